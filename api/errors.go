@@ -1,0 +1,126 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Code is the stable name of a failure. Clients match on it; the text beside it
+// is for people. controlplane maps each code to its HTTP status in one place.
+type Code string
+
+// The codes, by family. A family's HTTP status is given in docs/errors.md.
+const (
+	CodeInternal         Code = "CS_INTERNAL"
+	CodeStoreUnavailable Code = "CS_STORE_UNAVAILABLE"
+	CodeStoreConflict    Code = "CS_STORE_CONFLICT"
+	CodeShuttingDown     Code = "CS_SHUTTING_DOWN"
+
+	CodeAuthnRequired   Code = "CS_AUTHN_REQUIRED"
+	CodeAuthzDenied     Code = "CS_AUTHZ_DENIED"
+	CodeHostRefused     Code = "CS_AUTHZ_HOST_REFUSED"
+	CodeRouteNotFound   Code = "CS_ROUTE_NOT_FOUND"
+	CodeMethodNotAllowd Code = "CS_METHOD_NOT_ALLOWED"
+
+	CodeValidation         Code = "CS_VALIDATION_FAILED"
+	CodeValidationName     Code = "CS_VALIDATION_NAME"
+	CodeValidationJSON     Code = "CS_VALIDATION_JSON"
+	CodeValidationSource   Code = "CS_VALIDATION_SOURCE"
+	CodeValidationManifest Code = "CS_VALIDATION_MANIFEST"
+	CodeValidationBundle   Code = "CS_VALIDATION_BUNDLE"
+	CodeValidationCursor   Code = "CS_VALIDATION_CURSOR"
+
+	CodeFunctionNotFound   Code = "CS_FUNCTION_NOT_FOUND"
+	CodeFunctionExists     Code = "CS_FUNCTION_EXISTS"
+	CodeDraftNotFound      Code = "CS_DRAFT_NOT_FOUND"
+	CodeDraftExpired       Code = "CS_DRAFT_EXPIRED"
+	CodeDraftConsumed      Code = "CS_DRAFT_CONSUMED_CONFLICT"
+	CodeVersionNotFound    Code = "CS_VERSION_NOT_FOUND"
+	CodeAliasNotFound      Code = "CS_ALIAS_NOT_FOUND"
+	CodeActivationNotFound Code = "CS_ACTIVATION_NOT_FOUND"
+	CodeTenantNotFound     Code = "CS_TENANT_NOT_FOUND"
+	CodePreconditionFailed Code = "CS_PRECONDITION_FAILED"
+
+	CodeActivationTerminal  Code = "CS_ACTIVATION_TERMINAL_CONFLICT"
+	CodeIdempotencyRunning  Code = "CS_IDEMPOTENCY_RUNNING_CONFLICT"
+	CodeIdempotencyMismatch Code = "CS_VALIDATION_IDEMPOTENCY_MISMATCH"
+
+	CodeBodyLimit        Code = "CS_BODY_LIMIT"
+	CodeHeaderLimit      Code = "CS_HEADER_LIMIT"
+	CodeQueryLimit       Code = "CS_QUERY_LIMIT"
+	CodeConcurrencyLimit Code = "CS_CONCURRENCY_LIMIT"
+	CodeCapacityLimit    Code = "CS_CAPACITY_LIMIT"
+
+	CodeRuntimeException        Code = "CS_RUNTIME_EXCEPTION"
+	CodeRuntimeTimeout          Code = "CS_RUNTIME_TIMEOUT"
+	CodeRuntimeMemoryLimit      Code = "CS_RUNTIME_MEMORY_LIMIT"
+	CodeRuntimeResultTooLarge   Code = "CS_RUNTIME_RESULT_TOO_LARGE"
+	CodeRuntimeCapabilityDenied Code = "CS_RUNTIME_CAPABILITY_DENIED"
+	CodeRuntimeCancelled        Code = "CS_RUNTIME_CANCELLED"
+
+	// Codes that a host call rejects with, inside a function.
+	CodeHostInvalidArgument Code = "CS_RUNTIME_INVALID_ARGUMENT"
+	CodeHostFetchBlocked    Code = "CS_RUNTIME_FETCH_BLOCKED"
+	CodeHostFetchFailed     Code = "CS_RUNTIME_FETCH_FAILED"
+	CodeHostFetchTimeout    Code = "CS_RUNTIME_FETCH_TIMEOUT"
+	CodeHostFetchTooLarge   Code = "CS_RUNTIME_FETCH_TOO_LARGE"
+)
+
+// FieldError names one offending place of a request: the JSON path of a field,
+// or the file, line and column of source text (Line and Column count from 1).
+type FieldError struct {
+	Path    string `json:"path"`
+	Message string `json:"message"`
+	Line    int    `json:"line,omitempty"`
+	Column  int    `json:"column,omitempty"`
+}
+
+// Error is a failure with a stable code. RetryAfter, where set, becomes the
+// Retry-After header.
+type Error struct {
+	Code       Code
+	Message    string
+	Fields     []FieldError
+	RetryAfter time.Duration
+	cause      error
+}
+
+func (e *Error) Error() string {
+	if e.cause != nil {
+		return fmt.Sprintf("%s: %s: %v", e.Code, e.Message, e.cause)
+	}
+	return fmt.Sprintf("%s: %s", e.Code, e.Message)
+}
+
+// Unwrap gives the error that caused this one, if any.
+func (e *Error) Unwrap() error { return e.cause }
+
+// Errorf makes an error of code. Its text is shown to callers.
+func Errorf(code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// Wrap makes an error of code that keeps its cause for the log; the caller is
+// shown message only.
+func Wrap(code Code, cause error, message string) *Error {
+	return &Error{Code: code, Message: message, cause: cause}
+}
+
+// WithFields names the offending places and gives back e.
+func (e *Error) WithFields(fields ...FieldError) *Error {
+	e.Fields = append(e.Fields, fields...)
+	return e
+}
+
+// ErrorCode is the code of err: CodeInternal where it carries none, "" for nil.
+func ErrorCode(err error) Code {
+	if err == nil {
+		return ""
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return CodeInternal
+}

@@ -1,0 +1,65 @@
+package api
+
+// Function is the seed's function record, with what people add to find it again.
+// A deleted function keeps its record and its versions: DeletedAtMS says when.
+type Function struct {
+	Tenant      string            `json:"tenant"`
+	Namespace   string            `json:"namespace"`
+	Name        string            `json:"name"`
+	Runtime     string            `json:"runtime"`
+	Entry       string            `json:"entry"`
+	Handler     string            `json:"handler"`
+	Description string            `json:"description,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	CreatedAtMS int64             `json:"created_at_ms"`
+	DeletedAtMS *int64            `json:"deleted_at_ms"`
+}
+
+// FunctionDetail is a function as GET F answers it.
+type FunctionDetail struct {
+	Function
+	LatestVersion *int64  `json:"latest_version"`
+	Aliases       []Alias `json:"aliases"`
+}
+
+// Defaults of a function record. An empty Entry in a request means: function.js,
+// or function.ts where the bundle has no function.js.
+const (
+	RuntimeJS      = "cs-js"
+	DefaultEntry   = "function.js"
+	DefaultHandler = "default"
+)
+
+// Limits of a function's descriptive fields.
+const (
+	MaxDescriptionLength = 1024
+	MaxLabels            = 32
+	MaxLabelLength       = 128
+)
+
+// Alias is a name that points at a version.
+type Alias struct {
+	Alias       string `json:"alias"`
+	Version     int64  `json:"version"`
+	UpdatedAtMS int64  `json:"updated_at_ms"`
+}
+
+// Draft is what was uploaded and not yet published. Files' bytes are base64 in JSON.
+type Draft struct {
+	DraftID     string            `json:"draft_id"`
+	SHA256      string            `json:"sha256"`
+	Files       map[string][]byte `json:"files"`
+	CreatedAtMS int64             `json:"created_at_ms"`
+	ExpiresAtMS int64             `json:"expires_at_ms"`
+}
+
+// DraftReceipt answers an upload. SizeBytes is the size of the canonical tar.
+type DraftReceipt struct {
+	DraftID     string `json:"draft_id"`
+	SHA256      string `json:"sha256"`
+	SizeBytes   int64  `json:"size_bytes"`
+	ExpiresAtMS int64  `json:"expires_at_ms"`
+}
+
+// DraftTTLMS is how long a draft, and the tombstone of a consumed one, lives.
+const DraftTTLMS = 24 * 60 * 60 * 1000

@@ -1,0 +1,58 @@
+package api
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Invocation is what every trigger hands to the engine.
+type Invocation struct {
+	Tenant    string
+	Namespace string
+	Function  string
+	Ref       Ref // alias or version
+	Trigger   Trigger
+	Principal Principal
+	Event     json.RawMessage // valid JSON
+	RequestID string
+	// IdempotencyKey makes the invocation safe to repeat; "" means it is not.
+	IdempotencyKey string
+	// MaxTimeout clamps the version's timeout; zero leaves it.
+	MaxTimeout time.Duration
+}
+
+// Outcome is a terminal activation as its caller sees it: Activation.Result is
+// whole (up to MaxResultBytes) unless the outcome is a replay of a cut one.
+type Outcome struct {
+	Activation Activation
+	Replayed   bool
+}
+
+// InvokeRequest is the body of POST F:invoke.
+type InvokeRequest struct {
+	Ref   Ref             `json:"ref"`
+	Mode  string          `json:"mode,omitempty"`
+	Event json.RawMessage `json:"event,omitempty"`
+}
+
+// InvokeResponse answers POST F:invoke once the activation is terminal.
+type InvokeResponse struct {
+	ActivationID    string           `json:"activation_id"`
+	Status          Status           `json:"status"`
+	Result          json.RawMessage  `json:"result,omitempty"`
+	ResultTruncated bool             `json:"result_truncated,omitempty"`
+	Error           *ActivationError `json:"error,omitempty"`
+	DurationMS      int64            `json:"duration_ms"`
+}
+
+// Page is one page of a list; NextCursor is null at its end.
+type Page[T any] struct {
+	Items      []T     `json:"items"`
+	NextCursor *string `json:"next_cursor"`
+}
+
+// Bounds of a page's size.
+const (
+	DefaultPageLimit = 50
+	MaxPageLimit     = 500
+)

@@ -1,0 +1,132 @@
+package api
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/oklog/ulid/v2"
+)
+
+// The patterns of docs/api.md. A name never holds a colon, a slash or a brace,
+// so no name can leave its place in a store key.
+const (
+	TenantPattern = `t_[a-z0-9]{6,32}`
+	NamePattern   = `[a-z][a-z0-9_-]{2,63}`
+	AliasPattern  = `[a-z][a-z0-9_-]{1,31}`
+)
+
+var (
+	tenantRE = regexp.MustCompile(`^` + TenantPattern + `$`)
+	nameRE   = regexp.MustCompile(`^` + NamePattern + `$`)
+	aliasRE  = regexp.MustCompile(`^` + AliasPattern + `$`)
+)
+
+// MaxVersion bounds version numbers so that they stay exact in every JSON reader.
+const MaxVersion = 1<<53 - 1
+
+const (
+	draftPrefix   = "drf_"
+	requestPrefix = "req_"
+)
+
+func nameError(field, value, pattern string) *Error {
+	if len(value) > 80 {
+		value = value[:80] + "…"
+	}
+	return Errorf(CodeValidationName, "%s %q does not match %s", field, value, pattern).
+		WithFields(FieldError{Path: field, Message: "must match " + pattern})
+}
+
+// ValidateTenant refuses (CodeValidationName) what is not a tenant's name.
+func ValidateTenant(s string) error {
+	if !tenantRE.MatchString(s) {
+		return nameError("tenant", s, TenantPattern)
+	}
+	return nil
+}
+
+// ValidateName refuses (CodeValidationName) what is not a name of a namespace,
+// function, schedule or worker; field says which in the error.
+func ValidateName(field, s string) error {
+	if !nameRE.MatchString(s) {
+		return nameError(field, s, NamePattern)
+	}
+	return nil
+}
+
+// ValidateAlias refuses (CodeValidationName) what is not an alias.
+func ValidateAlias(s string) error {
+	if !aliasRE.MatchString(s) {
+		return nameError("alias", s, AliasPattern)
+	}
+	return nil
+}
+
+// ParseVersion reads a version number (1 to MaxVersion, no sign, no leading zero).
+func ParseVersion(s string) (int64, error) {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || n < 1 || n > MaxVersion || strconv.FormatInt(n, 10) != s {
+		return 0, nameError("version", s, "a positive integer")
+	}
+	return n, nil
+}
+
+// ParseRef reads the last part of a function's URL: a version number or an alias.
+func ParseRef(s string) (Ref, error) {
+	if s != "" && s[0] >= '0' && s[0] <= '9' {
+		n, err := ParseVersion(s)
+		return Ref{Version: n}, err
+	}
+	return Ref{Alias: s}, ValidateAlias(s)
+}
+
+// ValidateActivationID refuses (CodeValidationName) what is not a UUID in its
+// canonical lower-case form.
+func ValidateActivationID(s string) error {
+	if id, err := uuid.Parse(s); err != nil || id.String() != s {
+		return nameError("activation_id", s, "a UUID")
+	}
+	return nil
+}
+
+// NewDraftID makes the id of a draft: its ULID carries nowMS.
+func NewDraftID(nowMS int64) string { return newID(draftPrefix, nowMS) }
+
+// NewRequestID makes the id of a request.
+func NewRequestID(nowMS int64) string { return newID(requestPrefix, nowMS) }
+
+func newID(prefix string, nowMS int64) string {
+	// ulid.DefaultEntropy is safe for concurrent use.
+	return prefix + ulid.MustNew(uint64(nowMS), ulid.DefaultEntropy()).String()
+}
+
+// DraftTimeMS is the time at which a draft's id was made, in milliseconds.
+// What is not a draft id is refused with CodeValidationName.
+func DraftTimeMS(id string) (int64, error) {
+	rest, ok := strings.CutPrefix(id, draftPrefix)
+	if !ok {
+		return 0, nameError("draft_id", id, draftPrefix+"<ULID>")
+	}
+	u, err := ulid.ParseStrict(rest)
+	if err != nil || u.String() != rest {
+		return 0, nameError("draft_id", id, draftPrefix+"<ULID>")
+	}
+	return int64(u.Time()), nil
+}
+
+// idSpace is the namespace of every UUIDv5 that the platform derives.
+var idSpace = uuid.MustParse("6f8a7a50-5c1e-5d0f-9a35-0d5b0cde5005")
+
+// DerivedActivationID is the activation id of an idempotent invoke: the UUIDv5
+// of tenant, namespace, function, ref and the caller's key.
+func DerivedActivationID(tenant, namespace, function string, ref Ref, key string) string {
+	parts := []string{tenant, namespace, function, ref.String(), key}
+	var b strings.Builder
+	for _, p := range parts {
+		fmt.Fprintf(&b, "%d:%s", len(p), p)
+	}
+	return uuid.NewSHA1(idSpace, []byte(b.String())).String()
+}

@@ -1,0 +1,116 @@
+package api
+
+// Version is an immutable published bundle. Config is the merged result of the
+// manifest and of what the publisher said.
+type Version struct {
+	Version       int64         `json:"version"`
+	SHA256        string        `json:"sha256"`
+	SizeBytes     int64         `json:"size_bytes,omitempty"`
+	Config        VersionConfig `json:"config"`
+	PublishedAtMS int64         `json:"published_at_ms"`
+}
+
+// VersionConfig is how a version runs. It is stored whole, defaults filled in.
+type VersionConfig struct {
+	Entry          string            `json:"entry"`
+	Handler        string            `json:"handler"`
+	TimeoutMS      int64             `json:"timeout_ms"`
+	MemoryMB       int               `json:"memory_mb"`
+	MaxConcurrency int               `json:"max_concurrency"`
+	Env            map[string]string `json:"env,omitempty"`
+	Capabilities   Capabilities      `json:"capabilities"`
+	Authz          *Authz            `json:"authz,omitempty"`
+	CORS           *CORS             `json:"cors,omitempty"`
+}
+
+// Defaults and bounds of a version's limits; docs/limits.md and GET /v1/limits
+// print them from here.
+const (
+	DefaultTimeoutMS      = 3000
+	MaxTimeoutMS          = 900_000
+	MaxWebTimeoutMS       = 30_000
+	DefaultMemoryMB       = 64
+	MinMemoryMB           = 16
+	MaxMemoryMB           = 4096
+	DefaultMaxConcurrency = 10
+	MaxMaxConcurrency     = 1000
+	MaxEnvEntries         = 128
+	MaxEnvBytes           = 32 << 10
+)
+
+// Capabilities is what a version may reach outside its sandbox. A nil member
+// grants nothing.
+type Capabilities struct {
+	KV      *KVCapability      `json:"kv,omitempty"`
+	Storage *StorageCapability `json:"storage,omitempty"`
+	Queue   *QueueCapability   `json:"queue,omitempty"`
+	Invoke  *InvokeCapability  `json:"invoke,omitempty"`
+	Cadence *CadenceCapability `json:"cadence,omitempty"`
+	HTTP    *HTTPCapability    `json:"http,omitempty"`
+	Secrets []string           `json:"secrets,omitempty"`
+}
+
+// KVCapability: keys that begin with one of Prefixes, operations among get, set, del.
+type KVCapability struct {
+	Prefixes []string `json:"prefixes"`
+	Ops      []string `json:"ops"`
+}
+
+// StorageCapability: document namespaces, operations of the document storage.
+type StorageCapability struct {
+	Namespaces []string `json:"namespaces"`
+	Ops        []string `json:"ops"`
+}
+
+// QueueCapability: queues that may be published to.
+type QueueCapability struct {
+	Publish []string `json:"publish"`
+}
+
+// InvokeCapability: functions of the same tenant that may be called.
+type InvokeCapability struct {
+	Functions []string `json:"functions"`
+}
+
+// CadenceCapability: domains and workflow types that may be started or signalled.
+type CadenceCapability struct {
+	Domains   []string `json:"domains"`
+	Workflows []string `json:"workflows"`
+}
+
+// HTTPCapability: hosts that fetch may reach ("api.example.com",
+// "*.example.com", "*", each with an optional ":port"), and the longest one
+// request may take (0: the invocation's own deadline).
+type HTTPCapability struct {
+	AllowHosts []string `json:"allowHosts"`
+	TimeoutMS  int64    `json:"timeoutMs,omitempty"`
+}
+
+// Authz narrows who may invoke a version, by trigger. ["*"] under HTTP is public.
+type Authz struct {
+	InvokeHTTPRoles     []string `json:"invoke_http_roles,omitempty"`
+	InvokeScheduleRoles []string `json:"invoke_schedule_roles,omitempty"`
+	InvokeCadenceRoles  []string `json:"invoke_cadence_roles,omitempty"`
+}
+
+// CORS is how the web endpoint answers other origins; nil means it adds nothing.
+type CORS struct {
+	AllowOrigins     []string `json:"allow_origins"`
+	AllowMethods     []string `json:"allow_methods,omitempty"`
+	AllowHeaders     []string `json:"allow_headers,omitempty"`
+	ExposeHeaders    []string `json:"expose_headers,omitempty"`
+	AllowCredentials bool     `json:"allow_credentials,omitempty"`
+	MaxAgeSeconds    int      `json:"max_age_seconds,omitempty"`
+}
+
+// Limits of bundles and requests, in bytes.
+const (
+	MaxBundleBytes    = 16 << 20
+	MaxBundleFiles    = 1000
+	MaxBundlePath     = 256
+	MaxDraftJSONBytes = 24 << 20
+	MaxEventBytes     = 6 << 20
+	MaxRequestBytes   = 1 << 20
+	MaxHeaderBytes    = 64 << 10
+	MaxQueryBytes     = 16 << 10
+)
