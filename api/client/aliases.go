@@ -1,0 +1,56 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"github.com/codesous/sous/api"
+)
+
+// AliasGuard makes a write of an alias conditional: it is refused
+// (CodePreconditionFailed) unless the alias points at Version now. The zero
+// value guards nothing.
+type AliasGuard struct {
+	Version int64
+}
+
+func (g AliasGuard) header() http.Header {
+	h := http.Header{}
+	if g.Version != 0 {
+		h.Set("If-Match", strconv.Quote(strconv.FormatInt(g.Version, 10)))
+	}
+	return h
+}
+
+// SetAlias points alias at version. CodeVersionNotFound, CodePreconditionFailed.
+func (f *Function) SetAlias(ctx context.Context, alias string, version int64, guard AliasGuard) (api.Alias, error) {
+	in := struct {
+		Version int64 `json:"version"`
+	}{version}
+	var out api.Alias
+	r := &request{method: http.MethodPut, path: f.path("aliases", alias), header: guard.header()}
+	_, err := f.client().call(ctx, r, in, &out)
+	return out, err
+}
+
+// Alias gives one alias. CodeAliasNotFound.
+func (f *Function) Alias(ctx context.Context, alias string) (api.Alias, error) {
+	var out api.Alias
+	_, err := f.client().call(ctx, &request{method: http.MethodGet, path: f.path("aliases", alias)}, nil, &out)
+	return out, err
+}
+
+// Aliases gives one page of the function's aliases, by name.
+func (f *Function) Aliases(ctx context.Context, o PageOptions) (api.Page[api.Alias], error) {
+	var out api.Page[api.Alias]
+	_, err := f.client().call(ctx, &request{method: http.MethodGet, path: f.path("aliases"), query: o.query()}, nil, &out)
+	return out, err
+}
+
+// DeleteAlias removes alias. CodeAliasNotFound, CodePreconditionFailed.
+func (f *Function) DeleteAlias(ctx context.Context, alias string, guard AliasGuard) error {
+	r := &request{method: http.MethodDelete, path: f.path("aliases", alias), header: guard.header()}
+	_, err := f.client().call(ctx, r, nil, nil)
+	return err
+}

@@ -1,0 +1,136 @@
+package client
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Config is what a Client may be told beside the server's address. Zero fields
+// mean the defaults given with each.
+type Config struct {
+	// Key is sent as a bearer token; "" sends none.
+	Key string
+	// UserAgent names the program to the server; default "sous-client".
+	UserAgent string
+	// Transport carries the requests; default one of the client's own, without
+	// a limit on the time of a whole request (contexts do that).
+	Transport http.RoundTripper
+	// MaxAttempts bounds how often one request is sent; default 4.
+	MaxAttempts int
+	// MaxRetryWait bounds the wait before a request is sent again, and before a
+	// broken log stream is opened again; default 10 s.
+	MaxRetryWait time.Duration
+}
+
+const (
+	defaultUserAgent    = "sous-client"
+	defaultMaxAttempts  = 4
+	defaultMaxRetryWait = 10 * time.Second
+	dialTimeout         = 5 * time.Second
+)
+
+func (c Config) withDefaults() Config {
+	if c.UserAgent == "" {
+		c.UserAgent = defaultUserAgent
+	}
+	if c.Transport == nil {
+		c.Transport = newTransport()
+	}
+	if c.MaxAttempts == 0 {
+		c.MaxAttempts = defaultMaxAttempts
+	}
+	if c.MaxRetryWait == 0 {
+		c.MaxRetryWait = defaultMaxRetryWait
+	}
+	return c
+}
+
+func newTransport() *http.Transport {
+	return &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext,
+		TLSHandshakeTimeout: dialTimeout,
+		MaxIdleConnsPerHost: 64,
+		IdleConnTimeout:     90 * time.Second,
+		ForceAttemptHTTP2:   true,
+	}
+}
+
+// Client speaks to one server. It is safe for concurrent use.
+type Client struct {
+	base string // scheme, host and path prefix, without a trailing slash
+	http *http.Client
+	cfg  Config
+}
+
+// New makes a client of the server at baseURL (http or https, without query or
+// fragment). It does not connect.
+func New(baseURL string, cfg Config) (*Client, error) {
+	u, err := url.Parse(baseURL)
+	if err != nil {
+		return nil, fmt.Errorf("server URL: %w", err)
+	}
+	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		return nil, fmt.Errorf("server URL %q: want http://host:port or https://host", u.Redacted())
+	}
+	if u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return nil, fmt.Errorf("server URL %q: no user, query or fragment is allowed", u.Redacted())
+	}
+	if cfg.MaxAttempts < 0 || cfg.MaxRetryWait < 0 {
+		return nil, fmt.Errorf("client: MaxAttempts and MaxRetryWait cannot be negative")
+	}
+	cfg = cfg.withDefaults()
+	return &Client{
+		base: strings.TrimRight(u.String(), "/"),
+		cfg:  cfg,
+		http: &http.Client{
+			Transport: cfg.Transport,
+			// The API never redirects; following one could carry a body and a
+			// key to where nobody meant them to go.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}, nil
+}
+
+// URL is the server's address as it is used.
+func (c *Client) URL() string { return c.base }
+
+// Tenant is the handle of a tenant.
+func (c *Client) Tenant(name string) *Tenant { return &Tenant{c: c, name: name} }
+
+// Tenant is where activations and namespaces are found.
+type Tenant struct {
+	c    *Client
+	name string
+}
+
+func (t *Tenant) path(rest ...string) string {
+	return joinPath(append([]string{"v1", "tenants", t.name}, rest...)...)
+}
+
+// Namespace is the handle of a namespace of t.
+func (t *Tenant) Namespace(name string) *Namespace { return &Namespace{tenant: t, name: name} }
+
+// Namespace is where functions are found.
+type Namespace struct {
+	tenant *Tenant
+	name   string
+}
+
+func (n *Namespace) path(rest ...string) string {
+	return n.tenant.path(append([]string{"namespaces", n.name}, rest...)...)
+}
+
+// joinPath escapes each segment, so that no name can become another path.
+func joinPath(segments ...string) string {
+	var b strings.Builder
+	for _, s := range segments {
+		b.WriteByte('/')
+		b.WriteString(url.PathEscape(s))
+	}
+	return b.String()
+}

@@ -1,0 +1,68 @@
+package client
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/codesous/sous/api"
+)
+
+// NewFunction is what a function is created from. Empty fields take the
+// server's defaults.
+type NewFunction struct {
+	Name        string            `json:"name"`
+	Runtime     string            `json:"runtime,omitempty"`
+	Entry       string            `json:"entry,omitempty"`
+	Handler     string            `json:"handler,omitempty"`
+	Description string            `json:"description,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+}
+
+// CreateFunction makes a function. CodeFunctionExists where it is there already.
+func (n *Namespace) CreateFunction(ctx context.Context, f NewFunction) (api.Function, error) {
+	var out api.Function
+	_, err := n.tenant.c.call(ctx, &request{method: http.MethodPost, path: n.path("functions")}, f, &out)
+	return out, err
+}
+
+// Functions gives one page of the namespace's functions, by name.
+func (n *Namespace) Functions(ctx context.Context, o PageOptions) (api.Page[api.Function], error) {
+	var out api.Page[api.Function]
+	_, err := n.tenant.c.call(ctx, &request{method: http.MethodGet, path: n.path("functions"), query: o.query()}, nil, &out)
+	return out, err
+}
+
+// Function is the handle of a function of n.
+func (n *Namespace) Function(name string) *Function { return &Function{namespace: n, name: name} }
+
+// Function is one function: its drafts, versions and aliases, and the way to
+// invoke it.
+type Function struct {
+	namespace *Namespace
+	name      string
+}
+
+func (f *Function) client() *Client { return f.namespace.tenant.c }
+
+func (f *Function) path(rest ...string) string {
+	return f.namespace.path(append([]string{"functions", f.name}, rest...)...)
+}
+
+// Get gives the record with its latest version and aliases. CodeFunctionNotFound.
+func (f *Function) Get(ctx context.Context) (api.FunctionDetail, error) {
+	var out api.FunctionDetail
+	_, err := f.client().call(ctx, &request{method: http.MethodGet, path: f.path()}, nil, &out)
+	return out, err
+}
+
+// Delete takes the function out of service; its versions stay.
+// CodeFunctionNotFound.
+func (f *Function) Delete(ctx context.Context) error {
+	_, err := f.client().call(ctx, &request{method: http.MethodDelete, path: f.path()}, nil, nil)
+	return err
+}
+
+// WebURL is where the function answers HTTP under ref.
+func (f *Function) WebURL(ref api.Ref) string {
+	return f.client().base + joinPath("v1", "web", f.namespace.tenant.name, f.namespace.name, f.name, ref.String())
+}

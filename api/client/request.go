@@ -1,0 +1,171 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/codesous/sous/api"
+)
+
+// Bounds of what is read of one answer.
+const (
+	maxAnswerBytes = 64 << 20 // the longest page: MaxPageLimit inline results and errors
+	maxErrorBytes  = 1 << 20
+)
+
+const (
+	contentJSON = "application/json"
+	contentTar  = "application/x-tar"
+)
+
+// request is one call of the API.
+type request struct {
+	method      string
+	path        string // escaped, from the base URL on
+	query       url.Values
+	header      http.Header
+	body        []byte
+	contentType string
+	limit       int64 // bytes of the answer; 0 is maxAnswerBytes
+}
+
+// repeatable says whether sending r twice does no more than sending it once.
+func (r *request) repeatable() bool {
+	switch r.method {
+	case http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete:
+		return true
+	}
+	return r.header.Get("Idempotency-Key") != ""
+}
+
+// answer is a whole answer.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// do sends r, again where that is safe and the server asks for it, and gives
+// the answer of a success; errors are *ResponseError, *UnreachableError or the
+// context's.
+func (c *Client) do(ctx context.Context, r *request) (*answer, error) {
+	for attempt := 1; ; attempt++ {
+		a, err := c.once(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		if a.status >= 200 && a.status < 300 {
+			return a, nil
+		}
+		failure := responseError(a)
+		wait := failure.Err.RetryAfter
+		if a.status != http.StatusServiceUnavailable || wait == 0 || !r.repeatable() || attempt >= c.cfg.MaxAttempts {
+			return nil, failure
+		}
+		if err := sleep(ctx, min(wait, c.cfg.MaxRetryWait)); err != nil {
+			return nil, errors.Join(failure, err)
+		}
+	}
+}
+
+// once sends r and reads the whole answer.
+func (c *Client) once(ctx context.Context, r *request) (*answer, error) {
+	res, err := c.send(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = res.Body.Close() }() // what mattered of it has been read
+	limit := r.limit
+	switch {
+	case res.StatusCode >= 300:
+		limit = maxErrorBytes
+	case limit == 0:
+		limit = maxAnswerBytes
+	}
+	body, err := io.ReadAll(io.LimitReader(res.Body, limit+1))
+	if err != nil {
+		return nil, c.unreachable(ctx, err)
+	}
+	if int64(len(body)) > limit {
+		return nil, fmt.Errorf("the answer to %s %s is over %d bytes", r.method, r.path, limit)
+	}
+	return &answer{status: res.StatusCode, header: res.Header, body: body}, nil
+}
+
+// send sends r and gives the open answer, whatever its status.
+func (c *Client) send(ctx context.Context, r *request) (*http.Response, error) {
+	target := c.base + r.path
+	if len(r.query) > 0 {
+		target += "?" + r.query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, target, bytes.NewReader(r.body))
+	if err != nil {
+		return nil, fmt.Errorf("request: %w", err)
+	}
+	for name, values := range r.header {
+		req.Header[name] = values
+	}
+	req.Header.Set("User-Agent", c.cfg.UserAgent)
+	if r.contentType != "" {
+		req.Header.Set("Content-Type", r.contentType)
+	}
+	if c.cfg.Key != "" {
+		req.Header.Set("Authorization", "Bearer "+c.cfg.Key)
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		return nil, c.unreachable(ctx, err)
+	}
+	return res, nil
+}
+
+// unreachable gives the context's error where that is why err came.
+func (c *Client) unreachable(ctx context.Context, err error) error {
+	if cause := ctx.Err(); cause != nil {
+		return cause
+	}
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err // its text would repeat the URL
+	}
+	return &UnreachableError{URL: c.base, Err: err}
+}
+
+// call sends in as JSON (nil: no body) and reads the answer into out (nil: it
+// is not looked at).
+func (c *Client) call(ctx context.Context, r *request, in, out any) (*answer, error) {
+	if in != nil {
+		body, err := json.Marshal(in)
+		if err != nil {
+			return nil, fmt.Errorf("encode the request: %w", err)
+		}
+		r.body, r.contentType = body, contentJSON
+	}
+	a, err := c.do(ctx, r)
+	if err != nil || out == nil {
+		return a, err
+	}
+	if err := json.Unmarshal(a.body, out); err != nil {
+		return nil, &ResponseError{Status: a.status, RequestID: a.header.Get("X-Request-Id"),
+			Err: api.Wrap(api.CodeInternal, err, "the server's answer cannot be read")}
+	}
+	return a, nil
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
