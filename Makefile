@@ -1,0 +1,43 @@
+# make run    start the platform with an embedded store on http://127.0.0.1:8080
+# make test   all tests, with the race detector where code is concurrent
+# make bench  the figures of docs/benchmarks.md, as a table
+# make lint   golangci-lint
+# make build  bin/sous
+
+GO            ?= go
+GOLANGCI_LINT ?= v2.15.0
+VERSION       ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS       := -s -w -X main.version=$(VERSION)
+
+export CGO_ENABLED ?= 0
+
+.PHONY: all run build test test-redis bench lint fmt clean
+
+all: build
+
+build:
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/sous ./cmd/sous
+
+run: build
+	./bin/sous dev
+
+test-redis:
+	./tools/need-redis.sh
+
+# -race needs cgo for the test binaries; the sandbox children that they start are
+# built without it (see docs/sandbox.md).
+test: test-redis
+	CGO_ENABLED=1 $(GO) test -race -timeout 14m ./...
+
+bench: test-redis build
+	$(GO) run ./cmd/sousbench -sous bin/sous
+
+lint:
+	$(GO) vet ./...
+	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT) run ./...
+
+fmt:
+	gofmt -w $$(git ls-files '*.go')
+
+clean:
+	rm -rf bin

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// load is a closed loop: each connection sends its next request when it has read
+// the answer to the one before.
+type load struct {
+	addr        string
+	request     []byte
+	connections int
+	length      time.Duration
+}
+
+// result is what a load saw.
+type result struct {
+	perSecond float64
+	errors    int
+	firstErr  error
+	sorted    []time.Duration
+}
+
+func (r result) quantile(q float64) time.Duration {
+	if len(r.sorted) == 0 {
+		return 0
+	}
+	return r.sorted[min(int(q*float64(len(r.sorted))), len(r.sorted)-1)]
+}
+
+// httpGet is a keep-alive GET of a path.
+func httpGet(addr, path string) []byte {
+	return fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", path, addr)
+}
+
+// run puts the load on and measures. The generator writes prepared bytes and
+// reads no more of an answer than its end, so that the server has the machine.
+func (l load) run(ctx context.Context) (result, error) {
+	ctx, cancel := context.WithTimeout(ctx, l.length)
+	defer cancel()
+	parts := make([]result, l.connections)
+	var wg sync.WaitGroup
+	begin := time.Now()
+	for i := range parts {
+		wg.Go(func() { parts[i] = l.connection(ctx) })
+	}
+	wg.Wait()
+	elapsed := time.Since(begin)
+	var all result
+	for _, p := range parts {
+		all.sorted = append(all.sorted, p.sorted...)
+		all.errors += p.errors
+		if all.firstErr == nil {
+			all.firstErr = p.firstErr
+		}
+	}
+	slices.Sort(all.sorted)
+	all.perSecond = float64(len(all.sorted)) / elapsed.Seconds()
+	if len(all.sorted) == 0 {
+		return all, fmt.Errorf("no request succeeded: %w", all.firstErr)
+	}
+	return all, nil
+}
+
+func (l load) connection(ctx context.Context) (r result) {
+	fail := func(err error) {
+		r.errors++
+		if r.firstErr == nil {
+			r.firstErr = err
+		}
+	}
+	var conn net.Conn
+	defer func() {
+		if conn != nil {
+			_ = conn.Close() // the measurement is over
+		}
+	}()
+	var in *bufio.Reader
+	for ctx.Err() == nil {
+		if conn == nil {
+			var err error
+			if conn, err = (&net.Dialer{}).DialContext(ctx, "tcp", l.addr); err != nil {
+				if ctx.Err() == nil {
+					fail(err)
+				}
+				return r
+			}
+			in = bufio.NewReaderSize(conn, 8<<10)
+		}
+		begin := time.Now()
+		status, err := exchange(conn, in, l.request)
+		switch {
+		case err != nil:
+			fail(err)
+			_ = conn.Close() // it is broken already
+			conn = nil
+		case status != 200:
+			fail(fmt.Errorf("%w: status %d", errNoAnswer, status))
+		default:
+			r.sorted = append(r.sorted, time.Since(begin))
+		}
+	}
+	return r
+}
+
+var (
+	headerEnd     = []byte("\r\n")
+	contentLength = []byte("content-length:")
+)
+
+// exchange sends one request and reads the answer, which must carry a
+// Content-Length.
+func exchange(conn net.Conn, in *bufio.Reader, request []byte) (status int, err error) {
+	if _, err = conn.Write(request); err != nil {
+		return 0, err
+	}
+	line, err := in.ReadSlice('\n')
+	if err != nil {
+		return 0, err
+	}
+	if len(line) < 12 {
+		return 0, errors.New("malformed status line")
+	}
+	if status, err = strconv.Atoi(string(line[9:12])); err != nil {
+		return 0, err
+	}
+	length := -1
+	for {
+		if line, err = in.ReadSlice('\n'); err != nil {
+			return 0, err
+		}
+		if bytes.Equal(line, headerEnd) {
+			break
+		}
+		if len(line) > len(contentLength) && bytes.EqualFold(line[:len(contentLength)], contentLength) {
+			if length, err = strconv.Atoi(string(bytes.TrimSpace(line[len(contentLength):]))); err != nil {
+				return 0, err
+			}
+		}
+	}
+	if length < 0 {
+		return 0, errors.New("the answer has no Content-Length")
+	}
+	_, err = in.Discard(length)
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return status, err
+}

@@ -1,0 +1,156 @@
+// Command sousbench measures sous against bare-bones comparisons on the same
+// machine and prints a table. Every comparison is interleaved in one run, since
+// machines are noisy: the ratio is what counts, the absolute figures are context.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"regexp"
+	"runtime"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+)
+
+// options are what every benchmark is told.
+type options struct {
+	sous    string        // the binary under test
+	seconds time.Duration // of load for each measured round
+	rounds  int           // of each side of a comparison
+	profile string        // directory for CPU profiles of the server, or ""
+	scale   float64       // of stored records in the growth benchmark
+}
+
+// row is one line of the table. Want is the requirement, "" for context.
+type row struct {
+	name, value, want string
+	ok                bool
+}
+
+// benchmark is one subject; it starts and stops all that it needs.
+type benchmark struct {
+	name string
+	run  func(ctx context.Context, o options) ([]row, error)
+}
+
+var benchmarks = []benchmark{
+	{"throughput", throughput},
+	{"latency", latency},
+	{"coldstart", coldStart},
+	{"thousand", thousandFunctions},
+	{"fetch", parallelFetch},
+	{"growth", growth},
+}
+
+func main() {
+	if len(os.Args) == 3 && os.Args[1] == baselineArg {
+		exit(serveBaseline(os.Args[2]))
+	}
+	var o options
+	flag.StringVar(&o.sous, "sous", "bin/sous", "the sous binary under test")
+	flag.DurationVar(&o.seconds, "for", 8*time.Second, "length of each measured round")
+	flag.IntVar(&o.rounds, "rounds", 3, "rounds of each side of a comparison, in turn")
+	flag.StringVar(&o.profile, "profile", "", "write CPU profiles of the server under load to this directory")
+	flag.Float64Var(&o.scale, "scale", 1, "share of the growth benchmark's stored records to create")
+	only := flag.String("run", ".", "regular expression of the benchmarks to run: "+names())
+	flag.Parse()
+	exit(run(o, *only))
+}
+
+func names() string {
+	var all []string
+	for _, b := range benchmarks {
+		all = append(all, b.name)
+	}
+	return strings.Join(all, ", ")
+}
+
+func exit(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "sousbench:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func run(o options, only string) error {
+	pattern, err := regexp.Compile(only)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	fmt.Println(machine(ctx, o))
+	missed := 0
+	for _, b := range benchmarks {
+		if !pattern.MatchString(b.name) {
+			continue
+		}
+		fmt.Fprintf(os.Stderr, "running %s …\n", b.name)
+		rows, err := b.run(ctx, o)
+		if err != nil {
+			return fmt.Errorf("%s: %w", b.name, err)
+		}
+		missed += printRows(b.name, rows)
+	}
+	if missed > 0 {
+		return fmt.Errorf("%d figures miss their requirement", missed)
+	}
+	return nil
+}
+
+// printRows prints a benchmark's part of the table and counts what it missed.
+func printRows(name string, rows []row) (missed int) {
+	w := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
+	for _, r := range rows {
+		verdict := ""
+		switch {
+		case r.want == "":
+		case r.ok:
+			verdict = "ok"
+		default:
+			verdict = "MISSED"
+			missed++
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", name, r.name, r.value, r.want, verdict)
+	}
+	if err := w.Flush(); err != nil {
+		fmt.Fprintln(os.Stderr, "sousbench:", err)
+	}
+	return missed
+}
+
+// machine is the table's head: where, with what, and how to do it again.
+func machine(ctx context.Context, o options) string {
+	version := func(name string, args ...string) string {
+		out, err := exec.CommandContext(ctx, name, args...).Output()
+		if err != nil {
+			return name + ": " + err.Error()
+		}
+		return strings.TrimSpace(string(out))
+	}
+	return fmt.Sprintf("machine: %d × %s, %s\nversions: %s; %s; %s\ncommand: sousbench %s",
+		runtime.NumCPU(), cpuModel(), version("uname", "-sr"),
+		runtime.Version(), version("redis-server", "--version"), version(o.sous, "version"),
+		strings.Join(os.Args[1:], " "))
+}
+
+func cpuModel() string {
+	info, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return runtime.GOARCH
+	}
+	if m := regexp.MustCompile(`model name\s*:\s*(.*)`).FindSubmatch(info); m != nil {
+		return string(m[1])
+	}
+	return runtime.GOARCH
+}
+
+var errNoAnswer = errors.New("the server answered with an error")

@@ -1,0 +1,115 @@
+package invoker
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/codesous/sous/api"
+)
+
+// scope is whose activation makes a host call, and what its version may do. It
+// is set by the parent: nothing in it comes from the sandbox.
+type scope struct {
+	tenant, namespace string
+	capabilities      api.Capabilities
+}
+
+// hostCall is one side effect that a function can ask for. Every call passes
+// through Host.call, which knows no other way to reach run than past permit.
+type hostCall struct {
+	// decode reads the arguments; unknown ones are refused.
+	decode func(head []byte) (any, error)
+	// permit gives "" if the version may do this, else what it must declare.
+	permit func(s *scope, args any) (declare string)
+	run    func(ctx context.Context, s *scope, args any, blob []byte) (head any, reply []byte, err error)
+}
+
+// row makes a hostCall of typed functions.
+func row[A any](
+	permit func(*scope, A) string,
+	run func(context.Context, *scope, A, []byte) (any, []byte, error),
+) hostCall {
+	return hostCall{
+		decode: func(head []byte) (any, error) {
+			var args A
+			dec := json.NewDecoder(bytes.NewReader(head))
+			dec.DisallowUnknownFields()
+			if err := dec.Decode(&args); err != nil {
+				return nil, api.Errorf(api.CodeHostInvalidArgument, "malformed arguments: %v", err)
+			}
+			return args, nil
+		},
+		permit: func(s *scope, args any) string { return permit(s, args.(A)) },
+		run: func(ctx context.Context, s *scope, args any, blob []byte) (any, []byte, error) {
+			return run(ctx, s, args.(A), blob)
+		},
+	}
+}
+
+// host performs the side effects of sandboxes: the one table of all that a
+// function can reach, and the one place where capabilities are checked.
+type host struct {
+	table map[string]hostCall
+}
+
+func newHost(kv *kvHost, fetch *fetchHost) *host {
+	return &host{table: map[string]hostCall{
+		"kv.get":     row(kv.permitGet, kv.get),
+		"kv.set":     row(kv.permitSet, kv.set),
+		"kv.del":     row(kv.permitDel, kv.del),
+		"http.fetch": row(fetch.permit, fetch.fetch),
+	}}
+}
+
+// call does what a sandbox asked for. What it returns as an error reaches the
+// function as code and message, so internal causes are named, not shown.
+func (h *host) call(ctx context.Context, s *scope, name string, head, blob []byte) (replyHead, replyBlob []byte, err error) {
+	c, ok := h.table[name]
+	if !ok {
+		return nil, nil, api.Errorf(api.CodeHostInvalidArgument, "no host call is named %q", name)
+	}
+	args, err := c.decode(head)
+	if err != nil {
+		return nil, nil, err
+	}
+	if declare := c.permit(s, args); declare != "" {
+		return nil, nil, api.Errorf(api.CodeRuntimeCapabilityDenied,
+			"%s is not allowed: declare capabilities %s in the manifest", name, declare)
+	}
+	out, replyBlob, err := c.run(ctx, s, args, blob)
+	if err != nil {
+		return nil, nil, publicError(err)
+	}
+	replyHead, err = json.Marshal(out)
+	return replyHead, replyBlob, err
+}
+
+// publicError keeps a coded error's text and hides any other.
+func publicError(err error) error {
+	var coded *api.Error
+	switch {
+	case errors.As(err, &coded):
+		return api.Errorf(coded.Code, "%s", coded.Message)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return api.Errorf(api.CodeRuntimeTimeout, "the invocation ended before the call did")
+	}
+	return api.Errorf(api.CodeInternal, "the host call failed")
+}
+
+// allows says whether list names op; "*" names all.
+func allows(list []string, op string) bool {
+	return slices.Contains(list, op) || slices.Contains(list, "*")
+}
+
+// quoted is v as JSON, for the text of what to declare.
+func quoted(v string) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return strings.ToValidUTF8(v, "?")
+	}
+	return string(b)
+}

@@ -1,0 +1,379 @@
+// Package invoker is the one execution engine. Invoke is the only way in, for
+// every trigger: it resolves what was named, takes a place under the version's
+// limit, runs the function in a sandbox, and records the activation.
+package invoker
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"go.uber.org/zap"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/bundle"
+	"github.com/codesous/sous/invoker/sandbox"
+	"github.com/codesous/sous/invoker/sandbox/wire"
+	"github.com/codesous/sous/storage"
+)
+
+// Config is what an Invoker can be told; zero values mean the documented default.
+type Config struct {
+	// EgressAllow are address ranges that fetch may reach although they are not
+	// public (default: none).
+	EgressAllow []netip.Prefix
+	// Resolver answers fetch's DNS questions (default: the host's).
+	Resolver *net.Resolver
+	// Logger gets what no caller can be told (default: none).
+	Logger *zap.Logger
+}
+
+// Invoker executes functions. It is safe for concurrent use.
+type Invoker struct {
+	store       *storage.Store
+	versions    *storage.Versions
+	activations *storage.Activations
+	logs        *storage.Logs
+	pool        *sandbox.Pool
+	resolver    *resolver
+	limits      *limits
+	host        *host
+	recorder    *recorder
+	running     *running
+	logger      *zap.Logger
+	unsubscribe func()
+
+	mu      sync.Mutex
+	closed  bool
+	inHand  sync.WaitGroup
+	closing sync.Once
+}
+
+// New makes an engine over a store and a pool of sandboxes, both of which stay
+// the caller's to close, after the engine. ctx bounds nothing but the call.
+func New(ctx context.Context, store *storage.Store, pool *sandbox.Pool, cfg Config) (*Invoker, error) {
+	if cfg.Logger == nil {
+		cfg.Logger = zap.NewNop()
+	}
+	versions := storage.NewVersions(store)
+	res, err := newResolver(versions)
+	if err != nil {
+		return nil, fmt.Errorf("invoker: %w", err)
+	}
+	activations := storage.NewActivations(store)
+	i := &Invoker{
+		store:       store,
+		versions:    versions,
+		activations: activations,
+		logs:        storage.NewLogs(store),
+		pool:        pool,
+		resolver:    res,
+		limits:      newLimits(),
+		host:        newHost(&kvHost{kv: storage.NewKV(store)}, newFetchHost(cfg.EgressAllow, cfg.Resolver)),
+		recorder:    newRecorder(ctx, activations, cfg.Logger),
+		running:     newRunning(),
+		logger:      cfg.Logger,
+	}
+	i.unsubscribe = store.Subscribe(i.onChange, i.resolver.invalidateAll)
+	return i, nil
+}
+
+// Invoke runs a function to its end and answers with the terminal activation.
+//
+// An error means that no activation of this call reached a terminal status
+// here: CodeValidation… for a malformed invocation, Code…NotFound for what does
+// not exist, CodeConcurrencyLimit and CodeCapacityLimit (nothing ran),
+// CodeIdempotency… for a key in use, CodeStoreUnavailable (it may have run),
+// CodeShuttingDown. When ctx ends, the function is stopped and the activation
+// is recorded as cancelled.
+func (i *Invoker) Invoke(ctx context.Context, inv api.Invocation) (*api.Outcome, error) {
+	if err := i.enter(); err != nil {
+		return nil, err
+	}
+	defer i.inHand.Done()
+	if err := inv.Ref.Validate(); err != nil {
+		return nil, err
+	}
+	if inv.IdempotencyKey != "" {
+		if out, err := i.replay(ctx, &inv); out != nil || err != nil {
+			return out, err
+		}
+	}
+	res, err := i.resolver.resolve(ctx, target{inv.Tenant, inv.Namespace, inv.Function, inv.Ref})
+	if err != nil {
+		return nil, err
+	}
+	program := i.program(&inv, res)
+	release, err := i.limits.acquire(ctx, program.Key, res.Version.Config.MaxConcurrency)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	begin := i.store.NowMS()
+	box, err := i.pool.Acquire(ctx, program)
+	if err != nil {
+		return nil, err
+	}
+	return i.execute(ctx, &inv, res, box, begin, release)
+}
+
+// execute runs inv in box and records it. The place is given back as soon as the
+// sandbox has answered.
+func (i *Invoker) execute(ctx context.Context, inv *api.Invocation, res *resolution, box *sandbox.Sandbox, begin int64, release func()) (*api.Outcome, error) {
+	timeout := time.Duration(res.Version.Config.TimeoutMS) * time.Millisecond
+	if inv.MaxTimeout > 0 {
+		timeout = min(timeout, inv.MaxTimeout)
+	}
+	deadline := i.store.Now().Add(timeout)
+	rec := newRecord(inv, res, begin, deadline.UnixMilli(), box.Cold())
+
+	started := make(chan error, 1)
+	if inv.IdempotencyKey != "" {
+		// The id is derived: whoever writes the record first may run.
+		existing, err := i.recorder.start(ctx, rec)
+		if err != nil || existing != nil {
+			i.pool.Release(box)
+			return i.taken(existing, rec.EventSHA256, err)
+		}
+		started <- nil
+	} else {
+		// The id is random: nobody else can hold it, so the write and the run overlap.
+		go func() {
+			_, err := i.recorder.start(ctx, rec)
+			started <- err
+		}()
+	}
+	runCtx, stop := context.WithCancel(ctx)
+	defer stop()
+	defer i.running.add(rec.Tenant, rec.ActivationID, stop)()
+	logs := newLogSink(i.recorder.base, i.logs, rec.Tenant, rec.ActivationID, rec.Attempt)
+	result := box.Run(runCtx, i.call(inv, res, rec, deadline, logs))
+	release()
+	i.pool.Release(box)
+
+	final := i.terminal(rec, result)
+	current, err := i.recorder.finish(ctx, rec, final, logs, <-started)
+	if err != nil {
+		return nil, err
+	}
+	return &api.Outcome{Activation: current.Activation}, nil
+}
+
+// call is what the sandbox is given.
+func (i *Invoker) call(inv *api.Invocation, res *resolution, rec *storage.StoredActivation, deadline time.Time, logs *logSink) sandbox.Call {
+	sc := &scope{tenant: inv.Tenant, namespace: inv.Namespace, capabilities: res.Version.Config.Capabilities}
+	return sandbox.Call{
+		Head: wire.InvokeHead{
+			ActivationID: rec.ActivationID,
+			DeadlineMS:   rec.DeadlineMS,
+			Ref:          mustJSON(rec.Ref),
+			Trigger:      mustJSON(rec.Trigger),
+			Principal:    mustJSON(inv.Principal),
+			Attempt:      rec.Attempt,
+			RequestID:    rec.RequestID,
+		},
+		Event:    inv.Event,
+		Deadline: deadline,
+		Log:      logs.add,
+		Host: func(ctx context.Context, name string, head, blob []byte) ([]byte, []byte, error) {
+			return i.host.call(ctx, sc, name, head, blob)
+		},
+	}
+}
+
+// program is the sandbox's view of a version.
+func (i *Invoker) program(inv *api.Invocation, res *resolution) *sandbox.Program {
+	v := res.Version
+	return &sandbox.Program{
+		Key:    fmt.Sprintf("%s/%s/%s/%d", inv.Tenant, inv.Namespace, inv.Function, v.Version),
+		Digest: v.SHA256,
+		Entry:  v.Config.Entry, Handler: v.Config.Handler,
+		MemoryMB: v.Config.MemoryMB,
+		Env:      v.Config.Env,
+		Tenant:   inv.Tenant, Namespace: inv.Namespace, Function: inv.Function, Version: v.Version,
+		Bundle: func(ctx context.Context) ([]byte, error) {
+			tar, err := i.versions.Bundle(ctx, inv.Tenant, inv.Namespace, inv.Function, v.Version)
+			if err != nil {
+				return nil, err
+			}
+			if bundle.Digest(tar) != v.SHA256 {
+				return nil, api.Errorf(api.CodeInternal, "the stored bundle of version %d does not match its digest", v.Version)
+			}
+			return tar, nil
+		},
+	}
+}
+
+// newRecord is an activation as it begins.
+func newRecord(inv *api.Invocation, res *resolution, beginMS, deadlineMS int64, cold bool) *storage.StoredActivation {
+	id := ""
+	var digest string
+	if inv.IdempotencyKey != "" {
+		id = api.DerivedActivationID(inv.Tenant, inv.Namespace, inv.Function, inv.Ref, inv.IdempotencyKey)
+		digest = eventDigest(inv.Event)
+	} else {
+		id = newActivationID()
+	}
+	return &storage.StoredActivation{
+		EventSHA256: digest,
+		Activation: api.Activation{
+			ActivationID: id,
+			Tenant:       inv.Tenant, Namespace: inv.Namespace, Function: inv.Function,
+			Ref:     api.Ref{Alias: inv.Ref.Alias, Version: res.Version.Version},
+			Trigger: inv.Trigger,
+			Status:  api.StatusRunning,
+			StartMS: beginMS, DeadlineMS: deadlineMS,
+			Attempt: 1, RequestID: inv.RequestID, ColdStart: cold,
+		},
+	}
+}
+
+// terminal is rec as result ended it.
+func (i *Invoker) terminal(rec *storage.StoredActivation, result sandbox.Result) *storage.StoredActivation {
+	final := *rec
+	final.Status = result.Status
+	final.EndMS = max(i.store.NowMS(), rec.StartMS)
+	final.DurationMS = final.EndMS - rec.StartMS
+	final.Result = result.Value
+	final.Error = result.Error
+	final.LogsTruncated = result.LogsTruncated
+	final.CPUMS = float64(result.CPU.Microseconds()) / 1000
+	final.MemoryPeakBytes = result.MemoryPeakBytes
+	return &final
+}
+
+// replay answers a repeated idempotent call from its record; both results are
+// nil where there is none yet.
+func (i *Invoker) replay(ctx context.Context, inv *api.Invocation) (*api.Outcome, error) {
+	id := api.DerivedActivationID(inv.Tenant, inv.Namespace, inv.Function, inv.Ref, inv.IdempotencyKey)
+	rec, err := i.activations.Get(ctx, inv.Tenant, id)
+	if err != nil {
+		if api.ErrorCode(err) == api.CodeActivationNotFound {
+			return nil, nil //nolint:nilnil // documented: there is nothing to replay
+		}
+		return nil, err
+	}
+	return i.taken(rec, eventDigest(inv.Event), nil)
+}
+
+// taken answers a call whose activation id is in use.
+func (i *Invoker) taken(existing *storage.StoredActivation, digest string, err error) (*api.Outcome, error) {
+	switch {
+	case err != nil:
+		return nil, err
+	case existing.EventSHA256 != digest:
+		return nil, api.Errorf(api.CodeIdempotencyMismatch, "this idempotency key was used with another event")
+	case !existing.Status.Terminal():
+		return nil, api.Errorf(api.CodeIdempotencyRunning, "the first call with this idempotency key is still running")
+	}
+	return &api.Outcome{Activation: existing.Activation, Replayed: true}, nil
+}
+
+// Cancel ends a queued or running activation wherever it runs. Errors:
+// CodeActivationNotFound, CodeActivationTerminal, CodeStoreUnavailable.
+func (i *Invoker) Cancel(ctx context.Context, tenant, id string) (*api.Activation, error) {
+	rec, err := i.activations.Cancel(ctx, tenant, id, i.store.NowMS())
+	if err != nil {
+		return nil, err
+	}
+	i.running.cancel(tenant, id)
+	// Best effort: a replica that misses this runs to the end in vain, and its
+	// compare-and-set loses.
+	if err := i.store.PublishChange(ctx, storage.Change{Kind: storage.ChangeCancel, Tenant: tenant, ActivationID: id}); err != nil {
+		i.logger.Warn("a cancel notice was not sent", zap.String("activation_id", id), zap.Error(err))
+	}
+	return &rec.Activation, nil
+}
+
+// Check compiles a bundle in a sandbox of its own. Errors: CodeValidationSource
+// with file, line and column.
+func (i *Invoker) Check(ctx context.Context, entry, handler string, tar []byte) error {
+	if err := i.enter(); err != nil {
+		return err
+	}
+	defer i.inHand.Done()
+	return i.pool.Check(ctx, &sandbox.Program{
+		Digest: bundle.Digest(tar), Entry: entry, Handler: handler, MemoryMB: api.DefaultMemoryMB,
+		Bundle: func(context.Context) ([]byte, error) { return tar, nil },
+	})
+}
+
+// Invalidate forgets what is cached of a function, here and, by a notice that
+// may be lost, on the other replicas.
+func (i *Invoker) Invalidate(ctx context.Context, tenant, namespace, function string) {
+	i.resolver.invalidate(tenant, namespace, function)
+	change := storage.Change{Kind: storage.ChangeFunction, Tenant: tenant, Namespace: namespace, Function: function}
+	if err := i.store.PublishChange(ctx, change); err != nil {
+		i.logger.Warn("a change notice was not sent", zap.String("function", function), zap.Error(err))
+	}
+}
+
+func (i *Invoker) onChange(c storage.Change) {
+	switch c.Kind {
+	case storage.ChangeFunction:
+		i.resolver.invalidate(c.Tenant, c.Namespace, c.Function)
+	case storage.ChangeCancel:
+		i.running.cancel(c.Tenant, c.ActivationID)
+	}
+}
+
+func (i *Invoker) enter() error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.closed {
+		err := api.Errorf(api.CodeShuttingDown, "this replica is shutting down")
+		err.RetryAfter = time.Second
+		return err
+	}
+	i.inHand.Add(1)
+	return nil
+}
+
+// Close refuses new work, waits for what is in hand until ctx ends, cancels the
+// rest, and waits until all of it is recorded.
+func (i *Invoker) Close(ctx context.Context) error {
+	var err error
+	i.closing.Do(func() {
+		i.mu.Lock()
+		i.closed = true
+		i.mu.Unlock()
+		done := make(chan struct{})
+		go func() {
+			i.inHand.Wait()
+			close(done)
+		}()
+		select {
+		case <-done:
+		case <-ctx.Done():
+			i.running.cancelAll()
+			<-done
+		}
+		i.unsubscribe()
+		err = i.recorder.close(ctx)
+		i.resolver.close()
+	})
+	return err
+}
+
+func newActivationID() string { return uuid.Must(uuid.NewV7()).String() }
+
+func eventDigest(event []byte) string {
+	sum := sha256.Sum256(event)
+	return hex.EncodeToString(sum[:])
+}
+
+// mustJSON encodes a value of our own types, which cannot fail.
+func mustJSON(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("invoker: encode %T: %v", v, err))
+	}
+	return b
+}

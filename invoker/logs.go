@@ -1,0 +1,176 @@
+package invoker
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/sandbox/wire"
+)
+
+// logFlushDelay is how long a line may wait for company: followers see it by
+// then, and a chatty function does not write a chunk for each line.
+const logFlushDelay = 250 * time.Millisecond
+
+// logWriter is where chunks go.
+type logWriter interface {
+	Append(ctx context.Context, tenant, activationID string, chunk int, ndjson []byte) error
+}
+
+// logSink gathers an activation's lines into chunks of at most LogChunkBytes and
+// writes them in order. While the function runs, chunks leave in the background;
+// drain writes the rest and says whether all of them arrived.
+type logSink struct {
+	writer     logWriter
+	ctx        context.Context //nolint:containedctx // bounds the background writes of one activation
+	tenant, id string
+	attempt    int
+
+	mu      sync.Mutex
+	open    []byte   // the chunk being filled
+	sealed  [][]byte // full chunks, in order, from number next
+	next    int      // number of sealed[0]
+	bytes   int      // of all lines
+	cut     bool     // a line was cut or dropped
+	timer   *time.Timer
+	closing bool
+	writing sync.Mutex // one writer at a time, so that chunks arrive in order
+}
+
+func newLogSink(ctx context.Context, writer logWriter, tenant, id string, attempt int) *logSink {
+	return &logSink{writer: writer, ctx: ctx, tenant: tenant, id: id, attempt: attempt}
+}
+
+// add takes one record. It never waits for the store.
+func (s *logSink) add(r wire.LogRecord) {
+	line, cut := s.line(r)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cut = s.cut || cut
+	if s.closing || s.bytes+len(line) > api.MaxLogBytes {
+		s.cut = true
+		return
+	}
+	s.bytes += len(line)
+	if len(s.open)+len(line) > api.LogChunkBytes {
+		s.seal()
+		go s.flush()
+	}
+	s.open = append(s.open, line...)
+	if s.timer == nil {
+		s.timer = time.AfterFunc(logFlushDelay, s.flushOpen)
+	}
+}
+
+// line encodes r; a message that would not fit a chunk is cut.
+func (s *logSink) line(r wire.LogRecord) (line []byte, cut bool) {
+	message := json.RawMessage(r.Text)
+	if !r.JSON || !json.Valid(r.Text) {
+		message = jsonString(r.Text)
+	}
+	const room = api.LogChunkBytes - 256 // for the other fields
+	if len(message) > room {
+		text := r.Text[:min(len(r.Text), room/8)] // a byte becomes at most six
+		for len(text) > 0 && !utf8.Valid(text) && len(text) > room/8-utf8.UTFMax {
+			text = text[:len(text)-1]
+		}
+		message, cut = jsonString(text), true
+	}
+	line, err := json.Marshal(api.LogLine{
+		TSMS: r.TSMS, Level: wire.Levels[r.Level], Message: message, Attempt: s.attempt,
+	})
+	if err != nil { // a valid message always encodes
+		return nil, true
+	}
+	return append(line, '\n'), cut
+}
+
+func jsonString(text []byte) json.RawMessage {
+	b, err := json.Marshal(string(text))
+	if err != nil { // a string always encodes
+		return json.RawMessage(`""`)
+	}
+	return b
+}
+
+// seal closes the open chunk. The caller holds mu.
+func (s *logSink) seal() {
+	if len(s.open) > 0 {
+		s.sealed = append(s.sealed, s.open)
+		s.open = nil
+	}
+}
+
+// flushOpen is the timer's: what waited long enough leaves.
+func (s *logSink) flushOpen() {
+	s.mu.Lock()
+	s.timer = nil
+	closing := s.closing
+	if !closing {
+		s.seal()
+	}
+	s.mu.Unlock()
+	if !closing {
+		s.flush()
+	}
+}
+
+// flush writes sealed chunks. What fails stays for the next flush or the drain:
+// a chunk that was written twice is the same chunk.
+func (s *logSink) flush() {
+	if err := s.write(s.ctx); err != nil {
+		return // drain tries again and reports
+	}
+}
+
+func (s *logSink) write(ctx context.Context) error {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	for {
+		s.mu.Lock()
+		if len(s.sealed) == 0 {
+			s.mu.Unlock()
+			return nil
+		}
+		chunk, number := s.sealed[0], s.next
+		s.mu.Unlock()
+		if err := s.writer.Append(ctx, s.tenant, s.id, number, chunk); err != nil {
+			return err
+		}
+		s.mu.Lock()
+		s.sealed = slices.Delete(s.sealed, 0, 1)
+		s.next++
+		s.mu.Unlock()
+	}
+}
+
+// drain ends the sink: no further line is taken, and all chunks are written when
+// it returns nil. It may be called again after an error.
+func (s *logSink) drain(ctx context.Context) error {
+	s.mu.Lock()
+	s.closing = true
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	s.seal()
+	empty := len(s.sealed) == 0
+	s.mu.Unlock()
+	if empty {
+		// A background write may still be on its way with the last chunk.
+		s.writing.Lock()
+		defer s.writing.Unlock()
+		return nil
+	}
+	return s.write(ctx)
+}
+
+// truncated says whether any line was cut or dropped.
+func (s *logSink) truncated() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cut
+}

@@ -1,0 +1,95 @@
+package invoker
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+)
+
+// A resolution is used for at most resolveTTL, which with the time that a load
+// takes stays under the promised second; one older than resolveRefresh is read
+// again off the path, so that steady traffic never waits for the store.
+const (
+	resolveTTL     = 800 * time.Millisecond
+	resolveRefresh = 400 * time.Millisecond
+	resolveEntries = 20_000
+)
+
+// target is what a caller named.
+type target struct {
+	tenant, namespace, function string
+	ref                         api.Ref
+}
+
+// resolution is what a target meant when it was read.
+type resolution struct {
+	storage.Resolved
+	// raced: the function changed while this was being read, so it may be old.
+	raced bool
+}
+
+// resolver turns aliases into versions through a short-lived cache.
+type resolver struct {
+	versions *storage.Versions
+	cache    *otter.Cache[target, *resolution]
+	// changes counts invalidations, so that a load can tell that one passed it.
+	changes atomic.Uint64
+}
+
+func newResolver(versions *storage.Versions) (*resolver, error) {
+	cache, err := otter.New(&otter.Options[target, *resolution]{
+		MaximumSize:       resolveEntries,
+		ExpiryCalculator:  otter.ExpiryWriting[target, *resolution](resolveTTL),
+		RefreshCalculator: otter.RefreshWriting[target, *resolution](resolveRefresh),
+		Logger:            &otter.NoopLogger{}, // a failed refresh shows at the next load
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &resolver{versions: versions, cache: cache}, nil
+}
+
+// resolve gives what t means now, or at most a second ago. Errors: those of
+// storage.Versions.Resolve; they are not cached.
+func (r *resolver) resolve(ctx context.Context, t target) (*resolution, error) {
+	// One caller's load serves all that wait for it: it must outlive that caller.
+	detached := context.WithoutCancel(ctx)
+	res, err := r.cache.Get(detached, t, otter.LoaderFunc[target, *resolution](r.load))
+	if err == nil && res.raced {
+		r.cache.Invalidate(t)
+		res, err = r.load(detached, t)
+	}
+	return res, err
+}
+
+func (r *resolver) load(ctx context.Context, t target) (*resolution, error) {
+	before := r.changes.Load()
+	found, err := r.versions.Resolve(ctx, t.tenant, t.namespace, t.function, t.ref)
+	if err != nil {
+		return nil, err
+	}
+	return &resolution{Resolved: found, raced: r.changes.Load() != before}, nil
+}
+
+// invalidate forgets all that is known of a function.
+func (r *resolver) invalidate(tenant, namespace, function string) {
+	r.changes.Add(1)
+	for key := range r.cache.Keys() {
+		if key.tenant == tenant && key.namespace == namespace && key.function == function {
+			r.cache.Invalidate(key)
+		}
+	}
+}
+
+// invalidateAll forgets everything: change notices may have been missed.
+func (r *resolver) invalidateAll() {
+	r.changes.Add(1)
+	r.cache.InvalidateAll()
+}
+
+func (r *resolver) close() { r.cache.StopAllGoroutines() }

@@ -1,0 +1,49 @@
+package invoker
+
+import (
+	"context"
+	"sync"
+)
+
+type activationKey struct{ tenant, id string }
+
+// running knows the activations in hand, so that a cancel can reach them.
+type running struct {
+	mu   sync.Mutex
+	stop map[activationKey]context.CancelFunc
+}
+
+func newRunning() *running {
+	return &running{stop: make(map[activationKey]context.CancelFunc)}
+}
+
+// add enters an activation; the function that it gives takes it out again.
+func (r *running) add(tenant, id string, stop context.CancelFunc) (remove func()) {
+	key := activationKey{tenant, id}
+	r.mu.Lock()
+	r.stop[key] = stop
+	r.mu.Unlock()
+	return func() {
+		r.mu.Lock()
+		delete(r.stop, key)
+		r.mu.Unlock()
+	}
+}
+
+// cancel stops an activation if it is in hand here.
+func (r *running) cancel(tenant, id string) {
+	r.mu.Lock()
+	stop := r.stop[activationKey{tenant, id}]
+	r.mu.Unlock()
+	if stop != nil {
+		stop()
+	}
+}
+
+func (r *running) cancelAll() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, stop := range r.stop {
+		stop()
+	}
+}
