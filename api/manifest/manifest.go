@@ -1,0 +1,168 @@
+// Package manifest reads manifest.json and the config of a publish, checks both
+// against schema.json and merges them into how a version runs.
+package manifest
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/bundle"
+)
+
+// SchemaV1 is the value of a manifest's schema field.
+const SchemaV1 = "cs.function.script.v1"
+
+// Manifest is manifest.json. A zero field means its default; the default for a
+// capability is none.
+type Manifest struct {
+	Schema       string           `json:"schema,omitempty"`
+	Runtime      string           `json:"runtime,omitempty"`
+	Entry        string           `json:"entry,omitempty"`
+	Handler      string           `json:"handler,omitempty"`
+	Limits       Limits           `json:"limits,omitzero"`
+	Capabilities api.Capabilities `json:"capabilities,omitzero"`
+}
+
+// Limits are a manifest's limits; zero means the default.
+type Limits struct {
+	TimeoutMS      int64 `json:"timeoutMs,omitempty"`
+	MemoryMB       int   `json:"memoryMb,omitempty"`
+	MaxConcurrency int   `json:"maxConcurrency,omitempty"`
+}
+
+// Config is what a publisher says; a field that is given replaces the manifest's.
+type Config struct {
+	TimeoutMS      int64             `json:"timeout_ms,omitempty"`
+	MemoryMB       int               `json:"memory_mb,omitempty"`
+	MaxConcurrency int               `json:"max_concurrency,omitempty"`
+	Env            map[string]string `json:"env,omitempty"`
+	Capabilities   *api.Capabilities `json:"capabilities,omitempty"`
+	Authz          *api.Authz        `json:"authz,omitempty"`
+	CORS           *api.CORS         `json:"cors,omitempty"`
+}
+
+// Parse reads a manifest. What breaks the schema is CodeValidationManifest with
+// one field an offence, its path as in "limits.timeoutMs".
+func Parse(raw []byte) (Manifest, error) {
+	s, err := compiled()
+	if err != nil {
+		return Manifest{}, err
+	}
+	var m Manifest
+	if err := decode(raw, s.manifest, &m, api.CodeValidationManifest, ""); err != nil {
+		return Manifest{}, err
+	}
+	return m, nil
+}
+
+// parseConfig reads a publish's config; nil and null are an empty one. Offences
+// are CodeValidation with paths below "config".
+func parseConfig(raw json.RawMessage) (Config, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return Config{}, nil
+	}
+	s, err := compiled()
+	if err != nil {
+		return Config{}, err
+	}
+	var c Config
+	if err := decode(raw, s.config, &c, api.CodeValidation, "config"); err != nil {
+		return Config{}, err
+	}
+	return c, c.validate()
+}
+
+// validate holds the rules that the schema cannot say.
+func (c *Config) validate() error {
+	size := 0
+	for name, value := range c.Env {
+		size += len(name) + len(value)
+	}
+	if size > api.MaxEnvBytes {
+		return configError("config.env", "names and values together exceed 32 KiB")
+	}
+	// Browsers ignore "*" where credentials are allowed, and echoing every origin
+	// would give any page the visitor's session.
+	if c.CORS != nil && c.CORS.AllowCredentials && slices.Contains(c.CORS.AllowOrigins, "*") {
+		return configError("config.cors.allow_origins", `"*" cannot stand with allow_credentials`)
+	}
+	return nil
+}
+
+func configError(path, why string) error {
+	return api.Errorf(api.CodeValidation, "%s: %s", path, why).WithFields(api.FieldError{Path: path, Message: why})
+}
+
+// Resolve merges what fn's record, the bundle's manifest and the publisher's
+// config say, later ones winning field by field, and fills in the defaults.
+// The entry must be in the bundle; without one named it is function.js, else
+// function.ts. Errors: CodeValidationManifest, CodeValidation (config),
+// CodeValidationBundle (no entry).
+func Resolve(fn api.Function, files map[string][]byte, config json.RawMessage) (api.VersionConfig, error) {
+	var m Manifest
+	if raw, ok := files[bundle.ManifestFile]; ok {
+		var err error
+		if m, err = Parse(raw); err != nil {
+			return api.VersionConfig{}, err
+		}
+	}
+	c, err := parseConfig(config)
+	if err != nil {
+		return api.VersionConfig{}, err
+	}
+	entry, err := entryOf(fn, m, files)
+	if err != nil {
+		return api.VersionConfig{}, err
+	}
+	capabilities := m.Capabilities
+	if c.Capabilities != nil {
+		capabilities = *c.Capabilities
+	}
+	return api.VersionConfig{
+		Entry:          entry,
+		Handler:        first(m.Handler, fn.Handler, api.DefaultHandler),
+		TimeoutMS:      first(c.TimeoutMS, m.Limits.TimeoutMS, api.DefaultTimeoutMS),
+		MemoryMB:       first(c.MemoryMB, m.Limits.MemoryMB, api.DefaultMemoryMB),
+		MaxConcurrency: first(c.MaxConcurrency, m.Limits.MaxConcurrency, api.DefaultMaxConcurrency),
+		Env:            c.Env,
+		Capabilities:   capabilities,
+		Authz:          c.Authz,
+		CORS:           c.CORS,
+	}, nil
+}
+
+// entryOf is the file that a version starts from.
+func entryOf(fn api.Function, m Manifest, files map[string][]byte) (string, error) {
+	if m.Entry != "" {
+		if _, ok := files[m.Entry]; !ok {
+			return "", api.Errorf(api.CodeValidationManifest, "manifest.json: entry %q is not in the bundle", m.Entry).
+				WithFields(api.FieldError{Path: "entry", Message: "names no file of the bundle"})
+		}
+		return m.Entry, nil
+	}
+	entry := first(fn.Entry, bundle.EntryJS)
+	if _, ok := files[entry]; ok {
+		return entry, nil
+	}
+	if _, ok := files[bundle.EntryTS]; ok && entry == bundle.EntryJS {
+		return bundle.EntryTS, nil
+	}
+	why := "is not in the bundle"
+	if entry == bundle.EntryJS {
+		why = "is not in the bundle, nor is " + bundle.EntryTS
+	}
+	return "", api.Errorf(api.CodeValidationBundle, "the entry %s %s", entry, why).
+		WithFields(api.FieldError{Path: entry, Message: why})
+}
+
+// first is the first of values that is not zero.
+func first[T comparable](values ...T) T {
+	var zero T
+	for _, v := range values {
+		if v != zero {
+			return v
+		}
+	}
+	return zero
+}

@@ -1,0 +1,118 @@
+package manifest
+
+import (
+	"bytes"
+	_ "embed" // schema.json
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+
+	"github.com/codesous/sous/api"
+)
+
+// Schema is the JSON Schema (2020-12) of a manifest; its $defs/config is the
+// schema of a publish's config.
+//
+//go:embed schema.json
+var Schema []byte
+
+const schemaURL = "https://codesous.dev/schemas/cs.function.script.v1.json"
+
+type schemas struct{ manifest, config *jsonschema.Schema }
+
+// compiled is lazy: a sandbox child links this package and must start fast.
+var compiled = sync.OnceValues(func() (schemas, error) {
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema))
+	if err != nil {
+		return schemas{}, fmt.Errorf("manifest schema: %w", err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource(schemaURL, document); err != nil {
+		return schemas{}, fmt.Errorf("manifest schema: %w", err)
+	}
+	var s schemas
+	if s.manifest, err = c.Compile(schemaURL); err != nil {
+		return schemas{}, fmt.Errorf("manifest schema: %w", err)
+	}
+	if s.config, err = c.Compile(schemaURL + "#/$defs/config"); err != nil {
+		return schemas{}, fmt.Errorf("manifest schema: %w", err)
+	}
+	return s, nil
+})
+
+// decode validates raw against schema and reads it into v. Failures have the
+// given code; their paths begin with prefix ("" or "config").
+func decode(raw []byte, schema *jsonschema.Schema, v any, code api.Code, prefix string) error {
+	what := prefix
+	if what == "" {
+		what = "manifest.json"
+	}
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		return api.Errorf(code, "%s is not JSON: %v", what, err).
+			WithFields(api.FieldError{Path: prefix, Message: err.Error()})
+	}
+	if err := schema.Validate(document); err != nil {
+		var invalid *jsonschema.ValidationError
+		if !errors.As(err, &invalid) {
+			return api.Wrap(api.CodeInternal, err, "validate "+what)
+		}
+		fields := leaves(invalid, prefix, message.NewPrinter(language.English), nil)
+		return api.Errorf(code, "%s: %s: %s", what, fields[0].Path, fields[0].Message).WithFields(fields...)
+	}
+	if err := json.Unmarshal(raw, v); err != nil {
+		// The schema calls 3e3 an integer; Go does not.
+		field := api.FieldError{Path: prefix, Message: err.Error()}
+		var mismatch *json.UnmarshalTypeError
+		if errors.As(err, &mismatch) {
+			field = api.FieldError{Path: join(prefix, mismatch.Field), Message: "must be a plain " + mismatch.Type.String()}
+		}
+		return api.Errorf(code, "%s: %s: %s", what, field.Path, field.Message).WithFields(field)
+	}
+	return nil
+}
+
+// leaves gives the innermost failures, each under the path of its field.
+func leaves(e *jsonschema.ValidationError, prefix string, p *message.Printer, fields []api.FieldError) []api.FieldError {
+	names, badName := e.ErrorKind.(*kind.PropertyNames)
+	if len(e.Causes) > 0 && !badName {
+		for _, cause := range e.Causes {
+			fields = leaves(cause, prefix, p, fields)
+		}
+		return fields
+	}
+	at := join(prefix, strings.Join(e.InstanceLocation, "."))
+	if badName {
+		return append(fields, api.FieldError{Path: join(at, names.Property), Message: "is not an allowed name"})
+	}
+	switch k := e.ErrorKind.(type) {
+	case *kind.AdditionalProperties:
+		for _, name := range k.Properties {
+			fields = append(fields, api.FieldError{Path: join(at, name), Message: "is not a known field"})
+		}
+	case *kind.Required:
+		for _, name := range k.Missing {
+			fields = append(fields, api.FieldError{Path: join(at, name), Message: "is required"})
+		}
+	default:
+		fields = append(fields, api.FieldError{Path: at, Message: e.ErrorKind.LocalizedString(p)})
+	}
+	return fields
+}
+
+func join(prefix, path string) string {
+	switch {
+	case prefix == "":
+		return path
+	case path == "":
+		return prefix
+	}
+	return prefix + "." + path
+}
