@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+const helloSource = `export default () => ({ hello: "world" });`
+
+// bed is a store with a server over it, and the comparison over the same store.
+type bed struct {
+	dir                   string
+	store, sous, baseline *process
+}
+
+func newBed(ctx context.Context, o options, args ...string) (*bed, error) {
+	b := &bed{}
+	var err error
+	if b.dir, err = os.MkdirTemp("", "sousbench"); err != nil {
+		return nil, err
+	}
+	if b.store, err = startRedis(ctx, b.dir); err == nil {
+		b.sous, err = startSous(ctx, o, b.store, args...)
+	}
+	if err == nil {
+		b.baseline, err = startBaseline(ctx, b.store)
+	}
+	if err != nil {
+		b.close()
+	}
+	return b, err
+}
+
+func (b *bed) close() {
+	b.baseline.stop()
+	b.sous.stop()
+	b.store.stop()
+	_ = os.RemoveAll(b.dir) // the system clears its temporary files
+}
+
+// compare loads two servers in turn and gives the round of each with the median
+// throughput. The first round of each warms up and is not counted.
+func compare(ctx context.Context, o options, a, b load) (ra, rb result, err error) {
+	warm := func(l load) load { l.length = min(l.length, 2*time.Second); return l }
+	for _, l := range []load{warm(a), warm(b)} {
+		if _, err := l.run(ctx); err != nil {
+			return ra, rb, err
+		}
+	}
+	var as, bs []result
+	for range o.rounds {
+		for _, side := range []struct {
+			load load
+			into *[]result
+		}{{a, &as}, {b, &bs}} {
+			r, err := side.load.run(ctx)
+			if err != nil {
+				return ra, rb, err
+			}
+			*side.into = append(*side.into, r)
+		}
+	}
+	return median(as), median(bs), nil
+}
+
+func median(rs []result) result {
+	slices.SortFunc(rs, func(a, b result) int { return int(a.perSecond - b.perSecond) })
+	return rs[len(rs)/2]
+}
+
+// throughput: sync HTTP invoke of hello, a durable activation a request, against
+// the bare handler, at 64 connections.
+func throughput(ctx context.Context, o options) ([]row, error) {
+	b, err := newBed(ctx, o, profileArgs(o)...)
+	if err != nil {
+		return nil, err
+	}
+	defer b.close()
+	if err := publish(ctx, b.sous, "hello", helloSource, "{}"); err != nil {
+		return nil, err
+	}
+	const connections = 64
+	sous := load{b.sous.addr, httpGet(b.sous.addr, webPath("hello")), connections, o.seconds}
+	bare := load{b.baseline.addr, httpGet(b.baseline.addr, "/"), connections, o.seconds}
+	stopProfile := startProfile(ctx, o, "throughput")
+	rs, rb, err := compare(ctx, o, sous, bare)
+	stopProfile()
+	if err != nil {
+		return nil, err
+	}
+	ratio, tail := rs.perSecond/rb.perSecond, float64(rs.quantile(0.99))/float64(rb.quantile(0.99))
+	return []row{
+		{name: "bare chi + one key, 64 connections", value: loadText(rb)},
+		{name: "sous web invoke, 64 connections", value: loadText(rs), want: "no error", ok: rs.errors == 0},
+		{"throughput, share of bare", fmt.Sprintf("%.2f", ratio), "≥ 0.30 (after 0.50)", ratio >= 0.3},
+		{"p99, multiple of bare", fmt.Sprintf("%.2f", tail), "≤ 3", tail <= 3},
+	}, nil
+}
+
+func loadText(r result) string {
+	text := fmt.Sprintf("%.0f/s, p50 %s, p99 %s", r.perSecond, ms(r.quantile(0.5)), ms(r.quantile(0.99)))
+	if r.errors > 0 {
+		text += fmt.Sprintf(", %d errors (%v)", r.errors, r.firstErr)
+	}
+	return text
+}
+
+func ms(d time.Duration) string { return fmt.Sprintf("%.2f ms", float64(d.Microseconds())/1000) }
+
+// latency: one connection.
+func latency(ctx context.Context, o options) ([]row, error) {
+	b, err := newBed(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	defer b.close()
+	if err := publish(ctx, b.sous, "hello", helloSource, "{}"); err != nil {
+		return nil, err
+	}
+	rs, rb, err := compare(ctx, o,
+		load{b.sous.addr, httpGet(b.sous.addr, webPath("hello")), 1, o.seconds},
+		load{b.baseline.addr, httpGet(b.baseline.addr, "/"), 1, o.seconds})
+	if err != nil {
+		return nil, err
+	}
+	p50 := rs.quantile(0.5)
+	return []row{
+		{name: "bare chi + one key, 1 connection", value: loadText(rb)},
+		{name: "sous web invoke, 1 connection", value: loadText(rs), want: "no error", ok: rs.errors == 0},
+		{"p50", ms(p50), "< 0.6 ms", p50 < 600*time.Microsecond},
+	}, nil
+}
+
+// profileArgs make the server under load answer for its CPU time.
+func profileArgs(o options) []string {
+	if o.profile == "" {
+		return nil
+	}
+	return []string{"--admin-listen", adminAddr}
+}
+
+const adminAddr = "127.0.0.1:6161"
+
+// startProfile takes a CPU profile of the server's next ten seconds; the
+// function that it gives waits for it.
+func startProfile(ctx context.Context, o options, name string) (wait func()) {
+	if o.profile == "" {
+		return func() {}
+	}
+	done := make(chan error, 1)
+	go func() { done <- fetchProfile(ctx, o, name) }()
+	return func() {
+		if err := <-done; err != nil {
+			fmt.Fprintln(os.Stderr, "sousbench: profile:", err)
+		}
+	}
+}
+
+func fetchProfile(ctx context.Context, o options, name string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+adminAddr+"/debug/pprof/profile?seconds=10", nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }() // it has been read
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%w: %s", errNoAnswer, resp.Status)
+	}
+	file, err := os.Create(filepath.Join(o.profile, name+".pprof"))
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(file, resp.Body); err != nil {
+		return err
+	}
+	return file.Close()
+}

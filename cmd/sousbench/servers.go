@@ -1,0 +1,235 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/codesous/sous/api/bundle"
+	"github.com/codesous/sous/api/client"
+)
+
+// The tenant and namespace of all that is measured.
+const (
+	tenant    = "t_bench0"
+	namespace = "bench"
+)
+
+// process is a server that a benchmark started.
+type process struct {
+	cmd  *exec.Cmd
+	addr string // host:port
+}
+
+// stop ends the process as its operator would, or kills it after ten seconds.
+func (p *process) stop() {
+	if p == nil || p.cmd.Process == nil {
+		return
+	}
+	done := make(chan struct{})
+	go func() {
+		_ = p.cmd.Wait() // it was told to end; how it ended is no matter
+		close(done)
+	}()
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended already
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+		_ = p.cmd.Process.Kill() // likewise
+		<-done
+	}
+}
+
+// freeAddr is a loopback address that was free a moment ago.
+func freeAddr() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
+}
+
+// startRedis runs a redis-server without persistence in a directory of its own.
+func startRedis(ctx context.Context, dir string) (*process, error) {
+	addr, err := freeAddr()
+	if err != nil {
+		return nil, err
+	}
+	_, port, _ := strings.Cut(addr, ":")
+	cmd := exec.CommandContext(ctx, "redis-server", "--port", port, "--bind", "127.0.0.1",
+		"--save", "", "--appendonly", "no", "--dir", dir, "--loglevel", "warning")
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	p := &process{cmd: cmd, addr: addr}
+	return p, p.await(ctx, func() error {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+		if err != nil {
+			return err
+		}
+		return conn.Close()
+	})
+}
+
+// startSous runs `sous serve` over a store and waits until it is ready.
+func startSous(ctx context.Context, o options, store *process, args ...string) (*process, error) {
+	addr, err := freeAddr()
+	if err != nil {
+		return nil, err
+	}
+	args = append([]string{"serve", "--store", "redis://" + store.addr, "--listen", addr, "--log-level", "error"}, args...)
+	cmd := exec.CommandContext(ctx, o.sous, args...)
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	p := &process{cmd: cmd, addr: addr}
+	return p, p.await(ctx, func() error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/readyz", nil)
+		if err != nil {
+			return err
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return err
+		}
+		if resp.StatusCode != http.StatusOK {
+			err = fmt.Errorf("readyz answers %s", resp.Status)
+		}
+		return errors.Join(err, resp.Body.Close())
+	})
+}
+
+// startBaseline runs the comparison over a store.
+func startBaseline(ctx context.Context, store *process) (*process, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, self, baselineArg, "redis://"+store.addr)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	return &process{cmd: cmd, addr: strings.TrimSpace(line)}, err
+}
+
+// serveOn serves on a free port, which it prints, until it is told to end.
+func serveOn(handler http.Handler) error {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Println(listener.Addr())
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	go func() {
+		<-ctx.Done()
+		_ = server.Close() // the measurement is over
+	}()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// await asks until ready gives nil, for at most fifteen seconds.
+func (p *process) await(ctx context.Context, ready func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	for {
+		err := ready()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			p.stop()
+			return fmt.Errorf("%s did not become ready: %w", filepath.Base(p.cmd.Path), err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// childrenMemory is the resident size of the process's children, in bytes, with shared
+// pages counted in proportion.
+func (p *process) childrenMemory() (bytes int64, children int, err error) {
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", p.cmd.Process.Pid))
+	if err != nil {
+		return 0, 0, err
+	}
+	seen := map[string]bool{}
+	for _, task := range tasks {
+		pids, err := os.ReadFile(task)
+		if err != nil {
+			continue // a thread that ended
+		}
+		for _, pid := range strings.Fields(string(pids)) {
+			if seen[pid] {
+				continue
+			}
+			seen[pid] = true
+			size, err := proportionalSize(pid)
+			if err != nil {
+				continue // a child that ended
+			}
+			bytes += size
+			children++
+		}
+	}
+	return bytes, children, nil
+}
+
+func proportionalSize(pid string) (int64, error) {
+	rollup, err := os.ReadFile("/proc/" + pid + "/smaps_rollup")
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(rollup)) {
+		if rest, ok := strings.CutPrefix(line, "Pss:"); ok {
+			kb, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
+			return kb << 10, err
+		}
+	}
+	return 0, errors.New("no Pss line")
+}
+
+// publish creates a function of one file on p and points prod at its version.
+func publish(ctx context.Context, p *process, name, source, config string) error {
+	c, err := client.New("http://"+p.addr, client.Config{})
+	if err != nil {
+		return err
+	}
+	ns := c.Tenant(tenant).Namespace(namespace)
+	if _, err := ns.CreateFunction(ctx, client.NewFunction{Name: name}); err != nil {
+		return err
+	}
+	draft, err := ns.Function(name).UploadFiles(ctx, map[string][]byte{bundle.EntryJS: []byte(source)})
+	if err != nil {
+		return err
+	}
+	_, err = ns.Function(name).Publish(ctx, client.Publish{DraftID: draft.DraftID, Config: []byte(config), Alias: "prod"})
+	return err
+}
+
+// webPath is a published function's endpoint.
+func webPath(name string) string {
+	return "/v1/web/" + tenant + "/" + namespace + "/" + name + "/prod"
+}
