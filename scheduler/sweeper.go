@@ -1,0 +1,149 @@
+// Package scheduler holds the loops that keep the store sound without a leader:
+// any number of replicas may run them at once.
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/codesous/sous/storage"
+)
+
+// SweeperConfig is how fast a Sweeper works; zero values mean the default.
+type SweeperConfig struct {
+	// Interval between steps (default 1 s).
+	Interval time.Duration
+	// Reads that one step may spend (default 500).
+	Reads int
+	// Lap is the least time from the start of one walk through all functions to
+	// the start of the next (default 5 s), so that a small store stays quiet.
+	Lap time.Duration
+}
+
+func (c SweeperConfig) withDefaults() (SweeperConfig, error) {
+	if c.Interval < 0 || c.Reads < 0 || c.Lap < 0 {
+		return c, errors.New("scheduler: a sweeper's settings are not negative")
+	}
+	if c.Interval == 0 {
+		c.Interval = time.Second
+	}
+	if c.Reads == 0 {
+		c.Reads = 500
+	}
+	if c.Lap == 0 {
+		c.Lap = 5 * time.Second
+	}
+	return c, nil
+}
+
+// Counts is what one step did.
+type Counts struct {
+	Functions int // visited
+	storage.SweepCounts
+}
+
+// Sweeper finds what a crash left behind and nobody has read since: activations
+// that still say running although their replica is dead. It walks the indexes
+// of all functions, a bounded number of reads a step, lap after lap.
+type Sweeper struct {
+	activations *storage.Activations
+	tenants     *storage.Tenants
+	cfg         SweeperConfig
+	logger      *zap.Logger
+
+	walk     func() (storage.FunctionPath, error, bool) // nil between laps
+	stopWalk func()
+	lapBegan time.Time
+}
+
+// NewSweeper makes a sweeper over store. A setting below zero is refused.
+func NewSweeper(store *storage.Store, cfg SweeperConfig, logger *zap.Logger) (*Sweeper, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return &Sweeper{
+		activations: storage.NewActivations(store),
+		tenants:     storage.NewTenants(store),
+		cfg:         cfg,
+		logger:      logger,
+	}, nil
+}
+
+// Run steps until ctx ends. A failed step is logged and tried again.
+func (s *Sweeper) Run(ctx context.Context) {
+	tick := time.NewTicker(s.cfg.Interval)
+	defer tick.Stop()
+	defer s.endLap()
+	failing := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			counts, err := s.RunOnce(ctx, now)
+			if err != nil && ctx.Err() == nil && !failing {
+				s.logger.Warn("the sweeper cannot work", zap.Error(err))
+			}
+			failing = err != nil
+			if counts.Lost > 0 {
+				s.logger.Warn("lost activations were ended", zap.Int("count", counts.Lost))
+			}
+		}
+	}
+}
+
+// RunOnce takes one step at the given time: it goes on where the last one
+// stopped, until its reads are spent or the lap is over. After an error the next
+// step begins a new lap. It is not safe for concurrent use.
+func (s *Sweeper) RunOnce(ctx context.Context, now time.Time) (Counts, error) {
+	var total Counts
+	if s.walk == nil {
+		if now.Sub(s.lapBegan) < s.cfg.Lap {
+			return total, nil
+		}
+		s.lapBegan = now
+		s.walk, s.stopWalk = iter.Pull2(s.tenants.Walk(context.WithoutCancel(ctx)))
+	}
+	// A function costs reads even where nothing is found.
+	for spent := 0; spent < s.cfg.Reads && ctx.Err() == nil; spent += 2 {
+		path, err, more := s.walk()
+		if !more {
+			s.endLap()
+			return total, nil
+		}
+		if err != nil {
+			s.endLap()
+			return total, fmt.Errorf("walk functions: %w", err)
+		}
+		counts, err := s.activations.SweepFunction(ctx, path.Tenant, path.Namespace, path.Function, now.UnixMilli(), s.cfg.Reads-spent)
+		if err != nil {
+			s.endLap()
+			return total, fmt.Errorf("sweep function %s/%s/%s: %w", path.Tenant, path.Namespace, path.Function, err)
+		}
+		total.Functions++
+		total.add(counts)
+		spent += counts.Read
+	}
+	return total, ctx.Err()
+}
+
+func (c *Counts) add(o storage.SweepCounts) {
+	c.Read += o.Read
+	c.Lost += o.Lost
+	c.Trimmed += o.Trimmed
+	c.Dangling += o.Dangling
+}
+
+// endLap lets the walk go; the next step begins a new one when it is time.
+func (s *Sweeper) endLap() {
+	if s.stopWalk != nil {
+		s.stopWalk()
+	}
+	s.walk, s.stopWalk = nil, nil
+}
