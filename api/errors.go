@@ -22,6 +22,8 @@ const (
 	CodeHostRefused     Code = "CS_AUTHZ_HOST_REFUSED"
 	CodeRouteNotFound   Code = "CS_ROUTE_NOT_FOUND"
 	CodeMethodNotAllowd Code = "CS_METHOD_NOT_ALLOWED"
+	CodeMediaType       Code = "CS_MEDIA_TYPE_UNSUPPORTED"
+	CodeRequestTimeout  Code = "CS_REQUEST_TIMEOUT"
 
 	CodeValidation         Code = "CS_VALIDATION_FAILED"
 	CodeValidationName     Code = "CS_VALIDATION_NAME"
