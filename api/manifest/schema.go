@@ -23,7 +23,7 @@ import (
 //go:embed schema.json
 var Schema []byte
 
-const schemaURL = "https://codesous.dev/schemas/cs.function.script.v1.json"
+const schemaURL = "https://github.com/codesous/sous/api/manifest/schema.json"
 
 type schemas struct{ manifest, config *jsonschema.Schema }
 
