@@ -1,0 +1,297 @@
+package sandbox
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/sandbox/wire"
+	"github.com/maypok86/otter/v2"
+)
+
+// Sandbox is a child that has its program: acquired from a Pool, given back by
+// Release. It runs one activation at a time.
+type Sandbox struct {
+	pool   *Pool
+	child  *process
+	key    string
+	memory int64 // of the pool's budget
+	cold   bool
+	spent  bool   // must not be used again
+	frame  []byte // reused for Invoke frames
+
+	// While idle:
+	idleAt    *list.Element
+	idleSince time.Time
+}
+
+// Cold says whether this acquisition had to assign a child.
+func (s *Sandbox) Cold() bool { return s.cold }
+
+// waiter is an Acquire that found no room.
+type waiter struct {
+	prog    *Program
+	granted chan *Sandbox // of one place; closed by Close
+}
+
+// Acquire gives a sandbox that serves prog: a warm one, else a spare that is
+// assigned, else a new one. Where there is no room it waits, for no longer than
+// Config.AcquireTimeout. Errors: CodeCapacityLimit; CodeShuttingDown;
+// CodeValidationSource where a child could not use the source; ctx's; those of
+// prog.Bundle; anything else is a failure to start a child.
+func (p *Pool) Acquire(ctx context.Context, prog *Program) (*Sandbox, error) {
+	for {
+		s, err := p.place(ctx, prog)
+		if err != nil {
+			return nil, err
+		}
+		if s.child == nil {
+			return p.fill(ctx, s, prog)
+		}
+		if s.child.alive() {
+			s.cold = false
+			return s, nil
+		}
+		p.discard(s) // it died while idle: take another
+	}
+}
+
+// Release gives s back. It stays warm unless its child must retire.
+func (p *Pool) Release(s *Sandbox) {
+	if s.spent || !s.child.alive() {
+		p.discard(s)
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || p.children[s.child] != s {
+		p.drop(s)
+		return
+	}
+	s.idleSince = time.Now()
+	s.idleAt = p.idleOrder.PushBack(s)
+	p.idle[s.key] = append(p.idle[s.key], s)
+	p.idleBytes += s.memory
+	p.grant(s.key)
+}
+
+// place gives an idle sandbox of prog, or a new one without a child whose place
+// in the pool is reserved.
+func (p *Pool) place(ctx context.Context, prog *Program) (*Sandbox, error) {
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return nil, errClosed()
+	}
+	if need := budgetBytes(prog.MemoryMB); need > p.cfg.MemoryBudgetBytes {
+		p.counts.Refused++
+		p.mu.Unlock()
+		return nil, api.Errorf(api.CodeCapacityLimit,
+			"a memory limit of %d MB is more than this server's sandboxes may use together", prog.MemoryMB)
+	}
+	if p.waiters.Len() == 0 || len(p.idle[prog.Key]) > 0 {
+		if s := p.take(prog); s != nil {
+			p.mu.Unlock()
+			return s, nil
+		}
+	}
+	w := &waiter{prog: prog, granted: make(chan *Sandbox, 1)}
+	e := p.waiters.PushBack(w)
+	p.mu.Unlock()
+	return p.wait(ctx, e, w)
+}
+
+func (p *Pool) wait(ctx context.Context, e *list.Element, w *waiter) (*Sandbox, error) {
+	timeout := time.NewTimer(p.cfg.AcquireTimeout)
+	defer timeout.Stop()
+	var err error
+	select {
+	case s, ok := <-w.granted:
+		if !ok {
+			return nil, errClosed()
+		}
+		return s, nil
+	case <-ctx.Done():
+		err = ctx.Err()
+	case <-timeout.C:
+		busy := api.Errorf(api.CodeCapacityLimit, "all sandboxes of this server are busy")
+		busy.RetryAfter = time.Second
+		err = busy
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case s, ok := <-w.granted: // it came in the last moment
+		if ok {
+			return s, nil
+		}
+		return nil, errClosed()
+	default:
+	}
+	p.waiters.Remove(e)
+	p.counts.Refused++
+	return nil, err
+}
+
+// take is place without waiting; p.mu is held. It ends idle children, the least
+// recently used first, only where that makes room.
+func (p *Pool) take(prog *Program) *Sandbox {
+	if warm := p.idle[prog.Key]; len(warm) > 0 {
+		s := warm[len(warm)-1]
+		p.removeIdle(s)
+		p.counts.Warm++
+		return s
+	}
+	need := budgetBytes(prog.MemoryMB)
+	busy := p.assigned - p.idleOrder.Len()
+	if busy+1 > p.cfg.MaxProcesses || p.reserved-p.idleBytes+need > p.cfg.MemoryBudgetBytes {
+		return nil
+	}
+	for p.assigned+1 > p.cfg.MaxProcesses || p.reserved+need > p.cfg.MemoryBudgetBytes {
+		p.evict(p.idleOrder.Front().Value.(*Sandbox))
+		p.counts.Evicted++
+	}
+	p.assigned++
+	p.reserved += need
+	p.counts.Cold++
+	return &Sandbox{pool: p, key: prog.Key, memory: need, cold: true}
+}
+
+// grant serves waiters after something changed; p.mu is held. A sandbox of key
+// has become idle where key is not "": whoever waits for it gets it, however far
+// back. Else the first in line gets room, and so on.
+func (p *Pool) grant(key string) {
+	for e := p.waiters.Front(); e != nil && key != ""; e = e.Next() {
+		if w := e.Value.(*waiter); w.prog.Key == key {
+			w.granted <- p.take(w.prog)
+			p.waiters.Remove(e)
+			return
+		}
+	}
+	for e := p.waiters.Front(); e != nil; e = p.waiters.Front() {
+		w := e.Value.(*waiter)
+		s := p.take(w.prog)
+		if s == nil {
+			return
+		}
+		w.granted <- s
+		p.waiters.Remove(e)
+	}
+}
+
+// fill gives the reserved place s a child with its program.
+func (p *Pool) fill(ctx context.Context, s *Sandbox, prog *Program) (*Sandbox, error) {
+	err := p.load(ctx, s, prog)
+	if err != nil {
+		p.discard(s)
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, alive := p.children[s.child]; !alive {
+		p.drop(s)
+		return nil, errors.New("sandbox: the child died before its first activation")
+	}
+	p.children[s.child] = s
+	return s, nil
+}
+
+// load finds or makes the script and assigns it. Of concurrent loads of one
+// bundle, the first compiles it in the child that then serves, and the others
+// wait for its script.
+func (p *Pool) load(ctx context.Context, s *Sandbox, prog *Program) error {
+	compile := func(ctx context.Context, _ scriptKey) ([]byte, error) {
+		source, err := prog.Bundle(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return p.assign(ctx, s, prog, source, false)
+	}
+	if prog.Digest == "" {
+		_, err := compile(ctx, scriptKey{})
+		return err
+	}
+	script, err := p.scripts.Get(ctx, prog.scriptKey(), otter.LoaderFunc[scriptKey, []byte](compile))
+	if err != nil || s.child != nil {
+		return err
+	}
+	_, err = p.assign(ctx, s, prog, script, true)
+	return err
+}
+
+// assign takes a child for s and gives it its program.
+func (p *Pool) assign(ctx context.Context, s *Sandbox, prog *Program, source []byte, compiled bool) ([]byte, error) {
+	child := p.takeSpare()
+	if child == nil {
+		var err error
+		if child, err = p.spawn(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if s.child != nil {
+		s.child.end() // the cache asked for a second load
+	}
+	s.child = child
+	return child.assign(ctx, prog.assignment(compiled), source)
+}
+
+func (p *Program) assignment(compiled bool) wire.Assign {
+	return wire.Assign{
+		Entry: p.Entry, Handler: p.Handler, MemoryMB: p.MemoryMB, Env: p.Env,
+		Tenant: p.Tenant, Namespace: p.Namespace, Function: p.Function, Version: p.Version,
+		Compiled: compiled,
+	}
+}
+
+// discard ends s's child and frees its place.
+func (p *Pool) discard(s *Sandbox) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.drop(s)
+}
+
+// drop is discard with p.mu held.
+func (p *Pool) drop(s *Sandbox) {
+	if s.child != nil {
+		s.child.end()
+	}
+	p.freePlace(s)
+}
+
+// evict ends an idle sandbox; p.mu is held.
+func (p *Pool) evict(s *Sandbox) {
+	p.removeIdle(s)
+	s.child.end()
+	p.assigned--
+	p.reserved -= s.memory
+}
+
+// freePlace gives back what s reserved and serves waiters; p.mu is held.
+func (p *Pool) freePlace(s *Sandbox) {
+	p.assigned--
+	p.reserved -= s.memory
+	p.grant("")
+}
+
+// removeIdle takes s out of the idle ones; p.mu is held.
+func (p *Pool) removeIdle(s *Sandbox) {
+	p.idleOrder.Remove(s.idleAt)
+	s.idleAt = nil
+	p.idleBytes -= s.memory
+	warm := p.idle[s.key]
+	for i := len(warm) - 1; i >= 0; i-- {
+		if warm[i] == s {
+			warm = append(warm[:i], warm[i+1:]...)
+			break
+		}
+	}
+	if len(warm) == 0 {
+		delete(p.idle, s.key)
+	} else {
+		p.idle[s.key] = warm
+	}
+}
+
+func errClosed() error { return api.Errorf(api.CodeShuttingDown, "this server is shutting down") }

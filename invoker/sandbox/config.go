@@ -1,0 +1,87 @@
+package sandbox
+
+import (
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// Config of a Pool. A zero field means its documented default.
+type Config struct {
+	// Executable is the program that is started with the argument
+	// "sandbox-child" and must then run child.Main. Default /proc/self/exe.
+	Executable string
+	// MaxProcesses bounds the children that serve a version, warm or at work;
+	// spares come on top. Default 100.
+	MaxProcesses int
+	// MemoryBudgetBytes bounds the sum of what those children may use, each
+	// counted as 2.2 times its version's memory limit. Default half of the
+	// memory that this host or container has.
+	MemoryBudgetBytes int64
+	// Spares is how many unassigned children are kept ready, so that a cold
+	// start is a hand-over. Default 2; negative for none.
+	Spares int
+	// IdleTimeout ends a warm child that nobody called for so long. Default 10 minutes.
+	IdleTimeout time.Duration
+	// AcquireTimeout is how long Acquire waits for room. Default 1 second.
+	AcquireTimeout time.Duration
+	// ScriptCacheBytes bounds the cache of compiled scripts. Default 64 MiB.
+	ScriptCacheBytes int64
+	// Logger receives crashes and failed spawns. Default: none.
+	Logger *zap.Logger
+}
+
+// The defaults.
+const (
+	defaultExecutable   = "/proc/self/exe"
+	defaultMaxProcesses = 100
+	defaultSpares       = 2
+	defaultIdleTimeout  = 10 * time.Minute
+	defaultAcquireWait  = time.Second
+	defaultScriptBytes  = 64 << 20
+	minimumBudgetBytes  = 256 << 20
+)
+
+// withDefaults gives c with its zero fields filled in, or says which value is bad.
+func (c Config) withDefaults() (Config, error) {
+	for _, f := range []struct {
+		name string
+		n    int64
+	}{
+		{"MaxProcesses", int64(c.MaxProcesses)},
+		{"MemoryBudgetBytes", c.MemoryBudgetBytes},
+		{"IdleTimeout", int64(c.IdleTimeout)},
+		{"AcquireTimeout", int64(c.AcquireTimeout)},
+		{"ScriptCacheBytes", c.ScriptCacheBytes},
+	} {
+		if f.n < 0 {
+			return c, fmt.Errorf("sandbox: %s must not be negative", f.name)
+		}
+	}
+	setDefault(&c.Executable, defaultExecutable)
+	setDefault(&c.MaxProcesses, defaultMaxProcesses)
+	setDefault(&c.Spares, defaultSpares)
+	c.Spares = max(c.Spares, 0)
+	setDefault(&c.IdleTimeout, defaultIdleTimeout)
+	setDefault(&c.AcquireTimeout, defaultAcquireWait)
+	setDefault(&c.ScriptCacheBytes, defaultScriptBytes)
+	if c.MemoryBudgetBytes == 0 {
+		memory, err := hostMemory()
+		if err != nil {
+			return c, fmt.Errorf("sandbox: this host's memory: %w", err)
+		}
+		c.MemoryBudgetBytes = max(memory/2, minimumBudgetBytes)
+	}
+	if c.Logger == nil {
+		c.Logger = zap.NewNop()
+	}
+	return c, nil
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

@@ -1,0 +1,179 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/sandbox/wire"
+	"go.uber.org/zap"
+)
+
+// HostFunc performs the host call name with the arguments head (JSON) and blob.
+// An error's api code and message reach the function. ctx ends with the
+// activation.
+type HostFunc func(ctx context.Context, name string, head, blob []byte) (replyHead, replyBlob []byte, err error)
+
+// Bounds of what one activation may have in flight. Over them the child's next
+// frame is simply not read yet.
+const (
+	maxHostCalls     = 64
+	maxHostCallBytes = 16 << 20
+)
+
+// hostCalls are the host calls of one activation: each in a goroutine, replies
+// written as they come, and nothing written once the activation has ended.
+type hostCalls struct {
+	child  *process
+	call   *Call
+	log    *zap.Logger
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	slots sync.WaitGroup // goroutines at work
+	mu    sync.Mutex
+	count int
+	bytes int
+	room  chan struct{} // of one place: a call has ended
+
+	writing sync.Mutex
+	ended   bool // guarded by writing, as is broken
+	broken  bool // a reply was written in part
+	frame   []byte
+
+	// release is called when the last goroutine has returned.
+	release func()
+}
+
+func newHostCalls(ctx context.Context, child *process, call *Call, log *zap.Logger, release func()) *hostCalls {
+	h := &hostCalls{child: child, call: call, log: log, room: make(chan struct{}, 1), release: release}
+	h.ctx, h.cancel = context.WithDeadline(ctx, call.Deadline.Add(killGrace))
+	return h
+}
+
+// start performs c beside the others, once there is room for it. size is what it
+// keeps in memory. It fails where the activation ends first.
+func (h *hostCalls) start(c wire.HostCall, size int) error {
+	for !h.admit(size) {
+		select {
+		case <-h.room:
+		case <-h.ctx.Done():
+			return fmt.Errorf("%w: waiting for host calls", os.ErrDeadlineExceeded)
+		case <-h.child.gone:
+			return wire.ErrFrame
+		}
+	}
+	h.slots.Go(func() {
+		reply := h.perform(c)
+		h.answer(reply)
+		h.leave(size)
+	})
+	return nil
+}
+
+func (h *hostCalls) admit(size int) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.count > 0 && (h.count >= maxHostCalls || h.bytes+size > maxHostCallBytes) {
+		return false
+	}
+	h.count++
+	h.bytes += size
+	return true
+}
+
+func (h *hostCalls) leave(size int) {
+	h.mu.Lock()
+	h.count--
+	h.bytes -= size
+	h.mu.Unlock()
+	select {
+	case h.room <- struct{}{}:
+	default:
+	}
+}
+
+// perform calls the host function. Its panic fails the call, not the server.
+func (h *hostCalls) perform(c wire.HostCall) (reply wire.HostReply) {
+	reply.ID = c.ID
+	defer func() {
+		if r := recover(); r != nil {
+			reply = h.refuse(c, fmt.Errorf("panic: %v", r))
+			h.log.Error("host call panicked", zap.String("call", c.Name), zap.Any("panic", r), zap.Stack("stack"))
+		}
+	}()
+	if h.call.Host == nil {
+		return h.refuse(c, api.Errorf(api.CodeRuntimeCapabilityDenied, "this function may not use %s", c.Name))
+	}
+	var err error
+	if reply.Head, reply.Blob, err = h.call.Host(h.ctx, c.Name, c.Head, c.Blob); err != nil {
+		return h.refuse(c, err)
+	}
+	if reply.Head == nil {
+		reply.Head = []byte("{}")
+	}
+	reply.OK = true
+	return reply
+}
+
+// refuse is the reply to a call that failed. What is no api.Error is the
+// platform's own business: it is logged, and the function learns only that.
+func (h *hostCalls) refuse(c wire.HostCall, err error) wire.HostReply {
+	e := wire.HostError{Code: string(api.CodeInternal), Message: "the platform could not perform " + c.Name}
+	var known *api.Error
+	if errors.As(err, &known) {
+		e = wire.HostError{Code: string(known.Code), Message: known.Message}
+	} else if h.ctx.Err() == nil {
+		h.log.Warn("host call failed", zap.String("call", c.Name), zap.Error(err))
+	}
+	return wire.HostReply{ID: c.ID, Head: encodeHostError(e)}
+}
+
+// answer writes a reply unless the activation has ended.
+func (h *hostCalls) answer(reply wire.HostReply) {
+	h.writing.Lock()
+	defer h.writing.Unlock()
+	if h.ended || h.broken {
+		return
+	}
+	frame, err := wire.AppendHostReply(h.frame[:0], reply)
+	if err != nil {
+		e := wire.HostError{Code: string(api.CodeInternal), Message: "the reply is too large"}
+		// An error's frame is small: this cannot fail.
+		frame, _ = wire.AppendHostReply(h.frame[:0], wire.HostReply{ID: reply.ID, Head: encodeHostError(e)})
+	}
+	if cap(frame) <= keptFrameBytes {
+		h.frame = frame
+	}
+	if _, err := h.child.conn.Write(frame); err != nil {
+		h.broken = true // the child is dead or late: the run's own reads tell which
+	}
+}
+
+// end stops the calls that are at work and drops their replies. It says whether
+// the stream to the child is whole.
+func (h *hostCalls) end() (whole bool) {
+	h.cancel()
+	// A reply that is being written gets a moment more, then fails.
+	_ = h.child.conn.SetWriteDeadline(time.Now().Add(killGrace))
+	h.writing.Lock()
+	h.ended = true
+	whole = !h.broken
+	h.writing.Unlock()
+	go func() {
+		h.slots.Wait()
+		h.release()
+	}()
+	return whole
+}
+
+// encodeHostError is e as JSON: two strings always have one.
+func encodeHostError(e wire.HostError) []byte {
+	head, _ := json.Marshal(e)
+	return head
+}

@@ -1,0 +1,73 @@
+package sandbox
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+const megabyte = 1 << 20
+
+// budgetBytes is what one child with a limit of memoryMB counts against the
+// pool's budget: the garbage that the collector has not met yet, and the process.
+func budgetBytes(memoryMB int) int64 { return int64(memoryMB) * megabyte * 22 / 10 }
+
+// compileRoom is the address space a child may add while it reads and compiles
+// source, before it has a limit of its own.
+const compileRoom = 512 * megabyte
+
+// addressSpaceLimit is the RLIMIT_AS of a child that has mapped so many bytes
+// before its first activation. Go maps its heap in arenas of 64 MB; 1.5 times
+// the limit lets the collector do its work before the hard end, and 48 MB is the
+// runtime's own metadata.
+func addressSpaceLimit(mapped uint64, memoryMB int) uint64 {
+	const arena = 64 * megabyte
+	heap := uint64(memoryMB)*megabyte*3/2 + 16*megabyte
+	heap = (heap + arena - 1) / arena * arena
+	return mapped + heap + 48*megabyte
+}
+
+// hostMemory is the memory this process may count on, in bytes: the host's, or
+// its container's limit where that is less.
+func hostMemory() (int64, error) {
+	var info unix.Sysinfo_t
+	if err := unix.Sysinfo(&info); err != nil {
+		return 0, err
+	}
+	total := int64(info.Totalram) * int64(info.Unit)
+	for _, file := range []string{
+		"/sys/fs/cgroup/memory.max",                   // v2, as a container sees itself
+		"/sys/fs/cgroup/memory/memory.limit_in_bytes", // v1
+	} {
+		text, err := os.ReadFile(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		if limit, err := strconv.ParseInt(string(bytes.TrimSpace(text)), 10, 64); err == nil && limit > 0 {
+			total = min(total, limit) // "max" is no number: no limit
+		}
+	}
+	return total, nil
+}
+
+// mappedBytes is the address space (VmSize) of process pid.
+func mappedBytes(pid int) (uint64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	if err != nil {
+		return 0, err
+	}
+	first, _, _ := bytes.Cut(text, []byte(" "))
+	pages, err := strconv.ParseUint(string(first), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("/proc/%d/statm: %w", pid, err)
+	}
+	return pages * uint64(os.Getpagesize()), nil
+}

@@ -1,0 +1,103 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/sandbox/wire"
+	"golang.org/x/sys/unix"
+)
+
+// maxErrorCodeBytes bounds the code that a function's error carries.
+const maxErrorCodeBytes = 256
+
+// done turns the child's Done into a Result, believing none of it unchecked.
+func (r *run) done(d wire.Done) Result {
+	result, err := outcome(d)
+	if err != nil {
+		return r.failed(err)
+	}
+	r.spent = r.spent || d.Flags&wire.FlagRetire != 0
+	result.CPU = time.Duration(min(d.CPUNanos, math.MaxInt64))
+	result.MemoryPeakBytes = int64(min(d.MemoryPeak, math.MaxInt64))
+	result.LogsTruncated = d.Flags&wire.FlagLogsTruncated != 0
+	return result
+}
+
+func outcome(d wire.Done) (Result, error) {
+	switch d.Outcome {
+	case wire.OutcomeValue:
+		return value(d.Body)
+	case wire.OutcomeUndefined:
+		return Result{Status: api.StatusSuccess}, nil
+	case wire.OutcomeError:
+		return thrown(d.Body)
+	case wire.OutcomeTimeout:
+		return timedOut(), nil
+	case wire.OutcomeCancelled:
+		return Result{Status: api.StatusCancelled}, nil
+	}
+	return Result{}, fmt.Errorf("%w: outcome %d", wire.ErrFrame, d.Outcome)
+}
+
+func value(body []byte) (Result, error) {
+	if len(body) > api.MaxResultBytes {
+		return failure(api.ErrResultTooLarge,
+			fmt.Sprintf("the result is larger than %d bytes", api.MaxResultBytes)), nil
+	}
+	if !json.Valid(body) {
+		return Result{}, fmt.Errorf("%w: a result that is not JSON", wire.ErrFrame)
+	}
+	return Result{Status: api.StatusSuccess, Value: body}, nil
+}
+
+// thrown reads the error of a function, cut to what a record keeps.
+func thrown(body []byte) (Result, error) {
+	var e api.ActivationError
+	if err := json.Unmarshal(body, &e); err != nil {
+		return Result{}, fmt.Errorf("%w: error: %v", wire.ErrFrame, err)
+	}
+	switch e.Type {
+	case api.ErrException, api.ErrMemoryLimit, api.ErrUnsettled, api.ErrResultInvalid, api.ErrResultTooLarge:
+	default:
+		return Result{}, fmt.Errorf("%w: error type %.40q", wire.ErrFrame, string(e.Type))
+	}
+	e.Message = cutText(e.Message, api.MaxErrorMessageBytes)
+	e.Stack = cutText(e.Stack, api.MaxErrorStackBytes)
+	e.Code = cutText(e.Code, maxErrorCodeBytes)
+	return Result{Status: api.StatusError, Error: &e}, nil
+}
+
+func timedOut() Result {
+	return Result{
+		Status: api.StatusTimeout,
+		Error:  &api.ActivationError{Type: api.ErrTimeout, Message: "the function did not finish before its deadline"},
+	}
+}
+
+func failure(t api.ErrorType, message string) Result {
+	return Result{Status: api.StatusError, Error: &api.ActivationError{Type: t, Message: message}}
+}
+
+// cutText cuts s to at most n bytes, between characters. Cloned, so that a small
+// part does not keep a large frame alive.
+func cutText(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return strings.Clone(s[:n])
+}
+
+// isDisconnect says whether err is what a socket gives whose other end has gone.
+func isDisconnect(err error) bool {
+	return errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET)
+}

@@ -1,0 +1,282 @@
+package sandbox
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// Pool spawns, keeps and ends sandbox children.
+type Pool struct {
+	cfg     Config
+	log     *zap.Logger
+	spawner *spawner
+	scripts *scripts
+	checks  chan struct{} // a place for each Check at work
+	refill  chan struct{} // wakes the keeper: spares were taken
+
+	ctx    context.Context // ends at Close
+	cancel context.CancelFunc
+	tasks  sync.WaitGroup // the keeper and every child's reaper
+
+	mu        sync.Mutex
+	closed    bool
+	children  map[*process]*Sandbox // every child that lives; nil for one without a program
+	spares    []*process
+	assigned  int                   // places taken: at work, idle, or being filled
+	reserved  int64                 // bytes of the budget that those count
+	idle      map[string][]*Sandbox // by Program.Key, the most recently used last
+	idleOrder *list.List            // every idle Sandbox, the least recently used first
+	idleBytes int64
+	waiters   *list.List // of *waiter, first come first served
+	counts    Stats      // only the counters
+}
+
+// Stats is what a Pool has and has done.
+type Stats struct {
+	Busy, Idle, Spares, Waiting int
+	ReservedBytes, BudgetBytes  int64
+	Spawned, Cold, Warm         uint64 // children started; activations by start
+	Evicted, Crashed, Refused   uint64 // idle children ended for room; children that died by themselves; Acquires without room
+}
+
+// checksAtOnce bounds concurrent compilations for Check.
+const checksAtOnce = 2
+
+// New makes a pool and starts to fill its spares in the background. It fails
+// where a Config field is bad.
+func New(cfg Config) (*Pool, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	cache, err := newScripts(cfg.ScriptCacheBytes)
+	if err != nil {
+		return nil, fmt.Errorf("sandbox: script cache: %w", err)
+	}
+	spawner, err := newSpawner(cfg.Executable)
+	if err != nil {
+		return nil, err
+	}
+	p := &Pool{
+		cfg:       cfg,
+		log:       cfg.Logger,
+		spawner:   spawner,
+		scripts:   cache,
+		checks:    make(chan struct{}, checksAtOnce),
+		refill:    make(chan struct{}, 1),
+		children:  make(map[*process]*Sandbox),
+		idle:      make(map[string][]*Sandbox),
+		idleOrder: list.New(),
+		waiters:   list.New(),
+	}
+	p.ctx, p.cancel = context.WithCancel(context.Background()) // the pool's own life, ended by Close
+	p.tasks.Go(p.keep)
+	return p, nil
+}
+
+// Close ends every child and returns when none is left, or with ctx's error.
+// Activations at work end as SandboxCrash: drain first.
+func (p *Pool) Close(ctx context.Context) error {
+	p.mu.Lock()
+	first := !p.closed
+	p.closed = true
+	for child := range p.children {
+		child.kill()
+	}
+	for e := p.waiters.Front(); e != nil; e = e.Next() {
+		close(e.Value.(*waiter).granted)
+	}
+	p.waiters.Init()
+	p.mu.Unlock()
+	p.cancel()
+
+	done := make(chan struct{})
+	go func() {
+		p.tasks.Wait()
+		if first {
+			p.spawner.stop()
+			p.scripts.StopAllGoroutines()
+		}
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("sandbox: children are left: %w", ctx.Err())
+	}
+}
+
+// Stats is a snapshot.
+func (p *Pool) Stats() Stats {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.counts
+	s.Idle, s.Spares, s.Waiting = p.idleOrder.Len(), len(p.spares), p.waiters.Len()
+	s.Busy = p.assigned - s.Idle
+	s.ReservedBytes, s.BudgetBytes = p.reserved, p.cfg.MemoryBudgetBytes
+	return s
+}
+
+// spawn starts a child without a program. It counts as alive until it is reaped.
+func (p *Pool) spawn(ctx context.Context) (*process, error) {
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return nil, errClosed()
+	}
+	p.counts.Spawned++
+	p.tasks.Add(1) // the reaper's; before Close can wait
+	p.mu.Unlock()
+
+	child, started, err := spawnProcess(ctx, p.spawner, p.reaped)
+	if !started {
+		p.tasks.Done()
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-child.gone:
+	default:
+		if !p.closed {
+			p.children[child] = nil
+			return child, nil
+		}
+	}
+	child.end()
+	return nil, errors.New("sandbox: the child died at once")
+}
+
+// reaped forgets a child that has ended.
+func (p *Pool) reaped(child *process) {
+	defer p.tasks.Done()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s, known := p.children[child]
+	delete(p.children, child)
+	switch {
+	case !known:
+	case s != nil && s.idleAt != nil: // it died while idle
+		p.removeIdle(s)
+		p.freePlace(s)
+		child.end()
+	case s == nil && p.removeSpare(child):
+		child.end()
+		p.wakeKeeper()
+	}
+}
+
+// crashed counts a child that died of no limit.
+func (p *Pool) crashed() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.counts.Crashed++
+}
+
+// keep is the background loop: it refills the spares and retires the idle.
+func (p *Pool) keep() {
+	tick := time.NewTicker(max(p.cfg.IdleTimeout/8, time.Millisecond))
+	defer tick.Stop()
+	for {
+		retry := p.fillSpares()
+		select {
+		case <-p.ctx.Done():
+			return
+		case <-p.refill:
+		case now := <-tick.C:
+			p.retireIdle(now)
+		case <-retry:
+		}
+	}
+}
+
+// respawnDelay is how long the keeper waits after a spawn that failed.
+const respawnDelay = time.Second
+
+// fillSpares spawns one child after another until the spares are complete. After
+// a failure it gives a channel that tells when to try again.
+func (p *Pool) fillSpares() (retry <-chan time.Time) {
+	for {
+		p.mu.Lock()
+		missing := !p.closed && len(p.spares) < p.cfg.Spares
+		p.mu.Unlock()
+		if !missing {
+			return nil
+		}
+		child, err := p.spawn(p.ctx)
+		if err != nil {
+			if p.ctx.Err() == nil {
+				p.log.Warn("no spare sandbox", zap.Error(err))
+			}
+			return time.After(respawnDelay)
+		}
+		p.mu.Lock()
+		_, alive := p.children[child]
+		if alive {
+			p.spares = append(p.spares, child)
+		}
+		p.mu.Unlock()
+		if !alive {
+			return time.After(respawnDelay)
+		}
+	}
+}
+
+func (p *Pool) wakeKeeper() {
+	select {
+	case p.refill <- struct{}{}:
+	default: // it is awake already
+	}
+}
+
+// retireIdle ends children that have been idle for too long at now.
+func (p *Pool) retireIdle(now time.Time) (retired int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for e := p.idleOrder.Front(); e != nil; e = p.idleOrder.Front() {
+		s := e.Value.(*Sandbox)
+		if now.Sub(s.idleSince) < p.cfg.IdleTimeout {
+			break
+		}
+		p.evict(s)
+		retired++
+	}
+	return retired
+}
+
+// takeSpare gives a living spare, or nil.
+func (p *Pool) takeSpare() *process {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.spares) > 0 {
+		last := len(p.spares) - 1
+		child := p.spares[last]
+		p.spares = p.spares[:last]
+		p.wakeKeeper()
+		if child.alive() {
+			return child
+		}
+		child.end()
+	}
+	return nil
+}
+
+// removeSpare takes child out of the spares; p.mu is held.
+func (p *Pool) removeSpare(child *process) bool {
+	for i, c := range p.spares {
+		if c == child {
+			p.spares = append(p.spares[:i], p.spares[i+1:]...)
+			return true
+		}
+	}
+	return false
+}

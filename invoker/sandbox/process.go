@@ -1,0 +1,224 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/codesous/sous/invoker/sandbox/wire"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// handshakeTimeout bounds a child's start, and its reading and compiling of source.
+	handshakeTimeout = 10 * time.Second
+	// stderrKept is how much of a child's stderr is kept to tell why it died.
+	stderrKept = 4 << 10
+)
+
+// process is one child from its spawn to its death.
+type process struct {
+	os     *os.Process
+	pid    int
+	conn   *os.File // our end of the socket
+	raw    syscall.RawConn
+	frames *wire.Reader
+	hello  wire.Hello
+	mapped uint64 // address space at Hello, before it saw any source
+	limit  uint64 // RLIMIT_AS as set last
+
+	mu     sync.Mutex // guards reaped: a pid may be used only until it is reaped
+	reaped bool
+	gone   chan struct{} // closed once reaped; then exit is set
+	exit   exit
+}
+
+// exit is how a child ended.
+type exit struct {
+	state  *os.ProcessState
+	stderr string // its first 4 KB
+}
+
+// spawnProcess starts a child and waits for its Hello. Where it started, onExit
+// is called once it is reaped, also if it failed thereafter.
+func spawnProcess(ctx context.Context, s *spawner, onExit func(*process)) (_ *process, started bool, err error) {
+	p, stderr, err := startProcess(s)
+	if err != nil {
+		return nil, false, err
+	}
+	go func() {
+		p.reap(stderr)
+		onExit(p)
+	}()
+	if err := p.greet(ctx); err != nil {
+		p.end()
+		<-p.gone
+		return nil, true, fmt.Errorf("sandbox: child's start: %w (%s; stderr %.300q)", err, p.exit.state, p.exit.stderr)
+	}
+	return p, true, nil
+}
+
+func startProcess(s *spawner) (_ *process, stderr *os.File, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("sandbox: socketpair: %w", err)
+	}
+	if err := unix.SetNonblock(fds[0], true); err != nil { // for Go's poller: deadlines
+		return nil, nil, errors.Join(err, unix.Close(fds[0]), unix.Close(fds[1]))
+	}
+	conn, theirs := os.NewFile(uintptr(fds[0]), "sandbox"), os.NewFile(uintptr(fds[1]), "sandbox child")
+	stderr, stderrChild, err := os.Pipe()
+	if err != nil {
+		return nil, nil, errors.Join(err, conn.Close(), theirs.Close())
+	}
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return nil, nil, errors.Join(err, conn.Close(), theirs.Close(), stderr.Close(), stderrChild.Close())
+	}
+	started, err := s.start(stderrChild, theirs)
+	err = errors.Join(err, theirs.Close(), stderrChild.Close())
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("sandbox: spawn: %w", err), conn.Close(), stderr.Close())
+	}
+	return &process{
+		os:     started,
+		pid:    started.Pid,
+		conn:   conn,
+		raw:    raw,
+		frames: wire.NewReader(conn),
+		gone:   make(chan struct{}),
+	}, stderr, nil
+}
+
+// reap waits for the child's end, which closes its stderr, and for its status.
+func (p *process) reap(stderr *os.File) {
+	first := make([]byte, stderrKept)
+	n, err := io.ReadFull(stderr, first)
+	if err == nil {
+		_, err = io.Copy(io.Discard, stderr) // a full pipe would keep it from dying
+	}
+	p.kill() // no-op unless it closed its stderr and lives on
+	p.mu.Lock()
+	state, waitErr := p.os.Wait()
+	p.reaped = true
+	p.mu.Unlock()
+	p.exit = exit{state: state, stderr: string(first[:n])}
+	closeErr := stderr.Close() // but not the socket: its owner may still have a last frame to read
+	if waitErr != nil || closeErr != nil || (err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF)) {
+		p.exit.stderr += fmt.Sprint("\nsandbox: reaping: ", errors.Join(waitErr, closeErr, err))
+	}
+	close(p.gone)
+}
+
+// kill ends the child now. It may be called at any time and more than once.
+func (p *process) kill() {
+	// The only failure is that it has ended already: it is our own child.
+	_ = p.os.Kill()
+}
+
+// end kills the child and closes our end of its socket. What it sent and nobody
+// read is lost, so only the process's owner may call it, once it has no more use.
+func (p *process) end() {
+	p.kill()
+	// Closing a socket fails only where it has been closed before.
+	_ = p.conn.Close()
+}
+
+// alive says whether the child of an idle process still holds its end of the
+// socket and has sent nothing, which it must not while idle. One system call.
+func (p *process) alive() bool {
+	select {
+	case <-p.gone:
+		return false
+	default:
+	}
+	silent := false
+	var one [1]byte
+	err := p.raw.Control(func(fd uintptr) {
+		_, _, err := unix.Recvfrom(int(fd), one[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
+		silent = errors.Is(err, unix.EAGAIN)
+	})
+	return err == nil && silent
+}
+
+// greet reads the child's Hello and bounds its address space for what follows.
+func (p *process) greet(ctx context.Context) error {
+	defer p.boundBy(ctx, handshakeTimeout)()
+	kind, payload, err := p.frames.Next()
+	if err != nil {
+		return err
+	}
+	if kind != wire.KindHello {
+		return fmt.Errorf("%w: kind %d for Hello", wire.ErrFrame, kind)
+	}
+	if _, err := wire.ParseMessage(payload, &p.hello); err != nil {
+		return err
+	}
+	if p.mapped, err = mappedBytes(p.pid); err != nil {
+		return err
+	}
+	// Only the soft limit: a parent without privileges could not raise a hard one
+	// again, and the child's filter refuses setrlimit.
+	return p.limitAddressSpace(p.mapped+compileRoom, unix.RLIM_INFINITY)
+}
+
+// boundBy kills the child when ctx ends, and fails reads and writes after d. The
+// function it gives ends both bounds.
+func (p *process) boundBy(ctx context.Context, d time.Duration) (release func()) {
+	// Errors are those of a closed connection, which the reads report too.
+	_ = p.conn.SetDeadline(time.Now().Add(d))
+	stop := context.AfterFunc(ctx, p.kill)
+	return func() {
+		stop()
+		_ = p.conn.SetDeadline(time.Time{})
+	}
+}
+
+func (p *process) limitAddressSpace(soft, hard uint64) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.reaped {
+		return os.ErrProcessDone
+	}
+	if err := unix.Prlimit(p.pid, unix.RLIMIT_AS, &unix.Rlimit{Cur: soft, Max: hard}, nil); err != nil {
+		return fmt.Errorf("prlimit RLIMIT_AS: %w", err)
+	}
+	p.limit = soft
+	return nil
+}
+
+// cpuTime is the processor time that a living child has used so far; 0 where the
+// kernel does not tell.
+func (p *process) cpuTime() time.Duration {
+	var ts unix.Timespec
+	// MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED), see clock_getcpuclockid(3).
+	clock := int32(^p.pid<<3 | 2)
+	if err := unix.ClockGettime(clock, &ts); err != nil {
+		return 0
+	}
+	return time.Duration(ts.Nano())
+}
+
+// usage is the processor time and the largest resident size of an ended child.
+func (e exit) usage() (cpu time.Duration, peak int64) {
+	if e.state == nil {
+		return 0, 0
+	}
+	if r, ok := e.state.SysUsage().(*syscall.Rusage); ok {
+		peak = r.Maxrss << 10
+	}
+	return e.state.UserTime() + e.state.SystemTime(), peak
+}
+
+// reason says how the child ended, for people: "exit status 2", "signal: killed".
+func (e exit) reason() string {
+	if e.state == nil {
+		return "unknown exit status"
+	}
+	return e.state.String()
+}

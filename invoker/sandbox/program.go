@@ -1,0 +1,176 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/sandbox/wire"
+	"github.com/maypok86/otter/v2"
+	"golang.org/x/sys/unix"
+)
+
+// Program is what a child is given to serve: one version of one function.
+type Program struct {
+	// Key is tenant/namespace/function/version. A child never serves two.
+	Key string
+	// Digest is the bundle's sha256 in hex. With Entry and Handler it names the
+	// compiled script; "" keeps the script out of the cache.
+	Digest         string
+	Entry, Handler string
+	MemoryMB       int
+	Env            map[string]string
+	Tenant         string
+	Namespace      string
+	Function       string
+	Version        int64
+	// Bundle gives the canonical tar. It is called only when the script is not cached.
+	Bundle func(ctx context.Context) ([]byte, error)
+}
+
+// scriptKey names a script that a child made of a bundle. Tenants do not share
+// scripts: a child that read hostile source made it.
+type scriptKey struct{ tenant, digest, entry, handler string }
+
+func (p *Program) scriptKey() scriptKey {
+	return scriptKey{p.Tenant, p.Digest, p.Entry, p.Handler}
+}
+
+type scripts = otter.Cache[scriptKey, []byte]
+
+func newScripts(maxBytes int64) (*scripts, error) {
+	return otter.New(&otter.Options[scriptKey, []byte]{
+		MaximumWeight: uint64(maxBytes),
+		Weigher:       func(_ scriptKey, script []byte) uint32 { return uint32(len(script)) + 256 },
+	})
+}
+
+// assign gives the child its program: source is a bundle tar or, with
+// head.Compiled, a script. It gives the script that the child made of a bundle
+// (nil otherwise). The child's memory limit holds from here on. Source that the
+// child refuses, or that it cannot get through, is CodeValidationSource.
+func (p *process) assign(ctx context.Context, head wire.Assign, source []byte) ([]byte, error) {
+	frame, err := wire.AppendMessage(nil, wire.KindAssign, head, source)
+	if err != nil {
+		return nil, api.Wrap(api.CodeValidationBundle, err, "the bundle is too large for a sandbox")
+	}
+	defer p.boundBy(ctx, handshakeTimeout)()
+	if _, err := p.conn.Write(frame); err != nil {
+		return nil, p.assignError(ctx, err)
+	}
+	kind, payload, err := p.frames.Next()
+	if err != nil {
+		return nil, p.assignError(ctx, err)
+	}
+	switch kind {
+	case wire.KindReady:
+		var ready wire.Ready
+		script, err := wire.ParseMessage(payload, &ready)
+		if err != nil {
+			return nil, p.assignError(ctx, err)
+		}
+		if head.CheckOnly {
+			return script, nil
+		}
+		return script, p.tighten(ready, head.MemoryMB)
+	case wire.KindRefused:
+		var refused wire.Refused
+		if _, err := wire.ParseMessage(payload, &refused); err != nil {
+			return nil, p.assignError(ctx, err)
+		}
+		return nil, sourceError(refused)
+	}
+	return nil, p.assignError(ctx, fmt.Errorf("%w: kind %d for Ready", wire.ErrFrame, kind))
+}
+
+// tighten sets the hard memory limit before the first activation. What the child
+// says it has mapped counts only up to the limit that held until now.
+func (p *process) tighten(ready wire.Ready, memoryMB int) error {
+	mapped := uint64(max(ready.MappedBytes, 0))
+	if mapped == 0 {
+		mapped = p.mapped
+	}
+	limit := addressSpaceLimit(min(mapped, p.limit), memoryMB)
+	if err := p.limitAddressSpace(limit, limit); err != nil {
+		return fmt.Errorf("sandbox: memory limit: %w", err)
+	}
+	return nil
+}
+
+// assignError says why no answer came: the caller's ctx, the watchdog, or the
+// child's death over the source.
+func (p *process) assignError(ctx context.Context, err error) error {
+	p.kill()
+	<-p.gone
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	reason := "the sandbox that read it ended: " + p.exit.reason()
+	switch {
+	case !isTimeout(err) && p.exit.state != nil && !p.exit.state.Exited():
+		return fmt.Errorf("sandbox: the child was killed while it loaded its program (%s): %w", p.exit.reason(), err)
+	case isTimeout(err):
+		reason = fmt.Sprintf("reading and compiling it took more than %s", handshakeTimeout)
+	case p.exit.outOfMemory():
+		reason = "reading and compiling it takes too much memory"
+	case p.exit.stackOverflow():
+		reason = "it is nested too deeply"
+	}
+	return api.Wrap(api.CodeValidationSource, errors.Join(err, errors.New(p.exit.stderr)),
+		"the source cannot be used: "+reason)
+}
+
+// sourceError is the child's refusal, each place with file, line and column.
+func sourceError(r wire.Refused) error {
+	message := "the source cannot be used"
+	fields := make([]api.FieldError, 0, min(len(r.Problems), maxProblems))
+	for i, p := range r.Problems {
+		if i == maxProblems {
+			break
+		}
+		fields = append(fields, api.FieldError{
+			Path:    cutText(p.File, api.MaxBundlePath),
+			Line:    p.Line,
+			Column:  p.Column,
+			Message: cutText(p.Message, maxProblemBytes),
+		})
+	}
+	if len(fields) > 0 {
+		f := fields[0]
+		message = f.Message
+		if f.Path != "" {
+			message = fmt.Sprintf("%s:%d:%d: %s", f.Path, f.Line, f.Column, f.Message)
+		}
+	}
+	return api.Errorf(api.CodeValidationSource, "%s", message).WithFields(fields...)
+}
+
+// Bounds of what a refusal may say.
+const (
+	maxProblems     = 50
+	maxProblemBytes = 4 << 10
+)
+
+// outOfMemory says whether the child died of a memory limit: Go's runtime says so
+// on stderr, in several ways.
+func (e exit) outOfMemory() bool {
+	for _, text := range []string{
+		"out of memory",
+		"cannot allocate",
+		"cannot reserve",
+		unix.ENOMEM.Error(),
+		"failed to create new OS thread",
+	} {
+		if strings.Contains(e.stderr, text) {
+			return true
+		}
+	}
+	return false
+}
+
+// stackOverflow says whether the child died of Go's stack limit.
+func (e exit) stackOverflow() bool {
+	return strings.Contains(e.stderr, "stack exceeds") || strings.Contains(e.stderr, "stack overflow")
+}

@@ -1,0 +1,187 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"time"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/sandbox/wire"
+	"go.uber.org/zap"
+)
+
+// killGrace is how long after its deadline a child may take to interrupt itself.
+const killGrace = 100 * time.Millisecond
+
+// keptFrameBytes bounds the buffer that a warm sandbox keeps for its next frame.
+const keptFrameBytes = 64 << 10
+
+// Call is one activation.
+type Call struct {
+	Head     wire.InvokeHead
+	Event    []byte // JSON
+	Deadline time.Time
+	// Host performs the function's side effects; nil refuses all of them. It is
+	// called from several goroutines at once.
+	Host HostFunc
+	// Log receives the log records in order, up to api.MaxLogBytes of text; a
+	// record's Text is the callee's to keep. nil drops them.
+	Log func(wire.LogRecord)
+}
+
+// Result is how an activation ended. Value is nil unless Status is success and
+// the handler returned something; Error is nil where Status is success or cancelled.
+type Result struct {
+	Status          api.Status
+	Value           json.RawMessage
+	Error           *api.ActivationError
+	CPU             time.Duration
+	MemoryPeakBytes int64
+	LogsTruncated   bool
+}
+
+// run is the state of one Run.
+type run struct {
+	*Sandbox
+	ctx       context.Context
+	call      *Call
+	cpuBefore time.Duration
+	host      *hostCalls // made at the first host call
+	logBytes  int
+	logsCut   bool
+}
+
+// Run has the child handle one event and gives how that ended, whatever happens:
+// its errors are the activation's. When ctx ends the child is killed and the
+// Status is cancelled, or timeout where it was ctx's deadline.
+func (s *Sandbox) Run(ctx context.Context, call Call) Result {
+	r := run{Sandbox: s, ctx: ctx, call: &call, cpuBefore: s.child.cpuTime()}
+	// The watchdog: reads and writes fail once the child is late. The only failure
+	// is a closed socket, and then they fail as well.
+	_ = s.child.conn.SetDeadline(call.Deadline.Add(killGrace))
+	stop := context.AfterFunc(ctx, s.child.kill)
+	result := r.handle()
+	if !stop() {
+		s.spent = true // ctx ended: the child is being killed
+	}
+	if r.host != nil && !r.host.end() {
+		s.spent = true
+	}
+	result.LogsTruncated = result.LogsTruncated || r.logsCut
+	return result
+}
+
+// handle sends the event and reads frames until the activation has ended.
+func (r *run) handle() Result {
+	if err := r.send(); err != nil {
+		return r.failed(err)
+	}
+	for {
+		kind, payload, err := r.child.frames.Next()
+		if err != nil {
+			return r.failed(err)
+		}
+		switch kind {
+		case wire.KindDone:
+			var done wire.Done
+			if done, err = wire.ParseDone(payload); err == nil {
+				return r.done(done)
+			}
+		case wire.KindHostCall:
+			err = r.hostCall(payload)
+		case wire.KindLog:
+			err = wire.ParseLog(payload, r.log)
+		default:
+			err = wire.ErrFrame
+		}
+		if err != nil {
+			return r.failed(err)
+		}
+	}
+}
+
+func (r *run) send() error {
+	head, err := json.Marshal(&r.call.Head)
+	if err != nil {
+		return err
+	}
+	frame, err := wire.AppendInvoke(r.frame[:0], head, r.call.Event)
+	if err != nil {
+		return err
+	}
+	if cap(frame) <= keptFrameBytes {
+		r.frame = frame
+	}
+	_, err = r.child.conn.Write(frame)
+	return err
+}
+
+func (r *run) log(record wire.LogRecord) {
+	r.logBytes += len(record.Text)
+	if r.logBytes > api.MaxLogBytes {
+		r.logsCut = true
+		r.logBytes = api.MaxLogBytes // once cut, nothing later may slip in
+		return
+	}
+	if r.call.Log != nil {
+		r.call.Log(record)
+	}
+}
+
+func (r *run) hostCall(payload []byte) error {
+	call, err := wire.ParseHostCall(payload)
+	if err != nil {
+		return err
+	}
+	if r.host == nil {
+		r.pool.tasks.Add(1) // Close waits for host calls too
+		r.host = newHostCalls(r.ctx, r.child, r.call, r.pool.log, r.pool.tasks.Done)
+	}
+	return r.host.start(call, len(payload))
+}
+
+// failed ends an activation that has no Done: the child is late, dead, or sent
+// what is not the protocol.
+func (r *run) failed(cause error) Result {
+	r.spent = true
+	r.child.kill()
+	<-r.child.gone
+	cpu, peak := r.child.exit.usage()
+	result := r.classify(cause)
+	result.CPU = max(cpu-r.cpuBefore, 0)
+	result.MemoryPeakBytes = peak
+	return result
+}
+
+// classify says what an activation without a Done was.
+func (r *run) classify(cause error) Result {
+	exit := r.child.exit
+	switch {
+	case errors.Is(r.ctx.Err(), context.Canceled):
+		return Result{Status: api.StatusCancelled}
+	case r.ctx.Err() != nil, isTimeout(cause):
+		return timedOut()
+	case isEOF(cause) && exit.outOfMemory():
+		return failure(api.ErrMemoryLimit, "the function used more memory than its limit")
+	case isEOF(cause) && exit.stackOverflow():
+		return failure(api.ErrException, "RangeError: Maximum call stack size exceeded")
+	}
+	reason := "the sandbox ended: " + exit.reason()
+	if !isEOF(cause) {
+		reason = "the sandbox broke its protocol"
+	}
+	r.pool.crashed()
+	r.pool.log.Warn("sandbox crash", zap.String("key", r.key), zap.String("exit", exit.reason()),
+		zap.String("stderr", exit.stderr), zap.Error(cause))
+	return failure(api.ErrSandboxCrash, reason)
+}
+
+// isEOF says whether the child's end of the socket was closed.
+func isEOF(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || isDisconnect(err)
+}
+
+func isTimeout(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }

@@ -1,0 +1,17 @@
+// Command childmain is the sandbox child alone, for tests: `sous` without the rest.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/codesous/sous/invoker/sandbox/child"
+)
+
+func main() {
+	if len(os.Args) == 2 && os.Args[1] == child.Arg {
+		child.Main()
+	}
+	fmt.Fprintln(os.Stderr, "usage: childmain", child.Arg)
+	os.Exit(2)
+}
