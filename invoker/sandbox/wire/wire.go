@@ -47,7 +47,15 @@ const (
 // ErrFrame is answered for bytes that are not of this protocol.
 var ErrFrame = errors.New("wire: malformed frame")
 
-// Hello tells which confinement layers hold in the child (see docs/sandbox.md).
+// The confinement layers that a child reports (see docs/sandbox.md).
+const (
+	LayerRlimits    = "rlimits"
+	LayerLandlock   = "landlock"
+	LayerNoNewPrivs = "no_new_privs"
+	LayerSeccomp    = "seccomp"
+)
+
+// Hello tells which confinement layers hold in the child.
 type Hello struct {
 	Layers []string `json:"layers"`
 }

@@ -1,0 +1,131 @@
+package child
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+
+	seccomp "github.com/elastic/go-seccomp-bpf"
+	"github.com/landlock-lsm/go-landlock/landlock"
+	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"golang.org/x/sys/unix"
+
+	"github.com/codesous/sous/invoker/sandbox/wire"
+)
+
+// Confine takes from the process, for ever, what no activation needs, and names
+// the layers that hold. Each is tried out before it is named. Landlock may be
+// missing on a host; without the others Confine fails and nothing must run.
+//
+// What needs a descriptor, a file or another thread's system calls comes before.
+func Confine() ([]string, error) {
+	if err := limitResources(); err != nil {
+		return nil, err
+	}
+	layers := []string{wire.LayerRlimits}
+	files, err := forbidFiles()
+	if err != nil {
+		return nil, err
+	}
+	if files {
+		layers = append(layers, wire.LayerLandlock)
+	}
+	if err := filterSystemCalls(); err != nil {
+		return nil, err
+	}
+	return append(layers, wire.LayerNoNewPrivs, wire.LayerSeccomp), nil
+}
+
+// maxDescriptors are those that the process has, with a little room.
+const maxDescriptors = 16
+
+// limitResources: no file may grow, no core, few descriptors, no locked memory.
+// RLIMIT_NPROC is left alone: it counts all threads of a user. RLIMIT_AS is the
+// parent's to set, once it is known what the process has mapped.
+func limitResources() error {
+	for _, l := range []struct {
+		name     string
+		resource int
+		max      uint64
+	}{
+		{"FSIZE", unix.RLIMIT_FSIZE, 0},
+		{"CORE", unix.RLIMIT_CORE, 0},
+		{"NOFILE", unix.RLIMIT_NOFILE, maxDescriptors},
+		{"MEMLOCK", unix.RLIMIT_MEMLOCK, 0},
+	} {
+		if err := unix.Setrlimit(l.resource, &unix.Rlimit{Cur: l.max, Max: l.max}); err != nil {
+			return fmt.Errorf("RLIMIT_%s: %w", l.name, err)
+		}
+	}
+	return nil
+}
+
+// forbidFiles has Landlock refuse every path, port, abstract socket and signal
+// that the kernel's version of it knows. It says whether the kernel has Landlock.
+func forbidFiles() (bool, error) {
+	if version, err := ll.LandlockGetABIVersion(); err != nil || version < 1 {
+		return false, nil // not built in, or not enabled at boot
+	}
+	if err := landlock.V11.BestEffort().Restrict(); err != nil {
+		return false, fmt.Errorf("landlock: %w", err)
+	}
+	fd, err := unix.Open("/", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err == nil {
+		return false, errors.Join(errors.New("landlock holds nothing"), unix.Close(fd))
+	}
+	return true, nil
+}
+
+// filterSystemCalls leaves what Go's runtime and one socket need. The filter goes
+// to all threads, and those to come inherit it.
+func filterSystemCalls() error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	err := seccomp.LoadFilter(seccomp.Filter{
+		NoNewPrivs: true,
+		Flag:       seccomp.FilterFlagTSync,
+		Policy: seccomp.Policy{
+			DefaultAction: seccomp.ActionErrno, // EPERM
+			Syscalls:      []seccomp.SyscallGroup{allowedCalls(os.Getpid())},
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("seccomp: %w", err)
+	}
+	// A thread that could not take the filter is no error of the system call.
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err == nil {
+		return errors.Join(errors.New("seccomp holds nothing"), unix.Close(fd))
+	}
+	if !errors.Is(err, unix.EPERM) {
+		return fmt.Errorf("seccomp holds something else: %w", err)
+	}
+	return nil
+}
+
+// allowedCalls is all that process pid may ask of the kernel. It opens nothing,
+// connects to nothing, starts nothing, signals nobody else, and maps no memory
+// that could be executed.
+func allowedCalls(pid int) seccomp.SyscallGroup {
+	only := func(name string, c seccomp.Condition) seccomp.NameWithConditions {
+		return seccomp.NameWithConditions{Name: name, Conditions: seccomp.ArgumentConditions{c}}
+	}
+	return seccomp.SyscallGroup{
+		Action: seccomp.ActionAllow,
+		Names: append(architectureCalls(),
+			"read", "write", "close",
+			"futex", "nanosleep", "clock_nanosleep", "clock_gettime", "sched_yield", "restart_syscall",
+			"epoll_pwait", "epoll_ctl",
+			"getpid", "gettid", "sched_getaffinity", "getrandom",
+			"rt_sigreturn", "rt_sigprocmask", "rt_sigaction", "sigaltstack",
+			"madvise", "munmap",
+			"exit", "exit_group",
+		),
+		NamesWithCondtions: []seccomp.NameWithConditions{
+			only("tgkill", seccomp.Condition{Argument: 0, Operation: seccomp.Equal, Value: uint64(pid)}),
+			only("clone", seccomp.Condition{Argument: 0, Operation: seccomp.BitsSet, Value: unix.CLONE_THREAD}),
+			only("mmap", seccomp.Condition{Argument: 2, Operation: seccomp.BitsNotSet, Value: unix.PROT_EXEC}),
+		},
+	}
+}
