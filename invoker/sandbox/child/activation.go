@@ -1,0 +1,174 @@
+package child
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dop251/goja"
+	"golang.org/x/sys/unix"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/sandbox/wire"
+)
+
+// activation is one run of the handler, from Invoke to Done.
+type activation struct {
+	server    *server
+	realm     *realm
+	ctl       *control
+	head      wire.InvokeHead
+	loop      loop
+	unhandled []*goja.Promise // rejected, and nobody listens yet
+	logs      logBudget
+}
+
+// invoke runs one activation and answers it. An error is the link's: there is
+// nobody left to answer.
+func (s *server) invoke(f frame) error {
+	began := cpuTime()
+	headJSON, event, err := wire.ParseInvoke(f.payload)
+	if err != nil {
+		return err
+	}
+	a := &activation{server: s, ctl: f.control, logs: newLogBudget()}
+	if err := json.Unmarshal(headJSON, &a.head); err != nil {
+		return fmt.Errorf("%w: invoke head: %w", errProtocol, err)
+	}
+	s.memory.reset()
+	left := time.Until(time.UnixMilli(a.head.DeadlineMS))
+	deadline := time.AfterFunc(left, func() { a.ctl.stop(causeDeadline) })
+	body, err := a.run(event)
+	deadline.Stop()
+	if s.link.err != nil {
+		return s.link.err
+	}
+	done := a.done(body, err)
+	done.MemoryPeak = uint64(s.memory.measured())
+	done.CPUNanos = uint64(max(0, cpuTime()-began))
+	s.current.CompareAndSwap(a.ctl, nil)
+	return s.link.send(func(dst []byte) ([]byte, error) { return wire.AppendDone(dst, done) })
+}
+
+// cpuTime is what the process has used of the processor.
+func cpuTime() time.Duration {
+	var t unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &t) != nil {
+		return 0
+	}
+	return time.Duration(t.Nano())
+}
+
+// run gives the result's JSON, nil for undefined.
+func (a *activation) run(event []byte) ([]byte, error) {
+	if err := a.enter(); err != nil {
+		return nil, err
+	}
+	r := a.realm
+	var input goja.Value
+	if err := r.try(func() { input = r.parsed(event) }); err != nil {
+		return nil, err
+	}
+	value, err := r.handler(goja.Undefined(), input, r.newContext(a))
+	if err == nil {
+		value, err = a.await(value)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.result(value)
+}
+
+// enter gives the activation its realm: the one built ahead, or a new one.
+func (a *activation) enter() error {
+	s := a.server
+	if a.realm, s.next = s.next, nil; a.realm != nil {
+		a.realm.adopt(a.ctl, a)
+		return nil
+	}
+	a.realm = newRealm(s.program, a.ctl, a)
+	return a.realm.evaluate()
+}
+
+var (
+	errUnsettled = errors.New("the handler's promise can never settle: no timer and no host call is left")
+	errStopped   = errors.New("stopped")
+)
+
+// await turns the loop until the handler's promise settles. What it leaves
+// behind, timers and calls, is dropped.
+func (a *activation) await(value goja.Value) (goja.Value, error) {
+	p, err := a.promiseOf(value)
+	if p == nil || err != nil {
+		return value, err
+	}
+	for !settled(p) {
+		switch {
+		case a.ctl.cause() != causeNone:
+			return nil, errStopped
+		case len(a.unhandled) > 0:
+			return nil, &thrown{value: a.unhandled[0].Result(), unhandled: true}
+		case a.loop.empty():
+			return nil, errUnsettled
+		}
+		if err := a.turn(); err != nil {
+			return nil, err
+		}
+	}
+	if p.State() == goja.PromiseStateRejected {
+		return nil, &thrown{value: p.Result()}
+	}
+	return p.Result(), nil
+}
+
+// promiseOf gives the promise that value is or becomes, nil for plain values.
+func (a *activation) promiseOf(value goja.Value) (*goja.Promise, error) {
+	obj, ok := value.(*goja.Object)
+	if !ok {
+		return nil, nil
+	}
+	if isPromise(obj) {
+		return obj.Export().(*goja.Promise), nil
+	}
+	r := a.realm
+	var then goja.Value
+	if err := r.try(func() { then = obj.Get("then") }); err != nil {
+		return nil, err
+	}
+	if _, ok := goja.AssertFunction(then); !ok {
+		return nil, nil
+	}
+	d := r.newDeferred()
+	return d.promise, d.resolve(obj)
+}
+
+// done is the frame that answers an activation. Whatever the script made of
+// being stopped, the stop is what counts.
+func (a *activation) done(body []byte, err error) wire.Done {
+	d := wire.Done{Outcome: wire.OutcomeValue, Body: body}
+	if a.logs.truncated {
+		d.Flags |= wire.FlagLogsTruncated
+	}
+	switch why := a.ctl.cause(); {
+	case why == causeDeadline:
+		d.Outcome, d.Body = wire.OutcomeTimeout, nil
+		d.Flags |= wire.FlagRetire
+	case why == causeCancel:
+		d.Outcome, d.Body = wire.OutcomeCancelled, nil
+		d.Flags |= wire.FlagRetire
+	case why == causeMemory:
+		d.Outcome = wire.OutcomeError
+		d.Body = errorJSON(api.ActivationError{
+			Type:    api.ErrMemoryLimit,
+			Message: fmt.Sprintf("the function used more than its %d MB of memory", a.server.program.assign.MemoryMB),
+		})
+		d.Flags |= wire.FlagRetire
+	case err != nil:
+		d.Outcome = wire.OutcomeError
+		d.Body = errorJSON(a.describe(err))
+	case body == nil:
+		d.Outcome = wire.OutcomeUndefined
+	}
+	return d
+}

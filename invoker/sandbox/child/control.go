@@ -1,0 +1,52 @@
+package child
+
+import (
+	"sync/atomic"
+
+	"github.com/dop251/goja"
+)
+
+// cause is why an activation is stopped from outside the script. The script
+// cannot catch it.
+type cause int32
+
+const (
+	causeNone cause = iota
+	causeDeadline
+	causeCancel
+	causeMemory
+	causeImpure // evaluated ahead, a module did what belongs to an activation
+	causeSlow   // evaluated ahead, a module took too long
+)
+
+// control stops an activation from any goroutine. The first cause wins.
+type control struct {
+	reason atomic.Int32
+	vm     atomic.Pointer[goja.Runtime]
+	wake   chan struct{} // filled once stopped, for a loop that waits
+}
+
+func newControl() *control { return &control{wake: make(chan struct{}, 1)} }
+
+// attach makes vm the runtime to interrupt, also when stop came first.
+func (c *control) attach(vm *goja.Runtime) {
+	c.vm.Store(vm)
+	if why := c.cause(); why != causeNone {
+		vm.Interrupt(why)
+	}
+}
+
+func (c *control) stop(why cause) {
+	if !c.reason.CompareAndSwap(int32(causeNone), int32(why)) {
+		return
+	}
+	if vm := c.vm.Load(); vm != nil {
+		vm.Interrupt(why)
+	}
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (c *control) cause() cause { return cause(c.reason.Load()) }

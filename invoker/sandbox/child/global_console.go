@@ -1,0 +1,124 @@
+package child
+
+import (
+	"strings"
+	"time"
+
+	"github.com/dop251/goja"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/sandbox/wire"
+)
+
+// logBudget is what an activation may still log.
+type logBudget struct {
+	left      int
+	truncated bool
+	flushed   time.Time
+}
+
+// logInterval is how long a line may wait while the script goes on.
+const logInterval = 200 * time.Millisecond
+
+// recordOverhead is charged for each line beside its text, so that empty lines
+// are bounded too.
+const recordOverhead = 32
+
+func newLogBudget() logBudget { return logBudget{left: api.MaxLogBytes, flushed: time.Now()} }
+
+// The levels, as indexes into wire.Levels.
+const (
+	levelDebug uint8 = iota
+	levelInfo
+	levelWarn
+	levelError
+)
+
+// log records a line of the activation, or drops it once the budget is used up.
+func (r *realm) log(level uint8, isJSON bool, text []byte) {
+	if !r.effect() {
+		return
+	}
+	a := r.act
+	cost := len(text) + recordOverhead
+	if a.logs.truncated || cost > a.logs.left {
+		a.logs.truncated = true
+		return
+	}
+	a.logs.left -= cost
+	now := time.Now()
+	a.server.link.log(wire.LogRecord{TSMS: now.UnixMilli(), Level: level, JSON: isJSON, Text: text})
+	if now.Sub(a.logs.flushed) > logInterval {
+		a.logs.flushed = now
+		_ = a.server.link.flush() // kept in link.err; the next send reports it
+	}
+}
+
+// console is the standard one (https://console.spec.whatwg.org), with Node's formats.
+func console(r *realm) goja.Value {
+	return r.newNamespace([]row{
+		{"log", consoleMethod("log", levelInfo)},
+		{"info", consoleMethod("info", levelInfo)},
+		{"debug", consoleMethod("debug", levelDebug)},
+		{"warn", consoleMethod("warn", levelWarn)},
+		{"error", consoleMethod("error", levelError)},
+		{"trace", function("trace", 0, consoleTrace)},
+	})
+}
+
+func consoleMethod(name string, level uint8) func(*realm) goja.Value {
+	return function(name, 0, func(r *realm, call goja.FunctionCall) goja.Value {
+		r.logArguments(level, call.Arguments)
+		return goja.Undefined()
+	})
+}
+
+func consoleTrace(r *realm, call goja.FunctionCall) goja.Value {
+	text := "Trace"
+	if len(call.Arguments) > 0 {
+		text += ": " + r.format(call.Arguments)
+	}
+	stack := cleanStack(frames(r.vm.CaptureCallStack(0, nil)))
+	r.log(levelDebug, false, []byte(strings.TrimRight(text+"\n"+stack, "\n")))
+	return goja.Undefined()
+}
+
+// logArguments logs one object as JSON, and everything else as text.
+func (r *realm) logArguments(level uint8, args []goja.Value) {
+	if len(args) == 1 {
+		if text, ok := r.plainJSON(args[0]); ok {
+			r.log(level, true, text)
+			return
+		}
+	}
+	r.log(level, false, []byte(r.format(args)))
+}
+
+// plainJSON gives the JSON of a plain object or array.
+func (r *realm) plainJSON(v goja.Value) ([]byte, bool) {
+	obj, ok := v.(*goja.Object)
+	if !ok {
+		return nil, false
+	}
+	if class := obj.ClassName(); class != "Object" && class != "Array" {
+		return nil, false
+	}
+	text, ok, err := r.encodeJSON(obj, api.MaxLogBytes)
+	if err != nil && uncatchable(err) {
+		panic(err)
+	}
+	return text, ok && err == nil
+}
+
+// format is what console methods print, without Node's inspection yet.
+func (r *realm) format(args []goja.Value) string {
+	parts := make([]string, len(args))
+	for i, arg := range args {
+		if text, ok := r.plainJSON(arg); ok {
+			parts[i] = string(text)
+		} else {
+			parts[i] = arg.String()
+		}
+	}
+	return strings.Join(parts, " ")
+}

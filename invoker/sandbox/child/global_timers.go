@@ -1,0 +1,95 @@
+package child
+
+import (
+	"math"
+	"time"
+
+	"github.com/dop251/goja"
+)
+
+// maxDelay is the longest delay of a timer (HTML: a signed 32-bit number of
+// milliseconds); a longer or negative one means none, as in browsers and Node.
+const maxDelay = math.MaxInt32
+
+func setTimeout(r *realm, call goja.FunctionCall) goja.Value {
+	return r.startTimer("setTimeout", call, false)
+}
+
+func setInterval(r *realm, call goja.FunctionCall) goja.Value {
+	return r.startTimer("setInterval", call, true)
+}
+
+func setImmediate(r *realm, call goja.FunctionCall) goja.Value {
+	args := call.Arguments
+	if len(args) > 0 {
+		args = append([]goja.Value{args[0], r.vm.ToValue(0)}, args[1:]...)
+	}
+	return r.startTimer("setImmediate", goja.FunctionCall{This: call.This, Arguments: args}, false)
+}
+
+func (r *realm) startTimer(name string, call goja.FunctionCall, repeat bool) goja.Value {
+	callback, ok := goja.AssertFunction(call.Argument(0))
+	if !ok {
+		panic(r.vm.NewTypeError("%s: the first argument must be a function", name))
+	}
+	delay := delayOf(call.Argument(1))
+	var args []goja.Value
+	if len(call.Arguments) > 2 {
+		args = call.Arguments[2:]
+	}
+	every := time.Duration(0)
+	if repeat {
+		delay = max(delay, time.Millisecond)
+		every = delay
+	}
+	return r.vm.ToValue(r.after(name, delay, every, func() error {
+		_, err := callback(goja.Undefined(), args...)
+		return err
+	}))
+}
+
+// after starts a timer of the activation and gives its id.
+func (r *realm) after(name string, delay, every time.Duration, call func() error) int64 {
+	if !r.effect() {
+		return 0
+	}
+	id := r.act.loop.start(delay, every, call)
+	if id == 0 {
+		panic(r.vm.NewTypeError("%s: more than %d timers are waiting", name, maxTimers))
+	}
+	return id
+}
+
+func delayOf(v goja.Value) time.Duration {
+	ms := v.ToFloat()
+	if math.IsNaN(ms) || ms < 0 || ms > maxDelay {
+		return 0
+	}
+	return time.Duration(ms * float64(time.Millisecond))
+}
+
+func clearTimer(r *realm, call goja.FunctionCall) goja.Value {
+	if id, ok := call.Argument(0).Export().(int64); ok && r.act != nil {
+		r.act.loop.clear(id)
+	}
+	return goja.Undefined()
+}
+
+// queueMicrotask runs a function as a reaction of a settled promise, whose
+// failure is reported like any other of the loop.
+func queueMicrotask(r *realm, call goja.FunctionCall) goja.Value {
+	callback, ok := goja.AssertFunction(call.Argument(0))
+	if !ok {
+		panic(r.vm.NewTypeError("queueMicrotask: the argument must be a function"))
+	}
+	d := r.newDeferred()
+	then, _ := goja.AssertFunction(d.value(r).(*goja.Object).Get("then"))
+	_, err := then(d.value(r), r.vm.ToValue(func(goja.FunctionCall) goja.Value {
+		_, err := callback(goja.Undefined())
+		must(err)
+		return goja.Undefined()
+	}))
+	must(err)
+	must(d.resolve(goja.Undefined()))
+	return goja.Undefined()
+}

@@ -1,0 +1,57 @@
+package child
+
+import "github.com/dop251/goja"
+
+// globalTable is all that a script can reach beside the language itself.
+func globalTable() []row {
+	return []row{
+		{"console", console},
+		{"cs", platform},
+		{"fetch", function("fetch", 1, fetch)},
+		{"setTimeout", function("setTimeout", 2, setTimeout)},
+		{"clearTimeout", function("clearTimeout", 1, clearTimer)},
+		{"setInterval", function("setInterval", 2, setInterval)},
+		{"clearInterval", function("clearInterval", 1, clearTimer)},
+		{"setImmediate", function("setImmediate", 1, setImmediate)},
+		{"clearImmediate", function("clearImmediate", 1, clearTimer)},
+		{"queueMicrotask", function("queueMicrotask", 1, queueMicrotask)},
+	}
+}
+
+// globals stands behind the global object, as its prototype, and makes each
+// global when it is first looked for. What is made becomes the global object's
+// own property, so that scripts may replace or delete it.
+type globals struct {
+	realm *realm
+	rows  []row
+}
+
+func (r *realm) installGlobals() {
+	global := r.vm.GlobalObject()
+	must(global.SetPrototype(r.vm.NewDynamicObject(&globals{r, r.program.globals})))
+}
+
+func (g *globals) find(key string) int {
+	for i := range g.rows {
+		if g.rows[i].name == key && g.realm.built&(1<<i) == 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+func (g *globals) Get(key string) goja.Value {
+	i := g.find(key)
+	if i < 0 {
+		return nil
+	}
+	g.realm.built |= 1 << i
+	v := g.rows[i].make(g.realm)
+	must(g.realm.vm.GlobalObject().DefineDataProperty(key, v, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE))
+	return v
+}
+
+func (g *globals) Has(key string) bool         { return g.find(key) >= 0 }
+func (g *globals) Set(string, goja.Value) bool { return false }
+func (g *globals) Delete(string) bool          { return true }
+func (g *globals) Keys() []string              { return nil }

@@ -1,0 +1,223 @@
+package child
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/bundle"
+	"github.com/codesous/sous/invoker/sandbox/wire"
+)
+
+// TestMain lets the test binary be a sandbox child, for the tests of limits that
+// only a process of its own can show.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == Arg {
+		Main()
+	}
+	os.Exit(m.Run())
+}
+
+// host answers the calls of a script; a nil answer leaves a call unanswered.
+type host func(c wire.HostCall) *wire.HostReply
+
+// parent is the other side of a child under test.
+type parent struct {
+	t       testing.TB
+	conn    net.Conn
+	frames  *wire.Reader
+	mu      sync.Mutex // of writes
+	host    host
+	env     map[string]string
+	handler string
+	memory  int
+}
+
+// outcome is a Done with the logs that came before it.
+type outcome struct {
+	wire.Done
+	Logs []wire.LogRecord
+}
+
+func (o outcome) failure(t testing.TB) api.ActivationError {
+	t.Helper()
+	if o.Outcome != wire.OutcomeError {
+		t.Fatalf("outcome %d (%s), want an error", o.Outcome, o.Body)
+	}
+	var e api.ActivationError
+	if err := json.Unmarshal(o.Body, &e); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// socketPair gives two connected sockets.
+func socketPair(t testing.TB) (net.Conn, net.Conn) {
+	t.Helper()
+	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ends [2]net.Conn
+	for i, fd := range fds {
+		if ends[i], err = inherited(uintptr(fd)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return ends[0], ends[1]
+}
+
+// inProcess starts a child in this process.
+func inProcess(t testing.TB) *parent {
+	t.Helper()
+	ours, theirs := socketPair(t)
+	ended := make(chan error, 1)
+	go func() { ended <- Serve(context.Background(), theirs, Options{}) }()
+	p := newParent(t, ours)
+	t.Cleanup(func() {
+		_ = ours.Close()
+		if err := <-ended; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+	return p
+}
+
+func newParent(t testing.TB, conn net.Conn) *parent {
+	t.Helper()
+	p := &parent{t: t, conn: conn, frames: wire.NewReader(conn), memory: 64}
+	if kind, _ := p.next(); kind != wire.KindHello {
+		t.Fatalf("first frame is %d, want Hello", kind)
+	}
+	return p
+}
+
+func (p *parent) next() (wire.Kind, []byte) {
+	p.t.Helper()
+	kind, payload, err := p.frames.Next()
+	if err != nil {
+		p.t.Fatalf("read: %v", err)
+	}
+	return kind, payload
+}
+
+func (p *parent) write(frame []byte, err error) {
+	p.t.Helper()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, err := p.conn.Write(frame); err != nil {
+		p.t.Fatalf("write: %v", err)
+	}
+}
+
+// offer assigns files and gives the child's answer.
+func (p *parent) offer(files map[string]string) (wire.Kind, []byte) {
+	p.t.Helper()
+	raw := make(map[string][]byte, len(files))
+	for name, text := range files {
+		raw[name] = []byte(text)
+	}
+	tar, err := bundle.Pack(raw)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	handler := p.handler
+	if handler == "" {
+		handler = "default"
+	}
+	p.write(wire.AppendMessage(nil, wire.KindAssign, wire.Assign{
+		Handler: handler, MemoryMB: p.memory, Env: p.env,
+		Tenant: "t_abcdef", Namespace: "shop", Function: "hello", Version: 7,
+	}, tar))
+	return p.next()
+}
+
+// load assigns files that must be accepted.
+func (p *parent) load(files map[string]string) *parent {
+	p.t.Helper()
+	if kind, payload := p.offer(files); kind != wire.KindReady {
+		p.t.Fatalf("answer %d: %s", kind, payload)
+	}
+	return p
+}
+
+// source assigns one module.
+func (p *parent) source(text string) *parent {
+	p.t.Helper()
+	return p.load(map[string]string{"function.js": text})
+}
+
+func (p *parent) begin(event string, timeout time.Duration) {
+	p.t.Helper()
+	head, err := json.Marshal(wire.InvokeHead{
+		ActivationID: "0b1c", DeadlineMS: time.Now().Add(timeout).UnixMilli(),
+		Ref: json.RawMessage(`{"alias":"prod","version":7}`), Trigger: json.RawMessage(`{"type":"api"}`),
+		Principal: json.RawMessage(`{"sub":"me","roles":["admin"]}`), Attempt: 1, RequestID: "req_1",
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.write(wire.AppendInvoke(nil, head, []byte(event)))
+}
+
+// finish answers calls until the activation is done.
+func (p *parent) finish() outcome {
+	p.t.Helper()
+	var o outcome
+	for {
+		kind, payload := p.next()
+		switch kind {
+		case wire.KindLog:
+			if err := wire.ParseLog(payload, func(r wire.LogRecord) { o.Logs = append(o.Logs, r) }); err != nil {
+				p.t.Fatal(err)
+			}
+		case wire.KindHostCall:
+			call, err := wire.ParseHostCall(payload)
+			if err != nil {
+				p.t.Fatal(err)
+			}
+			if p.host == nil {
+				p.t.Fatalf("unexpected host call %s", call.Name)
+			}
+			if reply := p.host(call); reply != nil {
+				reply.ID = call.ID
+				p.write(wire.AppendHostReply(nil, *reply))
+			}
+		case wire.KindDone:
+			d, err := wire.ParseDone(payload)
+			if err != nil {
+				p.t.Fatal(err)
+			}
+			o.Done = d
+			return o
+		default:
+			p.t.Fatalf("unexpected frame %d", kind)
+		}
+	}
+}
+
+// invoke runs one activation with time enough.
+func (p *parent) invoke(event string) outcome {
+	p.t.Helper()
+	p.begin(event, 10*time.Second)
+	return p.finish()
+}
+
+// value runs one activation that must give a value.
+func (p *parent) value(event string) string {
+	p.t.Helper()
+	o := p.invoke(event)
+	if o.Outcome != wire.OutcomeValue {
+		p.t.Fatalf("outcome %d: %s", o.Outcome, o.Body)
+	}
+	return string(o.Body)
+}

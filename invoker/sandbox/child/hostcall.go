@@ -1,0 +1,109 @@
+package child
+
+import (
+	"encoding/json"
+
+	"github.com/dop251/goja"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/sandbox/wire"
+)
+
+// maxPendingCalls bounds the host calls in flight of one activation.
+const maxPendingCalls = 1000
+
+// maxBlob bounds what one host call carries, so that it fits a frame.
+const maxBlob = 16 << 20
+
+// pendingCall is a host call that the parent has not answered.
+type pendingCall struct {
+	promise *deferred
+	decode  func(head, blob []byte) goja.Value
+}
+
+// call asks the parent for a side effect. decode makes the promise's value of
+// the reply; what it throws rejects the promise. The id is for abandon.
+func (r *realm) call(name string, head any, blob []byte, decode func(head, blob []byte) goja.Value) (*deferred, uint32) {
+	d := r.newDeferred()
+	if !r.effect() {
+		return d, 0
+	}
+	a := r.act
+	if len(a.loop.calls) >= maxPendingCalls {
+		panic(r.newError(api.CodeHostInvalidArgument, "more than 1000 calls are waiting; await some of them first"))
+	}
+	if len(blob) > maxBlob {
+		panic(r.newError(api.CodeHostInvalidArgument, "a value of more than 16 MiB cannot leave the sandbox"))
+	}
+	headJSON, err := json.Marshal(head)
+	if err != nil {
+		panic(r.newError(api.CodeHostInvalidArgument, err.Error()))
+	}
+	a.server.calls++
+	id := a.server.calls
+	err = a.server.link.send(func(dst []byte) ([]byte, error) {
+		return wire.AppendHostCall(dst, wire.HostCall{ID: id, Name: name, Head: headJSON, Blob: blob})
+	})
+	if err != nil {
+		panic(r.newError(api.CodeInternal, "the host cannot be reached"))
+	}
+	if a.loop.calls == nil {
+		a.loop.calls = make(map[uint32]*pendingCall)
+	}
+	a.loop.calls[id] = &pendingCall{promise: d, decode: decode}
+	return d, id
+}
+
+// abandon forgets a call: its reply is dropped when it comes.
+func (r *realm) abandon(id uint32) {
+	if r.act != nil {
+		delete(r.act.loop.calls, id)
+	}
+}
+
+// replied settles the call that a frame answers; a reply nobody waits for is dropped.
+func (a *activation) replied(f frame) error {
+	if f.kind != wire.KindHostReply {
+		return errProtocol
+	}
+	reply, err := wire.ParseHostReply(f.payload)
+	if err != nil {
+		return err
+	}
+	pending, ok := a.loop.calls[reply.ID]
+	if !ok {
+		return nil
+	}
+	delete(a.loop.calls, reply.ID)
+	return pending.promise.settle(a.realm, func() goja.Value {
+		if !reply.OK {
+			var e wire.HostError
+			if err := json.Unmarshal(reply.Head, &e); err != nil {
+				e = wire.HostError{Code: string(api.CodeInternal), Message: "the host's answer cannot be read"}
+			}
+			panic(a.realm.newError(api.Code(e.Code), e.Message))
+		}
+		return pending.decode(reply.Head, reply.Blob)
+	})
+}
+
+// newError makes a script's Error with a code.
+func (r *realm) newError(code api.Code, message string) *goja.Object {
+	e := r.newNamedError("Error", message)
+	must(e.DefineDataProperty("code", r.vm.ToValue(string(code)), goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_TRUE))
+	return e
+}
+
+// newNamedError makes an error of one of the language's own classes.
+func (r *realm) newNamedError(class, message string) *goja.Object {
+	e, err := r.vm.New(r.vm.Get(class), r.vm.ToValue(message))
+	if err != nil { // the script replaced the class
+		e = r.vm.NewTypeError("%s", message)
+	}
+	return e
+}
+
+// badArgument throws that a call's argument is not of its form.
+func (r *realm) badArgument(message string) {
+	panic(r.newError(api.CodeHostInvalidArgument, message))
+}

@@ -1,0 +1,337 @@
+package child
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/dop251/goja"
+)
+
+// maxJSONDepth bounds nesting: a parser and an encoder that recurse must not run
+// into the end of the stack. encoding/json has the same bound.
+const maxJSONDepth = 10_000
+
+// parseJSON makes script values of JSON text (RFC 8259), as JSON.parse does:
+// "__proto__" is a member like any other, numbers are doubles, lone surrogates
+// stay in strings (in member names they become U+FFFD).
+func (r *realm) parseJSON(text []byte) (goja.Value, error) {
+	p := jsonParser{vm: r.vm, text: text}
+	p.space()
+	v, err := p.value(0)
+	if err != nil {
+		return nil, err
+	}
+	if p.space(); p.at < len(text) {
+		return nil, p.unexpected()
+	}
+	return v, nil
+}
+
+// parsed is parseJSON that throws a SyntaxError.
+func (r *realm) parsed(text []byte) goja.Value {
+	v, err := r.parseJSON(text)
+	if err != nil {
+		panic(r.newNamedError("SyntaxError", err.Error()))
+	}
+	return v
+}
+
+type jsonParser struct {
+	vm   *goja.Runtime
+	text []byte
+	at   int
+}
+
+func (p *jsonParser) unexpected() error {
+	if p.at >= len(p.text) {
+		return errors.New("Unexpected end of JSON input")
+	}
+	c, _ := utf8.DecodeRune(p.text[p.at:])
+	return fmt.Errorf("Unexpected token %q in JSON at position %d", c, p.at)
+}
+
+func (p *jsonParser) space() {
+	for p.at < len(p.text) {
+		switch p.text[p.at] {
+		case ' ', '\t', '\n', '\r':
+			p.at++
+		default:
+			return
+		}
+	}
+}
+
+func (p *jsonParser) value(depth int) (goja.Value, error) {
+	if p.at >= len(p.text) {
+		return nil, p.unexpected()
+	}
+	switch c := p.text[p.at]; c {
+	case '{':
+		return p.object(depth + 1)
+	case '[':
+		return p.array(depth + 1)
+	case '"':
+		return p.string()
+	case 't':
+		return p.word("true", p.vm.ToValue(true))
+	case 'f':
+		return p.word("false", p.vm.ToValue(false))
+	case 'n':
+		return p.word("null", goja.Null())
+	default:
+		return p.number()
+	}
+}
+
+func (p *jsonParser) word(word string, v goja.Value) (goja.Value, error) {
+	for i := range len(word) {
+		if p.at >= len(p.text) || p.text[p.at] != word[i] {
+			return nil, p.unexpected()
+		}
+		p.at++
+	}
+	return v, nil
+}
+
+func (p *jsonParser) object(depth int) (goja.Value, error) {
+	if depth > maxJSONDepth {
+		return nil, fmt.Errorf("JSON nested deeper than %d", maxJSONDepth)
+	}
+	obj := p.vm.NewObject()
+	p.at++
+	if p.space(); p.take('}') {
+		return obj, nil
+	}
+	for {
+		if p.at >= len(p.text) || p.text[p.at] != '"' {
+			return nil, p.unexpected()
+		}
+		key, err := p.key()
+		if err != nil {
+			return nil, err
+		}
+		if p.space(); !p.take(':') {
+			return nil, p.unexpected()
+		}
+		p.space()
+		v, err := p.value(depth)
+		if err != nil {
+			return nil, err
+		}
+		if err := define(obj, key, v); err != nil {
+			return nil, err
+		}
+		p.space()
+		if p.take('}') {
+			return obj, nil
+		}
+		if !p.take(',') {
+			return nil, p.unexpected()
+		}
+		p.space()
+	}
+}
+
+// define makes an own data property, whatever the prototypes say of its name.
+func define(obj *goja.Object, key string, v goja.Value) error {
+	return obj.DefineDataProperty(key, v, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_TRUE)
+}
+
+func (p *jsonParser) array(depth int) (goja.Value, error) {
+	if depth > maxJSONDepth {
+		return nil, fmt.Errorf("JSON nested deeper than %d", maxJSONDepth)
+	}
+	var items []any
+	p.at++
+	if p.space(); p.take(']') {
+		return p.vm.NewArray(), nil
+	}
+	for {
+		p.space()
+		v, err := p.value(depth)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, v)
+		p.space()
+		if p.take(']') {
+			return p.vm.NewArray(items...), nil
+		}
+		if !p.take(',') {
+			return nil, p.unexpected()
+		}
+	}
+}
+
+func (p *jsonParser) take(c byte) bool {
+	if p.at < len(p.text) && p.text[p.at] == c {
+		p.at++
+		return true
+	}
+	return false
+}
+
+// plain advances over a string's text and says where it ends if it is one that
+// needs no decoding.
+func (p *jsonParser) plain() (string, bool) {
+	for i := p.at + 1; i < len(p.text); i++ {
+		switch c := p.text[i]; {
+		case c == '"':
+			s := p.text[p.at+1 : i]
+			if !utf8.Valid(s) {
+				return "", false
+			}
+			p.at = i + 1
+			return string(s), true
+		case c == '\\' || c < 0x20:
+			return "", false
+		}
+	}
+	return "", false
+}
+
+func (p *jsonParser) key() (string, error) {
+	if s, ok := p.plain(); ok {
+		return s, nil
+	}
+	units, err := p.units()
+	return string(utf16.Decode(units)), err
+}
+
+func (p *jsonParser) string() (goja.Value, error) {
+	if s, ok := p.plain(); ok {
+		return p.vm.ToValue(s), nil
+	}
+	units, err := p.units()
+	if err != nil {
+		return nil, err
+	}
+	return goja.StringFromUTF16(units), nil
+}
+
+// units decodes a string with escapes; bytes that are not UTF-8 become U+FFFD.
+func (p *jsonParser) units() ([]uint16, error) {
+	var units []uint16
+	for p.at++; p.at < len(p.text); {
+		c := p.text[p.at]
+		switch {
+		case c == '"':
+			p.at++
+			return units, nil
+		case c < 0x20:
+			return nil, p.unexpected()
+		case c == '\\':
+			u, err := p.escape()
+			if err != nil {
+				return nil, err
+			}
+			units = append(units, u)
+		case c < utf8.RuneSelf:
+			units = append(units, uint16(c))
+			p.at++
+		default:
+			char, size := utf8.DecodeRune(p.text[p.at:])
+			units = utf16.AppendRune(units, char)
+			p.at += size
+		}
+	}
+	return nil, p.unexpected()
+}
+
+func (p *jsonParser) escape() (uint16, error) {
+	p.at++
+	if p.at >= len(p.text) {
+		return 0, p.unexpected()
+	}
+	c := p.text[p.at]
+	switch c {
+	case '"', '\\', '/':
+	case 'b':
+		c = '\b'
+	case 'f':
+		c = '\f'
+	case 'n':
+		c = '\n'
+	case 'r':
+		c = '\r'
+	case 't':
+		c = '\t'
+	case 'u':
+		if p.at+5 > len(p.text) {
+			p.at = len(p.text)
+			return 0, p.unexpected()
+		}
+		u, err := strconv.ParseUint(string(p.text[p.at+1:p.at+5]), 16, 16)
+		if err != nil {
+			return 0, p.unexpected()
+		}
+		p.at += 5
+		return uint16(u), nil
+	default:
+		return 0, p.unexpected()
+	}
+	p.at++
+	return uint16(c), nil
+}
+
+// number reads a number by RFC 8259's grammar, which is narrower than Go's.
+func (p *jsonParser) number() (goja.Value, error) {
+	start := p.at
+	negative := p.take('-')
+	integer := int64(0)
+	digits := p.at
+	for p.digit() {
+		if p.at-digits < maxExactDigits {
+			integer = integer*10 + int64(p.text[p.at]-'0')
+		}
+		p.at++
+	}
+	n := p.at - digits
+	if n == 0 || n > 1 && p.text[digits] == '0' {
+		return nil, p.unexpected()
+	}
+	whole := true
+	if p.take('.') {
+		whole = false
+		if !p.digit() {
+			return nil, p.unexpected()
+		}
+		for p.digit() {
+			p.at++
+		}
+	}
+	if p.take('e') || p.take('E') {
+		whole = false
+		if !p.take('+') {
+			p.take('-')
+		}
+		if !p.digit() {
+			return nil, p.unexpected()
+		}
+		for p.digit() {
+			p.at++
+		}
+	}
+	if whole && n <= maxExactDigits && (!negative || integer != 0) {
+		if negative {
+			integer = -integer
+		}
+		return p.vm.ToValue(integer), nil
+	}
+	f, err := strconv.ParseFloat(string(p.text[start:p.at]), 64)
+	if err != nil && !math.IsInf(f, 0) { // out of range is ±Infinity, as in JSON.parse
+		return nil, err
+	}
+	return p.vm.ToValue(f), nil
+}
+
+// maxExactDigits is how many digits an integer may have and be a double exactly.
+const maxExactDigits = 15
+
+func (p *jsonParser) digit() bool {
+	return p.at < len(p.text) && '0' <= p.text[p.at] && p.text[p.at] <= '9'
+}

@@ -1,0 +1,76 @@
+package child
+
+import (
+	"io"
+
+	"github.com/codesous/sous/invoker/sandbox/wire"
+)
+
+// flushBytes is how much waits before it is written without being asked.
+const flushBytes = 16 << 10
+
+// link writes frames, several at a time where they come together. Only the
+// goroutine that runs scripts uses it.
+type link struct {
+	w     io.Writer
+	out   []byte // whole frames, not yet written
+	logs  []byte // records of the Log frame that is open, header included
+	logAt int
+	err   error // the first failed write; nothing is written after it
+}
+
+// keepBytes bounds the buffer that stays between writes.
+const keepBytes = 256 << 10
+
+// flush writes everything that waits.
+func (l *link) flush() error {
+	l.closeLogs()
+	if l.err == nil && len(l.out) > 0 {
+		_, l.err = l.w.Write(l.out)
+	}
+	l.out = l.out[:0]
+	if cap(l.out) > keepBytes {
+		l.out = nil
+	}
+	return l.err
+}
+
+// message writes a frame with a JSON head, and all that waited before it.
+func (l *link) message(kind wire.Kind, head any, blob []byte) error {
+	return l.send(func(dst []byte) ([]byte, error) { return wire.AppendMessage(dst, kind, head, blob) })
+}
+
+// send writes the frame that add appends, and all that waited before it.
+func (l *link) send(add func(dst []byte) ([]byte, error)) error {
+	l.closeLogs()
+	out, err := add(l.out)
+	if err != nil {
+		return err // the frame alone is refused; the link is whole
+	}
+	l.out = out
+	return l.flush()
+}
+
+// log adds a record; records travel together.
+func (l *link) log(r wire.LogRecord) {
+	if l.logs == nil {
+		l.logs, l.logAt = wire.BeginLog(l.logs)
+	}
+	l.logs = wire.AppendLogRecord(l.logs, r)
+	if len(l.logs) >= flushBytes {
+		_ = l.flush() // kept in l.err; the next send reports it
+	}
+}
+
+func (l *link) closeLogs() {
+	if l.logs == nil {
+		return
+	}
+	frame, err := wire.EndLog(l.logs, l.logAt)
+	if err == nil {
+		l.out = append(l.out, frame...)
+	} else if l.err == nil {
+		l.err = err
+	}
+	l.logs = nil
+}

@@ -1,0 +1,135 @@
+package child
+
+import (
+	"container/heap"
+	"time"
+
+	"github.com/dop251/goja"
+)
+
+// maxTimers bounds the timers that wait at once.
+const maxTimers = 100_000
+
+// timer is one setTimeout or setInterval.
+type timer struct {
+	id    int64
+	at    time.Time
+	every time.Duration // 0: once
+	call  func() error
+	place int // in the heap; -1 when out of it
+}
+
+// timers is a heap by time, then by age.
+type timers []*timer
+
+func (t timers) Len() int { return len(t) }
+func (t timers) Less(i, j int) bool {
+	if t[i].at.Equal(t[j].at) {
+		return t[i].id < t[j].id
+	}
+	return t[i].at.Before(t[j].at)
+}
+
+func (t timers) Swap(i, j int) {
+	t[i], t[j] = t[j], t[i]
+	t[i].place, t[j].place = i, j
+}
+
+func (t *timers) Push(x any) {
+	x.(*timer).place = len(*t)
+	*t = append(*t, x.(*timer))
+}
+
+func (t *timers) Pop() any {
+	old := *t
+	last := old[len(old)-1]
+	old[len(old)-1] = nil
+	*t = old[:len(old)-1]
+	last.place = -1
+	return last
+}
+
+// loop is an activation's event loop: its timers and the host calls in flight.
+// Microtasks are goja's: they run whenever a call returns to the loop.
+type loop struct {
+	timers timers
+	byID   map[int64]*timer
+	nextID int64
+	calls  map[uint32]*pendingCall
+}
+
+// start adds a timer and gives its id, 0 where there are too many.
+func (l *loop) start(after, every time.Duration, call func() error) int64 {
+	if len(l.timers) >= maxTimers {
+		return 0
+	}
+	if l.byID == nil {
+		l.byID = make(map[int64]*timer)
+	}
+	l.nextID++
+	t := &timer{id: l.nextID, at: time.Now().Add(after), every: every, call: call}
+	l.byID[t.id] = t
+	heap.Push(&l.timers, t)
+	return t.id
+}
+
+func (l *loop) clear(id int64) {
+	if t, ok := l.byID[id]; ok {
+		delete(l.byID, id)
+		if t.place >= 0 {
+			heap.Remove(&l.timers, t.place)
+		}
+	}
+}
+
+// empty says whether nothing can ever happen any more.
+func (l *loop) empty() bool { return len(l.timers) == 0 && len(l.calls) == 0 }
+
+// fire runs the next timer that is due.
+func (l *loop) fire(now time.Time) (fired bool, err error) {
+	if len(l.timers) == 0 || l.timers[0].at.After(now) {
+		return false, nil
+	}
+	t := heap.Pop(&l.timers).(*timer)
+	if t.every == 0 {
+		delete(l.byID, t.id)
+		return true, t.call()
+	}
+	err = t.call()
+	if _, alive := l.byID[t.id]; alive {
+		t.at = time.Now().Add(t.every)
+		heap.Push(&l.timers, t)
+	}
+	return true, err
+}
+
+// turn does one thing: runs a timer that is due, or waits for the next event.
+func (a *activation) turn() error {
+	if fired, err := a.loop.fire(time.Now()); fired || err != nil {
+		return err
+	}
+	if err := a.server.link.flush(); err != nil {
+		return err
+	}
+	var due <-chan time.Time
+	if len(a.loop.timers) > 0 {
+		t := time.NewTimer(time.Until(a.loop.timers[0].at))
+		defer t.Stop()
+		due = t.C
+	}
+	select {
+	case <-due:
+		return nil
+	case <-a.ctl.wake:
+		return nil
+	case f, ok := <-a.server.frames:
+		f, err := a.server.received(f, ok)
+		if err != nil {
+			return err
+		}
+		return a.replied(f)
+	}
+}
+
+// settled looks at a handler's promise.
+func settled(p *goja.Promise) bool { return p.State() != goja.PromiseStatePending }

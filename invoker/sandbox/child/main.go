@@ -1,0 +1,69 @@
+package child
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"time"
+)
+
+// Arg is the first argument that makes the binary a sandbox child.
+const Arg = "sandbox-child"
+
+// socketFD is where the parent leaves the socket.
+const socketFD = 3
+
+// maxStackBytes bounds the Go stack, for native recursion that goja's own
+// call-stack limit does not see: the process ends instead of eating memory.
+const maxStackBytes = 16 << 20
+
+// Main serves the socket at descriptor 3 and never returns: the process ends
+// when the socket does, with status 0, or when the child cannot go on, with
+// status 1 and the reason on stderr.
+func Main() {
+	runtime.GOMAXPROCS(1)
+	debug.SetMaxStack(maxStackBytes)
+	time.Local = time.UTC
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "sandbox child:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func run() error {
+	// What needs a descriptor or a file is opened before confinement takes both.
+	sizes := openSizes()
+	conn, err := inherited(socketFD)
+	if err != nil {
+		return err
+	}
+	layers, err := Confine()
+	if err != nil {
+		return fmt.Errorf("confine: %w", err)
+	}
+	return Serve(context.Background(), conn, Options{
+		Layers:      layers,
+		MappedBytes: sizes.mapped,
+		WatchMemory: true,
+		// A script may never give the main goroutine back, so whoever notices
+		// the parent's end ends the process.
+		OnHangup: func() { os.Exit(0) },
+	})
+}
+
+// inherited makes a connection of a descriptor that the parent left open.
+func inherited(fd uintptr) (net.Conn, error) {
+	f := os.NewFile(fd, "sandbox-socket")
+	if f == nil {
+		return nil, fmt.Errorf("descriptor %d is not open", fd)
+	}
+	conn, err := net.FileConn(f)
+	if err != nil {
+		return nil, err
+	}
+	return conn, f.Close()
+}

@@ -1,0 +1,103 @@
+package child
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/evanw/esbuild/pkg/api"
+)
+
+// namespace is how esbuild knows the modules of a bundle from files, which it
+// must never look for.
+const namespace = "bundle"
+
+// modules resolves and loads imports from a bundle's files alone.
+type modules struct{ files map[string][]byte }
+
+func (m modules) plugin() api.Plugin {
+	return api.Plugin{Name: namespace, Setup: func(build api.PluginBuild) {
+		build.OnResolve(api.OnResolveOptions{Filter: `.*`}, m.resolve)
+		build.OnLoad(api.OnLoadOptions{Filter: `.*`, Namespace: namespace}, m.load)
+	}}
+}
+
+// extensions are tried in turn for an import without one, as bundlers do.
+func extensions() []string { return []string{".ts", ".mts", ".js", ".mjs", ".json"} }
+
+func (m modules) resolve(args api.OnResolveArgs) (api.OnResolveResult, error) {
+	if args.Kind == api.ResolveEntryPoint {
+		return api.OnResolveResult{}, nil
+	}
+	if args.Kind == api.ResolveJSDynamicImport {
+		return refuse("dynamic import() is not supported; import %q statically", args.Path)
+	}
+	if strings.HasPrefix(args.Path, "node:") {
+		return refuse("%q is a Node.js module; functions run without Node.js", args.Path)
+	}
+	relative := strings.HasPrefix(args.Path, "./") || strings.HasPrefix(args.Path, "../") ||
+		args.Path == "." || args.Path == ".."
+	if !relative {
+		return refuse("the package %q is not in the bundle; only relative imports are supported, so bundle it first", args.Path)
+	}
+	dir := "."
+	if args.Namespace == namespace {
+		dir = path.Dir(args.Importer)
+	}
+	name, ok := m.find(path.Join(dir, args.Path))
+	if !ok {
+		return refuse("the bundle has no file for the import %q", args.Path)
+	}
+	return api.OnResolveResult{Path: name, Namespace: namespace}, nil
+}
+
+func refuse(format string, args ...any) (api.OnResolveResult, error) {
+	return api.OnResolveResult{Errors: []api.Message{{Text: fmt.Sprintf(format, args...)}}}, nil
+}
+
+// find gives the file that an import of name means: itself, with an extension,
+// TypeScript under its emitted name, or a folder's index.
+func (m modules) find(name string) (string, bool) {
+	candidates := []string{name}
+	for _, ext := range extensions() {
+		candidates = append(candidates, name+ext)
+	}
+	if stem, ok := strings.CutSuffix(name, ".js"); ok {
+		candidates = append(candidates, stem+".ts")
+	}
+	if stem, ok := strings.CutSuffix(name, ".mjs"); ok {
+		candidates = append(candidates, stem+".mts")
+	}
+	for _, ext := range extensions() {
+		candidates = append(candidates, path.Join(name, "index"+ext))
+	}
+	for _, c := range candidates {
+		if _, ok := m.files[c]; ok {
+			return c, true
+		}
+	}
+	return "", false
+}
+
+func (m modules) load(args api.OnLoadArgs) (api.OnLoadResult, error) {
+	contents := string(m.files[args.Path])
+	loader, ok := loaderOf(path.Ext(args.Path))
+	if !ok {
+		return api.OnLoadResult{Errors: []api.Message{{
+			Text: fmt.Sprintf("%s cannot be imported: modules end in .js, .mjs, .ts, .mts or .json", args.Path),
+		}}}, nil
+	}
+	return api.OnLoadResult{Contents: &contents, Loader: loader}, nil
+}
+
+func loaderOf(ext string) (api.Loader, bool) {
+	switch ext {
+	case ".js", ".mjs":
+		return api.LoaderJS, true
+	case ".ts", ".mts":
+		return api.LoaderTS, true
+	case ".json":
+		return api.LoaderJSON, true
+	}
+	return api.LoaderNone, false
+}

@@ -1,0 +1,107 @@
+package child
+
+import (
+	"slices"
+
+	"github.com/dop251/goja"
+)
+
+// row is one name that scripts can reach, and how its value is made when it is
+// first read.
+type row struct {
+	name string
+	make func(*realm) goja.Value
+}
+
+// function makes a row's value of a Go function. Errors are thrown by panic with
+// a script value.
+func function(name string, length int, call func(*realm, goja.FunctionCall) goja.Value) func(*realm) goja.Value {
+	return func(r *realm) goja.Value {
+		return r.newFunction(name, length, func(c goja.FunctionCall) goja.Value { return call(r, c) })
+	}
+}
+
+// newFunction makes a function object that bears its JavaScript name and length.
+func (r *realm) newFunction(name string, length int, call func(goja.FunctionCall) goja.Value) *goja.Object {
+	f := r.vm.ToValue(call).(*goja.Object)
+	must(f.DefineDataProperty("name", r.vm.ToValue(name), goja.FLAG_FALSE, goja.FLAG_TRUE, goja.FLAG_FALSE))
+	if length > 0 {
+		must(f.DefineDataProperty("length", r.vm.ToValue(length), goja.FLAG_FALSE, goja.FLAG_TRUE, goja.FLAG_FALSE))
+	}
+	return f
+}
+
+// space is an object whose members are made when they are first read. Scripts
+// may replace and delete members, in their own activation.
+type space struct {
+	realm *realm
+	rows  []row
+	order []string // names that scripts added
+	made  map[string]goja.Value
+}
+
+// newNamespace makes an object of rows.
+func (r *realm) newNamespace(rows []row) goja.Value {
+	return r.vm.NewDynamicObject(&space{realm: r, rows: rows})
+}
+
+func (s *space) Get(key string) goja.Value {
+	if v, ok := s.made[key]; ok {
+		return v
+	}
+	for i := range s.rows {
+		if s.rows[i].name == key {
+			v := s.rows[i].make(s.realm)
+			s.keep(key, v)
+			return v
+		}
+	}
+	return nil
+}
+
+func (s *space) keep(key string, v goja.Value) {
+	if s.made == nil {
+		s.made = make(map[string]goja.Value)
+	}
+	s.made[key] = v
+}
+
+func (s *space) find(key string) bool {
+	return slices.ContainsFunc(s.rows, func(r row) bool { return r.name == key })
+}
+
+func (s *space) Set(key string, v goja.Value) bool {
+	if !s.Has(key) && !s.find(key) {
+		s.order = append(s.order, key)
+	}
+	s.keep(key, v)
+	return true
+}
+
+func (s *space) Has(key string) bool {
+	v, ok := s.made[key]
+	if ok {
+		return v != nil
+	}
+	return s.find(key)
+}
+
+func (s *space) Delete(key string) bool {
+	if i := slices.Index(s.order, key); i >= 0 {
+		s.order = slices.Delete(s.order, i, i+1)
+		delete(s.made, key)
+	} else if s.find(key) {
+		s.keep(key, nil)
+	}
+	return true
+}
+
+func (s *space) Keys() []string {
+	keys := make([]string, 0, len(s.rows)+len(s.order))
+	for _, r := range s.rows {
+		if s.Has(r.name) {
+			keys = append(keys, r.name)
+		}
+	}
+	return append(keys, s.order...)
+}

@@ -1,0 +1,159 @@
+package child
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dop251/goja"
+	"github.com/dop251/goja/parser"
+)
+
+// maxCallStack is how deep calls nest before the script fails with goja's
+// uncatchable overflow.
+const maxCallStack = 2000
+
+// aheadBudget is how long modules may take when they are evaluated ahead.
+const aheadBudget = 250 * time.Millisecond
+
+// realm is one fresh global scope with its program's modules evaluated in it.
+// It serves one activation.
+type realm struct {
+	vm      *goja.Runtime
+	program *program
+	ctl     *control
+	act     *activation // nil while built ahead
+	handler goja.Callable
+	built   uint64 // rows of the global table that exist, as bits
+}
+
+// newRealm makes a scope; act may be nil.
+func newRealm(p *program, ctl *control, act *activation) *realm {
+	r := &realm{vm: goja.New(), program: p, ctl: ctl, act: act}
+	r.vm.SetMaxCallStackSize(maxCallStack)
+	r.vm.SetParserOptions(parser.WithDisableSourceMaps)
+	r.vm.SetPromiseRejectionTracker(r.rejection)
+	r.vm.SetTimeSource(r.now)
+	ctl.attach(r.vm)
+	r.installGlobals()
+	return r
+}
+
+// evaluate runs the modules, which leaves the handler behind.
+func (r *realm) evaluate() error {
+	value, err := r.vm.RunProgram(r.program.code)
+	if err != nil {
+		return err
+	}
+	script, ok := goja.AssertFunction(value)
+	if !ok {
+		return errors.New("the script is not of this compiler")
+	}
+	var exported goja.Value
+	bind := r.vm.ToValue(func(call goja.FunctionCall) goja.Value {
+		exported = call.Argument(0)
+		return goja.Undefined()
+	})
+	if _, err := script(goja.Undefined(), bind); err != nil {
+		return err
+	}
+	if r.handler, ok = goja.AssertFunction(exported); !ok {
+		return fmt.Errorf("the handler %q is not a function", r.program.assign.Handler)
+	}
+	return nil
+}
+
+// buildAhead evaluates the modules for the activation to come, off its path.
+// What modules do at their top level belongs to the activation that they serve:
+// a realm in which they logged, called the host, read the clock, started a timer
+// or left a rejection is thrown away, and no other is built ahead.
+func (s *server) buildAhead() {
+	if s.next != nil || s.program.aheadRefused || len(s.frames) > 0 {
+		return
+	}
+	ctl := newControl()
+	r := newRealm(s.program, ctl, nil)
+	budget := time.AfterFunc(aheadBudget, func() { ctl.stop(causeSlow) })
+	err := r.evaluate()
+	budget.Stop()
+	if err != nil || ctl.cause() != causeNone {
+		s.program.aheadRefused = true
+		return
+	}
+	s.next = r
+}
+
+// adopt gives a realm that was built ahead its activation.
+func (r *realm) adopt(ctl *control, act *activation) {
+	r.ctl, r.act = ctl, act
+	ctl.attach(r.vm)
+}
+
+// effect says whether the script may act on the world: only in an activation.
+func (r *realm) effect() bool {
+	if r.act == nil {
+		r.ctl.stop(causeImpure)
+		return false
+	}
+	return true
+}
+
+func (r *realm) now() time.Time {
+	r.effect()
+	return time.Now()
+}
+
+// rejection hears of promises that are rejected with nobody listening, and of
+// listeners that come later.
+func (r *realm) rejection(p *goja.Promise, op goja.PromiseRejectionOperation) {
+	if !r.effect() {
+		return
+	}
+	if op == goja.PromiseRejectionReject {
+		r.act.unhandled = append(r.act.unhandled, p)
+		return
+	}
+	for i, q := range r.act.unhandled {
+		if q == p {
+			r.act.unhandled = append(r.act.unhandled[:i], r.act.unhandled[i+1:]...)
+			return
+		}
+	}
+}
+
+// try runs f, which touches script values from Go, and gives what it threw:
+// also what scripts cannot catch.
+func (r *realm) try(f func()) (err error) {
+	defer func() {
+		if x := recover(); x != nil {
+			thrown, ok := x.(error)
+			if !ok || !uncatchable(thrown) {
+				panic(x)
+			}
+			err = thrown
+		}
+	}()
+	if ex := r.vm.Try(f); ex != nil {
+		return ex
+	}
+	return nil
+}
+
+// uncatchable says whether no script may catch err.
+func uncatchable(err error) bool {
+	var interrupted *goja.InterruptedError
+	var overflow *goja.StackOverflowError
+	return errors.As(err, &interrupted) || errors.As(err, &overflow)
+}
+
+// must passes on what a nested call threw.
+func must(err error) {
+	if err == nil {
+		return
+	}
+	var ex *goja.Exception
+	if errors.As(err, &ex) && !uncatchable(err) {
+		panic(ex.Value())
+	}
+	panic(err)
+}

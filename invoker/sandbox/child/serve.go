@@ -1,0 +1,194 @@
+package child
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/codesous/sous/invoker/sandbox/wire"
+)
+
+// Options are what differs between a confined process and a test.
+type Options struct {
+	// Layers are the confinement layers that Hello reports.
+	Layers []string
+	// MappedBytes measures the address space, once; nil reports 0.
+	MappedBytes func() int64
+	// WatchMemory holds scripts to their memory limit. The watch counts the
+	// whole process, so it is off where other work shares it.
+	WatchMemory bool
+	// OnHangup is called by the reader at the peer's end; nil interrupts the
+	// activation in hand and lets Serve return.
+	OnHangup func()
+}
+
+// errProtocol is a frame that has no place where it came.
+var errProtocol = errors.New("child: frame out of place")
+
+// Serve speaks the child's side of the protocol on conn until the peer hangs up
+// (nil), ctx ends, or the peer breaks the protocol. It closes conn.
+func Serve(ctx context.Context, conn net.Conn, opts Options) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	context.AfterFunc(ctx, func() { _ = conn.Close() }) // unblocks the reader; nothing is left to lose
+	s := &server{
+		opts:   opts,
+		link:   &link{w: conn},
+		frames: make(chan frame, 64),
+		done:   ctx.Done(),
+	}
+	go s.read(wire.NewReader(conn))
+	err := s.serve()
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// server is one child: its link, its program and the runtime built ahead.
+type server struct {
+	opts    Options
+	link    *link
+	frames  chan frame
+	done    <-chan struct{}
+	hangup  error                   // why frames was closed; set before
+	current atomic.Pointer[control] // of the activation in hand
+	program *program
+	next    *realm // built ahead; nil if there is none
+	memory  *memoryWatch
+	calls   uint32 // ids of host calls, never used twice in a child's life
+}
+
+// frame is what the reader hands on. An Invoke carries the control of its
+// activation, made by the reader so that a Cancel right behind it finds it.
+type frame struct {
+	kind    wire.Kind
+	payload []byte
+	control *control
+}
+
+// read hands frames on, and is the one who notices a Cancel or the peer's end
+// while a script has the main goroutine.
+func (s *server) read(r *wire.Reader) {
+	defer close(s.frames)
+	for {
+		kind, payload, err := r.Next()
+		if err != nil {
+			s.hangup = err
+			if s.opts.OnHangup != nil {
+				s.opts.OnHangup()
+			}
+			s.stop(causeCancel)
+			return
+		}
+		f := frame{kind: kind, payload: payload}
+		switch kind {
+		case wire.KindCancel:
+			s.stop(causeCancel)
+			continue
+		case wire.KindInvoke:
+			f.control = newControl()
+			s.current.Store(f.control)
+		}
+		select {
+		case s.frames <- f:
+		case <-s.done:
+			return
+		}
+	}
+}
+
+// stop ends the activation in hand, if there is one.
+func (s *server) stop(c cause) {
+	if ctl := s.current.Load(); ctl != nil {
+		ctl.stop(c)
+	}
+}
+
+func (s *server) serve() error {
+	if err := s.link.message(wire.KindHello, wire.Hello{Layers: s.opts.Layers}, nil); err != nil {
+		return err
+	}
+	more, err := s.assign()
+	if err != nil || !more {
+		return err
+	}
+	for {
+		s.buildAhead()
+		f, err := s.receive()
+		if err != nil {
+			return err
+		}
+		switch f.kind {
+		case wire.KindInvoke:
+			if err := s.invoke(f); err != nil {
+				return err
+			}
+		case wire.KindHostReply: // of a call that its activation did not wait for
+		default:
+			return fmt.Errorf("%w: kind %d", errProtocol, f.kind)
+		}
+	}
+}
+
+// receive waits for the next frame; the memory of a heavy activation is given
+// back meanwhile.
+func (s *server) receive() (frame, error) {
+	if s.memory.heavy() {
+		select {
+		case f, ok := <-s.frames:
+			return s.received(f, ok)
+		case <-time.After(idleBeforeRelease):
+			s.memory.release()
+		}
+	}
+	f, ok := <-s.frames
+	return s.received(f, ok)
+}
+
+func (s *server) received(f frame, ok bool) (frame, error) {
+	if !ok {
+		return frame{}, s.hangup
+	}
+	return f, nil
+}
+
+// assign takes the one program that this child serves. It answers false when
+// there is nothing to serve: the source was refused or only to be checked.
+func (s *server) assign() (more bool, err error) {
+	f, err := s.receive()
+	if err != nil {
+		return false, err
+	}
+	if f.kind != wire.KindAssign {
+		return false, fmt.Errorf("%w: kind %d before Assign", errProtocol, f.kind)
+	}
+	var head wire.Assign
+	blob, err := wire.ParseMessage(f.payload, &head)
+	if err != nil {
+		return false, err
+	}
+	program, script, problems := load(head, blob)
+	if len(problems) > 0 {
+		return false, s.link.message(wire.KindRefused, wire.Refused{Problems: problems}, nil)
+	}
+	if head.CheckOnly {
+		return false, s.link.message(wire.KindReady, wire.Ready{}, script)
+	}
+	s.program = program
+	runtime.GC()
+	ready := wire.Ready{LiveBytes: gauge(metricLive)}
+	if s.opts.MappedBytes != nil {
+		ready.MappedBytes = s.opts.MappedBytes()
+	}
+	if s.opts.WatchMemory {
+		s.memory = newMemoryWatch(ready.LiveBytes, head.MemoryMB, func() { s.stop(causeMemory) })
+		s.memory.start()
+	}
+	return true, s.link.message(wire.KindReady, ready, script)
+}
