@@ -1,0 +1,195 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/api"
+)
+
+// ActivationFilter says which activations of a function to list. Zero fields
+// filter nothing.
+type ActivationFilter struct {
+	Tenant    string
+	Namespace string
+	Function  string
+	Status    api.Status
+	Trigger   string // a trigger type
+	FromMS    int64  // start_ms, inclusive
+	ToMS      int64  // start_ms, exclusive
+	Cursor    string // where an earlier page ended; "" is the newest
+	Limit     int    // 0 means api.DefaultPageLimit
+}
+
+// activationPlace is an activation's place in its function's index.
+type activationPlace struct {
+	startMS int64
+	id      string
+}
+
+func (p activationPlace) String() string { return strconv.FormatInt(p.startMS, 10) + ":" + p.id }
+
+func parseActivationPlace(s string) (activationPlace, error) {
+	start, id, ok := strings.Cut(s, ":")
+	ms, err := strconv.ParseInt(start, 10, 64)
+	if !ok || err != nil {
+		return activationPlace{}, api.Errorf(api.CodeValidationCursor, "not an activation cursor: %q", s)
+	}
+	return activationPlace{ms, id}, nil
+}
+
+// activationWindow is how many entries of an index one command reads.
+const activationWindow = 200
+
+// List is a page of a function's activations, newest first, without results.
+// Lost ones are repaired and shown so. The filter is applied while scanning, and
+// the scan is bounded: a page may be short and still have a next cursor, which
+// is "" at the end. CodeValidationCursor.
+func (r *Activations) List(ctx context.Context, f ActivationFilter) (items []api.Activation, next string, err error) {
+	limit := pageLimit(f.Limit)
+	scan := indexScan{r: r, filter: f}
+	if f.Cursor != "" {
+		place, err := parseActivationPlace(f.Cursor)
+		if err != nil {
+			return nil, "", err
+		}
+		scan.behind = &place
+	}
+	items = make([]api.Activation, 0, limit)
+	for budget := scanBudget; ; {
+		places, err := scan.window(ctx)
+		if err != nil {
+			return nil, "", err
+		}
+		records, err := r.readMany(ctx, f.Tenant, places)
+		if err != nil {
+			return nil, "", err
+		}
+		for i, a := range records {
+			if a == nil {
+				continue // expired, or its start was cut short
+			}
+			shown, err := r.shown(ctx, a, f)
+			if err != nil {
+				return nil, "", err
+			}
+			if shown != nil {
+				items = append(items, *shown)
+			}
+			if len(items) == limit {
+				if scan.done && i == len(records)-1 {
+					return items, "", nil
+				}
+				return items, places[i].String(), nil
+			}
+		}
+		if scan.done {
+			return items, "", nil
+		}
+		if budget -= activationWindow; budget <= 0 {
+			return items, scan.behind.String(), nil
+		}
+	}
+}
+
+// shown gives the record as a list shows it, nil if the filter leaves it out.
+func (r *Activations) shown(ctx context.Context, a *StoredActivation, f ActivationFilter) (*api.Activation, error) {
+	if a.Lost(r.s.NowMS()) {
+		var err error
+		if a, _, err = r.repair(ctx, a, r.s.NowMS()); err != nil {
+			return nil, err
+		}
+	}
+	if f.Status != "" && a.Status != f.Status || f.Trigger != "" && a.Trigger.Type != f.Trigger {
+		return nil, nil
+	}
+	a.Result = nil
+	return &a.Activation, nil
+}
+
+// readMany reads records, without results kept elsewhere; what is gone is nil.
+func (r *Activations) readMany(ctx context.Context, tenant string, places []activationPlace) ([]*StoredActivation, error) {
+	keys := make([]string, len(places))
+	for i, p := range places {
+		keys[i] = r.s.keys.activationMeta(tenant, p.id)
+	}
+	raws, err := r.s.getMany(ctx, keys)
+	if err != nil {
+		return nil, failure(ctx, "read activations", err)
+	}
+	records := make([]*StoredActivation, len(raws))
+	for i, raw := range raws {
+		if raw == "" {
+			continue
+		}
+		a, err := decode[StoredActivation](raw)
+		if err != nil {
+			return nil, err
+		}
+		records[i] = &a
+	}
+	return records, nil
+}
+
+// indexScan goes through an index from the newest entry to the oldest, by
+// score: a position by rank would shift while entries are added.
+type indexScan struct {
+	r      *Activations
+	filter ActivationFilter
+	behind *activationPlace // the last entry seen
+	ties   int64            // how many entries of that entry's score were seen
+	done   bool
+}
+
+// window gives the next entries, none only when the scan is done.
+func (s *indexScan) window(ctx context.Context) ([]activationPlace, error) {
+	f := s.filter
+	for {
+		by := redis.ZRangeBy{Min: "-inf", Max: "+inf", Offset: s.ties, Count: activationWindow}
+		if f.FromMS > 0 {
+			by.Min = strconv.FormatInt(f.FromMS, 10)
+		}
+		if f.ToMS > 0 {
+			by.Max = "(" + strconv.FormatInt(f.ToMS, 10)
+		}
+		if s.behind != nil && (f.ToMS <= 0 || s.behind.startMS < f.ToMS) {
+			by.Max = strconv.FormatInt(s.behind.startMS, 10)
+		}
+		found, err := s.r.s.rdb.ZRevRangeByScoreWithScores(ctx,
+			s.r.s.keys.activationIndex(f.Tenant, f.Namespace, f.Function), &by).Result()
+		if err != nil {
+			return nil, failure(ctx, "list activations", err)
+		}
+		s.done = len(found) < activationWindow
+		places, err := s.unseen(found)
+		if err != nil || len(places) > 0 || s.done {
+			return places, err
+		}
+		s.ties += activationWindow // all of this window had been seen
+	}
+}
+
+// unseen leaves out what lies at or before the place the scan stands behind, and
+// moves the scan on.
+func (s *indexScan) unseen(found []redis.Z) ([]activationPlace, error) {
+	places := make([]activationPlace, 0, len(found))
+	for _, z := range found {
+		id, ok := z.Member.(string)
+		if !ok {
+			return nil, fmt.Errorf("activation index holds a %T", z.Member)
+		}
+		p := activationPlace{int64(z.Score), id}
+		if b := s.behind; b != nil && p.startMS == b.startMS && p.id >= b.id {
+			continue
+		}
+		places = append(places, p)
+	}
+	if len(places) > 0 {
+		s.behind, s.ties = &places[len(places)-1], 0
+	}
+	return places, nil
+}

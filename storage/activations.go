@@ -1,0 +1,246 @@
+package storage
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/api"
+)
+
+const activationTTL = api.ActivationTTLMS * time.Millisecond
+
+// Activations keeps the record of every invocation for a week, and an index of
+// them for each function.
+type Activations struct{ s *Store }
+
+// NewActivations gives the activations in s.
+func NewActivations(s *Store) *Activations { return &Activations{s} }
+
+// StoredActivation is an activation's record, with what it hides from its
+// readers. A result that the handler returned as undefined is absent.
+type StoredActivation struct {
+	api.Activation
+	// EventSHA256 tells whether a repeated idempotent invoke has the same body.
+	EventSHA256 string `json:"event_sha256,omitempty"`
+	// ResultBytes is the size of the result that lies under a key of its own,
+	// because it is larger than api.MaxInlineResultBytes; else 0.
+	ResultBytes int `json:"result_bytes,omitempty"`
+}
+
+// Start stores the record of an activation that begins, if its id is new, and
+// enters it in its function's index. Where the id is taken, created is false and
+// existing is what is stored; a repeat of the same record counts as created.
+func (r *Activations) Start(ctx context.Context, a *StoredActivation) (created bool, existing *StoredActivation, err error) {
+	raw, err := encode(a)
+	if err != nil {
+		return false, nil, err
+	}
+	w := &startWrite{
+		meta:    r.s.keys.activationMeta(a.Tenant, a.ActivationID),
+		index:   r.s.keys.activationIndex(a.Tenant, a.Namespace, a.Function),
+		id:      a.ActivationID,
+		startMS: a.StartMS,
+		raw:     raw,
+	}
+	if err := r.s.commits.do(ctx, a.ActivationID, w); err != nil {
+		return false, nil, failure(ctx, "start activation", err)
+	}
+	if err := w.indexed.Err(); err != nil {
+		return false, nil, failure(ctx, "index activation", err)
+	}
+	switch err := w.set.Err(); {
+	case err == nil:
+		return true, nil, nil
+	case !errors.Is(err, redis.Nil):
+		return false, nil, failure(ctx, "start activation", err)
+	}
+	held, heldRaw, err := r.read(ctx, a.Tenant, a.ActivationID)
+	if err != nil {
+		return false, nil, err
+	}
+	if heldRaw == raw {
+		return true, nil, nil // an earlier try, whose answer was lost
+	}
+	return false, held, nil
+}
+
+// startWrite is two commands. The index comes first: an entry without a record
+// is found and removed by the sweeper, a record without an entry by nobody.
+// NX keeps the place of an id that is already there.
+type startWrite struct {
+	meta, index, id, raw string
+	startMS              int64
+
+	indexed *redis.IntCmd
+	set     *redis.StatusCmd
+}
+
+func (w *startWrite) queue(ctx context.Context, pipe redis.Pipeliner) {
+	w.indexed = pipe.ZAddNX(ctx, w.index, redis.Z{Score: float64(w.startMS), Member: w.id})
+	w.set = pipe.SetArgs(ctx, w.meta, w.raw, redis.SetArgs{Mode: "NX", TTL: activationTTL})
+}
+
+// Finish stores a's terminal record in place of the queued or running one of
+// attempt fromAttempt. a.Result is whole: what is stored of it is cut (see
+// CutResult), and lies under a key of its own where it is large. won says whether
+// this record (from this call or an earlier try) is the one that stands; current
+// is what is stored. Call it when Start has returned. CodeActivationNotFound.
+func (r *Activations) Finish(ctx context.Context, a *StoredActivation, fromAttempt int) (won bool, current *StoredActivation, err error) {
+	stored := *a
+	result, truncated := CutResult(a.Result)
+	stored.ResultTruncated = truncated
+	stored.Result, stored.ResultBytes = result, 0
+	if len(result) > api.MaxInlineResultBytes {
+		stored.Result, stored.ResultBytes = nil, len(result)
+	}
+	raw, err := encode(&stored)
+	if err != nil {
+		return false, nil, err
+	}
+	w := &finishWrite{
+		script: r.s.scripts[scriptActivationFinish],
+		keys:   []string{r.s.keys.activationMeta(a.Tenant, a.ActivationID)},
+		args:   []any{raw, fromAttempt, int64(api.ActivationTTLMS)},
+	}
+	var reply any
+	if stored.ResultBytes > 0 {
+		// Beside the group commit: no other activation waits behind a large result.
+		w.keys = append(w.keys, r.s.keys.activationResult(a.Tenant, a.ActivationID))
+		w.args = append(w.args, []byte(result))
+		reply, err = r.s.eval(ctx, scriptActivationFinish, w.keys, w.args...)
+	} else {
+		reply, err = r.commitFinish(ctx, a.ActivationID, w)
+	}
+	if err != nil {
+		return false, nil, err
+	}
+	if heldRaw, lost := reply.(string); lost {
+		held, err := r.join(ctx, heldRaw)
+		return false, held, err
+	}
+	stored.Result = result
+	return true, &stored, nil
+}
+
+func (r *Activations) commitFinish(ctx context.Context, id string, w *finishWrite) (any, error) {
+	if err := r.s.commits.do(ctx, id, w); err != nil {
+		return nil, failure(ctx, scriptActivationFinish, err)
+	}
+	reply, err := w.reply.Result()
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		return r.s.eval(ctx, scriptActivationFinish, w.keys, w.args...)
+	}
+	return reply, scriptFailure(ctx, scriptActivationFinish, err)
+}
+
+type finishWrite struct {
+	script *redis.Script
+	keys   []string
+	args   []any
+
+	reply *redis.Cmd
+}
+
+func (w *finishWrite) queue(ctx context.Context, pipe redis.Pipeliner) {
+	w.reply = w.script.EvalSha(ctx, pipe, w.keys, w.args...)
+}
+
+// Get gives an activation with its result. One that is lost is repaired first.
+// CodeActivationNotFound.
+func (r *Activations) Get(ctx context.Context, tenant, id string) (*StoredActivation, error) {
+	a, _, err := r.read(ctx, tenant, id)
+	if err != nil {
+		return nil, err
+	}
+	if a.Lost(r.s.NowMS()) {
+		a, _, err = r.repair(ctx, a, r.s.NowMS())
+	}
+	return a, err
+}
+
+// read gives the stored record with its result, and the record's bytes.
+func (r *Activations) read(ctx context.Context, tenant, id string) (*StoredActivation, string, error) {
+	raws, err := r.s.getMany(ctx, []string{r.s.keys.activationMeta(tenant, id), r.s.keys.activationResult(tenant, id)})
+	if err != nil {
+		return nil, "", failure(ctx, "read activation", err)
+	}
+	if raws[0] == "" {
+		return nil, "", api.Errorf(api.CodeActivationNotFound, "activation %s does not exist", id)
+	}
+	a, err := decode[StoredActivation](raws[0])
+	if err != nil {
+		return nil, "", err
+	}
+	if a.ResultBytes > 0 {
+		a.Result = json.RawMessage(raws[1])
+	}
+	return &a, raws[0], nil
+}
+
+// join reads a record's bytes and adds a result that lies under its own key.
+func (r *Activations) join(ctx context.Context, raw string) (*StoredActivation, error) {
+	a, err := decode[StoredActivation](raw)
+	if err != nil || a.ResultBytes == 0 {
+		return &a, err
+	}
+	a.Result, err = r.s.rdb.Get(ctx, r.s.keys.activationResult(a.Tenant, a.ActivationID)).Bytes()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return nil, failure(ctx, "read result", err)
+	}
+	return &a, nil
+}
+
+// repair ends a lost activation, unless somebody was faster; it gives what is
+// stored then, and whether this call ended it.
+func (r *Activations) repair(ctx context.Context, lost *StoredActivation, nowMS int64) (*StoredActivation, bool, error) {
+	a := *lost
+	a.Status = api.StatusError
+	a.Error = &api.ActivationError{Type: api.ErrLost, Message: "the process that ran this activation ended before it did"}
+	a.end(nowMS)
+	won, current, err := r.Finish(ctx, &a, a.Attempt)
+	return current, won, err
+}
+
+func (a *StoredActivation) end(nowMS int64) {
+	a.EndMS = nowMS
+	a.DurationMS = max(0, nowMS-a.StartMS)
+}
+
+// Cancel ends a queued or running activation as cancelled and gives the record.
+// CodeActivationTerminal, with the record, where it has ended;
+// CodeActivationNotFound.
+func (r *Activations) Cancel(ctx context.Context, tenant, id string, nowMS int64) (*StoredActivation, error) {
+	var current *StoredActivation
+	err := retryConflicts(ctx, func() error {
+		held, _, err := r.read(ctx, tenant, id)
+		if err != nil {
+			return err
+		}
+		if held.Lost(nowMS) {
+			if held, _, err = r.repair(ctx, held, nowMS); err != nil {
+				return err
+			}
+		}
+		current = held
+		if held.Status.Terminal() {
+			return api.Errorf(api.CodeActivationTerminal, "activation %s has ended: %s", id, held.Status)
+		}
+		a := *held
+		a.Status = api.StatusCancelled
+		a.end(nowMS)
+		won, stored, err := r.Finish(ctx, &a, a.Attempt)
+		if err != nil {
+			return err
+		}
+		current = stored
+		if !won {
+			return api.Errorf(api.CodeStoreConflict, "the activation changed meanwhile")
+		}
+		return nil
+	})
+	return current, err
+}

@@ -1,0 +1,105 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/api"
+)
+
+// Aliases keeps the names that point at versions.
+type Aliases struct{ s *Store }
+
+// NewAliases gives the aliases in s.
+func NewAliases(s *Store) *Aliases { return &Aliases{s} }
+
+// Set points an alias at a version that exists. With ifMatch, only if the alias
+// points at that version now; 0 there means that the alias must not exist.
+// CodeFunctionNotFound, CodeVersionNotFound, CodePreconditionFailed.
+func (r *Aliases) Set(ctx context.Context, tenant, namespace, function, alias string, version int64, ifMatch *int64, nowMS int64) (api.Alias, error) {
+	a := api.Alias{Alias: alias, Version: version, UpdatedAtMS: nowMS}
+	raw, err := encode(a)
+	if err != nil {
+		return api.Alias{}, err
+	}
+	if version < 1 {
+		return api.Alias{}, versionNotFound(version)
+	}
+	k := r.s.keys.function(tenant, namespace, function)
+	_, err = r.s.eval(ctx, scriptAliasSet,
+		[]string{k.meta(), k.versionSeq(), k.aliases(), k.alias(alias)},
+		raw, alias, version, matchArg(ifMatch))
+	if err != nil {
+		return api.Alias{}, err
+	}
+	return a, nil
+}
+
+func matchArg(ifMatch *int64) string {
+	if ifMatch == nil {
+		return ""
+	}
+	return strconv.FormatInt(*ifMatch, 10)
+}
+
+// Get gives an alias. CodeAliasNotFound.
+func (r *Aliases) Get(ctx context.Context, tenant, namespace, function, alias string) (api.Alias, error) {
+	raw, err := r.s.rdb.Get(ctx, r.s.keys.function(tenant, namespace, function).alias(alias)).Result()
+	if errors.Is(err, redis.Nil) {
+		return api.Alias{}, aliasNotFound(alias)
+	}
+	if err != nil {
+		return api.Alias{}, failure(ctx, "read alias", err)
+	}
+	return decode[api.Alias](raw)
+}
+
+func aliasNotFound(alias string) error {
+	return api.Errorf(api.CodeAliasNotFound, "alias %q does not exist", alias)
+}
+
+// List is a page of a function's aliases by name, beginning behind after. next
+// is "" at the end; a page may be short and still have one.
+func (r *Aliases) List(ctx context.Context, tenant, namespace, function, after string, limit int) (items []api.Alias, next string, err error) {
+	limit = pageLimit(limit)
+	k := r.s.keys.function(tenant, namespace, function)
+	names, err := r.s.lexRange(ctx, k.aliases(), after, limit+1)
+	if err != nil {
+		return nil, "", failure(ctx, "list aliases", err)
+	}
+	if len(names) > limit {
+		names = names[:limit]
+		next = names[limit-1]
+	}
+	keys := make([]string, len(names))
+	for i, name := range names {
+		keys[i] = k.alias(name)
+	}
+	raws, err := r.s.getMany(ctx, keys)
+	if err != nil {
+		return nil, "", failure(ctx, "list aliases", err)
+	}
+	items = make([]api.Alias, 0, len(raws))
+	for _, raw := range raws {
+		if raw == "" {
+			continue // a write was cut short between the alias and its index
+		}
+		a, err := decode[api.Alias](raw)
+		if err != nil {
+			return nil, "", err
+		}
+		items = append(items, a)
+	}
+	return items, next, nil
+}
+
+// Delete removes an alias; with ifMatch, only if it points at that version.
+// CodeAliasNotFound, CodePreconditionFailed.
+func (r *Aliases) Delete(ctx context.Context, tenant, namespace, function, alias string, ifMatch *int64) error {
+	k := r.s.keys.function(tenant, namespace, function)
+	_, err := r.s.eval(ctx, scriptAliasDelete, []string{k.alias(alias), k.aliases()}, alias, matchArg(ifMatch))
+	return err
+}

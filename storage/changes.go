@@ -1,0 +1,84 @@
+package storage
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// The kinds of a Change.
+const (
+	// ChangeFunction: the function, its aliases or its versions changed.
+	ChangeFunction = "function"
+	// ChangeCancel: the activation was cancelled.
+	ChangeCancel = "cancel"
+	// ChangeResubscribed is no message: the connection was made anew, and
+	// changes before it may have gone unheard.
+	ChangeResubscribed = "resubscribed"
+)
+
+// Change is a notice to other processes. Notices are best effort: what depends
+// on one must find out by itself, later.
+type Change struct {
+	Kind         string `json:"kind"`
+	Tenant       string `json:"tenant,omitempty"`
+	Namespace    string `json:"namespace,omitempty"`
+	Function     string `json:"function,omitempty"`
+	ActivationID string `json:"activation_id,omitempty"`
+}
+
+// PublishChange sends a notice to every process that subscribed.
+func (s *Store) PublishChange(ctx context.Context, c Change) error {
+	raw, err := encode(c)
+	if err != nil {
+		return err
+	}
+	return failure(ctx, "publish change", s.rdb.Publish(ctx, channelChanges, raw).Err())
+}
+
+// Subscribe calls hear with every notice, one at a time, until ctx ends or the
+// Store is closed. It returns when notices arrive, or at once where the store
+// does not answer; either way the connection is made anew whenever it breaks, and
+// hear gets ChangeResubscribed each time it stands again.
+func (s *Store) Subscribe(ctx context.Context, hear func(Change)) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	sub := s.rdb.Subscribe(ctx, channelChanges)
+	// The first confirmation is taken here; a failure is made good below, where
+	// the confirmation then counts as a repeated one.
+	_, _ = sub.ReceiveTimeout(ctx, readTimeout)
+	events := sub.ChannelWithSubscriptions()
+	s.actors.Go(func() {
+		defer func() { _ = sub.Close() }() // there is nobody left to tell
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-s.life.Done():
+				return
+			case event, open := <-events:
+				if !open {
+					return
+				}
+				deliver(event, hear)
+			}
+		}
+	})
+	return nil
+}
+
+// deliver hands on what an event says. Once subscribed, every further
+// confirmation means that the connection was lost in between.
+func deliver(event any, hear func(Change)) {
+	switch event := event.(type) {
+	case *redis.Subscription:
+		hear(Change{Kind: ChangeResubscribed})
+	case *redis.Message:
+		var c Change
+		if err := json.Unmarshal([]byte(event.Payload), &c); err == nil {
+			hear(c) // else: a message of a newer release, or none of ours
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package storage
+
+import (
+	"context"
+	"hash/maphash"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Bounds of one group commit: how many writes go together, and how long it may
+// take, retries included.
+const (
+	commitBatch   = 256
+	commitTimeout = 8 * time.Second
+)
+
+// write is one caller's share of a group commit.
+type write interface {
+	// queue adds the write's commands to the pipeline and keeps their replies.
+	queue(ctx context.Context, pipe redis.Pipeliner)
+}
+
+// commits batches the writes of concurrent activations: each stripe sends what
+// has gathered in one pipeline as soon as the one before returned. No timer: an
+// idle stripe sends at once, a busy one makes fewer round trips. Writes with one
+// key keep their order.
+type commits struct {
+	seed    maphash.Seed
+	stripes [commitStripes]*stripe
+}
+
+type stripe struct {
+	store *Store
+	wake  chan struct{} // holds a token when queue is not empty
+	mu    sync.Mutex
+	queue []*pending
+}
+
+type pending struct {
+	write write
+	done  chan struct{} // closed when the write's replies are there
+}
+
+func newCommits(s *Store) *commits {
+	c := &commits{seed: maphash.MakeSeed()}
+	for i := range c.stripes {
+		st := &stripe{store: s, wake: make(chan struct{}, 1)}
+		c.stripes[i] = st
+		s.actors.Go(st.run)
+	}
+	return c
+}
+
+// do sends w with the next batch of key's stripe and waits for its replies. A
+// caller that stops waiting gets its context's error, and its write goes on: one
+// caller's context never ends the others' batch.
+func (c *commits) do(ctx context.Context, key string, w write) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	st := c.stripes[maphash.String(c.seed, key)%commitStripes]
+	p := &pending{write: w, done: make(chan struct{})}
+	st.mu.Lock()
+	st.queue = append(st.queue, p)
+	st.mu.Unlock()
+	select {
+	case st.wake <- struct{}{}:
+	default: // a token is there already
+	}
+	select {
+	case <-p.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-st.store.life.Done():
+		return redis.ErrClosed
+	}
+}
+
+func (st *stripe) run() {
+	for {
+		select {
+		case <-st.wake:
+		case <-st.store.life.Done():
+			return
+		}
+		for batch := st.take(); len(batch) > 0; batch = st.take() {
+			st.send(batch)
+		}
+	}
+}
+
+func (st *stripe) take() []*pending {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	n := min(len(st.queue), commitBatch)
+	batch := st.queue[:n:n]
+	st.queue = st.queue[n:]
+	if len(st.queue) == 0 {
+		st.queue = nil // the batch keeps the array
+	}
+	return batch
+}
+
+// send leaves each write's outcome in its own replies; Exec's error is only the
+// first of those.
+func (st *stripe) send(batch []*pending) {
+	ctx, cancel := context.WithTimeout(st.store.life, commitTimeout)
+	defer cancel()
+	pipe := st.store.rdb.Pipeline()
+	for _, p := range batch {
+		p.write.queue(ctx, pipe)
+	}
+	_, _ = pipe.Exec(ctx)
+	for _, p := range batch {
+		close(p.done)
+	}
+}

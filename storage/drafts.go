@@ -1,0 +1,98 @@
+package storage
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/api"
+)
+
+// Drafts keeps uploads until they are published or a day has passed.
+type Drafts struct{ s *Store }
+
+// NewDrafts gives the drafts in s.
+func NewDrafts(s *Store) *Drafts { return &Drafts{s} }
+
+// tombstone takes a consumed draft's place for the rest of its day.
+type tombstone struct {
+	DraftID         string `json:"draft_id"`
+	ConsumedVersion int64  `json:"consumed_version"`
+}
+
+// draftHead is how much of a stored draft tells it from a tombstone and from
+// any other draft: both ids come first.
+const draftHead = 256
+
+// Put stores a draft for api.DraftTTLMS. CodeFunctionNotFound.
+func (r *Drafts) Put(ctx context.Context, tenant, namespace, function string, d api.Draft) error {
+	if _, err := NewFunctions(r.s).Get(ctx, tenant, namespace, function); err != nil {
+		return err
+	}
+	raw, err := encode(d)
+	if err != nil {
+		return err
+	}
+	key := r.s.keys.function(tenant, namespace, function).draft(d.DraftID)
+	return failure(ctx, "store draft", r.s.rdb.Set(ctx, key, raw, api.DraftTTLMS*time.Millisecond).Err())
+}
+
+// Get gives a draft. CodeDraftConsumed once it was published; otherwise an id
+// older than a draft lives is CodeDraftExpired, any other CodeDraftNotFound.
+func (r *Drafts) Get(ctx context.Context, tenant, namespace, function, id string) (api.Draft, error) {
+	key := r.s.keys.function(tenant, namespace, function).draft(id)
+	raw, err := r.s.rdb.Get(ctx, key).Bytes()
+	if errors.Is(err, redis.Nil) {
+		return api.Draft{}, draftMissing(id, r.s.NowMS())
+	}
+	if err != nil {
+		return api.Draft{}, failure(ctx, "read draft", err)
+	}
+	var held struct {
+		api.Draft
+		ConsumedVersion int64 `json:"consumed_version"`
+	}
+	if err := json.Unmarshal(raw, &held); err != nil {
+		return api.Draft{}, api.Wrap(api.CodeInternal, err, "a stored draft cannot be read")
+	}
+	if held.ConsumedVersion != 0 {
+		return api.Draft{}, draftConsumed(id, held.ConsumedVersion)
+	}
+	if held.ExpiresAtMS <= r.s.NowMS() {
+		return api.Draft{}, draftExpired(id)
+	}
+	return held.Draft, nil
+}
+
+// draftMissing says why there is no draft of that id.
+func draftMissing(id string, nowMS int64) error {
+	madeMS, err := api.DraftTimeMS(id)
+	if err != nil {
+		return err
+	}
+	if nowMS-madeMS >= api.DraftTTLMS {
+		return draftExpired(id)
+	}
+	return api.Errorf(api.CodeDraftNotFound, "draft %s does not exist", id)
+}
+
+func draftExpired(id string) error {
+	return api.Errorf(api.CodeDraftExpired, "draft %s has expired: upload it again", id)
+}
+
+func draftConsumed(id string, version int64) error {
+	return api.Errorf(api.CodeDraftConsumed, "draft %s was published as version %d", id, version)
+}
+
+// headConsumed says whether a stored draft's first bytes are a tombstone, and of
+// which version.
+func headConsumed(head string) (version int64, consumed bool) {
+	var t tombstone
+	if err := json.Unmarshal([]byte(head), &t); err != nil {
+		return 0, false // a draft's head ends in the middle of its files
+	}
+	return t.ConsumedVersion, t.ConsumedVersion != 0
+}

@@ -1,0 +1,79 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/api"
+)
+
+// retryAfter is what a client is told to wait when the store does not answer.
+const retryAfter = time.Second
+
+// unavailablePrefixes begin the replies of a server that lives but cannot serve
+// now: it loads, fails over, is read-only or full, or a slot is moving.
+var unavailablePrefixes = []string{
+	"LOADING", "READONLY", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN", "NOREPLICAS",
+	"MISCONF", "OOM", "BUSY", "MOVED", "ASK", "UNBLOCKED", "max number of clients reached",
+}
+
+// failure turns what the client returned from op into the package's errors. A
+// context that the caller ended stays a context error; a reply of the server is
+// an internal error unless it says that the server cannot serve now; whatever
+// else happened, the server was not reached.
+func failure(ctx context.Context, op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var known *api.Error
+	if errors.As(err, &known) {
+		return err
+	}
+	if cause := callerEnded(ctx); cause != nil {
+		return fmt.Errorf("%s: %w", op, cause)
+	}
+	var reply redis.Error
+	if errors.As(err, &reply) && !unavailable(err) {
+		return api.Wrap(api.CodeInternal, err, op)
+	}
+	e := api.Wrap(api.CodeStoreUnavailable, fmt.Errorf("%s: %w", op, err), "the store does not answer")
+	e.RetryAfter = retryAfter
+	return e
+}
+
+// callerEnded is the context's error. A connection's deadline follows the
+// context's and can fire a moment before it.
+func callerEnded(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if d, ok := ctx.Deadline(); ok && !time.Now().Before(d) {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+func unavailable(reply error) bool {
+	for _, p := range unavailablePrefixes {
+		if redis.HasErrorPrefix(reply, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// scriptFailure is failure for a script's reply: an error that the script
+// returned begins with a code of package api and becomes that error.
+func scriptFailure(ctx context.Context, op string, err error) error {
+	var reply redis.Error
+	if errors.As(err, &reply) && strings.HasPrefix(reply.Error(), "CS_") {
+		code, text, _ := strings.Cut(reply.Error(), " ")
+		return api.Errorf(api.Code(code), "%s", text)
+	}
+	return failure(ctx, op, err)
+}

@@ -1,0 +1,223 @@
+package storage
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/api"
+)
+
+// scanBudget bounds how many entries one page looks at where a filter or a
+// deleted record leaves some out: such a page may be short and still go on.
+const scanBudget = 2000
+
+// Functions keeps the function records and each namespace's index of them.
+type Functions struct{ s *Store }
+
+// NewFunctions gives the functions in s.
+func NewFunctions(s *Store) *Functions { return &Functions{s} }
+
+// Create stores a new function. A deleted one of that name revives: its
+// versions and aliases are there again, and version numbers go on. A repeat of
+// the same record succeeds. CodeFunctionExists.
+func (r *Functions) Create(ctx context.Context, f api.Function) (api.Function, error) {
+	f.DeletedAtMS = nil
+	if err := NewTenants(r.s).Register(ctx, f.Tenant, f.Namespace); err != nil {
+		return api.Function{}, err
+	}
+	raw, err := encode(f)
+	if err != nil {
+		return api.Function{}, err
+	}
+	k := r.s.keys.function(f.Tenant, f.Namespace, f.Name)
+	_, err = r.s.eval(ctx, scriptFunctionCreate,
+		[]string{k.meta(), r.s.keys.functionIndex(f.Tenant, f.Namespace)}, raw, f.Name)
+	if err != nil {
+		return api.Function{}, err
+	}
+	return f, nil
+}
+
+// Get gives a function. CodeFunctionNotFound, also when it is deleted.
+func (r *Functions) Get(ctx context.Context, tenant, namespace, name string) (api.Function, error) {
+	f, _, err := r.read(ctx, tenant, namespace, name)
+	return f, err
+}
+
+// read gives the live record and its bytes.
+func (r *Functions) read(ctx context.Context, tenant, namespace, name string) (api.Function, string, error) {
+	raw, err := r.s.rdb.Get(ctx, r.s.keys.function(tenant, namespace, name).meta()).Result()
+	if errors.Is(err, redis.Nil) {
+		return api.Function{}, "", functionNotFound(name)
+	}
+	if err != nil {
+		return api.Function{}, "", failure(ctx, "read function", err)
+	}
+	f, err := liveFunction(raw, name)
+	return f, raw, err
+}
+
+func liveFunction(raw, name string) (api.Function, error) {
+	f, err := decode[api.Function](raw)
+	if err == nil && f.DeletedAtMS != nil {
+		err = functionNotFound(name)
+	}
+	return f, err
+}
+
+func functionNotFound(name string) error {
+	return api.Errorf(api.CodeFunctionNotFound, "function %q does not exist", name)
+}
+
+// Delete marks a function as deleted at nowMS; its versions stay.
+// CodeFunctionNotFound; CodeStoreConflict where others keep changing it.
+func (r *Functions) Delete(ctx context.Context, tenant, namespace, name string, nowMS int64) error {
+	k := r.s.keys.function(tenant, namespace, name)
+	tried := false
+	return retryConflicts(ctx, func() error {
+		raw, err := r.s.rdb.Get(ctx, k.meta()).Result()
+		if errors.Is(err, redis.Nil) {
+			return functionNotFound(name)
+		}
+		if err != nil {
+			return failure(ctx, "read function", err)
+		}
+		f, err := decode[api.Function](raw)
+		if err != nil {
+			return err
+		}
+		if f.DeletedAtMS != nil {
+			if tried && *f.DeletedAtMS == nowMS {
+				return nil // an earlier try, whose answer was lost
+			}
+			return functionNotFound(name)
+		}
+		f.DeletedAtMS = &nowMS
+		deleted, err := encode(f)
+		if err != nil {
+			return err
+		}
+		tried = true
+		_, err = r.s.eval(ctx, scriptFunctionDelete, []string{k.meta()}, raw, deleted)
+		return err
+	})
+}
+
+// Names is a page of a namespace's function names in order, deleted ones
+// included, beginning behind after. next is "" at the end.
+func (r *Functions) Names(ctx context.Context, tenant, namespace, after string, limit int) (names []string, next string, err error) {
+	limit = pageLimit(limit)
+	names, err = r.s.lexRange(ctx, r.s.keys.functionIndex(tenant, namespace), after, limit+1)
+	if err != nil {
+		return nil, "", failure(ctx, "list functions", err)
+	}
+	if len(names) > limit {
+		names = names[:limit]
+		next = names[limit-1]
+	}
+	return names, next, nil
+}
+
+// List is a page of a namespace's functions by name, beginning behind after.
+// next is "" at the end; a page may be short and still have one.
+func (r *Functions) List(ctx context.Context, tenant, namespace, after string, limit int) (items []api.Function, next string, err error) {
+	limit = pageLimit(limit)
+	items = make([]api.Function, 0, limit)
+	for budget := scanBudget; ; {
+		names, more, err := r.Names(ctx, tenant, namespace, after, limit)
+		if err != nil {
+			return nil, "", err
+		}
+		keys := make([]string, len(names))
+		for i, name := range names {
+			keys[i] = r.s.keys.function(tenant, namespace, name).meta()
+		}
+		raws, err := r.s.getMany(ctx, keys)
+		if err != nil {
+			return nil, "", failure(ctx, "list functions", err)
+		}
+		for i, raw := range raws {
+			if raw == "" {
+				continue // a create was cut short
+			}
+			f, err := decode[api.Function](raw)
+			if err != nil {
+				return nil, "", err
+			}
+			if f.DeletedAtMS != nil {
+				continue
+			}
+			items = append(items, f)
+			if len(items) == limit && (i+1 < len(names) || more != "") {
+				return items, names[i], nil
+			}
+		}
+		budget -= len(names)
+		if more == "" || budget <= 0 {
+			return items, more, nil
+		}
+		after = more
+	}
+}
+
+// Detail gives a function with its latest version and its aliases, at most
+// MaxPageLimit of them. CodeFunctionNotFound.
+func (r *Functions) Detail(ctx context.Context, tenant, namespace, name string) (api.FunctionDetail, error) {
+	k := r.s.keys.function(tenant, namespace, name)
+	raws, err := r.s.getMany(ctx, []string{k.meta(), k.versionSeq()})
+	if err != nil {
+		return api.FunctionDetail{}, failure(ctx, "read function", err)
+	}
+	if raws[0] == "" {
+		return api.FunctionDetail{}, functionNotFound(name)
+	}
+	f, err := liveFunction(raws[0], name)
+	if err != nil {
+		return api.FunctionDetail{}, err
+	}
+	latest, err := parseSeq(raws[1])
+	if err != nil {
+		return api.FunctionDetail{}, err
+	}
+	d := api.FunctionDetail{Function: f}
+	if latest > 0 {
+		d.LatestVersion = &latest
+	}
+	d.Aliases, _, err = NewAliases(r.s).List(ctx, tenant, namespace, name, "", api.MaxPageLimit)
+	return d, err
+}
+
+// parseSeq reads a version counter; "" is 0.
+func parseSeq(raw string) (int64, error) {
+	if raw == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(raw, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("read version_seq: %w", err)
+	}
+	return n, nil
+}
+
+// encode gives a record's stored form.
+func encode(record any) (string, error) {
+	raw, err := json.Marshal(record)
+	if err != nil {
+		return "", fmt.Errorf("encode %T: %w", record, err)
+	}
+	return string(raw), nil
+}
+
+// decode reads a record's stored form.
+func decode[T any](raw string) (T, error) {
+	var record T
+	if err := json.Unmarshal([]byte(raw), &record); err != nil {
+		return record, fmt.Errorf("decode stored %T: %w", record, err)
+	}
+	return record, nil
+}

@@ -1,0 +1,102 @@
+package storage_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+// fixture is a function of a tenant of its own.
+type fixture struct {
+	*storage.Store
+	functions   *storage.Functions
+	drafts      *storage.Drafts
+	versions    *storage.Versions
+	aliases     *storage.Aliases
+	activations *storage.Activations
+	fn          api.Function
+}
+
+func newFixture(t *testing.T, s *storage.Store) *fixture {
+	t.Helper()
+	f := &fixture{
+		Store: s, functions: storage.NewFunctions(s), drafts: storage.NewDrafts(s), versions: storage.NewVersions(s),
+		aliases: storage.NewAliases(s), activations: storage.NewActivations(s),
+		fn: api.Function{
+			Tenant: storagetest.Tenant(t), Namespace: "payments", Name: "reconcile", Runtime: api.RuntimeJS,
+			Entry: api.DefaultEntry, Handler: api.DefaultHandler, CreatedAtMS: s.NowMS(),
+		},
+	}
+	if _, err := f.functions.Create(context.Background(), f.fn); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// draft stores a draft and gives its id.
+func (f *fixture) draft(t *testing.T, sha string) string {
+	t.Helper()
+	now := f.NowMS()
+	d := api.Draft{
+		DraftID: api.NewDraftID(now), SHA256: sha, Files: map[string][]byte{"function.js": []byte("export default () => 1")},
+		CreatedAtMS: now, ExpiresAtMS: now + api.DraftTTLMS,
+	}
+	if err := f.drafts.Put(context.Background(), f.fn.Tenant, f.fn.Namespace, f.fn.Name, d); err != nil {
+		t.Fatal(err)
+	}
+	return d.DraftID
+}
+
+func (f *fixture) publish(draftID, sha, alias string) (api.Version, bool, error) {
+	return f.versions.Publish(context.Background(), storage.Publish{
+		Tenant: f.fn.Tenant, Namespace: f.fn.Namespace, Function: f.fn.Name, DraftID: draftID,
+		SHA256: sha, Bundle: []byte("tar of " + sha), Alias: alias, NowMS: f.NowMS(),
+		Config: api.VersionConfig{Entry: "function.js", Handler: "default", TimeoutMS: 3000, MemoryMB: 64, MaxConcurrency: 10},
+	})
+}
+
+func TestFunctionLifecycle(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
+		f, ctx := newFixture(t, s), t.Context()
+		tn, ns, name := f.fn.Tenant, f.fn.Namespace, f.fn.Name
+		got, err := f.functions.Get(ctx, tn, ns, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(f.fn, got); d != "" {
+			t.Error(d)
+		}
+		other := f.fn
+		other.CreatedAtMS++
+		if _, err := f.functions.Create(ctx, other); api.ErrorCode(err) != api.CodeFunctionExists {
+			t.Errorf("second create: %v", err)
+		}
+		v, created, err := f.publish(f.draft(t, "aa"), "aa", "prod")
+		if err != nil || !created || v.Version != 1 {
+			t.Fatalf("publish: %v %v %v", v, created, err)
+		}
+		if err := f.functions.Delete(ctx, tn, ns, name, s.NowMS()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.functions.Get(ctx, tn, ns, name); api.ErrorCode(err) != api.CodeFunctionNotFound {
+			t.Errorf("get deleted: %v", err)
+		}
+		if _, err := f.functions.Create(ctx, other); err != nil {
+			t.Fatal(err)
+		}
+		v, created, err = f.publish(f.draft(t, "bb"), "bb", "")
+		if err != nil || !created || v.Version != 2 {
+			t.Fatalf("publish after revival: %v %v %v", v, created, err)
+		}
+		r, err := f.versions.Resolve(ctx, tn, ns, name, api.Ref{Alias: "prod"})
+		if err != nil || r.Version.Version != 1 {
+			t.Errorf("resolve: %+v %v", r, err)
+		}
+	})
+}

@@ -1,0 +1,47 @@
+package storage
+
+import (
+	"context"
+	"sync"
+)
+
+// keyedMutex is a lock for each key in use. Waiters give up with their context.
+type keyedMutex struct {
+	mu   sync.Mutex
+	held map[string]*keyLock
+}
+
+type keyLock struct {
+	turn  chan struct{} // holds a token while locked
+	users int           // holder and waiters; the last one removes the entry
+}
+
+func newKeyedMutex() *keyedMutex { return &keyedMutex{held: map[string]*keyLock{}} }
+
+// lock waits for key and gives back its release, or the context's error.
+func (m *keyedMutex) lock(ctx context.Context, key string) (unlock func(), err error) {
+	m.mu.Lock()
+	l := m.held[key]
+	if l == nil {
+		l = &keyLock{turn: make(chan struct{}, 1)}
+		m.held[key] = l
+	}
+	l.users++
+	m.mu.Unlock()
+
+	select {
+	case l.turn <- struct{}{}:
+		return func() { <-l.turn; m.leave(key, l) }, nil
+	case <-ctx.Done():
+		m.leave(key, l)
+		return nil, ctx.Err()
+	}
+}
+
+func (m *keyedMutex) leave(key string, l *keyLock) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if l.users--; l.users == 0 {
+		delete(m.held, key)
+	}
+}

@@ -1,0 +1,190 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/api"
+)
+
+// Publish is a draft that is to become a version. Bundle is the canonical tar of
+// the draft's files and SHA256 its digest; Alias, unless "", is pointed at it.
+type Publish struct {
+	Tenant    string
+	Namespace string
+	Function  string
+	DraftID   string
+	SHA256    string
+	Bundle    []byte
+	Config    api.VersionConfig
+	Alias     string
+	NowMS     int64
+}
+
+// Publish makes the next version, or answers with the latest one (created is
+// false) where digest and config are the same; either way the alias is set and
+// the draft consumed. Publishes of one function queue up in this process;
+// conflicts with other processes are tried again for a while.
+// CodeFunctionNotFound, CodeDraftNotFound, CodeDraftExpired, CodeDraftConsumed.
+func (r *Versions) Publish(ctx context.Context, p Publish) (version api.Version, created bool, err error) {
+	k := r.s.keys.function(p.Tenant, p.Namespace, p.Function)
+	unlock, err := r.s.publishing.lock(ctx, string(k))
+	if err != nil {
+		return api.Version{}, false, err
+	}
+	defer unlock()
+	tried := false
+	err = retryConflicts(ctx, func() error {
+		before, err := r.beforePublish(ctx, k, p)
+		if err != nil {
+			return err
+		}
+		if n, consumed := headConsumed(before.head); consumed {
+			version, created, err = r.ownPublish(ctx, p, n, tried)
+			return err
+		}
+		tried = true
+		version, created, err = r.publish(ctx, k, p, before)
+		return err
+	})
+	return version, created, err
+}
+
+// publishState is what a publish found and what its script checks again.
+type publishState struct {
+	seq    int64
+	latest *api.Version // nil where there is none
+	head   string       // the stored draft's first bytes
+}
+
+func (r *Versions) beforePublish(ctx context.Context, k functionKeys, p Publish) (publishState, error) {
+	pipe := r.s.rdb.Pipeline()
+	meta, seq := pipe.Get(ctx, k.meta()), pipe.Get(ctx, k.versionSeq())
+	head := pipe.GetRange(ctx, k.draft(p.DraftID), 0, draftHead-1)
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+		return publishState{}, failure(ctx, "read draft", err)
+	}
+	for _, err := range []error{meta.Err(), seq.Err(), head.Err()} {
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return publishState{}, failure(ctx, "read draft", err)
+		}
+	}
+	if meta.Val() == "" {
+		return publishState{}, functionNotFound(p.Function)
+	}
+	if _, err := liveFunction(meta.Val(), p.Function); err != nil {
+		return publishState{}, err
+	}
+	if head.Val() == "" {
+		return publishState{}, draftMissing(p.DraftID, p.NowMS)
+	}
+	state := publishState{head: head.Val()}
+	var err error
+	if state.seq, err = parseSeq(seq.Val()); err != nil || state.seq == 0 {
+		return state, err
+	}
+	latest, err := r.Get(ctx, p.Tenant, p.Namespace, p.Function, state.seq)
+	state.latest = &latest
+	return state, err
+}
+
+// ownPublish answers for a consumed draft: it is this publish's own doing if an
+// earlier try, whose answer was lost, made exactly what this one would make.
+func (r *Versions) ownPublish(ctx context.Context, p Publish, n int64, tried bool) (api.Version, bool, error) {
+	if tried {
+		v, err := r.Get(ctx, p.Tenant, p.Namespace, p.Function, n)
+		if err != nil {
+			return api.Version{}, false, err
+		}
+		same, err := p.equals(v)
+		if same || err != nil {
+			return v, v.PublishedAtMS == p.NowMS, err
+		}
+	}
+	return api.Version{}, false, draftConsumed(p.DraftID, n)
+}
+
+func (r *Versions) publish(ctx context.Context, k functionKeys, p Publish, before publishState) (api.Version, bool, error) {
+	madeMS, err := api.DraftTimeMS(p.DraftID)
+	if err != nil {
+		return api.Version{}, false, err
+	}
+	restMS := max(1, madeMS+api.DraftTTLMS-p.NowMS)
+	if before.latest != nil {
+		same, err := p.equals(*before.latest)
+		if err != nil {
+			return api.Version{}, false, err
+		}
+		if same {
+			return *before.latest, false, r.publishAgain(ctx, k, p, before, restMS)
+		}
+	}
+	v := api.Version{
+		Version: before.seq + 1, SHA256: p.SHA256, SizeBytes: int64(len(p.Bundle)),
+		Config: p.Config, PublishedAtMS: p.NowMS,
+	}
+	meta, err := encode(v)
+	if err != nil {
+		return api.Version{}, false, err
+	}
+	grave, err := encode(tombstone{p.DraftID, v.Version})
+	if err != nil {
+		return api.Version{}, false, err
+	}
+	keys := []string{
+		k.meta(), k.versionSeq(), k.draft(p.DraftID), k.versions(),
+		k.versionBundle(v.Version), k.versionMeta(v.Version),
+	}
+	args := []any{
+		strconv.FormatInt(before.seq, 10), strconv.FormatInt(v.Version, 10), before.head, p.Bundle, meta,
+		grave, restMS,
+	}
+	keys, args, err = withAlias(keys, args, k, p, v.Version)
+	if err != nil {
+		return api.Version{}, false, err
+	}
+	_, err = r.s.eval(ctx, scriptPublish, keys, args...)
+	return v, true, err
+}
+
+// equals says whether v is what p would make. Configs are compared as they are
+// stored: there, an empty map and an absent one are the same.
+func (p *Publish) equals(v api.Version) (bool, error) {
+	if v.SHA256 != p.SHA256 {
+		return false, nil
+	}
+	stored, err := encode(v.Config)
+	if err != nil {
+		return false, err
+	}
+	asked, err := encode(p.Config)
+	return stored == asked, err
+}
+
+func (r *Versions) publishAgain(ctx context.Context, k functionKeys, p Publish, before publishState, restMS int64) error {
+	grave, err := encode(tombstone{p.DraftID, before.seq})
+	if err != nil {
+		return err
+	}
+	keys, args, err := withAlias(
+		[]string{k.meta(), k.versionSeq(), k.draft(p.DraftID)},
+		[]any{strconv.FormatInt(before.seq, 10), before.head, grave, restMS},
+		k, p, before.seq)
+	if err != nil {
+		return err
+	}
+	_, err = r.s.eval(ctx, scriptPublishAgain, keys, args...)
+	return err
+}
+
+// withAlias adds what a publish script needs to set the alias, if one is asked for.
+func withAlias(keys []string, args []any, k functionKeys, p Publish, version int64) ([]string, []any, error) {
+	if p.Alias == "" {
+		return keys, args, nil
+	}
+	raw, err := encode(api.Alias{Alias: p.Alias, Version: version, UpdatedAtMS: p.NowMS})
+	return append(keys, k.aliases(), k.alias(p.Alias)), append(args, p.Alias, raw), err
+}

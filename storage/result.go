@@ -1,0 +1,30 @@
+package storage
+
+import (
+	"bytes"
+	"encoding/json"
+	"unicode/utf8"
+
+	"github.com/codesous/sous/api"
+)
+
+// CutResult gives what is stored of a result: the result itself up to
+// api.MaxStoredResultBytes, else a JSON string that holds that many first bytes
+// of its text (less what would split a character), and truncated.
+func CutResult(result json.RawMessage) (stored json.RawMessage, truncated bool) {
+	if len(result) <= api.MaxStoredResultBytes {
+		return result, false
+	}
+	cut := api.MaxStoredResultBytes
+	for cut > 0 && !utf8.RuneStart(result[cut]) {
+		cut--
+	}
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(string(result[:cut])); err != nil {
+		// A string always encodes; an empty one is the safe answer all the same.
+		return json.RawMessage(`""`), true
+	}
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), true
+}

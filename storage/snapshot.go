@@ -1,0 +1,229 @@
+package storage
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"hash/crc64"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/codesous/sous/api"
+)
+
+// A snapshot file is snapshotMagic, one gob stream of a snapshotHeader and its
+// entries, and the CRC-64 of all that.
+const snapshotMagic = "code-sous store snapshot 1\n"
+
+type snapshotHeader struct {
+	TakenAtMS int64
+	Entries   int
+}
+
+// snapshotEntry is one key; the member that Type names is set.
+type snapshotEntry struct {
+	Key        string
+	Type       string
+	ExpireAtMS int64 // 0: never
+	String     string
+	Set        []string
+	Hash       map[string]string
+	SortedSet  map[string]float64
+	List       []string
+}
+
+// snapshot writes the file if something changed since the last one.
+func (e *Embedded) snapshot() error {
+	if !e.dirty.Swap(false) {
+		return nil
+	}
+	err := e.writeSnapshot()
+	if err != nil {
+		e.dirty.Store(true)
+	}
+	return err
+}
+
+func (e *Embedded) writeSnapshot() error {
+	entries, err := e.copyEntries(time.Now())
+	if err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(e.dir, snapshotFile+".*")
+	if err != nil {
+		return fmt.Errorf("write snapshot: %w", err)
+	}
+	err = encodeSnapshot(tmp, entries)
+	if err == nil {
+		err = tmp.Sync()
+	}
+	if err = errors.Join(err, tmp.Close()); err == nil {
+		err = os.Rename(tmp.Name(), filepath.Join(e.dir, snapshotFile))
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("write snapshot: %w", err), os.Remove(tmp.Name()))
+	}
+	return syncDir(e.dir)
+}
+
+// copyEntries copies every key while writes stand still. Strings are shared, so
+// the standstill is short.
+func (e *Embedded) copyEntries(now time.Time) ([]snapshotEntry, error) {
+	e.still.mu.Lock()
+	defer e.still.mu.Unlock()
+	db := e.redis.DB(0)
+	keys := db.Keys()
+	entries := make([]snapshotEntry, 0, len(keys))
+	for _, key := range keys {
+		entry := snapshotEntry{Key: key, Type: db.Type(key)}
+		if ttl := db.TTL(key); ttl > 0 {
+			entry.ExpireAtMS = now.Add(ttl).UnixMilli()
+		}
+		var err error
+		switch entry.Type {
+		case "string":
+			entry.String, err = db.Get(key)
+		case "set":
+			entry.Set, err = db.Members(key)
+		case "zset":
+			entry.SortedSet, err = db.SortedSet(key)
+		case "list":
+			entry.List, err = db.List(key)
+		case "hash":
+			var fields []string
+			fields, err = db.HKeys(key)
+			entry.Hash = make(map[string]string, len(fields))
+			for _, f := range fields {
+				entry.Hash[f] = db.HGet(key, f)
+			}
+		case "": // expired since Keys
+			continue
+		default:
+			err = fmt.Errorf("a %s cannot be stored", entry.Type)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("copy %s: %w", key, err)
+		}
+		entries = append(entries, entry)
+	}
+	return entries, nil
+}
+
+func encodeSnapshot(w io.Writer, entries []snapshotEntry) error {
+	sum := crc64.New(crc64.MakeTable(crc64.ECMA))
+	buffered := bufio.NewWriterSize(w, 1<<20)
+	body := io.MultiWriter(buffered, sum)
+	if _, err := io.WriteString(body, snapshotMagic); err != nil {
+		return err
+	}
+	enc := gob.NewEncoder(body)
+	if err := enc.Encode(snapshotHeader{TakenAtMS: time.Now().UnixMilli(), Entries: len(entries)}); err != nil {
+		return err
+	}
+	for i := range entries {
+		if err := enc.Encode(&entries[i]); err != nil {
+			return err
+		}
+	}
+	if _, err := buffered.Write(sum.Sum(nil)); err != nil {
+		return err
+	}
+	return buffered.Flush()
+}
+
+func decodeSnapshot(raw []byte) ([]snapshotEntry, error) {
+	end := len(raw) - crc64.Size
+	if end < len(snapshotMagic) || !bytes.HasPrefix(raw, []byte(snapshotMagic)) {
+		return nil, errors.New("it is not a snapshot of this version")
+	}
+	sum := crc64.New(crc64.MakeTable(crc64.ECMA))
+	sum.Write(raw[:end]) // a hash never fails
+	if !bytes.Equal(sum.Sum(nil), raw[end:]) {
+		return nil, errors.New("its checksum is wrong")
+	}
+	dec := gob.NewDecoder(bytes.NewReader(raw[len(snapshotMagic):end]))
+	var header snapshotHeader
+	if err := dec.Decode(&header); err != nil {
+		return nil, err
+	}
+	entries := make([]snapshotEntry, header.Entries)
+	for i := range entries {
+		if err := dec.Decode(&entries[i]); err != nil {
+			return nil, err
+		}
+	}
+	return entries, nil
+}
+
+// load fills the empty store from the snapshot, if there is one.
+func (e *Embedded) load() error {
+	path := filepath.Join(e.dir, snapshotFile)
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read snapshot: %w", err)
+	}
+	entries, err := decodeSnapshot(raw)
+	if err != nil {
+		return api.Wrap(api.CodeInternal, err,
+			fmt.Sprintf("the snapshot %s cannot be read: restore it from a copy, or move it away to start empty", path))
+	}
+	now := time.Now()
+	for _, entry := range entries {
+		if err := e.restore(entry, now); err != nil {
+			return fmt.Errorf("load snapshot: %w", err)
+		}
+	}
+	return nil
+}
+
+func (e *Embedded) restore(entry snapshotEntry, now time.Time) error {
+	ttl := time.Duration(0)
+	if entry.ExpireAtMS > 0 {
+		if ttl = time.UnixMilli(entry.ExpireAtMS).Sub(now); ttl <= 0 {
+			return nil
+		}
+	}
+	db := e.redis.DB(0)
+	var err error
+	switch entry.Type {
+	case "string":
+		err = db.Set(entry.Key, entry.String)
+	case "set":
+		_, err = db.SetAdd(entry.Key, entry.Set...)
+	case "list":
+		_, err = db.Push(entry.Key, entry.List...)
+	case "zset":
+		for member, score := range entry.SortedSet {
+			if _, err = db.ZAdd(entry.Key, score, member); err != nil {
+				break
+			}
+		}
+	case "hash":
+		for field, value := range entry.Hash {
+			db.HSet(entry.Key, field, value)
+		}
+	default:
+		err = fmt.Errorf("a %s cannot be loaded", entry.Type)
+	}
+	if err == nil && ttl > 0 {
+		db.SetTTL(entry.Key, ttl)
+	}
+	return err
+}
+
+// syncDir makes a rename in dir last.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("sync data directory: %w", err)
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

@@ -1,0 +1,87 @@
+package storagetest
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"testing"
+
+	"go.uber.org/zap/zaptest"
+
+	"github.com/codesous/sous/storage"
+)
+
+// Backend is one kind of store to test on.
+type Backend struct {
+	Name string
+	// Config opens the backend, which lives as long as the test.
+	Config func(t testing.TB) storage.Config
+}
+
+// Backends are the stores that every test runs on: the embedded one and a
+// redis-server that the tests of this process share.
+func Backends() []Backend {
+	return []Backend{
+		{"embedded", func(t testing.TB) storage.Config { return storage.Config{Embedded: Embedded(t, t.TempDir())} }},
+		{"redis", func(t testing.TB) storage.Config {
+			t.Helper()
+			s, err := shared()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return storage.Config{URL: s.URL}
+		}},
+	}
+}
+
+// Each runs test on every backend, in parallel.
+func Each(t *testing.T, test func(t *testing.T, s *storage.Store)) {
+	t.Helper()
+	for _, b := range Backends() {
+		t.Run(b.Name, func(t *testing.T) {
+			t.Parallel()
+			test(t, Open(t, b.Config(t)))
+		})
+	}
+}
+
+// Open opens a store under the strict-key prelude and closes it when the test
+// ends.
+func Open(t testing.TB, cfg storage.Config) *storage.Store {
+	t.Helper()
+	s, err := storage.Open(context.Background(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// Embedded opens an embedded store in dir and closes it when the test ends.
+func Embedded(t testing.TB, dir string) *storage.Embedded {
+	t.Helper()
+	e, err := storage.OpenEmbedded(dir, zaptest.NewLogger(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+// Tenant is a name that no other test has.
+func Tenant(t testing.TB) string {
+	t.Helper()
+	var b [8]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		t.Fatal(err)
+	}
+	return "t_" + hex.EncodeToString(b[:])
+}

@@ -1,0 +1,119 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/api"
+)
+
+// Config says which store to use and how. One of URL and Embedded is required;
+// every other zero means the default that its comment gives.
+type Config struct {
+	// URL is redis://, rediss://, unix://, redis-cluster://host:port,host:port
+	// or redis-sentinel://host:port,host:port/master.
+	URL string
+	// Embedded is used where URL is empty. The Store does not close it.
+	Embedded *Embedded
+	// HashTags wraps tenants in braces, so that a cluster keeps a tenant in one
+	// slot. It must not change while data exists. Default: on for a cluster.
+	HashTags *bool
+	// Clock tells the time that records carry. Default: time.Now.
+	Clock func() time.Time
+	// PoolSize bounds the connections (to each node). Default: 64.
+	PoolSize int
+	// ScriptPrelude is Lua text put before every script, for tests that watch
+	// what scripts do. Default: none.
+	ScriptPrelude string
+}
+
+// Store is a connection to the store, safe for concurrent use.
+type Store struct {
+	rdb     redis.UniversalClient
+	keys    keys
+	scripts map[string]*redis.Script
+	clock   func() time.Time
+	commits *commits
+	// publishing makes publishes of one function queue up in this process: a
+	// conflict between them would send up to 16 MiB again.
+	publishing *keyedMutex
+	// life ends with Close; work that outlives its caller runs under it.
+	life    context.Context
+	end     context.CancelFunc
+	actors  sync.WaitGroup
+	closing sync.Once
+}
+
+// Open connects to the store and makes sure that it answers. ctx bounds that
+// first contact only. A bad Config is api.CodeValidation, a silent store
+// api.CodeStoreUnavailable.
+func Open(ctx context.Context, cfg Config) (*Store, error) {
+	if (cfg.URL == "") == (cfg.Embedded == nil) {
+		return nil, api.Errorf(api.CodeValidation, "a store needs either a URL or the embedded store")
+	}
+	if cfg.PoolSize == 0 {
+		cfg.PoolSize = defaultPoolSize
+	}
+	if cfg.PoolSize < commitStripes+1 {
+		return nil, api.Errorf(api.CodeValidation, "a store needs a pool of at least %d connections", commitStripes+1)
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = time.Now
+	}
+	scripts, err := loadScripts(cfg.ScriptPrelude)
+	if err != nil {
+		return nil, err
+	}
+	rdb, cluster, err := connect(cfg)
+	if err != nil {
+		return nil, err
+	}
+	hashTags := cluster
+	if cfg.HashTags != nil {
+		hashTags = *cfg.HashTags
+	}
+	s := &Store{
+		rdb: rdb, keys: keys{hashTags: hashTags}, scripts: scripts, clock: cfg.Clock,
+		publishing: newKeyedMutex(),
+	}
+	s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
+	s.commits = newCommits(s)
+	if err := s.Ping(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// Ping asks the store for a sign of life.
+func (s *Store) Ping(ctx context.Context) error {
+	return failure(ctx, "ping", s.rdb.Ping(ctx).Err())
+}
+
+// Close ends the Store's goroutines and connections. Writes that wait fail with
+// api.CodeStoreUnavailable. The embedded store, if any, stays open.
+func (s *Store) Close() error {
+	var err error
+	s.closing.Do(func() {
+		s.end()
+		s.actors.Wait()
+		if err = s.rdb.Close(); err != nil {
+			err = fmt.Errorf("close store: %w", err)
+		}
+	})
+	return err
+}
+
+// Now is the time by the Store's clock.
+func (s *Store) Now() time.Time { return s.clock() }
+
+// NowMS is Now in milliseconds since 1970.
+func (s *Store) NowMS() int64 { return s.clock().UnixMilli() }
+
+// commitStripes is how many group commits are under way at once: enough that a
+// large record delays few others, few enough that batches form under load.
+const commitStripes = 4

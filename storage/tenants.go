@@ -1,0 +1,150 @@
+package storage
+
+import (
+	"context"
+	"iter"
+	"slices"
+
+	"github.com/codesous/sous/api"
+)
+
+// scanCount is how many members of a set one call reads.
+const scanCount = 256
+
+// Tenants is the registry of what exists: tenants and their namespaces, which
+// come into being with their first record.
+type Tenants struct{ s *Store }
+
+// NewTenants gives the registry in s.
+func NewTenants(s *Store) *Tenants { return &Tenants{s} }
+
+// Register enters a tenant and its namespace, before the first record below
+// them is written. It may be repeated. A tenant is entered before its namespace,
+// so that what the registry holds can always be reached from its root.
+func (r *Tenants) Register(ctx context.Context, tenant, namespace string) error {
+	if err := r.s.rdb.SAdd(ctx, keyTenants, tenant).Err(); err != nil {
+		return failure(ctx, "register tenant", err)
+	}
+	return failure(ctx, "register namespace", r.s.rdb.SAdd(ctx, r.s.keys.namespaces(tenant), namespace).Err())
+}
+
+// Exists says whether the tenant has ever had a record.
+func (r *Tenants) Exists(ctx context.Context, tenant string) (bool, error) {
+	ok, err := r.s.rdb.SIsMember(ctx, keyTenants, tenant).Result()
+	return ok, failure(ctx, "look up tenant", err)
+}
+
+// List is a page of all tenants, in order, beginning behind after. next is "" at
+// the end, else what to pass as after.
+func (r *Tenants) List(ctx context.Context, after string, limit int) (items []string, next string, err error) {
+	return r.page(ctx, keyTenants, after, limit)
+}
+
+// Namespaces is a page of a tenant's namespaces, in order, beginning behind
+// after. next is "" at the end, else what to pass as after.
+func (r *Tenants) Namespaces(ctx context.Context, tenant, after string, limit int) (items []string, next string, err error) {
+	return r.page(ctx, r.s.keys.namespaces(tenant), after, limit)
+}
+
+// page reads a whole set in small steps and keeps the first limit members behind
+// after: a set has no order of its own to read from.
+func (r *Tenants) page(ctx context.Context, key, after string, limit int) (items []string, next string, err error) {
+	limit = pageLimit(limit)
+	var cursor uint64
+	for {
+		var members []string
+		members, cursor, err = r.s.rdb.SScan(ctx, key, cursor, "", scanCount).Result()
+		if err != nil {
+			return nil, "", failure(ctx, "list registry", err)
+		}
+		for _, m := range members {
+			if m > after {
+				items = append(items, m)
+			}
+		}
+		slices.Sort(items)
+		items = slices.Compact(items) // a scan may name a member twice
+		if len(items) > limit+1 {
+			items = items[:limit+1]
+		}
+		if cursor == 0 {
+			break
+		}
+	}
+	if len(items) > limit {
+		items = items[:limit]
+		next = items[limit-1]
+	}
+	return items, next, nil
+}
+
+// FunctionPath names one function of the whole store.
+type FunctionPath struct{ Tenant, Namespace, Function string }
+
+// Walk goes through every function of every tenant, deleted ones included, a
+// page at a time. It ends at the first error, which it yields.
+func (r *Tenants) Walk(ctx context.Context) iter.Seq2[FunctionPath, error] {
+	return func(yield func(FunctionPath, error) bool) {
+		functions := NewFunctions(r.s)
+		for tenant, err := range pages(func(after string) ([]string, string, error) {
+			return r.List(ctx, after, api.MaxPageLimit)
+		}) {
+			if err != nil {
+				yield(FunctionPath{}, err)
+				return
+			}
+			if !r.walkTenant(ctx, functions, tenant, yield) {
+				return
+			}
+		}
+	}
+}
+
+func (r *Tenants) walkTenant(ctx context.Context, functions *Functions, tenant string, yield func(FunctionPath, error) bool) bool {
+	for ns, err := range pages(func(after string) ([]string, string, error) {
+		return r.Namespaces(ctx, tenant, after, api.MaxPageLimit)
+	}) {
+		if err != nil {
+			yield(FunctionPath{}, err)
+			return false
+		}
+		for fn, err := range pages(func(after string) ([]string, string, error) {
+			return functions.Names(ctx, tenant, ns, after, api.MaxPageLimit)
+		}) {
+			if !yield(FunctionPath{tenant, ns, fn}, err) || err != nil {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// pages goes through a keyset-paged list; next says how a page follows another.
+func pages(page func(after string) (items []string, next string, err error)) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for after := ""; ; {
+			items, next, err := page(after)
+			if err != nil {
+				yield("", err)
+				return
+			}
+			for _, item := range items {
+				if !yield(item, nil) {
+					return
+				}
+			}
+			if next == "" {
+				return
+			}
+			after = next
+		}
+	}
+}
+
+// pageLimit keeps a page's size within bounds; zero means the default.
+func pageLimit(limit int) int {
+	if limit <= 0 {
+		return api.DefaultPageLimit
+	}
+	return min(limit, api.MaxPageLimit)
+}

@@ -1,0 +1,150 @@
+package storage
+
+import (
+	"context"
+	"errors"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/api"
+)
+
+// Versions keeps what was published. Version N exists if and only if N is at
+// most version_seq: every read asks that, since a publish that was cut short may
+// have left the keys of the number after it.
+type Versions struct{ s *Store }
+
+// NewVersions gives the versions in s.
+func NewVersions(s *Store) *Versions { return &Versions{s} }
+
+// Get gives version n. CodeVersionNotFound.
+func (r *Versions) Get(ctx context.Context, tenant, namespace, function string, n int64) (api.Version, error) {
+	k := r.s.keys.function(tenant, namespace, function)
+	raws, err := r.s.getMany(ctx, []string{k.versionSeq(), k.versionMeta(n)})
+	if err != nil {
+		return api.Version{}, failure(ctx, "read version", err)
+	}
+	return existingVersion(raws[0], raws[1], n)
+}
+
+// existingVersion reads version n from the counter and the stored record.
+func existingVersion(seq, raw string, n int64) (api.Version, error) {
+	latest, err := parseSeq(seq)
+	if err != nil {
+		return api.Version{}, err
+	}
+	if n < 1 || n > latest {
+		return api.Version{}, versionNotFound(n)
+	}
+	return decode[api.Version](raw)
+}
+
+func versionNotFound(n int64) error {
+	return api.Errorf(api.CodeVersionNotFound, "version %d does not exist", n)
+}
+
+// Latest is the number of the newest version, 0 where there is none.
+func (r *Versions) Latest(ctx context.Context, tenant, namespace, function string) (int64, error) {
+	raw, err := r.s.rdb.Get(ctx, r.s.keys.function(tenant, namespace, function).versionSeq()).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return 0, failure(ctx, "read version_seq", err)
+	}
+	return parseSeq(raw)
+}
+
+// List is a page of a function's versions, newest first, beginning below before
+// (0: at the newest). next is 0 at the end, else what to pass as before.
+func (r *Versions) List(ctx context.Context, tenant, namespace, function string, before int64, limit int) (items []api.Version, next int64, err error) {
+	limit = pageLimit(limit)
+	newest, err := r.Latest(ctx, tenant, namespace, function)
+	if err != nil {
+		return nil, 0, err
+	}
+	if before > 0 {
+		newest = min(newest, before-1)
+	}
+	k := r.s.keys.function(tenant, namespace, function)
+	var keys []string
+	for n := newest; n > 0 && len(keys) < limit; n-- {
+		keys = append(keys, k.versionMeta(n))
+	}
+	raws, err := r.s.getMany(ctx, keys)
+	if err != nil {
+		return nil, 0, failure(ctx, "list versions", err)
+	}
+	items = make([]api.Version, 0, len(raws))
+	for _, raw := range raws {
+		v, err := decode[api.Version](raw)
+		if err != nil {
+			return nil, 0, err
+		}
+		items = append(items, v)
+	}
+	if oldest := newest - int64(len(items)) + 1; oldest > 1 && len(items) > 0 {
+		next = oldest
+	}
+	return items, next, nil
+}
+
+// Bundle gives a version's canonical tar. CodeVersionNotFound.
+func (r *Versions) Bundle(ctx context.Context, tenant, namespace, function string, n int64) ([]byte, error) {
+	latest, err := r.Latest(ctx, tenant, namespace, function)
+	if err != nil {
+		return nil, err
+	}
+	if n < 1 || n > latest {
+		return nil, versionNotFound(n)
+	}
+	tar, err := r.s.rdb.Get(ctx, r.s.keys.function(tenant, namespace, function).versionBundle(n)).Bytes()
+	if errors.Is(err, redis.Nil) {
+		return nil, api.Wrap(api.CodeInternal, err, "a version's bundle is missing")
+	}
+	return tar, failure(ctx, "read bundle", err)
+}
+
+// Resolved is what a ref means: Alias is "" where it named a version.
+type Resolved struct {
+	Function api.Function
+	Version  api.Version
+	Alias    string
+}
+
+// Resolve finds the live function and the version that ref means: one round trip
+// for a version, two for an alias. CodeFunctionNotFound, CodeAliasNotFound,
+// CodeVersionNotFound.
+func (r *Versions) Resolve(ctx context.Context, tenant, namespace, function string, ref api.Ref) (Resolved, error) {
+	k := r.s.keys.function(tenant, namespace, function)
+	third := k.versionMeta(ref.Version)
+	if ref.Alias != "" {
+		third = k.alias(ref.Alias)
+	}
+	raws, err := r.s.getMany(ctx, []string{k.meta(), k.versionSeq(), third})
+	if err != nil {
+		return Resolved{}, failure(ctx, "resolve", err)
+	}
+	if raws[0] == "" {
+		return Resolved{}, functionNotFound(function)
+	}
+	f, err := liveFunction(raws[0], function)
+	if err != nil {
+		return Resolved{}, err
+	}
+	n, raw := ref.Version, raws[2]
+	if ref.Alias != "" {
+		if raw == "" {
+			return Resolved{}, aliasNotFound(ref.Alias)
+		}
+		a, err := decode[api.Alias](raw)
+		if err != nil {
+			return Resolved{}, err
+		}
+		n = a.Version
+		// A version's record never changes, so it may be read after its alias.
+		raw, err = r.s.rdb.Get(ctx, k.versionMeta(n)).Result()
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return Resolved{}, failure(ctx, "resolve", err)
+		}
+	}
+	v, err := existingVersion(raws[1], raw, n)
+	return Resolved{Function: f, Version: v, Alias: ref.Alias}, err
+}
