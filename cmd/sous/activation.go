@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/client"
+)
+
+func (a *app) activationCommand() *cobra.Command {
+	return a.remoteCommand("activation", "Look at what ran, and end what runs",
+		a.activationListCommand(), a.activationGetCommand(), a.activationCancelCommand(), a.activationLogsCommand())
+}
+
+func (a *app) activationListCommand() *cobra.Command {
+	var filter client.ActivationFilter
+	var since time.Duration
+	cmd := &cobra.Command{Use: "list FUNCTION", Short: "List a function's activations, newest first", Args: cobra.ExactArgs(1)}
+	limit := registerLimit(cmd)
+	flags := cmd.Flags()
+	flags.StringVar((*string)(&filter.Status), "status", "", "only queued, running, success, error, timeout or cancelled ones")
+	flags.StringVar(&filter.Trigger, "trigger", "", "only those by http, api, schedule, queue or cadence")
+	flags.DurationVar(&since, "since", 0, "only those that started so long ago at most, such as 15m")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		t, _, err := a.functionTarget(args[0])
+		if err != nil {
+			return err
+		}
+		filter.Namespace, filter.Function = t.namespaceName, args[0]
+		if since > 0 {
+			filter.FromMS = time.Now().Add(-since).UnixMilli()
+		}
+		items, more, err := collect(client.All(cmd.Context(), t.activationsOf(filter), client.PageOptions{}), *limit)
+		if err != nil {
+			return err
+		}
+		a.noteMore(more)
+		return printList(a, items, []string{"ACTIVATION", "STARTED", "STATUS", "DURATION", "REF", "TRIGGER", "ERROR"}, activationRow)
+	}
+	return cmd
+}
+
+// activationsOf is the list of the activations that f admits, for client.All.
+func (t *target) activationsOf(f client.ActivationFilter) func(context.Context, client.PageOptions) (api.Page[api.Activation], error) {
+	return func(ctx context.Context, o client.PageOptions) (api.Page[api.Activation], error) {
+		return t.tenant.Activations(ctx, f, o)
+	}
+}
+
+func activationRow(act api.Activation) []string {
+	reason := ""
+	if act.Error != nil {
+		reason = string(act.Error.Type)
+	}
+	return []string{act.ActivationID, timeText(act.StartMS), string(act.Status), fmt.Sprintf("%d ms", act.DurationMS),
+		act.Ref.String(), act.Trigger.Type, reason}
+}
+
+func (a *app) activationGetCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "get ID", Short: "Show an activation with its result", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := a.activationTarget(args[0])
+			if err != nil {
+				return err
+			}
+			act, err := t.tenant.Activation(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return a.print(act, activationText(act))
+		},
+	}
+}
+
+// activationTarget is the target of a command about the activation id.
+func (a *app) activationTarget(id string) (*target, error) {
+	if err := api.ValidateActivationID(id); err != nil {
+		return nil, err
+	}
+	return a.target()
+}
+
+func activationText(act api.Activation) string {
+	var b strings.Builder
+	b.WriteString(table([]string{"ACTIVATION", act.ActivationID}, [][]string{
+		{"FUNCTION", fmt.Sprintf("%s/%s/%s", act.Tenant, act.Namespace, act.Function)},
+		{"VERSION", fmt.Sprintf("%d (%s)", act.Ref.Version, act.Ref)},
+		{"TRIGGER", act.Trigger.Type},
+		{"STATUS", string(act.Status)},
+		{"STARTED", timeText(act.StartMS)},
+		{"DURATION", fmt.Sprintf("%d ms (%.1f ms of CPU)", act.DurationMS, act.CPUMS)},
+		{"MEMORY PEAK", sizeText(act.MemoryPeakBytes)},
+		{"COLD START", mark(act.ColdStart, "yes")},
+		{"ATTEMPT", fmt.Sprint(act.Attempt)},
+	}))
+	if act.Error != nil {
+		b.WriteString("\n" + failure{Message: string(act.Error.Type) + ": " + act.Error.Message, Function: act.Error}.text(false))
+	}
+	if act.Result != nil {
+		b.WriteString("\n" + indentJSON(act.Result))
+	}
+	return b.String()
+}
+
+func (a *app) activationCancelCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "cancel ID", Short: "End a queued or running activation", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := a.activationTarget(args[0])
+			if err != nil {
+				return err
+			}
+			act, err := t.tenant.CancelActivation(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return a.print(act, fmt.Sprintf("%s is %s\n", act.ActivationID, act.Status))
+		},
+	}
+}
+
+func (a *app) activationLogsCommand() *cobra.Command {
+	var follow bool
+	cmd := &cobra.Command{
+		Use: "logs ID", Short: "Print an activation's log lines", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := a.activationTarget(args[0])
+			if err != nil {
+				return err
+			}
+			if follow {
+				return t.tenant.FollowLogs(cmd.Context(), args[0], a.printLog)
+			}
+			for line, err := range client.All(cmd.Context(), t.logsOf(args[0]), client.PageOptions{}) {
+				if err != nil {
+					return err
+				}
+				if err := a.printLog(line); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the activation has ended")
+	return cmd
+}

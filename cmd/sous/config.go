@@ -1,0 +1,84 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/knadh/koanf/parsers/yaml"
+	"github.com/knadh/koanf/providers/env/v2"
+	"github.com/knadh/koanf/providers/file"
+	"github.com/knadh/koanf/providers/posflag"
+	"github.com/knadh/koanf/v2"
+	"github.com/spf13/pflag"
+)
+
+// defaultConfigFile is read where it exists and no other is named.
+const defaultConfigFile = "sous.yaml"
+
+const envPrefix = "SOUS_"
+
+// loadSettings reads a server's settings from its flags, else from SOUS_*
+// variables, else from a YAML file, else from the flags' defaults, and validates
+// them. A key of the file that is no flag of the command is refused; variables
+// are not, because others set some too (Kubernetes for a service named sous).
+func loadSettings(flags *pflag.FlagSet) (settings, error) {
+	k := koanf.New(".")
+	if err := loadFile(k, flags); err != nil {
+		return settings{}, err
+	}
+	if err := k.Load(env.Provider(".", env.Opt{Prefix: envPrefix, TransformFunc: func(name, value string) (string, any) {
+		key := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name, envPrefix)), "_", "-")
+		if flags.Lookup(key) == nil {
+			return "", nil // koanf takes this for "not mine"
+		}
+		return key, value
+	}}), nil); err != nil {
+		return settings{}, fmt.Errorf("settings: %w", err)
+	}
+	// The provider puts a flag's default only where nothing else gave a value.
+	if err := k.Load(posflag.Provider(flags, ".", k), nil); err != nil {
+		return settings{}, fmt.Errorf("settings: %w", err)
+	}
+	var s settings
+	if err := k.Unmarshal("", &s); err != nil {
+		return settings{}, fmt.Errorf("settings: %w", err)
+	}
+	s.Roles = trimmed(s.Roles)
+	s.EgressAllow = trimmed(s.EgressAllow)
+	return s, s.validate()
+}
+
+// trimmed allows "a, b" in a variable.
+func trimmed(list []string) []string {
+	for i, item := range list {
+		list[i] = strings.TrimSpace(item)
+	}
+	return list
+}
+
+// loadFile reads the configuration file, if there is one.
+func loadFile(k *koanf.Koanf, flags *pflag.FlagSet) error {
+	named, err := flags.GetString("config")
+	if err != nil {
+		return err
+	}
+	named = cmp.Or(named, os.Getenv(envPrefix+"CONFIG"))
+	path := cmp.Or(named, defaultConfigFile)
+	err = k.Load(file.Provider(path), yaml.Parser())
+	if named == "" && errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("settings: %s: %w", path, err)
+	}
+	for _, key := range k.Keys() {
+		if key == "config" || flags.Lookup(key) == nil {
+			return fmt.Errorf("settings: %s: unknown key %q; the keys are the names of the flags", path, key)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/client"
+)
+
+func (a *app) fnAliasCommand() *cobra.Command {
+	return groupCommand("alias", "Names that point at versions",
+		a.aliasSetCommand(), a.aliasListCommand(), a.aliasDeleteCommand())
+}
+
+func (a *app) aliasSetCommand() *cobra.Command {
+	var guard client.AliasGuard
+	cmd := &cobra.Command{
+		Use: "set NAME ALIAS VERSION", Short: "Point an alias at a version", Args: cobra.ExactArgs(3),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			version, err := api.ParseVersion(args[2])
+			if err != nil {
+				return err
+			}
+			_, fn, err := a.functionTarget(args[0])
+			if err != nil {
+				return err
+			}
+			set, err := fn.SetAlias(cmd.Context(), args[1], version, guard)
+			if err != nil {
+				return err
+			}
+			return a.print(set, fmt.Sprintf("%s: %s is version %d\n", args[0], set.Alias, set.Version))
+		},
+	}
+	registerGuard(cmd, &guard)
+	return cmd
+}
+
+func registerGuard(cmd *cobra.Command, guard *client.AliasGuard) {
+	cmd.Flags().Int64Var(&guard.Version, "if-version", 0, "only if the alias points at this version now")
+}
+
+func (a *app) aliasListCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "list NAME", Short: "List a function's aliases", Args: cobra.ExactArgs(1)}
+	limit := registerLimit(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		_, fn, err := a.functionTarget(args[0])
+		if err != nil {
+			return err
+		}
+		items, more, err := collect(client.All(cmd.Context(), fn.Aliases, client.PageOptions{}), *limit)
+		if err != nil {
+			return err
+		}
+		a.noteMore(more)
+		return printList(a, items, []string{"ALIAS", "VERSION", "UPDATED", "URL"}, func(al api.Alias) []string {
+			return []string{al.Alias, strconv.FormatInt(al.Version, 10), timeText(al.UpdatedAtMS), fn.WebURL(api.Ref{Alias: al.Alias})}
+		})
+	}
+	return cmd
+}
+
+func (a *app) aliasDeleteCommand() *cobra.Command {
+	var guard client.AliasGuard
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "delete NAME ALIAS", Short: "Remove an alias; the version stays", Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			_, fn, err := a.functionTarget(args[0])
+			if err != nil {
+				return err
+			}
+			if err := a.confirm(yes, fmt.Sprintf("Delete alias %s of %s?", args[1], args[0])); err != nil {
+				return err
+			}
+			if err := fn.DeleteAlias(cmd.Context(), args[1], guard); err != nil {
+				return err
+			}
+			a.note("%s: alias %s deleted", args[0], args[1])
+			return nil
+		},
+	}
+	registerGuard(cmd, &guard)
+	registerYes(cmd, &yes)
+	return cmd
+}

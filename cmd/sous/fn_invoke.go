@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/client"
+)
+
+func (a *app) fnInvokeCommand() *cobra.Command {
+	var ref, event, key string
+	var logs bool
+	cmd := &cobra.Command{
+		Use:   "invoke NAME",
+		Short: "Run a function and print its result",
+		Long: `Run a function and print its result.
+
+The exit code is 3 where the function failed; its error then stands on stderr.`,
+		Example: `  sous fn invoke hello --event '{"name": "Ada"}'
+  sous fn invoke hello --ref 3 --event @event.json --logs`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			parsed, err := parseRef(ref)
+			if err != nil {
+				return err
+			}
+			raw, err := readJSONArg("event", event, a.stdin, api.MaxEventBytes)
+			if err != nil {
+				return err
+			}
+			t, fn, err := a.functionTarget(args[0])
+			if err != nil {
+				return err
+			}
+			return a.invoke(cmd.Context(), t, fn, args[0], client.InvokeOptions{Ref: parsed, Event: raw, IdempotencyKey: key}, logs)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&ref, "ref", defaultAlias, "alias or version to run")
+	flags.StringVar(&event, "event", "", "JSON, @FILE or - for stdin (default null)")
+	flags.StringVar(&key, "idempotency-key", "", "run at most once under this key; a repeat prints the first run's result")
+	flags.BoolVar(&logs, "logs", false, "print the run's log lines too, on stderr")
+	return cmd
+}
+
+// invoked is what invoke and test print as JSON.
+type invoked struct {
+	api.InvokeResponse
+	Replayed bool          `json:"replayed"`
+	Logs     []api.LogLine `json:"logs,omitempty"`
+}
+
+// invoke runs fn and prints the outcome; the function's failure is an error.
+func (a *app) invoke(ctx context.Context, t *target, fn *client.Function, name string, o client.InvokeOptions, logs bool) error {
+	var out invoked
+	err := a.working("running "+name, func() error {
+		res, err := fn.Invoke(ctx, o)
+		if err != nil {
+			return err
+		}
+		out.InvokeResponse, out.Replayed = res.InvokeResponse, res.Replayed
+		if logs {
+			out.Logs, _, err = collect(client.All(ctx, t.logsOf(out.ActivationID), client.PageOptions{}), 0)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return a.printInvoked(out)
+}
+
+func (a *app) printInvoked(out invoked) error {
+	for _, line := range out.Logs {
+		a.note("%s", logText(line))
+	}
+	if err := a.print(out, resultText(out.InvokeResponse)); err != nil {
+		return err
+	}
+	a.note("%s", out.summary())
+	if out.Status != api.StatusSuccess {
+		return &functionFailed{status: out.Status, reason: out.Error}
+	}
+	return nil
+}
+
+func (i invoked) summary() string {
+	s := fmt.Sprintf("%s in %d ms, activation %s", i.Status, i.DurationMS, i.ActivationID)
+	if i.Replayed {
+		s += ", replayed"
+	}
+	if i.ResultTruncated {
+		s += ", result cut"
+	}
+	return s
+}
+
+func resultText(r api.InvokeResponse) string {
+	if r.Result == nil {
+		return ""
+	}
+	return indentJSON(r.Result)
+}
+
+// logsOf is the list of one activation's lines, for client.All.
+func (t *target) logsOf(id string) func(context.Context, client.PageOptions) (api.Page[api.LogLine], error) {
+	return func(ctx context.Context, o client.PageOptions) (api.Page[api.LogLine], error) {
+		return t.tenant.Logs(ctx, id, o)
+	}
+}
+
+// logText is a line for people: a message that is a string without its quotes.
+func logText(l api.LogLine) string {
+	message := string(l.Message)
+	var s string
+	if json.Unmarshal(l.Message, &s) == nil {
+		message = s
+	}
+	return fmt.Sprintf("%s %-5s %s", timeText(l.TSMS), strings.ToUpper(l.Level), message)
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/client"
+)
+
+const (
+	// logRuns is how many of the latest activations fn logs shows at first.
+	logRuns = 10
+	// logPoll is how often a followed function is asked for new activations.
+	logPoll = 500 * time.Millisecond
+	// logLookBack is how far back new activations are looked for: a start is its
+	// replica's clock, and is in the index a moment later.
+	logLookBack = 10 * time.Second
+	// logStreams bounds the activations that are followed at once.
+	logStreams = 16
+)
+
+func (a *app) fnLogsCommand() *cobra.Command {
+	var runs int
+	var follow bool
+	cmd := &cobra.Command{
+		Use:   "logs NAME",
+		Short: "Print the log lines of a function's latest activations",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, _, err := a.functionTarget(args[0])
+			if err != nil {
+				return err
+			}
+			tail := &logTail{app: a, target: t, seen: map[string]int64{},
+				filter: client.ActivationFilter{Namespace: t.namespaceName, Function: args[0]}}
+			return tail.run(cmd.Context(), runs, follow)
+		},
+	}
+	cmd.Flags().IntVar(&runs, "runs", logRuns, "how many of the latest activations to begin with")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with those to come, until interrupted")
+	return cmd
+}
+
+// logTail prints the logs of one function's activations as they come.
+type logTail struct {
+	app    *app
+	target *target
+	filter client.ActivationFilter
+	seen   map[string]int64 // start_ms of what was taken on, within the look-back
+
+	printing sync.Mutex
+}
+
+func (l *logTail) run(ctx context.Context, runs int, follow bool) error {
+	latest, err := l.latest(ctx, runs)
+	if err != nil {
+		return err
+	}
+	running := []string{}
+	for _, act := range latest {
+		if follow && !act.Status.Terminal() {
+			running = append(running, act.ActivationID)
+			continue
+		}
+		for line, err := range client.All(ctx, l.target.logsOf(act.ActivationID), client.PageOptions{}) {
+			if err != nil {
+				return err
+			}
+			if err := l.print(act.ActivationID, line); err != nil {
+				return err
+			}
+		}
+	}
+	if !follow {
+		return nil
+	}
+	return l.follow(ctx, running)
+}
+
+// latest lists the runs latest activations, oldest first, and notes what is not
+// to be taken for new later.
+func (l *logTail) latest(ctx context.Context, runs int) ([]api.Activation, error) {
+	if _, err := l.fresh(ctx); err != nil || runs <= 0 {
+		return nil, err
+	}
+	all := l.filter
+	all.FromMS = 0
+	latest, _, err := collect(client.All(ctx, l.target.activationsOf(all), client.PageOptions{}), runs)
+	slices.Reverse(latest)
+	return latest, err
+}
+
+// follow takes on what runs and each new activation, several at once, until ctx
+// ends: an interrupt is how following ends, and no error.
+func (l *logTail) follow(ctx context.Context, running []string) error {
+	streams, inner := errgroup.WithContext(ctx)
+	streams.SetLimit(logStreams)
+	tick := time.NewTicker(logPoll)
+	defer tick.Stop()
+	err := func() error {
+		for fresh := running; ; {
+			for _, id := range fresh {
+				streams.Go(func() error {
+					return l.target.tenant.FollowLogs(inner, id, func(line api.LogLine) error { return l.print(id, line) })
+				})
+			}
+			select {
+			case <-inner.Done():
+				return nil // which of the streams failed, Wait says
+			case <-tick.C:
+			}
+			var err error
+			if fresh, err = l.fresh(inner); err != nil && inner.Err() == nil {
+				return err
+			}
+		}
+	}()
+	if waited := streams.Wait(); err == nil {
+		err = waited
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// fresh lists, oldest first, the latest activations that were not taken on
+// before. It forgets those too old to be listed again.
+func (l *logTail) fresh(ctx context.Context) ([]string, error) {
+	l.filter.FromMS = time.Now().Add(-logLookBack).UnixMilli()
+	maps.DeleteFunc(l.seen, func(_ string, startMS int64) bool { return startMS < l.filter.FromMS })
+	var out []string
+	for act, err := range client.All(ctx, l.target.activationsOf(l.filter), client.PageOptions{Limit: api.MaxPageLimit}) {
+		if err != nil {
+			return nil, err
+		}
+		if _, known := l.seen[act.ActivationID]; !known {
+			l.seen[act.ActivationID] = act.StartMS
+			out = append(out, act.ActivationID)
+		}
+	}
+	slices.Reverse(out)
+	return out, nil
+}
+
+// print writes one line with the activation that it is from.
+func (l *logTail) print(id string, line api.LogLine) error {
+	l.printing.Lock()
+	defer l.printing.Unlock()
+	if l.app.output == formatJSON {
+		return json.NewEncoder(l.app.stdout).Encode(struct {
+			ActivationID string `json:"activation_id"`
+			api.LogLine
+		}{id, line})
+	}
+	_, err := fmt.Fprintf(l.app.stdout, "%s %s\n", id[:min(len(id), 8)], logText(line))
+	return err
+}
+
+// printLog writes one line of a known activation: NDJSON for scripts.
+func (a *app) printLog(line api.LogLine) error {
+	if a.output == formatJSON {
+		return json.NewEncoder(a.stdout).Encode(line)
+	}
+	_, err := fmt.Fprintln(a.stdout, logText(line))
+	return err
+}

@@ -1,0 +1,22 @@
+// Command sous is the platform: its server, its command line and, re-executed,
+// the sandbox that runs functions.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	// First, so that a sandbox child never initialises what only a server needs.
+	_ "github.com/codesous/sous/cmd/sous/childproc"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// After the first signal the default action is back: a second one ends the
+	// process at once.
+	context.AfterFunc(ctx, stop)
+	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
+	os.Exit(a.execute(ctx, os.Args[1:]))
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// The forms in which commands print what they found.
+const (
+	formatText = "text"
+	formatJSON = "json"
+)
+
+func validateFormat(s string) error {
+	if s != formatText && s != formatJSON {
+		return fmt.Errorf("--output %q: want text or json", s)
+	}
+	return nil
+}
+
+// print gives v to scripts as indented JSON, or text to people.
+func (a *app) print(v any, text string) error {
+	if a.output != formatJSON {
+		_, err := io.WriteString(a.stdout, text)
+		return err
+	}
+	out := json.NewEncoder(a.stdout)
+	out.SetEscapeHTML(false)
+	out.SetIndent("", "  ")
+	return out.Encode(v)
+}
+
+// note tells people something beside the output; scripts are not told.
+func (a *app) note(format string, args ...any) {
+	if a.output == formatText {
+		_, _ = fmt.Fprintf(a.stderr, format+"\n", args...) // only a remark
+	}
+}
+
+// list is what a list command prints as JSON.
+type list[T any] struct {
+	Items []T `json:"items"`
+}
+
+// printList prints items as a table with a header, one row an item.
+func printList[T any](a *app, items []T, header []string, row func(T) []string) error {
+	rows := make([][]string, 0, len(items))
+	for _, item := range items {
+		rows = append(rows, row(item))
+	}
+	if items == nil {
+		items = []T{} // [] in JSON, not null
+	}
+	return a.print(list[T]{items}, table(header, rows))
+}
+
+// table aligns rows under header; without rows it says so.
+func table(header []string, rows [][]string) string {
+	if len(rows) == 0 {
+		return "none\n"
+	}
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, cells := range append([][]string{header}, rows...) {
+		// A strings.Builder takes every write.
+		_, _ = fmt.Fprintln(w, strings.Join(cells, "\t"))
+	}
+	_ = w.Flush()
+	return trimLineEnds(b.String())
+}
+
+// trimLineEnds removes the blanks that align a last column that is empty.
+func trimLineEnds(s string) string {
+	var b strings.Builder
+	for line := range strings.Lines(s) {
+		b.WriteString(strings.TrimRight(line, " \n"))
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// collect takes the first limit items of a list (0: all of them) and says
+// whether there are more.
+func collect[T any](items iter.Seq2[T, error], limit int) (out []T, more bool, err error) {
+	for item, err := range items {
+		if err != nil {
+			return nil, false, err
+		}
+		if limit > 0 && len(out) == limit {
+			return out, true, nil
+		}
+		out = append(out, item)
+	}
+	return out, false, nil
+}
+
+func timeText(ms int64) string {
+	if ms == 0 {
+		return "-"
+	}
+	return time.UnixMilli(ms).Format(time.DateTime)
+}
+
+func sizeText(n int64) string {
+	const unit = 1024
+	switch {
+	case n < unit:
+		return fmt.Sprintf("%d B", n)
+	case n < unit*unit:
+		return fmt.Sprintf("%.1f KiB", float64(n)/unit)
+	}
+	return fmt.Sprintf("%.1f MiB", float64(n)/(unit*unit))
+}
+
+// shortDigest is enough of a sha256 to tell two versions apart.
+func shortDigest(sha256 string) string { return sha256[:min(len(sha256), 12)] }
+
+// indentJSON is raw with line breaks for people; what is no JSON stays as it is.
+func indentJSON(raw json.RawMessage) string {
+	var b strings.Builder
+	out := json.NewEncoder(&b)
+	out.SetEscapeHTML(false)
+	out.SetIndent("", "  ")
+	if err := out.Encode(raw); err != nil {
+		return string(raw) + "\n"
+	}
+	return b.String()
+}

@@ -1,0 +1,11 @@
+// What this module exports by default answers every call. Its result becomes the
+// HTTP response, or any other value, which is answered as JSON.
+export default async function handle(event, ctx) {
+  const name = event?.queryStringParameters?.name ?? event?.name ?? "world";
+  cs.log.info({ greeting: name, attempt: ctx.attempt });
+  return {
+    statusCode: 200,
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ hello: name }),
+  };
+}
