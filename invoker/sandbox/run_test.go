@@ -1,0 +1,271 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/sandbox/wire"
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestRunEnds has the fake child end an activation in every way there is.
+func TestRunEnds(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t))
+	long := strings.Repeat("é", 200_000)
+	for _, tc := range []struct {
+		do      string
+		status  api.Status
+		error   api.ErrorType
+		message string // its beginning
+		retires bool
+	}{
+		{do: "echo", status: api.StatusSuccess},
+		{do: "retire", status: api.StatusSuccess, retires: true},
+		{do: "stderr 1000000", status: api.StatusSuccess},
+		{do: "big 6291454", status: api.StatusSuccess},
+		{do: "big 6291455", status: api.StatusError, error: api.ErrResultTooLarge},
+		{do: "error 200000", status: api.StatusError, error: api.ErrException, message: long[:api.MaxErrorMessageBytes]},
+		{do: "timeout", status: api.StatusTimeout, error: api.ErrTimeout},
+		{do: "oom", status: api.StatusError, error: api.ErrMemoryLimit, retires: true},
+		{do: "stack", status: api.StatusError, error: api.ErrException, message: "RangeError: Maximum call stack", retires: true},
+		{do: "exit 3", status: api.StatusError, error: api.ErrSandboxCrash, message: "the sandbox ended: exit status 3", retires: true},
+		{do: "exit 0", status: api.StatusError, error: api.ErrSandboxCrash, message: "the sandbox ended: exit status 0", retires: true},
+		{do: "garbage", status: api.StatusError, error: api.ErrSandboxCrash, message: "the sandbox broke its protocol", retires: true},
+		{do: "kind", status: api.StatusError, error: api.ErrSandboxCrash, message: "the sandbox broke its protocol", retires: true},
+		{do: "notjson", status: api.StatusError, error: api.ErrSandboxCrash, message: "the sandbox broke its protocol", retires: true},
+		{do: "type", status: api.StatusError, error: api.ErrSandboxCrash, message: "the sandbox broke its protocol", retires: true},
+	} {
+		t.Run(tc.do, func(t *testing.T) {
+			t.Parallel()
+			prog := fakeProgram(tc.do, "")
+			s := acquire(t, p, prog)
+			r := s.Run(t.Context(), do(tc.do))
+			p.Release(s)
+			var gotError api.ErrorType
+			if r.Error != nil {
+				gotError = r.Error.Type
+				if !strings.HasPrefix(r.Error.Message, tc.message) || len(r.Error.Message) > api.MaxErrorMessageBytes ||
+					len(r.Error.Stack) > api.MaxErrorStackBytes || len(r.Error.Code) > maxErrorCodeBytes {
+					t.Errorf("error %.200q, %d, %d", r.Error.Message, len(r.Error.Stack), len(r.Error.Code))
+				}
+			}
+			if r.Status != tc.status || gotError != tc.error {
+				t.Errorf("got %s %q, want %s %q", r.Status, gotError, tc.status, tc.error)
+			}
+			again := acquire(t, p, prog)
+			if again.Cold() != tc.retires {
+				t.Errorf("retired: %v, want %v", again.Cold(), tc.retires)
+			}
+			p.Release(again)
+		})
+	}
+}
+
+func TestRunReportsWhatWasUsed(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t))
+	s := acquire(t, p, fakeProgram("used", ""))
+	r := s.Run(t.Context(), do("retire"))
+	p.Release(s)
+	if diff := cmp.Diff(Result{Status: api.StatusSuccess, CPU: 7, MemoryPeakBytes: 8}, r); diff != "" {
+		t.Errorf("told by the child (-want +got):\n%s", diff)
+	}
+	s = acquire(t, p, fakeProgram("used", ""))
+	r = s.Run(t.Context(), call(`"spin"`, 200*time.Millisecond))
+	p.Release(s)
+	if r.CPU < 50*time.Millisecond || r.CPU > 400*time.Millisecond || r.MemoryPeakBytes < 1<<20 {
+		t.Errorf("of a killed child: %v, %d bytes", r.CPU, r.MemoryPeakBytes)
+	}
+}
+
+// TestRunIsKilledWhenLate: a child that ignores its deadline dies 100 ms later.
+func TestRunIsKilledWhenLate(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t))
+	s := acquire(t, p, fakeProgram("late", ""))
+	start := time.Now()
+	r := s.Run(t.Context(), call(`"spin"`, 100*time.Millisecond))
+	took := time.Since(start)
+	p.Release(s)
+	if r.Status != api.StatusTimeout || r.Error.Type != api.ErrTimeout {
+		t.Errorf("got %+v", r)
+	}
+	if took < 190*time.Millisecond || took > time.Second {
+		t.Errorf("took %v, want about 200 ms", took)
+	}
+}
+
+func TestRunIsCancelled(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t))
+	for _, tc := range []struct {
+		name string
+		end  func(context.Context) (context.Context, context.CancelFunc)
+		want api.Status
+	}{
+		{"by the caller", func(ctx context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(ctx)
+			time.AfterFunc(50*time.Millisecond, cancel)
+			return ctx, cancel
+		}, api.StatusCancelled},
+		{"by the caller's deadline", func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, 50*time.Millisecond)
+		}, api.StatusTimeout},
+	} {
+		prog := fakeProgram(tc.name, "")
+		s := acquire(t, p, prog)
+		ctx, cancel := tc.end(t.Context())
+		start := time.Now()
+		r := s.Run(ctx, do("spin"))
+		cancel()
+		p.Release(s)
+		if r.Status != tc.want || time.Since(start) > time.Second {
+			t.Errorf("%s: %s after %v", tc.name, r.Status, time.Since(start))
+		}
+		if s := acquire(t, p, prog); !s.Cold() {
+			t.Errorf("%s: the child lives", tc.name)
+		} else {
+			p.Release(s)
+		}
+	}
+}
+
+func TestRunCutsLogs(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t))
+	s := acquire(t, p, fakeProgram("logs", ""))
+	defer p.Release(s)
+	for _, tc := range []struct {
+		do    string
+		bytes int
+		cut   bool
+	}{
+		{"logs 1048", 1_048_000, false},
+		{"logs 10000", 1_048_000, true},
+	} {
+		c, got := do(tc.do), 0
+		c.Log = func(l wire.LogRecord) { got += len(l.Text) }
+		r := s.Run(t.Context(), c)
+		if r.Status != api.StatusSuccess || got != tc.bytes || r.LogsTruncated != tc.cut {
+			t.Errorf("%s: %s, %d bytes, cut %v", tc.do, r.Status, got, r.LogsTruncated)
+		}
+	}
+}
+
+func TestHostCallsRunTogether(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t))
+	s := acquire(t, p, fakeProgram("calls", ""))
+	defer p.Release(s)
+	var now, most atomic.Int64
+	c := do("calls 200")
+	c.Host = func(context.Context, string, []byte, []byte) ([]byte, []byte, error) {
+		n := now.Add(1)
+		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+		}
+		time.Sleep(20 * time.Millisecond) // the work
+		now.Add(-1)
+		return nil, nil, nil
+	}
+	r := s.Run(t.Context(), c)
+	var replies []string
+	if err := json.Unmarshal(r.Value, &replies); err != nil || len(replies) != 200 || replies[0] != "true {}" {
+		t.Errorf("%s, %v, replies %q", r.Status, err, replies)
+	}
+	if most.Load() > maxHostCalls || most.Load() < maxHostCalls/2 {
+		t.Errorf("%d calls at once", most.Load())
+	}
+}
+
+// TestHostCallsAreBoundedInBytes: two large calls follow each other.
+func TestHostCallsAreBoundedInBytes(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t))
+	s := acquire(t, p, fakeProgram("bytes", ""))
+	defer p.Release(s)
+	var now atomic.Int64
+	c := do("bytes 10000000")
+	c.Host = func(_ context.Context, _ string, _, blob []byte) ([]byte, []byte, error) {
+		if now.Add(1) > 1 {
+			t.Error("both are in memory")
+		}
+		time.Sleep(30 * time.Millisecond)
+		now.Add(-1)
+		return nil, nil, nil
+	}
+	if r := s.Run(t.Context(), c); r.Status != api.StatusSuccess {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestHostCallErrors(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t))
+	s := acquire(t, p, fakeProgram("errors", ""))
+	defer p.Release(s)
+	for _, tc := range []struct {
+		name string
+		host HostFunc
+		want string
+	}{
+		{"known", func(context.Context, string, []byte, []byte) ([]byte, []byte, error) {
+			return nil, nil, api.Errorf(api.CodeHostFetchBlocked, "not there")
+		}, `false {"code":"CS_RUNTIME_FETCH_BLOCKED","message":"not there"}`},
+		{"internal", func(context.Context, string, []byte, []byte) ([]byte, []byte, error) {
+			return nil, nil, errors.New("a secret of the platform")
+		}, `false {"code":"CS_INTERNAL","message":"the platform could not perform x"}`},
+		{"panic", func(context.Context, string, []byte, []byte) ([]byte, []byte, error) {
+			panic("a bug")
+		}, `false {"code":"CS_INTERNAL","message":"the platform could not perform x"}`},
+		{"too large", func(context.Context, string, []byte, []byte) ([]byte, []byte, error) {
+			return nil, make([]byte, wire.MaxFrame), nil
+		}, `false {"code":"CS_INTERNAL","message":"the reply is too large"}`},
+		{"none", nil, `false {"code":"CS_RUNTIME_CAPABILITY_DENIED","message":"this function may not use x"}`},
+	} {
+		c := do("calls 1")
+		c.Host = tc.host
+		r := s.Run(t.Context(), c)
+		var replies []string
+		if err := json.Unmarshal(r.Value, &replies); err != nil {
+			t.Fatal(tc.name, err, r)
+		}
+		if diff := cmp.Diff([]string{tc.want}, replies); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+	}
+}
+
+// TestLateRepliesAreDropped: a host call that outlives its activation is told so
+// and its reply does not reach the next one.
+func TestLateRepliesAreDropped(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t))
+	s := acquire(t, p, fakeProgram("late", ""))
+	defer p.Release(s)
+	var returned sync.WaitGroup
+	returned.Add(1)
+	c := do("leave")
+	c.Host = func(ctx context.Context, _ string, _, _ []byte) ([]byte, []byte, error) {
+		defer returned.Done()
+		<-ctx.Done()
+		return nil, nil, nil
+	}
+	if r := s.Run(t.Context(), c); r.Status != api.StatusSuccess {
+		t.Fatalf("%+v", r)
+	}
+	returned.Wait()
+	// The fake child dies of a frame that is no Invoke.
+	for range 20 {
+		if r := s.Run(t.Context(), do("echo")); r.Status != api.StatusSuccess {
+			t.Fatalf("%+v", r.Error)
+		}
+	}
+}
