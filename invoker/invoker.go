@@ -48,7 +48,9 @@ type Invoker struct {
 	recorder    *recorder
 	running     *running
 	logger      *zap.Logger
-	unsubscribe func()
+	// life ends when Close is done; what outlives a caller runs under it.
+	life context.Context //nolint:containedctx // the engine's own lifetime
+	end  context.CancelFunc
 
 	mu      sync.Mutex
 	closed  bool
@@ -68,7 +70,10 @@ func New(ctx context.Context, store *storage.Store, pool *sandbox.Pool, cfg Conf
 		return nil, fmt.Errorf("invoker: %w", err)
 	}
 	activations := storage.NewActivations(store)
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	i := &Invoker{
+		life:        life,
+		end:         end,
 		store:       store,
 		versions:    versions,
 		activations: activations,
@@ -77,11 +82,14 @@ func New(ctx context.Context, store *storage.Store, pool *sandbox.Pool, cfg Conf
 		resolver:    res,
 		limits:      newLimits(),
 		host:        newHost(&kvHost{kv: storage.NewKV(store)}, newFetchHost(cfg.EgressAllow, cfg.Resolver)),
-		recorder:    newRecorder(ctx, activations, cfg.Logger),
+		recorder:    newRecorder(life, activations, cfg.Logger),
 		running:     newRunning(),
 		logger:      cfg.Logger,
 	}
-	i.unsubscribe = store.Subscribe(i.onChange, i.resolver.invalidateAll)
+	if err := store.Subscribe(life, i.onChange); err != nil {
+		end()
+		return nil, fmt.Errorf("invoker: %w", err)
+	}
 	return i, nil
 }
 
@@ -153,7 +161,7 @@ func (i *Invoker) execute(ctx context.Context, inv *api.Invocation, res *resolut
 	runCtx, stop := context.WithCancel(ctx)
 	defer stop()
 	defer i.running.add(rec.Tenant, rec.ActivationID, stop)()
-	logs := newLogSink(i.recorder.base, i.logs, rec.Tenant, rec.ActivationID, rec.Attempt)
+	logs := newLogSink(i.life, i.logs, rec.Tenant, rec.ActivationID, rec.Attempt)
 	result := box.Run(runCtx, i.call(inv, res, rec, deadline, logs))
 	release()
 	i.pool.Release(box)
@@ -321,6 +329,8 @@ func (i *Invoker) onChange(c storage.Change) {
 		i.resolver.invalidate(c.Tenant, c.Namespace, c.Function)
 	case storage.ChangeCancel:
 		i.running.cancel(c.Tenant, c.ActivationID)
+	case storage.ChangeResubscribed:
+		i.resolver.invalidateAll()
 	}
 }
 
@@ -355,8 +365,8 @@ func (i *Invoker) Close(ctx context.Context) error {
 			i.running.cancelAll()
 			<-done
 		}
-		i.unsubscribe()
 		err = i.recorder.close(ctx)
+		i.end()
 		i.resolver.close()
 	})
 	return err

@@ -26,14 +26,14 @@ type recorder struct {
 	activations *storage.Activations
 	logger      *zap.Logger
 	// base outlives every request; close cancels it once late writes had their time.
-	base   context.Context //nolint:containedctx // lifetime of the background writes
-	cancel context.CancelFunc
+	base   context.Context //nolint:containedctx // lifetime of the late writes
+	giveUp context.CancelFunc
 	late   sync.WaitGroup
 }
 
 func newRecorder(base context.Context, activations *storage.Activations, logger *zap.Logger) *recorder {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(base))
-	return &recorder{activations: activations, logger: logger, base: ctx, cancel: cancel}
+	ctx, giveUp := context.WithCancel(base)
+	return &recorder{activations: activations, logger: logger, base: ctx, giveUp: giveUp}
 }
 
 // start writes the record as running. existing is what stood under the id if it
@@ -136,7 +136,7 @@ func (r *recorder) close(ctx context.Context) error {
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	r.cancel()
+	r.giveUp()
 	<-done
 	return err
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"sync"
 	"testing"
 	"time"
@@ -16,8 +15,6 @@ import (
 	"github.com/codesous/sous/invoker/sandbox/sandboxtest"
 	"github.com/codesous/sous/storage/storagetest"
 )
-
-func TestMain(m *testing.M) { os.Exit(storagetest.Main(m)) }
 
 // binary is sous itself, built without the race detector: its sandboxes are.
 func binary(t testing.TB) string {
@@ -146,9 +143,9 @@ func TestStoreOutageUnderLoad(t *testing.T) {
 	}
 	for range 2 {
 		platformtest.Eventually(t, 20*time.Second, "calls succeed", answers(http.StatusOK))
-		store.Stop()
+		store.Stop(t)
 		platformtest.Eventually(t, 20*time.Second, "calls are told of the outage", answers(http.StatusServiceUnavailable))
-		store.Start()
+		store.Start(t)
 	}
 	platformtest.Eventually(t, 20*time.Second, "service resumes", answers(http.StatusOK))
 	cancel()

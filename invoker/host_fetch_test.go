@@ -1,0 +1,251 @@
+package invoker
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+
+	"github.com/codesous/sous/api"
+)
+
+var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+
+func upstream(t *testing.T, h http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// httpScope may fetch from hosts.
+func httpScope(hosts ...string) *scope {
+	return &scope{capabilities: api.Capabilities{HTTP: &api.HTTPCapability{AllowHosts: hosts}}}
+}
+
+func do(t *testing.T, h *fetchHost, s *scope, a fetchArgs, body string) (fetchReply, string, error) {
+	t.Helper()
+	r, got, err := h.fetch(t.Context(), s, a, []byte(body))
+	if err != nil {
+		return fetchReply{}, "", err
+	}
+	return r.(fetchReply), string(got), nil
+}
+
+func TestFetchExchanges(t *testing.T) {
+	t.Parallel()
+	srv := upstream(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Add("X-Two", "a")
+		w.Header().Add("X-Two", "b")
+		w.WriteHeader(http.StatusTeapot)
+		buf := new(strings.Builder)
+		fmt.Fprintf(buf, "%s %s %s %s", r.Method, r.URL.RequestURI(), r.Header.Get("X-In"), r.Host)
+		_, _ = fmt.Fprint(w, buf) // the client reads it
+	})
+	h := newFetchHost(loopback, nil)
+	args := fetchArgs{
+		URL: srv.URL + "/p?q=1#frag", Method: "PUT",
+		Headers: [][2]string{{"x-in", "yes"}, {"Host", "evil.example"}, {"connection", "upgrade"}},
+	}
+	reply, body, err := do(t, h, httpScope("*:*"), args, "payload")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "PUT /p?q=1 yes " + strings.TrimPrefix(srv.URL, "http://"); body != want {
+		t.Errorf("upstream saw %q, want %q", body, want)
+	}
+	if reply.Status != http.StatusTeapot || reply.StatusText != "I'm a teapot" || reply.Redirected {
+		t.Errorf("reply %+v", reply)
+	}
+	twos := 0
+	for _, kv := range reply.Headers {
+		if kv[0] == "x-two" {
+			twos++
+		}
+	}
+	if twos != 2 {
+		t.Errorf("repeated headers arrived %d times", twos)
+	}
+}
+
+func TestFetchRefuses(t *testing.T) {
+	t.Parallel()
+	inside := upstream(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	port := inside.URL[strings.LastIndex(inside.URL, ":"):]
+	h := newFetchHost(nil, nil)
+	for _, u := range []string{
+		inside.URL, "http://localhost" + port, "http://[::ffff:127.0.0.1]" + port, "http://0.0.0.0" + port,
+		"http://169.254.169.254/latest/meta-data/", "http://[::1]" + port,
+	} {
+		_, _, err := do(t, h, httpScope("*:*"), fetchArgs{URL: u}, "")
+		if api.ErrorCode(err) != api.CodeHostFetchBlocked {
+			t.Errorf("fetch %s: %v, want %s", u, err, api.CodeHostFetchBlocked)
+		}
+	}
+	for _, u := range []string{"", "/relative", "file:///etc/passwd", "ftp://example.com/", "http://", "http://u:p@example.com/", "http://a\x00b/"} {
+		_, _, err := do(t, h, &scope{}, fetchArgs{URL: u}, "")
+		if api.ErrorCode(err) != api.CodeHostInvalidArgument {
+			t.Errorf("fetch %q: %v, want %s", u, err, api.CodeHostInvalidArgument)
+		}
+	}
+	_, _, err := do(t, h, httpScope("*"), fetchArgs{URL: "http://example.com/", Headers: [][2]string{{"x", "a\r\nb: c"}}}, "")
+	if api.ErrorCode(err) != api.CodeHostInvalidArgument {
+		t.Errorf("a header with a line break: %v", err)
+	}
+}
+
+// A public name whose address is private is refused where it is dialled, however
+// it is spelt and however often the answer changes.
+func TestFetchRefusesRebinding(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	resolver := resolverAnswering(t, func(string) netip.Addr {
+		asked++
+		return netip.MustParseAddr("127.0.0.1")
+	})
+	h := newFetchHost(nil, resolver)
+	_, _, err := do(t, h, httpScope("*"), fetchArgs{URL: "http://rebind.example/"}, "")
+	if api.ErrorCode(err) != api.CodeHostFetchBlocked {
+		t.Fatalf("%v, want %s", err, api.CodeHostFetchBlocked)
+	}
+	if asked == 0 {
+		t.Fatal("the resolver of the test was not asked")
+	}
+}
+
+func TestFetchRedirects(t *testing.T) {
+	t.Parallel()
+	target := upstream(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = fmt.Fprintf(w, "at %s auth=%q", r.URL.Path, r.Header.Get("Authorization")) // the client reads it
+	})
+	front := upstream(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/loop":
+			http.Redirect(w, r, "/loop", http.StatusFound)
+		case "/meta":
+			http.Redirect(w, r, "http://169.254.169.254/", http.StatusFound)
+		case "/file":
+			http.Redirect(w, r, "file:///etc/passwd", http.StatusFound)
+		default:
+			http.Redirect(w, r, target.URL+"/end", http.StatusFound)
+		}
+	})
+	h := newFetchHost(loopback, nil)
+	frontHost, targetHost := strings.TrimPrefix(front.URL, "http://"), strings.TrimPrefix(target.URL, "http://")
+
+	reply, body, err := do(t, h, httpScope(frontHost, targetHost), fetchArgs{URL: front.URL + "/go"}, "")
+	if err != nil || !reply.Redirected || reply.URL != target.URL+"/end" || !strings.HasPrefix(body, "at /end") {
+		t.Errorf("follow: %+v %q %v", reply, body, err)
+	}
+	reply, _, err = do(t, h, httpScope(frontHost), fetchArgs{URL: front.URL + "/go", Redirect: "manual"}, "")
+	if err != nil || reply.Status != http.StatusFound || reply.Redirected {
+		t.Errorf("manual: %+v %v", reply, err)
+	}
+	for name, tt := range map[string]struct {
+		scope *scope
+		args  fetchArgs
+		want  api.Code
+	}{
+		"error":                {httpScope("*:*"), fetchArgs{URL: front.URL + "/go", Redirect: "error"}, api.CodeHostFetchFailed},
+		"to a host not listed": {httpScope(frontHost), fetchArgs{URL: front.URL + "/go"}, api.CodeRuntimeCapabilityDenied},
+		"to metadata":          {httpScope("*:*"), fetchArgs{URL: front.URL + "/meta"}, api.CodeHostFetchBlocked},
+		"to a file":            {httpScope("*:*"), fetchArgs{URL: front.URL + "/file"}, api.CodeHostFetchFailed},
+		"in a loop":            {httpScope("*:*"), fetchArgs{URL: front.URL + "/loop"}, api.CodeHostFetchFailed},
+	} {
+		if _, _, err := do(t, h, tt.scope, tt.args, ""); api.ErrorCode(err) != tt.want {
+			t.Errorf("%s: %v, want %s", name, err, tt.want)
+		}
+	}
+}
+
+func TestFetchLimits(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	srv := upstream(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			select {
+			case <-release:
+			case <-r.Context().Done():
+			}
+			return
+		}
+		chunk := make([]byte, 1<<20)
+		for range 8 {
+			if _, err := w.Write(chunk); err != nil {
+				return
+			}
+		}
+	})
+	defer close(release)
+	h := newFetchHost(loopback, nil)
+	if _, _, err := do(t, h, httpScope("*:*"), fetchArgs{URL: srv.URL + "/big"}, ""); api.ErrorCode(err) != api.CodeHostFetchTooLarge {
+		t.Errorf("8 MiB: %v", err)
+	}
+	s := httpScope("*:*")
+	s.capabilities.HTTP.TimeoutMS = 30
+	if _, _, err := do(t, h, s, fetchArgs{URL: srv.URL + "/slow"}, ""); api.ErrorCode(err) != api.CodeHostFetchTimeout {
+		t.Errorf("capability's timeout: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	if _, _, err := h.fetch(ctx, httpScope("*:*"), fetchArgs{URL: srv.URL + "/slow"}, nil); api.ErrorCode(err) != api.CodeHostFetchTimeout {
+		t.Errorf("caller's deadline: %v", err)
+	}
+}
+
+// resolverAnswering is a resolver whose only server is the test's own.
+func resolverAnswering(t *testing.T, answer func(name string) netip.Addr) *net.Resolver {
+	t.Helper()
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	go func() {
+		buf := make([]byte, 1500)
+		for {
+			n, from, err := conn.ReadFrom(buf)
+			if err != nil {
+				return
+			}
+			if reply := dnsReply(buf[:n], answer); reply != nil {
+				_, _ = conn.WriteTo(reply, from) // the resolver asks again
+			}
+		}
+	}()
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "udp", conn.LocalAddr().String())
+	}}
+}
+
+func dnsReply(query []byte, answer func(string) netip.Addr) []byte {
+	var p dnsmessage.Parser
+	head, err := p.Start(query)
+	if err != nil {
+		return nil
+	}
+	q, err := p.Question()
+	if err != nil {
+		return nil
+	}
+	head.Response, head.Authoritative = true, true
+	msg := dnsmessage.Message{Header: head, Questions: []dnsmessage.Question{q}}
+	if q.Type == dnsmessage.TypeA {
+		msg.Answers = []dnsmessage.Resource{{
+			Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class},
+			Body:   &dnsmessage.AResource{A: answer(q.Name.String()).As4()},
+		}}
+	}
+	packed, err := msg.Pack()
+	if err != nil {
+		return nil
+	}
+	return packed
+}

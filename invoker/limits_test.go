@@ -1,0 +1,87 @@
+package invoker
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codesous/sous/api"
+)
+
+func TestLimitsHandOutPlaces(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimits()
+		first, err := l.acquire(t.Context(), "v", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Nobody gives the place back: the second is told after the longest wait.
+		begin := time.Now()
+		_, err = l.acquire(t.Context(), "v", 1)
+		var coded *api.Error
+		if !errors.As(err, &coded) || coded.Code != api.CodeConcurrencyLimit || coded.RetryAfter == 0 {
+			t.Fatalf("second place of one: %v", err)
+		}
+		if waited := time.Since(begin); waited != maxWait {
+			t.Errorf("waited %s, want %s", waited, maxWait)
+		}
+		// Another version has places of its own.
+		other, err := l.acquire(t.Context(), "w", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		other()
+		// A place given back, even twice, is one place.
+		go func() {
+			time.Sleep(maxWait / 2)
+			first()
+			first()
+		}()
+		second, err := l.acquire(t.Context(), "v", 1)
+		if err != nil {
+			t.Fatalf("after a release: %v", err)
+		}
+		if _, err := l.acquire(t.Context(), "v", 1); err == nil {
+			t.Error("a place that was released twice counts twice")
+		}
+		second()
+		if len(l.gate) != 0 {
+			t.Errorf("%d gates outlive their users", len(l.gate))
+		}
+	})
+}
+
+func TestLimitsBoundTheLine(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimits()
+		release, err := l.acquire(t.Context(), "v", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, leave := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		for range maxWaiting {
+			wg.Go(func() {
+				if _, err := l.acquire(ctx, "v", 1); !errors.Is(err, context.Canceled) {
+					t.Errorf("a waiter whose caller left: %v", err)
+				}
+			})
+		}
+		synctest.Wait()
+		begin := time.Now()
+		if _, err := l.acquire(t.Context(), "v", 1); api.ErrorCode(err) != api.CodeConcurrencyLimit || time.Since(begin) != 0 {
+			t.Errorf("one over the line: %v after %s, want a refusal at once", err, time.Since(begin))
+		}
+		leave()
+		wg.Wait()
+		release()
+		if len(l.gate) != 0 {
+			t.Errorf("%d gates outlive their users", len(l.gate))
+		}
+	})
+}

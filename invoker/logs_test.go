@@ -1,0 +1,147 @@
+package invoker
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/sandbox/wire"
+)
+
+// chunks is a logWriter in memory; fail, if set, refuses.
+type chunks struct {
+	mu   sync.Mutex
+	got  [][]byte
+	fail error
+}
+
+func (c *chunks) Append(_ context.Context, _, _ string, chunk int, ndjson []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.fail != nil {
+		return c.fail
+	}
+	if chunk != len(c.got) {
+		return errors.New("chunks arrive out of order")
+	}
+	c.got = append(c.got, bytes.Clone(ndjson))
+	return nil
+}
+
+func (c *chunks) lines(t *testing.T) []api.LogLine {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var lines []api.LogLine
+	for _, chunk := range c.got {
+		if len(chunk) > api.LogChunkBytes {
+			t.Errorf("a chunk has %d bytes", len(chunk))
+		}
+		for line := range bytes.Lines(chunk) {
+			var l api.LogLine
+			if err := json.Unmarshal(line, &l); err != nil {
+				t.Fatalf("%v in %.80q", err, line)
+			}
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
+
+func TestLogSinkEncodes(t *testing.T) {
+	t.Parallel()
+	w := &chunks{}
+	s := newLogSink(t.Context(), w, "t_test00", "id", 2)
+	s.add(wire.LogRecord{TSMS: 1, Level: 1, Text: []byte("plain \"text\"\nwith a line break")})
+	s.add(wire.LogRecord{TSMS: 2, Level: 3, JSON: true, Text: []byte(`{"a":[1,null]}`)})
+	s.add(wire.LogRecord{TSMS: 3, Level: 0, JSON: true, Text: []byte("{not json}\n{")})
+	s.add(wire.LogRecord{TSMS: 4, Level: 2, Text: []byte{0xff, 'x'}})
+	if err := s.drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.add(wire.LogRecord{TSMS: 5, Text: []byte("too late")})
+	got := w.lines(t)
+	want := []string{`"plain \"text\"\nwith a line break"`, `{"a":[1,null]}`, `"{not json}\n{"`, `"\ufffdx"`}
+	if len(got) != len(want) {
+		t.Fatalf("%d lines, want %d", len(got), len(want))
+	}
+	for i, l := range got {
+		if string(l.Message) != want[i] || l.TSMS != int64(i+1) || l.Attempt != 2 {
+			t.Errorf("line %d: %+v %s, want %s", i, l, l.Message, want[i])
+		}
+	}
+	if !s.truncated() {
+		t.Error("the line after the end left no mark")
+	}
+}
+
+func TestLogSinkBounds(t *testing.T) {
+	t.Parallel()
+	w := &chunks{}
+	s := newLogSink(t.Context(), w, "t_test00", "id", 1)
+	s.add(wire.LogRecord{Text: []byte(strings.Repeat("é\x01", 200<<10))}) // longer than a chunk, and escaped
+	if !s.truncated() {
+		t.Error("a line longer than a chunk is not marked as cut")
+	}
+	for range 2000 {
+		s.add(wire.LogRecord{Text: []byte(strings.Repeat("x", 1<<10))})
+	}
+	if err := s.drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	total := 0
+	for _, c := range w.got {
+		total += len(c)
+	}
+	w.lines(t)
+	if total > api.MaxLogBytes || total < api.MaxLogBytes-4<<10 {
+		t.Errorf("%d bytes are kept, the limit is %d", total, api.MaxLogBytes)
+	}
+}
+
+// A follower sees a line while the function runs, and a refused chunk is written
+// by the next try.
+func TestLogSinkFlushesWhileRunning(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := &chunks{fail: errors.New("the store is away")}
+		s := newLogSink(t.Context(), w, "t_test00", "id", 1)
+		s.add(wire.LogRecord{TSMS: 1, Text: []byte("one")})
+		time.Sleep(logFlushDelay + time.Millisecond)
+		synctest.Wait()
+		w.mu.Lock()
+		w.fail = nil
+		w.mu.Unlock()
+		s.add(wire.LogRecord{TSMS: 2, Text: []byte("two")})
+		time.Sleep(logFlushDelay + time.Millisecond)
+		synctest.Wait()
+		if got := w.lines(t); len(got) != 2 {
+			t.Errorf("%d lines before the end, want both", len(got))
+		}
+		if err := s.drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestLogSinkDrainReports(t *testing.T) {
+	t.Parallel()
+	away := errors.New("the store is away")
+	w := &chunks{fail: away}
+	s := newLogSink(t.Context(), w, "t_test00", "id", 1)
+	s.add(wire.LogRecord{Text: []byte("one")})
+	if err := s.drain(t.Context()); !errors.Is(err, away) {
+		t.Fatalf("drain: %v", err)
+	}
+	w.fail = nil
+	if err := s.drain(t.Context()); err != nil || len(w.lines(t)) != 1 {
+		t.Errorf("the second drain: %v, %d lines", err, len(w.got))
+	}
+}
