@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/codesous/sous/api"
 )
@@ -39,6 +40,8 @@ func connect(cfg Config) (client redis.UniversalClient, cluster bool, err error)
 	if err != nil {
 		return nil, false, err
 	}
+	// Each failure is returned to its caller; the client would print it as well.
+	redis.SetLogger(&logging.VoidLogger{})
 	o.Protocol = 2 // RESP3 is off by default on KVRocks
 	o.DisableIdentity = true
 	o.ContextTimeoutEnabled = true

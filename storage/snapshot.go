@@ -9,8 +9,10 @@ import (
 	"hash/crc64"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/codesous/sous/api"
@@ -92,8 +94,10 @@ func (e *Embedded) copyEntries(now time.Time) ([]snapshotEntry, error) {
 			entry.Set, err = db.Members(key)
 		case "zset":
 			entry.SortedSet, err = db.SortedSet(key)
+			entry.SortedSet = maps.Clone(entry.SortedSet) // it is the live one
 		case "list":
 			entry.List, err = db.List(key)
+			entry.List = slices.Clone(entry.List)
 		case "hash":
 			var fields []string
 			fields, err = db.HKeys(key)

@@ -27,6 +27,7 @@ type Server struct {
 	Port int
 
 	dir   string
+	owned bool // dir goes with the server
 	args  []string
 	guard *exec.Cmd
 	hold  io.WriteCloser // the guard kills the server when this closes
@@ -35,13 +36,14 @@ type Server struct {
 
 // guardScript starts the server and outlives this process by a moment: when its
 // standard input ends, however the test process ended, it kills the server.
-const guardScript = `"$@" >/dev/null 2>&1 & echo $!; read -r _; kill -9 $! 2>/dev/null; wait`
+// Its first argument is a directory to remove after that, or "".
+const guardScript = `remove=$1; shift; "$@" >/dev/null 2>&1 & echo $!; read -r _; kill -9 $! 2>/dev/null; wait; [ -z "$remove" ] || rm -rf "$remove"`
 
 // Redis starts a redis-server on a free port, with further arguments, and stops
 // it when the test ends.
 func Redis(t testing.TB, args ...string) *Server {
 	t.Helper()
-	s, err := newServer(t.TempDir(), args...)
+	s, err := newServer(&Server{dir: t.TempDir(), args: args})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,11 +53,13 @@ func Redis(t testing.TB, args ...string) *Server {
 
 // newServer tries a few ports: another process may take one between the look
 // and the start.
-func newServer(dir string, args ...string) (*Server, error) {
+func newServer(s *Server) (*Server, error) {
 	var err error
 	for range 5 {
-		s := &Server{dir: dir, args: args}
 		if s.Port, err = freePort(); err != nil {
+			return nil, err
+		}
+		if err = os.MkdirAll(s.dir, 0o700); err != nil { // a try that failed may have removed it
 			return nil, err
 		}
 		s.URL = fmt.Sprintf("redis://127.0.0.1:%d", s.Port)
@@ -96,8 +100,12 @@ func (s *Server) start() error {
 	if err != nil {
 		return fmt.Errorf("redis-server is not installed; `make test` installs what the tests need: %w", err)
 	}
+	remove := ""
+	if s.owned {
+		remove = s.dir
+	}
 	args := append([]string{
-		"-c", guardScript, "redis-guard", path, "--port", strconv.Itoa(s.Port), "--bind", "127.0.0.1",
+		"-c", guardScript, "redis-guard", remove, path, "--port", strconv.Itoa(s.Port), "--bind", "127.0.0.1",
 		"--dir", s.dir, "--save", "", "--appendonly", "no", "--daemonize", "no",
 	}, s.args...)
 	s.guard = exec.Command("/bin/sh", args...)
@@ -173,12 +181,14 @@ func (s *Server) Stop(t testing.TB) {
 	s.Kill()
 }
 
-// shared is the server that the tests of this process have in common. The
-// operating system ends it with the process.
-var shared = sync.OnceValues(func() (*Server, error) {
+// newShared starts a server that lasts as long as this process.
+func newShared(args ...string) (*Server, error) {
 	dir, err := os.MkdirTemp("", "sous-redis-")
 	if err != nil {
 		return nil, err
 	}
-	return newServer(dir)
-})
+	return newServer(&Server{dir: dir, owned: true, args: args})
+}
+
+// shared is the server that the tests of this process have in common.
+var shared = sync.OnceValues(func() (*Server, error) { return newShared() })

@@ -34,10 +34,28 @@ func Backends() []Backend {
 	}
 }
 
-// Each runs test on every backend, in parallel.
+// AllBackends are Backends and a cluster.
+func AllBackends() []Backend {
+	return append(Backends(), Backend{"cluster", func(t testing.TB) storage.Config {
+		return storage.Config{URL: Cluster(t)}
+	}})
+}
+
+// Each runs test on every one of Backends, in parallel.
 func Each(t *testing.T, test func(t *testing.T, s *storage.Store)) {
 	t.Helper()
-	for _, b := range Backends() {
+	each(t, Backends(), test)
+}
+
+// All runs test on every one of AllBackends, in parallel.
+func All(t *testing.T, test func(t *testing.T, s *storage.Store)) {
+	t.Helper()
+	each(t, AllBackends(), test)
+}
+
+func each(t *testing.T, backends []Backend, test func(t *testing.T, s *storage.Store)) {
+	t.Helper()
+	for _, b := range backends {
 		t.Run(b.Name, func(t *testing.T) {
 			t.Parallel()
 			test(t, Open(t, b.Config(t)))
@@ -45,10 +63,13 @@ func Each(t *testing.T, test func(t *testing.T, s *storage.Store)) {
 	}
 }
 
-// Open opens a store under the strict-key prelude and closes it when the test
-// ends.
+// Open opens a store, under the strict-key prelude unless cfg has another, and
+// closes it when the test ends.
 func Open(t testing.TB, cfg storage.Config) *storage.Store {
 	t.Helper()
+	if cfg.ScriptPrelude == "" {
+		cfg.ScriptPrelude = StrictKeys()
+	}
 	s, err := storage.Open(context.Background(), cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,257 @@
+package storage
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/api"
+)
+
+// SweepCounts says what one sweep of a function's activations did.
+type SweepCounts struct {
+	Read     int // records looked at
+	Lost     int // of these, ended as lost
+	Trimmed  int // index entries removed because they outlived their records
+	Dangling int // index entries removed because there is no record
+	// More says that the limit ended the sweep, not the index.
+	More bool
+}
+
+// Add sums the counts of two sweeps.
+func (c *SweepCounts) Add(o SweepCounts) {
+	c.Read += o.Read
+	c.Lost += o.Lost
+	c.Trimmed += o.Trimmed
+	c.Dangling += o.Dangling
+	c.More = c.More || o.More
+}
+
+// Bounds of a sweep.
+const (
+	// sweepOpenMax is how many running activations a sweep leaves behind its
+	// cursor, to be looked at again; with more, the cursor waits.
+	sweepOpenMax = 64
+	// sweepRescanMS is how often a function's index is swept from its start: an
+	// entry from a clock that runs far behind may lie before the cursor.
+	sweepRescanMS = 24 * 60 * 60 * 1000
+	// indexTTLMS is how long an entry can have a record, which lives a week from
+	// its end.
+	indexTTLMS = api.ActivationTTLMS + api.MaxTimeoutMS + api.LostGraceMS
+)
+
+// sweepState is how far a function's sweeps have come. Two sweepers that save
+// one each do no harm: each state accounts for every entry by itself.
+type sweepState struct {
+	AfterMS  int64    `json:"after_ms"`          // start_ms of the last entry passed
+	AfterID  string   `json:"after_id"`          // its id
+	Open     []string `json:"open,omitempty"`    // places passed whose activations still ran
+	RescanMS int64    `json:"rescan_ms"`         // when the index was last begun anew
+	TrimMS   int64    `json:"trim_ms,omitempty"` // nothing lies before this start_ms
+}
+
+// SweepFunction looks at up to limit (at most api.MaxPageLimit) activations of a function that no sweep has
+// seen ended: it ends the lost ones, and removes index entries whose record is
+// gone. A cursor in the store remembers how far it came. A function that was
+// never invoked costs two reads.
+func (r *Activations) SweepFunction(ctx context.Context, tenant, namespace, function string, nowMS int64, limit int) (SweepCounts, error) {
+	sw := &sweep{
+		r: r, tenant: tenant, nowMS: nowMS, limit: pageLimit(limit),
+		index: r.s.keys.activationIndex(tenant, namespace, function),
+		field: tenant + "/" + namespace + "/" + function,
+	}
+	err := sw.run(ctx)
+	return sw.counts, err
+}
+
+// sweep is one call of SweepFunction.
+type sweep struct {
+	r             *Activations
+	tenant        string
+	index, field  string
+	nowMS         int64
+	limit         int
+	state, before sweepState
+	counts        SweepCounts
+}
+
+func (sw *sweep) run(ctx context.Context) error {
+	if err := sw.loadState(ctx); err != nil {
+		return err
+	}
+	if err := sw.trim(ctx); err != nil {
+		return err
+	}
+	if err := sw.reopen(ctx); err != nil {
+		return err
+	}
+	for sw.counts.Read < sw.limit && len(sw.state.Open) < sweepOpenMax {
+		places, err := sw.nextPlaces(ctx)
+		if err != nil {
+			return err
+		}
+		if len(places) == 0 {
+			return sw.saveState(ctx)
+		}
+		open, err := sw.judge(ctx, places)
+		if err != nil {
+			return err
+		}
+		last := places[len(places)-1]
+		sw.state.AfterMS, sw.state.AfterID = last.startMS, last.id
+		sw.state.Open = append(sw.state.Open, open...)
+	}
+	sw.counts.More = sw.counts.Read >= sw.limit
+	return sw.saveState(ctx)
+}
+
+func (sw *sweep) loadState(ctx context.Context) error {
+	raw, err := sw.r.s.rdb.HGet(ctx, keySweepActivation, sw.field).Bytes()
+	switch {
+	case errors.Is(err, redis.Nil):
+		sw.state.RescanMS = sw.nowMS
+		return nil
+	case err != nil:
+		return failure(ctx, "read sweep cursor", err)
+	}
+	if err := json.Unmarshal(raw, &sw.state); err != nil {
+		return api.Wrap(api.CodeInternal, err, "a sweep cursor cannot be read")
+	}
+	sw.before = sw.state
+	sw.before.Open = slices.Clone(sw.state.Open)
+	if sw.nowMS-sw.state.RescanMS >= sweepRescanMS {
+		sw.state = sweepState{RescanMS: sw.nowMS, TrimMS: sw.state.TrimMS}
+	}
+	return nil
+}
+
+// saveState is a call of its own: the cursors belong to no tenant. A sweep that
+// is cut before it looks at the same entries again, which changes nothing.
+func (sw *sweep) saveState(ctx context.Context) error {
+	a, b := sw.state, sw.before
+	if a.AfterMS == b.AfterMS && a.AfterID == b.AfterID && a.RescanMS == b.RescanMS && a.TrimMS == b.TrimMS &&
+		slices.Equal(a.Open, b.Open) || a.AfterID == "" && sw.before.RescanMS == 0 {
+		return nil // nothing new, or an index that never had an entry
+	}
+	raw, err := encode(sw.state)
+	if err != nil {
+		return err
+	}
+	return failure(ctx, "save sweep cursor", sw.r.s.rdb.HSet(ctx, keySweepActivation, sw.field, raw).Err())
+}
+
+// trim removes entries that are older than any record, from a cursor of its own:
+// on KVRocks the removed ones at the head would be walked over each time.
+func (sw *sweep) trim(ctx context.Context) error {
+	horizon := sw.nowMS - indexTTLMS
+	if horizon <= sw.state.TrimMS {
+		return nil
+	}
+	old, err := sw.r.s.rdb.ZRangeByScore(ctx, sw.index, &redis.ZRangeBy{
+		Min: strconv.FormatInt(sw.state.TrimMS, 10), Max: "(" + strconv.FormatInt(horizon, 10), Count: int64(sw.limit),
+	}).Result()
+	if err != nil {
+		return failure(ctx, "trim index", err)
+	}
+	if err := sw.remove(ctx, old); err != nil {
+		return err
+	}
+	sw.counts.Trimmed = len(old)
+	if len(old) == sw.limit {
+		sw.counts.More = true
+		return nil
+	}
+	if len(old) > 0 {
+		sw.state.TrimMS = horizon
+	}
+	return nil
+}
+
+func (sw *sweep) remove(ctx context.Context, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	members := make([]any, len(ids))
+	for i, id := range ids {
+		members[i] = id
+	}
+	return failure(ctx, "trim index", sw.r.s.rdb.ZRem(ctx, sw.index, members...).Err())
+}
+
+// reopen looks again at what was running when the cursor passed it.
+func (sw *sweep) reopen(ctx context.Context) error {
+	places := make([]activationPlace, 0, len(sw.state.Open))
+	for _, s := range sw.state.Open {
+		p, err := parseActivationPlace(s)
+		if err != nil {
+			return err
+		}
+		places = append(places, p)
+	}
+	open, err := sw.judge(ctx, places)
+	sw.state.Open = open
+	return err
+}
+
+// nextPlaces gives entries behind the cursor that are old enough to judge: what
+// is younger than the grace cannot be lost, and may still be on its way.
+func (sw *sweep) nextPlaces(ctx context.Context) ([]activationPlace, error) {
+	window := min(activationWindow, sw.limit-sw.counts.Read, sweepOpenMax-len(sw.state.Open))
+	by := redis.ZRangeBy{
+		Min:   strconv.FormatInt(sw.state.AfterMS, 10),
+		Max:   strconv.FormatInt(sw.nowMS-api.LostGraceMS, 10),
+		Count: int64(window),
+	}
+	for {
+		found, err := sw.r.s.rdb.ZRangeByScoreWithScores(ctx, sw.index, &by).Result()
+		if err != nil {
+			return nil, failure(ctx, "sweep index", err)
+		}
+		var places []activationPlace
+		for _, z := range found {
+			id, _ := z.Member.(string)
+			p := activationPlace{int64(z.Score), id}
+			if p.startMS > sw.state.AfterMS || p.id > sw.state.AfterID {
+				places = append(places, p)
+			}
+		}
+		if len(places) > 0 || len(found) < window {
+			return places, nil
+		}
+		by.Offset += int64(window) // all of these had the cursor's score and lay before it
+	}
+}
+
+// judge ends what is lost, removes entries without a record, and gives the
+// places of what still runs. Jobs are the queue's to bring back.
+func (sw *sweep) judge(ctx context.Context, places []activationPlace) (open []string, err error) {
+	records, err := sw.r.readMany(ctx, sw.tenant, places)
+	if err != nil {
+		return nil, err
+	}
+	sw.counts.Read += len(places)
+	var dangling []string
+	for i, a := range records {
+		switch {
+		case a == nil:
+			dangling = append(dangling, places[i].id)
+		case a.Status != api.StatusRunning || a.JobID != "":
+		case a.Lost(sw.nowMS):
+			_, won, err := sw.r.repair(ctx, a, sw.nowMS)
+			if err != nil && api.ErrorCode(err) != api.CodeActivationNotFound {
+				return nil, err
+			}
+			if won {
+				sw.counts.Lost++
+			}
+		default:
+			open = append(open, places[i].String())
+		}
+	}
+	sw.counts.Dangling += len(dangling)
+	return open, sw.remove(ctx, dangling)
+}

@@ -1,0 +1,47 @@
+package storage
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestKeys pins every key, letter for letter: stored data depends on them.
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	all := func(k keys) []string {
+		f := k.function("t_abc123", "payments", "reconcile")
+		return []string{
+			keyTenants, keySweepActivation, k.namespaces("t_abc123"), k.functionIndex("t_abc123", "payments"),
+			f.meta(), f.versionSeq(), f.draft("drf_01H"), f.versions(), f.aliases(), f.alias("prod"),
+			f.versionMeta(17), f.versionBundle(17),
+			k.activationMeta("t_abc123", "uuid"), k.activationResult("t_abc123", "uuid"),
+			k.activationIndex("t_abc123", "payments", "reconcile"),
+			k.logChunk("t_abc123", "uuid", 3), k.logChunks("t_abc123", "uuid"), k.kv("t_abc123", "payments", "a:{b}"),
+		}
+	}
+	plain := []string{
+		"cs:tenants", "cs:sweep:act", "cs:tenant:t_abc123:namespaces", "cs:fn:t_abc123:payments:index",
+		"cs:fn:t_abc123:payments:reconcile:meta", "cs:fn:t_abc123:payments:reconcile:version_seq",
+		"cs:fn:t_abc123:payments:reconcile:draft:drf_01H", "cs:fn:t_abc123:payments:reconcile:versions",
+		"cs:fn:t_abc123:payments:reconcile:aliases", "cs:fn:t_abc123:payments:reconcile:alias:prod",
+		"cs:fn:t_abc123:payments:reconcile:ver:17:meta", "cs:fn:t_abc123:payments:reconcile:ver:17:bundle",
+		"cs:act:t_abc123:uuid:meta", "cs:act:t_abc123:uuid:result", "cs:act:t_abc123:payments:reconcile:index",
+		"cs:log:t_abc123:uuid:3", "cs:log:t_abc123:uuid:chunks", "cs:kv:t_abc123:payments:a:{b}",
+	}
+	if d := cmp.Diff(plain, all(keys{})); d != "" {
+		t.Error(d)
+	}
+	tagged := []string{
+		"cs:tenants", "cs:sweep:act", "cs:tenant:{t_abc123}:namespaces", "cs:fn:{t_abc123}:payments:index",
+		"cs:fn:{t_abc123}:payments:reconcile:meta", "cs:fn:{t_abc123}:payments:reconcile:version_seq",
+		"cs:fn:{t_abc123}:payments:reconcile:draft:drf_01H", "cs:fn:{t_abc123}:payments:reconcile:versions",
+		"cs:fn:{t_abc123}:payments:reconcile:aliases", "cs:fn:{t_abc123}:payments:reconcile:alias:prod",
+		"cs:fn:{t_abc123}:payments:reconcile:ver:17:meta", "cs:fn:{t_abc123}:payments:reconcile:ver:17:bundle",
+		"cs:act:{t_abc123}:uuid:meta", "cs:act:{t_abc123}:uuid:result", "cs:act:{t_abc123}:payments:reconcile:index",
+		"cs:log:{t_abc123}:uuid:3", "cs:log:{t_abc123}:uuid:chunks", "cs:kv:{t_abc123}:payments:a:{b}",
+	}
+	if d := cmp.Diff(tagged, all(keys{hashTags: true})); d != "" {
+		t.Error(d)
+	}
+}
