@@ -1,0 +1,291 @@
+package controlplane_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"go.uber.org/zap"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/controlplane"
+	"github.com/codesous/sous/storage"
+)
+
+// engine is an Engine that answers as it is told and remembers what it was asked.
+type engine struct {
+	mu          sync.Mutex
+	invocations []api.Invocation
+	checked     []string
+	invalidated int
+
+	invoke func(context.Context, api.Invocation) (*api.Outcome, error)
+	cancel func(tenant, id string) (*api.Activation, error)
+	check  func(entry, handler string, bundle []byte) error
+}
+
+func (e *engine) Invoke(ctx context.Context, inv api.Invocation) (*api.Outcome, error) {
+	e.mu.Lock()
+	e.invocations = append(e.invocations, inv)
+	e.mu.Unlock()
+	if e.invoke == nil {
+		return success(`{"ok":true}`), nil
+	}
+	return e.invoke(ctx, inv)
+}
+
+func (e *engine) Cancel(_ context.Context, tenant, id string) (*api.Activation, error) {
+	return e.cancel(tenant, id)
+}
+
+func (e *engine) Check(_ context.Context, entry, handler string, bundle []byte) error {
+	e.mu.Lock()
+	e.checked = append(e.checked, entry+"#"+handler)
+	e.mu.Unlock()
+	if e.check == nil {
+		return nil
+	}
+	return e.check(entry, handler, bundle)
+}
+
+func (e *engine) Invalidate(context.Context, string, string, string) {
+	e.mu.Lock()
+	e.invalidated++
+	e.mu.Unlock()
+}
+
+// last is the invocation that came in last.
+func (e *engine) last(t *testing.T) api.Invocation {
+	t.Helper()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.invocations) == 0 {
+		t.Fatal("the engine was not asked")
+	}
+	return e.invocations[len(e.invocations)-1]
+}
+
+func (e *engine) count() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.invocations)
+}
+
+const activationID = "0f9a1c52-6f5e-4b6b-9c7e-2f8a3f0d1e11"
+
+// success is an activation that gave result; "" is undefined.
+func success(result string) *api.Outcome {
+	return &api.Outcome{Activation: api.Activation{
+		ActivationID: activationID, Status: api.StatusSuccess, Result: json.RawMessage(result),
+		StartMS: 1000, EndMS: 1012, DurationMS: 12, DeadlineMS: 4000,
+	}}
+}
+
+// failed is an activation that ended otherwise.
+func failed(status api.Status, kind api.ErrorType) *api.Outcome {
+	o := success("")
+	o.Activation.Status = status
+	o.Activation.Error = &api.ActivationError{Type: kind, Message: "secret text"}
+	return o
+}
+
+// harness is a server over a store of its own and an engine that is told what
+// to answer.
+type harness struct {
+	*httptest.Server
+	control *controlplane.Server
+	store   *storage.Store
+	engine  *engine
+	tenant  string
+}
+
+func start(t *testing.T, change ...func(*controlplane.Config)) *harness {
+	t.Helper()
+	return startOn(t, embedded(t), change...)
+}
+
+func embedded(t *testing.T) *storage.Store {
+	t.Helper()
+	backend, err := storage.OpenEmbedded(t.TempDir(), zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := storage.Open(t.Context(), storage.Config{Embedded: backend})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := backend.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return store
+}
+
+func startOn(t *testing.T, store *storage.Store, change ...func(*controlplane.Config)) *harness {
+	t.Helper()
+	config := controlplane.Config{FollowInterval: time.Millisecond}
+	for _, c := range change {
+		c(&config)
+	}
+	h := &harness{store: store, engine: &engine{}, tenant: "t_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:12]}
+	var err error
+	if h.control, err = controlplane.New(store, h.engine, config); err != nil {
+		t.Fatal(err)
+	}
+	h.Server = httptest.NewUnstartedServer(nil)
+	h.Server.Config = h.control.HTTPServer("")
+	h.Start()
+	t.Cleanup(h.Close)
+	return h
+}
+
+// fn is the path of the function hello, with what follows it.
+func (h *harness) fn(rest string) string {
+	return "/v1/tenants/" + h.tenant + "/namespaces/payments/functions/hello" + rest
+}
+
+// web is the path of hello's endpoint, with what follows the alias.
+func (h *harness) web(rest string) string {
+	return "/v1/web/" + h.tenant + "/payments/hello/prod" + rest
+}
+
+// answer is a response that was read.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// problem is the body of an error.
+type problem struct {
+	Title     string           `json:"title"`
+	Status    int              `json:"status"`
+	Detail    string           `json:"detail"`
+	Code      api.Code         `json:"code"`
+	RequestID string           `json:"request_id"`
+	Errors    []api.FieldError `json:"errors"`
+	Error     struct {
+		Code      api.Code `json:"code"`
+		Message   string   `json:"message"`
+		RequestID string   `json:"request_id"`
+	} `json:"error"`
+}
+
+// call sends a request; headers are pairs of name and value.
+func (h *harness) call(t *testing.T, method, path, body string, headers ...string) answer {
+	t.Helper()
+	var reader io.Reader
+	if body != "" {
+		reader = strings.NewReader(body)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), method, h.URL+path, reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h.send(t, request, headers...)
+}
+
+func (h *harness) send(t *testing.T, request *http.Request, headers ...string) answer {
+	t.Helper()
+	for i := 0; i+1 < len(headers); i += 2 {
+		if headers[i] == "Host" {
+			request.Host = headers[i+1]
+			continue
+		}
+		request.Header.Add(headers[i], headers[i+1])
+	}
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	raw, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client.CloseIdleConnections()
+	return answer{response.StatusCode, response.Header, raw}
+}
+
+// refused checks that a is a problem of code in every place where it must say so.
+func (a answer) refused(t *testing.T, status int, code api.Code) problem {
+	t.Helper()
+	var p problem
+	if err := json.Unmarshal(a.body, &p); err != nil {
+		t.Fatalf("status %d, not a problem: %s", a.status, a.body)
+	}
+	if a.status != status || p.Code != code {
+		t.Fatalf("got %d %s (%s), want %d %s", a.status, p.Code, p.Detail, status, code)
+	}
+	if got := a.header.Get("Content-Type"); got != "application/problem+json" {
+		t.Errorf("content type %q", got)
+	}
+	id := a.header.Get("X-Request-Id")
+	if p.Status != status || p.Title == "" || p.Detail == "" || p.Error.Code != code ||
+		p.Error.Message != p.Detail || p.RequestID != id || p.Error.RequestID != id || !strings.HasPrefix(id, "req_") {
+		t.Errorf("problem is inconsistent: %s (X-Request-Id %s)", a.body, id)
+	}
+	return p
+}
+
+// ok checks the status and reads the body into T.
+func ok[T any](t *testing.T, a answer, status int) T {
+	t.Helper()
+	var v T
+	if a.status != status {
+		t.Fatalf("got %d, want %d: %s", a.status, status, a.body)
+	}
+	if len(a.body) > 0 {
+		if err := json.Unmarshal(a.body, &v); err != nil {
+			t.Fatalf("%v: %s", err, a.body)
+		}
+	}
+	return v
+}
+
+// files is the JSON of a draft of one function.js.
+func draftJSON(source string) string {
+	return `{"files":{"function.js":"` + base64.StdEncoding.EncodeToString([]byte(source)) + `"}}`
+}
+
+// create makes the function hello.
+func (h *harness) create(t *testing.T) {
+	t.Helper()
+	path := strings.TrimSuffix(h.fn(""), "/hello")
+	ok[api.Function](t, h.call(t, "POST", path, `{"name":"hello"}`), http.StatusCreated)
+}
+
+// upload makes a draft of source.
+func (h *harness) upload(t *testing.T, source string) api.DraftReceipt {
+	t.Helper()
+	return ok[api.DraftReceipt](t, h.call(t, "PUT", h.fn("/draft"), draftJSON(source)), http.StatusOK)
+}
+
+// deploy publishes source with config under the alias prod.
+func (h *harness) deploy(t *testing.T, source, config string) {
+	t.Helper()
+	draft := h.upload(t, source)
+	body := `{"draft_id":"` + draft.DraftID + `","alias":"prod"`
+	if config != "" {
+		body += `,"config":` + config
+	}
+	if a := h.call(t, "POST", h.fn("/versions"), body+"}"); a.status >= 300 {
+		t.Fatalf("publish: %d %s", a.status, a.body)
+	}
+}
+
+var _ = bytes.NewReader

@@ -1,0 +1,106 @@
+package controlplane
+
+import (
+	"bytes"
+	"context"
+	"mime"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-chi/chi/v5"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/bundle"
+)
+
+const contentTypeTar = "application/x-tar"
+
+// draftBody is an upload as JSON; []byte is base64 there.
+type draftBody struct {
+	Files map[string][]byte `json:"files" doc:"paths to contents in base64"`
+}
+
+func (s *Server) routeDrafts(r chi.Router, a huma.API) {
+	const path = pathFunction + "/draft"
+	request := map[string]any{contentTypeJSON: draftBody{}, contentTypeTar: nil}
+	document(a, documented{
+		method: http.MethodPut, path: path, id: "upload-draft", tag: "functions",
+		summary: "Upload files as a draft",
+		description: "Files as base64 in JSON (at most 24 MiB) or as a tar (at most 16 MiB). " +
+			"A draft lives for a day and can be published once; its source is checked when it is.",
+		parameters: functionParameters(),
+		request:    request,
+		status:     http.StatusOK, answer: map[string]any{contentTypeJSON: api.DraftReceipt{}},
+	})
+	decoder := newStrictDecoder[draftBody](a, map[string]any{contentTypeJSON: draftBody{}})
+	r.Put(path, func(w http.ResponseWriter, r *http.Request) {
+		receipt, err := s.uploadDraft(w, r, decoder)
+		if err != nil {
+			s.fail(w, r, requestIDOf(r.Context()), err)
+			return
+		}
+		s.writeJSON(w, r, http.StatusOK, receipt)
+	})
+}
+
+func (s *Server) uploadDraft(w http.ResponseWriter, r *http.Request, decoder strictDecoder[draftBody]) (api.DraftReceipt, error) {
+	tenant, namespace, function := chi.URLParam(r, "tenant"), chi.URLParam(r, "namespace"), chi.URLParam(r, "function")
+	if err := validateFunctionPath(tenant, namespace, function); err != nil {
+		return api.DraftReceipt{}, err
+	}
+	files, err := readDraft(w, r, decoder)
+	if err != nil {
+		return api.DraftReceipt{}, err
+	}
+	return s.storeDraft(r.Context(), tenant, namespace, function, files)
+}
+
+// readDraft reads either form of an upload.
+func readDraft(w http.ResponseWriter, r *http.Request, decoder strictDecoder[draftBody]) (map[string][]byte, error) {
+	contentType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if r.Header.Get("Content-Type") == "" {
+		contentType, err = contentTypeJSON, nil
+	}
+	switch {
+	case err == nil && contentType == contentTypeTar:
+		body, err := readBody(w, r, api.MaxBundleBytes)
+		if err != nil {
+			return nil, err
+		}
+		return bundle.Unpack(bytes.NewReader(body))
+	case err == nil && contentType == contentTypeJSON:
+		body, err := readBody(w, r, api.MaxDraftJSONBytes)
+		if err != nil {
+			return nil, err
+		}
+		draft, err := decoder.decode(body)
+		return draft.Files, err
+	}
+	return nil, api.Errorf(api.CodeMediaType, "a draft is %s or %s", contentTypeJSON, contentTypeTar)
+}
+
+// storeDraft keeps files for a day. Their source is not looked at: no tenant's
+// source is parsed in this process, and publish has it checked in a sandbox.
+func (s *Server) storeDraft(ctx context.Context, tenant, namespace, function string, files map[string][]byte) (api.DraftReceipt, error) {
+	packed, err := bundle.Pack(files)
+	if err != nil {
+		return api.DraftReceipt{}, err
+	}
+	nowMS := s.now()
+	draft := api.Draft{
+		DraftID:     api.NewDraftID(nowMS),
+		SHA256:      bundle.Digest(packed),
+		Files:       files,
+		CreatedAtMS: nowMS,
+		ExpiresAtMS: nowMS + api.DraftTTLMS,
+	}
+	if err := s.drafts.Put(ctx, tenant, namespace, function, draft); err != nil {
+		return api.DraftReceipt{}, err
+	}
+	return api.DraftReceipt{
+		DraftID:     draft.DraftID,
+		SHA256:      draft.SHA256,
+		SizeBytes:   int64(len(packed)),
+		ExpiresAtMS: draft.ExpiresAtMS,
+	}, nil
+}

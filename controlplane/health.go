@@ -1,0 +1,40 @@
+package controlplane
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/codesous/sous/api"
+)
+
+// readyTimeout bounds the look at the store; a probe must not pile up behind it.
+const readyTimeout = 2 * time.Second
+
+// healthStatus answers a probe.
+type healthStatus struct {
+	Status string `json:"status"`
+}
+
+// healthz says that the process answers.
+func (s *Server) healthz(w http.ResponseWriter, r *http.Request) {
+	s.writeJSON(w, r, http.StatusOK, healthStatus{"ok"})
+}
+
+// readyz says whether requests would be served: not while draining, and not
+// without the store.
+func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
+	select {
+	case <-s.drained:
+		s.fail(w, r, requestIDOf(r.Context()), api.Errorf(api.CodeShuttingDown, "the server is shutting down"))
+		return
+	default:
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
+	defer cancel()
+	if err := s.store.Ping(ctx); err != nil {
+		s.fail(w, r, requestIDOf(r.Context()), api.Wrap(api.CodeStoreUnavailable, err, "the store does not answer"))
+		return
+	}
+	s.writeJSON(w, r, http.StatusOK, healthStatus{"ready"})
+}

@@ -1,0 +1,100 @@
+package controlplane
+
+import "github.com/codesous/sous/api"
+
+// Limits is every limit that callers can meet; sizes are bytes, times
+// milliseconds.
+type Limits struct {
+	Version    VersionLimits    `json:"version"`
+	Bundle     BundleLimits     `json:"bundle"`
+	Request    RequestLimits    `json:"request"`
+	Activation ActivationLimits `json:"activation"`
+	Page       PageLimits       `json:"page"`
+}
+
+// Bound is the range of a setting and what it is where nothing is said.
+type Bound struct {
+	Min     int64 `json:"min"`
+	Max     int64 `json:"max"`
+	Default int64 `json:"default"`
+}
+
+// VersionLimits bound how a version runs.
+type VersionLimits struct {
+	TimeoutMS       Bound `json:"timeout_ms"`
+	WebTimeoutMaxMS int64 `json:"web_timeout_max_ms"`
+	MemoryMB        Bound `json:"memory_mb"`
+	MaxConcurrency  Bound `json:"max_concurrency"`
+	EnvEntries      int   `json:"env_entries"`
+	EnvBytes        int   `json:"env_bytes"`
+}
+
+// BundleLimits bound what is uploaded.
+type BundleLimits struct {
+	Bytes          int   `json:"bytes"`
+	Files          int   `json:"files"`
+	PathBytes      int   `json:"path_bytes"`
+	DraftJSONBytes int   `json:"draft_json_bytes"`
+	DraftTTLMS     int64 `json:"draft_ttl_ms"`
+}
+
+// RequestLimits bound requests.
+type RequestLimits struct {
+	EventBytes          int `json:"event_bytes"`
+	OtherBodyBytes      int `json:"other_body_bytes"`
+	HeaderBytes         int `json:"header_bytes"`
+	QueryBytes          int `json:"query_bytes"`
+	IdempotencyKeyBytes int `json:"idempotency_key_bytes"`
+}
+
+// ActivationLimits bound what a run may give back and what is kept of it.
+type ActivationLimits struct {
+	ResultBytes       int   `json:"result_bytes"`
+	StoredResultBytes int   `json:"stored_result_bytes"`
+	ErrorMessageBytes int   `json:"error_message_bytes"`
+	ErrorStackBytes   int   `json:"error_stack_bytes"`
+	LogBytes          int   `json:"log_bytes"`
+	TTLMS             int64 `json:"ttl_ms"`
+}
+
+// PageLimits bound a page of a list.
+type PageLimits struct {
+	Default int `json:"default"`
+	Max     int `json:"max"`
+}
+
+func limitsInForce() Limits {
+	return Limits{
+		Version: VersionLimits{
+			TimeoutMS:       Bound{Min: 1, Max: api.MaxTimeoutMS, Default: api.DefaultTimeoutMS},
+			WebTimeoutMaxMS: api.MaxWebTimeoutMS,
+			MemoryMB:        Bound{Min: api.MinMemoryMB, Max: api.MaxMemoryMB, Default: api.DefaultMemoryMB},
+			MaxConcurrency:  Bound{Min: 1, Max: api.MaxMaxConcurrency, Default: api.DefaultMaxConcurrency},
+			EnvEntries:      api.MaxEnvEntries,
+			EnvBytes:        api.MaxEnvBytes,
+		},
+		Bundle: BundleLimits{
+			Bytes:          api.MaxBundleBytes,
+			Files:          api.MaxBundleFiles,
+			PathBytes:      api.MaxBundlePath,
+			DraftJSONBytes: api.MaxDraftJSONBytes,
+			DraftTTLMS:     api.DraftTTLMS,
+		},
+		Request: RequestLimits{
+			EventBytes:          api.MaxEventBytes,
+			OtherBodyBytes:      api.MaxRequestBytes,
+			HeaderBytes:         api.MaxHeaderBytes,
+			QueryBytes:          api.MaxQueryBytes,
+			IdempotencyKeyBytes: maxIdempotencyKey,
+		},
+		Activation: ActivationLimits{
+			ResultBytes:       api.MaxResultBytes,
+			StoredResultBytes: api.MaxStoredResultBytes,
+			ErrorMessageBytes: api.MaxErrorMessageBytes,
+			ErrorStackBytes:   api.MaxErrorStackBytes,
+			LogBytes:          api.MaxLogBytes,
+			TTLMS:             api.ActivationTTLMS,
+		},
+		Page: PageLimits{Default: api.DefaultPageLimit, Max: api.MaxPageLimit},
+	}
+}

@@ -1,0 +1,198 @@
+package controlplane
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humachi"
+	"github.com/go-chi/chi/v5"
+
+	"github.com/codesous/sous/api"
+)
+
+// newAPI begins the OpenAPI document. Its own routes, and links to schemas in
+// every answer, are left out: the document is served whole and checked in tests.
+func newAPI(r chi.Router, version string) huma.API {
+	config := huma.DefaultConfig("code-sous", version)
+	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
+	config.CreateHooks = nil
+	config.Info.Description = "Publish JavaScript and TypeScript functions and invoke them. " +
+		"Errors are application/problem+json; docs/errors.md lists their codes."
+	return humachi.New(r, config)
+}
+
+// adapterOn lets huma register routes on r, behind its middlewares.
+func adapterOn(r chi.Router) huma.Adapter { return humachi.NewAdapter(r) }
+
+// typedAPI registers routes that huma decodes, on a router of their own.
+type typedAPI struct {
+	huma.API
+	adapter huma.Adapter
+	server  *Server
+}
+
+// Adapter gives huma the router.
+func (t typedAPI) Adapter() huma.Adapter { return t.adapter }
+
+// register adds a route whose handler answers with errors of api.
+func register[I, O any](t typedAPI, op huma.Operation, handle func(context.Context, *I) (*O, error)) {
+	// buffered has read the body within bounds of its own; huma's would leave a
+	// deadline on the connection.
+	op.MaxBodyBytes, op.BodyReadTimeout = -1, -1
+	huma.Register(t, op, func(ctx context.Context, in *I) (*O, error) {
+		out, err := handle(ctx, in)
+		if err != nil {
+			p := newProblem(err, requestIDOf(ctx))
+			t.server.logFailure(p, op.Method, op.Path, err)
+			return nil, p
+		}
+		return out, nil
+	})
+}
+
+// documented describes a route that huma does not serve: parameters by hand,
+// bodies from the types that its handler really uses.
+type documented struct {
+	method, path, id, tag, summary, description string
+	parameters                                  []*huma.Param
+	// request and answer map content types to a value of the type that is
+	// encoded; a nil value is opaque bytes.
+	request map[string]any
+	status  int
+	answer  map[string]any
+}
+
+func document(a huma.API, d documented) {
+	registry := a.OpenAPI().Components.Schemas
+	op := &huma.Operation{
+		Method: d.method, Path: d.path, OperationID: d.id, Tags: []string{d.tag},
+		Summary: d.summary, Description: d.description, Parameters: d.parameters,
+		Responses: map[string]*huma.Response{
+			strconv.Itoa(d.status): {Description: http.StatusText(d.status), Content: content(registry, d.answer)},
+			"default": {
+				Description: "Error",
+				Content:     content(registry, map[string]any{"application/problem+json": Problem{}}),
+			},
+		},
+	}
+	if d.request != nil {
+		op.RequestBody = &huma.RequestBody{Required: true, Content: content(registry, d.request)}
+	}
+	a.OpenAPI().AddOperation(op)
+}
+
+func content(registry huma.Registry, types map[string]any) map[string]*huma.MediaType {
+	out := map[string]*huma.MediaType{}
+	for contentType, v := range types {
+		schema := &huma.Schema{Type: huma.TypeString, Format: "binary"}
+		if v != nil {
+			t := reflect.TypeOf(v)
+			schema = registry.Schema(t, true, t.Name())
+		}
+		out[contentType] = &huma.MediaType{Schema: schema}
+	}
+	return out
+}
+
+// pathParameter and queryParameter describe a parameter with the schema of a
+// name type below.
+func pathParameter(name string, schema *huma.Schema) *huma.Param {
+	return &huma.Param{Name: name, In: "path", Required: true, Schema: schema}
+}
+
+func queryParameter(name, description string, schema *huma.Schema) *huma.Param {
+	return &huma.Param{Name: name, In: "query", Description: description, Schema: schema}
+}
+
+func headerParameter(name, description string) *huma.Param {
+	return &huma.Param{Name: name, In: "header", Description: description, Schema: &huma.Schema{Type: huma.TypeString}}
+}
+
+// functionParameters describe the path of a function.
+func functionParameters(more ...*huma.Param) []*huma.Param {
+	return append([]*huma.Param{
+		pathParameter("tenant", tenantName("").Schema(nil)),
+		pathParameter("namespace", resourceName("").Schema(nil)),
+		pathParameter("function", resourceName("").Schema(nil)),
+	}, more...)
+}
+
+func openapiJSON(a huma.API) ([]byte, error) {
+	raw, err := json.Marshal(a.OpenAPI())
+	if err != nil {
+		return nil, fmt.Errorf("controlplane: encode the OpenAPI document: %w", err)
+	}
+	return raw, nil
+}
+
+// The kinds of names, each with its pattern in the document. What breaks it is
+// refused by the path's Resolve, with the code for names.
+type (
+	tenantName   string
+	resourceName string
+	aliasName    string
+)
+
+func patternSchema(pattern string) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Pattern: "^" + pattern + "$"}
+}
+
+// Schema is the pattern of tenants.
+func (tenantName) Schema(huma.Registry) *huma.Schema { return patternSchema(api.TenantPattern) }
+
+// Schema is the pattern of namespaces and functions.
+func (resourceName) Schema(huma.Registry) *huma.Schema { return patternSchema(api.NamePattern) }
+
+// Schema is the pattern of aliases.
+func (aliasName) Schema(huma.Registry) *huma.Schema { return patternSchema(api.AliasPattern) }
+
+// TenantPath, NamespacePath and FunctionPath are the paths T, N and F.
+type TenantPath struct {
+	Tenant tenantName `path:"tenant"`
+}
+
+type NamespacePath struct {
+	TenantPath
+	Namespace resourceName `path:"namespace"`
+}
+
+type FunctionPath struct {
+	NamespacePath
+	Function resourceName `path:"function"`
+}
+
+// Resolve refuses a name out of its pattern.
+func (p *TenantPath) Resolve(huma.Context) []error {
+	return problems(api.ValidateTenant(string(p.Tenant)))
+}
+
+// Resolve refuses a name out of its pattern.
+func (p *NamespacePath) Resolve(huma.Context) []error {
+	return problems(api.ValidateTenant(string(p.Tenant)), api.ValidateName("namespace", string(p.Namespace)))
+}
+
+// Resolve refuses a name out of its pattern.
+func (p *FunctionPath) Resolve(huma.Context) []error {
+	return problems(validateFunctionPath(p.names()))
+}
+
+// names are the path's names as the repositories take them.
+func (p *FunctionPath) names() (tenant, namespace, function string) {
+	return string(p.Tenant), string(p.Namespace), string(p.Function)
+}
+
+// problems leaves out what is no error.
+func problems(errs ...error) []error {
+	var found []error
+	for _, err := range errs {
+		if err != nil {
+			found = append(found, err)
+		}
+	}
+	return found
+}

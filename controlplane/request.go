@@ -1,0 +1,173 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/codesous/sous/api"
+)
+
+// Every answer's headers, in canonical form so that setting them costs nothing.
+const (
+	headerRequestID    = "X-Request-Id"
+	headerActivationID = "X-Cs-Activation-Id"
+	headerReplayed     = "Idempotent-Replayed"
+	headerTimeoutLimit = "X-Cs-Timeout-Limit-Ms"
+)
+
+// maxIdempotencyKey bounds the Idempotency-Key header, in bytes.
+const maxIdempotencyKey = 255
+
+type requestIDKey struct{}
+
+// requestIDOf is the id of the request that ctx belongs to.
+func requestIDOf(ctx context.Context) string {
+	id, _ := ctx.Value(requestIDKey{}).(string)
+	return id
+}
+
+// serve is what all requests pass: an id, the guards, the log, the net below
+// panics. Function endpoints leave the way here, before the router: they take
+// any method, also ones that no router knows, and must be cheap.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	begin := s.clock()
+	requestID := api.NewRequestID(begin.UnixMilli())
+	w.Header()[headerRequestID] = []string{requestID}
+	tracked := &trackedWriter{ResponseWriter: w}
+	defer func() {
+		if p := recover(); p != nil {
+			s.recovered(tracked, r, requestID, p)
+		}
+		if entry := s.log.Check(zapcore.DebugLevel, "request"); entry != nil {
+			s.logRequest(entry, tracked, r, requestID, begin)
+		}
+	}()
+	if err := checkLimits(r); err != nil {
+		s.fail(tracked, r, requestID, err)
+		return
+	}
+	if strings.HasPrefix(r.URL.Path, webPrefix) {
+		s.serveWeb(tracked, r, requestID)
+		return
+	}
+	ctx := context.WithValue(r.Context(), requestIDKey{}, requestID)
+	s.router.ServeHTTP(tracked, r.WithContext(ctx))
+}
+
+// checkLimits refuses what is too large or not for us before anything else
+// looks at it.
+func checkLimits(r *http.Request) error {
+	if err := checkHost(r); err != nil {
+		return err
+	}
+	if len(r.URL.RawQuery) > api.MaxQueryBytes {
+		return api.Errorf(api.CodeQueryLimit, "the query exceeds %d bytes", api.MaxQueryBytes)
+	}
+	size := len(r.RequestURI)
+	for name, values := range r.Header {
+		for _, value := range values {
+			size += len(name) + len(value) + len(": \r\n")
+		}
+	}
+	if size > api.MaxHeaderBytes {
+		return api.Errorf(api.CodeHeaderLimit, "the request line and headers exceed %d bytes", api.MaxHeaderBytes)
+	}
+	return nil
+}
+
+// recovered answers a request whose handler panicked, if there is still one to
+// answer.
+func (s *Server) recovered(w *trackedWriter, r *http.Request, requestID string, p any) {
+	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(p) // net/http's own way to hang up
+	}
+	s.log.Error("panic", zap.String("request_id", requestID), zap.String("method", r.Method),
+		zap.String("path", r.URL.Path), zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))
+	if w.status != 0 {
+		panic(http.ErrAbortHandler) // half an answer is out: the client must see that it is cut
+	}
+	s.fail(w, r, requestID, fmt.Errorf("panic: %v", p))
+}
+
+func (s *Server) logRequest(entry *zapcore.CheckedEntry, w *trackedWriter, r *http.Request, requestID string, begin time.Time) {
+	fields := []zap.Field{
+		zap.String("request_id", requestID),
+		zap.String("method", r.Method),
+		zap.String("path", r.URL.Path),
+		zap.Int("status", w.status),
+		zap.Int64("bytes", w.bytes),
+		zap.Duration("took", s.clock().Sub(begin)),
+	}
+	// A client's own id helps to find its request; it is never used as ours.
+	if theirs := r.Header.Get(headerRequestID); theirs != "" {
+		fields = append(fields, zap.String("client_request_id", theirs[:min(len(theirs), 128)]))
+	}
+	entry.Write(fields...)
+}
+
+// trackedWriter remembers what was answered.
+type trackedWriter struct {
+	http.ResponseWriter
+	status int
+	bytes  int64
+}
+
+func (w *trackedWriter) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *trackedWriter) Write(b []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	n, err := w.ResponseWriter.Write(b)
+	w.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *trackedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// routeNotFound answers what no route matches.
+func (s *Server) routeNotFound(w http.ResponseWriter, r *http.Request) {
+	s.fail(w, r, requestIDOf(r.Context()), api.Errorf(api.CodeRouteNotFound, "there is nothing at this path; /docs lists the routes"))
+}
+
+// methodNotAllowed answers a path that exists for other methods, and names them.
+func (s *Server) methodNotAllowed(routes chi.Routes) http.HandlerFunc {
+	methods := []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+	return func(w http.ResponseWriter, r *http.Request) {
+		path := r.URL.EscapedPath()
+		for _, method := range methods {
+			if routes.Match(chi.NewRouteContext(), method, path) {
+				w.Header().Add("Allow", method)
+			}
+		}
+		s.fail(w, r, requestIDOf(r.Context()), api.Errorf(api.CodeMethodNotAllowd, "%s is not allowed here", r.Method))
+	}
+}
+
+// idempotencyKey reads the header that makes an invoke safe to repeat.
+func idempotencyKey(r *http.Request) (string, error) {
+	key := r.Header.Get("Idempotency-Key")
+	if len(key) > maxIdempotencyKey {
+		return "", api.Errorf(api.CodeValidation, "Idempotency-Key exceeds %d bytes", maxIdempotencyKey).
+			WithFields(api.FieldError{Path: "Idempotency-Key", Message: "is too long"})
+	}
+	return key, nil
+}
+
+// local is who every caller is while there are no keys.
+func local() api.Principal { return api.Principal{Sub: "local", Roles: []string{"admin"}} }

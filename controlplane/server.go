@@ -1,0 +1,178 @@
+// Package controlplane is the REST API and the HTTP endpoints of functions. A
+// handler decodes, calls one method, and encodes; what is more than that is a
+// use case without HTTP types (publish.go).
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-chi/chi/v5"
+	"go.uber.org/zap"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+)
+
+// Engine executes functions: the invoker, as far as this package needs it.
+type Engine interface {
+	// Invoke runs a function to a terminal activation; an error means that none
+	// was reached.
+	Invoke(ctx context.Context, inv api.Invocation) (*api.Outcome, error)
+	// Cancel ends an activation wherever it runs.
+	Cancel(ctx context.Context, tenant, id string) (*api.Activation, error)
+	// Check compiles a bundle; CodeValidationSource says where it cannot be.
+	Check(ctx context.Context, entry, handler string, bundle []byte) error
+	// Invalidate forgets what is cached of a function, on every replica.
+	Invalidate(ctx context.Context, tenant, namespace, function string)
+}
+
+// Config is what a Server can be told; zero values mean the documented default.
+type Config struct {
+	// Logger gets failures, and every request at debug level (default: none).
+	Logger *zap.Logger
+	// Clock dates drafts, functions and request ids (default: time.Now).
+	Clock func() time.Time
+	// Version is what the OpenAPI document calls the server's (default "dev").
+	Version string
+	// FollowInterval is how often a followed log is read again (default 200 ms).
+	FollowInterval time.Duration
+	// KeepAlive is how often a silent event stream says that it is alive
+	// (default 15 s).
+	KeepAlive time.Duration
+}
+
+// Server answers the platform's HTTP requests. It is safe for concurrent use.
+type Server struct {
+	store       *storage.Store
+	functions   *storage.Functions
+	drafts      *storage.Drafts
+	versions    *storage.Versions
+	aliases     *storage.Aliases
+	activations *storage.Activations
+	logs        *storage.Logs
+	tenants     *storage.Tenants
+	engine      Engine
+	publisher   *Publisher
+
+	log     *zap.Logger
+	clock   func() time.Time
+	follow  time.Duration
+	alive   time.Duration
+	router  http.Handler
+	openapi []byte
+	drained chan struct{} // closed by Drain
+	drain   sync.Once
+}
+
+// New makes a server over a store and an engine, both the caller's to close.
+func New(store *storage.Store, engine Engine, cfg Config) (*Server, error) {
+	if store == nil || engine == nil {
+		return nil, errors.New("controlplane: a store and an engine are required")
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = zap.NewNop()
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = time.Now
+	}
+	if cfg.Version == "" {
+		cfg.Version = "dev"
+	}
+	if cfg.FollowInterval <= 0 {
+		cfg.FollowInterval = 200 * time.Millisecond
+	}
+	if cfg.KeepAlive <= 0 {
+		cfg.KeepAlive = 15 * time.Second
+	}
+	s := &Server{
+		store:       store,
+		functions:   storage.NewFunctions(store),
+		drafts:      storage.NewDrafts(store),
+		versions:    storage.NewVersions(store),
+		aliases:     storage.NewAliases(store),
+		activations: storage.NewActivations(store),
+		logs:        storage.NewLogs(store),
+		tenants:     storage.NewTenants(store),
+		engine:      engine,
+		log:         cfg.Logger,
+		clock:       cfg.Clock,
+		follow:      cfg.FollowInterval,
+		alive:       cfg.KeepAlive,
+		drained:     make(chan struct{}),
+	}
+	s.publisher = &Publisher{
+		Functions: s.functions, Drafts: s.drafts, Versions: s.versions, Engine: engine, Clock: cfg.Clock,
+	}
+	return s, s.route(cfg.Version)
+}
+
+// Handler answers everything that the platform serves on its public address.
+func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.serve) }
+
+// Drain makes /readyz answer 503, so that a load balancer looks elsewhere while
+// the requests in hand finish. Event streams, which might not, end.
+func (s *Server) Drain() { s.drain.Do(func() { close(s.drained) }) }
+
+// The server's own bounds on connections. Bodies have theirs in body.go, and
+// answers take as long as functions do.
+const (
+	readHeaderTimeout = 10 * time.Second
+	idleTimeout       = 2 * time.Minute
+	// Headers between api.MaxHeaderBytes and this get a problem of ours with
+	// status 431; beyond it net/http answers 431 by itself and hangs up.
+	hardHeaderBytes = 4 * api.MaxHeaderBytes
+)
+
+// HTTPServer is an http.Server for addr with bounded connections. The caller
+// starts and shuts it down.
+func (s *Server) HTTPServer(addr string) *http.Server {
+	return &http.Server{
+		Addr:              addr,
+		Handler:           s.Handler(),
+		ReadHeaderTimeout: readHeaderTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    hardHeaderBytes,
+		ErrorLog:          zap.NewStdLog(s.log),
+	}
+}
+
+// now is the time in milliseconds since 1970.
+func (s *Server) now() int64 { return s.clock().UnixMilli() }
+
+// route builds the router and the OpenAPI document.
+func (s *Server) route(version string) error {
+	router := chi.NewRouter()
+	router.NotFound(s.routeNotFound)
+	router.MethodNotAllowed(s.methodNotAllowed(router))
+	router.Get("/healthz", s.healthz)
+	router.Get("/readyz", s.readyz)
+	router.Get("/docs", s.docs)
+	router.Get("/openapi.json", s.openapiDocument)
+
+	var document huma.API
+	router.Group(func(r chi.Router) {
+		r.Use(s.refuseCrossOrigin)
+		document = newAPI(r, version)
+		s.routeInvoke(r, document)
+		s.routeDrafts(r, document)
+		s.routeLogs(r, document)
+		r.Group(func(r chi.Router) {
+			r.Use(s.buffered(api.MaxRequestBytes))
+			typed := typedAPI{API: document, adapter: adapterOn(r), server: s}
+			s.routeFunctions(typed)
+			s.routeVersions(typed)
+			s.routeAliases(typed)
+			s.routeActivations(typed)
+			s.routeTenants(typed)
+		})
+	})
+	s.router = router
+	var err error
+	s.openapi, err = openapiJSON(document)
+	return err
+}

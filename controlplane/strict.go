@@ -1,0 +1,69 @@
+package controlplane
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/codesous/sous/api"
+)
+
+// strictDecoder reads the bodies of one type on routes that huma does not
+// decode: those with large or opaque bodies.
+type strictDecoder[T any] struct {
+	registry huma.Registry
+	schema   *huma.Schema
+}
+
+func newStrictDecoder[T any](a huma.API, contentTypes map[string]any) strictDecoder[T] {
+	registry := a.OpenAPI().Components.Schemas
+	return strictDecoder[T]{registry: registry, schema: content(registry, contentTypes)[contentTypeJSON].Schema}
+}
+
+// decode reads body: one JSON value, UTF-8, no unknown fields. Errors:
+// CodeValidationJSON for what is not JSON, CodeValidation with paths for what
+// breaks the schema. The schema is only consulted to explain a refusal.
+func (d strictDecoder[T]) decode(body []byte) (T, error) {
+	var v T
+	if !utf8.Valid(body) {
+		return v, api.Errorf(api.CodeValidationJSON, "the body is not UTF-8")
+	}
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	err := decoder.Decode(&v)
+	if err == nil {
+		if _, end := decoder.Token(); !errors.Is(end, io.EOF) {
+			return v, api.Errorf(api.CodeValidationJSON, "the body holds more than one JSON value")
+		}
+		return v, nil
+	}
+	return v, d.explain(body, err)
+}
+
+func (d strictDecoder[T]) explain(body []byte, err error) error {
+	var document any
+	if jsonErr := json.Unmarshal(body, &document); jsonErr != nil {
+		if len(bytes.TrimSpace(body)) == 0 {
+			return api.Errorf(api.CodeValidationJSON, "a JSON body is required")
+		}
+		return api.Errorf(api.CodeValidationJSON, "the body is not JSON: %v", jsonErr)
+	}
+	var found huma.ValidateResult
+	huma.Validate(d.registry, d.schema, huma.NewPathBuffer([]byte{}, 0), huma.ModeWriteToServer, document, &found)
+	if len(found.Errors) > 0 {
+		return humaError(http.StatusUnprocessableEntity, "", found.Errors)
+	}
+	// The schema found nothing: what encoding/json says must do.
+	var mismatch *json.UnmarshalTypeError
+	if errors.As(err, &mismatch) {
+		return api.Errorf(api.CodeValidation, "%s: must be of another type", mismatch.Field).
+			WithFields(api.FieldError{Path: mismatch.Field, Message: "must be of another type"})
+	}
+	return api.Errorf(api.CodeValidation, "%s", strings.TrimPrefix(err.Error(), "json: "))
+}

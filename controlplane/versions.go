@@ -1,0 +1,179 @@
+package controlplane
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/codesous/sous/api"
+)
+
+// publishBody says which draft to publish, and how.
+type publishBody struct {
+	DraftID string          `json:"draft_id" doc:"what the upload answered"`
+	Config  json.RawMessage `json:"config,omitempty" doc:"over the manifest: timeout_ms, memory_mb, max_concurrency, env, capabilities, authz, cors"`
+	Alias   string          `json:"alias,omitempty" doc:"an alias to point at the version"`
+}
+
+type publishInput struct {
+	FunctionPath
+	Body publishBody
+}
+
+// publishedVersion answers a publish.
+type publishedVersion struct {
+	Version       int64  `json:"version"`
+	SHA256        string `json:"sha256"`
+	PublishedAtMS int64  `json:"published_at_ms"`
+}
+
+type publishOutput struct {
+	Status int
+	Body   publishedVersion
+}
+
+type VersionPath struct {
+	FunctionPath
+	Version string `path:"version" doc:"a version number"`
+}
+
+type bundleInput struct {
+	VersionPath
+	IfNoneMatch string `header:"If-None-Match"`
+}
+
+type versionOutput struct{ Body api.Version }
+
+type versionPageOutput struct{ Body api.Page[api.Version] }
+
+type listVersionsInput struct {
+	FunctionPath
+	PageQuery
+}
+
+type bundleOutput struct {
+	Status      int
+	ContentType string `header:"Content-Type"`
+	ETag        string `header:"ETag"`
+	Body        []byte
+}
+
+func (s *Server) routeVersions(t typedAPI) {
+	const path = pathFunction + "/versions"
+	tags := []string{"versions"}
+	register(t, huma.Operation{
+		OperationID: "publish-version", Method: http.MethodPost, Path: path, Tags: tags,
+		Summary: "Publish a draft as the next version", DefaultStatus: http.StatusCreated,
+		Description: "Answers 200 with the latest version where the draft and its config equal it.",
+	}, s.publishVersion)
+	register(t, huma.Operation{
+		OperationID: "list-versions", Method: http.MethodGet, Path: path, Tags: tags,
+		Summary: "List a function's versions, newest first",
+	}, s.listVersions)
+	register(t, huma.Operation{
+		OperationID: "get-version", Method: http.MethodGet, Path: path + "/{version}", Tags: tags,
+		Summary: "Read a version",
+	}, s.getVersion)
+	register(t, huma.Operation{
+		OperationID: "get-version-bundle", Method: http.MethodGet, Path: path + "/{version}/bundle", Tags: tags,
+		Summary: "Download a version's tar, byte for byte", Description: "The ETag is its SHA-256.",
+		Responses: map[string]*huma.Response{"200": {
+			Description: "OK",
+			Content:     map[string]*huma.MediaType{contentTypeTar: {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}},
+		}},
+	}, s.getBundle)
+}
+
+func (s *Server) publishVersion(ctx context.Context, in *publishInput) (*publishOutput, error) {
+	tenant, namespace, function := in.names()
+	version, created, err := s.publisher.Publish(ctx, PublishRequest{
+		Tenant: tenant, Namespace: namespace, Function: function,
+		DraftID: in.Body.DraftID, Config: in.Body.Config, Alias: in.Body.Alias,
+	})
+	if err != nil {
+		return nil, err
+	}
+	status := http.StatusOK
+	if created {
+		status = http.StatusCreated
+	}
+	return &publishOutput{Status: status, Body: publishedVersion{
+		Version: version.Version, SHA256: version.SHA256, PublishedAtMS: version.PublishedAtMS,
+	}}, nil
+}
+
+func (s *Server) listVersions(ctx context.Context, in *listVersionsInput) (*versionPageOutput, error) {
+	tenant, namespace, function := in.names()
+	list := listScope("versions", tenant, namespace, function)
+	position, err := list.open(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	var before int64
+	if position != "" {
+		if before, err = api.ParseVersion(position); err != nil {
+			return nil, cursorError()
+		}
+	}
+	items, next, err := s.versions.List(ctx, tenant, namespace, function, before, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	if len(items) == 0 && before == 0 {
+		// Nothing was published yet, or there is no such function.
+		if _, err := s.functions.Get(ctx, tenant, namespace, function); err != nil {
+			return nil, err
+		}
+	}
+	position = ""
+	if next > 0 {
+		position = strconv.FormatInt(next, 10)
+	}
+	return &versionPageOutput{Body: page(items, list.seal(position))}, nil
+}
+
+func (s *Server) getVersion(ctx context.Context, in *VersionPath) (*versionOutput, error) {
+	n, err := api.ParseVersion(in.Version)
+	if err != nil {
+		return nil, err
+	}
+	tenant, namespace, function := in.names()
+	version, err := s.versions.Get(ctx, tenant, namespace, function, n)
+	if err != nil {
+		return nil, err
+	}
+	return &versionOutput{Body: version}, nil
+}
+
+func (s *Server) getBundle(ctx context.Context, in *bundleInput) (*bundleOutput, error) {
+	version, err := s.getVersion(ctx, &in.VersionPath)
+	if err != nil {
+		return nil, err
+	}
+	tag := `"` + version.Body.SHA256 + `"`
+	if matchesTag(in.IfNoneMatch, tag) {
+		return &bundleOutput{Status: http.StatusNotModified, ETag: tag}, nil
+	}
+	tenant, namespace, function := in.names()
+	tar, err := s.versions.Bundle(ctx, tenant, namespace, function, version.Body.Version)
+	if err != nil {
+		return nil, err
+	}
+	return &bundleOutput{Status: http.StatusOK, ContentType: contentTypeTar, ETag: tag, Body: tar}, nil
+}
+
+// matchesTag says whether an If-None-Match names tag. Weak tags count: what is
+// the same byte for byte is also the same in meaning.
+func matchesTag(header, tag string) bool {
+	for candidate := range strings.SplitSeq(header, ",") {
+		candidate = strings.TrimPrefix(strings.TrimSpace(candidate), "W/")
+		if candidate == tag || candidate == "*" {
+			return true
+		}
+	}
+	return false
+}

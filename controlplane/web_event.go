@@ -1,0 +1,145 @@
+package controlplane
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// webEvent is a request as its function sees it: the HTTP API event version 2.0
+// that Lambda users know, and path. All fields are always there.
+//
+// It is appended by hand: this is on the path of every call, and the shape is
+// fixed. Headers and parameters are sorted, so that a repeated request makes the
+// same event (idempotency keys compare it).
+func webEvent(r *http.Request, rawPath, path string, body []byte) json.RawMessage {
+	size := 512 + 3*len(r.RequestURI) + base64.StdEncoding.EncodedLen(len(body))
+	for name, values := range r.Header {
+		for _, value := range values {
+			size += len(name) + len(value) + len(`"":"",`)
+		}
+	}
+	b := make([]byte, 0, size)
+	b = append(b, `{"version":"2.0","routeKey":"$default","rawPath":`...)
+	b = appendString(b, rawPath)
+	b = append(b, `,"rawQueryString":`...)
+	b = appendString(b, r.URL.RawQuery)
+	b = append(b, `,"cookies":[`...)
+	b = appendCookies(b, r.Header["Cookie"])
+	b = append(b, `],"headers":{`...)
+	b = appendHeaders(b, r)
+	b = append(b, `},"queryStringParameters":{`...)
+	b = appendParameters(b, r.URL.RawQuery)
+	b = append(b, `},"requestContext":{"http":{"method":`...)
+	b = appendString(b, r.Method)
+	b = append(b, `,"path":`...)
+	b = appendString(b, rawPath)
+	b = append(b, `,"sourceIp":`...)
+	b = appendString(b, sourceIP(r.RemoteAddr))
+	b = append(b, `,"userAgent":`...)
+	b = appendString(b, r.Header.Get("User-Agent"))
+	b = append(b, `}},"path":`...)
+	b = appendString(b, path)
+	b = append(b, `,"body":"`...)
+	b = base64.StdEncoding.AppendEncode(b, body)
+	return append(b, `","isBase64Encoded":true}`...)
+}
+
+// sourceIP is the address that the connection came from. Forwarded headers are
+// the function's to judge: anyone can send them.
+func sourceIP(remote string) string {
+	if host, _, err := net.SplitHostPort(remote); err == nil {
+		return host
+	}
+	return remote
+}
+
+// appendCookies appends each cookie of all Cookie headers as one string.
+func appendCookies(b []byte, headers []string) []byte {
+	start := len(b)
+	for _, header := range headers {
+		for cookie := range strings.SplitSeq(header, ";") {
+			if cookie = strings.TrimSpace(cookie); cookie == "" {
+				continue
+			}
+			if len(b) > start {
+				b = append(b, ',')
+			}
+			b = appendString(b, cookie)
+		}
+	}
+	return b
+}
+
+// appendHeaders appends the headers but Cookie, names in lower case and sorted,
+// repeated ones joined by commas.
+func appendHeaders(b []byte, r *http.Request) []byte {
+	var room [32]string
+	names := room[:0]
+	for name := range r.Header {
+		if name != "Cookie" {
+			names = append(names, name)
+		}
+	}
+	names = append(names, "Host") // net/http keeps it apart
+	slices.Sort(names)
+	for i, name := range names {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendString(b, strings.ToLower(name))
+		b = append(b, ':')
+		switch values := r.Header[name]; {
+		case name == "Host":
+			b = appendString(b, r.Host)
+		case len(values) == 1:
+			b = appendString(b, values[0])
+		default:
+			b = appendString(b, strings.Join(values, ","))
+		}
+	}
+	return b
+}
+
+// appendParameters appends the query's parameters, decoded and sorted, repeated
+// ones joined by commas. What cannot be decoded is only in rawQueryString.
+func appendParameters(b []byte, rawQuery string) []byte {
+	if rawQuery == "" {
+		return b
+	}
+	parameters, _ := url.ParseQuery(rawQuery) // keeps what it could read
+	names := make([]string, 0, len(parameters))
+	for name := range parameters {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for i, name := range names {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendString(b, name)
+		b = append(b, ':')
+		b = appendString(b, strings.Join(parameters[name], ","))
+	}
+	return b
+}
+
+// appendString appends s as a JSON string; bytes that are not UTF-8 become U+FFFD.
+func appendString(b []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			quoted, err := json.Marshal(s)
+			if err != nil {
+				return append(b, `""`...) // a string can always be encoded
+			}
+			return append(b, quoted...)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, s...)
+	return append(b, '"')
+}
