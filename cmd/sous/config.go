@@ -32,8 +32,8 @@ func loadSettings(flags *pflag.FlagSet) (settings, error) {
 	}
 	if err := k.Load(env.Provider(".", env.Opt{Prefix: envPrefix, TransformFunc: func(name, value string) (string, any) {
 		key := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name, envPrefix)), "_", "-")
-		if flags.Lookup(key) == nil {
-			return "", nil // koanf takes this for "not mine"
+		if value == "" || flags.Lookup(key) == nil {
+			return "", nil // koanf takes this for "not there"
 		}
 		return key, value
 	}}), nil); err != nil {

@@ -162,7 +162,7 @@ func (l *logTail) print(id string, line api.LogLine) error {
 			api.LogLine
 		}{id, line})
 	}
-	_, err := fmt.Fprintf(l.app.stdout, "%s %s\n", id[:min(len(id), 8)], logText(line))
+	_, err := fmt.Fprintf(l.app.stdout, "%s %s\n", shortID(id), logText(line))
 	return err
 }
 
@@ -174,3 +174,7 @@ func (a *app) printLog(line api.LogLine) error {
 	_, err := fmt.Fprintln(a.stdout, logText(line))
 	return err
 }
+
+// shortID is the end of an activation's id: its beginning is its time, which
+// neighbours share.
+func shortID(id string) string { return id[max(len(id)-8, 0):] }

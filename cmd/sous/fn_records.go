@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -57,7 +58,7 @@ func functionText(fn *client.Function, d api.FunctionDetail) string {
 	var b strings.Builder
 	b.WriteString(table([]string{"NAME", d.Name}, [][]string{
 		{"NAMESPACE", d.Tenant + "/" + d.Namespace},
-		{"DESCRIPTION", d.Description},
+		{"DESCRIPTION", cmp.Or(d.Description, "-")},
 		{"CREATED", timeText(d.CreatedAtMS)},
 		{"LATEST VERSION", latest},
 	}))

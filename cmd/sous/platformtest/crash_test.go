@@ -33,7 +33,7 @@ func TestKilledServerLosesNothing(t *testing.T) {
 	t.Parallel()
 	const invocations = 200
 	store := redis(t)
-	args := []string{"--sandbox-max", fmt.Sprint(invocations), "--sandbox-memory-budget", "64GiB"}
+	args := []string{"--sandbox-max", fmt.Sprint(invocations), "--sandbox-memory-budget", "65536"}
 	server := platformtest.Serve(t, binary(t), store, args...)
 	server.Publish(t, "sleeper", `{"timeout_ms": 20000, "memory_mb": 16, "max_concurrency": 200}`, map[string]string{
 		"function.js": `export default () => new Promise((r) => setTimeout(r, 19000));`,

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/codesous/sous/cmd/sous/soustest"
+)
+
+// TestScripts runs each command's script against the built program. Beside
+// testscript's own commands a script may use
+//
+//	server [NAME=VALUE …] SUBCOMMAND [ARG …]   start a server; SOUS_URL is then its address
+//	stop [SIGTERM]                  end it (SIGINT), with no process left
+//	exits CODE COMMAND [ARG …]      run a program and demand its exit code
+//	until TEXT COMMAND [ARG …]      run a program until its stdout contains TEXT
+//	shows TEXT FILE                 wait until FILE contains TEXT
+//	setvar NAME TEXT                set NAME to the first word of stdout's line with TEXT
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	executable := soustest.Executable(t)
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(e *testscript.Env) error {
+			bin := filepath.Join(e.WorkDir, ".bin")
+			if err := os.Mkdir(bin, 0o755); err != nil {
+				return err
+			}
+			e.Setenv("PATH", bin+string(os.PathListSeparator)+e.Getenv("PATH"))
+			e.Setenv("XDG_CONFIG_HOME", filepath.Join(e.WorkDir, ".config"))
+			e.Setenv("TZ", "UTC")
+			return os.Symlink(executable, filepath.Join(bin, "sous"))
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"server": startServer,
+			"stop":   stopServer,
+			"exits":  exits,
+			"until":  until,
+			"shows":  shows,
+			"setvar": setvar,
+		},
+	})
+}
+
+// The environment variable that holds a script's server's pid.
+const pidVar = "SERVER_PID"
+
+func startServer(ts *testscript.TestScript, neg bool, args []string) {
+	c := soustest.Command{Dir: ts.MkAbs("."), Env: []string{"XDG_CONFIG_HOME=" + ts.Getenv("XDG_CONFIG_HOME")}}
+	for len(args) > 0 && strings.Contains(args[0], "=") {
+		c.Env, args = append(c.Env, args[0]), args[1:]
+	}
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: server [NAME=VALUE …] SUBCOMMAND [ARG …]")
+	}
+	c.Args = args
+	s, err := c.Start(ts.Getenv("WORK") + "/.bin/sous")
+	ts.Check(err)
+	ts.Setenv("SOUS_URL", s.URL)
+	ts.Setenv(pidVar, strconv.Itoa(s.Pid()))
+	ts.Defer(func() { ts.Check(s.Stop()) })
+}
+
+func stopServer(ts *testscript.TestScript, neg bool, args []string) {
+	sig := syscall.SIGINT
+	if len(args) == 1 && args[0] == "SIGTERM" {
+		sig = syscall.SIGTERM
+	} else if neg || len(args) > 0 {
+		ts.Fatalf("usage: stop [SIGTERM]")
+	}
+	pid, err := strconv.Atoi(ts.Getenv(pidVar))
+	ts.Check(err)
+	children, err := soustest.Children(pid)
+	ts.Check(err)
+	if len(children) == 0 {
+		ts.Fatalf("the server had no sandbox to leave behind")
+	}
+	ts.Check(syscall.Kill(pid, sig))
+	ts.Check(soustest.Gone(append(children, pid)))
+}
+
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND [ARG …]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	err = ts.Exec(args[1], args[2:]...)
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		got = exit.ExitCode()
+	case err != nil:
+		ts.Fatalf("%v", err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d\nstdout: %s\nstderr: %s", got, want, ts.ReadFile("stdout"), ts.ReadFile("stderr"))
+	}
+}
+
+// scriptPatience is how long a script waits for what happens beside it.
+const scriptPatience = 20 * time.Second
+
+func until(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: until PATTERN COMMAND [ARG …]")
+	}
+	waitFor(ts, func() error {
+		if err := ts.Exec(args[1], args[2:]...); err != nil {
+			return err
+		}
+		return contains(ts.ReadFile("stdout"), args[0])
+	})
+}
+
+func shows(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: shows TEXT FILE")
+	}
+	waitFor(ts, func() error {
+		raw, err := os.ReadFile(ts.MkAbs(args[1]))
+		if err != nil {
+			return err
+		}
+		return contains(string(raw), args[0])
+	})
+}
+
+func contains(text, want string) error {
+	if !strings.Contains(text, want) {
+		return fmt.Errorf("no %q in:\n%s", want, text)
+	}
+	return nil
+}
+
+func waitFor(ts *testscript.TestScript, try func() error) {
+	for deadline := time.Now().Add(scriptPatience); ; {
+		err := try()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%v", err)
+		}
+		time.Sleep(20 * time.Millisecond) // what runs beside the script tells nobody
+	}
+}
+
+// setvar keeps the first word of stdout's line that contains a text.
+func setvar(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: setvar NAME TEXT")
+	}
+	for line := range strings.Lines(ts.ReadFile("stdout")) {
+		if fields := strings.Fields(line); len(fields) > 0 && strings.Contains(line, args[1]) {
+			ts.Setenv(args[0], fields[0])
+			return
+		}
+	}
+	ts.Fatalf("no line of stdout contains %q", args[1])
+}

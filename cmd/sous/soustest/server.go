@@ -1,0 +1,225 @@
+// Package soustest gives tests a running sous: the program itself, built once
+// for each test process, with a store of its own.
+package soustest
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/codesous/sous/invoker/sandbox/sandboxtest"
+)
+
+// patience is how long a server may take to start or to stop.
+const patience = 20 * time.Second
+
+// Executable is the path of the program, built without -race: a sandbox child
+// cannot bear that.
+func Executable(t testing.TB) string {
+	t.Helper()
+	return sandboxtest.Build(t, "github.com/codesous/sous/cmd/sous")
+}
+
+// Server is a running sous dev or sous serve.
+type Server struct {
+	URL string
+
+	cmd    *exec.Cmd
+	log    *output
+	exited chan struct{} // closed when the process was waited for
+	err    error         // what it ended with; after exited
+}
+
+// Command is what Start starts: sous dev on a free port and a fresh folder,
+// unless args begin with another subcommand.
+type Command struct {
+	Args []string
+	Env  []string // beside the test's own; later ones win
+	Dir  string
+}
+
+// Start runs sous dev until the test ends and waits until it serves.
+func Start(t testing.TB, args ...string) *Server {
+	t.Helper()
+	s, err := Command{Args: append([]string{"dev", "--data-dir", t.TempDir()}, args...)}.Start(Executable(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+var urlPattern = regexp.MustCompile(`http://[0-9a-z.:\[\]]*[0-9]`)
+
+// Start starts executable and waits until it has said its URL.
+func (c Command) Start(executable string) (*Server, error) {
+	cmd := exec.Command(executable, append(c.Args, "--listen", "127.0.0.1:0")...)
+	cmd.Env, cmd.Dir = append(os.Environ(), c.Env...), c.Dir
+	said, out := io.Pipe()
+	s := &Server{cmd: cmd, log: &output{}, exited: make(chan struct{})}
+	cmd.Stdout = io.MultiWriter(s.log, out)
+	cmd.Stderr = cmd.Stdout
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		s.err = cmd.Wait()
+		_ = out.Close() // a pipe's end cannot fail
+		close(s.exited)
+	}()
+	found := make(chan string, 1)
+	go func() {
+		lines := bufio.NewScanner(said)
+		for lines.Scan() {
+			if url := urlPattern.FindString(lines.Text()); url != "" {
+				select {
+				case found <- url:
+				default: // later ones are of no interest
+				}
+			}
+		}
+		_, _ = io.Copy(io.Discard, said) // a line too long must not block the process
+	}()
+	select {
+	case s.URL = <-found:
+		return s, nil
+	case <-s.exited:
+		return nil, fmt.Errorf("sous ended: %w\n%s", s.err, s.log)
+	case <-time.After(patience):
+		return nil, fmt.Errorf("sous did not start within %s (stopped: %v)\n%s", patience, s.Kill(), s.log)
+	}
+}
+
+// Output is all that the process wrote so far.
+func (s *Server) Output() string { return s.log.String() }
+
+// Pid is the process's id.
+func (s *Server) Pid() int { return s.cmd.Process.Pid }
+
+// Signal sends sig to the process.
+func (s *Server) Signal(sig os.Signal) error { return s.cmd.Process.Signal(sig) }
+
+// Wait waits for the process's end.
+func (s *Server) Wait() error {
+	select {
+	case <-s.exited:
+		return s.err
+	case <-time.After(patience):
+		return fmt.Errorf("sous did not end within %s\n%s", patience, s.log)
+	}
+}
+
+// Stop interrupts the process as Ctrl-C does, unless it has ended, and demands
+// that it ends well and leaves no child behind.
+func (s *Server) Stop() error {
+	select {
+	case <-s.exited:
+		return nil
+	default:
+	}
+	children, err := Children(s.Pid())
+	if err != nil {
+		return err
+	}
+	if err := s.Signal(syscall.SIGINT); err != nil {
+		return err
+	}
+	if err := s.Wait(); err != nil {
+		return fmt.Errorf("sous did not end well: %w\n%s", err, s.log)
+	}
+	return Gone(children)
+}
+
+// Kill ends the process without notice, unless it has ended.
+func (s *Server) Kill() error {
+	if err := s.cmd.Process.Kill(); err != nil && !strings.Contains(err.Error(), "finished") {
+		return err
+	}
+	<-s.exited
+	return nil
+}
+
+// Children lists the processes that pid started and that live.
+func Children(pid int) ([]int, error) {
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	if err != nil {
+		return nil, err
+	}
+	var out []int
+	for _, path := range tasks {
+		raw, err := os.ReadFile(path)
+		if os.IsNotExist(err) {
+			continue // the thread ended meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
+		for field := range strings.FieldsSeq(string(raw)) {
+			child, err := strconv.Atoi(field)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, child)
+		}
+	}
+	return out, nil
+}
+
+// Gone is nil once none of pids lives any more, which may take a moment after
+// their parent's end.
+func Gone(pids []int) error {
+	deadline := time.Now().Add(patience)
+	for _, pid := range pids {
+		for alive(pid) {
+			if time.Now().After(deadline) {
+				return fmt.Errorf("process %d is left behind", pid)
+			}
+			time.Sleep(5 * time.Millisecond) // nobody tells of a stranger's child's end
+		}
+	}
+	return nil
+}
+
+// alive says whether pid runs; a zombie does not.
+func alive(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	// The state follows the name, which is in parentheses and may hold anything.
+	_, rest, _ := bytes.Cut(stat[bytes.LastIndexByte(stat, ')'):], []byte(" "))
+	return len(rest) > 0 && rest[0] != 'Z' && rest[0] != 'X'
+}
+
+// output collects what a process writes while others read it.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}

@@ -1,0 +1,13 @@
+/**
+ * The first language of an Accept-Language header that is among those known, else
+ * the first known one.
+ */
+export function pick(header, known) {
+  const wanted = header
+    .split(",")
+    .map((part) => part.trim().split(";"))
+    .map(([tag, q]) => ({ language: tag.toLowerCase().split("-")[0], weight: q ? Number(q.trim().slice(2)) : 1 }))
+    .sort((a, b) => b.weight - a.weight)
+    .map(({ language }) => language);
+  return wanted.find((language) => known.includes(language)) ?? known[0];
+}

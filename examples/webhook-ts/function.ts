@@ -1,0 +1,41 @@
+import { verifySignature } from "./src/signature.ts";
+import type { HttpEvent, HttpResponse } from "./src/http.ts";
+
+declare const cs: {
+  env: Record<string, string | undefined>;
+  log: { info(...values: unknown[]): void; warn(...values: unknown[]): void };
+};
+
+interface Delivery {
+  action?: string;
+  repository?: { full_name?: string };
+}
+
+export default async function handle(event: HttpEvent): Promise<HttpResponse> {
+  if (event.requestContext?.http?.method !== "POST") {
+    return reply(405, { error: "send a POST" }, { allow: "POST" });
+  }
+  const secret = cs.env.WEBHOOK_SECRET;
+  if (!secret) {
+    throw new Error("WEBHOOK_SECRET is not set; see README.md");
+  }
+  // The signature is of the bytes that were sent: check before parsing.
+  const body = Uint8Array.from(atob(event.body ?? ""), (c: string) => c.charCodeAt(0));
+  if (!(await verifySignature(secret, event.headers["x-hub-signature-256"], body))) {
+    cs.log.warn("refused a delivery: bad signature");
+    return reply(401, { error: "bad signature" });
+  }
+  let delivery: Delivery;
+  try {
+    delivery = JSON.parse(new TextDecoder().decode(body));
+  } catch {
+    return reply(400, { error: "the body is not JSON" });
+  }
+  const { action = "unknown", repository } = delivery;
+  cs.log.info({ action, repository: repository?.full_name });
+  return reply(200, { accepted: action });
+}
+
+function reply(statusCode: number, value: unknown, headers: Record<string, string> = {}): HttpResponse {
+  return { statusCode, headers: { "content-type": "application/json", ...headers }, body: JSON.stringify(value) };
+}
