@@ -23,14 +23,15 @@ const (
 
 // process is one child from its spawn to its death.
 type process struct {
-	os     *os.Process
-	pid    int
-	conn   *os.File // our end of the socket
-	raw    syscall.RawConn
-	frames *wire.Reader
-	hello  wire.Hello
-	mapped uint64 // address space at Hello, before it saw any source
-	limit  uint64 // RLIMIT_AS as set last
+	os        *os.Process
+	pid       int
+	conn      *os.File // our end of the socket
+	raw       syscall.RawConn
+	frames    *wire.Reader
+	hello     wire.Hello
+	isolation isolation
+	mapped    uint64 // address space at Hello, before it saw any source
+	limit     uint64 // RLIMIT_AS as set last
 
 	mu     sync.Mutex // guards reaped: a pid may be used only until it is reaped
 	reaped bool
@@ -80,7 +81,7 @@ func startProcess(s *spawner) (_ *process, stderr *os.File, err error) {
 	if err != nil {
 		return nil, nil, errors.Join(err, conn.Close(), theirs.Close(), stderr.Close(), stderrChild.Close())
 	}
-	started, err := s.start(stderrChild, theirs)
+	started, isolation, err := s.start(stderrChild, theirs)
 	err = errors.Join(err, theirs.Close(), stderrChild.Close())
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("sandbox: spawn: %w", err), conn.Close(), stderr.Close())
@@ -92,6 +93,8 @@ func startProcess(s *spawner) (_ *process, stderr *os.File, err error) {
 		raw:    raw,
 		frames: wire.NewReader(conn),
 		gone:   make(chan struct{}),
+
+		isolation: isolation,
 	}, stderr, nil
 }
 

@@ -21,8 +21,8 @@ const keptFrameBytes = 64 << 10
 
 // Call is one activation.
 type Call struct {
-	Head     wire.InvokeHead
-	Event    []byte // JSON
+	Head     wire.InvokeHead // its DeadlineMS is Deadline's
+	Event    []byte          // JSON
 	Deadline time.Time
 	// Host performs the function's side effects; nil refuses all of them. It is
 	// called from several goroutines at once.
@@ -104,6 +104,7 @@ func (r *run) handle() Result {
 }
 
 func (r *run) send() error {
+	r.call.Head.DeadlineMS = r.call.Deadline.UnixMilli()
 	head, err := json.Marshal(&r.call.Head)
 	if err != nil {
 		return err

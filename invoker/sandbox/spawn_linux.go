@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"syscall"
 
+	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 )
 
@@ -40,8 +41,12 @@ func (i isolation) String() string {
 // threads as it likes.
 type spawner struct {
 	executable string
-	isolation  isolation
+	log        *zap.Logger
 	requests   chan spawnRequest
+
+	// Only the thread's:
+	isolation isolation
+	proven    bool // a child started with it
 }
 
 type spawnRequest struct {
@@ -50,17 +55,18 @@ type spawnRequest struct {
 }
 
 type spawnReply struct {
-	process *os.Process
-	err     error
+	process   *os.Process
+	isolation isolation
+	err       error
 }
 
 // newSpawner starts the thread and marks every descriptor that this process was
 // started with close-on-exec: Go marks only those that it opens itself.
-func newSpawner(executable string) (*spawner, error) {
+func newSpawner(executable string, log *zap.Logger) (*spawner, error) {
 	if err := unix.CloseRange(3, ^uint(0)>>33, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return nil, fmt.Errorf("sandbox: close_range: %w", err)
 	}
-	s := &spawner{executable: executable, requests: make(chan spawnRequest)}
+	s := &spawner{executable: executable, log: log, requests: make(chan spawnRequest)}
 	if os.Geteuid() != 0 {
 		s.isolation = isolateSelf
 	}
@@ -73,28 +79,44 @@ func (s *spawner) stop() { close(s.requests) }
 
 func (s *spawner) serve() {
 	runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+	if unix.Gettid() == os.Getpid() {
+		// Go does not end the main thread. It stays locked here, so this is another.
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			s.serve()
+		}()
+		<-done
+		return
+	}
 	for r := range s.requests {
 		process, err := s.startWithFallback(r.files)
-		r.reply <- spawnReply{process, err}
+		r.reply <- spawnReply{process, s.isolation, err}
 	}
 }
 
 // start runs the executable with stderr and the socket (descriptor 3) alone.
-func (s *spawner) start(stderr, socket *os.File) (*os.Process, error) {
+func (s *spawner) start(stderr, socket *os.File) (*os.Process, isolation, error) {
 	reply := make(chan spawnReply, 1)
 	s.requests <- spawnRequest{files: []*os.File{nil, nil, stderr, socket}, reply: reply}
 	r := <-reply
-	return r.process, r.err
+	return r.process, r.isolation, r.err
 }
 
-// startWithFallback goes one step down where the host refuses a namespace, and
-// stays there: a refusal is a property of the host.
+// startWithFallback goes one step down where the host refuses a namespace. A
+// refusal is a property of the host: what once worked is never given up.
 func (s *spawner) startWithFallback(files []*os.File) (*os.Process, error) {
 	for {
 		process, err := s.startAs(s.isolation, files)
-		if err == nil || s.isolation == isolateNone || !refused(err) {
-			return process, err
+		if err == nil {
+			s.proven = true
+			return process, nil
 		}
+		if s.proven || s.isolation == isolateNone || !refused(err) {
+			return nil, err
+		}
+		s.log.Warn("this host refuses a layer of the sandbox",
+			zap.Stringer("refused", s.isolation), zap.Stringer("next", s.isolation+1), zap.Error(err))
 		s.isolation++
 	}
 }

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"unsafe"
 
 	seccomp "github.com/elastic/go-seccomp-bpf"
 	"github.com/landlock-lsm/go-landlock/landlock"
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
+	"kernel.org/pub/linux/libs/security/libcap/psx"
 
 	"github.com/codesous/sous/invoker/sandbox/wire"
 )
@@ -21,6 +23,9 @@ import (
 // What needs a descriptor, a file or another thread's system calls comes before.
 func Confine() ([]string, error) {
 	if err := limitResources(); err != nil {
+		return nil, err
+	}
+	if err := dropCapabilities(); err != nil {
 		return nil, err
 	}
 	layers := []string{wire.LayerRlimits}
@@ -57,6 +62,25 @@ func limitResources() error {
 		if err := unix.Setrlimit(l.resource, &unix.Rlimit{Cur: l.max, Max: l.max}); err != nil {
 			return fmt.Errorf("RLIMIT_%s: %w", l.name, err)
 		}
+	}
+	return nil
+}
+
+// dropCapabilities gives up those of a child without a user namespace of its own
+// whose parent is root; elsewhere exec has taken them.
+func dropCapabilities() error {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var have, none [2]unix.CapUserData
+	if err := unix.Capget(&header, &have[0]); err != nil {
+		return fmt.Errorf("capget: %w", err)
+	}
+	if have == none {
+		return nil
+	}
+	header.Pid = 0 // each thread's own
+	_, _, errno := psx.Syscall3(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none[0])), 0)
+	if errno != 0 {
+		return fmt.Errorf("capset: %w", errno)
 	}
 	return nil
 }

@@ -1,0 +1,204 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/sandbox/sandboxtest"
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+)
+
+// probe starts a child that confines itself and tries what it is told.
+func probe(t *testing.T) (*Pool, *Sandbox) {
+	t.Helper()
+	path := sandboxtest.Build(t, "./testdata/probechild")
+	p := newPool(t, func(c *Config) { c.Executable, c.Spares = path, -1 })
+	s := acquire(t, p, fakeProgram("probe", ""))
+	t.Cleanup(func() { p.Release(s) })
+	return p, s
+}
+
+// TestForbiddenSystemCalls tries each from within a confined child.
+func TestForbiddenSystemCalls(t *testing.T) {
+	t.Parallel()
+	_, s := probe(t)
+	want := map[string]string{"nothing": "allowed", "mmap": "allowed", "tgkill itself": "allowed", "x32 getpid": "ENOSYS"}
+	for _, name := range []string{
+		"nothing", "mmap", "tgkill itself", "x32 getpid",
+		"openat", "openat create", "openat2", "stat", "readlinkat", "getdents",
+		"socket inet", "socket unix", "socket netlink", "socketpair", "sendmsg", "recvmsg",
+		"fork", "vfork", "clone3", "new namespace", "unshare", "setns", "execve", "execveat",
+		"ptrace", "process_vm_readv", "kill parent", "tgkill parent", "pidfd_open",
+		"mmap executable", "mprotect", "memfd_create", "prlimit", "prctl", "dup", "pipe",
+		"io_uring", "bpf", "userfaultfd", "perf_event_open", "keyctl", "mount", "setuid", "sched_setaffinity",
+	} {
+		expected := want[name]
+		if expected == "" {
+			expected = "EPERM"
+		}
+		r := s.Run(t.Context(), do(name))
+		var got string
+		if err := json.Unmarshal(r.Value, &got); err != nil {
+			t.Fatalf("%s: %+v %v", name, r.Error, err)
+		}
+		if got != expected {
+			t.Errorf("%s: %s, want %s", name, got, expected)
+		}
+	}
+}
+
+func TestHardMemoryLimit(t *testing.T) {
+	t.Parallel()
+	_, s := probe(t)
+	r := s.Run(t.Context(), do("big allocation"))
+	if r.Status != api.StatusError || r.Error.Type != api.ErrMemoryLimit {
+		t.Errorf("got %+v %+v", r, r.Error)
+	}
+	if r.MemoryPeakBytes > 200<<20 {
+		t.Errorf("it reached %d MB", r.MemoryPeakBytes>>20)
+	}
+}
+
+// TestChildSeenFromOutside reads what /proc tells of a real child.
+func TestChildSeenFromOutside(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, func(c *Config) { c.Spares = -1 })
+	prog := program(t, "outside", `export default () => 1`)
+	s := acquire(t, p, prog)
+	defer p.Release(s)
+	pid := s.child.pid
+	status := procStatus(pid)
+	for field, want := range map[string]string{
+		"Seccomp": "2", "NoNewPrivs": "1", "CapEff": "0000000000000000", "CapPrm": "0000000000000000",
+	} {
+		if status[field] != want {
+			t.Errorf("%s: %q, want %q", field, status[field], want)
+		}
+	}
+	if strings.HasPrefix(status["Uid"], "0\t") {
+		t.Error("it is root")
+	}
+	environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	if err != nil || string(environment) != "GODEBUG=containermaxprocs=0\x00" {
+		t.Errorf("environment %q, %v", environment, err)
+	}
+	for _, l := range []struct {
+		name     string
+		resource int
+		max      uint64
+	}{
+		{"FSIZE", unix.RLIMIT_FSIZE, 0},
+		{"CORE", unix.RLIMIT_CORE, 0},
+		{"NOFILE", unix.RLIMIT_NOFILE, 16},
+		{"MEMLOCK", unix.RLIMIT_MEMLOCK, 0},
+		{"AS", unix.RLIMIT_AS, s.child.limit},
+	} {
+		var got unix.Rlimit
+		if err := unix.Prlimit(pid, l.resource, nil, &got); err != nil || got != (unix.Rlimit{Cur: l.max, Max: l.max}) {
+			t.Errorf("RLIMIT_%s: %+v, want %d, %v", l.name, got, l.max, err)
+		}
+	}
+	mapped, err := mappedBytes(pid)
+	if room := s.child.limit - mapped; err != nil || room > 320<<20 {
+		t.Errorf("it may map %d MB more, %v", room>>20, err)
+	}
+}
+
+// TestForeignDescriptorsStayOutside: what the parent was started with, or made
+// without close-on-exec, reaches no child.
+func TestForeignDescriptorsStayOutside(t *testing.T) {
+	t.Parallel()
+	fd, err := unix.Open(os.DevNull, unix.O_RDONLY, 0) // no O_CLOEXEC: as if inherited
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := os.Open("/proc/version")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer secret.Close()
+	if err := unix.Dup3(int(secret.Fd()), fd, 0); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	p := newPool(t, func(c *Config) { c.Spares = -1 })
+	s := acquire(t, p, program(t, "fds", `export default () => 1`))
+	defer p.Release(s)
+	if l := s.child.descriptors(); !l.Active {
+		t.Errorf("it holds %s", l.Detail)
+	}
+}
+
+func TestDoctor(t *testing.T) {
+	t.Parallel()
+	layers, err := Doctor(t.Context(), Config{Executable: sandboxtest.Executable(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A host may lack these; the others hold everywhere.
+	host := []string{"user namespace", "network namespace", "no files"}
+	for _, l := range layers {
+		t.Logf("%v %s: %s", l.Active, l.Name, l.Detail)
+		if !l.Active && !slices.Contains(host, l.Name) {
+			t.Errorf("%s does not hold: %s", l.Name, l.Detail)
+		}
+	}
+	if len(layers) != 10 {
+		t.Errorf("%d layers", len(layers))
+	}
+}
+
+func TestDoctorWithoutAChild(t *testing.T) {
+	t.Parallel()
+	for _, executable := range []string{"/nowhere", "/bin/true"} {
+		if _, err := Doctor(t.Context(), Config{Executable: executable}); err == nil {
+			t.Errorf("%s: no error", executable)
+		}
+	}
+}
+
+// TestDoctorSeesMissingLayers: a child that does not confine itself is found out.
+func TestDoctorSeesMissingLayers(t *testing.T) {
+	t.Parallel()
+	cfg := Config{Logger: zap.NewNop()}
+	fakeChild(t)(&cfg)
+	layers, err := Doctor(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range layers {
+		switch l.Name {
+		case "no new privileges", "system call filter", "no files", "resource limits":
+			if l.Active {
+				t.Errorf("%s is said to hold", l.Name)
+			}
+		}
+	}
+}
+
+// TestWithoutNamespaces: where a host refuses them, the rest still works.
+func TestWithoutNamespaces(t *testing.T) {
+	t.Parallel()
+	for _, i := range []isolation{isolateSelf, isolateNone} {
+		p := newPool(t, func(c *Config) { c.Spares = -1 })
+		p.spawner.isolation = i // no child has been asked for yet
+		s := acquire(t, p, program(t, "plain", `export default () => 1`))
+		if r := s.Run(t.Context(), call("1", time.Second)); r.Status != api.StatusSuccess {
+			t.Errorf("%s: %+v", i, r.Error)
+		}
+		if got := ownNamespace(s.child.pid, "net"); got != (i != isolateNone) || s.child.isolation != i {
+			t.Errorf("%s: it is %s, own network %v", i, s.child.isolation, got)
+		}
+		if e := s.child.limitAddressSpace(s.child.limit, s.child.limit); e != nil {
+			t.Error(e)
+		}
+		p.Release(s)
+	}
+}

@@ -1,0 +1,120 @@
+package sandbox
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/sandbox/sandboxtest"
+)
+
+// TestParentKilled: no child survives a parent that is killed, whoever it ran as
+// and whatever its host allowed.
+func TestParentKilled(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name       string
+		args       []string
+		attr       *syscall.SysProcAttr
+		namespaces bool
+	}{
+		{name: "as this user", namespaces: true},
+		{name: "as another user", attr: &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 12345, Gid: 12345}}, namespaces: true},
+		{
+			name: "where namespaces are refused", args: []string{"no-namespaces"},
+			attr: &syscall.SysProcAttr{
+				Cloneflags:  syscall.CLONE_NEWUSER,
+				UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+				GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+			},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			if tc.attr != nil && os.Getuid() != 0 {
+				t.Skip("only root may become another user")
+			}
+			cmd := exec.Command(sandboxtest.Build(t, "./testdata/parent"), append([]string{sandboxtest.Executable(t)}, tc.args...)...)
+			cmd.SysProcAttr = tc.attr
+			cmd.Dir = "/"
+			checkParent(t, cmd, tc.namespaces)
+		})
+	}
+}
+
+func checkParent(t *testing.T, cmd *exec.Cmd, namespaces bool) {
+	t.Helper()
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	lines := bufio.NewScanner(out)
+	var layers []Layer
+	var result Result
+	for _, into := range []any{&layers, &result} {
+		if !lines.Scan() {
+			t.Fatal("the parent failed: ", lines.Err())
+		}
+		if err := json.Unmarshal(lines.Bytes(), into); err != nil {
+			t.Fatalf("%v in %s", err, lines.Bytes())
+		}
+	}
+	for _, l := range layers {
+		if want := namespaces || !strings.HasSuffix(l.Name, "namespace"); l.Active != want && l.Name != "no files" {
+			t.Errorf("%s: %v (%s)", l.Name, l.Active, l.Detail)
+		}
+	}
+	if result.Status != api.StatusSuccess || !lines.Scan() || lines.Text() != "ready" {
+		t.Fatalf("the parent's activation: %+v, then %q", result, lines.Text())
+	}
+	children := childrenOf(t, cmd.Process.Pid)
+	if len(children) != 5 {
+		t.Errorf("%d children", len(children))
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Error("the parent ended well")
+	}
+	eventually(t, func() bool {
+		for _, pid := range children {
+			if state := procStatus(pid)["State"]; state != "" && !strings.HasPrefix(state, "Z") {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// childrenOf are the processes whose parent is pid.
+func childrenOf(t *testing.T, pid int) []int {
+	t.Helper()
+	all, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var children []int
+	for _, dir := range all {
+		var child int
+		if _, err := fmt.Sscan(filepath.Base(dir), &child); err != nil {
+			t.Fatal(err)
+		}
+		if procStatus(child)["PPid"] == fmt.Sprint(pid) {
+			children = append(children, child)
+		}
+	}
+	return children
+}
