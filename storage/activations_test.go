@@ -1,10 +1,15 @@
 package storage_test
 
 import (
-	"context"
+	"bytes"
 	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"github.com/codesous/sous/api"
@@ -55,44 +60,244 @@ func TestActivationLifecycle(t *testing.T) {
 	})
 }
 
-func BenchmarkActivation(b *testing.B) {
-	for _, backend := range storagetest.Backends() {
-		b.Run(backend.Name, func(b *testing.B) {
-			s := openFast(b, backend)
-			activations, tenant := storage.NewActivations(s), storagetest.Tenant(b)
-			ctx := context.Background()
-			b.SetParallelism(32)
-			b.ResetTimer()
-			b.RunParallel(func(pb *testing.PB) {
-				f := &fixture{Store: s, fn: api.Function{Tenant: tenant, Namespace: "bench", Name: "hello"}}
-				for pb.Next() {
-					a := f.running()
-					if _, _, err := activations.Start(ctx, a); err != nil {
-						b.Error(err)
-						return
-					}
-					if won, _, err := activations.Finish(ctx, succeeded(a, s.NowMS(), `{"statusCode":200,"body":"hello"}`), 1); err != nil || !won {
-						b.Error(won, err)
-						return
-					}
+// lost is the record of an activation whose process must have died.
+func (f *fixture) lost() *storage.StoredActivation {
+	a := f.running()
+	a.StartMS -= 60_000
+	a.DeadlineMS = a.StartMS + 3000
+	return a
+}
+
+func (f *fixture) start(t *testing.T, activations ...*storage.StoredActivation) {
+	t.Helper()
+	for _, a := range activations {
+		if created, _, err := f.activations.Start(t.Context(), a); err != nil || !created {
+			t.Fatal(created, err)
+		}
+	}
+}
+
+func TestStartOfATakenIDGivesWhatIsThere(t *testing.T) {
+	t.Parallel()
+	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+		f := newFixture(t, s)
+		a := f.running()
+		a.EventSHA256 = "aa"
+		f.start(t, a)
+		b := *a
+		b.EventSHA256, b.StartMS = "bb", a.StartMS+5
+		created, existing, err := f.activations.Start(t.Context(), &b)
+		if err != nil || created {
+			t.Fatal(created, err)
+		}
+		if d := cmp.Diff(a, existing); d != "" {
+			t.Error(d)
+		}
+	})
+}
+
+func TestResultsAreStoredBySize(t *testing.T) {
+	t.Parallel()
+	quoted := func(n int) string { return `"` + strings.Repeat("é", (n-2)/2) + `"` }
+	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+		f := newFixture(t, s)
+		for name, result := range map[string]string{
+			"undefined": "", "null": "null", "inline": quoted(api.MaxInlineResultBytes), "own key": quoted(api.MaxInlineResultBytes + 2),
+			"largest": quoted(api.MaxStoredResultBytes), "cut": quoted(api.MaxStoredResultBytes + 1000),
+			"deeply nested": strings.Repeat("[", 1500) + strings.Repeat("]", 1500),
+		} {
+			a := f.running()
+			f.start(t, a)
+			done := succeeded(a, s.NowMS(), result)
+			for range 2 { // the second time recognises the first
+				won, stored, err := f.activations.Finish(t.Context(), done, 1)
+				if err != nil || !won {
+					t.Fatalf("%s: %v %v", name, won, err)
 				}
-			})
-			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "activations/s")
+				if stored.ResultTruncated != (name == "cut") {
+					t.Errorf("%s: truncated %v", name, stored.ResultTruncated)
+				}
+			}
+			// A loser gets the winner's record whole, and leaves its result alone.
+			late := succeeded(a, s.NowMS()+1, quoted(api.MaxInlineResultBytes+4))
+			won, current, err := f.activations.Finish(t.Context(), late, 1)
+			if err != nil || won {
+				t.Fatalf("%s, late: %v %v", name, won, err)
+			}
+			got, err := f.activations.Get(t.Context(), a.Tenant, a.ActivationID)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			want, _ := storage.CutResult(json.RawMessage(result))
+			if !bytes.Equal(got.Result, want) || !bytes.Equal(current.Result, want) {
+				t.Errorf("%s: got %d bytes, the loser saw %d, want %d", name, len(got.Result), len(current.Result), len(want))
+			}
+		}
+	})
+}
+
+func TestCutResult(t *testing.T) {
+	t.Parallel()
+	whole := `"` + strings.Repeat("a", api.MaxStoredResultBytes-2) + `"`
+	tests := map[string]struct {
+		result    string
+		truncated bool
+		prefix    int // bytes of the result that the stored string holds
+	}{
+		"at the limit":                  {whole, false, 0},
+		"one over":                      {whole + " ", true, api.MaxStoredResultBytes},
+		"a character across the limit":  {`"` + strings.Repeat("a", api.MaxStoredResultBytes-3) + `é €"`, true, api.MaxStoredResultBytes},
+		"a character over the limit":    {`"` + strings.Repeat("a", api.MaxStoredResultBytes-2) + `é"`, true, api.MaxStoredResultBytes - 1},
+		"four bytes across the limit":   {`"` + strings.Repeat("a", api.MaxStoredResultBytes-4) + `😀"`, true, api.MaxStoredResultBytes - 3},
+		"what has to be escaped itself": {`["` + strings.Repeat(`\"<`, api.MaxStoredResultBytes/3) + `"]`, true, api.MaxStoredResultBytes},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			stored, truncated := storage.CutResult(json.RawMessage(tt.result))
+			if truncated != tt.truncated {
+				t.Fatalf("truncated %v", truncated)
+			}
+			if !truncated {
+				if string(stored) != tt.result {
+					t.Error("changed")
+				}
+				return
+			}
+			var text string
+			if err := json.Unmarshal(stored, &text); err != nil {
+				t.Fatal(err)
+			}
+			if text != tt.result[:tt.prefix] || !utf8.ValidString(text) {
+				t.Errorf("holds %d bytes, want %d", len(text), tt.prefix)
+			}
 		})
 	}
 }
 
-// openFast opens a store without the prelude that tests run under.
-func openFast(b *testing.B, backend storagetest.Backend) *storage.Store {
-	b.Helper()
-	s, err := storage.Open(b.Context(), backend.Config(b))
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			b.Error(err)
+func TestLostActivationsAreRepairedByReaders(t *testing.T) {
+	t.Parallel()
+	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+		f, ctx := newFixture(t, s), t.Context()
+		a, b, alive, job := f.lost(), f.lost(), f.running(), f.lost()
+		job.JobID = "job"
+		grace := f.running() // past its deadline, within the grace
+		grace.DeadlineMS = grace.StartMS - api.LostGraceMS/2
+		f.start(t, a, b, alive, job, grace)
+		got, err := f.activations.Get(ctx, a.Tenant, a.ActivationID)
+		if err != nil || got.Status != api.StatusError || got.Error.Type != api.ErrLost || got.EndMS == 0 {
+			t.Fatalf("%+v %v", got, err)
+		}
+		items, _, err := f.activations.List(ctx, storage.ActivationFilter{Tenant: a.Tenant, Namespace: a.Namespace, Function: a.Function})
+		if err != nil {
+			t.Fatal(err)
+		}
+		statuses := map[string]api.Status{}
+		for _, item := range items {
+			statuses[item.ActivationID] = item.Status
+		}
+		want := map[string]api.Status{
+			a.ActivationID: api.StatusError, b.ActivationID: api.StatusError,
+			alive.ActivationID: api.StatusRunning, job.ActivationID: api.StatusRunning, grace.ActivationID: api.StatusRunning,
+		}
+		if d := cmp.Diff(want, statuses); d != "" {
+			t.Error(d)
+		}
+		// Who comes late learns that it is over.
+		won, current, err := f.activations.Finish(ctx, succeeded(b, s.NowMS(), "1"), 1)
+		if err != nil || won || current.Error == nil || current.Error.Type != api.ErrLost {
+			t.Errorf("late finish: %v %+v %v", won, current, err)
 		}
 	})
-	return s
+}
+
+func TestFinishCancelAndRepairRace(t *testing.T) {
+	t.Parallel()
+	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+		f, ctx := newFixture(t, s), t.Context()
+		for round := range 10 {
+			a := f.lost()
+			f.start(t, a)
+			winners := make([]api.Status, 9)
+			for _, err := range concurrently(len(winners), func(i int) error {
+				switch i % 3 {
+				case 0:
+					won, _, err := f.activations.Finish(ctx, succeeded(a, s.NowMS()+int64(i), fmt.Sprint(i)), 1)
+					if won {
+						winners[i] = api.StatusSuccess
+					}
+					return err
+				case 1:
+					// Of the lost one, a cancel makes a repair or finds it over.
+					_, err := f.activations.Cancel(ctx, a.Tenant, a.ActivationID, a.StartMS)
+					if err == nil {
+						winners[i] = api.StatusCancelled
+					}
+					if api.ErrorCode(err) == api.CodeActivationTerminal {
+						err = nil
+					}
+					return err
+				default:
+					_, err := f.activations.Get(ctx, a.Tenant, a.ActivationID)
+					return err
+				}
+			}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			final, err := f.activations.Get(ctx, a.Tenant, a.ActivationID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			winners = slices.DeleteFunc(winners, func(s api.Status) bool { return s == "" })
+			switch {
+			case len(winners) > 1:
+				t.Errorf("round %d: several won: %v", round, winners)
+			case len(winners) == 1 && final.Status != winners[0]:
+				t.Errorf("round %d: %s won, %s stands", round, winners[0], final.Status)
+			case len(winners) == 0 && (final.Error == nil || final.Error.Type != api.ErrLost):
+				t.Errorf("round %d: nobody won, %s stands", round, final.Status)
+			}
+		}
+	})
+}
+
+func TestFinishNeedsItsAttempt(t *testing.T) {
+	t.Parallel()
+	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+		f := newFixture(t, s)
+		a := f.running()
+		a.Attempt = 2
+		f.start(t, a)
+		old := succeeded(a, s.NowMS(), "1")
+		old.Attempt = 1
+		if won, current, err := f.activations.Finish(t.Context(), old, 1); err != nil || won || current.Status != api.StatusRunning {
+			t.Errorf("an earlier attempt's end: %v %+v %v", won, current, err)
+		}
+		gone := f.running()
+		if _, _, err := f.activations.Finish(t.Context(), gone, 1); api.ErrorCode(err) != api.CodeActivationNotFound {
+			t.Errorf("no record: %v", err)
+		}
+		if _, err := f.activations.Get(t.Context(), gone.Tenant, gone.ActivationID); api.ErrorCode(err) != api.CodeActivationNotFound {
+			t.Errorf("no record: %v", err)
+		}
+	})
+}
+
+func TestCancelEndsARunningOne(t *testing.T) {
+	t.Parallel()
+	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+		f := newFixture(t, s)
+		a := f.running()
+		f.start(t, a)
+		got, err := f.activations.Cancel(t.Context(), a.Tenant, a.ActivationID, a.StartMS+7)
+		if err != nil || got.Status != api.StatusCancelled || got.EndMS != a.StartMS+7 || got.DurationMS != 7 {
+			t.Fatalf("%+v %v", got, err)
+		}
+		got, err = f.activations.Cancel(t.Context(), a.Tenant, a.ActivationID, a.StartMS+8)
+		if api.ErrorCode(err) != api.CodeActivationTerminal || got.EndMS != a.StartMS+7 {
+			t.Fatalf("%+v %v", got, err)
+		}
+	})
 }

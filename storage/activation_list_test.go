@@ -1,0 +1,194 @@
+package storage_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+// pages reads a list to its end.
+func (f *fixture) pages(t *testing.T, filter storage.ActivationFilter) (ids []string) {
+	t.Helper()
+	filter.Tenant, filter.Namespace, filter.Function = f.fn.Tenant, f.fn.Namespace, f.fn.Name
+	for range 10_000 {
+		items, next, err := f.activations.List(t.Context(), filter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(items) > filter.Limit {
+			t.Fatalf("a page of %d, limit %d", len(items), filter.Limit)
+		}
+		for _, a := range items {
+			if a.Result != nil {
+				t.Error("a list shows a result")
+			}
+			ids = append(ids, a.ActivationID)
+		}
+		if next == "" {
+			return ids
+		}
+		filter.Cursor = next
+	}
+	t.Fatal("the list does not end")
+	return nil
+}
+
+// TestListPages pages through an index with more entries in one millisecond
+// than one window holds.
+func TestListPages(t *testing.T) {
+	t.Parallel()
+	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+		f := newFixture(t, s)
+		base := s.NowMS() - 5000
+		const n = 500
+		started := make([]*storage.StoredActivation, n)
+		for _, err := range concurrently(n, func(i int) error {
+			a := f.running()
+			a.StartMS = base + int64(max(0, i-450))
+			if i%5 == 0 {
+				a.Trigger.Type = api.TriggerAPI
+			}
+			started[i] = a
+			_, _, err := f.activations.Start(t.Context(), a)
+			if err == nil && i%3 == 0 {
+				_, _, err = f.activations.Finish(t.Context(), succeeded(a, s.NowMS(), "1"), 1)
+			}
+			return err
+		}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		tests := map[string]struct {
+			filter storage.ActivationFilter
+			keep   func(i int) bool
+		}{
+			"all":        {storage.ActivationFilter{Limit: 7}, func(int) bool { return true }},
+			"one page":   {storage.ActivationFilter{Limit: 500}, func(int) bool { return true }},
+			"by status":  {storage.ActivationFilter{Limit: 50, Status: api.StatusSuccess}, func(i int) bool { return i%3 == 0 }},
+			"by trigger": {storage.ActivationFilter{Limit: 50, Trigger: api.TriggerAPI}, func(i int) bool { return i%5 == 0 }},
+			"from":       {storage.ActivationFilter{Limit: 10, FromMS: base + 20}, func(i int) bool { return i-450 >= 20 }},
+			"to":         {storage.ActivationFilter{Limit: 100, ToMS: base + 1}, func(i int) bool { return i <= 450 }},
+			"between": {storage.ActivationFilter{Limit: 3, FromMS: base + 5, ToMS: base + 10, Status: api.StatusRunning},
+				func(i int) bool { return i >= 455 && i < 460 && i%3 != 0 }},
+			"nothing": {storage.ActivationFilter{Limit: 10, Status: api.StatusTimeout}, func(int) bool { return false }},
+		}
+		for name, tt := range tests {
+			got := f.pages(t, tt.filter)
+			startOf := map[string]int64{}
+			want := 0
+			for i, a := range started {
+				startOf[a.ActivationID] = a.StartMS
+				if tt.keep(i) {
+					want++
+				}
+			}
+			seen := map[string]bool{}
+			for i, id := range got {
+				if seen[id] {
+					t.Errorf("%s: %s comes twice", name, id)
+				}
+				seen[id] = true
+				if i > 0 && startOf[id] > startOf[got[i-1]] {
+					t.Errorf("%s: not newest first", name)
+				}
+			}
+			if len(got) != want {
+				t.Errorf("%s: %d, want %d", name, len(got), want)
+			}
+		}
+		_, _, err := f.activations.List(t.Context(), storage.ActivationFilter{Tenant: f.fn.Tenant, Cursor: "x"})
+		if api.ErrorCode(err) != api.CodeValidationCursor {
+			t.Errorf("cursor: %v", err)
+		}
+	})
+}
+
+func TestSweep(t *testing.T) {
+	t.Parallel()
+	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+		f := newFixture(t, s)
+		now := s.NowMS()
+		sweep := func(name string, nowMS int64, limit int, want storage.SweepCounts) {
+			t.Helper()
+			got, err := f.activations.SweepFunction(t.Context(), f.fn.Tenant, f.fn.Namespace, f.fn.Name, nowMS, limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("%s: %s", name, d)
+			}
+		}
+		sweep("never invoked", now, 10, storage.SweepCounts{})
+
+		// In order of start: ended, lost, running for long, lost, and too young to judge.
+		var all []*storage.StoredActivation
+		for i := range 5 {
+			a := f.running()
+			a.StartMS = now - 60_000 + int64(i)
+			a.DeadlineMS = a.StartMS + 3000
+			all = append(all, a)
+		}
+		all[2].DeadlineMS = now + 60_000
+		all[4].StartMS = now
+		f.start(t, all...)
+		if _, _, err := f.activations.Finish(t.Context(), succeeded(all[0], now, "1"), 1); err != nil {
+			t.Fatal(err)
+		}
+		sweep("as far as the limit", now, 2, storage.SweepCounts{Read: 2, Lost: 1, More: true})
+		sweep("the rest", now, 10, storage.SweepCounts{Read: 2, Lost: 1})
+		sweep("again: only what still ran", now, 10, storage.SweepCounts{Read: 1})
+		if got, err := f.activations.Get(t.Context(), f.fn.Tenant, all[3].ActivationID); err != nil || got.Error == nil || got.Error.Type != api.ErrLost {
+			t.Errorf("%+v %v", got, err)
+		}
+		sweep("the long one is lost too, the young one ran out", now+80_000, 10, storage.SweepCounts{Read: 2, Lost: 2})
+		sweep("nothing left", now+80_000, 10, storage.SweepCounts{})
+		sweep("a day later, from the start", now+25*3600_000, 10, storage.SweepCounts{Read: 5})
+		sweep("after their time, as far as the limit", now+9*24*3600_000, 3, storage.SweepCounts{Trimmed: 3, Read: 2, More: true})
+		sweep("after their time", now+9*24*3600_000, 3, storage.SweepCounts{Trimmed: 2})
+		if got := f.pages(t, storage.ActivationFilter{Limit: 10}); len(got) != 0 {
+			t.Errorf("still listed: %v", got)
+		}
+	})
+}
+
+// TestSweepWaitsForManyRunning: the sweep remembers a bounded number of running
+// ones, and loses none of the rest.
+func TestSweepWaitsForManyRunning(t *testing.T) {
+	t.Parallel()
+	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+		f := newFixture(t, s)
+		now := s.NowMS()
+		const n = 150
+		for _, err := range concurrently(n, func(i int) error {
+			a := f.running()
+			a.StartMS, a.DeadlineMS = now-60_000, now+60_000
+			_, _, err := f.activations.Start(t.Context(), a)
+			return err
+		}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		sweep := func(nowMS int64) (sum storage.SweepCounts) {
+			for range 5 {
+				c, err := f.activations.SweepFunction(t.Context(), f.fn.Tenant, f.fn.Namespace, f.fn.Name, nowMS, 100)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sum.Add(c)
+			}
+			return sum
+		}
+		if c := sweep(now); c.Lost != 0 || c.Read > 5*100 {
+			t.Errorf("while they run: %+v", c)
+		}
+		if c := sweep(now + 80_000); c.Lost != n {
+			t.Errorf("when all are lost: %+v", c)
+		}
+	})
+}

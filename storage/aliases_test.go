@@ -1,0 +1,165 @@
+package storage_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+func TestAliases(t *testing.T) {
+	t.Parallel()
+	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+		f, ctx := newFixture(t, s), t.Context()
+		tn, ns, name := f.fn.Tenant, f.fn.Namespace, f.fn.Name
+		for _, sha := range []string{"aa", "bb"} {
+			if _, _, err := f.publish(f.draft(t, sha), sha, ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		steps := []struct {
+			name    string
+			version int64
+			ifMatch *int64
+			want    api.Code
+		}{
+			{"no such version", 3, nil, api.CodeVersionNotFound},
+			{"version zero", 0, nil, api.CodeVersionNotFound},
+			{"must point at 1, does not exist", 1, new(int64(1)), api.CodePreconditionFailed},
+			{"must not exist", 1, new(int64(0)), ""},
+			{"must not exist, does", 2, new(int64(0)), api.CodePreconditionFailed},
+			{"must point at 2, points at 1", 2, new(int64(2)), api.CodePreconditionFailed},
+			{"must point at 1", 2, new(int64(1)), ""},
+			{"whatever it is", 1, nil, ""},
+		}
+		for i, step := range steps {
+			_, err := f.aliases.Set(ctx, tn, ns, name, "prod", step.version, step.ifMatch, int64(i))
+			if api.ErrorCode(err) != step.want {
+				t.Errorf("%s: %v", step.name, err)
+			}
+		}
+		// A repeat of the same write succeeds, although the guard is met no more.
+		for range 2 {
+			if _, err := f.aliases.Set(ctx, tn, ns, name, "prod", 2, new(int64(1)), 99); err != nil {
+				t.Error(err)
+			}
+		}
+		want := api.Alias{Alias: "prod", Version: 2, UpdatedAtMS: 99}
+		got, err := f.aliases.Get(ctx, tn, ns, name, "prod")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Error(d)
+		}
+		if err := f.aliases.Delete(ctx, tn, ns, name, "prod", new(int64(1))); api.ErrorCode(err) != api.CodePreconditionFailed {
+			t.Errorf("guarded delete: %v", err)
+		}
+		for _, want := range []api.Code{"", api.CodeAliasNotFound} {
+			if err := f.aliases.Delete(ctx, tn, ns, name, "prod", nil); api.ErrorCode(err) != want {
+				t.Errorf("delete: %v", err)
+			}
+		}
+		if _, err := f.versions.Resolve(ctx, tn, ns, name, api.Ref{Alias: "prod"}); api.ErrorCode(err) != api.CodeAliasNotFound {
+			t.Errorf("resolve: %v", err)
+		}
+		if _, err := f.versions.Resolve(ctx, tn, ns, name, api.Ref{Version: 3}); api.ErrorCode(err) != api.CodeVersionNotFound {
+			t.Errorf("resolve: %v", err)
+		}
+		if err := f.functions.Delete(ctx, tn, ns, name, 1); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.aliases.Set(ctx, tn, ns, name, "prod", 1, nil, 1); api.ErrorCode(err) != api.CodeFunctionNotFound {
+			t.Errorf("alias of a deleted function: %v", err)
+		}
+	})
+}
+
+func TestAliasPages(t *testing.T) {
+	t.Parallel()
+	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+		f, ctx := newFixture(t, s), t.Context()
+		tn, ns, name := f.fn.Tenant, f.fn.Namespace, f.fn.Name
+		if _, _, err := f.publish(f.draft(t, "aa"), "aa", ""); err != nil {
+			t.Fatal(err)
+		}
+		var want, got []string
+		for i := range 7 {
+			alias := fmt.Sprintf("alias-%d", i)
+			want = append(want, alias)
+			if _, err := f.aliases.Set(ctx, tn, ns, name, alias, 1, nil, 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for after := ""; ; {
+			items, next, err := f.aliases.List(ctx, tn, ns, name, after, 3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, a := range items {
+				got = append(got, a.Alias)
+			}
+			if after = next; next == "" {
+				break
+			}
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Error(d)
+		}
+	})
+}
+
+func TestConcurrentAliasUpdatesLeaveOneOfThem(t *testing.T) {
+	t.Parallel()
+	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+		f, ctx := newFixture(t, s), t.Context()
+		tn, ns, name := f.fn.Tenant, f.fn.Namespace, f.fn.Name
+		for i := range 4 {
+			sha := fmt.Sprint(i)
+			if _, _, err := f.publish(f.draft(t, sha), sha, ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// Unguarded: all succeed, and one of the values stands.
+		written := make([]api.Alias, 16)
+		err := errors.Join(concurrently(len(written), func(i int) (err error) {
+			written[i], err = f.aliases.Set(ctx, tn, ns, name, "prod", int64(i%4+1), nil, int64(i))
+			return err
+		})...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := f.aliases.Get(ctx, tn, ns, name, "prod")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got != written[got.UpdatedAtMS] {
+			t.Errorf("%+v was never written", got)
+		}
+		// Guarded by the same version: one succeeds.
+		if _, err := f.aliases.Set(ctx, tn, ns, name, "guarded", 1, nil, 1); err != nil {
+			t.Fatal(err)
+		}
+		won := 0
+		for _, err := range concurrently(8, func(i int) error {
+			_, err := f.aliases.Set(ctx, tn, ns, name, "guarded", int64(i%3+2), new(int64(1)), int64(100+i))
+			return err
+		}) {
+			switch api.ErrorCode(err) {
+			case "":
+				won++
+			case api.CodePreconditionFailed:
+			default:
+				t.Error(err)
+			}
+		}
+		if won != 1 {
+			t.Errorf("%d guarded updates succeeded", won)
+		}
+	})
+}

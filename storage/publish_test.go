@@ -1,0 +1,251 @@
+package storage_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+// concurrently runs n calls at once and gives their errors.
+func concurrently(n int, call func(i int) error) []error {
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { errs[i] = call(i) })
+	}
+	wg.Wait()
+	return errs
+}
+
+func TestPublishStoresTheVersion(t *testing.T) {
+	t.Parallel()
+	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+		f, ctx := newFixture(t, s), t.Context()
+		tn, ns, name := f.fn.Tenant, f.fn.Namespace, f.fn.Name
+		id := f.draft(t, "aa")
+		v, created, err := f.publish(id, "aa", "prod")
+		if err != nil || !created {
+			t.Fatal(created, err)
+		}
+		got, err := f.versions.Get(ctx, tn, ns, name, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(v, got); d != "" {
+			t.Error(d)
+		}
+		if tar, err := f.versions.Bundle(ctx, tn, ns, name, 1); err != nil || string(tar) != "tar of aa" {
+			t.Errorf("bundle: %q %v", tar, err)
+		}
+		for _, ref := range []api.Ref{{Alias: "prod"}, {Version: 1}} {
+			r, err := f.versions.Resolve(ctx, tn, ns, name, ref)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(storage.Resolved{Function: f.fn, Version: v, Alias: ref.Alias}, r); d != "" {
+				t.Error(d)
+			}
+		}
+		_, err = f.drafts.Get(ctx, tn, ns, name, id)
+		if api.ErrorCode(err) != api.CodeDraftConsumed {
+			t.Errorf("consumed draft: %v", err)
+		}
+		if _, _, err := f.publish(id, "aa", ""); api.ErrorCode(err) != api.CodeDraftConsumed {
+			t.Errorf("publish again: %v", err)
+		}
+	})
+}
+
+func TestPublishOfTheSameAnswersTheLatest(t *testing.T) {
+	t.Parallel()
+	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+		f, ctx := newFixture(t, s), t.Context()
+		tn, ns, name := f.fn.Tenant, f.fn.Namespace, f.fn.Name
+		if _, _, err := f.publish(f.draft(t, "aa"), "aa", ""); err != nil {
+			t.Fatal(err)
+		}
+		id := f.draft(t, "aa")
+		v, created, err := f.publish(id, "aa", "prod")
+		if err != nil || created || v.Version != 1 {
+			t.Fatal(v, created, err)
+		}
+		if a, err := f.aliases.Get(ctx, tn, ns, name, "prod"); err != nil || a.Version != 1 {
+			t.Errorf("alias: %+v %v", a, err)
+		}
+		if _, err := f.drafts.Get(ctx, tn, ns, name, id); api.ErrorCode(err) != api.CodeDraftConsumed {
+			t.Errorf("draft: %v", err)
+		}
+		if latest, err := f.versions.Latest(ctx, tn, ns, name); err != nil || latest != 1 {
+			t.Errorf("latest: %d %v", latest, err)
+		}
+		// Equal to an older version is a new version.
+		for i, sha := range []string{"bb", "aa"} {
+			if v, created, err := f.publish(f.draft(t, sha), sha, ""); err != nil || !created || v.Version != int64(i+2) {
+				t.Error(v, created, err)
+			}
+		}
+	})
+}
+
+func TestPublishRefuses(t *testing.T) {
+	t.Parallel()
+	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+		f, ctx := newFixture(t, s), t.Context()
+		now := s.NowMS()
+		dayOld := api.NewDraftID(now - api.DraftTTLMS)
+		tests := map[string]struct {
+			id   string
+			want api.Code
+		}{
+			"never uploaded": {api.NewDraftID(now), api.CodeDraftNotFound},
+			"a day old":      {dayOld, api.CodeDraftExpired},
+			"no draft id":    {"drf_x", api.CodeValidationName},
+		}
+		for name, tt := range tests {
+			if _, _, err := f.publish(tt.id, "aa", "prod"); api.ErrorCode(err) != tt.want {
+				t.Errorf("publish %s: %v", name, err)
+			}
+			if _, err := f.drafts.Get(ctx, f.fn.Tenant, f.fn.Namespace, f.fn.Name, tt.id); api.ErrorCode(err) != tt.want {
+				t.Errorf("get %s: %v", name, err)
+			}
+		}
+		id := f.draft(t, "aa")
+		if err := f.functions.Delete(ctx, f.fn.Tenant, f.fn.Namespace, f.fn.Name, now); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := f.publish(id, "aa", "prod"); api.ErrorCode(err) != api.CodeFunctionNotFound {
+			t.Errorf("deleted function: %v", err)
+		}
+		if err := f.drafts.Put(ctx, f.fn.Tenant, f.fn.Namespace, f.fn.Name, api.Draft{DraftID: id}); api.ErrorCode(err) != api.CodeFunctionNotFound {
+			t.Errorf("draft of a deleted function: %v", err)
+		}
+	})
+}
+
+// TestConcurrentPublishesNumberWithoutGaps has two processes' worth of
+// publishers: those of one queue up, those of two conflict.
+func TestConcurrentPublishesNumberWithoutGaps(t *testing.T) {
+	t.Parallel()
+	for _, b := range storagetest.AllBackends() {
+		t.Run(b.Name, func(t *testing.T) {
+			t.Parallel()
+			cfg := b.Config(t)
+			f := newFixture(t, storagetest.Open(t, cfg))
+			other := *f
+			other.versions = storage.NewVersions(storagetest.Open(t, cfg))
+			const n = 32
+			drafts := make([]string, n)
+			for i := range drafts {
+				drafts[i] = f.draft(t, fmt.Sprint("sha", i))
+			}
+			got := make([]int64, n)
+			errs := concurrently(n, func(i int) error {
+				by := []*fixture{f, &other}[i%2]
+				v, created, err := by.publish(drafts[i], fmt.Sprint("sha", i), "prod")
+				if err == nil && !created {
+					err = errors.New("not created")
+				}
+				got[i] = v.Version
+				return err
+			})
+			if err := errors.Join(errs...); err != nil {
+				t.Fatal(err)
+			}
+			slices.Sort(got)
+			for i, v := range got {
+				if v != int64(i+1) {
+					t.Fatalf("versions %v", got)
+				}
+			}
+			checkFunction(t, f)
+		})
+	}
+}
+
+func TestConcurrentPublishesConsumeADraftOnce(t *testing.T) {
+	t.Parallel()
+	for _, b := range storagetest.AllBackends() {
+		t.Run(b.Name, func(t *testing.T) {
+			t.Parallel()
+			cfg := b.Config(t)
+			f := newFixture(t, storagetest.Open(t, cfg))
+			other := *f
+			other.versions = storage.NewVersions(storagetest.Open(t, cfg))
+			id := f.draft(t, "aa")
+			errs := concurrently(16, func(i int) error {
+				by := []*fixture{f, &other}[i%2]
+				// Each publisher's config differs, so that no two are the same publish.
+				_, _, err := by.versions.Publish(t.Context(), storage.Publish{
+					Tenant: f.fn.Tenant, Namespace: f.fn.Namespace, Function: f.fn.Name, DraftID: id,
+					SHA256: "aa", Config: api.VersionConfig{MemoryMB: i}, NowMS: f.NowMS(),
+				})
+				return err
+			})
+			won := 0
+			for _, err := range errs {
+				switch api.ErrorCode(err) {
+				case "":
+					won++
+				case api.CodeDraftConsumed:
+				default:
+					t.Error(err)
+				}
+			}
+			if won != 1 {
+				t.Errorf("%d publishes of one draft succeeded", won)
+			}
+			checkFunction(t, f)
+		})
+	}
+}
+
+// checkFunction reads everything below a function and fails where it does not
+// hold together. It gives the latest version.
+func checkFunction(t *testing.T, f *fixture) int64 {
+	t.Helper()
+	ctx, tn, ns, name := t.Context(), f.fn.Tenant, f.fn.Namespace, f.fn.Name
+	detail, err := f.functions.Detail(ctx, tn, ns, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	latest, err := f.versions.Latest(ctx, tn, ns, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if latest > 0 && (detail.LatestVersion == nil || *detail.LatestVersion != latest) {
+		t.Errorf("detail says latest %v, counter %d", detail.LatestVersion, latest)
+	}
+	items, _, err := f.versions.List(ctx, tn, ns, name, 0, api.MaxPageLimit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if int64(len(items)) != min(latest, api.MaxPageLimit) {
+		t.Errorf("%d versions are listed, the counter is %d", len(items), latest)
+	}
+	for i, v := range items {
+		if v.Version != latest-int64(i) {
+			t.Errorf("place %d holds version %d", i, v.Version)
+		}
+		tar, err := f.versions.Bundle(ctx, tn, ns, name, v.Version)
+		if err != nil || len(tar) == 0 && v.SizeBytes > 0 {
+			t.Errorf("bundle of %d: %d bytes, %v", v.Version, len(tar), err)
+		}
+	}
+	if _, err := f.versions.Get(ctx, tn, ns, name, latest+1); api.ErrorCode(err) != api.CodeVersionNotFound {
+		t.Errorf("version %d: %v", latest+1, err)
+	}
+	for _, a := range detail.Aliases {
+		if a.Version < 1 || a.Version > latest {
+			t.Errorf("alias %s points at %d of %d", a.Alias, a.Version, latest)
+		}
+	}
+	return latest
+}
