@@ -26,6 +26,9 @@ type Config struct {
 	IdleTimeout time.Duration
 	// AcquireTimeout is how long Acquire waits for room. Default 1 second.
 	AcquireTimeout time.Duration
+	// LoadTimeout bounds a child's start, and its reading and compiling of
+	// source. Default 10 seconds.
+	LoadTimeout time.Duration
 	// ScriptCacheBytes bounds the cache of compiled scripts. Default 64 MiB.
 	ScriptCacheBytes int64
 	// Logger receives crashes and failed spawns. Default: none.
@@ -39,6 +42,7 @@ const (
 	defaultSpares       = 2
 	defaultIdleTimeout  = 10 * time.Minute
 	defaultAcquireWait  = time.Second
+	defaultLoadTimeout  = 10 * time.Second
 	defaultScriptBytes  = 64 << 20
 	minimumBudgetBytes  = 256 << 20
 )
@@ -53,6 +57,7 @@ func (c Config) withDefaults() (Config, error) {
 		{"MemoryBudgetBytes", c.MemoryBudgetBytes},
 		{"IdleTimeout", int64(c.IdleTimeout)},
 		{"AcquireTimeout", int64(c.AcquireTimeout)},
+		{"LoadTimeout", int64(c.LoadTimeout)},
 		{"ScriptCacheBytes", c.ScriptCacheBytes},
 	} {
 		if f.n < 0 {
@@ -65,6 +70,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.Spares = max(c.Spares, 0)
 	setDefault(&c.IdleTimeout, defaultIdleTimeout)
 	setDefault(&c.AcquireTimeout, defaultAcquireWait)
+	setDefault(&c.LoadTimeout, defaultLoadTimeout)
 	setDefault(&c.ScriptCacheBytes, defaultScriptBytes)
 	if c.MemoryBudgetBytes == 0 {
 		memory, err := hostMemory()

@@ -27,7 +27,7 @@ func Doctor(ctx context.Context, cfg Config) ([]Layer, error) {
 	if err != nil {
 		return nil, err
 	}
-	spawner, err := newSpawner(cfg.Executable, cfg.Logger)
+	spawner, err := newSpawner(cfg)
 	if err != nil {
 		return nil, err
 	}

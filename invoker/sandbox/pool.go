@@ -59,7 +59,7 @@ func New(cfg Config) (*Pool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: script cache: %w", err)
 	}
-	spawner, err := newSpawner(cfg.Executable, cfg.Logger)
+	spawner, err := newSpawner(cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -14,12 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const (
-	// handshakeTimeout bounds a child's start, and its reading and compiling of source.
-	handshakeTimeout = 10 * time.Second
-	// stderrKept is how much of a child's stderr is kept to tell why it died.
-	stderrKept = 4 << 10
-)
+// stderrKept is how much of a child's stderr is kept to tell why it died.
+const stderrKept = 4 << 10
 
 // process is one child from its spawn to its death.
 type process struct {
@@ -32,6 +28,8 @@ type process struct {
 	isolation isolation
 	mapped    uint64 // address space at Hello, before it saw any source
 	limit     uint64 // RLIMIT_AS as set last
+
+	patience time.Duration // with its start and with its loading of a program
 
 	mu     sync.Mutex // guards reaped: a pid may be used only until it is reaped
 	reaped bool
@@ -95,6 +93,7 @@ func startProcess(s *spawner) (_ *process, stderr *os.File, err error) {
 		gone:   make(chan struct{}),
 
 		isolation: isolation,
+		patience:  s.patience,
 	}, stderr, nil
 }
 
@@ -135,10 +134,8 @@ func (p *process) end() {
 // alive says whether the child of an idle process still holds its end of the
 // socket and has sent nothing, which it must not while idle. One system call.
 func (p *process) alive() bool {
-	select {
-	case <-p.gone:
+	if p.frames.Buffered() > 0 {
 		return false
-	default:
 	}
 	silent := false
 	var one [1]byte
@@ -151,7 +148,7 @@ func (p *process) alive() bool {
 
 // greet reads the child's Hello and bounds its address space for what follows.
 func (p *process) greet(ctx context.Context) error {
-	defer p.boundBy(ctx, handshakeTimeout)()
+	defer p.boundBy(ctx)()
 	kind, payload, err := p.frames.Next()
 	if err != nil {
 		return err
@@ -170,11 +167,11 @@ func (p *process) greet(ctx context.Context) error {
 	return p.limitAddressSpace(p.mapped+compileRoom, unix.RLIM_INFINITY)
 }
 
-// boundBy kills the child when ctx ends, and fails reads and writes after d. The
-// function it gives ends both bounds.
-func (p *process) boundBy(ctx context.Context, d time.Duration) (release func()) {
+// boundBy kills the child when ctx ends, and fails reads and writes when loading
+// takes too long. The function it gives ends both bounds.
+func (p *process) boundBy(ctx context.Context) (release func()) {
 	// Errors are those of a closed connection, which the reads report too.
-	_ = p.conn.SetDeadline(time.Now().Add(d))
+	_ = p.conn.SetDeadline(time.Now().Add(p.patience))
 	stop := context.AfterFunc(ctx, p.kill)
 	return func() {
 		stop()

@@ -56,7 +56,7 @@ func (p *process) assign(ctx context.Context, head wire.Assign, source []byte) (
 	if err != nil {
 		return nil, api.Wrap(api.CodeValidationBundle, err, "the bundle is too large for a sandbox")
 	}
-	defer p.boundBy(ctx, handshakeTimeout)()
+	defer p.boundBy(ctx)()
 	if _, err := p.conn.Write(frame); err != nil {
 		return nil, p.assignError(ctx, err)
 	}
@@ -112,7 +112,7 @@ func (p *process) assignError(ctx context.Context, err error) error {
 	case !isTimeout(err) && p.exit.state != nil && !p.exit.state.Exited():
 		return fmt.Errorf("sandbox: the child was killed while it loaded its program (%s): %w", p.exit.reason(), err)
 	case isTimeout(err):
-		reason = fmt.Sprintf("reading and compiling it took more than %s", handshakeTimeout)
+		reason = fmt.Sprintf("reading and compiling it took more than %s", p.patience)
 	case p.exit.outOfMemory():
 		reason = "reading and compiling it takes too much memory"
 	case p.exit.stackOverflow():

@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"syscall"
+	"time"
 
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
@@ -41,6 +42,7 @@ func (i isolation) String() string {
 // threads as it likes.
 type spawner struct {
 	executable string
+	patience   time.Duration // of its children
 	log        *zap.Logger
 	requests   chan spawnRequest
 
@@ -62,11 +64,16 @@ type spawnReply struct {
 
 // newSpawner starts the thread and marks every descriptor that this process was
 // started with close-on-exec: Go marks only those that it opens itself.
-func newSpawner(executable string, log *zap.Logger) (*spawner, error) {
+func newSpawner(cfg Config) (*spawner, error) {
 	if err := unix.CloseRange(3, ^uint(0)>>33, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return nil, fmt.Errorf("sandbox: close_range: %w", err)
 	}
-	s := &spawner{executable: executable, log: log, requests: make(chan spawnRequest)}
+	s := &spawner{
+		executable: cfg.Executable,
+		patience:   cfg.LoadTimeout,
+		log:        cfg.Logger,
+		requests:   make(chan spawnRequest),
+	}
 	if os.Geteuid() != 0 {
 		s.isolation = isolateSelf
 	}

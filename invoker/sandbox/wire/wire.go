@@ -202,6 +202,9 @@ func (r *Reader) Next() (Kind, []byte, error) {
 	return kind, payload, err
 }
 
+// Buffered is how many bytes of frames to come were read already.
+func (r *Reader) Buffered() int { return r.r.Buffered() }
+
 // readFull reads n bytes, growing as they arrive: a peer that announces much and
 // sends little costs little.
 func readFull(r *bufio.Reader, n int) ([]byte, error) {

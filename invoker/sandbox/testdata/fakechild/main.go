@@ -46,7 +46,7 @@ func main() {
 func (c *child) load(head wire.Assign) {
 	switch head.Handler {
 	case "hang":
-		select {}
+		time.Sleep(time.Hour)
 	case "die":
 		os.Exit(7)
 	case "stack":
@@ -92,7 +92,7 @@ func (c *child) handle(event []byte) {
 		c.done(wire.Done{})
 	case "garbage":
 		c.write([]byte("this is no frame of the protocol"))
-		select {}
+		time.Sleep(time.Hour)
 	case "kind":
 		c.message(wire.KindHello, wire.Hello{}, nil)
 	case "notjson":

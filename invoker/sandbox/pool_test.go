@@ -1,0 +1,532 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/codesous/sous/api"
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/zap"
+)
+
+// places bounds a pool to n children and keeps no spares.
+func places(n int) func(*Config) {
+	return func(c *Config) { c.MaxProcesses, c.Spares = n, -1 }
+}
+
+// pid is the process that serves s, asked of itself.
+func pid(t *testing.T, s *Sandbox) string {
+	t.Helper()
+	r := s.Run(t.Context(), do("pid"))
+	if r.Status != api.StatusSuccess {
+		t.Fatalf("%+v", r.Error)
+	}
+	return string(r.Value)
+}
+
+func TestConfigRefusesNonsense(t *testing.T) {
+	t.Parallel()
+	for _, c := range []Config{
+		{MaxProcesses: -1}, {MemoryBudgetBytes: -1}, {IdleTimeout: -1}, {AcquireTimeout: -1}, {LoadTimeout: -1}, {ScriptCacheBytes: -1},
+	} {
+		if _, err := New(c); err == nil {
+			t.Errorf("%+v is taken", c)
+		}
+	}
+}
+
+func TestConfigDefaults(t *testing.T) {
+	t.Parallel()
+	got, err := Config{}.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.MemoryBudgetBytes < minimumBudgetBytes {
+		t.Errorf("budget %d", got.MemoryBudgetBytes)
+	}
+	got.MemoryBudgetBytes, got.Logger = 0, nil
+	want := Config{
+		Executable: "/proc/self/exe", MaxProcesses: 100, Spares: 2,
+		IdleTimeout: 10 * time.Minute, AcquireTimeout: time.Second,
+		LoadTimeout: 10 * time.Second, ScriptCacheBytes: 64 << 20,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestIdleAreReusedLastFirst: of two idle children the one used last serves, and
+// a child never serves another key.
+func TestIdleAreReusedLastFirst(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t), places(4))
+	a, b := fakeProgram("a", ""), fakeProgram("b", "")
+	first, second, other := acquire(t, p, a), acquire(t, p, a), acquire(t, p, b)
+	pids := map[string]bool{pid(t, first): true, pid(t, second): true, pid(t, other): true}
+	if len(pids) != 3 {
+		t.Fatalf("three at once are %v", pids)
+	}
+	p.Release(first)
+	p.Release(other)
+	p.Release(second)
+	if got := acquire(t, p, a); got != second || got.Cold() {
+		t.Error("not the one used last")
+	}
+	if got := acquire(t, p, a); got != first || got.Cold() {
+		t.Error("not the other one")
+	}
+	third := acquire(t, p, a)
+	if third == other || !third.Cold() {
+		t.Error("a child of b serves a")
+	}
+	for _, s := range []*Sandbox{first, second, third} {
+		p.Release(s)
+	}
+}
+
+// TestEvictionTakesTheLeastRecentlyUsed, by count and by memory.
+func TestEvictionTakesTheLeastRecentlyUsed(t *testing.T) {
+	t.Parallel()
+	for name, bound := range map[string]func(*Config){
+		"by count":  places(3),
+		"by memory": func(c *Config) { c.MemoryBudgetBytes, c.Spares = 3*budgetBytes(64), -1 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPool(t, fakeChild(t), bound)
+			for _, key := range []string{"a", "b", "c", "a", "d"} {
+				p.Release(acquire(t, p, fakeProgram(key, "")))
+			}
+			for key, warm := range map[string]bool{"a": true, "c": true, "d": true} {
+				s := acquire(t, p, fakeProgram(key, ""))
+				if s.Cold() == warm {
+					t.Errorf("%s: warm %v, want %v", key, !s.Cold(), warm)
+				}
+				defer p.Release(s)
+			}
+			if s := p.Stats(); s.Evicted != 1 || s.Busy != 3 || s.ReservedBytes != 3*budgetBytes(64) {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
+// TestNothingIsEvictedInVain: a large program that cannot fit beside the busy ones
+// leaves the idle ones alone.
+func TestNothingIsEvictedInVain(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t), func(c *Config) {
+		c.MemoryBudgetBytes, c.Spares, c.AcquireTimeout = 3*budgetBytes(64), -1, 20*time.Millisecond
+	})
+	busy, idle := acquire(t, p, fakeProgram("busy", "")), acquire(t, p, fakeProgram("idle", ""))
+	p.Release(idle)
+	large := fakeProgram("large", "")
+	large.MemoryMB = 3*64 - 1
+	if _, err := p.Acquire(t.Context(), large); api.ErrorCode(err) != api.CodeCapacityLimit {
+		t.Errorf("got %v", err)
+	}
+	if s := acquire(t, p, fakeProgram("idle", "")); s.Cold() {
+		t.Error("the idle one was ended for nothing")
+	} else {
+		p.Release(s)
+	}
+	p.Release(busy)
+	s := acquire(t, p, large)
+	p.Release(s)
+}
+
+func TestTooLargeForTheBudget(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t), func(c *Config) { c.MemoryBudgetBytes, c.AcquireTimeout = budgetBytes(64), time.Hour })
+	prog := fakeProgram("large", "")
+	prog.MemoryMB = 65
+	if _, err := p.Acquire(t.Context(), prog); api.ErrorCode(err) != api.CodeCapacityLimit {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAcquireWaitsForRoom(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t), places(1), func(c *Config) { c.AcquireTimeout = time.Minute })
+	held := acquire(t, p, fakeProgram("a", ""))
+	for _, key := range []string{"a", "b"} { // the warm one; its place
+		got := make(chan *Sandbox, 1)
+		go func() {
+			s, err := p.Acquire(t.Context(), fakeProgram(key, ""))
+			if err != nil {
+				t.Error(err)
+			}
+			got <- s
+		}()
+		eventually(t, func() bool { return p.Stats().Waiting == 1 })
+		p.Release(held)
+		held = <-got
+		if held == nil || held.key != key {
+			t.Fatalf("%s: got %+v", key, held)
+		}
+	}
+	p.Release(held)
+}
+
+func TestAcquireGivesUp(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t), places(1), func(c *Config) { c.AcquireTimeout = 30 * time.Millisecond })
+	held := acquire(t, p, fakeProgram("a", ""))
+	defer p.Release(held)
+	_, err := p.Acquire(t.Context(), fakeProgram("b", ""))
+	var e *api.Error
+	if !errors.As(err, &e) || e.Code != api.CodeCapacityLimit || e.RetryAfter != time.Second {
+		t.Errorf("got %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+	defer cancel()
+	if _, err := p.Acquire(ctx, fakeProgram("b", "")); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	if s := p.Stats(); s.Waiting != 0 || s.Refused != 2 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestWaitersAreServedInOrder: a newcomer does not pass who waits.
+func TestWaitersAreServedInOrder(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t), places(1), func(c *Config) { c.AcquireTimeout = time.Minute })
+	held := acquire(t, p, fakeProgram("held", ""))
+	var order []string
+	var wait sync.WaitGroup
+	for i := range 5 {
+		key := fmt.Sprint("w", i)
+		wait.Go(func() {
+			s, err := p.Acquire(t.Context(), fakeProgram(key, ""))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			order = append(order, key) // one place: one at a time
+			p.Release(s)
+		})
+		eventually(t, func() bool { return p.Stats().Waiting == i+1 })
+	}
+	p.Release(held)
+	wait.Wait()
+	if diff := cmp.Diff([]string{"w0", "w1", "w2", "w3", "w4"}, order); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestDeadIdleChildIsReplaced: whether its death was noticed or not.
+func TestDeadIdleChildIsReplaced(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t), places(2))
+	prog := fakeProgram("dead", "")
+	for _, notice := range []bool{false, true} {
+		s := acquire(t, p, prog)
+		p.Release(s)
+		s.child.kill()
+		if notice {
+			eventually(t, func() bool { return p.Stats().Idle == 0 })
+		} else {
+			// Until the socket's end: the pool itself may know or not.
+			eventually(t, func() bool { return !s.child.alive() })
+		}
+		again := acquire(t, p, prog)
+		if !again.Cold() {
+			t.Error("the dead one serves")
+		}
+		if r := again.Run(t.Context(), do("echo")); r.Status != api.StatusSuccess {
+			t.Errorf("%+v", r.Error)
+		}
+		again.spent = true
+		p.Release(again)
+	}
+}
+
+// TestChildThatSpeaksWhileIdleIsEnded: what it says would be taken for the next
+// activation's.
+func TestChildThatSpeaksWhileIdleIsEnded(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t), places(1))
+	prog := fakeProgram("chatty", "")
+	s := acquire(t, p, prog)
+	if r := s.Run(t.Context(), do("after")); r.Status != api.StatusSuccess {
+		t.Fatalf("%+v", r.Error)
+	}
+	eventually(t, func() bool { return !s.child.alive() })
+	p.Release(s)
+	if again := acquire(t, p, prog); !again.Cold() {
+		t.Error("it serves on")
+	} else {
+		p.Release(again)
+	}
+}
+
+func TestSparesAreKeptAndUsed(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t), func(c *Config) { c.Spares = 3 })
+	waitSpares(t, p)
+	spawned := p.Stats().Spawned
+	s := acquire(t, p, fakeProgram("a", ""))
+	defer p.Release(s)
+	if p.Stats().Spawned > spawned+1 { // the refill may have begun
+		t.Error("the spare was not used")
+	}
+	waitSpares(t, p)
+	p.mu.Lock()
+	p.spares[0].kill()
+	p.spares[2].kill()
+	p.mu.Unlock()
+	eventually(t, func() bool { return p.Stats().Spawned == spawned+3 })
+	waitSpares(t, p)
+}
+
+func TestIdleAreRetired(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t), places(3), func(c *Config) { c.IdleTimeout = time.Hour })
+	for _, key := range []string{"a", "b"} {
+		p.Release(acquire(t, p, fakeProgram(key, "")))
+	}
+	if n := p.retireIdle(time.Now().Add(59 * time.Minute)); n != 0 {
+		t.Errorf("%d retired early", n)
+	}
+	if n := p.retireIdle(time.Now().Add(61 * time.Minute)); n != 2 {
+		t.Errorf("%d retired", n)
+	}
+	if s := p.Stats(); s.Idle != 0 || s.ReservedBytes != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestKeeperRetiresIdle(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t), places(1), func(c *Config) { c.IdleTimeout = 20 * time.Millisecond })
+	p.Release(acquire(t, p, fakeProgram("a", "")))
+	eventually(t, func() bool { return p.Stats().Idle == 0 })
+}
+
+// TestFailedLoads: an error of the source, a source that nothing gets through, a
+// child that dies; the place is free again after each.
+func TestFailedLoads(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t), places(1))
+	for _, tc := range []struct {
+		handler string
+		message string
+		fields  []api.FieldError
+	}{
+		{"refuse", "function.js:3:7: no", []api.FieldError{{Path: "function.js", Line: 3, Column: 7, Message: "no"}}},
+		{"refuse much", "", make([]api.FieldError, maxProblems)},
+		{"die", "the source cannot be used: the sandbox that read it ended: exit status 7", nil},
+		{"stack", "the source cannot be used: it is nested too deeply", nil},
+	} {
+		for _, f := range []func(context.Context, *Program) error{
+			p.Check,
+			func(ctx context.Context, prog *Program) error {
+				_, err := p.Acquire(ctx, prog)
+				return err
+			},
+		} {
+			err := f(t.Context(), fakeProgram("load", tc.handler))
+			var e *api.Error
+			if !errors.As(err, &e) || e.Code != api.CodeValidationSource {
+				t.Errorf("%s: %v", tc.handler, err)
+				continue
+			}
+			if diff := cmp.Diff(tc.fields, e.Fields); diff != "" || e.Message != tc.message {
+				t.Errorf("%s: %q, fields (-want +got):\n%s", tc.handler, e.Message, diff)
+			}
+		}
+	}
+	if s := p.Stats(); s.Busy != 0 || s.ReservedBytes != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestLoadIsBoundedInTime(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t), places(1), func(c *Config) { c.LoadTimeout = 300 * time.Millisecond })
+	err := p.Check(t.Context(), fakeProgram("slow", "hang"))
+	if api.ErrorCode(err) != api.CodeValidationSource || !strings.Contains(err.Error(), "took more than 300ms") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestBrokenChildIsNotTheSourcesFault: what no source can cause is an internal error.
+func TestBrokenChildIsNotTheSourcesFault(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t), places(1))
+	if _, err := p.Acquire(t.Context(), fakeProgram("broken", "done")); api.ErrorCode(err) != api.CodeInternal {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestBundleErrorIsTheCallers(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t))
+	prog := fakeProgram("store", "")
+	prog.Bundle = func(context.Context) ([]byte, error) { return nil, api.Errorf(api.CodeStoreUnavailable, "down") }
+	waitSpares(t, p)
+	spawned := p.Stats().Spawned
+	if _, err := p.Acquire(t.Context(), prog); api.ErrorCode(err) != api.CodeStoreUnavailable {
+		t.Errorf("Acquire: %v", err)
+	}
+	if err := p.Check(t.Context(), prog); api.ErrorCode(err) != api.CodeStoreUnavailable {
+		t.Errorf("Check: %v", err)
+	}
+	if s := p.Stats(); s.Busy != 0 || s.Spawned != spawned {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestAcquireIsCancelled(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t), places(1))
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	start := time.Now()
+	if _, err := p.Acquire(ctx, fakeProgram("hang", "hang")); !errors.Is(err, context.Canceled) || time.Since(start) > 5*time.Second {
+		t.Errorf("%v after %v", err, time.Since(start))
+	}
+}
+
+// TestOneCompiles: of many cold starts of one bundle one reads the bundle.
+func TestOneCompiles(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t), places(8))
+	var bundles atomic.Int64
+	var wait sync.WaitGroup
+	for i := range 8 {
+		wait.Go(func() {
+			prog := fakeProgram(fmt.Sprint("key", i), "")
+			prog.Digest = "one"
+			prog.Bundle = func(context.Context) ([]byte, error) {
+				bundles.Add(1)
+				return []byte("bundle"), nil
+			}
+			s, err := p.Acquire(t.Context(), prog)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			p.Release(s)
+		})
+	}
+	wait.Wait()
+	if bundles.Load() != 1 {
+		t.Errorf("%d bundles were read", bundles.Load())
+	}
+	checked := fakeProgram("checked", "")
+	if err := p.Check(t.Context(), checked); err != nil {
+		t.Fatal(err)
+	}
+	checked.Bundle = nil // not called: Check has kept the script
+	p.Release(acquire(t, p, checked))
+}
+
+// TestALieAboutMemoryIsBounded: what a child says it has mapped raises its limit
+// no further than the limit that held before.
+func TestALieAboutMemoryIsBounded(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t), places(1))
+	s := acquire(t, p, fakeProgram("lie", "lie"))
+	defer p.Release(s)
+	if most := addressSpaceLimit(s.child.mapped+compileRoom, 64); s.child.limit != most {
+		t.Errorf("limit %d, want %d", s.child.limit, most)
+	}
+}
+
+func TestAddressSpaceLimit(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ memoryMB, room uint64 }{{16, 64 + 48}, {32, 64 + 48}, {64, 128 + 48}, {4096, 6208 + 48}} {
+		if got := addressSpaceLimit(1000*megabyte, int(tc.memoryMB)); got != (1000+tc.room)*megabyte {
+			t.Errorf("%d MB: %d MB over, want %d", tc.memoryMB, got/megabyte-1000, tc.room)
+		}
+	}
+}
+
+// TestClose ends what is idle, busy, spare and waiting.
+func TestClose(t *testing.T) {
+	t.Parallel()
+	cfg := Config{MaxProcesses: 2, Spares: 2, AcquireTimeout: time.Minute, Logger: zap.NewNop()}
+	fakeChild(t)(&cfg)
+	p, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	waitSpares(t, p)
+	p.Release(acquire(t, p, fakeProgram("idle", "")))
+	busy := acquire(t, p, fakeProgram("busy", ""))
+	p.mu.Lock()
+	var children []*process
+	for c := range p.children {
+		children = append(children, c)
+	}
+	p.mu.Unlock()
+	ran := make(chan Result)
+	go func() { ran <- busy.Run(t.Context(), do("spin")) }()
+	other := acquire(t, p, fakeProgram("other", "")) // evicts the idle one
+	waited := make(chan error)
+	go func() {
+		_, err := p.Acquire(t.Context(), fakeProgram("waits", ""))
+		waited <- err
+	}()
+	eventually(t, func() bool { return p.Stats().Waiting == 1 })
+	if err := p.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-waited; api.ErrorCode(err) != api.CodeShuttingDown {
+		t.Errorf("the waiter got %v", err)
+	}
+	if r := <-ran; r.Error == nil || r.Error.Type != api.ErrSandboxCrash {
+		t.Errorf("the busy one got %+v", r)
+	}
+	p.Release(busy)
+	p.Release(other)
+	for _, c := range children {
+		select {
+		case <-c.gone:
+		default:
+			t.Errorf("%d lives", c.pid)
+		}
+	}
+	if _, err := p.Acquire(t.Context(), fakeProgram("late", "")); api.ErrorCode(err) != api.CodeShuttingDown {
+		t.Errorf("Acquire after Close: %v", err)
+	}
+	if err := p.Check(t.Context(), fakeProgram("late", "")); api.ErrorCode(err) != api.CodeShuttingDown {
+		t.Errorf("Check after Close: %v", err)
+	}
+	if err := p.Close(t.Context()); err != nil {
+		t.Errorf("Close again: %v", err)
+	}
+}
+
+// TestStress mixes everything over few places.
+func TestStress(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t), func(c *Config) {
+		c.MaxProcesses, c.AcquireTimeout, c.IdleTimeout, c.Logger = 4, time.Minute, 30*time.Millisecond, zap.NewNop()
+	})
+	doing := []string{"echo", "retire", "exit 1", "calls 3", "leave", "echo", "after", "echo"}
+	var wait sync.WaitGroup
+	for i := range 12 {
+		wait.Go(func() {
+			for n := range 40 {
+				s, err := p.Acquire(t.Context(), fakeProgram(fmt.Sprint("key", (i+n)%6), ""))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				s.Run(t.Context(), do(doing[(i*7+n)%len(doing)]))
+				p.Release(s)
+			}
+		})
+	}
+	wait.Wait()
+	eventually(t, func() bool { s := p.Stats(); return s.Idle == 0 && s.ReservedBytes == 0 })
+}
