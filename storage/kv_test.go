@@ -1,0 +1,59 @@
+package storage_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+// eventually asks until ok holds; what expires does so by the store's clock.
+func eventually(t *testing.T, ok func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for !ok() {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not happen")
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+func TestKV(t *testing.T) {
+	t.Parallel()
+	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+		kv, tenant, ctx := storage.NewKV(s), storagetest.Tenant(t), t.Context()
+		key := "a:{b}\x00\xff " // any bytes
+		get := func(ns string) string {
+			t.Helper()
+			value, found, err := kv.Get(ctx, tenant, ns, key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return fmt.Sprintf("%q %v", value, found)
+		}
+		if got := get("one"); got != `"" false` {
+			t.Error(got)
+		}
+		if err := kv.Set(ctx, tenant, "one", key, []byte("v\x00"), -1); err != nil {
+			t.Fatal(err)
+		}
+		if got := get("one"); got != `"v\x00" true` {
+			t.Error(got)
+		}
+		if got := get("two"); got != `"" false` {
+			t.Errorf("another namespace: %s", got)
+		}
+		for _, want := range []bool{true, false} {
+			if was, err := kv.Del(ctx, tenant, "one", key); err != nil || was != want {
+				t.Error(was, err)
+			}
+		}
+		if err := kv.Set(ctx, tenant, "one", key, []byte("v"), 200*time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, func() bool { return get("one") == `"" false` })
+	})
+}

@@ -1,0 +1,113 @@
+package storage_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+func TestRegistryAndWalk(t *testing.T) {
+	t.Parallel()
+	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+		f, ctx := newFixture(t, s), t.Context()
+		tenants, tenant := storage.NewTenants(s), f.fn.Tenant
+		for _, want := range []struct {
+			tenant string
+			exists bool
+		}{{tenant, true}, {storagetest.Tenant(t), false}} {
+			if got, err := tenants.Exists(ctx, want.tenant); err != nil || got != want.exists {
+				t.Error(got, err)
+			}
+		}
+		want := []storage.FunctionPath{{Tenant: tenant, Namespace: f.fn.Namespace, Function: f.fn.Name}}
+		var namespaces []string
+		for i := range 7 {
+			fn := f.fn
+			fn.Namespace = fmt.Sprintf("space-%d", i)
+			if _, err := f.functions.Create(ctx, fn); err != nil {
+				t.Fatal(err)
+			}
+			namespaces = append(namespaces, fn.Namespace)
+			want = append(want, storage.FunctionPath{Tenant: tenant, Namespace: fn.Namespace, Function: fn.Name})
+		}
+		// A deleted function may have activations left: it is walked too.
+		if err := f.functions.Delete(ctx, tenant, "space-3", f.fn.Name, 1); err != nil {
+			t.Fatal(err)
+		}
+		var got []storage.FunctionPath
+		for path, err := range tenants.Walk(ctx) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if path.Tenant == tenant {
+				got = append(got, path)
+			}
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Error(d)
+		}
+		var paged []string
+		for after := ""; ; {
+			items, next, err := tenants.Namespaces(ctx, tenant, after, 3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			paged = append(paged, items...)
+			if after = next; next == "" {
+				break
+			}
+		}
+		if d := cmp.Diff(slices.Concat([]string{f.fn.Namespace}, namespaces), paged); d != "" {
+			t.Error(d)
+		}
+	})
+}
+
+func TestFunctionPages(t *testing.T) {
+	t.Parallel()
+	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+		f, ctx := newFixture(t, s), t.Context()
+		var want []string
+		for i := range 10 {
+			fn := f.fn
+			fn.Name = fmt.Sprintf("fn-%d", i)
+			if _, err := f.functions.Create(ctx, fn); err != nil {
+				t.Fatal(err)
+			}
+			if i%3 == 0 {
+				if err := f.functions.Delete(ctx, fn.Tenant, fn.Namespace, fn.Name, 1); err != nil {
+					t.Fatal(err)
+				}
+				continue
+			}
+			want = append(want, fn.Name)
+		}
+		want = append(want, f.fn.Name)
+		for _, limit := range []int{1, 2, 3, 7, 8, 500} {
+			var got []string
+			for after := ""; ; {
+				items, next, err := f.functions.List(ctx, f.fn.Tenant, f.fn.Namespace, after, limit)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(items) > limit {
+					t.Errorf("a page of %d, limit %d", len(items), limit)
+				}
+				for _, fn := range items {
+					got = append(got, fn.Name)
+				}
+				if after = next; next == "" {
+					break
+				}
+			}
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("limit %d: %s", limit, d)
+			}
+		}
+	})
+}
