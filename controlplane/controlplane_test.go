@@ -1,7 +1,6 @@
 package controlplane_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -13,12 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-	"go.uber.org/zap"
-
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/controlplane"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/storagetest"
 )
 
 // engine is an Engine that answers as it is told and remembers what it was asked.
@@ -113,25 +110,10 @@ func start(t *testing.T, change ...func(*controlplane.Config)) *harness {
 	return startOn(t, embedded(t), change...)
 }
 
+// embedded is a store of the test's own.
 func embedded(t *testing.T) *storage.Store {
 	t.Helper()
-	backend, err := storage.OpenEmbedded(t.TempDir(), zap.NewNop())
-	if err != nil {
-		t.Fatal(err)
-	}
-	store, err := storage.Open(t.Context(), storage.Config{Embedded: backend})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := backend.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return store
+	return storagetest.Open(t, storage.Config{Embedded: storagetest.Embedded(t, t.TempDir())})
 }
 
 func startOn(t *testing.T, store *storage.Store, change ...func(*controlplane.Config)) *harness {
@@ -140,7 +122,7 @@ func startOn(t *testing.T, store *storage.Store, change ...func(*controlplane.Co
 	for _, c := range change {
 		c(&config)
 	}
-	h := &harness{store: store, engine: &engine{}, tenant: "t_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:12]}
+	h := &harness{store: store, engine: &engine{}, tenant: storagetest.Tenant(t)}
 	var err error
 	if h.control, err = controlplane.New(store, h.engine, config); err != nil {
 		t.Fatal(err)
@@ -287,5 +269,3 @@ func (h *harness) deploy(t *testing.T, source, config string) {
 		t.Fatalf("publish: %d %s", a.status, a.body)
 	}
 }
-
-var _ = bytes.NewReader

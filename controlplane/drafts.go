@@ -3,8 +3,12 @@ package controlplane
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
+	"encoding/json"
+	"maps"
 	"mime"
 	"net/http"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-chi/chi/v5"
@@ -15,9 +19,37 @@ import (
 
 const contentTypeTar = "application/x-tar"
 
-// draftBody is an upload as JSON; []byte is base64 there.
+// draftBody is an upload as JSON.
 type draftBody struct {
-	Files map[string][]byte `json:"files" doc:"paths to contents in base64"`
+	Files draftFiles `json:"files" doc:"paths to contents in base64"`
+}
+
+// draftFiles are base64 in JSON.
+type draftFiles map[string][]byte
+
+// UnmarshalJSON says which file is not base64, which encoding/json would not.
+func (f *draftFiles) UnmarshalJSON(raw []byte) error {
+	var encoded map[string]string
+	if err := json.Unmarshal(raw, &encoded); err != nil {
+		return err
+	}
+	*f = make(draftFiles, len(encoded))
+	for _, name := range slices.Sorted(maps.Keys(encoded)) {
+		content, err := base64.StdEncoding.DecodeString(encoded[name])
+		if err != nil {
+			return fieldError("files."+name, "is not base64")
+		}
+		(*f)[name] = content
+	}
+	return nil
+}
+
+// Schema is an object of strings.
+func (draftFiles) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{
+		Type:                 huma.TypeObject,
+		AdditionalProperties: &huma.Schema{Type: huma.TypeString, Format: "byte"},
+	}
 }
 
 func (s *Server) routeDrafts(r chi.Router, a huma.API) {

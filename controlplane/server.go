@@ -59,14 +59,15 @@ type Server struct {
 	engine      Engine
 	publisher   *Publisher
 
-	log     *zap.Logger
-	clock   func() time.Time
-	follow  time.Duration
-	alive   time.Duration
-	router  http.Handler
-	openapi []byte
-	drained chan struct{} // closed by Drain
-	drain   sync.Once
+	log      *zap.Logger
+	clock    func() time.Time
+	follow   time.Duration
+	alive    time.Duration
+	router   http.Handler
+	openapi  []byte
+	docsPage []byte
+	drained  chan struct{} // closed by Drain
+	drain    sync.Once
 }
 
 // New makes a server over a store and an engine, both the caller's to close.
@@ -173,6 +174,9 @@ func (s *Server) route(version string) error {
 	})
 	s.router = router
 	var err error
-	s.openapi, err = openapiJSON(document)
+	if s.openapi, err = openapiJSON(document); err != nil {
+		return err
+	}
+	s.docsPage, err = renderDocs(document.OpenAPI())
 	return err
 }

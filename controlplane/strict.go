@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -47,12 +49,19 @@ func (d strictDecoder[T]) decode(body []byte) (T, error) {
 }
 
 func (d strictDecoder[T]) explain(body []byte, err error) error {
+	var coded *api.Error
+	if errors.As(err, &coded) {
+		return coded // a field's own UnmarshalJSON has said it
+	}
 	var document any
 	if jsonErr := json.Unmarshal(body, &document); jsonErr != nil {
 		if len(bytes.TrimSpace(body)) == 0 {
 			return api.Errorf(api.CodeValidationJSON, "a JSON body is required")
 		}
 		return api.Errorf(api.CodeValidationJSON, "the body is not JSON: %v", jsonErr)
+	}
+	if fields := d.unknown(document); len(fields) > 0 {
+		return api.Errorf(api.CodeValidation, "%s: %s", fields[0].Path, fields[0].Message).WithFields(fields...)
 	}
 	var found huma.ValidateResult
 	huma.Validate(d.registry, d.schema, huma.NewPathBuffer([]byte{}, 0), huma.ModeWriteToServer, document, &found)
@@ -66,4 +75,22 @@ func (d strictDecoder[T]) explain(body []byte, err error) error {
 			WithFields(api.FieldError{Path: mismatch.Field, Message: "must be of another type"})
 	}
 	return api.Errorf(api.CodeValidation, "%s", strings.TrimPrefix(err.Error(), "json: "))
+}
+
+// unknown names the document's own unknown fields. huma would find them, but
+// loses its place below keys with a dot, such as file names.
+func (d strictDecoder[T]) unknown(document any) []api.FieldError {
+	schema := d.schema
+	if schema.Ref != "" {
+		schema = d.registry.SchemaFromRef(schema.Ref)
+	}
+	object, _ := document.(map[string]any)
+	var fields []api.FieldError
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		isField := func(known string) bool { return strings.EqualFold(known, name) } // as encoding/json has it
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(schema.Properties)), isField) {
+			fields = append(fields, api.FieldError{Path: name, Message: "is not a known field"})
+		}
+	}
+	return fields
 }
