@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"net/url"
 	"time"
@@ -12,13 +13,26 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// Logs gives one page of an activation's log lines, in their order.
+// Logs gives one page of an activation's log lines, in their order. While the
+// activation runs every page has a cursor: an empty one is the end for now.
 // CodeActivationNotFound.
 func (t *Tenant) Logs(ctx context.Context, id string, o PageOptions) (api.Page[api.LogLine], error) {
 	var out api.Page[api.LogLine]
 	r := &request{method: http.MethodGet, path: t.path("activations", id, "logs"), query: o.query()}
 	_, err := t.c.call(ctx, r, nil, &out)
 	return out, err
+}
+
+// LogLines walks the lines that are there now, to their end, and waits for none.
+// It stops after the first error, which it yields.
+func (t *Tenant) LogLines(ctx context.Context, id string) iter.Seq2[api.LogLine, error] {
+	return All(ctx, func(ctx context.Context, o PageOptions) (api.Page[api.LogLine], error) {
+		page, err := t.Logs(ctx, id, o)
+		if len(page.Items) == 0 {
+			page.NextCursor = nil // more may come, but later
+		}
+		return page, err
+	}, PageOptions{Limit: api.MaxPageLimit})
 }
 
 // streamRetryWait is the wait before a broken stream is opened again, where the

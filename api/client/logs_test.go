@@ -95,3 +95,26 @@ func TestFollowLogsOfUnknownActivation(t *testing.T) {
 		t.Errorf("got %v after %d requests", err, len(*all))
 	}
 }
+
+func TestLogLinesOfRunningActivationEnd(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	c := start(t, func(w http.ResponseWriter, _ *http.Request) {
+		// A running activation's log has a next page for ever.
+		if asked.Add(1) == 1 {
+			_, _ = io.WriteString(w, `{"items":[{"ts_ms":1}],"next_cursor":"1"}`)
+			return
+		}
+		_, _ = io.WriteString(w, `{"items":[],"next_cursor":"1"}`)
+	})
+	lines := 0
+	for _, err := range c.Tenant("t_default").LogLines(t.Context(), "id1") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines++
+	}
+	if lines != 1 || asked.Load() != 2 {
+		t.Errorf("%d lines in %d requests, want 1 in 2", lines, asked.Load())
+	}
+}

@@ -137,7 +137,7 @@ func (a *app) activationLogsCommand() *cobra.Command {
 			if follow {
 				return t.tenant.FollowLogs(cmd.Context(), args[0], a.printLog)
 			}
-			for line, err := range client.All(cmd.Context(), t.logsOf(args[0]), client.PageOptions{}) {
+			for line, err := range t.tenant.LogLines(cmd.Context(), args[0]) {
 				if err != nil {
 					return err
 				}

@@ -46,8 +46,8 @@ Exit codes: 0 success, 1 the command or its input is wrong, 2 the server failed
 or cannot be reached, 3 the function failed.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		// A group without a subcommand shows its help; a misspelt one is an error.
-		Args: cobra.NoArgs,
+		Args:          cobra.NoArgs,
+		RunE:          showHelp,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
 			return validateFormat(a.output)
 		},
@@ -64,9 +64,12 @@ or cannot be reached, 3 the function failed.`,
 // groupCommand makes a command that only holds others.
 func groupCommand(use, short string, children ...*cobra.Command) *cobra.Command {
 	group := &cobra.Command{
-		Use: use, Short: short, Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use: use, Short: short, Args: cobra.NoArgs, RunE: showHelp,
 	}
 	group.AddCommand(children...)
 	return group
 }
+
+// showHelp is what a command without work of its own does; with it, cobra takes a
+// misspelt subcommand for the surplus argument that it is.
+func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }

@@ -47,17 +47,22 @@ func loadSettings(flags *pflag.FlagSet) (settings, error) {
 	if err := k.Unmarshal("", &s); err != nil {
 		return settings{}, fmt.Errorf("settings: %w", err)
 	}
-	s.Roles = trimmed(s.Roles)
-	s.EgressAllow = trimmed(s.EgressAllow)
+	s.Roles = splitList(s.Roles)
+	s.EgressAllow = splitList(s.EgressAllow)
 	return s, s.validate()
 }
 
-// trimmed allows "a, b" in a variable.
-func trimmed(list []string) []string {
-	for i, item := range list {
-		list[i] = strings.TrimSpace(item)
+// splitList takes a list apart that a variable or a file gave as one text, "a, b".
+func splitList(list []string) []string {
+	var out []string
+	for _, text := range list {
+		for item := range strings.SplitSeq(text, ",") {
+			if item = strings.TrimSpace(item); item != "" {
+				out = append(out, item)
+			}
+		}
 	}
-	return list
+	return out
 }
 
 // loadFile reads the configuration file, if there is one.

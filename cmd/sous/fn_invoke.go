@@ -65,7 +65,7 @@ func (a *app) invoke(ctx context.Context, t *target, fn *client.Function, name s
 		}
 		out.InvokeResponse, out.Replayed = res.InvokeResponse, res.Replayed
 		if logs {
-			out.Logs, _, err = collect(client.All(ctx, t.logsOf(out.ActivationID), client.PageOptions{}), 0)
+			out.Logs, _, err = collect(t.tenant.LogLines(ctx, out.ActivationID), 0)
 		}
 		return err
 	})
@@ -105,13 +105,6 @@ func resultText(r api.InvokeResponse) string {
 		return ""
 	}
 	return indentJSON(r.Result)
-}
-
-// logsOf is the list of one activation's lines, for client.All.
-func (t *target) logsOf(id string) func(context.Context, client.PageOptions) (api.Page[api.LogLine], error) {
-	return func(ctx context.Context, o client.PageOptions) (api.Page[api.LogLine], error) {
-		return t.tenant.Logs(ctx, id, o)
-	}
 }
 
 // logText is a line for people: a message that is a string without its quotes.

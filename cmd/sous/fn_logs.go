@@ -36,9 +36,12 @@ func (a *app) fnLogsCommand() *cobra.Command {
 		Short: "Print the log lines of a function's latest activations",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t, _, err := a.functionTarget(args[0])
+			t, fn, err := a.functionTarget(args[0])
 			if err != nil {
 				return err
+			}
+			if _, err := fn.Get(cmd.Context()); err != nil {
+				return err // a misspelt name would be waited for, for ever
 			}
 			tail := &logTail{app: a, target: t, seen: map[string]int64{},
 				filter: client.ActivationFilter{Namespace: t.namespaceName, Function: args[0]}}
@@ -71,7 +74,7 @@ func (l *logTail) run(ctx context.Context, runs int, follow bool) error {
 			running = append(running, act.ActivationID)
 			continue
 		}
-		for line, err := range client.All(ctx, l.target.logsOf(act.ActivationID), client.PageOptions{}) {
+		for line, err := range l.target.tenant.LogLines(ctx, act.ActivationID) {
 			if err != nil {
 				return err
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/codesous/sous/cmd/sous/soustest"
+	"github.com/codesous/sous/storage/storagetest"
 )
 
 // TestScripts runs each command's script against the built program. Beside
@@ -29,6 +30,7 @@ import (
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	executable := soustest.Executable(t)
+	redis := storagetest.Redis(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -41,6 +43,8 @@ func TestScripts(t *testing.T) {
 			e.Setenv("PATH", bin+string(os.PathListSeparator)+e.Getenv("PATH"))
 			e.Setenv("XDG_CONFIG_HOME", filepath.Join(e.WorkDir, ".config"))
 			e.Setenv("TZ", "UTC")
+			e.Setenv("REDIS_URL", redis.URL)
+			e.Setenv("TENANT", storagetest.Tenant(t))
 			return os.Symlink(executable, filepath.Join(bin, "sous"))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
