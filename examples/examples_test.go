@@ -1,0 +1,133 @@
+// Package examples holds functions to learn from; its test deploys and calls each
+// as its README says.
+package examples
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/codesous/sous/cmd/sous/soustest"
+)
+
+// deploy publishes the folder of an example and gives the URL that it printed.
+func deploy(t *testing.T, server *soustest.Server, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(soustest.Executable(t), append([]string{"fn", "deploy", "--url", server.URL}, args...)...)
+	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+t.TempDir())
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("deploy %v: %v\n%s", args, err, out)
+	}
+	_, url, found := strings.Cut(string(out), "curl ")
+	if !found {
+		t.Fatalf("deploy %v printed no URL:\n%s", args, out)
+	}
+	return strings.TrimSpace(url)
+}
+
+// call is one HTTP request and what must be its answer.
+type call struct {
+	method, path string
+	header       map[string]string
+	body         string
+	status       int
+	want         string
+}
+
+func (c call) do(t *testing.T, url string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), c.method, url+c.path, strings.NewReader(c.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range c.header {
+		req.Header.Set(name, value)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	got, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.StatusCode != c.status || string(got) != c.want {
+		t.Errorf("%s %s: got %d %s, want %d %s", c.method, c.path, res.StatusCode, got, c.status, c.want)
+	}
+}
+
+func TestHello(t *testing.T) {
+	t.Parallel()
+	url := deploy(t, soustest.Start(t), "hello")
+	call{"GET", "?name=Ada", nil, "", 200, `{"hello":"Ada"}`}.do(t, url)
+	call{"POST", "/any/path", nil, "", 200, `{"hello":"world"}`}.do(t, url)
+}
+
+func TestWebhook(t *testing.T) {
+	t.Parallel()
+	const secret, body = "s3cret", `{"action":"opened","repository":{"full_name":"a/ü"}}`
+	url := deploy(t, soustest.Start(t), "webhook-ts", "--config", `{"env":{"WEBHOOK_SECRET":"`+secret+`"}}`)
+	signed := func(secret, body string) map[string]string {
+		mac := hmac.New(sha256.New, []byte(secret))
+		mac.Write([]byte(body))
+		return map[string]string{"X-Hub-Signature-256": "sha256=" + hex.EncodeToString(mac.Sum(nil))}
+	}
+	const refused = `{"error":"bad signature"}`
+	call{"POST", "", signed(secret, body), body, 200, `{"accepted":"opened"}`}.do(t, url)
+	call{"POST", "", signed("other", body), body, 401, refused}.do(t, url)
+	call{"POST", "", signed(secret, body), body + " ", 401, refused}.do(t, url)
+	call{"POST", "", nil, body, 401, refused}.do(t, url)
+	call{"POST", "", map[string]string{"X-Hub-Signature-256": "sha256=12"}, body, 401, refused}.do(t, url)
+	call{"POST", "", signed(secret, "{"), "{", 400, `{"error":"the body is not JSON"}`}.do(t, url)
+	call{"GET", "", nil, "", 405, `{"error":"send a POST"}`}.do(t, url)
+}
+
+func TestCounter(t *testing.T) {
+	t.Parallel()
+	url := deploy(t, soustest.Start(t), "counter")
+	call{"GET", "", nil, "", 200, `{"visits":0}`}.do(t, url)
+	call{"POST", "", nil, "", 200, `{"visits":1}`}.do(t, url)
+	// One at a time: no visit is lost between get and set.
+	done := make(chan struct{})
+	const visitors = 20
+	for range visitors {
+		go func() {
+			defer func() { done <- struct{}{} }()
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, nil)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			res, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if res.StatusCode != http.StatusOK {
+				t.Errorf("status %d", res.StatusCode)
+			}
+			_ = res.Body.Close()
+		}()
+	}
+	for range visitors {
+		<-done
+	}
+	call{"GET", "", nil, "", 200, `{"visits":21}`}.do(t, url)
+	call{"DELETE", "", nil, "", 200, `{"visits":0}`}.do(t, url)
+}
+
+func TestMultiFile(t *testing.T) {
+	t.Parallel()
+	url := deploy(t, soustest.Start(t), "multi-file")
+	call{"GET", "?name=Ada", map[string]string{"Accept-Language": "fr, el;q=0.5, en;q=0.2"}, "", 200, `{"language":"el","greeting":"Γεια σου, Ada!"}`}.do(t, url)
+	call{"GET", "", map[string]string{"Accept-Language": "de-AT"}, "", 200, `{"language":"de","greeting":"Hallo, world!"}`}.do(t, url)
+	call{"GET", "?name=$%26", nil, "", 200, `{"language":"en","greeting":"Hello, $&!"}`}.do(t, url)
+}
