@@ -40,11 +40,15 @@ func (s *server) invoke(f frame) error {
 	left := time.Until(time.UnixMilli(a.head.DeadlineMS))
 	deadline := time.AfterFunc(left, func() { a.ctl.stop(causeDeadline) })
 	body, err := a.run(event)
+	var failure api.ActivationError
+	if err != nil && a.ctl.cause() == causeNone {
+		failure = a.describe(err) // which may run script code, so the clock still ticks
+	}
 	deadline.Stop()
 	if s.link.err != nil {
 		return s.link.err
 	}
-	done := a.done(body, err)
+	done := a.done(body, failure)
 	done.MemoryPeak = uint64(s.memory.measured())
 	done.CPUNanos = uint64(max(0, cpuTime()-began))
 	s.current.CompareAndSwap(a.ctl, nil)
@@ -145,7 +149,7 @@ func (a *activation) promiseOf(value goja.Value) (*goja.Promise, error) {
 
 // done is the frame that answers an activation. Whatever the script made of
 // being stopped, the stop is what counts.
-func (a *activation) done(body []byte, err error) wire.Done {
+func (a *activation) done(body []byte, failure api.ActivationError) wire.Done {
 	d := wire.Done{Outcome: wire.OutcomeValue, Body: body}
 	if a.logs.truncated {
 		d.Flags |= wire.FlagLogsTruncated
@@ -164,9 +168,9 @@ func (a *activation) done(body []byte, err error) wire.Done {
 			Message: fmt.Sprintf("the function used more than its %d MB of memory", a.server.program.assign.MemoryMB),
 		})
 		d.Flags |= wire.FlagRetire
-	case err != nil:
+	case failure.Type != "":
 		d.Outcome = wire.OutcomeError
-		d.Body = errorJSON(a.describe(err))
+		d.Body = errorJSON(failure)
 	case body == nil:
 		d.Outcome = wire.OutcomeUndefined
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/dop251/goja/file"
 	"github.com/dop251/goja/parser"
 	"github.com/evanw/esbuild/pkg/api"
+	"github.com/go-sourcemap/sourcemap"
 
 	"github.com/codesous/sous/api/bundle"
 	"github.com/codesous/sous/invoker/sandbox/wire"
@@ -89,6 +90,15 @@ func unsupported() map[string]bool {
 	}
 }
 
+// fatal are the remarks that esbuild only makes in passing, because it leaves
+// the refusal to the engine; goja would refuse at run time, or answer wrongly.
+func fatal() map[string]api.LogLevel {
+	return map[string]api.LogLevel{
+		"unsupported-regexp": api.LogLevelError,
+		"empty-import-meta":  api.LogLevelError,
+	}
+}
+
 // compile turns the modules of a bundle into one script: the text of a function
 // that takes the function to call with the handler.
 func compile(files map[string][]byte, entry, handler string) ([]byte, []wire.Problem) {
@@ -113,6 +123,7 @@ func compile(files map[string][]byte, entry, handler string) ([]byte, []wire.Pro
 		AbsWorkingDir:  "/",
 		LogLevel:       api.LogLevelSilent,
 		LogLimit:       20,
+		LogOverride:    fatal(),
 		Format:         api.FormatESModule, // flat: the wrapper below is its scope
 		Target:         api.ESNext,
 		Supported:      unsupported(),
@@ -131,20 +142,10 @@ func compile(files map[string][]byte, entry, handler string) ([]byte, []wire.Pro
 	return withSourceMap(result.OutputFiles)
 }
 
-// fatalWarnings are what esbuild only warns of because it trusts the engine to
-// refuse it; goja would do so at run time, or match wrongly.
-func fatalWarning(m api.Message) bool { return m.ID == "unsupported-regexp" }
-
 // refusals are the problems that keep source from being used.
 func refusals(result api.BuildResult, entry, handler string) []wire.Problem {
-	messages := result.Errors
-	for _, w := range result.Warnings {
-		if fatalWarning(w) {
-			messages = append(messages, w)
-		}
-	}
-	problems := make([]wire.Problem, 0, len(messages))
-	for _, m := range messages {
+	problems := make([]wire.Problem, 0, len(result.Errors))
+	for _, m := range result.Errors {
 		problems = append(problems, refusal(m, entry, handler))
 	}
 	return problems
@@ -203,36 +204,61 @@ func withSourceMap(outputs []api.OutputFile) ([]byte, []wire.Problem) {
 	if err != nil {
 		return nil, []wire.Problem{{Message: "source map: " + err.Error()}}
 	}
-	script = append(script, "\n//# sourceMappingURL=data:application/json;base64,"...)
+	script = append(script, "\n"+mapPrefix...)
 	return base64.StdEncoding.AppendEncode(script, mapping), nil
 }
 
 // parse compiles a script for goja. What goja refuses after esbuild let it pass
 // is syntax that the runtime lacks.
 func parse(script []byte) (*goja.Program, []wire.Problem) {
-	tree, err := goja.Parse(scriptName, string(script))
+	tree, err := parser.ParseFile(nil, scriptName, script, 0)
 	if err != nil {
-		return nil, []wire.Problem{unparsed(err)}
+		return nil, []wire.Problem{unparsed(err, script)}
 	}
 	code, err := goja.CompileAST(tree, false)
 	if err != nil {
-		return nil, []wire.Problem{unparsed(err)}
+		return nil, []wire.Problem{unparsed(err, script)}
 	}
 	return code, nil
 }
 
-func unparsed(err error) wire.Problem {
+func unparsed(err error, script []byte) wire.Problem {
 	var list parser.ErrorList
 	var syntax *goja.CompilerSyntaxError
 	switch {
 	case errors.As(err, &list) && len(list) > 0:
-		return at(list[0].Position, list[0].Message)
+		return original(list[0].Position, list[0].Message, script)
 	case errors.As(err, &syntax) && syntax.File != nil:
-		return at(syntax.File.Position(syntax.Offset), syntax.Message)
+		p := syntax.File.Position(syntax.Offset)
+		return wire.Problem{File: p.Filename, Line: p.Line, Column: p.Column + mappedColumn, Message: syntax.Message}
 	}
 	return wire.Problem{Message: err.Error()}
 }
 
-func at(p file.Position, message string) wire.Problem {
-	return wire.Problem{File: p.Filename, Line: p.Line, Column: p.Column, Message: message}
+// original finds the user's place of a place in the script: the parser reads the
+// source map only of a script without errors.
+func original(p file.Position, message string, script []byte) wire.Problem {
+	lines := bytes.Split(script, []byte("\n"))
+	if p.Line >= 1 && p.Line <= len(lines) && p.Column >= 1 && p.Column <= len(lines[p.Line-1]) {
+		if bytes.HasPrefix(lines[p.Line-1][p.Column-1:], []byte("import")) {
+			message = "dynamic import() is not supported; import statically"
+		}
+	}
+	problem := wire.Problem{File: p.Filename, Line: p.Line, Column: p.Column, Message: message}
+	_, encoded, _ := bytes.Cut(lines[len(lines)-1], []byte(mapPrefix))
+	mapping, err := base64.StdEncoding.DecodeString(string(encoded))
+	if err != nil {
+		return problem
+	}
+	consumer, err := sourcemap.Parse("", mapping)
+	if err != nil {
+		return problem
+	}
+	if source, _, line, column, ok := consumer.Source(p.Line, p.Column-1); ok {
+		problem.File, problem.Line, problem.Column = source, line, column+1
+	}
+	return problem
 }
+
+// mapPrefix begins the last line of a script, which holds its source map.
+const mapPrefix = "//# sourceMappingURL=data:application/json;base64,"

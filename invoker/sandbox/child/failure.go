@@ -3,7 +3,6 @@ package child
 import (
 	"encoding/json"
 	"errors"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/dop251/goja"
@@ -90,8 +89,11 @@ func thrownMessage(r *realm, v goja.Value) string {
 		if s, ok := v.(goja.String); ok {
 			return s.String()
 		}
-		if v == nil {
-			v = goja.Undefined()
+		switch v := v.(type) {
+		case nil:
+			return "the function threw undefined"
+		case *goja.Symbol:
+			return "the function threw Symbol(" + v.String() + ")"
 		}
 		return "the function threw " + v.String()
 	}
@@ -122,64 +124,6 @@ func stringProperty(obj *goja.Object, name string) (string, bool) {
 		return "", false
 	}
 	return s.String(), true
-}
-
-// frames writes a stack in goja's own form, which cleanStack reads.
-func frames(stack []goja.StackFrame) string {
-	var b strings.Builder
-	for i, f := range stack {
-		if i == maxStackFrames {
-			break
-		}
-		b.WriteString("\tat ")
-		if name := f.FuncName(); name != "" && name != "<anonymous>" {
-			b.WriteString(name)
-			b.WriteString(" (" + f.Position().String() + "(0))")
-		} else {
-			b.WriteString(f.Position().String() + "(0)")
-		}
-		b.WriteByte('\n')
-	}
-	return b.String()
-}
-
-const maxStackFrames = 100
-
-// cleanStack turns goja's form of a stack, "\tat f (function.js:3:9(12))", into
-// the usual "    at f (function.js:3:9)", without the frames that are not the
-// user's.
-func cleanStack(s string) string {
-	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
-	kept := lines[:0]
-	for _, line := range lines {
-		frame, ok := strings.CutPrefix(line, "\tat ")
-		if !ok {
-			kept = append(kept, line)
-			continue
-		}
-		if strings.Contains(frame, scriptName+":") {
-			continue
-		}
-		kept = append(kept, "    at "+withoutPC(frame))
-	}
-	return strings.Join(kept, "\n")
-}
-
-// withoutPC drops goja's instruction counter from a frame: f.js:3:9(12).
-func withoutPC(frame string) string {
-	tail := ""
-	if f, ok := strings.CutSuffix(frame, "))"); ok {
-		frame, tail = f, ")"
-	} else if f, ok := strings.CutSuffix(frame, ")"); ok && !strings.HasSuffix(f, "(native") {
-		frame = f
-	} else {
-		return frame
-	}
-	at := strings.LastIndexByte(frame, '(')
-	if at < 0 {
-		return frame + tail
-	}
-	return frame[:at] + tail
 }
 
 // cut shortens s to at most n bytes of whole characters.

@@ -1,0 +1,206 @@
+package child
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/codesous/sous/invoker/sandbox/wire"
+)
+
+func TestCompileRefuses(t *testing.T) {
+	t.Parallel()
+	const ok = "export default () => 1;\n"
+	for name, tt := range map[string]struct {
+		files   map[string]string
+		handler string
+		want    wire.Problem // Message: a part of it
+	}{
+		"syntax error": {
+			files: map[string]string{"function.js": "export default () => {\n  const a = ;\n}"},
+			want:  wire.Problem{File: "function.js", Line: 2, Column: 13, Message: `Unexpected ";"`},
+		},
+		"syntax error in another file": {
+			files: map[string]string{"function.js": "import './lib/a'\n" + ok, "lib/a.ts": "let x: = 1"},
+			want:  wire.Problem{File: "lib/a.ts", Line: 1, Column: 8, Message: `Unexpected "="`},
+		},
+		"no entry": {
+			files: map[string]string{"other.js": ok},
+			want:  wire.Problem{File: "function.ts", Message: "no entry module"},
+		},
+		"no default export": {
+			files: map[string]string{"function.js": "export const a = 1"},
+			want:  wire.Problem{File: "function.js", Message: "exports no handler: expected `export default function"},
+		},
+		"no export of that name": {
+			files: map[string]string{"function.js": ok}, handler: "main",
+			want: wire.Problem{File: "function.js", Message: "expected `export function main"},
+		},
+		"package": {
+			files: map[string]string{"function.js": ok + "import x from 'lodash'; x()"},
+			want:  wire.Problem{File: "function.js", Line: 2, Column: 15, Message: `the package "lodash" is not in the bundle`},
+		},
+		"node module": {
+			files: map[string]string{"function.js": "import fs from 'node:fs'; fs.x();" + ok},
+			want:  wire.Problem{File: "function.js", Line: 1, Column: 16, Message: `"node:fs" is a Node.js module`},
+		},
+		"absolute path": {
+			files: map[string]string{"function.js": "import fs from '/etc/passwd'; fs.x();" + ok},
+			want:  wire.Problem{File: "function.js", Line: 1, Column: 16, Message: `not in the bundle`},
+		},
+		"above the bundle": {
+			files: map[string]string{"function.js": "import fs from '../../../etc/passwd.json'; fs.x();" + ok},
+			want:  wire.Problem{File: "function.js", Line: 1, Column: 16, Message: `the bundle has no file`},
+		},
+		"missing file": {
+			files: map[string]string{"function.js": "import './gone.js'\n" + ok},
+			want:  wire.Problem{File: "function.js", Line: 1, Column: 8, Message: `the bundle has no file for the import "./gone.js"`},
+		},
+		"other kind of file": {
+			files: map[string]string{"function.js": "import './a.css'\n" + ok, "a.css": "a{}"},
+			want:  wire.Problem{File: "function.js", Line: 1, Column: 8, Message: `a.css cannot be imported`},
+		},
+		"dynamic import": {
+			files: map[string]string{"function.js": "export default async () => import('./a.js')", "a.js": ""},
+			want:  wire.Problem{File: "function.js", Line: 1, Column: 35, Message: "dynamic import() is not supported"},
+		},
+		"computed dynamic import": {
+			files: map[string]string{"function.js": "export default async (e) =>\n  import(e.name)"},
+			want:  wire.Problem{File: "function.js", Line: 2, Column: 3, Message: "dynamic import() is not supported"},
+		},
+		"top-level await": {
+			files: map[string]string{"function.js": "const a = 1;\nawait a;\n" + ok},
+			want:  wire.Problem{File: "function.js", Line: 2, Column: 1, Message: "op-level await"},
+		},
+		"top-level await elsewhere": {
+			files: map[string]string{"function.js": "import './a.js'\n" + ok, "a.js": "await 1"},
+			want:  wire.Problem{File: "a.js", Line: 1, Column: 1, Message: "op-level await"},
+		},
+		"regular expression flag v": {
+			files: map[string]string{"function.js": ok + "/a/v.test('a')"},
+			want:  wire.Problem{File: "function.js", Line: 2, Column: 4, Message: "not available"},
+		},
+		"regular expression flag d": {
+			files: map[string]string{"function.js": ok + "/a/d.test('a')"},
+			want:  wire.Problem{File: "function.js", Line: 2, Column: 4, Message: "not available"},
+		},
+		"unicode property": {
+			files: map[string]string{"function.js": ok + `/\p{L}/u.test('a')`},
+			want:  wire.Problem{File: "function.js", Line: 2, Column: 2, Message: "not available"},
+		},
+		"import.meta": {
+			files: map[string]string{"function.js": "export default () => import.meta.url"},
+			want:  wire.Problem{File: "function.js", Line: 1, Column: 22, Message: "import.meta"},
+		},
+		"invalid regular expression": {
+			files: map[string]string{"function.js": "export default (e) =>\n  /(/.test(e)"},
+			want:  wire.Problem{File: "function.js", Line: 2, Column: 3, Message: "Unterminated group"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := inProcess(t)
+			p.handler = tt.handler
+			kind, payload := p.offer(tt.files)
+			if kind != wire.KindRefused {
+				t.Fatalf("answer %d: %s", kind, payload)
+			}
+			var refused wire.Refused
+			if _, err := wire.ParseMessage(payload, &refused); err != nil {
+				t.Fatal(err)
+			}
+			got := refused.Problems[0]
+			if !strings.Contains(got.Message, tt.want.Message) {
+				t.Errorf("message %q lacks %q", got.Message, tt.want.Message)
+			}
+			got.Message, tt.want.Message = "", ""
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("place (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCompileRuns(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		files   map[string]string
+		handler string
+		want    string
+	}{
+		"named handler": {
+			files:   map[string]string{"function.js": "export function main() { return 1 }"},
+			handler: "main", want: "1",
+		},
+		"re-exported": {
+			files: map[string]string{"function.js": "export { run as default } from './run'", "run.mjs": "export const run = () => 2"},
+			want:  "2",
+		},
+		"export *": {
+			files:   map[string]string{"function.js": "export * from './run.js'", "run.ts": "export const go = (a: number[]) => 3"},
+			handler: "go", want: "3",
+		},
+		"TypeScript": {
+			files: map[string]string{"function.ts": `
+				enum Colour { Red, Green }
+				interface E { n: number }
+				class P { constructor(private readonly n: number) {} twice() { return this.n * 2 } }
+				export default async (e: E, _: unknown): Promise<number[]> => [new P(e?.n ?? 4).twice(), Colour.Green satisfies number];`},
+			want: "[8,1]",
+		},
+		"modules": {
+			files: map[string]string{
+				"function.js":  "import a from './lib'; import { b } from './lib/b.mjs'; import c from './data.json'; import * as d from './d'\nexport default () => [a, b, c.k, d.default, d.e]",
+				"lib/index.js": "import { b } from './b'; export default 'a' + b", "lib/b.mjs": "export const b = 'b'",
+				"data.json": `{"k": [1]}`, "d.mts": "export default 'd'; export const e: string = 'e'",
+			},
+			want: `["ab","b",[1],"d","e"]`,
+		},
+		"cycle": {
+			files: map[string]string{
+				"function.js": "import { g } from './g.js'; export const f = () => 'f'; export default () => g()",
+				"g.js":        "import { f } from './function.js'; export const g = () => f() + 'g'",
+			},
+			want: `"fg"`,
+		},
+		"CommonJS": {
+			files: map[string]string{"function.js": "const x = require('./x.js'); module.exports = () => x.n", "x.js": "exports.n = 5"},
+			want:  "5",
+		},
+		"strict": {
+			files: map[string]string{"function.js": "export default function () { try { undeclared = 1; return 'sloppy' } catch (e) { return e.name + typeof this } }"},
+			want:  `"ReferenceErrorundefined"`,
+		},
+		"rewritten syntax": {
+			files: map[string]string{"function.js": `
+				async function* gen() { yield 1; yield 2 }
+				export default async () => {
+					const out = []; for await (const x of gen()) out.push(x);
+					{ using r = { [Symbol.dispose ?? Symbol.for("Symbol.dispose")]() { out.push("disposed") } } }
+					return out }`},
+			want: `[1,2,"disposed"]`,
+		},
+		"its own words": {
+			files: map[string]string{"function.js": "const __cs_handler = 6, handler = 1; export default () => __cs_handler + handler"},
+			want:  "7",
+		},
+		"a comment at the end": {
+			files: map[string]string{"function.js": "export default () => 1 // the end"},
+			want:  "1",
+		},
+		"another's source map": {
+			files: map[string]string{"function.js": "export default () => 1\n/*!\n//# sourceMappingURL=file:///etc/passwd\n*/"},
+			want:  "1",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := inProcess(t)
+			p.handler = tt.handler
+			if got := p.load(tt.files).value("null"); got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,92 @@
+package child
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/dop251/goja"
+)
+
+// mappedColumn corrects goja's columns: of a place that it found in a source map
+// it gives the map's own column, which counts from 0.
+const mappedColumn = 1
+
+// maxStackFrames bounds what is written of a stack before it is cut by bytes.
+const maxStackFrames = 100
+
+// frames writes a stack in goja's own form, which cleanStack reads.
+func frames(stack []goja.StackFrame) string {
+	var b strings.Builder
+	for _, f := range stack[:min(len(stack), maxStackFrames)] {
+		b.WriteString("\tat ")
+		place := "native"
+		if f.SrcName() != "<native>" {
+			place = f.Position().String() + "(0)"
+		}
+		if name := f.FuncName(); name != "<anonymous>" && name != "<native>" {
+			place = name + " (" + place + ")"
+		}
+		b.WriteString(place)
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// cleanStack turns goja's form of a stack, "\tat f (function.js:3:9(12))", into
+// the usual "    at f (function.js:3:10)", without the frames that are not the
+// user's.
+func cleanStack(s string) string {
+	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
+	kept := lines[:0]
+	for _, line := range lines {
+		frame, ok := strings.CutPrefix(line, "\tat ")
+		switch {
+		case !ok:
+			kept = append(kept, line)
+		case strings.Contains(frame, scriptName+":") || frame == "native":
+		default:
+			kept = append(kept, "    at "+cleanFrame(frame))
+		}
+	}
+	return strings.Join(kept, "\n")
+}
+
+// cleanFrame rewrites "f (file:line:column(counter))" or its form without a name.
+func cleanFrame(frame string) string {
+	name, place := "", frame
+	if at := strings.LastIndex(frame, " ("); at >= 0 && strings.HasSuffix(frame, ")") {
+		name, place = frame[:at], frame[at+2:len(frame)-1]
+	}
+	if at := strings.LastIndexByte(place, '('); at >= 0 {
+		place = place[:at] // goja's instruction counter
+	}
+	file, line, column, ok := cutPlace(place)
+	if ok && file != "<eval>" {
+		if unescaped, err := url.PathUnescape(file); err == nil {
+			file = unescaped
+		}
+		place = file + ":" + line + ":" + strconv.Itoa(column+mappedColumn)
+	}
+	if name == "" {
+		return place
+	}
+	return name + " (" + place + ")"
+}
+
+// cutPlace splits "file:line:column".
+func cutPlace(place string) (file, line string, column int, ok bool) {
+	at := strings.LastIndexByte(place, ':')
+	if at < 0 {
+		return "", "", 0, false
+	}
+	column, err := strconv.Atoi(place[at+1:])
+	if err != nil {
+		return "", "", 0, false
+	}
+	place = place[:at]
+	if at = strings.LastIndexByte(place, ':'); at < 0 {
+		return "", "", 0, false
+	}
+	return place[:at], place[at+1:], column, true
+}
