@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/sandbox/nursery"
 	"github.com/codesous/sous/invoker/sandbox/sandboxtest"
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
@@ -186,14 +187,14 @@ func TestDoctorSeesMissingLayers(t *testing.T) {
 // TestWithoutNamespaces: where a host refuses them, the rest still works.
 func TestWithoutNamespaces(t *testing.T) {
 	t.Parallel()
-	for _, i := range []isolation{isolateSelf, isolateNone} {
+	for _, i := range []nursery.Isolation{nursery.IsolateSelf, nursery.IsolateNone} {
 		p := newPool(t, func(c *Config) { c.Spares = -1 })
-		p.spawner.isolation = i // no child has been asked for yet
+		p.spawner.first = i // no child has been asked for yet
 		s := acquire(t, p, program(t, "plain", `export default () => 1`))
 		if r := s.Run(t.Context(), call("1", time.Second)); r.Status != api.StatusSuccess {
 			t.Errorf("%s: %+v", i, r.Error)
 		}
-		if got := ownNamespace(s.child.pid, "net"); got != (i != isolateNone) || s.child.isolation != i {
+		if got := ownNamespace(s.child.pid, "net"); got != (i != nursery.IsolateNone) || s.child.isolation != i {
 			t.Errorf("%s: it is %s, own network %v", i, s.child.isolation, got)
 		}
 		if e := s.child.limitAddressSpace(s.child.limit, s.child.limit); e != nil {

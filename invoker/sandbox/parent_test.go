@@ -80,8 +80,8 @@ func checkParent(t *testing.T, cmd *exec.Cmd, namespaces bool) {
 		t.Fatalf("the parent's activation: %+v, then %q", result, lines.Text())
 	}
 	children := childrenOf(t, cmd.Process.Pid)
-	if len(children) != 5 {
-		t.Errorf("%d children", len(children))
+	if len(children) != 6 {
+		t.Errorf("%d children, want the nursery and 5", len(children))
 	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)

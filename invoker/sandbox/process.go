@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/codesous/sous/invoker/sandbox/nursery"
 	"github.com/codesous/sous/invoker/sandbox/wire"
 	"golang.org/x/sys/unix"
 )
@@ -25,7 +26,7 @@ type process struct {
 	raw       syscall.RawConn
 	frames    *wire.Reader
 	hello     wire.Hello
-	isolation isolation
+	isolation nursery.Isolation
 	mapped    uint64 // address space at Hello, before it saw any source
 	limit     uint64 // RLIMIT_AS as set last
 

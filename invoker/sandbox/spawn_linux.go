@@ -1,13 +1,16 @@
 package sandbox
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"runtime"
+	"strings"
 	"syscall"
 	"time"
 
+	"github.com/codesous/sous/invoker/sandbox/nursery"
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 )
@@ -17,48 +20,30 @@ import (
 // what links this package.
 const childArg = "sandbox-child"
 
-// sandboxID is the user and group that a child sees itself as in its own user
-// namespace. It is not 0, so that exec takes all capabilities away.
-const sandboxID = 1000
-
-// nobody is the host's user and group of children whose parent is root.
-const nobody = 65534
-
-// isolation is how far a host lets a child's namespaces go.
-type isolation int
-
-const (
-	isolateNobody isolation = iota // own user and network namespace, user nobody outside (parent is root)
-	isolateSelf                    // own user and network namespace, the parent's user outside
-	isolateNone                    // the host refuses namespaces
-)
-
-func (i isolation) String() string {
-	return [...]string{"user and network namespace, as nobody", "user and network namespace", "no namespaces"}[i]
-}
-
-// spawner starts children from one thread that lives as long as they do: the
-// kernel sends Pdeathsig when the *thread* that spawned a child ends, and Go ends
-// threads as it likes.
+// spawner starts children through a nursery that it starts, from one thread that
+// lives as long as they do: the kernel sends the death signal when the *thread*
+// that is their parent ends, and Go ends threads as it likes.
 type spawner struct {
 	executable string
 	patience   time.Duration // of its children
 	log        *zap.Logger
 	requests   chan spawnRequest
+	first      nursery.Isolation // to be tried first
 
 	// Only the thread's:
-	isolation isolation
-	proven    bool // a child started with it
+	nursery   *os.Process // nil before the first request and after its death
+	socket    int         // its SOCK_SEQPACKET socket
+	isolation nursery.Isolation
 }
 
 type spawnRequest struct {
-	files []*os.File
-	reply chan spawnReply
+	stderr, socket *os.File
+	reply          chan spawnReply
 }
 
 type spawnReply struct {
 	process   *os.Process
-	isolation isolation
+	isolation nursery.Isolation
 	err       error
 }
 
@@ -74,15 +59,20 @@ func newSpawner(cfg Config) (*spawner, error) {
 		log:        cfg.Logger,
 		requests:   make(chan spawnRequest),
 	}
-	if os.Geteuid() != 0 {
-		s.isolation = isolateSelf
-	}
 	go s.serve()
 	return s, nil
 }
 
-// stop ends the thread, and with it every child that still lives.
+// stop ends the nursery and the thread, and with it every child that still lives.
 func (s *spawner) stop() { close(s.requests) }
+
+// start runs the executable with stderr and the socket (descriptor 3) alone.
+func (s *spawner) start(stderr, socket *os.File) (*os.Process, nursery.Isolation, error) {
+	reply := make(chan spawnReply, 1)
+	s.requests <- spawnRequest{stderr, socket, reply}
+	r := <-reply
+	return r.process, r.isolation, r.err
+}
 
 func (s *spawner) serve() {
 	runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
@@ -97,70 +87,104 @@ func (s *spawner) serve() {
 		return
 	}
 	for r := range s.requests {
-		process, err := s.startWithFallback(r.files)
+		process, err := s.request(r)
 		r.reply <- spawnReply{process, s.isolation, err}
 	}
+	s.endNursery()
 }
 
-// start runs the executable with stderr and the socket (descriptor 3) alone.
-func (s *spawner) start(stderr, socket *os.File) (*os.Process, isolation, error) {
-	reply := make(chan spawnReply, 1)
-	s.requests <- spawnRequest{files: []*os.File{nil, nil, stderr, socket}, reply: reply}
-	r := <-reply
-	return r.process, r.isolation, r.err
+// request asks the nursery for a child, a new nursery where the old one died.
+func (s *spawner) request(r spawnRequest) (*os.Process, error) {
+	if s.nursery != nil {
+		process, err := s.ask(r)
+		if s.nursery != nil {
+			return process, err
+		}
+		s.log.Warn("the sandbox nursery died", zap.Error(err))
+	}
+	if err := s.startNursery(); err != nil {
+		return nil, fmt.Errorf("sandbox nursery: %w", err)
+	}
+	return s.ask(r)
 }
 
-// startWithFallback goes one step down where the host refuses a namespace. A
-// refusal is a property of the host: what once worked is never given up.
-func (s *spawner) startWithFallback(files []*os.File) (*os.Process, error) {
+// ask ends the nursery where it does not answer.
+func (s *spawner) ask(r spawnRequest) (*os.Process, error) {
+	rights := unix.UnixRights(int(r.stderr.Fd()), int(r.socket.Fd()))
+	if err := unix.Sendmsg(s.socket, []byte{0}, rights, nil, unix.MSG_NOSIGNAL); err != nil {
+		s.endNursery()
+		return nil, err
+	}
+	var birth nursery.Birth
+	if err := s.receive(&birth); err != nil {
+		s.endNursery()
+		return nil, err
+	}
+	if birth.Error != "" {
+		return nil, errors.New(birth.Error)
+	}
+	return os.FindProcess(birth.PID)
+}
+
+func (s *spawner) startNursery() error {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	theirs := os.NewFile(uintptr(fds[1]), "sandbox nursery")
+	process, err := os.StartProcess(s.executable,
+		[]string{"sous", childArg, nursery.Arg, fmt.Sprint(int(s.first))},
+		&os.ProcAttr{
+			Dir:   "/",
+			Env:   nursery.Environment(),
+			Files: []*os.File{nil, nil, os.Stderr, theirs},
+			Sys:   &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
+		})
+	if err = errors.Join(err, theirs.Close()); err != nil {
+		return errors.Join(err, unix.Close(fds[0]))
+	}
+	s.nursery, s.socket = process, fds[0]
+	// A nursery that hangs is as good as dead.
+	patience := unix.NsecToTimeval(s.patience.Nanoseconds())
+	var greeting nursery.Greeting
+	err = unix.SetsockoptTimeval(s.socket, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &patience)
+	if err = errors.Join(err, s.receive(&greeting)); err != nil {
+		s.endNursery()
+		return err
+	}
+	s.isolation = greeting.Isolation
+	if len(greeting.Refused) > 0 {
+		s.log.Warn("this host refuses layers of the sandbox", zap.Stringer("left", s.isolation),
+			zap.String("refused", strings.Join(greeting.Refused, "; ")))
+	}
+	return nil
+}
+
+func (s *spawner) receive(message any) error {
+	buf := make([]byte, nursery.MaxMessage)
 	for {
-		process, err := s.startAs(s.isolation, files)
-		if err == nil {
-			s.proven = true
-			return process, nil
+		n, _, err := unix.Recvfrom(s.socket, buf, 0)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil:
+			return err
+		case n == 0:
+			return errors.New("it has ended")
 		}
-		if s.proven || s.isolation == isolateNone || !refused(err) {
-			return nil, err
-		}
-		s.log.Warn("this host refuses a layer of the sandbox",
-			zap.Stringer("refused", s.isolation), zap.Stringer("next", s.isolation+1), zap.Error(err))
-		s.isolation++
+		return json.Unmarshal(buf[:n], message)
 	}
 }
 
-// refused tells a host's refusal of namespaces (or, for nobody, of the
-// executable) from a passing shortage.
-func refused(err error) bool {
-	for _, e := range []error{unix.EPERM, unix.EACCES, unix.EINVAL, unix.ENOSYS, unix.ENOSPC, unix.EUSERS} {
-		if errors.Is(err, e) {
-			return true
-		}
+// endNursery leaves its children as they are: they are this process's.
+func (s *spawner) endNursery() {
+	if s.nursery == nil {
+		return
 	}
-	return false
-}
-
-func (s *spawner) startAs(i isolation, files []*os.File) (*os.Process, error) {
-	attr := &syscall.SysProcAttr{
-		Setsid:    true, // a Ctrl-C at the terminal is the parent's to handle
-		Pdeathsig: syscall.SIGKILL,
+	_ = s.nursery.Kill() // fails only where it has ended
+	_, err := s.nursery.Wait()
+	if err = errors.Join(err, unix.Close(s.socket)); err != nil {
+		s.log.Warn("ending the sandbox nursery", zap.Error(err))
 	}
-	if i != isolateNone {
-		uid, gid := os.Geteuid(), os.Getegid()
-		if i == isolateNobody {
-			uid, gid = nobody, nobody
-			attr.Credential = &syscall.Credential{Uid: sandboxID, Gid: sandboxID}
-			attr.GidMappingsEnableSetgroups = true
-		}
-		attr.Cloneflags = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET
-		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: sandboxID, HostID: uid, Size: 1}}
-		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: sandboxID, HostID: gid, Size: 1}}
-	}
-	return os.StartProcess(s.executable, []string{"sous", childArg}, &os.ProcAttr{
-		Dir: "/",
-		// Without containermaxprocs=0 the child's runtime reads cgroup files
-		// again and again, which its filter refuses.
-		Env:   []string{"GODEBUG=containermaxprocs=0"},
-		Files: files,
-		Sys:   attr,
-	})
+	s.nursery = nil
 }

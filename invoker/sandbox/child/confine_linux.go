@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 	"kernel.org/pub/linux/libs/security/libcap/psx"
 
+	"github.com/codesous/sous/invoker/sandbox/nursery"
 	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
@@ -22,6 +23,9 @@ import (
 //
 // What needs a descriptor, a file or another thread's system calls comes before.
 func Confine() ([]string, error) {
+	if err := nursery.DieWithServer(); err != nil {
+		return nil, fmt.Errorf("death signal: %w", err)
+	}
 	if err := limitResources(); err != nil {
 		return nil, err
 	}

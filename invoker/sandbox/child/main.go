@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"time"
+
+	"github.com/codesous/sous/invoker/sandbox/nursery"
 )
 
 // Arg is the first argument that makes the binary a sandbox child.
@@ -20,10 +22,12 @@ const socketFD = 3
 // call-stack limit does not see: the process ends instead of eating memory.
 const maxStackBytes = 16 << 20
 
-// Main serves the socket at descriptor 3 and never returns: the process ends
+// Main serves the socket at descriptor 3, as a child or as the nursery that
+// starts children, and never returns: the process ends
 // when the socket does, with status 0, or when the child cannot go on, with
 // status 1 and the reason on stderr.
 func Main() {
+	nursery.Dispatch()
 	runtime.GOMAXPROCS(1)
 	debug.SetMaxStack(maxStackBytes)
 	time.Local = time.UTC

@@ -9,7 +9,7 @@ import (
 )
 
 func main() {
-	if len(os.Args) == 2 && os.Args[1] == child.Arg {
+	if len(os.Args) > 1 && os.Args[1] == child.Arg {
 		child.Main()
 	}
 	fmt.Fprintln(os.Stderr, "usage: childmain", child.Arg)

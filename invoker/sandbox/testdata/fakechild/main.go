@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/sandbox/nursery"
 	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
@@ -23,6 +24,7 @@ type child struct {
 }
 
 func main() {
+	nursery.Dispatch()
 	conn, err := net.FileConn(os.NewFile(3, "socket"))
 	must(err)
 	c := &child{conn: conn, frames: wire.NewReader(conn)}

@@ -12,11 +12,13 @@ import (
 	"unsafe"
 
 	"github.com/codesous/sous/invoker/sandbox/child"
+	"github.com/codesous/sous/invoker/sandbox/nursery"
 	"github.com/codesous/sous/invoker/sandbox/wire"
 	"golang.org/x/sys/unix"
 )
 
 func main() {
+	nursery.Dispatch()
 	conn, err := net.FileConn(os.NewFile(3, "socket"))
 	must(err)
 	frames := wire.NewReader(conn)
