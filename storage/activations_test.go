@@ -228,8 +228,7 @@ func TestFinishCancelAndRepairRace(t *testing.T) {
 					}
 					return err
 				case 1:
-					// Of the lost one, a cancel makes a repair or finds it over.
-					_, err := f.activations.Cancel(ctx, a.Tenant, a.ActivationID, a.StartMS)
+					_, err := f.activations.Cancel(ctx, a.Tenant, a.ActivationID, a.StartMS+int64(i))
 					if err == nil {
 						winners[i] = api.StatusCancelled
 					}

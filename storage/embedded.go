@@ -39,6 +39,7 @@ const (
 // second or so; a power failure may lose more of it.
 type Embedded struct {
 	redis  *miniredis.Miniredis
+	server *server.Server
 	dir    string
 	log    *zap.Logger
 	lock   *os.File
@@ -47,6 +48,9 @@ type Embedded struct {
 	stop   chan struct{}
 	actors sync.WaitGroup
 	close  func() error
+
+	dialing sync.Mutex // a connection is served either before closed is set, or never
+	closed  bool
 }
 
 // OpenEmbedded loads the snapshot in dir, which it makes if need be, and serves
@@ -73,8 +77,9 @@ func OpenEmbedded(dir string, log *zap.Logger) (*Embedded, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start embedded store: %w", err), lock.Close())
 	}
-	e.redis.Server().SetPreHook(e.still.command(e.redis, func(command string) {
-		if !e.redis.IsReadOnlyCommand(command) {
+	e.server = e.redis.Server()
+	e.server.SetPreHook(e.still.command(e.server, func(command string) {
+		if !e.server.IsReadOnlyCommand(command) {
 			e.dirty.Store(true)
 		}
 	}))
@@ -105,6 +110,10 @@ func (e *Embedded) Close() error { return e.close() }
 func (e *Embedded) shutdown() error {
 	close(e.stop)
 	e.actors.Wait()
+	e.dialing.Lock()
+	e.closed = true
+	e.dialing.Unlock()
+	e.still.end()
 	e.redis.Close()
 	err := e.snapshot()
 	return errors.Join(err, e.lock.Close())
@@ -125,11 +134,12 @@ func (e *Embedded) dial() (net.Conn, error) {
 	if err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
-	srv := e.redis.Server()
-	if srv == nil {
+	e.dialing.Lock()
+	defer e.dialing.Unlock()
+	if e.closed {
 		return nil, errors.Join(errors.New("the embedded store is closed"), client.Close(), served.Close())
 	}
-	srv.ServeConn(served)
+	e.server.ServeConn(served)
 	return client, nil
 }
 
@@ -179,14 +189,23 @@ func (e *Embedded) every(interval time.Duration, do func()) {
 // standstill lets commands run beside each other, or nothing but a snapshot.
 type standstill struct {
 	mu    sync.RWMutex
+	ended bool
 	peers sync.Map // *server.Peer of a connection → whether it is within a command
+}
+
+// end refuses every further command. It waits for those that run: a script would
+// not survive the server that it calls.
+func (s *standstill) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
 }
 
 // command wraps every command that a connection sends: it holds the read lock
 // while it runs, and seen hears of it. miniredis calls the hook before each
 // command, those within scripts included, and offers nothing after it; so the
 // hook runs the command itself, by dispatching it once more.
-func (s *standstill) command(m *miniredis.Miniredis, seen func(command string)) server.Hook {
+func (s *standstill) command(srv *server.Server, seen func(command string)) server.Hook {
 	return func(p *server.Peer, command string, args ...string) bool {
 		within, known := s.peers.Load(p)
 		switch {
@@ -199,8 +218,12 @@ func (s *standstill) command(m *miniredis.Miniredis, seen func(command string)) 
 		}
 		s.mu.RLock()
 		defer s.mu.RUnlock()
+		if s.ended {
+			p.WriteError("LOADING the embedded store is closed")
+			return true
+		}
 		s.peers.Store(p, true)
-		m.Server().Dispatch(p, append([]string{command}, args...))
+		srv.Dispatch(p, append([]string{command}, args...))
 		s.peers.Store(p, false)
 		seen(command)
 		return true

@@ -1,0 +1,67 @@
+package storage_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+// await takes what is heard until want comes.
+func await(t *testing.T, heard <-chan storage.Change, want storage.Change) {
+	t.Helper()
+	limit := time.After(20 * time.Second)
+	for {
+		select {
+		case got := <-heard:
+			if cmp.Equal(got, want) {
+				return
+			}
+		case <-limit:
+			t.Fatalf("never heard %+v", want)
+		}
+	}
+}
+
+func TestChangesReachEverySubscriber(t *testing.T) {
+	t.Parallel()
+	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		want := storage.Change{Kind: storage.ChangeFunction, Tenant: storagetest.Tenant(t), Namespace: "n", Function: "f"}
+		var all []chan storage.Change
+		for range 2 {
+			heard := make(chan storage.Change, 1000)
+			all = append(all, heard)
+			if err := s.Subscribe(ctx, func(c storage.Change) { heard <- c }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.PublishChange(ctx, want); err != nil {
+			t.Fatal(err)
+		}
+		for _, heard := range all {
+			await(t, heard, want)
+		}
+	})
+}
+
+func TestSubscriptionOutlivesTheServer(t *testing.T) {
+	t.Parallel()
+	server := storagetest.Redis(t)
+	s := storagetest.Open(t, storage.Config{URL: server.URL})
+	heard := make(chan storage.Change, 1000)
+	if err := s.Subscribe(t.Context(), func(c storage.Change) { heard <- c }); err != nil {
+		t.Fatal(err)
+	}
+	server.Kill()
+	server.Start(t)
+	await(t, heard, storage.Change{Kind: storage.ChangeResubscribed})
+	want := storage.Change{Kind: storage.ChangeCancel, ActivationID: "a"}
+	eventually(t, func() bool { return s.PublishChange(t.Context(), want) == nil })
+	await(t, heard, want)
+}

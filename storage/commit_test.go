@@ -1,0 +1,110 @@
+package storage_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+// TestHelloCostsFourCommands counts what the server processes for one
+// activation without logs: SET, ZADD and EVALSHA, each also within the script.
+func TestHelloCostsFourCommands(t *testing.T) {
+	t.Parallel()
+	server := storagetest.Redis(t)
+	s, err := storage.Open(t.Context(), storage.Config{URL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	f := newFixture(t, s)
+	options, err := redis.ParseURL(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := redis.NewClient(options)
+	t.Cleanup(func() { _ = client.Close() })
+	hello := func() {
+		a := f.running()
+		f.start(t, a)
+		if won, _, err := f.activations.Finish(t.Context(), succeeded(a, s.NowMS(), `"hello"`), 1); err != nil || !won {
+			t.Fatal(won, err)
+		}
+	}
+	hello() // loads the script
+	if err := client.ConfigResetStat(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	const n = 50
+	for range n {
+		hello()
+	}
+	stats, err := client.InfoMap(t.Context(), "commandstats").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := 0
+	for _, command := range []string{"cmdstat_set", "cmdstat_zadd", "cmdstat_evalsha", "cmdstat_eval", "cmdstat_get", "cmdstat_mget"} {
+		_, rest, _ := strings.Cut(stats["Commandstats"][command], "calls=")
+		calls, _, _ := strings.Cut(rest, ",")
+		n, err := strconv.Atoi(calls)
+		if err != nil && calls != "" {
+			t.Fatal(err)
+		}
+		sent += n
+	}
+	inScript := 2 * n // the script's own GET and SET
+	if sent-inScript != 3*n {
+		t.Errorf("%d commands for %d activations: %v", sent-inScript, n, stats)
+	}
+}
+
+// TestACancelledCallerLeavesTheOthers: callers that give up get their context's
+// error, and neither their write nor any other in the batch is lost.
+func TestACancelledCallerLeavesTheOthers(t *testing.T) {
+	t.Parallel()
+	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+		f := newFixture(t, s)
+		const n = 64
+		errs := concurrently(n, func(i int) error {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if i%2 == 0 {
+				go cancel() // at some moment before, while or after it is written
+			}
+			_, _, err := f.activations.Start(ctx, f.running())
+			if i%2 == 0 && errors.Is(err, context.Canceled) {
+				return nil
+			}
+			return err
+		})
+		if err := errors.Join(errs...); err != nil {
+			t.Error(err)
+		}
+		if got := f.pages(t, storage.ActivationFilter{Limit: 500}); len(got) < n/2 {
+			t.Errorf("%d of %d records", len(got), n)
+		}
+	})
+}
+
+func TestWritesFailWhenTheStoreIsClosed(t *testing.T) {
+	t.Parallel()
+	e := storagetest.Embedded(t, t.TempDir())
+	s, err := storage.Open(t.Context(), storage.Config{Embedded: e})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newFixture(t, s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = f.activations.Start(t.Context(), f.running())
+	wantUnavailable(t, "start", err)
+	wantUnavailable(t, "ping", s.Ping(t.Context()))
+}

@@ -1,0 +1,188 @@
+package storage_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap/zaptest"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+// openIn opens the embedded store in dir; the close function may come early.
+func openIn(t *testing.T, dir string) (*fixture, func()) {
+	t.Helper()
+	e, err := storage.OpenEmbedded(dir, zaptest.NewLogger(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := storage.Open(t.Context(), storage.Config{Embedded: e})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newFixture(t, s), func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestEmbeddedKeepsWhatWasWritten(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	f, done := openIn(t, dir)
+	ctx, tn, ns, name := t.Context(), f.fn.Tenant, f.fn.Namespace, f.fn.Name
+	id := f.draft(t, "aa")
+	if _, _, err := f.publish(id, "aa", "prod"); err != nil {
+		t.Fatal(err)
+	}
+	a := f.lost()
+	f.start(t, a)
+	if _, err := f.activations.SweepFunction(ctx, tn, ns, name, f.NowMS(), 10); err != nil { // strings, sets, sorted sets, a hash
+		t.Fatal(err)
+	}
+	kv := storage.NewKV(f.Store)
+	binary := []byte("\x00\xff\n")
+	for key, ttl := range map[string]time.Duration{"for ever": 0, "a moment": 300 * time.Millisecond, "an hour": time.Hour} {
+		if err := kv.Set(ctx, tn, ns, key, binary, ttl); err != nil {
+			t.Fatal(err)
+		}
+	}
+	done()
+
+	time.Sleep(300 * time.Millisecond) // the clock runs while the store is closed
+	g, done := openIn(t, dir)
+	defer done()
+	g.fn = f.fn
+	if latest := checkFunction(t, g); latest != 1 {
+		t.Errorf("latest %d", latest)
+	}
+	if _, err := g.drafts.Get(ctx, tn, ns, name, id); api.ErrorCode(err) != api.CodeDraftConsumed {
+		t.Error(err)
+	}
+	if got, err := g.activations.Get(ctx, tn, a.ActivationID); err != nil || got.Status != api.StatusError {
+		t.Error(got, err)
+	}
+	if c, err := g.activations.SweepFunction(ctx, tn, ns, name, g.NowMS(), 10); err != nil || c.Read != 0 {
+		t.Error(c, err)
+	}
+	kv = storage.NewKV(g.Store)
+	for key, want := range map[string]bool{"for ever": true, "a moment": false, "an hour": true} {
+		if value, found, err := kv.Get(ctx, tn, ns, key); err != nil || found != want || found && !bytes.Equal(value, binary) {
+			t.Errorf("%s: %q %v %v", key, value, found, err)
+		}
+	}
+}
+
+func TestEmbeddedWritesWhileItRuns(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	f, done := openIn(t, dir)
+	defer done()
+	path := filepath.Join(dir, "store.snapshot")
+	eventually(t, func() bool {
+		raw, err := os.ReadFile(path)
+		return err == nil && bytes.Contains(raw, []byte(f.fn.Tenant))
+	})
+	left, err := filepath.Glob(path + ".*")
+	if err != nil || len(left) > 1 {
+		t.Errorf("temporary files: %v %v", left, err)
+	}
+}
+
+// TestEmbeddedUnderLoad takes snapshots while many write, as the race detector
+// watches.
+func TestEmbeddedUnderLoad(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	f, done := openIn(t, dir)
+	defer done()
+	stop := time.Now().Add(2500 * time.Millisecond)
+	for _, err := range concurrently(16, func(int) error {
+		for time.Now().Before(stop) {
+			a := f.running()
+			if _, _, err := f.activations.Start(t.Context(), a); err != nil {
+				return err
+			}
+			if won, _, err := f.activations.Finish(t.Context(), succeeded(a, f.NowMS(), "1"), 1); err != nil || !won {
+				return err
+			}
+		}
+		return nil
+	}) {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestEmbeddedRefusesASecondProcess(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	_, done := openIn(t, dir)
+	if _, err := storage.OpenEmbedded(dir, zaptest.NewLogger(t)); err == nil || !strings.Contains(err.Error(), "in use by another process") {
+		t.Errorf("second: %v", err)
+	}
+	done()
+	_, done = openIn(t, dir)
+	done()
+}
+
+func TestEmbeddedRefusesADamagedSnapshot(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	_, done := openIn(t, dir)
+	done()
+	path := filepath.Join(dir, "store.snapshot")
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flipped := bytes.Clone(good)
+	flipped[len(flipped)/2] ^= 1
+	for name, raw := range map[string][]byte{
+		"empty": {}, "cut short": good[:len(good)-20], "a bit flipped": flipped, "something else": []byte(strings.Repeat("x", 100)),
+	} {
+		if err := os.WriteFile(path, raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := storage.OpenEmbedded(dir, zaptest.NewLogger(t)); err == nil || !strings.Contains(err.Error(), "cannot be read") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, raw) {
+			t.Errorf("%s: the file was touched: %v", name, err)
+		}
+	}
+	if err := os.WriteFile(path, good, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, done = openIn(t, dir)
+	done()
+}
+
+// TestEmbeddedTakesLargeValues: requests and replies beyond any buffer.
+func TestEmbeddedTakesLargeValues(t *testing.T) {
+	t.Parallel()
+	s := storagetest.Open(t, storage.Config{Embedded: storagetest.Embedded(t, t.TempDir())})
+	kv, tenant := storage.NewKV(s), storagetest.Tenant(t)
+	value := bytes.Repeat([]byte("0123456789abcdef"), 1<<20)
+	if err := kv.Set(t.Context(), tenant, "n", "k", value, 0); err != nil {
+		t.Fatal(err)
+	}
+	got, _, err := kv.Get(t.Context(), tenant, "n", "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, value) {
+		t.Errorf("%d bytes came back", len(got))
+	}
+}
