@@ -158,13 +158,13 @@ func (h *hostCalls) answer(reply wire.HostReply) {
 // end stops the calls that are at work and drops their replies. It says whether
 // the stream to the child is whole.
 func (h *hostCalls) end() (whole bool) {
-	h.cancel()
 	// A reply that is being written gets a moment more, then fails.
 	_ = h.child.conn.SetWriteDeadline(time.Now().Add(killGrace))
 	h.writing.Lock()
 	h.ended = true
 	whole = !h.broken
 	h.writing.Unlock()
+	h.cancel()
 	go func() {
 		h.slots.Wait()
 		h.release()

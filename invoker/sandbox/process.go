@@ -58,6 +58,9 @@ func spawnProcess(ctx context.Context, s *spawner, onExit func(*process)) (_ *pr
 	if err := p.greet(ctx); err != nil {
 		p.end()
 		<-p.gone
+		if ctx.Err() != nil {
+			return nil, true, ctx.Err()
+		}
 		return nil, true, fmt.Errorf("sandbox: child's start: %w (%s; stderr %.300q)", err, p.exit.state, p.exit.stderr)
 	}
 	return p, true, nil

@@ -140,8 +140,11 @@ func sourceError(r wire.Refused) error {
 	if len(fields) > 0 {
 		f := fields[0]
 		message = f.Message
-		if f.Path != "" {
+		switch {
+		case f.Path != "" && f.Line > 0:
 			message = fmt.Sprintf("%s:%d:%d: %s", f.Path, f.Line, f.Column, f.Message)
+		case f.Path != "":
+			message = f.Path + ": " + f.Message
 		}
 	}
 	return api.Errorf(api.CodeValidationSource, "%s", message).WithFields(fields...)
