@@ -9,16 +9,20 @@ import (
 )
 
 // AliasGuard makes a write of an alias conditional: it is refused
-// (CodePreconditionFailed) unless the alias points at Version now. The zero
-// value guards nothing.
+// (CodePreconditionFailed) unless the alias points at Version now, or with Absent
+// unless there is none. The zero value guards nothing.
 type AliasGuard struct {
 	Version int64
+	Absent  bool
 }
 
 func (g AliasGuard) header() http.Header {
 	h := http.Header{}
 	if g.Version != 0 {
 		h.Set("If-Match", strconv.Quote(strconv.FormatInt(g.Version, 10)))
+	}
+	if g.Absent {
+		h.Set("If-None-Match", "*")
 	}
 	return h
 }

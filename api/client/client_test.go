@@ -21,7 +21,7 @@ import (
 
 // seen is what a server saw of one request.
 type seen struct {
-	Method, URI, Body, ContentType, Auth, IfMatch, Idempotency string
+	Method, URI, Body, ContentType, Auth, IfMatch, IfNoneMatch, Idempotency string
 }
 
 // serve answers every request with status and body, and tells what it saw.
@@ -34,7 +34,7 @@ func serve(t *testing.T, status int, body string) (*client.Client, *[]seen) {
 			t.Errorf("read body: %v", err)
 		}
 		all = append(all, seen{r.Method, r.RequestURI, string(got), r.Header.Get("Content-Type"),
-			r.Header.Get("Authorization"), r.Header.Get("If-Match"), r.Header.Get("Idempotency-Key")})
+			r.Header.Get("Authorization"), r.Header.Get("If-Match"), r.Header.Get("If-None-Match"), r.Header.Get("Idempotency-Key")})
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, body)
@@ -122,6 +122,14 @@ func TestRequests(t *testing.T) {
 			},
 			status: 200, body: `{"alias":"prod","version":3}`,
 			want: seen{Method: "PUT", URI: helloPath + "/aliases/prod", Body: `{"version":3}`, ContentType: "application/json", Auth: bearer, IfMatch: `"2"`},
+		},
+		"set a new alias": {
+			call: func(ctx context.Context, c *client.Client) error {
+				_, err := hello(c).SetAlias(ctx, "prod", 3, client.AliasGuard{Absent: true})
+				return err
+			},
+			status: 200, body: `{"alias":"prod","version":3}`,
+			want: seen{Method: "PUT", URI: helloPath + "/aliases/prod", Body: `{"version":3}`, ContentType: "application/json", Auth: bearer, IfNoneMatch: "*"},
 		},
 		"invoke": {
 			call: func(ctx context.Context, c *client.Client) error {

@@ -36,6 +36,8 @@ func (a *app) aliasSetCommand() *cobra.Command {
 		},
 	}
 	registerGuard(cmd, &guard)
+	cmd.Flags().BoolVar(&guard.Absent, "if-absent", false, "only if there is no such alias yet")
+	cmd.MarkFlagsMutuallyExclusive("if-version", "if-absent")
 	return cmd
 }
 
