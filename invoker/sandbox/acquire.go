@@ -60,13 +60,9 @@ func (p *Pool) Acquire(ctx context.Context, prog *Program) (*Sandbox, error) {
 
 // Release gives s back. It stays warm unless its child must retire.
 func (p *Pool) Release(s *Sandbox) {
-	if s.spent || !s.child.alive() {
-		p.discard(s)
-		return
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed || p.children[s.child] != s {
+	if s.spent || p.closed || p.children[s.child] != s {
 		p.drop(s)
 		return
 	}

@@ -151,7 +151,7 @@ func TestDoctor(t *testing.T) {
 			t.Errorf("%s does not hold: %s", l.Name, l.Detail)
 		}
 	}
-	if len(layers) != 10 {
+	if len(layers) != 11 {
 		t.Errorf("%d layers", len(layers))
 	}
 }

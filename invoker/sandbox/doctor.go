@@ -65,6 +65,7 @@ func (p *process) inspect() []Layer {
 		{"resource limits", claims(wire.LayerRlimits), "file size 0, core 0, descriptors 16, locked memory 0"},
 		{"memory limit", limitErr == nil && limit.Cur == p.limit, fmt.Sprintf("address space %d MB until it is assigned", limit.Cur>>20)},
 		p.descriptors(),
+		p.dispensable(),
 	}
 }
 
@@ -90,6 +91,16 @@ func (p *process) descriptors() Layer {
 		l.Detail = fmt.Sprintf("%d open", len(names))
 	}
 	return l
+}
+
+// dispensable: a host that runs out of memory ends a child before the server.
+func (p *process) dispensable() Layer {
+	score, err := os.ReadFile(fmt.Sprintf("/proc/%d/oom_score_adj", p.pid))
+	return Layer{
+		Name:   "first to go when memory runs out",
+		Active: err == nil && strings.TrimSpace(string(score)) == "1000",
+		Detail: "oom_score_adj " + strings.TrimSpace(string(score)),
+	}
 }
 
 // diesWithParent waits for the child to die of the end of the thread that spawned it.

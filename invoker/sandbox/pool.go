@@ -124,17 +124,21 @@ func (p *Pool) Stats() Stats {
 	return s
 }
 
+// begin counts a task that Close waits for; false once it does.
+func (p *Pool) begin() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed {
+		p.tasks.Add(1)
+	}
+	return !p.closed
+}
+
 // spawn starts a child without a program. It counts as alive until it is reaped.
 func (p *Pool) spawn(ctx context.Context) (*process, error) {
-	p.mu.Lock()
-	if p.closed {
-		p.mu.Unlock()
+	if !p.begin() { // the reaper's task
 		return nil, errClosed()
 	}
-	p.counts.Spawned++
-	p.tasks.Add(1) // the reaper's; before Close can wait
-	p.mu.Unlock()
-
 	child, started, err := spawnProcess(ctx, p.spawner, p.reaped)
 	if !started {
 		p.tasks.Done()
@@ -144,6 +148,7 @@ func (p *Pool) spawn(ctx context.Context) (*process, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.counts.Spawned++
 	select {
 	case <-child.gone:
 	default:

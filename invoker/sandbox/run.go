@@ -58,6 +58,12 @@ type run struct {
 // its errors are the activation's. When ctx ends the child is killed and the
 // Status is cancelled, or timeout where it was ctx's deadline.
 func (s *Sandbox) Run(ctx context.Context, call Call) Result {
+	switch {
+	case ctx.Err() != nil:
+		return interrupted(ctx)
+	case !time.Now().Before(call.Deadline):
+		return timedOut()
+	}
 	r := run{Sandbox: s, ctx: ctx, call: &call, cpuBefore: s.child.cpuTime()}
 	// The watchdog: reads and writes fail once the child is late. The only failure
 	// is a closed socket, and then they fail as well.
@@ -138,7 +144,9 @@ func (r *run) hostCall(payload []byte) error {
 		return err
 	}
 	if r.host == nil {
-		r.pool.tasks.Add(1) // Close waits for host calls too
+		if !r.pool.begin() {
+			return errClosed()
+		}
 		r.host = newHostCalls(r.ctx, r.child, r.call, r.pool.log, r.pool.tasks.Done)
 	}
 	return r.host.start(call, len(payload))
@@ -161,9 +169,9 @@ func (r *run) failed(cause error) Result {
 func (r *run) classify(cause error) Result {
 	exit := r.child.exit
 	switch {
-	case errors.Is(r.ctx.Err(), context.Canceled):
-		return Result{Status: api.StatusCancelled}
-	case r.ctx.Err() != nil, isTimeout(cause):
+	case r.ctx.Err() != nil:
+		return interrupted(r.ctx)
+	case isTimeout(cause):
 		return timedOut()
 	case isEOF(cause) && exit.outOfMemory():
 		return failure(api.ErrMemoryLimit, "the function used more memory than its limit")
@@ -178,6 +186,14 @@ func (r *run) classify(cause error) Result {
 	r.pool.log.Warn("sandbox crash", zap.String("key", r.key), zap.String("exit", exit.reason()),
 		zap.String("stderr", exit.stderr), zap.Error(cause))
 	return failure(api.ErrSandboxCrash, reason)
+}
+
+// interrupted is how an activation ends whose ctx has ended.
+func interrupted(ctx context.Context) Result {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return timedOut()
+	}
+	return Result{Status: api.StatusCancelled}
 }
 
 // isEOF says whether the child's end of the socket was closed.

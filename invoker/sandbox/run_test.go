@@ -269,3 +269,22 @@ func TestLateRepliesAreDropped(t *testing.T) {
 		}
 	}
 }
+
+// TestTooLateToRun: what has no time left, or nobody who waits, costs no child.
+func TestTooLateToRun(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t))
+	s := acquire(t, p, fakeProgram("too late", ""))
+	defer p.Release(s)
+	if r := s.Run(t.Context(), call(`"echo"`, -time.Second)); r.Status != api.StatusTimeout {
+		t.Errorf("%+v", r)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if r := s.Run(ctx, do("echo")); r.Status != api.StatusCancelled {
+		t.Errorf("%+v", r)
+	}
+	if r := s.Run(t.Context(), do("echo")); r.Status != api.StatusSuccess {
+		t.Errorf("%+v", r)
+	}
+}

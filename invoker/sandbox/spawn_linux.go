@@ -138,7 +138,10 @@ func (s *spawner) startNursery() error {
 			Dir:   "/",
 			Env:   nursery.Environment(),
 			Files: []*os.File{nil, nil, os.Stderr, theirs},
-			Sys:   &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
+			// One session for all children: a Ctrl-C at the terminal does not reach
+			// them, and where the kernel shares processors between sessions, all of
+			// them together get no more than the server.
+			Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
 		})
 	if err = errors.Join(err, theirs.Close()); err != nil {
 		return errors.Join(err, unix.Close(fds[0]))

@@ -87,6 +87,10 @@ func fail(err error) {
 // serve answers requests until the server's end of the socket is closed.
 func serve(first Isolation) error {
 	unix.CloseOnExec(socketFD)
+	// A host out of memory takes a child, not the server. Inherited.
+	if err := os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0); err != nil {
+		return err
+	}
 	greeting, err := settle(first)
 	if err != nil {
 		return err
@@ -143,10 +147,7 @@ func settle(first Isolation) (Greeting, error) {
 
 // start runs this executable as a child, with stderr and a socket alone.
 func start(i Isolation, files []*os.File, flags uintptr) (*os.Process, error) {
-	attr := &syscall.SysProcAttr{
-		Setsid:     true, // a Ctrl-C at the terminal is the server's to handle
-		Cloneflags: flags,
-	}
+	attr := &syscall.SysProcAttr{Cloneflags: flags}
 	if i != IsolateNone {
 		uid, gid := os.Geteuid(), os.Getegid()
 		if i == IsolateNobody {
@@ -205,7 +206,8 @@ func receive() ([]*os.File, error) {
 }
 
 // DieWithServer has the kernel kill this child when the thread that started the
-// nursery ends. A server that has ended already is seen by the socket's end.
+// nursery ends. A server that has ended already is seen by the socket's end. The
+// setting is the calling thread's; Go's threads stay.
 func DieWithServer() error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
