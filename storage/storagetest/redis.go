@@ -175,10 +175,21 @@ func (s *Server) Stop(t testing.TB) {
 	if err := syscall.Kill(s.pid, syscall.SIGTERM); err != nil {
 		t.Fatalf("stop redis-server: %v", err)
 	}
-	for syscall.Kill(s.pid, 0) == nil {
+	for s.runs() {
 		time.Sleep(time.Millisecond)
 	}
 	s.Kill()
+}
+
+// runs says whether the server's process is there and not only its exit status,
+// which the guard does not collect before its own end.
+func (s *Server) runs() bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.pid))
+	if err != nil {
+		return false
+	}
+	_, state, _ := strings.Cut(string(stat), ") ")
+	return !strings.HasPrefix(state, "Z")
 }
 
 // newShared starts a server that lasts as long as this process.
