@@ -22,6 +22,7 @@ type activation struct {
 	loop      loop
 	unhandled []*goja.Promise // rejected, and nobody listens yet
 	logs      logBudget
+	began     time.Time
 }
 
 // invoke runs one activation and answers it. An error is the link's: there is
@@ -32,7 +33,7 @@ func (s *server) invoke(f frame) error {
 	if err != nil {
 		return err
 	}
-	a := &activation{server: s, ctl: f.control, logs: newLogBudget()}
+	a := &activation{server: s, ctl: f.control, logs: newLogBudget(), began: time.Now()}
 	if err := json.Unmarshal(headJSON, &a.head); err != nil {
 		return fmt.Errorf("%w: invoke head: %w", errProtocol, err)
 	}

@@ -1,9 +1,8 @@
 package child
 
-import (
-	"github.com/dop251/goja"
-)
+import "github.com/dop251/goja"
 
+// fetchHead is the head of an http.fetch call; its blob is the body.
 type fetchHead struct {
 	URL      string      `json:"url"`
 	Method   string      `json:"method"`
@@ -11,44 +10,27 @@ type fetchHead struct {
 	Redirect string      `json:"redirect"`
 }
 
-type fetchReply struct {
-	Status     int         `json:"status"`
-	StatusText string      `json:"status_text"`
-	URL        string      `json:"url"`
-	Redirected bool        `json:"redirected"`
-	Headers    [][2]string `json:"headers"`
-}
-
+// fetch asks the host for an exchange (https://fetch.spec.whatwg.org/#fetch-method).
 func fetch(r *realm, call goja.FunctionCall) goja.Value {
 	return r.promised(func() *deferred {
-		head := fetchHead{URL: call.Argument(0).String(), Method: "GET", Headers: [][2]string{}, Redirect: "follow"}
-		var body []byte
-		if init, ok := call.Argument(1).(*goja.Object); ok {
-			if m, ok := stringProperty(init, "method"); ok {
-				head.Method = m
-			}
-			if b, ok := stringProperty(init, "body"); ok {
-				body = []byte(b)
-			}
+		q := r.newRequest(call.Argument(0), call.Argument(1))
+		signal, _ := stateOf[*abortSignal](q.signal)
+		if signal != nil && signal.aborted {
+			panic(signal.reason)
 		}
-		d, _ := r.call("http.fetch", head, body, func(head, blob []byte) goja.Value {
-			var reply fetchReply
-			r.decode(head, &reply)
-			return r.newNamespace([]row{
-				{"status", func(r *realm) goja.Value { return r.vm.ToValue(reply.Status) }},
-				{"ok", func(r *realm) goja.Value { return r.vm.ToValue(reply.Status >= 200 && reply.Status < 300) }},
-				{"text", function("text", 0, func(r *realm, _ goja.FunctionCall) goja.Value {
-					d := r.newDeferred()
-					must(d.resolve(r.vm.ToValue(string(blob))))
-					return d.value(r)
-				})},
-				{"json", function("json", 0, func(r *realm, _ goja.FunctionCall) goja.Value {
-					d := r.newDeferred()
-					must(d.settle(r, func() goja.Value { return r.parsed(blob) }))
-					return d.value(r)
-				})},
+		head := fetchHead{URL: q.url, Method: q.method, Headers: q.headers.list, Redirect: q.redirect}
+		if head.Headers == nil {
+			head.Headers = [][2]string{}
+		}
+		d, id := r.call("http.fetch", head, q.body.data, r.fetched)
+		if signal != nil {
+			// The exchange goes on in the parent; its answer finds nobody.
+			signal.then = append(signal.then, func(reason goja.Value) {
+				if r.abandon(id) {
+					must(d.reject(reason))
+				}
 			})
-		})
+		}
 		return d
 	})
 }

@@ -15,6 +15,22 @@ func globalTable() []row {
 		{"setImmediate", function("setImmediate", 1, setImmediate)},
 		{"clearImmediate", function("clearImmediate", 1, clearTimer)},
 		{"queueMicrotask", function("queueMicrotask", 1, queueMicrotask)},
+		{"atob", function("atob", 1, atob)},
+		{"btoa", function("btoa", 1, btoa)},
+		{"structuredClone", function("structuredClone", 1, structuredClone)},
+		{"crypto", crypto},
+		{"performance", performance},
+		{"DOMException", domException},
+		urlClass().global(),
+		paramsClass().global(),
+		headersClass().global(),
+		requestClass().global(),
+		responseClass().global(),
+		signalClass().global(),
+		controllerClass().global(),
+		encoderClass().global(),
+		decoderClass().global(),
+		keyClass().global(),
 	}
 }
 

@@ -54,11 +54,13 @@ func (r *realm) call(name string, head any, blob []byte, decode func(head, blob 
 	return d, id
 }
 
-// abandon forgets a call: its reply is dropped when it comes.
-func (r *realm) abandon(id uint32) {
-	if r.act != nil {
-		delete(r.act.loop.calls, id)
+// abandon forgets a call that still waits: its reply is dropped when it comes.
+func (r *realm) abandon(id uint32) bool {
+	if r.act == nil || r.act.loop.calls[id] == nil {
+		return false
 	}
+	delete(r.act.loop.calls, id)
+	return true
 }
 
 // replied settles the call that a frame answers; a reply nobody waits for is dropped.

@@ -25,6 +25,7 @@ type realm struct {
 	act     *activation // nil while built ahead
 	handler goja.Callable
 	built   uint64 // rows of the global table that exist, as bits
+	classes map[string]built
 }
 
 // newRealm makes a scope; act may be nil.
@@ -156,4 +157,15 @@ func must(err error) {
 		panic(ex.Value())
 	}
 	panic(err)
+}
+
+// run is try for work of the loop: f may call scripts, and their microtasks run
+// when it is done.
+func (r *realm) run(f func()) error {
+	call, _ := goja.AssertFunction(r.vm.ToValue(func(goja.FunctionCall) goja.Value {
+		f()
+		return goja.Undefined()
+	}))
+	_, err := call(goja.Undefined())
+	return err
 }

@@ -1,0 +1,83 @@
+package child
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/dop251/goja"
+)
+
+// body is what a Request or a Response carries
+// (https://fetch.spec.whatwg.org/#body-mixin). It is whole when a script gets it.
+type body struct {
+	data []byte
+	null bool // there is none, not even an empty one
+	used bool
+}
+
+// bodied is a Request or a Response.
+type bodied interface {
+	content() *body
+	headerList() *headers
+}
+
+// bodyOf takes a BodyInit and says which content type it implies.
+func (r *realm) bodyOf(v goja.Value) (b *body, contentType string) {
+	if v == nil || goja.IsUndefined(v) || goja.IsNull(v) {
+		return &body{null: true}, ""
+	}
+	if p, ok := stateOf[*params](v); ok {
+		return &body{data: []byte(encodeForm(p.list))}, "application/x-www-form-urlencoded;charset=UTF-8"
+	}
+	if data, ok := bufferSource(v); ok {
+		return &body{data: bytes.Clone(data)}, ""
+	}
+	return &body{data: []byte(v.String())}, "text/plain;charset=UTF-8"
+}
+
+// take gives the data, once.
+func (b *body) take(r *realm) []byte {
+	if b.used {
+		panic(r.vm.NewTypeError("Body is unusable: it has already been read"))
+	}
+	b.used = !b.null
+	return b.data
+}
+
+// bodyMembers are the members that Request and Response share.
+func bodyMembers[T bodied]() []member[T] {
+	read := func(name string, convert func(r *realm, data []byte) goja.Value) member[T] {
+		return member[T]{name: name, call: func(r *realm, this T, _ goja.FunctionCall) goja.Value {
+			return r.promised(func() *deferred {
+				data := this.content().take(r)
+				d := r.newDeferred()
+				must(d.settle(r, func() goja.Value { return convert(r, data) }))
+				return d
+			})
+		}}
+	}
+	return []member[T]{
+		{name: "headers", get: func(r *realm, this T) goja.Value {
+			h := this.headerList()
+			if h.object == nil {
+				h.object = headersClass().instance(r, h)
+			}
+			return h.object
+		}},
+		{name: "bodyUsed", get: func(r *realm, this T) goja.Value { return r.vm.ToValue(this.content().used) }},
+		read("text", func(r *realm, data []byte) goja.Value { return r.vm.ToValue(decodedText(data)) }),
+		read("json", func(r *realm, data []byte) goja.Value {
+			return r.parsed(bytes.TrimPrefix(data, []byte("\ufeff")))
+		}),
+		read("arrayBuffer", func(r *realm, data []byte) goja.Value {
+			return r.vm.ToValue(r.vm.NewArrayBuffer(bytes.Clone(data)))
+		}),
+		read("bytes", func(r *realm, data []byte) goja.Value { return r.newBytes(bytes.Clone(data)) }),
+	}
+}
+
+// decodedText decodes UTF-8 with its mark removed, as text() does.
+func decodedText(data []byte) string {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	return strings.ToValidUTF8(string(data), "\ufffd")
+}

@@ -1,0 +1,184 @@
+package child
+
+import (
+	"github.com/dop251/goja"
+)
+
+// slot is the property under which an object keeps its Go state: out of reach
+// for scripts, who see an empty object there.
+var slot = goja.NewSymbol("[[State]]")
+
+// holder carries Go state in a script object that has no members.
+type holder struct{ state any }
+
+func (*holder) Get(string) goja.Value       { return nil }
+func (*holder) Set(string, goja.Value) bool { return false }
+func (*holder) Has(string) bool             { return false }
+func (*holder) Delete(string) bool          { return false }
+func (*holder) Keys() []string              { return nil }
+
+// member is a method, or with set or get an accessor, of a class with state T.
+type member[T any] struct {
+	name   string
+	length int
+	call   func(r *realm, this T, call goja.FunctionCall) goja.Value
+	get    func(r *realm, this T) goja.Value
+	set    func(r *realm, this T, v goja.Value)
+}
+
+// class describes a class of native objects with state T. A nil construct makes
+// `new` throw.
+type class[T any] struct {
+	name      string
+	length    int
+	construct func(r *realm, call goja.ConstructorCall) T
+	members   []member[T]
+	statics   []row
+	iterate   string // the method that Symbol.iterator is
+}
+
+// built is a class in one realm.
+type built struct{ ctor, proto *goja.Object }
+
+// define makes the class's constructor and prototype, once in a realm.
+func (c *class[T]) define(r *realm) built {
+	if b, ok := r.classes[c.name]; ok {
+		return b
+	}
+	ctor := r.vm.ToValue(func(call goja.ConstructorCall) *goja.Object {
+		if c.construct == nil || call.NewTarget == nil {
+			panic(r.vm.NewTypeError("Illegal constructor: %s", c.name))
+		}
+		r.attach(call.This, c.construct(r, call))
+		return nil
+	}).(*goja.Object)
+	b := built{ctor, ctor.Get("prototype").(*goja.Object)}
+	r.hidden(ctor, "name", r.vm.ToValue(c.name))
+	r.hidden(ctor, "length", r.vm.ToValue(c.length))
+	for i := range c.members {
+		c.add(r, b.proto, &c.members[i])
+	}
+	if c.iterate != "" {
+		must(b.proto.DefineDataPropertySymbol(goja.SymIterator, b.proto.Get(c.iterate), goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE))
+	}
+	must(b.proto.DefineDataPropertySymbol(goja.SymToStringTag, r.vm.ToValue(c.name), goja.FLAG_FALSE, goja.FLAG_TRUE, goja.FLAG_FALSE))
+	for _, s := range c.statics {
+		r.hidden(ctor, s.name, s.make(r))
+	}
+	if r.classes == nil {
+		r.classes = make(map[string]built)
+	}
+	r.classes[c.name] = b
+	return b
+}
+
+func (c *class[T]) add(r *realm, proto *goja.Object, m *member[T]) {
+	if m.call != nil {
+		f := r.newFunction(m.name, m.length, func(call goja.FunctionCall) goja.Value {
+			return m.call(r, receiver[T](r, call.This, c.name), call)
+		})
+		must(proto.DefineDataProperty(m.name, f, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_TRUE))
+		return
+	}
+	var set goja.Value
+	get := r.newFunction("get "+m.name, 0, func(call goja.FunctionCall) goja.Value {
+		return m.get(r, receiver[T](r, call.This, c.name))
+	})
+	if m.set != nil {
+		set = r.newFunction("set "+m.name, 1, func(call goja.FunctionCall) goja.Value {
+			m.set(r, receiver[T](r, call.This, c.name), call.Argument(0))
+			return goja.Undefined()
+		})
+	}
+	must(proto.DefineAccessorProperty(m.name, get, set, goja.FLAG_TRUE, goja.FLAG_TRUE))
+}
+
+// global is the class's row in the table of globals.
+func (c *class[T]) global() row {
+	return row{c.name, func(r *realm) goja.Value { return c.define(r).ctor }}
+}
+
+// instance makes an object of the class around state.
+func (c *class[T]) instance(r *realm, state T) *goja.Object {
+	obj := r.vm.CreateObject(c.define(r).proto)
+	r.attach(obj, state)
+	return obj
+}
+
+func (r *realm) attach(obj *goja.Object, state any) {
+	must(obj.DefineDataPropertySymbol(slot, r.vm.NewDynamicObject(&holder{state}), goja.FLAG_FALSE, goja.FLAG_FALSE, goja.FLAG_FALSE))
+}
+
+// hidden defines a property that is not enumerated.
+func (r *realm) hidden(obj *goja.Object, name string, v goja.Value) {
+	must(obj.DefineDataProperty(name, v, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE))
+}
+
+// stateOf gives an object's Go state, if it is of type T.
+func stateOf[T any](v goja.Value) (state T, ok bool) {
+	obj, ok := v.(*goja.Object)
+	if !ok {
+		return state, false
+	}
+	kept, ok := obj.GetSymbol(slot).(*goja.Object)
+	if !ok {
+		return state, false
+	}
+	h, ok := kept.Export().(*holder)
+	if !ok {
+		return state, false
+	}
+	state, ok = h.state.(T)
+	return state, ok
+}
+
+func receiver[T any](r *realm, this goja.Value, name string) T {
+	state, ok := stateOf[T](this)
+	if !ok {
+		panic(r.vm.NewTypeError("Illegal invocation: the receiver is not a %s", name))
+	}
+	return state
+}
+
+// iterator makes an iterable iterator over values that are known.
+func (r *realm) iterator(values []any) goja.Value {
+	array := r.vm.NewArray(values...)
+	start, ok := goja.AssertFunction(array.GetSymbol(goja.SymIterator))
+	if !ok {
+		panic(r.vm.NewTypeError("Array.prototype[Symbol.iterator] is not a function"))
+	}
+	v, err := start(array)
+	must(err)
+	return v
+}
+
+// pairs reads name and value pairs of an iterable of pairs or of an object's
+// members, as the constructors of Headers and URLSearchParams take them.
+func (r *realm) pairs(v goja.Value, what string) [][2]string {
+	obj, ok := v.(*goja.Object)
+	if !ok {
+		panic(r.vm.NewTypeError("%s: the argument must be an object", what))
+	}
+	var out [][2]string
+	if it := obj.GetSymbol(goja.SymIterator); it == nil || goja.IsUndefined(it) {
+		for _, key := range obj.Keys() {
+			out = append(out, [2]string{key, obj.Get(key).String()})
+		}
+		return out
+	}
+	r.vm.ForOf(obj, func(item goja.Value) bool {
+		var pair []string
+		if _, ok := item.(*goja.Object); ok {
+			r.vm.ForOf(item, func(part goja.Value) bool {
+				pair = append(pair, part.String())
+				return len(pair) <= 2
+			})
+		}
+		if len(pair) != 2 {
+			panic(r.vm.NewTypeError("%s: each pair must have a name and a value", what))
+		}
+		out = append(out, [2]string{pair[0], pair[1]})
+		return true
+	})
+	return out
+}

@@ -1,0 +1,146 @@
+package child
+
+import (
+	"slices"
+	"time"
+
+	"github.com/dop251/goja"
+)
+
+// abortSignal is an AbortSignal (https://dom.spec.whatwg.org/#interface-AbortSignal).
+type abortSignal struct {
+	aborted   bool
+	reason    goja.Value
+	listeners []goja.Value
+	onabort   goja.Value
+	then      []func(reason goja.Value) // the platform's own listeners, called first
+}
+
+// abort tells everybody, once.
+func (s *abortSignal) abort(r *realm, this, reason goja.Value) {
+	if s.aborted {
+		return
+	}
+	if reason == nil || goja.IsUndefined(reason) {
+		reason = r.newDOMException("AbortError", "This operation was aborted")
+	}
+	s.aborted, s.reason = true, reason
+	for _, tell := range s.then {
+		tell(reason)
+	}
+	listeners := append([]goja.Value{s.onabort}, s.listeners...)
+	s.then, s.listeners = nil, nil
+	event := r.vm.NewObject()
+	must(event.Set("type", "abort"))
+	must(event.Set("target", this))
+	for _, listener := range listeners {
+		if call, ok := goja.AssertFunction(listener); ok {
+			_, err := call(this, event)
+			must(err)
+		}
+	}
+}
+
+func signalClass() *class[*abortSignal] {
+	return &class[*abortSignal]{
+		name: "AbortSignal",
+		members: []member[*abortSignal]{
+			{name: "aborted", get: func(r *realm, s *abortSignal) goja.Value { return r.vm.ToValue(s.aborted) }},
+			{name: "reason", get: func(_ *realm, s *abortSignal) goja.Value { return orUndefined(s.reason) }},
+			{
+				name: "onabort",
+				get: func(_ *realm, s *abortSignal) goja.Value {
+					if s.onabort == nil {
+						return goja.Null()
+					}
+					return s.onabort
+				},
+				set: func(_ *realm, s *abortSignal, v goja.Value) { s.onabort = v },
+			},
+			{name: "throwIfAborted", call: func(_ *realm, s *abortSignal, _ goja.FunctionCall) goja.Value {
+				if s.aborted {
+					panic(s.reason)
+				}
+				return goja.Undefined()
+			}},
+			{name: "addEventListener", length: 2, call: func(_ *realm, s *abortSignal, call goja.FunctionCall) goja.Value {
+				if !s.aborted && call.Argument(0).String() == "abort" && !slices.ContainsFunc(s.listeners, call.Argument(1).StrictEquals) {
+					s.listeners = append(s.listeners, call.Argument(1))
+				}
+				return goja.Undefined()
+			}},
+			{name: "removeEventListener", length: 2, call: func(_ *realm, s *abortSignal, call goja.FunctionCall) goja.Value {
+				s.listeners = slices.DeleteFunc(s.listeners, call.Argument(1).StrictEquals)
+				return goja.Undefined()
+			}},
+		},
+		statics: []row{
+			{"abort", function("abort", 0, func(r *realm, call goja.FunctionCall) goja.Value {
+				s := &abortSignal{}
+				obj := signalClass().instance(r, s)
+				s.abort(r, obj, call.Argument(0))
+				return obj
+			})},
+			{"timeout", function("timeout", 1, signalTimeout)},
+			{"any", function("any", 1, signalAny)},
+		},
+	}
+}
+
+func signalTimeout(r *realm, call goja.FunctionCall) goja.Value {
+	s := &abortSignal{}
+	obj := signalClass().instance(r, s)
+	delay := max(delayOf(call.Argument(0)), time.Millisecond)
+	r.after("AbortSignal.timeout", delay, 0, func() error {
+		return r.run(func() {
+			s.abort(r, obj, r.newDOMException("TimeoutError", "The operation was aborted due to timeout"))
+		})
+	})
+	return obj
+}
+
+// signalAny aborts when the first of the given signals does.
+func signalAny(r *realm, call goja.FunctionCall) goja.Value {
+	s := &abortSignal{}
+	obj := signalClass().instance(r, s)
+	r.vm.ForOf(call.Argument(0), func(v goja.Value) bool {
+		source := receiver[*abortSignal](r, v, "AbortSignal")
+		if source.aborted {
+			s.abort(r, obj, source.reason)
+			return false
+		}
+		source.then = append(source.then, func(reason goja.Value) { s.abort(r, obj, reason) })
+		return true
+	})
+	return obj
+}
+
+// abortController is an AbortController.
+type abortController struct {
+	signal *abortSignal
+	object *goja.Object
+}
+
+func controllerClass() *class[*abortController] {
+	return &class[*abortController]{
+		name: "AbortController",
+		construct: func(r *realm, _ goja.ConstructorCall) *abortController {
+			s := &abortSignal{}
+			return &abortController{signal: s, object: signalClass().instance(r, s)}
+		},
+		members: []member[*abortController]{
+			{name: "signal", get: func(_ *realm, c *abortController) goja.Value { return c.object }},
+			{name: "abort", call: func(r *realm, c *abortController, call goja.FunctionCall) goja.Value {
+				c.signal.abort(r, c.object, call.Argument(0))
+				return goja.Undefined()
+			}},
+		},
+	}
+}
+
+func orUndefined(v goja.Value) goja.Value {
+	if v == nil {
+		return goja.Undefined()
+	}
+	return v
+}

@@ -1,0 +1,181 @@
+package child
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/dop251/goja"
+	"golang.org/x/net/http/httpguts"
+)
+
+// headers is a header list (https://fetch.spec.whatwg.org/#headers-class), names
+// in lower case, in the order of their arrival.
+type headers struct {
+	list   [][2]string
+	object *goja.Object // what a Request or Response shows it as
+}
+
+func headersClass() *class[*headers] {
+	return &class[*headers]{
+		name: "Headers",
+		construct: func(r *realm, call goja.ConstructorCall) *headers {
+			return r.newHeaders(call.Argument(0))
+		},
+		iterate: "entries",
+		members: []member[*headers]{
+			{name: "append", length: 2, call: func(r *realm, h *headers, call goja.FunctionCall) goja.Value {
+				h.add(r, call.Argument(0).String(), call.Argument(1).String())
+				return goja.Undefined()
+			}},
+			{name: "set", length: 2, call: func(r *realm, h *headers, call goja.FunctionCall) goja.Value {
+				h.set(r, call.Argument(0).String(), call.Argument(1).String())
+				return goja.Undefined()
+			}},
+			{name: "delete", length: 1, call: func(_ *realm, h *headers, call goja.FunctionCall) goja.Value {
+				h.remove(call.Argument(0).String())
+				return goja.Undefined()
+			}},
+			{name: "get", length: 1, call: func(r *realm, h *headers, call goja.FunctionCall) goja.Value {
+				if v, ok := h.get(call.Argument(0).String()); ok {
+					return r.vm.ToValue(v)
+				}
+				return goja.Null()
+			}},
+			{name: "has", length: 1, call: func(r *realm, h *headers, call goja.FunctionCall) goja.Value {
+				_, ok := h.get(call.Argument(0).String())
+				return r.vm.ToValue(ok)
+			}},
+			{name: "getSetCookie", call: func(r *realm, h *headers, _ goja.FunctionCall) goja.Value {
+				values := []any{}
+				for _, p := range h.list {
+					if p[0] == "set-cookie" {
+						values = append(values, p[1])
+					}
+				}
+				return r.vm.NewArray(values...)
+			}},
+			{name: "forEach", length: 1, call: func(r *realm, h *headers, call goja.FunctionCall) goja.Value {
+				return r.eachPair(h.sorted(), call)
+			}},
+			{name: "entries", call: func(r *realm, h *headers, _ goja.FunctionCall) goja.Value {
+				return r.iterator(r.pairValues(h.sorted()))
+			}},
+			{name: "keys", call: func(r *realm, h *headers, _ goja.FunctionCall) goja.Value {
+				return r.iterator(column(h.sorted(), 0))
+			}},
+			{name: "values", call: func(r *realm, h *headers, _ goja.FunctionCall) goja.Value {
+				return r.iterator(column(h.sorted(), 1))
+			}},
+		},
+	}
+}
+
+// newHeaders copies what a HeadersInit says; undefined says nothing.
+func (r *realm) newHeaders(init goja.Value) *headers {
+	h := &headers{}
+	if init == nil || goja.IsUndefined(init) {
+		return h
+	}
+	if other, ok := stateOf[*headers](init); ok {
+		h.list = slices.Clone(other.list)
+		return h
+	}
+	for _, p := range r.pairs(init, "Headers") {
+		h.add(r, p[0], p[1])
+	}
+	return h
+}
+
+// checked refuses what is not a header's name or value.
+func (h *headers) checked(r *realm, name, value string) (string, string) {
+	value = strings.Trim(value, " \t\r\n")
+	if !httpguts.ValidHeaderFieldName(name) {
+		panic(r.vm.NewTypeError("Headers: %q is not a header name", name))
+	}
+	if strings.ContainsAny(value, "\x00\r\n") {
+		panic(r.vm.NewTypeError("Headers: the value of %q is not a header value", name))
+	}
+	return strings.ToLower(name), value
+}
+
+func (h *headers) add(r *realm, name, value string) {
+	name, value = h.checked(r, name, value)
+	h.list = append(h.list, [2]string{name, value})
+}
+
+func (h *headers) set(r *realm, name, value string) {
+	name, value = h.checked(r, name, value)
+	for i := range h.list {
+		if h.list[i][0] == name {
+			h.list[i][1] = value
+			rest := slices.DeleteFunc(h.list[i+1:], func(p [2]string) bool { return p[0] == name })
+			h.list = h.list[:i+1+len(rest)]
+			return
+		}
+	}
+	h.list = append(h.list, [2]string{name, value})
+}
+
+func (h *headers) remove(name string) {
+	name = strings.ToLower(name)
+	h.list = slices.DeleteFunc(h.list, func(p [2]string) bool { return p[0] == name })
+}
+
+// get joins the values of a name.
+func (h *headers) get(name string) (string, bool) {
+	name = strings.ToLower(name)
+	var values []string
+	for _, p := range h.list {
+		if p[0] == name {
+			values = append(values, p[1])
+		}
+	}
+	return strings.Join(values, ", "), values != nil
+}
+
+// sorted is the list as iteration shows it: by name, joined, Set-Cookie apart.
+func (h *headers) sorted() [][2]string {
+	out := make([][2]string, 0, len(h.list))
+	seen := make(map[string]bool, len(h.list))
+	for _, p := range h.list {
+		if p[0] != "set-cookie" {
+			if seen[p[0]] {
+				continue
+			}
+			seen[p[0]] = true
+			p[1], _ = h.get(p[0])
+		}
+		out = append(out, p)
+	}
+	slices.SortStableFunc(out, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
+	return out
+}
+
+func (r *realm) pairValues(pairs [][2]string) []any {
+	out := make([]any, len(pairs))
+	for i, p := range pairs {
+		out[i] = r.vm.NewArray(p[0], p[1])
+	}
+	return out
+}
+
+func column(pairs [][2]string, i int) []any {
+	out := make([]any, len(pairs))
+	for n, p := range pairs {
+		out[n] = p[i]
+	}
+	return out
+}
+
+// eachPair is forEach(callback, thisArg) over pairs: callback(value, name, this).
+func (r *realm) eachPair(pairs [][2]string, call goja.FunctionCall) goja.Value {
+	callback, ok := goja.AssertFunction(call.Argument(0))
+	if !ok {
+		panic(r.vm.NewTypeError("forEach: the callback must be a function"))
+	}
+	for _, p := range pairs {
+		_, err := callback(call.Argument(1), r.vm.ToValue(p[1]), r.vm.ToValue(p[0]), call.This)
+		must(err)
+	}
+	return goja.Undefined()
+}

@@ -1,0 +1,200 @@
+package child
+
+import (
+	"slices"
+	"sort"
+	"strings"
+	"unicode/utf16"
+
+	"github.com/dop251/goja"
+)
+
+// params is a URLSearchParams (https://url.spec.whatwg.org/#urlsearchparams).
+type params struct {
+	list [][2]string
+	url  *urlState // whose query follows the list; nil for a list of its own
+}
+
+func paramsClass() *class[*params] {
+	return &class[*params]{
+		name: "URLSearchParams",
+		construct: func(r *realm, call goja.ConstructorCall) *params {
+			return &params{list: r.paramsOf(call.Argument(0))}
+		},
+		iterate: "entries",
+		members: []member[*params]{
+			{name: "append", length: 2, call: func(_ *realm, p *params, call goja.FunctionCall) goja.Value {
+				p.list = append(p.list, [2]string{call.Argument(0).String(), call.Argument(1).String()})
+				return p.changed()
+			}},
+			{name: "set", length: 2, call: func(_ *realm, p *params, call goja.FunctionCall) goja.Value {
+				p.set(call.Argument(0).String(), call.Argument(1).String())
+				return p.changed()
+			}},
+			{name: "delete", length: 1, call: func(_ *realm, p *params, call goja.FunctionCall) goja.Value {
+				p.list = slices.DeleteFunc(p.list, p.matcher(call))
+				return p.changed()
+			}},
+			{name: "get", length: 1, call: func(r *realm, p *params, call goja.FunctionCall) goja.Value {
+				if i := slices.IndexFunc(p.list, named(call.Argument(0).String())); i >= 0 {
+					return r.vm.ToValue(p.list[i][1])
+				}
+				return goja.Null()
+			}},
+			{name: "getAll", length: 1, call: func(r *realm, p *params, call goja.FunctionCall) goja.Value {
+				match, values := named(call.Argument(0).String()), []any{}
+				for _, pair := range p.list {
+					if match(pair) {
+						values = append(values, pair[1])
+					}
+				}
+				return r.vm.NewArray(values...)
+			}},
+			{name: "has", length: 1, call: func(r *realm, p *params, call goja.FunctionCall) goja.Value {
+				return r.vm.ToValue(slices.ContainsFunc(p.list, p.matcher(call)))
+			}},
+			{name: "sort", call: func(_ *realm, p *params, _ goja.FunctionCall) goja.Value {
+				sort.SliceStable(p.list, func(i, j int) bool {
+					return slices.Compare(utf16.Encode([]rune(p.list[i][0])), utf16.Encode([]rune(p.list[j][0]))) < 0
+				})
+				return p.changed()
+			}},
+			{name: "toString", call: func(r *realm, p *params, _ goja.FunctionCall) goja.Value {
+				return r.vm.ToValue(encodeForm(p.list))
+			}},
+			{name: "forEach", length: 1, call: func(r *realm, p *params, call goja.FunctionCall) goja.Value {
+				return r.eachPair(p.list, call)
+			}},
+			{name: "entries", call: func(r *realm, p *params, _ goja.FunctionCall) goja.Value {
+				return r.iterator(r.pairValues(p.list))
+			}},
+			{name: "keys", call: func(r *realm, p *params, _ goja.FunctionCall) goja.Value {
+				return r.iterator(column(p.list, 0))
+			}},
+			{name: "values", call: func(r *realm, p *params, _ goja.FunctionCall) goja.Value {
+				return r.iterator(column(p.list, 1))
+			}},
+			{name: "size", get: func(r *realm, p *params) goja.Value { return r.vm.ToValue(len(p.list)) }},
+		},
+	}
+}
+
+func (r *realm) paramsOf(init goja.Value) [][2]string {
+	if init == nil || goja.IsUndefined(init) {
+		return nil
+	}
+	if other, ok := stateOf[*params](init); ok {
+		return slices.Clone(other.list)
+	}
+	if _, ok := init.(*goja.Object); ok {
+		return r.pairs(init, "URLSearchParams")
+	}
+	return decodeForm(strings.TrimPrefix(init.String(), "?"))
+}
+
+func named(name string) func([2]string) bool {
+	return func(p [2]string) bool { return p[0] == name }
+}
+
+// matcher is by name, or by name and value where a second argument is given.
+func (p *params) matcher(call goja.FunctionCall) func([2]string) bool {
+	name := call.Argument(0).String()
+	if v := call.Argument(1); !goja.IsUndefined(v) {
+		value := v.String()
+		return func(p [2]string) bool { return p[0] == name && p[1] == value }
+	}
+	return named(name)
+}
+
+func (p *params) set(name, value string) {
+	i := slices.IndexFunc(p.list, named(name))
+	if i < 0 {
+		p.list = append(p.list, [2]string{name, value})
+		return
+	}
+	p.list[i][1] = value
+	p.list = append(p.list[:i+1], slices.DeleteFunc(p.list[i+1:], named(name))...)
+}
+
+// changed carries the list over to the URL that it belongs to.
+func (p *params) changed() goja.Value {
+	if p.url != nil {
+		p.url.SetSearch(encodeForm(p.list))
+	}
+	return goja.Undefined()
+}
+
+// decodeForm reads application/x-www-form-urlencoded text.
+func decodeForm(text string) [][2]string {
+	var list [][2]string
+	for part := range strings.SplitSeq(text, "&") {
+		if part == "" {
+			continue
+		}
+		name, value, _ := strings.Cut(part, "=")
+		list = append(list, [2]string{decodePercent(name), decodePercent(value)})
+	}
+	return list
+}
+
+// decodePercent leaves what is no escape as it is.
+func decodePercent(s string) string {
+	s = strings.ReplaceAll(s, "+", " ")
+	if !strings.Contains(s, "%") {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '%' && i+2 < len(s) {
+			high, ok1 := hexValue(s[i+1])
+			low, ok2 := hexValue(s[i+2])
+			if ok1 && ok2 {
+				b.WriteByte(high<<4 | low)
+				i += 2
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return strings.ToValidUTF8(b.String(), "\ufffd")
+}
+
+func hexValue(c byte) (byte, bool) {
+	switch {
+	case '0' <= c && c <= '9':
+		return c - '0', true
+	case 'a' <= c && c <= 'f':
+		return c - 'a' + 10, true
+	case 'A' <= c && c <= 'F':
+		return c - 'A' + 10, true
+	}
+	return 0, false
+}
+
+// encodeForm writes application/x-www-form-urlencoded text.
+func encodeForm(list [][2]string) string {
+	var b strings.Builder
+	for i, p := range list {
+		if i > 0 {
+			b.WriteByte('&')
+		}
+		encodePercent(&b, p[0])
+		b.WriteByte('=')
+		encodePercent(&b, p[1])
+	}
+	return b.String()
+}
+
+func encodePercent(b *strings.Builder, s string) {
+	const upper = "0123456789ABCDEF"
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == ' ':
+			b.WriteByte('+')
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("*-._", c) >= 0:
+			b.WriteByte(c)
+		default:
+			b.Write([]byte{'%', upper[c>>4], upper[c&15]})
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package child
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/dop251/goja"
+	"golang.org/x/net/http/httpguts"
+)
+
+// request is a Request (https://fetch.spec.whatwg.org/#request-class).
+type request struct {
+	body     *body
+	headers  *headers
+	url      string
+	method   string
+	redirect string
+	signal   goja.Value // an AbortSignal, or nil
+}
+
+func (q *request) content() *body       { return q.body }
+func (q *request) headerList() *headers { return q.headers }
+
+func requestClass() *class[*request] {
+	text := func(name string, get func(*request) string) member[*request] {
+		return member[*request]{name: name, get: func(r *realm, q *request) goja.Value { return r.vm.ToValue(get(q)) }}
+	}
+	return &class[*request]{
+		name: "Request", length: 1,
+		construct: func(r *realm, call goja.ConstructorCall) *request {
+			return r.newRequest(call.Argument(0), call.Argument(1))
+		},
+		members: append(bodyMembers[*request](),
+			text("url", func(q *request) string { return q.url }),
+			text("method", func(q *request) string { return q.method }),
+			text("redirect", func(q *request) string { return q.redirect }),
+			member[*request]{name: "signal", get: func(r *realm, q *request) goja.Value {
+				if q.signal == nil {
+					q.signal = signalClass().instance(r, &abortSignal{})
+				}
+				return q.signal
+			}},
+			member[*request]{name: "clone", call: func(r *realm, q *request, _ goja.FunctionCall) goja.Value {
+				if q.body.used {
+					panic(r.vm.NewTypeError("Request.clone: the body has already been read"))
+				}
+				return requestClass().instance(r, q.copy())
+			}},
+		),
+	}
+}
+
+func (q *request) copy() *request {
+	c := *q
+	c.body = &body{data: q.body.data, null: q.body.null}
+	c.headers = &headers{list: append([][2]string(nil), q.headers.list...)}
+	return &c
+}
+
+// newRequest makes a request of a URL or another request, and what init changes.
+func (r *realm) newRequest(input, init goja.Value) *request {
+	q := &request{body: &body{null: true}, headers: &headers{}, method: "GET", redirect: "follow"}
+	if other, ok := stateOf[*request](input); ok {
+		q = other.copy()
+		q.body.data = bytes.Clone(other.body.take(r))
+	} else {
+		q.url = r.requestURL(input)
+	}
+	options, ok := init.(*goja.Object)
+	if !ok {
+		if init != nil && !goja.IsUndefined(init) && !goja.IsNull(init) {
+			panic(r.vm.NewTypeError("fetch: the options must be an object"))
+		}
+		return q
+	}
+	if v := given(options, "method"); v != nil {
+		q.method = r.requestMethod(v.String())
+	}
+	if v := given(options, "headers"); v != nil {
+		q.headers = r.newHeaders(v)
+	}
+	if v := given(options, "redirect"); v != nil {
+		q.redirect = v.String()
+		switch q.redirect {
+		case "follow", "manual", "error":
+		default:
+			panic(r.vm.NewTypeError("fetch: redirect must be follow, manual or error"))
+		}
+	}
+	if v := given(options, "signal"); v != nil && !goja.IsNull(v) {
+		receiver[*abortSignal](r, v, "AbortSignal")
+		q.signal = v
+	}
+	if v := given(options, "body"); v != nil && !goja.IsNull(v) {
+		var contentType string
+		if q.body, contentType = r.bodyOf(v); contentType != "" {
+			if _, ok := q.headers.get("content-type"); !ok {
+				q.headers.set(r, "content-type", contentType)
+			}
+		}
+	}
+	if !q.body.null && (q.method == "GET" || q.method == "HEAD") {
+		panic(r.vm.NewTypeError("Request with GET/HEAD method cannot have body"))
+	}
+	return q
+}
+
+// given reads an option that is not undefined.
+func given(options *goja.Object, name string) goja.Value {
+	v := options.Get(name)
+	if v == nil || goja.IsUndefined(v) {
+		return nil
+	}
+	return v
+}
+
+// requestURL takes an absolute http or https URL without credentials.
+func (r *realm) requestURL(input goja.Value) string {
+	u, err := parseURL(input, nil)
+	if err != nil {
+		panic(r.vm.NewTypeError("Failed to parse URL from %s", input.String()))
+	}
+	if s := u.Scheme(); s != "http" && s != "https" {
+		panic(r.vm.NewTypeError("fetch: the scheme %q is not supported; use http or https", s))
+	}
+	if u.Username() != "" || u.Password() != "" {
+		panic(r.vm.NewTypeError("fetch: a URL with credentials is refused; use the authorization header"))
+	}
+	return u.Href(false)
+}
+
+// requestMethod puts the known methods in upper case (Fetch: normalize a method).
+func (r *realm) requestMethod(method string) string {
+	if !httpguts.ValidHeaderFieldName(method) { // both are tokens
+		panic(r.vm.NewTypeError("fetch: %q is not a method", method))
+	}
+	switch upper := strings.ToUpper(method); upper {
+	case "CONNECT", "TRACE", "TRACK":
+		panic(r.vm.NewTypeError("fetch: the method %s is not allowed", upper))
+	case "DELETE", "GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH":
+		return upper
+	}
+	return method
+}

@@ -1,0 +1,135 @@
+package child
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/dop251/goja"
+)
+
+// response is a Response (https://fetch.spec.whatwg.org/#response-class).
+type response struct {
+	body       *body
+	headers    *headers
+	status     int
+	statusText string
+	url        string
+	redirected bool
+	kind       string
+}
+
+func (p *response) content() *body       { return p.body }
+func (p *response) headerList() *headers { return p.headers }
+
+func responseClass() *class[*response] {
+	return &class[*response]{
+		name: "Response",
+		construct: func(r *realm, call goja.ConstructorCall) *response {
+			b, contentType := r.bodyOf(call.Argument(0))
+			return r.newResponse(b, contentType, call.Argument(1))
+		},
+		members: append(bodyMembers[*response](),
+			member[*response]{name: "status", get: func(r *realm, p *response) goja.Value { return r.vm.ToValue(p.status) }},
+			member[*response]{name: "ok", get: func(r *realm, p *response) goja.Value {
+				return r.vm.ToValue(p.status >= 200 && p.status <= 299)
+			}},
+			member[*response]{name: "statusText", get: func(r *realm, p *response) goja.Value { return r.vm.ToValue(p.statusText) }},
+			member[*response]{name: "url", get: func(r *realm, p *response) goja.Value { return r.vm.ToValue(p.url) }},
+			member[*response]{name: "redirected", get: func(r *realm, p *response) goja.Value { return r.vm.ToValue(p.redirected) }},
+			member[*response]{name: "type", get: func(r *realm, p *response) goja.Value { return r.vm.ToValue(p.kind) }},
+			member[*response]{name: "clone", call: func(r *realm, p *response, _ goja.FunctionCall) goja.Value {
+				if p.body.used {
+					panic(r.vm.NewTypeError("Response.clone: the body has already been read"))
+				}
+				c := *p
+				c.body = &body{data: p.body.data, null: p.body.null}
+				c.headers = &headers{list: append([][2]string(nil), p.headers.list...)}
+				return responseClass().instance(r, &c)
+			}},
+		),
+		statics: []row{
+			{"json", function("json", 1, func(r *realm, call goja.FunctionCall) goja.Value {
+				text, ok, err := r.encodeJSON(call.Argument(0), maxBlob)
+				r.thrownJSON("Response.json", ok, err)
+				return responseClass().instance(r, r.newResponse(&body{data: text}, "application/json", call.Argument(1)))
+			})},
+			{"error", function("error", 0, func(r *realm, _ goja.FunctionCall) goja.Value {
+				return responseClass().instance(r, &response{body: &body{null: true}, headers: &headers{}, kind: "error"})
+			})},
+			{"redirect", function("redirect", 1, redirect)},
+		},
+	}
+}
+
+// thrownJSON throws what kept a value from becoming JSON.
+func (r *realm) thrownJSON(what string, ok bool, err error) {
+	switch err := err.(type) {
+	case nil:
+	case *notJSON, tooLong:
+		panic(r.vm.NewTypeError("%s: %s", what, err.Error()))
+	default:
+		must(err)
+	}
+	if !ok {
+		panic(r.vm.NewTypeError("%s: the value is not JSON", what))
+	}
+}
+
+func (r *realm) newResponse(b *body, contentType string, init goja.Value) *response {
+	p := &response{body: b, status: http.StatusOK, kind: "default", headers: &headers{}}
+	if options, ok := init.(*goja.Object); ok {
+		if v := options.Get("status"); v != nil && !goja.IsUndefined(v) {
+			p.status = int(v.ToInteger())
+			if p.status < 200 || p.status > 599 {
+				panic(r.newNamedError("RangeError", "Response: the status must be from 200 to 599"))
+			}
+		}
+		if v := options.Get("statusText"); v != nil && !goja.IsUndefined(v) {
+			p.statusText = v.String()
+		}
+		p.headers = r.newHeaders(options.Get("headers"))
+	}
+	if _, ok := p.headers.get("content-type"); !ok && contentType != "" {
+		p.headers.set(r, "content-type", contentType)
+	}
+	return p
+}
+
+func redirect(r *realm, call goja.FunctionCall) goja.Value {
+	u, err := parseURL(call.Argument(0), nil)
+	if err != nil {
+		panic(r.vm.NewTypeError("Invalid URL: %s", call.Argument(0).String()))
+	}
+	status := http.StatusFound
+	if v := call.Argument(1); !goja.IsUndefined(v) {
+		status = int(v.ToInteger())
+	}
+	switch status {
+	case 301, 302, 303, 307, 308:
+	default:
+		panic(r.newNamedError("RangeError", "Response.redirect: not a redirect status"))
+	}
+	p := &response{body: &body{null: true}, headers: &headers{}, status: status, kind: "default"}
+	p.headers.set(r, "location", u.Href(false))
+	return responseClass().instance(r, p)
+}
+
+// fetched makes the Response of the host's answer.
+func (r *realm) fetched(head, blob []byte) goja.Value {
+	var reply struct {
+		Status     int         `json:"status"`
+		StatusText string      `json:"status_text"`
+		URL        string      `json:"url"`
+		Redirected bool        `json:"redirected"`
+		Headers    [][2]string `json:"headers"`
+	}
+	r.decode(head, &reply)
+	p := &response{
+		body: &body{data: blob}, headers: &headers{}, kind: "basic",
+		status: reply.Status, statusText: reply.StatusText, url: reply.URL, redirected: reply.Redirected,
+	}
+	for _, h := range reply.Headers {
+		p.headers.list = append(p.headers.list, [2]string{strings.ToLower(h[0]), h[1]})
+	}
+	return responseClass().instance(r, p)
+}

@@ -1,0 +1,110 @@
+package child
+
+import (
+	"github.com/dop251/goja"
+	whatwg "github.com/nlnwa/whatwg-url/url"
+)
+
+// urlState is a URL (https://url.spec.whatwg.org/#url-class) and the parameters
+// that are its query, once a script asked for them.
+type urlState struct {
+	*whatwg.Url
+	params *params
+	object *goja.Object // of params: the same at every reading
+}
+
+func urlClass() *class[*urlState] {
+	text := func(name string, get func(*whatwg.Url) string, set func(*whatwg.Url, string)) member[*urlState] {
+		m := member[*urlState]{name: name, get: func(r *realm, u *urlState) goja.Value { return r.vm.ToValue(get(u.Url)) }}
+		if set != nil {
+			m.set = func(_ *realm, u *urlState, v goja.Value) { set(u.Url, v.String()) }
+		}
+		return m
+	}
+	href := func(u *whatwg.Url) string { return u.Href(false) }
+	toString := func(r *realm, u *urlState, _ goja.FunctionCall) goja.Value { return r.vm.ToValue(u.Href(false)) }
+	return &class[*urlState]{
+		name: "URL", length: 1,
+		construct: func(r *realm, call goja.ConstructorCall) *urlState {
+			u, err := parseURL(call.Argument(0), call.Argument(1))
+			if err != nil {
+				panic(r.vm.NewTypeError("Invalid URL: %s", call.Argument(0).String()))
+			}
+			return &urlState{Url: u}
+		},
+		members: []member[*urlState]{
+			{name: "href", get: func(r *realm, u *urlState) goja.Value { return r.vm.ToValue(href(u.Url)) }, set: setHref},
+			{name: "origin", get: func(r *realm, u *urlState) goja.Value { return r.vm.ToValue(origin(u.Url)) }},
+			text("protocol", (*whatwg.Url).Protocol, (*whatwg.Url).SetProtocol),
+			text("username", (*whatwg.Url).Username, (*whatwg.Url).SetUsername),
+			text("password", (*whatwg.Url).Password, (*whatwg.Url).SetPassword),
+			text("host", (*whatwg.Url).Host, (*whatwg.Url).SetHost),
+			text("hostname", (*whatwg.Url).Hostname, (*whatwg.Url).SetHostname),
+			text("port", (*whatwg.Url).Port, (*whatwg.Url).SetPort),
+			text("pathname", (*whatwg.Url).Pathname, (*whatwg.Url).SetPathname),
+			text("hash", (*whatwg.Url).Hash, (*whatwg.Url).SetHash),
+			{
+				name: "search",
+				get:  func(r *realm, u *urlState) goja.Value { return r.vm.ToValue(u.Search()) },
+				set: func(_ *realm, u *urlState, v goja.Value) {
+					u.SetSearch(v.String())
+					u.reread()
+				},
+			},
+			{name: "searchParams", get: func(r *realm, u *urlState) goja.Value {
+				if u.object == nil {
+					u.params = &params{list: decodeForm(u.Query()), url: u}
+					u.object = paramsClass().instance(r, u.params)
+				}
+				return u.object
+			}},
+			{name: "toString", call: toString},
+			{name: "toJSON", call: toString},
+		},
+		statics: []row{
+			{"canParse", function("canParse", 1, func(r *realm, call goja.FunctionCall) goja.Value {
+				_, err := parseURL(call.Argument(0), call.Argument(1))
+				return r.vm.ToValue(err == nil)
+			})},
+			{"parse", function("parse", 1, func(r *realm, call goja.FunctionCall) goja.Value {
+				u, err := parseURL(call.Argument(0), call.Argument(1))
+				if err != nil {
+					return goja.Null()
+				}
+				return urlClass().instance(r, &urlState{Url: u})
+			})},
+		},
+	}
+}
+
+func parseURL(text, base goja.Value) (*whatwg.Url, error) {
+	if base == nil || goja.IsUndefined(base) {
+		return whatwg.Parse(text.String())
+	}
+	return whatwg.ParseRef(base.String(), text.String())
+}
+
+func setHref(r *realm, u *urlState, v goja.Value) {
+	parsed, err := whatwg.Parse(v.String())
+	if err != nil {
+		panic(r.vm.NewTypeError("Invalid URL: %s", v.String()))
+	}
+	u.Url = parsed
+	u.reread()
+}
+
+// reread brings the parameters in line with the query.
+func (u *urlState) reread() {
+	if u.params != nil {
+		u.params.list = decodeForm(u.Query())
+	}
+}
+
+// origin is that of a special URL; any other's is opaque.
+func origin(u *whatwg.Url) string {
+	switch u.Scheme() {
+	case "http", "https", "ws", "wss", "ftp":
+		return u.Protocol() + "//" + u.Host()
+	}
+	return "null"
+}
