@@ -46,7 +46,7 @@ func (c *class[T]) define(r *realm) built {
 		return b
 	}
 	ctor := r.vm.ToValue(func(call goja.ConstructorCall) *goja.Object {
-		if c.construct == nil || call.NewTarget == nil {
+		if c.construct == nil {
 			panic(r.vm.NewTypeError("Illegal constructor: %s", c.name))
 		}
 		r.attach(call.This, c.construct(r, call))

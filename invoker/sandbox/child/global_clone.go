@@ -2,12 +2,19 @@ package child
 
 import (
 	"bytes"
+	"reflect"
 
 	"github.com/dop251/goja"
 )
 
 // maxCloneDepth bounds structuredClone, which recurses.
 const maxCloneDepth = 1000
+
+// Maps and Sets are known by what goja would export them as.
+var (
+	mapType = reflect.TypeFor[[][2]any]()
+	setType = reflect.TypeFor[[]any]()
+)
 
 // cloner copies values as the structured clone algorithm does
 // (https://html.spec.whatwg.org/#structuredserializeinternal).
@@ -75,12 +82,13 @@ func (c *cloner) object(from *goja.Object) goja.Value {
 		return c.members(from, c.keep(from, c.vm.NewArray()))
 	case "Error":
 		return c.failure(from)
-	case "Map":
-		return c.entries(from, c.keep(from, c.create("Map")), "set")
-	case "Set":
-		return c.entries(from, c.keep(from, c.create("Set")), "add")
 	}
-	if from.ExportType() == bufferType {
+	switch from.ExportType() {
+	case mapType:
+		return c.entries(from, c.keep(from, c.create("Map")), "set")
+	case setType:
+		return c.entries(from, c.keep(from, c.create("Set")), "add")
+	case bufferType:
 		data := bytes.Clone(from.Export().(goja.ArrayBuffer).Bytes())
 		return c.keep(from, c.vm.ToValue(c.vm.NewArrayBuffer(data)).(*goja.Object))
 	}

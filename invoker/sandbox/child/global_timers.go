@@ -2,6 +2,7 @@ package child
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/dop251/goja"
@@ -35,7 +36,7 @@ func (r *realm) startTimer(name string, call goja.FunctionCall, repeat bool) goj
 	delay := delayOf(call.Argument(1))
 	var args []goja.Value
 	if len(call.Arguments) > 2 {
-		args = call.Arguments[2:]
+		args = slices.Clone(call.Arguments[2:]) // goja reuses its stack
 	}
 	every := time.Duration(0)
 	if repeat {

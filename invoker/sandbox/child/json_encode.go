@@ -156,6 +156,10 @@ func (e *encoder) object(key string, obj *goja.Object) (bool, error) {
 		return e.value(key, e.realm.vm.ToValue(obj.Export()))
 	case "BigInt":
 		return false, &notJSON{"a BigInt has no JSON form"}
+	case "RawJSON":
+		raw, _ := stringProperty(obj, "rawJSON")
+		e.out = append(e.out, raw...)
+		return true, nil
 	default:
 		if _, callable := goja.AssertFunction(obj); callable {
 			return false, nil

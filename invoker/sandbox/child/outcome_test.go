@@ -134,6 +134,7 @@ func TestResults(t *testing.T) {
 		"boxed":               {"() => [new Number(1), new String('s'), new Boolean(false), Object(Symbol()), /x/, new Map([[1, 2]]), new Uint8Array(2)]", "null", `[1,"s",false,{},{},{},{"0":0,"1":0}]`},
 		"toJSON with key":     {"() => ({ a: { toJSON(k) { return k } }, b: [{ toJSON(k) { return k } }] })", "null", `{"a":"a","b":["0"]}`},
 		"BigInt.toJSON":       {"() => { BigInt.prototype.toJSON = function () { return this.toString() }; return 12n }", "null", `"12"`},
+		"raw JSON":            {"() => [JSON.rawJSON('1e1000')]", "null", "[1e1000]"},
 		"own members only":    {"() => Object.create({ inherited: 1 }, { own: { value: 2, enumerable: true }, hidden: { value: 3 } })", "null", `{"own":2}`},
 		"escapes":             {`() => "\"\\\b\f\n\r\t\u0001/é\u{1f600}\u2028"`, "null", "\"\\\"\\\\\\b\\f\\n\\r\\t\\u0001/é\U0001f600\u2028\""},
 		"lone surrogate out":  {`() => ["\ud800", "a\udc00b", "\ufffd\ud83d\ude00"]`, "null", "[\"\\ud800\",\"a\\udc00b\",\"\ufffd\U0001f600\"]"},

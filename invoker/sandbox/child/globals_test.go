@@ -1,0 +1,99 @@
+package child
+
+import (
+	"embed"
+	"encoding/json"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/codesous/sous/invoker/sandbox/wire"
+)
+
+//go:embed testdata/*.js
+var scripts embed.FS
+
+// prelude is what the test scripts use: check collects what does not hold.
+const prelude = `
+const failures = [];
+const same = (a, b) => Object.is(a, b) || JSON.stringify(a) === JSON.stringify(b);
+export function check(what, got, want) { if (!same(got, want)) failures.push(what + ": got " + JSON.stringify(got) + ", want " + JSON.stringify(want)); }
+export function throws(what, f, text) { try { f() } catch (e) { const s = String(e); if (!s.includes(text)) failures.push(what + ": threw " + s); return } failures.push(what + ": did not throw"); }
+export async function rejects(what, p, text) { try { await p } catch (e) { const s = String(e); if (!s.includes(text)) failures.push(what + ": rejected with " + s); return e } failures.push(what + ": did not reject"); }
+export { failures };
+`
+
+// TestGlobals runs the script of each global: testdata/NAME.js, whose default
+// export checks it. Fetches are answered with what was asked for.
+func TestGlobals(t *testing.T) {
+	t.Parallel()
+	names, err := fs.Glob(scripts, "testdata/*.js")
+	if err != nil || len(names) == 0 {
+		t.Fatal(names, err)
+	}
+	for _, name := range names {
+		t.Run(strings.TrimSuffix(strings.TrimPrefix(name, "testdata/"), ".js"), func(t *testing.T) {
+			t.Parallel()
+			source, err := scripts.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := inProcess(t)
+			p.env = map[string]string{"REGION": "eu", "__proto__": "x"}
+			p.host = answer
+			p.load(map[string]string{
+				"function.js": `import run from "./case.js"; import { failures } from "./check.js";
+					export default async () => { await run(); return failures }`,
+				"case.js": string(source), "check.js": prelude,
+			})
+			var failures []string
+			if err := json.Unmarshal([]byte(p.value("null")), &failures); err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range failures {
+				t.Error(f)
+			}
+		})
+	}
+}
+
+// answer plays the host: it echoes fetches, keeps one key, and refuses the rest.
+func answer(c wire.HostCall) *wire.HostReply {
+	refused := func(code, message string) *wire.HostReply {
+		head, _ := json.Marshal(wire.HostError{Code: code, Message: message})
+		return &wire.HostReply{Head: head}
+	}
+	switch c.Name {
+	case "http.fetch":
+		var head fetchHead
+		if err := json.Unmarshal(c.Head, &head); err != nil {
+			return refused("CS_INTERNAL", err.Error())
+		}
+		switch {
+		case strings.HasSuffix(head.URL, "/never"):
+			return nil
+		case strings.HasSuffix(head.URL, "/denied"):
+			return refused("CS_RUNTIME_CAPABILITY_DENIED", "declare http.allowHosts")
+		case strings.HasSuffix(head.URL, "/json"):
+			return &wire.HostReply{OK: true, Head: []byte(`{"status":201,"status_text":"Created","url":"https://a.example/final","redirected":true,"headers":[["X-Two","1"],["X-Two","2"],["Set-Cookie","a=1"],["Set-Cookie","b=2"]]}`), Blob: []byte(`{"a":[1]}`)}
+		}
+		echo, _ := json.Marshal(struct {
+			Head fetchHead `json:"head"`
+			Body string    `json:"body"`
+		}{head, string(c.Blob)})
+		return &wire.HostReply{OK: true, Head: []byte(`{"status":200,"status_text":"OK","url":"","headers":[]}`), Blob: echo}
+	case "kv.get":
+		if strings.Contains(string(c.Head), `"there"`) {
+			return &wire.HostReply{OK: true, Head: []byte(`{"found":true}`), Blob: []byte(`{"n":[1]}`)}
+		}
+		return &wire.HostReply{OK: true, Head: []byte(`{"found":false}`)}
+	case "kv.set":
+		if string(c.Head) == `{"key":"k","ttl_seconds":60}` && string(c.Blob) == `{"a":1}` {
+			return &wire.HostReply{OK: true, Head: []byte(`{}`)}
+		}
+		return refused("CS_X", string(c.Head)+string(c.Blob))
+	case "kv.del":
+		return &wire.HostReply{OK: true, Head: []byte(`{"deleted":true}`)}
+	}
+	return refused("CS_X", "unknown call "+c.Name)
+}
