@@ -34,9 +34,10 @@ const (
 )
 
 // Embedded is a store inside this process, for development: one process on one
-// machine, everything in memory, a snapshot in the data directory every second
-// when something changed and when it closes. A killed process loses the last
-// second or so; a power failure may lose more of it.
+// machine, everything in memory. The data directory holds a snapshot, written
+// every second when something changed and when the store closes, and a journal
+// of the writes since. A killed process loses nothing that it had answered; a
+// power failure may lose the last moments.
 type Embedded struct {
 	redis  *miniredis.Miniredis
 	server *server.Server
@@ -44,10 +45,12 @@ type Embedded struct {
 	log    *zap.Logger
 	lock   *os.File
 	still  standstill
-	dirty  atomic.Bool
-	stop   chan struct{}
-	actors sync.WaitGroup
-	close  func() error
+	// journal is changed while commands stand still.
+	journal *journal
+	dirty   atomic.Bool
+	stop    chan struct{}
+	actors  sync.WaitGroup
+	close   func() error
 
 	dialing sync.Mutex // a connection is served either before closed is set, or never
 	closed  bool
@@ -64,29 +67,44 @@ func OpenEmbedded(dir string, log *zap.Logger) (*Embedded, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Embedded{redis: miniredis.NewMiniRedis(), dir: dir, log: log, lock: lock, stop: make(chan struct{})}
+	e := &Embedded{
+		redis: miniredis.NewMiniRedis(), dir: dir, log: log, lock: lock, stop: make(chan struct{}),
+		journal: &journal{scripts: map[string]string{}},
+	}
 	e.close = sync.OnceValue(e.shutdown)
-	if err := e.load(); err != nil {
+	if err := e.start(); err != nil {
+		e.redis.Close()
 		return nil, errors.Join(err, lock.Close())
 	}
-	// The first connection starts the server, without a port.
-	first, err := e.redis.Dial()
-	if err == nil {
-		err = first.Close()
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start embedded store: %w", err), lock.Close())
-	}
-	e.server = e.redis.Server()
-	e.server.SetPreHook(e.still.command(e.server, func(command string) {
-		if !e.server.IsReadOnlyCommand(command) {
-			e.dirty.Store(true)
-		}
-	}))
 	e.actors.Go(e.expire)
 	e.actors.Go(e.save)
 	log.Info("embedded store: for one process on one machine; production needs --store", zap.String("data_dir", dir))
 	return e, nil
+}
+
+// start serves, without a port, what the data directory holds.
+func (e *Embedded) start() error {
+	first, err := e.redis.Dial() // the first connection starts the server
+	if err == nil {
+		err = first.Close()
+	}
+	if err != nil {
+		return fmt.Errorf("start embedded store: %w", err)
+	}
+	e.server = e.redis.Server()
+	if err := e.load(e.server); err != nil {
+		return err
+	}
+	e.server.SetPreHook(e.still.command(e.server, e.wrote))
+	return nil
+}
+
+// wrote hears of each command that changed something, one at a time.
+func (e *Embedded) wrote(args []string) {
+	e.dirty.Store(true)
+	if err := e.journal.append(args, time.Now()); err != nil {
+		e.log.Error("embedded store: a write is not safe until the next snapshot", zap.Error(err))
+	}
 }
 
 // lockDir keeps a second process out. The lock goes with this process, however
@@ -116,7 +134,7 @@ func (e *Embedded) shutdown() error {
 	e.still.end()
 	e.redis.Close()
 	err := e.snapshot()
-	return errors.Join(err, e.lock.Close())
+	return errors.Join(err, e.journal.file.Close(), e.lock.Close())
 }
 
 // dial connects by a socket pair: unlike net.Pipe it buffers, so that a client
@@ -183,49 +201,5 @@ func (e *Embedded) every(interval time.Duration, do func()) {
 		began := time.Now()
 		do()
 		wait.Reset(max(interval, standstillShare*time.Since(began)))
-	}
-}
-
-// standstill lets commands run beside each other, or nothing but a snapshot.
-type standstill struct {
-	mu    sync.RWMutex
-	ended bool
-	peers sync.Map // *server.Peer of a connection → whether it is within a command
-}
-
-// end refuses every further command. It waits for those that run: a script would
-// not survive the server that it calls.
-func (s *standstill) end() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ended = true
-}
-
-// command wraps every command that a connection sends: it holds the read lock
-// while it runs, and seen hears of it. miniredis calls the hook before each
-// command, those within scripts included, and offers nothing after it; so the
-// hook runs the command itself, by dispatching it once more.
-func (s *standstill) command(srv *server.Server, seen func(command string)) server.Hook {
-	return func(p *server.Peer, command string, args ...string) bool {
-		within, known := s.peers.Load(p)
-		switch {
-		case !known && p.Ctx != nil:
-			return false // a script's own peer: its EVAL holds the lock
-		case !known:
-			p.OnDisconnect(func() { s.peers.Delete(p) })
-		case within.(bool):
-			return false // dispatched below
-		}
-		s.mu.RLock()
-		defer s.mu.RUnlock()
-		if s.ended {
-			p.WriteError("LOADING the embedded store is closed")
-			return true
-		}
-		s.peers.Store(p, true)
-		srv.Dispatch(p, append([]string{command}, args...))
-		s.peers.Store(p, false)
-		seen(command)
-		return true
 	}
 }

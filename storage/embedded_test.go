@@ -1,13 +1,18 @@
 package storage_test
 
 import (
+	"bufio"
 	"bytes"
+	"context"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest"
 
 	"github.com/codesous/sous/api"
@@ -184,5 +189,109 @@ func TestEmbeddedTakesLargeValues(t *testing.T) {
 	}
 	if !bytes.Equal(got, value) {
 		t.Errorf("%d bytes came back", len(got))
+	}
+}
+
+// writeUntilKilled writes pairs to the store in dir and says so on the standard
+// output after each answer.
+func writeUntilKilled(dir string) int {
+	e, err := storage.OpenEmbedded(dir, zap.NewNop())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	ctx := context.Background()
+	s, err := storage.Open(ctx, storage.Config{Embedded: e})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	f := &fixture{Store: s, activations: storage.NewActivations(s), fn: killedFunction()}
+	for {
+		a := f.running()
+		if _, _, err = f.activations.Start(ctx, a); err == nil {
+			_, _, err = f.activations.Finish(ctx, succeeded(a, s.NowMS(), "1"), 1) // a script, so that its text is kept
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		fmt.Println(a.ActivationID)
+	}
+}
+
+func killedFunction() api.Function {
+	return api.Function{Tenant: "t_killed", Namespace: "payments", Name: "reconcile"}
+}
+
+// TestEmbeddedOutlivesAKill kills a writing process, a few times over, and finds
+// everything that was answered.
+func TestEmbeddedOutlivesAKill(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var answered []string
+	for round := range 3 {
+		child := exec.Command(os.Args[0])
+		child.Env = append(os.Environ(), embeddedChild+"="+dir)
+		child.Stderr = os.Stderr
+		out, err := child.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := child.Start(); err != nil {
+			t.Fatal(err)
+		}
+		enough := time.Now().Add(time.Duration(round+1) * 500 * time.Millisecond) // before, at and after the first snapshot
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			answered = append(answered, lines.Text())
+			if time.Now().After(enough) {
+				if err := child.Process.Kill(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := child.Wait(); err == nil || child.ProcessState.ExitCode() != -1 {
+			t.Fatalf("the child was not killed: %v", err)
+		}
+	}
+	s := storagetest.Open(t, storage.Config{Embedded: storagetest.Embedded(t, dir)})
+	activations := storage.NewActivations(s)
+	for _, id := range answered {
+		if a, err := activations.Get(t.Context(), killedFunction().Tenant, id); err != nil || a.Status != api.StatusSuccess {
+			t.Fatalf("%s of %d: %+v %v", id, len(answered), a, err)
+		}
+	}
+	t.Logf("%d activations outlived the kills", len(answered))
+}
+
+// TestEmbeddedJournalDamage: an entry cut short at the end was never answered for;
+// anything else that is wrong is reported.
+func TestEmbeddedJournalDamage(t *testing.T) {
+	t.Parallel()
+	entry := func(tail ...byte) []byte { return append([]byte("\x00\x00\x00\x05\x01\x02\x03\x04"), tail...) }
+	for name, tt := range map[string]struct {
+		raw  []byte
+		want string
+	}{
+		"empty":            {nil, ""},
+		"header cut short": {entry()[:3], ""},
+		"body cut short":   {entry(1, 2), ""},
+		"wrong checksum":   {entry(1, 2, 3, 4, 5), "checksum"},
+		"absurd length":    {bytes.Repeat([]byte{0xff}, 100), "too long"},
+	} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "store.journal.1"), tt.raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		e, err := storage.OpenEmbedded(dir, zap.NewNop())
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err == nil {
+			if err := e.Close(); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 }

@@ -15,6 +15,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/alicebob/miniredis/v2/server"
+
 	"github.com/codesous/sous/api"
 )
 
@@ -25,6 +27,7 @@ const snapshotMagic = "code-sous store snapshot 1\n"
 type snapshotHeader struct {
 	TakenAtMS int64
 	Entries   int
+	Journal   uint64 // the first journal that follows
 }
 
 // snapshotEntry is one key; the member that Type names is set.
@@ -51,16 +54,20 @@ func (e *Embedded) snapshot() error {
 	return err
 }
 
+// writeSnapshot begins a new journal at the moment of the copy. Until the
+// snapshot is in place, the one before it and both journals tell the same.
 func (e *Embedded) writeSnapshot() error {
-	entries, err := e.copyEntries(time.Now())
+	now := time.Now()
+	entries, journal, err := e.copyEntries(now)
 	if err != nil {
 		return err
 	}
+	header := snapshotHeader{TakenAtMS: now.UnixMilli(), Entries: len(entries), Journal: journal}
 	tmp, err := os.CreateTemp(e.dir, snapshotFile+".*")
 	if err != nil {
 		return fmt.Errorf("write snapshot: %w", err)
 	}
-	err = encodeSnapshot(tmp, entries)
+	err = encodeSnapshot(tmp, header, entries)
 	if err == nil {
 		err = tmp.Sync()
 	}
@@ -70,23 +77,26 @@ func (e *Embedded) writeSnapshot() error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("write snapshot: %w", err), os.Remove(tmp.Name()))
 	}
-	return syncDir(e.dir)
+	if err := syncDir(e.dir); err != nil {
+		return err
+	}
+	return removeJournals(e.dir, journal)
 }
 
-// copyEntries copies every key while writes stand still. Strings are shared, so
+// copyEntries copies every key while commands stand still, and lets the ones
+// after that go to another journal, whose number it gives. Strings are shared, so
 // the standstill is short.
-func (e *Embedded) copyEntries(now time.Time) ([]snapshotEntry, error) {
+func (e *Embedded) copyEntries(now time.Time) (entries []snapshotEntry, following uint64, err error) {
 	e.still.mu.Lock()
 	defer e.still.mu.Unlock()
 	db := e.redis.DB(0)
 	keys := db.Keys()
-	entries := make([]snapshotEntry, 0, len(keys))
+	entries = make([]snapshotEntry, 0, len(keys))
 	for _, key := range keys {
 		entry := snapshotEntry{Key: key, Type: db.Type(key)}
 		if ttl := db.TTL(key); ttl > 0 {
 			entry.ExpireAtMS = now.Add(ttl).UnixMilli()
 		}
-		var err error
 		switch entry.Type {
 		case "string":
 			entry.String, err = db.Get(key)
@@ -111,14 +121,22 @@ func (e *Embedded) copyEntries(now time.Time) ([]snapshotEntry, error) {
 			err = fmt.Errorf("a %s cannot be stored", entry.Type)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("copy %s: %w", key, err)
+			return nil, 0, fmt.Errorf("copy %s: %w", key, err)
 		}
 		entries = append(entries, entry)
 	}
-	return entries, nil
+	previous := e.journal
+	if e.journal, err = previous.next(e.dir, now); err != nil {
+		e.journal = previous
+		return nil, 0, err
+	}
+	if err := previous.file.Close(); err != nil {
+		return nil, 0, fmt.Errorf("close journal: %w", err)
+	}
+	return entries, e.journal.number, nil
 }
 
-func encodeSnapshot(w io.Writer, entries []snapshotEntry) error {
+func encodeSnapshot(w io.Writer, header snapshotHeader, entries []snapshotEntry) error {
 	sum := crc64.New(crc64.MakeTable(crc64.ECMA))
 	buffered := bufio.NewWriterSize(w, 1<<20)
 	body := io.MultiWriter(buffered, sum)
@@ -126,7 +144,7 @@ func encodeSnapshot(w io.Writer, entries []snapshotEntry) error {
 		return err
 	}
 	enc := gob.NewEncoder(body)
-	if err := enc.Encode(snapshotHeader{TakenAtMS: time.Now().UnixMilli(), Entries: len(entries)}); err != nil {
+	if err := enc.Encode(header); err != nil {
 		return err
 	}
 	for i := range entries {
@@ -140,58 +158,88 @@ func encodeSnapshot(w io.Writer, entries []snapshotEntry) error {
 	return buffered.Flush()
 }
 
-func decodeSnapshot(raw []byte) ([]snapshotEntry, error) {
+func decodeSnapshot(raw []byte) (header snapshotHeader, entries []snapshotEntry, err error) {
 	end := len(raw) - crc64.Size
 	if end < len(snapshotMagic) || !bytes.HasPrefix(raw, []byte(snapshotMagic)) {
-		return nil, errors.New("it is not a snapshot of this version")
+		return header, nil, errors.New("it is not a snapshot of this version")
 	}
 	sum := crc64.New(crc64.MakeTable(crc64.ECMA))
 	sum.Write(raw[:end]) // a hash never fails
 	if !bytes.Equal(sum.Sum(nil), raw[end:]) {
-		return nil, errors.New("its checksum is wrong")
+		return header, nil, errors.New("its checksum is wrong")
 	}
 	dec := gob.NewDecoder(bytes.NewReader(raw[len(snapshotMagic):end]))
-	var header snapshotHeader
 	if err := dec.Decode(&header); err != nil {
-		return nil, err
+		return header, nil, err
 	}
-	entries := make([]snapshotEntry, header.Entries)
+	entries = make([]snapshotEntry, header.Entries)
 	for i := range entries {
 		if err := dec.Decode(&entries[i]); err != nil {
-			return nil, err
+			return header, nil, err
 		}
 	}
-	return entries, nil
+	return header, entries, nil
 }
 
-// load fills the empty store from the snapshot, if there is one.
-func (e *Embedded) load() error {
-	path := filepath.Join(e.dir, snapshotFile)
-	raw, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+// load fills the empty store from the snapshot, if there is one, and the
+// journals that follow it; then it begins a journal of its own.
+func (e *Embedded) load(srv *server.Server) error {
+	header, entries, err := e.readSnapshot()
 	if err != nil {
-		return fmt.Errorf("read snapshot: %w", err)
+		return err
 	}
-	entries, err := decodeSnapshot(raw)
-	if err != nil {
-		return api.Wrap(api.CodeInternal, err,
-			fmt.Sprintf("the snapshot %s cannot be read: restore it from a copy, or move it away to start empty", path))
-	}
-	now := time.Now()
+	taken := time.UnixMilli(header.TakenAtMS)
 	for _, entry := range entries {
-		if err := e.restore(entry, now); err != nil {
+		if err := e.restore(entry, taken); err != nil {
 			return fmt.Errorf("load snapshot: %w", err)
 		}
 	}
+	last, at, err := e.replayJournals(srv, header.Journal, taken)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	e.redis.FastForward(max(0, now.Sub(at)))
+	e.journal.number = last
+	if e.journal, err = e.journal.next(e.dir, now); err != nil {
+		return err
+	}
+	e.dirty.Store(last > 0) // a snapshot soon makes the old journals superfluous
 	return nil
 }
 
-func (e *Embedded) restore(entry snapshotEntry, now time.Time) error {
+// readSnapshot gives nothing, taken now, where there is no snapshot.
+func (e *Embedded) readSnapshot() (header snapshotHeader, entries []snapshotEntry, err error) {
+	path := filepath.Join(e.dir, snapshotFile)
+	left, err := filepath.Glob(path + ".*")
+	if err != nil {
+		return header, nil, fmt.Errorf("look for snapshots: %w", err)
+	}
+	for _, name := range left { // of a process that was killed while it wrote
+		if err := os.Remove(name); err != nil {
+			return header, nil, fmt.Errorf("remove an unfinished snapshot: %w", err)
+		}
+	}
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return snapshotHeader{TakenAtMS: time.Now().UnixMilli()}, nil, nil
+	}
+	if err != nil {
+		return header, nil, fmt.Errorf("read snapshot: %w", err)
+	}
+	header, entries, err = decodeSnapshot(raw)
+	if err != nil {
+		return header, nil, api.Wrap(api.CodeInternal, err,
+			fmt.Sprintf("the snapshot %s cannot be read: restore it from a copy, or move it away to start empty", path))
+	}
+	return header, entries, nil
+}
+
+// restore puts a key back as it was when the snapshot was taken.
+func (e *Embedded) restore(entry snapshotEntry, taken time.Time) error {
 	ttl := time.Duration(0)
 	if entry.ExpireAtMS > 0 {
-		if ttl = time.UnixMilli(entry.ExpireAtMS).Sub(now); ttl <= 0 {
+		if ttl = time.UnixMilli(entry.ExpireAtMS).Sub(taken); ttl <= 0 {
 			return nil
 		}
 	}
