@@ -24,6 +24,7 @@ sous serve.`,
 			if err != nil {
 				return err
 			}
+			s.Roles = allRoles // whatever a file that serve reads too says
 			logger, err := newLogger(a.stderr, s)
 			if err != nil {
 				return err
@@ -38,9 +39,7 @@ sous serve.`,
 	flags.String("data-dir", defaultDataDir, "folder of the embedded store")
 	flags.String("store", "", "use this server instead of the embedded store: "+storeHelp)
 	flags.StringSlice("roles", allRoles, "what this process does")
-	if err := flags.MarkHidden("roles"); err != nil {
-		panic(err) // the flag is declared one line above
-	}
+	flags.Lookup("roles").Hidden = true
 	return cmd
 }
 

@@ -13,9 +13,12 @@ import (
 // is still at work.
 const progressAfter = time.Second
 
-// working runs f and shows what it does, on stderr, when it takes over a second:
-// a line that counts on a terminal, else one line.
+// working runs f and shows people what it does, on stderr, when it takes over a
+// second: a line that counts on a terminal, else one line.
 func (a *app) working(what string, f func() error) error {
+	if a.output == formatJSON {
+		return f()
+	}
 	done := make(chan struct{})
 	shown := make(chan struct{})
 	go func() {

@@ -5,12 +5,14 @@ package soustest
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -68,7 +70,9 @@ var urlPattern = regexp.MustCompile(`http://[0-9a-z.:\[\]]*[0-9]`)
 
 // Start starts executable and waits until it has said its URL.
 func (c Command) Start(executable string) (*Server, error) {
-	cmd := exec.Command(executable, append(c.Args, "--listen", "127.0.0.1:0")...)
+	args := append(slices.Clone(c.Args), "--listen", "127.0.0.1:0")
+	//nolint:noctx // a test's context ends before its cleanup, which is to stop the server in order
+	cmd := exec.Command(executable, args...)
 	cmd.Env, cmd.Dir = append(os.Environ(), c.Env...), c.Dir
 	said, out := io.Pipe()
 	s := &Server{cmd: cmd, log: &output{}, exited: make(chan struct{})}
@@ -147,7 +151,7 @@ func (s *Server) Stop() error {
 
 // Kill ends the process without notice, unless it has ended.
 func (s *Server) Kill() error {
-	if err := s.cmd.Process.Kill(); err != nil && !strings.Contains(err.Error(), "finished") {
+	if err := s.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
 	<-s.exited
