@@ -1,0 +1,138 @@
+package invoker
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+func newTestHost(t *testing.T, s *storage.Store) *host {
+	t.Helper()
+	return newHost(&kvHost{kv: storage.NewKV(s)}, newFetchHost(nil, nil))
+}
+
+// Every row of the table refuses a version that declares nothing, before it does
+// anything, and says what to declare.
+func TestHostDeniesByDefault(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
+		h := newTestHost(t, s)
+		heads := map[string]string{
+			"kv.get":     `{"key":"a"}`,
+			"kv.set":     `{"key":"a"}`,
+			"kv.del":     `{"key":"a"}`,
+			"http.fetch": `{"url":"http://example.com/"}`,
+		}
+		if len(heads) != len(h.table) {
+			t.Errorf("the table has %d calls, this test knows %d", len(h.table), len(heads))
+		}
+		for name, head := range heads {
+			_, _, err := h.call(t.Context(), &scope{tenant: storagetest.Tenant(t), namespace: "default"}, name, []byte(head), []byte("1"))
+			if api.ErrorCode(err) != api.CodeRuntimeCapabilityDenied || !strings.Contains(err.Error(), "declare capabilities {") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
+}
+
+func TestHostRefusesWhatItDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	h := newHost(&kvHost{}, newFetchHost(nil, nil))
+	for name, head := range map[string]string{
+		"kv.list": `{}`,
+		"kv.get":  `{"key":"a","tenant":"t_other0"}`,
+		"kv.del":  `not json`,
+		"":        `{}`,
+	} {
+		if _, _, err := h.call(t.Context(), &scope{}, name, []byte(head), nil); api.ErrorCode(err) != api.CodeHostInvalidArgument {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+func kvScope(tenant string, ops []string, prefixes ...string) *scope {
+	return &scope{tenant: tenant, namespace: "default", capabilities: api.Capabilities{
+		KV: &api.KVCapability{Prefixes: prefixes, Ops: ops},
+	}}
+}
+
+func TestKVHost(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
+		h := newTestHost(t, s)
+		all := kvScope(storagetest.Tenant(t), []string{"get", "set", "del"}, "ctr:", "exact")
+		steps := []struct {
+			scope            *scope
+			name, head, blob string
+			want             string // head and blob of the reply
+			code             api.Code
+		}{
+			{all, "kv.get", `{"key":"ctr:a"}`, "", `{"found":false}`, ""},
+			{all, "kv.set", `{"key":"ctr:a"}`, `{"n":1}`, `{}`, ""},
+			{all, "kv.get", `{"key":"ctr:a"}`, "", `{"found":true}{"n":1}`, ""},
+			{all, "kv.set", `{"key":"ctr:a","ttl_seconds":60}`, `2`, `{}`, ""},
+			{all, "kv.del", `{"key":"ctr:a"}`, "", `{"deleted":true}`, ""},
+			{all, "kv.del", `{"key":"ctr:a"}`, "", `{"deleted":false}`, ""},
+			{all, "kv.set", `{"key":"exactly"}`, `1`, `{}`, ""},
+			{all, "kv.get", `{"key":"ct"}`, "", "", api.CodeRuntimeCapabilityDenied},
+			{all, "kv.get", `{"key":"CTR:a"}`, "", "", api.CodeRuntimeCapabilityDenied},
+			{all, "kv.get", `{"key":""}`, "", "", api.CodeRuntimeCapabilityDenied},
+			{kvScope(all.tenant, []string{"*"}, ""), "kv.get", `{"key":""}`, "", "", api.CodeHostInvalidArgument},
+			{kvScope(all.tenant, []string{"get"}, "ctr:"), "kv.set", `{"key":"ctr:a"}`, `1`, "", api.CodeRuntimeCapabilityDenied},
+			{all, "kv.set", `{"key":"ctr:a"}`, `{not json`, "", api.CodeHostInvalidArgument},
+			{all, "kv.set", `{"key":"ctr:a","ttl_seconds":-1}`, `1`, "", api.CodeHostInvalidArgument},
+			{all, "kv.set", `{"key":"ctr:a"}`, `"` + strings.Repeat("x", MaxKVValueBytes) + `"`, "", api.CodeHostInvalidArgument},
+			{all, "kv.get", `{"key":"ctr:` + strings.Repeat("k", MaxKVKeyBytes) + `"}`, "", "", api.CodeHostInvalidArgument},
+		}
+		for _, st := range steps {
+			head, blob, err := h.call(t.Context(), st.scope, st.name, []byte(st.head), []byte(st.blob))
+			var code api.Code
+			if err != nil {
+				code = api.ErrorCode(err)
+			}
+			if got := string(head) + string(blob); code != st.code || err == nil && got != st.want {
+				t.Errorf("%s %.60s: %s %v, want %s %s", st.name, st.head, got, err, st.want, st.code)
+			}
+		}
+	})
+}
+
+// An internal failure reaches a function as a code and no more.
+func TestHostHidesCauses(t *testing.T) {
+	t.Parallel()
+	for _, err := range []error{
+		errors.New("dial tcp 10.0.0.7:6666: refused"),
+		api.Wrap(api.CodeStoreUnavailable, errors.New("dial tcp 10.0.0.7:6666: refused"), "the store does not answer"),
+	} {
+		if got := publicError(err).Error(); strings.Contains(got, "10.0.0.7") {
+			t.Errorf("a function is told %q", got)
+		}
+	}
+}
+
+// Whatever a function names, only keys under its prefix are granted, and what is
+// granted stays under its tenant and namespace.
+func FuzzKVPrefix(f *testing.F) {
+	for _, key := range []string{"ctr:", "ctr:x", "ctr", "CTR:", "\x00ctr:", "ctr:../x", "ctr:{t_other}", "ｃtr:", "ctr\u200b:"} {
+		f.Add(key)
+	}
+	s := kvScope("t_fuzzed", []string{"get"}, "ctr:")
+	f.Fuzz(func(t *testing.T, key string) {
+		granted := permitKV(s, "get", key) == ""
+		if granted != strings.HasPrefix(key, "ctr:") {
+			t.Errorf("key %q: granted %v", key, granted)
+		}
+		if head, err := json.Marshal(kvKey{Key: key}); err == nil && !granted {
+			h := &host{table: map[string]hostCall{"kv.get": row((&kvHost{}).permitGet, (&kvHost{}).get)}}
+			// A nil store: reaching it would panic.
+			if _, _, err := h.call(t.Context(), s, "kv.get", head, nil); err == nil {
+				t.Errorf("key %q: not refused", key)
+			}
+		}
+	})
+}
