@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
@@ -191,4 +192,36 @@ func TestSweepWaitsForManyRunning(t *testing.T) {
 			t.Errorf("when all are lost: %+v", c)
 		}
 	})
+}
+
+// TestSweepRemovesWhatHasNoRecord: a start that was cut between its two writes
+// leaves an index entry.
+func TestSweepRemovesWhatHasNoRecord(t *testing.T) {
+	t.Parallel()
+	server := storagetest.Redis(t)
+	f := newFixture(t, storagetest.Open(t, storage.Config{URL: server.URL}))
+	options, err := redis.ParseURL(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := redis.NewClient(options)
+	t.Cleanup(func() { _ = client.Close() })
+	index := "cs:act:" + f.fn.Tenant + ":" + f.fn.Namespace + ":" + f.fn.Name + ":index"
+	now := f.NowMS()
+	for id, start := range map[string]int64{"old": now - 60_000, "on its way": now} {
+		if err := client.ZAdd(t.Context(), index, redis.Z{Score: float64(start), Member: id}).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := f.pages(t, storage.ActivationFilter{Limit: 10}); len(got) != 0 {
+		t.Errorf("listed: %v", got)
+	}
+	c, err := f.activations.SweepFunction(t.Context(), f.fn.Tenant, f.fn.Namespace, f.fn.Name, now, 10)
+	if err != nil || c.Dangling != 1 {
+		t.Errorf("%+v %v", c, err)
+	}
+	left, err := client.ZRangeByScore(t.Context(), index, &redis.ZRangeBy{Min: "-inf", Max: "+inf"}).Result()
+	if err != nil || len(left) != 1 || left[0] != "on its way" {
+		t.Errorf("left: %v %v", left, err)
+	}
 }
