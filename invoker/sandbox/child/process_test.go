@@ -1,0 +1,117 @@
+package child
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/sandbox/sandboxtest"
+	"github.com/codesous/sous/invoker/sandbox/wire"
+)
+
+// process is a confined child.
+type process struct {
+	*parent
+	cmd    *exec.Cmd
+	stderr bytes.Buffer
+}
+
+// spawn starts a confined child, which must end by itself when the socket does.
+func spawn(t testing.TB) *process {
+	t.Helper()
+	ours, theirs := socketPair(t)
+	file, err := theirs.(interface{ File() (*os.File, error) }).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &process{cmd: exec.Command(sandboxtest.Executable(t), Arg)}
+	p.cmd.Env, p.cmd.ExtraFiles, p.cmd.Stderr = []string{}, []*os.File{file}, &p.stderr
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = theirs.Close()
+	_ = file.Close()
+	t.Cleanup(func() {
+		_ = ours.Close()
+		_ = p.cmd.Wait() // a crash is a test's own business
+	})
+	p.parent = newParent(t, ours)
+	return p
+}
+
+func TestMemoryLimit(t *testing.T) {
+	t.Parallel()
+	for name, source := range map[string]string{
+		"arrays":            "() => { const a = []; for (;;) a.push(new Array(1e5).fill(1)) }",
+		"strings":           "() => { let s = 'a'; for (;;) s += s + Math.random() }",
+		"masked by finally": "() => { const a = []; for (;;) { try { for (;;) a.push(new Array(1e3).fill(1)) } catch {} finally { continue } } }",
+		"in a promise":      "async () => { const a = []; for (;;) { await null; a.push(new Array(1e4).fill(a)) } }",
+		"objects":           "() => { let o = {}; for (;;) o = { o, n: [1, 2, 3] } }",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := spawn(t)
+			p.source("export default " + source)
+			p.begin("null", 20*time.Second)
+			o := p.finish()
+			if e := o.failure(t); e.Type != api.ErrMemoryLimit || !strings.Contains(e.Message, "64 MB") {
+				t.Errorf("error %+v", e)
+			}
+			if o.Flags&wire.FlagRetire == 0 || o.MemoryPeak < 48<<20 {
+				t.Errorf("flags %b, peak %d", o.Flags, o.MemoryPeak)
+			}
+		})
+	}
+}
+
+// TestMemoryWithinLimit holds most of the limit, many times over.
+func TestMemoryWithinLimit(t *testing.T) {
+	t.Parallel()
+	p := spawn(t)
+	p.source(`export default () => { const a = []; for (let i = 0; i < 48; i++) a.push(new Uint8Array(1 << 20).fill(i)); return a.length }`)
+	for range 5 {
+		o := p.invoke("null")
+		if string(o.Body) != "48" {
+			t.Fatalf("outcome %d: %s", o.Outcome, o.Body)
+		}
+		if o.MemoryPeak < 48<<20 || o.MemoryPeak > 128<<20 {
+			t.Errorf("peak %d", o.MemoryPeak)
+		}
+	}
+}
+
+func TestProcessEndsWithItsSocket(t *testing.T) {
+	t.Parallel()
+	p := spawn(t)
+	p.source("export default () => { for (;;); }")
+	p.begin("null", time.Minute)
+	_ = p.conn.Close()
+	if err := p.cmd.Wait(); err != nil {
+		t.Errorf("%v: %s", err, p.stderr.String())
+	}
+}
+
+// TestConfinedCompiles shows that esbuild and every global do without the calls
+// that confinement takes.
+func TestConfinedCompiles(t *testing.T) {
+	t.Parallel()
+	p := spawn(t)
+	p.load(map[string]string{
+		"function.ts": `import { x } from "./lib"; export default async (): Promise<unknown> => {
+			console.log(new Date(), new URL("http://bücher.example"));
+			return [x, crypto.randomUUID().length, new Intl_().n, structuredClone({ a: 1 }), (await crypto.subtle.digest("SHA-256", new Uint8Array(1))).byteLength] }
+			class Intl_ { n = Math.round(Math.random() * 0) }`,
+		"lib/index.ts": "export const x: number = 1",
+	})
+	if got, want := p.value("null"), `[1,36,0,{"a":1},32]`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	o := p.invoke("null")
+	if o.CPUNanos == 0 || o.CPUNanos > uint64(time.Second) {
+		t.Errorf("CPU %d ns", o.CPUNanos)
+	}
+}
