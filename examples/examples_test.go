@@ -64,17 +64,28 @@ func (c call) do(t *testing.T, url string) {
 	}
 }
 
-func TestHello(t *testing.T) {
+func TestExamples(t *testing.T) {
 	t.Parallel()
-	url := deploy(t, soustest.Start(t), "hello")
+	server := soustest.Start(t)
+	for name, test := range map[string]func(*testing.T, *soustest.Server){
+		"hello": testHello, "webhook-ts": testWebhook, "counter": testCounter, "multi-file": testMultiFile,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, server)
+		})
+	}
+}
+
+func testHello(t *testing.T, server *soustest.Server) {
+	url := deploy(t, server, "hello")
 	call{"GET", "?name=Ada", nil, "", 200, `{"hello":"Ada"}`}.do(t, url)
 	call{"POST", "/any/path", nil, "", 200, `{"hello":"world"}`}.do(t, url)
 }
 
-func TestWebhook(t *testing.T) {
-	t.Parallel()
+func testWebhook(t *testing.T, server *soustest.Server) {
 	const secret, body = "s3cret", `{"action":"opened","repository":{"full_name":"a/ü"}}`
-	url := deploy(t, soustest.Start(t), "webhook-ts", "--config", `{"env":{"WEBHOOK_SECRET":"`+secret+`"}}`)
+	url := deploy(t, server, "webhook-ts", "--config", `{"env":{"WEBHOOK_SECRET":"`+secret+`"}}`)
 	signed := func(secret, body string) map[string]string {
 		mac := hmac.New(sha256.New, []byte(secret))
 		mac.Write([]byte(body))
@@ -90,9 +101,8 @@ func TestWebhook(t *testing.T) {
 	call{"GET", "", nil, "", 405, `{"error":"send a POST"}`}.do(t, url)
 }
 
-func TestCounter(t *testing.T) {
-	t.Parallel()
-	url := deploy(t, soustest.Start(t), "counter")
+func testCounter(t *testing.T, server *soustest.Server) {
+	url := deploy(t, server, "counter")
 	call{"GET", "", nil, "", 200, `{"visits":0}`}.do(t, url)
 	call{"POST", "", nil, "", 200, `{"visits":1}`}.do(t, url)
 	// One at a time: no visit is lost between get and set.
@@ -124,9 +134,8 @@ func TestCounter(t *testing.T) {
 	call{"DELETE", "", nil, "", 200, `{"visits":0}`}.do(t, url)
 }
 
-func TestMultiFile(t *testing.T) {
-	t.Parallel()
-	url := deploy(t, soustest.Start(t), "multi-file")
+func testMultiFile(t *testing.T, server *soustest.Server) {
+	url := deploy(t, server, "multi-file")
 	call{"GET", "?name=Ada", map[string]string{"Accept-Language": "fr, el;q=0.5, en;q=0.2"}, "", 200, `{"language":"el","greeting":"Γεια σου, Ada!"}`}.do(t, url)
 	call{"GET", "", map[string]string{"Accept-Language": "de-AT"}, "", 200, `{"language":"de","greeting":"Hallo, world!"}`}.do(t, url)
 	call{"GET", "?name=$%26", nil, "", 200, `{"language":"en","greeting":"Hello, $&!"}`}.do(t, url)

@@ -20,7 +20,7 @@ export default async function handle(event: HttpEvent): Promise<HttpResponse> {
     throw new Error("WEBHOOK_SECRET is not set; see README.md");
   }
   // The signature is of the bytes that were sent: check before parsing.
-  const body = Uint8Array.from(atob(event.body ?? ""), (c: string) => c.charCodeAt(0));
+  const body = Uint8Array.from([...atob(event.body ?? "")], (c) => c.charCodeAt(0));
   if (!(await verifySignature(secret, event.headers["x-hub-signature-256"], body))) {
     cs.log.warn("refused a delivery: bad signature");
     return reply(401, { error: "bad signature" });
