@@ -127,17 +127,10 @@ func (s *Sweeper) RunOnce(ctx context.Context, now time.Time) (Counts, error) {
 			return total, fmt.Errorf("sweep function %s/%s/%s: %w", path.Tenant, path.Namespace, path.Function, err)
 		}
 		total.Functions++
-		total.add(counts)
+		total.Add(counts)
 		spent += counts.Read
 	}
 	return total, ctx.Err()
-}
-
-func (c *Counts) add(o storage.SweepCounts) {
-	c.Read += o.Read
-	c.Lost += o.Lost
-	c.Trimmed += o.Trimmed
-	c.Dangling += o.Dangling
 }
 
 // endLap lets the walk go; the next step begins a new one when it is time.
