@@ -99,10 +99,11 @@ func failed(status api.Status, kind api.ErrorType) *api.Outcome {
 // to answer.
 type harness struct {
 	*httptest.Server
-	control *controlplane.Server
-	store   *storage.Store
-	engine  *engine
-	tenant  string
+	control  *controlplane.Server
+	store    *storage.Store
+	engine   *engine
+	tenant   string
+	contract contract
 }
 
 func start(t *testing.T, change ...func(*controlplane.Config)) *harness {
@@ -131,6 +132,7 @@ func startOn(t *testing.T, store *storage.Store, change ...func(*controlplane.Co
 	h.Server.Config = h.control.HTTPServer("")
 	h.Start()
 	t.Cleanup(h.Close)
+	h.contract = readContract(t, h.call(t, "GET", "/openapi.json", "").body)
 	return h
 }
 
@@ -200,7 +202,11 @@ func (h *harness) send(t *testing.T, request *http.Request, headers ...string) a
 		t.Fatal(err)
 	}
 	client.CloseIdleConnections()
-	return answer{response.StatusCode, response.Header, raw}
+	a := answer{response.StatusCode, response.Header, raw}
+	if request.URL.Host == h.Listener.Addr().String() && request.Method != http.MethodHead {
+		h.holdsContract(t, request.Method, request.URL.EscapedPath(), a)
+	}
+	return a
 }
 
 // refused checks that a is a problem of code in every place where it must say so.

@@ -3,7 +3,10 @@ package controlplane
 import (
 	"context"
 	"net/http"
+	"strings"
 	"time"
+
+	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/codesous/sous/api"
 )
@@ -14,6 +17,18 @@ const readyTimeout = 2 * time.Second
 // healthStatus answers a probe.
 type healthStatus struct {
 	Status string `json:"status"`
+}
+
+func documentHealth(a huma.API) {
+	for path, summary := range map[string]string{
+		"/healthz": "Say that the process answers",
+		"/readyz":  "Say whether requests would be served",
+	} {
+		document(a, documented{
+			method: http.MethodGet, path: path, id: strings.TrimPrefix(path, "/"), tag: "service", summary: summary,
+			status: http.StatusOK, answer: map[string]any{contentTypeJSON: healthStatus{}},
+		})
+	}
 }
 
 // healthz says that the process answers.

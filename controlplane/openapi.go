@@ -44,6 +44,10 @@ func register[I, O any](t typedAPI, op huma.Operation, handle func(context.Conte
 	// buffered has read the body within bounds of its own; huma's would leave a
 	// deadline on the connection.
 	op.MaxBodyBytes, op.BodyReadTimeout = -1, -1
+	if op.Responses == nil {
+		op.Responses = map[string]*huma.Response{}
+	}
+	op.Responses["default"] = problemResponse(t.OpenAPI().Components.Schemas)
 	huma.Register(t, op, func(ctx context.Context, in *I) (*O, error) {
 		out, err := handle(ctx, in)
 		if err != nil {
@@ -74,16 +78,21 @@ func document(a huma.API, d documented) {
 		Summary: d.summary, Description: d.description, Parameters: d.parameters,
 		Responses: map[string]*huma.Response{
 			strconv.Itoa(d.status): {Description: http.StatusText(d.status), Content: content(registry, d.answer)},
-			"default": {
-				Description: "Error",
-				Content:     content(registry, map[string]any{"application/problem+json": Problem{}}),
-			},
+			"default":              problemResponse(registry),
 		},
 	}
 	if d.request != nil {
 		op.RequestBody = &huma.RequestBody{Required: true, Content: content(registry, d.request)}
 	}
 	a.OpenAPI().AddOperation(op)
+}
+
+// problemResponse is how every route fails.
+func problemResponse(registry huma.Registry) *huma.Response {
+	return &huma.Response{
+		Description: "Error",
+		Content:     content(registry, map[string]any{contentTypeProblem: Problem{}}),
+	}
 }
 
 func content(registry huma.Registry, types map[string]any) map[string]*huma.MediaType {
@@ -122,7 +131,11 @@ func functionParameters(more ...*huma.Param) []*huma.Param {
 	}, more...)
 }
 
+// openapiJSON finishes the document and encodes it.
 func openapiJSON(a huma.API) ([]byte, error) {
+	// huma knows no reference that may be null; an activation's error is one.
+	activation := a.OpenAPI().Components.Schemas.Map()["Activation"]
+	activation.Properties["error"] = &huma.Schema{OneOf: []*huma.Schema{activation.Properties["error"], {Type: "null"}}}
 	raw, err := json.Marshal(a.OpenAPI())
 	if err != nil {
 		return nil, fmt.Errorf("controlplane: encode the OpenAPI document: %w", err)

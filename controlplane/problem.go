@@ -117,8 +117,10 @@ func (p *Problem) setHeaders(h http.Header) {
 	}
 }
 
+const contentTypeProblem = "application/problem+json"
+
 // ContentType is application/problem+json.
-func (p *Problem) ContentType(string) string { return "application/problem+json" }
+func (p *Problem) ContentType(string) string { return contentTypeProblem }
 
 // defaultRetryAfter goes with answers that invite a retry and name no time.
 const defaultRetryAfter = time.Second
@@ -162,7 +164,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, requestID string, 
 	}
 	h := w.Header()
 	p.setHeaders(h)
-	h.Set("Content-Type", p.ContentType(""))
+	h.Set("Content-Type", contentTypeProblem)
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(p.Status)
 	if _, err := w.Write(body); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
@@ -148,6 +149,7 @@ func (s *Server) now() int64 { return s.clock().UnixMilli() }
 // route builds the router and the OpenAPI document.
 func (s *Server) route(version string) error {
 	router := chi.NewRouter()
+	router.Use(middleware.GetHead) // a HEAD is a GET whose body net/http leaves out
 	router.NotFound(s.routeNotFound)
 	router.MethodNotAllowed(s.methodNotAllowed(router))
 	router.Get("/healthz", s.healthz)
@@ -159,6 +161,7 @@ func (s *Server) route(version string) error {
 	router.Group(func(r chi.Router) {
 		r.Use(s.refuseCrossOrigin)
 		document = newAPI(r, version)
+		documentHealth(document)
 		s.routeInvoke(r, document)
 		s.routeDrafts(r, document)
 		s.routeLogs(r, document)

@@ -69,6 +69,9 @@ func (s *Server) routeVersions(t typedAPI) {
 		OperationID: "publish-version", Method: http.MethodPost, Path: path, Tags: tags,
 		Summary: "Publish a draft as the next version", DefaultStatus: http.StatusCreated,
 		Description: "Answers 200 with the latest version where the draft and its config equal it.",
+		Responses: map[string]*huma.Response{"200": {
+			Description: "OK", Content: content(t.OpenAPI().Components.Schemas, map[string]any{contentTypeJSON: publishedVersion{}}),
+		}},
 	}, s.publishVersion)
 	register(t, huma.Operation{
 		OperationID: "list-versions", Method: http.MethodGet, Path: path, Tags: tags,
@@ -81,10 +84,10 @@ func (s *Server) routeVersions(t typedAPI) {
 	register(t, huma.Operation{
 		OperationID: "get-version-bundle", Method: http.MethodGet, Path: path + "/{version}/bundle", Tags: tags,
 		Summary: "Download a version's tar, byte for byte", Description: "The ETag is its SHA-256.",
-		Responses: map[string]*huma.Response{"200": {
-			Description: "OK",
-			Content:     map[string]*huma.MediaType{contentTypeTar: {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}},
-		}},
+		Responses: map[string]*huma.Response{
+			"200": {Description: "OK", Content: content(t.OpenAPI().Components.Schemas, map[string]any{contentTypeTar: nil})},
+			"304": {Description: "If-None-Match names the ETag"},
+		},
 	}, s.getBundle)
 }
 

@@ -1,0 +1,165 @@
+package controlplane_test
+
+import (
+	"bytes"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// contract is the OpenAPI document, to hold answers to.
+type contract struct {
+	compiler *jsonschema.Compiler
+	paths    map[string]any
+}
+
+const documentURL = "https://test.invalid/openapi.json"
+
+func readContract(t *testing.T, raw []byte) contract {
+	t.Helper()
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := contract{jsonschema.NewCompiler(), document.(map[string]any)["paths"].(map[string]any)}
+	if err := c.compiler.AddResource(documentURL, document); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+var templatePart = regexp.MustCompile(`\\\{[a-z_]+\\\}`)
+
+// template gives the document's path for a real one, "" if there is none.
+func (c contract) template(path string) string {
+	for _, template := range slices.Sorted(maps.Keys(c.paths)) {
+		pattern := templatePart.ReplaceAllString(regexp.QuoteMeta(template), `[^/:]+`)
+		if regexp.MustCompile("^" + pattern + "$").MatchString(path) {
+			return template
+		}
+	}
+	return ""
+}
+
+// holdsContract checks an answer against what the document says of it: every
+// call of every test of this package goes through here.
+func (h *harness) holdsContract(t *testing.T, method, path string, a answer) {
+	t.Helper()
+	if h.contract.paths == nil {
+		return
+	}
+	template := h.contract.template(path)
+	operation, ok := any(nil), false
+	if item, exists := h.contract.paths[template].(map[string]any); exists {
+		operation, ok = item[strings.ToLower(method)]
+	}
+	if !ok {
+		return // no route of the document: a function's endpoint, or a 404
+	}
+	responses := operation.(map[string]any)["responses"].(map[string]any)
+	status := strconv.Itoa(a.status)
+	if _, named := responses[status]; !named {
+		if a.status < 400 {
+			t.Errorf("%s %s answers %s, which the document does not name", method, template, status)
+			return
+		}
+		status = "default"
+	}
+	contentType, _, _ := strings.Cut(a.header.Get("Content-Type"), ";")
+	content, _ := responses[status].(map[string]any)["content"].(map[string]any)
+	if len(a.body) == 0 && len(content) == 0 {
+		return
+	}
+	if _, named := content[contentType]; !named {
+		t.Errorf("%s %s answers %s with %q, which the document does not name", method, template, status, contentType)
+		return
+	}
+	if !strings.HasSuffix(contentType, "json") {
+		return
+	}
+	pointer := []string{"paths", template, strings.ToLower(method), "responses", status, "content", contentType, "schema"}
+	for i := range pointer {
+		pointer[i] = strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D").Replace(pointer[i])
+	}
+	schema, err := h.contract.compiler.Compile(documentURL + "#/" + strings.Join(pointer, "/"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := jsonschema.UnmarshalJSON(bytes.NewReader(a.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := schema.Validate(body); err != nil {
+		t.Errorf("%s %s: %v\n%s", method, template, err, a.body)
+	}
+}
+
+func TestDocumentHasEveryRoute(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	a := h.call(t, "GET", "/openapi.json", "")
+	c := readContract(t, a.body)
+	var got []string
+	for path, item := range c.paths {
+		for method := range item.(map[string]any) {
+			got = append(got, strings.ToUpper(method)+" "+path)
+		}
+	}
+	slices.Sort(got)
+	const (
+		tenant = "/v1/tenants/{tenant}"
+		fns    = tenant + "/namespaces/{namespace}/functions"
+		fn     = fns + "/{function}"
+		act    = tenant + "/activations/{activation_id}"
+	)
+	want := []string{
+		"GET /healthz", "GET /readyz", "GET /v1/limits",
+		"GET " + tenant, "GET " + tenant + "/namespaces",
+		"POST " + fns, "GET " + fns, "GET " + fn, "DELETE " + fn,
+		"PUT " + fn + "/draft",
+		"POST " + fn + "/versions", "GET " + fn + "/versions", "GET " + fn + "/versions/{version}", "GET " + fn + "/versions/{version}/bundle",
+		"GET " + fn + "/aliases", "PUT " + fn + "/aliases/{alias}", "GET " + fn + "/aliases/{alias}", "DELETE " + fn + "/aliases/{alias}",
+		"POST " + fn + ":invoke",
+		"GET " + tenant + "/activations", "GET " + act, "GET " + act + "/logs", "POST " + act + ":cancel",
+	}
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(a.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if version := document.(map[string]any)["openapi"]; version != "3.1.0" {
+		t.Errorf("OpenAPI version %v", version)
+	}
+	if a.header.Get("Content-Type") != "application/openapi+json" {
+		t.Errorf("content type %q", a.header.Get("Content-Type"))
+	}
+}
+
+func TestDocsNeedNoNetwork(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	a := h.call(t, "GET", "/docs", "")
+	if a.status != http.StatusOK || a.header.Get("Content-Type") != "text/html; charset=utf-8" {
+		t.Fatalf("%d %v", a.status, a.header)
+	}
+	for _, outside := range []string{"http://", "https://", "<script", "src="} {
+		if strings.Contains(string(a.body), outside) {
+			t.Errorf("the page holds %q", outside)
+		}
+	}
+	for _, part := range []string{"publish-version", "POST", ":invoke", "draft_id"} {
+		if !strings.Contains(string(a.body), part) {
+			t.Errorf("the page lacks %q", part)
+		}
+	}
+}
