@@ -163,8 +163,9 @@ func (i *Invoker) execute(ctx context.Context, inv *api.Invocation, res *resolut
 	defer i.running.add(rec.Tenant, rec.ActivationID, stop)()
 	logs := newLogSink(i.life, i.logs, rec.Tenant, rec.ActivationID, rec.Attempt)
 	result := box.Run(runCtx, i.call(inv, res, rec, deadline, logs))
-	release()
+	// In this order: whoever gets the place next finds the sandbox warm.
 	i.pool.Release(box)
+	release()
 
 	final := i.terminal(rec, result)
 	current, err := i.recorder.finish(ctx, rec, final, logs, <-started)
