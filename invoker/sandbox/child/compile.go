@@ -33,6 +33,7 @@ type program struct {
 	// or takes long, so no runtime is built ahead.
 	aheadRefused bool
 	globals      []row
+	additions    *goja.Program // nil where the script needs none
 }
 
 // load makes the program of an assignment, and its script where it was
@@ -53,10 +54,14 @@ func load(assign wire.Assign, blob []byte) (*program, []byte, []wire.Problem) {
 	if len(problems) > 0 {
 		return nil, nil, problems
 	}
+	additions, err := additionsFor(script)
+	if err != nil {
+		return nil, nil, []wire.Problem{{Message: err.Error()}}
+	}
 	if assign.Compiled {
 		script = nil
 	}
-	return &program{assign: assign, code: code, globals: globalTable()}, script, nil
+	return &program{assign: assign, code: code, globals: globalTable(), additions: additions}, script, nil
 }
 
 // chooseEntry finds the entry module: function.js before function.ts where none is named.

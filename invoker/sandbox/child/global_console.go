@@ -78,7 +78,7 @@ func consoleTrace(r *realm, call goja.FunctionCall) goja.Value {
 	if len(call.Arguments) > 0 {
 		text += ": " + r.format(call.Arguments)
 	}
-	stack := cleanStack(frames(r.vm.CaptureCallStack(0, nil)))
+	stack := cleanStack(frames(r.vm.CaptureCallStack(0, nil)[1:])) // without trace itself
 	r.log(levelDebug, false, []byte(strings.TrimRight(text+"\n"+stack, "\n")))
 	return goja.Undefined()
 }
@@ -108,17 +108,4 @@ func (r *realm) plainJSON(v goja.Value) ([]byte, bool) {
 		panic(err)
 	}
 	return text, ok && err == nil
-}
-
-// format is what console methods print, without Node's inspection yet.
-func (r *realm) format(args []goja.Value) string {
-	parts := make([]string, len(args))
-	for i, arg := range args {
-		if text, ok := r.plainJSON(arg); ok {
-			parts[i] = string(text)
-		} else {
-			parts[i] = arg.String()
-		}
-	}
-	return strings.Join(parts, " ")
 }

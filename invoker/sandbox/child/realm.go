@@ -42,6 +42,11 @@ func newRealm(p *program, ctl *control, act *activation) *realm {
 
 // evaluate runs the modules, which leaves the handler behind.
 func (r *realm) evaluate() error {
+	if r.program.additions != nil {
+		if _, err := r.vm.RunProgram(r.program.additions); err != nil {
+			return err
+		}
+	}
 	value, err := r.vm.RunProgram(r.program.code)
 	if err != nil {
 		return err

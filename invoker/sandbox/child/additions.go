@@ -1,0 +1,22 @@
+package child
+
+import (
+	"bytes"
+	_ "embed"
+
+	"github.com/dop251/goja"
+)
+
+//go:embed additions.js
+var additionsSource string
+
+// additionsFor gives the program of what a script names and goja lacks, nil for
+// most: a fresh realm should not pay for what nobody uses.
+func additionsFor(script []byte) (*goja.Program, error) {
+	for _, name := range []string{"groupBy", "withResolvers", "Promise.try", "fromAsync"} {
+		if bytes.Contains(script, []byte(name)) {
+			return goja.Compile("additions.js", additionsSource, true)
+		}
+	}
+	return nil, nil
+}

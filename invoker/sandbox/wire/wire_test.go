@@ -1,0 +1,235 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// frames gives one frame of each kind.
+func frames(t testing.TB) map[Kind][]byte {
+	t.Helper()
+	out := make(map[Kind][]byte)
+	add := func(kind Kind, frame []byte, err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[kind] = frame
+	}
+	message := func(kind Kind, head any, blob string) {
+		frame, err := AppendMessage(nil, kind, head, []byte(blob))
+		add(kind, frame, err)
+	}
+	message(KindHello, Hello{Layers: []string{LayerSeccomp}}, "")
+	message(KindAssign, Assign{Entry: "function.js", Handler: "default", MemoryMB: 64, Env: map[string]string{"A": "b"}}, "tar")
+	message(KindReady, Ready{LiveBytes: 1, MappedBytes: 2}, "script")
+	message(KindRefused, Refused{Problems: []Problem{{File: "f", Line: 1, Column: 2, Message: "m"}}}, "")
+	message(KindCancel, nil, "")
+	frame, err := AppendInvoke(nil, []byte(`{"attempt":1}`), []byte(`{"e":1}`))
+	add(KindInvoke, frame, err)
+	frame, err = AppendDone(nil, Done{Outcome: OutcomeError, Flags: FlagRetire, CPUNanos: 3, MemoryPeak: 4, Body: []byte("{}")})
+	add(KindDone, frame, err)
+	frame, err = AppendHostCall(nil, HostCall{ID: 7, Name: "kv.get", Head: []byte("{}"), Blob: []byte("b")})
+	add(KindHostCall, frame, err)
+	frame, err = AppendHostReply(nil, HostReply{ID: 7, OK: true, Head: []byte("{}"), Blob: []byte("b")})
+	add(KindHostReply, frame, err)
+	dst, at := BeginLog(nil)
+	dst = AppendLogRecord(dst, LogRecord{TSMS: 5, Level: 2, Text: []byte("text")})
+	dst = AppendLogRecord(dst, LogRecord{TSMS: 6, Level: 1, JSON: true, Text: []byte("{}")})
+	frame, err = EndLog(dst, at)
+	add(KindLog, frame, err)
+	return out
+}
+
+// again parses a payload and writes what was understood; ok is false where the
+// payload is not of its kind.
+func again(kind Kind, payload []byte) (frame []byte, ok bool, err error) {
+	switch kind {
+	case KindHello:
+		return message[Hello](kind, payload)
+	case KindAssign:
+		return message[Assign](kind, payload)
+	case KindReady:
+		return message[Ready](kind, payload)
+	case KindRefused:
+		return message[Refused](kind, payload)
+	case KindInvoke:
+		head, event, err := ParseInvoke(payload)
+		if err != nil {
+			return nil, false, err
+		}
+		frame, err = AppendInvoke(nil, head, event)
+		return frame, true, err
+	case KindDone:
+		d, err := ParseDone(payload)
+		if err != nil {
+			return nil, false, err
+		}
+		frame, err = AppendDone(nil, d)
+		return frame, true, err
+	case KindHostCall:
+		c, err := ParseHostCall(payload)
+		if err != nil {
+			return nil, false, err
+		}
+		frame, err = AppendHostCall(nil, c)
+		return frame, true, err
+	case KindHostReply:
+		r, err := ParseHostReply(payload)
+		if err != nil {
+			return nil, false, err
+		}
+		frame, err = AppendHostReply(nil, r)
+		return frame, true, err
+	case KindLog:
+		dst, at := BeginLog(nil)
+		err := ParseLog(payload, func(l LogRecord) { dst = AppendLogRecord(dst, l) })
+		if err != nil {
+			return nil, false, err
+		}
+		frame, err = EndLog(dst, at)
+		return frame, true, err
+	}
+	return nil, false, nil
+}
+
+// message is again for heads in JSON, of which many texts mean the same: what is
+// written must be understood as the same once more.
+func message[T any](kind Kind, payload []byte) ([]byte, bool, error) {
+	var first, second T
+	blob, err := ParseMessage(payload, &first)
+	if err != nil {
+		return nil, false, err
+	}
+	frame, err := AppendMessage(nil, kind, first, blob)
+	if err != nil {
+		return nil, true, err
+	}
+	blob2, err := ParseMessage(frame[5:], &second)
+	if err == nil && (!cmp.Equal(first, second) || !bytes.Equal(blob, blob2)) {
+		err = errors.New("not the same again")
+	}
+	return nil, true, err
+}
+
+func TestRoundTrip(t *testing.T) {
+	t.Parallel()
+	for kind, frame := range frames(t) {
+		got, payload, err := NewReader(bytes.NewReader(frame)).Next()
+		if err != nil || got != kind {
+			t.Fatalf("kind %d: %d, %v", kind, got, err)
+		}
+		written, ok, err := again(kind, payload)
+		if kind != KindCancel && !ok || err != nil {
+			t.Errorf("kind %d: ok %v, %v", kind, ok, err)
+		}
+		if written != nil && !bytes.Equal(written, frame) {
+			t.Errorf("kind %d: %x, want %x", kind, written, frame)
+		}
+	}
+}
+
+// FuzzPayload feeds the parsers what a hostile peer might: they must neither
+// panic nor reach outside the payload, and what they accept they must mean.
+func FuzzPayload(f *testing.F) {
+	for kind, frame := range frames(f) {
+		f.Add(uint8(kind), frame[5:])
+	}
+	f.Fuzz(func(t *testing.T, kind uint8, payload []byte) {
+		frame, ok, err := again(Kind(kind), payload)
+		if err != nil && !ok && !errors.Is(err, ErrFrame) {
+			t.Errorf("kind %d: %v is not ErrFrame", kind, err)
+		}
+		if ok && err != nil {
+			t.Errorf("kind %d: %v", kind, err)
+		}
+		if frame != nil && !bytes.Equal(frame[5:], payload) {
+			t.Errorf("kind %d: %x, want %x", kind, frame[5:], payload)
+		}
+	})
+}
+
+// FuzzReader reads a stream of anything: frames until an error, never more than
+// what the stream holds.
+func FuzzReader(f *testing.F) {
+	var all []byte
+	for _, frame := range frames(f) {
+		all = append(all, frame...)
+	}
+	f.Add(all)
+	f.Add(all[:len(all)-3])
+	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 1})
+	f.Fuzz(func(t *testing.T, stream []byte) {
+		r := NewReader(bytes.NewReader(stream))
+		read := 0
+		for {
+			_, payload, err := r.Next()
+			if err != nil {
+				if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, ErrFrame) {
+					t.Errorf("error %v", err)
+				}
+				if errors.Is(err, io.EOF) && read != len(stream) {
+					t.Errorf("EOF after %d of %d bytes", read, len(stream))
+				}
+				return
+			}
+			read += 5 + len(payload)
+			if read > len(stream) {
+				t.Fatalf("%d bytes out of %d", read, len(stream))
+			}
+		}
+	})
+}
+
+func TestReaderBounds(t *testing.T) {
+	t.Parallel()
+	length := func(n uint32) []byte { return append(binary.BigEndian.AppendUint32(nil, n), 1) }
+	for name, tt := range map[string]struct {
+		stream []byte
+		want   error
+	}{
+		"end":            {nil, io.EOF},
+		"cut header":     {[]byte{0, 0}, io.ErrUnexpectedEOF},
+		"no kind":        {length(0), ErrFrame},
+		"too long":       {length(MaxFrame + 1), ErrFrame},
+		"cut payload":    {append(length(10), 1, 2), io.ErrUnexpectedEOF},
+		"much announced": {length(MaxFrame), io.ErrUnexpectedEOF},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, _, err := NewReader(bytes.NewReader(tt.stream)).Next(); !errors.Is(err, tt.want) {
+				t.Errorf("got %v, want %v", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestAnnouncedMemory: a peer that announces the largest frame and sends little
+// must not make the reader allocate it.
+func TestAnnouncedMemory(t *testing.T) {
+	stream := append(binary.BigEndian.AppendUint32(nil, MaxFrame), 1, 2)
+	got := testing.Benchmark(func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			_, _, _ = NewReader(bytes.NewReader(stream)).Next()
+		}
+	}).AllocedBytesPerOp()
+	if got > 2<<20 {
+		t.Errorf("%d bytes allocated", got)
+	}
+}
+
+func TestAppendRefusesTooMuch(t *testing.T) {
+	t.Parallel()
+	before := []byte("kept")
+	if out, err := AppendInvoke(before, nil, make([]byte, MaxFrame)); !errors.Is(err, ErrFrame) || string(out) != "kept" {
+		t.Errorf("%q, %v", out, err)
+	}
+	if _, err := AppendHostCall(nil, HostCall{Name: string(make([]byte, 256))}); !errors.Is(err, ErrFrame) {
+		t.Error(err)
+	}
+}
