@@ -13,7 +13,7 @@ import (
 // take, retries included.
 const (
 	commitBatch   = 256
-	commitTimeout = 8 * time.Second
+	commitTimeout = 4 * time.Second
 )
 
 // write is one caller's share of a group commit.

@@ -50,14 +50,11 @@ func (r *Tenants) Namespaces(ctx context.Context, tenant, after string, limit in
 // after: a set has no order of its own to read from.
 func (r *Tenants) page(ctx context.Context, key, after string, limit int) (items []string, next string, err error) {
 	limit = pageLimit(limit)
-	var cursor uint64
-	for {
-		var members []string
-		members, cursor, err = r.s.rdb.SScan(ctx, key, cursor, "", scanCount).Result()
+	for step, err := range r.steps(ctx, key) {
 		if err != nil {
-			return nil, "", failure(ctx, "list registry", err)
+			return nil, "", err
 		}
-		for _, m := range members {
+		for _, m := range step {
 			if m > after {
 				items = append(items, m)
 			}
@@ -67,9 +64,6 @@ func (r *Tenants) page(ctx context.Context, key, after string, limit int) (items
 		if len(items) > limit+1 {
 			items = items[:limit+1]
 		}
-		if cursor == 0 {
-			break
-		}
 	}
 	if len(items) > limit {
 		items = items[:limit]
@@ -78,40 +72,50 @@ func (r *Tenants) page(ctx context.Context, key, after string, limit int) (items
 	return items, next, nil
 }
 
+// steps goes through a set in no order, some members at a time. It ends at the
+// first error, which it yields.
+func (r *Tenants) steps(ctx context.Context, key string) iter.Seq2[[]string, error] {
+	return func(yield func([]string, error) bool) {
+		for cursor := uint64(0); ; {
+			step, following, err := r.s.rdb.SScan(ctx, key, cursor, "", scanCount).Result()
+			if !yield(step, failure(ctx, "read registry", err)) || err != nil || following == 0 {
+				return
+			}
+			cursor = following
+		}
+	}
+}
+
 // FunctionPath names one function of the whole store.
 type FunctionPath struct{ Tenant, Namespace, Function string }
 
-// Walk goes through every function of every tenant, deleted ones included, a
-// page at a time. It ends at the first error, which it yields.
+// Walk goes through every function of every tenant, deleted ones included, in
+// small steps and no order; it may name one twice. It ends at the first error,
+// which it yields.
 func (r *Tenants) Walk(ctx context.Context) iter.Seq2[FunctionPath, error] {
 	return func(yield func(FunctionPath, error) bool) {
-		functions := NewFunctions(r.s)
-		for tenant, err := range pages(func(after string) ([]string, string, error) {
-			return r.List(ctx, after, api.MaxPageLimit)
-		}) {
+		for tenants, err := range r.steps(ctx, keyTenants) {
 			if err != nil {
 				yield(FunctionPath{}, err)
 				return
 			}
-			if !r.walkTenant(ctx, functions, tenant, yield) {
-				return
+			for _, tenant := range tenants {
+				if !r.walkTenant(ctx, tenant, yield) {
+					return
+				}
 			}
 		}
 	}
 }
 
-func (r *Tenants) walkTenant(ctx context.Context, functions *Functions, tenant string, yield func(FunctionPath, error) bool) bool {
-	for ns, err := range pages(func(after string) ([]string, string, error) {
-		return r.Namespaces(ctx, tenant, after, api.MaxPageLimit)
-	}) {
+func (r *Tenants) walkTenant(ctx context.Context, tenant string, yield func(FunctionPath, error) bool) bool {
+	for namespaces, err := range r.steps(ctx, r.s.keys.namespaces(tenant)) {
 		if err != nil {
 			yield(FunctionPath{}, err)
 			return false
 		}
-		for fn, err := range pages(func(after string) ([]string, string, error) {
-			return functions.Names(ctx, tenant, ns, after, api.MaxPageLimit)
-		}) {
-			if !yield(FunctionPath{tenant, ns, fn}, err) || err != nil {
+		for _, ns := range namespaces {
+			if !r.walkNamespace(ctx, tenant, ns, yield) {
 				return false
 			}
 		}
@@ -119,25 +123,22 @@ func (r *Tenants) walkTenant(ctx context.Context, functions *Functions, tenant s
 	return true
 }
 
-// pages goes through a keyset-paged list; next says how a page follows another.
-func pages(page func(after string) (items []string, next string, err error)) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		for after := ""; ; {
-			items, next, err := page(after)
-			if err != nil {
-				yield("", err)
-				return
-			}
-			for _, item := range items {
-				if !yield(item, nil) {
-					return
-				}
-			}
-			if next == "" {
-				return
-			}
-			after = next
+func (r *Tenants) walkNamespace(ctx context.Context, tenant, namespace string, yield func(FunctionPath, error) bool) bool {
+	for after := ""; ; {
+		names, next, err := NewFunctions(r.s).Names(ctx, tenant, namespace, after, api.MaxPageLimit)
+		if err != nil {
+			yield(FunctionPath{}, err)
+			return false
 		}
+		for _, name := range names {
+			if !yield(FunctionPath{tenant, namespace, name}, nil) {
+				return false
+			}
+		}
+		if next == "" {
+			return true
+		}
+		after = next
 	}
 }
 
