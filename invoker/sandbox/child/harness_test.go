@@ -29,14 +29,15 @@ type host func(c wire.HostCall) *wire.HostReply
 
 // parent is the other side of a child under test.
 type parent struct {
-	t       testing.TB
-	conn    net.Conn
-	frames  *wire.Reader
-	mu      sync.Mutex // of writes
-	host    host
-	env     map[string]string
-	handler string
-	memory  int
+	t         testing.TB
+	conn      net.Conn
+	frames    *wire.Reader
+	mu        sync.Mutex // of writes
+	host      host
+	env       map[string]string
+	handler   string
+	memory    int
+	checkOnly bool
 }
 
 // outcome is a Done with the logs that came before it.
@@ -135,7 +136,7 @@ func (p *parent) offer(files map[string]string) (wire.Kind, []byte) {
 		handler = "default"
 	}
 	p.write(wire.AppendMessage(nil, wire.KindAssign, wire.Assign{
-		Handler: handler, MemoryMB: p.memory, Env: p.env,
+		Handler: handler, MemoryMB: p.memory, Env: p.env, CheckOnly: p.checkOnly,
 		Tenant: "t_abcdef", Namespace: "shop", Function: "hello", Version: 7,
 	}, tar))
 	return p.next()

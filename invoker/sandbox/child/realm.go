@@ -82,6 +82,9 @@ func (s *server) buildAhead() {
 	budget := time.AfterFunc(aheadBudget, func() { ctl.stop(causeSlow) })
 	err := r.evaluate()
 	budget.Stop()
+	// The first promise of a realm makes the intrinsics: nearly every handler is
+	// asynchronous, and this is the time that costs nobody.
+	r.vm.NewPromise()
 	if err != nil || ctl.cause() != causeNone {
 		s.program.aheadRefused = true
 		return
