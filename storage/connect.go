@@ -2,8 +2,10 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"strings"
 	"time"
 
@@ -125,10 +127,14 @@ func manyHosts(rest string) (*redis.UniversalOptions, error) {
 }
 
 // badURL leaves a password out of the text that people see.
-func badURL(url string, cause error) error {
-	if at := strings.LastIndexByte(url, '@'); at >= 0 {
-		url = "…" + url[at:]
+func badURL(text string, cause error) error {
+	if at := strings.LastIndexByte(text, '@'); at >= 0 {
+		text = "…" + text[at:]
+	}
+	var parse *url.Error
+	if errors.As(cause, &parse) {
+		cause = parse.Err // its text repeats the whole URL
 	}
 	return api.Wrap(api.CodeValidation, cause, fmt.Sprintf("store URL %q is not one of redis://, rediss://, unix://, %s, %s",
-		url, schemeCluster, schemeSentinel))
+		text, schemeCluster, schemeSentinel))
 }

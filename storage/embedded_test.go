@@ -64,7 +64,9 @@ func TestEmbeddedKeepsWhatWasWritten(t *testing.T) {
 	}
 	done()
 
-	time.Sleep(300 * time.Millisecond) // the clock runs while the store is closed
+	// The clock runs while the store is closed.
+	over := time.Now().Add(300 * time.Millisecond)
+	eventually(t, func() bool { return time.Now().After(over) })
 	g, done := openIn(t, dir)
 	defer done()
 	g.fn = f.fn

@@ -134,7 +134,7 @@ func replay(path string, do func(at time.Time, args []string)) error {
 	if err != nil {
 		return fmt.Errorf("read journal: %w", err)
 	}
-	defer f.Close() // only read
+	defer func() { _ = f.Close() }() // only read
 	r := bufio.NewReader(f)
 	for {
 		var header [journalHeader]byte

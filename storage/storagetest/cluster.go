@@ -44,7 +44,7 @@ var sharedCluster = sync.OnceValues(func() (*cluster, error) {
 			return nil, err
 		}
 		client := redis.NewClient(&redis.Options{Addr: s.addr(), Protocol: 2, DisableIdentity: true})
-		defer client.Close()
+		defer func() { _ = client.Close() }() // it only asked
 		made.nodes = append(made.nodes, s)
 		clients, addrs = append(clients, client), append(addrs, s.addr())
 		first, last := i*clusterSlots/3, (i+1)*clusterSlots/3-1

@@ -73,16 +73,16 @@ func newServer(s *Server) (*Server, error) {
 // freePort is one whose cluster bus port, were it 10,000 higher, exists too.
 func freePort() (int, error) {
 	for {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 		if err != nil {
 			return 0, fmt.Errorf("find a free port: %w", err)
 		}
-		port := l.Addr().(*net.TCPAddr).Port
+		addr, ok := l.Addr().(*net.TCPAddr)
 		if err := l.Close(); err != nil {
 			return 0, fmt.Errorf("find a free port: %w", err)
 		}
-		if port < 55_000 {
-			return port, nil
+		if ok && addr.Port < 55_000 {
+			return addr.Port, nil
 		}
 	}
 }
@@ -108,7 +108,7 @@ func (s *Server) start() error {
 		"-c", guardScript, "redis-guard", remove, path, "--port", strconv.Itoa(s.Port), "--bind", "127.0.0.1",
 		"--dir", s.dir, "--save", "", "--appendonly", "no", "--daemonize", "no",
 	}, s.args...)
-	s.guard = exec.Command("/bin/sh", args...)
+	s.guard = exec.CommandContext(context.Background(), "/bin/sh", args...)
 	if s.hold, err = s.guard.StdinPipe(); err != nil {
 		return fmt.Errorf("start redis-server: %w", err)
 	}
@@ -136,7 +136,7 @@ func (s *Server) start() error {
 // awaitReady asks until the server answers; a client waits for nothing itself.
 func (s *Server) awaitReady() error {
 	client := redis.NewClient(&redis.Options{Addr: s.addr(), Protocol: 2, DisableIdentity: true, MaxRetries: -1, DialerRetries: 1})
-	defer client.Close()
+	defer func() { _ = client.Close() }() // it only asked
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	for {
