@@ -98,8 +98,16 @@ func TestEvictionTakesTheLeastRecentlyUsed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newPool(t, fakeChild(t), bound)
+			children := make(map[string]*process)
 			for _, key := range []string{"a", "b", "c", "a", "d"} {
-				p.Release(acquire(t, p, fakeProgram(key, "")))
+				s := acquire(t, p, fakeProgram(key, ""))
+				children[key] = s.child
+				p.Release(s)
+			}
+			select {
+			case <-children["b"].gone:
+			case <-time.After(5 * time.Second):
+				t.Error("the evicted child lives")
 			}
 			for key, warm := range map[string]bool{"a": true, "c": true, "d": true} {
 				s := acquire(t, p, fakeProgram(key, ""))
@@ -216,6 +224,36 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 	wait.Wait()
 	if diff := cmp.Diff([]string{"w0", "w1", "w2", "w3", "w4"}, order); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestSmallDoesNotPassLarge: who needs little does not starve who needs much.
+func TestSmallDoesNotPassLarge(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t), func(c *Config) {
+		c.MemoryBudgetBytes, c.Spares, c.AcquireTimeout = 3*budgetBytes(64), -1, time.Minute
+	})
+	held := acquire(t, p, fakeProgram("held", ""))
+	large := fakeProgram("large", "")
+	large.MemoryMB = 3*64 - 1
+	got := make(chan *Sandbox)
+	for i, prog := range []*Program{large, fakeProgram("small", "")} {
+		go func() {
+			s, err := p.Acquire(t.Context(), prog)
+			if err != nil {
+				t.Error(err)
+			}
+			got <- s
+		}()
+		eventually(t, func() bool { return p.Stats().Waiting == i+1 })
+	}
+	p.Release(held)
+	for _, key := range []string{"large", "small"} {
+		s := <-got
+		if s == nil || s.key != key {
+			t.Fatalf("got %+v, want %s", s, key)
+		}
+		p.Release(s)
 	}
 }
 
