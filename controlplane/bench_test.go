@@ -1,0 +1,56 @@
+package controlplane_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/controlplane"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+// BenchmarkHandlers measures what this package adds to an invoke: the engine
+// answers at once, and there is no connection.
+func BenchmarkHandlers(b *testing.B) {
+	store := storagetest.Open(b, storage.Config{Embedded: storagetest.Embedded(b, b.TempDir())})
+	outcome := success(`{"statusCode":200,"headers":{"content-type":"application/json"},"body":"{\"ok\":true}"}`)
+	server, err := controlplane.New(store, immediate{outcome}, controlplane.Config{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	handler := server.Handler()
+	for name, tc := range map[string]struct{ path, body string }{
+		"web":    {"/v1/web/t_abcdef/payments/hello/prod/orders?x=1", `{"a":1}`},
+		"invoke": {"/v1/tenants/t_abcdef/namespaces/payments/functions/hello:invoke", `{"ref":{"alias":"prod"},"event":{"a":1}}`},
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				r := httptest.NewRequest(http.MethodPost, "http://localhost"+tc.path, strings.NewReader(tc.body))
+				r.Header = http.Header{"User-Agent": {"bench"}, "Accept": {"*/*"}, "Content-Type": {"application/json"}}
+				w := httptest.NewRecorder()
+				handler.ServeHTTP(w, r)
+				if w.Code != http.StatusOK {
+					b.Fatalf("%d %s", w.Code, w.Body)
+				}
+			}
+		})
+	}
+}
+
+// immediate is an engine that answers at once.
+type immediate struct{ outcome *api.Outcome }
+
+func (i immediate) Invoke(context.Context, api.Invocation) (*api.Outcome, error) {
+	return i.outcome, nil
+}
+
+func (immediate) Cancel(context.Context, string, string) (*api.Activation, error) { return nil, nil }
+
+func (immediate) Check(context.Context, string, string, []byte) error { return nil }
+
+func (immediate) Invalidate(context.Context, string, string, string) {}
