@@ -115,3 +115,26 @@ func TestConfinedCompiles(t *testing.T) {
 		t.Errorf("CPU %d ns", o.CPUNanos)
 	}
 }
+
+// BenchmarkProcess is a warm call into a confined child, with what it cost the
+// child of the processor from Invoke to Done.
+func BenchmarkProcess(b *testing.B) {
+	p := spawn(b)
+	p.source(`export default async function handle(event, ctx) { return { hello: event.name } }`)
+	p.value(`{"name":"Ada"}`)
+	cpu := uint64(0)
+	for b.Loop() {
+		cpu += p.invoke(`{"name":"Ada"}`).CPUNanos
+	}
+	b.ReportMetric(float64(cpu)/float64(b.N), "child-ns/op")
+}
+
+// BenchmarkColdStart is a process, a compilation and a first call.
+func BenchmarkColdStart(b *testing.B) {
+	for b.Loop() {
+		p := spawn(b)
+		p.source(`export default async function handle(event, ctx) { return { hello: event.name } }`)
+		p.value(`{"name":"Ada"}`)
+		_ = p.conn.Close()
+	}
+}
