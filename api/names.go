@@ -2,7 +2,6 @@ package api
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -18,11 +17,28 @@ const (
 	AliasPattern  = `[a-z][a-z0-9_-]{1,31}`
 )
 
-var (
-	tenantRE = regexp.MustCompile(`^` + TenantPattern + `$`)
-	nameRE   = regexp.MustCompile(`^` + NamePattern + `$`)
-	aliasRE  = regexp.MustCompile(`^` + AliasPattern + `$`)
-)
+// The patterns are matched by hand: names are checked on every call, and a
+// sandbox child, which links this package, would compile expressions at its start.
+
+// isTail says whether s holds from least to most bytes, all of them lower-case
+// letters, digits or one of more.
+func isTail(s string, least, most int, more string) bool {
+	if len(s) < least || len(s) > most {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && strings.IndexByte(more, c) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// isName says whether s is a letter and from least to most bytes of a name.
+func isName(s string, least, most int) bool {
+	return s != "" && s[0] >= 'a' && s[0] <= 'z' && isTail(s[1:], least, most, "_-")
+}
 
 // MaxVersion bounds version numbers so that they stay exact in every JSON reader.
 const MaxVersion = 1<<53 - 1
@@ -42,7 +58,7 @@ func nameError(field, value, pattern string) *Error {
 
 // ValidateTenant refuses (CodeValidationName) what is not a tenant's name.
 func ValidateTenant(s string) error {
-	if !tenantRE.MatchString(s) {
+	if rest, ok := strings.CutPrefix(s, "t_"); !ok || !isTail(rest, 6, 32, "") {
 		return nameError("tenant", s, TenantPattern)
 	}
 	return nil
@@ -51,7 +67,7 @@ func ValidateTenant(s string) error {
 // ValidateName refuses (CodeValidationName) what is not a name of a namespace,
 // function, schedule or worker; field says which in the error.
 func ValidateName(field, s string) error {
-	if !nameRE.MatchString(s) {
+	if !isName(s, 2, 63) {
 		return nameError(field, s, NamePattern)
 	}
 	return nil
@@ -59,7 +75,7 @@ func ValidateName(field, s string) error {
 
 // ValidateAlias refuses (CodeValidationName) what is not an alias.
 func ValidateAlias(s string) error {
-	if !aliasRE.MatchString(s) {
+	if !isName(s, 1, 31) {
 		return nameError("alias", s, AliasPattern)
 	}
 	return nil
