@@ -99,7 +99,11 @@ func thrownMessage(r *realm, v goja.Value) string {
 	}
 	message, ok := stringProperty(obj, "message")
 	if !ok {
-		if text, ok, err := r.encodeJSON(obj, api.MaxErrorMessageBytes); err == nil && ok {
+		text, ok, err := r.encodeJSON(obj, api.MaxErrorMessageBytes)
+		if err != nil && uncatchable(err) {
+			panic(err)
+		}
+		if err == nil && ok {
 			return "the function threw " + string(text)
 		}
 		return "the function threw " + obj.String()

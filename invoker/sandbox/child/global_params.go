@@ -53,12 +53,7 @@ func paramsClass() *class[*params] {
 			{name: "has", length: 1, call: func(r *realm, p *params, call goja.FunctionCall) goja.Value {
 				return r.vm.ToValue(slices.ContainsFunc(p.list, p.matcher(call)))
 			}},
-			{name: "sort", call: func(_ *realm, p *params, _ goja.FunctionCall) goja.Value {
-				sort.SliceStable(p.list, func(i, j int) bool {
-					return slices.Compare(utf16.Encode([]rune(p.list[i][0])), utf16.Encode([]rune(p.list[j][0]))) < 0
-				})
-				return p.changed()
-			}},
+			{name: "sort", call: sortParams},
 			{name: "toString", call: func(r *realm, p *params, _ goja.FunctionCall) goja.Value {
 				return r.vm.ToValue(encodeForm(p.list))
 			}},
@@ -77,6 +72,14 @@ func paramsClass() *class[*params] {
 			{name: "size", get: func(r *realm, p *params) goja.Value { return r.vm.ToValue(len(p.list)) }},
 		},
 	}
+}
+
+// sortParams sorts by name, in the order of UTF-16 code units.
+func sortParams(_ *realm, p *params, _ goja.FunctionCall) goja.Value {
+	sort.SliceStable(p.list, func(i, j int) bool {
+		return slices.Compare(utf16.Encode([]rune(p.list[i][0])), utf16.Encode([]rune(p.list[j][0]))) < 0
+	})
+	return p.changed()
 }
 
 func (r *realm) paramsOf(init goja.Value) [][2]string {

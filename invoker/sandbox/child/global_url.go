@@ -61,19 +61,23 @@ func urlClass() *class[*urlState] {
 			{name: "toString", call: toString},
 			{name: "toJSON", call: toString},
 		},
-		statics: []row{
-			{"canParse", function("canParse", 1, func(r *realm, call goja.FunctionCall) goja.Value {
-				_, err := parseURL(call.Argument(0), call.Argument(1))
-				return r.vm.ToValue(err == nil)
-			})},
-			{"parse", function("parse", 1, func(r *realm, call goja.FunctionCall) goja.Value {
-				u, err := parseURL(call.Argument(0), call.Argument(1))
-				if err != nil {
-					return goja.Null()
-				}
-				return urlClass().instance(r, &urlState{Url: u})
-			})},
-		},
+		statics: urlStatics(),
+	}
+}
+
+func urlStatics() []row {
+	return []row{
+		{"canParse", function("canParse", 1, func(r *realm, call goja.FunctionCall) goja.Value {
+			_, err := parseURL(call.Argument(0), call.Argument(1))
+			return r.vm.ToValue(err == nil)
+		})},
+		{"parse", function("parse", 1, func(r *realm, call goja.FunctionCall) goja.Value {
+			u, err := parseURL(call.Argument(0), call.Argument(1))
+			if err != nil {
+				return goja.Null()
+			}
+			return urlClass().instance(r, &urlState{Url: u})
+		})},
 	}
 }
 

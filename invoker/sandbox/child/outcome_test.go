@@ -190,6 +190,9 @@ func TestDeadline(t *testing.T) {
 		"endless interval":     "() => new Promise(() => setInterval(() => {}, 1))",
 		"in toJSON":            "() => ({ toJSON() { for (;;); } })",
 		"in a thrown value":    "() => { throw { get message() { for (;;); } } }",
+		"in a thrown toJSON":   "() => { throw { toJSON() { for (;;); }, toString() { for (;;); } } }",
+		"in a logged value":    "() => { console.log({ toJSON() { for (;;); } }) }",
+		"in a getter":          "() => ({ get then() { for (;;); } })",
 		"in a sort":            "() => [2, 1].sort(() => { for (;;); })",
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -81,11 +81,11 @@ func (s *server) buildAhead() {
 	r := newRealm(s.program, ctl, nil)
 	budget := time.AfterFunc(aheadBudget, func() { ctl.stop(causeSlow) })
 	err := r.evaluate()
-	budget.Stop()
+	inTime := budget.Stop() // or the timer's interrupt is still to come
 	// The first promise of a realm makes the intrinsics: nearly every handler is
 	// asynchronous, and this is the time that costs nobody.
 	r.vm.NewPromise()
-	if err != nil || ctl.cause() != causeNone {
+	if err != nil || !inTime || ctl.cause() != causeNone {
 		s.program.aheadRefused = true
 		return
 	}
