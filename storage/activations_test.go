@@ -93,6 +93,9 @@ func TestStartOfATakenIDGivesWhatIsThere(t *testing.T) {
 		if d := cmp.Diff(a, existing); d != "" {
 			t.Error(d)
 		}
+		if got := f.pages(t, storage.ActivationFilter{Limit: 10, ToMS: a.StartMS + 1}); len(got) != 1 {
+			t.Errorf("the index moved: %v", got)
+		}
 	})
 }
 

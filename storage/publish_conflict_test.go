@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"errors"
 	"testing"
 
 	"go.uber.org/zap"
@@ -12,15 +13,7 @@ import (
 // and its script: the script must refuse, and change nothing.
 func TestPublishChecksWhatItRead(t *testing.T) {
 	t.Parallel()
-	e, err := OpenEmbedded(t.TempDir(), zap.NewNop())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := Open(t.Context(), Config{Embedded: e})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _, _ = s.Close(), e.Close() })
+	s := openEmbedded(t)
 	const same, other = "same as the latest", "another digest"
 	tests := map[string]struct {
 		sha    string // of the publish that reads first
@@ -115,15 +108,7 @@ func remove(s *Store) func(*testing.T, Publish) {
 // it replaces.
 func TestDeleteChecksWhatItRead(t *testing.T) {
 	t.Parallel()
-	e, err := OpenEmbedded(t.TempDir(), zap.NewNop())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := Open(t.Context(), Config{Embedded: e})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _, _ = s.Close(), e.Close() })
+	s := openEmbedded(t)
 	if _, err := NewFunctions(s).Create(t.Context(), api.Function{Tenant: "t_conflict", Namespace: "payments", Name: "fn"}); err != nil {
 		t.Fatal(err)
 	}
@@ -134,4 +119,50 @@ func TestDeleteChecksWhatItRead(t *testing.T) {
 	if _, err := NewFunctions(s).Get(t.Context(), "t_conflict", "payments", "fn"); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestPublishKnowsItsOwnDoing: a publish whose answer was lost finds its draft
+// consumed, and tells its own version from another's.
+func TestPublishKnowsItsOwnDoing(t *testing.T) {
+	t.Parallel()
+	s := openEmbedded(t)
+	p := Publish{Tenant: "t_conflict", Namespace: "payments", Function: "own", SHA256: "aa", NowMS: s.NowMS()}
+	if _, err := NewFunctions(s).Create(t.Context(), api.Function{Tenant: p.Tenant, Namespace: p.Namespace, Name: p.Function}); err != nil {
+		t.Fatal(err)
+	}
+	p = withDraft(t, s, p)
+	consume(s, p.SHA256)(t, p)
+	for name, tt := range map[string]struct {
+		sha   string
+		tried bool
+		want  api.Code
+	}{
+		"its own":          {"aa", true, ""},
+		"never tried":      {"aa", false, api.CodeDraftConsumed},
+		"another's digest": {"bb", true, api.CodeDraftConsumed},
+	} {
+		p.SHA256 = tt.sha
+		v, created, err := NewVersions(s).ownPublish(t.Context(), p, 1, tt.tried)
+		if api.ErrorCode(err) != tt.want || created != (tt.want == "") || err == nil && v.Version != 1 {
+			t.Errorf("%s: %+v %v %v", name, v, created, err)
+		}
+	}
+}
+
+func openEmbedded(t *testing.T) *Store {
+	t.Helper()
+	e, err := OpenEmbedded(t.TempDir(), zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(t.Context(), Config{Embedded: e})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(s.Close(), e.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
 }

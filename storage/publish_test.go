@@ -117,6 +117,13 @@ func TestPublishRefuses(t *testing.T) {
 				t.Errorf("get %s: %v", name, err)
 			}
 		}
+		over := api.Draft{DraftID: api.NewDraftID(now), ExpiresAtMS: now}
+		if err := f.drafts.Put(ctx, f.fn.Tenant, f.fn.Namespace, f.fn.Name, over); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.drafts.Get(ctx, f.fn.Tenant, f.fn.Namespace, f.fn.Name, over.DraftID); api.ErrorCode(err) != api.CodeDraftExpired {
+			t.Errorf("past its time: %v", err)
+		}
 		id := f.draft(t, "aa")
 		if err := f.functions.Delete(ctx, f.fn.Tenant, f.fn.Namespace, f.fn.Name, now); err != nil {
 			t.Fatal(err)
