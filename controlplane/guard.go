@@ -31,6 +31,18 @@ func checkHost(r *http.Request) error {
 	return api.Errorf(api.CodeHostRefused, "this server answers only on loopback names such as localhost")
 }
 
+// GuardHost lets only requests through whose Host is a loopback name, for
+// handlers beside the API that the same browsers could reach.
+func (s *Server) GuardHost(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := checkHost(r); err != nil {
+			s.fail(w, r, api.NewRequestID(s.now()), err)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 // isLoopback knows localhost, *.localhost, 127.0.0.0/8 and [::1], with or
 // without a port.
 func isLoopback(host string) bool {

@@ -62,6 +62,9 @@ func openPlatform(ctx context.Context, s settings, logger *zap.Logger) (p *platf
 	if p.server, err = controlplane.New(store, engine, controlplane.Config{Logger: logger.Named("api"), Version: buildVersion()}); err != nil {
 		return p, err
 	}
+	if err := p.openAdmin(life, s); err != nil {
+		return p, err
+	}
 	if s.has(roleScheduler) {
 		sweeper, err := scheduler.NewSweeper(store, scheduler.SweeperConfig{}, logger.Named("sweeper"))
 		if err != nil {

@@ -20,6 +20,7 @@ import (
 // configuration file and, in upper case with SOUS_ before it, its variable.
 type settings struct {
 	Listen       string        `koanf:"listen"`
+	AdminListen  string        `koanf:"admin-listen"`
 	DataDir      string        `koanf:"data-dir"`
 	Store        string        `koanf:"store"`
 	Roles        []string      `koanf:"roles"`
@@ -64,6 +65,7 @@ redis-cluster://host:port,host:port,… or redis-sentinel://host:port,…/master
 func registerServer(flags *pflag.FlagSet, logFormat string) {
 	flags.String("config", "", "YAML file of settings (SOUS_CONFIG; default ./"+defaultConfigFile+" where it exists)")
 	flags.String("listen", defaultListen, "address to answer on; loopback only until API keys exist")
+	flags.String("admin-listen", "", "address of /debug/pprof, for operators; off by default, loopback only")
 	flags.Duration("drain-timeout", defaultDrainTimeout, "how long requests in hand may take to finish after a signal")
 	flags.String("log-level", zapcore.InfoLevel.String(), "the least that is logged: debug, info, warn or error")
 	flags.String("log-format", logFormat, "json, or console for people")
@@ -76,8 +78,13 @@ func registerServer(flags *pflag.FlagSet, logFormat string) {
 
 // validate refuses what no server could run with.
 func (s *settings) validate() error {
-	if err := checkLoopback(s.Listen); err != nil {
+	if err := checkLoopback("listen", s.Listen); err != nil {
 		return err
+	}
+	if s.AdminListen != "" {
+		if err := checkLoopback("admin-listen", s.AdminListen); err != nil {
+			return err
+		}
 	}
 	for _, role := range s.Roles {
 		if !slices.Contains(allRoles, role) {
@@ -112,10 +119,10 @@ const maxBudgetMiB = 64 << 20 // 64 TiB: beyond it somebody wrote bytes
 
 // checkLoopback refuses an address that other machines can reach: until API keys
 // exist, every caller is an administrator.
-func checkLoopback(listen string) error {
+func checkLoopback(setting, listen string) error {
 	host, _, err := net.SplitHostPort(listen)
 	if err != nil {
-		return fmt.Errorf("listen %q: %w", listen, err)
+		return fmt.Errorf("%s %q: %w", setting, listen, err)
 	}
 	if host == "localhost" {
 		return nil
@@ -123,8 +130,8 @@ func checkLoopback(listen string) error {
 	if addr, err := netip.ParseAddr(host); err == nil && addr.Unmap().IsLoopback() {
 		return nil
 	}
-	return fmt.Errorf("listen %q: only loopback addresses (127.0.0.1, ::1, localhost) are allowed: "+
-		"there are no API keys yet, so whoever reaches the server could do everything", listen)
+	return fmt.Errorf("%s %q: only loopback addresses (127.0.0.1, ::1, localhost) are allowed: "+
+		"there are no API keys yet, so whoever reaches the server could do everything", setting, listen)
 }
 
 func (s *settings) has(role string) bool { return slices.Contains(s.Roles, role) }

@@ -94,7 +94,7 @@ func TestLoopback(t *testing.T) {
 		"127.0.0.1": false, "": false, "127.1:1": false,
 	}
 	for listen, want := range tests {
-		if err := checkLoopback(listen); (err == nil) != want {
+		if err := checkLoopback("listen", listen); (err == nil) != want {
 			t.Errorf("checkLoopback(%q) = %v, want allowed: %v", listen, err, want)
 		}
 	}

@@ -12,15 +12,9 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/client"
 	"github.com/codesous/sous/cmd/sous/platformtest"
-	"github.com/codesous/sous/invoker/sandbox/sandboxtest"
+	"github.com/codesous/sous/cmd/sous/soustest"
 	"github.com/codesous/sous/storage/storagetest"
 )
-
-// binary is sous itself, built without the race detector: its sandboxes are.
-func binary(t testing.TB) string {
-	t.Helper()
-	return sandboxtest.Build(t, "github.com/codesous/sous/cmd/sous")
-}
 
 func redis(t testing.TB) string {
 	t.Helper()
@@ -34,7 +28,7 @@ func TestKilledServerLosesNothing(t *testing.T) {
 	const invocations = 200
 	store := redis(t)
 	args := []string{"--sandbox-max", fmt.Sprint(invocations), "--sandbox-memory-budget", "65536"}
-	server := platformtest.Serve(t, binary(t), store, args...)
+	server := platformtest.Serve(t, store, args...)
 	server.Publish(t, "sleeper", `{"timeout_ms": 20000, "memory_mb": 16, "max_concurrency": 200}`, map[string]string{
 		"function.js": `export default () => new Promise((r) => setTimeout(r, 19000));`,
 	})
@@ -54,22 +48,18 @@ func TestKilledServerLosesNothing(t *testing.T) {
 	platformtest.Eventually(t, 60*time.Second, "all invocations run", func() error {
 		return countStatus(t.Context(), tenant, ids, api.StatusRunning)
 	})
-	children := server.Children(t)
+	children := server.Sandboxes(t)
 	if len(children) < invocations {
 		t.Errorf("%d sandboxes for %d invocations", len(children), invocations)
 	}
-	server.Kill()
+	if err := server.Kill(); err != nil {
+		t.Fatal(err)
+	}
 	wg.Wait()
-	platformtest.Eventually(t, 5*time.Second, "no sandbox survives its parent", func() error {
-		for _, pid := range children {
-			if platformtest.Alive(pid) {
-				return fmt.Errorf("process %d is alive", pid)
-			}
-		}
-		return nil
-	})
-
-	again := platformtest.Serve(t, binary(t), store, args...)
+	if err := soustest.Gone(children); err != nil {
+		t.Errorf("a sandbox survives its parent: %v", err)
+	}
+	again := platformtest.Serve(t, store, args...)
 	// The list reads the index, not the records one by one: what it shows as ended
 	// was ended by the sweeper or by this reading.
 	tenant = again.API(t)
@@ -110,7 +100,7 @@ func countStatus(ctx context.Context, tenant *client.Tenant, ids []string, want 
 func TestStoreOutageUnderLoad(t *testing.T) {
 	t.Parallel()
 	store := storagetest.Redis(t, "--appendonly", "yes")
-	server := platformtest.Serve(t, binary(t), store.URL)
+	server := platformtest.Serve(t, store.URL)
 	server.Publish(t, "hello", "", map[string]string{"function.js": `export default () => "hello";`})
 
 	var mu sync.Mutex
@@ -160,7 +150,7 @@ func TestStoreOutageUnderLoad(t *testing.T) {
 func TestStopsCleanly(t *testing.T) {
 	t.Parallel()
 	store := redis(t)
-	server := platformtest.Serve(t, binary(t), store)
+	server := platformtest.Serve(t, store)
 	server.Publish(t, "slow", `{"timeout_ms": 10000}`, map[string]string{
 		"function.js": `export default () => new Promise((r) => setTimeout(() => r("done"), 1500));`,
 	})
@@ -184,8 +174,10 @@ func TestStopsCleanly(t *testing.T) {
 		}
 		return err
 	})
-	children := server.Children(t)
-	server.Stop()
+	// Stop sees to it that no sandbox is left.
+	if err := server.Stop(); err != nil {
+		t.Error(err)
+	}
 	ids := make([]string, 0, calls)
 	for range calls {
 		answer := <-answers
@@ -194,12 +186,7 @@ func TestStopsCleanly(t *testing.T) {
 		}
 		ids = append(ids, answer.ActivationID)
 	}
-	for _, pid := range children {
-		if platformtest.Alive(pid) {
-			t.Errorf("sandbox %d outlives its server", pid)
-		}
-	}
-	again := platformtest.Serve(t, binary(t), store)
+	again := platformtest.Serve(t, store)
 	if err := countStatus(t.Context(), again.API(t), ids, api.StatusSuccess); err != nil {
 		t.Error(err)
 	}

@@ -130,7 +130,7 @@ func startUpstreams(t *testing.T) (redirector, inside string) {
 // neighbour that is called beside them sees no error and no slow answer.
 func TestHostileFunctionsHarmNobody(t *testing.T) {
 	redirector, inside := startUpstreams(t)
-	server := platformtest.Serve(t, binary(t), redis(t), "--egress-allow", "127.0.0.2/32")
+	server := platformtest.Serve(t, redis(t), "--egress-allow", "127.0.0.2/32")
 	server.Publish(t, "neighbour", "", map[string]string{"function.js": `export default () => ({ ok: true });`})
 
 	attacks := hostiles(redirector, inside)
@@ -220,7 +220,7 @@ func startNeighbour(t *testing.T, server *platformtest.Server) (stop func()) {
 // What names a module that is not in the bundle does not get as far as running.
 func TestHostileSourceIsRefusedAtPublish(t *testing.T) {
 	t.Parallel()
-	server := platformtest.Serve(t, binary(t), redis(t))
+	server := platformtest.Serve(t, redis(t))
 	for name, source := range map[string]string{
 		"node-module":     `import fs from "node:fs"; export default () => fs.readFileSync("/etc/passwd", "utf8");`,
 		"outside":         `import passwd from "../../../../etc/passwd"; export default () => passwd;`,

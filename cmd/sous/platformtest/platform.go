@@ -8,20 +8,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"net"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strconv"
-	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/codesous/sous/api/client"
+	"github.com/codesous/sous/cmd/sous/soustest"
 )
 
 // The tenant and namespace of what the tests publish.
@@ -30,35 +22,26 @@ const (
 	Namespace = "default"
 )
 
-// Server is a running `sous serve`.
+// Server is a running `sous serve`, and what tests ask of it.
 type Server struct {
-	URL    string
-	cmd    *exec.Cmd
-	output *lockedBuffer
-	ended  chan struct{}
+	*soustest.Server
 }
 
 // Serve starts `sous serve` over the store at storeURL and waits until it is
-// ready. It is stopped at the end of the test.
-func Serve(t testing.TB, binary, storeURL string, args ...string) *Server {
+// ready. It is stopped at the end of the test, if it still runs.
+func Serve(t testing.TB, storeURL string, args ...string) *Server {
 	t.Helper()
-	addr := freeAddr(t)
-	args = append([]string{"serve", "--store", storeURL, "--listen", addr}, args...)
-	// Not bound to the test's context: that ends before the cleanup that stops it.
-	cmd := exec.Command(binary, args...) //nolint:noctx // stopped by Cleanup
-	s := &Server{URL: "http://" + addr, cmd: cmd, output: &lockedBuffer{}, ended: make(chan struct{})}
-	cmd.Stdout, cmd.Stderr = s.output, s.output
-	if err := cmd.Start(); err != nil {
+	running, err := soustest.Command{Args: append([]string{"serve", "--store", storeURL}, args...)}.Start(soustest.Executable(t))
+	if err != nil {
 		t.Fatal(err)
 	}
-	go func() {
-		defer close(s.ended)
-		_ = cmd.Wait() // how it ended is the tests' own doing
-	}()
+	s := &Server{running}
 	t.Cleanup(func() {
-		s.Stop()
+		if err := s.Stop(); err != nil {
+			t.Error(err)
+		}
 		if t.Failed() {
-			t.Logf("output of %s:\n%s", s.URL, s.output)
+			t.Logf("output of %s:\n%s", s.URL, s.Output())
 		}
 	})
 	Eventually(t, 20*time.Second, "the server is ready", func() error {
@@ -67,43 +50,12 @@ func Serve(t testing.TB, binary, storeURL string, args ...string) *Server {
 	return s
 }
 
-// Stop ends the server as its operator would, and kills it where that takes
-// longer than thirty seconds.
-func (s *Server) Stop() {
-	_ = s.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
-	select {
-	case <-s.ended:
-	case <-time.After(30 * time.Second):
-		s.Kill()
-	}
-}
-
-// Kill ends the server as a crash does and waits until it is gone.
-func (s *Server) Kill() {
-	_ = s.cmd.Process.Kill() // it may have ended
-	<-s.ended
-}
-
-// Children are the process ids of the server's sandboxes.
-func (s *Server) Children(t testing.TB) []int {
+// Sandboxes are the process ids of the server's children.
+func (s *Server) Sandboxes(t testing.TB) []int {
 	t.Helper()
-	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", s.cmd.Process.Pid))
+	pids, err := soustest.Children(s.Pid())
 	if err != nil {
 		t.Fatal(err)
-	}
-	var pids []int
-	for _, task := range tasks {
-		list, err := os.ReadFile(task)
-		if err != nil {
-			continue // a thread that ended
-		}
-		for _, field := range strings.Fields(string(list)) {
-			pid, err := strconv.Atoi(field)
-			if err != nil {
-				t.Fatal(err)
-			}
-			pids = append(pids, pid)
-		}
 	}
 	return pids
 }
@@ -214,49 +166,4 @@ func Eventually(t testing.TB, within time.Duration, what string, check func() er
 		}
 		time.Sleep(25 * time.Millisecond) // between two questions, not in place of one
 	}
-}
-
-// Alive says whether a process of this id is there and not only a zombie.
-func Alive(pid int) bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return false
-	}
-	_, after, _ := strings.Cut(string(stat), ") ")
-	return !strings.HasPrefix(after, "Z")
-}
-
-func freeAddr(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // closed at once
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return l.Addr().String()
-}
-
-// lockedBuffer keeps the end of what a process prints.
-type lockedBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-const keptOutput = 256 << 10
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if over := b.buf.Len() + len(p) - keptOutput; over > 0 {
-		b.buf.Next(over)
-	}
-	return b.buf.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
 }
