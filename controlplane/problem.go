@@ -211,7 +211,7 @@ func humaError(status int, msg string, errs []error) error {
 	}
 	switch status {
 	case http.StatusBadRequest:
-		return api.Errorf(api.CodeValidationJSON, "the body cannot be read: %s", msg).WithFields(fields...)
+		return api.Errorf(api.CodeValidationJSON, "the body cannot be read: %s", msg)
 	case http.StatusUnprocessableEntity:
 		return api.Errorf(api.CodeValidation, "%s", msg).WithFields(fields...)
 	case http.StatusUnsupportedMediaType:
