@@ -15,8 +15,10 @@ export CGO_ENABLED ?= 0
 
 all: build
 
+# The sandbox child goes into the binary: see cmd/sous/sandbox_embedded.go.
 build:
-	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/sous ./cmd/sous
+	$(GO) build -trimpath -ldflags '-s -w' -o cmd/sous/sandbox-child ./invoker/sandbox/childmain
+	$(GO) build -trimpath -tags sandboxchild -ldflags '$(LDFLAGS)' -o bin/sous ./cmd/sous
 
 run: build
 	./bin/sous dev
@@ -40,4 +42,4 @@ fmt:
 	gofmt -w $$(git ls-files '*.go')
 
 clean:
-	rm -rf bin
+	rm -rf bin cmd/sous/sandbox-child

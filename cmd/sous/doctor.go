@@ -73,7 +73,12 @@ or the store does.`,
 func checkSandbox(ctx context.Context) ([]checkup, error) {
 	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
 	defer cancel()
-	layers, err := sandbox.Doctor(ctx, sandbox.Config{})
+	executable, closeExecutable, err := sandboxExecutable()
+	if err != nil {
+		return []checkup{{"sandbox", verdictFail, err.Error()}}, err
+	}
+	layers, err := sandbox.Doctor(ctx, sandbox.Config{Executable: executable})
+	err = errors.Join(err, closeExecutable())
 	if err != nil {
 		return []checkup{{"sandbox", verdictFail, err.Error()}}, fmt.Errorf("sandbox: %w", err)
 	}

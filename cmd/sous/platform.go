@@ -44,6 +44,12 @@ func openPlatform(ctx context.Context, s settings, logger *zap.Logger) (p *platf
 	}
 	sandboxes := s.sandboxConfig()
 	sandboxes.Logger = logger.Named("sandbox")
+	executable, closeExecutable, err := sandboxExecutable()
+	if err != nil {
+		return p, err
+	}
+	p.onClose(func(context.Context) error { return closeExecutable() })
+	sandboxes.Executable = executable
 	pool, err := sandbox.New(sandboxes)
 	if err != nil {
 		return p, err

@@ -15,7 +15,7 @@ import (
 )
 
 // childPackage is the program that dispatches to child.Main.
-const childPackage = "github.com/codesous/sous/invoker/sandbox/sandboxtest/childmain"
+const childPackage = "github.com/codesous/sous/invoker/sandbox/childmain"
 
 // built holds the path by package, once for each test process.
 var built sync.Map // string → func() (string, error)

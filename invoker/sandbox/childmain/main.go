@@ -1,4 +1,5 @@
-// Command childmain is the sandbox child alone, for tests: `sous` without the rest.
+// Command childmain is the sandbox child and its nursery alone: the program that
+// `make build` puts inside sous, and that tests run.
 package main
 
 import (
