@@ -111,11 +111,7 @@ func (r *run) handle() Result {
 
 func (r *run) send() error {
 	r.call.Head.DeadlineMS = r.call.Deadline.UnixMilli()
-	head, err := json.Marshal(&r.call.Head)
-	if err != nil {
-		return err
-	}
-	frame, err := wire.AppendInvoke(r.frame[:0], head, r.call.Event)
+	frame, err := wire.AppendInvoke(r.frame[:0], &r.call.Head, r.call.Event)
 	if err != nil {
 		return err
 	}

@@ -1,13 +1,11 @@
 package child
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/dop251/goja"
-	"golang.org/x/sys/unix"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/invoker/sandbox/wire"
@@ -28,15 +26,11 @@ type activation struct {
 // invoke runs one activation and answers it. An error is the link's: there is
 // nobody left to answer.
 func (s *server) invoke(f frame) error {
-	began := cpuTime()
-	headJSON, event, err := wire.ParseInvoke(f.payload)
+	head, event, err := wire.ParseInvoke(f.payload)
 	if err != nil {
 		return err
 	}
-	a := &activation{server: s, ctl: f.control, logs: newLogBudget(), began: time.Now()}
-	if err := json.Unmarshal(headJSON, &a.head); err != nil {
-		return fmt.Errorf("%w: invoke head: %w", errProtocol, err)
-	}
+	a := &activation{server: s, ctl: f.control, head: head, logs: newLogBudget(), began: time.Now()}
 	s.memory.reset()
 	left := time.Until(time.UnixMilli(a.head.DeadlineMS))
 	deadline := time.AfterFunc(left, func() { a.ctl.stop(causeDeadline) })
@@ -51,18 +45,11 @@ func (s *server) invoke(f frame) error {
 	}
 	done := a.done(body, failure)
 	done.MemoryPeak = uint64(s.memory.measured())
-	done.CPUNanos = uint64(max(0, cpuTime()-began))
+	// From the end of the activation before: what was built ahead was for this one.
+	now := cpuTime()
+	done.CPUNanos, s.cpuBefore = uint64(max(0, now-s.cpuBefore)), now
 	s.current.CompareAndSwap(a.ctl, nil)
 	return s.link.send(func(dst []byte) ([]byte, error) { return wire.AppendDone(dst, done) })
-}
-
-// cpuTime is what the process has used of the processor.
-func cpuTime() time.Duration {
-	var t unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &t) != nil {
-		return 0
-	}
-	return time.Duration(t.Nano())
 }
 
 // run gives the result's JSON, nil for undefined.

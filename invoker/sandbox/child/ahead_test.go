@@ -206,7 +206,7 @@ func TestCompiledScript(t *testing.T) {
 // TestProtocolErrors: a peer that breaks the protocol ends Serve with an error.
 func TestProtocolErrors(t *testing.T) {
 	t.Parallel()
-	invoke, err := wire.AppendInvoke(nil, []byte("{}"), []byte("1"))
+	invoke, err := wire.AppendInvoke(nil, &wire.InvokeHead{}, []byte("1"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,6 +32,9 @@ type program struct {
 	// aheadRefused: evaluating the modules does what belongs to an activation,
 	// or takes long, so no runtime is built ahead.
 	aheadRefused bool
+	// asynchronous: the script names what uses promises. A guess that costs time
+	// where it is wrong, and nothing else.
+	asynchronous bool
 	globals      []row
 	additions    *goja.Program // nil where the script needs none
 }
@@ -61,7 +64,11 @@ func load(assign wire.Assign, blob []byte) (*program, []byte, []wire.Problem) {
 	if assign.Compiled {
 		script = nil
 	}
-	return &program{assign: assign, code: code, globals: globalTable(), additions: additions}, script, nil
+	p := &program{
+		assign: assign, code: code, globals: globalTable(), additions: additions,
+		asynchronous: bytes.Contains(blob, []byte("async")) || bytes.Contains(blob, []byte("Promise")),
+	}
+	return p, script, nil
 }
 
 // chooseEntry finds the entry module: function.js before function.ts where none is named.

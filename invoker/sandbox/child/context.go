@@ -1,7 +1,6 @@
 package child
 
 import (
-	"encoding/json"
 	"time"
 
 	"github.com/dop251/goja"
@@ -17,7 +16,7 @@ func (r *realm) newContext(a *activation) goja.Value {
 	number := func(n int64) func(*realm) goja.Value {
 		return func(r *realm) goja.Value { return r.vm.ToValue(n) }
 	}
-	document := func(raw json.RawMessage) func(*realm) goja.Value {
+	document := func(raw []byte) func(*realm) goja.Value {
 		return func(r *realm) goja.Value {
 			if len(raw) == 0 {
 				return goja.Undefined()

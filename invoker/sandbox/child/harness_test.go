@@ -159,15 +159,12 @@ func (p *parent) source(text string) *parent {
 
 func (p *parent) begin(event string, timeout time.Duration) {
 	p.t.Helper()
-	head, err := json.Marshal(wire.InvokeHead{
+	head := wire.InvokeHead{
 		ActivationID: "0b1c", DeadlineMS: time.Now().Add(timeout).UnixMilli(),
 		Ref: json.RawMessage(`{"alias":"prod","version":7}`), Trigger: json.RawMessage(`{"type":"api"}`),
 		Principal: json.RawMessage(`{"sub":"me","roles":["admin"]}`), Attempt: 1, RequestID: "req_1",
-	})
-	if err != nil {
-		p.t.Fatal(err)
 	}
-	p.write(wire.AppendInvoke(nil, head, []byte(event)))
+	p.write(wire.AppendInvoke(nil, &head, []byte(event)))
 }
 
 // finish answers calls until the activation is done.

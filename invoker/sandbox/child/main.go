@@ -49,7 +49,7 @@ func run() error {
 	if err != nil {
 		return fmt.Errorf("confine: %w", err)
 	}
-	return Serve(context.Background(), conn, Options{
+	return Serve(context.Background(), unannounced(conn), Options{
 		Layers:      layers,
 		MappedBytes: sizes.mapped,
 		WatchMemory: true,

@@ -82,9 +82,10 @@ func (s *server) buildAhead() {
 	budget := time.AfterFunc(aheadBudget, func() { ctl.stop(causeSlow) })
 	err := r.evaluate()
 	inTime := budget.Stop() // or the timer's interrupt is still to come
-	// The first promise of a realm makes the intrinsics: nearly every handler is
-	// asynchronous, and this is the time that costs nobody.
-	r.vm.NewPromise()
+	if s.program.asynchronous {
+		// The first promise of a realm makes the intrinsics; now it costs nobody.
+		r.vm.NewPromise()
+	}
 	if err != nil || !inTime || ctl.cause() != causeNone {
 		s.program.aheadRefused = true
 		return

@@ -61,7 +61,9 @@ type server struct {
 	program *program
 	next    *realm // built ahead; nil if there is none
 	memory  *memoryWatch
-	calls   uint32 // ids of host calls, never used twice in a child's life
+	// cpuBefore is the process's processor time at the last Done, or at Ready.
+	cpuBefore time.Duration
+	calls     uint32 // ids of host calls, never used twice in a child's life
 }
 
 // frame is what the reader hands on. An Invoke carries the control of its
@@ -182,6 +184,7 @@ func (s *server) assign() (more bool, err error) {
 	}
 	s.program = program
 	runtime.GC()
+	s.cpuBefore = cpuTime()
 	ready := wire.Ready{LiveBytes: gauge(metricLive)}
 	if s.opts.MappedBytes != nil {
 		ready.MappedBytes = s.opts.MappedBytes()

@@ -95,15 +95,16 @@ type Problem struct {
 	Message string `json:"message"`
 }
 
-// InvokeHead is what the handler's ctx shows, beside what Assign said.
+// InvokeHead is what the handler's ctx shows, beside what Assign said. Ref,
+// Trigger and Principal are JSON.
 type InvokeHead struct {
-	ActivationID string          `json:"activation_id"`
-	DeadlineMS   int64           `json:"deadline_ms"`
-	Ref          json.RawMessage `json:"ref"`
-	Trigger      json.RawMessage `json:"trigger"`
-	Principal    json.RawMessage `json:"principal"`
-	Attempt      int             `json:"attempt"`
-	RequestID    string          `json:"request_id,omitempty"`
+	ActivationID string
+	DeadlineMS   int64
+	Attempt      int
+	RequestID    string
+	Ref          []byte
+	Trigger      []byte
+	Principal    []byte
 }
 
 // Outcome is how an activation ended in the child.
@@ -271,16 +272,40 @@ func ParseMessage(payload []byte, head any) (blob []byte, err error) {
 	return blob, nil
 }
 
-// AppendInvoke appends an Invoke frame: head is the JSON of an InvokeHead.
-func AppendInvoke(dst, head, event []byte) ([]byte, error) {
+// AppendInvoke appends an Invoke frame. Its head is binary: there is one for
+// every activation, and most handlers look at none of it.
+func AppendInvoke(dst []byte, h *InvokeHead, event []byte) ([]byte, error) {
 	dst, at := begin(dst, KindInvoke)
-	dst = appendSized(dst, head)
+	dst = binary.BigEndian.AppendUint64(dst, uint64(h.DeadlineMS))
+	dst = binary.BigEndian.AppendUint32(dst, uint32(h.Attempt))
+	dst = appendSized(dst, h.ActivationID)
+	dst = appendSized(dst, h.RequestID)
+	dst = appendSized(dst, h.Ref)
+	dst = appendSized(dst, h.Trigger)
+	dst = appendSized(dst, h.Principal)
 	dst = append(dst, event...)
 	return end(dst, at)
 }
 
-// ParseInvoke gives the parts of an Invoke payload, in place.
-func ParseInvoke(payload []byte) (head, event []byte, err error) { return cutSized(payload) }
+const invokeHeader = 8 + 4
+
+// ParseInvoke reads an Invoke payload, in place.
+func ParseInvoke(payload []byte) (h InvokeHead, event []byte, err error) {
+	if len(payload) < invokeHeader {
+		return h, nil, ErrFrame
+	}
+	h.DeadlineMS = int64(binary.BigEndian.Uint64(payload))
+	h.Attempt = int(binary.BigEndian.Uint32(payload[8:]))
+	rest := payload[invokeHeader:]
+	var id, request []byte
+	for _, field := range []*[]byte{&id, &request, &h.Ref, &h.Trigger, &h.Principal} {
+		if *field, rest, err = cutSized(rest); err != nil {
+			return h, nil, err
+		}
+	}
+	h.ActivationID, h.RequestID = string(id), string(request)
+	return h, rest, nil
+}
 
 // AppendDone appends a Done frame.
 func AppendDone(dst []byte, d Done) ([]byte, error) {
@@ -399,7 +424,7 @@ func ParseLog(payload []byte, each func(LogRecord)) error {
 	return nil
 }
 
-func appendSized(dst, b []byte) []byte {
+func appendSized[T string | []byte](dst []byte, b T) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, uint32(len(b)))
 	return append(dst, b...)
 }

@@ -29,7 +29,9 @@ func frames(t testing.TB) map[Kind][]byte {
 	message(KindReady, Ready{LiveBytes: 1, MappedBytes: 2}, "script")
 	message(KindRefused, Refused{Problems: []Problem{{File: "f", Line: 1, Column: 2, Message: "m"}}}, "")
 	message(KindCancel, nil, "")
-	frame, err := AppendInvoke(nil, []byte(`{"attempt":1}`), []byte(`{"e":1}`))
+	frame, err := AppendInvoke(nil, &InvokeHead{
+		ActivationID: "id", DeadlineMS: 1, Attempt: 2, RequestID: "req", Ref: []byte("{}"), Trigger: []byte("{}"), Principal: []byte("{}"),
+	}, []byte(`{"e":1}`))
 	add(KindInvoke, frame, err)
 	frame, err = AppendDone(nil, Done{Outcome: OutcomeError, Flags: FlagRetire, CPUNanos: 3, MemoryPeak: 4, Body: []byte("{}")})
 	add(KindDone, frame, err)
@@ -62,7 +64,7 @@ func again(kind Kind, payload []byte) (frame []byte, ok bool, err error) {
 		if err != nil {
 			return nil, false, err
 		}
-		frame, err = AppendInvoke(nil, head, event)
+		frame, err = AppendInvoke(nil, &head, event)
 		return frame, true, err
 	case KindDone:
 		d, err := ParseDone(payload)
@@ -226,7 +228,7 @@ func TestAnnouncedMemory(t *testing.T) {
 func TestAppendRefusesTooMuch(t *testing.T) {
 	t.Parallel()
 	before := []byte("kept")
-	if out, err := AppendInvoke(before, nil, make([]byte, MaxFrame)); !errors.Is(err, ErrFrame) || string(out) != "kept" {
+	if out, err := AppendInvoke(before, &InvokeHead{}, make([]byte, MaxFrame)); !errors.Is(err, ErrFrame) || string(out) != "kept" {
 		t.Errorf("%q, %v", out, err)
 	}
 	if _, err := AppendHostCall(nil, HostCall{Name: string(make([]byte, 256))}); !errors.Is(err, ErrFrame) {
