@@ -13,10 +13,10 @@ import (
 )
 
 // How the recorder persists when the store does not answer: the caller is told
-// after one try; the record is tried again until nobody would believe it any
-// more, which is when readers call the activation lost.
+// after one try, which the store bounds; the record is tried again until nobody
+// would believe it any more, which is when readers call the activation lost. A
+// caller that goes away ends no write.
 const (
-	recordTimeout  = 5 * time.Second
 	recordRetryMin = 100 * time.Millisecond
 	recordRetryMax = 2 * time.Second
 )
@@ -39,9 +39,7 @@ func newRecorder(base context.Context, activations *storage.Activations, logger 
 // start writes the record as running. existing is what stood under the id if it
 // was taken.
 func (r *recorder) start(ctx context.Context, rec *storage.StoredActivation) (existing *storage.StoredActivation, err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
-	defer cancel()
-	created, existing, err := r.activations.Start(ctx, rec)
+	created, existing, err := r.activations.Start(context.WithoutCancel(ctx), rec)
 	if err != nil || created {
 		return nil, err
 	}
@@ -54,9 +52,7 @@ func (r *recorder) start(ctx context.Context, rec *storage.StoredActivation) (ex
 // background, starting with the start where that had failed.
 func (r *recorder) finish(ctx context.Context, running, final *storage.StoredActivation, logs *logSink, started error) (*storage.StoredActivation, error) {
 	if started == nil {
-		tryCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
-		defer cancel()
-		current, err := r.try(tryCtx, final, logs)
+		current, err := r.try(context.WithoutCancel(ctx), final, logs)
 		if err == nil {
 			return current, nil
 		}

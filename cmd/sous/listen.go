@@ -5,10 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"runtime/debug"
 	"time"
 
 	"go.uber.org/zap"
 )
+
+// serverGCPercent trades memory for time: a server holds little beside its caches,
+// and collects five times less often than by Go's default. GOGC overrides it.
+const serverGCPercent = 400
 
 // closeTimeout bounds what comes after the drain: records, sandboxes, snapshot.
 const closeTimeout = 10 * time.Second
@@ -16,6 +22,9 @@ const closeTimeout = 10 * time.Second
 // runServer opens the platform, answers on s.Listen until ctx ends, and drains.
 // ready is told the server's URL once it accepts connections.
 func runServer(ctx context.Context, s settings, logger *zap.Logger, ready func(url string)) (err error) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(serverGCPercent)
+	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Listen)
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)

@@ -21,6 +21,9 @@ type Sandbox struct {
 	cold   bool
 	spent  bool   // must not be used again
 	frame  []byte // reused for Invoke frames
+	// billed is the child's processor time that belongs to no activation to come:
+	// its start, and what it has reported.
+	billed time.Duration
 
 	// While idle:
 	idleAt    *list.Element
@@ -191,6 +194,7 @@ func (p *Pool) fill(ctx context.Context, s *Sandbox, prog *Program) (*Sandbox, e
 		return nil, errors.New("sandbox: the child died before its first activation")
 	}
 	p.children[s.child] = s
+	s.billed = s.child.cpuTime()
 	return s, nil
 }
 

@@ -25,6 +25,7 @@ func (r *run) done(d wire.Done) Result {
 	}
 	r.spent = r.spent || d.Flags&wire.FlagRetire != 0
 	result.CPU = time.Duration(min(d.CPUNanos, math.MaxInt64))
+	r.billed += result.CPU
 	result.MemoryPeakBytes = int64(min(d.MemoryPeak, math.MaxInt64))
 	result.LogsTruncated = d.Flags&wire.FlagLogsTruncated != 0
 	return result

@@ -46,12 +46,11 @@ type Result struct {
 // run is the state of one Run.
 type run struct {
 	*Sandbox
-	ctx       context.Context
-	call      *Call
-	cpuBefore time.Duration
-	host      *hostCalls // made at the first host call
-	logBytes  int
-	logsCut   bool
+	ctx      context.Context
+	call     *Call
+	host     *hostCalls // made at the first host call
+	logBytes int
+	logsCut  bool
 }
 
 // Run has the child handle one event and gives how that ended, whatever happens:
@@ -64,7 +63,7 @@ func (s *Sandbox) Run(ctx context.Context, call Call) Result {
 	case !time.Now().Before(call.Deadline):
 		return timedOut()
 	}
-	r := run{Sandbox: s, ctx: ctx, call: &call, cpuBefore: s.child.cpuTime()}
+	r := run{Sandbox: s, ctx: ctx, call: &call}
 	// The watchdog: reads and writes fail once the child is late. The only failure
 	// is a closed socket, and then they fail as well.
 	_ = s.child.conn.SetDeadline(call.Deadline.Add(killGrace))
@@ -156,7 +155,7 @@ func (r *run) failed(cause error) Result {
 	<-r.child.gone
 	cpu, peak := r.child.exit.usage()
 	result := r.classify(cause)
-	result.CPU = max(cpu-r.cpuBefore, 0)
+	result.CPU = max(cpu-r.billed, 0)
 	result.MemoryPeakBytes = peak
 	return result
 }
