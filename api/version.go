@@ -50,35 +50,35 @@ type Capabilities struct {
 	Secrets []string           `json:"secrets,omitempty"`
 }
 
-// KVCapability: keys that begin with one of Prefixes, operations among get, set, del.
+// KVCapability is the keys that begin with one of Prefixes, operations among get, set, del.
 type KVCapability struct {
 	Prefixes []string `json:"prefixes"`
 	Ops      []string `json:"ops"`
 }
 
-// StorageCapability: document namespaces, operations of the document storage.
+// StorageCapability is the document namespaces, operations of the document storage.
 type StorageCapability struct {
 	Namespaces []string `json:"namespaces"`
 	Ops        []string `json:"ops"`
 }
 
-// QueueCapability: queues that may be published to.
+// QueueCapability is the queues that may be published to.
 type QueueCapability struct {
 	Publish []string `json:"publish"`
 }
 
-// InvokeCapability: functions of the same tenant that may be called.
+// InvokeCapability is the functions of the same tenant that may be called.
 type InvokeCapability struct {
 	Functions []string `json:"functions"`
 }
 
-// CadenceCapability: domains and workflow types that may be started or signalled.
+// CadenceCapability is the domains and workflow types that may be started or signalled.
 type CadenceCapability struct {
 	Domains   []string `json:"domains"`
 	Workflows []string `json:"workflows"`
 }
 
-// HTTPCapability: hosts that fetch may reach ("api.example.com",
+// HTTPCapability is the hosts that fetch may reach ("api.example.com",
 // "*.example.com", "*", each with an optional ":port"), and the longest one
 // request may take (0: the invocation's own deadline).
 type HTTPCapability struct {

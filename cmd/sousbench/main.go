@@ -119,7 +119,8 @@ func printRows(name string, rows []row) (missed int) {
 			verdict = "MISSED"
 			missed++
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", name, r.name, r.value, r.want, verdict)
+		// An error is kept until Flush.
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", name, r.name, r.value, r.want, verdict)
 	}
 	if err := w.Flush(); err != nil {
 		fmt.Fprintln(os.Stderr, "sousbench:", err)

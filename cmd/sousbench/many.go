@@ -131,7 +131,7 @@ func parallelFetch(ctx context.Context, o options) ([]row, error) {
 		case <-r.Context().Done():
 		}
 	})
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}

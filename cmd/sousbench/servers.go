@@ -52,8 +52,8 @@ func (p *process) stop() {
 }
 
 // freeAddr is a loopback address that was free a moment ago.
-func freeAddr() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+func freeAddr(ctx context.Context) (string, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err
 	}
@@ -62,7 +62,7 @@ func freeAddr() (string, error) {
 
 // startRedis runs a redis-server without persistence in a directory of its own.
 func startRedis(ctx context.Context, dir string) (*process, error) {
-	addr, err := freeAddr()
+	addr, err := freeAddr(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func startRedis(ctx context.Context, dir string) (*process, error) {
 
 // startSous runs `sous serve` over a store and waits until it is ready.
 func startSous(ctx context.Context, o options, store *process, args ...string) (*process, error) {
-	addr, err := freeAddr()
+	addr, err := freeAddr(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -132,13 +132,13 @@ func startBaseline(ctx context.Context, store *process) (*process, error) {
 
 // serveOn serves on a free port, which it prints, until it is told to end.
 func serveOn(handler http.Handler) error {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
 	fmt.Println(listener.Addr())
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	defer stop()
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		<-ctx.Done()

@@ -108,7 +108,7 @@ func startUpstreams(t *testing.T) (redirector, inside string) {
 		t.Error("a function reached the inside")
 	}))
 	t.Cleanup(target.Close)
-	listener, err := net.Listen("tcp", "127.0.0.2:0") //nolint:noctx // the server closes it
+	listener, err := net.Listen("tcp", "127.0.0.2:0")
 	if err != nil {
 		t.Fatal(err)
 	}
