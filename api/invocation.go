@@ -17,6 +17,9 @@ type Invocation struct {
 	RequestID string
 	// IdempotencyKey makes the invocation safe to repeat; "" means it is not.
 	IdempotencyKey string
+	// Fingerprint is what a repeat under IdempotencyKey must equal to be the
+	// same call; empty means Event.
+	Fingerprint []byte
 	// MaxTimeout clamps the version's timeout; zero leaves it.
 	MaxTimeout time.Duration
 }

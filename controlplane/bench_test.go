@@ -51,6 +51,6 @@ func (i immediate) Invoke(context.Context, api.Invocation) (*api.Outcome, error)
 
 func (immediate) Cancel(context.Context, string, string) (*api.Activation, error) { return nil, nil }
 
-func (immediate) Check(context.Context, string, string, []byte) error { return nil }
+func (immediate) Check(context.Context, string, string, string, []byte) error { return nil }
 
 func (immediate) Invalidate(context.Context, string, string, string) {}

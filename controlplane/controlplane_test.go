@@ -22,7 +22,7 @@ import (
 type engine struct {
 	mu          sync.Mutex
 	invocations []api.Invocation
-	checked     []string
+	checked     []string // tenant#entry#handler
 	invalidated int
 
 	invoke func(context.Context, api.Invocation) (*api.Outcome, error)
@@ -44,9 +44,9 @@ func (e *engine) Cancel(_ context.Context, tenant, id string) (*api.Activation, 
 	return e.cancel(tenant, id)
 }
 
-func (e *engine) Check(_ context.Context, entry, handler string, bundle []byte) error {
+func (e *engine) Check(_ context.Context, tenant, entry, handler string, bundle []byte) error {
 	e.mu.Lock()
-	e.checked = append(e.checked, entry+"#"+handler)
+	e.checked = append(e.checked, tenant+"#"+entry+"#"+handler)
 	e.mu.Unlock()
 	if e.check == nil {
 		return nil

@@ -2,7 +2,6 @@ package controlplane
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"strconv"
 	"time"
@@ -205,7 +204,7 @@ type eventStream struct {
 
 func (e *eventStream) lines(lines []storage.LogEntry) error {
 	for i := range lines {
-		data, err := json.Marshal(lines[i].LogLine)
+		data, err := encodeJSON(lines[i].LogLine)
 		if err != nil {
 			return err
 		}
@@ -215,7 +214,7 @@ func (e *eventStream) lines(lines []storage.LogEntry) error {
 }
 
 func (e *eventStream) end(status endEvent) error {
-	data, err := json.Marshal(status)
+	data, err := encodeJSON(status)
 	if err != nil {
 		return err
 	}

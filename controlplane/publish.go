@@ -61,7 +61,7 @@ func (p *Publisher) Publish(ctx context.Context, r PublishRequest) (version api.
 	if bundle.Digest(packed) != draft.SHA256 {
 		return api.Version{}, false, api.Errorf(api.CodeInternal, "draft %s does not match its digest", r.DraftID)
 	}
-	if err := p.Engine.Check(ctx, config.Entry, config.Handler, packed); err != nil {
+	if err := p.Engine.Check(ctx, r.Tenant, config.Entry, config.Handler, packed); err != nil {
 		return api.Version{}, false, err
 	}
 	version, created, err = p.Versions.Publish(ctx, storage.Publish{

@@ -95,7 +95,7 @@ func TestPublishMergesTheConfig(t *testing.T) {
 	if diff := cmp.Diff(want, v.Config); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"function.js#default"}, h.engine.checked); diff != "" {
+	if diff := cmp.Diff([]string{h.tenant + "#function.js#default"}, h.engine.checked); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -26,8 +26,8 @@ type Engine interface {
 	Invoke(ctx context.Context, inv api.Invocation) (*api.Outcome, error)
 	// Cancel ends an activation wherever it runs.
 	Cancel(ctx context.Context, tenant, id string) (*api.Activation, error)
-	// Check compiles a bundle; CodeValidationSource says where it cannot be.
-	Check(ctx context.Context, entry, handler string, bundle []byte) error
+	// Check compiles a tenant's bundle; CodeValidationSource says where it cannot be.
+	Check(ctx context.Context, tenant, entry, handler string, bundle []byte) error
 	// Invalidate forgets what is cached of a function, on every replica.
 	Invalidate(ctx context.Context, tenant, namespace, function string)
 }

@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -104,8 +105,20 @@ func (s *Server) invokeWeb(w http.ResponseWriter, r *http.Request, requestID, ra
 		Event:          webEvent(r, rawPath, target.path, body),
 		RequestID:      requestID,
 		IdempotencyKey: key,
+		Fingerprint:    fingerprint(key, r, rawPath, body),
 		MaxTimeout:     api.MaxWebTimeoutMS * time.Millisecond,
 	})
+}
+
+// fingerprint is what makes a request the same as the one before it under an
+// idempotency key: its method, URL and body. The event has more: a retry comes
+// with headers and perhaps an address of its own.
+func fingerprint(key string, r *http.Request, rawPath string, body []byte) []byte {
+	if key == "" {
+		return nil
+	}
+	// None of the first three can hold a line break.
+	return slices.Concat([]byte(r.Method+"\n"+rawPath+"\n"+r.URL.RawQuery+"\n"), body)
 }
 
 // answerWeb turns a terminal activation into the endpoint's answer.

@@ -15,7 +15,7 @@ import (
 //
 // It is appended by hand: this is on the path of every call, and the shape is
 // fixed. Headers and parameters are sorted, so that a repeated request makes the
-// same event (idempotency keys compare it).
+// same event.
 func webEvent(r *http.Request, rawPath, path string, body []byte) json.RawMessage {
 	size := 512 + 3*len(r.RequestURI) + base64.StdEncoding.EncodedLen(len(body))
 	for name, values := range r.Header {
@@ -132,7 +132,7 @@ func appendParameters(b []byte, rawQuery string) []byte {
 func appendString(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			quoted, err := json.Marshal(s)
+			quoted, err := encodeJSON(s)
 			if err != nil {
 				return append(b, `""`...) // a string can always be encoded
 			}

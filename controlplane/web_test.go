@@ -134,6 +134,52 @@ func TestEqualRequestsMakeEqualEvents(t *testing.T) {
 	}
 }
 
+func TestFingerprintLeavesHeadersOut(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	fingerprint := func(method, path, body string, headers ...string) string {
+		h.call(t, method, path, body, append(headers, "Idempotency-Key", "k")...)
+		return string(h.engine.last(t).Fingerprint)
+	}
+	first := fingerprint("POST", h.web("/a?b=1"), "x", "Traceparent", "00-1")
+	if first == "" {
+		t.Fatal("a call with a key has no fingerprint")
+	}
+	if again := fingerprint("POST", h.web("/a?b=1"), "x", "Traceparent", "00-2", "Cookie", "a=b"); again != first {
+		t.Errorf("other headers: %q, want %q", again, first)
+	}
+	for name, other := range map[string]string{
+		"method": fingerprint("PUT", h.web("/a?b=1"), "x"),
+		"path":   fingerprint("POST", h.web("/b?b=1"), "x"),
+		"query":  fingerprint("POST", h.web("/a?b=2"), "x"),
+		"body":   fingerprint("POST", h.web("/a?b=1"), "y"),
+	} {
+		if other == first {
+			t.Errorf("another %s has the same fingerprint %q", name, other)
+		}
+	}
+	h.call(t, "POST", h.web("/"), "x")
+	if got := h.engine.last(t).Fingerprint; got != nil {
+		t.Errorf("fingerprint %q of a call without a key", got)
+	}
+}
+
+func TestAnswersLeaveMarkupAlone(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	const markup = `"<b>&amp;</b>"`
+	h.engine.invoke = func(context.Context, api.Invocation) (*api.Outcome, error) { return success(markup), nil }
+	if a := h.call(t, "POST", h.fn(":invoke"), `{"ref":{"version":1}}`); !strings.Contains(string(a.body), `"result":`+markup+`,`) {
+		t.Errorf("invoke: %s", a.body)
+	}
+	if a := h.call(t, "GET", h.web("/"), ""); string(a.body) != markup {
+		t.Errorf("web: %s", a.body)
+	}
+	if a := h.call(t, "POST", h.fn(":invoke"), `{"<b>":1}`); a.status != 422 || !strings.Contains(string(a.body), `"path":"<b>"`) {
+		t.Errorf("problem: %s", a.body)
+	}
+}
+
 func TestWebResponse(t *testing.T) {
 	t.Parallel()
 	h := start(t)

@@ -226,7 +226,7 @@ func newRecord(inv *api.Invocation, res *resolution, beginMS, deadlineMS int64, 
 	var digest string
 	if inv.IdempotencyKey != "" {
 		id = api.DerivedActivationID(inv.Tenant, inv.Namespace, inv.Function, inv.Ref, inv.IdempotencyKey)
-		digest = eventDigest(inv.Event)
+		digest = fingerprint(inv)
 	} else {
 		id = newActivationID()
 	}
@@ -269,7 +269,7 @@ func (i *Invoker) replay(ctx context.Context, inv *api.Invocation) (*api.Outcome
 		}
 		return nil, err
 	}
-	return i.taken(rec, eventDigest(inv.Event), nil)
+	return i.taken(rec, fingerprint(inv), nil)
 }
 
 // taken answers a call whose activation id is in use.
@@ -278,7 +278,7 @@ func (i *Invoker) taken(existing *storage.StoredActivation, digest string, err e
 	case err != nil:
 		return nil, err
 	case existing.EventSHA256 != digest:
-		return nil, api.Errorf(api.CodeIdempotencyMismatch, "this idempotency key was used with another event")
+		return nil, api.Errorf(api.CodeIdempotencyMismatch, "this idempotency key was used with another request")
 	case !existing.Status.Terminal():
 		return nil, api.Errorf(api.CodeIdempotencyRunning, "the first call with this idempotency key is still running")
 	}
@@ -301,15 +301,16 @@ func (i *Invoker) Cancel(ctx context.Context, tenant, id string) (*api.Activatio
 	return &rec.Activation, nil
 }
 
-// Check compiles a bundle in a sandbox of its own. Errors: CodeValidationSource
-// with file, line and column.
-func (i *Invoker) Check(ctx context.Context, entry, handler string, tar []byte) error {
+// Check compiles a tenant's bundle in a sandbox of its own, and keeps the script
+// for the tenant's first call of it. Errors: CodeValidationSource with file, line
+// and column.
+func (i *Invoker) Check(ctx context.Context, tenant, entry, handler string, tar []byte) error {
 	if err := i.enter(); err != nil {
 		return err
 	}
 	defer i.inHand.Done()
 	return i.pool.Check(ctx, &sandbox.Program{
-		Digest: bundle.Digest(tar), Entry: entry, Handler: handler, MemoryMB: api.DefaultMemoryMB,
+		Tenant: tenant, Digest: bundle.Digest(tar), Entry: entry, Handler: handler, MemoryMB: api.DefaultMemoryMB,
 		Bundle: func(context.Context) ([]byte, error) { return tar, nil },
 	})
 }
@@ -375,8 +376,13 @@ func (i *Invoker) Close(ctx context.Context) error {
 
 func newActivationID() string { return uuid.Must(uuid.NewV7()).String() }
 
-func eventDigest(event []byte) string {
-	sum := sha256.Sum256(event)
+// fingerprint is the digest of what a repeat of inv must equal.
+func fingerprint(inv *api.Invocation) string {
+	whole := inv.Fingerprint
+	if len(whole) == 0 {
+		whole = inv.Event
+	}
+	sum := sha256.Sum256(whole)
 	return hex.EncodeToString(sum[:])
 }
 
