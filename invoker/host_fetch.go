@@ -161,9 +161,35 @@ func redirectPolicy(s *scope, mode string, redirected *bool) func(*http.Request,
 		if declare := permitHost(s, next.URL); declare != "" {
 			return &deniedError{declare: declare}
 		}
+		if !sameOrigin(via, next.URL) {
+			for _, name := range credentials {
+				next.Header.Del(name)
+			}
+		}
+		// The client would tell the next server the URL that led there.
+		next.Header.Del("Referer")
+		if own := via[0].Header.Values("Referer"); len(own) > 0 {
+			next.Header["Referer"] = own
+		}
 		*redirected = true
 		return nil
 	}
+}
+
+// credentials are for the origin that they were meant for. The client keeps them
+// for its subdomains, its other ports, and for http after https.
+var credentials = []string{"Authorization", "Cookie", "Proxy-Authorization", "Www-Authenticate"}
+
+// sameOrigin says whether a chain of requests and what follows it have never
+// left the first one's origin.
+func sameOrigin(via []*http.Request, next *url.URL) bool {
+	first := via[0].URL
+	for _, req := range via[1:] {
+		if req.URL.Scheme != first.Scheme || !strings.EqualFold(req.URL.Host, first.Host) {
+			return false
+		}
+	}
+	return next.Scheme == first.Scheme && strings.EqualFold(next.Host, first.Host)
 }
 
 // fetchError gives the function a code and a reason, and no more of our network

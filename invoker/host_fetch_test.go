@@ -165,6 +165,51 @@ func TestFetchRedirects(t *testing.T) {
 	}
 }
 
+// A redirect to another origin, be it another port of the host, takes no
+// credentials along, nor the URL that led there; one within the origin does.
+func TestFetchRedirectsKeepCredentials(t *testing.T) {
+	t.Parallel()
+	show := func(w http.ResponseWriter, r *http.Request) {
+		h := r.Header
+		_, _ = fmt.Fprintf(w, "%q %q %q %q", h.Get("Authorization"), h.Get("Cookie"), h.Get("Referer"), h.Get("X-Kept")) // the client reads it
+	}
+	var home *httptest.Server
+	away := upstream(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/back" {
+			http.Redirect(w, r, home.URL+"/end", http.StatusFound)
+			return
+		}
+		show(w, r)
+	})
+	home = upstream(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/away", "/back":
+			http.Redirect(w, r, away.URL+r.URL.Path, http.StatusFound)
+		case "/within":
+			http.Redirect(w, r, "/end", http.StatusFound)
+		default:
+			show(w, r)
+		}
+	})
+	h := newFetchHost(loopback, nil)
+	secrets := [][2]string{{"authorization", "Bearer s"}, {"cookie", "c=1"}, {"x-kept", "k"}}
+	for _, tt := range []struct {
+		path    string
+		headers [][2]string
+		want    string
+	}{
+		{"/within?token=s", secrets, `"Bearer s" "c=1" "" "k"`},
+		{"/away?token=s", secrets, `"" "" "" "k"`},
+		{"/back?token=s", secrets, `"" "" "" "k"`},
+		{"/away", [][2]string{{"referer", "http://own.example/"}}, `"" "" "http://own.example/" ""`},
+	} {
+		_, body, err := do(t, h, httpScope("*:*"), fetchArgs{URL: home.URL + tt.path, Headers: tt.headers}, "")
+		if err != nil || body != tt.want {
+			t.Errorf("%s: the server saw %s, want %s (%v)", tt.path, body, tt.want, err)
+		}
+	}
+}
+
 func TestFetchLimits(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})

@@ -208,6 +208,26 @@ func TestFailuresAreRecorded(t *testing.T) {
 	})
 }
 
+// A published source that no sandbox can use is the function's failure.
+func TestUnusableSourceIsRecorded(t *testing.T) {
+	each(t, func(b *bench) {
+		b.publish("broken", "export default () => {\n  return (;\n};", defaults())
+		for _, key := range []string{"", "", "key"} {
+			inv := b.invocation("broken", "1")
+			inv.IdempotencyKey = key
+			out, err := b.engine.Invoke(b.t.Context(), inv)
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			a := b.stored(out.Activation.ActivationID)
+			if a.Status != api.StatusError || a.Error == nil || a.Error.Type != api.ErrException ||
+				a.Error.Code != string(api.CodeValidationSource) || !strings.HasPrefix(a.Error.Message, "function.js:2:") {
+				b.t.Errorf("recorded as %s %+v", a.Status, a.Error)
+			}
+		}
+	})
+}
+
 func TestResultSizes(t *testing.T) {
 	each(t, func(b *bench) {
 		b.publish("sized", `export default (n) => n < 0 ? undefined : "x".repeat(n);`, defaults())

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -126,46 +127,77 @@ func (i *Invoker) Invoke(ctx context.Context, inv api.Invocation) (*api.Outcome,
 	defer release()
 	begin := i.store.NowMS()
 	box, err := i.pool.Acquire(ctx, program)
-	if err != nil {
+	switch {
+	case api.ErrorCode(err) == api.CodeValidationSource:
+		return i.execute(ctx, &inv, res, begin, unusable(err, release))
+	case err != nil:
 		return nil, err
 	}
-	return i.execute(ctx, &inv, res, box, begin, release)
+	return i.execute(ctx, &inv, res, begin, attempt{
+		run:  box.Run,
+		cold: box.Cold(),
+		// In this order: whoever gets the place next finds the sandbox warm.
+		leave: func() { i.pool.Release(box); release() },
+	})
 }
 
-// execute runs inv in box and records it. The place is given back as soon as the
-// sandbox has answered.
-func (i *Invoker) execute(ctx context.Context, inv *api.Invocation, res *resolution, box *sandbox.Sandbox, begin int64, release func()) (*api.Outcome, error) {
+// attempt is what runs an activation.
+type attempt struct {
+	run   func(context.Context, sandbox.Call) sandbox.Result
+	cold  bool
+	leave func() // gives back what run holds
+}
+
+// unusable fails with what a sandbox said of a published source: that is the
+// function's failure, and is recorded as one.
+func unusable(source error, release func()) attempt {
+	message := source.Error()
+	var coded *api.Error
+	if errors.As(source, &coded) {
+		message = coded.Message
+	}
+	result := sandbox.Result{
+		Status: api.StatusError,
+		Error:  &api.ActivationError{Type: api.ErrException, Message: message, Code: string(api.CodeValidationSource)},
+	}
+	return attempt{
+		run:   func(context.Context, sandbox.Call) sandbox.Result { return result },
+		cold:  true,
+		leave: release,
+	}
+}
+
+// execute runs inv and records it. What the attempt holds is given back as soon
+// as it has answered.
+func (i *Invoker) execute(ctx context.Context, inv *api.Invocation, res *resolution, begin int64, a attempt) (*api.Outcome, error) {
 	timeout := time.Duration(res.Version.Config.TimeoutMS) * time.Millisecond
 	if inv.MaxTimeout > 0 {
 		timeout = min(timeout, inv.MaxTimeout)
 	}
 	deadline := i.store.Now().Add(timeout)
-	rec := newRecord(inv, res, begin, deadline.UnixMilli(), box.Cold())
-
-	started := make(chan error, 1)
+	rec := newRecord(inv, res, begin, deadline.UnixMilli(), a.cold)
 	if inv.IdempotencyKey != "" {
 		// The id is derived: whoever writes the record first may run.
-		existing, err := i.recorder.start(ctx, rec)
+		existing, err := i.recorder.claim(ctx, rec)
 		if err != nil || existing != nil {
-			i.pool.Release(box)
+			a.leave()
 			return i.taken(existing, rec.EventSHA256, err)
 		}
-		started <- nil
-	} else {
-		// The id is random: nobody else can hold it, so the write and the run overlap.
-		go func() {
-			_, err := i.recorder.start(ctx, rec)
-			started <- err
-		}()
 	}
 	runCtx, stop := context.WithCancel(ctx)
 	defer stop()
+	// Before the record can be seen, where possible, so that no cancel is missed.
 	defer i.running.add(rec.Tenant, rec.ActivationID, stop)()
+	started := make(chan error, 1)
+	if inv.IdempotencyKey != "" {
+		started <- nil
+	} else {
+		// The id is random: nobody else can hold it, so the write and the run overlap.
+		go func() { started <- i.recorder.start(ctx, rec) }()
+	}
 	logs := newLogSink(i.life, i.logs, rec.Tenant, rec.ActivationID, rec.Attempt)
-	result := box.Run(runCtx, i.call(inv, res, rec, deadline, logs))
-	// In this order: whoever gets the place next finds the sandbox warm.
-	i.pool.Release(box)
-	release()
+	result := a.run(runCtx, i.call(inv, res, rec, deadline, logs))
+	a.leave()
 
 	final := i.terminal(rec, result)
 	current, err := i.recorder.finish(ctx, rec, final, logs, <-started)
@@ -222,16 +254,17 @@ func (i *Invoker) program(inv *api.Invocation, res *resolution) *sandbox.Program
 
 // newRecord is an activation as it begins.
 func newRecord(inv *api.Invocation, res *resolution, beginMS, deadlineMS int64, cold bool) *storage.StoredActivation {
-	id := ""
-	var digest string
+	var id, digest, claim string
 	if inv.IdempotencyKey != "" {
 		id = api.DerivedActivationID(inv.Tenant, inv.Namespace, inv.Function, inv.Ref, inv.IdempotencyKey)
 		digest = fingerprint(inv)
+		claim = newActivationID()
 	} else {
 		id = newActivationID()
 	}
 	return &storage.StoredActivation{
 		EventSHA256: digest,
+		Claim:       claim,
 		Activation: api.Activation{
 			ActivationID: id,
 			Tenant:       inv.Tenant, Namespace: inv.Namespace, Function: inv.Function,

@@ -85,3 +85,16 @@ func TestLimitsBoundTheLine(t *testing.T) {
 		}
 	})
 }
+
+// What begins when the engine has given up on what was in hand is stopped too.
+func TestRunningStopsLatecomers(t *testing.T) {
+	t.Parallel()
+	r := newRunning()
+	r.cancelAll()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	defer r.add("t_test00", "id", stop)()
+	if ctx.Err() == nil {
+		t.Error("an activation that came after cancelAll runs on")
+	}
+}

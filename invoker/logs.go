@@ -157,14 +157,7 @@ func (s *logSink) drain(ctx context.Context) error {
 		s.timer.Stop()
 	}
 	s.seal()
-	empty := len(s.sealed) == 0
 	s.mu.Unlock()
-	if empty {
-		// A background write may still be on its way with the last chunk.
-		s.writing.Lock()
-		defer s.writing.Unlock()
-		return nil
-	}
 	return s.write(ctx)
 }
 

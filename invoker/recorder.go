@@ -36,12 +36,26 @@ func newRecorder(base context.Context, activations *storage.Activations, logger 
 	return &recorder{activations: activations, logger: logger, base: ctx, giveUp: giveUp}
 }
 
-// start writes the record as running. existing is what stood under the id if it
-// was taken.
-func (r *recorder) start(ctx context.Context, rec *storage.StoredActivation) (existing *storage.StoredActivation, err error) {
+// start writes the record of a random id as running.
+func (r *recorder) start(ctx context.Context, rec *storage.StoredActivation) error {
+	_, _, err := r.activations.Start(context.WithoutCancel(ctx), rec)
+	return err
+}
+
+// claim writes the record of a derived id as running. existing is what stood
+// under the id if it was taken. After an error nothing may run, although the
+// record may be there: it is taken back in the background, so that the key is
+// good for another try.
+func (r *recorder) claim(ctx context.Context, rec *storage.StoredActivation) (existing *storage.StoredActivation, err error) {
 	created, existing, err := r.activations.Start(context.WithoutCancel(ctx), rec)
-	if err != nil || created {
+	if err != nil {
+		r.later(rec, "an activation that did not run was not taken back", func(ctx context.Context) error {
+			return r.activations.Withdraw(ctx, rec)
+		})
 		return nil, err
+	}
+	if created {
+		return nil, nil //nolint:nilnil // documented: nobody else has it
 	}
 	return existing, nil
 }
@@ -78,25 +92,32 @@ func (r *recorder) try(ctx context.Context, final *storage.StoredActivation, log
 	return current, nil
 }
 
-// persist goes on trying in the background until the record is written or would
-// be taken for lost anyway.
+// persist goes on with the writes in the background.
 func (r *recorder) persist(running, final *storage.StoredActivation, logs *logSink) {
+	r.later(final, "an activation's end was not recorded", func(ctx context.Context) error {
+		return r.persistOnce(ctx, &running, final, logs)
+	})
+}
+
+// later goes on trying write in the background until it is done or rec would be
+// taken for lost anyway; failed is what the log is told then.
+func (r *recorder) later(rec *storage.StoredActivation, failed string, write func(context.Context) error) {
 	r.late.Add(1)
 	go func() {
 		defer r.late.Done()
-		until := time.UnixMilli(final.DeadlineMS + api.LostGraceMS)
+		until := time.UnixMilli(rec.DeadlineMS + api.LostGraceMS)
 		ctx, cancel := context.WithDeadline(r.base, until)
 		defer cancel()
-		if err := r.persistUntil(ctx, running, final, logs); err != nil {
-			r.logger.Error("an activation's end was not recorded",
-				zap.String("tenant", final.Tenant), zap.String("activation_id", final.ActivationID), zap.Error(err))
+		if err := tryUntil(ctx, write); err != nil {
+			r.logger.Error(failed,
+				zap.String("tenant", rec.Tenant), zap.String("activation_id", rec.ActivationID), zap.Error(err))
 		}
 	}()
 }
 
-func (r *recorder) persistUntil(ctx context.Context, running, final *storage.StoredActivation, logs *logSink) error {
+func tryUntil(ctx context.Context, write func(context.Context) error) error {
 	for wait := recordRetryMin; ; wait = min(2*wait, recordRetryMax) {
-		err := r.persistOnce(ctx, &running, final, logs)
+		err := write(ctx)
 		if err == nil {
 			return nil
 		}

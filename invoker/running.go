@@ -9,8 +9,9 @@ type activationKey struct{ tenant, id string }
 
 // running knows the activations in hand, so that a cancel can reach them.
 type running struct {
-	mu   sync.Mutex
-	stop map[activationKey]context.CancelFunc
+	mu    sync.Mutex
+	stop  map[activationKey]context.CancelFunc
+	ended bool // whoever comes is stopped
 }
 
 func newRunning() *running {
@@ -22,7 +23,11 @@ func (r *running) add(tenant, id string, stop context.CancelFunc) (remove func()
 	key := activationKey{tenant, id}
 	r.mu.Lock()
 	r.stop[key] = stop
+	ended := r.ended
 	r.mu.Unlock()
+	if ended {
+		stop()
+	}
 	return func() {
 		r.mu.Lock()
 		delete(r.stop, key)
@@ -40,9 +45,11 @@ func (r *running) cancel(tenant, id string) {
 	}
 }
 
+// cancelAll stops what is in hand, and what was on its way here.
 func (r *running) cancelAll() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.ended = true
 	for _, stop := range r.stop {
 		stop()
 	}

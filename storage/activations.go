@@ -26,6 +26,9 @@ type StoredActivation struct {
 	api.Activation
 	// EventSHA256 tells whether a repeated idempotent invoke has the same body.
 	EventSHA256 string `json:"event_sha256,omitempty"`
+	// Claim is a random value that tells apart the records of two callers who start
+	// the same derived id in one moment: only one of them may take it for its own.
+	Claim string `json:"claim,omitempty"`
 	// ResultBytes is the size of the result that lies under a key of its own,
 	// because it is larger than api.MaxInlineResultBytes; else 0.
 	ResultBytes int `json:"result_bytes,omitempty"`
@@ -82,6 +85,20 @@ type startWrite struct {
 func (w *startWrite) queue(ctx context.Context, pipe redis.Pipeliner) {
 	w.indexed = pipe.ZAddNX(ctx, w.index, redis.Z{Score: float64(w.startMS), Member: w.id})
 	w.set = pipe.SetArgs(ctx, w.meta, w.raw, redis.SetArgs{Mode: "NX", TTL: activationTTL})
+}
+
+// Withdraw takes back the record of a Start whose outcome was unknown and after
+// which nothing ran. A record that is not a's own stays.
+func (r *Activations) Withdraw(ctx context.Context, a *StoredActivation) error {
+	raw, err := encode(a)
+	if err != nil {
+		return err
+	}
+	_, err = r.s.eval(ctx, scriptActivationWithdraw, []string{
+		r.s.keys.activationMeta(a.Tenant, a.ActivationID),
+		r.s.keys.activationIndex(a.Tenant, a.Namespace, a.Function),
+	}, raw, a.ActivationID)
+	return err
 }
 
 // Finish stores a's terminal record in place of the queued or running one of

@@ -99,6 +99,49 @@ func TestStartOfATakenIDGivesWhatIsThere(t *testing.T) {
 	})
 }
 
+// A start is taken back by whoever made it, and only while nothing has changed it.
+func TestWithdraw(t *testing.T) {
+	t.Parallel()
+	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+		f := newFixture(t, s)
+		a := f.running()
+		a.Claim = "mine"
+		f.start(t, a)
+		b := *a
+		b.Claim = "another's"
+		if created, existing, err := f.activations.Start(t.Context(), &b); err != nil || created || existing.Claim != "mine" {
+			t.Fatalf("a start of the same moment: %v %+v %v", created, existing, err)
+		}
+		for range 2 {
+			if err := f.activations.Withdraw(t.Context(), &b); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.activations.Get(t.Context(), a.Tenant, a.ActivationID); err != nil {
+				t.Fatalf("another's record went: %v", err)
+			}
+		}
+		for range 2 { // the second finds nothing
+			if err := f.activations.Withdraw(t.Context(), a); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := f.activations.Get(t.Context(), a.Tenant, a.ActivationID); api.ErrorCode(err) != api.CodeActivationNotFound {
+			t.Errorf("after the withdrawal: %v", err)
+		}
+		f.start(t, a)
+		done := succeeded(a, f.NowMS(), "1")
+		if won, _, err := f.activations.Finish(t.Context(), done, 1); err != nil || !won {
+			t.Fatal(won, err)
+		}
+		if err := f.activations.Withdraw(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := f.activations.Get(t.Context(), a.Tenant, a.ActivationID); err != nil || got.Status != api.StatusSuccess {
+			t.Errorf("a record that had ended: %+v %v", got, err)
+		}
+	})
+}
+
 func TestResultsAreStoredBySize(t *testing.T) {
 	t.Parallel()
 	quoted := func(n int) string { return `"` + strings.Repeat("é", (n-2)/2) + `"` }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
+	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/codesous/sous/api"
 )
@@ -46,6 +47,9 @@ func connect(cfg Config) (client redis.UniversalClient, cluster bool, err error)
 	redis.SetLogger(&logging.VoidLogger{})
 	o.Protocol = 2 // RESP3 is off by default on KVRocks
 	o.DisableIdentity = true
+	// Notices of a managed service's maintenance, for which the client would look
+	// up the server's name at once, be it none of DNS.
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	o.ContextTimeoutEnabled = true
 	o.DialTimeout = dialTimeout
 	o.DialerRetries = 1

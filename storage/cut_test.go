@@ -81,6 +81,7 @@ func cutOperations() map[string]cutOperation {
 		"delete alias":  cutAliasDelete,
 		"finish":        cutFinish,
 		"repair":        cutSweep,
+		"withdraw":      cutWithdraw,
 	}
 }
 
@@ -223,6 +224,19 @@ func cutSweep(t *testing.T, f *fixture) (func(*fixture) error, func(*testing.T, 
 			got, err := f.activations.Get(t.Context(), a.Tenant, a.ActivationID)
 			if err != nil || got.Error == nil || got.Error.Type != api.ErrLost {
 				t.Errorf("%+v %v", got, err)
+			}
+		}
+}
+
+func cutWithdraw(t *testing.T, f *fixture) (func(*fixture) error, func(*testing.T, *fixture)) {
+	t.Helper()
+	a := f.running()
+	f.start(t, a)
+	return func(f *fixture) error { return f.activations.Withdraw(context.Background(), a) },
+		func(t *testing.T, f *fixture) {
+			t.Helper()
+			if items := f.firstPage(t); len(items) != 0 {
+				t.Errorf("still listed: %+v", items)
 			}
 		}
 }

@@ -12,13 +12,14 @@ import (
 
 // The scripts, by the names of their files in package lua.
 const (
-	scriptFunctionCreate   = "function_create.lua"
-	scriptFunctionDelete   = "function_delete.lua"
-	scriptPublish          = "publish.lua"
-	scriptPublishAgain     = "publish_again.lua"
-	scriptAliasSet         = "alias_set.lua"
-	scriptAliasDelete      = "alias_delete.lua"
-	scriptActivationFinish = "activation_finish.lua"
+	scriptFunctionCreate     = "function_create.lua"
+	scriptFunctionDelete     = "function_delete.lua"
+	scriptPublish            = "publish.lua"
+	scriptPublishAgain       = "publish_again.lua"
+	scriptAliasSet           = "alias_set.lua"
+	scriptAliasDelete        = "alias_delete.lua"
+	scriptActivationFinish   = "activation_finish.lua"
+	scriptActivationWithdraw = "activation_withdraw.lua"
 )
 
 // loadScripts reads every script of package lua, each behind prelude.
