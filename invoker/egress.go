@@ -12,26 +12,27 @@ import (
 	"time"
 )
 
+// globalV6 is all that IPv6 has for the public network. What lies outside is
+// reserved, local, or embeds an IPv4 address: NAT64, compatible, translated.
+var globalV6 = netip.MustParsePrefix("2000::/3")
+
 // forbidden are the ranges of the IANA special-purpose registries that are
 // global unicast by form and yet lead back inside, or embed an address that may.
 var forbidden = []netip.Prefix{
-	netip.MustParsePrefix("0.0.0.0/8"),       // this network
-	netip.MustParsePrefix("100.64.0.0/10"),   // carrier-grade NAT; some clouds' metadata
-	netip.MustParsePrefix("192.0.0.0/24"),    // protocol assignments
-	netip.MustParsePrefix("192.0.2.0/24"),    // documentation
-	netip.MustParsePrefix("192.88.99.0/24"),  // 6to4 relays
-	netip.MustParsePrefix("198.18.0.0/15"),   // benchmarking
-	netip.MustParsePrefix("198.51.100.0/24"), // documentation
-	netip.MustParsePrefix("203.0.113.0/24"),  // documentation
-	netip.MustParsePrefix("240.0.0.0/4"),     // reserved, broadcast
-	netip.MustParsePrefix("::/96"),           // IPv4-compatible
-	netip.MustParsePrefix("64:ff9b::/96"),    // NAT64
-	netip.MustParsePrefix("64:ff9b:1::/48"),  // local NAT64
-	netip.MustParsePrefix("100::/64"),        // discard
-	netip.MustParsePrefix("2001::/23"),       // Teredo and other assignments
-	netip.MustParsePrefix("2001:db8::/32"),   // documentation
-	netip.MustParsePrefix("2002::/16"),       // 6to4
-	netip.MustParsePrefix("fec0::/10"),       // site-local
+	netip.MustParsePrefix("0.0.0.0/8"),        // this network
+	netip.MustParsePrefix("100.64.0.0/10"),    // carrier-grade NAT; some clouds' metadata
+	netip.MustParsePrefix("168.63.129.16/32"), // Azure's host
+	netip.MustParsePrefix("192.0.0.0/24"),     // protocol assignments
+	netip.MustParsePrefix("192.0.2.0/24"),     // documentation
+	netip.MustParsePrefix("192.88.99.0/24"),   // 6to4 relays
+	netip.MustParsePrefix("198.18.0.0/15"),    // benchmarking
+	netip.MustParsePrefix("198.51.100.0/24"),  // documentation
+	netip.MustParsePrefix("203.0.113.0/24"),   // documentation
+	netip.MustParsePrefix("240.0.0.0/4"),      // reserved, broadcast
+	netip.MustParsePrefix("2001::/23"),        // Teredo and other assignments
+	netip.MustParsePrefix("2001:db8::/32"),    // documentation
+	netip.MustParsePrefix("2002::/16"),        // 6to4
+	netip.MustParsePrefix("3fff::/20"),        // documentation
 }
 
 // blockedError says that the guard refused to dial.
@@ -40,12 +41,15 @@ type blockedError struct {
 }
 
 func (e *blockedError) Error() string {
-	return fmt.Sprintf("address %s is not public; the operator's egress_allow does not list it", e.addr)
+	return fmt.Sprintf("address %s is not public, or this server's own; the operator's egress_allow does not list it", e.addr)
 }
 
 // egress is the network as functions may reach it.
 type egress struct {
 	allow []netip.Prefix
+	// own gives the machine's addresses. A packet to one of them never passes the
+	// firewall before it, however public it is.
+	own func() ([]net.Addr, error)
 }
 
 // check refuses every address that is not public, unless the operator allowed
@@ -65,6 +69,22 @@ func (e *egress) check(addr netip.Addr) error {
 	for _, p := range forbidden {
 		if p.Contains(plain) {
 			return &blockedError{addr: addr.String()}
+		}
+	}
+	if plain.Is6() && !globalV6.Contains(plain) {
+		return &blockedError{addr: addr.String()}
+	}
+	return e.checkOwn(plain)
+}
+
+func (e *egress) checkOwn(plain netip.Addr) error {
+	own, err := e.own()
+	if err != nil {
+		return fmt.Errorf("egress: this machine's addresses: %w", err)
+	}
+	for _, a := range own {
+		if at, ok := a.(*net.IPNet); ok && at.IP.Equal(plain.AsSlice()) {
+			return &blockedError{addr: plain.String()}
 		}
 	}
 	return nil

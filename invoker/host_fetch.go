@@ -32,7 +32,7 @@ type fetchHost struct {
 }
 
 func newFetchHost(allow []netip.Prefix, resolver *net.Resolver) *fetchHost {
-	return &fetchHost{transport: (&egress{allow: allow}).transport(resolver)}
+	return &fetchHost{transport: (&egress{allow: allow, own: net.InterfaceAddrs}).transport(resolver)}
 }
 
 type fetchArgs struct {

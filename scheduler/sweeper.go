@@ -3,6 +3,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
 )
 
@@ -40,6 +42,9 @@ func (c SweeperConfig) withDefaults() (SweeperConfig, error) {
 	}
 	return c, nil
 }
+
+// functionReads is what a function costs even where nothing is found.
+const functionReads = 3
 
 // Counts is what one step did.
 type Counts struct {
@@ -99,8 +104,9 @@ func (s *Sweeper) Run(ctx context.Context) {
 }
 
 // RunOnce takes one step at the given time: it goes on where the last one
-// stopped, until its reads are spent or the lap is over. After an error the next
-// step begins a new lap. It is not safe for concurrent use.
+// stopped, until its reads are spent or the lap is over. A function that cannot be
+// swept keeps no other from it; after any other error the next step begins a new
+// lap. It is not safe for concurrent use.
 func (s *Sweeper) RunOnce(ctx context.Context, now time.Time) (Counts, error) {
 	var total Counts
 	if s.walk == nil {
@@ -110,27 +116,32 @@ func (s *Sweeper) RunOnce(ctx context.Context, now time.Time) (Counts, error) {
 		s.lapBegan = now
 		s.walk, s.stopWalk = iter.Pull2(s.tenants.Walk(context.WithoutCancel(ctx)))
 	}
-	// A function costs reads even where nothing is found.
-	for spent := 0; spent < s.cfg.Reads && ctx.Err() == nil; spent += 2 {
+	var failed error
+	for spent := 0; spent < s.cfg.Reads && ctx.Err() == nil; spent += functionReads {
 		path, err, more := s.walk()
 		if !more {
 			s.endLap()
-			return total, nil
+			return total, failed
 		}
 		if err != nil {
 			s.endLap()
 			return total, fmt.Errorf("walk functions: %w", err)
 		}
 		counts, err := s.activations.SweepFunction(ctx, path.Tenant, path.Namespace, path.Function, now.UnixMilli(), s.cfg.Reads-spent)
-		if err != nil {
-			s.endLap()
-			return total, fmt.Errorf("sweep function %s/%s/%s: %w", path.Tenant, path.Namespace, path.Function, err)
-		}
 		total.Functions++
 		total.Add(counts)
 		spent += counts.Read
+		if err == nil {
+			continue
+		}
+		err = fmt.Errorf("sweep function %s/%s/%s: %w", path.Tenant, path.Namespace, path.Function, err)
+		if ctx.Err() != nil || api.ErrorCode(err) == api.CodeStoreUnavailable {
+			s.endLap()
+			return total, err
+		}
+		failed = cmp.Or(failed, err) // what one function's records are like is no other's business
 	}
-	return total, ctx.Err()
+	return total, cmp.Or(failed, ctx.Err())
 }
 
 // endLap lets the walk go; the next step begins a new one when it is time.

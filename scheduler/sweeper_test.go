@@ -1,8 +1,11 @@
 package scheduler_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -90,6 +93,34 @@ func TestSweeperEndsLostActivations(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A record that cannot be read keeps the sweeper from no other function.
+func TestSweeperPassesWhatItCannotRead(t *testing.T) {
+	t.Parallel()
+	server := storagetest.Redis(t)
+	s := storagetest.Open(t, storage.Config{URL: server.URL})
+	now, tenant := time.Now(), storagetest.Tenant(t)
+	ids := fill(t, s, tenant, 3, 1, now)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(server.URL, "redis://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := fmt.Fprintf(conn, "SET cs:act:%s:%s:meta {\r\n", tenant, ids[0]); err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := bufio.NewReader(conn).ReadString('\n'); err != nil || answer != "+OK\r\n" {
+		t.Fatal(answer, err)
+	}
+	sweeper, err := scheduler.NewSweeper(s, scheduler.SweeperConfig{}, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts, err := sweeper.RunOnce(t.Context(), now)
+	if err == nil || counts.Lost != 2 || counts.Functions != 3 {
+		t.Errorf("%+v %v, want an error and what the other two functions lost", counts, err)
+	}
 }
 
 // A lap that is over is not begun again before its time: a small store stays quiet.

@@ -57,7 +57,7 @@ type sweepState struct {
 // SweepFunction looks at up to limit (at most api.MaxPageLimit) activations of a function that no sweep has
 // seen ended: it ends the lost ones, and removes index entries whose record is
 // gone. A cursor in the store remembers how far it came. A function that was
-// never invoked costs two reads.
+// never invoked costs three reads.
 func (r *Activations) SweepFunction(ctx context.Context, tenant, namespace, function string, nowMS int64, limit int) (SweepCounts, error) {
 	sw := &sweep{
 		r: r, tenant: tenant, nowMS: nowMS, limit: pageLimit(limit),
