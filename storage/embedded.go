@@ -174,6 +174,9 @@ func fileConn(fd int, name string) (net.Conn, error) {
 func (e *Embedded) expire() {
 	last := time.Now()
 	e.every(expiryInterval, func() {
+		// Not within a snapshot's copy: a key would go between two looks at it.
+		e.still.mu.Lock()
+		defer e.still.mu.Unlock()
 		now := time.Now()
 		e.redis.FastForward(now.Sub(last))
 		last = now

@@ -279,6 +279,8 @@ func TestEmbeddedJournalDamage(t *testing.T) {
 		"empty":            {nil, ""},
 		"header cut short": {entry()[:3], ""},
 		"body cut short":   {entry(1, 2), ""},
+		"zeros to the end": {make([]byte, 100), ""},
+		"zeros within":     {append(make([]byte, 100), 1), "empty"},
 		"wrong checksum":   {entry(1, 2, 3, 4, 5), "checksum"},
 		"absurd length":    {bytes.Repeat([]byte{0xff}, 100), "too long"},
 	} {

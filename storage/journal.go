@@ -36,10 +36,18 @@ const (
 // journal is the file that writes go to.
 type journal struct {
 	number uint64
-	file   *os.File
+	file   journalFile
+	size   int64 // of whole entries
+	torn   bool  // the file ends within an entry that could not be taken back
 	// scripts are the texts seen so far, by digest. A journal begins with them:
 	// later ones call them by digest alone.
 	scripts map[string]string
+}
+
+// journalFile is what a journal needs of an *os.File that it appends to.
+type journalFile interface {
+	io.WriteCloser
+	Truncate(size int64) error
 }
 
 func journalPath(dir string, number uint64) string {
@@ -76,10 +84,27 @@ func (j *journal) append(args []string, now time.Time) error {
 	body := entry[journalHeader:]
 	binary.BigEndian.PutUint32(entry, uint32(len(body)))
 	binary.BigEndian.PutUint32(entry[4:], crc32.ChecksumIEEE(body))
-	if _, err := j.file.Write(entry); err != nil {
-		return fmt.Errorf("write journal: %w", err)
+	return j.write(entry)
+}
+
+// write takes back what a full disk left of an entry: what came after it could
+// not be read.
+func (j *journal) write(entry []byte) error {
+	if j.torn {
+		return errors.New("write journal: it has been given up")
 	}
-	return nil
+	n, err := j.file.Write(entry)
+	if err == nil {
+		j.size += int64(n)
+		return nil
+	}
+	err = fmt.Errorf("write journal: %w", err)
+	if n > 0 {
+		cut := j.file.Truncate(j.size)
+		j.torn = cut != nil
+		err = errors.Join(err, cut)
+	}
+	return err
 }
 
 // learn keeps the text of a script that is loaded.
@@ -128,7 +153,8 @@ func removeJournals(dir string, number uint64) error {
 
 // replay hands each command of a journal to do. An entry that ends with the file
 // in its middle was being written when the process died: nobody had an answer
-// for it. Anything else out of shape is damage.
+// for it. The same goes for zeros up to the end, which a power failure leaves
+// where a file had grown before its bytes arrived. Anything else out of shape is damage.
 func replay(path string, do func(at time.Time, args []string)) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -142,6 +168,9 @@ func replay(path string, do func(at time.Time, args []string)) error {
 			return journalEnd(err)
 		}
 		size := binary.BigEndian.Uint32(header[:])
+		if size == 0 {
+			return zeroTail(path, r)
+		}
 		if size > journalMaxBody {
 			return damagedJournal(path, errors.New("an entry is too long"))
 		}
@@ -157,6 +186,18 @@ func replay(path string, do func(at time.Time, args []string)) error {
 			return damagedJournal(path, err)
 		}
 		do(at, args)
+	}
+}
+
+func zeroTail(path string, r *bufio.Reader) error {
+	for {
+		b, err := r.ReadByte()
+		if err != nil {
+			return journalEnd(err)
+		}
+		if b != 0 {
+			return damagedJournal(path, errors.New("an entry is empty"))
+		}
 	}
 }
 
