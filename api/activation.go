@@ -41,12 +41,12 @@ func (r Ref) String() string {
 func (r Ref) Validate() error {
 	switch {
 	case (r.Alias == "") == (r.Version == 0):
-		return Errorf(CodeValidation, "ref needs either an alias or a version").
-			WithFields(FieldError{Path: "ref", Message: "give alias or version, not both"})
+		return Errorf(CodeValidation, "ref must have either an alias or a version").
+			WithFields(FieldError{Path: "ref", Message: "must have either an alias or a version"})
 	case r.Alias != "":
 		return ValidateAlias(r.Alias)
 	case r.Version < 1 || r.Version > MaxVersion:
-		return nameError("version", strconv.FormatInt(r.Version, 10), "a positive integer")
+		return nameError("version", strconv.FormatInt(r.Version, 10), versionRule)
 	}
 	return nil
 }

@@ -43,23 +43,26 @@ func isName(s string, least, most int) bool {
 // MaxVersion bounds version numbers so that they stay exact in every JSON reader.
 const MaxVersion = 1<<53 - 1
 
+const versionRule = "must be a positive integer without sign or leading zero"
+
 const (
 	draftPrefix   = "drf_"
 	requestPrefix = "req_"
 )
 
-func nameError(field, value, pattern string) *Error {
+// nameError refuses value; rule says what it must be or match.
+func nameError(field, value, rule string) *Error {
 	if len(value) > 80 {
 		value = value[:80] + "…"
 	}
-	return Errorf(CodeValidationName, "%s %q does not match %s", field, value, pattern).
-		WithFields(FieldError{Path: field, Message: "must match " + pattern})
+	return Errorf(CodeValidationName, "%s %q %s", field, value, rule).
+		WithFields(FieldError{Path: field, Message: rule})
 }
 
 // ValidateTenant refuses (CodeValidationName) what is not a tenant's name.
 func ValidateTenant(s string) error {
 	if rest, ok := strings.CutPrefix(s, "t_"); !ok || !isTail(rest, 6, 32, "") {
-		return nameError("tenant", s, TenantPattern)
+		return nameError("tenant", s, "must match "+TenantPattern)
 	}
 	return nil
 }
@@ -68,7 +71,7 @@ func ValidateTenant(s string) error {
 // function, schedule or worker; field says which in the error.
 func ValidateName(field, s string) error {
 	if !isName(s, 2, 63) {
-		return nameError(field, s, NamePattern)
+		return nameError(field, s, "must match "+NamePattern)
 	}
 	return nil
 }
@@ -76,7 +79,7 @@ func ValidateName(field, s string) error {
 // ValidateAlias refuses (CodeValidationName) what is not an alias.
 func ValidateAlias(s string) error {
 	if !isName(s, 1, 31) {
-		return nameError("alias", s, AliasPattern)
+		return nameError("alias", s, "must match "+AliasPattern)
 	}
 	return nil
 }
@@ -85,7 +88,7 @@ func ValidateAlias(s string) error {
 func ParseVersion(s string) (int64, error) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || n < 1 || n > MaxVersion || strconv.FormatInt(n, 10) != s {
-		return 0, nameError("version", s, "a positive integer")
+		return 0, nameError("version", s, versionRule)
 	}
 	return n, nil
 }
@@ -103,7 +106,7 @@ func ParseRef(s string) (Ref, error) {
 // canonical lower-case form.
 func ValidateActivationID(s string) error {
 	if id, err := uuid.Parse(s); err != nil || id.String() != s {
-		return nameError("activation_id", s, "a UUID")
+		return nameError("activation_id", s, "must be a UUID in lower case")
 	}
 	return nil
 }
@@ -124,11 +127,11 @@ func newID(prefix string, nowMS int64) string {
 func DraftTimeMS(id string) (int64, error) {
 	rest, ok := strings.CutPrefix(id, draftPrefix)
 	if !ok {
-		return 0, nameError("draft_id", id, draftPrefix+"<ULID>")
+		return 0, nameError("draft_id", id, "must be "+draftPrefix+" and a ULID")
 	}
 	u, err := ulid.ParseStrict(rest)
 	if err != nil || u.String() != rest {
-		return 0, nameError("draft_id", id, draftPrefix+"<ULID>")
+		return 0, nameError("draft_id", id, "must be "+draftPrefix+" and a ULID")
 	}
 	return int64(u.Time()), nil
 }

@@ -46,3 +46,20 @@ func TestNamesMatchTheirPatterns(t *testing.T) {
 		})
 	}
 }
+
+func TestRefusalsSayTheRule(t *testing.T) {
+	t.Parallel()
+	_, version := api.ParseVersion("01")
+	_, draft := api.DraftTimeMS("x")
+	for want, err := range map[string]error{
+		`tenant "x" must match t_[a-z0-9]{6,32}`:                               api.ValidateTenant("x"),
+		`version "01" must be a positive integer without sign or leading zero`: version,
+		`version "-1" must be a positive integer without sign or leading zero`: api.Ref{Version: -1}.Validate(),
+		`activation_id "x" must be a UUID in lower case`:                       api.ValidateActivationID("x"),
+		`draft_id "x" must be drf_ and a ULID`:                                 draft,
+	} {
+		if got := err.Error(); got != "CS_VALIDATION_NAME: "+want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}

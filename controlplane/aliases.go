@@ -90,6 +90,9 @@ func (s *Server) setAlias(ctx context.Context, in *setAliasInput) (*aliasOutput,
 		return nil, err
 	}
 	a, err := s.aliases.Set(ctx, tenant, namespace, function, string(in.Alias), in.Body.Version, match, s.now())
+	if match != nil && *match == 0 && api.ErrorCode(err) == api.CodePreconditionFailed {
+		err = api.Errorf(api.CodePreconditionFailed, "the alias exists, and If-None-Match says that it must not")
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -119,9 +119,12 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 		{"unknown field of a ref", "POST", h.fn(":invoke"), json, `{"ref":{"alias":"prod","tag":1}}`, 422, api.CodeValidation, "ref.tag"},
 
 		// Fields that are missing, of another type, or out of their range.
-		{"no name", "POST", functions, json, `{}`, 422, api.CodeValidation, ""},
+		{"no name", "POST", functions, json, `{}`, 422, api.CodeValidation, "name"},
 		{"name of another type", "POST", functions, json, `{"name":1}`, 422, api.CodeValidation, "name"},
 		{"runtime", "POST", functions, json, `{"name":"other","runtime":"node"}`, 422, api.CodeValidation, "runtime"},
+		{"entry above the bundle", "POST", functions, json, `{"name":"other","entry":"../x.js"}`, 422, api.CodeValidation, "entry"},
+		{"absolute entry", "POST", functions, json, `{"name":"other","entry":"/x.js"}`, 422, api.CodeValidation, "entry"},
+		{"no version", "PUT", h.fn("/aliases/prod"), json, `{}`, 422, api.CodeValidation, "version"},
 		{"handler", "POST", functions, json, `{"name":"other","handler":"a-b"}`, 422, api.CodeValidation, "handler"},
 		{"description", "POST", functions, json, `{"name":"other","description":"` + strings.Repeat("x", 1025) + `"}`, 422, api.CodeValidation, "description"},
 		{"labels", "POST", functions, json, `{"name":"other","labels":{"a":"` + strings.Repeat("x", 129) + `"}}`, 422, api.CodeValidation, "labels"},
@@ -189,9 +192,9 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 		{"namespaces of no tenant", "GET", "/v1/tenants/t_nobody00/namespaces", json, ``, 404, api.CodeTenantNotFound, ""},
 		{"no route", "GET", "/v2/anything", json, ``, 404, api.CodeRouteNotFound, ""},
 		{"no endpoint", "GET", "/v1/web/" + h.tenant + "/payments/hello", json, ``, 404, api.CodeRouteNotFound, ""},
-		{"another method", "PATCH", h.fn(""), json, ``, 405, api.CodeMethodNotAllowd, ""},
+		{"another method", "PATCH", h.fn(""), json, ``, 405, api.CodeMethodNotAllowed, ""},
 		{"another method of invoke", "GET", h.fn(":invoke"), json, ``, 400, api.CodeValidationName, "function"},
-		{"another method of a draft", "GET", h.fn("/draft"), json, ``, 405, api.CodeMethodNotAllowd, ""},
+		{"another method of a draft", "GET", h.fn("/draft"), json, ``, 405, api.CodeMethodNotAllowed, ""},
 
 		// Cursors of other lists, and none.
 		{"cursor that is none", "GET", functions + "?cursor=abc", json, ``, 400, api.CodeValidationCursor, "cursor"},
@@ -273,8 +276,8 @@ func TestMethodNotAllowedNamesTheMethods(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	a := h.call(t, "PATCH", h.fn("/aliases/prod"), "")
-	a.refused(t, 405, api.CodeMethodNotAllowd)
-	if diff := cmp.Diff([]string{"GET", "PUT", "DELETE"}, a.header.Values("Allow")); diff != "" {
+	a.refused(t, 405, api.CodeMethodNotAllowed)
+	if diff := cmp.Diff([]string{"GET, HEAD, PUT, DELETE"}, a.header.Values("Allow")); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -4,12 +4,12 @@ import (
 	"context"
 	"net/http"
 	"regexp"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/bundle"
 )
 
 const (
@@ -53,7 +53,7 @@ func (s *Server) routeFunctions(t typedAPI) {
 	register(t, huma.Operation{
 		OperationID: "create-function", Method: http.MethodPost, Path: pathFunctions, Tags: tags,
 		Summary: "Create a function", DefaultStatus: http.StatusCreated,
-		Description: "The namespace comes into being with its first function. The name of a deleted function can be created again: it revives with its versions.",
+		Description: "The namespace comes into being with its first function. The name of a deleted function can be created again: it revives with its versions and aliases.",
 	}, s.createFunction)
 	register(t, huma.Operation{
 		OperationID: "list-functions", Method: http.MethodGet, Path: pathFunctions, Tags: tags,
@@ -102,8 +102,8 @@ func (b *createFunctionBody) validate() error {
 	switch {
 	case b.Runtime != "" && b.Runtime != api.RuntimeJS:
 		return fieldError("runtime", "must be "+api.RuntimeJS)
-	case len(b.Entry) > api.MaxBundlePath || strings.ContainsFunc(b.Entry, func(r rune) bool { return r < ' ' }):
-		return fieldError("entry", "must be the path of a file in the bundle")
+	case b.Entry != "" && bundle.PathRefusal(b.Entry) != "":
+		return fieldError("entry", bundle.PathRefusal(b.Entry))
 	case b.Handler != "" && !handlerRE.MatchString(b.Handler):
 		return fieldError("handler", "must be the name of an export")
 	case utf8.RuneCountInString(b.Description) > api.MaxDescriptionLength:

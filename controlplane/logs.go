@@ -144,6 +144,9 @@ func (s *Server) followLogs(w http.ResponseWriter, r *http.Request, q logQuery) 
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no") // proxies must not hold events back
 	w.WriteHeader(http.StatusOK)
+	if r.Method == http.MethodHead {
+		return // there is nothing to wait for
+	}
 	stream := &eventStream{w: w, control: http.NewResponseController(w), list: q.list}
 	q.limit = api.MaxPageLimit
 	err := s.streamLogs(r.Context(), stream, q)

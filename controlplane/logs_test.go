@@ -244,6 +244,16 @@ func TestSilentStreamsSayThatTheyAreAlive(t *testing.T) {
 	}
 }
 
+func TestHeadDoesNotFollow(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	a := h.run(t, 1) // it runs until the end of the test
+	got := h.call(t, "HEAD", "/v1/tenants/"+h.tenant+"/activations/"+a.ActivationID+"/logs?follow=true", "")
+	if got.status != 200 || got.header.Get("Content-Type") != "text/event-stream" {
+		t.Errorf("%d %v", got.status, got.header)
+	}
+}
+
 func TestStreamsEndWhenTheServerDrains(t *testing.T) {
 	t.Parallel()
 	h := start(t)

@@ -23,13 +23,13 @@ var statuses = map[api.Code]int{
 	api.CodeStoreConflict:    http.StatusConflict,
 	api.CodeShuttingDown:     http.StatusServiceUnavailable,
 
-	api.CodeAuthnRequired:   http.StatusUnauthorized,
-	api.CodeAuthzDenied:     http.StatusForbidden,
-	api.CodeHostRefused:     http.StatusForbidden,
-	api.CodeRouteNotFound:   http.StatusNotFound,
-	api.CodeMethodNotAllowd: http.StatusMethodNotAllowed,
-	api.CodeMediaType:       http.StatusUnsupportedMediaType,
-	api.CodeRequestTimeout:  http.StatusRequestTimeout,
+	api.CodeAuthnRequired:    http.StatusUnauthorized,
+	api.CodeAuthzDenied:      http.StatusForbidden,
+	api.CodeHostRefused:      http.StatusForbidden,
+	api.CodeRouteNotFound:    http.StatusNotFound,
+	api.CodeMethodNotAllowed: http.StatusMethodNotAllowed,
+	api.CodeMediaType:        http.StatusUnsupportedMediaType,
+	api.CodeRequestTimeout:   http.StatusRequestTimeout,
 
 	api.CodeValidation:         http.StatusUnprocessableEntity,
 	api.CodeValidationName:     http.StatusBadRequest,
@@ -237,7 +237,18 @@ func humaFields(errs []error) []api.FieldError {
 				break
 			}
 		}
-		fields = append(fields, api.FieldError{Path: path, Message: d.Message})
+		fields = append(fields, missingField(api.FieldError{Path: path, Message: d.Message}))
 	}
 	return fields
+}
+
+// missingField gives a field that huma misses its own path: huma reports it at
+// the object that should have had it.
+func missingField(f api.FieldError) api.FieldError {
+	const before, after = "expected required property ", " to be present" // validation.MsgExpectedRequiredProperty
+	name := strings.TrimSuffix(strings.TrimPrefix(f.Message, before), after)
+	if before+name+after != f.Message {
+		return f
+	}
+	return api.FieldError{Path: strings.TrimPrefix(f.Path+"."+name, "."), Message: "is required"}
 }

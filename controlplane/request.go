@@ -150,12 +150,18 @@ func (s *Server) methodNotAllowed(routes chi.Routes) http.HandlerFunc {
 	methods := []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 	return func(w http.ResponseWriter, r *http.Request) {
 		path := r.URL.EscapedPath()
+		var allowed []string
 		for _, method := range methods {
-			if routes.Match(chi.NewRouteContext(), method, path) {
-				w.Header().Add("Allow", method)
+			if !routes.Match(chi.NewRouteContext(), method, path) {
+				continue
+			}
+			allowed = append(allowed, method)
+			if method == http.MethodGet {
+				allowed = append(allowed, http.MethodHead)
 			}
 		}
-		s.fail(w, r, requestIDOf(r.Context()), api.Errorf(api.CodeMethodNotAllowd, "%s is not allowed here", r.Method))
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		s.fail(w, r, requestIDOf(r.Context()), api.Errorf(api.CodeMethodNotAllowed, "%s is not allowed here", r.Method))
 	}
 }
 

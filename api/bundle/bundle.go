@@ -62,8 +62,8 @@ func Validate(files map[string][]byte) error {
 	return nil
 }
 
-// refusal says what is wrong with one file, "" if nothing is.
-func refusal(name string, files map[string][]byte) string {
+// PathRefusal says what is wrong with a file's path, "" if nothing is.
+func PathRefusal(name string) string {
 	switch {
 	case name == "" || len(name) > api.MaxBundlePath:
 		return "needs a path of 1 to 256 bytes"
@@ -73,7 +73,16 @@ func refusal(name string, files map[string][]byte) string {
 		return "has a control character or a backslash in its path"
 	case path.IsAbs(name) || path.Clean(name) != name || name == "." || name == ".." || strings.HasPrefix(name, "../"):
 		return "needs a relative path without empty, . or .. parts"
-	case !utf8.Valid(files[name]):
+	}
+	return ""
+}
+
+// refusal says what is wrong with one file, "" if nothing is.
+func refusal(name string, files map[string][]byte) string {
+	if why := PathRefusal(name); why != "" {
+		return why
+	}
+	if !utf8.Valid(files[name]) {
 		return "must hold UTF-8 text"
 	}
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {

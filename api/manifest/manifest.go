@@ -150,7 +150,7 @@ func entryOf(fn api.Function, m Manifest, files map[string][]byte) (string, erro
 	}
 	why := "is not in the bundle"
 	if entry == bundle.EntryJS {
-		why = "is not in the bundle, nor is " + bundle.EntryTS
+		why = "is not in the bundle, nor is " + bundle.EntryTS + "; another file can be the entry of " + bundle.ManifestFile
 	}
 	return "", api.Errorf(api.CodeValidationBundle, "the entry %s %s", entry, why).
 		WithFields(api.FieldError{Path: entry, Message: why})

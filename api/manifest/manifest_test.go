@@ -50,8 +50,8 @@ func TestResolveNamesTheField(t *testing.T) {
 		code             api.Code
 		path             string
 	}{
-		{`{`, ``, man, ""},
-		{`{} {}`, ``, man, ""},
+		{`{`, ``, man, "manifest.json"},
+		{`{} {}`, ``, man, "manifest.json"},
 		{`[]`, ``, man, ""},
 		{`{"schema":"v2"}`, ``, man, "schema"},
 		{`{"runtime":"node"}`, ``, man, "runtime"},

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/text/message"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/bundle"
 )
 
 // Schema is the JSON Schema (2020-12) of a manifest; its $defs/config is the
@@ -52,12 +53,12 @@ var compiled = sync.OnceValues(func() (schemas, error) {
 func decode(raw []byte, schema *jsonschema.Schema, v any, code api.Code, prefix string) error {
 	what := prefix
 	if what == "" {
-		what = "manifest.json"
+		what = bundle.ManifestFile
 	}
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
 		return api.Errorf(code, "%s is not JSON: %v", what, err).
-			WithFields(api.FieldError{Path: prefix, Message: err.Error()})
+			WithFields(api.FieldError{Path: what, Message: "is not JSON"})
 	}
 	if err := schema.Validate(document); err != nil {
 		var invalid *jsonschema.ValidationError
@@ -65,7 +66,7 @@ func decode(raw []byte, schema *jsonschema.Schema, v any, code api.Code, prefix 
 			return api.Wrap(api.CodeInternal, err, "validate "+what)
 		}
 		fields := leaves(invalid, prefix, message.NewPrinter(language.English), nil)
-		return api.Errorf(code, "%s: %s: %s", what, fields[0].Path, fields[0].Message).WithFields(fields...)
+		return api.Errorf(code, "%s", describe(prefix, fields[0])).WithFields(fields...)
 	}
 	if err := json.Unmarshal(raw, v); err != nil {
 		// The schema calls 3e3 an integer; Go does not.
@@ -74,9 +75,19 @@ func decode(raw []byte, schema *jsonschema.Schema, v any, code api.Code, prefix 
 		if errors.As(err, &mismatch) {
 			field = api.FieldError{Path: join(prefix, mismatch.Field), Message: "must be a plain " + mismatch.Type.String()}
 		}
-		return api.Errorf(code, "%s: %s: %s", what, field.Path, field.Message).WithFields(field)
+		return api.Errorf(code, "%s", describe(prefix, field)).WithFields(field)
 	}
 	return nil
+}
+
+// describe says a failure in a sentence; a manifest's paths do not say where
+// they are from, a config's do.
+func describe(prefix string, f api.FieldError) string {
+	text := strings.TrimPrefix(f.Path+": "+f.Message, ": ")
+	if prefix == "" {
+		return bundle.ManifestFile + ": " + text
+	}
+	return text
 }
 
 // leaves gives the innermost failures, each under the path of its field.

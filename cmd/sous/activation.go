@@ -27,7 +27,7 @@ func (a *app) activationListCommand() *cobra.Command {
 	flags.StringVar(&filter.Trigger, "trigger", "", "only those by http, api, schedule, queue or cadence")
 	flags.DurationVar(&since, "since", 0, "only those that started so long ago at most, such as 15m")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		t, _, err := a.functionTarget(args[0])
+		t, fn, err := a.functionTarget(args[0])
 		if err != nil {
 			return err
 		}
@@ -38,6 +38,12 @@ func (a *app) activationListCommand() *cobra.Command {
 		items, more, err := collect(client.All(cmd.Context(), t.activationsOf(filter), client.PageOptions{}), *limit)
 		if err != nil {
 			return err
+		}
+		if len(items) == 0 {
+			// Those of a deleted function are still listed; a misspelt name has none.
+			if _, err := fn.Get(cmd.Context()); err != nil {
+				return err
+			}
 		}
 		a.noteMore(more)
 		return printList(a, items, []string{"ACTIVATION", "STARTED", "STATUS", "DURATION", "REF", "TRIGGER", "ERROR"}, activationRow)

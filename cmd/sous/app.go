@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -24,6 +26,12 @@ func (a *app) execute(ctx context.Context, args []string) int {
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		if asksForJSON(args) { // perhaps behind the flag that was not understood
+			a.output = formatJSON
+		}
+		return err
+	})
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return exitOK
@@ -44,14 +52,16 @@ func (a *app) rootCommand() *cobra.Command {
 
 Exit codes: 0 success, 1 the command or its input is wrong, 2 the server failed
 or cannot be reached, 3 the function failed.`,
+		Version:       buildVersion(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
+		Args:          noSuchCommand,
 		RunE:          showHelp,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
 			return validateFormat(a.output)
 		},
 	}
+	root.SetVersionTemplate("sous {{.Version}}\n")
 	root.PersistentFlags().StringVarP(&a.output, "output", "o", formatText, "what to print: text or json")
 	root.AddCommand(
 		a.devCommand(), a.serveCommand(),
@@ -64,7 +74,7 @@ or cannot be reached, 3 the function failed.`,
 // groupCommand makes a command that only holds others.
 func groupCommand(use, short string, children ...*cobra.Command) *cobra.Command {
 	group := &cobra.Command{
-		Use: use, Short: short, Args: cobra.NoArgs, RunE: showHelp,
+		Use: use, Short: short, Args: noSuchCommand, RunE: showHelp,
 	}
 	group.AddCommand(children...)
 	return group
@@ -73,3 +83,34 @@ func groupCommand(use, short string, children ...*cobra.Command) *cobra.Command 
 // showHelp is what a command without work of its own does; with it, cobra takes a
 // misspelt subcommand for the surplus argument that it is.
 func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+
+// suggestWithin is how many letters a misspelt command may be off.
+const suggestWithin = 2
+
+// noSuchCommand refuses the surplus argument, and says what may have been meant.
+func noSuchCommand(cmd *cobra.Command, args []string) error {
+	err := cobra.NoArgs(cmd, args)
+	if err == nil {
+		return nil
+	}
+	cmd.SuggestionsMinimumDistance = suggestWithin
+	if meant := cmd.SuggestionsFor(args[0]); len(meant) > 0 {
+		return fmt.Errorf("%w; did you mean %s?", err, strings.Join(meant, " or "))
+	}
+	return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
+}
+
+// asksForJSON says whether a command line that could not be parsed asks for it.
+func asksForJSON(args []string) bool {
+	for i, arg := range args {
+		switch arg {
+		case "-o", "--output":
+			if i+1 < len(args) && args[i+1] == formatJSON {
+				return true
+			}
+		case "-o" + formatJSON, "-o=" + formatJSON, "--output=" + formatJSON:
+			return true
+		}
+	}
+	return false
+}

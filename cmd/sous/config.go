@@ -45,7 +45,9 @@ func loadSettings(flags *pflag.FlagSet) (settings, error) {
 	}
 	var s settings
 	if err := k.Unmarshal("", &s); err != nil {
-		return settings{}, fmt.Errorf("settings: %w", err)
+		// The decoder has a headline of its own, and a line for each setting.
+		_, each, _ := strings.Cut(err.Error(), "\n\n")
+		return settings{}, fmt.Errorf("settings: %s", strings.ReplaceAll(cmp.Or(each, err.Error()), "\n", "; "))
 	}
 	s.Roles = splitList(s.Roles)
 	s.EgressAllow = splitList(s.EgressAllow)

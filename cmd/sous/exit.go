@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -74,8 +73,13 @@ func describe(err error) failure {
 		failed   *functionFailed
 		f        = failure{Message: err.Error()}
 	)
+	if errors.Is(err, context.Canceled) {
+		f.Message = "interrupted"
+	}
 	if errors.As(err, &coded) {
-		f = failure{Code: coded.Code, Message: coded.Message, Errors: coded.Fields}
+		// What was said around it, such as which flag it was, stays.
+		around, _, _ := strings.Cut(err.Error(), coded.Error())
+		f = failure{Code: coded.Code, Message: around + coded.Message, Errors: coded.Fields}
 		if cause := coded.Unwrap(); cause != nil {
 			f.Message += ": " + cause.Error()
 		}
@@ -94,7 +98,7 @@ func (a *app) report(err error) {
 	f := describe(err)
 	if a.output == formatJSON {
 		// That stderr cannot be written has nowhere to be told.
-		_ = json.NewEncoder(a.stderr).Encode(map[string]failure{"error": f})
+		_ = jsonTo(a.stderr).Encode(map[string]failure{"error": f})
 		return
 	}
 	_, _ = fmt.Fprint(a.stderr, f.text(errors.Is(err, context.Canceled)))

@@ -53,10 +53,13 @@ func TestErrorsForPeopleAndScripts(t *testing.T) {
 	}{
 		"text": {formatText, source, "error: CS_VALIDATION_SOURCE: bad source (request req_1)\n" +
 			"  a.js:3:5: Unexpected }\n  b.js:7: odd\n  limits.timeoutMs: too much\n"},
-		"json":           {formatJSON, api.Errorf(api.CodeValidationName, "bad"), `{"error":{"code":"CS_VALIDATION_NAME","message":"bad"}}` + "\n"},
-		"the function's": {formatText, failed, "error: Exception: no\n  Error: no\n  at f.js:1:2\n"},
-		"a cause":        {formatText, api.Wrap(api.CodeStoreUnavailable, errors.New("refused"), "no store"), "error: CS_STORE_UNAVAILABLE: no store: refused\n"},
-		"an interrupt":   {formatText, context.Canceled, "interrupted\n"},
+		"json":                     {formatJSON, api.Errorf(api.CodeValidationName, "bad"), `{"error":{"code":"CS_VALIDATION_NAME","message":"bad"}}` + "\n"},
+		"the function's":           {formatText, failed, "error: Exception: no\n  Error: no\n  at f.js:1:2\n"},
+		"a cause":                  {formatText, api.Wrap(api.CodeStoreUnavailable, errors.New("refused"), "no store"), "error: CS_STORE_UNAVAILABLE: no store: refused\n"},
+		"a remark around":          {formatText, fmt.Errorf("--ref: %w", api.Errorf(api.CodeValidationName, "bad")), "error: CS_VALIDATION_NAME: --ref: bad\n"},
+		"markup":                   {formatJSON, errors.New("<b>&"), `{"error":{"message":"<b>&"}}` + "\n"},
+		"an interrupt for scripts": {formatJSON, fmt.Errorf("x: %w", context.Canceled), `{"error":{"message":"interrupted"}}` + "\n"},
+		"an interrupt":             {formatText, context.Canceled, "interrupted\n"},
 	}
 	for name, tt := range tests {
 		var out bytes.Buffer

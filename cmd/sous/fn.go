@@ -27,8 +27,8 @@ func (a *app) fnCommand() *cobra.Command {
 }
 
 // registerLimit adds --limit to a list command.
-func registerLimit(cmd *cobra.Command) *int {
-	return cmd.Flags().Int("limit", defaultListLimit, "how many to show (0: all)")
+func registerLimit(cmd *cobra.Command) *uint {
+	return cmd.Flags().Uint("limit", defaultListLimit, "how many to show (0: all)")
 }
 
 // noteMore tells people that a list was cut.

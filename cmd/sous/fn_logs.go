@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -29,7 +28,7 @@ const (
 )
 
 func (a *app) fnLogsCommand() *cobra.Command {
-	var runs int
+	var runs uint
 	var follow bool
 	cmd := &cobra.Command{
 		Use:   "logs NAME",
@@ -48,7 +47,7 @@ func (a *app) fnLogsCommand() *cobra.Command {
 			return tail.run(cmd.Context(), runs, follow)
 		},
 	}
-	cmd.Flags().IntVar(&runs, "runs", logRuns, "how many of the latest activations to begin with")
+	cmd.Flags().UintVar(&runs, "runs", logRuns, "how many of the latest activations to begin with")
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with those to come, until interrupted")
 	return cmd
 }
@@ -63,7 +62,7 @@ type logTail struct {
 	printing sync.Mutex
 }
 
-func (l *logTail) run(ctx context.Context, runs int, follow bool) error {
+func (l *logTail) run(ctx context.Context, runs uint, follow bool) error {
 	latest, err := l.latest(ctx, runs)
 	if err != nil {
 		return err
@@ -91,8 +90,8 @@ func (l *logTail) run(ctx context.Context, runs int, follow bool) error {
 
 // latest lists the runs latest activations, oldest first, and notes what is not
 // to be taken for new later.
-func (l *logTail) latest(ctx context.Context, runs int) ([]api.Activation, error) {
-	if _, err := l.fresh(ctx); err != nil || runs <= 0 {
+func (l *logTail) latest(ctx context.Context, runs uint) ([]api.Activation, error) {
+	if _, err := l.fresh(ctx); err != nil || runs == 0 {
 		return nil, err
 	}
 	all := l.filter
@@ -160,7 +159,7 @@ func (l *logTail) print(id string, line api.LogLine) error {
 	l.printing.Lock()
 	defer l.printing.Unlock()
 	if l.app.output == formatJSON {
-		return json.NewEncoder(l.app.stdout).Encode(struct {
+		return jsonTo(l.app.stdout).Encode(struct {
 			ActivationID string `json:"activation_id"`
 			api.LogLine
 		}{id, line})
@@ -172,7 +171,7 @@ func (l *logTail) print(id string, line api.LogLine) error {
 // printLog writes one line of a known activation: NDJSON for scripts.
 func (a *app) printLog(line api.LogLine) error {
 	if a.output == formatJSON {
-		return json.NewEncoder(a.stdout).Encode(line)
+		return jsonTo(a.stdout).Encode(line)
 	}
 	_, err := fmt.Fprintln(a.stdout, logText(line))
 	return err

@@ -101,6 +101,9 @@ func (a *app) fnRollbackCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if cmd.Flags().Changed("to") && to < 1 {
+				return api.Errorf(api.CodeValidationName, "--to %d must be a positive integer", to)
+			}
 			from, set, err := rollback(cmd.Context(), fn, alias, to)
 			if err != nil {
 				return err

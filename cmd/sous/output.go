@@ -29,10 +29,16 @@ func (a *app) print(v any, text string) error {
 		_, err := io.WriteString(a.stdout, text)
 		return err
 	}
-	out := json.NewEncoder(a.stdout)
-	out.SetEscapeHTML(false)
+	out := jsonTo(a.stdout)
 	out.SetIndent("", "  ")
 	return out.Encode(v)
+}
+
+// jsonTo writes JSON as it is, one value a line: no output of ours is part of a page.
+func jsonTo(w io.Writer) *json.Encoder {
+	out := json.NewEncoder(w)
+	out.SetEscapeHTML(false)
+	return out
 }
 
 // note tells people something beside the output; scripts are not told.
@@ -86,12 +92,12 @@ func trimLineEnds(s string) string {
 
 // collect takes the first limit items of a list (0: all of them) and says
 // whether there are more.
-func collect[T any](items iter.Seq2[T, error], limit int) (out []T, more bool, err error) {
+func collect[T any](items iter.Seq2[T, error], limit uint) (out []T, more bool, err error) {
 	for item, err := range items {
 		if err != nil {
 			return nil, false, err
 		}
-		if limit > 0 && len(out) == limit {
+		if limit > 0 && uint(len(out)) == limit {
 			return out, true, nil
 		}
 		out = append(out, item)
@@ -123,8 +129,7 @@ func shortDigest(sha256 string) string { return sha256[:min(len(sha256), 12)] }
 // indentJSON is raw with line breaks for people; what is no JSON stays as it is.
 func indentJSON(raw json.RawMessage) string {
 	var b strings.Builder
-	out := json.NewEncoder(&b)
-	out.SetEscapeHTML(false)
+	out := jsonTo(&b)
 	out.SetIndent("", "  ")
 	if err := out.Encode(raw); err != nil {
 		return string(raw) + "\n"

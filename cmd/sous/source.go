@@ -108,7 +108,7 @@ func (s *sourceDir) files() (map[string][]byte, error) {
 			return err
 		}
 		if size += info.Size(); size > api.MaxBundleBytes || len(out) >= api.MaxBundleFiles {
-			return api.Errorf(api.CodeBodyLimit, "%s holds more than %s in %d files; name in %s what does not belong to the function",
+			return api.Errorf(api.CodeBodyLimit, "%s holds more than %s or %d files; name in %s what does not belong to the function",
 				s.root, sizeText(api.MaxBundleBytes), api.MaxBundleFiles, ignoreFile)
 		}
 		out[rel], err = os.ReadFile(filepath.Join(s.root, filepath.FromSlash(rel)))
