@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -105,9 +106,9 @@ func TestFetchRefuses(t *testing.T) {
 // it is spelt and however often the answer changes.
 func TestFetchRefusesRebinding(t *testing.T) {
 	t.Parallel()
-	asked := 0
+	var asked atomic.Int32
 	resolver := resolverAnswering(t, func(string) netip.Addr {
-		asked++
+		asked.Add(1)
 		return netip.MustParseAddr("127.0.0.1")
 	})
 	h := newFetchHost(nil, resolver)
@@ -115,7 +116,7 @@ func TestFetchRefusesRebinding(t *testing.T) {
 	if api.ErrorCode(err) != api.CodeHostFetchBlocked {
 		t.Fatalf("%v, want %s", err, api.CodeHostFetchBlocked)
 	}
-	if asked == 0 {
+	if asked.Load() == 0 {
 		t.Fatal("the resolver of the test was not asked")
 	}
 }
