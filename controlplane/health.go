@@ -11,6 +11,11 @@ import (
 	"github.com/codesous/sous/api"
 )
 
+const (
+	pathHealthz = "/healthz"
+	pathReadyz  = "/readyz"
+)
+
 // readyTimeout bounds the look at the store; a probe must not pile up behind it.
 const readyTimeout = 2 * time.Second
 
@@ -21,8 +26,8 @@ type healthStatus struct {
 
 func documentHealth(a huma.API) {
 	for path, summary := range map[string]string{
-		"/healthz": "Say that the process answers",
-		"/readyz":  "Say whether requests would be served",
+		pathHealthz: "Say that the process answers",
+		pathReadyz:  "Say whether requests would be served",
 	} {
 		document(a, documented{
 			method: http.MethodGet, path: path, id: strings.TrimPrefix(path, "/"), tag: "service", summary: summary,

@@ -109,7 +109,7 @@ func (s *Server) answerInvoke(w http.ResponseWriter, r *http.Request, outcome *a
 
 // writeJSON answers with v.
 func (s *Server) writeJSON(w http.ResponseWriter, r *http.Request, status int, v any) {
-	body, err := encodeJSON(v)
+	body, err := encodeLine(v)
 	if err != nil {
 		s.fail(w, r, requestIDOf(r.Context()), err)
 		return

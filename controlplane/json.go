@@ -5,15 +5,19 @@ import (
 	"encoding/json"
 )
 
-// encodeJSON writes v as it goes out in answers, on one line. Unlike
-// json.Marshal it leaves <, > and & alone: a result is answered as it was
-// returned, and answers are no part of a page.
-func encodeJSON(v any) ([]byte, error) {
+// encodeLine writes v as it goes out in answers, on one line that ends as lines
+// do. Unlike json.Marshal it leaves <, > and & alone: a result is answered as it
+// was returned, and answers are no part of a page.
+func encodeLine(v any) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
+	err := encoder.Encode(v)
+	return b.Bytes(), err
+}
+
+// encodeJSON is encodeLine without the line's end.
+func encodeJSON(v any) ([]byte, error) {
+	b, err := encodeLine(v)
+	return bytes.TrimSuffix(b, []byte{'\n'}), err
 }

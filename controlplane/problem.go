@@ -157,7 +157,7 @@ func newProblem(err error, requestID string) *Problem {
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, requestID string, err error) {
 	p := newProblem(err, requestID)
 	s.logFailure(p, r.Method, r.URL.Path, err)
-	body, marshalErr := encodeJSON(p)
+	body, marshalErr := encodeLine(p)
 	if marshalErr != nil {
 		s.log.Error("a problem could not be encoded", zap.Error(marshalErr))
 	}

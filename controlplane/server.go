@@ -116,6 +116,18 @@ func New(store *storage.Store, engine Engine, cfg Config) (*Server, error) {
 // Handler answers everything that the platform serves on its public address.
 func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.serve) }
 
+// HealthHandler answers the probes alone, for a replica that does not serve the
+// API.
+func (s *Server) HealthHandler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != pathHealthz && r.URL.Path != pathReadyz {
+			s.fail(w, r, api.NewRequestID(s.now()), api.Errorf(api.CodeRouteNotFound, "this replica does not serve the API: it has not the role api"))
+			return
+		}
+		s.serve(w, r)
+	})
+}
+
 // Drain makes /readyz answer 503, so that a load balancer looks elsewhere while
 // the requests in hand finish. Event streams, which might not, end.
 func (s *Server) Drain() { s.drain.Do(func() { close(s.drained) }) }
@@ -152,8 +164,8 @@ func (s *Server) route(version string) error {
 	router.Use(middleware.GetHead) // a HEAD is a GET whose body net/http leaves out
 	router.NotFound(s.routeNotFound)
 	router.MethodNotAllowed(s.methodNotAllowed(router))
-	router.Get("/healthz", s.healthz)
-	router.Get("/readyz", s.readyz)
+	router.Get(pathHealthz, s.healthz)
+	router.Get(pathReadyz, s.readyz)
 	router.Get("/docs", s.docs)
 	router.Get("/openapi.json", s.openapiDocument)
 

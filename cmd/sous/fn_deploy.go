@@ -90,7 +90,7 @@ func newDeployment(dir, name, alias string) (deployment, error) {
 	}
 	if name == "" {
 		if name, err = source.name(); err != nil {
-			return deployment{}, err
+			return deployment{}, fmt.Errorf("give --name: %w", err)
 		}
 	}
 	err = cmp.Or(api.ValidateName("function", name), api.ValidateAlias(alias))

@@ -31,7 +31,7 @@ func (a *app) fnInitCommand() *cobra.Command {
 			}
 			name, err := (&sourceDir{root: args[0]}).name()
 			if err != nil {
-				return fmt.Errorf("name the folder as the function is to be called: %w", err)
+				return fmt.Errorf("name the folder as the function: %w", err)
 			}
 			files, err := initialFiles(name, entry)
 			if err != nil {

@@ -32,7 +32,11 @@ log goes to stderr. The exit code is 3 where the function failed.`,
 			if err != nil {
 				return err
 			}
-			d, err := newDeployment(args[0], "", defaultAlias)
+			name, err := (&sourceDir{root: args[0]}).name()
+			if err != nil {
+				name = tryoutName
+			}
+			d, err := newDeployment(args[0], name, defaultAlias)
 			if err != nil {
 				return err
 			}
@@ -52,6 +56,10 @@ log goes to stderr. The exit code is 3 where the function failed.`,
 	flags.StringSlice("egress-allow", nil, "private address ranges (CIDR) that fetch may reach")
 	return cmd
 }
+
+// tryoutName is what a function is called here whose folder is not named as one:
+// no URL needs its name.
+const tryoutName = "function"
 
 // tryOut publishes d and runs it once.
 func (a *app) tryOut(ctx context.Context, t *target, d deployment, event []byte) error {

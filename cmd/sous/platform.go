@@ -103,16 +103,12 @@ func (p *platform) openStore(ctx context.Context, s settings) (*storage.Store, e
 }
 
 // handler answers everything that the roles of s do: without the api role, that
-// is only whether the process lives.
+// is only whether the process lives and is ready.
 func (p *platform) handler(s settings) http.Handler {
-	all := p.server.Handler()
 	if s.has(roleAPI) {
-		return all
+		return p.server.Handler()
 	}
-	health := http.NewServeMux()
-	health.Handle("/healthz", all)
-	health.Handle("/readyz", all)
-	return health
+	return p.server.HealthHandler()
 }
 
 // close ends the loops and closes every part, within ctx.

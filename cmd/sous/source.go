@@ -50,7 +50,7 @@ func (s *sourceDir) name() (string, error) {
 	}
 	name := strings.ToLower(filepath.Base(abs))
 	if err := api.ValidateName("function", name); err != nil {
-		return "", fmt.Errorf("the folder's name is no function name, give --name: %w", err)
+		return "", fmt.Errorf("the folder's name is no function's: %w", err)
 	}
 	return name, nil
 }

@@ -43,10 +43,9 @@ type Server struct {
 	err    error         // what it ended with; after exited
 }
 
-// Command is what Start starts: sous dev on a free port and a fresh folder,
-// unless args begin with another subcommand.
+// Command is what Start starts, on a free port.
 type Command struct {
-	Args []string
+	Args []string // the subcommand, dev or serve, and its own
 	Env  []string // beside the test's own; later ones win
 	Dir  string
 }
