@@ -103,7 +103,7 @@ type harness struct {
 	store    *storage.Store
 	engine   *engine
 	tenant   string
-	contract contract
+	contract *contract
 }
 
 func start(t *testing.T, change ...func(*controlplane.Config)) *harness {

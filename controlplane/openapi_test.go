@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,19 +17,21 @@ import (
 
 // contract is the OpenAPI document, to hold answers to.
 type contract struct {
+	// mu guards compiler and what it made, which are not safe for concurrent use.
+	mu       sync.Mutex
 	compiler *jsonschema.Compiler
 	paths    map[string]any
 }
 
 const documentURL = "https://test.invalid/openapi.json"
 
-func readContract(t *testing.T, raw []byte) contract {
+func readContract(t *testing.T, raw []byte) *contract {
 	t.Helper()
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := contract{jsonschema.NewCompiler(), document.(map[string]any)["paths"].(map[string]any)}
+	c := &contract{compiler: jsonschema.NewCompiler(), paths: document.(map[string]any)["paths"].(map[string]any)}
 	if err := c.compiler.AddResource(documentURL, document); err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +41,7 @@ func readContract(t *testing.T, raw []byte) contract {
 var templatePart = regexp.MustCompile(`\\\{[a-z_]+\\\}`)
 
 // template gives the document's path for a real one, "" if there is none.
-func (c contract) template(path string) string {
+func (c *contract) template(path string) string {
 	for _, template := range slices.Sorted(maps.Keys(c.paths)) {
 		pattern := templatePart.ReplaceAllString(regexp.QuoteMeta(template), `[^/:]+`)
 		if regexp.MustCompile("^" + pattern + "$").MatchString(path) {
@@ -88,6 +91,8 @@ func (h *harness) holdsContract(t *testing.T, method, path string, a answer) {
 	for i := range pointer {
 		pointer[i] = strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D").Replace(pointer[i])
 	}
+	h.contract.mu.Lock()
+	defer h.contract.mu.Unlock()
 	schema, err := h.contract.compiler.Compile(documentURL + "#/" + strings.Join(pointer, "/"))
 	if err != nil {
 		t.Fatal(err)
