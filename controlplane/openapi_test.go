@@ -42,6 +42,9 @@ var templatePart = regexp.MustCompile(`\\\{[a-z_]+\\\}`)
 
 // template gives the document's path for a real one, "" if there is none.
 func (c *contract) template(path string) string {
+	if c == nil {
+		return "" // the document itself is being asked for
+	}
 	for _, template := range slices.Sorted(maps.Keys(c.paths)) {
 		pattern := templatePart.ReplaceAllString(regexp.QuoteMeta(template), `[^/:]+`)
 		if regexp.MustCompile("^" + pattern + "$").MatchString(path) {
