@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -96,9 +97,20 @@ func TestFetchRefuses(t *testing.T) {
 			t.Errorf("fetch %q: %v, want %s", u, err, api.CodeHostInvalidArgument)
 		}
 	}
-	_, _, err := do(t, h, httpScope("*"), fetchArgs{URL: "http://example.com/", Headers: [][2]string{{"x", "a\r\nb: c"}}}, "")
-	if api.ErrorCode(err) != api.CodeHostInvalidArgument {
-		t.Errorf("a header with a line break: %v", err)
+	for name, tt := range map[string]struct {
+		args fetchArgs
+		body string
+	}{
+		"a header with a line break": {args: fetchArgs{Headers: [][2]string{{"x", "a\r\nb: c"}}}},
+		"a header's name with one":   {args: fetchArgs{Headers: [][2]string{{"x\r\nb", "c"}}}},
+		"a method with one":          {args: fetchArgs{Method: "GET / HTTP/1.1\r\nx:"}},
+		"too many headers":           {args: fetchArgs{Headers: slices.Repeat([][2]string{{"x", "y"}}, maxFetchHeaders+1)}},
+		"too large a body":           {args: fetchArgs{Method: "POST"}, body: strings.Repeat("x", MaxFetchRequestBytes+1)},
+	} {
+		tt.args.URL = inside.URL // which the guard would refuse
+		if _, _, err := do(t, h, httpScope("*:*"), tt.args, tt.body); api.ErrorCode(err) != api.CodeHostInvalidArgument {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -63,6 +63,15 @@ func defaults() api.VersionConfig {
 // publish makes a version of name and points prod at it.
 func (b *bench) publish(name, source string, config api.VersionConfig) int64 {
 	b.t.Helper()
+	tar, err := bundle.Pack(map[string][]byte{bundle.EntryJS: []byte(source)})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return b.publishTar(name, tar, bundle.Digest(tar), config)
+}
+
+func (b *bench) publishTar(name string, tar []byte, digest string, config api.VersionConfig) int64 {
+	b.t.Helper()
 	ctx, now := b.t.Context(), b.store.NowMS()
 	_, err := storage.NewFunctions(b.store).Create(ctx, api.Function{
 		Tenant: b.tenant, Namespace: namespace, Name: name, Runtime: api.RuntimeJS,
@@ -71,13 +80,8 @@ func (b *bench) publish(name, source string, config api.VersionConfig) int64 {
 	if err != nil && api.ErrorCode(err) != api.CodeFunctionExists {
 		b.t.Fatal(err)
 	}
-	files := map[string][]byte{bundle.EntryJS: []byte(source)}
-	tar, err := bundle.Pack(files)
-	if err != nil {
-		b.t.Fatal(err)
-	}
 	draft := api.Draft{
-		DraftID: api.NewDraftID(now), SHA256: bundle.Digest(tar), Files: files,
+		DraftID: api.NewDraftID(now), SHA256: digest, Files: map[string][]byte{bundle.EntryJS: nil},
 		CreatedAtMS: now, ExpiresAtMS: now + api.DraftTTLMS,
 	}
 	if err := storage.NewDrafts(b.store).Put(ctx, b.tenant, namespace, name, draft); err != nil {
@@ -224,6 +228,36 @@ func TestUnusableSourceIsRecorded(t *testing.T) {
 				a.Error.Code != string(api.CodeValidationSource) || !strings.HasPrefix(a.Error.Message, "function.js:2:") {
 				b.t.Errorf("recorded as %s %+v", a.Status, a.Error)
 			}
+		}
+	})
+}
+
+// A bundle that is not the one published never runs.
+func TestBundleIsCheckedAgainstItsDigest(t *testing.T) {
+	each(t, func(b *bench) {
+		tar, err := bundle.Pack(map[string][]byte{bundle.EntryJS: []byte("export default () => 1;")})
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		b.publishTar("swapped", tar, bundle.Digest([]byte("another")), defaults())
+		out, err := b.engine.Invoke(b.t.Context(), b.invocation("swapped", "1"))
+		if api.ErrorCode(err) != api.CodeInternal {
+			b.t.Errorf("%+v %v", out, err)
+		}
+	})
+}
+
+// A trigger may allow less time than the version has.
+func TestMaxTimeoutClamps(t *testing.T) {
+	each(t, func(b *bench) {
+		config := defaults()
+		config.TimeoutMS = 60_000
+		b.publish("sleeper", `export default () => new Promise((r) => setTimeout(r, 50000));`, config)
+		inv := b.invocation("sleeper", "1")
+		inv.MaxTimeout = 100 * time.Millisecond
+		out, err := b.engine.Invoke(b.t.Context(), inv)
+		if err != nil || out.Activation.Status != api.StatusTimeout {
+			b.t.Errorf("%+v %v", out, err)
 		}
 	})
 }

@@ -33,15 +33,20 @@ type resolution struct {
 	raced bool
 }
 
+// versionSource is where resolutions are read.
+type versionSource interface {
+	Resolve(ctx context.Context, tenant, namespace, function string, ref api.Ref) (storage.Resolved, error)
+}
+
 // resolver turns aliases into versions through a short-lived cache.
 type resolver struct {
-	versions *storage.Versions
+	versions versionSource
 	cache    *otter.Cache[target, *resolution]
 	// changes counts invalidations, so that a load can tell that one passed it.
 	changes atomic.Uint64
 }
 
-func newResolver(versions *storage.Versions) (*resolver, error) {
+func newResolver(versions versionSource) (*resolver, error) {
 	cache, err := otter.New(&otter.Options[target, *resolution]{
 		MaximumSize:       resolveEntries,
 		ExpiryCalculator:  otter.ExpiryWriting[target, *resolution](resolveTTL),

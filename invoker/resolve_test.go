@@ -1,0 +1,50 @@
+package invoker
+
+import (
+	"context"
+	"testing"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+)
+
+// movingAlias answers with the next version at each reading, and calls during in
+// the middle of the first.
+type movingAlias struct {
+	reads  int64
+	during func()
+}
+
+func (m *movingAlias) Resolve(context.Context, string, string, string, api.Ref) (storage.Resolved, error) {
+	m.reads++
+	answer := storage.Resolved{Version: api.Version{Version: m.reads}}
+	if m.during != nil {
+		m.during()
+		m.during = nil
+	}
+	return answer, nil
+}
+
+// A reading that a change has overtaken may be of the old state: nobody is
+// answered with it, now or from the cache.
+func TestResolverReadsAgainWhatAChangePassed(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*resolver){
+		"of the function": func(r *resolver) { r.invalidate("t_test00", "n", "f") },
+		"unheard":         func(r *resolver) { r.invalidateAll() },
+	} {
+		source := &movingAlias{}
+		r, err := newResolver(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(r.close)
+		source.during = func() { change(r) }
+		for range 2 {
+			got, err := r.resolve(t.Context(), target{"t_test00", "n", "f", api.Ref{Alias: "prod"}})
+			if err != nil || got.Version.Version < 2 {
+				t.Errorf("%s: %+v %v", name, got, err)
+			}
+		}
+	}
+}
