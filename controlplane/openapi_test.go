@@ -42,9 +42,6 @@ var templatePart = regexp.MustCompile(`\\\{[a-z_]+\\\}`)
 
 // template gives the document's path for a real one, "" if there is none.
 func (c *contract) template(path string) string {
-	if c == nil {
-		return "" // the document itself is being asked for
-	}
 	for _, template := range slices.Sorted(maps.Keys(c.paths)) {
 		pattern := templatePart.ReplaceAllString(regexp.QuoteMeta(template), `[^/:]+`)
 		if regexp.MustCompile("^" + pattern + "$").MatchString(path) {
@@ -58,8 +55,8 @@ func (c *contract) template(path string) string {
 // call of every test of this package goes through here.
 func (h *harness) holdsContract(t *testing.T, method, path string, a answer) {
 	t.Helper()
-	if h.contract.paths == nil {
-		return
+	if h.contract == nil {
+		return // the document itself is being asked for
 	}
 	template := h.contract.template(path)
 	operation, ok := any(nil), false
