@@ -164,7 +164,7 @@ func (a *app) profileDeleteCommand() *cobra.Command {
 			if err := a.confirm(yes, fmt.Sprintf("Delete profile %s?", args[0])); err != nil {
 				return err
 			}
-			return editProfiles(func(all *profiles) error {
+			err := editProfiles(func(all *profiles) error {
 				if _, err := all.pick(args[0]); err != nil {
 					return err
 				}
@@ -174,6 +174,11 @@ func (a *app) profileDeleteCommand() *cobra.Command {
 				}
 				return nil
 			})
+			if err != nil {
+				return err
+			}
+			a.note("profile %s deleted", args[0])
+			return nil
 		},
 	}
 	registerYes(cmd, &yes)
