@@ -28,6 +28,8 @@ type Sandbox struct {
 	// While idle:
 	idleAt    *list.Element
 	idleSince time.Time
+	seen      time.Time     // idleSince at the keeper's last look
+	seenCPU   time.Duration // the child's processor time then
 }
 
 // Cold says whether this acquisition had to assign a child.

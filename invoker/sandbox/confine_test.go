@@ -67,6 +67,18 @@ func TestHardMemoryLimit(t *testing.T) {
 	}
 }
 
+// TestThreadsAreBounded: a child cannot fill the host's table of processes.
+func TestThreadsAreBounded(t *testing.T) {
+	t.Parallel()
+	_, s := probe(t)
+	if s.child.isolation == nursery.IsolateNone || !threadsByNamespace() {
+		t.Skip("this host counts threads by user")
+	}
+	if r := s.Run(t.Context(), do("200 threads")); r.Status != api.StatusError {
+		t.Errorf("got %s %s", r.Status, r.Value)
+	}
+}
+
 // TestChildSeenFromOutside reads what /proc tells of a real child.
 func TestChildSeenFromOutside(t *testing.T) {
 	t.Parallel()
@@ -100,7 +112,11 @@ func TestChildSeenFromOutside(t *testing.T) {
 		{"NOFILE", unix.RLIMIT_NOFILE, 16},
 		{"MEMLOCK", unix.RLIMIT_MEMLOCK, 0},
 		{"AS", unix.RLIMIT_AS, s.child.limit},
+		{"NPROC", unix.RLIMIT_NPROC, maxThreads},
 	} {
+		if l.name == "NPROC" && (s.child.isolation == nursery.IsolateNone || !threadsByNamespace()) {
+			continue
+		}
 		var got unix.Rlimit
 		if err := unix.Prlimit(pid, l.resource, nil, &got); err != nil || got != (unix.Rlimit{Cur: l.max, Max: l.max}) {
 			t.Errorf("RLIMIT_%s: %+v, want %d, %v", l.name, got, l.max, err)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -62,11 +63,20 @@ func (p *process) inspect() []Layer {
 		{"no new privileges", status["NoNewPrivs"] == "1" && claims(wire.LayerNoNewPrivs), "no_new_privs"},
 		{"system call filter", status["Seccomp"] == "2" && claims(wire.LayerSeccomp), "seccomp, all threads; tried by the child"},
 		{"no files", claims(wire.LayerLandlock), "Landlock without rules; tried by the child"},
-		{"resource limits", claims(wire.LayerRlimits), "file size 0, core 0, descriptors 16, locked memory 0"},
+		{"resource limits", claims(wire.LayerRlimits), "file size 0, core 0, descriptors 16, locked memory 0, threads " + p.threadLimit()},
 		{"memory limit", limitErr == nil && limit.Cur == p.limit, fmt.Sprintf("address space %d MB until it is assigned", limit.Cur>>20)},
 		p.descriptors(),
 		p.dispensable(),
 	}
+}
+
+// threadLimit is the child's RLIMIT_NPROC, as text.
+func (p *process) threadLimit() string {
+	var limit unix.Rlimit
+	if err := unix.Prlimit(p.pid, unix.RLIMIT_NPROC, nil, &limit); err != nil || limit.Cur != maxThreads {
+		return "not limited"
+	}
+	return strconv.Itoa(maxThreads)
 }
 
 // descriptors are open in the child: its socket, its stderr, the empty device,

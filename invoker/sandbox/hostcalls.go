@@ -23,7 +23,7 @@ type HostFunc func(ctx context.Context, name string, head, blob []byte) (replyHe
 // frame is simply not read yet.
 const (
 	maxHostCalls     = 64
-	maxHostCallBytes = 16 << 20
+	maxHostCallBytes = wire.MaxActivationFrame
 )
 
 // hostCalls are the host calls of one activation: each in a goroutine, replies

@@ -14,7 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxErrorCodeBytes bounds the code that a function's error carries.
+// maxErrorCodeBytes bounds the code that a function's error carries. The child's
+// own bound is half of it.
 const maxErrorCodeBytes = 256
 
 // done turns the child's Done into a Result, believing none of it unchecked.
@@ -24,11 +25,21 @@ func (r *run) done(d wire.Done) Result {
 		return r.failed(err)
 	}
 	r.spent = r.spent || d.Flags&wire.FlagRetire != 0
-	result.CPU = time.Duration(min(d.CPUNanos, math.MaxInt64))
+	result.CPU = r.processorTime(d.CPUNanos)
 	r.billed += result.CPU
-	result.MemoryPeakBytes = int64(min(d.MemoryPeak, math.MaxInt64))
+	result.MemoryPeakBytes = int64(min(d.MemoryPeak, r.child.limit, math.MaxInt64))
 	result.LogsTruncated = d.Flags&wire.FlagLogsTruncated != 0
 	return result
+}
+
+// processorTime is what the child says that it used. To ask the kernel costs as
+// much as a tenth of a small call, so it is asked only about claims that matter.
+func (r *run) processorTime(claimed uint64) time.Duration {
+	const doubtful = 20 * time.Millisecond
+	if claimed <= uint64(doubtful) {
+		return time.Duration(claimed)
+	}
+	return time.Duration(min(claimed, uint64(max(r.child.cpuTime()-r.billed, 0))))
 }
 
 func outcome(d wire.Done) (Result, error) {

@@ -187,10 +187,13 @@ func (p *Pool) crashed() {
 	p.counts.Crashed++
 }
 
-// keep is the background loop: it refills the spares and retires the idle.
+// keep is the background loop: it refills the spares, retires the idle and ends
+// those that are not.
 func (p *Pool) keep() {
 	tick := time.NewTicker(max(p.cfg.IdleTimeout/8, time.Millisecond))
 	defer tick.Stop()
+	look := time.NewTicker(restlessLook)
+	defer look.Stop()
 	for {
 		retry := p.fillSpares()
 		select {
@@ -199,6 +202,8 @@ func (p *Pool) keep() {
 		case <-p.refill:
 		case now := <-tick.C:
 			p.retireIdle(now)
+		case <-look.C:
+			p.endRestless()
 		case <-retry:
 		}
 	}
@@ -256,6 +261,32 @@ func (p *Pool) retireIdle(now time.Time) (retired int) {
 		retired++
 	}
 	return retired
+}
+
+// restlessLook is how often idle children are looked at. One that worked for
+// more than half of the time since the last look has no business to: it evaluates
+// modules ahead that do not end, in code that no interrupt reaches, or it is not
+// the program that we started. Nothing else bounds, or bills, what it does.
+const restlessLook = time.Second
+
+// endRestless ends idle children that work.
+func (p *Pool) endRestless() (ended int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var next *list.Element
+	for e := p.idleOrder.Front(); e != nil; e = next {
+		next = e.Next()
+		s := e.Value.(*Sandbox)
+		cpu := s.child.cpuTime()
+		if s.seen.Equal(s.idleSince) && cpu-s.seenCPU > restlessLook/2 {
+			p.log.Warn("an idle sandbox was at work", zap.String("key", s.key))
+			p.evict(s)
+			ended++
+			continue
+		}
+		s.seen, s.seenCPU = s.idleSince, cpu
+	}
+	return ended
 }
 
 // takeSpare gives a living spare, or nil.

@@ -15,8 +15,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stderrKept is how much of a child's stderr is kept to tell why it died.
-const stderrKept = 4 << 10
+// stderrKept is how much of a child's stderr is kept to tell why it died. Go's
+// runtime says more, but not much more than stderrRead: a child that does is
+// killed, for reading it costs the server.
+const (
+	stderrKept = 4 << 10
+	stderrRead = 4 << 20
+)
 
 // process is one child from its spawn to its death.
 type process struct {
@@ -106,9 +111,9 @@ func (p *process) reap(stderr *os.File) {
 	first := make([]byte, stderrKept)
 	n, err := io.ReadFull(stderr, first)
 	if err == nil {
-		_, err = io.Copy(io.Discard, stderr) // a full pipe would keep it from dying
+		_, err = io.CopyN(io.Discard, stderr, stderrRead) // a full pipe would keep it from dying
 	}
-	p.kill() // no-op unless it closed its stderr and lives on
+	p.kill() // no-op unless it closed its stderr or floods it, and lives on
 	p.mu.Lock()
 	state, waitErr := p.os.Wait()
 	p.reaped = true
@@ -164,6 +169,9 @@ func (p *process) greet(ctx context.Context) error {
 		return err
 	}
 	if p.mapped, err = mappedBytes(p.pid); err != nil {
+		return err
+	}
+	if err := p.limitThreads(); err != nil {
 		return err
 	}
 	// Only the soft limit: a parent without privileges could not raise a hard one

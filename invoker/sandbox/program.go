@@ -74,6 +74,7 @@ func (p *process) assign(ctx context.Context, head wire.Assign, source []byte) (
 		if head.CheckOnly {
 			return script, nil
 		}
+		p.frames.Bound(wire.MaxActivationFrame)
 		return script, p.tighten(ready, head.MemoryMB)
 	case wire.KindRefused:
 		var refused wire.Refused

@@ -98,7 +98,9 @@ func (r *run) handle() Result {
 		case wire.KindHostCall:
 			err = r.hostCall(payload)
 		case wire.KindLog:
-			err = wire.ParseLog(payload, r.log)
+			if !r.logsCut {
+				err = wire.ParseLog(payload, r.log)
+			}
 		default:
 			err = wire.ErrFrame
 		}
@@ -122,10 +124,9 @@ func (r *run) send() error {
 }
 
 func (r *run) log(record wire.LogRecord) {
-	r.logBytes += len(record.Text)
-	if r.logBytes > api.MaxLogBytes {
-		r.logsCut = true
-		r.logBytes = api.MaxLogBytes // once cut, nothing later may slip in
+	r.logBytes += len(record.Text) + wire.LogRecordOverhead
+	r.logsCut = r.logsCut || r.logBytes > api.MaxLogBytes
+	if r.logsCut { // once cut, nothing later may slip in
 		return
 	}
 	if r.call.Log != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/invoker/sandbox/wire"
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/zap"
 )
 
 // TestRunEnds has the fake child end an activation in every way there is.
@@ -148,8 +149,8 @@ func TestRunCutsLogs(t *testing.T) {
 		bytes int
 		cut   bool
 	}{
-		{"logs 1048", 1_048_000, false},
-		{"logs 10000", 1_048_000, true},
+		{"logs 1016", 1_016_000, false},
+		{"logs 10000", 1_016_000, true},
 	} {
 		c, got := do(tc.do), 0
 		c.Log = func(l wire.LogRecord) { got += len(l.Text) }
@@ -157,6 +158,77 @@ func TestRunCutsLogs(t *testing.T) {
 		if r.Status != api.StatusSuccess || got != tc.bytes || r.LogsTruncated != tc.cut {
 			t.Errorf("%s: %s, %d bytes, cut %v", tc.do, r.Status, got, r.LogsTruncated)
 		}
+	}
+}
+
+// TestRunCutsEmptyLogs: lines that hold nothing are bounded in number.
+func TestRunCutsEmptyLogs(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t))
+	s := acquire(t, p, fakeProgram("empty", ""))
+	defer p.Release(s)
+	c, got := do("emptylogs 500000"), 0
+	c.Log = func(wire.LogRecord) { got++ }
+	if r := s.Run(t.Context(), c); !r.LogsTruncated || got > api.MaxLogBytes/wire.LogRecordOverhead {
+		t.Errorf("%s, %d lines, cut %v", r.Status, got, r.LogsTruncated)
+	}
+}
+
+// TestRunDoubtsClaims: what a child says that it used is held against the kernel.
+func TestRunDoubtsClaims(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t))
+	s := acquire(t, p, fakeProgram("claim", ""))
+	defer p.Release(s)
+	for range 2 {
+		r := s.Run(t.Context(), do("claim"))
+		if r.Status != api.StatusSuccess || r.CPU < 0 || r.CPU > 5*time.Second {
+			t.Errorf("%s, processor time %v", r.Status, r.CPU)
+		}
+		if r.MemoryPeakBytes < 0 || uint64(r.MemoryPeakBytes) > s.child.limit {
+			t.Errorf("a peak of %d bytes", r.MemoryPeakBytes)
+		}
+	}
+}
+
+// TestRunEndsAFlood: a child that never stops to write to its stderr is killed.
+func TestRunEndsAFlood(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t), func(c *Config) { c.Logger = zap.NewNop() })
+	s := acquire(t, p, fakeProgram("flood", ""))
+	defer p.Release(s)
+	if r := s.Run(t.Context(), call(`"flood"`, 20*time.Second)); r.Status != api.StatusError || r.Error.Type != api.ErrSandboxCrash {
+		t.Errorf("%s %+v", r.Status, r.Error)
+	}
+}
+
+// TestRunRefusesLargeFrames: once it is ready, a child may not send what only a
+// script needs.
+func TestRunRefusesLargeFrames(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t), func(c *Config) { c.Logger = zap.NewNop() })
+	s := acquire(t, p, fakeProgram("large", ""))
+	defer p.Release(s)
+	if r := s.Run(t.Context(), do("big 9000000")); r.Status != api.StatusError || r.Error.Type != api.ErrSandboxCrash {
+		t.Errorf("%s %+v", r.Status, r.Error)
+	}
+}
+
+// TestManyHostCallsAtOnce: a script that sends many calls before it takes a reply
+// and a parent that waits for replies to be taken must not wait for each other.
+func TestManyHostCallsAtOnce(t *testing.T) {
+	t.Parallel()
+	p := newPool(t)
+	s := acquire(t, p, program(t, "many", `export default async (n) =>
+		(await Promise.all(Array.from({ length: n }, (_, i) => cs.kv.get("k".repeat(500) + i)))).length`))
+	defer p.Release(s)
+	c := call("900", 10*time.Second)
+	value := []byte(`"` + strings.Repeat("v", 40<<10) + `"`)
+	c.Host = func(context.Context, string, []byte, []byte) ([]byte, []byte, error) {
+		return []byte(`{"found":true}`), value, nil
+	}
+	if r := s.Run(t.Context(), c); string(r.Value) != "900" {
+		t.Errorf("%s %s %+v", r.Status, r.Value, r.Error)
 	}
 }
 
@@ -192,7 +264,7 @@ func TestHostCallsAreBoundedInBytes(t *testing.T) {
 	s := acquire(t, p, fakeProgram("bytes", ""))
 	defer p.Release(s)
 	var now atomic.Int64
-	c := do("bytes 10000000")
+	c := do("bytes 5000000")
 	c.Host = func(_ context.Context, _ string, _, blob []byte) ([]byte, []byte, error) {
 		if now.Add(1) > 1 {
 			t.Error("both are in memory")

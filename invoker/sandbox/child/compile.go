@@ -61,12 +61,12 @@ func load(assign wire.Assign, blob []byte) (*program, []byte, []wire.Problem) {
 	if err != nil {
 		return nil, nil, []wire.Problem{{Message: err.Error()}}
 	}
-	if assign.Compiled {
-		script = nil
-	}
 	p := &program{
 		assign: assign, code: code, globals: globalTable(), additions: additions,
-		asynchronous: bytes.Contains(blob, []byte("async")) || bytes.Contains(blob, []byte("Promise")),
+		asynchronous: bytes.Contains(script, []byte("async")) || bytes.Contains(script, []byte("Promise")),
+	}
+	if assign.Compiled {
+		script = nil
 	}
 	return p, script, nil
 }
@@ -158,10 +158,16 @@ func compile(files map[string][]byte, entry, handler string) ([]byte, []wire.Pro
 func refusals(result api.BuildResult, entry, handler string) []wire.Problem {
 	problems := make([]wire.Problem, 0, len(result.Errors))
 	for _, m := range result.Errors {
-		problems = append(problems, refusal(m, entry, handler))
+		p := refusal(m, entry, handler)
+		p.File, p.Message = cut(p.File, maxProblemText), cut(p.Message, maxProblemText)
+		problems = append(problems, p)
 	}
 	return problems
 }
+
+// maxProblemText bounds the texts of a problem, which may quote the source: all
+// of them together must fit a message's head.
+const maxProblemText = 4 << 10
 
 func refusal(m api.Message, entry, handler string) wire.Problem {
 	p := wire.Problem{Message: m.Text}
@@ -235,6 +241,12 @@ func parse(script []byte) (*goja.Program, []wire.Problem) {
 }
 
 func unparsed(err error, script []byte) wire.Problem {
+	p := syntaxProblem(err, script)
+	p.File, p.Message = cut(p.File, maxProblemText), cut(p.Message, maxProblemText)
+	return p
+}
+
+func syntaxProblem(err error, script []byte) wire.Problem {
 	var list parser.ErrorList
 	var syntax *goja.CompilerSyntaxError
 	switch {

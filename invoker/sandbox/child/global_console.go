@@ -20,10 +20,6 @@ type logBudget struct {
 // logInterval is how long a line may wait while the script goes on.
 const logInterval = 200 * time.Millisecond
 
-// recordOverhead is charged for each line beside its text, so that empty lines
-// are bounded too.
-const recordOverhead = 32
-
 func newLogBudget() logBudget { return logBudget{left: api.MaxLogBytes, flushed: time.Now()} }
 
 // The levels, as indexes into wire.Levels.
@@ -40,7 +36,7 @@ func (r *realm) log(level uint8, isJSON bool, text []byte) {
 		return
 	}
 	a := r.act
-	cost := len(text) + recordOverhead
+	cost := len(text) + wire.LogRecordOverhead
 	if a.logs.truncated || cost > a.logs.left {
 		a.logs.truncated = true
 		return

@@ -12,8 +12,9 @@ import (
 // maxPendingCalls bounds the host calls in flight of one activation.
 const maxPendingCalls = 1000
 
-// maxBlob bounds what one host call carries, so that it fits a frame.
-const maxBlob = 16 << 20
+// maxBlob bounds what one host call carries, so that it fits a frame beside its
+// head (wire.MaxActivationFrame).
+const maxBlob = 6 << 20
 
 // pendingCall is a host call that the parent has not answered.
 type pendingCall struct {
@@ -29,15 +30,18 @@ func (r *realm) call(name string, head any, blob []byte, decode func(head, blob 
 		return d, 0
 	}
 	a := r.act
-	if len(a.loop.calls) >= maxPendingCalls {
+	if a.loop.flying >= maxPendingCalls {
 		panic(r.newError(api.CodeHostInvalidArgument, "more than 1000 calls are waiting; await some of them first"))
 	}
 	if len(blob) > maxBlob {
-		panic(r.newError(api.CodeHostInvalidArgument, "a value of more than 16 MiB cannot leave the sandbox"))
+		panic(r.newError(api.CodeHostInvalidArgument, "a body or value of more than 6 MiB cannot leave the sandbox"))
 	}
 	headJSON, err := json.Marshal(head)
 	if err != nil {
 		panic(r.newError(api.CodeHostInvalidArgument, err.Error()))
+	}
+	if len(headJSON) > wire.MaxHead {
+		panic(r.newError(api.CodeHostInvalidArgument, "the arguments of a call are at most 1 MiB as JSON, a body or value not counted"))
 	}
 	a.server.calls++
 	id := a.server.calls
@@ -47,6 +51,7 @@ func (r *realm) call(name string, head any, blob []byte, decode func(head, blob 
 	if err != nil {
 		panic(r.newError(api.CodeInternal, "the host cannot be reached"))
 	}
+	a.loop.flying++
 	if a.loop.calls == nil {
 		a.loop.calls = make(map[uint32]*pendingCall)
 	}
@@ -72,6 +77,7 @@ func (a *activation) replied(f frame) error {
 	if err != nil {
 		return err
 	}
+	a.loop.flying--
 	pending, ok := a.loop.calls[reply.ID]
 	if !ok {
 		return nil

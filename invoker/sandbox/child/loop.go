@@ -56,6 +56,7 @@ type loop struct {
 	byID   map[int64]*timer
 	nextID int64
 	calls  map[uint32]*pendingCall
+	flying int // calls that were sent and not answered, also those nobody waits for
 }
 
 // start adds a timer and gives its id, 0 where there are too many.

@@ -14,24 +14,38 @@ const idleBeforeRelease = 50 * time.Millisecond
 // heavyShare of the limit in use makes an activation heavy.
 const heavyShare = 4
 
+// lookInterval is how often the watch looks at the heap of an activation while
+// there is no collection.
+const lookInterval = 100 * time.Millisecond
+
 // memoryWatch holds the heap to a limit. After each collection it reads what
 // was found live: more than the limit at two collections running, or a quarter
 // more once, is over. Nothing else in Go tells how much a script really holds.
+// It does not wait for collections that may never come because the script has
+// stopped to allocate: the first that is over calls the second, and a heap that
+// stands above the limit is collected.
 //
 // A nil watch watches nothing.
 type memoryWatch struct {
-	base  int64 // live before the first activation
-	limit int64
-	over  func()
-	twice atomic.Bool  // the last collection was over the limit
-	peak  atomic.Int64 // highest live since reset, base included
+	base        int64 // live before the first activation
+	limit       int64
+	over        func()
+	collections atomic.Int64 // that were seen
+	twice       atomic.Bool  // the last collection was over the limit
+	peak        atomic.Int64 // highest live since reset, base included
+	look        *time.Timer
+	looking     atomic.Bool  // an activation is in hand
+	highAt      atomic.Int64 // one more than collections at a look that found the heap above the limit; 0: it was not
 }
 
 func newMemoryWatch(base int64, limitMB int, over func()) *memoryWatch {
 	limit := int64(limitMB) << 20
 	mapped := gauge(metricTotal) - gauge(metricReleased)
 	debug.SetMemoryLimit(mapped + limit + limit/4)
-	return &memoryWatch{base: base, limit: limit, over: over}
+	w := &memoryWatch{base: base, limit: limit, over: over}
+	w.look = time.AfterFunc(lookInterval, w.looked)
+	w.look.Stop()
+	return w
 }
 
 // sentinel is garbage at every collection; its finalizer is the watch's clock.
@@ -40,20 +54,44 @@ type sentinel struct{ watch *memoryWatch }
 func (w *memoryWatch) start() { runtime.SetFinalizer(&sentinel{w}, (*sentinel).collected) }
 
 func (s *sentinel) collected() {
-	s.watch.check(gauge(metricLive))
+	again := s.watch.check(gauge(metricLive))
 	runtime.SetFinalizer(s, (*sentinel).collected)
+	if again {
+		go runtime.GC()
+	}
 }
 
-// check judges the live bytes that a collection found.
-func (w *memoryWatch) check(live int64) {
+// check judges the live bytes that a collection found, and says whether another
+// collection is needed to tell.
+func (w *memoryWatch) check(live int64) (again bool) {
+	w.collections.Add(1)
 	if live > w.peak.Load() {
 		w.peak.Store(live)
 	}
 	used := live - w.base
-	wasOver := w.twice.Swap(used > w.limit)
-	if used > w.limit+w.limit/4 || used > w.limit && wasOver {
+	over := used > w.limit
+	wasOver := w.twice.Swap(over)
+	if used > w.limit+w.limit/4 || over && wasOver {
 		w.over()
+		return false
 	}
+	return over
+}
+
+// looked collects a heap that has stood above the limit since the last look,
+// garbage included, without a collection of its own.
+func (w *memoryWatch) looked() {
+	if !w.looking.Load() {
+		return
+	}
+	at := int64(0)
+	if gauge(metricObjects)-w.base > w.limit {
+		at = w.collections.Load() + 1
+	}
+	if w.highAt.Swap(at) == at && at != 0 {
+		runtime.GC()
+	}
+	w.look.Reset(lookInterval)
 }
 
 // reset begins an activation.
@@ -61,6 +99,9 @@ func (w *memoryWatch) reset() {
 	if w != nil {
 		w.peak.Store(0)
 		w.twice.Store(false)
+		w.highAt.Store(0)
+		w.looking.Store(true)
+		w.look.Reset(lookInterval)
 	}
 }
 
@@ -70,6 +111,8 @@ func (w *memoryWatch) measured() int64 {
 	if w == nil {
 		return 0
 	}
+	w.looking.Store(false)
+	w.look.Stop()
 	if now := gauge(metricObjects); now > w.peak.Load() {
 		w.peak.Store(now)
 	}

@@ -27,6 +27,11 @@ type Options struct {
 	OnHangup func()
 }
 
+// queuedFrames is more than there can be: an Invoke and a reply for each call in
+// flight. The reader must never wait for the goroutine that runs scripts: that
+// one may be writing calls, which the parent reads only as replies are taken.
+const queuedFrames = maxPendingCalls + 8
+
 // errProtocol is a frame that has no place where it came.
 var errProtocol = errors.New("child: frame out of place")
 
@@ -39,7 +44,7 @@ func Serve(ctx context.Context, conn net.Conn, opts Options) error {
 	s := &server{
 		opts:   opts,
 		link:   &link{w: conn},
-		frames: make(chan frame, 64),
+		frames: make(chan frame, queuedFrames),
 		done:   ctx.Done(),
 	}
 	go s.read(wire.NewReader(conn))

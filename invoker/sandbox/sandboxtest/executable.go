@@ -7,9 +7,11 @@ package sandboxtest
 import (
 	"bytes"
 	"fmt"
+	"hash/fnv"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"testing"
 )
@@ -40,9 +42,13 @@ func Build(t testing.TB, pkg string) string {
 }
 
 // build leaves the work of finding out what changed to go's build cache, and
-// renames, so that test processes beside this one never see half a file.
+// renames, so that test processes beside this one never see half a file. Each
+// checkout has a folder of its own: they test different children.
 func build(pkg string) (string, error) {
-	dir := filepath.Join(os.TempDir(), fmt.Sprintf("sous-sandboxtest-%d", os.Getuid()))
+	_, here, _, _ := runtime.Caller(0)
+	checkout := fnv.New32a()
+	checkout.Write([]byte(here))
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("sous-sandboxtest-%d-%08x", os.Getuid(), checkout.Sum32()))
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}

@@ -23,8 +23,13 @@ import (
 	"io"
 )
 
-// MaxFrame bounds one frame: the largest bundle and the room around it.
-const MaxFrame = 24 << 20
+// Bounds, in bytes. A reader holds a whole frame in memory, and a JSON head, once
+// decoded, may take many times its text.
+const (
+	MaxFrame           = 24 << 20 // one frame: the largest bundle and the room around it
+	MaxActivationFrame = 8 << 20  // what a child may send once it is ready: a result, logs, a host call
+	MaxHead            = 1 << 20  // the head of a message or a host call
+)
 
 // Kind says what a frame is.
 type Kind uint8
@@ -175,11 +180,17 @@ var Levels = [...]string{"debug", "info", "warn", "error"}
 
 // Reader reads frames. It is not safe for concurrent use.
 type Reader struct {
-	r *bufio.Reader
+	r   *bufio.Reader
+	max uint32
 }
 
 // NewReader reads frames from r.
-func NewReader(r io.Reader) *Reader { return &Reader{r: bufio.NewReaderSize(r, 32<<10)} }
+func NewReader(r io.Reader) *Reader {
+	return &Reader{r: bufio.NewReaderSize(r, 32<<10), max: MaxFrame}
+}
+
+// Bound refuses frames of more than max bytes from now on.
+func (r *Reader) Bound(max uint32) { r.max = max }
 
 // Next reads one frame; the payload is the caller's to keep. At the peer's end
 // it gives io.EOF; a frame that is cut short gives io.ErrUnexpectedEOF.
@@ -192,7 +203,7 @@ func (r *Reader) Next() (Kind, []byte, error) {
 		return 0, nil, err
 	}
 	n := binary.BigEndian.Uint32(head)
-	if n < 1 || n > MaxFrame {
+	if n < 1 || n > r.max {
 		return 0, nil, fmt.Errorf("%w: length %d", ErrFrame, n)
 	}
 	kind := Kind(head[4])
@@ -254,6 +265,9 @@ func AppendMessage(dst []byte, kind Kind, head any, blob []byte) ([]byte, error)
 		if err != nil {
 			return dst[:at], err
 		}
+		if len(j) > MaxHead {
+			return dst[:at], errHead
+		}
 		dst = appendSized(dst, j)
 		dst = append(dst, blob...)
 	}
@@ -262,7 +276,7 @@ func AppendMessage(dst []byte, kind Kind, head any, blob []byte) ([]byte, error)
 
 // ParseMessage reads the payload of a frame that AppendMessage made, in place.
 func ParseMessage(payload []byte, head any) (blob []byte, err error) {
-	j, blob, err := cutSized(payload)
+	j, blob, err := cutHead(payload)
 	if err != nil {
 		return nil, err
 	}
@@ -336,6 +350,9 @@ func AppendHostCall(dst []byte, c HostCall) ([]byte, error) {
 	if len(c.Name) > 255 {
 		return dst, ErrFrame
 	}
+	if len(c.Head) > MaxHead {
+		return dst, errHead
+	}
 	dst, at := begin(dst, KindHostCall)
 	dst = binary.BigEndian.AppendUint32(dst, c.ID)
 	dst = append(dst, byte(len(c.Name)))
@@ -354,7 +371,7 @@ func ParseHostCall(payload []byte) (HostCall, error) {
 	rest := payload[5:]
 	c.Name, rest = string(rest[:payload[4]]), rest[payload[4]:]
 	var err error
-	c.Head, c.Blob, err = cutSized(rest)
+	c.Head, c.Blob, err = cutHead(rest)
 	return c, err
 }
 
@@ -384,6 +401,10 @@ func ParseHostReply(payload []byte) (HostReply, error) {
 }
 
 const logHeader = 8 + 1 + 1 + 4
+
+// LogRecordOverhead is charged for each record beside its text, so that empty
+// lines are bounded too.
+const LogRecordOverhead = 32
 
 // BeginLog starts a Log frame in dst; AppendLogRecord adds to it and EndLog
 // closes it.
@@ -435,6 +456,16 @@ func cutSized(b []byte) (head, rest []byte, err error) {
 		return nil, nil, ErrFrame
 	}
 	return cut(b[4:], binary.BigEndian.Uint32(b))
+}
+
+var errHead = fmt.Errorf("%w: a head of more than %d bytes", ErrFrame, MaxHead)
+
+// cutHead is cutSized for a head that will be decoded.
+func cutHead(b []byte) (head, rest []byte, err error) {
+	if head, rest, err = cutSized(b); err == nil && len(head) > MaxHead {
+		err = errHead
+	}
+	return head, rest, err
 }
 
 func cut(b []byte, n uint32) (head, rest []byte, err error) {

@@ -5,8 +5,10 @@ package main
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"strings"
@@ -59,6 +61,9 @@ func (c *child) load(head wire.Assign) {
 	case "refuse much":
 		c.message(wire.KindRefused, wire.Refused{Problems: make([]wire.Problem, 1000)}, nil)
 		os.Exit(0)
+	case "refuse hugely":
+		c.write(huge())
+		os.Exit(0)
 	case "lie":
 		c.message(wire.KindReady, wire.Ready{MappedBytes: 1 << 50}, []byte("script"))
 		return
@@ -67,6 +72,15 @@ func (c *child) load(head wire.Assign) {
 		return
 	}
 	c.message(wire.KindReady, wire.Ready{}, []byte("script of "+head.Handler))
+}
+
+// huge is a Refused whose head would be hundreds of megabytes once decoded.
+func huge() []byte {
+	head := `{"problems":[` + strings.Repeat("{},", 6_000_000) + `{}]}`
+	frame := binary.BigEndian.AppendUint32(nil, uint32(1+4+len(head)))
+	frame = append(frame, byte(wire.KindRefused))
+	frame = binary.BigEndian.AppendUint32(frame, uint32(len(head)))
+	return append(frame, head...)
 }
 
 func (c *child) handle(event []byte) {
@@ -115,6 +129,19 @@ func (c *child) handle(event []byte) {
 			c.log(bytes.Repeat([]byte("l"), 1000))
 		}
 		c.done(wire.Done{})
+	case "emptylogs":
+		c.emptyLogs(n)
+	case "claim":
+		c.done(wire.Done{CPUNanos: math.MaxUint64, MemoryPeak: math.MaxUint64})
+	case "flood":
+		for {
+			fmt.Fprint(os.Stderr, strings.Repeat("x", 1<<16))
+		}
+	case "restless":
+		c.done(wire.Done{})
+		for {
+			time.Now()
+		}
 	case "calls":
 		c.calls(n)
 	case "bytes":
@@ -162,6 +189,17 @@ func (c *child) call(id uint32, name string, blob []byte) {
 	frame, err := wire.AppendHostCall(nil, wire.HostCall{ID: id, Name: name, Head: []byte("{}"), Blob: blob})
 	must(err)
 	c.write(frame)
+}
+
+func (c *child) emptyLogs(n int) {
+	frame, at := wire.BeginLog(nil)
+	for range n {
+		frame = wire.AppendLogRecord(frame, wire.LogRecord{})
+	}
+	frame, err := wire.EndLog(frame, at)
+	must(err)
+	c.write(frame)
+	c.done(wire.Done{})
 }
 
 func (c *child) log(text []byte) {

@@ -25,13 +25,17 @@ func main() {
 	must(json.NewEncoder(os.Stdout).Encode(layers))
 	pool, err := sandbox.New(cfg)
 	must(err)
-	tar, err := bundle.Pack(map[string][]byte{bundle.EntryJS: []byte(`export default (n) => { while (n); return n }`)})
+	tar, err := bundle.Pack(map[string][]byte{bundle.EntryJS: []byte(`export default (n) => {
+		while (n === 1);
+		if (n === 2) /^(?!x)(a+)+$/.test("a".repeat(99) + "!"); // no interrupt reaches it
+		return n;
+	}`)})
 	must(err)
 	prog := &sandbox.Program{
 		Key: "key", Digest: "digest", MemoryMB: 64,
 		Bundle: func(context.Context) ([]byte, error) { return tar, nil },
 	}
-	for _, event := range []string{"0", "1", "1"} { // the first shows that they work
+	for _, event := range []string{"0", "1", "2"} { // the first shows that they work
 		s, err := pool.Acquire(ctx, prog)
 		must(err)
 		call := sandbox.Call{Event: []byte(event), Deadline: time.Now().Add(time.Minute)}

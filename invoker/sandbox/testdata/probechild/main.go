@@ -140,8 +140,25 @@ func attempts() map[string]func() error {
 		"setuid":            raw(unix.SYS_SETUID, 0),
 		"sched_setaffinity": raw(unix.SYS_SCHED_SETAFFINITY, 0, 8, memory),
 		"x32 getpid":        raw(0x40000000 | unix.SYS_GETPID),
+		"200 threads":       threads,
 		"big allocation":    func() error { return touch(make([]byte, 1<<30)) },
 	}
+}
+
+// threads starts 200 that stay.
+func threads() error {
+	started := make(chan struct{})
+	for range 200 {
+		go func() {
+			runtime.LockOSThread()
+			started <- struct{}{}
+			select {}
+		}()
+	}
+	for range 200 {
+		<-started
+	}
+	return nil
 }
 
 // touch writes to every page.
