@@ -11,6 +11,7 @@ import (
 	"github.com/codesous/sous/api"
 )
 
+// AliasPath is the path of an alias.
 type AliasPath struct {
 	FunctionPath
 	Alias aliasName `path:"alias"`

@@ -71,7 +71,7 @@ func (s *Server) routeDrafts(r chi.Router, a huma.API) {
 			s.fail(w, r, requestIDOf(r.Context()), err)
 			return
 		}
-		s.writeJSON(w, r, http.StatusOK, receipt)
+		s.writeJSON(w, r, receipt)
 	})
 }
 

@@ -38,7 +38,7 @@ func documentHealth(a huma.API) {
 
 // healthz says that the process answers.
 func (s *Server) healthz(w http.ResponseWriter, r *http.Request) {
-	s.writeJSON(w, r, http.StatusOK, healthStatus{"ok"})
+	s.writeJSON(w, r, healthStatus{"ok"})
 }
 
 // readyz says whether requests would be served: not while draining, and not
@@ -56,5 +56,5 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, requestIDOf(r.Context()), api.Wrap(api.CodeStoreUnavailable, err, "the store does not answer"))
 		return
 	}
-	s.writeJSON(w, r, http.StatusOK, healthStatus{"ready"})
+	s.writeJSON(w, r, healthStatus{"ready"})
 }

@@ -3,11 +3,9 @@ package controlplane
 import (
 	"encoding/json"
 	"net/http"
-	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-chi/chi/v5"
-	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
 )
@@ -97,7 +95,7 @@ func (s *Server) answerInvoke(w http.ResponseWriter, r *http.Request, outcome *a
 	if outcome.Replayed {
 		h[headerReplayed] = []string{"true"}
 	}
-	s.writeJSON(w, r, http.StatusOK, api.InvokeResponse{
+	s.writeJSON(w, r, api.InvokeResponse{
 		ActivationID:    a.ActivationID,
 		Status:          a.Status,
 		Result:          a.Result,
@@ -105,20 +103,4 @@ func (s *Server) answerInvoke(w http.ResponseWriter, r *http.Request, outcome *a
 		Error:           a.Error,
 		DurationMS:      a.DurationMS,
 	})
-}
-
-// writeJSON answers with v.
-func (s *Server) writeJSON(w http.ResponseWriter, r *http.Request, status int, v any) {
-	body, err := encodeLine(v)
-	if err != nil {
-		s.fail(w, r, requestIDOf(r.Context()), err)
-		return
-	}
-	h := w.Header()
-	h.Set("Content-Type", contentTypeJSON)
-	h.Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(status)
-	if _, err := w.Write(body); err != nil {
-		s.log.Debug("an answer was not delivered", zap.String("request_id", requestIDOf(r.Context())), zap.Error(err))
-	}
 }

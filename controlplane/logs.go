@@ -121,7 +121,7 @@ func (s *Server) pageLogs(w http.ResponseWriter, r *http.Request, q logQuery) {
 	for i := range lines {
 		items[i] = lines[i].LogLine
 	}
-	s.writeJSON(w, r, http.StatusOK, page(items, cursor))
+	s.writeJSON(w, r, page(items, cursor))
 }
 
 // readLogs reads what there is from q.from on. The status is read first: lines

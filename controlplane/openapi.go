@@ -164,16 +164,18 @@ func (resourceName) Schema(huma.Registry) *huma.Schema { return patternSchema(ap
 // Schema is the pattern of aliases.
 func (aliasName) Schema(huma.Registry) *huma.Schema { return patternSchema(api.AliasPattern) }
 
-// TenantPath, NamespacePath and FunctionPath are the paths T, N and F.
+// TenantPath is the path T of docs/api.md.
 type TenantPath struct {
 	Tenant tenantName `path:"tenant"`
 }
 
+// NamespacePath is N.
 type NamespacePath struct {
 	TenantPath
 	Namespace resourceName `path:"namespace"`
 }
 
+// FunctionPath is F.
 type FunctionPath struct {
 	NamespacePath
 	Function resourceName `path:"function"`

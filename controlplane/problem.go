@@ -96,7 +96,8 @@ type Envelope struct {
 	RequestID string   `json:"request_id"`
 }
 
-// Error, GetStatus, GetHeaders and ContentType let huma write a Problem.
+// Error makes a Problem an error that huma can write, with GetStatus, GetHeaders
+// and ContentType.
 func (p *Problem) Error() string { return string(p.Code) + ": " + p.Detail }
 
 // GetStatus is the HTTP status.

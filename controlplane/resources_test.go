@@ -302,15 +302,7 @@ func TestInvokeAnswersWithTheActivation(t *testing.T) {
 func TestLimitsAreListed(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	var limits struct {
-		Version struct {
-			TimeoutMS struct{ Max, Default int } `json:"timeout_ms"`
-		}
-		Request struct {
-			EventBytes int `json:"event_bytes"`
-		}
-	}
-	limits = ok[struct {
+	limits := ok[struct {
 		Version struct {
 			TimeoutMS struct{ Max, Default int } `json:"timeout_ms"`
 		}

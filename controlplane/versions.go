@@ -36,6 +36,7 @@ type publishOutput struct {
 	Body   publishedVersion
 }
 
+// VersionPath is the path of a version.
 type VersionPath struct {
 	FunctionPath
 	Version string `path:"version" doc:"a version number"`

@@ -71,7 +71,7 @@ func TestProfilesKeepEachOther(t *testing.T) {
 
 func TestAsk(t *testing.T) {
 	t.Parallel()
-	for answer, yes := range map[string]bool{"y\n": true, "Yes\n": true, " y": true, "\n": false, "": false, "no\n": false} {
+	for answer, yes := range map[string]bool{"y\n": true, "Yes\n": true, " y\n": true, "\n": false, "": false, "no\n": false} {
 		var asked strings.Builder
 		err := ask(strings.NewReader(answer), &asked, "Delete it?")
 		if (err == nil) != yes || asked.String() != "Delete it? [y/N] " {

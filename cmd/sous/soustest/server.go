@@ -104,7 +104,7 @@ func (c Command) Start(executable string) (*Server, error) {
 	case <-s.exited:
 		return nil, fmt.Errorf("sous ended: %w\n%s", s.err, s.log)
 	case <-time.After(patience):
-		return nil, fmt.Errorf("sous did not start within %s (stopped: %v)\n%s", patience, s.Kill(), s.log)
+		return nil, errors.Join(fmt.Errorf("sous did not start within %s\n%s", patience, s.log), s.Kill())
 	}
 }
 
