@@ -58,14 +58,14 @@ func TestIdempotentCallAfterAnUnknownStart(t *testing.T) {
 	inv := b.invocation("once", "1")
 	inv.IdempotencyKey = "k"
 
-	proxy.deaf.Store(true)
+	proxy.mode.Store(deaf)
 	if _, err := b.engine.Invoke(t.Context(), inv); api.ErrorCode(err) != api.CodeStoreUnavailable {
 		t.Fatalf("without an answer: %v", err)
 	}
 	if items := b.list("once"); len(items) != 1 || items[0].Status != api.StatusRunning {
 		t.Fatalf("the record should be there: %+v", items)
 	}
-	proxy.deaf.Store(false)
+	proxy.mode.Store(passing)
 	b.eventually("the key is good again", func() bool {
 		out, err := b.engine.Invoke(t.Context(), inv)
 		if err != nil && api.ErrorCode(err) != api.CodeIdempotencyRunning {
@@ -78,12 +78,35 @@ func TestIdempotentCallAfterAnUnknownStart(t *testing.T) {
 	}
 }
 
-// deafProxy passes everything on to a server. While it is deaf, it closes the
-// connection in place of the answer to what contains a mark.
+// An activation whose start did not arrive is recorded whole once the store is back.
+func TestStartIsWrittenAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	store := storagetest.Redis(t)
+	proxy := newDeafProxy(t, fmt.Sprintf("127.0.0.1:%d", store.Port), []byte(`"status":"running"`))
+	b := newBench(t, storagetest.Open(t, storage.Config{URL: "redis://" + proxy.addr}))
+	b.publish("once", `export default () => "ran";`, defaults())
+	proxy.mode.Store(refusing)
+	if out, err := b.engine.Invoke(t.Context(), b.invocation("once", "1")); api.ErrorCode(err) != api.CodeStoreUnavailable {
+		t.Fatalf("without a start: %+v %v", out, err)
+	}
+	proxy.mode.Store(passing)
+	b.eventually("it is recorded", func() bool {
+		items := b.list("once")
+		return len(items) == 1 && items[0].Status == api.StatusSuccess
+	})
+}
+
+// deafProxy passes everything on to a server, but in other modes what contains a mark.
 type deafProxy struct {
 	addr string
-	deaf atomic.Bool
+	mode atomic.Int32
 }
+
+const (
+	passing  = iota
+	deaf     // the connection closes in place of the answer
+	refusing // the connection closes, and the server hears nothing
+)
 
 func newDeafProxy(t *testing.T, server string, mark []byte) *deafProxy {
 	t.Helper()
@@ -135,8 +158,11 @@ func (p *deafProxy) serve(t *testing.T, client net.Conn, server string, mark []b
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := client.Read(buf)
-		if p.deaf.Load() && bytes.Contains(buf[:n], mark) {
+		if mode := p.mode.Load(); mode != passing && bytes.Contains(buf[:n], mark) {
 			mute.Store(true)
+			if mode == refusing {
+				break
+			}
 		}
 		if _, werr := upstream.Write(buf[:n]); err != nil || werr != nil {
 			break
