@@ -1,12 +1,12 @@
 package controlplane
 
 import (
-	"bytes"
-	"encoding/json"
 	"net/http"
 	"strconv"
 
 	"go.uber.org/zap"
+
+	"github.com/codesous/sous/api"
 )
 
 // writeJSON answers 200 with v.
@@ -25,19 +25,8 @@ func (s *Server) writeJSON(w http.ResponseWriter, r *http.Request, v any) {
 	}
 }
 
-// encodeLine writes v as it goes out in answers, on one line that ends as lines
-// do. Unlike json.Marshal it leaves <, > and & alone: a result is answered as it
-// was returned, and answers are no part of a page.
+// encodeLine is api.EncodeJSON on a line that ends as lines do.
 func encodeLine(v any) ([]byte, error) {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(v)
-	return b.Bytes(), err
-}
-
-// encodeJSON is encodeLine without the line's end.
-func encodeJSON(v any) ([]byte, error) {
-	b, err := encodeLine(v)
-	return bytes.TrimSuffix(b, []byte{'\n'}), err
+	b, err := api.EncodeJSON(v)
+	return append(b, '\n'), err
 }

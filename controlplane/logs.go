@@ -207,7 +207,7 @@ type eventStream struct {
 
 func (e *eventStream) lines(lines []storage.LogEntry) error {
 	for i := range lines {
-		data, err := encodeJSON(lines[i].LogLine)
+		data, err := api.EncodeJSON(lines[i].LogLine)
 		if err != nil {
 			return err
 		}
@@ -217,7 +217,7 @@ func (e *eventStream) lines(lines []storage.LogEntry) error {
 }
 
 func (e *eventStream) end(status endEvent) error {
-	data, err := encodeJSON(status)
+	data, err := api.EncodeJSON(status)
 	if err != nil {
 		return err
 	}

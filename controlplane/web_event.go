@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/codesous/sous/api"
 )
 
 // webEvent is a request as its function sees it: the HTTP API event version 2.0
@@ -132,7 +134,7 @@ func appendParameters(b []byte, rawQuery string) []byte {
 func appendString(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			quoted, err := encodeJSON(s)
+			quoted, err := api.EncodeJSON(s)
 			if err != nil {
 				return append(b, `""`...) // a string can always be encoded
 			}
