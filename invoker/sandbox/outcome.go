@@ -52,8 +52,6 @@ func outcome(d wire.Done) (Result, error) {
 		return thrown(d.Body)
 	case wire.OutcomeTimeout:
 		return timedOut(), nil
-	case wire.OutcomeCancelled:
-		return Result{Status: api.StatusCancelled}, nil
 	}
 	return Result{}, fmt.Errorf("%w: outcome %d", wire.ErrFrame, d.Outcome)
 }

@@ -426,33 +426,3 @@ func TestStress(t *testing.T) {
 	wait.Wait()
 	eventually(t, func() bool { s := p.Stats(); return s.Idle == 0 && s.ReservedBytes == 0 })
 }
-
-// TestRestlessChildEnds: an idle child that works ends, one that waits stays.
-func TestRestlessChildEnds(t *testing.T) {
-	t.Parallel()
-	p := newPool(t, fakeChild(t), func(c *Config) { c.Logger = zap.NewNop() })
-	for _, what := range []string{"echo", "restless"} {
-		s := acquire(t, p, fakeProgram(what, ""))
-		if r := s.Run(t.Context(), do(what)); r.Status != api.StatusSuccess {
-			t.Fatalf("%s: %+v", what, r)
-		}
-		p.Release(s)
-	}
-	eventually(t, func() bool { return p.Stats().Idle == 1 })
-	if s := acquire(t, p, fakeProgram("echo", "")); s.Cold() {
-		t.Error("it was the one that waits")
-	} else {
-		p.Release(s)
-	}
-}
-
-// TestHugeRefusal: decoding what a child says must not cost more than it sent.
-func TestHugeRefusal(t *testing.T) {
-	t.Parallel()
-	p := newPool(t, fakeChild(t), func(c *Config) { c.Logger, c.Spares = zap.NewNop(), -1 })
-	err := p.Check(t.Context(), fakeProgram("refuse", "refuse hugely"))
-	var e *api.Error
-	if err == nil || errors.As(err, &e) && len(e.Fields) > 0 { // a refusal that was read has fields
-		t.Errorf("got %.200v", err)
-	}
-}

@@ -13,7 +13,6 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/invoker/sandbox/wire"
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/zap"
 )
 
 // TestRunEnds has the fake child end an activation in every way there is.
@@ -158,59 +157,6 @@ func TestRunCutsLogs(t *testing.T) {
 		if r.Status != api.StatusSuccess || got != tc.bytes || r.LogsTruncated != tc.cut {
 			t.Errorf("%s: %s, %d bytes, cut %v", tc.do, r.Status, got, r.LogsTruncated)
 		}
-	}
-}
-
-// TestRunCutsEmptyLogs: lines that hold nothing are bounded in number.
-func TestRunCutsEmptyLogs(t *testing.T) {
-	t.Parallel()
-	p := newPool(t, fakeChild(t))
-	s := acquire(t, p, fakeProgram("empty", ""))
-	defer p.Release(s)
-	c, got := do("emptylogs 500000"), 0
-	c.Log = func(wire.LogRecord) { got++ }
-	if r := s.Run(t.Context(), c); !r.LogsTruncated || got > api.MaxLogBytes/wire.LogRecordOverhead {
-		t.Errorf("%s, %d lines, cut %v", r.Status, got, r.LogsTruncated)
-	}
-}
-
-// TestRunDoubtsClaims: what a child says that it used is held against the kernel.
-func TestRunDoubtsClaims(t *testing.T) {
-	t.Parallel()
-	p := newPool(t, fakeChild(t))
-	s := acquire(t, p, fakeProgram("claim", ""))
-	defer p.Release(s)
-	for range 2 {
-		r := s.Run(t.Context(), do("claim"))
-		if r.Status != api.StatusSuccess || r.CPU < 0 || r.CPU > 5*time.Second {
-			t.Errorf("%s, processor time %v", r.Status, r.CPU)
-		}
-		if r.MemoryPeakBytes < 0 || uint64(r.MemoryPeakBytes) > s.child.limit {
-			t.Errorf("a peak of %d bytes", r.MemoryPeakBytes)
-		}
-	}
-}
-
-// TestRunEndsAFlood: a child that never stops to write to its stderr is killed.
-func TestRunEndsAFlood(t *testing.T) {
-	t.Parallel()
-	p := newPool(t, fakeChild(t), func(c *Config) { c.Logger = zap.NewNop() })
-	s := acquire(t, p, fakeProgram("flood", ""))
-	defer p.Release(s)
-	if r := s.Run(t.Context(), call(`"flood"`, 20*time.Second)); r.Status != api.StatusError || r.Error.Type != api.ErrSandboxCrash {
-		t.Errorf("%s %+v", r.Status, r.Error)
-	}
-}
-
-// TestRunRefusesLargeFrames: once it is ready, a child may not send what only a
-// script needs.
-func TestRunRefusesLargeFrames(t *testing.T) {
-	t.Parallel()
-	p := newPool(t, fakeChild(t), func(c *Config) { c.Logger = zap.NewNop() })
-	s := acquire(t, p, fakeProgram("large", ""))
-	defer p.Release(s)
-	if r := s.Run(t.Context(), do("big 9000000")); r.Status != api.StatusError || r.Error.Type != api.ErrSandboxCrash {
-		t.Errorf("%s %+v", r.Status, r.Error)
 	}
 }
 

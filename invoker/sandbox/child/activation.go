@@ -40,7 +40,10 @@ func (s *server) invoke(f frame) error {
 		failure = a.describe(err) // which may run script code, so the clock still ticks
 	}
 	deadline.Stop()
-	if s.link.err != nil {
+	switch {
+	case a.ctl.cause() == causeHangup:
+		return s.hangup
+	case s.link.err != nil:
 		return s.link.err
 	}
 	done := a.done(body, failure)
@@ -145,9 +148,6 @@ func (a *activation) done(body []byte, failure api.ActivationError) wire.Done {
 	switch why := a.ctl.cause(); {
 	case why == causeDeadline:
 		d.Outcome, d.Body = wire.OutcomeTimeout, nil
-		d.Flags |= wire.FlagRetire
-	case why == causeCancel:
-		d.Outcome, d.Body = wire.OutcomeCancelled, nil
 		d.Flags |= wire.FlagRetire
 	case why == causeMemory:
 		d.Outcome = wire.OutcomeError

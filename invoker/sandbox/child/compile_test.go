@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/codesous/sous/api/bundle"
 	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
@@ -202,5 +203,33 @@ func TestCompileRuns(t *testing.T) {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestGuessesWhatIsAsynchronous looks at the script alone, compiled here or not.
+func TestGuessesWhatIsAsynchronous(t *testing.T) {
+	t.Parallel()
+	for source, want := range map[string]bool{
+		"export default async () => 1":         true,
+		"export default () => Promise.all([])": true,
+		"export default () => 1":               false,
+	} {
+		tar, err := bundle.Pack(map[string][]byte{
+			"function.js": []byte(source), "README.md": []byte("async, a Promise"),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, script, problems := load(wire.Assign{}, tar)
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		again, _, problems := load(wire.Assign{Compiled: true}, script)
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		if p.asynchronous != want || again.asynchronous != want {
+			t.Errorf("%s: %v, then %v", source, p.asynchronous, again.asynchronous)
+		}
 	}
 }

@@ -13,7 +13,7 @@ type cause int32
 const (
 	causeNone cause = iota
 	causeDeadline
-	causeCancel
+	causeHangup
 	causeMemory
 	causeImpure // evaluated ahead, a module did what belongs to an activation
 	causeSlow   // evaluated ahead, a module took too long

@@ -32,7 +32,7 @@ func (r *realm) domException() built {
 	return b
 }
 
-// legacyCodes are the numbers of the names that the platform itself throws.
+// legacyCode is the number of a name, of those that the platform itself throws.
 func legacyCode(name string) int {
 	switch name {
 	case "AbortError":

@@ -34,6 +34,7 @@ type memoryWatch struct {
 	twice       atomic.Bool  // the last collection was over the limit
 	peak        atomic.Int64 // highest live since reset, base included
 	look        *time.Timer
+	armed       atomic.Bool  // look will fire
 	looking     atomic.Bool  // an activation is in hand
 	highAt      atomic.Int64 // one more than collections at a look that found the heap above the limit; 0: it was not
 }
@@ -79,10 +80,12 @@ func (w *memoryWatch) check(live int64) (again bool) {
 }
 
 // looked collects a heap that has stood above the limit since the last look,
-// garbage included, without a collection of its own.
+// garbage included, without a collection of its own. The timer runs on from one
+// activation to the next, so that a short one need not touch it.
 func (w *memoryWatch) looked() {
+	w.armed.Store(false)
 	if !w.looking.Load() {
-		return
+		return // reset arms it
 	}
 	at := int64(0)
 	if gauge(metricObjects)-w.base > w.limit {
@@ -91,7 +94,13 @@ func (w *memoryWatch) looked() {
 	if w.highAt.Swap(at) == at && at != 0 {
 		runtime.GC()
 	}
-	w.look.Reset(lookInterval)
+	w.arm()
+}
+
+func (w *memoryWatch) arm() {
+	if w.armed.CompareAndSwap(false, true) {
+		w.look.Reset(lookInterval)
+	}
 }
 
 // reset begins an activation.
@@ -101,7 +110,7 @@ func (w *memoryWatch) reset() {
 		w.twice.Store(false)
 		w.highAt.Store(0)
 		w.looking.Store(true)
-		w.look.Reset(lookInterval)
+		w.arm()
 	}
 }
 
@@ -112,7 +121,6 @@ func (w *memoryWatch) measured() int64 {
 		return 0
 	}
 	w.looking.Store(false)
-	w.look.Stop()
 	if now := gauge(metricObjects); now > w.peak.Load() {
 		w.peak.Store(now)
 	}

@@ -72,15 +72,15 @@ type server struct {
 }
 
 // frame is what the reader hands on. An Invoke carries the control of its
-// activation, made by the reader so that a Cancel right behind it finds it.
+// activation, made by the reader so that the peer's end right behind it finds it.
 type frame struct {
 	kind    wire.Kind
 	payload []byte
 	control *control
 }
 
-// read hands frames on, and is the one who notices a Cancel or the peer's end
-// while a script has the main goroutine.
+// read hands frames on, and is the one who notices the peer's end while a script
+// has the main goroutine.
 func (s *server) read(r *wire.Reader) {
 	defer close(s.frames)
 	for {
@@ -90,15 +90,11 @@ func (s *server) read(r *wire.Reader) {
 			if s.opts.OnHangup != nil {
 				s.opts.OnHangup()
 			}
-			s.stop(causeCancel)
+			s.stop(causeHangup)
 			return
 		}
 		f := frame{kind: kind, payload: payload}
-		switch kind {
-		case wire.KindCancel:
-			s.stop(causeCancel)
-			continue
-		case wire.KindInvoke:
+		if kind == wire.KindInvoke {
 			f.control = newControl()
 			s.current.Store(f.control)
 		}

@@ -1,6 +1,6 @@
 // Command parent keeps sandboxes at work until it is killed: its argument is the
-// child's executable. It prints a line for each layer and then the children's
-// process ids, and waits.
+// child's executable. It prints the layers, the result of an activation and
+// "ready", each on a line, and waits.
 package main
 
 import (

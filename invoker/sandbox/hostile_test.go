@@ -1,0 +1,94 @@
+package sandbox
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/sandbox/wire"
+	"go.uber.org/zap"
+)
+
+// TestRestlessChildEnds: an idle child that works ends, one that waits stays.
+func TestRestlessChildEnds(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t), func(c *Config) { c.Logger = zap.NewNop() })
+	for _, what := range []string{"echo", "restless"} {
+		s := acquire(t, p, fakeProgram(what, ""))
+		if r := s.Run(t.Context(), do(what)); r.Status != api.StatusSuccess {
+			t.Fatalf("%s: %+v", what, r)
+		}
+		p.Release(s)
+	}
+	eventually(t, func() bool { return p.Stats().Idle == 1 })
+	if s := acquire(t, p, fakeProgram("echo", "")); s.Cold() {
+		t.Error("it was the one that waits")
+	} else {
+		p.Release(s)
+	}
+}
+
+// TestHugeRefusal: decoding what a child says must not cost more than it sent.
+func TestHugeRefusal(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t), func(c *Config) { c.Logger, c.Spares = zap.NewNop(), -1 })
+	err := p.Check(t.Context(), fakeProgram("refuse", "refuse hugely"))
+	var e *api.Error
+	if err == nil || errors.As(err, &e) && len(e.Fields) > 0 { // a refusal that was read has fields
+		t.Errorf("got %.200v", err)
+	}
+}
+
+// TestRunCutsEmptyLogs: lines that hold nothing are bounded in number.
+func TestRunCutsEmptyLogs(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t))
+	s := acquire(t, p, fakeProgram("empty", ""))
+	defer p.Release(s)
+	c, got := do("emptylogs 500000"), 0
+	c.Log = func(wire.LogRecord) { got++ }
+	if r := s.Run(t.Context(), c); !r.LogsTruncated || got > api.MaxLogBytes/wire.LogRecordOverhead {
+		t.Errorf("%s, %d lines, cut %v", r.Status, got, r.LogsTruncated)
+	}
+}
+
+// TestRunDoubtsClaims: what a child says that it used is held against the kernel.
+func TestRunDoubtsClaims(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t))
+	s := acquire(t, p, fakeProgram("claim", ""))
+	defer p.Release(s)
+	for range 2 {
+		r := s.Run(t.Context(), do("claim"))
+		if r.Status != api.StatusSuccess || r.CPU < 0 || r.CPU > 5*time.Second {
+			t.Errorf("%s, processor time %v", r.Status, r.CPU)
+		}
+		if r.MemoryPeakBytes < 0 || uint64(r.MemoryPeakBytes) > s.child.limit {
+			t.Errorf("a peak of %d bytes", r.MemoryPeakBytes)
+		}
+	}
+}
+
+// TestRunEndsAFlood: a child that never stops to write to its stderr is killed.
+func TestRunEndsAFlood(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t), func(c *Config) { c.Logger = zap.NewNop() })
+	s := acquire(t, p, fakeProgram("flood", ""))
+	defer p.Release(s)
+	if r := s.Run(t.Context(), call(`"flood"`, 20*time.Second)); r.Status != api.StatusError || r.Error.Type != api.ErrSandboxCrash {
+		t.Errorf("%s %+v", r.Status, r.Error)
+	}
+}
+
+// TestRunRefusesLargeFrames: once it is ready, a child may not send what only a
+// script needs.
+func TestRunRefusesLargeFrames(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t), func(c *Config) { c.Logger = zap.NewNop() })
+	s := acquire(t, p, fakeProgram("large", ""))
+	defer p.Release(s)
+	if r := s.Run(t.Context(), do("big 9000000")); r.Status != api.StatusError || r.Error.Type != api.ErrSandboxCrash {
+		t.Errorf("%s %+v", r.Status, r.Error)
+	}
+}

@@ -1,0 +1,224 @@
+package wire
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+)
+
+// AppendMessage appends a frame of a JSON head and a blob (Hello, Assign, Ready,
+// Refused).
+func AppendMessage(dst []byte, kind Kind, head any, blob []byte) ([]byte, error) {
+	dst, at := begin(dst, kind)
+	j, err := json.Marshal(head)
+	if err != nil {
+		return dst[:at], err
+	}
+	if len(j) > MaxHead {
+		return dst[:at], errHead
+	}
+	dst = appendSized(dst, j)
+	dst = append(dst, blob...)
+	return end(dst, at)
+}
+
+// ParseMessage reads the payload of a frame that AppendMessage made, in place.
+func ParseMessage(payload []byte, head any) (blob []byte, err error) {
+	j, blob, err := cutHead(payload)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(j, head); err != nil {
+		return nil, fmt.Errorf("%w: %v", ErrFrame, err)
+	}
+	return blob, nil
+}
+
+// AppendInvoke appends an Invoke frame. Its head is binary: there is one for
+// every activation, and most handlers look at none of it.
+func AppendInvoke(dst []byte, h *InvokeHead, event []byte) ([]byte, error) {
+	dst, at := begin(dst, KindInvoke)
+	dst = binary.BigEndian.AppendUint64(dst, uint64(h.DeadlineMS))
+	dst = binary.BigEndian.AppendUint32(dst, uint32(h.Attempt))
+	dst = appendSized(dst, h.ActivationID)
+	dst = appendSized(dst, h.RequestID)
+	dst = appendSized(dst, h.Ref)
+	dst = appendSized(dst, h.Trigger)
+	dst = appendSized(dst, h.Principal)
+	dst = append(dst, event...)
+	return end(dst, at)
+}
+
+const invokeHeader = 8 + 4
+
+// ParseInvoke reads an Invoke payload, in place.
+func ParseInvoke(payload []byte) (h InvokeHead, event []byte, err error) {
+	if len(payload) < invokeHeader {
+		return h, nil, ErrFrame
+	}
+	h.DeadlineMS = int64(binary.BigEndian.Uint64(payload))
+	h.Attempt = int(binary.BigEndian.Uint32(payload[8:]))
+	rest := payload[invokeHeader:]
+	var id, request []byte
+	for _, field := range []*[]byte{&id, &request, &h.Ref, &h.Trigger, &h.Principal} {
+		if *field, rest, err = cutSized(rest); err != nil {
+			return h, nil, err
+		}
+	}
+	h.ActivationID, h.RequestID = string(id), string(request)
+	return h, rest, nil
+}
+
+// AppendDone appends a Done frame.
+func AppendDone(dst []byte, d Done) ([]byte, error) {
+	dst, at := begin(dst, KindDone)
+	dst = append(dst, byte(d.Outcome), d.Flags)
+	dst = binary.BigEndian.AppendUint64(dst, d.CPUNanos)
+	dst = binary.BigEndian.AppendUint64(dst, d.MemoryPeak)
+	dst = append(dst, d.Body...)
+	return end(dst, at)
+}
+
+// ParseDone reads a Done payload, in place.
+func ParseDone(payload []byte) (Done, error) {
+	if len(payload) < doneHeader || payload[0] > byte(OutcomeTimeout) {
+		return Done{}, ErrFrame
+	}
+	return Done{
+		Outcome:    Outcome(payload[0]),
+		Flags:      payload[1],
+		CPUNanos:   binary.BigEndian.Uint64(payload[2:]),
+		MemoryPeak: binary.BigEndian.Uint64(payload[10:]),
+		Body:       payload[doneHeader:],
+	}, nil
+}
+
+// AppendHostCall appends a HostCall frame.
+func AppendHostCall(dst []byte, c HostCall) ([]byte, error) {
+	if len(c.Name) > 255 {
+		return dst, ErrFrame
+	}
+	if len(c.Head) > MaxHead {
+		return dst, errHead
+	}
+	dst, at := begin(dst, KindHostCall)
+	dst = binary.BigEndian.AppendUint32(dst, c.ID)
+	dst = append(dst, byte(len(c.Name)))
+	dst = append(dst, c.Name...)
+	dst = appendSized(dst, c.Head)
+	dst = append(dst, c.Blob...)
+	return end(dst, at)
+}
+
+// ParseHostCall reads a HostCall payload, in place.
+func ParseHostCall(payload []byte) (HostCall, error) {
+	if len(payload) < 5 || len(payload) < 5+int(payload[4]) {
+		return HostCall{}, ErrFrame
+	}
+	c := HostCall{ID: binary.BigEndian.Uint32(payload)}
+	rest := payload[5:]
+	c.Name, rest = string(rest[:payload[4]]), rest[payload[4]:]
+	var err error
+	c.Head, c.Blob, err = cutHead(rest)
+	return c, err
+}
+
+// AppendHostReply appends a HostReply frame.
+func AppendHostReply(dst []byte, r HostReply) ([]byte, error) {
+	dst, at := begin(dst, KindHostReply)
+	dst = binary.BigEndian.AppendUint32(dst, r.ID)
+	ok := byte(0)
+	if r.OK {
+		ok = 1
+	}
+	dst = append(dst, ok)
+	dst = appendSized(dst, r.Head)
+	dst = append(dst, r.Blob...)
+	return end(dst, at)
+}
+
+// ParseHostReply reads a HostReply payload, in place.
+func ParseHostReply(payload []byte) (HostReply, error) {
+	if len(payload) < 5 || payload[4] > 1 {
+		return HostReply{}, ErrFrame
+	}
+	r := HostReply{ID: binary.BigEndian.Uint32(payload), OK: payload[4] == 1}
+	var err error
+	r.Head, r.Blob, err = cutSized(payload[5:])
+	return r, err
+}
+
+const logHeader = 8 + 1 + 1 + 4
+
+// LogRecordOverhead is charged for each record beside its text, so that empty
+// lines are bounded too.
+const LogRecordOverhead = 32
+
+// BeginLog starts a Log frame in dst; AppendLogRecord adds to it and EndLog
+// closes it.
+func BeginLog(dst []byte) ([]byte, int) { return begin(dst, KindLog) }
+
+// AppendLogRecord adds one record to an open Log frame.
+func AppendLogRecord(dst []byte, l LogRecord) []byte {
+	dst = binary.BigEndian.AppendUint64(dst, uint64(l.TSMS))
+	isJSON := byte(0)
+	if l.JSON {
+		isJSON = 1
+	}
+	dst = append(dst, l.Level, isJSON)
+	return appendSized(dst, l.Text)
+}
+
+// EndLog closes the Log frame that BeginLog started at the given place.
+func EndLog(dst []byte, at int) ([]byte, error) { return end(dst, at) }
+
+// ParseLog calls each for every record of a Log payload, in order and in place.
+func ParseLog(payload []byte, each func(LogRecord)) error {
+	for len(payload) > 0 {
+		if len(payload) < logHeader || int(payload[8]) >= len(Levels) || payload[9] > 1 {
+			return ErrFrame
+		}
+		l := LogRecord{
+			TSMS:  int64(binary.BigEndian.Uint64(payload)),
+			Level: payload[8],
+			JSON:  payload[9] == 1,
+		}
+		var err error
+		n := binary.BigEndian.Uint32(payload[10:])
+		if l.Text, payload, err = cut(payload[logHeader:], n); err != nil {
+			return err
+		}
+		each(l)
+	}
+	return nil
+}
+
+func appendSized[T string | []byte](dst []byte, b T) []byte {
+	dst = binary.BigEndian.AppendUint32(dst, uint32(len(b)))
+	return append(dst, b...)
+}
+
+// cutSized splits a sized head from what follows it.
+func cutSized(b []byte) (head, rest []byte, err error) {
+	if len(b) < 4 {
+		return nil, nil, ErrFrame
+	}
+	return cut(b[4:], binary.BigEndian.Uint32(b))
+}
+
+var errHead = fmt.Errorf("%w: a head of more than %d bytes", ErrFrame, MaxHead)
+
+// cutHead is cutSized for a head that will be decoded.
+func cutHead(b []byte) (head, rest []byte, err error) {
+	if head, rest, err = cutSized(b); err == nil && len(head) > MaxHead {
+		err = errHead
+	}
+	return head, rest, err
+}
+
+func cut(b []byte, n uint32) (head, rest []byte, err error) {
+	if uint64(n) > uint64(len(b)) {
+		return nil, nil, ErrFrame
+	}
+	return b[:n], b[n:], nil
+}
