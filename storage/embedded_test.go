@@ -267,6 +267,65 @@ func TestEmbeddedOutlivesAKill(t *testing.T) {
 	t.Logf("%d activations outlived the kills", len(answered))
 }
 
+// TestEmbeddedJournalKnowsItsScripts: a script that was loaded before a snapshot
+// is called by its digest alone after it, and its text was in a journal that has
+// gone.
+func TestEmbeddedJournalKnowsItsScripts(t *testing.T) {
+	t.Parallel()
+	dir, killed := t.TempDir(), t.TempDir()
+	f, done := openIn(t, dir)
+	defer done()
+	finish := func() *storage.StoredActivation {
+		a := f.running()
+		f.start(t, a)
+		if won, _, err := f.activations.Finish(t.Context(), succeeded(a, f.NowMS(), "1"), 1); err != nil || !won {
+			t.Fatal(won, err)
+		}
+		return a
+	}
+	finish()
+	eventually(t, func() bool {
+		_, err := os.Stat(filepath.Join(dir, "store.journal.1"))
+		return os.IsNotExist(err)
+	})
+	a := finish()
+	// What a kill at this moment would leave. A snapshot may be under way: then the
+	// files are copied anew.
+	eventually(t, func() bool { return copyStore(t, dir, killed) })
+	again, closeAgain := openIn(t, killed)
+	defer closeAgain()
+	got, err := again.activations.Get(t.Context(), a.Tenant, a.ActivationID)
+	if err != nil || got.Status != api.StatusSuccess {
+		t.Errorf("%+v %v", got, err)
+	}
+}
+
+// copyStore copies a store's files and says whether they are of one moment: the
+// snapshot replaced in between is the only danger.
+func copyStore(t *testing.T, from, to string) (whole bool) {
+	t.Helper()
+	snapshot := filepath.Join(from, "store.snapshot")
+	before, err := os.Stat(snapshot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	journals, err := filepath.Glob(filepath.Join(from, "store.journal.*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range append(journals, snapshot) {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return false
+		}
+		if err := os.WriteFile(filepath.Join(to, filepath.Base(path)), raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	after, err := os.Stat(snapshot)
+	return err == nil && os.SameFile(before, after)
+}
+
 // TestEmbeddedJournalDamage: an entry cut short at the end was never answered for;
 // anything else that is wrong is reported.
 func TestEmbeddedJournalDamage(t *testing.T) {

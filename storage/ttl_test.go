@@ -1,0 +1,86 @@
+package storage_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+// TestTimesToLive looks at every key: what was published stays, and what an
+// invocation leaves behind goes.
+func TestTimesToLive(t *testing.T) {
+	t.Parallel()
+	server := storagetest.Redis(t)
+	f := newFixture(t, storagetest.Open(t, storage.Config{URL: server.URL}))
+	ctx := t.Context()
+	draft, consumed := f.draft(t, "aa"), f.draft(t, "bb")
+	if _, _, err := f.publish(consumed, "bb", "prod"); err != nil {
+		t.Fatal(err)
+	}
+	running, inline, large := f.running(), f.running(), f.running()
+	f.start(t, running, inline, large)
+	for a, result := range map[*storage.StoredActivation]string{
+		inline: `"r"`, large: `"` + strings.Repeat("r", api.MaxInlineResultBytes) + `"`,
+	} {
+		if _, _, err := f.activations.Finish(ctx, succeeded(a, f.NowMS(), result), 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := storage.NewLogs(f.Store).Append(ctx, f.fn.Tenant, running.ActivationID, 0, []byte("{}\n")); err != nil {
+		t.Fatal(err)
+	}
+	kv := storage.NewKV(f.Store)
+	for key, ttl := range map[string]time.Duration{"kept": 0, "hour": time.Hour} {
+		if err := kv.Set(ctx, f.fn.Tenant, "n", key, []byte("1"), ttl); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	const day, week, ever = 24 * time.Hour, 7 * 24 * time.Hour, time.Duration(-1)
+	function := "cs:fn:" + f.fn.Tenant + ":" + f.fn.Namespace + ":" + f.fn.Name
+	activation, log := "cs:act:"+f.fn.Tenant+":", "cs:log:"+f.fn.Tenant+":"+running.ActivationID
+	want := map[string]time.Duration{
+		"cs:tenants": ever,
+		"cs:tenant:" + f.fn.Tenant + ":namespaces":                                  ever,
+		"cs:fn:" + f.fn.Tenant + ":" + f.fn.Namespace + ":index":                    ever,
+		"cs:act:" + f.fn.Tenant + ":" + f.fn.Namespace + ":" + f.fn.Name + ":index": ever,
+		function + ":meta": ever, function + ":version_seq": ever, function + ":versions": ever,
+		function + ":ver:1:meta": ever, function + ":ver:1:bundle": ever,
+		function + ":aliases": ever, function + ":alias:prod": ever,
+		function + ":draft:" + draft: day, function + ":draft:" + consumed: day,
+		activation + running.ActivationID + ":meta": week, activation + inline.ActivationID + ":meta": week,
+		activation + large.ActivationID + ":meta": week, activation + large.ActivationID + ":result": week,
+		log + ":0": week, log + ":chunks": week,
+		"cs:kv:" + f.fn.Tenant + ":n:kept": ever, "cs:kv:" + f.fn.Tenant + ":n:hour": time.Hour,
+	}
+	options, err := redis.ParseURL(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := redis.NewClient(options)
+	t.Cleanup(func() { _ = client.Close() })
+	keys, err := client.Keys(ctx, "*").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range keys {
+		ttl, known := want[key]
+		delete(want, key)
+		got, err := client.PTTL(ctx, key).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !known || got > ttl || got < ttl-time.Minute {
+			t.Errorf("%s lives %v, want %v (known: %v)", key, got, ttl, known)
+		}
+	}
+	for key := range want {
+		t.Errorf("%s is not there", key)
+	}
+}
