@@ -10,14 +10,11 @@ import (
 // script for the version's first activation. What cannot be used is
 // CodeValidationSource, with file, line, column and message in Fields.
 func (p *Pool) Check(ctx context.Context, prog *Program) error {
-	select {
-	case p.checks <- struct{}{}:
-		defer func() { <-p.checks }()
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-p.ctx.Done():
-		return errClosed()
+	leave, err := p.queueCheck(ctx, prog.Tenant)
+	if err != nil {
+		return err
 	}
+	defer leave()
 	source, err := prog.Bundle(ctx)
 	if err != nil {
 		return err
@@ -42,4 +39,56 @@ func (p *Pool) Check(ctx context.Context, prog *Program) error {
 		p.scripts.Set(prog.scriptKey(), script)
 	}
 	return nil
+}
+
+// queue is a place for one at a time, and how many have it or wait for it.
+type queue struct {
+	place chan struct{}
+	users int
+}
+
+// queueCheck waits for a place to compile in: first the tenant's own, so that one
+// tenant's slow sources take one of the pool's places and leave the others.
+func (p *Pool) queueCheck(ctx context.Context, tenant string) (leave func(), err error) {
+	p.mu.Lock()
+	own := p.checking[tenant]
+	if own == nil {
+		own = &queue{place: make(chan struct{}, 1)}
+		p.checking[tenant] = own
+	}
+	own.users++
+	p.mu.Unlock()
+	forget := func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if own.users--; own.users == 0 {
+			delete(p.checking, tenant)
+		}
+	}
+	if err := p.enter(ctx, own.place); err != nil {
+		forget()
+		return nil, err
+	}
+	if err := p.enter(ctx, p.checks); err != nil {
+		<-own.place
+		forget()
+		return nil, err
+	}
+	return func() {
+		<-p.checks
+		<-own.place
+		forget()
+	}, nil
+}
+
+// enter takes a place, or fails where ctx or the pool ends first.
+func (p *Pool) enter(ctx context.Context, place chan struct{}) error {
+	select {
+	case place <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-p.ctx.Done():
+		return errClosed()
+	}
 }

@@ -2,6 +2,8 @@ package sandbox
 
 import (
 	"errors"
+	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -37,6 +39,34 @@ func TestHugeRefusal(t *testing.T) {
 	var e *api.Error
 	if err == nil || errors.As(err, &e) && len(e.Fields) > 0 { // a refusal that was read has fields
 		t.Errorf("got %.200v", err)
+	}
+}
+
+// TestSlowSourcesHoldUpTheirTenant, and nobody else's publishes.
+func TestSlowSourcesHoldUpTheirTenant(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t), func(c *Config) { c.Logger, c.LoadTimeout = zap.NewNop(), 2*time.Second })
+	var slow sync.WaitGroup
+	for i := range 3 {
+		slow.Go(func() {
+			prog := fakeProgram(fmt.Sprint("slow", i), "hang")
+			prog.Tenant = "t_slow01"
+			if err := p.Check(t.Context(), prog); api.ErrorCode(err) != api.CodeValidationSource {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	time.Sleep(200 * time.Millisecond) // they are at it
+	start := time.Now()
+	if err := p.Check(t.Context(), fakeProgram("quick", "quick")); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(start); took > time.Second {
+		t.Errorf("the other tenant waited %v", took)
+	}
+	slow.Wait()
+	if len(p.checking) > 0 {
+		t.Errorf("%d queues are left", len(p.checking))
 	}
 }
 

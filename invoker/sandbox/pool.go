@@ -33,8 +33,9 @@ type Pool struct {
 	idle      map[string][]*Sandbox // by Program.Key, the most recently used last
 	idleOrder *list.List            // every idle Sandbox, the least recently used first
 	idleBytes int64
-	waiters   *list.List // of *waiter, first come first served
-	counts    Stats      // only the counters
+	waiters   *list.List        // of *waiter, first come first served
+	checking  map[string]*queue // by tenant
+	counts    Stats             // only the counters
 }
 
 // Stats is what a Pool has and has done.
@@ -45,7 +46,7 @@ type Stats struct {
 	Evicted, Crashed, Refused   uint64 // idle children ended for room; children that died by themselves; Acquires without room
 }
 
-// checksAtOnce bounds concurrent compilations for Check.
+// checksAtOnce bounds concurrent compilations for Check; a tenant has one of them.
 const checksAtOnce = 2
 
 // New makes a pool and starts to fill its spares in the background. It fails
@@ -74,6 +75,7 @@ func New(cfg Config) (*Pool, error) {
 		idle:      make(map[string][]*Sandbox),
 		idleOrder: list.New(),
 		waiters:   list.New(),
+		checking:  make(map[string]*queue),
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background()) // the pool's own life, ended by Close
 	p.tasks.Go(p.keep)
