@@ -137,11 +137,11 @@ func TestInvokeRecordsWhatItAnswers(t *testing.T) {
   cs.log.info("got", event);
   return { event, fn: ctx.function, v: ctx.version, ref: ctx.ref, who: ctx.principal.sub, attempt: ctx.attempt, id: ctx.activation_id, req: ctx.request_id };
 };`, defaults())
-		got := b.invoke("echo", `{"n": 9007199254740993, "s": "ü"}`).Activation
+		got := b.invoke("echo", `{"n": 9007199254740993, "s": "ü<&>"}`).Activation
 		if got.Status != api.StatusSuccess || got.Error != nil || !got.ColdStart || got.EndMS < got.StartMS {
 			b.t.Errorf("outcome %+v", got)
 		}
-		want := fmt.Sprintf(`{"event":{"n":9007199254740992,"s":"ü"},"fn":"echo","v":1,"ref":{"alias":"prod","version":1},"who":"tester","attempt":1,"id":%q,"req":"req_test"}`, got.ActivationID)
+		want := fmt.Sprintf(`{"event":{"n":9007199254740992,"s":"ü<&>"},"fn":"echo","v":1,"ref":{"alias":"prod","version":1},"who":"tester","attempt":1,"id":%q,"req":"req_test"}`, got.ActivationID)
 		if string(got.Result) != want {
 			b.t.Errorf("result %s\nwant   %s", got.Result, want)
 		}

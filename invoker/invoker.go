@@ -421,7 +421,7 @@ func fingerprint(inv *api.Invocation) string {
 
 // mustJSON encodes a value of our own types, which cannot fail.
 func mustJSON(v any) json.RawMessage {
-	b, err := json.Marshal(v)
+	b, err := api.EncodeJSON(v)
 	if err != nil {
 		panic(fmt.Sprintf("invoker: encode %T: %v", v, err))
 	}

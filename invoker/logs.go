@@ -80,7 +80,7 @@ func (s *logSink) line(r wire.LogRecord) (line []byte, cut bool) {
 		}
 		message, cut = jsonString(text), true
 	}
-	line, err := json.Marshal(api.LogLine{
+	line, err := api.EncodeJSON(api.LogLine{
 		TSMS: r.TSMS, Level: wire.Levels[r.Level], Message: message, Attempt: s.attempt,
 	})
 	if err != nil { // a valid message always encodes
@@ -90,7 +90,7 @@ func (s *logSink) line(r wire.LogRecord) (line []byte, cut bool) {
 }
 
 func jsonString(text []byte) json.RawMessage {
-	b, err := json.Marshal(string(text))
+	b, err := api.EncodeJSON(string(text))
 	if err != nil { // a string always encodes
 		return json.RawMessage(`""`)
 	}

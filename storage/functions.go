@@ -206,7 +206,7 @@ func parseSeq(raw string) (int64, error) {
 
 // encode gives a record's stored form.
 func encode(record any) (string, error) {
-	raw, err := json.Marshal(record)
+	raw, err := api.EncodeJSON(record)
 	if err != nil {
 		return "", fmt.Errorf("encode %T: %w", record, err)
 	}

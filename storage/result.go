@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"bytes"
 	"encoding/json"
 	"unicode/utf8"
 
@@ -19,12 +18,10 @@ func CutResult(result json.RawMessage) (stored json.RawMessage, truncated bool) 
 	for cut > 0 && !utf8.RuneStart(result[cut]) {
 		cut--
 	}
-	var text bytes.Buffer
-	enc := json.NewEncoder(&text)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(string(result[:cut])); err != nil {
+	text, err := api.EncodeJSON(string(result[:cut]))
+	if err != nil {
 		// A string always encodes; an empty one is the safe answer all the same.
 		return json.RawMessage(`""`), true
 	}
-	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), true
+	return text, true
 }
