@@ -71,7 +71,7 @@ func value(body []byte) (Result, error) {
 func thrown(body []byte) (Result, error) {
 	var e api.ActivationError
 	if err := json.Unmarshal(body, &e); err != nil {
-		return Result{}, fmt.Errorf("%w: error: %v", wire.ErrFrame, err)
+		return Result{}, fmt.Errorf("%w: error: %w", wire.ErrFrame, err)
 	}
 	switch e.Type {
 	case api.ErrException, api.ErrMemoryLimit, api.ErrUnsettled, api.ErrResultInvalid, api.ErrResultTooLarge:

@@ -211,7 +211,7 @@ func TestHostCallsAreBoundedInBytes(t *testing.T) {
 	defer p.Release(s)
 	var now atomic.Int64
 	c := do("bytes 5000000")
-	c.Host = func(_ context.Context, _ string, _, blob []byte) ([]byte, []byte, error) {
+	c.Host = func(context.Context, string, []byte, []byte) ([]byte, []byte, error) {
 		if now.Add(1) > 1 {
 			t.Error("both are in memory")
 		}

@@ -119,9 +119,9 @@ func kvSet(r *realm, call goja.FunctionCall) goja.Value {
 	return r.promised(func() *deferred {
 		head := kvHead{Key: r.key(call, "cs.kv.set"), TTLSeconds: r.ttl(call.Argument(2))}
 		value, ok, err := r.encodeJSON(call.Argument(1), maxBlob)
-		switch err := err.(type) {
-		case nil:
-		case *notJSON, tooLong:
+		switch {
+		case err == nil:
+		case notEncodable(err):
 			r.badArgument("cs.kv.set: the value is not JSON: " + err.Error())
 		default:
 			must(err)

@@ -63,9 +63,9 @@ func responseClass() *class[*response] {
 
 // thrownJSON throws what kept a value from becoming JSON.
 func (r *realm) thrownJSON(what string, ok bool, err error) {
-	switch err := err.(type) {
-	case nil:
-	case *notJSON, tooLong:
+	switch {
+	case err == nil:
+	case notEncodable(err):
 		panic(r.vm.NewTypeError("%s: %s", what, err.Error()))
 	default:
 		must(err)

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"reflect"
+	"slices"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -104,7 +105,7 @@ func decodeText(r *realm, d *textDecoder, call goja.FunctionCall) goja.Value {
 			panic(r.vm.NewTypeError("TextDecoder.decode: the argument must be an ArrayBuffer or a view of one"))
 		}
 	}
-	text := append(d.left, chunk...)
+	text := slices.Concat(d.left, chunk)
 	d.left = nil
 	if options, ok := call.Argument(1).(*goja.Object); ok && truthy(options, "stream") {
 		whole := d.whole(text)

@@ -1,6 +1,7 @@
 package child
 
 import (
+	"errors"
 	"math"
 	"math/big"
 	"strconv"
@@ -31,6 +32,13 @@ type tooLong struct{}
 
 func (tooLong) Error() string { return "the JSON text is too long" }
 
+// notEncodable says whether err is the value's, not what a script threw meanwhile.
+func notEncodable(err error) bool {
+	var not *notJSON
+	var long tooLong
+	return errors.As(err, &not) || errors.As(err, &long)
+}
+
 // encodeJSON gives v's JSON text of at most limit bytes. ok is false where
 // JSON.stringify would give undefined. err is a *notJSON, a tooLong or what a
 // script's toJSON or getter threw.
@@ -52,12 +60,14 @@ func (r *realm) encodeJSON(v goja.Value, limit int) (text []byte, ok bool, err e
 // result encodes what a handler returned; nil stands for undefined.
 func (r *realm) result(v goja.Value) ([]byte, error) {
 	text, ok, err := r.encodeJSON(v, api.MaxResultBytes)
-	switch err := err.(type) {
-	case nil:
-	case tooLong:
+	var long tooLong
+	var not *notJSON
+	switch {
+	case err == nil:
+	case errors.As(err, &long):
 		return nil, &refusedResult{api.ErrResultTooLarge, "the result is more than 6 MiB as JSON"}
-	case *notJSON:
-		return nil, &refusedResult{api.ErrResultInvalid, "the result is not JSON: " + err.message}
+	case errors.As(err, &not):
+		return nil, &refusedResult{api.ErrResultInvalid, "the result is not JSON: " + not.message}
 	default:
 		return nil, err
 	}

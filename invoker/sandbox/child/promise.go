@@ -1,6 +1,7 @@
 package child
 
 import (
+	"errors"
 	"reflect"
 
 	"github.com/dop251/goja"
@@ -22,15 +23,16 @@ func (r *realm) newDeferred() *deferred {
 // value is the promise as scripts see it.
 func (d *deferred) value(r *realm) goja.Value { return r.vm.ToValue(d.promise) }
 
-// settle resolves the promise with what make gives, or rejects it with what make
+// settle resolves the promise with what produce gives, or rejects it with what produce
 // throws, and then runs the reactions. The error is one that no script can catch.
-func (d *deferred) settle(r *realm, make func() goja.Value) error {
+func (d *deferred) settle(r *realm, produce func() goja.Value) error {
 	var v goja.Value
-	err := r.try(func() { v = make() })
+	err := r.try(func() { v = produce() })
 	if err == nil {
 		return d.resolve(v)
 	}
-	if ex, ok := err.(*goja.Exception); ok {
+	var ex *goja.Exception
+	if errors.As(err, &ex) && !uncatchable(err) {
 		return d.reject(ex.Value())
 	}
 	return err
@@ -51,7 +53,8 @@ func (r *realm) promised(start func() *deferred) goja.Value {
 	if err == nil {
 		return d.value(r)
 	}
-	if ex, ok := err.(*goja.Exception); ok {
+	var ex *goja.Exception
+	if errors.As(err, &ex) && !uncatchable(err) {
 		return r.rejected(ex.Value())
 	}
 	panic(err)

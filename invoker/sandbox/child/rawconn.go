@@ -1,6 +1,7 @@
 package child
 
 import (
+	"errors"
 	"io"
 	"net"
 	"syscall"
@@ -37,7 +38,7 @@ func (c *rawConn) Read(p []byte) (n int, err error) {
 	}
 	polled := c.raw.Read(func(fd uintptr) bool {
 		n, err = rawIO(unix.SYS_READ, fd, p)
-		return err != unix.EAGAIN
+		return !errors.Is(err, unix.EAGAIN)
 	})
 	switch {
 	case polled != nil:
@@ -55,7 +56,7 @@ func (c *rawConn) Write(p []byte) (written int, err error) {
 		var n int
 		polled := c.raw.Write(func(fd uintptr) bool {
 			n, err = rawIO(unix.SYS_WRITE, fd, p[written:])
-			return err != unix.EAGAIN
+			return !errors.Is(err, unix.EAGAIN)
 		})
 		written += n
 		if polled != nil {

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Arg, behind the child's own argument, makes the executable a nursery.
+// Arg makes the executable a nursery, behind the child's own argument.
 const Arg = "nursery"
 
 // socketFD is where the server leaves the nursery's socket (SOCK_SEQPACKET).

@@ -29,7 +29,7 @@ func ParseMessage(payload []byte, head any) (blob []byte, err error) {
 		return nil, err
 	}
 	if err := json.Unmarshal(j, head); err != nil {
-		return nil, fmt.Errorf("%w: %v", ErrFrame, err)
+		return nil, fmt.Errorf("%w: %w", ErrFrame, err)
 	}
 	return blob, nil
 }

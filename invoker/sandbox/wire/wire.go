@@ -186,8 +186,8 @@ func NewReader(r io.Reader) *Reader {
 	return &Reader{r: bufio.NewReaderSize(r, 32<<10), max: MaxFrame}
 }
 
-// Bound refuses frames of more than max bytes from now on.
-func (r *Reader) Bound(max uint32) { r.max = max }
+// Bound refuses frames of more than limit bytes from now on.
+func (r *Reader) Bound(limit uint32) { r.max = limit }
 
 // Next reads one frame; the payload is the caller's to keep. At the peer's end
 // it gives io.EOF; a frame that is cut short gives io.ErrUnexpectedEOF.
