@@ -50,7 +50,7 @@ type Invoker struct {
 	running     *running
 	logger      *zap.Logger
 	// life ends when Close is done; what outlives a caller runs under it.
-	life context.Context //nolint:containedctx // the engine's own lifetime
+	life context.Context // the engine's own lifetime
 	end  context.CancelFunc
 
 	mu      sync.Mutex

@@ -26,7 +26,7 @@ type logWriter interface {
 // drain writes the rest and says whether all of them arrived.
 type logSink struct {
 	writer     logWriter
-	ctx        context.Context //nolint:containedctx // bounds the background writes of one activation
+	ctx        context.Context // bounds the background writes of one activation
 	tenant, id string
 	attempt    int
 

@@ -110,7 +110,7 @@ func cutRevive(t *testing.T, f *fixture) (func(*fixture) error, func(*testing.T,
 	}, func(t *testing.T, f *fixture) { t.Helper(); checkFunction(t, f) }
 }
 
-func cutDelete(_ *testing.T, f *fixture) (func(*fixture) error, func(*testing.T, *fixture)) {
+func cutDelete(_ *testing.T, _ *fixture) (func(*fixture) error, func(*testing.T, *fixture)) {
 	return func(f *fixture) error {
 			return f.functions.Delete(context.Background(), f.fn.Tenant, f.fn.Namespace, f.fn.Name, 5)
 		}, func(t *testing.T, f *fixture) {

@@ -109,7 +109,7 @@ func (j *journal) write(entry []byte) error {
 
 // learn keeps the text of a script that is loaded.
 func (j *journal) learn(args []string) {
-	text := ""
+	var text string
 	switch {
 	case strings.EqualFold(args[0], "EVAL") && len(args) > 1:
 		text = args[1]

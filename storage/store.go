@@ -43,7 +43,7 @@ type Store struct {
 	// conflict between them would send up to 16 MiB again.
 	publishing *keyedMutex
 	// life ends with Close; work that outlives its caller runs under it.
-	life    context.Context //nolint:containedctx // the Store's own lifetime, not a caller's
+	life    context.Context // the Store's own lifetime, not a caller's
 	end     context.CancelFunc
 	actors  sync.WaitGroup
 	closing sync.Once

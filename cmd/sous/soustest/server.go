@@ -70,7 +70,7 @@ var urlPattern = regexp.MustCompile(`http://[0-9a-z.:\[\]]*[0-9]`)
 // Start starts executable and waits until it has said its URL.
 func (c Command) Start(executable string) (*Server, error) {
 	args := append(slices.Clone(c.Args), "--listen", "127.0.0.1:0")
-	//nolint:noctx // a test's context ends before its cleanup, which is to stop the server in order
+	// Not bound to a context: a test's ends before its cleanup, which is to stop the server in order.
 	cmd := exec.Command(executable, args...)
 	cmd.Env, cmd.Dir = append(os.Environ(), c.Env...), c.Dir
 	said, out := io.Pipe()
