@@ -32,7 +32,7 @@ type hostCalls struct {
 	child  *process
 	call   *Call
 	log    *zap.Logger
-	ctx    context.Context //nolint:containedctx // the activation's life
+	ctx    context.Context // the activation's life
 	cancel context.CancelFunc
 
 	slots sync.WaitGroup // goroutines at work

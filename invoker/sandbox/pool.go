@@ -20,7 +20,7 @@ type Pool struct {
 	checks  chan struct{} // a place for each Check at work
 	refill  chan struct{} // wakes the keeper: spares were taken
 
-	ctx    context.Context //nolint:containedctx // the pool's own life: ends at Close
+	ctx    context.Context // the pool's own life: ends at Close
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup // the keeper and every child's reaper
 

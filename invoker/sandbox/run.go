@@ -46,7 +46,7 @@ type Result struct {
 // run is the state of one Run.
 type run struct {
 	*Sandbox
-	ctx      context.Context //nolint:containedctx // Run's own
+	ctx      context.Context // Run's own
 	call     *Call
 	host     *hostCalls // made at the first host call
 	logBytes int
