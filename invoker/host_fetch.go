@@ -16,6 +16,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/sandbox"
 )
 
 // Limits of fetch; GET /v1/limits prints them.
@@ -23,6 +24,7 @@ const (
 	MaxFetchRequestBytes  = 6 << 20
 	MaxFetchResponseBytes = 6 << 20
 	maxFetchRedirects     = 20 // the fetch standard's
+	smallFetchResponse    = 256 << 10
 	maxFetchHeaders       = 256
 )
 
@@ -86,14 +88,39 @@ func (h *fetchHost) fetch(ctx context.Context, s *scope, a fetchArgs, body []byt
 		return nil, nil, fetchError(ctx, err)
 	}
 	defer func() { _ = resp.Body.Close() }() // the body has been read or given up
-	got, err := io.ReadAll(io.LimitReader(resp.Body, MaxFetchResponseBytes+1))
+	got, err := readBody(ctx, resp)
 	if err != nil {
-		return nil, nil, fetchError(ctx, err)
-	}
-	if len(got) > MaxFetchResponseBytes {
-		return nil, nil, api.Errorf(api.CodeHostFetchTooLarge, "the response is larger than %d bytes", MaxFetchResponseBytes)
+		return nil, nil, err
 	}
 	return reply(resp, redirected), got, nil
+}
+
+// readBody reads a response. What is small is read at once; the rest waits until
+// the activation has room for it, so that many large responses to a function
+// that does not take them do not gather here.
+func readBody(ctx context.Context, resp *http.Response) ([]byte, error) {
+	got, err := io.ReadAll(io.LimitReader(resp.Body, smallFetchResponse))
+	if err != nil {
+		return nil, fetchError(ctx, err)
+	}
+	if len(got) < smallFetchResponse {
+		return got, nil
+	}
+	room := int64(MaxFetchResponseBytes)
+	if resp.ContentLength >= 0 {
+		room = min(room, resp.ContentLength)
+	}
+	if err := sandbox.ReserveReply(ctx, room); err != nil {
+		return nil, fetchError(ctx, err)
+	}
+	rest, err := io.ReadAll(io.LimitReader(resp.Body, MaxFetchResponseBytes+1-smallFetchResponse))
+	if err != nil {
+		return nil, fetchError(ctx, err)
+	}
+	if got = append(got, rest...); len(got) > MaxFetchResponseBytes {
+		return nil, api.Errorf(api.CodeHostFetchTooLarge, "the response is larger than %d bytes", MaxFetchResponseBytes)
+	}
+	return got, nil
 }
 
 func newFetchRequest(ctx context.Context, a fetchArgs, body []byte) (*http.Request, error) {

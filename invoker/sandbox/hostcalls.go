@@ -12,6 +12,7 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/invoker/sandbox/wire"
 	"go.uber.org/zap"
+	"golang.org/x/sync/semaphore"
 )
 
 // HostFunc performs the host call name with the arguments head (JSON) and blob.
@@ -24,7 +25,34 @@ type HostFunc func(ctx context.Context, name string, head, blob []byte) (replyHe
 const (
 	maxHostCalls     = 64
 	maxHostCallBytes = wire.MaxActivationFrame
+	maxReplyBytes    = 2 * api.MaxResultBytes // of replies that reserved their room
 )
+
+// reservationKey is where the ctx of a host call carries its reservation.
+type reservationKey struct{}
+
+// reservation is the room that one call's reply takes among its activation's.
+type reservation struct {
+	calls *hostCalls
+	held  int64
+}
+
+// ReserveReply waits until the activation whose host call has ctx has room for a
+// reply of n bytes, at most twice api.MaxResultBytes. The room is given back when
+// the child has taken the reply, which a child that is busy does not: without a
+// bound, replies to many calls would gather in this process. A call that may
+// have a large reply reserves it, once, before it holds the bytes. Errors: ctx's.
+func ReserveReply(ctx context.Context, n int64) error {
+	r, ok := ctx.Value(reservationKey{}).(*reservation)
+	if !ok {
+		return nil // not under a sandbox
+	}
+	if err := r.calls.replies.Acquire(ctx, n); err != nil {
+		return err
+	}
+	r.held += n
+	return nil
+}
 
 // hostCalls are the host calls of one activation: each in a goroutine, replies
 // written as they come, and nothing written once the activation has ended.
@@ -41,6 +69,8 @@ type hostCalls struct {
 	bytes int
 	room  chan struct{} // of one place: a call has ended
 
+	replies *semaphore.Weighted // bytes that ReserveReply hands out
+
 	writing sync.Mutex
 	ended   bool // guarded by writing, as is broken
 	broken  bool // a reply was written in part
@@ -52,6 +82,7 @@ type hostCalls struct {
 
 func newHostCalls(ctx context.Context, child *process, call *Call, log *zap.Logger, release func()) *hostCalls {
 	h := &hostCalls{child: child, call: call, log: log, room: make(chan struct{}, 1), release: release}
+	h.replies = semaphore.NewWeighted(maxReplyBytes)
 	h.ctx, h.cancel = context.WithDeadline(ctx, call.Deadline.Add(killGrace))
 	return h
 }
@@ -69,8 +100,10 @@ func (h *hostCalls) start(c wire.HostCall, size int) error {
 		}
 	}
 	h.slots.Go(func() {
-		reply := h.perform(c)
+		reserved := &reservation{calls: h}
+		reply := h.perform(context.WithValue(h.ctx, reservationKey{}, reserved), c)
 		h.answer(reply)
+		h.replies.Release(reserved.held)
 		h.leave(size)
 	})
 	return nil
@@ -99,7 +132,7 @@ func (h *hostCalls) leave(size int) {
 }
 
 // perform calls the host function. Its panic fails the call, not the server.
-func (h *hostCalls) perform(c wire.HostCall) (reply wire.HostReply) {
+func (h *hostCalls) perform(ctx context.Context, c wire.HostCall) (reply wire.HostReply) {
 	reply.ID = c.ID
 	defer func() {
 		if r := recover(); r != nil {
@@ -111,7 +144,7 @@ func (h *hostCalls) perform(c wire.HostCall) (reply wire.HostReply) {
 		return h.refuse(c, api.Errorf(api.CodeRuntimeCapabilityDenied, "this function may not use %s", c.Name))
 	}
 	var err error
-	if reply.Head, reply.Blob, err = h.call.Host(h.ctx, c.Name, c.Head, c.Blob); err != nil {
+	if reply.Head, reply.Blob, err = h.call.Host(ctx, c.Name, c.Head, c.Blob); err != nil {
 		return h.refuse(c, err)
 	}
 	if reply.Head == nil {

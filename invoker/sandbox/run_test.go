@@ -224,6 +224,39 @@ func TestHostCallsAreBoundedInBytes(t *testing.T) {
 	}
 }
 
+// TestRepliesAreBoundedInBytes: replies that reserve room wait for each other,
+// and each gives its room back.
+func TestRepliesAreBoundedInBytes(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t))
+	s := acquire(t, p, fakeProgram("replies", ""))
+	defer p.Release(s)
+	var held, most, done atomic.Int64
+	c := do("calls 20")
+	c.Host = func(ctx context.Context, _ string, _, _ []byte) ([]byte, []byte, error) {
+		if err := ReserveReply(ctx, api.MaxResultBytes); err != nil {
+			return nil, nil, err
+		}
+		now := held.Add(1)
+		if was := most.Load(); now > was {
+			most.CompareAndSwap(was, now)
+		}
+		time.Sleep(2 * time.Millisecond) // so that others could come
+		held.Add(-1)
+		done.Add(1)
+		return nil, nil, nil
+	}
+	if r := s.Run(t.Context(), c); r.Status != api.StatusSuccess {
+		t.Errorf("%+v", r)
+	}
+	if most.Load() > maxReplyBytes/api.MaxResultBytes || done.Load() != 20 {
+		t.Errorf("%d replies in memory at once, %d calls done", most.Load(), done.Load())
+	}
+	if err := ReserveReply(t.Context(), api.MaxResultBytes); err != nil {
+		t.Errorf("outside a host call: %v", err)
+	}
+}
+
 func TestHostCallErrors(t *testing.T) {
 	t.Parallel()
 	p := newPool(t, fakeChild(t))
