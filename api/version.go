@@ -23,7 +23,7 @@ type VersionConfig struct {
 	CORS           *CORS             `json:"cors,omitempty"`
 }
 
-// Defaults and bounds of a version's limits; docs/limits.md and GET /v1/limits
+// Defaults and bounds of a version's limits; docs/functions.md and GET /v1/limits
 // print them from here.
 const (
 	DefaultTimeoutMS      = 3000
