@@ -5,9 +5,6 @@ package invoker
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -15,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
@@ -181,7 +177,7 @@ func (i *Invoker) execute(ctx context.Context, inv *api.Invocation, res *resolut
 		existing, err := i.recorder.claim(ctx, rec)
 		if err != nil || existing != nil {
 			a.leave()
-			return i.taken(existing, rec.EventSHA256, err)
+			return taken(existing, rec.EventSHA256, err)
 		}
 	}
 	runCtx, stop := context.WithCancel(ctx)
@@ -250,72 +246,6 @@ func (i *Invoker) program(inv *api.Invocation, res *resolution) *sandbox.Program
 			return tar, nil
 		},
 	}
-}
-
-// newRecord is an activation as it begins.
-func newRecord(inv *api.Invocation, res *resolution, beginMS, deadlineMS int64, cold bool) *storage.StoredActivation {
-	var id, digest, claim string
-	if inv.IdempotencyKey != "" {
-		id = api.DerivedActivationID(inv.Tenant, inv.Namespace, inv.Function, inv.Ref, inv.IdempotencyKey)
-		digest = fingerprint(inv)
-		claim = newActivationID()
-	} else {
-		id = newActivationID()
-	}
-	return &storage.StoredActivation{
-		EventSHA256: digest,
-		Claim:       claim,
-		Activation: api.Activation{
-			ActivationID: id,
-			Tenant:       inv.Tenant, Namespace: inv.Namespace, Function: inv.Function,
-			Ref:     api.Ref{Alias: inv.Ref.Alias, Version: res.Version.Version},
-			Trigger: inv.Trigger,
-			Status:  api.StatusRunning,
-			StartMS: beginMS, DeadlineMS: deadlineMS,
-			Attempt: 1, RequestID: inv.RequestID, ColdStart: cold,
-		},
-	}
-}
-
-// terminal is rec as result ended it.
-func (i *Invoker) terminal(rec *storage.StoredActivation, result sandbox.Result) *storage.StoredActivation {
-	final := *rec
-	final.Status = result.Status
-	final.EndMS = max(i.store.NowMS(), rec.StartMS)
-	final.DurationMS = final.EndMS - rec.StartMS
-	final.Result = result.Value
-	final.Error = result.Error
-	final.LogsTruncated = result.LogsTruncated
-	final.CPUMS = float64(result.CPU.Microseconds()) / 1000
-	final.MemoryPeakBytes = result.MemoryPeakBytes
-	return &final
-}
-
-// replay answers a repeated idempotent call from its record; both results are
-// nil where there is none yet.
-func (i *Invoker) replay(ctx context.Context, inv *api.Invocation) (*api.Outcome, error) {
-	id := api.DerivedActivationID(inv.Tenant, inv.Namespace, inv.Function, inv.Ref, inv.IdempotencyKey)
-	rec, err := i.activations.Get(ctx, inv.Tenant, id)
-	if err != nil {
-		if api.ErrorCode(err) == api.CodeActivationNotFound {
-			return nil, nil //nolint:nilnil // documented: there is nothing to replay
-		}
-		return nil, err
-	}
-	return i.taken(rec, fingerprint(inv), nil)
-}
-
-// taken answers a call whose activation id is in use.
-func (i *Invoker) taken(existing *storage.StoredActivation, digest string, err error) (*api.Outcome, error) {
-	switch {
-	case err != nil:
-		return nil, err
-	case existing.EventSHA256 != digest:
-		return nil, api.Errorf(api.CodeIdempotencyMismatch, "this idempotency key was used with another request")
-	case !existing.Status.Terminal():
-		return nil, api.Errorf(api.CodeIdempotencyRunning, "the first call with this idempotency key is still running")
-	}
-	return &api.Outcome{Activation: existing.Activation, Replayed: true}, nil
 }
 
 // Cancel ends a queued or running activation wherever it runs. Errors:
@@ -405,25 +335,4 @@ func (i *Invoker) Close(ctx context.Context) error {
 		i.resolver.close()
 	})
 	return err
-}
-
-func newActivationID() string { return uuid.Must(uuid.NewV7()).String() }
-
-// fingerprint is the digest of what a repeat of inv must equal.
-func fingerprint(inv *api.Invocation) string {
-	whole := inv.Fingerprint
-	if len(whole) == 0 {
-		whole = inv.Event
-	}
-	sum := sha256.Sum256(whole)
-	return hex.EncodeToString(sum[:])
-}
-
-// mustJSON encodes a value of our own types, which cannot fail.
-func mustJSON(v any) json.RawMessage {
-	b, err := api.EncodeJSON(v)
-	if err != nil {
-		panic(fmt.Sprintf("invoker: encode %T: %v", v, err))
-	}
-	return b
 }

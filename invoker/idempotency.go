@@ -1,0 +1,47 @@
+package invoker
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+)
+
+// replay answers a repeated idempotent call from its record; both results are
+// nil where there is none yet.
+func (i *Invoker) replay(ctx context.Context, inv *api.Invocation) (*api.Outcome, error) {
+	id := api.DerivedActivationID(inv.Tenant, inv.Namespace, inv.Function, inv.Ref, inv.IdempotencyKey)
+	rec, err := i.activations.Get(ctx, inv.Tenant, id)
+	if err != nil {
+		if api.ErrorCode(err) == api.CodeActivationNotFound {
+			return nil, nil //nolint:nilnil // documented: there is nothing to replay
+		}
+		return nil, err
+	}
+	return taken(rec, fingerprint(inv), nil)
+}
+
+// taken answers a call whose activation id is in use.
+func taken(existing *storage.StoredActivation, digest string, err error) (*api.Outcome, error) {
+	switch {
+	case err != nil:
+		return nil, err
+	case existing.EventSHA256 != digest:
+		return nil, api.Errorf(api.CodeIdempotencyMismatch, "this idempotency key was used with another request")
+	case !existing.Status.Terminal():
+		return nil, api.Errorf(api.CodeIdempotencyRunning, "the first call with this idempotency key is still running")
+	}
+	return &api.Outcome{Activation: existing.Activation, Replayed: true}, nil
+}
+
+// fingerprint is the digest of what a repeat of inv must equal.
+func fingerprint(inv *api.Invocation) string {
+	whole := inv.Fingerprint
+	if len(whole) == 0 {
+		whole = inv.Event
+	}
+	sum := sha256.Sum256(whole)
+	return hex.EncodeToString(sum[:])
+}
