@@ -98,6 +98,9 @@ func TestChildSeenFromOutside(t *testing.T) {
 	if strings.HasPrefix(status["Uid"], "0\t") {
 		t.Error("it is root")
 	}
+	if policy, err := unix.SchedGetAttr(pid, 0); err != nil || policy.Policy != unix.SCHED_BATCH {
+		t.Errorf("scheduling %+v, %v, want SCHED_BATCH", policy, err)
+	}
 	environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil || string(environment) != "GODEBUG=containermaxprocs=0\x00" {
 		t.Errorf("environment %q, %v", environment, err)
