@@ -1,0 +1,67 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/codesous/sous/cmd/sous/soustest"
+	"github.com/codesous/sous/invoker/sandbox/sandboxtest"
+)
+
+// What `make build` makes: the small child lies in the binary and runs from
+// memory, confined like any other.
+func TestEmbeddedSandboxChild(t *testing.T) {
+	t.Parallel()
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The overlay puts the child where go:embed looks, and nothing into the source.
+	child := sandboxtest.Executable(t)
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(here, "sandbox-child"): child}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, binary := filepath.Join(t.TempDir(), "overlay.json"), filepath.Join(t.TempDir(), "sous")
+	if err := os.WriteFile(file, overlay, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	build := exec.CommandContext(t.Context(), "go", "build", "-tags", "sandboxchild", "-overlay", file, "-o", binary, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+
+	server, err := soustest.Command{Args: []string{"dev", "--data-dir", t.TempDir()}}.Start(binary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	function := filepath.Join(t.TempDir(), "hello")
+	for _, args := range [][]string{{"fn", "init", function}, {"fn", "deploy", function}, {"fn", "invoke", "hello"}} {
+		cmd := exec.CommandContext(t.Context(), binary, args...)
+		cmd.Env = append(os.Environ(), "SOUS_URL="+server.URL, "XDG_CONFIG_HOME="+t.TempDir())
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("sous %v: %v\n%s", args, err, out)
+		}
+	}
+	children, err := soustest.Children(server.Pid())
+	if err != nil || len(children) == 0 {
+		t.Fatalf("children %v, %v", children, err)
+	}
+	for _, pid := range children {
+		exe, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "exe"))
+		if err != nil || !strings.Contains(exe, "memfd:sous-sandbox-child") {
+			t.Errorf("child %d runs %q, %v", pid, exe, err)
+		}
+	}
+}
