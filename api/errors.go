@@ -17,7 +17,6 @@ const (
 	CodeStoreConflict    Code = "CS_STORE_CONFLICT"
 	CodeShuttingDown     Code = "CS_SHUTTING_DOWN"
 
-	CodeAuthnRequired    Code = "CS_AUTHN_REQUIRED"
 	CodeAuthzDenied      Code = "CS_AUTHZ_DENIED"
 	CodeHostRefused      Code = "CS_AUTHZ_HOST_REFUSED"
 	CodeRouteNotFound    Code = "CS_ROUTE_NOT_FOUND"

@@ -23,7 +23,6 @@ var statuses = map[api.Code]int{
 	api.CodeStoreConflict:    http.StatusConflict,
 	api.CodeShuttingDown:     http.StatusServiceUnavailable,
 
-	api.CodeAuthnRequired:    http.StatusUnauthorized,
 	api.CodeAuthzDenied:      http.StatusForbidden,
 	api.CodeHostRefused:      http.StatusForbidden,
 	api.CodeRouteNotFound:    http.StatusNotFound,
