@@ -76,6 +76,28 @@ func TestRequests(t *testing.T) {
 			status: 201, body: `{"name":"hello"}`,
 			want: seen{Method: "POST", URI: "/v1/tenants/t_default/namespaces/default/functions", Body: `{"name":"hello"}`, ContentType: "application/json", Auth: bearer},
 		},
+		"read a version": {
+			call: func(ctx context.Context, c *client.Client) error {
+				v, err := hello(c).Version(ctx, 3)
+				if err == nil && v.Version != 3 {
+					err = fmt.Errorf("version %+v", v)
+				}
+				return err
+			},
+			status: 200, body: `{"version":3}`,
+			want: seen{Method: "GET", URI: helloPath + "/versions/3", Auth: bearer},
+		},
+		"download a bundle": {
+			call: func(ctx context.Context, c *client.Client) error {
+				tar, err := hello(c).Bundle(ctx, 3)
+				if err == nil && string(tar) != "the tar" {
+					err = fmt.Errorf("bundle %q", tar)
+				}
+				return err
+			},
+			status: 200, body: "the tar",
+			want: seen{Method: "GET", URI: helloPath + "/versions/3/bundle", Auth: bearer},
+		},
 		"list functions": {
 			call: func(ctx context.Context, c *client.Client) error {
 				_, err := c.Tenant("t_default").Namespace("default").Functions(ctx, client.PageOptions{Cursor: "a/b", Limit: 7})
