@@ -46,7 +46,7 @@ type Invoker struct {
 	running     *running
 	logger      *zap.Logger
 	// life ends when Close is done; what outlives a caller runs under it.
-	life context.Context // the engine's own lifetime
+	life context.Context
 	end  context.CancelFunc
 
 	mu      sync.Mutex

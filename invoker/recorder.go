@@ -26,7 +26,7 @@ type recorder struct {
 	activations *storage.Activations
 	logger      *zap.Logger
 	// base outlives every request; close cancels it once late writes had their time.
-	base   context.Context // lifetime of the late writes
+	base   context.Context
 	giveUp context.CancelFunc
 	late   sync.WaitGroup
 }
