@@ -17,6 +17,8 @@ const (
 	CodeStoreConflict    Code = "CS_STORE_CONFLICT"
 	CodeShuttingDown     Code = "CS_SHUTTING_DOWN"
 
+	CodeAuthnRequired    Code = "CS_AUTHN_REQUIRED"
+	CodeAuthnInvalid     Code = "CS_AUTHN_INVALID"
 	CodeAuthzDenied      Code = "CS_AUTHZ_DENIED"
 	CodeHostRefused      Code = "CS_AUTHZ_HOST_REFUSED"
 	CodeRouteNotFound    Code = "CS_ROUTE_NOT_FOUND"
@@ -41,6 +43,8 @@ const (
 	CodeAliasNotFound      Code = "CS_ALIAS_NOT_FOUND"
 	CodeActivationNotFound Code = "CS_ACTIVATION_NOT_FOUND"
 	CodeTenantNotFound     Code = "CS_TENANT_NOT_FOUND"
+	CodeKeyNotFound        Code = "CS_KEY_NOT_FOUND"
+	CodeKeyLimit           Code = "CS_KEY_LIMIT_CONFLICT"
 	CodePreconditionFailed Code = "CS_PRECONDITION_FAILED"
 
 	CodeActivationTerminal  Code = "CS_ACTIVATION_TERMINAL_CONFLICT"

@@ -13,6 +13,9 @@ type Invocation struct {
 	Ref       Ref // alias or version
 	Trigger   Trigger
 	Principal Principal
+	// Access is what Principal was found to be allowed; its zero value opens
+	// public HTTP endpoints only.
+	Access    Access
 	Event     json.RawMessage // valid JSON
 	RequestID string
 	// IdempotencyKey makes the invocation safe to repeat; "" means it is not.
@@ -23,6 +26,19 @@ type Invocation struct {
 	// MaxTimeout clamps the version's timeout; zero leaves it.
 	MaxTimeout time.Duration
 }
+
+// Access is how far an invocation's caller was found to be allowed.
+type Access int
+
+const (
+	// AccessPublic runs what a version opens to everybody under HTTP.
+	AccessPublic Access = iota
+	// AccessGranted is a caller that may invoke; the version's Authz decides.
+	AccessGranted
+	// AccessUnrestricted is the platform itself, and everybody where there are
+	// no keys: no version's Authz applies.
+	AccessUnrestricted
+)
 
 // Outcome is a terminal activation as its caller sees it: Activation.Result is
 // whole (up to MaxResultBytes) unless the outcome is a replay of a cut one.

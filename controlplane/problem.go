@@ -23,6 +23,8 @@ var statuses = map[api.Code]int{
 	api.CodeStoreConflict:    http.StatusConflict,
 	api.CodeShuttingDown:     http.StatusServiceUnavailable,
 
+	api.CodeAuthnRequired:    http.StatusUnauthorized,
+	api.CodeAuthnInvalid:     http.StatusUnauthorized,
 	api.CodeAuthzDenied:      http.StatusForbidden,
 	api.CodeHostRefused:      http.StatusForbidden,
 	api.CodeRouteNotFound:    http.StatusNotFound,
@@ -47,6 +49,8 @@ var statuses = map[api.Code]int{
 	api.CodeAliasNotFound:      http.StatusNotFound,
 	api.CodeActivationNotFound: http.StatusNotFound,
 	api.CodeTenantNotFound:     http.StatusNotFound,
+	api.CodeKeyNotFound:        http.StatusNotFound,
+	api.CodeKeyLimit:           http.StatusConflict,
 	api.CodePreconditionFailed: http.StatusPreconditionFailed,
 
 	api.CodeActivationTerminal:  http.StatusConflict,

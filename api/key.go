@@ -1,0 +1,139 @@
+package api
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/oklog/ulid/v2"
+)
+
+// Key is an API key's record; the key itself is shown once and never stored.
+type Key struct {
+	ID          string   `json:"id"`
+	Tenant      string   `json:"tenant"`
+	Name        string   `json:"name"`
+	Roles       []string `json:"roles"`
+	Namespace   string   `json:"namespace,omitempty"`
+	CreatedAtMS int64    `json:"created_at_ms"`
+	CreatedBy   string   `json:"created_by,omitempty"`
+	ExpiresAtMS int64    `json:"expires_at_ms,omitempty"`
+}
+
+// NewKey answers the making of a key: the only place where its text is shown.
+type NewKey struct {
+	Key
+	Secret string `json:"key"`
+}
+
+// AllTenants stands in Key.Tenant for an administrator of the whole platform.
+const AllTenants = "*"
+
+// The built-in roles of keys.
+const (
+	RoleAdmin     = "admin"
+	RoleDeveloper = "developer"
+	RoleOperator  = "operator"
+	RoleInvoker   = "invoker"
+	RoleViewer    = "viewer"
+	// RolePrefix begins roles that a tenant makes up: they grant nothing, and a
+	// version's Authz may name them.
+	RolePrefix = "role:"
+)
+
+// Limits of keys.
+const (
+	MaxKeys          = 1000 // live ones of a tenant
+	MaxKeyRoles      = 16
+	MaxKeyNameLength = 64 // characters
+)
+
+const (
+	keyPrefix   = "sous_"
+	keyIDPrefix = "key_"
+	secretBytes = 32
+)
+
+// secretText is how a key's secret part is written; strict, so that no two texts
+// are one key.
+var secretText = base64.RawURLEncoding.Strict()
+
+// NewKeySecret makes the text of a key and its id from entropy, which must give
+// at least 48 unpredictable bytes (crypto/rand.Reader).
+func NewKeySecret(nowMS int64, entropy io.Reader) (text, id string, err error) {
+	u, err := ulid.New(uint64(nowMS), entropy)
+	if err != nil {
+		return "", "", fmt.Errorf("make a key: %w", err)
+	}
+	secret := make([]byte, secretBytes)
+	if _, err := io.ReadFull(entropy, secret); err != nil {
+		return "", "", fmt.Errorf("make a key: %w", err)
+	}
+	return keyPrefix + u.String() + "_" + secretText.EncodeToString(secret), keyIDPrefix + u.String(), nil
+}
+
+// LooksLikeKey says whether text has the form of a key, so that it is kept from
+// logs and functions and worth a look into the store.
+func LooksLikeKey(text string) bool {
+	rest, ok := strings.CutPrefix(text, keyPrefix)
+	if !ok || len(rest) != ulid.EncodedSize+1+secretText.EncodedLen(secretBytes) || rest[ulid.EncodedSize] != '_' {
+		return false
+	}
+	if _, err := ulid.ParseStrict(rest[:ulid.EncodedSize]); err != nil {
+		return false
+	}
+	_, err := secretText.DecodeString(rest[ulid.EncodedSize+1:])
+	return err == nil
+}
+
+// KeyDigest is the SHA-256 of a key's text in hexadecimal: the name under which
+// its record is stored.
+func KeyDigest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// KeyTimeMS is the time at which a key's id was made. What is not a key's id is
+// refused with CodeValidationName.
+func KeyTimeMS(id string) (int64, error) {
+	rest, ok := strings.CutPrefix(id, keyIDPrefix)
+	if !ok {
+		return 0, nameError("key", id, "must be "+keyIDPrefix+" and a ULID")
+	}
+	u, err := ulid.ParseStrict(rest)
+	if err != nil {
+		return 0, nameError("key", id, "must be "+keyIDPrefix+" and a ULID")
+	}
+	return int64(u.Time()), nil
+}
+
+// ValidateRole refuses (CodeValidation) what is neither a built-in role nor
+// RolePrefix and 1 to 59 of a-z, 0-9, _ and -.
+func ValidateRole(role string) error {
+	switch role {
+	case RoleAdmin, RoleDeveloper, RoleOperator, RoleInvoker, RoleViewer:
+		return nil
+	}
+	if own, ok := strings.CutPrefix(role, RolePrefix); ok && isTail(own, 1, 59, "_-") {
+		return nil
+	}
+	const rule = "must be admin, developer, operator, invoker, viewer, or role: and a name of your own"
+	return Errorf(CodeValidation, "role %q %s", role, rule).WithFields(FieldError{Path: "roles", Message: rule})
+}
+
+// AuditEvent is one entry of a tenant's audit: who changed, or was refused to
+// change, what. It never holds bodies or keys.
+type AuditEvent struct {
+	ID        string `json:"id"`
+	AtMS      int64  `json:"at_ms"`
+	Sub       string `json:"sub"`
+	Action    string `json:"action"`
+	Method    string `json:"method"`
+	Path      string `json:"path"`
+	Status    int    `json:"status"`
+	Code      Code   `json:"code,omitempty"`
+	RequestID string `json:"request_id"`
+}

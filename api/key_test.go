@@ -1,0 +1,68 @@
+package api_test
+
+import (
+	"bytes"
+	"crypto/rand"
+	"strings"
+	"testing"
+
+	"github.com/codesous/sous/api"
+)
+
+func TestKeysAreRecognised(t *testing.T) {
+	t.Parallel()
+	text, id, err := api.NewKeySecret(1_700_000_000_000, rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !api.LooksLikeKey(text) {
+		t.Errorf("%q is no key", text)
+	}
+	if at, err := api.KeyTimeMS(id); err != nil || at != 1_700_000_000_000 {
+		t.Errorf("%q: %d %v", id, at, err)
+	}
+	if strings.TrimPrefix(id, "key_") != text[5:31] {
+		t.Errorf("the id %q is not that of %q", id, text)
+	}
+	other, _, err := api.NewKeySecret(1_700_000_000_000, rand.Reader)
+	if err != nil || other == text || api.KeyDigest(other) == api.KeyDigest(text) {
+		t.Errorf("two keys are one: %v", err)
+	}
+	// Strict: the last character carries four bits of the secret and no more.
+	for _, bad := range []string{"", "sous_", text[1:], text + "A", text[:len(text)-1], "sous-" + text[5:], text[:31] + "-" + text[32:],
+		text[:40] + "!" + text[41:], "sous_" + strings.ToLower(text[5:31]) + text[31:] + "\n", text[:len(text)-1] + "B", " " + text} {
+		if bad != text && api.LooksLikeKey(bad) {
+			t.Errorf("%q passes for a key", bad)
+		}
+	}
+}
+
+func TestKeysNeedEntropy(t *testing.T) {
+	t.Parallel()
+	if _, _, err := api.NewKeySecret(1, bytes.NewReader(make([]byte, 41))); err == nil {
+		t.Error("made a key of too little")
+	}
+}
+
+func TestKeyIDs(t *testing.T) {
+	t.Parallel()
+	for _, bad := range []string{"", "key_", "key_x", "drf_01ARZ3NDEKTSV4RRFFQ69G5FAV", "key_01ARZ3NDEKTSV4RRFFQ69G5FA!"} {
+		if _, err := api.KeyTimeMS(bad); api.ErrorCode(err) != api.CodeValidationName {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+func TestRoles(t *testing.T) {
+	t.Parallel()
+	for _, good := range []string{"admin", "developer", "operator", "invoker", "viewer", "role:billing", "role:a_b-9"} {
+		if err := api.ValidateRole(good); err != nil {
+			t.Errorf("%q: %v", good, err)
+		}
+	}
+	for _, bad := range []string{"", "*", "Admin", "admn", "role:", "role:A", "role:" + strings.Repeat("a", 61)} {
+		if err := api.ValidateRole(bad); api.ErrorCode(err) != api.CodeValidation {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
