@@ -1,0 +1,64 @@
+package metrics
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Loop tells how a background loop gets on: how long ago a round of it was good,
+// how many were, and the time that they took. It is safe for concurrent use.
+type Loop struct {
+	lag, rounds, busy *prometheus.Desc
+
+	mu           sync.Mutex
+	good         time.Time // the end of the last good round, or the loop's start
+	done, failed uint64
+	worked       time.Duration
+}
+
+// NewLoop makes the metrics of the loop called name, which begins now.
+func NewLoop(name string) *Loop {
+	desc := func(metric, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc(prometheus.BuildFQName(Namespace, "loop", metric), help, labels, prometheus.Labels{"loop": name})
+	}
+	return &Loop{
+		lag:    desc("lag_seconds", "Time since the last good round of a background loop, or since its start."),
+		rounds: desc("rounds_total", "Rounds of a background loop.", "outcome"),
+		busy:   desc("busy_seconds_total", "Time that the rounds of a background loop took."),
+		good:   time.Now(),
+	}
+}
+
+// Round counts a round that began at the given time and ends now with err.
+func (l *Loop) Round(began time.Time, err error) {
+	now := time.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.worked += now.Sub(began)
+	if err != nil {
+		l.failed++
+		return
+	}
+	l.done++
+	l.good = now
+}
+
+// Describe implements prometheus.Collector.
+func (l *Loop) Describe(ch chan<- *prometheus.Desc) {
+	ch <- l.lag
+	ch <- l.rounds
+	ch <- l.busy
+}
+
+// Collect implements prometheus.Collector.
+func (l *Loop) Collect(ch chan<- prometheus.Metric) {
+	l.mu.Lock()
+	lag, done, failed, worked := time.Since(l.good), l.done, l.failed, l.worked
+	l.mu.Unlock()
+	ch <- prometheus.MustNewConstMetric(l.lag, prometheus.GaugeValue, lag.Seconds())
+	ch <- prometheus.MustNewConstMetric(l.rounds, prometheus.CounterValue, float64(done), "ok")
+	ch <- prometheus.MustNewConstMetric(l.rounds, prometheus.CounterValue, float64(failed), "error")
+	ch <- prometheus.MustNewConstMetric(l.busy, prometheus.CounterValue, worked.Seconds())
+}
