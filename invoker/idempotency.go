@@ -10,8 +10,14 @@ import (
 )
 
 // replay answers a repeated idempotent call from its record; both results are
-// nil where there is none yet.
+// nil where there is none yet. A record is shown to nobody that could not have
+// made it: what Authorize says of inv comes first.
 func (i *Invoker) replay(ctx context.Context, inv *api.Invocation) (*api.Outcome, error) {
+	if inv.Access != api.AccessUnrestricted {
+		if err := i.Authorize(ctx, inv); err != nil {
+			return nil, err
+		}
+	}
 	id := api.DerivedActivationID(inv.Tenant, inv.Namespace, inv.Function, inv.Ref, inv.IdempotencyKey)
 	rec, err := i.activations.Get(ctx, inv.Tenant, id)
 	if err != nil {

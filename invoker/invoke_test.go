@@ -103,6 +103,7 @@ func (b *bench) invocation(name, event string) api.Invocation {
 		Tenant: b.tenant, Namespace: namespace, Function: name, Ref: api.Ref{Alias: "prod"},
 		Trigger: api.Trigger{Type: api.TriggerAPI}, Event: json.RawMessage(event), RequestID: "req_test",
 		Principal: api.Principal{Sub: "tester", Roles: []string{"admin"}},
+		Access:    api.AccessUnrestricted,
 	}
 }
 

@@ -94,7 +94,8 @@ func New(ctx context.Context, store *storage.Store, pool *sandbox.Pool, cfg Conf
 //
 // An error means that no activation of this call reached a terminal status
 // here: CodeValidation… for a malformed invocation, Code…NotFound for what does
-// not exist, CodeConcurrencyLimit and CodeCapacityLimit (nothing ran),
+// not exist, CodeAuthnRequired and CodeAuthzDenied (see Authorize),
+// CodeConcurrencyLimit and CodeCapacityLimit (nothing ran),
 // CodeIdempotency… for a key in use, CodeStoreUnavailable (it may have run),
 // CodeShuttingDown. When ctx ends, the function is stopped and the activation
 // is recorded as cancelled.
@@ -113,6 +114,9 @@ func (i *Invoker) Invoke(ctx context.Context, inv api.Invocation) (*api.Outcome,
 	}
 	res, err := i.resolver.resolve(ctx, target{inv.Tenant, inv.Namespace, inv.Function, inv.Ref})
 	if err != nil {
+		return nil, err
+	}
+	if err := permit(&inv, res.Version.Config.Authz); err != nil {
 		return nil, err
 	}
 	program := i.program(&inv, res)
