@@ -13,6 +13,8 @@ const (
 	ChangeFunction = "function"
 	// ChangeCancel: the activation was cancelled.
 	ChangeCancel = "cancel"
+	// ChangeKey: the API key was revoked.
+	ChangeKey = "key"
 	// ChangeResubscribed is no message: the connection was made anew, and
 	// changes before it may have gone unheard.
 	ChangeResubscribed = "resubscribed"
@@ -26,6 +28,7 @@ type Change struct {
 	Namespace    string `json:"namespace,omitempty"`
 	Function     string `json:"function,omitempty"`
 	ActivationID string `json:"activation_id,omitempty"`
+	KeyID        string `json:"key_id,omitempty"`
 }
 
 // PublishChange sends a notice to every process that subscribed.
@@ -62,7 +65,7 @@ func (s *Store) Subscribe(ctx context.Context, hear func(Change)) error {
 				if !open {
 					return
 				}
-				deliver(event, hear)
+				s.deliver(event, hear)
 			}
 		}
 	})
@@ -71,13 +74,16 @@ func (s *Store) Subscribe(ctx context.Context, hear func(Change)) error {
 
 // deliver hands on what an event says. Once subscribed, every further
 // confirmation means that the connection was lost in between.
-func deliver(event any, hear func(Change)) {
+func (s *Store) deliver(event any, hear func(Change)) {
 	switch event := event.(type) {
 	case *redis.Subscription:
+		s.metrics.heard(ChangeResubscribed)
 		hear(Change{Kind: ChangeResubscribed})
 	case *redis.Message:
 		var c Change
-		if err := json.Unmarshal([]byte(event.Payload), &c); err == nil {
+		err := json.Unmarshal([]byte(event.Payload), &c)
+		s.metrics.heard(c.Kind)
+		if err == nil {
 			hear(c) // else: a message of a newer release, or none of ours
 		}
 	}

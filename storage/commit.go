@@ -40,6 +40,7 @@ type stripe struct {
 
 type pending struct {
 	write write
+	since time.Time
 	done  chan struct{} // closed when the write's replies are there
 }
 
@@ -61,7 +62,7 @@ func (c *commits) do(ctx context.Context, key string, w write) error {
 		return err
 	}
 	st := c.stripes[maphash.String(c.seed, key)%commitStripes]
-	p := &pending{write: w, done: make(chan struct{})}
+	p := &pending{write: w, since: time.Now(), done: make(chan struct{})}
 	st.mu.Lock()
 	st.queue = append(st.queue, p)
 	st.mu.Unlock()
@@ -77,6 +78,20 @@ func (c *commits) do(ctx context.Context, key string, w write) error {
 	case <-st.store.life.Done():
 		return redis.ErrClosed
 	}
+}
+
+// waiting counts the writes that are in no batch yet at now, and says how long the
+// oldest of them has waited.
+func (c *commits) waiting(now time.Time) (queued int, oldest time.Duration) {
+	for _, st := range c.stripes {
+		st.mu.Lock()
+		queued += len(st.queue)
+		if len(st.queue) > 0 {
+			oldest = max(oldest, now.Sub(st.queue[0].since))
+		}
+		st.mu.Unlock()
+	}
+	return queued, oldest
 }
 
 func (st *stripe) run() {
@@ -114,6 +129,7 @@ func (st *stripe) send(batch []*pending) {
 		p.write.queue(ctx, pipe)
 	}
 	_, _ = pipe.Exec(ctx)
+	st.store.metrics.batches.Observe(float64(len(batch)))
 	for _, p := range batch {
 		close(p.done)
 	}

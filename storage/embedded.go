@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/metrics"
 )
 
 // The embedded store's files in its data directory.
@@ -50,7 +51,9 @@ type Embedded struct {
 	dirty   atomic.Bool
 	stop    chan struct{}
 	actors  sync.WaitGroup
-	close   func() error
+	// How the two loops get on.
+	saving, expiring *metrics.Loop
+	close            func() error
 
 	dialing sync.Mutex // a connection is served either before closed is set, or never
 	closed  bool
@@ -70,6 +73,7 @@ func OpenEmbedded(dir string, log *zap.Logger) (*Embedded, error) {
 	e := &Embedded{
 		redis: miniredis.NewMiniRedis(), dir: dir, log: log, lock: lock, stop: make(chan struct{}),
 		journal: &journal{scripts: map[string]string{}},
+		saving:  metrics.NewLoop("store_snapshot"), expiring: metrics.NewLoop("store_expiry"),
 	}
 	e.close = sync.OnceValue(e.shutdown)
 	if err := e.start(); err != nil {
@@ -173,26 +177,29 @@ func fileConn(fd int, name string) (net.Conn, error) {
 // expire makes the clock run: miniredis moves its times-to-live only when told.
 func (e *Embedded) expire() {
 	last := time.Now()
-	e.every(expiryInterval, func() {
+	e.every(expiryInterval, e.expiring, func() error {
 		// Not within a snapshot's copy: a key would go between two looks at it.
 		e.still.mu.Lock()
 		defer e.still.mu.Unlock()
 		now := time.Now()
 		e.redis.FastForward(now.Sub(last))
 		last = now
+		return nil
 	})
 }
 
 func (e *Embedded) save() {
-	e.every(snapshotInterval, func() {
-		if err := e.snapshot(); err != nil {
+	e.every(snapshotInterval, e.saving, func() error {
+		err := e.snapshot()
+		if err != nil {
 			e.log.Error("embedded store: snapshot not written", zap.Error(err))
 		}
+		return err
 	})
 }
 
-// every calls do with pauses of at least interval, until the store closes.
-func (e *Embedded) every(interval time.Duration, do func()) {
+// every makes a round of the loop by do with pauses of at least interval, until the store closes.
+func (e *Embedded) every(interval time.Duration, loop *metrics.Loop, do func() error) {
 	wait := time.NewTimer(interval)
 	defer wait.Stop()
 	for {
@@ -202,7 +209,7 @@ func (e *Embedded) every(interval time.Duration, do func()) {
 			return
 		}
 		began := time.Now()
-		do()
+		loop.Round(began, do())
 		wait.Reset(max(interval, standstillShare*time.Since(began)))
 	}
 }

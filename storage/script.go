@@ -22,21 +22,24 @@ const (
 	scriptActivationWithdraw = "activation_withdraw.lua"
 )
 
-// loadScripts reads every script of package lua, each behind prelude.
-func loadScripts(prelude string) (map[string]*redis.Script, error) {
+// loadScripts reads every script of package lua, each behind prelude, and gives
+// their texts as well.
+func loadScripts(prelude string) (scripts map[string]*redis.Script, texts map[string]string, err error) {
 	names, err := fs.Glob(lua.FS, "*.lua")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	scripts := make(map[string]*redis.Script, len(names))
+	texts = make(map[string]string, len(names))
+	scripts = make(map[string]*redis.Script, len(names))
 	for _, name := range names {
 		source, err := fs.ReadFile(lua.FS, name)
 		if err != nil {
-			return nil, fmt.Errorf("read script %s: %w", name, err)
+			return nil, nil, fmt.Errorf("read script %s: %w", name, err)
 		}
-		scripts[name] = redis.NewScript(prelude + string(source))
+		texts[name] = prelude + string(source)
+		scripts[name] = redis.NewScript(texts[name])
 	}
-	return scripts, nil
+	return scripts, texts, nil
 }
 
 // eval runs a script by its digest, and by its text on a node that does not

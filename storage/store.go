@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
@@ -27,6 +28,8 @@ type Config struct {
 	Clock func() time.Time
 	// PoolSize bounds the connections (to each node). Default: 64.
 	PoolSize int
+	// Metrics is where the Store's metrics are exported. Default: nowhere.
+	Metrics prometheus.Registerer
 	// ScriptPrelude is Lua text put before every script, for tests that watch
 	// what scripts do. Default: none.
 	ScriptPrelude string
@@ -39,6 +42,7 @@ type Store struct {
 	scripts map[string]*redis.Script
 	clock   func() time.Time
 	commits *commits
+	metrics *storeMetrics
 	// publishing makes publishes of one function queue up in this process: a
 	// conflict between them would send up to 16 MiB again.
 	publishing *keyedMutex
@@ -65,7 +69,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if cfg.Clock == nil {
 		cfg.Clock = time.Now
 	}
-	scripts, err := loadScripts(cfg.ScriptPrelude)
+	scripts, texts, err := loadScripts(cfg.ScriptPrelude)
 	if err != nil {
 		return nil, err
 	}
@@ -80,10 +84,13 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	s := &Store{
 		rdb: rdb, keys: keys{hashTags: hashTags}, scripts: scripts, clock: cfg.Clock,
 		publishing: newKeyedMutex(),
+		metrics:    newStoreMetrics(scripts, texts),
 	}
+	rdb.AddHook(s.metrics)
 	s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
 	s.commits = newCommits(s)
-	if err := s.Ping(ctx); err != nil {
+	err = s.metrics.register(cfg.Metrics, s, cfg.Embedded)
+	if err := errors.Join(err, s.Ping(ctx)); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
