@@ -55,6 +55,7 @@ const (
 	keyPrefix   = "sous_"
 	keyIDPrefix = "key_"
 	secretBytes = 32
+	keyLength   = len(keyPrefix) + ulid.EncodedSize + len("_") + (secretBytes*8+5)/6
 )
 
 // secretText is how a key's secret part is written; strict, so that no two texts
@@ -79,7 +80,7 @@ func NewKeySecret(nowMS int64, entropy io.Reader) (text, id string, err error) {
 // logs and functions and worth a look into the store.
 func LooksLikeKey(text string) bool {
 	rest, ok := strings.CutPrefix(text, keyPrefix)
-	if !ok || len(rest) != ulid.EncodedSize+1+secretText.EncodedLen(secretBytes) || rest[ulid.EncodedSize] != '_' {
+	if !ok || len(text) != keyLength || rest[ulid.EncodedSize] != '_' {
 		return false
 	}
 	if _, err := ulid.ParseStrict(rest[:ulid.EncodedSize]); err != nil {
@@ -87,6 +88,22 @@ func LooksLikeKey(text string) bool {
 	}
 	_, err := secretText.DecodeString(rest[ulid.EncodedSize+1:])
 	return err == nil
+}
+
+// WithoutKeys is text with every key in it cut to its prefix, for logs, errors and
+// the audit: people do paste keys where a name or an id belongs.
+func WithoutKeys(text string) string {
+	for from := 0; ; {
+		at := strings.Index(text[from:], keyPrefix)
+		if at < 0 {
+			return text
+		}
+		at += from
+		from = at + len(keyPrefix)
+		if end := at + keyLength; end <= len(text) && LooksLikeKey(text[at:end]) {
+			text = text[:from] + "…" + text[end:]
+		}
+	}
 }
 
 // KeyDigest is the SHA-256 of a key's text in hexadecimal: the name under which

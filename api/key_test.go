@@ -37,6 +37,27 @@ func TestKeysAreRecognised(t *testing.T) {
 	}
 }
 
+func TestKeysAreCutOutOfText(t *testing.T) {
+	t.Parallel()
+	key, _, err := api.NewKeySecret(1_700_000_000_000, rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"":                                 "",
+		"sous_":                            "sous_",
+		"a sous_ and sous_sous_":           "a sous_ and sous_sous_",
+		key:                                "sous_…",
+		"/v1/keys/" + key + "/x":           "/v1/keys/sous_…/x",
+		"sous_" + key + key:                "sous_sous_…sous_…",
+		key[:len(key)-1] + " is cut short": key[:len(key)-1] + " is cut short",
+	} {
+		if got := api.WithoutKeys(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestKeysNeedEntropy(t *testing.T) {
 	t.Parallel()
 	if _, _, err := api.NewKeySecret(1, bytes.NewReader(make([]byte, 41))); err == nil {
