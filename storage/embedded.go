@@ -6,6 +6,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -106,9 +108,26 @@ func (e *Embedded) start() error {
 // wrote hears of each command that changed something, one at a time.
 func (e *Embedded) wrote(args []string) {
 	e.dirty.Store(true)
-	if err := e.journal.append(args, time.Now()); err != nil {
+	if err := e.journal.append(e.withStreamID(args), time.Now()); err != nil {
 		e.log.Error("embedded store: a write is not safe until the next snapshot", zap.Error(err))
 	}
+}
+
+// withStreamID gives an XADD the id that its entry got: repeated as it came, it
+// would get another.
+func (e *Embedded) withStreamID(args []string) []string {
+	const options = 2 // where those of an XADD begin, behind its key
+	if !strings.EqualFold(args[0], "XADD") || len(args) < options {
+		return args
+	}
+	star := slices.Index(args[options:], "*") // none of the options is one
+	entries, err := e.redis.DB(0).Stream(args[1])
+	if star < 0 || err != nil || len(entries) == 0 {
+		return args // nothing was added
+	}
+	args = slices.Clone(args)
+	args[options+star] = entries[len(entries)-1].ID
+	return args
 }
 
 // lockDir keeps a second process out. The lock goes with this process, however

@@ -250,6 +250,7 @@ func (e *Embedded) replayJournals(srv *server.Server, first uint64, from time.Ti
 		return 0, from, fmt.Errorf("read journals: %w", err)
 	}
 	last, at = first, from
+	defer e.redis.SetTime(time.Time{}) // the clock's
 	peer := server.NewPeer(bufio.NewWriter(io.Discard))
 	for _, n := range numbers {
 		if n < first {
@@ -262,6 +263,7 @@ func (e *Embedded) replayJournals(srv *server.Server, first uint64, from time.Ti
 				e.redis.FastForward(gone)
 				at = when
 			}
+			e.redis.SetTime(at) // for what names the time at which it expires
 			e.journal.learn(args)
 			srv.Dispatch(peer, args)
 		})

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/alicebob/miniredis/v2/server"
 
 	"github.com/codesous/sous/api"
@@ -40,6 +41,7 @@ type snapshotEntry struct {
 	Hash       map[string]string
 	SortedSet  map[string]float64
 	List       []string
+	Stream     []miniredis.StreamEntry
 }
 
 // snapshot writes the file if something changed since the last one.
@@ -115,6 +117,9 @@ func (e *Embedded) copyEntries(now time.Time) (entries []snapshotEntry, followin
 			for _, f := range fields {
 				entry.Hash[f] = db.HGet(key, f)
 			}
+		case "stream":
+			entry.Stream, err = db.Stream(key)
+			entry.Stream = slices.Clone(entry.Stream)
 		case "": // expired since Keys
 			continue
 		default:
@@ -261,6 +266,12 @@ func (e *Embedded) restore(entry snapshotEntry, taken time.Time) error {
 	case "hash":
 		for field, value := range entry.Hash {
 			db.HSet(entry.Key, field, value)
+		}
+	case "stream":
+		for _, e := range entry.Stream {
+			if _, err = db.XAdd(entry.Key, e.ID, e.Values); err != nil {
+				break
+			}
 		}
 	default:
 		err = fmt.Errorf("a %s cannot be loaded", entry.Type)
