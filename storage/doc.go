@@ -3,7 +3,7 @@
 // single node, sentinels or a cluster, and an embedded store for development.
 //
 // A Store is the connection; each record kind has a repository over it
-// (Functions, Drafts, Versions, Aliases, Activations, Logs, KV, Tenants). What
+// (Functions, Drafts, Versions, Aliases, Activations, Logs, KV, Tenants, Keys, Audit). What
 // changes several keys at once is a script of package lua.
 //
 // Errors are *api.Error with a code. Whatever keeps the store from answering is

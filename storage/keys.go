@@ -17,6 +17,8 @@ const (
 	keyTenants         = "cs:tenants"
 	keySweepActivation = "cs:sweep:act"
 	channelChanges     = "cs:changes"
+	keyKeyTenants      = "cs:keys:tenants"   // neither this nor
+	keyBootstrap       = "cs:keys:bootstrap" // this can be a tenant's set: see api.ValidateTenant
 )
 
 func (k keys) tenant(t string) string {
@@ -73,6 +75,16 @@ func (k keys) logChunk(t, id string, n int) string {
 func (k keys) logChunks(t, id string) string {
 	return "cs:log:" + k.tenant(t) + ":" + id + ":chunks"
 }
+
+// apiKey is the place of an API key's record: whoever asks for it knows the key
+// and not yet whose it is.
+func (k keys) apiKey(digest string) string { return "cs:key:" + digest }
+
+// apiKeys is the set of a tenant's API keys; t may be api.AllTenants.
+func (k keys) apiKeys(t string) string { return "cs:keys:" + k.tenant(t) }
+
+// audit is a tenant's stream of audit events; t may be api.AllTenants.
+func (k keys) audit(t string) string { return "cs:audit:" + k.tenant(t) }
 
 func (k keys) kv(t, ns, key string) string {
 	return "cs:kv:" + k.tenant(t) + ":" + ns + ":" + key

@@ -18,6 +18,7 @@ func TestKeys(t *testing.T) {
 			k.activationMeta("t_abc123", "uuid"), k.activationResult("t_abc123", "uuid"),
 			k.activationIndex("t_abc123", "payments", "reconcile"),
 			k.logChunk("t_abc123", "uuid", 3), k.logChunks("t_abc123", "uuid"), k.kv("t_abc123", "payments", "a:{b}"),
+			keyKeyTenants, keyBootstrap, k.apiKey("5e884898"), k.apiKeys("t_abc123"), k.apiKeys("*"), k.audit("t_abc123"), k.audit("*"),
 		}
 	}
 	plain := []string{
@@ -28,6 +29,7 @@ func TestKeys(t *testing.T) {
 		"cs:fn:t_abc123:payments:reconcile:ver:17:meta", "cs:fn:t_abc123:payments:reconcile:ver:17:bundle",
 		"cs:act:t_abc123:uuid:meta", "cs:act:t_abc123:uuid:result", "cs:act:t_abc123:payments:reconcile:index",
 		"cs:log:t_abc123:uuid:3", "cs:log:t_abc123:uuid:chunks", "cs:kv:t_abc123:payments:a:{b}",
+		"cs:keys:tenants", "cs:keys:bootstrap", "cs:key:5e884898", "cs:keys:t_abc123", "cs:keys:*", "cs:audit:t_abc123", "cs:audit:*",
 	}
 	if d := cmp.Diff(plain, all(keys{})); d != "" {
 		t.Error(d)
@@ -40,6 +42,7 @@ func TestKeys(t *testing.T) {
 		"cs:fn:{t_abc123}:payments:reconcile:ver:17:meta", "cs:fn:{t_abc123}:payments:reconcile:ver:17:bundle",
 		"cs:act:{t_abc123}:uuid:meta", "cs:act:{t_abc123}:uuid:result", "cs:act:{t_abc123}:payments:reconcile:index",
 		"cs:log:{t_abc123}:uuid:3", "cs:log:{t_abc123}:uuid:chunks", "cs:kv:{t_abc123}:payments:a:{b}",
+		"cs:keys:tenants", "cs:keys:bootstrap", "cs:key:5e884898", "cs:keys:{t_abc123}", "cs:keys:{*}", "cs:audit:{t_abc123}", "cs:audit:{*}",
 	}
 	if d := cmp.Diff(tagged, all(keys{hashTags: true})); d != "" {
 		t.Error(d)

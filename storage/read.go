@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"iter"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -32,4 +33,21 @@ func (s *Store) lexRange(ctx context.Context, key, after string, limit int) ([]s
 		start = "(" + after
 	}
 	return s.rdb.ZRangeByLex(ctx, key, &redis.ZRangeBy{Min: start, Max: "+", Count: int64(limit)}).Result()
+}
+
+// scanCount is how many members of a set one call reads.
+const scanCount = 256
+
+// setSteps goes through a set in no order, some members at a time. It ends at the
+// first error, which it yields.
+func (s *Store) setSteps(ctx context.Context, key string) iter.Seq2[[]string, error] {
+	return func(yield func([]string, error) bool) {
+		for cursor := uint64(0); ; {
+			step, following, err := s.rdb.SScan(ctx, key, cursor, "", scanCount).Result()
+			if !yield(step, failure(ctx, "read registry", err)) || err != nil || following == 0 {
+				return
+			}
+			cursor = following
+		}
+	}
 }

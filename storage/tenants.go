@@ -8,9 +8,6 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// scanCount is how many members of a set one call reads.
-const scanCount = 256
-
 // Tenants is the registry of what exists: tenants and their namespaces, which
 // come into being with their first record.
 type Tenants struct{ s *Store }
@@ -34,6 +31,12 @@ func (r *Tenants) Exists(ctx context.Context, tenant string) (bool, error) {
 	return ok, failure(ctx, "look up tenant", err)
 }
 
+// HasNamespace says whether the tenant's namespace has ever had a record.
+func (r *Tenants) HasNamespace(ctx context.Context, tenant, namespace string) (bool, error) {
+	ok, err := r.s.rdb.SIsMember(ctx, r.s.keys.namespaces(tenant), namespace).Result()
+	return ok, failure(ctx, "look up namespace", err)
+}
+
 // List is a page of all tenants, in order, beginning behind after. next is "" at
 // the end, else what to pass as after.
 func (r *Tenants) List(ctx context.Context, after string, limit int) (items []string, next string, err error) {
@@ -50,7 +53,7 @@ func (r *Tenants) Namespaces(ctx context.Context, tenant, after string, limit in
 // after: a set has no order of its own to read from.
 func (r *Tenants) page(ctx context.Context, key, after string, limit int) (items []string, next string, err error) {
 	limit = pageLimit(limit)
-	for step, err := range r.steps(ctx, key) {
+	for step, err := range r.s.setSteps(ctx, key) {
 		if err != nil {
 			return nil, "", err
 		}
@@ -72,20 +75,6 @@ func (r *Tenants) page(ctx context.Context, key, after string, limit int) (items
 	return items, next, nil
 }
 
-// steps goes through a set in no order, some members at a time. It ends at the
-// first error, which it yields.
-func (r *Tenants) steps(ctx context.Context, key string) iter.Seq2[[]string, error] {
-	return func(yield func([]string, error) bool) {
-		for cursor := uint64(0); ; {
-			step, following, err := r.s.rdb.SScan(ctx, key, cursor, "", scanCount).Result()
-			if !yield(step, failure(ctx, "read registry", err)) || err != nil || following == 0 {
-				return
-			}
-			cursor = following
-		}
-	}
-}
-
 // FunctionPath names one function of the whole store.
 type FunctionPath struct{ Tenant, Namespace, Function string }
 
@@ -94,7 +83,7 @@ type FunctionPath struct{ Tenant, Namespace, Function string }
 // which it yields.
 func (r *Tenants) Walk(ctx context.Context) iter.Seq2[FunctionPath, error] {
 	return func(yield func(FunctionPath, error) bool) {
-		for tenants, err := range r.steps(ctx, keyTenants) {
+		for tenants, err := range r.s.setSteps(ctx, keyTenants) {
 			if err != nil {
 				yield(FunctionPath{}, err)
 				return
@@ -109,7 +98,7 @@ func (r *Tenants) Walk(ctx context.Context) iter.Seq2[FunctionPath, error] {
 }
 
 func (r *Tenants) walkTenant(ctx context.Context, tenant string, yield func(FunctionPath, error) bool) bool {
-	for namespaces, err := range r.steps(ctx, r.s.keys.namespaces(tenant)) {
+	for namespaces, err := range r.s.setSteps(ctx, r.s.keys.namespaces(tenant)) {
 		if err != nil {
 			yield(FunctionPath{}, err)
 			return false
