@@ -63,6 +63,9 @@ func (s *Server) listActivations(ctx context.Context, in *listActivationsInput) 
 	if err := validateFunctionPath(tenant, namespace, function); err != nil {
 		return nil, err
 	}
+	if err := callerOf(ctx).needNamespace(namespace); err != nil {
+		return nil, err
+	}
 	list := listScope("activations", tenant, namespace, function, in.Status, in.Trigger,
 		strconv.FormatInt(in.FromMS, 10), strconv.FormatInt(in.ToMS, 10))
 	position, err := list.open(in.Cursor)
@@ -82,14 +85,29 @@ func (s *Server) listActivations(ctx context.Context, in *listActivationsInput) 
 }
 
 func (s *Server) getActivation(ctx context.Context, in *activationInput) (*activationOutput, error) {
-	a, err := s.activations.Get(ctx, string(in.Tenant), in.ActivationID)
+	a, err := s.activation(ctx, string(in.Tenant), in.ActivationID)
 	if err != nil {
 		return nil, err
 	}
 	return &activationOutput{Body: a.Activation}, nil
 }
 
+// activation reads one. An id says nothing of the namespace: what the caller does
+// not enter does not exist. CodeActivationNotFound.
+func (s *Server) activation(ctx context.Context, tenant, id string) (*storage.StoredActivation, error) {
+	a, err := s.activations.Get(ctx, tenant, id)
+	if err == nil && !callerOf(ctx).entersNamespace(a.Namespace) {
+		err = api.Errorf(api.CodeActivationNotFound, "activation %s does not exist", id)
+	}
+	return a, err
+}
+
 func (s *Server) cancelActivation(ctx context.Context, in *activationInput) (*activationOutput, error) {
+	if callerOf(ctx).namespace != "" {
+		if _, err := s.activation(ctx, string(in.Tenant), in.ActivationID); err != nil {
+			return nil, err
+		}
+	}
 	a, err := s.engine.Cancel(ctx, string(in.Tenant), in.ActivationID)
 	if err != nil {
 		return nil, err

@@ -11,6 +11,11 @@ import (
 	"github.com/codesous/sous/api"
 )
 
+const (
+	pathAliases = pathFunction + "/aliases"
+	pathAlias   = pathAliases + "/{alias}"
+)
+
 // AliasPath is the path of an alias.
 type AliasPath struct {
 	FunctionPath
@@ -58,23 +63,22 @@ type listAliasesInput struct {
 type aliasPageOutput struct{ Body api.Page[api.Alias] }
 
 func (s *Server) routeAliases(t typedAPI) {
-	const path = pathFunction + "/aliases"
 	tags := []string{"aliases"}
 	register(t, huma.Operation{
-		OperationID: "set-alias", Method: http.MethodPut, Path: path + "/{alias}", Tags: tags,
+		OperationID: "set-alias", Method: http.MethodPut, Path: pathAlias, Tags: tags,
 		Summary:     "Point an alias at a version",
 		Description: "If-Match with the version that the alias points at now, as its ETag, guards the write; If-None-Match: * only makes new ones.",
 	}, s.setAlias)
 	register(t, huma.Operation{
-		OperationID: "list-aliases", Method: http.MethodGet, Path: path, Tags: tags,
+		OperationID: "list-aliases", Method: http.MethodGet, Path: pathAliases, Tags: tags,
 		Summary: "List a function's aliases by name",
 	}, s.listAliases)
 	register(t, huma.Operation{
-		OperationID: "get-alias", Method: http.MethodGet, Path: path + "/{alias}", Tags: tags,
+		OperationID: "get-alias", Method: http.MethodGet, Path: pathAlias, Tags: tags,
 		Summary: "Read an alias", Description: "The ETag is the version that it points at.",
 	}, s.getAlias)
 	register(t, huma.Operation{
-		OperationID: "delete-alias", Method: http.MethodDelete, Path: path + "/{alias}", Tags: tags,
+		OperationID: "delete-alias", Method: http.MethodDelete, Path: pathAlias, Tags: tags,
 		Summary: "Delete an alias",
 	}, s.deleteAlias)
 }

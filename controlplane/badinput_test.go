@@ -2,6 +2,7 @@ package controlplane_test
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/base64"
 	"net/http"
 	"strings"
@@ -17,12 +18,16 @@ import (
 	"github.com/codesous/sous/storage/storagetest"
 )
 
-// snapshot is all that the store holds of the harness's tenant.
+// snapshot is all that the store holds of the harness's tenant, but for the audit,
+// which keeps what was refused.
 func (h *harness) snapshot(t *testing.T, client *redis.Client) map[string]string {
 	t.Helper()
 	kept := map[string]string{}
 	keys := client.Scan(t.Context(), 0, "*"+h.tenant+"*", 1000).Iterator()
 	for keys.Next(t.Context()) {
+		if strings.HasPrefix(keys.Val(), "cs:audit:") {
+			continue
+		}
 		value, err := client.Dump(t.Context(), keys.Val()).Result()
 		if err != nil {
 			t.Fatal(err)
@@ -73,6 +78,10 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 	functions := strings.TrimSuffix(h.fn(""), "/hello")
 	tenant := "/v1/tenants/" + h.tenant
 	activation := tenant + "/activations/" + activationID
+	lostKey, _, err := api.NewKeySecret(1, rand.Reader) // which somebody put where it does not belong
+	if err != nil {
+		t.Fatal(err)
+	}
 	publish := func(draft, rest string) string { return `{"draft_id":"` + draft + `"` + rest + `}` }
 	tar := func(files map[string][]byte) string {
 		packed, err := bundle.Pack(files)
@@ -196,6 +205,30 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 		{"another method of invoke", "GET", h.fn(":invoke"), json, ``, 400, api.CodeValidationName, "function"},
 		{"another method of a draft", "GET", h.fn("/draft"), json, ``, 405, api.CodeMethodNotAllowed, ""},
 
+		// Keys that cannot be, and those of nobody.
+		{"key without a name", "POST", tenant + "/keys", json, `{"roles":["viewer"]}`, 422, api.CodeValidation, "name"},
+		{"key with an empty name", "POST", tenant + "/keys", json, `{"name":"","roles":["viewer"]}`, 422, api.CodeValidation, "name"},
+		{"key with a long name", "POST", tenant + "/keys", json, `{"name":"` + strings.Repeat("ü", 65) + `","roles":["viewer"]}`, 422, api.CodeValidation, "name"},
+		{"key with a line in its name", "POST", tenant + "/keys", json, `{"name":"a\nb","roles":["viewer"]}`, 422, api.CodeValidation, "name"},
+		{"key named by a key", "POST", tenant + "/keys", json, `{"name":"` + lostKey + `","roles":["viewer"]}`, 422, api.CodeValidation, "name"},
+		{"key without roles", "POST", tenant + "/keys", json, `{"name":"ci"}`, 422, api.CodeValidation, "roles"},
+		{"key with no role", "POST", tenant + "/keys", json, `{"name":"ci","roles":[]}`, 422, api.CodeValidation, "roles"},
+		{"key with null roles", "POST", tenant + "/keys", json, `{"name":"ci","roles":null}`, 422, api.CodeValidation, "roles"},
+		{"key with 17 roles", "POST", tenant + "/keys", json, `{"name":"ci","roles":["viewer"` + strings.Repeat(`,"viewer"`, 16) + `]}`, 422, api.CodeValidation, "roles"},
+		{"key with a role twice", "POST", tenant + "/keys", json, `{"name":"ci","roles":["viewer","viewer"]}`, 422, api.CodeValidation, "roles"},
+		{"key with an unknown role", "POST", tenant + "/keys", json, `{"name":"ci","roles":["root"]}`, 422, api.CodeValidation, "roles"},
+		{"key with the namespace of none", "POST", tenant + "/keys", json, `{"name":"ci","roles":["viewer"],"namespace":"P"}`, 400, api.CodeValidationName, "namespace"},
+		{"key that has expired", "POST", tenant + "/keys", json, `{"name":"ci","roles":["viewer"],"expires_at_ms":1000}`, 422, api.CodeValidation, "expires_at_ms"},
+		{"key of a time before time", "POST", tenant + "/keys", json, `{"name":"ci","roles":["viewer"],"expires_at_ms":-1}`, 422, api.CodeValidation, "expires_at_ms"},
+		{"key of a tenant's own making", "POST", tenant + "/keys", json, `{"name":"ci","roles":["viewer"],"tenant":"*"}`, 422, api.CodeValidation, "tenant"},
+		{"key of all tenants", "POST", "/v1/tenants/*/keys", json, `{"name":"ci","roles":["viewer"]}`, 400, api.CodeValidationName, "tenant"},
+		{"key's id", "GET", tenant + "/keys/1", json, ``, 400, api.CodeValidationName, "key"},
+		{"key for its id", "DELETE", tenant + "/keys/" + lostKey, json, ``, 400, api.CodeValidationName, "key"},
+		{"no key", "GET", tenant + "/keys/key_01ARZ3NDEKTSV4RRFFQ69G5FAV", json, ``, 404, api.CodeKeyNotFound, ""},
+		{"revocation of no key", "DELETE", tenant + "/keys/key_01ARZ3NDEKTSV4RRFFQ69G5FAV", json, ``, 404, api.CodeKeyNotFound, ""},
+		{"cursor of audit", "GET", tenant + "/audit?cursor=AAAAAAAAAAAx", json, ``, 400, api.CodeValidationCursor, "cursor"},
+		{"cursor of keys", "GET", tenant + "/keys?cursor=AAAAAAAAAAAx", json, ``, 400, api.CodeValidationCursor, "cursor"},
+
 		// Cursors of other lists, and none.
 		{"cursor that is none", "GET", functions + "?cursor=abc", json, ``, 400, api.CodeValidationCursor, "cursor"},
 		{"cursor not in base64", "GET", functions + "?cursor=%25", json, ``, 400, api.CodeValidationCursor, "cursor"},
@@ -214,7 +247,11 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 	invoked := h.engine.count()
 	for _, tc := range rows {
 		t.Run(tc.name, func(t *testing.T) {
-			p := h.call(t, tc.method, tc.path, tc.body, "Content-Type", tc.contentType).refused(t, tc.status, tc.code)
+			a := h.call(t, tc.method, tc.path, tc.body, "Content-Type", tc.contentType)
+			p := a.refused(t, tc.status, tc.code)
+			if strings.Contains(string(a.body), lostKey) {
+				t.Errorf("repeats a key: %s", a.body)
+			}
 			if tc.field != "" && (len(p.Errors) == 0 || p.Errors[0].Path != tc.field) {
 				t.Errorf("errors %+v, want the first at %q", p.Errors, tc.field)
 			}

@@ -18,10 +18,11 @@ import (
 func BenchmarkHandlers(b *testing.B) {
 	store := storagetest.Open(b, storage.Config{Embedded: storagetest.Embedded(b, b.TempDir())})
 	outcome := success(`{"statusCode":200,"headers":{"content-type":"application/json"},"body":"{\"ok\":true}"}`)
-	server, err := controlplane.New(store, immediate{outcome}, controlplane.Config{})
+	server, err := controlplane.New(b.Context(), store, immediate{outcome}, controlplane.Config{Auth: controlplane.AuthOff})
 	if err != nil {
 		b.Fatal(err)
 	}
+	b.Cleanup(server.Close)
 	handler := server.Handler()
 	for name, tc := range map[string]struct{ path, body string }{
 		"web":    {"/v1/web/t_abcdef/payments/hello/prod/orders?x=1", `{"a":1}`},
@@ -48,6 +49,8 @@ type immediate struct{ outcome *api.Outcome }
 func (i immediate) Invoke(context.Context, api.Invocation) (*api.Outcome, error) {
 	return i.outcome, nil
 }
+
+func (immediate) Authorize(context.Context, *api.Invocation) error { return nil }
 
 func (immediate) Cancel(context.Context, string, string) (*api.Activation, error) { return nil, nil }
 

@@ -25,9 +25,10 @@ type engine struct {
 	checked     []string // tenant#entry#handler
 	invalidated int
 
-	invoke func(context.Context, api.Invocation) (*api.Outcome, error)
-	cancel func(tenant, id string) (*api.Activation, error)
-	check  func(entry, handler string, bundle []byte) error
+	invoke    func(context.Context, api.Invocation) (*api.Outcome, error)
+	authorize func(*api.Invocation) error
+	cancel    func(tenant, id string) (*api.Activation, error)
+	check     func(entry, handler string, bundle []byte) error
 }
 
 func (e *engine) Invoke(ctx context.Context, inv api.Invocation) (*api.Outcome, error) {
@@ -38,6 +39,14 @@ func (e *engine) Invoke(ctx context.Context, inv api.Invocation) (*api.Outcome, 
 		return success(`{"ok":true}`), nil
 	}
 	return e.invoke(ctx, inv)
+}
+
+// Authorize lets everybody in, unless it is told otherwise.
+func (e *engine) Authorize(_ context.Context, inv *api.Invocation) error {
+	if e.authorize == nil {
+		return nil
+	}
+	return e.authorize(inv)
 }
 
 func (e *engine) Cancel(_ context.Context, tenant, id string) (*api.Activation, error) {
@@ -119,15 +128,16 @@ func embedded(t *testing.T) *storage.Store {
 
 func startOn(t *testing.T, store *storage.Store, change ...func(*controlplane.Config)) *harness {
 	t.Helper()
-	config := controlplane.Config{FollowInterval: time.Millisecond}
+	config := controlplane.Config{FollowInterval: time.Millisecond, Auth: controlplane.AuthOff}
 	for _, c := range change {
 		c(&config)
 	}
 	h := &harness{store: store, engine: &engine{}, tenant: storagetest.Tenant(t)}
 	var err error
-	if h.control, err = controlplane.New(store, h.engine, config); err != nil {
+	if h.control, err = controlplane.New(t.Context(), store, h.engine, config); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(h.control.Close)
 	h.Server = httptest.NewUnstartedServer(nil)
 	h.Server.Config = h.control.HTTPServer("")
 	h.Start()

@@ -15,6 +15,11 @@ import (
 	"go.uber.org/zap"
 )
 
+const (
+	pathDocs    = "/docs"
+	pathOpenAPI = "/openapi.json"
+)
+
 //go:embed docs.html
 var docsTemplate string
 

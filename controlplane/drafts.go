@@ -17,7 +17,10 @@ import (
 	"github.com/codesous/sous/api/bundle"
 )
 
-const contentTypeTar = "application/x-tar"
+const (
+	pathDraft      = pathFunction + "/draft"
+	contentTypeTar = "application/x-tar"
+)
 
 // draftBody is an upload as JSON.
 type draftBody struct {
@@ -53,10 +56,9 @@ func (draftFiles) Schema(huma.Registry) *huma.Schema {
 }
 
 func (s *Server) routeDrafts(r chi.Router, a huma.API) {
-	const path = pathFunction + "/draft"
 	request := map[string]any{contentTypeJSON: draftBody{}, contentTypeTar: nil}
 	document(a, documented{
-		method: http.MethodPut, path: path, id: "upload-draft", tag: "functions",
+		method: http.MethodPut, path: pathDraft, id: "upload-draft", tag: "functions",
 		summary: "Upload files as a draft",
 		description: "Files as base64 in JSON (at most 24 MiB) or as a tar (at most 16 MiB). " +
 			"A draft lives for a day and can be published once; its source is checked when it is.",
@@ -65,7 +67,7 @@ func (s *Server) routeDrafts(r chi.Router, a huma.API) {
 		status:     http.StatusOK, answer: map[string]any{contentTypeJSON: api.DraftReceipt{}},
 	})
 	decoder := newStrictDecoder[draftBody](a, map[string]any{contentTypeJSON: draftBody{}})
-	r.Put(path, func(w http.ResponseWriter, r *http.Request) {
+	r.Put(pathDraft, func(w http.ResponseWriter, r *http.Request) {
 		receipt, err := s.uploadDraft(w, r, decoder)
 		if err != nil {
 			s.fail(w, r, requestIDOf(r.Context()), err)

@@ -17,6 +17,7 @@ const (
 	pathNamespaces = pathTenant + "/namespaces"
 	pathFunctions  = pathNamespaces + "/{namespace}/functions"
 	pathFunction   = pathFunctions + "/{function}"
+	pathLimits     = "/v1/limits"
 )
 
 // createFunctionBody is what a new function is told; what is left out has the

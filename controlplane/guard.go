@@ -9,9 +9,9 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// The platform has no keys yet: whoever reaches it is its administrator, and it
-// therefore listens on loopback only. Loopback alone does not keep a browser
-// out, which will send requests there for any page it shows:
+// Under AuthOff whoever reaches the server is its administrator, and it therefore
+// listens on loopback only. Loopback alone does not keep a browser out, which
+// will send requests there for any page it shows:
 //
 //   - DNS rebinding: evil.example resolves to its own server first and to
 //     127.0.0.1 afterwards, so that the page may read our answers as its own
@@ -22,9 +22,19 @@ import (
 //
 // Functions under /v1/web are meant to be called from pages, and their CORS
 // configuration says from which; only checkHost applies to them.
+//
+// Under AuthKeys neither is needed: a browser adds no key by itself, so that a
+// page can send no more than anybody.
 
-// checkHost refuses requests whose Host is not a loopback name.
-func checkHost(r *http.Request) error {
+// checkHost refuses requests whose Host is not a loopback name, under AuthOff.
+func (s *Server) checkHost(r *http.Request) error {
+	if s.auth.mode == AuthKeys {
+		return nil
+	}
+	return loopbackHost(r)
+}
+
+func loopbackHost(r *http.Request) error {
 	if isLoopback(r.Host) {
 		return nil
 	}
@@ -32,10 +42,10 @@ func checkHost(r *http.Request) error {
 }
 
 // GuardHost lets only requests through whose Host is a loopback name, for
-// handlers beside the API that the same browsers could reach.
+// handlers beside the API that have no keys and that browsers could reach.
 func (s *Server) GuardHost(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := checkHost(r); err != nil {
+		if err := loopbackHost(r); err != nil {
 			s.fail(w, r, api.NewRequestID(s.now()), err)
 			return
 		}
@@ -58,8 +68,11 @@ func isLoopback(host string) bool {
 }
 
 // refuseCrossOrigin refuses requests that a browser sent for another site and
-// that could change something.
+// that could change something, under AuthOff.
 func (s *Server) refuseCrossOrigin(next http.Handler) http.Handler {
+	if s.auth.mode == AuthKeys {
+		return next
+	}
 	var protection http.CrossOriginProtection
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := protection.Check(r); err != nil {

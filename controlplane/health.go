@@ -44,11 +44,9 @@ func (s *Server) healthz(w http.ResponseWriter, r *http.Request) {
 // readyz says whether requests would be served: not while draining, and not
 // without the store.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
-	select {
-	case <-s.drained:
+	if s.unready.Load() {
 		s.fail(w, r, requestIDOf(r.Context()), api.Errorf(api.CodeShuttingDown, "the server is shutting down"))
 		return
-	default:
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 	defer cancel()

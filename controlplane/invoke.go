@@ -60,13 +60,15 @@ func (s *Server) invoke(w http.ResponseWriter, r *http.Request, decoder strictDe
 	if err := validateInvoke(&request); err != nil {
 		return nil, err
 	}
+	c := callerOf(r.Context())
 	return s.engine.Invoke(r.Context(), api.Invocation{
 		Tenant:         tenant,
 		Namespace:      namespace,
 		Function:       function,
 		Ref:            request.Ref,
 		Trigger:        api.Trigger{Type: api.TriggerAPI},
-		Principal:      local(),
+		Principal:      c.principal(),
+		Access:         c.access(),
 		Event:          request.Event,
 		RequestID:      requestIDOf(r.Context()),
 		IdempotencyKey: key,

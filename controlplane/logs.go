@@ -40,7 +40,7 @@ func (s *Server) routeLogs(r chi.Router, a huma.API) {
 		q, err := readLogQuery(r)
 		if err == nil {
 			// A log belongs to an activation: without one there is nothing to wait for.
-			_, err = s.activations.Get(r.Context(), q.tenant, q.id)
+			_, err = s.activation(r.Context(), q.tenant, q.id)
 		}
 		switch {
 		case err != nil:
@@ -137,7 +137,8 @@ func (s *Server) readLogs(ctx context.Context, q logQuery) (terminal bool, statu
 }
 
 // followLogs streams lines until the activation has ended and all are sent, the
-// client goes away, or the server drains (the client then reconnects elsewhere).
+// client goes away, its key does not hold any more, or the server drains (the
+// client then reconnects elsewhere).
 func (s *Server) followLogs(w http.ResponseWriter, r *http.Request, q logQuery) {
 	h := w.Header()
 	h.Set("Content-Type", contentTypeEvents)
@@ -166,6 +167,12 @@ func (s *Server) streamLogs(ctx context.Context, stream *eventStream, q logQuery
 		return err
 	}
 	for {
+		switch err := s.auth.again(ctx, callerOf(ctx)); {
+		case api.ErrorCode(err) == api.CodeAuthnInvalid:
+			return nil
+		case err != nil:
+			return err
+		}
 		terminal, status, lines, next, err := s.readLogs(ctx, q)
 		if err != nil {
 			return err

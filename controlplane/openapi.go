@@ -22,7 +22,11 @@ func newAPI(r chi.Router, version string) huma.API {
 	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
 	config.CreateHooks = nil
 	config.Info.Description = "Publish JavaScript and TypeScript functions and invoke them. " +
+		"Requests say who sends them: Authorization: Bearer <API key>. " +
 		"Errors are application/problem+json; docs/errors.md lists their codes."
+	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
+		securityBearer: {Type: "http", Scheme: "bearer", Description: "An API key, where the server asks for keys."},
+	}
 	return humachi.New(r, config)
 }
 
@@ -52,6 +56,7 @@ func register[I, O any](t typedAPI, op huma.Operation, handle func(context.Conte
 		out, err := handle(ctx, in)
 		if err != nil {
 			p := newProblem(err, requestIDOf(ctx))
+			p.note(ctx)
 			t.server.logFailure(p, op.Method, op.Path, err)
 			return nil, p
 		}
@@ -131,8 +136,23 @@ func functionParameters(more ...*huma.Param) []*huma.Param {
 	}, more...)
 }
 
+// securityBearer is what the document calls keys.
+const securityBearer = "bearer"
+
+// secure says in the document which routes need a key.
+func secure(a huma.API) {
+	for path, item := range a.OpenAPI().Paths {
+		for _, op := range operations(item) {
+			if rules[op.Method+" "+path].action != actionPublic {
+				op.Security = []map[string][]string{{securityBearer: {}}}
+			}
+		}
+	}
+}
+
 // openapiJSON finishes the document and encodes it.
 func openapiJSON(a huma.API) ([]byte, error) {
+	secure(a)
 	// huma knows no reference that may be null; an activation's error is one.
 	activation := a.OpenAPI().Components.Schemas.Map()["Activation"]
 	activation.Properties["error"] = &huma.Schema{OneOf: []*huma.Schema{activation.Properties["error"], {Type: "null"}}}

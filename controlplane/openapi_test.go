@@ -132,6 +132,8 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 		"POST " + fn + "/versions", "GET " + fn + "/versions", "GET " + fn + "/versions/{version}", "GET " + fn + "/versions/{version}/bundle",
 		"GET " + fn + "/aliases", "PUT " + fn + "/aliases/{alias}", "GET " + fn + "/aliases/{alias}", "DELETE " + fn + "/aliases/{alias}",
 		"POST " + fn + ":invoke",
+		"GET " + tenant + "/keys", "POST " + tenant + "/keys", "GET " + tenant + "/keys/{key_id}", "DELETE " + tenant + "/keys/{key_id}",
+		"GET " + tenant + "/audit",
 		"GET " + tenant + "/activations", "GET " + act, "GET " + act + "/logs", "POST " + act + ":cancel",
 	}
 	slices.Sort(want)

@@ -114,6 +114,9 @@ func (p *Problem) GetHeaders() http.Header {
 }
 
 func (p *Problem) setHeaders(h http.Header) {
+	if p.Status == http.StatusUnauthorized {
+		h.Set("WWW-Authenticate", `Bearer realm="sous"`)
+	}
 	if p.retryAfter > 0 {
 		seconds := int64((p.retryAfter + time.Second - 1) / time.Second)
 		h.Set("Retry-After", strconv.FormatInt(seconds, 10))
@@ -140,13 +143,15 @@ func newProblem(err error, requestID string) *Problem {
 	default:
 		coded = api.Errorf(api.CodeInternal, "an internal error; the log has it under the request id")
 	}
+	// What was refused may be a key that stood in the wrong place.
+	message := api.WithoutKeys(coded.Message)
 	p := &Problem{
 		Status:     statusOf(coded.Code),
-		Detail:     coded.Message,
+		Detail:     message,
 		Code:       coded.Code,
 		RequestID:  requestID,
 		Errors:     coded.Fields,
-		Envelope:   Envelope{Code: coded.Code, Message: coded.Message, RequestID: requestID},
+		Envelope:   Envelope{Code: coded.Code, Message: message, RequestID: requestID},
 		retryAfter: coded.RetryAfter,
 	}
 	p.Title = http.StatusText(p.Status)
@@ -160,6 +165,7 @@ func newProblem(err error, requestID string) *Problem {
 // server's own.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, requestID string, err error) {
 	p := newProblem(err, requestID)
+	p.note(r.Context())
 	s.logFailure(p, r.Method, r.URL.Path, err)
 	body, marshalErr := encodeLine(p)
 	if marshalErr != nil {
@@ -175,8 +181,16 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, requestID string, 
 	}
 }
 
+// note enters in the exchange of ctx what is being answered.
+func (p *Problem) note(ctx context.Context) {
+	if x := exchangeOf(ctx); x != nil {
+		x.code = p.Code
+	}
+}
+
 // logFailure logs what the server answers for: a 5xx of its own, not of a function.
 func (s *Server) logFailure(p *Problem, method, path string, err error) {
+	path = api.WithoutKeys(path)
 	switch p.Status {
 	case http.StatusInternalServerError:
 		s.log.Error("request failed", zap.String("request_id", p.RequestID),
@@ -195,7 +209,9 @@ func init() {
 		return newProblem(humaError(status, msg, errs), "")
 	}
 	huma.NewErrorWithContext = func(ctx huma.Context, status int, msg string, errs ...error) huma.StatusError {
-		return newProblem(humaError(status, msg, errs), requestIDOf(ctx.Context()))
+		p := newProblem(humaError(status, msg, errs), requestIDOf(ctx.Context()))
+		p.note(ctx.Context())
+		return p
 	}
 }
 

@@ -27,12 +27,40 @@ const (
 // maxIdempotencyKey bounds the Idempotency-Key header, in bytes.
 const maxIdempotencyKey = 255
 
-type requestIDKey struct{}
+type exchangeKey struct{}
+
+// exchange is what is known of a request to the API while it is answered, by one
+// goroutine.
+type exchange struct {
+	requestID string
+	caller    *caller // who asks; nil until authorize knows, and on public routes
+	action    Action
+	tenant    string // as the path has it
+	answer    *trackedWriter
+	code      api.Code // of the problem that is the answer
+}
+
+// exchangeOf is that of the request that ctx belongs to; nil where there is none.
+func exchangeOf(ctx context.Context) *exchange {
+	x, _ := ctx.Value(exchangeKey{}).(*exchange)
+	return x
+}
 
 // requestIDOf is the id of the request that ctx belongs to.
 func requestIDOf(ctx context.Context) string {
-	id, _ := ctx.Value(requestIDKey{}).(string)
-	return id
+	if x := exchangeOf(ctx); x != nil {
+		return x.requestID
+	}
+	return ""
+}
+
+// callerOf is who sent the request that ctx belongs to. Every route but the
+// public ones has one.
+func callerOf(ctx context.Context) *caller {
+	if x := exchangeOf(ctx); x != nil && x.caller != nil {
+		return x.caller
+	}
+	return &caller{namespace: "-"} // nobody: it enters nothing
 }
 
 // serve is what all requests pass: an id, the guards, the log, the net below
@@ -51,7 +79,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 			s.logRequest(entry, tracked, r, requestID, begin)
 		}
 	}()
-	if err := checkLimits(r); err != nil {
+	if err := s.checkLimits(r); err != nil {
 		s.fail(tracked, r, requestID, err)
 		return
 	}
@@ -59,14 +87,20 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		s.serveWeb(tracked, r, requestID)
 		return
 	}
-	ctx := context.WithValue(r.Context(), requestIDKey{}, requestID)
-	s.router.ServeHTTP(tracked, r.WithContext(ctx))
+	s.serveAPI(tracked, r, requestID)
+}
+
+// serveAPI answers what the router knows, and writes the audit.
+func (s *Server) serveAPI(w *trackedWriter, r *http.Request, requestID string) {
+	x := &exchange{requestID: requestID, answer: w}
+	defer s.audit(r, x) // also of a handler that panics: it may have got far
+	s.router.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x)))
 }
 
 // checkLimits refuses what is too large or not for us before anything else
 // looks at it.
-func checkLimits(r *http.Request) error {
-	if err := checkHost(r); err != nil {
+func (s *Server) checkLimits(r *http.Request) error {
+	if err := s.checkHost(r); err != nil {
 		return err
 	}
 	if len(r.URL.RawQuery) > api.MaxQueryBytes {
@@ -91,7 +125,7 @@ func (s *Server) recovered(w *trackedWriter, r *http.Request, requestID string, 
 		panic(p) // net/http's own way to hang up
 	}
 	s.log.Error("panic", zap.String("request_id", requestID), zap.String("method", r.Method),
-		zap.String("path", r.URL.Path), zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))
+		zap.String("path", api.WithoutKeys(r.URL.Path)), zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))
 	if w.status != 0 {
 		panic(http.ErrAbortHandler) // half an answer is out: the client must see that it is cut
 	}
@@ -102,14 +136,14 @@ func (s *Server) logRequest(entry *zapcore.CheckedEntry, w *trackedWriter, r *ht
 	fields := []zap.Field{
 		zap.String("request_id", requestID),
 		zap.String("method", r.Method),
-		zap.String("path", r.URL.Path),
+		zap.String("path", api.WithoutKeys(r.URL.Path)),
 		zap.Int("status", w.status),
 		zap.Int64("bytes", w.bytes),
 		zap.Duration("took", s.clock().Sub(begin)),
 	}
 	// A client's own id helps to find its request; it is never used as ours.
 	if theirs := r.Header.Get(headerRequestID); theirs != "" {
-		fields = append(fields, zap.String("client_request_id", theirs[:min(len(theirs), 128)]))
+		fields = append(fields, zap.String("client_request_id", api.WithoutKeys(theirs[:min(len(theirs), 128)])))
 	}
 	entry.Write(fields...)
 }
@@ -174,6 +208,3 @@ func idempotencyKey(r *http.Request) (string, error) {
 	}
 	return key, nil
 }
-
-// local is who every caller is while there are no keys.
-func local() api.Principal { return api.Principal{Sub: "local", Roles: []string{"admin"}} }

@@ -6,8 +6,10 @@ package controlplane
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -21,6 +23,8 @@ import (
 
 // Engine executes functions: the invoker, as far as this package needs it.
 type Engine interface {
+	// Authorize says whether Invoke would let inv in; nothing runs.
+	Authorize(ctx context.Context, inv *api.Invocation) error
 	// Invoke runs a function to a terminal activation; an error means that none
 	// was reached.
 	Invoke(ctx context.Context, inv api.Invocation) (*api.Outcome, error)
@@ -36,7 +40,9 @@ type Engine interface {
 type Config struct {
 	// Logger gets failures, and every request at debug level (default: none).
 	Logger *zap.Logger
-	// Clock dates drafts, functions and request ids (default: time.Now).
+	// Auth says how callers are known (default: AuthKeys).
+	Auth AuthMode
+	// Clock dates drafts, functions and request ids, and ends keys (default: time.Now).
 	Clock func() time.Time
 	// Version is what the OpenAPI document calls the server's (default "dev").
 	Version string
@@ -57,6 +63,9 @@ type Server struct {
 	activations *storage.Activations
 	logs        *storage.Logs
 	tenants     *storage.Tenants
+	keys        *storage.Keys
+	events      *storage.Audit
+	auth        *authenticator
 	engine      Engine
 	publisher   *Publisher
 
@@ -67,14 +76,20 @@ type Server struct {
 	router   http.Handler
 	openapi  []byte
 	docsPage []byte
+	unready  atomic.Bool
 	drained  chan struct{} // closed by Drain
 	drain    sync.Once
+	end      context.CancelFunc // of what runs until Close
 }
 
-// New makes a server over a store and an engine, both the caller's to close.
-func New(store *storage.Store, engine Engine, cfg Config) (*Server, error) {
+// New makes a server over a store and an engine, both of which stay the caller's
+// to close, after the server. ctx bounds nothing but the call.
+func New(ctx context.Context, store *storage.Store, engine Engine, cfg Config) (*Server, error) {
 	if store == nil || engine == nil {
 		return nil, errors.New("controlplane: a store and an engine are required")
+	}
+	if cfg.Auth != AuthKeys && cfg.Auth != AuthOff {
+		return nil, fmt.Errorf("controlplane: unknown mode of authentication %d", cfg.Auth)
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = zap.NewNop()
@@ -100,6 +115,9 @@ func New(store *storage.Store, engine Engine, cfg Config) (*Server, error) {
 		activations: storage.NewActivations(store),
 		logs:        storage.NewLogs(store),
 		tenants:     storage.NewTenants(store),
+		keys:        storage.NewKeys(store),
+		events:      storage.NewAudit(store),
+		auth:        &authenticator{mode: cfg.Auth, local: localCaller()},
 		engine:      engine,
 		log:         cfg.Logger,
 		clock:       cfg.Clock,
@@ -110,7 +128,37 @@ func New(store *storage.Store, engine Engine, cfg Config) (*Server, error) {
 	s.publisher = &Publisher{
 		Functions: s.functions, Drafts: s.drafts, Versions: s.versions, Engine: engine, Clock: cfg.Clock,
 	}
-	return s, s.route(cfg.Version)
+	if err := s.route(cfg.Version); err != nil {
+		return nil, err
+	}
+	return s, s.openKeys(ctx)
+}
+
+// openKeys begins to know keys, until Close.
+func (s *Server) openKeys(ctx context.Context) error {
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	s.end = end
+	if s.auth.mode == AuthOff {
+		return nil
+	}
+	keys, err := newKeyCache(s.keys, s.clock)
+	if err == nil {
+		err = s.store.Subscribe(life, keys.onChange)
+	}
+	if err != nil {
+		end()
+		return fmt.Errorf("controlplane: %w", err)
+	}
+	s.auth.keys = keys
+	return nil
+}
+
+// Close ends what the server does by itself; requests must have ended.
+func (s *Server) Close() {
+	s.end()
+	if s.auth.keys != nil {
+		s.auth.keys.close()
+	}
 }
 
 // Handler answers everything that the platform serves on its public address.
@@ -128,9 +176,15 @@ func (s *Server) HealthHandler() http.Handler {
 	})
 }
 
-// Drain makes /readyz answer 503, so that a load balancer looks elsewhere while
-// the requests in hand finish. Event streams, which might not, end.
-func (s *Server) Drain() { s.drain.Do(func() { close(s.drained) }) }
+// Unready makes /readyz answer 503, so that a load balancer looks elsewhere.
+func (s *Server) Unready() { s.unready.Store(true) }
+
+// Drain is Unready, and ends event streams, which might not end by themselves,
+// while the requests in hand finish.
+func (s *Server) Drain() {
+	s.Unready()
+	s.drain.Do(func() { close(s.drained) })
+}
 
 // The server's own bounds on connections. Bodies have theirs in body.go, and
 // answers take as long as functions do.
@@ -164,14 +218,14 @@ func (s *Server) route(version string) error {
 	router.Use(middleware.GetHead) // a HEAD is a GET whose body net/http leaves out
 	router.NotFound(s.routeNotFound)
 	router.MethodNotAllowed(s.methodNotAllowed(router))
-	router.Get(pathHealthz, s.healthz)
-	router.Get(pathReadyz, s.readyz)
-	router.Get("/docs", s.docs)
-	router.Get("/openapi.json", s.openapiDocument)
 
 	var document huma.API
 	router.Group(func(r chi.Router) {
-		r.Use(s.refuseCrossOrigin)
+		r.Use(s.refuseCrossOrigin, s.authorize)
+		r.Get(pathHealthz, s.healthz)
+		r.Get(pathReadyz, s.readyz)
+		r.Get(pathDocs, s.docs)
+		r.Get(pathOpenAPI, s.openapiDocument)
 		document = newAPI(r, version)
 		documentHealth(document)
 		s.routeInvoke(r, document)
@@ -185,6 +239,8 @@ func (s *Server) route(version string) error {
 			s.routeAliases(typed)
 			s.routeActivations(typed)
 			s.routeTenants(typed)
+			s.routeKeys(typed)
+			s.routeAudit(typed)
 		})
 	})
 	s.router = router

@@ -139,10 +139,10 @@ func TestHeadIsAnsweredWhereGetIs(t *testing.T) {
 
 func TestNewNeedsWhatItIsBuiltOf(t *testing.T) {
 	t.Parallel()
-	if _, err := controlplane.New(nil, &engine{}, controlplane.Config{}); err == nil {
+	if _, err := controlplane.New(t.Context(), nil, &engine{}, controlplane.Config{}); err == nil {
 		t.Error("built without a store")
 	}
-	if _, err := controlplane.New(embedded(t), nil, controlplane.Config{}); err == nil {
+	if _, err := controlplane.New(t.Context(), embedded(t), nil, controlplane.Config{}); err == nil {
 		t.Error("built without an engine")
 	}
 }

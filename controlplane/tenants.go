@@ -43,7 +43,7 @@ func (s *Server) routeTenants(t typedAPI) {
 		Summary: "List a tenant's namespaces by name",
 	}, s.listNamespaces)
 	register(t, huma.Operation{
-		OperationID: "get-limits", Method: http.MethodGet, Path: "/v1/limits", Tags: []string{"service"},
+		OperationID: "get-limits", Method: http.MethodGet, Path: pathLimits, Tags: []string{"service"},
 		Summary: "List every limit in force",
 	}, func(context.Context, *struct{}) (*limitsOutput, error) {
 		return &limitsOutput{Body: limitsInForce()}, nil
@@ -61,9 +61,14 @@ func (s *Server) getTenant(ctx context.Context, in *tenantInput) (*tenantOutput,
 func (s *Server) tenantExists(ctx context.Context, tenant string) error {
 	exists, err := s.tenants.Exists(ctx, tenant)
 	if err == nil && !exists {
-		err = api.Errorf(api.CodeTenantNotFound, "tenant %q does not exist", tenant)
+		err = tenantNotFound(tenant)
 	}
 	return err
+}
+
+// tenantNotFound is also what is said of tenants that the caller does not enter.
+func tenantNotFound(tenant string) error {
+	return api.Errorf(api.CodeTenantNotFound, "tenant %q does not exist", tenant)
 }
 
 func (s *Server) listNamespaces(ctx context.Context, in *listNamespacesInput) (*namespacePageOutput, error) {
@@ -76,7 +81,7 @@ func (s *Server) listNamespaces(ctx context.Context, in *listNamespacesInput) (*
 	if err := s.tenantExists(ctx, tenant); err != nil {
 		return nil, err
 	}
-	names, next, err := s.tenants.Namespaces(ctx, tenant, after, in.Limit)
+	names, next, err := s.namespaces(ctx, tenant, after, in.Limit)
 	if err != nil {
 		return nil, err
 	}
@@ -85,4 +90,17 @@ func (s *Server) listNamespaces(ctx context.Context, in *listNamespacesInput) (*
 		items[i].Namespace = name
 	}
 	return &namespacePageOutput{Body: page(items, list.seal(next))}, nil
+}
+
+// namespaces is a page of those that the caller enters.
+func (s *Server) namespaces(ctx context.Context, tenant, after string, limit int) (names []string, next string, err error) {
+	own := callerOf(ctx).namespace
+	if own == "" {
+		return s.tenants.Namespaces(ctx, tenant, after, limit)
+	}
+	exists, err := s.tenants.HasNamespace(ctx, tenant, own)
+	if exists && own > after {
+		names = []string{own}
+	}
+	return names, "", err
 }

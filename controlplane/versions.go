@@ -12,6 +12,11 @@ import (
 	"github.com/codesous/sous/api"
 )
 
+const (
+	pathVersions = pathFunction + "/versions"
+	pathVersion  = pathVersions + "/{version}"
+)
+
 // publishBody says which draft to publish, and how.
 type publishBody struct {
 	DraftID string          `json:"draft_id" doc:"what the upload answered"`
@@ -64,10 +69,9 @@ type bundleOutput struct {
 }
 
 func (s *Server) routeVersions(t typedAPI) {
-	const path = pathFunction + "/versions"
 	tags := []string{"versions"}
 	register(t, huma.Operation{
-		OperationID: "publish-version", Method: http.MethodPost, Path: path, Tags: tags,
+		OperationID: "publish-version", Method: http.MethodPost, Path: pathVersions, Tags: tags,
 		Summary: "Publish a draft as the next version", DefaultStatus: http.StatusCreated,
 		Description: "Answers 200 with the latest version where the draft and its config equal it.",
 		Responses: map[string]*huma.Response{"200": {
@@ -75,15 +79,15 @@ func (s *Server) routeVersions(t typedAPI) {
 		}},
 	}, s.publishVersion)
 	register(t, huma.Operation{
-		OperationID: "list-versions", Method: http.MethodGet, Path: path, Tags: tags,
+		OperationID: "list-versions", Method: http.MethodGet, Path: pathVersions, Tags: tags,
 		Summary: "List a function's versions, newest first",
 	}, s.listVersions)
 	register(t, huma.Operation{
-		OperationID: "get-version", Method: http.MethodGet, Path: path + "/{version}", Tags: tags,
+		OperationID: "get-version", Method: http.MethodGet, Path: pathVersion, Tags: tags,
 		Summary: "Read a version",
 	}, s.getVersion)
 	register(t, huma.Operation{
-		OperationID: "get-version-bundle", Method: http.MethodGet, Path: path + "/{version}/bundle", Tags: tags,
+		OperationID: "get-version-bundle", Method: http.MethodGet, Path: pathVersion + "/bundle", Tags: tags,
 		Summary: "Download a version's tar, byte for byte", Description: "The ETag is its SHA-256.",
 		Responses: map[string]*huma.Response{
 			"200": {Description: "OK", Content: content(t.OpenAPI().Components.Schemas, map[string]any{contentTypeTar: nil})},

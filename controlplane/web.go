@@ -62,16 +62,21 @@ func (s *Server) serveWeb(w http.ResponseWriter, r *http.Request, requestID stri
 		return
 	}
 	var cors *corsPolicy
+	var corsErr error
 	if origin := r.Header.Get("Origin"); origin != "" {
-		if cors, err = s.corsPolicy(r.Context(), target, origin); err != nil {
-			s.fail(w, r, requestID, err)
-			return
-		}
-		if cors.preflight(w, r) {
+		cors, corsErr = s.corsPolicy(r.Context(), target, origin)
+		if cors.preflight(w, r) { // browsers send no key with one
 			return
 		}
 	}
-	outcome, err := s.invokeWeb(w, r, requestID, rawPath, target)
+	inv := target.invocation()
+	if err = s.admitWeb(r, &inv); err == nil {
+		err = corsErr // what went wrong is for those only who may know of the function
+	}
+	var outcome *api.Outcome
+	if err == nil {
+		outcome, err = s.invokeWeb(w, r, requestID, rawPath, target, inv)
+	}
 	if err != nil {
 		cors.apply(w.Header())
 		s.fail(w, r, requestID, err)
@@ -80,9 +85,56 @@ func (s *Server) serveWeb(w http.ResponseWriter, r *http.Request, requestID stri
 	s.answerWeb(w, r, requestID, outcome, cors)
 }
 
-// invokeWeb runs the function for a request. Where the activation's id is known
-// it is in the answer's headers already.
-func (s *Server) invokeWeb(w http.ResponseWriter, r *http.Request, requestID, rawPath string, target webTarget) (*api.Outcome, error) {
+// invocation is target's, as far as its URL says.
+func (t *webTarget) invocation() api.Invocation {
+	return api.Invocation{
+		Tenant: t.tenant, Namespace: t.namespace, Function: t.function, Ref: t.ref,
+		Trigger:    api.Trigger{Type: api.TriggerHTTP},
+		MaxTimeout: api.MaxWebTimeoutMS * time.Millisecond,
+	}
+}
+
+// admitWeb finds out who calls an endpoint, and whether they may; nothing of the
+// body is read yet. A public endpoint has no callers to tell apart: no key is
+// looked at. What is not public and what does not exist look the same to those
+// without a key, and to those with a key of another tenant.
+func (s *Server) admitWeb(r *http.Request, inv *api.Invocation) error {
+	if s.auth.mode == AuthOff {
+		inv.Principal, inv.Access = s.auth.local.principal(), api.AccessUnrestricted
+		return nil
+	}
+	ctx := r.Context()
+	inv.Principal, inv.Access = anonymous(), api.AccessPublic
+	err := s.engine.Authorize(ctx, inv)
+	if err == nil {
+		return nil
+	}
+	if code := api.ErrorCode(err); code != api.CodeAuthnRequired && statusOf(code) != http.StatusNotFound {
+		return err
+	}
+	c, err := s.auth.authenticate(ctx, r.Header)
+	if err != nil {
+		return err
+	}
+	if !c.enters(inv.Tenant) {
+		return api.Errorf(api.CodeFunctionNotFound, "function %q does not exist", inv.Function)
+	}
+	if err := c.need(actionFunctionInvoke); err != nil {
+		return err
+	}
+	if err := c.needNamespace(inv.Namespace); err != nil {
+		return err
+	}
+	inv.Principal, inv.Access = c.principal(), c.access()
+	return s.engine.Authorize(ctx, inv)
+}
+
+// anonymous is who calls a public endpoint.
+func anonymous() api.Principal { return api.Principal{Sub: "anonymous", Roles: []string{}} }
+
+// invokeWeb runs the function for a request that was admitted. Where the
+// activation's id is known it is in the answer's headers already.
+func (s *Server) invokeWeb(w http.ResponseWriter, r *http.Request, requestID, rawPath string, target webTarget, inv api.Invocation) (*api.Outcome, error) {
 	key, err := idempotencyKey(r)
 	if err != nil {
 		return nil, err
@@ -95,19 +147,11 @@ func (s *Server) invokeWeb(w http.ResponseWriter, r *http.Request, requestID, ra
 	if err != nil {
 		return nil, err
 	}
-	return s.engine.Invoke(r.Context(), api.Invocation{
-		Tenant:         target.tenant,
-		Namespace:      target.namespace,
-		Function:       target.function,
-		Ref:            target.ref,
-		Trigger:        api.Trigger{Type: api.TriggerHTTP},
-		Principal:      local(),
-		Event:          webEvent(r, rawPath, target.path, body),
-		RequestID:      requestID,
-		IdempotencyKey: key,
-		Fingerprint:    fingerprint(key, r, rawPath, body),
-		MaxTimeout:     api.MaxWebTimeoutMS * time.Millisecond,
-	})
+	inv.Event = webEvent(r, rawPath, target.path, body)
+	inv.RequestID = requestID
+	inv.IdempotencyKey = key
+	inv.Fingerprint = fingerprint(key, r, rawPath, body)
+	return s.engine.Invoke(r.Context(), inv)
 }
 
 // fingerprint is what makes a request the same as the one before it under an

@@ -77,13 +77,14 @@ func appendCookies(b []byte, headers []string) []byte {
 	return b
 }
 
-// appendHeaders appends the headers but Cookie, names in lower case and sorted,
-// repeated ones joined by commas.
+// appendHeaders appends the headers but Cookie and our own keys, names in lower
+// case and sorted, repeated ones joined by commas.
 func appendHeaders(b []byte, r *http.Request) []byte {
+	authorization := withoutCredentials(r.Header[headerAuthorization])
 	var room [32]string
 	names := room[:0]
 	for name := range r.Header {
-		if name != "Cookie" {
+		if name != "Cookie" && (name != headerAuthorization || len(authorization) > 0) {
 			names = append(names, name)
 		}
 	}
@@ -95,7 +96,11 @@ func appendHeaders(b []byte, r *http.Request) []byte {
 		}
 		b = appendString(b, strings.ToLower(name))
 		b = append(b, ':')
-		switch values := r.Header[name]; {
+		values := r.Header[name]
+		if name == headerAuthorization {
+			values = authorization
+		}
+		switch {
 		case name == "Host":
 			b = appendString(b, r.Host)
 		case len(values) == 1:

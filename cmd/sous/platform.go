@@ -65,9 +65,12 @@ func openPlatform(ctx context.Context, s settings, logger *zap.Logger) (p *platf
 		return p, err
 	}
 	p.onClose(engine.Close)
-	if p.server, err = controlplane.New(store, engine, controlplane.Config{Logger: logger.Named("api"), Version: buildVersion()}); err != nil {
+	if p.server, err = controlplane.New(ctx, store, engine, controlplane.Config{
+		Logger: logger.Named("api"), Version: buildVersion(), Auth: controlplane.AuthOff,
+	}); err != nil {
 		return p, err
 	}
+	p.onClose(func(context.Context) error { p.server.Close(); return nil })
 	if err := p.openAdmin(life, s); err != nil {
 		return p, err
 	}

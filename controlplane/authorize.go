@@ -1,0 +1,195 @@
+package controlplane
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/codesous/sous/api"
+)
+
+// Action is what a request does, in the words in which roles grant it.
+type Action string
+
+// The actions.
+const (
+	actionPublic = Action("")        // whoever asks
+	actionAnyKey = Action("any key") // whoever has a key, whatever it grants
+
+	actionFunctionCreate   = Action("cs:function:create")
+	actionFunctionRead     = Action("cs:function:read")
+	actionFunctionDelete   = Action("cs:function:delete")
+	actionDraftUpload      = Action("cs:function:draft:upload")
+	actionFunctionPublish  = Action("cs:function:publish")
+	actionAliasSet         = Action("cs:function:alias:set")
+	actionFunctionInvoke   = Action("cs:function:invoke")
+	actionActivationRead   = Action("cs:activation:read")
+	actionActivationCancel = Action("cs:activation:cancel")
+	actionTenantRead       = Action("cs:tenant:read")
+	actionKeyCreate        = Action("cs:key:create")
+	actionKeyRead          = Action("cs:key:read")
+	actionKeyRevoke        = Action("cs:key:revoke")
+	actionAuditRead        = Action("cs:audit:read")
+)
+
+// changes says whether the audit keeps what was done.
+func (a Action) changes() bool {
+	switch a {
+	case actionPublic, actionAnyKey, actionFunctionInvoke:
+		return false
+	}
+	return !strings.HasSuffix(string(a), ":read")
+}
+
+// extent is how far into a tenant a route reaches, for keys that are limited to
+// one namespace.
+type extent int
+
+const (
+	// wholeTenant is closed to such keys.
+	wholeTenant extent = iota
+	// pathNamespace is open where {namespace} is theirs.
+	pathNamespace
+	// handlerNamespace is judged by the handler: the namespace stands in the query
+	// or in a record, or the answer leaves out what is not theirs.
+	handlerNamespace
+	// noNamespace is open to them.
+	noNamespace
+)
+
+// rule says who may use a route.
+type rule struct {
+	action Action
+	extent extent
+}
+
+// rules has an entry for each route of the API, "METHOD pattern" as the router
+// has it; HEAD is GET. What has none is refused. Endpoints of functions are no
+// routes: see web.go.
+var rules = map[string]rule{
+	"GET " + pathHealthz: {actionPublic, noNamespace},
+	"GET " + pathReadyz:  {actionPublic, noNamespace},
+	"GET " + pathDocs:    {actionPublic, noNamespace},
+	"GET " + pathOpenAPI: {actionPublic, noNamespace},
+	"GET " + pathLimits:  {actionAnyKey, noNamespace},
+
+	"GET " + pathTenant:     {actionTenantRead, noNamespace},
+	"GET " + pathNamespaces: {actionTenantRead, handlerNamespace},
+
+	"POST " + pathFunctions:            {actionFunctionCreate, pathNamespace},
+	"GET " + pathFunctions:             {actionFunctionRead, pathNamespace},
+	"GET " + pathFunction:              {actionFunctionRead, pathNamespace},
+	"DELETE " + pathFunction:           {actionFunctionDelete, pathNamespace},
+	"POST " + pathFunction + ":invoke": {actionFunctionInvoke, pathNamespace},
+	"PUT " + pathDraft:                 {actionDraftUpload, pathNamespace},
+	"POST " + pathVersions:             {actionFunctionPublish, pathNamespace},
+	"GET " + pathVersions:              {actionFunctionRead, pathNamespace},
+	"GET " + pathVersion:               {actionFunctionRead, pathNamespace},
+	"GET " + pathVersion + "/bundle":   {actionFunctionRead, pathNamespace},
+	"GET " + pathAliases:               {actionFunctionRead, pathNamespace},
+	"GET " + pathAlias:                 {actionFunctionRead, pathNamespace},
+	"PUT " + pathAlias:                 {actionAliasSet, pathNamespace},
+	"DELETE " + pathAlias:              {actionAliasSet, pathNamespace},
+
+	"GET " + pathActivations:             {actionActivationRead, handlerNamespace},
+	"GET " + pathActivation:              {actionActivationRead, handlerNamespace},
+	"GET " + pathActivation + "/logs":    {actionActivationRead, handlerNamespace},
+	"POST " + pathActivation + ":cancel": {actionActivationCancel, handlerNamespace},
+
+	"POST " + pathKeys:  {actionKeyCreate, wholeTenant},
+	"GET " + pathKeys:   {actionKeyRead, wholeTenant},
+	"GET " + pathKey:    {actionKeyRead, wholeTenant},
+	"DELETE " + pathKey: {actionKeyRevoke, wholeTenant},
+	"GET " + pathAudit:  {actionAuditRead, wholeTenant},
+}
+
+// roles are the actions that each built-in role grants; one that ends in * is all
+// that begin so. Some have no route yet.
+var roles = map[string][]Action{
+	api.RoleAdmin: {"*"},
+	api.RoleDeveloper: {
+		"cs:function:*", "cs:schedule:*", "cs:cadence:worker:*", "cs:job:*", "cs:queue:*", "cs:batch:*",
+		"cs:storage:*", "cs:secret:*", "cs:activation:*", actionTenantRead,
+	},
+	api.RoleOperator: {
+		actionFunctionRead, actionFunctionInvoke, actionAliasSet, "cs:schedule:*", "cs:cadence:worker:*", "cs:job:*", "cs:queue:*",
+		"cs:batch:read", "cs:storage:read", "cs:secret:read", actionActivationRead, actionActivationCancel,
+		actionAuditRead, actionTenantRead,
+	},
+	api.RoleInvoker: {actionFunctionInvoke, "cs:job:enqueue", "cs:job:read", actionActivationRead, actionTenantRead},
+	api.RoleViewer: {
+		actionFunctionRead, "cs:schedule:read", "cs:cadence:worker:read", "cs:job:read", "cs:queue:read",
+		"cs:batch:read", "cs:storage:read", actionActivationRead, actionTenantRead,
+	},
+}
+
+// granted says whether one of a key's roles grants action. A role of a tenant's
+// own grants none.
+func granted(names []string, action Action) bool {
+	for _, name := range names {
+		for _, pattern := range roles[name] {
+			prefix, all := strings.CutSuffix(string(pattern), "*")
+			if pattern == action || all && strings.HasPrefix(string(action), prefix) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// authorize lets those requests through whose caller may make them, before
+// anything of their body is read.
+func (s *Server) authorize(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := s.admit(r); err != nil {
+			s.fail(w, r, requestIDOf(r.Context()), err)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// admit judges a request by its route's rule, and remembers who sent it. The
+// order matters: what is another tenant's does not exist, so that nobody learns
+// there from a 403 what a 404 would not have told.
+func (s *Server) admit(r *http.Request) error {
+	ctx := r.Context()
+	method := r.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	rule, ok := rules[method+" "+chi.RouteContext(ctx).RoutePattern()]
+	if !ok {
+		return api.Errorf(api.CodeAuthzDenied, "nobody may use this route")
+	}
+	if rule.action == actionPublic {
+		return nil
+	}
+	c, err := s.auth.authenticate(ctx, r.Header)
+	if err != nil {
+		return err
+	}
+	tenant := chi.URLParam(r, "tenant")
+	if x := exchangeOf(ctx); x != nil {
+		x.caller, x.action, x.tenant = c, rule.action, tenant
+	}
+	if tenant != "" && !c.enters(tenant) {
+		if err := api.ValidateTenant(tenant); err != nil {
+			return err
+		}
+		return tenantNotFound(tenant)
+	}
+	if rule.action != actionAnyKey {
+		if err := c.need(rule.action); err != nil {
+			return err
+		}
+	}
+	switch rule.extent {
+	case handlerNamespace, noNamespace:
+		return nil
+	case pathNamespace:
+		return c.needNamespace(chi.URLParam(r, "namespace"))
+	}
+	return c.needNamespace("") // all of them
+}
