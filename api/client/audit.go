@@ -1,0 +1,29 @@
+package client
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/codesous/sous/api"
+)
+
+// AuditFilter narrows a list of audit events; zero values admit everything.
+type AuditFilter struct {
+	Action string // such as cs:function:publish
+	Sub    string // the id of the key that asked
+}
+
+// Audit gives one page of the tenant's audit, newest first. A page may be shorter
+// than its limit and still have a cursor.
+func (t *Tenant) Audit(ctx context.Context, f AuditFilter, o PageOptions) (api.Page[api.AuditEvent], error) {
+	q := o.query()
+	if f.Action != "" {
+		q.Set("action", f.Action)
+	}
+	if f.Sub != "" {
+		q.Set("sub", f.Sub)
+	}
+	var out api.Page[api.AuditEvent]
+	_, err := t.c.call(ctx, &request{method: http.MethodGet, path: t.path("audit"), query: q}, nil, &out)
+	return out, err
+}
