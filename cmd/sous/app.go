@@ -66,7 +66,7 @@ or cannot be reached, 3 the function failed.`,
 	root.AddCommand(
 		a.devCommand(), a.serveCommand(),
 		a.fnCommand(), a.activationCommand(),
-		a.profileCommand(), a.doctorCommand(), a.versionCommand(),
+		a.profileCommand(), a.doctorCommand(), a.healthCommand(), a.versionCommand(),
 	)
 	return root
 }

@@ -38,13 +38,14 @@ func exitCode(err error) int {
 		failed   *functionFailed
 		answered *client.ResponseError
 		gone     *client.UnreachableError
+		unready  *notReady
 	)
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &failed):
 		return exitFunction
-	case errors.As(err, &gone):
+	case errors.As(err, &gone), errors.As(err, &unready):
 		return exitServer
 	case errors.As(err, &answered):
 		if answered.Status >= http.StatusInternalServerError {

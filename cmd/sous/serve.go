@@ -25,10 +25,15 @@ sandboxes; scheduler ends activations whose replica died. invoker (queued
 invocations) and cadence (workflow activities) are accepted and have no work yet
 in this release.
 
-A first SIGINT or SIGTERM drains: /readyz answers 503, no connection is accepted
-any more, requests in hand finish and are recorded, sandboxes end. A second one
-ends the process at once.`,
-		Example: `  sous serve --store redis://127.0.0.1:6666
+With --auth keys (the default) every call needs an API key; the first one is made
+by sous keys bootstrap. With --auth off whoever reaches the server is an
+administrator, and it answers on loopback addresses only.
+
+A first SIGINT or SIGTERM drains: /readyz answers 503, after --drain-delay no
+connection is accepted any more, requests in hand finish and are recorded,
+sandboxes end. A second one ends the process at once.`,
+		Example: `  sous keys bootstrap --store redis://127.0.0.1:6666
+  sous serve --store redis://127.0.0.1:6666 --listen :8080
   SOUS_STORE=redis-cluster://10.0.0.1:6379,10.0.0.2:6379 sous serve --roles api`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -44,12 +49,12 @@ ends the process at once.`,
 				return err
 			}
 			return runServer(cmd.Context(), s, logger, func(url string) {
-				logger.Info("serving", zap.String("url", url), zap.Strings("roles", s.Roles), zap.String("version", buildVersion()))
+				logger.Info("serving", zap.String("url", url), zap.Strings("roles", s.Roles), zap.String("auth", s.Auth), zap.String("version", buildVersion()))
 			})
 		},
 	}
 	flags := cmd.Flags()
-	registerServer(flags, logJSON)
+	registerServer(flags, logJSON, authKeys)
 	flags.String("store", "", storeHelp)
 	flags.StringSlice("roles", allRoles, "what this replica does, of "+strings.Join(allRoles, ","))
 	return cmd

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"slices"
 	"strings"
@@ -21,6 +20,7 @@ import (
 type settings struct {
 	Listen       string        `koanf:"listen"`
 	AdminListen  string        `koanf:"admin-listen"`
+	Auth         string        `koanf:"auth"`
 	DataDir      string        `koanf:"data-dir"`
 	Store        string        `koanf:"store"`
 	Roles        []string      `koanf:"roles"`
@@ -28,6 +28,8 @@ type settings struct {
 	LogLevel     string        `koanf:"log-level"`
 	LogFormat    string        `koanf:"log-format"`
 	EgressAllow  []string      `koanf:"egress-allow"`
+
+	Network networkSettings `koanf:",squash"`
 
 	SandboxMax          int           `koanf:"sandbox-max"`
 	SandboxMemoryBudget int64         `koanf:"sandbox-memory-budget"` // MiB
@@ -62,11 +64,13 @@ redis://[user:password@]host:port[/db], rediss://… with TLS, unix:///path,
 redis-cluster://host:port,host:port,… or redis-sentinel://host:port,…/master`
 
 // registerServer adds the settings that dev and serve share.
-func registerServer(flags *pflag.FlagSet, logFormat string) {
+func registerServer(flags *pflag.FlagSet, logFormat, auth string) {
 	flags.String("config", "", "YAML file of settings (SOUS_CONFIG; default ./"+defaultConfigFile+" where it exists)")
-	flags.String("listen", defaultListen, "address to answer on; loopback only until API keys exist")
-	flags.String("admin-listen", "", "address of /debug/pprof, for operators; off by default, loopback only")
+	flags.String("listen", defaultListen, "address to answer on; port 0 takes a free one")
+	registerAuth(flags, auth)
+	flags.String("admin-listen", "", "address of /debug/pprof, for operators; off by default")
 	flags.Duration("drain-timeout", defaultDrainTimeout, "how long requests in hand may take to finish after a signal")
+	registerNetwork(flags)
 	flags.String("log-level", zapcore.InfoLevel.String(), "the least that is logged: debug, info, warn or error")
 	flags.String("log-format", logFormat, "json, or console for people")
 	flags.StringSlice("egress-allow", nil, "private address ranges (CIDR, comma-separated) that functions' fetch may reach; by default none")
@@ -78,11 +82,11 @@ func registerServer(flags *pflag.FlagSet, logFormat string) {
 
 // validate refuses what no server could run with.
 func (s *settings) validate() error {
-	if err := checkLoopback("listen", s.Listen); err != nil {
+	if err := s.validateAuth(); err != nil {
 		return err
 	}
 	if s.AdminListen != "" {
-		if err := checkLoopback("admin-listen", s.AdminListen); err != nil {
+		if err := checkAddress("admin-listen", s.AdminListen); err != nil {
 			return err
 		}
 	}
@@ -96,6 +100,9 @@ func (s *settings) validate() error {
 	}
 	if s.DrainTimeout <= 0 {
 		return errors.New("drain-timeout: want more than 0")
+	}
+	if err := s.Network.validate(); err != nil {
+		return err
 	}
 	if s.SandboxMax < 0 || s.SandboxMemoryBudget < 0 || s.SandboxSpares < -1 || s.SandboxIdleTimeout < 0 {
 		return errors.New("sandbox settings cannot be negative (but for -1 spares)")
@@ -116,23 +123,6 @@ func (s *settings) validate() error {
 }
 
 const maxBudgetMiB = 64 << 20 // 64 TiB: beyond it somebody wrote bytes
-
-// checkLoopback refuses an address that other machines can reach: until API keys
-// exist, every caller is an administrator.
-func checkLoopback(setting, listen string) error {
-	host, _, err := net.SplitHostPort(listen)
-	if err != nil {
-		return fmt.Errorf("%s %q: %w", setting, listen, err)
-	}
-	if host == "localhost" {
-		return nil
-	}
-	if addr, err := netip.ParseAddr(host); err == nil && addr.Unmap().IsLoopback() {
-		return nil
-	}
-	return fmt.Errorf("%s %q: only loopback addresses (127.0.0.1, ::1, localhost) are allowed: "+
-		"there are no API keys yet, so whoever reaches the server could do everything", setting, listen)
-}
 
 func (s *settings) has(role string) bool { return slices.Contains(s.Roles, role) }
 

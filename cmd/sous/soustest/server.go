@@ -65,7 +65,7 @@ func Start(t testing.TB, args ...string) *Server {
 	return s
 }
 
-var urlPattern = regexp.MustCompile(`http://[0-9a-z.:\[\]]*[0-9]`)
+var urlPattern = regexp.MustCompile(`https?://[0-9a-z.:\[\]]*[0-9]`)
 
 // Start starts executable and waits until it has said its URL.
 func (c Command) Start(executable string) (*Server, error) {
