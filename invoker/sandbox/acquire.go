@@ -9,12 +9,14 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/invoker/sandbox/wire"
 	"github.com/maypok86/otter/v2"
+	"go.uber.org/zap"
 )
 
 // Sandbox is a child that has its program: acquired from a Pool, given back by
 // Release. It runs one activation at a time.
 type Sandbox struct {
 	pool   *Pool
+	prog   *Program
 	child  *process
 	key    string
 	memory int64 // of the pool's budget
@@ -30,6 +32,14 @@ type Sandbox struct {
 	idleSince time.Time
 	seen      time.Time     // idleSince at the keeper's last look
 	seenCPU   time.Duration // the child's processor time then
+}
+
+// ids name the function that s serves, in a log line.
+func (s *Sandbox) ids() []zap.Field {
+	return []zap.Field{
+		zap.String("tenant", s.prog.Tenant), zap.String("namespace", s.prog.Namespace),
+		zap.String("function", s.prog.Function), zap.Int64("version", s.prog.Version),
+	}
 }
 
 // Cold says whether this acquisition had to assign a child.
@@ -68,7 +78,7 @@ func (p *Pool) Release(s *Sandbox) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if s.spent || p.closed || p.children[s.child] != s {
-		p.drop(s)
+		p.drop(s, s.child.retirement())
 		return
 	}
 	s.idleSince = time.Now()
@@ -151,13 +161,14 @@ func (p *Pool) take(prog *Program) *Sandbox {
 		return nil
 	}
 	for p.assigned+1 > p.cfg.MaxProcesses || p.reserved+need > p.cfg.MemoryBudgetBytes {
-		p.evict(p.idleOrder.Front().Value.(*Sandbox))
+		p.evict(p.idleOrder.Front().Value.(*Sandbox), endEvicted)
 		p.counts.Evicted++
 	}
 	p.assigned++
 	p.reserved += need
+	p.filling++
 	p.counts.Cold++
-	return &Sandbox{pool: p, key: prog.Key, memory: need, cold: true}
+	return &Sandbox{pool: p, prog: prog, key: prog.Key, memory: need, cold: true}
 }
 
 // grant serves waiters after something changed; p.mu is held. A sandbox of key
@@ -184,19 +195,22 @@ func (p *Pool) grant(key string) {
 
 // fill gives the reserved place s a child with its program.
 func (p *Pool) fill(ctx context.Context, s *Sandbox, prog *Program) (*Sandbox, error) {
+	began := time.Now()
 	err := p.load(ctx, s, prog)
-	if err != nil {
-		p.discard(s)
-		return nil, err
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.filling--
+	if err != nil {
+		p.drop(s, endUnusable)
+		return nil, err
+	}
 	if _, alive := p.children[s.child]; !alive {
-		p.drop(s)
+		p.drop(s, endCrash)
 		return nil, errors.New("sandbox: the child died before its first activation")
 	}
 	p.children[s.child] = s
 	s.billed = s.child.cpuTime()
+	p.metrics.coldStarts.Observe(time.Since(began).Seconds())
 	return s, nil
 }
 
@@ -233,7 +247,7 @@ func (p *Pool) assign(ctx context.Context, s *Sandbox, prog *Program, source []b
 		}
 	}
 	if s.child != nil {
-		s.child.end() // the cache asked for a second load
+		s.child.end(endUnusable) // the cache asked for a second load
 	}
 	s.child = child
 	return child.assign(ctx, prog.assignment(compiled), source)
@@ -247,25 +261,26 @@ func (p *Program) assignment(compiled bool) wire.Assign {
 	}
 }
 
-// discard ends s's child and frees its place.
+// discard frees the place of s, whose child has died.
 func (p *Pool) discard(s *Sandbox) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.drop(s)
+	p.drop(s, endCrash)
 }
 
-// drop is discard with p.mu held.
-func (p *Pool) drop(s *Sandbox) {
+// drop ends the child of s, if it has one, for a reason, and frees its place; p.mu is
+// held.
+func (p *Pool) drop(s *Sandbox, why endReason) {
 	if s.child != nil {
-		s.child.end()
+		s.child.end(why)
 	}
 	p.freePlace(s)
 }
 
-// evict ends an idle sandbox; p.mu is held.
-func (p *Pool) evict(s *Sandbox) {
+// evict ends an idle sandbox for a reason; p.mu is held.
+func (p *Pool) evict(s *Sandbox, why endReason) {
 	p.removeIdle(s)
-	s.child.end()
+	s.child.end(why)
 	p.assigned--
 	p.reserved -= s.memory
 }

@@ -25,7 +25,7 @@ func (p *Pool) Check(ctx context.Context, prog *Program) error {
 			return err
 		}
 	}
-	defer child.end()
+	defer child.end(endChecked)
 	head := prog.assignment(false)
 	head.CheckOnly = true
 	script, err := child.assign(ctx, head, source)

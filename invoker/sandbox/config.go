@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 )
 
@@ -31,6 +32,8 @@ type Config struct {
 	LoadTimeout time.Duration
 	// ScriptCacheBytes bounds the cache of compiled scripts. Default 64 MiB.
 	ScriptCacheBytes int64
+	// Metrics is where the pool's metrics are exported. Default: nowhere.
+	Metrics prometheus.Registerer
 	// Logger receives crashes and failed spawns. Default: none.
 	Logger *zap.Logger
 }

@@ -44,7 +44,7 @@ func Doctor(ctx context.Context, cfg Config) ([]Layer, error) {
 	layers := child.inspect()
 	spawner.stop()
 	layers = append(layers, child.diesWithParent(ctx))
-	child.end()
+	child.end(endChecked)
 	<-reaped
 	return layers, nil
 }

@@ -60,7 +60,8 @@ type hostCalls struct {
 	child  *process
 	call   *Call
 	log    *zap.Logger
-	ctx    context.Context // the activation's life
+	ids    func() []zap.Field // the activation's, for the log
+	ctx    context.Context    // the activation's life
 	cancel context.CancelFunc
 
 	slots sync.WaitGroup // goroutines at work
@@ -80,8 +81,8 @@ type hostCalls struct {
 	release func()
 }
 
-func newHostCalls(ctx context.Context, child *process, call *Call, log *zap.Logger, release func()) *hostCalls {
-	h := &hostCalls{child: child, call: call, log: log, room: make(chan struct{}, 1), release: release}
+func newHostCalls(ctx context.Context, child *process, call *Call, log *zap.Logger, ids func() []zap.Field, release func()) *hostCalls {
+	h := &hostCalls{child: child, call: call, log: log, ids: ids, room: make(chan struct{}, 1), release: release}
 	h.replies = semaphore.NewWeighted(maxReplyBytes)
 	h.ctx, h.cancel = context.WithDeadline(ctx, call.Deadline.Add(killGrace))
 	return h
@@ -137,7 +138,7 @@ func (h *hostCalls) perform(ctx context.Context, c wire.HostCall) (reply wire.Ho
 	defer func() {
 		if r := recover(); r != nil {
 			reply = h.refuse(c, fmt.Errorf("panic: %v", r))
-			h.log.Error("host call panicked", zap.String("call", c.Name), zap.Any("panic", r), zap.Stack("stack"))
+			h.log.Error("host call panicked", append(h.ids(), zap.String("call", c.Name), zap.Any("panic", r), zap.Stack("stack"))...)
 		}
 	}()
 	if h.call.Host == nil {
@@ -162,7 +163,7 @@ func (h *hostCalls) refuse(c wire.HostCall, err error) wire.HostReply {
 	if errors.As(err, &known) {
 		e = wire.HostError{Code: string(known.Code), Message: known.Message}
 	} else if h.ctx.Err() == nil {
-		h.log.Warn("host call failed", zap.String("call", c.Name), zap.Error(err))
+		h.log.Warn("host call failed", append(h.ids(), zap.String("call", c.Name), zap.Error(err))...)
 	}
 	return wire.HostReply{ID: c.ID, Head: encodeHostError(e)}
 }

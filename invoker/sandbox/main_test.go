@@ -41,7 +41,7 @@ func newPool(t testing.TB, change ...func(*Config)) *Pool {
 		if err := p.Close(ctx); err != nil {
 			t.Errorf("Close: %v", err)
 		}
-		if s := p.Stats(); s.Busy != 0 || s.Idle != 0 || s.Spares != 0 || s.ReservedBytes != 0 {
+		if s := p.Stats(); s.Busy != 0 || s.Starting != 0 || s.Idle != 0 || s.Spares != 0 || s.ReservedBytes != 0 {
 			t.Errorf("after Close: %+v", s)
 		}
 	})

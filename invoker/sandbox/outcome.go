@@ -24,12 +24,26 @@ func (r *run) done(d wire.Done) Result {
 	if err != nil {
 		return r.failed(err)
 	}
-	r.spent = r.spent || d.Flags&wire.FlagRetire != 0
+	if d.Flags&wire.FlagRetire != 0 {
+		r.spent = true
+		r.child.expected.Store(int32(result.retires()))
+	}
 	result.CPU = r.processorTime(d.CPUNanos)
 	r.billed += result.CPU
 	result.MemoryPeakBytes = int64(min(d.MemoryPeak, r.child.limit, math.MaxInt64))
 	result.LogsTruncated = d.Flags&wire.FlagLogsTruncated != 0
 	return result
+}
+
+// retires is why a child asks to be replaced after an activation with this result.
+func (r Result) retires() endReason {
+	switch {
+	case r.Status == api.StatusTimeout:
+		return endTimeout
+	case r.Error != nil && r.Error.Type == api.ErrMemoryLimit:
+		return endMemory
+	}
+	return endRetired
 }
 
 // processorTime is what the child says that it used. To ask the kernel costs as

@@ -17,6 +17,7 @@ type Pool struct {
 	log     *zap.Logger
 	spawner *spawner
 	scripts *scripts
+	metrics *poolMetrics
 	checks  chan struct{} // a place for each Check at work
 	refill  chan struct{} // wakes the keeper: spares were taken
 
@@ -29,6 +30,7 @@ type Pool struct {
 	children  map[*process]*Sandbox // every child that lives; nil for one without a program
 	spares    []*process
 	assigned  int                   // places taken: at work, idle, or being filled
+	filling   int                   // of these, being filled
 	reserved  int64                 // bytes of the budget that those count
 	idle      map[string][]*Sandbox // by Program.Key, the most recently used last
 	idleOrder *list.List            // every idle Sandbox, the least recently used first
@@ -41,6 +43,7 @@ type Pool struct {
 // Stats is what a Pool has and has done.
 type Stats struct {
 	Busy, Idle, Spares, Waiting int
+	Starting                    int // of Busy, those that are being given their program
 	ReservedBytes, BudgetBytes  int64
 	Spawned, Cold, Warm         uint64 // children started; activations by start
 	Evicted, Crashed, Refused   uint64 // idle children ended for room; children that died by themselves; Acquires without room
@@ -69,6 +72,7 @@ func New(cfg Config) (*Pool, error) {
 		log:       cfg.Logger,
 		spawner:   spawner,
 		scripts:   cache,
+		metrics:   newPoolMetrics(),
 		checks:    make(chan struct{}, checksAtOnce),
 		refill:    make(chan struct{}, 1),
 		children:  make(map[*process]*Sandbox),
@@ -78,6 +82,11 @@ func New(cfg Config) (*Pool, error) {
 		checking:  make(map[string]*queue),
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background()) // the pool's own life, ended by Close
+	if err := p.metrics.register(cfg.Metrics, p); err != nil {
+		spawner.stop()
+		cache.StopAllGoroutines()
+		return nil, fmt.Errorf("sandbox: %w", err)
+	}
 	p.tasks.Go(p.keep)
 	return p, nil
 }
@@ -89,7 +98,7 @@ func (p *Pool) Close(ctx context.Context) error {
 	first := !p.closed
 	p.closed = true
 	for child := range p.children {
-		child.kill()
+		child.killFor(endShutdown)
 	}
 	for e := p.waiters.Front(); e != nil; e = e.Next() {
 		close(e.Value.(*waiter).granted)
@@ -121,7 +130,7 @@ func (p *Pool) Stats() Stats {
 	defer p.mu.Unlock()
 	s := p.counts
 	s.Idle, s.Spares, s.Waiting = p.idleOrder.Len(), len(p.spares), p.waiters.Len()
-	s.Busy = p.assigned - s.Idle
+	s.Busy, s.Starting = p.assigned-s.Idle, p.filling
 	s.ReservedBytes, s.BudgetBytes = p.reserved, p.cfg.MemoryBudgetBytes
 	return s
 }
@@ -145,6 +154,7 @@ func (p *Pool) spawn(ctx context.Context) (*process, error) {
 	if !started {
 		p.tasks.Done()
 	}
+	p.metrics.started(err)
 	if err != nil {
 		return nil, err
 	}
@@ -159,13 +169,14 @@ func (p *Pool) spawn(ctx context.Context) (*process, error) {
 			return child, nil
 		}
 	}
-	child.end()
+	child.end(endShutdown)
 	return nil, errors.New("sandbox: the child died at once")
 }
 
 // reaped forgets a child that has ended.
 func (p *Pool) reaped(child *process) {
 	defer p.tasks.Done()
+	p.metrics.ends.WithLabelValues(child.exit.why.String()).Inc()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s, known := p.children[child]
@@ -175,9 +186,9 @@ func (p *Pool) reaped(child *process) {
 	case s != nil && s.idleAt != nil: // it died while idle
 		p.removeIdle(s)
 		p.freePlace(s)
-		child.end()
+		child.end(endCrash)
 	case s == nil && p.removeSpare(child):
-		child.end()
+		child.end(endCrash)
 		p.wakeKeeper()
 	}
 }
@@ -197,7 +208,13 @@ func (p *Pool) keep() {
 	look := time.NewTicker(restlessLook)
 	defer look.Stop()
 	for {
-		retry := p.fillSpares()
+		began := time.Now()
+		err := p.fillSpares()
+		p.metrics.keeping.Round(began, err)
+		var retry <-chan time.Time
+		if err != nil {
+			retry = time.After(respawnDelay)
+		}
 		select {
 		case <-p.ctx.Done():
 			return
@@ -214,9 +231,8 @@ func (p *Pool) keep() {
 // respawnDelay is how long the keeper waits after a spawn that failed.
 const respawnDelay = time.Second
 
-// fillSpares spawns one child after another until the spares are complete. After
-// a failure it gives a channel that tells when to try again.
-func (p *Pool) fillSpares() (retry <-chan time.Time) {
+// fillSpares spawns one child after another until the spares are complete.
+func (p *Pool) fillSpares() error {
 	for {
 		p.mu.Lock()
 		missing := !p.closed && len(p.spares) < p.cfg.Spares
@@ -229,7 +245,7 @@ func (p *Pool) fillSpares() (retry <-chan time.Time) {
 			if p.ctx.Err() == nil {
 				p.log.Warn("no spare sandbox", zap.Error(err))
 			}
-			return time.After(respawnDelay)
+			return err
 		}
 		p.mu.Lock()
 		_, alive := p.children[child]
@@ -238,7 +254,7 @@ func (p *Pool) fillSpares() (retry <-chan time.Time) {
 		}
 		p.mu.Unlock()
 		if !alive {
-			return time.After(respawnDelay)
+			return errors.New("sandbox: a spare child died")
 		}
 	}
 }
@@ -259,7 +275,7 @@ func (p *Pool) retireIdle(now time.Time) (retired int) {
 		if now.Sub(s.idleSince) < p.cfg.IdleTimeout {
 			break
 		}
-		p.evict(s)
+		p.evict(s, endIdle)
 		retired++
 	}
 	return retired
@@ -272,7 +288,7 @@ func (p *Pool) retireIdle(now time.Time) (retired int) {
 const restlessLook = time.Second
 
 // endRestless ends idle children that work.
-func (p *Pool) endRestless() (ended int) {
+func (p *Pool) endRestless() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var next *list.Element
@@ -281,14 +297,12 @@ func (p *Pool) endRestless() (ended int) {
 		s := e.Value.(*Sandbox)
 		cpu := s.child.cpuTime()
 		if s.seen.Equal(s.idleSince) && cpu-s.seenCPU > restlessLook/2 {
-			p.log.Warn("an idle sandbox was at work", zap.String("key", s.key))
-			p.evict(s)
-			ended++
+			p.log.Warn("an idle sandbox was at work", s.ids()...)
+			p.evict(s, endRestless)
 			continue
 		}
 		s.seen, s.seenCPU = s.idleSince, cpu
 	}
-	return ended
 }
 
 // takeSpare gives a living spare, or nil.
@@ -303,7 +317,7 @@ func (p *Pool) takeSpare() *process {
 		if child.alive() {
 			return child
 		}
-		child.end()
+		child.end(endCrash)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -41,12 +42,16 @@ type process struct {
 	reaped bool
 	gone   chan struct{} // closed once reaped; then exit is set
 	exit   exit
+	// Both are an endReason: why somebody ended it, endCrash while nobody has, and
+	// what it means if it ends by itself now.
+	why, expected atomic.Int32
 }
 
 // exit is how a child ended.
 type exit struct {
 	state  *os.ProcessState
 	stderr string // its first 4 KB
+	why    endReason
 }
 
 // spawnProcess starts a child and waits for its Hello. Where it started, onExit
@@ -61,7 +66,7 @@ func spawnProcess(ctx context.Context, s *spawner, onExit func(*process)) (_ *pr
 		onExit(p)
 	}()
 	if err := p.greet(ctx); err != nil {
-		p.end()
+		p.end(endStart)
 		<-p.gone
 		if ctx.Err() != nil {
 			return nil, true, ctx.Err()
@@ -123,6 +128,7 @@ func (p *process) reap(stderr *os.File) {
 	if waitErr != nil || closeErr != nil || (err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF)) {
 		p.exit.stderr += fmt.Sprint("\nsandbox: reaping: ", errors.Join(waitErr, closeErr, err))
 	}
+	p.exit.why = p.reason() // before anybody can see that it has gone
 	close(p.gone)
 }
 
@@ -132,10 +138,41 @@ func (p *process) kill() {
 	_ = p.os.Kill()
 }
 
-// end kills the child and closes our end of its socket. What it sent and nobody
-// read is lost, so only the process's owner may call it, once it has no more use.
-func (p *process) end() {
+// killFor is kill for a reason, unless there is one already.
+func (p *process) killFor(why endReason) {
+	p.why.CompareAndSwap(int32(endCrash), int32(why))
 	p.kill()
+}
+
+// reason says why the child ended whose exit is set.
+func (p *process) reason() endReason {
+	why, expected := endReason(p.why.Load()), endReason(p.expected.Load())
+	switch {
+	case why != endCrash:
+		return why
+	case expected != endCrash:
+		return expected
+	case p.exit.outOfMemory():
+		return endMemory
+	case p.exit.stackOverflow():
+		return endStack
+	}
+	return endCrash
+}
+
+// retirement is why the child of a spent sandbox ends.
+func (p *process) retirement() endReason {
+	if expected := endReason(p.expected.Load()); expected != endCrash {
+		return expected
+	}
+	return endRetired
+}
+
+// end kills the child for a reason and closes our end of its socket. What it sent
+// and nobody read is lost, so only the process's owner may call it, once it has no
+// more use.
+func (p *process) end(why endReason) {
+	p.killFor(why)
 	// Closing a socket fails only where it has been closed before.
 	_ = p.conn.Close()
 }
@@ -184,7 +221,7 @@ func (p *process) greet(ctx context.Context) error {
 func (p *process) boundBy(ctx context.Context) (release func()) {
 	// Errors are those of a closed connection, which the reads report too.
 	_ = p.conn.SetDeadline(time.Now().Add(p.patience))
-	stop := context.AfterFunc(ctx, p.kill)
+	stop := context.AfterFunc(ctx, func() { p.killFor(interruptedFor(ctx)) })
 	return func() {
 		stop()
 		_ = p.conn.SetDeadline(time.Time{})

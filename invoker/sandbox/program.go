@@ -9,6 +9,7 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/invoker/sandbox/wire"
 	"github.com/maypok86/otter/v2"
+	"github.com/maypok86/otter/v2/stats"
 	"golang.org/x/sys/unix"
 )
 
@@ -43,6 +44,7 @@ type scripts = otter.Cache[scriptKey, []byte]
 func newScripts(maxBytes int64) (*scripts, error) {
 	return otter.New(&otter.Options[scriptKey, []byte]{
 		MaximumWeight: uint64(maxBytes),
+		StatsRecorder: stats.NewCounter(),
 		Weigher:       func(_ scriptKey, script []byte) uint32 { return uint32(len(script)) + 256 },
 	})
 }
@@ -57,6 +59,11 @@ func (p *process) assign(ctx context.Context, head wire.Assign, source []byte) (
 		return nil, api.Wrap(api.CodeValidationBundle, err, "the bundle is too large for a sandbox")
 	}
 	defer p.boundBy(ctx)()
+	// A child that refuses, or has nothing to serve, ends by itself.
+	p.expected.Store(int32(endUnusable))
+	if head.CheckOnly {
+		p.expected.Store(int32(endChecked))
+	}
 	if _, err := p.conn.Write(frame); err != nil {
 		return nil, p.assignError(ctx, err)
 	}
@@ -74,6 +81,7 @@ func (p *process) assign(ctx context.Context, head wire.Assign, source []byte) (
 		if head.CheckOnly {
 			return script, nil
 		}
+		p.expected.Store(int32(endCrash))
 		p.frames.Bound(wire.MaxActivationFrame)
 		return script, p.tighten(ready, head.MemoryMB)
 	case wire.KindRefused:
@@ -103,7 +111,7 @@ func (p *process) tighten(ready wire.Ready, memoryMB int) error {
 // assignError says why no answer came: the caller's ctx, the watchdog, or the
 // child's death over the source.
 func (p *process) assignError(ctx context.Context, err error) error {
-	p.kill()
+	p.killFor(endUnusable)
 	<-p.gone
 	if ctx.Err() != nil {
 		return ctx.Err()

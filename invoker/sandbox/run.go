@@ -67,7 +67,7 @@ func (s *Sandbox) Run(ctx context.Context, call Call) Result {
 	// The watchdog: reads and writes fail once the child is late. The only failure
 	// is a closed socket, and then they fail as well.
 	_ = s.child.conn.SetDeadline(call.Deadline.Add(killGrace))
-	stop := context.AfterFunc(ctx, s.child.kill)
+	stop := context.AfterFunc(ctx, func() { s.child.killFor(interruptedFor(ctx)) })
 	result := r.handle()
 	if !stop() {
 		s.spent = true // ctx ended: the child is being killed
@@ -134,6 +134,11 @@ func (r *run) log(record wire.LogRecord) {
 	}
 }
 
+// ids name the activation in a log line.
+func (r *run) ids() []zap.Field {
+	return append(r.Sandbox.ids(), zap.String("activation_id", r.call.Head.ActivationID), zap.String("request_id", r.call.Head.RequestID))
+}
+
 func (r *run) hostCall(payload []byte) error {
 	call, err := wire.ParseHostCall(payload)
 	if err != nil {
@@ -143,7 +148,7 @@ func (r *run) hostCall(payload []byte) error {
 		if !r.pool.begin() {
 			return errClosed()
 		}
-		r.host = newHostCalls(r.ctx, r.child, r.call, r.pool.log, r.pool.tasks.Done)
+		r.host = newHostCalls(r.ctx, r.child, r.call, r.pool.log, r.ids, r.pool.tasks.Done)
 	}
 	return r.host.start(call, len(payload))
 }
@@ -152,7 +157,14 @@ func (r *run) hostCall(payload []byte) error {
 // what is not the protocol.
 func (r *run) failed(cause error) Result {
 	r.spent = true
-	r.child.kill()
+	switch {
+	case isTimeout(cause):
+		r.child.killFor(endTimeout)
+	case isEOF(cause):
+		r.child.kill() // how it ended says why
+	default:
+		r.child.killFor(endProtocol)
+	}
 	<-r.child.gone
 	cpu, peak := r.child.exit.usage()
 	result := r.classify(cause)
@@ -179,8 +191,8 @@ func (r *run) classify(cause error) Result {
 		reason = "the sandbox broke its protocol"
 	}
 	r.pool.crashed()
-	r.pool.log.Warn("sandbox crash", zap.String("key", r.key), zap.String("exit", exit.reason()),
-		zap.String("stderr", exit.stderr), zap.Error(cause))
+	r.pool.log.Warn("sandbox crash", append(r.ids(), zap.String("exit", exit.reason()),
+		zap.String("stderr", exit.stderr), zap.Error(cause))...)
 	return failure(api.ErrSandboxCrash, reason)
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -29,6 +30,7 @@ type spawner struct {
 	log        *zap.Logger
 	requests   chan spawnRequest
 	first      nursery.Isolation // to be tried first
+	nurseries  atomic.Uint64     // that were started
 
 	// Only the thread's:
 	nursery   *os.Process // nil before the first request and after its death
@@ -147,6 +149,7 @@ func (s *spawner) startNursery() error {
 		return errors.Join(err, unix.Close(fds[0]))
 	}
 	s.nursery, s.socket = process, fds[0]
+	s.nurseries.Add(1)
 	// A nursery that hangs is as good as dead.
 	patience := unix.NsecToTimeval(s.patience.Nanoseconds())
 	var greeting nursery.Greeting

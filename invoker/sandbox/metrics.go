@@ -1,0 +1,137 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/codesous/sous/metrics"
+)
+
+// endReason is why a child ended.
+type endReason int32
+
+// The reasons, of which the first that applies counts.
+const (
+	endCrash     endReason = iota // it died by itself, and of no limit
+	endMemory                     // it died of its memory limit
+	endStack                      // it died of Go's stack limit
+	endTimeout                    // its activation did not end in time
+	endCancelled                  // whoever it worked for went away
+	endProtocol                   // it sent what is not the protocol
+	endRetired                    // it asked to be replaced, or left something behind
+	endIdle                       // nobody called it for too long
+	endEvicted                    // for room
+	endRestless                   // it worked while it was idle
+	endUnusable                   // it could not load its program
+	endChecked                    // it compiled a bundle that is to be published
+	endStart                      // it did not come up
+	endShutdown                   // the pool closed
+	endReasons
+)
+
+func (r endReason) String() string {
+	return [endReasons]string{
+		"crash", "memory_limit", "stack_limit", "timeout", "cancelled", "protocol", "retired",
+		"idle", "evicted", "restless", "unusable", "checked", "start", "shutdown",
+	}[r]
+}
+
+// interruptedFor is why a child ends whose ctx has ended.
+func interruptedFor(ctx context.Context) endReason {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return endTimeout
+	}
+	return endCancelled
+}
+
+// poolMetrics is what a Pool counts beside its Stats. docs/metrics.md says what
+// each metric means.
+type poolMetrics struct {
+	starts     *prometheus.CounterVec
+	coldStarts prometheus.Histogram
+	ends       *prometheus.CounterVec
+	keeping    *metrics.Loop
+}
+
+func newPoolMetrics() *poolMetrics {
+	return &poolMetrics{
+		starts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: metrics.Namespace, Name: "sandbox_starts_total",
+			Help: "Sandbox processes that were started, by whether they came up.",
+		}, []string{"outcome"}),
+		coldStarts: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Namespace: metrics.Namespace, Name: "sandbox_cold_start_duration_seconds",
+			Help:    "How long it took to give a process its program, compilation included.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+		}),
+		ends: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: metrics.Namespace, Name: "sandbox_ends_total",
+			Help: "Sandbox processes that ended, by reason.",
+		}, []string{"reason"}),
+		keeping: metrics.NewLoop("sandbox_keeper"),
+	}
+}
+
+// started counts a child that came up, or one that did not.
+func (m *poolMetrics) started(err error) {
+	outcome := "ok"
+	if err != nil {
+		outcome = "error"
+	}
+	m.starts.WithLabelValues(outcome).Inc()
+}
+
+// register exports the metrics of p.
+func (m *poolMetrics) register(reg prometheus.Registerer, p *Pool) error {
+	return metrics.Register(reg, m.starts, m.coldStarts, m.ends, m.keeping,
+		metrics.NewCache("scripts", p.scripts), newStatsMetrics(p))
+}
+
+// statsMetrics exports the Stats of a pool.
+type statsMetrics struct {
+	pool                                                          *Pool
+	processes, budget, reserved, waiters, acquisitions, nurseries *prometheus.Desc
+}
+
+func newStatsMetrics(p *Pool) *statsMetrics {
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc(prometheus.BuildFQName(metrics.Namespace, "sandbox", name), help, labels, nil)
+	}
+	return &statsMetrics{
+		pool:         p,
+		processes:    desc("processes", "Sandbox processes, by state.", "state"),
+		budget:       desc("memory_budget_bytes", "What the processes that serve a version may use together."),
+		reserved:     desc("memory_reserved_bytes", "What those that there are may use together."),
+		waiters:      desc("waiters", "Invocations that wait for a sandbox."),
+		acquisitions: desc("acquisitions_total", "Invocations that got a warm sandbox, got a cold one, or were refused for want of room.", "result"),
+		nurseries:    desc("nursery_starts_total", "Starts of the process that starts the others; more than one means that it died."),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (c *statsMetrics) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{c.processes, c.budget, c.reserved, c.waiters, c.acquisitions, c.nurseries} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *statsMetrics) Collect(ch chan<- prometheus.Metric) {
+	s := c.pool.Stats()
+	send := func(desc *prometheus.Desc, kind prometheus.ValueType, value float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(desc, kind, value, labels...)
+	}
+	send(c.processes, prometheus.GaugeValue, float64(s.Spares), "spare")
+	send(c.processes, prometheus.GaugeValue, float64(s.Starting), "starting")
+	send(c.processes, prometheus.GaugeValue, float64(s.Busy-s.Starting), "busy")
+	send(c.processes, prometheus.GaugeValue, float64(s.Idle), "warm")
+	send(c.budget, prometheus.GaugeValue, float64(s.BudgetBytes))
+	send(c.reserved, prometheus.GaugeValue, float64(s.ReservedBytes))
+	send(c.waiters, prometheus.GaugeValue, float64(s.Waiting))
+	send(c.acquisitions, prometheus.CounterValue, float64(s.Warm), "warm")
+	send(c.acquisitions, prometheus.CounterValue, float64(s.Cold), "cold")
+	send(c.acquisitions, prometheus.CounterValue, float64(s.Refused), "refused")
+	send(c.nurseries, prometheus.CounterValue, float64(c.pool.spawner.nurseries.Load()))
+}
