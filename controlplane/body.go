@@ -21,12 +21,29 @@ const (
 	discardTimeout = 5 * time.Second
 )
 
+// boundBody gives the client bodyTimeout for the body of r. Before an answer
+// leaves, net/http itself reads what the handler left of a body, for as long as
+// the client takes: a deadline must stand whatever the handler does.
+func boundBody(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength != 0 {
+		setReadDeadline(http.NewResponseController(w), time.Now().Add(bodyTimeout))
+	}
+}
+
+// boundRest gives the client discardTimeout for what is left of the body of a
+// request that was refused with err, unless its time is over.
+func boundRest(w http.ResponseWriter, r *http.Request, err error) {
+	if r.ContentLength != 0 && api.ErrorCode(err) != api.CodeRequestTimeout {
+		setReadDeadline(http.NewResponseController(w), time.Now().Add(discardTimeout))
+	}
+}
+
 // readBody reads a request's body of at most limit bytes. Errors: CodeBodyLimit
 // (after reading on and discarding), CodeRequestTimeout, CodeValidation for a
 // body that was cut short.
 //
-// The deadline is lifted afterwards: the server watches for a client that goes
-// away by reading, and a deadline would end long runs.
+// The deadline of boundBody is lifted once the body is there: the server watches
+// for a client that goes away by reading, and a deadline would end long runs.
 func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
 		return nil, nil
@@ -35,15 +52,14 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	if r.ContentLength > limit {
 		return nil, discard(control, r, limit)
 	}
-	setReadDeadline(control, time.Now().Add(bodyTimeout))
 	body, err := readUpTo(r.Body, r.ContentLength, limit+1)
 	if int64(len(body)) > limit {
 		return nil, discard(control, r, limit)
 	}
-	setReadDeadline(control, time.Time{})
 	if err != nil {
 		return nil, bodyError(err)
 	}
+	setReadDeadline(control, time.Time{})
 	return body, nil
 }
 
@@ -64,7 +80,6 @@ func discard(control *http.ResponseController, r *http.Request, limit int64) err
 		setReadDeadline(control, time.Now().Add(discardTimeout))
 		// Best effort, within bounds: an error only means that the client stopped.
 		_, _ = io.CopyN(io.Discard, r.Body, discardBytes)
-		setReadDeadline(control, time.Time{})
 	}
 	return api.Errorf(api.CodeBodyLimit, "the body exceeds %d bytes", limit)
 }

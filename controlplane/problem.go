@@ -175,6 +175,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, requestID string, 
 	p.setHeaders(h)
 	h.Set("Content-Type", contentTypeProblem)
 	h.Set("Content-Length", strconv.Itoa(len(body)))
+	boundRest(w, r, err)
 	w.WriteHeader(p.Status)
 	if _, err := w.Write(body); err != nil {
 		s.log.Debug("a problem was not delivered", zap.String("request_id", requestID), zap.Error(err))

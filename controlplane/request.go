@@ -71,6 +71,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	requestID := api.NewRequestID(begin.UnixMilli())
 	w.Header()[headerRequestID] = []string{requestID}
 	tracked := &trackedWriter{ResponseWriter: w}
+	boundBody(w, r)
 	defer func() {
 		if p := recover(); p != nil {
 			s.recovered(tracked, r, requestID, p)
