@@ -10,6 +10,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
@@ -25,6 +26,8 @@ type SweeperConfig struct {
 	// Lap is the least time from the start of one walk through all functions to
 	// the start of the next (default 5 s), so that a small store stays quiet.
 	Lap time.Duration
+	// Metrics is where the sweeper's metrics are exported (default: nowhere).
+	Metrics prometheus.Registerer
 }
 
 func (c SweeperConfig) withDefaults() (SweeperConfig, error) {
@@ -60,19 +63,26 @@ type Sweeper struct {
 	tenants     *storage.Tenants
 	cfg         SweeperConfig
 	logger      *zap.Logger
+	metrics     *sweeperMetrics
 
 	walk     func() (storage.FunctionPath, error, bool) // nil between laps
 	stopWalk func()
 	lapBegan time.Time
 }
 
-// NewSweeper makes a sweeper over store. A setting below zero is refused.
+// NewSweeper makes a sweeper over store. A setting below zero is refused, and a
+// registry that has a sweeper's metrics.
 func NewSweeper(store *storage.Store, cfg SweeperConfig, logger *zap.Logger) (*Sweeper, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
 	}
+	measured := newSweeperMetrics()
+	if err := measured.register(cfg.Metrics); err != nil {
+		return nil, fmt.Errorf("scheduler: %w", err)
+	}
 	return &Sweeper{
+		metrics:     measured,
 		activations: storage.NewActivations(store),
 		tenants:     storage.NewTenants(store),
 		cfg:         cfg,
@@ -91,7 +101,9 @@ func (s *Sweeper) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case now := <-tick.C:
+			began := time.Now()
 			counts, err := s.RunOnce(ctx, now)
+			s.metrics.loop.Round(began, err)
 			if err != nil && ctx.Err() == nil && !failing {
 				s.logger.Warn("the sweeper cannot work", zap.Error(err))
 			}
@@ -107,8 +119,8 @@ func (s *Sweeper) Run(ctx context.Context) {
 // stopped, until its reads are spent or the lap is over. A function that cannot be
 // swept keeps no other from it; after any other error the next step begins a new
 // lap. It is not safe for concurrent use.
-func (s *Sweeper) RunOnce(ctx context.Context, now time.Time) (Counts, error) {
-	var total Counts
+func (s *Sweeper) RunOnce(ctx context.Context, now time.Time) (total Counts, err error) {
+	defer func() { s.metrics.swept(total) }()
 	if s.walk == nil {
 		if now.Sub(s.lapBegan) < s.cfg.Lap {
 			return total, nil
@@ -120,6 +132,7 @@ func (s *Sweeper) RunOnce(ctx context.Context, now time.Time) (Counts, error) {
 	for spent := 0; spent < s.cfg.Reads && ctx.Err() == nil; spent += functionReads {
 		path, err, more := s.walk()
 		if !more {
+			s.metrics.lap.Set(now.Sub(s.lapBegan).Seconds())
 			s.endLap()
 			return total, failed
 		}

@@ -1,0 +1,55 @@
+package scheduler_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/codesous/sous/metrics/metricstest"
+	"github.com/codesous/sous/scheduler"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+func TestSweeperIsMeasured(t *testing.T) {
+	t.Parallel()
+	store := storagetest.Open(t, storage.Config{Embedded: storagetest.Embedded(t, t.TempDir())})
+	now := time.Now()
+	fill(t, store, storagetest.Tenant(t), 2, 3, now)
+	reg := prometheus.NewRegistry()
+	sweeper, err := scheduler.NewSweeper(store, scheduler.SweeperConfig{Interval: time.Millisecond, Metrics: reg}, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sweeper.RunOnce(t.Context(), now); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]float64{"sous_sweeper_functions_total": 2, "sous_sweeper_repairs_total": 6} {
+		if got := metricstest.Value(t, reg, name); got != want {
+			t.Errorf("%s is %g, want %g", name, got, want)
+		}
+	}
+	if got := metricstest.Value(t, reg, "sous_sweeper_repairs_total", "kind=lost"); got != 6 {
+		t.Errorf("%g lost activations", got)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		sweeper.Run(ctx)
+	}()
+	for metricstest.Value(t, reg, "sous_loop_rounds_total", "loop=sweeper", "outcome=ok") == 0 && ctx.Err() == nil {
+		time.Sleep(time.Millisecond) // between two looks
+	}
+	if ctx.Err() != nil {
+		t.Error("no round was counted")
+	}
+	stop()
+	<-done
+	if _, err := scheduler.NewSweeper(store, scheduler.SweeperConfig{Metrics: reg}, zap.NewNop()); err == nil {
+		t.Error("another sweeper took the same registry")
+	}
+}
