@@ -24,6 +24,9 @@ sous serve.`,
 			if err != nil {
 				return err
 			}
+			if s.Auth == authKeys && s.Store == "" {
+				return errKeysEmbedded
+			}
 			s.Roles = allRoles // whatever a file that serve reads too says
 			logger, err := newLogger(a.stderr, s)
 			if err != nil {
@@ -35,7 +38,7 @@ sous serve.`,
 		},
 	}
 	flags := cmd.Flags()
-	registerServer(flags, logConsole)
+	registerServer(flags, logConsole, authOff)
 	flags.String("data-dir", defaultDataDir, "folder of the embedded store")
 	flags.String("store", "", "use this server instead of the embedded store: "+storeHelp)
 	flags.StringSlice("roles", allRoles, "what this process does")

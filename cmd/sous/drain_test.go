@@ -157,7 +157,7 @@ func TestSecondInterruptEndsAtOnce(t *testing.T) {
 
 func TestServeOnCluster(t *testing.T) {
 	t.Parallel()
-	c := soustest.Command{Args: []string{"serve", "--store", storagetest.Cluster(t)}}
+	c := soustest.Command{Args: []string{"serve", "--auth", "off", "--store", storagetest.Cluster(t)}}
 	server, err := c.Start(soustest.Executable(t))
 	if err != nil {
 		t.Fatal(err)

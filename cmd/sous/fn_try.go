@@ -81,7 +81,7 @@ func tryoutSettings(flags *pflag.FlagSet) (settings, error) {
 		return settings{}, err
 	}
 	return settings{
-		Listen: defaultListen, Roles: []string{roleAPI}, EgressAllow: allow, DrainTimeout: defaultDrainTimeout,
+		Listen: defaultListen, Auth: authOff, Roles: []string{roleAPI}, EgressAllow: allow, DrainTimeout: defaultDrainTimeout,
 		LogLevel: zap.ErrorLevel.String(), LogFormat: logConsole, SandboxMax: 1, SandboxSpares: 1,
 	}, nil
 }

@@ -66,11 +66,14 @@ func openPlatform(ctx context.Context, s settings, logger *zap.Logger) (p *platf
 	}
 	p.onClose(engine.Close)
 	if p.server, err = controlplane.New(ctx, store, engine, controlplane.Config{
-		Logger: logger.Named("api"), Version: buildVersion(), Auth: controlplane.AuthOff,
+		Logger: logger.Named("api"), Version: buildVersion(), Auth: s.authMode(),
 	}); err != nil {
 		return p, err
 	}
 	p.onClose(func(context.Context) error { p.server.Close(); return nil })
+	if err := p.noteKeys(ctx, store, s); err != nil {
+		return p, err
+	}
 	if err := p.openAdmin(life, s); err != nil {
 		return p, err
 	}

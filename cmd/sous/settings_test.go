@@ -39,7 +39,7 @@ func TestSettingsFromEverySource(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := settings{
-		Listen: defaultListen, Store: "redis://env", Roles: []string{"api", "scheduler"}, DrainTimeout: 5 * time.Second,
+		Listen: defaultListen, Auth: authKeys, Store: "redis://env", Roles: []string{"api", "scheduler"}, DrainTimeout: 5 * time.Second,
 		LogLevel: "debug", LogFormat: "json", EgressAllow: []string{"10.1.2.3/8"},
 		SandboxMax: 7, SandboxSpares: 4, SandboxIdleTimeout: time.Minute,
 	}
@@ -67,7 +67,7 @@ func TestListsInVariablesMayHoldBlanks(t *testing.T) {
 func TestSettingsRefused(t *testing.T) {
 	t.Chdir(t.TempDir())
 	tests := map[string][]string{
-		"only loopback":           {"--listen", "10.0.0.1:80"},
+		"only loopback":           {"--auth", "off", "--listen", "10.0.0.1:80"},
 		"unknown role":            {"--roles", "api,cook"},
 		"name at least one":       {"--roles", ""},
 		"drain-timeout":           {"--drain-timeout", "-1s"},
@@ -77,7 +77,11 @@ func TestSettingsRefused(t *testing.T) {
 		"log-level":               {"--log-level", "loud"},
 		`log-format "xml"`:        {"--log-format", "xml"},
 		"no such file":            {"--config", "absent.yaml"},
-		"only loopback addresses": {"--listen", "[::]:80"},
+		"only loopback addresses": {"--auth", "off", "--listen", "[::]:80"},
+		`listen "10.0.0.1"`:       {"--listen", "10.0.0.1"},
+		`admin-listen "9090"`:     {"--admin-listen", "9090"},
+		`auth "oidc"`:             {"--auth", "oidc"},
+		`auth ""`:                 {"--auth", ""},
 	}
 	for want, args := range tests {
 		if _, err := loadSettings(serverFlags(t, args...)); err == nil || !strings.Contains(err.Error(), want) {
@@ -96,6 +100,16 @@ func TestLoopback(t *testing.T) {
 	for listen, want := range tests {
 		if err := checkLoopback("listen", listen); (err == nil) != want {
 			t.Errorf("checkLoopback(%q) = %v, want allowed: %v", listen, err, want)
+		}
+	}
+}
+
+// With keys any address will do; which one is the operator's decision.
+func TestListenAnywhereWithKeys(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, listen := range []string{":8080", "0.0.0.0:1", "[::]:80", "192.168.1.1:1", "sous.example.com:80"} {
+		if _, err := loadSettings(serverFlags(t, "--listen", listen, "--admin-listen", listen)); err != nil {
+			t.Errorf("%s: %v", listen, err)
 		}
 	}
 }

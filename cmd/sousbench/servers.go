@@ -88,7 +88,7 @@ func startSous(ctx context.Context, o options, store *process, args ...string) (
 	if err != nil {
 		return nil, err
 	}
-	args = append([]string{"serve", "--store", "redis://" + store.addr, "--listen", addr, "--log-level", "error"}, args...)
+	args = append([]string{"serve", "--auth", "off", "--store", "redis://" + store.addr, "--listen", addr, "--log-level", "error"}, args...)
 	cmd := exec.CommandContext(ctx, o.sous, args...)
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {

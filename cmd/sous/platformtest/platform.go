@@ -31,7 +31,7 @@ type Server struct {
 // ready. It is stopped at the end of the test, if it still runs.
 func Serve(t testing.TB, storeURL string, args ...string) *Server {
 	t.Helper()
-	running, err := soustest.Command{Args: append([]string{"serve", "--store", storeURL}, args...)}.Start(soustest.Executable(t))
+	running, err := soustest.Command{Args: append([]string{"serve", "--auth", "off", "--store", storeURL}, args...)}.Start(soustest.Executable(t))
 	if err != nil {
 		t.Fatal(err)
 	}
