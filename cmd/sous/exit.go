@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 
@@ -94,15 +95,18 @@ func describe(err error) failure {
 	return f
 }
 
-// report prints err to stderr: for people, or as {"error": …}.
+// report prints err to stderr: for people, or as {"error": …}. Errors repeat what
+// was typed, and people paste keys where ids belong: those are cut.
 func (a *app) report(err error) {
 	f := describe(err)
+	text := f.text(errors.Is(err, context.Canceled))
 	if a.output == formatJSON {
-		// That stderr cannot be written has nowhere to be told.
-		_ = jsonTo(a.stderr).Encode(map[string]failure{"error": f})
-		return
+		var b strings.Builder
+		_ = jsonTo(&b).Encode(map[string]failure{"error": f}) // a failure is JSON, and the builder takes it
+		text = b.String()
 	}
-	_, _ = fmt.Fprint(a.stderr, f.text(errors.Is(err, context.Canceled)))
+	// That stderr cannot be written has nowhere to be told.
+	_, _ = io.WriteString(a.stderr, api.WithoutKeys(text))
 }
 
 // text is f in lines: the message, then one line for each place in question.
