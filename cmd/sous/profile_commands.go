@@ -44,7 +44,7 @@ func (a *app) profileSetCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&given.URL, "url", "", "server")
-	flags.StringVar(&given.Key, "key", "", "API key")
+	flags.StringVar(&given.Key, "key", "", "API key; other users of this machine can read command lines, so prefer --key-from-env")
 	flags.StringVar(&given.Tenant, "tenant", "", "tenant")
 	flags.StringVar(&given.Namespace, "namespace", "", "namespace")
 	fromEnv := flags.Bool("key-from-env", false, "take the key from SOUS_KEY, so that it is on no command line")
