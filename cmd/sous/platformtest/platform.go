@@ -25,20 +25,46 @@ const (
 // Server is a running `sous serve`, and what tests ask of it.
 type Server struct {
 	*soustest.Server
+	key string // of the administrator, under --auth keys
 }
 
-// Serve starts `sous serve` over the store at storeURL and waits until it is
-// ready. It is stopped at the end of the test, if it still runs.
+// Config is how a Server runs.
+type Config struct {
+	Store  string   // its URL
+	Key    string   // see Bootstrap; "" is a server that asks for none
+	Listen string   // "" is a free port
+	Args   []string // further ones
+}
+
+// Serve starts `sous serve` over the store at storeURL, without API keys, and
+// waits until it is ready. It is stopped at the end of the test, if it still
+// runs.
 func Serve(t testing.TB, storeURL string, args ...string) *Server {
 	t.Helper()
-	running, err := soustest.Command{Args: append([]string{"serve", "--auth", "off", "--store", storeURL}, args...)}.Start(soustest.Executable(t))
+	return Config{Store: storeURL, Args: args}.Serve(t)
+}
+
+// Serve is the function Serve for any Config.
+func (c Config) Serve(t testing.TB) *Server {
+	t.Helper()
+	auth := "off"
+	if c.Key != "" {
+		auth = "keys"
+	}
+	running, err := soustest.Command{
+		Args:   append([]string{"serve", "--auth", auth, "--store", c.Store}, c.Args...),
+		Listen: c.Listen,
+	}.Start(soustest.Executable(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{running}
+	s := &Server{Server: running, key: c.Key}
 	t.Cleanup(func() {
 		if err := s.Stop(); err != nil {
 			t.Error(err)
+		}
+		if err := leak(s.Output(), s.key); err != nil {
+			t.Errorf("output of %s: %v", s.URL, err)
 		}
 		if t.Failed() {
 			t.Logf("output of %s:\n%s", s.URL, s.Output())
@@ -62,7 +88,7 @@ func (s *Server) Sandboxes(t testing.TB) []int {
 
 func (s *Server) client(t testing.TB) *client.Client {
 	t.Helper()
-	c, err := client.New(s.URL, client.Config{MaxAttempts: 1})
+	c, err := client.New(s.URL, client.Config{MaxAttempts: 1, Key: s.key})
 	if err != nil {
 		t.Fatal(err)
 	}

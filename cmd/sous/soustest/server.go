@@ -5,6 +5,7 @@ package soustest
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -43,11 +44,12 @@ type Server struct {
 	err    error         // what it ended with; after exited
 }
 
-// Command is what Start starts, on a free port.
+// Command is what Start starts.
 type Command struct {
-	Args []string // the subcommand, dev or serve, and its own
-	Env  []string // beside the test's own; later ones win
-	Dir  string
+	Args   []string // the subcommand, dev or serve, and its own
+	Env    []string // beside the test's own; later ones win
+	Dir    string
+	Listen string // "" is a free port
 }
 
 // Start runs sous dev until the test ends and waits until it serves.
@@ -69,7 +71,7 @@ var urlPattern = regexp.MustCompile(`https?://[0-9a-z.:\[\]]*[0-9]`)
 
 // Start starts executable and waits until it has said its URL.
 func (c Command) Start(executable string) (*Server, error) {
-	args := append(slices.Clone(c.Args), "--listen", "127.0.0.1:0")
+	args := append(slices.Clone(c.Args), "--listen", cmp.Or(c.Listen, "127.0.0.1:0"))
 	// Not bound to a context: a test's ends before its cleanup, which is to stop the server in order.
 	cmd := exec.Command(executable, args...)
 	cmd.Env, cmd.Dir = append(os.Environ(), c.Env...), c.Dir
