@@ -29,6 +29,16 @@ func (i *Invoker) replay(ctx context.Context, inv *api.Invocation) (*api.Outcome
 	return taken(rec, fingerprint(inv), nil)
 }
 
+// replayed counts what a repeated idempotent call is answered with; found says
+// that its function is known to exist.
+func (i *Invoker) replayed(inv *api.Invocation, found bool, out *api.Outcome, err error) (*api.Outcome, error) {
+	if err != nil {
+		return nil, i.metrics.refuse(inv, found, err)
+	}
+	i.metrics.replays.Inc()
+	return out, nil
+}
+
 // taken answers a call whose activation id is in use.
 func taken(existing *storage.StoredActivation, digest string, err error) (*api.Outcome, error) {
 	switch {

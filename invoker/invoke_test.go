@@ -32,13 +32,17 @@ type bench struct {
 
 const namespace = "default"
 
-func newBench(t *testing.T, s *storage.Store) *bench {
+func newBench(t *testing.T, s *storage.Store, change ...func(*invoker.Config)) *bench {
 	t.Helper()
 	pool, err := sandbox.New(sandbox.Config{Executable: sandboxtest.Executable(t), Spares: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine, err := invoker.New(t.Context(), s, pool, invoker.Config{})
+	var cfg invoker.Config
+	for _, c := range change {
+		c(&cfg)
+	}
+	engine, err := invoker.New(t.Context(), s, pool, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
@@ -28,8 +29,11 @@ type Config struct {
 	EgressAllow []netip.Prefix
 	// Resolver answers fetch's DNS questions (default: the host's).
 	Resolver *net.Resolver
-	// Logger gets what no caller can be told (default: none).
+	// Logger gets what no caller can be told, and at info level a line for each
+	// activation that ended (default: none).
 	Logger *zap.Logger
+	// Metrics is where the engine's metrics are exported (default: nowhere).
+	Metrics prometheus.Registerer
 }
 
 // Invoker executes functions. It is safe for concurrent use.
@@ -44,6 +48,7 @@ type Invoker struct {
 	host        *host
 	recorder    *recorder
 	running     *running
+	metrics     *engineMetrics
 	logger      *zap.Logger
 	// life ends when Close is done; what outlives a caller runs under it.
 	life context.Context
@@ -81,9 +86,14 @@ func New(ctx context.Context, store *storage.Store, pool *sandbox.Pool, cfg Conf
 		host:        newHost(&kvHost{kv: storage.NewKV(store)}, newFetchHost(cfg.EgressAllow, cfg.Resolver)),
 		recorder:    newRecorder(life, activations, cfg.Logger),
 		running:     newRunning(),
+		metrics:     newEngineMetrics(maxSeries),
 		logger:      cfg.Logger,
 	}
-	if err := store.Subscribe(life, i.onChange); err != nil {
+	err = errors.Join(
+		i.metrics.register(cfg.Metrics, res),
+		i.recorder.metrics.register(cfg.Metrics, i.recorder),
+		store.Subscribe(life, i.onChange))
+	if err != nil {
 		end()
 		return nil, fmt.Errorf("invoker: %w", err)
 	}
@@ -101,41 +111,44 @@ func New(ctx context.Context, store *storage.Store, pool *sandbox.Pool, cfg Conf
 // is recorded as cancelled.
 func (i *Invoker) Invoke(ctx context.Context, inv api.Invocation) (*api.Outcome, error) {
 	if err := i.enter(); err != nil {
-		return nil, err
+		return nil, i.metrics.refuse(&inv, false, err)
 	}
 	defer i.inHand.Done()
+	i.metrics.inFlight.Inc()
+	defer i.metrics.inFlight.Dec()
 	if err := inv.Ref.Validate(); err != nil {
-		return nil, err
+		return nil, i.metrics.refuse(&inv, false, err)
 	}
 	if inv.IdempotencyKey != "" {
 		if out, err := i.replay(ctx, &inv); out != nil || err != nil {
-			return out, err
+			return i.replayed(&inv, false, out, err)
 		}
 	}
 	res, err := i.resolver.resolve(ctx, target{inv.Tenant, inv.Namespace, inv.Function, inv.Ref})
 	if err != nil {
-		return nil, err
+		return nil, i.metrics.refuse(&inv, false, err)
 	}
 	if err := permit(&inv, res.Version.Config.Authz); err != nil {
-		return nil, err
+		return nil, i.metrics.refuse(&inv, true, err)
 	}
 	program := i.program(&inv, res)
 	release, err := i.limits.acquire(ctx, program.Key, res.Version.Config.MaxConcurrency)
 	if err != nil {
-		return nil, err
+		return nil, i.metrics.refuse(&inv, true, err)
 	}
 	defer release()
-	begin := i.store.NowMS()
+	begin, began := i.store.NowMS(), time.Now()
 	box, err := i.pool.Acquire(ctx, program)
 	switch {
 	case api.ErrorCode(err) == api.CodeValidationSource:
-		return i.execute(ctx, &inv, res, begin, unusable(err, release))
+		return i.execute(ctx, &inv, res, begin, unusable(err, began, release))
 	case err != nil:
-		return nil, err
+		return nil, i.metrics.refuse(&inv, true, err)
 	}
 	return i.execute(ctx, &inv, res, begin, attempt{
-		run:  box.Run,
-		cold: box.Cold(),
+		began: began,
+		run:   box.Run,
+		cold:  box.Cold(),
 		// In this order: whoever gets the place next finds the sandbox warm.
 		leave: func() { i.pool.Release(box); release() },
 	})
@@ -143,6 +156,7 @@ func (i *Invoker) Invoke(ctx context.Context, inv api.Invocation) (*api.Outcome,
 
 // attempt is what runs an activation.
 type attempt struct {
+	began time.Time
 	run   func(context.Context, sandbox.Call) sandbox.Result
 	cold  bool
 	leave func() // gives back what run holds
@@ -150,7 +164,7 @@ type attempt struct {
 
 // unusable fails with what a sandbox said of a published source: that is the
 // function's failure, and is recorded as one.
-func unusable(source error, release func()) attempt {
+func unusable(source error, began time.Time, release func()) attempt {
 	message := source.Error()
 	var coded *api.Error
 	if errors.As(source, &coded) {
@@ -161,6 +175,7 @@ func unusable(source error, release func()) attempt {
 		Error:  &api.ActivationError{Type: api.ErrException, Message: message, Code: string(api.CodeValidationSource)},
 	}
 	return attempt{
+		began: began,
 		run:   func(context.Context, sandbox.Call) sandbox.Result { return result },
 		cold:  true,
 		leave: release,
@@ -181,7 +196,8 @@ func (i *Invoker) execute(ctx context.Context, inv *api.Invocation, res *resolut
 		existing, err := i.recorder.claim(ctx, rec)
 		if err != nil || existing != nil {
 			a.leave()
-			return taken(existing, rec.EventSHA256, err)
+			out, err := taken(existing, rec.EventSHA256, err)
+			return i.replayed(inv, true, out, err)
 		}
 	}
 	runCtx, stop := context.WithCancel(ctx)
@@ -199,11 +215,13 @@ func (i *Invoker) execute(ctx context.Context, inv *api.Invocation, res *resolut
 	result := a.run(runCtx, i.call(inv, res, rec, deadline, logs))
 	a.leave()
 
-	final := i.terminal(rec, result)
+	final, took := i.terminal(rec, result), time.Since(a.began)
 	current, err := i.recorder.finish(ctx, rec, final, logs, <-started)
 	if err != nil {
+		i.ended(final, took, a.began.Add(took))
 		return nil, err
 	}
+	i.ended(current, took, a.began.Add(took))
 	return &api.Outcome{Activation: current.Activation}, nil
 }
 
@@ -263,7 +281,7 @@ func (i *Invoker) Cancel(ctx context.Context, tenant, id string) (*api.Activatio
 	// Best effort: a replica that misses this runs to the end in vain, and its
 	// compare-and-set loses.
 	if err := i.store.PublishChange(ctx, storage.Change{Kind: storage.ChangeCancel, Tenant: tenant, ActivationID: id}); err != nil {
-		i.logger.Warn("a cancel notice was not sent", zap.String("activation_id", id), zap.Error(err))
+		i.logger.Warn("a cancel notice was not sent", zap.String("tenant", tenant), zap.String("activation_id", id), zap.Error(err))
 	}
 	return &rec.Activation, nil
 }
@@ -288,7 +306,8 @@ func (i *Invoker) Invalidate(ctx context.Context, tenant, namespace, function st
 	i.resolver.invalidate(tenant, namespace, function)
 	change := storage.Change{Kind: storage.ChangeFunction, Tenant: tenant, Namespace: namespace, Function: function}
 	if err := i.store.PublishChange(ctx, change); err != nil {
-		i.logger.Warn("a change notice was not sent", zap.String("function", function), zap.Error(err))
+		i.logger.Warn("a change notice was not sent", zap.String("tenant", tenant), zap.String("namespace", namespace),
+			zap.String("function", function), zap.Error(err))
 	}
 }
 

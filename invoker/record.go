@@ -3,8 +3,11 @@ package invoker
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/invoker/sandbox"
@@ -48,6 +51,31 @@ func (i *Invoker) terminal(rec *storage.StoredActivation, result sandbox.Result)
 	final.CPUMS = float64(result.CPU.Microseconds()) / 1000
 	final.MemoryPeakBytes = result.MemoryPeakBytes
 	return &final
+}
+
+// ids name an activation in a log line.
+func ids(rec *storage.StoredActivation) []zap.Field {
+	return []zap.Field{
+		zap.String("activation_id", rec.ActivationID), zap.String("request_id", rec.RequestID),
+		zap.String("tenant", rec.Tenant), zap.String("namespace", rec.Namespace),
+		zap.String("function", rec.Function), zap.Int64("version", rec.Ref.Version),
+	}
+}
+
+// ended counts an activation that ended at now, as rec, and tells operators of it,
+// but nothing of what it was given or gave.
+func (i *Invoker) ended(rec *storage.StoredActivation, took time.Duration, now time.Time) {
+	i.metrics.end(rec, took, now)
+	entry := i.logger.Check(zapcore.InfoLevel, "activation")
+	if entry == nil {
+		return
+	}
+	fields := append(ids(rec), zap.String("trigger", rec.Trigger.Type), zap.String("status", string(rec.Status)),
+		zap.Float64("duration_ms", float64(took.Microseconds())/1000), zap.Bool("cold_start", rec.ColdStart))
+	if rec.Error != nil {
+		fields = append(fields, zap.String("error", string(rec.Error.Type)))
+	}
+	entry.Write(fields...)
 }
 
 func newActivationID() string { return uuid.Must(uuid.NewV7()).String() }

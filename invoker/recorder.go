@@ -29,11 +29,18 @@ type recorder struct {
 	base   context.Context
 	giveUp context.CancelFunc
 	late   sync.WaitGroup
+
+	metrics lateMetrics
+	mu      sync.Mutex
+	pending map[*storage.StoredActivation]time.Time // late records, and since when
 }
 
 func newRecorder(base context.Context, activations *storage.Activations, logger *zap.Logger) *recorder {
 	ctx, giveUp := context.WithCancel(base)
-	return &recorder{activations: activations, logger: logger, base: ctx, giveUp: giveUp}
+	return &recorder{
+		activations: activations, logger: logger, base: ctx, giveUp: giveUp,
+		metrics: newLateMetrics(), pending: map[*storage.StoredActivation]time.Time{},
+	}
 }
 
 // start writes the record of a random id as running.
@@ -103,16 +110,41 @@ func (r *recorder) persist(running, final *storage.StoredActivation, logs *logSi
 // taken for lost anyway; failed is what the log is told then.
 func (r *recorder) later(rec *storage.StoredActivation, failed string, write func(context.Context) error) {
 	r.late.Add(1)
+	r.mu.Lock()
+	r.pending[rec] = time.Now()
+	r.mu.Unlock()
 	go func() {
 		defer r.late.Done()
+		defer r.arrived(rec)
 		until := time.UnixMilli(rec.DeadlineMS + api.LostGraceMS)
 		ctx, cancel := context.WithDeadline(r.base, until)
 		defer cancel()
-		if err := tryUntil(ctx, write); err != nil {
-			r.logger.Error(failed,
-				zap.String("tenant", rec.Tenant), zap.String("activation_id", rec.ActivationID), zap.Error(err))
+		err := tryUntil(ctx, func(ctx context.Context) error {
+			r.metrics.retries.Inc()
+			return write(ctx)
+		})
+		if err != nil {
+			r.metrics.lost.Inc()
+			r.logger.Error(failed, append(ids(rec), zap.Error(err))...)
 		}
 	}()
+}
+
+func (r *recorder) arrived(rec *storage.StoredActivation) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.pending, rec)
+}
+
+// behind counts the late records at now, and says how long the oldest of them has
+// been tried.
+func (r *recorder) behind(now time.Time) (late int, oldest time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, since := range r.pending {
+		oldest = max(oldest, now.Sub(since))
+	}
+	return len(r.pending), oldest
 }
 
 func tryUntil(ctx context.Context, write func(context.Context) error) error {

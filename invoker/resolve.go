@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/maypok86/otter/v2"
+	"github.com/maypok86/otter/v2/stats"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
@@ -51,6 +52,7 @@ func newResolver(versions versionSource) (*resolver, error) {
 		MaximumSize:       resolveEntries,
 		ExpiryCalculator:  otter.ExpiryWriting[target, *resolution](resolveTTL),
 		RefreshCalculator: otter.RefreshWriting[target, *resolution](resolveRefresh),
+		StatsRecorder:     stats.NewCounter(),
 		Logger:            &otter.NoopLogger{}, // a failed refresh shows at the next load
 	})
 	if err != nil {

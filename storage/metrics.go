@@ -73,7 +73,8 @@ func newStoreMetrics(scripts map[string]*redis.Script, texts map[string]string) 
 
 // register exports the metrics of s, and those of the embedded store under it.
 func (m *storeMetrics) register(reg prometheus.Registerer, s *Store, embedded *Embedded) error {
-	collectors := []prometheus.Collector{m.calls, m.durations, m.batches, m.changes, newConnectionMetrics(s), newQueueMetrics(s)}
+	queued, lag := queueMetrics(s.commits)
+	collectors := []prometheus.Collector{m.calls, m.durations, m.batches, m.changes, queued, lag, newConnectionMetrics(s)}
 	if embedded != nil {
 		collectors = append(collectors, embedded.saving, embedded.expiring)
 	}
@@ -202,30 +203,18 @@ func (c *connectionMetrics) Collect(ch chan<- prometheus.Metric) {
 }
 
 // queueMetrics tell whether group commits keep up.
-type queueMetrics struct {
-	commits     *commits
-	queued, lag *prometheus.Desc
-}
-
-func newQueueMetrics(s *Store) *queueMetrics {
-	return &queueMetrics{
-		commits: s.commits,
-		queued: prometheus.NewDesc(prometheus.BuildFQName(metrics.Namespace, "store", "commit_queued"),
-			"Writes of activations that wait for the next group commit.", nil, nil),
-		lag: prometheus.NewDesc(prometheus.BuildFQName(metrics.Namespace, "store", "commit_lag_seconds"),
-			"How long the oldest of those has waited; 0 where there is none.", nil, nil),
-	}
-}
-
-// Describe implements prometheus.Collector.
-func (c *queueMetrics) Describe(ch chan<- *prometheus.Desc) {
-	ch <- c.queued
-	ch <- c.lag
-}
-
-// Collect implements prometheus.Collector.
-func (c *queueMetrics) Collect(ch chan<- prometheus.Metric) {
-	queued, lag := c.commits.waiting(time.Now())
-	ch <- prometheus.MustNewConstMetric(c.queued, prometheus.GaugeValue, float64(queued))
-	ch <- prometheus.MustNewConstMetric(c.lag, prometheus.GaugeValue, lag.Seconds())
+func queueMetrics(c *commits) (queued, lag prometheus.Collector) {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Namespace: metrics.Namespace, Name: "store_commit_queued",
+			Help: "Writes of activations that wait for the next group commit.",
+		}, func() float64 {
+			queued, _ := c.waiting(time.Now())
+			return float64(queued)
+		}), prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Namespace: metrics.Namespace, Name: "store_commit_lag_seconds",
+			Help: "How long the oldest of those has waited; 0 where there is none.",
+		}, func() float64 {
+			_, oldest := c.waiting(time.Now())
+			return oldest.Seconds()
+		})
 }
