@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -14,19 +15,35 @@ func sandboxExecutable() (path string, closeFile func() error, err error) {
 	if len(sandboxChild) == 0 {
 		return "", func() error { return nil }, nil
 	}
-	fd, err := unix.MemfdCreate("sous-sandbox-child", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	file, err := memoryFile("sous-sandbox-child", sandboxChild)
 	if err != nil {
 		return "", nil, fmt.Errorf("sandbox child: %w", err)
 	}
-	file := os.NewFile(uintptr(fd), "sous-sandbox-child")
-	if _, err := file.Write(sandboxChild); err != nil {
-		_ = file.Close() // the write's error says it all
-		return "", nil, fmt.Errorf("sandbox child: %w", err)
+	return fmt.Sprintf("/proc/self/fd/%d", file.Fd()), file.Close, nil
+}
+
+// firstFree is a descriptor that no child is given anything as. A child gets its
+// descriptors before it is executed, so a path that named one of them would lead
+// to something else by then.
+const firstFree = 16
+
+// memoryFile is content as a file that nobody can change.
+func memoryFile(name string, content []byte) (*os.File, error) {
+	low, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, err
+	}
+	fd, err := unix.FcntlInt(uintptr(low), unix.F_DUPFD_CLOEXEC, firstFree)
+	if err := errors.Join(err, unix.Close(low)); err != nil {
+		return nil, err
+	}
+	file := os.NewFile(uintptr(fd), name)
+	if _, err := file.Write(content); err != nil {
+		return nil, errors.Join(err, file.Close())
 	}
 	const seals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
-		_ = file.Close() // likewise
-		return "", nil, fmt.Errorf("sandbox child: %w", err)
+		return nil, errors.Join(err, file.Close())
 	}
-	return fmt.Sprintf("/proc/self/fd/%d", fd), file.Close, nil
+	return file, nil
 }

@@ -65,3 +65,24 @@ func TestEmbeddedSandboxChild(t *testing.T) {
 		}
 	}
 }
+
+// A process with few files open, as in a container without /sys and /dev, would
+// otherwise name its child by a descriptor that the child gets for its socket.
+func TestMemoryFileIsNoDescriptorOfAChild(t *testing.T) {
+	t.Parallel()
+	file, err := memoryFile("test", []byte("content"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if file.Fd() < firstFree {
+		t.Errorf("descriptor %d, want %d or more", file.Fd(), firstFree)
+	}
+	content, err := os.ReadFile("/proc/self/fd/" + strconv.Itoa(int(file.Fd())))
+	if err != nil || string(content) != "content" {
+		t.Errorf("it holds %q, %v", content, err)
+	}
+	if _, err := file.Write([]byte("more")); err == nil {
+		t.Error("it can be written to")
+	}
+}
