@@ -90,19 +90,31 @@ func LooksLikeKey(text string) bool {
 	return err == nil
 }
 
+// HoldsKey says whether a key stands anywhere in text.
+func HoldsKey(text string) bool { return findKey(text) >= 0 }
+
 // WithoutKeys is text with every key in it cut to its prefix, for logs, errors and
 // the audit: people do paste keys where a name or an id belongs.
 func WithoutKeys(text string) string {
+	at := findKey(text)
+	if at < 0 {
+		return text
+	}
+	return text[:at+len(keyPrefix)] + "…" + WithoutKeys(text[at+keyLength:])
+}
+
+// findKey is where the first key in text begins, -1 for none.
+func findKey(text string) int {
 	for from := 0; ; {
 		at := strings.Index(text[from:], keyPrefix)
 		if at < 0 {
-			return text
+			return -1
 		}
 		at += from
-		from = at + len(keyPrefix)
 		if end := at + keyLength; end <= len(text) && LooksLikeKey(text[at:end]) {
-			text = text[:from] + "…" + text[end:]
+			return at
 		}
+		from = at + len(keyPrefix)
 	}
 }
 

@@ -55,6 +55,9 @@ func TestKeysAreCutOutOfText(t *testing.T) {
 		if got := api.WithoutKeys(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
+		if got := api.HoldsKey(text); got != (text != want) {
+			t.Errorf("%q: holds a key: %v", text, got)
+		}
 	}
 }
 

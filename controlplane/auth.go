@@ -133,10 +133,14 @@ func bearer(h http.Header) (token string, ok bool) {
 // one of our keys: they were meant for the platform, and a function could use
 // them. All others are between the function and its callers.
 func withoutCredentials(values []string) []string {
-	if !slices.ContainsFunc(values, holdsKey) {
+	if !slices.ContainsFunc(values, api.HoldsKey) {
 		return values
 	}
-	return slices.DeleteFunc(slices.Clone(values), holdsKey)
+	var kept []string
+	for _, value := range values {
+		if !api.HoldsKey(value) {
+			kept = append(kept, value)
+		}
+	}
+	return kept
 }
-
-func holdsKey(text string) bool { return api.WithoutKeys(text) != text }

@@ -2,6 +2,7 @@ package controlplane_test
 
 import (
 	"context"
+	"crypto/rand"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -23,18 +24,42 @@ func BenchmarkHandlers(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.Cleanup(server.Close)
-	handler := server.Handler()
-	for name, tc := range map[string]struct{ path, body string }{
-		"web":    {"/v1/web/t_abcdef/payments/hello/prod/orders?x=1", `{"a":1}`},
-		"invoke": {"/v1/tenants/t_abcdef/namespaces/payments/functions/hello:invoke", `{"ref":{"alias":"prod"},"event":{"a":1}}`},
+	keyed, err := controlplane.New(b.Context(), store, immediate{outcome}, controlplane.Config{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(keyed.Close)
+	key, id, err := api.NewKeySecret(1_700_000_000_000, rand.Reader)
+	if err != nil {
+		b.Fatal(err)
+	}
+	record := api.Key{ID: id, Tenant: "t_abcdef", Name: "bench", Roles: []string{api.RoleInvoker}, CreatedAtMS: 1_700_000_000_000}
+	if err := storage.NewKeys(store).Create(b.Context(), record, api.KeyDigest(key)); err != nil {
+		b.Fatal(err)
+	}
+	const (
+		web    = "/v1/web/t_abcdef/payments/hello/prod/orders?x=1"
+		invoke = "/v1/tenants/t_abcdef/namespaces/payments/functions/hello:invoke"
+		call   = `{"ref":{"alias":"prod"},"event":{"a":1}}`
+	)
+	for name, tc := range map[string]struct {
+		handler    http.Handler
+		path, body string
+	}{
+		"web":          {server.Handler(), web, `{"a":1}`},
+		"web/keyed":    {keyed.Handler(), web, `{"a":1}`},
+		"invoke":       {server.Handler(), invoke, call},
+		"invoke/keyed": {keyed.Handler(), invoke, call},
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				r := httptest.NewRequest(http.MethodPost, "http://localhost"+tc.path, strings.NewReader(tc.body))
-				r.Header = http.Header{"User-Agent": {"bench"}, "Accept": {"*/*"}, "Content-Type": {"application/json"}}
+				r.Header = http.Header{
+					"User-Agent": {"bench"}, "Accept": {"*/*"}, "Content-Type": {"application/json"}, "Authorization": {"Bearer " + key},
+				}
 				w := httptest.NewRecorder()
-				handler.ServeHTTP(w, r)
+				tc.handler.ServeHTTP(w, r)
 				if w.Code != http.StatusOK {
 					b.Fatalf("%d %s", w.Code, w.Body)
 				}
@@ -50,7 +75,13 @@ func (i immediate) Invoke(context.Context, api.Invocation) (*api.Outcome, error)
 	return i.outcome, nil
 }
 
-func (immediate) Authorize(context.Context, *api.Invocation) error { return nil }
+// Authorize keeps every version from those without a key.
+func (immediate) Authorize(_ context.Context, inv *api.Invocation) error {
+	if inv.Access == api.AccessPublic {
+		return api.Errorf(api.CodeAuthnRequired, "this needs an API key")
+	}
+	return nil
+}
 
 func (immediate) Cancel(context.Context, string, string) (*api.Activation, error) { return nil, nil }
 

@@ -104,7 +104,7 @@ func (b *createKeyBody) validate(nowMS int64) error {
 		return fieldError("name", "must have from 1 to "+strconv.Itoa(api.MaxKeyNameLength)+" characters")
 	case slices.ContainsFunc([]rune(b.Name), unicode.IsControl):
 		return fieldError("name", "must have no control characters")
-	case api.WithoutKeys(b.Name) != b.Name:
+	case api.HoldsKey(b.Name):
 		return fieldError("name", "must not be a key")
 	case len(b.Roles) == 0 || len(b.Roles) > api.MaxKeyRoles:
 		return fieldError("roles", "must be from 1 to "+strconv.Itoa(api.MaxKeyRoles))

@@ -113,3 +113,18 @@ func TestFunctionPages(t *testing.T) {
 		}
 	})
 }
+
+func TestHasNamespace(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
+		tenants, tenant := storage.NewTenants(s), storagetest.Tenant(t)
+		if err := tenants.Register(t.Context(), tenant, "payments"); err != nil {
+			t.Fatal(err)
+		}
+		for namespace, want := range map[string]bool{"payments": true, "others": false} {
+			if got, err := tenants.HasNamespace(t.Context(), tenant, namespace); err != nil || got != want {
+				t.Errorf("%s: %v %v", namespace, got, err)
+			}
+		}
+	})
+}

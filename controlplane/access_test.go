@@ -1,0 +1,280 @@
+package controlplane_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/controlplane"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+// How far a key of one namespace comes on a route.
+const (
+	reachAll     = "all"     // as far as any key
+	reachPath    = "path"    // the path's namespace must be its own
+	reachQuery   = "query"   // the query's must
+	reachRecord  = "record"  // records of other namespaces do not exist
+	reachNothing = "nothing" // the route is for the whole tenant
+)
+
+// row says who may use a route, by role (a for admin, d developer, o operator, i
+// invoker, v viewer; * for any key and - for whoever asks), with a request that
+// does no harm. T, N, F are as in docs/api.md, and A is an activation.
+type row struct {
+	route, roles, reach string
+	path, body          string
+	action              string
+}
+
+// access is the rules of all routes, written down a second time.
+var access = []row{
+	{"GET /healthz", "-", reachAll, "/healthz", "", ""},
+	{"GET /readyz", "-", reachAll, "/readyz", "", ""},
+	{"GET /docs", "-", reachAll, "/docs", "", ""},
+	{"GET /openapi.json", "-", reachAll, "/openapi.json", "", ""},
+	{"GET /v1/limits", "*", reachAll, "/v1/limits", "", ""},
+
+	{"GET T", "adoiv", reachAll, "T", "", "cs:tenant:read"},
+	{"GET T/namespaces", "adoiv", reachAll, "T/namespaces", "", "cs:tenant:read"},
+
+	{"POST N/functions", "ad", reachPath, "N/functions", "{}", "cs:function:create"},
+	{"GET N/functions", "adov", reachPath, "N/functions", "", "cs:function:read"},
+	{"GET F", "adov", reachPath, "F", "", "cs:function:read"},
+	{"DELETE F", "ad", reachPath, "N/functions/ghost", "", "cs:function:delete"},
+	{"POST F:invoke", "adoi", reachPath, "F:invoke", `{"ref":{"alias":"prod"}}`, "cs:function:invoke"},
+	{"PUT F/draft", "ad", reachPath, "F/draft", "{}", "cs:function:draft:upload"},
+	{"POST F/versions", "ad", reachPath, "F/versions", "{}", "cs:function:publish"},
+	{"GET F/versions", "adov", reachPath, "F/versions", "", "cs:function:read"},
+	{"GET F/versions/{version}", "adov", reachPath, "F/versions/1", "", "cs:function:read"},
+	{"GET F/versions/{version}/bundle", "adov", reachPath, "F/versions/1/bundle", "", "cs:function:read"},
+	{"GET F/aliases", "adov", reachPath, "F/aliases", "", "cs:function:read"},
+	{"GET F/aliases/{alias}", "adov", reachPath, "F/aliases/prod", "", "cs:function:read"},
+	{"PUT F/aliases/{alias}", "ado", reachPath, "F/aliases/prod", "{}", "cs:function:alias:set"},
+	{"DELETE F/aliases/{alias}", "ado", reachPath, "F/aliases/ghost", "", "cs:function:alias:set"},
+
+	{"GET T/activations", "adoiv", reachQuery, "T/activations?namespace=payments&function=hello", "", "cs:activation:read"},
+	{"GET A", "adoiv", reachRecord, "A", "", "cs:activation:read"},
+	{"GET A/logs", "adoiv", reachRecord, "A/logs", "", "cs:activation:read"},
+	{"POST A:cancel", "ado", reachRecord, "A:cancel", "", "cs:activation:cancel"},
+
+	{"POST T/keys", "a", reachNothing, "T/keys", "{}", "cs:key:create"},
+	{"GET T/keys", "a", reachNothing, "T/keys", "", "cs:key:read"},
+	{"GET T/keys/{key_id}", "a", reachNothing, "T/keys/key_00000000000000000000000000", "", "cs:key:read"},
+	{"DELETE T/keys/{key_id}", "a", reachNothing, "T/keys/key_00000000000000000000000000", "", "cs:key:revoke"},
+	{"GET T/audit", "ao", reachNothing, "T/audit", "", "cs:audit:read"},
+}
+
+// letters of the roles, as access has them.
+var letters = map[string]string{
+	"admin": "a", "developer": "d", "operator": "o", "invoker": "i", "viewer": "v", "role:own": "",
+}
+
+// patterns are the abbreviations of docs/api.md as the router has them.
+var patterns = strings.NewReplacer(
+	" T", " /v1/tenants/{tenant}",
+	" N", " /v1/tenants/{tenant}/namespaces/{namespace}",
+	" F", " /v1/tenants/{tenant}/namespaces/{namespace}/functions/{function}",
+	" A", " /v1/tenants/{tenant}/activations/{activation_id}",
+)
+
+func TestEveryRouteHasARule(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	routes, err := h.control.Routes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(routes, controlplane.RoutesWithRules()); diff != "" {
+		t.Errorf("routes and rules (- has no rule, + has no route): %s", diff)
+	}
+	var written []string
+	for _, row := range access {
+		written = append(written, patterns.Replace(row.route))
+	}
+	slices.Sort(written)
+	if diff := cmp.Diff(written, routes); diff != "" {
+		t.Errorf("this test's table and the routes: %s", diff)
+	}
+}
+
+// verdict is what a request is answered with; admitted is all that a caller gets
+// who was let in.
+type verdict struct {
+	status int
+	code   api.Code
+	text   string // "" for any
+}
+
+var admitted = verdict{}
+
+// TestWhoMayDoWhat sends every route's request with every kind of key.
+func TestWhoMayDoWhat(t *testing.T) {
+	t.Parallel()
+	store := embedded(t)
+	now := newClock()
+	now.advance(2 * time.Hour) // behind which keys expire that the store still has
+	k := startKeyed(t, store, onClock(now))
+	k.publish(t, "payments", "hello", "{}")
+	k.publish(t, "others", "hello", "{}")
+	run := k.run(t, time.Now().UnixMilli())
+	k.engine.cancel = func(string, string) (*api.Activation, error) { return &run.Activation, nil }
+	foreign := storagetest.Tenant(t)
+	paths := strings.NewReplacer(
+		"T", "/v1/tenants/"+k.tenant, "N", "/v1/tenants/"+k.tenant+"/namespaces/payments",
+		"F", k.fn(""), "A", "/v1/tenants/"+k.tenant+"/activations/"+run.ActivationID,
+	)
+	at := func(in time.Duration) int64 { return now.now().Add(in).UnixMilli() }
+
+	required := verdict{401, api.CodeAuthnRequired, "this needs an API key: Authorization: Bearer <key>"}
+	invalid := verdict{401, api.CodeAuthnInvalid, "the API key is unknown, malformed, expired or revoked"}
+	noTenant := verdict{404, api.CodeTenantNotFound, fmt.Sprintf("tenant %q does not exist", k.tenant)}
+	// secured is what those meet who are nobody: only public routes are open.
+	secured := func(v verdict) func(row) verdict {
+		return func(r row) verdict {
+			if r.roles == "-" {
+				return admitted
+			}
+			return v
+		}
+	}
+	byRole := func(role string) func(row) verdict {
+		return func(r row) verdict {
+			letter := letters[role]
+			if r.roles == "-" || r.roles == "*" || letter != "" && strings.Contains(r.roles, letter) {
+				return admitted
+			}
+			return verdict{403, api.CodeAuthzDenied, "this needs " + r.action + ", which the API key's roles (" + role + ") do not grant"}
+		}
+	}
+	stranger := func(r row) verdict {
+		if r.roles == "-" || r.roles == "*" {
+			return admitted
+		}
+		return noTenant
+	}
+	limited := func(own string) func(row) verdict {
+		only := verdict{403, api.CodeAuthzDenied, "the API key is for the namespace " + own + " only"}
+		return func(r row) verdict {
+			switch {
+			case r.reach == reachNothing:
+				return only
+			case own == "payments" || r.reach == reachAll:
+				return admitted
+			case r.reach == reachRecord:
+				return verdict{404, api.CodeActivationNotFound, "activation " + run.ActivationID + " does not exist"}
+			}
+			return only
+		}
+	}
+	key := func(role string, change ...func(*api.Key)) string {
+		text, _ := k.key(t, role, change...)
+		return text
+	}
+	revoked, record := k.key(t, api.RoleAdmin)
+	ok[any](t, k.as(t, revoked, "GET", "/v1/limits", ""), 200)
+	ok[any](t, k.as(t, revoked, "DELETE", "/v1/tenants/"+k.tenant+"/keys/"+record.ID, ""), 204)
+	everything := func(row) verdict { return admitted }
+
+	for name, tc := range map[string]struct {
+		key  string
+		want func(row) verdict
+	}{
+		"no key":              {"", secured(required)},
+		"unknown":             {k.lost(t), secured(invalid)},
+		"malformed":           {"x" + key("admin"), secured(invalid)},
+		"cut short":           {key("admin")[:70], secured(invalid)},
+		"expired":             {key("admin", until(at(-time.Hour))), secured(invalid)},
+		"expired just now":    {key("admin", until(at(0))), secured(invalid)},
+		"revoked":             {revoked, secured(invalid)},
+		"admin":               {key("admin"), byRole("admin")},
+		"developer":           {key("developer"), byRole("developer")},
+		"operator":            {key("operator"), byRole("operator")},
+		"invoker":             {key("invoker", until(at(time.Millisecond))), byRole("invoker")},
+		"viewer":              {key("viewer"), byRole("viewer")},
+		"a role of their own": {key("role:own"), byRole("role:own")},
+		"another tenant's":    {key("admin", ofTenant(foreign)), stranger},
+		"another's, too weak": {key("viewer", ofTenant(foreign)), stranger},
+		"another's, of ours":  {key("admin", ofTenant(foreign), inNamespace("payments")), stranger},
+		"the right namespace": {key("admin", inNamespace("payments")), limited("payments")},
+		"another namespace":   {key("admin", inNamespace("others")), limited("others")},
+		"the platform's":      {key("admin", ofTenant(api.AllTenants)), everything},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, row := range access {
+				method, _, _ := strings.Cut(row.route, " ")
+				want := tc.want(row)
+				a := k.as(t, tc.key, method, paths.Replace(row.path), row.body)
+				k.holdsNone(t, row.route, string(a.body))
+				holds(t, row.route, a, want)
+				if method != http.MethodGet {
+					continue
+				}
+				if head := k.as(t, tc.key, http.MethodHead, paths.Replace(row.path), ""); head.status != a.status {
+					t.Errorf("HEAD %s: %d, and GET %d", row.path, head.status, a.status)
+				}
+			}
+		})
+	}
+}
+
+// holds checks an answer against what is expected of it.
+func holds(t *testing.T, route string, a answer, want verdict) {
+	t.Helper()
+	var p problem
+	if a.status >= 400 {
+		if err := json.Unmarshal(a.body, &p); err != nil {
+			t.Fatalf("%s: %v: %s", route, err, a.body)
+		}
+	}
+	if want == admitted {
+		switch {
+		case a.status == 401, a.status == 403, a.status == 405, a.status >= 500,
+			p.Code == api.CodeRouteNotFound, p.Code == api.CodeTenantNotFound, p.Code == api.CodeActivationNotFound:
+			t.Errorf("%s: refused: %d %s", route, a.status, a.body)
+		}
+		return
+	}
+	if got := (verdict{a.status, p.Code, p.Detail}); got != want {
+		t.Errorf("%s: %+v, want %+v", route, got, want)
+	}
+	challenge := ""
+	if want.status == 401 {
+		challenge = `Bearer realm="sous"`
+	}
+	if got := a.header.Get("WWW-Authenticate"); got != challenge {
+		t.Errorf("%s: WWW-Authenticate %q", route, got)
+	}
+}
+
+// Without keys everybody is an administrator.
+func TestWithoutKeysEverybodyMayDoEverything(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create(t)
+	h.deploy(t, "x", "")
+	run := h.run(t, time.Now().UnixMilli())
+	h.engine.cancel = func(string, string) (*api.Activation, error) { return &run.Activation, nil }
+	paths := strings.NewReplacer(
+		"T", "/v1/tenants/"+h.tenant, "N", "/v1/tenants/"+h.tenant+"/namespaces/payments",
+		"F", h.fn(""), "A", "/v1/tenants/"+h.tenant+"/activations/"+run.ActivationID,
+	)
+	for _, row := range access {
+		method, _, _ := strings.Cut(row.route, " ")
+		holds(t, row.route, h.call(t, method, paths.Replace(row.path), row.body), admitted)
+		holds(t, row.route, h.call(t, method, paths.Replace(row.path), row.body, "Authorization", "Bearer nonsense"), admitted)
+	}
+	h.call(t, "POST", h.fn(":invoke"), `{"ref":{"alias":"prod"}}`)
+	inv := h.engine.last(t)
+	if inv.Access != api.AccessUnrestricted || inv.Principal.Sub != "local" {
+		t.Errorf("invoked as %+v with %v", inv.Principal, inv.Access)
+	}
+}

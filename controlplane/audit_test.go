@@ -1,0 +1,196 @@
+package controlplane_test
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }
+
+// audit is a tenant's, oldest first.
+func (h *harness) audit(t *testing.T, tenant string) []api.AuditEvent {
+	t.Helper()
+	items, _, err := storage.NewAudit(h.store).List(t.Context(), storage.AuditFilter{Tenant: tenant, Limit: api.MaxPageLimit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, j := 0, len(items)-1; i < j; i, j = i+1, j-1 {
+		items[i], items[j] = items[j], items[i]
+	}
+	return items
+}
+
+func TestChangesAndRefusedOnesAreAudited(t *testing.T) {
+	t.Parallel()
+	now := newClock()
+	k := startKeyed(t, embedded(t), onClock(now))
+	admin, a := k.key(t, api.RoleAdmin)
+	viewer, v := k.key(t, api.RoleViewer)
+	foreigner, f := k.key(t, api.RoleAdmin, ofTenant(storagetest.Tenant(t)))
+	platform, p := k.key(t, api.RoleAdmin, ofTenant(api.AllTenants))
+	lost := k.lost(t)
+	tenant := "/v1/tenants/" + k.tenant
+	functions := tenant + "/namespaces/payments/functions"
+	var requests []string
+	call := func(key, method, path, body string) answer {
+		a := k.as(t, key, method, path, body)
+		requests = append(requests, a.header.Get("X-Request-Id"))
+		return a
+	}
+	type event = api.AuditEvent
+	made := ok[api.NewKey](t, call(admin, "POST", tenant+"/keys", `{"name":"in the body","roles":["viewer"]}`), 201)
+	k.secret(made.Secret)
+	call(admin, "POST", functions, `{"name":"hello"}`)
+	call(platform, "POST", functions, `{"name":"hello","description":"again"}`)
+	call(viewer, "DELETE", functions+"/hello", "")
+	call(admin, "POST", functions, `{"name":`)
+	call(admin, "DELETE", tenant+"/keys/"+lost, "")
+	call(admin, "PUT", functions+"/hello/draft", draftJSON("source in the body"))
+	call(admin, "DELETE", tenant+"/keys/"+made.ID, "")
+	want := []event{
+		{Sub: a.ID, Action: "cs:key:create", Method: "POST", Path: tenant + "/keys", Status: 201},
+		{Sub: a.ID, Action: "cs:function:create", Method: "POST", Path: functions, Status: 201},
+		{Sub: p.ID, Action: "cs:function:create", Method: "POST", Path: functions, Status: 409, Code: api.CodeFunctionExists},
+		{Sub: v.ID, Action: "cs:function:delete", Method: "DELETE", Path: functions + "/hello", Status: 403, Code: api.CodeAuthzDenied},
+		{Sub: a.ID, Action: "cs:function:create", Method: "POST", Path: functions, Status: 400, Code: api.CodeValidationJSON},
+		{Sub: a.ID, Action: "cs:key:revoke", Method: "DELETE", Path: tenant + "/keys/sous_…", Status: 400, Code: api.CodeValidationName},
+		{Sub: a.ID, Action: "cs:function:draft:upload", Method: "PUT", Path: functions + "/hello/draft", Status: 200},
+		{Sub: a.ID, Action: "cs:key:revoke", Method: "DELETE", Path: tenant + "/keys/" + made.ID, Status: 204},
+	}
+	for i := range want {
+		want[i].AtMS, want[i].RequestID = now.now().UnixMilli(), requests[i]
+	}
+	// What changes nothing, and what nobody asked, leaves no event.
+	k.as(t, admin, "GET", functions, "")
+	k.as(t, viewer, "GET", tenant+"/keys", "").refused(t, 403, api.CodeAuthzDenied)
+	k.as(t, admin, "POST", functions+"/hello:invoke", `{"ref":{"version":1}}`)
+	k.as(t, admin, "POST", "/v1/web/"+k.tenant+"/payments/hello/prod/", "")
+	k.as(t, "", "POST", functions, `{"name":"other"}`).refused(t, 401, api.CodeAuthnRequired)
+	k.as(t, lost, "POST", functions, `{"name":"other"}`).refused(t, 401, api.CodeAuthnInvalid)
+	k.as(t, platform, "POST", "/v1/tenants/*/keys", `{"name":"other","roles":["admin"]}`).refused(t, 400, api.CodeValidationName)
+	// Nobody writes into another tenant's audit.
+	k.as(t, foreigner, "POST", functions, `{"name":"theirs"}`).refused(t, 404, api.CodeTenantNotFound)
+
+	got := k.audit(t, k.tenant)
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(event{}, "ID")); diff != "" {
+		t.Error(diff)
+	}
+	theirs := k.audit(t, f.Tenant)
+	if len(theirs) != 1 || theirs[0].Sub != f.ID || theirs[0].Status != 404 || theirs[0].Path != functions {
+		t.Errorf("in their own: %+v", theirs)
+	}
+	for _, e := range got {
+		line, err := api.EncodeJSON(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k.holdsNone(t, "an event", string(line))
+		if strings.Contains(string(line), "in the body") {
+			t.Errorf("holds a body: %s", line)
+		}
+	}
+}
+
+func TestAuditIsPagedAndFiltered(t *testing.T) {
+	t.Parallel()
+	k := startKeyed(t, embedded(t))
+	admin, a := k.key(t, api.RoleAdmin)
+	operator, o := k.key(t, api.RoleOperator)
+	alias := k.fn("/aliases/prod")
+	for range 3 {
+		k.as(t, admin, "DELETE", k.fn(""), "")
+		k.as(t, operator, "DELETE", alias, "")
+	}
+	path := "/v1/tenants/" + k.tenant + "/audit"
+	read := func(query string) (subs []string) {
+		t.Helper()
+		for cursor := ""; ; {
+			p := ok[api.Page[api.AuditEvent]](t, k.as(t, operator, "GET", path+"?limit=2"+query+cursor, ""), 200)
+			for _, e := range p.Items {
+				subs = append(subs, e.Sub)
+			}
+			if p.NextCursor == nil {
+				return subs
+			}
+			cursor = "&cursor=" + *p.NextCursor
+		}
+	}
+	for query, want := range map[string][]string{
+		"":                              {o.ID, a.ID, o.ID, a.ID, o.ID, a.ID},
+		"&sub=" + a.ID:                  {a.ID, a.ID, a.ID},
+		"&action=cs:function:alias:set": {o.ID, o.ID, o.ID},
+		"&action=cs:function:alias:set&sub=" + a.ID: nil,
+		"&action=cs:key:create":                     nil,
+	} {
+		if diff := cmp.Diff(want, read(query)); diff != "" {
+			t.Errorf("%s: %s", query, diff)
+		}
+	}
+	first := ok[api.Page[api.AuditEvent]](t, k.as(t, operator, "GET", path+"?limit=2", ""), 200)
+	k.as(t, operator, "GET", path+"?sub="+a.ID+"&cursor="+*first.NextCursor, "").refused(t, 400, api.CodeValidationCursor)
+}
+
+// Without keys the one who does everything is called local.
+func TestAuditWithoutKeys(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create(t)
+	events := h.audit(t, h.tenant)
+	if len(events) != 1 || events[0].Sub != "local" || events[0].Status != 201 {
+		t.Errorf("%+v", events)
+	}
+}
+
+// A handler that panics may have got far.
+func TestPanicsAreAudited(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.engine.cancel = func(string, string) (*api.Activation, error) { panic("secret text") }
+	h.call(t, "POST", "/v1/tenants/"+h.tenant+"/activations/"+activationID+":cancel", "").refused(t, 500, api.CodeInternal)
+	events := h.audit(t, h.tenant)
+	if len(events) != 1 || events[0].Status != 500 || events[0].Code != api.CodeInternal {
+		t.Errorf("%+v", events)
+	}
+}
+
+// An event outlives its request, and a path that names nothing is not kept whole.
+func TestAuditOfWhoWentAway(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	h.engine.cancel = func(string, string) (*api.Activation, error) {
+		cancel()
+		return nil, api.Errorf(api.CodeActivationNotFound, "gone")
+	}
+	request, err := http.NewRequestWithContext(ctx, "POST", h.URL+"/v1/tenants/"+h.tenant+"/activations/"+activationID+":cancel", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if response, err := http.DefaultClient.Do(request); err == nil {
+		response.Body.Close()
+	}
+	h.Close() // waits for what is in hand
+	if events := h.audit(t, h.tenant); len(events) != 1 {
+		t.Errorf("%+v", events)
+	}
+}
+
+func TestAuditKeepsPathsShort(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.call(t, "DELETE", h.fn("/aliases/"+strings.Repeat("é", 2000)), "").refused(t, 400, api.CodeValidationName)
+	events := h.audit(t, h.tenant)
+	if len(events) != 1 || len(events[0].Path) > 520 || !strings.HasPrefix(events[0].Path, h.fn("/aliases/éé")) {
+		t.Errorf("%+v", events)
+	}
+}

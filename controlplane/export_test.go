@@ -1,0 +1,23 @@
+package controlplane
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/go-chi/chi/v5"
+)
+
+// RoutesWithRules are the routes that somebody may use, as rules has them.
+func RoutesWithRules() []string { return slices.Sorted(maps.Keys(rules)) }
+
+// Routes are what the router answers, as "METHOD pattern".
+func (s *Server) Routes() ([]string, error) {
+	var routes []string
+	err := chi.Walk(s.router.(chi.Routes), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+		routes = append(routes, method+" "+route)
+		return nil
+	})
+	slices.Sort(routes)
+	return routes, err
+}
