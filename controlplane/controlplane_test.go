@@ -108,6 +108,7 @@ func failed(status api.Status, kind api.ErrorType) *api.Outcome {
 // to answer.
 type harness struct {
 	*httptest.Server
+	client   *http.Client
 	control  *controlplane.Server
 	store    *storage.Store
 	engine   *engine
@@ -142,6 +143,11 @@ func startOn(t *testing.T, store *storage.Store, change ...func(*controlplane.Co
 	h.Server.Config = h.control.HTTPServer("")
 	h.Start()
 	t.Cleanup(h.Close)
+	h.client = &http.Client{
+		Transport:     &http.Transport{}, // its own: tests close their connections, not each other's
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	t.Cleanup(h.client.CloseIdleConnections)
 	h.contract = readContract(t, h.call(t, "GET", "/openapi.json", "").body)
 	return h
 }
@@ -201,8 +207,7 @@ func (h *harness) send(t *testing.T, request *http.Request, headers ...string) a
 		}
 		request.Header.Add(headers[i], headers[i+1])
 	}
-	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	response, err := client.Do(request)
+	response, err := h.client.Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +216,6 @@ func (h *harness) send(t *testing.T, request *http.Request, headers ...string) a
 	if err != nil {
 		t.Fatal(err)
 	}
-	client.CloseIdleConnections()
 	a := answer{response.StatusCode, response.Header, raw}
 	if request.URL.Host == h.Listener.Addr().String() && request.Method != http.MethodHead {
 		h.holdsContract(t, request.Method, request.URL.EscapedPath(), a)
