@@ -62,11 +62,15 @@ func ids(rec *storage.StoredActivation) []zap.Field {
 	}
 }
 
+// LogActivation is the message of the log line, at info level, that each activation
+// leaves.
+const LogActivation = "activation"
+
 // ended counts an activation that ended at now, as rec, and tells operators of it,
 // but nothing of what it was given or gave.
 func (i *Invoker) ended(rec *storage.StoredActivation, took time.Duration, now time.Time) {
 	i.metrics.end(rec, took, now)
-	entry := i.logger.Check(zapcore.InfoLevel, "activation")
+	entry := i.logger.Check(zapcore.InfoLevel, LogActivation)
 	if entry == nil {
 		return
 	}

@@ -7,9 +7,21 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"net/netip"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.uber.org/zap"
+)
+
+// Bounds of the operators' server. There is none on writing: a profile takes as
+// long as it is asked to.
+const (
+	adminReadTimeout = 10 * time.Second
+	adminIdleTimeout = 2 * time.Minute
+	adminHeaderBytes = 16 << 10
+	// Scrapes at once; each walks over all label sets.
+	adminScrapes = 4
 )
 
 // openAdmin answers operators' questions on an address of its own, apart from
@@ -22,14 +34,13 @@ func (p *platform) openAdmin(ctx context.Context, s settings) error {
 	if err != nil {
 		return fmt.Errorf("admin-listen: %w", err)
 	}
-	mux := http.NewServeMux()
-	mux.HandleFunc("/debug/pprof/", pprof.Index)
-	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
-	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	// No write timeout: a profile takes as long as it is asked to.
-	server := &http.Server{Handler: p.server.GuardHost(mux), ReadHeaderTimeout: 5 * time.Second}
+	server := &http.Server{
+		Handler:        p.adminHandler(isLocal(listener.Addr().String())),
+		ReadTimeout:    adminReadTimeout,
+		IdleTimeout:    adminIdleTimeout,
+		MaxHeaderBytes: adminHeaderBytes,
+		ErrorLog:       zap.NewStdLog(p.logger),
+	}
 	p.loops.Go(func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			p.logger.Error("the admin address does not answer any more", zap.Error(err))
@@ -38,4 +49,44 @@ func (p *platform) openAdmin(ctx context.Context, s settings) error {
 	context.AfterFunc(ctx, func() { _ = server.Close() }) // nobody is left to tell
 	p.logger.Info("answering operators", zap.Stringer("address", listener.Addr()))
 	return nil
+}
+
+// adminHandler answers /metrics to whoever reaches it, and /debug/pprof to this
+// machine only: profiles show what the server holds in memory, keys and events
+// included. On a loopback address browsers are kept from reading either for a page
+// that they show (DNS rebinding).
+func (p *platform) adminHandler(local bool) http.Handler {
+	mux := http.NewServeMux()
+	scrape := promhttp.HandlerFor(p.metrics, promhttp.HandlerOpts{
+		ErrorLog: zap.NewStdLog(p.logger), ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: adminScrapes,
+	})
+	if local {
+		scrape = p.server.GuardHost(scrape)
+	}
+	mux.Handle("GET /metrics", scrape)
+	debug := http.NewServeMux()
+	debug.HandleFunc("/debug/pprof/", pprof.Index)
+	debug.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	debug.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	debug.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	debug.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	mux.Handle("/debug/pprof/", localPeersOnly(p.server.GuardHost(debug)))
+	return mux
+}
+
+// localPeersOnly refuses requests from other machines.
+func localPeersOnly(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !isLocal(r.RemoteAddr) {
+			http.Error(w, "only this machine may profile the server", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// isLocal says whether address, an IP and a port, is on the loopback.
+func isLocal(address string) bool {
+	peer, err := netip.ParseAddrPort(address)
+	return err == nil && peer.Addr().Unmap().IsLoopback()
 }

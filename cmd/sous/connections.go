@@ -9,6 +9,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 )
 
@@ -61,6 +62,7 @@ func deriveConnections(limit uint64, sandboxes, configured int) (int, error) {
 type connections struct {
 	most   int
 	logger *zap.Logger
+	hungUp prometheus.Counter
 
 	mu      sync.Mutex
 	open    map[net.Conn]*linked.Element // of waiting; nil while a request is answered
@@ -69,7 +71,7 @@ type connections struct {
 }
 
 func newConnections(most int, logger *zap.Logger) *connections {
-	return &connections{most: most, logger: logger, open: make(map[net.Conn]*linked.Element)}
+	return &connections{most: most, logger: logger, hungUp: newHungUp(), open: make(map[net.Conn]*linked.Element)}
 }
 
 // track is an http.Server's ConnState. net/http says active once a request's
@@ -100,6 +102,7 @@ func (c *connections) track(conn net.Conn, state http.ConnState) {
 	}
 	c.mu.Unlock()
 	if victim != nil {
+		c.hungUp.Inc()
 		hangUp(victim)
 	}
 }

@@ -28,10 +28,11 @@ sous serve.`,
 				return errKeysEmbedded
 			}
 			s.Roles = allRoles // whatever a file that serve reads too says
-			logger, err := newLogger(a.stderr, s)
+			logger, stop, err := newLogger(a.stderr, s)
 			if err != nil {
 				return err
 			}
+			defer stop()
 			return runServer(cmd.Context(), s, logger, func(url string) {
 				_, _ = fmt.Fprint(a.stdout, banner(url, s)) // the log has the address too
 			})

@@ -53,7 +53,10 @@ func (p *platform) serve(ctx context.Context, listener net.Listener, d *door, s 
 	server := p.server.HTTPServer(s.Listen)
 	leaving := &leaver{next: p.handler(s)}
 	server.Handler = leaving
-	start := d.hang(server, listener, p.logger)
+	start, err := d.hang(server, listener, p)
+	if err != nil {
+		return err
+	}
 	failed := make(chan error, 1)
 	go func() { failed <- start() }()
 	ready(s.Network.scheme() + "://" + listener.Addr().String())
@@ -85,13 +88,17 @@ func newDoor(s settings, logger *zap.Logger) (*door, error) {
 }
 
 // hang gives what serves on listener until server is shut down.
-func (d *door) hang(server *http.Server, listener net.Listener, logger *zap.Logger) (start func() error) {
-	server.ConnState = newConnections(d.most, logger).track
+func (d *door) hang(server *http.Server, listener net.Listener, p *platform) (start func() error, err error) {
+	open := newConnections(d.most, p.logger)
+	if err := open.register(p.metrics); err != nil {
+		return nil, err
+	}
+	server.ConnState = open.track
 	if d.certificate == nil {
-		return func() error { return server.Serve(listener) }
+		return func() error { return server.Serve(listener) }, nil
 	}
 	server.TLSConfig = d.certificate.config()
-	return func() error { return server.ServeTLS(listener, "", "") }
+	return func() error { return server.ServeTLS(listener, "", "") }, nil
 }
 
 // drain ends server in order. At first /readyz says no and connections end with

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/controlplane"
@@ -18,7 +19,8 @@ import (
 
 // platform is every part of a running server, wired.
 type platform struct {
-	server *controlplane.Server
+	server  *controlplane.Server
+	metrics *prometheus.Registry
 
 	// closers undo what was opened, the last one first.
 	closers []func(context.Context) error
@@ -31,19 +33,23 @@ type platform struct {
 // ctx ended.
 func openPlatform(ctx context.Context, s settings, logger *zap.Logger) (p *platform, err error) {
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
-	p = &platform{stop: stop, logger: logger}
+	metrics, err := newRegistry()
+	p = &platform{stop: stop, logger: logger, metrics: metrics}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, p.close(context.WithoutCancel(ctx)))
 			p = nil
 		}
 	}()
+	if err != nil {
+		return p, err
+	}
 	store, err := p.openStore(ctx, s)
 	if err != nil {
 		return p, err
 	}
 	sandboxes := s.sandboxConfig()
-	sandboxes.Logger = logger.Named("sandbox")
+	sandboxes.Logger, sandboxes.Metrics = logger.Named("sandbox"), metrics
 	executable, closeExecutable, err := sandboxExecutable()
 	if err != nil {
 		return p, err
@@ -59,7 +65,7 @@ func openPlatform(ctx context.Context, s settings, logger *zap.Logger) (p *platf
 	if err != nil {
 		return p, err
 	}
-	engines.Logger = logger.Named("invoker")
+	engines.Logger, engines.Metrics = logger.Named("invoker"), metrics
 	engine, err := invoker.New(ctx, store, pool, engines)
 	if err != nil {
 		return p, err
@@ -78,7 +84,7 @@ func openPlatform(ctx context.Context, s settings, logger *zap.Logger) (p *platf
 		return p, err
 	}
 	if s.has(roleScheduler) {
-		sweeper, err := scheduler.NewSweeper(store, scheduler.SweeperConfig{}, logger.Named("sweeper"))
+		sweeper, err := scheduler.NewSweeper(store, scheduler.SweeperConfig{Metrics: metrics}, logger.Named("sweeper"))
 		if err != nil {
 			return p, err
 		}
@@ -91,7 +97,7 @@ func (p *platform) onClose(f func(context.Context) error) { p.closers = append(p
 
 // openStore connects to the store server, or opens the embedded store.
 func (p *platform) openStore(ctx context.Context, s settings) (*storage.Store, error) {
-	cfg := storage.Config{URL: s.Store}
+	cfg := storage.Config{URL: s.Store, Metrics: p.metrics}
 	if s.Store == "" {
 		embedded, err := storage.OpenEmbedded(s.DataDir, p.logger.Named("store"))
 		if err != nil {

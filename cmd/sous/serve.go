@@ -44,10 +44,11 @@ sandboxes end. A second one ends the process at once.`,
 			if s.Store == "" {
 				return errors.New("store: serve needs a store server (--store redis://…); sous dev has one of its own")
 			}
-			logger, err := newLogger(a.stderr, s)
+			logger, stop, err := newLogger(a.stderr, s)
 			if err != nil {
 				return err
 			}
+			defer stop()
 			return runServer(cmd.Context(), s, logger, func(url string) {
 				logger.Info("serving", zap.String("url", url), zap.Strings("roles", s.Roles), zap.String("auth", s.Auth), zap.String("version", buildVersion()))
 			})

@@ -68,7 +68,7 @@ func registerServer(flags *pflag.FlagSet, logFormat, auth string) {
 	flags.String("config", "", "YAML file of settings (SOUS_CONFIG; default ./"+defaultConfigFile+" where it exists)")
 	flags.String("listen", defaultListen, "address to answer on; port 0 takes a free one")
 	registerAuth(flags, auth)
-	flags.String("admin-listen", "", "address of /debug/pprof, for operators; off by default")
+	flags.String("admin-listen", "", "address of /metrics and /debug/pprof, for operators; off by default")
 	flags.Duration("drain-timeout", defaultDrainTimeout, "how long requests in hand may take to finish after a signal")
 	registerNetwork(flags)
 	flags.String("log-level", zapcore.InfoLevel.String(), "the least that is logged: debug, info, warn or error")
