@@ -1,0 +1,344 @@
+package deploy_test
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/knadh/koanf/parsers/yaml"
+	configfile "github.com/knadh/koanf/providers/file"
+	"github.com/knadh/koanf/v2"
+
+	"github.com/codesous/sous/cmd/sous/soustest"
+)
+
+// service is a service of docker-compose.yml, as far as the code has to do with it.
+type service struct {
+	Image       string            `koanf:"image"`
+	Command     []string          `koanf:"command"`
+	Entrypoint  []string          `koanf:"entrypoint"`
+	Environment map[string]string `koanf:"environment"`
+	Volumes     []string          `koanf:"volumes"`
+	Tmpfs       []string          `koanf:"tmpfs"`
+	Networks    []string          `koanf:"networks"`
+	Ports       []string          `koanf:"ports"`
+	Stop        time.Duration     `koanf:"stop_grace_period"`
+	Init        bool              `koanf:"init"`
+	ReadOnly    bool              `koanf:"read_only"`
+	CapDrop     []string          `koanf:"cap_drop"`
+	Security    []string          `koanf:"security_opt"`
+	Restart     string            `koanf:"restart"`
+	Memory      string            `koanf:"mem_limit"`
+	Build       struct {
+		Context    string            `koanf:"context"`
+		Dockerfile string            `koanf:"dockerfile"`
+		Args       map[string]string `koanf:"args"`
+	} `koanf:"build"`
+	Health struct {
+		Test []string `koanf:"test"`
+	} `koanf:"healthcheck"`
+	DependsOn map[string]any `koanf:"depends_on"`
+}
+
+// compose is docker-compose.yml.
+type compose struct {
+	Services map[string]service `koanf:"services"`
+	Networks map[string]struct {
+		Internal bool `koanf:"internal"`
+	} `koanf:"networks"`
+	Volumes map[string]any `koanf:"volumes"`
+}
+
+func readYAML(t *testing.T, name string, into any) {
+	t.Helper()
+	k := koanf.New("\x00") // no key of these files holds that
+	if err := k.Load(configfile.Provider(name), yaml.Parser()); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	if err := k.Unmarshal("", into); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+}
+
+func readCompose(t *testing.T) compose {
+	t.Helper()
+	var c compose
+	readYAML(t, "docker-compose.yml", &c)
+	if len(c.Services) < 4 {
+		t.Fatalf("found the services %v", c.Services)
+	}
+	return c
+}
+
+// replicas are the names of the services that run sous.
+func (c compose) replicas() (names []string) {
+	for name, s := range c.Services {
+		if s.Build.Dockerfile != "" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// sous runs the built program and gives what it printed.
+func sous(t *testing.T, env []string, args ...string) (string, error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), soustest.Executable(t), args...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, env...) // nothing of the tests' own
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// flags are those of a command line's command.
+func flags(t *testing.T, command ...string) string {
+	t.Helper()
+	help, err := sous(t, nil, append(command, "--help")...)
+	if err != nil {
+		t.Fatalf("sous %v: %v\n%s", command, err, help)
+	}
+	return help
+}
+
+// hasFlag says whether help lists the flag, and does not only mention it.
+func hasFlag(help, name string) bool {
+	return regexp.MustCompile(`(?m)^ +(-\w, )?--` + regexp.QuoteMeta(name) + " ").MatchString(help)
+}
+
+// checkSettings demands that each variable is a setting of serve, and that the
+// server takes the values: it gets as far as a store that does not answer.
+func checkSettings(t *testing.T, place string, variables map[string]string) {
+	t.Helper()
+	help := flags(t, "serve")
+	var env []string
+	for name, value := range variables {
+		flag, ok := strings.CutPrefix(name, "SOUS_")
+		flag = strings.ReplaceAll(strings.ToLower(flag), "_", "-")
+		if !ok || !hasFlag(help, flag) {
+			t.Errorf("%s: %s is no setting of sous serve", place, name)
+		}
+		env = append(env, name+"="+value)
+	}
+	// Later ones win. Ports of the container may be taken here.
+	env = append(env, "SOUS_STORE=redis://127.0.0.1:1", "SOUS_ADMIN_LISTEN=")
+	if listen := variables["SOUS_LISTEN"]; listen != "" {
+		host, _, err := net.SplitHostPort(listen)
+		if err != nil {
+			t.Errorf("%s: SOUS_LISTEN %q: %v", place, listen, err)
+		}
+		env = append(env, "SOUS_LISTEN="+net.JoinHostPort(host, "0"))
+	}
+	if out, err := sous(t, env, "serve"); err == nil || !strings.Contains(out, "CS_STORE_UNAVAILABLE") {
+		t.Errorf("%s: with these variables: %v\n%s", place, err, out)
+	}
+}
+
+func TestReplicas(t *testing.T) {
+	t.Parallel()
+	c := readCompose(t)
+	names := c.replicas()
+	if len(names) != 2 {
+		t.Fatalf("the replicas are %v", names)
+	}
+	for _, name := range names {
+		s := c.Services[name]
+		checkSettings(t, name, s.Environment)
+		if len(s.Command) != 1 || s.Command[0] != "serve" {
+			t.Errorf("%s runs %q", name, s.Command)
+		}
+		if s.Build.Dockerfile != "deploy/Dockerfile" || s.Build.Context != ".." {
+			t.Errorf("%s is built of %+v", name, s.Build)
+		}
+		for arg := range s.Build.Args {
+			if !strings.Contains(read(t, "Dockerfile"), "\nARG "+arg+"=") {
+				t.Errorf("the Dockerfile has no argument %s", arg)
+			}
+		}
+		checkHealth(t, name, s.Health.Test[1:], s.Environment["SOUS_LISTEN"])
+		store, err := url.Parse(s.Environment["SOUS_STORE"])
+		if err != nil || c.Services[store.Hostname()].Image == "" || store.Port() != option(t, "port") {
+			t.Errorf("%s: no service is at %s (%v)", name, s.Environment["SOUS_STORE"], err)
+		}
+		if _, ok := s.DependsOn[store.Hostname()]; !ok {
+			t.Errorf("%s does not wait for %s", name, store.Hostname())
+		}
+		if s.Environment["SOUS_AUTH"] != "keys" || len(s.Ports) > 0 {
+			t.Errorf("%s can be reached without a key or the proxy", name)
+		}
+		checkTimes(t, name, s)
+		budget, err := strconv.Atoi(s.Environment["SOUS_SANDBOX_MEMORY_BUDGET"])
+		if limit := gibibytes(t, s.Memory) << 10; err != nil || budget > limit/2 {
+			t.Errorf("%s: a budget of %d MiB leaves the server less than half of %d MiB (%v)", name, budget, limit, err)
+		}
+	}
+}
+
+// checkTimes demands that a replica may end in order before it is killed, and
+// that the proxy looks elsewhere before connections are refused.
+func checkTimes(t *testing.T, name string, s service) {
+	t.Helper()
+	delay, err := time.ParseDuration(s.Environment["SOUS_DRAIN_DELAY"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	timeout, err := time.ParseDuration(s.Environment["SOUS_DRAIN_TIMEOUT"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if need := delay + timeout + closeTimeout(t); s.Stop <= need {
+		t.Errorf("%s is killed after %s, and may take %s", name, s.Stop, need)
+	}
+	if notice := directive(t, "health_interval") + directive(t, "health_timeout"); delay <= notice {
+		t.Errorf("%s refuses connections after %s, and the proxy may take %s to notice", name, delay, notice)
+	}
+}
+
+// closeTimeout is what the server may take after its drain.
+func closeTimeout(t *testing.T) time.Duration {
+	t.Helper()
+	found := regexp.MustCompile(`closeTimeout = (\d+) \* time\.Second`).FindStringSubmatch(read(t, "../cmd/sous/listen.go"))
+	if found == nil {
+		t.Fatal("cmd/sous/listen.go has no closeTimeout")
+	}
+	seconds, err := strconv.Atoi(found[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(seconds) * time.Second
+}
+
+func gibibytes(t *testing.T, text string) int {
+	t.Helper()
+	n, err := strconv.Atoi(strings.TrimSuffix(text, "g"))
+	if err != nil {
+		t.Fatalf("mem_limit %q: want GiB", text)
+	}
+	return n
+}
+
+// checkHealth demands a command of the image that asks the port listened on.
+func checkHealth(t *testing.T, place string, test []string, listen string) {
+	t.Helper()
+	if len(test) < 2 || test[0] != "/sous" {
+		t.Errorf("%s: the health check runs %q", place, test)
+		return
+	}
+	help := flags(t, test[1:]...)
+	_, port, err := net.SplitHostPort(listen)
+	if err != nil || !strings.Contains(help, "default http://127.0.0.1:"+port) {
+		t.Errorf("%s: sous health does not ask port %s by default (%v)", place, port, err)
+	}
+}
+
+var pinned = regexp.MustCompile(`^[a-z./]+:v?(\d+)\.(\d+)\.(\d+)$`)
+
+func TestServices(t *testing.T) {
+	t.Parallel()
+	c := readCompose(t)
+	for name, s := range c.Services {
+		version := pinned.FindStringSubmatch(s.Image)
+		if s.Build.Dockerfile == "" && version == nil {
+			t.Errorf("%s: the image %s is not pinned", name, s.Image)
+		}
+		if strings.HasPrefix(s.Image, "apache/kvrocks:") {
+			if minor, err := strconv.Atoi(version[2]); version[1] != "2" || err != nil || minor < 14 {
+				t.Errorf("%s: %s has no lua-strict-key-accessing, which came with 2.14", name, s.Image)
+			}
+			if !slices.Contains(s.Entrypoint, "/etc/kvrocks/kvrocks.conf") || !slices.Contains(s.Volumes, "./kvrocks.conf:/etc/kvrocks/kvrocks.conf:ro") {
+				t.Errorf("%s does not read kvrocks.conf: %q, %q", name, s.Entrypoint, s.Volumes)
+			}
+		}
+		if !s.ReadOnly || !slices.Equal(s.CapDrop, []string{"ALL"}) || !slices.Contains(s.Security, "no-new-privileges:true") || s.Memory == "" || s.Restart == "" {
+			t.Errorf("%s is not confined as the others are", name)
+		}
+		for _, volume := range s.Volumes {
+			from, _, _ := strings.Cut(volume, ":")
+			if _, named := c.Volumes[from]; !named {
+				if _, err := os.Stat(from); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		}
+		for _, network := range s.Networks {
+			if _, ok := c.Networks[network]; !ok {
+				t.Errorf("%s: no network %s", name, network)
+			}
+		}
+		for needed := range s.DependsOn {
+			if c.Services[needed].Image == "" || c.Services[needed].Health.Test == nil {
+				t.Errorf("%s waits for the health of %s, which has none", name, needed)
+			}
+		}
+		for _, port := range s.Ports {
+			if !strings.Contains(port, "127.0.0.1:") {
+				t.Errorf("%s: %s is published everywhere unless somebody says otherwise", name, port)
+			}
+		}
+	}
+}
+
+// The store is on no network from which others come, or that leads out.
+func TestStoreIsAlone(t *testing.T) {
+	t.Parallel()
+	c := readCompose(t)
+	store := c.Services["kvrocks"]
+	if len(store.Networks) != 1 || !c.Networks[store.Networks[0]].Internal || len(store.Ports) > 0 {
+		t.Errorf("the store is on %q, ports %q", store.Networks, store.Ports)
+	}
+	if slices.Contains(c.Services["proxy"].Networks, store.Networks[0]) {
+		t.Error("the proxy reaches the store")
+	}
+	dir := option(t, "dir")
+	for _, where := range []string{option(t, "backup-dir"), option(t, "pidfile")} {
+		inTmp := slices.Contains(store.Tmpfs, path.Dir(where))
+		if !strings.HasPrefix(where, dir+"/") && !inTmp {
+			t.Errorf("%s cannot be written: only %s and %q can", where, dir, store.Tmpfs)
+		}
+	}
+	if !slices.ContainsFunc(store.Volumes, func(v string) bool { return strings.HasSuffix(v, ":"+dir) }) {
+		t.Errorf("no volume is at %s", dir)
+	}
+}
+
+// Prometheus asks each replica at its admin address.
+func TestScrapeTargets(t *testing.T) {
+	t.Parallel()
+	c := readCompose(t)
+	var want []string
+	for _, name := range c.replicas() {
+		_, port, err := net.SplitHostPort(c.Services[name].Environment["SOUS_ADMIN_LISTEN"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, fmt.Sprintf("%s:%s", name, port))
+	}
+	var config struct {
+		Jobs []struct {
+			Static []struct {
+				Targets []string `koanf:"targets"`
+			} `koanf:"static_configs"`
+		} `koanf:"scrape_configs"`
+	}
+	readYAML(t, "prometheus.yml", &config)
+	if got := config.Jobs[0].Static[0].Targets; !slices.Equal(got, want) {
+		t.Errorf("it scrapes %q, want %q", got, want)
+	}
+}
