@@ -83,6 +83,6 @@ func (s *Server) audit(r *http.Request, x *exchange) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), auditTimeout)
 	defer cancel()
 	if err := s.events.Append(ctx, tenant, event); err != nil {
-		s.log.Warn("an audit event was lost", zap.String("tenant", tenant), zap.Any("event", event), zap.Error(err))
+		s.log.Warn("an audit event was lost", zap.String("request_id", x.requestID), zap.String("tenant", tenant), zap.Any("event", event), zap.Error(err))
 	}
 }

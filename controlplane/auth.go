@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/codesous/sous/api"
 )
 
@@ -80,12 +82,21 @@ type authenticator struct {
 	mode  AuthMode
 	local *caller
 	keys  *keyCache // nil under AuthOff
+	// results counts what was found out.
+	results *prometheus.CounterVec
 }
 
 // authenticate gives the caller that a request's headers name. Errors:
 // CodeAuthnRequired without a key, CodeAuthnInvalid for one that is unknown,
 // malformed, expired or revoked, CodeStoreUnavailable where nobody can tell.
 func (a *authenticator) authenticate(ctx context.Context, h http.Header) (*caller, error) {
+	c, err := a.identify(ctx, h)
+	a.results.WithLabelValues(authResult(a.mode, err)).Inc()
+	return c, err
+}
+
+// identify is authenticate, not counted.
+func (a *authenticator) identify(ctx context.Context, h http.Header) (*caller, error) {
 	if a.mode == AuthOff {
 		return a.local, nil
 	}

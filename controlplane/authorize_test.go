@@ -20,7 +20,7 @@ import (
 // A route that nobody thought of is closed, to administrators too.
 func TestARouteWithoutARuleIsClosed(t *testing.T) {
 	t.Parallel()
-	s := &Server{auth: &authenticator{mode: AuthOff, local: localCaller()}, log: zap.NewNop()}
+	s := &Server{auth: &authenticator{mode: AuthOff, local: localCaller(), results: newAuthentications()}, log: zap.NewNop()}
 	router := chi.NewRouter()
 	router.With(s.authorize).Get("/v1/forgotten", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	w := httptest.NewRecorder()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/maypok86/otter/v2"
+	"github.com/maypok86/otter/v2/stats"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
@@ -61,6 +62,7 @@ func newKeyCache(source keySource, clock func() time.Time) (*keyCache, error) {
 		ExpiryCalculator:  otter.ExpiryWriting[keyDigest, *knownKey](keyTTL),
 		RefreshCalculator: otter.RefreshWriting[keyDigest, *knownKey](keyRefresh),
 		Clock:             since,
+		StatsRecorder:     stats.NewCounter(),
 		Logger:            &otter.NoopLogger{}, // a failed refresh shows at the next load
 	})
 	if err != nil {
@@ -70,6 +72,7 @@ func newKeyCache(source keySource, clock func() time.Time) (*keyCache, error) {
 		MaximumSize:      wrongEntries,
 		ExpiryCalculator: otter.ExpiryWriting[keyDigest, struct{}](wrongTTL),
 		Clock:            since,
+		StatsRecorder:    stats.NewCounter(),
 		Logger:           &otter.NoopLogger{},
 	})
 	return c, err

@@ -153,8 +153,7 @@ func (s *Server) followLogs(w http.ResponseWriter, r *http.Request, q logQuery) 
 	err := s.streamLogs(r.Context(), stream, q)
 	if err != nil && r.Context().Err() == nil {
 		// The answer has begun: all that can be said now is that it broke off.
-		s.log.Warn("a followed log broke off", zap.String("request_id", requestIDOf(r.Context())),
-			zap.String("activation_id", q.id), zap.Error(err))
+		s.log.Warn("a followed log broke off", append(requestFields(r.Context(), requestIDOf(r.Context()), r.Method, r.URL.Path), zap.Error(err))...)
 	}
 }
 

@@ -57,7 +57,7 @@ func register[I, O any](t typedAPI, op huma.Operation, handle func(context.Conte
 		if err != nil {
 			p := newProblem(err, requestIDOf(ctx))
 			p.note(ctx)
-			t.server.logFailure(p, op.Method, op.Path, err)
+			t.server.logFailure(ctx, p, op.Method, op.Path, err)
 			return nil, p
 		}
 		return out, nil

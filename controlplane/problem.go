@@ -166,7 +166,7 @@ func newProblem(err error, requestID string) *Problem {
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, requestID string, err error) {
 	p := newProblem(err, requestID)
 	p.note(r.Context())
-	s.logFailure(p, r.Method, r.URL.Path, err)
+	s.logFailure(r.Context(), p, r.Method, r.URL.Path, err)
 	body, marshalErr := encodeLine(p)
 	if marshalErr != nil {
 		s.log.Error("a problem could not be encoded", zap.Error(marshalErr))
@@ -190,15 +190,12 @@ func (p *Problem) note(ctx context.Context) {
 }
 
 // logFailure logs what the server answers for: a 5xx of its own, not of a function.
-func (s *Server) logFailure(p *Problem, method, path string, err error) {
-	path = api.WithoutKeys(path)
+func (s *Server) logFailure(ctx context.Context, p *Problem, method, path string, err error) {
 	switch p.Status {
 	case http.StatusInternalServerError:
-		s.log.Error("request failed", zap.String("request_id", p.RequestID),
-			zap.String("method", method), zap.String("path", path), zap.Error(err))
+		s.log.Error("request failed", append(requestFields(ctx, p.RequestID, method, path), zap.Error(err))...)
 	case http.StatusServiceUnavailable:
-		s.log.Warn("request not served", zap.String("request_id", p.RequestID),
-			zap.String("method", method), zap.String("path", path), zap.Error(err))
+		s.log.Warn("request not served", append(requestFields(ctx, p.RequestID, method, path), zap.Error(err))...)
 	}
 }
 

@@ -71,6 +71,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	requestID := api.NewRequestID(begin.UnixMilli())
 	w.Header()[headerRequestID] = []string{requestID}
 	tracked := &trackedWriter{ResponseWriter: w}
+	defer s.metrics.begin(tracked, r.Method)()
 	boundBody(w, r)
 	defer func() {
 		if p := recover(); p != nil {
@@ -85,6 +86,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if strings.HasPrefix(r.URL.Path, webPrefix) {
+		tracked.route = routeWeb
 		s.serveWeb(tracked, r, requestID)
 		return
 	}
@@ -125,8 +127,8 @@ func (s *Server) recovered(w *trackedWriter, r *http.Request, requestID string, 
 	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(p) // net/http's own way to hang up
 	}
-	s.log.Error("panic", zap.String("request_id", requestID), zap.String("method", r.Method),
-		zap.String("path", api.WithoutKeys(r.URL.Path)), zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))
+	s.log.Error("panic", append(requestFields(r.Context(), requestID, r.Method, r.URL.Path),
+		zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))...)
 	if w.status != 0 {
 		panic(http.ErrAbortHandler) // half an answer is out: the client must see that it is cut
 	}
@@ -134,14 +136,10 @@ func (s *Server) recovered(w *trackedWriter, r *http.Request, requestID string, 
 }
 
 func (s *Server) logRequest(entry *zapcore.CheckedEntry, w *trackedWriter, r *http.Request, requestID string, begin time.Time) {
-	fields := []zap.Field{
-		zap.String("request_id", requestID),
-		zap.String("method", r.Method),
-		zap.String("path", api.WithoutKeys(r.URL.Path)),
+	fields := append(requestFields(r.Context(), requestID, r.Method, r.URL.Path),
 		zap.Int("status", w.status),
 		zap.Int64("bytes", w.bytes),
-		zap.Duration("took", s.clock().Sub(begin)),
-	}
+		zap.Duration("took", s.clock().Sub(begin)))
 	// A client's own id helps to find its request; it is never used as ours.
 	if theirs := r.Header.Get(headerRequestID); theirs != "" {
 		fields = append(fields, zap.String("client_request_id", api.WithoutKeys(theirs[:min(len(theirs), 128)])))
@@ -149,11 +147,34 @@ func (s *Server) logRequest(entry *zapcore.CheckedEntry, w *trackedWriter, r *ht
 	entry.Write(fields...)
 }
 
+// requestFields name a request in a log line, and what its path does.
+func requestFields(ctx context.Context, requestID, method, path string) []zap.Field {
+	fields := []zap.Field{
+		zap.String("request_id", requestID), zap.String("method", method), zap.String("path", api.WithoutKeys(path)),
+	}
+	name := func(field, value string) {
+		if value != "" {
+			fields = append(fields, zap.String(field, api.WithoutKeys(value)))
+		}
+	}
+	if routed := chi.RouteContext(ctx); routed != nil {
+		for _, param := range []string{"tenant", "namespace", "function", "activation_id"} {
+			name(param, routed.URLParam(param))
+		}
+	} else if target, err := parseWebPath(path); err == nil && strings.HasPrefix(path, webPrefix) {
+		name("tenant", target.tenant)
+		name("namespace", target.namespace)
+		name("function", target.function)
+	}
+	return fields
+}
+
 // trackedWriter remembers what was answered.
 type trackedWriter struct {
 	http.ResponseWriter
 	status int
 	bytes  int64
+	route  string // the pattern that the request matched; "" for none
 }
 
 func (w *trackedWriter) WriteHeader(status int) {

@@ -15,6 +15,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
@@ -40,6 +41,8 @@ type Engine interface {
 type Config struct {
 	// Logger gets failures, and every request at debug level (default: none).
 	Logger *zap.Logger
+	// Metrics is where the server's metrics are exported (default: nowhere).
+	Metrics prometheus.Registerer
 	// Auth says how callers are known (default: AuthKeys).
 	Auth AuthMode
 	// Clock dates drafts, functions and request ids, and ends keys (default: time.Now).
@@ -68,6 +71,7 @@ type Server struct {
 	auth        *authenticator
 	engine      Engine
 	publisher   *Publisher
+	metrics     *serverMetrics
 
 	log      *zap.Logger
 	clock    func() time.Time
@@ -117,8 +121,9 @@ func New(ctx context.Context, store *storage.Store, engine Engine, cfg Config) (
 		tenants:     storage.NewTenants(store),
 		keys:        storage.NewKeys(store),
 		events:      storage.NewAudit(store),
-		auth:        &authenticator{mode: cfg.Auth, local: localCaller()},
+		auth:        &authenticator{mode: cfg.Auth, local: localCaller(), results: newAuthentications()},
 		engine:      engine,
+		metrics:     newServerMetrics(),
 		log:         cfg.Logger,
 		clock:       cfg.Clock,
 		follow:      cfg.FollowInterval,
@@ -131,7 +136,14 @@ func New(ctx context.Context, store *storage.Store, engine Engine, cfg Config) (
 	if err := s.route(cfg.Version); err != nil {
 		return nil, err
 	}
-	return s, s.openKeys(ctx)
+	if err := s.openKeys(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.metrics.register(cfg.Metrics, s); err != nil {
+		s.Close()
+		return nil, fmt.Errorf("controlplane: %w", err)
+	}
+	return s, nil
 }
 
 // openKeys begins to know keys, until Close.
@@ -215,6 +227,7 @@ func (s *Server) now() int64 { return s.clock().UnixMilli() }
 // route builds the router and the OpenAPI document.
 func (s *Server) route(version string) error {
 	router := chi.NewRouter()
+	router.Use(nameRoute)
 	router.Use(middleware.GetHead) // a HEAD is a GET whose body net/http leaves out
 	router.NotFound(s.routeNotFound)
 	router.MethodNotAllowed(s.methodNotAllowed(router))

@@ -100,6 +100,7 @@ func (t *webTarget) invocation() api.Invocation {
 // without a key, and to those with a key of another tenant.
 func (s *Server) admitWeb(r *http.Request, inv *api.Invocation) error {
 	if s.auth.mode == AuthOff {
+		s.auth.results.WithLabelValues(authOff).Inc()
 		inv.Principal, inv.Access = s.auth.local.principal(), api.AccessUnrestricted
 		return nil
 	}
@@ -107,6 +108,7 @@ func (s *Server) admitWeb(r *http.Request, inv *api.Invocation) error {
 	inv.Principal, inv.Access = anonymous(), api.AccessPublic
 	err := s.engine.Authorize(ctx, inv)
 	if err == nil {
+		s.auth.results.WithLabelValues(authPublic).Inc()
 		return nil
 	}
 	if code := api.ErrorCode(err); code != api.CodeAuthnRequired && statusOf(code) != http.StatusNotFound {

@@ -72,7 +72,7 @@ func openPlatform(ctx context.Context, s settings, logger *zap.Logger) (p *platf
 	}
 	p.onClose(engine.Close)
 	if p.server, err = controlplane.New(ctx, store, engine, controlplane.Config{
-		Logger: logger.Named("api"), Version: buildVersion(), Auth: s.authMode(),
+		Logger: logger.Named("api"), Metrics: metrics, Version: buildVersion(), Auth: s.authMode(),
 	}); err != nil {
 		return p, err
 	}
