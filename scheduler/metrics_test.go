@@ -35,6 +35,12 @@ func TestSweeperIsMeasured(t *testing.T) {
 	if got := metricstest.Value(t, reg, "sous_sweeper_repairs_total", "kind=lost"); got != 6 {
 		t.Errorf("%g lost activations", got)
 	}
+	if _, err := sweeper.RunOnce(t.Context(), now.Add(time.Minute)); err != nil { // to the lap's end
+		t.Fatal(err)
+	}
+	if got := metricstest.Value(t, reg, "sous_sweeper_lap_seconds"); got <= 0 || got > 60 {
+		t.Errorf("a lap took %g s", got)
+	}
 	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
 	done := make(chan struct{})
 	go func() {

@@ -68,6 +68,7 @@ type Sweeper struct {
 	walk     func() (storage.FunctionPath, error, bool) // nil between laps
 	stopWalk func()
 	lapBegan time.Time
+	lapStart time.Time // the same by the process's own clock
 }
 
 // NewSweeper makes a sweeper over store. A setting below zero is refused, and a
@@ -125,14 +126,14 @@ func (s *Sweeper) RunOnce(ctx context.Context, now time.Time) (total Counts, err
 		if now.Sub(s.lapBegan) < s.cfg.Lap {
 			return total, nil
 		}
-		s.lapBegan = now
+		s.lapBegan, s.lapStart = now, time.Now()
 		s.walk, s.stopWalk = iter.Pull2(s.tenants.Walk(context.WithoutCancel(ctx)))
 	}
 	var failed error
 	for spent := 0; spent < s.cfg.Reads && ctx.Err() == nil; spent += functionReads {
 		path, err, more := s.walk()
 		if !more {
-			s.metrics.lap.Set(now.Sub(s.lapBegan).Seconds())
+			s.metrics.lap.Set(time.Since(s.lapStart).Seconds())
 			s.endLap()
 			return total, failed
 		}

@@ -76,6 +76,9 @@ func (c Config) Serve(t testing.TB) *Server {
 	return s
 }
 
+// Key is the administrator's, "" where the server asks for none.
+func (s *Server) Key() string { return s.key }
+
 // Sandboxes are the process ids of the server's children.
 func (s *Server) Sandboxes(t testing.TB) []int {
 	t.Helper()

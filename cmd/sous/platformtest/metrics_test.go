@@ -1,0 +1,427 @@
+package platformtest_test
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/cmd/sous/platformtest"
+	"github.com/codesous/sous/cmd/sous/soustest"
+	"github.com/codesous/sous/metrics/metricstest"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+// steady are the metrics that no work moves, and what they must be.
+var steady = map[string]func(float64) bool{
+	"sous_build_info":                          func(v float64) bool { return v == 1 },
+	"sous_sandbox_memory_budget_bytes":         func(v float64) bool { return v >= 256<<20 },
+	"sous_http_connections_max":                func(v float64) bool { return v == fewConnections },
+	"sous_store_connection_wait_seconds_total": func(v float64) bool { return v >= 0 }, // needs more calls at once than the pool has connections
+	"sous_store_commit_queued":                 func(v float64) bool { return v >= 0 && v < 1000 },
+	"sous_store_commit_lag_seconds":            func(v float64) bool { return v >= 0 && v < 10 },
+}
+
+const fewConnections = 32
+
+// documentedMetric is a row of docs/metrics.md.
+type documentedMetric struct {
+	kind   string
+	labels []string
+}
+
+func documentedMetrics(t *testing.T) map[string]documentedMetric {
+	t.Helper()
+	text, err := os.ReadFile("../../../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]documentedMetric{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(sous_\\w+)` \\| (\\w+) \\| ([^|]*)\\|").FindAllStringSubmatch(string(text), -1) {
+		labels := strings.FieldsFunc(row[3], func(r rune) bool { return r == ',' || r == ' ' })
+		slices.Sort(labels)
+		found[row[1]] = documentedMetric{row[2], labels}
+	}
+	return found
+}
+
+type families map[string]*dto.MetricFamily
+
+// scrape reads what a server exports on the address that its log names.
+func scrape(t *testing.T, output string) families {
+	t.Helper()
+	at := regexp.MustCompile(`answering operators.*"address": ?"([^"]+)"`).FindStringSubmatch(output)
+	if at == nil {
+		t.Fatal("the admin address is not logged")
+	}
+	resp, err := http.Get("http://" + at[1] + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Fatalf("/metrics answers %s", resp.Status)
+	}
+	out := families{}
+	decoder := expfmt.NewDecoder(resp.Body, expfmt.ResponseFormat(resp.Header))
+	for {
+		var family dto.MetricFamily
+		if err := decoder.Decode(&family); errors.Is(err, io.EOF) {
+			return out
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		out[family.GetName()] = &family
+	}
+}
+
+// values of each series: a counter's or gauge's, a histogram's observations.
+func (f families) values(name string) map[string]float64 {
+	out := map[string]float64{}
+	for _, m := range f[name].GetMetric() {
+		out[fmt.Sprint(m.GetLabel())] = m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+	}
+	return out
+}
+
+// Every metric of docs/metrics.md is exported, with its type and labels, and moves
+// when what it counts happens: some series of it has another value in one scrape
+// than in another. Nothing is exported that is not documented.
+func TestMetricsAreDocumentedAndMove(t *testing.T) {
+	t.Parallel()
+	store := storagetest.Redis(t, "--appendonly", "yes")
+	abandon(t, store.URL)
+	server := platformtest.Config{
+		Store: store.URL, Key: platformtest.Bootstrap(t, store.URL),
+		Args: []string{"--admin-listen", "127.0.0.1:0", "--sandbox-max", "2", "--max-connections", fmt.Sprint(fewConnections)},
+	}.Serve(t)
+	w := &work{t: t, server: server, store: store}
+	scrapes := []families{scrape(t, server.Output())}
+	for _, step := range []func(){w.ordinary, w.crowd, w.deaths, w.outage} {
+		step()
+		scrapes = append(scrapes, w.during...)
+		w.during = nil
+		scrapes = append(scrapes, scrape(t, server.Output()))
+	}
+	last := scrapes[len(scrapes)-1]
+	for name, doc := range documentedMetrics(t) {
+		if last[name] == nil {
+			t.Errorf("%s is documented and not exported", name)
+			continue
+		}
+		if kind := strings.ToLower(last[name].GetType().String()); kind != doc.kind {
+			t.Errorf("%s is a %s, and documented as a %s", name, kind, doc.kind)
+		}
+		for _, m := range last[name].GetMetric() {
+			labels := []string{}
+			for _, l := range m.GetLabel() {
+				labels = append(labels, l.GetName())
+			}
+			slices.Sort(labels)
+			if !slices.Equal(labels, doc.labels) {
+				t.Errorf("%s has the labels %v, and is documented with %v", name, labels, doc.labels)
+				break
+			}
+		}
+		checkMoves(t, name, scrapes)
+	}
+	for name := range last {
+		if _, ok := documentedMetrics(t)[name]; strings.HasPrefix(name, "sous_") && !ok {
+			t.Errorf("%s is exported and not documented", name)
+		}
+	}
+	for _, name := range []string{"go_goroutines", "process_cpu_seconds_total"} {
+		if last[name] == nil {
+			t.Errorf("%s is missing", name)
+		}
+	}
+	w.check(scrapes)
+}
+
+func checkMoves(t *testing.T, name string, scrapes []families) {
+	t.Helper()
+	if sensible, ok := steady[name]; ok {
+		for series, v := range scrapes[len(scrapes)-1].values(name) {
+			if !sensible(v) {
+				t.Errorf("%s%s is %g", name, series, v)
+			}
+		}
+		return
+	}
+	first := scrapes[0].values(name)
+	for _, s := range scrapes[1:] {
+		for series, v := range s.values(name) {
+			if v != first[series] {
+				return
+			}
+		}
+	}
+	t.Errorf("%s does not move: %v", name, first)
+}
+
+// The embedded store's loops are those of sous dev.
+func TestEmbeddedLoopsAreExported(t *testing.T) {
+	t.Parallel()
+	server := soustest.Start(t, "--admin-listen", "127.0.0.1:0")
+	platformtest.Eventually(t, 20*time.Second, "the loops make rounds", func() error {
+		found := scrape(t, server.Output())
+		for _, loop := range []string{"store_snapshot", "store_expiry"} {
+			if metricstest.Sum(found["sous_loop_rounds_total"], "loop="+loop, "outcome=ok") == 0 {
+				return errors.New(loop + " does not")
+			}
+			if lag := metricstest.Sum(found["sous_loop_lag_seconds"], "loop="+loop); lag > 20 {
+				return fmt.Errorf("%s is %g s behind", loop, lag)
+			}
+		}
+		return nil
+	})
+}
+
+// abandon leaves an activation as a replica that died an hour ago did.
+func abandon(t *testing.T, url string) {
+	t.Helper()
+	s := storagetest.Open(t, storage.Config{URL: url})
+	began := time.Now().Add(-time.Hour).UnixMilli()
+	_, err := storage.NewFunctions(s).Create(t.Context(), api.Function{
+		Tenant: platformtest.Tenant, Namespace: platformtest.Namespace, Name: "abandoned", Runtime: api.RuntimeJS, CreatedAtMS: began,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = storage.NewActivations(s).Start(t.Context(), &storage.StoredActivation{Activation: api.Activation{
+		ActivationID: uuid.NewString(), Tenant: platformtest.Tenant, Namespace: platformtest.Namespace, Function: "abandoned",
+		Status: api.StatusRunning, StartMS: began, DeadlineMS: began + 3000, Attempt: 1,
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// work is what moves the metrics.
+type work struct {
+	t      *testing.T
+	server *platformtest.Server
+	store  *storagetest.Server
+	during []families // scrapes taken while a step was at work
+}
+
+func (w *work) call(ctx context.Context, name string, headers ...string) int {
+	w.t.Helper()
+	h := map[string]string{}
+	for i := 0; i < len(headers); i += 2 {
+		h[headers[i]] = headers[i+1]
+	}
+	if _, ok := h["Authorization"]; !ok {
+		h["Authorization"] = "Bearer " + w.server.Key()
+	}
+	answer, err := w.server.Web(ctx, name, h)
+	if err != nil && ctx.Err() == nil {
+		w.t.Errorf("call %s: %v", name, err)
+	}
+	return answer.Status
+}
+
+// want calls a function and demands the status.
+func (w *work) want(status int, name string, headers ...string) {
+	w.t.Helper()
+	if got := w.call(w.t.Context(), name, headers...); got != status {
+		w.t.Errorf("%s answers %d, want %d", name, got, status)
+	}
+}
+
+// ordinary is a day's work: publishes, calls that end in every way, keys that are
+// none, repeats.
+func (w *work) ordinary() {
+	for name, body := range map[string]string{
+		"good": `return "ok"`, "fail": `throw new Error("no")`, "spin": `for (;;);`,
+		"wait": `return new Promise((r) => setTimeout(() => r("ok"), 900))`,
+	} {
+		w.server.Publish(w.t, name, `{"timeout_ms": 1000}`, map[string]string{"function.js": "export default () => { " + body + " };"})
+	}
+	w.server.Publish(w.t, "public", `{"authz": {"invoke_http_roles": ["*"]}}`, map[string]string{"function.js": `export default () => "hi";`})
+	w.want(http.StatusOK, "good")
+	w.want(http.StatusOK, "good")
+	w.want(http.StatusBadGateway, "fail")
+	w.want(http.StatusGatewayTimeout, "spin")
+	w.want(http.StatusNotFound, "none")
+	w.want(http.StatusOK, "public", "Authorization", "")
+	w.want(http.StatusUnauthorized, "good", "Authorization", "")
+	for range 2 {
+		w.want(http.StatusUnauthorized, "good", "Authorization", "Bearer nonsense")
+		w.want(http.StatusOK, "good", "Idempotency-Key", "k")
+	}
+	ctx, cancel := context.WithTimeout(w.t.Context(), 300*time.Millisecond)
+	defer cancel()
+	w.call(ctx, "wait") // the caller goes away
+	platformtest.Eventually(w.t, 20*time.Second, "the sweeper has found what was left behind", func() error {
+		if metricstest.Sum(scrape(w.t, w.server.Output())["sous_sweeper_repairs_total"], "kind=lost") == 0 {
+			return errors.New("it has not")
+		}
+		return nil
+	})
+}
+
+// crowd is more at once than there is room for.
+func (w *work) crowd() {
+	var calls sync.WaitGroup
+	for range 8 {
+		calls.Go(func() { w.call(w.t.Context(), "wait") })
+	}
+	platformtest.Eventually(w.t, 10*time.Second, "some wait for a sandbox", func() error {
+		now := scrape(w.t, w.server.Output())
+		if metricstest.Sum(now["sous_sandbox_waiters"]) == 0 || metricstest.Sum(now["sous_sandbox_processes"], "state=busy") == 0 {
+			return errors.New("none does")
+		}
+		w.during = append(w.during, now)
+		return nil
+	})
+	calls.Wait()
+	http.DefaultClient.CloseIdleConnections()
+	for range fewConnections + 8 {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(w.server.URL, "http://"))
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		defer conn.Close()
+	}
+	platformtest.Eventually(w.t, 10*time.Second, "connections are closed for others", func() error {
+		if metricstest.Sum(scrape(w.t, w.server.Output())["sous_http_connections_hung_up_total"]) == 0 {
+			return errors.New("none is")
+		}
+		return nil
+	})
+}
+
+// deaths are those of the nursery and of the store's connections.
+func (w *work) deaths() {
+	for _, pid := range w.server.Sandboxes(w.t) {
+		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if err == nil && strings.Contains(string(line), "nursery") {
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+	}
+	w.redis("CLIENT KILL TYPE normal")
+	w.redis("CLIENT KILL TYPE pubsub")
+	platformtest.Eventually(w.t, 20*time.Second, "calls succeed", func() error {
+		if status := w.call(w.t.Context(), "fail"); status != http.StatusBadGateway {
+			return fmt.Errorf("it answers %d", status)
+		}
+		return nil
+	})
+	w.want(http.StatusOK, "good") // in a new sandbox or another one's place
+	w.want(http.StatusOK, "public", "Authorization", "")
+}
+
+// outage is a store that is away when an activation ends, for longer than anybody
+// would believe in its record, and for one that is in time.
+func (w *work) outage() {
+	var calls sync.WaitGroup
+	calls.Go(func() {
+		if status := w.call(w.t.Context(), "wait"); status != http.StatusServiceUnavailable {
+			w.t.Errorf("without a store the call is answered %d", status)
+		}
+	})
+	platformtest.Eventually(w.t, 10*time.Second, "it runs", func() error {
+		if metricstest.Sum(scrape(w.t, w.server.Output())["sous_sandbox_processes"], "state=busy") == 0 {
+			return errors.New("it does not")
+		}
+		return nil
+	})
+	w.store.Stop(w.t)
+	calls.Wait()
+	platformtest.Eventually(w.t, 10*time.Second, "its record is late", func() error {
+		now := scrape(w.t, w.server.Output())
+		if metricstest.Sum(now["sous_records_late"]) == 0 || metricstest.Sum(now["sous_records_lag_seconds"]) == 0 {
+			return errors.New("it is not")
+		}
+		w.during = append(w.during, now)
+		return nil
+	})
+	platformtest.Eventually(w.t, 30*time.Second, "it is given up", func() error {
+		if metricstest.Sum(scrape(w.t, w.server.Output())["sous_records_lost_total"]) == 0 {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	w.store.Start(w.t)
+	platformtest.Eventually(w.t, 20*time.Second, "service resumes", func() error {
+		if status := w.call(w.t.Context(), "good"); status != http.StatusOK {
+			return fmt.Errorf("it answers %d", status)
+		}
+		return nil
+	})
+}
+
+// redis sends a command to the store.
+func (w *work) redis(command string) {
+	w.t.Helper()
+	conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", w.store.Port))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := fmt.Fprintf(conn, "%s SKIPME yes\r\n", command); err != nil {
+		w.t.Fatal(err)
+	}
+	if answer, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.HasPrefix(answer, ":") {
+		w.t.Fatalf("%s: %q %v", command, answer, err)
+	}
+}
+
+// check demands the series that the work was for.
+func (w *work) check(scrapes []families) {
+	w.t.Helper()
+	for _, want := range []struct {
+		metric string
+		labels []string
+		least  float64
+	}{
+		{"sous_invocations_total", []string{"function=good", "status=success", "trigger=http", "version=1", "tenant=" + platformtest.Tenant}, 4},
+		{"sous_invocations_total", []string{"function=fail", "status=error"}, 1},
+		{"sous_invocations_total", []string{"function=spin", "status=timeout"}, 1},
+		{"sous_invocations_total", []string{"function=wait", "status=cancelled"}, 1},
+		{"sous_invocations_replayed_total", nil, 1},
+		{"sous_invocations_refused_total", []string{"function=wait", "code=" + string(api.CodeCapacityLimit)}, 1},
+		{"sous_authentications_total", []string{"result=ok"}, 1},
+		{"sous_authentications_total", []string{"result=missing"}, 1},
+		{"sous_authentications_total", []string{"result=invalid"}, 2},
+		{"sous_authentications_total", []string{"result=public"}, 1},
+		{"sous_sandbox_ends_total", []string{"reason=cancelled"}, 1},
+		{"sous_sandbox_ends_total", []string{"reason=timeout"}, 1},
+		{"sous_sandbox_ends_total", []string{"reason=evicted"}, 1},
+		{"sous_sandbox_ends_total", []string{"reason=checked"}, 5},
+		{"sous_sandbox_nursery_starts_total", nil, 2},
+		{"sous_store_calls_total", []string{"command=publish.lua", "outcome=ok"}, 5},
+		{"sous_store_calls_total", []string{"command=pipeline", "outcome=unavailable"}, 1},
+		{"sous_store_changes_received_total", []string{"kind=resubscribed"}, 1},
+		{"sous_http_requests_total", []string{"route=/v1/web", "method=GET", "code=401"}, 3},
+		{"sous_loop_rounds_total", []string{"loop=sweeper", "outcome=error"}, 1},
+		{"sous_loop_rounds_total", []string{"loop=sandbox_keeper", "outcome=ok"}, 1},
+	} {
+		last := scrapes[len(scrapes)-1]
+		if got := metricstest.Sum(last[want.metric], want.labels...); got < want.least {
+			w.t.Errorf("%s%v is %g, want at least %g; there is\n%v", want.metric, want.labels, got, want.least,
+				cmp.Or(fmt.Sprint(last.values(want.metric)), "nothing"))
+		}
+	}
+}
