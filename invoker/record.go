@@ -55,11 +55,11 @@ func (i *Invoker) terminal(rec *storage.StoredActivation, result sandbox.Result)
 
 // ids name an activation in a log line.
 func ids(rec *storage.StoredActivation) []zap.Field {
-	return []zap.Field{
+	fields := make([]zap.Field, 0, 12) // with room for what ended adds
+	return append(fields,
 		zap.String("activation_id", rec.ActivationID), zap.String("request_id", rec.RequestID),
 		zap.String("tenant", rec.Tenant), zap.String("namespace", rec.Namespace),
-		zap.String("function", rec.Function), zap.Int64("version", rec.Ref.Version),
-	}
+		zap.String("function", rec.Function), zap.Int64("version", rec.Ref.Version))
 }
 
 // LogActivation is the message of the log line, at info level, that each activation
