@@ -71,6 +71,9 @@ type Client struct {
 // fragment). It does not connect.
 func New(baseURL string, cfg Config) (*Client, error) {
 	u, err := url.Parse(baseURL)
+	if err != nil && !strings.Contains(baseURL, "://") {
+		return nil, fmt.Errorf("server URL %q: want http://host:port or https://host", baseURL) // 127.0.0.1:8080 has no other fault
+	}
 	if err != nil {
 		return nil, fmt.Errorf("server URL: %w", err)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,16 +40,16 @@ func (a *app) doctorCommand() *cobra.Command {
 		Long: `Say what this machine, a server and a store have to offer.
 
 It starts a sandbox and says which of its layers are active here (an inactive one
-is a defence less, not an error), asks the server for its readiness, and with
---store the store. The exit code is 1 where a check fails, 2 where only the server
-or the store does.`,
+is a defence less, not an error), asks the server for its readiness, and the store
+where --store or SOUS_STORE names one. The exit code is 1 where a check fails, 2
+where only the server or the store does.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			checks, sandboxErr := checkSandbox(cmd.Context())
 			served, remoteErr := a.checkServer(cmd.Context())
 			checks = append(checks, served)
-			if store != "" {
-				c, err := checkStore(cmd.Context(), store)
+			if url := cmp.Or(store, os.Getenv(envPrefix+"STORE")); url != "" {
+				c, err := checkStore(cmd.Context(), url)
 				checks, remoteErr = append(checks, c), errors.Join(remoteErr, err)
 			}
 			checks = append(checks, checkConfig())
@@ -65,7 +66,7 @@ or the store does.`,
 		},
 	}
 	a.remote.register(cmd.Flags())
-	cmd.Flags().StringVar(&store, "store", "", "ask this store too: "+storeHelp)
+	cmd.Flags().StringVar(&store, "store", "", "ask this store too (SOUS_STORE): "+storeHelp)
 	return cmd
 }
 

@@ -127,6 +127,9 @@ func (f failure) text(interrupted bool) string {
 	for _, e := range f.Errors {
 		fmt.Fprintf(&b, "  %s: %s\n", place(e), e.Message)
 	}
+	if f.Code == api.CodeAuthnRequired {
+		b.WriteString("  give it in SOUS_KEY, or save it: sous profile set NAME --url URL --key-from-env (a profile's key goes to its own URL only)\n")
+	}
 	if f.Function != nil && f.Function.Stack != "" {
 		for line := range strings.Lines(f.Function.Stack) {
 			fmt.Fprintf(&b, "  %s\n", strings.TrimSpace(line))

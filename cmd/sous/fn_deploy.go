@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -30,6 +31,7 @@ type deployed struct {
 	SHA256   string `json:"sha256"`
 	Created  bool   `json:"created"` // false: the latest version was the same
 	URL      string `json:"url"`
+	needsKey bool
 }
 
 func (d deployed) text() string {
@@ -39,7 +41,11 @@ func (d deployed) text() string {
 		state = "unchanged"
 	}
 	fmt.Fprintf(&b, "%s version %d %s (sha256 %s), alias %s\n\n", d.Function, d.Version, state, shortDigest(d.SHA256), d.Alias)
-	fmt.Fprintf(&b, "  curl %s\n", d.URL)
+	header := ""
+	if d.needsKey {
+		header = `-H "Authorization: Bearer $SOUS_KEY" ` // the shell fills it in: keys are not printed
+	}
+	fmt.Fprintf(&b, "  curl %s%s\n", header, d.URL)
 	return b.String()
 }
 
@@ -138,7 +144,17 @@ func (d deployment) run(ctx context.Context, t *target) (deployed, error) {
 	return deployed{
 		Function: d.name, Version: version.Version, Alias: d.alias, SHA256: version.SHA256,
 		Created: version.Created, URL: fn.WebURL(api.Ref{Alias: d.alias}),
+		needsKey: t.keyed && !opensEndpoint(d.config),
 	}, nil
+}
+
+// opensEndpoint says whether a version of that config answers callers without a
+// key. The server has judged the config by then.
+func opensEndpoint(config json.RawMessage) bool {
+	var c struct {
+		Authz api.Authz `json:"authz"`
+	}
+	return json.Unmarshal(config, &c) == nil && slices.Contains(c.Authz.InvokeHTTPRoles, "*")
 }
 
 // ensureFunction creates the function where it is not there. That another

@@ -40,6 +40,10 @@ form that could be printed again.`,
 				}
 				k.ExpiresAtMS = time.Now().Add(expires).UnixMilli()
 			}
+			// A key for all namespaces in place of the one that was meant is a hole.
+			if cmd.Flags().Changed("namespace") {
+				return api.Errorf(api.CodeValidation, "--namespace does not limit a key: --for-namespace does")
+			}
 			t, err := a.target()
 			if err != nil {
 				return err

@@ -48,6 +48,7 @@ type target struct {
 	namespace *client.Namespace
 
 	tenantName, namespaceName string
+	keyed                     bool // requests carry an API key
 }
 
 // target resolves flags, environment and profile.
@@ -91,7 +92,9 @@ func newTarget(p profile) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	return targetOf(c, p.Tenant, p.Namespace), nil
+	t := targetOf(c, p.Tenant, p.Namespace)
+	t.keyed = p.Key != ""
+	return t, nil
 }
 
 func targetOf(c *client.Client, tenant, namespace string) *target {
