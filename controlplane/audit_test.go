@@ -194,3 +194,29 @@ func TestAuditKeepsPathsShort(t *testing.T) {
 		t.Errorf("%+v", events)
 	}
 }
+
+// TestAnEncodedPathIsAudited changes things under names that are percent-encoded
+// without need: what the handlers read, the audit must have read too.
+func TestAnEncodedPathIsAudited(t *testing.T) {
+	t.Parallel()
+	k := startKeyed(t, embedded(t))
+	platform, _ := k.key(t, api.RoleAdmin, ofTenant(api.AllTenants))
+	limited, _ := k.key(t, api.RoleDeveloper, inNamespace("payments"))
+	encoded := "/v1/tenants/t%5f" + strings.TrimPrefix(k.tenant, "t_")
+	if encoded == "/v1/tenants/t%5f"+k.tenant {
+		t.Fatalf("tenant %q", k.tenant)
+	}
+	made := ok[api.NewKey](t, k.as(t, platform, "POST", encoded+"/keys", `{"name":"quiet","roles":["viewer"]}`), 201)
+	k.secret(made.Secret)
+	ok[api.Function](t, k.as(t, limited, "POST", encoded+"/namespaces/p%61yments/functions", `{"name":"hello"}`), 201)
+	ok[api.DraftReceipt](t, k.as(t, limited, "PUT", encoded+"/namespaces/p%61yments/functions/h%65llo/draft", draftJSON("x")), 200)
+	k.as(t, limited, "POST", encoded+"/namespaces/r%65funds/functions", `{"name":"hello"}`).refused(t, 403, api.CodeAuthzDenied)
+	var actions []string
+	for _, e := range k.audit(t, k.tenant) {
+		actions = append(actions, e.Action+" "+itoa(int64(e.Status)))
+	}
+	want := []string{"cs:key:create 201", "cs:function:create 201", "cs:function:draft:upload 200", "cs:function:create 403"}
+	if diff := cmp.Diff(want, actions); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -170,7 +170,7 @@ func (s *Server) admit(r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	tenant := chi.URLParam(r, "tenant")
+	tenant := pathParam(r, "tenant")
 	if x := exchangeOf(ctx); x != nil {
 		x.caller, x.action, x.tenant = c, rule.action, tenant
 	}
@@ -189,7 +189,7 @@ func (s *Server) admit(r *http.Request) error {
 	case handlerNamespace, noNamespace:
 		return nil
 	case pathNamespace:
-		return c.needNamespace(chi.URLParam(r, "namespace"))
+		return c.needNamespace(pathParam(r, "namespace"))
 	}
 	return c.needNamespace("") // all of them
 }

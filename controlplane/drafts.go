@@ -78,7 +78,7 @@ func (s *Server) routeDrafts(r chi.Router, a huma.API) {
 }
 
 func (s *Server) uploadDraft(w http.ResponseWriter, r *http.Request, decoder strictDecoder[draftBody]) (api.DraftReceipt, error) {
-	tenant, namespace, function := chi.URLParam(r, "tenant"), chi.URLParam(r, "namespace"), chi.URLParam(r, "function")
+	tenant, namespace, function := pathParam(r, "tenant"), pathParam(r, "namespace"), pathParam(r, "function")
 	if err := validateFunctionPath(tenant, namespace, function); err != nil {
 		return api.DraftReceipt{}, err
 	}

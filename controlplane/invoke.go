@@ -41,7 +41,7 @@ func (s *Server) routeInvoke(r chi.Router, a huma.API) {
 
 // invoke reads the request and runs the function.
 func (s *Server) invoke(w http.ResponseWriter, r *http.Request, decoder strictDecoder[api.InvokeRequest]) (*api.Outcome, error) {
-	tenant, namespace, function := chi.URLParam(r, "tenant"), chi.URLParam(r, "namespace"), chi.URLParam(r, "function")
+	tenant, namespace, function := pathParam(r, "tenant"), pathParam(r, "namespace"), pathParam(r, "function")
 	if err := validateFunctionPath(tenant, namespace, function); err != nil {
 		return nil, err
 	}

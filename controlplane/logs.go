@@ -72,7 +72,7 @@ func documentLogs(a huma.API) {
 }
 
 func readLogQuery(r *http.Request) (logQuery, error) {
-	q := logQuery{tenant: chi.URLParam(r, "tenant"), id: chi.URLParam(r, "activation_id"), limit: api.DefaultPageLimit}
+	q := logQuery{tenant: pathParam(r, "tenant"), id: pathParam(r, "activation_id"), limit: api.DefaultPageLimit}
 	if err := api.ValidateTenant(q.tenant); err != nil {
 		return q, err
 	}

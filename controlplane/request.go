@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -159,7 +160,7 @@ func requestFields(ctx context.Context, requestID, method, path string) []zap.Fi
 	}
 	if routed := chi.RouteContext(ctx); routed != nil {
 		for _, param := range []string{"tenant", "namespace", "function", "activation_id"} {
-			name(param, routed.URLParam(param))
+			name(param, decoded(routed.URLParam(param)))
 		}
 	} else if target, err := parseWebPath(path); err == nil && strings.HasPrefix(path, webPrefix) {
 		name("tenant", target.tenant)
@@ -195,6 +196,26 @@ func (w *trackedWriter) Write(b []byte) (int, error) {
 
 // Unwrap lets http.ResponseController reach the connection.
 func (w *trackedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// pathParam is a parameter of the request's path as huma gives it to handlers:
+// decoded where the router has it as it was sent. Whoever judges a request must
+// read it as whoever answers it.
+func pathParam(r *http.Request, name string) string {
+	value := chi.URLParam(r, name)
+	if r.URL.RawPath == "" {
+		return value
+	}
+	return decoded(value)
+}
+
+// decoded is a part of a path without percent-encoding, or as it is where that
+// cannot be.
+func decoded(part string) string {
+	if plain, err := url.PathUnescape(part); err == nil {
+		return plain
+	}
+	return part
+}
 
 // routeNotFound answers what no route matches.
 func (s *Server) routeNotFound(w http.ResponseWriter, r *http.Request) {
