@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 )
 
 // The forms in which commands print what they found.
@@ -73,12 +75,36 @@ func table(header []string, rows [][]string) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, cells := range append([][]string{header}, rows...) {
+		shown := make([]string, len(cells))
+		for i, cell := range cells {
+			shown[i] = printable(cell)
+		}
 		// A strings.Builder takes every write.
-		_, _ = fmt.Fprintln(w, strings.Join(cells, "\t"))
+		_, _ = fmt.Fprintln(w, strings.Join(shown, "\t"))
 	}
 	_ = w.Flush()
 	return trimLineEnds(b.String())
 }
+
+// printable is text with everything that a terminal would not print, but act upon,
+// as Go writes it: others choose the paths of the audit, names and messages, and
+// must not move the cursor over what they did.
+func printable(text string) string {
+	if strings.IndexFunc(text, unprintable) < 0 {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if unprintable(r) {
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
 // trimLineEnds removes the blanks that align a last column that is empty.
 func trimLineEnds(s string) string {
