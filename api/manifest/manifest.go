@@ -4,6 +4,7 @@ package manifest
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"github.com/codesous/sous/api"
@@ -86,6 +87,29 @@ func (c *Config) validate() error {
 	// would give any page the visitor's session.
 	if c.CORS != nil && c.CORS.AllowCredentials && slices.Contains(c.CORS.AllowOrigins, "*") {
 		return configError("config.cors.allow_origins", `"*" cannot stand with allow_credentials`)
+	}
+	return validateAuthz(c.Authz)
+}
+
+// validateAuthz refuses roles that no key can have: a list of them alone, such as
+// "billing" for "role:billing", would lock everybody out.
+func validateAuthz(lists *api.Authz) error {
+	if lists == nil {
+		return nil
+	}
+	for _, list := range []struct {
+		name  string
+		roles []string
+	}{
+		{"invoke_http_roles", lists.InvokeHTTPRoles},
+		{"invoke_schedule_roles", lists.InvokeScheduleRoles},
+		{"invoke_cadence_roles", lists.InvokeCadenceRoles},
+	} {
+		for i, role := range list.roles {
+			if role != "*" && api.ValidateRole(role) != nil {
+				return configError(fmt.Sprintf("config.authz.%s.%d", list.name, i), fmt.Sprintf("%q is neither *, nor admin, developer, operator, invoker, viewer, nor role: and a name of your own", role))
+			}
+		}
 	}
 	return nil
 }
