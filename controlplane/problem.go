@@ -195,6 +195,9 @@ func (s *Server) logFailure(ctx context.Context, p *Problem, method, path string
 	case http.StatusInternalServerError:
 		s.log.Error("request failed", append(requestFields(ctx, p.RequestID, method, path), zap.Error(err))...)
 	case http.StatusServiceUnavailable:
+		if p.Code == api.CodeShuttingDown && path == pathReadyz {
+			return // what probes are to hear of a replica that ends as it was told
+		}
 		s.log.Warn("request not served", append(requestFields(ctx, p.RequestID, method, path), zap.Error(err))...)
 	}
 }

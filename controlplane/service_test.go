@@ -22,12 +22,16 @@ import (
 func TestReadiness(t *testing.T) {
 	t.Parallel()
 	server := storagetest.Redis(t)
-	h := startOn(t, storagetest.Open(t, storage.Config{URL: server.URL}))
+	core, logged := observer.New(zap.WarnLevel)
+	h := startOn(t, storagetest.Open(t, storage.Config{URL: server.URL}), func(c *controlplane.Config) { c.Logger = zap.New(core) })
 	ok[any](t, h.call(t, "GET", "/healthz", ""), 200)
 	ok[any](t, h.call(t, "GET", "/readyz", ""), 200)
 	server.Stop(t)
 	a := h.call(t, "GET", "/readyz", "")
 	a.refused(t, 503, api.CodeStoreUnavailable)
+	if logged.FilterField(zap.String("path", "/readyz")).Len() != 1 {
+		t.Error("nobody is told why the replica is not ready")
+	}
 	if a.header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
@@ -37,7 +41,11 @@ func TestReadiness(t *testing.T) {
 	ok[any](t, h.call(t, "GET", "/readyz", ""), 200)
 	h.control.Drain()
 	h.control.Drain()
+	before := logged.Len()
 	h.call(t, "GET", "/readyz", "").refused(t, 503, api.CodeShuttingDown)
+	if logged.Len() != before {
+		t.Errorf("warns of a shutdown that was asked for: %v", logged.All()[before:])
+	}
 	ok[any](t, h.call(t, "GET", "/healthz", ""), 200)
 }
 
