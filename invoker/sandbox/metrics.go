@@ -91,8 +91,8 @@ func (m *poolMetrics) register(reg prometheus.Registerer, p *Pool) error {
 
 // statsMetrics exports the Stats of a pool.
 type statsMetrics struct {
-	pool                                                          *Pool
-	processes, budget, reserved, waiters, acquisitions, nurseries *prometheus.Desc
+	pool                                                                *Pool
+	processes, most, budget, reserved, waiters, acquisitions, nurseries *prometheus.Desc
 }
 
 func newStatsMetrics(p *Pool) *statsMetrics {
@@ -102,6 +102,7 @@ func newStatsMetrics(p *Pool) *statsMetrics {
 	return &statsMetrics{
 		pool:         p,
 		processes:    desc("processes", "Sandbox processes, by state.", "state"),
+		most:         desc("processes_max", "How many may serve a version: those that are starting, busy and warm."),
 		budget:       desc("memory_budget_bytes", "What the processes that serve a version may use together."),
 		reserved:     desc("memory_reserved_bytes", "What those that there are may use together."),
 		waiters:      desc("waiters", "Invocations that wait for a sandbox."),
@@ -112,7 +113,7 @@ func newStatsMetrics(p *Pool) *statsMetrics {
 
 // Describe implements prometheus.Collector.
 func (c *statsMetrics) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.processes, c.budget, c.reserved, c.waiters, c.acquisitions, c.nurseries} {
+	for _, d := range []*prometheus.Desc{c.processes, c.most, c.budget, c.reserved, c.waiters, c.acquisitions, c.nurseries} {
 		ch <- d
 	}
 }
@@ -127,6 +128,7 @@ func (c *statsMetrics) Collect(ch chan<- prometheus.Metric) {
 	send(c.processes, prometheus.GaugeValue, float64(s.Starting), "starting")
 	send(c.processes, prometheus.GaugeValue, float64(s.Busy-s.Starting), "busy")
 	send(c.processes, prometheus.GaugeValue, float64(s.Idle), "warm")
+	send(c.most, prometheus.GaugeValue, float64(c.pool.cfg.MaxProcesses))
 	send(c.budget, prometheus.GaugeValue, float64(s.BudgetBytes))
 	send(c.reserved, prometheus.GaugeValue, float64(s.ReservedBytes))
 	send(c.waiters, prometheus.GaugeValue, float64(s.Waiting))

@@ -34,13 +34,17 @@ import (
 var steady = map[string]func(float64) bool{
 	"sous_build_info":                          func(v float64) bool { return v == 1 },
 	"sous_sandbox_memory_budget_bytes":         func(v float64) bool { return v >= 256<<20 },
+	"sous_sandbox_processes_max":               func(v float64) bool { return v == fewSandboxes },
 	"sous_http_connections_max":                func(v float64) bool { return v == fewConnections },
 	"sous_store_connection_wait_seconds_total": func(v float64) bool { return v >= 0 }, // needs more calls at once than the pool has connections
 	"sous_store_commit_queued":                 func(v float64) bool { return v >= 0 && v < 1000 },
 	"sous_store_commit_lag_seconds":            func(v float64) bool { return v >= 0 && v < 10 },
 }
 
-const fewConnections = 32
+const (
+	fewConnections = 32
+	fewSandboxes   = 2
+)
 
 // documentedMetric is a row of docs/metrics.md.
 type documentedMetric struct {
@@ -111,7 +115,7 @@ func TestMetricsAreDocumentedAndMove(t *testing.T) {
 	abandon(t, store.URL)
 	server := platformtest.Config{
 		Store: store.URL, Key: platformtest.Bootstrap(t, store.URL),
-		Args: []string{"--admin-listen", "127.0.0.1:0", "--sandbox-max", "2", "--max-connections", fmt.Sprint(fewConnections)},
+		Args: []string{"--admin-listen", "127.0.0.1:0", "--sandbox-max", fmt.Sprint(fewSandboxes), "--max-connections", fmt.Sprint(fewConnections)},
 	}.Serve(t)
 	w := &work{t: t, server: server, store: store}
 	scrapes := []families{scrape(t, server.Output())}
