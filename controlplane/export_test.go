@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 )
@@ -21,3 +22,6 @@ func (s *Server) Routes() ([]string, error) {
 	slices.Sort(routes)
 	return routes, err
 }
+
+// SetPatience is how long s waits for those who do not read.
+func (s *Server) SetPatience(d time.Duration) { s.patience = d }

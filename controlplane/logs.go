@@ -16,9 +16,6 @@ import (
 
 const contentTypeEvents = "text/event-stream"
 
-// eventWriteTimeout is how long a follower may be deaf.
-const eventWriteTimeout = 10 * time.Second
-
 // endEvent is the data of the last event of a followed log.
 type endEvent struct {
 	Status api.Status `json:"status"`
@@ -246,8 +243,6 @@ func (e *eventStream) comment(text string) error {
 }
 
 func (e *eventStream) flush() error {
-	// Writers that know no deadlines (in tests) have nobody who could be deaf.
-	_ = e.control.SetWriteDeadline(time.Now().Add(eventWriteTimeout))
 	if _, err := e.w.Write(e.buf); err != nil {
 		return err
 	}

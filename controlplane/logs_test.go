@@ -110,7 +110,7 @@ func events(t *testing.T, h *harness, path string, each func(event), headers ...
 	for i := 0; i+1 < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := h.client.Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,9 +71,13 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	begin := s.clock()
 	requestID := api.NewRequestID(begin.UnixMilli())
 	w.Header()[headerRequestID] = []string{requestID}
-	tracked := &trackedWriter{ResponseWriter: w}
+	tracked := &trackedWriter{ResponseWriter: w, patience: s.patience}
+	defer tracked.bound(0) // of what net/http still holds of the answer
 	defer s.metrics.begin(tracked, r.Method)()
 	boundBody(w, r)
+	if r.ProtoMajor == 1 && r.ContentLength != 0 {
+		tracked.bound(0) // of the leave to send it (100 Continue); HTTP/2 would end the run, too
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			s.recovered(tracked, r, requestID, p)
@@ -169,33 +173,6 @@ func requestFields(ctx context.Context, requestID, method, path string) []zap.Fi
 	}
 	return fields
 }
-
-// trackedWriter remembers what was answered.
-type trackedWriter struct {
-	http.ResponseWriter
-	status int
-	bytes  int64
-	route  string // the pattern that the request matched; "" for none
-}
-
-func (w *trackedWriter) WriteHeader(status int) {
-	if w.status == 0 {
-		w.status = status
-	}
-	w.ResponseWriter.WriteHeader(status)
-}
-
-func (w *trackedWriter) Write(b []byte) (int, error) {
-	if w.status == 0 {
-		w.status = http.StatusOK
-	}
-	n, err := w.ResponseWriter.Write(b)
-	w.bytes += int64(n)
-	return n, err
-}
-
-// Unwrap lets http.ResponseController reach the connection.
-func (w *trackedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // pathParam is a parameter of the request's path as huma gives it to handlers:
 // decoded where the router has it as it was sent. Whoever judges a request must

@@ -77,6 +77,7 @@ type Server struct {
 	clock    func() time.Time
 	follow   time.Duration
 	alive    time.Duration
+	patience time.Duration // with those who do not read their answers
 	router   http.Handler
 	openapi  []byte
 	docsPage []byte
@@ -128,6 +129,7 @@ func New(ctx context.Context, store *storage.Store, engine Engine, cfg Config) (
 		clock:       cfg.Clock,
 		follow:      cfg.FollowInterval,
 		alive:       cfg.KeepAlive,
+		patience:    answerTimeout,
 		drained:     make(chan struct{}),
 	}
 	s.publisher = &Publisher{
@@ -198,8 +200,8 @@ func (s *Server) Drain() {
 	s.drain.Do(func() { close(s.drained) })
 }
 
-// The server's own bounds on connections. Bodies have theirs in body.go, and
-// answers take as long as functions do.
+// The server's own bounds on connections. Bodies have theirs in body.go, answers
+// in answer.go, from the first byte on: until then they take as long as functions do.
 const (
 	readHeaderTimeout = 10 * time.Second
 	idleTimeout       = 2 * time.Minute
@@ -218,6 +220,8 @@ func (s *Server) HTTPServer(addr string) *http.Server {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    hardHeaderBytes,
 		ErrorLog:          zap.NewStdLog(s.log),
+		// Streams have deadlines of their own; this ends a connection that takes nothing.
+		HTTP2: &http.HTTP2Config{WriteByteTimeout: answerTimeout},
 	}
 }
 
