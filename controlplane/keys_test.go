@@ -85,6 +85,16 @@ func TestKeysAreMadeListedAndRevoked(t *testing.T) {
 
 // The platform's administrator makes keys of tenants; a tenant's keys are no one
 // else's to see or to end.
+// A key in a place where it does not belong is not shown back, nor where it stood.
+func TestAKeyThatNamesAFieldIsNotShown(t *testing.T) {
+	t.Parallel()
+	k := startKeyed(t, embedded(t))
+	admin, _ := k.key(t, api.RoleAdmin)
+	a := k.as(t, admin, "POST", "/v1/tenants/"+k.tenant+"/keys", `{"name":"x","roles":["viewer"],"`+admin+`":1}`)
+	a.refused(t, 422, api.CodeValidation)
+	k.holdsNone(t, "a problem", string(a.body))
+}
+
 func TestKeysBelongToTheirTenant(t *testing.T) {
 	t.Parallel()
 	k := startKeyed(t, embedded(t))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -143,14 +144,18 @@ func newProblem(err error, requestID string) *Problem {
 	default:
 		coded = api.Errorf(api.CodeInternal, "an internal error; the log has it under the request id")
 	}
-	// What was refused may be a key that stood in the wrong place.
+	// What was refused may be a key that stood in the wrong place, or named a field.
 	message := api.WithoutKeys(coded.Message)
+	fields := slices.Clone(coded.Fields)
+	for i, field := range fields {
+		fields[i].Path, fields[i].Message = api.WithoutKeys(field.Path), api.WithoutKeys(field.Message)
+	}
 	p := &Problem{
 		Status:     statusOf(coded.Code),
 		Detail:     message,
 		Code:       coded.Code,
 		RequestID:  requestID,
-		Errors:     coded.Fields,
+		Errors:     fields,
 		Envelope:   Envelope{Code: coded.Code, Message: message, RequestID: requestID},
 		retryAfter: coded.RetryAfter,
 	}
