@@ -21,7 +21,11 @@ const (
 	adminIdleTimeout = 2 * time.Minute
 	adminHeaderBytes = 16 << 10
 	// Scrapes at once; each walks over all label sets.
-	adminScrapes = 4
+	adminScrapes       = 4
+	adminScrapeTimeout = 30 * time.Second
+	// Connections at once: theirs are not among those of max-connections, and must
+	// not take the files that the others need.
+	adminConnections = 64
 )
 
 // openAdmin answers operators' questions on an address of its own, apart from
@@ -40,6 +44,7 @@ func (p *platform) openAdmin(ctx context.Context, s settings) error {
 		IdleTimeout:    adminIdleTimeout,
 		MaxHeaderBytes: adminHeaderBytes,
 		ErrorLog:       zap.NewStdLog(p.logger),
+		ConnState:      newConnections(adminConnections, p.logger.Named("admin")).track,
 	}
 	p.loops.Go(func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -60,6 +65,7 @@ func (p *platform) adminHandler(local bool) http.Handler {
 	scrape := promhttp.HandlerFor(p.metrics, promhttp.HandlerOpts{
 		ErrorLog: zap.NewStdLog(p.logger), ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: adminScrapes,
 	})
+	scrape = readInTime(scrape)
 	if local {
 		scrape = p.server.GuardHost(scrape)
 	}
@@ -72,6 +78,15 @@ func (p *platform) adminHandler(local bool) http.Handler {
 	debug.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	mux.Handle("/debug/pprof/", localPeersOnly(p.server.GuardHost(debug)))
 	return mux
+}
+
+// readInTime ends answers that nobody reads, which would keep the next scrapes out.
+func readInTime(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// Writers that know no deadlines (in tests) have no client that could be deaf.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(adminScrapeTimeout))
+		next.ServeHTTP(w, r)
+	})
 }
 
 // localPeersOnly refuses requests from other machines.

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -42,6 +46,29 @@ func TestAdminListen(t *testing.T) {
 				t.Errorf("%s, host %s: %d %.100s %v, want %d", path, host, resp.StatusCode, body, err, want)
 			}
 		}
+	}
+}
+
+// The files that silent connections to the admin address take are few.
+func TestAdminConnectionsAreBounded(t *testing.T) {
+	t.Parallel()
+	server := soustest.Start(t, "--admin-listen", "127.0.0.1:0")
+	_, rest, _ := strings.Cut(server.Output(), `"address": "`)
+	addr, _, _ := strings.Cut(rest, `"`)
+	var first net.Conn
+	for i := range adminConnections + 1 {
+		conn, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if i == 0 {
+			first = conn
+		}
+	}
+	_ = first.SetReadDeadline(time.Now().Add(adminReadTimeout / 2))
+	if _, err := first.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the oldest is still there: %v", err)
 	}
 }
 
