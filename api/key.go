@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/oklog/ulid/v2"
 )
@@ -153,15 +155,34 @@ func ValidateRole(role string) error {
 	return Errorf(CodeValidation, "role %q %s", role, rule).WithFields(FieldError{Path: "roles", Message: rule})
 }
 
+// ValidateKeyName refuses (CodeValidation) what no key can be called in lists.
+func ValidateKeyName(name string) error {
+	rule := ""
+	switch {
+	case name == "" || utf8.RuneCountInString(name) > MaxKeyNameLength:
+		rule = fmt.Sprintf("must have from 1 to %d characters", MaxKeyNameLength)
+	case strings.ContainsFunc(name, unicode.IsControl):
+		rule = "must have no control characters"
+	case HoldsKey(name):
+		rule = "must not be a key"
+	default:
+		return nil
+	}
+	return Errorf(CodeValidation, "name %s", rule).WithFields(FieldError{Path: "name", Message: rule})
+}
+
 // AuditEvent is one entry of a tenant's audit: who changed, or was refused to
 // change, what. It never holds bodies or keys.
 type AuditEvent struct {
-	ID        string `json:"id"`
-	AtMS      int64  `json:"at_ms"`
-	Sub       string `json:"sub"`
-	Action    string `json:"action"`
-	Method    string `json:"method"`
-	Path      string `json:"path"`
+	ID     string `json:"id"`
+	AtMS   int64  `json:"at_ms"`
+	Sub    string `json:"sub"`
+	Action string `json:"action"`
+	Method string `json:"method"`
+	Path   string `json:"path"`
+	// Made is what came into being and has no place in Path: the name of a
+	// function, the number of a version, the id and the name of a key.
+	Made      string `json:"made,omitempty"`
 	Status    int    `json:"status"`
 	Code      Code   `json:"code,omitempty"`
 	RequestID string `json:"request_id"`

@@ -75,7 +75,7 @@ func (s *Server) audit(r *http.Request, x *exchange) {
 	path = strings.ToValidUTF8(path[:min(len(path), maxAuditPath)], "\ufffd")
 	event := api.AuditEvent{
 		AtMS: s.now(), Sub: x.caller.sub, Action: string(x.action), Method: r.Method,
-		Path: path, Status: x.answer.status, Code: x.code, RequestID: x.requestID,
+		Path: path, Made: x.made, Status: x.answer.status, Code: x.code, RequestID: x.requestID,
 	}
 	if event.Status == 0 { // a panic: what serve will answer
 		event.Status, event.Code = http.StatusInternalServerError, api.CodeInternal

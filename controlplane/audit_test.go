@@ -48,7 +48,7 @@ func TestChangesAndRefusedOnesAreAudited(t *testing.T) {
 		return a
 	}
 	type event = api.AuditEvent
-	made := ok[api.NewKey](t, call(admin, "POST", tenant+"/keys", `{"name":"in the body","roles":["viewer"]}`), 201)
+	made := ok[api.NewKey](t, call(admin, "POST", tenant+"/keys", `{"name":"Ada of Acme","roles":["viewer"]}`), 201)
 	k.secret(made.Secret)
 	call(admin, "POST", functions, `{"name":"hello"}`)
 	call(platform, "POST", functions, `{"name":"hello","description":"again"}`)
@@ -58,8 +58,8 @@ func TestChangesAndRefusedOnesAreAudited(t *testing.T) {
 	call(admin, "PUT", functions+"/hello/draft", draftJSON("source in the body"))
 	call(admin, "DELETE", tenant+"/keys/"+made.ID, "")
 	want := []event{
-		{Sub: a.ID, Action: "cs:key:create", Method: "POST", Path: tenant + "/keys", Status: 201},
-		{Sub: a.ID, Action: "cs:function:create", Method: "POST", Path: functions, Status: 201},
+		{Sub: a.ID, Action: "cs:key:create", Method: "POST", Path: tenant + "/keys", Made: made.ID + " Ada of Acme", Status: 201},
+		{Sub: a.ID, Action: "cs:function:create", Method: "POST", Path: functions, Made: "hello", Status: 201},
 		{Sub: p.ID, Action: "cs:function:create", Method: "POST", Path: functions, Status: 409, Code: api.CodeFunctionExists},
 		{Sub: v.ID, Action: "cs:function:delete", Method: "DELETE", Path: functions + "/hello", Status: 403, Code: api.CodeAuthzDenied},
 		{Sub: a.ID, Action: "cs:function:create", Method: "POST", Path: functions, Status: 400, Code: api.CodeValidationJSON},

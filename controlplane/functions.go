@@ -88,6 +88,7 @@ func (s *Server) createFunction(ctx context.Context, in *createFunctionInput) (*
 	if err != nil {
 		return nil, err
 	}
+	noteMade(ctx, f.Name)
 	// It may be a deleted function that revives.
 	s.engine.Invalidate(ctx, f.Tenant, f.Namespace, f.Name)
 	return &functionOutput{Body: f}, nil

@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -94,18 +92,16 @@ func (s *Server) createKey(ctx context.Context, in *createKeyInput) (*newKeyOutp
 	if err := s.keys.Create(ctx, k, api.KeyDigest(text)); err != nil {
 		return nil, err
 	}
+	noteMade(ctx, k.ID+" "+k.Name)
 	return &newKeyOutput{CacheControl: "no-store", Body: api.NewKey{Key: k, Secret: text}}, nil
 }
 
 // validate refuses what no key can be.
 func (b *createKeyBody) validate(nowMS int64) error {
+	if err := api.ValidateKeyName(b.Name); err != nil {
+		return err
+	}
 	switch {
-	case b.Name == "" || utf8.RuneCountInString(b.Name) > api.MaxKeyNameLength:
-		return fieldError("name", "must have from 1 to "+strconv.Itoa(api.MaxKeyNameLength)+" characters")
-	case slices.ContainsFunc([]rune(b.Name), unicode.IsControl):
-		return fieldError("name", "must have no control characters")
-	case api.HoldsKey(b.Name):
-		return fieldError("name", "must not be a key")
 	case len(b.Roles) == 0 || len(b.Roles) > api.MaxKeyRoles:
 		return fieldError("roles", "must be from 1 to "+strconv.Itoa(api.MaxKeyRoles))
 	case b.ExpiresAtMS != 0 && b.ExpiresAtMS <= nowMS:

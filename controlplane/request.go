@@ -39,6 +39,7 @@ type exchange struct {
 	tenant    string // as the path has it
 	answer    *trackedWriter
 	code      api.Code // of the problem that is the answer
+	made      string   // for the audit: what came into being
 }
 
 // exchangeOf is that of the request that ctx belongs to; nil where there is none.
@@ -62,6 +63,13 @@ func callerOf(ctx context.Context) *caller {
 		return x.caller
 	}
 	return &caller{namespace: "-"} // nobody: it enters nothing
+}
+
+// noteMade tells the audit what the request of ctx made.
+func noteMade(ctx context.Context, what string) {
+	if x := exchangeOf(ctx); x != nil {
+		x.made = what
+	}
 }
 
 // serve is what all requests pass: an id, the guards, the log, the net below

@@ -108,6 +108,7 @@ func (s *Server) publishVersion(ctx context.Context, in *publishInput) (*publish
 	status := http.StatusOK
 	if created {
 		status = http.StatusCreated
+		noteMade(ctx, "version "+strconv.FormatInt(version.Version, 10))
 	}
 	return &publishOutput{Status: status, Body: publishedVersion{
 		Version: version.Version, SHA256: version.SHA256, PublishedAtMS: version.PublishedAtMS,

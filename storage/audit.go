@@ -29,7 +29,7 @@ func (r *Audit) Append(ctx context.Context, tenant string, e api.AuditEvent) err
 	return failure(ctx, "write audit", r.s.rdb.XAdd(ctx, &redis.XAddArgs{
 		Stream: r.s.keys.audit(tenant), MaxLen: auditMax,
 		Values: []any{
-			"at_ms", e.AtMS, "sub", e.Sub, "action", e.Action, "method", e.Method, "path", e.Path,
+			"at_ms", e.AtMS, "sub", e.Sub, "action", e.Action, "method", e.Method, "path", e.Path, "made", e.Made,
 			"status", e.Status, "code", string(e.Code), "request_id", e.RequestID,
 		},
 	}).Err())
@@ -102,7 +102,7 @@ func auditEvent(entry redis.XMessage) (api.AuditEvent, error) {
 		return s
 	}
 	e := api.AuditEvent{
-		ID: entry.ID, Sub: text("sub"), Action: text("action"), Method: text("method"), Path: text("path"),
+		ID: entry.ID, Sub: text("sub"), Action: text("action"), Method: text("method"), Path: text("path"), Made: text("made"),
 		Code: api.Code(text("code")), RequestID: text("request_id"),
 	}
 	var err error

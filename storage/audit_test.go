@@ -42,7 +42,7 @@ func TestAudit(t *testing.T) {
 		for i := range 10 {
 			e := api.AuditEvent{
 				AtMS: int64(1000 + i), Sub: fmt.Sprintf("key_%d", i%2), Action: fmt.Sprintf("cs:function:%d", i%5), Method: "POST",
-				Path: "/v1/tenants/" + tenant, Status: 403, Code: api.CodeAuthzDenied, RequestID: fmt.Sprintf("req_%d", i),
+				Path: "/v1/tenants/" + tenant, Made: "it", Status: 403, Code: api.CodeAuthzDenied, RequestID: fmt.Sprintf("req_%d", i),
 			}
 			if err := audit.Append(ctx, tenant, e); err != nil {
 				t.Fatal(err)

@@ -37,8 +37,8 @@ func (a *app) auditCommand() *cobra.Command {
 			return err
 		}
 		a.noteMore(more)
-		return printList(a, items, []string{"TIME", "WHO", "ACTION", "STATUS", "CODE", "PATH", "REQUEST"}, func(e api.AuditEvent) []string {
-			return []string{timeText(e.AtMS), e.Sub, e.Action, strconv.Itoa(e.Status), cmp.Or(string(e.Code), "-"), e.Method + " " + e.Path, e.RequestID}
+		return printList(a, items, []string{"TIME", "WHO", "ACTION", "STATUS", "CODE", "PATH", "MADE", "REQUEST"}, func(e api.AuditEvent) []string {
+			return []string{timeText(e.AtMS), e.Sub, e.Action, strconv.Itoa(e.Status), cmp.Or(string(e.Code), "-"), e.Method + " " + e.Path, cmp.Or(e.Made, "-"), e.RequestID}
 		})
 	}
 	return cmd

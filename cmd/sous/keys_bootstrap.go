@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -60,8 +59,8 @@ new one in its place: the way back in for whoever lost it.`,
 }
 
 func validateBootstrap(k api.Key) error {
-	if n := utf8.RuneCountInString(k.Name); n == 0 || n > api.MaxKeyNameLength {
-		return api.Errorf(api.CodeValidation, "--name must have from 1 to %d characters", api.MaxKeyNameLength)
+	if err := api.ValidateKeyName(k.Name); err != nil {
+		return fmt.Errorf("--name: %w", err)
 	}
 	if k.Tenant == api.AllTenants {
 		return nil
