@@ -157,14 +157,16 @@ func (s *Server) invokeWeb(w http.ResponseWriter, r *http.Request, requestID, ra
 }
 
 // fingerprint is what makes a request the same as the one before it under an
-// idempotency key: its method, URL and body. The event has more: a retry comes
-// with headers and perhaps an address of its own.
+// idempotency key: its method, URL and body, and what it tells the function of its
+// caller. The event has more: a retry comes with headers and perhaps an address of
+// its own.
 func fingerprint(key string, r *http.Request, rawPath string, body []byte) []byte {
 	if key == "" {
 		return nil
 	}
-	// None of the first three can hold a line break.
-	return slices.Concat([]byte(r.Method+"\n"+rawPath+"\n"+r.URL.RawQuery+"\n"), body)
+	// None of them can hold a line break.
+	caller := strings.Join(withoutCredentials(r.Header[headerAuthorization]), ",")
+	return slices.Concat([]byte(r.Method+"\n"+rawPath+"\n"+r.URL.RawQuery+"\n"+caller+"\n"), body)
 }
 
 // answerWeb turns a terminal activation into the endpoint's answer.

@@ -153,6 +153,7 @@ func TestFingerprintLeavesHeadersOut(t *testing.T) {
 		"path":   fingerprint("POST", h.web("/b?b=1"), "x"),
 		"query":  fingerprint("POST", h.web("/a?b=2"), "x"),
 		"body":   fingerprint("POST", h.web("/a?b=1"), "y"),
+		"caller": fingerprint("POST", h.web("/a?b=1"), "x", "Authorization", "Bearer of the function's own"),
 	} {
 		if other == first {
 			t.Errorf("another %s has the same fingerprint %q", name, other)

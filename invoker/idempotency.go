@@ -52,12 +52,16 @@ func taken(existing *storage.StoredActivation, digest string, err error) (*api.O
 	return &api.Outcome{Activation: existing.Activation, Replayed: true}, nil
 }
 
-// fingerprint is the digest of what a repeat of inv must equal.
+// fingerprint is the digest of what a repeat of inv must equal: the same request
+// of the same caller. What a function told one caller is not for the next one who
+// guesses the key.
 func fingerprint(inv *api.Invocation) string {
 	whole := inv.Fingerprint
 	if len(whole) == 0 {
 		whole = inv.Event
 	}
-	sum := sha256.Sum256(whole)
-	return hex.EncodeToString(sum[:])
+	sum := sha256.New()
+	_, _ = sum.Write([]byte(inv.Principal.Sub + "\n")) // a hash takes every write
+	_, _ = sum.Write(whole)
+	return hex.EncodeToString(sum.Sum(nil))
 }

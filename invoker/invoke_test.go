@@ -316,6 +316,11 @@ func TestIdempotencyKey(t *testing.T) {
 		if _, err := call("a", "2"); api.ErrorCode(err) != api.CodeIdempotencyMismatch {
 			b.t.Errorf("another event under the same key: %v", err)
 		}
+		stranger := b.invocation("counter", "1")
+		stranger.IdempotencyKey, stranger.Principal.Sub = "a", "somebody else"
+		if _, err := b.engine.Invoke(b.t.Context(), stranger); api.ErrorCode(err) != api.CodeIdempotencyMismatch {
+			b.t.Errorf("another caller's answer: %v", err)
+		}
 		if other, err := call("b", "1"); err != nil || other.Replayed || string(other.Activation.Result) != "2" {
 			b.t.Errorf("another key: %+v %v", other, err)
 		}
