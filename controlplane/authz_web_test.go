@@ -127,6 +127,12 @@ func TestPrivateAndMissingLookTheSame(t *testing.T) {
 		functions := "/v1/tenants/" + k.tenant + "/namespaces/payments/functions/"
 		same(key, functions+"hello:invoke", functions+"ghost:invoke")
 	}
+	// To another tenant's key it is what a key of their own is told of nothing.
+	own, _ := k.key(t, api.RoleAdmin)
+	if got, want := k.as(t, foreign, "POST", k.endpoint("payments", "hello", "prod"), "").refused(t, 404, api.CodeFunctionNotFound).Detail,
+		k.as(t, own, "POST", k.endpoint("payments", "ghost", "prod"), "").refused(t, 404, api.CodeFunctionNotFound).Detail; got != strings.ReplaceAll(want, "ghost", "hello") {
+		t.Errorf("%q, and to their own %q", got, want)
+	}
 	// And for a tenant that is one, and one that is none.
 	for _, path := range []string{"", "/namespaces", "/keys", "/audit", "/namespaces/payments/functions"} {
 		other := storagetest.Tenant(t)
@@ -139,8 +145,8 @@ func TestPrivateAndMissingLookTheSame(t *testing.T) {
 	}
 	// It is also what a tenant without records says of itself to its own.
 	nobody := storagetest.Tenant(t)
-	own, _ := k.key(t, api.RoleAdmin, ofTenant(nobody))
-	if got, want := k.as(t, own, "GET", "/v1/tenants/"+nobody, "").refused(t, 404, api.CodeTenantNotFound).Detail,
+	theirs, _ := k.key(t, api.RoleAdmin, ofTenant(nobody))
+	if got, want := k.as(t, theirs, "GET", "/v1/tenants/"+nobody, "").refused(t, 404, api.CodeTenantNotFound).Detail,
 		k.as(t, foreign, "GET", "/v1/tenants/"+nobody, "").refused(t, 404, api.CodeTenantNotFound).Detail; got != want {
 		t.Errorf("%q, and to others %q", got, want)
 	}

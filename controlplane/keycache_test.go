@@ -206,6 +206,17 @@ func TestWrongKeysAreAMinuteLongWrong(t *testing.T) {
 	c.wants(t, api.CodeAuthnInvalid, 1)
 }
 
+// Whoever began before the first answer was there, and comes to read after it.
+func TestWhoComesSecondReadsNothing(t *testing.T) {
+	t.Parallel()
+	c := newCacheTest(t)
+	c.revoke()
+	c.wants(t, api.CodeAuthnInvalid, 1)
+	if k, err := c.load(t.Context(), c.digest); err == nil || c.store.reads.Load() != 1 {
+		t.Errorf("%+v %v after %d readings", k, err, c.store.reads.Load())
+	}
+}
+
 func TestFailuresAreNotKept(t *testing.T) {
 	t.Parallel()
 	c := newCacheTest(t)

@@ -144,6 +144,14 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for path, item := range c.paths {
+		for method, operation := range item.(map[string]any) {
+			_, secured := operation.(map[string]any)["security"]
+			if public := path == "/healthz" || path == "/readyz"; secured == public {
+				t.Errorf("%s %s: needs a key: %v", method, path, secured)
+			}
+		}
+	}
 	if version := document.(map[string]any)["openapi"]; version != "3.1.0" {
 		t.Errorf("OpenAPI version %v", version)
 	}
