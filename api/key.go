@@ -157,7 +157,7 @@ func ValidateRole(role string) error {
 
 // ValidateKeyName refuses (CodeValidation) what no key can be called in lists.
 func ValidateKeyName(name string) error {
-	rule := ""
+	var rule string
 	switch {
 	case name == "" || utf8.RuneCountInString(name) > MaxKeyNameLength:
 		rule = fmt.Sprintf("must have from 1 to %d characters", MaxKeyNameLength)

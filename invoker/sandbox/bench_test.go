@@ -107,7 +107,7 @@ func waitSpares(t testing.TB, p *Pool) {
 // eventually polls until what holds.
 func eventually(t testing.TB, what func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !what(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !what(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("it does not come about")
 		}
