@@ -51,6 +51,17 @@ const (
 	CodeIdempotencyRunning  Code = "CS_IDEMPOTENCY_RUNNING_CONFLICT"
 	CodeIdempotencyMismatch Code = "CS_VALIDATION_IDEMPOTENCY_MISMATCH"
 
+	CodeJobNotFound   Code = "CS_JOB_NOT_FOUND"
+	CodeJobLeaseLost  Code = "CS_JOB_LEASE_LOST"
+	CodeJobState      Code = "CS_JOB_STATE_CONFLICT"
+	CodeJobResult     Code = "CS_VALIDATION_JOB_RESULT"
+	CodeQueueNotFound Code = "CS_QUEUE_NOT_FOUND"
+	CodeQueueDraining Code = "CS_QUEUE_DRAINING_CONFLICT"
+	CodeQueueBusy     Code = "CS_QUEUE_BUSY_CONFLICT"
+	CodeQueueReserved Code = "CS_QUEUE_RESERVED_CONFLICT"
+	CodeBatchNotFound Code = "CS_BATCH_NOT_FOUND"
+	CodeBatchSealed   Code = "CS_BATCH_SEALED_CONFLICT"
+
 	CodeBodyLimit        Code = "CS_BODY_LIMIT"
 	CodeHeaderLimit      Code = "CS_HEADER_LIMIT"
 	CodeQueryLimit       Code = "CS_QUERY_LIMIT"

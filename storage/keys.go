@@ -89,3 +89,76 @@ func (k keys) audit(t string) string { return "cs:audit:" + k.tenant(t) }
 func (k keys) kv(t, ns, key string) string {
 	return "cs:kv:" + k.tenant(t) + ":" + ns + ":" + key
 }
+
+// JobKeys builds the keys of a tenant's jobs and queues, for package queue.
+type JobKeys struct{ tenant string }
+
+// JobKeys gives the builder for tenant.
+func (s *Store) JobKeys(tenant string) JobKeys { return JobKeys{s.keys.tenant(tenant)} }
+
+// Meta is the hash of a job.
+func (k JobKeys) Meta(id string) string { return "cs:job:" + k.tenant + ":" + id + ":meta" }
+
+// Errors is the list of a job's failed attempts.
+func (k JobKeys) Errors(id string) string { return "cs:job:" + k.tenant + ":" + id + ":errors" }
+
+// Dependents is the set of the jobs that wait for a job.
+func (k JobKeys) Dependents(id string) string { return "cs:job:" + k.tenant + ":" + id + ":dependents" }
+
+// Queues is the set of a tenant's queues, each as ns/q.
+func (k JobKeys) Queues() string { return "cs:queue:" + k.tenant + ":index" }
+
+// Queue begins the keys of a queue.
+func (k JobKeys) Queue(ns, q string) QueueKeys {
+	return QueueKeys("cs:queue:" + k.tenant + ":" + ns + ":" + q)
+}
+
+// Unique holds the job that has a unique key.
+func (k JobKeys) Unique(ns, q, key string) string {
+	return "cs:uniq:" + k.tenant + ":" + ns + ":" + q + ":" + key
+}
+
+// Idempotency holds the digest of an enqueue's request.
+func (k JobKeys) Idempotency(key string) string { return "cs:idem:" + k.tenant + ":" + key }
+
+// Batch begins the keys of a batch: :meta, :jobs, :succeeded, :failed.
+func (k JobKeys) Batch(id string) string { return "cs:batch:" + k.tenant + ":" + id }
+
+// Worker is the record of a process that fetches.
+func (k JobKeys) Worker(id string) string { return "cs:worker:" + k.tenant + ":" + id }
+
+// Workers is the set of a tenant's workers, by their last heartbeat.
+func (k JobKeys) Workers() string { return "cs:worker:" + k.tenant + ":index" }
+
+// QueueKeys is the prefix of a queue's keys.
+type QueueKeys string
+
+// Set is the index of the queue's jobs of one state.
+func (q QueueKeys) Set(state string) string { return string(q) + ":" + state }
+
+// Config is the hash of the queue's configuration.
+func (q QueueKeys) Config() string { return string(q) + ":config" }
+
+// Cursor is the hash of the scores from which pending jobs are read.
+func (q QueueKeys) Cursor() string { return string(q) + ":cursor" }
+
+// Rate is the hash of what began in the running rate window.
+func (q QueueKeys) Rate() string { return string(q) + ":rate" }
+
+// Expiry is the set of the queue's jobs by the time at which they expire.
+func (q QueueKeys) Expiry() string { return string(q) + ":expiry" }
+
+// After is the set of the queue's jobs whose end, or wait, is to be followed up.
+func (q QueueKeys) After() string { return string(q) + ":after" }
+
+// DueShards is over how many keys the moments of all queues and schedules spread.
+const DueShards = 16
+
+// KeyDue is the set of what is due, by the moment at which it is.
+func KeyDue(shard int) string { return "cs:due:" + strconv.Itoa(shard) }
+
+// KeyReady is the set of the fn queues that may have work.
+func KeyReady(shard int) string { return "cs:ready:" + strconv.Itoa(shard) }
+
+// ChannelWake carries ns/q of queues that got work.
+const ChannelWake = "cs:wake"

@@ -22,6 +22,19 @@ const (
 	scriptActivationWithdraw = "activation_withdraw.lua"
 )
 
+// The scripts of package queue.
+const (
+	ScriptJobEnqueue   = "job_enqueue.lua"
+	ScriptJobClaim     = "job_claim.lua"
+	ScriptJobAck       = "job_ack.lua"
+	ScriptJobMove      = "job_move.lua"
+	ScriptJobHeartbeat = "job_heartbeat.lua"
+	ScriptJobDepend    = "job_depend.lua"
+	ScriptJobPurge     = "job_purge.lua"
+	ScriptDueSettle    = "due_settle.lua"
+	ScriptBatchCount   = "batch_count.lua"
+)
+
 // loadScripts reads every script of package lua, each behind prelude, and gives
 // their texts as well.
 func loadScripts(prelude string) (scripts map[string]*redis.Script, texts map[string]string, err error) {
@@ -41,6 +54,42 @@ func loadScripts(prelude string) (scripts map[string]*redis.Script, texts map[st
 	}
 	return scripts, texts, nil
 }
+
+// Script runs one of package queue's scripts; see eval.
+func (s *Store) Script(ctx context.Context, name string, keys []string, args ...any) (any, error) {
+	return s.eval(ctx, name, keys, args...)
+}
+
+// ScriptThen runs a script and, once it has, the plain commands that then adds:
+// in one round trip where the store is one node, which keeps their order.
+func (s *Store) ScriptThen(ctx context.Context, name string, keys []string, args []any, then func(redis.Pipeliner)) (any, error) {
+	if _, cluster := s.rdb.(*redis.ClusterClient); !cluster {
+		pipe := s.rdb.Pipeline()
+		reply := s.scripts[name].EvalSha(ctx, pipe, keys, args...)
+		then(pipe)
+		_, err := pipe.Exec(ctx)
+		if first := reply.Err(); first == nil || !redis.HasErrorPrefix(first, "NOSCRIPT") {
+			if first != nil {
+				return nil, scriptFailure(ctx, name, first)
+			}
+			return reply.Val(), failure(ctx, name, err)
+		}
+	}
+	reply, err := s.eval(ctx, name, keys, args...)
+	if err != nil {
+		return nil, err
+	}
+	pipe := s.rdb.Pipeline()
+	then(pipe)
+	_, err = pipe.Exec(ctx)
+	return reply, failure(ctx, name, err)
+}
+
+// Client gives package queue the connection, for plain commands and pipelines.
+func (s *Store) Client() redis.UniversalClient { return s.rdb }
+
+// Failure turns what Client returned from op into the errors of this package.
+func Failure(ctx context.Context, op string, err error) error { return failure(ctx, op, err) }
 
 // eval runs a script by its digest, and by its text on a node that does not
 // hold it (a new one, a restarted one, the other side of a failover). Errors

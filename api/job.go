@@ -1,0 +1,601 @@
+package api
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+)
+
+// JobState is where a job stands. queue/states.go has the table of transitions.
+type JobState string
+
+// The states; the last three are terminal.
+const (
+	JobWaiting   JobState = "waiting"   // for the jobs that it depends on
+	JobScheduled JobState = "scheduled" // for its time
+	JobHeld      JobState = "held"      // for somebody's approval
+	JobPending   JobState = "pending"   // for a worker
+	JobActive    JobState = "active"    // under a worker's lease
+	JobRetrying  JobState = "retrying"  // for its backoff
+	JobCompleted JobState = "completed"
+	JobDead      JobState = "dead"
+	JobCancelled JobState = "cancelled"
+)
+
+// JobStates are all states, in the order of a job's life.
+func JobStates() []JobState {
+	return []JobState{JobWaiting, JobScheduled, JobHeld, JobPending, JobActive, JobRetrying, JobCompleted, JobDead, JobCancelled}
+}
+
+// Terminal says whether only an operator can bring the job back.
+func (s JobState) Terminal() bool {
+	return s == JobCompleted || s == JobDead || s == JobCancelled
+}
+
+// Priority of a job within its queue.
+type Priority string
+
+// The priorities, first served first.
+const (
+	PriorityCritical Priority = "critical"
+	PriorityHigh     Priority = "high"
+	PriorityNormal   Priority = "normal" // the default
+	PriorityLow      Priority = "low"
+)
+
+// Priorities are all priorities, first served first.
+func Priorities() []Priority {
+	return []Priority{PriorityCritical, PriorityHigh, PriorityNormal, PriorityLow}
+}
+
+// Backoff is how the delay before a retry grows.
+type Backoff string
+
+// The backoff strategies; after attempt n the delay is:
+const (
+	BackoffNone        Backoff = "none"        // 0
+	BackoffFixed       Backoff = "fixed"       // base
+	BackoffLinear      Backoff = "linear"      // base × n
+	BackoffExponential Backoff = "exponential" // base × 2^(n−1), the default
+)
+
+// Why a job is dead, where it is not simply out of attempts.
+const (
+	DeadFatal      = "fatal"      // its worker said that retries are in vain
+	DeadCrashed    = "crashed"    // its workers kept dying
+	DeadExpired    = "expired"    // its expire_at passed
+	DeadRejected   = "rejected"   // it was held and rejected
+	DeadDependency = "dependency" // a job that it depends on did not complete
+	DeadAttempts   = "attempts"   // every attempt failed
+)
+
+// What becomes of a job when one that it depends on ends otherwise than completed.
+const (
+	DependencyFail     = "fail"     // it is dead too; the default
+	DependencyContinue = "continue" // as if it had completed
+	DependencyHold     = "hold"     // it is held
+)
+
+// Defaults and bounds of jobs.
+const (
+	DefaultMaxAttempts    = 4
+	MaxMaxAttempts        = 1000
+	DefaultBaseDelayMS    = 5_000
+	DefaultMaxDelayMS     = 600_000
+	MaxDelayMS            = 30 * 24 * 60 * 60 * 1000
+	DefaultLeaseMS        = 30_000
+	MinLeaseMS            = 1_000
+	MaxLeaseMS            = 12 * 60 * 60 * 1000
+	JobRetentionMS        = 7 * 24 * 60 * 60 * 1000
+	DefaultUniqueTTLMS    = 24 * 60 * 60 * 1000
+	MaxUniqueTTLMS        = 30 * 24 * 60 * 60 * 1000
+	IdempotencyTTLMS      = 24 * 60 * 60 * 1000
+	MaxJobPayloadBytes    = 1 << 20
+	MaxJobResultBytes     = 1 << 20
+	MaxJobErrorBytes      = 64 << 10
+	MaxJobStackBytes      = 8 << 10
+	MaxCheckpointBytes    = 256 << 10
+	MaxProgressMessage    = 1024 // bytes
+	MaxEnqueueJobs        = 1000
+	MaxEnqueueBytes       = 8 << 20
+	MaxFetchJobs          = 1000
+	MaxFetchQueues        = 64
+	MaxFetchWaitMS        = 60_000
+	MaxSettleJobs         = 1000
+	MaxUniqueKeyLength    = 255
+	MaxTags               = 32
+	MaxTagLength          = 128
+	MaxDependencies       = 100
+	MaxChainSteps         = 100
+	MaxWorkerIDLength     = 128
+	FunctionQueuePrefix   = "fn."
+	MaxJobScheduleAheadMS = 10 * 365 * 24 * 60 * 60 * 1000
+)
+
+// JobOptions is what a job is told beside its payload; zero values mean the
+// documented defaults.
+type JobOptions struct {
+	Priority            Priority          `json:"priority,omitempty"`
+	RunAtMS             int64             `json:"run_at_ms,omitempty"`
+	ExpireAtMS          int64             `json:"expire_at_ms,omitempty"`
+	UniqueKey           string            `json:"unique_key,omitempty"`
+	UniqueTTLMS         int64             `json:"unique_ttl_ms,omitempty"`
+	MaxAttempts         int               `json:"max_attempts,omitempty"`
+	Backoff             Backoff           `json:"backoff,omitempty"`
+	BaseDelayMS         *int64            `json:"base_delay_ms,omitempty"`
+	MaxDelayMS          int64             `json:"max_delay_ms,omitempty"`
+	Jitter              bool              `json:"jitter,omitempty"`
+	Tags                map[string]string `json:"tags,omitempty"`
+	DependsOn           []string          `json:"depends_on,omitempty"`
+	OnDependencyFailure string            `json:"on_dependency_failure,omitempty"`
+	BatchID             string            `json:"batch_id,omitempty"`
+	Hold                bool              `json:"hold,omitempty"`
+	ResultSchema        json.RawMessage   `json:"result_schema,omitempty"`
+	Chain               *Chain            `json:"chain,omitempty"`
+	Target              *JobTarget        `json:"target,omitempty"`
+}
+
+// NewJob is one job of an enqueue.
+type NewJob struct {
+	Payload json.RawMessage `json:"payload,omitempty"`
+	JobOptions
+}
+
+// JobTarget is the function that a job of an fn.* queue runs.
+type JobTarget struct {
+	Function string `json:"function"`
+	Alias    string `json:"alias,omitempty"`
+	Version  int64  `json:"version,omitempty"`
+}
+
+// Chain is what follows a job: each step begins when the one before it
+// completed. OnFailure runs when a step is dead or cancelled, OnExit at the
+// chain's end however it came.
+type Chain struct {
+	Steps     []ChainStep `json:"steps,omitempty"`
+	OnFailure *ChainStep  `json:"on_failure,omitempty"`
+	OnExit    *ChainStep  `json:"on_exit,omitempty"`
+}
+
+// ChainStep is a job to be made: in Queue, or in the queue of the job before it
+// where that is empty.
+type ChainStep struct {
+	Queue string `json:"queue,omitempty"`
+	NewJob
+}
+
+// JobSpec is what of a job never changes after its enqueue, as it is stored.
+type JobSpec struct {
+	Namespace string          `json:"namespace"`
+	Queue     string          `json:"queue"`
+	Payload   json.RawMessage `json:"payload"`
+	JobOptions
+	CreatedAtMS int64  `json:"created_at_ms"`
+	ParentID    string `json:"parent_id,omitempty"` // the chain's job before this one
+	ChainID     string `json:"chain_id,omitempty"`  // the chain's first job
+	ChainStep   int    `json:"chain_step,omitempty"`
+	RetryOf     string `json:"retry_of,omitempty"`
+	Hostname    string `json:"hostname,omitempty"` // of the producer, as it said
+	// Score orders the job within its queue; see queue/score.go.
+	Score int64 `json:"score"`
+	// Activation is what an asynchronous invocation carries beside its event.
+	Activation *AsyncActivation `json:"activation,omitempty"`
+}
+
+// AsyncActivation is the part of an invocation that its job keeps.
+type AsyncActivation struct {
+	Trigger   Trigger   `json:"trigger"`
+	Principal Principal `json:"principal"`
+	RequestID string    `json:"request_id,omitempty"`
+}
+
+// Job is a job as it is read.
+type Job struct {
+	ID string `json:"id"`
+	JobSpec
+	State        JobState        `json:"state"`
+	Attempt      int             `json:"attempt"`
+	Lease        *Lease          `json:"lease,omitempty"`
+	DueAtMS      int64           `json:"due_at_ms,omitempty"`
+	EndedAtMS    int64           `json:"ended_at_ms,omitempty"`
+	Progress     json.RawMessage `json:"progress,omitempty"`
+	Checkpoint   json.RawMessage `json:"checkpoint,omitempty"`
+	Result       json.RawMessage `json:"result,omitempty"`
+	HoldReason   string          `json:"hold_reason,omitempty"`
+	DeadReason   string          `json:"dead_reason,omitempty"`
+	BlockedBy    []string        `json:"blocked_by,omitempty"`
+	Errors       []JobError      `json:"errors,omitempty"`
+	StateSinceMS int64           `json:"state_since_ms,omitempty"`
+}
+
+// Lease is a worker's hold on an active job. Whoever settles the job names its
+// epoch; a job's epochs grow.
+type Lease struct {
+	Epoch     int64  `json:"epoch"`
+	ExpiresMS int64  `json:"expires_ms"`
+	WorkerID  string `json:"worker_id"`
+}
+
+// JobError is why one attempt failed.
+type JobError struct {
+	Attempt int    `json:"attempt"`
+	Error   string `json:"error"`
+	Stack   string `json:"stack,omitempty"`
+	AtMS    int64  `json:"at_ms"`
+}
+
+// JobProgress is how far a worker has come.
+type JobProgress struct {
+	Current int64  `json:"current"`
+	Total   int64  `json:"total,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+// EnqueuedJob answers for one job of an enqueue. Duplicate: the unique key was
+// held, and ID is the job that holds it.
+type EnqueuedJob struct {
+	ID        string   `json:"id"`
+	State     JobState `json:"state"`
+	Duplicate bool     `json:"duplicate"`
+}
+
+// FetchedJob is a job handed to a worker under a lease.
+type FetchedJob struct {
+	ID             string            `json:"id"`
+	Namespace      string            `json:"namespace"`
+	Queue          string            `json:"queue"`
+	Payload        json.RawMessage   `json:"payload"`
+	Attempt        int               `json:"attempt"`
+	MaxAttempts    int               `json:"max_attempts"`
+	LeaseEpoch     int64             `json:"lease_epoch"`
+	LeaseExpiresMS int64             `json:"lease_expires_ms"`
+	Checkpoint     json.RawMessage   `json:"checkpoint,omitempty"`
+	Tags           map[string]string `json:"tags,omitempty"`
+	ParentID       string            `json:"parent_id,omitempty"`
+	CreatedAtMS    int64             `json:"created_at_ms"`
+	// Spec is the whole of it, for the platform's own workers.
+	Spec *JobSpec `json:"-"`
+}
+
+// JobAck says that a job's attempt went well. Continue puts it back for another
+// round, Hold keeps it for approval (its value is the reason); without them it
+// is completed.
+type JobAck struct {
+	ID         string          `json:"id"`
+	LeaseEpoch int64           `json:"lease_epoch"`
+	Result     json.RawMessage `json:"result,omitempty"`
+	Continue   bool            `json:"continue,omitempty"`
+	Hold       string          `json:"hold,omitempty"`
+	Checkpoint json.RawMessage `json:"checkpoint,omitempty"`
+}
+
+// JobFail says that a job's attempt failed. RetryAfterMS replaces the backoff,
+// SnoozeMS puts it back without counting the attempt, Fatal ends it.
+type JobFail struct {
+	ID           string `json:"id"`
+	LeaseEpoch   int64  `json:"lease_epoch"`
+	Error        string `json:"error"`
+	Stack        string `json:"stack,omitempty"`
+	RetryAfterMS *int64 `json:"retry_after_ms,omitempty"`
+	SnoozeMS     *int64 `json:"snooze_ms,omitempty"`
+	Fatal        bool   `json:"fatal,omitempty"`
+}
+
+// JobHeartbeat extends a lease by LeaseMS (0: DefaultLeaseMS) from now.
+type JobHeartbeat struct {
+	ID         string          `json:"id"`
+	LeaseEpoch int64           `json:"lease_epoch"`
+	LeaseMS    int64           `json:"lease_ms,omitempty"`
+	Progress   *JobProgress    `json:"progress,omitempty"`
+	Checkpoint json.RawMessage `json:"checkpoint,omitempty"`
+}
+
+// JobOutcome answers for one job of an ack, a fail or a heartbeat, in order.
+// State is where the job stands; it tells a cancelled job from a lost lease.
+type JobOutcome struct {
+	ID             string   `json:"id"`
+	OK             bool     `json:"ok"`
+	Code           Code     `json:"code,omitempty"`
+	Message        string   `json:"message,omitempty"`
+	State          JobState `json:"state,omitempty"`
+	LeaseExpiresMS int64    `json:"lease_expires_ms,omitempty"`
+}
+
+// Queue is a queue as it is read: its configuration and its depths.
+type Queue struct {
+	Namespace string `json:"namespace"`
+	Queue     string `json:"queue"`
+	QueueConfig
+	Depths          map[JobState]int64 `json:"depths"`
+	OldestPendingMS int64              `json:"oldest_pending_ms"` // the age of the first pending job
+}
+
+// QueueConfig is how a queue serves. 0 means without limit.
+type QueueConfig struct {
+	Paused         bool  `json:"paused"`
+	Draining       bool  `json:"draining"` // it takes no new jobs, and serves those it has
+	MaxConcurrency int64 `json:"max_concurrency"`
+	RateLimit      int64 `json:"rate_limit"`     // jobs that may begin in RateWindowMS
+	RateWindowMS   int64 `json:"rate_window_ms"` // 0: one second, where RateLimit is set
+}
+
+// Bounds of a queue's configuration.
+const (
+	MaxQueueConcurrency = 1_000_000
+	MaxRateLimit        = 1_000_000
+	MinRateWindowMS     = 100
+	MaxRateWindowMS     = 24 * 60 * 60 * 1000
+	DefaultRateWindowMS = 1000
+)
+
+// Batch is a group of jobs with a callback that fires when it is sealed and
+// none of them is left.
+type Batch struct {
+	ID          string         `json:"id"`
+	Namespace   string         `json:"namespace"`
+	Callback    *BatchCallback `json:"callback,omitempty"`
+	CallbackID  string         `json:"callback_job_id,omitempty"`
+	Sealed      bool           `json:"sealed"`
+	Total       int64          `json:"total"`
+	Pending     int64          `json:"pending"`
+	Succeeded   int64          `json:"succeeded"`
+	Failed      int64          `json:"failed"`
+	CreatedAtMS int64          `json:"created_at_ms"`
+}
+
+// BatchCallback is the job that a finished batch makes.
+type BatchCallback struct {
+	Queue string `json:"queue"`
+	NewJob
+}
+
+// Worker is what is known of a process that fetches.
+type Worker struct {
+	ID              string   `json:"id"`
+	Hostname        string   `json:"hostname,omitempty"`
+	Namespace       string   `json:"namespace"`
+	Queues          []string `json:"queues"`
+	Version         string   `json:"version,omitempty"`
+	StartedAtMS     int64    `json:"started_at_ms"`
+	LastHeartbeatMS int64    `json:"last_heartbeat_ms"`
+}
+
+// NewJobID makes a job's id: time-ordered, and in order within a process.
+func NewJobID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// DerivedJobID makes the id of a job that a cause makes at most once: the same
+// cause gives the same id.
+func DerivedJobID(cause ...string) string {
+	return uuid.NewSHA1(jobSpace, []byte(strings.Join(cause, "\n"))).String()
+}
+
+var jobSpace = uuid.MustParse("6f1f0ad2-2c65-4b52-9d55-8d6f3a1c0b7e")
+
+// ValidateJobID refuses (CodeValidationName) what is not a UUID in its canonical
+// lower-case form.
+func ValidateJobID(s string) error {
+	if id, err := uuid.Parse(s); err != nil || id.String() != s {
+		return nameError("job_id", s, "must be a UUID in lower case")
+	}
+	return nil
+}
+
+// ValidateQueue refuses (CodeValidationName) what is neither a name nor fn. and
+// a function's name.
+func ValidateQueue(s string) error {
+	if !isName(strings.TrimPrefix(s, FunctionQueuePrefix), 2, 63) {
+		return nameError("queue", s, "must match "+NamePattern+", or be "+FunctionQueuePrefix+" and a function")
+	}
+	return nil
+}
+
+// ValidateWorkerID refuses (CodeValidationName) what is not 1 to 128 printable
+// ASCII characters without blanks.
+func ValidateWorkerID(s string) error {
+	ok := s != "" && len(s) <= MaxWorkerIDLength
+	for i := range len(s) {
+		ok = ok && s[i] > ' ' && s[i] < 0x7f
+	}
+	if !ok {
+		return nameError("worker_id", s, "must be 1 to 128 printable characters without blanks")
+	}
+	return nil
+}
+
+// Validate refuses (CodeValidation, with the field's path) what no job can be told.
+func (j *NewJob) Validate(nowMS int64) error {
+	switch {
+	case len(j.Payload) > MaxJobPayloadBytes:
+		return Errorf(CodeBodyLimit, "payload exceeds %d bytes", MaxJobPayloadBytes).
+			WithFields(FieldError{Path: "payload", Message: "exceeds 1 MiB"})
+	case len(j.Payload) > 0 && !json.Valid(j.Payload):
+		return jobField("payload", "must be JSON")
+	}
+	return j.JobOptions.validate(nowMS, 0)
+}
+
+func jobField(path, rule string) error {
+	return Errorf(CodeValidation, "%s %s", path, rule).WithFields(FieldError{Path: path, Message: rule})
+}
+
+func (o *JobOptions) validate(nowMS int64, depth int) error {
+	base := int64(DefaultBaseDelayMS)
+	if o.BaseDelayMS != nil {
+		base = *o.BaseDelayMS
+	}
+	switch {
+	case o.Priority != "" && o.Priority.Rank() < 0:
+		return jobField("priority", "must be critical, high, normal or low")
+	case o.RunAtMS < 0 || o.RunAtMS > nowMS+MaxJobScheduleAheadMS:
+		return jobField("run_at_ms", "must be a time of the next ten years")
+	case o.ExpireAtMS < 0 || o.ExpireAtMS != 0 && o.ExpireAtMS <= max(nowMS, o.RunAtMS):
+		return jobField("expire_at_ms", "must be in the future and after run_at_ms")
+	case o.ExpireAtMS > nowMS+MaxJobScheduleAheadMS:
+		return jobField("expire_at_ms", "must be a time of the next ten years")
+	case len(o.UniqueKey) > MaxUniqueKeyLength || !utf8.ValidString(o.UniqueKey) || strings.ContainsAny(o.UniqueKey, "\x00\n{}"):
+		return jobField("unique_key", "must be at most 255 bytes without braces or line breaks")
+	case o.UniqueTTLMS < 0 || o.UniqueTTLMS > MaxUniqueTTLMS || o.UniqueTTLMS > 0 && o.UniqueKey == "":
+		return jobField("unique_ttl_ms", "must be at most 30 days and stand beside unique_key")
+	case o.MaxAttempts < 0 || o.MaxAttempts > MaxMaxAttempts:
+		return jobField("max_attempts", "must be from 1 to 1000")
+	case base < 0 || base > MaxDelayMS:
+		return jobField("base_delay_ms", "must be from 0 to 30 days")
+	case o.MaxDelayMS < 0 || o.MaxDelayMS > MaxDelayMS:
+		return jobField("max_delay_ms", "must be from 0 to 30 days")
+	}
+	switch o.Backoff {
+	case "", BackoffNone, BackoffFixed, BackoffLinear, BackoffExponential:
+	default:
+		return jobField("backoff", "must be none, fixed, linear or exponential")
+	}
+	if err := o.validateRelations(depth); err != nil {
+		return err
+	}
+	return o.Chain.validate(nowMS, depth)
+}
+
+func (o *JobOptions) validateRelations(depth int) error {
+	if len(o.Tags) > MaxTags {
+		return jobField("tags", "must be at most 32")
+	}
+	for name, value := range o.Tags {
+		if name == "" || len(name) > MaxTagLength || len(value) > MaxTagLength {
+			return jobField("tags."+name, "must have a name and a value of at most 128 bytes")
+		}
+	}
+	if len(o.DependsOn) > MaxDependencies {
+		return jobField("depends_on", "must be at most 100")
+	}
+	for _, id := range o.DependsOn {
+		if ValidateJobID(id) != nil {
+			return jobField("depends_on", "must be ids of jobs")
+		}
+	}
+	switch o.OnDependencyFailure {
+	case "", DependencyFail, DependencyContinue, DependencyHold:
+	default:
+		return jobField("on_dependency_failure", "must be fail, continue or hold")
+	}
+	if o.BatchID != "" && ValidateJobID(o.BatchID) != nil {
+		return jobField("batch_id", "must be the id of a batch")
+	}
+	if len(o.ResultSchema) > MaxCheckpointBytes {
+		return jobField("result_schema", "exceeds 256 KiB")
+	}
+	if depth > 0 && (len(o.DependsOn) > 0 || o.BatchID != "" || o.Chain != nil) {
+		return jobField("chain", "steps cannot have depends_on, batch_id or chains of their own")
+	}
+	if o.Target != nil {
+		return o.Target.validate()
+	}
+	return nil
+}
+
+func (t *JobTarget) validate() error {
+	if ValidateName("function", t.Function) != nil {
+		return jobField("target.function", "must match "+NamePattern)
+	}
+	if (Ref{Alias: t.Alias, Version: t.Version}).Validate() != nil {
+		return jobField("target", "must have either an alias or a version")
+	}
+	return nil
+}
+
+func (c *Chain) validate(nowMS int64, depth int) error {
+	if c == nil {
+		return nil
+	}
+	if len(c.Steps) > MaxChainSteps {
+		return jobField("chain.steps", "must be at most 100")
+	}
+	steps := append([]ChainStep{}, c.Steps...)
+	for _, more := range []*ChainStep{c.OnFailure, c.OnExit} {
+		if more != nil {
+			steps = append(steps, *more)
+		}
+	}
+	for i := range steps {
+		s := &steps[i]
+		if s.Queue != "" && ValidateQueue(s.Queue) != nil {
+			return jobField("chain", "must name queues that can exist")
+		}
+		if len(s.Payload) > MaxJobPayloadBytes {
+			return jobField("chain", "has a payload that exceeds 1 MiB")
+		}
+		if err := s.JobOptions.validate(nowMS, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Rank is 0 for the priority that is served first, -1 for none.
+func (p Priority) Rank() int {
+	switch p {
+	case PriorityCritical:
+		return 0
+	case PriorityHigh:
+		return 1
+	case "", PriorityNormal:
+		return 2
+	case PriorityLow:
+		return 3
+	}
+	return -1
+}
+
+// WithDefaults fills in what was left out.
+func (o JobOptions) WithDefaults() JobOptions {
+	if o.Priority == "" {
+		o.Priority = PriorityNormal
+	}
+	if o.MaxAttempts == 0 {
+		o.MaxAttempts = DefaultMaxAttempts
+	}
+	if o.Backoff == "" {
+		o.Backoff = BackoffExponential
+	}
+	if o.BaseDelayMS == nil {
+		base := int64(DefaultBaseDelayMS)
+		o.BaseDelayMS = &base
+	}
+	if o.MaxDelayMS == 0 {
+		o.MaxDelayMS = DefaultMaxDelayMS
+	}
+	if o.UniqueKey != "" && o.UniqueTTLMS == 0 {
+		o.UniqueTTLMS = DefaultUniqueTTLMS
+	}
+	return o
+}
+
+// Delay is the backoff after attempt n (from 1). random is in [0, 1): with
+// jitter the delay is that share of it.
+func (o *JobOptions) Delay(n int, random float64) time.Duration {
+	base, ceiling := int64(DefaultBaseDelayMS), o.MaxDelayMS
+	if o.BaseDelayMS != nil {
+		base = *o.BaseDelayMS
+	}
+	if ceiling == 0 {
+		ceiling = DefaultMaxDelayMS
+	}
+	delay := base
+	switch o.Backoff {
+	case BackoffNone:
+		return 0
+	case BackoffFixed:
+	case BackoffLinear:
+		delay = base * int64(n)
+	default:
+		for i := 1; i < n && delay < ceiling; i++ {
+			delay *= 2
+		}
+	}
+	delay = min(delay, ceiling)
+	if o.Jitter {
+		delay = int64(float64(delay) * random)
+	}
+	return time.Duration(delay) * time.Millisecond
+}

@@ -1,0 +1,18 @@
+-- Enters a job among those that wait for others.
+-- KEYS[1 to n] cs:job:t:id:meta of each job waited for
+-- KEYS[n+1 to 2n] cs:job:t:id:dependents of each
+-- ARGV[1] n  ARGV[2…] ids of the waiting jobs
+-- Reply: for each job waited for its run, '' where there is none (nothing is entered then)
+local n, reply, missing = tonumber(ARGV[1]), {}, false
+for i = 1, n do
+  reply[i] = redis.call('HGET', KEYS[0 + i], 'run') or ''
+  missing = missing or reply[i] == ''
+end
+if missing then
+  return reply
+end
+for i = 1, n do
+  redis.call('SADD', KEYS[0 + n + i], unpack(ARGV, 2))
+  redis.call('HSET', KEYS[0 + i], 'after', '1')
+end
+return reply

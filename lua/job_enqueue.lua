@@ -1,0 +1,98 @@
+-- Adds jobs to one queue. Each set takes all its jobs in one command, so that no
+-- crash makes half of a call visible. A job whose meta exists is a repeat: it is
+-- left as it stands, but for an index that a cut call did not reach.
+-- KEYS[1] cs:queue:t:ns:q:cursor
+-- KEYS[2] …:pending  KEYS[3] …:scheduled  KEYS[4] …:waiting  KEYS[5] …:held
+-- KEYS[6] …:expiry  KEYS[7] …:after  KEYS[8] cs:queue:t:index
+-- KEYS[9] cs:idem:t:key, or KEYS[1] where there is none  KEYS[10] cs:queue:t:ns:q:config
+-- KEYS[11 to 10+n] cs:job:t:id:meta of each job
+-- KEYS[11+n…] cs:uniq:t:ns:q:key of those that have one; cs:batch:t:id:meta and :jobs
+-- ARGV[1] n  ARGV[2] ns/q  ARGV[3] digest of the request under its idempotency key, '' none
+-- ARGV[4] its time-to-live in ms  ARGV[5] place of the batch's first key, 0 none
+-- ARGV[6] '1' if a draining queue refuses them, else ''
+-- ARGV[7…] for each job: id, spec, run, place of its index (2 to 5), score, rank of its
+--   priority, expire_at_ms or 0, place of its unique key or 0, that one's time-to-live
+--   in ms, id of a holder that has ended, '1' if something follows its end or ''
+-- Reply: {'new' | 'again', for each job '' or the id that holds its unique key}
+--   | CS_VALIDATION_IDEMPOTENCY_MISMATCH | CS_QUEUE_DRAINING_CONFLICT | CS_BATCH_NOT_FOUND
+--   | CS_BATCH_SEALED_CONFLICT
+local n, batch, states = tonumber(ARGV[1]), tonumber(ARGV[5]), {'', 'pending', 'scheduled', 'waiting', 'held'}
+local function arg(i, k) return ARGV[6 + 11 * (i - 1) + k] end
+local held = ARGV[3] ~= '' and redis.call('GET', KEYS[9])
+if held then
+  local reply = {'again'}
+  for holder in string.gmatch(held, ' ([^ ]*)') do
+    reply[#reply + 1] = holder
+  end
+  if string.match(held, '^%S+') ~= ARGV[3] then
+    return redis.error_reply('CS_VALIDATION_IDEMPOTENCY_MISMATCH the Idempotency-Key was used with another request')
+  end
+  return reply
+end
+if ARGV[6] == '1' and redis.call('HGET', KEYS[10], 'draining') == '1' then
+  return redis.error_reply('CS_QUEUE_DRAINING_CONFLICT the queue is draining and takes no new jobs')
+end
+local sealed = batch > 0 and redis.call('HGET', KEYS[0 + batch], 'sealed')
+if batch > 0 and sealed ~= '0' then
+  return redis.error_reply(sealed and 'CS_BATCH_SEALED_CONFLICT the batch is sealed' or 'CS_BATCH_NOT_FOUND no such batch')
+end
+local reply, fresh, indexed, ids = {'new'}, {}, {}, {}
+for i = 1, n do
+  local unique, holder = tonumber(arg(i, 8)), ''
+  local other = unique > 0 and redis.call('GET', KEYS[0 + unique])
+  if other and other ~= arg(i, 1) and other ~= arg(i, 10) then
+    holder = other
+  end
+  reply[i + 1] = holder
+  if holder == '' then
+    local run = redis.call('HGET', KEYS[10 + i], 'run')
+    if not run then
+      fresh[#fresh + 1], ids[#ids + 1] = i, arg(i, 1)
+      if unique > 0 then
+        redis.call('SET', KEYS[0 + unique], arg(i, 1), 'PX', arg(i, 9))
+      end
+    end
+    if not run or string.match(run, '^%a+') == states[tonumber(arg(i, 4))] then
+      indexed[#indexed + 1] = i
+    end
+  end
+end
+if batch > 0 and #fresh > 0 then
+  redis.call('SADD', KEYS[1 + batch], unpack(ids))
+end
+if #fresh > 0 then
+  redis.call('SADD', KEYS[8], ARGV[2])
+end
+for _, i in ipairs(fresh) do
+  redis.call('HSET', KEYS[10 + i], 'spec', arg(i, 2), 'run', arg(i, 3))
+  if arg(i, 11) ~= '' then
+    redis.call('HSET', KEYS[10 + i], 'after', arg(i, 11))
+  end
+end
+local cursors = redis.call('HMGET', KEYS[1], '0', '1', '2', '3')
+local sets, expiry, after = {{}, {}, {}, {}, {}}, {}, {}
+for _, i in ipairs(indexed) do
+  local place, score, cursor = tonumber(arg(i, 4)), arg(i, 5), cursors[tonumber(arg(i, 6)) + 1]
+  if place == 2 and cursor and tonumber(cursor) > tonumber(score) then
+    score = cursor
+  end
+  local set = sets[place]
+  set[#set + 1], set[#set + 2] = score, arg(i, 1)
+  if arg(i, 7) ~= '0' then
+    expiry[#expiry + 1], expiry[#expiry + 2] = arg(i, 7), arg(i, 1)
+  end
+  if place == 4 then
+    after[#after + 1], after[#after + 2] = score, arg(i, 1)
+  end
+end
+if #expiry > 0 then redis.call('ZADD', KEYS[6], unpack(expiry)) end
+if #after > 0 then redis.call('ZADD', KEYS[7], unpack(after)) end
+for place = 2, 5 do
+  if #sets[place] > 0 then redis.call('ZADD', KEYS[0 + place], 'NX', unpack(sets[place])) end
+end
+if ARGV[3] ~= '' then
+  reply[1] = ARGV[3]
+  redis.call('SET', KEYS[9], table.concat(reply, ' '), 'PX', ARGV[4])
+  reply[1] = 'new'
+end
+return reply

@@ -1,0 +1,416 @@
+package queue
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+)
+
+// Enqueue is jobs for one queue.
+type Enqueue struct {
+	Tenant, Namespace, Queue string
+	Jobs                     []api.NewJob
+	// IdempotencyKey makes the call safe to repeat for a day: the same key gives
+	// the same jobs.
+	IdempotencyKey string
+	// Hostname is the producer's, as it says.
+	Hostname string
+}
+
+// Enqueue adds jobs, all of them or none: an invalid one refuses the call, its
+// index in the fields' paths. It answers when the jobs are durable, in order.
+// Errors: CodeValidation…, CodeBodyLimit, CodeBatchNotFound, CodeBatchSealed,
+// CodeQueueDraining, CodeQueueReserved, CodeJobNotFound (a dependency),
+// CodeIdempotencyMismatch, CodeStoreUnavailable.
+func (b *Broker) Enqueue(ctx context.Context, e Enqueue) ([]api.EnqueuedJob, error) {
+	now := b.store.NowMS()
+	if err := e.validate(now); err != nil {
+		return nil, err
+	}
+	specs, ids := make([]*api.JobSpec, len(e.Jobs)), make([]string, len(e.Jobs))
+	for i := range e.Jobs {
+		specs[i] = &api.JobSpec{
+			Namespace: e.Namespace, Queue: e.Queue, Hostname: e.Hostname,
+			Payload: e.Jobs[i].Payload, JobOptions: e.Jobs[i].JobOptions,
+		}
+		if e.IdempotencyKey != "" {
+			ids[i] = api.DerivedJobID("idempotency", e.Tenant, e.Namespace, e.Queue, e.IdempotencyKey, strconv.Itoa(i))
+		} else {
+			ids[i] = api.NewJobID()
+		}
+	}
+	q := queueKey{e.Tenant, e.Namespace, e.Queue}
+	if e.IdempotencyKey == "" && e.Jobs[0].BatchID == "" {
+		return b.enqueueTogether(ctx, q, ids, specs)
+	}
+	call := enqueueCall{queue: q, batch: e.Jobs[0].BatchID}
+	if e.IdempotencyKey != "" {
+		digest, err := digestOf(e.Jobs)
+		if err != nil {
+			return nil, err
+		}
+		call.idempotencyKey, call.digest = e.IdempotencyKey, digest
+	}
+	items, err := b.items(ctx, q, ids, specs, false)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.enqueue(ctx, call, items); err != nil {
+		return nil, err
+	}
+	return b.answers(ctx, q, items)
+}
+
+// validate refuses what cannot be enqueued.
+func (e *Enqueue) validate(nowMS int64) error {
+	switch {
+	case len(e.Jobs) == 0:
+		return api.Errorf(api.CodeValidation, "there is no job").WithFields(api.FieldError{Path: "jobs", Message: "must hold at least one"})
+	case len(e.Jobs) > api.MaxEnqueueJobs:
+		return api.Errorf(api.CodeValidation, "at most %d jobs a call", api.MaxEnqueueJobs).WithFields(api.FieldError{Path: "jobs", Message: "are too many"})
+	}
+	total := 0
+	function := strings.HasPrefix(e.Queue, api.FunctionQueuePrefix)
+	for i := range e.Jobs {
+		j := &e.Jobs[i]
+		total += len(j.Payload)
+		err := j.Validate(nowMS)
+		if err == nil && function != (j.Target != nil) {
+			err = api.Errorf(api.CodeQueueReserved, "queues fn.… are the platform's: their jobs, and only theirs, have a target")
+		}
+		if err == nil && j.BatchID != e.Jobs[0].BatchID {
+			err = api.Errorf(api.CodeValidation, "all jobs of a call are of one batch").
+				WithFields(api.FieldError{Path: "batch_id", Message: "must be the same for all jobs of a call"})
+		}
+		if err != nil {
+			return atIndex(err, i)
+		}
+	}
+	if total > api.MaxEnqueueBytes {
+		return api.Errorf(api.CodeBodyLimit, "the payloads exceed %d bytes together", api.MaxEnqueueBytes)
+	}
+	return nil
+}
+
+// atIndex puts the job's place before the paths of an error's fields.
+func atIndex(err error, i int) error {
+	place := "jobs[" + strconv.Itoa(i) + "]"
+	coded := api.Errorf(api.ErrorCode(err), "%s: %s", place, messageOf(err))
+	fields := fieldsOf(err)
+	if len(fields) == 0 {
+		fields = []api.FieldError{{Message: messageOf(err)}}
+	}
+	for _, f := range fields {
+		f.Path = strings.TrimSuffix(place+"."+f.Path, ".")
+		coded.Fields = append(coded.Fields, f)
+	}
+	return coded
+}
+
+func digestOf(jobs []api.NewJob) (string, error) {
+	raw, err := api.EncodeJSON(jobs)
+	if err != nil {
+		return "", fmt.Errorf("queue: encode jobs: %w", err)
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// enqueueItem is one job on its way into a queue.
+type enqueueItem struct {
+	id       string
+	spec     *api.JobSpec
+	state    api.JobState
+	at       int64 // of run
+	score    string
+	text     string // the spec, encoded
+	internal bool   // made by the platform: a draining queue takes it
+	ended    string // a holder of the unique key that is known to have ended
+	holder   string // answer: the job that holds the unique key, if it is a duplicate
+	again    bool   // answer: the whole call was made before
+	err      error  // answer
+}
+
+// items prepares jobs for their queue: moments, states, dependencies.
+func (b *Broker) items(ctx context.Context, q queueKey, ids []string, specs []*api.JobSpec, internal bool) ([]*enqueueItem, error) {
+	if err := b.register(ctx, q.tenant, q.namespace); err != nil {
+		return nil, err
+	}
+	now := b.store.NowMS()
+	moment := b.sequence.next(now, len(specs))
+	out := make([]*enqueueItem, len(specs))
+	for i, spec := range specs {
+		spec.CreatedAtMS = now
+		spec.Score = score(spec.Priority, moment+int64(i))
+		item := &enqueueItem{id: ids[i], spec: spec, internal: internal}
+		item.place(now)
+		var err error
+		if item.text, err = encodeSpec(spec); err != nil {
+			return nil, err
+		}
+		if len(spec.DependsOn) > 0 {
+			if err := b.dependOn(ctx, q.tenant, ids[i], spec.DependsOn); err != nil {
+				return nil, atIndex(err, i)
+			}
+		}
+		out[i] = item
+	}
+	return out, nil
+}
+
+// place decides in which state a new job begins.
+func (e *enqueueItem) place(now int64) {
+	e.at = now
+	switch {
+	case len(e.spec.DependsOn) > 0:
+		e.state = api.JobWaiting
+	case e.spec.Hold:
+		e.state = api.JobHeld
+	case e.spec.RunAtMS > now:
+		e.state, e.at = api.JobScheduled, e.spec.RunAtMS
+	default:
+		e.state = api.JobPending
+		e.score = scoreText(e.spec.Score)
+		return
+	}
+	e.score = scoreText(e.at)
+}
+
+// follows says whether something is to happen when the job has ended.
+func (e *enqueueItem) follows() string {
+	if e.spec.Chain != nil || e.spec.ChainID != "" || e.spec.BatchID != "" || e.spec.Activation != nil {
+		return "1"
+	}
+	return ""
+}
+
+// enqueueTogether adds jobs with those that others add to the queue meanwhile.
+func (b *Broker) enqueueTogether(ctx context.Context, q queueKey, ids []string, specs []*api.JobSpec) ([]api.EnqueuedJob, error) {
+	items, err := b.items(ctx, q, ids, specs, false)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.enqueues.do(ctx, q, items); err != nil {
+		return nil, err
+	}
+	return b.answers(ctx, q, items)
+}
+
+// enqueueInternal adds a job that the platform itself makes, under an id derived
+// from its cause: a repeat changes nothing.
+func (b *Broker) enqueueInternal(ctx context.Context, q queueKey, id string, spec *api.JobSpec) error {
+	spec.Namespace, spec.Queue = q.namespace, q.queue
+	items, err := b.items(ctx, q, []string{id}, []*api.JobSpec{spec}, true)
+	if err != nil {
+		return err
+	}
+	return b.enqueue(ctx, enqueueCall{queue: q}, items)
+}
+
+func (b *Broker) flushEnqueues(ctx context.Context, q queueKey, items []*enqueueItem) {
+	if err := b.enqueue(ctx, enqueueCall{queue: q}, items); err != nil {
+		for _, item := range items {
+			item.err = err
+		}
+	}
+}
+
+// enqueueCall is what the jobs of one call share.
+type enqueueCall struct {
+	queue          queueKey
+	batch          string
+	idempotencyKey string
+	digest         string
+}
+
+// enqueue runs the script, again where a unique key is held by a job that has ended.
+func (b *Broker) enqueue(ctx context.Context, call enqueueCall, items []*enqueueItem) error {
+	for {
+		keys, args := b.enqueueArguments(call, items)
+		reply, err := b.store.ScriptThen(ctx, storage.ScriptJobEnqueue, keys, args, func(pipe redis.Pipeliner) {
+			b.announce(ctx, pipe, call.queue, items)
+		})
+		if err != nil {
+			return err
+		}
+		answer := texts(reply)
+		for i, item := range items {
+			item.holder, item.again = answer[i+1], answer[0] == "again"
+		}
+		if answer[0] == "again" {
+			return nil
+		}
+		freed, err := b.freeUnique(ctx, call.queue.tenant, items)
+		if err != nil || !freed {
+			if err == nil {
+				b.woken(call.queue, items)
+			}
+			return err
+		}
+	}
+}
+
+// freeUnique looks for holders of unique keys that have ended, or never were,
+// since a crash came between: their keys are free. It says whether there is one.
+func (b *Broker) freeUnique(ctx context.Context, tenant string, items []*enqueueItem) (bool, error) {
+	var holders []string
+	var held []*enqueueItem
+	for _, item := range items {
+		if item.holder != "" && item.holder != item.ended {
+			holders, held = append(holders, item.holder), append(held, item)
+		}
+	}
+	found, err := b.load(ctx, tenant, holders, recordFields)
+	if err != nil {
+		return false, err
+	}
+	freed := false
+	for i, r := range found {
+		if r == nil || r.run.state.Terminal() {
+			held[i].ended, freed = holders[i], true
+		}
+	}
+	return freed, nil
+}
+
+// enqueueArguments lays the call out as job_enqueue.lua reads it.
+func (b *Broker) enqueueArguments(call enqueueCall, items []*enqueueItem) (keys []string, args []any) {
+	q, tenant := b.keys(call.queue), b.store.JobKeys(call.queue.tenant)
+	idempotency := q.Cursor()
+	if call.idempotencyKey != "" {
+		idempotency = tenant.Idempotency(call.queue.namespace + ":" + call.queue.queue + ":" + call.idempotencyKey)
+	}
+	keys = append(make([]string, 0, 12+len(items)), q.Cursor(), q.Set(string(api.JobPending)), q.Set(string(api.JobScheduled)),
+		q.Set(string(api.JobWaiting)), q.Set(string(api.JobHeld)), q.Expiry(), q.After(), tenant.Queues(), idempotency, q.Config())
+	for _, item := range items {
+		keys = append(keys, tenant.Meta(item.id))
+	}
+	uniques := make([]int, len(items))
+	external := "1"
+	for i, item := range items {
+		if item.spec.UniqueKey != "" {
+			keys = append(keys, tenant.Unique(call.queue.namespace, call.queue.queue, item.spec.UniqueKey))
+			uniques[i] = len(keys)
+		}
+		if item.internal {
+			external = ""
+		}
+	}
+	batch := 0
+	if call.batch != "" {
+		keys = append(keys, tenant.Batch(call.batch)+":meta", tenant.Batch(call.batch)+":jobs")
+		batch = len(keys) - 1
+	}
+	places := map[api.JobState]int{api.JobPending: 2, api.JobScheduled: 3, api.JobWaiting: 4, api.JobHeld: 5}
+	args = append(make([]any, 0, 6+11*len(items)), len(items), call.queue.name(), call.digest, api.IdempotencyTTLMS, batch, external)
+	for i, item := range items {
+		options := item.spec.WithDefaults()
+		args = append(args, item.id, item.text, run{item.state, 0, 0, item.at, none, none}.String(),
+			places[item.state], item.score, item.spec.Priority.Rank(), item.spec.ExpireAtMS,
+			uniques[i], max(1, options.UniqueTTLMS), item.ended, item.follows())
+	}
+	return keys, args
+}
+
+// announce tells, behind the enqueue, when something is due in the queue, and
+// that a queue of the platform's own has work.
+func (b *Broker) announce(ctx context.Context, pipe redis.Pipeliner, q queueKey, items []*enqueueItem) {
+	due, ready := int64(0), false
+	for _, item := range items {
+		ready = ready || item.state == api.JobPending
+		for _, at := range []int64{item.spec.ExpireAtMS, item.dueAt()} {
+			if at > 0 && (due == 0 || at < due) {
+				due = at
+			}
+		}
+	}
+	if due > 0 {
+		b.markDue(ctx, pipe, q, due)
+	}
+	if ready && strings.HasPrefix(q.queue, api.FunctionQueuePrefix) {
+		b.markReady(ctx, pipe, q, b.store.NowMS())
+	}
+}
+
+// dueAt is when maintenance is to look after the new job, 0 for never.
+func (e *enqueueItem) dueAt() int64 {
+	if e.state == api.JobScheduled || e.state == api.JobWaiting {
+		return e.at
+	}
+	return 0
+}
+
+// woken wakes those who wait for work in q.
+func (b *Broker) woken(q queueKey, items []*enqueueItem) {
+	for _, item := range items {
+		if item.state == api.JobPending && item.holder == "" {
+			b.wakes.wake(q)
+			return
+		}
+	}
+}
+
+// answers tells how the jobs stand now, for callers.
+func (b *Broker) answers(ctx context.Context, q queueKey, items []*enqueueItem) ([]api.EnqueuedJob, error) {
+	out := make([]api.EnqueuedJob, len(items))
+	var ids []string
+	var places []int
+	for i, item := range items {
+		if item.err != nil {
+			return nil, item.err
+		}
+		out[i] = api.EnqueuedJob{ID: item.id, State: item.state}
+		switch {
+		case item.holder != "":
+			out[i] = api.EnqueuedJob{ID: item.holder, Duplicate: true}
+			ids, places = append(ids, item.holder), append(places, i)
+		case item.again:
+			ids, places = append(ids, item.id), append(places, i)
+		default:
+			b.briefs.Set(jobKey{q.tenant, item.id}, briefOf(item.spec))
+		}
+	}
+	found, err := b.load(ctx, q.tenant, ids, recordFields)
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range found {
+		if r != nil {
+			out[places[i]].State = r.run.state
+		} else {
+			out[places[i]].State = api.JobCompleted // it ended and was purged meanwhile
+		}
+	}
+	return out, nil
+}
+
+// dependOn enters a job among those that wait for others. CodeJobNotFound.
+func (b *Broker) dependOn(ctx context.Context, tenant, id string, on []string) error {
+	tk := b.store.JobKeys(tenant)
+	keys := make([]string, 0, 2*len(on))
+	for _, d := range on {
+		keys = append(keys, tk.Meta(d))
+	}
+	for _, d := range on {
+		keys = append(keys, tk.Dependents(d))
+	}
+	reply, err := b.store.Script(ctx, storage.ScriptJobDepend, keys, len(on), id)
+	if err != nil {
+		return err
+	}
+	for i, text := range texts(reply) {
+		if text == "" {
+			return api.Errorf(api.CodeJobNotFound, "job %s, to depend on, does not exist", on[i]).
+				WithFields(api.FieldError{Path: "depends_on", Message: "must be ids of jobs that exist"})
+		}
+	}
+	return nil
+}

@@ -1,0 +1,237 @@
+package queue
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+)
+
+// Fetch asks for work.
+type Fetch struct {
+	Tenant, Namespace string
+	Queues            []string // in the order in which they are served
+	WorkerID          string
+	Count             int           // at most so many jobs (default 1)
+	Lease             time.Duration // default api.DefaultLeaseMS
+	Wait              time.Duration // how long to wait for the first job
+	Hostname, Version string        // of the worker, as it says
+	// Internal is set by the platform, the only one that may fetch from fn queues.
+	Internal bool
+}
+
+func (f *Fetch) validate() error {
+	if err := api.ValidateWorkerID(f.WorkerID); err != nil {
+		return err
+	}
+	if len(f.Queues) == 0 || len(f.Queues) > api.MaxFetchQueues {
+		return fieldError("queues", "must name 1 to "+strconv.Itoa(api.MaxFetchQueues))
+	}
+	for _, q := range f.Queues {
+		if err := api.ValidateQueue(q); err != nil {
+			return err
+		}
+		if !f.Internal && strings.HasPrefix(q, api.FunctionQueuePrefix) {
+			return api.Errorf(api.CodeQueueReserved, "queue %s is served by the platform itself", q)
+		}
+	}
+	if f.Count == 0 {
+		f.Count = 1
+	}
+	if f.Lease == 0 {
+		f.Lease = api.DefaultLeaseMS * time.Millisecond
+	}
+	switch lease := f.Lease.Milliseconds(); {
+	case f.Count < 0 || f.Count > api.MaxFetchJobs:
+		return fieldError("count", "must be from 1 to "+strconv.Itoa(api.MaxFetchJobs))
+	case lease < api.MinLeaseMS || lease > api.MaxLeaseMS:
+		return fieldError("lease_ms", "must be from "+strconv.Itoa(api.MinLeaseMS)+" to "+strconv.Itoa(api.MaxLeaseMS))
+	case f.Wait < 0 || f.Wait.Milliseconds() > api.MaxFetchWaitMS:
+		return fieldError("wait_ms", "must be from 0 to "+strconv.Itoa(api.MaxFetchWaitMS))
+	}
+	return nil
+}
+
+func fieldError(path, rule string) error {
+	return api.Errorf(api.CodeValidation, "%s %s", path, rule).WithFields(api.FieldError{Path: path, Message: rule})
+}
+
+// Fetch hands out pending jobs under a lease, none if there was none until Wait
+// had passed. Queues that do not exist are empty. Errors: CodeValidation…,
+// CodeQueueReserved, CodeStoreUnavailable; the context's.
+func (b *Broker) Fetch(ctx context.Context, f Fetch) ([]api.FetchedJob, error) {
+	if err := f.validate(); err != nil {
+		return nil, err
+	}
+	queues := make([]queueKey, len(f.Queues))
+	for i, q := range f.Queues {
+		queues[i] = queueKey{f.Tenant, f.Namespace, q}
+	}
+	if err := b.noteWorker(ctx, &f); err != nil {
+		return nil, err
+	}
+	if f.Wait == 0 {
+		jobs, _, err := b.fetchAny(ctx, &f, queues)
+		return jobs, err
+	}
+	woken, done := b.wakes.wait(queues)
+	defer done()
+	ctx, cancel := context.WithTimeoutCause(ctx, f.Wait, errWaited)
+	defer cancel()
+	for {
+		jobs, again, err := b.fetchAny(ctx, &f, queues)
+		if context.Cause(ctx) == errWaited && len(jobs) == 0 {
+			return nil, nil
+		}
+		if len(jobs) > 0 || err != nil {
+			return jobs, err
+		}
+		poll := time.NewTimer(min(b.poll, again))
+		select {
+		case <-woken:
+		case <-poll.C:
+		case <-ctx.Done():
+		case <-b.life.Done():
+			return nil, api.Errorf(api.CodeShuttingDown, "the queue is closed")
+		}
+		poll.Stop()
+		if err := ctx.Err(); err != nil {
+			if context.Cause(ctx) == errWaited {
+				return nil, nil
+			}
+			return nil, err
+		}
+	}
+}
+
+// errWaited ends a fetch that waited in vain.
+var errWaited = api.Errorf(api.CodeInternal, "nothing came")
+
+// longPause is when to ask again where nothing says a nearer moment.
+const longPause = time.Hour
+
+// fetchAny takes what there is in queues, in their order. again is after how long
+// a rate limit may let more through.
+func (b *Broker) fetchAny(ctx context.Context, f *Fetch, queues []queueKey) (jobs []api.FetchedJob, again time.Duration, err error) {
+	again = longPause
+	if len(queues) > 1 {
+		// One command where nothing is pending: an empty set is no key.
+		keys := make([]string, len(queues))
+		for i, q := range queues {
+			keys[i] = b.keys(q).Set(string(api.JobPending))
+		}
+		if n, err := b.rdb.Exists(ctx, keys...).Result(); err != nil || n == 0 {
+			return nil, again, b.failure(ctx, "read queues", err)
+		}
+	}
+	for _, q := range queues {
+		more, after, err := b.fetchFrom(ctx, f, q, f.Count-len(jobs))
+		jobs = append(jobs, more...)
+		if err != nil {
+			if len(jobs) > 0 {
+				return jobs, again, nil // they are leased: hand them out
+			}
+			return nil, again, err
+		}
+		if again = min(again, after); len(jobs) == f.Count {
+			break
+		}
+	}
+	return jobs, again, nil
+}
+
+// fetchTries bounds how often a fetch looks again when others took what it found.
+const fetchTries = 5
+
+func (b *Broker) fetchFrom(ctx context.Context, f *Fetch, q queueKey, want int) (jobs []api.FetchedJob, again time.Duration, err error) {
+	l := b.lane(q)
+	for try := range fetchTries {
+		// Wider with each conflict: the head of the queue is where others look too.
+		found, release, err := b.candidates(ctx, q, l, (want-len(jobs))*(1+try))
+		if err != nil || len(found) == 0 {
+			if release != nil {
+				release()
+			}
+			return jobs, longPause, err
+		}
+		got, after, err := b.claim(ctx, f, q, l, found, want-len(jobs))
+		release()
+		jobs = append(jobs, got...)
+		if err != nil || after >= 0 || len(jobs) == want {
+			if after <= 0 {
+				after = longPause
+			}
+			return jobs, after, err
+		}
+	}
+	return jobs, 0, nil // there was work, and others took it: at once again
+}
+
+// claim runs the script on candidates. after is -1 where the queue serves, else
+// how long it will not (0: nobody knows).
+func (b *Broker) claim(ctx context.Context, f *Fetch, q queueKey, l *lane, found []candidate, want int) (jobs []api.FetchedJob, after time.Duration, err error) {
+	now := b.store.NowMS()
+	expires := now + f.Lease.Milliseconds()
+	k, tenant := b.keys(q), b.store.JobKeys(q.tenant)
+	keys := append(make([]string, 0, 5+len(found)), k.Config(), k.Cursor(), k.Rate(), k.Set(string(api.JobPending)), k.Set(string(api.JobActive)))
+	args := append(make([]any, 0, 5+2*len(found)), now, expires, f.WorkerID, want, len(found))
+	for _, c := range found {
+		keys = append(keys, tenant.Meta(c.id))
+		args = append(args, c.id, scoreText(c.score))
+	}
+	reply, err := b.store.ScriptThen(ctx, storage.ScriptJobClaim, keys, args, func(pipe redis.Pipeliner) {
+		b.markDue(ctx, pipe, q, expires)
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	words := texts(reply)
+	if words[0] != "ok" {
+		ms, _ := strconv.ParseInt(words[1], 10, 64)
+		return nil, time.Duration(ms) * time.Millisecond, nil
+	}
+	l.advance(words[2:6])
+	jobs, err = b.claimed(ctx, q, words[6:], now, expires)
+	return jobs, -1, err
+}
+
+// claimed reads the script's jobs. Those that have expired meanwhile are ended
+// instead of being handed out.
+func (b *Broker) claimed(ctx context.Context, q queueKey, words []string, now, expires int64) ([]api.FetchedJob, error) {
+	jobs := make([]api.FetchedJob, 0, len(words)/5)
+	for ; len(words) >= 5; words = words[5:] {
+		spec, err := decodeSpec(words[1])
+		if err != nil {
+			return jobs, err
+		}
+		attempt, err1 := strconv.Atoi(words[2])
+		epoch, err2 := strconv.ParseInt(words[3], 10, 64)
+		if err1 != nil || err2 != nil {
+			return jobs, api.Errorf(api.CodeInternal, "a claim answered %q", words[2:4])
+		}
+		b.briefs.Set(jobKey{q.tenant, words[0]}, briefOf(spec))
+		if spec.ExpireAtMS > 0 && spec.ExpireAtMS <= now {
+			if err := b.expireClaimed(ctx, q.tenant, words[0]); err != nil {
+				return jobs, err
+			}
+			continue
+		}
+		options := spec.WithDefaults()
+		payload := spec.Payload
+		if len(payload) == 0 {
+			payload = []byte("null")
+		}
+		jobs = append(jobs, api.FetchedJob{
+			ID: words[0], Namespace: q.namespace, Queue: q.queue, Payload: payload,
+			Attempt: attempt, MaxAttempts: options.MaxAttempts, LeaseEpoch: epoch, LeaseExpiresMS: expires,
+			Checkpoint: rawOf(words[4]), Tags: spec.Tags, ParentID: spec.ParentID, CreatedAtMS: spec.CreatedAtMS,
+			Spec: spec,
+		})
+	}
+	return jobs, nil
+}

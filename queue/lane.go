@@ -1,0 +1,96 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+)
+
+// lane is what this process remembers of a queue that it fetches from: from where
+// to read each priority, and which candidates its own fetches are after.
+type lane struct {
+	mu       sync.Mutex
+	cursors  [4]int64 // never above the stored ones: those only grow
+	reserved map[string]struct{}
+}
+
+// lane gives q's, from memory or new.
+func (b *Broker) lane(q queueKey) *lane {
+	l, _ := b.lanes.ComputeIfAbsent(q, func() (*lane, bool) {
+		l := &lane{reserved: map[string]struct{}{}}
+		for rank := range l.cursors {
+			l.cursors[rank] = bandStart(rank)
+		}
+		return l, false
+	})
+	return l
+}
+
+// candidate is a pending job that may be claimed.
+type candidate struct {
+	id    string
+	score int64
+}
+
+// candidates reads the heads of q's priorities, want of them beside those that
+// other fetches here are after, and reserves them. release gives them back.
+func (b *Broker) candidates(ctx context.Context, q queueKey, l *lane, want int) (found []candidate, release func(), err error) {
+	key := b.keys(q).Set(string(api.JobPending))
+	l.mu.Lock()
+	cursors, window := l.cursors, int64(want+len(l.reserved))
+	l.mu.Unlock()
+	pipe := b.rdb.Pipeline()
+	var heads [4]*redis.ZSliceCmd
+	for rank := range heads {
+		heads[rank] = pipe.ZRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{
+			Min: scoreText(cursors[rank]), Max: "(" + scoreText(bandStart(rank+1)), Count: window,
+		})
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, nil, b.failure(ctx, "read a queue", err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, head := range heads {
+		for _, z := range head.Val() {
+			id, _ := z.Member.(string)
+			if _, taken := l.reserved[id]; taken || len(found) == want {
+				continue
+			}
+			l.reserved[id] = struct{}{}
+			found = append(found, candidate{id, int64(z.Score)})
+		}
+	}
+	return found, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		for _, c := range found {
+			delete(l.reserved, c.id)
+		}
+	}, nil
+}
+
+// advance takes over the stored cursors.
+func (l *lane) advance(cursors []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for rank, text := range cursors {
+		if at, err := strconv.ParseInt(text, 10, 64); err == nil {
+			l.cursors[rank] = max(l.cursors[rank], at)
+		}
+	}
+}
+
+// failure types an error of a plain command.
+func (b *Broker) failure(ctx context.Context, op string, err error) error {
+	if errors.Is(err, redis.Nil) {
+		return nil
+	}
+	return storage.Failure(ctx, op, err)
+}

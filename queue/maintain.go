@@ -1,0 +1,407 @@
+package queue
+
+import (
+	"context"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+)
+
+const (
+	// idleMS is how often the due sets are read where nothing is known to be due:
+	// it finds what another replica left when it died.
+	idleMS = 5_000
+	// nearMS is up to when a moment is near enough to look sooner than that.
+	nearMS = idleMS
+	// restMS is the least time between two rounds.
+	restMS = 100
+	// claimMS is for how long a due queue is one replica's to look after.
+	claimMS = 10_000
+	// duePage bounds the members of a shard that one round takes.
+	duePage = 100
+	// workPage bounds the jobs of one set that one visit takes.
+	workPage = 500
+)
+
+// Counts is what a round of maintenance did, in jobs.
+type Counts struct {
+	Queues, Promoted, Reclaimed, Crashed, Expired, Followed, Purged, Repaired int
+}
+
+func (c *Counts) add(o Counts) {
+	c.Queues += o.Queues
+	c.Promoted += o.Promoted
+	c.Reclaimed += o.Reclaimed
+	c.Crashed += o.Crashed
+	c.Expired += o.Expired
+	c.Followed += o.Followed
+	c.Purged += o.Purged
+	c.Repaired += o.Repaired
+}
+
+// Maintain looks after all queues until ctx ends. Any number of replicas may.
+func (b *Broker) Maintain(ctx context.Context) {
+	for ctx.Err() == nil {
+		next := b.store.NowMS() + idleMS
+		_, soonest, err := b.RunOnce(ctx, b.store.NowMS())
+		if err != nil && ctx.Err() == nil {
+			b.log.Warn("maintenance of queues failed; it goes on", zap.Error(err))
+		} else if soonest > 0 {
+			next = min(next, soonest)
+		}
+		// Jitter keeps replicas from asking at the same moments.
+		rest := time.Duration(max(restMS, next-b.store.NowMS()))*time.Millisecond + rand.N(restMS*time.Millisecond)
+		timer := time.NewTimer(rest)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		case <-b.dueSoon:
+			// Not at once: what is due in a second would be looked at ten times.
+			select {
+			case <-ctx.Done():
+			case <-time.After(restMS * time.Millisecond):
+			}
+		}
+		timer.Stop()
+	}
+}
+
+// RunOnce looks after every queue in which something is due at now, and says at
+// what moment the next one is, 0 if none is known.
+func (b *Broker) RunOnce(ctx context.Context, now int64) (Counts, int64, error) {
+	var total Counts
+	pipe := b.rdb.Pipeline()
+	heads := make([]*redis.ZSliceCmd, storage.DueShards)
+	for shard := range heads {
+		key := storage.KeyDue(shard)
+		heads[shard] = b.dueIn(ctx, pipe, key, b.floors.from(key, now), duePage)
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return total, 0, b.failure(ctx, "read what is due", err)
+	}
+	soonest, first := int64(0), rand.N(storage.DueShards)
+	for i := range heads {
+		shard := (first + i) % storage.DueShards // replicas begin at different ones
+		key, upTo := storage.KeyDue(shard), now
+		for k, z := range heads[shard].Val() {
+			if int64(z.Score) > now {
+				if soonest == 0 || int64(z.Score) < soonest {
+					soonest = int64(z.Score)
+				}
+				break
+			}
+			if k == duePage-1 {
+				upTo, soonest = int64(z.Score), now
+			}
+			m, ok := parseMember(key, z)
+			if !ok {
+				continue // a schedule's, or a newer release's
+			}
+			done, next, err := b.visit(ctx, m, now)
+			if err != nil {
+				return total, 0, err
+			}
+			total.add(done)
+			if next > 0 && (soonest == 0 || next < soonest) {
+				soonest = next
+			}
+		}
+		b.floors.consumed(key, upTo, now)
+	}
+	return total, soonest, nil
+}
+
+// visit looks after one queue that is due, unless another replica does.
+func (b *Broker) visit(ctx context.Context, m dueMember, now int64) (Counts, int64, error) {
+	claimed := now + claimMS
+	mine, err := b.settleDue(ctx, m.key, m.member, m.score, claimed)
+	if err != nil || !mine {
+		return Counts{}, 0, err
+	}
+	done, err := b.tend(ctx, m.queue, now)
+	if err != nil {
+		return done, 0, err // it is due again when the claim has passed
+	}
+	next, err := b.nextDue(ctx, m.queue, now)
+	if err != nil {
+		return done, 0, err
+	}
+	mine, err = b.settleDue(ctx, m.key, m.member, claimed, next)
+	if err != nil || !mine {
+		return done, 0, err
+	}
+	// Who made something due since the heads were read found the member in its
+	// place, and left it: look again.
+	again, err := b.nextDue(ctx, m.queue, now)
+	if err == nil && again > 0 && (next == 0 || again < next) {
+		pipe := b.rdb.Pipeline()
+		b.markDue(ctx, pipe, m.queue, again)
+		_, err = pipe.Exec(ctx)
+		next = again
+	}
+	return done, next, b.failure(ctx, "mark a queue", err)
+}
+
+// Tend does what is due in one queue at now.
+func (b *Broker) Tend(ctx context.Context, tenant, namespace, queue string, now int64) (Counts, error) {
+	return b.tend(ctx, queueKey{tenant, namespace, queue}, now)
+}
+
+func (b *Broker) tend(ctx context.Context, q queueKey, now int64) (Counts, error) {
+	c := Counts{Queues: 1}
+	steps := []func(context.Context, queueKey, int64, *Counts) error{
+		b.followMarked, b.promote, b.reclaim, b.expire, b.purgeEnded,
+	}
+	for _, step := range steps {
+		if err := step(ctx, q, now, &c); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+// dueJobs reads the jobs of a set whose score is at most upTo, and drops entries
+// of jobs that are not, or not any more, in one of the given states of this queue.
+func (b *Broker) dueJobs(ctx context.Context, q queueKey, key string, upTo, now int64, c *Counts, states ...api.JobState) ([]*record, error) {
+	ids, err := b.rdb.ZRangeByScore(ctx, key, &redis.ZRangeBy{
+		Min: strconv.FormatInt(b.floors.from(key, now), 10), Max: strconv.FormatInt(upTo, 10), Count: workPage,
+	}).Result()
+	if err != nil {
+		return nil, b.failure(ctx, "read a queue's jobs", err)
+	}
+	found, err := b.load(ctx, q.tenant, ids, allFields)
+	if err != nil {
+		return nil, err
+	}
+	var out []*record
+	var strays []any
+	for i, r := range found {
+		if r == nil || r.key(q.tenant) != q || !oneOf(r.run.state, states) {
+			strays = append(strays, ids[i])
+			continue
+		}
+		out = append(out, r)
+	}
+	if len(strays) > 0 {
+		c.Repaired += len(strays)
+		if err := b.rdb.ZRem(ctx, key, strays...).Err(); err != nil {
+			return nil, b.failure(ctx, "drop strays", err)
+		}
+	}
+	if len(ids) < workPage {
+		b.floors.consumed(key, upTo, now)
+	}
+	return out, nil
+}
+
+func oneOf(s api.JobState, states []api.JobState) bool {
+	for _, state := range states {
+		if s == state {
+			return true
+		}
+	}
+	return len(states) == 0
+}
+
+// promote lets jobs whose time has come be fetched.
+func (b *Broker) promote(ctx context.Context, q queueKey, now int64, c *Counts) error {
+	for _, state := range []api.JobState{api.JobScheduled, api.JobRetrying} {
+		found, err := b.dueJobs(ctx, q, b.keys(q).Set(string(state)), now, now, c, state)
+		if err != nil {
+			return err
+		}
+		var moves []*move
+		for _, r := range found {
+			if r.run.at <= now {
+				moves = append(moves, &move{record: r, to: r.run.to(api.JobPending, now)})
+			}
+		}
+		if err := b.moveAll(ctx, q, moves); err != nil {
+			return err
+		}
+		c.Promoted += countMoved(moves)
+	}
+	return nil
+}
+
+func countMoved(moves []*move) (n int) {
+	for _, m := range moves {
+		if m.outcome == moved {
+			n++
+		}
+	}
+	return n
+}
+
+// reclaim takes jobs back whose lease has run out: their workers died, or hang.
+func (b *Broker) reclaim(ctx context.Context, q queueKey, now int64, c *Counts) error {
+	key := b.keys(q).Set(string(api.JobActive))
+	found, err := b.dueJobs(ctx, q, key, now, now, c, api.JobActive)
+	if err != nil {
+		return err
+	}
+	var moves []*move
+	crashed := 0
+	for _, r := range found {
+		if r.run.at > now { // a heartbeat whose second write was cut
+			if err := b.rdb.ZAddXX(ctx, key, redis.Z{Score: float64(r.run.at), Member: r.id}).Err(); err != nil {
+				return b.failure(ctx, "mend a lease", err)
+			}
+			c.Repaired++
+			continue
+		}
+		m := &move{record: r, to: r.run.to(api.JobPending, now)}
+		m.failure, err = failureRecord(r.run.epoch, api.JobError{
+			Attempt: r.run.attempt, Error: "the lease of worker " + r.run.worker + " ran out", AtMS: now,
+		})
+		if err != nil {
+			return err
+		}
+		if r.run.attempt >= r.spec.WithDefaults().MaxAttempts {
+			m = m.dead(api.DeadCrashed, now)
+			crashed++
+		}
+		moves = append(moves, m)
+	}
+	if err := b.moveAll(ctx, q, moves); err != nil {
+		return err
+	}
+	c.Reclaimed += countMoved(moves)
+	c.Crashed += crashed
+	return nil
+}
+
+// expire ends jobs whose time to run is over. One that runs is let finish.
+func (b *Broker) expire(ctx context.Context, q queueKey, now int64, c *Counts) error {
+	key := b.keys(q).Expiry()
+	found, err := b.dueJobs(ctx, q, key, now, now, c,
+		api.JobPending, api.JobScheduled, api.JobRetrying, api.JobWaiting, api.JobHeld, api.JobActive)
+	if err != nil {
+		return err
+	}
+	var moves []*move
+	var gone []any
+	for _, r := range found {
+		switch {
+		case r.spec.ExpireAtMS == 0 || r.spec.ExpireAtMS > now:
+			gone = append(gone, r.id) // it was retried, and does not expire any more
+		case r.run.state == api.JobActive:
+			// If it fails it is dead; if it is put back, this finds it again.
+			if err := b.rdb.ZAddXX(ctx, key, redis.Z{Score: float64(r.run.at), Member: r.id}).Err(); err != nil {
+				return b.failure(ctx, "put off an expiry", err)
+			}
+		default:
+			moves = append(moves, (&move{record: r, to: r.run}).dead(api.DeadExpired, now))
+			gone = append(gone, r.id)
+		}
+	}
+	if err := b.moveAll(ctx, q, moves); err != nil {
+		return err
+	}
+	for _, m := range moves {
+		if m.outcome != moved && m.outcome != missing {
+			gone = without(gone, m.record.id) // it changed meanwhile: the next round looks again
+		}
+	}
+	c.Expired += countMoved(moves)
+	if len(gone) == 0 {
+		return nil
+	}
+	return b.failure(ctx, "drop expiries", b.rdb.ZRem(ctx, key, gone...).Err())
+}
+
+func without(list []any, v any) []any {
+	var out []any
+	for _, x := range list {
+		if x != v {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// expireClaimed ends a job that was claimed after its expiry.
+func (b *Broker) expireClaimed(ctx context.Context, tenant, id string) error {
+	_, err := b.change(ctx, tenant, id, func(r *record) (*move, error) {
+		if r.run.state != api.JobActive {
+			return nil, nil //nolint:nilnil // somebody else has ended it
+		}
+		r.run.attempt-- // nobody ran it
+		return (&move{record: r, to: r.run}).dead(api.DeadExpired, b.store.NowMS()), nil
+	})
+	return err
+}
+
+func (b *Broker) followMarked(ctx context.Context, q queueKey, _ int64, c *Counts) error {
+	ids, err := b.pendingMarkers(ctx, q, workPage)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if err := b.followOne(ctx, q, id); err != nil {
+			return err
+		}
+		c.Followed++
+	}
+	return nil
+}
+
+// purgeEnded deletes jobs that ended longer ago than they are kept.
+func (b *Broker) purgeEnded(ctx context.Context, q queueKey, now int64, c *Counts) error {
+	for _, state := range endedStates {
+		found, err := b.dueJobs(ctx, q, b.keys(q).Set(string(state)), now-b.keepMS, now, c, state)
+		if err != nil {
+			return err
+		}
+		n, err := b.purge(ctx, q, state, found)
+		if err != nil {
+			return err
+		}
+		c.Purged += n
+	}
+	return nil
+}
+
+var endedStates = []api.JobState{api.JobCompleted, api.JobDead, api.JobCancelled}
+
+// nextDue is the moment at which something is due in q next, 0 for never.
+func (b *Broker) nextDue(ctx context.Context, q queueKey, now int64) (int64, error) {
+	k := b.keys(q)
+	type head struct {
+		key   string
+		delay int64
+		cmd   *redis.ZSliceCmd
+	}
+	heads := []*head{{key: k.After()}, {key: k.Expiry()}}
+	for _, state := range []api.JobState{api.JobScheduled, api.JobRetrying, api.JobActive} {
+		heads = append(heads, &head{key: k.Set(string(state))})
+	}
+	for _, state := range endedStates {
+		heads = append(heads, &head{key: k.Set(string(state)), delay: b.keepMS})
+	}
+	pipe := b.rdb.Pipeline()
+	for _, h := range heads {
+		h.cmd = b.dueIn(ctx, pipe, h.key, b.floors.from(h.key, now), 1)
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return 0, b.failure(ctx, "read a queue's heads", err)
+	}
+	next := int64(0)
+	for _, h := range heads {
+		for _, z := range h.cmd.Val() {
+			if at := int64(z.Score) + h.delay; next == 0 || at < next {
+				next = at
+			}
+		}
+	}
+	if next > 0 {
+		next = max(next, now+restMS)
+	}
+	return next, nil
+}

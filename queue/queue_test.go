@@ -1,0 +1,246 @@
+package queue_test
+
+import (
+	"encoding/json"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+// clock is a test's own time.
+type clock struct{ ms atomic.Int64 }
+
+func newClock() *clock {
+	c := &clock{}
+	c.ms.Store(1_760_000_000_000)
+	return c
+}
+
+func (c *clock) now() time.Time          { return time.UnixMilli(c.ms.Load()) }
+func (c *clock) advance(d time.Duration) { c.ms.Add(d.Milliseconds()) }
+
+// fixture is a broker over a store, with a tenant and a clock of its own.
+type fixture struct {
+	*queue.Broker
+	store  *storage.Store
+	clock  *clock
+	tenant string
+}
+
+// each runs test on every kind of store.
+func each(t *testing.T, test func(t *testing.T, f *fixture)) {
+	t.Helper()
+	for _, backend := range storagetest.AllBackends() {
+		t.Run(backend.Name, func(t *testing.T) {
+			t.Parallel()
+			test(t, newFixture(t, backend.Config(t)))
+		})
+	}
+}
+
+func newFixture(t testing.TB, cfg storage.Config) *fixture {
+	t.Helper()
+	c := newClock()
+	cfg.Clock = c.now
+	store := storagetest.Open(t, cfg)
+	return &fixture{Broker: brokerOn(t, store), store: store, clock: c, tenant: storagetest.Tenant(t)}
+}
+
+func brokerOn(t testing.TB, store *storage.Store) *queue.Broker {
+	t.Helper()
+	b, err := queue.New(t.Context(), store, queue.Config{Random: func() float64 { return 0.5 }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	return b
+}
+
+const (
+	namespace = "default"
+	emails    = "emails"
+)
+
+// add enqueues jobs to emails.
+func (f *fixture) add(t testing.TB, jobs ...api.NewJob) []api.EnqueuedJob {
+	t.Helper()
+	out, err := f.Enqueue(t.Context(), queue.Enqueue{Tenant: f.tenant, Namespace: namespace, Queue: emails, Jobs: jobs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func job(payload string, change ...func(*api.NewJob)) api.NewJob {
+	j := api.NewJob{Payload: json.RawMessage(payload)}
+	for _, c := range change {
+		c(&j)
+	}
+	return j
+}
+
+// fetch takes up to n jobs of emails.
+func (f *fixture) fetch(t testing.TB, n int) []api.FetchedJob {
+	t.Helper()
+	jobs, err := f.Fetch(t.Context(), queue.Fetch{Tenant: f.tenant, Namespace: namespace, Queues: []string{emails}, WorkerID: "w1", Count: n})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return jobs
+}
+
+func (f *fixture) get(t testing.TB, id string) *api.Job {
+	t.Helper()
+	j, err := f.Get(t.Context(), f.tenant, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+func (f *fixture) ack(t testing.TB, j api.FetchedJob, result string) api.JobOutcome {
+	t.Helper()
+	out, err := f.Ack(t.Context(), f.tenant, []api.JobAck{{ID: j.ID, LeaseEpoch: j.LeaseEpoch, Result: json.RawMessage(result)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out[0]
+}
+
+func (f *fixture) fail(t testing.TB, j api.FetchedJob, change ...func(*api.JobFail)) api.JobOutcome {
+	t.Helper()
+	fail := api.JobFail{ID: j.ID, LeaseEpoch: j.LeaseEpoch, Error: "broke", Stack: "at line 1"}
+	for _, c := range change {
+		c(&fail)
+	}
+	out, err := f.Fail(t.Context(), f.tenant, []api.JobFail{fail})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out[0]
+}
+
+// tend does what is due in emails. RunOnce would look after the queues of tests
+// with other clocks, too.
+func (f *fixture) tend(t testing.TB) queue.Counts {
+	t.Helper()
+	counts, err := f.Tend(t.Context(), f.tenant, namespace, emails, f.clock.ms.Load())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return counts
+}
+
+func TestALife(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		added := f.add(t, job(`{"to":"a"}`), job(`{"to":"b"}`))
+		if added[0].State != api.JobPending || added[0].Duplicate {
+			t.Fatalf("%+v", added)
+		}
+		got := f.fetch(t, 10)
+		if len(got) != 2 || got[0].ID != added[0].ID || string(got[0].Payload) != `{"to":"a"}` || got[0].Attempt != 1 || got[0].LeaseEpoch != 1 {
+			t.Fatalf("%+v", got)
+		}
+		if more := f.fetch(t, 10); len(more) != 0 {
+			t.Fatalf("fetched twice: %+v", more)
+		}
+		for range 2 { // a repeat is a success
+			if out := f.ack(t, got[0], `{"sent":true}`); !out.OK || out.State != api.JobCompleted {
+				t.Errorf("%+v", out)
+			}
+		}
+		if out := f.fail(t, got[0]); out.Code != api.CodeJobLeaseLost || out.State != api.JobCompleted {
+			t.Errorf("failed after its end: %+v", out)
+		}
+		j := f.get(t, got[0].ID)
+		if j.State != api.JobCompleted || string(j.Result) != `{"sent":true}` || j.EndedAtMS == 0 || j.MaxAttempts != 4 {
+			t.Errorf("%+v", j)
+		}
+		// The other fails until it is dead.
+		for attempt := 1; attempt <= 4; attempt++ {
+			for range 2 {
+				if out := f.fail(t, got[1]); !out.OK {
+					t.Fatalf("attempt %d: %+v", attempt, out)
+				}
+			}
+			j = f.get(t, got[1].ID)
+			if len(j.Errors) != attempt || j.Errors[attempt-1].Attempt != attempt || j.Errors[0].Stack != "at line 1" {
+				t.Fatalf("attempt %d: %+v", attempt, j.Errors)
+			}
+			if attempt == 4 {
+				break
+			}
+			wait := time.Duration(5<<(attempt-1)) * time.Second
+			if j.State != api.JobRetrying || j.DueAtMS != f.clock.ms.Load()+wait.Milliseconds() {
+				t.Fatalf("attempt %d: %s due in %d", attempt, j.State, j.DueAtMS-f.clock.ms.Load())
+			}
+			f.tend(t)
+			if early := f.fetch(t, 1); len(early) != 0 {
+				t.Fatalf("attempt %d: not retried in time", attempt)
+			}
+			f.clock.advance(wait)
+			if c := f.tend(t); c.Promoted != 1 {
+				t.Fatalf("attempt %d: %+v", attempt, c)
+			}
+			next := f.fetch(t, 1)
+			if len(next) != 1 || next[0].Attempt != attempt+1 {
+				t.Fatalf("attempt %d: %+v", attempt, next)
+			}
+			got[1] = next[0]
+		}
+		if j.State != api.JobDead || j.DeadReason != api.DeadAttempts {
+			t.Errorf("%+v", j)
+		}
+		if _, err := f.Retry(t.Context(), f.tenant, j.ID); err != nil {
+			t.Fatal(err)
+		}
+		again := f.fetch(t, 1)
+		if len(again) != 1 || again[0].Attempt != 4 {
+			t.Fatalf("%+v", again)
+		}
+		if out := f.ack(t, again[0], ""); !out.OK {
+			t.Errorf("%+v", out)
+		}
+	})
+}
+
+func TestLeasesRunOut(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		f.add(t, job(`1`, func(j *api.NewJob) { j.MaxAttempts = 2 }))
+		first := f.fetch(t, 1)[0]
+		f.clock.advance(20 * time.Second)
+		out, err := f.Heartbeat(t.Context(), f.tenant, []api.JobHeartbeat{{ID: first.ID, LeaseEpoch: 1, Progress: &api.JobProgress{Current: 1, Total: 2}, Checkpoint: json.RawMessage(`{"at":7}`)}})
+		if err != nil || !out[0].OK {
+			t.Fatal(out, err)
+		}
+		f.clock.advance(20 * time.Second)
+		if c := f.tend(t); c.Reclaimed != 0 {
+			t.Fatalf("reclaimed although it lives: %+v", c)
+		}
+		f.clock.advance(11 * time.Second)
+		if c := f.tend(t); c.Reclaimed != 1 {
+			t.Fatalf("%+v", c)
+		}
+		second := f.fetch(t, 1)[0]
+		if second.Attempt != 2 || second.LeaseEpoch != 2 || string(second.Checkpoint) != `{"at":7}` {
+			t.Fatalf("%+v", second)
+		}
+		if out := f.ack(t, first, `"late"`); out.Code != api.CodeJobLeaseLost || out.State != api.JobActive {
+			t.Fatalf("%+v", out)
+		}
+		f.clock.advance(31 * time.Second)
+		if c := f.tend(t); c.Crashed != 1 {
+			t.Fatalf("%+v", c)
+		}
+		if j := f.get(t, first.ID); j.State != api.JobDead || j.DeadReason != api.DeadCrashed || len(j.Errors) != 2 {
+			t.Fatalf("%+v", j)
+		}
+	})
+}

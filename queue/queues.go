@@ -1,0 +1,396 @@
+package queue
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+)
+
+// The fields of a queue's configuration.
+const (
+	configPaused      = "paused"
+	configDraining    = "draining"
+	configConcurrency = "max_concurrency"
+	configRateLimit   = "rate_limit"
+	configRateWindow  = "rate_window_ms"
+)
+
+var configFields = []string{configPaused, configDraining, configConcurrency, configRateLimit, configRateWindow}
+
+// QueueChange is what of a queue's configuration is to be another; nil leaves it.
+type QueueChange struct {
+	Paused         *bool
+	Draining       *bool
+	MaxConcurrency *int64
+	RateLimit      *int64
+	RateWindowMS   *int64
+}
+
+func (c *QueueChange) validate() error {
+	for path, bound := range map[string]struct {
+		value       *int64
+		least, most int64
+	}{
+		"max_concurrency": {c.MaxConcurrency, 0, api.MaxQueueConcurrency},
+		"rate_limit":      {c.RateLimit, 0, api.MaxRateLimit},
+		"rate_window_ms":  {c.RateWindowMS, api.MinRateWindowMS, api.MaxRateWindowMS},
+	} {
+		if bound.value != nil && (*bound.value < bound.least || *bound.value > bound.most) {
+			return fieldError(path, "must be from "+strconv.FormatInt(bound.least, 10)+" to "+strconv.FormatInt(bound.most, 10))
+		}
+	}
+	return nil
+}
+
+// Configure changes how a queue serves; the queue comes into being with it.
+func (b *Broker) Configure(ctx context.Context, tenant, namespace, queue string, c QueueChange) (*api.Queue, error) {
+	if err := api.ValidateQueue(queue); err != nil {
+		return nil, err
+	}
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	if err := b.register(ctx, tenant, namespace); err != nil {
+		return nil, err
+	}
+	q := queueKey{tenant, namespace, queue}
+	if err := b.addQueue(ctx, q); err != nil {
+		return nil, err
+	}
+	var set []any
+	for field, value := range map[string]*bool{configPaused: c.Paused, configDraining: c.Draining} {
+		if value != nil && *value {
+			set = append(set, field, "1")
+		} else if value != nil {
+			set = append(set, field, "0")
+		}
+	}
+	for field, value := range map[string]*int64{configConcurrency: c.MaxConcurrency, configRateLimit: c.RateLimit, configRateWindow: c.RateWindowMS} {
+		if value != nil {
+			set = append(set, field, *value)
+		}
+	}
+	if c.RateLimit != nil && *c.RateLimit > 0 && c.RateWindowMS == nil {
+		held, err := b.rdb.HGet(ctx, b.keys(q).Config(), configRateWindow).Result()
+		if b.failure(ctx, "read a queue", err) != nil {
+			return nil, b.failure(ctx, "read a queue", err)
+		}
+		if held == "" || held == "0" {
+			set = append(set, configRateWindow, api.DefaultRateWindowMS)
+		}
+	}
+	if len(set) > 0 {
+		pipe := b.rdb.Pipeline()
+		pipe.HSet(ctx, b.keys(q).Config(), set...)
+		if isFunctionQueue(queue) { // it may serve again
+			b.markReady(ctx, pipe, q, b.store.NowMS())
+		}
+		if _, err := pipe.Exec(ctx); err != nil {
+			return nil, b.failure(ctx, "configure a queue", err)
+		}
+		b.wakes.wake(q)
+	}
+	return b.GetQueue(ctx, tenant, namespace, queue)
+}
+
+// GetQueue gives a queue's configuration and depths. CodeQueueNotFound.
+func (b *Broker) GetQueue(ctx context.Context, tenant, namespace, queue string) (*api.Queue, error) {
+	if err := api.ValidateQueue(queue); err != nil {
+		return nil, err
+	}
+	q := queueKey{tenant, namespace, queue}
+	exists, err := b.rdb.SIsMember(ctx, b.store.JobKeys(tenant).Queues(), q.name()).Result()
+	if err != nil {
+		return nil, b.failure(ctx, "read a queue", err)
+	}
+	if !exists {
+		return nil, queueNotFound(queue)
+	}
+	found, err := b.readQueues(ctx, []queueKey{q})
+	if err != nil {
+		return nil, err
+	}
+	return &found[0], nil
+}
+
+func queueNotFound(queue string) error {
+	return api.Errorf(api.CodeQueueNotFound, "queue %q does not exist", queue)
+}
+
+// readQueues reads configurations and depths.
+func (b *Broker) readQueues(ctx context.Context, queues []queueKey) ([]api.Queue, error) {
+	type replies struct {
+		config *redis.SliceCmd
+		depths map[api.JobState]*redis.IntCmd
+		oldest []*redis.ZSliceCmd
+	}
+	pipe := b.rdb.Pipeline()
+	all := make([]replies, len(queues))
+	for i, q := range queues {
+		k := b.keys(q)
+		all[i] = replies{config: pipe.HMGet(ctx, k.Config(), configFields...), depths: map[api.JobState]*redis.IntCmd{}}
+		for _, state := range api.JobStates() {
+			all[i].depths[state] = pipe.ZCard(ctx, k.Set(string(state)))
+		}
+		l := b.lane(q)
+		l.mu.Lock()
+		cursors := l.cursors
+		l.mu.Unlock()
+		for rank, cursor := range cursors {
+			all[i].oldest = append(all[i].oldest, pipe.ZRangeByScoreWithScores(ctx, k.Set(string(api.JobPending)),
+				&redis.ZRangeBy{Min: scoreText(cursor), Max: "(" + scoreText(bandStart(rank+1)), Count: 1}))
+		}
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, b.failure(ctx, "read queues", err)
+	}
+	now := b.store.NowMS()
+	out := make([]api.Queue, len(queues))
+	for i, q := range queues {
+		out[i] = api.Queue{Namespace: q.namespace, Queue: q.queue, QueueConfig: configOf(all[i].config.Val()), Depths: map[api.JobState]int64{}}
+		for state, depth := range all[i].depths {
+			out[i].Depths[state] = depth.Val()
+		}
+		for rank, head := range all[i].oldest {
+			for _, z := range head.Val() {
+				made := (int64(z.Score) - bandStart(rank)) >> sequenceBits
+				out[i].OldestPendingMS = max(out[i].OldestPendingMS, now-made)
+			}
+		}
+	}
+	return out, nil
+}
+
+func configOf(values []any) api.QueueConfig {
+	words := texts(values)
+	number := func(i int) int64 {
+		n, _ := strconv.ParseInt(words[i], 10, 64) // "" is 0: not set
+		return n
+	}
+	return api.QueueConfig{
+		Paused: words[0] == "1", Draining: words[1] == "1",
+		MaxConcurrency: number(2), RateLimit: number(3), RateWindowMS: number(4),
+	}
+}
+
+// Queues is a page of a namespace's queues by name, behind after.
+func (b *Broker) Queues(ctx context.Context, tenant, namespace, after string, limit int) (items []api.Queue, next string, err error) {
+	var names []string
+	for cursor := uint64(0); ; {
+		step, following, err := b.rdb.SScan(ctx, b.store.JobKeys(tenant).Queues(), cursor, "", 1000).Result()
+		if err != nil {
+			return nil, "", b.failure(ctx, "list queues", err)
+		}
+		for _, member := range step {
+			if name, ok := strings.CutPrefix(member, namespace+"/"); ok {
+				names = append(names, name)
+			}
+		}
+		if cursor = following; cursor == 0 {
+			break
+		}
+	}
+	names, next = pageOf(names, after, pageLimit(limit))
+	queues := make([]queueKey, len(names))
+	for i, name := range names {
+		queues[i] = queueKey{tenant, namespace, name}
+	}
+	items, err = b.readQueues(ctx, queues)
+	return items, next, err
+}
+
+// clearPage is how many jobs one step of a clear or a redrive takes.
+const clearPage = 200
+
+// Clear removes the jobs that wait in a queue, page by page, and says how many:
+// those that run go on, those that ended stay. What depends on a removed job
+// learns of it as of a cancelled one.
+func (b *Broker) Clear(ctx context.Context, tenant, namespace, queue string) (int, error) {
+	q := queueKey{tenant, namespace, queue}
+	cleared := 0
+	for _, state := range []api.JobState{api.JobPending, api.JobScheduled, api.JobRetrying, api.JobHeld, api.JobWaiting} {
+		n, err := b.empty(ctx, q, state)
+		cleared += n
+		if err != nil {
+			return cleared, err
+		}
+	}
+	return cleared, nil
+}
+
+// empty cancels and deletes all jobs of one state.
+func (b *Broker) empty(ctx context.Context, q queueKey, state api.JobState) (int, error) {
+	cleared := 0
+	var from *position
+	for {
+		step, end, err := b.step(ctx, q, state, from, clearPage)
+		if err != nil || len(step) == 0 {
+			return cleared, err
+		}
+		from = &step[len(step)-1]
+		n, err := b.discard(ctx, q, state, step)
+		cleared += n
+		if err != nil || end {
+			return cleared, err
+		}
+	}
+}
+
+func (b *Broker) discard(ctx context.Context, q queueKey, state api.JobState, step []position) (int, error) {
+	ids := make([]string, len(step))
+	for i, p := range step {
+		ids[i] = p.id
+	}
+	found, err := b.load(ctx, q.tenant, ids, allFields)
+	if err != nil {
+		return 0, err
+	}
+	now := b.store.NowMS()
+	var moves []*move
+	for _, r := range found {
+		if r != nil && r.run.state == state && r.key(q.tenant) == q {
+			m := move{record: r, to: r.run.to(api.JobCancelled, now)}.end()
+			moves = append(moves, &m)
+		}
+	}
+	if err := b.moveAll(ctx, q, moves); err != nil {
+		return 0, err
+	}
+	var ended []*record
+	for _, m := range moves {
+		if m.outcome == moved {
+			ended = append(ended, &record{id: m.record.id, text: m.to.String(), run: m.to, spec: m.record.spec})
+		}
+	}
+	return b.purge(ctx, q, api.JobCancelled, ended)
+}
+
+// Redrive is which dead jobs get one more attempt.
+type Redrive struct {
+	Tenant, Namespace, Queue string
+	IDs                      []string // these only; empty for all
+	Reason                   string   // why they died, "" for any
+	Tag, TagValue            string
+	FromMS, ToMS             int64 // they ended in [FromMS, ToMS); 0 is open
+	Limit                    int   // at most so many; 0 for all
+}
+
+// Redrive retries the dead jobs of a queue that match, page by page, and says how
+// many.
+func (b *Broker) Redrive(ctx context.Context, f Redrive) (int, error) {
+	q := queueKey{f.Tenant, f.Namespace, f.Queue}
+	match := List{Tag: f.Tag, TagValue: f.TagValue}
+	revived := 0
+	var from *position
+	for {
+		step, end, err := b.step(ctx, q, api.JobDead, from, clearPage)
+		if err != nil || len(step) == 0 {
+			return revived, err
+		}
+		from = &step[len(step)-1]
+		ids := make([]string, 0, len(step))
+		for _, p := range step {
+			if (f.FromMS == 0 || p.score >= f.FromMS) && (f.ToMS == 0 || p.score < f.ToMS) && f.names(p.id) {
+				ids = append(ids, p.id)
+			}
+		}
+		found, err := b.load(ctx, q.tenant, ids, allFields)
+		if err != nil {
+			return revived, err
+		}
+		var moves []*move
+		for _, r := range found {
+			full := f.Limit > 0 && revived+len(moves) >= f.Limit
+			if full || r == nil || r.run.state != api.JobDead || r.key(q.tenant) != q || !match.matches(r) ||
+				f.Reason != "" && r.more[fieldDeadReason] != f.Reason {
+				continue
+			}
+			moves = append(moves, b.revive(r))
+		}
+		if err := b.moveAll(ctx, q, moves); err != nil {
+			return revived, err
+		}
+		revived += countMoved(moves)
+		if end || f.Limit > 0 && revived >= f.Limit {
+			return revived, nil
+		}
+	}
+}
+
+func (f *Redrive) names(id string) bool {
+	for _, known := range f.IDs {
+		if known == id {
+			return true
+		}
+	}
+	return len(f.IDs) == 0
+}
+
+// DeleteQueue removes a queue with all its jobs, page by page. CodeQueueNotFound;
+// CodeQueueBusy while jobs run.
+func (b *Broker) DeleteQueue(ctx context.Context, tenant, namespace, queue string) error {
+	found, err := b.GetQueue(ctx, tenant, namespace, queue)
+	if err != nil {
+		return err
+	}
+	if n := found.Depths[api.JobActive]; n > 0 {
+		return api.Errorf(api.CodeQueueBusy, "%d jobs of queue %q run: pause it and let them end, or cancel them", n, queue)
+	}
+	q := queueKey{tenant, namespace, queue}
+	if _, err := b.Clear(ctx, tenant, namespace, queue); err != nil {
+		return err
+	}
+	for _, state := range endedStates {
+		if err := b.purgeAll(ctx, q, state); err != nil {
+			return err
+		}
+	}
+	// The index last: a delete that was cut short can be repeated.
+	k := b.keys(q)
+	if err := b.rdb.Del(ctx, k.Config(), k.Rate(), k.Expiry(), k.After()).Err(); err != nil {
+		return b.failure(ctx, "delete a queue", err)
+	}
+	m := q.member()
+	pipe := b.rdb.Pipeline()
+	pipe.ZRem(ctx, storage.KeyDue(shardOf(m)), m)
+	pipe.ZRem(ctx, storage.KeyReady(shardOf(m)), m)
+	pipe.SRem(ctx, b.store.JobKeys(tenant).Queues(), q.name())
+	_, err = pipe.Exec(ctx)
+	return b.failure(ctx, "delete a queue", err)
+}
+
+// purgeAll deletes all ended jobs of one state.
+func (b *Broker) purgeAll(ctx context.Context, q queueKey, state api.JobState) error {
+	for {
+		step, _, err := b.step(ctx, q, state, nil, clearPage)
+		if err != nil || len(step) == 0 {
+			return err
+		}
+		ids := make([]string, len(step))
+		for i, p := range step {
+			ids[i] = p.id
+		}
+		found, err := b.load(ctx, q.tenant, ids, recordFields)
+		if err != nil {
+			return err
+		}
+		records := make([]*record, len(ids))
+		for i, r := range found {
+			if records[i] = r; r == nil {
+				records[i] = &record{id: ids[i]}
+			}
+		}
+		n, err := b.purge(ctx, q, state, records)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return api.Errorf(api.CodeQueueBusy, "jobs of queue %q keep changing", q.queue)
+		}
+	}
+}

@@ -1,0 +1,441 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+)
+
+// maxHoldReason bounds why a job is held, in bytes.
+const maxHoldReason = 1024
+
+// ackItem is one job to be completed.
+type ackItem struct {
+	id, result, unique string
+	epoch              int64
+	outcome            string // answer: moved, movedAfter, missing, or the job's run as it is
+	err                error  // answer
+}
+
+// Ack settles jobs whose attempt went well. Each gets its own outcome, in order:
+// CodeJobNotFound, CodeJobLeaseLost where another epoch holds the job or none
+// does, CodeJobResult, CodeValidation; a repeat of what the same epoch did is a
+// success. An error means that nothing is known: ask again.
+func (b *Broker) Ack(ctx context.Context, tenant string, acks []api.JobAck) ([]api.JobOutcome, error) {
+	out := make([]api.JobOutcome, len(acks))
+	ids := make([]string, len(acks))
+	for i := range acks {
+		ids[i] = acks[i].ID
+	}
+	briefs, err := b.briefsOf(ctx, tenant, ids)
+	if err != nil {
+		return nil, err
+	}
+	items, places := map[queueKey][]*ackItem{}, map[queueKey][]int{}
+	for i := range acks {
+		a := &acks[i]
+		out[i].ID = a.ID
+		known := briefs[a.ID]
+		if known == nil {
+			out[i] = refused(a.ID, jobNotFound(a.ID))
+			continue
+		}
+		if err := b.checkAck(a, known); err != nil {
+			out[i] = refused(a.ID, err)
+			continue
+		}
+		if a.Continue || a.Hold != "" {
+			if out[i], err = b.putBack(ctx, tenant, a); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		q := queueKey{tenant, known.namespace, known.queue}
+		items[q] = append(items[q], &ackItem{id: a.ID, epoch: a.LeaseEpoch, result: string(a.Result), unique: known.unique})
+		places[q] = append(places[q], i)
+	}
+	for q, list := range items {
+		if err := b.acks.do(ctx, q, list); err != nil {
+			return nil, err
+		}
+		for k, item := range list {
+			if item.err != nil {
+				return nil, item.err
+			}
+			out[places[q][k]] = settled(item.id, item.outcome, api.JobCompleted)
+		}
+	}
+	return out, nil
+}
+
+// checkAck refuses what no job can end with.
+func (b *Broker) checkAck(a *api.JobAck, known *brief) error {
+	switch {
+	case len(a.Result) > api.MaxJobResultBytes:
+		return api.Errorf(api.CodeBodyLimit, "the result exceeds %d bytes", api.MaxJobResultBytes)
+	case len(a.Checkpoint) > api.MaxCheckpointBytes:
+		return api.Errorf(api.CodeBodyLimit, "the checkpoint exceeds %d bytes", api.MaxCheckpointBytes)
+	case a.Continue && a.Hold != "":
+		return fieldError("hold", "cannot stand beside continue")
+	case len(a.Hold) > maxHoldReason:
+		return fieldError("hold", "is too long")
+	case len(known.schema) > 0 && !a.Continue && a.Hold == "":
+		return b.schemas.check(known.schema, a.Result)
+	}
+	return nil
+}
+
+func (b *Broker) flushAcks(ctx context.Context, q queueKey, items []*ackItem) {
+	if err := b.complete(ctx, q, items); err != nil {
+		for _, item := range items {
+			item.err = err
+		}
+	}
+}
+
+// complete runs the script on jobs of one queue.
+func (b *Broker) complete(ctx context.Context, q queueKey, items []*ackItem) error {
+	k, tenant := b.keys(q), b.store.JobKeys(q.tenant)
+	keys := append(make([]string, 0, 3+len(items)), k.Set(string(api.JobActive)), k.Set(string(api.JobCompleted)), k.After())
+	for _, item := range items {
+		keys = append(keys, tenant.Meta(item.id))
+	}
+	args := append(make([]any, 0, 2+4*len(items)), b.store.NowMS(), len(items))
+	for _, item := range items {
+		unique := 0
+		if item.unique != "" {
+			keys = append(keys, tenant.Unique(q.namespace, q.queue, item.unique))
+			unique = len(keys)
+		}
+		args = append(args, item.id, item.epoch, item.result, unique)
+	}
+	reply, err := b.store.ScriptThen(ctx, storage.ScriptJobAck, keys, args, func(pipe redis.Pipeliner) {
+		if isFunctionQueue(q.queue) { // a place under its limits may have become free
+			b.markReady(ctx, pipe, q, b.store.NowMS())
+		}
+	})
+	if err != nil {
+		return err
+	}
+	var follow []string
+	for i, outcome := range texts(reply) {
+		if outcome == movedAfter {
+			follow = append(follow, items[i].id)
+		}
+		items[i].outcome = outcome
+	}
+	b.followUp(ctx, q, follow)
+	return nil
+}
+
+// settled turns a script's word into an outcome.
+func settled(id, word string, to api.JobState) api.JobOutcome {
+	switch word {
+	case moved, movedAfter:
+		return api.JobOutcome{ID: id, OK: true, State: to}
+	case missing:
+		return refused(id, jobNotFound(id))
+	}
+	lost := refused(id, api.Errorf(api.CodeJobLeaseLost, "the lease is not held any more"))
+	if now, err := parseRun(word); err == nil {
+		lost.State = now.state
+	}
+	return lost
+}
+
+func refused(id string, err error) api.JobOutcome {
+	return api.JobOutcome{ID: id, Code: api.ErrorCode(err), Message: messageOf(err)}
+}
+
+// holds says whether epoch holds r's lease; done, that it settled it in the given
+// way before.
+func (r *record) holds(epoch int64, kind string) (holds, done bool) {
+	return r.run.state == api.JobActive && r.run.epoch == epoch, r.run.settledBy(epoch, kind)
+}
+
+// leaseLost is how decide says that the epoch is not the job's.
+type leaseLost struct{ run run }
+
+func (leaseLost) Error() string { return "the lease is not held any more" }
+
+// putBack acknowledges with continue or hold: the job goes on later.
+func (b *Broker) putBack(ctx context.Context, tenant string, a *api.JobAck) (api.JobOutcome, error) {
+	kind := settledContinue
+	if a.Hold != "" {
+		kind = settledHold
+	}
+	return b.settleBy(ctx, tenant, a.ID, func(r *record) (*move, error) {
+		holds, done := r.holds(a.LeaseEpoch, kind)
+		if !holds {
+			return nil, lostUnless(done, r)
+		}
+		m := &move{record: r, to: r.run.settle(kind).to(api.JobPending, b.store.NowMS())}
+		m.to.attempt = 0 // a round that went well is no failed attempt
+		if a.Hold != "" {
+			m.to.state = api.JobHeld
+			m.field, m.value = fieldHoldReason, a.Hold
+		}
+		if len(a.Checkpoint) > 0 {
+			if err := b.keepCheckpoint(ctx, tenant, r, a.LeaseEpoch, a.Checkpoint); err != nil {
+				return nil, err
+			}
+			fresh, err := b.find(ctx, tenant, r.id, allFields)
+			if err != nil {
+				return nil, err
+			}
+			m.record = fresh
+		}
+		return m, nil
+	})
+}
+
+// lostUnless is nil where the same call was made before.
+func lostUnless(done bool, r *record) error {
+	if done {
+		return nil
+	}
+	return leaseLost{r.run}
+}
+
+// keepCheckpoint stores a checkpoint while the lease holds.
+func (b *Broker) keepCheckpoint(ctx context.Context, tenant string, r *record, epoch int64, checkpoint json.RawMessage) error {
+	beat := api.JobHeartbeat{ID: r.id, LeaseEpoch: epoch, Checkpoint: checkpoint}
+	_, err := b.beat(ctx, r.key(tenant), []*api.JobHeartbeat{&beat})
+	return err
+}
+
+// settleBy changes one job and gives its outcome.
+func (b *Broker) settleBy(ctx context.Context, tenant, id string, decide func(r *record) (*move, error)) (api.JobOutcome, error) {
+	r, err := b.change(ctx, tenant, id, decide)
+	if lost, ok := err.(leaseLost); ok { //nolint:errorlint // decide's own, never wrapped
+		return settled(id, lost.run.String(), ""), nil
+	}
+	if code := api.ErrorCode(err); code == api.CodeJobNotFound || code == api.CodeValidation {
+		return refused(id, err), nil
+	}
+	if err != nil {
+		return api.JobOutcome{}, err
+	}
+	return api.JobOutcome{ID: id, OK: true, State: r.run.state}, nil
+}
+
+// Fail settles jobs whose attempt failed: they are retried after their backoff,
+// or dead. Outcomes as with Ack.
+func (b *Broker) Fail(ctx context.Context, tenant string, fails []api.JobFail) ([]api.JobOutcome, error) {
+	out := make([]api.JobOutcome, len(fails))
+	for i := range fails {
+		f := &fails[i]
+		if err := checkFail(f); err != nil {
+			out[i] = refused(f.ID, err)
+			continue
+		}
+		var err error
+		out[i], err = b.settleBy(ctx, tenant, f.ID, func(r *record) (*move, error) {
+			holds, done := r.holds(f.LeaseEpoch, settledFail)
+			if !holds {
+				return nil, lostUnless(done, r)
+			}
+			return b.failed(r, f)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func checkFail(f *api.JobFail) error {
+	for path, ms := range map[string]*int64{"retry_after_ms": f.RetryAfterMS, "snooze_ms": f.SnoozeMS} {
+		if ms != nil && (*ms < 0 || *ms > api.MaxDelayMS) {
+			return fieldError(path, "must be from 0 to 30 days")
+		}
+	}
+	if f.Fatal && (f.RetryAfterMS != nil || f.SnoozeMS != nil) || f.RetryAfterMS != nil && f.SnoozeMS != nil {
+		return fieldError("fatal", "stands alone, as do retry_after_ms and snooze_ms")
+	}
+	return nil
+}
+
+// failed decides what becomes of a job whose attempt failed.
+func (b *Broker) failed(r *record, f *api.JobFail) (*move, error) {
+	now := b.store.NowMS()
+	m := &move{record: r, to: r.run.settle(settledFail)}
+	if f.SnoozeMS != nil {
+		m.to.attempt--
+		m.to = m.to.to(api.JobRetrying, now+*f.SnoozeMS)
+		return m, nil
+	}
+	var err error
+	m.failure, err = failureRecord(r.run.epoch, api.JobError{
+		Attempt: r.run.attempt, Error: cut(f.Error, api.MaxJobErrorBytes), Stack: cut(f.Stack, api.MaxJobStackBytes), AtMS: now,
+	})
+	if err != nil {
+		return nil, err
+	}
+	options := r.spec.WithDefaults()
+	reason := ""
+	switch {
+	case f.Fatal:
+		reason = api.DeadFatal
+	case r.spec.ExpireAtMS > 0 && r.spec.ExpireAtMS <= now:
+		reason = api.DeadExpired
+	case r.run.attempt >= options.MaxAttempts:
+		reason = api.DeadAttempts
+	}
+	if reason != "" {
+		return m.dead(reason, now), nil
+	}
+	delay := options.Delay(r.run.attempt, b.random())
+	if f.RetryAfterMS != nil {
+		delay = time.Duration(*f.RetryAfterMS) * time.Millisecond
+	}
+	m.to = m.to.to(api.JobRetrying, now+delay.Milliseconds())
+	return m, nil
+}
+
+// dead makes m end the job.
+func (m *move) dead(reason string, now int64) *move {
+	m.to = m.to.to(api.JobDead, now)
+	m.field, m.value = fieldDeadReason, reason
+	ended := m.end()
+	return &ended
+}
+
+// cut shortens a text to at most limit bytes of whole characters.
+func cut(s string, limit int) string {
+	if len(s) > limit {
+		s = s[:limit]
+		for len(s) > 0 && !utf8.ValidString(s[len(s)-min(len(s), utf8.UTFMax):]) {
+			s = s[:len(s)-1]
+		}
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}
+
+// Heartbeat extends leases and keeps what the workers tell. An outcome with
+// CodeJobLeaseLost tells the worker to stop; its State says whether the job was
+// cancelled.
+func (b *Broker) Heartbeat(ctx context.Context, tenant string, beats []api.JobHeartbeat) ([]api.JobOutcome, error) {
+	out := make([]api.JobOutcome, len(beats))
+	ids := make([]string, len(beats))
+	for i := range beats {
+		ids[i] = beats[i].ID
+	}
+	briefs, err := b.briefsOf(ctx, tenant, ids)
+	if err != nil {
+		return nil, err
+	}
+	groups, places := map[queueKey][]*api.JobHeartbeat{}, map[queueKey][]int{}
+	for i := range beats {
+		known := briefs[beats[i].ID]
+		err := checkBeat(&beats[i])
+		if err == nil && known == nil {
+			err = jobNotFound(beats[i].ID)
+		}
+		if err != nil {
+			out[i] = refused(beats[i].ID, err)
+			continue
+		}
+		q := queueKey{tenant, known.namespace, known.queue}
+		groups[q] = append(groups[q], &beats[i])
+		places[q] = append(places[q], i)
+	}
+	for q, group := range groups {
+		answers, err := b.beat(ctx, q, group)
+		if err != nil {
+			return nil, err
+		}
+		for k, answer := range answers {
+			out[places[q][k]] = answer
+		}
+	}
+	return out, nil
+}
+
+func checkBeat(h *api.JobHeartbeat) error {
+	switch {
+	case h.LeaseMS != 0 && (h.LeaseMS < api.MinLeaseMS || h.LeaseMS > api.MaxLeaseMS):
+		return fieldError("lease_ms", "must be from "+strconv.Itoa(api.MinLeaseMS)+" to "+strconv.Itoa(api.MaxLeaseMS))
+	case len(h.Checkpoint) > api.MaxCheckpointBytes:
+		return api.Errorf(api.CodeBodyLimit, "the checkpoint exceeds %d bytes", api.MaxCheckpointBytes)
+	case h.Progress != nil && len(h.Progress.Message) > api.MaxProgressMessage:
+		return fieldError("progress.message", "is too long")
+	}
+	return nil
+}
+
+// beat runs the script on jobs of one queue.
+func (b *Broker) beat(ctx context.Context, q queueKey, beats []*api.JobHeartbeat) ([]api.JobOutcome, error) {
+	now := b.store.NowMS()
+	tenant := b.store.JobKeys(q.tenant)
+	keys := []string{b.keys(q).Set(string(api.JobActive))}
+	args := []any{len(beats)}
+	ends, soonest := make([]int64, len(beats)), int64(0)
+	for i, h := range beats {
+		lease := h.LeaseMS
+		if lease == 0 {
+			lease = api.DefaultLeaseMS
+		}
+		ends[i] = now + lease
+		if soonest == 0 || ends[i] < soonest {
+			soonest = ends[i]
+		}
+		progress := ""
+		if h.Progress != nil {
+			raw, err := api.EncodeJSON(h.Progress)
+			if err != nil {
+				return nil, api.Wrap(api.CodeInternal, err, "encode progress")
+			}
+			progress = string(raw)
+		}
+		keys = append(keys, tenant.Meta(h.ID))
+		args = append(args, h.ID, h.LeaseEpoch, ends[i], progress, string(h.Checkpoint))
+	}
+	reply, err := b.store.ScriptThen(ctx, storage.ScriptJobHeartbeat, keys, args, func(pipe redis.Pipeliner) {
+		b.markDue(ctx, pipe, q, soonest)
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := make([]api.JobOutcome, len(beats))
+	for i, word := range texts(reply) {
+		if out[i] = settled(beats[i].ID, word, api.JobActive); out[i].OK {
+			out[i].LeaseExpiresMS = ends[i]
+		}
+	}
+	return out, nil
+}
+
+func codedOf(err error) *api.Error {
+	var coded *api.Error
+	if errors.As(err, &coded) {
+		return coded
+	}
+	return nil
+}
+
+// messageOf is what callers may read of err.
+func messageOf(err error) string {
+	if coded := codedOf(err); coded != nil {
+		return coded.Message
+	}
+	return err.Error()
+}
+
+func fieldsOf(err error) []api.FieldError {
+	if coded := codedOf(err); coded != nil {
+		return coded.Fields
+	}
+	return nil
+}
+
+func isFunctionQueue(q string) bool { return strings.HasPrefix(q, api.FunctionQueuePrefix) }
