@@ -21,6 +21,30 @@ type VersionConfig struct {
 	Capabilities   Capabilities      `json:"capabilities"`
 	Authz          *Authz            `json:"authz,omitempty"`
 	CORS           *CORS             `json:"cors,omitempty"`
+	// For asynchronous invocations; nil and zero mean the defaults of jobs.
+	Retry         *Retry       `json:"retry,omitempty"`
+	MaxEventAgeMS int64        `json:"max_event_age_ms,omitempty"`
+	OnSuccess     *Destination `json:"on_success,omitempty"`
+	OnFailure     *Destination `json:"on_failure,omitempty"`
+}
+
+// Retry is how often, and after what delays, a failed asynchronous invocation
+// runs again.
+type Retry struct {
+	MaxAttempts int     `json:"max_attempts,omitempty"`
+	Backoff     Backoff `json:"backoff,omitempty"`
+	BaseDelayMS *int64  `json:"base_delay_ms,omitempty"`
+	MaxDelayMS  int64   `json:"max_delay_ms,omitempty"`
+	Jitter      bool    `json:"jitter,omitempty"`
+}
+
+// Destination is where the outcome of an asynchronous invocation is sent, of the
+// same namespace: a queue, or a function by alias or version (default: alias prod).
+type Destination struct {
+	Queue    string `json:"queue,omitempty"`
+	Function string `json:"function,omitempty"`
+	Alias    string `json:"alias,omitempty"`
+	Version  int64  `json:"version,omitempty"`
 }
 
 // Defaults and bounds of a version's limits; docs/functions.md and GET /v1/limits

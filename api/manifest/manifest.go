@@ -41,6 +41,10 @@ type Config struct {
 	Capabilities   *api.Capabilities `json:"capabilities,omitempty"`
 	Authz          *api.Authz        `json:"authz,omitempty"`
 	CORS           *api.CORS         `json:"cors,omitempty"`
+	Retry          *api.Retry        `json:"retry,omitempty"`
+	MaxEventAgeMS  int64             `json:"max_event_age_ms,omitempty"`
+	OnSuccess      *api.Destination  `json:"on_success,omitempty"`
+	OnFailure      *api.Destination  `json:"on_failure,omitempty"`
 }
 
 // Parse reads a manifest. What breaks the schema is CodeValidationManifest with
@@ -153,6 +157,10 @@ func Resolve(fn api.Function, files map[string][]byte, config json.RawMessage) (
 		Capabilities:   capabilities,
 		Authz:          c.Authz,
 		CORS:           c.CORS,
+		Retry:          c.Retry,
+		MaxEventAgeMS:  c.MaxEventAgeMS,
+		OnSuccess:      c.OnSuccess,
+		OnFailure:      c.OnFailure,
 	}, nil
 }
 
