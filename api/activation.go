@@ -85,6 +85,8 @@ const (
 	ErrUnsettled      ErrorType = "Unsettled"
 	ErrResultInvalid  ErrorType = "ResultInvalid"
 	ErrResultTooLarge ErrorType = "ResultTooLarge"
+	ErrExpired        ErrorType = "Expired"
+	ErrRefused        ErrorType = "Refused"
 )
 
 // ActivationError is why an activation failed. Code is what the function threw
@@ -110,7 +112,9 @@ const (
 )
 
 // Activation is the record of one invocation: the seed's fields and those of
-// docs/storage.md. Result is absent while it runs, where the handler returned
+// docs/storage.md. One with a JobID is asynchronous: StartMS is when it was
+// accepted, Attempt the one that runs or ran last (0: none yet), DurationMS how
+// long that took, and Error, while it is queued again, why that failed. Result is absent while it runs, where the handler returned
 // undefined, and in lists. Where ResultTruncated is set it is a JSON string: the
 // first MaxStoredResultBytes of the result's text.
 type Activation struct {
@@ -127,6 +131,7 @@ type Activation struct {
 	DeadlineMS      int64            `json:"deadline_ms"`
 	Attempt         int              `json:"attempt"`
 	JobID           string           `json:"job_id,omitempty"`
+	RetryOf         string           `json:"retry_of,omitempty"`
 	RequestID       string           `json:"request_id,omitempty"`
 	Result          json.RawMessage  `json:"result,omitempty"`
 	ResultTruncated bool             `json:"result_truncated"`

@@ -48,6 +48,7 @@ const (
 	CodePreconditionFailed Code = "CS_PRECONDITION_FAILED"
 
 	CodeActivationTerminal  Code = "CS_ACTIVATION_TERMINAL_CONFLICT"
+	CodeEventExpired        Code = "CS_EVENT_EXPIRED"
 	CodeIdempotencyRunning  Code = "CS_IDEMPOTENCY_RUNNING_CONFLICT"
 	CodeIdempotencyMismatch Code = "CS_VALIDATION_IDEMPOTENCY_MISMATCH"
 

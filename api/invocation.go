@@ -47,6 +47,20 @@ type Outcome struct {
 	Replayed   bool
 }
 
+// Queued answers an asynchronous invocation: with its status now, where it is a
+// repeat.
+type Queued struct {
+	ActivationID string `json:"activation_id"`
+	Status       Status `json:"status"`
+	Replayed     bool   `json:"-"`
+}
+
+// The modes of an invoke.
+const (
+	ModeSync  = "sync" // the default
+	ModeAsync = "async"
+)
+
 // InvokeRequest is the body of POST F:invoke.
 type InvokeRequest struct {
 	Ref   Ref             `json:"ref"`

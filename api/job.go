@@ -185,11 +185,39 @@ type JobSpec struct {
 	Activation *AsyncActivation `json:"activation,omitempty"`
 }
 
-// AsyncActivation is the part of an invocation that its job keeps.
+// AsyncActivation is the part of an asynchronous invocation that its job keeps
+// beside the event and the target.
 type AsyncActivation struct {
-	Trigger   Trigger   `json:"trigger"`
-	Principal Principal `json:"principal"`
-	RequestID string    `json:"request_id,omitempty"`
+	// ActivationID is the activation's, where that is not the job's: an operator's
+	// retry of an ended job makes a new activation, RetryOf the one before it.
+	ActivationID string    `json:"activation_id,omitempty"`
+	RetryOf      string    `json:"retry_of,omitempty"`
+	RetriedAtMS  int64     `json:"retried_at_ms,omitempty"`
+	Trigger      Trigger   `json:"trigger"`
+	Principal    Principal `json:"principal"`
+	Access       Access    `json:"access,omitempty"`
+	RequestID    string    `json:"request_id,omitempty"`
+	// Fingerprint is the digest that a repeat under its idempotency key must have,
+	// "" for none.
+	Fingerprint string       `json:"fingerprint,omitempty"`
+	OnSuccess   *Destination `json:"on_success,omitempty"`
+	OnFailure   *Destination `json:"on_failure,omitempty"`
+	// Hops counts the destinations that led here; see MaxDestinationHops.
+	Hops int `json:"hops,omitempty"`
+}
+
+// MaxDestinationHops ends a circle of functions that are each other's destination.
+const MaxDestinationHops = 16
+
+// ActivationID is the id of the activation that job id runs; "" where it runs none.
+func (s *JobSpec) ActivationID(id string) string {
+	switch {
+	case s.Target == nil:
+		return ""
+	case s.Activation != nil && s.Activation.ActivationID != "":
+		return s.Activation.ActivationID
+	}
+	return id
 }
 
 // Job is a job as it is read.
@@ -258,6 +286,18 @@ type FetchedJob struct {
 	CreatedAtMS    int64             `json:"created_at_ms"`
 	// Spec is the whole of it, for the platform's own workers.
 	Spec *JobSpec `json:"-"`
+}
+
+// FetchRequest is the body of POST T/jobs:fetch.
+type FetchRequest struct {
+	Namespace string   `json:"namespace"`
+	Queues    []string `json:"queues"`
+	WorkerID  string   `json:"worker_id"`
+	Count     int      `json:"count,omitempty"`
+	LeaseMS   int64    `json:"lease_ms,omitempty"`
+	WaitMS    int64    `json:"wait_ms,omitempty"`
+	Hostname  string   `json:"hostname,omitempty"`
+	Version   string   `json:"version,omitempty"`
 }
 
 // JobAck says that a job's attempt went well. Continue puts it back for another
@@ -546,6 +586,9 @@ func (p Priority) Rank() int {
 	}
 	return -1
 }
+
+// Ref is the alias or version that the target names.
+func (t *JobTarget) Ref() Ref { return Ref{Alias: t.Alias, Version: t.Version} }
 
 // WithDefaults fills in what was left out.
 func (o JobOptions) WithDefaults() JobOptions {

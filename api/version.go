@@ -47,6 +47,18 @@ type Destination struct {
 	Version  int64  `json:"version,omitempty"`
 }
 
+// JobOptions is how an asynchronous invocation that is accepted at nowMS runs.
+func (c *VersionConfig) JobOptions(nowMS int64, target JobTarget) JobOptions {
+	o := JobOptions{Target: &target}
+	if r := c.Retry; r != nil {
+		o.MaxAttempts, o.Backoff, o.BaseDelayMS, o.MaxDelayMS, o.Jitter = r.MaxAttempts, r.Backoff, r.BaseDelayMS, r.MaxDelayMS, r.Jitter
+	}
+	if c.MaxEventAgeMS > 0 {
+		o.ExpireAtMS = nowMS + c.MaxEventAgeMS
+	}
+	return o
+}
+
 // Defaults and bounds of a version's limits; docs/functions.md and GET /v1/limits
 // print them from here.
 const (

@@ -1,0 +1,198 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/codesous/sous/api"
+)
+
+// Job is a job in a handler's hands. Its methods are safe for concurrent use.
+type Job struct {
+	api.FetchedJob
+
+	mu         sync.Mutex
+	cancel     context.CancelCauseFunc // of the handler's context, once it runs
+	lost       error                   // why the job is not this worker's any more
+	progress   *api.JobProgress        // not sent yet
+	checkpoint json.RawMessage         // not sent yet
+	latest     json.RawMessage         // the last checkpoint that was kept
+	result     json.RawMessage
+	goOn       bool
+	hold       string
+}
+
+// Decode reads the payload into v.
+func (j *Job) Decode(v any) error {
+	if err := json.Unmarshal(j.Payload, v); err != nil {
+		return Fatal(fmt.Errorf("the payload of job %s: %w", j.ID, err))
+	}
+	return nil
+}
+
+// Progress tells how far the job is; it is sent with the next heartbeat.
+func (j *Job) Progress(current, total int64, message string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.progress = &api.JobProgress{Current: current, Total: total, Message: message}
+}
+
+// Keep stores v, as JSON, as the checkpoint from which a later attempt may go on:
+// it is sent with the next heartbeat, and finds itself in Checkpoint then.
+func (j *Job) Keep(v any) error {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("worker: checkpoint: %w", err)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.checkpoint, j.latest = raw, raw
+	return nil
+}
+
+// Return sets the result, as JSON, with which the job is completed.
+func (j *Job) Return(v any) error {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("worker: result: %w", err)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.result = raw
+	return nil
+}
+
+// Continue makes a handler that returns nil put the job back for another round,
+// with the checkpoint that was kept.
+func (j *Job) Continue() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.goOn = true
+}
+
+// Hold makes a handler that returns nil keep the job until somebody approves it.
+func (j *Job) Hold(reason string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.hold = reason
+}
+
+// begin gives the job its handler's cancel; false if its lease is lost already.
+func (j *Job) begin(cancel context.CancelCauseFunc) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.cancel = cancel
+	return j.lost == nil
+}
+
+// lose ends the handler's context: the job is not this worker's any more.
+func (j *Job) lose(cause error) {
+	j.mu.Lock()
+	j.lost = cause
+	j.mu.Unlock()
+	j.stop(cause)
+}
+
+func (j *Job) stop(cause error) {
+	j.mu.Lock()
+	cancel := j.cancel
+	j.mu.Unlock()
+	if cancel != nil {
+		cancel(cause)
+	}
+}
+
+func (j *Job) isLost() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.lost != nil
+}
+
+// heartbeat renews the lease and carries what is not sent yet.
+func (j *Job) heartbeat(lease time.Duration) api.JobHeartbeat {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	h := api.JobHeartbeat{
+		ID: j.ID, LeaseEpoch: j.LeaseEpoch, LeaseMS: lease.Milliseconds(), Progress: j.progress, Checkpoint: j.checkpoint,
+	}
+	j.progress, j.checkpoint = nil, nil
+	return h
+}
+
+// unsent takes back what a heartbeat that failed was to carry, unless there is
+// newer by now.
+func (j *Job) unsent(h api.JobHeartbeat) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.progress == nil {
+		j.progress = h.Progress
+	}
+	if j.checkpoint == nil {
+		j.checkpoint = h.Checkpoint
+	}
+}
+
+// outcome turns what the handler returned into how the job is settled.
+func (j *Job) outcome(err error) settlement {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err == nil {
+		ack := &api.JobAck{ID: j.ID, LeaseEpoch: j.LeaseEpoch, Result: j.result}
+		if j.goOn || j.hold != "" {
+			ack.Result, ack.Hold, ack.Continue, ack.Checkpoint = nil, j.hold, j.hold == "", j.latest
+		}
+		return settlement{ack: ack}
+	}
+	fail := &api.JobFail{ID: j.ID, LeaseEpoch: j.LeaseEpoch, Error: err.Error()}
+	var crash *panicError
+	if errors.As(err, &crash) {
+		fail.Stack = crash.stack
+	}
+	var how *failure
+	if errors.As(err, &how) {
+		fail.Fatal, fail.RetryAfterMS, fail.SnoozeMS = how.fatal, how.retryAfterMS, how.snoozeMS
+	}
+	return settlement{fail: fail}
+}
+
+// failure is an error that says how the job goes on.
+type failure struct {
+	error
+	fatal        bool
+	retryAfterMS *int64
+	snoozeMS     *int64
+}
+
+// Unwrap gives the error itself.
+func (f *failure) Unwrap() error { return f.error }
+
+// Fatal makes err one after which the job is not retried.
+func Fatal(err error) error { return &failure{error: err, fatal: true} }
+
+// RetryAfter makes err one after which the job is retried in d, whatever its
+// backoff says.
+func RetryAfter(err error, d time.Duration) error {
+	ms := d.Milliseconds()
+	return &failure{error: err, retryAfterMS: &ms}
+}
+
+// Snooze is an error that puts the job off for d without counting the attempt.
+func Snooze(d time.Duration) error {
+	ms := d.Milliseconds()
+	return &failure{error: fmt.Errorf("snoozed for %s", d), snoozeMS: &ms}
+}
+
+// panicError is a handler's panic.
+type panicError struct {
+	value any
+	stack string
+}
+
+func (p *panicError) Error() string { return fmt.Sprintf("panic: %v", p.value) }
+
+func panicked(p any) error { return &panicError{p, string(debug.Stack())} }

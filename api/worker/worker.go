@@ -1,0 +1,334 @@
+// Package worker runs handlers for the jobs of queues: it fetches ahead, keeps
+// leases alive, settles in groups, and stops without losing or repeating work.
+//
+//	w, err := worker.New(client.Tenant("t_acme1").Namespace("default"), worker.Config{Concurrency: 20})
+//	…
+//	w.Handle("emails", func(ctx context.Context, j *worker.Job) error { return send(ctx, j.Payload) })
+//	err = w.Run(ctx)
+package worker
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/codesous/sous/api"
+)
+
+// Source is where jobs come from and are settled: client.Namespace is one.
+type Source interface {
+	// FetchJobs waits up to r.WaitMS for jobs; none is no error.
+	FetchJobs(ctx context.Context, r api.FetchRequest) ([]api.FetchedJob, error)
+	// AckJobs, FailJobs and HeartbeatJobs answer one outcome a job, in order; an
+	// error means that nothing is known of any.
+	AckJobs(ctx context.Context, acks []api.JobAck) ([]api.JobOutcome, error)
+	FailJobs(ctx context.Context, fails []api.JobFail) ([]api.JobOutcome, error)
+	HeartbeatJobs(ctx context.Context, workerID string, beats []api.JobHeartbeat) ([]api.JobOutcome, error)
+}
+
+// Handler does a job. What it returns settles it: nil completes it, an error
+// fails it, to be retried after the job's backoff; Fatal, RetryAfter and Snooze
+// say more. ctx ends when the job is cancelled or its lease lost (see
+// context.Cause), and when the worker stops and StopTimeout has passed.
+type Handler func(ctx context.Context, j *Job) error
+
+// Config is what a Worker can be told; zero values mean the documented default.
+type Config struct {
+	// Concurrency is how many handlers run at once (default 10).
+	Concurrency int
+	// Ahead is how many more jobs are fetched, so that no handler waits for the
+	// next one (default: Concurrency; negative: none). They are under a lease.
+	Ahead int
+	// Lease is how long the queue waits for a sign of life (default 30 s); it is
+	// renewed at a third of it.
+	Lease time.Duration
+	// Wait is how long a fetch waits for work before it asks again (default 20 s).
+	Wait time.Duration
+	// StopTimeout is how long running handlers may go on once Run's context has
+	// ended (default 25 s).
+	StopTimeout time.Duration
+	// ID names this worker (default: host, process and a random part).
+	ID string
+	// Version of the program, for the registry of workers.
+	Version string
+	// OnError is told of what no handler sees: a call that failed and is repeated,
+	// an outcome that was refused (default: nothing).
+	OnError func(error)
+}
+
+// The reasons with which a handler's context ends.
+var (
+	// ErrCancelled: somebody cancelled the job.
+	ErrCancelled = errors.New("worker: the job was cancelled")
+	// ErrLeaseLost: the queue gave the job to another worker, or deleted it.
+	ErrLeaseLost = errors.New("worker: the job's lease was lost")
+	// ErrStopped: the worker stops, and the handler has used up StopTimeout.
+	ErrStopped = errors.New("worker: stopped")
+)
+
+// Worker runs handlers. Register them with Handle, then call Run once.
+type Worker struct {
+	source   Source
+	cfg      Config
+	hostname string
+	queues   []string
+	handlers map[string]Handler
+
+	mu     sync.Mutex
+	inHand map[string]*Job // fetched and not settled, by id
+
+	work    chan *Job     // fetched, to be begun
+	room    chan struct{} // holds a token when a job was settled
+	settler *settler
+}
+
+// New makes a worker over a source.
+func New(source Source, cfg Config) (*Worker, error) {
+	if source == nil {
+		return nil, errors.New("worker: a source is required")
+	}
+	hostname, err := os.Hostname()
+	if err != nil {
+		hostname = "unknown"
+	}
+	setDefault(&cfg.Concurrency, 10)
+	setDefault(&cfg.Ahead, cfg.Concurrency)
+	setDefault(&cfg.Lease, api.DefaultLeaseMS*time.Millisecond)
+	setDefault(&cfg.Wait, 20*time.Second)
+	setDefault(&cfg.StopTimeout, 25*time.Second)
+	cfg.Ahead = max(0, cfg.Ahead)
+	if cfg.ID == "" {
+		cfg.ID = fmt.Sprintf("%s-%d-%s", hostname, os.Getpid(), rand.Text()[:8])
+	}
+	if cfg.OnError == nil {
+		cfg.OnError = func(error) {}
+	}
+	if cfg.Concurrency < 1 || cfg.Lease < api.MinLeaseMS*time.Millisecond {
+		return nil, fmt.Errorf("worker: concurrency must be at least 1, a lease at least %d ms", api.MinLeaseMS)
+	}
+	if err := api.ValidateWorkerID(cfg.ID); err != nil {
+		return nil, err
+	}
+	w := &Worker{
+		source: source, cfg: cfg, hostname: hostname, handlers: map[string]Handler{},
+		inHand: map[string]*Job{}, work: make(chan *Job, cfg.Concurrency+cfg.Ahead), room: make(chan struct{}, 1),
+	}
+	w.settler = newSettler(w)
+	return w, nil
+}
+
+func setDefault[T comparable](v *T, standard T) {
+	var zero T
+	if *v == zero {
+		*v = standard
+	}
+}
+
+// Handle registers the handler of a queue. Queues are served in the order of
+// their registration: one that is never empty starves those after it.
+func (w *Worker) Handle(queue string, h Handler) {
+	if _, known := w.handlers[queue]; !known {
+		w.queues = append(w.queues, queue)
+	}
+	w.handlers[queue] = h
+}
+
+// ID is the name under which the worker holds its leases.
+func (w *Worker) ID() string { return w.cfg.ID }
+
+// Run fetches and handles jobs until ctx ends. Then it fetches no more, gives
+// back what no handler has begun, lets the others finish for StopTimeout, and
+// settles everything. It answers nil after such a stop.
+func (w *Worker) Run(ctx context.Context) error {
+	if len(w.queues) == 0 {
+		return errors.New("worker: no queue has a handler")
+	}
+	// Leases are kept and jobs settled while handlers finish.
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	var handlers, keepers sync.WaitGroup
+	keepers.Go(func() { w.settler.run(life) })
+	keepers.Go(func() { w.beat(life) })
+	for range w.cfg.Concurrency {
+		handlers.Go(func() {
+			for j := range w.work {
+				if ctx.Err() != nil {
+					w.giveBack(j)
+					continue
+				}
+				w.handle(life, j)
+			}
+		})
+	}
+	w.fetch(ctx)
+	close(w.work)
+	stopping := time.AfterFunc(w.cfg.StopTimeout, func() { w.stopAll(ErrStopped) })
+	handlers.Wait()
+	stopping.Stop()
+	w.settler.flush()
+	end()
+	keepers.Wait()
+	return nil
+}
+
+// fetch keeps the workers supplied until ctx ends.
+func (w *Worker) fetch(ctx context.Context) {
+	pause := newBackoff()
+	for ctx.Err() == nil {
+		free := cap(w.work) - w.held()
+		if free <= 0 {
+			select {
+			case <-w.room:
+			case <-ctx.Done():
+			}
+			continue
+		}
+		jobs, err := w.source.FetchJobs(ctx, api.FetchRequest{
+			Queues: w.queues, WorkerID: w.cfg.ID, Count: min(free, api.MaxFetchJobs), LeaseMS: w.cfg.Lease.Milliseconds(),
+			WaitMS: w.cfg.Wait.Milliseconds(), Hostname: w.hostname, Version: w.cfg.Version,
+		})
+		if err != nil {
+			if ctx.Err() == nil {
+				w.cfg.OnError(fmt.Errorf("worker: fetch: %w", err))
+				pause.wait(ctx)
+			}
+			continue
+		}
+		pause.reset()
+		for i := range jobs {
+			w.work <- w.take(jobs[i]) // it has room: no more than that was asked for
+		}
+	}
+}
+
+// take enters a fetched job among those in hand.
+func (w *Worker) take(f api.FetchedJob) *Job {
+	j := &Job{FetchedJob: f}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.inHand[f.ID] = j
+	return j
+}
+
+func (w *Worker) held() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.inHand)
+}
+
+// settled takes a job out of those in hand.
+func (w *Worker) settled(j *Job) {
+	w.mu.Lock()
+	if w.inHand[j.ID] == j {
+		delete(w.inHand, j.ID)
+	}
+	w.mu.Unlock()
+	select {
+	case w.room <- struct{}{}:
+	default:
+	}
+}
+
+// giveBack returns a job that no handler has begun; the attempt does not count.
+func (w *Worker) giveBack(j *Job) {
+	now := int64(0)
+	w.settler.add(j, settlement{fail: &api.JobFail{ID: j.ID, LeaseEpoch: j.LeaseEpoch, SnoozeMS: &now}})
+}
+
+// handle runs the job's handler and hands its outcome to the settler.
+func (w *Worker) handle(life context.Context, j *Job) {
+	ctx, stop := context.WithCancelCause(life)
+	defer stop(nil)
+	if !j.begin(stop) {
+		w.settled(j) // its lease was lost before it began
+		return
+	}
+	err := w.call(ctx, j)
+	cause := context.Cause(ctx)
+	if errors.Is(cause, ErrLeaseLost) || errors.Is(cause, ErrCancelled) {
+		w.settled(j) // it is not this worker's any more
+		return
+	}
+	w.settler.add(j, j.outcome(err))
+}
+
+// call is the handler's call; a panic is an error with a stack.
+func (w *Worker) call(ctx context.Context, j *Job) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = panicked(p)
+		}
+	}()
+	return w.handlers[j.Queue](ctx, j)
+}
+
+// beat renews the leases of all jobs in hand, in one call.
+func (w *Worker) beat(ctx context.Context) {
+	tick := time.NewTicker(w.cfg.Lease / 3)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			w.renew(ctx)
+		}
+	}
+}
+
+func (w *Worker) renew(ctx context.Context) {
+	w.mu.Lock()
+	jobs := make([]*Job, 0, len(w.inHand))
+	for _, j := range w.inHand {
+		jobs = append(jobs, j)
+	}
+	w.mu.Unlock()
+	for part := range slices.Chunk(jobs, api.MaxSettleJobs) {
+		beats := make([]api.JobHeartbeat, len(part))
+		for i, j := range part {
+			beats[i] = j.heartbeat(w.cfg.Lease)
+		}
+		bounded, cancel := context.WithTimeout(ctx, w.cfg.Lease/3)
+		outcomes, err := w.source.HeartbeatJobs(bounded, w.cfg.ID, beats)
+		cancel()
+		if err == nil && len(outcomes) != len(part) {
+			err = fmt.Errorf("%d outcomes for %d jobs", len(outcomes), len(part))
+		}
+		if err != nil {
+			for i, j := range part {
+				j.unsent(beats[i])
+			}
+			if ctx.Err() == nil {
+				w.cfg.OnError(fmt.Errorf("worker: heartbeat: %w", err))
+			}
+			continue
+		}
+		for i, o := range outcomes {
+			switch {
+			case o.OK:
+			case o.State == api.JobCancelled:
+				part[i].lose(ErrCancelled)
+			case o.Code == api.CodeJobLeaseLost, o.Code == api.CodeJobNotFound:
+				part[i].lose(ErrLeaseLost)
+			}
+		}
+	}
+}
+
+// stopAll ends the contexts of the handlers that still run.
+func (w *Worker) stopAll(cause error) {
+	w.mu.Lock()
+	jobs := make([]*Job, 0, len(w.inHand))
+	for _, j := range w.inHand {
+		jobs = append(jobs, j)
+	}
+	w.mu.Unlock()
+	for _, j := range jobs {
+		j.stop(cause)
+	}
+}
