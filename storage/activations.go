@@ -118,7 +118,7 @@ func (r *Activations) Finish(ctx context.Context, a *StoredActivation, fromAttem
 	if err != nil {
 		return false, nil, err
 	}
-	w := &finishWrite{
+	w := &scriptWrite{
 		script: r.s.scripts[scriptActivationFinish],
 		keys:   []string{r.s.keys.activationMeta(a.Tenant, a.ActivationID)},
 		args:   []any{raw, fromAttempt, int64(api.ActivationTTLMS)},
@@ -130,7 +130,7 @@ func (r *Activations) Finish(ctx context.Context, a *StoredActivation, fromAttem
 		w.args = append(w.args, []byte(result))
 		reply, err = r.s.eval(ctx, scriptActivationFinish, w.keys, w.args...)
 	} else {
-		reply, err = r.commitFinish(ctx, a.ActivationID, w)
+		reply, err = r.commitScript(ctx, a.ActivationID, scriptActivationFinish, w)
 	}
 	if err != nil {
 		return false, nil, err
@@ -141,29 +141,6 @@ func (r *Activations) Finish(ctx context.Context, a *StoredActivation, fromAttem
 	}
 	stored.Result = result
 	return true, &stored, nil
-}
-
-func (r *Activations) commitFinish(ctx context.Context, id string, w *finishWrite) (any, error) {
-	if err := r.s.commits.do(ctx, id, w); err != nil {
-		return nil, failure(ctx, scriptActivationFinish, err)
-	}
-	reply, err := w.reply.Result()
-	if redis.HasErrorPrefix(err, "NOSCRIPT") {
-		return r.s.eval(ctx, scriptActivationFinish, w.keys, w.args...)
-	}
-	return reply, scriptFailure(ctx, scriptActivationFinish, err)
-}
-
-type finishWrite struct {
-	script *redis.Script
-	keys   []string
-	args   []any
-
-	reply *redis.Cmd
-}
-
-func (w *finishWrite) queue(ctx context.Context, pipe redis.Pipeliner) {
-	w.reply = w.script.EvalSha(ctx, pipe, w.keys, w.args...)
 }
 
 // Get gives an activation with its result. One that is lost is repaired first.

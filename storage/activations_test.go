@@ -346,3 +346,11 @@ func TestCancelEndsARunningOne(t *testing.T) {
 		}
 	})
 }
+
+// queued is an asynchronous activation that waits for its first attempt.
+func (f *fixture) queued() *storage.StoredActivation {
+	return storage.QueuedActivation(f.fn.Tenant, uuid.NewString(), &api.JobSpec{
+		Namespace: f.fn.Namespace, Queue: api.FunctionQueuePrefix + f.fn.Name, CreatedAtMS: f.NowMS(),
+		JobOptions: api.JobOptions{Target: &api.JobTarget{Function: f.fn.Name, Alias: "prod"}},
+	})
+}

@@ -82,6 +82,7 @@ func cutOperations() map[string]cutOperation {
 		"finish":        cutFinish,
 		"repair":        cutSweep,
 		"withdraw":      cutWithdraw,
+		"attempt":       cutAttempt,
 	}
 }
 
@@ -237,6 +238,25 @@ func cutWithdraw(t *testing.T, f *fixture) (func(*fixture) error, func(*testing.
 			t.Helper()
 			if items := f.firstPage(t); len(items) != 0 {
 				t.Errorf("still listed: %+v", items)
+			}
+		}
+}
+
+// cutAttempt: the worker writes the record itself where the enqueue did not.
+func cutAttempt(t *testing.T, f *fixture) (func(*fixture) error, func(*testing.T, *fixture)) {
+	t.Helper()
+	a := f.queued()
+	a.Status, a.Attempt = api.StatusRunning, 1
+	return func(f *fixture) error {
+			won, _, err := f.activations.Attempt(context.Background(), a, 0)
+			if err == nil && !won {
+				err = errors.New("lost against itself")
+			}
+			return err
+		}, func(t *testing.T, f *fixture) {
+			t.Helper()
+			if items := f.firstPage(t); len(items) != 1 || items[0].Status != api.StatusRunning || items[0].Attempt != 1 {
+				t.Errorf("%+v", items)
 			}
 		}
 }

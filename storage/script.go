@@ -20,6 +20,7 @@ const (
 	scriptAliasDelete        = "alias_delete.lua"
 	scriptActivationFinish   = "activation_finish.lua"
 	scriptActivationWithdraw = "activation_withdraw.lua"
+	scriptActivationAttempt  = "activation_attempt.lua"
 )
 
 // The scripts of package queue.
@@ -31,6 +32,7 @@ const (
 	ScriptJobHeartbeat = "job_heartbeat.lua"
 	ScriptJobDepend    = "job_depend.lua"
 	ScriptJobPurge     = "job_purge.lua"
+	ScriptJobDrop      = "job_drop.lua"
 	ScriptDueSettle    = "due_settle.lua"
 	ScriptBatchCount   = "batch_count.lua"
 )
