@@ -47,6 +47,7 @@ var benchmarks = []benchmark{
 	{"thousand", thousandFunctions},
 	{"fetch", parallelFetch},
 	{"growth", growth},
+	{"queue", queueBench},
 }
 
 func main() {

@@ -60,15 +60,19 @@ func freeAddr(ctx context.Context) (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-// startRedis runs a redis-server without persistence in a directory of its own.
-func startRedis(ctx context.Context, dir string) (*process, error) {
+// startRedis runs a redis-server in a directory of its own, without persistence
+// unless args say otherwise.
+func startRedis(ctx context.Context, dir string, args ...string) (*process, error) {
 	addr, err := freeAddr(ctx)
 	if err != nil {
 		return nil, err
 	}
 	_, port, _ := strings.Cut(addr, ":")
-	cmd := exec.CommandContext(ctx, "redis-server", "--port", port, "--bind", "127.0.0.1",
-		"--save", "", "--appendonly", "no", "--dir", dir, "--loglevel", "warning")
+	args = append([]string{
+		"--port", port, "--bind", "127.0.0.1",
+		"--save", "", "--appendonly", "no", "--dir", dir, "--loglevel", "warning",
+	}, args...)
+	cmd := exec.CommandContext(ctx, "redis-server", args...)
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
