@@ -18,10 +18,10 @@ for i = 1, n do
   if not state then
     reply[i] = 'gone'
   elseif mine or (state == 'completed' and settled == epoch .. 'a') then
-    reply[i] = meta[2] and 'after' or 'ok'
+    reply[i] = meta[2] == '1' and 'after' or 'ok'
     ids[#ids + 1] = id
     ended[#ended + 1], ended[#ended + 2] = mine and now or at, id
-    if meta[2] then
+    if meta[2] == '1' then
       after[#after + 1], after[#after + 2] = now, id
     end
     if mine then

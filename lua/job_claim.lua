@@ -1,11 +1,12 @@
 -- Hands pending jobs of one queue to a worker under a lease. A candidate that is
--- not pending any more is taken out of the index and passed over.
+-- not pending any more, or in another queue now, is taken out of the index and
+-- passed over.
 -- KEYS[1] cs:queue:t:ns:q:config  KEYS[2] …:cursor  KEYS[3] …:rate
 -- KEYS[4] …:pending  KEYS[5] …:active
 -- KEYS[6 to 5+n] cs:job:t:id:meta of each candidate, in the order of their scores
 -- ARGV[1] now_ms  ARGV[2] when the leases end, in ms  ARGV[3] the worker's id
--- ARGV[4] how many jobs at most  ARGV[5] n
--- ARGV[6…] for each candidate: id, score
+-- ARGV[4] how many jobs at most  ARGV[5] n  ARGV[6] how specs of this queue begin
+-- ARGV[7…] for each candidate: id, score
 -- Reply: {'ok'|'paused'|'full'|'limited', ms after which it may be worth asking again
 --   (limited only), the four cursors or '', for each job: id, spec, attempt, epoch, checkpoint or ''}
 local now, n, room = tonumber(ARGV[1]), tonumber(ARGV[5]), tonumber(ARGV[4])
@@ -39,11 +40,11 @@ end
 local reply, adds, sets, gone, touched = {'ok', '0', '', '', '', ''}, {}, {}, {}, {}
 local taken = 0
 for i = 1, n do
-  local id, score = ARGV[4 + 2 * i], tonumber(ARGV[5 + 2 * i])
+  local id, score = ARGV[5 + 2 * i], tonumber(ARGV[6 + 2 * i])
   if taken < room then
     local meta = redis.call('HMGET', KEYS[5 + i], 'run', 'spec', 'checkpoint')
     local state, attempt, epoch, _, settled = string.match(meta[1] or '', '^(%a+) (%d+) (%d+) (%d+) (%S+)')
-    if state == 'pending' then
+    if state == 'pending' and string.sub(meta[2], 1, #ARGV[6]) == ARGV[6] then
       taken = taken + 1
       attempt, epoch = tonumber(attempt) + 1, tonumber(epoch) + 1
       adds[#adds + 1], adds[#adds + 2] = ARGV[2], id

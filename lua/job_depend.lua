@@ -1,5 +1,5 @@
 -- Enters a job among those that wait for others.
--- KEYS[1 to n] cs:job:t:id:meta of each job waited for
+-- KEYS[1] to KEYS[n] cs:job:t:id:meta of each job waited for
 -- KEYS[n+1 to 2n] cs:job:t:id:dependents of each
 -- ARGV[1] n  ARGV[2…] ids of the waiting jobs
 -- Reply: for each job waited for its run, '' where there is none (nothing is entered then)

@@ -1,6 +1,6 @@
 -- Adds jobs to one queue. Each set takes all its jobs in one command, so that no
 -- crash makes half of a call visible. A job whose meta exists is a repeat: it is
--- left as it stands, but for an index that a cut call did not reach.
+-- left as it stands, but for an index or a batch that a cut call did not reach.
 -- KEYS[1] cs:queue:t:ns:q:cursor
 -- KEYS[2] …:pending  KEYS[3] …:scheduled  KEYS[4] …:waiting  KEYS[5] …:held
 -- KEYS[6] …:expiry  KEYS[7] …:after  KEYS[8] cs:queue:t:index
@@ -10,13 +10,14 @@
 -- ARGV[1] n  ARGV[2] ns/q  ARGV[3] digest of the request under its idempotency key, '' none
 -- ARGV[4] its time-to-live in ms  ARGV[5] place of the batch's first key, 0 none
 -- ARGV[6] '1' if a draining queue refuses them, else ''
--- ARGV[7…] for each job: id, spec, run, place of its index (2 to 5), score, rank of its
---   priority, expire_at_ms or 0, place of its unique key or 0, that one's time-to-live
---   in ms, id of a holder that has ended, '1' if something follows its end or ''
+-- ARGV[7…] for each job: id, spec, run, score when pending, rank of its priority,
+--   expire_at_ms or 0, place of its unique key or 0, that one's time-to-live in ms, id of
+--   a holder that has ended, id of one that lives, '1' if something follows its end, '2' if
+--   unless it completes, or ''
 -- Reply: {'new' | 'again', for each job '' or the id that holds its unique key}
 --   | CS_VALIDATION_IDEMPOTENCY_MISMATCH | CS_QUEUE_DRAINING_CONFLICT | CS_BATCH_NOT_FOUND
 --   | CS_BATCH_SEALED_CONFLICT
-local n, batch, states = tonumber(ARGV[1]), tonumber(ARGV[5]), {'', 'pending', 'scheduled', 'waiting', 'held'}
+local n, batch, places = tonumber(ARGV[1]), tonumber(ARGV[5]), {pending = 2, scheduled = 3, waiting = 4, held = 5}
 local function arg(i, k) return ARGV[6 + 11 * (i - 1) + k] end
 local held = ARGV[3] ~= '' and redis.call('GET', KEYS[9])
 if held then
@@ -36,50 +37,47 @@ local sealed = batch > 0 and redis.call('HGET', KEYS[0 + batch], 'sealed')
 if batch > 0 and sealed ~= '0' then
   return redis.error_reply(sealed and 'CS_BATCH_SEALED_CONFLICT the batch is sealed' or 'CS_BATCH_NOT_FOUND no such batch')
 end
-local reply, fresh, indexed, ids = {'new'}, {}, {}, {}
+local reply, fresh, indexed, ids, unsure = {'new'}, {}, {}, {}, false
 for i = 1, n do
-  local unique, holder = tonumber(arg(i, 8)), ''
+  local unique, holder = tonumber(arg(i, 7)), ''
   local other = unique > 0 and redis.call('GET', KEYS[0 + unique])
-  if other and other ~= arg(i, 1) and other ~= arg(i, 10) then
-    holder = other
+  if other and other ~= arg(i, 1) and other ~= arg(i, 9) then
+    holder, unsure = other, unsure or other ~= arg(i, 10)
   end
   reply[i + 1] = holder
   if holder == '' then
     local run = redis.call('HGET', KEYS[10 + i], 'run')
     if not run then
-      fresh[#fresh + 1], ids[#ids + 1] = i, arg(i, 1)
+      fresh[#fresh + 1] = i
       if unique > 0 then
-        redis.call('SET', KEYS[0 + unique], arg(i, 1), 'PX', arg(i, 9))
+        redis.call('SET', KEYS[0 + unique], arg(i, 1), 'PX', arg(i, 8))
       end
     end
-    if not run or string.match(run, '^%a+') == states[tonumber(arg(i, 4))] then
-      indexed[#indexed + 1] = i
+    ids[#ids + 1] = arg(i, 1)
+    local state, at = string.match(run or arg(i, 3), '^(%a+) %d+ %d+ (%d+)')
+    if places[state] then
+      indexed[#indexed + 1] = {i, places[state], at}
     end
   end
-end
-if batch > 0 and #fresh > 0 then
-  redis.call('SADD', KEYS[1 + batch], unpack(ids))
 end
 if #fresh > 0 then
   redis.call('SADD', KEYS[8], ARGV[2])
 end
 for _, i in ipairs(fresh) do
-  redis.call('HSET', KEYS[10 + i], 'spec', arg(i, 2), 'run', arg(i, 3))
-  if arg(i, 11) ~= '' then
-    redis.call('HSET', KEYS[10 + i], 'after', arg(i, 11))
-  end
+  redis.call('HSET', KEYS[10 + i], 'spec', arg(i, 2), 'run', arg(i, 3), unpack(arg(i, 11) ~= '' and {'after', arg(i, 11)} or {}))
 end
 local cursors = redis.call('HMGET', KEYS[1], '0', '1', '2', '3')
 local sets, expiry, after = {{}, {}, {}, {}, {}}, {}, {}
-for _, i in ipairs(indexed) do
-  local place, score, cursor = tonumber(arg(i, 4)), arg(i, 5), cursors[tonumber(arg(i, 6)) + 1]
-  if place == 2 and cursor and tonumber(cursor) > tonumber(score) then
-    score = cursor
+for _, entry in ipairs(indexed) do
+  local i, place, score = unpack(entry)
+  if place == 2 then
+    local cursor = cursors[tonumber(arg(i, 5)) + 1]
+    score = cursor and tonumber(cursor) > tonumber(arg(i, 4)) and cursor or arg(i, 4)
   end
   local set = sets[place]
   set[#set + 1], set[#set + 2] = score, arg(i, 1)
-  if arg(i, 7) ~= '0' then
-    expiry[#expiry + 1], expiry[#expiry + 2] = arg(i, 7), arg(i, 1)
+  if arg(i, 6) ~= '0' then
+    expiry[#expiry + 1], expiry[#expiry + 2] = arg(i, 6), arg(i, 1)
   end
   if place == 4 then
     after[#after + 1], after[#after + 2] = score, arg(i, 1)
@@ -90,7 +88,9 @@ if #after > 0 then redis.call('ZADD', KEYS[7], unpack(after)) end
 for place = 2, 5 do
   if #sets[place] > 0 then redis.call('ZADD', KEYS[0 + place], 'NX', unpack(sets[place])) end
 end
-if ARGV[3] ~= '' then
+-- The batch last: jobs that never came to be would keep it from its end.
+if batch > 0 and #ids > 0 then redis.call('SADD', KEYS[1 + batch], unpack(ids)) end
+if ARGV[3] ~= '' and not unsure then
   reply[1] = ARGV[3]
   redis.call('SET', KEYS[9], table.concat(reply, ' '), 'PX', ARGV[4])
   reply[1] = 'new'

@@ -32,8 +32,11 @@ func (b *Broker) CreateBatch(ctx context.Context, tenant, namespace string, call
 		if err := callback.NewJob.Validate(now); err != nil {
 			return nil, err
 		}
-		if isFunctionQueue(callback.Queue) != (callback.Target != nil) || callback.BatchID != "" {
-			return nil, fieldError("callback", "must be a job of a queue of yours, in no batch, or have a target in an fn queue")
+		if err := b.checkOptions(callback.Queue, &callback.JobOptions); err != nil {
+			return nil, err
+		}
+		if callback.BatchID != "" || len(callback.DependsOn) > 0 {
+			return nil, fieldError("callback", "must be in no batch and depend on no job")
 		}
 		raw, err := api.EncodeJSON(callback)
 		if err != nil {

@@ -35,24 +35,25 @@ type Config struct {
 // Broker is the queue of all tenants over one store. It is safe for concurrent
 // use, and any number may work on one store.
 type Broker struct {
-	store    *storage.Store
-	rdb      redis.UniversalClient
-	tenants  *storage.Tenants
-	log      *zap.Logger
-	random   func() float64
-	keepMS   int64
-	poll     time.Duration
-	sequence sequence
-	briefs   *otter.Cache[jobKey, *brief]
-	lanes    *otter.Cache[queueKey, *lane]
-	known    *otter.Cache[namespaceKey, struct{}]
-	workers  *otter.Cache[jobKey, seenWorker]
-	schemas  *schemas
-	wakes    *wakes
-	enqueues *coalescer[queueKey, enqueueItem]
-	acks     *coalescer[queueKey, ackItem]
-	dueSoon  chan struct{} // holds a token when this process made something due
-	floors   floors
+	store       *storage.Store
+	rdb         redis.UniversalClient
+	tenants     *storage.Tenants
+	activations *storage.Activations
+	log         *zap.Logger
+	random      func() float64
+	keepMS      int64
+	poll        time.Duration
+	sequence    sequence
+	briefs      *otter.Cache[jobKey, *brief]
+	lanes       *otter.Cache[queueKey, *lane]
+	known       *otter.Cache[namespaceKey, struct{}]
+	workers     *otter.Cache[jobKey, seenWorker]
+	schemas     *schemas
+	wakes       *wakes
+	enqueues    *coalescer[queueKey, enqueueItem]
+	acks        *coalescer[queueKey, ackItem]
+	dueSoon     chan struct{} // holds a token when this process made something due
+	floors      floors
 
 	life context.Context // the Broker's own lifetime, not a caller's
 	end  context.CancelFunc
@@ -96,7 +97,7 @@ func New(ctx context.Context, store *storage.Store, cfg Config) (*Broker, error)
 		cfg.PollInterval = time.Second
 	}
 	b := &Broker{
-		store: store, rdb: store.Client(), tenants: storage.NewTenants(store), log: cfg.Logger,
+		store: store, rdb: store.Client(), tenants: storage.NewTenants(store), activations: storage.NewActivations(store), log: cfg.Logger,
 		random: cfg.Random, keepMS: cfg.Retention.Milliseconds(), poll: cfg.PollInterval,
 		schemas: newSchemas(), dueSoon: make(chan struct{}, 1),
 	}

@@ -32,6 +32,9 @@ func (b *Broker) Retry(ctx context.Context, tenant, id string) (*api.Job, error)
 		if r.run.state != api.JobDead && r.run.state != api.JobCancelled {
 			return nil, stateConflict(r, "retried")
 		}
+		if err := b.followOutcome(ctx, tenant, r); err != nil { // of the end that it is to be brought back from
+			return nil, err
+		}
 		return b.revive(r), nil
 	})
 }
@@ -41,10 +44,8 @@ func (b *Broker) Retry(ctx context.Context, tenant, id string) (*api.Job, error)
 func (b *Broker) revive(r *record) *move {
 	m := &move{record: r, to: r.run.to(api.JobPending, b.store.NowMS())}
 	m.to.attempt = min(m.to.attempt, r.spec.WithDefaults().MaxAttempts-1)
-	if r.spec.ExpireAtMS > 0 {
-		spec := *r.spec
-		spec.ExpireAtMS = 0
-		if text, err := encodeSpec(&spec); err == nil {
+	if spec, changed := b.retried(r); changed {
+		if text, err := encodeSpec(spec); err == nil {
 			m.spec = text
 		}
 	}
@@ -176,7 +177,11 @@ func (b *Broker) moveTo(ctx context.Context, r *record, from, to queueKey) (bool
 	if err := b.addQueue(ctx, to); err != nil {
 		return false, err
 	}
-	keys, args := b.moveArguments(to, []*move{{record: r, to: r.run, spec: text}})
+	// The epoch grows, so that whoever decided on the job in its old queue has to
+	// look again, and what a process remembers of it does not outlive the move.
+	there := r.run
+	there.epoch++
+	keys, args := b.moveArguments(to, []*move{{record: r, to: there, spec: text}})
 	reply, err := b.store.Script(ctx, storage.ScriptJobMove, keys, args...)
 	if err != nil {
 		return false, err

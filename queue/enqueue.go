@@ -35,6 +35,11 @@ func (b *Broker) Enqueue(ctx context.Context, e Enqueue) ([]api.EnqueuedJob, err
 	if err := e.validate(now); err != nil {
 		return nil, err
 	}
+	for i := range e.Jobs {
+		if err := b.checkOptions(e.Queue, &e.Jobs[i].JobOptions); err != nil {
+			return nil, atIndex(err, i)
+		}
+	}
 	specs, ids := make([]*api.JobSpec, len(e.Jobs)), make([]string, len(e.Jobs))
 	for i := range e.Jobs {
 		specs[i] = &api.JobSpec{
@@ -78,14 +83,10 @@ func (e *Enqueue) validate(nowMS int64) error {
 		return api.Errorf(api.CodeValidation, "at most %d jobs a call", api.MaxEnqueueJobs).WithFields(api.FieldError{Path: "jobs", Message: "are too many"})
 	}
 	total := 0
-	function := strings.HasPrefix(e.Queue, api.FunctionQueuePrefix)
 	for i := range e.Jobs {
 		j := &e.Jobs[i]
 		total += len(j.Payload)
 		err := j.Validate(nowMS)
-		if err == nil && function != (j.Target != nil) {
-			err = api.Errorf(api.CodeQueueReserved, "queues fn.… are the platform's: their jobs, and only theirs, have a target")
-		}
 		if err == nil && j.BatchID != e.Jobs[0].BatchID {
 			err = api.Errorf(api.CodeValidation, "all jobs of a call are of one batch").
 				WithFields(api.FieldError{Path: "batch_id", Message: "must be the same for all jobs of a call"})
@@ -96,6 +97,32 @@ func (e *Enqueue) validate(nowMS int64) error {
 	}
 	if total > api.MaxEnqueueBytes {
 		return api.Errorf(api.CodeBodyLimit, "the payloads exceed %d bytes together", api.MaxEnqueueBytes)
+	}
+	return nil
+}
+
+// checkOptions refuses what a job of a queue, or a step of its chain, cannot be
+// told: CodeQueueReserved, CodeValidation.
+func (b *Broker) checkOptions(queue string, o *api.JobOptions) error {
+	if isFunctionQueue(queue) != (o.Target != nil) {
+		return api.Errorf(api.CodeQueueReserved, "queues fn.… are the platform's: their jobs, and only theirs, have a target")
+	}
+	if len(o.ResultSchema) > 0 {
+		if _, err := b.schemas.compile(o.ResultSchema); err != nil {
+			return err
+		}
+	}
+	if o.Chain == nil {
+		return nil
+	}
+	for i := range o.Chain.Steps {
+		step := &o.Chain.Steps[i]
+		if step.Queue != "" {
+			queue = step.Queue
+		}
+		if err := b.checkOptions(queue, &step.JobOptions); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -129,11 +156,11 @@ type enqueueItem struct {
 	id       string
 	spec     *api.JobSpec
 	state    api.JobState
-	at       int64 // of run
-	score    string
+	at       int64  // of run
 	text     string // the spec, encoded
 	internal bool   // made by the platform: a draining queue takes it
 	ended    string // a holder of the unique key that is known to have ended
+	living   string // one that is known to live
 	holder   string // answer: the job that holds the unique key, if it is a duplicate
 	again    bool   // answer: the whole call was made before
 	err      error  // answer
@@ -144,6 +171,7 @@ func (b *Broker) items(ctx context.Context, q queueKey, ids []string, specs []*a
 	if err := b.register(ctx, q.tenant, q.namespace); err != nil {
 		return nil, err
 	}
+	b.completeTargets(ctx, q, specs)
 	now := b.store.NowMS()
 	moment := b.sequence.next(now, len(specs))
 	out := make([]*enqueueItem, len(specs))
@@ -151,14 +179,17 @@ func (b *Broker) items(ctx context.Context, q queueKey, ids []string, specs []*a
 		spec.CreatedAtMS = now
 		spec.Score = score(spec.Priority, moment+int64(i))
 		item := &enqueueItem{id: ids[i], spec: spec, internal: internal}
-		item.place(now)
+		item.begin(now)
 		var err error
 		if item.text, err = encodeSpec(spec); err != nil {
 			return nil, err
 		}
 		if len(spec.DependsOn) > 0 {
 			if err := b.dependOn(ctx, q.tenant, ids[i], spec.DependsOn); err != nil {
-				return nil, atIndex(err, i)
+				if api.ErrorCode(err) == api.CodeJobNotFound {
+					err = atIndex(err, i)
+				}
+				return nil, err
 			}
 		}
 		out[i] = item
@@ -166,8 +197,8 @@ func (b *Broker) items(ctx context.Context, q queueKey, ids []string, specs []*a
 	return out, nil
 }
 
-// place decides in which state a new job begins.
-func (e *enqueueItem) place(now int64) {
+// begin decides in which state a new job begins.
+func (e *enqueueItem) begin(now int64) {
 	e.at = now
 	switch {
 	case len(e.spec.DependsOn) > 0:
@@ -178,16 +209,22 @@ func (e *enqueueItem) place(now int64) {
 		e.state, e.at = api.JobScheduled, e.spec.RunAtMS
 	default:
 		e.state = api.JobPending
-		e.score = scoreText(e.spec.Score)
-		return
 	}
-	e.score = scoreText(e.at)
 }
+
+// What is to happen when a job has ended.
+const (
+	followsEnd     = "1" // something, however it ended
+	followsFailure = "2" // something, unless it completed
+)
 
 // follows says whether something is to happen when the job has ended.
 func (e *enqueueItem) follows() string {
-	if e.spec.Chain != nil || e.spec.ChainID != "" || e.spec.BatchID != "" || e.spec.Activation != nil {
-		return "1"
+	switch of := e.spec.Activation; {
+	case e.spec.Chain != nil || e.spec.ChainID != "" || e.spec.BatchID != "" || of != nil && of.OnSuccess != nil:
+		return followsEnd
+	case e.spec.Target != nil:
+		return followsFailure // its worker has ended the activation where it completes
 	}
 	return ""
 }
@@ -231,7 +268,8 @@ type enqueueCall struct {
 	digest         string
 }
 
-// enqueue runs the script, again where a unique key is held by a job that has ended.
+// enqueue runs the script, again where a unique key is held by a job that has
+// ended, or where an idempotency key is to remember a holder.
 func (b *Broker) enqueue(ctx context.Context, call enqueueCall, items []*enqueueItem) error {
 	for {
 		keys, args := b.enqueueArguments(call, items)
@@ -248,37 +286,62 @@ func (b *Broker) enqueue(ctx context.Context, call enqueueCall, items []*enqueue
 		if answer[0] == "again" {
 			return nil
 		}
-		freed, err := b.freeUnique(ctx, call.queue.tenant, items)
-		if err != nil || !freed {
-			if err == nil {
-				b.woken(call.queue, items)
-			}
+		freed, seen, err := b.lookAtHolders(ctx, call.queue.tenant, items)
+		if err != nil {
 			return err
+		}
+		if !freed && (!seen || call.digest == "") {
+			b.woken(call.queue, items)
+			return nil
 		}
 	}
 }
 
-// freeUnique looks for holders of unique keys that have ended, or never were,
-// since a crash came between: their keys are free. It says whether there is one.
-func (b *Broker) freeUnique(ctx context.Context, tenant string, items []*enqueueItem) (bool, error) {
+// lookAtHolders reads the jobs that hold unique keys. freed: one has ended, or
+// never was, since a crash came between, and its key is free. seen: one lives that
+// was not known to.
+func (b *Broker) lookAtHolders(ctx context.Context, tenant string, items []*enqueueItem) (freed, seen bool, err error) {
 	var holders []string
 	var held []*enqueueItem
 	for _, item := range items {
-		if item.holder != "" && item.holder != item.ended {
+		if item.holder != "" && item.holder != item.living {
 			holders, held = append(holders, item.holder), append(held, item)
 		}
 	}
 	found, err := b.load(ctx, tenant, holders, recordFields)
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
-	freed := false
 	for i, r := range found {
 		if r == nil || r.run.state.Terminal() {
 			held[i].ended, freed = holders[i], true
+			continue
+		}
+		if err := b.reindex(ctx, tenant, r); err != nil {
+			return false, false, err
+		}
+		held[i].living, seen = holders[i], true
+	}
+	return freed, seen, nil
+}
+
+// reindex enters a job in the index of its state if it is not there: its own
+// enqueue was cut short, and nobody but its unique key knows it.
+func (b *Broker) reindex(ctx context.Context, tenant string, r *record) error {
+	q := r.key(tenant)
+	err := b.rdb.ZScore(ctx, b.keys(q).Set(string(r.run.state)), r.id).Err()
+	if err == nil || b.failure(ctx, "read a queue", err) != nil {
+		return b.failure(ctx, "read a queue", err)
+	}
+	if r.run.state == api.JobWaiting { // what it waits for may have ended
+		pipe := b.rdb.Pipeline()
+		pipe.ZAdd(ctx, b.keys(q).After(), redis.Z{Score: float64(r.run.at), Member: r.id})
+		b.markDue(ctx, pipe, q, r.run.at)
+		if _, err := pipe.Exec(ctx); err != nil {
+			return b.failure(ctx, "mark a job", err)
 		}
 	}
-	return freed, nil
+	return b.moveAll(ctx, q, []*move{{record: r, to: r.run}})
 }
 
 // enqueueArguments lays the call out as job_enqueue.lua reads it.
@@ -309,13 +372,12 @@ func (b *Broker) enqueueArguments(call enqueueCall, items []*enqueueItem) (keys 
 		keys = append(keys, tenant.Batch(call.batch)+":meta", tenant.Batch(call.batch)+":jobs")
 		batch = len(keys) - 1
 	}
-	places := map[api.JobState]int{api.JobPending: 2, api.JobScheduled: 3, api.JobWaiting: 4, api.JobHeld: 5}
 	args = append(make([]any, 0, 6+11*len(items)), len(items), call.queue.name(), call.digest, api.IdempotencyTTLMS, batch, external)
 	for i, item := range items {
 		options := item.spec.WithDefaults()
 		args = append(args, item.id, item.text, run{item.state, 0, 0, item.at, none, none}.String(),
-			places[item.state], item.score, item.spec.Priority.Rank(), item.spec.ExpireAtMS,
-			uniques[i], max(1, options.UniqueTTLMS), item.ended, item.follows())
+			scoreText(item.spec.Score), item.spec.Priority.Rank(), item.spec.ExpireAtMS,
+			uniques[i], max(1, options.UniqueTTLMS), item.ended, item.living, item.follows())
 	}
 	return keys, args
 }
@@ -375,7 +437,7 @@ func (b *Broker) answers(ctx context.Context, q queueKey, items []*enqueueItem) 
 		case item.again:
 			ids, places = append(ids, item.id), append(places, i)
 		default:
-			b.briefs.Set(jobKey{q.tenant, item.id}, briefOf(item.spec))
+			b.briefs.Set(jobKey{q.tenant, item.id}, briefOf(item.spec, 0))
 		}
 	}
 	found, err := b.load(ctx, q.tenant, ids, recordFields)

@@ -81,13 +81,12 @@ func (b *Broker) Fetch(ctx context.Context, f Fetch) ([]api.FetchedJob, error) {
 	}
 	woken, done := b.wakes.wait(queues)
 	defer done()
-	ctx, cancel := context.WithTimeoutCause(ctx, f.Wait, errWaited)
-	defer cancel()
+	// The wait ends between two looks at the queues: a claim that it cut short would
+	// leave jobs under leases that nobody knows of.
+	over := time.NewTimer(f.Wait)
+	defer over.Stop()
 	for {
 		jobs, again, err := b.fetchAny(ctx, &f, queues)
-		if context.Cause(ctx) == errWaited && len(jobs) == 0 {
-			return nil, nil
-		}
 		if len(jobs) > 0 || err != nil {
 			return jobs, err
 		}
@@ -95,22 +94,19 @@ func (b *Broker) Fetch(ctx context.Context, f Fetch) ([]api.FetchedJob, error) {
 		select {
 		case <-woken:
 		case <-poll.C:
+		case <-over.C:
+			poll.Stop()
+			return nil, nil
 		case <-ctx.Done():
+			poll.Stop()
+			return nil, ctx.Err()
 		case <-b.life.Done():
+			poll.Stop()
 			return nil, api.Errorf(api.CodeShuttingDown, "the queue is closed")
 		}
 		poll.Stop()
-		if err := ctx.Err(); err != nil {
-			if context.Cause(ctx) == errWaited {
-				return nil, nil
-			}
-			return nil, err
-		}
 	}
 }
-
-// errWaited ends a fetch that waited in vain.
-var errWaited = api.Errorf(api.CodeInternal, "nothing came")
 
 // longPause is when to ask again where nothing says a nearer moment.
 const longPause = time.Hour
@@ -179,7 +175,7 @@ func (b *Broker) claim(ctx context.Context, f *Fetch, q queueKey, l *lane, found
 	expires := now + f.Lease.Milliseconds()
 	k, tenant := b.keys(q), b.store.JobKeys(q.tenant)
 	keys := append(make([]string, 0, 5+len(found)), k.Config(), k.Cursor(), k.Rate(), k.Set(string(api.JobPending)), k.Set(string(api.JobActive)))
-	args := append(make([]any, 0, 5+2*len(found)), now, expires, f.WorkerID, want, len(found))
+	args := append(make([]any, 0, 6+2*len(found)), now, expires, f.WorkerID, want, len(found), specBegin(q))
 	for _, c := range found {
 		keys = append(keys, tenant.Meta(c.id))
 		args = append(args, c.id, scoreText(c.score))
@@ -214,7 +210,7 @@ func (b *Broker) claimed(ctx context.Context, q queueKey, words []string, now, e
 		if err1 != nil || err2 != nil {
 			return jobs, api.Errorf(api.CodeInternal, "a claim answered %q", words[2:4])
 		}
-		b.briefs.Set(jobKey{q.tenant, words[0]}, briefOf(spec))
+		b.briefs.Set(jobKey{q.tenant, words[0]}, briefOf(spec, epoch))
 		if spec.ExpireAtMS > 0 && spec.ExpireAtMS <= now {
 			if err := b.expireClaimed(ctx, q.tenant, words[0]); err != nil {
 				return jobs, err

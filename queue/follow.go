@@ -2,9 +2,7 @@ package queue
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"strconv"
 
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
@@ -98,33 +96,6 @@ func (b *Broker) chainOn(ctx context.Context, tenant string, r *record, step *ap
 	}
 	spec.Chain = rest
 	return b.enqueueInternal(ctx, q, api.DerivedJobID("chain", tenant, r.id, kind), spec)
-}
-
-// Onward is a job that is made when another ends: where the outcome of an
-// asynchronous invocation is sent.
-type Onward struct {
-	Queue   string          `json:"queue"`
-	Payload json.RawMessage `json:"payload"`
-	api.JobOptions
-	Activation *api.AsyncActivation `json:"activation,omitempty"`
-}
-
-// followOutcome makes the job that r's last attempt asked for.
-func (b *Broker) followOutcome(ctx context.Context, tenant string, r *record) error {
-	raw := r.more[fieldNext]
-	if raw == "" {
-		return nil
-	}
-	var next Onward
-	if err := json.Unmarshal([]byte(raw), &next); err != nil {
-		b.log.Error("where an outcome goes cannot be read", zap.String("job_id", r.id), zap.Error(err))
-		return nil // it would never be otherwise
-	}
-	q := r.key(tenant)
-	q.queue = next.Queue
-	spec := &api.JobSpec{Payload: next.Payload, JobOptions: next.JobOptions, ParentID: r.id, Activation: next.Activation}
-	// The attempt is part of the cause: an operator's retry has an outcome of its own.
-	return b.enqueueInternal(ctx, q, api.DerivedJobID("outcome", tenant, r.id, strconv.FormatInt(r.run.epoch, 10)), spec)
 }
 
 // releasePage is how many dependents are looked at in one go.

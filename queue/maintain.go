@@ -2,6 +2,8 @@ package queue
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math/rand/v2"
 	"strconv"
 	"time"
@@ -85,6 +87,7 @@ func (b *Broker) RunOnce(ctx context.Context, now int64) (Counts, int64, error) 
 	if _, err := pipe.Exec(ctx); err != nil {
 		return total, 0, b.failure(ctx, "read what is due", err)
 	}
+	var errs []error
 	soonest, first := int64(0), rand.N(storage.DueShards)
 	for i := range heads {
 		shard := (first + i) % storage.DueShards // replicas begin at different ones
@@ -104,17 +107,21 @@ func (b *Broker) RunOnce(ctx context.Context, now int64) (Counts, int64, error) 
 				continue // a schedule's, or a newer release's
 			}
 			done, next, err := b.visit(ctx, m, now)
-			if err != nil {
-				return total, 0, err
-			}
 			total.add(done)
+			if err != nil { // one queue's trouble is no other's
+				errs = append(errs, fmt.Errorf("queue %s: %w", m.member, err))
+				if ctx.Err() != nil || api.ErrorCode(err) == api.CodeStoreUnavailable {
+					return total, 0, errors.Join(errs...)
+				}
+				continue
+			}
 			if next > 0 && (soonest == 0 || next < soonest) {
 				soonest = next
 			}
 		}
 		b.floors.consumed(key, upTo, now)
 	}
-	return total, soonest, nil
+	return total, soonest, errors.Join(errs...)
 }
 
 // visit looks after one queue that is due, unless another replica does.
@@ -158,12 +165,12 @@ func (b *Broker) tend(ctx context.Context, q queueKey, now int64) (Counts, error
 	steps := []func(context.Context, queueKey, int64, *Counts) error{
 		b.followMarked, b.promote, b.reclaim, b.expire, b.purgeEnded,
 	}
+	// What fails does not keep the other steps from the queue's jobs.
+	var errs []error
 	for _, step := range steps {
-		if err := step(ctx, q, now, &c); err != nil {
-			return c, err
-		}
+		errs = append(errs, step(ctx, q, now, &c))
 	}
-	return c, nil
+	return c, errors.Join(errs...)
 }
 
 // dueJobs reads the jobs of a set whose score is at most upTo, and drops entries
@@ -179,25 +186,48 @@ func (b *Broker) dueJobs(ctx context.Context, q queueKey, key string, upTo, now 
 	if err != nil {
 		return nil, err
 	}
-	var out []*record
-	var strays []any
-	for i, r := range found {
-		if r == nil || r.key(q.tenant) != q || !oneOf(r.run.state, states) {
-			strays = append(strays, ids[i])
-			continue
-		}
-		out = append(out, r)
+	out, strays := partition(q, ids, found, states...)
+	dropped, err := b.drop(ctx, q, key, strays)
+	if err != nil {
+		return nil, err
 	}
-	if len(strays) > 0 {
-		c.Repaired += len(strays)
-		if err := b.rdb.ZRem(ctx, key, strays...).Err(); err != nil {
-			return nil, b.failure(ctx, "drop strays", err)
-		}
-	}
+	c.Repaired += dropped
 	if len(ids) < workPage {
 		b.floors.consumed(key, upTo, now)
 	}
 	return out, nil
+}
+
+// partition parts the members of one of q's sets from strays: jobs that are not, or not
+// any more, in one of the given states of q.
+func partition(q queueKey, ids []string, found []*record, states ...api.JobState) (members, strays []*record) {
+	for i, r := range found {
+		switch {
+		case r == nil:
+			strays = append(strays, &record{id: ids[i]})
+		case r.key(q.tenant) != q || !oneOf(r.run.state, states):
+			strays = append(strays, r)
+		default:
+			members = append(members, r)
+		}
+	}
+	return members, strays
+}
+
+// drop takes strays out of a set, those that have not come back since they were
+// read.
+func (b *Broker) drop(ctx context.Context, q queueKey, key string, strays []*record) (int, error) {
+	if len(strays) == 0 {
+		return 0, nil
+	}
+	tenant := b.store.JobKeys(q.tenant)
+	keys, args := []string{key}, []any{len(strays)}
+	for _, r := range strays {
+		keys, args = append(keys, tenant.Meta(r.id)), append(args, r.id, r.text)
+	}
+	reply, err := b.store.Script(ctx, storage.ScriptJobDrop, keys, args...)
+	n, _ := reply.(int64)
+	return int(n), err
 }
 
 func oneOf(s api.JobState, states []api.JobState) bool {
@@ -343,13 +373,15 @@ func (b *Broker) followMarked(ctx context.Context, q queueKey, _ int64, c *Count
 	if err != nil {
 		return err
 	}
+	var errs []error
 	for _, id := range ids {
 		if err := b.followOne(ctx, q, id); err != nil {
-			return err
+			errs = append(errs, err)
+			continue
 		}
 		c.Followed++
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // purgeEnded deletes jobs that ended longer ago than they are kept.

@@ -67,6 +67,7 @@ func (b *Broker) moveAll(ctx context.Context, q queueKey, moves []*move) error {
 		}
 		wake = wake || m.outcome == moved && m.to.state == api.JobPending
 	}
+	b.recordRetries(ctx, q.tenant, moves)
 	if wake {
 		b.wakes.wake(q)
 	}
@@ -165,6 +166,11 @@ func (b *Broker) change(ctx context.Context, tenant, id string, decide func(r *r
 			after.run, after.text = m.to, m.to.String()
 			if m.field != "" {
 				after.more[m.field] = m.value
+			}
+			if m.spec != "" {
+				if after.spec, err = decodeSpec(m.spec); err != nil {
+					return nil, err
+				}
 			}
 			return &after, nil
 		case missing:

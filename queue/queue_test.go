@@ -30,6 +30,9 @@ type fixture struct {
 	store  *storage.Store
 	clock  *clock
 	tenant string
+	// crashed: a script was cut, so that entries may be left in indexes until
+	// somebody meets them, and unique keys until somebody wants them.
+	crashed bool
 }
 
 // each runs test on every kind of store.
@@ -51,9 +54,13 @@ func newFixture(t testing.TB, cfg storage.Config) *fixture {
 	return &fixture{Broker: brokerOn(t, store), store: store, clock: c, tenant: storagetest.Tenant(t)}
 }
 
-func brokerOn(t testing.TB, store *storage.Store) *queue.Broker {
+func brokerOn(t testing.TB, store *storage.Store, retention ...time.Duration) *queue.Broker {
 	t.Helper()
-	b, err := queue.New(t.Context(), store, queue.Config{Random: func() float64 { return 0.5 }})
+	cfg := queue.Config{Random: func() float64 { return 0.5 }}
+	if len(retention) > 0 {
+		cfg.Retention = retention[0]
+	}
+	b, err := queue.New(t.Context(), store, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -252,11 +252,13 @@ func (b *Broker) discard(ctx context.Context, q queueKey, state api.JobState, st
 	}
 	now := b.store.NowMS()
 	var moves []*move
-	for _, r := range found {
-		if r != nil && r.run.state == state && r.key(q.tenant) == q {
-			m := move{record: r, to: r.run.to(api.JobCancelled, now)}.end()
-			moves = append(moves, &m)
-		}
+	members, strays := partition(q, ids, found, state)
+	if _, err := b.drop(ctx, q, b.keys(q).Set(string(state)), strays); err != nil {
+		return 0, err
+	}
+	for _, r := range members {
+		m := move{record: r, to: r.run.to(api.JobCancelled, now)}.end()
+		moves = append(moves, &m)
 	}
 	if err := b.moveAll(ctx, q, moves); err != nil {
 		return 0, err
@@ -309,6 +311,9 @@ func (b *Broker) Redrive(ctx context.Context, f Redrive) (int, error) {
 			if full || r == nil || r.run.state != api.JobDead || r.key(q.tenant) != q || !match.matches(r) ||
 				f.Reason != "" && r.more[fieldDeadReason] != f.Reason {
 				continue
+			}
+			if err := b.followOutcome(ctx, q.tenant, r); err != nil {
+				return revived, err
 			}
 			moves = append(moves, b.revive(r))
 		}
@@ -379,17 +384,16 @@ func (b *Broker) purgeAll(ctx context.Context, q queueKey, state api.JobState) e
 		if err != nil {
 			return err
 		}
-		records := make([]*record, len(ids))
-		for i, r := range found {
-			if records[i] = r; r == nil {
-				records[i] = &record{id: ids[i]}
-			}
+		records, strays := partition(q, ids, found, state)
+		dropped, err := b.drop(ctx, q, b.keys(q).Set(string(state)), strays)
+		if err != nil {
+			return err
 		}
 		n, err := b.purge(ctx, q, state, records)
 		if err != nil {
 			return err
 		}
-		if n == 0 {
+		if n+dropped == 0 {
 			return api.Errorf(api.CodeQueueBusy, "jobs of queue %q keep changing", q.queue)
 		}
 	}

@@ -23,7 +23,6 @@ const (
 	fieldResult     = "result"
 	fieldHoldReason = "hold_reason"
 	fieldDeadReason = "dead_reason"
-	fieldNext       = "next" // a job to be made when this one ends: an Onward
 )
 
 // encodeSpec writes a spec as its header in JSON, a line break, and the payload
@@ -36,6 +35,11 @@ func encodeSpec(s *api.JobSpec) (string, error) {
 		return "", fmt.Errorf("queue: encode a job: %w", err)
 	}
 	return string(raw) + "\n" + string(s.Payload), nil
+}
+
+// specBegin is how the spec of every job of q begins: what JobSpec encodes first.
+func specBegin(q queueKey) string {
+	return `{"namespace":"` + q.namespace + `","queue":"` + q.queue + `",`
 }
 
 func decodeSpec(text string) (*api.JobSpec, error) {
@@ -51,15 +55,18 @@ func decodeSpec(text string) (*api.JobSpec, error) {
 	return s, nil
 }
 
-// brief is what settling a job needs to know of its spec.
+// brief is what settling a job needs to know of its spec. It holds for leases up
+// to the one that follows epoch: moving a job, which makes its epoch grow, comes
+// before any later one.
 type brief struct {
+	epoch            int64
 	namespace, queue string
 	unique           string
 	schema           json.RawMessage
 }
 
-func briefOf(s *api.JobSpec) *brief {
-	return &brief{s.Namespace, s.Queue, s.UniqueKey, s.ResultSchema}
+func briefOf(s *api.JobSpec, epoch int64) *brief {
+	return &brief{epoch, s.Namespace, s.Queue, s.UniqueKey, s.ResultSchema}
 }
 
 // record is a job as it is stored.
@@ -78,7 +85,7 @@ func (r *record) key(tenant string) queueKey {
 // recordFields are read where a job is to be decided on; all of them where it is shown.
 var (
 	recordFields = []string{fieldRun, fieldSpec, fieldAfter}
-	allFields    = []string{fieldRun, fieldSpec, fieldAfter, fieldProgress, fieldCheckpoint, fieldResult, fieldHoldReason, fieldDeadReason, fieldNext}
+	allFields    = []string{fieldRun, fieldSpec, fieldAfter, fieldProgress, fieldCheckpoint, fieldResult, fieldHoldReason, fieldDeadReason}
 )
 
 // load reads jobs; those that do not exist are nil.
@@ -135,13 +142,13 @@ func jobNotFound(id string) error {
 	return api.Errorf(api.CodeJobNotFound, "job %s does not exist", id)
 }
 
-// briefsOf knows the queues of jobs, from memory or from the store. Jobs that do
-// not exist are left out.
-func (b *Broker) briefsOf(ctx context.Context, tenant string, ids []string) (map[string]*brief, error) {
+// briefsOf knows the queues of jobs under leases of the given epochs, from memory
+// or from the store. Jobs that do not exist are left out.
+func (b *Broker) briefsOf(ctx context.Context, tenant string, ids []string, epochs []int64) (map[string]*brief, error) {
 	out := make(map[string]*brief, len(ids))
 	var missing []string
-	for _, id := range ids {
-		if known, ok := b.briefs.GetIfPresent(jobKey{tenant, id}); ok {
+	for i, id := range ids {
+		if known, ok := b.briefs.GetIfPresent(jobKey{tenant, id}); ok && epochs[i] <= known.epoch+1 {
 			out[id] = known
 		} else {
 			missing = append(missing, id)
@@ -153,7 +160,7 @@ func (b *Broker) briefsOf(ctx context.Context, tenant string, ids []string) (map
 	}
 	for _, r := range found {
 		if r != nil {
-			out[r.id] = briefOf(r.spec)
+			out[r.id] = briefOf(r.spec, r.run.epoch)
 			b.briefs.Set(jobKey{tenant, r.id}, out[r.id])
 		}
 	}

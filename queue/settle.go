@@ -31,12 +31,15 @@ type ackItem struct {
 // does, CodeJobResult, CodeValidation; a repeat of what the same epoch did is a
 // success. An error means that nothing is known: ask again.
 func (b *Broker) Ack(ctx context.Context, tenant string, acks []api.JobAck) ([]api.JobOutcome, error) {
-	out := make([]api.JobOutcome, len(acks))
-	ids := make([]string, len(acks))
-	for i := range acks {
-		ids[i] = acks[i].ID
+	if err := checkCount(len(acks)); err != nil {
+		return nil, err
 	}
-	briefs, err := b.briefsOf(ctx, tenant, ids)
+	out := make([]api.JobOutcome, len(acks))
+	ids, epochs := make([]string, len(acks)), make([]int64, len(acks))
+	for i := range acks {
+		ids[i], epochs[i] = acks[i].ID, acks[i].LeaseEpoch
+	}
+	briefs, err := b.briefsOf(ctx, tenant, ids, epochs)
 	if err != nil {
 		return nil, err
 	}
@@ -178,21 +181,17 @@ func (b *Broker) putBack(ctx context.Context, tenant string, a *api.JobAck) (api
 		if !holds {
 			return nil, lostUnless(done, r)
 		}
+		if len(a.Checkpoint) > 0 {
+			var err error
+			if r, err = b.keepCheckpoint(ctx, tenant, r, a.LeaseEpoch, a.Checkpoint); err != nil {
+				return nil, err
+			}
+		}
 		m := &move{record: r, to: r.run.settle(kind).to(api.JobPending, b.store.NowMS())}
 		m.to.attempt = 0 // a round that went well is no failed attempt
 		if a.Hold != "" {
 			m.to.state = api.JobHeld
 			m.field, m.value = fieldHoldReason, a.Hold
-		}
-		if len(a.Checkpoint) > 0 {
-			if err := b.keepCheckpoint(ctx, tenant, r, a.LeaseEpoch, a.Checkpoint); err != nil {
-				return nil, err
-			}
-			fresh, err := b.find(ctx, tenant, r.id, allFields)
-			if err != nil {
-				return nil, err
-			}
-			m.record = fresh
 		}
 		return m, nil
 	})
@@ -206,11 +205,29 @@ func lostUnless(done bool, r *record) error {
 	return leaseLost{r.run}
 }
 
-// keepCheckpoint stores a checkpoint while the lease holds.
-func (b *Broker) keepCheckpoint(ctx context.Context, tenant string, r *record, epoch int64, checkpoint json.RawMessage) error {
+// keepCheckpoint stores a checkpoint while the lease holds, and gives the job as it
+// is then.
+func (b *Broker) keepCheckpoint(ctx context.Context, tenant string, r *record, epoch int64, checkpoint json.RawMessage) (*record, error) {
 	beat := api.JobHeartbeat{ID: r.id, LeaseEpoch: epoch, Checkpoint: checkpoint}
-	_, err := b.beat(ctx, r.key(tenant), []*api.JobHeartbeat{&beat})
-	return err
+	if _, err := b.beat(ctx, r.key(tenant), []*api.JobHeartbeat{&beat}); err != nil {
+		return nil, err
+	}
+	fresh, err := b.find(ctx, tenant, r.id, allFields)
+	if err != nil {
+		return nil, err
+	}
+	if holds, _ := fresh.holds(epoch, ""); !holds {
+		return nil, leaseLost{fresh.run} // it ran out meanwhile
+	}
+	return fresh, nil
+}
+
+// checkCount bounds how many jobs one call settles.
+func checkCount(n int) error {
+	if n > api.MaxSettleJobs {
+		return fieldError("jobs", "must be at most "+strconv.Itoa(api.MaxSettleJobs))
+	}
+	return nil
 }
 
 // settleBy changes one job and gives its outcome.
@@ -231,6 +248,9 @@ func (b *Broker) settleBy(ctx context.Context, tenant, id string, decide func(r 
 // Fail settles jobs whose attempt failed: they are retried after their backoff,
 // or dead. Outcomes as with Ack.
 func (b *Broker) Fail(ctx context.Context, tenant string, fails []api.JobFail) ([]api.JobOutcome, error) {
+	if err := checkCount(len(fails)); err != nil {
+		return nil, err
+	}
 	out := make([]api.JobOutcome, len(fails))
 	for i := range fails {
 		f := &fails[i]
@@ -325,12 +345,15 @@ func cut(s string, limit int) string {
 // CodeJobLeaseLost tells the worker to stop; its State says whether the job was
 // cancelled.
 func (b *Broker) Heartbeat(ctx context.Context, tenant string, beats []api.JobHeartbeat) ([]api.JobOutcome, error) {
-	out := make([]api.JobOutcome, len(beats))
-	ids := make([]string, len(beats))
-	for i := range beats {
-		ids[i] = beats[i].ID
+	if err := checkCount(len(beats)); err != nil {
+		return nil, err
 	}
-	briefs, err := b.briefsOf(ctx, tenant, ids)
+	out := make([]api.JobOutcome, len(beats))
+	ids, epochs := make([]string, len(beats)), make([]int64, len(beats))
+	for i := range beats {
+		ids[i], epochs[i] = beats[i].ID, beats[i].LeaseEpoch
+	}
+	briefs, err := b.briefsOf(ctx, tenant, ids, epochs)
 	if err != nil {
 		return nil, err
 	}

@@ -22,13 +22,15 @@ type wakes struct {
 	mu      sync.Mutex
 	waiting map[queueKey]map[chan struct{}]struct{}
 	fresh   map[queueKey]struct{} // to be published
+	watches map[int]func(FunctionQueue)
+	watched int // ever
 	news    chan struct{}         // holds a token when fresh is not empty
 }
 
 func newWakes(b *Broker) *wakes {
 	w := &wakes{
 		b: b, waiting: map[queueKey]map[chan struct{}]struct{}{},
-		fresh: map[queueKey]struct{}{}, news: make(chan struct{}, 1),
+		fresh: map[queueKey]struct{}{}, watches: map[int]func(FunctionQueue){}, news: make(chan struct{}, 1),
 	}
 	b.work.Go(w.publish)
 	b.work.Go(w.listen)
@@ -59,6 +61,20 @@ func (w *wakes) wait(queues []queueKey) (woken <-chan struct{}, done func()) {
 	}
 }
 
+// watch has told called for every fn queue that gets work, until stop is called.
+func (w *wakes) watch(told func(FunctionQueue)) (stop func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.watched++
+	n := w.watched
+	w.watches[n] = told
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.watches, n)
+	}
+}
+
 // wake tells of work in q, here and elsewhere.
 func (w *wakes) wake(q queueKey) {
 	w.mu.Lock()
@@ -77,6 +93,11 @@ func (w *wakes) tell(q queueKey) {
 		select {
 		case ch <- struct{}{}:
 		default: // a token is there already
+		}
+	}
+	if isFunctionQueue(q.queue) {
+		for _, told := range w.watches {
+			told(q.function())
 		}
 	}
 }

@@ -3,6 +3,7 @@ package storage_test
 import (
 	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -52,23 +53,25 @@ func TestScriptsKeepTheRules(t *testing.T) {
 	}
 }
 
-// TestNoScriptIsUnused finds scripts that no repository runs.
+// TestNoScriptIsUnused finds scripts that neither a repository nor the queue runs.
 func TestNoScriptIsUnused(t *testing.T) {
 	t.Parallel()
-	files, err := fs.Glob(os.DirFS("."), "*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var code strings.Builder
-	for _, name := range files {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
+	for _, pattern := range []string{"*.go", "../queue/*.go"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatal(files, err)
 		}
-		source, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
+		for _, name := range files {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			source, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			code.Write(source)
 		}
-		code.Write(source)
 	}
 	for name := range scripts(t) {
 		constant := regexp.MustCompile(`(\w+) += "` + regexp.QuoteMeta(name) + `"`).FindStringSubmatch(code.String())

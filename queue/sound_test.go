@@ -1,0 +1,268 @@
+package queue_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/storage"
+)
+
+// stored is a job as it lies in the store.
+type stored struct {
+	api.JobSpec
+	run     string
+	state   api.JobState
+	attempt int
+	epoch   int64
+	at      int64
+}
+
+func readStored(t testing.TB, spec, run string) *stored {
+	t.Helper()
+	s := &stored{run: run}
+	header, _, _ := strings.Cut(spec, "\n")
+	if err := json.Unmarshal([]byte(header), &s.JobSpec); err != nil {
+		t.Fatalf("spec %q: %v", spec, err)
+	}
+	if n, err := fmt.Sscanf(run, "%s %d %d %d", &s.state, &s.attempt, &s.epoch, &s.at); n != 4 {
+		t.Fatalf("run %q: %v", run, err)
+	}
+	return s
+}
+
+// scan finds the store's keys of a pattern.
+func (f *fixture) scan(t testing.TB, pattern string) (keys []string) {
+	t.Helper()
+	var mu sync.Mutex
+	one := func(ctx context.Context, c *redis.Client) error {
+		found := c.Scan(ctx, 0, pattern, 1000).Iterator()
+		for found.Next(ctx) {
+			mu.Lock()
+			keys = append(keys, found.Val())
+			mu.Unlock()
+		}
+		return found.Err()
+	}
+	var err error
+	switch c := f.store.Client().(type) {
+	case *redis.ClusterClient:
+		err = c.ForEachMaster(t.Context(), one)
+	case *redis.Client:
+		err = one(t.Context(), c)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// jobs reads all jobs of the tenant.
+func (f *fixture) jobs(t testing.TB) map[string]*stored {
+	t.Helper()
+	prefix, suffix, _ := strings.Cut(f.store.JobKeys(f.tenant).Meta("*"), "*")
+	keys := f.scan(t, prefix+"*"+suffix)
+	pipe := f.store.Client().Pipeline()
+	replies := make([]*redis.SliceCmd, len(keys))
+	for i, key := range keys {
+		replies[i] = pipe.HMGet(t.Context(), key, "spec", "run")
+	}
+	if _, err := pipe.Exec(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]*stored{}
+	for i, reply := range replies {
+		id := strings.TrimSuffix(strings.TrimPrefix(keys[i], prefix), suffix)
+		spec, ok1 := reply.Val()[0].(string)
+		run, ok2 := reply.Val()[1].(string)
+		if !ok1 || !ok2 {
+			t.Errorf("job %s has a hash of %v", id, reply.Val())
+			continue
+		}
+		out[id] = readStored(t, spec, run)
+	}
+	return out
+}
+
+// queues names the tenant's queues, ns/q each.
+func (f *fixture) queues(t testing.TB) []string {
+	t.Helper()
+	names, err := f.store.Client().SMembers(t.Context(), f.store.JobKeys(f.tenant).Queues()).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// settle tends all queues of the tenant until nothing is left to do.
+func (f *fixture) settle(t testing.TB) {
+	t.Helper()
+	for range 50 {
+		busy := false
+		for _, name := range f.queues(t) {
+			ns, q, _ := strings.Cut(name, "/")
+			c, err := f.Tend(t.Context(), f.tenant, ns, q, f.clock.ms.Load())
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Queues = 0
+			busy = busy || c != (queue.Counts{})
+		}
+		if !busy {
+			return
+		}
+	}
+	t.Fatal("maintenance finds no end")
+}
+
+// sound settles the tenant's queues and checks what holds then. Jobs that were
+// answered for are the given ones; others may be in no index, since their enqueue
+// was cut short.
+func (f *fixture) sound(t testing.TB, accepted ...string) map[string]*stored {
+	t.Helper()
+	jobs := f.soundIndexes(t, func(id string) bool { return !slices.Contains(accepted, id) })
+	for _, id := range accepted {
+		if jobs[id] == nil {
+			t.Errorf("job %s is lost", id)
+		}
+	}
+	if !f.crashed {
+		f.soundBatches(t, jobs)
+	}
+	return jobs
+}
+
+// soundIndexes is sound without the batches, whose counts retries and deletes
+// leave as they were. A job that may be unborn may be in no index.
+func (f *fixture) soundIndexes(t testing.TB, unborn func(id string) bool) map[string]*stored {
+	t.Helper()
+	f.settle(t)
+	jobs := f.jobs(t)
+	places := map[string][]string{}
+	for _, name := range f.queues(t) {
+		ns, q, _ := strings.Cut(name, "/")
+		f.soundQueue(t, jobs, places, name, f.store.JobKeys(f.tenant).Queue(ns, q))
+	}
+	for id, j := range jobs {
+		want := []string{j.Namespace + "/" + j.Queue + ":" + string(j.state)}
+		indexed := slices.Equal(places[id], want) || f.crashed && slices.Contains(places[id], want[0])
+		if !indexed && (len(places[id]) > 0 || !unborn(id)) {
+			t.Errorf("job %s (%s) is indexed in %v, want %v", id, j.run, places[id], want)
+		}
+	}
+	if !f.crashed {
+		f.soundUniques(t, jobs)
+	}
+	return jobs
+}
+
+func (f *fixture) members(t testing.TB, key string) []redis.Z {
+	t.Helper()
+	zs, err := f.store.Client().ZRangeWithScores(t.Context(), key, 0, -1).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return zs
+}
+
+func (f *fixture) soundQueue(t testing.TB, jobs map[string]*stored, places map[string][]string, name string, k storage.QueueKeys) {
+	t.Helper()
+	cursors, err := f.store.Client().HGetAll(t.Context(), k.Cursor()).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, state := range api.JobStates() {
+		for _, z := range f.members(t, k.Set(string(state))) {
+			id, _ := z.Member.(string)
+			places[id] = append(places[id], name+":"+string(state))
+			j := jobs[id]
+			if f.crashed && (j == nil || j.state != state || state == api.JobActive) {
+				continue
+			}
+			if j == nil {
+				t.Errorf("%s of %s holds %s, which does not exist", state, name, id)
+				continue
+			}
+			switch state {
+			case api.JobPending:
+				rank := j.Priority.Rank()
+				cursor, _ := strconv.ParseFloat(cursors[strconv.Itoa(rank)], 64)
+				if z.Score < cursor || int(z.Score)>>51 != rank {
+					t.Errorf("pending job %s of priority %q has the score %.0f, the cursor is at %.0f", id, j.Priority, z.Score, cursor)
+				}
+			case api.JobActive, api.JobScheduled, api.JobRetrying, api.JobCompleted, api.JobDead, api.JobCancelled:
+				if int64(z.Score) != j.at {
+					t.Errorf("%s job %s has the score %.0f, and is %s", state, id, z.Score, j.run)
+				}
+			}
+		}
+	}
+	for _, z := range f.members(t, k.After()) {
+		t.Errorf("%s: %v is still to be followed up", name, z.Member)
+	}
+	for _, z := range f.members(t, k.Expiry()) {
+		id, _ := z.Member.(string)
+		if j := jobs[id]; j != nil && !j.state.Terminal() && j.ExpireAtMS == 0 {
+			t.Errorf("job %s (%s) never expires, and is among those that do", id, j.run)
+		}
+	}
+}
+
+// soundUniques: what holds a unique key lives.
+func (f *fixture) soundUniques(t testing.TB, jobs map[string]*stored) {
+	t.Helper()
+	for _, key := range f.scan(t, f.store.JobKeys(f.tenant).Unique("*", "*", "*")) {
+		id, err := f.store.Client().Get(t.Context(), key).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if j := jobs[id]; j == nil || j.state.Terminal() {
+			t.Errorf("%s is held by %s: %+v", key, id, j)
+		}
+	}
+}
+
+// soundBatches: the counts are what a recount gives, and the callback is there
+// if and only if the batch is done.
+func (f *fixture) soundBatches(t testing.TB, jobs map[string]*stored) {
+	t.Helper()
+	of := map[string][]*stored{}
+	for _, j := range jobs {
+		if j.BatchID != "" {
+			of[j.BatchID] = append(of[j.BatchID], j)
+		}
+	}
+	for id, members := range of {
+		b, err := f.GetBatch(t.Context(), f.tenant, members[0].Namespace, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var completed, failed int64
+		for _, j := range members {
+			switch j.state {
+			case api.JobCompleted:
+				completed++
+			case api.JobDead, api.JobCancelled:
+				failed++
+			}
+		}
+		if b.Total != int64(len(members)) || b.Succeeded != completed || b.Failed != failed || b.Pending != b.Total-completed-failed {
+			t.Errorf("batch %+v: recounted %d jobs, %d completed, %d failed", b, len(members), completed, failed)
+		}
+		done := b.Sealed && b.Pending == 0 && b.CallbackID != ""
+		if made := jobs[b.CallbackID] != nil; made != done {
+			t.Errorf("batch %+v: its callback exists: %v", b, made)
+		}
+	}
+}
