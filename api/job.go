@@ -268,6 +268,8 @@ type EnqueuedJob struct {
 	ID        string   `json:"id"`
 	State     JobState `json:"state"`
 	Duplicate bool     `json:"duplicate"`
+	// Replayed: the whole call was made before, under its idempotency key.
+	Replayed bool `json:"-"`
 }
 
 // FetchedJob is a job handed to a worker under a lease.
@@ -419,6 +421,15 @@ var jobSpace = uuid.MustParse("6f1f0ad2-2c65-4b52-9d55-8d6f3a1c0b7e")
 func ValidateJobID(s string) error {
 	if id, err := uuid.Parse(s); err != nil || id.String() != s {
 		return nameError("job_id", s, "must be a UUID in lower case")
+	}
+	return nil
+}
+
+// ValidateBatchID refuses (CodeValidationName) what is not a UUID in its canonical
+// lower-case form.
+func ValidateBatchID(s string) error {
+	if id, err := uuid.Parse(s); err != nil || id.String() != s {
+		return nameError("batch_id", s, "must be a UUID in lower case")
 	}
 	return nil
 }

@@ -47,6 +47,10 @@ type Destination struct {
 	Version  int64  `json:"version,omitempty"`
 }
 
+// DefaultAlias is what a destination means that names a function alone, and what
+// the command line means where it names none.
+const DefaultAlias = "prod"
+
 // JobOptions is how an asynchronous invocation that is accepted at nowMS runs.
 func (c *VersionConfig) JobOptions(nowMS int64, target JobTarget) JobOptions {
 	o := JobOptions{Target: &target}

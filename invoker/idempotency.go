@@ -45,11 +45,15 @@ func taken(existing *storage.StoredActivation, digest string, err error) (*api.O
 	case err != nil:
 		return nil, err
 	case existing.EventSHA256 != digest:
-		return nil, api.Errorf(api.CodeIdempotencyMismatch, "this idempotency key was used with another request")
+		return nil, mismatch()
 	case !existing.Status.Terminal():
 		return nil, api.Errorf(api.CodeIdempotencyRunning, "the first call with this idempotency key is still running")
 	}
 	return &api.Outcome{Activation: existing.Activation, Replayed: true}, nil
+}
+
+func mismatch() error {
+	return api.Errorf(api.CodeIdempotencyMismatch, "this idempotency key was used with another request")
 }
 
 // fingerprint is the digest of what a repeat of inv must equal: the same request

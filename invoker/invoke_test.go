@@ -18,21 +18,23 @@ import (
 	"github.com/codesous/sous/invoker"
 	"github.com/codesous/sous/invoker/sandbox"
 	"github.com/codesous/sous/invoker/sandbox/sandboxtest"
+	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
 // bench is an engine over a store, and one tenant's functions in it.
 type bench struct {
-	t      *testing.T
+	t      testing.TB
 	store  *storage.Store
 	engine *invoker.Invoker
+	broker *queue.Broker
 	tenant string
 }
 
 const namespace = "default"
 
-func newBench(t *testing.T, s *storage.Store, change ...func(*invoker.Config)) *bench {
+func newBench(t testing.TB, s *storage.Store, change ...func(*invoker.Config)) *bench {
 	t.Helper()
 	pool, err := sandbox.New(sandbox.Config{Executable: sandboxtest.Executable(t), Spares: 1})
 	if err != nil {
@@ -42,7 +44,11 @@ func newBench(t *testing.T, s *storage.Store, change ...func(*invoker.Config)) *
 	for _, c := range change {
 		c(&cfg)
 	}
-	engine, err := invoker.New(t.Context(), s, pool, cfg)
+	broker, err := queue.New(t.Context(), s, queue.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine, err := invoker.New(t.Context(), s, pool, broker, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,8 +58,9 @@ func newBench(t *testing.T, s *storage.Store, change ...func(*invoker.Config)) *
 		if err := errors.Join(engine.Close(ctx), pool.Close(ctx)); err != nil {
 			t.Error(err)
 		}
+		broker.Close()
 	})
-	return &bench{t: t, store: s, engine: engine, tenant: storagetest.Tenant(t)}
+	return &bench{t: t, store: s, engine: engine, broker: broker, tenant: storagetest.Tenant(t)}
 }
 
 // defaults are a version's config as publish would have merged it.

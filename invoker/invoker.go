@@ -19,6 +19,7 @@ import (
 	"github.com/codesous/sous/api/bundle"
 	"github.com/codesous/sous/invoker/sandbox"
 	"github.com/codesous/sous/invoker/sandbox/wire"
+	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
 )
 
@@ -34,6 +35,9 @@ type Config struct {
 	Logger *zap.Logger
 	// Metrics is where the engine's metrics are exported (default: nowhere).
 	Metrics prometheus.Registerer
+	// Slots is how many asynchronous invocations Work runs at once (default: as
+	// many as the pool has processes).
+	Slots int
 }
 
 // Invoker executes functions. It is safe for concurrent use.
@@ -43,6 +47,8 @@ type Invoker struct {
 	activations *storage.Activations
 	logs        *storage.Logs
 	pool        *sandbox.Pool
+	broker      *queue.Broker
+	worker      *worker
 	resolver    *resolver
 	limits      *limits
 	host        *host
@@ -58,11 +64,17 @@ type Invoker struct {
 	closed  bool
 	inHand  sync.WaitGroup
 	closing sync.Once
+	hurry   chan struct{} // closed when Close waits no longer for what is in hand
 }
 
-// New makes an engine over a store and a pool of sandboxes, both of which stay
-// the caller's to close, after the engine. ctx bounds nothing but the call.
-func New(ctx context.Context, store *storage.Store, pool *sandbox.Pool, cfg Config) (*Invoker, error) {
+// New makes an engine over a store, a pool of sandboxes and a broker, all of which
+// stay the caller's to close, after the engine. Without a pool (nil) nothing runs
+// here, and without a broker nothing asynchronous is accepted. ctx bounds nothing
+// but the call.
+func New(ctx context.Context, store *storage.Store, pool *sandbox.Pool, broker *queue.Broker, cfg Config) (*Invoker, error) {
+	if cfg.Slots < 0 {
+		return nil, errors.New("invoker: Slots must not be negative")
+	}
 	if cfg.Logger == nil {
 		cfg.Logger = zap.NewNop()
 	}
@@ -81,6 +93,8 @@ func New(ctx context.Context, store *storage.Store, pool *sandbox.Pool, cfg Conf
 		activations: activations,
 		logs:        storage.NewLogs(store),
 		pool:        pool,
+		broker:      broker,
+		hurry:       make(chan struct{}),
 		resolver:    res,
 		limits:      newLimits(),
 		host:        newHost(&kvHost{kv: storage.NewKV(store)}, newFetchHost(cfg.EgressAllow, cfg.Resolver)),
@@ -89,8 +103,10 @@ func New(ctx context.Context, store *storage.Store, pool *sandbox.Pool, cfg Conf
 		metrics:     newEngineMetrics(maxSeries),
 		logger:      cfg.Logger,
 	}
+	i.worker = newWorker(i, cfg.Slots)
 	err = errors.Join(
 		i.metrics.register(cfg.Metrics, res),
+		i.worker.metrics.register(cfg.Metrics, i.worker),
 		i.recorder.metrics.register(cfg.Metrics, i.recorder),
 		store.Subscribe(life, i.onChange))
 	if err != nil {
@@ -116,7 +132,7 @@ func (i *Invoker) Invoke(ctx context.Context, inv api.Invocation) (*api.Outcome,
 	defer i.inHand.Done()
 	i.metrics.inFlight.Inc()
 	defer i.metrics.inFlight.Dec()
-	if err := inv.Ref.Validate(); err != nil {
+	if err := i.runnable(&inv); err != nil {
 		return nil, i.metrics.refuse(&inv, false, err)
 	}
 	if inv.IdempotencyKey != "" {
@@ -154,12 +170,22 @@ func (i *Invoker) Invoke(ctx context.Context, inv api.Invocation) (*api.Outcome,
 	})
 }
 
+func (i *Invoker) runnable(inv *api.Invocation) error {
+	if i.pool == nil {
+		return errNoPool()
+	}
+	return inv.Ref.Validate()
+}
+
+func errNoPool() error { return api.Errorf(api.CodeInternal, "this replica runs no functions") }
+
 // attempt is what runs an activation.
 type attempt struct {
 	began time.Time
 	run   func(context.Context, sandbox.Call) sandbox.Result
 	cold  bool
 	leave func() // gives back what run holds
+	final bool   // a failure is not to be tried again
 }
 
 // unusable fails with what a sandbox said of a published source: that is the
@@ -215,7 +241,7 @@ func (i *Invoker) execute(ctx context.Context, inv *api.Invocation, res *resolut
 	result := a.run(runCtx, i.call(inv, res, rec, deadline, logs))
 	a.leave()
 
-	final, took := i.terminal(rec, result), time.Since(a.began)
+	final, took := i.terminal(rec, begin, result), time.Since(a.began)
 	current, err := i.recorder.finish(ctx, rec, final, logs, <-started)
 	if err != nil {
 		i.ended(final, took, a.began.Add(took))
@@ -278,6 +304,7 @@ func (i *Invoker) Cancel(ctx context.Context, tenant, id string) (*api.Activatio
 		return nil, err
 	}
 	i.running.cancel(tenant, id)
+	i.cancelJob(ctx, rec)
 	// Best effort: a replica that misses this runs to the end in vain, and its
 	// compare-and-set loses.
 	if err := i.store.PublishChange(ctx, storage.Change{Kind: storage.ChangeCancel, Tenant: tenant, ActivationID: id}); err != nil {
@@ -294,6 +321,9 @@ func (i *Invoker) Check(ctx context.Context, tenant, entry, handler string, tar 
 		return err
 	}
 	defer i.inHand.Done()
+	if i.pool == nil {
+		return errNoPool()
+	}
 	return i.pool.Check(ctx, &sandbox.Program{
 		Tenant: tenant, Digest: bundle.Digest(tar), Entry: entry, Handler: handler, MemoryMB: api.DefaultMemoryMB,
 		Bundle: func(context.Context) ([]byte, error) { return tar, nil },
@@ -335,7 +365,8 @@ func (i *Invoker) enter() error {
 }
 
 // Close refuses new work, waits for what is in hand until ctx ends, cancels the
-// rest, and waits until all of it is recorded.
+// rest (of asynchronous invocations: puts it back into its queue), and waits until
+// all of it is recorded. Work is to be ended before, or at once after.
 func (i *Invoker) Close(ctx context.Context) error {
 	var err error
 	i.closing.Do(func() {
@@ -350,6 +381,7 @@ func (i *Invoker) Close(ctx context.Context) error {
 		select {
 		case <-done:
 		case <-ctx.Done():
+			close(i.hurry)
 			i.running.cancelAll()
 			<-done
 		}

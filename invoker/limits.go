@@ -51,6 +51,16 @@ func (l *limits) acquire(ctx context.Context, version string, limit int) (releas
 	}, nil
 }
 
+// used is how many places of a version are taken.
+func (l *limits) used(version string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if g := l.gate[version]; g != nil {
+		return g.users - g.inLine
+	}
+	return 0
+}
+
 func (l *limits) enter(version string, limit int) *gate {
 	l.mu.Lock()
 	defer l.mu.Unlock()

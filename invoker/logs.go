@@ -45,6 +45,27 @@ func newLogSink(ctx context.Context, writer logWriter, tenant, id string, attemp
 	return &logSink{writer: writer, ctx: ctx, tenant: tenant, id: id, attempt: attempt}
 }
 
+// from makes the chunks of a later lease of the activation's job follow those of
+// the leases before it, whatever those still write.
+func (s *logSink) from(epoch int64) *logSink {
+	s.next = int(epoch-1) * chunksOfALease
+	return s
+}
+
+// chunksOfALease bounds the chunks that one attempt writes: one in each
+// logFlushDelay of the longest timeout, and as many full ones as fit.
+const chunksOfALease = 1 << 16
+
+// discard ends the sink without writing what it holds.
+func (s *logSink) discard() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closing, s.open, s.sealed = true, nil, nil
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+}
+
 // add takes one record. It never waits for the store.
 func (s *logSink) add(r wire.LogRecord) {
 	line, cut := s.line(r)
@@ -142,7 +163,9 @@ func (s *logSink) write(ctx context.Context) error {
 			return err
 		}
 		s.mu.Lock()
-		s.sealed = slices.Delete(s.sealed, 0, 1)
+		if len(s.sealed) > 0 { // it was not discarded meanwhile
+			s.sealed = slices.Delete(s.sealed, 0, 1)
+		}
 		s.next++
 		s.mu.Unlock()
 	}

@@ -39,12 +39,12 @@ func newRecord(inv *api.Invocation, res *resolution, beginMS, deadlineMS int64, 
 	}
 }
 
-// terminal is rec as result ended it.
-func (i *Invoker) terminal(rec *storage.StoredActivation, result sandbox.Result) *storage.StoredActivation {
+// terminal is rec as result ended what began at beginMS.
+func (i *Invoker) terminal(rec *storage.StoredActivation, beginMS int64, result sandbox.Result) *storage.StoredActivation {
 	final := *rec
 	final.Status = result.Status
 	final.EndMS = max(i.store.NowMS(), rec.StartMS)
-	final.DurationMS = final.EndMS - rec.StartMS
+	final.DurationMS = max(0, final.EndMS-beginMS)
 	final.Result = result.Value
 	final.Error = result.Error
 	final.LogsTruncated = result.LogsTruncated

@@ -174,6 +174,9 @@ func (r *recorder) persistOnce(ctx context.Context, running **storage.StoredActi
 
 // close waits for late writes until ctx ends, then gives them up.
 func (r *recorder) close(ctx context.Context) error {
+	if late, _ := r.behind(time.Now()); late == 0 {
+		ctx = r.base // whatever has become of ctx, nothing is given up
+	}
 	done := make(chan struct{})
 	go func() {
 		r.late.Wait()

@@ -14,7 +14,7 @@ import (
 
 // defaultAlias is what deploy sets and what invoke, rollback and the printed
 // URL mean unless told otherwise.
-const defaultAlias = "prod"
+const defaultAlias = api.DefaultAlias
 
 // defaultListLimit is how many items a list command shows unless told otherwise.
 const defaultListLimit = 50

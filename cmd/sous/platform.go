@@ -13,6 +13,7 @@ import (
 	"github.com/codesous/sous/controlplane"
 	"github.com/codesous/sous/invoker"
 	"github.com/codesous/sous/invoker/sandbox"
+	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/scheduler"
 	"github.com/codesous/sous/storage"
 )
@@ -48,29 +49,15 @@ func openPlatform(ctx context.Context, s settings, logger *zap.Logger) (p *platf
 	if err != nil {
 		return p, err
 	}
-	sandboxes := s.sandboxConfig()
-	sandboxes.Logger, sandboxes.Metrics = logger.Named("sandbox"), metrics
-	executable, closeExecutable, err := sandboxExecutable()
+	broker, err := queue.New(ctx, store, queue.Config{Logger: logger.Named("queue")})
 	if err != nil {
 		return p, err
 	}
-	p.onClose(func(context.Context) error { return closeExecutable() })
-	sandboxes.Executable = executable
-	pool, err := sandbox.New(sandboxes)
+	p.onClose(func(context.Context) error { broker.Close(); return nil })
+	engine, err := p.openEngine(ctx, life, s, store, broker)
 	if err != nil {
 		return p, err
 	}
-	p.onClose(pool.Close)
-	engines, err := s.invokerConfig()
-	if err != nil {
-		return p, err
-	}
-	engines.Logger, engines.Metrics = logger.Named("invoker"), metrics
-	engine, err := invoker.New(ctx, store, pool, engines)
-	if err != nil {
-		return p, err
-	}
-	p.onClose(engine.Close)
 	if p.server, err = controlplane.New(ctx, store, engine, controlplane.Config{
 		Logger: logger.Named("api"), Metrics: metrics, Version: buildVersion(), Auth: s.authMode(),
 	}); err != nil {
@@ -89,8 +76,58 @@ func openPlatform(ctx context.Context, s settings, logger *zap.Logger) (p *platf
 			return p, err
 		}
 		p.loops.Go(func() { sweeper.Run(life) })
+		p.loops.Go(func() { broker.Maintain(life) })
 	}
 	return p, nil
+}
+
+// openEngine makes the engine, with sandboxes if a role of s runs functions, and
+// lets it work on asynchronous invocations under the invoker role until life ends.
+func (p *platform) openEngine(ctx, life context.Context, s settings, store *storage.Store, broker *queue.Broker) (*invoker.Invoker, error) {
+	var pool *sandbox.Pool
+	if s.has(roleAPI) || s.has(roleInvoker) {
+		var err error
+		if pool, err = p.openPool(s); err != nil {
+			return nil, err
+		}
+	}
+	cfg, err := s.invokerConfig()
+	if err != nil {
+		return nil, err
+	}
+	cfg.Logger, cfg.Metrics = p.logger.Named("invoker"), p.metrics
+	engine, err := invoker.New(ctx, store, pool, broker, cfg)
+	if err != nil {
+		return nil, err
+	}
+	var work sync.WaitGroup
+	// The worker ends when what it has in hand is settled, which Close bounds.
+	p.onClose(func(ctx context.Context) error {
+		err := engine.Close(ctx)
+		work.Wait()
+		return err
+	})
+	if s.has(roleInvoker) {
+		work.Go(func() { engine.Work(life) })
+	}
+	return engine, nil
+}
+
+// openPool makes the sandboxes.
+func (p *platform) openPool(s settings) (*sandbox.Pool, error) {
+	executable, closeExecutable, err := sandboxExecutable()
+	if err != nil {
+		return nil, err
+	}
+	p.onClose(func(context.Context) error { return closeExecutable() })
+	cfg := s.sandboxConfig()
+	cfg.Logger, cfg.Metrics, cfg.Executable = p.logger.Named("sandbox"), p.metrics, executable
+	pool, err := sandbox.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	p.onClose(pool.Close)
+	return pool, nil
 }
 
 func (p *platform) onClose(f func(context.Context) error) { p.closers = append(p.closers, f) }

@@ -21,9 +21,9 @@ flags' names. The file is the one of --config, else of SOUS_CONFIG, else
 ./sous.yaml where it exists. A key that is no flag is refused.
 
 Roles: api answers the REST API and the functions' endpoints and runs their
-sandboxes; scheduler ends activations whose replica died. invoker (queued
-invocations) and cadence (workflow activities) are accepted and have no work yet
-in this release.
+sandboxes; invoker runs asynchronous invocations, in sandboxes of its own;
+scheduler ends activations whose replica died, and looks after the queues. cadence
+(workflow activities) is accepted and has no work yet in this release.
 
 With --auth keys (the default) every call needs an API key; the first one is made
 by sous keys bootstrap. With --auth off whoever reaches the server is an

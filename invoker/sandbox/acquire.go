@@ -73,6 +73,25 @@ func (p *Pool) Acquire(ctx context.Context, prog *Program) (*Sandbox, error) {
 	}
 }
 
+// Room is how many calls of Acquire would be served without waiting now, for a
+// version of that key and memory limit.
+func (p *Pool) Room(key string, memoryMB int) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return 0
+	}
+	if p.waiters.Len() > 0 {
+		return len(p.idle[key])
+	}
+	byProcesses := p.cfg.MaxProcesses - (p.assigned - p.idleOrder.Len())
+	byMemory := (p.cfg.MemoryBudgetBytes - (p.reserved - p.idleBytes)) / budgetBytes(memoryMB)
+	return max(0, min(byProcesses, int(byMemory)))
+}
+
+// MaxProcesses is the most sandboxes that serve a version at once.
+func (p *Pool) MaxProcesses() int { return p.cfg.MaxProcesses }
+
 // Release gives s back. It stays warm unless its child must retire.
 func (p *Pool) Release(s *Sandbox) {
 	p.mu.Lock()

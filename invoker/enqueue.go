@@ -1,0 +1,116 @@
+package invoker
+
+import (
+	"context"
+
+	"go.uber.org/zap"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+)
+
+// Enqueue accepts an invocation that is run later, by any replica: when it
+// returns, the job and the activation's record are durable. Whether the caller
+// may, and what the version says of retries and destinations, is judged now; what
+// its alias means and whether it may still, at each attempt.
+//
+// Under an idempotency key a repeat gets the first one's activation and its status
+// now. Errors: CodeValidation… for a malformed invocation, CodeBodyLimit,
+// Code…NotFound, CodeAuthnRequired and CodeAuthzDenied, CodeIdempotencyMismatch,
+// CodeQueueDraining, CodeStoreUnavailable (it may have been accepted),
+// CodeShuttingDown.
+func (i *Invoker) Enqueue(ctx context.Context, inv api.Invocation) (*api.Queued, error) {
+	if err := i.enter(); err != nil {
+		return nil, i.metrics.refuse(&inv, false, err)
+	}
+	defer i.inHand.Done()
+	if err := i.enqueueable(&inv); err != nil {
+		return nil, i.metrics.refuse(&inv, false, err)
+	}
+	res, err := i.resolver.resolve(ctx, target{inv.Tenant, inv.Namespace, inv.Function, inv.Ref})
+	if err != nil {
+		return nil, i.metrics.refuse(&inv, false, err)
+	}
+	if err := permit(&inv, res.Version.Config.Authz); err != nil {
+		return nil, i.metrics.refuse(&inv, true, err)
+	}
+	out, err := i.accept(ctx, &inv, res)
+	switch {
+	case err != nil:
+		return nil, i.metrics.refuse(&inv, true, err)
+	case out.Replayed:
+		i.metrics.replays.Inc()
+	}
+	return out, nil
+}
+
+func (i *Invoker) enqueueable(inv *api.Invocation) error {
+	switch {
+	case i.broker == nil:
+		return api.Errorf(api.CodeInternal, "this replica has no queue")
+	case len(inv.Event) > api.MaxJobPayloadBytes:
+		return api.Errorf(api.CodeBodyLimit, "the event of an asynchronous invocation exceeds %d bytes", api.MaxJobPayloadBytes)
+	}
+	return inv.Ref.Validate()
+}
+
+// accept makes the job, then the record: a worker that is faster writes the
+// record itself.
+func (i *Invoker) accept(ctx context.Context, inv *api.Invocation, res *resolution) (*api.Queued, error) {
+	id, digest := newActivationID(), ""
+	if inv.IdempotencyKey != "" {
+		id = api.DerivedActivationID(inv.Tenant, inv.Namespace, inv.Function, inv.Ref, inv.IdempotencyKey)
+		digest = fingerprint(inv)
+		existing, err := i.activations.Get(ctx, inv.Tenant, id)
+		if api.ErrorCode(err) != api.CodeActivationNotFound {
+			return repeated(existing, digest, err)
+		}
+	}
+	spec, err := i.broker.EnqueueInvocation(ctx, inv.Tenant, id, i.jobSpec(inv, res, digest))
+	if err != nil {
+		return nil, err
+	}
+	if digest != "" && (spec.Activation == nil || spec.Activation.Fingerprint != digest) {
+		return nil, mismatch()
+	}
+	created, existing, err := i.activations.Start(ctx, storage.QueuedActivation(inv.Tenant, id, spec))
+	if err == nil && !created && digest != "" {
+		return repeated(existing, digest, nil)
+	}
+	return &api.Queued{ActivationID: id, Status: api.StatusQueued}, err
+}
+
+func (i *Invoker) jobSpec(inv *api.Invocation, res *resolution, digest string) *api.JobSpec {
+	config := res.Version.Config
+	return &api.JobSpec{
+		Namespace: inv.Namespace, Queue: api.FunctionQueuePrefix + inv.Function, Payload: inv.Event,
+		JobOptions: config.JobOptions(i.store.NowMS(), api.JobTarget{Function: inv.Function, Alias: inv.Ref.Alias, Version: inv.Ref.Version}),
+		Activation: &api.AsyncActivation{
+			Trigger: api.Trigger{Type: inv.Trigger.Type}, Principal: inv.Principal, Access: inv.Access, RequestID: inv.RequestID,
+			Fingerprint: digest, OnSuccess: config.OnSuccess, OnFailure: config.OnFailure,
+		},
+	}
+}
+
+// repeated answers an asynchronous call whose activation id is in use.
+func repeated(existing *storage.StoredActivation, digest string, err error) (*api.Queued, error) {
+	switch {
+	case err != nil:
+		return nil, err
+	case existing.EventSHA256 != digest:
+		return nil, mismatch()
+	}
+	return &api.Queued{ActivationID: existing.ActivationID, Status: existing.Status, Replayed: true}, nil
+}
+
+// cancelJob ends the job of an activation that was cancelled. What fails is found
+// out when the job is to run.
+func (i *Invoker) cancelJob(ctx context.Context, rec *storage.StoredActivation) {
+	if rec.JobID == "" || i.broker == nil {
+		return
+	}
+	_, err := i.broker.Cancel(ctx, rec.Tenant, rec.JobID)
+	if code := api.ErrorCode(err); err != nil && code != api.CodeJobState && code != api.CodeJobNotFound {
+		i.logger.Warn("the job of a cancelled activation ends when it is to run", append(ids(rec), zap.Error(err))...)
+	}
+}

@@ -1,0 +1,189 @@
+package invoker
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/sandbox"
+	"github.com/codesous/sous/storage"
+)
+
+// snoozeTime is after how long a job is tried again that found no place.
+const snoozeTime = time.Second
+
+// serve runs a job and settles it.
+func (w *worker) serve(h *held) {
+	defer w.done(h)
+	if err := w.i.enter(); err != nil {
+		w.putBack(h, 0)
+		return
+	}
+	defer w.i.inHand.Done()
+	w.i.metrics.inFlight.Inc()
+	defer w.i.metrics.inFlight.Dec()
+	inv := h.invocation()
+	// A cancel, and the engine's end, reach it by its activation's id.
+	ctx, stop := context.WithCancel(h.ctx)
+	defer stop()
+	defer w.i.running.add(inv.Tenant, h.activationID(), stop)()
+	res, a, err := w.place(ctx, h, inv)
+	switch {
+	case err == nil:
+		w.run(ctx, h, inv, res, a)
+	case ctx.Err() != nil:
+		w.interrupted(h)
+	case postpones(err):
+		w.metrics.attempts.WithLabelValues(attemptPostponed).Inc()
+		w.putBack(h, snoozeTime)
+	default:
+		if api.ErrorCode(err) == api.CodeInternal {
+			w.i.logger.Error("an asynchronous invocation could not be run", zap.String("tenant", inv.Tenant),
+				zap.String("namespace", inv.Namespace), zap.String("function", inv.Function), zap.String("job_id", h.job.ID), zap.Error(err))
+		}
+		w.run(ctx, h, inv, res, refused(err))
+	}
+}
+
+func (h *held) activationID() string { return h.job.Spec.ActivationID(h.job.ID) }
+
+// invocation is what the job asks for.
+func (h *held) invocation() *api.Invocation {
+	spec := h.job.Spec
+	inv := &api.Invocation{
+		Tenant: h.queue.Tenant, Namespace: h.queue.Namespace, Function: spec.Target.Function, Ref: spec.Target.Ref(),
+		Trigger: api.Trigger{Type: api.TriggerQueue}, Access: api.AccessGranted, Event: h.job.Payload,
+	}
+	if of := spec.Activation; of != nil {
+		inv.Trigger.Type, inv.Principal, inv.Access, inv.RequestID = of.Trigger.Type, of.Principal, of.Access, of.RequestID
+	}
+	return inv
+}
+
+// place resolves what the job names, anew at each attempt, and takes a place and a
+// sandbox for it. res is what was resolved, if it was.
+func (w *worker) place(ctx context.Context, h *held, inv *api.Invocation) (res *resolution, a attempt, err error) {
+	i := w.i
+	res, err = i.resolver.resolve(ctx, target{inv.Tenant, inv.Namespace, inv.Function, inv.Ref})
+	if err != nil {
+		return nil, a, err
+	}
+	if err := permit(inv, res.Version.Config.Authz); err != nil {
+		return res, a, err
+	}
+	program := i.program(inv, res)
+	w.learn(h.queue, program, res.Version.Config.MaxConcurrency)
+	release, err := i.limits.acquire(ctx, program.Key, res.Version.Config.MaxConcurrency)
+	if err != nil {
+		return res, a, err
+	}
+	w.placed(h)
+	began := time.Now()
+	box, err := i.pool.Acquire(ctx, program)
+	switch {
+	case api.ErrorCode(err) == api.CodeValidationSource:
+		return res, unusable(err, began, release), nil
+	case err != nil:
+		release()
+		return res, a, err
+	}
+	return res, attempt{
+		began: began, run: box.Run, cold: box.Cold(),
+		leave: func() { i.pool.Release(box); release() },
+	}, nil
+}
+
+// postpones says whether err is of this moment and this replica.
+func postpones(err error) bool {
+	switch api.ErrorCode(err) {
+	case api.CodeConcurrencyLimit, api.CodeCapacityLimit, api.CodeStoreUnavailable, api.CodeShuttingDown:
+		return true
+	}
+	return false
+}
+
+// refused fails with what keeps the function from being run.
+func refused(err error) attempt {
+	message := "the function could not be run; the server's log says why"
+	var coded *api.Error
+	if errors.As(err, &coded) {
+		message = coded.Message
+	}
+	result := sandbox.Result{
+		Status: api.StatusError,
+		Error:  &api.ActivationError{Type: api.ErrRefused, Message: message, Code: string(api.ErrorCode(err))},
+	}
+	return attempt{
+		began: time.Now(),
+		run:   func(context.Context, sandbox.Call) sandbox.Result { return result },
+		leave: func() {},
+		// What is not there, or forbids it, is not waited for.
+		final: api.ErrorCode(err) != api.CodeInternal,
+	}
+}
+
+// run begins the job's attempt in the activation's record, makes it, and settles
+// it. ctx ends where the run is to stop.
+func (w *worker) run(ctx context.Context, h *held, inv *api.Invocation, res *resolution, a attempt) {
+	i := w.i
+	begin := i.store.NowMS()
+	rec, deadline := h.attempt(res, i.store.Now(), a.cold)
+	var current *storage.StoredActivation
+	mine := false
+	err := w.insist(h, func(ctx context.Context) (err error) {
+		mine, current, err = i.activations.Attempt(ctx, rec, rec.Attempt-1)
+		return err
+	})
+	if err != nil || !mine {
+		a.leave()
+		if err == nil {
+			w.settleAs(h, current)
+		}
+		return
+	}
+	if rec.Attempt == 1 {
+		w.metrics.wait.Observe(float64(max(0, begin-h.job.CreatedAtMS)) / 1000)
+	}
+	logs := newLogSink(i.life, i.logs, rec.Tenant, rec.ActivationID, rec.Attempt).from(h.job.LeaseEpoch)
+	result := sandbox.Result{Status: api.StatusCancelled}
+	if ctx.Err() == nil {
+		var call sandbox.Call
+		if res != nil { // else a runs nothing
+			call = i.call(inv, res, rec, deadline, logs)
+		}
+		result = a.run(ctx, call)
+	}
+	a.leave()
+	w.leave(h)
+	final, took := i.terminal(rec, begin, result), time.Since(a.began)
+	if h.lost() {
+		logs.discard()
+		w.metrics.attempts.WithLabelValues(attemptLost).Inc()
+		return
+	}
+	w.settle(h, &ending{rec: rec, final: final, logs: logs, last: a.final || h.last(i.store.NowMS()), took: took, at: a.began.Add(took)})
+}
+
+// attempt is the activation's record as the job's attempt begins. res is nil where
+// nothing was resolved.
+func (h *held) attempt(res *resolution, now time.Time, cold bool) (*storage.StoredActivation, time.Time) {
+	rec := storage.QueuedActivation(h.queue.Tenant, h.job.ID, h.job.Spec)
+	rec.Status, rec.Attempt, rec.ColdStart = api.StatusRunning, h.job.Attempt, cold
+	rec.InQueue(h.queue.Queue, h.job.Attempt)
+	deadline := now
+	if res != nil {
+		rec.Ref.Version = res.Version.Version
+		deadline = now.Add(time.Duration(res.Version.Config.TimeoutMS) * time.Millisecond)
+	}
+	rec.DeadlineMS = deadline.UnixMilli()
+	return rec, deadline
+}
+
+// last says whether a failure at now leaves no attempt.
+func (h *held) last(nowMS int64) bool {
+	expires := h.job.Spec.ExpireAtMS
+	return h.job.Attempt >= h.job.MaxAttempts || expires > 0 && expires <= nowMS
+}

@@ -1,0 +1,108 @@
+package queue
+
+import (
+	"context"
+	"strconv"
+
+	"go.uber.org/zap"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+)
+
+// EnqueueInvocation adds the job of an asynchronous invocation to its function's
+// queue, as spec says it, and gives what the job was made with: a job of this id
+// may be there. Errors: CodeQueueDraining, CodeStoreUnavailable.
+func (b *Broker) EnqueueInvocation(ctx context.Context, tenant, id string, spec *api.JobSpec) (*api.JobSpec, error) {
+	q := queueKey{tenant, spec.Namespace, spec.Queue}
+	if _, err := b.enqueueTogether(ctx, q, []string{id}, []*api.JobSpec{spec}); err != nil {
+		return nil, err
+	}
+	if spec.Activation == nil || spec.Activation.Fingerprint == "" {
+		return spec, nil // its id is random: it is new
+	}
+	r, err := b.find(ctx, tenant, id, recordFields)
+	if err != nil {
+		return nil, err
+	}
+	return r.spec, nil
+}
+
+// completeTargets gives jobs that run functions, and were not made by the invoker,
+// what the version says of its asynchronous invocations, as far as the job itself
+// says nothing. What cannot be resolved now is for the worker to find out.
+func (b *Broker) completeTargets(ctx context.Context, q queueKey, specs []*api.JobSpec) {
+	versions := storage.NewVersions(b.store)
+	known := map[api.JobTarget]*api.VersionConfig{}
+	for _, spec := range specs {
+		if spec.Target == nil || spec.Activation != nil && spec.Activation.Hops == 0 {
+			continue
+		}
+		config, seen := known[*spec.Target]
+		if !seen {
+			found, err := versions.Resolve(ctx, q.tenant, q.namespace, spec.Target.Function, spec.Target.Ref())
+			if err == nil {
+				config = &found.Version.Config
+			}
+			known[*spec.Target] = config
+		}
+		if spec.Activation == nil {
+			// It was judged when it was enqueued.
+			spec.Activation = &api.AsyncActivation{Trigger: api.Trigger{Type: api.TriggerQueue}, Access: api.AccessGranted}
+		}
+		if config == nil {
+			continue
+		}
+		spec.Activation.OnSuccess, spec.Activation.OnFailure = config.OnSuccess, config.OnFailure
+		o := config.JobOptions(max(b.store.NowMS(), spec.RunAtMS), *spec.Target)
+		if spec.MaxAttempts == 0 {
+			spec.MaxAttempts = o.MaxAttempts
+		}
+		if spec.Backoff == "" && spec.BaseDelayMS == nil && spec.MaxDelayMS == 0 {
+			spec.Backoff, spec.BaseDelayMS, spec.MaxDelayMS, spec.Jitter = o.Backoff, o.BaseDelayMS, o.MaxDelayMS, spec.Jitter || o.Jitter
+		}
+		if spec.ExpireAtMS == 0 {
+			spec.ExpireAtMS = o.ExpireAtMS
+		}
+	}
+}
+
+// retried is the spec of an ended job that an operator brings back: it does not
+// expire again, and runs a new activation.
+func (b *Broker) retried(r *record) (*api.JobSpec, bool) {
+	before := r.spec.ActivationID(r.id)
+	if r.spec.ExpireAtMS == 0 && before == "" {
+		return r.spec, false
+	}
+	spec := *r.spec
+	spec.ExpireAtMS = 0
+	if before != "" {
+		var a api.AsyncActivation
+		if spec.Activation != nil {
+			a = *spec.Activation
+		}
+		a.RetryOf, a.RetriedAtMS, a.Fingerprint = before, b.store.NowMS(), ""
+		a.ActivationID = api.DerivedJobID("retry", r.id, strconv.FormatInt(r.run.epoch, 10), before)
+		spec.Activation = &a
+	}
+	return &spec, true
+}
+
+// recordRetries writes the records of the activations that retried jobs will run,
+// so that they can be read before. A worker that is faster writes its own.
+func (b *Broker) recordRetries(ctx context.Context, tenant string, moves []*move) {
+	for _, m := range moves {
+		if m.outcome != moved || m.spec == "" {
+			continue
+		}
+		spec, err := decodeSpec(m.spec)
+		if err == nil {
+			if a := storage.QueuedActivation(tenant, m.record.id, spec); a != nil {
+				_, _, err = b.activations.Start(ctx, a)
+			}
+		}
+		if err != nil {
+			b.log.Warn("a retried activation can be read once it runs", zap.String("tenant", tenant), zap.String("job_id", m.record.id), zap.Error(err))
+		}
+	}
+}
