@@ -140,7 +140,6 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 		{"no ref", "POST", h.fn(":invoke"), json, `{"event":1}`, 422, api.CodeValidation, "ref"},
 		{"alias and version", "POST", h.fn(":invoke"), json, `{"ref":{"alias":"prod","version":1}}`, 422, api.CodeValidation, "ref"},
 		{"version of another type", "POST", h.fn(":invoke"), json, `{"ref":{"version":"1"}}`, 422, api.CodeValidation, "ref.version"},
-		{"async", "POST", h.fn(":invoke"), json, `{"ref":{"alias":"prod"},"mode":"async"}`, 422, api.CodeValidation, "mode"},
 		{"unknown mode", "POST", h.fn(":invoke"), json, `{"ref":{"alias":"prod"},"mode":"soon"}`, 422, api.CodeValidation, "mode"},
 		{"config out of range", "POST", h.fn("/versions"), json, publish(good.DraftID, `,"config":{"timeout_ms":900001}`), 422, api.CodeValidation, "config.timeout_ms"},
 		{"limit of a page", "GET", functions + "?limit=501", json, ``, 422, api.CodeValidation, "limit"},

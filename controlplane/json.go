@@ -11,6 +11,10 @@ import (
 
 // writeJSON answers 200 with v.
 func (s *Server) writeJSON(w http.ResponseWriter, r *http.Request, v any) {
+	s.writeJSONStatus(w, r, http.StatusOK, v)
+}
+
+func (s *Server) writeJSONStatus(w http.ResponseWriter, r *http.Request, status int, v any) {
 	body, err := encodeLine(v)
 	if err != nil {
 		s.fail(w, r, requestIDOf(r.Context()), err)
@@ -19,7 +23,7 @@ func (s *Server) writeJSON(w http.ResponseWriter, r *http.Request, v any) {
 	h := w.Header()
 	h.Set("Content-Type", contentTypeJSON)
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(http.StatusOK)
+	w.WriteHeader(status)
 	if _, err := w.Write(body); err != nil {
 		s.log.Debug("an answer was not delivered", zap.String("request_id", requestIDOf(r.Context())), zap.Error(err))
 	}

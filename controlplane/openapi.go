@@ -74,6 +74,8 @@ type documented struct {
 	request map[string]any
 	status  int
 	answer  map[string]any
+	// accepted is the answer 202, if there is one.
+	accepted map[string]any
 }
 
 func document(a huma.API, d documented) {
@@ -85,6 +87,9 @@ func document(a huma.API, d documented) {
 			strconv.Itoa(d.status): {Description: http.StatusText(d.status), Content: content(registry, d.answer)},
 			"default":              problemResponse(registry),
 		},
+	}
+	if d.accepted != nil {
+		op.Responses["202"] = &huma.Response{Description: http.StatusText(http.StatusAccepted), Content: content(registry, d.accepted)}
 	}
 	if d.request != nil {
 		op.RequestBody = &huma.RequestBody{Required: true, Content: content(registry, d.request)}

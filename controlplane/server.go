@@ -29,7 +29,9 @@ type Engine interface {
 	// Invoke runs a function to a terminal activation; an error means that none
 	// was reached.
 	Invoke(ctx context.Context, inv api.Invocation) (*api.Outcome, error)
-	// Cancel ends an activation wherever it runs.
+	// Enqueue accepts an invocation that is run later: it is durable then.
+	Enqueue(ctx context.Context, inv api.Invocation) (*api.Queued, error)
+	// Cancel ends an activation wherever it waits or runs.
 	Cancel(ctx context.Context, tenant, id string) (*api.Activation, error)
 	// Check compiles a tenant's bundle; CodeValidationSource says where it cannot be.
 	Check(ctx context.Context, tenant, entry, handler string, bundle []byte) error
