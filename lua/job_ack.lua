@@ -1,5 +1,6 @@
 -- Completes active jobs of one queue whose lease still has the epoch that the
--- worker names. What the same epoch completed before is answered with success.
+-- worker names. What the same epoch completed before is answered with success, and
+-- what followed it is not done again.
 -- KEYS[1] cs:queue:t:ns:q:active  KEYS[2] …:completed  KEYS[3] …:after
 -- KEYS[4 to 3+n] cs:job:t:id:meta of each job
 -- KEYS[4+n…] cs:uniq:t:ns:q:key of those that have one
@@ -18,10 +19,11 @@ for i = 1, n do
   if not state then
     reply[i] = 'gone'
   elseif mine or (state == 'completed' and settled == epoch .. 'a') then
-    reply[i] = meta[2] == '1' and 'after' or 'ok'
+    local follows = meta[2] == '1' and (mine or redis.call('ZSCORE', KEYS[3], id))
+    reply[i] = follows and 'after' or 'ok'
     ids[#ids + 1] = id
     ended[#ended + 1], ended[#ended + 2] = mine and now or at, id
-    if meta[2] == '1' then
+    if follows then
       after[#after + 1], after[#after + 2] = now, id
     end
     if mine then

@@ -1,6 +1,6 @@
 -- Adds jobs to one queue. Each set takes all its jobs in one command, so that no
--- crash makes half of a call visible. A job whose meta exists is a repeat: it is
--- left as it stands, but for an index or a batch that a cut call did not reach.
+-- crash makes half of a call visible. A job whose meta exists is a repeat: it gets
+-- the index or the batch that a cut call did not reach, unless it has been moved.
 -- KEYS[1] cs:queue:t:ns:q:cursor
 -- KEYS[2] …:pending  KEYS[3] …:scheduled  KEYS[4] …:waiting  KEYS[5] …:held
 -- KEYS[6] …:expiry  KEYS[7] …:after  KEYS[8] cs:queue:t:index
@@ -19,6 +19,8 @@
 --   | CS_BATCH_SEALED_CONFLICT
 local n, batch, places = tonumber(ARGV[1]), tonumber(ARGV[5]), {pending = 2, scheduled = 3, waiting = 4, held = 5}
 local function arg(i, k) return ARGV[6 + 11 * (i - 1) + k] end
+-- A spec begins with its namespace and its queue.
+local function home(spec) return string.match(spec or '', '^[^,]*,[^,]*,') end
 local held = ARGV[3] ~= '' and redis.call('GET', KEYS[9])
 if held then
   local reply = {'again'}
@@ -55,14 +57,12 @@ for i = 1, n do
     end
     ids[#ids + 1] = arg(i, 1)
     local state, at = string.match(run or arg(i, 3), '^(%a+) %d+ %d+ (%d+)')
-    if places[state] then
+    if places[state] and (not run or home(redis.call('HGET', KEYS[10 + i], 'spec')) == home(arg(i, 2))) then
       indexed[#indexed + 1] = {i, places[state], at}
     end
   end
 end
-if #fresh > 0 then
-  redis.call('SADD', KEYS[8], ARGV[2])
-end
+if #fresh > 0 then redis.call('SADD', KEYS[8], ARGV[2]) end
 for _, i in ipairs(fresh) do
   redis.call('HSET', KEYS[10 + i], 'spec', arg(i, 2), 'run', arg(i, 3), unpack(arg(i, 11) ~= '' and {'after', arg(i, 11)} or {}))
 end

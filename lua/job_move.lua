@@ -34,7 +34,9 @@ for i = 1, n do
     if to > 0 then
       redis.call('ZADD', KEYS[0 + to], score, id)
     end
-    if held[2] and arg(i, 14) == '1' then
+    -- A repeat whose marker is gone has been followed up.
+    local follows = held[2] and arg(i, 14) == '1' and (held[1] ~= arg(i, 3) or redis.call('ZSCORE', KEYS[2], id))
+    if follows then
       redis.call('ZADD', KEYS[2], ARGV[3], id)
     end
     local errors, record = tonumber(arg(i, 10)), arg(i, 11)
@@ -61,7 +63,7 @@ for i = 1, n do
     if unique > 0 and redis.call('GET', KEYS[0 + unique]) == id then
       redis.call('DEL', KEYS[0 + unique])
     end
-    reply[i] = held[2] and arg(i, 14) == '1' and 'after' or 'ok'
+    reply[i] = follows and 'after' or 'ok'
   end
 end
 return reply

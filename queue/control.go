@@ -179,7 +179,11 @@ func (b *Broker) moveTo(ctx context.Context, r *record, from, to queueKey) (bool
 	}
 	// The epoch grows, so that whoever decided on the job in its old queue has to
 	// look again, and what a process remembers of it does not outlive the move.
-	there := r.run
+	// What is overdue goes as due now: sets are not read far back, see floors.
+	there, now := r.run, b.store.NowMS()
+	if (there.state == api.JobScheduled || there.state == api.JobRetrying) && there.at <= now {
+		there = there.to(api.JobPending, now)
+	}
 	there.epoch++
 	keys, args := b.moveArguments(to, []*move{{record: r, to: there, spec: text}})
 	reply, err := b.store.Script(ctx, storage.ScriptJobMove, keys, args...)
@@ -198,11 +202,12 @@ func (b *Broker) moveTo(ctx context.Context, r *record, from, to queueKey) (bool
 	pipe.ZRem(ctx, old.Set(string(r.run.state)), r.id)
 	pipe.ZRem(ctx, old.Expiry(), r.id)
 	if spec.ExpireAtMS > 0 {
-		pipe.ZAdd(ctx, b.keys(to).Expiry(), redis.Z{Score: float64(spec.ExpireAtMS), Member: r.id})
-		b.markDue(ctx, pipe, to, spec.ExpireAtMS)
+		at := max(spec.ExpireAtMS, now)
+		pipe.ZAdd(ctx, b.keys(to).Expiry(), redis.Z{Score: float64(at), Member: r.id})
+		b.markDue(ctx, pipe, to, at)
 	}
-	if r.run.state == api.JobScheduled || r.run.state == api.JobRetrying {
-		b.markDue(ctx, pipe, to, r.run.at)
+	if there.state == api.JobScheduled || there.state == api.JobRetrying {
+		b.markDue(ctx, pipe, to, there.at)
 	}
 	_, err = pipe.Exec(ctx)
 	b.wakes.wake(to)
@@ -234,10 +239,8 @@ func (b *Broker) Delete(ctx context.Context, tenant, id string) error {
 			}
 			continue
 		}
-		if r.more[fieldAfter] != "" {
-			if err := b.followOne(ctx, r.key(tenant), r.id); err != nil {
-				return err
-			}
+		if err := b.followMarker(ctx, r.key(tenant), r.id); err != nil {
+			return err
 		}
 		deleted, err := b.purge(ctx, r.key(tenant), r.run.state, []*record{r})
 		if err != nil || deleted == 1 {

@@ -48,6 +48,16 @@ func (b *Broker) followOne(ctx context.Context, q queueKey, id string) error {
 	return b.failure(ctx, "remove a marker", b.rdb.ZRem(ctx, b.keys(q).After(), id).Err())
 }
 
+// followMarker does what follows a job if that is still to be done. What it made
+// before may have been deleted since, and is not to be made again.
+func (b *Broker) followMarker(ctx context.Context, q queueKey, id string) error {
+	err := b.rdb.ZScore(ctx, b.keys(q).After(), id).Err()
+	if err != nil {
+		return b.failure(ctx, "read a marker", err)
+	}
+	return b.followOne(ctx, q, id)
+}
+
 func (b *Broker) followEnd(ctx context.Context, tenant string, r *record) error {
 	return errors.Join(
 		b.followChain(ctx, tenant, r),

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"testing"
 
 	"github.com/redis/go-redis/v9"
 
@@ -16,6 +15,15 @@ import (
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
 )
+
+// checker is what the checks need of a test: those of rapid are none of testing's.
+type checker interface {
+	Helper()
+	Context() context.Context
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+	Fatal(args ...any)
+}
 
 // stored is a job as it lies in the store.
 type stored struct {
@@ -27,7 +35,7 @@ type stored struct {
 	at      int64
 }
 
-func readStored(t testing.TB, spec, run string) *stored {
+func readStored(t checker, spec, run string) *stored {
 	t.Helper()
 	s := &stored{run: run}
 	header, _, _ := strings.Cut(spec, "\n")
@@ -41,7 +49,7 @@ func readStored(t testing.TB, spec, run string) *stored {
 }
 
 // scan finds the store's keys of a pattern.
-func (f *fixture) scan(t testing.TB, pattern string) (keys []string) {
+func (f *fixture) scan(t checker, pattern string) (keys []string) {
 	t.Helper()
 	var mu sync.Mutex
 	one := func(ctx context.Context, c *redis.Client) error {
@@ -68,7 +76,7 @@ func (f *fixture) scan(t testing.TB, pattern string) (keys []string) {
 }
 
 // jobs reads all jobs of the tenant.
-func (f *fixture) jobs(t testing.TB) map[string]*stored {
+func (f *fixture) jobs(t checker) map[string]*stored {
 	t.Helper()
 	prefix, suffix, _ := strings.Cut(f.store.JobKeys(f.tenant).Meta("*"), "*")
 	keys := f.scan(t, prefix+"*"+suffix)
@@ -95,7 +103,7 @@ func (f *fixture) jobs(t testing.TB) map[string]*stored {
 }
 
 // queues names the tenant's queues, ns/q each.
-func (f *fixture) queues(t testing.TB) []string {
+func (f *fixture) queues(t checker) []string {
 	t.Helper()
 	names, err := f.store.Client().SMembers(t.Context(), f.store.JobKeys(f.tenant).Queues()).Result()
 	if err != nil {
@@ -106,7 +114,7 @@ func (f *fixture) queues(t testing.TB) []string {
 }
 
 // settle tends all queues of the tenant until nothing is left to do.
-func (f *fixture) settle(t testing.TB) {
+func (f *fixture) settle(t checker) {
 	t.Helper()
 	for range 50 {
 		busy := false
@@ -129,7 +137,7 @@ func (f *fixture) settle(t testing.TB) {
 // sound settles the tenant's queues and checks what holds then. Jobs that were
 // answered for are the given ones; others may be in no index, since their enqueue
 // was cut short.
-func (f *fixture) sound(t testing.TB, accepted ...string) map[string]*stored {
+func (f *fixture) sound(t checker, accepted ...string) map[string]*stored {
 	t.Helper()
 	jobs := f.soundIndexes(t, func(id string) bool { return !slices.Contains(accepted, id) })
 	for _, id := range accepted {
@@ -145,7 +153,7 @@ func (f *fixture) sound(t testing.TB, accepted ...string) map[string]*stored {
 
 // soundIndexes is sound without the batches, whose counts retries and deletes
 // leave as they were. A job that may be unborn may be in no index.
-func (f *fixture) soundIndexes(t testing.TB, unborn func(id string) bool) map[string]*stored {
+func (f *fixture) soundIndexes(t checker, unborn func(id string) bool) map[string]*stored {
 	t.Helper()
 	f.settle(t)
 	jobs := f.jobs(t)
@@ -167,7 +175,7 @@ func (f *fixture) soundIndexes(t testing.TB, unborn func(id string) bool) map[st
 	return jobs
 }
 
-func (f *fixture) members(t testing.TB, key string) []redis.Z {
+func (f *fixture) members(t checker, key string) []redis.Z {
 	t.Helper()
 	zs, err := f.store.Client().ZRangeWithScores(t.Context(), key, 0, -1).Result()
 	if err != nil {
@@ -176,7 +184,7 @@ func (f *fixture) members(t testing.TB, key string) []redis.Z {
 	return zs
 }
 
-func (f *fixture) soundQueue(t testing.TB, jobs map[string]*stored, places map[string][]string, name string, k storage.QueueKeys) {
+func (f *fixture) soundQueue(t checker, jobs map[string]*stored, places map[string][]string, name string, k storage.QueueKeys) {
 	t.Helper()
 	cursors, err := f.store.Client().HGetAll(t.Context(), k.Cursor()).Result()
 	if err != nil {
@@ -213,14 +221,14 @@ func (f *fixture) soundQueue(t testing.TB, jobs map[string]*stored, places map[s
 	}
 	for _, z := range f.members(t, k.Expiry()) {
 		id, _ := z.Member.(string)
-		if j := jobs[id]; j != nil && !j.state.Terminal() && j.ExpireAtMS == 0 {
+		if j := jobs[id]; j != nil && !j.state.Terminal() && j.ExpireAtMS == 0 && int64(z.Score) <= f.clock.ms.Load() {
 			t.Errorf("job %s (%s) never expires, and is among those that do", id, j.run)
 		}
 	}
 }
 
 // soundUniques: what holds a unique key lives.
-func (f *fixture) soundUniques(t testing.TB, jobs map[string]*stored) {
+func (f *fixture) soundUniques(t checker, jobs map[string]*stored) {
 	t.Helper()
 	for _, key := range f.scan(t, f.store.JobKeys(f.tenant).Unique("*", "*", "*")) {
 		id, err := f.store.Client().Get(t.Context(), key).Result()
@@ -235,7 +243,7 @@ func (f *fixture) soundUniques(t testing.TB, jobs map[string]*stored) {
 
 // soundBatches: the counts are what a recount gives, and the callback is there
 // if and only if the batch is done.
-func (f *fixture) soundBatches(t testing.TB, jobs map[string]*stored) {
+func (f *fixture) soundBatches(t checker, jobs map[string]*stored) {
 	t.Helper()
 	of := map[string][]*stored{}
 	for _, j := range jobs {

@@ -1,0 +1,379 @@
+package queue_test
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/codesous/sous/api"
+)
+
+// model is the state machine of the queue as plain data.
+type model struct {
+	tenant  string
+	now     int64
+	jobs    map[string]*modelJob
+	gone    map[string]bool // purged or deleted
+	queues  map[string]*modelQueue
+	uniques map[string]string // queue/key → job
+	batches map[string]*modelBatch
+	// scoreOf reads the score that the queue gave a job when it made it.
+	scoreOf func(id string) int64
+}
+
+type modelJob struct {
+	id, queue  string
+	opts       api.JobOptions
+	state      api.JobState
+	attempt    int
+	epoch      int64
+	at         int64
+	settled    string
+	worker     string
+	score      int64 // of its making
+	place      int64 // its score among the pending
+	errors     int
+	dead       string
+	dependents []string
+	after      bool   // something follows its end
+	marked     string // in which queue maintenance has to follow it up, since it waited there
+}
+
+type modelQueue struct {
+	paused, draining bool
+	most, limit      int64
+	window           int64
+	cursors          [4]int64
+	tenths           map[int64]int64
+}
+
+type modelBatch struct {
+	sealed                  bool
+	jobs, succeeded, failed map[string]bool
+}
+
+func newModel(tenant string, now int64, scoreOf func(string) int64) *model {
+	return &model{
+		tenant: tenant, now: now, scoreOf: scoreOf, jobs: map[string]*modelJob{}, gone: map[string]bool{},
+		queues:  map[string]*modelQueue{"emails": {tenths: map[int64]int64{}}, "others": {tenths: map[int64]int64{}}},
+		uniques: map[string]string{}, batches: map[string]*modelBatch{},
+	}
+}
+
+func (j *modelJob) run() string {
+	return fmt.Sprintf("%s %d %d %d %s %s", j.state, j.attempt, j.epoch, j.at, j.settled, j.worker)
+}
+
+// add makes a job whose unique key, if it has one, is free.
+func (m *model) add(id, queue string, opts api.JobOptions) *modelJob {
+	j := &modelJob{id: id, queue: queue, opts: opts.WithDefaults(), at: m.now, settled: "-", worker: "-"}
+	j.after = opts.Chain != nil || opts.BatchID != ""
+	switch {
+	case len(opts.DependsOn) > 0:
+		j.state, j.marked = api.JobWaiting, queue
+	case opts.Hold:
+		j.state = api.JobHeld
+	case opts.RunAtMS > m.now:
+		j.state, j.at = api.JobScheduled, opts.RunAtMS
+	default:
+		j.state = api.JobPending
+	}
+	if opts.UniqueKey != "" {
+		m.uniques[queue+"/"+opts.UniqueKey] = id
+	}
+	if opts.BatchID != "" {
+		m.batches[opts.BatchID].jobs[id] = true
+	}
+	for _, d := range opts.DependsOn {
+		if on := m.jobs[d]; on != nil {
+			on.dependents, on.after = append(on.dependents, id), true
+		}
+	}
+	m.jobs[id] = j
+	j.score = m.scoreOf(id)
+	m.to(j, j.state, j.at)
+	return j
+}
+
+// to brings a job into a state that is not an end.
+func (m *model) to(j *modelJob, state api.JobState, at int64) {
+	j.state, j.at = state, at
+	if state == api.JobPending {
+		j.place = max(j.score, m.queues[j.queue].cursors[j.opts.Priority.Rank()])
+	}
+}
+
+func (m *model) ready(j *modelJob) {
+	if j.opts.RunAtMS > m.now {
+		m.to(j, api.JobScheduled, j.opts.RunAtMS)
+	} else {
+		m.to(j, api.JobPending, m.now)
+	}
+}
+
+// end brings a job to an end; follow does what comes after it.
+func (m *model) end(j *modelJob, state api.JobState, reason string) {
+	j.state, j.at = state, m.now
+	if state == api.JobDead {
+		j.dead = reason
+	}
+	if key := j.queue + "/" + j.opts.UniqueKey; m.uniques[key] == j.id {
+		delete(m.uniques, key)
+	}
+}
+
+func (m *model) finish(j *modelJob, state api.JobState, reason string) {
+	m.end(j, state, reason)
+	m.follow(j)
+}
+
+func (m *model) follow(j *modelJob) {
+	if j.after && j.marked == j.queue {
+		j.marked = ""
+	}
+	m.followChain(j)
+	if b := m.batches[j.opts.BatchID]; b != nil {
+		if j.state == api.JobCompleted {
+			b.succeeded[j.id] = true
+			delete(b.failed, j.id)
+		} else {
+			b.failed[j.id] = true
+		}
+		m.callback(j.opts.BatchID)
+	}
+	waiting := j.dependents
+	j.dependents = nil
+	for _, id := range waiting {
+		if w := m.jobs[id]; w != nil && w.state == api.JobWaiting {
+			m.release(w)
+		}
+	}
+}
+
+func (m *model) followChain(j *modelJob) {
+	c := j.opts.Chain
+	if c == nil {
+		return
+	}
+	if j.state == api.JobCompleted && len(c.Steps) > 0 {
+		rest := *c
+		rest.Steps = c.Steps[1:]
+		m.step(j, &c.Steps[0], &rest, "step")
+		return
+	}
+	if j.state != api.JobCompleted {
+		m.step(j, c.OnFailure, nil, "failure")
+	}
+	m.step(j, c.OnExit, nil, "exit")
+}
+
+func (m *model) step(j *modelJob, s *api.ChainStep, rest *api.Chain, kind string) {
+	if s == nil {
+		return
+	}
+	queue := cmp.Or(s.Queue, j.queue)
+	opts := s.JobOptions
+	opts.Chain = rest
+	m.derive(api.DerivedJobID("chain", m.tenant, j.id, kind), queue, opts)
+}
+
+// derive makes a job of the platform's own, once.
+func (m *model) derive(id, queue string, opts api.JobOptions) {
+	if m.jobs[id] == nil {
+		delete(m.gone, id)
+		m.add(id, queue, opts)
+	}
+}
+
+func (m *model) callback(batch string) {
+	b := m.batches[batch]
+	if b.sealed && len(b.jobs) == len(b.succeeded)+len(b.failed) {
+		m.derive(api.DerivedJobID("callback", m.tenant, batch), "others", api.JobOptions{})
+	}
+}
+
+// release lets a waiting job go on if all that it waits for has ended.
+func (m *model) release(w *modelJob) {
+	failed := false
+	for _, d := range w.opts.DependsOn {
+		switch on := m.jobs[d]; {
+		case on == nil || on.state == api.JobCompleted:
+		case on.state.Terminal():
+			failed = true
+		default:
+			return
+		}
+	}
+	switch policy := w.opts.OnDependencyFailure; {
+	case !failed && w.opts.Hold, failed && policy == api.DependencyHold:
+		m.to(w, api.JobHeld, m.now)
+	case !failed || policy == api.DependencyContinue:
+		m.ready(w)
+	default:
+		m.finish(w, api.JobDead, api.DeadDependency)
+	}
+}
+
+// in lists the jobs of a queue in a state, in the order of their index.
+func (m *model) in(queue string, state api.JobState) (found []*modelJob) {
+	for _, j := range m.jobs {
+		if j.queue == queue && j.state == state {
+			found = append(found, j)
+		}
+	}
+	slices.SortFunc(found, func(a, b *modelJob) int {
+		if state == api.JobPending {
+			return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.id, b.id))
+		}
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.id, b.id))
+	})
+	return found
+}
+
+// fetch hands out up to n jobs of queues.
+func (m *model) fetch(queues []string, worker string, n int, lease int64) (got []string) {
+	for _, q := range queues {
+		want := n - len(got)
+		var from []string
+		for try := 0; try < 5 && len(from) < want; try++ {
+			pending := m.in(q, api.JobPending)
+			pending = pending[:min(len(pending), (want-len(from))*(1+try))]
+			room := m.room(q, want-len(from))
+			if len(pending) == 0 || room == 0 {
+				break
+			}
+			from = append(from, m.claim(q, pending[:min(len(pending), room)], worker, lease)...)
+		}
+		if got = append(got, from...); len(got) == n {
+			break
+		}
+	}
+	return got
+}
+
+// room is how many jobs the queue's limits let through.
+func (m *model) room(q string, want int) int {
+	c := m.queues[q]
+	if c.paused {
+		return 0
+	}
+	if c.most > 0 {
+		want = min(want, int(c.most)-len(m.in(q, api.JobActive)))
+	}
+	if c.limit > 0 {
+		current, used := m.now/(c.window/10), int64(0)
+		for tenth, n := range c.tenths {
+			if tenth > current-10 {
+				used += n
+			} else {
+				delete(c.tenths, tenth)
+			}
+		}
+		want = min(want, int(c.limit-used))
+	}
+	return max(0, want)
+}
+
+func (m *model) claim(q string, taken []*modelJob, worker string, lease int64) (got []string) {
+	c := m.queues[q]
+	touched := map[int]int64{}
+	for _, j := range taken {
+		touched[j.opts.Priority.Rank()] = j.place
+		j.state, j.attempt, j.epoch, j.at, j.worker = api.JobActive, j.attempt+1, j.epoch+1, m.now+lease, worker
+	}
+	if c.limit > 0 {
+		c.tenths[m.now/(c.window/10)] += int64(len(taken))
+	}
+	for rank, last := range touched {
+		for _, j := range m.in(q, api.JobPending) {
+			if j.opts.Priority.Rank() == rank {
+				last = j.place
+				break
+			}
+		}
+		c.cursors[rank] = max(c.cursors[rank], last)
+	}
+	for _, j := range taken {
+		if j.opts.ExpireAtMS > 0 && j.opts.ExpireAtMS <= m.now {
+			j.attempt--
+			m.finish(j, api.JobDead, api.DeadExpired)
+			continue
+		}
+		got = append(got, j.id)
+	}
+	return got
+}
+
+// tend does what is due in a queue.
+func (m *model) tend(q string) {
+	for _, id := range m.ids() {
+		j := m.jobs[id]
+		if j.marked != q {
+			continue
+		}
+		j.marked = ""
+		switch {
+		case j.state == api.JobWaiting:
+			m.release(j)
+		case j.state.Terminal():
+			m.follow(j)
+		}
+	}
+	for _, state := range []api.JobState{api.JobScheduled, api.JobRetrying} {
+		for _, j := range m.in(q, state) {
+			if j.at <= m.now {
+				m.to(j, api.JobPending, m.now)
+			}
+		}
+	}
+	var ended []*modelJob
+	for _, j := range m.in(q, api.JobActive) {
+		if j.at > m.now {
+			continue
+		}
+		j.errors++
+		if j.attempt >= j.opts.MaxAttempts {
+			m.end(j, api.JobDead, api.DeadCrashed)
+			ended = append(ended, j)
+		} else {
+			m.to(j, api.JobPending, m.now)
+		}
+	}
+	m.followAll(ended)
+	m.expire(q)
+	for _, state := range []api.JobState{api.JobCompleted, api.JobDead, api.JobCancelled} {
+		for _, j := range m.in(q, state) {
+			if j.at <= m.now-api.JobRetentionMS {
+				m.remove(j)
+			}
+		}
+	}
+}
+
+func (m *model) expire(q string) {
+	var ended []*modelJob
+	for _, state := range api.JobStates() {
+		for _, j := range m.in(q, state) {
+			if !state.Terminal() && state != api.JobActive && j.opts.ExpireAtMS > 0 && j.opts.ExpireAtMS <= m.now {
+				m.end(j, api.JobDead, api.DeadExpired)
+				ended = append(ended, j)
+			}
+		}
+	}
+	m.followAll(ended)
+}
+
+func (m *model) followAll(ended []*modelJob) {
+	for _, j := range ended {
+		m.follow(j)
+	}
+}
+
+func (m *model) remove(j *modelJob) {
+	delete(m.jobs, j.id)
+	m.gone[j.id] = true
+}
+
+// ids are the jobs that there are, in an order that a seed repeats.
+func (m *model) ids() []string { return slices.Sorted(maps.Keys(m.jobs)) }
