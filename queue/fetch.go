@@ -142,19 +142,27 @@ func (b *Broker) fetchAny(ctx context.Context, f *Fetch, queues []queueKey) (job
 }
 
 // fetchTries bounds how often a fetch looks again when others took what it found.
-const fetchTries = 5
+const fetchTries = 8
 
 func (b *Broker) fetchFrom(ctx context.Context, f *Fetch, q queueKey, want int) (jobs []api.FetchedJob, again time.Duration, err error) {
 	l := b.lane(q)
-	for try := range fetchTries {
+	for try := 0; try < fetchTries; {
 		// Wider with each conflict: the head of the queue is where others look too.
-		found, release, err := b.candidates(ctx, q, l, (want-len(jobs))*(1+try))
-		if err != nil || len(found) == 0 {
-			if release != nil {
-				release()
-			}
+		found, freed, release, err := b.candidates(ctx, q, l, (want-len(jobs))*(1+try))
+		switch {
+		case err != nil:
 			return jobs, longPause, err
+		case len(found) == 0 && freed != nil:
+			select {
+			case <-freed:
+				continue
+			case <-ctx.Done():
+				return jobs, longPause, ctx.Err()
+			}
+		case len(found) == 0:
+			return jobs, longPause, nil
 		}
+		try++
 		got, after, err := b.claim(ctx, f, q, l, found, want-len(jobs))
 		release()
 		jobs = append(jobs, got...)

@@ -18,12 +18,13 @@ type lane struct {
 	mu       sync.Mutex
 	cursors  [4]int64 // never above the stored ones: those only grow
 	reserved map[string]struct{}
+	freed    chan struct{} // closed, and another one made, when reservations end
 }
 
 // lane gives q's, from memory or new.
 func (b *Broker) lane(q queueKey) *lane {
 	l, _ := b.lanes.ComputeIfAbsent(q, func() (*lane, bool) {
-		l := &lane{reserved: map[string]struct{}{}}
+		l := &lane{reserved: map[string]struct{}{}, freed: make(chan struct{})}
 		for rank := range l.cursors {
 			l.cursors[rank] = bandStart(rank)
 		}
@@ -39,8 +40,10 @@ type candidate struct {
 }
 
 // candidates reads the heads of q's priorities, want of them beside those that
-// other fetches here are after, and reserves them. release gives them back.
-func (b *Broker) candidates(ctx context.Context, q queueKey, l *lane, want int) (found []candidate, release func(), err error) {
+// other fetches here are after, and reserves them. release gives them back. Where
+// other fetches are after all there is, and may yet leave some, freed is closed when
+// the next of them has done.
+func (b *Broker) candidates(ctx context.Context, q queueKey, l *lane, want int) (found []candidate, freed <-chan struct{}, release func(), err error) {
 	key := b.keys(q).Set(string(api.JobPending))
 	l.mu.Lock()
 	cursors, window := l.cursors, int64(want+len(l.reserved))
@@ -53,26 +56,32 @@ func (b *Broker) candidates(ctx context.Context, q queueKey, l *lane, want int) 
 		})
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, nil, b.failure(ctx, "read a queue", err)
+		return nil, nil, nil, b.failure(ctx, "read a queue", err)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, head := range heads {
 		for _, z := range head.Val() {
 			id, _ := z.Member.(string)
-			if _, taken := l.reserved[id]; taken || len(found) == want {
+			_, taken := l.reserved[id]
+			if taken {
+				freed = l.freed
+			}
+			if taken || len(found) == want {
 				continue
 			}
 			l.reserved[id] = struct{}{}
 			found = append(found, candidate{id, int64(z.Score)})
 		}
 	}
-	return found, func() {
+	return found, freed, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		for _, c := range found {
 			delete(l.reserved, c.id)
 		}
+		close(l.freed)
+		l.freed = make(chan struct{})
 	}, nil
 }
 

@@ -236,7 +236,7 @@ func (m *model) fetch(queues []string, worker string, n int, lease int64) (got [
 	for _, q := range queues {
 		want := n - len(got)
 		var from []string
-		for try := 0; try < 5 && len(from) < want; try++ {
+		for try := 0; try < 8 && len(from) < want; try++ {
 			pending := m.in(q, api.JobPending)
 			pending = pending[:min(len(pending), (want-len(from))*(1+try))]
 			room := m.room(q, want-len(from))
