@@ -140,13 +140,13 @@ func (b *Broker) visit(ctx context.Context, m dueMember, now int64) (Counts, int
 		return done, 0, err
 	}
 	mine, err = b.settleDue(ctx, m.key, m.member, claimed, next)
-	if err != nil || !mine {
+	if err != nil {
 		return done, 0, err
 	}
 	// Who made something due since the heads were read found the member in its
-	// place, and left it: look again.
+	// place, and left it: look again. Who touched it knows of nothing but its own.
 	again, err := b.nextDue(ctx, m.queue, now)
-	if err == nil && again > 0 && (next == 0 || again < next) {
+	if err == nil && again > 0 && (!mine || next == 0 || again < next) {
 		pipe := b.rdb.Pipeline()
 		b.markDue(ctx, pipe, m.queue, again)
 		_, err = pipe.Exec(ctx)
