@@ -40,6 +40,7 @@ const (
 	RoleDeveloper = "developer"
 	RoleOperator  = "operator"
 	RoleInvoker   = "invoker"
+	RoleWorker    = "worker" // what does the jobs of queues
 	RoleViewer    = "viewer"
 	// RolePrefix begins roles that a tenant makes up: they grant nothing, and a
 	// version's Authz may name them.
@@ -145,13 +146,13 @@ func KeyTimeMS(id string) (int64, error) {
 // RolePrefix and 1 to 59 of a-z, 0-9, _ and -.
 func ValidateRole(role string) error {
 	switch role {
-	case RoleAdmin, RoleDeveloper, RoleOperator, RoleInvoker, RoleViewer:
+	case RoleAdmin, RoleDeveloper, RoleOperator, RoleInvoker, RoleWorker, RoleViewer:
 		return nil
 	}
 	if own, ok := strings.CutPrefix(role, RolePrefix); ok && isTail(own, 1, 59, "_-") {
 		return nil
 	}
-	const rule = "must be admin, developer, operator, invoker, viewer, or role: and a name of your own"
+	const rule = "must be admin, developer, operator, invoker, worker, viewer, or role: and a name of your own"
 	return Errorf(CodeValidation, "role %q %s", role, rule).WithFields(FieldError{Path: "roles", Message: rule})
 }
 

@@ -22,12 +22,14 @@ const (
 	reachPath    = "path"    // the path's namespace must be its own
 	reachQuery   = "query"   // the query's must
 	reachRecord  = "record"  // records of other namespaces do not exist
+	reachJob     = "job"     // jobs of other namespaces do not exist
 	reachNothing = "nothing" // the route is for the whole tenant
 )
 
 // row says who may use a route, by role (a for admin, d developer, o operator, i
-// invoker, v viewer; * for any key and - for whoever asks), with a request that
-// does no harm. T, N, F are as in docs/api.md, and A is an activation.
+// invoker, v viewer, w worker; * for any key and - for whoever asks), with a request
+// that does no harm. T, N, F are as in docs/api.md, A is an activation, J an active
+// job and C a cancelled one.
 type row struct {
 	route, roles, reach string
 	path, body          string
@@ -70,11 +72,38 @@ var access = []row{
 	{"GET T/keys/{key_id}", "a", reachNothing, "T/keys/key_00000000000000000000000000", "", "cs:key:read"},
 	{"DELETE T/keys/{key_id}", "a", reachNothing, "T/keys/key_00000000000000000000000000", "", "cs:key:revoke"},
 	{"GET T/audit", "ao", reachNothing, "T/audit", "", "cs:audit:read"},
+
+	{"POST N/queues/{queue}/jobs", "adoiw", reachPath, "N/queues/emails/jobs", "[]", "cs:job:enqueue"},
+	{"GET N/queues/{queue}/jobs", "adoivw", reachPath, "N/queues/emails/jobs", "", "cs:job:read"},
+	{"POST T/jobs:fetch", "adow", reachQuery, "T/jobs:fetch", `{"namespace":"payments","queues":["nothing"],"worker_id":"w1"}`, "cs:job:fetch"},
+	{"POST T/jobs:ack", "adow", reachAll, "T/jobs:ack", `{"acks":[{"id":"` + activationID + `","lease_epoch":1}]}`, "cs:job:settle"},
+	{"POST T/jobs:fail", "adow", reachAll, "T/jobs:fail", `{"fails":[{"id":"` + activationID + `","lease_epoch":1,"error":"x"}]}`, "cs:job:settle"},
+	{"POST T/jobs:heartbeat", "adow", reachAll, "T/jobs:heartbeat", `{"worker_id":"w1","jobs":[{"id":"` + activationID + `","lease_epoch":1}]}`, "cs:job:settle"},
+	{"GET T/jobs/{job_id}", "adoivw", reachJob, "T/jobs/J", "", "cs:job:read"},
+	{"DELETE T/jobs/{job_id}", "ado", reachJob, "T/jobs/J", "", "cs:job:delete"},
+	{"POST T/jobs/{job_id}:retry", "ado", reachJob, "T/jobs/J:retry", "", "cs:job:steer"},
+	{"POST T/jobs/{job_id}:cancel", "ado", reachJob, "T/jobs/C:cancel", "", "cs:job:steer"},
+	{"POST T/jobs/{job_id}:hold", "ado", reachJob, "T/jobs/J:hold", "", "cs:job:steer"},
+	{"POST T/jobs/{job_id}:approve", "ado", reachJob, "T/jobs/J:approve", "", "cs:job:steer"},
+	{"POST T/jobs/{job_id}:reject", "ado", reachJob, "T/jobs/J:reject", "", "cs:job:steer"},
+	{"POST T/jobs/{job_id}:move", "ado", reachJob, "T/jobs/J:move", `{"queue":"others"}`, "cs:job:steer"},
+	{"GET N/queues", "adov", reachPath, "N/queues", "", "cs:queue:read"},
+	{"GET N/queues/{queue}", "adov", reachPath, "N/queues/emails", "", "cs:queue:read"},
+	{"PATCH N/queues/{queue}", "ado", reachPath, "N/queues/emails", "{}", "cs:queue:configure"},
+	{"DELETE N/queues/{queue}", "ado", reachPath, "N/queues/ghost", "", "cs:queue:delete"},
+	{"POST N/queues/{queue}:clear", "ado", reachPath, "N/queues/ghost:clear", "", "cs:queue:clear"},
+	{"POST N/queues/{queue}:drain", "ado", reachPath, "N/queues/ghost:drain", "", "cs:queue:configure"},
+	{"POST N/queues/{queue}:resume", "ado", reachPath, "N/queues/ghost:resume", "", "cs:queue:configure"},
+	{"POST N/queues/{queue}:redrive", "ado", reachPath, "N/queues/ghost:redrive", "", "cs:job:steer"},
+	{"POST N/batches", "ad", reachPath, "N/batches", `{"callback":{}}`, "cs:batch:create"},
+	{"GET N/batches/{batch_id}", "adov", reachPath, "N/batches/" + activationID, "", "cs:batch:read"},
+	{"POST N/batches/{batch_id}:seal", "ad", reachPath, "N/batches/" + activationID + ":seal", "", "cs:batch:seal"},
+	{"GET T/workers", "adov", reachAll, "T/workers", "", "cs:worker:read"},
 }
 
 // letters of the roles, as access has them.
 var letters = map[string]string{
-	"admin": "a", "developer": "d", "operator": "o", "invoker": "i", "viewer": "v", "role:own": "",
+	"admin": "a", "developer": "d", "operator": "o", "invoker": "i", "viewer": "v", "worker": "w", "role:own": "",
 }
 
 // patterns are the abbreviations of docs/api.md as the router has them.
@@ -126,10 +155,11 @@ func TestWhoMayDoWhat(t *testing.T) {
 	k.publish(t, "others", "hello", "{}")
 	run := k.run(t, time.Now().UnixMilli())
 	k.engine.cancel = func(string, string) (*api.Activation, error) { return &run.Activation, nil }
+	active, cancelled := k.jobs(t)
 	foreign := storagetest.Tenant(t)
 	paths := strings.NewReplacer(
 		"T", "/v1/tenants/"+k.tenant, "N", "/v1/tenants/"+k.tenant+"/namespaces/payments",
-		"F", k.fn(""), "A", "/v1/tenants/"+k.tenant+"/activations/"+run.ActivationID,
+		"F", k.fn(""), "A", "/v1/tenants/"+k.tenant+"/activations/"+run.ActivationID, "J", active, "C", cancelled,
 	)
 	at := func(in time.Duration) int64 { return now.now().Add(in).UnixMilli() }
 
@@ -168,6 +198,12 @@ func TestWhoMayDoWhat(t *testing.T) {
 				return only
 			case own == "payments" || r.reach == reachAll:
 				return admitted
+			case r.reach == reachJob:
+				id := active
+				if strings.Contains(r.path, "C:") {
+					id = cancelled
+				}
+				return verdict{404, api.CodeJobNotFound, "job " + id + " does not exist"}
 			case r.reach == reachRecord:
 				return verdict{404, api.CodeActivationNotFound, "activation " + run.ActivationID + " does not exist"}
 			}
@@ -199,6 +235,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		"operator":            {key("operator"), byRole("operator")},
 		"invoker":             {key("invoker", until(at(time.Millisecond))), byRole("invoker")},
 		"viewer":              {key("viewer"), byRole("viewer")},
+		"worker":              {key("worker"), byRole("worker")},
 		"a role of their own": {key("role:own"), byRole("role:own")},
 		"another tenant's":    {key("admin", ofTenant(foreign)), stranger},
 		"another's, too weak": {key("viewer", ofTenant(foreign)), stranger},
@@ -238,7 +275,7 @@ func holds(t *testing.T, route string, a answer, want verdict) {
 	if want == admitted {
 		switch {
 		case a.status == 401, a.status == 403, a.status == 405, a.status >= 500,
-			p.Code == api.CodeRouteNotFound, p.Code == api.CodeTenantNotFound, p.Code == api.CodeActivationNotFound:
+			p.Code == api.CodeRouteNotFound, p.Code == api.CodeTenantNotFound, p.Code == api.CodeActivationNotFound, p.Code == api.CodeJobNotFound:
 			t.Errorf("%s: refused: %d %s", route, a.status, a.body)
 		}
 		return
@@ -263,9 +300,10 @@ func TestWithoutKeysEverybodyMayDoEverything(t *testing.T) {
 	h.deploy(t, "x", "")
 	run := h.run(t, time.Now().UnixMilli())
 	h.engine.cancel = func(string, string) (*api.Activation, error) { return &run.Activation, nil }
+	active, cancelled := h.jobs(t)
 	paths := strings.NewReplacer(
 		"T", "/v1/tenants/"+h.tenant, "N", "/v1/tenants/"+h.tenant+"/namespaces/payments",
-		"F", h.fn(""), "A", "/v1/tenants/"+h.tenant+"/activations/"+run.ActivationID,
+		"F", h.fn(""), "A", "/v1/tenants/"+h.tenant+"/activations/"+run.ActivationID, "J", active, "C", cancelled,
 	)
 	for _, row := range access {
 		method, _, _ := strings.Cut(row.route, " ")

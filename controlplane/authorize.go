@@ -31,12 +31,29 @@ const (
 	actionKeyRead          = Action("cs:key:read")
 	actionKeyRevoke        = Action("cs:key:revoke")
 	actionAuditRead        = Action("cs:audit:read")
+
+	actionJobEnqueue     = Action("cs:job:enqueue")
+	actionJobRead        = Action("cs:job:read")
+	actionJobFetch       = Action("cs:job:fetch")
+	actionJobSettle      = Action("cs:job:settle")
+	actionJobSteer       = Action("cs:job:steer")
+	actionJobDelete      = Action("cs:job:delete")
+	actionQueueRead      = Action("cs:queue:read")
+	actionQueueConfigure = Action("cs:queue:configure")
+	actionQueueClear     = Action("cs:queue:clear")
+	actionQueueDelete    = Action("cs:queue:delete")
+	actionBatchCreate    = Action("cs:batch:create")
+	actionBatchRead      = Action("cs:batch:read")
+	actionBatchSeal      = Action("cs:batch:seal")
+	actionWorkerRead     = Action("cs:worker:read")
 )
 
-// changes says whether the audit keeps what was done.
+// changes says whether the audit keeps what was done. What producers and workers
+// do all the time has records of its own, as invocations have.
 func (a Action) changes() bool {
 	switch a {
-	case actionPublic, actionAnyKey, actionFunctionInvoke:
+	case actionPublic, actionAnyKey, actionFunctionInvoke,
+		actionJobEnqueue, actionJobFetch, actionJobSettle, actionBatchCreate, actionBatchSeal:
 		return false
 	}
 	return !strings.HasSuffix(string(a), ":read")
@@ -102,6 +119,34 @@ var rules = map[string]rule{
 	"GET " + pathKey:    {actionKeyRead, wholeTenant},
 	"DELETE " + pathKey: {actionKeyRevoke, wholeTenant},
 	"GET " + pathAudit:  {actionAuditRead, wholeTenant},
+
+	"POST " + pathQueueJobs:           {actionJobEnqueue, pathNamespace},
+	"GET " + pathQueueJobs:            {actionJobRead, pathNamespace},
+	"POST " + pathJobs + ":fetch":     {actionJobFetch, handlerNamespace},
+	"POST " + pathJobs + ":ack":       {actionJobSettle, handlerNamespace},
+	"POST " + pathJobs + ":fail":      {actionJobSettle, handlerNamespace},
+	"POST " + pathJobs + ":heartbeat": {actionJobSettle, handlerNamespace},
+	"GET " + pathJob:                  {actionJobRead, handlerNamespace},
+	"DELETE " + pathJob:               {actionJobDelete, handlerNamespace},
+	"POST " + pathJob + ":retry":      {actionJobSteer, handlerNamespace},
+	"POST " + pathJob + ":cancel":     {actionJobSteer, handlerNamespace},
+	"POST " + pathJob + ":hold":       {actionJobSteer, handlerNamespace},
+	"POST " + pathJob + ":approve":    {actionJobSteer, handlerNamespace},
+	"POST " + pathJob + ":reject":     {actionJobSteer, handlerNamespace},
+	"POST " + pathJob + ":move":       {actionJobSteer, handlerNamespace},
+
+	"GET " + pathQueues:              {actionQueueRead, pathNamespace},
+	"GET " + pathQueue:               {actionQueueRead, pathNamespace},
+	"PATCH " + pathQueue:             {actionQueueConfigure, pathNamespace},
+	"DELETE " + pathQueue:            {actionQueueDelete, pathNamespace},
+	"POST " + pathQueue + ":clear":   {actionQueueClear, pathNamespace},
+	"POST " + pathQueue + ":drain":   {actionQueueConfigure, pathNamespace},
+	"POST " + pathQueue + ":resume":  {actionQueueConfigure, pathNamespace},
+	"POST " + pathQueue + ":redrive": {actionJobSteer, pathNamespace},
+	"POST " + pathBatches:            {actionBatchCreate, pathNamespace},
+	"GET " + pathBatch:               {actionBatchRead, pathNamespace},
+	"POST " + pathBatch + ":seal":    {actionBatchSeal, pathNamespace},
+	"GET " + pathWorkers:             {actionWorkerRead, handlerNamespace},
 }
 
 // roles are the actions that each built-in role grants; one that ends in * is all
@@ -109,18 +154,19 @@ var rules = map[string]rule{
 var roles = map[string][]Action{
 	api.RoleAdmin: {"*"},
 	api.RoleDeveloper: {
-		"cs:function:*", "cs:schedule:*", "cs:cadence:worker:*", "cs:job:*", "cs:queue:*", "cs:batch:*",
+		"cs:function:*", "cs:schedule:*", "cs:cadence:worker:*", "cs:job:*", "cs:queue:*", "cs:batch:*", actionWorkerRead,
 		"cs:storage:*", "cs:secret:*", "cs:activation:*", actionTenantRead,
 	},
 	api.RoleOperator: {
 		actionFunctionRead, actionFunctionInvoke, actionAliasSet, "cs:schedule:*", "cs:cadence:worker:*", "cs:job:*", "cs:queue:*",
-		"cs:batch:read", "cs:storage:read", "cs:secret:read", actionActivationRead, actionActivationCancel,
+		actionBatchRead, actionWorkerRead, "cs:storage:read", "cs:secret:read", actionActivationRead, actionActivationCancel,
 		actionAuditRead, actionTenantRead,
 	},
-	api.RoleInvoker: {actionFunctionInvoke, "cs:job:enqueue", "cs:job:read", actionActivationRead, actionTenantRead},
+	api.RoleInvoker: {actionFunctionInvoke, actionJobEnqueue, actionJobRead, actionActivationRead, actionTenantRead},
+	api.RoleWorker:  {actionJobEnqueue, actionJobRead, actionJobFetch, actionJobSettle},
 	api.RoleViewer: {
-		actionFunctionRead, "cs:schedule:read", "cs:cadence:worker:read", "cs:job:read", "cs:queue:read",
-		"cs:batch:read", "cs:storage:read", actionActivationRead, actionTenantRead,
+		actionFunctionRead, "cs:schedule:read", "cs:cadence:worker:read", actionJobRead, actionQueueRead,
+		actionBatchRead, actionWorkerRead, "cs:storage:read", actionActivationRead, actionTenantRead,
 	},
 }
 

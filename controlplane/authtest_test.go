@@ -83,7 +83,7 @@ func startKeyed(t *testing.T, store *storage.Store, change ...func(*controlplane
 // authorizeOn is the engine's own judgement. It runs nothing: it has no sandboxes.
 func authorizeOn(t *testing.T, store *storage.Store) func(*api.Invocation) error {
 	t.Helper()
-	engine, err := invoker.New(t.Context(), store, nil, invoker.Config{})
+	engine, err := invoker.New(t.Context(), store, nil, nil, invoker.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/controlplane"
+	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/storagetest"
 )
@@ -19,12 +20,17 @@ import (
 func BenchmarkHandlers(b *testing.B) {
 	store := storagetest.Open(b, storage.Config{Embedded: storagetest.Embedded(b, b.TempDir())})
 	outcome := success(`{"statusCode":200,"headers":{"content-type":"application/json"},"body":"{\"ok\":true}"}`)
-	server, err := controlplane.New(b.Context(), store, immediate{outcome}, controlplane.Config{Auth: controlplane.AuthOff})
+	broker, err := queue.New(b.Context(), store, queue.Config{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(broker.Close)
+	server, err := controlplane.New(b.Context(), store, immediate{outcome}, broker, controlplane.Config{Auth: controlplane.AuthOff})
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(server.Close)
-	keyed, err := controlplane.New(b.Context(), store, immediate{outcome}, controlplane.Config{})
+	keyed, err := controlplane.New(b.Context(), store, immediate{outcome}, broker, controlplane.Config{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -88,3 +94,5 @@ func (immediate) Cancel(context.Context, string, string) (*api.Activation, error
 func (immediate) Check(context.Context, string, string, string, []byte) error { return nil }
 
 func (immediate) Invalidate(context.Context, string, string, string) {}
+
+func (immediate) Enqueue(context.Context, api.Invocation) (*api.Queued, error) { return nil, nil }

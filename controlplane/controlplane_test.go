@@ -14,6 +14,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/controlplane"
+	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/storagetest"
 )
@@ -123,6 +124,7 @@ type harness struct {
 	client   *http.Client
 	control  *controlplane.Server
 	store    *storage.Store
+	queue    *queue.Broker
 	engine   *engine
 	tenant   string
 	contract *contract
@@ -146,8 +148,13 @@ func startOn(t *testing.T, store *storage.Store, change ...func(*controlplane.Co
 		c(&config)
 	}
 	h := &harness{store: store, engine: &engine{}, tenant: storagetest.Tenant(t)}
-	var err error
-	if h.control, err = controlplane.New(t.Context(), store, h.engine, config); err != nil {
+	broker, err := queue.New(t.Context(), store, queue.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(broker.Close)
+	h.queue = broker
+	if h.control, err = controlplane.New(t.Context(), store, h.engine, broker, config); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(h.control.Close)

@@ -12,6 +12,9 @@ import (
 // RoutesWithRules are the routes that somebody may use, as rules has them.
 func RoutesWithRules() []string { return slices.Sorted(maps.Keys(rules)) }
 
+// Parts of the hand-written JSON.
+var AppendFetched = appendFetched
+
 // Routes are what the router answers, as "METHOD pattern".
 func (s *Server) Routes() ([]string, error) {
 	var routes []string

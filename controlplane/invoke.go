@@ -22,7 +22,7 @@ func (s *Server) routeInvoke(r chi.Router, a huma.API) {
 		parameters: functionParameters(headerParameter("Idempotency-Key", "at most 255 bytes; a repeat gets the first answer")),
 		request:    request,
 		status:     http.StatusOK, answer: map[string]any{contentTypeJSON: api.InvokeResponse{}},
-		accepted: map[string]any{contentTypeJSON: api.Queued{}},
+		also: map[int]map[string]any{http.StatusAccepted: {contentTypeJSON: api.Queued{}}},
 	})
 	decoder := newStrictDecoder[api.InvokeRequest](a, request)
 	r.Post(path, func(w http.ResponseWriter, r *http.Request) {

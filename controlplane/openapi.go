@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"regexp"
 	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -74,8 +75,8 @@ type documented struct {
 	request map[string]any
 	status  int
 	answer  map[string]any
-	// accepted is the answer 202, if there is one.
-	accepted map[string]any
+	// also has the answers of further statuses.
+	also map[int]map[string]any
 }
 
 func document(a huma.API, d documented) {
@@ -88,8 +89,8 @@ func document(a huma.API, d documented) {
 			"default":              problemResponse(registry),
 		},
 	}
-	if d.accepted != nil {
-		op.Responses["202"] = &huma.Response{Description: http.StatusText(http.StatusAccepted), Content: content(registry, d.accepted)}
+	for status, answer := range d.also {
+		op.Responses[strconv.Itoa(status)] = &huma.Response{Description: http.StatusText(status), Content: content(registry, answer)}
 	}
 	if d.request != nil {
 		op.RequestBody = &huma.RequestBody{Required: true, Content: content(registry, d.request)}
@@ -174,6 +175,7 @@ type (
 	tenantName   string
 	resourceName string
 	aliasName    string
+	queueName    string
 )
 
 func patternSchema(pattern string) *huma.Schema {
@@ -188,6 +190,11 @@ func (resourceName) Schema(huma.Registry) *huma.Schema { return patternSchema(ap
 
 // Schema is the pattern of aliases.
 func (aliasName) Schema(huma.Registry) *huma.Schema { return patternSchema(api.AliasPattern) }
+
+// Schema is the pattern of queues.
+func (queueName) Schema(huma.Registry) *huma.Schema {
+	return patternSchema(`(` + regexp.QuoteMeta(api.FunctionQueuePrefix) + `)?` + api.NamePattern)
+}
 
 // TenantPath is the path T of docs/api.md.
 type TenantPath struct {

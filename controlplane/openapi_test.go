@@ -123,6 +123,11 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 		fns    = tenant + "/namespaces/{namespace}/functions"
 		fn     = fns + "/{function}"
 		act    = tenant + "/activations/{activation_id}"
+		jobs   = tenant + "/jobs"
+		job    = jobs + "/{job_id}"
+		queues = tenant + "/namespaces/{namespace}/queues"
+		queue  = queues + "/{queue}"
+		batch  = tenant + "/namespaces/{namespace}/batches"
 	)
 	want := []string{
 		"GET /healthz", "GET /readyz", "GET /v1/limits",
@@ -135,6 +140,14 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 		"GET " + tenant + "/keys", "POST " + tenant + "/keys", "GET " + tenant + "/keys/{key_id}", "DELETE " + tenant + "/keys/{key_id}",
 		"GET " + tenant + "/audit",
 		"GET " + tenant + "/activations", "GET " + act, "GET " + act + "/logs", "POST " + act + ":cancel",
+		"POST " + queue + "/jobs", "GET " + queue + "/jobs",
+		"POST " + jobs + ":fetch", "POST " + jobs + ":ack", "POST " + jobs + ":fail", "POST " + jobs + ":heartbeat",
+		"GET " + job, "DELETE " + job, "POST " + job + ":retry", "POST " + job + ":cancel", "POST " + job + ":hold",
+		"POST " + job + ":approve", "POST " + job + ":reject", "POST " + job + ":move",
+		"GET " + queues, "GET " + queue, "PATCH " + queue, "DELETE " + queue,
+		"POST " + queue + ":clear", "POST " + queue + ":drain", "POST " + queue + ":resume", "POST " + queue + ":redrive",
+		"POST " + batch, "GET " + batch + "/{batch_id}", "POST " + batch + "/{batch_id}:seal",
+		"GET " + tenant + "/workers",
 	}
 	slices.Sort(want)
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -58,6 +58,17 @@ var statuses = map[api.Code]int{
 	api.CodeIdempotencyRunning:  http.StatusConflict,
 	api.CodeIdempotencyMismatch: http.StatusUnprocessableEntity,
 
+	api.CodeJobNotFound:   http.StatusNotFound,
+	api.CodeJobLeaseLost:  http.StatusConflict,
+	api.CodeJobState:      http.StatusConflict,
+	api.CodeJobResult:     http.StatusUnprocessableEntity,
+	api.CodeQueueNotFound: http.StatusNotFound,
+	api.CodeQueueDraining: http.StatusConflict,
+	api.CodeQueueBusy:     http.StatusConflict,
+	api.CodeQueueReserved: http.StatusConflict,
+	api.CodeBatchNotFound: http.StatusNotFound,
+	api.CodeBatchSealed:   http.StatusConflict,
+
 	api.CodeBodyLimit:        http.StatusRequestEntityTooLarge,
 	api.CodeHeaderLimit:      http.StatusRequestHeaderFieldsTooLarge,
 	api.CodeQueryLimit:       http.StatusRequestURITooLong,

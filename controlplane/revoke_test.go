@@ -292,7 +292,8 @@ func TestRefusalsComeBeforeTheBody(t *testing.T) {
 
 func TestUnknownModesAreRefused(t *testing.T) {
 	t.Parallel()
-	if _, err := controlplane.New(t.Context(), embedded(t), &engine{}, controlplane.Config{Auth: 7}); err == nil {
+	h := start(t)
+	if _, err := controlplane.New(t.Context(), h.store, h.engine, h.queue, controlplane.Config{Auth: 7}); err == nil {
 		t.Error("started")
 	}
 }

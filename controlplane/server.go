@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
 )
 
@@ -70,6 +71,7 @@ type Server struct {
 	tenants     *storage.Tenants
 	keys        *storage.Keys
 	events      *storage.Audit
+	queue       *queue.Broker
 	auth        *authenticator
 	engine      Engine
 	publisher   *Publisher
@@ -89,11 +91,11 @@ type Server struct {
 	end      context.CancelFunc // of what runs until Close
 }
 
-// New makes a server over a store and an engine, both of which stay the caller's
-// to close, after the server. ctx bounds nothing but the call.
-func New(ctx context.Context, store *storage.Store, engine Engine, cfg Config) (*Server, error) {
-	if store == nil || engine == nil {
-		return nil, errors.New("controlplane: a store and an engine are required")
+// New makes a server over a store, an engine and a queue, all of which stay the
+// caller's to close, after the server. ctx bounds nothing but the call.
+func New(ctx context.Context, store *storage.Store, engine Engine, broker *queue.Broker, cfg Config) (*Server, error) {
+	if store == nil || engine == nil || broker == nil {
+		return nil, errors.New("controlplane: a store, an engine and a queue are required")
 	}
 	if cfg.Auth != AuthKeys && cfg.Auth != AuthOff {
 		return nil, fmt.Errorf("controlplane: unknown mode of authentication %d", cfg.Auth)
@@ -125,6 +127,7 @@ func New(ctx context.Context, store *storage.Store, engine Engine, cfg Config) (
 		keys:        storage.NewKeys(store),
 		events:      storage.NewAudit(store),
 		auth:        &authenticator{mode: cfg.Auth, local: localCaller(), results: newAuthentications()},
+		queue:       broker,
 		engine:      engine,
 		metrics:     newServerMetrics(),
 		log:         cfg.Logger,
@@ -195,8 +198,8 @@ func (s *Server) HealthHandler() http.Handler {
 // Unready makes /readyz answer 503, so that a load balancer looks elsewhere.
 func (s *Server) Unready() { s.unready.Store(true) }
 
-// Drain is Unready, and ends event streams, which might not end by themselves,
-// while the requests in hand finish.
+// Drain is Unready, and ends event streams, which might not end by themselves, and
+// fetches that wait, while the requests in hand finish.
 func (s *Server) Drain() {
 	s.Unready()
 	s.drain.Do(func() { close(s.drained) })
@@ -250,6 +253,9 @@ func (s *Server) route(version string) error {
 		s.routeInvoke(r, document)
 		s.routeDrafts(r, document)
 		s.routeLogs(r, document)
+		s.routeEnqueue(r, document)
+		s.routeFetch(r, document)
+		s.routeSettling(r, document)
 		r.Group(func(r chi.Router) {
 			r.Use(s.buffered(api.MaxRequestBytes))
 			typed := typedAPI{API: document, adapter: adapterOn(r), server: s}
@@ -260,6 +266,10 @@ func (s *Server) route(version string) error {
 			s.routeTenants(typed)
 			s.routeKeys(typed)
 			s.routeAudit(typed)
+			s.routeJobs(typed)
+			s.routeQueues(typed)
+			s.routeBatches(typed)
+			s.routeWorkers(typed)
 		})
 	})
 	s.router = router

@@ -147,11 +147,15 @@ func TestHeadIsAnsweredWhereGetIs(t *testing.T) {
 
 func TestNewNeedsWhatItIsBuiltOf(t *testing.T) {
 	t.Parallel()
-	if _, err := controlplane.New(t.Context(), nil, &engine{}, controlplane.Config{}); err == nil {
+	h := start(t)
+	if _, err := controlplane.New(t.Context(), nil, h.engine, h.queue, controlplane.Config{}); err == nil {
 		t.Error("built without a store")
 	}
-	if _, err := controlplane.New(t.Context(), embedded(t), nil, controlplane.Config{}); err == nil {
+	if _, err := controlplane.New(t.Context(), h.store, nil, h.queue, controlplane.Config{}); err == nil {
 		t.Error("built without an engine")
+	}
+	if _, err := controlplane.New(t.Context(), h.store, h.engine, nil, controlplane.Config{}); err == nil {
+		t.Error("built without a queue")
 	}
 }
 

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -107,6 +108,9 @@ func (b *Broker) checkOptions(queue string, o *api.JobOptions) error {
 	if isFunctionQueue(queue) != (o.Target != nil) {
 		return api.Errorf(api.CodeQueueReserved, "queues fn.… are the platform's: their jobs, and only theirs, have a target")
 	}
+	if o.Target != nil && queue != api.FunctionQueuePrefix+o.Target.Function {
+		return fieldError("target.function", "must be the function of the queue")
+	}
 	if len(o.ResultSchema) > 0 {
 		if _, err := b.schemas.compile(o.ResultSchema); err != nil {
 			return err
@@ -115,13 +119,27 @@ func (b *Broker) checkOptions(queue string, o *api.JobOptions) error {
 	if o.Chain == nil {
 		return nil
 	}
+	queues := []string{queue} // in which a step may end
 	for i := range o.Chain.Steps {
 		step := &o.Chain.Steps[i]
-		if step.Queue != "" {
-			queue = step.Queue
-		}
+		queue = cmp.Or(step.Queue, queue)
+		queues = append(queues, queue)
 		if err := b.checkOptions(queue, &step.JobOptions); err != nil {
 			return err
+		}
+	}
+	for _, step := range []*api.ChainStep{o.Chain.OnFailure, o.Chain.OnExit} {
+		if step == nil {
+			continue
+		}
+		in := queues
+		if step.Queue != "" {
+			in = []string{step.Queue}
+		}
+		for _, queue := range in {
+			if err := b.checkOptions(queue, &step.JobOptions); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -435,6 +453,7 @@ func (b *Broker) answers(ctx context.Context, q queueKey, items []*enqueueItem) 
 			out[i] = api.EnqueuedJob{ID: item.holder, Duplicate: true}
 			ids, places = append(ids, item.holder), append(places, i)
 		case item.again:
+			out[i].Replayed = true
 			ids, places = append(ids, item.id), append(places, i)
 		default:
 			b.briefs.Set(jobKey{q.tenant, item.id}, briefOf(item.spec, 0))

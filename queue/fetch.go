@@ -21,6 +21,9 @@ type Fetch struct {
 	Lease             time.Duration // default api.DefaultLeaseMS
 	Wait              time.Duration // how long to wait for the first job
 	Hostname, Version string        // of the worker, as it says
+	// Until ends the wait when it is closed, between two looks at the queues, where
+	// ctx might cut a claim short that has taken jobs already.
+	Until <-chan struct{}
 	// Internal is set by the platform, the only one that may fetch from fn queues.
 	Internal bool
 }
@@ -62,7 +65,7 @@ func fieldError(path, rule string) error {
 }
 
 // Fetch hands out pending jobs under a lease, none if there was none until Wait
-// had passed. Queues that do not exist are empty. Errors: CodeValidation…,
+// had passed or Until was closed. Queues that do not exist are empty. Errors: CodeValidation…,
 // CodeQueueReserved, CodeStoreUnavailable; the context's.
 func (b *Broker) Fetch(ctx context.Context, f Fetch) ([]api.FetchedJob, error) {
 	if err := f.validate(); err != nil {
@@ -95,6 +98,9 @@ func (b *Broker) Fetch(ctx context.Context, f Fetch) ([]api.FetchedJob, error) {
 		case <-woken:
 		case <-poll.C:
 		case <-over.C:
+			poll.Stop()
+			return nil, nil
+		case <-f.Until:
 			poll.Stop()
 			return nil, nil
 		case <-ctx.Done():

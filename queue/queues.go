@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -10,93 +9,6 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
 )
-
-// The fields of a queue's configuration.
-const (
-	configPaused      = "paused"
-	configDraining    = "draining"
-	configConcurrency = "max_concurrency"
-	configRateLimit   = "rate_limit"
-	configRateWindow  = "rate_window_ms"
-)
-
-var configFields = []string{configPaused, configDraining, configConcurrency, configRateLimit, configRateWindow}
-
-// QueueChange is what of a queue's configuration is to be another; nil leaves it.
-type QueueChange struct {
-	Paused         *bool
-	Draining       *bool
-	MaxConcurrency *int64
-	RateLimit      *int64
-	RateWindowMS   *int64
-}
-
-func (c *QueueChange) validate() error {
-	for path, bound := range map[string]struct {
-		value       *int64
-		least, most int64
-	}{
-		"max_concurrency": {c.MaxConcurrency, 0, api.MaxQueueConcurrency},
-		"rate_limit":      {c.RateLimit, 0, api.MaxRateLimit},
-		"rate_window_ms":  {c.RateWindowMS, api.MinRateWindowMS, api.MaxRateWindowMS},
-	} {
-		if bound.value != nil && (*bound.value < bound.least || *bound.value > bound.most) {
-			return fieldError(path, "must be from "+strconv.FormatInt(bound.least, 10)+" to "+strconv.FormatInt(bound.most, 10))
-		}
-	}
-	return nil
-}
-
-// Configure changes how a queue serves; the queue comes into being with it.
-func (b *Broker) Configure(ctx context.Context, tenant, namespace, queue string, c QueueChange) (*api.Queue, error) {
-	if err := api.ValidateQueue(queue); err != nil {
-		return nil, err
-	}
-	if err := c.validate(); err != nil {
-		return nil, err
-	}
-	if err := b.register(ctx, tenant, namespace); err != nil {
-		return nil, err
-	}
-	q := queueKey{tenant, namespace, queue}
-	if err := b.addQueue(ctx, q); err != nil {
-		return nil, err
-	}
-	var set []any
-	for field, value := range map[string]*bool{configPaused: c.Paused, configDraining: c.Draining} {
-		if value != nil && *value {
-			set = append(set, field, "1")
-		} else if value != nil {
-			set = append(set, field, "0")
-		}
-	}
-	for field, value := range map[string]*int64{configConcurrency: c.MaxConcurrency, configRateLimit: c.RateLimit, configRateWindow: c.RateWindowMS} {
-		if value != nil {
-			set = append(set, field, *value)
-		}
-	}
-	if c.RateLimit != nil && *c.RateLimit > 0 && c.RateWindowMS == nil {
-		held, err := b.rdb.HGet(ctx, b.keys(q).Config(), configRateWindow).Result()
-		if b.failure(ctx, "read a queue", err) != nil {
-			return nil, b.failure(ctx, "read a queue", err)
-		}
-		if held == "" || held == "0" {
-			set = append(set, configRateWindow, api.DefaultRateWindowMS)
-		}
-	}
-	if len(set) > 0 {
-		pipe := b.rdb.Pipeline()
-		pipe.HSet(ctx, b.keys(q).Config(), set...)
-		if isFunctionQueue(queue) { // it may serve again
-			b.markReady(ctx, pipe, q, b.store.NowMS())
-		}
-		if _, err := pipe.Exec(ctx); err != nil {
-			return nil, b.failure(ctx, "configure a queue", err)
-		}
-		b.wakes.wake(q)
-	}
-	return b.GetQueue(ctx, tenant, namespace, queue)
-}
 
 // GetQueue gives a queue's configuration and depths. CodeQueueNotFound.
 func (b *Broker) GetQueue(ctx context.Context, tenant, namespace, queue string) (*api.Queue, error) {
@@ -164,18 +76,6 @@ func (b *Broker) readQueues(ctx context.Context, queues []queueKey) ([]api.Queue
 		}
 	}
 	return out, nil
-}
-
-func configOf(values []any) api.QueueConfig {
-	words := texts(values)
-	number := func(i int) int64 {
-		n, _ := strconv.ParseInt(words[i], 10, 64) // "" is 0: not set
-		return n
-	}
-	return api.QueueConfig{
-		Paused: words[0] == "1", Draining: words[1] == "1",
-		MaxConcurrency: number(2), RateLimit: number(3), RateWindowMS: number(4),
-	}
 }
 
 // Queues is a page of a namespace's queues by name, behind after.

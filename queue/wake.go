@@ -23,8 +23,8 @@ type wakes struct {
 	waiting map[queueKey]map[chan struct{}]struct{}
 	fresh   map[queueKey]struct{} // to be published
 	watches map[int]func(FunctionQueue)
-	watched int // ever
-	news    chan struct{}         // holds a token when fresh is not empty
+	watched int           // ever
+	news    chan struct{} // holds a token when fresh is not empty
 }
 
 func newWakes(b *Broker) *wakes {

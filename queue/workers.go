@@ -12,7 +12,8 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// A worker is known from its first fetch until it has not fetched for workerTTLMS.
+// A worker is known from its first fetch until it has neither fetched nor sent a
+// heartbeat for workerTTLMS.
 // Its record is written at most once in workerEveryMS.
 const (
 	workerTTLMS   = 5 * 60_000
@@ -49,22 +50,56 @@ func (b *Broker) noteWorker(ctx context.Context, f *Fetch) error {
 	} else if !errors.Is(err, redis.Nil) {
 		return b.failure(ctx, "read a worker", err)
 	}
-	raw, err := api.EncodeJSON(api.Worker{
+	return b.writeWorker(ctx, f.Tenant, api.Worker{
 		ID: f.WorkerID, Hostname: f.Hostname, Namespace: f.Namespace, Queues: f.Queues, Version: f.Version,
 		StartedAtMS: started, LastHeartbeatMS: now,
 	})
+}
+
+func (b *Broker) writeWorker(ctx context.Context, tenant string, w api.Worker) error {
+	raw, err := api.EncodeJSON(w)
 	if err != nil {
 		return fmt.Errorf("queue: encode a worker: %w", err)
 	}
+	keys, now := b.store.JobKeys(tenant), w.LastHeartbeatMS
 	pipe := b.rdb.Pipeline()
-	pipe.ZAdd(ctx, tenant.Workers(), redis.Z{Score: float64(now), Member: f.WorkerID})
-	pipe.ZRemRangeByScore(ctx, tenant.Workers(), "-inf", strconv.FormatInt(now-workerTTLMS, 10))
-	pipe.Do(ctx, "SET", tenant.Worker(f.WorkerID), raw, "PX", workerTTLMS)
+	pipe.ZAdd(ctx, keys.Workers(), redis.Z{Score: float64(now), Member: w.ID})
+	pipe.ZRemRangeByScore(ctx, keys.Workers(), "-inf", strconv.FormatInt(now-workerTTLMS, 10))
+	pipe.Do(ctx, "SET", keys.Worker(w.ID), raw, "PX", workerTTLMS)
 	if _, err := pipe.Exec(ctx); err != nil {
 		return b.failure(ctx, "note a worker", err)
 	}
-	b.workers.Set(key, seenWorker{started, now})
+	b.workers.Set(jobKey{tenant, w.ID}, seenWorker{w.StartedAtMS, now})
 	return nil
+}
+
+// NoteAlive keeps a worker in the registry that works and does not fetch
+// meanwhile. One that never fetched is not entered; with a namespace, none of
+// another is touched.
+func (b *Broker) NoteAlive(ctx context.Context, tenant, namespace, id string) error {
+	if err := api.ValidateWorkerID(id); err != nil {
+		return err
+	}
+	now := b.store.NowMS()
+	if seen, known := b.workers.GetIfPresent(jobKey{tenant, id}); known && now-seen.writtenMS < workerEveryMS {
+		return nil
+	}
+	raw, err := b.rdb.Get(ctx, b.store.JobKeys(tenant).Worker(id)).Result()
+	if errors.Is(err, redis.Nil) {
+		return nil
+	}
+	if err != nil {
+		return b.failure(ctx, "read a worker", err)
+	}
+	var w api.Worker
+	if err := json.Unmarshal([]byte(raw), &w); err != nil {
+		return fmt.Errorf("queue: a stored worker cannot be read: %w", err)
+	}
+	if namespace != "" && w.Namespace != namespace {
+		return nil
+	}
+	w.LastHeartbeatMS = now
+	return b.writeWorker(ctx, tenant, w)
 }
 
 // Workers is a page of those who fetched lately, by id, behind after.

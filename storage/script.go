@@ -35,6 +35,7 @@ const (
 	ScriptJobDrop      = "job_drop.lua"
 	ScriptDueSettle    = "due_settle.lua"
 	ScriptBatchCount   = "batch_count.lua"
+	ScriptQueueConfig  = "queue_configure.lua"
 )
 
 // loadScripts reads every script of package lua, each behind prelude, and gives

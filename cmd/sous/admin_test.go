@@ -15,6 +15,7 @@ import (
 
 	"github.com/codesous/sous/cmd/sous/soustest"
 	"github.com/codesous/sous/controlplane"
+	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/storagetest"
 )
@@ -77,7 +78,12 @@ func TestAdminConnectionsAreBounded(t *testing.T) {
 func TestProfilesAreForThisMachine(t *testing.T) {
 	t.Parallel()
 	store := storagetest.Open(t, storage.Config{Embedded: storagetest.Embedded(t, t.TempDir())})
-	api, err := controlplane.New(t.Context(), store, noEngine{}, controlplane.Config{Auth: controlplane.AuthOff})
+	broker, err := queue.New(t.Context(), store, queue.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(broker.Close)
+	api, err := controlplane.New(t.Context(), store, noEngine{}, broker, controlplane.Config{Auth: controlplane.AuthOff})
 	if err != nil {
 		t.Fatal(err)
 	}

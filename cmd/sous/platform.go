@@ -58,7 +58,7 @@ func openPlatform(ctx context.Context, s settings, logger *zap.Logger) (p *platf
 	if err != nil {
 		return p, err
 	}
-	if p.server, err = controlplane.New(ctx, store, engine, controlplane.Config{
+	if p.server, err = controlplane.New(ctx, store, engine, broker, controlplane.Config{
 		Logger: logger.Named("api"), Metrics: metrics, Version: buildVersion(), Auth: s.authMode(),
 	}); err != nil {
 		return p, err

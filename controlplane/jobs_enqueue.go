@@ -1,0 +1,201 @@
+package controlplane
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-chi/chi/v5"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/queue"
+)
+
+// enqueueBody is one job, or many.
+type enqueueBody struct {
+	api.NewJob
+	Jobs []api.NewJob `json:"jobs,omitempty" doc:"in place of everything else: many jobs, all of which are added or none"`
+}
+
+type enqueuedBody struct {
+	Jobs []api.EnqueuedJob `json:"jobs" doc:"in the order of the request"`
+}
+
+func (s *Server) routeEnqueue(r chi.Router, a huma.API) {
+	request := map[string]any{contentTypeJSON: enqueueBody{}}
+	answer := map[string]any{contentTypeJSON: enqueuedBody{}}
+	document(a, documented{
+		method: http.MethodPost, path: pathQueueJobs, id: "enqueue-jobs", tag: "jobs",
+		summary: "Add one job to a queue, or up to 1,000",
+		description: "Answers when they are durable: 201, or 200 where every one is a duplicate by its unique_key, or the call a repeat under its Idempotency-Key. " +
+			"One invalid job refuses all; errors name its index. The queue comes into being with its first job.",
+		parameters: []*huma.Param{
+			pathParameter("tenant", tenantName("").Schema(nil)),
+			pathParameter("namespace", resourceName("").Schema(nil)),
+			pathParameter("queue", queueName("").Schema(nil)),
+			headerParameter("Idempotency-Key", "at most 255 bytes; a repeat within a day gets the same jobs"),
+		},
+		request: request,
+		status:  http.StatusCreated, answer: answer,
+		also: map[int]map[string]any{http.StatusOK: answer},
+	})
+	decoder := newStrictDecoder[enqueueBody](a, request)
+	r.Post(pathQueueJobs, func(w http.ResponseWriter, r *http.Request) {
+		made, err := s.enqueueJobs(w, r, decoder)
+		if err != nil {
+			s.fail(w, r, requestIDOf(r.Context()), err)
+			return
+		}
+		status := http.StatusOK
+		for _, job := range made {
+			if !job.Duplicate && !job.Replayed {
+				status = http.StatusCreated
+			}
+			if job.Replayed {
+				w.Header()[headerReplayed] = []string{"true"}
+			}
+		}
+		s.writeJSONStatus(w, r, status, enqueuedBody{made})
+	})
+}
+
+// enqueueJobs reads the request and adds its jobs.
+func (s *Server) enqueueJobs(w http.ResponseWriter, r *http.Request, decoder strictDecoder[enqueueBody]) ([]api.EnqueuedJob, error) {
+	tenant, namespace, name := chi.URLParam(r, "tenant"), chi.URLParam(r, "namespace"), chi.URLParam(r, "queue")
+	if err := validateQueuePath(tenant, namespace, name); err != nil {
+		return nil, err
+	}
+	if strings.HasPrefix(name, api.FunctionQueuePrefix) {
+		return nil, api.Errorf(api.CodeQueueReserved, "queue %s is the platform's: invoke the function asynchronously", name)
+	}
+	key, err := idempotencyKey(r)
+	if err != nil {
+		return nil, err
+	}
+	body, err := readBody(w, r, api.MaxEnqueueBytes)
+	if err != nil {
+		return nil, err
+	}
+	request, err := decoder.decode(body)
+	if err != nil {
+		return nil, err
+	}
+	jobs, err := request.list(body)
+	if err != nil {
+		return nil, err
+	}
+	ctx := r.Context()
+	if err := s.mayEnqueue(ctx, tenant, namespace, jobs); err != nil {
+		return nil, err
+	}
+	return s.queue.Enqueue(ctx, queue.Enqueue{Tenant: tenant, Namespace: namespace, Queue: name, Jobs: jobs, IdempotencyKey: key})
+}
+
+// list gives the jobs of a body that was read into b. CodeValidation where it says
+// both, one and many.
+func (b *enqueueBody) list(body []byte) ([]api.NewJob, error) {
+	if b.Jobs == nil {
+		if namesJobs(body) {
+			return nil, fieldError("jobs", "must be a list")
+		}
+		return []api.NewJob{b.NewJob}, nil
+	}
+	if !reflect.ValueOf(b.NewJob).IsZero() {
+		return nil, fieldError("jobs", "stands alone: the options of each job stand in it")
+	}
+	return b.Jobs, nil
+}
+
+// namesJobs says whether body, which has no list of jobs, has null in its place:
+// a list that was forgotten is not to be a job without a payload.
+func namesJobs(body []byte) bool {
+	if !strings.Contains(strings.ToLower(string(body[:min(len(body), 64)])), `"jobs"`) {
+		return false
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(body, &fields) != nil {
+		return false
+	}
+	for name := range fields {
+		if strings.EqualFold(name, "jobs") {
+			return true
+		}
+	}
+	return false
+}
+
+// mayEnqueue judges what jobs refer to. What is in a namespace that the caller
+// does not enter does not exist.
+func (s *Server) mayEnqueue(ctx context.Context, tenant, namespace string, jobs []api.NewJob) error {
+	var needed []string
+	for i := range jobs {
+		if err := s.mayRun(ctx, tenant, namespace, &jobs[i].JobOptions); err != nil {
+			return err
+		}
+		needed = append(needed, jobs[i].DependsOn...)
+	}
+	if callerOf(ctx).namespace == "" {
+		return nil
+	}
+	if len(jobs) > 0 && jobs[0].BatchID != "" { // of all of them
+		if _, err := s.queue.GetBatch(ctx, tenant, namespace, jobs[0].BatchID); err != nil {
+			return err
+		}
+	}
+	if len(needed) == 0 {
+		return nil
+	}
+	if len(needed) > api.MaxEnqueueJobs*api.MaxDependencies {
+		return fieldError("depends_on", "are too many")
+	}
+	in, err := s.queue.Within(ctx, tenant, namespace, needed)
+	if err != nil {
+		return err
+	}
+	for _, id := range needed {
+		if !in[id] {
+			return jobNotFound(id).WithFields(api.FieldError{Path: "depends_on", Message: "must be ids of jobs that exist"})
+		}
+	}
+	return nil
+}
+
+// mayRun refuses options that make a function run which the caller may not invoke:
+// their jobs are not judged again. Errors: those of Engine.Authorize.
+func (s *Server) mayRun(ctx context.Context, tenant, namespace string, o *api.JobOptions) error {
+	targets := []*api.JobTarget{o.Target}
+	if o.Chain != nil {
+		for i := range o.Chain.Steps {
+			targets = append(targets, o.Chain.Steps[i].Target)
+		}
+		for _, step := range []*api.ChainStep{o.Chain.OnFailure, o.Chain.OnExit} {
+			if step != nil {
+				targets = append(targets, step.Target)
+			}
+		}
+	}
+	c := callerOf(ctx)
+	judged := map[api.JobTarget]bool{}
+	for _, target := range targets {
+		if target == nil || judged[*target] {
+			continue
+		}
+		judged[*target] = true
+		if err := c.need(actionFunctionInvoke); err != nil {
+			return err
+		}
+		if err := api.ValidateName("function", target.Function); err != nil {
+			return err
+		}
+		if err := s.engine.Authorize(ctx, &api.Invocation{
+			Tenant: tenant, Namespace: namespace, Function: target.Function, Ref: target.Ref(),
+			Trigger: api.Trigger{Type: api.TriggerAPI}, Principal: c.principal(), Access: c.access(),
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
