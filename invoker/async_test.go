@@ -237,7 +237,7 @@ func TestAsyncExpires(t *testing.T) {
 
 func (b *bench) pause(name string, paused bool) {
 	b.t.Helper()
-	if _, err := b.broker.Configure(b.t.Context(), b.tenant, namespace, name, queue.QueueChange{Paused: &paused}); err != nil {
+	if _, err := b.broker.Configure(b.t.Context(), b.tenant, namespace, name, queue.Change{Paused: &paused}); err != nil {
 		b.t.Fatal(err)
 	}
 }

@@ -240,7 +240,7 @@ func TestMaxConcurrencyIsExact(t *testing.T) {
 			t.Parallel()
 			brokers := replicas(t, backend)
 			most := int64(5)
-			if _, err := brokers[0].Configure(t.Context(), brokers[0].tenant, namespace, emails, queue.QueueChange{MaxConcurrency: &most}); err != nil {
+			if _, err := brokers[0].Configure(t.Context(), brokers[0].tenant, namespace, emails, queue.Change{MaxConcurrency: &most}); err != nil {
 				t.Fatal(err)
 			}
 			jobs := make([]api.NewJob, 300)

@@ -103,7 +103,7 @@ func (x *machine) delete(t *rapid.T) {
 func (x *machine) configure(t *rapid.T) {
 	name := queueName(t)
 	q := x.m.queues[name]
-	var c queue.QueueChange
+	var c queue.Change
 	switch rapid.IntRange(0, 3).Draw(t, "what") {
 	case 0:
 		q.paused = !q.paused

@@ -55,7 +55,7 @@ func TestTheQueueMatchesTheModel(t *testing.T) {
 // configureBoth makes the queues, so that their depths can be asked for.
 func (x *machine) configureBoth(t *testing.T) {
 	for _, q := range []string{"emails", "others"} {
-		if _, err := x.f.Configure(t.Context(), x.f.tenant, namespace, q, queue.QueueChange{}); err != nil {
+		if _, err := x.f.Configure(t.Context(), x.f.tenant, namespace, q, queue.Change{}); err != nil {
 			t.Fatal(err)
 		}
 	}
