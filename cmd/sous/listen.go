@@ -106,6 +106,7 @@ func (d *door) hang(server *http.Server, listener net.Listener, p *platform) (st
 // balancers look elsewhere before any connection is refused. Then no connection
 // is accepted any more, and requests in hand have s.DrainTimeout to finish.
 func (p *platform) drain(ctx context.Context, server *http.Server, leaving *leaver, s settings, failed <-chan error) error {
+	p.stopWork() // what runs asynchronously has from now on to end, too
 	p.logger.Info("draining", zap.Duration("delay", s.Network.DrainDelay), zap.Duration("timeout", s.DrainTimeout))
 	leaving.leaves.Store(true)
 	p.server.Unready()

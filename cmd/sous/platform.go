@@ -26,8 +26,10 @@ type platform struct {
 	// closers undo what was opened, the last one first.
 	closers []func(context.Context) error
 	stop    context.CancelFunc // of the loops
-	loops   sync.WaitGroup
-	logger  *zap.Logger
+	// stopWork ends the taking of asynchronous invocations.
+	stopWork context.CancelFunc
+	loops    sync.WaitGroup
+	logger   *zap.Logger
 }
 
 // openPlatform opens what s asks for. The platform must be closed, also after
@@ -35,7 +37,8 @@ type platform struct {
 func openPlatform(ctx context.Context, s settings, logger *zap.Logger) (p *platform, err error) {
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	metrics, err := newRegistry()
-	p = &platform{stop: stop, logger: logger, metrics: metrics}
+	working, stopWork := context.WithCancel(life)
+	p = &platform{stop: stop, stopWork: stopWork, logger: logger, metrics: metrics}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, p.close(context.WithoutCancel(ctx)))
@@ -54,7 +57,7 @@ func openPlatform(ctx context.Context, s settings, logger *zap.Logger) (p *platf
 		return p, err
 	}
 	p.onClose(func(context.Context) error { broker.Close(); return nil })
-	engine, err := p.openEngine(ctx, life, s, store, broker)
+	engine, err := p.openEngine(ctx, working, s, store, broker)
 	if err != nil {
 		return p, err
 	}
@@ -82,8 +85,8 @@ func openPlatform(ctx context.Context, s settings, logger *zap.Logger) (p *platf
 }
 
 // openEngine makes the engine, with sandboxes if a role of s runs functions, and
-// lets it work on asynchronous invocations under the invoker role until life ends.
-func (p *platform) openEngine(ctx, life context.Context, s settings, store *storage.Store, broker *queue.Broker) (*invoker.Invoker, error) {
+// lets it take asynchronous invocations under the invoker role until working ends.
+func (p *platform) openEngine(ctx, working context.Context, s settings, store *storage.Store, broker *queue.Broker) (*invoker.Invoker, error) {
 	var pool *sandbox.Pool
 	if s.has(roleAPI) || s.has(roleInvoker) {
 		var err error
@@ -101,17 +104,24 @@ func (p *platform) openEngine(ctx, life context.Context, s settings, store *stor
 		return nil, err
 	}
 	var work sync.WaitGroup
-	// The worker ends when what it has in hand is settled, which Close bounds.
+	// The worker ends when what it has in hand is settled, which Close bounds: what
+	// is not done then goes back into its queue.
 	p.onClose(func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, workTimeout)
+		defer cancel()
 		err := engine.Close(ctx)
 		work.Wait()
 		return err
 	})
 	if s.has(roleInvoker) {
-		work.Go(func() { engine.Work(life) })
+		work.Go(func() { engine.Work(working) })
 	}
 	return engine, nil
 }
+
+// workTimeout bounds the end of what runs when the server closes; what follows has
+// the rest of closeTimeout.
+const workTimeout = closeTimeout / 2
 
 // openPool makes the sandboxes.
 func (p *platform) openPool(s settings) (*sandbox.Pool, error) {

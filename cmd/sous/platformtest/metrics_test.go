@@ -23,6 +23,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/client"
 	"github.com/codesous/sous/cmd/sous/platformtest"
 	"github.com/codesous/sous/cmd/sous/soustest"
 	"github.com/codesous/sous/metrics/metricstest"
@@ -275,12 +276,31 @@ func (w *work) ordinary() {
 	ctx, cancel := context.WithTimeout(w.t.Context(), 300*time.Millisecond)
 	defer cancel()
 	w.call(ctx, "wait") // the caller goes away
+	w.later("fail")
+	w.later("wait")
+	platformtest.Eventually(w.t, 20*time.Second, "it runs asynchronously", func() error {
+		now := scrape(w.t, w.server.Output())
+		if metricstest.Sum(now["sous_async_in_hand"]) == 0 {
+			return errors.New("it does not")
+		}
+		w.during = append(w.during, now)
+		return nil
+	})
 	platformtest.Eventually(w.t, 20*time.Second, "the sweeper has found what was left behind", func() error {
 		if metricstest.Sum(scrape(w.t, w.server.Output())["sous_sweeper_repairs_total"], "kind=lost") == 0 {
 			return errors.New("it has not")
 		}
 		return nil
 	})
+}
+
+// later calls a function asynchronously.
+func (w *work) later(name string) {
+	w.t.Helper()
+	fn := w.server.API(w.t).Namespace(platformtest.Namespace).Function(name)
+	if _, err := fn.Enqueue(w.t.Context(), client.InvokeOptions{Ref: api.Ref{Alias: "prod"}}); err != nil {
+		w.t.Error(err)
+	}
 }
 
 // crowd is more at once than there is room for.
@@ -419,6 +439,9 @@ func (w *work) check(scrapes []families) {
 		{"sous_store_calls_total", []string{"command=pipeline", "outcome=unavailable"}, 1},
 		{"sous_store_changes_received_total", []string{"kind=resubscribed"}, 1},
 		{"sous_http_requests_total", []string{"route=/v1/web", "method=GET", "code=401"}, 3},
+		{"sous_async_attempts_total", []string{"outcome=retried"}, 1},
+		{"sous_async_attempts_total", []string{"outcome=ended"}, 1},
+		{"sous_loop_rounds_total", []string{"loop=dispatcher", "outcome=ok"}, 1},
 		{"sous_loop_rounds_total", []string{"loop=sweeper", "outcome=error"}, 1},
 		{"sous_loop_rounds_total", []string{"loop=sandbox_keeper", "outcome=ok"}, 1},
 	} {
