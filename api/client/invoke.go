@@ -8,7 +8,7 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// InvokeOptions is one synchronous invocation. A nil Event is null.
+// InvokeOptions is one invocation. A nil Event is null.
 type InvokeOptions struct {
 	Ref   api.Ref
 	Event json.RawMessage
@@ -23,23 +23,42 @@ type Invoked struct {
 	Replayed bool // the outcome of an earlier call with the same key
 }
 
-const modeSync = "sync"
-
 // Invoke runs the function and waits for its end. That the function failed is
 // not an error: Status says it. CodeFunctionNotFound, CodeVersionNotFound,
 // CodeAliasNotFound, CodeConcurrencyLimit, CodeIdempotencyRunning,
 // CodeIdempotencyMismatch.
 func (f *Function) Invoke(ctx context.Context, o InvokeOptions) (Invoked, error) {
-	r := &request{method: http.MethodPost, path: f.path() + ":invoke", header: http.Header{}}
-	if o.IdempotencyKey != "" {
-		r.header.Set("Idempotency-Key", o.IdempotencyKey)
-	}
+	r := f.invokeRequest(o)
 	var out Invoked
-	in := api.InvokeRequest{Ref: o.Ref, Mode: modeSync, Event: o.Event}
+	in := api.InvokeRequest{Ref: o.Ref, Mode: api.ModeSync, Event: o.Event}
 	a, err := f.client().call(ctx, r, in, &out.InvokeResponse)
 	if err != nil {
 		return Invoked{}, err
 	}
-	out.Replayed = a.header.Get("Idempotent-Replayed") == "true"
+	out.Replayed = replayed(a)
 	return out, nil
 }
+
+// Enqueue accepts an invocation that is run later, and again where it fails, as
+// its version says: see Tenant.Activation for its end. Under an idempotency key a
+// repeat gives the first one's activation with its status now. Errors as with
+// Invoke, but for the limits; CodeQueueDraining.
+func (f *Function) Enqueue(ctx context.Context, o InvokeOptions) (api.Queued, error) {
+	var out api.Queued
+	a, err := f.client().call(ctx, f.invokeRequest(o), api.InvokeRequest{Ref: o.Ref, Mode: api.ModeAsync, Event: o.Event}, &out)
+	if err != nil {
+		return api.Queued{}, err
+	}
+	out.Replayed = replayed(a)
+	return out, nil
+}
+
+func (f *Function) invokeRequest(o InvokeOptions) *request {
+	r := &request{method: http.MethodPost, path: f.path() + ":invoke", header: http.Header{}}
+	if o.IdempotencyKey != "" {
+		r.header.Set("Idempotency-Key", o.IdempotencyKey)
+	}
+	return r
+}
+
+func replayed(a *answer) bool { return a.header.Get("Idempotent-Replayed") == "true" }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -96,7 +97,7 @@ func activationText(act api.Activation) string {
 	var b strings.Builder
 	b.WriteString(table([]string{"ACTIVATION", act.ActivationID}, [][]string{
 		{"FUNCTION", fmt.Sprintf("%s/%s/%s", act.Tenant, act.Namespace, act.Function)},
-		{"VERSION", fmt.Sprintf("%d (%s)", act.Ref.Version, act.Ref)},
+		{"VERSION", versionText(act.Ref)},
 		{"TRIGGER", act.Trigger.Type},
 		{"STATUS", string(act.Status)},
 		{"STARTED", timeText(act.StartMS)},
@@ -104,6 +105,8 @@ func activationText(act api.Activation) string {
 		{"MEMORY PEAK", sizeText(act.MemoryPeakBytes)},
 		{"COLD START", mark(act.ColdStart, "yes")},
 		{"ATTEMPT", fmt.Sprint(act.Attempt)},
+		{"JOB", cmp.Or(act.JobID, "-")},
+		{"RETRY OF", cmp.Or(act.RetryOf, "-")},
 	}))
 	if act.Error != nil {
 		b.WriteString("\n" + failure{Message: string(act.Error.Type) + ": " + act.Error.Message, Function: act.Error}.text(false))
@@ -112,6 +115,15 @@ func activationText(act api.Activation) string {
 		b.WriteString("\n" + indentJSON(act.Result))
 	}
 	return b.String()
+}
+
+// versionText names the version that a ref means; one that has not run yet is
+// known by its alias alone.
+func versionText(r api.Ref) string {
+	if r.Version == 0 {
+		return r.Alias
+	}
+	return fmt.Sprintf("%d (%s)", r.Version, r)
 }
 
 func (a *app) activationCancelCommand() *cobra.Command {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -14,15 +15,20 @@ import (
 
 func (a *app) fnInvokeCommand() *cobra.Command {
 	var ref, event, key string
-	var logs bool
+	var logs, async, wait bool
 	cmd := &cobra.Command{
 		Use:   "invoke NAME",
 		Short: "Run a function and print its result",
 		Long: `Run a function and print its result.
 
+With --async the server answers once the invocation is durable and runs it later,
+again where it fails, as the version's retry says; its activation's id is printed.
+With --wait too, its end is waited for.
+
 The exit code is 3 where the function failed; its error then stands on stderr.`,
 		Example: `  sous fn invoke hello --event '{"name": "Ada"}'
-  sous fn invoke hello --ref 3 --event @event.json --logs`,
+  sous fn invoke hello --ref 3 --event @event.json --logs
+  sous fn invoke hello --async --wait`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			parsed, err := parseRef(ref)
@@ -37,7 +43,16 @@ The exit code is 3 where the function failed; its error then stands on stderr.`,
 			if err != nil {
 				return err
 			}
-			return a.invoke(cmd.Context(), t, fn, args[0], client.InvokeOptions{Ref: parsed, Event: raw, IdempotencyKey: key}, logs)
+			options := client.InvokeOptions{Ref: parsed, Event: raw, IdempotencyKey: key}
+			switch {
+			case wait && !async:
+				return errors.New("--wait stands beside --async: without it the end is waited for anyway")
+			case async && !wait && logs:
+				return errors.New("--logs needs --wait beside --async")
+			case async:
+				return a.invokeAsync(cmd.Context(), t, fn, args[0], options, wait, logs)
+			}
+			return a.invoke(cmd.Context(), t, fn, args[0], options, logs)
 		},
 	}
 	flags := cmd.Flags()
@@ -45,6 +60,8 @@ The exit code is 3 where the function failed; its error then stands on stderr.`,
 	flags.StringVar(&event, "event", "", "JSON, @FILE or - for stdin (default null)")
 	flags.StringVar(&key, "idempotency-key", "", "run at most once under this key; a repeat prints the first run's result")
 	flags.BoolVar(&logs, "logs", false, "print the run's log lines too, on stderr")
+	flags.BoolVar(&async, "async", false, "have it run later, with retries")
+	flags.BoolVar(&wait, "wait", false, "with --async, wait for its end and print its result")
 	return cmd
 }
 
