@@ -28,3 +28,17 @@ func (s *Server) Routes() ([]string, error) {
 
 // SetPatience is how long s waits for those who do not read.
 func (s *Server) SetPatience(d time.Duration) { s.patience = d }
+
+// JobReaders read the bodies of an enqueue and an ack.
+func JobReaders() (enqueue, ack func([]byte) error) {
+	document := newAPI(chi.NewRouter(), "test")
+	jobs := newStrictDecoder[enqueueBody](document, map[string]any{contentTypeJSON: enqueueBody{}})
+	acks := newStrictDecoder[ackBody](document, map[string]any{contentTypeJSON: ackBody{}})
+	return func(b []byte) error {
+			_, err := jobs.decode(b)
+			return err
+		}, func(b []byte) error {
+			_, err := acks.decode(b)
+			return err
+		}
+}

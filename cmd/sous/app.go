@@ -65,7 +65,9 @@ or cannot be reached, 3 the function failed.`,
 	root.PersistentFlags().StringVarP(&a.output, "output", "o", formatText, "what to print: text or json")
 	root.AddCommand(
 		a.devCommand(), a.serveCommand(),
-		a.fnCommand(), a.activationCommand(), a.keysCommand(), a.auditCommand(),
+		a.fnCommand(), a.activationCommand(),
+		a.jobCommand(), a.queueCommand(), a.batchCommand(), a.workerCommand(),
+		a.keysCommand(), a.auditCommand(),
 		a.profileCommand(), a.doctorCommand(), a.healthCommand(), a.versionCommand(),
 	)
 	return root

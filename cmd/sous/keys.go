@@ -57,7 +57,7 @@ form that could be printed again.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVar(&k.Roles, "role", nil, "what the key may do: admin, developer, operator, invoker, viewer, or role: and a name that functions ask for; more than one may be given")
+	flags.StringSliceVar(&k.Roles, "role", nil, "what the key may do: admin, developer, operator, invoker, worker, viewer, or role: and a name that functions ask for; more than one may be given")
 	flags.StringVar(&k.Namespace, "for-namespace", "", "the only namespace that the key opens (default: all)")
 	flags.DurationVar(&expires, "expires", 0, "how long the key is good for, such as 720h (default: until it is revoked)")
 	_ = cmd.MarkFlagRequired("role") // it is there

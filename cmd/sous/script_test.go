@@ -1,8 +1,11 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,6 +29,7 @@ import (
 //	exits CODE COMMAND [ARG …]      run a program and demand its exit code
 //	until TEXT COMMAND [ARG …]      run a program until its stdout contains TEXT
 //	shows TEXT FILE                 wait until FILE contains TEXT
+//	post PATH BODY                  send JSON to the server and demand a success
 //	setvar NAME TEXT                set NAME to the first word of stdout's line with TEXT
 func TestScripts(t *testing.T) {
 	t.Parallel()
@@ -54,6 +58,7 @@ func TestScripts(t *testing.T) {
 			"until":  until,
 			"shows":  shows,
 			"setvar": setvar,
+			"post":   post,
 		},
 	})
 }
@@ -161,6 +166,26 @@ func waitFor(ts *testscript.TestScript, try func() error) {
 		}
 		time.Sleep(20 * time.Millisecond) // what runs beside the script tells nobody
 	}
+}
+
+// post is what no command does: workers speak HTTP.
+func post(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: post PATH BODY")
+	}
+	request, err := http.NewRequestWithContext(context.Background(), http.MethodPost, ts.Getenv("SOUS_URL")+args[0], strings.NewReader(args[1]))
+	ts.Check(err)
+	request.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(request)
+	ts.Check(err)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	ts.Check(err)
+	if response.StatusCode >= http.StatusMultipleChoices {
+		ts.Fatalf("%s: %s", response.Status, body)
+	}
+	_, err = ts.Stdout().Write(body)
+	ts.Check(err)
 }
 
 // setvar keeps the first word of stdout's line that contains a text.

@@ -1,0 +1,33 @@
+package client
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/codesous/sous/api"
+)
+
+// CreateBatch begins a batch, to which jobs are added by its id. callback, the job
+// that is made when it is done, may be nil.
+func (n *Namespace) CreateBatch(ctx context.Context, callback *api.BatchCallback) (api.Batch, error) {
+	in := struct {
+		Callback *api.BatchCallback `json:"callback,omitempty"`
+	}{callback}
+	var out api.Batch
+	_, err := n.tenant.c.call(ctx, &request{method: http.MethodPost, path: n.path("batches")}, in, &out)
+	return out, err
+}
+
+// Batch gives a batch with its counts. CodeBatchNotFound.
+func (n *Namespace) Batch(ctx context.Context, id string) (api.Batch, error) {
+	var out api.Batch
+	_, err := n.tenant.c.call(ctx, &request{method: http.MethodGet, path: n.path("batches", id)}, nil, &out)
+	return out, err
+}
+
+// SealBatch closes a batch to further jobs; a repeat succeeds. CodeBatchNotFound.
+func (n *Namespace) SealBatch(ctx context.Context, id string) (api.Batch, error) {
+	var out api.Batch
+	_, err := n.tenant.c.call(ctx, &request{method: http.MethodPost, path: n.path("batches", id) + ":seal"}, nil, &out)
+	return out, err
+}

@@ -1,0 +1,253 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/codesous/sous/api"
+)
+
+// Queue is the handle of a queue of n.
+func (n *Namespace) Queue(name string) *Queue { return &Queue{namespace: n, name: name} }
+
+// Queue is one queue: its jobs, and how it serves.
+type Queue struct {
+	namespace *Namespace
+	name      string
+}
+
+func (q *Queue) client() *Client { return q.namespace.tenant.c }
+
+func (q *Queue) path(rest ...string) string {
+	return q.namespace.path(append([]string{"queues", q.name}, rest...)...)
+}
+
+// Enqueue adds jobs, all of them or none, and gives what became of each, in order.
+// With an idempotency key ("" for none) it is safe to repeat for a day, and is
+// repeated where the server asks for it. CodeQueueDraining, CodeQueueReserved,
+// CodeBatchSealed, CodeBatchNotFound, CodeJobNotFound (a dependency).
+func (q *Queue) Enqueue(ctx context.Context, idempotencyKey string, jobs ...api.NewJob) ([]api.EnqueuedJob, error) {
+	r := &request{method: http.MethodPost, path: q.path("jobs"), header: http.Header{}}
+	if idempotencyKey != "" {
+		r.header.Set("Idempotency-Key", idempotencyKey)
+	}
+	in := struct {
+		Jobs []api.NewJob `json:"jobs"`
+	}{jobs}
+	var out struct {
+		Jobs []api.EnqueuedJob `json:"jobs"`
+	}
+	a, err := q.client().call(ctx, r, in, &out)
+	if err != nil {
+		return nil, err
+	}
+	for i := range out.Jobs {
+		out.Jobs[i].Replayed = a.header.Get("Idempotent-Replayed") == "true"
+	}
+	return out.Jobs, nil
+}
+
+// JobFilter narrows a list of jobs. State "" is pending; a TagValue needs a Tag.
+type JobFilter struct {
+	State         api.JobState
+	Tag, TagValue string
+}
+
+// Jobs gives one page of the queue's jobs of one state, without their errors. A
+// page may be shorter than its limit and still have a cursor.
+func (q *Queue) Jobs(ctx context.Context, f JobFilter, o PageOptions) (api.Page[api.Job], error) {
+	query := o.query()
+	for name, value := range map[string]string{"state": string(f.State), "tag": f.Tag, "tag_value": f.TagValue} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	var out api.Page[api.Job]
+	_, err := q.client().call(ctx, &request{method: http.MethodGet, path: q.path("jobs"), query: query}, nil, &out)
+	return out, err
+}
+
+// Job gives one job with its errors. CodeJobNotFound.
+func (t *Tenant) Job(ctx context.Context, id string) (api.Job, error) {
+	var out api.Job
+	_, err := t.c.call(ctx, &request{method: http.MethodGet, path: t.path("jobs", id)}, nil, &out)
+	return out, err
+}
+
+// DeleteJob removes a job that is not active, and its record. CodeJobNotFound,
+// CodeJobState.
+func (t *Tenant) DeleteJob(ctx context.Context, id string) error {
+	_, err := t.c.call(ctx, &request{method: http.MethodDelete, path: t.path("jobs", id)}, nil, nil)
+	return err
+}
+
+// RetryJob gives a dead or cancelled job one more attempt. CodeJobNotFound,
+// CodeJobState.
+func (t *Tenant) RetryJob(ctx context.Context, id string) (api.Job, error) {
+	return t.steerJob(ctx, id, "retry", nil)
+}
+
+// CancelJob ends a job that has not ended. CodeJobNotFound, CodeJobState.
+func (t *Tenant) CancelJob(ctx context.Context, id string) (api.Job, error) {
+	return t.steerJob(ctx, id, "cancel", nil)
+}
+
+// HoldJob keeps a job that waits until it is approved. CodeJobNotFound,
+// CodeJobState.
+func (t *Tenant) HoldJob(ctx context.Context, id, reason string) (api.Job, error) {
+	return t.steerJob(ctx, id, "hold", map[string]string{"reason": reason})
+}
+
+// ApproveJob lets a held job run. CodeJobNotFound, CodeJobState.
+func (t *Tenant) ApproveJob(ctx context.Context, id string) (api.Job, error) {
+	return t.steerJob(ctx, id, "approve", nil)
+}
+
+// RejectJob ends a held job as dead. CodeJobNotFound, CodeJobState.
+func (t *Tenant) RejectJob(ctx context.Context, id string) (api.Job, error) {
+	return t.steerJob(ctx, id, "reject", nil)
+}
+
+// MoveJob takes a job that waits to another queue of its namespace.
+// CodeJobNotFound, CodeJobState, CodeQueueReserved.
+func (t *Tenant) MoveJob(ctx context.Context, id, queue string) (api.Job, error) {
+	return t.steerJob(ctx, id, "move", map[string]string{"queue": queue})
+}
+
+func (t *Tenant) steerJob(ctx context.Context, id, verb string, in any) (api.Job, error) {
+	var out api.Job
+	_, err := t.c.call(ctx, &request{method: http.MethodPost, path: t.path("jobs", id) + ":" + verb}, in, &out)
+	return out, err
+}
+
+// Workers gives one page of those who fetched or sent a heartbeat lately, by id.
+func (t *Tenant) Workers(ctx context.Context, o PageOptions) (api.Page[api.Worker], error) {
+	var out api.Page[api.Worker]
+	_, err := t.c.call(ctx, &request{method: http.MethodGet, path: t.path("workers"), query: o.query()}, nil, &out)
+	return out, err
+}
+
+// maxFetchedBytes bounds the answer of a fetch: it stops at about 16 MiB of
+// payloads, behind the round of jobs that reaches that.
+const maxFetchedBytes = 128 << 20
+
+// FetchJobs takes pending jobs of n's queues under a lease, and waits up to
+// r.WaitMS for the first. It is never repeated by itself: jobs of an answer that
+// was lost are under leases, and come back when those run out. With the other
+// methods below it makes n a worker.Source.
+func (n *Namespace) FetchJobs(ctx context.Context, r api.FetchRequest) ([]api.FetchedJob, error) {
+	r.Namespace = n.name
+	var out struct {
+		Jobs []api.FetchedJob `json:"jobs"`
+	}
+	_, err := n.tenant.c.call(ctx, &request{method: http.MethodPost, path: n.tenant.path("jobs") + ":fetch", limit: maxFetchedBytes}, r, &out)
+	return out.Jobs, err
+}
+
+// Bounds of one call, below those of the server.
+const (
+	maxAckBytes  = 7 << 20
+	maxFailBytes = 900 << 10
+	maxBeatBytes = 7 << 20
+)
+
+// AckJobs says that attempts went well. Like FailJobs and HeartbeatJobs it answers
+// one outcome a job, in order, in as many calls as their size asks for, and repeats
+// a call that was not answered, which is safe: a repeat of what the same lease
+// epoch did succeeds. An error means that some may be settled and some not.
+func (n *Namespace) AckJobs(ctx context.Context, acks []api.JobAck) ([]api.JobOutcome, error) {
+	size := func(a *api.JobAck) int { return len(a.Result) + len(a.Checkpoint) + len(a.Hold) }
+	return settle(ctx, n.tenant, "ack", acks, maxAckBytes, size, func(part []api.JobAck) any {
+		return map[string]any{"acks": part}
+	})
+}
+
+// FailJobs says that attempts failed.
+func (n *Namespace) FailJobs(ctx context.Context, fails []api.JobFail) ([]api.JobOutcome, error) {
+	cut := make([]api.JobFail, len(fails))
+	for i, f := range fails { // what is longer is cut by the server, if it gets there
+		f.Error, f.Stack = f.Error[:min(len(f.Error), api.MaxJobErrorBytes)], f.Stack[:min(len(f.Stack), api.MaxJobStackBytes)]
+		cut[i] = f
+	}
+	size := func(f *api.JobFail) int { return 6 * (len(f.Error) + len(f.Stack)) } // escaped, at worst
+	return settle(ctx, n.tenant, "fail", cut, maxFailBytes, size, func(part []api.JobFail) any {
+		return map[string]any{"fails": part}
+	})
+}
+
+// HeartbeatJobs extends leases, and sends progress and checkpoints.
+func (n *Namespace) HeartbeatJobs(ctx context.Context, workerID string, beats []api.JobHeartbeat) ([]api.JobOutcome, error) {
+	size := func(h *api.JobHeartbeat) int { return len(h.Checkpoint) + api.MaxProgressMessage }
+	return settle(ctx, n.tenant, "heartbeat", beats, maxBeatBytes, size, func(part []api.JobHeartbeat) any {
+		return map[string]any{"worker_id": workerID, "jobs": part}
+	})
+}
+
+// settleOverhead is what a job takes in a body beside what it carries, in bytes.
+const settleOverhead = 300
+
+// settle sends jobs in parts of bounded size, one after the other.
+func settle[T any](ctx context.Context, t *Tenant, verb string, jobs []T, most int, size func(*T) int, body func([]T) any) ([]api.JobOutcome, error) {
+	out := make([]api.JobOutcome, 0, len(jobs))
+	for len(jobs) > 0 {
+		n, bytes := 0, 0
+		for n < len(jobs) && n < api.MaxSettleJobs {
+			more := settleOverhead + size(&jobs[n])
+			if n > 0 && bytes+more > most {
+				break
+			}
+			n, bytes = n+1, bytes+more
+		}
+		outcomes, err := t.settleOnce(ctx, verb, body(jobs[:n]))
+		if err != nil {
+			return nil, err
+		}
+		out, jobs = append(out, outcomes...), jobs[n:]
+	}
+	return out, nil
+}
+
+// settleOnce makes one call, again where no answer came, a bounded number of times.
+func (t *Tenant) settleOnce(ctx context.Context, verb string, in any) ([]api.JobOutcome, error) {
+	raw, err := json.Marshal(in)
+	if err != nil {
+		return nil, err
+	}
+	r := &request{method: http.MethodPost, path: t.path("jobs") + ":" + verb, body: raw, contentType: contentJSON}
+	for attempt := 1; ; attempt++ {
+		a, err := t.c.once(ctx, r)
+		var gone *UnreachableError
+		switch {
+		case err == nil && (a.status == http.StatusOK || a.status == http.StatusConflict):
+			var out struct {
+				Jobs []api.JobOutcome `json:"jobs"`
+			}
+			if err := json.Unmarshal(a.body, &out); err != nil || out.Jobs == nil {
+				return nil, responseError(a)
+			}
+			return out.Jobs, nil
+		case err == nil && a.status != http.StatusServiceUnavailable:
+			return nil, responseError(a)
+		case err == nil:
+			err = responseError(a)
+		case !errors.As(err, &gone):
+			return nil, err
+		}
+		if attempt >= t.c.cfg.MaxAttempts {
+			return nil, err
+		}
+		wait := settleRetryWait
+		if a != nil {
+			wait = max(wait, retryAfter(a.header))
+		}
+		if pause := sleep(ctx, min(wait, t.c.cfg.MaxRetryWait)); pause != nil {
+			return nil, errors.Join(err, pause)
+		}
+	}
+}
+
+// settleRetryWait is the least pause before an unanswered settling is sent again.
+const settleRetryWait = 100 * time.Millisecond
