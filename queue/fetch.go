@@ -150,11 +150,14 @@ func (b *Broker) fetchAny(ctx context.Context, f *Fetch, queues []queueKey) (job
 // fetchTries bounds how often a fetch looks again when others took what it found.
 const fetchTries = 8
 
+// maxCandidates bounds what one claim looks at: Lua's stack holds them.
+const maxCandidates = 2 * api.MaxFetchJobs
+
 func (b *Broker) fetchFrom(ctx context.Context, f *Fetch, q queueKey, want int) (jobs []api.FetchedJob, again time.Duration, err error) {
 	l := b.lane(q)
 	for try := 0; try < fetchTries; {
 		// Wider with each conflict: the head of the queue is where others look too.
-		found, freed, release, err := b.candidates(ctx, q, l, (want-len(jobs))*(1+try))
+		found, freed, release, err := b.candidates(ctx, q, l, min(maxCandidates, (want-len(jobs))*(1+try)))
 		switch {
 		case err != nil:
 			return jobs, longPause, err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -30,10 +31,13 @@ type machine struct {
 // histories of clients of two brokers.
 func TestTheQueueMatchesTheModel(t *testing.T) {
 	t.Parallel()
-	for _, backend := range storagetest.Backends() {
-		t.Run(backend.Name, func(t *testing.T) {
+	for name, open := range map[string]func(t testing.TB) storage.Config{
+		"embedded": storagetest.Backends()[0].Config,
+		"redis":    func(t testing.TB) storage.Config { return storage.Config{URL: storagetest.Redis(t).URL} },
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			whole := newFixture(t, backend.Config(t))
+			whole := newFixture(t, open(t))
 			brokers := []*queue.Broker{whole.Broker, brokerOn(t, whole.store)}
 			rapid.Check(t, func(rt *rapid.T) {
 				f := *whole
@@ -47,6 +51,7 @@ func TestTheQueueMatchesTheModel(t *testing.T) {
 					"bulk": x.bulk, "tend": x.tend, "tick": x.tick, "batch": x.batch, "": x.compare,
 				})
 				x.whole(rt)
+				f.empty(rt)
 			})
 		})
 	}

@@ -1,0 +1,119 @@
+package queue_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+// dueRounds is how many queues see their enqueues race against maintenance.
+const dueRounds = 1500
+
+// TestNoJobSleepsBehindARemovedDueEntry races enqueuers against maintenance of two
+// replicas, on queues of which each is used once: an entry that is lost stays so.
+// One job is due at once, which makes maintenance look at the queue; the other
+// comes meanwhile and is due later than the claim of whoever looks.
+func TestNoJobSleepsBehindARemovedDueEntry(t *testing.T) {
+	t.Parallel()
+	cfg := storage.Config{URL: storagetest.Redis(t).URL}
+	f := newFixture(t, cfg)
+	replicas := []*fixture{f, f.beside(t, cfg, 0)}
+	var enqueuers, maintainers sync.WaitGroup
+	done := make(chan struct{})
+	for _, r := range replicas {
+		maintainers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if _, _, err := r.RunOnce(t.Context(), f.clock.ms.Load()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	rounds := make(chan int)
+	for range 4 {
+		enqueuers.Go(func() {
+			for n := range rounds {
+				var both sync.WaitGroup
+				for i, ahead := range []int64{1, 3_600_000} {
+					both.Go(func() { f.addAt(t, replicas[i], fmt.Sprint("q", n), ahead) })
+				}
+				f.clock.advance(time.Millisecond)
+				both.Wait()
+			}
+		})
+	}
+	for n := range dueRounds {
+		rounds <- n
+	}
+	close(rounds)
+	enqueuers.Wait()
+	close(done)
+	maintainers.Wait()
+	f.clock.advance(2 * time.Hour)
+	for range 200 { // a round takes a page of each shard
+		if c, _, err := f.RunOnce(t.Context(), f.clock.ms.Load()); err != nil || c.Queues == 0 {
+			if err != nil {
+				t.Fatal(err)
+			}
+			break
+		}
+	}
+	states := map[api.JobState]int{}
+	for _, j := range f.jobs(t) {
+		states[j.state]++
+	}
+	if states[api.JobPending] != 2*dueRounds {
+		t.Errorf("of %d jobs, %v", 2*dueRounds, states)
+	}
+}
+
+func (f *fixture) addAt(t *testing.T, by *fixture, q string, ahead int64) {
+	_, err := by.Enqueue(t.Context(), queue.Enqueue{Tenant: f.tenant, Namespace: namespace, Queue: q, Jobs: []api.NewJob{
+		job(`1`, func(j *api.NewJob) { j.RunAtMS = f.clock.ms.Load() + ahead }),
+	}})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestMaintainKeepsUp: the loop promotes a job at its time, which another replica
+// made known, and ends with its context.
+func TestMaintainKeepsUp(t *testing.T) {
+	t.Parallel()
+	cfg := storage.Config{URL: storagetest.Redis(t).URL}
+	cfg.Clock = time.Now
+	store := storagetest.Open(t, cfg)
+	b := brokerOn(t, store)
+	tenant := storagetest.Tenant(t)
+	var work sync.WaitGroup
+	defer work.Wait()
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	for range 2 {
+		work.Go(func() { b.Maintain(ctx) })
+	}
+	added, err := b.Enqueue(t.Context(), queue.Enqueue{Tenant: tenant, Namespace: namespace, Queue: emails, Jobs: []api.NewJob{
+		job(`1`, func(j *api.NewJob) { j.RunAtMS = time.Now().UnixMilli() + 300 }),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := b.Fetch(t.Context(), queue.Fetch{
+		Tenant: tenant, Namespace: namespace, Queues: []string{emails}, WorkerID: "w1", Wait: 20 * time.Second,
+	})
+	if err != nil || len(got) != 1 || got[0].ID != added[0].ID {
+		t.Fatal(got, err)
+	}
+}

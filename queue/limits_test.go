@@ -1,0 +1,273 @@
+package queue_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+// TestRateLimitSlides: the window slides by tenths, so no nine tenths of it see more
+// than the limit, and no two windows in a row less than they may.
+func TestRateLimitSlides(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		limit, window := int64(10), int64(1000)
+		if _, err := f.Configure(t.Context(), f.tenant, namespace, emails, queue.Change{RateLimit: &limit, RateWindowMS: &window}); err != nil {
+			t.Fatal(err)
+		}
+		jobs := make([]api.NewJob, 200)
+		for i := range jobs {
+			jobs[i] = job(`1`)
+		}
+		f.add(t, jobs...)
+		var began []int64
+		for step := 0; len(began) < 100 && step < 10_000; step++ {
+			for range f.fetch(t, 1+step%4) {
+				began = append(began, f.clock.ms.Load())
+			}
+			f.clock.advance(time.Duration(7+step%13) * time.Millisecond)
+		}
+		for i := 10; i < len(began); i++ {
+			if began[i]-began[i-10] < 900 {
+				t.Fatalf("11 jobs within %d ms", began[i]-began[i-10])
+			}
+		}
+		if spent := began[99] - began[0]; spent > 9*1000+2*120 {
+			t.Errorf("100 jobs took %d ms", spent)
+		}
+	})
+}
+
+// TestAWaitingFetch is woken by an enqueue of another replica, by a resume, and ends
+// in time.
+func TestAWaitingFetch(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		wait := func(d time.Duration) <-chan []api.FetchedJob {
+			got := make(chan []api.FetchedJob, 1)
+			go func() {
+				jobs, err := f.Fetch(t.Context(), queue.Fetch{
+					Tenant: f.tenant, Namespace: namespace, Queues: []string{emails, "others"}, WorkerID: "w1", Wait: d,
+				})
+				if err != nil {
+					t.Error(err)
+				}
+				got <- jobs
+			}()
+			return got
+		}
+		if got := <-wait(50 * time.Millisecond); len(got) != 0 {
+			t.Errorf("%+v", got)
+		}
+		waits := wait(30 * time.Second)
+		f.add(t, job(`1`))
+		if got := <-waits; len(got) != 1 {
+			t.Errorf("%+v", got)
+		}
+		paused := true
+		if _, err := f.Configure(t.Context(), f.tenant, namespace, emails, queue.Change{Paused: &paused}); err != nil {
+			t.Fatal(err)
+		}
+		f.add(t, job(`2`))
+		waits = wait(30 * time.Second)
+		paused = false
+		if _, err := f.Configure(t.Context(), f.tenant, namespace, emails, queue.Change{Paused: &paused}); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-waits; len(got) != 1 || string(got[0].Payload) != "2" {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// TestExpiry: a job that has not begun by then is dead, one that runs may finish,
+// and one that was retried by an operator does not expire again.
+func TestExpiry(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		soon := func(j *api.NewJob) { j.ExpireAtMS = f.clock.ms.Load() + 1000 }
+		runs := f.add(t, job(`1`, soon))[0].ID
+		running := f.fetch(t, 1)[0]
+		waits := f.add(t, job(`2`, soon), job(`3`, soon, func(j *api.NewJob) { j.Hold = true }))
+		f.clock.advance(time.Second)
+		if got := f.fetch(t, 10); len(got) != 0 {
+			t.Errorf("expired jobs were handed out: %+v", got)
+		}
+		f.settle(t)
+		for _, w := range waits {
+			if j := f.get(t, w.ID); j.State != api.JobDead || j.DeadReason != api.DeadExpired || j.Attempt != 0 {
+				t.Errorf("%+v", j)
+			}
+		}
+		if out := f.ack(t, running, ""); !out.OK {
+			t.Errorf("%+v", out)
+		}
+		if _, err := f.Retry(t.Context(), f.tenant, waits[0].ID); err != nil {
+			t.Fatal(err)
+		}
+		f.clock.advance(time.Hour)
+		f.settle(t)
+		if got := f.fetch(t, 10); len(got) != 1 || got[0].ID != waits[0].ID {
+			t.Errorf("%+v", got)
+		}
+		f.sound(t, runs)
+	})
+}
+
+// TestBadEnqueues: one bad job refuses all, and the field's path names it.
+func TestBadEnqueues(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		big := json.RawMessage(`"` + strings.Repeat("a", api.MaxJobPayloadBytes) + `"`)
+		change := func(c func(*api.NewJob)) api.NewJob { return job(`1`, c) }
+		tests := map[string]struct {
+			job  api.NewJob
+			code api.Code
+			path string
+		}{
+			"payload":    {api.NewJob{Payload: big}, api.CodeBodyLimit, "payload"},
+			"no JSON":    {job(`{`), api.CodeValidation, "payload"},
+			"priority":   {change(func(j *api.NewJob) { j.Priority = "urgent" }), api.CodeValidation, "priority"},
+			"attempts":   {change(func(j *api.NewJob) { j.MaxAttempts = 1001 }), api.CodeValidation, "max_attempts"},
+			"expired":    {change(func(j *api.NewJob) { j.ExpireAtMS = 1 }), api.CodeValidation, "expire_at_ms"},
+			"backoff":    {change(func(j *api.NewJob) { j.Backoff = "random" }), api.CodeValidation, "backoff"},
+			"depends":    {change(func(j *api.NewJob) { j.DependsOn = []string{"x"} }), api.CodeValidation, "depends_on"},
+			"no job":     {change(func(j *api.NewJob) { j.DependsOn = []string{api.NewJobID()} }), api.CodeJobNotFound, "depends_on"},
+			"schema":     {change(func(j *api.NewJob) { j.ResultSchema = json.RawMessage(`{"type":7}`) }), api.CodeValidation, "result_schema"},
+			"target":     {change(func(j *api.NewJob) { j.Target = &api.JobTarget{Function: "mail", Alias: "prod"} }), api.CodeQueueReserved, ""},
+			"fn step":    {change(func(j *api.NewJob) { j.Chain = &api.Chain{Steps: []api.ChainStep{{Queue: "fn.mail"}}} }), api.CodeQueueReserved, ""},
+			"unique key": {change(func(j *api.NewJob) { j.UniqueKey = "{a}" }), api.CodeValidation, "unique_key"},
+		}
+		for name, tt := range tests {
+			_, err := f.Enqueue(t.Context(), queue.Enqueue{Tenant: f.tenant, Namespace: namespace, Queue: emails, Jobs: []api.NewJob{job(`1`), job(`2`), tt.job}})
+			var coded *api.Error
+			if !asError(err, &coded) || coded.Code != tt.code {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			if want := strings.TrimSuffix("jobs[2]."+tt.path, "."); len(coded.Fields) != 1 || coded.Fields[0].Path != want {
+				t.Errorf("%s: %+v", name, coded.Fields)
+			}
+		}
+		if left := f.jobs(t); len(left) != 0 {
+			t.Errorf("enqueued: %v", left)
+		}
+	})
+}
+
+// TestBounds: how many and how much one call takes, and what is the platform's.
+func TestBounds(t *testing.T) {
+	t.Parallel()
+	for _, backend := range storagetest.Backends() {
+		t.Run(backend.Name, func(t *testing.T) {
+			t.Parallel()
+			cfg := backend.Config(t)
+			cfg.ScriptPrelude = "--\n" // the strict one doubles what the embedded store's Lua holds
+			boundsOf(t, newFixture(t, cfg))
+		})
+	}
+}
+
+func boundsOf(t *testing.T, f *fixture) {
+	t.Helper()
+	enqueue := func(q string, n int, payload string) error {
+		jobs := make([]api.NewJob, n)
+		for i := range jobs {
+			jobs[i] = job(payload)
+		}
+		_, err := f.Enqueue(t.Context(), queue.Enqueue{Tenant: f.tenant, Namespace: namespace, Queue: q, Jobs: jobs})
+		return err
+	}
+	fetch := func(change func(*queue.Fetch)) error {
+		call := queue.Fetch{Tenant: f.tenant, Namespace: namespace, Queues: []string{"nobodys"}, WorkerID: "w1"}
+		change(&call)
+		_, err := f.Fetch(t.Context(), call)
+		return err
+	}
+	tests := map[string]struct {
+		err  error
+		code api.Code
+	}{
+		"no jobs":         {enqueue(emails, 0, `1`), api.CodeValidation},
+		"1001 jobs":       {enqueue(emails, 1001, `1`), api.CodeValidation},
+		"over 8 MiB":      {enqueue(emails, 9, `"`+strings.Repeat("a", 1<<20-2)+`"`), api.CodeBodyLimit},
+		"1000 jobs":       {enqueue(emails, 1000, `1`), ""},
+		"fn queue":        {enqueue("fn.mail", 1, `1`), api.CodeQueueReserved},
+		"unknown queue":   {fetch(func(*queue.Fetch) {}), ""},
+		"fetch fn":        {fetch(func(c *queue.Fetch) { c.Queues = []string{"fn.mail"} }), api.CodeQueueReserved},
+		"no queues":       {fetch(func(c *queue.Fetch) { c.Queues = nil }), api.CodeValidation},
+		"1001 at once":    {fetch(func(c *queue.Fetch) { c.Count = 1001 }), api.CodeValidation},
+		"short lease":     {fetch(func(c *queue.Fetch) { c.Lease = time.Millisecond }), api.CodeValidation},
+		"long wait":       {fetch(func(c *queue.Fetch) { c.Wait = time.Hour }), api.CodeValidation},
+		"worker's name":   {fetch(func(c *queue.Fetch) { c.WorkerID = "a b" }), api.CodeValidationName},
+		"1001 acks":       {second(f.Ack(t.Context(), f.tenant, make([]api.JobAck, 1001))), api.CodeValidation},
+		"1001 fails":      {second(f.Fail(t.Context(), f.tenant, make([]api.JobFail, 1001))), api.CodeValidation},
+		"1001 beats":      {second(f.Heartbeat(t.Context(), f.tenant, make([]api.JobHeartbeat, 1001))), api.CodeValidation},
+		"no such job":     {second(f.Get(t.Context(), f.tenant, api.NewJobID())), api.CodeJobNotFound},
+		"no job's id":     {second(f.Cancel(t.Context(), f.tenant, "x")), api.CodeValidationName},
+		"no such queue":   {second(f.GetQueue(t.Context(), f.tenant, namespace, "nobodys")), api.CodeQueueNotFound},
+		"callback's jobs": {second(f.CreateBatch(t.Context(), f.tenant, namespace, &api.BatchCallback{Queue: emails, NewJob: job(`1`, func(j *api.NewJob) { j.DependsOn = []string{api.NewJobID()} })})), api.CodeValidation},
+	}
+	for name, tt := range tests {
+		if api.ErrorCode(tt.err) != tt.code {
+			t.Errorf("%s: %v, want %q", name, tt.err, tt.code)
+		}
+	}
+	got := f.fetch(t, 1000)
+	acks := make([]api.JobAck, len(got))
+	for i, j := range got {
+		acks[i] = api.JobAck{ID: j.ID, LeaseEpoch: j.LeaseEpoch}
+	}
+	out, err := f.Ack(t.Context(), f.tenant, acks)
+	if err != nil || len(out) != 1000 {
+		t.Fatal(len(out), err)
+	}
+	for _, o := range out {
+		if !o.OK {
+			t.Fatalf("%+v", o)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// TestUnknownTransitions are refused, naming the state that the job is in.
+func TestUnknownTransitions(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		held := f.add(t, job(`1`, func(j *api.NewJob) { j.Hold = true }))[0].ID
+		pending := f.add(t, job(`2`))[0].ID
+		done := f.add(t, job(`3`, func(j *api.NewJob) { j.Priority = api.PriorityHigh }))[0].ID
+		active := f.add(t, job(`4`, func(j *api.NewJob) { j.Priority = api.PriorityHigh }))[0].ID
+		f.ack(t, f.fetch(t, 2)[0], "")
+		steer := map[string]func(id string) error{
+			"cancel":  func(id string) error { return second(f.Cancel(t.Context(), f.tenant, id)) },
+			"retry":   func(id string) error { return second(f.Retry(t.Context(), f.tenant, id)) },
+			"hold":    func(id string) error { return second(f.Hold(t.Context(), f.tenant, id, "")) },
+			"approve": func(id string) error { return second(f.Approve(t.Context(), f.tenant, id)) },
+			"reject":  func(id string) error { return second(f.Reject(t.Context(), f.tenant, id)) },
+			"move":    func(id string) error { return second(f.Move(t.Context(), f.tenant, id, "others")) },
+			"delete":  func(id string) error { return f.Delete(t.Context(), f.tenant, id) },
+		}
+		for _, tt := range []struct {
+			op, id string
+			state  api.JobState
+		}{
+			{"cancel", done, api.JobCompleted}, {"retry", done, api.JobCompleted}, {"retry", pending, api.JobPending}, {"retry", active, api.JobActive},
+			{"hold", done, api.JobCompleted}, {"hold", active, api.JobActive}, {"approve", pending, api.JobPending}, {"reject", active, api.JobActive},
+			{"move", active, api.JobActive}, {"move", done, api.JobCompleted}, {"delete", active, api.JobActive}, {"retry", held, api.JobHeld},
+		} {
+			err := steer[tt.op](tt.id)
+			if api.ErrorCode(err) != api.CodeJobState || !strings.Contains(fmt.Sprint(err), string(" is "+tt.state)) {
+				t.Errorf("%s of a job that is %s: %v", tt.op, tt.state, err)
+			}
+		}
+		f.sound(t, held, pending, done, active)
+	})
+}

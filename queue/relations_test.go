@@ -1,0 +1,237 @@
+package queue_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/queue"
+)
+
+func TestOrderOfService(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		var want [4][]string
+		for i := range 40 {
+			p := api.Priorities()[i%4]
+			added := f.add(t, job(`1`, func(j *api.NewJob) { j.Priority = p }))
+			want[i%4] = append(want[i%4], added[0].ID)
+			if i%7 == 0 {
+				f.clock.advance(time.Millisecond)
+			}
+		}
+		var got []string
+		for n := 1; len(got) < 40; n = n%5 + 1 {
+			for _, j := range f.fetch(t, n) {
+				got = append(got, j.ID)
+			}
+		}
+		if all := slices.Concat(want[:]...); !slices.Equal(got, all) {
+			t.Errorf("got %v\nwant %v", got, all)
+		}
+	})
+}
+
+// TestAUniqueKeyOutlivesItsHolderNot: a holder that ended without letting go, one
+// that never came to be, one whose enqueue was cut before its index, also where an
+// idempotency key remembers the answer.
+func TestAUniqueKeyOutlivesItsHolderNot(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		keys := f.store.JobKeys(f.tenant)
+		unique := func(j *api.NewJob) { j.UniqueKey = "k" }
+		add := func(idempotency string) api.EnqueuedJob {
+			t.Helper()
+			out, err := f.Enqueue(t.Context(), queue.Enqueue{
+				Tenant: f.tenant, Namespace: namespace, Queue: emails, Jobs: []api.NewJob{job(`1`, unique)}, IdempotencyKey: idempotency,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return out[0]
+		}
+		holder := keys.Unique(namespace, emails, "k")
+		hold := func(id string) {
+			t.Helper()
+			if err := f.store.Client().Set(t.Context(), holder, id, 0).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		first := add("")
+		if again := add("one"); !again.Duplicate || again.ID != first.ID || again.State != api.JobPending {
+			t.Errorf("%+v", again)
+		}
+		f.ack(t, f.fetch(t, 1)[0], "")
+		for n, ended := range []string{first.ID, api.NewJobID()} {
+			for _, key := range []string{"", "two" + string(rune('a'+n))} {
+				hold(ended)
+				fresh := add(key)
+				if fresh.Duplicate {
+					t.Errorf("%q: %+v", key, fresh)
+				}
+				if key != "" {
+					if again := add(key); again.ID != fresh.ID || again.Duplicate || !again.Replayed {
+						t.Errorf("%q: %+v, then %+v", key, fresh, again)
+					}
+				}
+				f.ack(t, f.fetch(t, 1)[0], "")
+			}
+		}
+		cut := add("")
+		if err := f.store.Client().ZRem(t.Context(), keys.Queue(namespace, emails).Set("pending"), cut.ID).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if again := add(""); !again.Duplicate || again.ID != cut.ID {
+			t.Errorf("%+v", again)
+		}
+		if got := f.fetch(t, 10); len(got) != 1 || got[0].ID != cut.ID {
+			t.Errorf("the holder is not served: %+v", got)
+		}
+		f.sound(t, cut.ID)
+	})
+}
+
+// TestDependenciesThatEndTooSoon: a job that is waited for ends before the one that
+// waits is there, and at the same time.
+func TestDependenciesThatEndTooSoon(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		tests := map[string]struct {
+			policy string
+			dead   bool
+			want   api.JobState
+		}{
+			"completed": {"", false, api.JobPending}, "dead, fail": {"", true, api.JobDead},
+			"dead, continue": {api.DependencyContinue, true, api.JobPending}, "dead, hold": {api.DependencyHold, true, api.JobHeld},
+		}
+		for name, tt := range tests {
+			f.add(t, job(`1`))
+			on := f.fetch(t, 1)[0]
+			waiting := func(j *api.NewJob) { j.DependsOn, j.OnDependencyFailure = []string{on.ID}, tt.policy }
+			done := make(chan []api.EnqueuedJob)
+			go func() {
+				out, err := f.Enqueue(t.Context(), queue.Enqueue{Tenant: f.tenant, Namespace: namespace, Queue: emails, Jobs: []api.NewJob{job(`3`, waiting)}})
+				if err != nil {
+					t.Error(err)
+				}
+				done <- out
+			}()
+			if tt.dead {
+				f.fail(t, on, func(j *api.JobFail) { j.Fatal = true })
+			} else {
+				f.ack(t, on, "")
+			}
+			during := <-done
+			after := f.add(t, job(`4`, waiting))
+			f.settle(t)
+			for _, id := range []string{during[0].ID, after[0].ID} {
+				if j := f.get(t, id); j.State != tt.want || (j.State == api.JobDead) != (j.DeadReason == api.DeadDependency) {
+					t.Errorf("%s: %s, dead of %q", name, j.State, j.DeadReason)
+				}
+			}
+			if _, err := f.Clear(t.Context(), f.tenant, namespace, emails); err != nil {
+				t.Fatal(err)
+			}
+			f.settle(t)
+		}
+		if _, err := f.Enqueue(t.Context(), queue.Enqueue{Tenant: f.tenant, Namespace: namespace, Queue: emails, Jobs: []api.NewJob{
+			job(`1`), job(`2`, func(j *api.NewJob) { j.DependsOn = []string{api.NewJobID()} }),
+		}}); api.ErrorCode(err) != api.CodeJobNotFound {
+			t.Error(err)
+		}
+	})
+}
+
+// TestABatchCallsBackOnce: sealed before or after its jobs ended, and again.
+func TestABatchCallsBackOnce(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		for _, early := range []bool{true, false} {
+			b := f.batch(t)
+			f.add(t, job(`1`, inBatch(b.ID)), job(`2`, inBatch(b.ID)))
+			seal := func() {
+				if _, err := f.SealBatch(t.Context(), f.tenant, namespace, b.ID); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if early {
+				seal()
+				if _, err := f.Enqueue(t.Context(), queue.Enqueue{Tenant: f.tenant, Namespace: namespace, Queue: emails, Jobs: []api.NewJob{job(`3`, inBatch(b.ID))}}); api.ErrorCode(err) != api.CodeBatchSealed {
+					t.Error(err)
+				}
+			}
+			jobs := f.fetch(t, 2)
+			f.ack(t, jobs[0], "")
+			f.settle(t)
+			if _, err := f.Get(t.Context(), f.tenant, b.CallbackID); api.ErrorCode(err) != api.CodeJobNotFound {
+				t.Error("called back too soon:", err)
+			}
+			f.fail(t, jobs[1], func(j *api.JobFail) { j.Fatal = true })
+			seal()
+			called, err := f.Get(t.Context(), f.tenant, b.CallbackID)
+			if err != nil || called.State != api.JobPending || string(called.Payload) != `"done"` || called.ParentID != b.ID {
+				t.Fatalf("%+v %v", called, err)
+			}
+			got, err := f.Fetch(t.Context(), queue.Fetch{Tenant: f.tenant, Namespace: namespace, Queues: []string{"callbacks"}, WorkerID: "w1", Count: 5})
+			if err != nil || len(got) != 1 {
+				t.Fatal(got, err)
+			}
+			f.ack(t, got[0], "")
+			if _, err := f.Retry(t.Context(), f.tenant, jobs[1].ID); err != nil { // it ends a second time
+				t.Fatal(err)
+			}
+			f.ack(t, f.fetch(t, 1)[0], "")
+			seal()
+			if got := f.get(t, b.CallbackID); got.State != api.JobCompleted || got.Attempt != 1 {
+				t.Errorf("called back again: %+v", got)
+			}
+			if got, err := f.GetBatch(t.Context(), f.tenant, namespace, b.ID); err != nil || got.Succeeded != 2 || got.Failed != 0 {
+				t.Errorf("%+v %v", got, err)
+			}
+		}
+	})
+}
+
+// TestAChainRunsItsSteps: to the end, or to on_failure; on_exit in either case.
+func TestAChainRunsItsSteps(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		step := func(payload, q string) api.ChainStep { return api.ChainStep{Queue: q, NewJob: job(payload)} }
+		failure, exit := step(`"failure"`, "others"), step(`"exit"`, "others")
+		for fails, want := range map[int][]string{
+			-1: {`"first"`, `"one"`, `"two"`, `"exit"`},
+			0:  {`"first"`, `"failure"`, `"exit"`},
+			2:  {`"first"`, `"one"`, `"two"`, `"failure"`, `"exit"`},
+		} {
+			first := f.add(t, job(`"first"`, func(j *api.NewJob) {
+				j.Chain = &api.Chain{Steps: []api.ChainStep{step(`"one"`, ""), step(`"two"`, "others")}, OnFailure: &failure, OnExit: &exit}
+			}))[0].ID
+			var ran []string
+			for n := 0; ; n++ {
+				got, err := f.Fetch(t.Context(), queue.Fetch{Tenant: f.tenant, Namespace: namespace, Queues: []string{emails, "others"}, WorkerID: "w1"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(got) == 0 {
+					break
+				}
+				ran = append(ran, string(got[0].Payload))
+				if n > 0 {
+					if j := f.get(t, got[0].ID); j.ChainID != first || j.ChainStep == 0 {
+						t.Errorf("%+v", j)
+					}
+				}
+				if n == fails {
+					f.fail(t, got[0], func(j *api.JobFail) { j.Fatal = true })
+				} else {
+					f.ack(t, got[0], "")
+				}
+			}
+			if !slices.Equal(ran, want) {
+				t.Errorf("failing at %d: %v, want %v", fails, ran, want)
+			}
+		}
+		f.sound(t)
+	})
+}

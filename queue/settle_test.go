@@ -1,0 +1,203 @@
+package queue_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+// TestRepeatsAreAnsweredWithSuccess: the same call of the same epoch, made twice,
+// changes nothing the second time, even when another worker has the job by then.
+func TestRepeatsAreAnsweredWithSuccess(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		f.add(t, job(`1`))
+		one := f.fetch(t, 1)[0]
+		for range 3 {
+			if out := f.fail(t, one, func(j *api.JobFail) { j.RetryAfterMS = new(int64) }); !out.OK || out.State != api.JobRetrying {
+				t.Fatalf("%+v", out)
+			}
+			out, err := f.Heartbeat(t.Context(), f.tenant, []api.JobHeartbeat{{ID: one.ID, LeaseEpoch: 1}})
+			if err != nil || out[0].Code != api.CodeJobLeaseLost {
+				t.Fatal(out, err)
+			}
+		}
+		f.tend(t)
+		two := f.fetch(t, 1)[0]
+		if out := f.fail(t, one); !out.OK || out.State != api.JobActive {
+			t.Errorf("the repeat meets another worker's lease: %+v", out)
+		}
+		for range 3 {
+			out, err := f.Heartbeat(t.Context(), f.tenant, []api.JobHeartbeat{{ID: two.ID, LeaseEpoch: 2}})
+			if err != nil || !out[0].OK || out[0].LeaseExpiresMS == 0 {
+				t.Fatal(out, err)
+			}
+		}
+		for range 3 {
+			if out := f.ack(t, two, `2`); !out.OK {
+				t.Fatalf("%+v", out)
+			}
+		}
+		if j := f.get(t, two.ID); len(j.Errors) != 1 || string(j.Result) != "2" {
+			t.Errorf("%+v", j)
+		}
+	})
+}
+
+// TestALateWorkerChangesNothing: after a reclaim the outcome is the other worker's.
+func TestALateWorkerChangesNothing(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		f.add(t, job(`1`))
+		late := f.fetch(t, 1)[0]
+		f.clock.advance(31 * time.Second)
+		f.tend(t)
+		other := f.fetch(t, 1)[0]
+		settles := map[string]func() api.JobOutcome{
+			"ack":  func() api.JobOutcome { return f.ack(t, late, `"late"`) },
+			"fail": func() api.JobOutcome { return f.fail(t, late) },
+			"continue": func() api.JobOutcome {
+				out, err := f.Ack(t.Context(), f.tenant, []api.JobAck{{ID: late.ID, LeaseEpoch: 1, Continue: true, Checkpoint: json.RawMessage(`9`)}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return out[0]
+			},
+		}
+		for name, settle := range settles {
+			if out := settle(); out.Code != api.CodeJobLeaseLost || out.State != api.JobActive {
+				t.Errorf("%s: %+v", name, out)
+			}
+		}
+		f.ack(t, other, `"mine"`)
+		for name, settle := range settles {
+			if out := settle(); out.Code != api.CodeJobLeaseLost || out.State != api.JobCompleted {
+				t.Errorf("%s after the end: %+v", name, out)
+			}
+		}
+		if j := f.get(t, other.ID); string(j.Result) != `"mine"` || len(j.Errors) != 1 || j.Checkpoint != nil {
+			t.Errorf("%+v", j)
+		}
+	})
+}
+
+// TestWhatAProcessRemembersDoesNotOutliveAMove: a job that went to another queue
+// and to a worker by another replica is completed there.
+func TestWhatAProcessRemembersDoesNotOutliveAMove(t *testing.T) {
+	t.Parallel()
+	for _, backend := range storagetest.AllBackends() {
+		t.Run(backend.Name, func(t *testing.T) {
+			t.Parallel()
+			f := replicas(t, backend)[0]
+			other := f.beside(t, backend.Config(t), 0)
+			if backend.Name == "embedded" { // each Config is another store
+				other.Broker, other.store = brokerOn(t, f.store), f.store
+			}
+			id := f.add(t, job(`1`))[0].ID
+			if _, err := other.Move(t.Context(), f.tenant, id, "others"); err != nil {
+				t.Fatal(err)
+			}
+			got, err := other.Fetch(t.Context(), queue.Fetch{Tenant: f.tenant, Namespace: namespace, Queues: []string{"others"}, WorkerID: "w1"})
+			if err != nil || len(got) != 1 {
+				t.Fatal(got, err)
+			}
+			if _, err := f.Heartbeat(t.Context(), f.tenant, []api.JobHeartbeat{{ID: id, LeaseEpoch: got[0].LeaseEpoch}}); err != nil {
+				t.Fatal(err)
+			}
+			if out := f.ack(t, got[0], ""); !out.OK {
+				t.Fatalf("%+v", out)
+			}
+			f.sound(t, id)
+		})
+	}
+}
+
+// TestAMovedJobIsNotServedInItsOldQueue: an entry that a crash left there is
+// dropped, and the job keeps its place in the new queue.
+func TestAMovedJobIsNotServedInItsOldQueue(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		id := f.add(t, job(`1`))[0].ID
+		old := f.store.JobKeys(f.tenant).Queue(namespace, emails).Set("pending")
+		entry := f.members(t, old)[0]
+		if _, err := f.Move(t.Context(), f.tenant, id, "others"); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.store.Client().ZAdd(t.Context(), old, entry).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if got := f.fetch(t, 1); len(got) != 0 {
+			t.Errorf("fetched %+v", got)
+		}
+		f.sound(t, id)
+	})
+}
+
+// TestMaintenanceDropsNoJobThatCameBack: an entry is dropped only if the job still
+// is what made it a stray.
+func TestMaintenanceDropsNoJobThatCameBack(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		id := f.add(t, job(`1`))[0].ID
+		k := f.store.JobKeys(f.tenant)
+		active := k.Queue(namespace, emails).Set("active")
+		read := "pending 0 0 1 - -" // what maintenance read before the job was fetched
+		f.fetch(t, 1)
+		for _, run := range []string{read, ""} {
+			n, err := f.store.Script(t.Context(), "job_drop.lua", []string{active, k.Meta(id)}, 1, id, run)
+			if err != nil || n != int64(0) {
+				t.Errorf("dropped %v %v", n, err)
+			}
+		}
+		n, err := f.store.Script(t.Context(), "job_drop.lua", []string{active, k.Meta(api.NewJobID())}, 1, id, "")
+		if err != nil || n != int64(1) {
+			t.Errorf("a stray was not dropped: %v %v", n, err)
+		}
+	})
+}
+
+func TestResultsKeepToTheirSchema(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		f.add(t, job(`1`, func(j *api.NewJob) {
+			j.ResultSchema = json.RawMessage(`{"type":"object","required":["sent"]}`)
+		}))
+		j := f.fetch(t, 1)[0]
+		if out := f.ack(t, j, `{"other":1}`); out.Code != api.CodeJobResult {
+			t.Errorf("%+v", out)
+		}
+		if out := f.ack(t, j, `{"sent":1}`); !out.OK {
+			t.Errorf("%+v", out)
+		}
+	})
+}
+
+// TestErrorsAreCut: what a worker reports is kept up to its bound, in whole
+// characters.
+func TestErrorsAreCut(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		f.add(t, job(`1`))
+		f.fail(t, f.fetch(t, 1)[0], func(j *api.JobFail) {
+			j.Error, j.Stack, j.Fatal = strings.Repeat("é", api.MaxJobErrorBytes), "a\xff", true
+		})
+		for _, j := range f.jobs(t) {
+			if j.state != api.JobDead {
+				t.Errorf("%+v", j)
+			}
+		}
+		items, _, err := f.List(t.Context(), queue.List{Tenant: f.tenant, Namespace: namespace, Queue: emails, State: api.JobDead})
+		if err != nil || len(items) != 1 {
+			t.Fatal(items, err)
+		}
+		e := f.get(t, items[0].ID).Errors[0]
+		if len(e.Error) != api.MaxJobErrorBytes || strings.Contains(e.Error, "\uFFFD") || e.Stack != "a\uFFFD" {
+			t.Errorf("%d bytes, stack %q", len(e.Error), e.Stack)
+		}
+	})
+}
