@@ -9,6 +9,8 @@ type Limits struct {
 	Bundle     BundleLimits     `json:"bundle"`
 	Request    RequestLimits    `json:"request"`
 	Activation ActivationLimits `json:"activation"`
+	Job        JobLimits        `json:"job"`
+	Queue      QueueLimits      `json:"queue"`
 	Page       PageLimits       `json:"page"`
 }
 
@@ -57,6 +59,41 @@ type ActivationLimits struct {
 	TTLMS             int64 `json:"ttl_ms"`
 }
 
+// JobLimits bound jobs, and calls about them.
+type JobLimits struct {
+	PayloadBytes       int   `json:"payload_bytes"`
+	ResultBytes        int   `json:"result_bytes"`
+	CheckpointBytes    int   `json:"checkpoint_bytes"`
+	ErrorBytes         int   `json:"error_bytes"`
+	StackBytes         int   `json:"stack_bytes"`
+	EnqueueJobs        int   `json:"enqueue_jobs"`
+	EnqueueBodyBytes   int   `json:"enqueue_body_bytes"`
+	FetchJobs          int   `json:"fetch_jobs"`
+	FetchQueues        int   `json:"fetch_queues"`
+	FetchWaitMS        int64 `json:"fetch_wait_ms"`
+	SettleJobs         int   `json:"settle_jobs"`
+	AckBodyBytes       int   `json:"ack_body_bytes"`
+	HeartbeatBodyBytes int   `json:"heartbeat_body_bytes"`
+	LeaseMS            Bound `json:"lease_ms"`
+	MaxAttempts        Bound `json:"max_attempts"`
+	BaseDelayMS        Bound `json:"base_delay_ms"`
+	MaxDelayMS         Bound `json:"max_delay_ms"`
+	UniqueTTLMS        Bound `json:"unique_ttl_ms"`
+	UniqueKeyBytes     int   `json:"unique_key_bytes"`
+	Tags               int   `json:"tags"`
+	TagBytes           int   `json:"tag_bytes"`
+	Dependencies       int   `json:"dependencies"`
+	ChainSteps         int   `json:"chain_steps"`
+	RetentionMS        int64 `json:"retention_ms"`
+}
+
+// QueueLimits bound how a queue may be configured.
+type QueueLimits struct {
+	MaxConcurrency int   `json:"max_concurrency"`
+	RateLimit      int   `json:"rate_limit"`
+	RateWindowMS   Bound `json:"rate_window_ms"`
+}
+
 // PageLimits bound a page of a list.
 type PageLimits struct {
 	Default int `json:"default"`
@@ -95,6 +132,41 @@ func limitsInForce() Limits {
 			LogBytes:          api.MaxLogBytes,
 			TTLMS:             api.ActivationTTLMS,
 		},
+		Job: jobLimits(),
+		Queue: QueueLimits{
+			MaxConcurrency: api.MaxQueueConcurrency,
+			RateLimit:      api.MaxRateLimit,
+			RateWindowMS:   Bound{Min: api.MinRateWindowMS, Max: api.MaxRateWindowMS, Default: api.DefaultRateWindowMS},
+		},
 		Page: PageLimits{Default: api.DefaultPageLimit, Max: api.MaxPageLimit},
+	}
+}
+
+func jobLimits() JobLimits {
+	return JobLimits{
+		PayloadBytes:       api.MaxJobPayloadBytes,
+		ResultBytes:        api.MaxJobResultBytes,
+		CheckpointBytes:    api.MaxCheckpointBytes,
+		ErrorBytes:         api.MaxJobErrorBytes,
+		StackBytes:         api.MaxJobStackBytes,
+		EnqueueJobs:        api.MaxEnqueueJobs,
+		EnqueueBodyBytes:   api.MaxEnqueueBytes,
+		FetchJobs:          api.MaxFetchJobs,
+		FetchQueues:        api.MaxFetchQueues,
+		FetchWaitMS:        api.MaxFetchWaitMS,
+		SettleJobs:         api.MaxSettleJobs,
+		AckBodyBytes:       maxAckBytes,
+		HeartbeatBodyBytes: maxHeartbeatBytes,
+		LeaseMS:            Bound{Min: api.MinLeaseMS, Max: api.MaxLeaseMS, Default: api.DefaultLeaseMS},
+		MaxAttempts:        Bound{Min: 1, Max: api.MaxMaxAttempts, Default: api.DefaultMaxAttempts},
+		BaseDelayMS:        Bound{Min: 0, Max: api.MaxDelayMS, Default: api.DefaultBaseDelayMS},
+		MaxDelayMS:         Bound{Min: 0, Max: api.MaxDelayMS, Default: api.DefaultMaxDelayMS},
+		UniqueTTLMS:        Bound{Min: 1, Max: api.MaxUniqueTTLMS, Default: api.DefaultUniqueTTLMS},
+		UniqueKeyBytes:     api.MaxUniqueKeyLength,
+		Tags:               api.MaxTags,
+		TagBytes:           api.MaxTagLength,
+		Dependencies:       api.MaxDependencies,
+		ChainSteps:         api.MaxChainSteps,
+		RetentionMS:        api.JobRetentionMS,
 	}
 }
