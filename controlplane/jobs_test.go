@@ -17,6 +17,8 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/controlplane"
 	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/storagetest"
 )
 
 type (
@@ -230,8 +232,8 @@ func TestEnqueueSaysWhatIsADuplicate(t *testing.T) {
 // Jobs that are large come in several answers, none of which is too large.
 func TestFetchStopsAtItsBytes(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	payload := json.RawMessage(`"` + strings.Repeat("x", 900_000) + `"`)
+	h := startOn(t, storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL}))
+	payload := json.RawMessage(`"` + strings.Repeat("x", 300_000) + `"`)
 	const total = 70
 	for range total / 7 {
 		jobs := make([]api.NewJob, 7)
