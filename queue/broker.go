@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/maypok86/otter/v2"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
 
@@ -30,6 +31,8 @@ type Config struct {
 	// PollInterval is how often a fetch that waits asks again without having
 	// been woken (default 1 s).
 	PollInterval time.Duration
+	// Metrics gets the broker's metrics (default: nobody does).
+	Metrics prometheus.Registerer
 }
 
 // Broker is the queue of all tenants over one store. It is safe for concurrent
@@ -50,6 +53,7 @@ type Broker struct {
 	workers     *otter.Cache[jobKey, seenWorker]
 	schemas     *schemas
 	wakes       *wakes
+	metrics     *brokerMetrics
 	enqueues    *coalescer[queueKey, enqueueItem]
 	acks        *coalescer[queueKey, ackItem]
 	dueSoon     chan struct{} // holds a token when this process made something due
@@ -107,6 +111,10 @@ func New(ctx context.Context, store *storage.Store, cfg Config) (*Broker, error)
 	b.known, err3 = otter.New(&otter.Options[namespaceKey, struct{}]{MaximumSize: knownEntries})
 	b.workers, err4 = otter.New(&otter.Options[jobKey, seenWorker]{MaximumSize: knownEntries})
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		return nil, fmt.Errorf("queue: %w", err)
+	}
+	b.metrics = newBrokerMetrics(b)
+	if err := b.metrics.register(cfg.Metrics); err != nil {
 		return nil, fmt.Errorf("queue: %w", err)
 	}
 	b.life, b.end = context.WithCancel(context.WithoutCancel(ctx))

@@ -302,6 +302,7 @@ func (b *Broker) enqueue(ctx context.Context, call enqueueCall, items []*enqueue
 			item.holder, item.again = answer[i+1], answer[0] == "again"
 		}
 		if answer[0] == "again" {
+			b.metrics.added(call.queue, items)
 			return nil
 		}
 		freed, seen, err := b.lookAtHolders(ctx, call.queue.tenant, items)
@@ -309,6 +310,7 @@ func (b *Broker) enqueue(ctx context.Context, call enqueueCall, items []*enqueue
 			return err
 		}
 		if !freed && (!seen || call.digest == "") {
+			b.metrics.added(call.queue, items)
 			b.woken(call.queue, items)
 			return nil
 		}

@@ -114,6 +114,9 @@ func (b *Broker) Fetch(ctx context.Context, f Fetch) ([]api.FetchedJob, error) {
 	}
 }
 
+// claimOK is the claim script's word for a queue that serves.
+const claimOK = "ok"
+
 // longPause is when to ask again where nothing says a nearer moment.
 const longPause = time.Hour
 
@@ -204,12 +207,14 @@ func (b *Broker) claim(ctx context.Context, f *Fetch, q queueKey, l *lane, found
 		return nil, 0, err
 	}
 	words := texts(reply)
-	if words[0] != "ok" {
+	if words[0] != claimOK {
+		b.metrics.claimed(q, words[0], nil, now)
 		ms, _ := strconv.ParseInt(words[1], 10, 64)
 		return nil, time.Duration(ms) * time.Millisecond, nil
 	}
 	l.advance(words[2:6])
 	jobs, err = b.claimed(ctx, q, words[6:], now, expires)
+	b.metrics.claimed(q, claimOK, jobs, now)
 	return jobs, -1, err
 }
 

@@ -51,7 +51,9 @@ func (c *Counts) add(o Counts) {
 func (b *Broker) Maintain(ctx context.Context) {
 	for ctx.Err() == nil {
 		next := b.store.NowMS() + idleMS
+		began := time.Now()
 		_, soonest, err := b.RunOnce(ctx, b.store.NowMS())
+		b.metrics.loop.Round(began, err)
 		if err != nil && ctx.Err() == nil {
 			b.log.Warn("maintenance of queues failed; it goes on", zap.Error(err))
 		} else if soonest > 0 {
@@ -170,6 +172,7 @@ func (b *Broker) tend(ctx context.Context, q queueKey, now int64) (Counts, error
 	for _, step := range steps {
 		errs = append(errs, step(ctx, q, now, &c))
 	}
+	b.metrics.tended(c)
 	return c, errors.Join(errs...)
 }
 

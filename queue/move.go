@@ -65,7 +65,10 @@ func (b *Broker) moveAll(ctx context.Context, q queueKey, moves []*move) error {
 			follow = append(follow, m.record.id)
 			m.outcome = moved
 		}
-		wake = wake || m.outcome == moved && m.to.state == api.JobPending
+		if m.outcome == moved {
+			b.metrics.left(m.record.run.state, m.to.state)
+			wake = wake || m.to.state == api.JobPending
+		}
 	}
 	b.recordRetries(ctx, q.tenant, moves)
 	if wake {

@@ -74,7 +74,7 @@ func (b *Broker) Ack(ctx context.Context, tenant string, acks []api.JobAck) ([]a
 			if item.err != nil {
 				return nil, item.err
 			}
-			out[places[q][k]] = settled(item.id, item.outcome, api.JobCompleted)
+			out[places[q][k]] = b.settled(item.id, item.outcome, api.JobCompleted)
 		}
 	}
 	return out, nil
@@ -134,20 +134,23 @@ func (b *Broker) complete(ctx context.Context, q queueKey, items []*ackItem) err
 		if outcome == movedAfter {
 			follow = append(follow, items[i].id)
 		}
-		items[i].outcome = outcome
+		if items[i].outcome = outcome; outcome == moved || outcome == movedAfter {
+			b.metrics.left(api.JobActive, api.JobCompleted)
+		}
 	}
 	b.followUp(ctx, q, follow)
 	return nil
 }
 
 // settled turns a script's word into an outcome.
-func settled(id, word string, to api.JobState) api.JobOutcome {
+func (b *Broker) settled(id, word string, to api.JobState) api.JobOutcome {
 	switch word {
 	case moved, movedAfter:
 		return api.JobOutcome{ID: id, OK: true, State: to}
 	case missing:
 		return refused(id, jobNotFound(id))
 	}
+	b.metrics.lost.WithLabelValues("refused").Inc()
 	lost := refused(id, api.Errorf(api.CodeJobLeaseLost, "the lease is not held any more"))
 	if now, err := parseRun(word); err == nil {
 		lost.State = now.state
@@ -234,7 +237,7 @@ func checkCount(n int) error {
 func (b *Broker) settleBy(ctx context.Context, tenant, id string, decide func(r *record) (*move, error)) (api.JobOutcome, error) {
 	r, err := b.change(ctx, tenant, id, decide)
 	if lost, ok := err.(leaseLost); ok { //nolint:errorlint // decide's own, never wrapped
-		return settled(id, lost.run.String(), ""), nil
+		return b.settled(id, lost.run.String(), ""), nil
 	}
 	if code := api.ErrorCode(err); code == api.CodeJobNotFound || code == api.CodeValidation {
 		return refused(id, err), nil
@@ -431,7 +434,7 @@ func (b *Broker) beat(ctx context.Context, q queueKey, beats []*api.JobHeartbeat
 	}
 	out := make([]api.JobOutcome, len(beats))
 	for i, word := range texts(reply) {
-		if out[i] = settled(beats[i].ID, word, api.JobActive); out[i].OK {
+		if out[i] = b.settled(beats[i].ID, word, api.JobActive); out[i].OK {
 			out[i].LeaseExpiresMS = ends[i]
 		}
 	}

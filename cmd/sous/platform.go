@@ -52,7 +52,7 @@ func openPlatform(ctx context.Context, s settings, logger *zap.Logger) (p *platf
 	if err != nil {
 		return p, err
 	}
-	broker, err := queue.New(ctx, store, queue.Config{Logger: logger.Named("queue")})
+	broker, err := queue.New(ctx, store, queue.Config{Logger: logger.Named("queue"), Metrics: metrics})
 	if err != nil {
 		return p, err
 	}

@@ -120,7 +120,7 @@ func TestMetricsAreDocumentedAndMove(t *testing.T) {
 	}.Serve(t)
 	w := &work{t: t, server: server, store: store}
 	scrapes := []families{scrape(t, server.Output())}
-	for _, step := range []func(){w.ordinary, w.crowd, w.deaths, w.outage} {
+	for _, step := range []func(){w.ordinary, w.jobs, w.crowd, w.deaths, w.outage} {
 		step()
 		scrapes = append(scrapes, w.during...)
 		w.during = nil
@@ -295,6 +295,40 @@ func (w *work) ordinary() {
 }
 
 // later calls a function asynchronously.
+// jobs takes jobs through a queue: one is completed, one fails, one's worker dies
+// and then acknowledges too late, one waits.
+func (w *work) jobs() {
+	ns := w.server.API(w.t).Namespace(platformtest.Namespace)
+	ctx := w.t.Context()
+	must := func(err error) {
+		if err != nil {
+			w.t.Helper()
+			w.t.Fatal(err)
+		}
+	}
+	_, err := ns.Queue("mails").Enqueue(ctx, "", make([]api.NewJob, 4)...)
+	must(err)
+	got, err := ns.FetchJobs(ctx, api.FetchRequest{Queues: []string{"mails"}, WorkerID: "w1", Count: 3, LeaseMS: api.MinLeaseMS})
+	must(err)
+	if len(got) != 3 {
+		w.t.Fatalf("fetched %d", len(got))
+	}
+	_, err = ns.AckJobs(ctx, []api.JobAck{{ID: got[0].ID, LeaseEpoch: got[0].LeaseEpoch}})
+	must(err)
+	_, err = ns.FailJobs(ctx, []api.JobFail{{ID: got[1].ID, LeaseEpoch: got[1].LeaseEpoch, Error: "no"}})
+	must(err)
+	platformtest.Eventually(w.t, 20*time.Second, "the lease runs out", func() error {
+		j, err := w.server.API(w.t).Job(ctx, got[2].ID)
+		if err == nil && j.State != api.JobPending {
+			err = fmt.Errorf("the job is %s", j.State)
+		}
+		return err
+	})
+	if out, err := ns.AckJobs(ctx, []api.JobAck{{ID: got[2].ID, LeaseEpoch: got[2].LeaseEpoch}}); err != nil || out[0].OK {
+		w.t.Fatalf("acknowledged what was reclaimed: %+v %v", out, err)
+	}
+}
+
 func (w *work) later(name string) {
 	w.t.Helper()
 	fn := w.server.API(w.t).Namespace(platformtest.Namespace).Function(name)

@@ -1,0 +1,213 @@
+package queue
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/metrics"
+)
+
+// brokerMetrics is what a Broker counts. docs/metrics.md says what each metric
+// means.
+type brokerMetrics struct {
+	loop       *metrics.Loop
+	enqueued   *prometheus.CounterVec
+	fetches    *prometheus.CounterVec
+	attempts   *prometheus.CounterVec
+	wait       prometheus.Histogram
+	settled    *prometheus.CounterVec
+	lost       *prometheus.CounterVec
+	maintained *prometheus.CounterVec
+	depths     *depths
+}
+
+func newBrokerMetrics(b *Broker) *brokerMetrics {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: metrics.Namespace, Subsystem: "queue", Name: name, Help: help}, labels)
+	}
+	return &brokerMetrics{
+		loop:     metrics.NewLoop("queues"),
+		enqueued: counter("enqueued_jobs_total", "Jobs that were enqueued, by outcome.", "outcome"),
+		fetches:  counter("fetches_total", "Claims of pending jobs, by outcome.", "outcome"),
+		attempts: counter("attempts_total", "Jobs that were handed to workers, by the number of the attempt.", "attempt"),
+		wait: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Namespace: metrics.Namespace, Subsystem: "queue", Name: "wait_seconds",
+			Help:    "From the moment at which a job could first be fetched to its first attempt.",
+			Buckets: []float64{0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60, 300, 3600},
+		}),
+		settled:    counter("settled_jobs_total", "Jobs that left a worker's hands, by the state that they went to.", "state"),
+		lost:       counter("lease_losses_total", "Leases that ran out, and calls of workers that held none any more.", "kind"),
+		maintained: counter("maintained_jobs_total", "Jobs that maintenance moved, by what it did.", "kind"),
+		depths:     newDepths(b),
+	}
+}
+
+func (m *brokerMetrics) register(reg prometheus.Registerer) error {
+	return metrics.Register(reg, m.loop, m.enqueued, m.fetches, m.attempts, m.wait, m.settled, m.lost, m.maintained, m.depths)
+}
+
+// The outcomes of an enqueue and of a claim.
+const (
+	outcomeNew       = "new"
+	outcomeAgain     = "again"
+	outcomeDuplicate = "duplicate"
+
+	outcomeJobs     = "jobs"
+	outcomeConflict = "conflict" // others took all that had been found
+)
+
+func (m *brokerMetrics) added(q queueKey, items []*enqueueItem) {
+	counts := map[string]int{}
+	for _, item := range items {
+		switch {
+		case item.again:
+			counts[outcomeAgain]++
+		case item.holder != "":
+			counts[outcomeDuplicate]++
+		default:
+			counts[outcomeNew]++
+		}
+	}
+	for outcome, n := range counts {
+		m.enqueued.WithLabelValues(outcome).Add(float64(n))
+	}
+	m.depths.touch(q)
+}
+
+// claimed counts a claim that answered with status; jobs are what it gave.
+func (m *brokerMetrics) claimed(q queueKey, status string, jobs []api.FetchedJob, now int64) {
+	m.depths.touch(q)
+	switch {
+	case status != claimOK:
+	case len(jobs) == 0:
+		status = outcomeConflict
+	default:
+		status = outcomeJobs
+	}
+	m.fetches.WithLabelValues(status).Inc()
+	for i := range jobs {
+		j := &jobs[i]
+		m.attempts.WithLabelValues(attemptLabel(j.Attempt)).Inc()
+		if j.Attempt == 1 && j.Spec.ParentID == "" {
+			m.wait.Observe(max(0, float64(now-max(j.CreatedAtMS, j.Spec.RunAtMS))/1000))
+		}
+	}
+}
+
+// attemptLabel keeps the label's values few.
+func attemptLabel(attempt int) string {
+	const told = 5
+	if attempt > told {
+		return "more"
+	}
+	return strconv.Itoa(attempt)
+}
+
+// left counts a job that left its worker's hands for another state.
+func (m *brokerMetrics) left(from, to api.JobState) {
+	if from == api.JobActive && to != api.JobActive {
+		m.settled.WithLabelValues(string(to)).Inc()
+	}
+}
+
+func (m *brokerMetrics) tended(c Counts) {
+	for kind, n := range map[string]int{
+		"promoted": c.Promoted, "reclaimed": c.Reclaimed, "expired": c.Expired,
+		"followed": c.Followed, "purged": c.Purged, "repaired": c.Repaired,
+	} {
+		m.maintained.WithLabelValues(kind).Add(float64(n))
+	}
+	m.lost.WithLabelValues("reclaimed").Add(float64(c.Reclaimed))
+}
+
+// depths exports how full queues are: those that this process had to do with
+// lately, and those of them that still hold work, at most depthQueues. A scrape
+// reads them in one pipeline, and not more often than each depthEvery.
+type depths struct {
+	b             *Broker
+	depth, oldest *prometheus.Desc
+
+	mu     sync.Mutex
+	recent map[queueKey]time.Time
+	readAt time.Time
+	last   map[queueKey]api.Queue
+}
+
+const (
+	depthQueues  = 500
+	depthEvery   = 5 * time.Second
+	depthKept    = 10 * time.Minute
+	depthTimeout = 3 * time.Second
+)
+
+func newDepths(b *Broker) *depths {
+	labels := []string{"tenant", "namespace", "queue"}
+	name := func(s string) string { return prometheus.BuildFQName(metrics.Namespace, "queue", s) }
+	return &depths{
+		b: b, recent: map[queueKey]time.Time{}, last: map[queueKey]api.Queue{},
+		depth:  prometheus.NewDesc(name("jobs"), "Jobs of a queue, by state.", append(labels, "state"), nil),
+		oldest: prometheus.NewDesc(name("oldest_pending_seconds"), "The age of the oldest pending job of a queue.", labels, nil),
+	}
+}
+
+// touch remembers that this process had to do with q.
+func (d *depths) touch(q queueKey) {
+	now := time.Now()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, known := d.recent[q]; known || len(d.recent) < depthQueues {
+		d.recent[q] = now
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (d *depths) Describe(ch chan<- *prometheus.Desc) {
+	ch <- d.depth
+	ch <- d.oldest
+}
+
+// Collect implements prometheus.Collector. Where the store does not answer, the
+// queues are as they were read last.
+func (d *depths) Collect(ch chan<- prometheus.Metric) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if time.Since(d.readAt) >= depthEvery {
+		d.read()
+	}
+	for key, q := range d.last {
+		labels := []string{key.tenant, q.Namespace, q.Queue}
+		for state, n := range q.Depths {
+			ch <- prometheus.MustNewConstMetric(d.depth, prometheus.GaugeValue, float64(n), append(labels, string(state))...)
+		}
+		ch <- prometheus.MustNewConstMetric(d.oldest, prometheus.GaugeValue, float64(q.OldestPendingMS)/1000, labels...)
+	}
+}
+
+// read asks the store. d.mu is held.
+func (d *depths) read() {
+	keys := make([]queueKey, 0, len(d.recent))
+	for q := range d.recent {
+		keys = append(keys, q)
+	}
+	if len(keys) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(d.b.life, depthTimeout)
+	defer cancel()
+	found, err := d.b.readQueues(ctx, keys)
+	if err != nil {
+		return // the store's own metrics tell of it
+	}
+	d.readAt, d.last = time.Now(), make(map[queueKey]api.Queue, len(found))
+	for i, q := range found {
+		d.last[keys[i]] = q
+		if time.Since(d.recent[keys[i]]) > depthKept && q.Depths[api.JobPending]+q.Depths[api.JobActive]+q.Depths[api.JobRetrying]+q.Depths[api.JobScheduled] == 0 {
+			delete(d.recent, keys[i])
+		}
+	}
+}
