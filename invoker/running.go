@@ -10,19 +10,20 @@ type activationKey struct{ tenant, id string }
 // running knows the activations in hand, so that a cancel can reach them.
 type running struct {
 	mu    sync.Mutex
-	stop  map[activationKey]context.CancelFunc
-	ended bool // whoever comes is stopped
+	stop  map[activationKey]*context.CancelFunc // of the latest run, where a stale one is still in hand
+	ended bool                                  // whoever comes is stopped
 }
 
 func newRunning() *running {
-	return &running{stop: make(map[activationKey]context.CancelFunc)}
+	return &running{stop: make(map[activationKey]*context.CancelFunc)}
 }
 
 // add enters an activation; the function that it gives takes it out again.
 func (r *running) add(tenant, id string, stop context.CancelFunc) (remove func()) {
 	key := activationKey{tenant, id}
 	r.mu.Lock()
-	r.stop[key] = stop
+	mine := &stop
+	r.stop[key] = mine
 	ended := r.ended
 	r.mu.Unlock()
 	if ended {
@@ -30,8 +31,10 @@ func (r *running) add(tenant, id string, stop context.CancelFunc) (remove func()
 	}
 	return func() {
 		r.mu.Lock()
-		delete(r.stop, key)
-		r.mu.Unlock()
+		defer r.mu.Unlock()
+		if r.stop[key] == mine {
+			delete(r.stop, key)
+		}
 	}
 }
 
@@ -41,7 +44,7 @@ func (r *running) cancel(tenant, id string) {
 	stop := r.stop[activationKey{tenant, id}]
 	r.mu.Unlock()
 	if stop != nil {
-		stop()
+		(*stop)()
 	}
 }
 
@@ -51,6 +54,6 @@ func (r *running) cancelAll() {
 	defer r.mu.Unlock()
 	r.ended = true
 	for _, stop := range r.stop {
-		stop()
+		(*stop)()
 	}
 }

@@ -1,0 +1,148 @@
+package invoker_test
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+)
+
+func TestAsyncIdempotencyKey(t *testing.T) {
+	eachWorking(t, func(b *bench) {
+		b.publish("echo", `export default (e) => e;`, asynchronous(1))
+		b.pause("fn.echo", true)
+		call := func(event string) (*api.Queued, error) {
+			inv := b.invocation("echo", event)
+			inv.IdempotencyKey = "k"
+			return b.engine.Enqueue(b.t.Context(), inv)
+		}
+		var ids sync.Map
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				out, err := call("1")
+				if err != nil || out.Status != api.StatusQueued {
+					b.t.Errorf("%+v %v", out, err)
+					return
+				}
+				ids.Store(out.ActivationID, true)
+			})
+		}
+		wg.Wait()
+		count := 0
+		ids.Range(func(_, _ any) bool { count++; return true })
+		if count != 1 {
+			b.t.Fatalf("%d activations", count)
+		}
+		if _, err := call("2"); api.ErrorCode(err) != api.CodeIdempotencyMismatch {
+			b.t.Errorf("another event under the same key: %v", err)
+		}
+		out, err := call("1")
+		if err != nil || !out.Replayed || out.Status != api.StatusQueued {
+			b.t.Fatalf("%+v %v", out, err)
+		}
+		b.pause("fn.echo", false)
+		b.ends(out.ActivationID)
+		if out, err = call("1"); err != nil || !out.Replayed || out.Status != api.StatusSuccess {
+			b.t.Errorf("%+v %v", out, err)
+		}
+		if items := b.list("echo"); len(items) != 1 {
+			b.t.Errorf("%d are listed", len(items))
+		}
+	})
+}
+
+// A replica that died between the job and the record has decided whose the key is.
+func TestAsyncIdempotencyKeyOfAJobAlone(t *testing.T) {
+	eachWorking(t, func(b *bench) {
+		b.publish("echo", `export default (e) => e;`, asynchronous(1))
+		b.pause("fn.echo", true)
+		inv := b.invocation("echo", "1")
+		inv.IdempotencyKey = "k"
+		id := api.DerivedActivationID(b.tenant, namespace, "echo", inv.Ref, "k")
+		spec := &api.JobSpec{
+			Namespace: namespace, Queue: "fn.echo", Payload: inv.Event,
+			JobOptions: api.JobOptions{Target: &api.JobTarget{Function: "echo", Alias: "prod"}},
+			Activation: &api.AsyncActivation{Access: api.AccessUnrestricted, Fingerprint: fmt.Sprintf("%x", sha256.Sum256([]byte("1")))},
+		}
+		if _, err := b.broker.EnqueueInvocation(b.t.Context(), b.tenant, id, spec); err != nil {
+			b.t.Fatal(err)
+		}
+		other := inv
+		other.Event = json.RawMessage("2")
+		if out, err := b.engine.Enqueue(b.t.Context(), other); api.ErrorCode(err) != api.CodeIdempotencyMismatch {
+			b.t.Errorf("another event: %+v %v", out, err)
+		}
+		if out, err := b.engine.Enqueue(b.t.Context(), inv); err != nil || out.ActivationID != id {
+			b.t.Errorf("%+v %v", out, err)
+		}
+		b.pause("fn.echo", false)
+		if a := b.ends(id); string(a.Result) != "1" {
+			b.t.Errorf("%+v", a)
+		}
+	})
+}
+
+// Each attempt runs what the alias means then.
+func TestAsyncAliasIsResolvedAnew(t *testing.T) {
+	eachWorking(t, func(b *bench) {
+		config := asynchronous(1000)
+		delay := int64(200)
+		config.Retry.Backoff, config.Retry.BaseDelayMS = api.BackoffFixed, &delay
+		b.publish("moving", `export default () => { throw new Error("old"); };`, config)
+		id := b.enqueue("moving", "1")
+		b.eventually("it fails", func() bool { a := b.stored(id); return a.Error != nil && a.Ref.Version == 1 })
+		b.publish("moving", `export default () => "new";`, config)
+		if a := b.ends(id); a.Status != api.StatusSuccess || a.Ref.Version != 2 || a.Attempt < 2 {
+			b.t.Errorf("%+v", a)
+		}
+	})
+}
+
+// What cannot be run at all is not tried again.
+func TestAsyncRefusals(t *testing.T) {
+	eachWorking(t, func(b *bench) {
+		config := asynchronous(5)
+		b.publish("gone", `export default () => 1;`, config)
+		b.pause("fn.gone", true)
+		id := b.enqueue("gone", "1")
+		if err := storage.NewAliases(b.store).Delete(b.t.Context(), b.tenant, namespace, "gone", "prod", nil); err != nil {
+			b.t.Fatal(err)
+		}
+		b.engine.Invalidate(b.t.Context(), b.tenant, namespace, "gone")
+		b.pause("fn.gone", false)
+		if a := b.ends(id); a.Status != api.StatusError || a.Error.Type != api.ErrRefused || a.Error.Code != string(api.CodeAliasNotFound) || a.Attempt != 1 {
+			b.t.Errorf("%+v %+v", a, a.Error)
+		}
+		if j := b.job(id); j.State != api.JobDead || j.DeadReason != api.DeadFatal {
+			b.t.Errorf("job %+v", j)
+		}
+		// A version that names roles is judged at the attempt, too.
+		b.publish("closed", `export default () => 1;`, asynchronous(5))
+		b.pause("fn.closed", true)
+		inv := b.invocation("closed", "1")
+		inv.Access, inv.Principal.Roles = api.AccessGranted, []string{"invoker"}
+		out, err := b.engine.Enqueue(b.t.Context(), inv)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		config.Authz = &api.Authz{InvokeHTTPRoles: []string{"admin"}}
+		b.publish("closed", `export default () => 2;`, config)
+		b.pause("fn.closed", false)
+		if a := b.ends(out.ActivationID); a.Error == nil || a.Error.Code != string(api.CodeAuthzDenied) {
+			b.t.Errorf("%+v", a)
+		}
+		if _, err := b.engine.Enqueue(b.t.Context(), inv); api.ErrorCode(err) != api.CodeAuthzDenied {
+			b.t.Errorf("enqueued: %v", err)
+		}
+		inv.Event = json.RawMessage(`"` + strings.Repeat("x", api.MaxJobPayloadBytes) + `"`)
+		if _, err := b.engine.Enqueue(b.t.Context(), inv); api.ErrorCode(err) != api.CodeBodyLimit {
+			b.t.Errorf("too large: %v", err)
+		}
+	})
+}

@@ -1,0 +1,168 @@
+package invoker_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+// No more run than the version allows, and none is refused for it.
+func TestAsyncRespectsMaxConcurrency(t *testing.T) {
+	eachWorking(t, func(b *bench) {
+		config := asynchronous(1)
+		config.MaxConcurrency = 2
+		b.publish("narrow", `export default () => new Promise((r) => setTimeout(r, 40));`, config)
+		var ids []string
+		for range 50 {
+			ids = append(ids, b.enqueue("narrow", "null"))
+		}
+		most, mostHeld := 0, 0
+		b.eventually("all have run", func() bool {
+			mostHeld = max(mostHeld, b.engine.InHand())
+			running, ended := 0, 0
+			for _, a := range b.list("narrow") {
+				switch a.Status {
+				case api.StatusRunning:
+					running++
+				case api.StatusSuccess:
+					ended++
+				}
+			}
+			// A record may say running while its place is another's already.
+			most = max(most, running)
+			return ended == len(ids)
+		})
+		if most > 4 {
+			b.t.Errorf("%d ran at once", most)
+		}
+		// Beside those that run some are being settled; none is taken to wait.
+		if mostHeld > 8 {
+			b.t.Errorf("%d were in hand at once", mostHeld)
+		}
+		for _, id := range ids {
+			if j := b.job(id); j.Attempt != 1 || len(j.Errors) > 0 {
+				b.t.Errorf("%+v", j)
+			}
+		}
+	})
+}
+
+// A worker that is stopped while jobs come loses none and repeats none.
+func TestAsyncCleanStop(t *testing.T) {
+	t.Parallel()
+	server := storagetest.Redis(t)
+	open := func() *storage.Store { return storagetest.Open(t, storage.Config{URL: server.URL}) }
+	here, there := newBench(t, open()), newBench(t, open())
+	there.tenant = here.tenant
+	config := asynchronous(3)
+	config.MaxConcurrency = 20
+	here.publish("count", `export default async (n, ctx) => { await new Promise((r) => setTimeout(r, 20)); return ctx.attempt; };`, config)
+	there.work()
+	var mu sync.Mutex
+	var ids []string
+	ctx, end := context.WithCancel(t.Context())
+	var load sync.WaitGroup
+	for range 4 {
+		load.Go(func() {
+			for ctx.Err() == nil {
+				out, err := there.engine.Enqueue(context.WithoutCancel(ctx), there.invocation("count", "1"))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				ids = append(ids, out.ActivationID)
+				mu.Unlock()
+				time.Sleep(2 * time.Millisecond) // the load's pace
+			}
+		})
+	}
+	for range 3 {
+		stop := here.work()
+		here.eventually("it has work", func() bool { return here.engine.InHand() > 0 })
+		stop()
+		if n := here.engine.InHand(); n != 0 {
+			t.Errorf("%d in hand after the stop", n)
+		}
+	}
+	end()
+	load.Wait()
+	for _, id := range ids {
+		if a := here.ends(id); a.Status != api.StatusSuccess || a.Attempt != 1 || string(a.Result) != "1" {
+			t.Errorf("%+v", a)
+		}
+	}
+	t.Logf("%d invocations", len(ids))
+}
+
+// An engine that closes gives long runs back, and their attempts do not count.
+func TestAsyncGivesBack(t *testing.T) {
+	t.Parallel()
+	server := storagetest.Redis(t)
+	open := func() *storage.Store { return storagetest.Open(t, storage.Config{URL: server.URL}) }
+	here, there := newBench(t, open()), newBench(t, open())
+	there.tenant = here.tenant
+	config := asynchronous(1)
+	config.TimeoutMS = 60_000
+	here.publish("long", `export default async (e, ctx) => { console.log("began"); if (!(await cs.kv.get("n"))) { await cs.kv.set("n", 1); await new Promise((r) => setTimeout(r, 50000)); } return ctx.attempt; };`, config)
+	id := here.enqueue("long", "1")
+	stop := here.work()
+	here.eventually("it runs", func() bool { return here.kv("n") != "" })
+	ended := make(chan struct{})
+	go func() { stop(); close(ended) }()
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_ = here.engine.Close(ctx) // its wait ran out, as it should
+	<-ended
+	if a := here.stored(id); a.Status != api.StatusQueued || a.Attempt != 0 {
+		t.Errorf("given back as %+v", a)
+	}
+	there.work()
+	if a := there.ends(id); a.Status != api.StatusSuccess || string(a.Result) != "1" || a.Attempt != 1 {
+		t.Errorf("%+v", a)
+	}
+	if lines, _, err := storage.NewLogs(there.store).Read(t.Context(), there.tenant, id, storage.LogCursor{}, 10); err != nil || len(lines) != 2 {
+		t.Errorf("logs %+v %v", lines, err)
+	}
+}
+
+// An idle worker reads the 16 ready sets at most every five seconds.
+func TestAsyncIdleCostsLittle(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL}))
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { b.engine.Work(ctx) })
+	defer wg.Wait()
+	defer cancel()
+	b.publish("echo", `export default (e) => e;`, asynchronous(1))
+	b.ends(b.enqueue("echo", "1"))
+	polls := func() (calls int) {
+		stats, err := b.store.Client().Info(t.Context(), "commandstats").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(stats) {
+			if rest, ok := strings.CutPrefix(line, "cmdstat_zrangebyscore:calls="); ok {
+				_, _ = fmt.Sscanf(rest, "%d", &calls)
+			}
+		}
+		return calls
+	}
+	// From one poll to the one after the next; the first may come at once.
+	from := polls()
+	b.eventually("it polls", func() bool { return polls() >= from+storage.DueShards })
+	var began time.Time
+	began, from = time.Now(), polls()
+	b.eventually("it polls again", func() bool { return polls() >= from+2*storage.DueShards })
+	if took := time.Since(began); took < 7*time.Second {
+		t.Errorf("two polls within %s", took)
+	}
+}
