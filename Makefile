@@ -32,7 +32,7 @@ test-redis:
 # functions to a time.
 test: test-redis
 	CGO_ENABLED=1 $(GO) test -race -timeout 14m $$($(GO) list ./... | grep -v platformtest)
-	CGO_ENABLED=1 $(GO) test -race -timeout 5m ./cmd/sous/platformtest
+	CGO_ENABLED=1 $(GO) test -race -timeout 8m ./cmd/sous/platformtest
 
 bench: test-redis build
 	$(GO) run ./cmd/sousbench -sous bin/sous

@@ -1,0 +1,141 @@
+// Chaosworker is the worker that TestChaos kills and stops: it does the jobs of
+// one queue, and writes down what it began and what it was answered.
+//
+//	chaosworker RECORD TENANT NAMESPACE QUEUE URL…
+//
+// Its record has a line for each: "begin ID EPOCH", "ack ID EPOCH ok" or "ack ID
+// EPOCH CODE". It ends with its standard input, at the latest.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/client"
+	"github.com/codesous/sous/api/worker"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if len(args) < 5 {
+		return errors.New("chaosworker RECORD TENANT NAMESPACE QUEUE URL…")
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin) // its end is all that is of interest
+		os.Exit(2)                           // the test has ended without us
+	}()
+	record, err := os.OpenFile(args[0], os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	source := &replicas{record: record}
+	for _, url := range args[4:] {
+		c, err := client.New(url, client.Config{MaxAttempts: 1})
+		if err != nil {
+			return err
+		}
+		source.each = append(source.each, c.Tenant(args[1]).Namespace(args[2]))
+	}
+	w, err := worker.New(source, worker.Config{
+		Concurrency: 16, Lease: 2 * time.Second, Wait: 2 * time.Second, StopTimeout: 10 * time.Second,
+		OnError: func(err error) { fmt.Fprintln(os.Stderr, err) },
+	})
+	if err != nil {
+		return err
+	}
+	w.Handle(args[3], func(ctx context.Context, j *worker.Job) error {
+		if _, err := fmt.Fprintf(record, "begin %s %d\n", j.ID, j.LeaseEpoch); err != nil {
+			return err
+		}
+		return work(ctx, j)
+	})
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	return w.Run(ctx)
+}
+
+// work does a job as its number says. What it returns tells the epoch, so that the
+// test sees whose result a job has.
+func work(ctx context.Context, j *worker.Job) error {
+	var n int
+	if err := j.Decode(&n); err != nil {
+		return err
+	}
+	takes := time.Duration(n%20) * time.Millisecond
+	switch n % 200 {
+	case 0:
+		return worker.Fatal(errors.New("in vain"))
+	case 1:
+		if j.Attempt == 1 {
+			return errors.New("not at once")
+		}
+	case 2:
+		takes = 2500 * time.Millisecond // longer than a lease
+	case 3:
+		if j.Attempt == 1 {
+			panic("not at once")
+		}
+	}
+	select {
+	case <-time.After(takes):
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return j.Return(map[string]int64{"epoch": j.LeaseEpoch})
+}
+
+// replicas is a source over several servers: after an error the next one is asked.
+type replicas struct {
+	each   []worker.Source
+	turn   atomic.Int64
+	record *os.File
+}
+
+func (r *replicas) FetchJobs(ctx context.Context, f api.FetchRequest) ([]api.FetchedJob, error) {
+	return ask(r, func(s worker.Source) ([]api.FetchedJob, error) { return s.FetchJobs(ctx, f) })
+}
+
+func (r *replicas) AckJobs(ctx context.Context, acks []api.JobAck) ([]api.JobOutcome, error) {
+	outcomes, err := ask(r, func(s worker.Source) ([]api.JobOutcome, error) { return s.AckJobs(ctx, acks) })
+	for i, o := range outcomes {
+		said := string(o.Code)
+		if o.OK {
+			said = "ok"
+		}
+		if _, err := fmt.Fprintf(r.record, "ack %s %d %s\n", o.ID, acks[i].LeaseEpoch, said); err != nil {
+			return nil, err
+		}
+	}
+	return outcomes, err
+}
+
+func (r *replicas) FailJobs(ctx context.Context, fails []api.JobFail) ([]api.JobOutcome, error) {
+	return ask(r, func(s worker.Source) ([]api.JobOutcome, error) { return s.FailJobs(ctx, fails) })
+}
+
+func (r *replicas) HeartbeatJobs(ctx context.Context, workerID string, beats []api.JobHeartbeat) ([]api.JobOutcome, error) {
+	return ask(r, func(s worker.Source) ([]api.JobOutcome, error) { return s.HeartbeatJobs(ctx, workerID, beats) })
+}
+
+func ask[T any](r *replicas, call func(worker.Source) (T, error)) (T, error) {
+	turn := r.turn.Load()
+	out, err := call(r.each[int(turn)%len(r.each)])
+	if err != nil {
+		r.turn.CompareAndSwap(turn, turn+1)
+	}
+	return out, err
+}
