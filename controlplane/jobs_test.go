@@ -268,6 +268,9 @@ func TestFetchTakesAllThatFits(t *testing.T) {
 	}
 }
 
+// fetchPatience is well below what waitingFetch would wait.
+const fetchPatience = 40 * time.Second
+
 const waitingFetch = `{"namespace":"payments","queues":["emails"],"worker_id":"w1","wait_ms":60000}`
 
 // waiting begins a fetch that waits, and gives its answer. The worker's record says
@@ -318,8 +321,12 @@ func TestAWaitingFetchEndsWithTheServer(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	answered := h.waiting(t.Context(), t)
+	begin := time.Now()
 	h.control.Drain()
 	response := <-answered
+	if took := time.Since(begin); took > fetchPatience {
+		t.Errorf("it waited for another %s", took)
+	}
 	defer response.Body.Close()
 	raw, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode != http.StatusOK || string(raw) != "{\"jobs\":[]}\n" {
@@ -333,9 +340,13 @@ func TestAWaitingFetchEndsWithItsClient(t *testing.T) {
 	h := start(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	answered := h.waiting(ctx, t)
+	begin := time.Now()
 	cancel()
 	<-answered
 	h.Close() // waits for what is in hand: no fetch waits any more
+	if took := time.Since(begin); took > fetchPatience {
+		t.Errorf("it waited for another %s", took)
+	}
 	in := queue.Enqueue{Tenant: h.tenant, Namespace: "payments", Queue: "emails", Jobs: make([]api.NewJob, 1)}
 	if _, err := h.queue.Enqueue(t.Context(), in); err != nil {
 		t.Fatal(err)

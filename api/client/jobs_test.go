@@ -110,7 +110,7 @@ func TestJobRequests(t *testing.T) {
 func TestSettlingsAreRepeated(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
-	c := start(t, func(w http.ResponseWriter, r *http.Request) {
+	c := start(t, func(w http.ResponseWriter, _ *http.Request) {
 		switch asked.Add(1) {
 		case 1:
 			panic(http.ErrAbortHandler) // no answer

@@ -40,10 +40,10 @@ func (a *app) queueTailCommand() *cobra.Command {
 // interrupted makes the end that an interrupt brings no error: nothing else ends
 // such a command.
 func interrupted(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
+	if ctx.Err() == nil {
+		return err
 	}
-	return err
+	return nil
 }
 
 const minTailInterval = 100 * time.Millisecond
@@ -66,7 +66,7 @@ type tailKey struct {
 	endedMS int64
 }
 
-func (q *queueTail) follow(ctx context.Context, every time.Duration, print func(api.Job) error) error {
+func (q *queueTail) follow(ctx context.Context, every time.Duration, show func(api.Job) error) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
@@ -80,7 +80,7 @@ func (q *queueTail) follow(ctx context.Context, every time.Duration, print func(
 			return err
 		}
 		for _, job := range ended {
-			if err := print(job); err != nil {
+			if err := show(job); err != nil {
 				return err
 			}
 		}
