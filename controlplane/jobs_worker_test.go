@@ -70,3 +70,73 @@ func TestTheWorkerOverHTTP(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// The Go worker's heartbeats keep a lease that is shorter than the work, carry
+// progress and checkpoints, and tell the handler that its job was cancelled.
+func TestTheWorkerHearsOfItsJobs(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	maintained, done := context.WithCancel(t.Context())
+	var maintenance sync.WaitGroup
+	maintenance.Go(func() { h.queue.Maintain(maintained) })
+	t.Cleanup(maintenance.Wait)
+	t.Cleanup(done)
+	c, err := client.New(h.URL, client.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tenant := c.Tenant(h.tenant)
+	namespace := tenant.Namespace("payments")
+	made, err := namespace.Queue("emails").Enqueue(t.Context(), "", api.NewJob{Payload: []byte(`1`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := worker.New(namespace, worker.Config{Lease: api.MinLeaseMS * time.Millisecond, OnError: func(err error) { t.Error(err) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	type visit struct {
+		epoch      int64
+		attempt    int
+		checkpoint string
+	}
+	visits, causes := make(chan visit, 3), make(chan error, 1)
+	w.Handle("emails", func(ctx context.Context, j *worker.Job) error {
+		visits <- visit{j.LeaseEpoch, j.Attempt, string(j.Checkpoint)}
+		j.Progress(int64(j.Attempt), 2, "half")
+		if j.Attempt == 1 {
+			return errors.Join(j.Keep("page 7"), worker.RetryAfter(errors.New("not yet"), 0))
+		}
+		<-ctx.Done()
+		causes <- context.Cause(ctx)
+		return ctx.Err()
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	if diff := cmp.Diff([]visit{{1, 1, ""}, {2, 2, `"page 7"`}}, []visit{<-visits, <-visits}, cmp.AllowUnexported(visit{})); diff != "" {
+		t.Error(diff)
+	}
+	began := time.Now()
+	for time.Since(began) < 3*api.MinLeaseMS*time.Millisecond {
+		if job := h.job(t, made[0].ID); job.State != api.JobActive || job.Lease.Epoch != 2 {
+			t.Fatalf("%s after its second attempt has begun, want active: %+v", time.Since(began), job)
+		}
+	}
+	if job := h.job(t, made[0].ID); string(job.Progress) != `{"current":2,"total":2,"message":"half"}` {
+		t.Errorf("progress %s", job.Progress)
+	}
+	if _, err := tenant.CancelJob(t.Context(), made[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	if cause := <-causes; !errors.Is(cause, worker.ErrCancelled) {
+		t.Errorf("ended by %v", cause)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if job := h.job(t, made[0].ID); job.State != api.JobCancelled || len(job.Errors) != 1 || len(visits) > 0 {
+		t.Errorf("%+v, and begun %d times more", job, len(visits))
+	}
+}

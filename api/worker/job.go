@@ -1,11 +1,13 @@
 package worker
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,7 +23,8 @@ type Job struct {
 	lost       error                   // why the job is not this worker's any more
 	progress   *api.JobProgress        // not sent yet
 	checkpoint json.RawMessage         // not sent yet
-	latest     json.RawMessage         // the last checkpoint that was kept
+	latest     json.RawMessage         // what was given to Keep last
+	kept       json.RawMessage         // the last checkpoint that the queue has taken
 	result     json.RawMessage
 	goOn       bool
 	hold       string
@@ -35,19 +38,24 @@ func (j *Job) Decode(v any) error {
 	return nil
 }
 
-// Progress tells how far the job is; it is sent with the next heartbeat.
+// Progress tells how far the job is; it is sent with the next heartbeat. A message
+// over api.MaxProgressMessage bytes is cut.
 func (j *Job) Progress(current, total int64, message string) {
+	if len(message) > api.MaxProgressMessage {
+		message = strings.ToValidUTF8(message[:api.MaxProgressMessage], "")
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.progress = &api.JobProgress{Current: current, Total: total, Message: message}
 }
 
-// Keep stores v, as JSON, as the checkpoint from which a later attempt may go on:
-// it is sent with the next heartbeat, and finds itself in Checkpoint then.
+// Keep stores v, as JSON of at most api.MaxCheckpointBytes, as the checkpoint from
+// which a later attempt may go on: it is sent with the next heartbeat, or before
+// the job fails or is put back, and that attempt finds it in Checkpoint.
 func (j *Job) Keep(v any) error {
-	raw, err := json.Marshal(v)
+	raw, err := marshal("checkpoint", v, api.MaxCheckpointBytes)
 	if err != nil {
-		return fmt.Errorf("worker: checkpoint: %w", err)
+		return err
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -55,16 +63,29 @@ func (j *Job) Keep(v any) error {
 	return nil
 }
 
-// Return sets the result, as JSON, with which the job is completed.
+// Return sets the result, as JSON of at most api.MaxJobResultBytes, with which the
+// job is completed.
 func (j *Job) Return(v any) error {
-	raw, err := json.Marshal(v)
+	raw, err := marshal("result", v, api.MaxJobResultBytes)
 	if err != nil {
-		return fmt.Errorf("worker: result: %w", err)
+		return err
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.result = raw
 	return nil
+}
+
+// marshal refuses what the queue would: a heartbeat or an ack would fail with it.
+func marshal(what string, v any, limit int) (json.RawMessage, error) {
+	raw, err := json.Marshal(v)
+	if err == nil && len(raw) > limit {
+		err = fmt.Errorf("%d bytes, over %d", len(raw), limit)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("worker: %s: %w", what, err)
+	}
+	return raw, nil
 }
 
 // Continue makes a handler that returns nil put the job back for another round,
@@ -94,12 +115,6 @@ func (j *Job) begin(cancel context.CancelCauseFunc) bool {
 func (j *Job) lose(cause error) {
 	j.mu.Lock()
 	j.lost = cause
-	j.mu.Unlock()
-	j.stop(cause)
-}
-
-func (j *Job) stop(cause error) {
-	j.mu.Lock()
 	cancel := j.cancel
 	j.mu.Unlock()
 	if cancel != nil {
@@ -137,17 +152,42 @@ func (j *Job) unsent(h api.JobHeartbeat) {
 	}
 }
 
-// outcome turns what the handler returned into how the job is settled.
-func (j *Job) outcome(err error) settlement {
+// sent notes that the queue has taken what h carried.
+func (j *Job) sent(h api.JobHeartbeat) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if err == nil {
-		ack := &api.JobAck{ID: j.ID, LeaseEpoch: j.LeaseEpoch, Result: j.result}
-		if j.goOn || j.hold != "" {
-			ack.Result, ack.Hold, ack.Continue, ack.Checkpoint = nil, j.hold, j.hold == "", j.latest
-		}
-		return settlement{ack: ack}
+	if h.Checkpoint != nil {
+		j.kept = h.Checkpoint
 	}
+}
+
+// unsaved is the heartbeat that must be taken before the job is let go, since it
+// carries a checkpoint; nil where the queue has the last one.
+func (j *Job) unsaved(lease time.Duration) *api.JobHeartbeat {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.latest == nil || bytes.Equal(j.latest, j.kept) {
+		return nil
+	}
+	return &api.JobHeartbeat{ID: j.ID, LeaseEpoch: j.LeaseEpoch, LeaseMS: lease.Milliseconds(), Progress: j.progress, Checkpoint: j.latest}
+}
+
+// outcome turns what the handler returned into how the job is settled.
+func (j *Job) outcome(err error, lease time.Duration) settlement {
+	if err != nil {
+		return j.failed(err, lease)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	ack := &api.JobAck{ID: j.ID, LeaseEpoch: j.LeaseEpoch, Result: j.result}
+	if j.goOn || j.hold != "" {
+		ack.Result, ack.Hold, ack.Continue, ack.Checkpoint = nil, j.hold, j.hold == "", j.latest
+	}
+	return settlement{ack: ack}
+}
+
+// failed settles the job as one whose attempt failed with err.
+func (j *Job) failed(err error, lease time.Duration) settlement {
 	fail := &api.JobFail{ID: j.ID, LeaseEpoch: j.LeaseEpoch, Error: err.Error()}
 	var crash *panicError
 	if errors.As(err, &crash) {
@@ -157,7 +197,7 @@ func (j *Job) outcome(err error) settlement {
 	if errors.As(err, &how) {
 		fail.Fatal, fail.RetryAfterMS, fail.SnoozeMS = how.fatal, how.retryAfterMS, how.snoozeMS
 	}
-	return settlement{fail: fail}
+	return settlement{fail: fail, beat: j.unsaved(lease)}
 }
 
 // failure is an error that says how the job goes on.
@@ -174,18 +214,21 @@ func (f *failure) Unwrap() error { return f.error }
 // Fatal makes err one after which the job is not retried.
 func Fatal(err error) error { return &failure{error: err, fatal: true} }
 
-// RetryAfter makes err one after which the job is retried in d, whatever its
-// backoff says.
+// RetryAfter makes err one after which the job is retried in d (at most 30 days),
+// whatever its backoff says.
 func RetryAfter(err error, d time.Duration) error {
-	ms := d.Milliseconds()
+	ms := delayMS(d)
 	return &failure{error: err, retryAfterMS: &ms}
 }
 
-// Snooze is an error that puts the job off for d without counting the attempt.
+// Snooze is an error that puts the job off for d (at most 30 days) without counting
+// the attempt.
 func Snooze(d time.Duration) error {
-	ms := d.Milliseconds()
+	ms := delayMS(d)
 	return &failure{error: fmt.Errorf("snoozed for %s", d), snoozeMS: &ms}
 }
+
+func delayMS(d time.Duration) int64 { return min(max(0, d.Milliseconds()), api.MaxDelayMS) }
 
 // panicError is a handler's panic.
 type panicError struct {

@@ -10,10 +10,11 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// settlement is how one job is settled: exactly one of the two.
+// settlement is how one job is settled: by exactly one of ack and fail.
 type settlement struct {
 	ack  *api.JobAck
 	fail *api.JobFail
+	beat *api.JobHeartbeat // to be sent before fail, nil for none
 }
 
 // settler settles jobs in groups: whatever has gathered while the call before was
@@ -25,13 +26,14 @@ type settler struct {
 	ackList []api.JobAck
 	fails   []*Job
 	failing []api.JobFail
+	beats   map[*Job]api.JobHeartbeat // of those among fails that have one
 	busy    bool
 	wake    chan struct{} // holds a token when something waits
 	idle    *sync.Cond    // told when nothing waits or is under way
 }
 
 func newSettler(w *Worker) *settler {
-	s := &settler{w: w, wake: make(chan struct{}, 1)}
+	s := &settler{w: w, wake: make(chan struct{}, 1), beats: map[*Job]api.JobHeartbeat{}}
 	s.idle = sync.NewCond(&s.mu)
 	return s
 }
@@ -42,6 +44,9 @@ func (s *settler) add(j *Job, how settlement) {
 		s.acks, s.ackList = append(s.acks, j), append(s.ackList, *how.ack)
 	} else {
 		s.fails, s.failing = append(s.fails, j), append(s.failing, *how.fail)
+		if how.beat != nil {
+			s.beats[j] = *how.beat
+		}
 	}
 	s.mu.Unlock()
 	select {
@@ -76,6 +81,13 @@ func (s *settler) step(ctx context.Context) bool {
 	s.mu.Lock()
 	acks, ackList := head(&s.acks), head(&s.ackList)
 	fails, failing := head(&s.fails), head(&s.failing)
+	var beats []api.JobHeartbeat
+	for _, j := range fails {
+		if beat, ok := s.beats[j]; ok {
+			beats = append(beats, beat)
+			delete(s.beats, j)
+		}
+	}
 	s.busy = len(acks)+len(fails) > 0
 	if !s.busy {
 		s.idle.Broadcast()
@@ -84,10 +96,19 @@ func (s *settler) step(ctx context.Context) bool {
 	}
 	s.mu.Unlock()
 	if len(acks) > 0 {
-		s.settle(ctx, acks, func(ctx context.Context) ([]api.JobOutcome, error) { return s.w.source.AckJobs(ctx, ackList) })
+		s.settle(ctx, acks, s.ackRefused, func(ctx context.Context) ([]api.JobOutcome, error) {
+			return s.w.source.AckJobs(ctx, ackList)
+		})
 	}
 	if len(fails) > 0 {
-		s.settle(ctx, fails, func(ctx context.Context) ([]api.JobOutcome, error) { return s.w.source.FailJobs(ctx, failing) })
+		s.settle(ctx, fails, s.refused, func(ctx context.Context) ([]api.JobOutcome, error) {
+			if len(beats) > 0 {
+				if _, err := s.w.source.HeartbeatJobs(ctx, s.w.cfg.ID, beats); err != nil {
+					return nil, err
+				}
+			}
+			return s.w.source.FailJobs(ctx, failing)
+		})
 	}
 	return true
 }
@@ -102,31 +123,52 @@ func head[T any](list *[]T) []T {
 
 // settle makes the call until it is answered, or until no lease can hold any
 // more: an unanswered call may have settled them, and a repeat is a success.
-func (s *settler) settle(ctx context.Context, jobs []*Job, call func(context.Context) ([]api.JobOutcome, error)) {
-	defer func() {
-		for _, j := range jobs {
-			s.w.settled(j)
-		}
-	}()
+func (s *settler) settle(ctx context.Context, jobs []*Job, refused func(*Job, api.JobOutcome), call func(context.Context) ([]api.JobOutcome, error)) {
 	pause := newBackoff()
 	for until := time.Now().Add(s.w.cfg.Lease); ; {
 		bounded, cancel := context.WithTimeout(ctx, s.w.cfg.Lease)
 		outcomes, err := call(bounded)
 		cancel()
+		if err == nil && len(outcomes) != len(jobs) {
+			err = fmt.Errorf("%d outcomes", len(outcomes))
+		}
 		if err == nil {
 			for i, o := range outcomes {
-				if !o.OK && i < len(jobs) && !jobs[i].isLost() {
-					s.w.cfg.OnError(fmt.Errorf("worker: job %s was not settled: %s: %s", o.ID, o.Code, o.Message))
+				if o.OK {
+					s.w.settled(jobs[i])
+				} else {
+					refused(jobs[i], o)
 				}
 			}
 			return
 		}
 		s.w.cfg.OnError(fmt.Errorf("worker: settle %d jobs: %w", len(jobs), err))
 		if ctx.Err() != nil || time.Now().After(until) {
-			return
+			break
 		}
 		pause.wait(ctx)
 	}
+	for _, j := range jobs {
+		s.w.settled(j)
+	}
+}
+
+// refused lets a job go that could not be settled.
+func (s *settler) refused(j *Job, o api.JobOutcome) {
+	if !j.isLost() {
+		s.w.cfg.OnError(fmt.Errorf("worker: job %s was not settled: %s: %s", o.ID, o.Code, o.Message))
+	}
+	s.w.settled(j)
+}
+
+// ackRefused makes an attempt whose result the queue does not take a failed one:
+// without an end its lease would run out as if the worker had died.
+func (s *settler) ackRefused(j *Job, o api.JobOutcome) {
+	if o.Code == api.CodeJobLeaseLost || o.Code == api.CodeJobNotFound {
+		s.refused(j, o)
+		return
+	}
+	s.add(j, j.failed(fmt.Errorf("the ack was refused: %s: %s", o.Code, o.Message), s.w.cfg.Lease))
 }
 
 // backoff is a growing pause with jitter.

@@ -14,7 +14,9 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/codesous/sous/api"
@@ -50,7 +52,7 @@ type Config struct {
 	// Wait is how long a fetch waits for work before it asks again (default 20 s).
 	Wait time.Duration
 	// StopTimeout is how long running handlers may go on once Run's context has
-	// ended (default 25 s).
+	// ended (default 25 s; negative: not at all).
 	StopTimeout time.Duration
 	// ID names this worker (default: host, process and a random part).
 	ID string
@@ -79,6 +81,7 @@ type Worker struct {
 	queues   []string
 	handlers map[string]Handler
 
+	began  atomic.Bool
 	mu     sync.Mutex
 	inHand map[string]*Job // fetched and not settled, by id
 
@@ -108,10 +111,7 @@ func New(source Source, cfg Config) (*Worker, error) {
 	if cfg.OnError == nil {
 		cfg.OnError = func(error) {}
 	}
-	if cfg.Concurrency < 1 || cfg.Lease < api.MinLeaseMS*time.Millisecond {
-		return nil, fmt.Errorf("worker: concurrency must be at least 1, a lease at least %d ms", api.MinLeaseMS)
-	}
-	if err := api.ValidateWorkerID(cfg.ID); err != nil {
+	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
 	w := &Worker{
@@ -120,6 +120,19 @@ func New(source Source, cfg Config) (*Worker, error) {
 	}
 	w.settler = newSettler(w)
 	return w, nil
+}
+
+func (c *Config) validate() error {
+	const leastLease, mostLease, mostWait = api.MinLeaseMS * time.Millisecond, api.MaxLeaseMS * time.Millisecond, api.MaxFetchWaitMS * time.Millisecond
+	switch {
+	case c.Concurrency < 1:
+		return errors.New("worker: the concurrency must be at least 1")
+	case c.Lease < leastLease || c.Lease > mostLease:
+		return fmt.Errorf("worker: a lease must be from %s to %s", leastLease, mostLease)
+	case c.Wait < time.Millisecond || c.Wait > mostWait:
+		return fmt.Errorf("worker: a wait must be from 1ms to %s", mostWait)
+	}
+	return api.ValidateWorkerID(c.ID)
 }
 
 func setDefault[T comparable](v *T, standard T) {
@@ -143,14 +156,19 @@ func (w *Worker) ID() string { return w.cfg.ID }
 
 // Run fetches and handles jobs until ctx ends. Then it fetches no more, gives
 // back what no handler has begun, lets the others finish for StopTimeout, and
-// settles everything. It answers nil after such a stop.
+// settles everything; what cannot be settled is given up after the time of a lease.
+// A job whose handler broke off because StopTimeout had passed is given back: it
+// runs again at once, and the attempt does not count. Run answers nil after such a
+// stop, and can be called once.
 func (w *Worker) Run(ctx context.Context) error {
-	if len(w.queues) == 0 {
-		return errors.New("worker: no queue has a handler")
+	if err := w.check(); err != nil {
+		return err
 	}
 	// Leases are kept and jobs settled while handlers finish.
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
+	patience, halt := context.WithCancelCause(life)
+	defer halt(nil)
 	var handlers, keepers sync.WaitGroup
 	keepers.Go(func() { w.settler.run(life) })
 	keepers.Go(func() { w.beat(life) })
@@ -161,13 +179,13 @@ func (w *Worker) Run(ctx context.Context) error {
 					w.giveBack(j)
 					continue
 				}
-				w.handle(life, j)
+				w.handle(patience, j)
 			}
 		})
 	}
 	w.fetch(ctx)
 	close(w.work)
-	stopping := time.AfterFunc(w.cfg.StopTimeout, func() { w.stopAll(ErrStopped) })
+	stopping := time.AfterFunc(w.cfg.StopTimeout, func() { halt(ErrStopped) })
 	handlers.Wait()
 	stopping.Stop()
 	w.settler.flush()
@@ -175,6 +193,29 @@ func (w *Worker) Run(ctx context.Context) error {
 	keepers.Wait()
 	return nil
 }
+
+// check refuses what could never work.
+func (w *Worker) check() error {
+	if n := len(w.queues); n == 0 || n > api.MaxFetchQueues {
+		return fmt.Errorf("worker: %d queues have a handler, want 1 to %d", n, api.MaxFetchQueues)
+	}
+	for _, q := range w.queues {
+		if err := api.ValidateQueue(q); err != nil {
+			return err
+		}
+		if strings.HasPrefix(q, api.FunctionQueuePrefix) {
+			return fmt.Errorf("worker: queue %s is served by the platform itself", q)
+		}
+	}
+	if w.began.Swap(true) {
+		return errors.New("worker: Run can be called once")
+	}
+	return nil
+}
+
+// fetchGrace is how much longer than its wait a fetch may take, before the
+// connection is taken for dead.
+const fetchGrace = 15 * time.Second
 
 // fetch keeps the workers supplied until ctx ends.
 func (w *Worker) fetch(ctx context.Context) {
@@ -188,10 +229,12 @@ func (w *Worker) fetch(ctx context.Context) {
 			}
 			continue
 		}
-		jobs, err := w.source.FetchJobs(ctx, api.FetchRequest{
+		bounded, cancel := context.WithTimeout(ctx, w.cfg.Wait+fetchGrace)
+		jobs, err := w.source.FetchJobs(bounded, api.FetchRequest{
 			Queues: w.queues, WorkerID: w.cfg.ID, Count: min(free, api.MaxFetchJobs), LeaseMS: w.cfg.Lease.Milliseconds(),
 			WaitMS: w.cfg.Wait.Milliseconds(), Hostname: w.hostname, Version: w.cfg.Version,
 		})
+		cancel()
 		if err != nil {
 			if ctx.Err() == nil {
 				w.cfg.OnError(fmt.Errorf("worker: fetch: %w", err))
@@ -206,12 +249,17 @@ func (w *Worker) fetch(ctx context.Context) {
 	}
 }
 
-// take enters a fetched job among those in hand.
+// take enters a fetched job among those in hand. Where it is there already, that
+// was under a lease which ran out.
 func (w *Worker) take(f api.FetchedJob) *Job {
 	j := &Job{FetchedJob: f}
 	w.mu.Lock()
-	defer w.mu.Unlock()
+	before := w.inHand[f.ID]
 	w.inHand[f.ID] = j
+	w.mu.Unlock()
+	if before != nil {
+		before.lose(ErrLeaseLost)
+	}
 	return j
 }
 
@@ -234,15 +282,18 @@ func (w *Worker) settled(j *Job) {
 	}
 }
 
-// giveBack returns a job that no handler has begun; the attempt does not count.
+// giveBack returns a job that no handler has done; the attempt does not count.
 func (w *Worker) giveBack(j *Job) {
 	now := int64(0)
-	w.settler.add(j, settlement{fail: &api.JobFail{ID: j.ID, LeaseEpoch: j.LeaseEpoch, SnoozeMS: &now}})
+	w.settler.add(j, settlement{
+		fail: &api.JobFail{ID: j.ID, LeaseEpoch: j.LeaseEpoch, SnoozeMS: &now},
+		beat: j.unsaved(w.cfg.Lease),
+	})
 }
 
 // handle runs the job's handler and hands its outcome to the settler.
-func (w *Worker) handle(life context.Context, j *Job) {
-	ctx, stop := context.WithCancelCause(life)
+func (w *Worker) handle(patience context.Context, j *Job) {
+	ctx, stop := context.WithCancelCause(patience)
 	defer stop(nil)
 	if !j.begin(stop) {
 		w.settled(j) // its lease was lost before it began
@@ -254,7 +305,11 @@ func (w *Worker) handle(life context.Context, j *Job) {
 		w.settled(j) // it is not this worker's any more
 		return
 	}
-	w.settler.add(j, j.outcome(err))
+	if errors.Is(cause, ErrStopped) && (errors.Is(err, context.Canceled) || errors.Is(err, ErrStopped)) {
+		w.giveBack(j)
+		return
+	}
+	w.settler.add(j, j.outcome(err, w.cfg.Lease))
 }
 
 // call is the handler's call; a panic is an error with a stack.
@@ -311,24 +366,14 @@ func (w *Worker) renew(ctx context.Context) {
 		for i, o := range outcomes {
 			switch {
 			case o.OK:
+				part[i].sent(beats[i])
 			case o.State == api.JobCancelled:
 				part[i].lose(ErrCancelled)
 			case o.Code == api.CodeJobLeaseLost, o.Code == api.CodeJobNotFound:
 				part[i].lose(ErrLeaseLost)
+			default:
+				w.cfg.OnError(fmt.Errorf("worker: heartbeat of job %s: %s: %s", o.ID, o.Code, o.Message))
 			}
 		}
-	}
-}
-
-// stopAll ends the contexts of the handlers that still run.
-func (w *Worker) stopAll(cause error) {
-	w.mu.Lock()
-	jobs := make([]*Job, 0, len(w.inHand))
-	for _, j := range w.inHand {
-		jobs = append(jobs, j)
-	}
-	w.mu.Unlock()
-	for _, j := range jobs {
-		j.stop(cause)
 	}
 }
