@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
@@ -116,4 +118,55 @@ func TestMaintainKeepsUp(t *testing.T) {
 	if err != nil || len(got) != 1 || got[0].ID != added[0].ID {
 		t.Fatal(got, err)
 	}
+}
+
+// TestAJobThatComesWhileItsQueueIsLookedAfter, due later than the visitor's claim
+// lasts: it leaves the member as it is, and the visitor is about to remove it.
+func TestAJobThatComesWhileItsQueueIsLookedAfter(t *testing.T) {
+	t.Parallel()
+	cfg := storage.Config{URL: storagetest.Redis(t).URL}
+	f := newFixture(t, cfg)
+	other := f.beside(t, cfg, 0)
+	f.addAt(t, f, emails, 1)
+	f.clock.advance(time.Millisecond)
+	// The first script on the due set claims the member, the second settles it.
+	f.store.Client().AddHook(&between{key: "cs:due:", nth: 2, step: func() { f.addAt(t, other, emails, 3_600_000) }})
+	for range 2 {
+		if _, _, err := f.RunOnce(t.Context(), f.clock.ms.Load()); err != nil {
+			t.Fatal(err)
+		}
+		f.clock.advance(2 * time.Hour)
+	}
+	if got := f.fetch(t, 5); len(got) != 2 {
+		t.Errorf("fetched %+v", got)
+	}
+}
+
+// TestADueQueueIsOnesToLookAfter: who claims a due member or gives it its next
+// moment does so only if nobody else touched it since it was read.
+func TestADueQueueIsOnesToLookAfter(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		key := f.store.JobKeys(f.tenant).Queue(namespace, "due").Set("due") // a key of the test's own
+		settle := func(score int64, next string) any {
+			t.Helper()
+			n, err := f.store.Script(t.Context(), storage.ScriptDueSettle, []string{key}, "q", score, next)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		if err := f.store.Client().ZAdd(t.Context(), key, redis.Z{Score: 7, Member: "q"}).Err(); err != nil {
+			t.Fatal(err)
+		}
+		for _, step := range []struct {
+			score int64
+			next  string
+			want  int64
+		}{{7, "17", 1}, {7, "17", 0}, {7, "", 0}, {17, "", 1}, {17, "", 0}} {
+			if n := settle(step.score, step.next); n != step.want {
+				t.Errorf("%+v: %v", step, n)
+			}
+		}
+	})
 }

@@ -2,6 +2,7 @@ package queue_test
 
 import (
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -15,7 +16,14 @@ func TestOrderOfService(t *testing.T) {
 		var want [4][]string
 		for i := range 40 {
 			p := api.Priorities()[i%4]
-			added := f.add(t, job(`1`, func(j *api.NewJob) { j.Priority = p }))
+			// Under a key, ids say nothing of their order.
+			added, err := f.Enqueue(t.Context(), queue.Enqueue{
+				Tenant: f.tenant, Namespace: namespace, Queue: emails, IdempotencyKey: strconv.Itoa(i),
+				Jobs: []api.NewJob{job(`1`, func(j *api.NewJob) { j.Priority = p })},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
 			want[i%4] = append(want[i%4], added[0].ID)
 			if i%7 == 0 {
 				f.clock.advance(time.Millisecond)

@@ -1,13 +1,19 @@
 package queue_test
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -200,4 +206,82 @@ func TestErrorsAreCut(t *testing.T) {
 			t.Errorf("%d bytes, stack %q", len(e.Error), e.Stack)
 		}
 	})
+}
+
+// TestALeaseThatLastsIsNotReclaimed, whatever the index says: a heartbeat may come
+// between the reading of the index and of the job.
+func TestALeaseThatLastsIsNotReclaimed(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		id := f.add(t, job(`1`))[0].ID
+		f.fetch(t, 1)
+		active := f.store.JobKeys(f.tenant).Queue(namespace, emails).Set("active")
+		if err := f.store.Client().ZAdd(t.Context(), active, redis.Z{Score: 1, Member: id}).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if c := f.tend(t); c.Reclaimed != 0 || c.Repaired != 1 {
+			t.Errorf("%+v", c)
+		}
+		f.sound(t, id)
+	})
+}
+
+// between runs step before the nth script that a store sends on a key of the given
+// beginning.
+type between struct {
+	key  string
+	nth  int64
+	seen atomic.Int64
+	step func()
+}
+
+func (b *between) saw(cmd redis.Cmder) {
+	args := cmd.Args()
+	if cmd.Name() != "evalsha" || !strings.HasPrefix(fmt.Sprint(args[min(3, len(args)-1)]), b.key) {
+		return
+	}
+	if b.seen.Add(1) == b.nth {
+		b.step()
+	}
+}
+
+func (*between) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (b *between) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		b.saw(cmd)
+		return next(ctx, cmd)
+	}
+}
+
+func (b *between) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		b.saw(cmds[0])
+		return next(ctx, cmds)
+	}
+}
+
+// TestALeaseThatIsLostWhileItIsSettled: the job goes to another worker between the
+// reading of it and the writing.
+func TestALeaseThatIsLostWhileItIsSettled(t *testing.T) {
+	t.Parallel()
+	cfg := storage.Config{URL: storagetest.Redis(t).URL}
+	f := newFixture(t, cfg)
+	other := f.beside(t, cfg, 0)
+	id := f.add(t, job(`1`))[0].ID
+	late := f.fetch(t, 1)[0]
+	f.store.Client().AddHook(&between{key: "cs:queue:", nth: 1, step: func() {
+		f.clock.advance(time.Minute)
+		other.tend(t)
+		if got := other.fetch(t, 1); len(got) != 1 {
+			t.Errorf("%+v", got)
+		}
+	}})
+	out, err := f.Ack(t.Context(), f.tenant, []api.JobAck{{ID: id, LeaseEpoch: late.LeaseEpoch, Continue: true, Checkpoint: json.RawMessage(`9`)}})
+	if err != nil || out[0].Code != api.CodeJobLeaseLost {
+		t.Errorf("%+v %v", out, err)
+	}
+	if j := other.get(t, id); j.State != api.JobActive || j.Lease.Epoch != 2 || j.Checkpoint != nil {
+		t.Errorf("%+v", j)
+	}
 }

@@ -1,0 +1,356 @@
+package queue_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/queue"
+)
+
+type (
+	cutCall = func(*fixture) ([]string, error)
+	cutDone = func(*testing.T, *fixture, map[string]*stored)
+)
+
+func idsOf(jobs []api.EnqueuedJob) (ids []string) {
+	for _, j := range jobs {
+		ids = append(ids, j.ID)
+	}
+	return ids
+}
+
+// cutEnqueue: two jobs in one call, and one of them again by its unique key.
+func cutEnqueue(change func(*api.NewJob)) cutOperation {
+	return func(_ *testing.T, _ *fixture) (cutCall, cutDone) {
+		return func(f *fixture) ([]string, error) {
+				out, err := f.Enqueue(context.Background(), queue.Enqueue{
+					Tenant: f.tenant, Namespace: namespace, Queue: emails, Jobs: []api.NewJob{job(`1`, change), job(`2`)},
+				})
+				return idsOf(out), err
+			}, func(t *testing.T, f *fixture, jobs map[string]*stored) {
+				indexed := 0
+				for _, name := range f.queues(t) {
+					q, err := f.GetQueue(t.Context(), f.tenant, namespace, strings.TrimPrefix(name, namespace+"/"))
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, n := range q.Depths {
+						indexed += int(n)
+					}
+				}
+				depending := 0
+				for _, j := range jobs {
+					if len(j.DependsOn) > 0 {
+						depending = 1
+					}
+				}
+				// A repeat makes new jobs: beside them the first call's may be there.
+				if indexed < 2+depending || indexed > 4+depending {
+					t.Errorf("%d jobs are indexed", indexed)
+				}
+			}
+	}
+}
+
+func cutEnqueueInBatch(t *testing.T, f *fixture) (cutCall, cutDone) {
+	batch := f.batch(t)
+	return func(f *fixture) ([]string, error) {
+			out, err := f.Enqueue(context.Background(), queue.Enqueue{
+				Tenant: f.tenant, Namespace: namespace, Queue: emails, Jobs: []api.NewJob{job(`1`, inBatch(batch.ID)), job(`2`, inBatch(batch.ID))},
+			})
+			return idsOf(out), err
+		}, func(t *testing.T, f *fixture, _ map[string]*stored) {
+			if _, err := f.SealBatch(t.Context(), f.tenant, namespace, batch.ID); err != nil {
+				t.Fatal(err)
+			}
+			for _, j := range f.fetch(t, 10) {
+				f.ack(t, j, "")
+			}
+			if j, err := f.Get(t.Context(), f.tenant, batch.CallbackID); err != nil || j.State != api.JobPending {
+				t.Errorf("the callback: %+v %v", j, err)
+			}
+			b, err := f.GetBatch(t.Context(), f.tenant, namespace, batch.ID)
+			if err != nil || b.Pending != 0 || b.Total != b.Succeeded || b.Total < 2 {
+				t.Errorf("%+v %v", b, err)
+			}
+		}
+}
+
+// cutEnqueueAgain: a call under an idempotency key, repeated when the job that
+// was to wait is due.
+func cutEnqueueAgain(t *testing.T, f *fixture) (cutCall, cutDone) {
+	runAt := f.clock.ms.Load() + 1000
+	batch := f.batch(t)
+	call := queue.Enqueue{
+		Tenant: f.tenant, Namespace: namespace, Queue: emails, IdempotencyKey: "once",
+		Jobs: []api.NewJob{job(`1`, inBatch(batch.ID), func(j *api.NewJob) { j.RunAtMS, j.UniqueKey = runAt, "k" }), job(`2`, inBatch(batch.ID))},
+	}
+	return func(f *fixture) ([]string, error) {
+			out, err := f.Enqueue(context.Background(), call)
+			f.clock.advance(2 * time.Second)
+			return idsOf(out), err
+		}, func(t *testing.T, f *fixture, jobs map[string]*stored) {
+			if got := f.fetch(t, 10); len(got) != 2 || len(jobs) != 2 {
+				t.Errorf("of %d jobs, fetched %+v", len(jobs), got)
+			}
+			f.tend(t)
+			if _, err := f.SealBatch(t.Context(), f.tenant, namespace, batch.ID); err != nil {
+				t.Fatal(err)
+			}
+			for id := range jobs {
+				if _, err := f.Cancel(t.Context(), f.tenant, id); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f.sound(t)
+		}
+}
+
+func (f *fixture) batch(t testing.TB) *api.Batch {
+	t.Helper()
+	b, err := f.CreateBatch(t.Context(), f.tenant, namespace, &api.BatchCallback{Queue: "callbacks", NewJob: job(`"done"`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func inBatch(id string) func(*api.NewJob) { return func(j *api.NewJob) { j.BatchID = id } }
+
+func cutClaim(t *testing.T, f *fixture) (cutCall, cutDone) {
+	f.add(t, job(`1`), job(`2`), job(`3`))
+	return func(f *fixture) ([]string, error) {
+			_, err := f.Fetch(context.Background(), queue.Fetch{
+				Tenant: f.tenant, Namespace: namespace, Queues: []string{emails}, WorkerID: "w1", Count: 2,
+			})
+			return nil, err
+		}, func(t *testing.T, f *fixture, _ map[string]*stored) {
+			f.clock.advance(time.Minute) // those that nobody got come back
+			f.settle(t)
+			if got := f.fetch(t, 10); len(got) != 3 {
+				t.Errorf("fetched %+v", got)
+			}
+		}
+}
+
+// followed is a job whose end has every consequence there is.
+func (f *fixture) followed(t testing.TB, change ...func(*api.NewJob)) string {
+	t.Helper()
+	batch := f.batch(t)
+	id := f.add(t, job(`1`, append(change, inBatch(batch.ID), func(j *api.NewJob) {
+		j.UniqueKey = "mine"
+		j.Chain = &api.Chain{Steps: []api.ChainStep{{NewJob: job(`"step"`)}}, OnFailure: &api.ChainStep{NewJob: job(`"failed"`)}}
+	})...))[0].ID
+	f.add(t, job(`2`, func(j *api.NewJob) { j.DependsOn, j.OnDependencyFailure = []string{id}, api.DependencyContinue }))
+	if _, err := f.SealBatch(t.Context(), f.tenant, namespace, batch.ID); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// checkFollowed: the job ended so, and all that follows has come to be, once.
+func checkFollowed(t *testing.T, id string, state api.JobState, jobs map[string]*stored) {
+	t.Helper()
+	if jobs[id].state != state {
+		t.Errorf("the job is %s", jobs[id].run)
+	}
+	if len(jobs) != 4 {
+		t.Errorf("there are %d jobs: %+v", len(jobs), jobs)
+	}
+	for other, j := range jobs {
+		if other != id && j.state != api.JobPending {
+			t.Errorf("what follows is %s", j.run)
+		}
+	}
+}
+
+// first is the first outcome, as an error where it is none of success.
+func first(out []api.JobOutcome, err error) error {
+	if err == nil && !out[0].OK {
+		err = fmt.Errorf("%+v", out[0])
+	}
+	return err
+}
+
+func cutAck(t *testing.T, f *fixture) (cutCall, cutDone) {
+	id := f.followed(t)
+	j := f.fetch(t, 1)[0]
+	return func(f *fixture) ([]string, error) {
+			return nil, first(f.Ack(context.Background(), f.tenant, []api.JobAck{{ID: id, LeaseEpoch: j.LeaseEpoch, Result: json.RawMessage(`7`)}}))
+		}, func(t *testing.T, f *fixture, jobs map[string]*stored) {
+			checkFollowed(t, id, api.JobCompleted, jobs)
+			if got := f.get(t, id); string(got.Result) != "7" {
+				t.Errorf("%+v", got)
+			}
+		}
+}
+
+func cutPutBack(change func(*api.JobAck)) cutOperation {
+	return func(t *testing.T, f *fixture) (cutCall, cutDone) {
+		id := f.add(t, job(`1`))[0].ID
+		ack := api.JobAck{ID: id, LeaseEpoch: f.fetch(t, 1)[0].LeaseEpoch}
+		change(&ack)
+		return func(f *fixture) ([]string, error) {
+				return nil, first(f.Ack(context.Background(), f.tenant, []api.JobAck{ack}))
+			}, func(t *testing.T, _ *fixture, jobs map[string]*stored) {
+				if state := jobs[id].state; state != api.JobPending && state != api.JobHeld {
+					t.Errorf("the job is %s", state)
+				}
+			}
+	}
+}
+
+func cutFail(attempts int, state api.JobState) cutOperation {
+	return func(t *testing.T, f *fixture) (cutCall, cutDone) {
+		id := f.followed(t, func(j *api.NewJob) { j.MaxAttempts = attempts })
+		j := f.fetch(t, 1)[0]
+		return func(f *fixture) ([]string, error) {
+				return nil, first(f.Fail(context.Background(), f.tenant, []api.JobFail{{ID: id, LeaseEpoch: j.LeaseEpoch, Error: "broke"}}))
+			}, func(t *testing.T, f *fixture, jobs map[string]*stored) {
+				if got := f.get(t, id); len(got.Errors) != 1 || got.State != state {
+					t.Errorf("%+v", got)
+				}
+				if state == api.JobDead {
+					checkFollowed(t, id, state, jobs)
+				}
+			}
+	}
+}
+
+func cutHeartbeat(t *testing.T, f *fixture) (cutCall, cutDone) {
+	id := f.add(t, job(`1`))[0].ID
+	j := f.fetch(t, 1)[0]
+	f.clock.advance(20 * time.Second)
+	return func(f *fixture) ([]string, error) {
+			return nil, first(f.Heartbeat(context.Background(), f.tenant, []api.JobHeartbeat{{ID: id, LeaseEpoch: j.LeaseEpoch, Checkpoint: json.RawMessage(`7`)}}))
+		}, func(t *testing.T, f *fixture, _ map[string]*stored) {
+			f.clock.advance(20 * time.Second)
+			if jobs := f.sound(t); jobs[id].state != api.JobActive {
+				t.Errorf("the lease was not kept: %s", jobs[id].run)
+			}
+		}
+}
+
+func cutSteer(state api.JobState, steer func(f *fixture, id string) error) cutOperation {
+	return func(t *testing.T, f *fixture) (cutCall, cutDone) {
+		id := f.add(t, job(`1`, func(j *api.NewJob) { j.ExpireAtMS = f.clock.ms.Load() + 60_000 }))[0].ID
+		return func(f *fixture) ([]string, error) { return nil, steer(f, id) },
+			func(t *testing.T, _ *fixture, jobs map[string]*stored) {
+				if jobs[id].state != state {
+					t.Errorf("the job is %s", jobs[id].run)
+				}
+			}
+	}
+}
+
+func cutRetry(t *testing.T, f *fixture) (cutCall, cutDone) {
+	id := f.add(t, job(`1`, func(j *api.NewJob) { j.ExpireAtMS = f.clock.ms.Load() + 5 }))[0].ID
+	f.clock.advance(time.Second)
+	f.settle(t)
+	return func(f *fixture) ([]string, error) {
+			_, err := f.Retry(context.Background(), f.tenant, id)
+			if api.ErrorCode(err) == api.CodeJobState {
+				err = nil // it had been retried before the cut
+			}
+			return nil, err
+		}, func(t *testing.T, f *fixture, _ map[string]*stored) {
+			if got := f.fetch(t, 10); len(got) != 1 || got[0].ID != id {
+				t.Errorf("fetched %+v", got)
+			}
+		}
+}
+
+func cutDelete(t *testing.T, f *fixture) (cutCall, cutDone) {
+	id := f.followed(t)
+	return func(f *fixture) ([]string, error) {
+		err := f.Delete(context.Background(), f.tenant, id)
+		if api.ErrorCode(err) == api.CodeJobNotFound {
+			err = nil
+		}
+		return nil, err
+	}, nil
+}
+
+func cutMaintain(reclaim bool) cutOperation {
+	return func(t *testing.T, f *fixture) (cutCall, cutDone) {
+		id := f.add(t, job(`1`))[0].ID
+		j := f.fetch(t, 1)[0]
+		if !reclaim {
+			f.fail(t, j)
+		}
+		f.clock.advance(time.Minute)
+		return func(f *fixture) ([]string, error) {
+				_, err := f.Tend(context.Background(), f.tenant, namespace, emails, f.clock.ms.Load())
+				return nil, err
+			}, func(t *testing.T, f *fixture, _ map[string]*stored) {
+				if got := f.get(t, id); got.State != api.JobPending || len(got.Errors) != 1 {
+					t.Errorf("%+v", got)
+				}
+			}
+	}
+}
+
+func cutSeal(t *testing.T, f *fixture) (cutCall, cutDone) {
+	batch := f.batch(t)
+	f.add(t, job(`1`, inBatch(batch.ID)))
+	f.ack(t, f.fetch(t, 1)[0], "")
+	return func(f *fixture) ([]string, error) {
+			_, err := f.SealBatch(context.Background(), f.tenant, namespace, batch.ID)
+			return nil, err
+		}, func(t *testing.T, _ *fixture, jobs map[string]*stored) {
+			if len(jobs) != 2 || jobs[batch.CallbackID].state != api.JobPending {
+				t.Errorf("%+v", jobs)
+			}
+		}
+}
+
+// cutChain: what a dead job's chain has.
+func cutChain(t *testing.T, f *fixture) (cutCall, cutDone) {
+	id := f.add(t, job(`1`, func(j *api.NewJob) {
+		j.Hold, j.Chain = true, &api.Chain{OnFailure: &api.ChainStep{NewJob: job(`1`)}, OnExit: &api.ChainStep{Queue: "others", NewJob: job(`2`)}}
+	}))[0].ID
+	return func(f *fixture) ([]string, error) {
+			_, err := f.Reject(context.Background(), f.tenant, id)
+			if api.ErrorCode(err) == api.CodeJobState {
+				err = nil // it had been rejected before the cut
+			}
+			return nil, err
+		}, func(t *testing.T, _ *fixture, jobs map[string]*stored) {
+			if len(jobs) != 3 || jobs[id].state != api.JobDead {
+				t.Errorf("%+v", jobs)
+			}
+		}
+}
+
+func cutDependents(t *testing.T, f *fixture) (cutCall, cutDone) {
+	first := f.add(t, job(`1`))[0].ID
+	return func(f *fixture) ([]string, error) {
+			out, err := f.Enqueue(context.Background(), queue.Enqueue{
+				Tenant: f.tenant, Namespace: namespace, Queue: emails,
+				Jobs: []api.NewJob{job(`2`, func(j *api.NewJob) { j.DependsOn = []string{first} })},
+			})
+			return idsOf(out), err
+		}, func(t *testing.T, f *fixture, jobs map[string]*stored) {
+			f.ack(t, f.fetch(t, 1)[0], "")
+			for id, j := range f.sound(t, slices.Collect(maps.Keys(jobs))...) {
+				if id != first && j.state == api.JobWaiting {
+					t.Errorf("%s still waits", id)
+				}
+			}
+		}
+}
+
+func cutClear(t *testing.T, f *fixture) (cutCall, cutDone) {
+	f.followed(t)
+	return func(f *fixture) ([]string, error) {
+		_, err := f.Clear(context.Background(), f.tenant, namespace, emails)
+		return nil, err
+	}, nil
+}
