@@ -23,6 +23,9 @@ type SweeperConfig struct {
 	Interval time.Duration
 	// Reads that one step may spend (default 500).
 	Reads int
+	// IdleInterval is the least time between two functions once a whole lap has
+	// found no activation that it did not know, until one is found (default 2 s).
+	IdleInterval time.Duration
 	// Lap is the least time from the start of one walk through all functions to
 	// the start of the next (default 5 s), so that a small store stays quiet.
 	Lap time.Duration
@@ -31,7 +34,7 @@ type SweeperConfig struct {
 }
 
 func (c SweeperConfig) withDefaults() (SweeperConfig, error) {
-	if c.Interval < 0 || c.Reads < 0 || c.Lap < 0 {
+	if c.Interval < 0 || c.Reads < 0 || c.IdleInterval < 0 || c.Lap < 0 {
 		return c, errors.New("scheduler: a sweeper's settings are not negative")
 	}
 	if c.Interval == 0 {
@@ -39,6 +42,9 @@ func (c SweeperConfig) withDefaults() (SweeperConfig, error) {
 	}
 	if c.Reads == 0 {
 		c.Reads = 500
+	}
+	if c.IdleInterval == 0 {
+		c.IdleInterval = 2 * time.Second
 	}
 	if c.Lap == 0 {
 		c.Lap = 5 * time.Second
@@ -69,6 +75,9 @@ type Sweeper struct {
 	stopWalk func()
 	lapBegan time.Time
 	lapStart time.Time // the same by the process's own clock
+	lapFound bool      // it found something
+	idle     bool      // the lap before it did not
+	stepped  time.Time // when it took its last step
 }
 
 // NewSweeper makes a sweeper over store. A setting below zero is refused, and a
@@ -122,18 +131,23 @@ func (s *Sweeper) Run(ctx context.Context) {
 // lap. It is not safe for concurrent use.
 func (s *Sweeper) RunOnce(ctx context.Context, now time.Time) (total Counts, err error) {
 	defer func() { s.metrics.swept(total) }()
+	if s.idle && now.Sub(s.stepped) < s.cfg.IdleInterval {
+		return total, nil
+	}
 	if s.walk == nil {
 		if now.Sub(s.lapBegan) < s.cfg.Lap {
 			return total, nil
 		}
-		s.lapBegan, s.lapStart = now, time.Now()
+		s.lapBegan, s.lapStart, s.lapFound = now, time.Now(), false
 		s.walk, s.stopWalk = iter.Pull2(s.tenants.Walk(context.WithoutCancel(ctx)))
 	}
+	s.stepped = now
 	var failed error
-	for spent := 0; spent < s.cfg.Reads && ctx.Err() == nil; spent += functionReads {
+	for spent := 0; spent < s.budget() && ctx.Err() == nil; spent += functionReads {
 		path, err, more := s.walk()
 		if !more {
 			s.metrics.lap.Set(time.Since(s.lapStart).Seconds())
+			s.idle = !s.lapFound
 			s.endLap()
 			return total, failed
 		}
@@ -141,10 +155,16 @@ func (s *Sweeper) RunOnce(ctx context.Context, now time.Time) (total Counts, err
 			s.endLap()
 			return total, fmt.Errorf("walk functions: %w", err)
 		}
+		if path.Function == "" {
+			continue
+		}
 		counts, err := s.activations.SweepFunction(ctx, path.Tenant, path.Namespace, path.Function, now.UnixMilli(), s.cfg.Reads-spent)
 		total.Functions++
 		total.Add(counts)
 		spent += counts.Read
+		if counts.Read > 0 {
+			s.lapFound, s.idle = true, false
+		}
 		if err == nil {
 			continue
 		}
@@ -156,6 +176,14 @@ func (s *Sweeper) RunOnce(ctx context.Context, now time.Time) (total Counts, err
 		failed = cmp.Or(failed, err) // what one function's records are like is no other's business
 	}
 	return total, cmp.Or(failed, ctx.Err())
+}
+
+// budget is how many reads a step may spend: one function's where nothing happens.
+func (s *Sweeper) budget() int {
+	if s.idle {
+		return 1
+	}
+	return s.cfg.Reads
 }
 
 // endLap lets the walk go; the next step begins a new one when it is time.

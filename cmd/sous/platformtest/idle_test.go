@@ -1,0 +1,107 @@
+package platformtest_test
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/cmd/sous/platformtest"
+	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+// TestIdleServerIsQuiet: ten thousand queues that have served and have no work
+// cost a server of all roles at most ten commands of the store a second.
+func TestIdleServerIsQuiet(t *testing.T) {
+	t.Parallel()
+	const queues, over = 10_000, 10 * time.Second
+	server := storagetest.Redis(t)
+	servedQueues(t, server.URL, queues)
+	platformtest.Config{Store: server.URL, Args: []string{"--auth", "off"}}.Serve(t)
+	options, err := goredis.ParseURL(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := goredis.NewClient(options)
+	t.Cleanup(func() { _ = client.Close() })
+	commands := func() int {
+		text, err := client.Info(t.Context(), "stats").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(text, "total_commands_processed:")
+		line, _, _ := strings.Cut(rest, "\r\n")
+		n, err := strconv.Atoi(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	// What a server does when it starts is not idleness: the best of a few spans.
+	var rates []float64
+	platformtest.Eventually(t, time.Minute, "the server is quiet", func() error {
+		before, begin := commands(), time.Now()
+		for time.Since(begin) < over {
+			select {
+			case <-t.Context().Done():
+				return t.Context().Err()
+			case <-time.After(over - time.Since(begin)):
+			}
+		}
+		rate := float64(commands()-before-1) / time.Since(begin).Seconds()
+		if rates = append(rates, rate); rate > 10 {
+			return fmt.Errorf("%.1f commands a second", rate)
+		}
+		return nil
+	})
+	t.Logf("commands a second: %.1f", rates)
+}
+
+// servedQueues makes queues, each with a job that was done, and all looked after.
+func servedQueues(t *testing.T, url string, queues int) {
+	t.Helper()
+	store := storagetest.Open(t, storage.Config{URL: url, ScriptPrelude: "--\n"})
+	b, err := queue.New(t.Context(), store, queue.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	var work errgroup.Group
+	work.SetLimit(32)
+	for i := range queues {
+		work.Go(func() error {
+			tenant, name := fmt.Sprintf("t_idle%04d", i%100), fmt.Sprintf("queue%d", i)
+			_, err := b.Enqueue(t.Context(), queue.Enqueue{Tenant: tenant, Namespace: "default", Queue: name, Jobs: make([]api.NewJob, 1)})
+			if err != nil {
+				return err
+			}
+			got, err := b.Fetch(t.Context(), queue.Fetch{Tenant: tenant, Namespace: "default", Queues: []string{name}, WorkerID: "w"})
+			if err != nil || len(got) != 1 {
+				return errors.Join(err, fmt.Errorf("fetched %d", len(got)))
+			}
+			_, err = b.Ack(t.Context(), tenant, []api.JobAck{{ID: got[0].ID, LeaseEpoch: got[0].LeaseEpoch}})
+			return err
+		})
+	}
+	if err := work.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	// Their leases' ends are looked after, as half a minute later.
+	for later := store.NowMS() + api.DefaultLeaseMS + 1000; ; {
+		counts, _, err := b.RunOnce(t.Context(), later)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if counts.Queues == 0 {
+			return
+		}
+	}
+}
