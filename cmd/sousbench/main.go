@@ -48,6 +48,7 @@ var benchmarks = []benchmark{
 	{"fetch", parallelFetch},
 	{"growth", growth},
 	{"queue", queueBench},
+	{"queue-http", queueHTTP},
 }
 
 func main() {
