@@ -145,7 +145,10 @@ func (s *Server) awaitReady() error {
 			if got := info["Server"]["process_id"]; got != strconv.Itoa(s.pid) {
 				return fmt.Errorf("port %d belongs to another server", s.Port)
 			}
-			return nil
+			// INFO is answered while the data are still read.
+			if err = client.Ping(ctx).Err(); err == nil {
+				return nil
+			}
 		}
 		if ctx.Err() != nil || syscall.Kill(s.pid, 0) != nil {
 			return fmt.Errorf("the server on port %d does not come up: %w", s.Port, err)

@@ -216,6 +216,7 @@ func (c *chaos) enqueue() <-chan []string {
 			}
 		})
 	}
+	c.t.Cleanup(work.Wait)
 	go func() {
 		work.Wait()
 		out <- ids
@@ -232,7 +233,7 @@ func (c *chaos) enqueueOnce(call int, ids []string) {
 		jobs[k].Payload = fmt.Append(nil, call*chaosPerCall+k)
 		jobs[k].MaxAttempts, jobs[k].Backoff, jobs[k].BaseDelayMS = 50, api.BackoffFixed, &delay
 	}
-	for answered, try := 0, call; answered < 1 || answered == 1 && call%10 == 0; try++ {
+	for answered, try := 0, call; (answered < 1 || answered == 1 && call%10 == 0) && c.t.Context().Err() == nil; try++ {
 		ctx, cancel := context.WithTimeout(c.t.Context(), 5*time.Second)
 		made, err := c.namespace(try%2).Queue(chaosQueue).Enqueue(ctx, fmt.Sprint("call-", call), jobs...)
 		cancel()
@@ -242,6 +243,8 @@ func (c *chaos) enqueueOnce(call int, ids []string) {
 		case errors.As(err, &gone), code == api.CodeStoreUnavailable, code == api.CodeShuttingDown, errors.Is(err, context.DeadlineExceeded):
 			time.Sleep(20 * time.Millisecond) // between two tries, not in place of one
 			continue
+		case errors.Is(err, context.Canceled):
+			return // the test has failed
 		default:
 			c.t.Errorf("call %d: %v", call, err)
 			return
