@@ -1,4 +1,4 @@
-// Package examples holds functions to learn from; its test deploys and calls each
+// Package examples holds functions and workers to learn from; its tests run each
 // as its README says.
 package examples
 

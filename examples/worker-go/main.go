@@ -1,0 +1,94 @@
+// Worker-go sends the letters of the queue "letters", as an example: page by page,
+// and from the page on where an earlier attempt broke off.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/codesous/sous/api/client"
+	"github.com/codesous/sous/api/worker"
+)
+
+type letter struct {
+	To    string `json:"to"`
+	Pages int64  `json:"pages"`
+}
+
+func send(ctx context.Context, j *worker.Job) error {
+	l := letter{Pages: 1}
+	if err := j.Decode(&l); err != nil {
+		return err
+	}
+	if !strings.Contains(l.To, "@") {
+		return worker.Fatal(fmt.Errorf("%s is no address", l.To))
+	}
+	if strings.HasSuffix(l.To, "@busy.example") && j.Attempt == 1 {
+		return worker.RetryAfter(errors.New("the server is busy"), 200*time.Millisecond)
+	}
+	page, err := begin(j)
+	if err != nil {
+		return err
+	}
+	for ; page < l.Pages; page++ {
+		j.Progress(page, l.Pages, fmt.Sprintf("page %d", page+1))
+		select {
+		case <-time.After(50 * time.Millisecond): // where the work would be
+		case <-ctx.Done():
+			log.Printf("job %s: %v", j.ID, context.Cause(ctx))
+			return ctx.Err()
+		}
+		if err := j.Keep(page + 1); err != nil {
+			return err
+		}
+	}
+	return j.Return(map[string]string{"sent": l.To})
+}
+
+// begin is the page to go on from.
+func begin(j *worker.Job) (page int64, err error) {
+	if len(j.Checkpoint) == 0 {
+		return 0, nil
+	}
+	if _, err := fmt.Sscan(string(j.Checkpoint), &page); err != nil {
+		return 0, worker.Fatal(fmt.Errorf("the checkpoint: %w", err))
+	}
+	return page, nil
+}
+
+func run() error {
+	url := flag.String("url", "http://127.0.0.1:8080", "of the server")
+	tenant := flag.String("tenant", "t_default", "")
+	namespace := flag.String("namespace", "default", "")
+	concurrency := flag.Int("concurrency", 10, "letters at once")
+	lease := flag.Float64("lease", 30, "seconds")
+	flag.Parse()
+	c, err := client.New(*url, client.Config{Key: os.Getenv("SOUS_KEY")})
+	if err != nil {
+		return err
+	}
+	w, err := worker.New(c.Tenant(*tenant).Namespace(*namespace), worker.Config{
+		Concurrency: *concurrency, Lease: time.Duration(*lease * float64(time.Second)), OnError: func(err error) { log.Print(err) },
+	})
+	if err != nil {
+		return err
+	}
+	w.Handle("letters", send)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	return w.Run(ctx)
+}
+
+func main() {
+	if err := run(); err != nil {
+		log.Fatal(err)
+	}
+}
