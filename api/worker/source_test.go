@@ -27,8 +27,9 @@ type source struct {
 	acks    []api.JobAck  // those that were taken
 	fails   []api.JobFail // those that were taken
 	beats   []api.JobHeartbeat
-	calls   int // that were to settle, the unanswered ones included
-	refuse  api.Code
+	calls   int           // that were to settle, the unanswered ones included
+	refuse  api.Code      // what every ack answers
+	takes   time.Duration // how long an ack is under way
 }
 
 type entry struct {
@@ -129,6 +130,7 @@ func (s *source) settle(id string, epoch int64, do func(*entry)) api.JobOutcome 
 }
 
 func (s *source) AckJobs(_ context.Context, acks []api.JobAck) (out []api.JobOutcome, err error) {
+	time.Sleep(s.takes)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.calls++; s.away != nil {

@@ -29,8 +29,9 @@ func never(t *testing.T) worker.Handler {
 
 func TestConcurrencyIsKeptAndUsed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		const jobs, concurrency, ahead = 100, 4, 3
+		const jobs, concurrency, ahead = 100, 4, 4
 		s := newSource(numbers(jobs)...)
+		s.takes = 10 * time.Millisecond
 		var now, most atomic.Int64
 		w := run(t, s, worker.Config{Concurrency: concurrency, Ahead: ahead}, func(context.Context, *worker.Job) error {
 			most.Store(max(most.Load(), now.Add(1)))
@@ -154,8 +155,13 @@ func TestCancelledAndLost(t *testing.T) {
 				time.Sleep(500 * time.Millisecond)
 				s.with(func() { test.do(s) })
 				begin := time.Now()
-				if cause := <-causes; !errors.Is(cause, test.want) || time.Since(begin) > time.Second {
-					t.Errorf("%v after %s, want %v", cause, time.Since(begin), test.want)
+				select {
+				case cause := <-causes:
+					if !errors.Is(cause, test.want) || time.Since(begin) > time.Second {
+						t.Errorf("%v after %s, want %v", cause, time.Since(begin), test.want)
+					}
+				case <-time.After(time.Minute):
+					t.Fatal("the handler was not told")
 				}
 				time.Sleep(time.Second)
 				w.end(t)
