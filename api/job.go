@@ -177,7 +177,6 @@ type JobSpec struct {
 	ParentID    string `json:"parent_id,omitempty"` // the chain's job before this one
 	ChainID     string `json:"chain_id,omitempty"`  // the chain's first job
 	ChainStep   int    `json:"chain_step,omitempty"`
-	RetryOf     string `json:"retry_of,omitempty"`
 	Hostname    string `json:"hostname,omitempty"` // of the producer, as it said
 	// Score orders the job within its queue; see queue/score.go.
 	Score int64 `json:"score"`
@@ -234,7 +233,6 @@ type Job struct {
 	Result       json.RawMessage `json:"result,omitempty"`
 	HoldReason   string          `json:"hold_reason,omitempty"`
 	DeadReason   string          `json:"dead_reason,omitempty"`
-	BlockedBy    []string        `json:"blocked_by,omitempty"`
 	Errors       []JobError      `json:"errors,omitempty"`
 	StateSinceMS int64           `json:"state_since_ms,omitempty"`
 }

@@ -21,14 +21,15 @@ if most > 0 then
     return {'full', '0'}
   end
 end
--- The window slides by tenths: {tenth = jobs begun in it}.
+-- The window slides by tenths: {tenth = jobs begun in it}. Far ahead of now are only
+-- those of a window that was shorter: they would never leave this one.
 local tenths, slice = {}, math.max(1, math.floor(span / 10))
 local current = math.floor(now / slice)
 if limit > 0 then
   local used, oldest = 0, current
   for tenth, count in string.gmatch(redis.call('HGET', KEYS[3], 'tenths') or '', '(%d+):(%d+)') do
     tenth, count = tonumber(tenth), tonumber(count)
-    if tenth > current - 10 then
+    if tenth > current - 10 and tenth <= current + 10 then
       tenths[tenth], used, oldest = count, used + count, math.min(oldest, tenth)
     end
   end

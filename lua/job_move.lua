@@ -1,6 +1,7 @@
 -- Takes jobs from one state to another, each if its run still is what the caller
 -- read. The indexes are written around that: the new one before it, the old one
--- after it.
+-- after it. Of a job's errors the last hundred are kept: one that is continued and
+-- fails in turns would fill the store.
 -- KEYS[1] cs:queue:t:ns:q:cursor of the queue that jobs go to
 -- KEYS[2] …:after of that queue
 -- KEYS[3 to 2+m] the sets that jobs leave and enter
@@ -44,6 +45,7 @@ for i = 1, n do
       local last, head = redis.call('LRANGE', KEYS[0 + errors], -1, -1)[1] or '', string.match(record, '^[^,]*,')
       if string.sub(last, 1, #head) ~= head then
         redis.call('RPUSH', KEYS[0 + errors], record)
+        redis.call('LTRIM', KEYS[0 + errors], -100, -1)
       end
     end
     if held[1] ~= arg(i, 3) or arg(i, 13) ~= '' then

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -41,16 +42,15 @@ func (b *Broker) Enqueue(ctx context.Context, e Enqueue) ([]api.EnqueuedJob, err
 			return nil, atIndex(err, i)
 		}
 	}
-	specs, ids := make([]*api.JobSpec, len(e.Jobs)), make([]string, len(e.Jobs))
+	ids, err := b.newIDs(ctx, &e, now)
+	if err != nil {
+		return nil, err
+	}
+	specs := make([]*api.JobSpec, len(e.Jobs))
 	for i := range e.Jobs {
 		specs[i] = &api.JobSpec{
 			Namespace: e.Namespace, Queue: e.Queue, Hostname: e.Hostname,
 			Payload: e.Jobs[i].Payload, JobOptions: e.Jobs[i].JobOptions,
-		}
-		if e.IdempotencyKey != "" {
-			ids[i] = api.DerivedJobID("idempotency", e.Tenant, e.Namespace, e.Queue, e.IdempotencyKey, strconv.Itoa(i))
-		} else {
-			ids[i] = api.NewJobID()
 		}
 	}
 	q := queueKey{e.Tenant, e.Namespace, e.Queue}
@@ -73,6 +73,31 @@ func (b *Broker) Enqueue(ctx context.Context, e Enqueue) ([]api.EnqueuedJob, err
 		return nil, err
 	}
 	return b.answers(ctx, q, items)
+}
+
+// newIDs gives the ids of e's jobs: derived from its idempotency key, if it has one,
+// so that a call that was cut short makes none twice, and from how often the key was
+// used before, since the jobs of a use outlive the day for which it is remembered.
+func (b *Broker) newIDs(ctx context.Context, e *Enqueue, now int64) ([]string, error) {
+	ids := make([]string, len(e.Jobs))
+	if e.IdempotencyKey == "" {
+		for i := range ids {
+			ids[i] = api.NewJobID()
+		}
+		return ids, nil
+	}
+	for use := 0; ; use++ {
+		for i := range ids {
+			ids[i] = api.DerivedJobID("idempotency", e.Tenant, e.Namespace, e.Queue, e.IdempotencyKey, strconv.Itoa(use), strconv.Itoa(i))
+		}
+		found, err := b.load(ctx, e.Tenant, ids, recordFields)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(found, func(r *record) bool { return r != nil && r.spec.CreatedAtMS+api.IdempotencyTTLMS <= now }) {
+			return ids, nil
+		}
+	}
 }
 
 // validate refuses what cannot be enqueued.
@@ -392,7 +417,8 @@ func (b *Broker) enqueueArguments(call enqueueCall, items []*enqueueItem) (keys 
 		keys = append(keys, tenant.Batch(call.batch)+":meta", tenant.Batch(call.batch)+":jobs")
 		batch = len(keys) - 1
 	}
-	args = append(make([]any, 0, 6+11*len(items)), len(items), call.queue.name(), call.digest, api.IdempotencyTTLMS, batch, external)
+	args = append(make([]any, 0, 6+11*len(items)), len(items), call.queue.name(), call.digest,
+		max(1, items[0].spec.CreatedAtMS+api.IdempotencyTTLMS-b.store.NowMS()), batch, external)
 	for i, item := range items {
 		options := item.spec.WithDefaults()
 		args = append(args, item.id, item.text, run{item.state, 0, 0, item.at, none, none}.String(),

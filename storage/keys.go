@@ -127,8 +127,9 @@ func (k JobKeys) Batch(id string) string { return "cs:batch:" + k.tenant + ":" +
 // Worker is the record of a process that fetches.
 func (k JobKeys) Worker(id string) string { return "cs:worker:" + k.tenant + ":" + id }
 
-// Workers is the set of a tenant's workers, by their last heartbeat.
-func (k JobKeys) Workers() string { return "cs:worker:" + k.tenant + ":index" }
+// Workers is the set of a tenant's workers, by their last heartbeat. It is no key
+// of Worker's: workers choose their ids.
+func (k JobKeys) Workers() string { return "cs:workers:" + k.tenant }
 
 // QueueKeys is the prefix of a queue's keys.
 type QueueKeys string

@@ -1,0 +1,117 @@
+package queue_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/queue"
+)
+
+// TestARateWindowThatGrowsStillEnds: what began in the tenths of a shorter window
+// is not counted for ever.
+func TestARateWindowThatGrowsStillEnds(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		configure := func(windowMS int64) {
+			t.Helper()
+			limit := int64(2)
+			if _, err := f.Configure(t.Context(), f.tenant, namespace, emails, queue.Change{RateLimit: &limit, RateWindowMS: &windowMS}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		configure(1000)
+		f.add(t, job(`1`), job(`2`), job(`3`))
+		if got := f.fetch(t, 3); len(got) != 2 {
+			t.Fatalf("%+v", got)
+		}
+		configure(60_000)
+		f.clock.advance(2 * time.Minute)
+		if got := f.fetch(t, 3); len(got) != 1 {
+			t.Errorf("after the window: %+v", got)
+		}
+	})
+}
+
+// TestAWorkersIdIsNoKeyOfOthers: workers choose their ids, and one's record is
+// nobody else's key.
+func TestAWorkersIdIsNoKeyOfOthers(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		for _, id := range []string{"index", "w1", "w2"} {
+			if _, err := f.Fetch(t.Context(), queue.Fetch{Tenant: f.tenant, Namespace: namespace, Queues: []string{emails}, WorkerID: id}); err != nil {
+				t.Errorf("%s: %v", id, err)
+			}
+		}
+		if workers, _, err := f.Workers(t.Context(), f.tenant, "", 10); err != nil || len(workers) != 3 {
+			t.Errorf("%+v %v", workers, err)
+		}
+	})
+}
+
+// TestErrorsAreBounded although a job that is continued in between may fail without
+// end.
+func TestErrorsAreBounded(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		id := f.add(t, job(`1`))[0].ID
+		key := f.store.JobKeys(f.tenant).Errors(id)
+		for i := range 100 {
+			if err := f.store.Client().RPush(t.Context(), key, fmt.Sprintf(`{"epoch":-1,"attempt":%d}`, i)).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f.fail(t, f.fetch(t, 1)[0])
+		if errs := f.get(t, id).Errors; len(errs) != 100 || errs[0].Attempt != 1 || errs[99].Error != "broke" {
+			t.Errorf("%d errors", len(errs))
+		}
+	})
+}
+
+// TestAnIdempotencyKeyServesAgainAfterItsDay: the jobs of its first use are still
+// there, and are not taken for those of the second.
+func TestAnIdempotencyKeyServesAgainAfterItsDay(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		enqueue := func(payload string) string {
+			t.Helper()
+			out, err := f.Enqueue(t.Context(), queue.Enqueue{
+				Tenant: f.tenant, Namespace: namespace, Queue: emails, Jobs: []api.NewJob{job(payload)}, IdempotencyKey: "daily",
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return out[0].ID
+		}
+		ids := map[string]bool{}
+		for day := range 3 {
+			payload := fmt.Sprint(day)
+			first := enqueue(payload)
+			if again := enqueue(payload); again != first {
+				t.Errorf("day %d: %s, then %s", day, first, again)
+			}
+			got := f.fetch(t, 5)
+			if len(got) != 1 || got[0].ID != first || string(got[0].Payload) != payload {
+				t.Fatalf("day %d: %+v", day, got)
+			}
+			f.ack(t, got[0], "")
+			ids[first] = true
+			f.clock.advance(api.IdempotencyTTLMS * time.Millisecond)
+			f.forgetIdempotency(t)
+		}
+		if len(ids) != 3 {
+			t.Errorf("%v", ids)
+		}
+	})
+}
+
+// forgetIdempotency does what a day does to the store's own clock.
+func (f *fixture) forgetIdempotency(t *testing.T) {
+	t.Helper()
+	keys := f.store.JobKeys(f.tenant)
+	n, err := f.store.Client().Del(t.Context(), keys.Idempotency(namespace+":"+emails+":daily")).Result()
+	if err != nil || n != 1 {
+		t.Fatal(n, err)
+	}
+}
