@@ -27,7 +27,7 @@ for i = 1, n do
       after[#after + 1], after[#after + 2] = now, id
     end
     if mine then
-      sets[#sets + 1] = {i, table.concat({'completed', attempt, epoch, now, epoch .. 'a', by}, ' ')}
+      sets[#sets + 1] = {i, 'completed ' .. attempt .. ' ' .. epoch .. ' ' .. now .. ' ' .. epoch .. 'a ' .. by}
     end
   else
     reply[i] = settled == epoch .. 'a' and 'ok' or meta[1]

@@ -49,10 +49,10 @@ for i = 1, n do
       taken = taken + 1
       attempt, epoch = tonumber(attempt) + 1, tonumber(epoch) + 1
       adds[#adds + 1], adds[#adds + 2] = ARGV[2], id
-      sets[#sets + 1] = {i, string.format('active %d %d %s %s %s', attempt, epoch, ARGV[2], settled, ARGV[3])}
-      for _, v in ipairs({id, meta[2], tostring(attempt), tostring(epoch), meta[3] or ''}) do
-        reply[#reply + 1] = v
-      end
+      sets[taken] = {i, 'active ' .. attempt .. ' ' .. epoch .. ' ' .. ARGV[2] .. ' ' .. settled .. ' ' .. ARGV[3]}
+      local at = #reply
+      reply[at + 1], reply[at + 2], reply[at + 3] = id, meta[2], tostring(attempt)
+      reply[at + 4], reply[at + 5] = tostring(epoch), meta[3] or ''
     end
     gone[#gone + 1], touched[math.floor(score / 2 ^ 51)] = id, score
   end

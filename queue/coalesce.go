@@ -29,7 +29,20 @@ type coalescer[K comparable, T any] struct {
 }
 
 // flight is a lane that is flushing; a lane without one is not in the map.
-type flight[T any] struct{ waiting []*waiting[T] }
+type flight[T any] struct {
+	waiting []*waiting[T]
+	queued  int // items that wait
+	flushes int // under way
+}
+
+const (
+	// flushesMost is how many flushes of a lane are under way at once: while the
+	// store works on one, the next is made ready and the one before is read.
+	flushesMost = 2
+	// flushSecond is how many items must wait for another flush to begin beside one
+	// that is under way: fewer go together sooner if they wait.
+	flushSecond = 128
+)
 
 type waiting[T any] struct {
 	items []*T
@@ -53,17 +66,19 @@ func (c *coalescer[K, T]) do(ctx context.Context, key K, items []*T) error {
 		c.mu.Unlock()
 		return api.Errorf(api.CodeShuttingDown, "the queue is closed")
 	}
-	lane, busy := c.lanes[key]
-	if !busy {
+	lane := c.lanes[key]
+	if lane == nil {
 		lane = &flight[T]{}
 		c.lanes[key] = lane
-		c.work.Add(1)
 	}
 	lane.waiting = append(lane.waiting, w)
-	c.mu.Unlock()
-	if !busy {
+	lane.queued += len(items)
+	if lane.flushes == 0 || lane.flushes < flushesMost && lane.queued >= flushSecond {
+		lane.flushes++
+		c.work.Add(1)
 		go c.run(key, lane)
 	}
+	c.mu.Unlock()
 	select {
 	case <-w.done:
 		return nil
@@ -105,9 +120,12 @@ func (c *coalescer[K, T]) take(key K, lane *flight[T]) (group []*waiting[T], ite
 		}
 		group, items = append(group, w), append(items, w.items...)
 		lane.waiting = lane.waiting[1:]
+		lane.queued -= len(w.items)
 	}
 	if len(group) == 0 {
-		delete(c.lanes, key)
+		if lane.flushes--; lane.flushes == 0 {
+			delete(c.lanes, key)
+		}
 	}
 	return group, items
 }

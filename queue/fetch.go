@@ -176,7 +176,7 @@ func (b *Broker) fetchFrom(ctx context.Context, f *Fetch, q queueKey, want int) 
 		}
 		try++
 		got, after, err := b.claim(ctx, f, q, l, found, want-len(jobs))
-		release()
+		release(len(got))
 		jobs = append(jobs, got...)
 		if err != nil || after >= 0 || len(jobs) == want {
 			if after <= 0 {

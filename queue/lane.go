@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -19,7 +20,20 @@ type lane struct {
 	cursors  [4]int64 // never above the stored ones: those only grow
 	reserved map[string]struct{}
 	freed    chan struct{} // closed, and another one made, when reservations end
+	// from is behind the candidates that fetches are after, where all of these will
+	// be claimed; since is when it was at the cursors last.
+	from  [4]int64
+	since time.Time
+	// reading lets one fetch read at a time: two would find the same candidates.
+	reading sync.Mutex
 }
+
+const (
+	// lookBack is how long candidates that came in below from may go unseen.
+	lookBack = 20 * time.Millisecond
+	// tieRoom is how many of a score that was read before a reading makes up for.
+	tieRoom = 8
+)
 
 // lane gives q's, from memory or new.
 func (b *Broker) lane(q queueKey) *lane {
@@ -43,11 +57,11 @@ type candidate struct {
 // other fetches here are after, and reserves them. release gives them back. Where
 // other fetches are after all there is, and may yet leave some, freed is closed when
 // the next of them has done.
-func (b *Broker) candidates(ctx context.Context, q queueKey, l *lane, want int) (found []candidate, freed <-chan struct{}, release func(), err error) {
+func (b *Broker) candidates(ctx context.Context, q queueKey, l *lane, want int) (found []candidate, freed <-chan struct{}, release func(claimed int), err error) {
 	key := b.keys(q).Set(string(api.JobPending))
-	l.mu.Lock()
-	cursors, window := l.cursors, int64(want+len(l.reserved))
-	l.mu.Unlock()
+	l.reading.Lock()
+	defer l.reading.Unlock()
+	cursors, window := l.start(want)
 	pipe := b.rdb.Pipeline()
 	var heads [4]*redis.ZSliceCmd
 	for rank := range heads {
@@ -60,29 +74,50 @@ func (b *Broker) candidates(ctx context.Context, q queueKey, l *lane, want int) 
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, head := range heads {
+	if len(l.reserved) > 0 {
+		freed = l.freed
+	}
+	for rank, head := range heads {
 		for _, z := range head.Val() {
 			id, _ := z.Member.(string)
-			_, taken := l.reserved[id]
-			if taken {
-				freed = l.freed
-			}
-			if taken || len(found) == want {
+			if _, taken := l.reserved[id]; taken || len(found) == want {
 				continue
 			}
 			l.reserved[id] = struct{}{}
 			found = append(found, candidate{id, int64(z.Score)})
+			l.from[rank] = int64(z.Score)
 		}
 	}
-	return found, freed, func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		for _, c := range found {
-			delete(l.reserved, c.id)
-		}
-		close(l.freed)
-		l.freed = make(chan struct{})
-	}, nil
+	return found, freed, func(claimed int) { l.release(found, claimed) }, nil
+}
+
+// start gives from where to read each priority, and how many members.
+func (l *lane) start(want int) (from [4]int64, window int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now := time.Now(); len(l.reserved) == 0 || now.Sub(l.since) > lookBack {
+		l.from, l.since = l.cursors, now
+		return l.from, int64(want + len(l.reserved))
+	}
+	for rank := range l.from {
+		l.from[rank] = max(l.from[rank], l.cursors[rank])
+	}
+	return l.from, int64(want + tieRoom)
+}
+
+// release gives reservations back. Those that were not claimed are to be found
+// again: the next reading begins at the cursors.
+func (l *lane) release(found []candidate, claimed int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range found {
+		delete(l.reserved, c.id)
+	}
+	if claimed < len(found) {
+		l.since = time.Time{}
+	}
+	close(l.freed)
+	l.freed = make(chan struct{})
 }
 
 // advance takes over the stored cursors.
