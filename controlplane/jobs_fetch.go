@@ -88,7 +88,15 @@ func (s *Server) fetch(w http.ResponseWriter, r *http.Request, tenant string, de
 		Lease: time.Duration(request.LeaseMS) * time.Millisecond, Wait: time.Duration(request.WaitMS) * time.Millisecond,
 		Hostname: request.Hostname, Version: request.Version,
 	}
+	waits := false
 	if f.Wait > 0 {
+		var leave func()
+		if leave, waits = s.waits.enter(tenant); !waits {
+			f.Wait = 0
+		}
+		defer leave()
+	}
+	if waits {
 		// The wait ends with the client and with the server; a claim must not.
 		wait, cancel := context.WithCancel(r.Context())
 		defer cancel()
@@ -101,7 +109,11 @@ func (s *Server) fetch(w http.ResponseWriter, r *http.Request, tenant string, de
 			}
 		}()
 	}
-	return s.fetchRounds(context.WithoutCancel(r.Context()), f, max(1, request.Count))
+	jobs, err := s.fetchRounds(context.WithoutCancel(r.Context()), f, max(1, request.Count))
+	if err == nil && len(jobs) == 0 && request.WaitMS > 0 && !waits {
+		err = tooManyWait()
+	}
+	return jobs, err
 }
 
 // validateFetch refuses what the broker would not see: it is asked in rounds, and

@@ -126,14 +126,14 @@ func settle[B, T any](s *Server, w http.ResponseWriter, r *http.Request, decoder
 	return settleKnown(ctx, s, tenant, jobs, how)
 }
 
-// settleKnown settles the jobs that the caller enters, and answers of the others
-// that they do not exist.
+// settleKnown settles the jobs that are the caller's to settle, and answers of the
+// others that they do not exist.
 func settleKnown[B, T any](ctx context.Context, s *Server, tenant string, jobs []T, how *settling[B, T]) ([]api.JobOutcome, error) {
 	known, places, err := s.settleable(ctx, tenant, len(jobs), func(i int) string { return how.id(&jobs[i]) })
 	if err != nil {
 		return nil, err
 	}
-	if places == nil {
+	if len(places) == len(jobs) {
 		return how.do(ctx, tenant, jobs)
 	}
 	var mine []T
@@ -159,29 +159,16 @@ func settleKnown[B, T any](ctx context.Context, s *Server, tenant string, jobs [
 }
 
 // settleable says which ids are of jobs that the caller may settle, and at which
-// places they stand; nil places are all of them.
+// places they stand.
 func (s *Server) settleable(ctx context.Context, tenant string, n int, id func(int) string) (known map[string]bool, places []int, err error) {
-	ids, all := make([]string, 0, n), true
+	ids := make([]string, 0, n)
 	for i := range n {
-		if api.ValidateJobID(id(i)) != nil {
-			all = false
-			continue
+		if api.ValidateJobID(id(i)) == nil {
+			ids = append(ids, id(i))
 		}
-		ids = append(ids, id(i))
 	}
-	namespace := callerOf(ctx).namespace
-	if namespace == "" && all {
-		return nil, nil, nil
-	}
-	if namespace != "" {
-		if known, err = s.queue.Within(ctx, tenant, namespace, ids); err != nil {
-			return nil, nil, err
-		}
-	} else {
-		known = make(map[string]bool, len(ids))
-		for _, id := range ids {
-			known[id] = true
-		}
+	if known, err = s.queue.Settleable(ctx, tenant, callerOf(ctx).namespace, ids); err != nil {
+		return nil, nil, err
 	}
 	places = make([]int, 0, n)
 	for i := range n {

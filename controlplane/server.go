@@ -57,6 +57,9 @@ type Config struct {
 	// KeepAlive is how often a silent event stream says that it is alive
 	// (default 15 s).
 	KeepAlive time.Duration
+	// MaxWaits is how many fetches of jobs wait at once; one tenant's at most half
+	// of them (default 1,024).
+	MaxWaits int
 }
 
 // Server answers the platform's HTTP requests. It is safe for concurrent use.
@@ -72,6 +75,7 @@ type Server struct {
 	keys        *storage.Keys
 	events      *storage.Audit
 	queue       *queue.Broker
+	waits       *waits
 	auth        *authenticator
 	engine      Engine
 	publisher   *Publisher
@@ -115,6 +119,9 @@ func New(ctx context.Context, store *storage.Store, engine Engine, broker *queue
 	if cfg.KeepAlive <= 0 {
 		cfg.KeepAlive = 15 * time.Second
 	}
+	if cfg.MaxWaits <= 0 {
+		cfg.MaxWaits = DefaultWaits
+	}
 	s := &Server{
 		store:       store,
 		functions:   storage.NewFunctions(store),
@@ -128,6 +135,7 @@ func New(ctx context.Context, store *storage.Store, engine Engine, broker *queue
 		events:      storage.NewAudit(store),
 		auth:        &authenticator{mode: cfg.Auth, local: localCaller(), results: newAuthentications()},
 		queue:       broker,
+		waits:       newWaits(cfg.MaxWaits),
 		engine:      engine,
 		metrics:     newServerMetrics(),
 		log:         cfg.Logger,

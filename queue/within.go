@@ -5,11 +5,25 @@ import "context"
 // Within says which of a tenant's jobs exist in a namespace. A job never leaves
 // its namespace, so that what is remembered holds.
 func (b *Broker) Within(ctx context.Context, tenant, namespace string, ids []string) (map[string]bool, error) {
+	return b.which(ctx, tenant, ids, func(known *brief) bool { return known.namespace == namespace })
+}
+
+// Settleable says which of a tenant's jobs exist, in a namespace if one is named, and
+// are for workers outside to settle: those of fn queues, which no job enters or
+// leaves, are the platform's own.
+func (b *Broker) Settleable(ctx context.Context, tenant, namespace string, ids []string) (map[string]bool, error) {
+	return b.which(ctx, tenant, ids, func(known *brief) bool {
+		return (namespace == "" || known.namespace == namespace) && !isFunctionQueue(known.queue)
+	})
+}
+
+// which says which of a tenant's jobs exist and are such.
+func (b *Broker) which(ctx context.Context, tenant string, ids []string, such func(*brief) bool) (map[string]bool, error) {
 	in := make(map[string]bool, len(ids))
 	var missing []string
 	for _, id := range ids {
 		if known, ok := b.briefs.GetIfPresent(jobKey{tenant, id}); ok {
-			in[id] = known.namespace == namespace
+			in[id] = such(known)
 		} else {
 			missing = append(missing, id)
 		}
@@ -20,8 +34,9 @@ func (b *Broker) Within(ctx context.Context, tenant, namespace string, ids []str
 	}
 	for _, r := range found {
 		if r != nil {
-			in[r.id] = r.spec.Namespace == namespace
-			b.briefs.Set(jobKey{tenant, r.id}, briefOf(r.spec, r.run.epoch))
+			known := briefOf(r.spec, r.run.epoch)
+			in[r.id] = such(known)
+			b.briefs.Set(jobKey{tenant, r.id}, known)
 		}
 	}
 	return in, nil

@@ -11,6 +11,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
+
+	"github.com/codesous/sous/controlplane"
 )
 
 // How the descriptors of the process are shared out. A flood of connections must
@@ -35,6 +37,16 @@ func maxConnections(s settings) (int, error) {
 		return 0, fmt.Errorf("read the limit of open files: %w", err)
 	}
 	return deriveConnections(limit.Cur, s.SandboxMax, s.Network.MaxConnections)
+}
+
+// maxWaits is how many fetches of jobs may wait at once: half the connections stay
+// for what does not wait.
+func maxWaits(s settings) int {
+	most, err := maxConnections(s)
+	if err != nil {
+		return controlplane.DefaultWaits // who serves has refused it
+	}
+	return min(controlplane.DefaultWaits, most/2)
 }
 
 // deriveConnections takes the reserve, and a quarter at least, off the limit. A

@@ -62,7 +62,7 @@ func openPlatform(ctx context.Context, s settings, logger *zap.Logger) (p *platf
 		return p, err
 	}
 	if p.server, err = controlplane.New(ctx, store, engine, broker, controlplane.Config{
-		Logger: logger.Named("api"), Metrics: metrics, Version: buildVersion(), Auth: s.authMode(),
+		Logger: logger.Named("api"), Metrics: metrics, Version: buildVersion(), Auth: s.authMode(), MaxWaits: maxWaits(s),
 	}); err != nil {
 		return p, err
 	}
