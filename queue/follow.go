@@ -146,16 +146,16 @@ func (b *Broker) release(ctx context.Context, tenant string, r *record) error {
 			return nil, nil //nolint:nilnil // nothing is to be done
 		}
 		// A job that was purged ended long ago: had it failed, this one would not wait.
-		found, err := b.load(ctx, tenant, r.spec.DependsOn, recordFields)
+		states, err := b.statesOf(ctx, tenant, r.spec.DependsOn)
 		if err != nil {
 			return nil, err
 		}
 		failed := ""
-		for _, d := range found {
+		for i, state := range states {
 			switch {
-			case d == nil || d.run.state == api.JobCompleted:
-			case d.run.state.Terminal():
-				failed = d.id
+			case state == "" || state == api.JobCompleted:
+			case state.Terminal():
+				failed = r.spec.DependsOn[i]
 			default:
 				return nil, nil //nolint:nilnil // it has to wait on
 			}

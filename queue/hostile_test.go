@@ -1,12 +1,17 @@
 package queue_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/storagetest"
 )
 
 // TestARateWindowThatGrowsStillEnds: what began in the tenths of a shorter window
@@ -114,4 +119,48 @@ func (f *fixture) forgetIdempotency(t *testing.T) {
 	if err != nil || n != 1 {
 		t.Fatal(n, err)
 	}
+}
+
+// TestOneQueueDoesNotKeepMaintenance: a queue whose visit would take for ever loses
+// its turn, and the round goes on without an error.
+func TestOneQueueDoesNotKeepMaintenance(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, storage.Config{URL: storagetest.Redis(t).URL})
+	f.addAt(t, f, "stuck", 1)
+	f.addAt(t, f, emails, 1)
+	f.clock.advance(time.Millisecond)
+	f.store.Client().AddHook(stuck{f.store.JobKeys(f.tenant).Queue(namespace, "stuck").Set("scheduled")})
+	began := time.Now()
+	if _, soonest, err := f.RunOnce(t.Context(), f.clock.ms.Load()); err != nil || soonest <= f.clock.ms.Load() {
+		t.Errorf("due next at %d: %v", soonest, err)
+	}
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("the round took %s", took)
+	}
+	if got := f.fetch(t, 1); len(got) != 1 {
+		t.Error("the other queue had no turn")
+	}
+}
+
+// stuck holds reads of a sorted set until their callers give up.
+type stuck struct{ key string }
+
+func (stuck) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (s stuck) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if args := cmd.Args(); cmd.Name() == "zrangebyscore" && args[1] == s.key {
+			select {
+			case <-ctx.Done():
+				cmd.SetErr(ctx.Err())
+				return ctx.Err()
+			case <-time.After(30 * time.Second):
+			}
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (stuck) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
 }

@@ -25,6 +25,9 @@ const (
 	restMS = 100
 	// claimMS is for how long a due queue is one replica's to look after.
 	claimMS = 10_000
+	// visitTime bounds one visit of a queue, whatever follows its jobs: what is left
+	// is done at the next.
+	visitTime = 2 * time.Second
 	// duePage bounds the members of a shard that one round takes.
 	duePage = 100
 	// workPage bounds the jobs of one set that one visit takes.
@@ -133,7 +136,12 @@ func (b *Broker) visit(ctx context.Context, m dueMember, now int64) (Counts, int
 	if err != nil || !mine {
 		return Counts{}, 0, err
 	}
-	done, err := b.tend(ctx, m.queue, now)
+	bounded, cancel := context.WithTimeout(ctx, visitTime)
+	defer cancel()
+	done, err := b.tend(bounded, m.queue, now)
+	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+		return done, now + claimMS, nil // it goes on when the claim has passed: others have their turn
+	}
 	if err != nil {
 		return done, 0, err // it is due again when the claim has passed
 	}

@@ -2,6 +2,8 @@ package queue
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -132,10 +134,12 @@ type depths struct {
 	b             *Broker
 	depth, oldest *prometheus.Desc
 
-	mu     sync.Mutex
+	mu     sync.Mutex // never held while the store is asked: who adds and fetches takes it
 	recent map[queueKey]time.Time
-	readAt time.Time
-	last   map[queueKey]api.Queue
+
+	collecting sync.Mutex // over what follows
+	readAt     time.Time
+	last       map[queueKey]api.Queue
 }
 
 const (
@@ -174,8 +178,8 @@ func (d *depths) Describe(ch chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector. Where the store does not answer, the
 // queues are as they were read last.
 func (d *depths) Collect(ch chan<- prometheus.Metric) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.collecting.Lock()
+	defer d.collecting.Unlock()
 	if time.Since(d.readAt) >= depthEvery {
 		d.read()
 	}
@@ -188,12 +192,11 @@ func (d *depths) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// read asks the store. d.mu is held.
+// read asks the store. d.collecting is held.
 func (d *depths) read() {
-	keys := make([]queueKey, 0, len(d.recent))
-	for q := range d.recent {
-		keys = append(keys, q)
-	}
+	d.mu.Lock()
+	keys := slices.Collect(maps.Keys(d.recent))
+	d.mu.Unlock()
 	if len(keys) == 0 {
 		return
 	}
@@ -203,6 +206,8 @@ func (d *depths) read() {
 	if err != nil {
 		return // the store's own metrics tell of it
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.readAt, d.last = time.Now(), make(map[queueKey]api.Queue, len(found))
 	for i, q := range found {
 		d.last[keys[i]] = q

@@ -126,6 +126,31 @@ func (b *Broker) load(ctx context.Context, tenant string, ids []string, fields [
 	return out, nil
 }
 
+// statesOf reads where jobs stand, "" where there is none, and nothing else of them:
+// their payloads may be large.
+func (b *Broker) statesOf(ctx context.Context, tenant string, ids []string) ([]api.JobState, error) {
+	keys := b.store.JobKeys(tenant)
+	pipe := b.rdb.Pipeline()
+	replies := make([]*redis.SliceCmd, len(ids))
+	for i, id := range ids {
+		replies[i] = pipe.HMGet(ctx, keys.Meta(id), fieldRun)
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, b.failure(ctx, "read jobs", err)
+	}
+	out := make([]api.JobState, len(ids))
+	for i, reply := range replies {
+		if text := texts(reply.Val())[0]; text != "" {
+			now, err := parseRun(text)
+			if err != nil {
+				return nil, err
+			}
+			out[i] = now.state
+		}
+	}
+	return out, nil
+}
+
 // find reads one job. CodeJobNotFound.
 func (b *Broker) find(ctx context.Context, tenant, id string, fields []string) (*record, error) {
 	found, err := b.load(ctx, tenant, []string{id}, fields)
