@@ -17,7 +17,7 @@ import (
 // due does so after it has written it, and only ever brings the moment nearer;
 // whoever has looked after a member gives it its next moment only if nobody
 // touched it since, and then looks once more. So nothing due is overlooked,
-// unless a process dies between its two writes: the sweeper finds that.
+// unless a process dies between its two writes: the queue's next visit finds that.
 
 const dueQueuePrefix = "queue/"
 

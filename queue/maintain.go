@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"time"
 
@@ -32,6 +33,8 @@ const (
 	duePage = 100
 	// workPage bounds the jobs of one set that one visit takes.
 	workPage = 500
+	// loadPage bounds those whose payloads are read at once.
+	loadPage = 50
 )
 
 // Counts is what a round of maintenance did, in jobs.
@@ -193,9 +196,19 @@ func (b *Broker) dueJobs(ctx context.Context, q queueKey, key string, upTo, now 
 	if err != nil {
 		return nil, b.failure(ctx, "read a queue's jobs", err)
 	}
-	found, err := b.load(ctx, q.tenant, ids, allFields)
-	if err != nil {
-		return nil, err
+	found := make([]*record, 0, len(ids))
+	for part := range slices.Chunk(ids, loadPage) {
+		more, err := b.load(ctx, q.tenant, part, recordFields)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range more {
+			if r != nil { // nothing here looks at payloads, which may be large
+				r.spec.Payload = nil
+				delete(r.more, fieldSpec)
+			}
+		}
+		found = append(found, more...)
 	}
 	out, strays := partition(q, ids, found, states...)
 	dropped, err := b.drop(ctx, q, key, strays)
