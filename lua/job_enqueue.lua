@@ -39,7 +39,7 @@ local sealed = batch > 0 and redis.call('HGET', KEYS[0 + batch], 'sealed')
 if batch > 0 and sealed ~= '0' then
   return redis.error_reply(sealed and 'CS_BATCH_SEALED_CONFLICT the batch is sealed' or 'CS_BATCH_NOT_FOUND no such batch')
 end
-local reply, fresh, indexed, ids, unsure = {'new'}, {}, {}, {}, false
+local reply, fresh, indexed, ids, unsure, nothing = {'new'}, {}, {}, {}, false, {}
 for i = 1, n do
   local unique, holder = tonumber(arg(i, 7)), ''
   local other = unique > 0 and redis.call('GET', KEYS[0 + unique])
@@ -56,7 +56,8 @@ for i = 1, n do
       end
     end
     ids[#ids + 1] = arg(i, 1)
-    local state, at = string.match(run or arg(i, 3), '^(%a+) %d+ %d+ (%d+)')
+    local state, at = 'pending', ''
+    if run or string.byte(arg(i, 3)) ~= 112 then state, at = string.match(run or arg(i, 3), '^(%a+) %d+ %d+ (%d+)') end
     if places[state] and (not run or home(redis.call('HGET', KEYS[10 + i], 'spec')) == home(arg(i, 2))) then
       indexed[#indexed + 1] = {i, places[state], at}
     end
@@ -64,12 +65,12 @@ for i = 1, n do
 end
 if #fresh > 0 then redis.call('SADD', KEYS[8], ARGV[2]) end
 for _, i in ipairs(fresh) do
-  redis.call('HSET', KEYS[10 + i], 'spec', arg(i, 2), 'run', arg(i, 3), unpack(arg(i, 11) ~= '' and {'after', arg(i, 11)} or {}))
+  redis.call('HSET', KEYS[10 + i], 'spec', arg(i, 2), 'run', arg(i, 3), unpack(arg(i, 11) ~= '' and {'after', arg(i, 11)} or nothing))
 end
 local cursors = redis.call('HMGET', KEYS[1], '0', '1', '2', '3')
 local sets, expiry, after = {{}, {}, {}, {}, {}}, {}, {}
 for _, entry in ipairs(indexed) do
-  local i, place, score = unpack(entry)
+  local i, place, score = entry[1], entry[2], entry[3]
   if place == 2 then
     local cursor = cursors[tonumber(arg(i, 5)) + 1]
     score = cursor and tonumber(cursor) > tonumber(arg(i, 4)) and cursor or arg(i, 4)
