@@ -64,7 +64,7 @@ func (s *Server) routeEnqueue(r chi.Router, a huma.API) {
 
 // enqueueJobs reads the request and adds its jobs.
 func (s *Server) enqueueJobs(w http.ResponseWriter, r *http.Request, decoder strictDecoder[enqueueBody]) ([]api.EnqueuedJob, error) {
-	tenant, namespace, name := chi.URLParam(r, "tenant"), chi.URLParam(r, "namespace"), chi.URLParam(r, "queue")
+	tenant, namespace, name := pathParam(r, "tenant"), pathParam(r, "namespace"), pathParam(r, "queue")
 	if err := validateQueuePath(tenant, namespace, name); err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ func (s *Server) routeFetch(r chi.Router, a huma.API) {
 	})
 	decoder := newStrictDecoder[api.FetchRequest](a, request)
 	r.Post(path, func(w http.ResponseWriter, r *http.Request) {
-		tenant := chi.URLParam(r, "tenant")
+		tenant := pathParam(r, "tenant")
 		jobs, err := s.fetch(w, r, tenant, decoder)
 		if err == nil {
 			err = r.Context().Err()

@@ -99,7 +99,7 @@ func routeSettle[B, T any](s *Server, r chi.Router, a huma.API, how settling[B, 
 
 // settle reads the request and settles its jobs.
 func settle[B, T any](s *Server, w http.ResponseWriter, r *http.Request, decoder strictDecoder[B], how *settling[B, T]) ([]api.JobOutcome, error) {
-	ctx, tenant := r.Context(), chi.URLParam(r, "tenant")
+	ctx, tenant := r.Context(), pathParam(r, "tenant")
 	if err := api.ValidateTenant(tenant); err != nil {
 		return nil, err
 	}
