@@ -566,13 +566,15 @@ func (c *Chain) validate(nowMS int64, depth int) error {
 			steps = append(steps, *more)
 		}
 	}
+	total := 0 // each job of the chain keeps the rest of it
 	for i := range steps {
 		s := &steps[i]
+		total += len(s.Payload) + len(s.ResultSchema)
 		if s.Queue != "" && ValidateQueue(s.Queue) != nil {
 			return jobField("chain", "must name queues that can exist")
 		}
-		if len(s.Payload) > MaxJobPayloadBytes {
-			return jobField("chain", "has a payload that exceeds 1 MiB")
+		if total > MaxJobPayloadBytes {
+			return jobField("chain", "has payloads that together exceed 1 MiB")
 		}
 		if err := s.JobOptions.validate(nowMS, depth+1); err != nil {
 			return err

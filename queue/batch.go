@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -166,9 +167,25 @@ func (b *Broker) noteInBatch(ctx context.Context, tenant, id, seal string, succe
 		return nil
 	}
 	batch, callback, err := b.readBatch(ctx, tenant, id)
-	if err != nil || callback == nil {
+	if err != nil {
 		return err
 	}
-	spec := &api.JobSpec{Payload: callback.Payload, JobOptions: callback.JobOptions, ParentID: id}
-	return b.enqueueInternal(ctx, queueKey{tenant, batch.Namespace, callback.Queue}, callbackID(tenant, id), spec)
+	if callback != nil {
+		spec := &api.JobSpec{Payload: callback.Payload, JobOptions: callback.JobOptions, ParentID: id}
+		if err := b.enqueueInternal(ctx, queueKey{tenant, batch.Namespace, callback.Queue}, callbackID(tenant, id), spec); err != nil {
+			return err
+		}
+	}
+	return b.expireBatch(ctx, key)
+}
+
+// expireBatch lets a batch that is done go when its jobs do. The callback's job is
+// kept longer, so that none is made a second time.
+func (b *Broker) expireBatch(ctx context.Context, key string) error {
+	pipe := b.rdb.Pipeline()
+	for _, part := range []string{":jobs", ":succeeded", ":failed", ":meta"} {
+		pipe.PExpire(ctx, key+part, time.Duration(b.keepMS)*time.Millisecond)
+	}
+	_, err := pipe.Exec(ctx)
+	return b.failure(ctx, "expire a batch", err)
 }
