@@ -68,7 +68,7 @@ func TestAsyncIdempotencyKeyOfAJobAlone(t *testing.T) {
 		spec := &api.JobSpec{
 			Namespace: namespace, Queue: "fn.echo", Payload: inv.Event,
 			JobOptions: api.JobOptions{Target: &api.JobTarget{Function: "echo", Alias: "prod"}},
-			Activation: &api.AsyncActivation{Access: api.AccessUnrestricted, Fingerprint: fmt.Sprintf("%x", sha256.Sum256([]byte("1")))},
+			Activation: &api.AsyncActivation{Access: api.AccessUnrestricted, Fingerprint: fmt.Sprintf("%x", sha256.Sum256([]byte(inv.Principal.Sub+"\n1")))},
 		}
 		if _, err := b.broker.EnqueueInvocation(b.t.Context(), b.tenant, id, spec); err != nil {
 			b.t.Fatal(err)
