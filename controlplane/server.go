@@ -95,15 +95,7 @@ type Server struct {
 	end      context.CancelFunc // of what runs until Close
 }
 
-// New makes a server over a store, an engine and a queue, all of which stay the
-// caller's to close, after the server. ctx bounds nothing but the call.
-func New(ctx context.Context, store *storage.Store, engine Engine, broker *queue.Broker, cfg Config) (*Server, error) {
-	if store == nil || engine == nil || broker == nil {
-		return nil, errors.New("controlplane: a store, an engine and a queue are required")
-	}
-	if cfg.Auth != AuthKeys && cfg.Auth != AuthOff {
-		return nil, fmt.Errorf("controlplane: unknown mode of authentication %d", cfg.Auth)
-	}
+func (cfg Config) withDefaults() Config {
 	if cfg.Logger == nil {
 		cfg.Logger = zap.NewNop()
 	}
@@ -122,6 +114,19 @@ func New(ctx context.Context, store *storage.Store, engine Engine, broker *queue
 	if cfg.MaxWaits <= 0 {
 		cfg.MaxWaits = DefaultWaits
 	}
+	return cfg
+}
+
+// New makes a server over a store, an engine and a queue, all of which stay the
+// caller's to close, after the server. ctx bounds nothing but the call.
+func New(ctx context.Context, store *storage.Store, engine Engine, broker *queue.Broker, cfg Config) (*Server, error) {
+	if store == nil || engine == nil || broker == nil {
+		return nil, errors.New("controlplane: a store, an engine and a queue are required")
+	}
+	if cfg.Auth != AuthKeys && cfg.Auth != AuthOff {
+		return nil, fmt.Errorf("controlplane: unknown mode of authentication %d", cfg.Auth)
+	}
+	cfg = cfg.withDefaults()
 	s := &Server{
 		store:       store,
 		functions:   storage.NewFunctions(store),
