@@ -162,3 +162,11 @@ func texts(reply any) []string {
 	}
 	return out
 }
+
+// failure types an error of a plain command.
+func (b *Broker) failure(ctx context.Context, op string, err error) error {
+	if errors.Is(err, redis.Nil) {
+		return nil
+	}
+	return storage.Failure(ctx, op, err)
+}

@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -98,91 +97,6 @@ func (b *Broker) newIDs(ctx context.Context, e *Enqueue, now int64) ([]string, e
 			return ids, nil
 		}
 	}
-}
-
-// validate refuses what cannot be enqueued.
-func (e *Enqueue) validate(nowMS int64) error {
-	switch {
-	case len(e.Jobs) == 0:
-		return api.Errorf(api.CodeValidation, "there is no job").WithFields(api.FieldError{Path: "jobs", Message: "must hold at least one"})
-	case len(e.Jobs) > api.MaxEnqueueJobs:
-		return api.Errorf(api.CodeValidation, "at most %d jobs a call", api.MaxEnqueueJobs).WithFields(api.FieldError{Path: "jobs", Message: "are too many"})
-	}
-	total := 0
-	for i := range e.Jobs {
-		j := &e.Jobs[i]
-		total += len(j.Payload)
-		err := j.Validate(nowMS)
-		if err == nil && j.BatchID != e.Jobs[0].BatchID {
-			err = api.Errorf(api.CodeValidation, "all jobs of a call are of one batch").
-				WithFields(api.FieldError{Path: "batch_id", Message: "must be the same for all jobs of a call"})
-		}
-		if err != nil {
-			return atIndex(err, i)
-		}
-	}
-	if total > api.MaxEnqueueBytes {
-		return api.Errorf(api.CodeBodyLimit, "the payloads exceed %d bytes together", api.MaxEnqueueBytes)
-	}
-	return nil
-}
-
-// checkOptions refuses what a job of a queue, or a step of its chain, cannot be
-// told: CodeQueueReserved, CodeValidation.
-func (b *Broker) checkOptions(queue string, o *api.JobOptions) error {
-	if isFunctionQueue(queue) != (o.Target != nil) {
-		return api.Errorf(api.CodeQueueReserved, "queues fn.… are the platform's: their jobs, and only theirs, have a target")
-	}
-	if o.Target != nil && queue != api.FunctionQueuePrefix+o.Target.Function {
-		return fieldError("target.function", "must be the function of the queue")
-	}
-	if len(o.ResultSchema) > 0 {
-		if _, err := b.schemas.compile(o.ResultSchema); err != nil {
-			return err
-		}
-	}
-	if o.Chain == nil {
-		return nil
-	}
-	queues := []string{queue} // in which a step may end
-	for i := range o.Chain.Steps {
-		step := &o.Chain.Steps[i]
-		queue = cmp.Or(step.Queue, queue)
-		queues = append(queues, queue)
-		if err := b.checkOptions(queue, &step.JobOptions); err != nil {
-			return err
-		}
-	}
-	for _, step := range []*api.ChainStep{o.Chain.OnFailure, o.Chain.OnExit} {
-		if step == nil {
-			continue
-		}
-		in := queues
-		if step.Queue != "" {
-			in = []string{step.Queue}
-		}
-		for _, queue := range in {
-			if err := b.checkOptions(queue, &step.JobOptions); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// atIndex puts the job's place before the paths of an error's fields.
-func atIndex(err error, i int) error {
-	place := "jobs[" + strconv.Itoa(i) + "]"
-	coded := api.Errorf(api.ErrorCode(err), "%s: %s", place, messageOf(err))
-	fields := fieldsOf(err)
-	if len(fields) == 0 {
-		fields = []api.FieldError{{Message: messageOf(err)}}
-	}
-	for _, f := range fields {
-		f.Path = strings.TrimSuffix(place+"."+f.Path, ".")
-		coded.Fields = append(coded.Fields, f)
-	}
-	return coded
 }
 
 func digestOf(jobs []api.NewJob) (string, error) {
@@ -340,53 +254,6 @@ func (b *Broker) enqueue(ctx context.Context, call enqueueCall, items []*enqueue
 			return nil
 		}
 	}
-}
-
-// lookAtHolders reads the jobs that hold unique keys. freed: one has ended, or
-// never was, since a crash came between, and its key is free. seen: one lives that
-// was not known to.
-func (b *Broker) lookAtHolders(ctx context.Context, tenant string, items []*enqueueItem) (freed, seen bool, err error) {
-	var holders []string
-	var held []*enqueueItem
-	for _, item := range items {
-		if item.holder != "" && item.holder != item.living {
-			holders, held = append(holders, item.holder), append(held, item)
-		}
-	}
-	found, err := b.load(ctx, tenant, holders, recordFields)
-	if err != nil {
-		return false, false, err
-	}
-	for i, r := range found {
-		if r == nil || r.run.state.Terminal() {
-			held[i].ended, freed = holders[i], true
-			continue
-		}
-		if err := b.reindex(ctx, tenant, r); err != nil {
-			return false, false, err
-		}
-		held[i].living, seen = holders[i], true
-	}
-	return freed, seen, nil
-}
-
-// reindex enters a job in the index of its state if it is not there: its own
-// enqueue was cut short, and nobody but its unique key knows it.
-func (b *Broker) reindex(ctx context.Context, tenant string, r *record) error {
-	q := r.key(tenant)
-	err := b.rdb.ZScore(ctx, b.keys(q).Set(string(r.run.state)), r.id).Err()
-	if err == nil || b.failure(ctx, "read a queue", err) != nil {
-		return b.failure(ctx, "read a queue", err)
-	}
-	if r.run.state == api.JobWaiting { // what it waits for may have ended
-		pipe := b.rdb.Pipeline()
-		pipe.ZAdd(ctx, b.keys(q).After(), redis.Z{Score: float64(r.run.at), Member: r.id})
-		b.markDue(ctx, pipe, q, r.run.at)
-		if _, err := pipe.Exec(ctx); err != nil {
-			return b.failure(ctx, "mark a job", err)
-		}
-	}
-	return b.moveAll(ctx, q, []*move{{record: r, to: r.run}})
 }
 
 // enqueueArguments lays the call out as job_enqueue.lua reads it.

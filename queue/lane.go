@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"sync"
 	"time"
@@ -10,7 +9,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
-	"github.com/codesous/sous/storage"
 )
 
 // lane is what this process remembers of a queue that it fetches from: from where
@@ -129,12 +127,4 @@ func (l *lane) advance(cursors []string) {
 			l.cursors[rank] = max(l.cursors[rank], at)
 		}
 	}
-}
-
-// failure types an error of a plain command.
-func (b *Broker) failure(ctx context.Context, op string, err error) error {
-	if errors.Is(err, redis.Nil) {
-		return nil
-	}
-	return storage.Failure(ctx, op, err)
 }

@@ -1,0 +1,60 @@
+package api
+
+// Queue is a queue as it is read: its configuration and its depths.
+type Queue struct {
+	Namespace string `json:"namespace"`
+	Queue     string `json:"queue"`
+	QueueConfig
+	Depths          map[JobState]int64 `json:"depths"`
+	OldestPendingMS int64              `json:"oldest_pending_ms"` // the age of the first pending job
+}
+
+// QueueConfig is how a queue serves. 0 means without limit.
+type QueueConfig struct {
+	Paused         bool  `json:"paused"`
+	Draining       bool  `json:"draining"` // it takes no new jobs, and serves those it has
+	MaxConcurrency int64 `json:"max_concurrency"`
+	RateLimit      int64 `json:"rate_limit"`     // jobs that may begin in RateWindowMS
+	RateWindowMS   int64 `json:"rate_window_ms"` // 0: one second, where RateLimit is set
+}
+
+// Bounds of a queue's configuration.
+const (
+	MaxQueueConcurrency = 1_000_000
+	MaxRateLimit        = 1_000_000
+	MinRateWindowMS     = 100
+	MaxRateWindowMS     = 24 * 60 * 60 * 1000
+	DefaultRateWindowMS = 1000
+)
+
+// Batch is a group of jobs with a callback that fires when it is sealed and
+// none of them is left.
+type Batch struct {
+	ID          string         `json:"id"`
+	Namespace   string         `json:"namespace"`
+	Callback    *BatchCallback `json:"callback,omitempty"`
+	CallbackID  string         `json:"callback_job_id,omitempty"`
+	Sealed      bool           `json:"sealed"`
+	Total       int64          `json:"total"`
+	Pending     int64          `json:"pending"`
+	Succeeded   int64          `json:"succeeded"`
+	Failed      int64          `json:"failed"`
+	CreatedAtMS int64          `json:"created_at_ms"`
+}
+
+// BatchCallback is the job that a finished batch makes.
+type BatchCallback struct {
+	Queue string `json:"queue"`
+	NewJob
+}
+
+// Worker is what is known of a process that fetches.
+type Worker struct {
+	ID              string   `json:"id"`
+	Hostname        string   `json:"hostname,omitempty"`
+	Namespace       string   `json:"namespace"`
+	Queues          []string `json:"queues"`
+	Version         string   `json:"version,omitempty"`
+	StartedAtMS     int64    `json:"started_at_ms"`
+	LastHeartbeatMS int64    `json:"last_heartbeat_ms"`
+}
