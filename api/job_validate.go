@@ -176,4 +176,3 @@ func (c *Chain) validate(nowMS int64, depth int) error {
 	}
 	return nil
 }
-
