@@ -75,7 +75,11 @@ func (i *Invoker) accept(ctx context.Context, inv *api.Invocation, res *resoluti
 	}
 	created, existing, err := i.activations.Start(ctx, storage.QueuedActivation(inv.Tenant, id, spec))
 	if err == nil && !created && digest != "" {
-		return repeated(existing, digest, nil)
+		out, err := repeated(existing, digest, nil)
+		if err == nil && inv.RequestID != "" && spec.Activation.RequestID == inv.RequestID {
+			out.Replayed = false // the job is this call's own, and a worker was faster than the record
+		}
+		return out, err
 	}
 	return &api.Queued{ActivationID: id, Status: api.StatusQueued}, err
 }
