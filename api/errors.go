@@ -63,6 +63,14 @@ const (
 	CodeBatchNotFound Code = "CS_BATCH_NOT_FOUND"
 	CodeBatchSealed   Code = "CS_BATCH_SEALED_CONFLICT"
 
+	CodeScheduleNotFound Code = "CS_SCHEDULE_NOT_FOUND"
+	CodeScheduleExists   Code = "CS_SCHEDULE_EXISTS"
+	CodeScheduleBusy     Code = "CS_SCHEDULE_BUSY_CONFLICT"
+	CodeScheduleLimit    Code = "CS_SCHEDULE_LIMIT_CONFLICT"
+	CodeTaskNotFound     Code = "CS_TASK_NOT_FOUND"
+	CodeTaskExists       Code = "CS_TASK_EXISTS"
+	CodeTaskState        Code = "CS_TASK_STATE_CONFLICT"
+
 	CodeBodyLimit        Code = "CS_BODY_LIMIT"
 	CodeHeaderLimit      Code = "CS_HEADER_LIMIT"
 	CodeQueryLimit       Code = "CS_QUERY_LIMIT"

@@ -181,6 +181,8 @@ type JobSpec struct {
 	Score int64 `json:"score"`
 	// Activation is what an asynchronous invocation carries beside its event.
 	Activation *AsyncActivation `json:"activation,omitempty"`
+	// Schedule is the tick that made the job, if one did.
+	Schedule *ScheduledTick `json:"schedule,omitempty"`
 }
 
 // AsyncActivation is the part of an asynchronous invocation that its job keeps

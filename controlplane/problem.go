@@ -69,6 +69,14 @@ var statuses = map[api.Code]int{
 	api.CodeBatchNotFound: http.StatusNotFound,
 	api.CodeBatchSealed:   http.StatusConflict,
 
+	api.CodeScheduleNotFound: http.StatusNotFound,
+	api.CodeScheduleExists:   http.StatusConflict,
+	api.CodeScheduleBusy:     http.StatusConflict,
+	api.CodeScheduleLimit:    http.StatusConflict,
+	api.CodeTaskNotFound:     http.StatusNotFound,
+	api.CodeTaskExists:       http.StatusConflict,
+	api.CodeTaskState:        http.StatusConflict,
+
 	api.CodeBodyLimit:        http.StatusRequestEntityTooLarge,
 	api.CodeHeaderLimit:      http.StatusRequestHeaderFieldsTooLarge,
 	api.CodeQueryLimit:       http.StatusRequestURITooLong,

@@ -90,6 +90,37 @@ func (k keys) kv(t, ns, key string) string {
 	return "cs:kv:" + k.tenant(t) + ":" + ns + ":" + key
 }
 
+func (k keys) schedule(t, ns, name string) scheduleKeys {
+	return scheduleKeys("cs:schedule:" + k.tenant(t) + ":" + ns + ":" + name)
+}
+
+func (k keys) scheduleIndex(t, ns string) string {
+	return "cs:schedule:" + k.tenant(t) + ":" + ns + ":index"
+}
+
+// scheduleDue is the set of a tenant's schedules, each as ns/name, by their next tick.
+func (k keys) scheduleDue(t string) string { return "cs:schedule:" + k.tenant(t) + ":due" }
+
+// scheduleKeys is the prefix of a schedule's keys.
+type scheduleKeys string
+
+func (s scheduleKeys) meta() string     { return string(s) + ":meta" }
+func (s scheduleKeys) state() string    { return string(s) + ":state" }
+func (s scheduleKeys) inflight() string { return string(s) + ":inflight" }
+
+// taskPrefix begins the keys of a tenant's tasks of a type, or of all types where that is
+// "". The seed's task type is the tenant and the type here, so that no tenant can name
+// another's task.
+func (k keys) taskPrefix(t, taskType string) string {
+	if taskType == "" {
+		return "gbe:state:tasks:" + k.tenant(t) + "."
+	}
+	return "gbe:state:tasks:" + k.tenant(t) + "." + taskType + ":"
+}
+
+// taskIndex is the set of the keys of a tenant's tasks that have not ended, by updated_at.
+func (k keys) taskIndex(t string) string { return "gbe:idx:tasks:" + k.tenant(t) + ":by_updated" }
+
 // JobKeys builds the keys of a tenant's jobs and queues, for package queue.
 type JobKeys struct{ tenant string }
 
