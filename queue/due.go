@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"hash/fnv"
 	"strconv"
 	"strings"
 	"sync"
@@ -12,28 +11,12 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// A due set says when something is to be done where, for all tenants at once: its
-// members are looked after by whoever finds them due. Whoever makes something
-// due does so after it has written it, and only ever brings the moment nearer;
-// whoever has looked after a member gives it its next moment only if nobody
-// touched it since, and then looks once more. So nothing due is overlooked,
-// unless a process dies between its two writes: the queue's next visit finds that.
-
-const dueQueuePrefix = "queue/"
-
-func shardOf(member string) int {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(member)) // a hash takes every write
-	return int(h.Sum32() % storage.DueShards)
-}
-
 // member is how the due and ready sets call a queue.
-func (q queueKey) member() string { return dueQueuePrefix + q.tenant + "/" + q.name() }
+func (q queueKey) member() string { return storage.DueQueuePrefix + q.tenant + "/" + q.name() }
 
 // markDue brings the queue's next maintenance to at, if it is not nearer yet.
 func (b *Broker) markDue(ctx context.Context, pipe redis.Pipeliner, q queueKey, at int64) {
-	m := q.member()
-	pipe.ZAddLT(ctx, storage.KeyDue(shardOf(m)), redis.Z{Score: float64(at), Member: m})
+	storage.MarkDue(ctx, pipe, q.member(), at)
 	if at <= b.store.NowMS()+nearMS {
 		select {
 		case b.dueSoon <- struct{}{}:
@@ -45,7 +28,7 @@ func (b *Broker) markDue(ctx context.Context, pipe redis.Pipeliner, q queueKey, 
 // markReady says that a fetch of the queue may find work from at on.
 func (b *Broker) markReady(ctx context.Context, pipe redis.Pipeliner, q queueKey, at int64) {
 	m := q.member()
-	pipe.ZAddLT(ctx, storage.KeyReady(shardOf(m)), redis.Z{Score: float64(at), Member: m})
+	pipe.ZAddLT(ctx, storage.KeyReady(storage.DueShard(m)), redis.Z{Score: float64(at), Member: m})
 }
 
 // settleDue gives a member that was claimed with score its next moment, 0 for
@@ -77,7 +60,7 @@ func (b *Broker) dueIn(ctx context.Context, pipe redis.Pipeliner, key string, fl
 
 func parseMember(key string, z redis.Z) (dueMember, bool) {
 	m, _ := z.Member.(string)
-	rest, ok := strings.CutPrefix(m, dueQueuePrefix)
+	rest, ok := strings.CutPrefix(m, storage.DueQueuePrefix)
 	if !ok {
 		return dueMember{}, false
 	}

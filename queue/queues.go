@@ -262,8 +262,8 @@ func (b *Broker) DeleteQueue(ctx context.Context, tenant, namespace, queue strin
 	}
 	m := q.member()
 	pipe := b.rdb.Pipeline()
-	pipe.ZRem(ctx, storage.KeyDue(shardOf(m)), m)
-	pipe.ZRem(ctx, storage.KeyReady(shardOf(m)), m)
+	pipe.ZRem(ctx, storage.KeyDue(storage.DueShard(m)), m)
+	pipe.ZRem(ctx, storage.KeyReady(storage.DueShard(m)), m)
 	pipe.SRem(ctx, b.store.JobKeys(tenant).Queues(), q.name())
 	_, err = pipe.Exec(ctx)
 	return b.failure(ctx, "delete a queue", err)

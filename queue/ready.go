@@ -92,7 +92,7 @@ func (b *Broker) Take(ctx context.Context, f FunctionQueue, workerID string, cou
 	if err != nil || len(got.Jobs) > 0 || got.More {
 		return got, err
 	}
-	key := storage.KeyReady(shardOf(m))
+	key := storage.KeyReady(storage.DueShard(m))
 	score, err := b.rdb.ZScore(ctx, key, m).Result()
 	if err != nil {
 		return got, b.failure(ctx, "read what is ready", err) // nil where it is not there

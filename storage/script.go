@@ -34,6 +34,7 @@ const (
 	ScriptJobPurge     = "job_purge.lua"
 	ScriptJobDrop      = "job_drop.lua"
 	ScriptDueSettle    = "due_settle.lua"
+	ScriptScheduleTick = "schedule_tick.lua"
 	ScriptBatchCount   = "batch_count.lua"
 	ScriptQueueConfig  = "queue_configure.lua"
 )
@@ -86,6 +87,40 @@ func (s *Store) ScriptThen(ctx context.Context, name string, keys []string, args
 	then(pipe)
 	_, err = pipe.Exec(ctx)
 	return reply, failure(ctx, name, err)
+}
+
+// ScriptCall is one of several calls of a script.
+type ScriptCall struct {
+	Keys []string
+	Args []any
+}
+
+// ScriptEach runs a script once for each call, all of them in one round trip, each
+// atomic by itself, and gives each one's reply or error.
+func (s *Store) ScriptEach(ctx context.Context, name string, calls []ScriptCall) ([]any, []error) {
+	replies, errs := make([]any, len(calls)), make([]error, len(calls))
+	if len(calls) == 0 {
+		return replies, errs
+	}
+	pipe := s.rdb.Pipeline()
+	sent := make([]*redis.Cmd, len(calls))
+	for i, c := range calls {
+		sent[i] = s.scripts[name].EvalSha(ctx, pipe, c.Keys, c.Args...)
+	}
+	_, failed := pipe.Exec(ctx)
+	for i, cmd := range sent {
+		replies[i] = cmd.Val()
+		switch err := cmd.Err(); {
+		case err == nil && replies[i] != nil:
+		case err == nil: // it was not sent
+			errs[i] = failure(ctx, name, failed)
+		case redis.HasErrorPrefix(err, "NOSCRIPT"):
+			replies[i], errs[i] = s.eval(ctx, name, calls[i].Keys, calls[i].Args...)
+		default:
+			errs[i] = scriptFailure(ctx, name, err)
+		}
+	}
+	return replies, errs
 }
 
 // Client gives package queue the connection, for plain commands and pipelines.
