@@ -1,6 +1,9 @@
 package storage
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 // keys builds every key of the store; no other file writes one. Names never
 // hold a colon or a brace (see api.ValidateName), so no key can be mistaken for
@@ -108,18 +111,35 @@ func (s scheduleKeys) meta() string     { return string(s) + ":meta" }
 func (s scheduleKeys) state() string    { return string(s) + ":state" }
 func (s scheduleKeys) inflight() string { return string(s) + ":inflight" }
 
+// taskRecords begins the keys of all tasks.
+const taskRecords = "gbe:state:tasks:"
+
 // taskPrefix begins the keys of a tenant's tasks of a type, or of all types where that is
 // "". The seed's task type is the tenant and the type here, so that no tenant can name
 // another's task.
 func (k keys) taskPrefix(t, taskType string) string {
 	if taskType == "" {
-		return "gbe:state:tasks:" + k.tenant(t) + "."
+		return taskRecords + k.tenant(t) + "."
 	}
-	return "gbe:state:tasks:" + k.tenant(t) + "." + taskType + ":"
+	return taskRecords + k.tenant(t) + "." + taskType + ":"
 }
 
 // taskIndex is the set of the keys of a tenant's tasks that have not ended, by updated_at.
 func (k keys) taskIndex(t string) string { return "gbe:idx:tasks:" + k.tenant(t) + ":by_updated" }
+
+// taskIndexOf is the taskIndex of the one tenant whose tasks' keys can begin with text; ""
+// where there is not one.
+func (k keys) taskIndexOf(text string) string {
+	rest, _ := strings.CutPrefix(text, taskRecords)
+	tenant, _, ended := strings.Cut(rest, ".")
+	if k.hashTags {
+		tenant = strings.TrimSuffix(strings.TrimPrefix(tenant, "{"), "}")
+	}
+	if !ended || tenant == "" || !strings.HasPrefix(text, k.taskPrefix(tenant, "")) {
+		return ""
+	}
+	return k.taskIndex(tenant)
+}
 
 // JobKeys builds the keys of a tenant's jobs and queues, for package queue.
 type JobKeys struct{ tenant string }

@@ -13,10 +13,11 @@ import (
 
 // Store keeps records. It is safe for concurrent use. A key is one or more
 // segments joined by colons, none of them empty, without white space or control
-// characters; a field's name is any text. Errors: CodeValidation for a malformed
-// key or filter, CodeStoreUnavailable where the store does not answer,
-// CodeStoreConflict where others changed the record again and again meanwhile,
-// CodeBodyLimit for a record that the store cannot hold.
+// characters, of at most MaxKeyBytes; a field's name is any text. Errors:
+// CodeValidation for a malformed key, filter or time-to-live, CodeStoreUnavailable
+// where the store does not answer or is closed, CodeStoreConflict where others
+// changed the record again and again meanwhile, CodeBodyLimit for a record that the
+// store cannot hold. After CodeStoreUnavailable a write may have been made or not.
 type Store interface {
 	// Get gives the record, nil where there is none.
 	Get(ctx context.Context, key string) (*Record, error)
@@ -34,15 +35,18 @@ type Store interface {
 	// does not exist.
 	SetFields(ctx context.Context, key string, fields Fields) error
 	// CompareAndSet is SetFields if every field of expected has its value now, nil
-	// meaning that it must be absent. It says whether it was so.
+	// meaning that it must be absent. It says whether it was so. Where the network
+	// failed meanwhile, false may stem from the call's own write: what tells is a
+	// field that names the writer.
 	CompareAndSet(ctx context.Context, key string, expected, fields Fields) (bool, error)
 	// Expire gives the record, if it is there, ttl to live from now; 0 keeps it.
 	Expire(ctx context.Context, key string, ttl time.Duration) error
 
-	// Scan gives the records whose keys begin with prefix and that pass the filter
-	// (nil: all of them), until the caller stops or an error is given, which is the
-	// last. With a filter they come in ascending order of its field, then of their
-	// keys. Records that change meanwhile may be given or not.
+	// Scan gives the records whose keys begin with prefix (the beginning of a key, in
+	// a segment's middle as well, but not "") and that pass the filter (nil: all of
+	// them), until the caller stops or an error is given, which is the last. With a
+	// filter they come in ascending order of its field, then of their keys. No record
+	// comes twice; those that change meanwhile may be given or not.
 	Scan(ctx context.Context, prefix string, f *Filter) iter.Seq2[Entry, error]
 
 	// Ping asks for a sign of life.
@@ -69,8 +73,7 @@ type Entry struct {
 // Op is how a filter compares.
 type Op string
 
-// The comparisons. Two values that are both decimal integers (of 64 bits) compare
-// as numbers, others byte by byte.
+// The comparisons, by Compare.
 const (
 	Equal   Op = "eq"
 	Less    Op = "lt"

@@ -1,0 +1,271 @@
+// Package kvrocks keeps the records of package statestore as hashes of KVRocks or
+// Redis, with sorted sets beside them that serve scans of one field.
+package kvrocks
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage/statestore"
+)
+
+// Backend is the connection that a Store works over; *storage.Store is one.
+type Backend interface {
+	Client() redis.UniversalClient
+	// Script runs the script of package lua that has this name.
+	Script(ctx context.Context, name string, keys []string, args ...any) (any, error)
+	// Failure turns what Client returned from op into errors of package api.
+	Failure(ctx context.Context, op string, err error) error
+}
+
+// The scripts, by the names of their files in package lua.
+const (
+	scriptWrite  = "state_write.lua"
+	scriptRepair = "state_repair.lua"
+)
+
+// Bounds of one write, since it is one command of one script.
+const (
+	MaxFields = 1024     // that it names
+	MaxBytes  = 16 << 20 // of their names and values
+)
+
+// Index keeps the keys of records in sorted sets, by the number in one of their
+// fields. A record has one index at most, the first whose Prefix begins its key.
+// Records that were written past this package, or before the index was named, are
+// not in it.
+type Index struct {
+	// Prefix begins the keys of the records.
+	Prefix string
+	// Key names the set of all records whose keys begin with the given text, itself
+	// perhaps a whole key; "" if no one set has them all. On a cluster the set lies
+	// in its records' slot.
+	Key func(text string) string
+	// Field is what records stand by; one without it has no entry.
+	Field string
+	// Except names the records that are kept out.
+	Except statestore.Exception
+}
+
+// Store implements statestore.Store.
+type Store struct {
+	backend  Backend
+	indexes  []Index
+	closed   atomic.Bool
+	repaired atomic.Int64
+}
+
+var _ statestore.Store = (*Store)(nil)
+
+// New gives the records that backend holds.
+func New(backend Backend, indexes ...Index) *Store {
+	return &Store{backend: backend, indexes: indexes}
+}
+
+// Repaired counts the entries of indexes that scans have set right.
+func (s *Store) Repaired() int64 { return s.repaired.Load() }
+
+// Ping implements statestore.Store.
+func (s *Store) Ping(ctx context.Context) error {
+	if err := s.open(); err != nil {
+		return err
+	}
+	return s.backend.Failure(ctx, "ping", s.backend.Client().Ping(ctx).Err())
+}
+
+// Close implements statestore.Store. The backend stays open.
+func (s *Store) Close() error {
+	s.closed.Store(true)
+	return nil
+}
+
+func (s *Store) open() error {
+	if s.closed.Load() {
+		return api.Errorf(api.CodeStoreUnavailable, "the state store is closed")
+	}
+	return nil
+}
+
+// ready says whether a call for key can be made.
+func (s *Store) ready(key string) error {
+	return errors.Join(s.open(), statestore.ValidateKey(key))
+}
+
+// Get implements statestore.Store.
+func (s *Store) Get(ctx context.Context, key string) (*statestore.Record, error) {
+	if err := s.ready(key); err != nil {
+		return nil, err
+	}
+	pipe := s.backend.Client().Pipeline()
+	fields, ttl := readRecord(ctx, pipe, key)
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, s.backend.Failure(ctx, "read a record", err)
+	}
+	return record(fields, ttl), nil
+}
+
+// readRecord asks for a record and, after that, for what it has left to live: a
+// record that went in between is seen to be gone.
+func readRecord(ctx context.Context, pipe redis.Pipeliner, key string) (*redis.MapStringStringCmd, *redis.DurationCmd) {
+	return pipe.HGetAll(ctx, key), pipe.PTTL(ctx, key)
+}
+
+// record is what readRecord found, nil where there is none.
+func record(fields *redis.MapStringStringCmd, ttl *redis.DurationCmd) *statestore.Record {
+	const none, gone = -1, -2 // as replied
+	if len(fields.Val()) == 0 || ttl.Val() == gone {
+		return nil
+	}
+	r := &statestore.Record{Fields: make(statestore.Fields, len(fields.Val()))}
+	for name, value := range fields.Val() {
+		r.Fields[name] = []byte(value)
+	}
+	if ttl.Val() != none {
+		r.TTL = max(ttl.Val(), time.Millisecond) // its last one counts as one
+	}
+	return r
+}
+
+// GetField implements statestore.Store.
+func (s *Store) GetField(ctx context.Context, key, field string) (value []byte, found bool, err error) {
+	if err := s.ready(key); err != nil {
+		return nil, false, err
+	}
+	value, err = s.backend.Client().HGet(ctx, key, field).Bytes()
+	if errors.Is(err, redis.Nil) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, s.backend.Failure(ctx, "read a field", err)
+	}
+	return value, true, nil
+}
+
+// Put implements statestore.Store.
+func (s *Store) Put(ctx context.Context, key string, r statestore.Record) error {
+	if err := statestore.ValidateTTL(r.TTL); err != nil {
+		return err
+	}
+	_, err := s.write(ctx, key, change{
+		replace: true, ttl: strconv.FormatInt(statestore.Milliseconds(r.TTL), 10), fields: r.Fields,
+	})
+	return err
+}
+
+// Delete implements statestore.Store.
+func (s *Store) Delete(ctx context.Context, key string) error {
+	_, err := s.write(ctx, key, change{replace: true})
+	return err
+}
+
+// SetFields implements statestore.Store.
+func (s *Store) SetFields(ctx context.Context, key string, fields statestore.Fields) error {
+	_, err := s.write(ctx, key, change{fields: fields})
+	return err
+}
+
+// CompareAndSet implements statestore.Store.
+func (s *Store) CompareAndSet(ctx context.Context, key string, expected, fields statestore.Fields) (bool, error) {
+	return s.write(ctx, key, change{expected: expected, fields: fields})
+}
+
+// Expire implements statestore.Store.
+func (s *Store) Expire(ctx context.Context, key string, ttl time.Duration) error {
+	if err := errors.Join(s.ready(key), statestore.ValidateTTL(ttl)); err != nil {
+		return err
+	}
+	var err error
+	if ttl == 0 {
+		err = s.backend.Client().Persist(ctx, key).Err()
+	} else {
+		err = s.backend.Client().Do(ctx, "PEXPIRE", key, statestore.Milliseconds(ttl)).Err()
+	}
+	return s.backend.Failure(ctx, "set a time-to-live", err)
+}
+
+// change is one call of the script that writes.
+type change struct {
+	replace  bool   // fields that are not named go
+	ttl      string // ms, "0" for ever, "" as it is
+	expected statestore.Fields
+	fields   statestore.Fields
+}
+
+// write makes a change and says whether the record was as expected.
+func (s *Store) write(ctx context.Context, key string, c change) (bool, error) {
+	if err := errors.Join(s.ready(key), c.validate()); err != nil {
+		return false, err
+	}
+	keys, index := []string{key}, Index{}
+	if x, set := s.indexOf(key); set != "" {
+		keys, index = append(keys, set), x
+	}
+	reply, err := s.backend.Script(ctx, scriptWrite, keys, c.args(index)...)
+	if err != nil {
+		return false, err
+	}
+	return reply == int64(1), nil
+}
+
+func (c change) validate() error {
+	size := 0
+	for _, fields := range []statestore.Fields{c.expected, c.fields} {
+		for name, value := range fields {
+			size += len(name) + len(value)
+		}
+	}
+	if len(c.expected)+len(c.fields) > MaxFields || size > MaxBytes {
+		return api.Errorf(api.CodeBodyLimit, "a write names at most %d fields, of %d bytes together", MaxFields, MaxBytes)
+	}
+	return nil
+}
+
+// args are the ARGV of the script.
+func (c change) args(x Index) []any {
+	mode := "keep"
+	if c.replace {
+		mode = "replace"
+	}
+	present, absent := split(c.expected)
+	set, removed := split(c.fields)
+	args := []any{
+		mode, c.ttl, x.Field, x.Except.Field,
+		len(x.Except.Values), len(present) / 2, len(absent), len(set) / 2, len(removed),
+	}
+	for _, v := range x.Except.Values {
+		args = append(args, v)
+	}
+	args = append(args, present...)
+	args = append(args, absent...)
+	args = append(args, set...)
+	return append(args, removed...)
+}
+
+// split parts pairs of fields from the names of those without a value.
+func split(fields statestore.Fields) (pairs, names []any) {
+	for name, value := range fields {
+		if value == nil {
+			names = append(names, name)
+		} else {
+			pairs = append(pairs, name, value)
+		}
+	}
+	return pairs, names
+}
+
+// indexOf gives the index of the records whose keys begin with text, and its set.
+func (s *Store) indexOf(text string) (x Index, set string) {
+	for _, x := range s.indexes {
+		if strings.HasPrefix(text, x.Prefix) {
+			return x, x.Key(text)
+		}
+	}
+	return Index{}, ""
+}

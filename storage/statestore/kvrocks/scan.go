@@ -1,0 +1,193 @@
+package kvrocks
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/storage/statestore"
+)
+
+const (
+	scanCount = 512 // keys that a server is asked to look at in one SCAN
+	readBatch = 128 // records in one pipeline
+)
+
+// errStop ends a scan whose caller has enough.
+var errStop = errors.New("the scan's caller has enough")
+
+// Scan implements statestore.Store. An index serves it where it has every record
+// that can pass; else all keys of all masters are looked at.
+func (s *Store) Scan(ctx context.Context, prefix string, f *statestore.Filter) iter.Seq2[statestore.Entry, error] {
+	return func(yield func(statestore.Entry, error) bool) {
+		give := func(e statestore.Entry) error {
+			if !yield(e, nil) {
+				return errStop
+			}
+			return nil
+		}
+		err := errors.Join(s.open(), statestore.ValidatePrefix(prefix), f.Validate())
+		if err == nil {
+			if x, set, ok := s.serves(prefix, f); ok {
+				err = s.walkIndex(ctx, x, set, prefix, f, give)
+			} else {
+				err = s.scan(ctx, prefix, f, give)
+			}
+		}
+		if err != nil && !errors.Is(err, errStop) {
+			yield(statestore.Entry{}, err)
+		}
+	}
+}
+
+// scan looks at every key. A filter's order needs all that it finds first.
+func (s *Store) scan(ctx context.Context, prefix string, f *statestore.Filter, give func(statestore.Entry) error) error {
+	if f == nil {
+		return s.scanKeys(ctx, prefix, give)
+	}
+	results := statestore.NewResults(f)
+	err := s.scanKeys(ctx, prefix, func(e statestore.Entry) error {
+		if f.Passes(e.Fields) {
+			results.Add(e)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, e := range results.Sorted() {
+		if err := give(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scanKeys gives every record below prefix once; SCAN may name a key twice.
+func (s *Store) scanKeys(ctx context.Context, prefix string, give func(statestore.Entry) error) error {
+	nodes, err := s.masters(ctx)
+	if err != nil {
+		return err
+	}
+	match, seen := matchPrefix(prefix), map[string]bool{}
+	for _, node := range nodes {
+		for cursor := uint64(0); ; {
+			var keys []string
+			keys, cursor, err = node.Scan(ctx, cursor, match, scanCount).Result()
+			if err != nil {
+				return s.backend.Failure(ctx, "scan the keys", err)
+			}
+			keys = slices.DeleteFunc(keys, func(key string) bool {
+				again := seen[key]
+				seen[key] = true
+				return again || !strings.HasPrefix(key, prefix)
+			})
+			if err := s.giveRecords(ctx, keys, give); err != nil {
+				return err
+			}
+			if cursor == 0 {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// matchPrefix is a pattern for the keys that begin with prefix, and perhaps others:
+// KVRocks knows no pattern but a beginning and a star.
+func matchPrefix(prefix string) string {
+	if special := strings.IndexAny(prefix, `*?[]\`); special >= 0 {
+		prefix = prefix[:special]
+	}
+	return prefix + "*"
+}
+
+// masters are the servers that together hold all keys.
+func (s *Store) masters(ctx context.Context) ([]redis.Cmdable, error) {
+	cluster, ok := s.backend.Client().(*redis.ClusterClient)
+	if !ok {
+		return []redis.Cmdable{s.backend.Client()}, nil
+	}
+	var mu sync.Mutex
+	var nodes []redis.Cmdable
+	err := cluster.ForEachMaster(ctx, func(_ context.Context, node *redis.Client) error {
+		mu.Lock()
+		defer mu.Unlock()
+		nodes = append(nodes, node)
+		return nil
+	})
+	return nodes, s.backend.Failure(ctx, "find the masters", err)
+}
+
+func (s *Store) giveRecords(ctx context.Context, keys []string, give func(statestore.Entry) error) error {
+	for batch := range slices.Chunk(keys, readBatch) {
+		records, err := s.readMany(ctx, batch)
+		if err != nil {
+			return err
+		}
+		for i, r := range records {
+			if r == nil {
+				continue
+			}
+			if err := give(statestore.Entry{Key: batch[i], Record: *r}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// readMany gives the record under each key, nil where there is none: a key of
+// another type is none.
+func (s *Store) readMany(ctx context.Context, keys []string) ([]*statestore.Record, error) {
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	pipe := s.backend.Client().Pipeline()
+	fields, ttls := make([]*redis.MapStringStringCmd, len(keys)), make([]*redis.DurationCmd, len(keys))
+	for i, key := range keys {
+		fields[i], ttls[i] = readRecord(ctx, pipe, key)
+	}
+	_, _ = pipe.Exec(ctx) // each command has its own error
+	records, refused := make([]*statestore.Record, len(keys)), map[string]error{}
+	for i, key := range keys {
+		err := errors.Join(fields[i].Err(), ttls[i].Err())
+		var reply redis.Error
+		switch {
+		case err == nil:
+			records[i] = record(fields[i], ttls[i])
+		case errors.As(err, &reply):
+			refused[key] = err
+		default:
+			return nil, s.backend.Failure(ctx, "read records", err)
+		}
+	}
+	return records, s.passOver(ctx, refused)
+}
+
+// passOver fails unless the keys, whose reads were refused, are of other types. Each
+// server has its own words for that.
+func (s *Store) passOver(ctx context.Context, refused map[string]error) error {
+	if len(refused) == 0 {
+		return nil
+	}
+	pipe := s.backend.Client().Pipeline()
+	types := make(map[string]*redis.StatusCmd, len(refused))
+	for key := range refused {
+		types[key] = pipe.Type(ctx, key)
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return s.backend.Failure(ctx, "look at the types of keys", err)
+	}
+	for key, kind := range types {
+		if kind.Val() == "hash" {
+			return s.backend.Failure(ctx, "read records", refused[key])
+		}
+	}
+	return nil
+}

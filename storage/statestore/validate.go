@@ -1,0 +1,58 @@
+package statestore
+
+import (
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/codesous/sous/api"
+)
+
+// MaxKeyBytes bounds a key: escaped, it has to fit where NATS names its subject.
+const MaxKeyBytes = 1024
+
+// ValidateKey refuses (CodeValidation) what is no key.
+func ValidateKey(key string) error {
+	if strings.HasSuffix(key, ":") {
+		return badKey("key", key, "ends with a colon")
+	}
+	return validate("key", key)
+}
+
+// ValidatePrefix refuses (CodeValidation) what no key begins with, and "".
+func ValidatePrefix(prefix string) error { return validate("prefix", prefix) }
+
+func validate(what, key string) error {
+	switch {
+	case key == "":
+		return badKey(what, key, "is empty")
+	case len(key) > MaxKeyBytes:
+		return api.Errorf(api.CodeValidation, "the %s has %d bytes; at most %d are allowed", what, len(key), MaxKeyBytes)
+	case !utf8.ValidString(key):
+		return badKey(what, key, "is not UTF-8")
+	case key[0] == ':' || strings.Contains(key, "::"):
+		return badKey(what, key, "has an empty segment")
+	case strings.ContainsFunc(key, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }):
+		return badKey(what, key, "has white space or control characters")
+	}
+	return nil
+}
+
+func badKey(what, key, why string) error {
+	return api.Errorf(api.CodeValidation, "the %s %q %s", what, key, why)
+}
+
+// ValidateTTL refuses (CodeValidation) a negative time-to-live.
+func ValidateTTL(ttl time.Duration) error {
+	if ttl < 0 {
+		return api.Errorf(api.CodeValidation, "the time-to-live %s is negative", ttl)
+	}
+	return nil
+}
+
+// Milliseconds is a time-to-live in whole milliseconds, upwards: one that is there
+// does not become none.
+func Milliseconds(ttl time.Duration) int64 {
+	return int64((ttl + time.Millisecond - 1) / time.Millisecond)
+}
