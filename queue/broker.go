@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/maypok86/otter/v2"
@@ -56,8 +57,11 @@ type Broker struct {
 	metrics     *brokerMetrics
 	enqueues    *coalescer[queueKey, enqueueItem]
 	acks        *coalescer[queueKey, ackItem]
-	dueSoon     chan struct{} // holds a token when this process made something due
-	floors      floors
+	// schedulesDue looks after the due sets' schedules; nil: nobody here does.
+	schedulesDue DueWork
+	maintaining  atomic.Bool
+	dueSoon      chan struct{} // holds a token when this process made something due
+	floors       storage.Floors
 
 	life context.Context // the Broker's own lifetime, not a caller's
 	end  context.CancelFunc

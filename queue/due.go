@@ -4,7 +4,6 @@ import (
 	"context"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/redis/go-redis/v9"
 
@@ -17,11 +16,26 @@ func (q queueKey) member() string { return storage.DueQueuePrefix + q.tenant + "
 // markDue brings the queue's next maintenance to at, if it is not nearer yet.
 func (b *Broker) markDue(ctx context.Context, pipe redis.Pipeliner, q queueKey, at int64) {
 	storage.MarkDue(ctx, pipe, q.member(), at)
-	if at <= b.store.NowMS()+nearMS {
-		select {
-		case b.dueSoon <- struct{}{}:
-		default:
-		}
+	b.DueAt(at)
+}
+
+// DueAt tells whoever maintains, here or elsewhere, that something is due at at, if
+// that is sooner than they would look anyway.
+func (b *Broker) DueAt(at int64) {
+	switch {
+	case at > b.store.NowMS()+nearMS:
+	case b.maintaining.Load():
+		b.lookSoon()
+	default:
+		b.wakes.due()
+	}
+}
+
+// lookSoon makes this process read the due sets soon, if it maintains.
+func (b *Broker) lookSoon() {
+	select {
+	case b.dueSoon <- struct{}{}:
+	default: // a token is there already
 	}
 }
 
@@ -31,82 +45,22 @@ func (b *Broker) markReady(ctx context.Context, pipe redis.Pipeliner, q queueKey
 	pipe.ZAddLT(ctx, storage.KeyReady(storage.DueShard(m)), redis.Z{Score: float64(at), Member: m})
 }
 
-// settleDue gives a member that was claimed with score its next moment, 0 for
-// none. It says whether nobody had touched the member since.
-func (b *Broker) settleDue(ctx context.Context, key, member string, score, next int64) (bool, error) {
-	text := ""
-	if next > 0 {
-		text = strconv.FormatInt(next, 10)
-	}
-	reply, err := b.store.Script(ctx, storage.ScriptDueSettle, []string{key}, member, score, text)
-	if err != nil {
-		return false, err
-	}
-	n, _ := reply.(int64)
-	return n == 1, nil
-}
-
-// dueMember is one entry of a due or ready set.
-type dueMember struct {
-	key, member string
-	queue       queueKey
-	score       int64
-}
-
 // dueIn reads the first members of a set from floor on, due or not.
 func (b *Broker) dueIn(ctx context.Context, pipe redis.Pipeliner, key string, floor int64, limit int64) *redis.ZSliceCmd {
 	return pipe.ZRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{Min: strconv.FormatInt(floor, 10), Max: "+inf", Count: limit})
 }
 
-func parseMember(key string, z redis.Z) (dueMember, bool) {
-	m, _ := z.Member.(string)
-	rest, ok := strings.CutPrefix(m, storage.DueQueuePrefix)
+// queueOf is the queue that a member of the due and ready sets is.
+func queueOf(member string) (queueKey, bool) {
+	rest, ok := strings.CutPrefix(member, storage.DueQueuePrefix)
 	if !ok {
-		return dueMember{}, false
+		return queueKey{}, false
 	}
-	q, ok := parseQueue(rest)
-	return dueMember{key, m, q, int64(z.Score)}, ok
+	return parseQueue(rest)
 }
 
-// floors remember from where sets that are consumed at their head are read: on
-// KVRocks a read from the very start walks over all that was ever deleted there.
-// They go back by a margin, for entries that came late, and now and then to the
-// start.
-type floors struct {
-	mu  sync.Mutex
-	all map[string]*floor
-}
-
-type floor struct{ at, restart int64 }
-
-const (
-	floorMarginMS  = 60_000
-	floorRestartMS = 10 * 60_000
-	floorEntries   = 50_000
-)
-
-// from gives the least score at which key is to be read at now.
-func (f *floors) from(key string, now int64) int64 {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	known := f.all[key]
-	if known == nil || now >= known.restart {
-		return 0
-	}
-	return max(0, known.at-floorMarginMS)
-}
-
-// consumed remembers that key holds nothing below at that is not late.
-func (f *floors) consumed(key string, at, now int64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.all == nil || len(f.all) >= floorEntries {
-		f.all = map[string]*floor{}
-	}
-	known := f.all[key]
-	if known == nil || now >= known.restart {
-		known = &floor{restart: now + floorRestartMS}
-		f.all[key] = known
-	}
-	known.at = max(known.at, at)
+// settleDue gives one member its next moment; see storage.Store.SettleDue.
+func (b *Broker) settleDue(ctx context.Context, m storage.DueMember, next int64) (bool, error) {
+	mine, err := b.store.SettleDue(ctx, []storage.DueMember{m}, []int64{next})
+	return mine[0], err
 }

@@ -3,34 +3,22 @@ package queue
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
 )
 
 const (
-	// idleMS is how often the due sets are read where nothing is known to be due:
-	// it finds what another replica left when it died.
-	idleMS = 5_000
-	// nearMS is up to when a moment is near enough to look sooner than that.
-	nearMS = idleMS
-	// restMS is the least time between two rounds.
-	restMS = 100
 	// claimMS is for how long a due queue is one replica's to look after.
 	claimMS = 10_000
 	// visitTime bounds one visit of a queue, whatever follows its jobs: what is left
 	// is done at the next.
 	visitTime = 2 * time.Second
-	// duePage bounds the members of a shard that one round takes.
-	duePage = 100
 	// workPage bounds the jobs of one set that one visit takes.
 	workPage = 500
 	// loadPage bounds those whose payloads are read at once.
@@ -53,115 +41,36 @@ func (c *Counts) add(o Counts) {
 	c.Repaired += o.Repaired
 }
 
-// Maintain looks after all queues until ctx ends. Any number of replicas may.
-func (b *Broker) Maintain(ctx context.Context) {
-	for ctx.Err() == nil {
-		next := b.store.NowMS() + idleMS
-		began := time.Now()
-		_, soonest, err := b.RunOnce(ctx, b.store.NowMS())
-		b.metrics.loop.Round(began, err)
-		if err != nil && ctx.Err() == nil {
-			b.log.Warn("maintenance of queues failed; it goes on", zap.Error(err))
-		} else if soonest > 0 {
-			next = min(next, soonest)
-		}
-		// Jitter keeps replicas from asking at the same moments.
-		rest := time.Duration(max(restMS, next-b.store.NowMS()))*time.Millisecond + rand.N(restMS*time.Millisecond)
-		timer := time.NewTimer(rest)
-		select {
-		case <-ctx.Done():
-		case <-timer.C:
-		case <-b.dueSoon:
-			// Not at once: what is due in a second would be looked at ten times.
-			select {
-			case <-ctx.Done():
-			case <-time.After(restMS * time.Millisecond):
-			}
-		}
-		timer.Stop()
-	}
-}
-
-// RunOnce looks after every queue in which something is due at now, and says at
-// what moment the next one is, 0 if none is known.
-func (b *Broker) RunOnce(ctx context.Context, now int64) (Counts, int64, error) {
-	var total Counts
-	pipe := b.rdb.Pipeline()
-	heads := make([]*redis.ZSliceCmd, storage.DueShards)
-	for shard := range heads {
-		key := storage.KeyDue(shard)
-		heads[shard] = b.dueIn(ctx, pipe, key, b.floors.from(key, now), duePage)
-	}
-	if _, err := pipe.Exec(ctx); err != nil {
-		return total, 0, b.failure(ctx, "read what is due", err)
-	}
-	var errs []error
-	soonest, first := int64(0), rand.N(storage.DueShards)
-	for i := range heads {
-		shard := (first + i) % storage.DueShards // replicas begin at different ones
-		key, upTo := storage.KeyDue(shard), now
-		for k, z := range heads[shard].Val() {
-			if int64(z.Score) > now {
-				if soonest == 0 || int64(z.Score) < soonest {
-					soonest = int64(z.Score)
-				}
-				break
-			}
-			if k == duePage-1 {
-				upTo, soonest = int64(z.Score), now
-			}
-			m, ok := parseMember(key, z)
-			if !ok {
-				continue // a schedule's, or a newer release's
-			}
-			done, next, err := b.visit(ctx, m, now)
-			total.add(done)
-			if err != nil { // one queue's trouble is no other's
-				errs = append(errs, fmt.Errorf("queue %s: %w", m.member, err))
-				if ctx.Err() != nil || api.ErrorCode(err) == api.CodeStoreUnavailable {
-					return total, 0, errors.Join(errs...)
-				}
-				continue
-			}
-			if next > 0 && (soonest == 0 || next < soonest) {
-				soonest = next
-			}
-		}
-		b.floors.consumed(key, upTo, now)
-	}
-	return total, soonest, errors.Join(errs...)
-}
-
 // visit looks after one queue that is due, unless another replica does.
-func (b *Broker) visit(ctx context.Context, m dueMember, now int64) (Counts, int64, error) {
+func (b *Broker) visit(ctx context.Context, m storage.DueMember, q queueKey, now int64) (Counts, int64, error) {
 	claimed := now + claimMS
-	mine, err := b.settleDue(ctx, m.key, m.member, m.score, claimed)
+	mine, err := b.settleDue(ctx, m, claimed)
 	if err != nil || !mine {
 		return Counts{}, 0, err
 	}
 	bounded, cancel := context.WithTimeout(ctx, visitTime)
 	defer cancel()
-	done, err := b.tend(bounded, m.queue, now)
+	done, err := b.tend(bounded, q, now)
 	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
 		return done, now + claimMS, nil // it goes on when the claim has passed: others have their turn
 	}
 	if err != nil {
 		return done, 0, err // it is due again when the claim has passed
 	}
-	next, err := b.nextDue(ctx, m.queue, now)
+	next, err := b.nextDue(ctx, q, now)
 	if err != nil {
 		return done, 0, err
 	}
-	mine, err = b.settleDue(ctx, m.key, m.member, claimed, next)
+	mine, err = b.settleDue(ctx, storage.DueMember{Key: m.Key, Member: m.Member, Score: claimed}, next)
 	if err != nil {
 		return done, 0, err
 	}
 	// Who made something due since the heads were read found the member in its
 	// place, and left it: look again. Who touched it knows of nothing but its own.
-	again, err := b.nextDue(ctx, m.queue, now)
+	again, err := b.nextDue(ctx, q, now)
 	if err == nil && again > 0 && (!mine || next == 0 || again < next) {
 		pipe := b.rdb.Pipeline()
-		b.markDue(ctx, pipe, m.queue, again)
+		b.markDue(ctx, pipe, q, again)
 		_, err = pipe.Exec(ctx)
 		next = again
 	}
@@ -191,7 +100,7 @@ func (b *Broker) tend(ctx context.Context, q queueKey, now int64) (Counts, error
 // of jobs that are not, or not any more, in one of the given states of this queue.
 func (b *Broker) dueJobs(ctx context.Context, q queueKey, key string, upTo, now int64, c *Counts, states ...api.JobState) ([]*record, error) {
 	ids, err := b.rdb.ZRangeByScore(ctx, key, &redis.ZRangeBy{
-		Min: strconv.FormatInt(b.floors.from(key, now), 10), Max: strconv.FormatInt(upTo, 10), Count: workPage,
+		Min: strconv.FormatInt(b.floors.From(key, now), 10), Max: strconv.FormatInt(upTo, 10), Count: workPage,
 	}).Result()
 	if err != nil {
 		return nil, b.failure(ctx, "read a queue's jobs", err)
@@ -217,7 +126,7 @@ func (b *Broker) dueJobs(ctx context.Context, q queueKey, key string, upTo, now 
 	}
 	c.Repaired += dropped
 	if len(ids) < workPage {
-		b.floors.consumed(key, upTo, now)
+		b.floors.Consumed(key, upTo, now)
 	}
 	return out, nil
 }
@@ -443,7 +352,7 @@ func (b *Broker) nextDue(ctx context.Context, q queueKey, now int64) (int64, err
 	}
 	pipe := b.rdb.Pipeline()
 	for _, h := range heads {
-		h.cmd = b.dueIn(ctx, pipe, h.key, b.floors.from(h.key, now), 1)
+		h.cmd = b.dueIn(ctx, pipe, h.key, b.floors.From(h.key, now), 1)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return 0, b.failure(ctx, "read a queue's heads", err)

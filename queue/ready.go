@@ -27,7 +27,7 @@ const (
 	readyPage = 1000
 	// readyFreshMS is at what age a member of a ready set is dated anew: see floors,
 	// whose margin it has to stay within.
-	readyFreshMS = floorMarginMS / 2
+	readyFreshMS = storage.FloorMarginMS / 2
 )
 
 // Ready gives the fn queues that may have work at now, and at what moment the next
@@ -37,7 +37,7 @@ func (b *Broker) Ready(ctx context.Context, now int64) (queues []FunctionQueue, 
 	heads := make([]*redis.ZSliceCmd, storage.DueShards)
 	for shard := range heads {
 		key := storage.KeyReady(shard)
-		heads[shard] = b.dueIn(ctx, pipe, key, b.floors.from(key, now), readyPage)
+		heads[shard] = b.dueIn(ctx, pipe, key, b.floors.From(key, now), readyPage)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, 0, b.failure(ctx, "read what is ready", err)
@@ -55,17 +55,18 @@ func (b *Broker) Ready(ctx context.Context, now int64) (queues []FunctionQueue, 
 			if k == readyPage-1 {
 				upTo, soonest = at, now
 			}
-			m, ok := parseMember(key, z)
+			m, _ := z.Member.(string)
+			q, ok := queueOf(m)
 			if !ok {
 				continue // a newer release's
 			}
-			if queues = append(queues, m.queue.function()); at < now-readyFreshMS {
-				if _, err := b.settleDue(ctx, key, m.member, at, now); err != nil {
+			if queues = append(queues, q.function()); at < now-readyFreshMS {
+				if _, err := b.settleDue(ctx, storage.DueMember{Key: key, Member: m, Score: at}, now); err != nil {
 					return nil, 0, err
 				}
 			}
 		}
-		b.floors.consumed(key, upTo, now)
+		b.floors.Consumed(key, upTo, now)
 	}
 	return queues, soonest, nil
 }
@@ -101,7 +102,7 @@ func (b *Broker) Take(ctx context.Context, f FunctionQueue, workerID string, cou
 	if got.After > 0 {
 		next = b.store.NowMS() + got.After.Milliseconds()
 	}
-	mine, err := b.settleDue(ctx, key, m, int64(score), next)
+	mine, err := b.settleDue(ctx, storage.DueMember{Key: key, Member: m, Score: int64(score)}, next)
 	if err != nil || !mine || next > 0 {
 		return got, err
 	}

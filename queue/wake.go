@@ -15,6 +15,10 @@ import (
 // save those who wait their next poll, which is the truth.
 const wakeEvery = 5 * time.Millisecond
 
+// dueSoonNotice is sent where a queue's name is else: something is due before
+// anybody would look.
+const dueSoonNotice = "due"
+
 // wakes tells those who wait for work that a queue got some: in this process at
 // once, in others by a notice.
 type wakes struct {
@@ -22,9 +26,10 @@ type wakes struct {
 	mu      sync.Mutex
 	waiting map[queueKey]map[chan struct{}]struct{}
 	fresh   map[queueKey]struct{} // to be published
+	dueSoon bool                  // to be published, too
 	watches map[int]func(FunctionQueue)
 	watched int           // ever
-	news    chan struct{} // holds a token when fresh is not empty
+	news    chan struct{} // holds a token when there is something to be published
 }
 
 func newWakes(b *Broker) *wakes {
@@ -87,6 +92,17 @@ func (w *wakes) wake(q queueKey) {
 	}
 }
 
+// due tells other processes that something is due soon.
+func (w *wakes) due() {
+	w.mu.Lock()
+	w.dueSoon = true
+	w.mu.Unlock()
+	select {
+	case w.news <- struct{}{}:
+	default:
+	}
+}
+
 // tell wakes those who wait here. w.mu is held.
 func (w *wakes) tell(q queueKey) {
 	for ch := range w.waiting[q] {
@@ -111,13 +127,16 @@ func (w *wakes) publish() {
 		case <-w.news:
 		}
 		w.mu.Lock()
-		fresh := w.fresh
-		w.fresh = map[queueKey]struct{}{}
+		fresh, due := w.fresh, w.dueSoon
+		w.fresh, w.dueSoon = map[queueKey]struct{}{}, false
 		w.mu.Unlock()
 		ctx, cancel := context.WithTimeout(w.b.life, flushTimeout)
 		pipe := w.b.rdb.Pipeline()
 		for q := range fresh {
 			pipe.Publish(ctx, storage.ChannelWake, q.tenant+"/"+q.name())
+		}
+		if due {
+			pipe.Publish(ctx, storage.ChannelWake, dueSoonNotice)
 		}
 		_, err := pipe.Exec(ctx)
 		cancel()
@@ -146,7 +165,9 @@ func (w *wakes) listen() {
 			if !open {
 				return
 			}
-			if q, ok := parseQueue(m.Payload); ok {
+			if m.Payload == dueSoonNotice {
+				w.b.lookSoon()
+			} else if q, ok := parseQueue(m.Payload); ok {
 				w.mu.Lock()
 				w.tell(q)
 				w.mu.Unlock()
