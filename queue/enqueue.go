@@ -178,7 +178,8 @@ const (
 // follows says whether something is to happen when the job has ended.
 func (e *enqueueItem) follows() string {
 	switch of := e.spec.Activation; {
-	case e.spec.Chain != nil || e.spec.ChainID != "" || e.spec.BatchID != "" || of != nil && of.OnSuccess != nil:
+	case e.spec.Chain != nil || e.spec.ChainID != "" || e.spec.BatchID != "" || of != nil && of.OnSuccess != nil,
+		e.spec.Schedule != nil && e.spec.Schedule.Marked:
 		return followsEnd
 	case e.spec.Target != nil:
 		return followsFailure // its worker has ended the activation where it completes

@@ -63,6 +63,7 @@ func (b *Broker) followEnd(ctx context.Context, tenant string, r *record) error 
 		b.followChain(ctx, tenant, r),
 		b.followOutcome(ctx, tenant, r),
 		b.countInBatch(ctx, tenant, r),
+		b.unmark(ctx, tenant, r),
 		b.releaseDependents(ctx, tenant, r.id),
 	)
 }

@@ -35,7 +35,7 @@ func (b *Broker) completeTargets(ctx context.Context, q queueKey, specs []*api.J
 	versions := storage.NewVersions(b.store)
 	known := map[api.JobTarget]*api.VersionConfig{}
 	for _, spec := range specs {
-		if spec.Target == nil || spec.Activation != nil && spec.Activation.Hops == 0 {
+		if spec.Target == nil || spec.Activation != nil && spec.Activation.Hops == 0 && spec.Schedule == nil {
 			continue
 		}
 		config, seen := known[*spec.Target]

@@ -25,12 +25,19 @@ func QueuedActivation(tenant, jobID string, spec *api.JobSpec) *StoredActivation
 		a.Trigger.Type, a.RequestID, a.RetryOf, a.EventSHA256 = of.Trigger.Type, of.RequestID, of.RetryOf, of.Fingerprint
 		a.StartMS = max(a.StartMS, of.RetriedAtMS)
 	}
+	if s := spec.Schedule; s != nil && a.Trigger.Type == api.TriggerSchedule {
+		a.Trigger.Source = json.RawMessage(fmt.Sprintf(`{"schedule":%q,"tick_ms":%d,"tick_seq":%d}`, s.Schedule, s.TickMS, s.TickSeq))
+	}
 	a.InQueue(spec.Queue, 0)
 	return a
 }
 
-// InQueue says in a's trigger which attempt of its job runs it.
+// InQueue says in a's trigger which attempt of its job runs it, unless it says which
+// tick made it.
 func (a *StoredActivation) InQueue(queue string, attempt int) {
+	if a.Trigger.Type == api.TriggerSchedule && a.Trigger.Source != nil {
+		return
+	}
 	a.Trigger.Source = json.RawMessage(fmt.Sprintf(`{"queue":%q,"job_id":%q,"attempt":%d}`, queue, a.JobID, attempt))
 }
 

@@ -19,6 +19,7 @@ type keys struct {
 const (
 	keyTenants         = "cs:tenants"
 	keySweepActivation = "cs:sweep:act"
+	keyTaskTenants     = "cs:tasks:tenants" // those that have ever had a task
 	channelChanges     = "cs:changes"
 	keyKeyTenants      = "cs:keys:tenants"   // neither this nor
 	keyBootstrap       = "cs:keys:bootstrap" // this can be a tenant's set: see api.ValidateTenant
@@ -110,6 +111,22 @@ type scheduleKeys string
 func (s scheduleKeys) meta() string     { return string(s) + ":meta" }
 func (s scheduleKeys) state() string    { return string(s) + ":state" }
 func (s scheduleKeys) inflight() string { return string(s) + ":inflight" }
+
+// SchedulePath is where a schedule stands.
+type SchedulePath struct{ Tenant, Namespace, Name string }
+
+// member is how the tenant's due set calls the schedule.
+func (p SchedulePath) member() string { return p.Namespace + "/" + p.Name }
+
+// ScheduleKeys are the hash of how a schedule stands and the set of its jobs in flight, for
+// package queue.
+func (s *Store) ScheduleKeys(p SchedulePath) (state, inFlight string) {
+	k := s.keys.schedule(p.Tenant, p.Namespace, p.Name)
+	return k.state(), k.inflight()
+}
+
+// ScheduleDueKey is the set of a tenant's schedules, each as ns/name, by their next tick.
+func (s *Store) ScheduleDueKey(tenant string) string { return s.keys.scheduleDue(tenant) }
 
 // taskRecords begins the keys of all tasks.
 const taskRecords = "gbe:state:tasks:"
@@ -212,5 +229,6 @@ func KeyDue(shard int) string { return "cs:due:" + strconv.Itoa(shard) }
 // KeyReady is the set of the fn queues that may have work.
 func KeyReady(shard int) string { return "cs:ready:" + strconv.Itoa(shard) }
 
-// ChannelWake carries ns/q of queues that got work.
+// ChannelWake carries t/ns/q of queues that got work, and notices that something is
+// due soon.
 const ChannelWake = "cs:wake"
