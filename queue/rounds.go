@@ -100,11 +100,26 @@ func (b *Broker) Maintain(ctx context.Context) {
 	}
 }
 
-// restUntil waits until next, or until there is a reason to look sooner.
+// restUntil waits until next, or until there is a reason to look sooner, restMS at the
+// least: what is due in a second would be looked at ten times else.
 func (b *Broker) restUntil(ctx context.Context, next int64, crews *[dueKinds]crew, ended <-chan shift) {
+	jitter := rand.N(restMS * time.Millisecond) // keeps replicas from asking at the same moments
+	least := time.Now().Add(restMS*time.Millisecond + jitter)
+	in := func(moment int64) time.Time {
+		at := time.Now().Add(time.Duration(moment-b.store.NowMS())*time.Millisecond + jitter)
+		if at.Before(least) {
+			return least
+		}
+		return at
+	}
+	until := in(next)
+	bringTo := func(at time.Time) {
+		if at.Before(until) {
+			until = at
+		}
+	}
 	for {
-		// Jitter keeps replicas from asking at the same moments.
-		timer := time.NewTimer(time.Duration(max(restMS, next-b.store.NowMS()))*time.Millisecond + rand.N(restMS*time.Millisecond))
+		timer := time.NewTimer(time.Until(until))
 		select {
 		case <-ctx.Done():
 			timer.Stop()
@@ -112,14 +127,16 @@ func (b *Broker) restUntil(ctx context.Context, next int64, crews *[dueKinds]cre
 		case <-timer.C:
 			return
 		case <-b.dueSoon:
-			next = b.store.NowMS() // not at once: what is due in a second would be looked at ten times
+			bringTo(least)
 		case s := <-ended:
 			if s.err != nil && ctx.Err() == nil {
 				b.log.Warn("what was due is not all done; it goes on", zap.Error(s.err))
 			}
 			c := &crews[s.kind]
-			if next = sooner(next, s.next); c.again {
-				next = b.store.NowMS()
+			if c.again {
+				bringTo(least)
+			} else if s.next > 0 {
+				bringTo(in(s.next))
 			}
 			c.busy, c.again = false, false
 		}
