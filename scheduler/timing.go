@@ -1,0 +1,206 @@
+package scheduler
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/codesous/sous/api"
+)
+
+// timing says when a schedule ticks.
+type timing interface {
+	// next is the first tick strictly after afterMS, 0 where there is none.
+	next(afterMS int64) int64
+}
+
+// newTiming reads the timing of a schedule. CodeValidation, with the field's path.
+func newTiming(tenant, namespace string, s *api.Schedule) (timing, error) {
+	switch {
+	case s.EverySeconds != 0 && s.Cron != "":
+		return nil, fieldError("cron", "cannot stand beside every_seconds")
+	case s.Cron != "":
+		return newCronTiming(s.Cron, s.Timezone)
+	case s.EverySeconds < api.MinEverySeconds || s.EverySeconds > api.MaxEverySeconds:
+		return nil, fieldError("every_seconds", fmt.Sprintf("must be from %d to %d, or give way to cron", api.MinEverySeconds, api.MaxEverySeconds))
+	case s.Timezone != "":
+		return nil, fieldError("timezone", "must stand beside cron")
+	}
+	return newInterval(s.EverySeconds*1000, tenant+"/"+namespace+"/"+s.Name), nil
+}
+
+func fieldError(path, rule string) error {
+	return api.Errorf(api.CodeValidation, "%s %s", path, rule).WithFields(api.FieldError{Path: path, Message: rule})
+}
+
+// NextTicks are the next ticks of s after afterMS, n at most. CodeValidation where
+// its timing is none.
+func NextTicks(tenant, namespace string, s *api.Schedule, afterMS int64, n int) ([]int64, error) {
+	t, err := newTiming(tenant, namespace, s)
+	if err != nil {
+		return nil, err
+	}
+	ticks := make([]int64, 0, n)
+	for range n {
+		if afterMS = t.next(afterMS); afterMS == 0 {
+			break
+		}
+		ticks = append(ticks, afterMS)
+	}
+	return ticks, nil
+}
+
+// interval ticks at the moments that are phaseMS more than a multiple of periodMS
+// since 1970: a grid of its own, from which no late tick pulls it.
+type interval struct{ periodMS, phaseMS int64 }
+
+// newInterval gives name its place within the period, so that the many schedules of
+// one interval do not tick in the same moment.
+func newInterval(periodMS int64, name string) interval {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name)) // a hash takes every write
+	return interval{periodMS, int64(h.Sum64() % uint64(periodMS))}
+}
+
+func (t interval) next(afterMS int64) int64 {
+	since := (afterMS - t.phaseMS) % t.periodMS
+	if since < 0 {
+		since += t.periodMS
+	}
+	return afterMS - since + t.periodMS
+}
+
+// cronTiming ticks at the whole minutes whose date and time in zone match the
+// expression.
+type cronTiming struct {
+	spec *cron.SpecSchedule
+	zone *time.Location
+}
+
+// cronFields are minute, hour, day of the month, month and day of the week.
+const cronFields = 5
+
+func newCronTiming(expression, zone string) (timing, error) {
+	location, err := loadZone(zone)
+	if err != nil {
+		return nil, err
+	}
+	if len(expression) > api.MaxCronLength {
+		return nil, fieldError("cron", fmt.Sprintf("exceeds %d bytes", api.MaxCronLength))
+	}
+	if err := checkCron(expression); err != nil {
+		return nil, err
+	}
+	spec, err := cron.ParseStandard(expression)
+	if err != nil {
+		return nil, fieldError("cron", "cannot be read: "+err.Error())
+	}
+	t := cronTiming{spec.(*cron.SpecSchedule), location} // @every, which is of another type, was refused
+	if t.next(0) == 0 {
+		return nil, fieldError("cron", "names a date that no calendar has")
+	}
+	return t, nil
+}
+
+// checkCron refuses what the library takes beyond what it documents: an empty list,
+// "*-5", zones of its own.
+func checkCron(expression string) error {
+	switch expression {
+	case "@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly":
+		return nil
+	}
+	fields := strings.Fields(expression)
+	if len(fields) != cronFields {
+		return fieldError("cron", "must have five fields (minute, hour, day of the month, month, day of the week), or be @hourly, @daily, @weekly, @monthly or @yearly")
+	}
+	for _, field := range fields {
+		for element := range strings.SplitSeq(field, ",") {
+			span, step, stepped := strings.Cut(element, "/")
+			low, high, ranged := strings.Cut(span, "-")
+			star := low == "*" || low == "?"
+			if !star && !isWord(low) || ranged && (star || !isWord(high)) || stepped && !isWord(step) {
+				return fieldError("cron", fmt.Sprintf("cannot be read: %q", element))
+			}
+		}
+	}
+	return nil
+}
+
+// isWord says whether s has letters and digits and nothing else.
+func isWord(s string) bool {
+	for i := range len(s) {
+		if c := s[i] | 0x20; (c < 'a' || c > 'z') && (s[i] < '0' || s[i] > '9') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// loadZone finds a zone by its IANA name; "" is the default. What stands for the zone
+// of the machine is refused, and so are its other files (posix/…, right/…): replicas
+// would differ.
+func loadZone(name string) (*time.Location, error) {
+	if name == "" {
+		name = api.DefaultTimezone
+	}
+	if len(name) > api.MaxTimezoneLength || name == "Local" || name[0] < 'A' || name[0] > 'Z' {
+		return nil, fieldError("timezone", "must be the name of an IANA time zone, such as Europe/Berlin")
+	}
+	zone, err := time.LoadLocation(name) // refuses paths that lead elsewhere
+	if err != nil {
+		return nil, fieldError("timezone", "is not known")
+	}
+	return zone, nil
+}
+
+// searchYears is how far ahead a tick is looked for. The rarest date is a 29 February
+// about 2100, eight years behind the one before.
+const searchYears = 9
+
+// next goes through the zone's clock in steps of a day, an hour or a minute, by what
+// does not match yet. No step leaps over a change of the clock, so that whatever its
+// change (by half an hour, at midnight, across a whole day) each minute that a clock
+// shows is looked at, twice where it shows it twice. The library's own search loses
+// some of them.
+func (t cronTiming) next(afterMS int64) int64 {
+	at := time.UnixMilli(afterMS).In(t.zone).Truncate(time.Minute).Add(time.Minute)
+	for last := at.Year() + searchYears; at.Year() <= last; {
+		step := time.Minute
+		switch minutes := time.Duration(at.Minute()) * time.Minute; {
+		case !t.onDay(at):
+			step = 24*time.Hour - time.Duration(at.Hour())*time.Hour - minutes
+		case t.spec.Hour&(1<<at.Hour()) == 0:
+			step = time.Hour - minutes
+		case t.spec.Minute&(1<<at.Minute()) != 0:
+			return at.UnixMilli()
+		}
+		following := at.Add(step)
+		if _, offset := at.Zone(); step > time.Minute {
+			// ZoneBounds would tell where it changes, but is wrong at the end of leap years.
+			if _, behind := following.Zone(); behind != offset {
+				following = at.Add(time.Minute)
+			}
+		}
+		at = following
+	}
+	return 0
+}
+
+// everyDay is set by the library in a day field that leaves the days to the other one.
+const everyDay = 1 << 63
+
+// onDay says whether the day of at matches: where both day fields are given, either
+// will do.
+func (t cronTiming) onDay(at time.Time) bool {
+	if t.spec.Month&(1<<at.Month()) == 0 {
+		return false
+	}
+	ofMonth, ofWeek := t.spec.Dom&(1<<at.Day()) != 0, t.spec.Dow&(1<<at.Weekday()) != 0
+	if (t.spec.Dom|t.spec.Dow)&everyDay != 0 {
+		return ofMonth && ofWeek
+	}
+	return ofMonth || ofWeek
+}
