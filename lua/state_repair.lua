@@ -12,6 +12,7 @@ local function score(v) -- as in state_write.lua
   end
   return sign .. digits
 end
+local function number(text) return text + 0 end -- as there
 local function place(record)
   local kind = redis.call('TYPE', record)
   if (type(kind) == 'table' and kind.ok or kind) ~= 'hash' then
@@ -27,7 +28,7 @@ local changed = 0
 for i = 1, #KEYS - 1 do
   local record = KEYS[1 + i]
   local to, held = place(record), redis.call('ZSCORE', KEYS[1], record)
-  if to and (not held or tonumber(to) ~= tonumber(held)) then
+  if to and (not held or number(to) ~= number(held)) then
     redis.call('ZADD', KEYS[1], to, record)
     changed = changed + 1
   elseif held and not to then

@@ -46,6 +46,7 @@ local function score(v)
   end
   return sign .. digits
 end
+local function number(text) return text + 0 end -- tonumber knows no 1e+19 on the embedded store
 local place, held
 if KEYS[2] then
   place = value(ARGV[3]) and score(value(ARGV[3]))
@@ -54,7 +55,7 @@ if KEYS[2] then
   end
   held = redis.call('ZSCORE', KEYS[2], KEYS[1])
 end
-if place and (not held or tonumber(place) < tonumber(held)) then
+if place and (not held or number(place) < number(held)) then
   redis.call('ZADD', KEYS[2], place, KEYS[1])
   held = place
 end
@@ -64,13 +65,13 @@ end
 if #set > 0 then
   redis.call('HSET', KEYS[1], unpack(set))
 end
-for i = 1, #removed, 1000 do
-  redis.call('HDEL', KEYS[1], unpack(removed, i, math.min(i + 999, #removed)))
+for i = 1, #removed, 256 do
+  redis.call('HDEL', KEYS[1], unpack(removed, i, math.min(i + 255, #removed)))
 end
 if ARGV[2] ~= '' and ARGV[2] ~= '0' then
   redis.call('PEXPIRE', KEYS[1], ARGV[2])
 end
-if place and tonumber(place) ~= tonumber(held) then
+if place and number(place) ~= number(held) then
   redis.call('ZADD', KEYS[2], place, KEYS[1])
 elseif held and not place then
   redis.call('ZREM', KEYS[2], KEYS[1])

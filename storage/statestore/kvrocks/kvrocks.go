@@ -33,7 +33,7 @@ const (
 
 // Bounds of one write, since it is one command of one script.
 const (
-	MaxFields = 1024     // that it names
+	MaxFields = 256      // that it names: the embedded store's Lua takes no more than some thousand arguments
 	MaxBytes  = 16 << 20 // of their names and values
 )
 

@@ -1,0 +1,163 @@
+package statestoretest
+
+import (
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/codesous/sous/storage/statestore"
+)
+
+func (f *fixture) compare() {
+	key := f.key("a")
+	f.put(key, 0, "state", "pending", "step", "1", "empty", "")
+	for name, expected := range map[string]statestore.Fields{
+		"another value":       fields("state", "claimed"),
+		"one of two":          fields("state", "pending", "step", "2"),
+		"the other of two":    fields("state", "claimed", "step", "1"),
+		"empty, not absent":   {"empty": nil},
+		"absent, not empty":   fields("worker", ""),
+		"a value's beginning": fields("state", "pend"),
+		"another number":      fields("step", "01"),
+		"present and absent":  {"state": []byte("pending"), "step": nil},
+	} {
+		if f.swap(key, expected, fields("state", "stolen")) {
+			f.Errorf("%s: was as expected", name)
+		}
+	}
+	f.wants(key, "state", "pending", "step", "1", "empty", "")
+	if !f.swap(key, statestore.Fields{"state": []byte("pending"), "step": []byte("1"), "empty": {}, "worker": nil}, fields("state", "claimed", "worker", "w1")) {
+		f.Error("was not as expected")
+	}
+	f.wants(key, "state", "claimed", "worker", "w1", "step", "1", "empty", "")
+	if !f.swap(key, fields("step", "1"), nil) || f.swap(key, fields("step", "2"), nil) || !f.swap(key, nil, fields("step", "2")) {
+		f.Error("a comparison alone, or none")
+	}
+	f.wants(key, "state", "claimed", "worker", "w1", "step", "2", "empty", "")
+	if was, err := statestore.CompareAndSwap(f.Context(), f.store, key, "step", []byte("2"), []byte("3")); err != nil || !was {
+		f.Errorf("one field: %v %v", was, err)
+	}
+	f.wants(key, "state", "claimed", "worker", "w1", "step", "3", "empty", "")
+}
+
+func (f *fixture) compareAbsence() {
+	key := f.key("a")
+	if f.swap(key, fields("state", "pending"), fields("state", "claimed")) || f.swap(key, fields("state", ""), fields("state", "claimed")) {
+		f.Error("what is not there has a value")
+	}
+	f.wants(key)
+	if !f.swap(key, statestore.Fields{"state": nil}, nil) || !f.swap(key, statestore.Fields{"state": nil}, statestore.Fields{"state": nil}) {
+		f.Error("not absent")
+	}
+	f.wants(key)
+	if !f.swap(key, statestore.Fields{"state": nil}, fields("state", "pending")) {
+		f.Error("not absent")
+	}
+	if f.swap(key, statestore.Fields{"state": nil}, fields("state", "again")) {
+		f.Error("absent a second time")
+	}
+	f.wants(key, "state", "pending")
+}
+
+func (f *fixture) compareAndRemove() {
+	key := f.key("a")
+	f.put(key, 0, "state", "claimed", "worker", "w1")
+	if f.swap(key, fields("worker", "w2"), statestore.Fields{"worker": nil}) {
+		f.Error("another's")
+	}
+	if !f.swap(key, fields("worker", "w1"), statestore.Fields{"worker": nil, "state": []byte("pending")}) {
+		f.Error("not as expected")
+	}
+	f.wants(key, "state", "pending")
+	if !f.swap(key, fields("state", "pending"), statestore.Fields{"state": nil}) {
+		f.Error("not as expected")
+	}
+	f.wants(key)
+}
+
+// together runs do n times at once.
+func together(n int, do func(i int)) {
+	var all sync.WaitGroup
+	begin := make(chan struct{})
+	for i := range n {
+		all.Go(func() {
+			<-begin
+			do(i)
+		})
+	}
+	close(begin)
+	all.Wait()
+}
+
+func (f *fixture) oneClaimWins() {
+	key := f.key("a")
+	f.put(key, 0, "state", "pending")
+	var winner atomic.Value
+	var wins atomic.Int64
+	together(32, func(i int) {
+		worker := strconv.Itoa(i)
+		won, err := f.store.CompareAndSet(f.Context(), key, fields("state", "pending"), fields("state", "claimed", "worker", worker))
+		if err != nil {
+			f.Error(err)
+		}
+		if won {
+			wins.Add(1)
+			winner.Store(worker)
+		}
+	})
+	if wins.Load() != 1 {
+		f.Fatalf("%d claims won", wins.Load())
+	}
+	worker, _ := winner.Load().(string)
+	f.wants(key, "state", "claimed", "worker", worker)
+}
+
+func (f *fixture) noIncrementIsLost() {
+	key := f.key("a")
+	together(64, func(int) {
+		for {
+			value, found, err := f.store.GetField(f.Context(), key, "n")
+			if err != nil {
+				f.Error(err)
+				return
+			}
+			n, expected := 0, []byte(nil)
+			if found {
+				n, _ = strconv.Atoi(string(value))
+				expected = value
+			}
+			was, err := statestore.CompareAndSwap(f.Context(), f.store, key, "n", expected, []byte(strconv.Itoa(n+1)))
+			if err != nil {
+				f.Error(err)
+				return
+			}
+			if was {
+				return
+			}
+		}
+	})
+	f.wants(key, "n", "64")
+}
+
+// noFieldIsLost: writers of different fields do not undo each other.
+func (f *fixture) noFieldIsLost() {
+	key, want := f.key("a"), statestore.Fields{}
+	const writers, writes = 8, 8
+	together(writers, func(i int) {
+		for n := range writes {
+			err := f.store.SetFields(f.Context(), key, statestore.Fields{
+				"last" + strconv.Itoa(i): []byte(strconv.Itoa(n)), strconv.Itoa(i*writes + n): {},
+			})
+			if err != nil {
+				f.Error(err)
+			}
+		}
+	})
+	for i := range writers {
+		want["last"+strconv.Itoa(i)] = []byte(strconv.Itoa(writes - 1))
+		for n := range writes {
+			want[strconv.Itoa(i*writes+n)] = []byte{}
+		}
+	}
+	f.wantsFields(key, want)
+}

@@ -1,0 +1,150 @@
+package statestoretest
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage/statestore"
+)
+
+// calls makes every call of a store once and gives their errors by name.
+func (f *fixture) calls(ctx context.Context, s statestore.Store, key string) map[string]error {
+	_, get := s.Get(ctx, key)
+	_, _, field := s.GetField(ctx, key, "n")
+	_, swap := s.CompareAndSet(ctx, key, statestore.Fields{"n": nil}, fields("n", "1"))
+	return map[string]error{
+		"Get":           get,
+		"Put":           s.Put(ctx, key, statestore.Record{Fields: fields("n", "1")}),
+		"Delete":        s.Delete(ctx, key),
+		"GetField":      field,
+		"SetFields":     s.SetFields(ctx, key, fields("n", "1")),
+		"CompareAndSet": swap,
+		"Expire":        s.Expire(ctx, key, time.Hour),
+		"Scan":          scanError(ctx, s, key, nil),
+		"Scan by n":     scanError(ctx, s, key, by(statestore.Less, "5")),
+	}
+}
+
+// scanError gives how a scan failed, which has to be its only answer.
+func scanError(ctx context.Context, s statestore.Store, prefix string, filter *statestore.Filter) (failed error) {
+	answers := 0
+	for _, err := range s.Scan(ctx, prefix, filter) {
+		answers++
+		failed = err
+	}
+	if failed != nil && answers != 1 {
+		return errors.New("the error came not alone")
+	}
+	return failed
+}
+
+func (f *fixture) cancelled() {
+	ctx, cancel := context.WithCancel(f.Context())
+	cancel()
+	for call, err := range f.calls(ctx, f.store, f.key("a")) {
+		if !errors.Is(err, context.Canceled) {
+			f.Errorf("%s: %v", call, err)
+		}
+	}
+	f.wants(f.key("a"))
+
+	for i := range 300 {
+		f.put(f.key(strings.Repeat("x", 1+i)), 0, "n", "1")
+	}
+	for _, filter := range []*statestore.Filter{nil, by(statestore.Less, "5")} {
+		ctx, cancel := context.WithCancel(f.Context())
+		defer cancel()
+		var last error
+		for _, err := range f.store.Scan(ctx, f.root+":", filter) {
+			cancel()
+			last = err
+		}
+		// What it had already may still be given.
+		if last != nil && !errors.Is(last, context.Canceled) {
+			f.Errorf("cancelled within: %v", last)
+		}
+	}
+}
+
+func (f *fixture) malformed() {
+	for _, key := range []string{
+		"", ":", ":a", "a::b", "a b", "a\tb", "a\n", "a\x00b", "a\u00a0b", "a\u0085", "a\u2028", "\x7f", "\xff", "a:\xc3",
+		strings.Repeat("k", statestore.MaxKeyBytes+1),
+	} {
+		for call, err := range f.calls(f.Context(), f.store, key) {
+			if api.ErrorCode(err) != api.CodeValidation {
+				f.Errorf("%s of %q: %v", call, key, err)
+			}
+		}
+	}
+	for call, err := range f.calls(f.Context(), f.store, f.key("a:")) {
+		if !strings.HasPrefix(call, "Scan") && api.ErrorCode(err) != api.CodeValidation {
+			f.Errorf("%s of a key that ends with a colon: %v", call, err)
+		}
+	}
+	for name, filter := range map[string]*statestore.Filter{
+		"nothing":   {},
+		"no op":     {Field: "n"},
+		"odd op":    {Field: "n", Op: "ne"},
+		"no field":  {Op: statestore.Less, Value: []byte("1")},
+		"bound":     {Field: "n", Op: statestore.Less, MaxResults: -1},
+		"exception": {Field: "n", Op: statestore.Less, Except: statestore.Exception{Values: []string{"x"}}},
+	} {
+		if err := scanError(f.Context(), f.store, f.root, filter); api.ErrorCode(err) != api.CodeValidation {
+			f.Errorf("filter, %s: %v", name, err)
+		}
+	}
+	for name, err := range map[string]error{
+		"Put":    f.store.Put(f.Context(), f.key("a"), statestore.Record{Fields: fields("n", "1"), TTL: -1}),
+		"Expire": f.store.Expire(f.Context(), f.key("a"), -time.Second),
+	} {
+		if api.ErrorCode(err) != api.CodeValidation {
+			f.Errorf("%s, a negative time-to-live: %v", name, err)
+		}
+	}
+	f.wantsScan(nil)
+}
+
+func (f *fixture) tooLarge() {
+	if f.cfg.TooLarge == 0 {
+		f.Skip("this store has no such limit")
+	}
+	key := f.key("a")
+	f.put(key, 0, "n", "1")
+	large := statestore.Fields{"large": make([]byte, f.cfg.TooLarge)}
+	_, swap := f.store.CompareAndSet(f.Context(), key, fields("n", "1"), large)
+	for call, err := range map[string]error{
+		"Put":           f.store.Put(f.Context(), key, statestore.Record{Fields: large}),
+		"SetFields":     f.store.SetFields(f.Context(), key, large),
+		"CompareAndSet": swap,
+	} {
+		if api.ErrorCode(err) != api.CodeBodyLimit {
+			f.Errorf("%s: %v", call, err)
+		}
+	}
+	f.wants(key, "n", "1")
+}
+
+func (f *fixture) pingAndClose() {
+	if err := f.store.Ping(f.Context()); err != nil {
+		f.Fatal(err)
+	}
+	f.put(f.key("a"), 0, "n", "1")
+	s := f.cfg.Open(f.T)
+	for range 2 {
+		if err := s.Close(); err != nil {
+			f.Fatal(err)
+		}
+	}
+	failures := f.calls(f.Context(), s, f.key("a"))
+	failures["Ping"] = s.Ping(f.Context())
+	for call, err := range failures {
+		if api.ErrorCode(err) != api.CodeStoreUnavailable {
+			f.Errorf("%s of a closed store: %v", call, err)
+		}
+	}
+	f.wants(f.key("a"), "n", "1") // as the other one sees it
+}

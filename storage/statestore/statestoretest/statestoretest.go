@@ -1,0 +1,211 @@
+// Package statestoretest is what every implementation of package statestore has to
+// pass.
+package statestoretest
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/codesous/sous/storage/statestore"
+)
+
+// Config is what an implementation offers to the suite.
+type Config struct {
+	// Open gives a store of the test's own, which may share its records with others.
+	Open func(t *testing.T) statestore.Store
+	// Pass lets time pass for the stores of Open. Default: it passes by itself.
+	Pass func(d time.Duration)
+	// TooLarge is how many bytes of one value are more than a record can hold; 0 where
+	// there is no such limit.
+	TooLarge int
+}
+
+// Run runs the suite, in parallel.
+func Run(t *testing.T, cfg Config) {
+	t.Helper()
+	for name, test := range map[string]func(*fixture){
+		"put and get":           (*fixture).putAndGet,
+		"put replaces":          (*fixture).putReplaces,
+		"values":                (*fixture).values,
+		"delete":                (*fixture).deletes,
+		"fields":                (*fixture).fields,
+		"removed fields":        (*fixture).removedFields,
+		"keys apart":            (*fixture).keysApart,
+		"time to live":          (*fixture).timeToLive,
+		"time to live, kept":    (*fixture).timeToLiveKept,
+		"expire":                (*fixture).expire,
+		"what expired":          (*fixture).whatExpired,
+		"compare":               (*fixture).compare,
+		"compare absence":       (*fixture).compareAbsence,
+		"compare and remove":    (*fixture).compareAndRemove,
+		"one claim wins":        (*fixture).oneClaimWins,
+		"no increment is lost":  (*fixture).noIncrementIsLost,
+		"no field is lost":      (*fixture).noFieldIsLost,
+		"scan":                  (*fixture).scanAll,
+		"scan filters":          (*fixture).scanFilters,
+		"scan exceptions":       (*fixture).scanExceptions,
+		"scan bounds":           (*fixture).scanBounds,
+		"scan prefixes":         (*fixture).scanPrefixes,
+		"scan ends early":       (*fixture).scanEndsEarly,
+		"scan while it changes": (*fixture).scanWhileItChanges,
+		"scan of thousands":     (*fixture).scanOfThousands,
+		"history":               (*fixture).history,
+		"cancelled":             (*fixture).cancelled,
+		"malformed":             (*fixture).malformed,
+		"odd keys":              (*fixture).oddKeys,
+		"too large":             (*fixture).tooLarge,
+		"ping and close":        (*fixture).pingAndClose,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(&fixture{T: t, cfg: cfg, store: cfg.Open(t), root: Root(t)})
+		})
+	}
+}
+
+// Root begins keys that no other test uses. On a cluster they share a slot.
+func Root(t testing.TB) string {
+	t.Helper()
+	var b [8]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		t.Fatal(err)
+	}
+	return "gbe:state:{test_" + hex.EncodeToString(b[:]) + "}"
+}
+
+// fixture is a test of the suite. Its methods fail the test where the store gives
+// an error.
+type fixture struct {
+	*testing.T
+	cfg   Config
+	store statestore.Store
+	root  string
+}
+
+// key is one of the test's own.
+func (f *fixture) key(rest string) string { return f.root + ":" + rest }
+
+// fields makes fields of texts, given by turns with their names.
+func fields(pairs ...string) statestore.Fields {
+	made := statestore.Fields{}
+	for i := 0; i < len(pairs); i += 2 {
+		made[pairs[i]] = []byte(pairs[i+1])
+	}
+	return made
+}
+
+func (f *fixture) put(key string, ttl time.Duration, pairs ...string) {
+	f.Helper()
+	if err := f.store.Put(f.Context(), key, statestore.Record{Fields: fields(pairs...), TTL: ttl}); err != nil {
+		f.Fatal(err)
+	}
+}
+
+func (f *fixture) set(key string, fields statestore.Fields) {
+	f.Helper()
+	if err := f.store.SetFields(f.Context(), key, fields); err != nil {
+		f.Fatal(err)
+	}
+}
+
+func (f *fixture) swap(key string, expected, fields statestore.Fields) bool {
+	f.Helper()
+	was, err := f.store.CompareAndSet(f.Context(), key, expected, fields)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return was
+}
+
+func (f *fixture) get(key string) *statestore.Record {
+	f.Helper()
+	r, err := f.store.Get(f.Context(), key)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return r
+}
+
+// wants checks a record's fields; none means that there is no record.
+func (f *fixture) wants(key string, pairs ...string) {
+	f.Helper()
+	f.wantsFields(key, fields(pairs...))
+}
+
+func (f *fixture) wantsFields(key string, want statestore.Fields) {
+	f.Helper()
+	got := statestore.Fields{}
+	if r := f.get(key); r != nil {
+		got = r.Fields
+		if len(got) == 0 {
+			f.Errorf("%s: a record without fields", key)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		f.Errorf("%s: %s", key, diff)
+	}
+}
+
+// wantsTTL checks what remains of a time-to-live of which little can have passed.
+func (f *fixture) wantsTTL(key string, want time.Duration) {
+	f.Helper()
+	r := f.get(key)
+	if r == nil {
+		f.Fatalf("%s: no record", key)
+	}
+	if r.TTL > want || r.TTL < want-time.Minute || (want > 0) != (r.TTL > 0) {
+		f.Errorf("%s: %s to live, want %s", key, r.TTL, want)
+	}
+}
+
+// scan gives the keys of a scan, less the test's root.
+func (f *fixture) scan(prefix string, filter *statestore.Filter) []string {
+	f.Helper()
+	keys := []string{}
+	for e, err := range f.store.Scan(f.Context(), prefix, filter) {
+		if err != nil {
+			f.Fatal(err)
+		}
+		keys = append(keys, e.Key[len(f.root)+1:])
+	}
+	return keys
+}
+
+// wantsScan checks the keys that a scan of all that the test made gives, in order.
+func (f *fixture) wantsScan(filter *statestore.Filter, want ...string) {
+	f.Helper()
+	if diff := cmp.Diff(append([]string{}, want...), f.scan(f.root+":", filter)); diff != "" {
+		f.Errorf("scan by %s: %s", describe(filter), diff)
+	}
+}
+
+func describe(filter *statestore.Filter) string {
+	if filter == nil {
+		return "nothing"
+	}
+	return fmt.Sprintf("%s %s %q except %v", filter.Field, filter.Op, filter.Value, filter.Except)
+}
+
+// pass lets d go by.
+func (f *fixture) pass(d time.Duration) {
+	if f.cfg.Pass != nil {
+		f.cfg.Pass(d)
+	}
+}
+
+// await asks until done says so.
+func (f *fixture) await(what string, done func() bool) {
+	f.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for !done() {
+		if time.Now().After(deadline) {
+			f.Fatal("never came: " + what)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
