@@ -220,6 +220,22 @@ func (q QueueKeys) Expiry() string { return string(q) + ":expiry" }
 // After is the set of the queue's jobs whose end, or wait, is to be followed up.
 func (q QueueKeys) After() string { return string(q) + ":after" }
 
+// The beginnings of the keys of all jobs and of all batches, by which they are scanned.
+const (
+	PrefixJobs    = "cs:job:"
+	PrefixBatches = "cs:batch:"
+)
+
+// MetaOf reads a key below one of these prefixes: whose meta it is, and the id. ok is
+// false for every other key.
+func (s *Store) MetaOf(prefix, key string) (tenant, id string, ok bool) {
+	rest, below := strings.CutPrefix(key, prefix)
+	rest, meta := strings.CutSuffix(rest, ":meta")
+	tenant, id, parted := strings.Cut(rest, ":")
+	bare := strings.TrimSuffix(strings.TrimPrefix(tenant, "{"), "}")
+	return bare, id, below && meta && parted && s.keys.tenant(bare) == tenant
+}
+
 // DueShards is over how many keys the moments of all queues and schedules spread.
 const DueShards = 16
 

@@ -1,0 +1,116 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// ValidateTaskType refuses (CodeValidationName) what is not a type of tasks. It is
+// a name that a queue can have.
+func ValidateTaskType(s string) error { return ValidateName("task_type", s) }
+
+// ValidateTaskID refuses (CodeValidationName) what is not 1 to MaxTaskIDLength
+// letters, digits, dots, underscores and dashes, the first of them a letter or a
+// digit. None of them means anything in a key of the store.
+func ValidateTaskID(s string) error {
+	ok := s != "" && len(s) <= MaxTaskIDLength
+	for i := range len(s) {
+		c := s[i]
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		ok = ok && (letter || i > 0 && strings.IndexByte("._-", c) >= 0)
+	}
+	if !ok {
+		return nameError("task_id", s, fmt.Sprintf("must match [A-Za-z0-9][A-Za-z0-9._-]{0,%d}", MaxTaskIDLength-1))
+	}
+	return nil
+}
+
+// Validate refuses (CodeValidation, CodeValidationName, CodeBodyLimit,
+// CodeQueueReserved, with the field's path) what no task can be made of. Defaults
+// must be filled in.
+func (n *NewTask) Validate() error {
+	if err := ValidateName("namespace", n.Namespace); err != nil {
+		return err
+	}
+	if err := ValidateQueue(n.Queue); err != nil {
+		return err
+	}
+	switch {
+	case strings.HasPrefix(n.Queue, FunctionQueuePrefix):
+		return Errorf(CodeQueueReserved, "queues %s… are the platform's: no task is announced there", FunctionQueuePrefix).
+			WithFields(FieldError{Path: "queue", Message: "must not be one of the platform's"})
+	case len(n.Payload) > MaxTaskPayloadBytes:
+		return Errorf(CodeBodyLimit, "payload exceeds %d bytes", MaxTaskPayloadBytes).
+			WithFields(FieldError{Path: "payload", Message: "exceeds 64 KiB"})
+	case len(n.Payload) > 0 && !json.Valid(n.Payload):
+		return jobField("payload", "must be JSON")
+	}
+	if err := validateRef("params_ref", n.ParamsRef); err != nil {
+		return err
+	}
+	return validateProgress(0, n.StepCount, n.TimeoutMS)
+}
+
+// Validate refuses (CodeValidation, CodeValidationName) what no claim can be.
+func (c *TaskClaim) Validate() error {
+	if err := validateTaskWorker(c.Worker); err != nil {
+		return err
+	}
+	return validateProgress(0, 0, c.TimeoutMS)
+}
+
+// Validate refuses (CodeValidation, CodeValidationName) what no step can be.
+func (s *TaskStep) Validate() error {
+	if err := validateTaskWorker(s.Worker); err != nil {
+		return err
+	}
+	return validateProgress(s.Step, s.StepCount, s.TimeoutMS)
+}
+
+// Validate refuses (CodeValidation, CodeValidationName) what no completion can be.
+func (c *TaskCompletion) Validate() error {
+	if err := validateTaskWorker(c.Worker); err != nil {
+		return err
+	}
+	return validateRef("result_ref", c.ResultRef)
+}
+
+// Validate refuses (CodeValidation, CodeValidationName) what no failure can be.
+func (f *TaskFailure) Validate() error {
+	if err := validateTaskWorker(f.Worker); err != nil {
+		return err
+	}
+	if f.Error == "" || len(f.Error) > MaxTaskErrorBytes || !utf8.ValidString(f.Error) {
+		return jobField("error", "must say in 1 to 8192 bytes what went wrong")
+	}
+	return nil
+}
+
+func validateTaskWorker(s string) error {
+	if ValidateWorkerID(s) != nil {
+		return nameError("worker", s, "must be 1 to 128 printable characters without blanks")
+	}
+	return nil
+}
+
+func validateProgress(step, stepCount, timeoutMS int64) error {
+	switch {
+	case step < 0 || step > MaxTaskSteps:
+		return jobField("step", "must be from 0 to 1000000")
+	case stepCount < 0 || stepCount > MaxTaskSteps:
+		return jobField("step_count", "must be from 0 to 1000000")
+	case timeoutMS != 0 && (timeoutMS < MinTaskTimeoutMS || timeoutMS > MaxTaskTimeoutMS):
+		return jobField("timeout_ms", "must be from 1 s to 7 days")
+	}
+	return nil
+}
+
+// validateRef refuses what is not one line of text.
+func validateRef(field, s string) error {
+	if len(s) > MaxTaskRefBytes || !utf8.ValidString(s) || strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c == 0x7f }) {
+		return jobField(field, "must be at most 2048 bytes on one line")
+	}
+	return nil
+}

@@ -1,0 +1,45 @@
+package tasks
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/codesous/sous/api"
+)
+
+// announcementID is the id of the job that announces a task for the nth time after
+// its creation, because of its last change at updatedAtMS. Whoever repeats that makes
+// no second job.
+func announcementID(r *record, updatedAtMS, n int64) string {
+	return api.DerivedJobID("task", r.tenant, r.TaskType, r.TaskID,
+		strconv.FormatInt(r.CreatedAtMS, 10), strconv.FormatInt(updatedAtMS, 10), strconv.FormatInt(n, 10))
+}
+
+// announce makes the job that a pending task's record names, unless it is there.
+// CodeQueueDraining.
+func (t *Tasks) announce(ctx context.Context, r *record) error {
+	reason := api.TaskCreated
+	if r.Republished > 0 {
+		reason = api.TaskRepublished
+	}
+	payload, err := api.EncodeJSON(api.TaskAnnouncement{
+		TaskType: r.TaskType, TaskID: r.TaskID, ParamsRef: r.ParamsRef, Payload: r.Payload, Reason: reason,
+	})
+	if err != nil {
+		return fmt.Errorf("encode a task's announcement: %w", err)
+	}
+	return t.broker.EnqueueOnce(ctx, r.tenant, r.JobID, &api.JobSpec{Namespace: r.Namespace, Queue: r.Queue, Payload: payload})
+}
+
+// enter makes the tenant one whose tasks are swept, before its first one is written.
+func (t *Tasks) enter(ctx context.Context, tenant string) error {
+	if _, ok := t.known.GetIfPresent(tenant); ok {
+		return nil
+	}
+	if err := t.tenants.RegisterTasks(ctx, tenant); err != nil {
+		return err
+	}
+	t.known.Set(tenant, struct{}{})
+	return nil
+}

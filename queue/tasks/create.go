@@ -1,0 +1,87 @@
+package tasks
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage/statestore"
+)
+
+// Create makes a pending task and announces it on its queue. created is false where
+// the task was there already, made of the same; that is no error, so that the call
+// can be repeated. The record is first and the job second: a crash in between, or a
+// queue that begins to drain, leaves a pending task which the sweeper announces.
+// Errors: CodeTaskExists (made of something else), CodeQueueDraining, CodeQueueReserved,
+// CodeBodyLimit, CodeValidation….
+func (t *Tasks) Create(ctx context.Context, tenant, taskType, id string, made api.NewTask) (task *api.Task, created bool, err error) {
+	if err := validate(tenant, taskType, id); err != nil {
+		return nil, false, err
+	}
+	made = made.WithDefaults(taskType)
+	if err := made.Validate(); err != nil {
+		return nil, false, err
+	}
+	r, err := t.newRecord(tenant, taskType, id, made)
+	if err != nil {
+		return nil, false, err
+	}
+	r, created, err = t.insert(ctx, r)
+	if err != nil {
+		return nil, false, err
+	}
+	if r.State == api.TaskPending && r.Republished == 0 {
+		if err := t.announce(ctx, r); err != nil && api.ErrorCode(err) != api.CodeQueueDraining {
+			return nil, false, err
+		}
+	}
+	return t.show(r), created, nil
+}
+
+func (t *Tasks) newRecord(tenant, taskType, id string, made api.NewTask) (*record, error) {
+	digest, err := made.Digest()
+	if err != nil {
+		return nil, err
+	}
+	now := t.store.NowMS()
+	r := &record{tenant: tenant, digest: digest, Task: api.Task{
+		TaskType: taskType, TaskID: id, State: api.TaskPending, CreatedAtMS: now, UpdatedAtMS: now,
+		StepCount: made.StepCount, ParamsRef: made.ParamsRef, Namespace: made.Namespace, Queue: made.Queue,
+		TimeoutMS: made.TimeoutMS, Payload: made.Payload,
+	}}
+	r.JobID = announcementID(r, now, 0)
+	return r, nil
+}
+
+// insert stores r where no task of its id is, and gives the one that is there then.
+// CodeTaskExists.
+func (t *Tasks) insert(ctx context.Context, r *record) (*record, bool, error) {
+	draining, err := t.broker.Draining(ctx, r.tenant, r.Namespace, r.Queue)
+	if err != nil {
+		return nil, false, err
+	}
+	for range maxTries {
+		found, err := t.find(ctx, r.tenant, r.TaskType, r.TaskID)
+		switch {
+		case err == nil && found.digest == r.digest:
+			return found, false, nil
+		case err == nil:
+			return nil, false, api.Errorf(api.CodeTaskExists, "task %s/%s exists, made otherwise", r.TaskType, r.TaskID)
+		case api.ErrorCode(err) != api.CodeTaskNotFound:
+			return nil, false, err
+		case draining:
+			return nil, false, api.Errorf(api.CodeQueueDraining, "queue %q is draining and takes no new tasks", r.Queue)
+		}
+		if err := t.enter(ctx, r.tenant); err != nil {
+			return nil, false, err
+		}
+		done, err := t.states.CompareAndSet(ctx, t.key(r), statestore.Fields{fieldState: nil}, r.fields())
+		if err != nil {
+			return nil, false, fmt.Errorf("create a task: %w", err)
+		}
+		if done {
+			return r, true, nil
+		}
+	}
+	return nil, false, api.Errorf(api.CodeStoreConflict, "others keep changing task %s/%s", r.TaskType, r.TaskID)
+}

@@ -1,0 +1,189 @@
+package tasks
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/codesous/sous/api"
+)
+
+// Swept is what a sweep did.
+type Swept struct {
+	Read        int // records it looked at
+	Announced   int // whose announcement had not been made, and was now
+	Republished int // given back and announced again
+	Failed      int // that had been republished too often
+	Waiting     int // whose announcement still waits in its queue: nothing to repair
+	Refused     int // that a draining queue did not take; they are tried again
+}
+
+// Add counts what another sweep did.
+func (s *Swept) Add(other Swept) {
+	s.Read += other.Read
+	s.Announced += other.Announced
+	s.Republished += other.Republished
+	s.Failed += other.Failed
+	s.Waiting += other.Waiting
+	s.Refused += other.Refused
+}
+
+func (s *Swept) repairs() int { return s.Announced + s.Republished + s.Failed }
+
+// sweep is one walk through a tenant's tasks.
+type sweep struct {
+	*Tasks
+	now      int64
+	limit    int
+	done     Swept
+	draining map[string]bool // queues that take nothing now
+}
+
+// sweepPage bounds how many stuck records a sweep has in memory.
+const sweepPage = 500
+
+// Sweep repairs a tenant's tasks of which nobody has heard in time at now: they are
+// pending again and announced again, or fail when that has not helped
+// api.MaxTaskRepublishes times. It ends after limit repairs; what is left is the
+// next one's. Any number may sweep at once: each repair is made by one of them.
+// What cannot be repaired keeps it from nothing but a store that does not answer.
+func (t *Tasks) Sweep(ctx context.Context, tenant string, now int64, limit int) (Swept, error) {
+	s := &sweep{Tasks: t, now: now, limit: limit, draining: map[string]bool{}}
+	var failed error
+	for from, more := (position{}), true; more; {
+		var stuck []*record
+		var err error
+		if stuck, from, more, err = s.page(ctx, tenant, from); err != nil {
+			failed = cmp.Or(failed, err)
+		}
+		for _, r := range stuck {
+			if s.done.repairs() >= limit {
+				return s.done, failed
+			}
+			err := s.repair(ctx, r)
+			switch {
+			case err == nil:
+			case ctx.Err() != nil, api.ErrorCode(err) == api.CodeStoreUnavailable:
+				return s.done, err
+			default:
+				failed = cmp.Or(failed, err)
+			}
+		}
+	}
+	return s.done, failed
+}
+
+// page collects the stuck tasks behind from: a repair moves its task to the end of
+// the order in which they are read.
+func (s *sweep) page(ctx context.Context, tenant string, from position) (stuck []*record, next position, more bool, err error) {
+	for r, bad := range s.scan(ctx, tenant, "", from, youngest(s.now)) {
+		if bad != nil {
+			err = cmp.Or(err, bad)
+			continue
+		}
+		if len(stuck) == sweepPage {
+			return stuck, from, true, err
+		}
+		s.done.Read++
+		from = positionOf(r)
+		if r.StuckAt(s.now) {
+			stuck = append(stuck, r)
+		}
+	}
+	return stuck, from, false, err
+}
+
+// repair brings one stuck task back to where a worker can find it.
+func (s *sweep) repair(ctx context.Context, r *record) error {
+	if r.State != api.TaskPending {
+		return s.republish(ctx, r, fmt.Sprintf("worker %s was silent for %s at step %d", r.Worker, s.silence(r), r.CurrentStep))
+	}
+	state, err := s.broker.StateOf(ctx, r.tenant, r.JobID)
+	switch {
+	case err != nil:
+		return err
+	case state == "":
+		return s.announceNow(ctx, r)
+	case state.Terminal():
+		return s.republish(ctx, r, fmt.Sprintf("nobody claimed it for %s, and the job that announced it is %s", s.silence(r), state))
+	}
+	s.done.Waiting++
+	return s.postpone(ctx, r)
+}
+
+func (s *sweep) silence(r *record) time.Duration {
+	return (time.Duration(s.now-r.UpdatedAtMS) * time.Millisecond).Round(time.Second)
+}
+
+// announceNow makes the announcement that the record names: a crash, or a draining
+// queue, kept it from being made.
+func (s *sweep) announceNow(ctx context.Context, r *record) error {
+	announced, err := s.offer(ctx, r)
+	if err != nil || !announced {
+		return err
+	}
+	s.done.Announced++
+	s.note(r, "announced", "its announcement had not been made")
+	return s.postpone(ctx, r)
+}
+
+// offer announces r, and says whether its queue took the job.
+func (s *sweep) offer(ctx context.Context, r *record) (bool, error) {
+	name := r.Namespace + "/" + r.Queue
+	if !s.draining[name] {
+		err := s.announce(ctx, r)
+		if api.ErrorCode(err) != api.CodeQueueDraining {
+			return err == nil, err
+		}
+		s.draining[name] = true
+	}
+	s.done.Refused++
+	return false, nil
+}
+
+// postpone has a pending task, which waits in its queue, looked at later: waiting is
+// no fault, however long the queue is paused or its backlog.
+func (s *sweep) postpone(ctx context.Context, r *record) error {
+	after := *r
+	after.TimeoutAtMS = s.now + api.TaskStuckMS
+	_, err := s.states.CompareAndSet(ctx, s.key(r), r.version(), r.changes(&after))
+	return err
+}
+
+// republish gives a task back and announces it again, or ends it. The record is
+// first: were the job first, a waiting worker could have it, be refused the task
+// which is still another's, and throw it away. A crash in between leaves a pending
+// task without its job, which a later sweep finds.
+func (s *sweep) republish(ctx context.Context, r *record, reason string) error {
+	next := r.Task
+	next.UpdatedAtMS, next.TimeoutAtMS = s.now, 0
+	if r.Republished >= api.MaxTaskRepublishes {
+		next.State = api.TaskFailed
+		next.Error = fmt.Sprintf("given up after it was announced again %d times: %s", r.Republished, reason)
+		done, err := s.write(ctx, r, next)
+		if done {
+			s.done.Failed++
+			s.note(r, "failed", reason)
+		}
+		return err
+	}
+	next.State, next.Worker, next.Republished = api.TaskPending, "", r.Republished+1
+	next.JobID = announcementID(r, r.UpdatedAtMS, next.Republished)
+	done, err := s.write(ctx, r, next)
+	if !done || err != nil {
+		return err
+	}
+	s.done.Republished++
+	s.note(r, "republished", reason)
+	_, err = s.offer(ctx, r)
+	return err
+}
+
+// note logs a repair, once.
+func (s *sweep) note(r *record, kind, reason string) {
+	s.log.Info("a stuck task was repaired", zap.String("kind", kind), zap.String("tenant", r.tenant), zap.String("type", r.TaskType),
+		zap.String("id", r.TaskID), zap.Int64("republished", r.Republished), zap.String("reason", reason))
+}

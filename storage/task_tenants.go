@@ -1,0 +1,30 @@
+package storage
+
+import (
+	"context"
+	"iter"
+)
+
+// RegisterTasks enters a tenant among those that have tasks, before its first one is
+// written. It may be repeated.
+func (r *Tenants) RegisterTasks(ctx context.Context, tenant string) error {
+	return failure(ctx, "register a tenant's tasks", r.s.rdb.SAdd(ctx, keyTaskTenants, tenant).Err())
+}
+
+// WithTasks goes through the tenants that have ever had a task, in no order; it may
+// name one twice. It ends at the first error, which it yields.
+func (r *Tenants) WithTasks(ctx context.Context) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for step, err := range r.s.setSteps(ctx, keyTaskTenants) {
+			if err != nil {
+				yield("", err)
+				return
+			}
+			for _, tenant := range step {
+				if !yield(tenant, nil) {
+					return
+				}
+			}
+		}
+	}
+}
