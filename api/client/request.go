@@ -34,6 +34,7 @@ type request struct {
 	body        []byte
 	contentType string
 	limit       int64 // bytes of the answer; 0 is maxAnswerBytes
+	again       bool  // sending it twice does no more than once, although it is a POST
 }
 
 // repeatable says whether sending r twice does no more than sending it once.
@@ -42,7 +43,7 @@ func (r *request) repeatable() bool {
 	case http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete:
 		return true
 	}
-	return r.header.Get("Idempotency-Key") != ""
+	return r.again || r.header.Get("Idempotency-Key") != ""
 }
 
 // answer is a whole answer.
