@@ -21,6 +21,8 @@ const (
 	scriptActivationFinish   = "activation_finish.lua"
 	scriptActivationWithdraw = "activation_withdraw.lua"
 	scriptActivationAttempt  = "activation_attempt.lua"
+	scriptSchedulePut        = "schedule_put.lua"
+	scriptScheduleDelete     = "schedule_delete.lua"
 )
 
 // The scripts of package queue.

@@ -1,0 +1,91 @@
+package storage
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/codesous/sous/api"
+)
+
+// ScheduleState is how a schedule stands.
+type ScheduleState struct {
+	// Rev is the revision of the schedule for which NextTickMS was worked out.
+	Rev int64
+	// Turn grows with every write: whoever writes says which one it has read. 0: no state.
+	Turn int64
+	// NextTickMS is the next tick that is to be fired or passed over, 0 for none.
+	NextTickMS int64
+	// TickSeq counts the ticks, fired or not.
+	TickSeq     int64
+	LastTickMS  int64
+	LastFiredMS int64
+	LastJobID   string
+	Fired       int64
+	Skipped     int64
+	Missed      int64
+	LastSkip    *api.ScheduleSkip
+}
+
+// The fields of the hash.
+const (
+	stateLastJob  = "last_activation_id"
+	stateLastSkip = "last_skip" // tick_ms and the reason
+)
+
+// numbers are the fields that are numbers, with their values.
+func (s *ScheduleState) numbers() []struct {
+	name  string
+	value *int64
+} {
+	return []struct {
+		name  string
+		value *int64
+	}{
+		{"rev", &s.Rev},
+		{"turn", &s.Turn},
+		{"next_tick_ms", &s.NextTickMS},
+		{"tick_seq", &s.TickSeq},
+		{"last_tick_ms", &s.LastTickMS},
+		{"last_fired_ms", &s.LastFiredMS},
+		{"fired", &s.Fired},
+		{"skipped", &s.Skipped},
+		{"missed", &s.Missed},
+	}
+}
+
+func parseScheduleState(fields map[string]string) (s ScheduleState, err error) {
+	for _, number := range s.numbers() {
+		text, ok := fields[number.name]
+		if !ok {
+			continue
+		}
+		if *number.value, err = strconv.ParseInt(text, 10, 64); err != nil {
+			return s, fmt.Errorf("read %s: %w", number.name, err)
+		}
+	}
+	s.LastJobID = fields[stateLastJob]
+	if text, ok := fields[stateLastSkip]; ok {
+		tick, reason, _ := strings.Cut(text, " ")
+		s.LastSkip = &api.ScheduleSkip{Reason: reason}
+		if s.LastSkip.TickMS, err = strconv.ParseInt(tick, 10, 64); err != nil {
+			return s, fmt.Errorf("read %s: %w", stateLastSkip, err)
+		}
+	}
+	return s, nil
+}
+
+// Words are the fields of the hash, each with its value.
+func (s *ScheduleState) Words() []string {
+	var words []string
+	for _, number := range s.numbers() {
+		words = append(words, number.name, strconv.FormatInt(*number.value, 10))
+	}
+	if s.LastJobID != "" {
+		words = append(words, stateLastJob, s.LastJobID)
+	}
+	if s.LastSkip != nil {
+		words = append(words, stateLastSkip, strconv.FormatInt(s.LastSkip.TickMS, 10)+" "+s.LastSkip.Reason)
+	}
+	return words
+}

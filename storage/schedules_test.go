@@ -1,0 +1,437 @@
+package storage_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+// newSchedule is a record at its first revision, and the put that creates it.
+func newSchedule(tenant, name string, createdMS, nextMS int64) storage.SchedulePut {
+	return storage.SchedulePut{
+		Path: storage.SchedulePath{Tenant: tenant, Namespace: "payments", Name: name},
+		After: &storage.StoredSchedule{Schedule: api.Schedule{
+			Name: name, EverySeconds: 60, OverlapPolicy: api.OverlapSkip, Catchup: api.CatchupAll, Enabled: true,
+			Revision: 1, CreatedAtMS: createdMS, UpdatedAtMS: createdMS,
+		}, Principal: api.Principal{Sub: "someone", Roles: []string{"developer"}}, Access: api.AccessGranted},
+		NextMS: nextMS,
+	}
+}
+
+// change is a put of the next revision of what s holds.
+func change(s *storage.LoadedSchedule, nextMS int64, keep bool) storage.SchedulePut {
+	after := *s.Meta
+	after.Revision++
+	after.UpdatedAtMS++
+	return storage.SchedulePut{Path: s.Path, Before: s, After: &after, NextMS: nextMS, Keep: keep}
+}
+
+func loadSchedule(t *testing.T, s *storage.Store, path storage.SchedulePath) *storage.LoadedSchedule {
+	t.Helper()
+	loaded, err := storage.NewSchedules(s).Load(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loaded
+}
+
+// scheduleKeyed is everything that the store keeps of a schedule, for comparisons.
+func scheduleKeyed(t *testing.T, s *storage.Store, path storage.SchedulePath) map[string]string {
+	t.Helper()
+	ctx, rdb := t.Context(), s.Client()
+	state, inFlight := s.ScheduleKeys(path)
+	prefix := strings.TrimSuffix(state, ":state")
+	index := strings.TrimSuffix(prefix, path.Name) + "index"
+	kept := map[string]string{"meta": rdb.Get(ctx, prefix+":meta").Val(), "in flight": strings.Join(rdb.ZRange(ctx, inFlight, 0, -1).Val(), " ")}
+	maps.Copy(kept, rdb.HGetAll(ctx, state).Val())
+	if at, err := rdb.ZScore(ctx, s.ScheduleDueKey(path.Tenant), path.Namespace+"/"+path.Name).Result(); err == nil {
+		kept["due"] = strconv.FormatInt(int64(at), 10)
+	}
+	if rdb.SIsMember(ctx, index, path.Name).Val() {
+		kept["listed"] = "yes"
+	}
+	return kept
+}
+
+func TestScheduleLifecycle(t *testing.T) {
+	t.Parallel()
+	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+		ctx, schedules, tenant := t.Context(), storage.NewSchedules(s), storagetest.Tenant(t)
+		put := newSchedule(tenant, "nightly", 1_000, 61_000)
+		if err := schedules.Put(ctx, put); err != nil {
+			t.Fatal(err)
+		}
+		made := loadSchedule(t, s, put.Path)
+		if diff := cmp.Diff(put.After, made.Meta); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff(storage.ScheduleState{Rev: 1, Turn: 1_000, NextTickMS: 61_000}, made.State); diff != "" {
+			t.Error(diff)
+		}
+		member := storage.DueSchedulePrefix + tenant
+		due := storage.KeyDue(storage.DueShard(member))
+		if at := s.Client().ZScore(ctx, due, member).Val(); at != 61_000 {
+			t.Errorf("the tenant is due at %v", at)
+		}
+		if ok, err := storage.NewTenants(s).HasNamespace(ctx, tenant, "payments"); !ok || err != nil {
+			t.Error("the namespace is not registered", err)
+		}
+
+		if err := schedules.Put(ctx, put); err != nil {
+			t.Errorf("a repeat: %v", err)
+		}
+		other := newSchedule(tenant, "nightly", 2_000, 62_000)
+		if err := schedules.Put(ctx, other); api.ErrorCode(err) != api.CodeStoreConflict {
+			t.Errorf("another of that name: %v", err)
+		}
+		if diff := cmp.Diff(made, loadSchedule(t, s, put.Path)); diff != "" {
+			t.Error(diff)
+		}
+
+		if err := schedules.Put(ctx, change(made, 99_000, true)); err != nil {
+			t.Fatal(err)
+		}
+		kept := loadSchedule(t, s, put.Path)
+		if diff := cmp.Diff(storage.ScheduleState{Rev: 2, Turn: 1_001, NextTickMS: 61_000}, kept.State); diff != "" {
+			t.Errorf("a change that keeps the next tick: %s", diff)
+		}
+		stale := change(made, 99_000, false)
+		stale.After.EverySeconds = 99
+		if err := schedules.Put(ctx, stale); api.ErrorCode(err) != api.CodeStoreConflict {
+			t.Errorf("a change of what is another by now: %v", err)
+		}
+		if err := schedules.Put(ctx, change(kept, 0, false)); err != nil {
+			t.Fatal(err)
+		}
+		disabled := scheduleKeyed(t, s, put.Path)
+		if disabled["due"] != "" || disabled["next_tick_ms"] != "0" || disabled["rev"] != "3" {
+			t.Errorf("disabled: %v", disabled)
+		}
+		if err := schedules.Put(ctx, change(loadSchedule(t, s, put.Path), 120_000, false)); err != nil {
+			t.Fatal(err)
+		}
+		if enabled := scheduleKeyed(t, s, put.Path); enabled["due"] != "120000" || enabled["next_tick_ms"] != "120000" {
+			t.Errorf("enabled: %v", enabled)
+		}
+
+		last := loadSchedule(t, s, put.Path)
+		if err := schedules.Delete(ctx, made); api.ErrorCode(err) != api.CodeStoreConflict {
+			t.Errorf("deletion of what is another by now: %v", err)
+		}
+		for range 2 { // safe to repeat
+			if err := schedules.Delete(ctx, last); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(map[string]string{"meta": "", "in flight": ""}, scheduleKeyed(t, s, put.Path)); diff != "" {
+				t.Error(diff)
+			}
+		}
+		if err := schedules.Put(ctx, change(last, 99_000, false)); api.ErrorCode(err) != api.CodeStoreConflict {
+			t.Errorf("a change of what is deleted: %v", err)
+		}
+	})
+}
+
+// TestScheduleIsMadeAnew shows that nothing of an earlier schedule of the name stays, and
+// that whoever has read that one cannot move the new one on.
+func TestScheduleIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
+		ctx, schedules := t.Context(), storage.NewSchedules(s)
+		put := newSchedule(storagetest.Tenant(t), "nightly", 1_000, 61_000)
+		state, inFlight := s.ScheduleKeys(put.Path)
+		// As a crash in the middle of a deletion leaves it.
+		s.Client().HSet(ctx, state, "rev", 1, "turn", 7, "next_tick_ms", 5, "fired", 3)
+		s.Client().ZAdd(ctx, inFlight, redis.Z{Score: 5, Member: "some-job"})
+		if err := schedules.Put(ctx, put); err != nil {
+			t.Fatal(err)
+		}
+		loaded := loadSchedule(t, s, put.Path)
+		if diff := cmp.Diff(storage.ScheduleState{Rev: 1, Turn: 1_000, NextTickMS: 61_000}, loaded.State); diff != "" || len(loaded.InFlight) > 0 {
+			t.Error(diff, loaded.InFlight)
+		}
+	})
+}
+
+func TestScheduleKeepsNoTickOfAnotherRevision(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
+		ctx, schedules := t.Context(), storage.NewSchedules(s)
+		put := newSchedule(storagetest.Tenant(t), "nightly", 1_000, 61_000)
+		if err := schedules.Put(ctx, put); err != nil {
+			t.Fatal(err)
+		}
+		state, _ := s.ScheduleKeys(put.Path)
+		s.Client().HSet(ctx, state, "rev", 0) // the change before was cut short
+		if err := schedules.Put(ctx, change(loadSchedule(t, s, put.Path), 99_000, true)); err != nil {
+			t.Fatal(err)
+		}
+		if loaded := loadSchedule(t, s, put.Path); loaded.State.NextTickMS != 99_000 {
+			t.Errorf("the state is %+v", loaded.State)
+		}
+	})
+}
+
+func TestScheduleStateRoundTrip(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
+		path := storage.SchedulePath{Tenant: storagetest.Tenant(t), Namespace: "payments", Name: "nightly"}
+		want := storage.ScheduleState{
+			Rev: 1, Turn: 2, NextTickMS: 3, TickSeq: 4, LastTickMS: 5, LastFiredMS: 6, LastJobID: "some-job", Fired: 7, Skipped: 8, Missed: 9,
+			LastSkip: &api.ScheduleSkip{TickMS: 10, Reason: api.SkipOverlap},
+		}
+		state, inFlight := s.ScheduleKeys(path)
+		s.Client().HSet(t.Context(), state, want.Words())
+		for i := range api.MaxQueueLimit + 5 {
+			s.Client().ZAdd(t.Context(), inFlight, redis.Z{Score: float64(i), Member: fmt.Sprintf("job-%03d", i)})
+		}
+		loaded := loadSchedule(t, s, path)
+		if diff := cmp.Diff(want, loaded.State); diff != "" {
+			t.Error(diff)
+		}
+		if len(loaded.InFlight) != api.MaxQueueLimit+1 {
+			t.Errorf("%d jobs in flight", len(loaded.InFlight))
+		}
+		s.Client().HSet(t.Context(), state, "fired", "many")
+		if _, err := storage.NewSchedules(s).Load(t.Context(), path); err == nil {
+			t.Error("a state that cannot be read is read")
+		}
+	})
+}
+
+func TestSchedulesOfManyTenants(t *testing.T) {
+	t.Parallel()
+	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+		schedules := storage.NewSchedules(s)
+		var paths []storage.SchedulePath
+		for i := range 20 {
+			put := newSchedule(storagetest.Tenant(t), fmt.Sprintf("job-%d", i), 1_000, 61_000+int64(i))
+			if i%5 != 0 { // every fifth is not there
+				if err := schedules.Put(t.Context(), put); err != nil {
+					t.Fatal(err)
+				}
+			}
+			paths = append(paths, put.Path)
+		}
+		loaded, err := schedules.LoadMany(t.Context(), paths)
+		if err != nil || len(loaded) != len(paths) {
+			t.Fatal(len(loaded), err)
+		}
+		for i, l := range loaded {
+			if l.Path != paths[i] || (l.Meta == nil) != (i%5 == 0) || l.Meta != nil && (l.Meta.Name != paths[i].Name || l.State.NextTickMS != 61_000+int64(i)) {
+				t.Errorf("%d: %+v", i, l)
+			}
+		}
+	})
+}
+
+func TestScheduleList(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
+		ctx, schedules, tenant := t.Context(), storage.NewSchedules(s), storagetest.Tenant(t)
+		for _, name := range []string{"ccc", "aaa", "ddd", "bbb", "eee"} {
+			if err := schedules.Put(ctx, newSchedule(tenant, name, 1_000, 61_000)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		state, _ := s.ScheduleKeys(storage.SchedulePath{Tenant: tenant, Namespace: "payments", Name: "bbb"})
+		s.Client().Del(ctx, strings.TrimSuffix(state, ":state")+":meta") // as a crash leaves it
+		var pages [][]string
+		for after, more := "", true; more; {
+			items, next, err := schedules.List(ctx, tenant, "payments", after, 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for _, item := range items {
+				names = append(names, item.Meta.Name)
+			}
+			pages = append(pages, names)
+			after, more = next, next != ""
+		}
+		if diff := cmp.Diff([][]string{{"aaa"}, {"ccc", "ddd"}, {"eee"}}, pages); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestScheduleLimit(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
+		ctx, schedules := t.Context(), storage.NewSchedules(s)
+		put := newSchedule(storagetest.Tenant(t), "nightly", 1_000, 61_000)
+		state, _ := s.ScheduleKeys(put.Path)
+		index := strings.TrimSuffix(state, "nightly:state") + "index"
+		names := make([]any, api.MaxSchedules)
+		for i := range names {
+			names[i] = fmt.Sprintf("job-%d", i)
+		}
+		s.Client().SAdd(ctx, index, names...)
+		if err := schedules.Put(ctx, put); api.ErrorCode(err) != api.CodeScheduleLimit {
+			t.Errorf("one too many: %v", err)
+		}
+		if kept := scheduleKeyed(t, s, put.Path); kept["meta"] != "" || kept["listed"] != "" || kept["due"] != "" {
+			t.Errorf("it left %v", kept)
+		}
+		again := newSchedule(put.Path.Tenant, "job-7", 1_000, 61_000) // its creation was cut short
+		if err := schedules.Put(ctx, again); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestSchedulesAreMadeByOne races creators, and then updaters, of one schedule.
+func TestSchedulesAreMadeByOne(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
+		schedules, tenant := storage.NewSchedules(s), storagetest.Tenant(t)
+		race := func(put func(i int64) storage.SchedulePut) (winner int64) {
+			const racers = 8
+			var done sync.WaitGroup
+			errs := make([]error, racers)
+			for i := range racers {
+				done.Go(func() { errs[i] = schedules.Put(t.Context(), put(int64(i))) })
+			}
+			done.Wait()
+			winner = -1
+			for i, err := range errs {
+				switch {
+				case err == nil && winner < 0:
+					winner = int64(i)
+				case api.ErrorCode(err) != api.CodeStoreConflict:
+					t.Errorf("racer %d: %v", i, err)
+				}
+			}
+			return winner
+		}
+		path := storage.SchedulePath{Tenant: tenant, Namespace: "payments", Name: "nightly"}
+		won := race(func(i int64) storage.SchedulePut { return newSchedule(tenant, "nightly", 1_000+i, 61_000+i) })
+		made := loadSchedule(t, s, path)
+		if made.Meta.CreatedAtMS != 1_000+won || made.State.NextTickMS != 61_000+won {
+			t.Errorf("racer %d made it, and it is %+v %+v", won, made.Meta, made.State)
+		}
+		won = race(func(i int64) storage.SchedulePut {
+			put := change(made, 90_000+i, false)
+			put.After.EverySeconds = 100 + i
+			return put
+		})
+		changed := loadSchedule(t, s, path)
+		if changed.Meta.EverySeconds != 100+won || changed.State.NextTickMS != 90_000+won || changed.State.Rev != 2 {
+			t.Errorf("racer %d changed it, and it is %+v %+v", won, changed.Meta, changed.State)
+		}
+	})
+}
+
+// TestScheduleScriptsMayBeCut ends each script after each of its writes, looks at what is
+// left, and runs it again.
+func TestScheduleScriptsMayBeCut(t *testing.T) {
+	t.Parallel()
+	created := func(tenant string) storage.SchedulePut { return newSchedule(tenant, "nightly", 1_000, 61_000) }
+	operations := map[string]scheduleOperation{
+		"create": func(_ *testing.T, _ *storage.Store, tenant string) func(*storage.Schedules) error {
+			return func(r *storage.Schedules) error { return r.Put(t.Context(), created(tenant)) }
+		},
+		"create over remains": func(t *testing.T, s *storage.Store, tenant string) func(*storage.Schedules) error {
+			t.Helper()
+			state, inFlight := s.ScheduleKeys(created(tenant).Path)
+			s.Client().HSet(t.Context(), state, "rev", 1, "turn", 7, "next_tick_ms", 5)
+			s.Client().ZAdd(t.Context(), inFlight, redis.Z{Score: 5, Member: "some-job"})
+			return func(r *storage.Schedules) error { return r.Put(t.Context(), created(tenant)) }
+		},
+		"change the timing": func(t *testing.T, s *storage.Store, tenant string) func(*storage.Schedules) error {
+			t.Helper()
+			put := change(mustPut(t, s, created(tenant)), 90_000, false)
+			return func(r *storage.Schedules) error { return r.Put(t.Context(), put) }
+		},
+		"keep the next tick": func(t *testing.T, s *storage.Store, tenant string) func(*storage.Schedules) error {
+			t.Helper()
+			put := change(mustPut(t, s, created(tenant)), 90_000, true)
+			return func(r *storage.Schedules) error { return r.Put(t.Context(), put) }
+		},
+		"disable": func(t *testing.T, s *storage.Store, tenant string) func(*storage.Schedules) error {
+			t.Helper()
+			put := change(mustPut(t, s, created(tenant)), 0, false)
+			return func(r *storage.Schedules) error { return r.Put(t.Context(), put) }
+		},
+		"delete": func(t *testing.T, s *storage.Store, tenant string) func(*storage.Schedules) error {
+			t.Helper()
+			made := mustPut(t, s, created(tenant))
+			return func(r *storage.Schedules) error { return r.Delete(t.Context(), made) }
+		},
+	}
+	for _, b := range storagetest.AllBackends() {
+		t.Run(b.Name, func(t *testing.T) {
+			t.Parallel()
+			cfg := b.Config(t)
+			s := storagetest.Open(t, cfg)
+			var cuts []*storage.Schedules
+			for k := range 10 {
+				cfg.ScriptPrelude = storagetest.CutAfter(k)
+				cuts = append(cuts, storage.NewSchedules(storagetest.Open(t, cfg)))
+			}
+			for name, prepare := range operations {
+				cutSchedule(t, name, prepare, s, cuts)
+			}
+		})
+	}
+}
+
+type scheduleOperation = func(t *testing.T, s *storage.Store, tenant string) func(*storage.Schedules) error
+
+// cutSchedule makes an operation's call on stores that cut its script after ever more
+// writes, until one is not reached.
+func cutSchedule(t *testing.T, name string, prepare scheduleOperation, s *storage.Store, cuts []*storage.Schedules) {
+	t.Helper()
+	path := func(tenant string) storage.SchedulePath {
+		return storage.SchedulePath{Tenant: tenant, Namespace: "payments", Name: "nightly"}
+	}
+	tenant := storagetest.Tenant(t)
+	if err := prepare(t, s, tenant)(storage.NewSchedules(s)); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	want := scheduleKeyed(t, s, path(tenant))
+	for k, cut := range cuts {
+		tenant := storagetest.Tenant(t)
+		call := prepare(t, s, tenant)
+		err := call(cut)
+		if err == nil {
+			if k == 0 {
+				t.Errorf("%s writes nothing", name)
+			}
+			return
+		}
+		if cause := errors.Unwrap(err); cause == nil || !strings.Contains(cause.Error(), "CUT") {
+			t.Fatalf("%s: %v", name, err)
+		}
+		left := loadSchedule(t, s, path(tenant))
+		if left.Meta != nil && left.State.Rev == left.Meta.Revision && left.State.NextTickMS != 0 && left.State.NextTickMS < 61_000 {
+			t.Errorf("%s, cut after %d writes, takes an earlier schedule's next tick for its own", name, k)
+		}
+		if err := call(storage.NewSchedules(s)); err != nil {
+			t.Errorf("%s, cut after %d writes, again: %v", name, k, err)
+		}
+		if diff := cmp.Diff(want, scheduleKeyed(t, s, path(tenant))); diff != "" {
+			t.Errorf("%s, cut after %d writes, again: %s", name, k, diff)
+		}
+	}
+	t.Errorf("%s: more writes than a script should make", name)
+}
+
+func mustPut(t *testing.T, s *storage.Store, put storage.SchedulePut) *storage.LoadedSchedule {
+	t.Helper()
+	if err := storage.NewSchedules(s).Put(t.Context(), put); err != nil {
+		t.Fatal(err)
+	}
+	return loadSchedule(t, s, put.Path)
+}
