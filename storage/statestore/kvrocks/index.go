@@ -1,6 +1,7 @@
 package kvrocks
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -22,10 +23,13 @@ const (
 	indexPage, indexPageMin = 256, 16
 )
 
-// place is where a record stands, if it does.
-func (x Index) place(fields statestore.Fields) (score float64, ok bool) {
-	value, ok := fields[x.Field]
-	if !ok || x.Except.Holds(fields) {
+// place is where a record stands, if there is one and it does.
+func (x Index) place(r *statestore.Record) (score float64, ok bool) {
+	if r == nil {
+		return 0, false
+	}
+	value, ok := r.Fields[x.Field]
+	if !ok || x.Except.Holds(r.Fields) {
 		return 0, false
 	}
 	return valueScore(value), true
@@ -97,7 +101,7 @@ func (s *Store) walkIndex(ctx context.Context, x Index, set, prefix string, f *s
 		}
 		more := int64(len(page)) == by.Count
 		page = slices.DeleteFunc(page, func(z redis.Z) bool { return last != nil && !behind(z, *last) })
-		if err := w.page(ctx, page); err != nil {
+		if err := w.page(ctx, page, last, more); err != nil {
 			return err
 		}
 		if !more {
@@ -125,57 +129,58 @@ func member(z redis.Z) string {
 	return text
 }
 
-// page gives what passes of a page of entries, and repairs those that are wrong. One
-// whose record stands further on by now is met there.
-func (w *indexWalk) page(ctx context.Context, page []redis.Z) error {
-	var keys, foreign []string
-	var scores []float64
+// page gives what passes of a page of entries behind last, and repairs those that are
+// wrong: their records come where they belong, unless that lies before the page, or
+// behind it where more follow, which meets them there.
+func (w *indexWalk) page(ctx context.Context, page []redis.Z, last *redis.Z, more bool) error {
+	var keys, foreign, wrong []string
+	scores := map[string]float64{}
 	for _, z := range page {
 		switch key := member(z); {
 		case !strings.HasPrefix(key, w.x.Prefix) || w.x.Key(key) != w.set:
 			foreign = append(foreign, key)
 		case strings.HasPrefix(key, w.prefix):
-			keys, scores = append(keys, key), append(scores, z.Score)
+			keys, scores[key] = append(keys, key), z.Score
+		}
+	}
+	var found []placed
+	for batch := range slices.Chunk(keys, readBatch) {
+		records, err := w.s.readMany(ctx, batch)
+		if err != nil {
+			return err
+		}
+		for i, r := range records {
+			at, ok := w.x.place(r)
+			if !ok || at != scores[batch[i]] {
+				wrong = append(wrong, batch[i])
+			}
+			z := redis.Z{Score: at, Member: batch[i]}
+			if ok && (last == nil || behind(z, *last)) && (!more || !behind(z, page[len(page)-1])) {
+				found = append(found, placed{at, statestore.Entry{Key: batch[i], Record: *r}})
+			}
 		}
 	}
 	if err := w.drop(ctx, foreign); err != nil {
 		return err
 	}
-	for len(keys) > 0 {
-		n := min(readBatch, len(keys))
-		if err := w.read(ctx, keys[:n], scores[:n]); err != nil {
+	if err := w.repair(ctx, wrong); err != nil {
+		return err
+	}
+	slices.SortFunc(found, func(a, b placed) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), strings.Compare(a.entry.Key, b.entry.Key))
+	})
+	for _, p := range found {
+		if err := w.take(p.entry, p.at); err != nil {
 			return err
 		}
-		keys, scores = keys[n:], scores[n:]
 	}
 	return nil
 }
 
-func (w *indexWalk) read(ctx context.Context, keys []string, scores []float64) error {
-	records, err := w.s.readMany(ctx, keys)
-	if err != nil {
-		return err
-	}
-	var wrong []string
-	var right []int
-	for i, r := range records {
-		if r != nil {
-			if score, ok := w.x.place(r.Fields); ok && score == scores[i] {
-				right = append(right, i)
-				continue
-			}
-		}
-		wrong = append(wrong, keys[i])
-	}
-	if err := w.repair(ctx, wrong); err != nil {
-		return err
-	}
-	for _, i := range right {
-		if err := w.take(statestore.Entry{Key: keys[i], Record: *records[i]}, scores[i]); err != nil {
-			return err
-		}
-	}
-	return nil
+// placed is a record where it stands.
+type placed struct {
+	at    float64
+	entry statestore.Entry
 }
 
 // take gives e, or keeps it until all that share its score are there.
