@@ -55,6 +55,38 @@ type Schedule struct {
 	UpdatedAtMS     int64           `json:"updated_at_ms"`
 }
 
+// NewSchedule is a schedule to be made; zero values mean the documented defaults.
+type NewSchedule struct {
+	Name            string          `json:"name"`
+	EverySeconds    int64           `json:"every_seconds,omitempty"`
+	Cron            string          `json:"cron,omitempty"`
+	Timezone        string          `json:"timezone,omitempty"`
+	OverlapPolicy   string          `json:"overlap_policy,omitempty"`
+	QueueLimit      int             `json:"queue_limit,omitempty"`
+	Catchup         string          `json:"catchup,omitempty"`
+	MaxCatchupTicks int             `json:"max_catchup_ticks,omitempty"`
+	Ref             *JobTarget      `json:"ref,omitempty"`
+	Queue           *ScheduleQueue  `json:"queue,omitempty"`
+	Payload         json.RawMessage `json:"payload,omitempty"`
+	Enabled         *bool           `json:"enabled,omitempty"` // nil is true
+}
+
+// ScheduleChange is what of a schedule is to be another: nil leaves it, a zero value
+// removes it or gives it its default.
+type ScheduleChange struct {
+	EverySeconds    *int64
+	Cron            *string
+	Timezone        *string
+	OverlapPolicy   *string
+	QueueLimit      *int
+	Catchup         *string
+	MaxCatchupTicks *int
+	Ref             *JobTarget
+	Queue           *ScheduleQueue
+	Payload         *json.RawMessage
+	Enabled         *bool
+}
+
 // ScheduleQueue is a queue of the schedule's namespace as a target, and with which
 // options each tick's job is made.
 type ScheduleQueue struct {

@@ -120,9 +120,11 @@ func (r *Schedules) LoadMany(ctx context.Context, paths []SchedulePath) ([]Loade
 	pipe := r.s.rdb.Pipeline()
 	for i, p := range paths {
 		k := r.s.keys.schedule(p.Tenant, p.Namespace, p.Name)
-		sent[i] = reads{
-			pipe.Get(ctx, k.meta()), pipe.HGetAll(ctx, k.state()), pipe.ZRange(ctx, k.inflight(), 0, api.MaxQueueLimit),
-		}
+		// The record last: a change that comes in between leaves a state of an earlier
+		// turn in the reader's hands, with which nothing can be written.
+		sent[i].state = pipe.HGetAll(ctx, k.state())
+		sent[i].inFlight = pipe.ZRange(ctx, k.inflight(), 0, api.MaxQueueLimit)
+		sent[i].meta = pipe.Get(ctx, k.meta())
 	}
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return nil, failure(ctx, "read schedules", err)
