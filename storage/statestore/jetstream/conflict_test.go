@@ -1,0 +1,132 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	natsjs "github.com/nats-io/nats.go/jetstream"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage/statestore"
+)
+
+// contended is a bucket in which somebody changes a record before each Update, as
+// often as it says.
+type contended struct {
+	natsjs.KeyValue
+	times, updates int
+}
+
+func (c *contended) Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
+	if c.updates++; c.updates <= c.times {
+		d := document{fields: statestore.Fields{"theirs": []byte{byte(c.updates)}}}
+		if _, err := c.Put(ctx, key, d.encode()); err != nil {
+			return 0, err
+		}
+	}
+	return c.KeyValue.Update(ctx, key, value, revision)
+}
+
+// TestChangesAreTriedAgain a bounded number of times, and keep what others wrote.
+func TestChangesAreTriedAgain(t *testing.T) {
+	t.Parallel()
+	s := newTestStore(t)
+	for times, want := range map[int]api.Code{0: "", 3: "", maxTries - 1: "", maxTries: api.CodeStoreConflict} {
+		kv := &contended{KeyValue: s.kv, times: times}
+		on := &Store{js: s.js, kv: kv, timeout: s.timeout, clock: s.clock}
+		if err := s.Put(t.Context(), "a", statestore.Record{Fields: statestore.Fields{"n": []byte("1")}}); err != nil {
+			t.Fatal(err)
+		}
+		err := on.SetFields(t.Context(), "a", statestore.Fields{"mine": {}})
+		if api.ErrorCode(err) != want || kv.updates != min(times+1, maxTries) {
+			t.Errorf("%d conflicts: %d updates, %v", times, kv.updates, err)
+		}
+		r, err := s.Get(t.Context(), "a")
+		if err != nil || r == nil {
+			t.Fatal(r, err)
+		}
+		if _, mine := r.Fields["mine"]; mine != (want == "") {
+			t.Errorf("%d conflicts: %v", times, r.Fields)
+		}
+		if theirs := r.Fields["theirs"]; times > 0 && (len(theirs) != 1 || theirs[0] != byte(times)) {
+			t.Errorf("%d conflicts: theirs is lost: %v", times, r.Fields)
+		}
+	}
+}
+
+// TestConflictsEndWithTheCaller rather than be tried on.
+func TestConflictsEndWithTheCaller(t *testing.T) {
+	t.Parallel()
+	s := newTestStore(t)
+	if err := s.Put(t.Context(), "a", statestore.Record{Fields: statestore.Fields{"n": []byte("1")}}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	on := &Store{js: s.js, kv: &cancelling{contended{KeyValue: s.kv, times: maxTries}, cancel}, timeout: s.timeout, clock: s.clock}
+	if err := on.SetFields(ctx, "a", statestore.Fields{"mine": {}}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// cancelling ends its caller's context with the first conflict.
+type cancelling struct {
+	contended
+	cancel context.CancelFunc
+}
+
+func (c *cancelling) Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
+	n, err := c.contended.Update(ctx, key, value, revision)
+	c.cancel()
+	return n, err
+}
+
+func newTestStore(t *testing.T) *Store {
+	t.Helper()
+	srv, err := server.NewServer(&server.Options{DontListen: true, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv.Start()
+	t.Cleanup(func() {
+		srv.Shutdown()
+		srv.WaitForShutdown()
+	})
+	conn, err := nats.Connect("", nats.InProcessServer(srv))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	js, err := natsjs.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(t.Context(), js, Config{Bucket: "states", Storage: natsjs.MemoryStorage})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestDecodeRefuses what encode never wrote, without a panic.
+func TestDecodeRefuses(t *testing.T) {
+	t.Parallel()
+	d := document{fields: statestore.Fields{"n": []byte("1"), "": {}}, expiresAtMS: 1 << 40}
+	whole := d.encode()
+	if got, err := decode(whole); err != nil || !got.holds(d.fields) || len(got.fields) != 2 || got.expiresAtMS != d.expiresAtMS {
+		t.Fatalf("%+v %v", got, err)
+	}
+	for cut := range whole {
+		if got, err := decode(whole[:cut]); err == nil {
+			t.Errorf("cut after %d bytes: %+v", cut, got)
+		}
+	}
+	for _, in := range [][]byte{append(whole, 0), append([]byte{2}, whole[1:]...), {1, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1}} {
+		if got, err := decode(in); err == nil {
+			t.Errorf("%v: %+v", in, got)
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package jetstream
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/codesous/sous/storage/statestore"
+)
+
+// documentVersion begins every document. After it come uvarints and texts behind
+// their lengths: when it expires in ms (0: never), how many fields, and each field's
+// name and value.
+const documentVersion = 1
+
+var errMalformed = errors.New("the document is malformed")
+
+// document is a record as the bucket holds it; one without fields is none.
+type document struct {
+	fields      statestore.Fields
+	expiresAtMS int64
+	revision    uint64 // 0 where the bucket holds none
+}
+
+func (d *document) encode() []byte {
+	out := []byte{documentVersion}
+	out = binary.AppendUvarint(out, uint64(d.expiresAtMS))
+	out = binary.AppendUvarint(out, uint64(len(d.fields)))
+	for _, name := range slices.Sorted(maps.Keys(d.fields)) {
+		out = binary.AppendUvarint(out, uint64(len(name)))
+		out = append(out, name...)
+		out = binary.AppendUvarint(out, uint64(len(d.fields[name])))
+		out = append(out, d.fields[name]...)
+	}
+	return out
+}
+
+// decode reads what encode wrote. The values do not share in.
+func decode(in []byte) (document, error) {
+	if len(in) == 0 || in[0] != documentVersion {
+		return document{}, errMalformed
+	}
+	r := reader{in: in[1:]}
+	d := document{fields: statestore.Fields{}, expiresAtMS: int64(r.number())}
+	for range r.number() {
+		name, value := r.bytes(), r.bytes()
+		if r.failed {
+			break
+		}
+		d.fields[string(name)] = append([]byte{}, value...)
+	}
+	if r.failed || len(r.in) > 0 {
+		return document{}, errMalformed
+	}
+	return d, nil
+}
+
+// reader takes a document apart; after a failure it gives nothing.
+type reader struct {
+	in     []byte
+	failed bool
+}
+
+func (r *reader) number() uint64 {
+	n, size := binary.Uvarint(r.in)
+	if size <= 0 || r.failed {
+		r.failed = true
+		return 0
+	}
+	r.in = r.in[size:]
+	return n
+}
+
+func (r *reader) bytes() []byte {
+	n := r.number()
+	if n > uint64(len(r.in)) {
+		r.failed = true
+	}
+	if r.failed {
+		return nil
+	}
+	out := r.in[:n]
+	r.in = r.in[n:]
+	return out
+}
+
+// set writes fields, and removes those whose value is nil.
+func (d *document) set(fields statestore.Fields) {
+	for name, value := range fields {
+		if value == nil {
+			delete(d.fields, name)
+		} else {
+			d.fields[name] = value
+		}
+	}
+}
+
+// holds says whether each of expected has its value; nil is none.
+func (d *document) holds(expected statestore.Fields) bool {
+	for name, want := range expected {
+		value, ok := d.fields[name]
+		if ok != (want != nil) || !bytes.Equal(value, want) {
+			return false
+		}
+	}
+	return true
+}
+
+// expire gives the document ttl to live from now; 0 keeps it.
+func (d *document) expire(now time.Time, ttl time.Duration) {
+	d.expiresAtMS = 0
+	if ttl > 0 {
+		d.expiresAtMS = now.UnixMilli() + statestore.Milliseconds(ttl)
+	}
+}
+
+func (d *document) expired(now time.Time) bool {
+	return d.expiresAtMS > 0 && d.expiresAtMS <= now.UnixMilli()
+}
+
+// record is the document, which has not expired, as callers see it.
+func (d *document) record(now time.Time) statestore.Record {
+	r := statestore.Record{Fields: d.fields}
+	if d.expiresAtMS > 0 {
+		r.TTL = max(time.Millisecond, time.Duration(d.expiresAtMS-now.UnixMilli())*time.Millisecond)
+	}
+	return r
+}

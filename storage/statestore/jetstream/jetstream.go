@@ -1,0 +1,303 @@
+// Package jetstream keeps the records of package statestore in a key-value bucket of
+// NATS JetStream: one document of fields a key, changed by compare-and-swap on its
+// revision. A time-to-live stands in the document, since a bucket has but one: what
+// has expired reads as absent and is removed by whoever meets it.
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	natsjs "github.com/nats-io/nats.go/jetstream"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage/statestore"
+)
+
+// Config says which bucket to use. Bucket is required; every other zero means the
+// default that its comment gives.
+type Config struct {
+	Bucket string
+	// Replicas and Storage are what the bucket is made with where there is none.
+	// Default: one, in files.
+	Replicas int
+	Storage  natsjs.StorageType
+	// Timeout bounds one request, and the wait for a scan's next record. Default: 3 s.
+	Timeout time.Duration
+	// Clock tells when records expire; all users of a bucket need about the same
+	// time. Default: time.Now.
+	Clock func() time.Time
+}
+
+const (
+	defaultTimeout = 3 * time.Second
+	// markerTTL is how long the mark of a deleted record remains in the bucket.
+	markerTTL = time.Minute
+	// A change is tried again while others change the record, after a random part of
+	// a pause that grows from pauseMin to pauseMax.
+	maxTries = 64
+	pauseMin = time.Millisecond
+	pauseMax = 50 * time.Millisecond
+)
+
+// Store implements statestore.Store.
+type Store struct {
+	js      natsjs.JetStream
+	kv      natsjs.KeyValue
+	timeout time.Duration
+	clock   func() time.Time
+	closed  atomic.Bool
+}
+
+var _ statestore.Store = (*Store)(nil)
+
+// New opens the bucket, and makes it where there is none, over a connection that
+// remains the caller's. The server is 2.11 or later. A bucket whose entries expire by
+// themselves, or that keeps the marks of deleted ones for ever, is refused
+// (CodeValidation).
+func New(ctx context.Context, js natsjs.JetStream, cfg Config) (*Store, error) {
+	s := &Store{js: js, timeout: cfg.Timeout, clock: cfg.Clock}
+	if s.timeout == 0 {
+		s.timeout = defaultTimeout
+	}
+	if s.clock == nil {
+		s.clock = time.Now
+	}
+	var status natsjs.KeyValueStatus
+	err := s.request(ctx, "open the bucket", func(ctx context.Context) (err error) {
+		if s.kv, err = openBucket(ctx, js, cfg); err == nil {
+			status, err = s.kv.Status(ctx)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if status.TTL() != 0 || status.LimitMarkerTTL() == 0 {
+		return nil, api.Errorf(api.CodeValidation, "the bucket %s must have no time-to-live, and one for its markers", cfg.Bucket)
+	}
+	return s, nil
+}
+
+func openBucket(ctx context.Context, js natsjs.JetStream, cfg Config) (natsjs.KeyValue, error) {
+	kv, err := js.KeyValue(ctx, cfg.Bucket)
+	if !errors.Is(err, natsjs.ErrBucketNotFound) {
+		return kv, err
+	}
+	kv, err = js.CreateKeyValue(ctx, natsjs.KeyValueConfig{
+		Bucket: cfg.Bucket, Replicas: cfg.Replicas, Storage: cfg.Storage, LimitMarkerTTL: markerTTL,
+	})
+	if errors.Is(err, natsjs.ErrBucketExists) { // made meanwhile, otherwise
+		return js.KeyValue(ctx, cfg.Bucket)
+	}
+	return kv, err
+}
+
+// Ping implements statestore.Store.
+func (s *Store) Ping(ctx context.Context) error {
+	if err := s.open(); err != nil {
+		return err
+	}
+	return s.request(ctx, "ping", func(ctx context.Context) error {
+		_, err := s.kv.Status(ctx)
+		return err
+	})
+}
+
+// Close implements statestore.Store. The connection stays open.
+func (s *Store) Close() error {
+	s.closed.Store(true)
+	return nil
+}
+
+func (s *Store) open() error {
+	if s.closed.Load() {
+		return api.Errorf(api.CodeStoreUnavailable, "the state store is closed")
+	}
+	return nil
+}
+
+// ready says whether a call for key can be made.
+func (s *Store) ready(key string) error {
+	return errors.Join(s.open(), statestore.ValidateKey(key))
+}
+
+// Get implements statestore.Store.
+func (s *Store) Get(ctx context.Context, key string) (*statestore.Record, error) {
+	if err := s.ready(key); err != nil {
+		return nil, err
+	}
+	held, err := s.read(ctx, key)
+	if err != nil || len(held.fields) == 0 {
+		return nil, err
+	}
+	r := held.record(s.clock())
+	return &r, nil
+}
+
+// GetField implements statestore.Store.
+func (s *Store) GetField(ctx context.Context, key, field string) (value []byte, found bool, err error) {
+	if err := s.ready(key); err != nil {
+		return nil, false, err
+	}
+	held, err := s.read(ctx, key)
+	if err != nil {
+		return nil, false, err
+	}
+	value, found = held.fields[field]
+	return value, found, nil
+}
+
+// Put implements statestore.Store.
+func (s *Store) Put(ctx context.Context, key string, r statestore.Record) error {
+	if err := errors.Join(s.ready(key), statestore.ValidateTTL(r.TTL)); err != nil {
+		return err
+	}
+	d := document{fields: statestore.Fields{}}
+	d.set(r.Fields)
+	d.expire(s.clock(), r.TTL)
+	if len(d.fields) == 0 {
+		return s.Delete(ctx, key)
+	}
+	return s.request(ctx, "write a record", func(ctx context.Context) error {
+		_, err := s.kv.Put(ctx, escape(key), d.encode())
+		return err
+	})
+}
+
+// Delete implements statestore.Store.
+func (s *Store) Delete(ctx context.Context, key string) error {
+	if err := s.ready(key); err != nil {
+		return err
+	}
+	return s.request(ctx, "delete a record", func(ctx context.Context) error {
+		_, err := s.kv.Get(ctx, escape(key))
+		if err == nil {
+			err = s.kv.Purge(ctx, escape(key), natsjs.PurgeTTL(markerTTL))
+		}
+		if errors.Is(err, natsjs.ErrKeyNotFound) {
+			return nil // no need of another mark
+		}
+		return err
+	})
+}
+
+// SetFields implements statestore.Store.
+func (s *Store) SetFields(ctx context.Context, key string, fields statestore.Fields) error {
+	_, err := s.CompareAndSet(ctx, key, nil, fields)
+	return err
+}
+
+// CompareAndSet implements statestore.Store.
+func (s *Store) CompareAndSet(ctx context.Context, key string, expected, fields statestore.Fields) (bool, error) {
+	return s.change(ctx, key, func(d *document) (was, changed bool) {
+		if !d.holds(expected) {
+			return false, false
+		}
+		d.set(fields)
+		return true, len(fields) > 0
+	})
+}
+
+// Expire implements statestore.Store.
+func (s *Store) Expire(ctx context.Context, key string, ttl time.Duration) error {
+	if err := statestore.ValidateTTL(ttl); err != nil {
+		return err
+	}
+	_, err := s.change(ctx, key, func(d *document) (was, changed bool) {
+		before := d.expiresAtMS
+		d.expire(s.clock(), ttl)
+		return true, len(d.fields) > 0 && d.expiresAtMS != before
+	})
+	return err
+}
+
+// read gives the document under key; where there is none, or an expired one, it has
+// no fields.
+func (s *Store) read(ctx context.Context, key string) (d document, err error) {
+	var entry natsjs.KeyValueEntry
+	err = s.request(ctx, "read a record", func(ctx context.Context) (err error) {
+		entry, err = s.kv.Get(ctx, escape(key))
+		if errors.Is(err, natsjs.ErrKeyNotFound) {
+			return nil
+		}
+		return err
+	})
+	if err != nil || entry == nil {
+		return document{fields: statestore.Fields{}}, err
+	}
+	d, err = decode(entry.Value())
+	if err != nil {
+		return d, api.Wrap(api.CodeInternal, err, "a record of the bucket cannot be read")
+	}
+	d.revision = entry.Revision()
+	if d.expired(s.clock()) {
+		s.remove(ctx, entry)
+		return document{fields: statestore.Fields{}}, nil
+	}
+	return d, nil
+}
+
+// remove takes an expired entry away, unless it has changed. Where that fails, the
+// next to meet the entry does it.
+func (s *Store) remove(ctx context.Context, entry natsjs.KeyValueEntry) {
+	_ = s.request(ctx, "remove a record", func(ctx context.Context) error {
+		return s.kv.Purge(ctx, entry.Key(), natsjs.LastRevision(entry.Revision()), natsjs.PurgeTTL(markerTTL))
+	})
+}
+
+// change reads a record, has edit change it, and writes it if nobody else did
+// meanwhile; else it does so again. It gives what edit said of the record.
+func (s *Store) change(ctx context.Context, key string, edit func(d *document) (was, changed bool)) (bool, error) {
+	if err := s.ready(key); err != nil {
+		return false, err
+	}
+	pause := pauseMin
+	for range maxTries {
+		d, err := s.read(ctx, key)
+		if err != nil {
+			return false, err
+		}
+		was, changed := edit(&d)
+		if !changed {
+			return was, nil
+		}
+		err = s.request(ctx, "write a record", func(ctx context.Context) error { return s.write(ctx, key, d) })
+		if !conflict(err) {
+			return was && err == nil, err
+		}
+		if err := wait(ctx, rand.N(pause)); err != nil {
+			return false, fmt.Errorf("write a record: %w", err)
+		}
+		pause = min(2*pause, pauseMax)
+	}
+	return false, api.Errorf(api.CodeStoreConflict, "others changed the record %q %d times meanwhile", key, maxTries)
+}
+
+// write stores d if its revision is the record's still.
+func (s *Store) write(ctx context.Context, key string, d document) (err error) {
+	switch {
+	case len(d.fields) > 0 && d.revision == 0:
+		_, err = s.kv.Create(ctx, escape(key), d.encode())
+	case len(d.fields) > 0:
+		_, err = s.kv.Update(ctx, escape(key), d.encode(), d.revision)
+	case d.revision > 0:
+		err = s.kv.Purge(ctx, escape(key), natsjs.LastRevision(d.revision), natsjs.PurgeTTL(markerTTL))
+	}
+	return err
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,66 @@
+package jetstream
+
+import (
+	"encoding/hex"
+	"strings"
+)
+
+const hexDigits = "0123456789ABCDEF"
+
+// plain are the bytes that stand for themselves in a token of a key.
+func plain(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '/'
+}
+
+// escape gives a key as NATS has it: its segments are tokens between dots, and each
+// other byte that NATS, or this escape, has a use for is = and two digits.
+func escape(key string) string {
+	var b strings.Builder
+	for i := range len(key) {
+		switch c := key[i]; {
+		case c == ':':
+			b.WriteByte('.')
+		case plain(c):
+			b.WriteByte(c)
+		default:
+			b.WriteByte('=')
+			b.WriteByte(hexDigits[c>>4])
+			b.WriteByte(hexDigits[c&15])
+		}
+	}
+	return b.String()
+}
+
+// unescape is the key that escape made tokens of; ok is false for what it never makes.
+func unescape(tokens string) (key string, ok bool) {
+	var b strings.Builder
+	for i := 0; i < len(tokens); i++ {
+		switch c := tokens[i]; {
+		case c == '.':
+			b.WriteByte(':')
+		case c != '=':
+			b.WriteByte(c)
+		default:
+			if i+2 >= len(tokens) {
+				return "", false
+			}
+			decoded, err := hex.DecodeString(tokens[i+1 : i+3])
+			if err != nil {
+				return "", false
+			}
+			b.WriteByte(decoded[0])
+			i += 2
+		}
+	}
+	return b.String(), escape(b.String()) == tokens
+}
+
+// subjects is the narrowest filter for keys that begin with prefix: NATS compares
+// whole tokens.
+func subjects(prefix string) string {
+	last := strings.LastIndexByte(prefix, ':')
+	if last < 0 {
+		return ">"
+	}
+	return escape(prefix[:last]) + ".>"
+}
