@@ -23,6 +23,7 @@ const (
 	reachQuery   = "query"   // the query's must
 	reachRecord  = "record"  // records of other namespaces do not exist
 	reachJob     = "job"     // jobs of other namespaces do not exist
+	reachTask    = "task"    // tasks of other namespaces do not exist
 	reachNothing = "nothing" // the route is for the whole tenant
 )
 
@@ -99,6 +100,15 @@ var access = []row{
 	{"GET N/batches/{batch_id}", "adov", reachPath, "N/batches/" + activationID, "", "cs:batch:read"},
 	{"POST N/batches/{batch_id}:seal", "ad", reachPath, "N/batches/" + activationID + ":seal", "", "cs:batch:seal"},
 	{"GET T/workers", "adov", reachAll, "T/workers", "", "cs:worker:read"},
+
+	{"PUT T/tasks/{task_type}/{task_id}", "adw", reachQuery, "T/tasks/email-send/k1", `{"namespace":"payments"}`, "cs:task:create"},
+	{"GET T/tasks/{task_type}/{task_id}", "adovw", reachTask, "T/tasks/email-send/k1", "", "cs:task:read"},
+	{"GET T/tasks", "adovw", reachAll, "T/tasks", "", "cs:task:read"},
+	{"POST T/tasks/{task_type}/{task_id}:claim", "adw", reachTask, "T/tasks/email-send/k1:claim", `{"worker":"w1"}`, "cs:task:work"},
+	{"POST T/tasks/{task_type}/{task_id}:step", "adw", reachTask, "T/tasks/email-send/k1:step", `{"worker":"w2","step":1}`, "cs:task:work"},
+	{"POST T/tasks/{task_type}/{task_id}:complete", "adw", reachTask, "T/tasks/email-send/k1:complete", `{"worker":"w2"}`, "cs:task:work"},
+	{"POST T/tasks/{task_type}/{task_id}:fail", "adw", reachTask, "T/tasks/email-send/k1:fail", `{"worker":"w2","error":"x"}`, "cs:task:work"},
+	{"POST T/tasks/{task_type}/{task_id}:cancel", "ado", reachTask, "T/tasks/email-send/k1:cancel", "", "cs:task:cancel"},
 }
 
 // letters of the roles, as access has them.
@@ -156,6 +166,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	run := k.run(t, time.Now().UnixMilli())
 	k.engine.cancel = func(string, string) (*api.Activation, error) { return &run.Activation, nil }
 	active, cancelled := k.jobs(t)
+	k.addTask(t)
 	foreign := storagetest.Tenant(t)
 	paths := strings.NewReplacer(
 		"T", "/v1/tenants/"+k.tenant, "N", "/v1/tenants/"+k.tenant+"/namespaces/payments",
@@ -204,6 +215,8 @@ func TestWhoMayDoWhat(t *testing.T) {
 					id = cancelled
 				}
 				return verdict{404, api.CodeJobNotFound, "job " + id + " does not exist"}
+			case r.reach == reachTask:
+				return verdict{404, api.CodeTaskNotFound, "task email-send/k1 does not exist"}
 			case r.reach == reachRecord:
 				return verdict{404, api.CodeActivationNotFound, "activation " + run.ActivationID + " does not exist"}
 			}
@@ -275,7 +288,8 @@ func holds(t *testing.T, route string, a answer, want verdict) {
 	if want == admitted {
 		switch {
 		case a.status == 401, a.status == 403, a.status == 405, a.status >= 500,
-			p.Code == api.CodeRouteNotFound, p.Code == api.CodeTenantNotFound, p.Code == api.CodeActivationNotFound, p.Code == api.CodeJobNotFound:
+			p.Code == api.CodeRouteNotFound, p.Code == api.CodeTenantNotFound, p.Code == api.CodeActivationNotFound, p.Code == api.CodeJobNotFound,
+			p.Code == api.CodeTaskNotFound:
 			t.Errorf("%s: refused: %d %s", route, a.status, a.body)
 		}
 		return

@@ -46,6 +46,11 @@ const (
 	actionBatchRead      = Action("cs:batch:read")
 	actionBatchSeal      = Action("cs:batch:seal")
 	actionWorkerRead     = Action("cs:worker:read")
+
+	actionTaskCreate = Action("cs:task:create")
+	actionTaskRead   = Action("cs:task:read")
+	actionTaskWork   = Action("cs:task:work")
+	actionTaskCancel = Action("cs:task:cancel")
 )
 
 // changes says whether the audit keeps what was done. What producers and workers
@@ -53,7 +58,8 @@ const (
 func (a Action) changes() bool {
 	switch a {
 	case actionPublic, actionAnyKey, actionFunctionInvoke,
-		actionJobEnqueue, actionJobFetch, actionJobSettle, actionBatchCreate, actionBatchSeal:
+		actionJobEnqueue, actionJobFetch, actionJobSettle, actionBatchCreate, actionBatchSeal,
+		actionTaskCreate, actionTaskWork:
 		return false
 	}
 	return !strings.HasSuffix(string(a), ":read")
@@ -147,6 +153,15 @@ var rules = map[string]rule{
 	"GET " + pathBatch:               {actionBatchRead, pathNamespace},
 	"POST " + pathBatch + ":seal":    {actionBatchSeal, pathNamespace},
 	"GET " + pathWorkers:             {actionWorkerRead, handlerNamespace},
+
+	"PUT " + pathTask:                {actionTaskCreate, handlerNamespace},
+	"GET " + pathTask:                {actionTaskRead, handlerNamespace},
+	"GET " + pathTasks:               {actionTaskRead, handlerNamespace},
+	"POST " + pathTask + ":claim":    {actionTaskWork, handlerNamespace},
+	"POST " + pathTask + ":step":     {actionTaskWork, handlerNamespace},
+	"POST " + pathTask + ":complete": {actionTaskWork, handlerNamespace},
+	"POST " + pathTask + ":fail":     {actionTaskWork, handlerNamespace},
+	"POST " + pathTask + ":cancel":   {actionTaskCancel, handlerNamespace},
 }
 
 // roles are the actions that each built-in role grants; one that ends in * is all
@@ -154,19 +169,19 @@ var rules = map[string]rule{
 var roles = map[string][]Action{
 	api.RoleAdmin: {"*"},
 	api.RoleDeveloper: {
-		"cs:function:*", "cs:schedule:*", "cs:cadence:worker:*", "cs:job:*", "cs:queue:*", "cs:batch:*", actionWorkerRead,
+		"cs:function:*", "cs:schedule:*", "cs:cadence:worker:*", "cs:job:*", "cs:queue:*", "cs:batch:*", actionWorkerRead, "cs:task:*",
 		"cs:storage:*", "cs:secret:*", "cs:activation:*", actionTenantRead,
 	},
 	api.RoleOperator: {
 		actionFunctionRead, actionFunctionInvoke, actionAliasSet, "cs:schedule:*", "cs:cadence:worker:*", "cs:job:*", "cs:queue:*",
-		actionBatchRead, actionWorkerRead, "cs:storage:read", "cs:secret:read", actionActivationRead, actionActivationCancel,
+		actionBatchRead, actionWorkerRead, actionTaskRead, actionTaskCancel, "cs:storage:read", "cs:secret:read", actionActivationRead, actionActivationCancel,
 		actionAuditRead, actionTenantRead,
 	},
 	api.RoleInvoker: {actionFunctionInvoke, actionJobEnqueue, actionJobRead, actionActivationRead, actionTenantRead},
-	api.RoleWorker:  {actionJobEnqueue, actionJobRead, actionJobFetch, actionJobSettle},
+	api.RoleWorker:  {actionJobEnqueue, actionJobRead, actionJobFetch, actionJobSettle, actionTaskCreate, actionTaskRead, actionTaskWork},
 	api.RoleViewer: {
 		actionFunctionRead, "cs:schedule:read", "cs:cadence:worker:read", actionJobRead, actionQueueRead,
-		actionBatchRead, actionWorkerRead, "cs:storage:read", actionActivationRead, actionTenantRead,
+		actionBatchRead, actionWorkerRead, actionTaskRead, "cs:storage:read", actionActivationRead, actionTenantRead,
 	},
 }
 

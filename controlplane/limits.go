@@ -11,6 +11,7 @@ type Limits struct {
 	Activation ActivationLimits `json:"activation"`
 	Job        JobLimits        `json:"job"`
 	Queue      QueueLimits      `json:"queue"`
+	Task       TaskLimits       `json:"task"`
 	Page       PageLimits       `json:"page"`
 }
 
@@ -94,6 +95,19 @@ type QueueLimits struct {
 	RateWindowMS   Bound `json:"rate_window_ms"`
 }
 
+// TaskLimits bound tasks and what is said about them.
+type TaskLimits struct {
+	IDLength       int   `json:"id_length"`
+	PayloadBytes   int   `json:"payload_bytes"`
+	RefBytes       int   `json:"ref_bytes"`
+	ErrorBytes     int   `json:"error_bytes"`
+	Steps          int   `json:"steps"`
+	TimeoutMS      Bound `json:"timeout_ms"`
+	SweepMS        int64 `json:"sweep_ms"`
+	MaxRepublishes int   `json:"max_republishes"`
+	RetentionMS    int64 `json:"retention_ms"`
+}
+
 // PageLimits bound a page of a list.
 type PageLimits struct {
 	Default int `json:"default"`
@@ -138,7 +152,22 @@ func limitsInForce() Limits {
 			RateLimit:      api.MaxRateLimit,
 			RateWindowMS:   Bound{Min: api.MinRateWindowMS, Max: api.MaxRateWindowMS, Default: api.DefaultRateWindowMS},
 		},
+		Task: taskLimits(),
 		Page: PageLimits{Default: api.DefaultPageLimit, Max: api.MaxPageLimit},
+	}
+}
+
+func taskLimits() TaskLimits {
+	return TaskLimits{
+		IDLength:       api.MaxTaskIDLength,
+		PayloadBytes:   api.MaxTaskPayloadBytes,
+		RefBytes:       api.MaxTaskRefBytes,
+		ErrorBytes:     api.MaxTaskErrorBytes,
+		Steps:          api.MaxTaskSteps,
+		TimeoutMS:      Bound{Min: api.MinTaskTimeoutMS, Max: api.MaxTaskTimeoutMS, Default: api.TaskStuckMS},
+		SweepMS:        api.TaskSweepIntervalMS,
+		MaxRepublishes: api.MaxTaskRepublishes,
+		RetentionMS:    api.TaskRetentionMS,
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/queue/tasks"
 	"github.com/codesous/sous/storage"
 )
 
@@ -75,6 +76,7 @@ type Server struct {
 	keys        *storage.Keys
 	events      *storage.Audit
 	queue       *queue.Broker
+	tasks       *tasks.Tasks
 	waits       *waits
 	auth        *authenticator
 	engine      Engine
@@ -152,6 +154,10 @@ func New(ctx context.Context, store *storage.Store, engine Engine, broker *queue
 	}
 	s.publisher = &Publisher{
 		Functions: s.functions, Drafts: s.drafts, Versions: s.versions, Engine: engine, Clock: cfg.Clock,
+	}
+	var err error
+	if s.tasks, err = tasks.New(store, broker, tasks.Config{}); err != nil {
+		return nil, fmt.Errorf("controlplane: %w", err)
 	}
 	if err := s.route(cfg.Version); err != nil {
 		return nil, err
@@ -283,6 +289,7 @@ func (s *Server) route(version string) error {
 			s.routeQueues(typed)
 			s.routeBatches(typed)
 			s.routeWorkers(typed)
+			s.routeTasks(typed)
 		})
 	})
 	s.router = router
