@@ -1,0 +1,45 @@
+package storage
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// DueSchedule is a schedule and when its next tick is, in milliseconds.
+type DueSchedule struct {
+	Path SchedulePath
+	AtMS int64
+}
+
+// Due reads the heads of tenants' due sets from floors on, up to limit schedules of each,
+// due at now or not, in one round trip.
+func (r *Schedules) Due(ctx context.Context, floors *Floors, tenants []string, now int64, limit int) ([][]DueSchedule, error) {
+	pipe := r.s.rdb.Pipeline()
+	heads := make([]*redis.ZSliceCmd, len(tenants))
+	for i, tenant := range tenants {
+		key := r.s.keys.scheduleDue(tenant)
+		heads[i] = pipe.ZRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{
+			Min: strconv.FormatInt(floors.From(key, now), 10), Max: "+inf", Count: int64(limit),
+		})
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, failure(ctx, "read due schedules", err)
+	}
+	out := make([][]DueSchedule, len(tenants))
+	for i, tenant := range tenants {
+		consumed := now
+		for k, z := range heads[i].Val() {
+			member, _ := z.Member.(string)
+			namespace, name, _ := strings.Cut(member, "/")
+			out[i] = append(out[i], DueSchedule{SchedulePath{tenant, namespace, name}, int64(z.Score)})
+			if k == 0 {
+				consumed = min(now, int64(z.Score)) // what is due has to be found again
+			}
+		}
+		floors.Consumed(r.s.keys.scheduleDue(tenant), consumed, now)
+	}
+	return out, nil
+}
