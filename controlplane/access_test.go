@@ -101,6 +101,13 @@ var access = []row{
 	{"POST N/batches/{batch_id}:seal", "ad", reachPath, "N/batches/" + activationID + ":seal", "", "cs:batch:seal"},
 	{"GET T/workers", "adov", reachAll, "T/workers", "", "cs:worker:read"},
 
+	{"POST N/schedules", "ado", reachPath, "N/schedules", "{}", "cs:schedule:create"},
+	{"GET N/schedules", "adov", reachPath, "N/schedules", "", "cs:schedule:read"},
+	{"GET N/schedules/{schedule}", "adov", reachPath, "N/schedules/ghost", "", "cs:schedule:read"},
+	{"PATCH N/schedules/{schedule}", "ado", reachPath, "N/schedules/ghost", "{}", "cs:schedule:update"},
+	{"DELETE N/schedules/{schedule}", "ado", reachPath, "N/schedules/ghost", "", "cs:schedule:delete"},
+	{"POST N/schedules/{schedule}:run", "ado", reachPath, "N/schedules/ghost:run", "", "cs:schedule:run"},
+
 	{"PUT T/tasks/{task_type}/{task_id}", "adw", reachQuery, "T/tasks/email-send/k1", `{"namespace":"payments"}`, "cs:task:create"},
 	{"GET T/tasks/{task_type}/{task_id}", "adovw", reachTask, "T/tasks/email-send/k1", "", "cs:task:read"},
 	{"GET T/tasks", "adovw", reachAll, "T/tasks", "", "cs:task:read"},

@@ -47,6 +47,12 @@ const (
 	actionBatchSeal      = Action("cs:batch:seal")
 	actionWorkerRead     = Action("cs:worker:read")
 
+	actionScheduleCreate = Action("cs:schedule:create")
+	actionScheduleRead   = Action("cs:schedule:read")
+	actionScheduleUpdate = Action("cs:schedule:update")
+	actionScheduleDelete = Action("cs:schedule:delete")
+	actionScheduleRun    = Action("cs:schedule:run")
+
 	actionTaskCreate = Action("cs:task:create")
 	actionTaskRead   = Action("cs:task:read")
 	actionTaskWork   = Action("cs:task:work")
@@ -153,6 +159,13 @@ var rules = map[string]rule{
 	"GET " + pathBatch:               {actionBatchRead, pathNamespace},
 	"POST " + pathBatch + ":seal":    {actionBatchSeal, pathNamespace},
 	"GET " + pathWorkers:             {actionWorkerRead, handlerNamespace},
+
+	"POST " + pathSchedules:         {actionScheduleCreate, pathNamespace},
+	"GET " + pathSchedules:          {actionScheduleRead, pathNamespace},
+	"GET " + pathSchedule:           {actionScheduleRead, pathNamespace},
+	"PATCH " + pathSchedule:         {actionScheduleUpdate, pathNamespace},
+	"DELETE " + pathSchedule:        {actionScheduleDelete, pathNamespace},
+	"POST " + pathSchedule + ":run": {actionScheduleRun, pathNamespace},
 
 	"PUT " + pathTask:                {actionTaskCreate, handlerNamespace},
 	"GET " + pathTask:                {actionTaskRead, handlerNamespace},

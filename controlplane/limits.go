@@ -11,6 +11,7 @@ type Limits struct {
 	Activation ActivationLimits `json:"activation"`
 	Job        JobLimits        `json:"job"`
 	Queue      QueueLimits      `json:"queue"`
+	Schedule   ScheduleLimits   `json:"schedule"`
 	Task       TaskLimits       `json:"task"`
 	Page       PageLimits       `json:"page"`
 }
@@ -108,6 +109,17 @@ type TaskLimits struct {
 	RetentionMS    int64 `json:"retention_ms"`
 }
 
+// ScheduleLimits bound schedules.
+type ScheduleLimits struct {
+	Schedules       int   `json:"schedules"` // of a namespace
+	EverySeconds    Bound `json:"every_seconds"`
+	CronBytes       int   `json:"cron_bytes"`
+	QueueLimit      Bound `json:"queue_limit"`
+	MaxCatchupTicks Bound `json:"max_catchup_ticks"`
+	CatchupGraceMS  int64 `json:"catchup_grace_ms"`
+	PayloadBytes    int   `json:"payload_bytes"`
+}
+
 // PageLimits bound a page of a list.
 type PageLimits struct {
 	Default int `json:"default"`
@@ -152,8 +164,21 @@ func limitsInForce() Limits {
 			RateLimit:      api.MaxRateLimit,
 			RateWindowMS:   Bound{Min: api.MinRateWindowMS, Max: api.MaxRateWindowMS, Default: api.DefaultRateWindowMS},
 		},
-		Task: taskLimits(),
-		Page: PageLimits{Default: api.DefaultPageLimit, Max: api.MaxPageLimit},
+		Schedule: scheduleLimits(),
+		Task:     taskLimits(),
+		Page:     PageLimits{Default: api.DefaultPageLimit, Max: api.MaxPageLimit},
+	}
+}
+
+func scheduleLimits() ScheduleLimits {
+	return ScheduleLimits{
+		Schedules:       api.MaxSchedules,
+		EverySeconds:    Bound{Min: api.MinEverySeconds, Max: api.MaxEverySeconds},
+		CronBytes:       api.MaxCronLength,
+		QueueLimit:      Bound{Min: 1, Max: api.MaxQueueLimit, Default: api.DefaultQueueLimit},
+		MaxCatchupTicks: Bound{Min: 1, Max: api.MaxMaxCatchupTicks, Default: api.DefaultMaxCatchupTicks},
+		CatchupGraceMS:  api.CatchupGraceMS,
+		PayloadBytes:    api.MaxSchedulePayload,
 	}
 }
 

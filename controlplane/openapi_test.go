@@ -128,6 +128,8 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 		queues = tenant + "/namespaces/{namespace}/queues"
 		queue  = queues + "/{queue}"
 		batch  = tenant + "/namespaces/{namespace}/batches"
+		crons  = tenant + "/namespaces/{namespace}/schedules"
+		cron   = crons + "/{schedule}"
 	)
 	want := []string{
 		"GET /healthz", "GET /readyz", "GET /v1/limits",
@@ -148,6 +150,7 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 		"POST " + queue + ":clear", "POST " + queue + ":drain", "POST " + queue + ":resume", "POST " + queue + ":redrive",
 		"POST " + batch, "GET " + batch + "/{batch_id}", "POST " + batch + "/{batch_id}:seal",
 		"GET " + tenant + "/workers",
+		"POST " + crons, "GET " + crons, "GET " + cron, "PATCH " + cron, "DELETE " + cron, "POST " + cron + ":run",
 	}
 	slices.Sort(want)
 	if diff := cmp.Diff(want, got); diff != "" {

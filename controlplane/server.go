@@ -21,6 +21,7 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/queue/tasks"
+	"github.com/codesous/sous/scheduler"
 	"github.com/codesous/sous/storage"
 )
 
@@ -61,6 +62,9 @@ type Config struct {
 	// MaxWaits is how many fetches of jobs wait at once; one tenant's at most half
 	// of them (default 1,024).
 	MaxWaits int
+	// Schedules keeps the schedules (default: one of the server's own over its store
+	// and queue, whose runs by hand are not counted).
+	Schedules Schedules
 }
 
 // Server answers the platform's HTTP requests. It is safe for concurrent use.
@@ -77,6 +81,7 @@ type Server struct {
 	events      *storage.Audit
 	queue       *queue.Broker
 	tasks       *tasks.Tasks
+	schedules   Schedules
 	waits       *waits
 	auth        *authenticator
 	engine      Engine
@@ -159,6 +164,9 @@ func New(ctx context.Context, store *storage.Store, engine Engine, broker *queue
 	if s.tasks, err = tasks.New(store, broker, tasks.Config{}); err != nil {
 		return nil, fmt.Errorf("controlplane: %w", err)
 	}
+	if s.schedules, err = openSchedules(store, broker, cfg); err != nil {
+		return nil, err
+	}
 	if err := s.route(cfg.Version); err != nil {
 		return nil, err
 	}
@@ -170,6 +178,18 @@ func New(ctx context.Context, store *storage.Store, engine Engine, broker *queue
 		return nil, fmt.Errorf("controlplane: %w", err)
 	}
 	return s, nil
+}
+
+// openSchedules gives those of cfg, or makes some.
+func openSchedules(store *storage.Store, broker *queue.Broker, cfg Config) (Schedules, error) {
+	if cfg.Schedules != nil {
+		return cfg.Schedules, nil
+	}
+	ticker, err := scheduler.NewTicker(store, broker, nil, cfg.Logger)
+	if err != nil {
+		return nil, fmt.Errorf("controlplane: %w", err)
+	}
+	return scheduler.NewSchedules(store, broker, ticker)
 }
 
 // openKeys begins to know keys, until Close.
@@ -289,6 +309,7 @@ func (s *Server) route(version string) error {
 			s.routeQueues(typed)
 			s.routeBatches(typed)
 			s.routeWorkers(typed)
+			s.routeSchedules(typed)
 			s.routeTasks(typed)
 		})
 	})
