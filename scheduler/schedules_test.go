@@ -1,0 +1,195 @@
+package scheduler_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/scheduler"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+// service is what people do with the schedules of f.
+func (f *ticking) service(t *testing.T) *scheduler.Schedules {
+	t.Helper()
+	s, err := scheduler.NewSchedules(f.store, f.broker, f.Ticker)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// somebody may do everything.
+func somebody(sub string) scheduler.Author {
+	return scheduler.Author{
+		Principal: api.Principal{Sub: sub, Roles: []string{"developer"}}, Access: api.AccessGranted,
+		May: func(context.Context, *api.Schedule) error { return nil },
+	}
+}
+
+var hourly = api.NewSchedule{Name: "hourly", EverySeconds: 3600, Queue: &api.ScheduleQueue{Name: "work"}}
+
+func eachService(t *testing.T, test func(t *testing.T, f *ticking, s *scheduler.Schedules)) {
+	t.Helper()
+	eachTicking(t, func(t *testing.T, f *ticking) {
+		t.Helper()
+		test(t, f, f.service(t))
+	})
+}
+
+func TestScheduleIsFiredAndStands(t *testing.T) {
+	t.Parallel()
+	eachService(t, func(t *testing.T, f *ticking, s *scheduler.Schedules) {
+		ctx := t.Context()
+		made, err := s.Create(ctx, f.tenant, namespace, &hourly, somebody("ada"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if wait := made.NextRunMS - f.ms.Load(); wait <= 0 || wait > 3_600_000 {
+			t.Fatalf("it ticks in %d ms", wait)
+		}
+		f.ms.Store(made.NextRunMS)
+		f.round(t)
+		fired, err := s.Get(ctx, f.tenant, namespace, "hourly")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fired.NextRunMS != made.NextRunMS+3_600_000 || fired.Fired != 1 || fired.LastRun == nil || fired.LastRun.TickMS != made.NextRunMS ||
+			fired.LastRun.State != api.JobPending || len(fired.InFlight) != 1 || fired.InFlight[0] != fired.LastRun.JobID {
+			t.Errorf("%+v %+v", fired, fired.LastRun)
+		}
+		f.ms.Store(fired.NextRunMS)
+		f.round(t)
+		skipped, err := s.Get(ctx, f.tenant, namespace, "hourly")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(&api.ScheduleSkip{TickMS: fired.NextRunMS, Reason: api.SkipOverlap}, skipped.LastSkip); diff != "" || skipped.Skipped != 1 {
+			t.Errorf("%+v: %s", skipped, diff)
+		}
+		if _, _, err := s.Run(ctx, f.tenant, namespace, "hourly", ""); api.ErrorCode(err) != api.CodeScheduleBusy {
+			t.Errorf("a run beside another one: %v", err)
+		}
+	})
+}
+
+func TestScheduleTimeWhileDisabledIsNotCaughtUp(t *testing.T) {
+	t.Parallel()
+	eachService(t, func(t *testing.T, f *ticking, s *scheduler.Schedules) {
+		ctx := t.Context()
+		made, err := s.Create(ctx, f.tenant, namespace, &hourly, somebody("ada"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		on, off := true, false
+		change := func(c api.ScheduleChange) *api.ScheduleStatus {
+			t.Helper()
+			status, err := s.Update(ctx, f.tenant, namespace, "hourly", &c, 0, somebody("ada"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return status
+		}
+		// A change of something else keeps a tick that is due and not yet fired.
+		f.ms.Store(made.NextRunMS + 1)
+		latest := api.CatchupLatest
+		if s := change(api.ScheduleChange{Catchup: &latest}); s.NextRunMS != made.NextRunMS {
+			t.Errorf("next run %d, and it was %d", s.NextRunMS, made.NextRunMS)
+		}
+		if s := change(api.ScheduleChange{Enabled: &off}); s.NextRunMS != 0 {
+			t.Errorf("disabled, and it runs at %d", s.NextRunMS)
+		}
+		f.advance(10 * time.Hour)
+		f.round(t)
+		s10 := change(api.ScheduleChange{Enabled: &on})
+		if wait := s10.NextRunMS - f.ms.Load(); wait <= 0 || wait > 3_600_000 || s10.Fired != 0 {
+			t.Errorf("enabled, and it is %+v", s10)
+		}
+		f.round(t)
+		if status, err := s.Get(ctx, f.tenant, namespace, "hourly"); err != nil || status.Fired != 0 || status.Missed != 0 || status.NextRunMS != s10.NextRunMS {
+			t.Errorf("%+v %v", status, err)
+		}
+		every := int64(10)
+		if s := change(api.ScheduleChange{EverySeconds: &every}); s.NextRunMS > f.ms.Load()+10_000 {
+			t.Errorf("every 10 s, and it runs at %d", s.NextRunMS)
+		}
+	})
+}
+
+func TestScheduleIsDeletedWithWhatACutLeft(t *testing.T) {
+	t.Parallel()
+	for _, b := range storagetest.Backends() {
+		t.Run(b.Name, func(t *testing.T) {
+			t.Parallel()
+			cfg := b.Config(t)
+			f := newTicking(t, cfg)
+			cutting := cfg
+			cutting.ScriptPrelude = storagetest.CutAfter(2) // the record is gone, its state is not
+			cut := f.beside(t, cutting).service(t)
+			whole := f.service(t)
+			if _, err := whole.Create(t.Context(), f.tenant, namespace, &hourly, somebody("ada")); err != nil {
+				t.Fatal(err)
+			}
+			if err := cut.Delete(t.Context(), f.tenant, namespace, "hourly", 0); err == nil {
+				t.Fatal("it was not cut")
+			}
+			if err := whole.Delete(t.Context(), f.tenant, namespace, "hourly", 0); api.ErrorCode(err) != api.CodeScheduleNotFound {
+				t.Errorf("again: %v", err)
+			}
+			left, err := f.schedules.Load(t.Context(), f.path("hourly"))
+			if err != nil || left.State.Turn != 0 {
+				t.Errorf("left: %+v %v", left.State, err)
+			}
+			if names, _, err := f.schedules.Names(t.Context(), f.tenant, namespace, "", 10); err != nil || len(names) != 0 {
+				t.Errorf("listed: %v %v", names, err)
+			}
+		})
+	}
+}
+
+// TestScheduleCreatedInPartsTicks cuts a creation and shows that a repeat, or the ticker,
+// makes it whole.
+func TestScheduleCreatedInPartsTicks(t *testing.T) {
+	t.Parallel()
+	for _, b := range storagetest.Backends() {
+		t.Run(b.Name, func(t *testing.T) {
+			t.Parallel()
+			cfg := b.Config(t)
+			f := newTicking(t, cfg)
+			cutting := cfg
+			cutting.ScriptPrelude = storagetest.CutAfter(3) // the record is there, and no state
+			cut, whole := f.beside(t, cutting).service(t), f.service(t)
+			if _, err := cut.Create(t.Context(), f.tenant, namespace, &hourly, somebody("ada")); err == nil {
+				t.Fatal("it was not cut")
+			}
+			found, err := whole.Get(t.Context(), f.tenant, namespace, "hourly")
+			if err != nil || found.NextRunMS <= f.ms.Load() {
+				t.Fatalf("%+v %v", found, err)
+			}
+			f.advance(time.Millisecond)
+			if _, err := whole.Create(t.Context(), f.tenant, namespace, &hourly, somebody("ada")); api.ErrorCode(err) != api.CodeScheduleExists {
+				t.Errorf("created later again: %v", err)
+			}
+			latest := api.CatchupLatest
+			changed, err := whole.Update(t.Context(), f.tenant, namespace, "hourly", &api.ScheduleChange{Catchup: &latest}, 0, somebody("ada"))
+			if err != nil || changed.NextRunMS != found.NextRunMS {
+				t.Fatalf("%+v %v", changed, err)
+			}
+			f.ms.Store(changed.NextRunMS)
+			f.round(t)
+			if s, err := whole.Get(t.Context(), f.tenant, namespace, "hourly"); err != nil || s.Fired != 1 {
+				t.Errorf("%+v %v", s, err)
+			}
+		})
+	}
+}
+
+func TestNewSchedulesNeedsItsParts(t *testing.T) {
+	t.Parallel()
+	if _, err := scheduler.NewSchedules(nil, nil, nil); err == nil {
+		t.Error("it needs none")
+	}
+}
