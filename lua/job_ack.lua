@@ -6,11 +6,12 @@
 -- KEYS[4+n…] cs:uniq:t:ns:q:key of those that have one
 -- ARGV[1] now_ms  ARGV[2] n
 -- ARGV[3…] for each job: id, epoch, result or '', place of its unique key or 0
--- Reply: for each job 'ok' | 'after' (ok, and something is to follow) | 'gone' (no such job)
---   | its run, where the epoch does not hold it
+-- Reply: for each job 'ok' | 'after' (ok, and something is to follow) | 'again', 'again after'
+--   (the same epoch completed it before) | 'gone' (no such job) | its run, where the epoch
+--   does not hold it
 local now, n = ARGV[1], tonumber(ARGV[2])
 local function arg(i, k) return ARGV[2 + 4 * (i - 1) + k] end
-local reply, ended, after, ids, sets = {}, {}, {}, {}, {}
+local reply, ended, after, ids, sets, done = {}, {}, {}, {}, {}, {}
 for i = 1, n do
   local id, epoch = arg(i, 1), arg(i, 2)
   local meta = redis.call('HMGET', KEYS[3 + i], 'run', 'after')
@@ -20,8 +21,8 @@ for i = 1, n do
     reply[i] = 'gone'
   elseif mine or (state == 'completed' and settled == epoch .. 'a') then
     local follows = meta[2] == '1' and (mine or redis.call('ZSCORE', KEYS[3], id))
-    reply[i] = follows and 'after' or 'ok'
-    ids[#ids + 1] = id
+    reply[i] = mine and (follows and 'after' or 'ok') or (follows and 'again after' or 'again')
+    ids[#ids + 1], done[i] = id, true
     ended[#ended + 1], ended[#ended + 2] = mine and now or at, id
     if follows then
       after[#after + 1], after[#after + 2] = now, id
@@ -30,7 +31,7 @@ for i = 1, n do
       sets[#sets + 1] = {i, 'completed ' .. attempt .. ' ' .. epoch .. ' ' .. now .. ' ' .. epoch .. 'a ' .. by}
     end
   else
-    reply[i] = settled == epoch .. 'a' and 'ok' or meta[1]
+    reply[i] = settled == epoch .. 'a' and 'again' or meta[1]
   end
 end
 if #ids == 0 then
@@ -51,7 +52,7 @@ end
 redis.call('ZREM', KEYS[1], unpack(ids))
 for i = 1, n do
   local unique = tonumber(arg(i, 4))
-  if unique > 0 and (reply[i] == 'ok' or reply[i] == 'after') and redis.call('GET', KEYS[0 + unique]) == arg(i, 1) then
+  if unique > 0 and done[i] and redis.call('GET', KEYS[0 + unique]) == arg(i, 1) then
     redis.call('DEL', KEYS[0 + unique])
   end
 end

@@ -2,14 +2,12 @@
 -- if the job's run still is what the caller read: it may have come back since.
 -- KEYS[1] the set  KEYS[2 to 1+n] cs:job:t:id:meta of each job
 -- ARGV[1] n  ARGV[2…] for each job: id, run that was read, '' where there was none
--- Reply: how many were dropped
+-- Reply: the ids of those that were dropped, by this call and no other
 local gone = {}
 for i = 1, tonumber(ARGV[1]) do
-  if (redis.call('HGET', KEYS[1 + i], 'run') or '') == ARGV[1 + 2 * i] then
-    gone[#gone + 1] = ARGV[2 * i]
+  local id = ARGV[2 * i]
+  if (redis.call('HGET', KEYS[1 + i], 'run') or '') == ARGV[1 + 2 * i] and redis.call('ZREM', KEYS[1], id) == 1 then
+    gone[#gone + 1] = id
   end
 end
-if #gone > 0 then
-  redis.call('ZREM', KEYS[1], unpack(gone))
-end
-return #gone
+return gone

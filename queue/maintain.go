@@ -148,10 +148,16 @@ func partition(q queueKey, ids []string, found []*record, states ...api.JobState
 }
 
 // drop takes strays out of a set, those that have not come back since they were
-// read.
+// read, and says how many it took.
 func (b *Broker) drop(ctx context.Context, q queueKey, key string, strays []*record) (int, error) {
+	dropped, err := b.dropEach(ctx, q, key, strays)
+	return len(dropped), err
+}
+
+// dropEach is drop that names the jobs whose entries it took.
+func (b *Broker) dropEach(ctx context.Context, q queueKey, key string, strays []*record) ([]string, error) {
 	if len(strays) == 0 {
-		return 0, nil
+		return nil, nil
 	}
 	tenant := b.store.JobKeys(q.tenant)
 	keys, args := []string{key}, []any{len(strays)}
@@ -159,8 +165,7 @@ func (b *Broker) drop(ctx context.Context, q queueKey, key string, strays []*rec
 		keys, args = append(keys, tenant.Meta(r.id)), append(args, r.id, r.text)
 	}
 	reply, err := b.store.Script(ctx, storage.ScriptJobDrop, keys, args...)
-	n, _ := reply.(int64)
-	return int(n), err
+	return texts(reply), err
 }
 
 func oneOf(s api.JobState, states []api.JobState) bool {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/google/uuid"
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
@@ -22,7 +23,7 @@ func (b *Broker) followOutcome(ctx context.Context, tenant string, r *record) er
 	if id == "" {
 		return nil
 	}
-	a, err := b.endActivation(ctx, tenant, id, r)
+	_, a, err := b.endActivation(ctx, tenant, id, r)
 	if err != nil || r.spec.Activation == nil {
 		return err
 	}
@@ -35,31 +36,33 @@ func (b *Broker) followOutcome(ctx context.Context, tenant string, r *record) er
 	return nil // whoever cancelled it knows
 }
 
-// endActivation ends an activation as its job ended, unless it has, and gives it.
-func (b *Broker) endActivation(ctx context.Context, tenant, id string, r *record) (*storage.StoredActivation, error) {
+// endActivation ends an activation as its job ended, unless it has, and gives it;
+// ended says whether this call did.
+func (b *Broker) endActivation(ctx context.Context, tenant, id string, r *record) (ended bool, a *storage.StoredActivation, err error) {
 	end := func() (bool, *storage.StoredActivation, error) {
 		return b.activations.End(ctx, tenant, id, func(a *storage.StoredActivation) { b.endAs(a, r) })
 	}
-	ended, a, err := end()
+	ended, a, err = end()
 	if api.ErrorCode(err) == api.CodeActivationNotFound { // its record was cut short, or is too old
 		if _, _, err := b.activations.Start(ctx, storage.QueuedActivation(tenant, r.id, r.spec)); err != nil {
-			return nil, err
+			return false, nil, err
 		}
 		ended, a, err = end()
 	}
 	if err != nil || !ended {
-		return a, err
+		return ended, a, err
 	}
 	// Who runs it is to stop; one that misses this learns it by its next heartbeat.
 	if err := b.store.PublishChange(ctx, storage.Change{Kind: storage.ChangeCancel, Tenant: tenant, ActivationID: id}); err != nil {
 		b.log.Debug("a notice of an end was not sent", zap.String("activation_id", id), zap.Error(err))
 	}
-	return a, nil
+	return ended, a, nil
 }
 
 // endAs gives a the end that r, its job, had.
 func (b *Broker) endAs(a *storage.StoredActivation, r *record) {
 	a.EndMS = max(b.store.NowMS(), a.StartMS)
+	a.Claim = uuid.NewString() // of two who end it in one millisecond one has
 	// What is known of the last attempt is better than what the job knows of it.
 	told := a.Error != nil && a.Attempt == r.run.attempt
 	reason := r.more[fieldDeadReason]

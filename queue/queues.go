@@ -265,8 +265,41 @@ func (b *Broker) DeleteQueue(ctx context.Context, tenant, namespace, queue strin
 	pipe.ZRem(ctx, storage.KeyDue(storage.DueShard(m)), m)
 	pipe.ZRem(ctx, storage.KeyReady(storage.DueShard(m)), m)
 	pipe.SRem(ctx, b.store.JobKeys(tenant).Queues(), q.name())
-	_, err = pipe.Exec(ctx)
-	return b.failure(ctx, "delete a queue", err)
+	if _, err = pipe.Exec(ctx); err != nil {
+		return b.failure(ctx, "delete a queue", err)
+	}
+	return b.relist(ctx, q)
+}
+
+// relist brings back a queue that got jobs while it was deleted.
+func (b *Broker) relist(ctx context.Context, q queueKey) error {
+	k, sets := b.keys(q), []string(nil)
+	for _, state := range api.JobStates() {
+		sets = append(sets, k.Set(string(state)))
+	}
+	n, err := b.rdb.Exists(ctx, sets...).Result()
+	if err != nil || n == 0 {
+		return b.failure(ctx, "look at a queue", err)
+	}
+	if err := b.addQueue(ctx, q); err != nil {
+		return err
+	}
+	now := b.store.NowMS()
+	next, err := b.nextDue(ctx, q, now)
+	if err != nil {
+		return err
+	}
+	pipe := b.rdb.Pipeline()
+	if next > 0 {
+		b.markDue(ctx, pipe, q, next)
+	}
+	if isFunctionQueue(q.queue) {
+		b.markReady(ctx, pipe, q, now)
+	}
+	if pipe.Len() > 0 {
+		_, err = pipe.Exec(ctx)
+	}
+	return b.failure(ctx, "mark a queue", err)
 }
 
 // purgeAll deletes all ended jobs of one state.
@@ -293,7 +326,7 @@ func (b *Broker) purgeAll(ctx context.Context, q queueKey, state api.JobState) e
 		if err != nil {
 			return err
 		}
-		if n+dropped == 0 {
+		if n == 0 && dropped == 0 && len(records) > 0 {
 			return api.Errorf(api.CodeQueueBusy, "jobs of queue %q keep changing", q.queue)
 		}
 	}

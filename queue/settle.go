@@ -18,11 +18,18 @@ import (
 // maxHoldReason bounds why a job is held, in bytes.
 const maxHoldReason = 1024
 
+// What the ack script answers, beside the words of a move, where the same epoch had
+// completed the job before.
+const (
+	repeated      = "again"
+	repeatedAfter = "again after" // and something is still to follow
+)
+
 // ackItem is one job to be completed.
 type ackItem struct {
 	id, result, unique string
 	epoch              int64
-	outcome            string // answer: moved, movedAfter, missing, or the job's run as it is
+	outcome            string // answer: moved, movedAfter, repeated, repeatedAfter, missing, or the job's run as it is
 	err                error  // answer
 }
 
@@ -131,10 +138,12 @@ func (b *Broker) complete(ctx context.Context, q queueKey, items []*ackItem) err
 	}
 	var follow []string
 	for i, outcome := range texts(reply) {
-		if outcome == movedAfter {
+		switch items[i].outcome = outcome; outcome {
+		case movedAfter, repeatedAfter:
 			follow = append(follow, items[i].id)
 		}
-		if items[i].outcome = outcome; outcome == moved || outcome == movedAfter {
+		switch outcome {
+		case moved, movedAfter:
 			b.metrics.left(api.JobActive, api.JobCompleted)
 		}
 	}
@@ -145,7 +154,7 @@ func (b *Broker) complete(ctx context.Context, q queueKey, items []*ackItem) err
 // settled turns a script's word into an outcome.
 func (b *Broker) settled(id, word string, to api.JobState) api.JobOutcome {
 	switch word {
-	case moved, movedAfter:
+	case moved, movedAfter, repeated, repeatedAfter:
 		return api.JobOutcome{ID: id, OK: true, State: to}
 	case missing:
 		return refused(id, jobNotFound(id))

@@ -257,7 +257,7 @@ func (b *Broker) Standing(ctx context.Context, tenant string, ids []string) ([]a
 			continue
 		}
 		if out[i] = r.run.state; out[i] == api.JobPending || out[i] == api.JobWaiting {
-			if err := b.reindex(ctx, tenant, r); err != nil {
+			if _, err := b.reindex(ctx, tenant, r); err != nil {
 				return nil, err
 			}
 		}

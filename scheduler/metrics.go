@@ -12,7 +12,7 @@ type sweeperMetrics struct {
 	loop      *metrics.Loop
 	functions prometheus.Counter
 	repairs   *prometheus.CounterVec
-	lap       prometheus.Gauge
+	lap       *prometheus.GaugeVec
 }
 
 func newSweeperMetrics() *sweeperMetrics {
@@ -24,12 +24,12 @@ func newSweeperMetrics() *sweeperMetrics {
 		}),
 		repairs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: metrics.Namespace, Name: "sweeper_repairs_total",
-			Help: "Lost activations that were ended, and index entries that were removed, by kind.",
+			Help: "Leftovers of crashes that were mended, by kind.",
 		}, []string{"kind"}),
-		lap: prometheus.NewGauge(prometheus.GaugeOpts{
+		lap: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: metrics.Namespace, Name: "sweeper_lap_seconds",
-			Help: "How long the last walk through all functions took: what a crash left is found within two of them.",
-		}),
+			Help: "How long the last lap of a course over the store took: what a crash left is found within two of them.",
+		}, []string{"course"}),
 	}
 }
 
@@ -43,4 +43,7 @@ func (m *sweeperMetrics) swept(c Counts) {
 	m.repairs.WithLabelValues("lost").Add(float64(c.Lost))
 	m.repairs.WithLabelValues("trimmed").Add(float64(c.Trimmed))
 	m.repairs.WithLabelValues("dangling").Add(float64(c.Dangling))
+	for _, r := range c.Repairs {
+		m.repairs.WithLabelValues(r.Kind).Inc()
+	}
 }

@@ -20,7 +20,7 @@ func TestSweeperIsMeasured(t *testing.T) {
 	now := time.Now()
 	fill(t, store, storagetest.Tenant(t), 2, 3, now)
 	reg := prometheus.NewRegistry()
-	sweeper, err := scheduler.NewSweeper(store, scheduler.SweeperConfig{Interval: time.Millisecond, Metrics: reg}, zap.NewNop())
+	sweeper, err := scheduler.NewSweeper(store, brokerOn(t, store), scheduler.SweeperConfig{Interval: time.Millisecond, Metrics: reg}, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestSweeperIsMeasured(t *testing.T) {
 	if _, err := sweeper.RunOnce(t.Context(), now.Add(time.Minute)); err != nil { // to the lap's end
 		t.Fatal(err)
 	}
-	if got := metricstest.Value(t, reg, "sous_sweeper_lap_seconds"); got <= 0 || got > 60 {
+	if got := metricstest.Value(t, reg, "sous_sweeper_lap_seconds", "course=places"); got <= 0 || got > 60 {
 		t.Errorf("a lap took %g s", got)
 	}
 	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
@@ -55,7 +55,7 @@ func TestSweeperIsMeasured(t *testing.T) {
 	}
 	stop()
 	<-done
-	if _, err := scheduler.NewSweeper(store, scheduler.SweeperConfig{Metrics: reg}, zap.NewNop()); err == nil {
+	if _, err := scheduler.NewSweeper(store, brokerOn(t, store), scheduler.SweeperConfig{Metrics: reg}, zap.NewNop()); err == nil {
 		t.Error("another sweeper took the same registry")
 	}
 }

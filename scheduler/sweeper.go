@@ -7,13 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
 )
 
@@ -21,13 +21,13 @@ import (
 type SweeperConfig struct {
 	// Interval between steps (default 1 s).
 	Interval time.Duration
-	// Reads that one step may spend (default 500).
+	// Reads that one step may spend (default 1,500).
 	Reads int
-	// IdleInterval is the least time between two functions once a whole lap has
-	// found no activation that it did not know, until one is found (default 2 s).
+	// IdleInterval is the least time for each read once a whole lap has found
+	// nothing, until something is found or the store fails (default 750 ms).
 	IdleInterval time.Duration
-	// Lap is the least time from the start of one walk through all functions to
-	// the start of the next (default 5 s), so that a small store stays quiet.
+	// Lap is the least time from the start of one lap to the start of the next
+	// (default 5 s), so that a small store stays quiet.
 	Lap time.Duration
 	// Metrics is where the sweeper's metrics are exported (default: nowhere).
 	Metrics prometheus.Registerer
@@ -41,10 +41,10 @@ func (c SweeperConfig) withDefaults() (SweeperConfig, error) {
 		c.Interval = time.Second
 	}
 	if c.Reads == 0 {
-		c.Reads = 500
+		c.Reads = 1500
 	}
 	if c.IdleInterval == 0 {
-		c.IdleInterval = 2 * time.Second
+		c.IdleInterval = 750 * time.Millisecond
 	}
 	if c.Lap == 0 {
 		c.Lap = 5 * time.Second
@@ -52,37 +52,30 @@ func (c SweeperConfig) withDefaults() (SweeperConfig, error) {
 	return c, nil
 }
 
-// functionReads is what a function costs even where nothing is found.
-const functionReads = 3
-
 // Counts is what one step did.
 type Counts struct {
-	Functions int // visited
+	Tenants, Functions int // visited
 	storage.SweepCounts
+	// Repairs are those of queues, jobs, batches and asynchronous activations.
+	Repairs []queue.Repair
 }
 
-// Sweeper finds what a crash left behind and nobody has read since: activations
-// that still say running although their replica is dead. It walks the indexes
-// of all functions, a bounded number of reads a step, lap after lap.
+// Sweeper finds what a crash left behind and nobody has come upon since, and mends
+// it. It goes over the store in two courses, one through all tenants, namespaces and
+// functions, one through all jobs, lap after lap, a bounded number of reads a step.
+// Where a lap found nothing it goes slowly.
 type Sweeper struct {
-	activations *storage.Activations
-	tenants     *storage.Tenants
-	cfg         SweeperConfig
-	logger      *zap.Logger
-	metrics     *sweeperMetrics
-
-	walk     func() (storage.FunctionPath, error, bool) // nil between laps
-	stopWalk func()
-	lapBegan time.Time
-	lapStart time.Time // the same by the process's own clock
-	lapFound bool      // it found something
-	idle     bool      // the lap before it did not
-	stepped  time.Time // when it took its last step
+	store   *storage.Store
+	cfg     SweeperConfig
+	logger  *zap.Logger
+	metrics *sweeperMetrics
+	laps    []*lap
+	told    told
 }
 
-// NewSweeper makes a sweeper over store. A setting below zero is refused, and a
-// registry that has a sweeper's metrics.
-func NewSweeper(store *storage.Store, cfg SweeperConfig, logger *zap.Logger) (*Sweeper, error) {
+// NewSweeper makes a sweeper over store, in which broker keeps its jobs. A setting
+// below zero is refused, and a registry that has a sweeper's metrics.
+func NewSweeper(store *storage.Store, broker *queue.Broker, cfg SweeperConfig, logger *zap.Logger) (*Sweeper, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
@@ -91,105 +84,111 @@ func NewSweeper(store *storage.Store, cfg SweeperConfig, logger *zap.Logger) (*S
 	if err := measured.register(cfg.Metrics); err != nil {
 		return nil, fmt.Errorf("scheduler: %w", err)
 	}
-	return &Sweeper{
-		metrics:     measured,
-		activations: storage.NewActivations(store),
-		tenants:     storage.NewTenants(store),
-		cfg:         cfg,
-		logger:      logger,
-	}, nil
+	s := &Sweeper{store: store, cfg: cfg, logger: logger, metrics: measured}
+	repairer := broker.NewRepairer()
+	s.laps = []*lap{
+		{name: "places", share: 3, course: s.places(repairer)},
+		{name: "jobs", share: 1, course: &jobCourse{s: s, repairer: repairer}},
+	}
+	return s, nil
+}
+
+// places is the course through the tenants, with all who visit them.
+func (s *Sweeper) places(repairer *queue.Repairer) *placeCourse {
+	return &placeCourse{
+		tenants:     storage.NewTenants(s.store),
+		ofTenant:    []visitor{&queueVisitor{s, repairer}},
+		ofNamespace: nil,
+		ofFunction:  []visitor{&activationVisitor{s, storage.NewActivations(s.store), repairer}},
+	}
 }
 
 // Run steps until ctx ends. A failed step is logged and tried again.
 func (s *Sweeper) Run(ctx context.Context) {
 	tick := time.NewTicker(s.cfg.Interval)
 	defer tick.Stop()
-	defer s.endLap()
+	defer func() {
+		for _, l := range s.laps {
+			l.course.stop()
+		}
+	}()
 	failing := false
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case now := <-tick.C:
+		case <-tick.C:
 			began := time.Now()
-			counts, err := s.RunOnce(ctx, now)
+			_, err := s.RunOnce(ctx, s.store.Now())
 			s.metrics.loop.Round(began, err)
 			if err != nil && ctx.Err() == nil && !failing {
 				s.logger.Warn("the sweeper cannot work", zap.Error(err))
 			}
 			failing = err != nil
-			if counts.Lost > 0 {
-				s.logger.Warn("lost activations were ended", zap.Int("count", counts.Lost))
-			}
 		}
 	}
 }
 
-// RunOnce takes one step at the given time: it goes on where the last one
-// stopped, until its reads are spent or the lap is over. A function that cannot be
-// swept keeps no other from it; after any other error the next step begins a new
-// lap. It is not safe for concurrent use.
+// RunOnce takes one step at the given time: each course goes on where it stopped,
+// until the reads are spent or its lap is over. What cannot be looked at keeps nothing
+// else from it; when the store fails, both courses are hurried again, since it may have
+// lost the end of what it did. It is not safe for concurrent use.
 func (s *Sweeper) RunOnce(ctx context.Context, now time.Time) (total Counts, err error) {
-	defer func() { s.metrics.swept(total) }()
-	if s.idle && now.Sub(s.stepped) < s.cfg.IdleInterval {
-		return total, nil
+	spent, shares := 0, 0
+	for _, l := range s.laps {
+		shares += l.share
 	}
-	if s.walk == nil {
-		if now.Sub(s.lapBegan) < s.cfg.Lap {
-			return total, nil
+	for i, l := range s.laps {
+		budget := s.cfg.Reads*l.share/shares + 1
+		if i == len(s.laps)-1 {
+			budget = max(1, s.cfg.Reads-spent) // with what the others left
 		}
-		s.lapBegan, s.lapStart, s.lapFound = now, time.Now(), false
-		s.walk, s.stopWalk = iter.Pull2(s.tenants.Walk(context.WithoutCancel(ctx)))
+		n, failed := s.advance(ctx, l, now, budget, s.cfg.IdleInterval*time.Duration(shares)/time.Duration(l.share), &total)
+		spent += n
+		if err = cmp.Or(err, failed); fatal(ctx, failed) {
+			for _, l := range s.laps {
+				l.idle = false
+			}
+			break
+		}
 	}
-	s.stepped = now
-	var failed error
-	for spent := 0; spent < s.budget() && ctx.Err() == nil; spent += functionReads {
-		path, err, more := s.walk()
-		if !more {
-			s.metrics.lap.Set(time.Since(s.lapStart).Seconds())
-			s.idle = !s.lapFound
-			s.endLap()
-			return total, failed
-		}
-		if err != nil {
-			s.endLap()
-			return total, fmt.Errorf("walk functions: %w", err)
-		}
-		if path.Function == "" {
-			continue
-		}
-		counts, err := s.activations.SweepFunction(ctx, path.Tenant, path.Namespace, path.Function, now.UnixMilli(), s.cfg.Reads-spent)
-		total.Functions++
-		total.Add(counts)
-		spent += counts.Read
-		if counts.Read > 0 {
-			s.lapFound, s.idle = true, false
-		}
-		if err == nil {
-			continue
-		}
-		err = fmt.Errorf("sweep function %s/%s/%s: %w", path.Tenant, path.Namespace, path.Function, err)
-		if ctx.Err() != nil || api.ErrorCode(err) == api.CodeStoreUnavailable {
-			s.endLap()
-			return total, err
-		}
-		failed = cmp.Or(failed, err) // what one function's records are like is no other's business
-	}
-	return total, cmp.Or(failed, ctx.Err())
+	s.metrics.swept(total)
+	return total, cmp.Or(err, ctx.Err())
 }
 
-// budget is how many reads a step may spend: one function's where nothing happens.
-func (s *Sweeper) budget() int {
-	if s.idle {
-		return 1
+// advance takes a lap's share of a step, and says how many reads it took; quiet is the
+// least time for each of them where the lap is idle.
+func (s *Sweeper) advance(ctx context.Context, l *lap, now time.Time, budget int, quiet time.Duration, total *Counts) (spent int, failed error) {
+	if !l.ready(now, s.cfg.Lap) {
+		return 0, nil
 	}
-	return s.cfg.Reads
+	slow := l.idle
+	if slow {
+		budget = 1
+	}
+	for spent < budget && ctx.Err() == nil {
+		p, err := l.course.piece(ctx, now, budget-spent, total)
+		spent += max(1, p.reads)
+		if p.busy {
+			l.found, l.idle = true, false
+		}
+		failed = cmp.Or(failed, err)
+		if fatal(ctx, err) {
+			return spent, err
+		}
+		if p.end {
+			s.metrics.lap.WithLabelValues(l.name).Set(time.Since(l.start).Seconds())
+			l.under, l.idle = false, !l.found
+			break
+		}
+	}
+	if slow {
+		l.rest = now.Add(time.Duration(spent) * quiet)
+	}
+	return spent, failed
 }
 
-// endLap lets the walk go; the next step begins a new one when it is time.
-func (s *Sweeper) endLap() {
-	if s.stopWalk != nil {
-		s.stopWalk()
-	}
-	s.walk, s.stopWalk = nil, nil
+// fatal says whether an error is no single record's.
+func fatal(ctx context.Context, err error) bool {
+	return err != nil && (ctx.Err() != nil || api.ErrorCode(err) == api.CodeStoreUnavailable)
 }

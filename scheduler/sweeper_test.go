@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,8 +14,10 @@ import (
 	"github.com/google/uuid"
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/scheduler"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/storagetest"
@@ -60,15 +64,31 @@ func backends(t *testing.T, test func(t *testing.T, s *storage.Store)) {
 	})
 }
 
+func brokerOn(t *testing.T, s *storage.Store) *queue.Broker {
+	t.Helper()
+	b, err := queue.New(t.Context(), s, queue.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	return b
+}
+
+func sweeperOn(t *testing.T, s *storage.Store, cfg scheduler.SweeperConfig) *scheduler.Sweeper {
+	t.Helper()
+	sweeper, err := scheduler.NewSweeper(s, brokerOn(t, s), cfg, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sweeper
+}
+
 func TestSweeperEndsLostActivations(t *testing.T) {
 	t.Parallel()
 	backends(t, func(t *testing.T, s *storage.Store) {
 		now, tenant := time.Now(), storagetest.Tenant(t)
 		ids := fill(t, s, tenant, 5, 20, now)
-		sweeper, err := scheduler.NewSweeper(s, scheduler.SweeperConfig{Reads: 30, Lap: time.Second}, zap.NewNop())
-		if err != nil {
-			t.Fatal(err)
-		}
+		sweeper := sweeperOn(t, s, scheduler.SweeperConfig{Reads: 30, Lap: time.Second})
 		lost, steps := 0, 0
 		for ; lost < len(ids) && steps < 50; steps++ {
 			counts, err := sweeper.RunOnce(t.Context(), now)
@@ -95,13 +115,13 @@ func TestSweeperEndsLostActivations(t *testing.T) {
 	})
 }
 
-// A record that cannot be read keeps the sweeper from no other function.
+// A record that cannot be read keeps the sweeper from no other, and is logged once.
 func TestSweeperPassesWhatItCannotRead(t *testing.T) {
 	t.Parallel()
 	server := storagetest.Redis(t)
 	s := storagetest.Open(t, storage.Config{URL: server.URL})
 	now, tenant := time.Now(), storagetest.Tenant(t)
-	ids := fill(t, s, tenant, 3, 1, now)
+	ids := fill(t, s, tenant, 3, 2, now)
 	conn, err := net.Dial("tcp", strings.TrimPrefix(server.URL, "redis://"))
 	if err != nil {
 		t.Fatal(err)
@@ -113,49 +133,69 @@ func TestSweeperPassesWhatItCannotRead(t *testing.T) {
 	if answer, err := bufio.NewReader(conn).ReadString('\n'); err != nil || answer != "+OK\r\n" {
 		t.Fatal(answer, err)
 	}
-	sweeper, err := scheduler.NewSweeper(s, scheduler.SweeperConfig{}, zap.NewNop())
+	core, logs := observer.New(zap.ErrorLevel)
+	sweeper, err := scheduler.NewSweeper(s, brokerOn(t, s), scheduler.SweeperConfig{}, zap.New(core))
 	if err != nil {
 		t.Fatal(err)
 	}
 	counts, err := sweeper.RunOnce(t.Context(), now)
-	if err == nil || counts.Lost != 2 || counts.Functions != 3 {
-		t.Errorf("%+v %v, want an error and what the other two functions lost", counts, err)
+	if err != nil || counts.Lost != 5 || counts.Functions != 3 {
+		t.Errorf("%+v %v, want all that was lost but one", counts, err)
+	}
+	if got := logs.FilterField(zap.String("record", "activation "+tenant+"/"+ids[0])).Len(); got != 1 || logs.Len() != 1 {
+		t.Errorf("logged %+v", logs.All())
+	}
+	for day := range time.Duration(3) { // the whole index is swept again each day
+		if _, err := sweeper.RunOnce(t.Context(), now.Add(day*25*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if logs.Len() != 1 {
+		t.Errorf("logged again: %+v", logs.All())
 	}
 }
 
 // A lap that is over is not begun again before its time, and goes slowly where the
-// one before found nothing: a small store stays quiet.
+// one before found nothing: a small store stays quiet. When the store fails, it hurries
+// again.
 func TestSweeperRestsBetweenLaps(t *testing.T) {
 	t.Parallel()
-	backends(t, func(t *testing.T, s *storage.Store) {
-		now := time.Now()
-		fill(t, s, storagetest.Tenant(t), 3, 0, now)
-		sweeper, err := scheduler.NewSweeper(s, scheduler.SweeperConfig{Lap: 5 * time.Second}, zap.NewNop())
-		if err != nil {
-			t.Fatal(err)
+	server := storagetest.Redis(t)
+	s := storagetest.Open(t, storage.Config{URL: server.URL})
+	now := time.Now()
+	fill(t, s, storagetest.Tenant(t), 3, 0, now)
+	sweeper := sweeperOn(t, s, scheduler.SweeperConfig{Lap: 5 * time.Second, IdleInterval: 1500 * time.Millisecond})
+	visited := func(after time.Duration) (int, error) {
+		counts, err := sweeper.RunOnce(t.Context(), now.Add(after))
+		return counts.Functions, err
+	}
+	// A read takes 2 s of this course's time, and a function three of them, one to come
+	// to it, and one for each of the tenant, its queues, and the namespace.
+	at := map[time.Duration]int{
+		0: 3, time.Second: 0, 4999 * time.Millisecond: 0, 5 * time.Second: 0,
+		7 * time.Second: 0, 9 * time.Second: 0, 11 * time.Second: 1, 12 * time.Second: 0, 13 * time.Second: 0,
+		18 * time.Second: 0, 19 * time.Second: 1, 21 * time.Second: 0, 27 * time.Second: 1, 28 * time.Second: 0,
+	}
+	for _, after := range slices.Sorted(maps.Keys(at)) {
+		if got, err := visited(after); err != nil || got != at[after] {
+			t.Errorf("after %s: %d functions visited, want %d %v", after, got, at[after], err)
 		}
-		visited := func(at time.Time) int {
-			counts, err := sweeper.RunOnce(t.Context(), at)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return counts.Functions
-		}
-		for _, step := range []struct {
-			after time.Duration
-			want  int
-		}{{0, 3}, {time.Second, 0}, {4999 * time.Millisecond, 0}, {5 * time.Second, 1}, {6 * time.Second, 0}, {7 * time.Second, 1}, {9 * time.Second, 1}, {11 * time.Second, 0}} {
-			if got := visited(now.Add(step.after)); got != step.want {
-				t.Errorf("after %s: %d functions visited, want %d", step.after, got, step.want)
-			}
-		}
-	})
+	}
+	server.Kill()
+	if _, err := visited(time.Minute); err == nil {
+		t.Error("the store is away, and it swept")
+	}
+	server.Start(t)
+	fill(t, s, storagetest.Tenant(t), 3, 0, now)
+	if got, err := visited(2 * time.Minute); err != nil || got != 3 {
+		t.Errorf("after an outage: %d functions visited, %v", got, err)
+	}
 }
 
 func TestSweeperRefusesBadSettings(t *testing.T) {
 	t.Parallel()
 	for _, cfg := range []scheduler.SweeperConfig{{Interval: -1}, {Reads: -1}, {IdleInterval: -1}, {Lap: -1}} {
-		if _, err := scheduler.NewSweeper(nil, cfg, zap.NewNop()); err == nil {
+		if _, err := scheduler.NewSweeper(nil, nil, cfg, zap.NewNop()); err == nil {
 			t.Errorf("%+v is accepted", cfg)
 		}
 	}
@@ -167,12 +207,13 @@ func TestSweeperStartsAndStops(t *testing.T) {
 	s := storagetest.Open(t, storage.Config{URL: server.URL})
 	fill(t, s, storagetest.Tenant(t), 5, 5, time.Now())
 	quiet := goleak.IgnoreCurrent()
+	broker := brokerOn(t, s)
 	for round := range 20 {
 		if round == 10 {
 			server.Kill()
 		}
 		ctx, stop := context.WithCancel(t.Context())
-		sweeper, err := scheduler.NewSweeper(s, scheduler.SweeperConfig{Interval: time.Millisecond, Reads: 3, Lap: time.Millisecond}, zap.NewNop())
+		sweeper, err := scheduler.NewSweeper(s, broker, scheduler.SweeperConfig{Interval: time.Millisecond, Reads: 3, Lap: time.Millisecond}, zap.NewNop())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,5 +225,6 @@ func TestSweeperStartsAndStops(t *testing.T) {
 		time.AfterFunc(time.Duration(round)*time.Millisecond, stop)
 		<-done
 	}
+	broker.Close()
 	goleak.VerifyNone(t, quiet)
 }

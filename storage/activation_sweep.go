@@ -18,6 +18,9 @@ type SweepCounts struct {
 	Lost     int // of these, ended as lost
 	Trimmed  int // index entries removed because they outlived their records
 	Dangling int // index entries removed because there is no record
+	// Waiting counts those of Read that an earlier sweep had seen, and whose jobs have
+	// not ended them since.
+	Waiting int
 	// More says that the limit ended the sweep, not the index.
 	More bool
 }
@@ -28,13 +31,27 @@ func (c *SweepCounts) Add(o SweepCounts) {
 	c.Lost += o.Lost
 	c.Trimmed += o.Trimmed
 	c.Dangling += o.Dangling
+	c.Waiting += o.Waiting
 	c.More = c.More || o.More
+}
+
+// Swept is what one sweep of a function's activations found.
+type Swept struct {
+	SweepCounts
+	// Ended are the ids of the lost ones, which were ended.
+	Ended []string
+	// Unreadable are the ids of records that cannot be read, which were passed over.
+	Unreadable []string
+	// Asynchronous are activations that have not ended and belong to jobs: whether
+	// those live is for the queue to say.
+	Asynchronous []*StoredActivation
 }
 
 // Bounds of a sweep.
 const (
 	// sweepOpenMax is how many running activations a sweep leaves behind its
-	// cursor, to be looked at again; with more, the cursor waits.
+	// cursor, to be looked at again; with more, the cursor waits. Of those that
+	// belong to jobs as many are remembered; with more, the rescan finds the rest.
 	sweepOpenMax = 64
 	// sweepRescanMS is how often a function's index is swept from its start: an
 	// entry from a clock that runs far behind may lie before the cursor.
@@ -50,22 +67,23 @@ type sweepState struct {
 	AfterMS  int64    `json:"after_ms"`          // start_ms of the last entry passed
 	AfterID  string   `json:"after_id"`          // its id
 	Open     []string `json:"open,omitempty"`    // places passed whose activations still ran
+	Jobs     []string `json:"jobs,omitempty"`    // places passed whose activations belong to jobs, and had not ended
 	RescanMS int64    `json:"rescan_ms"`         // when the index was last begun anew
 	TrimMS   int64    `json:"trim_ms,omitempty"` // nothing lies before this start_ms
 }
 
 // SweepFunction looks at up to limit (at most api.MaxPageLimit) activations of a function that no sweep has
-// seen ended: it ends the lost ones, and removes index entries whose record is
-// gone. A cursor in the store remembers how far it came. A function that was
-// never invoked costs three reads.
-func (r *Activations) SweepFunction(ctx context.Context, tenant, namespace, function string, nowMS int64, limit int) (SweepCounts, error) {
+// seen ended: it ends the lost ones, removes index entries whose record is
+// gone, and reports the asynchronous ones. A cursor in the store remembers how far it
+// came. A function that was never invoked costs three reads.
+func (r *Activations) SweepFunction(ctx context.Context, tenant, namespace, function string, nowMS int64, limit int) (Swept, error) {
 	sw := &sweep{
 		r: r, tenant: tenant, nowMS: nowMS, limit: pageLimit(limit),
 		index: r.s.keys.activationIndex(tenant, namespace, function),
 		field: tenant + "/" + namespace + "/" + function,
 	}
 	err := sw.run(ctx)
-	return sw.counts, err
+	return sw.swept, err
 }
 
 // sweep is one call of SweepFunction.
@@ -76,7 +94,7 @@ type sweep struct {
 	nowMS         int64
 	limit         int
 	state, before sweepState
-	counts        SweepCounts
+	swept         Swept
 }
 
 func (sw *sweep) run(ctx context.Context) error {
@@ -89,7 +107,7 @@ func (sw *sweep) run(ctx context.Context) error {
 	if err := sw.reopen(ctx); err != nil {
 		return err
 	}
-	for sw.counts.Read < sw.limit && len(sw.state.Open) < sweepOpenMax {
+	for sw.swept.Read < sw.limit && len(sw.state.Open) < sweepOpenMax {
 		places, err := sw.nextPlaces(ctx)
 		if err != nil {
 			return err
@@ -97,15 +115,17 @@ func (sw *sweep) run(ctx context.Context) error {
 		if len(places) == 0 {
 			return sw.saveState(ctx)
 		}
-		open, err := sw.judge(ctx, places)
+		open, jobs, err := sw.judge(ctx, places)
 		if err != nil {
 			return err
 		}
 		last := places[len(places)-1]
 		sw.state.AfterMS, sw.state.AfterID = last.startMS, last.id
 		sw.state.Open = append(sw.state.Open, open...)
+		room := max(0, sweepOpenMax-len(sw.state.Jobs))
+		sw.state.Jobs = append(sw.state.Jobs, jobs[:min(room, len(jobs))]...)
 	}
-	sw.counts.More = sw.counts.Read >= sw.limit
+	sw.swept.More = sw.swept.Read >= sw.limit
 	return sw.saveState(ctx)
 }
 
@@ -118,11 +138,11 @@ func (sw *sweep) loadState(ctx context.Context) error {
 	case err != nil:
 		return failure(ctx, "read sweep cursor", err)
 	}
-	if err := json.Unmarshal(raw, &sw.state); err != nil {
-		return api.Wrap(api.CodeInternal, err, "a sweep cursor cannot be read")
+	if json.Unmarshal(raw, &sw.state) != nil { // nothing is lost by beginning anew
+		sw.state = sweepState{RescanMS: sw.nowMS}
 	}
 	sw.before = sw.state
-	sw.before.Open = slices.Clone(sw.state.Open)
+	sw.before.Open, sw.before.Jobs = slices.Clone(sw.state.Open), slices.Clone(sw.state.Jobs)
 	if sw.nowMS-sw.state.RescanMS >= sweepRescanMS {
 		sw.state = sweepState{RescanMS: sw.nowMS, TrimMS: sw.state.TrimMS}
 	}
@@ -134,7 +154,7 @@ func (sw *sweep) loadState(ctx context.Context) error {
 func (sw *sweep) saveState(ctx context.Context) error {
 	a, b := sw.state, sw.before
 	if a.AfterMS == b.AfterMS && a.AfterID == b.AfterID && a.RescanMS == b.RescanMS && a.TrimMS == b.TrimMS &&
-		slices.Equal(a.Open, b.Open) || a.AfterID == "" && sw.before.RescanMS == 0 {
+		slices.Equal(a.Open, b.Open) && slices.Equal(a.Jobs, b.Jobs) || a.AfterID == "" && sw.before.RescanMS == 0 {
 		return nil // nothing new, or an index that never had an entry
 	}
 	raw, err := encode(sw.state)
@@ -160,9 +180,9 @@ func (sw *sweep) trim(ctx context.Context) error {
 	if err := sw.remove(ctx, old); err != nil {
 		return err
 	}
-	sw.counts.Trimmed = len(old)
+	sw.swept.Trimmed = len(old)
 	if len(old) == sw.limit {
-		sw.counts.More = true
+		sw.swept.More = true
 		return nil
 	}
 	if len(old) > 0 {
@@ -182,25 +202,33 @@ func (sw *sweep) remove(ctx context.Context, ids []string) error {
 	return failure(ctx, "trim index", sw.r.s.rdb.ZRem(ctx, sw.index, members...).Err())
 }
 
-// reopen looks again at what was running when the cursor passed it.
-func (sw *sweep) reopen(ctx context.Context) error {
-	places := make([]activationPlace, 0, len(sw.state.Open))
-	for _, s := range sw.state.Open {
-		p, err := parseActivationPlace(s)
-		if err != nil {
-			return err
-		}
-		places = append(places, p)
+// reopen looks again at what was running, or a job's, when the cursor passed it.
+func (sw *sweep) reopen(ctx context.Context) (err error) {
+	if sw.state.Open, _, err = sw.judge(ctx, placesOf(sw.state.Open)); err != nil {
+		return err
 	}
-	open, err := sw.judge(ctx, places)
-	sw.state.Open = open
+	asked := min(len(sw.state.Jobs), max(1, sw.limit-sw.swept.Read))
+	_, jobs, err := sw.judge(ctx, placesOf(sw.state.Jobs[:asked]))
+	sw.swept.Waiting = len(jobs)
+	sw.state.Jobs = append(sw.state.Jobs[asked:], jobs...) // the next sweep goes on behind these
 	return err
+}
+
+// placesOf reads what a state remembers. What it cannot read the rescan finds.
+func placesOf(texts []string) []activationPlace {
+	places := make([]activationPlace, 0, len(texts))
+	for _, s := range texts {
+		if p, err := parseActivationPlace(s); err == nil {
+			places = append(places, p)
+		}
+	}
+	return places
 }
 
 // nextPlaces gives entries behind the cursor that are old enough to judge: what
 // is younger than the grace cannot be lost, and may still be on its way.
 func (sw *sweep) nextPlaces(ctx context.Context) ([]activationPlace, error) {
-	window := min(activationWindow, sw.limit-sw.counts.Read, sweepOpenMax-len(sw.state.Open))
+	window := min(activationWindow, sw.limit-sw.swept.Read, sweepOpenMax-len(sw.state.Open))
 	by := redis.ZRangeBy{
 		Min:   strconv.FormatInt(sw.state.AfterMS, 10),
 		Max:   strconv.FormatInt(sw.nowMS-api.LostGraceMS, 10),
@@ -227,31 +255,53 @@ func (sw *sweep) nextPlaces(ctx context.Context) ([]activationPlace, error) {
 }
 
 // judge ends what is lost, removes entries without a record, and gives the
-// places of what still runs. Jobs are the queue's to bring back.
-func (sw *sweep) judge(ctx context.Context, places []activationPlace) (open []string, err error) {
-	records, err := sw.r.readMany(ctx, sw.tenant, places)
-	if err != nil {
-		return nil, err
+// places of what still runs, and of what belongs to jobs and has not ended.
+func (sw *sweep) judge(ctx context.Context, places []activationPlace) (open, jobs []string, err error) {
+	keys := make([]string, len(places))
+	for i, p := range places {
+		keys[i] = sw.r.s.keys.activationMeta(sw.tenant, p.id)
 	}
-	sw.counts.Read += len(places)
+	raws, err := sw.r.s.getMany(ctx, keys)
+	if err != nil {
+		return nil, nil, failure(ctx, "sweep activations", err)
+	}
+	sw.swept.Read += len(places)
 	var dangling []string
-	for i, a := range records {
-		switch {
-		case a == nil:
+	for i, raw := range raws {
+		if raw == "" {
 			dangling = append(dangling, places[i].id)
-		case a.Status != api.StatusRunning || a.JobID != "":
+			continue
+		}
+		a, err := decode[StoredActivation](raw)
+		switch {
+		case err != nil:
+			sw.swept.Unreadable = append(sw.swept.Unreadable, places[i].id)
+		case a.Status.Terminal():
+		case a.JobID != "":
+			sw.swept.Asynchronous = append(sw.swept.Asynchronous, &a)
+			jobs = append(jobs, places[i].String())
+		case a.Status != api.StatusRunning:
 		case a.Lost(sw.nowMS):
-			_, won, err := sw.r.repair(ctx, a, sw.nowMS)
-			if err != nil && api.ErrorCode(err) != api.CodeActivationNotFound {
-				return nil, err
-			}
-			if won {
-				sw.counts.Lost++
+			if err := sw.end(ctx, &a); err != nil {
+				return nil, nil, err
 			}
 		default:
 			open = append(open, places[i].String())
 		}
 	}
-	sw.counts.Dangling += len(dangling)
-	return open, sw.remove(ctx, dangling)
+	sw.swept.Dangling += len(dangling)
+	return open, jobs, sw.remove(ctx, dangling)
+}
+
+// end ends a lost activation, unless somebody was faster.
+func (sw *sweep) end(ctx context.Context, a *StoredActivation) error {
+	_, won, err := sw.r.repair(ctx, a, sw.nowMS)
+	if won {
+		sw.swept.Lost++
+		sw.swept.Ended = append(sw.swept.Ended, a.ActivationID)
+	}
+	if api.ErrorCode(err) == api.CodeActivationNotFound {
+		return nil
+	}
+	return err
 }

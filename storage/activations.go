@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
@@ -195,6 +196,7 @@ func (r *Activations) repair(ctx context.Context, lost *StoredActivation, nowMS 
 	a.Status = api.StatusError
 	a.Error = &api.ActivationError{Type: api.ErrLost, Message: "the process that ran this activation ended before it did"}
 	a.end(nowMS)
+	a.Claim = uuid.NewString() // of two who end it in one millisecond one has
 	won, current, err := r.Finish(ctx, &a, a.Attempt)
 	return current, won, err
 }

@@ -35,6 +35,8 @@ const (
 	ScriptJobDepend    = "job_depend.lua"
 	ScriptJobPurge     = "job_purge.lua"
 	ScriptJobDrop      = "job_drop.lua"
+	ScriptJobGlance    = "job_glance.lua"
+	ScriptJobReindex   = "job_reindex.lua"
 	ScriptDueSettle    = "due_settle.lua"
 	ScriptScheduleTick = "schedule_tick.lua"
 	ScriptBatchCount   = "batch_count.lua"

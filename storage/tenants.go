@@ -75,14 +75,13 @@ func (r *Tenants) page(ctx context.Context, key, after string, limit int) (items
 	return items, next, nil
 }
 
-// FunctionPath names one function of the whole store, or, without a Function, a
-// namespace in which there is none.
+// FunctionPath names one function of the whole store; or a namespace, without a
+// Function; or a tenant, without either.
 type FunctionPath struct{ Tenant, Namespace, Function string }
 
-// Walk goes through every function of every tenant, deleted ones included, in
-// small steps and no order; it may name one twice. A namespace without functions
-// is yielded itself, so that whoever walks can rest after each few reads. It ends
-// at the first error, which it yields.
+// Walk goes through every tenant, every namespace of each, and every function of
+// those, deleted ones included, in small steps and no order; it may name one twice. It
+// ends at the first error, which it yields.
 func (r *Tenants) Walk(ctx context.Context) iter.Seq2[FunctionPath, error] {
 	return func(yield func(FunctionPath, error) bool) {
 		for tenants, err := range r.s.setSteps(ctx, keyTenants) {
@@ -91,7 +90,7 @@ func (r *Tenants) Walk(ctx context.Context) iter.Seq2[FunctionPath, error] {
 				return
 			}
 			for _, tenant := range tenants {
-				if !r.walkTenant(ctx, tenant, yield) {
+				if !yield(FunctionPath{Tenant: tenant}, nil) || !r.walkTenant(ctx, tenant, yield) {
 					return
 				}
 			}
@@ -106,7 +105,7 @@ func (r *Tenants) walkTenant(ctx context.Context, tenant string, yield func(Func
 			return false
 		}
 		for _, ns := range namespaces {
-			if !r.walkNamespace(ctx, tenant, ns, yield) {
+			if !yield(FunctionPath{tenant, ns, ""}, nil) || !r.walkNamespace(ctx, tenant, ns, yield) {
 				return false
 			}
 		}
@@ -119,9 +118,6 @@ func (r *Tenants) walkNamespace(ctx context.Context, tenant, namespace string, y
 		names, next, err := NewFunctions(r.s).Names(ctx, tenant, namespace, after, api.MaxPageLimit)
 		if err != nil {
 			yield(FunctionPath{}, err)
-			return false
-		}
-		if len(names) == 0 && !yield(FunctionPath{tenant, namespace, ""}, nil) {
 			return false
 		}
 		for _, name := range names {

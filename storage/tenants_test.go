@@ -25,7 +25,7 @@ func TestRegistryAndWalk(t *testing.T) {
 				t.Error(got, err)
 			}
 		}
-		want := []storage.FunctionPath{{Tenant: tenant, Namespace: f.fn.Namespace, Function: f.fn.Name}}
+		want := []storage.FunctionPath{{Tenant: tenant}, {Tenant: tenant, Namespace: f.fn.Namespace}, {Tenant: tenant, Namespace: f.fn.Namespace, Function: f.fn.Name}}
 		var namespaces []string
 		for i := range 7 {
 			fn := f.fn
@@ -34,7 +34,8 @@ func TestRegistryAndWalk(t *testing.T) {
 				t.Fatal(err)
 			}
 			namespaces = append(namespaces, fn.Namespace)
-			want = append(want, storage.FunctionPath{Tenant: tenant, Namespace: fn.Namespace, Function: fn.Name})
+			want = append(want, storage.FunctionPath{Tenant: tenant, Namespace: fn.Namespace},
+				storage.FunctionPath{Tenant: tenant, Namespace: fn.Namespace, Function: fn.Name})
 		}
 		// A deleted function may have activations left: it is walked too.
 		if err := f.functions.Delete(ctx, tenant, "space-3", f.fn.Name, 1); err != nil {
@@ -49,7 +50,9 @@ func TestRegistryAndWalk(t *testing.T) {
 				got = append(got, path)
 			}
 		}
-		slices.SortFunc(got, func(a, b storage.FunctionPath) int { return cmp.Compare(a.Namespace, b.Namespace) })
+		slices.SortFunc(got, func(a, b storage.FunctionPath) int {
+			return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Function, b.Function))
+		})
 		if d := gocmp.Diff(want, slices.Compact(got)); d != "" {
 			t.Error(d)
 		}

@@ -1,0 +1,80 @@
+package queue
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+)
+
+// Activations looks at asynchronous activations that have not ended: one whose job is
+// gone is ended as lost, one whose job has ended gets the end that it should have got.
+// Those whose jobs live are left.
+func (r *Repairer) Activations(ctx context.Context, found []*storage.StoredActivation, now int64) (look Look, err error) {
+	jobs := make([]jobKey, len(found))
+	for i, a := range found {
+		jobs[i] = jobKey{a.Tenant, a.JobID}
+	}
+	seen, err := r.b.glancesOf(ctx, jobs)
+	look.Reads += len(jobs)
+	if err != nil {
+		return look, err
+	}
+	var errs []error
+	for i, g := range seen {
+		err := r.activation(ctx, found[i], &g, now, &look)
+		if fatal(ctx, err) {
+			return look, err
+		}
+		errs = append(errs, err)
+	}
+	return look, errors.Join(errs...)
+}
+
+func (r *Repairer) activation(ctx context.Context, a *storage.StoredActivation, job *glance, now int64, look *Look) error {
+	switch {
+	case job.bad:
+		look.Unreadable = append(look.Unreadable, a.Tenant+"/"+a.JobID)
+		return nil
+	case job.text == "":
+		if a.StartMS > now-repairGraceMS {
+			return nil
+		}
+		return r.jobless(ctx, a, now, look)
+	case !job.run.state.Terminal(), job.run.at > now-repairGraceMS:
+		return nil
+	}
+	found, err := r.b.load(ctx, a.Tenant, []string{a.JobID}, allFields)
+	look.Reads++
+	if err != nil || found[0] == nil || !found[0].run.state.Terminal() {
+		return err
+	}
+	ended, _, err := r.b.endActivation(ctx, a.Tenant, a.ActivationID, found[0])
+	look.Reads += 2
+	if err != nil || !ended {
+		return err
+	}
+	q := found[0].key(a.Tenant)
+	look.mended(RepairUnfinished, q, a.ActivationID, "its job "+a.JobID+" is "+string(found[0].run.state))
+	return r.b.followOutcome(ctx, a.Tenant, found[0])
+}
+
+// jobless ends an activation that no job will run.
+func (r *Repairer) jobless(ctx context.Context, a *storage.StoredActivation, now int64, look *Look) error {
+	ended, _, err := r.b.activations.End(ctx, a.Tenant, a.ActivationID, func(a *storage.StoredActivation) {
+		a.Status, a.EndMS, a.DurationMS = api.StatusError, max(now, a.StartMS), max(0, now-a.StartMS)
+		a.Error = &api.ActivationError{Type: api.ErrLost, Message: "the job that was to run this activation is gone"}
+		a.Claim = uuid.NewString() // of two who end it in one millisecond one has
+	})
+	look.Reads += 2
+	if ended {
+		look.mended(RepairJobless, queueKey{a.Tenant, a.Namespace, api.FunctionQueuePrefix + a.Function}, a.ActivationID, "its job "+a.JobID+" is gone")
+	}
+	if api.ErrorCode(err) == api.CodeActivationNotFound {
+		return nil
+	}
+	return err
+}

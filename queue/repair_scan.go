@@ -1,0 +1,104 @@
+package queue
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/storage"
+)
+
+// scanCount is how many keys one step of a scan goes over.
+const scanCount = 500
+
+// scanPrefixes begin the keys that are scanned, one after the other.
+var scanPrefixes = []string{storage.PrefixJobs, storage.PrefixBatches}
+
+// scan is a way through the keys of all jobs and batches, on every master of a
+// cluster. A key that is there from its beginning to its end is found.
+type scan struct {
+	prefix int // of scanPrefixes
+	begun  bool
+	nodes  []string // addresses of the masters that are left; one "" where there is no cluster
+	cursor uint64
+	keys   []jobKey // found, and still to be looked at; sorted, so that a tenant's are neighbours
+}
+
+func (s *scan) end() bool {
+	return s.begun && len(s.keys) == 0 && len(s.nodes) == 0 && s.prefix == len(scanPrefixes)-1
+}
+
+// scanOn reads on until some keys are found, or the reads are spent.
+func (r *Repairer) scanOn(ctx context.Context, look *Look, reads int) error {
+	s := &r.scan
+	for len(s.keys) == 0 && !s.end() && (look.Reads == 0 || look.Reads < reads) {
+		if len(s.nodes) == 0 {
+			if s.begun {
+				s.prefix++
+			}
+			nodes, err := r.nodes(ctx)
+			if err != nil {
+				return err
+			}
+			s.begun, s.nodes, s.cursor = true, nodes, 0
+		}
+		prefix := scanPrefixes[s.prefix]
+		found, cursor, err := r.scanNode(ctx, s.nodes[0], s.cursor, prefix)
+		look.Reads++
+		if err != nil {
+			return err
+		}
+		for _, key := range found {
+			if tenant, id, ok := r.b.store.MetaOf(prefix, key); ok {
+				s.keys = append(s.keys, jobKey{tenant, id})
+			}
+		}
+		slices.SortFunc(s.keys, jobKey.compare)
+		s.keys = slices.Compact(s.keys)
+		if s.cursor = cursor; cursor == 0 {
+			s.nodes = s.nodes[1:]
+		}
+	}
+	return nil
+}
+
+// nodes gives the addresses of all masters.
+func (r *Repairer) nodes(ctx context.Context) ([]string, error) {
+	cluster, ok := r.b.rdb.(*redis.ClusterClient)
+	if !ok {
+		return []string{""}, nil
+	}
+	var mu sync.Mutex
+	var all []string
+	err := cluster.ForEachMaster(ctx, func(_ context.Context, c *redis.Client) error {
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, c.Options().Addr)
+		return nil
+	})
+	slices.Sort(all)
+	return all, r.b.failure(ctx, "list the store's nodes", err)
+}
+
+// scanNode makes one step on one node. One that is no master any more has no keys of
+// its own: its cursor is 0.
+func (r *Repairer) scanNode(ctx context.Context, addr string, from uint64, prefix string) (keys []string, cursor uint64, err error) {
+	step := func(ctx context.Context, c redis.Cmdable) (err error) {
+		keys, cursor, err = c.Scan(ctx, from, prefix+"*", scanCount).Result()
+		return err
+	}
+	cluster, ok := r.b.rdb.(*redis.ClusterClient)
+	if !ok {
+		err = step(ctx, r.b.rdb)
+	} else {
+		err = cluster.ForEachMaster(ctx, func(ctx context.Context, c *redis.Client) error {
+			if c.Options().Addr != addr {
+				return nil
+			}
+			return step(ctx, c)
+		})
+	}
+	return keys, cursor, r.b.failure(ctx, "scan jobs", err)
+}

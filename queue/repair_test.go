@@ -1,0 +1,80 @@
+package queue_test
+
+import (
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/metrics/metricstest"
+	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+// An ack that is repeated settles its job once.
+func TestRepeatedAcksAreCountedOnce(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, storage.Config{URL: storagetest.Redis(t).URL})
+	reg := prometheus.NewRegistry()
+	measured, err := queue.New(t.Context(), f.store, queue.Config{Metrics: reg})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(measured.Close)
+	f.Broker = measured
+	f.add(t, job(`1`))
+	got := f.fetch(t, 1)
+	for range 3 {
+		if out := f.ack(t, got[0], ""); !out.OK || out.State != api.JobCompleted {
+			t.Errorf("%+v", out)
+		}
+	}
+	if n := metricstest.Value(t, reg, "sous_queue_settled_jobs_total", "state=completed"); n != 1 {
+		t.Errorf("%g jobs were settled", n)
+	}
+}
+
+// A queue that gets jobs while it is deleted is there with them.
+func TestDeletedQueueThatGetsJobs(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		f.add(t, job(`1`))
+		stop := make(chan struct{})
+		var added []string
+		adding := make(chan error, 1)
+		go func() {
+			for {
+				out, err := f.Enqueue(t.Context(), queue.Enqueue{Tenant: f.tenant, Namespace: namespace, Queue: emails, Jobs: []api.NewJob{job(`2`)}})
+				if err != nil {
+					adding <- err
+					return
+				}
+				added = append(added, out[0].ID)
+				select {
+				case <-stop:
+					adding <- nil
+					return
+				default:
+				}
+			}
+		}()
+		for range 10 {
+			if err := f.DeleteQueue(t.Context(), f.tenant, namespace, emails); err != nil && api.ErrorCode(err) != api.CodeQueueNotFound {
+				t.Error(err)
+			}
+		}
+		close(stop)
+		if err := <-adding; err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range added {
+			if state, err := f.StateOf(t.Context(), f.tenant, id); err != nil || state == "" {
+				continue // it was deleted with the queue
+			}
+			if names := f.queues(t); len(names) != 1 {
+				t.Fatalf("job %s is there, and its queue is not: %v", id, names)
+			}
+		}
+	})
+}

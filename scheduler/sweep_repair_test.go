@@ -1,0 +1,276 @@
+package scheduler_test
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+// leftover makes what a crash leaves, says which repairs it takes, and gives what
+// holds after them.
+type leftover struct {
+	make func(b *repairBench) (sound func())
+	want kinds
+	// soon: it is mended at first sight, since no call that is under way looks so.
+	soon bool
+}
+
+// dropped says that a set does not hold an id.
+func (b *repairBench) dropped(set, id string) func() {
+	return func() {
+		b.t.Helper()
+		if err := b.client().ZScore(b.t.Context(), set, id).Err(); err != redis.Nil { //nolint:errorlint // never wrapped
+			b.t.Errorf("%s still holds %s: %v", set, id, err)
+		}
+	}
+}
+
+func (b *repairBench) holds(set, id string) func() {
+	return func() {
+		b.t.Helper()
+		if err := b.client().ZScore(b.t.Context(), set, id).Err(); err != nil {
+			b.t.Errorf("%s does not hold %s: %v", set, id, err)
+		}
+	}
+}
+
+func later(j *api.NewJob) { j.RunAtMS = 1_760_000_000_000 + 3_600_000 }
+func held(j *api.NewJob)  { j.Hold = true }
+
+// stray puts a job into a set where it does not belong.
+func stray(set string, job func(b *repairBench) string) leftover {
+	return leftover{soon: true, want: kinds{queue.RepairStray: 1}, make: func(b *repairBench) func() {
+		b.add(emails, later)
+		id, key := job(b), b.keys(emails).Set(set)
+		b.must(b.client().ZAdd(b.t.Context(), key, redis.Z{Score: float64(b.now() + 7_200_000), Member: id}).Err())
+		return b.dropped(key, id)
+	}}
+}
+
+// orphan takes a job out of the index of its state.
+func orphan(set string, change ...func(*api.NewJob)) leftover {
+	return leftover{want: kinds{queue.RepairOrphan: 1}, make: func(b *repairBench) func() {
+		id, key := b.add(emails, change...), b.keys(emails).Set(set)
+		b.must(b.client().ZRem(b.t.Context(), key, id).Err())
+		return b.holds(key, id)
+	}}
+}
+
+var leftovers = map[string]leftover{
+	"no due mark": {want: kinds{queue.RepairDue: 1}, make: func(b *repairBench) func() {
+		b.add(emails, later)
+		key, member := b.dueKey(emails)
+		b.must(b.client().ZRem(b.t.Context(), key, member).Err())
+		return b.holds(key, member)
+	}},
+	"due too late": {want: kinds{queue.RepairDue: 1}, make: func(b *repairBench) func() {
+		b.add(emails, later)
+		key, member := b.dueKey(emails)
+		b.must(b.client().ZAdd(b.t.Context(), key, redis.Z{Score: float64(b.now() + 86_400_000), Member: member}).Err())
+		return func() {
+			if at := b.client().ZScore(b.t.Context(), key, member).Val(); int64(at) != 1_760_000_000_000+3_600_000 {
+				b.t.Errorf("due at %.0f", at)
+			}
+		}
+	}},
+	"a purge that is not due": {want: kinds{queue.RepairDue: 1}, make: func(b *repairBench) func() {
+		b.add(emails)
+		b.ack(b.fetch(emails))
+		key, member := b.dueKey(emails)
+		b.must(b.client().ZRem(b.t.Context(), key, member).Err())
+		return b.holds(key, member)
+	}},
+	"a marker that is not due": {want: kinds{queue.RepairDue: 1}, make: func(b *repairBench) func() {
+		id := b.add(emails)
+		b.must(b.client().ZAdd(b.t.Context(), b.keys(emails).After(), redis.Z{Score: float64(b.now()), Member: id}).Err())
+		key, member := b.dueKey(emails)
+		return b.holds(key, member)
+	}},
+	"no ready mark": {want: kinds{queue.RepairReady: 1}, make: func(b *repairBench) func() {
+		b.invoke("echo")
+		key, member := b.readyKey("fn.echo")
+		b.must(b.client().ZRem(b.t.Context(), key, member).Err())
+		return b.holds(key, member)
+	}},
+	"pending, and not there": stray("pending", func(*repairBench) string { return api.NewJobID() }),
+	"held, and not there":    stray("held", func(*repairBench) string { return api.NewJobID() }),
+	"waiting, and held":      stray("waiting", func(b *repairBench) string { return b.add(emails, held) }),
+	"held, and elsewhere":    stray("held", func(b *repairBench) string { b.add(emails); return b.add("others", held) }),
+	"scheduled, and held":    stray("scheduled", func(b *repairBench) string { return b.add(emails, held) }),
+	"to expire, and ended": {soon: true, want: kinds{queue.RepairExpiry: 1}, make: func(b *repairBench) func() {
+		id := b.add(emails, func(j *api.NewJob) { j.ExpireAtMS = b.now() + 3_600_000 })
+		b.ack(b.fetch(emails))
+		return b.dropped(b.keys(emails).Expiry(), id)
+	}},
+	"pending in no index": orphan("pending"), "held in no index": orphan("held", held), "scheduled in no index": orphan("scheduled", later),
+	"an enqueue without its queue": {want: kinds{queue.RepairUnlisted: 1}, make: func(b *repairBench) func() {
+		id, list := b.add(emails), b.store.JobKeys(b.tenant).Queues()
+		b.must(b.client().SRem(b.t.Context(), list, home+"/"+emails).Err())
+		return func() {
+			if ok := b.client().SIsMember(b.t.Context(), list, home+"/"+emails).Val(); !ok || b.fetch(emails).ID != id {
+				b.t.Error("the queue is not listed")
+			}
+		}
+	}},
+	"waiting for what has ended": {want: kinds{queue.RepairWaiting: 1}, make: func(b *repairBench) func() {
+		first := b.add(emails)
+		second := b.add(emails, func(j *api.NewJob) { j.DependsOn = []string{first} })
+		b.tend(emails) // the enqueue's own marker
+		b.must(b.client().Del(b.t.Context(), b.store.JobKeys(b.tenant).Dependents(first)).Err())
+		b.ack(b.fetch(emails))
+		return func() {
+			if b.tend(emails); b.state(second) != api.JobPending {
+				b.t.Errorf("the job is %s", b.state(second))
+			}
+		}
+	}},
+	"waiting for what is gone": {want: kinds{queue.RepairWaiting: 1}, make: func(b *repairBench) func() {
+		first := b.add(emails)
+		second := b.add(emails, func(j *api.NewJob) { j.DependsOn = []string{first} })
+		b.tend(emails)
+		b.must(b.client().Del(b.t.Context(), b.store.JobKeys(b.tenant).Dependents(first)).Err())
+		b.must(b.Delete(b.t.Context(), b.tenant, first))
+		return func() {
+			if b.tend(emails); b.state(second) != api.JobPending {
+				b.t.Errorf("the job is %s", b.state(second))
+			}
+		}
+	}},
+	"a batch that was sealed": {want: kinds{queue.RepairBatch: 1}, make: func(b *repairBench) func() {
+		batch, err := b.CreateBatch(b.t.Context(), b.tenant, home, &api.BatchCallback{Queue: emails, NewJob: api.NewJob{Payload: json.RawMessage(`1`)}})
+		b.must(err)
+		b.must(b.client().HSet(b.t.Context(), b.store.JobKeys(b.tenant).Batch(batch.ID)+":meta", "sealed", "1").Err())
+		return func() {
+			if b.state(batch.CallbackID) != api.JobPending {
+				b.t.Errorf("the callback is %q", b.state(batch.CallbackID))
+			}
+		}
+	}},
+	"an activation whose job is gone": {want: kinds{queue.RepairJobless: 1}, make: func(b *repairBench) func() {
+		job, a := b.invoke("echo")
+		b.must(b.client().Del(b.t.Context(), b.store.JobKeys(b.tenant).Meta(job)).Err())
+		b.must(b.client().ZRem(b.t.Context(), b.keys("fn.echo").Set("pending"), job).Err())
+		return b.ended(a, api.StatusError, api.ErrLost)
+	}},
+	"an activation whose job has ended": {want: kinds{queue.RepairUnfinished: 1}, make: func(b *repairBench) func() {
+		_, a := b.invoke("echo")
+		b.ack(b.fetch("fn.echo"))
+		return b.ended(a, api.StatusSuccess, "")
+	}},
+}
+
+// ended says how an activation ended.
+func (b *repairBench) ended(a *storage.StoredActivation, status api.Status, kind api.ErrorType) func() {
+	return func() {
+		b.t.Helper()
+		got, err := storage.NewActivations(b.store).Get(b.t.Context(), b.tenant, a.ActivationID)
+		b.must(err)
+		if got.Status != status || got.EndMS == 0 || kind != "" && (got.Error == nil || got.Error.Type != kind) {
+			b.t.Errorf("the activation is %+v", got)
+		}
+	}
+}
+
+// Each leftover is mended once, however many sweepers see it, not before a call that
+// left it so would have ended, and then nothing is left to mend.
+func TestSweepersMendLeftovers(t *testing.T) {
+	t.Parallel()
+	eachOwn(t, func(t *testing.T, cfg storage.Config) { mendLeftovers(t, cfg, slices.Sorted(maps.Keys(leftovers))) })
+}
+
+func TestSweepersMendLeftoversInACluster(t *testing.T) {
+	t.Parallel()
+	mendLeftovers(t, storage.Config{URL: storagetest.Cluster(t)}, []string{
+		"no due mark", "held, and elsewhere", "pending in no index", "waiting for what has ended", "a batch that was sealed",
+		"an activation whose job is gone",
+	})
+}
+
+func mendLeftovers(t *testing.T, cfg storage.Config, names []string) {
+	t.Helper()
+	for _, name := range names {
+		l := leftovers[name]
+		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
+			b := newRepairBench(t, cfg)
+			sound := l.make(b)
+			sweepers := b.sweepers(2)
+			got := b.lap(sweepers)
+			if want := map[bool]kinds{true: l.want, false: {}}[l.soon]; !got.equal(want) {
+				t.Errorf("at first sight %v were repaired, want %v", got, want)
+			}
+			b.advance(61 * time.Second)
+			for kind, n := range b.sweep(sweepers) {
+				got[kind] += n
+			}
+			if !got.equal(l.want) {
+				t.Errorf("%v were repaired, want %v", got, l.want)
+			}
+			sound()
+			if again := b.sweep(b.sweepers(1)); len(again) > 0 {
+				t.Errorf("a second sweep repaired %v", again)
+			}
+			b.must(b.client().SRem(t.Context(), "cs:tenants", b.tenant).Err()) // it makes the next one's laps no longer
+		})
+	}
+}
+
+// What is as it should be is left alone, however long it stays so.
+func TestSweepersLeaveWhatIsSound(t *testing.T) {
+	t.Parallel()
+	eachOwn(t, func(t *testing.T, cfg storage.Config) {
+		b := newRepairBench(t, cfg)
+		first := b.add(emails, later)
+		b.add(emails, held)
+		b.add(emails, func(j *api.NewJob) { j.DependsOn = []string{first} })
+		b.add(emails, func(j *api.NewJob) { j.UniqueKey, j.ExpireAtMS = "k", b.now()+3_600_000 })
+		b.add("done")
+		b.ack(b.fetch("done"))
+		b.fetch(emails)
+		batch, err := b.CreateBatch(t.Context(), b.tenant, home, &api.BatchCallback{Queue: emails, NewJob: api.NewJob{Payload: json.RawMessage(`1`)}})
+		b.must(err)
+		b.add(emails, func(j *api.NewJob) { j.BatchID, j.Hold = batch.ID, true })
+		_, err = b.SealBatch(t.Context(), b.tenant, home, batch.ID)
+		b.must(err)
+		_, waiting := b.invoke("echo")
+		b.tend(emails)
+		// A queue that is paused, or full, leaves the ready set by itself.
+		for _, q := range []string{"paused", "full"} {
+			b.invoke(q)
+			b.invokeMore(q)
+			if q == "full" {
+				b.fetch("fn." + q)
+			}
+			_, err := b.Configure(t.Context(), b.tenant, home, "fn."+q, map[string]queue.Change{"paused": {Paused: new(true)}, "full": {MaxConcurrency: new(int64(1))}}[q])
+			b.must(err)
+			key, member := b.readyKey("fn." + q)
+			b.must(b.client().ZRem(t.Context(), key, member).Err())
+		}
+		if got := b.sweep(b.sweepers(2)); len(got) > 0 {
+			t.Errorf("%v were repaired", got)
+		}
+		a, err := storage.NewActivations(b.store).Get(t.Context(), b.tenant, waiting.ActivationID)
+		if err != nil || a.Status != api.StatusQueued {
+			t.Errorf("an activation whose job waits: %+v %v", a, err)
+		}
+	})
+}
+
+// invokeMore enqueues another job on a function's queue.
+func (b *repairBench) invokeMore(function string) {
+	b.t.Helper()
+	_, err := b.EnqueueInvocation(b.t.Context(), b.tenant, api.NewJobID(), &api.JobSpec{
+		Namespace: home, Queue: api.FunctionQueuePrefix + function, Payload: json.RawMessage(`{}`),
+		JobOptions: api.JobOptions{Target: &api.JobTarget{Function: function, Version: 1}},
+	})
+	b.must(err)
+}
