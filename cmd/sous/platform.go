@@ -14,6 +14,7 @@ import (
 	"github.com/codesous/sous/invoker"
 	"github.com/codesous/sous/invoker/sandbox"
 	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/queue/tasks"
 	"github.com/codesous/sous/scheduler"
 	"github.com/codesous/sous/storage"
 )
@@ -78,10 +79,28 @@ func openPlatform(ctx context.Context, s settings, logger *zap.Logger) (p *platf
 		if err != nil {
 			return p, err
 		}
+		if err := p.sweepTasks(life, store, broker); err != nil {
+			return p, err
+		}
 		p.loops.Go(func() { sweeper.Run(life) })
 		p.loops.Go(func() { broker.Maintain(life) })
 	}
 	return p, nil
+}
+
+// sweepTasks repairs stuck tasks until life ends.
+func (p *platform) sweepTasks(life context.Context, store *storage.Store, broker *queue.Broker) error {
+	logger := p.logger.Named("tasks")
+	repairs, err := tasks.New(store, broker, tasks.Config{Logger: logger})
+	if err != nil {
+		return err
+	}
+	sweeper, err := scheduler.NewTaskSweeper(store, repairs, scheduler.TaskSweeperConfig{Metrics: p.metrics}, logger)
+	if err != nil {
+		return err
+	}
+	p.loops.Go(func() { sweeper.Run(life) })
+	return nil
 }
 
 // openEngine makes the engine, with sandboxes if a role of s runs functions, and
