@@ -32,7 +32,10 @@ func Number(v []byte) (n int64, ok bool) {
 		return 0, false
 	}
 	n, err := strconv.ParseInt(string(v), 10, 64)
-	return n, err == nil
+	if err != nil {
+		return 0, false // of what is out of range it gives the bound
+	}
+	return n, true
 }
 
 // Validate refuses (CodeValidation) a filter that no scan can answer; nil is one
