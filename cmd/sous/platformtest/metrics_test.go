@@ -120,7 +120,7 @@ func TestMetricsAreDocumentedAndMove(t *testing.T) {
 	}.Serve(t)
 	w := &work{t: t, server: server, store: store}
 	scrapes := []families{scrape(t, server.Output())}
-	for _, step := range []func(){w.ordinary, w.jobs, w.crowd, w.deaths, w.outage} {
+	for _, step := range []func(){w.ordinary, w.jobs, w.tasks, w.crowd, w.deaths, w.outage} {
 		step()
 		scrapes = append(scrapes, w.during...)
 		w.during = nil
@@ -291,6 +291,24 @@ func (w *work) ordinary() {
 			return errors.New("it has not")
 		}
 		return nil
+	})
+}
+
+// tasks leaves a task with a worker that falls silent, until the sweeper gives it back.
+func (w *work) tasks() {
+	tenant, ctx := w.server.API(w.t), w.t.Context()
+	if _, _, err := tenant.CreateTask(ctx, "email-send", "t1", api.NewTask{}); err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := tenant.ClaimTask(ctx, "email-send", "t1", api.TaskClaim{Worker: "w1", TimeoutMS: api.MinTaskTimeoutMS}); err != nil {
+		w.t.Fatal(err)
+	}
+	platformtest.Eventually(w.t, 2*api.TaskSweepIntervalMS*time.Millisecond, "the task is given back", func() error {
+		task, err := tenant.Task(ctx, "email-send", "t1")
+		if err == nil && task.Republished == 0 {
+			err = fmt.Errorf("it is %s", task.State)
+		}
+		return err
 	})
 }
 
@@ -478,6 +496,8 @@ func (w *work) check(scrapes []families) {
 		{"sous_loop_rounds_total", []string{"loop=dispatcher", "outcome=ok"}, 1},
 		{"sous_loop_rounds_total", []string{"loop=sweeper", "outcome=error"}, 1},
 		{"sous_loop_rounds_total", []string{"loop=sandbox_keeper", "outcome=ok"}, 1},
+		{"sous_loop_rounds_total", []string{"loop=tasks", "outcome=ok"}, 1},
+		{"sous_sweeper_task_repairs_total", []string{"kind=republished"}, 1},
 	} {
 		last := scrapes[len(scrapes)-1]
 		if got := metricstest.Sum(last[want.metric], want.labels...); got < want.least {
