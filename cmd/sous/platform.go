@@ -62,8 +62,16 @@ func openPlatform(ctx context.Context, s settings, logger *zap.Logger) (p *platf
 	if err != nil {
 		return p, err
 	}
+	ticker, err := scheduler.NewTicker(store, broker, metrics, logger.Named("ticker"))
+	if err != nil {
+		return p, err
+	}
+	schedules, err := scheduler.NewSchedules(store, broker, ticker)
+	if err != nil {
+		return p, err
+	}
 	if p.server, err = controlplane.New(ctx, store, engine, broker, controlplane.Config{
-		Logger: logger.Named("api"), Metrics: metrics, Version: buildVersion(), Auth: s.authMode(), MaxWaits: maxWaits(s),
+		Logger: logger.Named("api"), Metrics: metrics, Version: buildVersion(), Auth: s.authMode(), MaxWaits: maxWaits(s), Schedules: schedules,
 	}); err != nil {
 		return p, err
 	}
@@ -83,6 +91,7 @@ func openPlatform(ctx context.Context, s settings, logger *zap.Logger) (p *platf
 			return p, err
 		}
 		p.loops.Go(func() { sweeper.Run(life) })
+		broker.OnSchedulesDue(ticker.Tend)
 		p.loops.Go(func() { broker.Maintain(life) })
 	}
 	return p, nil
