@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -53,6 +54,53 @@ func TestChangesAreTriedAgain(t *testing.T) {
 		}
 		if theirs := r.Fields["theirs"]; times > 0 && (len(theirs) != 1 || theirs[0] != byte(times)) {
 			t.Errorf("%d conflicts: theirs is lost: %v", times, r.Fields)
+		}
+	}
+}
+
+func (c *contended) Purge(ctx context.Context, key string, opts ...natsjs.KVDeleteOpt) error {
+	if c.updates++; c.updates <= c.times {
+		d := document{fields: statestore.Fields{"theirs": {}}}
+		if _, err := c.Put(ctx, key, d.encode()); err != nil {
+			return err
+		}
+	}
+	return c.KeyValue.Purge(ctx, key, opts...)
+}
+
+// TestRemovalsSpareWhatOthersWrote: neither the last field's removal nor that of an
+// expired record takes a newer one away.
+func TestRemovalsSpareWhatOthersWrote(t *testing.T) {
+	t.Parallel()
+	s := newTestStore(t)
+	removed := statestore.Record{Fields: statestore.Fields{"n": []byte("1")}}
+	for name, tt := range map[string]struct {
+		later time.Duration
+		call  func(s *Store, key string) error
+	}{
+		"last field": {0, func(s *Store, key string) error { return s.SetFields(t.Context(), key, statestore.Fields{"n": nil}) }},
+		"read":       {time.Hour, func(s *Store, key string) error { _, err := s.Get(t.Context(), key); return err }},
+		"scan": {time.Hour, func(s *Store, key string) error {
+			for _, err := range s.Scan(t.Context(), key, nil) {
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		}},
+	} {
+		removed.TTL = tt.later
+		if err := s.Put(t.Context(), "a", removed); err != nil {
+			t.Fatal(err)
+		}
+		kv := &contended{KeyValue: s.kv, times: 1}
+		on := &Store{js: s.js, kv: kv, timeout: s.timeout, clock: func() time.Time { return time.Now().Add(2 * tt.later) }}
+		if err := tt.call(on, "a"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		r, err := s.Get(t.Context(), "a")
+		if err != nil || r == nil || len(r.Fields) != 1 || r.Fields["theirs"] == nil || kv.updates == 0 {
+			t.Errorf("%s: %+v %v after %d purges", name, r, err, kv.updates)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -248,8 +249,15 @@ func TestForeignEntriesArePassedOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"a.json", "a.=zz", "a.=", "a.=4", "a.=41", "a.=2e", "a.=ff"} {
-		if _, err := kv.Put(t.Context(), key, []byte(`{"n": 1}`)); err != nil {
+	if _, err := kv.Put(t.Context(), "a.json", []byte(`{"n": 1}`)); err != nil {
+		t.Fatal(err)
+	}
+	own, err := kv.Get(t.Context(), "a.b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"a.=zz", "a.=", "a.=4", "a.=41", "a.=2e", "a.=3A"} { // none an escape
+		if _, err := kv.Put(t.Context(), key, own.Value()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -332,5 +340,27 @@ func TestClosedConnection(t *testing.T) {
 	}
 	if _, err := jetstream.New(t.Context(), js, jetstream.Config{Bucket: "states"}); api.ErrorCode(err) != api.CodeStoreUnavailable {
 		t.Error(err)
+	}
+}
+
+// TestScanLeftEarlyLeavesNothing behind, even where the client has taken in more than
+// its watch holds (see TestMain).
+func TestScanLeftEarlyLeavesNothing(t *testing.T) {
+	t.Parallel()
+	js := connect(t, startServer(t, t.TempDir(), -1))
+	s := open(t, js, jetstream.Config{Bucket: "states", Storage: natsjs.MemoryStorage})
+	const n = 1000
+	for i := range n {
+		put(t, s, "a:"+strconv.Itoa(i), 0)
+	}
+	before := js.Conn().Stats().InMsgs
+	for range s.Scan(t.Context(), "a:", nil) {
+		for deadline := time.Now().Add(20 * time.Second); js.Conn().Stats().InMsgs < before+n; {
+			if time.Now().After(deadline) {
+				t.Fatal("the server does not send all")
+			}
+			time.Sleep(time.Millisecond)
+		}
+		break
 	}
 }

@@ -19,6 +19,9 @@ import (
 	"github.com/codesous/sous/storage/statestore/jetstream"
 )
 
+// clientPatience is less than the client waits by itself.
+const clientPatience = 4 * time.Second
+
 // line is a connection to a server that a test can make silent, and cut.
 type line struct {
 	net.Listener
@@ -113,6 +116,7 @@ func TestCutConnection(t *testing.T) {
 		put(t, s, key, 0)
 	}
 	l.silent.Store(true)
+	began := time.Now()
 	for call, err := range map[string]error{
 		"Ping":      s.Ping(t.Context()),
 		"SetFields": s.SetFields(t.Context(), "a:b", fields("n", "2")),
@@ -121,6 +125,9 @@ func TestCutConnection(t *testing.T) {
 		if api.ErrorCode(err) != api.CodeStoreUnavailable {
 			t.Errorf("%s on a silent line: %v", call, err)
 		}
+	}
+	if took := time.Since(began); took > clientPatience {
+		t.Errorf("the calls took %s, which is the client's time", took)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
@@ -158,12 +165,16 @@ func TestLineFallsSilentWithinAScan(t *testing.T) {
 		}
 	}
 	answers, failed := 0, error(nil)
+	var began time.Time
 	for _, err := range s.Scan(t.Context(), "a:", nil) {
-		l.silent.Store(true)
+		if answers == 0 {
+			l.silent.Store(true)
+			began = time.Now()
+		}
 		answers++
 		failed = err
 	}
-	if answers > n || api.ErrorCode(failed) != api.CodeStoreUnavailable {
-		t.Errorf("%d answers, the last %v", answers, failed)
+	if took := time.Since(began); answers > n || api.ErrorCode(failed) != api.CodeStoreUnavailable || took > clientPatience {
+		t.Errorf("%d answers, the last %v after %s", answers, failed, took)
 	}
 }

@@ -75,7 +75,7 @@ func (s *Store) watch(ctx context.Context, prefix string, give func(statestore.E
 	if err != nil {
 		return failure(ctx, op, err)
 	}
-	defer drain(watcher)
+	defer func() { go drain(watcher) }()
 	if !impatience.Stop() {
 		return failure(ctx, op, errLate)
 	}
@@ -106,7 +106,8 @@ func (s *Store) watch(ctx context.Context, prefix string, give func(statestore.E
 	}
 }
 
-// drain ends a watch: its subscription closes once what it holds has been taken.
+// drain ends a watch: its subscription closes once what it holds has been taken, and
+// the server, unless it is silent for as long as the client waits for it, forgets it.
 func drain(watcher natsjs.KeyWatcher) {
 	_ = watcher.Stop() // it may have ended with its context or its connection
 	for range watcher.Updates() {
