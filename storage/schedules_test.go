@@ -1,7 +1,6 @@
 package storage_test
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"strconv"
@@ -331,107 +330,4 @@ func TestSchedulesAreMadeByOne(t *testing.T) {
 			t.Errorf("racer %d changed it, and it is %+v %+v", won, changed.Meta, changed.State)
 		}
 	})
-}
-
-// TestScheduleScriptsMayBeCut ends each script after each of its writes, looks at what is
-// left, and runs it again.
-func TestScheduleScriptsMayBeCut(t *testing.T) {
-	t.Parallel()
-	created := func(tenant string) storage.SchedulePut { return newSchedule(tenant, "nightly", 1_000, 61_000) }
-	operations := map[string]scheduleOperation{
-		"create": func(_ *testing.T, _ *storage.Store, tenant string) func(*storage.Schedules) error {
-			return func(r *storage.Schedules) error { return r.Put(t.Context(), created(tenant)) }
-		},
-		"create over remains": func(t *testing.T, s *storage.Store, tenant string) func(*storage.Schedules) error {
-			t.Helper()
-			state, inFlight := s.ScheduleKeys(created(tenant).Path)
-			s.Client().HSet(t.Context(), state, "rev", 1, "turn", 7, "next_tick_ms", 5)
-			s.Client().ZAdd(t.Context(), inFlight, redis.Z{Score: 5, Member: "some-job"})
-			return func(r *storage.Schedules) error { return r.Put(t.Context(), created(tenant)) }
-		},
-		"change the timing": func(t *testing.T, s *storage.Store, tenant string) func(*storage.Schedules) error {
-			t.Helper()
-			put := change(mustPut(t, s, created(tenant)), 90_000, false)
-			return func(r *storage.Schedules) error { return r.Put(t.Context(), put) }
-		},
-		"keep the next tick": func(t *testing.T, s *storage.Store, tenant string) func(*storage.Schedules) error {
-			t.Helper()
-			put := change(mustPut(t, s, created(tenant)), 90_000, true)
-			return func(r *storage.Schedules) error { return r.Put(t.Context(), put) }
-		},
-		"disable": func(t *testing.T, s *storage.Store, tenant string) func(*storage.Schedules) error {
-			t.Helper()
-			put := change(mustPut(t, s, created(tenant)), 0, false)
-			return func(r *storage.Schedules) error { return r.Put(t.Context(), put) }
-		},
-		"delete": func(t *testing.T, s *storage.Store, tenant string) func(*storage.Schedules) error {
-			t.Helper()
-			made := mustPut(t, s, created(tenant))
-			return func(r *storage.Schedules) error { return r.Delete(t.Context(), made) }
-		},
-	}
-	for _, b := range storagetest.AllBackends() {
-		t.Run(b.Name, func(t *testing.T) {
-			t.Parallel()
-			cfg := b.Config(t)
-			s := storagetest.Open(t, cfg)
-			var cuts []*storage.Schedules
-			for k := range 10 {
-				cfg.ScriptPrelude = storagetest.CutAfter(k)
-				cuts = append(cuts, storage.NewSchedules(storagetest.Open(t, cfg)))
-			}
-			for name, prepare := range operations {
-				cutSchedule(t, name, prepare, s, cuts)
-			}
-		})
-	}
-}
-
-type scheduleOperation = func(t *testing.T, s *storage.Store, tenant string) func(*storage.Schedules) error
-
-// cutSchedule makes an operation's call on stores that cut its script after ever more
-// writes, until one is not reached.
-func cutSchedule(t *testing.T, name string, prepare scheduleOperation, s *storage.Store, cuts []*storage.Schedules) {
-	t.Helper()
-	path := func(tenant string) storage.SchedulePath {
-		return storage.SchedulePath{Tenant: tenant, Namespace: "payments", Name: "nightly"}
-	}
-	tenant := storagetest.Tenant(t)
-	if err := prepare(t, s, tenant)(storage.NewSchedules(s)); err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	want := scheduleKeyed(t, s, path(tenant))
-	for k, cut := range cuts {
-		tenant := storagetest.Tenant(t)
-		call := prepare(t, s, tenant)
-		err := call(cut)
-		if err == nil {
-			if k == 0 {
-				t.Errorf("%s writes nothing", name)
-			}
-			return
-		}
-		if cause := errors.Unwrap(err); cause == nil || !strings.Contains(cause.Error(), "CUT") {
-			t.Fatalf("%s: %v", name, err)
-		}
-		left := loadSchedule(t, s, path(tenant))
-		if left.Meta != nil && left.State.Rev == left.Meta.Revision && left.State.NextTickMS != 0 && left.State.NextTickMS < 61_000 {
-			t.Errorf("%s, cut after %d writes, takes an earlier schedule's next tick for its own", name, k)
-		}
-		if err := call(storage.NewSchedules(s)); err != nil {
-			t.Errorf("%s, cut after %d writes, again: %v", name, k, err)
-		}
-		if diff := cmp.Diff(want, scheduleKeyed(t, s, path(tenant))); diff != "" {
-			t.Errorf("%s, cut after %d writes, again: %s", name, k, diff)
-		}
-	}
-	t.Errorf("%s: more writes than a script should make", name)
-}
-
-func mustPut(t *testing.T, s *storage.Store, put storage.SchedulePut) *storage.LoadedSchedule {
-	t.Helper()
-	if err := storage.NewSchedules(s).Put(t.Context(), put); err != nil {
-		t.Fatal(err)
-	}
-	return loadSchedule(t, s, put.Path)
 }

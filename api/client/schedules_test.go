@@ -22,9 +22,9 @@ func TestScheduleRequests(t *testing.T) {
 		want seen
 	}{
 		"create": {func(ctx context.Context, c *client.Client) error {
-			_, err := payments(c).CreateSchedule(ctx, api.NewSchedule{Name: "nightly", EverySeconds: 5, Ref: &api.JobTarget{Function: "hello"}, Payload: json.RawMessage(`"<"`)})
+			_, err := payments(c).CreateSchedule(ctx, api.NewSchedule{Name: "nightly", EverySeconds: 5, Ref: &api.JobTarget{Function: "hello"}, Payload: json.RawMessage(`{"n":1}`)})
 			return err
-		}, seen{Method: "POST", URI: schedules, Body: `{"name":"nightly","every_seconds":5,"ref":{"function":"hello"},"payload":"<"}`, ContentType: contentType, Auth: bearer}},
+		}, seen{Method: "POST", URI: schedules, Body: `{"name":"nightly","every_seconds":5,"ref":{"function":"hello"},"payload":{"n":1}}`, ContentType: contentType, Auth: bearer}},
 		"list": {func(ctx context.Context, c *client.Client) error {
 			_, err := payments(c).Schedules(ctx, client.PageOptions{Limit: 3})
 			return err
