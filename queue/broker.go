@@ -43,6 +43,7 @@ type Broker struct {
 	rdb         redis.UniversalClient
 	tenants     *storage.Tenants
 	activations *storage.Activations
+	schedules   *storage.Schedules
 	log         *zap.Logger
 	random      func() float64
 	keepMS      int64
@@ -105,7 +106,7 @@ func New(ctx context.Context, store *storage.Store, cfg Config) (*Broker, error)
 		cfg.PollInterval = time.Second
 	}
 	b := &Broker{
-		store: store, rdb: store.Client(), tenants: storage.NewTenants(store), activations: storage.NewActivations(store), log: cfg.Logger,
+		store: store, rdb: store.Client(), tenants: storage.NewTenants(store), activations: storage.NewActivations(store), schedules: storage.NewSchedules(store), log: cfg.Logger,
 		random: cfg.Random, keepMS: cfg.Retention.Milliseconds(), poll: cfg.PollInterval,
 		schemas: newSchemas(), dueSoon: make(chan struct{}, 1),
 	}

@@ -61,8 +61,8 @@ func (l *Look) mended(kind string, q queueKey, id, reason string) {
 // every repair is made only if it still applies, by the store's own word.
 type Repairer struct {
 	b       *Broker
-	queues  suspects[queueSuspect]
-	batches suspects[jobKey]
+	queues  Suspects[queueSuspect]
+	batches Suspects[jobKey]
 	list    queueList
 	far     map[string]position // how far sets of more than strayPage have been looked through
 	scan    scan
@@ -71,40 +71,6 @@ type Repairer struct {
 // NewRepairer makes a repairer of what b keeps.
 func (b *Broker) NewRepairer() *Repairer {
 	return &Repairer{b: b, far: map[string]position{}}
-}
-
-// suspectsMax bounds what one Repairer suspects at once. What it does not remember it
-// comes upon again.
-const suspectsMax = 1000
-
-// suspects remembers since when something has looked as if it was cut short.
-type suspects[K comparable] struct{ since map[K]int64 }
-
-// ripe notes that k looks so at now, and says whether it has for long enough.
-func (s *suspects[K]) ripe(k K, now int64) bool {
-	since, known := s.since[k]
-	if known {
-		return now-since >= repairGraceMS
-	}
-	if len(s.since) < suspectsMax {
-		if s.since == nil {
-			s.since = map[K]int64{}
-		}
-		s.since[k] = now
-	}
-	return false
-}
-
-func (s *suspects[K]) clear(k K) { delete(s.since, k) }
-
-// due gives those that are to be looked at again at now.
-func (s *suspects[K]) due(now int64) (due []K) {
-	for k, since := range s.since {
-		if now-since >= repairGraceMS {
-			due = append(due, k)
-		}
-	}
-	return due
 }
 
 // glance is where a job stands, read without its payload.

@@ -41,13 +41,13 @@ func (r *Repairer) batchPage(ctx context.Context, page []jobKey, now int64, look
 
 func (r *Repairer) batchesAgain(ctx context.Context, now int64, look *Look) error {
 	var errs []error
-	for _, k := range r.batches.due(now) {
+	for _, k := range r.batches.due(now, repairGraceMS) {
 		err := r.batch(ctx, k, now, look)
 		if fatal(ctx, err) {
 			return err
 		}
 		errs = append(errs, err)
-		r.batches.clear(k)
+		r.batches.Clear(k)
 	}
 	return errors.Join(errs...)
 }
@@ -58,20 +58,20 @@ func (r *Repairer) batch(ctx context.Context, k jobKey, now int64, look *Look) e
 	ttl, err := r.b.rdb.PTTL(ctx, key).Result()
 	look.Reads++
 	if err != nil || ttl != -1 { // -1: it has none
-		r.batches.clear(k)
+		r.batches.Clear(k)
 		return r.b.failure(ctx, "look at a batch", err)
 	}
 	batch, _, err := r.b.readBatch(ctx, k.tenant, k.id)
 	look.Reads += 4
 	if err != nil || !batch.Sealed || batch.Pending > 0 {
-		r.batches.clear(k)
+		r.batches.Clear(k)
 		return err
 	}
-	if !r.batches.ripe(k, now) { // its last job may just have ended
+	if !r.batches.Ripe(k, now, repairGraceMS) { // its last job may just have ended
 		look.Busy = true
 		return nil
 	}
-	r.batches.clear(k)
+	r.batches.Clear(k)
 	look.Reads += 10
 	if err := r.b.noteInBatch(ctx, k.tenant, k.id, "", nil, nil); err != nil {
 		return err

@@ -97,7 +97,7 @@ func (r *Repairer) listOn(ctx context.Context, look *Look) error {
 // queuesAgain looks once more at queues in which something seemed to be missing.
 func (r *Repairer) queuesAgain(ctx context.Context, now int64, look *Look) error {
 	var errs []error
-	for _, s := range r.queues.due(now) {
+	for _, s := range r.queues.due(now, repairGraceMS) {
 		marks, err := r.marks(ctx, s.queue.tenant, []string{s.queue.name()}, look)
 		if err == nil && len(marks) == 1 {
 			err = r.queue(ctx, s.queue, marks[0].due, now, look)
@@ -106,7 +106,7 @@ func (r *Repairer) queuesAgain(ctx context.Context, now int64, look *Look) error
 			return err
 		}
 		errs = append(errs, err)
-		r.queues.clear(s)
+		r.queues.Clear(s)
 	}
 	return errors.Join(errs...)
 }
@@ -189,14 +189,14 @@ func (r *Repairer) queue(ctx context.Context, q queueKey, due, now int64, look *
 func (r *Repairer) dueMark(ctx context.Context, q queueKey, due, next, now int64, look *Look) error {
 	s := queueSuspect{q, RepairDue}
 	if next == 0 || due > 0 && due <= next+repairGraceMS {
-		r.queues.clear(s)
+		r.queues.Clear(s)
 		return nil
 	}
-	if !r.queues.ripe(s, now) {
+	if !r.queues.Ripe(s, now, repairGraceMS) {
 		look.Busy = true
 		return nil
 	}
-	r.queues.clear(s)
+	r.queues.Clear(s)
 	key, member := storage.KeyDue(storage.DueShard(q.member())), q.member()
 	look.Reads++
 	var made bool
@@ -227,14 +227,14 @@ func (r *Repairer) readyMark(ctx context.Context, q queueKey, now int64, look *L
 	c := configOf(config.Val())
 	full := c.MaxConcurrency > 0 && active.Val() >= c.MaxConcurrency
 	if ready.Err() == nil || pending.Val() == 0 || c.Paused || full {
-		r.queues.clear(s)
+		r.queues.Clear(s)
 		return nil
 	}
-	if !r.queues.ripe(s, now) {
+	if !r.queues.Ripe(s, now, repairGraceMS) {
 		look.Busy = true
 		return nil
 	}
-	r.queues.clear(s)
+	r.queues.Clear(s)
 	cmd := b.rdb.ZAddNX(ctx, key, redis.Z{Score: float64(now), Member: q.member()})
 	look.Reads++
 	made, err := b.added(ctx, cmd)

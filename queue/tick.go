@@ -271,6 +271,6 @@ func (b *Broker) unmark(ctx context.Context, tenant string, r *record) error {
 	if s == nil || !s.Marked {
 		return nil
 	}
-	_, inFlight := b.store.ScheduleKeys(storage.SchedulePath{Tenant: tenant, Namespace: r.spec.Namespace, Name: s.Schedule})
-	return b.failure(ctx, "unmark a job", b.rdb.ZRem(ctx, inFlight, r.id).Err())
+	_, err := b.schedules.Unmark(ctx, storage.SchedulePath{Tenant: tenant, Namespace: r.spec.Namespace, Name: s.Schedule}, r.id)
+	return err
 }

@@ -86,19 +86,25 @@ func NewSweeper(store *storage.Store, broker *queue.Broker, cfg SweeperConfig, l
 	}
 	s := &Sweeper{store: store, cfg: cfg, logger: logger, metrics: measured}
 	repairer := broker.NewRepairer()
+	// What it mends is the sweeper's to count and to log.
+	ticker, err := NewTicker(store, broker, nil, zap.NewNop())
+	if err != nil {
+		return nil, err
+	}
 	s.laps = []*lap{
-		{name: "places", share: 3, course: s.places(repairer)},
+		{name: "places", share: 3, course: s.places(repairer, ticker)},
 		{name: "jobs", share: 1, course: &jobCourse{s: s, repairer: repairer}},
 	}
 	return s, nil
 }
 
 // places is the course through the tenants, with all who visit them.
-func (s *Sweeper) places(repairer *queue.Repairer) *placeCourse {
+func (s *Sweeper) places(repairer *queue.Repairer, ticker *Ticker) *placeCourse {
+	schedules := &scheduleVisitor{s: s, ticker: ticker, schedules: ticker.schedules, broker: ticker.broker}
 	return &placeCourse{
 		tenants:     storage.NewTenants(s.store),
-		ofTenant:    []visitor{&queueVisitor{s, repairer}},
-		ofNamespace: nil,
+		ofTenant:    []visitor{&queueVisitor{s, repairer}, schedules},
+		ofNamespace: []visitor{schedules},
 		ofFunction:  []visitor{&activationVisitor{s, storage.NewActivations(s.store), repairer}},
 	}
 }

@@ -170,11 +170,12 @@ func TestSweeperRestsBetweenLaps(t *testing.T) {
 		return counts.Functions, err
 	}
 	// A read takes 2 s of this course's time, and a function three of them, one to come
-	// to it, and one for each of the tenant, its queues, and the namespace.
+	// to it, and one for each of the tenant, its queues and schedules, and the namespace
+	// and its schedules.
 	at := map[time.Duration]int{
 		0: 3, time.Second: 0, 4999 * time.Millisecond: 0, 5 * time.Second: 0,
-		7 * time.Second: 0, 9 * time.Second: 0, 11 * time.Second: 1, 12 * time.Second: 0, 13 * time.Second: 0,
-		18 * time.Second: 0, 19 * time.Second: 1, 21 * time.Second: 0, 27 * time.Second: 1, 28 * time.Second: 0,
+		7 * time.Second: 0, 9 * time.Second: 0, 11 * time.Second: 0, 13 * time.Second: 0, 15 * time.Second: 1, 16 * time.Second: 0, 17 * time.Second: 0,
+		22 * time.Second: 0, 23 * time.Second: 1, 25 * time.Second: 0, 31 * time.Second: 1, 32 * time.Second: 0,
 	}
 	for _, after := range slices.Sorted(maps.Keys(at)) {
 		if got, err := visited(after); err != nil || got != at[after] {

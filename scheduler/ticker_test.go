@@ -687,4 +687,6 @@ func (f *ticking) sound(t *testing.T, path storage.SchedulePath, queueName strin
 	}
 }
 
+func (f *ticking) rdb() redis.UniversalClient { return f.store.Client() }
+
 func redisZ(score float64, member string) redis.Z { return redis.Z{Score: score, Member: member} }

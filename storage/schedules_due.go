@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 
@@ -42,4 +43,28 @@ func (r *Schedules) Due(ctx context.Context, floors *Floors, tenants []string, n
 		floors.Consumed(r.s.keys.scheduleDue(tenant), consumed, now)
 	}
 	return out, nil
+}
+
+// DueEntries gives the moments at which schedules are due by their tenants' due sets, 0 for
+// those that are not in them.
+func (r *Schedules) DueEntries(ctx context.Context, paths []SchedulePath) ([]int64, error) {
+	pipe := r.s.rdb.Pipeline()
+	scores := make([]*redis.FloatCmd, len(paths))
+	for i, p := range paths {
+		scores[i] = pipe.ZScore(ctx, r.s.keys.scheduleDue(p.Tenant), p.member())
+	}
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+		return nil, failure(ctx, "read due schedules", err)
+	}
+	out := make([]int64, len(paths))
+	for i, score := range scores {
+		out[i] = int64(score.Val())
+	}
+	return out, nil
+}
+
+// Unmark takes a job out of those in flight, and says whether it was there.
+func (r *Schedules) Unmark(ctx context.Context, path SchedulePath, jobID string) (bool, error) {
+	n, err := r.s.rdb.ZRem(ctx, r.s.keys.schedule(path.Tenant, path.Namespace, path.Name).inflight(), jobID).Result()
+	return n == 1, failure(ctx, "unmark a job", err)
 }
