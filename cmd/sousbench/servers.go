@@ -217,6 +217,10 @@ func proportionalSize(pid string) (int64, error) {
 
 // publish creates a function of one file on p and points prod at its version.
 func publish(ctx context.Context, p *process, name, source, config string) error {
+	return publishFor(ctx, p, tenant, name, source, config)
+}
+
+func publishFor(ctx context.Context, p *process, tenant, name, source, config string) error {
 	c, err := client.New("http://"+p.addr, client.Config{})
 	if err != nil {
 		return err
