@@ -274,3 +274,35 @@ func (b *repairBench) invokeMore(function string) {
 	})
 	b.must(err)
 }
+
+// What has looked cut short for less than a minute may be a call under way, however
+// old the records are that it is about.
+func TestSweepersLeaveWhatIsUnderWay(t *testing.T) {
+	t.Parallel()
+	eachOwn(t, func(t *testing.T, cfg storage.Config) {
+		b := newRepairBench(t, cfg)
+		first := b.add(emails)
+		b.add(emails, func(j *api.NewJob) { j.DependsOn = []string{first} })
+		b.tend(emails)
+		b.must(b.client().Del(t.Context(), b.store.JobKeys(b.tenant).Dependents(first)).Err())
+		b.invoke("old")
+		b.advance(2 * time.Minute)
+		b.ack(b.fetch(emails))
+		b.ack(b.fetch("fn.old"))
+		young, _ := b.invoke("young")
+		b.must(b.client().Del(t.Context(), b.store.JobKeys(b.tenant).Meta(young)).Err())
+		b.must(b.client().ZRem(t.Context(), b.keys("fn.young").Set("pending"), young).Err())
+		sweepers := b.sweepers(1)
+		for range 2 {
+			b.advance(20 * time.Second)
+			if got := b.lap(sweepers); len(got) > 0 {
+				t.Errorf("%v were repaired", got)
+			}
+		}
+		b.advance(time.Minute)
+		want := kinds{queue.RepairWaiting: 1, queue.RepairUnfinished: 1, queue.RepairJobless: 1}
+		if got := b.lap(sweepers); !got.equal(want) {
+			t.Errorf("a minute later %v were repaired, want %v", got, want)
+		}
+	})
+}
