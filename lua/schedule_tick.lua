@@ -25,28 +25,28 @@ local function list()
   return out
 end
 local function make(job, at)
-  if redis.call('HGET', KEYS[at + 8], 'draining') == '1' then return 'draining' end
-  local unique, run = tonumber(job.ttl) > 0, redis.call('HGET', KEYS[at + 2], 'run')
-  local holder = unique and redis.call('GET', KEYS[at + 9])
+  if redis.call('HGET', KEYS[8 + at], 'draining') == '1' then return 'draining' end
+  local unique, run = tonumber(job.ttl) > 0, redis.call('HGET', KEYS[2 + at], 'run')
+  local holder = unique and redis.call('GET', KEYS[9 + at])
   if holder and holder ~= job.id and holder ~= job.ended then return 'held ' .. holder end
   -- Marked before it is there: a mark without a job is known to be none.
-  if job.mark ~= '' then redis.call('ZADD', KEYS[at + 1], job.mark, job.id) end
+  if job.mark ~= '' then redis.call('ZADD', KEYS[1 + at], job.mark, job.id) end
   if not run then
-    if unique then redis.call('SET', KEYS[at + 9], job.id, 'PX', job.ttl) end
+    if unique then redis.call('SET', KEYS[9 + at], job.id, 'PX', job.ttl) end
     redis.call('SADD', KEYS[2], job.queue)
-    redis.call('HSET', KEYS[at + 2], 'spec', job.spec, 'run', job.run)
-    if job.after ~= '' then redis.call('HSET', KEYS[at + 2], 'after', job.after) end
+    redis.call('HSET', KEYS[2 + at], 'spec', job.spec, 'run', job.run)
+    if job.after ~= '' then redis.call('HSET', KEYS[2 + at], 'after', job.after) end
   end
   local state, since = string.match(run or job.run, '^(%a+) %d+ %d+ (%d+)')
   if state ~= 'pending' and state ~= 'waiting' then return 'ok' end
-  if job.expire ~= '0' then redis.call('ZADD', KEYS[at + 5], job.expire, job.id) end
+  if job.expire ~= '0' then redis.call('ZADD', KEYS[5 + at], job.expire, job.id) end
   if state == 'waiting' then
-    redis.call('ZADD', KEYS[at + 6], since, job.id)
-    redis.call('ZADD', KEYS[at + 4], 'NX', since, job.id)
+    redis.call('ZADD', KEYS[6 + at], since, job.id)
+    redis.call('ZADD', KEYS[4 + at], 'NX', since, job.id)
   else
-    local cursor = redis.call('HGET', KEYS[at + 7], job.rank)
+    local cursor = redis.call('HGET', KEYS[7 + at], job.rank)
     local score = cursor and tonumber(cursor) > tonumber(job.score) and cursor or job.score
-    redis.call('ZADD', KEYS[at + 3], 'NX', score, job.id)
+    redis.call('ZADD', KEYS[3 + at], 'NX', score, job.id)
   end
   return 'ok'
 end
@@ -60,7 +60,7 @@ for i = 1, tonumber(ARGV[1]) do
       rank = take(), expire = take(), after = take(), ttl = take(), ended = take()}
   end
   if (redis.call('HGET', KEYS[0 + at], 'turn') or '') ~= turn then outcome = 'moved' end
-  if outcome == 'ok' and #gone > 0 then redis.call('ZREM', KEYS[at + 1], unpack(gone)) end
+  if outcome == 'ok' and #gone > 0 then redis.call('ZREM', KEYS[1 + at], unpack(gone)) end
   if outcome == 'ok' and job then outcome = make(job, at) end
   if outcome == 'ok' then
     if #fields > 0 then redis.call('HSET', KEYS[0 + at], unpack(fields)) end

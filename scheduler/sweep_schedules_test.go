@@ -51,7 +51,7 @@ func TestSweeperMendsSchedules(t *testing.T) {
 	}{
 		"sound": {breaks: func(*testing.T, *ticking, storage.SchedulePath) {}},
 		"a name in the list is no schedule's": {
-			func(t *testing.T, f *ticking, path storage.SchedulePath) {
+			func(t *testing.T, f *ticking, _ storage.SchedulePath) {
 				f.rdb().SAdd(t.Context(), "cs:schedule:"+f.tenant+":"+namespace+":index", "nobody")
 				state, inFlight := f.store.ScheduleKeys(f.path("nobody"))
 				f.rdb().HSet(t.Context(), state, "turn", 7)
@@ -60,14 +60,14 @@ func TestSweeperMendsSchedules(t *testing.T) {
 			map[string]int{"schedule_index": 1},
 		},
 		"its due entry is gone": {
-			func(t *testing.T, f *ticking, path storage.SchedulePath) {
+			func(t *testing.T, f *ticking, _ storage.SchedulePath) {
 				f.add(t, "other", hourly)
 				f.rdb().ZRem(t.Context(), f.store.ScheduleDueKey(f.tenant), namespace+"/hourly")
 			},
 			map[string]int{"schedule_due": 1},
 		},
 		"its due entry is late": {
-			func(t *testing.T, f *ticking, path storage.SchedulePath) {
+			func(t *testing.T, f *ticking, _ storage.SchedulePath) {
 				f.rdb().ZAdd(t.Context(), f.store.ScheduleDueKey(f.tenant), redis.Z{Score: 1_900_000_000_000, Member: namespace + "/hourly"})
 			},
 			map[string]int{"schedule_due": 1},
