@@ -114,7 +114,7 @@ func (b *Broker) Get(ctx context.Context, tenant, id string) (*api.Job, error) {
 	if err := api.ValidateJobID(id); err != nil {
 		return nil, err
 	}
-	r, err := b.find(ctx, tenant, id, allFields)
+	r, err := b.find(ctx, tenant, id)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func (b *Broker) Move(ctx context.Context, tenant, id, queue string) (*api.Job, 
 		return nil, err
 	}
 	for range changeTries {
-		r, err := b.find(ctx, tenant, id, allFields)
+		r, err := b.find(ctx, tenant, id)
 		if err != nil {
 			return nil, err
 		}
@@ -226,7 +226,7 @@ func (b *Broker) Delete(ctx context.Context, tenant, id string) error {
 		return err
 	}
 	for range changeTries {
-		r, err := b.find(ctx, tenant, id, allFields)
+		r, err := b.find(ctx, tenant, id)
 		if err != nil {
 			return err
 		}

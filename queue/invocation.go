@@ -21,7 +21,7 @@ func (b *Broker) EnqueueInvocation(ctx context.Context, tenant, id string, spec 
 	if spec.Activation == nil || spec.Activation.Fingerprint == "" {
 		return spec, nil // its id is random: it is new
 	}
-	r, err := b.find(ctx, tenant, id, recordFields)
+	r, err := b.find(ctx, tenant, id)
 	if err != nil {
 		return nil, err
 	}

@@ -152,7 +152,7 @@ const changeTries = 20
 // Errors: CodeJobNotFound, decide's, CodeStoreConflict, CodeStoreUnavailable.
 func (b *Broker) change(ctx context.Context, tenant, id string, decide func(r *record) (*move, error)) (*record, error) {
 	for range changeTries {
-		r, err := b.find(ctx, tenant, id, allFields)
+		r, err := b.find(ctx, tenant, id)
 		if err != nil {
 			return nil, err
 		}

@@ -104,26 +104,31 @@ func (b *Broker) load(ctx context.Context, tenant string, ids []string, fields [
 	}
 	out := make([]*record, len(ids))
 	for i, reply := range replies {
-		r := &record{id: ids[i], more: map[string]string{}}
+		held := map[string]string{}
 		for k, v := range reply.Val() {
 			if s, ok := v.(string); ok {
-				r.more[fields[k]] = s
+				held[fields[k]] = s
 			}
 		}
-		if r.more[fieldRun] == "" {
-			continue
-		}
 		var err error
-		r.text = r.more[fieldRun]
-		if r.run, err = parseRun(r.text); err != nil {
+		if out[i], err = newRecord(ids[i], held); err != nil {
 			return nil, err
 		}
-		if r.spec, err = decodeSpec(r.more[fieldSpec]); err != nil {
-			return nil, err
-		}
-		out[i] = r
 	}
 	return out, nil
+}
+
+// newRecord reads a job's fields; nil where it has no run, and so does not exist.
+func newRecord(id string, fields map[string]string) (r *record, err error) {
+	r = &record{id: id, text: fields[fieldRun], more: fields}
+	if r.text == "" {
+		return nil, nil //nolint:nilnil // documented: no job
+	}
+	if r.run, err = parseRun(r.text); err != nil {
+		return nil, err
+	}
+	r.spec, err = decodeSpec(fields[fieldSpec])
+	return r, err
 }
 
 // statesOf reads where jobs stand, "" where there is none, and nothing else of them:
@@ -151,16 +156,24 @@ func (b *Broker) statesOf(ctx context.Context, tenant string, ids []string) ([]a
 	return out, nil
 }
 
-// find reads one job. CodeJobNotFound.
-func (b *Broker) find(ctx context.Context, tenant, id string, fields []string) (*record, error) {
-	found, err := b.load(ctx, tenant, []string{id}, fields)
+// find reads one job, all its fields. CodeJobNotFound.
+func (b *Broker) find(ctx context.Context, tenant, id string) (*record, error) {
+	held, err := b.states.Get(ctx, b.store.JobKeys(tenant).Meta(id))
 	if err != nil {
 		return nil, err
 	}
-	if found[0] == nil {
+	if held == nil {
 		return nil, jobNotFound(id)
 	}
-	return found[0], nil
+	fields := make(map[string]string, len(held.Fields))
+	for name, value := range held.Fields {
+		fields[name] = string(value)
+	}
+	r, err := newRecord(id, fields)
+	if err == nil && r == nil {
+		err = jobNotFound(id)
+	}
+	return r, err
 }
 
 func jobNotFound(id string) error {

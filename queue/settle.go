@@ -224,7 +224,7 @@ func (b *Broker) keepCheckpoint(ctx context.Context, tenant string, r *record, e
 	if _, err := b.beat(ctx, r.key(tenant), []*api.JobHeartbeat{&beat}); err != nil {
 		return nil, err
 	}
-	fresh, err := b.find(ctx, tenant, r.id, allFields)
+	fresh, err := b.find(ctx, tenant, r.id)
 	if err != nil {
 		return nil, err
 	}
