@@ -12,53 +12,18 @@ import (
 	"github.com/codesous/sous/storage/statestore"
 )
 
-var (
-	// errStop ends a scan whose caller has enough.
-	errStop = errors.New("the scan's caller has enough")
-	errLate = errors.New("no answer came in time")
-)
+var errLate = errors.New("no answer came in time")
 
 // Scan implements statestore.Store. The server sends all records below the prefix's
 // last whole segment; the rest is done here.
 func (s *Store) Scan(ctx context.Context, prefix string, f *statestore.Filter) iter.Seq2[statestore.Entry, error] {
-	return func(yield func(statestore.Entry, error) bool) {
-		give := func(e statestore.Entry) error {
-			if !yield(e, nil) {
-				return errStop
-			}
-			return nil
-		}
-		err := errors.Join(s.open(), statestore.ValidatePrefix(prefix), f.Validate())
-		if err == nil {
-			err = s.scan(ctx, prefix, f, give)
-		}
-		if err != nil && !errors.Is(err, errStop) {
-			yield(statestore.Entry{}, err)
-		}
-	}
-}
-
-// scan collects what passes a filter first, to give it in order.
-func (s *Store) scan(ctx context.Context, prefix string, f *statestore.Filter, give func(statestore.Entry) error) error {
-	if f == nil {
-		return s.watch(ctx, prefix, give)
-	}
-	results := statestore.NewResults(f)
-	err := s.watch(ctx, prefix, func(e statestore.Entry) error {
-		if f.Passes(e.Fields) {
-			results.Add(e)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for _, e := range results.Sorted() {
-		if err := give(e); err != nil {
+	return statestore.Entries(prefix, f, func(give func(statestore.Entry) error) error {
+		if err := s.open(); err != nil {
 			return err
 		}
-	}
-	return nil
+		watch := func(give func(statestore.Entry) error) error { return s.watch(ctx, prefix, give) }
+		return statestore.Filtered(f, watch, give)
+	})
 }
 
 // watch gives each record below prefix once.

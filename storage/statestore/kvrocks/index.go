@@ -76,8 +76,7 @@ type indexWalk struct {
 	f           *statestore.Filter
 	give        func(statestore.Entry) error
 
-	given   map[string]bool // keys: one that moves is met again
-	results int
+	given map[string]bool // keys: one that moves is met again
 	// tied holds records that share a score, though not all have the same value.
 	tied      []statestore.Entry
 	tiedScore float64
@@ -195,7 +194,7 @@ func (w *indexWalk) take(e statestore.Entry, score float64) error {
 	}
 	w.given[e.Key] = true
 	if math.Abs(score) < exactScore {
-		return w.count(e)
+		return w.give(e)
 	}
 	w.tied, w.tiedScore = append(w.tied, e), score
 	return nil
@@ -208,22 +207,8 @@ func (w *indexWalk) untie() error {
 	}
 	w.tied = nil
 	for _, e := range results.Sorted() {
-		if err := w.count(e); err != nil {
+		if err := w.give(e); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-// count gives e, up to the filter's bound.
-func (w *indexWalk) count(e statestore.Entry) error {
-	if err := w.give(e); err != nil {
-		return err
-	}
-	if w.f.MaxResults > 0 {
-		w.results++
-		if w.results == w.f.MaxResults {
-			return errStop
 		}
 	}
 	return nil

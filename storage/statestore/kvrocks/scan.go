@@ -18,54 +18,19 @@ const (
 	readBatch = 128 // records in one pipeline
 )
 
-// errStop ends a scan whose caller has enough.
-var errStop = errors.New("the scan's caller has enough")
-
 // Scan implements statestore.Store. An index serves it where it has every record
 // that can pass; else all keys of all masters are looked at.
 func (s *Store) Scan(ctx context.Context, prefix string, f *statestore.Filter) iter.Seq2[statestore.Entry, error] {
-	return func(yield func(statestore.Entry, error) bool) {
-		give := func(e statestore.Entry) error {
-			if !yield(e, nil) {
-				return errStop
-			}
-			return nil
-		}
-		err := errors.Join(s.open(), statestore.ValidatePrefix(prefix), f.Validate())
-		if err == nil {
-			if x, set, ok := s.serves(prefix, f); ok {
-				err = s.walkIndex(ctx, x, set, prefix, f, give)
-			} else {
-				err = s.scan(ctx, prefix, f, give)
-			}
-		}
-		if err != nil && !errors.Is(err, errStop) {
-			yield(statestore.Entry{}, err)
-		}
-	}
-}
-
-// scan looks at every key. A filter's order needs all that it finds first.
-func (s *Store) scan(ctx context.Context, prefix string, f *statestore.Filter, give func(statestore.Entry) error) error {
-	if f == nil {
-		return s.scanKeys(ctx, prefix, give)
-	}
-	results := statestore.NewResults(f)
-	err := s.scanKeys(ctx, prefix, func(e statestore.Entry) error {
-		if f.Passes(e.Fields) {
-			results.Add(e)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for _, e := range results.Sorted() {
-		if err := give(e); err != nil {
+	return statestore.Entries(prefix, f, func(give func(statestore.Entry) error) error {
+		if err := s.open(); err != nil {
 			return err
 		}
-	}
-	return nil
+		if x, set, ok := s.serves(prefix, f); ok {
+			return s.walkIndex(ctx, x, set, prefix, f, give)
+		}
+		scan := func(give func(statestore.Entry) error) error { return s.scanKeys(ctx, prefix, give) }
+		return statestore.Filtered(f, scan, give)
+	})
 }
 
 // scanKeys gives every record below prefix once; SCAN may name a key twice.
