@@ -43,11 +43,7 @@ func schedules(ctx context.Context, o options) ([]row, error) {
 	if err := fillSchedules(ctx, b.store); err != nil {
 		return nil, err
 	}
-	admin, err := freeAddr(ctx)
-	if err != nil {
-		return nil, err
-	}
-	ticker, err := startSous(ctx, o, b.store, "--roles", "scheduler", "--admin-listen", admin)
+	ticker, err := startSous(ctx, o, b.store, "--roles", "scheduler", "--admin-listen", adminAddr)
 	if err != nil {
 		return nil, err
 	}
@@ -55,14 +51,16 @@ func schedules(ctx context.Context, o options) ([]row, error) {
 	if err := rest(ctx, 10*time.Second); err != nil { // what fell due while they were made is caught up
 		return nil, err
 	}
-	before, err := lookAtTicker(ctx, ticker, b.store, admin)
+	before, err := lookAtTicker(ctx, ticker, b.store)
 	if err != nil {
 		return nil, err
 	}
+	profiled := startProfile(ctx, o, "schedules")
 	if err := rest(ctx, scheduleWatch); err != nil {
 		return nil, err
 	}
-	after, err := lookAtTicker(ctx, ticker, b.store, admin)
+	profiled()
+	after, err := lookAtTicker(ctx, ticker, b.store)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +94,7 @@ type tickerFigures struct {
 	fired, late, lag float64 // ticks; those later than 1.5 s; the sum of all, in seconds
 }
 
-func lookAtTicker(ctx context.Context, ticker, store *process, admin string) (f tickerFigures, err error) {
+func lookAtTicker(ctx context.Context, ticker, store *process) (f tickerFigures, err error) {
 	f.at = time.Now()
 	if f.cpu, err = ticker.processorTime(); err != nil {
 		return f, err
@@ -104,7 +102,7 @@ func lookAtTicker(ctx context.Context, ticker, store *process, admin string) (f 
 	if f.storeCPU, err = store.processorTime(); err != nil {
 		return f, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+admin+"/metrics", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+adminAddr+"/metrics", nil)
 	if err != nil {
 		return f, err
 	}
