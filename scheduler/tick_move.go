@@ -152,8 +152,8 @@ func (m *tickMove) spec(seq int64, o overlap) *api.JobSpec {
 	if len(spec.Payload) == 0 {
 		spec.Payload = []byte("{}")
 	}
-	if o.behind != "" {
-		spec.DependsOn, spec.OnDependencyFailure = []string{o.behind}, api.DependencyContinue
+	if len(o.behind) > 0 {
+		spec.DependsOn, spec.OnDependencyFailure = o.behind, api.DependencyContinue
 	}
 	if q := s.Queue; q != nil {
 		spec.Queue = q.Name
@@ -175,7 +175,7 @@ func (m *tickMove) spec(seq int64, o overlap) *api.JobSpec {
 // overlap is what the runs in flight mean for a tick.
 type overlap struct {
 	refused string   // why the tick is passed over
-	behind  string   // the job that it waits for
+	behind  []string // the jobs that it waits for
 	ended   []string // jobs that are in flight no more
 	marked  bool     // its job is to be kept among those in flight
 }
@@ -191,26 +191,27 @@ func (t *Ticker) overlap(ctx context.Context, s *storage.LoadedSchedule, own str
 	if err != nil {
 		return o, err
 	}
-	living := 0
+	var living []string
 	for i, id := range s.InFlight {
 		switch {
 		case id == own:
 		case states[i] == "" || states[i].Terminal():
 			o.ended = append(o.ended, id)
 		default:
-			living++
-			o.behind = id
+			living = append(living, id)
 		}
 	}
 	switch o.marked = true; s.Meta.OverlapPolicy {
 	case api.OverlapParallel:
-		o.marked, o.behind = false, ""
+		o.marked = false
 	case api.OverlapQueue:
-		if living >= s.Meta.QueueLimit {
+		// Behind all of them: the last one may be cancelled while others wait, and one
+		// that was run by hand stands among them by another replica's clock.
+		if o.behind = living; len(living) >= s.Meta.QueueLimit {
 			o.refused = api.SkipQueueFull
 		}
 	default:
-		if o.behind = ""; living > 0 {
+		if len(living) > 0 {
 			o.refused = api.SkipOverlap
 		}
 	}

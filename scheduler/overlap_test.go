@@ -1,0 +1,58 @@
+package scheduler_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/codesous/sous/api"
+)
+
+// TestQueuedRunsNeverOverlap, though one that waits is cancelled, and though a run by
+// hand, of a replica whose clock is ahead, is dated later than ticks that come after it.
+func TestQueuedRunsNeverOverlap(t *testing.T) {
+	t.Parallel()
+	eachTicking(t, func(t *testing.T, f *ticking) {
+		path := f.add(t, "queues", func(s *api.Schedule) { s.OverlapPolicy, s.QueueLimit = api.OverlapQueue, 10 })
+		tick := func() {
+			t.Helper()
+			fired := f.load(t, path).State.Fired
+			f.advance(time.Second)
+			f.round(t)
+			if now := f.load(t, path).State.Fired; now != fired+1 {
+				t.Fatalf("%d fired", now-fired)
+			}
+		}
+		tick() // runs
+		tick() // waits, and is cancelled
+		cancelled := f.load(t, path).State.LastJobID
+		tick() // is behind that
+		running := f.take(t)
+		if _, err := f.broker.Cancel(t.Context(), f.tenant, cancelled); err != nil {
+			t.Fatal(err)
+		}
+		f.round(t)
+		if other := f.take(t); other != nil {
+			t.Fatalf("tick %d runs beside tick %d", other.Spec.Schedule.TickMS, running.Spec.Schedule.TickMS)
+		}
+		f.ms.Add(3_000)
+		if _, err := f.Run(t.Context(), path, api.NewJobID(), anybody); err != nil {
+			t.Fatal(err)
+		}
+		f.ms.Add(-3_000)
+		tick()
+		tick()
+		for want := 4; ; want-- {
+			f.ack(t, running)
+			f.round(t)
+			if running = f.take(t); running == nil {
+				if want != 0 {
+					t.Errorf("%d runs never began", want)
+				}
+				return
+			}
+			if other := f.take(t); other != nil {
+				t.Fatalf("tick %d runs beside tick %d", other.Spec.Schedule.TickMS, running.Spec.Schedule.TickMS)
+			}
+		}
+	})
+}
