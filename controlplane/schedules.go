@@ -21,7 +21,7 @@ type Schedules interface {
 	List(ctx context.Context, tenant, namespace, after string, limit int) ([]api.ScheduleStatus, string, error)
 	Update(ctx context.Context, tenant, namespace, name string, c *api.ScheduleChange, revision int64, by scheduler.Author) (*api.ScheduleStatus, error)
 	Delete(ctx context.Context, tenant, namespace, name string, revision int64) error
-	Run(ctx context.Context, tenant, namespace, name, key string) (*api.ScheduleRun, string, error)
+	Run(ctx context.Context, tenant, namespace, name, key string, may scheduler.May) (*api.ScheduleRun, string, error)
 }
 
 const (
@@ -131,7 +131,8 @@ func (s *Server) routeSchedules(t typedAPI) {
 	register(t, huma.Operation{
 		OperationID: "run-schedule", Method: http.MethodPost, Path: pathSchedule + ":run", Tags: tags,
 		Summary: "Fire a schedule now", DefaultStatus: http.StatusOK,
-		Description: "Also one that is disabled. 409 where its overlap policy does not let the run begin.",
+		Description: "Also one that is disabled, on behalf of whoever changed it last; the caller must be allowed to use its target, too. " +
+			"409 where its overlap policy does not let the run begin.",
 	}, s.runSchedule)
 }
 
@@ -201,8 +202,8 @@ func (s *Server) deleteSchedule(ctx context.Context, in *deleteScheduleInput) (*
 // matchSchedule turns an If-Match into the revision that the schedule must have, 0 for
 // any. CodePreconditionFailed, CodeScheduleNotFound.
 func (s *Server) matchSchedule(ctx context.Context, p *SchedulePath, ifMatch string) (int64, error) {
-	if ifMatch == "" {
-		return 0, nil
+	if ifMatch == "" || strings.TrimSpace(ifMatch) == "*" {
+		return 0, nil // what is to be changed must exist anyway
 	}
 	tenant, namespace, name := p.names()
 	found, err := s.schedules.Get(ctx, tenant, namespace, name)
@@ -217,7 +218,7 @@ func (s *Server) matchSchedule(ctx context.Context, p *SchedulePath, ifMatch str
 
 func (s *Server) runSchedule(ctx context.Context, in *runScheduleInput) (*runScheduleOutput, error) {
 	tenant, namespace, name := in.names()
-	run, activationID, err := s.schedules.Run(ctx, tenant, namespace, name, in.IdempotencyKey)
+	run, activationID, err := s.schedules.Run(ctx, tenant, namespace, name, in.IdempotencyKey, s.mayUse(tenant, namespace))
 	if err != nil {
 		return nil, err
 	}
@@ -225,12 +226,17 @@ func (s *Server) runSchedule(ctx context.Context, in *runScheduleInput) (*runSch
 	return &runScheduleOutput{runScheduleBody{JobID: run.JobID, ActivationID: activationID}}, nil
 }
 
+// mayUse asks whether the caller may use the target of a schedule in a namespace.
+func (s *Server) mayUse(tenant, namespace string) scheduler.May {
+	return func(ctx context.Context, schedule *api.Schedule) error {
+		return s.maySchedule(ctx, tenant, namespace, schedule)
+	}
+}
+
 // author is the caller as whoever a schedule's ticks are invoked for.
 func (s *Server) author(ctx context.Context, tenant, namespace string) scheduler.Author {
 	c := callerOf(ctx)
-	return scheduler.Author{Principal: c.principal(), Access: c.access(), May: func(ctx context.Context, schedule *api.Schedule) error {
-		return s.maySchedule(ctx, tenant, namespace, schedule)
-	}}
+	return scheduler.Author{Principal: c.principal(), Access: c.access(), May: s.mayUse(tenant, namespace)}
 }
 
 // maySchedule refuses a schedule whose target is not there, or is not the caller's to

@@ -155,8 +155,14 @@ func TestOneOfManyChangesASchedule(t *testing.T) {
 	if diff := cmp.Diff(map[api.Code]int{"": 8}, unguarded); diff != "" {
 		t.Error(diff)
 	}
-	if s := ok[api.ScheduleStatus](t, h.call(t, "GET", h.at("N/schedules/nightly"), ""), 200); s.Revision != 10 {
-		t.Errorf("after ten writes: %+v", s)
+	ofAnyRevision := race(func(i int) answer {
+		return h.call(t, "PATCH", h.at("N/schedules/nightly"), fmt.Sprintf(`{"every_seconds":%d}`, 300+i), "If-Match", "*")
+	})
+	if diff := cmp.Diff(map[api.Code]int{"": 8}, ofAnyRevision); diff != "" {
+		t.Error(diff)
+	}
+	if s := ok[api.ScheduleStatus](t, h.call(t, "GET", h.at("N/schedules/nightly"), ""), 200); s.Revision != 18 {
+		t.Errorf("after eighteen writes: %+v", s)
 	}
 }
 
@@ -313,6 +319,8 @@ func TestSchedulesAreWhoeversChangedThem(t *testing.T) {
 	if owner() != record.ID {
 		t.Error("whoever stopped it has it")
 	}
+	k.as(t, developer, "POST", nightly+":run", "").refused(t, 403, api.CodeAuthzDenied)
+	ok[map[string]string](t, k.as(t, clock, "POST", nightly+":run", ""), 200)
 	ok[api.ScheduleStatus](t, k.as(t, operator, "PATCH", nightly, `{"enabled":true}`), 200)
 	if owner() != other.ID {
 		t.Error("whoever changed it has not got it")

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"errors"
+	"strconv"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue"
@@ -11,17 +12,19 @@ import (
 
 // Runner fires schedules by hand: the Ticker.
 type Runner interface {
-	// Run fires the schedule at path as job id. CodeScheduleNotFound,
-	// CodeScheduleBusy, CodeQueueDraining.
-	Run(ctx context.Context, path storage.SchedulePath, id string) (*api.ScheduleRun, error)
+	// Run fires the schedule at path as job id, if may does not refuse what it is by
+	// then. CodeScheduleNotFound, CodeScheduleBusy, CodeQueueDraining.
+	Run(ctx context.Context, path storage.SchedulePath, id string, may May) (*api.ScheduleRun, error)
 }
+
+// May refuses a schedule that would run what somebody may not.
+type May func(ctx context.Context, s *api.Schedule) error
 
 // Author is who makes or changes a schedule: its ticks are invoked on their behalf.
 type Author struct {
 	Principal api.Principal
 	Access    api.Access
-	// May refuses a schedule that would run what its author may not.
-	May func(ctx context.Context, s *api.Schedule) error
+	May       May
 }
 
 // Schedules is what people do with schedules. It is safe for concurrent use.
@@ -220,11 +223,12 @@ func (r *Schedules) Delete(ctx context.Context, tenant, namespace, name string, 
 	return keepsChanging(name)
 }
 
-// Run fires a schedule now, as its overlap policy allows, whether or not it is enabled.
-// A repeat under the same key, where that is not "", answers with the first one's job.
-// activationID is "" where the target is a queue. CodeScheduleNotFound,
-// CodeScheduleBusy, CodeQueueDraining.
-func (r *Schedules) Run(ctx context.Context, tenant, namespace, name, key string) (run *api.ScheduleRun, activationID string, err error) {
+// Run fires a schedule now, as its overlap policy allows, whether or not it is enabled:
+// on behalf of its author, for somebody who may use its target too. A repeat under the
+// same key, where that is not "", answers with the first one's job. activationID is ""
+// where the target is a queue. CodeScheduleNotFound, CodeScheduleBusy,
+// CodeQueueDraining, and what may says.
+func (r *Schedules) Run(ctx context.Context, tenant, namespace, name, key string, may May) (run *api.ScheduleRun, activationID string, err error) {
 	path := storage.SchedulePath{Tenant: tenant, Namespace: namespace, Name: name}
 	loaded, err := r.load(ctx, path)
 	if err != nil {
@@ -232,9 +236,9 @@ func (r *Schedules) Run(ctx context.Context, tenant, namespace, name, key string
 	}
 	id := api.NewJobID()
 	if key != "" {
-		id = api.DerivedJobID("run", tenant, namespace, name, key)
+		id = api.DerivedJobID("run", tenant, namespace, name, strconv.FormatInt(loaded.Meta.CreatedAtMS, 10), key)
 	}
-	if run, err = r.runner.Run(ctx, path, id); err != nil {
+	if run, err = r.runner.Run(ctx, path, id, may); err != nil {
 		return nil, "", err
 	}
 	if loaded.Meta.Ref != nil {

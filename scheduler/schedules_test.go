@@ -22,11 +22,13 @@ func (f *ticking) service(t *testing.T) *scheduler.Schedules {
 	return s
 }
 
+func anybody(context.Context, *api.Schedule) error { return nil }
+
 // somebody may do everything.
 func somebody(sub string) scheduler.Author {
 	return scheduler.Author{
 		Principal: api.Principal{Sub: sub, Roles: []string{"developer"}}, Access: api.AccessGranted,
-		May: func(context.Context, *api.Schedule) error { return nil },
+		May: anybody,
 	}
 }
 
@@ -70,8 +72,52 @@ func TestScheduleIsFiredAndStands(t *testing.T) {
 		if diff := cmp.Diff(&api.ScheduleSkip{TickMS: fired.NextRunMS, Reason: api.SkipOverlap}, skipped.LastSkip); diff != "" || skipped.Skipped != 1 {
 			t.Errorf("%+v: %s", skipped, diff)
 		}
-		if _, _, err := s.Run(ctx, f.tenant, namespace, "hourly", ""); api.ErrorCode(err) != api.CodeScheduleBusy {
+		if _, _, err := s.Run(ctx, f.tenant, namespace, "hourly", "", anybody); api.ErrorCode(err) != api.CodeScheduleBusy {
 			t.Errorf("a run beside another one: %v", err)
+		}
+	})
+}
+
+// TestRunsByHandAreJudged: who may not use the target is refused, also where only a
+// repeat is asked for; and the keys of a schedule that is no more are free again.
+func TestRunsByHandAreJudged(t *testing.T) {
+	t.Parallel()
+	eachService(t, func(t *testing.T, f *ticking, s *scheduler.Schedules) {
+		ctx := t.Context()
+		parallel := hourly
+		parallel.OverlapPolicy = api.OverlapParallel
+		if _, err := s.Create(ctx, f.tenant, namespace, &parallel, somebody("ada")); err != nil {
+			t.Fatal(err)
+		}
+		first, _, err := s.Run(ctx, f.tenant, namespace, "hourly", "k", anybody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		nobody := func(_ context.Context, asked *api.Schedule) error {
+			if asked.Queue.Name != "work" {
+				t.Errorf("asked about %+v", asked)
+			}
+			return api.Errorf(api.CodeAuthzDenied, "no")
+		}
+		for _, key := range []string{"", "k", "other"} {
+			if _, _, err := s.Run(ctx, f.tenant, namespace, "hourly", key, nobody); api.ErrorCode(err) != api.CodeAuthzDenied {
+				t.Errorf("under the key %q: %v", key, err)
+			}
+		}
+		if jobs := f.jobs(t, "work"); len(jobs) != 1 {
+			t.Errorf("%d jobs", len(jobs))
+		}
+
+		if err := s.Delete(ctx, f.tenant, namespace, "hourly", 0); err != nil {
+			t.Fatal(err)
+		}
+		f.ms.Add(1)
+		if _, err := s.Create(ctx, f.tenant, namespace, &parallel, somebody("ada")); err != nil {
+			t.Fatal(err)
+		}
+		second, _, err := s.Run(ctx, f.tenant, namespace, "hourly", "k", anybody)
+		if err != nil || second.JobID == first.JobID {
+			t.Errorf("another schedule's run is %+v, as %+v before it: %v", second, first, err)
 		}
 	})
 }

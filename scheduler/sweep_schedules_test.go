@@ -104,7 +104,7 @@ func TestSweeperMendsSchedules(t *testing.T) {
 			func(t *testing.T, f *ticking, path storage.SchedulePath) {
 				_, inFlight := f.store.ScheduleKeys(path)
 				f.rdb().ZAdd(t.Context(), inFlight, redis.Z{Score: 1, Member: api.NewJobID()}, redis.Z{Score: 2, Member: api.NewJobID()})
-				if _, err := f.Run(t.Context(), f.add(t, "runs", hourly), api.NewJobID()); err != nil { // this one lives
+				if _, err := f.Run(t.Context(), f.add(t, "runs", hourly), api.NewJobID(), anybody); err != nil { // this one lives
 					t.Fatal(err)
 				}
 			},

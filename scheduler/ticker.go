@@ -22,9 +22,11 @@ const (
 	tickClaimMS = 5_000
 	// tickTime bounds one visit of due tenants: what is left is done at the next.
 	tickTime = 2 * time.Second
-	// tickPage bounds the schedules of a tenant that one script moves on, and
-	// tickTenants the tenants that are looked after at once.
-	tickPage    = 50
+	// firstPage is how many schedules of a tenant are read at first: most have one that
+	// is due. tickPage bounds those that one script moves on, and tickTenants the tenants
+	// that are looked after at once.
+	firstPage   = 4
+	tickPage    = 64
 	tickTenants = 100
 )
 
@@ -92,7 +94,7 @@ func (t *Ticker) visit(ctx context.Context, due []storage.DueMember, now int64) 
 	// Who made something due since the heads were read found the member in its place,
 	// and left it: look again.
 	settled := v.next
-	if _, err := v.heads(ctx); err != nil {
+	if _, err := v.heads(ctx, 1); err != nil {
 		return 0, err
 	}
 	pipe := t.store.Client().Pipeline()
@@ -120,9 +122,10 @@ type tickVisit struct {
 	failed  []error
 }
 
-// heads reads the moment of each tenant's next tick, and gives the schedules that are due.
-func (v *tickVisit) heads(ctx context.Context) (due []storage.SchedulePath, err error) {
-	found, err := v.t.schedules.Due(ctx, &v.t.floors, v.tenants, v.now, tickPage)
+// heads reads the moment of each tenant's next tick, and gives the schedules that are due,
+// up to page of each.
+func (v *tickVisit) heads(ctx context.Context, page int) (due []storage.SchedulePath, err error) {
+	found, err := v.t.schedules.Due(ctx, &v.t.floors, v.tenants, v.now, page)
 	if err != nil {
 		return nil, err
 	}
@@ -145,8 +148,8 @@ func (v *tickVisit) heads(ctx context.Context) (due []storage.SchedulePath, err 
 // something fails leave the visit.
 func (v *tickVisit) fire(ctx context.Context) error {
 	until := time.Now().Add(tickTime)
-	for {
-		due, err := v.heads(ctx)
+	for page := firstPage; ; page = min(4*page, tickPage) {
+		due, err := v.heads(ctx, page)
 		if err != nil || len(due) == 0 || time.Now().After(until) {
 			return err
 		}
@@ -232,10 +235,11 @@ func (t *Ticker) did(m *tickMove) {
 }
 
 // Run fires a schedule by hand, as job id, whatever its timing says and whether or not
-// it is enabled; a repeat with the same id changes nothing. Its overlap policy holds.
-// Errors: CodeScheduleNotFound, CodeScheduleBusy, CodeQueueDraining,
-// CodeStoreConflict, CodeStoreUnavailable.
-func (t *Ticker) Run(ctx context.Context, path storage.SchedulePath, id string) (*api.ScheduleRun, error) {
+// it is enabled; a repeat with the same id changes nothing. Its overlap policy holds,
+// and may is asked about the schedule that is fired. Errors: what may says,
+// CodeScheduleNotFound, CodeScheduleBusy, CodeQueueDraining, CodeStoreConflict,
+// CodeStoreUnavailable.
+func (t *Ticker) Run(ctx context.Context, path storage.SchedulePath, id string, may May) (*api.ScheduleRun, error) {
 	for range runTries {
 		loaded, err := t.schedules.LoadMany(ctx, []storage.SchedulePath{path})
 		if err != nil {
@@ -246,7 +250,10 @@ func (t *Ticker) Run(ctx context.Context, path storage.SchedulePath, id string) 
 			return nil, s.Err
 		}
 		if s.Meta == nil {
-			return nil, api.Errorf(api.CodeScheduleNotFound, "schedule %s does not exist", path.Name)
+			return nil, api.Errorf(api.CodeScheduleNotFound, "schedule %q does not exist", path.Name)
+		}
+		if err := may(ctx, &s.Meta.Schedule); err != nil {
+			return nil, err
 		}
 		run := &api.ScheduleRun{TickMS: t.store.NowMS(), JobID: id}
 		run.FiredMS = run.TickMS
@@ -260,9 +267,9 @@ func (t *Ticker) Run(ctx context.Context, path storage.SchedulePath, id string) 
 		case err != nil:
 			return nil, err
 		case o.refused == api.SkipQueueFull:
-			return nil, api.Errorf(api.CodeScheduleBusy, "%d runs of schedule %s are under way or wait, as many as may", s.Meta.QueueLimit, path.Name)
+			return nil, api.Errorf(api.CodeScheduleBusy, "%d runs of schedule %q are under way or wait, as many as its queue_limit allows", s.Meta.QueueLimit, path.Name)
 		case o.refused != "":
-			return nil, api.Errorf(api.CodeScheduleBusy, "a run of schedule %s is under way", path.Name)
+			return nil, api.Errorf(api.CodeScheduleBusy, "a run of schedule %q is under way, and its overlap_policy is %s", path.Name, s.Meta.OverlapPolicy)
 		}
 		m := &tickMove{path: path, kind: moveFire, state: s.State, meta: s.Meta, tickMS: run.TickMS, nextMS: s.State.NextTickMS}
 		m.run(run.FiredMS, m.next(m.nextMS, 0), 0, o, id)
@@ -279,7 +286,7 @@ func (t *Ticker) Run(ctx context.Context, path storage.SchedulePath, id string) 
 			return nil, api.Errorf(api.CodeScheduleBusy, "a job that has not ended holds the unique key")
 		}
 	}
-	return nil, api.Errorf(api.CodeStoreConflict, "schedule %s changed again and again meanwhile", path.Name)
+	return nil, api.Errorf(api.CodeStoreConflict, "schedule %q changed again and again meanwhile", path.Name)
 }
 
 // runTries bounds how often a run by hand is tried against changes of the schedule.

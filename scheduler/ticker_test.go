@@ -419,7 +419,7 @@ func TestRunByHand(t *testing.T) {
 		path := f.add(t, "hourly", func(s *api.Schedule) { s.EverySeconds, s.OverlapPolicy = 3600, api.OverlapSkip })
 		before := f.load(t, path).State
 		id := api.NewJobID()
-		run, err := f.Run(t.Context(), path, id)
+		run, err := f.Run(t.Context(), path, id, anybody)
 		if err != nil || run.JobID != id || run.TickMS != f.ms.Load() {
 			t.Fatal(run, err)
 		}
@@ -427,13 +427,13 @@ func TestRunByHand(t *testing.T) {
 		if s := after.State; s.NextTickMS != before.NextTickMS || s.TickSeq != 0 || s.Fired != 1 || s.LastJobID != id || !slices.Equal(after.InFlight, []string{id}) {
 			t.Errorf("%+v", after)
 		}
-		if again, err := f.Run(t.Context(), path, id); err != nil || again.JobID != id || again.State != api.JobPending || len(f.jobs(t, "work")) != 1 {
+		if again, err := f.Run(t.Context(), path, id, anybody); err != nil || again.JobID != id || again.State != api.JobPending || len(f.jobs(t, "work")) != 1 {
 			t.Errorf("again: %+v, %v", again, err)
 		}
-		if _, err := f.Run(t.Context(), path, api.NewJobID()); api.ErrorCode(err) != api.CodeScheduleBusy {
+		if _, err := f.Run(t.Context(), path, api.NewJobID(), anybody); api.ErrorCode(err) != api.CodeScheduleBusy {
 			t.Errorf("a second run: %v", err)
 		}
-		if _, err := f.Run(t.Context(), f.path("nobody"), api.NewJobID()); api.ErrorCode(err) != api.CodeScheduleNotFound {
+		if _, err := f.Run(t.Context(), f.path("nobody"), api.NewJobID(), anybody); api.ErrorCode(err) != api.CodeScheduleNotFound {
 			t.Errorf("of no schedule: %v", err)
 		}
 		f.ack(t, f.take(t))
@@ -441,7 +441,7 @@ func TestRunByHand(t *testing.T) {
 		if _, err := f.broker.Configure(t.Context(), f.tenant, namespace, "work", queue.Change{Draining: &on}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := f.Run(t.Context(), path, api.NewJobID()); api.ErrorCode(err) != api.CodeQueueDraining {
+		if _, err := f.Run(t.Context(), path, api.NewJobID(), anybody); api.ErrorCode(err) != api.CodeQueueDraining {
 			t.Errorf("into a queue that drains: %v", err)
 		}
 	})
@@ -462,7 +462,7 @@ func TestRunsByHandRace(t *testing.T) {
 		for _, r := range replicas {
 			for range 3 {
 				work.Go(func() {
-					_, err := r.Run(t.Context(), path, api.NewJobID())
+					_, err := r.Run(t.Context(), path, api.NewJobID(), anybody)
 					if code := api.ErrorCode(err); err != nil && code != api.CodeScheduleBusy && code != api.CodeStoreConflict {
 						t.Error(err)
 					}
