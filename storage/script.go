@@ -21,6 +21,8 @@ const (
 	scriptActivationFinish   = "activation_finish.lua"
 	scriptActivationWithdraw = "activation_withdraw.lua"
 	scriptActivationAttempt  = "activation_attempt.lua"
+	scriptBindingPut         = "binding_put.lua"
+	scriptBindingDelete      = "binding_delete.lua"
 )
 
 // The scripts of package queue.
