@@ -50,7 +50,18 @@ func (r *Bindings) Create(ctx context.Context, tenant, namespace string, b Store
 	if api.ErrorCode(err) == api.CodeStoreConflict {
 		err = api.Errorf(api.CodeBindingExists, "worker binding %q exists", b.Name)
 	}
-	return b.WorkerBinding, err
+	return b.WorkerBinding, r.tell(ctx, BindingPath{tenant, namespace, b.Name}, err)
+}
+
+// tell lets the replicas know of a change that was made, and gives err back.
+func (r *Bindings) tell(ctx context.Context, path BindingPath, err error) error {
+	if err == nil {
+		// Best effort: they read all bindings every few seconds.
+		_ = r.s.PublishChange(ctx, Change{
+			Kind: ChangeBinding, Tenant: path.Tenant, Namespace: path.Namespace, Binding: path.Name,
+		})
+	}
+	return err
 }
 
 // Update changes a binding as change says, and gives what it is then. With ifMatch,
@@ -81,7 +92,7 @@ func (r *Bindings) Update(ctx context.Context, path BindingPath, ifMatch *int64,
 		out = b.WorkerBinding
 		return err
 	})
-	return out, err
+	return out, r.tell(ctx, path, err)
 }
 
 func matches(b *StoredBinding, ifMatch *int64) error {
@@ -128,7 +139,7 @@ func bindingNotFound(name string) error {
 // CodeBindingNotFound, CodePreconditionFailed.
 func (r *Bindings) Delete(ctx context.Context, path BindingPath, ifMatch *int64) error {
 	tried := false
-	return retryConflicts(ctx, func() error {
+	return r.tell(ctx, path, retryConflicts(ctx, func() error {
 		b, raw, err := r.read(ctx, path)
 		switch code := api.ErrorCode(err); {
 		case code == api.CodeBindingNotFound && ifMatch == nil:
@@ -146,9 +157,9 @@ func (r *Bindings) Delete(ctx context.Context, path BindingPath, ifMatch *int64)
 		if tried && api.ErrorCode(err) == api.CodeBindingNotFound {
 			return nil
 		}
-		tried = api.ErrorCode(err) == api.CodeStoreUnavailable
+		tried = true
 		return err
-	})
+	}))
 }
 
 // List is a page of a namespace's bindings by name, beginning behind after. next is

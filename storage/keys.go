@@ -19,7 +19,7 @@ type keys struct {
 const (
 	keyTenants         = "cs:tenants"
 	keySweepActivation = "cs:sweep:act"
-	keyTaskTenants     = "cs:tasks:tenants" // those that have ever had a task
+	keyTaskTenants     = "cs:tasks:tenants"      // those that have ever had a task
 	keyBindingPlaces   = "cs:cadence:namespaces" // t/ns of those that have ever had a worker binding
 	channelChanges     = "cs:changes"
 	keyKeyTenants      = "cs:keys:tenants"   // neither this nor
