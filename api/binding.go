@@ -130,7 +130,7 @@ type BindingState string
 const (
 	BindingRunning  BindingState = "running"              // a replica asks for tasks, or runs the last ones it got
 	BindingWaiting  BindingState = "waiting_for_domain"   // there is no such domain, as yet
-	BindingFailing  BindingState = "failing"              // the Cadence server does not answer, or refuses; or a function is missing
+	BindingFailing  BindingState = "failing"              // the Cadence server does not answer, or refuses
 	BindingNoServer BindingState = "no server configured" // no replica knows a Cadence server
 	BindingDisabled BindingState = "disabled"             // as it was told
 	BindingStopped  BindingState = "stopped"              // no replica has the cadence role

@@ -35,6 +35,8 @@ type Invocation struct {
 	Deadline time.Time
 	// Patient waits for a place as long as the caller does.
 	Patient bool
+	// Started is called when the function begins; nil is allowed.
+	Started func()
 	// Heartbeat takes a heartbeat's details (JSON, empty for none), and LastHeartbeat
 	// is what the attempt before recorded last; of the trigger cadence alone.
 	Heartbeat     func(details json.RawMessage) error

@@ -1,6 +1,8 @@
 package cadenceworker
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net"
 
@@ -8,7 +10,6 @@ import (
 	"go.uber.org/cadence/.gen/go/cadence/workflowserviceclient"
 	"go.uber.org/cadence/compatibility"
 	"go.uber.org/yarpc"
-	"go.uber.org/yarpc/transport/grpc"
 )
 
 const (
@@ -23,20 +24,22 @@ type Conn struct {
 	// Service is what client.NewClient and worker.New take.
 	Service workflowserviceclient.Interface
 
+	link       *link
 	dispatcher *yarpc.Dispatcher
 }
 
 // Dial makes a connection to the frontend at addr (HOST:PORT of its gRPC
 // listener). It does not wait for the server: calls fail until there is one, and
-// the connection comes back by itself.
+// after an outage the connection is back within seconds.
 func Dial(addr string) (*Conn, error) {
 	if _, _, err := net.SplitHostPort(addr); err != nil {
 		return nil, fmt.Errorf("address of Cadence: %w", err)
 	}
+	l := &link{addr: addr}
 	d := yarpc.NewDispatcher(yarpc.Config{
 		Name: callerName,
 		Outbounds: yarpc.Outbounds{
-			frontendName: {Unary: grpc.NewTransport().NewSingleOutbound(addr)},
+			frontendName: {Unary: l},
 		},
 		// It would log every error that the caller handles.
 		DisableAutoObservabilityMiddleware: true,
@@ -52,13 +55,17 @@ func Dial(addr string) (*Conn, error) {
 			apiv1.NewWorkerAPIYARPCClient(frontend),
 			apiv1.NewVisibilityAPIYARPCClient(frontend),
 		),
+		link:       l,
 		dispatcher: d,
 	}, nil
 }
 
-// Close ends the connection and the calls on it.
-func (c *Conn) Close() error {
-	if err := c.dispatcher.Stop(); err != nil {
+// Close waits until no call is under way, or ctx ends, and then ends the
+// connection. Stop its workers before: the client tries an answer that fails
+// again for a minute, whatever became of the worker.
+func (c *Conn) Close(ctx context.Context) error {
+	err := c.link.drain(ctx)
+	if err = errors.Join(err, c.dispatcher.Stop()); err != nil {
 		return fmt.Errorf("close the connection to Cadence: %w", err)
 	}
 	return nil

@@ -34,10 +34,10 @@ type WorkflowRun struct {
 	RunID      string `json:"run_id"`
 }
 
-// WorkflowSignal is a signal for a workflow. An empty RunID is the run under way.
+// WorkflowSignal is a signal for a workflow, with a RequestID as a start has one. An empty RunID is the run under way.
 type WorkflowSignal struct {
-	Domain, Type, ID, RunID, Signal string
-	Input                           []byte // JSON, empty for none
+	Domain, Type, ID, RunID, Signal, RequestID string
+	Input                                      []byte // JSON, empty for none
 }
 
 // Whether a workflow's id may be used again. None of them lets two run at once.
@@ -166,5 +166,6 @@ func (h *cadenceHost) signal(ctx context.Context, _ *scope, a cadenceArgs, input
 	}
 	return struct{}{}, nil, h.workflows.SignalWorkflow(ctx, WorkflowSignal{
 		Domain: a.Domain, Type: a.Workflow, ID: a.WorkflowID, RunID: a.RunID, Signal: a.Signal, Input: input,
+		RequestID: newActivationID(),
 	})
 }

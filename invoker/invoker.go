@@ -272,6 +272,9 @@ func (i *Invoker) execute(ctx context.Context, inv *api.Invocation, res *resolut
 		go func() { started <- i.recorder.start(ctx, rec) }()
 	}
 	logs := newLogSink(i.life, i.logs, rec.Tenant, rec.ActivationID, rec.Attempt)
+	if inv.Started != nil {
+		inv.Started()
+	}
 	result := a.run(runCtx, i.call(inv, res, rec, deadline, logs))
 	a.leave()
 

@@ -138,7 +138,6 @@ func bindingNotFound(name string) error {
 // Delete removes a binding; with ifMatch, only where that is its revision.
 // CodeBindingNotFound, CodePreconditionFailed.
 func (r *Bindings) Delete(ctx context.Context, path BindingPath, ifMatch *int64) error {
-	tried := false
 	return r.tell(ctx, path, retryConflicts(ctx, func() error {
 		b, raw, err := r.read(ctx, path)
 		switch code := api.ErrorCode(err); {
@@ -154,10 +153,6 @@ func (r *Bindings) Delete(ctx context.Context, path BindingPath, ifMatch *int64)
 		k := r.s.keys.binding(path)
 		_, err = r.s.eval(ctx, scriptBindingDelete,
 			[]string{k.meta(), r.s.keys.bindingIndex(path.Tenant, path.Namespace), k.status()}, raw, path.Name)
-		if tried && api.ErrorCode(err) == api.CodeBindingNotFound {
-			return nil
-		}
-		tried = true
 		return err
 	}))
 }

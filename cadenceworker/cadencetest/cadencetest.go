@@ -21,6 +21,8 @@ import (
 	"go.uber.org/cadence/.gen/go/cadence/workflowserviceclient"
 	"go.uber.org/cadence/.gen/go/shared"
 	"go.uber.org/cadence/client"
+	"go.uber.org/cadence/worker"
+	"go.uber.org/zap"
 
 	"github.com/codesous/sous/cadenceworker"
 )
@@ -161,7 +163,7 @@ func (s *Server) probe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(answers(ctx, conn.Service), conn.Close())
+	return errors.Join(answers(ctx, conn.Service), conn.Close(ctx))
 }
 
 func answers(ctx context.Context, service workflowserviceclient.Interface) error {
@@ -215,7 +217,9 @@ func (s *Server) Dial(t testing.TB) *cadenceworker.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := conn.Close(); err != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := conn.Close(ctx); err != nil {
 			t.Error(err)
 		}
 	})
@@ -226,6 +230,24 @@ func (s *Server) Dial(t testing.TB) *cadenceworker.Conn {
 func (s *Server) Client(t testing.TB, domain string) client.Client {
 	t.Helper()
 	return client.NewClient(s.Dial(t).Service, domain, nil)
+}
+
+// Work runs what register registers, workflows and activities in this process, on
+// a tasklist of domain until the test ends.
+func (s *Server) Work(t testing.TB, domain, tasklist string, register func(worker.Worker)) {
+	t.Helper()
+	w, err := worker.NewV2(s.Dial(t).Service, domain, tasklist, worker.Options{
+		DisableStickyExecution: true, // or a burst of workflows may stall for a minute
+		Logger:                 zap.NewNop(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	register(w)
+	if err := w.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.Stop)
 }
 
 // Domain registers a domain that no other test has.

@@ -10,7 +10,6 @@ import (
 	"go.uber.org/cadence/client"
 	"go.uber.org/cadence/worker"
 	"go.uber.org/cadence/workflow"
-	"go.uber.org/zap"
 
 	"github.com/codesous/sous/cadenceworker/cadencetest"
 )
@@ -33,16 +32,7 @@ func greet(ctx workflow.Context, name string) (string, error) {
 	return loud, err
 }
 
-// work runs the workflow greet and its activities until the test ends.
-func work(t *testing.T, s *cadencetest.Server, domain string) {
-	t.Helper()
-	w, err := worker.NewV2(s.Dial(t).Service, domain, tasklist, worker.Options{
-		DisableStickyExecution: true, // a burst of workflows may stall for a minute with it
-		Logger:                 zap.NewNop(),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+func register(w worker.Worker) {
 	w.RegisterWorkflowWithOptions(greet, workflow.RegisterOptions{Name: "greet"})
 	w.RegisterActivityWithOptions(func(_ context.Context, name string) (string, error) {
 		return "hello " + name, nil
@@ -50,10 +40,6 @@ func work(t *testing.T, s *cadencetest.Server, domain string) {
 	w.RegisterActivityWithOptions(func(_ context.Context, text string) (string, error) {
 		return strings.ToUpper(text), nil
 	}, activity.RegisterOptions{Name: "shout"})
-	if err := w.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(w.Stop)
 }
 
 func start(ctx context.Context, t *testing.T, c client.Client) client.WorkflowRun {
@@ -90,7 +76,7 @@ func TestAWorkflowRunsToItsEnd(t *testing.T) {
 	s := cadencetest.Start(t)
 	ctx := within(t, 2*time.Minute)
 	domain := s.Domain(t)
-	work(t, s, domain)
+	s.Work(t, domain, tasklist, register)
 	wantGreeting(ctx, t, start(ctx, t, s.Client(t, domain)))
 }
 
@@ -99,9 +85,13 @@ func TestAServerKeepsItsDataOverARestart(t *testing.T) {
 	s := cadencetest.StartOwn(t)
 	ctx := within(t, 2*time.Minute)
 	domain := s.Domain(t)
-	run := start(ctx, t, s.Client(t, domain))
+	c := s.Client(t, domain)
+	run := start(ctx, t, c)
 	s.Stop(t)
+	if _, err := c.DescribeWorkflowExecution(within(t, time.Second), run.GetID(), run.GetRunID()); err == nil {
+		t.Error("a server that is stopped answers")
+	}
 	s.Restart(t)
-	work(t, s, domain)
-	wantGreeting(ctx, t, s.Client(t, domain).GetWorkflow(ctx, run.GetID(), run.GetRunID()))
+	s.Work(t, domain, tasklist, register)
+	wantGreeting(ctx, t, c.GetWorkflow(ctx, run.GetID(), run.GetRunID()))
 }
