@@ -64,14 +64,19 @@ func TestCallsFailAtOnceWithoutAServer(t *testing.T) {
 func TestCloseWaitsForCalls(t *testing.T) {
 	t.Parallel()
 	conn := dial(t, listen(t))
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // no call goes out without a deadline
+	defer cancel()
 	called := make(chan error, 1)
 	go func() { called <- describe(ctx, conn) }()
 	for conn.link.underWay() == 0 {
-		time.Sleep(time.Millisecond)
+		select {
+		case err := <-called:
+			t.Fatalf("the call did not wait: %v", err)
+		case <-time.After(time.Millisecond):
+		}
 	}
-	soon, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer stop()
+	soon, stopSoon := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer stopSoon()
 	if err := conn.link.drain(soon); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the wait for a call that goes on gives %v", err)
 	}
@@ -89,8 +94,10 @@ func TestCloseWaitsForCalls(t *testing.T) {
 	if err := <-closed; err != nil {
 		t.Error(err)
 	}
-	if err := describe(t.Context(), conn); err == nil {
-		t.Error("a call on a closed connection gives no error")
+	after, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	if err := describe(after, conn); !yarpcerrors.IsUnavailable(err) {
+		t.Errorf("a call on a closed connection gives %v, want unavailable", err)
 	}
 }
 

@@ -122,7 +122,7 @@ func tiny(t *testing.T, text string) (module, bin, calls string) {
 	t.Helper()
 	dir := t.TempDir()
 	module, bin, calls = filepath.Join(dir, "module"), filepath.Join(dir, "bin"), filepath.Join(dir, "calls")
-	real, err := exec.LookPath("go")
+	goCommand, err := exec.LookPath("go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func tiny(t *testing.T, text string) (module, bin, calls string) {
 		filepath.Join(module, "go.mod"):  "module tiny\n\ngo 1.26.0\n",
 		filepath.Join(module, "go.sum"):  "",
 		filepath.Join(module, "main.go"): "package main\n\nfunc main() { print(\"" + text + "\") }\n",
-		filepath.Join(bin, "go"):         fmt.Sprintf("#!/bin/sh\necho called >>%s\nexec %s \"$@\"\n", calls, real),
+		filepath.Join(bin, "go"):         fmt.Sprintf("#!/bin/sh\necho called >>%s\nexec %s \"$@\"\n", calls, goCommand),
 	} {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
