@@ -64,13 +64,9 @@ func (g *gate) DescribeDomain(context.Context, *shared.DescribeDomainRequest, ..
 // PollForActivityTask asks for a task when there is a place for it. The place is the
 // task's from then on: see execute.
 func (g *gate) PollForActivityTask(ctx context.Context, request *shared.PollForActivityTaskRequest, options ...yarpc.CallOption) (*shared.PollForActivityTaskResponse, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(g.calls, cancel)()
 	places := g.w.b.places
-	waiting, stopWaiting := context.WithCancel(ctx)
+	waiting, stopWaiting := either(ctx, g.w.ctx)
 	defer stopWaiting()
-	defer context.AfterFunc(g.w.ctx, stopWaiting)()
 	if err := places.acquire(waiting); err != nil {
 		return nil, g.hold(ctx, err)
 	}
@@ -78,18 +74,28 @@ func (g *gate) PollForActivityTask(ctx context.Context, request *shared.PollForA
 		places.release()
 		return nil, g.hold(ctx, context.Canceled)
 	}
-	task, err := g.Interface.PollForActivityTask(ctx, request, options...)
+	calling, stopCalling := either(ctx, g.calls)
+	defer stopCalling()
+	task, err := g.Interface.PollForActivityTask(calling, request, options...)
 	got := err == nil && len(task.GetTaskToken()) > 0
 	if !got {
 		places.release()
 	}
-	g.answered(ctx, task, got, err)
-	return task, err
+	g.answered(calling, task, got, err)
+	return task, g.hold(ctx, err)
 }
 
-// hold keeps a call of a worker that takes no more tasks until the client ends it.
+// either is a context that ends with the first of two.
+func either(a, b context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(a)
+	stop := context.AfterFunc(b, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+// hold keeps a failed call of a worker that takes no more tasks until the client ends
+// it: a failure would make it rest before it looks whether it is to stop.
 func (g *gate) hold(ctx context.Context, err error) error {
-	if g.w.ctx.Err() != nil {
+	if err != nil && g.w.ctx.Err() != nil {
 		<-ctx.Done()
 	}
 	return err
