@@ -92,7 +92,9 @@ func (b *beats) send() {
 		if waited && !b.waiting {
 			waited = false
 			// The function gets a whole heartbeat timeout.
-			b.dirty = b.dirty || b.timeout > 0 && now.Sub(alive) > b.timeout/8
+			if b.timeout > 0 && now.Sub(alive) > b.timeout/8 {
+				b.dirty, sent = true, time.Time{}
+			}
 		}
 		details, dirty, waiting, closed := b.details, b.dirty, b.waiting, b.closed
 		b.mu.Unlock()
@@ -100,16 +102,20 @@ func (b *beats) send() {
 			return
 		}
 		next := b.idle(alive, waiting, now)
-		due := dirty || waiting && b.timeout > 0 && now.Sub(alive) >= b.timeout/3
+		due, gap := dirty, beatEvery
+		if waiting && b.timeout > 0 {
+			gap = b.timeout / 3
+			due = now.Sub(alive) >= gap
+		}
 		switch {
-		case due && now.Sub(sent) >= beatEvery:
+		case due && now.Sub(sent) >= gap:
 			sent = now
 			if b.record(details) {
 				alive = now
 			}
 			continue
 		case due:
-			next = min(next, beatEvery-now.Sub(sent))
+			next = gap - now.Sub(sent)
 		case !waiting && next <= 0:
 			b.t.stop(errSilent)
 			next = beatTimeout

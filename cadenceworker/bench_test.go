@@ -68,25 +68,32 @@ type replica struct {
 type options struct {
 	server *cadencetest.Server // default: the shared one
 	domain string              // default: a new one; "-": none, and no workflow worker
-	conn   func(*cadenceworker.Conn) *cadenceworker.Conn
+	// noServer is a platform that knows none.
+	noServer bool
+	conn     func(*cadenceworker.Conn) *cadenceworker.Conn
 }
 
 func newBench(t *testing.T, o options) *bench {
 	t.Helper()
 	t.Parallel()
 	cadencetest.Skip(t)
-	if o.server == nil {
+	if !o.noServer {
 		o.server = cadencetest.Start(t)
 	}
+	return newBenchOf(t, o)
+}
+
+func newBenchOf(t *testing.T, o options) *bench {
+	t.Helper()
 	redis := storagetest.Redis(t)
 	b := &bench{
 		t: t, server: o.server, url: redis.URL, tenant: storagetest.Tenant(t), domain: o.domain,
 		store: storagetest.Open(t, storage.Config{URL: redis.URL}),
 	}
-	if b.domain == "" {
+	if b.server != nil && b.domain == "" {
 		b.domain = b.server.Domain(t)
 	}
-	if b.domain != "-" {
+	if b.server != nil && b.domain != "-" {
 		b.workflows()
 	}
 	b.replica = b.start(o.conn)
@@ -125,7 +132,7 @@ func (b *bench) start(change func(*cadenceworker.Conn) *cadenceworker.Conn) *rep
 	}
 	cfg := invoker.Config{}
 	if conn != nil {
-		cfg.Workflows = conn
+		cfg.Workflows = conn // a nil *Conn would not be nothing
 	}
 	engine, err := invoker.New(t.Context(), b.store, pool, broker, cfg)
 	if err != nil {
@@ -374,6 +381,13 @@ func (b *bench) wait(run client.WorkflowRun) report {
 		b.t.Fatal(err)
 	}
 	return out
+}
+
+// tryWait waits for a while, and gives what comes in the way.
+func (b *bench) tryWait(run client.WorkflowRun, out *report) error {
+	ctx, cancel := context.WithTimeout(b.t.Context(), 5*time.Second)
+	defer cancel()
+	return run.Get(ctx, out)
 }
 
 func (b *bench) do(p plan) report {

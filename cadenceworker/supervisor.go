@@ -215,6 +215,7 @@ func (s *Supervisor) refresh(ctx context.Context, path storage.BindingPath) erro
 		return err
 	}
 	s.apply(path, b)
+	s.check(ctx)
 	return nil
 }
 
