@@ -71,7 +71,7 @@ func (b *WorkerBinding) Normalize() {
 // Validate refuses (CodeValidation, CodeValidationName) what no worker can be made
 // of. Defaults are filled in before it: see Normalize.
 func (b *WorkerBinding) Validate() error {
-	if err := ValidateName("worker", b.Name); err != nil {
+	if err := ValidateName("name", b.Name); err != nil {
 		return err
 	}
 	if err := ValidateWorkerID(b.WorkerID); err != nil {
@@ -91,16 +91,29 @@ func (b *WorkerBinding) Validate() error {
 	case len(b.ActivityMap) < 1 || len(b.ActivityMap) > MaxActivityTypes:
 		return bindingField("activity_map", fmt.Sprintf("must have from 1 to %d activity types", MaxActivityTypes))
 	}
-	for kind, target := range b.ActivityMap {
+	for _, kind := range b.ActivityTypes() {
 		if err := validateCadenceName("activity_map", kind); err != nil {
 			return err
 		}
-		if err := ValidateName("function", target.Function); err != nil {
+		if err := b.validateTarget(kind); err != nil {
 			return err
 		}
-		if err := target.Ref().Validate(); err != nil {
-			return err
-		}
+	}
+	return nil
+}
+
+// validateTarget refuses (CodeValidation) a target that can be no function's.
+func (b *WorkerBinding) validateTarget(kind string) error {
+	target := b.ActivityMap[kind]
+	path := "activity_map." + kind
+	if ValidateName("function", target.Function) != nil {
+		return bindingField(path+".function", "must match "+NamePattern)
+	}
+	switch ref := target.Ref(); {
+	case ref.Alias != "" && ref.Version != 0:
+		return bindingField(path, "must have either an alias or a version")
+	case ref.Validate() != nil:
+		return bindingField(path, "must have an alias that matches "+AliasPattern+" or a version from 1 on")
 	}
 	return nil
 }

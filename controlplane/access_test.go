@@ -99,6 +99,12 @@ var access = []row{
 	{"GET N/batches/{batch_id}", "adov", reachPath, "N/batches/" + activationID, "", "cs:batch:read"},
 	{"POST N/batches/{batch_id}:seal", "ad", reachPath, "N/batches/" + activationID + ":seal", "", "cs:batch:seal"},
 	{"GET T/workers", "adov", reachAll, "T/workers", "", "cs:worker:read"},
+
+	{"POST N/cadence/workers", "ado", reachPath, "N/cadence/workers", "{}", "cs:cadence:worker:create"},
+	{"GET N/cadence/workers", "adov", reachPath, "N/cadence/workers", "", "cs:cadence:worker:read"},
+	{"GET N/cadence/workers/{worker}", "adov", reachPath, "N/cadence/workers/ghost", "", "cs:cadence:worker:read"},
+	{"PATCH N/cadence/workers/{worker}", "ado", reachPath, "N/cadence/workers/ghost", "{}", "cs:cadence:worker:update"},
+	{"DELETE N/cadence/workers/{worker}", "ado", reachPath, "N/cadence/workers/ghost", "", "cs:cadence:worker:delete"},
 }
 
 // letters of the roles, as access has them.

@@ -46,6 +46,11 @@ const (
 	actionBatchRead      = Action("cs:batch:read")
 	actionBatchSeal      = Action("cs:batch:seal")
 	actionWorkerRead     = Action("cs:worker:read")
+
+	actionBindingCreate = Action("cs:cadence:worker:create")
+	actionBindingRead   = Action("cs:cadence:worker:read")
+	actionBindingUpdate = Action("cs:cadence:worker:update")
+	actionBindingDelete = Action("cs:cadence:worker:delete")
 )
 
 // changes says whether the audit keeps what was done. What producers and workers
@@ -147,6 +152,12 @@ var rules = map[string]rule{
 	"GET " + pathBatch:               {actionBatchRead, pathNamespace},
 	"POST " + pathBatch + ":seal":    {actionBatchSeal, pathNamespace},
 	"GET " + pathWorkers:             {actionWorkerRead, handlerNamespace},
+
+	"POST " + pathBindings:  {actionBindingCreate, pathNamespace},
+	"GET " + pathBindings:   {actionBindingRead, pathNamespace},
+	"GET " + pathBinding:    {actionBindingRead, pathNamespace},
+	"PATCH " + pathBinding:  {actionBindingUpdate, pathNamespace},
+	"DELETE " + pathBinding: {actionBindingDelete, pathNamespace},
 }
 
 // roles are the actions that each built-in role grants; one that ends in * is all
@@ -165,7 +176,7 @@ var roles = map[string][]Action{
 	api.RoleInvoker: {actionFunctionInvoke, actionJobEnqueue, actionJobRead, actionActivationRead, actionTenantRead},
 	api.RoleWorker:  {actionJobEnqueue, actionJobRead, actionJobFetch, actionJobSettle},
 	api.RoleViewer: {
-		actionFunctionRead, "cs:schedule:read", "cs:cadence:worker:read", actionJobRead, actionQueueRead,
+		actionFunctionRead, "cs:schedule:read", actionBindingRead, actionJobRead, actionQueueRead,
 		actionBatchRead, actionWorkerRead, "cs:storage:read", actionActivationRead, actionTenantRead,
 	},
 }

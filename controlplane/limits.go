@@ -11,6 +11,7 @@ type Limits struct {
 	Activation ActivationLimits `json:"activation"`
 	Job        JobLimits        `json:"job"`
 	Queue      QueueLimits      `json:"queue"`
+	Cadence    CadenceLimits    `json:"cadence"`
 	Page       PageLimits       `json:"page"`
 }
 
@@ -94,6 +95,17 @@ type QueueLimits struct {
 	RateWindowMS   Bound `json:"rate_window_ms"`
 }
 
+// CadenceLimits bound worker bindings and the activities that run by them.
+type CadenceLimits struct {
+	Bindings         int   `json:"bindings"` // of a namespace
+	ActivityTypes    int   `json:"activity_types"`
+	NameBytes        int   `json:"name_bytes"` // of a domain, a tasklist, a type
+	Pollers          Bound `json:"pollers"`
+	MaxInflightTasks Bound `json:"max_inflight_tasks"`
+	ResultBytes      int   `json:"result_bytes"`
+	HeartbeatBytes   int   `json:"heartbeat_bytes"`
+}
+
 // PageLimits bound a page of a list.
 type PageLimits struct {
 	Default int `json:"default"`
@@ -138,7 +150,20 @@ func limitsInForce() Limits {
 			RateLimit:      api.MaxRateLimit,
 			RateWindowMS:   Bound{Min: api.MinRateWindowMS, Max: api.MaxRateWindowMS, Default: api.DefaultRateWindowMS},
 		},
-		Page: PageLimits{Default: api.DefaultPageLimit, Max: api.MaxPageLimit},
+		Cadence: cadenceLimits(),
+		Page:    PageLimits{Default: api.DefaultPageLimit, Max: api.MaxPageLimit},
+	}
+}
+
+func cadenceLimits() CadenceLimits {
+	return CadenceLimits{
+		Bindings:         api.MaxBindings,
+		ActivityTypes:    api.MaxActivityTypes,
+		NameBytes:        api.MaxCadenceNameBytes,
+		Pollers:          Bound{Min: 1, Max: api.MaxActivityPollers, Default: api.DefaultActivityPollers},
+		MaxInflightTasks: Bound{Min: 1, Max: api.MaxInflightTasks, Default: api.DefaultInflightTasks},
+		ResultBytes:      api.MaxActivityResultBytes,
+		HeartbeatBytes:   api.MaxHeartbeatBytes,
 	}
 }
 

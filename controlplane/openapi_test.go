@@ -128,6 +128,8 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 		queues = tenant + "/namespaces/{namespace}/queues"
 		queue  = queues + "/{queue}"
 		batch  = tenant + "/namespaces/{namespace}/batches"
+		binds  = tenant + "/namespaces/{namespace}/cadence/workers"
+		bind   = binds + "/{worker}"
 	)
 	want := []string{
 		"GET /healthz", "GET /readyz", "GET /v1/limits",
@@ -148,6 +150,7 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 		"POST " + queue + ":clear", "POST " + queue + ":drain", "POST " + queue + ":resume", "POST " + queue + ":redrive",
 		"POST " + batch, "GET " + batch + "/{batch_id}", "POST " + batch + "/{batch_id}:seal",
 		"GET " + tenant + "/workers",
+		"POST " + binds, "GET " + binds, "GET " + bind, "PATCH " + bind, "DELETE " + bind,
 	}
 	slices.Sort(want)
 	if diff := cmp.Diff(want, got); diff != "" {

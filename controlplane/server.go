@@ -75,6 +75,7 @@ type Server struct {
 	keys        *storage.Keys
 	events      *storage.Audit
 	queue       *queue.Broker
+	bindings    *storage.Bindings
 	waits       *waits
 	auth        *authenticator
 	engine      Engine
@@ -140,6 +141,7 @@ func New(ctx context.Context, store *storage.Store, engine Engine, broker *queue
 		events:      storage.NewAudit(store),
 		auth:        &authenticator{mode: cfg.Auth, local: localCaller(), results: newAuthentications()},
 		queue:       broker,
+		bindings:    storage.NewBindings(store),
 		waits:       newWaits(cfg.MaxWaits),
 		engine:      engine,
 		metrics:     newServerMetrics(),
@@ -283,6 +285,7 @@ func (s *Server) route(version string) error {
 			s.routeQueues(typed)
 			s.routeBatches(typed)
 			s.routeWorkers(typed)
+			s.routeBindings(typed)
 		})
 	})
 	s.router = router
