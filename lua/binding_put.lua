@@ -17,7 +17,7 @@ if (held or '') ~= ARGV[1] then
   return redis.error_reply('CS_STORE_CONFLICT the binding changed meanwhile')
 end
 if not held then
-  if redis.call('SCARD', KEYS[2]) >= tonumber(ARGV[4]) and redis.call('SISMEMBER', KEYS[2], ARGV[3]) == 0 then
+  if redis.call('SCARD', KEYS[2]) >= tonumber(ARGV[4]) then
     return redis.error_reply('CS_WORKER_LIMIT_CONFLICT the namespace has as many worker bindings as it may')
   end
   redis.call('SADD', KEYS[2], ARGV[3])
