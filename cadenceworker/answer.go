@@ -167,9 +167,13 @@ func resultBytes(result json.RawMessage) ([]byte, error) {
 	switch {
 	case len(raw) == 0 || string(raw) == "null":
 		return nil, nil
-	case json.Unmarshal(raw, &text) != nil:
+	case raw[0] != '"':
 		return raw, nil // a body that is a value is that value's JSON
-	case !encoded:
+	}
+	if err := json.Unmarshal(raw, &text); err != nil {
+		return nil, fmt.Errorf("the result is not JSON: %w", err)
+	}
+	if !encoded {
 		return []byte(text), nil
 	}
 	body, err := base64.StdEncoding.DecodeString(text)

@@ -76,7 +76,9 @@ func (g *gate) PollForActivityTask(ctx context.Context, request *shared.PollForA
 	}
 	calling, stopCalling := either(ctx, g.calls)
 	defer stopCalling()
+	waits := time.AfterFunc(settledPoll, g.w.well)
 	task, err := g.Interface.PollForActivityTask(calling, request, options...)
+	waits.Stop()
 	got := err == nil && len(task.GetTaskToken()) > 0
 	if !got {
 		places.release()
@@ -170,7 +172,7 @@ func (g *gate) execute(ctx context.Context, input []byte) ([]byte, error) {
 	b.s.tasks.Add(1)
 	defer b.s.tasks.Done()
 	g.begun(activity.GetInfo(ctx).TaskToken)
-	newTask(g.w, ctx, input).run()
+	newTask(ctx, g.w, input).run()
 	return nil, activity.ErrResultPending
 }
 

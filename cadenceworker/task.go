@@ -46,7 +46,7 @@ type task struct {
 	logger *zap.Logger
 }
 
-func newTask(w *activityWorker, ctx context.Context, input []byte) *task {
+func newTask(ctx context.Context, w *activityWorker, input []byte) *task {
 	info := activity.GetInfo(ctx)
 	t := &task{w: w, info: info, input: input, key: taskKey{w.b.path.Tenant, api.TaskActivationID(info.TaskToken)}}
 	if activity.HasHeartbeatDetails(ctx) {

@@ -28,6 +28,9 @@ const (
 	// is to take no more. A call that is cut off while the server answers it loses a
 	// task; where there are tasks the answers are here by then.
 	lastPolls = 500 * time.Millisecond
+	// settledPoll is after how long a call for tasks that has not failed is one that
+	// waits for some. Where there are none its answer takes a minute.
+	settledPoll = 2 * time.Second
 )
 
 // activityWorker is a worker of Cadence's client for a binding as it was at one time.
@@ -123,12 +126,13 @@ func (w *activityWorker) troubled(err error) {
 		w.set(api.BindingWaiting, "the domain does not exist")
 		return
 	}
-	w.set(api.BindingFailing, publicError(err))
-	w.b.logger.Debug("the Cadence server", zap.Error(err))
+	if w.set(api.BindingFailing, publicError(err)) {
+		w.b.logger.Warn("the Cadence server refuses or does not answer", zap.Error(err))
+	}
 }
 
-// set keeps how the worker gets on, and logs it where that changed.
-func (w *activityWorker) set(state api.BindingState, reason string) {
+// set keeps how the worker gets on; where that changed it says so, and logs it.
+func (w *activityWorker) set(state api.BindingState, reason string) (changed bool) {
 	w.mu.Lock()
 	same := w.state == state && w.reason == reason
 	w.state, w.reason = state, reason
@@ -137,9 +141,10 @@ func (w *activityWorker) set(state api.BindingState, reason string) {
 		w.b.logger.Info("worker", zap.String("state", string(state)), zap.String("reason", reason),
 			zap.String("domain", w.stored.Domain), zap.String("tasklist", w.stored.Tasklist))
 	}
+	return !same
 }
 
-// well notes that the server answered a call for tasks.
+// well notes that the server answered a call for tasks, or lets it wait for some.
 func (w *activityWorker) well() {
 	w.mu.Lock()
 	well := w.state == api.BindingRunning
