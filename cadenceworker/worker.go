@@ -168,7 +168,10 @@ func publicError(err error) string {
 	var busy *shared.ServiceBusyError
 	var limit *shared.LimitExceededError
 	var inactive *shared.DomainNotActiveError
+	var internal *shared.InternalServiceError
 	switch {
+	case errors.As(err, &internal):
+		return "the Cadence server reports a failure of its own"
 	case errors.As(err, &bad):
 		return "the Cadence server refuses: " + bad.Message
 	case errors.As(err, &denied):
