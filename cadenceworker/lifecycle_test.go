@@ -146,8 +146,9 @@ func (b *bench) change2(name string, f func(*storage.StoredBinding)) {
 func TestLimitsAreHonoured(t *testing.T) {
 	b := newBench(t, options{})
 	b.publish("fun", `export default () => new Promise(r => setTimeout(r, 400));`)
+	b.publish("lone", `export default () => new Promise(r => setTimeout(r, 200));`)
 	b.publish("narrow", `export default () => new Promise(r => setTimeout(r, 900));`, func(c *api.VersionConfig) { c.MaxConcurrency = 1 })
-	bound := b.binding("fun", "narrow")
+	bound := b.binding("fun", "lone", "narrow")
 	bound.Limits.MaxInflightTasks, bound.Pollers.Activity = 3, 8
 	b.bind(bound)
 	if out := b.do(plan{Activity: "fun", Times: 9, AtOnce: true}); len(out.Results) != 9 {
@@ -158,6 +159,12 @@ func TestLimitsAreHonoured(t *testing.T) {
 	}
 	b.change(func(s *storage.StoredBinding) { s.Limits.MaxInflightTasks, s.Pollers.Activity = 1, 4 })
 	b.awaitStatus("the change is heard", func(c api.BindingCounts) bool { return c.State == api.BindingRunning })
+	if out := b.do(plan{Activity: "lone", Times: 4, AtOnce: true}); len(out.Results) != 4 {
+		t.Fatalf("%+v", out)
+	}
+	if most := overlap(b.activations("lone")); most != 1 {
+		t.Errorf("%d at once after the limit became 1", most)
+	}
 	before := len(b.activations("fun"))
 	run := b.begin(plan{Activity: "fun", Times: 5, AtOnce: true})
 	eventually(t, "the lower limit works", func() error { return b.counted("fun", before+2, api.StatusSuccess) })
