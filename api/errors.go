@@ -71,6 +71,10 @@ const (
 	CodeTaskExists       Code = "CS_TASK_EXISTS"
 	CodeTaskState        Code = "CS_TASK_STATE_CONFLICT"
 
+	CodeBindingNotFound Code = "CS_WORKER_NOT_FOUND"
+	CodeBindingExists   Code = "CS_WORKER_EXISTS"
+	CodeBindingLimit    Code = "CS_WORKER_LIMIT_CONFLICT"
+
 	CodeBodyLimit        Code = "CS_BODY_LIMIT"
 	CodeHeaderLimit      Code = "CS_HEADER_LIMIT"
 	CodeQueryLimit       Code = "CS_QUERY_LIMIT"
@@ -90,6 +94,11 @@ const (
 	CodeHostFetchFailed     Code = "CS_RUNTIME_FETCH_FAILED"
 	CodeHostFetchTimeout    Code = "CS_RUNTIME_FETCH_TIMEOUT"
 	CodeHostFetchTooLarge   Code = "CS_RUNTIME_FETCH_TOO_LARGE"
+
+	CodeHostCadenceUnavailable Code = "CS_RUNTIME_CADENCE_UNAVAILABLE"
+	CodeHostCadenceRefused     Code = "CS_RUNTIME_CADENCE_REFUSED"
+	CodeHostWorkflowExists     Code = "CS_RUNTIME_WORKFLOW_EXISTS"
+	CodeHostWorkflowNotFound   Code = "CS_RUNTIME_WORKFLOW_NOT_FOUND"
 )
 
 // FieldError names one offending place of a request: the JSON path of a field,

@@ -25,6 +25,22 @@ type Invocation struct {
 	Fingerprint []byte
 	// MaxTimeout clamps the version's timeout; zero leaves it.
 	MaxTimeout time.Duration
+	// ActivationID is the activation's id where the caller derived it from what it
+	// was told to do: whoever writes its record first may run, and a repeat gets
+	// that record's outcome. "" makes a new one.
+	ActivationID string
+	// Attempt is the number that the function is told, 0 for the first.
+	Attempt int
+	// Deadline is when the caller's own time ends; zero means that it does not.
+	Deadline time.Time
+	// Patient waits for a place as long as the caller does.
+	Patient bool
+	// Started is called when the function begins; nil is allowed.
+	Started func()
+	// Heartbeat takes a heartbeat's details (JSON, empty for none), and LastHeartbeat
+	// is what the attempt before recorded last; of the trigger cadence alone.
+	Heartbeat     func(details json.RawMessage) error
+	LastHeartbeat json.RawMessage
 }
 
 // Access is how far an invocation's caller was found to be allowed.

@@ -116,6 +116,11 @@ var access = []row{
 	{"POST T/tasks/{task_type}/{task_id}:complete", "adw", reachTask, "T/tasks/email-send/k1:complete", `{"worker":"w2"}`, "cs:task:work"},
 	{"POST T/tasks/{task_type}/{task_id}:fail", "adw", reachTask, "T/tasks/email-send/k1:fail", `{"worker":"w2","error":"x"}`, "cs:task:work"},
 	{"POST T/tasks/{task_type}/{task_id}:cancel", "ado", reachTask, "T/tasks/email-send/k1:cancel", "", "cs:task:cancel"},
+	{"POST N/cadence/workers", "ado", reachPath, "N/cadence/workers", "{}", "cs:cadence:worker:create"},
+	{"GET N/cadence/workers", "adov", reachPath, "N/cadence/workers", "", "cs:cadence:worker:read"},
+	{"GET N/cadence/workers/{worker}", "adov", reachPath, "N/cadence/workers/ghost", "", "cs:cadence:worker:read"},
+	{"PATCH N/cadence/workers/{worker}", "ado", reachPath, "N/cadence/workers/ghost", "{}", "cs:cadence:worker:update"},
+	{"DELETE N/cadence/workers/{worker}", "ado", reachPath, "N/cadence/workers/ghost", "", "cs:cadence:worker:delete"},
 }
 
 // letters of the roles, as access has them.

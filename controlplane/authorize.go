@@ -53,10 +53,14 @@ const (
 	actionScheduleDelete = Action("cs:schedule:delete")
 	actionScheduleRun    = Action("cs:schedule:run")
 
-	actionTaskCreate = Action("cs:task:create")
-	actionTaskRead   = Action("cs:task:read")
-	actionTaskWork   = Action("cs:task:work")
-	actionTaskCancel = Action("cs:task:cancel")
+	actionTaskCreate    = Action("cs:task:create")
+	actionTaskRead      = Action("cs:task:read")
+	actionTaskWork      = Action("cs:task:work")
+	actionTaskCancel    = Action("cs:task:cancel")
+	actionBindingCreate = Action("cs:cadence:worker:create")
+	actionBindingRead   = Action("cs:cadence:worker:read")
+	actionBindingUpdate = Action("cs:cadence:worker:update")
+	actionBindingDelete = Action("cs:cadence:worker:delete")
 )
 
 // changes says whether the audit keeps what was done. What producers and workers
@@ -175,6 +179,11 @@ var rules = map[string]rule{
 	"POST " + pathTask + ":complete": {actionTaskWork, handlerNamespace},
 	"POST " + pathTask + ":fail":     {actionTaskWork, handlerNamespace},
 	"POST " + pathTask + ":cancel":   {actionTaskCancel, handlerNamespace},
+	"POST " + pathBindings:           {actionBindingCreate, pathNamespace},
+	"GET " + pathBindings:            {actionBindingRead, pathNamespace},
+	"GET " + pathBinding:             {actionBindingRead, pathNamespace},
+	"PATCH " + pathBinding:           {actionBindingUpdate, pathNamespace},
+	"DELETE " + pathBinding:          {actionBindingDelete, pathNamespace},
 }
 
 // roles are the actions that each built-in role grants; one that ends in * is all
@@ -193,7 +202,7 @@ var roles = map[string][]Action{
 	api.RoleInvoker: {actionFunctionInvoke, actionJobEnqueue, actionJobRead, actionActivationRead, actionTenantRead},
 	api.RoleWorker:  {actionJobEnqueue, actionJobRead, actionJobFetch, actionJobSettle, actionTaskCreate, actionTaskRead, actionTaskWork},
 	api.RoleViewer: {
-		actionFunctionRead, "cs:schedule:read", "cs:cadence:worker:read", actionJobRead, actionQueueRead,
+		actionFunctionRead, actionScheduleRead, actionBindingRead, actionJobRead, actionQueueRead,
 		actionBatchRead, actionWorkerRead, actionTaskRead, "cs:storage:read", actionActivationRead, actionTenantRead,
 	},
 }

@@ -13,6 +13,7 @@ type Limits struct {
 	Queue      QueueLimits      `json:"queue"`
 	Schedule   ScheduleLimits   `json:"schedule"`
 	Task       TaskLimits       `json:"task"`
+	Cadence    CadenceLimits    `json:"cadence"`
 	Page       PageLimits       `json:"page"`
 }
 
@@ -120,6 +121,17 @@ type ScheduleLimits struct {
 	PayloadBytes    int   `json:"payload_bytes"`
 }
 
+// CadenceLimits bound worker bindings and the activities that run by them.
+type CadenceLimits struct {
+	Bindings         int   `json:"bindings"` // of a namespace
+	ActivityTypes    int   `json:"activity_types"`
+	NameBytes        int   `json:"name_bytes"` // of a domain, a tasklist, a type
+	Pollers          Bound `json:"pollers"`
+	MaxInflightTasks Bound `json:"max_inflight_tasks"`
+	ResultBytes      int   `json:"result_bytes"`
+	HeartbeatBytes   int   `json:"heartbeat_bytes"`
+}
+
 // PageLimits bound a page of a list.
 type PageLimits struct {
 	Default int `json:"default"`
@@ -166,6 +178,7 @@ func limitsInForce() Limits {
 		},
 		Schedule: scheduleLimits(),
 		Task:     taskLimits(),
+		Cadence:  cadenceLimits(),
 		Page:     PageLimits{Default: api.DefaultPageLimit, Max: api.MaxPageLimit},
 	}
 }
@@ -193,6 +206,18 @@ func taskLimits() TaskLimits {
 		SweepMS:        api.TaskSweepIntervalMS,
 		MaxRepublishes: api.MaxTaskRepublishes,
 		RetentionMS:    api.TaskRetentionMS,
+	}
+}
+
+func cadenceLimits() CadenceLimits {
+	return CadenceLimits{
+		Bindings:         api.MaxBindings,
+		ActivityTypes:    api.MaxActivityTypes,
+		NameBytes:        api.MaxCadenceNameBytes,
+		Pollers:          Bound{Min: 1, Max: api.MaxActivityPollers, Default: api.DefaultActivityPollers},
+		MaxInflightTasks: Bound{Min: 1, Max: api.MaxInflightTasks, Default: api.DefaultInflightTasks},
+		ResultBytes:      api.MaxActivityResultBytes,
+		HeartbeatBytes:   api.MaxHeartbeatBytes,
 	}
 }
 

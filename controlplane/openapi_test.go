@@ -130,6 +130,8 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 		batch  = tenant + "/namespaces/{namespace}/batches"
 		crons  = tenant + "/namespaces/{namespace}/schedules"
 		cron   = crons + "/{schedule}"
+		binds  = tenant + "/namespaces/{namespace}/cadence/workers"
+		bind   = binds + "/{worker}"
 	)
 	want := []string{
 		"GET /healthz", "GET /readyz", "GET /v1/limits",
@@ -151,6 +153,7 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 		"POST " + batch, "GET " + batch + "/{batch_id}", "POST " + batch + "/{batch_id}:seal",
 		"GET " + tenant + "/workers",
 		"POST " + crons, "GET " + crons, "GET " + cron, "PATCH " + cron, "DELETE " + cron, "POST " + cron + ":run",
+		"POST " + binds, "GET " + binds, "GET " + bind, "PATCH " + bind, "DELETE " + bind,
 	}
 	slices.Sort(want)
 	if diff := cmp.Diff(want, got); diff != "" {

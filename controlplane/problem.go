@@ -77,6 +77,10 @@ var statuses = map[api.Code]int{
 	api.CodeTaskExists:       http.StatusConflict,
 	api.CodeTaskState:        http.StatusConflict,
 
+	api.CodeBindingNotFound: http.StatusNotFound,
+	api.CodeBindingExists:   http.StatusConflict,
+	api.CodeBindingLimit:    http.StatusConflict,
+
 	api.CodeBodyLimit:        http.StatusRequestEntityTooLarge,
 	api.CodeHeaderLimit:      http.StatusRequestHeaderFieldsTooLarge,
 	api.CodeQueryLimit:       http.StatusRequestURITooLong,

@@ -82,6 +82,7 @@ type Server struct {
 	queue       *queue.Broker
 	tasks       *tasks.Tasks
 	schedules   Schedules
+	bindings    *storage.Bindings
 	waits       *waits
 	auth        *authenticator
 	engine      Engine
@@ -147,6 +148,7 @@ func New(ctx context.Context, store *storage.Store, engine Engine, broker *queue
 		events:      storage.NewAudit(store),
 		auth:        &authenticator{mode: cfg.Auth, local: localCaller(), results: newAuthentications()},
 		queue:       broker,
+		bindings:    storage.NewBindings(store),
 		waits:       newWaits(cfg.MaxWaits),
 		engine:      engine,
 		metrics:     newServerMetrics(),
@@ -311,6 +313,7 @@ func (s *Server) route(version string) error {
 			s.routeWorkers(typed)
 			s.routeSchedules(typed)
 			s.routeTasks(typed)
+			s.routeBindings(typed)
 		})
 	})
 	s.router = router

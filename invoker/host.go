@@ -16,6 +16,7 @@ import (
 type scope struct {
 	tenant, namespace string
 	capabilities      api.Capabilities
+	heartbeat         func(details json.RawMessage) error // nil but for activities
 }
 
 // hostCall is one side effect that a function can ask for. Every call passes
@@ -56,12 +57,16 @@ type host struct {
 	table map[string]hostCall
 }
 
-func newHost(kv *kvHost, fetch *fetchHost) *host {
+func newHost(kv *kvHost, fetch *fetchHost, cadence *cadenceHost) *host {
 	return &host{table: map[string]hostCall{
 		"kv.get":     row(kv.permitGet, kv.get),
 		"kv.set":     row(kv.permitSet, kv.set),
 		"kv.del":     row(kv.permitDel, kv.del),
 		"http.fetch": row(fetch.permit, fetch.fetch),
+
+		"cadence.heartbeat": row(cadence.permitHeartbeat, cadence.heartbeat),
+		"cadence.start":     row(cadence.permit, cadence.start),
+		"cadence.signal":    row(cadence.permit, cadence.signal),
 	}}
 }
 

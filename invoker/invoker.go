@@ -35,6 +35,8 @@ type Config struct {
 	Logger *zap.Logger
 	// Metrics is where the engine's metrics are exported (default: nowhere).
 	Metrics prometheus.Registerer
+	// Workflows serves cs.cadence.start and signal (default: nobody does).
+	Workflows Workflows
 	// Slots is how many asynchronous invocations Work runs at once (default: as
 	// many as the pool has processes).
 	Slots int
@@ -97,7 +99,7 @@ func New(ctx context.Context, store *storage.Store, pool *sandbox.Pool, broker *
 		hurry:       make(chan struct{}),
 		resolver:    res,
 		limits:      newLimits(),
-		host:        newHost(&kvHost{kv: storage.NewKV(store)}, newFetchHost(cfg.EgressAllow, cfg.Resolver)),
+		host:        newHost(&kvHost{kv: storage.NewKV(store)}, newFetchHost(cfg.EgressAllow, cfg.Resolver), &cadenceHost{cfg.Workflows}),
 		recorder:    newRecorder(life, activations, cfg.Logger),
 		running:     newRunning(),
 		metrics:     newEngineMetrics(maxSeries),
@@ -148,13 +150,20 @@ func (i *Invoker) Invoke(ctx context.Context, inv api.Invocation) (*api.Outcome,
 		return nil, i.metrics.refuse(&inv, true, err)
 	}
 	program := i.program(&inv, res)
-	release, err := i.limits.acquire(ctx, program.Key, res.Version.Config.MaxConcurrency)
+	if inv.Patient {
+		// What waits can be told to stop, as what runs can.
+		var stop context.CancelFunc
+		ctx, stop = context.WithCancel(ctx)
+		defer stop()
+		defer i.running.add(inv.Tenant, inv.ActivationID, stop)()
+	}
+	release, err := i.place(ctx, &inv, program, res.Version.Config.MaxConcurrency)
 	if err != nil {
 		return nil, i.metrics.refuse(&inv, true, err)
 	}
 	defer release()
 	begin, began := i.store.NowMS(), time.Now()
-	box, err := i.pool.Acquire(ctx, program)
+	box, err := i.sandbox(ctx, &inv, program)
 	switch {
 	case api.ErrorCode(err) == api.CodeValidationSource:
 		return i.execute(ctx, &inv, res, begin, unusable(err, began, release))
@@ -168,6 +177,27 @@ func (i *Invoker) Invoke(ctx context.Context, inv api.Invocation) (*api.Outcome,
 		// In this order: whoever gets the place next finds the sandbox warm.
 		leave: func() { i.pool.Release(box); release() },
 	})
+}
+
+// place takes a place under the version's limit.
+func (i *Invoker) place(ctx context.Context, inv *api.Invocation, program *sandbox.Program, limit int) (release func(), err error) {
+	if inv.Patient {
+		return i.limits.await(ctx, program.Key, limit)
+	}
+	return i.limits.acquire(ctx, program.Key, limit)
+}
+
+// sandbox takes a sandbox for program.
+func (i *Invoker) sandbox(ctx context.Context, inv *api.Invocation, program *sandbox.Program) (*sandbox.Sandbox, error) {
+	for {
+		box, err := i.pool.Acquire(ctx, program)
+		if !inv.Patient || api.ErrorCode(err) != api.CodeCapacityLimit {
+			return box, err
+		}
+		if err := pause(ctx, patience); err != nil {
+			return nil, err
+		}
+	}
 }
 
 func (i *Invoker) runnable(inv *api.Invocation) error {
@@ -216,8 +246,12 @@ func (i *Invoker) execute(ctx context.Context, inv *api.Invocation, res *resolut
 		timeout = min(timeout, inv.MaxTimeout)
 	}
 	deadline := i.store.Now().Add(timeout)
+	if !inv.Deadline.IsZero() && inv.Deadline.Before(deadline) {
+		deadline = inv.Deadline
+	}
 	rec := newRecord(inv, res, begin, deadline.UnixMilli(), a.cold)
-	if inv.IdempotencyKey != "" {
+	derived := inv.IdempotencyKey != "" || inv.ActivationID != ""
+	if derived {
 		// The id is derived: whoever writes the record first may run.
 		existing, err := i.recorder.claim(ctx, rec)
 		if err != nil || existing != nil {
@@ -231,13 +265,16 @@ func (i *Invoker) execute(ctx context.Context, inv *api.Invocation, res *resolut
 	// Before the record can be seen, where possible, so that no cancel is missed.
 	defer i.running.add(rec.Tenant, rec.ActivationID, stop)()
 	started := make(chan error, 1)
-	if inv.IdempotencyKey != "" {
+	if derived {
 		started <- nil
 	} else {
 		// The id is random: nobody else can hold it, so the write and the run overlap.
 		go func() { started <- i.recorder.start(ctx, rec) }()
 	}
 	logs := newLogSink(i.life, i.logs, rec.Tenant, rec.ActivationID, rec.Attempt)
+	if inv.Started != nil {
+		inv.Started()
+	}
 	result := a.run(runCtx, i.call(inv, res, rec, deadline, logs))
 	a.leave()
 
@@ -253,7 +290,10 @@ func (i *Invoker) execute(ctx context.Context, inv *api.Invocation, res *resolut
 
 // call is what the sandbox is given.
 func (i *Invoker) call(inv *api.Invocation, res *resolution, rec *storage.StoredActivation, deadline time.Time, logs *logSink) sandbox.Call {
-	sc := &scope{tenant: inv.Tenant, namespace: inv.Namespace, capabilities: res.Version.Config.Capabilities}
+	sc := &scope{
+		tenant: inv.Tenant, namespace: inv.Namespace, capabilities: res.Version.Config.Capabilities,
+		heartbeat: inv.Heartbeat,
+	}
 	return sandbox.Call{
 		Head: wire.InvokeHead{
 			ActivationID: rec.ActivationID,
@@ -263,6 +303,8 @@ func (i *Invoker) call(inv *api.Invocation, res *resolution, rec *storage.Stored
 			Principal:    mustJSON(inv.Principal),
 			Attempt:      rec.Attempt,
 			RequestID:    rec.RequestID,
+
+			LastHeartbeat: inv.LastHeartbeat,
 		},
 		Event:    inv.Event,
 		Deadline: deadline,

@@ -51,6 +51,35 @@ func (l *limits) acquire(ctx context.Context, version string, limit int) (releas
 	}, nil
 }
 
+// await takes a place as acquire does, and waits for it as long as ctx lives.
+// Errors: ctx's own.
+func (l *limits) await(ctx context.Context, version string, limit int) (release func(), err error) {
+	for {
+		release, err = l.acquire(ctx, version, limit)
+		if api.ErrorCode(err) != api.CodeConcurrencyLimit {
+			return release, err
+		}
+		// The line was full, or this one waited its share: it joins again at its end.
+		if err := pause(ctx, patience); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// patience is after how long a patient caller asks again for what was refused.
+const patience = 50 * time.Millisecond
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
 // used is how many places of a version are taken.
 func (l *limits) used(version string) int {
 	l.mu.Lock()

@@ -21,6 +21,8 @@ func newRecord(inv *api.Invocation, res *resolution, beginMS, deadlineMS int64, 
 		id = api.DerivedActivationID(inv.Tenant, inv.Namespace, inv.Function, inv.Ref, inv.IdempotencyKey)
 		digest = fingerprint(inv)
 		claim = newActivationID()
+	} else if id = inv.ActivationID; id != "" {
+		claim = newActivationID()
 	} else {
 		id = newActivationID()
 	}
@@ -34,7 +36,7 @@ func newRecord(inv *api.Invocation, res *resolution, beginMS, deadlineMS int64, 
 			Trigger: inv.Trigger,
 			Status:  api.StatusRunning,
 			StartMS: beginMS, DeadlineMS: deadlineMS,
-			Attempt: 1, RequestID: inv.RequestID, ColdStart: cold,
+			Attempt: max(1, inv.Attempt), RequestID: inv.RequestID, ColdStart: cold,
 		},
 	}
 }

@@ -13,6 +13,8 @@ const (
 	ChangeFunction = "function"
 	// ChangeCancel: the activation was cancelled.
 	ChangeCancel = "cancel"
+	// ChangeBinding: the Cadence worker binding was made, changed or deleted.
+	ChangeBinding = "binding"
 	// ChangeKey: the API key was revoked.
 	ChangeKey = "key"
 	// ChangeResubscribed is no message: the connection was made anew, and
@@ -29,6 +31,7 @@ type Change struct {
 	Function     string `json:"function,omitempty"`
 	ActivationID string `json:"activation_id,omitempty"`
 	KeyID        string `json:"key_id,omitempty"`
+	Binding      string `json:"binding,omitempty"`
 }
 
 // PublishChange sends a notice to every process that subscribed.

@@ -83,6 +83,10 @@ func cutOperations() map[string]cutOperation {
 		"repair":        cutSweep,
 		"withdraw":      cutWithdraw,
 		"attempt":       cutAttempt,
+
+		"create binding": cutBindingCreate,
+		"change binding": cutBindingUpdate,
+		"delete binding": cutBindingDelete,
 	}
 }
 

@@ -19,7 +19,8 @@ type keys struct {
 const (
 	keyTenants         = "cs:tenants"
 	keySweepActivation = "cs:sweep:act"
-	keyTaskTenants     = "cs:tasks:tenants" // those that have ever had a task
+	keyTaskTenants     = "cs:tasks:tenants"      // those that have ever had a task
+	keyBindingPlaces   = "cs:cadence:namespaces" // t/ns of those that have ever had a worker binding
 	channelChanges     = "cs:changes"
 	keyKeyTenants      = "cs:keys:tenants"   // neither this nor
 	keyBootstrap       = "cs:keys:bootstrap" // this can be a tenant's set: see api.ValidateTenant
@@ -127,6 +128,20 @@ func (s *Store) ScheduleKeys(p SchedulePath) (state, inFlight string) {
 
 // ScheduleDueKey is the set of a tenant's schedules, each as ns/name, by their next tick.
 func (s *Store) ScheduleDueKey(tenant string) string { return s.keys.scheduleDue(tenant) }
+
+func (k keys) binding(p BindingPath) bindingKeys {
+	return bindingKeys("cs:cadence:" + k.tenant(p.Tenant) + ":" + p.Namespace + ":worker:" + p.Name)
+}
+
+func (k keys) bindingIndex(t, ns string) string {
+	return "cs:cadence:" + k.tenant(t) + ":" + ns + ":workers:index"
+}
+
+// bindingKeys is the prefix of a worker binding's keys.
+type bindingKeys string
+
+func (b bindingKeys) meta() string   { return string(b) + ":meta" }
+func (b bindingKeys) status() string { return string(b) + ":status" }
 
 // taskRecords begins the keys of all tasks.
 const taskRecords = "gbe:state:tasks:"

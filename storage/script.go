@@ -23,6 +23,8 @@ const (
 	scriptActivationAttempt  = "activation_attempt.lua"
 	scriptSchedulePut        = "schedule_put.lua"
 	scriptScheduleDelete     = "schedule_delete.lua"
+	scriptBindingPut         = "binding_put.lua"
+	scriptBindingDelete      = "binding_delete.lua"
 )
 
 // The scripts of package queue.

@@ -66,7 +66,7 @@ or cannot be reached, 3 the function failed.`,
 	root.AddCommand(
 		a.devCommand(), a.serveCommand(),
 		a.fnCommand(), a.activationCommand(),
-		a.jobCommand(), a.queueCommand(), a.batchCommand(), a.taskCommand(), a.scheduleCommand(), a.workerCommand(),
+		a.jobCommand(), a.queueCommand(), a.batchCommand(), a.taskCommand(), a.scheduleCommand(), a.workerCommand(), a.cadenceCommand(),
 		a.keysCommand(), a.auditCommand(),
 		a.profileCommand(), a.doctorCommand(), a.healthCommand(), a.versionCommand(),
 	)

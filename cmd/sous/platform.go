@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/codesous/sous/cadenceworker"
 	"github.com/codesous/sous/controlplane"
 	"github.com/codesous/sous/invoker"
 	"github.com/codesous/sous/invoker/sandbox"
@@ -30,6 +32,7 @@ type platform struct {
 	// stopWork ends the taking of asynchronous invocations.
 	stopWork context.CancelFunc
 	loops    sync.WaitGroup
+	workEnds time.Time // when what runs is stopped; zero until the platform closes
 	logger   *zap.Logger
 }
 
@@ -58,17 +61,22 @@ func openPlatform(ctx context.Context, s settings, logger *zap.Logger) (p *platf
 		return p, err
 	}
 	p.onClose(func(context.Context) error { broker.Close(); return nil })
-	engine, err := p.openEngine(ctx, working, s, store, broker)
+	cadence, err := p.openCadence(s)
 	if err != nil {
 		return p, err
 	}
-	ticker, err := scheduler.NewTicker(store, broker, metrics, logger.Named("ticker"))
+	schedules, err := p.openSchedules(s, store, broker)
 	if err != nil {
 		return p, err
 	}
-	schedules, err := scheduler.NewSchedules(store, broker, ticker)
+	engine, err := p.openEngine(ctx, working, s, store, broker, cadence)
 	if err != nil {
 		return p, err
+	}
+	if s.has(roleCadence) {
+		if err := p.openActivities(ctx, working, store, engine, cadence); err != nil {
+			return p, err
+		}
 	}
 	if p.server, err = controlplane.New(ctx, store, engine, broker, controlplane.Config{
 		Logger: logger.Named("api"), Metrics: metrics, Version: buildVersion(), Auth: s.authMode(), MaxWaits: maxWaits(s), Schedules: schedules,
@@ -83,18 +91,36 @@ func openPlatform(ctx context.Context, s settings, logger *zap.Logger) (p *platf
 		return p, err
 	}
 	if s.has(roleScheduler) {
-		sweeper, err := scheduler.NewSweeper(store, broker, scheduler.SweeperConfig{Metrics: metrics}, logger.Named("sweeper"))
-		if err != nil {
-			return p, err
-		}
-		if err := p.sweepTasks(life, store, broker); err != nil {
-			return p, err
-		}
-		p.loops.Go(func() { sweeper.Run(life) })
-		broker.OnSchedulesDue(ticker.Tend)
-		p.loops.Go(func() { broker.Maintain(life) })
+		return p, p.maintain(life, store, broker)
 	}
 	return p, nil
+}
+
+// openSchedules makes what keeps the schedules; the broker's loop, where there is one, has
+// them fired.
+func (p *platform) openSchedules(s settings, store *storage.Store, broker *queue.Broker) (*scheduler.Schedules, error) {
+	ticker, err := scheduler.NewTicker(store, broker, p.metrics, p.logger.Named("ticker"))
+	if err != nil {
+		return nil, err
+	}
+	if s.has(roleScheduler) {
+		broker.OnSchedulesDue(ticker.Tend)
+	}
+	return scheduler.NewSchedules(store, broker, ticker)
+}
+
+// maintain does the scheduler's work until life ends.
+func (p *platform) maintain(life context.Context, store *storage.Store, broker *queue.Broker) error {
+	sweeper, err := scheduler.NewSweeper(store, broker, scheduler.SweeperConfig{Metrics: p.metrics}, p.logger.Named("sweeper"))
+	if err != nil {
+		return err
+	}
+	if err := p.sweepTasks(life, store, broker); err != nil {
+		return err
+	}
+	p.loops.Go(func() { sweeper.Run(life) })
+	p.loops.Go(func() { broker.Maintain(life) })
+	return nil
 }
 
 // sweepTasks repairs stuck tasks until life ends.
@@ -114,9 +140,9 @@ func (p *platform) sweepTasks(life context.Context, store *storage.Store, broker
 
 // openEngine makes the engine, with sandboxes if a role of s runs functions, and
 // lets it take asynchronous invocations under the invoker role until working ends.
-func (p *platform) openEngine(ctx, working context.Context, s settings, store *storage.Store, broker *queue.Broker) (*invoker.Invoker, error) {
+func (p *platform) openEngine(ctx, working context.Context, s settings, store *storage.Store, broker *queue.Broker, cadence *cadenceworker.Conn) (*invoker.Invoker, error) {
 	var pool *sandbox.Pool
-	if s.has(roleAPI) || s.has(roleInvoker) {
+	if s.has(roleAPI) || s.has(roleInvoker) || s.has(roleCadence) {
 		var err error
 		if pool, err = p.openPool(s); err != nil {
 			return nil, err
@@ -127,6 +153,9 @@ func (p *platform) openEngine(ctx, working context.Context, s settings, store *s
 		return nil, err
 	}
 	cfg.Logger, cfg.Metrics = p.logger.Named("invoker"), p.metrics
+	if cadence != nil {
+		cfg.Workflows = cadence
+	}
 	engine, err := invoker.New(ctx, store, pool, broker, cfg)
 	if err != nil {
 		return nil, err
@@ -135,7 +164,7 @@ func (p *platform) openEngine(ctx, working context.Context, s settings, store *s
 	// The worker ends when what it has in hand is settled, which Close bounds: what
 	// is not done then goes back into its queue.
 	p.onClose(func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, workTimeout)
+		ctx, cancel := p.untilWorkEnds(ctx)
 		defer cancel()
 		err := engine.Close(ctx)
 		work.Wait()
@@ -145,6 +174,47 @@ func (p *platform) openEngine(ctx, working context.Context, s settings, store *s
 		work.Go(func() { engine.Work(working) })
 	}
 	return engine, nil
+}
+
+// openCadence makes the connection to the Cadence server, nil where none is named.
+func (p *platform) openCadence(s settings) (*cadenceworker.Conn, error) {
+	if s.CadenceAddr == "" {
+		return nil, nil //nolint:nilnil // documented: there is no server
+	}
+	conn, err := cadenceworker.Dial(s.CadenceAddr)
+	if err != nil {
+		return nil, err
+	}
+	p.onClose(conn.Close)
+	return conn, nil
+}
+
+// openActivities works for the Cadence worker bindings until working ends.
+func (p *platform) openActivities(ctx, working context.Context, store *storage.Store, engine *invoker.Invoker, cadence *cadenceworker.Conn) error {
+	activities, err := cadenceworker.New(ctx, store, engine, cadenceworker.Config{
+		Conn: cadence, Logger: p.logger.Named("cadence"), Metrics: p.metrics,
+	})
+	if err != nil {
+		return err
+	}
+	var run sync.WaitGroup
+	run.Go(func() { activities.Run(working) })
+	p.onClose(func(ctx context.Context) error {
+		ctx, cancel := p.untilWorkEnds(ctx)
+		defer cancel()
+		run.Wait()
+		return activities.Close(ctx)
+	})
+	return nil
+}
+
+// untilWorkEnds bounds the end of what runs: activities and asynchronous invocations
+// share the time.
+func (p *platform) untilWorkEnds(ctx context.Context) (context.Context, context.CancelFunc) {
+	if p.workEnds.IsZero() {
+		p.workEnds = time.Now().Add(workTimeout)
+	}
+	return context.WithDeadline(ctx, p.workEnds)
 }
 
 // workTimeout bounds the end of what runs when the server closes; what follows has

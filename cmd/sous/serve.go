@@ -22,8 +22,9 @@ flags' names. The file is the one of --config, else of SOUS_CONFIG, else
 
 Roles: api answers the REST API and the functions' endpoints and runs their
 sandboxes; invoker runs asynchronous invocations, in sandboxes of its own;
-scheduler ends activations whose replica died, and looks after the queues. cadence
-(workflow activities) is accepted and has no work yet in this release.
+scheduler ends activations whose replica died, and looks after the queues; cadence
+runs functions as activities of the Cadence server of --cadence-addr, in sandboxes
+of its own.
 
 With --auth keys (the default) every call needs an API key; the first one is made
 by sous keys bootstrap. With --auth off whoever reaches the server is an

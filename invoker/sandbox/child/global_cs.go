@@ -16,6 +16,7 @@ func platform(r *realm) goja.Value {
 		{"env", csEnv},
 		{"kv", csKV},
 		{"http", csHTTP},
+		{"cadence", csCadence},
 	})
 }
 

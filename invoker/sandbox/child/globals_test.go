@@ -92,6 +92,19 @@ func answer(c wire.HostCall) *wire.HostReply {
 			return &wire.HostReply{OK: true, Head: []byte(`{}`)}
 		}
 		return refused("CS_X", string(c.Head)+string(c.Blob))
+	case "cadence.heartbeat", "cadence.signal":
+		if want := map[string]string{
+			"cadence.heartbeat": `{}{"page":4}`,
+			"cadence.signal":    `{"workflow":"W","domain":"d","workflow_id":"id","run_id":"r","signal":"go"}[1]`,
+		}[c.Name]; string(c.Head)+string(c.Blob) != want && len(c.Blob) > 0 {
+			return refused("CS_X", string(c.Head)+string(c.Blob))
+		}
+		return &wire.HostReply{OK: true, Head: []byte(`{}`)}
+	case "cadence.start":
+		if string(c.Head)+string(c.Blob) != `{"workflow":"W","domain":"d","tasklist":"l","workflow_id":"id","execution_timeout_seconds":60,"id_reuse":"reject"}{"a":1}` {
+			return refused("CS_X", string(c.Head)+string(c.Blob))
+		}
+		return &wire.HostReply{OK: true, Head: []byte(`{"workflow_id":"id","run_id":"run"}`)}
 	case "kv.del":
 		return &wire.HostReply{OK: true, Head: []byte(`{"deleted":true}`)}
 	}

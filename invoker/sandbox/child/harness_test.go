@@ -163,6 +163,7 @@ func (p *parent) begin(event string, timeout time.Duration) {
 		ActivationID: "0b1c", DeadlineMS: time.Now().Add(timeout).UnixMilli(),
 		Ref: json.RawMessage(`{"alias":"prod","version":7}`), Trigger: json.RawMessage(`{"type":"api"}`),
 		Principal: json.RawMessage(`{"sub":"me","roles":["admin"]}`), Attempt: 1, RequestID: "req_1",
+		LastHeartbeat: json.RawMessage(`{"page":3}`),
 	}
 	p.write(wire.AppendInvoke(nil, &head, []byte(event)))
 }

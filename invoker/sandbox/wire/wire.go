@@ -98,8 +98,9 @@ type Problem struct {
 	Message string `json:"message"`
 }
 
-// InvokeHead is what the handler's ctx shows, beside what Assign said. Ref,
-// Trigger and Principal are JSON.
+// InvokeHead is what the handler's ctx shows, beside what Assign said, and the
+// answer of cs.cadence.lastHeartbeat, empty for none. Ref, Trigger, Principal and
+// LastHeartbeat are JSON.
 type InvokeHead struct {
 	ActivationID string
 	DeadlineMS   int64
@@ -108,6 +109,8 @@ type InvokeHead struct {
 	Ref          []byte
 	Trigger      []byte
 	Principal    []byte
+	// LastHeartbeat is empty for all but the later attempts of activities.
+	LastHeartbeat []byte
 }
 
 // Outcome is how an activation ended in the child.

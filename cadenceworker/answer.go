@@ -1,0 +1,252 @@
+package cadenceworker
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+
+	"go.uber.org/cadence"
+	"go.uber.org/cadence/.gen/go/shared"
+	"go.uber.org/zap"
+
+	"github.com/codesous/sous/api"
+)
+
+// answer is what Cadence is told of a task.
+type answer struct {
+	status string // one of the task statuses of the metrics
+	result []byte
+	err    error // what the client makes a failure or a cancellation of
+}
+
+// reserved begins the reasons that are the client's own; it panics on them.
+const reserved = "cadenceInternal:"
+
+// maxReason bounds the reason of a failure, in bytes.
+const maxReason = 128
+
+// details is what a failure says beside its reason.
+type details struct {
+	Message      string        `json:"message"`
+	Type         api.ErrorType `json:"type,omitempty"`
+	Stack        string        `json:"stack,omitempty"`
+	ActivationID string        `json:"activation_id,omitempty"`
+}
+
+// answer says how the task ended.
+func (t *task) answer(out *api.Outcome, err error) answer {
+	cause := context.Cause(t.ctx)
+	switch {
+	case errors.Is(err, errPending):
+		return answer{status: taskRepeated}
+	case err == nil && out.Activation.Status == api.StatusSuccess:
+		return t.success(&out.Activation) // also where it was stopped too late
+	case errors.Is(cause, errCancelRequested):
+		return answer{status: taskCancelled, err: cadence.NewCanceledError()}
+	case errors.Is(cause, errGone), errors.Is(cause, errSilent):
+		return answer{status: taskGone}
+	case errors.Is(cause, errShutdown):
+		return t.failure(string(api.CodeShuttingDown), details{Message: errShutdown.Error()})
+	case errors.Is(cause, context.DeadlineExceeded) && err != nil:
+		return t.failure(string(api.CodeRuntimeTimeout), details{Message: "the activity's time ended before the function could run"})
+	case err != nil:
+		return refusal(err)
+	}
+	return t.failed(&out.Activation)
+}
+
+// failed is the answer for an activation that did not succeed.
+func (t *task) failed(a *api.Activation) answer {
+	switch {
+	case a.Status == api.StatusCancelled:
+		// Not by the workflow: Cadence would refuse a cancellation.
+		return t.failure(string(api.CodeRuntimeCancelled), details{Message: "the activation was cancelled"})
+	case a.Error == nil:
+		return t.failure(string(api.CodeRuntimeException), details{Message: "the function failed"})
+	}
+	return t.failure(reasonOf(a.Error), details{Message: a.Error.Message, Type: a.Error.Type, Stack: a.Error.Stack})
+}
+
+func (t *task) failure(reason string, d details) answer {
+	d.ActivationID = t.key.activationID
+	return newFailure(reason, d)
+}
+
+func newFailure(reason string, d details) answer {
+	raw, err := api.EncodeJSON(d)
+	if err != nil { // strings always encode
+		raw = []byte(`{}`)
+	}
+	return answer{status: taskFailed, err: cadence.NewCustomError(reason, raw)}
+}
+
+// refusal is the answer for a task whose function could not be run.
+func refusal(err error) answer {
+	message := "the function could not be run; the server's log says why"
+	var coded *api.Error
+	if errors.As(err, &coded) {
+		message = coded.Message
+	}
+	return newFailure(string(api.ErrorCode(err)), details{Message: message, Type: api.ErrRefused})
+}
+
+// reasonOf is what a retry policy can name: the kind of the failure, or what the
+// function threw with.
+func reasonOf(e *api.ActivationError) string {
+	switch e.Type {
+	case api.ErrTimeout:
+		return string(api.CodeRuntimeTimeout)
+	case api.ErrMemoryLimit:
+		return string(api.CodeRuntimeMemoryLimit)
+	case api.ErrResultTooLarge:
+		return string(api.CodeRuntimeResultTooLarge)
+	}
+	return cleanReason(e.Code)
+}
+
+// cleanReason is the code of a function's error as a reason.
+func cleanReason(code string) string {
+	code = strings.TrimSpace(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == unicode.ReplacementChar {
+			return -1
+		}
+		return r
+	}, code))
+	for strings.HasPrefix(code, reserved) {
+		code = strings.TrimSpace(strings.TrimPrefix(code, reserved))
+	}
+	if len(code) > maxReason {
+		code = strings.ToValidUTF8(code[:maxReason], "")
+	}
+	if code == "" {
+		return string(api.CodeRuntimeException)
+	}
+	return code
+}
+
+// success is the answer with the function's result.
+func (t *task) success(a *api.Activation) answer {
+	if a.ResultTruncated {
+		return t.failure(string(api.CodeRuntimeResultTooLarge), details{
+			Message: fmt.Sprintf("this repeats a result of which only the first %d bytes were kept", api.MaxStoredResultBytes),
+		})
+	}
+	result, err := resultBytes(a.Result)
+	switch {
+	case err != nil:
+		return t.failure(string(api.CodeRuntimeException), details{Message: err.Error(), Type: api.ErrResultInvalid})
+	case len(result) > api.MaxActivityResultBytes:
+		return t.failure(string(api.CodeRuntimeResultTooLarge), details{
+			Message: fmt.Sprintf("the result has %d bytes; an activity's may have %d", len(result), api.MaxActivityResultBytes),
+			Type:    api.ErrResultTooLarge,
+		})
+	}
+	return answer{status: taskCompleted, result: result}
+}
+
+// resultBytes is a function's result as an activity's: of an object with a statusCode,
+// as an HTTP endpoint would answer it, the body; else the value as JSON.
+func resultBytes(result json.RawMessage) ([]byte, error) {
+	if len(result) == 0 || result[0] != '{' {
+		return result, nil
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(result, &object); err != nil {
+		return nil, fmt.Errorf("the result is not JSON: %w", err)
+	}
+	if _, isResponse := object["statusCode"]; !isResponse {
+		return result, nil
+	}
+	raw, encoded := object["body"], string(object["isBase64Encoded"]) == "true"
+	var text string
+	switch {
+	case len(raw) == 0 || string(raw) == "null":
+		return nil, nil
+	case raw[0] != '"':
+		return raw, nil // a body that is a value is that value's JSON
+	}
+	if err := json.Unmarshal(raw, &text); err != nil {
+		return nil, fmt.Errorf("the result is not JSON: %w", err)
+	}
+	if !encoded {
+		return []byte(text), nil
+	}
+	body, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return nil, errors.New("the body is not base64 although isBase64Encoded is true")
+	}
+	return body, nil
+}
+
+// answerTry bounds one call that answers a task.
+const answerTry = 10 * time.Second
+
+// respond answers Cadence, and goes on trying while the task may wait for it.
+func (t *task) respond(a answer) {
+	s := t.w.b.s
+	if a.status == taskRepeated || a.status == taskGone {
+		t.counted(a.status)
+		return
+	}
+	if a.status != taskCompleted {
+		t.beats.flush() // for the next attempt
+	}
+	var result any
+	if a.result != nil {
+		result = a.result
+	}
+	// The time is Cadence's: a little more than we think is left.
+	until, cancel := context.WithDeadline(s.life, t.info.Deadline.Add(silenceSlack))
+	defer cancel()
+	for wait := retryPauseMin; ; wait = min(2*wait, retryPauseMax) {
+		ctx, done := context.WithTimeout(until, answerTry)
+		err := t.w.client.CompleteActivity(ctx, t.info.TaskToken, result, a.err)
+		done()
+		switch {
+		case err == nil:
+			t.counted(a.status)
+			return
+		case gone(err):
+			t.counted(taskGone)
+			return
+		case refused(err):
+			t.logger.Error("Cadence refuses an answer", zap.String("status", a.status), zap.Error(err))
+			t.counted(taskUnanswered)
+			return
+		}
+		t.logger.Warn("an answer did not reach Cadence", zap.Error(err))
+		select {
+		case <-until.Done():
+			t.counted(taskUnanswered)
+			return
+		case <-time.After(wait):
+		}
+	}
+}
+
+// counted counts the task under how it ended.
+func (t *task) counted(status string) {
+	b := t.w.b
+	b.s.metrics.tasks.WithLabelValues(status).Inc()
+	switch status {
+	case taskCompleted:
+		b.counts.completed.Add(1)
+	case taskCancelled:
+		b.counts.cancelled.Add(1)
+	case taskFailed, taskGone, taskUnanswered:
+		b.counts.failed.Add(1)
+	}
+}
+
+// refused says whether err is an answer of the server that repeating would not change.
+func refused(err error) bool {
+	var bad *shared.BadRequestError
+	var denied *shared.AccessDeniedError
+	var limit *shared.LimitExceededError
+	return errors.As(err, &bad) || errors.As(err, &denied) || errors.As(err, &limit)
+}

@@ -1,0 +1,428 @@
+package cadenceworker_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/cadence"
+	"go.uber.org/cadence/client"
+	"go.uber.org/cadence/worker"
+	"go.uber.org/cadence/workflow"
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/bundle"
+	"github.com/codesous/sous/cadenceworker"
+	"github.com/codesous/sous/cadenceworker/cadencetest"
+	"github.com/codesous/sous/invoker"
+	"github.com/codesous/sous/invoker/sandbox"
+	"github.com/codesous/sous/invoker/sandbox/sandboxtest"
+	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		// A poller of a worker that was stopped may rest for some seconds before it ends.
+		goleak.IgnoreAnyFunction("go.uber.org/cadence/internal/common/backoff.(*ConcurrentRetrier).throttleInternal"),
+		goleak.IgnoreAnyFunction("go.uber.org/cadence/internal/common/util.AwaitWaitGroup.func1"))
+}
+
+const (
+	namespace = "default"
+	tasklist  = "activities"
+	decisions = "workflows" // the tasklist of the tests' own workflow worker
+)
+
+// bench is a supervisor over a store and an engine of its own, with a domain of its
+// own on a Cadence server.
+type bench struct {
+	t       *testing.T
+	server  *cadencetest.Server
+	store   *storage.Store
+	url     string
+	tenant  string
+	domain  string
+	client  client.Client
+	replica *replica
+}
+
+// replica is what a process runs.
+type replica struct {
+	engine *invoker.Invoker
+	sup    *cadenceworker.Supervisor
+	reg    *prometheus.Registry
+	end    func(patience time.Duration) error // as a process ends; nil errors for a second call
+}
+
+// options of a bench.
+type options struct {
+	server *cadencetest.Server // default: the shared one
+	domain string              // default: a new one; "-": none, and no workflow worker
+	// noServer is a platform that knows none.
+	noServer bool
+	conn     func(*cadenceworker.Conn) *cadenceworker.Conn
+}
+
+func newBench(t *testing.T, o options) *bench {
+	t.Helper()
+	t.Parallel()
+	cadencetest.Skip(t)
+	if !o.noServer {
+		o.server = cadencetest.Start(t)
+	}
+	return newBenchOf(t, o)
+}
+
+func newBenchOf(t *testing.T, o options) *bench {
+	t.Helper()
+	redis := storagetest.Redis(t)
+	b := &bench{
+		t: t, server: o.server, url: redis.URL, tenant: storagetest.Tenant(t), domain: o.domain,
+		store: storagetest.Open(t, storage.Config{URL: redis.URL}),
+	}
+	if b.server != nil && b.domain == "" {
+		b.domain = b.server.Domain(t)
+	}
+	if b.server != nil && b.domain != "-" {
+		b.workflows()
+	}
+	b.replica = b.start(o.conn)
+	return b
+}
+
+// workflows begins to run the tests' workflows in the domain.
+func (b *bench) workflows() {
+	b.t.Helper()
+	b.client = b.server.Client(b.t, b.domain)
+	b.server.Work(b.t, b.domain, decisions, func(w worker.Worker) {
+		w.RegisterWorkflowWithOptions(runPlan, workflow.RegisterOptions{Name: "plan"})
+		w.RegisterWorkflowWithOptions(awaitSignal, workflow.RegisterOptions{Name: "await"})
+	})
+}
+
+// start runs a replica of the bench's store until its end, or the test's.
+func (b *bench) start(change func(*cadenceworker.Conn) *cadenceworker.Conn) *replica {
+	b.t.Helper()
+	t := b.t
+	logger := zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))
+	var conn *cadenceworker.Conn
+	if b.server != nil {
+		conn = b.server.Dial(t)
+		if change != nil {
+			conn = change(conn)
+		}
+	}
+	pool, err := sandbox.New(sandbox.Config{Executable: sandboxtest.Executable(t), Spares: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	broker, err := queue.New(t.Context(), b.store, queue.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := invoker.Config{}
+	if conn != nil {
+		cfg.Workflows = conn // a nil *Conn would not be nothing
+	}
+	engine, err := invoker.New(t.Context(), b.store, pool, broker, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reg := prometheus.NewRegistry()
+	sup, err := cadenceworker.New(t.Context(), b.store, engine, cadenceworker.Config{Conn: conn, Logger: logger, Metrics: reg})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { sup.Run(ctx) })
+	var once sync.Once
+	end := func(patience time.Duration) (err error) {
+		once.Do(func() {
+			stop()
+			running.Wait()
+			bounded, cancel := context.WithTimeout(context.Background(), patience)
+			defer cancel()
+			closing, done := context.WithTimeout(context.Background(), 20*time.Second)
+			defer done()
+			err = errors.Join(sup.Close(bounded), engine.Close(closing), pool.Close(closing))
+			broker.Close()
+		})
+		return err
+	}
+	t.Cleanup(func() {
+		if err := end(5 * time.Second); err != nil {
+			t.Error(err)
+		}
+	})
+	return &replica{engine: engine, sup: sup, reg: reg, end: end}
+}
+
+// publish makes a version of name and points prod at it.
+func (b *bench) publish(name, source string, change ...func(*api.VersionConfig)) {
+	b.t.Helper()
+	t, ctx := b.t, b.t.Context()
+	config := api.VersionConfig{
+		Entry: bundle.EntryJS, Handler: api.DefaultHandler, TimeoutMS: 20_000,
+		MemoryMB: api.DefaultMemoryMB, MaxConcurrency: 100,
+	}
+	for _, c := range change {
+		c(&config)
+	}
+	tar, err := bundle.Pack(map[string][]byte{bundle.EntryJS: []byte(source)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := b.store.NowMS()
+	_, err = storage.NewFunctions(b.store).Create(ctx, api.Function{
+		Tenant: b.tenant, Namespace: namespace, Name: name, Runtime: api.RuntimeJS,
+		Entry: api.DefaultEntry, Handler: api.DefaultHandler, CreatedAtMS: now,
+	})
+	if err != nil && api.ErrorCode(err) != api.CodeFunctionExists {
+		t.Fatal(err)
+	}
+	draft := api.Draft{
+		DraftID: api.NewDraftID(now), SHA256: bundle.Digest(tar), Files: map[string][]byte{bundle.EntryJS: nil},
+		CreatedAtMS: now, ExpiresAtMS: now + api.DraftTTLMS,
+	}
+	if err := storage.NewDrafts(b.store).Put(ctx, b.tenant, namespace, name, draft); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = storage.NewVersions(b.store).Publish(ctx, storage.Publish{
+		Tenant: b.tenant, Namespace: namespace, Function: name, DraftID: draft.DraftID,
+		SHA256: draft.SHA256, Bundle: tar, Config: config, Alias: "prod", NowMS: now,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// binding is one that runs each of the functions as the activity of its name.
+func (b *bench) binding(functions ...string) storage.StoredBinding {
+	w := api.WorkerBinding{
+		Name: "worker", Domain: b.domain, Tasklist: tasklist, Enabled: true,
+		ActivityMap: map[string]api.JobTarget{},
+	}
+	for _, f := range functions {
+		w.ActivityMap[f] = api.JobTarget{Function: f}
+	}
+	w.Normalize()
+	return storage.StoredBinding{WorkerBinding: w, Principal: api.Principal{Sub: "test", Roles: []string{"admin"}}, Access: api.AccessUnrestricted}
+}
+
+// bind creates a binding.
+func (b *bench) bind(stored storage.StoredBinding) {
+	b.t.Helper()
+	if err := stored.Validate(); err != nil {
+		b.t.Fatal(err)
+	}
+	if _, err := b.bindings().Create(b.t.Context(), b.tenant, namespace, stored, b.store.NowMS()); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *bench) bindings() *storage.Bindings { return storage.NewBindings(b.store) }
+
+func (b *bench) path() storage.BindingPath {
+	return storage.BindingPath{Tenant: b.tenant, Namespace: namespace, Name: "worker"}
+}
+
+// change changes the binding.
+func (b *bench) change(f func(*storage.StoredBinding)) {
+	b.t.Helper()
+	_, err := b.bindings().Update(b.t.Context(), b.path(), nil, b.store.NowMS(), func(s *storage.StoredBinding) error { f(s); return nil })
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// awaitStatus waits until the binding's status is as is says.
+func (b *bench) awaitStatus(what string, is func(api.BindingCounts) bool) api.BindingCounts {
+	b.t.Helper()
+	var last api.BindingStatus
+	eventually(b.t, what, func() error {
+		var err error
+		if last, err = b.bindings().Status(b.t.Context(), b.path()); err != nil {
+			return err
+		}
+		if !is(last.Status) {
+			return fmt.Errorf("%+v", last.Status)
+		}
+		return nil
+	})
+	return last.Status
+}
+
+// plan is what the tests' workflow does: activities, one after the other, or all at
+// once.
+type plan struct {
+	Activity     string
+	Input        string // as it is sent; several values are separated by newlines
+	Timeout      time.Duration
+	Heartbeat    time.Duration
+	Attempts     int32 // 0: no retry policy
+	NonRetriable []string
+	ActivityID   string
+	Times        int // default: once
+	AtOnce       bool
+	CancelOn     string // a signal on which the activities are cancelled
+}
+
+// report is what came of it, of the last activity where several were asked for.
+type report struct {
+	Results []string // "" for none
+	Kind    string   // custom, timeout, cancelled, generic, panic; "" for success
+	Reason  string   // or the kind of the timeout
+	Details json.RawMessage
+}
+
+func runPlan(ctx workflow.Context, p plan) (report, error) {
+	o := workflow.ActivityOptions{
+		TaskList: tasklist, ActivityID: p.ActivityID, ScheduleToStartTimeout: 2 * time.Minute, StartToCloseTimeout: 30 * time.Second,
+		HeartbeatTimeout: p.Heartbeat, WaitForCancellation: true,
+	}
+	if p.Timeout > 0 {
+		o.StartToCloseTimeout = p.Timeout
+	}
+	if p.Attempts > 0 {
+		o.RetryPolicy = &cadence.RetryPolicy{
+			InitialInterval: time.Second, BackoffCoefficient: 1, MaximumAttempts: p.Attempts,
+			ExpirationInterval: 5 * time.Minute, NonRetriableErrorReasons: p.NonRetriable,
+		}
+	}
+	ctx, cancel := workflow.WithCancel(workflow.WithActivityOptions(ctx, o))
+	if p.CancelOn != "" {
+		workflow.Go(ctx, func(ctx workflow.Context) {
+			workflow.GetSignalChannel(ctx, p.CancelOn).Receive(ctx, nil)
+			cancel()
+		})
+	}
+	var out report
+	var futures []workflow.Future
+	for range max(1, p.Times) {
+		f := workflow.ExecuteActivity(ctx, p.Activity, []byte(p.Input))
+		if futures = append(futures, f); !p.AtOnce {
+			out.add(ctx, f)
+		}
+	}
+	if p.AtOnce {
+		for _, f := range futures {
+			out.add(ctx, f)
+		}
+	}
+	return out, nil
+}
+
+func (r *report) add(ctx workflow.Context, f workflow.Future) {
+	var result []byte
+	err := f.Get(ctx, &result)
+	if err == nil {
+		r.Results = append(r.Results, string(result))
+		return
+	}
+	var custom *cadence.CustomError
+	var timeout *workflow.TimeoutError
+	var canceled *cadence.CanceledError
+	var panicked *workflow.PanicError
+	switch {
+	case errors.As(err, &custom):
+		r.Kind, r.Reason = "custom", custom.Reason()
+		var raw []byte
+		if custom.HasDetails() && custom.Details(&raw) == nil {
+			r.Details = raw
+		}
+	case errors.As(err, &timeout):
+		r.Kind, r.Reason = "timeout", timeout.TimeoutType().String()
+	case errors.As(err, &canceled):
+		r.Kind = "cancelled"
+	case errors.As(err, &panicked):
+		r.Kind, r.Reason = "panic", err.Error()
+	default:
+		r.Kind, r.Reason = "generic", err.Error()
+	}
+}
+
+// awaitSignal ends with what the signal go says.
+func awaitSignal(ctx workflow.Context, first json.RawMessage) (string, error) {
+	var said json.RawMessage
+	workflow.GetSignalChannel(ctx, "go").Receive(ctx, &said)
+	return string(first) + string(said), nil
+}
+
+// begin starts the tests' workflow.
+func (b *bench) begin(p plan) client.WorkflowRun {
+	b.t.Helper()
+	run, err := b.client.ExecuteWorkflow(b.t.Context(), client.StartWorkflowOptions{
+		TaskList: decisions, ExecutionStartToCloseTimeout: 5 * time.Minute, DecisionTaskStartToCloseTimeout: 10 * time.Second,
+	}, "plan", p)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return run
+}
+
+// wait waits for a workflow's end.
+func (b *bench) wait(run client.WorkflowRun) report {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.t.Context(), 2*time.Minute)
+	defer cancel()
+	var out report
+	if err := run.Get(ctx, &out); err != nil {
+		b.t.Fatal(err)
+	}
+	return out
+}
+
+// tryWait waits for a while, and gives what comes in the way.
+func (b *bench) tryWait(run client.WorkflowRun, out *report) error {
+	ctx, cancel := context.WithTimeout(b.t.Context(), 5*time.Second)
+	defer cancel()
+	return run.Get(ctx, out)
+}
+
+func (b *bench) do(p plan) report {
+	b.t.Helper()
+	return b.wait(b.begin(p))
+}
+
+// activations are a function's, newest first.
+func (b *bench) activations(function string) []api.Activation {
+	b.t.Helper()
+	var out []api.Activation
+	for cursor := ""; ; {
+		items, next, err := storage.NewActivations(b.store).List(b.t.Context(), storage.ActivationFilter{
+			Tenant: b.tenant, Namespace: namespace, Function: function, Limit: 500, Cursor: cursor,
+		})
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		out = append(out, items...)
+		if cursor = next; next == "" {
+			return out
+		}
+	}
+}
+
+func eventually(t *testing.T, what string, check func() error) {
+	t.Helper()
+	for deadline := time.Now().Add(60 * time.Second); ; {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("not in time: %s: %v", what, err)
+		}
+		time.Sleep(20 * time.Millisecond) // between two questions, not in place of one
+	}
+}

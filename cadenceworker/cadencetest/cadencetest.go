@@ -1,0 +1,283 @@
+// Package cadencetest runs tests against a real Cadence server: all its services
+// in one process, with SQLite below, on ports of 127.0.0.1. The first test builds
+// it, which takes minutes; later ones find it in the user's cache folder.
+package cadencetest
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/cadence/.gen/go/cadence/workflowserviceclient"
+	"go.uber.org/cadence/.gen/go/shared"
+	"go.uber.org/cadence/client"
+	"go.uber.org/cadence/worker"
+	"go.uber.org/zap"
+
+	"github.com/codesous/sous/cadenceworker"
+)
+
+// Server is a Cadence server process of the tests' own.
+type Server struct {
+	GRPCAddr string // HOST:PORT, what cadenceworker.Dial takes
+
+	dir   string
+	guard *guard
+	pid   int
+	own   bool // one test has it for itself
+}
+
+// services are what tools/cadenceserver/config reads the ports of, in the order
+// of the ports.
+var services = []string{"FRONTEND", "FRONTEND_GRPC", "HISTORY", "HISTORY_GRPC", "MATCHING", "MATCHING_GRPC", "WORKER"}
+
+// readyWithin bounds a server's start, on a machine that does other work too.
+const readyWithin = 90 * time.Second
+
+// Skip skips the test under -short: it needs a Cadence server.
+func Skip(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("a Cadence server takes seconds to start, and minutes to build the first time")
+	}
+}
+
+// Start is a server that the tests of this process share. It ends with the
+// process, however that ends. Tests keep apart by domains.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	Skip(t)
+	s, err := sharedServer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+var sharedServer = sync.OnceValues(newServer)
+
+// StartOwn is a server for this test alone, which may stop it.
+func StartOwn(t testing.TB) *Server {
+	t.Helper()
+	Skip(t)
+	s, err := newServer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.own = true
+	t.Cleanup(s.guard.end)
+	return s
+}
+
+func newServer() (*Server, error) {
+	binary, folder, err := program()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "sous-cadence-")
+	if err != nil {
+		return nil, fmt.Errorf("start a Cadence server: %w", err)
+	}
+	first, reservation, err := reserve(len(services))
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	config := filepath.Join(folder, "config")
+	env := []string{"CADENCE_DATA=" + dir, "CADENCE_CONFIG=" + config}
+	for i, name := range services {
+		env = append(env, fmt.Sprintf("CADENCE_%s=%d", name, first+i))
+	}
+	s := &Server{GRPCAddr: address(first + 1), dir: dir}
+	s.guard, err = newGuard(dir, env, reservation,
+		binary, "--config", config, "start", "--services", "frontend,history,matching,worker")
+	if err = errors.Join(err, reservation.Close()); err != nil {
+		return nil, fmt.Errorf("start a Cadence server: %w", errors.Join(err, os.RemoveAll(dir)))
+	}
+	if err = s.setUp(env, binary, config); err == nil {
+		err = s.start()
+	}
+	if err != nil {
+		s.guard.end()
+		return nil, err
+	}
+	return s, nil
+}
+
+// setUp makes the tables.
+func (s *Server) setUp(env []string, binary, config string) error {
+	cmd := exec.CommandContext(context.Background(), binary, "--config", config, "schema")
+	cmd.Env = append(os.Environ(), env...)
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("set up the tables of a Cadence server: %w\n%s", err, tail(text))
+	}
+	return nil
+}
+
+// start starts the process and waits until workflows can run.
+func (s *Server) start() error {
+	var err error
+	if s.pid, err = s.guard.start(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), readyWithin)
+	defer cancel()
+	for {
+		err := s.probe(ctx)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil || !runs(s.pid) {
+			text, _ := os.ReadFile(filepath.Join(s.dir, "log")) // there may be none
+			return fmt.Errorf("the Cadence server at %s does not come up: %w\n%s", s.GRPCAddr, err, tail(text))
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// probe asks something of each service that a workflow needs. Its connection is
+// new each time: one that failed would wait before it tries again.
+func (s *Server) probe(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	raw, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.GRPCAddr)
+	if err != nil {
+		return err
+	}
+	if err := raw.Close(); err != nil {
+		return err
+	}
+	conn, err := cadenceworker.Dial(s.GRPCAddr)
+	if err != nil {
+		return err
+	}
+	return errors.Join(answers(ctx, conn.Service), conn.Close(ctx))
+}
+
+func answers(ctx context.Context, service workflowserviceclient.Interface) error {
+	system, nothing, kind := "cadence-system", "none", shared.TaskListTypeActivity
+	_, err := service.DescribeTaskList(ctx, &shared.DescribeTaskListRequest{
+		Domain: &system, TaskList: &shared.TaskList{Name: &nothing}, TaskListType: &kind,
+	})
+	if err != nil {
+		return fmt.Errorf("matching: %w", err)
+	}
+	_, err = service.DescribeWorkflowExecution(ctx, &shared.DescribeWorkflowExecutionRequest{
+		Domain: &system, Execution: &shared.WorkflowExecution{WorkflowId: &nothing},
+	})
+	if missing := new(shared.EntityNotExistsError); !errors.As(err, &missing) {
+		return fmt.Errorf("history: %w", err)
+	}
+	return nil
+}
+
+// Stop kills the server. Its data stay.
+func (s *Server) Stop(t testing.TB) {
+	t.Helper()
+	s.mustOwn(t)
+	if err := s.guard.stop(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Restart starts the server again, on the same ports and with its data; one that
+// runs is killed first.
+func (s *Server) Restart(t testing.TB) {
+	t.Helper()
+	s.mustOwn(t)
+	if err := s.start(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *Server) mustOwn(t testing.TB) {
+	t.Helper()
+	if !s.own {
+		t.Fatal("other tests share this Cadence server: a test that stops one takes StartOwn")
+	}
+}
+
+// Dial is a connection to the server, which is closed when the test ends.
+func (s *Server) Dial(t testing.TB) *cadenceworker.Conn {
+	t.Helper()
+	conn, err := cadenceworker.Dial(s.GRPCAddr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := conn.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return conn
+}
+
+// Client starts and signals workflows in domain.
+func (s *Server) Client(t testing.TB, domain string) client.Client {
+	t.Helper()
+	return client.NewClient(s.Dial(t).Service, domain, nil)
+}
+
+// Work runs what register registers, workflows and activities in this process, on
+// a tasklist of domain until the test ends.
+func (s *Server) Work(t testing.TB, domain, tasklist string, register func(worker.Worker)) {
+	t.Helper()
+	w, err := worker.NewV2(s.Dial(t).Service, domain, tasklist, worker.Options{
+		DisableStickyExecution: true, // or a burst of workflows may stall for a minute
+		Logger:                 zap.NewNop(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	register(w)
+	if err := w.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.Stop)
+}
+
+// Domain registers a domain that no other test has.
+func (s *Server) Domain(t testing.TB) string {
+	t.Helper()
+	random := make([]byte, 8)
+	if _, err := rand.Read(random); err != nil {
+		t.Fatal(err)
+	}
+	name := "test-" + hex.EncodeToString(random)
+	s.Register(t, name)
+	return name
+}
+
+// Register registers a domain of the given name.
+func (s *Server) Register(t testing.TB, name string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	days := int32(1)
+	err := client.NewDomainClient(s.Dial(t).Service, nil).Register(ctx, &shared.RegisterDomainRequest{
+		Name: &name, WorkflowExecutionRetentionPeriodInDays: &days,
+	})
+	if err != nil {
+		t.Fatalf("register domain %s: %v", name, err)
+	}
+}
+
+// tail is the end of a log.
+func tail(text []byte) []byte {
+	const most = 4_000
+	return bytes.TrimSpace(text[max(0, len(text)-most):])
+}

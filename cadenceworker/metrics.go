@@ -1,0 +1,107 @@
+package cadenceworker
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/metrics"
+)
+
+// The outcomes of calls for tasks.
+const (
+	pollTask  = "task"
+	pollEmpty = "empty"
+	pollError = "error"
+)
+
+// The statuses of tasks.
+const (
+	taskCompleted  = "completed"
+	taskFailed     = "failed"
+	taskCancelled  = "cancelled"
+	taskGone       = "gone"       // Cadence did not wait for it any more
+	taskUnanswered = "unanswered" // the answer did not reach Cadence
+	taskRepeated   = "repeated"   // another delivery of it answers
+	taskUnknown    = "unknown"    // its activity type is not in the binding
+)
+
+// The outcomes of heartbeats.
+const (
+	beatOK     = "ok"
+	beatCancel = "cancel" // the workflow wants the activity to end
+	beatGone   = "gone"
+	beatError  = "error"
+)
+
+// supervisorMetrics is what a Supervisor counts. docs/metrics.md says what each
+// metric means.
+type supervisorMetrics struct {
+	polls, tasks, heartbeats *prometheus.CounterVec
+	waits                    prometheus.Histogram
+	inFlight                 prometheus.GaugeFunc
+	workers                  *workersCollector
+	loop                     *metrics.Loop
+}
+
+// waitSeconds are the bounds of the buckets of the time from schedule to start.
+var waitSeconds = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800}
+
+func newSupervisorMetrics(s *Supervisor) *supervisorMetrics {
+	counter := func(name, help, label string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: metrics.Namespace, Subsystem: "cadence", Name: name, Help: help,
+		}, []string{label})
+	}
+	return &supervisorMetrics{
+		polls:      counter("polls_total", "Calls for tasks that the Cadence server answered, or did not.", "outcome"),
+		tasks:      counter("tasks_total", "Activity tasks, by how they ended.", "status"),
+		heartbeats: counter("heartbeats_total", "Heartbeats that were sent.", "outcome"),
+		waits: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Namespace: metrics.Namespace, Subsystem: "cadence", Name: "schedule_to_start_seconds",
+			Help: "From the moment at which an attempt of an activity was scheduled until this replica had it.", Buckets: waitSeconds,
+		}),
+		inFlight: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Namespace: metrics.Namespace, Subsystem: "cadence", Name: "tasks_in_flight",
+			Help: "Activity tasks in hand, those included that wait for a place.",
+		}, func() float64 { return float64(s.inHand()) }),
+		workers: &workersCollector{s: s, desc: prometheus.NewDesc(
+			prometheus.BuildFQName(metrics.Namespace, "cadence", "workers"), "Worker bindings, by how their workers here get on.", []string{"state"}, nil)},
+		loop: metrics.NewLoop("cadence"),
+	}
+}
+
+func (m *supervisorMetrics) register(reg prometheus.Registerer) error {
+	return metrics.Register(reg, m.polls, m.tasks, m.heartbeats, m.waits, m.inFlight, m.workers, m.loop)
+}
+
+// workersCollector counts the bindings by state.
+type workersCollector struct {
+	s    *Supervisor
+	desc *prometheus.Desc
+}
+
+// stateLabels are the states as label values.
+var stateLabels = map[api.BindingState]string{
+	api.BindingRunning: "running", api.BindingWaiting: "waiting_for_domain", api.BindingFailing: "failing",
+	api.BindingNoServer: "no_server", api.BindingDisabled: "disabled", api.BindingStopped: "stopped",
+}
+
+// Describe implements prometheus.Collector.
+func (c *workersCollector) Describe(ch chan<- *prometheus.Desc) { ch <- c.desc }
+
+// Collect implements prometheus.Collector.
+func (c *workersCollector) Collect(ch chan<- prometheus.Metric) {
+	c.s.mu.Lock()
+	bound := make([]*binding, 0, len(c.s.bound))
+	for _, b := range c.s.bound {
+		bound = append(bound, b)
+	}
+	c.s.mu.Unlock()
+	counts := map[string]int{}
+	for _, b := range bound {
+		counts[stateLabels[b.share(0).State]]++
+	}
+	for _, label := range stateLabels {
+		ch <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, float64(counts[label]), label)
+	}
+}

@@ -1,0 +1,64 @@
+package cadenceworker
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// However many ask, and whatever the limit becomes, no more than it says get in.
+func TestPlaces(t *testing.T) {
+	t.Parallel()
+	p := newPlaces()
+	p.resize(3)
+	var in, most atomic.Int64
+	var wg sync.WaitGroup
+	for range 50 {
+		wg.Go(func() {
+			for range 20 {
+				if err := p.acquire(t.Context()); err != nil {
+					t.Error(err)
+					return
+				}
+				if n := in.Add(1); n > most.Load() {
+					most.Store(n)
+				}
+				in.Add(-1)
+				p.release()
+			}
+		})
+	}
+	wg.Wait()
+	if most.Load() > 3 {
+		t.Errorf("%d had places of 3", most.Load())
+	}
+}
+
+// A lower limit takes nobody's place away, and lets nobody in until it is kept; a
+// higher one is felt at once.
+func TestPlacesAreResized(t *testing.T) {
+	t.Parallel()
+	p := newPlaces()
+	p.resize(2)
+	for range 2 {
+		if err := p.acquire(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.resize(1)
+	p.release() // one is still in: the limit is kept, and full
+	brief, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if err := p.acquire(brief); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a place over the limit: %v", err)
+	}
+	got := make(chan error, 1)
+	go func() { got <- p.acquire(t.Context()) }()
+	p.resize(2)
+	if err := <-got; err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,182 @@
+package cadenceworker
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.uber.org/cadence/activity"
+	"go.uber.org/zap"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+)
+
+// Why a task is stopped before its function has ended.
+var (
+	errCancelRequested = errors.New("the workflow cancelled the activity")
+	errGone            = errors.New("Cadence waits for the task no more")
+	errSilent          = errors.New("no heartbeat in time: Cadence waits for the task no more")
+	errShutdown        = errors.New("this replica is shutting down")
+)
+
+// The pauses between two tries of what the store or another run keeps back.
+const (
+	retryPauseMin = 100 * time.Millisecond
+	retryPauseMax = 2 * time.Second
+)
+
+// task is one attempt of an activity.
+type task struct {
+	w     *activityWorker
+	key   taskKey
+	info  activity.Info
+	input []byte
+	last  []byte // what the attempt before recorded last
+
+	// ctx ends with the task's time, or where stop says so; its cause tells why.
+	ctx    context.Context
+	stop   context.CancelCauseFunc
+	expire context.CancelFunc
+	beats  *beats
+	logger *zap.Logger
+}
+
+func newTask(ctx context.Context, w *activityWorker, input []byte) *task {
+	info := activity.GetInfo(ctx)
+	t := &task{w: w, info: info, input: input, key: taskKey{w.b.path.Tenant, api.TaskActivationID(info.TaskToken)}}
+	if activity.HasHeartbeatDetails(ctx) {
+		// Bytes are given as they are: this cannot fail.
+		_ = activity.GetHeartbeatDetails(ctx, &t.last)
+	}
+	// Its life is the supervisor's: the client's context ends when its worker does.
+	ctx, t.expire = context.WithDeadline(w.b.s.life, info.Deadline)
+	t.ctx, t.stop = context.WithCancelCause(ctx)
+	t.logger = w.b.logger.With(zap.String("activation_id", t.key.activationID), zap.String("workflow_id", info.WorkflowExecution.ID),
+		zap.String("run_id", info.WorkflowExecution.RunID), zap.String("activity_id", info.ActivityID),
+		zap.String("activity_type", info.ActivityType.Name))
+	t.beats = newBeats(t)
+	return t
+}
+
+// run runs the function and answers Cadence.
+func (t *task) run() {
+	defer t.expire()
+	defer t.stop(nil)
+	s := t.w.b.s
+	if !s.enter(t) {
+		s.metrics.tasks.WithLabelValues(taskRepeated).Inc() // the first delivery answers
+		return
+	}
+	defer s.leave(t)
+	stored, target, ok := t.w.b.target(t.ctx, t.w, t.info.ActivityType.Name)
+	if !ok {
+		// An answer would end the activity; the replica that the next attempt gets to
+		// may know the type.
+		s.metrics.tasks.WithLabelValues(taskUnknown).Inc()
+		t.logger.Warn("a task's activity type is not in the binding: it is left to time out")
+		t.w.b.note(fmt.Sprintf("a task came for activity %q, which the binding does not have", t.info.ActivityType.Name))
+		return
+	}
+	inv, err := t.invocation(stored, target)
+	if err != nil {
+		t.respond(refusal(err))
+		return
+	}
+	t.beats.start()
+	out, err := t.invoke(inv)
+	t.beats.end()
+	if missing(err) {
+		t.w.b.note(functionMissing(t.info.ActivityType.Name, target.Function, err))
+	}
+	t.respond(t.answer(out, err))
+}
+
+// event is what the function gets.
+type event struct {
+	Type    string            `json:"type"`
+	Cadence api.CadenceSource `json:"cadence"`
+	Input   eventInput        `json:"input"`
+}
+
+// eventInput is a task's input: JSON too where it is one JSON value.
+type eventInput struct {
+	JSON      json.RawMessage `json:"json,omitempty"`
+	RawBase64 string          `json:"raw_base64"`
+}
+
+const eventType = "cadence.activity"
+
+func (t *task) invocation(stored *storage.StoredBinding, target api.JobTarget) (api.Invocation, error) {
+	source := api.CadenceSource{
+		Domain: t.w.stored.Domain, Tasklist: t.w.stored.Tasklist,
+		WorkflowID: t.info.WorkflowExecution.ID, RunID: t.info.WorkflowExecution.RunID,
+		ActivityID: t.info.ActivityID, ActivityType: t.info.ActivityType.Name, Attempt: t.info.Attempt,
+	}
+	e := event{Type: eventType, Cadence: source, Input: eventInput{RawBase64: base64.StdEncoding.EncodeToString(t.input)}}
+	if json.Valid(t.input) {
+		e.Input.JSON = t.input
+	}
+	body, err := api.EncodeJSON(e)
+	if err != nil {
+		return api.Invocation{}, fmt.Errorf("encode the event: %w", err)
+	}
+	if len(body) > api.MaxEventBytes {
+		return api.Invocation{}, api.Errorf(api.CodeBodyLimit, "the activity's input is too large for an event of %d bytes", api.MaxEventBytes)
+	}
+	rawSource, err := api.EncodeJSON(source)
+	if err != nil {
+		return api.Invocation{}, fmt.Errorf("encode the trigger: %w", err)
+	}
+	return api.Invocation{
+		Tenant: t.w.b.path.Tenant, Namespace: t.w.b.path.Namespace, Function: target.Function, Ref: target.Ref(),
+		Trigger:   api.Trigger{Type: api.TriggerCadence, Source: rawSource},
+		Principal: stored.Principal, Access: stored.Access, Event: body,
+		ActivationID: t.key.activationID, Attempt: int(t.info.Attempt) + 1,
+		Deadline: t.info.Deadline, Patient: true,
+		Started: t.beats.started, Heartbeat: t.beats.add, LastHeartbeat: lastHeartbeat(t.last),
+	}, nil
+}
+
+// lastHeartbeat is what a function is told of the details that the attempt before
+// recorded, by whichever worker.
+func lastHeartbeat(details []byte) json.RawMessage {
+	details = bytes.TrimSpace(details)
+	switch {
+	case len(details) == 0:
+		return nil
+	case json.Valid(details):
+		return details
+	}
+	return json.RawMessage(`{"raw_base64":"` + base64.StdEncoding.EncodeToString(details) + `"}`)
+}
+
+// errPending says that another run of the task answers it.
+var errPending = errors.New("another delivery of the task runs")
+
+// invoke runs the function, and goes on trying while the store keeps it back. A
+// result that was not recorded at once is waited for: nothing runs twice.
+func (t *task) invoke(inv api.Invocation) (*api.Outcome, error) {
+	tried := false // by this delivery: what stands in the way may be its own record
+	for wait := retryPauseMin; ; wait = min(2*wait, retryPauseMax) {
+		out, err := t.w.b.s.engine.Invoke(t.ctx, inv)
+		switch code := api.ErrorCode(err); {
+		case err == nil:
+			return out, nil
+		case code == api.CodeIdempotencyRunning && !tried:
+			return nil, errPending
+		case code != api.CodeIdempotencyRunning && code != api.CodeStoreUnavailable:
+			return nil, err
+		}
+		tried = true
+		select {
+		case <-t.ctx.Done():
+			return nil, err
+		case <-time.After(wait):
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package cadenceworker
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"go.uber.org/yarpc/api/transport"
+	"go.uber.org/yarpc/transport/grpc"
+	"go.uber.org/yarpc/yarpcerrors"
+)
+
+// renewAfter is how long nothing but failures to reach the server makes a link
+// connect anew. gRPC itself waits longer after each attempt, up to two minutes;
+// a link that starts over tries every few seconds.
+const renewAfter = 5 * time.Second
+
+// link is an outbound over one gRPC connection. It starts over when the server
+// cannot be reached for long, and knows when the calls on it have ended.
+type link struct {
+	addr string
+
+	mu        sync.Mutex
+	current   *connection // nil before Start and after Stop
+	downSince time.Time   // zero: the last call reached the server
+	calls     int         // under way
+	idle      chan struct{}
+}
+
+// connection is what a link replaces.
+type connection struct {
+	transport *grpc.Transport
+	outbound  *grpc.Outbound
+}
+
+func connect(addr string) (*connection, error) {
+	t := grpc.NewTransport()
+	c := &connection{transport: t, outbound: t.NewSingleOutbound(addr)}
+	return c, errors.Join(t.Start(), c.outbound.Start())
+}
+
+func (c *connection) stop() error { return errors.Join(c.outbound.Stop(), c.transport.Stop()) }
+
+// Call sends a request and notes whether it reached the server.
+func (l *link) Call(ctx context.Context, request *transport.Request) (*transport.Response, error) {
+	c, err := l.begin()
+	if err != nil {
+		return nil, err
+	}
+	defer l.end()
+	response, err := c.outbound.Call(ctx, request)
+	if renewed := l.note(c, err, time.Now()); renewed != nil {
+		err = errors.Join(err, renewed)
+	}
+	return response, err
+}
+
+func (l *link) begin() (*connection, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.current == nil {
+		return nil, yarpcerrors.UnavailableErrorf("the connection to Cadence is closed")
+	}
+	if l.calls == 0 {
+		l.idle = make(chan struct{})
+	}
+	l.calls++
+	return l.current, nil
+}
+
+func (l *link) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.calls--; l.calls == 0 {
+		close(l.idle)
+	}
+}
+
+// note takes the outcome of a call on c at the time now, and puts another
+// connection in c's place when none got through for renewAfter. A call that ran
+// out of time says nothing.
+func (l *link) note(c *connection, err error, now time.Time) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case c != l.current || yarpcerrors.IsDeadlineExceeded(err) || yarpcerrors.IsCancelled(err):
+		return nil
+	case !yarpcerrors.IsUnavailable(err):
+		l.downSince = time.Time{}
+		return nil
+	case l.downSince.IsZero():
+		l.downSince = now
+		return nil
+	case now.Sub(l.downSince) < renewAfter:
+		return nil
+	}
+	l.downSince = now
+	fresh, err := connect(l.addr)
+	if err != nil {
+		return err
+	}
+	l.current = fresh
+	return c.stop()
+}
+
+// drain waits until no call is under way.
+func (l *link) drain(ctx context.Context) error {
+	l.mu.Lock()
+	idle, calls := l.idle, l.calls
+	l.mu.Unlock()
+	if calls == 0 {
+		return nil
+	}
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Start implements transport.Lifecycle.
+func (l *link) Start() error {
+	c, err := connect(l.addr)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.current = c
+	return nil
+}
+
+// Stop implements transport.Lifecycle. Calls under way fail.
+func (l *link) Stop() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.current == nil {
+		return nil
+	}
+	c := l.current
+	l.current = nil
+	return c.stop()
+}
+
+// IsRunning implements transport.Lifecycle.
+func (l *link) IsRunning() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.current != nil
+}
+
+// Transports implements transport.Outbound: a link looks after its own.
+func (l *link) Transports() []transport.Transport { return nil }

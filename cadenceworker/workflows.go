@@ -1,0 +1,117 @@
+package cadenceworker
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.uber.org/cadence/.gen/go/shared"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker"
+)
+
+// workflowTimeout bounds what a function asks of the server.
+const workflowTimeout = 10 * time.Second
+
+var idReuse = map[string]shared.WorkflowIdReusePolicy{
+	invoker.IDReuseAllow:      shared.WorkflowIdReusePolicyAllowDuplicate,
+	invoker.IDReuseFailedOnly: shared.WorkflowIdReusePolicyAllowDuplicateFailedOnly,
+	invoker.IDReuseReject:     shared.WorkflowIdReusePolicyRejectDuplicate,
+}
+
+// StartWorkflow starts a workflow for a function.
+func (c *Conn) StartWorkflow(ctx context.Context, w invoker.WorkflowStart) (invoker.WorkflowRun, error) {
+	ctx, cancel := context.WithTimeout(ctx, workflowTimeout)
+	defer cancel()
+	identity, policy := callerName, idReuse[w.IDReuse]
+	execution, decision := int32(w.ExecutionTimeout/time.Second), int32(w.DecisionTimeout/time.Second)
+	request := &shared.StartWorkflowExecutionRequest{
+		Domain: &w.Domain, WorkflowId: &w.ID, RequestId: &w.RequestID, Identity: &identity, Input: w.Input,
+		WorkflowType: &shared.WorkflowType{Name: &w.Type}, TaskList: &shared.TaskList{Name: &w.Tasklist},
+		ExecutionStartToCloseTimeoutSeconds: &execution, TaskStartToCloseTimeoutSeconds: &decision,
+		WorkflowIdReusePolicy: &policy,
+	}
+	var started *shared.StartWorkflowExecutionResponse
+	err := insist(ctx, func() (err error) {
+		started, err = c.Service.StartWorkflowExecution(ctx, request)
+		return err
+	})
+	if err != nil {
+		return invoker.WorkflowRun{}, workflowError(err, w.Domain, w.ID)
+	}
+	return invoker.WorkflowRun{WorkflowID: w.ID, RunID: started.GetRunId()}, nil
+}
+
+// SignalWorkflow signals a workflow for a function. The type is looked up first, and
+// the run that had it is the one that is signalled: what a function may signal is
+// said by type.
+func (c *Conn) SignalWorkflow(ctx context.Context, w invoker.WorkflowSignal) error {
+	ctx, cancel := context.WithTimeout(ctx, workflowTimeout)
+	defer cancel()
+	target := &shared.WorkflowExecution{WorkflowId: &w.ID}
+	if w.RunID != "" {
+		target.RunId = &w.RunID
+	}
+	var found *shared.DescribeWorkflowExecutionResponse
+	err := insist(ctx, func() (err error) {
+		found, err = c.Service.DescribeWorkflowExecution(ctx, &shared.DescribeWorkflowExecutionRequest{Domain: &w.Domain, Execution: target})
+		return err
+	})
+	if err != nil {
+		return workflowError(err, w.Domain, w.ID)
+	}
+	info := found.GetWorkflowExecutionInfo()
+	if info.GetType().GetName() != w.Type || info.CloseStatus != nil {
+		return api.Errorf(api.CodeHostWorkflowNotFound, "no workflow %q of type %q runs in domain %q", w.ID, w.Type, w.Domain)
+	}
+	identity := callerName
+	err = insist(ctx, func() error {
+		return c.Service.SignalWorkflowExecution(ctx, &shared.SignalWorkflowExecutionRequest{
+			Domain: &w.Domain, WorkflowExecution: info.GetExecution(), SignalName: &w.Signal, Input: w.Input,
+			Identity: &identity, RequestId: &w.RequestID,
+		})
+	})
+	return workflowError(err, w.Domain, w.ID)
+}
+
+// insist repeats a call that the server did not answer, until ctx ends. The call
+// carries an id by which the server knows it again.
+func insist(ctx context.Context, call func() error) error {
+	for wait := retryPauseMin; ; wait = min(2*wait, retryPauseMax) {
+		err := call()
+		if err == nil || final(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(wait):
+		}
+	}
+}
+
+// final says whether err is the server's answer, and not a moment's trouble.
+func final(err error) bool {
+	var started *shared.WorkflowExecutionAlreadyStartedError
+	return refused(err) || gone(err) || errors.As(err, &started)
+}
+
+// workflowError is what a function is told.
+func workflowError(err error, domain, workflowID string) error {
+	if err == nil {
+		return nil
+	}
+	var started *shared.WorkflowExecutionAlreadyStartedError
+	var absent *shared.EntityNotExistsError
+	var completed *shared.WorkflowExecutionAlreadyCompletedError
+	switch {
+	case errors.As(err, &started):
+		return api.Errorf(api.CodeHostWorkflowExists, "a workflow %q is there already", workflowID)
+	case errors.As(err, &absent), errors.As(err, &completed):
+		return api.Errorf(api.CodeHostWorkflowNotFound, "no workflow %q runs in domain %q, or there is no such domain", workflowID, domain)
+	case final(err):
+		return api.Wrap(api.CodeHostCadenceRefused, err, publicError(err))
+	}
+	return api.Wrap(api.CodeHostCadenceUnavailable, err, publicError(err))
+}

@@ -1,0 +1,143 @@
+// Cadence places orders, as an example: a workflow of Cadence's Go client whose
+// activities are functions. Nothing in it knows of them but the tasklist that a worker
+// binding serves.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"go.uber.org/cadence"
+	"go.uber.org/cadence/client"
+	"go.uber.org/cadence/worker"
+	"go.uber.org/cadence/workflow"
+	"go.uber.org/zap"
+)
+
+// The tasklists: of the workflow's own decisions, and of the activities that
+// functions run.
+const (
+	decisions  = "orders"
+	activities = "order-activities"
+)
+
+type order struct {
+	ID    string   `json:"id"`
+	Card  string   `json:"card"`
+	Total float64  `json:"total"`
+	Items []string `json:"items"`
+}
+
+type charged struct {
+	Receipt  string `json:"receipt"`
+	Attempts int    `json:"attempts"`
+}
+
+type packed struct {
+	Packed      int `json:"packed"`
+	ResumedFrom int `json:"resumed_from"`
+}
+
+// placed is what the workflow gives.
+type placed struct {
+	Charge charged `json:"charge"`
+	Pack   packed  `json:"pack"`
+}
+
+// place charges and then packs. The code that a function throws with is the reason of
+// its activity's failure: a declined card is not tried again, everything else is.
+func place(ctx workflow.Context, o order) (*placed, error) {
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskList:               activities,
+		ScheduleToStartTimeout: time.Minute,
+		StartToCloseTimeout:    time.Minute,
+		HeartbeatTimeout:       10 * time.Second,
+		WaitForCancellation:    true,
+		RetryPolicy: &cadence.RetryPolicy{
+			InitialInterval: time.Second, BackoffCoefficient: 1, MaximumAttempts: 5, ExpirationInterval: 5 * time.Minute,
+			NonRetriableErrorReasons: []string{"CardDeclined"},
+		},
+	})
+	var out placed
+	if err := workflow.ExecuteActivity(ctx, "Charge", o).Get(ctx, &out.Charge); err != nil {
+		return nil, err
+	}
+	if err := workflow.ExecuteActivity(ctx, "Pack", o).Get(ctx, &out.Pack); err != nil {
+		return nil, err
+	}
+	return &out, nil
+}
+
+// describe says why an order was not placed: an activity's reason, and the details
+// that the platform gives with it.
+func describe(err error) error {
+	var failed *cadence.CustomError
+	if !errors.As(err, &failed) {
+		return err
+	}
+	var details []byte
+	var said struct {
+		Message      string `json:"message"`
+		ActivationID string `json:"activation_id"`
+	}
+	if failed.HasDetails() && failed.Details(&details) == nil && json.Unmarshal(details, &said) == nil {
+		return fmt.Errorf("%s: %s (activation %s)", failed.Reason(), said.Message, said.ActivationID)
+	}
+	return errors.New(failed.Reason())
+}
+
+func run() error {
+	addr := flag.String("cadence", "127.0.0.1:7833", "HOST:PORT of the server's frontend, its gRPC port")
+	domain := flag.String("domain", "orders", "Cadence's domain; it is registered where it is missing")
+	text := flag.String("order", `{"id": "A-1", "card": "good", "total": 12.5, "items": ["cup", "saucer"]}`, "as JSON")
+	flag.Parse()
+	var o order
+	if err := json.Unmarshal([]byte(*text), &o); err != nil {
+		return fmt.Errorf("--order: %w", err)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	conn, err := connect(*addr)
+	if err != nil {
+		return err
+	}
+	defer conn.close()
+	if err := conn.register(ctx, *domain); err != nil {
+		return err
+	}
+	w, err := worker.NewV2(conn.service, *domain, decisions, worker.Options{Logger: zap.NewNop()})
+	if err != nil {
+		return err
+	}
+	w.RegisterWorkflowWithOptions(place, workflow.RegisterOptions{Name: "PlaceOrder"})
+	if err := w.Start(); err != nil {
+		return err
+	}
+	defer w.Stop()
+	started, err := client.NewClient(conn.service, *domain, nil).ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID: "order-" + o.ID, TaskList: decisions, ExecutionStartToCloseTimeout: 10 * time.Minute,
+		DecisionTaskStartToCloseTimeout: 10 * time.Second, WorkflowIDReusePolicy: client.WorkflowIDReusePolicyAllowDuplicate,
+	}, "PlaceOrder", o)
+	if err != nil {
+		return err
+	}
+	var out placed
+	if err := started.Get(ctx, &out); err != nil {
+		return describe(err)
+	}
+	return json.NewEncoder(os.Stdout).Encode(out)
+}
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "cadence:", err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,15 @@
+// Packs an order's items, one after the other. Each heartbeat says how far it is: the
+// attempt that follows a failure goes on from there. A workflow that cancels the
+// activity ends it with the next heartbeat.
+export default async function pack(event, ctx) {
+  const { items } = event.input.json;
+  const from = cs.cadence.lastHeartbeat()?.packed ?? 0;
+  for (let packed = from; packed < items.length; packed++) {
+    await new Promise((resolve) => setTimeout(resolve, 50)); // where the work would be
+    if (items[packed] === "vase" && ctx.attempt === 1) {
+      throw new Error("the vase fell");
+    }
+    await cs.cadence.heartbeat({ packed: packed + 1 });
+  }
+  return { packed: items.length, resumed_from: from };
+}

@@ -1,0 +1,147 @@
+package child
+
+import (
+	"encoding/json"
+
+	"github.com/dop251/goja"
+)
+
+// csCadence is what a function does as an activity, and with workflows.
+func csCadence(r *realm) goja.Value {
+	return r.newNamespace([]row{
+		{"heartbeat", function("heartbeat", 1, cadenceHeartbeat)},
+		{"lastHeartbeat", function("lastHeartbeat", 0, cadenceLastHeartbeat)},
+		{"start", function("start", 2, cadenceStart)},
+		{"signal", function("signal", 2, cadenceSignal)},
+	})
+}
+
+// cadenceHeartbeat records progress: details is any JSON, or nothing.
+func cadenceHeartbeat(r *realm, call goja.FunctionCall) goja.Value {
+	return r.promised(func() *deferred {
+		details := r.optionalJSON(call.Argument(0), "cs.cadence.heartbeat: the details")
+		d, _ := r.call("cadence.heartbeat", struct{}{}, details, func(_, _ []byte) goja.Value { return goja.Undefined() })
+		return d
+	})
+}
+
+// cadenceLastHeartbeat gives the details that the attempt before recorded last,
+// undefined where there are none. What is not JSON, because another worker wrote
+// it, is given as {raw_base64}.
+func cadenceLastHeartbeat(r *realm, _ goja.FunctionCall) goja.Value {
+	if !r.effect() || len(r.act.head.LastHeartbeat) == 0 {
+		return goja.Undefined()
+	}
+	return r.parsed(r.act.head.LastHeartbeat)
+}
+
+// workflowHead is what start and signal say beside the input. Workflow is the type.
+type workflowHead struct {
+	Workflow                string  `json:"workflow"`
+	Domain                  string  `json:"domain"`
+	Tasklist                string  `json:"tasklist,omitempty"`
+	WorkflowID              string  `json:"workflow_id,omitempty"`
+	RunID                   string  `json:"run_id,omitempty"`
+	Signal                  string  `json:"signal,omitempty"`
+	ExecutionTimeoutSeconds float64 `json:"execution_timeout_seconds,omitempty"`
+	DecisionTimeoutSeconds  float64 `json:"decision_timeout_seconds,omitempty"`
+	IDReuse                 string  `json:"id_reuse,omitempty"`
+}
+
+// cadenceStart starts a workflow and answers {workflowId, runId}.
+func cadenceStart(r *realm, call goja.FunctionCall) goja.Value {
+	return r.promised(func() *deferred {
+		head, options := r.workflowOptions(call, "cs.cadence.start")
+		head.Tasklist = r.option(options, "tasklist", "cs.cadence.start", true)
+		head.WorkflowID = r.option(options, "workflowId", "cs.cadence.start", false)
+		head.IDReuse = r.option(options, "idReuse", "cs.cadence.start", false)
+		head.ExecutionTimeoutSeconds = r.numberOption(options, "executionTimeoutSeconds", "cs.cadence.start")
+		head.DecisionTimeoutSeconds = r.numberOption(options, "decisionTimeoutSeconds", "cs.cadence.start")
+		input := r.optionalJSON(options.Get("input"), "cs.cadence.start: input")
+		d, _ := r.call("cadence.start", head, input, func(reply, _ []byte) goja.Value {
+			var run struct {
+				WorkflowID string `json:"workflow_id"`
+				RunID      string `json:"run_id"`
+			}
+			r.decode(reply, &run)
+			out := r.vm.NewObject()
+			must(out.Set("workflowId", run.WorkflowID))
+			must(out.Set("runId", run.RunID))
+			return out
+		})
+		return d
+	})
+}
+
+// cadenceSignal signals a running workflow.
+func cadenceSignal(r *realm, call goja.FunctionCall) goja.Value {
+	return r.promised(func() *deferred {
+		head, options := r.workflowOptions(call, "cs.cadence.signal")
+		head.WorkflowID = r.option(options, "workflowId", "cs.cadence.signal", true)
+		head.RunID = r.option(options, "runId", "cs.cadence.signal", false)
+		head.Signal = r.option(options, "signal", "cs.cadence.signal", true)
+		input := r.optionalJSON(options.Get("input"), "cs.cadence.signal: input")
+		d, _ := r.call("cadence.signal", head, input, func(_, _ []byte) goja.Value { return goja.Undefined() })
+		return d
+	})
+}
+
+// workflowOptions takes (workflowType, options).
+func (r *realm) workflowOptions(call goja.FunctionCall, name string) (workflowHead, *goja.Object) {
+	kind, ok := call.Argument(0).(goja.String)
+	if !ok || kind.Length() == 0 {
+		r.badArgument(name + ": the workflow type must be a string that is not empty")
+	}
+	options, ok := call.Argument(1).(*goja.Object)
+	if !ok {
+		r.badArgument(name + ": the options must be an object")
+	}
+	return workflowHead{Workflow: kind.String(), Domain: r.option(options, "domain", name, true)}, options
+}
+
+// option takes a member that is a string.
+func (r *realm) option(options *goja.Object, member, name string, required bool) string {
+	v := options.Get(member)
+	if v == nil || goja.IsUndefined(v) {
+		if required {
+			r.badArgument(name + ": options." + member + " is missing")
+		}
+		return ""
+	}
+	s, ok := v.(goja.String)
+	if !ok || s.Length() == 0 {
+		r.badArgument(name + ": options." + member + " must be a string that is not empty")
+	}
+	return s.String()
+}
+
+// numberOption takes a member that is a number; 0 stands for none. The host knows
+// its bounds.
+func (r *realm) numberOption(options *goja.Object, member, name string) float64 {
+	v := options.Get(member)
+	if v == nil || goja.IsUndefined(v) {
+		return 0
+	}
+	n := v.ToFloat()
+	if !(n > 0 && n < 1e12) {
+		r.badArgument(name + ": options." + member + " must be a number above 0")
+	}
+	return n
+}
+
+// optionalJSON is v as JSON, nil for undefined.
+func (r *realm) optionalJSON(v goja.Value, what string) json.RawMessage {
+	if v == nil || goja.IsUndefined(v) {
+		return nil
+	}
+	text, ok, err := r.encodeJSON(v, maxBlob)
+	switch {
+	case err == nil && !ok:
+		r.badArgument(what + " must be JSON, not a function")
+	case notEncodable(err):
+		r.badArgument(what + ": not JSON: " + err.Error())
+	default:
+		must(err)
+	}
+	return text
+}

@@ -1,0 +1,77 @@
+package storage_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+)
+
+// checkBindings: one binding is listed, and found by a walk.
+func checkBindings(t *testing.T, f *fixture, want int) {
+	t.Helper()
+	r := storage.NewBindings(f.Store)
+	items, _, err := r.List(t.Context(), f.fn.Tenant, f.fn.Namespace, "", 10)
+	if err != nil || len(items) != want {
+		t.Errorf("listed: %+v %v", items, err)
+	}
+	all, err := r.All(t.Context())
+	found := 0
+	for _, b := range all {
+		if b.Path.Tenant == f.fn.Tenant {
+			found++
+		}
+	}
+	if err != nil || found != want {
+		t.Errorf("%d found: %v", found, err)
+	}
+}
+
+func bindingOf(f *fixture) storage.BindingPath {
+	return storage.BindingPath{Tenant: f.fn.Tenant, Namespace: f.fn.Namespace, Name: "pay"}
+}
+
+func createBinding(f *fixture) error {
+	_, err := storage.NewBindings(f.Store).Create(context.Background(), f.fn.Tenant, f.fn.Namespace, storedBinding("pay"), 1)
+	return err
+}
+
+func cutBindingCreate(_ *testing.T, _ *fixture) (func(*fixture) error, func(*testing.T, *fixture)) {
+	return createBinding, func(t *testing.T, f *fixture) { t.Helper(); checkBindings(t, f, 1) }
+}
+
+func cutBindingUpdate(t *testing.T, f *fixture) (func(*fixture) error, func(*testing.T, *fixture)) {
+	t.Helper()
+	if err := createBinding(f); err != nil {
+		t.Fatal(err)
+	}
+	return func(f *fixture) error {
+			_, err := storage.NewBindings(f.Store).Update(context.Background(), bindingOf(f), nil, 2, func(b *storage.StoredBinding) error {
+				b.Tasklist = "other"
+				return nil
+			})
+			return err
+		}, func(t *testing.T, f *fixture) {
+			t.Helper()
+			checkBindings(t, f, 1)
+			b, err := storage.NewBindings(f.Store).Get(t.Context(), bindingOf(f))
+			if err != nil || b.Tasklist != "other" || b.Revision != 2 {
+				t.Errorf("%+v %v", b, err)
+			}
+		}
+}
+
+func cutBindingDelete(t *testing.T, f *fixture) (func(*fixture) error, func(*testing.T, *fixture)) {
+	t.Helper()
+	if err := createBinding(f); err != nil {
+		t.Fatal(err)
+	}
+	return func(f *fixture) error {
+		err := storage.NewBindings(f.Store).Delete(context.Background(), bindingOf(f), nil)
+		if api.ErrorCode(err) == api.CodeBindingNotFound {
+			err = nil // the binding went before the cut
+		}
+		return err
+	}, func(t *testing.T, f *fixture) { t.Helper(); checkBindings(t, f, 0) }
+}

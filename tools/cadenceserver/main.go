@@ -1,0 +1,82 @@
+// Command cadenceserver is a Cadence server with all its services in one process
+// and SQLite below, for tests. It is a module of its own, so that what it links
+// stays out of what the platform links.
+//
+//	cadenceserver --config DIR schema
+//	cadenceserver --config DIR start --services frontend,history,matching,worker
+//
+// The configuration's ports and folder come from the environment.
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/uber/cadence/cmd/server/cadence"
+	"github.com/uber/cadence/common/config"
+	"github.com/uber/cadence/common/metrics"
+	_ "github.com/uber/cadence/common/persistence/sql/sqlplugin/sqlite" // the only store
+	"github.com/uber/cadence/schema/sqlite"
+	"github.com/uber/cadence/tools/common/commoncli"
+	"github.com/uber/cadence/tools/common/schema"
+	"github.com/uber/cadence/tools/sql"
+	"github.com/urfave/cli/v2"
+)
+
+func main() {
+	// SQLite gives back times of the local zone, and Cadence compares them as text.
+	time.Local = time.UTC
+	app := cadence.BuildCLI(metrics.ReleaseVersion, metrics.Revision)
+	app.Commands = append(app.Commands, &cli.Command{
+		Name:   "schema",
+		Usage:  "set up the tables of a new server",
+		Action: func(c *cli.Context) error { return setUp(c.String("config")) },
+	})
+	commoncli.ExitHandler(app.Run(os.Args))
+}
+
+// setUp makes the tables of both stores of the configuration in folder dir.
+func setUp(dir string) error {
+	var cfg config.Config
+	if err := config.Load("", dir, "", &cfg); err != nil {
+		return fmt.Errorf("read the configuration: %w", err)
+	}
+	for store, folder := range map[string]string{
+		cfg.Persistence.DefaultStore:    "cadence",
+		cfg.Persistence.VisibilityStore: "visibility",
+	} {
+		versions, err := fs.Sub(sqlite.SchemaFS, folder+"/versioned")
+		if err != nil {
+			return fmt.Errorf("find the schema: %w", err)
+		}
+		if err := setUpStore(cfg.Persistence.DataStores[store].SQL, versions); err != nil {
+			return fmt.Errorf("set up the tables of %s: %w", store, err)
+		}
+	}
+	return nil
+}
+
+func setUpStore(cfg *config.SQL, versions fs.FS) error {
+	conn, err := sql.NewConnection(cfg)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	db := wholeTimes{conn}
+	if err := schema.SetupFromConfig(&schema.SetupConfig{InitialVersion: "0.0"}, db); err != nil {
+		return err
+	}
+	return schema.UpdateFromConfig(&schema.UpdateConfig{SchemaFS: versions}, db)
+}
+
+// wholeTimes declares times so that the driver knows them for times: a column of
+// type DATETIME(6) is text to it, and timers are lost where texts of different
+// lengths are compared.
+type wholeTimes struct{ *sql.Connection }
+
+func (w wholeTimes) ExecDDLQuery(stmt string, args ...any) error {
+	return w.Connection.ExecDDLQuery(strings.ReplaceAll(stmt, "DATETIME(6)", "DATETIME"), args...)
+}
