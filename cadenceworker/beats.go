@@ -17,6 +17,8 @@ const (
 	beatEvery = 500 * time.Millisecond
 	// beatTimeout bounds one call.
 	beatTimeout = 10 * time.Second
+	// endPatience is how long the end waits for a call that is under way.
+	endPatience = time.Second
 	// silenceSlack is how much later than Cadence this side ends a task that is silent.
 	silenceSlack = time.Second
 )
@@ -36,6 +38,10 @@ type beats struct {
 	closed  bool
 	wake    chan struct{} // holds a token where there is something to do
 	ended   chan struct{} // closed when the sender has returned
+
+	// calls ends the sender's calls.
+	calls context.Context
+	cut   context.CancelFunc
 }
 
 func newBeats(t *task) *beats {
@@ -45,8 +51,11 @@ func newBeats(t *task) *beats {
 	}
 }
 
-// start begins to send.
-func (b *beats) start() { go b.send() }
+// start begins to send; end must follow.
+func (b *beats) start() {
+	b.calls, b.cut = context.WithCancel(b.t.w.b.s.life)
+	go b.send()
+}
 
 // add takes what the function reports.
 func (b *beats) add(details json.RawMessage) error {
@@ -66,11 +75,15 @@ func (b *beats) started() {
 }
 
 // end sends no more, and returns when nothing is under way. What is left is flush's.
+// A call that hangs does not keep the task's answer back.
 func (b *beats) end() {
+	defer b.cut()
 	b.mu.Lock()
 	b.closed = true
 	b.mu.Unlock()
 	b.poke()
+	patience := time.AfterFunc(endPatience, b.cut)
+	defer patience.Stop()
 	<-b.ended
 }
 
@@ -96,42 +109,46 @@ func (b *beats) send() {
 				b.dirty, sent = true, time.Time{}
 			}
 		}
-		details, dirty, waiting, closed := b.details, b.dirty, b.waiting, b.closed
+		dirty, waiting, closed := b.dirty, b.waiting, b.closed
 		b.mu.Unlock()
 		if closed {
 			return
 		}
 		next := b.idle(alive, waiting, now)
+		if next <= 0 {
+			if !waiting {
+				b.t.stop(errSilent)
+			}
+			next = beatTimeout
+		}
 		due, gap := dirty, beatEvery
 		if waiting && b.timeout > 0 {
 			gap = b.timeout / 3
 			due = now.Sub(alive) >= gap
 		}
-		switch {
-		case due && now.Sub(sent) >= gap:
+		if due && now.Sub(sent) >= gap {
 			sent = now
-			if b.record(details) {
+			// Not past the moment at which the task counts as silent.
+			if b.record(b.calls, min(next, beatTimeout)) {
 				alive = now
 			}
 			continue
-		case due:
-			next = gap - now.Sub(sent)
-		case !waiting && next <= 0:
-			b.t.stop(errSilent)
-			next = beatTimeout
+		}
+		if due {
+			next = min(next, gap-now.Sub(sent))
 		}
 		b.rest(next)
 	}
 }
 
-// idle is after how long something is due where nobody reports: the next sign of life
-// of a task that waits, or the end of one that is silent.
+// idle is after how long something is due where nothing gets through: the next sign
+// of life of a task that waits, or the end of one that is silent.
 func (b *beats) idle(alive time.Time, waiting bool, now time.Time) time.Duration {
 	switch {
 	case b.timeout == 0:
 		return time.Hour
 	case waiting:
-		return max(0, b.timeout/3-now.Sub(alive))
+		return b.timeout/3 - now.Sub(alive)
 	}
 	return b.timeout + silenceSlack - now.Sub(alive)
 }
@@ -145,13 +162,14 @@ func (b *beats) rest(d time.Duration) {
 	}
 }
 
-// record sends one heartbeat, and stops the task where the answer says so. It says
-// whether the server has it.
-func (b *beats) record(details []byte) bool {
+// record sends the latest details within limit, and stops the task where the answer
+// says so. It says whether the server has them.
+func (b *beats) record(ctx context.Context, limit time.Duration) bool {
 	b.mu.Lock()
-	b.dirty = false
+	details := b.details
+	b.dirty = false // in one with the reading: what comes from now on is sent, too
 	b.mu.Unlock()
-	ctx, cancel := context.WithTimeout(b.t.w.b.s.life, beatTimeout)
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	var args []any
 	if len(details) > 0 {
@@ -184,10 +202,10 @@ func (b *beats) record(details []byte) bool {
 // before it.
 func (b *beats) flush() {
 	b.mu.Lock()
-	details, dirty := b.details, b.dirty
+	dirty := b.dirty
 	b.mu.Unlock()
 	if dirty {
-		b.record(details)
+		b.record(b.t.w.b.s.life, beatTimeout)
 	}
 }
 
