@@ -113,16 +113,19 @@ func (s *Supervisor) Run(ctx context.Context) {
 	}
 	var reporting sync.WaitGroup
 	reporting.Go(func() { s.report(ctx) })
-	for next := time.Duration(0); ctx.Err() == nil; {
-		timer := time.NewTimer(next)
+	// Changes that are heard of do not put off the reading of all.
+	for due := time.Now(); ctx.Err() == nil; {
+		timer := time.NewTimer(time.Until(due))
 		select {
 		case <-ctx.Done():
 		case path := <-s.wake:
-			next = s.untilRead(s.refresh(ctx, path))
+			if err := s.refresh(ctx, path); err != nil && time.Until(due) > readAgain {
+				due = time.Now().Add(readAgain)
+			}
 		case <-timer.C:
-			next = s.read(ctx)
+			due = time.Now().Add(s.read(ctx))
 		case <-s.missed:
-			next = s.read(ctx)
+			due = time.Now().Add(s.read(ctx))
 		}
 		timer.Stop()
 	}
@@ -135,14 +138,6 @@ func (s *Supervisor) Run(ctx context.Context) {
 	s.polling.Wait()
 }
 
-// untilRead is when all bindings are read next, where one could not be.
-func (s *Supervisor) untilRead(err error) time.Duration {
-	if err != nil {
-		return readAgain
-	}
-	return readEvery
-}
-
 // read is a RunOnce of the loop; it gives after how long the next is.
 func (s *Supervisor) read(ctx context.Context) time.Duration {
 	began := time.Now()
@@ -153,8 +148,9 @@ func (s *Supervisor) read(ctx context.Context) time.Duration {
 	s.metrics.loop.Round(began, err)
 	if err != nil {
 		s.logger.Warn("worker bindings could not be read", zap.Error(err))
+		return readAgain
 	}
-	return s.untilRead(err)
+	return readEvery
 }
 
 // hear takes a notice of the store.
