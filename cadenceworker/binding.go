@@ -109,10 +109,13 @@ func (b *binding) check(ctx context.Context) {
 		return
 	}
 	wrong := ""
-	for kind, target := range stored.ActivityMap {
+	for _, kind := range stored.ActivityTypes() {
+		target := stored.ActivityMap[kind]
 		_, err := b.s.versions.Resolve(ctx, b.path.Tenant, b.path.Namespace, target.Function, target.Ref())
 		if missing(err) {
-			wrong = functionMissing(kind, target.Function, err)
+			if wrong == "" {
+				wrong = functionMissing(kind, target.Function, err) // the first by name: it stays the same
+			}
 			b.logger.Warn("a worker binding names a function that is not there", zap.String("activity_type", kind),
 				zap.String("function", target.Function), zap.Error(err))
 		} else if err != nil {
