@@ -59,10 +59,14 @@ func (s *Supervisor) reportOnce(ctx context.Context) error {
 	s.mu.Unlock()
 	var due []*binding
 	var reports []storage.BindingReport
+	var first []storage.BindingPath
 	for _, b := range bound {
 		share := b.share(nowMS)
 		if b.told.BindingCounts == share.BindingCounts && nowMS-b.told.ReportedAtMS < storage.BindingReportEvery.Milliseconds() {
 			continue
+		}
+		if b.told.ReportedAtMS == 0 {
+			first = append(first, b.path)
 		}
 		due = append(due, b)
 		reports = append(reports, storage.BindingReport{Path: b.path, Share: share})
@@ -73,5 +77,6 @@ func (s *Supervisor) reportOnce(ctx context.Context) error {
 	for i, b := range due {
 		b.told = reports[i].Share
 	}
-	return nil
+	// Replicas that die one after the other leave no more than the last ones' reports.
+	return s.bindings.Prune(ctx, first)
 }

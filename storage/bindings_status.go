@@ -27,7 +27,7 @@ type BindingReport struct {
 
 // Report stores a replica's share of each binding's status, all in one round trip.
 // The hash goes where nobody reports any more; a dead replica's field in it is
-// removed by Status.
+// removed by Status and Prune.
 func (r *Bindings) Report(ctx context.Context, reports []BindingReport) error {
 	if len(reports) == 0 {
 		return nil
@@ -83,25 +83,49 @@ func (r *Bindings) ListStatus(ctx context.Context, tenant, namespace, after stri
 }
 
 func (r *Bindings) statuses(ctx context.Context, tenant, namespace string, bindings []api.WorkerBinding) ([]api.BindingStatus, error) {
-	if len(bindings) == 0 {
-		return []api.BindingStatus{}, nil
+	paths := make([]BindingPath, len(bindings))
+	for i := range bindings {
+		paths[i] = BindingPath{tenant, namespace, bindings[i].Name}
+	}
+	shares, err := r.shares(ctx, paths)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]api.BindingStatus, len(bindings))
+	for i := range bindings {
+		out[i] = api.BindingStatus{WorkerBinding: bindings[i], Status: sumShares(bindings[i].Enabled, shares[i]), Shares: shares[i]}
+	}
+	return out, nil
+}
+
+// Prune removes the reports of replicas that have gone without a word.
+func (r *Bindings) Prune(ctx context.Context, paths []BindingPath) error {
+	_, err := r.shares(ctx, paths)
+	return err
+}
+
+// shares reads what the replicas report of each binding, and removes what is not
+// believed any more.
+func (r *Bindings) shares(ctx context.Context, paths []BindingPath) ([][]api.BindingReplica, error) {
+	if len(paths) == 0 {
+		return nil, nil
 	}
 	pipe := r.s.rdb.Pipeline()
-	sent := make([]*redis.MapStringStringCmd, len(bindings))
-	for i := range bindings {
-		sent[i] = pipe.HGetAll(ctx, r.s.keys.binding(BindingPath{tenant, namespace, bindings[i].Name}).status())
+	sent := make([]*redis.MapStringStringCmd, len(paths))
+	for i, path := range paths {
+		sent[i] = pipe.HGetAll(ctx, r.s.keys.binding(path).status())
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, failure(ctx, "read status of worker bindings", err)
 	}
-	out := make([]api.BindingStatus, len(bindings))
-	for i := range bindings {
-		shares, stale := freshShares(sent[i].Val(), r.s.NowMS())
+	out := make([][]api.BindingReplica, len(paths))
+	for i, path := range paths {
+		fresh, stale := freshShares(sent[i].Val(), r.s.NowMS())
 		if len(stale) > 0 {
 			// Best effort: the next reader finds them again.
-			r.s.rdb.HDel(ctx, r.s.keys.binding(BindingPath{tenant, namespace, bindings[i].Name}).status(), stale...)
+			r.s.rdb.HDel(ctx, r.s.keys.binding(path).status(), stale...)
 		}
-		out[i] = api.BindingStatus{WorkerBinding: bindings[i], Status: sumShares(bindings[i].Enabled, shares), Shares: shares}
+		out[i] = fresh
 	}
 	return out, nil
 }

@@ -2,8 +2,11 @@ package storage_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -224,4 +227,33 @@ func TestBindingStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect("it is disabled", 0, api.BindingCounts{State: api.BindingDisabled})
+}
+
+// A replica that comes removes what those before it left without a word, also where
+// nobody ever asks for the status.
+func TestPruneRemovesTheDead(t *testing.T) {
+	t.Parallel()
+	var now atomic.Int64
+	now.Store(1_000_000)
+	redis := storagetest.Redis(t)
+	s := storagetest.Open(t, storage.Config{URL: redis.URL, Clock: func() time.Time { return time.UnixMilli(now.Load()) }})
+	ctx, r, tenant := t.Context(), storage.NewBindings(s), storagetest.Tenant(t)
+	path := storage.BindingPath{Tenant: tenant, Namespace: "default", Name: "pay"}
+	report := func(replica string) {
+		t.Helper()
+		share := api.BindingReplica{Replica: replica, ReportedAtMS: now.Load()}
+		if err := r.Report(ctx, []storage.BindingReport{{Path: path, Share: share}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report("dead")
+	now.Add(storage.BindingReportTTL.Milliseconds() + 1)
+	report("alive")
+	if err := errors.Join(r.Prune(ctx, []storage.BindingPath{path}), r.Prune(ctx, nil)); err != nil {
+		t.Fatal(err)
+	}
+	raw := storeClient(t, redis.URL)
+	if fields := raw.HKeys(ctx, "cs:cadence:"+tenant+":default:worker:pay:status").Val(); !slices.Equal(fields, []string{"alive"}) {
+		t.Errorf("%q", fields)
+	}
 }
