@@ -34,7 +34,8 @@ type WorkflowRun struct {
 	RunID      string `json:"run_id"`
 }
 
-// WorkflowSignal is a signal for a workflow, with a RequestID as a start has one. An empty RunID is the run under way.
+// WorkflowSignal is a signal for a workflow, with a RequestID as a start has one. An
+// empty RunID is the run under way.
 type WorkflowSignal struct {
 	Domain, Type, ID, RunID, Signal, RequestID string
 	Input                                      []byte // JSON, empty for none
@@ -110,9 +111,12 @@ func (h *cadenceHost) check(a cadenceArgs, input []byte) error {
 		return api.Errorf(api.CodeHostInvalidArgument, "the input is at most %d bytes of JSON", maxCadenceInput)
 	case len(input) > 0 && !json.Valid(input):
 		return api.Errorf(api.CodeHostInvalidArgument, "the input is JSON")
-	case len(a.WorkflowID) > api.MaxCadenceNameBytes || len(a.Signal) > api.MaxCadenceNameBytes ||
-		len(a.Tasklist) > api.MaxCadenceNameBytes || len(a.RunID) > api.MaxCadenceNameBytes:
-		return api.Errorf(api.CodeHostInvalidArgument, "workflowId, runId, signal and tasklist are at most %d bytes", api.MaxCadenceNameBytes)
+	}
+	for _, name := range []string{a.Domain, a.Workflow, a.WorkflowID, a.RunID, a.Signal, a.Tasklist} {
+		if len(name) > api.MaxCadenceNameBytes {
+			return api.Errorf(api.CodeHostInvalidArgument,
+				"the domain, the workflow type, workflowId, runId, signal and tasklist are at most %d bytes", api.MaxCadenceNameBytes)
+		}
 	}
 	return nil
 }
@@ -154,7 +158,7 @@ func seconds(n float64, otherwise time.Duration) time.Duration {
 	if n == 0 {
 		return otherwise
 	}
-	return time.Duration(math.Ceil(min(n, 1e9))) * time.Second
+	return time.Duration(math.Ceil(max(0, min(n, 1e9)))) * time.Second
 }
 
 func (h *cadenceHost) signal(ctx context.Context, _ *scope, a cadenceArgs, input []byte) (any, []byte, error) {
