@@ -11,14 +11,16 @@ import (
 	"go.uber.org/yarpc"
 )
 
+// anyActivity is the one activity type that the client's worker knows: it drops tasks
+// of others without a word, and can forget none.
+const anyActivity = "sous"
+
 // gate stands between the client's worker and the server. Every task passes through
 // it, so that one is asked for only where it has a place, none is lost when the
-// worker ends, and a type that the worker does not know is seen.
+// worker ends, and all arrive, of whatever type.
 type gate struct {
 	workflowserviceclient.Interface
 	w *activityWorker
-	// register makes the client's worker know an activity type.
-	register func(kind string)
 
 	// calls ends the calls for tasks that are under way.
 	calls context.Context
@@ -27,14 +29,19 @@ type gate struct {
 	mu       sync.Mutex
 	domain   *shared.DescribeDomainResponse
 	shutting bool
-	under    int             // calls under way
-	passed   map[string]bool // tasks that the client's worker has not begun, by token
-	known    map[string]bool // types that it knows
-	settled  chan struct{}   // closed when under and passed become empty while shutting
+	under    int                 // calls under way
+	passed   map[string]*passing // tasks that the client's worker has not begun, by token
+	settled  chan struct{}       // closed when under and passed become empty while shutting
+}
+
+// passing is a task on its way through the client's worker.
+type passing struct {
+	kind  string // its activity type
+	times int    // deliveries under way
 }
 
 func newGate(service workflowserviceclient.Interface, w *activityWorker) *gate {
-	g := &gate{Interface: service, w: w, passed: map[string]bool{}, known: map[string]bool{}, settled: make(chan struct{})}
+	g := &gate{Interface: service, w: w, passed: map[string]*passing{}, settled: make(chan struct{})}
 	g.calls, g.cut = context.WithCancel(w.b.s.life)
 	return g
 }
@@ -144,21 +151,14 @@ func (g *gate) pass(task *shared.PollForActivityTaskResponse) {
 	counts.inFlight.Add(1)
 	waited := max(0, time.Duration(task.GetStartedTimestamp()-task.GetScheduledTimestampOfThisAttempt()))
 	s.metrics.waits.Observe(waited.Seconds())
+	token, name := string(task.GetTaskToken()), anyActivity
 	g.mu.Lock()
-	g.passed[string(task.GetTaskToken())] = true
-	g.mu.Unlock()
-	g.know(task.GetActivityType().GetName())
-}
-
-// know makes the client's worker know a type, once.
-func (g *gate) know(kind string) {
-	g.mu.Lock()
-	known := g.known[kind]
-	g.known[kind] = true
-	g.mu.Unlock()
-	if !known {
-		g.register(kind)
+	defer g.mu.Unlock()
+	if g.passed[token] == nil {
+		g.passed[token] = &passing{kind: task.GetActivityType().GetName()}
 	}
+	g.passed[token].times++
+	task.ActivityType = &shared.ActivityType{Name: &name}
 }
 
 // execute is every activity: it runs the task to its end, and answers it. What the
@@ -171,16 +171,22 @@ func (g *gate) execute(ctx context.Context, input []byte) ([]byte, error) {
 	// Before it counts as begun, so that a drain that has seen it begin waits for it.
 	b.s.tasks.Add(1)
 	defer b.s.tasks.Done()
-	g.begun(activity.GetInfo(ctx).TaskToken)
-	newTask(ctx, g.w, input).run()
+	info := activity.GetInfo(ctx)
+	info.ActivityType.Name = g.begun(info.TaskToken)
+	newTask(ctx, info, g.w, input).run()
 	return nil, activity.ErrResultPending
 }
 
-func (g *gate) begun(token []byte) {
+// begun notes that the client's worker has begun a task, and gives its type.
+func (g *gate) begun(token []byte) (kind string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	delete(g.passed, string(token))
+	p := g.passed[string(token)]
+	if p.times--; p.times == 0 {
+		delete(g.passed, string(token))
+	}
 	g.settle()
+	return p.kind
 }
 
 // settle tells shut that all is over; mu is held.

@@ -46,8 +46,7 @@ type task struct {
 	logger *zap.Logger
 }
 
-func newTask(ctx context.Context, w *activityWorker, input []byte) *task {
-	info := activity.GetInfo(ctx)
+func newTask(ctx context.Context, info activity.Info, w *activityWorker, input []byte) *task {
 	t := &task{w: w, info: info, input: input, key: taskKey{w.b.path.Tenant, api.TaskActivationID(info.TaskToken)}}
 	if activity.HasHeartbeatDetails(ctx) {
 		// Bytes are given as they are: this cannot fail.

@@ -79,14 +79,7 @@ func (w *activityWorker) run() {
 		<-w.ctx.Done()
 		return
 	}
-	w.gate.register = func(kind string) {
-		polling.RegisterActivityWithOptions(w.gate.execute, activity.RegisterOptions{
-			Name: kind, DisableAlreadyRegisteredCheck: true,
-		})
-	}
-	for kind := range w.stored.ActivityMap {
-		w.gate.know(kind)
-	}
+	polling.RegisterActivityWithOptions(w.gate.execute, activity.RegisterOptions{Name: anyActivity})
 	if err := polling.Start(); err != nil { // the domain is there: see gate.DescribeDomain
 		w.set(api.BindingFailing, "the worker cannot be started: "+err.Error())
 		w.b.logger.Error("a worker cannot be started", zap.Error(err))

@@ -1,0 +1,35 @@
+package cadenceworker
+
+import (
+	"fmt"
+	"testing"
+
+	"go.uber.org/cadence/.gen/go/shared"
+)
+
+// Nothing is kept of a type once its task has begun: what workflows ask for would
+// fill the memory.
+func TestGateForgetsTypes(t *testing.T) {
+	t.Parallel()
+	s := &Supervisor{}
+	s.metrics = newSupervisorMetrics(s)
+	g := &gate{w: &activityWorker{b: &binding{s: s}}, passed: map[string]*passing{}, settled: make(chan struct{})}
+	for i := range 3 {
+		kind := fmt.Sprint("type ", i)
+		for range 2 { // delivered twice
+			task := &shared.PollForActivityTaskResponse{TaskToken: []byte{byte(i)}, ActivityType: &shared.ActivityType{Name: &kind}}
+			g.pass(task)
+			if got := task.GetActivityType().GetName(); got != anyActivity {
+				t.Errorf("the client gets %q", got)
+			}
+		}
+		for range 2 {
+			if got := g.begun([]byte{byte(i)}); got != kind {
+				t.Errorf("%q is begun as %q", kind, got)
+			}
+		}
+	}
+	if n := len(g.passed); n != 0 {
+		t.Errorf("%d tasks are kept", n)
+	}
+}
