@@ -55,7 +55,7 @@ func (t *task) answer(out *api.Outcome, err error) answer {
 	case errors.Is(cause, context.DeadlineExceeded) && err != nil:
 		return t.failure(string(api.CodeRuntimeTimeout), details{Message: "the activity's time ended before the function could run"})
 	case err != nil:
-		return refusal(err)
+		return t.refusal(err)
 	}
 	return t.failed(&out.Activation)
 }
@@ -86,7 +86,10 @@ func newFailure(reason string, d details) answer {
 }
 
 // refusal is the answer for a task whose function could not be run.
-func refusal(err error) answer {
+func (t *task) refusal(err error) answer {
+	if api.ErrorCode(err) == api.CodeInternal {
+		t.logger.Error("a task's function could not be run", zap.Error(err))
+	}
 	message := "the function could not be run; the server's log says why"
 	var coded *api.Error
 	if errors.As(err, &coded) {

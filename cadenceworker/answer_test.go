@@ -1,8 +1,12 @@
 package cadenceworker
 
 import (
+	"errors"
 	"strings"
 	"testing"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 )
 
 func TestReasonsAreCleaned(t *testing.T) {
@@ -22,5 +26,15 @@ func TestReasonsAreCleaned(t *testing.T) {
 	}
 	if long := cleanReason(strings.Repeat("x", maxReason-1) + "é"); long != strings.Repeat("x", maxReason-1) {
 		t.Errorf("%d bytes: %q", len(long), long)
+	}
+}
+
+// What the tenant is not told, the log says.
+func TestRefusalIsLogged(t *testing.T) {
+	t.Parallel()
+	core, logs := observer.New(zap.ErrorLevel)
+	a := (&task{logger: zap.New(core)}).refusal(errors.New("the disk is gone"))
+	if logs.Len() != 1 || logs.All()[0].ContextMap()["error"] != "the disk is gone" || a.status != taskFailed {
+		t.Errorf("%+v, logged %+v", a, logs.All())
 	}
 }

@@ -83,7 +83,7 @@ func (t *task) run() {
 	}
 	inv, err := t.invocation(stored, target)
 	if err != nil {
-		t.respond(refusal(err))
+		t.respond(t.refusal(err))
 		return
 	}
 	t.beats.start()
