@@ -132,6 +132,7 @@ func (v *scheduleVisitor) look(ctx context.Context, paths []storage.SchedulePath
 	if err != nil {
 		return err
 	}
+	var errs []error
 	for i := range loaded {
 		s := &loaded[i]
 		switch {
@@ -143,11 +144,12 @@ func (v *scheduleVisitor) look(ctx context.Context, paths []storage.SchedulePath
 		default:
 			err = errors.Join(v.due(ctx, s, entries[i], now, total), v.marks(ctx, s, now, total))
 		}
-		if err != nil {
+		if fatal(ctx, err) {
 			return err
 		}
+		errs = append(errs, err) // one schedule's trouble is no other's
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // dangling removes what is left of a schedule that is not there.

@@ -20,6 +20,9 @@ const (
 	// tickClaimMS is for how long a due tenant is one replica's to look after: if that
 	// dies, another one does when it has passed.
 	tickClaimMS = 5_000
+	// tickPutOffMS is when a schedule that cannot be read is looked at again: the others of
+	// its tenant are not to stand behind it.
+	tickPutOffMS = 30_000
 	// tickTime bounds one visit of due tenants: what is left is done at the next.
 	tickTime = 2 * time.Second
 	// firstPage is how many schedules of a tenant are read at first: most have one that
@@ -176,8 +179,8 @@ func (v *tickVisit) leave(stuck map[string]bool) {
 	v.claimed, v.tenants = claimed, tenants
 }
 
-// move moves each schedule on by one tick, or mends it. stuck are the tenants of those
-// that err tells of.
+// move moves each schedule on by one tick, or mends it. One that cannot be read is put off;
+// stuck are the tenants of others that err tells of.
 func (t *Ticker) move(ctx context.Context, paths []storage.SchedulePath, now int64) (stuck map[string]bool, err error) {
 	loaded, err := t.schedules.LoadMany(ctx, paths)
 	if err != nil {
@@ -187,14 +190,20 @@ func (t *Ticker) move(ctx context.Context, paths []storage.SchedulePath, now int
 	stuck = map[string]bool{}
 	var errs []error
 	var moves []*tickMove
+	var unread []storage.SchedulePath
 	for i := range loaded {
 		m, err := t.decide(ctx, &loaded[i], now)
+		if fatal(ctx, err) {
+			return stuck, err
+		}
 		if err != nil {
-			stuck[loaded[i].Path.Tenant] = true
-			errs = append(errs, err)
+			unread, errs = append(unread, loaded[i].Path), append(errs, err)
 			continue
 		}
 		moves = append(moves, m)
+	}
+	if err := t.schedules.PutOff(ctx, unread, now+tickPutOffMS); err != nil {
+		return stuck, errors.Join(append(errs, err)...)
 	}
 	for len(moves) > 0 {
 		ticks := make([]*queue.Tick, len(moves))
