@@ -91,7 +91,7 @@ func openPlatform(ctx context.Context, s settings, logger *zap.Logger) (p *platf
 			return p, err
 		}
 		p.loops.Go(func() { sweeper.Run(life) })
-		broker.OnSchedulesDue(ticker.Tend)
+		broker.OnSchedulesDue(ticker.Tend, ticker.Idle)
 		p.loops.Go(func() { broker.Maintain(life) })
 	}
 	return p, nil
