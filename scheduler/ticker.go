@@ -31,6 +31,9 @@ const (
 	firstPage   = 4
 	tickPage    = 64
 	tickTenants = 100
+	// movePage bounds the schedules whose records are in memory at once: their payloads
+	// may be large.
+	movePage = 500
 )
 
 // Ticker fires schedules. Any number may work on one store: a tick is fired once.
@@ -62,7 +65,7 @@ func (t *Ticker) Tend(ctx context.Context, due []storage.DueMember, now int64) (
 	defer func() { t.metrics.loop.Round(began, err) }()
 	var errs []error
 	for part := range slices.Chunk(due, tickTenants) {
-		soonest, err := t.visit(ctx, part, now)
+		soonest, err := t.visit(ctx, part, max(now, t.store.NowMS())) // those before took their time
 		if errs = append(errs, err); soonest > 0 && (next == 0 || soonest < next) {
 			next = soonest
 		}
@@ -91,18 +94,18 @@ func (t *Ticker) visit(ctx context.Context, due []storage.DueMember, now int64) 
 	if err := v.fire(ctx); err != nil {
 		return 0, err
 	}
-	if _, err = t.store.SettleDue(ctx, v.claimed, v.next); err != nil {
+	settled := v.next
+	if mine, err = t.store.SettleDue(ctx, v.claimed, settled); err != nil {
 		return 0, err
 	}
 	// Who made something due since the heads were read found the member in its place,
-	// and left it: look again.
-	settled := v.next
+	// and left it: look again. Who touched it knows of nothing but its own.
 	if _, err := v.heads(ctx, 1); err != nil {
 		return 0, err
 	}
 	pipe := t.store.Client().Pipeline()
 	for i, at := range v.next {
-		if at > 0 && at != settled[i] {
+		if at > 0 && (!mine[i] || at != settled[i]) {
 			storage.MarkDue(ctx, pipe, v.claimed[i].Member, at)
 		}
 		if at > 0 && (next == 0 || at < next) {
@@ -156,13 +159,15 @@ func (v *tickVisit) fire(ctx context.Context) error {
 		if err != nil || len(due) == 0 || time.Now().After(until) {
 			return err
 		}
-		stuck, err := v.t.move(ctx, due, v.now)
-		if api.ErrorCode(err) == api.CodeStoreUnavailable {
-			return err
-		}
-		if err != nil {
-			v.failed = append(v.failed, err)
-			v.leave(stuck)
+		for part := range slices.Chunk(due, movePage) {
+			stuck, err := v.t.move(ctx, part, v.now)
+			if api.ErrorCode(err) == api.CodeStoreUnavailable {
+				return err
+			}
+			if err != nil {
+				v.failed = append(v.failed, err)
+				v.leave(stuck)
+			}
 		}
 	}
 }
