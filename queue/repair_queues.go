@@ -192,7 +192,7 @@ func (r *Repairer) dueMark(ctx context.Context, q queueKey, due, next, now int64
 		r.queues.Clear(s)
 		return nil
 	}
-	if !r.queues.Ripe(s, now, repairGraceMS) {
+	if !r.queues.Ripe(s, "", now, repairGraceMS) {
 		look.Busy = true
 		return nil
 	}
@@ -230,7 +230,7 @@ func (r *Repairer) readyMark(ctx context.Context, q queueKey, now int64, look *L
 		r.queues.Clear(s)
 		return nil
 	}
-	if !r.queues.Ripe(s, now, repairGraceMS) {
+	if !r.queues.Ripe(s, "", now, repairGraceMS) {
 		look.Busy = true
 		return nil
 	}
