@@ -3,6 +3,7 @@ package scheduler
 import (
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strings"
 	"time"
 
@@ -129,23 +130,16 @@ func checkCron(expression string) error {
 	return nil
 }
 
+// cronNames are the names that stand for numbers, by field.
+var cronNames = [cronFields][]string{
+	3: {"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"},
+	4: {"sun", "mon", "tue", "wed", "thu", "fri", "sat"},
+}
+
 // isCronWord says whether s can stand in a field: a number, or a name of a month or of a
 // day of the week. Whether the number is one of the field's is for the library to say.
 func isCronWord(field int, s string) bool {
-	const monthField, weekdayField = 3, 4
-	if len(s) == 3 {
-		switch s = strings.ToLower(s); field {
-		case monthField:
-			if strings.Contains("jan feb mar apr may jun jul aug sep oct nov dec", s) {
-				return true
-			}
-		case weekdayField:
-			if strings.Contains("sun mon tue wed thu fri sat", s) {
-				return true
-			}
-		}
-	}
-	return isNumber(s)
+	return isNumber(s) || slices.Contains(cronNames[field], strings.ToLower(s))
 }
 
 // isNumber says whether s has from 1 to 3 digits and nothing else.
