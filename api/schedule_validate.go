@@ -111,7 +111,7 @@ func (s *Schedule) Validate() error {
 	}
 	switch {
 	case s.EverySeconds != 0 && s.Cron != "":
-		return scheduleField("cron", "cannot stand beside every_seconds")
+		return scheduleField("cron", "cannot stand beside every_seconds: give one of them, and in a change null for the other")
 	case s.OverlapPolicy != OverlapQueue && s.QueueLimit != 0:
 		return scheduleField("queue_limit", "must stand beside the overlap_policy queue")
 	case s.OverlapPolicy == OverlapQueue && (s.QueueLimit < 1 || s.QueueLimit > MaxQueueLimit):
@@ -123,7 +123,7 @@ func (s *Schedule) Validate() error {
 	case len(s.Payload) > 0 && !json.Valid(s.Payload):
 		return scheduleField("payload", "must be JSON")
 	case s.Ref != nil && s.Queue != nil:
-		return scheduleField("queue", "cannot stand beside ref")
+		return scheduleField("queue", "cannot stand beside ref: give one of them, and in a change null for the other")
 	case s.Ref != nil:
 		return s.validateRef()
 	case s.Queue != nil:

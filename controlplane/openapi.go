@@ -1,8 +1,10 @@
 package controlplane
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -22,6 +24,8 @@ func newAPI(r chi.Router, version string) huma.API {
 	config := huma.DefaultConfig("code-sous", version)
 	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
 	config.CreateHooks = nil
+	format := huma.Format{Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: decodeJSON}
+	config.Formats = map[string]huma.Format{contentTypeJSON: format, "json": format} // what ends in +json, too
 	config.Info.Description = "Publish JavaScript and TypeScript functions and invoke them. " +
 		"Requests say who sends them: Authorization: Bearer <API key>. " +
 		"Errors are application/problem+json; docs/errors.md lists their codes."
@@ -29,6 +33,17 @@ func newAPI(r chi.Router, version string) huma.API {
 		securityBearer: {Type: "http", Scheme: "bearer", Description: "An API key, where the server asks for keys."},
 	}
 	return humachi.New(r, config)
+}
+
+// decodeJSON is json.Unmarshal whose complaint about a number says nothing of our types:
+// the schema lets 1e3 pass as an integer, and any number of digits.
+func decodeJSON(data []byte, v any) error {
+	err := json.Unmarshal(data, v)
+	var mismatch *json.UnmarshalTypeError
+	if errors.As(err, &mismatch) {
+		return fmt.Errorf("%s cannot be the %s: an integer has neither fraction nor exponent, and at most 64 bits", mismatch.Value, cmp.Or(mismatch.Field, "field's value"))
+	}
+	return err
 }
 
 // adapterOn lets huma register routes on r, behind its middlewares.

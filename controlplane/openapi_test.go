@@ -132,6 +132,7 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 		cron   = crons + "/{schedule}"
 		binds  = tenant + "/namespaces/{namespace}/cadence/workers"
 		bind   = binds + "/{worker}"
+		task   = tenant + "/tasks/{task_type}/{task_id}"
 	)
 	want := []string{
 		"GET /healthz", "GET /readyz", "GET /v1/limits",
@@ -152,6 +153,8 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 		"POST " + queue + ":clear", "POST " + queue + ":drain", "POST " + queue + ":resume", "POST " + queue + ":redrive",
 		"POST " + batch, "GET " + batch + "/{batch_id}", "POST " + batch + "/{batch_id}:seal",
 		"GET " + tenant + "/workers",
+		"PUT " + task, "GET " + task, "GET " + tenant + "/tasks",
+		"POST " + task + ":claim", "POST " + task + ":step", "POST " + task + ":complete", "POST " + task + ":fail", "POST " + task + ":cancel",
 		"POST " + crons, "GET " + crons, "GET " + cron, "PATCH " + cron, "DELETE " + cron, "POST " + cron + ":run",
 		"POST " + binds, "GET " + binds, "GET " + bind, "PATCH " + bind, "DELETE " + bind,
 	}

@@ -211,10 +211,14 @@ func TestBadSchedulesAreRefusedAndChangeNothing(t *testing.T) {
 		{"two timings", "POST", create, of(`"every_seconds":60,"cron":"* * * * *"`), 422, api.CodeValidation, "cron"},
 		{"an interval below a second", "POST", create, of(`"every_seconds":-1`), 422, api.CodeValidation, "every_seconds"},
 		{"an interval of parts", "POST", create, of(`"every_seconds":1.5`), 422, api.CodeValidation, "every_seconds"},
+		{"an interval with an exponent", "POST", create, of(`"every_seconds":1e3`), 422, api.CodeValidation, ""},
+		{"an interval of many digits", "PATCH", nightly, `{"cron":null,"every_seconds":99999999999999999999}`, 422, api.CodeValidation, ""},
 		{"an interval over a day", "POST", create, of(`"every_seconds":86401`), 422, api.CodeValidation, "every_seconds"},
 		{"six fields", "POST", create, of(`"cron":"0 * * * * *"`), 422, api.CodeValidation, "cron"},
 		{"an interval as cron", "POST", create, of(`"cron":"@every 5s"`), 422, api.CodeValidation, "cron"},
 		{"a zone in the cron", "POST", create, of(`"cron":"TZ=UTC 0 0 * * *"`), 422, api.CodeValidation, "cron"},
+		{"a cron of words", "POST", create, of(`"cron":"0 0 L * *"`), 422, api.CodeValidation, "cron"},
+		{"a cron of many digits", "POST", create, of(`"cron":"99999999999999999999 * * * *"`), 422, api.CodeValidation, "cron"},
 		{"a cron that never ticks", "POST", create, of(`"cron":"0 0 30 2 *"`), 422, api.CodeValidation, "cron"},
 		{"a long cron", "POST", create, of(`"cron":"0` + strings.Repeat(",0", 200) + ` * * * *"`), 422, api.CodeValidation, "cron"},
 		{"an unknown zone", "POST", create, of(`"cron":"0 0 * * *","timezone":"Europe/Atlantis"`), 422, api.CodeValidation, "timezone"},
@@ -272,6 +276,9 @@ func TestBadSchedulesAreRefusedAndChangeNothing(t *testing.T) {
 				headers = append(headers, "If-None-Match", `"1"`)
 			}
 			p := h.call(t, tc.method, path, tc.body, headers...).refused(t, tc.status, tc.code)
+			if strings.Contains(p.Detail, "json:") || strings.Contains(p.Detail, "strconv") || strings.Contains(p.Detail, " type ") {
+				t.Errorf("it tells of the server's own: %s", p.Detail)
+			}
 			if tc.field != "" && (len(p.Errors) == 0 || p.Errors[0].Path != tc.field) {
 				t.Errorf("errors %+v, want the first at %q", p.Errors, tc.field)
 			}

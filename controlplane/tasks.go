@@ -119,8 +119,9 @@ func answerTask(task *api.Task, err error) (*taskOutput, error) {
 func (s *Server) createTask(ctx context.Context, in *taskOf[api.NewTask]) (*madeTaskOutput, error) {
 	tenant, taskType, id := in.names()
 	caller := callerOf(ctx)
-	if err := caller.needNamespace(in.Body.WithDefaults(taskType).Namespace); err != nil {
-		return nil, err
+	if namespace := in.Body.WithDefaults(taskType).Namespace; !caller.entersNamespace(namespace) {
+		return nil, api.Errorf(api.CodeAuthzDenied, "the API key is for the namespace %s only, and the task would be announced in %s", caller.namespace, namespace).
+			WithFields(api.FieldError{Path: "namespace", Message: "must be " + caller.namespace})
 	}
 	if err := caller.need(actionJobEnqueue); err != nil { // its announcement is a job
 		return nil, err

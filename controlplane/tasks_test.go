@@ -149,7 +149,9 @@ func TestTasksOfOtherNamespacesDoNotExist(t *testing.T) {
 	ours, _ := k.key(t, api.RoleWorker, inNamespace("payments"))
 	theirs, _ := k.key(t, api.RoleDeveloper, inNamespace("others"))
 	ok[api.Task](t, k.as(t, ours, "PUT", k.at(taskPath), `{"namespace":"payments"}`), 201)
-	k.as(t, ours, "PUT", k.at("T/tasks/email-send/k2"), `{}`).refused(t, 403, api.CodeAuthzDenied)
+	if p := k.as(t, ours, "PUT", k.at("T/tasks/email-send/k2"), `{}`).refused(t, 403, api.CodeAuthzDenied); len(p.Errors) != 1 || p.Errors[0].Path != "namespace" {
+		t.Errorf("what to say instead is not named: %+v", p)
+	}
 	k.as(t, theirs, "PUT", k.at("T/tasks/email-send/k2"), `{"namespace":"payments"}`).refused(t, 403, api.CodeAuthzDenied)
 	for verb, body := range map[string]string{
 		"claim": `{"worker":"w1"}`, "step": `{"worker":"w1","step":1}`, "complete": `{"worker":"w1"}`, "fail": `{"worker":"w1","error":"x"}`, "cancel": "",

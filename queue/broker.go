@@ -61,10 +61,11 @@ type Broker struct {
 	enqueues    *coalescer[queueKey, enqueueItem]
 	acks        *coalescer[queueKey, ackItem]
 	// schedulesDue looks after the due sets' schedules; nil: nobody here does.
-	schedulesDue DueWork
-	maintaining  atomic.Bool
-	dueSoon      chan struct{} // holds a token when this process made something due
-	floors       storage.Floors
+	schedulesDue  DueWork
+	schedulesIdle func()
+	maintaining   atomic.Bool
+	dueSoon       chan struct{} // holds a token when this process made something due
+	floors        storage.Floors
 
 	life context.Context // the Broker's own lifetime, not a caller's
 	end  context.CancelFunc

@@ -67,7 +67,7 @@ func (r *Repairer) batch(ctx context.Context, k jobKey, now int64, look *Look) e
 		r.batches.Clear(k)
 		return err
 	}
-	if !r.batches.Ripe(k, now, repairGraceMS) { // its last job may just have ended
+	if !r.batches.Ripe(k, "", now, repairGraceMS) { // its last job may just have ended
 		look.Busy = true
 		return nil
 	}

@@ -37,7 +37,8 @@ var liveStates = []api.JobState{api.JobPending, api.JobScheduled, api.JobRetryin
 
 // Queues looks at the next queues of a tenant, for about so many reads: whether what
 // is due in each is marked, and whether its sets hold what they say. It goes on where
-// the last call for the tenant stopped, until End.
+// the last call for the tenant stopped, until End, which a tenant whose queues cannot
+// be read is at as well.
 func (r *Repairer) Queues(ctx context.Context, tenant string, now int64, reads int) (look Look, err error) {
 	if r.list.tenant != tenant {
 		r.list = queueList{tenant: tenant}
@@ -48,13 +49,14 @@ func (r *Repairer) Queues(ctx context.Context, tenant string, now int64, reads i
 	}
 	if len(r.list.names) == 0 && (!r.list.begun || r.list.cursor > 0) {
 		if err := r.listOn(ctx, &look); err != nil {
+			look.End = true
 			return look, err
 		}
 	}
 	page := r.list.names[:min(len(r.list.names), max(1, min(queuePage, (reads-look.Reads)/queueReads)))]
 	marks, err := r.marks(ctx, tenant, page, &look)
 	if err != nil {
-		r.list = queueList{}
+		r.list, look.End = queueList{}, true
 		return look, err
 	}
 	for _, m := range marks {
@@ -192,7 +194,7 @@ func (r *Repairer) dueMark(ctx context.Context, q queueKey, due, next, now int64
 		r.queues.Clear(s)
 		return nil
 	}
-	if !r.queues.Ripe(s, now, repairGraceMS) {
+	if !r.queues.Ripe(s, "", now, repairGraceMS) {
 		look.Busy = true
 		return nil
 	}
@@ -230,7 +232,7 @@ func (r *Repairer) readyMark(ctx context.Context, q queueKey, now int64, look *L
 		r.queues.Clear(s)
 		return nil
 	}
-	if !r.queues.Ripe(s, now, repairGraceMS) {
+	if !r.queues.Ripe(s, "", now, repairGraceMS) {
 		look.Busy = true
 		return nil
 	}

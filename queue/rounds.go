@@ -33,8 +33,11 @@ const (
 type DueWork func(ctx context.Context, due []storage.DueMember, now int64) (next int64, err error)
 
 // OnSchedulesDue has work look after the due sets' schedules, beside queues: one
-// reading finds both. It is called before Maintain and RunOnce.
-func (b *Broker) OnSchedulesDue(work DueWork) { b.schedulesDue = work }
+// reading finds both. idle is told of each in which no schedule was due. It is called
+// before Maintain and RunOnce.
+func (b *Broker) OnSchedulesDue(work DueWork, idle func()) {
+	b.schedulesDue, b.schedulesIdle = work, idle
+}
 
 // The kinds of due work.
 const (
@@ -86,6 +89,9 @@ func (b *Broker) Maintain(ctx context.Context) {
 		for kind, members := range due {
 			switch c := &crews[kind]; {
 			case len(members) == 0:
+				if kind == dueSchedules && c.work != nil && !c.busy && err == nil {
+					b.schedulesIdle()
+				}
 			case c.busy:
 				c.again = true
 			default:

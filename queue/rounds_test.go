@@ -57,15 +57,25 @@ func TestWhatAnotherProcessMakesDueIsFoundAtOnce(t *testing.T) {
 func TestASlowQueueDelaysNoSchedule(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, storage.Config{URL: storagetest.Redis(t).URL})
-	seen := make(chan []storage.DueMember)
+	seen, idle := make(chan []storage.DueMember), make(chan struct{}, 1)
 	f.OnSchedulesDue(func(ctx context.Context, due []storage.DueMember, _ int64) (int64, error) {
 		select { // until it is read, it is at work
 		case seen <- due:
 		case <-ctx.Done():
 		}
 		return 0, nil
+	}, func() {
+		select {
+		case idle <- struct{}{}:
+		default:
+		}
 	})
 	maintain(t, f.Broker)
+	select { // what has nothing to do is told so: it does not stand still
+	case <-idle:
+	case due := <-seen:
+		t.Fatalf("due was %+v", due)
+	}
 	pipe := f.store.Client().Pipeline()
 	storage.MarkDue(t.Context(), pipe, storage.DueSchedulePrefix+f.tenant, f.clock.ms.Load())
 	if _, err := pipe.Exec(t.Context()); err != nil {

@@ -202,12 +202,16 @@ func (r *Schedules) loadRevision(ctx context.Context, path storage.SchedulePath,
 	return loaded, err
 }
 
-// Delete removes a schedule; with revision, only one that has it. Jobs that it made go
-// on. CodeScheduleNotFound, CodePreconditionFailed.
+// Delete removes a schedule; with revision, only one that has it, and without, also one
+// that cannot be read. Jobs that it made go on. CodeScheduleNotFound,
+// CodePreconditionFailed.
 func (r *Schedules) Delete(ctx context.Context, tenant, namespace, name string, revision int64) error {
 	path := storage.SchedulePath{Tenant: tenant, Namespace: namespace, Name: name}
 	for range changeTries {
 		loaded, refused := r.loadRevision(ctx, path, revision)
+		if loaded != nil && loaded.Err != nil && revision == 0 {
+			refused = nil
+		}
 		if refused != nil && api.ErrorCode(refused) != api.CodeScheduleNotFound {
 			return refused
 		}

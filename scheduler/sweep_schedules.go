@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -27,11 +28,10 @@ const scheduleGraceMS = 10_000
 // scheduleReads is what one schedule costs.
 const scheduleReads = 4
 
-// scheduleSuspect is something of a schedule that looks wrong, and how it was then.
+// scheduleSuspect is something of a schedule that looks wrong.
 type scheduleSuspect struct {
 	path storage.SchedulePath
 	kind string
-	what string
 }
 
 // scheduleVisitor finds schedules whose records, due entries and marks do not agree.
@@ -99,7 +99,7 @@ func (v *scheduleVisitor) tenant(ctx context.Context, tenant string, now int64, 
 		return p, nil
 	}
 	p.busy = true
-	if !v.ripe(suspect, now) {
+	if !v.ripe(suspect, "", now) {
 		return p, nil
 	}
 	pipe := v.s.store.Client().Pipeline()
@@ -112,10 +112,10 @@ func (v *scheduleVisitor) tenant(ctx context.Context, tenant string, now int64, 
 	return p, nil
 }
 
-// ripe says whether a suspect has looked so for long enough, and forgets it then.
-func (v *scheduleVisitor) ripe(what scheduleSuspect, now int64) bool {
+// ripe says whether a suspect has looked as how says for long enough, and forgets it then.
+func (v *scheduleVisitor) ripe(what scheduleSuspect, how string, now int64) bool {
 	v.suspected = true
-	if !v.suspects.Ripe(what, now, scheduleGraceMS) {
+	if !v.suspects.Ripe(what, how, now, scheduleGraceMS) {
 		return false
 	}
 	v.suspects.Clear(what)
@@ -132,6 +132,7 @@ func (v *scheduleVisitor) look(ctx context.Context, paths []storage.SchedulePath
 	if err != nil {
 		return err
 	}
+	var errs []error
 	for i := range loaded {
 		s := &loaded[i]
 		switch {
@@ -141,19 +142,21 @@ func (v *scheduleVisitor) look(ctx context.Context, paths []storage.SchedulePath
 		case s.Meta == nil:
 			err = v.dangling(ctx, s, now, total)
 		default:
+			v.suspects.Clear(scheduleSuspect{s.Path, repairScheduleIndex})
 			err = errors.Join(v.due(ctx, s, entries[i], now, total), v.marks(ctx, s, now, total))
 		}
-		if err != nil {
+		if fatal(ctx, err) {
 			return err
 		}
+		errs = append(errs, err) // one schedule's trouble is no other's
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // dangling removes what is left of a schedule that is not there.
 func (v *scheduleVisitor) dangling(ctx context.Context, s *storage.LoadedSchedule, now int64, total *Counts) error {
 	suspect := scheduleSuspect{path: s.Path, kind: repairScheduleIndex}
-	if !v.ripe(suspect, now) {
+	if !v.ripe(suspect, "", now) {
 		return nil
 	}
 	switch err := v.schedules.Delete(ctx, s); {
@@ -169,12 +172,13 @@ func (v *scheduleVisitor) dangling(ctx context.Context, s *storage.LoadedSchedul
 // due has the ticker look at a schedule whose due entry is not its next tick, or whose
 // change was cut short.
 func (v *scheduleVisitor) due(ctx context.Context, s *storage.LoadedSchedule, entry, now int64, total *Counts) error {
+	suspect := scheduleSuspect{path: s.Path, kind: repairScheduleDue}
 	if entry == s.State.NextTickMS && s.State.Rev == s.Meta.Revision {
+		v.suspects.Clear(suspect)
 		return nil
 	}
 	// Another turn is another matter: it was on its way.
-	suspect := scheduleSuspect{path: s.Path, kind: repairScheduleDue, what: turnText(s.State.Turn)}
-	if !v.ripe(suspect, now) {
+	if !v.ripe(suspect, turnText(s.State.Turn), now) {
 		return nil
 	}
 	if _, err := v.ticker.move(ctx, []storage.SchedulePath{s.Path}, now); err != nil {
@@ -196,29 +200,27 @@ func (v *scheduleVisitor) due(ctx context.Context, s *storage.LoadedSchedule, en
 	return nil
 }
 
-// marks takes jobs out of those in flight that have ended, or are not there.
+// marks takes the first job out of those in flight that has ended, or is not there.
 func (v *scheduleVisitor) marks(ctx context.Context, s *storage.LoadedSchedule, now int64, total *Counts) error {
-	if len(s.InFlight) == 0 {
-		return nil
-	}
+	suspect := scheduleSuspect{path: s.Path, kind: repairScheduleMark}
 	states, err := v.broker.Standing(ctx, s.Path.Tenant, s.InFlight)
 	if err != nil {
 		return err
 	}
-	for i, id := range s.InFlight {
-		suspect := scheduleSuspect{path: s.Path, kind: repairScheduleMark, what: id}
-		if states[i] != "" && !states[i].Terminal() || !v.ripe(suspect, now) {
-			continue
-		}
-		gone, err := v.schedules.Unmark(ctx, s.Path, id)
-		if err != nil {
-			return err
-		}
-		if gone {
-			v.mended(total, suspect, id, "a job that has ended was in flight")
-		}
+	gone := slices.IndexFunc(states, func(state api.JobState) bool { return state == "" || state.Terminal() })
+	if gone < 0 {
+		v.suspects.Clear(suspect)
+		return nil
 	}
-	return nil
+	id := s.InFlight[gone]
+	if !v.ripe(suspect, id, now) {
+		return nil
+	}
+	removed, err := v.schedules.Unmark(ctx, s.Path, id)
+	if removed {
+		v.mended(total, suspect, id, "a job that has ended was in flight")
+	}
+	return err
 }
 
 // mended counts and logs a repair.

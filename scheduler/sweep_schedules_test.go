@@ -89,13 +89,13 @@ func TestSweeperMendsSchedules(t *testing.T) {
 			map[string]int{"schedule_due": 1},
 		},
 		"its tenant is in no due set": {
-			func(t *testing.T, f *ticking, path storage.SchedulePath) {
+			func(t *testing.T, f *ticking, _ storage.SchedulePath) {
 				f.rdb().ZRem(t.Context(), storage.KeyDue(storage.DueShard("schedule/"+f.tenant)), "schedule/"+f.tenant)
 			},
 			map[string]int{"schedule_tenant": 1},
 		},
 		"its tenant is due too late": {
-			func(t *testing.T, f *ticking, path storage.SchedulePath) {
+			func(t *testing.T, f *ticking, _ storage.SchedulePath) {
 				f.rdb().ZAdd(t.Context(), storage.KeyDue(storage.DueShard("schedule/"+f.tenant)), redis.Z{Score: 1_900_000_000_000, Member: "schedule/" + f.tenant})
 			},
 			map[string]int{"schedule_tenant": 1},
@@ -163,6 +163,35 @@ func TestSweeperLeavesSchedulesAlone(t *testing.T) {
 		f.round(t)
 		for j := f.take(t); j != nil; j = f.take(t) {
 			f.ack(t, j)
+		}
+	}
+}
+
+// TestSweeperGoesOnBehindATenantThatCannotBeRead though its list of queues is none.
+func TestSweeperGoesOnBehindATenantThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	f := newTicking(t, storage.Config{URL: storagetest.Redis(t).URL})
+	var tenants []string
+	for range 8 {
+		f.tenant = storagetest.Tenant(t)
+		tenants = append(tenants, f.tenant)
+		f.add(t, "hourly", func(s *api.Schedule) { s.EverySeconds = 3600 })
+		f.rdb().Set(t.Context(), f.store.JobKeys(f.tenant).Queues(), "no set", 0)
+		f.rdb().ZRem(t.Context(), storage.KeyDue(storage.DueShard("schedule/"+f.tenant)), "schedule/"+f.tenant)
+	}
+	sweeper, failed := f.sweeper(t), 0
+	for range 8 {
+		f.advance(5 * time.Second)
+		if _, err := sweeper.RunOnce(t.Context(), f.store.Now()); err != nil {
+			failed++
+		}
+	}
+	if failed == 0 {
+		t.Error("nobody is told")
+	}
+	for _, f.tenant = range tenants {
+		if f.marked(t) == 0 {
+			t.Errorf("tenant %s was never come to", f.tenant)
 		}
 	}
 }

@@ -20,6 +20,9 @@ const (
 	// tickClaimMS is for how long a due tenant is one replica's to look after: if that
 	// dies, another one does when it has passed.
 	tickClaimMS = 5_000
+	// tickPutOffMS is when a schedule that cannot be read is looked at again: the others of
+	// its tenant are not to stand behind it.
+	tickPutOffMS = 30_000
 	// tickTime bounds one visit of due tenants: what is left is done at the next.
 	tickTime = 2 * time.Second
 	// firstPage is how many schedules of a tenant are read at first: most have one that
@@ -28,6 +31,9 @@ const (
 	firstPage   = 4
 	tickPage    = 64
 	tickTenants = 100
+	// movePage bounds the schedules whose records are in memory at once: their payloads
+	// may be large.
+	movePage = 500
 )
 
 // Ticker fires schedules. Any number may work on one store: a tick is fired once.
@@ -59,7 +65,7 @@ func (t *Ticker) Tend(ctx context.Context, due []storage.DueMember, now int64) (
 	defer func() { t.metrics.loop.Round(began, err) }()
 	var errs []error
 	for part := range slices.Chunk(due, tickTenants) {
-		soonest, err := t.visit(ctx, part, now)
+		soonest, err := t.visit(ctx, part, max(now, t.store.NowMS())) // those before took their time
 		if errs = append(errs, err); soonest > 0 && (next == 0 || soonest < next) {
 			next = soonest
 		}
@@ -88,18 +94,18 @@ func (t *Ticker) visit(ctx context.Context, due []storage.DueMember, now int64) 
 	if err := v.fire(ctx); err != nil {
 		return 0, err
 	}
-	if _, err = t.store.SettleDue(ctx, v.claimed, v.next); err != nil {
+	settled := v.next
+	if mine, err = t.store.SettleDue(ctx, v.claimed, settled); err != nil {
 		return 0, err
 	}
 	// Who made something due since the heads were read found the member in its place,
-	// and left it: look again.
-	settled := v.next
+	// and left it: look again. Who touched it knows of nothing but its own.
 	if _, err := v.heads(ctx, 1); err != nil {
 		return 0, err
 	}
 	pipe := t.store.Client().Pipeline()
 	for i, at := range v.next {
-		if at > 0 && at != settled[i] {
+		if at > 0 && (!mine[i] || at != settled[i]) {
 			storage.MarkDue(ctx, pipe, v.claimed[i].Member, at)
 		}
 		if at > 0 && (next == 0 || at < next) {
@@ -153,13 +159,15 @@ func (v *tickVisit) fire(ctx context.Context) error {
 		if err != nil || len(due) == 0 || time.Now().After(until) {
 			return err
 		}
-		stuck, err := v.t.move(ctx, due, v.now)
-		if api.ErrorCode(err) == api.CodeStoreUnavailable {
-			return err
-		}
-		if err != nil {
-			v.failed = append(v.failed, err)
-			v.leave(stuck)
+		for part := range slices.Chunk(due, movePage) {
+			stuck, err := v.t.move(ctx, part, v.now)
+			if api.ErrorCode(err) == api.CodeStoreUnavailable {
+				return err
+			}
+			if err != nil {
+				v.failed = append(v.failed, err)
+				v.leave(stuck)
+			}
 		}
 	}
 }
@@ -176,8 +184,8 @@ func (v *tickVisit) leave(stuck map[string]bool) {
 	v.claimed, v.tenants = claimed, tenants
 }
 
-// move moves each schedule on by one tick, or mends it. stuck are the tenants of those
-// that err tells of.
+// move moves each schedule on by one tick, or mends it. One that cannot be read is put off;
+// stuck are the tenants of others that err tells of.
 func (t *Ticker) move(ctx context.Context, paths []storage.SchedulePath, now int64) (stuck map[string]bool, err error) {
 	loaded, err := t.schedules.LoadMany(ctx, paths)
 	if err != nil {
@@ -187,14 +195,20 @@ func (t *Ticker) move(ctx context.Context, paths []storage.SchedulePath, now int
 	stuck = map[string]bool{}
 	var errs []error
 	var moves []*tickMove
+	var unread []storage.SchedulePath
 	for i := range loaded {
 		m, err := t.decide(ctx, &loaded[i], now)
+		if fatal(ctx, err) {
+			return stuck, err
+		}
 		if err != nil {
-			stuck[loaded[i].Path.Tenant] = true
-			errs = append(errs, err)
+			unread, errs = append(unread, loaded[i].Path), append(errs, err)
 			continue
 		}
 		moves = append(moves, m)
+	}
+	if err := t.schedules.PutOff(ctx, unread, now+tickPutOffMS); err != nil {
+		return stuck, errors.Join(append(errs, err)...)
 	}
 	for len(moves) > 0 {
 		ticks := make([]*queue.Tick, len(moves))

@@ -1,6 +1,8 @@
 package scheduler
 
 import (
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/codesous/sous/metrics"
@@ -31,6 +33,9 @@ func newTickerMetrics() *tickerMetrics {
 func (m *tickerMetrics) register(reg prometheus.Registerer) error {
 	return metrics.Register(reg, m.loop, m.ticks, m.lag)
 }
+
+// Idle counts a round in which nothing was due.
+func (t *Ticker) Idle() { t.metrics.loop.Round(time.Now(), nil) }
 
 // moved counts a move that was made at now.
 func (m *tickerMetrics) moved(move *tickMove, now int64) {

@@ -59,7 +59,7 @@ func (f *ticking) open(t *testing.T, cfg storage.Config) {
 		t.Fatal(err)
 	}
 	f.schedules = storage.NewSchedules(f.store)
-	f.broker.OnSchedulesDue(f.Tend)
+	f.broker.OnSchedulesDue(f.Tend, f.Idle)
 }
 
 // beside is another replica on the same store, tenant and time.

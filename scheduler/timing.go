@@ -3,6 +3,7 @@ package scheduler
 import (
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,7 +26,7 @@ func newTiming(tenant, namespace string, s *api.Schedule) (timing, error) {
 	case s.Cron != "":
 		return newCronTiming(s.Cron, s.Timezone)
 	case s.EverySeconds < api.MinEverySeconds || s.EverySeconds > api.MaxEverySeconds:
-		return nil, fieldError("every_seconds", fmt.Sprintf("must be from %d to %d, or give way to cron", api.MinEverySeconds, api.MaxEverySeconds))
+		return nil, fieldError("every_seconds", fmt.Sprintf("must be from %d to %d, or cron must be given in its place", api.MinEverySeconds, api.MaxEverySeconds))
 	case s.Timezone != "":
 		return nil, fieldError("timezone", "must stand beside cron")
 	}
@@ -116,27 +117,39 @@ func checkCron(expression string) error {
 	if len(fields) != cronFields {
 		return fieldError("cron", "must have five fields (minute, hour, day of the month, month, day of the week), or be @hourly, @daily, @weekly, @monthly or @yearly")
 	}
-	for _, field := range fields {
+	for i, field := range fields {
 		for element := range strings.SplitSeq(field, ",") {
 			span, step, stepped := strings.Cut(element, "/")
 			low, high, ranged := strings.Cut(span, "-")
 			star := low == "*" || low == "?"
-			if !star && !isWord(low) || ranged && (star || !isWord(high)) || stepped && !isWord(step) {
-				return fieldError("cron", fmt.Sprintf("cannot be read: %q", element))
+			if !star && !isCronWord(i, low) || ranged && (star || !isCronWord(i, high)) || stepped && !isNumber(step) {
+				return fieldError("cron", fmt.Sprintf("cannot be read: %q in its field %d", element, i+1))
 			}
 		}
 	}
 	return nil
 }
 
-// isWord says whether s has letters and digits and nothing else.
-func isWord(s string) bool {
+// cronNames are the names that stand for numbers, by field.
+var cronNames = [cronFields][]string{
+	3: {"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"},
+	4: {"sun", "mon", "tue", "wed", "thu", "fri", "sat"},
+}
+
+// isCronWord says whether s can stand in a field: a number, or a name of a month or of a
+// day of the week. Whether the number is one of the field's is for the library to say.
+func isCronWord(field int, s string) bool {
+	return isNumber(s) || slices.Contains(cronNames[field], strings.ToLower(s))
+}
+
+// isNumber says whether s has from 1 to 3 digits and nothing else.
+func isNumber(s string) bool {
 	for i := range len(s) {
-		if c := s[i] | 0x20; (c < 'a' || c > 'z') && (s[i] < '0' || s[i] > '9') {
+		if s[i] < '0' || s[i] > '9' {
 			return false
 		}
 	}
-	return s != ""
+	return s != "" && len(s) <= 3
 }
 
 // loadZone finds a zone by its IANA name; "" is the default. What stands for the zone
@@ -151,7 +164,7 @@ func loadZone(name string) (*time.Location, error) {
 	}
 	zone, err := time.LoadLocation(name) // refuses paths that lead elsewhere
 	if err != nil {
-		return nil, fieldError("timezone", "is not known")
+		return nil, fieldError("timezone", fmt.Sprintf("%q is not known: it must be the name of an IANA time zone, such as Europe/Berlin", name))
 	}
 	return zone, nil
 }

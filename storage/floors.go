@@ -25,11 +25,15 @@ func (f *Floors) From(key string, now int64) int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	known := f.all[key]
-	if known == nil || now >= known.restart {
+	if known == nil || !known.holds(now) {
 		return 0
 	}
 	return max(0, known.at-FloorMarginMS)
 }
+
+// holds says whether the floor is still to be used: one that lies ahead of now is of a
+// clock that was wrong.
+func (k *floor) holds(now int64) bool { return now < k.restart && k.at <= now+FloorMarginMS }
 
 // Consumed remembers that key holds nothing below at that is not late.
 func (f *Floors) Consumed(key string, at, now int64) {
@@ -39,7 +43,7 @@ func (f *Floors) Consumed(key string, at, now int64) {
 		f.all = map[string]*floor{}
 	}
 	known := f.all[key]
-	if known == nil || now >= known.restart {
+	if known == nil || !known.holds(now) {
 		known = &floor{restart: now + floorRestartMS}
 		f.all[key] = known
 	}

@@ -126,19 +126,22 @@ func (r *Schedules) LoadMany(ctx context.Context, paths []SchedulePath) ([]Loade
 		sent[i].inFlight = pipe.ZRange(ctx, k.inflight(), 0, api.MaxQueueLimit)
 		sent[i].meta = pipe.Get(ctx, k.meta())
 	}
-	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
-		return nil, failure(ctx, "read schedules", err)
-	}
+	_, _ = pipe.Exec(ctx) // each command has its own error
 	out := make([]LoadedSchedule, len(paths))
 	for i, p := range paths {
+		var err error
 		for _, cmd := range []redis.Cmder{sent[i].meta, sent[i].state, sent[i].inFlight} {
-			if err := cmd.Err(); err != nil && !errors.Is(err, redis.Nil) {
-				return nil, failure(ctx, "read schedules", err)
+			if of := cmd.Err(); of != nil && !errors.Is(of, redis.Nil) {
+				err = failure(ctx, "read schedules", of)
 			}
 		}
-		var err error
-		if out[i], err = loadedSchedule(p, sent[i].meta.Val(), sent[i].state.Val()); err != nil {
-			out[i].Err = fmt.Errorf("schedule %s of %s: %w", p.member(), p.Tenant, err)
+		if err == nil {
+			out[i], err = loadedSchedule(p, sent[i].meta.Val(), sent[i].state.Val())
+		} else if ctx.Err() != nil || api.ErrorCode(err) == api.CodeStoreUnavailable {
+			return nil, err
+		}
+		if err != nil {
+			out[i].Path, out[i].Err = p, fmt.Errorf("schedule %s of %s: %w", p.member(), p.Tenant, err)
 		}
 		out[i].InFlight = sent[i].inFlight.Val()
 	}

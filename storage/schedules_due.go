@@ -45,6 +45,19 @@ func (r *Schedules) Due(ctx context.Context, floors *Floors, tenants []string, n
 	return out, nil
 }
 
+// PutOff has schedules that are due looked at again at at, and not sooner. It changes
+// nothing but their due entries, and none of a schedule that is due later still.
+func (r *Schedules) PutOff(ctx context.Context, paths []SchedulePath, at int64) error {
+	pipe := r.s.rdb.Pipeline()
+	for _, p := range paths {
+		pipe.ZAddArgs(ctx, r.s.keys.scheduleDue(p.Tenant), redis.ZAddArgs{
+			XX: true, GT: true, Members: []redis.Z{{Score: float64(at), Member: p.member()}},
+		})
+	}
+	_, err := pipe.Exec(ctx)
+	return failure(ctx, "put schedules off", err)
+}
+
 // DueEntries gives the moments at which schedules are due by their tenants' due sets, 0 for
 // those that are not in them.
 func (r *Schedules) DueEntries(ctx context.Context, paths []SchedulePath) ([]int64, error) {

@@ -63,6 +63,9 @@ func parseScheduleState(fields map[string]string) (s ScheduleState, err error) {
 		if *number.value, err = strconv.ParseInt(text, 10, 64); err != nil {
 			return s, fmt.Errorf("read %s: %w", number.name, err)
 		}
+		if strconv.FormatInt(*number.value, 10) != text { // with such a turn no write would ever be made
+			return s, fmt.Errorf("read %s: %q is not as it was written", number.name, text)
+		}
 	}
 	s.LastJobID = fields[stateLastJob]
 	if text, ok := fields[stateLastSkip]; ok {

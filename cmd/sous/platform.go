@@ -104,7 +104,7 @@ func (p *platform) openSchedules(s settings, store *storage.Store, broker *queue
 		return nil, err
 	}
 	if s.has(roleScheduler) {
-		broker.OnSchedulesDue(ticker.Tend)
+		broker.OnSchedulesDue(ticker.Tend, ticker.Idle)
 	}
 	return scheduler.NewSchedules(store, broker, ticker)
 }

@@ -263,6 +263,9 @@ func (f *scheduleFlags) timed(cmd *cobra.Command, t *target, args []string) (*ap
 		s := &api.Schedule{Cron: f.cron, Timezone: f.timezone, Enabled: true}
 		if len(args) > 0 {
 			s.Name = args[0]
+			if err := api.ValidateName("schedule", s.Name); err != nil {
+				return nil, err
+			}
 		} else if f.cron == "" {
 			return nil, errors.New("say the name: when within its interval a schedule ticks follows from it")
 		}

@@ -120,7 +120,7 @@ func TestMetricsAreDocumentedAndMove(t *testing.T) {
 	}.Serve(t)
 	w := &work{t: t, server: server, store: store}
 	scrapes := []families{scrape(t, server.Output())}
-	for _, step := range []func(){w.ordinary, w.jobs, w.tasks, w.crowd, w.deaths, w.outage} {
+	for _, step := range []func(){w.ordinary, w.jobs, w.tasks, w.schedules, w.crowd, w.deaths, w.outage} {
 		step()
 		scrapes = append(scrapes, w.during...)
 		w.during = nil
@@ -182,13 +182,14 @@ func checkMoves(t *testing.T, name string, scrapes []families) {
 	t.Errorf("%s does not move: %v", name, first)
 }
 
-// The embedded store's loops are those of sous dev.
+// The embedded store's loops are those of sous dev. The ticker's goes round where
+// nobody has a schedule, too.
 func TestEmbeddedLoopsAreExported(t *testing.T) {
 	t.Parallel()
 	server := soustest.Start(t, "--admin-listen", "127.0.0.1:0")
 	platformtest.Eventually(t, 20*time.Second, "the loops make rounds", func() error {
 		found := scrape(t, server.Output())
-		for _, loop := range []string{"store_snapshot", "store_expiry"} {
+		for _, loop := range []string{"store_snapshot", "store_expiry", "ticker"} {
 			if metricstest.Sum(found["sous_loop_rounds_total"], "loop="+loop, "outcome=ok") == 0 {
 				return errors.New(loop + " does not")
 			}
@@ -312,7 +313,23 @@ func (w *work) tasks() {
 	})
 }
 
-// later calls a function asynchronously.
+// schedules lets a schedule tick, and pass over the tick after.
+func (w *work) schedules() {
+	_, err := w.server.API(w.t).Namespace(platformtest.Namespace).CreateSchedule(w.t.Context(), api.NewSchedule{
+		Name: "every-second", EverySeconds: 1, Queue: &api.ScheduleQueue{Name: "ticks"},
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	platformtest.Eventually(w.t, 20*time.Second, "it ticks", func() error {
+		ticks := scrape(w.t, w.server.Output())["sous_schedule_ticks_total"]
+		if metricstest.Sum(ticks, "outcome=fired") != 1 || metricstest.Sum(ticks, "outcome=skipped") == 0 {
+			return fmt.Errorf("%v", ticks)
+		}
+		return nil
+	})
+}
+
 // jobs takes jobs through a queue: one is completed, one fails, one's worker dies
 // and then acknowledges too late, one waits.
 func (w *work) jobs() {
@@ -347,6 +364,7 @@ func (w *work) jobs() {
 	}
 }
 
+// later calls a function asynchronously.
 func (w *work) later(name string) {
 	w.t.Helper()
 	fn := w.server.API(w.t).Namespace(platformtest.Namespace).Function(name)

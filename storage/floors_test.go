@@ -1,0 +1,47 @@
+package storage_test
+
+import (
+	"testing"
+
+	"github.com/codesous/sous/storage"
+)
+
+func TestFloors(t *testing.T) {
+	t.Parallel()
+	const now = 1_760_000_000_000
+	var f storage.Floors
+	read := func(what string, at, want int64) {
+		t.Helper()
+		if from := f.From("set", at); from != want {
+			t.Errorf("%s: it is read from %d, want %d", what, from, want)
+		}
+	}
+	read("at first", now, 0)
+	f.Consumed("set", now-5, now)
+	read("once consumed", now, now-5-storage.FloorMarginMS)
+	f.Consumed("set", now-900_000, now)
+	read("a late entry", now, now-5-storage.FloorMarginMS)
+	f.Consumed("set", now+1_000, now+1_000)
+	read("consumed further", now+1_000, now+1_000-storage.FloorMarginMS)
+	if from := f.From("other", now); from != 0 {
+		t.Errorf("another set is read from %d", from)
+	}
+	read("after a while", now+600_000, 0)
+	f.Consumed("set", now+600_000, now+600_000)
+	read("and again", now+600_000, now+600_000-storage.FloorMarginMS)
+}
+
+// TestFloorsOutliveAWrongClock that was ahead by a day: until then nothing would be due.
+func TestFloorsOutliveAWrongClock(t *testing.T) {
+	t.Parallel()
+	const now, day = 1_760_000_000_000, 24 * 60 * 60_000
+	var f storage.Floors
+	f.Consumed("set", now+day, now+day)
+	if from := f.From("set", now); from > now-storage.FloorMarginMS {
+		t.Fatalf("it is read from %d ms ahead", from-now)
+	}
+	f.Consumed("set", now, now)
+	if from := f.From("set", now); from != now-storage.FloorMarginMS {
+		t.Errorf("then it is read from %d", from)
+	}
+}
