@@ -49,6 +49,7 @@ var benchmarks = []benchmark{
 	{"growth", growth},
 	{"queue", queueBench},
 	{"queue-http", queueHTTP},
+	{"cadence", cadenceBench},
 }
 
 func main() {
