@@ -70,7 +70,7 @@ func (w *activityWorker) run() {
 		MaxConcurrentActivityExecutionSize: w.stored.Limits.MaxInflightTasks,
 		MaxConcurrentActivityTaskPollers:   w.stored.Pollers.Activity,
 		DisableWorkflowWorker:              true,
-		Logger:                             w.b.logger.WithOptions(zap.IncreaseLevel(zapcore.WarnLevel)),
+		Logger:                             w.b.logger.WithOptions(zap.IncreaseLevel(max(zapcore.WarnLevel, w.b.logger.Level()))),
 		MetricsScope:                       tally.NoopScope,
 	})
 	if err != nil {

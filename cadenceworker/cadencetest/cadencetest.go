@@ -79,6 +79,13 @@ func StartOwn(t testing.TB) *Server {
 	return s
 }
 
+// New is a server for a program that is no test: a benchmark. It runs until Close,
+// or the program's end.
+func New() (*Server, error) { return newServer() }
+
+// Close kills the server of New and removes its data.
+func (s *Server) Close() { s.guard.end() }
+
 func newServer() (*Server, error) {
 	binary, folder, err := program()
 	if err != nil {

@@ -50,6 +50,7 @@ var benchmarks = []benchmark{
 	{"queue", queueBench},
 	{"queue-http", queueHTTP},
 	{"schedules", schedules},
+	{"cadence", cadenceBench},
 }
 
 func main() {

@@ -24,6 +24,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/client"
+	"github.com/codesous/sous/cadenceworker/cadencetest"
 	"github.com/codesous/sous/cmd/sous/platformtest"
 	"github.com/codesous/sous/cmd/sous/soustest"
 	"github.com/codesous/sous/metrics/metricstest"
@@ -114,13 +115,19 @@ func TestMetricsAreDocumentedAndMove(t *testing.T) {
 	t.Parallel()
 	store := storagetest.Redis(t, "--appendonly", "yes")
 	abandon(t, store.URL)
-	server := platformtest.Config{
+	config := platformtest.Config{
 		Store: store.URL, Key: platformtest.Bootstrap(t, store.URL),
 		Args: []string{"--admin-listen", "127.0.0.1:0", "--sandbox-max", fmt.Sprint(fewSandboxes), "--max-connections", fmt.Sprint(fewConnections)},
-	}.Serve(t)
-	w := &work{t: t, server: server, store: store}
+	}
+	w := &work{t: t, store: store}
+	if !testing.Short() {
+		w.cadence = cadencetest.Start(t)
+		config.Args = append(config.Args, "--cadence-addr", w.cadence.GRPCAddr)
+	}
+	server := config.Serve(t)
+	w.server = server
 	scrapes := []families{scrape(t, server.Output())}
-	for _, step := range []func(){w.ordinary, w.jobs, w.tasks, w.schedules, w.crowd, w.deaths, w.outage} {
+	for _, step := range []func(){w.ordinary, w.jobs, w.tasks, w.schedules, w.activities, w.crowd, w.deaths, w.outage} {
 		step()
 		scrapes = append(scrapes, w.during...)
 		w.during = nil
@@ -128,6 +135,9 @@ func TestMetricsAreDocumentedAndMove(t *testing.T) {
 	}
 	last := scrapes[len(scrapes)-1]
 	for name, doc := range documentedMetrics(t) {
+		if w.cadence == nil && strings.HasPrefix(name, "sous_cadence_") {
+			continue
+		}
 		if last[name] == nil {
 			t.Errorf("%s is documented and not exported", name)
 			continue
@@ -227,6 +237,8 @@ type work struct {
 	server *platformtest.Server
 	store  *storagetest.Server
 	during []families // scrapes taken while a step was at work
+
+	cadence *cadencetest.Server // nil under -short
 }
 
 func (w *work) call(ctx context.Context, name string, headers ...string) int {
@@ -482,14 +494,17 @@ func (w *work) redis(command string) {
 	}
 }
 
+// expected is a series that the work was for, and the least that it must be.
+type expected struct {
+	metric string
+	labels []string
+	least  float64
+}
+
 // check demands the series that the work was for.
 func (w *work) check(scrapes []families) {
 	w.t.Helper()
-	for _, want := range []struct {
-		metric string
-		labels []string
-		least  float64
-	}{
+	for _, want := range append(w.activitySeries(), []expected{
 		{"sous_invocations_total", []string{"function=good", "status=success", "trigger=http", "version=1", "tenant=" + platformtest.Tenant}, 4},
 		{"sous_invocations_total", []string{"function=fail", "status=error"}, 1},
 		{"sous_invocations_total", []string{"function=spin", "status=timeout"}, 1},
@@ -516,7 +531,7 @@ func (w *work) check(scrapes []families) {
 		{"sous_loop_rounds_total", []string{"loop=sandbox_keeper", "outcome=ok"}, 1},
 		{"sous_loop_rounds_total", []string{"loop=tasks", "outcome=ok"}, 1},
 		{"sous_sweeper_task_repairs_total", []string{"kind=republished"}, 1},
-	} {
+	}...) {
 		last := scrapes[len(scrapes)-1]
 		if got := metricstest.Sum(last[want.metric], want.labels...); got < want.least {
 			w.t.Errorf("%s%v is %g, want at least %g; there is\n%v", want.metric, want.labels, got, want.least,
