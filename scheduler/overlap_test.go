@@ -1,10 +1,12 @@
 package scheduler_test
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/queue"
 )
 
 // TestQueuedRunsNeverOverlap, though one that waits is cancelled, and though a run by
@@ -53,6 +55,25 @@ func TestQueuedRunsNeverOverlap(t *testing.T) {
 			if other := f.take(t); other != nil {
 				t.Fatalf("tick %d runs beside tick %d", other.Spec.Schedule.TickMS, running.Spec.Schedule.TickMS)
 			}
+		}
+	})
+}
+
+// TestATickThatComesTooLateTakesNoMark: what it saw to have ended may have begun since.
+func TestATickThatComesTooLateTakesNoMark(t *testing.T) {
+	t.Parallel()
+	eachTicking(t, func(t *testing.T, f *ticking) {
+		path := f.add(t, "skips", func(s *api.Schedule) { s.OverlapPolicy = api.OverlapSkip })
+		before := f.load(t, path).State.Turn
+		f.advance(time.Second)
+		f.round(t)
+		now := f.load(t, path)
+		late := &queue.Tick{Path: path, Turn: strconv.FormatInt(before, 10), NextMS: now.State.NextTickMS, Ended: now.InFlight}
+		if outcomes, err := f.broker.Tick(t.Context(), []*queue.Tick{late}); err != nil || outcomes[0] != queue.TickMoved {
+			t.Errorf("it is %v: %v", outcomes, err)
+		}
+		if left := f.load(t, path).InFlight; len(now.InFlight) != 1 || len(left) != 1 {
+			t.Errorf("in flight were %v, and are %v", now.InFlight, left)
 		}
 	})
 }

@@ -139,6 +139,8 @@ func TestIndexServes(t *testing.T) {
 		all, fewer := filter(statestore.Less, "5"), filter(statestore.Less, "5")
 		all.Except = statestore.Exception{}
 		fewer.Except.Values = fewer.Except.Values[:1]
+		elsewhere := filter(statestore.Less, "5")
+		elsewhere.Except.Field = "other"
 		turned := filter(statestore.Less, "5")
 		turned.Except.Values = []string{"failed", "completed", "completed"}
 		for name, tt := range map[string]struct {
@@ -153,6 +155,7 @@ func TestIndexServes(t *testing.T) {
 			"no filter":              {x.root + ":", nil, false},
 			"another field":          {x.root + ":", other, false},
 			"no exception":           {x.root + ":", all, false},
+			"another field's":        {x.root + ":", elsewhere, false},
 			"another exception":      {x.root + ":", fewer, false},
 			"above the index itself": {"gbe:state:", filter(statestore.Less, "5"), false},
 		} {
