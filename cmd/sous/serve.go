@@ -22,7 +22,7 @@ flags' names. The file is the one of --config, else of SOUS_CONFIG, else
 
 Roles: api answers the REST API and the functions' endpoints and runs their
 sandboxes; invoker runs asynchronous invocations, in sandboxes of its own;
-scheduler ends activations whose replica died, and looks after the queues; cadence
+scheduler fires schedules, looks after the queues, and mends what crashes left; cadence
 runs functions as activities of the Cadence server of --cadence-addr, in sandboxes
 of its own.
 
