@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
@@ -79,7 +80,7 @@ func (b *Broker) Fetch(ctx context.Context, f Fetch) ([]api.FetchedJob, error) {
 		return nil, err
 	}
 	if f.Wait == 0 {
-		jobs, _, err := b.fetchAny(ctx, &f, queues)
+		jobs, _, err := b.fetchNow(ctx, &f, queues)
 		return jobs, err
 	}
 	woken, done := b.wakes.wait(queues)
@@ -89,7 +90,7 @@ func (b *Broker) Fetch(ctx context.Context, f Fetch) ([]api.FetchedJob, error) {
 	over := time.NewTimer(f.Wait)
 	defer over.Stop()
 	for {
-		jobs, again, err := b.fetchAny(ctx, &f, queues)
+		jobs, again, err := b.fetchNow(ctx, &f, queues)
 		if len(jobs) > 0 || err != nil {
 			return jobs, err
 		}
@@ -112,6 +113,28 @@ func (b *Broker) Fetch(ctx context.Context, f Fetch) ([]api.FetchedJob, error) {
 		}
 		poll.Stop()
 	}
+}
+
+// fetchNow is fetchAny for a caller who may go away meanwhile: what was claimed for one who
+// has is put back, without counting an attempt.
+func (b *Broker) fetchNow(ctx context.Context, f *Fetch, queues []queueKey) (jobs []api.FetchedJob, again time.Duration, err error) {
+	if ctx.Err() != nil {
+		return nil, 0, ctx.Err()
+	}
+	whole := context.WithoutCancel(ctx)
+	jobs, again, err = b.fetchAny(whole, f, queues)
+	if len(jobs) == 0 || ctx.Err() == nil {
+		return jobs, again, err
+	}
+	at := int64(0)
+	back := make([]api.JobFail, len(jobs))
+	for i := range jobs {
+		back[i] = api.JobFail{ID: jobs[i].ID, LeaseEpoch: jobs[i].LeaseEpoch, SnoozeMS: &at}
+	}
+	if _, err := b.Fail(whole, f.Tenant, back); err != nil {
+		b.log.Warn("jobs whose worker has gone wait for their leases to run out", zap.String("tenant", f.Tenant), zap.Error(err))
+	}
+	return nil, again, ctx.Err()
 }
 
 // claimOK is the claim script's word for a queue that serves.
