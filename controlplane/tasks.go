@@ -120,8 +120,8 @@ func (s *Server) createTask(ctx context.Context, in *taskOf[api.NewTask]) (*made
 	tenant, taskType, id := in.names()
 	caller := callerOf(ctx)
 	if namespace := in.Body.WithDefaults(taskType).Namespace; !caller.entersNamespace(namespace) {
-		return nil, api.Errorf(api.CodeAuthzDenied, "the API key is for the namespace %s only, and the task would be announced in %s", caller.namespace, namespace).
-			WithFields(api.FieldError{Path: "namespace", Message: "must be " + caller.namespace})
+		return nil, api.Errorf(api.CodeAuthzDenied, "the API key is for the namespace %s only", caller.namespace).
+			WithFields(api.FieldError{Path: "namespace", Message: "must be " + caller.namespace + ", and the task would be announced in " + namespace})
 	}
 	if err := caller.need(actionJobEnqueue); err != nil { // its announcement is a job
 		return nil, err
