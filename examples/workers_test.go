@@ -188,7 +188,7 @@ func (p *post) outlives(w *workerProcess) {
 // stops: what is begun is finished, and nothing else is touched.
 func (p *post) stops(w *workerProcess) {
 	t := p.t
-	ids := p.enqueue(letters(60, 10)...)
+	ids := p.enqueue(letters(200, 10)...) // more than are sent until the signal comes
 	p.await("the work is under way", ids[15], in(api.JobCompleted))
 	if err := w.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
