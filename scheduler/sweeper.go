@@ -21,7 +21,7 @@ import (
 type SweeperConfig struct {
 	// Interval between steps (default 1 s).
 	Interval time.Duration
-	// Reads that one step may spend (default 1,500).
+	// Reads that one step may spend (default 500).
 	Reads int
 	// IdleInterval is the least time for each read once a whole lap has found
 	// nothing, until something is found or the store fails (default 750 ms).
@@ -41,7 +41,7 @@ func (c SweeperConfig) withDefaults() (SweeperConfig, error) {
 		c.Interval = time.Second
 	}
 	if c.Reads == 0 {
-		c.Reads = 1500
+		c.Reads = 500
 	}
 	if c.IdleInterval == 0 {
 		c.IdleInterval = 750 * time.Millisecond
