@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strconv"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -110,21 +108,18 @@ func (s *Server) routeBindings(t typedAPI) {
 	}, s.deleteBinding)
 }
 
-// bindingTag is the ETag of a binding: its revision.
-func bindingTag(revision int64) string { return strconv.Quote(strconv.FormatInt(revision, 10)) }
-
 // answerBinding gives the binding as it is now, with its status.
 func (s *Server) answerBinding(ctx context.Context, path storage.BindingPath) (*bindingOutput, error) {
 	status, err := s.bindings.Status(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	return &bindingOutput{ETag: bindingTag(status.Revision), Body: status}, nil
+	return &bindingOutput{ETag: revisionTag(status.Revision), Body: status}, nil
 }
 
 func (s *Server) createBinding(ctx context.Context, in *createBindingInput) (*bindingOutput, error) {
-	if in.IfNoneMatch != "" && strings.TrimSpace(in.IfNoneMatch) != "*" {
-		return nil, fieldError("If-None-Match", "must be *")
+	if err := createOnly(in.IfNoneMatch); err != nil {
+		return nil, err
 	}
 	path := storage.BindingPath{Tenant: string(in.Tenant), Namespace: string(in.Namespace), Name: in.Body.Name}
 	stored := storage.StoredBinding{WorkerBinding: in.Body.Binding()}
@@ -196,7 +191,7 @@ func (s *Server) matchBinding(ctx context.Context, path storage.BindingPath, ifM
 	if err != nil {
 		return nil, err
 	}
-	if !namesTag(ifMatch, bindingTag(found.Revision)) {
+	if !namesTag(ifMatch, revisionTag(found.Revision)) {
 		return nil, api.Errorf(api.CodePreconditionFailed, "the worker binding does not have the ETag that If-Match names")
 	}
 	return &found.Revision, nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -136,19 +135,16 @@ func (s *Server) routeSchedules(t typedAPI) {
 	}, s.runSchedule)
 }
 
-// scheduleTag is the ETag of a schedule: its revision.
-func scheduleTag(revision int64) string { return strconv.Quote(strconv.FormatInt(revision, 10)) }
-
 func answerSchedule(status *api.ScheduleStatus, err error) (*scheduleOutput, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &scheduleOutput{ETag: scheduleTag(status.Revision), Body: *status}, nil
+	return &scheduleOutput{ETag: revisionTag(status.Revision), Body: *status}, nil
 }
 
 func (s *Server) createSchedule(ctx context.Context, in *createScheduleInput) (*scheduleOutput, error) {
-	if in.IfNoneMatch != "" && strings.TrimSpace(in.IfNoneMatch) != "*" {
-		return nil, fieldError("If-None-Match", "must be *")
+	if err := createOnly(in.IfNoneMatch); err != nil {
+		return nil, err
 	}
 	tenant, namespace := string(in.Tenant), string(in.Namespace)
 	out, err := answerSchedule(s.schedules.Create(ctx, tenant, namespace, &in.Body, s.author(ctx, tenant, namespace)))
@@ -210,7 +206,7 @@ func (s *Server) matchSchedule(ctx context.Context, p *SchedulePath, ifMatch str
 	if err != nil {
 		return 0, err
 	}
-	if !namesTag(ifMatch, scheduleTag(found.Revision)) {
+	if !namesTag(ifMatch, revisionTag(found.Revision)) {
 		return 0, api.Errorf(api.CodePreconditionFailed, "the schedule does not have the ETag that If-Match names")
 	}
 	return found.Revision, nil
