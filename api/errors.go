@@ -117,6 +117,8 @@ type Error struct {
 	Message    string
 	Fields     []FieldError
 	RetryAfter time.Duration
+	Items      []ItemError // of a request of several items
+	Quota      *QuotaUse   // of a refusal for lack of room
 	cause      error
 }
 
