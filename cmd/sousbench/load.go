@@ -18,7 +18,7 @@ import (
 // the answer to the one before.
 type load struct {
 	addr        string
-	request     []byte
+	request     func() []byte // the next one; called by all connections
 	connections int
 	length      time.Duration
 }
@@ -38,9 +38,10 @@ func (r result) quantile(q float64) time.Duration {
 	return r.sorted[min(int(q*float64(len(r.sorted))), len(r.sorted)-1)]
 }
 
-// httpGet is a keep-alive GET of a path.
-func httpGet(addr, path string) []byte {
-	return fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", path, addr)
+// httpGet is a keep-alive GET of a path, the same again and again.
+func httpGet(addr, path string) func() []byte {
+	request := fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", path, addr)
+	return func() []byte { return request }
 }
 
 // run puts the load on and measures. The generator writes prepared bytes and
@@ -98,7 +99,7 @@ func (l load) connection(ctx context.Context) (r result) {
 			in = bufio.NewReaderSize(conn, 8<<10)
 		}
 		begin := time.Now()
-		status, err := exchange(conn, in, l.request)
+		status, err := exchange(conn, in, l.request())
 		switch {
 		case err != nil:
 			fail(err)

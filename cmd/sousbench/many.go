@@ -38,7 +38,7 @@ func callEach(ctx context.Context, p *process, count int, think time.Duration) (
 	defer func() { _ = conn.Close() }() // the measurement is over
 	in := bufio.NewReader(conn)
 	for n := range count {
-		request := httpGet(p.addr, webPath(nthName(n)))
+		request := httpGet(p.addr, webPath(nthName(n)))()
 		begin := time.Now()
 		status, err := exchange(conn, in, request)
 		if err != nil {
