@@ -124,7 +124,7 @@ func (r *Schedules) status(s *storage.LoadedSchedule) *api.ScheduleStatus {
 		Fired: state.Fired, Skipped: state.Skipped, Missed: state.Missed,
 	}
 	if state.Rev != s.Meta.Revision { // its change was cut short, which the ticker will find
-		status.NextRunMS, _ = firstTick(s.Path, &s.Meta.Schedule, r.store.NowMS())
+		status.NextRunMS = tickAfterCut(s, r.store.NowMS())
 	}
 	if status.InFlight == nil {
 		status.InFlight = []string{}

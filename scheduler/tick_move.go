@@ -39,11 +39,7 @@ func (t *Ticker) decide(ctx context.Context, s *storage.LoadedSchedule, now int6
 	case s.Meta == nil:
 		return m.mend("it is deleted", 0, false), nil
 	case s.State.Rev != s.Meta.Revision || s.State.Turn == 0:
-		next, err := firstTick(s.Path, &s.Meta.Schedule, now)
-		if err != nil {
-			next = 0
-		}
-		return m.mend("its change was cut short", next, true), nil
+		return m.mend("its change was cut short", tickAfterCut(s, now), true), nil
 	case s.State.NextTickMS == 0 || s.State.NextTickMS > now:
 		return m.mend("its due entry was wrong", s.State.NextTickMS, false), nil
 	}
@@ -87,6 +83,22 @@ func firstTick(path storage.SchedulePath, s *api.Schedule, now int64) (int64, er
 		return 0, err
 	}
 	return timing.next(now), nil
+}
+
+// tickAfterCut is the next tick of a schedule whose change was cut short, 0 for none: the
+// one that it waited for where that is one of its timing still, so that none is lost.
+func tickAfterCut(s *storage.LoadedSchedule, now int64) int64 {
+	waited := s.State.NextTickMS
+	if waited > 0 {
+		if next, err := firstTick(s.Path, &s.Meta.Schedule, waited-1); err == nil && (next == 0 || next == waited) {
+			return next
+		}
+	}
+	next, err := firstTick(s.Path, &s.Meta.Schedule, now)
+	if err != nil {
+		return 0
+	}
+	return next
 }
 
 // next is the state after so many ticks.

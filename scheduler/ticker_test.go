@@ -185,3 +185,38 @@ func TestAScheduleThatCannotBeReadStopsNoOtherTenant(t *testing.T) {
 		t.Errorf("the tenant is due at %f", due)
 	}
 }
+
+// A change that a crash cut between the record and the state costs no tick that its timing
+// still has, and a tick that it has no more is not fired.
+func TestCutChangeLosesNoTick(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*api.Schedule)
+		fired  int
+	}{
+		"of its payload": {func(s *api.Schedule) { s.Payload = []byte(`{"n":2}`) }, 1},
+		"of its timing":  {func(s *api.Schedule) { s.EverySeconds = 3601 }, 0},
+		"that stops it":  {func(s *api.Schedule) { s.Enabled = false }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newTicking(t, storage.Config{URL: storagetest.Redis(t).URL})
+			path := f.add(t, "hourly", func(s *api.Schedule) { s.EverySeconds = 3600 })
+			first := f.load(t, path)
+			changed := *first.Meta
+			c.change(&changed.Schedule)
+			changed.Revision++
+			err := f.schedules.Put(t.Context(), storage.SchedulePut{Path: path, Before: first, After: &changed, NextMS: first.State.NextTickMS})
+			if err != nil {
+				t.Fatal(err)
+			}
+			state, _ := f.store.ScheduleKeys(path)
+			f.rdb().HSet(t.Context(), state, "rev", first.State.Rev) // what a cut leaves
+			f.ms.Store(first.State.NextTickMS + 50)
+			f.round(t)
+			if jobs := f.jobs(t, "work"); len(jobs) != c.fired {
+				t.Errorf("%d ticks were fired, want %d", len(jobs), c.fired)
+			}
+		})
+	}
+}
