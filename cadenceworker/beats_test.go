@@ -42,6 +42,10 @@ type spy struct {
 	beats []beat
 	again func(*shared.PollForActivityTaskResponse) bool // deliver it once more
 	extra []*shared.PollForActivityTaskResponse
+	// hold keeps each task that a call brought until something is received from it.
+	hold      chan struct{}
+	held      int // tasks that came to hold
+	described int // calls with which a worker begins
 }
 
 type beat struct {
@@ -77,9 +81,30 @@ func (s *spy) PollForActivityTask(ctx context.Context, r *shared.PollForActivity
 			copied := *task
 			s.extra = append(s.extra, &copied)
 		}
+		s.held++
 		s.mu.Unlock()
+		if s.hold != nil {
+			<-s.hold
+		}
 	}
 	return task, err
+}
+
+func (s *spy) DescribeDomain(ctx context.Context, r *shared.DescribeDomainRequest, o ...yarpc.CallOption) (*shared.DescribeDomainResponse, error) {
+	s.mu.Lock()
+	s.described++
+	s.mu.Unlock()
+	return s.Interface.DescribeDomain(ctx, r, o...)
+}
+
+// reached is nil where one of the counts has become n.
+func (s *spy) reached(count *int, n int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if *count < n {
+		return fmt.Errorf("%d of %d", *count, n)
+	}
+	return nil
 }
 
 func (s *spy) seen() []beat {

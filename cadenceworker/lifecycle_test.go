@@ -141,63 +141,6 @@ func (b *bench) change2(name string, f func(*storage.StoredBinding)) {
 	}
 }
 
-// As many tasks as the limit says are in hand, also where it changes while they are,
-// and a task whose function has no place waits.
-func TestLimitsAreHonoured(t *testing.T) {
-	b := newBench(t, options{})
-	b.publish("fun", `export default () => new Promise(r => setTimeout(r, 400));`)
-	b.publish("lone", `export default () => new Promise(r => setTimeout(r, 200));`)
-	b.publish("narrow", `export default () => new Promise(r => setTimeout(r, 900));`, func(c *api.VersionConfig) { c.MaxConcurrency = 1 })
-	bound := b.binding("fun", "lone", "narrow")
-	bound.Limits.MaxInflightTasks, bound.Pollers.Activity = 3, 8
-	b.bind(bound)
-	if out := b.do(plan{Activity: "fun", Times: 9, AtOnce: true}); len(out.Results) != 9 {
-		t.Fatalf("%+v", out)
-	}
-	if most := overlap(b.activations("fun")); most > 3 || most < 2 {
-		t.Errorf("%d at once under a limit of 3", most)
-	}
-	b.change(func(s *storage.StoredBinding) { s.Limits.MaxInflightTasks, s.Pollers.Activity = 1, 4 })
-	b.awaitStatus("the change is heard", func(c api.BindingCounts) bool { return c.State == api.BindingRunning })
-	if out := b.do(plan{Activity: "lone", Times: 4, AtOnce: true}); len(out.Results) != 4 {
-		t.Fatalf("%+v", out)
-	}
-	if most := overlap(b.activations("lone")); most != 1 {
-		t.Errorf("%d at once after the limit became 1", most)
-	}
-	before := len(b.activations("fun"))
-	run := b.begin(plan{Activity: "fun", Times: 5, AtOnce: true})
-	eventually(t, "the lower limit works", func() error { return b.counted("fun", before+2, api.StatusSuccess) })
-	b.change(func(s *storage.StoredBinding) { s.Limits.MaxInflightTasks = 50 })
-	if out := b.wait(run); len(out.Results) != 5 {
-		t.Fatalf("%+v", out)
-	}
-	// Heartbeat timeouts do not end what waits for its function's only place. (Cadence
-	// counts in whole seconds: a timeout may come one early.)
-	if out := b.do(plan{Activity: "narrow", Times: 5, AtOnce: true, Heartbeat: 3 * time.Second}); len(out.Results) != 5 {
-		t.Errorf("%+v", out)
-	}
-	if most := overlap(b.activations("narrow")); most != 1 {
-		t.Errorf("%d at once of a function that may run once", most)
-	}
-}
-
-// overlap is how many activations ran at one time, by their records.
-func overlap(all []api.Activation) int {
-	most := 0
-	for _, a := range all {
-		n := 0
-		for _, other := range all {
-			// A record's times hold its writing too: a few milliseconds are not counted.
-			if other.StartMS <= a.StartMS && a.StartMS < other.EndMS-25 {
-				n++
-			}
-		}
-		most = max(most, n)
-	}
-	return most
-}
-
 func TestDomainAppearsLater(t *testing.T) {
 	b := newBench(t, options{domain: "-"})
 	b.domain = "late-" + strings.ReplaceAll(b.tenant, "_", "-")

@@ -62,3 +62,33 @@ func TestPlacesAreResized(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What has a place when the limit becomes lower begins only as the new limit allows,
+// and what has begun stays.
+func TestPlacesBeginUnderTheLimitOfThatMoment(t *testing.T) {
+	t.Parallel()
+	p := newPlaces()
+	p.resize(3)
+	for range 3 {
+		if err := p.acquire(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p.resize(1)
+	brief, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if err := p.begin(brief); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("two have begun under a limit of one: %v", err)
+	}
+	p.release() // the one that gave up
+	got := make(chan error, 1)
+	go func() { got <- p.begin(t.Context()) }()
+	p.end()
+	p.release()
+	if err := <-got; err != nil {
+		t.Error(err)
+	}
+}

@@ -43,6 +43,7 @@ type task struct {
 	stop   context.CancelCauseFunc
 	expire context.CancelFunc
 	beats  *beats
+	begun  bool // in its place; it counts as such until it is answered
 	logger *zap.Logger
 }
 
@@ -86,13 +87,26 @@ func (t *task) run() {
 		t.respond(t.refusal(err))
 		return
 	}
-	t.beats.start()
-	out, err := t.invoke(inv)
-	t.beats.end()
+	out, err := t.begin(inv)
 	if missing(err) {
 		t.w.b.note(functionMissing(t.info.ActivityType.Name, target.Function, err))
 	}
 	t.respond(t.answer(out, err))
+	if t.begun {
+		t.w.b.places.end()
+	}
+}
+
+// begin runs the function when its place is within the limit. Heartbeats are sent for
+// it while it waits, and as it says while it runs.
+func (t *task) begin(inv api.Invocation) (*api.Outcome, error) {
+	t.beats.start()
+	defer t.beats.end()
+	if err := t.w.b.places.begin(t.ctx); err != nil {
+		return nil, err
+	}
+	t.begun = true
+	return t.invoke(inv)
 }
 
 // event is what the function gets.
