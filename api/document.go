@@ -171,9 +171,12 @@ type DocumentChange struct {
 // Install is whose documents some are: a function's own (FunctionInstall), or any id that
 // the tenant uses. It comes into being with its first document, or by being registered.
 type Install struct {
-	Install     string    `json:"install"`
-	Description string    `json:"description,omitempty"`
-	CreatedAt   time.Time `json:"createdAt"`
+	Install     string `json:"install"`
+	Description string `json:"description,omitempty"`
+	// Functions may use the install, each <namespace>/<function> or <namespace>/*, beside
+	// what their manifests say.
+	Functions []string  `json:"functions,omitempty"`
+	CreatedAt time.Time `json:"createdAt"`
 }
 
 // FunctionInstall is the install of a function's own documents.
