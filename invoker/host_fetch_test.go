@@ -3,7 +3,6 @@ package invoker
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -12,8 +11,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/codesous/sous/api"
 )
@@ -256,54 +253,4 @@ func TestFetchLimits(t *testing.T) {
 	if _, _, err := h.fetch(ctx, httpScope("*:*"), fetchArgs{URL: srv.URL + "/slow"}, nil); api.ErrorCode(err) != api.CodeHostFetchTimeout {
 		t.Errorf("caller's deadline: %v", err)
 	}
-}
-
-// resolverAnswering is a resolver whose only server is the test's own.
-func resolverAnswering(t *testing.T, answer func(name string) netip.Addr) *net.Resolver {
-	t.Helper()
-	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close() })
-	go func() {
-		buf := make([]byte, 1500)
-		for {
-			n, from, err := conn.ReadFrom(buf)
-			if err != nil {
-				return
-			}
-			if reply := dnsReply(buf[:n], answer); reply != nil {
-				_, _ = conn.WriteTo(reply, from) // the resolver asks again
-			}
-		}
-	}()
-	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "udp", conn.LocalAddr().String())
-	}}
-}
-
-func dnsReply(query []byte, answer func(string) netip.Addr) []byte {
-	var p dnsmessage.Parser
-	head, err := p.Start(query)
-	if err != nil {
-		return nil
-	}
-	q, err := p.Question()
-	if err != nil {
-		return nil
-	}
-	head.Response, head.Authoritative = true, true
-	msg := dnsmessage.Message{Header: head, Questions: []dnsmessage.Question{q}}
-	if q.Type == dnsmessage.TypeA {
-		msg.Answers = []dnsmessage.Resource{{
-			Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class},
-			Body:   &dnsmessage.AResource{A: answer(q.Name.String()).As4()},
-		}}
-	}
-	packed, err := msg.Pack()
-	if err != nil {
-		return nil
-	}
-	return packed
 }
