@@ -75,6 +75,11 @@ const (
 	CodeBindingExists   Code = "CS_WORKER_EXISTS"
 	CodeBindingLimit    Code = "CS_WORKER_LIMIT_CONFLICT"
 
+	CodeSecretNotFound   Code = "CS_SECRET_NOT_FOUND"
+	CodeSecretLimit      Code = "CS_SECRET_LIMIT_CONFLICT"
+	CodeSecretKeyMissing Code = "CS_SECRET_KEY_MISSING"
+	CodeSecretUnreadable Code = "CS_SECRET_UNREADABLE"
+
 	CodeBodyLimit        Code = "CS_BODY_LIMIT"
 	CodeHeaderLimit      Code = "CS_HEADER_LIMIT"
 	CodeQueryLimit       Code = "CS_QUERY_LIMIT"
@@ -94,6 +99,12 @@ const (
 	CodeHostFetchFailed     Code = "CS_RUNTIME_FETCH_FAILED"
 	CodeHostFetchTimeout    Code = "CS_RUNTIME_FETCH_TIMEOUT"
 	CodeHostFetchTooLarge   Code = "CS_RUNTIME_FETCH_TOO_LARGE"
+
+	CodeHostSecretNotFound    Code = "CS_RUNTIME_SECRET_NOT_FOUND"
+	CodeHostSecretUnavailable Code = "CS_RUNTIME_SECRET_UNAVAILABLE"
+
+	CodeHostInvokeDepth Code = "CS_RUNTIME_INVOKE_DEPTH"
+	CodeHostInvokeCycle Code = "CS_RUNTIME_INVOKE_CYCLE"
 
 	CodeHostCadenceUnavailable Code = "CS_RUNTIME_CADENCE_UNAVAILABLE"
 	CodeHostCadenceRefused     Code = "CS_RUNTIME_CADENCE_REFUSED"

@@ -15,6 +15,8 @@ const (
 	ChangeCancel = "cancel"
 	// ChangeBinding: the Cadence worker binding was made, changed or deleted.
 	ChangeBinding = "binding"
+	// ChangeSecret: the secret was made, changed or deleted.
+	ChangeSecret = "secret"
 	// ChangeKey: the API key was revoked.
 	ChangeKey = "key"
 	// ChangeResubscribed is no message: the connection was made anew, and
@@ -32,6 +34,7 @@ type Change struct {
 	ActivationID string `json:"activation_id,omitempty"`
 	KeyID        string `json:"key_id,omitempty"`
 	Binding      string `json:"binding,omitempty"`
+	Secret       string `json:"secret,omitempty"`
 }
 
 // PublishChange sends a notice to every process that subscribed.

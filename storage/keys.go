@@ -143,6 +143,26 @@ type bindingKeys string
 func (b bindingKeys) meta() string   { return string(b) + ":meta" }
 func (b bindingKeys) status() string { return string(b) + ":status" }
 
+// SecretKeys builds the keys of a namespace's secrets, for package secrets.
+type SecretKeys struct{ tenant, namespace string }
+
+// SecretKeys gives the builder for a namespace.
+func (s *Store) SecretKeys(tenant, namespace string) SecretKeys {
+	return SecretKeys{s.keys.tenant(tenant), namespace}
+}
+
+// Record holds a secret.
+func (k SecretKeys) Record(name string) string {
+	return "cs:secret:" + k.tenant + ":" + k.namespace + ":" + name
+}
+
+// Index is the set of the namespace's secrets. It is no key of Record's: secrets may be
+// called index.
+func (k SecretKeys) Index() string { return "cs:secrets:" + k.tenant + ":" + k.namespace }
+
+// Floor is the highest version of the secrets that were deleted.
+func (k SecretKeys) Floor() string { return k.Index() + ":floor" }
+
 // taskRecords begins the keys of all tasks.
 const taskRecords = "gbe:state:tasks:"
 

@@ -11,6 +11,7 @@ func TestKeys(t *testing.T) {
 	t.Parallel()
 	all := func(k keys) []string {
 		f := k.function("t_abc123", "payments", "reconcile")
+		secret := (&Store{keys: k}).SecretKeys("t_abc123", "payments")
 		return []string{
 			keyTenants, keySweepActivation, k.namespaces("t_abc123"), k.functionIndex("t_abc123", "payments"),
 			f.meta(), f.versionSeq(), f.draft("drf_01H"), f.versions(), f.aliases(), f.alias("prod"),
@@ -19,6 +20,7 @@ func TestKeys(t *testing.T) {
 			k.activationIndex("t_abc123", "payments", "reconcile"),
 			k.logChunk("t_abc123", "uuid", 3), k.logChunks("t_abc123", "uuid"), k.kv("t_abc123", "payments", "a:{b}"),
 			keyKeyTenants, keyBootstrap, k.apiKey("5e884898"), k.apiKeys("t_abc123"), k.apiKeys("*"), k.audit("t_abc123"), k.audit("*"),
+			secret.Record("DB.url"), secret.Index(), secret.Floor(),
 		}
 	}
 	plain := []string{
@@ -30,6 +32,7 @@ func TestKeys(t *testing.T) {
 		"cs:act:t_abc123:uuid:meta", "cs:act:t_abc123:uuid:result", "cs:act:t_abc123:payments:reconcile:index",
 		"cs:log:t_abc123:uuid:3", "cs:log:t_abc123:uuid:chunks", "cs:kv:t_abc123:payments:a:{b}",
 		"cs:keys:tenants", "cs:keys:bootstrap", "cs:key:5e884898", "cs:keys:t_abc123", "cs:keys:*", "cs:audit:t_abc123", "cs:audit:*",
+		"cs:secret:t_abc123:payments:DB.url", "cs:secrets:t_abc123:payments", "cs:secrets:t_abc123:payments:floor",
 	}
 	if d := cmp.Diff(plain, all(keys{})); d != "" {
 		t.Error(d)
@@ -43,6 +46,7 @@ func TestKeys(t *testing.T) {
 		"cs:act:{t_abc123}:uuid:meta", "cs:act:{t_abc123}:uuid:result", "cs:act:{t_abc123}:payments:reconcile:index",
 		"cs:log:{t_abc123}:uuid:3", "cs:log:{t_abc123}:uuid:chunks", "cs:kv:{t_abc123}:payments:a:{b}",
 		"cs:keys:tenants", "cs:keys:bootstrap", "cs:key:5e884898", "cs:keys:{t_abc123}", "cs:keys:{*}", "cs:audit:{t_abc123}", "cs:audit:{*}",
+		"cs:secret:{t_abc123}:payments:DB.url", "cs:secrets:{t_abc123}:payments", "cs:secrets:{t_abc123}:payments:floor",
 	}
 	if d := cmp.Diff(tagged, all(keys{hashTags: true})); d != "" {
 		t.Error(d)

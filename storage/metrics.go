@@ -155,7 +155,7 @@ func callOutcome(ctx context.Context, err error) string {
 // heard counts a change notice. Kinds of other releases are not told apart.
 func (m *storeMetrics) heard(kind string) {
 	switch kind {
-	case ChangeFunction, ChangeCancel, ChangeKey, ChangeBinding, ChangeResubscribed:
+	case ChangeFunction, ChangeCancel, ChangeKey, ChangeBinding, ChangeSecret, ChangeResubscribed:
 	default:
 		kind = metrics.Other
 	}

@@ -16,6 +16,10 @@ const (
 	conflictPauseMax = 100 * time.Millisecond
 )
 
+// RetryConflicts is how the packages above try a compare-and-set again: see
+// retryConflicts.
+func RetryConflicts(ctx context.Context, try func() error) error { return retryConflicts(ctx, try) }
+
 // retryConflicts calls try until it answers with anything but CodeStoreConflict.
 func retryConflicts(ctx context.Context, try func() error) error {
 	deadline := time.Now().Add(conflictBudget)

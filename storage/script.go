@@ -45,6 +45,12 @@ const (
 	ScriptQueueConfig  = "queue_configure.lua"
 )
 
+// The scripts of package secrets.
+const (
+	ScriptSecretPut    = "secret_put.lua"
+	ScriptSecretDelete = "secret_delete.lua"
+)
+
 // loadScripts reads every script of package lua, each behind prelude, and gives
 // their texts as well.
 func loadScripts(prelude string) (scripts map[string]*redis.Script, texts map[string]string, err error) {
@@ -65,7 +71,7 @@ func loadScripts(prelude string) (scripts map[string]*redis.Script, texts map[st
 	return scripts, texts, nil
 }
 
-// Script runs one of package queue's scripts; see eval.
+// Script runs a script for the packages above; see eval.
 func (s *Store) Script(ctx context.Context, name string, keys []string, args ...any) (any, error) {
 	return s.eval(ctx, name, keys, args...)
 }

@@ -1,0 +1,63 @@
+package api
+
+import (
+	"fmt"
+	"unicode/utf8"
+)
+
+// Bounds of secrets.
+const (
+	MaxSecrets         = 1000     // of a namespace
+	MaxSecretBytes     = 32 << 10 // of a value
+	MaxVersionSecrets  = 100      // that a version names
+	maxSecretNameBytes = 64
+)
+
+// SecretPattern is what a secret's name matches. It holds no colon and no slash.
+const SecretPattern = `[A-Za-z_][A-Za-z0-9_.-]{0,63}`
+
+// Secret is what is told of a secret: never its value.
+type Secret struct {
+	Name        string `json:"name"`
+	Version     int64  `json:"version"` // grows with every change, also over a deletion
+	CreatedAtMS int64  `json:"created_at_ms"`
+	UpdatedAtMS int64  `json:"updated_at_ms"`
+	UpdatedBy   string `json:"updated_by,omitempty"` // the id of the key that wrote the value
+}
+
+// RewrapReport says how sealing anew went on, from one call to the next.
+type RewrapReport struct {
+	Examined   int `json:"examined"`
+	Rewrapped  int `json:"rewrapped"`
+	Unreadable int `json:"unreadable"` // no key opens them, or they are damaged
+	// NextCursor is where to go on; null at the end.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// ValidateSecretName refuses (CodeValidationName) what is not a secret's name.
+func ValidateSecretName(s string) error {
+	ok := s != "" && len(s) <= maxSecretNameBytes && (s[0] < '0' || s[0] > '9') && s[0] != '.' && s[0] != '-'
+	for i := 0; ok && i < len(s); i++ {
+		c := s[i] | 0x20 // a letter in lower case; the signs below are told apart by s[i]
+		ok = c >= 'a' && c <= 'z' || s[i] >= '0' && s[i] <= '9' || s[i] == '_' || s[i] == '.' || s[i] == '-'
+	}
+	if !ok {
+		return nameError("secret", s, "must match "+SecretPattern)
+	}
+	return nil
+}
+
+// ValidateSecretValue refuses (CodeValidation) what cannot be a secret's value. The
+// error says nothing of the value.
+func ValidateSecretValue(v string) error {
+	var rule string
+	switch {
+	case v == "" || len(v) > MaxSecretBytes:
+		rule = fmt.Sprintf("must have from 1 to %d bytes", MaxSecretBytes)
+	case !utf8.ValidString(v):
+		rule = "must be UTF-8"
+	default:
+		return nil
+	}
+	return Errorf(CodeValidation, "value %s", rule).WithFields(FieldError{Path: "value", Message: rule})
+}

@@ -1,0 +1,102 @@
+package secrets
+
+import (
+	"context"
+	"strings"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+)
+
+// Bounds of one call of Rewrap.
+const (
+	rewrapSecrets    = 200
+	rewrapNamespaces = 100
+)
+
+// Rewrap seals anew, with the first identity, what another one sealed: some of a
+// tenant's secrets, behind after. Values, versions and dates stay. next is where to go
+// on, "" at the end. It may be repeated. CodeSecretKeyMissing.
+func (s *Secrets) Rewrap(ctx context.Context, tenant, after string) (report api.RewrapReport, next string, err error) {
+	sealer, err := s.ring(true)
+	if err != nil {
+		return report, "", err
+	}
+	namespace, name, within := strings.Cut(after, "/")
+	places := []string{namespace} // what is left of the one where the last call ended
+	if !within {
+		places = nil
+	}
+	more, last, err := storage.NewTenants(s.store).Namespaces(ctx, tenant, namespace, rewrapNamespaces)
+	if err != nil {
+		return report, "", err
+	}
+	for _, namespace := range append(places, more...) {
+		for {
+			room := rewrapSecrets - report.Examined
+			if room <= 0 {
+				return report, namespace + "/" + name, nil
+			}
+			found, following, err := s.page(ctx, Place{tenant, namespace}, name, room)
+			if err != nil {
+				return report, "", err
+			}
+			for _, e := range found {
+				if err := s.rewrap(ctx, Place{tenant, namespace}, e, sealer, &report); err != nil {
+					return report, "", err
+				}
+			}
+			if name = following; name == "" {
+				break
+			}
+			if len(found) == 0 { // names without records alone: on, but not for ever
+				return report, namespace + "/" + name, nil
+			}
+		}
+	}
+	return report, last, nil
+}
+
+// rewrap seals one secret anew, unless it changes meanwhile: then it is sealed as it
+// should be, or by a replica that has not got the new key yet, and is read again.
+func (s *Secrets) rewrap(ctx context.Context, p Place, e entry, sealer *ring, report *api.RewrapReport) error {
+	report.Examined++
+	name, raw := e.name, e.raw
+	rec, err := decode(raw)
+	if err != nil {
+		report.Unreadable++
+		return nil //nolint:nilerr // counted: the others are to be sealed anew all the same
+	}
+	rec.Name = name
+	err = storage.RetryConflicts(ctx, func() error {
+		if rec == nil || rec.Key == sealer.fingerprint {
+			return nil
+		}
+		value, err := sealer.open(label(p, name, rec.Version), rec.Sealed)
+		if err != nil {
+			return err
+		}
+		defer clear(value)
+		anew := *rec
+		anew.Key = sealer.fingerprint
+		if anew.Sealed, err = sealer.seal(label(p, name, rec.Version), value); err != nil {
+			return err
+		}
+		err = s.write(ctx, p, raw, &anew, "")
+		if api.ErrorCode(err) == api.CodeStoreConflict {
+			var failed error
+			if rec, raw, _, failed = s.read(ctx, p, name); failed != nil {
+				return failed
+			}
+		}
+		if err == nil {
+			report.Rewrapped++
+		}
+		return err
+	})
+	if api.ErrorCode(err) == api.CodeSecretUnreadable {
+		report.Unreadable++
+		return nil
+	}
+	return err
+}

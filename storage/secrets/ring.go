@@ -1,0 +1,123 @@
+package secrets
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"filippo.io/age"
+
+	"github.com/codesous/sous/api"
+)
+
+// maxKeyFileBytes bounds a file of identities: some thousand of them.
+const maxKeyFileBytes = 128 << 10
+
+// ring is the identities of a key file: the first seals, all of them open.
+type ring struct {
+	first       *age.X25519Identity
+	all         []age.Identity
+	fingerprint string // of the first one's recipient
+}
+
+// parseRing reads identities, one a line, between comments and empty lines. Its
+// errors hold nothing of a line: it may be a key with a slip in it.
+func parseRing(r io.Reader) (*ring, error) {
+	text, err := io.ReadAll(io.LimitReader(r, maxKeyFileBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxKeyFileBytes {
+		return nil, fmt.Errorf("it is larger than %d bytes", maxKeyFileBytes)
+	}
+	found := &ring{}
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		identity, err := age.ParseX25519Identity(line)
+		if err != nil {
+			return nil, fmt.Errorf("line %d is neither a comment nor an identity (AGE-SECRET-KEY-1…)", n)
+		}
+		if found.first == nil {
+			found.first, found.fingerprint = identity, fingerprint(identity.Recipient())
+		}
+		found.all = append(found.all, identity)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, errors.New("a line of it is too long")
+	}
+	if found.first == nil {
+		return nil, errors.New("it holds no identity; sous secret keygen makes one")
+	}
+	return found, nil
+}
+
+// fingerprint tells recipients apart in records, and gives nothing to seal to.
+func fingerprint(r *age.X25519Recipient) string {
+	sum := sha256.Sum256([]byte(r.String()))
+	return hex.EncodeToString(sum[:8])
+}
+
+// label is what stands before a sealed value: whoever can write to the store cannot
+// have one secret's value read under another's name, nor an old value under a new version.
+func label(p Place, name string, version int64) []byte {
+	// None of these holds a line's end.
+	return []byte("sous secret 1\n" + p.Tenant + "\n" + p.Namespace + "\n" + name + "\n" + strconv.FormatInt(version, 10) + "\n")
+}
+
+// seal closes value for the first identity.
+func (r *ring) seal(label, value []byte) ([]byte, error) {
+	var sealed bytes.Buffer
+	w, err := age.Encrypt(&sealed, r.first.Recipient())
+	if err == nil {
+		_, err = w.Write(label)
+	}
+	if err == nil {
+		_, err = w.Write(value)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("seal a secret: %w", err)
+	}
+	return sealed.Bytes(), nil
+}
+
+// open gives the value that was sealed with label. CodeSecretUnreadable.
+func (r *ring) open(label, sealed []byte) ([]byte, error) {
+	opened, err := age.Decrypt(bytes.NewReader(sealed), r.all...)
+	var nobody *age.NoIdentityMatchError
+	if errors.As(err, &nobody) {
+		return nil, api.Errorf(api.CodeSecretUnreadable, "the secret was sealed with a key that is not in the key file")
+	}
+	if err != nil {
+		return nil, damaged(err)
+	}
+	// One buffer, so that no copy of the value is left behind: what is sealed is
+	// longer than what was.
+	plain := make([]byte, len(sealed))
+	n, err := io.ReadFull(opened, plain)
+	if !errors.Is(err, io.ErrUnexpectedEOF) { // it ends before the buffer does
+		clear(plain)
+		return nil, damaged(err)
+	}
+	if !bytes.HasPrefix(plain[:n], label) {
+		clear(plain)
+		return nil, api.Errorf(api.CodeSecretUnreadable, "the secret's value was sealed for another secret or version")
+	}
+	return plain[len(label):n:n], nil
+}
+
+func damaged(err error) error {
+	return api.Wrap(api.CodeSecretUnreadable, err, "the secret's record is damaged")
+}

@@ -1,0 +1,270 @@
+// Package secrets keeps the secrets of namespaces in the store, sealed with age. A
+// value leaves it through Reveal alone.
+package secrets
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+)
+
+// Place is a namespace of secrets.
+type Place struct{ Tenant, Namespace string }
+
+// Secrets keeps and opens secrets. It is safe for concurrent use.
+type Secrets struct {
+	store *storage.Store
+	keys  *KeyFile
+}
+
+// New gives the secrets in store. Without keys (nil) they are listed and deleted, but
+// neither sealed nor opened.
+func New(store *storage.Store, keys *KeyFile) *Secrets { return &Secrets{store, keys} }
+
+// record is a secret as it is stored.
+type record struct {
+	api.Secret
+	Sealed []byte `json:"sealed"`
+	Key    string `json:"key"` // the fingerprint of the key that sealed it
+}
+
+// Condition guards a Put.
+type Condition struct {
+	IfMatch *int64 // the version that the secret must have
+	IfNew   bool   // there must be none
+}
+
+// Put seals a value and stores it under name, as its next version. by is the id of
+// who does it. created says that there was none. CodeValidation…, CodeSecretKeyMissing,
+// CodePreconditionFailed, CodeSecretLimit.
+func (s *Secrets) Put(ctx context.Context, p Place, name, value, by string, on Condition) (out api.Secret, created bool, err error) {
+	if err := errors.Join(api.ValidateSecretName(name), api.ValidateSecretValue(value)); err != nil {
+		return api.Secret{}, false, err
+	}
+	sealer, err := s.ring(false)
+	if err != nil {
+		return api.Secret{}, false, err
+	}
+	if err := storage.NewTenants(s.store).Register(ctx, p.Tenant, p.Namespace); err != nil {
+		return api.Secret{}, false, err
+	}
+	err = storage.RetryConflicts(ctx, func() error {
+		before, raw, floor, err := s.read(ctx, p, name)
+		if err != nil {
+			return err
+		}
+		if err := on.check(name, before); err != nil {
+			return err
+		}
+		rec, err := next(before, floor)
+		if err != nil {
+			return err
+		}
+		rec.Name, rec.UpdatedAtMS, rec.UpdatedBy, rec.Key = name, s.store.NowMS(), by, sealer.fingerprint
+		if created = before == nil; created {
+			rec.CreatedAtMS = rec.UpdatedAtMS
+		}
+		if rec.Sealed, err = sealer.seal(label(p, name, rec.Version), []byte(value)); err != nil {
+			return err
+		}
+		out = rec.Secret
+		return s.write(ctx, p, raw, &rec, floor)
+	})
+	if err != nil {
+		return api.Secret{}, false, err
+	}
+	s.tell(ctx, p, name)
+	return out, created, nil
+}
+
+// next is the record that follows before, nil for none. No version comes again.
+func next(before *record, floor string) (record, error) {
+	if before != nil {
+		rec := *before
+		rec.Version++
+		return rec, nil
+	}
+	deleted := int64(0)
+	if floor != "" {
+		var err error
+		if deleted, err = strconv.ParseInt(floor, 10, 64); err != nil {
+			return record{}, fmt.Errorf("decode the floor of secrets: %w", err)
+		}
+	}
+	return record{Secret: api.Secret{Version: deleted + 1}}, nil
+}
+
+func (c Condition) check(name string, held *record) error {
+	switch {
+	case c.IfNew && held != nil:
+		return api.Errorf(api.CodePreconditionFailed, "secret %q exists", name)
+	case c.IfMatch != nil && held == nil:
+		return notFound(name)
+	case c.IfMatch != nil && held.Version != *c.IfMatch:
+		return api.Errorf(api.CodePreconditionFailed, "secret %q is at version %d", name, held.Version)
+	}
+	return nil
+}
+
+// ring is the identities of now. CodeSecretKeyMissing.
+func (s *Secrets) ring(atOnce bool) (*ring, error) {
+	if s.keys == nil {
+		return nil, api.Errorf(api.CodeSecretKeyMissing,
+			"this server has no key for secrets: make a key file (sous secret keygen FILE) and start it with --secrets-key-file FILE (SOUS_SECRETS_KEY_FILE)")
+	}
+	return s.keys.ring(atOnce), nil
+}
+
+// read gives a secret's record, nil for none, with its text, and the floor.
+func (s *Secrets) read(ctx context.Context, p Place, name string) (rec *record, raw, floor string, err error) {
+	k := s.store.SecretKeys(p.Tenant, p.Namespace)
+	found, err := s.store.Client().MGet(ctx, k.Record(name), k.Floor()).Result()
+	if err != nil {
+		return nil, "", "", storage.Failure(ctx, "read secret", err)
+	}
+	raw, _ = found[0].(string) // nil where there is none
+	floor, _ = found[1].(string)
+	if raw == "" {
+		return nil, "", floor, nil
+	}
+	rec, err = decode(raw)
+	return rec, raw, floor, err
+}
+
+// decode reads a record; its error holds nothing of it.
+func decode(raw string) (*record, error) {
+	var rec record
+	if err := json.Unmarshal([]byte(raw), &rec); err != nil {
+		return nil, api.Errorf(api.CodeSecretUnreadable, "the secret's record is damaged")
+	}
+	return &rec, nil
+}
+
+func (s *Secrets) write(ctx context.Context, p Place, before string, rec *record, floor string) error {
+	raw, err := api.EncodeJSON(rec)
+	if err != nil {
+		return err
+	}
+	k := s.store.SecretKeys(p.Tenant, p.Namespace)
+	_, err = s.store.Script(ctx, storage.ScriptSecretPut, []string{k.Record(rec.Name), k.Index(), k.Floor()},
+		before, raw, rec.Name, floor, api.MaxSecrets)
+	return err
+}
+
+// tell lets the replicas know of a change. Best effort: they look by themselves
+// every half minute.
+func (s *Secrets) tell(ctx context.Context, p Place, name string) {
+	_ = s.store.PublishChange(ctx, storage.Change{Kind: storage.ChangeSecret, Tenant: p.Tenant, Namespace: p.Namespace, Secret: name})
+}
+
+func notFound(name string) error {
+	return api.Errorf(api.CodeSecretNotFound, "secret %q does not exist", name)
+}
+
+// Get tells of a secret. CodeSecretNotFound.
+func (s *Secrets) Get(ctx context.Context, p Place, name string) (api.Secret, error) {
+	rec, _, _, err := s.read(ctx, p, name)
+	if err == nil && rec == nil {
+		err = notFound(name)
+	}
+	if err != nil {
+		return api.Secret{}, err
+	}
+	return rec.Secret, nil
+}
+
+// List is a page of a namespace's secrets by name, beginning behind after. next is ""
+// at the end; a page may be short and still have one.
+func (s *Secrets) List(ctx context.Context, p Place, after string, limit int) (items []api.Secret, next string, err error) {
+	if limit <= 0 {
+		limit = api.DefaultPageLimit
+	}
+	found, next, err := s.page(ctx, p, after, min(limit, api.MaxPageLimit))
+	for _, e := range found {
+		rec, err := decode(e.raw)
+		if err != nil {
+			return nil, "", err
+		}
+		rec.Name = e.name
+		items = append(items, rec.Secret)
+	}
+	return items, next, err
+}
+
+// entry is a record's text, and the name under which it stands.
+type entry struct{ name, raw string }
+
+// page reads up to limit records of the index behind after.
+func (s *Secrets) page(ctx context.Context, p Place, after string, limit int) (found []entry, next string, err error) {
+	k := s.store.SecretKeys(p.Tenant, p.Namespace)
+	from := "-"
+	if after != "" {
+		from = "(" + after
+	}
+	names, err := s.store.Client().ZRangeByLex(ctx, k.Index(), &redis.ZRangeBy{Min: from, Max: "+", Count: int64(limit) + 1}).Result()
+	if err != nil {
+		return nil, "", storage.Failure(ctx, "list secrets", err)
+	}
+	if len(names) > limit {
+		names = names[:limit]
+		next = names[limit-1]
+	}
+	found, err = s.records(ctx, k, names)
+	return found, next, err
+}
+
+// records reads those records of names that are there.
+func (s *Secrets) records(ctx context.Context, k storage.SecretKeys, names []string) (found []entry, err error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	keys := make([]string, len(names))
+	for i, name := range names {
+		keys[i] = k.Record(name)
+	}
+	values, err := s.store.Client().MGet(ctx, keys...).Result()
+	if err != nil {
+		return nil, storage.Failure(ctx, "read secrets", err)
+	}
+	for i, v := range values {
+		if raw, ok := v.(string); ok {
+			found = append(found, entry{names[i], raw})
+		}
+	}
+	return found, nil
+}
+
+// Delete removes a secret; with ifMatch, only where that is its version.
+// CodeSecretNotFound, CodePreconditionFailed.
+func (s *Secrets) Delete(ctx context.Context, p Place, name string, ifMatch *int64) error {
+	if err := api.ValidateSecretName(name); err != nil {
+		return err
+	}
+	err := storage.RetryConflicts(ctx, func() error {
+		held, raw, _, err := s.read(ctx, p, name)
+		if err != nil {
+			return err
+		}
+		if err := (Condition{IfMatch: ifMatch}).check(name, held); err != nil {
+			return err
+		}
+		version := int64(0)
+		if held != nil {
+			version = held.Version
+		}
+		k := s.store.SecretKeys(p.Tenant, p.Namespace)
+		_, err = s.store.Script(ctx, storage.ScriptSecretDelete, []string{k.Record(name), k.Index(), k.Floor()}, raw, name, version)
+		return err
+	})
+	if err == nil {
+		s.tell(ctx, p, name)
+	}
+	return err
+}

@@ -1,0 +1,277 @@
+package secrets_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/zap/zaptest"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/secrets"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+// newKeys makes a key file.
+func newKeys(t testing.TB) (*secrets.KeyFile, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "keys")
+	if _, err := secrets.Keygen(path, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	return openKeys(t, path), path
+}
+
+func openKeys(t testing.TB, path string) *secrets.KeyFile {
+	t.Helper()
+	keys, err := secrets.OpenKeyFile(path, zaptest.NewLogger(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys
+}
+
+func put(t *testing.T, s *secrets.Secrets, p secrets.Place, name, value string) api.Secret {
+	t.Helper()
+	out, _, err := s.Put(t.Context(), p, name, value, "key_1", secrets.Condition{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// reveal opens one secret.
+func reveal(t *testing.T, s *secrets.Secrets, p secrets.Place, name string) secrets.Value {
+	t.Helper()
+	found, err := s.Reveal(t.Context(), p, []string{name}, nil)
+	if err != nil || len(found) != 1 {
+		t.Fatal(found, err)
+	}
+	return found[0]
+}
+
+func TestSecrets(t *testing.T) {
+	t.Parallel()
+	storagetest.All(t, func(t *testing.T, store *storage.Store) {
+		keys, _ := newKeys(t)
+		ctx, s, p := t.Context(), secrets.New(store, keys), secrets.Place{Tenant: storagetest.Tenant(t), Namespace: "payments"}
+		other := secrets.Place{Tenant: p.Tenant, Namespace: "refunds"}
+		heard := make(chan storage.Change, 100)
+		if err := store.Subscribe(ctx, func(c storage.Change) { heard <- c }); err != nil {
+			t.Fatal(err)
+		}
+		made, created, err := s.Put(ctx, p, "stripe", "sk_live_1", "key_1", secrets.Condition{IfNew: true})
+		if err != nil || !created || made.Version != 1 || made.CreatedAtMS == 0 || made.UpdatedBy != "key_1" || made.Name != "stripe" {
+			t.Fatalf("%+v %v %v", made, created, err)
+		}
+		want := storage.Change{Kind: storage.ChangeSecret, Tenant: p.Tenant, Namespace: "payments", Secret: "stripe"}
+		if got := <-heard; got != want {
+			t.Errorf("heard %+v", got)
+		}
+		if _, _, err := s.Put(ctx, p, "stripe", "x", "key_1", secrets.Condition{IfNew: true}); api.ErrorCode(err) != api.CodePreconditionFailed {
+			t.Errorf("again: %v", err)
+		}
+		if _, _, err := s.Put(ctx, p, "stripe", "x", "key_1", secrets.Condition{IfMatch: new(int64(2))}); api.ErrorCode(err) != api.CodePreconditionFailed {
+			t.Errorf("another version: %v", err)
+		}
+		changed, created, err := s.Put(ctx, p, "stripe", "sk_live_2", "key_2", secrets.Condition{IfMatch: new(int64(1))})
+		if err != nil || created || changed.Version != 2 || changed.CreatedAtMS != made.CreatedAtMS || changed.UpdatedBy != "key_2" {
+			t.Errorf("%+v %v %v", changed, created, err)
+		}
+		if got, err := s.Get(ctx, p, "stripe"); err != nil || got != changed {
+			t.Errorf("%+v %v", got, err)
+		}
+		if v := reveal(t, s, p, "stripe"); string(v.Text) != "sk_live_2" || v.Version != 2 || v.Err != nil || !v.Opened {
+			t.Errorf("%+v", v)
+		}
+		if v := reveal(t, s, other, "stripe"); api.ErrorCode(v.Err) != api.CodeSecretNotFound || v.Text != nil {
+			t.Errorf("of another namespace: %+v", v)
+		}
+		put(t, s, p, "A", "a")
+		put(t, s, p, "_b", "b")
+		var listed []string
+		for after, more := "", true; more; more = after != "" {
+			var items []api.Secret
+			if items, after, err = s.List(ctx, p, after, 2); err != nil {
+				t.Fatal(err)
+			}
+			for _, item := range items {
+				listed = append(listed, item.Name)
+			}
+		}
+		if diff := cmp.Diff([]string{"A", "_b", "stripe"}, listed); diff != "" {
+			t.Error(diff)
+		}
+		if err := s.Delete(ctx, p, "stripe", new(int64(1))); api.ErrorCode(err) != api.CodePreconditionFailed {
+			t.Errorf("another version: %v", err)
+		}
+		if err := s.Delete(ctx, p, "stripe", new(int64(2))); err != nil {
+			t.Error(err)
+		}
+		for what, err := range map[string]error{
+			"get":    func() error { _, err := s.Get(ctx, p, "stripe"); return err }(),
+			"delete": s.Delete(ctx, p, "stripe", nil),
+			"matched": func() error {
+				_, _, err := s.Put(ctx, p, "stripe", "x", "", secrets.Condition{IfMatch: new(int64(2))})
+				return err
+			}(),
+			"reveal": reveal(t, s, p, "stripe").Err,
+		} {
+			if api.ErrorCode(err) != api.CodeSecretNotFound {
+				t.Errorf("%s of what is gone: %v", what, err)
+			}
+		}
+		// No cache and no If-Match takes the new one for the old.
+		if again := put(t, s, p, "stripe", "sk_live_3"); again.Version <= 2 {
+			t.Errorf("version %d again", again.Version)
+		}
+	})
+}
+
+func TestSecretsRefused(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, store *storage.Store) {
+		keys, _ := newKeys(t)
+		ctx, p := t.Context(), secrets.Place{Tenant: storagetest.Tenant(t), Namespace: "payments"}
+		s, keyless := secrets.New(store, keys), secrets.New(store, nil)
+		for name, value := range map[string]string{"a:b": "x", "": "x", "ok": "", "long": strings.Repeat("x", api.MaxSecretBytes+1)} {
+			if _, _, err := s.Put(ctx, p, name, value, "", secrets.Condition{}); err == nil {
+				t.Errorf("%q is stored", name)
+			}
+		}
+		if _, _, err := keyless.Put(ctx, p, "a", "x", "", secrets.Condition{}); api.ErrorCode(err) != api.CodeSecretKeyMissing || !strings.Contains(err.Error(), "--secrets-key-file") {
+			t.Errorf("without a key: %v", err)
+		}
+		if _, _, err := keyless.Rewrap(ctx, p.Tenant, ""); api.ErrorCode(err) != api.CodeSecretKeyMissing {
+			t.Errorf("without a key: %v", err)
+		}
+		put(t, s, p, "a", "x")
+		if v := reveal(t, keyless, p, "a"); api.ErrorCode(v.Err) != api.CodeSecretKeyMissing || v.Text != nil {
+			t.Errorf("without a key: %+v", v)
+		}
+		if items, _, err := keyless.List(ctx, p, "", 10); err != nil || len(items) != 1 {
+			t.Errorf("listed %v %v", items, err)
+		}
+		long := strings.Repeat("s", api.MaxSecretBytes)
+		put(t, s, p, "a", long)
+		if v := reveal(t, s, p, "a"); string(v.Text) != long {
+			t.Errorf("%d bytes, %v", len(v.Text), v.Err)
+		}
+	})
+}
+
+// A namespace that is full takes changes and no new secret.
+func TestSecretsAreCounted(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, store *storage.Store) {
+		keys, _ := newKeys(t)
+		s, p := secrets.New(store, keys), secrets.Place{Tenant: storagetest.Tenant(t), Namespace: "payments"}
+		put(t, s, p, "mine", "x")
+		index := store.SecretKeys(p.Tenant, p.Namespace).Index()
+		for i := range api.MaxSecrets - 1 {
+			if err := store.Client().ZAdd(t.Context(), index, member(fmt.Sprint("s", i))).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, _, err := s.Put(t.Context(), p, "more", "x", "", secrets.Condition{}); api.ErrorCode(err) != api.CodeSecretLimit {
+			t.Errorf("one more: %v", err)
+		}
+		put(t, s, p, "mine", "y")
+		put(t, s, p, "s7", "what a cut left of it")
+		if err := s.Delete(t.Context(), p, "mine", nil); err != nil {
+			t.Fatal(err)
+		}
+		put(t, s, p, "more", "x")
+	})
+}
+
+// Each of many writers has a version of its own, and the last one's value stands.
+func TestSecretsAreChangedOneByOne(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, store *storage.Store) {
+		keys, _ := newKeys(t)
+		s, p := secrets.New(store, keys), secrets.Place{Tenant: storagetest.Tenant(t), Namespace: "payments"}
+		var mu sync.Mutex
+		values := map[int64]string{}
+		var all sync.WaitGroup
+		for i := range 8 {
+			all.Go(func() {
+				for j := range 5 {
+					value := fmt.Sprint("value ", i, " ", j)
+					out, _, err := s.Put(context.Background(), p, "stripe", value, "", secrets.Condition{})
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					mu.Lock()
+					if values[out.Version] != "" {
+						t.Errorf("version %d twice", out.Version)
+					}
+					values[out.Version] = value
+					mu.Unlock()
+				}
+			})
+		}
+		all.Wait()
+		if v := reveal(t, s, p, "stripe"); v.Version != 40 || string(v.Text) != values[40] {
+			t.Errorf("%+v", v)
+		}
+	})
+}
+
+// The value stands nowhere in the store, in no form in which it could be read.
+func TestValuesAreNotInTheStore(t *testing.T) {
+	t.Parallel()
+	server := storagetest.Redis(t)
+	store := storagetest.Open(t, storage.Config{URL: server.URL})
+	keys, _ := newKeys(t)
+	s, p := secrets.New(store, keys), secrets.Place{Tenant: storagetest.Tenant(t), Namespace: "payments"}
+	const value = "a value that nobody shall read"
+	put(t, s, p, "stripe", value)
+	put(t, s, p, "stripe", value+value)
+	ctx, found := t.Context(), 0
+	each := store.Client().Scan(ctx, 0, "*", 100).Iterator()
+	for each.Next(ctx) {
+		found++
+		dump, err := store.Client().Dump(ctx, each.Val()).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, _ := store.Client().Get(ctx, each.Val()).Result() // "" for what is no string
+		for _, text := range []string{dump, raw} {
+			if strings.Contains(text, "nobody shall") || strings.Contains(text, "bm9ib2R5IHNoYWxs") {
+				t.Errorf("%s holds %q", each.Val(), text)
+			}
+		}
+	}
+	if each.Err() != nil || found < 3 {
+		t.Error(found, each.Err())
+	}
+	if saved := dumpFile(t, store); strings.Contains(saved, "nobody shall") || len(saved) == 0 {
+		t.Errorf("the file of %d bytes holds the value", len(saved))
+	}
+}
+
+// dumpFile is what the server writes of its data.
+func dumpFile(t *testing.T, store *storage.Store) string {
+	t.Helper()
+	if err := store.Client().Save(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := store.Client().ConfigGet(t.Context(), "dir").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir["dir"], "dump.rdb"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
