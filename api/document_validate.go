@@ -19,7 +19,7 @@ const (
 	MaxInstallFunctions   = 100
 )
 
-// AllFunctions, after a namespace and a slash, stands for every function of it.
+// AllFunctions stands for every function of the namespace before it.
 const AllFunctions = "*"
 
 const functionInstall = "fn."

@@ -1,0 +1,252 @@
+package documents
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// What a validation may cost, in something like nanoseconds, and how deep it may go. The
+// compiled schema is walked with the value as the validator will, subschema by subschema,
+// and given up once the sum is beyond costBudget: a schema can ask for 2^n evaluations,
+// also through a value's members, and the validator would do them all, keeping a failure
+// of each. What the walk cannot know (which branch fails) it takes for done.
+const (
+	costBudget = 30_000_000
+	costDepth  = 400 // subschemas within subschemas
+
+	costEvaluation = 400
+	costLevel      = 20 // of a failure's path, and of looking for circles
+	costMember     = 100
+	costNumber     = 2000 // which is taken as a fraction
+	costName       = 20   // that is required, or allowed
+	costMatch      = 200
+	costStep       = 6 // of a pattern: an instruction and a byte
+	costPair       = 20
+)
+
+// weight is what a subschema costs wherever it is evaluated.
+type weight struct {
+	names   int64 // that are required
+	values  int64 // of enum and const, with what is in them
+	numbers int64 // among these
+	bytes   int64 // of texts among them
+}
+
+// weigh weighs all subschemas that s reaches.
+func (s *schema) weigh(sub *jsonschema.Schema) {
+	if _, done := s.weights[sub]; done {
+		return
+	}
+	w := weight{names: int64(len(sub.Required))}
+	for _, names := range sub.DependentRequired {
+		w.names += int64(len(names))
+	}
+	if sub.Enum != nil {
+		for _, v := range sub.Enum.Values {
+			w.add(v)
+		}
+	}
+	if sub.Const != nil {
+		w.add(*sub.Const)
+	}
+	s.weights[sub] = w
+	for _, next := range slices.Concat(inPlace(sub), inMembers(sub)) {
+		s.weigh(next)
+	}
+}
+
+func (w *weight) add(v any) {
+	w.values++
+	switch v := v.(type) {
+	case json.Number:
+		w.numbers++
+	case string:
+		w.bytes += int64(len(v))
+	case []any:
+		for _, item := range v {
+			w.add(item)
+		}
+	case map[string]any:
+		for name, item := range v {
+			w.bytes += int64(len(name))
+			w.add(item)
+		}
+	}
+}
+
+// circular says whether one of the schemas applies itself to the same value.
+func circular(all map[*jsonschema.Schema]weight) bool {
+	const (
+		entered = 1
+		left    = 2
+	)
+	seen := make(map[*jsonschema.Schema]int, len(all))
+	var enter func(*jsonschema.Schema) bool
+	enter = func(s *jsonschema.Schema) bool {
+		if seen[s] != 0 {
+			return seen[s] == entered
+		}
+		seen[s] = entered
+		for _, next := range inPlace(s) {
+			if enter(next) {
+				return true
+			}
+		}
+		seen[s] = left
+		return false
+	}
+	for s := range all {
+		if enter(s) {
+			return true
+		}
+	}
+	return false
+}
+
+// inPlace is what s applies to the same value.
+func inPlace(s *jsonschema.Schema) []*jsonschema.Schema {
+	out := slices.Concat(s.AllOf, s.AnyOf, s.OneOf)
+	for _, one := range []*jsonschema.Schema{s.Ref, s.Not, s.If, s.Then, s.Else} {
+		if one != nil {
+			out = append(out, one)
+		}
+	}
+	return slices.AppendSeq(out, maps.Values(s.DependentSchemas))
+}
+
+// inMembers is what s applies to members and to their names.
+func inMembers(s *jsonschema.Schema) []*jsonschema.Schema {
+	out := slices.Clone(s.PrefixItems)
+	additional, _ := s.AdditionalProperties.(*jsonschema.Schema)
+	for _, one := range []*jsonschema.Schema{additional, s.PropertyNames, s.UnevaluatedProperties, s.Items2020, s.Contains, s.UnevaluatedItems} {
+		if one != nil {
+			out = append(out, one)
+		}
+	}
+	out = slices.AppendSeq(out, maps.Values(s.Properties))
+	return slices.AppendSeq(out, maps.Values(s.PatternProperties))
+}
+
+// tooCostly says whether judging value would exceed what a validation may cost.
+func (s *schema) tooCostly(value any) bool {
+	c := cost{schema: s, left: costBudget}
+	c.visit(s.root, value, 0)
+	return c.left < 0
+}
+
+// cost counts what a validation costs down from what it may.
+type cost struct {
+	schema *schema
+	left   int64
+}
+
+func (c *cost) visit(s *jsonschema.Schema, v any, depth int64) {
+	c.left -= costEvaluation + costLevel*depth
+	if depth > costDepth {
+		c.left = -1
+	}
+	if c.left < 0 || s.Bool != nil {
+		return
+	}
+	w := c.schema.weights[s]
+	c.left -= costName*(w.names+w.values) + w.bytes/16
+	switch v := v.(type) {
+	case json.Number:
+		c.left -= costNumber * (1 + w.numbers)
+	case string:
+		c.left -= int64(len(v)) / 4
+		c.match(s.Pattern, v)
+	case []any:
+		c.left -= costNumber * w.numbers
+		c.array(s, v, depth+1)
+	case map[string]any:
+		c.left -= costNumber * w.numbers
+		c.object(s, v, depth+1)
+	}
+	for _, next := range inPlace(s) {
+		if c.left < 0 {
+			return
+		}
+		c.visit(next, v, depth+1)
+	}
+}
+
+// match counts what matching costs.
+func (c *cost) match(re jsonschema.Regexp, text string) {
+	if p, ok := re.(*pattern); ok {
+		c.left -= costMatch + costStep*p.size*int64(len(text))
+	}
+}
+
+func (c *cost) object(s *jsonschema.Schema, object map[string]any, depth int64) {
+	c.left -= costMember * int64(len(object))
+	additional, _ := s.AdditionalProperties.(*jsonschema.Schema)
+	for name, v := range object {
+		if c.left < 0 {
+			return
+		}
+		property := s.Properties[name]
+		if property == nil {
+			property = additional // if no pattern matches
+		}
+		for _, next := range []*jsonschema.Schema{property, s.UnevaluatedProperties} {
+			if next != nil {
+				c.visit(next, v, depth)
+			}
+		}
+		if s.PropertyNames != nil {
+			c.visit(s.PropertyNames, name, depth)
+		}
+		for re, next := range s.PatternProperties {
+			c.match(re, name)
+			if c.left >= 0 && re.MatchString(name) {
+				c.visit(next, v, depth)
+			}
+		}
+	}
+}
+
+func (c *cost) array(s *jsonschema.Schema, array []any, depth int64) {
+	c.left -= costMember * int64(len(array))
+	if s.UniqueItems {
+		c.unique(array)
+	}
+	for i, v := range array {
+		if c.left < 0 {
+			return
+		}
+		item := s.Items2020
+		if i < len(s.PrefixItems) {
+			item = s.PrefixItems[i]
+		}
+		for _, next := range []*jsonschema.Schema{item, s.Contains, s.UnevaluatedItems} {
+			if next != nil {
+				c.visit(next, v, depth)
+			}
+		}
+	}
+}
+
+// unique counts what it costs to compare all items of an array. The validator hashes
+// them; lists and objects can be written so that all have one hash, and each is then
+// compared to all others.
+func (c *cost) unique(array []any) {
+	var w weight
+	nested := len(array) <= 20 // which are compared without hashes
+	for _, v := range array {
+		switch v.(type) {
+		case []any, map[string]any:
+			nested = true
+		}
+		w.add(v)
+	}
+	each := costMember*w.values + costNumber*w.numbers + w.bytes
+	c.left -= each
+	if nested {
+		n := int64(len(array))
+		c.left -= n * (costPair*w.values + costNumber*w.numbers + w.bytes/16)
+	}
+}

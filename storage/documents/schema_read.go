@@ -1,0 +1,243 @@
+package documents
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/codesous/sous/api"
+)
+
+// Bounds of schemas, all of them so that a compiler which trusts its input can be given
+// one: it looks for each subschema in the list of all others, by its path.
+const (
+	maxSchemaNesting  = 64   // levels of JSON, in schemas and in values that one judges
+	maxSubschemas     = 1000 // true and false count
+	maxSubschemaPath  = 1024 // bytes of a subschema's JSON pointer
+	maxNumberLength   = 64   // characters
+	maxNumberExponent = 400  // either way: 1e1000000 is 7 characters and 400 KB
+)
+
+// schemaDraft is the only value of $schema.
+const schemaDraft = "https://json-schema.org/draft/2020-12/schema"
+
+// schemaReader checks the text of a schema before it is compiled.
+type schemaReader struct {
+	subschemas map[string]bool // by JSON pointer
+	anchors    map[string]bool
+	refs       []schemaRef
+}
+
+type schemaRef struct{ at, to string }
+
+func schemaError(at, format string, args ...any) error {
+	path := "schema" + strings.ReplaceAll(at, "/", ".")
+	return api.DocumentFieldError(path, fmt.Sprintf(format, args...))
+}
+
+// readSchema gives the document of a schema that is harmless to compile. Errors:
+// CodeValidationFailed.
+func readSchema(raw []byte) (any, error) {
+	if len(raw) > api.MaxDocumentSchemaBytes {
+		return nil, schemaError("", "exceeds %d bytes", api.MaxDocumentSchemaBytes)
+	}
+	document, err := readJSON(raw)
+	if err != nil {
+		return nil, schemaError("", "%v", err)
+	}
+	switch root := document.(type) {
+	case bool:
+		return document, nil
+	case map[string]any:
+		if draft, has := root["$schema"]; has && draft != schemaDraft && draft != schemaDraft+"#" {
+			return nil, schemaError("/$schema", "must be %s, or left out", schemaDraft)
+		}
+		// A name would be where relative references lead; all of ours begin with #.
+		delete(root, "$schema")
+		delete(root, "$id")
+	default:
+		return nil, schemaError("", "must be an object, true or false")
+	}
+	r := schemaReader{subschemas: map[string]bool{}, anchors: map[string]bool{}}
+	if err := r.read("", document); err != nil {
+		return nil, err
+	}
+	return document, r.resolve()
+}
+
+// readJSON reads JSON whose numbers and levels are bounded.
+func readJSON(raw []byte) (any, error) {
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		return nil, errors.New("is not JSON")
+	}
+	return document, bounded(document, maxSchemaNesting)
+}
+
+// bounded refuses values that nest deeper than levels, and numbers whose exact value is
+// costly to hold.
+func bounded(v any, levels int) error {
+	if levels < 0 {
+		return fmt.Errorf("nests more than %d levels deep", maxSchemaNesting)
+	}
+	switch v := v.(type) {
+	case json.Number:
+		return boundedNumber(string(v))
+	case []any:
+		for _, item := range v {
+			if err := bounded(item, levels-1); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for _, item := range v {
+			if err := bounded(item, levels-1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func boundedNumber(text string) error {
+	tooLarge := fmt.Errorf("holds a number of more than %d characters, or an exponent beyond %d", maxNumberLength, maxNumberExponent)
+	if len(text) > maxNumberLength {
+		return tooLarge
+	}
+	if at := strings.IndexAny(text, "eE"); at >= 0 {
+		exponent, err := strconv.Atoi(text[at+1:])
+		if err != nil || exponent > maxNumberExponent || exponent < -maxNumberExponent {
+			return tooLarge
+		}
+	}
+	return nil
+}
+
+// The keywords that hold subschemas, by where.
+var (
+	schemaKeywords = []string{"not", "if", "then", "else", "items", "contains", "additionalProperties",
+		"propertyNames", "unevaluatedItems", "unevaluatedProperties", "contentSchema"}
+	schemaLists = []string{"allOf", "anyOf", "oneOf", "prefixItems"}
+	schemaMaps  = []string{"$defs", "definitions", "properties", "patternProperties", "dependentSchemas"}
+)
+
+// nameLists are the keywords that are lists of names. The metaschema wants their items
+// to differ, which is costly to find out of items that are no names.
+var nameLists = []string{"required", "type"}
+
+// knownDollar are the keywords with a dollar that mean something within one schema. With
+// one resource alone, $dynamicRef is $ref.
+var knownDollar = []string{"$ref", "$anchor", "$defs", "$comment"}
+
+// read notes the subschema at a path and those in it.
+func (r *schemaReader) read(at string, v any) error {
+	if len(at) > maxSubschemaPath {
+		return schemaError("", "a subschema's path exceeds %d bytes", maxSubschemaPath)
+	}
+	if r.subschemas[at] = true; len(r.subschemas) > maxSubschemas {
+		return schemaError("", "has more than %d subschemas", maxSubschemas)
+	}
+	object, ok := v.(map[string]any)
+	if !ok {
+		return nil // true or false; the metaschema refuses what else there is
+	}
+	if err := r.keywords(at, object); err != nil {
+		return err
+	}
+	for _, keyword := range schemaKeywords {
+		if below, has := object[keyword]; has {
+			if err := r.read(at+"/"+keyword, below); err != nil {
+				return err
+			}
+		}
+	}
+	for _, keyword := range schemaLists {
+		list, _ := object[keyword].([]any)
+		for i, below := range list {
+			if err := r.read(at+"/"+keyword+"/"+strconv.Itoa(i), below); err != nil {
+				return err
+			}
+		}
+	}
+	for _, keyword := range schemaMaps {
+		named, _ := object[keyword].(map[string]any)
+		for name, below := range named {
+			if err := r.read(at+"/"+keyword+"/"+pointerPart(name), below); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// keywords judges those keywords of a subschema that the metaschema is lenient about.
+func (r *schemaReader) keywords(at string, object map[string]any) error {
+	for name := range object {
+		if strings.HasPrefix(name, "$") && !slices.Contains(knownDollar, name) {
+			return schemaError(at, "%.80s cannot stand here", name)
+		}
+	}
+	for _, obsolete := range []string{"dependencies", "additionalItems"} {
+		if _, has := object[obsolete]; has {
+			return schemaError(at, "%s is of an older draft", obsolete)
+		}
+	}
+	if _, list := object["items"].([]any); list {
+		return schemaError(at+"/items", "is a list, which is prefixItems now")
+	}
+	for _, keyword := range nameLists {
+		if err := namesOnly(at+"/"+keyword, object[keyword]); err != nil {
+			return err
+		}
+	}
+	dependent, _ := object["dependentRequired"].(map[string]any)
+	for _, names := range dependent {
+		if err := namesOnly(at+"/dependentRequired", names); err != nil {
+			return err
+		}
+	}
+	if name, ok := object["$anchor"].(string); ok {
+		r.anchors[name] = true
+	}
+	if to, ok := object["$ref"].(string); ok {
+		r.refs = append(r.refs, schemaRef{at + "/$ref", to})
+	}
+	return nil
+}
+
+func namesOnly(at string, v any) error {
+	list, _ := v.([]any)
+	for _, name := range list {
+		if _, ok := name.(string); !ok {
+			return schemaError(at, "must be a list of texts")
+		}
+	}
+	return nil
+}
+
+// resolve refuses references to what is not a subschema of the same schema.
+func (r *schemaReader) resolve() error {
+	for _, ref := range r.refs {
+		fragment, local := strings.CutPrefix(ref.to, "#")
+		if !local {
+			return schemaError(ref.at, "must begin with #: nothing is loaded from elsewhere")
+		}
+		plain, err := url.PathUnescape(fragment)
+		if err != nil || !r.subschemas[plain] && !r.anchors[plain] {
+			return schemaError(ref.at, "does not lead to a subschema")
+		}
+	}
+	return nil
+}
+
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
+
+// pointerPart is a name as a part of a JSON pointer.
+func pointerPart(name string) string { return pointerEscapes.Replace(name) }
