@@ -22,6 +22,8 @@ const (
 	keyTaskTenants     = "cs:tasks:tenants"      // those that have ever had a task
 	keyBindingPlaces   = "cs:cadence:namespaces" // t/ns of those that have ever had a worker binding
 	channelChanges     = "cs:changes"
+	channelDocuments   = "cs:doc:changes"    // carries t/install/ns of what was written
+	keyDocumentCursor  = "cs:doc:cursorkey"  // what cursors are signed with; no tenant has these names
 	keyKeyTenants      = "cs:keys:tenants"   // neither this nor
 	keyBootstrap       = "cs:keys:bootstrap" // this can be a tenant's set: see api.ValidateTenant
 )
@@ -162,6 +164,44 @@ func (k SecretKeys) Index() string { return "cs:secrets:" + k.tenant + ":" + k.n
 
 // Floor is the highest version of the secrets that were deleted.
 func (k SecretKeys) Floor() string { return k.Index() + ":floor" }
+
+// DocumentPath is a namespace of documents.
+type DocumentPath struct{ Tenant, Install, Namespace string }
+
+func (k keys) documents(p DocumentPath) documentKeys {
+	return documentKeys("cs:doc:" + k.tenant(p.Tenant) + ":" + p.Install + ":" + p.Namespace)
+}
+
+// documentKeys is the prefix of the keys of a namespace of documents.
+type documentKeys string
+
+func (d documentKeys) records() string { return string(d) + ":records" }
+func (d documentKeys) index() string   { return string(d) + ":index" }
+func (d documentKeys) expiry() string  { return string(d) + ":expiry" }
+func (d documentKeys) changes() string { return string(d) + ":changes" }
+func (d documentKeys) schema() string  { return string(d) + ":schema" }
+
+// Those of an install have one part more than the tenant's, and one less than a
+// namespace's: no install and no namespace can be mistaken for another key.
+
+func (k keys) documentInstall(t, install string) string {
+	return "cs:doc:" + k.tenant(t) + ":" + install
+}
+
+func (k keys) documentUsage(t, install string) string {
+	return k.documentInstall(t, install) + ":usage"
+}
+func (k keys) documentNamespaces(t, install string) string {
+	return k.documentInstall(t, install) + ":namespaces"
+}
+func (k keys) documentMeta(t, install string) string { return k.documentInstall(t, install) + ":meta" }
+
+func (k keys) documentTenantUsage(t string) string { return "cs:doc:" + k.tenant(t) + ":usage" }
+func (k keys) documentInstalls(t string) string    { return "cs:doc:" + k.tenant(t) + ":installs" }
+
+// documentExpiring is the set of a tenant's namespaces, each as install/ns, by the soonest
+// expiry in it.
+func (k keys) documentExpiring(t string) string { return "cs:doc:" + k.tenant(t) + ":expiring" }
 
 // taskRecords begins the keys of all tasks.
 const taskRecords = "gbe:state:tasks:"

@@ -25,6 +25,10 @@ const (
 	scriptScheduleDelete     = "schedule_delete.lua"
 	scriptBindingPut         = "binding_put.lua"
 	scriptBindingDelete      = "binding_delete.lua"
+	scriptDocumentWrite      = "document_write.lua"
+	scriptDocumentRegister   = "document_register.lua"
+	scriptDocumentPage       = "document_page.lua"
+	scriptDocumentDue        = "document_due.lua"
 )
 
 // The scripts of package queue.

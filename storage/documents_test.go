@@ -1,0 +1,244 @@
+package storage_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+// documents is what tests of documents work on: one namespace.
+type documents struct {
+	*storage.Documents
+	t    *testing.T
+	s    *storage.Store
+	path storage.DocumentPath
+	now  int64
+	q    storage.DocumentQuota
+}
+
+func newDocuments(t *testing.T, s *storage.Store) *documents {
+	t.Helper()
+	return &documents{
+		Documents: storage.NewDocuments(s), t: t, s: s, now: 1_000_000,
+		path: storage.DocumentPath{Tenant: storagetest.Tenant(t), Install: "fn.payments.reconcile", Namespace: "settings"},
+	}
+}
+
+func (d *documents) write(steps ...storage.DocumentStep) ([]storage.StoredDocument, error) {
+	return d.Write(d.t.Context(), d.path, steps, d.q, "", d.now)
+}
+
+func (d *documents) mustWrite(steps ...storage.DocumentStep) []storage.StoredDocument {
+	d.t.Helper()
+	out, err := d.write(steps...)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return out
+}
+
+func (d *documents) page(q storage.DocumentQuery) (keys []string, next string) {
+	d.t.Helper()
+	items, next, err := d.Page(d.t.Context(), d.path, q, d.now)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	for _, item := range items {
+		keys = append(keys, item.Key)
+	}
+	return keys, next
+}
+
+func put(key, value string) storage.DocumentStep {
+	return storage.DocumentStep{Op: api.DocumentStepPut, Key: key, Value: json.RawMessage(value)}
+}
+
+func remove(key string) storage.DocumentStep {
+	return storage.DocumentStep{Op: api.DocumentStepDelete, Key: key}
+}
+
+func check(key string) storage.DocumentStep {
+	return storage.DocumentStep{Op: api.DocumentStepCheck, Key: key}
+}
+
+func having(revision int64, step storage.DocumentStep) storage.DocumentStep {
+	step.If = &revision
+	return step
+}
+
+func until(ms int64, step storage.DocumentStep) storage.DocumentStep {
+	step.ExpiresAtMS = ms
+	return step
+}
+
+// wrote is what a write says: revisions, or the codes of the items that failed.
+func wrote(out []storage.StoredDocument, err error) string {
+	var said []string
+	for _, d := range out {
+		said = append(said, fmt.Sprint(d.Revision))
+	}
+	if err != nil {
+		said = append(said, string(api.ErrorCode(err)))
+		if e, ok := err.(*api.Error); ok {
+			for _, item := range e.Items {
+				said = append(said, fmt.Sprintf("%d:%s", item.Index, item.Code))
+			}
+			if e.Quota != nil {
+				said = append(said, fmt.Sprintf("%s %s %d/%d", e.Quota.Scope, e.Quota.Unit, e.Quota.Used, e.Quota.Limit))
+			}
+		}
+	}
+	return strings.Join(said, " ")
+}
+
+// TestWritesOfDocuments: what each write answers and leaves, beginning with a at revision
+// 2, b at revision 1, and old at revision 1 but expired.
+func TestWritesOfDocuments(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		steps  []storage.DocumentStep
+		answer string
+		left   string // key@revision=value
+		feed   string
+	}{
+		"create":           {[]storage.DocumentStep{put("c", "3")}, "1", "a@2=2 b@1=1 c@1=3", "put c 1"},
+		"overwrite":        {[]storage.DocumentStep{put("a", "3")}, "3", "a@3=3 b@1=1", "put a 3"},
+		"at its revision":  {[]storage.DocumentStep{having(2, put("a", "3"))}, "3", "a@3=3 b@1=1", "put a 3"},
+		"at another":       {[]storage.DocumentStep{having(1, put("a", "3"))}, "REVISION_MISMATCH 0:REVISION_MISMATCH", "a@2=2 b@1=1", ""},
+		"only new, is":     {[]storage.DocumentStep{having(0, put("c", "3"))}, "1", "a@2=2 b@1=1 c@1=3", "put c 1"},
+		"only new, is not": {[]storage.DocumentStep{having(0, put("a", "3"))}, "REVISION_MISMATCH 0:REVISION_MISMATCH", "a@2=2 b@1=1", ""},
+		"missing":          {[]storage.DocumentStep{having(1, put("c", "3"))}, "REVISION_MISMATCH 0:REVISION_MISMATCH", "a@2=2 b@1=1", ""},
+		"over expired":     {[]storage.DocumentStep{put("old", "3")}, "1", "a@2=2 b@1=1 old@1=3", "put old 1"},
+		"expired is none":  {[]storage.DocumentStep{having(1, put("old", "3"))}, "REVISION_MISMATCH 0:REVISION_MISMATCH", "a@2=2 b@1=1", ""},
+		"new over expired": {[]storage.DocumentStep{having(0, put("old", "3"))}, "1", "a@2=2 b@1=1 old@1=3", "put old 1"},
+
+		"delete":               {[]storage.DocumentStep{remove("a")}, "0", "b@1=1", "delete a 2"},
+		"delete at":            {[]storage.DocumentStep{having(2, remove("a"))}, "0", "b@1=1", "delete a 2"},
+		"delete at another":    {[]storage.DocumentStep{having(3, remove("a"))}, "REVISION_MISMATCH 0:REVISION_MISMATCH", "a@2=2 b@1=1", ""},
+		"delete nothing":       {[]storage.DocumentStep{remove("c")}, "0", "a@2=2 b@1=1", ""},
+		"delete nothing at":    {[]storage.DocumentStep{having(2, remove("c"))}, "NOT_FOUND 0:NOT_FOUND", "a@2=2 b@1=1", ""},
+		"delete expired":       {[]storage.DocumentStep{remove("old")}, "0", "a@2=2 b@1=1", "expire old 1"},
+		"delete expired at":    {[]storage.DocumentStep{having(1, remove("old"))}, "NOT_FOUND 0:NOT_FOUND", "a@2=2 b@1=1", ""},
+		"delete where none":    {[]storage.DocumentStep{having(0, remove("c"))}, "0", "a@2=2 b@1=1", ""},
+		"delete but must none": {[]storage.DocumentStep{having(0, remove("a"))}, "REVISION_MISMATCH 0:REVISION_MISMATCH", "a@2=2 b@1=1", ""},
+
+		"bulk": {[]storage.DocumentStep{put("c", "3"), put("a", "4")}, "1 3", "a@3=4 b@1=1 c@1=3", "put c 1, put a 3"},
+		"bulk, two fail": {
+			[]storage.DocumentStep{put("c", "3"), having(1, put("a", "4")), having(7, put("b", "4"))},
+			"REVISION_MISMATCH 1:REVISION_MISMATCH 2:REVISION_MISMATCH", "a@2=2 b@1=1", "",
+		},
+		"a key twice": {[]storage.DocumentStep{put("c", "3"), put("d", "3"), put("c", "4")}, "VALIDATION_FAILED 2:VALIDATION_FAILED", "a@2=2 b@1=1", ""},
+		"transaction": {
+			[]storage.DocumentStep{having(2, check("a")), having(0, check("z")), having(1, remove("b")), put("c", "3")},
+			"2 0 0 1", "a@2=2 c@1=3", "delete b 1, put c 1",
+		},
+		"transaction, check fails": {[]storage.DocumentStep{having(1, check("a")), remove("b")}, "REVISION_MISMATCH 0:REVISION_MISMATCH", "a@2=2 b@1=1", ""},
+		"transaction, none there":  {[]storage.DocumentStep{having(0, check("old")), put("c", "3")}, "0 1", "a@2=2 b@1=1 c@1=3", "put c 1"},
+		"nothing":                  {nil, "", "a@2=2 b@1=1", ""},
+	}
+	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+		for name, tt := range tests {
+			d := newDocuments(t, s)
+			d.mustWrite(put("a", "1"), put("b", "1"), until(d.now+1, put("old", "1")))
+			d.now++
+			d.mustWrite(put("a", "2"))
+			if got := wrote(d.write(tt.steps...)); got != tt.answer {
+				t.Errorf("%s: answered %q, not %q", name, got, tt.answer)
+			}
+			items, next, err := d.Page(t.Context(), d.path, storage.DocumentQuery{Values: true}, d.now)
+			var left []string
+			for _, item := range items {
+				left = append(left, fmt.Sprintf("%s@%d=%s", item.Key, item.Revision, item.Value))
+			}
+			if got := strings.Join(left, " "); err != nil || next != "" || got != tt.left {
+				t.Errorf("%s: left %q %q %v, not %q", name, got, next, err, tt.left)
+			}
+		}
+	})
+}
+
+// TestAnExpiredDocumentIsGone: for every reader at once, and with it what it took of the
+// quota.
+func TestAnExpiredDocumentIsGone(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
+		d := newDocuments(t, s)
+		d.mustWrite(put("stays", "1"), until(d.now+60_000, put("goes", "22")))
+		d.now += 59_999
+		got, err := d.Get(t.Context(), d.path, "goes", d.now)
+		want := &storage.StoredDocument{
+			Key: "goes", Revision: 1, CreatedAtMS: 1_000_000, ExpiresAtMS: 1_060_000, UpdatedAtMS: 1_000_000,
+			Bytes: int64(len("goes{}22")), Metadata: json.RawMessage(`{}`), Value: json.RawMessage(`22`),
+		}
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Error(err, diff)
+		}
+		d.now++
+		if keys, next := d.page(storage.DocumentQuery{}); !slices.Equal(keys, []string{"stays"}) || next != "" {
+			t.Error(keys, next)
+		}
+		if _, err := d.Get(t.Context(), d.path, "goes", d.now); api.ErrorCode(err) != api.CodeDocumentNotFound {
+			t.Error(err)
+		}
+		use, all, err := d.Use(t.Context(), d.path)
+		if want := (storage.DocumentCount{Records: 1, Bytes: 8}); err != nil || use != want || all != want {
+			t.Error("the read has not given its quota back:", use, all, err)
+		}
+	})
+}
+
+// TestPagesOfDocuments: keys in the order of their bytes, by prefix, filtered, and with a
+// cursor only where more may follow.
+func TestPagesOfDocuments(t *testing.T) {
+	t.Parallel()
+	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+		d := newDocuments(t, s)
+		all := []string{"!", "B", "a", "a b", "ab", "b", "b:1", "b:2", "c{d}", "z", "é", "ü", "中文", "日本", "😀"}
+		for i, key := range slices.Backward(all) {
+			step := put(key, fmt.Sprint(i))
+			step.Metadata = json.RawMessage(fmt.Sprintf(`{"even":%t,"text":"{\"value\":1}"}`, i%2 == 0))
+			d.mustWrite(step)
+		}
+		even := func(d *storage.StoredDocument) bool { return strings.Contains(string(d.Metadata), `"even":true`) }
+		tests := map[string]struct {
+			q    storage.DocumentQuery
+			want []string
+			next string
+		}{
+			"all":                {storage.DocumentQuery{}, all, ""},
+			"as many as wanted":  {storage.DocumentQuery{Limit: 15}, all, ""},
+			"a page":             {storage.DocumentQuery{Limit: 14}, all[:14], "日本"},
+			"its next":           {storage.DocumentQuery{Limit: 14, After: "日本"}, all[14:], ""},
+			"prefix":             {storage.DocumentQuery{Prefix: "a"}, []string{"a", "a b", "ab"}, ""},
+			"prefix, a page":     {storage.DocumentQuery{Prefix: "a", Limit: 2}, []string{"a", "a b"}, "a b"},
+			"prefix, its next":   {storage.DocumentQuery{Prefix: "a", Limit: 2, After: "a b"}, []string{"ab"}, ""},
+			"prefix with colon":  {storage.DocumentQuery{Prefix: "b:"}, []string{"b:1", "b:2"}, ""},
+			"prefix of a rune":   {storage.DocumentQuery{Prefix: "日"}, []string{"日本"}, ""},
+			"prefix of nothing":  {storage.DocumentQuery{Prefix: "q"}, nil, ""},
+			"after all":          {storage.DocumentQuery{After: "😀"}, nil, ""},
+			"matching":           {storage.DocumentQuery{Match: even}, []string{"!", "a", "ab", "b:1", "c{d}", "é", "中文", "😀"}, ""},
+			"matching, a page":   {storage.DocumentQuery{Match: even, Limit: 3}, []string{"!", "a", "ab"}, "ab"},
+			"matching in prefix": {storage.DocumentQuery{Match: even, Prefix: "b"}, []string{"b:1"}, ""},
+		}
+		for name, tt := range tests {
+			for _, values := range []bool{false, true} {
+				tt.q.Values = values
+				if keys, next := d.page(tt.q); !slices.Equal(keys, tt.want) || next != tt.next {
+					t.Errorf("%s: %q %q, not %q %q", name, keys, next, tt.want, tt.next)
+				}
+			}
+		}
+		items, _, err := d.Page(t.Context(), d.path, storage.DocumentQuery{Limit: 1}, d.now)
+		if err != nil || items[0].Value != nil || string(items[0].Metadata) != `{"even":true,"text":"{\"value\":1}"}` {
+			t.Errorf("%+v %v", items, err)
+		}
+	})
+}
