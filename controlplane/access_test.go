@@ -121,6 +121,12 @@ var access = []row{
 	{"GET N/cadence/workers/{worker}", "adov", reachPath, "N/cadence/workers/ghost", "", "cs:cadence:worker:read"},
 	{"PATCH N/cadence/workers/{worker}", "ado", reachPath, "N/cadence/workers/ghost", "{}", "cs:cadence:worker:update"},
 	{"DELETE N/cadence/workers/{worker}", "ado", reachPath, "N/cadence/workers/ghost", "", "cs:cadence:worker:delete"},
+
+	{"PUT N/secrets/{secret}", "ad", reachPath, "N/secrets/ghost", "{}", "cs:secret:write"},
+	{"GET N/secrets", "ado", reachPath, "N/secrets", "", "cs:secret:read"},
+	{"GET N/secrets/{secret}", "ado", reachPath, "N/secrets/ghost", "", "cs:secret:read"},
+	{"DELETE N/secrets/{secret}", "ad", reachPath, "N/secrets/ghost", "", "cs:secret:delete"},
+	{"POST T/secrets:rewrap", "ad", reachNothing, "T/secrets:rewrap", "", "cs:secret:rewrap"},
 }
 
 // letters of the roles, as access has them.

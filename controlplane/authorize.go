@@ -61,6 +61,10 @@ const (
 	actionBindingRead   = Action("cs:cadence:worker:read")
 	actionBindingUpdate = Action("cs:cadence:worker:update")
 	actionBindingDelete = Action("cs:cadence:worker:delete")
+	actionSecretWrite   = Action("cs:secret:write")
+	actionSecretRead    = Action("cs:secret:read")
+	actionSecretDelete  = Action("cs:secret:delete")
+	actionSecretRewrap  = Action("cs:secret:rewrap")
 )
 
 // changes says whether the audit keeps what was done. What producers and workers
@@ -184,6 +188,12 @@ var rules = map[string]rule{
 	"GET " + pathBinding:             {actionBindingRead, pathNamespace},
 	"PATCH " + pathBinding:           {actionBindingUpdate, pathNamespace},
 	"DELETE " + pathBinding:          {actionBindingDelete, pathNamespace},
+
+	"PUT " + pathSecret:    {actionSecretWrite, pathNamespace},
+	"GET " + pathSecrets:   {actionSecretRead, pathNamespace},
+	"GET " + pathSecret:    {actionSecretRead, pathNamespace},
+	"DELETE " + pathSecret: {actionSecretDelete, pathNamespace},
+	"POST " + pathRewrap:   {actionSecretRewrap, wholeTenant},
 }
 
 // roles are the actions that each built-in role grants; one that ends in * is all

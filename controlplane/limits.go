@@ -14,6 +14,7 @@ type Limits struct {
 	Schedule   ScheduleLimits   `json:"schedule"`
 	Task       TaskLimits       `json:"task"`
 	Cadence    CadenceLimits    `json:"cadence"`
+	Secret     SecretLimits     `json:"secret"`
 	Page       PageLimits       `json:"page"`
 }
 
@@ -132,6 +133,13 @@ type CadenceLimits struct {
 	HeartbeatBytes   int   `json:"heartbeat_bytes"`
 }
 
+// SecretLimits bound secrets.
+type SecretLimits struct {
+	Secrets        int `json:"secrets"` // of a namespace
+	ValueBytes     int `json:"value_bytes"`
+	VersionSecrets int `json:"version_secrets"` // that a version names
+}
+
 // PageLimits bound a page of a list.
 type PageLimits struct {
 	Default int `json:"default"`
@@ -179,6 +187,7 @@ func limitsInForce() Limits {
 		Schedule: scheduleLimits(),
 		Task:     taskLimits(),
 		Cadence:  cadenceLimits(),
+		Secret:   SecretLimits{Secrets: api.MaxSecrets, ValueBytes: api.MaxSecretBytes, VersionSecrets: api.MaxVersionSecrets},
 		Page:     PageLimits{Default: api.DefaultPageLimit, Max: api.MaxPageLimit},
 	}
 }

@@ -132,6 +132,7 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 		cron   = crons + "/{schedule}"
 		binds  = tenant + "/namespaces/{namespace}/cadence/workers"
 		bind   = binds + "/{worker}"
+		safe   = tenant + "/namespaces/{namespace}/secrets"
 		task   = tenant + "/tasks/{task_type}/{task_id}"
 	)
 	want := []string{
@@ -157,6 +158,7 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 		"POST " + task + ":claim", "POST " + task + ":step", "POST " + task + ":complete", "POST " + task + ":fail", "POST " + task + ":cancel",
 		"POST " + crons, "GET " + crons, "GET " + cron, "PATCH " + cron, "DELETE " + cron, "POST " + cron + ":run",
 		"POST " + binds, "GET " + binds, "GET " + bind, "PATCH " + bind, "DELETE " + bind,
+		"GET " + safe, "PUT " + safe + "/{secret}", "GET " + safe + "/{secret}", "DELETE " + safe + "/{secret}", "POST " + tenant + "/secrets:rewrap",
 	}
 	slices.Sort(want)
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -81,6 +81,11 @@ var statuses = map[api.Code]int{
 	api.CodeBindingExists:   http.StatusConflict,
 	api.CodeBindingLimit:    http.StatusConflict,
 
+	api.CodeSecretNotFound:   http.StatusNotFound,
+	api.CodeSecretLimit:      http.StatusConflict,
+	api.CodeSecretKeyMissing: http.StatusConflict,
+	api.CodeSecretUnreadable: http.StatusInternalServerError,
+
 	api.CodeBodyLimit:        http.StatusRequestEntityTooLarge,
 	api.CodeHeaderLimit:      http.StatusRequestHeaderFieldsTooLarge,
 	api.CodeQueryLimit:       http.StatusRequestURITooLong,

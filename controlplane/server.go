@@ -23,6 +23,7 @@ import (
 	"github.com/codesous/sous/queue/tasks"
 	"github.com/codesous/sous/scheduler"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/secrets"
 )
 
 // Engine executes functions: the invoker, as far as this package needs it.
@@ -65,6 +66,9 @@ type Config struct {
 	// Schedules keeps the schedules (default: one of the server's own over its store
 	// and queue, whose runs by hand are not counted).
 	Schedules Schedules
+	// Secrets keeps the secrets (default: those of the server's store, without a key,
+	// so that none can be written).
+	Secrets *secrets.Secrets
 }
 
 // Server answers the platform's HTTP requests. It is safe for concurrent use.
@@ -83,6 +87,7 @@ type Server struct {
 	tasks       *tasks.Tasks
 	schedules   Schedules
 	bindings    *storage.Bindings
+	secrets     *secrets.Secrets
 	waits       *waits
 	auth        *authenticator
 	engine      Engine
@@ -135,6 +140,9 @@ func New(ctx context.Context, store *storage.Store, engine Engine, broker *queue
 		return nil, fmt.Errorf("controlplane: unknown mode of authentication %d", cfg.Auth)
 	}
 	cfg = cfg.withDefaults()
+	if cfg.Secrets == nil {
+		cfg.Secrets = secrets.New(store, nil)
+	}
 	s := &Server{
 		store:       store,
 		functions:   storage.NewFunctions(store),
@@ -149,6 +157,7 @@ func New(ctx context.Context, store *storage.Store, engine Engine, broker *queue
 		auth:        &authenticator{mode: cfg.Auth, local: localCaller(), results: newAuthentications()},
 		queue:       broker,
 		bindings:    storage.NewBindings(store),
+		secrets:     cfg.Secrets,
 		waits:       newWaits(cfg.MaxWaits),
 		engine:      engine,
 		metrics:     newServerMetrics(),
@@ -314,6 +323,7 @@ func (s *Server) route(version string) error {
 			s.routeSchedules(typed)
 			s.routeTasks(typed)
 			s.routeBindings(typed)
+			s.routeSecrets(typed)
 		})
 	})
 	s.router = router
