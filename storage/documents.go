@@ -68,7 +68,7 @@ func (r *Documents) Get(ctx context.Context, p DocumentPath, key string, nowMS i
 	}
 	if d.Expired(nowMS) {
 		// The answer is the same where this fails, and the sweeper comes by.
-		_, _ = r.write(ctx, p, expirySteps([]string{key}), DocumentQuota{}, "", nowMS)
+		_ = r.Expire(ctx, p, []string{key}, nowMS)
 		return nil, documentNotFound(key)
 	}
 	return d, nil

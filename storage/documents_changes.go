@@ -1,6 +1,60 @@
 package storage
 
-// feeds tells those who follow a namespace that it changed.
-type feeds struct{ s *Store }
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
 
-func (f *feeds) wrote(DocumentPath) {}
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/api"
+)
+
+// DocumentFeed is part of a namespace's feed of changes.
+type DocumentFeed struct {
+	Changes []api.DocumentChange
+	// Latest is the id of the last change that the namespace had.
+	Latest int64
+	// Lost says that changes before Changes were asked for and are not kept any more.
+	Lost bool
+}
+
+// Changes reads up to limit changes of a namespace behind the one with id since, 0 for the
+// start. Every change that was made is among them, in the order in which they were made.
+func (r *Documents) Changes(ctx context.Context, p DocumentPath, since int64, limit int) (feed DocumentFeed, err error) {
+	key := r.s.keys.documents(p).changes()
+	pipe := r.s.rdb.Pipeline()
+	latest := pipe.HMGet(ctx, r.s.keys.documentUsage(p.Tenant, p.Install), p.Namespace+":c")
+	entries := pipe.XRangeN(ctx, key, strconv.FormatInt(since+1, 10), "+", int64(max(limit, 1)))
+	if _, err := pipe.Exec(ctx); err != nil {
+		return feed, failure(ctx, "read changes", err)
+	}
+	feed.Latest = replyInt(latest.Val()[0])
+	for _, entry := range entries.Val() {
+		feed.Changes = append(feed.Changes, documentChange(entry))
+	}
+	first := feed.Latest + 1
+	if len(feed.Changes) > 0 {
+		first = feed.Changes[0].ID
+		feed.Latest = max(feed.Latest, feed.Changes[len(feed.Changes)-1].ID)
+	}
+	if first <= since+1 {
+		return feed, nil
+	}
+	// Either the feed's older end is gone, or a crash kept a change from happening: then
+	// there is what came before.
+	before, err := r.s.rdb.XRevRangeN(ctx, key, strconv.FormatInt(since, 10), "-", 1).Result()
+	feed.Lost = len(before) == 0
+	return feed, failure(ctx, "read changes", err)
+}
+
+func documentChange(entry redis.XMessage) api.DocumentChange {
+	number, _, _ := strings.Cut(entry.ID, "-")
+	op, _ := entry.Values["op"].(string)
+	key, _ := entry.Values["key"].(string)
+	return api.DocumentChange{
+		ID: replyInt(number), Op: op, Key: key, Revision: replyInt(entry.Values["rev"]),
+		At: time.UnixMilli(replyInt(entry.Values["at"])).UTC(),
+	}
+}

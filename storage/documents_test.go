@@ -2,6 +2,7 @@ package storage_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -87,7 +88,7 @@ func wrote(out []storage.StoredDocument, err error) string {
 	}
 	if err != nil {
 		said = append(said, string(api.ErrorCode(err)))
-		if e, ok := err.(*api.Error); ok {
+		if e := (*api.Error)(nil); errors.As(err, &e) {
 			for _, item := range e.Items {
 				said = append(said, fmt.Sprintf("%d:%s", item.Index, item.Code))
 			}
@@ -157,6 +158,15 @@ func TestWritesOfDocuments(t *testing.T) {
 			var left []string
 			for _, item := range items {
 				left = append(left, fmt.Sprintf("%s@%d=%s", item.Key, item.Revision, item.Value))
+			}
+			d.audit("after " + name)
+			feed, err2 := d.Changes(t.Context(), d.path, 4, 10)
+			var changed []string
+			for _, c := range feed.Changes {
+				changed = append(changed, fmt.Sprintf("%s %s %d", c.Op, c.Key, c.Revision))
+			}
+			if got := strings.Join(changed, ", "); err2 != nil || feed.Lost || got != tt.feed {
+				t.Errorf("%s: the feed says %q %+v %v, not %q", name, got, feed, err2, tt.feed)
 			}
 			if got := strings.Join(left, " "); err != nil || next != "" || got != tt.left {
 				t.Errorf("%s: left %q %q %v, not %q", name, got, next, err, tt.left)

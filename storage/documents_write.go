@@ -108,25 +108,39 @@ func (r *Documents) write(ctx context.Context, p DocumentPath, steps []DocumentS
 	for i := range steps {
 		args = append(args, steps[i].args(nowMS)...)
 	}
-	for range registerTries {
+	var out []StoredDocument
+	err := r.registered(ctx, p, func() (bool, error) {
 		reply, err := r.s.eval(ctx, scriptDocumentWrite, keys, args...)
 		if err != nil {
-			return nil, err
+			return false, err
 		}
 		parts, _ := reply.([]any)
-		if len(parts) != 1 || parts[0] != "register" {
-			return writeReply(steps, parts)
+		if len(parts) == 1 && parts[0] == "register" {
+			return false, nil
 		}
-		if err := r.register(ctx, p); err != nil {
-			return nil, err
-		}
-	}
-	return nil, api.Errorf(api.CodeStoreConflict, "the namespace %q is being deleted", p.Namespace)
+		out, err = writeReply(steps, parts)
+		return true, err
+	})
+	return out, err
 }
 
 // registerTries is how often a write registers its namespace, which somebody else may be
 // deleting.
 const registerTries = 5
+
+// registered calls do, which says whether it is done, and registers the namespace where it
+// is not for want of that.
+func (r *Documents) registered(ctx context.Context, p DocumentPath, do func() (bool, error)) error {
+	for range registerTries {
+		if done, err := do(); done || err != nil {
+			return err
+		}
+		if err := r.register(ctx, p); err != nil {
+			return err
+		}
+	}
+	return api.Errorf(api.CodeStoreConflict, "the namespace %q is being deleted", p.Namespace)
+}
 
 // register enters a namespace, below everything above it, before its first document.
 // CodeValidationFailed where the install has as many as it may.

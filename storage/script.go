@@ -29,6 +29,11 @@ const (
 	scriptDocumentRegister   = "document_register.lua"
 	scriptDocumentPage       = "document_page.lua"
 	scriptDocumentDue        = "document_due.lua"
+	scriptDocumentDrop       = "document_drop.lua"
+	scriptDocumentSchema     = "document_schema.lua"
+	scriptDocumentUninstall  = "document_uninstall.lua"
+	scriptDocumentRecount    = "document_recount.lua"
+	scriptDocumentTenant     = "document_recount_tenant.lua"
 )
 
 // The scripts of package queue.
