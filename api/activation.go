@@ -142,6 +142,29 @@ type Activation struct {
 	Error           *ActivationError `json:"error"`
 }
 
+// FailureCode says by a code how a terminal activation failed; "" for a success.
+func (a *Activation) FailureCode() Code {
+	switch a.Status {
+	case StatusSuccess:
+		return ""
+	case StatusTimeout:
+		return CodeRuntimeTimeout
+	case StatusCancelled:
+		return CodeRuntimeCancelled
+	}
+	if a.Error != nil {
+		switch a.Error.Type {
+		case ErrMemoryLimit:
+			return CodeRuntimeMemoryLimit
+		case ErrResultTooLarge:
+			return CodeRuntimeResultTooLarge
+		case ErrTimeout:
+			return CodeRuntimeTimeout
+		}
+	}
+	return CodeRuntimeException
+}
+
 // Lost says whether a's replica must have died: it runs without a job past its
 // deadline and the grace.
 func (a *Activation) Lost(nowMS int64) bool {

@@ -41,6 +41,30 @@ type Invocation struct {
 	// is what the attempt before recorded last; of the trigger cadence alone.
 	Heartbeat     func(details json.RawMessage) error
 	LastHeartbeat json.RawMessage
+	// AllNamespaces: the caller may invoke in every namespace of the tenant, not in
+	// this one alone.
+	AllNamespaces bool
+	// Callers are the activations that wait for this one by cs.invoke, the first
+	// caller first.
+	Callers []Caller
+}
+
+// MaxInvokeDepth is how deep calls by cs.invoke nest.
+const MaxInvokeDepth = 8
+
+// Caller is an activation that waits for one that it called.
+type Caller struct {
+	Namespace, Function string
+	Version             int64
+	ActivationID        string
+}
+
+// CallSource is the source of a trigger of type api that is a function's call by
+// cs.invoke. Depth is 1 for what no other function has called.
+type CallSource struct {
+	ActivationID string `json:"activation_id"` // the caller's
+	Function     string `json:"function"`      // the caller, namespace/name
+	Depth        int    `json:"depth"`
 }
 
 // Access is how far an invocation's caller was found to be allowed.

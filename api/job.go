@@ -196,7 +196,9 @@ type AsyncActivation struct {
 	Trigger      Trigger   `json:"trigger"`
 	Principal    Principal `json:"principal"`
 	Access       Access    `json:"access,omitempty"`
-	RequestID    string    `json:"request_id,omitempty"`
+	// AllNamespaces is the invocation's.
+	AllNamespaces bool   `json:"all_namespaces,omitempty"`
+	RequestID     string `json:"request_id,omitempty"`
 	// Fingerprint is the digest that a repeat under its idempotency key must have,
 	// "" for none.
 	Fingerprint string       `json:"fingerprint,omitempty"`

@@ -53,6 +53,11 @@ func (c *caller) access() api.Access {
 	return api.AccessGranted
 }
 
+// calls makes c, who may invoke, the caller of inv.
+func (c *caller) calls(inv *api.Invocation) {
+	inv.Principal, inv.Access, inv.AllNamespaces = c.principal(), c.access(), c.namespace == ""
+}
+
 // enters says whether a tenant's resources exist for c.
 func (c *caller) enters(tenant string) bool { return c.tenant == tenant || c.tenant == api.AllTenants }
 

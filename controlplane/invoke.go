@@ -83,19 +83,18 @@ func (s *Server) invocation(w http.ResponseWriter, r *http.Request, decoder stri
 	if err := validateInvoke(&request); err != nil {
 		return inv, false, err
 	}
-	c := callerOf(r.Context())
-	return api.Invocation{
+	inv = api.Invocation{
 		Tenant:         tenant,
 		Namespace:      namespace,
 		Function:       function,
 		Ref:            request.Ref,
 		Trigger:        api.Trigger{Type: api.TriggerAPI},
-		Principal:      c.principal(),
-		Access:         c.access(),
 		Event:          request.Event,
 		RequestID:      requestIDOf(r.Context()),
 		IdempotencyKey: key,
-	}, request.Mode == api.ModeAsync, nil
+	}
+	callerOf(r.Context()).calls(&inv)
+	return inv, request.Mode == api.ModeAsync, nil
 }
 
 // validateInvoke refuses what cannot be invoked and fills in what was left out.

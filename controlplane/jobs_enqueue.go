@@ -88,10 +88,15 @@ func (s *Server) enqueueJobs(w http.ResponseWriter, r *http.Request, decoder str
 		return nil, err
 	}
 	ctx := r.Context()
-	if err := s.mayEnqueue(ctx, tenant, namespace, jobs); err != nil {
-		return nil, err
+	for i := range jobs {
+		if err := s.mayRun(ctx, tenant, namespace, &jobs[i].JobOptions); err != nil {
+			return nil, err
+		}
 	}
-	return s.queue.Enqueue(ctx, queue.Enqueue{Tenant: tenant, Namespace: namespace, Queue: name, Jobs: jobs, IdempotencyKey: key})
+	return s.queue.Enqueue(ctx, queue.Enqueue{
+		Tenant: tenant, Namespace: namespace, Queue: name, Jobs: jobs, IdempotencyKey: key,
+		Confined: callerOf(ctx).namespace != "",
+	})
 }
 
 // list gives the jobs of a body that was read into b. CodeValidation where it says
@@ -125,42 +130,6 @@ func namesJobs(body []byte) bool {
 		}
 	}
 	return false
-}
-
-// mayEnqueue judges what jobs refer to. What is in a namespace that the caller
-// does not enter does not exist.
-func (s *Server) mayEnqueue(ctx context.Context, tenant, namespace string, jobs []api.NewJob) error {
-	var needed []string
-	for i := range jobs {
-		if err := s.mayRun(ctx, tenant, namespace, &jobs[i].JobOptions); err != nil {
-			return err
-		}
-		needed = append(needed, jobs[i].DependsOn...)
-	}
-	if callerOf(ctx).namespace == "" {
-		return nil
-	}
-	if len(jobs) > 0 && jobs[0].BatchID != "" { // of all of them
-		if _, err := s.queue.GetBatch(ctx, tenant, namespace, jobs[0].BatchID); err != nil {
-			return err
-		}
-	}
-	if len(needed) == 0 {
-		return nil
-	}
-	if len(needed) > api.MaxEnqueueJobs*api.MaxDependencies {
-		return fieldError("depends_on", "are too many")
-	}
-	in, err := s.queue.Within(ctx, tenant, namespace, needed)
-	if err != nil {
-		return err
-	}
-	for _, id := range needed {
-		if !in[id] {
-			return jobNotFound(id).WithFields(api.FieldError{Path: "depends_on", Message: "must be ids of jobs that exist"})
-		}
-	}
-	return nil
 }
 
 // mayRun refuses options that make a function run which the caller may not invoke:

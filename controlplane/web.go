@@ -101,7 +101,7 @@ func (t *webTarget) invocation() api.Invocation {
 func (s *Server) admitWeb(r *http.Request, inv *api.Invocation) error {
 	if s.auth.mode == AuthOff {
 		s.auth.results.WithLabelValues(authOff).Inc()
-		inv.Principal, inv.Access = s.auth.local.principal(), api.AccessUnrestricted
+		s.auth.local.calls(inv)
 		return nil
 	}
 	ctx := r.Context()
@@ -127,7 +127,7 @@ func (s *Server) admitWeb(r *http.Request, inv *api.Invocation) error {
 	if err := c.needNamespace(inv.Namespace); err != nil {
 		return err
 	}
-	inv.Principal, inv.Access = c.principal(), c.access()
+	c.calls(inv)
 	return s.engine.Authorize(ctx, inv)
 }
 

@@ -52,16 +52,7 @@ func failure(a *api.Activation) error {
 	if a.Error != nil {
 		kind = a.Error.Type
 	}
-	code := api.CodeRuntimeException
-	switch kind {
-	case api.ErrMemoryLimit:
-		code = api.CodeRuntimeMemoryLimit
-	case api.ErrResultTooLarge:
-		code = api.CodeRuntimeResultTooLarge
-	case api.ErrTimeout:
-		code = api.CodeRuntimeTimeout
-	}
-	return api.Errorf(code, "the function failed (%s); its activation %s says why", kind, a.ActivationID)
+	return api.Errorf(a.FailureCode(), "the function failed (%s); its activation %s says why", kind, a.ActivationID)
 }
 
 // mapResult turns a result into a response: an object with a statusCode of its

@@ -90,8 +90,8 @@ func (i *Invoker) jobSpec(inv *api.Invocation, res *resolution, digest string) *
 		Namespace: inv.Namespace, Queue: api.FunctionQueuePrefix + inv.Function, Payload: inv.Event,
 		JobOptions: config.JobOptions(i.store.NowMS(), api.JobTarget{Function: inv.Function, Alias: inv.Ref.Alias, Version: inv.Ref.Version}),
 		Activation: &api.AsyncActivation{
-			Trigger: api.Trigger{Type: inv.Trigger.Type}, Principal: inv.Principal, Access: inv.Access, RequestID: inv.RequestID,
-			Fingerprint: digest, OnSuccess: config.OnSuccess, OnFailure: config.OnFailure,
+			Trigger: api.Trigger{Type: inv.Trigger.Type}, Principal: inv.Principal, Access: inv.Access, AllNamespaces: inv.AllNamespaces,
+			RequestID: inv.RequestID, Fingerprint: digest, OnSuccess: config.OnSuccess, OnFailure: config.OnFailure,
 		},
 	}
 }

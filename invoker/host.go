@@ -9,14 +9,16 @@ import (
 	"strings"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/sandbox"
 )
 
 // scope is whose activation makes a host call, and what its version may do. It
 // is set by the parent: nothing in it comes from the sandbox.
 type scope struct {
-	tenant, namespace string
-	capabilities      api.Capabilities
-	heartbeat         func(details json.RawMessage) error // nil but for activities
+	tenant, namespace, function string
+	capabilities                api.Capabilities
+	heartbeat                   func(details json.RawMessage) error // nil but for activities
+	nest                        *nest                               // nil where nothing can be called from it
 }
 
 // hostCall is one side effect that a function can ask for. Every call passes
@@ -57,17 +59,35 @@ type host struct {
 	table map[string]hostCall
 }
 
-func newHost(kv *kvHost, fetch *fetchHost, cadence *cadenceHost) *host {
-	return &host{table: map[string]hostCall{
-		"kv.get":     row(kv.permitGet, kv.get),
-		"kv.set":     row(kv.permitSet, kv.set),
-		"kv.del":     row(kv.permitDel, kv.del),
-		"http.fetch": row(fetch.permit, fetch.fetch),
+// services are what the rows of the table work with.
+type services struct {
+	kv      *kvHost
+	fetch   *fetchHost
+	cadence *cadenceHost
+	queue   *queueHost
+	invoke  *invokeHost
+}
 
-		"cadence.heartbeat": row(cadence.permitHeartbeat, cadence.heartbeat),
-		"cadence.start":     row(cadence.permit, cadence.start),
-		"cadence.signal":    row(cadence.permit, cadence.signal),
+func newHost(s services) *host {
+	return &host{table: map[string]hostCall{
+		"kv.get":     row(s.kv.permitGet, s.kv.get),
+		"kv.set":     row(s.kv.permitSet, s.kv.set),
+		"kv.del":     row(s.kv.permitDel, s.kv.del),
+		"http.fetch": row(s.fetch.permit, s.fetch.fetch),
+		"invoke":     row(s.invoke.permit, s.invoke.invoke),
+
+		"queue.enqueue": row(s.queue.permit, s.queue.enqueue),
+
+		"cadence.heartbeat": row(s.cadence.permitHeartbeat, s.cadence.heartbeat),
+		"cadence.start":     row(s.cadence.permit, s.cadence.start),
+		"cadence.signal":    row(s.cadence.permit, s.cadence.signal),
 	}}
+}
+
+// knows says whether there is a call of that name.
+func (h *host) knows(name string) bool {
+	_, ok := h.table[name]
+	return ok
 }
 
 // call does what a sandbox asked for. What it returns as an error reaches the
@@ -96,7 +116,10 @@ func (h *host) call(ctx context.Context, s *scope, name string, head, blob []byt
 // publicError keeps a coded error's text and hides any other.
 func publicError(err error) error {
 	var coded *api.Error
+	var told *sandbox.HostError
 	switch {
+	case errors.As(err, &told):
+		return told // made for the function
 	case errors.As(err, &coded):
 		return api.Errorf(coded.Code, "%s", coded.Message)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

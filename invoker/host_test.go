@@ -13,7 +13,7 @@ import (
 
 func newTestHost(t *testing.T, s *storage.Store) *host {
 	t.Helper()
-	return newHost(&kvHost{kv: storage.NewKV(s)}, newFetchHost(nil, nil), &cadenceHost{})
+	return newHost(services{kv: &kvHost{kv: storage.NewKV(s)}, fetch: newFetchHost(nil, nil), cadence: &cadenceHost{}, queue: &queueHost{}, invoke: &invokeHost{}})
 }
 
 // Every row of the table refuses a version that declares nothing, before it does
@@ -27,6 +27,9 @@ func TestHostDeniesByDefault(t *testing.T) {
 			"kv.set":     `{"key":"a"}`,
 			"kv.del":     `{"key":"a"}`,
 			"http.fetch": `{"url":"http://example.com/"}`,
+			"invoke":     `{"function":"greet"}`,
+
+			"queue.enqueue": `{"queue":"orders","options":{}}`,
 
 			"cadence.start":  `{"workflow":"W","domain":"d","tasklist":"l"}`,
 			"cadence.signal": `{"workflow":"W","domain":"d","workflow_id":"i","signal":"s"}`,
@@ -46,7 +49,7 @@ func TestHostDeniesByDefault(t *testing.T) {
 
 func TestHostRefusesWhatItDoesNotKnow(t *testing.T) {
 	t.Parallel()
-	h := newHost(&kvHost{}, newFetchHost(nil, nil), &cadenceHost{})
+	h := newHost(services{})
 	for name, head := range map[string]string{
 		"kv.list": `{}`,
 		"kv.get":  `{"key":"a","tenant":"t_other0"}`,

@@ -36,7 +36,14 @@ const namespace = "default"
 
 func newBench(t testing.TB, s *storage.Store, change ...func(*invoker.Config)) *bench {
 	t.Helper()
-	pool, err := sandbox.New(sandbox.Config{Executable: sandboxtest.Executable(t), Spares: 1})
+	return newBenchOf(t, s, sandbox.Config{Spares: 1}, change...)
+}
+
+// newBenchOf is newBench with a pool of its own size.
+func newBenchOf(t testing.TB, s *storage.Store, size sandbox.Config, change ...func(*invoker.Config)) *bench {
+	t.Helper()
+	size.Executable = sandboxtest.Executable(t)
+	pool, err := sandbox.New(size)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,6 +89,11 @@ func (b *bench) publish(name, source string, config api.VersionConfig) int64 {
 }
 
 func (b *bench) publishTar(name string, tar []byte, digest string, config api.VersionConfig) int64 {
+	b.t.Helper()
+	return b.publishIn(namespace, name, tar, digest, config)
+}
+
+func (b *bench) publishIn(namespace, name string, tar []byte, digest string, config api.VersionConfig) int64 {
 	b.t.Helper()
 	ctx, now := b.t.Context(), b.store.NowMS()
 	_, err := storage.NewFunctions(b.store).Create(ctx, api.Function{

@@ -99,12 +99,18 @@ func New(ctx context.Context, store *storage.Store, pool *sandbox.Pool, broker *
 		hurry:       make(chan struct{}),
 		resolver:    res,
 		limits:      newLimits(),
-		host:        newHost(&kvHost{kv: storage.NewKV(store)}, newFetchHost(cfg.EgressAllow, cfg.Resolver), &cadenceHost{cfg.Workflows}),
 		recorder:    newRecorder(life, activations, cfg.Logger),
 		running:     newRunning(),
 		metrics:     newEngineMetrics(maxSeries),
 		logger:      cfg.Logger,
 	}
+	i.host = newHost(services{
+		kv:      &kvHost{kv: storage.NewKV(store)},
+		fetch:   newFetchHost(cfg.EgressAllow, cfg.Resolver),
+		cadence: &cadenceHost{cfg.Workflows},
+		queue:   &queueHost{broker, store.NowMS},
+		invoke:  &invokeHost{i},
+	})
 	i.worker = newWorker(i, cfg.Slots)
 	err = errors.Join(
 		i.metrics.register(cfg.Metrics, res),
@@ -128,7 +134,7 @@ func New(ctx context.Context, store *storage.Store, pool *sandbox.Pool, broker *
 // CodeShuttingDown. When ctx ends, the function is stopped and the activation
 // is recorded as cancelled.
 func (i *Invoker) Invoke(ctx context.Context, inv api.Invocation) (*api.Outcome, error) {
-	if err := i.enter(); err != nil {
+	if err := i.begin(&inv); err != nil {
 		return nil, i.metrics.refuse(&inv, false, err)
 	}
 	defer i.inHand.Done()
@@ -147,6 +153,9 @@ func (i *Invoker) Invoke(ctx context.Context, inv api.Invocation) (*api.Outcome,
 		return nil, i.metrics.refuse(&inv, false, err)
 	}
 	if err := permit(&inv, res.Version.Config.Authz); err != nil {
+		return nil, i.metrics.refuse(&inv, true, err)
+	}
+	if err := i.unheld(&inv, res); err != nil {
 		return nil, i.metrics.refuse(&inv, true, err)
 	}
 	program := i.program(&inv, res)
@@ -275,7 +284,9 @@ func (i *Invoker) execute(ctx context.Context, inv *api.Invocation, res *resolut
 	if inv.Started != nil {
 		inv.Started()
 	}
-	result := a.run(runCtx, i.call(inv, res, rec, deadline, logs))
+	call, sc := i.call(inv, res, rec, deadline, logs)
+	result := a.run(runCtx, call)
+	sc.nest.end()
 	a.leave()
 
 	final, took := i.terminal(rec, begin, result), time.Since(a.began)
@@ -288,11 +299,11 @@ func (i *Invoker) execute(ctx context.Context, inv *api.Invocation, res *resolut
 	return &api.Outcome{Activation: current.Activation}, nil
 }
 
-// call is what the sandbox is given.
-func (i *Invoker) call(inv *api.Invocation, res *resolution, rec *storage.StoredActivation, deadline time.Time, logs *logSink) sandbox.Call {
+// call is what the sandbox is given, and what its host calls may.
+func (i *Invoker) call(inv *api.Invocation, res *resolution, rec *storage.StoredActivation, deadline time.Time, logs *logSink) (sandbox.Call, *scope) {
 	sc := &scope{
-		tenant: inv.Tenant, namespace: inv.Namespace, capabilities: res.Version.Config.Capabilities,
-		heartbeat: inv.Heartbeat,
+		tenant: inv.Tenant, namespace: inv.Namespace, function: inv.Function,
+		capabilities: res.Version.Config.Capabilities, heartbeat: inv.Heartbeat, nest: newNest(inv, rec, deadline),
 	}
 	return sandbox.Call{
 		Head: wire.InvokeHead{
@@ -312,7 +323,7 @@ func (i *Invoker) call(inv *api.Invocation, res *resolution, rec *storage.Stored
 		Host: func(ctx context.Context, name string, head, blob []byte) ([]byte, []byte, error) {
 			return i.host.call(ctx, sc, name, head, blob)
 		},
-	}
+	}, sc
 }
 
 // program is the sandbox's view of a version.
@@ -392,6 +403,16 @@ func (i *Invoker) onChange(c storage.Change) {
 	case storage.ChangeResubscribed:
 		i.resolver.invalidateAll()
 	}
+}
+
+// begin counts inv among what is in hand. A function's call, for which its caller is
+// counted as long as it waits, begins also while the engine shuts down.
+func (i *Invoker) begin(inv *api.Invocation) error {
+	if len(inv.Callers) == 0 {
+		return i.enter()
+	}
+	i.inHand.Add(1)
+	return nil
 }
 
 func (i *Invoker) enter() error {

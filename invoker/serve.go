@@ -59,6 +59,7 @@ func (h *held) invocation() *api.Invocation {
 	}
 	if of := spec.Activation; of != nil {
 		inv.Trigger.Type, inv.Principal, inv.Access, inv.RequestID = of.Trigger.Type, of.Principal, of.Access, of.RequestID
+		inv.AllNamespaces = of.AllNamespaces
 	}
 	return inv
 }
@@ -151,10 +152,12 @@ func (w *worker) run(ctx context.Context, h *held, inv *api.Invocation, res *res
 	result := sandbox.Result{Status: api.StatusCancelled}
 	if ctx.Err() == nil {
 		var call sandbox.Call
+		sc := &scope{}
 		if res != nil { // else a runs nothing
-			call = i.call(inv, res, rec, deadline, logs)
+			call, sc = i.call(inv, res, rec, deadline, logs)
 		}
 		result = a.run(ctx, call)
+		sc.nest.end()
 	}
 	a.leave()
 	w.leave(h)

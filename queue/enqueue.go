@@ -24,6 +24,9 @@ type Enqueue struct {
 	IdempotencyKey string
 	// Hostname is the producer's, as it says.
 	Hostname string
+	// Confined: what the jobs refer to, jobs and batches, exists for their producer
+	// only in the namespace.
+	Confined bool
 }
 
 // Enqueue adds jobs, all of them or none: an invalid one refuses the call, its
@@ -39,6 +42,11 @@ func (b *Broker) Enqueue(ctx context.Context, e Enqueue) ([]api.EnqueuedJob, err
 	for i := range e.Jobs {
 		if err := b.checkOptions(e.Queue, &e.Jobs[i].JobOptions); err != nil {
 			return nil, atIndex(err, i)
+		}
+	}
+	if e.Confined {
+		if err := b.confine(ctx, &e); err != nil {
+			return nil, err
 		}
 	}
 	ids, err := b.newIDs(ctx, &e, now)

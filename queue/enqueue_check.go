@@ -2,6 +2,7 @@ package queue
 
 import (
 	"cmp"
+	"context"
 	"strconv"
 	"strings"
 
@@ -31,6 +32,34 @@ func (e *Enqueue) validate(nowMS int64) error {
 	}
 	if total > api.MaxEnqueueBytes {
 		return api.Errorf(api.CodeBodyLimit, "the payloads exceed %d bytes together", api.MaxEnqueueBytes)
+	}
+	return nil
+}
+
+// confine refuses (CodeBatchNotFound, CodeJobNotFound) what jobs refer to outside
+// their namespace.
+func (b *Broker) confine(ctx context.Context, e *Enqueue) error {
+	if id := e.Jobs[0].BatchID; id != "" { // of all of them
+		if _, err := b.GetBatch(ctx, e.Tenant, e.Namespace, id); err != nil {
+			return err
+		}
+	}
+	var needed []string
+	for i := range e.Jobs {
+		needed = append(needed, e.Jobs[i].DependsOn...)
+	}
+	if len(needed) == 0 {
+		return nil
+	}
+	in, err := b.Within(ctx, e.Tenant, e.Namespace, needed)
+	if err != nil {
+		return err
+	}
+	for _, id := range needed {
+		if !in[id] {
+			return api.Errorf(api.CodeJobNotFound, "job %s does not exist", id).
+				WithFields(api.FieldError{Path: "depends_on", Message: "must be ids of jobs that exist"})
+		}
 	}
 	return nil
 }

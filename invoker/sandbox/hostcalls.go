@@ -20,6 +20,18 @@ import (
 // activation.
 type HostFunc func(ctx context.Context, name string, head, blob []byte) (replyHead, replyBlob []byte, err error)
 
+// HostError is a HostFunc's error that has more for the function than code and
+// message. Members must be a JSON object.
+type HostError struct {
+	Refusal *api.Error
+	Members json.RawMessage
+}
+
+func (e *HostError) Error() string { return e.Refusal.Error() }
+
+// Unwrap gives the refusal.
+func (e *HostError) Unwrap() error { return e.Refusal }
+
 // Bounds of what one activation may have in flight. Over them the child's next
 // frame is simply not read yet.
 const (
@@ -162,6 +174,10 @@ func (h *hostCalls) refuse(c wire.HostCall, err error) wire.HostReply {
 	var known *api.Error
 	if errors.As(err, &known) {
 		e = wire.HostError{Code: string(known.Code), Message: known.Message}
+		var more *HostError
+		if errors.As(err, &more) {
+			e.Members = more.Members
+		}
 	} else if h.ctx.Err() == nil {
 		h.log.Warn("host call failed", append(h.ids(), zap.String("call", c.Name), zap.Error(err))...)
 	}
@@ -206,7 +222,7 @@ func (h *hostCalls) end() (whole bool) {
 	return whole
 }
 
-// encodeHostError is e as JSON: two strings always have one.
+// encodeHostError is e as JSON, which two strings and an object always have.
 func encodeHostError(e wire.HostError) []byte {
 	head, _ := json.Marshal(e)
 	return head

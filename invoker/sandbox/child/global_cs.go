@@ -16,6 +16,8 @@ func platform(r *realm) goja.Value {
 		{"env", csEnv},
 		{"kv", csKV},
 		{"http", csHTTP},
+		{"queue", csQueue},
+		{"invoke", function("invoke", 2, csInvoke)},
 		{"cadence", csCadence},
 	})
 }

@@ -89,10 +89,26 @@ func (a *activation) replied(f frame) error {
 			if err := json.Unmarshal(reply.Head, &e); err != nil {
 				e = wire.HostError{Code: string(api.CodeInternal), Message: "the host's answer cannot be read"}
 			}
-			panic(a.realm.newError(api.Code(e.Code), e.Message))
+			panic(a.realm.hostError(&e))
 		}
 		return pending.decode(reply.Head, reply.Blob)
 	})
+}
+
+// hostError makes a script's Error of the host's, with the members that it has.
+func (r *realm) hostError(e *wire.HostError) *goja.Object {
+	made := r.newError(api.Code(e.Code), e.Message)
+	if len(e.Members) == 0 {
+		return made
+	}
+	members, ok := r.parsed(e.Members).(*goja.Object)
+	if !ok {
+		return made
+	}
+	for _, name := range members.Keys() {
+		must(made.DefineDataProperty(name, members.Get(name), goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_TRUE))
+	}
+	return made
 }
 
 // newError makes a script's Error with a code.

@@ -17,6 +17,7 @@ package wire
 import (
 	"bufio"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -161,10 +162,12 @@ type HostReply struct {
 	Blob []byte
 }
 
-// HostError is what a host call rejects with.
+// HostError is what a host call rejects with. Members, where it is not empty, is a
+// JSON object of what the error has beside code and message.
 type HostError struct {
-	Code    string `json:"code"`
-	Message string `json:"message"`
+	Code    string          `json:"code"`
+	Message string          `json:"message"`
+	Members json.RawMessage `json:"members,omitempty"`
 }
 
 // LogRecord is one line. Text is a plain string, or a JSON value where JSON is set.
