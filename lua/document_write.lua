@@ -84,8 +84,8 @@ for i, change in ipairs(feed) do
   redis.call('XADD', KEYS[4], 'MAXLEN', ARGV[5], int(tonumber(use[5] or 0) + i) .. '-0', 'op', change[1], 'key', change[2], 'rev', change[3], 'at', ARGV[3])
 end
 if #index > 0 then redis.call('ZADD', KEYS[2], unpack(index)) end
-if #sooner > 0 then redis.call('ZADD', KEYS[3], unpack(sooner)) end
 if soonest then redis.call('ZADD', KEYS[9], 'LT', int(soonest), install .. '/' .. ns) end
+if #sooner > 0 then redis.call('ZADD', KEYS[3], unpack(sooner)) end
 if puts then add(set, unpack(empty)) end
 if #set > 0 then redis.call('HSET', KEYS[1], unpack(set)) end
 if #gone > 0 then redis.call('HDEL', KEYS[1], unpack(gone)) end
