@@ -176,7 +176,7 @@ type Install struct {
 	// Functions may use the install, each <namespace>/<function> or <namespace>/*, beside
 	// what their manifests say.
 	Functions []string  `json:"functions,omitempty"`
-	CreatedAt time.Time `json:"createdAt"`
+	CreatedAt time.Time `json:"createdAt,omitzero"` // of what is registered
 }
 
 // FunctionInstall is the install of a function's own documents.

@@ -1,8 +1,6 @@
 package documents
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -12,12 +10,6 @@ import (
 
 	"github.com/codesous/sous/api"
 )
-
-// schemaDigest names a schema's text.
-func schemaDigest(raw []byte) string {
-	sum := sha256.Sum256(raw)
-	return hex.EncodeToString(sum[:])
-}
 
 // schema is a compiled JSON Schema that judges values at a bounded cost.
 type schema struct {

@@ -110,7 +110,7 @@ func TestSchemasThatAreNone(t *testing.T) {
 	} {
 		_, err := compileSchema([]byte(tc.schema))
 		if got := fields(t, err); len(got) == 0 || got[0].Path != tc.path {
-			t.Errorf("%s: at %q, want %q: %v", name, got, tc.path, err)
+			t.Errorf("%s: at %+v, want %q: %v", name, got, tc.path, err)
 		}
 	}
 }

@@ -1,0 +1,63 @@
+package documents
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/codesous/sous/api"
+)
+
+// Decode reads a request's body: one JSON object in UTF-8, no unknown fields. Errors:
+// CodeValidationFailed.
+func Decode(body []byte, v any) error {
+	if !utf8.Valid(body) {
+		return api.Errorf(api.CodeValidationFailed, "the body is not UTF-8")
+	}
+	if text := bytes.TrimSpace(body); len(text) == 0 || text[0] != '{' {
+		return api.Errorf(api.CodeValidationFailed, "the body must be a JSON object")
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return decodeError(err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return api.Errorf(api.CodeValidationFailed, "the body holds more than one JSON value")
+	}
+	return nil
+}
+
+// decodeError says what is wrong without the names of our types.
+func decodeError(err error) error {
+	var coded *api.Error
+	if errors.As(err, &coded) {
+		return coded
+	}
+	var mismatch *json.UnmarshalTypeError
+	if errors.As(err, &mismatch) {
+		if mismatch.Field == "" {
+			return api.Errorf(api.CodeValidationFailed, "the body is of another form")
+		}
+		// The fields of a document stand in its request, not in one of their own.
+		return api.DocumentFieldError(strings.ReplaceAll(mismatch.Field, "DocumentItem.", ""), "cannot be a "+mismatch.Value)
+	}
+	text := strings.TrimPrefix(err.Error(), "json: ")
+	if name, unknown := strings.CutPrefix(text, "unknown field "); unknown {
+		return api.DocumentFieldError(shortened(strings.Trim(name, `"`)), "is not a known field")
+	}
+	return api.Errorf(api.CodeValidationFailed, "the body is not JSON: %s", text)
+}
+
+// compact is JSON without the spaces between its parts.
+func compact(raw json.RawMessage) (json.RawMessage, error) {
+	var b bytes.Buffer
+	b.Grow(len(raw))
+	if err := json.Compact(&b, raw); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}

@@ -1,0 +1,48 @@
+package documents
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/codesous/sous/api"
+)
+
+// operationPrefix may begin the names of operations.
+const operationPrefix = "storage."
+
+// Do does the operation of a name with the request that body is, and gives the answer;
+// nil for one without a body. CodeValidationFailed for an unknown name.
+func (s *Service) Do(ctx context.Context, tenant, install, operation string, body json.RawMessage) (any, error) {
+	switch strings.TrimPrefix(operation, operationPrefix) {
+	case "put":
+		return do(ctx, body, tenant, install, s.Put)
+	case "get":
+		return do(ctx, body, tenant, install, s.Get)
+	case "list":
+		return do(ctx, body, tenant, install, s.List)
+	case "bulkPut":
+		return do(ctx, body, tenant, install, s.BulkPut)
+	case "transact":
+		return do(ctx, body, tenant, install, s.Transact)
+	case "delete":
+		var request api.DocumentDelete
+		if err := Decode(body, &request); err != nil {
+			return nil, err
+		}
+		return nil, s.Delete(ctx, tenant, install, request)
+	}
+	return nil, api.DocumentFieldError("operation", "must be put, get, list, delete, bulkPut or transact")
+}
+
+func do[I, O any](ctx context.Context, body []byte, tenant, install string, call func(context.Context, string, string, I) (*O, error)) (any, error) {
+	var request I
+	if err := Decode(body, &request); err != nil {
+		return nil, err
+	}
+	out, err := call(ctx, tenant, install, request)
+	if err != nil {
+		return nil, err // and no pointer to nothing
+	}
+	return out, nil
+}

@@ -1,0 +1,243 @@
+// Package documentstest holds every face of the document storage to its contract: one
+// table of cases, written from the contract section by section.
+package documentstest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/documents"
+)
+
+// Face is a way in. Do does an operation (put, get, list, delete, bulkPut, transact) whose
+// request is body, in the words of the contract. ifRevision is what If-Revision-Match says
+// of a get, "" for nothing; a face without headers puts it into the request. The answer is
+// a status, by StatusOf where the face has none, and a body: that of a failure has code,
+// items and quota as problems have them.
+type Face interface {
+	Do(t *testing.T, operation, body, ifRevision string) (status int, answer []byte)
+}
+
+// Start makes a face over a service that cfg configures, for a tenant and an install that
+// nobody else uses.
+type Start func(t *testing.T, cfg documents.Config) Face
+
+// statuses is the contract's table of codes, and what it says elsewhere.
+var statuses = map[api.Code]int{
+	"REVISION_MISMATCH":    http.StatusConflict,
+	"QUOTA_EXCEEDED":       http.StatusTooManyRequests,
+	"VALIDATION_FAILED":    http.StatusBadRequest,
+	"NOT_FOUND":            http.StatusNotFound,
+	"UNAUTHORIZED":         http.StatusForbidden,
+	"RATE_LIMITED":         http.StatusTooManyRequests,
+	"INTERNAL_ERROR":       http.StatusInternalServerError,
+	"BULK_PARTIAL_FAILURE": http.StatusConflict,
+}
+
+// StatusOf is the status that the contract has for a code, 0 for one that it does not know.
+func StatusOf(code api.Code) int { return statuses[code] }
+
+// Namespaces are those that the cases use, for faces that must be told.
+func Namespaces() []string {
+	var out []string
+	for _, c := range cases() {
+		for _, s := range c.steps {
+			var named struct{ Namespace string }
+			if json.Unmarshal([]byte(s.body), &named) == nil && named.Namespace != "" && api.ValidateDocumentNamespace(named.Namespace) == nil {
+				out = append(out, named.Namespace)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// testCase is a few operations in order, and what each answers.
+type testCase struct {
+	name   string // with the section of the contract
+	config string // of the service: "" or small
+	steps  []step
+}
+
+// step is an operation. want is what the answer holds at least: JSON whose objects may have
+// less members, and whose texts may be <any>, <absent> or <time>. A failure's want is of its
+// code, items and quota.
+type step struct {
+	op, body   string
+	ifRevision string
+	code       api.Code // "": it succeeds
+	want       string
+	wait       time.Duration // before it
+	keep       string        // a member of the answer that later bodies name as $KEPT
+	field      string        // that the failure names
+}
+
+// clock tells a time that cases set forward.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// Run holds a face to the contract. Its cases share what start makes, one after another.
+func Run(t *testing.T, start Start) {
+	t.Helper()
+	for _, config := range []string{"", "small"} {
+		t.Run(strings.TrimSpace("service "+config), func(t *testing.T) {
+			t.Parallel()
+			now := &clock{now: time.Now()}
+			cfg := documents.Config{Clock: now.Now, Quota: documents.DefaultQuota()}
+			if config == "small" {
+				cfg.Quota = storage.DocumentQuota{NamespaceRecords: 3, NamespaceBytes: 1000, TenantRecords: 5, TenantBytes: 1500}
+			}
+			face := start(t, cfg)
+			for _, c := range cases() {
+				if c.config == config {
+					t.Run(c.name, func(t *testing.T) { c.run(t, face, now) })
+				}
+			}
+		})
+	}
+}
+
+func (c *testCase) run(t *testing.T, face Face, now *clock) {
+	kept := ""
+	for i, s := range c.steps {
+		now.advance(s.wait)
+		body := strings.ReplaceAll(s.body, "$KEPT", kept)
+		status, answer := face.Do(t, s.op, body, s.ifRevision)
+		if problems := s.holds(status, answer, now.Now()); len(problems) > 0 {
+			t.Errorf("step %d, %s %.300s:\n  %s\n  got %d %.2000s", i+1, s.op, body, strings.Join(problems, "\n  "), status, answer)
+		}
+		if s.keep != "" {
+			var members map[string]string
+			_ = json.Unmarshal(answer, &members) // members that are no texts are not kept
+			kept = members[s.keep]
+		}
+	}
+}
+
+// holds says how an answer is not what the step wants.
+func (s *step) holds(status int, answer []byte, now time.Time) []string {
+	wanted := StatusOf(s.code)
+	if s.code == "" {
+		if wanted = http.StatusOK; s.op == "delete" {
+			wanted = http.StatusNoContent
+		}
+	}
+	var problems []string
+	if status != wanted {
+		problems = append(problems, fmt.Sprintf("the status is not %d", wanted))
+	}
+	if wanted == http.StatusNoContent {
+		if len(bytes.TrimSpace(answer)) > 0 {
+			problems = append(problems, "there is a body")
+		}
+		return problems
+	}
+	var got any
+	if err := json.Unmarshal(answer, &got); err != nil {
+		return append(problems, "the answer is not JSON")
+	}
+	if s.code != "" {
+		problems = append(problems, differ("", got, map[string]any{"code": string(s.code)}, now)...)
+	}
+	if s.field != "" {
+		var failure struct{ Errors []api.FieldError }
+		if json.Unmarshal(answer, &failure) == nil && len(failure.Errors) > 0 && failure.Errors[0].Path != s.field {
+			problems = append(problems, "the first of the errors is not at "+s.field)
+		}
+	}
+	if s.want != "" {
+		var want any
+		if err := json.Unmarshal([]byte(s.want), &want); err != nil {
+			return append(problems, "the case's want is not JSON: "+err.Error())
+		}
+		problems = append(problems, differ("", got, want, now)...)
+	}
+	return problems
+}
+
+// differ compares what is there with what is wanted at least.
+func differ(at string, got, want any, now time.Time) []string {
+	switch want := want.(type) {
+	case map[string]any:
+		object, ok := got.(map[string]any)
+		if !ok {
+			return []string{at + " is not an object"}
+		}
+		var problems []string
+		for name, w := range want {
+			g, has := object[name]
+			if w == "<absent>" {
+				if has {
+					problems = append(problems, at+"."+name+" is there")
+				}
+				continue
+			}
+			if !has {
+				problems = append(problems, at+"."+name+" is missing")
+				continue
+			}
+			problems = append(problems, differ(at+"."+name, g, w, now)...)
+		}
+		return problems
+	case []any:
+		list, ok := got.([]any)
+		if !ok || len(list) != len(want) {
+			return []string{fmt.Sprintf("%s is not a list of %d", at, len(want))}
+		}
+		var problems []string
+		for i := range want {
+			problems = append(problems, differ(fmt.Sprintf("%s[%d]", at, i), list[i], want[i], now)...)
+		}
+		return problems
+	case string:
+		return differText(at, got, want, now)
+	}
+	if got != want { // null, numbers, true and false
+		return []string{fmt.Sprintf("%s is %v, not %v", at, got, want)}
+	}
+	return nil
+}
+
+func differText(at string, got any, want string, now time.Time) []string {
+	text, isText := got.(string)
+	offset, timed := strings.CutPrefix(want, "<time")
+	switch {
+	case want == "<any>":
+		if got == nil {
+			return []string{at + " is null"}
+		}
+	case timed: // <time>, <time+60s>: by the service's clock, to a second
+		at := at
+		moment, err := time.Parse(time.RFC3339Nano, text)
+		in, _ := time.ParseDuration(strings.Trim(offset, "+>"))
+		if err != nil || !strings.HasSuffix(text, "Z") || moment.Sub(now.Add(in)).Abs() > time.Second {
+			return []string{fmt.Sprintf("%s is %v, not the time in UTC", at, got)}
+		}
+	case !isText || text != want:
+		return []string{fmt.Sprintf("%s is %v, not %q", at, got, want)}
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package documents
+
+import (
+	"context"
+
+	"github.com/codesous/sous/api"
+)
+
+// enterInstall checks the names of an install, and counts against the tenant's rate.
+func (s *Service) enterInstall(tenant, install string) error {
+	if err := api.ValidateTenant(tenant); err != nil {
+		return Failure(err)
+	}
+	if err := api.ValidateInstall(install); err != nil {
+		return err
+	}
+	return s.rates.take(tenant)
+}
+
+// MayUse refuses (CodeStorageDenied) an install that is neither the function's own nor
+// registered for it.
+func (s *Service) MayUse(ctx context.Context, tenant, install, namespace, function string) error {
+	if install == api.FunctionInstall(namespace, function) {
+		return nil
+	}
+	denied := api.Errorf(api.CodeStorageDenied, "the install %q is not registered for the function %s/%s", install, namespace, function)
+	if err := api.ValidateInstall(install); err != nil {
+		return err
+	}
+	if _, _, own := api.InstallOf(install); own {
+		return denied
+	}
+	found, err := s.store.GetInstall(ctx, tenant, install)
+	if api.ErrorCode(err) == api.CodeDocumentNotFound {
+		return denied
+	}
+	if err != nil {
+		return Failure(err)
+	}
+	if !found.Lets(namespace, function) {
+		return denied
+	}
+	return nil
+}
+
+// Installs lists a tenant's installs by name, from the one after after; next is "" at the
+// end.
+func (s *Service) Installs(ctx context.Context, tenant, after string, limit int) (items []api.Install, next string, err error) {
+	if err := api.ValidateTenant(tenant); err != nil {
+		return nil, "", Failure(err)
+	}
+	items, next, err = s.store.Installs(ctx, tenant, after, limit)
+	return items, next, Failure(err)
+}
+
+// Install reads what was registered of an install. CodeDocumentNotFound.
+func (s *Service) Install(ctx context.Context, tenant, install string) (*api.Install, error) {
+	if err := s.enterInstall(tenant, install); err != nil {
+		return nil, err
+	}
+	found, err := s.store.GetInstall(ctx, tenant, install)
+	if err != nil {
+		return nil, Failure(err)
+	}
+	return found, nil
+}
+
+// RegisterInstall makes an install known, or changes who may use it. CodeValidationFailed.
+func (s *Service) RegisterInstall(ctx context.Context, tenant string, install api.Install) (*api.Install, error) {
+	if err := s.enterInstall(tenant, install.Install); err != nil {
+		return nil, err
+	}
+	if err := install.Validate(); err != nil {
+		return nil, err
+	}
+	install.CreatedAt = s.clock().UTC()
+	kept, err := s.store.RegisterInstall(ctx, tenant, install)
+	if err != nil {
+		return nil, Failure(err)
+	}
+	return kept, nil
+}
+
+// DeleteInstall removes an install with all that it holds. CodeDocumentNotFound.
+func (s *Service) DeleteInstall(ctx context.Context, tenant, install string) error {
+	if err := s.enterInstall(tenant, install); err != nil {
+		return err
+	}
+	return remove(func() (int, bool, error) { return s.store.DeleteInstall(ctx, tenant, install, clearRecords) })
+}

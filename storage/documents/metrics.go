@@ -1,0 +1,35 @@
+package documents
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/metrics"
+)
+
+// serviceMetrics counts what is done, and how it ends.
+type serviceMetrics struct{ operations *prometheus.CounterVec }
+
+func newServiceMetrics() *serviceMetrics {
+	return &serviceMetrics{prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: metrics.Namespace, Name: "storage_operations_total",
+		Help: "Operations of the document storage by operation and by how they ended: ok, cancelled, or the code of their failure.",
+	}, []string{"operation", "code"})}
+}
+
+func (m *serviceMetrics) register(r prometheus.Registerer) error {
+	return metrics.Register(r, m.operations)
+}
+
+// done counts an operation that ended with what err points to.
+func (m *serviceMetrics) done(operation string, err *error) {
+	code := cmp.Or(string(api.ErrorCode(*err)), "ok")
+	if errors.Is(*err, context.Canceled) || errors.Is(*err, context.DeadlineExceeded) {
+		code = "cancelled"
+	}
+	m.operations.WithLabelValues(operation, code).Inc()
+}

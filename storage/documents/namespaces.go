@@ -1,0 +1,153 @@
+package documents
+
+import (
+	"context"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+)
+
+// namespace is one as the API has it.
+func (s *Service) namespace(n *storage.DocumentNamespace) api.DocumentNamespace {
+	return api.DocumentNamespace{
+		Namespace: n.Name, HasSchema: n.Schema != "",
+		Use: api.DocumentUse{
+			Records: n.Use.Records, Bytes: n.Use.Bytes,
+			MaxRecords: s.quota.NamespaceRecords, MaxBytes: s.quota.NamespaceBytes,
+		},
+	}
+}
+
+// Namespaces lists an install's namespaces by name.
+func (s *Service) Namespaces(ctx context.Context, tenant, install string) ([]api.DocumentNamespace, error) {
+	if err := s.enterInstall(tenant, install); err != nil {
+		return nil, err
+	}
+	found, err := s.store.Namespaces(ctx, tenant, install)
+	if err != nil {
+		return nil, Failure(err)
+	}
+	out := make([]api.DocumentNamespace, len(found))
+	for i := range found {
+		out[i] = s.namespace(&found[i])
+	}
+	return out, nil
+}
+
+// Namespace reads one. CodeDocumentNotFound.
+func (s *Service) Namespace(ctx context.Context, tenant, install, namespace string) (*api.DocumentNamespace, error) {
+	if err := api.ValidateDocumentNamespace(namespace); err != nil {
+		return nil, err
+	}
+	all, err := s.Namespaces(ctx, tenant, install)
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		if all[i].Namespace == namespace {
+			return &all[i], nil
+		}
+	}
+	return nil, noNamespace(namespace)
+}
+
+func noNamespace(namespace string) error {
+	return api.Errorf(api.CodeDocumentNotFound, "there is no namespace %q", namespace)
+}
+
+// TenantUse is what all of a tenant's namespaces hold together.
+func (s *Service) TenantUse(ctx context.Context, tenant string) (*api.DocumentUse, error) {
+	if err := api.ValidateTenant(tenant); err != nil {
+		return nil, Failure(err)
+	}
+	_, all, err := s.store.Use(ctx, storage.DocumentPath{Tenant: tenant, Install: "any", Namespace: "any"})
+	if err != nil {
+		return nil, Failure(err)
+	}
+	return &api.DocumentUse{Records: all.Records, Bytes: all.Bytes, MaxRecords: s.quota.TenantRecords, MaxBytes: s.quota.TenantBytes}, nil
+}
+
+const (
+	clearRecords = 1000 // that one step of a deletion removes
+	clearTries   = 10
+)
+
+// DeleteNamespace removes a namespace with its documents and its schema, in steps: what is
+// read or written meanwhile may be there or not. CodeDocumentNotFound.
+func (s *Service) DeleteNamespace(ctx context.Context, tenant, install, namespace string) error {
+	if _, err := s.Namespace(ctx, tenant, install, namespace); err != nil {
+		return err
+	}
+	p := storage.DocumentPath{Tenant: tenant, Install: install, Namespace: namespace}
+	defer s.digests.Invalidate(p)
+	return remove(func() (int, bool, error) { return s.store.Clear(ctx, p, clearRecords) })
+}
+
+// remove takes the steps of a deletion, up to where those who write all the time are not
+// to be outrun. CodeStoreConflict.
+func remove(step func() (removed int, more bool, err error)) error {
+	for idle := 0; idle < clearTries; {
+		removed, more, err := step()
+		if err != nil || !more {
+			return Failure(err)
+		}
+		if removed < clearRecords {
+			idle++ // what is left came meanwhile
+		}
+	}
+	return api.Errorf(api.CodeStoreConflict, "documents are being written there all the time")
+}
+
+// SetSchema gives a namespace a JSON Schema, to which everything that is written from then
+// on keeps; what is there stays as it is. CodeValidationFailed.
+func (s *Service) SetSchema(ctx context.Context, tenant, install, namespace string, raw []byte) error {
+	p, err := s.enter(tenant, install, namespace)
+	if err != nil {
+		return err
+	}
+	if len(raw) > api.MaxDocumentSchemaBytes {
+		return schemaError("", "exceeds %d bytes", api.MaxDocumentSchemaBytes)
+	}
+	compiled, err := compileSchema(raw)
+	if err != nil {
+		return err
+	}
+	digest, err := s.store.SetSchema(ctx, p, raw)
+	if err != nil {
+		return Failure(err)
+	}
+	s.schemas.compiled.Set(digest, compiled)
+	s.digests.Set(p, digest)
+	return nil
+}
+
+// Schema reads a namespace's schema. CodeDocumentNotFound.
+func (s *Service) Schema(ctx context.Context, tenant, install, namespace string) ([]byte, error) {
+	p, err := s.enter(tenant, install, namespace)
+	if err != nil {
+		return nil, err
+	}
+	raw, digest, err := s.store.Schema(ctx, p)
+	if err == nil && digest == "" {
+		err = noSchema(namespace)
+	}
+	return raw, Failure(err)
+}
+
+// DeleteSchema takes a namespace its schema. CodeDocumentNotFound.
+func (s *Service) DeleteSchema(ctx context.Context, tenant, install, namespace string) error {
+	p, err := s.enter(tenant, install, namespace)
+	if err != nil {
+		return err
+	}
+	existed, err := s.store.DeleteSchema(ctx, p)
+	s.digests.Invalidate(p)
+	if err == nil && !existed {
+		err = noSchema(namespace)
+	}
+	return Failure(err)
+}
+
+func noSchema(namespace string) error {
+	return api.Errorf(api.CodeDocumentNotFound, "the namespace %q has no schema", namespace)
+}

@@ -1,0 +1,84 @@
+package documents
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+)
+
+// Get reads a document. Errors: CodeValidationFailed, CodeDocumentNotFound, and
+// CodeRevisionMismatch where it has another revision than was asked for.
+func (s *Service) Get(ctx context.Context, tenant, install string, get api.DocumentGet) (_ *api.Document, err error) {
+	defer s.metrics.done("get", &err)
+	p, err := s.enter(tenant, install, get.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	if err := api.ValidateDocumentKey(get.Key); err != nil {
+		return nil, err
+	}
+	if get.IfRevision != nil && *get.IfRevision < 0 {
+		return nil, api.DocumentFieldError("ifRevision", "must be 0 or more")
+	}
+	found, err := s.store.Get(ctx, p, get.Key, s.now())
+	if err != nil {
+		return nil, Failure(err)
+	}
+	if get.IfRevision != nil && *get.IfRevision != found.Revision {
+		return nil, api.Errorf(api.CodeRevisionMismatch, "the document has the revision %d", found.Revision)
+	}
+	d := document(p, found)
+	d.Value, d.Metadata = found.Value, found.Metadata
+	return &d, nil
+}
+
+// List lists documents by key, a page at a time. A page may be short, even empty, and
+// still have a cursor where a filter takes few. Errors: CodeValidationFailed.
+func (s *Service) List(ctx context.Context, tenant, install string, list api.DocumentList) (_ *api.DocumentPage, err error) {
+	defer s.metrics.done("list", &err)
+	p, err := s.enter(tenant, install, list.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	q, err := s.query(p, &list)
+	if err != nil {
+		return nil, err
+	}
+	found, next, err := s.store.Page(ctx, p, q, s.now())
+	if err != nil {
+		return nil, Failure(err)
+	}
+	page := &api.DocumentPage{Items: make([]api.Document, len(found)), NextCursor: s.cursors.seal(p, &list, next)}
+	for i := range found {
+		page.Items[i] = document(p, &found[i])
+		if list.IncludeMetadata {
+			page.Items[i].Metadata = found[i].Metadata
+		}
+		if list.IncludeValues {
+			page.Items[i].Value = found[i].Value
+		}
+	}
+	return page, nil
+}
+
+// query is what a listing asks of the store.
+func (s *Service) query(p storage.DocumentPath, list *api.DocumentList) (q storage.DocumentQuery, err error) {
+	if list.Limit < 0 || list.Limit > api.MaxDocumentPage {
+		return q, api.DocumentFieldError("limit", fmt.Sprintf("must be from 1 to %d", api.MaxDocumentPage))
+	}
+	if err := api.ValidateDocumentPrefix(list.KeyPrefix); err != nil {
+		return q, err
+	}
+	f, err := newFilter(list)
+	if err != nil {
+		return q, err
+	}
+	q = storage.DocumentQuery{Prefix: list.KeyPrefix, Limit: list.Limit, Values: list.IncludeValues}
+	if len(f) > 0 {
+		q.Match = func(d *storage.StoredDocument) bool { return f.matches(d.Metadata) }
+	}
+	q.After, err = s.cursors.open(p, list)
+	return q, err
+}

@@ -1,0 +1,125 @@
+package documents
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+)
+
+// newStep makes the step of a store's write that op and item are, with JSON made compact.
+// Errors: CodeValidationFailed.
+func newStep(op string, item *api.DocumentItem, nowMS int64) (storage.DocumentStep, error) {
+	step := storage.DocumentStep{Op: op, Key: item.Key, If: item.IfRevision}
+	if err := api.ValidateDocumentKey(item.Key); err != nil {
+		return step, err
+	}
+	if item.IfRevision != nil && *item.IfRevision < 0 {
+		return step, api.DocumentFieldError("ifRevision", "must be 0 (no document) or more")
+	}
+	if op != api.DocumentStepPut {
+		return step, onlyKey(op, item)
+	}
+	if len(item.Value) == 0 {
+		return step, api.DocumentFieldError("value", "is required")
+	}
+	var err error
+	if step.Value, err = compact(item.Value); err != nil {
+		return step, api.DocumentFieldError("value", "is not JSON")
+	}
+	if len(step.Value) > api.MaxDocumentValueBytes {
+		return step, api.DocumentFieldError("value", fmt.Sprintf("exceeds %d bytes", api.MaxDocumentValueBytes))
+	}
+	if step.Metadata, err = compactMetadata(item.Metadata); err != nil {
+		return step, err
+	}
+	if ttl := item.TTLSeconds; ttl != nil {
+		if *ttl < api.MinDocumentTTLSeconds || *ttl > api.MaxDocumentTTLSeconds {
+			return step, api.DocumentFieldError("ttlSeconds", fmt.Sprintf("must be from %d to %d", api.MinDocumentTTLSeconds, api.MaxDocumentTTLSeconds))
+		}
+		step.ExpiresAtMS = nowMS + *ttl*1000
+	}
+	return step, nil
+}
+
+// onlyKey refuses what a check and a delete have no use for.
+func onlyKey(op string, item *api.DocumentItem) error {
+	switch {
+	case len(item.Value) > 0:
+		return api.DocumentFieldError("value", "stands with put alone")
+	case len(item.Metadata) > 0:
+		return api.DocumentFieldError("metadata", "stands with put alone")
+	case item.TTLSeconds != nil:
+		return api.DocumentFieldError("ttlSeconds", "stands with put alone")
+	case op == api.DocumentStepCheck && item.IfRevision == nil:
+		return api.DocumentFieldError("ifRevision", "is required of a check")
+	}
+	return nil
+}
+
+// noMetadata is what stands where none was given.
+var noMetadata = json.RawMessage(`{}`)
+
+func compactMetadata(raw json.RawMessage) (json.RawMessage, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return noMetadata, nil
+	}
+	short, err := compact(raw)
+	switch {
+	case err != nil || short[0] != '{':
+		return nil, api.DocumentFieldError("metadata", "must be a JSON object")
+	case len(short) > api.MaxDocumentMetadataBytes:
+		return nil, api.DocumentFieldError("metadata", fmt.Sprintf("exceeds %d bytes", api.MaxDocumentMetadataBytes))
+	}
+	return short, nil
+}
+
+// failure is what is wrong with one of several items.
+type failure struct {
+	index int
+	err   error
+}
+
+// failed gathers failures in one error of a code, "" for the first one's; the fields of
+// each stand below list. nil for no failure.
+func failed(code api.Code, list string, failures []failure) error {
+	if len(failures) == 0 {
+		return nil
+	}
+	e := &api.Error{Code: code}
+	for _, f := range failures {
+		var of *api.Error
+		if !errors.As(f.err, &of) {
+			return f.err
+		}
+		if e.Code == "" {
+			e.Code = of.Code
+		}
+		if e.Message == "" {
+			e.Message = fmt.Sprintf("%s[%d]: %s", list, f.index, of.Message)
+		}
+		e.Items = append(e.Items, api.ItemError{Index: f.index, Code: of.Code, Message: of.Message})
+		for _, field := range of.Fields {
+			if len(e.Fields) < maxOffences {
+				field.Path = fmt.Sprintf("%s[%d].%s", list, f.index, field.Path)
+				e.Fields = append(e.Fields, field)
+			}
+		}
+	}
+	return e
+}
+
+// storeFailures takes apart what the store says of steps; nil where it is not about them.
+func storeFailures(err error) []failure {
+	var e *api.Error
+	if !errors.As(err, &e) {
+		return nil
+	}
+	failures := make([]failure, 0, len(e.Items))
+	for _, item := range e.Items {
+		failures = append(failures, failure{item.Index, api.Errorf(item.Code, "%s", item.Message)})
+	}
+	return failures
+}
