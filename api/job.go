@@ -206,6 +206,10 @@ type AsyncActivation struct {
 	OnFailure   *Destination `json:"on_failure,omitempty"`
 	// Hops counts the destinations that led here; see MaxDestinationHops.
 	Hops int `json:"hops,omitempty"`
+	// Traceparent and Tracestate name the span, as W3C writes it, that the job's own
+	// continue; "" for none.
+	Traceparent string `json:"traceparent,omitempty"`
+	Tracestate  string `json:"tracestate,omitempty"`
 }
 
 // MaxDestinationHops ends a circle of functions that are each other's destination.

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/tracing"
 )
 
 // Every answer's headers, in canonical form so that setting them costs nothing.
@@ -80,6 +81,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	requestID := api.NewRequestID(begin.UnixMilli())
 	w.Header()[headerRequestID] = []string{requestID}
 	tracked := &trackedWriter{ResponseWriter: w, patience: s.patience}
+	if s.tracer != nil {
+		traced, end := s.trace(tracked, r)
+		defer end()
+		r = traced
+	}
 	defer tracked.bound(0) // of what net/http still holds of the answer
 	defer s.metrics.begin(tracked, r.Method)()
 	boundBody(w, r)
@@ -164,6 +170,7 @@ func (s *Server) logRequest(entry *zapcore.CheckedEntry, w *trackedWriter, r *ht
 func requestFields(ctx context.Context, requestID, method, path string) []zap.Field {
 	fields := []zap.Field{
 		zap.String("request_id", requestID), zap.String("method", method), zap.String("path", api.WithoutKeys(path)),
+		tracing.Field(tracing.ID(ctx)),
 	}
 	name := func(field, value string) {
 		if value != "" {

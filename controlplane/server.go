@@ -16,6 +16,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
@@ -24,6 +25,7 @@ import (
 	"github.com/codesous/sous/scheduler"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/secrets"
+	"github.com/codesous/sous/tracing"
 )
 
 // Engine executes functions: the invoker, as far as this package needs it.
@@ -49,6 +51,8 @@ type Config struct {
 	Logger *zap.Logger
 	// Metrics is where the server's metrics are exported (default: nowhere).
 	Metrics prometheus.Registerer
+	// Tracer is who gets the spans of requests (default: nobody).
+	Tracer trace.TracerProvider
 	// Auth says how callers are known (default: AuthKeys).
 	Auth AuthMode
 	// Clock dates drafts, functions and request ids, and ends keys (default: time.Now).
@@ -93,6 +97,7 @@ type Server struct {
 	engine      Engine
 	publisher   *Publisher
 	metrics     *serverMetrics
+	tracer      trace.Tracer // nil for none
 
 	log      *zap.Logger
 	clock    func() time.Time
@@ -161,6 +166,7 @@ func New(ctx context.Context, store *storage.Store, engine Engine, broker *queue
 		waits:       newWaits(cfg.MaxWaits),
 		engine:      engine,
 		metrics:     newServerMetrics(),
+		tracer:      tracing.New(cfg.Tracer, "controlplane"),
 		log:         cfg.Logger,
 		clock:       cfg.Clock,
 		follow:      cfg.FollowInterval,

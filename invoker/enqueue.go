@@ -7,6 +7,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/tracing"
 )
 
 // Enqueue accepts an invocation that is run later, by any replica: when it
@@ -20,24 +21,31 @@ import (
 // CodeQueueDraining, CodeStoreUnavailable (it may have been accepted),
 // CodeShuttingDown.
 func (i *Invoker) Enqueue(ctx context.Context, inv api.Invocation) (*api.Queued, error) {
+	if i.tracer != nil {
+		return i.traceEnqueue(ctx, &inv)
+	}
+	return i.enqueue(ctx, &inv)
+}
+
+func (i *Invoker) enqueue(ctx context.Context, inv *api.Invocation) (*api.Queued, error) {
 	if err := i.enter(); err != nil {
-		return nil, i.metrics.refuse(&inv, false, err)
+		return nil, i.metrics.refuse(inv, false, err)
 	}
 	defer i.inHand.Done()
-	if err := i.enqueueable(&inv); err != nil {
-		return nil, i.metrics.refuse(&inv, false, err)
+	if err := i.enqueueable(inv); err != nil {
+		return nil, i.metrics.refuse(inv, false, err)
 	}
 	res, err := i.resolver.resolve(ctx, target{inv.Tenant, inv.Namespace, inv.Function, inv.Ref})
 	if err != nil {
-		return nil, i.metrics.refuse(&inv, false, err)
+		return nil, i.metrics.refuse(inv, false, err)
 	}
-	if err := permit(&inv, res.Version.Config.Authz); err != nil {
-		return nil, i.metrics.refuse(&inv, true, err)
+	if err := permit(inv, res.Version.Config.Authz); err != nil {
+		return nil, i.metrics.refuse(inv, true, err)
 	}
-	out, err := i.accept(ctx, &inv, res)
+	out, err := i.accept(ctx, inv, res)
 	switch {
 	case err != nil:
-		return nil, i.metrics.refuse(&inv, true, err)
+		return nil, i.metrics.refuse(inv, true, err)
 	case out.Replayed:
 		i.metrics.replays.Inc()
 	}
@@ -66,7 +74,11 @@ func (i *Invoker) accept(ctx context.Context, inv *api.Invocation, res *resoluti
 			return repeated(existing, digest, err)
 		}
 	}
-	spec, err := i.broker.EnqueueInvocation(ctx, inv.Tenant, id, i.jobSpec(inv, res, digest))
+	spec := i.jobSpec(inv, res, digest)
+	if i.tracer != nil {
+		spec.Activation.Traceparent, spec.Activation.Tracestate = tracing.Carry(ctx)
+	}
+	spec, err := i.broker.EnqueueInvocation(ctx, inv.Tenant, id, spec)
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/invoker/sandbox"
+	"github.com/codesous/sous/tracing"
 )
 
 // Limits of fetch; GET /v1/limits prints them.
@@ -77,6 +78,9 @@ func (h *fetchHost) fetch(ctx context.Context, s *scope, a fetchArgs, body []byt
 	req, err := newFetchRequest(ctx, a, body)
 	if err != nil {
 		return nil, nil, err
+	}
+	if req.Header.Get("Traceparent") == "" {
+		tracing.Send(ctx, req.Header)
 	}
 	redirected := false
 	client := &http.Client{

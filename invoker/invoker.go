@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
@@ -21,6 +22,7 @@ import (
 	"github.com/codesous/sous/invoker/sandbox/wire"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/tracing"
 )
 
 // Config is what an Invoker can be told; zero values mean the documented default.
@@ -35,6 +37,8 @@ type Config struct {
 	Logger *zap.Logger
 	// Metrics is where the engine's metrics are exported (default: nowhere).
 	Metrics prometheus.Registerer
+	// Tracer is who gets the engine's spans (default: nobody).
+	Tracer trace.TracerProvider
 	// Workflows serves cs.cadence.start and signal (default: nobody does).
 	Workflows Workflows
 	// Slots is how many asynchronous invocations Work runs at once (default: as
@@ -57,6 +61,7 @@ type Invoker struct {
 	recorder    *recorder
 	running     *running
 	metrics     *engineMetrics
+	tracer      trace.Tracer // nil for none
 	logger      *zap.Logger
 	// life ends when Close is done; what outlives a caller runs under it.
 	life context.Context
@@ -102,6 +107,7 @@ func New(ctx context.Context, store *storage.Store, pool *sandbox.Pool, broker *
 		recorder:    newRecorder(life, activations, cfg.Logger),
 		running:     newRunning(),
 		metrics:     newEngineMetrics(maxSeries),
+		tracer:      tracing.New(cfg.Tracer, "invoker"),
 		logger:      cfg.Logger,
 	}
 	i.host = newHost(services{
@@ -134,31 +140,38 @@ func New(ctx context.Context, store *storage.Store, pool *sandbox.Pool, broker *
 // CodeShuttingDown. When ctx ends, the function is stopped and the activation
 // is recorded as cancelled.
 func (i *Invoker) Invoke(ctx context.Context, inv api.Invocation) (*api.Outcome, error) {
-	if err := i.begin(&inv); err != nil {
-		return nil, i.metrics.refuse(&inv, false, err)
+	if i.tracer != nil {
+		return i.traceInvoke(ctx, &inv)
+	}
+	return i.invoke(ctx, &inv)
+}
+
+func (i *Invoker) invoke(ctx context.Context, inv *api.Invocation) (*api.Outcome, error) {
+	if err := i.begin(inv); err != nil {
+		return nil, i.metrics.refuse(inv, false, err)
 	}
 	defer i.inHand.Done()
 	i.metrics.inFlight.Inc()
 	defer i.metrics.inFlight.Dec()
-	if err := i.runnable(&inv); err != nil {
-		return nil, i.metrics.refuse(&inv, false, err)
+	if err := i.runnable(inv); err != nil {
+		return nil, i.metrics.refuse(inv, false, err)
 	}
 	if inv.IdempotencyKey != "" {
-		if out, err := i.replay(ctx, &inv); out != nil || err != nil {
-			return i.replayed(&inv, false, out, err)
+		if out, err := i.replay(ctx, inv); out != nil || err != nil {
+			return i.replayed(inv, false, out, err)
 		}
 	}
 	res, err := i.resolver.resolve(ctx, target{inv.Tenant, inv.Namespace, inv.Function, inv.Ref})
 	if err != nil {
-		return nil, i.metrics.refuse(&inv, false, err)
+		return nil, i.metrics.refuse(inv, false, err)
 	}
-	if err := permit(&inv, res.Version.Config.Authz); err != nil {
-		return nil, i.metrics.refuse(&inv, true, err)
+	if err := permit(inv, res.Version.Config.Authz); err != nil {
+		return nil, i.metrics.refuse(inv, true, err)
 	}
-	if err := i.unheld(&inv, res); err != nil {
-		return nil, i.metrics.refuse(&inv, true, err)
+	if err := i.unheld(inv, res); err != nil {
+		return nil, i.metrics.refuse(inv, true, err)
 	}
-	program := i.program(&inv, res)
+	program := i.program(inv, res)
 	if inv.Patient {
 		// What waits can be told to stop, as what runs can.
 		var stop context.CancelFunc
@@ -166,20 +179,20 @@ func (i *Invoker) Invoke(ctx context.Context, inv api.Invocation) (*api.Outcome,
 		defer stop()
 		defer i.running.add(inv.Tenant, inv.ActivationID, stop)()
 	}
-	release, err := i.place(ctx, &inv, program, res.Version.Config.MaxConcurrency)
+	release, err := i.place(ctx, inv, program, res.Version.Config.MaxConcurrency)
 	if err != nil {
-		return nil, i.metrics.refuse(&inv, true, err)
+		return nil, i.metrics.refuse(inv, true, err)
 	}
 	defer release()
 	begin, began := i.store.NowMS(), time.Now()
-	box, err := i.sandbox(ctx, &inv, program)
+	box, err := i.sandbox(ctx, inv, program)
 	switch {
 	case api.ErrorCode(err) == api.CodeValidationSource:
-		return i.execute(ctx, &inv, res, begin, unusable(err, began, release))
+		return i.execute(ctx, inv, res, begin, unusable(err, began, release))
 	case err != nil:
-		return nil, i.metrics.refuse(&inv, true, err)
+		return nil, i.metrics.refuse(inv, true, err)
 	}
-	return i.execute(ctx, &inv, res, begin, attempt{
+	return i.execute(ctx, inv, res, begin, attempt{
 		began: began,
 		run:   box.Run,
 		cold:  box.Cold(),
@@ -292,10 +305,10 @@ func (i *Invoker) execute(ctx context.Context, inv *api.Invocation, res *resolut
 	final, took := i.terminal(rec, begin, result), time.Since(a.began)
 	current, err := i.recorder.finish(ctx, rec, final, logs, <-started)
 	if err != nil {
-		i.ended(final, took, a.began.Add(took))
+		i.ended(final, took, a.began.Add(took), i.traceID(ctx))
 		return nil, err
 	}
-	i.ended(current, took, a.began.Add(took))
+	i.ended(current, took, a.began.Add(took), i.traceID(ctx))
 	return &api.Outcome{Activation: current.Activation}, nil
 }
 
@@ -321,6 +334,9 @@ func (i *Invoker) call(inv *api.Invocation, res *resolution, rec *storage.Stored
 		Deadline: deadline,
 		Log:      logs.add,
 		Host: func(ctx context.Context, name string, head, blob []byte) ([]byte, []byte, error) {
+			if i.tracer != nil {
+				return i.traceHost(ctx, sc, name, head, blob)
+			}
 			return i.host.call(ctx, sc, name, head, blob)
 		},
 	}, sc

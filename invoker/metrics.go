@@ -37,7 +37,7 @@ type endedKey struct {
 func (k endedKey) labels() []string {
 	version := metrics.Other
 	if k.version != 0 {
-		version = strconv.FormatInt(k.version, 10)
+		version = versionText(k.version)
 	}
 	return []string{k.tenant, k.namespace, k.function, version, k.trigger, string(k.status)}
 }
@@ -182,3 +182,5 @@ func (m lateMetrics) register(reg prometheus.Registerer, r *recorder) error {
 		gauge("records_late", "Activations whose record the store has not taken yet.", func(late int, _ time.Duration) float64 { return float64(late) }),
 		gauge("records_lag_seconds", "How long the oldest of those has been tried; 0 where there is none.", func(_ int, lag time.Duration) float64 { return lag.Seconds() }))
 }
+
+func versionText(version int64) string { return strconv.FormatInt(version, 10) }

@@ -12,6 +12,7 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/invoker/sandbox"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/tracing"
 )
 
 // newRecord is an activation as it begins.
@@ -57,7 +58,7 @@ func (i *Invoker) terminal(rec *storage.StoredActivation, beginMS int64, result 
 
 // ids name an activation in a log line.
 func ids(rec *storage.StoredActivation) []zap.Field {
-	fields := make([]zap.Field, 0, 12) // with room for what ended adds
+	fields := make([]zap.Field, 0, 13) // with room for what ended adds
 	return append(fields,
 		zap.String("activation_id", rec.ActivationID), zap.String("request_id", rec.RequestID),
 		zap.String("tenant", rec.Tenant), zap.String("namespace", rec.Namespace),
@@ -69,8 +70,8 @@ func ids(rec *storage.StoredActivation) []zap.Field {
 const LogActivation = "activation"
 
 // ended counts an activation that ended at now, as rec, and tells operators of it,
-// but nothing of what it was given or gave.
-func (i *Invoker) ended(rec *storage.StoredActivation, took time.Duration, now time.Time) {
+// but nothing of what it was given or gave. traceID is "" where nothing is traced.
+func (i *Invoker) ended(rec *storage.StoredActivation, took time.Duration, now time.Time, traceID string) {
 	i.metrics.end(rec, took, now)
 	entry := i.logger.Check(zapcore.InfoLevel, LogActivation)
 	if entry == nil {
@@ -78,6 +79,9 @@ func (i *Invoker) ended(rec *storage.StoredActivation, took time.Duration, now t
 	}
 	fields := append(ids(rec), zap.String("trigger", rec.Trigger.Type), zap.String("status", string(rec.Status)),
 		zap.Float64("duration_ms", float64(took.Microseconds())/1000), zap.Bool("cold_start", rec.ColdStart))
+	if traceID != "" {
+		fields = append(fields, tracing.Field(traceID))
+	}
 	if rec.Error != nil {
 		fields = append(fields, zap.String("error", string(rec.Error.Type)))
 	}

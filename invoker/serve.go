@@ -30,6 +30,11 @@ func (w *worker) serve(h *held) {
 	ctx, stop := context.WithCancel(h.ctx)
 	defer stop()
 	defer w.i.running.add(inv.Tenant, h.activationID(), stop)()
+	if w.i.tracer != nil {
+		traced, span := w.traceJob(ctx, h, inv)
+		defer span.End()
+		ctx = traced
+	}
 	res, a, err := w.place(ctx, h, inv)
 	switch {
 	case err == nil:
@@ -150,24 +155,29 @@ func (w *worker) run(ctx context.Context, h *held, inv *api.Invocation, res *res
 	}
 	logs := newLogSink(i.life, i.logs, rec.Tenant, rec.ActivationID, rec.Attempt).from(h.job.LeaseEpoch)
 	result := sandbox.Result{Status: api.StatusCancelled}
+	running, end := i.traceRun(ctx, inv)
 	if ctx.Err() == nil {
 		var call sandbox.Call
 		sc := &scope{}
 		if res != nil { // else a runs nothing
 			call, sc = i.call(inv, res, rec, deadline, logs)
 		}
-		result = a.run(ctx, call)
+		result = a.run(running, call)
 		sc.nest.end()
 	}
 	a.leave()
 	w.leave(h)
 	final, took := i.terminal(rec, begin, result), time.Since(a.began)
+	end(final)
 	if h.lost() {
 		logs.discard()
 		w.metrics.attempts.WithLabelValues(attemptLost).Inc()
 		return
 	}
-	w.settle(h, &ending{rec: rec, final: final, logs: logs, last: a.final || h.last(i.store.NowMS()), took: took, at: a.began.Add(took)})
+	w.settle(h, &ending{
+		rec: rec, final: final, logs: logs, last: a.final || h.last(i.store.NowMS()),
+		took: took, at: a.began.Add(took), traceID: i.traceID(ctx),
+	})
 }
 
 // attempt is the activation's record as the job's attempt begins. res is nil where

@@ -8,6 +8,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/tracing"
 )
 
 // ending is how an attempt ended.
@@ -17,6 +18,7 @@ type ending struct {
 	last       bool // a failure leaves no further attempt
 	took       time.Duration
 	at         time.Time
+	traceID    string // "" for none
 }
 
 // settle records an attempt's end, then settles its job: an activation never says
@@ -55,7 +57,7 @@ func (w *worker) finish(h *held, e *ending) {
 		return
 	}
 	if current == e.final {
-		w.i.ended(current, e.took, e.at)
+		w.i.ended(current, e.took, e.at, e.traceID)
 		w.metrics.attempts.WithLabelValues(attemptEnded).Inc()
 	}
 	w.settleAs(h, current)
@@ -72,7 +74,7 @@ func (w *worker) retry(h *held, e *ending) {
 	}
 	w.metrics.attempts.WithLabelValues(attemptRetried).Inc()
 	w.i.logger.Info("attempt failed", append(ids(&queued), zap.Int("attempt", queued.Attempt),
-		zap.String("status", string(e.final.Status)), zap.String("error", string(e.final.Error.Type)))...)
+		zap.String("status", string(e.final.Status)), zap.String("error", string(e.final.Error.Type)), tracing.Field(e.traceID))...)
 	w.fail(h, e.final.Error, false)
 }
 

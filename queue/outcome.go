@@ -169,7 +169,7 @@ func (b *Broker) sendOutcome(ctx context.Context, tenant string, r *record, a *s
 		// The version that named it decided that it may be told.
 		spec.Activation = &api.AsyncActivation{
 			Trigger: api.Trigger{Type: api.TriggerQueue}, Principal: from.Principal, Access: api.AccessUnrestricted,
-			RequestID: from.RequestID, Hops: from.Hops + 1,
+			RequestID: from.RequestID, Hops: from.Hops + 1, Traceparent: from.Traceparent, Tracestate: from.Tracestate,
 		}
 	}
 	return b.enqueueInternal(ctx, q, api.DerivedJobID("outcome", tenant, a.ActivationID, strconv.FormatInt(r.run.epoch, 10)), spec)

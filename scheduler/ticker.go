@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/tracing"
 )
 
 const (
@@ -43,6 +45,7 @@ type Ticker struct {
 	broker    *queue.Broker
 	floors    storage.Floors
 	metrics   *tickerMetrics
+	tracer    trace.Tracer // nil for none
 	logger    *zap.Logger
 }
 
@@ -57,6 +60,9 @@ func NewTicker(store *storage.Store, broker *queue.Broker, reg prometheus.Regist
 		store: store, schedules: storage.NewSchedules(store), broker: broker, metrics: measured, logger: logger,
 	}, nil
 }
+
+// Trace gives the spans of ticks to provider. It is called before the ticker works.
+func (t *Ticker) Trace(provider trace.TracerProvider) { t.tracer = tracing.New(provider, "scheduler") }
 
 // Tend fires what is due at now in the tenants that due names, and gives the moment of
 // their next tick; it is a queue.DueWork.
@@ -215,7 +221,9 @@ func (t *Ticker) move(ctx context.Context, paths []storage.SchedulePath, now int
 		for i, m := range moves {
 			ticks[i] = m.tick
 		}
+		end := t.trace(ctx, moves)
 		outcomes, err := t.broker.Tick(ctx, ticks)
+		end(outcomes)
 		errs = append(errs, err)
 		var refused []*tickMove
 		for i, m := range moves {
@@ -287,7 +295,9 @@ func (t *Ticker) Run(ctx context.Context, path storage.SchedulePath, id string, 
 		}
 		m := &tickMove{path: path, kind: moveFire, state: s.State, meta: s.Meta, tickMS: run.TickMS, nextMS: s.State.NextTickMS}
 		m.run(run.FiredMS, m.next(m.nextMS, 0), 0, o, id)
+		end := t.trace(ctx, []*tickMove{m})
 		outcomes, err := t.broker.Tick(ctx, []*queue.Tick{m.tick})
+		end(outcomes)
 		switch {
 		case outcomes[0] == queue.TickDone:
 			t.metrics.moved(m, run.FiredMS)

@@ -9,7 +9,7 @@ import (
 // floors of the house: a package imports only what stands below it. See
 // docs/architecture.md.
 var floors = map[string]int{
-	"api": 0, "lua": 0, "metrics": 0, "storage": 1, "queue": 2, "invoker": 3, "scheduler": 3, "controlplane": 4, "cadenceworker": 4, "cmd": 5, "examples": 6,
+	"api": 0, "lua": 0, "metrics": 0, "storage": 1, "tracing": 1, "queue": 2, "invoker": 3, "scheduler": 3, "controlplane": 4, "cadenceworker": 4, "cmd": 5, "examples": 6,
 }
 
 // forbidden imports within one part, each with its reason.

@@ -1,0 +1,122 @@
+package invoker
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/attribute"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/tracing"
+)
+
+// messagingSystem is what the queue is called in spans.
+const messagingSystem = "sous"
+
+// named is what an invocation's spans say of it as it begins.
+func named(inv *api.Invocation) []attribute.KeyValue {
+	return []attribute.KeyValue{
+		tracing.Tenant.String(inv.Tenant), tracing.Namespace.String(inv.Namespace), semconv.FaaSName(inv.Function),
+		tracing.Trigger.String(inv.Trigger.Type), tracing.FunctionTrigger(inv.Trigger.Type),
+	}
+}
+
+// traceInvoke is Invoke under a span.
+func (i *Invoker) traceInvoke(ctx context.Context, inv *api.Invocation) (*api.Outcome, error) {
+	ctx, span := i.tracer.Start(ctx, "invoke", trace.WithAttributes(named(inv)...))
+	defer span.End()
+	out, err := i.invoke(ctx, inv)
+	if err != nil {
+		tracing.Fail(span, string(refusalCode(err)))
+		return nil, err
+	}
+	span.SetAttributes(tracing.Replayed.Bool(out.Replayed))
+	traceEnd(span, &out.Activation)
+	return out, nil
+}
+
+// traceEnd tells a span how an activation ended.
+func traceEnd(span trace.Span, a *api.Activation) {
+	if !span.IsRecording() {
+		return
+	}
+	span.SetAttributes(
+		semconv.FaaSInvocationID(a.ActivationID), semconv.FaaSVersion(versionText(a.Ref.Version)), semconv.FaaSColdstart(a.ColdStart),
+		tracing.Attempt.Int(a.Attempt), tracing.Status.String(string(a.Status)))
+	switch {
+	case a.Error != nil:
+		tracing.Fail(span, string(a.Error.Type))
+	case a.Status != api.StatusSuccess:
+		tracing.Fail(span, string(a.Status))
+	}
+}
+
+// traceHost performs a host call under a span that tells no more than its name.
+func (i *Invoker) traceHost(ctx context.Context, s *scope, name string, head, blob []byte) (replyHead, replyBlob []byte, err error) {
+	title, kind := name, trace.SpanKindInternal
+	switch {
+	case !i.host.knows(name):
+		title = "unknown" // a sandbox may ask for anything
+	case name == "http.fetch":
+		kind = trace.SpanKindClient
+	}
+	ctx, span := i.tracer.Start(ctx, title, trace.WithSpanKind(kind))
+	defer span.End()
+	replyHead, replyBlob, err = i.host.call(ctx, s, name, head, blob)
+	if err != nil {
+		tracing.Fail(span, string(api.ErrorCode(err)))
+	}
+	return replyHead, replyBlob, err
+}
+
+// traceEnqueue is Enqueue under a span, which the job carries.
+func (i *Invoker) traceEnqueue(ctx context.Context, inv *api.Invocation) (*api.Queued, error) {
+	queue := api.FunctionQueuePrefix + inv.Function
+	ctx, span := i.tracer.Start(ctx, "enqueue", trace.WithSpanKind(trace.SpanKindProducer), trace.WithAttributes(named(inv)...),
+		trace.WithAttributes(semconv.MessagingSystemKey.String(messagingSystem), semconv.MessagingOperationName("enqueue"),
+			semconv.MessagingOperationTypeSend, semconv.MessagingDestinationName(queue)))
+	defer span.End()
+	out, err := i.enqueue(ctx, inv)
+	if err != nil {
+		tracing.Fail(span, string(refusalCode(err)))
+		return nil, err
+	}
+	span.SetAttributes(semconv.FaaSInvocationID(out.ActivationID), tracing.Replayed.Bool(out.Replayed))
+	return out, nil
+}
+
+// traceJob begins the span of a job's attempt, in the trace that enqueued it.
+func (w *worker) traceJob(ctx context.Context, h *held, inv *api.Invocation) (context.Context, trace.Span) {
+	if of := h.job.Spec.Activation; of != nil {
+		ctx = tracing.Resume(ctx, of.Traceparent, of.Tracestate)
+	}
+	return w.i.tracer.Start(ctx, "job", trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(
+		tracing.Tenant.String(inv.Tenant), tracing.Namespace.String(inv.Namespace), tracing.Attempt.Int(h.job.Attempt),
+		semconv.MessagingSystemKey.String(messagingSystem), semconv.MessagingOperationName("job"), semconv.MessagingOperationTypeProcess,
+		semconv.MessagingDestinationName(h.queue.Queue), semconv.MessagingMessageID(h.job.ID)))
+}
+
+// traceRun begins the span of what a job's attempt runs; end tells how it ended.
+func (i *Invoker) traceRun(ctx context.Context, inv *api.Invocation) (run context.Context, end func(*storage.StoredActivation)) {
+	if i.tracer == nil {
+		return ctx, func(*storage.StoredActivation) {}
+	}
+	run, span := i.tracer.Start(ctx, "invoke", trace.WithAttributes(named(inv)...))
+	return run, func(final *storage.StoredActivation) {
+		traceEnd(span, &final.Activation)
+		span.End()
+		if final.Status != api.StatusSuccess {
+			tracing.Fail(trace.SpanFromContext(ctx), string(final.Status))
+		}
+	}
+}
+
+// traceID is that of ctx, for the log; "" where nothing is traced.
+func (i *Invoker) traceID(ctx context.Context) string {
+	if i.tracer == nil {
+		return ""
+	}
+	return tracing.ID(ctx)
+}
