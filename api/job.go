@@ -295,6 +295,14 @@ type FetchedJob struct {
 	Spec *JobSpec `json:"-"`
 }
 
+// RunningJob is what a function learns of the job that it is an attempt of.
+type RunningJob struct {
+	ID          string `json:"id"`
+	Queue       string `json:"queue"`
+	Attempt     int    `json:"attempt"`
+	MaxAttempts int    `json:"max_attempts"`
+}
+
 // FetchRequest is the body of POST T/jobs:fetch.
 type FetchRequest struct {
 	Namespace string   `json:"namespace"`

@@ -19,6 +19,7 @@ type scope struct {
 	capabilities                api.Capabilities
 	heartbeat                   func(details json.RawMessage) error // nil but for activities
 	nest                        *nest                               // nil where nothing can be called from it
+	tell                        func(order int64, t told)           // nil but for the attempts of jobs
 }
 
 // hostCall is one side effect that a function can ask for. Every call passes
@@ -66,6 +67,7 @@ type services struct {
 	cadence *cadenceHost
 	queue   *queueHost
 	invoke  *invokeHost
+	job     *jobHost
 }
 
 func newHost(s services) *host {
@@ -77,6 +79,9 @@ func newHost(s services) *host {
 		"invoke":     row(s.invoke.permit, s.invoke.invoke),
 
 		"queue.enqueue": row(s.queue.permit, s.queue.enqueue),
+
+		"job.progress":   row(s.job.permitProgress, s.job.progress),
+		"job.checkpoint": row(s.job.permitCheckpoint, s.job.checkpoint),
 
 		"cadence.heartbeat": row(s.cadence.permitHeartbeat, s.cadence.heartbeat),
 		"cadence.start":     row(s.cadence.permit, s.cadence.start),

@@ -116,6 +116,7 @@ func New(ctx context.Context, store *storage.Store, pool *sandbox.Pool, broker *
 		cadence: &cadenceHost{cfg.Workflows},
 		queue:   &queueHost{broker, store.NowMS},
 		invoke:  &invokeHost{i},
+		job:     &jobHost{},
 	})
 	i.worker = newWorker(i, cfg.Slots)
 	err = errors.Join(

@@ -3,6 +3,7 @@ package invoker
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -19,7 +20,11 @@ type held struct {
 	ctx  context.Context
 	lose context.CancelCauseFunc
 
+	// telling is held while what the job tells is on its way.
+	telling sync.Mutex
+
 	// Under worker.mu:
+	told         told  // and not sent yet
 	expiresMS    int64 // of the lease
 	placed, left bool
 }
@@ -51,14 +56,15 @@ func (w *worker) renew(ctx context.Context, settled <-chan struct{}) {
 	}
 }
 
-// dueLeases are those of which renewAfter has passed, by tenant.
+// dueLeases are those of which renewAfter has passed, and those that have something
+// to tell, by tenant.
 func (w *worker) dueLeases() map[string][]*held {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	due := map[string][]*held{}
 	upTo := w.i.store.NowMS() + (leaseTime - renewAfter + renewTick).Milliseconds()
 	for h := range w.hand {
-		if h.expiresMS <= upTo && len(due[h.queue.Tenant]) < api.MaxSettleJobs {
+		if (h.expiresMS <= upTo || !h.told.empty()) && len(due[h.queue.Tenant]) < api.MaxSettleJobs {
 			due[h.queue.Tenant] = append(due[h.queue.Tenant], h)
 		}
 	}
@@ -69,23 +75,22 @@ func (w *worker) dueLeases() map[string][]*held {
 func (w *worker) beat(ctx context.Context, tenant string, due []*held) error {
 	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
 	defer cancel()
-	beats := make([]api.JobHeartbeat, len(due))
+	beats, taken, room := make([]api.JobHeartbeat, len(due)), make([]told, len(due)), maxToldBytes
 	for k, h := range due {
-		beats[k] = api.JobHeartbeat{ID: h.job.ID, LeaseEpoch: h.job.LeaseEpoch, LeaseMS: leaseTime.Milliseconds()}
-	}
-	answers, err := w.i.broker.Heartbeat(ctx, tenant, beats)
-	if err != nil {
-		return err
-	}
-	for k, answer := range answers {
-		h := due[k]
-		if answer.OK {
-			w.mu.Lock()
-			h.expiresMS = answer.LeaseExpiresMS
-			w.mu.Unlock()
+		if !h.telling.TryLock() { // its end is being told
+			beats[k], _ = w.beatOf(h, -1)
 			continue
 		}
-		h.lose(errLeaseLost)
+		defer h.telling.Unlock()
+		beats[k], taken[k] = w.beatOf(h, room)
+		room -= len(taken[k].checkpoint)
 	}
-	return nil
+	answers, err := w.i.broker.Heartbeat(ctx, tenant, beats)
+	for k, h := range due {
+		w.sent(h, taken[k], err == nil)
+		if err == nil {
+			w.answered(h, &answers[k])
+		}
+	}
+	return err
 }

@@ -161,6 +161,7 @@ func (w *worker) run(ctx context.Context, h *held, inv *api.Invocation, res *res
 		sc := &scope{}
 		if res != nil { // else a runs nothing
 			call, sc = i.call(inv, res, rec, deadline, logs)
+			w.join(h, &call, sc)
 		}
 		result = a.run(running, call)
 		sc.nest.end()
@@ -169,6 +170,7 @@ func (w *worker) run(ctx context.Context, h *held, inv *api.Invocation, res *res
 	w.leave(h)
 	final, took := i.terminal(rec, begin, result), time.Since(a.began)
 	end(final)
+	w.tellRest(h)
 	if h.lost() {
 		logs.discard()
 		w.metrics.attempts.WithLabelValues(attemptLost).Inc()

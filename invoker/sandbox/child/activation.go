@@ -21,6 +21,7 @@ type activation struct {
 	unhandled []*goja.Promise // rejected, and nobody listens yet
 	logs      logBudget
 	began     time.Time
+	order     int64 // of what it told last of its job
 }
 
 // invoke runs one activation and answers it. An error is the link's: there is

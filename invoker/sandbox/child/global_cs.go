@@ -18,6 +18,7 @@ func platform(r *realm) goja.Value {
 		{"http", csHTTP},
 		{"queue", csQueue},
 		{"invoke", function("invoke", 2, csInvoke)},
+		{"job", csJob},
 		{"cadence", csCadence},
 	})
 }

@@ -24,7 +24,10 @@ func csInvoke(r *realm, call goja.FunctionCall) goja.Value {
 		head := invokeHead{Function: function.String()}
 		if options := r.options(call.Argument(2), name); options != nil {
 			head.Alias = r.option(options, "alias", name, false)
-			head.Version = int64(r.numberOption(options, "version", name))
+			version := r.numberOption(options, "version", name)
+			if head.Version = int64(version); float64(head.Version) != version {
+				r.badArgument(name + ": options.version must be a whole number")
+			}
 		}
 		event := r.optionalJSON(call.Argument(1), name+": the event")
 		d, _ := r.call("invoke", head, event, func(reply, result []byte) goja.Value {

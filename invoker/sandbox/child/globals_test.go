@@ -4,6 +4,7 @@ import (
 	"embed"
 	"encoding/json"
 	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 
@@ -105,6 +106,33 @@ func answer(c wire.HostCall) *wire.HostReply {
 			return refused("CS_X", string(c.Head)+string(c.Blob))
 		}
 		return &wire.HostReply{OK: true, Head: []byte(`{"workflow_id":"id","run_id":"run"}`)}
+	case "job.progress", "job.checkpoint":
+		if said := string(c.Head) + string(c.Blob); !slices.Contains([]string{
+			`{"order":1,"current":12.5,"total":100}`, `{"order":2,"current":3,"total":9,"message":"m"}`,
+			`{"order":3}{"page":4}`, `{"order":4}null`,
+		}, said) {
+			return refused("CS_X", said)
+		}
+		return &wire.HostReply{OK: true, Head: []byte(`{}`)}
+	case "queue.enqueue":
+		id, _ := json.Marshal(string(c.Head) + string(c.Blob))
+		return &wire.HostReply{OK: true, Head: []byte(`{"id":` + string(id) + `,"state":"pending","duplicate":false}`)}
+	case "invoke":
+		switch {
+		case strings.Contains(string(c.Head), "nothing"):
+			return &wire.HostReply{OK: true, Head: []byte(`{"has_value":false}`)}
+		case strings.Contains(string(c.Head), "fails"):
+			head, _ := json.Marshal(wire.HostError{
+				Code: "CS_RUNTIME_EXCEPTION", Message: "default/fails failed: Exception: no",
+				Members: json.RawMessage(`{"activationId":"a1","status":"error","cause":{"type":"Exception","message":"no"}}`),
+			})
+			return &wire.HostReply{Head: head}
+		}
+		event := string(c.Blob)
+		if event == "" {
+			event = "null"
+		}
+		return &wire.HostReply{OK: true, Head: []byte(`{"has_value":true}`), Blob: []byte(`{"head":` + string(c.Head) + `,"event":` + event + `}`)}
 	case "kv.del":
 		return &wire.HostReply{OK: true, Head: []byte(`{"deleted":true}`)}
 	}

@@ -164,6 +164,7 @@ func (p *parent) begin(event string, timeout time.Duration) {
 		Ref: json.RawMessage(`{"alias":"prod","version":7}`), Trigger: json.RawMessage(`{"type":"api"}`),
 		Principal: json.RawMessage(`{"sub":"me","roles":["admin"]}`), Attempt: 1, RequestID: "req_1",
 		LastHeartbeat: json.RawMessage(`{"page":3}`),
+		Job:           json.RawMessage(`{"id":"j1","queue":"fn.f","attempt":2,"max_attempts":4}`), Checkpoint: json.RawMessage(`{"page":2}`),
 	}
 	p.write(wire.AppendInvoke(nil, &head, []byte(event)))
 }

@@ -46,6 +46,8 @@ func AppendInvoke(dst []byte, h *InvokeHead, event []byte) ([]byte, error) {
 	dst = appendSized(dst, h.Trigger)
 	dst = appendSized(dst, h.Principal)
 	dst = appendSized(dst, h.LastHeartbeat)
+	dst = appendSized(dst, h.Job)
+	dst = appendSized(dst, h.Checkpoint)
 	dst = append(dst, event...)
 	return end(dst, at)
 }
@@ -61,7 +63,7 @@ func ParseInvoke(payload []byte) (h InvokeHead, event []byte, err error) {
 	h.Attempt = int(binary.BigEndian.Uint32(payload[8:]))
 	rest := payload[invokeHeader:]
 	var id, request []byte
-	for _, field := range []*[]byte{&id, &request, &h.Ref, &h.Trigger, &h.Principal, &h.LastHeartbeat} {
+	for _, field := range []*[]byte{&id, &request, &h.Ref, &h.Trigger, &h.Principal, &h.LastHeartbeat, &h.Job, &h.Checkpoint} {
 		if *field, rest, err = cutSized(rest); err != nil {
 			return h, nil, err
 		}

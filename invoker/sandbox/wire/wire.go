@@ -112,6 +112,10 @@ type InvokeHead struct {
 	Principal    []byte
 	// LastHeartbeat is empty for all but the later attempts of activities.
 	LastHeartbeat []byte
+	// Job is an api.RunningJob, and Checkpoint what its attempts kept last; empty for
+	// none. Both are JSON.
+	Job        []byte
+	Checkpoint []byte
 }
 
 // Outcome is how an activation ended in the child.

@@ -29,7 +29,7 @@ func frames(t testing.TB) map[Kind][]byte {
 	message(KindReady, Ready{LiveBytes: 1, MappedBytes: 2}, "script")
 	message(KindRefused, Refused{Problems: []Problem{{File: "f", Line: 1, Column: 2, Message: "m"}}}, "")
 	frame, err := AppendInvoke(nil, &InvokeHead{
-		ActivationID: "id", DeadlineMS: 1, Attempt: 2, RequestID: "req", Ref: []byte("{}"), Trigger: []byte("{}"), Principal: []byte("{}"), LastHeartbeat: []byte("[1]"),
+		ActivationID: "id", DeadlineMS: 1, Attempt: 2, RequestID: "req", Ref: []byte("{}"), Trigger: []byte("{}"), Principal: []byte("{}"), LastHeartbeat: []byte("[1]"), Job: []byte(`{"id":"j"}`), Checkpoint: []byte("[2]"),
 	}, []byte(`{"e":1}`))
 	add(KindInvoke, frame, err)
 	frame, err = AppendDone(nil, Done{Outcome: OutcomeError, Flags: FlagRetire, CPUNanos: 3, MemoryPeak: 4, Body: []byte("{}")})
