@@ -1,0 +1,216 @@
+package storage_test
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+// TestAnInstallHas32Namespaces, also where writers race for the last of them; a schema
+// takes one as well, and a namespace that is cleared gives its place back.
+func TestAnInstallHas32Namespaces(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
+		d := newDocuments(t, s)
+		errs := concurrently(40, func(i int) error {
+			mine := *d
+			mine.path.Namespace = fmt.Sprintf("ns-%02d", i)
+			if i%4 == 0 {
+				_, err := d.SetSchema(t.Context(), mine.path, []byte(`{}`))
+				return err
+			}
+			_, err := mine.write(put("a", "1"))
+			return err
+		})
+		refused := 0
+		for _, err := range errs {
+			if api.ErrorCode(err) == api.CodeValidationFailed {
+				refused++
+			} else if err != nil {
+				t.Error(err)
+			}
+		}
+		namespaces, err := d.Namespaces(t.Context(), d.path.Tenant, d.path.Install)
+		if err != nil || len(namespaces) != api.MaxDocumentNamespaces || refused != 8 {
+			t.Fatal(len(namespaces), refused, err)
+		}
+		d.path.Namespace = namespaces[0].Name
+		if _, more, err := d.Clear(t.Context(), d.path, 10); more || err != nil {
+			t.Fatal(more, err)
+		}
+		d.path.Namespace = "another"
+		d.mustWrite(put("a", "1"))
+		d.audit("after all")
+	})
+}
+
+// TestNamespacesOfDocuments: what an install holds where, and with which schema; a namespace
+// goes in steps, with all that it had.
+func TestNamespacesOfDocuments(t *testing.T) {
+	t.Parallel()
+	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+		d := newDocuments(t, s)
+		d.fill(250)
+		digest, err := d.SetSchema(t.Context(), storage.DocumentPath{Tenant: d.path.Tenant, Install: d.path.Install, Namespace: "bare"}, []byte(`{"type":"object"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		const size = int64(len(`key 0000000{}"value"`))
+		want := []storage.DocumentNamespace{
+			{Name: "bare", Schema: digest},
+			{Name: "settings", Use: storage.DocumentCount{Records: 250, Bytes: 250 * size}},
+		}
+		got, err := d.Namespaces(t.Context(), d.path.Tenant, d.path.Install)
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Error(err, diff)
+		}
+		for _, step := range []struct {
+			removed int
+			more    bool
+		}{{120, true}, {120, true}, {10, false}, {0, false}} {
+			if removed, more, err := d.Clear(t.Context(), d.path, 120); removed != step.removed || more != step.more || err != nil {
+				t.Error(removed, more, err, "not", step)
+			}
+		}
+		if got, err = d.Namespaces(t.Context(), d.path.Tenant, d.path.Install); err != nil || len(got) != 1 {
+			t.Error(got, err)
+		}
+		d.audit("cleared")
+		for _, part := range []string{"records", "index", "expiry", "schema"} {
+			if n, err := s.Client().Exists(t.Context(), d.key(d.path.Install, d.path.Namespace, part)).Result(); n != 0 || err != nil {
+				t.Error(part, "stays", err)
+			}
+		}
+	})
+}
+
+// TestSchemasOfDocuments: writers who know another schema than the namespace's are sent
+// back, whoever changes it.
+func TestSchemasOfDocuments(t *testing.T) {
+	t.Parallel()
+	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+		d, ctx := newDocuments(t, s), t.Context()
+		write := func(schema string, steps ...storage.DocumentStep) api.Code {
+			_, err := d.Write(ctx, d.path, steps, d.q, schema, d.now)
+			return api.ErrorCode(err)
+		}
+		raw := bytes.Repeat([]byte(`{"é":"x"}`), 5_000)
+		if raw, digest, err := d.Schema(ctx, d.path); raw != nil || digest != "" || err != nil {
+			t.Error(raw, digest, err)
+		}
+		digest, err := d.SetSchema(ctx, d.path, raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, of, err := d.Schema(ctx, d.path); err != nil || of != digest || !bytes.Equal(got, raw) {
+			t.Error(len(got), of, err)
+		}
+		if code := write("", put("a", "1")); code != api.CodeStoreConflict {
+			t.Error("without the schema:", code)
+		}
+		if code := write(digest, put("a", "1")); code != "" {
+			t.Error("with the schema:", code)
+		}
+		another, err := d.SetSchema(ctx, d.path, []byte(`{}`))
+		if err != nil || another == digest {
+			t.Fatal(another, err)
+		}
+		if code := write(digest, put("a", "1")); code != api.CodeStoreConflict {
+			t.Error("with the earlier schema:", code)
+		}
+		if code := write("", check("a"), remove("b")); code != "" {
+			t.Error("what writes no value needs no schema:", code)
+		}
+		if existed, err := d.DeleteSchema(ctx, d.path); !existed || err != nil {
+			t.Error(existed, err)
+		}
+		if existed, err := d.DeleteSchema(ctx, d.path); existed || err != nil {
+			t.Error(existed, err)
+		}
+		if code := write("", put("a", "1")); code != "" {
+			t.Error("without a schema again:", code)
+		}
+	})
+}
+
+// TestInstalls: registered, in use, listed, and gone.
+func TestInstalls(t *testing.T) {
+	t.Parallel()
+	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+		d, ctx := newDocuments(t, s), t.Context()
+		tenant := d.path.Tenant
+		if _, err := d.GetInstall(ctx, tenant, "shop"); api.ErrorCode(err) != api.CodeDocumentNotFound {
+			t.Error(err)
+		}
+		made := time.UnixMilli(1_000).UTC()
+		if _, err := d.RegisterInstall(ctx, tenant, api.Install{Install: "shop", CreatedAt: made}); err != nil {
+			t.Fatal(err)
+		}
+		want := &api.Install{Install: "shop", Description: "of tests", CreatedAt: made}
+		got, err := d.RegisterInstall(ctx, tenant, api.Install{Install: "shop", Description: "of tests", CreatedAt: made.Add(time.Hour)})
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Error(err, diff)
+		}
+		if got, err = d.GetInstall(ctx, tenant, "shop"); err != nil || !cmp.Equal(want, got) {
+			t.Error(got, err)
+		}
+		d.mustWrite(put("a", "1"))
+		d.path.Install = "shop"
+		d.mustWrite(put("a", "1"))
+		d.path.Namespace = "other"
+		d.fill(30)
+		items, next, err := d.Installs(ctx, tenant, "", 1)
+		if err != nil || next != "fn.payments.reconcile" || !cmp.Equal(items, []api.Install{{Install: next}}) {
+			t.Error(items, next, err)
+		}
+		if items, next, err = d.Installs(ctx, tenant, next, 1); err != nil || next != "" || !cmp.Equal(items, []api.Install{*want}) {
+			t.Error(items, next, err)
+		}
+		for _, more := range []bool{true, true, false} {
+			if _, left, err := d.DeleteInstall(ctx, tenant, "shop", 11); left != more || err != nil {
+				t.Error(left, err)
+			}
+		}
+		if _, _, err := d.DeleteInstall(ctx, tenant, "shop", 11); api.ErrorCode(err) != api.CodeDocumentNotFound {
+			t.Error(err)
+		}
+		if _, err := d.GetInstall(ctx, tenant, "shop"); api.ErrorCode(err) != api.CodeDocumentNotFound {
+			t.Error(err)
+		}
+		d.audit("after all")
+		if s := d.stored("after all"); s.tenant.Records != 1 {
+			t.Errorf("%+v", s)
+		}
+		if known, err := storage.NewTenants(s).Exists(ctx, tenant); !known || err != nil {
+			t.Error("the registry has no such tenant", err)
+		}
+	})
+}
+
+// TestTheCursorKeyIsOne for all processes, however they start.
+func TestTheCursorKeyIsOne(t *testing.T) {
+	t.Parallel()
+	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+		keys := make([][]byte, 8)
+		for _, err := range concurrently(len(keys), func(i int) (err error) {
+			keys[i], err = storage.NewDocuments(s).CursorKey(t.Context())
+			return err
+		}) {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		for _, key := range keys {
+			if len(key) != 32 || !bytes.Equal(key, keys[0]) {
+				t.Errorf("%x", keys)
+			}
+		}
+	})
+}
