@@ -11,6 +11,7 @@ import (
 type sweeperMetrics struct {
 	loop      *metrics.Loop
 	functions prometheus.Counter
+	expired   prometheus.Counter
 	repairs   *prometheus.CounterVec
 	lap       *prometheus.GaugeVec
 }
@@ -21,6 +22,10 @@ func newSweeperMetrics() *sweeperMetrics {
 		functions: prometheus.NewCounter(prometheus.CounterOpts{
 			Namespace: metrics.Namespace, Name: "sweeper_functions_total",
 			Help: "Functions whose activations were swept.",
+		}),
+		expired: prometheus.NewCounter(prometheus.CounterOpts{
+			Namespace: metrics.Namespace, Name: "sweeper_documents_expired_total",
+			Help: "Documents that had expired, and that nobody had met since, removed.",
 		}),
 		repairs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: metrics.Namespace, Name: "sweeper_repairs_total",
@@ -34,12 +39,13 @@ func newSweeperMetrics() *sweeperMetrics {
 }
 
 func (m *sweeperMetrics) register(reg prometheus.Registerer) error {
-	return metrics.Register(reg, m.loop, m.functions, m.repairs, m.lap)
+	return metrics.Register(reg, m.loop, m.functions, m.expired, m.repairs, m.lap)
 }
 
 // swept counts what a step did.
 func (m *sweeperMetrics) swept(c Counts) {
 	m.functions.Add(float64(c.Functions))
+	m.expired.Add(float64(c.Expired))
 	m.repairs.WithLabelValues("lost").Add(float64(c.Lost))
 	m.repairs.WithLabelValues("trimmed").Add(float64(c.Trimmed))
 	m.repairs.WithLabelValues("dangling").Add(float64(c.Dangling))

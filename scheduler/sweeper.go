@@ -24,7 +24,7 @@ type SweeperConfig struct {
 	// Reads that one step may spend (default 500).
 	Reads int
 	// IdleInterval is the least time for each read once a whole lap has found
-	// nothing, until something is found or the store fails (default 750 ms).
+	// nothing, until something is found or the store fails (default 600 ms).
 	IdleInterval time.Duration
 	// Lap is the least time from the start of one lap to the start of the next
 	// (default 5 s), so that a small store stays quiet.
@@ -44,7 +44,7 @@ func (c SweeperConfig) withDefaults() (SweeperConfig, error) {
 		c.Reads = 500
 	}
 	if c.IdleInterval == 0 {
-		c.IdleInterval = 750 * time.Millisecond
+		c.IdleInterval = 600 * time.Millisecond
 	}
 	if c.Lap == 0 {
 		c.Lap = 5 * time.Second
@@ -55,15 +55,16 @@ func (c SweeperConfig) withDefaults() (SweeperConfig, error) {
 // Counts is what one step did.
 type Counts struct {
 	Tenants, Functions int // visited
+	Expired            int // documents, removed
 	storage.SweepCounts
-	// Repairs are those of queues, jobs, batches and asynchronous activations.
+	// Repairs are those of queues, jobs, batches, asynchronous activations and documents.
 	Repairs []queue.Repair
 }
 
 // Sweeper finds what a crash left behind and nobody has come upon since, and mends
-// it. It goes over the store in two courses, one through all tenants, namespaces and
-// functions, one through all jobs, lap after lap, a bounded number of reads a step.
-// Where a lap found nothing it goes slowly.
+// it. It goes over the store in three courses, one through all tenants, namespaces and
+// functions, one through all documents, one through all jobs, lap after lap, a bounded
+// number of reads a step. Where a lap found nothing it goes slowly.
 type Sweeper struct {
 	store   *storage.Store
 	cfg     SweeperConfig
@@ -93,6 +94,7 @@ func NewSweeper(store *storage.Store, broker *queue.Broker, cfg SweeperConfig, l
 	}
 	s.laps = []*lap{
 		{name: "places", share: 3, course: s.places(repairer, ticker)},
+		{name: "documents", share: 1, course: &documentCourse{s: s, documents: storage.NewDocuments(s.store), tenants: storage.NewTenants(s.store)}},
 		{name: "jobs", share: 1, course: &jobCourse{s: s, repairer: repairer}},
 	}
 	return s, nil
@@ -137,7 +139,7 @@ func (s *Sweeper) Run(ctx context.Context) {
 
 // RunOnce takes one step at the given time: each course goes on where it stopped,
 // until the reads are spent or its lap is over. What cannot be looked at keeps nothing
-// else from it; when the store fails, both courses are hurried again, since it may have
+// else from it; when the store fails, all courses are hurried again, since it may have
 // lost the end of what it did. It is not safe for concurrent use.
 func (s *Sweeper) RunOnce(ctx context.Context, now time.Time) (total Counts, err error) {
 	spent, shares := 0, 0

@@ -164,7 +164,7 @@ func TestSweeperRestsBetweenLaps(t *testing.T) {
 	s := storagetest.Open(t, storage.Config{URL: server.URL})
 	now := time.Now()
 	fill(t, s, storagetest.Tenant(t), 3, 0, now)
-	sweeper := sweeperOn(t, s, scheduler.SweeperConfig{Lap: 5 * time.Second, IdleInterval: 1500 * time.Millisecond})
+	sweeper := sweeperOn(t, s, scheduler.SweeperConfig{Lap: 5 * time.Second, IdleInterval: 1200 * time.Millisecond})
 	visited := func(after time.Duration) (int, error) {
 		counts, err := sweeper.RunOnce(t.Context(), now.Add(after))
 		return counts.Functions, err

@@ -24,8 +24,8 @@ func (r *Documents) RegisterInstall(ctx context.Context, tenant string, install 
 		return nil, err
 	}
 	// The lists first: what is stored can be reached from their root.
-	if err := r.s.rdb.SAdd(ctx, keyTenants, tenant).Err(); err != nil {
-		return nil, failure(ctx, "register tenant", err)
+	if err := NewTenants(r.s).registerDocuments(ctx, tenant); err != nil {
+		return nil, err
 	}
 	if err := r.s.rdb.ZAdd(ctx, r.s.keys.documentInstalls(tenant), redis.Z{Member: install.Install}).Err(); err != nil {
 		return nil, failure(ctx, "register install", err)

@@ -145,8 +145,8 @@ func (r *Documents) registered(ctx context.Context, p DocumentPath, do func() (b
 // register enters a namespace, below everything above it, before its first document.
 // CodeValidationFailed where the install has as many as it may.
 func (r *Documents) register(ctx context.Context, p DocumentPath) error {
-	if err := r.s.rdb.SAdd(ctx, keyTenants, p.Tenant).Err(); err != nil {
-		return failure(ctx, "register tenant", err)
+	if err := NewTenants(r.s).registerDocuments(ctx, p.Tenant); err != nil {
+		return err
 	}
 	k := r.s.keys
 	reply, err := r.s.eval(ctx, scriptDocumentRegister,

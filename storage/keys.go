@@ -23,6 +23,7 @@ const (
 	keyBindingPlaces   = "cs:cadence:namespaces" // t/ns of those that have ever had a worker binding
 	channelChanges     = "cs:changes"
 	channelDocuments   = "cs:doc:changes"    // carries t/install/ns of what was written
+	keyDocumentTenants = "cs:doc:tenants"    // those that have ever had documents
 	keyDocumentCursor  = "cs:doc:cursorkey"  // what cursors are signed with; no tenant has these names
 	keyKeyTenants      = "cs:keys:tenants"   // neither this nor
 	keyBootstrap       = "cs:keys:bootstrap" // this can be a tenant's set: see api.ValidateTenant

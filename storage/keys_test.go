@@ -11,6 +11,7 @@ func TestKeys(t *testing.T) {
 	t.Parallel()
 	all := func(k keys) []string {
 		f := k.function("t_abc123", "payments", "reconcile")
+		d := k.documents(DocumentPath{"t_abc123", "fn.payments.reconcile", "settings"})
 		secret := (&Store{keys: k}).SecretKeys("t_abc123", "payments")
 		return []string{
 			keyTenants, keySweepActivation, k.namespaces("t_abc123"), k.functionIndex("t_abc123", "payments"),
@@ -20,6 +21,9 @@ func TestKeys(t *testing.T) {
 			k.activationIndex("t_abc123", "payments", "reconcile"),
 			k.logChunk("t_abc123", "uuid", 3), k.logChunks("t_abc123", "uuid"), k.kv("t_abc123", "payments", "a:{b}"),
 			keyKeyTenants, keyBootstrap, k.apiKey("5e884898"), k.apiKeys("t_abc123"), k.apiKeys("*"), k.audit("t_abc123"), k.audit("*"),
+			d.records(), d.index(), d.expiry(), d.changes(), d.schema(),
+			k.documentUsage("t_abc123", "usage"), k.documentNamespaces("t_abc123", "usage"), k.documentMeta("t_abc123", "usage"),
+			k.documentTenantUsage("t_abc123"), k.documentInstalls("t_abc123"), k.documentExpiring("t_abc123"), keyDocumentTenants, keyDocumentCursor,
 			secret.Record("DB.url"), secret.Index(), secret.Floor(),
 		}
 	}
@@ -32,6 +36,11 @@ func TestKeys(t *testing.T) {
 		"cs:act:t_abc123:uuid:meta", "cs:act:t_abc123:uuid:result", "cs:act:t_abc123:payments:reconcile:index",
 		"cs:log:t_abc123:uuid:3", "cs:log:t_abc123:uuid:chunks", "cs:kv:t_abc123:payments:a:{b}",
 		"cs:keys:tenants", "cs:keys:bootstrap", "cs:key:5e884898", "cs:keys:t_abc123", "cs:keys:*", "cs:audit:t_abc123", "cs:audit:*",
+		"cs:doc:t_abc123:fn.payments.reconcile:settings:records", "cs:doc:t_abc123:fn.payments.reconcile:settings:index",
+		"cs:doc:t_abc123:fn.payments.reconcile:settings:expiry", "cs:doc:t_abc123:fn.payments.reconcile:settings:changes",
+		"cs:doc:t_abc123:fn.payments.reconcile:settings:schema",
+		"cs:doc:t_abc123:usage:usage", "cs:doc:t_abc123:usage:namespaces", "cs:doc:t_abc123:usage:meta",
+		"cs:doc:t_abc123:usage", "cs:doc:t_abc123:installs", "cs:doc:t_abc123:expiring", "cs:doc:tenants", "cs:doc:cursorkey",
 		"cs:secret:t_abc123:payments:DB.url", "cs:secrets:t_abc123:payments", "cs:secrets:t_abc123:payments:floor",
 	}
 	if d := cmp.Diff(plain, all(keys{})); d != "" {
@@ -46,6 +55,11 @@ func TestKeys(t *testing.T) {
 		"cs:act:{t_abc123}:uuid:meta", "cs:act:{t_abc123}:uuid:result", "cs:act:{t_abc123}:payments:reconcile:index",
 		"cs:log:{t_abc123}:uuid:3", "cs:log:{t_abc123}:uuid:chunks", "cs:kv:{t_abc123}:payments:a:{b}",
 		"cs:keys:tenants", "cs:keys:bootstrap", "cs:key:5e884898", "cs:keys:{t_abc123}", "cs:keys:{*}", "cs:audit:{t_abc123}", "cs:audit:{*}",
+		"cs:doc:{t_abc123}:fn.payments.reconcile:settings:records", "cs:doc:{t_abc123}:fn.payments.reconcile:settings:index",
+		"cs:doc:{t_abc123}:fn.payments.reconcile:settings:expiry", "cs:doc:{t_abc123}:fn.payments.reconcile:settings:changes",
+		"cs:doc:{t_abc123}:fn.payments.reconcile:settings:schema",
+		"cs:doc:{t_abc123}:usage:usage", "cs:doc:{t_abc123}:usage:namespaces", "cs:doc:{t_abc123}:usage:meta",
+		"cs:doc:{t_abc123}:usage", "cs:doc:{t_abc123}:installs", "cs:doc:{t_abc123}:expiring", "cs:doc:tenants", "cs:doc:cursorkey",
 		"cs:secret:{t_abc123}:payments:DB.url", "cs:secrets:{t_abc123}:payments", "cs:secrets:{t_abc123}:payments:floor",
 	}
 	if d := cmp.Diff(tagged, all(keys{hashTags: true})); d != "" {
