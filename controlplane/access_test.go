@@ -24,11 +24,12 @@ const (
 	reachRecord  = "record"  // records of other namespaces do not exist
 	reachJob     = "job"     // jobs of other namespaces do not exist
 	reachTask    = "task"    // tasks of other namespaces do not exist
+	reachInstall = "install" // the install must be a function's of its own
 	reachNothing = "nothing" // the route is for the whole tenant
 )
 
 // row says who may use a route, by role (a for admin, d developer, o operator, i
-// invoker, v viewer, w worker; * for any key and - for whoever asks), with a request
+// invoker, v viewer, w worker; * for any key, - for whoever asks and ! for runners), with a request
 // that does no harm. T, N, F are as in docs/api.md, A is an activation, J an active
 // job and C a cancelled one.
 type row struct {
@@ -127,6 +128,29 @@ var access = []row{
 	{"GET N/secrets/{secret}", "ado", reachPath, "N/secrets/ghost", "", "cs:secret:read"},
 	{"DELETE N/secrets/{secret}", "ad", reachPath, "N/secrets/ghost", "", "cs:secret:delete"},
 	{"POST T/secrets:rewrap", "ad", reachNothing, "T/secrets:rewrap", "", "cs:secret:rewrap"},
+
+	{"GET T/installs", "adov", reachNothing, "T/installs", "", "cs:storage:read"},
+	{"PUT T/installs/{install}", "ad", reachNothing, "T/installs/crm", "[]", "cs:storage:admin"},
+	{"GET I", "adov", reachInstall, "I", "", "cs:storage:read"},
+	{"DELETE I", "ad", reachInstall, "I", "", "cs:storage:admin"},
+	{"GET S/namespaces", "adov", reachInstall, "S/namespaces", "", "cs:storage:read"},
+	{"GET S/namespaces/{document_namespace}", "adov", reachInstall, "S/namespaces/ghost", "", "cs:storage:read"},
+	{"DELETE S/namespaces/{document_namespace}", "ad", reachInstall, "S/namespaces/ghost", "", "cs:storage:admin"},
+	{"GET S/namespaces/{document_namespace}/schema", "adov", reachInstall, "S/namespaces/ghost/schema", "", "cs:storage:read"},
+	{"PUT S/namespaces/{document_namespace}/schema", "ad", reachInstall, "S/namespaces/ghost/schema", "[]", "cs:storage:admin"},
+	{"DELETE S/namespaces/{document_namespace}/schema", "ad", reachInstall, "S/namespaces/ghost/schema", "", "cs:storage:admin"},
+	{"GET S/namespaces/{document_namespace}/changes", "adov", reachInstall, "S/namespaces/ghost/changes", "", "cs:storage:read"},
+	{"GET S/namespaces/{document_namespace}/records", "adov", reachInstall, "S/namespaces/ghost/records", "", "cs:storage:read"},
+	{"GET S/namespaces/{document_namespace}/records/{key}", "adov", reachInstall, "S/namespaces/ghost/records/k", "", "cs:storage:read"},
+	{"PUT S/namespaces/{document_namespace}/records/{key}", "ad", reachInstall, "S/namespaces/ghost/records/k", "[]", "cs:storage:write"},
+	{"DELETE S/namespaces/{document_namespace}/records/{key}", "ad", reachInstall, "S/namespaces/ghost/records/k", "", "cs:storage:delete"},
+	{"GET S/get", "adov", reachInstall, "S/get?namespace=ghost&key=k", "", "cs:storage:read"},
+	{"POST S/list", "adov", reachInstall, "S/list", `{"namespace":"ghost"}`, "cs:storage:read"},
+	{"POST S/put", "ad", reachInstall, "S/put", "[]", "cs:storage:write"},
+	{"POST S/bulkPut", "ad", reachInstall, "S/bulkPut", "[]", "cs:storage:write"},
+	{"POST S/transact", "ad", reachInstall, "S/transact", `{"operations":[{"op":"delete"}]}`, "cs:storage:write"},
+	{"POST S/delete", "ad", reachInstall, "S/delete", "[]", "cs:storage:delete"},
+	{"POST /api/internal/ext-storage/install/{install}", "!", reachAll, "/api/internal/ext-storage/install/crm", "[]", ""},
 }
 
 // letters of the roles, as access has them.
@@ -140,7 +164,23 @@ var patterns = strings.NewReplacer(
 	" N", " /v1/tenants/{tenant}/namespaces/{namespace}",
 	" F", " /v1/tenants/{tenant}/namespaces/{namespace}/functions/{function}",
 	" A", " /v1/tenants/{tenant}/activations/{activation_id}",
+	" I", " /v1/tenants/{tenant}/installs/{install}",
+	" S", " /v1/tenants/{tenant}/installs/{install}/storage",
 )
+
+// installPaths are those of an install of payments.
+func installPaths(tenant string) []string {
+	install := "/v1/tenants/" + tenant + "/installs/fn.payments.hello"
+	return []string{"S", install + "/storage", "I", install}
+}
+
+// denied is the code of a route's refusals.
+func (r *row) denied() api.Code {
+	if strings.HasPrefix(r.action, "cs:storage:") {
+		return api.CodeStorageDenied
+	}
+	return api.CodeAuthzDenied
+}
 
 func TestEveryRouteHasARule(t *testing.T) {
 	t.Parallel()
@@ -178,7 +218,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	store := embedded(t)
 	now := newClock()
 	now.advance(2 * time.Hour) // behind which keys expire that the store still has
-	k := startKeyed(t, store, onClock(now))
+	k := startKeyed(t, store, onClock(now), func(c *controlplane.Config) { c.StorageToken = runnerToken })
 	k.publish(t, "payments", "hello", "{}")
 	k.publish(t, "others", "hello", "{}")
 	run := k.run(t, time.Now().UnixMilli())
@@ -186,10 +226,10 @@ func TestWhoMayDoWhat(t *testing.T) {
 	active, cancelled := k.jobs(t)
 	k.addTask(t)
 	foreign := storagetest.Tenant(t)
-	paths := strings.NewReplacer(
+	paths := strings.NewReplacer(append(installPaths(k.tenant),
 		"T", "/v1/tenants/"+k.tenant, "N", "/v1/tenants/"+k.tenant+"/namespaces/payments",
 		"F", k.fn(""), "A", "/v1/tenants/"+k.tenant+"/activations/"+run.ActivationID, "J", active, "C", cancelled,
-	)
+	)...)
 	at := func(in time.Duration) int64 { return now.now().Add(in).UnixMilli() }
 
 	required := verdict{401, api.CodeAuthnRequired, "this needs an API key: Authorization: Bearer <key>"}
@@ -210,7 +250,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 			if r.roles == "-" || r.roles == "*" || letter != "" && strings.Contains(r.roles, letter) {
 				return admitted
 			}
-			return verdict{403, api.CodeAuthzDenied, "this needs " + r.action + ", which the API key's roles (" + role + ") do not grant"}
+			return verdict{403, r.denied(), "this needs " + r.action + ", which the API key's roles (" + role + ") do not grant"}
 		}
 	}
 	stranger := func(r row) verdict {
@@ -220,8 +260,8 @@ func TestWhoMayDoWhat(t *testing.T) {
 		return noTenant
 	}
 	limited := func(own string) func(row) verdict {
-		only := verdict{403, api.CodeAuthzDenied, "the API key is for the namespace " + own + " only"}
 		return func(r row) verdict {
+			only := verdict{403, r.denied(), "the API key is for the namespace " + own + " only"}
 			switch {
 			case r.reach == reachNothing:
 				return only
@@ -280,6 +320,12 @@ func TestWhoMayDoWhat(t *testing.T) {
 			for _, row := range access {
 				method, _, _ := strings.Cut(row.route, " ")
 				want := tc.want(row)
+				if row.roles == "!" { // none of these is the runners' token
+					want = verdict{401, api.CodeAuthnInvalid, "the token is not the runners'"}
+					if tc.key == "" {
+						want = verdict{401, api.CodeAuthnRequired, "this needs the runners' token: Authorization: Bearer <token>"}
+					}
+				}
 				a := k.as(t, tc.key, method, paths.Replace(row.path), row.body)
 				k.holdsNone(t, row.route, string(a.body))
 				holds(t, row.route, a, want)
@@ -333,12 +379,16 @@ func TestWithoutKeysEverybodyMayDoEverything(t *testing.T) {
 	run := h.run(t, time.Now().UnixMilli())
 	h.engine.cancel = func(string, string) (*api.Activation, error) { return &run.Activation, nil }
 	active, cancelled := h.jobs(t)
-	paths := strings.NewReplacer(
+	paths := strings.NewReplacer(append(installPaths(h.tenant),
 		"T", "/v1/tenants/"+h.tenant, "N", "/v1/tenants/"+h.tenant+"/namespaces/payments",
 		"F", h.fn(""), "A", "/v1/tenants/"+h.tenant+"/activations/"+run.ActivationID, "J", active, "C", cancelled,
-	)
+	)...)
 	for _, row := range access {
 		method, _, _ := strings.Cut(row.route, " ")
+		if row.roles == "!" { // which needs its token all the same, and there is none
+			h.call(t, method, paths.Replace(row.path), row.body, "Authorization", "Bearer "+runnerToken).refused(t, 404, api.CodeRouteNotFound)
+			continue
+		}
 		holds(t, row.route, h.call(t, method, paths.Replace(row.path), row.body), admitted)
 		holds(t, row.route, h.call(t, method, paths.Replace(row.path), row.body, "Authorization", "Bearer nonsense"), admitted)
 	}

@@ -16,6 +16,7 @@ type Action string
 const (
 	actionPublic = Action("")        // whoever asks
 	actionAnyKey = Action("any key") // whoever has a key, whatever it grants
+	actionRunner = Action("runner")  // whoever has the runners' token
 
 	actionFunctionCreate   = Action("cs:function:create")
 	actionFunctionRead     = Action("cs:function:read")
@@ -57,6 +58,11 @@ const (
 	actionTaskRead      = Action("cs:task:read")
 	actionTaskWork      = Action("cs:task:work")
 	actionTaskCancel    = Action("cs:task:cancel")
+	actionStorageRead   = Action("cs:storage:read")
+	actionStorageWrite  = Action("cs:storage:write")
+	actionStorageDelete = Action("cs:storage:delete")
+	actionStorageAdmin  = Action("cs:storage:admin")
+
 	actionBindingCreate = Action("cs:cadence:worker:create")
 	actionBindingRead   = Action("cs:cadence:worker:read")
 	actionBindingUpdate = Action("cs:cadence:worker:update")
@@ -71,7 +77,7 @@ const (
 // do all the time has records of its own, as invocations have.
 func (a Action) changes() bool {
 	switch a {
-	case actionPublic, actionAnyKey, actionFunctionInvoke,
+	case actionPublic, actionAnyKey, actionRunner, actionFunctionInvoke, actionStorageWrite, actionStorageDelete,
 		actionJobEnqueue, actionJobFetch, actionJobSettle, actionBatchCreate, actionBatchSeal,
 		actionTaskCreate, actionTaskWork:
 		return false
@@ -194,6 +200,29 @@ var rules = map[string]rule{
 	"GET " + pathSecret:    {actionSecretRead, pathNamespace},
 	"DELETE " + pathSecret: {actionSecretDelete, pathNamespace},
 	"POST " + pathRewrap:   {actionSecretRewrap, wholeTenant},
+
+	"GET " + pathInstalls:               {actionStorageRead, wholeTenant},
+	"GET " + pathInstall:                {actionStorageRead, handlerNamespace},
+	"PUT " + pathInstall:                {actionStorageAdmin, wholeTenant},
+	"DELETE " + pathInstall:             {actionStorageAdmin, handlerNamespace},
+	"GET " + pathDocumentNamespaces:     {actionStorageRead, handlerNamespace},
+	"GET " + pathDocumentNamespace:      {actionStorageRead, handlerNamespace},
+	"DELETE " + pathDocumentNamespace:   {actionStorageAdmin, handlerNamespace},
+	"GET " + pathDocumentSchema:         {actionStorageRead, handlerNamespace},
+	"PUT " + pathDocumentSchema:         {actionStorageAdmin, handlerNamespace},
+	"DELETE " + pathDocumentSchema:      {actionStorageAdmin, handlerNamespace},
+	"GET " + pathDocumentChanges:        {actionStorageRead, handlerNamespace},
+	"GET " + pathRecords:                {actionStorageRead, handlerNamespace},
+	"GET " + pathRecord:                 {actionStorageRead, handlerNamespace},
+	"PUT " + pathRecord:                 {actionStorageWrite, handlerNamespace},
+	"DELETE " + pathRecord:              {actionStorageDelete, handlerNamespace},
+	"GET " + pathStorage + "/get":       {actionStorageRead, handlerNamespace},
+	"POST " + pathStorage + "/list":     {actionStorageRead, handlerNamespace},
+	"POST " + pathStorage + "/put":      {actionStorageWrite, handlerNamespace},
+	"POST " + pathStorage + "/bulkPut":  {actionStorageWrite, handlerNamespace},
+	"POST " + pathStorage + "/transact": {actionStorageWrite, handlerNamespace},
+	"POST " + pathStorage + "/delete":   {actionStorageDelete, handlerNamespace},
+	"POST " + pathInternalStorage:       {actionRunner, noNamespace},
 }
 
 // roles are the actions that each built-in role grants; one that ends in * is all
@@ -206,14 +235,14 @@ var roles = map[string][]Action{
 	},
 	api.RoleOperator: {
 		actionFunctionRead, actionFunctionInvoke, actionAliasSet, "cs:schedule:*", "cs:cadence:worker:*", "cs:job:*", "cs:queue:*",
-		actionBatchRead, actionWorkerRead, actionTaskRead, actionTaskCancel, "cs:storage:read", "cs:secret:read", actionActivationRead, actionActivationCancel,
+		actionBatchRead, actionWorkerRead, actionTaskRead, actionTaskCancel, actionStorageRead, "cs:secret:read", actionActivationRead, actionActivationCancel,
 		actionAuditRead, actionTenantRead,
 	},
 	api.RoleInvoker: {actionFunctionInvoke, actionJobEnqueue, actionJobRead, actionActivationRead, actionTenantRead},
 	api.RoleWorker:  {actionJobEnqueue, actionJobRead, actionJobFetch, actionJobSettle, actionTaskCreate, actionTaskRead, actionTaskWork},
 	api.RoleViewer: {
 		actionFunctionRead, actionScheduleRead, actionBindingRead, actionJobRead, actionQueueRead,
-		actionBatchRead, actionWorkerRead, actionTaskRead, "cs:storage:read", actionActivationRead, actionTenantRead,
+		actionBatchRead, actionWorkerRead, actionTaskRead, actionStorageRead, actionActivationRead, actionTenantRead,
 	},
 }
 
@@ -256,8 +285,11 @@ func (s *Server) admit(r *http.Request) error {
 	if !ok {
 		return api.Errorf(api.CodeAuthzDenied, "nobody may use this route")
 	}
-	if rule.action == actionPublic {
+	switch rule.action {
+	case actionPublic:
 		return nil
+	case actionRunner:
+		return s.admitRunner(r.Header)
 	}
 	c, err := s.auth.authenticate(ctx, r.Header)
 	if err != nil {

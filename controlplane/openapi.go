@@ -31,6 +31,7 @@ func newAPI(r chi.Router, version string) huma.API {
 		"Errors are application/problem+json; docs/errors.md lists their codes."
 	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		securityBearer: {Type: "http", Scheme: "bearer", Description: "An API key, where the server asks for keys."},
+		securityRunner: {Type: "http", Scheme: "bearer", Description: "The runners' token, RUNNER_STORAGE_API_TOKEN of the server."},
 	}
 	return humachi.New(r, config)
 }
@@ -157,14 +158,21 @@ func functionParameters(more ...*huma.Param) []*huma.Param {
 	}, more...)
 }
 
-// securityBearer is what the document calls keys.
-const securityBearer = "bearer"
+// What the document calls keys, and the runners' token.
+const (
+	securityBearer = "bearer"
+	securityRunner = "runner"
+)
 
 // secure says in the document which routes need a key.
 func secure(a huma.API) {
 	for path, item := range a.OpenAPI().Paths {
 		for _, op := range operations(item) {
-			if rules[op.Method+" "+path].action != actionPublic {
+			switch rules[op.Method+" "+path].action {
+			case actionPublic:
+			case actionRunner:
+				op.Security = []map[string][]string{{securityRunner: {}}}
+			default:
 				op.Security = []map[string][]string{{securityBearer: {}}}
 			}
 		}

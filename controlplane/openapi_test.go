@@ -134,6 +134,9 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 		bind   = binds + "/{worker}"
 		safe   = tenant + "/namespaces/{namespace}/secrets"
 		task   = tenant + "/tasks/{task_type}/{task_id}"
+		inst   = tenant + "/installs/{install}"
+		docs   = inst + "/storage"
+		space  = docs + "/namespaces/{document_namespace}"
 	)
 	want := []string{
 		"GET /healthz", "GET /readyz", "GET /v1/limits",
@@ -159,6 +162,13 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 		"POST " + crons, "GET " + crons, "GET " + cron, "PATCH " + cron, "DELETE " + cron, "POST " + cron + ":run",
 		"POST " + binds, "GET " + binds, "GET " + bind, "PATCH " + bind, "DELETE " + bind,
 		"GET " + safe, "PUT " + safe + "/{secret}", "GET " + safe + "/{secret}", "DELETE " + safe + "/{secret}", "POST " + tenant + "/secrets:rewrap",
+		"GET " + tenant + "/installs", "PUT " + inst, "GET " + inst, "DELETE " + inst,
+		"GET " + docs + "/get", "POST " + docs + "/put", "POST " + docs + "/list", "POST " + docs + "/delete",
+		"POST " + docs + "/bulkPut", "POST " + docs + "/transact",
+		"GET " + docs + "/namespaces", "GET " + space, "DELETE " + space, "PUT " + space + "/schema", "GET " + space + "/schema", "DELETE " + space + "/schema",
+		"GET " + space + "/changes", "GET " + space + "/records",
+		"PUT " + space + "/records/{key}", "GET " + space + "/records/{key}", "DELETE " + space + "/records/{key}",
+		"POST /api/internal/ext-storage/install/{install}",
 	}
 	slices.Sort(want)
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -86,6 +86,15 @@ var statuses = map[api.Code]int{
 	api.CodeSecretKeyMissing: http.StatusConflict,
 	api.CodeSecretUnreadable: http.StatusInternalServerError,
 
+	api.CodeRevisionMismatch:   http.StatusConflict,
+	api.CodeQuotaExceeded:      http.StatusTooManyRequests,
+	api.CodeValidationFailed:   http.StatusBadRequest,
+	api.CodeDocumentNotFound:   http.StatusNotFound,
+	api.CodeStorageDenied:      http.StatusForbidden,
+	api.CodeRateLimited:        http.StatusTooManyRequests,
+	api.CodeStorageInternal:    http.StatusInternalServerError,
+	api.CodeBulkPartialFailure: http.StatusConflict,
+
 	api.CodeBodyLimit:        http.StatusRequestEntityTooLarge,
 	api.CodeHeaderLimit:      http.StatusRequestHeaderFieldsTooLarge,
 	api.CodeQueryLimit:       http.StatusRequestURITooLong,
@@ -116,6 +125,8 @@ type Problem struct {
 	Code      api.Code         `json:"code" doc:"what happened, for programs; see docs/errors.md"`
 	RequestID string           `json:"request_id" doc:"the X-Request-Id of the answer"`
 	Errors    []api.FieldError `json:"errors,omitempty" doc:"the offending places of the request"`
+	Items     []api.ItemError  `json:"items,omitempty" doc:"which of several items failed, and why"`
+	Quota     *api.QuotaUse    `json:"quota,omitempty" doc:"the quota that is used up"`
 	Envelope  Envelope         `json:"error" doc:"code, message and request id again, for clients that expect this envelope"`
 
 	retryAfter time.Duration
@@ -184,19 +195,30 @@ func newProblem(err error, requestID string) *Problem {
 		Code:       coded.Code,
 		RequestID:  requestID,
 		Errors:     fields,
+		Items:      itemsWithoutKeys(coded.Items),
+		Quota:      coded.Quota,
 		Envelope:   Envelope{Code: coded.Code, Message: message, RequestID: requestID},
 		retryAfter: coded.RetryAfter,
 	}
 	p.Title = http.StatusText(p.Status)
-	if p.retryAfter == 0 && (p.Status == http.StatusTooManyRequests || p.Status == http.StatusServiceUnavailable) {
+	if p.retryAfter == 0 && p.Code != api.CodeQuotaExceeded && (p.Status == http.StatusTooManyRequests || p.Status == http.StatusServiceUnavailable) {
 		p.retryAfter = defaultRetryAfter
 	}
 	return p
 }
 
+func itemsWithoutKeys(items []api.ItemError) []api.ItemError {
+	items = slices.Clone(items)
+	for i, item := range items {
+		items[i].Message = api.WithoutKeys(item.Message)
+	}
+	return items
+}
+
 // fail answers a request with the problem that err is, and logs it if it is the
 // server's own.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, requestID string, err error) {
+	err = storageFailure(r, err)
 	p := newProblem(err, requestID)
 	p.note(r.Context())
 	s.logFailure(r.Context(), p, r.Method, r.URL.Path, err)

@@ -24,6 +24,7 @@ import (
 	"github.com/codesous/sous/queue/tasks"
 	"github.com/codesous/sous/scheduler"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/documents"
 	"github.com/codesous/sous/storage/secrets"
 	"github.com/codesous/sous/tracing"
 )
@@ -73,6 +74,12 @@ type Config struct {
 	// Secrets keeps the secrets (default: those of the server's store, without a key,
 	// so that none can be written).
 	Secrets *secrets.Secrets
+	// Documents is the document storage (default: one of the server's own over its store,
+	// with the default quotas, whose operations are not counted).
+	Documents *documents.Service
+	// StorageToken is what runners send to the internal endpoint of the document storage,
+	// of at least MinStorageToken bytes (default: there is no such endpoint).
+	StorageToken string
 }
 
 // Server answers the platform's HTTP requests. It is safe for concurrent use.
@@ -90,6 +97,7 @@ type Server struct {
 	queue       *queue.Broker
 	tasks       *tasks.Tasks
 	schedules   Schedules
+	documents   *documents.Service
 	bindings    *storage.Bindings
 	secrets     *secrets.Secrets
 	waits       *waits
@@ -98,6 +106,7 @@ type Server struct {
 	publisher   *Publisher
 	metrics     *serverMetrics
 	tracer      trace.Tracer // nil for none
+	runners     string       // token of the internal storage endpoint, "" for no such endpoint
 
 	log      *zap.Logger
 	clock    func() time.Time
@@ -184,6 +193,10 @@ func New(ctx context.Context, store *storage.Store, engine Engine, broker *queue
 	if s.schedules, err = openSchedules(store, broker, cfg); err != nil {
 		return nil, err
 	}
+	if s.documents, err = openDocuments(ctx, store, cfg); err != nil {
+		return nil, err
+	}
+	s.runners = cfg.StorageToken
 	if err := s.route(cfg.Version); err != nil {
 		return nil, err
 	}
@@ -207,6 +220,17 @@ func openSchedules(store *storage.Store, broker *queue.Broker, cfg Config) (Sche
 		return nil, fmt.Errorf("controlplane: %w", err)
 	}
 	return scheduler.NewSchedules(store, broker, ticker)
+}
+
+// openDocuments gives the document storage of cfg, or makes one.
+func openDocuments(ctx context.Context, store *storage.Store, cfg Config) (*documents.Service, error) {
+	if cfg.StorageToken != "" && len(cfg.StorageToken) < MinStorageToken {
+		return nil, fmt.Errorf("controlplane: the token of the internal storage endpoint has less than %d bytes", MinStorageToken)
+	}
+	if cfg.Documents != nil {
+		return cfg.Documents, nil
+	}
+	return documents.New(ctx, store, documents.Config{Quota: documents.DefaultQuota(), Clock: cfg.Clock})
 }
 
 // openKeys begins to know keys, until Close.
@@ -312,6 +336,7 @@ func (s *Server) route(version string) error {
 		s.routeEnqueue(r, document)
 		s.routeFetch(r, document)
 		s.routeSettling(r, document)
+		s.routeStorage(r, document)
 		r.Group(func(r chi.Router) {
 			r.Use(s.buffered(api.MaxRequestBytes))
 			typed := typedAPI{API: document, adapter: adapterOn(r), server: s}
