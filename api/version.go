@@ -97,7 +97,10 @@ type KVCapability struct {
 }
 
 // StorageCapability is the document namespaces, operations of the document storage.
+// Install is whose documents they are: "" is the function's own, any other must be
+// registered for the function.
 type StorageCapability struct {
+	Install    string   `json:"install,omitempty"`
 	Namespaces []string `json:"namespaces"`
 	Ops        []string `json:"ops"`
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
@@ -18,18 +19,23 @@ type scope struct {
 	tenant, namespace, function string
 	capabilities                api.Capabilities
 	heartbeat                   func(details json.RawMessage) error // nil but for activities
-	nest                        *nest                               // nil where nothing can be called from it
-	tell                        func(order int64, t told)           // nil but for the attempts of jobs
+	installs                    installUse
+	nest                        *nest                     // nil where nothing can be called from it
+	tell                        func(order int64, t told) // nil but for the attempts of jobs
 }
 
 // hostCall is one side effect that a function can ask for. Every call passes
 // through Host.call, which knows no other way to reach run than past permit.
 type hostCall struct {
 	// decode reads the arguments; unknown ones are refused.
-	decode func(head []byte) (any, error)
+	decode func(head, blob []byte) (any, error)
 	// permit gives "" if the version may do this, else what it must declare.
 	permit func(s *scope, args any) (declare string)
 	run    func(ctx context.Context, s *scope, args any, blob []byte) (head any, reply []byte, err error)
+	// denied is the code of what permit refuses, and failure makes of any error what
+	// the function is told.
+	denied  api.Code
+	failure func(error) error
 }
 
 // row makes a hostCall of typed functions.
@@ -38,7 +44,7 @@ func row[A any](
 	run func(context.Context, *scope, A, []byte) (any, []byte, error),
 ) hostCall {
 	return hostCall{
-		decode: func(head []byte) (any, error) {
+		decode: func(head, _ []byte) (any, error) {
 			var args A
 			dec := json.NewDecoder(bytes.NewReader(head))
 			dec.DisallowUnknownFields()
@@ -51,6 +57,7 @@ func row[A any](
 		run: func(ctx context.Context, s *scope, args any, blob []byte) (any, []byte, error) {
 			return run(ctx, s, args.(A), blob)
 		},
+		denied: api.CodeRuntimeCapabilityDenied, failure: publicError,
 	}
 }
 
@@ -68,10 +75,11 @@ type services struct {
 	queue   *queueHost
 	invoke  *invokeHost
 	job     *jobHost
+	storage *storageHost
 }
 
 func newHost(s services) *host {
-	return &host{table: map[string]hostCall{
+	table := map[string]hostCall{
 		"kv.get":     row(s.kv.permitGet, s.kv.get),
 		"kv.set":     row(s.kv.permitSet, s.kv.set),
 		"kv.del":     row(s.kv.permitDel, s.kv.del),
@@ -86,7 +94,9 @@ func newHost(s services) *host {
 		"cadence.heartbeat": row(s.cadence.permitHeartbeat, s.cadence.heartbeat),
 		"cadence.start":     row(s.cadence.permit, s.cadence.start),
 		"cadence.signal":    row(s.cadence.permit, s.cadence.signal),
-	}}
+	}
+	maps.Copy(table, s.storage.rows())
+	return &host{table: table}
 }
 
 // knows says whether there is a call of that name.
@@ -102,17 +112,16 @@ func (h *host) call(ctx context.Context, s *scope, name string, head, blob []byt
 	if !ok {
 		return nil, nil, api.Errorf(api.CodeHostInvalidArgument, "no host call is named %q", name)
 	}
-	args, err := c.decode(head)
+	args, err := c.decode(head, blob)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, c.failure(err)
 	}
 	if declare := c.permit(s, args); declare != "" {
-		return nil, nil, api.Errorf(api.CodeRuntimeCapabilityDenied,
-			"%s is not allowed: declare capabilities %s in the manifest", name, declare)
+		return nil, nil, c.failure(api.Errorf(c.denied, "%s is not allowed: declare capabilities %s in the manifest", name, declare))
 	}
 	out, replyBlob, err := c.run(ctx, s, args, blob)
 	if err != nil {
-		return nil, nil, publicError(err)
+		return nil, nil, c.failure(err)
 	}
 	replyHead, err = json.Marshal(out)
 	return replyHead, replyBlob, err

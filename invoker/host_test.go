@@ -1,19 +1,22 @@
 package invoker
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/sandbox"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/documents/documentstest"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
 func newTestHost(t *testing.T, s *storage.Store) *host {
 	t.Helper()
-	return newHost(services{kv: &kvHost{kv: storage.NewKV(s)}, fetch: newFetchHost(nil, nil), cadence: &cadenceHost{}, queue: &queueHost{}, invoke: &invokeHost{}})
+	return newHost(services{kv: &kvHost{kv: storage.NewKV(s)}, fetch: newFetchHost(nil, nil), cadence: &cadenceHost{}, queue: &queueHost{}, invoke: &invokeHost{}, storage: &storageHost{}})
 }
 
 // Every row of the table refuses a version that declares nothing, before it does
@@ -31,6 +34,13 @@ func TestHostDeniesByDefault(t *testing.T) {
 
 			"queue.enqueue": `{"queue":"orders","options":{}}`,
 
+			"storage.put":      `{"namespace":"settings","key":"k","value":1}`,
+			"storage.get":      `{"namespace":"settings","key":"k"}`,
+			"storage.list":     `{"namespace":"settings"}`,
+			"storage.delete":   `{"namespace":"settings","key":"k"}`,
+			"storage.bulkPut":  `{"namespace":"settings","items":[]}`,
+			"storage.transact": `{"namespace":"settings","operations":[]}`,
+
 			"cadence.start":  `{"workflow":"W","domain":"d","tasklist":"l"}`,
 			"cadence.signal": `{"workflow":"W","domain":"d","workflow_id":"i","signal":"s"}`,
 		}
@@ -46,8 +56,12 @@ func TestHostDeniesByDefault(t *testing.T) {
 			t.Errorf("the table has %d calls, this test knows %d", len(h.table), len(heads))
 		}
 		for name, head := range heads {
-			_, _, err := h.call(t.Context(), &scope{tenant: storagetest.Tenant(t), namespace: "default"}, name, []byte(head), []byte("1"))
-			if api.ErrorCode(err) != api.CodeRuntimeCapabilityDenied || !strings.Contains(err.Error(), "declare capabilities {") {
+			blob, code := "1", api.CodeRuntimeCapabilityDenied
+			if strings.HasPrefix(name, "storage.") {
+				head, blob, code = "{}", head, api.CodeStorageDenied
+			}
+			_, _, err := h.call(t.Context(), &scope{tenant: storagetest.Tenant(t), namespace: "default"}, name, []byte(head), []byte(blob))
+			if api.ErrorCode(err) != code || !strings.Contains(err.Error(), "declare capabilities {") {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -149,4 +163,30 @@ func FuzzKVPrefix(f *testing.F) {
 			}
 		}
 	})
+}
+
+// The statuses are the contract's, and an outage is told as over REST.
+func TestStorageStatuses(t *testing.T) {
+	t.Parallel()
+	for code, status := range storageStatuses {
+		if want := documentstest.StatusOf(code); want != 0 && want != status {
+			t.Errorf("%s: %d, the contract has %d", code, status, want)
+		}
+	}
+	for err, want := range map[error]string{
+		api.Wrap(api.CodeStoreUnavailable, errors.New("dial 10.0.0.7"), "the store does not answer"): `CS_STORE_UNAVAILABLE: the store does not answer {"status":503}`,
+		errors.New("dial 10.0.0.7"):               `INTERNAL_ERROR: an internal error {"status":500}`,
+		api.Errorf(api.CodeRateLimited, "slower"): `RATE_LIMITED: slower {"status":429}`,
+	} {
+		var told *sandbox.HostError
+		if !errors.As(storageFailure(err), &told) {
+			t.Fatalf("%v: %v", err, storageFailure(err))
+		}
+		if got := told.Error() + " " + string(told.Members); got != want {
+			t.Errorf("%v: %s, want %s", err, got, want)
+		}
+	}
+	if err := storageFailure(context.Canceled); api.ErrorCode(err) != api.CodeRuntimeTimeout {
+		t.Errorf("the activation's end: %v", err)
+	}
 }

@@ -41,6 +41,8 @@ type Config struct {
 	Tracer trace.TracerProvider
 	// Workflows serves cs.cadence.start and signal (default: nobody does).
 	Workflows Workflows
+	// Documents serves cs.storage (default: nobody does).
+	Documents Documents
 	// Slots is how many asynchronous invocations Work runs at once (default: as
 	// many as the pool has processes).
 	Slots int
@@ -117,6 +119,7 @@ func New(ctx context.Context, store *storage.Store, pool *sandbox.Pool, broker *
 		queue:   &queueHost{broker, store.NowMS},
 		invoke:  &invokeHost{i},
 		job:     &jobHost{},
+		storage: &storageHost{cfg.Documents},
 	})
 	i.worker = newWorker(i, cfg.Slots)
 	err = errors.Join(

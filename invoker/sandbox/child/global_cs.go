@@ -15,6 +15,7 @@ func platform(r *realm) goja.Value {
 		{"log", csLog},
 		{"env", csEnv},
 		{"kv", csKV},
+		{"storage", csStorage},
 		{"http", csHTTP},
 		{"queue", csQueue},
 		{"invoke", function("invoke", 2, csInvoke)},

@@ -133,6 +133,22 @@ func answer(c wire.HostCall) *wire.HostReply {
 			event = "null"
 		}
 		return &wire.HostReply{OK: true, Head: []byte(`{"has_value":true}`), Blob: []byte(`{"head":` + string(c.Head) + `,"event":` + event + `}`)}
+	case "storage.put", "storage.bulkPut", "storage.transact":
+		said, _ := json.Marshal(string(c.Blob))
+		return &wire.HostReply{OK: true, Head: []byte(`{"said":` + string(said) + `}`)}
+	case "storage.get":
+		if strings.Contains(string(c.Blob), "full") {
+			head, _ := json.Marshal(wire.HostError{
+				Code: "QUOTA_EXCEEDED", Message: "no room",
+				Members: json.RawMessage(`{"status":429,"quota":{"scope":"namespace","unit":"records","limit":1,"used":1}}`),
+			})
+			return &wire.HostReply{Head: head}
+		}
+		return &wire.HostReply{OK: true, Head: []byte(`{"key":"k","revision":3}`), Blob: []byte(`{"n":[1],"__proto__x":2}`)}
+	case "storage.list":
+		return &wire.HostReply{OK: true, Head: []byte(`{}`), Blob: []byte(`{"items":[1],"nextCursor":null}`)}
+	case "storage.delete":
+		return &wire.HostReply{OK: true, Head: []byte(`{}`)}
 	case "kv.del":
 		return &wire.HostReply{OK: true, Head: []byte(`{"deleted":true}`)}
 	}
