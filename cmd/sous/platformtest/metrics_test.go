@@ -39,6 +39,7 @@ var steady = map[string]func(float64) bool{
 	"sous_sandbox_processes_max":               func(v float64) bool { return v == fewSandboxes },
 	"sous_http_connections_max":                func(v float64) bool { return v == fewConnections },
 	"sous_store_connection_wait_seconds_total": func(v float64) bool { return v >= 0 }, // needs more calls at once than the pool has connections
+	"sous_secret_audit_lost_total":             func(v float64) bool { return v == 0 }, // needs a store that is away when the server ends
 	"sous_store_commit_queued":                 func(v float64) bool { return v >= 0 && v < 1000 },
 	"sous_store_commit_lag_seconds":            func(v float64) bool { return v >= 0 && v < 10 },
 }
@@ -117,7 +118,7 @@ func TestMetricsAreDocumentedAndMove(t *testing.T) {
 	abandon(t, store.URL)
 	config := platformtest.Config{
 		Store: store.URL, Key: platformtest.Bootstrap(t, store.URL),
-		Args: []string{"--admin-listen", "127.0.0.1:0", "--sandbox-max", fmt.Sprint(fewSandboxes), "--max-connections", fmt.Sprint(fewConnections)},
+		Args: []string{"--admin-listen", "127.0.0.1:0", "--sandbox-max", fmt.Sprint(fewSandboxes), "--max-connections", fmt.Sprint(fewConnections), "--secrets-key-file", secretsKey(t)},
 	}
 	w := &work{t: t, store: store}
 	if !testing.Short() {
@@ -127,7 +128,7 @@ func TestMetricsAreDocumentedAndMove(t *testing.T) {
 	server := config.Serve(t)
 	w.server = server
 	scrapes := []families{scrape(t, server.Output())}
-	for _, step := range []func(){w.ordinary, w.jobs, w.tasks, w.schedules, w.activities, w.crowd, w.deaths, w.outage} {
+	for _, step := range []func(){w.ordinary, w.secrets, w.jobs, w.tasks, w.schedules, w.activities, w.crowd, w.deaths, w.outage} {
 		step()
 		scrapes = append(scrapes, w.during...)
 		w.during = nil
@@ -211,7 +212,8 @@ func TestEmbeddedLoopsAreExported(t *testing.T) {
 	})
 }
 
-// abandon leaves an activation as a replica that died an hour ago did.
+// abandon leaves an activation as a replica that died an hour ago did, and a document that
+// expired then.
 func abandon(t *testing.T, url string) {
 	t.Helper()
 	s := storagetest.Open(t, storage.Config{URL: url})
@@ -226,6 +228,13 @@ func abandon(t *testing.T, url string) {
 		ActivationID: uuid.NewString(), Tenant: platformtest.Tenant, Namespace: platformtest.Namespace, Function: "abandoned",
 		Status: api.StatusRunning, StartMS: began, DeadlineMS: began + 3000, Attempt: 1,
 	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = storage.NewDocuments(s).Write(t.Context(),
+		storage.DocumentPath{Tenant: platformtest.Tenant, Install: "abandoned", Namespace: "settings"},
+		[]storage.DocumentStep{{Op: api.DocumentStepPut, Key: "expired", Value: []byte(`1`), ExpiresAtMS: began + 1}},
+		storage.DocumentQuota{}, "", began)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +309,8 @@ func (w *work) ordinary() {
 		return nil
 	})
 	platformtest.Eventually(w.t, 20*time.Second, "the sweeper has found what was left behind", func() error {
-		if metricstest.Sum(scrape(w.t, w.server.Output())["sous_sweeper_repairs_total"], "kind=lost") == 0 {
+		now := scrape(w.t, w.server.Output())
+		if metricstest.Sum(now["sous_sweeper_repairs_total"], "kind=lost") == 0 || metricstest.Sum(now["sous_sweeper_documents_expired_total"]) == 0 {
 			return errors.New("it has not")
 		}
 		return nil
@@ -526,6 +536,8 @@ func (w *work) check(scrapes []families) {
 		{"sous_http_requests_total", []string{"route=/v1/web", "method=GET", "code=401"}, 3},
 		{"sous_async_attempts_total", []string{"outcome=retried"}, 1},
 		{"sous_async_attempts_total", []string{"outcome=ended"}, 1},
+		{"sous_secret_resolves_total", []string{"outcome=ok"}, 1},
+		{"sous_secret_openings_total", []string{"outcome=ok"}, 1},
 		{"sous_loop_rounds_total", []string{"loop=dispatcher", "outcome=ok"}, 1},
 		{"sous_loop_rounds_total", []string{"loop=sweeper", "outcome=error"}, 1},
 		{"sous_loop_rounds_total", []string{"loop=sandbox_keeper", "outcome=ok"}, 1},
