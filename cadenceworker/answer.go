@@ -20,6 +20,7 @@ import (
 // answer is what Cadence is told of a task.
 type answer struct {
 	status string // one of the task statuses of the metrics
+	reason string // of a failure
 	result []byte
 	err    error // what the client makes a failure or a cancellation of
 }
@@ -82,7 +83,7 @@ func newFailure(reason string, d details) answer {
 	if err != nil { // strings always encode
 		raw = []byte(`{}`)
 	}
-	return answer{status: taskFailed, err: cadence.NewCustomError(reason, raw)}
+	return answer{status: taskFailed, reason: reason, err: cadence.NewCustomError(reason, raw)}
 }
 
 // refusal is the answer for a task whose function could not be run.
@@ -193,7 +194,7 @@ const answerTry = 10 * time.Second
 func (t *task) respond(a answer) {
 	s := t.w.b.s
 	if a.status == taskRepeated || a.status == taskGone {
-		t.counted(a.status)
+		t.counted(a.status, a.reason)
 		return
 	}
 	if a.status != taskCompleted {
@@ -212,28 +213,30 @@ func (t *task) respond(a answer) {
 		done()
 		switch {
 		case err == nil:
-			t.counted(a.status)
+			t.counted(a.status, a.reason)
 			return
 		case gone(err):
-			t.counted(taskGone)
+			t.counted(taskGone, "")
 			return
 		case refused(err):
 			t.logger.Error("Cadence refuses an answer", zap.String("status", a.status), zap.Error(err))
-			t.counted(taskUnanswered)
+			t.counted(taskUnanswered, "")
 			return
 		}
 		t.logger.Warn("an answer did not reach Cadence", zap.Error(err))
 		select {
 		case <-until.Done():
-			t.counted(taskUnanswered)
+			t.counted(taskUnanswered, "")
 			return
 		case <-time.After(wait):
 		}
 	}
 }
 
-// counted counts the task under how it ended.
-func (t *task) counted(status string) {
+// counted counts the task under how it ended, and tells its span; reason is a
+// failure's.
+func (t *task) counted(status, reason string) {
+	t.traceEnd(status, reason)
 	b := t.w.b
 	b.s.metrics.tasks.WithLabelValues(status).Inc()
 	switch status {

@@ -176,26 +176,31 @@ func (b *beats) record(ctx context.Context, limit time.Duration) bool {
 		args = []any{details} // bytes go as they are
 	}
 	err := b.t.w.client.RecordActivityHeartbeat(ctx, b.t.info.TaskToken, args...)
-	counts := b.t.w.b.s.metrics.heartbeats
 	switch {
 	case err == nil:
-		counts.WithLabelValues(beatOK).Inc()
+		b.sent(beatOK)
 		return true
 	case cadence.IsCanceledError(err):
-		counts.WithLabelValues(beatCancel).Inc()
+		b.sent(beatCancel)
 		b.t.stop(errCancelRequested)
 		return true
 	case gone(err):
-		counts.WithLabelValues(beatGone).Inc()
+		b.sent(beatGone)
 		b.t.stop(errGone)
 		return false
 	}
-	counts.WithLabelValues(beatError).Inc()
+	b.sent(beatError)
 	b.t.logger.Warn("a heartbeat was not recorded", zap.Error(err))
 	b.mu.Lock()
 	b.dirty = true
 	b.mu.Unlock()
 	return false
+}
+
+// sent counts a call, and tells the task's span.
+func (b *beats) sent(outcome string) {
+	b.t.w.b.s.metrics.heartbeats.WithLabelValues(outcome).Inc()
+	b.t.traceBeat(outcome)
 }
 
 // flush sends what the function reported last, if that is not there yet; end comes

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/cadence/client"
 	"go.uber.org/cadence/worker"
 	"go.uber.org/cadence/workflow"
@@ -51,6 +52,7 @@ type bench struct {
 	tenant  string
 	domain  string
 	client  client.Client
+	tracer  trace.TracerProvider
 	replica *replica
 }
 
@@ -68,6 +70,7 @@ type options struct {
 	domain string              // default: a new one; "-": none, and no workflow worker
 	// noServer is a platform that knows none.
 	noServer bool
+	tracer   trace.TracerProvider // default: none
 	conn     func(*cadenceworker.Conn) *cadenceworker.Conn
 }
 
@@ -85,7 +88,7 @@ func newBenchOf(t *testing.T, o options) *bench {
 	t.Helper()
 	redis := storagetest.Redis(t)
 	b := &bench{
-		t: t, server: o.server, url: redis.URL, tenant: storagetest.Tenant(t), domain: o.domain,
+		t: t, server: o.server, url: redis.URL, tenant: storagetest.Tenant(t), domain: o.domain, tracer: o.tracer,
 		store: storagetest.Open(t, storage.Config{URL: redis.URL}),
 	}
 	if b.server != nil && b.domain == "" {
@@ -101,11 +104,11 @@ func newBenchOf(t *testing.T, o options) *bench {
 // workflows begins to run the tests' workflows in the domain.
 func (b *bench) workflows() {
 	b.t.Helper()
-	b.client = b.server.Client(b.t, b.domain)
+	b.client = b.server.Client(b.t, b.domain, carriers{})
 	b.server.Work(b.t, b.domain, decisions, func(w worker.Worker) {
 		w.RegisterWorkflowWithOptions(runPlan, workflow.RegisterOptions{Name: "plan"})
 		w.RegisterWorkflowWithOptions(awaitSignal, workflow.RegisterOptions{Name: "await"})
-	})
+	}, carriers{})
 }
 
 // start runs a replica of the bench's store until its end, or the test's.
@@ -128,7 +131,7 @@ func (b *bench) start(change func(*cadenceworker.Conn) *cadenceworker.Conn) *rep
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := invoker.Config{}
+	cfg := invoker.Config{Tracer: b.tracer}
 	if conn != nil {
 		cfg.Workflows = conn // a nil *Conn would not be nothing
 	}
@@ -137,7 +140,7 @@ func (b *bench) start(change func(*cadenceworker.Conn) *cadenceworker.Conn) *rep
 		t.Fatal(err)
 	}
 	reg := prometheus.NewRegistry()
-	sup, err := cadenceworker.New(t.Context(), b.store, engine, cadenceworker.Config{Conn: conn, Logger: logger, Metrics: reg})
+	sup, err := cadenceworker.New(t.Context(), b.store, engine, cadenceworker.Config{Conn: conn, Logger: logger, Metrics: reg, Tracer: b.tracer})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,7 +267,13 @@ func (b *bench) awaitStatus(what string, is func(api.BindingCounts) bool) api.Bi
 // begin starts the tests' workflow.
 func (b *bench) begin(p plan) client.WorkflowRun {
 	b.t.Helper()
-	run, err := b.client.ExecuteWorkflow(b.t.Context(), client.StartWorkflowOptions{
+	return b.beginIn(b.t.Context(), p)
+}
+
+// beginIn is begin by somebody whose span is that of ctx.
+func (b *bench) beginIn(ctx context.Context, p plan) client.WorkflowRun {
+	b.t.Helper()
+	run, err := b.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		TaskList: decisions, ExecutionStartToCloseTimeout: 5 * time.Minute, DecisionTaskStartToCloseTimeout: 10 * time.Second,
 	}, "plan", p)
 	if err != nil {

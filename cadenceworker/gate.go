@@ -36,8 +36,11 @@ type gate struct {
 
 // passing is a task on its way through the client's worker.
 type passing struct {
-	kind  string // its activity type
-	times int    // deliveries under way
+	kind   string            // its activity type
+	header map[string][]byte // what the workflow says beside its input
+	came   time.Time         // when a call brought it first
+	waited time.Duration     // from its schedule until then, by the server's clock
+	times  int               // deliveries under way
 }
 
 func newGate(service workflowserviceclient.Interface, w *activityWorker) *gate {
@@ -155,7 +158,9 @@ func (g *gate) pass(task *shared.PollForActivityTaskResponse) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.passed[token] == nil {
-		g.passed[token] = &passing{kind: task.GetActivityType().GetName()}
+		g.passed[token] = &passing{
+			kind: task.GetActivityType().GetName(), header: task.GetHeader().GetFields(), came: time.Now(), waited: waited,
+		}
 	}
 	g.passed[token].times++
 	task.ActivityType = &shared.ActivityType{Name: &name}
@@ -172,13 +177,16 @@ func (g *gate) execute(ctx context.Context, input []byte) ([]byte, error) {
 	b.s.tasks.Add(1)
 	defer b.s.tasks.Done()
 	info := activity.GetInfo(ctx)
-	info.ActivityType.Name = g.begun(info.TaskToken)
-	newTask(ctx, info, g.w, input).run()
+	p := g.begun(info.TaskToken)
+	info.ActivityType.Name = p.kind
+	t := newTask(ctx, info, g.w, input)
+	t.trace(p)
+	t.run()
 	return nil, activity.ErrResultPending
 }
 
-// begun notes that the client's worker has begun a task, and gives its type.
-func (g *gate) begun(token []byte) (kind string) {
+// begun notes that the client's worker has begun a task, and gives what came with it.
+func (g *gate) begun(token []byte) *passing {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	p := g.passed[string(token)]
@@ -186,7 +194,7 @@ func (g *gate) begun(token []byte) (kind string) {
 		delete(g.passed, string(token))
 	}
 	g.settle()
-	return p.kind
+	return p
 }
 
 // settle tells shut that all is over; mu is held.

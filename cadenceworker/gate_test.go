@@ -24,7 +24,7 @@ func TestGateForgetsTypes(t *testing.T) {
 			}
 		}
 		for range 2 {
-			if got := g.begun([]byte{byte(i)}); got != kind {
+			if got := g.begun([]byte{byte(i)}).kind; got != kind {
 				t.Errorf("%q is begun as %q", kind, got)
 			}
 		}

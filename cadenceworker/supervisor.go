@@ -13,11 +13,13 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/cadence/worker"
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/tracing"
 )
 
 const (
@@ -46,6 +48,8 @@ type Config struct {
 	Logger *zap.Logger
 	// Metrics is where the metrics are exported (default: nowhere).
 	Metrics prometheus.Registerer
+	// Tracer is who gets the spans of tasks (default: nobody).
+	Tracer trace.TracerProvider
 }
 
 // Supervisor keeps a worker for each enabled binding.
@@ -57,6 +61,7 @@ type Supervisor struct {
 	conn     *Conn
 	logger   *zap.Logger
 	metrics  *supervisorMetrics
+	tracer   trace.Tracer // nil for none
 	replica  string
 
 	// life outlives Run: tasks in hand run under it, and answer under it.
@@ -91,7 +96,7 @@ func New(ctx context.Context, store *storage.Store, engine Engine, cfg Config) (
 	worker.SetBinaryChecksum(callerName)
 	s := &Supervisor{
 		store: store, bindings: storage.NewBindings(store), versions: storage.NewVersions(store),
-		engine: engine, conn: cfg.Conn, logger: cfg.Logger,
+		engine: engine, conn: cfg.Conn, logger: cfg.Logger, tracer: tracing.New(cfg.Tracer, "cadenceworker"),
 		replica: host + "-" + uuid.NewString()[:8],
 		wake:    make(chan storage.BindingPath, 1024), missed: make(chan struct{}, 1),
 		bound: map[storage.BindingPath]*binding{}, hand: map[taskKey]*task{},

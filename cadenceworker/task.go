@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/cadence/activity"
 	"go.uber.org/zap"
 
@@ -43,7 +44,8 @@ type task struct {
 	stop   context.CancelCauseFunc
 	expire context.CancelFunc
 	beats  *beats
-	begun  bool // in its place; it counts as such until it is answered
+	begun  bool       // in its place; it counts as such until it is answered
+	span   trace.Span // nil for none
 	logger *zap.Logger
 }
 
@@ -67,9 +69,12 @@ func newTask(ctx context.Context, info activity.Info, w *activityWorker, input [
 func (t *task) run() {
 	defer t.expire()
 	defer t.stop(nil)
+	if t.span != nil {
+		defer t.span.End()
+	}
 	s := t.w.b.s
 	if !s.enter(t) {
-		s.metrics.tasks.WithLabelValues(taskRepeated).Inc() // the first delivery answers
+		t.counted(taskRepeated, "") // the first delivery answers
 		return
 	}
 	defer s.leave(t)
@@ -77,7 +82,7 @@ func (t *task) run() {
 	if !ok {
 		// An answer would end the activity; the replica that the next attempt gets to
 		// may know the type.
-		s.metrics.tasks.WithLabelValues(taskUnknown).Inc()
+		t.counted(taskUnknown, "")
 		t.logger.Warn("a task's activity type is not in the binding: it is left to time out")
 		t.w.b.note(fmt.Sprintf("a task came for activity %q, which the binding does not have", t.info.ActivityType.Name))
 		return

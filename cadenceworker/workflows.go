@@ -30,7 +30,7 @@ func (c *Conn) StartWorkflow(ctx context.Context, w invoker.WorkflowStart) (invo
 		Domain: &w.Domain, WorkflowId: &w.ID, RequestId: &w.RequestID, Identity: &identity, Input: w.Input,
 		WorkflowType: &shared.WorkflowType{Name: &w.Type}, TaskList: &shared.TaskList{Name: &w.Tasklist},
 		ExecutionStartToCloseTimeoutSeconds: &execution, TaskStartToCloseTimeoutSeconds: &decision,
-		WorkflowIdReusePolicy: &policy,
+		WorkflowIdReusePolicy: &policy, Header: traceHeader(ctx),
 	}
 	var started *shared.StartWorkflowExecutionResponse
 	err := insist(ctx, func() (err error) {

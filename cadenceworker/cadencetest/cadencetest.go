@@ -22,6 +22,7 @@ import (
 	"go.uber.org/cadence/.gen/go/shared"
 	"go.uber.org/cadence/client"
 	"go.uber.org/cadence/worker"
+	"go.uber.org/cadence/workflow"
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/cadenceworker"
@@ -234,18 +235,19 @@ func (s *Server) Dial(t testing.TB) *cadenceworker.Conn {
 }
 
 // Client starts and signals workflows in domain.
-func (s *Server) Client(t testing.TB, domain string) client.Client {
+func (s *Server) Client(t testing.TB, domain string, propagators ...workflow.ContextPropagator) client.Client {
 	t.Helper()
-	return client.NewClient(s.Dial(t).Service, domain, nil)
+	return client.NewClient(s.Dial(t).Service, domain, &client.Options{ContextPropagators: propagators})
 }
 
 // Work runs what register registers, workflows and activities in this process, on
 // a tasklist of domain until the test ends.
-func (s *Server) Work(t testing.TB, domain, tasklist string, register func(worker.Worker)) {
+func (s *Server) Work(t testing.TB, domain, tasklist string, register func(worker.Worker), propagators ...workflow.ContextPropagator) {
 	t.Helper()
 	w, err := worker.NewV2(s.Dial(t).Service, domain, tasklist, worker.Options{
 		DisableStickyExecution: true, // or a burst of workflows may stall for a minute
 		Logger:                 zap.NewNop(),
+		ContextPropagators:     propagators,
 	})
 	if err != nil {
 		t.Fatal(err)
