@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/cadenceworker"
@@ -28,7 +29,8 @@ type platform struct {
 
 	// closers undo what was opened, the last one first.
 	closers []func(context.Context) error
-	stop    context.CancelFunc // of the loops
+	tracer  trace.TracerProvider // nil where nothing is traced
+	stop    context.CancelFunc   // of the loops
 	// stopWork ends the taking of asynchronous invocations.
 	stopWork context.CancelFunc
 	loops    sync.WaitGroup
@@ -50,6 +52,9 @@ func openPlatform(ctx context.Context, s settings, logger *zap.Logger) (p *platf
 		}
 	}()
 	if err != nil {
+		return p, err
+	}
+	if p.tracer, err = p.openTracing(ctx, s); err != nil {
 		return p, err
 	}
 	store, err := p.openStore(ctx, s)
@@ -79,7 +84,7 @@ func openPlatform(ctx context.Context, s settings, logger *zap.Logger) (p *platf
 		}
 	}
 	if p.server, err = controlplane.New(ctx, store, engine, broker, controlplane.Config{
-		Logger: logger.Named("api"), Metrics: metrics, Version: buildVersion(), Auth: s.authMode(), MaxWaits: maxWaits(s), Schedules: schedules,
+		Logger: logger.Named("api"), Metrics: metrics, Tracer: p.tracer, Version: buildVersion(), Auth: s.authMode(), MaxWaits: maxWaits(s), Schedules: schedules,
 	}); err != nil {
 		return p, err
 	}
@@ -103,6 +108,7 @@ func (p *platform) openSchedules(s settings, store *storage.Store, broker *queue
 	if err != nil {
 		return nil, err
 	}
+	ticker.Trace(p.tracer)
 	if s.has(roleScheduler) {
 		broker.OnSchedulesDue(ticker.Tend, ticker.Idle)
 	}
@@ -152,7 +158,7 @@ func (p *platform) openEngine(ctx, working context.Context, s settings, store *s
 	if err != nil {
 		return nil, err
 	}
-	cfg.Logger, cfg.Metrics = p.logger.Named("invoker"), p.metrics
+	cfg.Logger, cfg.Metrics, cfg.Tracer = p.logger.Named("invoker"), p.metrics, p.tracer
 	if cadence != nil {
 		cfg.Workflows = cadence
 	}
@@ -192,7 +198,7 @@ func (p *platform) openCadence(s settings) (*cadenceworker.Conn, error) {
 // openActivities works for the Cadence worker bindings until working ends.
 func (p *platform) openActivities(ctx, working context.Context, store *storage.Store, engine *invoker.Invoker, cadence *cadenceworker.Conn) error {
 	activities, err := cadenceworker.New(ctx, store, engine, cadenceworker.Config{
-		Conn: cadence, Logger: p.logger.Named("cadence"), Metrics: p.metrics,
+		Conn: cadence, Logger: p.logger.Named("cadence"), Metrics: p.metrics, Tracer: p.tracer,
 	})
 	if err != nil {
 		return err

@@ -31,6 +31,7 @@ type settings struct {
 	CadenceAddr  string        `koanf:"cadence-addr"`
 
 	Network networkSettings `koanf:",squash"`
+	Trace   traceSettings   `koanf:",squash"`
 
 	SandboxMax          int           `koanf:"sandbox-max"`
 	SandboxMemoryBudget int64         `koanf:"sandbox-memory-budget"` // MiB
@@ -72,6 +73,7 @@ func registerServer(flags *pflag.FlagSet, logFormat, auth string) {
 	flags.String("admin-listen", "", "address of /metrics and /debug/pprof, for operators; off by default")
 	flags.Duration("drain-timeout", defaultDrainTimeout, "how long requests in hand may take to finish after a signal")
 	registerNetwork(flags)
+	registerTracing(flags)
 	flags.String("log-level", zapcore.InfoLevel.String(), "the least that is logged: debug, info, warn or error")
 	flags.String("log-format", logFormat, "json, or console for people")
 	flags.StringSlice("egress-allow", nil, "private address ranges (CIDR, comma-separated) that functions' fetch may reach; by default none")
@@ -109,6 +111,9 @@ func (s *settings) validate() error {
 		return errors.New("drain-timeout: want more than 0")
 	}
 	if err := s.Network.validate(); err != nil {
+		return err
+	}
+	if err := s.Trace.validate(); err != nil {
 		return err
 	}
 	if s.SandboxMax < 0 || s.SandboxMemoryBudget < 0 || s.SandboxSpares < -1 || s.SandboxIdleTimeout < 0 {

@@ -32,6 +32,8 @@ func TestSettingsFromEverySource(t *testing.T) {
 	t.Setenv("SOUS_CONFIG", path)
 	t.Setenv("SOUS_SANDBOX_SPARES", "4")
 	t.Setenv("SOUS_LOG_LEVEL", "error")
+	t.Setenv("SOUS_TRACE_ENDPOINT", "http://collector:4318")
+	t.Setenv("SOUS_TRACE_SAMPLE", "0.25")
 	t.Setenv("SOUS_STORE", "redis://env")
 	t.Setenv("SOUS_SERVICE_HOST", "10.0.0.1") // Kubernetes sets it for a service named sous
 	got, err := loadSettings(serverFlags(t, "--log-level", "debug", "--sandbox-idle-timeout", "1m"))
@@ -41,7 +43,7 @@ func TestSettingsFromEverySource(t *testing.T) {
 	want := settings{
 		Listen: defaultListen, Auth: authKeys, Store: "redis://env", Roles: []string{"api", "scheduler"}, DrainTimeout: 5 * time.Second,
 		LogLevel: "debug", LogFormat: "json", EgressAllow: []string{"10.1.2.3/8"},
-		SandboxMax: 7, SandboxSpares: 4, SandboxIdleTimeout: time.Minute,
+		Trace: traceSettings{Endpoint: "http://collector:4318", Sample: 0.25}, SandboxMax: 7, SandboxSpares: 4, SandboxIdleTimeout: time.Minute,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
@@ -70,6 +72,12 @@ func TestSettingsRefused(t *testing.T) {
 		"only loopback":           {"--auth", "off", "--listen", "10.0.0.1:80"},
 		"unknown role":            {"--roles", "api,cook"},
 		"name at least one":       {"--roles", ""},
+		"is not from 0 to 1":      {"--trace-sample", "1.5"},
+		"NaN is not":              {"--trace-sample", "NaN"},
+		"want http://HOST:PORT":   {"--trace-endpoint", "collector:4318"},
+		"no URL":                  {"--trace-endpoint", "http://user:s3cret@[collector"},
+		"put credentials into":    {"--trace-endpoint", "http://user:s3cret@collector"},
+		"no query":                {"--trace-endpoint", "http://collector/?token=1"},
 		"drain-timeout":           {"--drain-timeout", "-1s"},
 		"cannot be negative":      {"--sandbox-spares", "-2"},
 		"the unit is MiB":         {"--sandbox-memory-budget", "1099511627776"},

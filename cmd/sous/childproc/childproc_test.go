@@ -21,7 +21,7 @@ func TestChildKnowsNoServer(t *testing.T) {
 	}
 	for _, pkg := range strings.Fields(string(out)) {
 		for _, forbidden := range []string{"github.com/redis/", "github.com/spf13/", "github.com/danielgtaylor/", "go.uber.org/zap",
-			"github.com/codesous/sous/storage", "github.com/codesous/sous/controlplane"} {
+			"go.opentelemetry.io/", "github.com/codesous/sous/storage", "github.com/codesous/sous/controlplane"} {
 			if strings.HasPrefix(pkg, forbidden) {
 				t.Errorf("the child depends on %s", pkg)
 			}
