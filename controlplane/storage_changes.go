@@ -190,10 +190,11 @@ func (e *eventStream) changes(feed storage.DocumentFeed, since int64) (int64, er
 		if err != nil {
 			return since, err
 		}
-		e.event("reset", nil, data)
-		if len(feed.Changes) == 0 {
-			since = feed.Latest
+		if since = feed.Latest; len(feed.Changes) > 0 {
+			since = feed.Changes[0].ID - 1
 		}
+		id := strconv.FormatInt(since, 10) // whoever comes back is not told again
+		e.event("reset", &id, data)
 	}
 	for i := range feed.Changes {
 		c := &feed.Changes[i]

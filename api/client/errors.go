@@ -49,6 +49,8 @@ type problem struct {
 	Code      api.Code         `json:"code"`
 	RequestID string           `json:"request_id"`
 	Errors    []api.FieldError `json:"errors"`
+	Items     []api.ItemError  `json:"items"`
+	Quota     *api.QuotaUse    `json:"quota"`
 }
 
 func responseError(a *answer) *ResponseError {
@@ -66,6 +68,7 @@ func responseError(a *answer) *ResponseError {
 		out.RequestID = p.RequestID
 	}
 	out.Err.Code, out.Err.Message, out.Err.Fields = p.Code, p.Detail, p.Errors
+	out.Err.Items, out.Err.Quota = p.Items, p.Quota
 	if out.Err.Message == "" {
 		out.Err.Message = p.Title
 	}

@@ -13,6 +13,7 @@ const (
 	eventEnd     = "end"
 	eventLog     = "log"
 	eventMessage = "message"
+	eventReset   = "reset"
 )
 
 // maxEventLine bounds one line of a stream: a log line fills at most a chunk.

@@ -1,0 +1,190 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/codesous/sous/api"
+)
+
+// Installs gives one page of the installs that hold documents or are registered, by id.
+func (t *Tenant) Installs(ctx context.Context, o PageOptions) (api.Page[api.Install], error) {
+	var out api.Page[api.Install]
+	_, err := t.c.call(ctx, &request{method: http.MethodGet, path: t.path("installs"), query: o.query()}, nil, &out)
+	return out, err
+}
+
+// Install is the handle of an install.
+func (t *Tenant) Install(id string) *Install { return &Install{t, id} }
+
+// Install is whose documents some are.
+type Install struct {
+	tenant *Tenant
+	id     string
+}
+
+func (i *Install) path(parts ...string) string {
+	return i.tenant.path(append([]string{"installs", i.id}, parts...)...)
+}
+
+func (i *Install) storage(parts ...string) string {
+	return i.path(append([]string{"storage"}, parts...)...)
+}
+
+// send calls a route of the install.
+func (i *Install) send(ctx context.Context, method, path string, in, out any) error {
+	_, err := i.tenant.c.call(ctx, &request{method: method, path: path}, in, out)
+	return err
+}
+
+// Register makes the install known, with what install says of it but its id, or changes
+// that. CodeValidationFailed.
+func (i *Install) Register(ctx context.Context, install api.Install) (api.Install, error) {
+	in := struct {
+		Description string   `json:"description,omitempty"`
+		Functions   []string `json:"functions,omitempty"`
+	}{install.Description, install.Functions}
+	var out api.Install
+	return out, i.send(ctx, http.MethodPut, i.path(), in, &out)
+}
+
+// Get gives what was registered. CodeDocumentNotFound.
+func (i *Install) Get(ctx context.Context) (api.Install, error) {
+	var out api.Install
+	return out, i.send(ctx, http.MethodGet, i.path(), nil, &out)
+}
+
+// Delete removes the install with all its documents. CodeDocumentNotFound.
+func (i *Install) Delete(ctx context.Context) error {
+	return i.send(ctx, http.MethodDelete, i.path(), nil, nil)
+}
+
+// PutDocument writes a document. CodeRevisionMismatch, CodeQuotaExceeded,
+// CodeValidationFailed.
+func (i *Install) PutDocument(ctx context.Context, put api.DocumentPut) (api.Document, error) {
+	var out api.Document
+	return out, i.send(ctx, http.MethodPost, i.storage("put"), put, &out)
+}
+
+// Document reads a document. CodeDocumentNotFound, CodeRevisionMismatch.
+func (i *Install) Document(ctx context.Context, get api.DocumentGet) (api.Document, error) {
+	r := &request{
+		method: http.MethodGet, path: i.storage("get"), header: http.Header{},
+		query: url.Values{"namespace": {get.Namespace}, "key": {get.Key}},
+	}
+	if get.IfRevision != nil {
+		r.header.Set("If-Revision-Match", strconv.FormatInt(*get.IfRevision, 10))
+	}
+	var out api.Document
+	_, err := i.tenant.c.call(ctx, r, nil, &out)
+	return out, err
+}
+
+// Documents gives one page of a namespace's documents, by key.
+func (i *Install) Documents(ctx context.Context, list api.DocumentList) (api.DocumentPage, error) {
+	var out api.DocumentPage
+	_, err := i.tenant.c.call(ctx, &request{method: http.MethodPost, path: i.storage("list"), again: true}, list, &out)
+	return out, err
+}
+
+// DeleteDocument removes a document; one that is not there is none to remove, unless
+// IfRevision asks for it. CodeRevisionMismatch, CodeDocumentNotFound.
+func (i *Install) DeleteDocument(ctx context.Context, del api.DocumentDelete) error {
+	return i.send(ctx, http.MethodPost, i.storage("delete"), del, nil)
+}
+
+// BulkPut writes documents, all or none. CodeBulkPartialFailure, with Items.
+func (i *Install) BulkPut(ctx context.Context, bulk api.DocumentBulkPut) (api.DocumentResults, error) {
+	var out api.DocumentResults
+	return out, i.send(ctx, http.MethodPost, i.storage("bulkPut"), bulk, &out)
+}
+
+// Transact checks and writes documents, all or none. The code is that of the first step
+// that failed, with Items.
+func (i *Install) Transact(ctx context.Context, t api.DocumentTransact) (api.DocumentResults, error) {
+	var out api.DocumentResults
+	return out, i.send(ctx, http.MethodPost, i.storage("transact"), t, &out)
+}
+
+// DocumentNamespaces is what an install's namespaces and its tenant hold.
+type DocumentNamespaces struct {
+	Items     []api.DocumentNamespace `json:"items"`
+	TenantUse api.DocumentUse         `json:"tenantUse"`
+}
+
+// Namespaces gives the install's namespaces.
+func (i *Install) Namespaces(ctx context.Context) (DocumentNamespaces, error) {
+	var out DocumentNamespaces
+	return out, i.send(ctx, http.MethodGet, i.storage("namespaces"), nil, &out)
+}
+
+// DeleteNamespace removes a namespace with its documents and its schema.
+// CodeDocumentNotFound.
+func (i *Install) DeleteNamespace(ctx context.Context, namespace string) error {
+	return i.send(ctx, http.MethodDelete, i.storage("namespaces", namespace), nil, nil)
+}
+
+// Schema gives a namespace's JSON Schema. CodeDocumentNotFound.
+func (i *Install) Schema(ctx context.Context, namespace string) (json.RawMessage, error) {
+	var out json.RawMessage
+	return out, i.send(ctx, http.MethodGet, i.storage("namespaces", namespace, "schema"), nil, &out)
+}
+
+// SetSchema gives a namespace a JSON Schema. CodeValidationFailed.
+func (i *Install) SetSchema(ctx context.Context, namespace string, schema json.RawMessage) error {
+	return i.send(ctx, http.MethodPut, i.storage("namespaces", namespace, "schema"), schema, nil)
+}
+
+// DeleteSchema takes a namespace its JSON Schema. CodeDocumentNotFound.
+func (i *Install) DeleteSchema(ctx context.Context, namespace string) error {
+	return i.send(ctx, http.MethodDelete, i.storage("namespaces", namespace, "schema"), nil, nil)
+}
+
+// DocumentChanges is a page of a namespace's feed of changes.
+type DocumentChanges struct {
+	Items  []api.DocumentChange `json:"items"`
+	Latest int64                `json:"latest"` // the namespace's last change
+	Reset  bool                 `json:"reset"`  // changes before Items are not kept any more
+}
+
+// Changes gives up to limit changes (0: the server's default) of a namespace behind since.
+func (i *Install) Changes(ctx context.Context, namespace string, since int64, limit int) (DocumentChanges, error) {
+	r := &request{method: http.MethodGet, path: i.storage("namespaces", namespace, "changes"), query: PageOptions{Limit: limit}.query()}
+	r.query.Set("since", strconv.FormatInt(since, 10))
+	var out DocumentChanges
+	_, err := i.tenant.c.call(ctx, r, nil, &out)
+	return out, err
+}
+
+// FollowChanges gives every change of a namespace behind since to handle, once and in
+// order, until ctx ends or handle fails. reset, which may be nil, is told where changes are
+// not kept any more. A stream that breaks, or whose server ends, is opened again where it
+// broke, MaxAttempts times in a row without a change between them.
+func (i *Install) FollowChanges(ctx context.Context, namespace string, since int64, handle func(api.DocumentChange) error, reset func() error) error {
+	follow := &stream{
+		c: i.tenant.c, path: i.storage("namespaces", namespace, "changes"),
+		query: url.Values{"since": {strconv.FormatInt(since, 10)}},
+	}
+	follow.take = func(e event) (bool, error) {
+		switch e.name {
+		case eventReset:
+			if reset == nil {
+				return false, nil
+			}
+			return false, reset()
+		case "put", "delete", "expire":
+		default: // events of other names are not for this reader
+			return false, nil
+		}
+		var change api.DocumentChange
+		if err := json.Unmarshal(e.data, &change); err != nil {
+			return true, fmt.Errorf("change of %s: %w", namespace, err)
+		}
+		return false, handle(change)
+	}
+	return follow.run(ctx)
+}
