@@ -173,7 +173,7 @@ func ValidateKeyName(name string) error {
 }
 
 // AuditEvent is one entry of a tenant's audit: who changed, or was refused to
-// change, what. It never holds bodies or keys.
+// change, what, and who read a secret. It never holds bodies, keys or secrets.
 type AuditEvent struct {
 	ID     string `json:"id"`
 	AtMS   int64  `json:"at_ms"`
@@ -187,4 +187,9 @@ type AuditEvent struct {
 	Status    int    `json:"status"`
 	Code      Code   `json:"code,omitempty"`
 	RequestID string `json:"request_id"`
+	// Of readings of a secret, which are gathered for a minute: how many there were, and
+	// the activations of the first and the last.
+	Count            int64  `json:"count,omitempty"`
+	ActivationID     string `json:"activation_id,omitempty"`
+	LastActivationID string `json:"last_activation_id,omitempty"`
 }

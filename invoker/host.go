@@ -21,6 +21,7 @@ type scope struct {
 	heartbeat                   func(details json.RawMessage) error // nil but for activities
 	installs                    installUse
 	nest                        *nest                     // nil where nothing can be called from it
+	secrets                     *secretsRun               // nil where the version names none
 	tell                        func(order int64, t told) // nil but for the attempts of jobs
 }
 
@@ -74,6 +75,7 @@ type services struct {
 	cadence *cadenceHost
 	queue   *queueHost
 	invoke  *invokeHost
+	secrets secretHost
 	job     *jobHost
 	storage *storageHost
 }
@@ -85,6 +87,8 @@ func newHost(s services) *host {
 		"kv.del":     row(s.kv.permitDel, s.kv.del),
 		"http.fetch": row(s.fetch.permit, s.fetch.fetch),
 		"invoke":     row(s.invoke.permit, s.invoke.invoke),
+
+		"secrets.get": row(s.secrets.permit, s.secrets.get),
 
 		"queue.enqueue": row(s.queue.permit, s.queue.enqueue),
 

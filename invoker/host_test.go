@@ -32,6 +32,8 @@ func TestHostDeniesByDefault(t *testing.T) {
 			"http.fetch": `{"url":"http://example.com/"}`,
 			"invoke":     `{"function":"greet"}`,
 
+			"secrets.get": `{"name":"stripe"}`,
+
 			"queue.enqueue": `{"queue":"orders","options":{}}`,
 
 			"storage.put":      `{"namespace":"settings","key":"k","value":1}`,

@@ -22,6 +22,7 @@ import (
 	"github.com/codesous/sous/invoker/sandbox/wire"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/secrets"
 	"github.com/codesous/sous/tracing"
 )
 
@@ -41,6 +42,15 @@ type Config struct {
 	Tracer trace.TracerProvider
 	// Workflows serves cs.cadence.start and signal (default: nobody does).
 	Workflows Workflows
+	// Secrets is where cs.secrets are read (default: the store's, none of which can be
+	// opened).
+	Secrets *secrets.Secrets
+	// SecretsTTL is how long secrets are believed without a look at the store, where no
+	// notice tells of a change (default 30 s).
+	SecretsTTL time.Duration
+	// SecretsWindow is how long readings of secrets are gathered for one event of the
+	// audit (default: a little less than a minute).
+	SecretsWindow time.Duration
 	// Documents serves cs.storage (default: nobody does).
 	Documents Documents
 	// Slots is how many asynchronous invocations Work runs at once (default: as
@@ -62,6 +72,7 @@ type Invoker struct {
 	host        *host
 	recorder    *recorder
 	running     *running
+	vault       *vault
 	metrics     *engineMetrics
 	tracer      trace.Tracer // nil for none
 	logger      *zap.Logger
@@ -112,6 +123,7 @@ func New(ctx context.Context, store *storage.Store, pool *sandbox.Pool, broker *
 		tracer:      tracing.New(cfg.Tracer, "invoker"),
 		logger:      cfg.Logger,
 	}
+	i.vault = openVault(life, store, &cfg)
 	i.host = newHost(services{
 		kv:      &kvHost{kv: storage.NewKV(store)},
 		fetch:   newFetchHost(cfg.EgressAllow, cfg.Resolver),
@@ -126,6 +138,7 @@ func New(ctx context.Context, store *storage.Store, pool *sandbox.Pool, broker *
 		i.metrics.register(cfg.Metrics, res),
 		i.worker.metrics.register(cfg.Metrics, i.worker),
 		i.recorder.metrics.register(cfg.Metrics, i.recorder),
+		i.vault.metrics.register(cfg.Metrics, i.vault),
 		store.Subscribe(life, i.onChange))
 	if err != nil {
 		end()
@@ -302,7 +315,7 @@ func (i *Invoker) execute(ctx context.Context, inv *api.Invocation, res *resolut
 		inv.Started()
 	}
 	call, sc := i.call(inv, res, rec, deadline, logs)
-	result := a.run(runCtx, call)
+	result := sc.secrets.end(a.run(runCtx, call))
 	sc.nest.end()
 	a.leave()
 
@@ -321,7 +334,9 @@ func (i *Invoker) call(inv *api.Invocation, res *resolution, rec *storage.Stored
 	sc := &scope{
 		tenant: inv.Tenant, namespace: inv.Namespace, function: inv.Function,
 		capabilities: res.Version.Config.Capabilities, heartbeat: inv.Heartbeat, nest: newNest(inv, rec, deadline),
+		secrets: i.vault.begin(inv, res, &rec.Activation),
 	}
+	logs.secrets = sc.secrets
 	return sandbox.Call{
 		Head: wire.InvokeHead{
 			ActivationID: rec.ActivationID,
@@ -420,8 +435,11 @@ func (i *Invoker) onChange(c storage.Change) {
 		i.resolver.invalidate(c.Tenant, c.Namespace, c.Function)
 	case storage.ChangeCancel:
 		i.running.cancel(c.Tenant, c.ActivationID)
+	case storage.ChangeSecret:
+		i.vault.changed(c)
 	case storage.ChangeResubscribed:
 		i.resolver.invalidateAll()
+		i.vault.changed(c)
 	}
 }
 
@@ -469,6 +487,8 @@ func (i *Invoker) Close(ctx context.Context) error {
 			<-done
 		}
 		err = i.recorder.close(ctx)
+		i.vault.close()
+		i.vault.book.close(context.WithoutCancel(ctx)) // bounded by itself
 		i.end()
 		i.resolver.close()
 	})

@@ -29,6 +29,7 @@ type logSink struct {
 	ctx        context.Context // bounds the background writes of one activation
 	tenant, id string
 	attempt    int
+	secrets    *secretsRun // which no line may show; nil for none
 
 	mu      sync.Mutex
 	open    []byte   // the chunk being filled
@@ -68,6 +69,7 @@ func (s *logSink) discard() {
 
 // add takes one record. It never waits for the store.
 func (s *logSink) add(r wire.LogRecord) {
+	r.Text = s.secrets.line(r.Text)
 	line, cut := s.line(r)
 	s.mu.Lock()
 	defer s.mu.Unlock()

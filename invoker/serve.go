@@ -163,7 +163,7 @@ func (w *worker) run(ctx context.Context, h *held, inv *api.Invocation, res *res
 			call, sc = i.call(inv, res, rec, deadline, logs)
 			w.join(h, &call, sc)
 		}
-		result = a.run(running, call)
+		result = sc.secrets.end(a.run(running, call))
 		sc.nest.end()
 	}
 	a.leave()

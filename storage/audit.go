@@ -26,12 +26,15 @@ func NewAudit(s *Store) *Audit { return &Audit{s} }
 // Append adds an event; the store gives it its id. Where an answer of the store
 // is lost, the event may be there twice.
 func (r *Audit) Append(ctx context.Context, tenant string, e api.AuditEvent) error {
+	values := []any{
+		"at_ms", e.AtMS, "sub", e.Sub, "action", e.Action, "method", e.Method, "path", e.Path, "made", e.Made,
+		"status", e.Status, "code", string(e.Code), "request_id", e.RequestID,
+	}
+	if e.Count > 0 {
+		values = append(values, "count", e.Count, "activation_id", e.ActivationID, "last_activation_id", e.LastActivationID)
+	}
 	return failure(ctx, "write audit", r.s.rdb.XAdd(ctx, &redis.XAddArgs{
-		Stream: r.s.keys.audit(tenant), MaxLen: auditMax,
-		Values: []any{
-			"at_ms", e.AtMS, "sub", e.Sub, "action", e.Action, "method", e.Method, "path", e.Path, "made", e.Made,
-			"status", e.Status, "code", string(e.Code), "request_id", e.RequestID,
-		},
+		Stream: r.s.keys.audit(tenant), MaxLen: auditMax, Values: values,
 	}).Err())
 }
 
@@ -104,8 +107,14 @@ func auditEvent(entry redis.XMessage) (api.AuditEvent, error) {
 	e := api.AuditEvent{
 		ID: entry.ID, Sub: text("sub"), Action: text("action"), Method: text("method"), Path: text("path"), Made: text("made"),
 		Code: api.Code(text("code")), RequestID: text("request_id"),
+		ActivationID: text("activation_id"), LastActivationID: text("last_activation_id"),
 	}
 	var err error
+	if count := text("count"); count != "" {
+		if e.Count, err = strconv.ParseInt(count, 10, 64); err != nil {
+			return e, fmt.Errorf("decode audit event %s: %w", entry.ID, err)
+		}
+	}
 	if e.AtMS, err = strconv.ParseInt(text("at_ms"), 10, 64); err != nil {
 		return e, fmt.Errorf("decode audit event %s: %w", entry.ID, err)
 	}

@@ -21,6 +21,7 @@ func platform(r *realm) goja.Value {
 		{"invoke", function("invoke", 2, csInvoke)},
 		{"job", csJob},
 		{"cadence", csCadence},
+		{"secrets", csSecrets},
 	})
 }
 

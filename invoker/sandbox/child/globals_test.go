@@ -88,6 +88,11 @@ func answer(c wire.HostCall) *wire.HostReply {
 			return &wire.HostReply{OK: true, Head: []byte(`{"found":true}`), Blob: []byte(`{"n":[1]}`)}
 		}
 		return &wire.HostReply{OK: true, Head: []byte(`{"found":false}`)}
+	case "secrets.get":
+		if string(c.Head) == `{"name":"stripe"}` {
+			return &wire.HostReply{OK: true, Head: []byte(`{}`), Blob: []byte("sk_live \"ü\"\n€")}
+		}
+		return refused("CS_RUNTIME_SECRET_NOT_FOUND", "secret does not exist")
 	case "kv.set":
 		if string(c.Head) == `{"key":"k","ttl_seconds":60}` && string(c.Blob) == `{"a":1}` {
 			return &wire.HostReply{OK: true, Head: []byte(`{}`)}

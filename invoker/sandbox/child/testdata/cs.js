@@ -15,7 +15,7 @@ export default async function () {
   await rejects("throws", cs.kv.set("k", { toJSON() { throw new RangeError("mine") } }), "RangeError: mine");
   for (const ttlSeconds of [0, -1, 1.5, NaN, 1e12]) await rejects("ttl " + ttlSeconds, cs.kv.set("k", 1, { ttlSeconds }), "ttlSeconds");
   await rejects("options", cs.kv.set("k", 1, 60), "options must be an object");
-  check("members", [Object.keys(cs), Object.keys(cs.kv)], [["log", "env", "kv", "storage", "http", "queue", "invoke", "job", "cadence"], ["get", "set", "del"]]);
+  check("members", [Object.keys(cs), Object.keys(cs.kv)], [["log", "env", "kv", "storage", "http", "queue", "invoke", "job", "cadence", "secrets"], ["get", "set", "del"]]);
   check("no leftovers", [typeof process, typeof window, typeof Deno, "fetch" in globalThis, "nope" in globalThis], ["undefined", "undefined", "undefined", true, false]);
   const original = fetch; globalThis.fetch = 1; check("replaced", fetch, 1); delete globalThis.fetch; check("deleted", typeof fetch, "undefined"); globalThis.fetch = original;
 }

@@ -1,0 +1,467 @@
+package invoker_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker"
+	"github.com/codesous/sous/metrics/metricstest"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/secrets"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+// safe makes a key file and the secrets under it.
+func safe(t testing.TB, s *storage.Store) *secrets.Secrets {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "keys")
+	if _, err := secrets.Keygen(path, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := secrets.OpenKeyFile(path, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return secrets.New(s, keys)
+}
+
+func (b *bench) secret(kept *secrets.Secrets, name, value string) {
+	b.t.Helper()
+	if _, _, err := kept.Put(b.t.Context(), secrets.Place{Tenant: b.tenant, Namespace: namespace}, name, value, "", secrets.Condition{}); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// naming is a version's config that names secrets.
+func naming(names ...string) api.VersionConfig {
+	config := defaults()
+	config.Capabilities.Secrets = names
+	return config
+}
+
+// lines are all that an activation logged.
+func (b *bench) lines(id string) string {
+	b.t.Helper()
+	lines, _, err := storage.NewLogs(b.store).Read(b.t.Context(), b.tenant, id, storage.LogCursor{}, 1000)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, line := range lines {
+		all.Write(append(line.Message, '\n'))
+	}
+	return all.String()
+}
+
+const getSecret = `export default async (name) => { try { return await cs.secrets.get(name) } catch (e) { return e.code + ": " + e.message } }`
+
+func withSafe(kept *secrets.Secrets, change ...func(*invoker.Config)) func(*invoker.Config) {
+	return func(c *invoker.Config) {
+		c.Secrets = kept
+		for _, f := range change {
+			f(c)
+		}
+	}
+}
+
+func TestSecrets(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
+		kept := safe(t, s)
+		b := newBench(t, s, withSafe(kept))
+		b.secret(kept, "stripe", "sk_live_1")
+		b.secret(kept, "odd", "\"ü\"\n€\x00")
+		b.secret(kept, "other", "not for you")
+		b.publish("f", getSecret, naming("stripe", "odd", "later"))
+		for name, want := range map[string]string{
+			"stripe": "sk_live_1",
+			"odd":    "\"ü\"\n€\x00",
+			"later":  "CS_RUNTIME_SECRET_NOT_FOUND: secret \"later\" does not exist in namespace default",
+			"other":  `CS_RUNTIME_CAPABILITY_DENIED: secrets.get is not allowed: declare capabilities {"secrets": ["other"]} in the manifest`,
+		} {
+			var got string
+			if err := json.Unmarshal(b.invoke("f", quote(name)).Activation.Result, &got); err != nil || got != want {
+				t.Errorf("%s: %q %v", name, got, err)
+			}
+		}
+	})
+}
+
+func quote(s string) string {
+	b, err := json.Marshal(s)
+	if err != nil {
+		return `""`
+	}
+	return string(b)
+}
+
+// No spelling reaches a secret that is not declared, nor one of another namespace,
+// tenant or kind.
+func TestHostileNamesOfSecrets(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
+		kept := safe(t, s)
+		b := newBench(t, s, withSafe(kept))
+		const value = "the value that nobody may have"
+		b.secret(kept, "other", value)
+		b.secret(kept, "mine", "mine")
+		for _, p := range []secrets.Place{{Tenant: b.tenant, Namespace: "payments"}, {Tenant: storagetest.Tenant(t), Namespace: namespace}} {
+			if _, _, err := kept.Put(t.Context(), p, "declared", value, "", secrets.Condition{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// What an older release may have let a version declare grants nothing.
+		b.publish("f", getSecret, naming("mine", "*", "declared", "oth*", "payments:declared", "../payments/declared", "mine:x", "", "Other"))
+		for _, name := range []string{
+			"other", "Other", "OTHER", "other ", " other", "other\u0000", "\u0000other", "оther", "o\u200bther", "other\u0301", "*", "oth*", "", "mine:", "mine/other", "mine\nother", "../other", "payments:declared", "declared",
+			"../payments/declared", "{other}", "mine,other", "other@1", "__proto__", "constructor", `other","x":"`, strings.Repeat("other", 100000),
+		} {
+			a := b.invoke("f", quote(name)).Activation
+			if text := string(a.Result) + fmt.Sprint(a.Error); strings.Contains(text, "nobody may") || !strings.Contains(text, "CS_RUNTIME_") {
+				t.Errorf("%.40q: %.200s", name, text)
+			}
+		}
+	})
+}
+
+// All that the platform keeps or says of what a function logs and throws is without
+// secrets, in whatever form it writes them; what it returns is its own.
+func TestSecretsAreRedacted(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
+		kept := safe(t, s)
+		log := &memory{}
+		b := newBench(t, s, withSafe(kept, func(c *invoker.Config) {
+			c.Logger = zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), log, zap.DebugLevel))
+		}))
+		const value, second = "hunter\"2\\ü/+ secret", "-----BEGIN-----\nMIIBOgIBAAJBAKj3\n-----END-----"
+		b.secret(kept, "a", value)
+		b.secret(kept, "b", second)
+		b.publish("logs", `export default async () => {
+  const a = await cs.secrets.get("a"), b = await cs.secrets.get("b");
+  console.log(a); console.log("it is " + a, { a, list: [a] }); console.error(new Error(a)); console.log("%s!", a);
+  cs.log.info({ a, inner: JSON.stringify({ a }) }); cs.log.warn(a, b); cs.log.info({ [a]: 1 });
+  console.log(b); cs.log.info({ line: b.split("\n")[1], b });
+  console.log(btoa(unescape(encodeURIComponent(a))), encodeURIComponent(a), new URLSearchParams({ a }).toString());
+  for (let i = 0; i < 5000; i++) console.log("x".repeat(i % 97) + a);
+  return a;
+};`, naming("a", "b"))
+		a := b.invoke("logs", "null").Activation
+		if string(a.Result) != quote(value) {
+			t.Errorf("%s %+v", a.Result, a.Error)
+		}
+		text := b.lines(a.ActivationID)
+		if !strings.Contains(text, "it is ***") || !strings.Contains(text, `{"a":"***","inner":"{\"a\":\"***\"}"}`) {
+			t.Errorf("%.3000s", text)
+		}
+		b.publish("throws", `export default async (how) => {
+  const a = await cs.secrets.get("a");
+  if (how === "long") throw new Error("x".repeat(65530) + a);
+  const e = new TypeError("cannot use " + a); e.code = a; e.name = a;
+  if (how === "value") throw a;
+  if (how === "object") throw { message: a, stack: a, a };
+  throw e;
+};`, naming("a"))
+		for _, how := range []string{"error", "value", "object", "long"} {
+			a := b.invoke("throws", quote(how)).Activation
+			stored := b.stored(a.ActivationID).Activation
+			if diff := cmp.Diff(a, stored); diff != "" || a.Status != api.StatusError {
+				t.Errorf("%s: %+v %s", how, a, diff)
+			}
+			text += fmt.Sprintf("%+v", stored.Error)
+			if !strings.Contains(stored.Error.Message, "***") {
+				t.Errorf("%s: %.100s", how, stored.Error.Message)
+			}
+		}
+		for _, part := range []string{"hunter", "MIIBOg", "aHVudGVy", "secret"} {
+			if at := strings.Index(text+log.String(), part); at >= 0 {
+				t.Errorf("%q stands in ...%.200s", part, (text + log.String())[max(0, at-100):])
+			}
+		}
+	})
+}
+
+// memory is a log in memory.
+type memory struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (m *memory) Write(b []byte) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.text.Write(b)
+}
+
+func (*memory) Sync() error { return nil }
+
+func (m *memory) String() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.text.String()
+}
+
+// A job's errors are an activation's.
+func TestSecretsAreRedactedInJobs(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
+		kept := safe(t, s)
+		b := newBench(t, s, withSafe(kept))
+		b.secret(kept, "a", "hunter2hunter2")
+		config := naming("a")
+		config.Retry = &api.Retry{MaxAttempts: 1}
+		b.publish("f", `export default async () => { const a = await cs.secrets.get("a"); console.log(a); throw new Error("no " + a) }`, config)
+		stop := b.work()
+		defer stop()
+		rec := b.ends(b.enqueue("f", "null"))
+		job := b.job(rec.JobID)
+		text := fmt.Sprintf("%+v %+v %s", rec.Error, job, b.lines(rec.ActivationID))
+		if strings.Contains(text, "hunter2") || !strings.Contains(text, "no ***") {
+			t.Errorf("%s", text)
+		}
+	})
+}
+
+// Without a key file a function that names secrets runs, and is told when it asks.
+func TestSecretsWithoutAKey(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
+		b := newBench(t, s)
+		b.secret(safe(t, s), "a", "alpha")
+		b.publish("f", getSecret, naming("a", "gone"))
+		for name, want := range map[string]string{"a": "CS_RUNTIME_SECRET_UNAVAILABLE: secrets cannot be opened here: the server has no key file", "gone": "CS_RUNTIME_SECRET_NOT_FOUND"} {
+			if got := string(b.invoke("f", quote(name)).Activation.Result); !strings.Contains(got, want) {
+				t.Errorf("%s: %s", name, got)
+			}
+		}
+		other := newBench(t, s, withSafe(safe(t, s))) // another key
+		other.tenant = b.tenant
+		if got := string(other.invoke("f", `"a"`).Activation.Result); !strings.Contains(got, "CS_RUNTIME_SECRET_UNAVAILABLE") || !strings.Contains(got, "not in the key file") {
+			t.Errorf("another key: %s", got)
+		}
+	})
+}
+
+// A change made on one replica is seen on another, by its notice within a second, and
+// where that is lost by the time for which secrets are believed.
+func TestSecretsChangeOnEveryReplica(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
+		kept := safe(t, s)
+		one := newBench(t, s, withSafe(kept))
+		two := newBench(t, s, withSafe(kept, func(c *invoker.Config) { c.SecretsTTL = 1500 * time.Millisecond }))
+		two.tenant = one.tenant
+		one.secret(kept, "a", "value 1")
+		one.publish("f", getSecret, naming("a"))
+		read := func(b *bench) string { return string(b.invoke("f", `"a"`).Activation.Result) }
+		if read(one) != `"value 1"` || read(two) != `"value 1"` {
+			t.Fatal(read(one), read(two))
+		}
+		for i := range 3 {
+			one.secret(kept, "a", fmt.Sprint("value ", i+2))
+			want, began := quote(fmt.Sprint("value ", i+2)), time.Now()
+			one.eventually("the change", func() bool { return read(one) == want && read(two) == want })
+			if took := time.Since(began); took > time.Second {
+				t.Errorf("seen after %s", took)
+			}
+		}
+		// The notice is lost: the record changes by itself.
+		key := s.SecretKeys(one.tenant, namespace).Record("a")
+		raw, err := s.Client().Get(t.Context(), key).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Client().Del(t.Context(), key).Err(); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		two.eventually("the lost deletion", func() bool { return strings.Contains(read(two), "CS_RUNTIME_SECRET_NOT_FOUND") })
+		if took := time.Since(began); took > 2500*time.Millisecond {
+			t.Errorf("believed for %s", took)
+		}
+		if read(one) != `"value 4"` {
+			t.Errorf("the first replica, which believes for 30 s, asked: %s", read(one))
+		}
+		if err := s.Client().Set(t.Context(), key, raw, 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if err := kept.Delete(t.Context(), secrets.Place{Tenant: one.tenant, Namespace: namespace}, "a", nil); err != nil {
+			t.Fatal(err)
+		}
+		one.eventually("the deletion", func() bool { return strings.Contains(read(one), "CS_RUNTIME_SECRET_NOT_FOUND") })
+	})
+}
+
+// What a run read before a change is redacted as what it reads after.
+func TestSecretsThatChangeWhileARunHasThem(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
+		kept := safe(t, s)
+		b := newBench(t, s, withSafe(kept))
+		b.secret(kept, "a", "first hunter2")
+		config := naming("a")
+		config.TimeoutMS = 20_000
+		config.Capabilities.KV = &api.KVCapability{Prefixes: []string{""}, Ops: []string{"get", "set"}}
+		b.publish("f", `export default async () => {
+  const first = await cs.secrets.get("a");
+  await cs.kv.set("waits", true);
+  let now = first;
+  while (now === first) { await new Promise(r => setTimeout(r, 10)); now = await cs.secrets.get("a"); }
+  console.log("from " + first + " to " + now);
+  throw new Error(first + now);
+};`, config)
+		done := make(chan *api.Outcome)
+		go func() {
+			out, err := b.engine.Invoke(context.Background(), b.invocation("f", "null"))
+			if err != nil {
+				t.Error(err)
+			}
+			done <- out
+		}()
+		b.eventually("the first read", func() bool { return b.kv("waits") == "true" })
+		b.secret(kept, "a", "second hunter2")
+		a := (<-done).Activation
+		if a.Error == nil || a.Error.Message != "******" || !strings.Contains(b.lines(a.ActivationID), "from *** to ***") {
+			t.Errorf("%+v %s", a.Error, b.lines(a.ActivationID))
+		}
+	})
+}
+
+// reads are the events of a tenant's audit about secrets, oldest first.
+func (b *bench) reads() []api.AuditEvent {
+	b.t.Helper()
+	items, _, err := storage.NewAudit(b.store).List(b.t.Context(), storage.AuditFilter{Tenant: b.tenant, Action: "secret.read", Limit: 500})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	slices.Reverse(items)
+	return items
+}
+
+// Each reading stands in the audit: openings, and what functions ask for, many in one event.
+func TestReadingSecretsIsAudited(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
+		kept := safe(t, s)
+		b := newBench(t, s, withSafe(kept, func(c *invoker.Config) { c.SecretsWindow = time.Second }))
+		b.secret(kept, "a", "alpha")
+		b.secret(kept, "b", "beta")
+		b.publish("f", getSecret, naming("a", "b", "gone"))
+		began := time.Now()
+		first := b.invoke("f", `"a"`).Activation
+		var last api.Activation
+		for range 20 {
+			last = b.invoke("f", `"a"`).Activation
+		}
+		b.invoke("f", `"gone"`)
+		b.invoke("f", `"other"`) // refused, so not read
+		quick := time.Since(began) < time.Second
+		b.eventually("the events", func() bool { return len(b.reads()) >= 4 })
+		got := map[string]int64{}
+		for _, e := range b.reads() {
+			if e.Sub != "fn:default/f@1" || e.AtMS == 0 || e.RequestID != "req_test" || strings.Contains(fmt.Sprint(e), "alpha") {
+				t.Errorf("%+v", e)
+			}
+			got[fmt.Sprint(e.Method, " ", e.Made, " ", e.Status, " ", e.Code)] += e.Count
+			if e.Method == "GET" && e.Made == "a@1" && quick && (e.ActivationID != first.ActivationID || e.LastActivationID != last.ActivationID ||
+				e.Path != "/v1/tenants/"+b.tenant+"/namespaces/default/secrets/a") {
+				t.Errorf("%+v, from %s to %s", e, first.ActivationID, last.ActivationID)
+			}
+		}
+		want := map[string]int64{"OPEN a@1 200 ": 1, "OPEN b@1 200 ": 1, "GET a@1 200 ": 21, "GET gone 404 CS_RUNTIME_SECRET_NOT_FOUND": 1}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// A busy function leaves one event, and none is lost when the engine ends.
+func TestReadingsAreWrittenAtTheEnd(t *testing.T) {
+	t.Parallel()
+	s := storagetest.Open(t, storage.Config{Embedded: storagetest.Embedded(t, t.TempDir())})
+	kept := safe(t, s)
+	b := newBench(t, s, withSafe(kept))
+	b.secret(kept, "a", "alpha")
+	b.publish("f", `export default async () => { for (let i = 0; i < 50; i++) await cs.secrets.get("a") }`, naming("a"))
+	b.invoke("f", "null")
+	if n := len(b.reads()); n != 0 {
+		t.Errorf("%d events at once", n)
+	}
+	if err := b.engine.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	found := b.reads()
+	if len(found) != 2 || found[0].Count+found[1].Count != 51 {
+		t.Errorf("%+v", found)
+	}
+}
+
+// A function that names no secrets costs no command of the store, nor does a warm one
+// that does.
+func TestSecretsCostNothingWhereNoneAreNamed(t *testing.T) {
+	t.Parallel()
+	server := storagetest.Redis(t)
+	store := storagetest.Open(t, storage.Config{URL: server.URL})
+	kept := safe(t, store)
+	reg := prometheus.NewRegistry()
+	b := newBench(t, store, withSafe(kept, func(c *invoker.Config) { c.Metrics = reg }))
+	b.secret(kept, "a", "alpha")
+	b.publish("none", `export default () => 1`, defaults())
+	b.publish("some", `export default () => cs.secrets.get("a")`, naming("a"))
+	reads := func(name string) float64 {
+		t.Helper()
+		before := metricstest.Value(t, reg, "sous_secret_resolves_total", "outcome=ok")
+		for range 5 {
+			b.invoke(name, "null")
+		}
+		return metricstest.Value(t, reg, "sous_secret_resolves_total", "outcome=ok") - before
+	}
+	commands := func(name string) int {
+		t.Helper()
+		b.invoke(name, "null")
+		before := mgets(t, store)
+		for range 5 {
+			b.invoke(name, "null")
+		}
+		return mgets(t, store) - before
+	}
+	if n := reads("none"); n != 0 {
+		t.Errorf("%v reads for a function that names none", n)
+	}
+	if n := reads("some"); n != 1 {
+		t.Errorf("%v reads for one that does", n)
+	}
+	if none, some := commands("none"), commands("some"); none != 0 || some != 0 {
+		t.Errorf("%d and %d commands", none, some)
+	}
+}
+
+// mgets is how many MGET the server has served: the command that reads secrets.
+func mgets(t *testing.T, store *storage.Store) (n int) {
+	t.Helper()
+	stats, err := store.Client().Info(t.Context(), "commandstats").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(stats) {
+		if rest, ok := strings.CutPrefix(line, "cmdstat_mget:calls="); ok {
+			if _, err := fmt.Sscanf(rest, "%d", &n); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return n
+}
