@@ -37,6 +37,7 @@ type service struct {
 	CapDrop     []string          `koanf:"cap_drop"`
 	Security    []string          `koanf:"security_opt"`
 	Restart     string            `koanf:"restart"`
+	Secrets     []string          `koanf:"secrets"`
 	Memory      string            `koanf:"mem_limit"`
 	Build       struct {
 		Context    string            `koanf:"context"`
@@ -56,6 +57,9 @@ type compose struct {
 		Internal bool `koanf:"internal"`
 	} `koanf:"networks"`
 	Volumes map[string]any `koanf:"volumes"`
+	Secrets map[string]struct {
+		File string `koanf:"file"`
+	} `koanf:"secrets"`
 }
 
 func readYAML(t *testing.T, name string, into any) {
@@ -184,11 +188,21 @@ func TestReplicas(t *testing.T) {
 			t.Errorf("%s can be reached without a key or the proxy", name)
 		}
 		checkTimes(t, name, s)
+		mounted := strings.TrimPrefix(s.Environment["SOUS_SECRETS_KEY_FILE"], "/run/secrets/")
+		if !slices.Contains(s.Secrets, mounted) || !ignored(t, "deploy/"+strings.TrimPrefix(c.Secrets[mounted].File, "./")) {
+			t.Errorf("%s: %q is none of its files %q, or not kept out of commits", name, mounted, s.Secrets)
+		}
 		budget, err := strconv.Atoi(s.Environment["SOUS_SANDBOX_MEMORY_BUDGET"])
 		if limit := gibibytes(t, s.Memory) << 10; err != nil || budget > limit/2 {
 			t.Errorf("%s: a budget of %d MiB leaves the server less than half of %d MiB (%v)", name, budget, limit, err)
 		}
 	}
+}
+
+// ignored says whether a file is kept out of commits by its own name.
+func ignored(t *testing.T, file string) bool {
+	t.Helper()
+	return slices.Contains(strings.Split(read(t, "../.gitignore"), "\n"), "/"+file)
 }
 
 // checkTimes demands that a replica may end in order before it is killed, and

@@ -252,7 +252,7 @@ func TestDocument(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	commands := regexp.MustCompile(`(?m)^ {4}.*?(?:\bsous|sous-1) ((?:health|keys|doctor|fn|serve|version)\b[a-z ]*)(.*)$`).FindAllStringSubmatch(text, -1)
+	commands := regexp.MustCompile(`(?m)^ {4}.*?(?:\bsous|sous-1) ((?:health|keys|doctor|fn|secret|serve|version)\b[a-z ]*)(.*)$`).FindAllStringSubmatch(text, -1)
 	if len(commands) < 3 {
 		t.Fatalf("it names the commands %q", commands)
 	}

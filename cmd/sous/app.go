@@ -67,7 +67,7 @@ or cannot be reached, 3 the function failed.`,
 		a.devCommand(), a.serveCommand(),
 		a.fnCommand(), a.activationCommand(),
 		a.jobCommand(), a.queueCommand(), a.batchCommand(), a.taskCommand(), a.scheduleCommand(), a.workerCommand(), a.cadenceCommand(),
-		a.keysCommand(), a.auditCommand(),
+		a.storageCommand(), a.installCommand(), a.secretCommand(), a.keysCommand(), a.auditCommand(),
 		a.profileCommand(), a.doctorCommand(), a.healthCommand(), a.versionCommand(),
 	)
 	return root

@@ -28,6 +28,9 @@ sous serve.`,
 				return errKeysEmbedded
 			}
 			s.Roles = allRoles // whatever a file that serve reads too says
+			if err := s.makeSecretsKey(); err != nil {
+				return err
+			}
 			logger, stop, err := newLogger(a.stderr, s)
 			if err != nil {
 				return err

@@ -20,12 +20,14 @@ import (
 	"github.com/codesous/sous/queue/tasks"
 	"github.com/codesous/sous/scheduler"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/secrets"
 )
 
 // platform is every part of a running server, wired.
 type platform struct {
 	server  *controlplane.Server
 	metrics *prometheus.Registry
+	secrets *secrets.Secrets
 
 	// closers undo what was opened, the last one first.
 	closers []func(context.Context) error
@@ -84,7 +86,7 @@ func openPlatform(ctx context.Context, s settings, logger *zap.Logger) (p *platf
 		}
 	}
 	if p.server, err = controlplane.New(ctx, store, engine, broker, controlplane.Config{
-		Logger: logger.Named("api"), Metrics: metrics, Tracer: p.tracer, Version: buildVersion(), Auth: s.authMode(), MaxWaits: maxWaits(s), Schedules: schedules,
+		Logger: logger.Named("api"), Metrics: metrics, Tracer: p.tracer, Version: buildVersion(), Auth: s.authMode(), MaxWaits: maxWaits(s), Schedules: schedules, Secrets: p.secrets,
 	}); err != nil {
 		return p, err
 	}
@@ -158,7 +160,7 @@ func (p *platform) openEngine(ctx, working context.Context, s settings, store *s
 	if err != nil {
 		return nil, err
 	}
-	cfg.Logger, cfg.Metrics, cfg.Tracer = p.logger.Named("invoker"), p.metrics, p.tracer
+	cfg.Logger, cfg.Metrics, cfg.Secrets, cfg.Tracer = p.logger.Named("invoker"), p.metrics, p.secrets, p.tracer
 	if cadence != nil {
 		cfg.Workflows = cadence
 	}
@@ -262,7 +264,8 @@ func (p *platform) openStore(ctx context.Context, s settings) (*storage.Store, e
 		return nil, fmt.Errorf("store: %w", err)
 	}
 	p.onClose(func(context.Context) error { return store.Close() })
-	return store, nil
+	p.secrets, err = s.openSecrets(store, p.logger.Named("secrets"))
+	return store, err
 }
 
 // handler answers everything that the roles of s do: without the api role, that

@@ -29,6 +29,7 @@ type settings struct {
 	LogFormat    string        `koanf:"log-format"`
 	EgressAllow  []string      `koanf:"egress-allow"`
 	CadenceAddr  string        `koanf:"cadence-addr"`
+	SecretsKey   string        `koanf:"secrets-key-file"`
 
 	Network networkSettings `koanf:",squash"`
 	Trace   traceSettings   `koanf:",squash"`
@@ -78,6 +79,7 @@ func registerServer(flags *pflag.FlagSet, logFormat, auth string) {
 	flags.String("log-format", logFormat, "json, or console for people")
 	flags.StringSlice("egress-allow", nil, "private address ranges (CIDR, comma-separated) that functions' fetch may reach; by default none")
 	flags.String("cadence-addr", "", "HOST:PORT of a Cadence server's frontend (its gRPC port, 7833 by default), for worker bindings and cs.cadence; by default none")
+	registerSecrets(flags)
 	flags.Int("sandbox-max", 0, "most sandbox processes that serve a version, warm or at work (0: 100)")
 	flags.Int64("sandbox-memory-budget", 0, "MiB that those may use together, each counted as 2.2 times its version's limit (0: half of the memory here)")
 	flags.Int("sandbox-spares", 0, "unassigned sandbox processes kept ready for cold starts (0: 2, -1: none)")
