@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
@@ -250,5 +251,38 @@ func TestPagesOfDocuments(t *testing.T) {
 		if err != nil || items[0].Value != nil || string(items[0].Metadata) != `{"even":true,"text":"{\"value\":1}"}` {
 			t.Errorf("%+v %v", items, err)
 		}
+	})
+}
+
+// TestOnlyWhatHasExpiredExpires: an entry that a cut write has left too early takes nothing,
+// and is put right.
+func TestOnlyWhatHasExpiredExpires(t *testing.T) {
+	t.Parallel()
+	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+		d := newDocuments(t, s)
+		d.mustWrite(put("stays", "1"), until(d.now+500, put("later", "1")), until(d.now+100, put("goes", "1")))
+		expiry := d.key(d.path.Install, d.path.Namespace, "expiry")
+		for _, key := range []string{"stays", "later", "nothing"} {
+			if err := s.Client().ZAdd(t.Context(), expiry, redis.Z{Score: float64(d.now + 1), Member: key}).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d.now += 100
+		if n, more, err := d.ExpireDue(t.Context(), d.path.Tenant, d.now, 10); n != 4 || more || err != nil {
+			t.Error(n, more, err)
+		}
+		if keys, _ := d.page(storage.DocumentQuery{}); !slices.Equal(keys, []string{"later", "stays"}) {
+			t.Error("there are", keys)
+		}
+		want := []redis.Z{{Score: float64(d.now + 400), Member: "later"}}
+		left, err := s.Client().ZRangeWithScores(t.Context(), expiry, 0, -1).Result()
+		if diff := cmp.Diff(want, left); err != nil || diff != "" {
+			t.Error(err, diff)
+		}
+		due, err := s.Client().ZScore(t.Context(), d.key("expiring"), d.path.Install+"/"+d.path.Namespace).Result()
+		if err != nil || int64(due) != d.now+400 {
+			t.Error("the namespace is due at", due, err)
+		}
+		d.audit("after all")
 	})
 }
