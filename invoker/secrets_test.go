@@ -126,7 +126,7 @@ func TestHostileNamesOfSecrets(t *testing.T) {
 		// What an older release may have let a version declare grants nothing.
 		b.publish("f", getSecret, naming("mine", "*", "declared", "oth*", "payments:declared", "../payments/declared", "mine:x", "", "Other"))
 		for _, name := range []string{
-			"other", "Other", "OTHER", "other ", " other", "other\u0000", "\u0000other", "оther", "o\u200bther", "other\u0301", "*", "oth*", "", "mine:", "mine/other", "mine\nother", "../other", "payments:declared", "declared",
+			"other", "Other", "OTHER", "other ", " other", "other\u0000", "\u0000other", "\u043ether", "o\u200bther", "other\u0301", "*", "oth*", "", "mine:", "mine/other", "mine\nother", "../other", "payments:declared", "declared",
 			"../payments/declared", "{other}", "mine,other", "other@1", "__proto__", "constructor", `other","x":"`, strings.Repeat("other", 100000),
 		} {
 			a := b.invoke("f", quote(name)).Activation
@@ -409,8 +409,8 @@ func TestReadingsAreWrittenAtTheEnd(t *testing.T) {
 	}
 }
 
-// A function that names no secrets costs no command of the store, nor does a warm one
-// that does.
+// A function that names no secrets costs no command of the store that reads them, nor
+// does a warm one that names some.
 func TestSecretsCostNothingWhereNoneAreNamed(t *testing.T) {
 	t.Parallel()
 	server := storagetest.Redis(t)
@@ -421,31 +421,26 @@ func TestSecretsCostNothingWhereNoneAreNamed(t *testing.T) {
 	b.secret(kept, "a", "alpha")
 	b.publish("none", `export default () => 1`, defaults())
 	b.publish("some", `export default () => cs.secrets.get("a")`, naming("a"))
-	reads := func(name string) float64 {
-		t.Helper()
-		before := metricstest.Value(t, reg, "sous_secret_resolves_total", "outcome=ok")
-		for range 5 {
-			b.invoke(name, "null")
-		}
-		return metricstest.Value(t, reg, "sous_secret_resolves_total", "outcome=ok") - before
-	}
-	commands := func(name string) int {
+	// cost is what five calls of a version that is warm read.
+	cost := func(name string) (resolves float64, commands int) {
 		t.Helper()
 		b.invoke(name, "null")
-		before := mgets(t, store)
+		resolves, commands = metricstest.Value(t, reg, "sous_secret_resolves_total"), mgets(t, store)
 		for range 5 {
 			b.invoke(name, "null")
 		}
-		return mgets(t, store) - before
+		return metricstest.Value(t, reg, "sous_secret_resolves_total") - resolves, mgets(t, store) - commands
 	}
-	if n := reads("none"); n != 0 {
-		t.Errorf("%v reads for a function that names none", n)
+	if resolves, commands := cost("none"); resolves != 0 || commands != 0 || metricstest.Value(t, reg, "sous_secret_resolves_total") != 0 {
+		t.Errorf("one that names none: %v reads, %d commands", resolves, commands)
 	}
-	if n := reads("some"); n != 1 {
-		t.Errorf("%v reads for one that does", n)
-	}
-	if none, some := commands("none"), commands("some"); none != 0 || some != 0 {
-		t.Errorf("%d and %d commands", none, some)
+	// The notice of the secret's making may come late, and have it read once more.
+	b.eventually("calls without a read", func() bool {
+		resolves, commands := cost("some")
+		return resolves == 0 && commands == 0
+	})
+	if n := metricstest.Value(t, reg, "sous_secret_resolves_total", "outcome=ok"); n < 1 || n > 2 {
+		t.Errorf("one that names some: %v reads", n)
 	}
 }
 
