@@ -22,7 +22,7 @@ func (a *app) fnInitCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init DIR",
 		Short: "Write a function to begin with",
-		Long:  "Write a function to begin with, its manifest, .sousignore and README.md. Nothing that is there already is overwritten.",
+		Long:  "Write a function to begin with, its manifest, .sousignore and README.md, and for editors types.d.ts with its tsconfig.json or jsconfig.json. Nothing that is there already is overwritten.",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			entry := bundle.EntryJS
@@ -50,8 +50,12 @@ func (a *app) fnInitCommand() *cobra.Command {
 
 // initialFiles are the files of a new function, by name.
 func initialFiles(name, entry string) (map[string]string, error) {
+	language := strings.TrimPrefix(filepath.Ext(entry), ".")
+	config := language + "config.json" // what editors read
 	from := map[string]string{
-		entry:               "template/" + strings.TrimPrefix(filepath.Ext(entry), ".") + "/" + entry,
+		entry:               "template/" + language + "/" + entry,
+		config:              "template/" + language + "/" + config,
+		"types.d.ts":        "template/types.d.ts",
 		bundle.ManifestFile: "template/" + bundle.ManifestFile,
 		ignoreFile:          "template/sousignore",
 	}

@@ -1,5 +1,11 @@
-// What this module exports by default answers every call. Its result becomes the
-// HTTP response, or any other value, which is answered as JSON.
+/**
+ * What this module exports by default answers every call. Its result becomes the
+ * HTTP response, or any other value, which is answered as JSON.
+ *
+ * @param {(Partial<HttpEvent> & { name?: string }) | null} event
+ * @param {Context} ctx
+ * @returns {Promise<HttpResponse>}
+ */
 export default async function handle(event, ctx) {
   const name = event?.queryStringParameters?.name ?? event?.name ?? "world";
   cs.log.info({ greeting: name, attempt: ctx.attempt });

@@ -1,17 +1,6 @@
-interface HttpEvent {
-  queryStringParameters?: Record<string, string>;
-  name?: string;
-}
-
-interface HttpResponse {
-  statusCode: number;
-  headers: Record<string, string>;
-  body: string;
-}
-
 // What this module exports by default answers every call. Its result becomes the
 // HTTP response, or any other value, which is answered as JSON.
-export default async function handle(event: HttpEvent | null, ctx: { attempt: number }): Promise<HttpResponse> {
+export default async function handle(event: (Partial<HttpEvent> & { name?: string }) | null, ctx: Context): Promise<HttpResponse> {
   const name = event?.queryStringParameters?.name ?? event?.name ?? "world";
   cs.log.info({ greeting: name, attempt: ctx.attempt });
   return {
@@ -20,6 +9,3 @@ export default async function handle(event: HttpEvent | null, ctx: { attempt: nu
     body: JSON.stringify({ hello: name }),
   };
 }
-
-// The part of the platform's globals that this function uses.
-declare const cs: { log: { info(...values: unknown[]): void } };
