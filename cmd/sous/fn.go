@@ -41,6 +41,11 @@ func (a *app) noteMore(more bool) {
 // readJSONArg reads the value of a flag that takes JSON, @FILE, or - for stdin;
 // at most limit bytes. "" is nil.
 func readJSONArg(flag, value string, stdin io.Reader, limit int64) (json.RawMessage, error) {
+	return readJSONText("--"+flag, value, stdin, limit)
+}
+
+// readJSONText is readJSONArg for what errors call name.
+func readJSONText(name, value string, stdin io.Reader, limit int64) (json.RawMessage, error) {
 	var raw []byte
 	switch file, isFile := strings.CutPrefix(value, "@"); {
 	case value == "":
@@ -48,22 +53,22 @@ func readJSONArg(flag, value string, stdin io.Reader, limit int64) (json.RawMess
 	case value == "-":
 		var err error
 		if raw, err = readBounded(stdin, limit); err != nil {
-			return nil, fmt.Errorf("--%s: stdin: %w", flag, err)
+			return nil, fmt.Errorf("%s: stdin: %w", name, err)
 		}
 	case isFile:
 		f, err := os.Open(file)
 		if err != nil {
-			return nil, fmt.Errorf("--%s: %w", flag, err)
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		defer func() { _ = f.Close() }() // only read
 		if raw, err = readBounded(f, limit); err != nil {
-			return nil, fmt.Errorf("--%s: %s: %w", flag, file, err)
+			return nil, fmt.Errorf("%s: %s: %w", name, file, err)
 		}
 	default:
 		raw = []byte(value)
 	}
 	if !json.Valid(raw) {
-		return nil, api.Errorf(api.CodeValidationJSON, "--%s is not JSON", flag)
+		return nil, api.Errorf(api.CodeValidationJSON, "%s is not JSON", name)
 	}
 	return raw, nil
 }

@@ -20,14 +20,16 @@ import (
 	"github.com/codesous/sous/queue/tasks"
 	"github.com/codesous/sous/scheduler"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/documents"
 	"github.com/codesous/sous/storage/secrets"
 )
 
 // platform is every part of a running server, wired.
 type platform struct {
-	server  *controlplane.Server
-	metrics *prometheus.Registry
-	secrets *secrets.Secrets
+	server    *controlplane.Server
+	metrics   *prometheus.Registry
+	documents *documents.Service
+	secrets   *secrets.Secrets
 
 	// closers undo what was opened, the last one first.
 	closers []func(context.Context) error
@@ -63,6 +65,9 @@ func openPlatform(ctx context.Context, s settings, logger *zap.Logger) (p *platf
 	if err != nil {
 		return p, err
 	}
+	if p.documents, err = s.Documents.openDocuments(ctx, store, metrics); err != nil {
+		return p, err
+	}
 	broker, err := queue.New(ctx, store, queue.Config{Logger: logger.Named("queue"), Metrics: metrics})
 	if err != nil {
 		return p, err
@@ -85,8 +90,13 @@ func openPlatform(ctx context.Context, s settings, logger *zap.Logger) (p *platf
 			return p, err
 		}
 	}
+	runners, err := s.Documents.token()
+	if err != nil {
+		return p, err
+	}
 	if p.server, err = controlplane.New(ctx, store, engine, broker, controlplane.Config{
 		Logger: logger.Named("api"), Metrics: metrics, Tracer: p.tracer, Version: buildVersion(), Auth: s.authMode(), MaxWaits: maxWaits(s), Schedules: schedules, Secrets: p.secrets,
+		Documents: p.documents, StorageToken: runners,
 	}); err != nil {
 		return p, err
 	}
@@ -161,6 +171,7 @@ func (p *platform) openEngine(ctx, working context.Context, s settings, store *s
 		return nil, err
 	}
 	cfg.Logger, cfg.Metrics, cfg.Secrets, cfg.Tracer = p.logger.Named("invoker"), p.metrics, p.secrets, p.tracer
+	cfg.Documents = p.documents
 	if cadence != nil {
 		cfg.Workflows = cadence
 	}

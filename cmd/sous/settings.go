@@ -31,8 +31,9 @@ type settings struct {
 	CadenceAddr  string        `koanf:"cadence-addr"`
 	SecretsKey   string        `koanf:"secrets-key-file"`
 
-	Network networkSettings `koanf:",squash"`
-	Trace   traceSettings   `koanf:",squash"`
+	Network   networkSettings `koanf:",squash"`
+	Trace     traceSettings   `koanf:",squash"`
+	Documents storageSettings `koanf:",squash"`
 
 	SandboxMax          int           `koanf:"sandbox-max"`
 	SandboxMemoryBudget int64         `koanf:"sandbox-memory-budget"` // MiB
@@ -80,6 +81,7 @@ func registerServer(flags *pflag.FlagSet, logFormat, auth string) {
 	flags.StringSlice("egress-allow", nil, "private address ranges (CIDR, comma-separated) that functions' fetch may reach; by default none")
 	flags.String("cadence-addr", "", "HOST:PORT of a Cadence server's frontend (its gRPC port, 7833 by default), for worker bindings and cs.cadence; by default none")
 	registerSecrets(flags)
+	registerStorage(flags)
 	flags.Int("sandbox-max", 0, "most sandbox processes that serve a version, warm or at work (0: 100)")
 	flags.Int64("sandbox-memory-budget", 0, "MiB that those may use together, each counted as 2.2 times its version's limit (0: half of the memory here)")
 	flags.Int("sandbox-spares", 0, "unassigned sandbox processes kept ready for cold starts (0: 2, -1: none)")
@@ -116,6 +118,9 @@ func (s *settings) validate() error {
 		return err
 	}
 	if err := s.Trace.validate(); err != nil {
+		return err
+	}
+	if err := s.Documents.validate(); err != nil {
 		return err
 	}
 	if s.SandboxMax < 0 || s.SandboxMemoryBudget < 0 || s.SandboxSpares < -1 || s.SandboxIdleTimeout < 0 {
