@@ -44,12 +44,13 @@ func newStep(op string, item *api.DocumentItem, nowMS int64) (storage.DocumentSt
 	return step, nil
 }
 
-// onlyKey refuses what a check and a delete have no use for.
+// onlyKey refuses what a check and a delete have no use for; null is nothing.
 func onlyKey(op string, item *api.DocumentItem) error {
+	says := func(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 	switch {
-	case len(item.Value) > 0:
+	case says(item.Value):
 		return api.DocumentFieldError("value", "stands with put alone")
-	case len(item.Metadata) > 0:
+	case says(item.Metadata):
 		return api.DocumentFieldError("metadata", "stands with put alone")
 	case item.TTLSeconds != nil:
 		return api.DocumentFieldError("ttlSeconds", "stands with put alone")

@@ -139,7 +139,7 @@ func transactions() []testCase {
 	at := func(steps ...string) string { return `{"namespace":"transact","operations":[` + strings.Join(steps, ",") + `]}` }
 	return []testCase{
 		{name: "transact: all or none", steps: []step{
-			{op: "transact", body: at(`{"op":"put","key":"a","value":1,"ttlSeconds":60}`, `{"op":"check","key":"b","ifRevision":0}`, `{"op":"delete","key":"c"}`),
+			{op: "transact", body: at(`{"op":"put","key":"a","value":1,"ttlSeconds":60}`, `{"op":"check","key":"b","ifRevision":0}`, `{"op":"delete","key":"c","value":null}`),
 				want: `{"items":[{"key":"a","revision":1,"ttlExpiresAt":"<time+60s>"},{"key":"b","revision":0},{"key":"c","revision":0}]}`},
 			{op: "transact", body: at(`{"op":"check","key":"a","ifRevision":1}`, `{"op":"put","key":"b","value":1}`), want: `{"items":[{"revision":1},{"revision":1}]}`},
 			{op: "transact", body: at(`{"op":"put","key":"c","value":1}`, `{"op":"check","key":"a","ifRevision":2}`), code: mismatch, want: `{"items":[{"index":1,"code":"REVISION_MISMATCH"}]}`},
