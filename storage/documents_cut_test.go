@@ -138,34 +138,48 @@ func documentOperations() map[string]documentOperation {
 			return err
 		}, false},
 		"recount": {drifted, func(d *documents, on *storage.Documents) error {
-			for range 4 {
-				if _, err := on.Recount(d.t.Context(), d.path, 0); err != nil {
-					return err
-				}
-			}
-			for range 4 {
-				if _, err := on.RecountTenant(d.t.Context(), d.path.Tenant); err != nil {
-					return err
-				}
-			}
-			return nil
+			return d.steps(func() (storage.DocumentRecount, error) { return on.Recount(d.t.Context(), d.path, 0) })
+		}, false},
+		"recount tenant": {drifted, func(d *documents, on *storage.Documents) error {
+			return d.steps(func() (storage.DocumentRecount, error) { return on.RecountTenant(d.t.Context(), d.path.Tenant) })
 		}, false},
 	}
+}
+
+// steps takes some steps of a recount, through its end.
+func (d *documents) steps(step func() (storage.DocumentRecount, error)) error {
+	for range 4 {
+		if _, err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // drifted is a namespace with what crashes leave: counts that are too high, entries
 // without records, and a record that was going.
 func drifted(d *documents) {
-	halfCounted(d)
 	ctx, c := d.t.Context(), d.s.Client()
+	halfCounted(d)
+	d.recount()
 	for _, key := range []string{"0000", "zzz"} {
 		c.ZAdd(ctx, d.key(d.path.Install, d.path.Namespace, "index"), redis.Z{Member: key})
 	}
 	c.HSet(ctx, d.key(d.path.Install, d.path.Namespace, "records"), "zzz", "")
-	c.HIncrBy(ctx, d.key(d.path.Install, "usage"), d.path.Namespace+":r", 7)
-	c.HIncrBy(ctx, d.key(d.path.Install, "usage"), d.path.Namespace+":b", 700)
-	c.HIncrBy(ctx, d.key("usage"), "r", 9)
-	c.HIncrBy(ctx, d.key("usage"), "b", 900)
+	d.drift(7)
+}
+
+// drift raises what is counted by n records and as many bytes, as a cut write does.
+func (d *documents) drift(n int64) {
+	d.t.Helper()
+	for _, counter := range []struct{ key, field string }{
+		{d.key(d.path.Install, "usage"), d.path.Namespace + ":r"}, {d.key(d.path.Install, "usage"), d.path.Namespace + ":b"},
+		{d.key("usage"), "r"}, {d.key("usage"), "b"},
+	} {
+		if err := d.s.Client().HIncrBy(d.t.Context(), counter.key, counter.field, n).Err(); err != nil {
+			d.t.Fatal(err)
+		}
+	}
 }
 
 // cutDocuments makes an operation's call on stores that cut each script after ever more

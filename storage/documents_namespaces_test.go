@@ -2,11 +2,16 @@ package storage_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"net"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
@@ -213,4 +218,49 @@ func TestTheCursorKeyIsOne(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestAnInstallInUseStays: who writes while an install is being deleted keeps it, and what
+// was written can be found.
+func TestAnInstallInUseStays(t *testing.T) {
+	t.Parallel()
+	server := storagetest.Redis(t)
+	d := newDocuments(t, storagetest.Open(t, storage.Config{URL: server.URL}))
+	late := *d
+	late.path.Namespace = "late"
+	other := storagetest.Open(t, storage.Config{URL: server.URL})
+	other.Client().AddHook(&before{key: d.key(d.path.Install, "meta"), do: func() { late.mustWrite(put("a", "1")) }})
+	d.mustWrite(put("a", "1"))
+	if removed, more, err := storage.NewDocuments(other).DeleteInstall(t.Context(), d.path.Tenant, d.path.Install, 10); removed != 1 || !more || err != nil {
+		t.Error(removed, more, err)
+	}
+	items, _, err := d.Installs(t.Context(), d.path.Tenant, "", 10)
+	if err != nil || len(items) != 1 || items[0].Install != d.path.Install {
+		t.Error(items, err)
+	}
+	d.audit("after all")
+}
+
+// before does something once before the first command that names a key.
+type before struct {
+	key  string
+	do   func()
+	once sync.Once
+}
+
+func (b *before) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
+}
+
+func (b *before) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (b *before) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if slices.Contains(cmd.Args(), any(b.key)) {
+			b.once.Do(b.do)
+		}
+		return next(ctx, cmd)
+	}
 }

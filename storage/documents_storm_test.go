@@ -278,3 +278,46 @@ func TestQuotasLeaveRoomForWhatFits(t *testing.T) {
 		d.audit("after all")
 	})
 }
+
+// TestARecountWithinARecount: what a namespace's recount corrects, the tenant's that has
+// passed it does not bring back.
+func TestARecountWithinARecount(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
+		d := newDocuments(t, s)
+		d.mustWrite(put("a", "1"), put("b", "1"))
+		d.drift(7)
+		tenant := func() (storage.DocumentRecount, error) { return d.RecountTenant(t.Context(), d.path.Tenant) }
+		if out, err := tenant(); out.Done || err != nil {
+			t.Fatal(out, err)
+		}
+		drift := storage.DocumentCount{Records: 7, Bytes: 7}
+		if out, err := d.Recount(t.Context(), d.path, d.now); !out.Done || out.Drift != drift || err != nil {
+			t.Error(out, err)
+		}
+		if out, err := tenant(); !out.Done || out.Drift != (storage.DocumentCount{}) || err != nil {
+			t.Error(out, err)
+		}
+		d.audit("after both")
+	})
+}
+
+// TestARecountSeesNewNamespaces, also one that comes while it reads their list.
+func TestARecountSeesNewNamespaces(t *testing.T) {
+	t.Parallel()
+	server := storagetest.Redis(t)
+	d := newDocuments(t, storagetest.Open(t, storage.Config{URL: server.URL}))
+	late := *d
+	late.path.Namespace = "late"
+	other := storagetest.Open(t, storage.Config{URL: server.URL})
+	other.Client().AddHook(&before{key: d.key(d.path.Install, "usage"), do: func() { late.mustWrite(put("a", "1")) }})
+	d.mustWrite(put("a", "1"))
+	d.walk(func() (storage.DocumentRecount, error) {
+		out, err := storage.NewDocuments(other).RecountTenant(t.Context(), d.path.Tenant)
+		if out.Drift != (storage.DocumentCount{}) {
+			t.Error("it found", out)
+		}
+		return out, err
+	})
+	d.audit("after it")
+}

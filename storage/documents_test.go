@@ -262,6 +262,11 @@ func TestOnlyWhatHasExpiredExpires(t *testing.T) {
 		d := newDocuments(t, s)
 		d.mustWrite(put("stays", "1"), until(d.now+500, put("later", "1")), until(d.now+100, put("goes", "1")))
 		expiry := d.key(d.path.Install, d.path.Namespace, "expiry")
+		d.mustWrite(until(d.now+100, put("kept", "1")))
+		d.mustWrite(put("kept", "1"))
+		if err := s.Client().ZScore(t.Context(), expiry, "kept").Err(); !errors.Is(err, redis.Nil) {
+			t.Error("a document that stays is still due", err)
+		}
 		for _, key := range []string{"stays", "later", "nothing"} {
 			if err := s.Client().ZAdd(t.Context(), expiry, redis.Z{Score: float64(d.now + 1), Member: key}).Err(); err != nil {
 				t.Fatal(err)
@@ -271,7 +276,7 @@ func TestOnlyWhatHasExpiredExpires(t *testing.T) {
 		if n, more, err := d.ExpireDue(t.Context(), d.path.Tenant, d.now, 10); n != 4 || more || err != nil {
 			t.Error(n, more, err)
 		}
-		if keys, _ := d.page(storage.DocumentQuery{}); !slices.Equal(keys, []string{"later", "stays"}) {
+		if keys, _ := d.page(storage.DocumentQuery{}); !slices.Equal(keys, []string{"kept", "later", "stays"}) {
 			t.Error("there are", keys)
 		}
 		want := []redis.Z{{Score: float64(d.now + 400), Member: "later"}}
