@@ -49,8 +49,12 @@ type Invocation struct {
 	Callers []Caller
 }
 
-// MaxInvokeDepth is how deep calls by cs.invoke nest.
-const MaxInvokeDepth = 8
+// Bounds of calls by cs.invoke. That of those at once bounds the results that wait for
+// a function which does not take them.
+const (
+	MaxInvokeDepth   = 8 // how deep they nest
+	MaxInvokesAtOnce = 8 // of one activation; more of them wait
+)
 
 // Caller is an activation that waits for one that it called.
 type Caller struct {

@@ -15,6 +15,7 @@ type Limits struct {
 	Task       TaskLimits       `json:"task"`
 	Cadence    CadenceLimits    `json:"cadence"`
 	Secret     SecretLimits     `json:"secret"`
+	Invoke     InvokeLimits     `json:"invoke"`
 	Page       PageLimits       `json:"page"`
 }
 
@@ -140,6 +141,12 @@ type SecretLimits struct {
 	VersionSecrets int `json:"version_secrets"` // that a version names
 }
 
+// InvokeLimits bound the calls of functions by functions.
+type InvokeLimits struct {
+	Depth  int `json:"depth"`
+	AtOnce int `json:"at_once"` // of one activation
+}
+
 // PageLimits bound a page of a list.
 type PageLimits struct {
 	Default int `json:"default"`
@@ -188,6 +195,7 @@ func limitsInForce() Limits {
 		Task:     taskLimits(),
 		Cadence:  cadenceLimits(),
 		Secret:   SecretLimits{Secrets: api.MaxSecrets, ValueBytes: api.MaxSecretBytes, VersionSecrets: api.MaxVersionSecrets},
+		Invoke:   InvokeLimits{Depth: api.MaxInvokeDepth, AtOnce: api.MaxInvokesAtOnce},
 		Page:     PageLimits{Default: api.DefaultPageLimit, Max: api.MaxPageLimit},
 	}
 }

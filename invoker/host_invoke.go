@@ -14,11 +14,6 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// maxNestedCalls is how many calls of cs.invoke an activation has at work at once;
-// more of them wait. It bounds the results that wait here for a function which does
-// not take them.
-const maxNestedCalls = 8
-
 // invokeHost serves cs.invoke.
 type invokeHost struct {
 	engine *Invoker
@@ -47,7 +42,7 @@ type nest struct {
 
 func newNest(inv *api.Invocation, rec *storage.StoredActivation, deadline time.Time) *nest {
 	return &nest{
-		inv: inv, deadline: deadline, room: make(chan struct{}, maxNestedCalls),
+		inv: inv, deadline: deadline, room: make(chan struct{}, api.MaxInvokesAtOnce),
 		self: api.Caller{Namespace: inv.Namespace, Function: inv.Function, Version: rec.Ref.Version, ActivationID: rec.ActivationID},
 	}
 }
