@@ -183,9 +183,7 @@ func New(ctx context.Context, store *storage.Store, engine Engine, broker *queue
 		patience:    answerTimeout,
 		drained:     make(chan struct{}),
 	}
-	s.publisher = &Publisher{
-		Functions: s.functions, Drafts: s.drafts, Versions: s.versions, Engine: engine, Clock: cfg.Clock,
-	}
+	s.publisher = &Publisher{Functions: s.functions, Drafts: s.drafts, Versions: s.versions, Engine: engine, Clock: cfg.Clock}
 	var err error
 	if s.tasks, err = tasks.New(store, broker, tasks.Config{}); err != nil {
 		return nil, fmt.Errorf("controlplane: %w", err)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"regexp"
 	"slices"
@@ -120,6 +121,9 @@ func TestMetricsAreDocumentedAndMove(t *testing.T) {
 		Store: store.URL, Key: platformtest.Bootstrap(t, store.URL),
 		Args: []string{"--admin-listen", "127.0.0.1:0", "--sandbox-max", fmt.Sprint(fewSandboxes), "--max-connections", fmt.Sprint(fewConnections), "--secrets-key-file", secretsKey(t)},
 	}
+	takes := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})) // as a collector
+	t.Cleanup(takes.Close)
+	config.Args = append(config.Args, "--trace-endpoint", takes.URL)
 	w := &work{t: t, store: store}
 	if !testing.Short() {
 		w.cadence = cadencetest.Start(t)
