@@ -15,6 +15,7 @@ type Limits struct {
 	Task       TaskLimits       `json:"task"`
 	Cadence    CadenceLimits    `json:"cadence"`
 	Secret     SecretLimits     `json:"secret"`
+	Document   DocumentLimits   `json:"document"`
 	Invoke     InvokeLimits     `json:"invoke"`
 	Page       PageLimits       `json:"page"`
 }
@@ -141,6 +142,21 @@ type SecretLimits struct {
 	VersionSecrets int `json:"version_secrets"` // that a version names
 }
 
+// DocumentLimits bound the documents of installs, and calls about them.
+type DocumentLimits struct {
+	Namespaces       int   `json:"namespaces"` // of an install
+	KeyCharacters    int   `json:"key_characters"`
+	ValueBytes       int   `json:"value_bytes"`
+	MetadataBytes    int   `json:"metadata_bytes"`
+	BulkItems        int   `json:"bulk_items"`
+	BulkBytes        int   `json:"bulk_bytes"`
+	TTLSeconds       Bound `json:"ttl_seconds"`
+	Page             Bound `json:"page"`
+	SchemaBytes      int   `json:"schema_bytes"`
+	Changes          int   `json:"changes"` // that a feed keeps
+	InstallFunctions int   `json:"install_functions"`
+}
+
 // InvokeLimits bound the calls of functions by functions.
 type InvokeLimits struct {
 	Depth  int `json:"depth"`
@@ -195,6 +211,7 @@ func limitsInForce() Limits {
 		Task:     taskLimits(),
 		Cadence:  cadenceLimits(),
 		Secret:   SecretLimits{Secrets: api.MaxSecrets, ValueBytes: api.MaxSecretBytes, VersionSecrets: api.MaxVersionSecrets},
+		Document: documentLimits(),
 		Invoke:   InvokeLimits{Depth: api.MaxInvokeDepth, AtOnce: api.MaxInvokesAtOnce},
 		Page:     PageLimits{Default: api.DefaultPageLimit, Max: api.MaxPageLimit},
 	}
@@ -235,6 +252,22 @@ func cadenceLimits() CadenceLimits {
 		MaxInflightTasks: Bound{Min: 1, Max: api.MaxInflightTasks, Default: api.DefaultInflightTasks},
 		ResultBytes:      api.MaxActivityResultBytes,
 		HeartbeatBytes:   api.MaxHeartbeatBytes,
+	}
+}
+
+func documentLimits() DocumentLimits {
+	return DocumentLimits{
+		Namespaces:       api.MaxDocumentNamespaces,
+		KeyCharacters:    api.MaxDocumentKeyCharacters,
+		ValueBytes:       api.MaxDocumentValueBytes,
+		MetadataBytes:    api.MaxDocumentMetadataBytes,
+		BulkItems:        api.MaxDocumentBulkItems,
+		BulkBytes:        api.MaxDocumentBulkBytes,
+		TTLSeconds:       Bound{Min: api.MinDocumentTTLSeconds, Max: api.MaxDocumentTTLSeconds},
+		Page:             Bound{Min: 1, Max: api.MaxDocumentPage, Default: api.DefaultDocumentPage},
+		SchemaBytes:      api.MaxDocumentSchemaBytes,
+		Changes:          api.MaxDocumentChanges,
+		InstallFunctions: api.MaxInstallFunctions,
 	}
 }
 

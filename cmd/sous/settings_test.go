@@ -44,6 +44,7 @@ func TestSettingsFromEverySource(t *testing.T) {
 		Listen: defaultListen, Auth: authKeys, Store: "redis://env", Roles: []string{"api", "scheduler"}, DrainTimeout: 5 * time.Second,
 		LogLevel: "debug", LogFormat: "json", EgressAllow: []string{"10.1.2.3/8"},
 		Trace: traceSettings{Endpoint: "http://collector:4318", Sample: 0.25}, SandboxMax: 7, SandboxSpares: 4, SandboxIdleTimeout: time.Minute,
+		Documents: storageSettings{NamespaceRecords: 10_000, NamespaceBytes: 64 << 20, TenantRecords: 100_000, TenantBytes: 640 << 20},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
@@ -79,6 +80,9 @@ func TestSettingsRefused(t *testing.T) {
 		"put credentials into":    {"--trace-endpoint", "http://user:s3cret@collector"},
 		"no query":                {"--trace-endpoint", "http://collector/?token=1"},
 		"drain-timeout":           {"--drain-timeout", "-1s"},
+		"storage quotas":          {"--storage-tenant-bytes", "-1"},
+		"storage-rate":            {"--storage-rate", "NaN"},
+		"storage-token-file":      {"--storage-token-file", "absent"},
 		"cannot be negative":      {"--sandbox-spares", "-2"},
 		"the unit is MiB":         {"--sandbox-memory-budget", "1099511627776"},
 		"egress-allow":            {"--egress-allow", "10.0.0.1"},

@@ -295,6 +295,10 @@ func (w *work) ordinary() {
 	w.want(http.StatusNotFound, "none")
 	w.want(http.StatusOK, "public", "Authorization", "")
 	w.want(http.StatusUnauthorized, "good", "Authorization", "")
+	if _, err := w.server.API(w.t).Install("crm").PutDocument(w.t.Context(),
+		api.DocumentPut{Namespace: "settings", DocumentItem: api.DocumentItem{Key: "a", Value: []byte(`1`)}}); err != nil {
+		w.t.Fatal(err)
+	}
 	for range 2 {
 		w.want(http.StatusUnauthorized, "good", "Authorization", "Bearer nonsense")
 		w.want(http.StatusOK, "good", "Idempotency-Key", "k")

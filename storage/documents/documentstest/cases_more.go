@@ -136,7 +136,9 @@ func quotas() []testCase {
 }
 
 func transactions() []testCase {
-	at := func(steps ...string) string { return `{"namespace":"transact","operations":[` + strings.Join(steps, ",") + `]}` }
+	at := func(steps ...string) string {
+		return `{"namespace":"transact","operations":[` + strings.Join(steps, ",") + `]}`
+	}
 	return []testCase{
 		{name: "transact: all or none", steps: []step{
 			{op: "transact", body: at(`{"op":"put","key":"a","value":1,"ttlSeconds":60}`, `{"op":"check","key":"b","ifRevision":0}`, `{"op":"delete","key":"c","value":null}`),

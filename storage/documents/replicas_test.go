@@ -1,0 +1,263 @@
+package documents_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/documents"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+// replicas are services of one store.
+func replicas(t *testing.T, url string, n int) []*documents.Service {
+	t.Helper()
+	out := make([]*documents.Service, n)
+	for i := range out {
+		var err error
+		if out[i], err = documents.New(t.Context(), storagetest.Open(t, storage.Config{URL: url}), documents.Config{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
+}
+
+func put(key, value string) api.DocumentPut {
+	return api.DocumentPut{Namespace: "settings", DocumentItem: api.DocumentItem{Key: key, Value: json.RawMessage(value)}}
+}
+
+// What one replica is told of a schema holds on all of them at once, whatever they
+// remember: neither is a value let through by a schema of yesterday, nor refused by one.
+func TestSchemasHoldOnAllReplicas(t *testing.T) {
+	t.Parallel()
+	two := replicas(t, storagetest.Redis(t).URL, 2)
+	tenant := storagetest.Tenant(t)
+	ctx := t.Context()
+	wants := func(service *documents.Service, value string, code api.Code) {
+		t.Helper()
+		if _, err := service.Put(ctx, tenant, "crm", put("a", value)); api.ErrorCode(err) != code {
+			t.Errorf("%s: %v, want %q", value, err, code)
+		}
+		_, err := service.BulkPut(ctx, tenant, "crm", api.DocumentBulkPut{Namespace: "settings", Items: []api.DocumentItem{{Key: "b", Value: json.RawMessage(value)}}})
+		if bulk := api.ErrorCode(err); (bulk == "") != (code == "") || bulk != "" && bulk != api.CodeBulkPartialFailure {
+			t.Errorf("bulk of %s: %v", value, err)
+		}
+	}
+	set := func(service *documents.Service, schema string) {
+		t.Helper()
+		if err := service.SetSchema(ctx, tenant, "crm", "settings", []byte(schema)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, service := range two {
+		wants(service, `1`, "")
+		wants(service, `"x"`, "")
+	}
+	for i, service := range two {
+		other := two[1-i]
+		set(service, `{"type":"number"}`)
+		wants(other, `"x"`, api.CodeValidationFailed)
+		wants(other, `1`, "")
+		set(service, `{"type":"string"}`)
+		wants(other, `"x"`, "") // the one that it remembers would refuse it
+		wants(other, `1`, api.CodeValidationFailed)
+		if err := service.DeleteSchema(ctx, tenant, "crm", "settings"); err != nil {
+			t.Fatal(err)
+		}
+		wants(other, `1`, "")
+		wants(service, `1`, "")
+	}
+	set(two[0], `{"type":"number"}`)
+	wants(two[1], `1`, "")
+	if err := two[0].DeleteNamespace(ctx, tenant, "crm", "settings"); err != nil {
+		t.Fatal(err)
+	}
+	wants(two[1], `"x"`, "")
+}
+
+// Cursors are good on every replica, and for nobody else's documents.
+func TestCursorsAreOneTenantsOnEveryReplica(t *testing.T) {
+	t.Parallel()
+	two := replicas(t, storagetest.Redis(t).URL, 2)
+	ours, theirs := storagetest.Tenant(t), storagetest.Tenant(t)
+	for _, key := range []string{"a", "b"} {
+		for _, tenant := range []string{ours, theirs} {
+			if _, err := two[0].Put(t.Context(), tenant, "crm", put(key, `1`)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	page, err := two[0].List(t.Context(), ours, "crm", api.DocumentList{Namespace: "settings", Limit: 1})
+	if err != nil || page.NextCursor == nil {
+		t.Fatalf("%+v, %v", page, err)
+	}
+	next := api.DocumentList{Namespace: "settings", Cursor: *page.NextCursor}
+	if page, err := two[1].List(t.Context(), ours, "crm", next); err != nil || len(page.Items) != 1 || page.Items[0].Key != "b" {
+		t.Errorf("%+v, %v", page, err)
+	}
+	for _, elsewhere := range []struct{ tenant, install string }{{theirs, "crm"}, {ours, "crm2"}} {
+		if _, err := two[0].List(t.Context(), elsewhere.tenant, elsewhere.install, next); api.ErrorCode(err) != api.CodeValidationFailed {
+			t.Errorf("%+v: %v", elsewhere, err)
+		}
+	}
+	// No letter of it can be another.
+	for i := range next.Cursor {
+		changed := next
+		letter := "A"
+		if next.Cursor[i] == 'A' {
+			letter = "B"
+		}
+		changed.Cursor = next.Cursor[:i] + letter + next.Cursor[i+1:]
+		if _, err := two[0].List(t.Context(), ours, "crm", changed); api.ErrorCode(err) != api.CodeValidationFailed {
+			t.Errorf("letter %d: %v", i, err)
+		}
+	}
+}
+
+// roundTrips counts what is sent to a store.
+type roundTrips struct{ n atomic.Int64 }
+
+func (r *roundTrips) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (r *roundTrips) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		r.n.Add(1)
+		return next(ctx, cmd)
+	}
+}
+
+func (r *roundTrips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if !strings.Contains(cmds[0].Name(), "publish") { // which nobody waits for
+			r.n.Add(1)
+		}
+		return next(ctx, cmds)
+	}
+}
+
+// An operation is one round trip to the store, also where the namespace has a schema.
+func TestOperationsAreOneRoundTrip(t *testing.T) {
+	t.Parallel()
+	store := storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL})
+	service, err := documents.New(t.Context(), store, documents.Config{Quota: documents.DefaultQuota()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tenant, ctx := storagetest.Tenant(t), t.Context()
+	if err := service.SetSchema(ctx, tenant, "crm", "settings", []byte(`{"type":"number"}`)); err != nil {
+		t.Fatal(err)
+	}
+	operations := map[string]func() error{
+		"put": func() error { _, err := service.Put(ctx, tenant, "crm", put("a", `1`)); return err },
+		"get": func() error {
+			_, err := service.Get(ctx, tenant, "crm", api.DocumentGet{Namespace: "settings", Key: "a"})
+			return err
+		},
+		"list": func() error {
+			_, err := service.List(ctx, tenant, "crm", api.DocumentList{Namespace: "settings", IncludeValues: true})
+			return err
+		},
+		"delete": func() error {
+			return service.Delete(ctx, tenant, "crm", api.DocumentDelete{Namespace: "settings", Key: "b"})
+		},
+	}
+	for _, name := range []string{"put", "get", "list", "delete"} { // which loads the scripts
+		if err := operations[name](); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+	var trips roundTrips
+	store.Client().AddHook(&trips)
+	for name, operation := range operations {
+		before := trips.n.Load()
+		if err := operation(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if n := trips.n.Load() - before; n != 1 {
+			t.Errorf("%s takes %d round trips", name, n)
+		}
+	}
+}
+
+func TestMayUse(t *testing.T) {
+	t.Parallel()
+	service := replicas(t, storagetest.Redis(t).URL, 1)[0]
+	tenant, ctx := storagetest.Tenant(t), t.Context()
+	if _, err := service.RegisterInstall(ctx, tenant, api.Install{Install: "crm", Functions: []string{"payments/hello", "sales/*"}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		install, namespace, function string
+		want                         api.Code
+	}{
+		{"fn.payments.hello", "payments", "hello", ""},
+		{"fn.payments.hello", "payments", "other", api.CodeStorageDenied},
+		{"fn.payments.hello", "sales", "hello", api.CodeStorageDenied},
+		{"crm", "payments", "hello", ""},
+		{"crm", "sales", "any", ""},
+		{"crm", "payments", "other", api.CodeStorageDenied},
+		{"none", "payments", "hello", api.CodeStorageDenied},
+		{"a b", "payments", "hello", api.CodeValidationFailed},
+	} {
+		if err := service.MayUse(ctx, tenant, tc.install, tc.namespace, tc.function); api.ErrorCode(err) != tc.want {
+			t.Errorf("%+v: %v", tc, err)
+		}
+	}
+	if err := service.MayUse(ctx, storagetest.Tenant(t), "crm", "payments", "hello"); api.ErrorCode(err) != api.CodeStorageDenied {
+		t.Errorf("another tenant's: %v", err)
+	}
+}
+
+// A tenant's rate is its own, and what it leaves comes back.
+func TestRates(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	service, err := documents.New(t.Context(), storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL}),
+		documents.Config{Rate: 3, Clock: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	burst := func(tenant string) (done int) {
+		for {
+			_, err := service.List(t.Context(), tenant, "crm", api.DocumentList{Namespace: "settings"})
+			if err != nil && api.ErrorCode(err) != api.CodeRateLimited {
+				t.Fatal(err)
+			}
+			if err != nil || done > 10 {
+				return done
+			}
+			done++
+		}
+	}
+	ours, theirs := storagetest.Tenant(t), storagetest.Tenant(t)
+	for _, step := range []struct {
+		tenant string
+		wait   time.Duration
+		want   int
+	}{{ours, 0, 3}, {theirs, 0, 3}, {ours, 334 * time.Millisecond, 1}, {ours, -time.Hour, 0}, {ours, 2 * time.Hour, 3}, {theirs, 0, 3}} {
+		now = now.Add(step.wait)
+		if got := burst(step.tenant); got != step.want {
+			t.Errorf("behind %v: %d operations, want %d", step.wait, got, step.want)
+		}
+	}
+}
+
+func TestServicesThatCannotBe(t *testing.T) {
+	t.Parallel()
+	store := storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL})
+	for _, bad := range []documents.Config{{Rate: -1}, {Quota: storage.DocumentQuota{TenantBytes: -1}}} {
+		if _, err := documents.New(t.Context(), store, bad); err == nil {
+			t.Errorf("%+v is taken", bad)
+		}
+	}
+	if _, err := documents.New(t.Context(), nil, documents.Config{}); err == nil {
+		t.Error("no store is taken")
+	}
+}
