@@ -51,6 +51,8 @@ var benchmarks = []benchmark{
 	{"queue-http", queueHTTP},
 	{"schedules", schedules},
 	{"cadence", cadenceBench},
+	{"documents", documents},
+	{"documents-growth", documentsGrowth},
 }
 
 func main() {
