@@ -90,17 +90,9 @@ func openPlatform(ctx context.Context, s settings, logger *zap.Logger) (p *platf
 			return p, err
 		}
 	}
-	runners, err := s.Documents.token()
-	if err != nil {
+	if err := p.openServer(ctx, s, store, engine, broker, schedules); err != nil {
 		return p, err
 	}
-	if p.server, err = controlplane.New(ctx, store, engine, broker, controlplane.Config{
-		Logger: logger.Named("api"), Metrics: metrics, Tracer: p.tracer, Version: buildVersion(), Auth: s.authMode(), MaxWaits: maxWaits(s), Schedules: schedules, Secrets: p.secrets,
-		Documents: p.documents, StorageToken: runners,
-	}); err != nil {
-		return p, err
-	}
-	p.onClose(func(context.Context) error { p.server.Close(); return nil })
 	if err := p.noteKeys(ctx, store, s); err != nil {
 		return p, err
 	}
@@ -111,6 +103,22 @@ func openPlatform(ctx context.Context, s settings, logger *zap.Logger) (p *platf
 		return p, p.maintain(life, store, broker)
 	}
 	return p, nil
+}
+
+// openServer makes the API's server.
+func (p *platform) openServer(ctx context.Context, s settings, store *storage.Store, engine *invoker.Invoker, broker *queue.Broker, schedules *scheduler.Schedules) error {
+	runners, err := s.Documents.token()
+	if err != nil {
+		return err
+	}
+	if p.server, err = controlplane.New(ctx, store, engine, broker, controlplane.Config{
+		Logger: p.logger.Named("api"), Metrics: p.metrics, Tracer: p.tracer, Version: buildVersion(), Auth: s.authMode(), MaxWaits: maxWaits(s), Schedules: schedules, Secrets: p.secrets,
+		Documents: p.documents, StorageToken: runners,
+	}); err != nil {
+		return err
+	}
+	p.onClose(func(context.Context) error { p.server.Close(); return nil })
+	return nil
 }
 
 // openSchedules makes what keeps the schedules; the broker's loop, where there is one, has

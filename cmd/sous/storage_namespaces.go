@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -141,7 +140,7 @@ func (a *app) storageSchemaCommand(f *storageFlags) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if err := install.SetSchema(cmd.Context(), args[0], json.RawMessage(schema)); err != nil {
+				if err := install.SetSchema(cmd.Context(), args[0], schema); err != nil {
 					return err
 				}
 				a.note("what is written to %s from now on keeps to it", args[0])
