@@ -98,22 +98,25 @@ func brokenSchema(document any, err error) error {
 	return schemaError("", "%.300s", err.Error())
 }
 
-// check refuses (CodeValidationFailed, with the offending fields below path) a value that
-// breaks the schema, or that would be costly to judge.
-func (s *schema) check(path string, raw json.RawMessage) error {
+// valuePath is where the fields of a value stand.
+const valuePath = "value"
+
+// check refuses (CodeValidationFailed, with the offending fields below valuePath) a value
+// that breaks the schema, or that would be costly to judge.
+func (s *schema) check(raw json.RawMessage) error {
 	value, err := readJSON(raw)
 	if err != nil {
-		return api.DocumentFieldError(path, err.Error()+": it cannot be checked against the namespace's schema")
+		return api.DocumentFieldError(valuePath, err.Error()+": it cannot be checked against the namespace's schema")
 	}
 	if s.tooCostly(value) {
-		return api.DocumentFieldError(path, "would take too long to check against the namespace's schema")
+		return api.DocumentFieldError(valuePath, "would take too long to check against the namespace's schema")
 	}
 	if err := s.root.Validate(value); err != nil {
 		var offences *jsonschema.ValidationError
 		if errors.As(err, &offences) {
-			return offencesError(path, value, offences)
+			return offencesError(valuePath, value, offences)
 		}
-		return api.DocumentFieldError(path, "breaks the namespace's schema")
+		return api.DocumentFieldError(valuePath, "breaks the namespace's schema")
 	}
 	return nil
 }

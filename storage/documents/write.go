@@ -217,7 +217,7 @@ func (s *schema) checkAll(steps []storage.DocumentStep) []failure {
 		if s == nil || steps[i].Op != api.DocumentStepPut {
 			continue
 		}
-		if err := s.check("value", steps[i].Value); err != nil {
+		if err := s.check(steps[i].Value); err != nil {
 			failures = append(failures, failure{i, err})
 		}
 	}
