@@ -148,12 +148,12 @@ func TestTickerMendsWhatACrashLeft(t *testing.T) {
 		if got := score("gone"); got != 0 {
 			t.Errorf("a schedule that is not there is due at %f", got)
 		}
-		// The record was changed, the state was not.
+		// The record was changed, the state was not: the tick that it waited for stands.
 		state, _ := f.store.ScheduleKeys(path)
 		f.store.Client().HSet(t.Context(), state, "rev", 0)
 		f.ms.Store(next + 1)
 		f.round(t)
-		if s := f.load(t, path).State; s.Rev != 1 || s.NextTickMS != next+3_600_000 || s.Fired != 0 {
+		if s := f.load(t, path).State; s.Rev != 1 || s.NextTickMS != next+3_600_000 || s.Fired != 1 {
 			t.Errorf("%+v", s)
 		}
 		if got := metricstest.Value(t, f.metrics, "sous_schedule_ticks_total", "outcome=mended"); got != 3 {
