@@ -36,9 +36,9 @@ func (r *Documents) Page(ctx context.Context, p DocumentPath, q DocumentQuery, n
 	limit = min(limit, api.MaxDocumentPage)
 	after := q.After
 	for looked := 0; looked < maxDocumentsLooked; {
-		want := limit + 1 - len(items) // one more shows whether there is a next page
-		if q.Match != nil && !q.Values {
-			want = documentsLooked
+		want := limit + 1 // one more shows whether there is a next page
+		if looked > 0 || q.Match != nil && !q.Values {
+			want = documentsLooked // else a short page of few matches would be many small looks
 		}
 		found, err := r.look(ctx, p, q, after, want)
 		if err != nil {

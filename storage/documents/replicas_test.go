@@ -3,6 +3,7 @@ package documents_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -260,4 +261,44 @@ func TestServicesThatCannotBe(t *testing.T) {
 	if _, err := documents.New(t.Context(), nil, documents.Config{}); err == nil {
 		t.Error("no store is taken")
 	}
+}
+
+// A listing that finds little takes few round trips, however short its page is to be.
+func TestListingsTakeFewRoundTrips(t *testing.T) {
+	t.Parallel()
+	var now atomic.Int64
+	now.Store(time.Now().UnixMilli())
+	store := storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL})
+	service, err := documents.New(t.Context(), store, documents.Config{Clock: func() time.Time { return time.UnixMilli(now.Load()) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tenant, ctx := storagetest.Tenant(t), t.Context()
+	ttl := int64(api.MinDocumentTTLSeconds)
+	for bulk := range 20 {
+		items := make([]api.DocumentItem, api.MaxDocumentBulkItems)
+		for i := range items {
+			items[i] = api.DocumentItem{Key: fmt.Sprintf("%03d", bulk*len(items)+i), Value: json.RawMessage(`1`), TTLSeconds: &ttl}
+		}
+		if _, err := service.BulkPut(ctx, tenant, "crm", api.DocumentBulkPut{Namespace: "settings", Items: items}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var trips roundTrips
+	store.Client().AddHook(&trips)
+	list := func(name string, query api.DocumentList) {
+		t.Helper()
+		query.Namespace, query.Limit = "settings", 1
+		before := trips.n.Load()
+		page, err := service.List(ctx, tenant, "crm", query)
+		if err != nil || len(page.Items) != 0 || page.NextCursor != nil {
+			t.Errorf("%s: %+v %v", name, page, err)
+		}
+		if n := trips.n.Load() - before; n > 6 {
+			t.Errorf("%s takes %d round trips", name, n)
+		}
+	}
+	list("a filter, with values", api.DocumentList{IncludeValues: true, Metadata: map[string]json.RawMessage{"kind": json.RawMessage(`1`)}})
+	now.Add(ttl * 1000)
+	list("all have expired", api.DocumentList{})
 }
