@@ -263,6 +263,28 @@ func TestServicesThatCannotBe(t *testing.T) {
 	}
 }
 
+// A request with far too many items is refused before a look at each of them.
+//
+//nolint:paralleltest // allocations are those of the whole process
+func TestTooManyItemsAreNotLookedAt(t *testing.T) {
+	service, tenant := replicas(t, storagetest.Redis(t).URL, 1)[0], storagetest.Tenant(t)
+	bulk := api.DocumentBulkPut{Namespace: "settings", Items: make([]api.DocumentItem, 100_000)}
+	all := api.DocumentTransact{Namespace: "settings", Operations: make([]api.DocumentStep, 100_000)}
+	for name, operation := range map[string]func() error{
+		"bulkPut":  func() error { _, err := service.BulkPut(t.Context(), tenant, "crm", bulk); return err },
+		"transact": func() error { _, err := service.Transact(t.Context(), tenant, "crm", all); return err },
+	} {
+		n := testing.AllocsPerRun(1, func() {
+			if err := operation(); api.ErrorCode(err) != api.CodeValidationFailed {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+		if n > 1000 {
+			t.Errorf("%s makes %.0f allocations", name, n)
+		}
+	}
+}
+
 // A listing that finds little takes few round trips, however short its page is to be.
 func TestListingsTakeFewRoundTrips(t *testing.T) {
 	t.Parallel()

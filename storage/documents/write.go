@@ -64,6 +64,9 @@ func (s *Service) BulkPut(ctx context.Context, tenant, install string, bulk api.
 	if err != nil {
 		return nil, err
 	}
+	if err := checkItems("items", len(bulk.Items)); err != nil {
+		return nil, err
+	}
 	now := s.now()
 	steps := make([]storage.DocumentStep, len(bulk.Items))
 	var failures []failure
@@ -112,6 +115,9 @@ func (s *Service) Transact(ctx context.Context, tenant, install string, t api.Do
 	if err != nil {
 		return nil, err
 	}
+	if err := checkItems("operations", len(t.Operations)); err != nil {
+		return nil, err
+	}
 	now := s.now()
 	steps := make([]storage.DocumentStep, len(t.Operations))
 	var failures []failure
@@ -141,11 +147,17 @@ func (s *Service) Transact(ctx context.Context, tenant, install string, t api.Do
 	return results(written), err
 }
 
-// checkBulk bounds what is written at once.
-func checkBulk(list string, steps []storage.DocumentStep) error {
-	if len(steps) == 0 || len(steps) > api.MaxDocumentBulkItems {
+// checkItems bounds how many are written at once. It comes before a look at each of them:
+// a request has room for hundreds of thousands.
+func checkItems(list string, n int) error {
+	if n == 0 || n > api.MaxDocumentBulkItems {
 		return api.DocumentFieldError(list, fmt.Sprintf("must be from 1 to %d", api.MaxDocumentBulkItems))
 	}
+	return nil
+}
+
+// checkBulk bounds the bytes that are written at once.
+func checkBulk(list string, steps []storage.DocumentStep) error {
 	size := 0
 	for i := range steps {
 		size += len(steps[i].Value) + len(steps[i].Metadata)
