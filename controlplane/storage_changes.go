@@ -17,6 +17,10 @@ import (
 // lookInterval is how often a feed that is followed is looked at without a notice.
 const lookInterval = 5 * time.Second
 
+// lookPause is how often it is looked at the most, however many write there: each
+// follower reads the store.
+const lookPause = 20 * time.Millisecond
+
 // changesBody is a page of a feed.
 type changesBody struct {
 	Items []api.DocumentChange `json:"items"`
@@ -145,6 +149,7 @@ func (s *Server) streamChanges(ctx context.Context, stream *eventStream, q chang
 		case err != nil:
 			return err
 		}
+		looked := time.Now()
 		feed, err := s.documents.ChangesBehind(ctx, q.tenant, q.install, q.namespace, q.since)
 		if err != nil {
 			return err
@@ -168,8 +173,22 @@ func (s *Server) streamChanges(ctx context.Context, stream *eventStream, q chang
 				return err
 			}
 		case <-changed:
+			pause(ctx, lookPause-time.Since(looked))
 		case <-look.C:
 		}
+	}
+}
+
+// pause waits, unless ctx ends first.
+func pause(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
 	}
 }
 
