@@ -30,8 +30,8 @@ const (
 	MaxDocumentTTLSeconds    = 30 * 24 * 60 * 60
 	DefaultDocumentPage      = 25
 	MaxDocumentPage          = 100
-	MaxDocumentSchemaBytes   = 64 << 10
-	MaxDocumentChanges       = 10_000 // that a namespace's feed keeps
+	MaxSchemaBytes           = 64 << 10 // of JSON Schemas, here and of jobs' results
+	MaxDocumentChanges       = 10_000   // that a namespace's feed keeps
 )
 
 // The quotas of documents where the configuration says nothing.

@@ -125,8 +125,8 @@ func (o *JobOptions) validateRelations(depth int) error {
 	if o.BatchID != "" && ValidateJobID(o.BatchID) != nil {
 		return jobField("batch_id", "must be the id of a batch")
 	}
-	if len(o.ResultSchema) > MaxCheckpointBytes {
-		return jobField("result_schema", "exceeds 256 KiB")
+	if len(o.ResultSchema) > MaxSchemaBytes {
+		return jobField("result_schema", "exceeds 64 KiB")
 	}
 	if depth > 0 && (len(o.DependsOn) > 0 || o.BatchID != "" || o.Chain != nil) {
 		return jobField("chain", "steps cannot have depends_on, batch_id or chains of their own")

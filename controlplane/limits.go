@@ -265,7 +265,7 @@ func documentLimits() DocumentLimits {
 		BulkBytes:        api.MaxDocumentBulkBytes,
 		TTLSeconds:       Bound{Min: api.MinDocumentTTLSeconds, Max: api.MaxDocumentTTLSeconds},
 		Page:             Bound{Min: 1, Max: api.MaxDocumentPage, Default: api.DefaultDocumentPage},
-		SchemaBytes:      api.MaxDocumentSchemaBytes,
+		SchemaBytes:      api.MaxSchemaBytes,
 		Changes:          api.MaxDocumentChanges,
 		InstallFunctions: api.MaxInstallFunctions,
 	}

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/schema"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/statestore"
 )
@@ -55,7 +56,7 @@ type Broker struct {
 	lanes       *otter.Cache[queueKey, *lane]
 	known       *otter.Cache[namespaceKey, struct{}]
 	workers     *otter.Cache[jobKey, seenWorker]
-	schemas     *schemas
+	schemas     *schema.Cache
 	wakes       *wakes
 	metrics     *brokerMetrics
 	enqueues    *coalescer[queueKey, enqueueItem]
@@ -112,7 +113,7 @@ func New(ctx context.Context, store *storage.Store, cfg Config) (*Broker, error)
 		store: store, rdb: store.Client(), states: store.States(), tenants: storage.NewTenants(store),
 		activations: storage.NewActivations(store), schedules: storage.NewSchedules(store), log: cfg.Logger,
 		random: cfg.Random, keepMS: cfg.Retention.Milliseconds(), poll: cfg.PollInterval,
-		schemas: newSchemas(), dueSoon: make(chan struct{}, 1),
+		schemas: schema.NewCache(), dueSoon: make(chan struct{}, 1),
 	}
 	var err1, err2, err3, err4 error
 	b.briefs, err1 = otter.New(&otter.Options[jobKey, *brief]{MaximumSize: briefEntries})

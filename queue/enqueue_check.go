@@ -74,7 +74,7 @@ func (b *Broker) checkOptions(queue string, o *api.JobOptions) error {
 		return fieldError("target.function", "must be the function of the queue")
 	}
 	if len(o.ResultSchema) > 0 {
-		if _, err := b.schemas.compile(o.ResultSchema); err != nil {
+		if err := b.checkSchema(o.ResultSchema); err != nil {
 			return err
 		}
 	}

@@ -1,72 +1,51 @@
 package queue
 
 import (
-	"bytes"
 	"encoding/json"
-
-	"github.com/maypok86/otter/v2"
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"errors"
+	"strings"
 
 	"github.com/codesous/sous/api"
 )
 
-// schemas checks results against the JSON Schemas (draft 2020-12) that their jobs
-// were given, and keeps the compiled ones.
-type schemas struct {
-	compiled *otter.Cache[string, *jsonschema.Schema]
+const pathResultSchema = "result_schema"
+
+// checkSchema refuses a JSON Schema for results that is none. CodeValidation.
+func (b *Broker) checkSchema(raw json.RawMessage) error {
+	_, err := b.schemas.Get(string(raw), raw)
+	var refused *api.Error
+	if !errors.As(err, &refused) {
+		return err
+	}
+	out := api.Errorf(api.CodeValidation, "%s", inResultSchema(refused.Message))
+	for _, field := range refused.Fields {
+		field.Path = inResultSchema(field.Path)
+		out = out.WithFields(field)
+	}
+	return out
 }
 
-const schemaEntries = 256
-
-func newSchemas() *schemas {
-	return &schemas{otter.Must(&otter.Options[string, *jsonschema.Schema]{MaximumSize: schemaEntries})}
+// inResultSchema names the schema as the job does: its own name for it begins text.
+func inResultSchema(text string) string {
+	if rest, ok := strings.CutPrefix(text, "schema"); ok {
+		return pathResultSchema + rest
+	}
+	return text
 }
 
-// noReferences refuses schemas that name others: nothing is fetched for a tenant.
-type noReferences struct{}
-
-func (noReferences) Load(url string) (any, error) {
-	return nil, api.Errorf(api.CodeValidation, "a schema cannot refer to %s", url)
-}
-
-// compile reads a schema. CodeValidation.
-func (s *schemas) compile(raw json.RawMessage) (*jsonschema.Schema, error) {
-	if known, ok := s.compiled.GetIfPresent(string(raw)); ok {
-		return known, nil
-	}
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-	if err != nil {
-		return nil, fieldError("result_schema", "must be JSON")
-	}
-	c := jsonschema.NewCompiler()
-	c.UseLoader(noReferences{})
-	const name = "result.json"
-	if err := c.AddResource(name, document); err != nil {
-		return nil, fieldError("result_schema", "is no JSON Schema: "+err.Error())
-	}
-	schema, err := c.Compile(name)
-	if err != nil {
-		return nil, fieldError("result_schema", "is no JSON Schema: "+err.Error())
-	}
-	s.compiled.Set(string(raw), schema)
-	return schema, nil
-}
-
-// check refuses (CodeJobResult) a result that breaks its job's schema.
-func (s *schemas) check(raw, result json.RawMessage) error {
-	schema, err := s.compile(raw)
+// checkResult refuses (CodeJobResult) a result that breaks its job's schema.
+func (b *Broker) checkResult(raw, result json.RawMessage) error {
+	judge, err := b.schemas.Get(string(raw), raw)
 	if err != nil {
 		return err
 	}
 	if len(result) == 0 {
 		result = json.RawMessage("null")
 	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(result))
-	if err == nil {
-		err = schema.Validate(value)
+	err = judge.Check(result)
+	var refused *api.Error
+	if errors.As(err, &refused) {
+		return api.Errorf(api.CodeJobResult, "the result breaks the job's schema: %s", refused.Message).WithFields(refused.Fields...)
 	}
-	if err != nil {
-		return api.Errorf(api.CodeJobResult, "the result breaks the job's schema: %v", err)
-	}
-	return nil
+	return err
 }

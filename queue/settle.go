@@ -99,7 +99,7 @@ func (b *Broker) checkAck(a *api.JobAck, known *brief) error {
 	case len(a.Hold) > maxHoldReason:
 		return fieldError("hold", "is too long")
 	case len(known.schema) > 0 && !a.Continue && a.Hold == "":
-		return b.schemas.check(known.schema, a.Result)
+		return b.checkResult(known.schema, a.Result)
 	}
 	return nil
 }

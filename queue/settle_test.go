@@ -185,6 +185,35 @@ func TestResultsKeepToTheirSchema(t *testing.T) {
 	})
 }
 
+// TestHostileResultSchemasEndSoon: neither reading a schema nor holding a result to it
+// costs much, whatever they ask for.
+func TestHostileResultSchemasEndSoon(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, storage.Config{URL: storagetest.Redis(t).URL})
+	for name, schema := range map[string]string{
+		"without an end": `{"$ref":"#"}`,
+		"large pattern":  `{"pattern":"((a{30}){30}){30}b"}`,
+		"large number":   `{"minimum":1e999999}`,
+		"from elsewhere": `{"$ref":"file:///etc/passwd"}`,
+	} {
+		_, err := f.Enqueue(t.Context(), queue.Enqueue{
+			Tenant: f.tenant, Namespace: namespace, Queue: emails,
+			Jobs: []api.NewJob{job(`1`, func(j *api.NewJob) { j.ResultSchema = json.RawMessage(schema) })},
+		})
+		if api.ErrorCode(err) != api.CodeValidation || !strings.Contains(err.Error(), "result_schema") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// Each level is judged in two ways, the innermost in 2^60.
+	f.add(t, job(`1`, func(j *api.NewJob) {
+		j.ResultSchema = json.RawMessage(`{"items":{"$ref":"#"},"contains":{"$ref":"#"}}`)
+	}))
+	result := strings.Repeat("[", 60) + "1" + strings.Repeat("]", 60)
+	if out := f.ack(t, f.fetch(t, 1)[0], result); out.Code != api.CodeJobResult {
+		t.Errorf("%+v", out)
+	}
+}
+
 // TestErrorsAreCut: what a worker reports is kept up to its bound, in whole
 // characters.
 func TestErrorsAreCut(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/schema"
 	"github.com/codesous/sous/storage"
 )
 
@@ -81,7 +82,7 @@ func newFilter(q *api.DocumentList) (filter, error) {
 	for name, raw := range q.Metadata {
 		short, err := compact(raw)
 		if err != nil {
-			return nil, api.DocumentFieldError(below("metadata", name), "is not JSON")
+			return nil, api.DocumentFieldError(schema.Below("metadata", name), "is not JSON")
 		}
 		if size += len(name) + len(short); size > maxFilterBytes {
 			return nil, api.DocumentFieldError("metadata", "exceeds "+strconv.Itoa(maxFilterBytes)+" bytes")
@@ -89,7 +90,7 @@ func newFilter(q *api.DocumentList) (filter, error) {
 		q.Metadata[name] = short
 		var v any
 		if err := json.Unmarshal(short, &v); err != nil {
-			return nil, api.DocumentFieldError(below("metadata", name), "is not JSON that can be compared")
+			return nil, api.DocumentFieldError(schema.Below("metadata", name), "is not JSON that can be compared")
 		}
 		f[name] = v
 	}

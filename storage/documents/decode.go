@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/schema"
 )
 
 // Decode reads a request's body: one JSON object in UTF-8, no unknown fields. Errors:
@@ -47,7 +48,7 @@ func decodeError(err error) error {
 	}
 	text := strings.TrimPrefix(err.Error(), "json: ")
 	if name, unknown := strings.CutPrefix(text, "unknown field "); unknown {
-		return api.DocumentFieldError(shortened(strings.Trim(name, `"`)), "is not a known field")
+		return api.DocumentFieldError(schema.Shortened(strings.Trim(name, `"`)), "is not a known field")
 	}
 	return api.Errorf(api.CodeValidationFailed, "the body is not JSON: %s", text)
 }

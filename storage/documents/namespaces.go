@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/schema"
 	"github.com/codesous/sous/storage"
 )
 
@@ -105,10 +106,7 @@ func (s *Service) SetSchema(ctx context.Context, tenant, install, namespace stri
 	if err != nil {
 		return err
 	}
-	if len(raw) > api.MaxDocumentSchemaBytes {
-		return schemaError("", "exceeds %d bytes", api.MaxDocumentSchemaBytes)
-	}
-	compiled, err := compileSchema(raw)
+	compiled, err := schema.Compile(raw)
 	if err != nil {
 		return err
 	}
@@ -116,7 +114,7 @@ func (s *Service) SetSchema(ctx context.Context, tenant, install, namespace stri
 	if err != nil {
 		return Failure(err)
 	}
-	s.schemas.compiled.Set(digest, compiled)
+	s.schemas.Keep(digest, compiled)
 	s.digests.Set(p, digest)
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/schema"
 	"github.com/codesous/sous/storage"
 )
 
@@ -35,7 +36,7 @@ type Service struct {
 	clock   func() time.Time
 	rates   rates
 	cursors cursors
-	schemas *schemas
+	schemas *schema.Cache
 	// digests are those of the schemas of namespaces that have one, as far as is known; the
 	// store says at each write whether it still is so.
 	digests *otter.Cache[storage.DocumentPath, string]
@@ -63,7 +64,7 @@ func New(ctx context.Context, store *storage.Store, cfg Config) (*Service, error
 	s := &Service{
 		store: storage.NewDocuments(store), quota: cfg.Quota, clock: cfg.Clock,
 		rates:   rates{each: cfg.Rate, clock: cfg.Clock, tenants: map[string]*bucket{}},
-		schemas: newSchemas(),
+		schemas: schema.NewCache(),
 		digests: otter.Must(&otter.Options[storage.DocumentPath, string]{MaximumSize: knownNamespaces}),
 		metrics: newServiceMetrics(),
 	}

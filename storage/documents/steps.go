@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/schema"
 	"github.com/codesous/sous/storage"
 )
 
@@ -103,7 +104,7 @@ func failed(code api.Code, list string, failures []failure) error {
 		}
 		e.Items = append(e.Items, api.ItemError{Index: f.index, Code: of.Code, Message: of.Message})
 		for _, field := range of.Fields {
-			if len(e.Fields) < maxOffences {
+			if len(e.Fields) < schema.MaxOffences {
 				field.Path = fmt.Sprintf("%s[%d].%s", list, f.index, field.Path)
 				e.Fields = append(e.Fields, field)
 			}

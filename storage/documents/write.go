@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/schema"
 	"github.com/codesous/sous/storage"
 )
 
@@ -196,7 +197,7 @@ func results(written []storage.StoredDocument) *api.DocumentResults {
 func (s *Service) write(ctx context.Context, p storage.DocumentPath, steps []storage.DocumentStep) ([]storage.StoredDocument, []failure, error) {
 	digest, judge, err := s.schemaKnown(ctx, p)
 	for tries := 0; err == nil; tries++ {
-		if failures := judge.checkAll(steps); len(failures) > 0 {
+		if failures := checkAll(judge, steps); len(failures) > 0 {
 			// It may be the schema of yesterday that they break.
 			var current string
 			if current, judge, err = s.loadSchema(ctx, p); err == nil && current == digest {
@@ -223,13 +224,13 @@ func (s *Service) write(ctx context.Context, p storage.DocumentPath, steps []sto
 }
 
 // checkAll finds the steps whose values break the schema, if there is one.
-func (s *schema) checkAll(steps []storage.DocumentStep) []failure {
+func checkAll(judge *schema.Schema, steps []storage.DocumentStep) []failure {
 	var failures []failure
 	for i := range steps {
-		if s == nil || steps[i].Op != api.DocumentStepPut {
+		if judge == nil || steps[i].Op != api.DocumentStepPut {
 			continue
 		}
-		if err := s.check(steps[i].Value); err != nil {
+		if err := judge.Check(steps[i].Value); err != nil {
 			failures = append(failures, failure{i, err})
 		}
 	}
@@ -237,19 +238,19 @@ func (s *schema) checkAll(steps []storage.DocumentStep) []failure {
 }
 
 // schemaKnown is what is remembered of a namespace's schema: its digest, "" for none.
-func (s *Service) schemaKnown(ctx context.Context, p storage.DocumentPath) (string, *schema, error) {
+func (s *Service) schemaKnown(ctx context.Context, p storage.DocumentPath) (string, *schema.Schema, error) {
 	digest, has := s.digests.GetIfPresent(p)
 	if !has {
 		return "", nil, nil
 	}
-	if known, has := s.schemas.compiled.GetIfPresent(digest); has {
+	if known, has := s.schemas.Known(digest); has {
 		return digest, known, nil
 	}
 	return s.loadSchema(ctx, p)
 }
 
 // loadSchema reads a namespace's schema from the store, and remembers it.
-func (s *Service) loadSchema(ctx context.Context, p storage.DocumentPath) (string, *schema, error) {
+func (s *Service) loadSchema(ctx context.Context, p storage.DocumentPath) (string, *schema.Schema, error) {
 	raw, digest, err := s.store.Schema(ctx, p)
 	if err != nil {
 		return "", nil, err
@@ -258,7 +259,7 @@ func (s *Service) loadSchema(ctx context.Context, p storage.DocumentPath) (strin
 		s.digests.Invalidate(p)
 		return "", nil, nil
 	}
-	loaded, err := s.schemas.get(digest, raw)
+	loaded, err := s.schemas.Get(digest, raw)
 	if err != nil {
 		return "", nil, err
 	}

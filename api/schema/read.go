@@ -1,4 +1,4 @@
-package documents
+package schema
 
 import (
 	"bytes"
@@ -25,47 +25,47 @@ const (
 	maxNumberExponent = 400  // either way: 1e1000000 is 7 characters and 400 KB
 )
 
-// schemaDraft is the only value of $schema.
-const schemaDraft = "https://json-schema.org/draft/2020-12/schema"
+// draft2020 is the only value of $schema.
+const draft2020 = "https://json-schema.org/draft/2020-12/schema"
 
-// schemaReader checks the text of a schema before it is compiled.
-type schemaReader struct {
+// reader checks the text of a schema before it is compiled.
+type reader struct {
 	subschemas map[string]bool // by JSON pointer
 	anchors    map[string]bool
-	refs       []schemaRef
+	refs       []reference
 }
 
-type schemaRef struct{ at, to string }
+type reference struct{ at, to string }
 
-func schemaError(at, format string, args ...any) error {
+func refuse(at, format string, args ...any) error {
 	path := "schema" + strings.ReplaceAll(at, "/", ".")
 	return api.DocumentFieldError(path, fmt.Sprintf(format, args...))
 }
 
-// readSchema gives the document of a schema that is harmless to compile. Errors:
+// readText gives the document of a schema that is harmless to compile. Errors:
 // CodeValidationFailed.
-func readSchema(raw []byte) (any, error) {
-	if len(raw) > api.MaxDocumentSchemaBytes {
-		return nil, schemaError("", "exceeds %d bytes", api.MaxDocumentSchemaBytes)
+func readText(raw []byte) (any, error) {
+	if len(raw) > api.MaxSchemaBytes {
+		return nil, refuse("", "exceeds %d bytes", api.MaxSchemaBytes)
 	}
 	document, err := readJSON(raw)
 	if err != nil {
-		return nil, schemaError("", "%v", err)
+		return nil, refuse("", "%v", err)
 	}
 	switch root := document.(type) {
 	case bool:
 		return document, nil
 	case map[string]any:
-		if draft, has := root["$schema"]; has && draft != schemaDraft && draft != schemaDraft+"#" {
-			return nil, schemaError("/$schema", "must be %s, or left out", schemaDraft)
+		if draft, has := root["$schema"]; has && draft != draft2020 && draft != draft2020+"#" {
+			return nil, refuse("/$schema", "must be %s, or left out", draft2020)
 		}
 		// A name would be where relative references lead; all of ours begin with #.
 		delete(root, "$schema")
 		delete(root, "$id")
 	default:
-		return nil, schemaError("", "must be an object, true or false")
+		return nil, refuse("", "must be an object, true or false")
 	}
-	r := schemaReader{subschemas: map[string]bool{}, anchors: map[string]bool{}}
+	r := reader{subschemas: map[string]bool{}, anchors: map[string]bool{}}
 	if err := r.read("", document); err != nil {
 		return nil, err
 	}
@@ -122,10 +122,10 @@ func boundedNumber(text string) error {
 
 // The keywords that hold subschemas, by where.
 var (
-	schemaKeywords = []string{"not", "if", "then", "else", "items", "contains", "additionalProperties",
+	keywords = []string{"not", "if", "then", "else", "items", "contains", "additionalProperties",
 		"propertyNames", "unevaluatedItems", "unevaluatedProperties", "contentSchema"}
-	schemaLists = []string{"allOf", "anyOf", "oneOf", "prefixItems"}
-	schemaMaps  = []string{"$defs", "definitions", "properties", "patternProperties", "dependentSchemas"}
+	lists    = []string{"allOf", "anyOf", "oneOf", "prefixItems"}
+	mappings = []string{"$defs", "definitions", "properties", "patternProperties", "dependentSchemas"}
 )
 
 // nameLists are the keywords that are lists of names. The metaschema wants their items
@@ -137,12 +137,12 @@ var nameLists = []string{"required", "type"}
 var knownDollar = []string{"$ref", "$anchor", "$defs", "$comment"}
 
 // read notes the subschema at a path and those in it.
-func (r *schemaReader) read(at string, v any) error {
+func (r *reader) read(at string, v any) error {
 	if len(at) > maxSubschemaPath {
-		return schemaError("", "a subschema's path exceeds %d bytes", maxSubschemaPath)
+		return refuse("", "a subschema's path exceeds %d bytes", maxSubschemaPath)
 	}
 	if r.subschemas[at] = true; len(r.subschemas) > maxSubschemas {
-		return schemaError("", "has more than %d subschemas", maxSubschemas)
+		return refuse("", "has more than %d subschemas", maxSubschemas)
 	}
 	object, ok := v.(map[string]any)
 	if !ok {
@@ -151,14 +151,14 @@ func (r *schemaReader) read(at string, v any) error {
 	if err := r.keywords(at, object); err != nil {
 		return err
 	}
-	for _, keyword := range schemaKeywords {
+	for _, keyword := range keywords {
 		if below, has := object[keyword]; has {
 			if err := r.read(at+"/"+keyword, below); err != nil {
 				return err
 			}
 		}
 	}
-	for _, keyword := range schemaLists {
+	for _, keyword := range lists {
 		list, _ := object[keyword].([]any)
 		for i, below := range list {
 			if err := r.read(at+"/"+keyword+"/"+strconv.Itoa(i), below); err != nil {
@@ -166,7 +166,7 @@ func (r *schemaReader) read(at string, v any) error {
 			}
 		}
 	}
-	for _, keyword := range schemaMaps {
+	for _, keyword := range mappings {
 		named, _ := object[keyword].(map[string]any)
 		for name, below := range named {
 			if err := r.read(at+"/"+keyword+"/"+pointerPart(name), below); err != nil {
@@ -178,19 +178,19 @@ func (r *schemaReader) read(at string, v any) error {
 }
 
 // keywords judges those keywords of a subschema that the metaschema is lenient about.
-func (r *schemaReader) keywords(at string, object map[string]any) error {
+func (r *reader) keywords(at string, object map[string]any) error {
 	for name := range object {
 		if strings.HasPrefix(name, "$") && !slices.Contains(knownDollar, name) {
-			return schemaError(at, "%.80s cannot stand here", name)
+			return refuse(at, "%.80s cannot stand here", name)
 		}
 	}
 	for _, obsolete := range []string{"dependencies", "additionalItems"} {
 		if _, has := object[obsolete]; has {
-			return schemaError(at, "%s is of an older draft", obsolete)
+			return refuse(at, "%s is of an older draft", obsolete)
 		}
 	}
 	if _, list := object["items"].([]any); list {
-		return schemaError(at+"/items", "is a list, which is prefixItems now")
+		return refuse(at+"/items", "is a list, which is prefixItems now")
 	}
 	for _, keyword := range nameLists {
 		if err := namesOnly(at+"/"+keyword, object[keyword]); err != nil {
@@ -207,7 +207,7 @@ func (r *schemaReader) keywords(at string, object map[string]any) error {
 		r.anchors[name] = true
 	}
 	if to, ok := object["$ref"].(string); ok {
-		r.refs = append(r.refs, schemaRef{at + "/$ref", to})
+		r.refs = append(r.refs, reference{at + "/$ref", to})
 	}
 	return nil
 }
@@ -216,22 +216,22 @@ func namesOnly(at string, v any) error {
 	list, _ := v.([]any)
 	for _, name := range list {
 		if _, ok := name.(string); !ok {
-			return schemaError(at, "must be a list of texts")
+			return refuse(at, "must be a list of texts")
 		}
 	}
 	return nil
 }
 
 // resolve refuses references to what is not a subschema of the same schema.
-func (r *schemaReader) resolve() error {
+func (r *reader) resolve() error {
 	for _, ref := range r.refs {
 		fragment, local := strings.CutPrefix(ref.to, "#")
 		if !local {
-			return schemaError(ref.at, "must begin with #: nothing is loaded from elsewhere")
+			return refuse(ref.at, "must begin with #: nothing is loaded from elsewhere")
 		}
 		plain, err := url.PathUnescape(fragment)
 		if err != nil || !r.subschemas[plain] && !r.anchors[plain] {
-			return schemaError(ref.at, "does not lead to a subschema")
+			return refuse(ref.at, "does not lead to a subschema")
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package documents
+package schema
 
 import (
 	"strconv"
@@ -14,7 +14,7 @@ import (
 
 // How much is told of what is wrong.
 const (
-	maxOffences      = 20
+	MaxOffences      = 20 // that an error names
 	maxOffenceBytes  = 300
 	maxOffencePieces = 10_000 // of the tree of failures that are looked at
 )
@@ -39,7 +39,7 @@ type offences struct {
 }
 
 func (o *offences) collect(e *jsonschema.ValidationError) {
-	if o.pieces--; o.pieces < 0 || len(o.fields) >= maxOffences {
+	if o.pieces--; o.pieces < 0 || len(o.fields) >= MaxOffences {
 		return
 	}
 	name, badName := e.ErrorKind.(*kind.PropertyNames)
@@ -57,11 +57,11 @@ func (o *offences) collect(e *jsonschema.ValidationError) {
 	switch k := e.ErrorKind.(type) {
 	case *kind.AdditionalProperties:
 		for _, property := range k.Properties {
-			o.add(below(at, property), "is not a known field")
+			o.add(Below(at, property), "is not a known field")
 		}
 	case *kind.Required:
 		for _, missing := range k.Missing {
-			o.add(below(at, missing), "is required")
+			o.add(Below(at, missing), "is required")
 		}
 	case *kind.Enum, *kind.Const: // which can be any amount of JSON
 		o.add(at, "is not an allowed value")
@@ -75,7 +75,7 @@ func (o *offences) collect(e *jsonschema.ValidationError) {
 func (o *offences) at(location []string) string {
 	at := o.path
 	for _, part := range location {
-		at = below(at, part)
+		at = Below(at, part)
 	}
 	return at
 }
@@ -96,7 +96,7 @@ func (o *offences) badName(e *jsonschema.ValidationError, name string) {
 			}
 		}
 	}
-	o.add(below(o.at(location), name), why)
+	o.add(Below(o.at(location), name), why)
 }
 
 // holds says whether there is an object with a member called name at location.
@@ -146,20 +146,21 @@ func locate(v any, depth int, name string) ([]string, bool) {
 
 // add notes an offence, cut to what can be shown.
 func (o *offences) add(path, text string) {
-	if len(o.fields) < maxOffences {
-		o.fields = append(o.fields, api.FieldError{Path: shortened(path), Message: shortened(text)})
+	if len(o.fields) < MaxOffences {
+		o.fields = append(o.fields, api.FieldError{Path: Shortened(path), Message: Shortened(text)})
 	}
 }
 
-func shortened(s string) string {
+// Shortened is a text of a caller's, cut to what an error can show.
+func Shortened(s string) string {
 	if len(s) > maxOffenceBytes {
 		s = s[:maxOffenceBytes] + "…"
 	}
 	return strings.ToValidUTF8(s, "\ufffd")
 }
 
-// below is the path of a member, as errors have it: a.b, a[3].
-func below(path, part string) string {
+// Below is the path of a member, as errors have it: a.b, a[3].
+func Below(path, part string) string {
 	if n, err := strconv.Atoi(part); err == nil && n >= 0 {
 		return path + "[" + part + "]"
 	}

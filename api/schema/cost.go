@@ -1,4 +1,4 @@
-package documents
+package schema
 
 import (
 	"encoding/json"
@@ -10,12 +10,12 @@ import (
 
 // What a validation may cost, in something like nanoseconds, and how deep it may go. The
 // compiled schema is walked with the value as the validator will, subschema by subschema,
-// and given up once the sum is beyond costBudget: a schema can ask for 2^n evaluations,
+// and given up once the sum is beyond the budget: a schema can ask for 2^n evaluations,
 // also through a value's members, and the validator would do them all, keeping a failure
 // of each. What the walk cannot know (which branch fails) it takes for done.
 const (
-	costBudget = 30_000_000
-	costDepth  = 400 // subschemas within subschemas
+	costBudget = 30_000_000 // for each 64 KiB of the value
+	costDepth  = 400        // subschemas within subschemas
 
 	costEvaluation = 400
 	costLevel      = 20 // of a failure's path, and of looking for circles
@@ -36,7 +36,7 @@ type weight struct {
 }
 
 // weigh weighs all subschemas that s reaches.
-func (s *schema) weigh(sub *jsonschema.Schema) {
+func (s *Schema) weigh(sub *jsonschema.Schema) {
 	if _, done := s.weights[sub]; done {
 		return
 	}
@@ -130,16 +130,16 @@ func inMembers(s *jsonschema.Schema) []*jsonschema.Schema {
 	return slices.AppendSeq(out, maps.Values(s.PatternProperties))
 }
 
-// tooCostly says whether judging value would exceed what a validation may cost.
-func (s *schema) tooCostly(value any) bool {
-	c := cost{schema: s, left: costBudget}
+// tooCostly says whether judging value would cost more than budget.
+func (s *Schema) tooCostly(value any, budget int64) bool {
+	c := cost{schema: s, left: budget}
 	c.visit(s.root, value, 0)
 	return c.left < 0
 }
 
 // cost counts what a validation costs down from what it may.
 type cost struct {
-	schema *schema
+	schema *Schema
 	left   int64
 }
 
