@@ -2,6 +2,7 @@ package documents
 
 import (
 	"context"
+	"unicode/utf8"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/schema"
@@ -105,6 +106,9 @@ func (s *Service) SetSchema(ctx context.Context, tenant, install, namespace stri
 	p, err := s.enter(tenant, install, namespace)
 	if err != nil {
 		return err
+	}
+	if !utf8.Valid(raw) { // it is given back as it came
+		return api.DocumentFieldError("schema", "is not UTF-8")
 	}
 	compiled, err := schema.Compile(raw)
 	if err != nil {

@@ -324,3 +324,13 @@ func TestListingsTakeFewRoundTrips(t *testing.T) {
 	now.Add(ttl * 1000)
 	list("all have expired", api.DocumentList{})
 }
+
+// A schema is given back as it came, so it is text.
+func TestSchemasAreText(t *testing.T) {
+	t.Parallel()
+	service := replicas(t, storagetest.Redis(t).URL, 1)[0]
+	err := service.SetSchema(t.Context(), storagetest.Tenant(t), "crm", "settings", []byte("{\"title\":\"\xff\"}"))
+	if api.ErrorCode(err) != api.CodeValidationFailed {
+		t.Error(err)
+	}
+}
