@@ -102,7 +102,7 @@ are not named go.`,
 		Args: cobra.ExactArgs(1),
 	}
 	f.register(cmd)
-	cmd.Flags().Int64Var(&c.IfMatch, "if-revision", 0, "only if it has this revision now")
+	cmd.Flags().Var(guardFlag{&c.IfMatch}, "if-revision", "only if it has this revision now")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		for name, set := range map[string]func(){
 			"domain":       func() { c.Domain = &f.domain },

@@ -42,7 +42,7 @@ func (a *app) aliasSetCommand() *cobra.Command {
 }
 
 func registerGuard(cmd *cobra.Command, guard *client.AliasGuard) {
-	cmd.Flags().Int64Var(&guard.Version, "if-version", 0, "only if the alias points at this version now")
+	cmd.Flags().Var(guardFlag{&guard.Version}, "if-version", "only if the alias points at this version now")
 }
 
 func (a *app) aliasListCommand() *cobra.Command {

@@ -129,7 +129,7 @@ func (a *app) scheduleUpdateCommand() *cobra.Command {
 		Args: cobra.ExactArgs(1),
 	}
 	f.register(cmd)
-	cmd.Flags().Int64Var(&revision, "if-revision", 0, "only if it has this revision now")
+	cmd.Flags().Var(guardFlag{&revision}, "if-revision", "only if it has this revision now")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c, err := f.change(cmd)
 		if err != nil {

@@ -72,7 +72,7 @@ would stay in the shell's history, and be seen in the list of processes.`,
 		},
 	}
 	from.register(cmd.Flags())
-	cmd.Flags().Int64Var(&on.IfMatch, "if-version", 0, "only if it has this version now")
+	cmd.Flags().Var(guardFlag{&on.IfMatch}, "if-version", "only if it has this version now")
 	cmd.Flags().BoolVar(&on.IfNew, "if-new", false, "only if it does not exist")
 	cmd.MarkFlagsMutuallyExclusive("if-version", "if-new")
 	return cmd
