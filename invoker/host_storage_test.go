@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/bundle"
 	"github.com/codesous/sous/invoker"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/documents"
@@ -111,6 +112,16 @@ func TestStorageIsTheFunctionsOwn(t *testing.T) {
 		}
 		if got := b.do("alpha", "get", `{"namespace":"settings","key":"k"}`); !strings.Contains(got, `"value":{"of":"alpha<&>","n":[]}`) {
 			t.Errorf("the function itself: %s", got)
+		}
+		tar, err := bundle.Pack(map[string][]byte{bundle.EntryJS: []byte(storer)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.publishIn("other", "alpha", tar, bundle.Digest(tar), storing("settings"))
+		namesake := b.granted("alpha", `{"op":"get","request":{"namespace":"settings","key":"k"}}`)
+		namesake.Namespace = "other"
+		if got := b.result(namesake); !strings.Contains(got, `"NOT_FOUND"`) {
+			t.Errorf("the function of that name in another namespace: %s", got)
 		}
 		found, err := service.Get(t.Context(), b.tenant, api.FunctionInstall(namespace, "alpha"), api.DocumentGet{Namespace: "settings", Key: "k"})
 		if err != nil || string(found.Value) != `{"of":"alpha<&>","n":[]}` {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -113,11 +114,16 @@ func TestKVHost(t *testing.T) {
 			{all, "kv.get", `{"key":"CTR:a"}`, "", "", api.CodeRuntimeCapabilityDenied},
 			{all, "kv.get", `{"key":""}`, "", "", api.CodeRuntimeCapabilityDenied},
 			{kvScope(all.tenant, []string{"*"}, ""), "kv.get", `{"key":""}`, "", "", api.CodeHostInvalidArgument},
+			{kvScope(all.tenant, []string{"*"}, ""), "kv.set", `{"key":""}`, "1", "", api.CodeHostInvalidArgument},
+			{kvScope(all.tenant, []string{"*"}, ""), "kv.del", `{"key":""}`, "", "", api.CodeHostInvalidArgument},
 			{kvScope(all.tenant, []string{"get"}, "ctr:"), "kv.set", `{"key":"ctr:a"}`, `1`, "", api.CodeRuntimeCapabilityDenied},
+			{kvScope(all.tenant, []string{"get", "set"}, "ctr:"), "kv.del", `{"key":"ctr:a"}`, "", "", api.CodeRuntimeCapabilityDenied},
 			{all, "kv.set", `{"key":"ctr:a"}`, `{not json`, "", api.CodeHostInvalidArgument},
 			{all, "kv.set", `{"key":"ctr:a","ttl_seconds":-1}`, `1`, "", api.CodeHostInvalidArgument},
+			{all, "kv.set", fmt.Sprintf(`{"key":"ctr:a","ttl_seconds":%d}`, MaxKVTTLSeconds+1), `1`, "", api.CodeHostInvalidArgument},
 			{all, "kv.set", `{"key":"ctr:a"}`, `"` + strings.Repeat("x", MaxKVValueBytes) + `"`, "", api.CodeHostInvalidArgument},
-			{all, "kv.get", `{"key":"ctr:` + strings.Repeat("k", MaxKVKeyBytes) + `"}`, "", "", api.CodeHostInvalidArgument},
+			{all, "kv.get", `{"key":"ctr:` + strings.Repeat("k", MaxKVKeyBytes-4) + `"}`, "", `{"found":false}`, ""},
+			{all, "kv.get", `{"key":"ctr:` + strings.Repeat("k", MaxKVKeyBytes-3) + `"}`, "", "", api.CodeHostInvalidArgument},
 		}
 		for _, st := range steps {
 			head, blob, err := h.call(t.Context(), st.scope, st.name, []byte(st.head), []byte(st.blob))
