@@ -127,12 +127,15 @@ func (b *readBook) flush(life context.Context) {
 		b.timer = nil
 	}
 	b.mu.Unlock()
+	var failed error // then the others wait, too: a store that is away delays the end once
 	for key, e := range gathered {
-		ctx, cancel := context.WithTimeout(life, readTimeout)
-		err := b.append(ctx, key.tenant, *e)
-		cancel()
-		if err != nil {
-			b.again(key, e, err)
+		if failed == nil {
+			ctx, cancel := context.WithTimeout(life, readTimeout)
+			failed = b.append(ctx, key.tenant, *e)
+			cancel()
+		}
+		if failed != nil {
+			b.again(key, e, failed)
 		}
 	}
 }
