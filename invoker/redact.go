@@ -20,7 +20,8 @@ const redacted = "***"
 const (
 	minRedacted      = 4 // characters
 	maxRedactedLines = 512
-	maxRedactedForms = 8192
+	maxRedactedForms = 8192     // of the secrets of a version
+	maxRunForms      = 64 << 20 // bytes, of all that a run has read while they changed
 )
 
 // redactor replaces secrets in text: their values, the lines of values, and the forms
@@ -58,6 +59,25 @@ func newRedactor(values []string) *redactor {
 	if len(found) == 0 {
 		return nil
 	}
+	return redactorOfForms(found)
+}
+
+// with finds what either finds; not ok where that is too much to hold.
+func (r *redactor) with(other *redactor) (both *redactor, ok bool) {
+	found, size := map[string]bool{}, 0
+	for _, form := range slices.Concat(r.forms, other.forms) {
+		if !found[form] {
+			found[form] = true
+			size += len(form)
+		}
+	}
+	if size > maxRunForms {
+		return nil, false
+	}
+	return redactorOfForms(found), true
+}
+
+func redactorOfForms(found map[string]bool) *redactor {
 	r := &redactor{}
 	for form := range found {
 		r.forms = append(r.forms, form)
@@ -72,9 +92,10 @@ func newRedactor(values []string) *redactor {
 	return r
 }
 
-// linesOf are the lines of a value that has several, without blanks around them.
+// linesOf are the lines of a value, without blanks around them; none of one that is its
+// only line as it is.
 func linesOf(value string) []string {
-	if !strings.Contains(value, "\n") {
+	if !strings.Contains(value, "\n") && strings.TrimSpace(value) == value {
 		return nil
 	}
 	var lines []string
@@ -98,7 +119,7 @@ func writtenForms(text string) []string {
 	once := jsonForms(text)
 	// As console writes texts within objects.
 	inspected := strings.NewReplacer(`\`, `\\`, "'", `\'`, "\n", `\n`).Replace(text)
-	forms := append([]string{text, inspected, query, url.PathEscape(text), uriComponent(query)}, once...)
+	forms := append([]string{text, inspected, query, url.PathEscape(text), uriComponent(query), uri(text), strings.ReplaceAll(uri(text), "'", "%27")}, once...)
 	for _, form := range once { // JSON as a text within JSON
 		if form != text {
 			forms = append(forms, jsonForms(form)...)
@@ -124,6 +145,13 @@ func jsonForms(text string) []string {
 // uriComponent turns what url.QueryEscape gave into what encodeURIComponent gives.
 func uriComponent(query string) string {
 	return strings.NewReplacer("+", "%20", "%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*").Replace(query)
+}
+
+// uri gives what encodeURI gives.
+func uri(text string) string {
+	component := uriComponent(url.QueryEscape(text))
+	return strings.NewReplacer("%3B", ";", "%2C", ",", "%2F", "/", "%3F", "?", "%3A", ":", "%40", "@", "%26", "&", "%3D", "=", "%2B", "+", "%24", "$", "%23", "#").
+		Replace(component)
 }
 
 // base64Forms are a value in base64, alone and wherever in a longer text it begins:

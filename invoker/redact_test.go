@@ -26,7 +26,7 @@ func TestRedactor(t *testing.T) {
 	}
 	plainJSON := string(jsonString([]byte(odd)))
 	b64 := base64.StdEncoding.EncodeToString
-	r := newRedactor([]string{"sk_live_4eC39Hq", odd, pem, "ab", "abcd"})
+	r := newRedactor([]string{"sk_live_4eC39Hq", odd, pem, "ab", "abcd", " k3y!/pä ss\"w' "})
 	for text, want := range map[string]string{
 		"":                                 "",
 		"nothing here":                     "nothing here",
@@ -52,6 +52,9 @@ func TestRedactor(t *testing.T) {
 		asJSON(strings.Split(pem, "\n")[0]):                                     `"***"`,
 		"{ key: 'p\"w\\\\d/ü\u2028<&> +\\'()!*~=%\x01\t€' }":                    "{ key: '***' }", // console.log({ key })
 		"    0vcNLYLInFEX6Ppy1tPf9Cnzj4p4WGeKLs1Pt8Qu":                          "    ***",
+		"k3y!/pä ss\"w'":                                                        "***",  // trimmed
+		"k3y!/p%C3%A4%20ss%22w'":                                                "***",  // encodeURI
+		"k3y!/p%C3%A4%20ss%22w%27&":                                             "***&", // new URL, in its query
 	} {
 		if got := r.text(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)

@@ -19,11 +19,10 @@ type secretsRun struct {
 	reader reader
 
 	mu sync.Mutex
-	// held are all that it may have read: a secret that changes while it runs is found
+	// find finds all that it may have read: a secret that changes while it runs is found
 	// in its text as it was, and as it is.
-	held  []*generation
-	finds []*redactor
-	ended bool
+	find *redactor
+	last *redactor // the one that find got last
 }
 
 // begin resolves the secrets of a version that names some. What fails then is tried again,
@@ -48,28 +47,29 @@ func (v *vault) begin(inv *api.Invocation, res *resolution, rec *api.Activation)
 		now = v.last(name)
 	}
 	if now != nil {
-		r.keep(now)
+		_ = r.keep(now) // the first always fits
 	}
 	return r
 }
 
-// keep takes a generation, once, unless the run has ended.
-func (r *secretsRun) keep(g *generation) {
+// keep lets the run find what a generation holds, and lets go of the generation.
+// CodeHostSecretUnavailable where that would be too much to hold for one run.
+func (r *secretsRun) keep(g *generation) error {
+	defer r.vault.release(g)
 	r.mu.Lock()
-	known := r.ended
-	for _, held := range r.held {
-		known = known || held == g
+	defer r.mu.Unlock()
+	if g.redactor == nil || g.redactor == r.last {
+		return nil
 	}
-	if !known {
-		r.held = append(r.held, g)
-		if g.redactor != nil {
-			r.finds = append(r.finds, g.redactor)
-		}
+	find, ok := g.redactor, true
+	if r.find != nil {
+		find, ok = r.find.with(g.redactor)
 	}
-	r.mu.Unlock()
-	if known {
-		r.vault.release(g)
+	if !ok {
+		return api.Errorf(api.CodeHostSecretUnavailable, "the version's secrets changed too often while it ran")
 	}
+	r.find, r.last = find, g.redactor
+	return nil
 }
 
 // get gives a secret's value of now. CodeHostSecretNotFound, CodeHostSecretUnavailable,
@@ -101,7 +101,10 @@ func (r *secretsRun) get(ctx context.Context, name string) ([]byte, error) {
 			err = api.Errorf(api.CodeHostSecretUnavailable, "secret %q cannot be opened: %s", name, messageOf(value.Err))
 		}
 	}
-	r.keep(now) // before the function can have the value
+	if full := r.keep(now); full != nil { // before the function can have the value
+		clear(text)
+		text, err = nil, full
+	}
 	r.vault.book.note(&r.reader, readByFunction, name, version, err)
 	return text, err
 }
@@ -112,29 +115,19 @@ func (r *secretsRun) line(text []byte) []byte {
 		return text
 	}
 	r.mu.Lock()
-	finds := r.finds
+	find := r.find
 	r.mu.Unlock()
-	for _, find := range finds {
-		text = find.line(text)
-	}
-	return text
+	return find.line(text)
 }
 
-// end gives the run's result with an error that holds no secrets, and lets go of them.
-// The value is the function's own to give.
+// end gives the run's result with an error that holds no secrets. The value is the
+// function's own to give.
 func (r *secretsRun) end(result sandbox.Result) sandbox.Result {
 	if r == nil {
 		return result
 	}
 	r.mu.Lock()
-	held := r.held
-	r.held, r.ended = nil, true
-	for _, find := range r.finds {
-		result.Error = find.failure(result.Error)
-	}
-	r.mu.Unlock()
-	for _, g := range held {
-		r.vault.release(g)
-	}
+	defer r.mu.Unlock()
+	result.Error = r.find.failure(result.Error)
 	return result
 }

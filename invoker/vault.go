@@ -1,6 +1,7 @@
 package invoker
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"sync"
@@ -58,8 +59,8 @@ type vaultEntry struct {
 	err     error         // why the last one failed
 }
 
-// generation is a version's secrets as they were read once. Runs that were under way
-// when they changed hold it on.
+// generation is a version's secrets as they were read once. Who reads one of them when
+// they change holds it on.
 type generation struct {
 	values   []secrets.Value
 	redactor *redactor
@@ -206,7 +207,7 @@ func (v *vault) open(ctx context.Context, name versionName, names []string, know
 		return nil, err
 	}
 	next := &generation{values: values}
-	total, texts := 0, make([]string, 0, len(values))
+	total := 0
 	for i := range values {
 		value := &values[i]
 		if value.Opened {
@@ -217,13 +218,23 @@ func (v *vault) open(ctx context.Context, name versionName, names []string, know
 			value.Clear()
 			value.Text, value.Err = nil, api.Errorf(api.CodeSecretUnreadable, "the secrets that the version names exceed %d bytes together", maxVersionSecretBytes)
 		}
-		if value.Err == nil {
-			texts = append(texts, string(value.Text))
-		}
 		next.retry = next.retry || value.Err != nil && api.ErrorCode(value.Err) != api.CodeSecretNotFound
 	}
-	next.redactor = newRedactor(texts)
+	next.redactor = redactorOf(values, known)
 	return next, nil
+}
+
+// redactorOf finds values: by what found those of known, where they are the same.
+func redactorOf(values []secrets.Value, known *generation) *redactor {
+	same := func(a, b secrets.Value) bool { return bytes.Equal(a.Text, b.Text) }
+	if known != nil && slices.EqualFunc(values, known.values, same) {
+		return known.redactor
+	}
+	texts := make([]string, len(values)) // "" for what could not be opened
+	for i := range values {
+		texts[i] = string(values[i].Text)
+	}
+	return newRedactor(texts)
 }
 
 // release lets go of what hold gave.
