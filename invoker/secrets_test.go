@@ -431,8 +431,10 @@ func TestSecretsCostNothingWhereNoneAreNamed(t *testing.T) {
 		}
 		return metricstest.Value(t, reg, "sous_secret_resolves_total") - resolves, mgets(t, store) - commands
 	}
-	if resolves, commands := cost("none"); resolves != 0 || commands != 0 || metricstest.Value(t, reg, "sous_secret_resolves_total") != 0 {
-		t.Errorf("one that names none: %v reads, %d commands", resolves, commands)
+	// What is known of the version may be read anew meanwhile.
+	b.eventually("calls without a command", func() bool { _, commands := cost("none"); return commands == 0 })
+	if n := metricstest.Value(t, reg, "sous_secret_resolves_total"); n != 0 {
+		t.Errorf("one that names none: %v reads", n)
 	}
 	// The notice of the secret's making may come late, and have it read once more.
 	b.eventually("calls without a read", func() bool {
