@@ -44,6 +44,14 @@ func readJSONArg(flag, value string, stdin io.Reader, limit int64) (json.RawMess
 	return readJSONText("--"+flag, value, stdin, limit)
 }
 
+// readJSONOperand is readJSONText for an argument that must be there: "" is no JSON.
+func readJSONOperand(name, value string, stdin io.Reader, limit int64) (json.RawMessage, error) {
+	if value == "" {
+		return nil, api.Errorf(api.CodeValidationJSON, "%s is empty: give JSON, @FILE, or - for stdin", name)
+	}
+	return readJSONText(name, value, stdin, limit)
+}
+
 // readJSONText is readJSONArg for what errors call name.
 func readJSONText(name, value string, stdin io.Reader, limit int64) (json.RawMessage, error) {
 	var raw []byte

@@ -67,7 +67,7 @@ func (a *app) storagePutCommand(f *storageFlags) *cobra.Command {
 			return err
 		}
 		put := api.DocumentPut{Namespace: args[0], DocumentItem: api.DocumentItem{Key: args[1], IfRevision: guard.revision(cmd)}}
-		if put.Value, err = readJSONText("VALUE", args[2], a.stdin, api.MaxRequestBytes); err != nil {
+		if put.Value, err = readJSONOperand("VALUE", args[2], a.stdin, api.MaxRequestBytes); err != nil {
 			return err
 		}
 		if put.Metadata, err = readJSONArg("metadata", metadata, a.stdin, api.MaxRequestBytes); err != nil {
@@ -288,7 +288,7 @@ func (a *app) storageItems(f *storageFlags, arg string, items any) (*client.Inst
 	if err != nil {
 		return nil, err
 	}
-	raw, err := readJSONText("the list", arg, a.stdin, api.MaxRequestBytes)
+	raw, err := readJSONOperand("the list", arg, a.stdin, api.MaxRequestBytes)
 	if err != nil {
 		return nil, err
 	}

@@ -79,10 +79,10 @@ func (a *app) storageChangesCommand(f *storageFlags) *cobra.Command {
 				return err
 			}
 			if follow {
-				return install.FollowChanges(cmd.Context(), args[0], since, a.printChange, func() error {
+				return interrupted(cmd.Context(), install.FollowChanges(cmd.Context(), args[0], since, a.printChange, func() error {
 					a.note("changes were missed that are not kept any more")
 					return nil
-				})
+				}))
 			}
 			found, err := install.Changes(cmd.Context(), args[0], since, limit)
 			if err != nil {
@@ -136,7 +136,7 @@ func (a *app) storageSchemaCommand(f *storageFlags) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				schema, err := readJSONText("SCHEMA", args[1], a.stdin, api.MaxRequestBytes)
+				schema, err := readJSONOperand("SCHEMA", args[1], a.stdin, api.MaxRequestBytes)
 				if err != nil {
 					return err
 				}
@@ -148,7 +148,7 @@ func (a *app) storageSchemaCommand(f *storageFlags) *cobra.Command {
 			},
 		},
 		&cobra.Command{
-			Use: "delete NAMESPACE", Short: "Take a namespace its schema", Args: cobra.ExactArgs(1),
+			Use: "delete NAMESPACE", Short: "Take a namespace's schema away", Args: cobra.ExactArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				install, err := a.storageTarget(f)
 				if err != nil {
