@@ -2,6 +2,7 @@ package invoker_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 
 	"github.com/codesous/sous/api"
@@ -12,19 +13,21 @@ import (
 // activation was asked for or is a job's.
 func TestInvokeAfterTheEnd(t *testing.T) {
 	each(t, func(b *bench) {
-		late := make(chan func(context.Context, string) error, 1)
-		b.engine.Overhear("kv.get", func(invoke func(context.Context, string) error) { late <- invoke })
+		var late atomic.Value // what the last activation calls by
+		b.engine.Overhear("kv.get", func(invoke func(context.Context, string) error) { late.Store(invoke) })
 		b.work()
 		b.publish("callee", `export default () => 1;`, defaults())
 		config := asynchronous(1)
 		config.Capabilities.Invoke = &api.InvokeCapability{Functions: []string{"callee"}}
 		b.publish("caller", `export default () => cs.kv.get("n");`, config)
-		for how, run := range map[string]func(){
-			"asked for": func() { b.invoke("caller", "null") },
-			"a job's":   func() { b.ends(b.enqueue("caller", "null")) },
+		for how, run := range map[string]func() api.Activation{
+			"asked for": func() api.Activation { return b.invoke("caller", "null").Activation },
+			"a job's":   func() api.Activation { return b.ends(b.enqueue("caller", "null")).Activation },
 		} {
-			run()
-			if err := (<-late)(b.t.Context(), "callee"); api.ErrorCode(err) != api.CodeRuntimeTimeout {
+			if a := run(); a.Status != api.StatusSuccess {
+				b.t.Fatalf("%s: %s %+v", how, a.Status, a.Error)
+			}
+			if err := late.Load().(func(context.Context, string) error)(b.t.Context(), "callee"); api.ErrorCode(err) != api.CodeRuntimeTimeout {
 				b.t.Errorf("%s: %v", how, err)
 			}
 		}
