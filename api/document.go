@@ -20,10 +20,12 @@ const (
 
 // Bounds of the document storage, as its contract has them, and where it is silent.
 const (
-	MaxDocumentNamespaces    = 32  // of an install
-	MaxDocumentKeyCharacters = 128 // of Unicode
+	MaxDocumentInstalls      = 10_000 // of a tenant, its functions' own among them
+	MaxDocumentNamespaces    = 32     // of an install
+	MaxDocumentKeyCharacters = 128    // of Unicode
 	MaxDocumentValueBytes    = 64 << 10
 	MaxDocumentMetadataBytes = 4 << 10
+	MaxDocumentNesting       = 200 // levels of arrays and objects in a value
 	MaxDocumentBulkItems     = 20
 	MaxDocumentBulkBytes     = 512 << 10 // of values and metadata together
 	MinDocumentTTLSeconds    = 60

@@ -144,9 +144,11 @@ type SecretLimits struct {
 
 // DocumentLimits bound the documents of installs, and calls about them.
 type DocumentLimits struct {
+	Installs         int   `json:"installs"`   // of a tenant
 	Namespaces       int   `json:"namespaces"` // of an install
 	KeyCharacters    int   `json:"key_characters"`
 	ValueBytes       int   `json:"value_bytes"`
+	ValueLevels      int   `json:"value_levels"` // of arrays and objects
 	MetadataBytes    int   `json:"metadata_bytes"`
 	BulkItems        int   `json:"bulk_items"`
 	BulkBytes        int   `json:"bulk_bytes"`
@@ -257,9 +259,11 @@ func cadenceLimits() CadenceLimits {
 
 func documentLimits() DocumentLimits {
 	return DocumentLimits{
+		Installs:         api.MaxDocumentInstalls,
 		Namespaces:       api.MaxDocumentNamespaces,
 		KeyCharacters:    api.MaxDocumentKeyCharacters,
 		ValueBytes:       api.MaxDocumentValueBytes,
+		ValueLevels:      api.MaxDocumentNesting,
 		MetadataBytes:    api.MaxDocumentMetadataBytes,
 		BulkItems:        api.MaxDocumentBulkItems,
 		BulkBytes:        api.MaxDocumentBulkBytes,

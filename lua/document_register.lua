@@ -2,12 +2,16 @@
 -- then on it counts, and the feed that an earlier one of its name left stays.
 -- KEYS[1] cs:doc:t:i:namespaces  KEYS[2] cs:doc:t:installs  KEYS[3] cs:doc:t:i:ns:changes
 -- ARGV[1] namespace  ARGV[2] install  ARGV[3] namespaces that an install may have
--- Reply: 1 | 0 (it has as many as it may)
+-- ARGV[4] installs that a tenant may have
+-- Reply: 1 | 0 (the install has as many as it may) | -1 (the tenant has)
 if redis.call('SISMEMBER', KEYS[1], ARGV[1]) == 1 then
   return 1
 end
 if redis.call('SCARD', KEYS[1]) >= tonumber(ARGV[3]) then
   return 0
+end
+if redis.call('ZCARD', KEYS[2]) >= tonumber(ARGV[4]) and not redis.call('ZSCORE', KEYS[2], ARGV[2]) then
+  return -1
 end
 redis.call('ZADD', KEYS[2], 0, ARGV[2])
 redis.call('PERSIST', KEYS[3])

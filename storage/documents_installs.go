@@ -27,6 +27,12 @@ func (r *Documents) RegisterInstall(ctx context.Context, tenant string, install 
 	if err := NewTenants(r.s).registerDocuments(ctx, tenant); err != nil {
 		return nil, err
 	}
+	// Administrators who race may go beyond the bound by their number.
+	if n, err := r.s.rdb.ZCard(ctx, r.s.keys.documentInstalls(tenant)).Result(); err != nil {
+		return nil, failure(ctx, "register install", err)
+	} else if before == nil && n >= api.MaxDocumentInstalls {
+		return nil, tooManyInstalls()
+	}
 	if err := r.s.rdb.ZAdd(ctx, r.s.keys.documentInstalls(tenant), redis.Z{Member: install.Install}).Err(); err != nil {
 		return nil, failure(ctx, "register install", err)
 	}

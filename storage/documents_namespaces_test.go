@@ -56,6 +56,38 @@ func TestAnInstallHas32Namespaces(t *testing.T) {
 	})
 }
 
+// TestATenantHasSoManyInstalls: no more come into being, and those that are there go on.
+func TestATenantHasSoManyInstalls(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
+		d := newDocuments(t, s)
+		d.mustWrite(put("a", "1"))
+		installs := s.Client().Keys(t.Context(), "cs:doc:*"+d.path.Tenant+"*:installs").Val()
+		if len(installs) != 1 {
+			t.Fatal(installs)
+		}
+		var members []redis.Z
+		for i := range api.MaxDocumentInstalls - 1 {
+			members = append(members, redis.Z{Member: fmt.Sprintf("install-%05d", i)})
+		}
+		if err := s.Client().ZAdd(t.Context(), installs[0], members...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		other := *d
+		other.path.Install = "one-more"
+		if _, err := other.write(put("a", "1")); api.ErrorCode(err) != api.CodeValidationFailed {
+			t.Error(err)
+		}
+		if _, err := d.RegisterInstall(t.Context(), d.path.Tenant, api.Install{Install: "one-more"}); api.ErrorCode(err) != api.CodeValidationFailed {
+			t.Error(err)
+		}
+		other.path.Install = "install-00000"
+		other.mustWrite(put("a", "1"))
+		d.path.Namespace = "another"
+		d.mustWrite(put("a", "1"))
+	})
+}
+
 // TestNamespacesOfDocuments: what an install holds where, and with which schema; a namespace
 // goes in steps, with all that it had.
 func TestNamespacesOfDocuments(t *testing.T) {

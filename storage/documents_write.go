@@ -143,7 +143,7 @@ func (r *Documents) registered(ctx context.Context, p DocumentPath, do func() (b
 }
 
 // register enters a namespace, below everything above it, before its first document.
-// CodeValidationFailed where the install has as many as it may.
+// CodeValidationFailed where the install, or the tenant, has as many as it may.
 func (r *Documents) register(ctx context.Context, p DocumentPath) error {
 	if err := NewTenants(r.s).registerDocuments(ctx, p.Tenant); err != nil {
 		return err
@@ -151,12 +151,20 @@ func (r *Documents) register(ctx context.Context, p DocumentPath) error {
 	k := r.s.keys
 	reply, err := r.s.eval(ctx, scriptDocumentRegister,
 		[]string{k.documentNamespaces(p.Tenant, p.Install), k.documentInstalls(p.Tenant), k.documents(p).changes()},
-		p.Namespace, p.Install, api.MaxDocumentNamespaces)
-	if err == nil && reply != int64(1) {
+		p.Namespace, p.Install, api.MaxDocumentNamespaces, api.MaxDocumentInstalls)
+	switch {
+	case err != nil || reply == int64(1):
+	case reply == int64(-1):
+		err = tooManyInstalls()
+	default:
 		err = api.Errorf(api.CodeValidationFailed, "the install %q has %d namespaces, as many as it may", p.Install, api.MaxDocumentNamespaces).
 			WithFields(api.FieldError{Path: "namespace", Message: fmt.Sprintf("an install has at most %d", api.MaxDocumentNamespaces)})
 	}
 	return err
+}
+
+func tooManyInstalls() error {
+	return api.DocumentFieldError("install", fmt.Sprintf("the tenant has %d, as many as it may", api.MaxDocumentInstalls))
 }
 
 // writeReply reads what the script answers.

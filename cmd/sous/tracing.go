@@ -99,6 +99,7 @@ func (p *platform) openTracing(ctx context.Context, s settings) (trace.TracerPro
 		return nil, err
 	}
 	provider := sdktrace.NewTracerProvider(sdktrace.WithResource(about), sdktrace.WithBatcher(sender),
+		sdktrace.WithoutPanicRecording(), // a panic's text may be anything
 		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(s.Trace.Sample))))
 	p.onClose(func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, flushTimeout)

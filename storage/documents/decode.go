@@ -62,3 +62,24 @@ func compact(raw json.RawMessage) (json.RawMessage, error) {
 	}
 	return b.Bytes(), nil
 }
+
+// nesting is how many levels of arrays and objects JSON has. Lists of documents hold values
+// some levels deeper, which their readers must be able to take.
+func nesting(raw json.RawMessage) (most int) {
+	depth, text := 0, false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case text && c == '\\':
+			i++
+		case c == '"':
+			text = !text
+		case text:
+		case c == '[' || c == '{':
+			depth++
+			most = max(most, depth)
+		case c == ']' || c == '}':
+			depth--
+		}
+	}
+	return most
+}

@@ -33,6 +33,9 @@ func newStep(op string, item *api.DocumentItem, nowMS int64) (storage.DocumentSt
 	if len(step.Value) > api.MaxDocumentValueBytes {
 		return step, api.DocumentFieldError("value", fmt.Sprintf("exceeds %d bytes", api.MaxDocumentValueBytes))
 	}
+	if nesting(step.Value) > api.MaxDocumentNesting {
+		return step, api.DocumentFieldError("value", fmt.Sprintf("nests more than %d levels deep", api.MaxDocumentNesting))
+	}
 	if step.Metadata, err = compactMetadata(item.Metadata); err != nil {
 		return step, err
 	}

@@ -99,6 +99,11 @@ func puts() []testCase {
 			{op: "put", body: put(`,"value":` + text(64<<10)), want: `{"revision":"<any>"}`},
 			{op: "put", body: put(`,"value":` + text(64<<10+1)), code: validation, field: "value"},
 		}},
+		{name: "storage.put: values of 200 levels and no more", steps: []step{
+			{op: "put", body: put(`,"value":` + strings.Repeat("[", 200) + `"]}\\\"["` + strings.Repeat("]", 200)), want: `{"revision":"<any>"}`},
+			{op: "put", body: put(`,"value":` + strings.Repeat(`[{"a":`, 100) + "[]" + strings.Repeat("}]", 100)), code: validation, field: "value"},
+			{op: "list", body: `{"namespace":"settings","includeValues":true}`, want: `{"nextCursor":null}`},
+		}},
 		{name: "storage.put: what is no request", steps: []step{
 			{op: "put", body: put(""), code: validation, field: "value"},
 			{op: "put", body: put(`,"value":1,"metadata":[]`), code: validation, field: "metadata"},
