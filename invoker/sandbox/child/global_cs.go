@@ -165,11 +165,8 @@ func (r *realm) key(call goja.FunctionCall, name string) string {
 
 // ttl takes {ttlSeconds}, a whole number of at least 1; 0 stands for none.
 func (r *realm) ttl(options goja.Value) int64 {
-	obj, ok := options.(*goja.Object)
-	if !ok {
-		if options != nil && !goja.IsUndefined(options) && !goja.IsNull(options) {
-			r.badArgument("cs.kv.set: the options must be an object")
-		}
+	obj := r.options(options, "cs.kv.set", "ttlSeconds")
+	if obj == nil {
 		return 0
 	}
 	v := obj.Get("ttlSeconds")

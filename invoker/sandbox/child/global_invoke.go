@@ -2,6 +2,8 @@ package child
 
 import (
 	"encoding/json"
+	"slices"
+	"strconv"
 
 	"github.com/dop251/goja"
 )
@@ -22,7 +24,7 @@ func csInvoke(r *realm, call goja.FunctionCall) goja.Value {
 			r.badArgument(name + ": the function must be a string that is not empty")
 		}
 		head := invokeHead{Function: function.String()}
-		if options := r.options(call.Argument(2), name); options != nil {
+		if options := r.options(call.Argument(2), name, "alias", "version"); options != nil {
 			head.Alias = r.option(options, "alias", name, false)
 			version := r.numberOption(options, "version", name)
 			if head.Version = int64(version); float64(head.Version) != version {
@@ -44,14 +46,23 @@ func csInvoke(r *realm, call goja.FunctionCall) goja.Value {
 	})
 }
 
-// options takes an object, nil where there is none.
-func (r *realm) options(v goja.Value, name string) *goja.Object {
+// options takes an object, nil where there is none, that has no members but those known;
+// all are where none are named.
+func (r *realm) options(v goja.Value, name string, known ...string) *goja.Object {
 	if v == nil || goja.IsUndefined(v) || goja.IsNull(v) {
 		return nil
 	}
 	options, ok := v.(*goja.Object)
 	if !ok {
 		r.badArgument(name + ": the options must be an object")
+	}
+	if len(known) == 0 {
+		return options
+	}
+	for _, member := range options.Keys() {
+		if !slices.Contains(known, member) {
+			r.badArgument(name + ": there is no option " + strconv.Quote(member[:min(len(member), 64)]))
+		}
 	}
 	return options
 }

@@ -13,6 +13,7 @@ export default async function () {
   await rejects("BigInt", cs.kv.set("k", 1n), "BigInt");
   const a = []; a.push(a); await rejects("cycle", cs.kv.set("k", a), "contains itself");
   await rejects("throws", cs.kv.set("k", { toJSON() { throw new RangeError("mine") } }), "RangeError: mine");
+  await rejects("ttl in another name", cs.kv.set("k", 1, { ttl: 60 }), "no option");
   for (const ttlSeconds of [0, -1, 1.5, NaN, 1e12]) await rejects("ttl " + ttlSeconds, cs.kv.set("k", 1, { ttlSeconds }), "ttlSeconds");
   await rejects("options", cs.kv.set("k", 1, 60), "options must be an object");
   check("members", [Object.keys(cs), Object.keys(cs.kv)], [["log", "env", "kv", "storage", "http", "queue", "invoke", "job", "cadence", "secrets"], ["get", "set", "del"]]);

@@ -9,6 +9,7 @@ export default async function () {
   await rejects("no function", cs.invoke(), "the function must be a string");
   await rejects("empty", cs.invoke(""), "the function must be a string");
   await rejects("options", cs.invoke("echo", 1, "prod"), "options must be an object");
+  await rejects("typo", cs.invoke("echo", 1, { alais: "beta" }), "no option");
   await rejects("alias", cs.invoke("echo", 1, { alias: 5 }), "alias must be a string");
   await rejects("version", cs.invoke("echo", 1, { version: -1 }), "a number above 0");
   await rejects("half a version", cs.invoke("echo", 1, { version: 1.5 }), "a whole number");
