@@ -102,7 +102,7 @@ func TestWebEvent(t *testing.T) {
 			meta := api.Invocation{
 				Tenant: h.tenant, Namespace: "payments", Function: "hello", Ref: api.Ref{Alias: "prod"},
 				Trigger: api.Trigger{Type: "http"}, Principal: api.Principal{Sub: "local", Roles: []string{"admin"}},
-				Access: api.AccessUnrestricted, MaxTimeout: 30 * time.Second,
+				Access: api.AccessUnrestricted, AllNamespaces: true, MaxTimeout: 30 * time.Second,
 			}
 			if diff := cmp.Diff(meta, inv); diff != "" {
 				t.Error(diff)

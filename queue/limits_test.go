@@ -139,7 +139,7 @@ func TestBadEnqueues(t *testing.T) {
 			"backoff":    {change(func(j *api.NewJob) { j.Backoff = "random" }), api.CodeValidation, "backoff"},
 			"depends":    {change(func(j *api.NewJob) { j.DependsOn = []string{"x"} }), api.CodeValidation, "depends_on"},
 			"no job":     {change(func(j *api.NewJob) { j.DependsOn = []string{api.NewJobID()} }), api.CodeJobNotFound, "depends_on"},
-			"schema":     {change(func(j *api.NewJob) { j.ResultSchema = json.RawMessage(`{"type":7}`) }), api.CodeValidation, "result_schema"},
+			"schema":     {change(func(j *api.NewJob) { j.ResultSchema = json.RawMessage(`{"minLength":"x"}`) }), api.CodeValidation, "result_schema.minLength"},
 			"target":     {change(func(j *api.NewJob) { j.Target = &api.JobTarget{Function: "mail", Alias: "prod"} }), api.CodeQueueReserved, ""},
 			"fn step":    {change(func(j *api.NewJob) { j.Chain = &api.Chain{Steps: []api.ChainStep{{Queue: "fn.mail"}}} }), api.CodeQueueReserved, ""},
 			"unique key": {change(func(j *api.NewJob) { j.UniqueKey = "{a}" }), api.CodeValidation, "unique_key"},
