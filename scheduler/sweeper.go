@@ -146,18 +146,27 @@ func (s *Sweeper) RunOnce(ctx context.Context, now time.Time) (total Counts, err
 	for _, l := range s.laps {
 		shares += l.share
 	}
-	for i, l := range s.laps {
-		budget := s.cfg.Reads*l.share/shares + 1
-		if i == len(s.laps)-1 {
-			budget = max(1, s.cfg.Reads-spent) // with what the others left
-		}
+	step := func(l *lap, budget int) (more bool) {
 		n, failed := s.advance(ctx, l, now, budget, s.cfg.IdleInterval*time.Duration(shares)/time.Duration(l.share), &total)
 		spent += n
 		if err = cmp.Or(err, failed); fatal(ctx, failed) {
 			for _, l := range s.laps {
 				l.idle = false
 			}
-			break
+			return false
+		}
+		return true
+	}
+	goesOn := true
+	for _, l := range s.laps {
+		if goesOn {
+			goesOn = step(l, s.cfg.Reads*l.share/shares+1)
+		}
+	}
+	// What is left of the reads is for whoever has more to do.
+	for _, l := range s.laps {
+		if left := s.cfg.Reads - spent; goesOn && left > 0 && l.under && !l.idle {
+			goesOn = step(l, left)
 		}
 	}
 	s.metrics.swept(total)
