@@ -78,16 +78,17 @@ func TestIdempotentCallAfterAnUnknownStart(t *testing.T) {
 	}
 }
 
-// An activation whose start did not arrive is recorded whole once the store is back.
+// An activation whose running record did not arrive is recorded whole once the store
+// is back.
 func TestStartIsWrittenAfterAnOutage(t *testing.T) {
 	t.Parallel()
 	store := storagetest.Redis(t)
 	proxy := newDeafProxy(t, fmt.Sprintf("127.0.0.1:%d", store.Port), []byte(`"status":"running"`))
 	b := newBench(t, storagetest.Open(t, storage.Config{URL: "redis://" + proxy.addr}))
-	b.publish("once", `export default () => "ran";`, defaults())
+	b.publish("once", `export default () => new Promise((r) => setTimeout(() => r("ran"), 100));`, defaults())
 	proxy.mode.Store(refusing)
 	if out, err := b.engine.Invoke(t.Context(), b.invocation("once", "1")); api.ErrorCode(err) != api.CodeStoreUnavailable {
-		t.Fatalf("without a start: %+v %v", out, err)
+		t.Fatalf("without a running record: got %+v, %v; want %s", out, err, api.CodeStoreUnavailable)
 	}
 	proxy.mode.Store(passing)
 	b.eventually("it is recorded", func() bool {

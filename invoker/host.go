@@ -20,6 +20,7 @@ type scope struct {
 	capabilities                api.Capabilities
 	heartbeat                   func(details json.RawMessage) error // nil but for activities
 	installs                    installUse
+	visible                     *visibility               // the activation's record is stored before its effects
 	nest                        *nest                     // nil where nothing can be called from it
 	secrets                     *secretsRun               // nil where the version names none
 	tell                        func(order int64, t told) // nil but for the attempts of jobs
@@ -122,6 +123,9 @@ func (h *host) call(ctx context.Context, s *scope, name string, head, blob []byt
 	}
 	if declare := c.permit(s, args); declare != "" {
 		return nil, nil, c.failure(api.Errorf(c.denied, "%s is not allowed: declare capabilities %s in the manifest", name, declare))
+	}
+	if err := s.visible.ensure(ctx); err != nil {
+		return nil, nil, c.failure(err)
 	}
 	out, replyBlob, err := c.run(ctx, s, args, blob)
 	if err != nil {

@@ -303,24 +303,24 @@ func (i *Invoker) execute(ctx context.Context, inv *api.Invocation, res *resolut
 	defer stop()
 	// Before the record can be seen, where possible, so that no cancel is missed.
 	defer i.running.add(rec.Tenant, rec.ActivationID, stop)()
-	started := make(chan error, 1)
-	if derived {
-		started <- nil
-	} else {
-		// The id is random: nobody else can hold it, so the write and the run overlap.
-		go func() { started <- i.recorder.start(ctx, rec) }()
-	}
 	logs := newLogSink(i.life, i.logs, rec.Tenant, rec.ActivationID, rec.Attempt)
+	var visible *visibility
+	if !derived {
+		// The id is random: no other call can hold it, so the record can wait.
+		visible = newVisibility(func() error { return i.recorder.start(ctx, rec) })
+		logs.ready = visible.ensure
+	}
 	if inv.Started != nil {
 		inv.Started()
 	}
 	call, sc := i.call(inv, res, rec, deadline, logs)
+	sc.visible = visible
 	result := sc.secrets.end(a.run(runCtx, call))
 	sc.nest.end()
 	a.leave()
 
 	final, took := i.terminal(rec, begin, result), time.Since(a.began)
-	current, err := i.recorder.finish(ctx, rec, final, logs, <-started)
+	current, err := i.recorder.finish(ctx, rec, final, logs, visible)
 	if err != nil {
 		i.ended(final, took, a.began.Add(took), i.traceID(ctx))
 		return nil, err

@@ -30,6 +30,8 @@ type logSink struct {
 	tenant, id string
 	attempt    int
 	secrets    *secretsRun // which no line may show; nil for none
+	// ready returns when chunks may be written while the function runs; nil: at once.
+	ready func(context.Context) error
 
 	mu      sync.Mutex
 	open    []byte   // the chunk being filled
@@ -145,6 +147,11 @@ func (s *logSink) flushOpen() {
 // flush writes sealed chunks. What fails stays for the next flush or the drain:
 // a chunk that was written twice is the same chunk.
 func (s *logSink) flush() {
+	if s.ready != nil {
+		if err := s.ready(s.ctx); err != nil {
+			return // the activation's end writes them
+		}
+	}
 	if err := s.write(s.ctx); err != nil {
 		return // drain tries again and reports
 	}
@@ -176,14 +183,35 @@ func (s *logSink) write(ctx context.Context) error {
 // drain ends the sink: no further line is taken, and all chunks are written when
 // it returns nil. It may be called again after an error.
 func (s *logSink) drain(ctx context.Context) error {
+	s.close()
+	return s.write(ctx)
+}
+
+// only ends the sink and returns its lines where one chunk, number 0, holds all of
+// them; nil where there are none. It writes nothing: drain may follow. ok is false
+// where there are more chunks.
+func (s *logSink) only() (chunk []byte, ok bool) {
+	s.close()
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.next > 0 || len(s.sealed) > 1:
+		return nil, false
+	case len(s.sealed) == 0:
+		return nil, true
+	}
+	return s.sealed[0], true
+}
+
+// close takes no further line and seals the open chunk.
+func (s *logSink) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.closing = true
 	if s.timer != nil {
 		s.timer.Stop()
 	}
 	s.seal()
-	s.mu.Unlock()
-	return s.write(ctx)
 }
 
 // truncated says whether any line was cut or dropped.

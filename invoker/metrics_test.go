@@ -19,13 +19,13 @@ import (
 )
 
 // watched is a bench with what it exports and logs, and the way to its store,
-// which may refuse the records of activations that begin.
+// which may refuse the records of activations that run or succeeded.
 func watched(t *testing.T) (*bench, *prometheus.Registry, *observer.ObservedLogs, *deafProxy) {
 	t.Helper()
 	reg := prometheus.NewRegistry()
 	core, logged := observer.New(zapcore.InfoLevel)
 	server := storagetest.Redis(t)
-	proxy := newDeafProxy(t, fmt.Sprintf("127.0.0.1:%d", server.Port), []byte(`"status":"running"`))
+	proxy := newDeafProxy(t, fmt.Sprintf("127.0.0.1:%d", server.Port), []byte(`"deadline_ms":`))
 	b := newBench(t, storagetest.Open(t, storage.Config{URL: "redis://" + proxy.addr}), func(c *invoker.Config) {
 		c.Metrics, c.Logger = reg, zap.New(core)
 	})

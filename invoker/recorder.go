@@ -67,21 +67,38 @@ func (r *recorder) claim(ctx context.Context, rec *storage.StoredActivation) (ex
 	return existing, nil
 }
 
-// finish writes logs, then the terminal record, by compare-and-set. Where
-// another writer ended the activation first (a cancel), that record is given
-// back: it is what the caller is told. On an error the writes go on in the
-// background, starting with the start where that had failed.
-func (r *recorder) finish(ctx context.Context, running, final *storage.StoredActivation, logs *logSink, started error) (*storage.StoredActivation, error) {
-	if started == nil {
-		current, err := r.try(context.WithoutCancel(ctx), final, logs)
-		if err == nil {
+// finish records the end of an activation. Where its running record is stored, it
+// writes the logs and then the terminal record by compare-and-set; where it is not
+// (see visibility), it stores all of it at once. It returns the record that stands:
+// another writer may have ended the activation first (a cancel). On an error the
+// writes continue in the background.
+func (r *recorder) finish(ctx context.Context, running, final *storage.StoredActivation, logs *logSink, visible *visibility) (*storage.StoredActivation, error) {
+	ctx = context.WithoutCancel(ctx)
+	chunk, one := logs.only()
+	if !one {
+		_ = visible.ensure(ctx) // end returns its error
+	}
+	written, err := visible.end()
+	if written && err == nil {
+		current, err := r.try(ctx, final, logs)
+		if err != nil {
+			r.persist(nil, final, logs)
+		}
+		return current, err
+	}
+	if !written {
+		final.LogsTruncated = final.LogsTruncated || logs.truncated()
+		var current *storage.StoredActivation
+		var won bool
+		if won, current, err = r.activations.RecordEnded(ctx, final, chunk); err == nil {
+			if won {
+				return final, nil
+			}
 			return current, nil
 		}
-		r.persist(nil, final, logs)
-		return nil, err
 	}
 	r.persist(running, final, logs)
-	return nil, started
+	return nil, err
 }
 
 func (r *recorder) try(ctx context.Context, final *storage.StoredActivation, logs *logSink) (*storage.StoredActivation, error) {

@@ -111,6 +111,8 @@ type scriptWrite struct {
 	reply *redis.Cmd
 }
 
-func (w *scriptWrite) queue(ctx context.Context, pipe redis.Pipeliner) {
+func (w *scriptWrite) indexEntry() (key string, entry redis.Z) { return "", redis.Z{} }
+
+func (w *scriptWrite) queue(ctx context.Context, pipe redis.Pipeliner, _ *redis.IntCmd) {
 	w.reply = w.script.EvalSha(ctx, pipe, w.keys, w.args...)
 }

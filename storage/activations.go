@@ -43,48 +43,109 @@ func (r *Activations) Start(ctx context.Context, a *StoredActivation) (created b
 	if err != nil {
 		return false, nil, err
 	}
-	w := &startWrite{
+	w := r.recordWrite(a, raw)
+	if err := r.s.commits.do(ctx, a.ActivationID, w); err != nil {
+		return false, nil, failure(ctx, "start activation", err)
+	}
+	return r.recorded(ctx, w)
+}
+
+// RecordEnded stores an activation that ended before its running record was
+// written: its index entry, its log and its terminal record, in one pipeline of
+// plain commands. log is a chunk as Logs.Append takes it, number 0, or nil.
+// a.Result is whole, as for Finish. won reports whether this record (from this call
+// or an earlier try) is the stored one; current is the stored one. A call whose
+// outcome is unknown may be repeated, or followed by Start and Finish.
+func (r *Activations) RecordEnded(ctx context.Context, a *StoredActivation, log []byte) (won bool, current *StoredActivation, err error) {
+	if err := checkChunk(log); err != nil {
+		return false, nil, err
+	}
+	end, err := encodeEnd(a)
+	if err != nil {
+		return false, nil, err
+	}
+	w := r.recordWrite(a, end.raw)
+	if log != nil {
+		w.logKey, w.logIndex, w.log = r.s.keys.logChunk(a.Tenant, a.ActivationID, 0), r.s.keys.logChunks(a.Tenant, a.ActivationID), log
+	}
+	if end.stored.ResultBytes > 0 {
+		// Beside the group commit: no other activation waits behind a large result.
+		w.resultKey, w.result = r.s.keys.activationResult(a.Tenant, a.ActivationID), end.result
+		pipe := r.s.rdb.Pipeline()
+		queueBatch(ctx, pipe, []write{w})
+		_, _ = pipe.Exec(ctx) // each command keeps its own error
+	} else if err := r.s.commits.do(ctx, a.ActivationID, w); err != nil {
+		return false, nil, failure(ctx, "record activation", err)
+	}
+	won, held, err := r.recorded(ctx, w)
+	if err != nil || !won {
+		return false, held, err
+	}
+	return true, end.whole(), nil
+}
+
+func (r *Activations) recordWrite(a *StoredActivation, raw string) *recordWrite {
+	return &recordWrite{
 		meta:    r.s.keys.activationMeta(a.Tenant, a.ActivationID),
 		index:   r.s.keys.activationIndex(a.Tenant, a.Namespace, a.Function),
+		tenant:  a.Tenant,
 		id:      a.ActivationID,
 		startMS: a.StartMS,
 		raw:     raw,
 	}
-	if err := r.s.commits.do(ctx, a.ActivationID, w); err != nil {
-		return false, nil, failure(ctx, "start activation", err)
-	}
-	if err := w.indexed.Err(); err != nil {
-		return false, nil, failure(ctx, "index activation", err)
+}
+
+// recorded reads the outcome of w: whether its record, from this try or an earlier
+// one, is the stored one, else the stored one.
+func (r *Activations) recorded(ctx context.Context, w *recordWrite) (created bool, existing *StoredActivation, err error) {
+	for _, cmd := range w.before {
+		if err := cmd.Err(); err != nil {
+			return false, nil, failure(ctx, "record activation", err)
+		}
 	}
 	switch err := w.set.Err(); {
 	case err == nil:
 		return true, nil, nil
 	case !errors.Is(err, redis.Nil):
-		return false, nil, failure(ctx, "start activation", err)
+		return false, nil, failure(ctx, "record activation", err)
 	}
-	held, heldRaw, err := r.read(ctx, a.Tenant, a.ActivationID)
+	held, heldRaw, err := r.read(ctx, w.tenant, w.id)
 	if err != nil {
 		return false, nil, err
 	}
-	if heldRaw == raw {
+	if heldRaw == w.raw {
 		return true, nil, nil // an earlier try, whose answer was lost
 	}
 	return false, held, nil
 }
 
-// startWrite is two commands. The index comes first: an entry without a record
-// is found and removed by the sweeper, a record without an entry by nobody.
-// NX keeps the place of an id that is already there.
-type startWrite struct {
-	meta, index, id, raw string
-	startMS              int64
+// recordWrite stores a record whose key does not exist. The index entry comes first:
+// the sweeper finds and removes an entry without a record, and nothing would find a
+// record without an entry. The record comes last: it makes log and result visible.
+type recordWrite struct {
+	meta, index, tenant, id, raw string
+	startMS                      int64
+	logKey, logIndex             string // with log
+	log                          []byte // nil: none
+	resultKey                    string // with result
+	result                       []byte // nil: it is in the record, or there is none
 
-	indexed *redis.IntCmd
-	set     *redis.StatusCmd
+	before []redis.Cmder // what the record's visibility rests on
+	set    *redis.StatusCmd
 }
 
-func (w *startWrite) queue(ctx context.Context, pipe redis.Pipeliner) {
-	w.indexed = pipe.ZAddNX(ctx, w.index, redis.Z{Score: float64(w.startMS), Member: w.id})
+func (w *recordWrite) indexEntry() (key string, entry redis.Z) {
+	return w.index, redis.Z{Score: float64(w.startMS), Member: w.id}
+}
+
+func (w *recordWrite) queue(ctx context.Context, pipe redis.Pipeliner, indexed *redis.IntCmd) {
+	w.before = append(w.before, indexed)
+	if w.log != nil {
+		w.before = append(w.before, queueChunk(ctx, pipe, w.logKey, w.logIndex, 0, w.log)...)
+	}
+	if w.result != nil {
+		w.before = append(w.before, pipe.Set(ctx, w.resultKey, w.result, activationTTL))
+	}
 	w.set = pipe.SetArgs(ctx, w.meta, w.raw, redis.SetArgs{Mode: "NX", TTL: activationTTL})
 }
 
@@ -108,27 +169,20 @@ func (r *Activations) Withdraw(ctx context.Context, a *StoredActivation) error {
 // this record (from this call or an earlier try) is the one that stands; current
 // is what is stored. Call it when Start has returned. CodeActivationNotFound.
 func (r *Activations) Finish(ctx context.Context, a *StoredActivation, fromAttempt int) (won bool, current *StoredActivation, err error) {
-	stored := *a
-	result, truncated := CutResult(a.Result)
-	stored.ResultTruncated = truncated
-	stored.Result, stored.ResultBytes = result, 0
-	if len(result) > api.MaxInlineResultBytes {
-		stored.Result, stored.ResultBytes = nil, len(result)
-	}
-	raw, err := encode(&stored)
+	end, err := encodeEnd(a)
 	if err != nil {
 		return false, nil, err
 	}
 	w := &scriptWrite{
 		script: r.s.scripts[scriptActivationFinish],
 		keys:   []string{r.s.keys.activationMeta(a.Tenant, a.ActivationID)},
-		args:   []any{raw, fromAttempt, int64(api.ActivationTTLMS)},
+		args:   []any{end.raw, fromAttempt, int64(api.ActivationTTLMS)},
 	}
 	var reply any
-	if stored.ResultBytes > 0 {
+	if end.stored.ResultBytes > 0 {
 		// Beside the group commit: no other activation waits behind a large result.
 		w.keys = append(w.keys, r.s.keys.activationResult(a.Tenant, a.ActivationID))
-		w.args = append(w.args, []byte(result))
+		w.args = append(w.args, end.result)
 		reply, err = r.s.eval(ctx, scriptActivationFinish, w.keys, w.args...)
 	} else {
 		reply, err = r.commitScript(ctx, a.ActivationID, scriptActivationFinish, w)
@@ -140,8 +194,34 @@ func (r *Activations) Finish(ctx context.Context, a *StoredActivation, fromAttem
 		held, err := r.join(ctx, heldRaw)
 		return false, held, err
 	}
-	stored.Result = result
-	return true, &stored, nil
+	return true, end.whole(), nil
+}
+
+// encodedEnd is a terminal activation as it is stored.
+type encodedEnd struct {
+	stored StoredActivation
+	raw    string // of stored
+	result []byte // cut (see CutResult); in stored unless it is large
+}
+
+func encodeEnd(a *StoredActivation) (*encodedEnd, error) {
+	e := &encodedEnd{stored: *a}
+	result, truncated := CutResult(a.Result)
+	e.result = result
+	e.stored.ResultTruncated = truncated
+	e.stored.Result, e.stored.ResultBytes = result, 0
+	if len(result) > api.MaxInlineResultBytes {
+		e.stored.Result, e.stored.ResultBytes = nil, len(result)
+	}
+	var err error
+	e.raw, err = encode(&e.stored)
+	return e, err
+}
+
+// whole is the stored record with its result.
+func (e *encodedEnd) whole() *StoredActivation {
+	e.stored.Result = e.result
+	return &e.stored
 }
 
 // Get gives an activation with its result. One that is lost is repaired first.

@@ -18,8 +18,32 @@ const (
 
 // write is one caller's share of a group commit.
 type write interface {
+	// indexEntry is the sorted set and the entry that the write needs in it before
+	// its own commands; key is "" for none. An entry that exists is left as it is.
+	indexEntry() (key string, entry redis.Z)
 	// queue adds the write's commands to the pipeline and keeps their replies.
-	queue(ctx context.Context, pipe redis.Pipeliner)
+	// indexed is the command that adds its index entry, nil for none.
+	queue(ctx context.Context, pipe redis.Pipeliner, indexed *redis.IntCmd)
+}
+
+// queueBatch adds the commands of a batch to a pipeline. Entries of one index go in
+// one command: on KVRocks each ZADD locks the set and writes its size again.
+func queueBatch(ctx context.Context, pipe redis.Pipeliner, batch []write) {
+	entries := map[string][]redis.Z{}
+	keys := make([]string, len(batch))
+	for i, w := range batch {
+		key, entry := w.indexEntry()
+		if keys[i] = key; key != "" {
+			entries[key] = append(entries[key], entry)
+		}
+	}
+	indexed := make(map[string]*redis.IntCmd, len(entries))
+	for key, of := range entries {
+		indexed[key] = pipe.ZAddNX(ctx, key, of...)
+	}
+	for i, w := range batch {
+		w.queue(ctx, pipe, indexed[keys[i]])
+	}
 }
 
 // commits batches the writes of concurrent activations: each stripe sends what
@@ -125,9 +149,11 @@ func (st *stripe) send(batch []*pending) {
 	ctx, cancel := context.WithTimeout(st.store.life, commitTimeout)
 	defer cancel()
 	pipe := st.store.rdb.Pipeline()
-	for _, p := range batch {
-		p.write.queue(ctx, pipe)
+	writes := make([]write, len(batch))
+	for i, p := range batch {
+		writes[i] = p.write
 	}
+	queueBatch(ctx, pipe, writes)
 	_, _ = pipe.Exec(ctx)
 	st.store.metrics.batches.Observe(float64(len(batch)))
 	for _, p := range batch {

@@ -57,16 +57,29 @@ type LogEntry struct {
 // newline, at most api.LogChunkBytes. Chunks count from 0. Writing a chunk again
 // replaces it, which is how a chunk grows; lines once written must stay.
 func (r *Logs) Append(ctx context.Context, tenant, id string, chunk int, ndjson []byte) error {
+	if err := checkChunk(ndjson); err != nil {
+		return err
+	}
+	pipe := r.s.rdb.Pipeline()
+	queueChunk(ctx, pipe, r.s.keys.logChunk(tenant, id, chunk), r.s.keys.logChunks(tenant, id), chunk, ndjson)
+	_, err := pipe.Exec(ctx)
+	return failure(ctx, "write log", err)
+}
+
+func checkChunk(ndjson []byte) error {
 	if len(ndjson) > api.LogChunkBytes {
 		return api.Errorf(api.CodeInternal, "a log chunk has %d bytes, more than %d", len(ndjson), api.LogChunkBytes)
 	}
-	index := r.s.keys.logChunks(tenant, id)
-	pipe := r.s.rdb.Pipeline()
-	pipe.Set(ctx, r.s.keys.logChunk(tenant, id, chunk), ndjson, activationTTL)
-	pipe.ZAdd(ctx, index, redis.Z{Score: float64(chunk), Member: chunk})
-	pipe.PExpire(ctx, index, activationTTL)
-	_, err := pipe.Exec(ctx)
-	return failure(ctx, "write log", err)
+	return nil
+}
+
+// queueChunk adds the writes of one chunk, number n, to a pipeline.
+func queueChunk(ctx context.Context, pipe redis.Pipeliner, key, index string, n int, ndjson []byte) []redis.Cmder {
+	return []redis.Cmder{
+		pipe.Set(ctx, key, ndjson, activationTTL),
+		pipe.ZAdd(ctx, index, redis.Z{Score: float64(n), Member: n}),
+		pipe.PExpire(ctx, index, activationTTL),
+	}
 }
 
 // logChunksAtOnce bounds what one read of a log holds in memory.
