@@ -1,6 +1,7 @@
 # make run    start the platform with an embedded store on http://127.0.0.1:8080
 # make test   all tests, with the race detector where code is concurrent
 # make bench  the figures of docs/benchmarks.md, as a table
+#             both take STORE_SERVER=/path/to/kvrocks, to run on that store server
 # make lint   golangci-lint
 # make build  bin/sous
 
@@ -9,7 +10,11 @@ GOLANGCI_LINT ?= v2.15.0
 VERSION       ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS       := -s -w -X main.version=$(VERSION)
 
+# The store server of tests and benchmarks; empty for the redis-server of the PATH.
+STORE_SERVER ?=
+
 export CGO_ENABLED ?= 0
+export SOUS_TEST_STORE_SERVER := $(STORE_SERVER)
 
 .PHONY: all run build test test-redis bench lint fmt clean
 
@@ -35,7 +40,7 @@ test: test-redis
 	CGO_ENABLED=1 $(GO) test -race -timeout 8m ./cmd/sous/platformtest
 
 bench: test-redis build
-	$(GO) run ./cmd/sousbench -sous bin/sous
+	$(GO) run ./cmd/sousbench -sous bin/sous -store-server "$(STORE_SERVER)"
 
 lint:
 	$(GO) vet ./...

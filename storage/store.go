@@ -37,12 +37,14 @@ type Config struct {
 
 // Store is a connection to the store, safe for concurrent use.
 type Store struct {
-	rdb     redis.UniversalClient
-	keys    keys
-	scripts map[string]*redis.Script
-	clock   func() time.Time
-	commits *commits
-	metrics *storeMetrics
+	rdb redis.UniversalClient
+	// embedded is set where the server is in this process.
+	embedded bool
+	keys     keys
+	scripts  map[string]*redis.Script
+	clock    func() time.Time
+	commits  *commits
+	metrics  *storeMetrics
 	// publishing makes publishes of one function queue up in this process: a
 	// conflict between them would send up to 16 MiB again.
 	publishing *keyedMutex
@@ -82,7 +84,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		hashTags = *cfg.HashTags
 	}
 	s := &Store{
-		rdb: rdb, keys: keys{hashTags: hashTags}, scripts: scripts, clock: cfg.Clock,
+		rdb: rdb, embedded: cfg.Embedded != nil, keys: keys{hashTags: hashTags}, scripts: scripts, clock: cfg.Clock,
 		publishing: newKeyedMutex(),
 		metrics:    newStoreMetrics(scripts, texts),
 	}

@@ -142,7 +142,7 @@ func newCadenceBed(ctx context.Context, o options) (*cadenceBed, error) {
 		err = b.openDomain(ctx)
 	}
 	if err == nil {
-		b.store, err = startRedis(ctx, b.dir)
+		b.store, err = startStore(ctx, o, b.dir)
 	}
 	if err == nil {
 		b.sous, err = startSous(ctx, o, b.store, append(profileArgs(o), "--cadence-addr", b.server.GRPCAddr)...)

@@ -25,7 +25,7 @@ func newBed(ctx context.Context, o options, args ...string) (*bed, error) {
 	if b.dir, err = os.MkdirTemp("", "sousbench"); err != nil {
 		return nil, err
 	}
-	if b.store, err = startRedis(ctx, b.dir); err == nil {
+	if b.store, err = startStore(ctx, o, b.dir); err == nil {
 		b.sous, err = startSous(ctx, o, b.store, args...)
 	}
 	if err == nil {

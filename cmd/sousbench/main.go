@@ -17,11 +17,14 @@ import (
 	"syscall"
 	"text/tabwriter"
 	"time"
+
+	"github.com/codesous/sous/storage/storeserver"
 )
 
 // options are what every benchmark is told.
 type options struct {
-	sous    string        // the binary under test
+	sous    string // the binary under test
+	store   storeserver.Binary
 	seconds time.Duration // of load for each measured round
 	rounds  int           // of each side of a comparison
 	profile string        // directory for CPU profiles of the server, or ""
@@ -65,9 +68,10 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 3, "rounds of each side of a comparison, in turn")
 	flag.StringVar(&o.profile, "profile", "", "write CPU profiles of the server under load to this directory")
 	flag.Float64Var(&o.scale, "scale", 1, "share of the growth benchmark's stored records to create")
+	store := flag.String("store-server", "", "the store server to measure on, a redis-server or a kvrocks; empty for the redis-server of the PATH")
 	only := flag.String("run", ".", "regular expression of the benchmarks to run: "+names())
 	flag.Parse()
-	exit(run(o, *only))
+	exit(run(o, *store, *only))
 }
 
 func names() string {
@@ -86,13 +90,16 @@ func exit(err error) {
 	os.Exit(0)
 }
 
-func run(o options, only string) error {
+func run(o options, store, only string) error {
 	pattern, err := regexp.Compile(only)
 	if err != nil {
 		return err
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if o.store, err = storeserver.Find(ctx, store); err != nil {
+		return err
+	}
 	fmt.Println(machine(ctx, o))
 	missed := 0
 	for _, b := range benchmarks {
@@ -143,9 +150,9 @@ func machine(ctx context.Context, o options) string {
 		}
 		return strings.TrimSpace(string(out))
 	}
-	return fmt.Sprintf("machine: %d × %s, %s\nversions: %s; %s; %s\ncommand: sousbench %s",
+	return fmt.Sprintf("machine: %d × %s, %s\nstore: %s, %s\nversions: %s; %s\ncommand: sousbench %s",
 		runtime.NumCPU(), cpuModel(), version("uname", "-sr"),
-		runtime.Version(), version("redis-server", "--version"), version(o.sous, "version"),
+		o.store.Kind, o.store.Version, runtime.Version(), version(o.sous, "version"),
 		strings.Join(os.Args[1:], " "))
 }
 

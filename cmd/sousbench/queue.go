@@ -46,12 +46,12 @@ type broker interface {
 	close()
 }
 
-// queueBench compares the job queue with asynq, side by side on one
-// redis-server, without and with its append-only file.
+// queueBench compares the job queue with asynq, side by side on one store, in each
+// of its modes.
 func queueBench(ctx context.Context, o options) ([]row, error) {
 	var rows []row
-	for _, aof := range []bool{false, true} {
-		more, err := queueOn(ctx, o, aof)
+	for _, mode := range o.storeModes() {
+		more, err := queueOn(ctx, o, mode)
 		if err != nil {
 			return nil, err
 		}
@@ -61,17 +61,13 @@ func queueBench(ctx context.Context, o options) ([]row, error) {
 	return append(rows, more...), err
 }
 
-func queueOn(ctx context.Context, o options, aof bool) ([]row, error) {
+func queueOn(ctx context.Context, o options, mode storeMode) ([]row, error) {
 	dir, err := os.MkdirTemp("", "sousbench")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	mode, args := "AOF off", []string(nil)
-	if aof {
-		mode, args = "AOF on", []string{"--appendonly", "yes", "--appendfsync", "everysec"}
-	}
-	server, err := startRedis(ctx, dir, args...)
+	server, err := startStore(ctx, o, dir, mode.args...)
 	if err != nil {
 		return nil, err
 	}
@@ -97,17 +93,17 @@ func queueOn(ctx context.Context, o options, aof bool) ([]row, error) {
 	}
 	var rows []row
 	for i, side := range sides {
-		rows = append(rows, row{name: mode + ": " + side.name, value: figures[i].String()})
+		rows = append(rows, row{name: mode.name + ": " + side.name, value: figures[i].String()})
 	}
 	base, single, batch := figures[0].median(), figures[1].median(), figures[2].median()
 	ratio := func(name string, got, of, want float64) row {
-		return row{mode + ": " + name, fmt.Sprintf("%.2f", got/of), fmt.Sprintf("≥ %.1f", want), got >= want*of}
+		return row{mode.name + ": " + name, fmt.Sprintf("%.2f", got/of), fmt.Sprintf("≥ %.1f", want), got >= want*of}
 	}
 	return append(rows,
 		ratio("lifecycle in batches, multiple of asynq", batch.lifecycle, base.lifecycle, 3),
 		ratio("lifecycle one by one, multiple of asynq", single.lifecycle, base.lifecycle, 1.2),
 		ratio("enqueue in batches, multiple of asynq", batch.enqueue, base.enqueue, 1.5),
-		row{mode + ": p99 to the handler on an idle queue", ms(single.p99), "< 10 ms", single.p99 < 10*time.Millisecond},
+		row{mode.name + ": p99 to the handler on an idle queue", ms(single.p99), "< 10 ms", single.p99 < 10*time.Millisecond},
 	), nil
 }
 
@@ -399,7 +395,7 @@ func queueDepth(ctx context.Context, o options) ([]row, error) {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	server, err := startRedis(ctx, dir)
+	server, err := startStore(ctx, o, dir)
 	if err != nil {
 		return nil, err
 	}

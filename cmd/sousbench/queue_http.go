@@ -18,33 +18,29 @@ import (
 // here, beside the server and its store on the same processors.
 func queueHTTP(ctx context.Context, o options) ([]row, error) {
 	var rows []row
-	for _, aof := range []bool{false, true} {
-		rate, err := httpLifecycle(ctx, o, aof)
+	for _, mode := range o.storeModes() {
+		rate, err := httpLifecycle(ctx, o, mode)
 		if err != nil {
 			return nil, err
 		}
-		name, want := "AOF off", row{want: "≥ 17400/s", ok: rate >= 17_400}
-		if aof {
-			name, want = "AOF on", row{}
+		r := row{name: mode.name + ": over HTTP, 8 workers, batches of 64", value: fmt.Sprintf("%.0f/s", rate)}
+		if mode.bound {
+			r.want, r.ok = "≥ 17400/s", rate >= 17_400
 		}
-		rows = append(rows, row{name + ": over HTTP, 8 workers, batches of 64", fmt.Sprintf("%.0f/s", rate), want.want, want.ok})
+		rows = append(rows, r)
 	}
 	return rows, nil
 }
 
 const httpWorkers = 8
 
-func httpLifecycle(ctx context.Context, o options, aof bool) (float64, error) {
+func httpLifecycle(ctx context.Context, o options, mode storeMode) (float64, error) {
 	dir, err := os.MkdirTemp("", "sousbench")
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	var args []string
-	if aof {
-		args = []string{"--appendonly", "yes", "--appendfsync", "everysec"}
-	}
-	store, err := startRedis(ctx, dir, args...)
+	store, err := startStore(ctx, o, dir, mode.args...)
 	if err != nil {
 		return 0, err
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/codesous/sous/api/bundle"
 	"github.com/codesous/sous/api/client"
+	"github.com/codesous/sous/storage/storeserver"
 )
 
 // The tenant and namespace of all that is measured.
@@ -60,30 +61,43 @@ func freeAddr(ctx context.Context) (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-// startRedis runs a redis-server in a directory of its own, without persistence
-// unless args say otherwise.
-func startRedis(ctx context.Context, dir string, args ...string) (*process, error) {
-	addr, err := freeAddr(ctx)
+// appendEverySecond are the arguments with which redis-server keeps an
+// append-only file.
+var appendEverySecond = []string{"--appendonly", "yes", "--appendfsync", "everysec"}
+
+// storeMode is one way to run the store: redis-server without persistence or with
+// its append-only file, KVRocks with its data on disk as always.
+type storeMode struct {
+	name  string
+	args  []string
+	bound bool // the requirements apply to it
+}
+
+// storeModes are the modes of the store under test, the plain one first.
+func (o options) storeModes() []storeMode {
+	if o.store.Kind == storeserver.KVRocks {
+		return []storeMode{{name: "KVRocks", bound: true}}
+	}
+	return []storeMode{{name: "AOF off", bound: true}, {name: "AOF on", args: appendEverySecond}}
+}
+
+// startStore runs the store under test in a directory of its own. A redis-server
+// keeps no data unless redisArgs say otherwise.
+func startStore(ctx context.Context, o options, dir string, redisArgs ...string) (*process, error) {
+	port, err := storeserver.FreePort(ctx)
 	if err != nil {
 		return nil, err
 	}
-	_, port, _ := strings.Cut(addr, ":")
-	args = append([]string{
-		"--port", port, "--bind", "127.0.0.1",
-		"--save", "", "--appendonly", "no", "--dir", dir, "--loglevel", "warning",
-	}, args...)
-	cmd := exec.CommandContext(ctx, "redis-server", args...)
+	args, err := o.store.Args(storeserver.Config{Port: port, Dir: dir, RedisArgs: redisArgs})
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, o.store.Path, args...)
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	p := &process{cmd: cmd, addr: addr}
-	return p, p.await(ctx, func() error {
-		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
-		if err != nil {
-			return err
-		}
-		return conn.Close()
-	})
+	p := &process{cmd: cmd, addr: storeserver.Addr(port)}
+	return p, p.await(ctx, func() error { return storeserver.Ready(ctx, port, cmd.Process.Pid) })
 }
 
 // startSous runs `sous serve` over a store and waits until it is ready.

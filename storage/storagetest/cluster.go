@@ -10,12 +10,17 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/storage/storeserver"
 )
 
-// clusterSlots is how many slots a cluster has.
-const clusterSlots = 16384
+// A cluster's slots, and the nodes that share them.
+const (
+	clusterSlots = 16384
+	clusterNodes = 3
+)
 
-// Cluster gives the URL of a cluster of three nodes, which the tests of this
+// Cluster returns the URL of a cluster of three nodes, which the tests of this
 // process share.
 func Cluster(t testing.TB) string {
 	t.Helper()
@@ -38,25 +43,22 @@ var sharedCluster = sync.OnceValues(func() (*cluster, error) {
 	var made cluster
 	var clients []*redis.Client
 	var addrs []string
-	for i := range 3 {
-		s, err := newShared("--cluster-enabled", "yes", "--cluster-node-timeout", "5000")
+	for range clusterNodes {
+		s, err := newShared(true)
 		if err != nil {
 			return nil, err
 		}
-		client := redis.NewClient(&redis.Options{Addr: s.addr(), Protocol: 2, DisableIdentity: true})
-		defer func() { _ = client.Close() }() // it only asked
+		client := storeserver.Client(s.addr())
+		defer func() { _ = client.Close() }() // its commands have been answered
 		made.nodes = append(made.nodes, s)
 		clients, addrs = append(clients, client), append(addrs, s.addr())
-		first, last := i*clusterSlots/3, (i+1)*clusterSlots/3-1
-		if err := client.ClusterAddSlotsRange(ctx, first, last).Err(); err != nil {
-			return nil, fmt.Errorf("give node %d its slots: %w", i, err)
-		}
-		if i == 0 {
-			continue
-		}
-		if err := clients[0].ClusterMeet(ctx, "127.0.0.1", strconv.Itoa(s.Port)).Err(); err != nil {
-			return nil, fmt.Errorf("join node %d: %w", i, err)
-		}
+	}
+	join := joinRedis
+	if made.nodes[0].binary.Kind == storeserver.KVRocks {
+		join = joinKVRocks
+	}
+	if err := join(ctx, made.nodes, clients); err != nil {
+		return nil, err
 	}
 	for _, c := range clients {
 		if err := awaitCluster(ctx, c); err != nil {
@@ -67,17 +69,59 @@ var sharedCluster = sync.OnceValues(func() (*cluster, error) {
 	return &made, nil
 })
 
-// awaitCluster asks a node until it knows all three and every slot's owner.
+// slotsOf returns the first and the last slot of the nth node.
+func slotsOf(n int) (first, last int) {
+	return n * clusterSlots / clusterNodes, (n+1)*clusterSlots/clusterNodes - 1
+}
+
+// joinRedis gives each node its slots and lets the nodes meet.
+func joinRedis(ctx context.Context, nodes []*Server, clients []*redis.Client) error {
+	for i, client := range clients {
+		first, last := slotsOf(i)
+		if err := client.ClusterAddSlotsRange(ctx, first, last).Err(); err != nil {
+			return fmt.Errorf("assign the slots of node %d: %w", i, err)
+		}
+		if i == 0 {
+			continue
+		}
+		if err := clients[0].ClusterMeet(ctx, "127.0.0.1", strconv.Itoa(nodes[i].Port)).Err(); err != nil {
+			return fmt.Errorf("join node %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// joinKVRocks sets the same topology on each node. KVRocks nodes do not talk to
+// each other about it.
+func joinKVRocks(ctx context.Context, nodes []*Server, clients []*redis.Client) error {
+	var topology []string
+	id := func(n int) string { return fmt.Sprintf("%040d", n+1) }
+	for i, node := range nodes {
+		first, last := slotsOf(i)
+		topology = append(topology, fmt.Sprintf("%s 127.0.0.1 %d master - %d-%d", id(i), node.Port, first, last))
+	}
+	for i, client := range clients {
+		if err := client.Do(ctx, "CLUSTERX", "SETNODEID", id(i)).Err(); err != nil {
+			return fmt.Errorf("name node %d: %w", i, err)
+		}
+		if err := client.Do(ctx, "CLUSTERX", "SETNODES", strings.Join(topology, "\n"), 1).Err(); err != nil {
+			return fmt.Errorf("set the topology on node %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// awaitCluster asks a node until it knows all others and every slot's owner.
 func awaitCluster(ctx context.Context, c *redis.Client) error {
 	for {
 		info, err := c.ClusterInfo(ctx).Result()
-		if err == nil && strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_known_nodes:3") {
+		if err == nil && strings.Contains(info, "cluster_state:ok") && strings.Contains(info, fmt.Sprint("cluster_known_nodes:", clusterNodes)) {
 			return nil
 		}
 		select {
 		case <-time.After(10 * time.Millisecond):
 		case <-ctx.Done():
-			return fmt.Errorf("the cluster does not come up: %w", ctx.Err())
+			return fmt.Errorf("wait for the cluster: %w", ctx.Err())
 		}
 	}
 }

@@ -1,14 +1,15 @@
-// Package storagetest runs tests against real stores: the embedded one, a
-// redis-server of the tests' own, and a cluster of three. Each test takes a
-// random tenant, so that all of them share a server and run in parallel.
+// Package storagetest runs tests against real stores: the embedded one, a store
+// server of the tests' own, and a cluster of three. Each test takes a random
+// tenant, so that all of them share a server and run in parallel. The server is
+// redis-server, or the binary that StoreServerEnv names.
 package storagetest
 
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"strconv"
@@ -18,20 +19,32 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/codesous/sous/storage/storeserver"
 )
 
-// Server is a redis-server process of the tests' own.
+// StoreServerEnv names the environment variable with the path of the store server
+// to test on, a KVRocks or another redis-server. Without it the tests use the
+// redis-server of the PATH.
+const StoreServerEnv = "SOUS_TEST_STORE_SERVER"
+
+// binary is the store server that all tests of this process start.
+var binary = sync.OnceValues(func() (storeserver.Binary, error) {
+	return storeserver.Find(context.Background(), os.Getenv(StoreServerEnv))
+})
+
+// Server is a store server process of the tests' own.
 type Server struct {
 	URL  string // redis://127.0.0.1:port
 	Port int
 
-	dir   string
-	owned bool // dir goes with the server
-	args  []string
-	guard *exec.Cmd
-	hold  io.WriteCloser // the guard kills the server when this closes
-	pid   int
+	binary  storeserver.Binary
+	dir     string
+	owned   bool // dir goes with the server
+	cluster bool
+	args    []string
+	guard   *exec.Cmd
+	hold    io.WriteCloser // the guard kills the server when this closes
+	pid     int
 }
 
 // guardScript starts the server and outlives this process by a moment: when its
@@ -39,8 +52,9 @@ type Server struct {
 // Its first argument is a directory to remove after that, or "".
 const guardScript = `remove=$1; shift; "$@" >/dev/null 2>&1 & echo $!; read -r _; kill -9 $! 2>/dev/null; wait; [ -z "$remove" ] || rm -rf "$remove"`
 
-// Redis starts a redis-server on a free port, with further arguments, and stops
-// it when the test ends.
+// Redis starts a store server on a free port and stops it when the test ends.
+// args are for redis-server only, which keeps no data without them; KVRocks always
+// keeps its data.
 func Redis(t testing.TB, args ...string) *Server {
 	t.Helper()
 	s, err := newServer(&Server{dir: t.TempDir(), args: args})
@@ -55,36 +69,22 @@ func Redis(t testing.TB, args ...string) *Server {
 // and the start.
 func newServer(s *Server) (*Server, error) {
 	var err error
+	if s.binary, err = binary(); err != nil {
+		return nil, err
+	}
 	for range 5 {
-		if s.Port, err = freePort(); err != nil {
+		if s.Port, err = storeserver.FreePort(context.Background()); err != nil {
 			return nil, err
 		}
 		if err = os.MkdirAll(s.dir, 0o700); err != nil { // a try that failed may have removed it
 			return nil, err
 		}
-		s.URL = fmt.Sprintf("redis://127.0.0.1:%d", s.Port)
+		s.URL = "redis://" + s.addr()
 		if err = s.start(); err == nil {
 			return s, nil
 		}
 	}
 	return nil, err
-}
-
-// freePort is one whose cluster bus port, were it 10,000 higher, exists too.
-func freePort() (int, error) {
-	for {
-		l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
-		if err != nil {
-			return 0, fmt.Errorf("find a free port: %w", err)
-		}
-		addr, ok := l.Addr().(*net.TCPAddr)
-		if err := l.Close(); err != nil {
-			return 0, fmt.Errorf("find a free port: %w", err)
-		}
-		if ok && addr.Port < 55_000 {
-			return addr.Port, nil
-		}
-	}
 }
 
 // Start starts the server again, on the same port and with its data.
@@ -96,28 +96,25 @@ func (s *Server) Start(t testing.TB) {
 }
 
 func (s *Server) start() error {
-	path, err := exec.LookPath("redis-server")
+	args, err := s.binary.Args(storeserver.Config{Port: s.Port, Dir: s.dir, Cluster: s.cluster, RedisArgs: s.args})
 	if err != nil {
-		return fmt.Errorf("redis-server is not installed; `make test` installs what the tests need: %w", err)
+		return err
 	}
 	remove := ""
 	if s.owned {
 		remove = s.dir
 	}
-	args := append([]string{
-		"-c", guardScript, "redis-guard", remove, path, "--port", strconv.Itoa(s.Port), "--bind", "127.0.0.1",
-		"--dir", s.dir, "--save", "", "--appendonly", "no", "--daemonize", "no",
-	}, s.args...)
+	args = append([]string{"-c", guardScript, "store-guard", remove, s.binary.Path}, args...)
 	s.guard = exec.CommandContext(context.Background(), "/bin/sh", args...)
 	if s.hold, err = s.guard.StdinPipe(); err != nil {
-		return fmt.Errorf("start redis-server: %w", err)
+		return fmt.Errorf("start %s: %w", s.binary.Path, err)
 	}
 	out, err := s.guard.StdoutPipe()
 	if err != nil {
-		return fmt.Errorf("start redis-server: %w", err)
+		return fmt.Errorf("start %s: %w", s.binary.Path, err)
 	}
 	if err := s.guard.Start(); err != nil {
-		return fmt.Errorf("start redis-server: %w", err)
+		return fmt.Errorf("start %s: %w", s.binary.Path, err)
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err == nil {
@@ -128,30 +125,22 @@ func (s *Server) start() error {
 	}
 	if err != nil {
 		s.Kill()
-		return fmt.Errorf("start redis-server: %w", err)
+		return fmt.Errorf("start %s: %w", s.binary.Path, err)
 	}
 	return nil
 }
 
 // awaitReady asks until the server answers; a client waits for nothing itself.
 func (s *Server) awaitReady() error {
-	client := redis.NewClient(&redis.Options{Addr: s.addr(), Protocol: 2, DisableIdentity: true, MaxRetries: -1, DialerRetries: 1})
-	defer func() { _ = client.Close() }() // it only asked
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	for {
-		info, err := client.InfoMap(ctx, "server").Result()
-		if err == nil {
-			if got := info["Server"]["process_id"]; got != strconv.Itoa(s.pid) {
-				return fmt.Errorf("port %d belongs to another server", s.Port)
-			}
-			// INFO is answered while the data are still read.
-			if err = client.Ping(ctx).Err(); err == nil {
-				return nil
-			}
-		}
-		if ctx.Err() != nil || syscall.Kill(s.pid, 0) != nil {
-			return fmt.Errorf("the server on port %d does not come up: %w", s.Port, err)
+		err := storeserver.Ready(ctx, s.Port, s.pid)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, storeserver.ErrOtherServer), ctx.Err() != nil, !s.runs():
+			return fmt.Errorf("wait for the server on port %d: %w", s.Port, err)
 		}
 		select {
 		case <-time.After(5 * time.Millisecond):
@@ -160,7 +149,7 @@ func (s *Server) awaitReady() error {
 	}
 }
 
-func (s *Server) addr() string { return fmt.Sprintf("127.0.0.1:%d", s.Port) }
+func (s *Server) addr() string { return storeserver.Addr(s.Port) }
 
 // Kill ends the server at once, as kill -9 does.
 func (s *Server) Kill() {
@@ -176,7 +165,7 @@ func (s *Server) Kill() {
 func (s *Server) Stop(t testing.TB) {
 	t.Helper()
 	if err := syscall.Kill(s.pid, syscall.SIGTERM); err != nil {
-		t.Fatalf("stop redis-server: %v", err)
+		t.Fatalf("stop the store server: %v", err)
 	}
 	for s.runs() {
 		time.Sleep(time.Millisecond)
@@ -196,13 +185,13 @@ func (s *Server) runs() bool {
 }
 
 // newShared starts a server that lasts as long as this process.
-func newShared(args ...string) (*Server, error) {
-	dir, err := os.MkdirTemp("", "sous-redis-")
+func newShared(cluster bool) (*Server, error) {
+	dir, err := os.MkdirTemp("", "sous-store-")
 	if err != nil {
 		return nil, err
 	}
-	return newServer(&Server{dir: dir, owned: true, args: args})
+	return newServer(&Server{dir: dir, owned: true, cluster: cluster})
 }
 
 // shared is the server that the tests of this process have in common.
-var shared = sync.OnceValues(func() (*Server, error) { return newShared() })
+var shared = sync.OnceValues(func() (*Server, error) { return newShared(false) })

@@ -1,0 +1,161 @@
+// Package storeserver starts store servers for tests and benchmarks: redis-server,
+// or KVRocks with the settings of deploy/kvrocks.conf.
+package storeserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/deploy"
+)
+
+// Kind is a store server's program.
+type Kind string
+
+// ErrOtherServer reports that a port belongs to a server that was not asked for.
+var ErrOtherServer = errors.New("another server listens on the port")
+
+// The kinds of store servers.
+const (
+	Redis   Kind = "redis-server"
+	KVRocks Kind = "kvrocks"
+)
+
+// Binary is an executable store server.
+type Binary struct {
+	Path    string
+	Kind    Kind
+	Version string // the first line that --version prints
+}
+
+// Find returns the store server at path. An empty path means the redis-server of
+// the PATH.
+func Find(ctx context.Context, path string) (Binary, error) {
+	if path == "" {
+		path = string(Redis)
+	}
+	found, err := exec.LookPath(path)
+	if err != nil {
+		return Binary{}, fmt.Errorf("find the store server %s (`make test` installs redis-server): %w", path, err)
+	}
+	out, err := exec.CommandContext(ctx, found, "--version").Output()
+	if err != nil {
+		return Binary{}, fmt.Errorf("run %s --version: %w", found, err)
+	}
+	version, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	switch {
+	case strings.HasPrefix(version, string(KVRocks)):
+		return Binary{found, KVRocks, version}, nil
+	case strings.HasPrefix(version, "Redis server"):
+		return Binary{found, Redis, version}, nil
+	}
+	return Binary{}, fmt.Errorf("%s is neither redis-server nor kvrocks: --version prints %q", found, version)
+}
+
+// Config is how a server is started.
+type Config struct {
+	Port int    // on 127.0.0.1
+	Dir  string // an existing directory for its data
+	// Cluster makes the server a node of a cluster, without slots so far.
+	Cluster bool
+	// RedisArgs are further arguments for redis-server, which keeps no data
+	// without them. KVRocks does not get them: it always keeps its data.
+	RedisArgs []string
+}
+
+// Args returns the arguments that start b in the foreground. For KVRocks it
+// writes a configuration file to cfg.Dir: that of production, of which a KVRocks
+// ignores the settings that its version does not know. Its paths, its port and
+// its backups are overridden.
+func (b Binary) Args(cfg Config) ([]string, error) {
+	if b.Kind == KVRocks {
+		return kvrocksArgs(cfg)
+	}
+	args := []string{
+		"--port", strconv.Itoa(cfg.Port), "--bind", "127.0.0.1", "--dir", cfg.Dir,
+		"--save", "", "--appendonly", "no", "--daemonize", "no", "--loglevel", "warning",
+	}
+	if cfg.Cluster {
+		args = append(args, "--cluster-enabled", "yes", "--cluster-node-timeout", "5000")
+	}
+	return append(args, cfg.RedisArgs...), nil
+}
+
+func kvrocksArgs(cfg Config) ([]string, error) {
+	file := filepath.Join(cfg.Dir, "kvrocks.conf")
+	var text strings.Builder
+	for line := range strings.Lines(deploy.KVRocksConf) {
+		if !strings.HasPrefix(line, "bgsave-cron ") {
+			text.WriteString(line)
+		}
+	}
+	if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
+		return nil, fmt.Errorf("write the configuration of KVRocks: %w", err)
+	}
+	args := []string{
+		"-c", file, "--port", strconv.Itoa(cfg.Port), "--bind", "127.0.0.1", "--dir", cfg.Dir,
+		"--backup-dir", filepath.Join(cfg.Dir, "backup"), "--pidfile", filepath.Join(cfg.Dir, "kvrocks.pid"),
+		"--log-level", "warning",
+	}
+	if cfg.Cluster {
+		args = append(args, "--cluster-enabled", "yes")
+	}
+	return args, nil
+}
+
+// FreePort returns a port that was free a moment ago, and whose number leaves
+// room for the port of redis-server's cluster bus, which is 10,000 higher.
+func FreePort(ctx context.Context) (int, error) {
+	for {
+		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+		if err != nil {
+			return 0, fmt.Errorf("find a free port: %w", err)
+		}
+		addr, ok := l.Addr().(*net.TCPAddr)
+		if err := l.Close(); err != nil {
+			return 0, fmt.Errorf("find a free port: %w", err)
+		}
+		if ok && addr.Port < 55_000 {
+			return addr.Port, nil
+		}
+	}
+}
+
+// Addr returns the address of the server on a port.
+func Addr(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+
+// Client returns a client for tests and measurements, which sends no command of
+// its own and never retries.
+func Client(addr string) *redis.Client {
+	return redis.NewClient(&redis.Options{Addr: addr, Protocol: 2, DisableIdentity: true, MaxRetries: -1, DialerRetries: 1})
+}
+
+// Ready returns nil once the process pid serves the data on a port. Its error
+// wraps ErrOtherServer if another process listens there.
+func Ready(ctx context.Context, port, pid int) error {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", Addr(port))
+	if err != nil {
+		return err // before the client would log it
+	}
+	_ = conn.Close() // nothing was sent
+	client := Client(Addr(port))
+	defer func() { _ = client.Close() }() // it only read
+	info, err := client.InfoMap(ctx, "server").Result()
+	if err != nil {
+		return err
+	}
+	if got := info["Server"]["process_id"]; got != strconv.Itoa(pid) {
+		return fmt.Errorf("port %d: %w", port, ErrOtherServer)
+	}
+	// redis-server answers INFO while it still loads its data.
+	return client.Ping(ctx).Err()
+}
