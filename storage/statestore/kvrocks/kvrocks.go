@@ -181,14 +181,22 @@ func (s *Store) Expire(ctx context.Context, key string, ttl time.Duration) error
 	if err := errors.Join(s.ready(key), statestore.ValidateTTL(ttl)); err != nil {
 		return err
 	}
-	var err error
-	if ttl == 0 {
-		err = s.backend.Client().Persist(ctx, key).Err()
-	} else {
-		err = s.backend.Client().Do(ctx, "PEXPIRE", key, statestore.Milliseconds(ttl)).Err()
+	forever := ttl == 0
+	if forever {
+		ttl = beforePersist
 	}
+	pipe := s.backend.Client().Pipeline()
+	pipe.Do(ctx, "PEXPIRE", key, statestore.Milliseconds(ttl))
+	if forever {
+		pipe.Persist(ctx, key)
+	}
+	_, err := pipe.Exec(ctx)
 	return s.backend.Failure(ctx, "set a time-to-live", err)
 }
+
+// beforePersist is the time-to-live that a record gets before it gets none: PERSIST
+// fails on a key that expires at that moment.
+const beforePersist = 365 * 24 * time.Hour
 
 // change is one call of the script that writes.
 type change struct {
