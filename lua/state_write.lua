@@ -27,10 +27,11 @@ local function as_expected()
   return true
 end
 -- The clock runs on: a record that may expire before the script ends, which takes less
--- than a minute, gets a minute more first. One that has expired by then is none.
+-- than a minute, gets a minute more first. One that has expired by then is none, nor is
+-- one without fields, of which KVRocks keeps the time-to-live; PERSIST fails on both.
 local ttl = redis.call('PTTL', KEYS[1])
 if not as_expected() then return 0 end
-if ttl >= 0 and ttl < 60000 and redis.call('PEXPIRE', KEYS[1], ttl + 60000) == 0 then
+if ttl >= 0 and (replace or ttl < 60000) and redis.call('PEXPIRE', KEYS[1], ttl + 60000) == 0 then
   ttl = -2
   if not as_expected() then return 0 end
 end

@@ -185,17 +185,16 @@ func (s *Store) Expire(ctx context.Context, key string, ttl time.Duration) error
 	if forever {
 		ttl = beforePersist
 	}
-	pipe := s.backend.Client().Pipeline()
-	pipe.Do(ctx, "PEXPIRE", key, statestore.Milliseconds(ttl))
-	if forever {
-		pipe.Persist(ctx, key)
+	found, err := s.backend.Client().Do(ctx, "PEXPIRE", key, statestore.Milliseconds(ttl)).Int()
+	if err == nil && forever && found == 1 {
+		err = s.backend.Client().Persist(ctx, key).Err()
 	}
-	_, err := pipe.Exec(ctx)
 	return s.backend.Failure(ctx, "set a time-to-live", err)
 }
 
-// beforePersist is the time-to-live that a record gets before it gets none: PERSIST
-// fails on a key that expires at that moment.
+// beforePersist is the time-to-live that a record gets before it gets none. On
+// KVRocks PERSIST fails for a key that expires at that moment, and for a hash without
+// fields, to both of which PEXPIRE replies 0.
 const beforePersist = 365 * 24 * time.Hour
 
 // change is one call of the script that writes.
