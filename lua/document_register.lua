@@ -14,6 +14,10 @@ if redis.call('ZCARD', KEYS[2]) >= tonumber(ARGV[4]) and not redis.call('ZSCORE'
   return -1
 end
 redis.call('ZADD', KEYS[2], 0, ARGV[2])
-redis.call('PERSIST', KEYS[3])
+-- PERSIST fails on a key that expires at that moment; PEXPIRE replies 0.
+local ttl = redis.call('PTTL', KEYS[3])
+if ttl >= 0 and redis.call('PEXPIRE', KEYS[3], ttl + 60000) == 1 then
+  redis.call('PERSIST', KEYS[3])
+end
 redis.call('SADD', KEYS[1], ARGV[1])
 return 1

@@ -68,7 +68,7 @@ for i, had in ipairs({use[1], use[2], whole[1], whole[2]}) do
     return {'quota', i < 3 and 'namespace' or 'tenant', unit == 1 and 'records' or 'bytes', limit, int(used)}
   end
 end
-if puts and redis.call('GETRANGE', KEYS[5], 0, 63) ~= ARGV[4] then return redis.error_reply('CS_STORE_CONFLICT the schema is another by now') end
+if puts and (redis.call('GETRANGE', KEYS[5], 0, 63) or '') ~= ARGV[4] then return redis.error_reply('CS_STORE_CONFLICT the schema is another by now') end
 if puts and redis.call('SISMEMBER', KEYS[8], ns) == 0 then return {'register'} end
 local function settle(key, fields, had, changes, sign) -- what grows before the records change, what shrinks behind them
   local counts = {}

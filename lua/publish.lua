@@ -26,7 +26,7 @@ end
 if (redis.call('GET', KEYS[2]) or '0') ~= ARGV[1] then
   return redis.error_reply('CS_STORE_CONFLICT another version was published meanwhile')
 end
-if redis.call('GETRANGE', KEYS[3], 0, #ARGV[3] - 1) ~= ARGV[3] then
+if (redis.call('GETRANGE', KEYS[3], 0, #ARGV[3] - 1) or '') ~= ARGV[3] then
   return redis.error_reply('CS_STORE_CONFLICT the draft changed meanwhile')
 end
 redis.call('SET', KEYS[5], ARGV[4])

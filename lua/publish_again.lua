@@ -19,7 +19,7 @@ end
 if redis.call('GET', KEYS[2]) ~= ARGV[1] then
   return redis.error_reply('CS_STORE_CONFLICT another version was published meanwhile')
 end
-if redis.call('GETRANGE', KEYS[3], 0, #ARGV[2] - 1) ~= ARGV[2] then
+if (redis.call('GETRANGE', KEYS[3], 0, #ARGV[2] - 1) or '') ~= ARGV[2] then
   return redis.error_reply('CS_STORE_CONFLICT the draft changed meanwhile')
 end
 if KEYS[5] then

@@ -17,11 +17,23 @@ local function take(n)
 end
 local excepted, expected, absent = take(tonumber(ARGV[5])), take(2 * tonumber(ARGV[6])), take(tonumber(ARGV[7]))
 local set, removed = take(2 * tonumber(ARGV[8])), take(tonumber(ARGV[9]))
-for i = 1, #expected, 2 do
-  if redis.call('HGET', KEYS[1], expected[i]) ~= expected[i + 1] then return 0 end
+local function as_expected()
+  for i = 1, #expected, 2 do
+    if redis.call('HGET', KEYS[1], expected[i]) ~= expected[i + 1] then return false end
+  end
+  for _, field in ipairs(absent) do
+    if redis.call('HGET', KEYS[1], field) then return false end
+  end
+  return true
 end
-for _, field in ipairs(absent) do
-  if redis.call('HGET', KEYS[1], field) then return 0 end
+-- The clock runs on: a record that may expire before the script ends, which takes less
+-- than a minute, gets a minute more first. One that has expired by then is none, nor is
+-- one without fields, of which KVRocks keeps the time-to-live; PERSIST fails on both.
+local ttl = redis.call('PTTL', KEYS[1])
+if not as_expected() then return 0 end
+if ttl >= 0 and (replace or ttl < 60000) and redis.call('PEXPIRE', KEYS[1], ttl + 60000) == 0 then
+  ttl = -2
+  if not as_expected() then return 0 end
 end
 local after = {} -- what is written: a value, false where there will be none
 for _, field in ipairs(removed) do after[field] = false end
@@ -59,8 +71,8 @@ if place and (not held or number(place) < number(held)) then
   redis.call('ZADD', KEYS[2], place, KEYS[1])
   held = place
 end
-if replace and redis.call('PTTL', KEYS[1]) >= 0 then
-  redis.call('PERSIST', KEYS[1]) -- else it could go half-way, where the clock runs on
+if replace and ttl >= 0 then
+  redis.call('PERSIST', KEYS[1]) -- a cut then leaves no record that expires as the old one did
 end
 if #set > 0 then
   redis.call('HSET', KEYS[1], unpack(set))
@@ -70,6 +82,8 @@ for i = 1, #removed, 256 do
 end
 if ARGV[2] ~= '' and ARGV[2] ~= '0' then
   redis.call('PEXPIRE', KEYS[1], ARGV[2])
+elseif not replace and ttl >= 0 and ttl < 60000 then
+  redis.call('PEXPIRE', KEYS[1], math.max(ttl, 1))
 end
 if place and number(place) ~= number(held) then
   redis.call('ZADD', KEYS[2], place, KEYS[1])

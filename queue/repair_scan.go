@@ -85,11 +85,14 @@ func (r *Repairer) nodes(ctx context.Context) ([]string, error) {
 // scanNode makes one step on one node. One that is no master any more has no keys of
 // its own: its cursor is 0.
 func (r *Repairer) scanNode(ctx context.Context, addr string, from uint64, prefix string) (keys []string, cursor uint64, err error) {
+	cluster, ok := r.b.rdb.(*redis.ClusterClient)
+	if ok {
+		prefix = "" // a node of a KVRocks cluster passes over keys of a prefix
+	}
 	step := func(ctx context.Context, c redis.Cmdable) (err error) {
 		keys, cursor, err = c.Scan(ctx, from, prefix+"*", scanCount).Result()
 		return err
 	}
-	cluster, ok := r.b.rdb.(*redis.ClusterClient)
 	if !ok {
 		err = step(ctx, r.b.rdb)
 	} else {

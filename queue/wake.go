@@ -131,14 +131,7 @@ func (w *wakes) publish() {
 		w.fresh, w.dueSoon = map[queueKey]struct{}{}, false
 		w.mu.Unlock()
 		ctx, cancel := context.WithTimeout(w.b.life, flushTimeout)
-		pipe := w.b.rdb.Pipeline()
-		for q := range fresh {
-			pipe.Publish(ctx, storage.ChannelWake, q.tenant+"/"+q.name())
-		}
-		if due {
-			pipe.Publish(ctx, storage.ChannelWake, dueSoonNotice)
-		}
-		_, err := pipe.Exec(ctx)
+		err := w.send(ctx, fresh, due)
 		cancel()
 		if err != nil && w.b.life.Err() == nil {
 			w.b.log.Debug("a notice of work was not sent", zap.Error(err))
@@ -149,6 +142,23 @@ func (w *wakes) publish() {
 		case <-time.After(wakeEvery):
 		}
 	}
+}
+
+// send publishes that jobs wait in queues, and that one is due soon, in one pipeline.
+func (w *wakes) send(ctx context.Context, fresh map[queueKey]struct{}, due bool) error {
+	node, err := w.b.store.Publisher(ctx, storage.ChannelWake)
+	if err != nil {
+		return err
+	}
+	pipe := node.Pipeline()
+	for q := range fresh {
+		pipe.Publish(ctx, storage.ChannelWake, q.tenant+"/"+q.name())
+	}
+	if due {
+		pipe.Publish(ctx, storage.ChannelWake, dueSoonNotice)
+	}
+	_, err = pipe.Exec(ctx)
+	return err
 }
 
 // listen hears the other processes' notices. The client makes its connection

@@ -2,11 +2,8 @@ package storage
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
 )
@@ -74,8 +71,8 @@ func (r *Keys) lockBootstrap(ctx context.Context, token string) error {
 	if err != nil || taken {
 		return failure(ctx, "lock bootstrap", err)
 	}
-	holder, err := r.s.rdb.Get(ctx, keyBootstrap).Result()
-	if err != nil && !errors.Is(err, redis.Nil) {
+	holder, err := Optional(r.s.rdb.Get(ctx, keyBootstrap))
+	if err != nil {
 		return failure(ctx, "lock bootstrap", err)
 	}
 	if holder == token {
@@ -87,7 +84,7 @@ func (r *Keys) lockBootstrap(ctx context.Context, token string) error {
 // unlockBootstrap needs no script to compare and delete: while ctx lasts, a lock
 // under token is the caller's and has time left.
 func (r *Keys) unlockBootstrap(ctx context.Context, token string) error {
-	holder, err := r.s.rdb.Get(ctx, keyBootstrap).Result()
+	holder, err := Optional(r.s.rdb.Get(ctx, keyBootstrap))
 	if err != nil || holder != token {
 		return failure(ctx, "unlock bootstrap", err)
 	}

@@ -26,12 +26,17 @@ func NewAudit(s *Store) *Audit { return &Audit{s} }
 // Append adds an event; the store gives it its id. Where an answer of the store
 // is lost, the event may be there twice.
 func (r *Audit) Append(ctx context.Context, tenant string, e api.AuditEvent) error {
-	values := []any{
-		"at_ms", e.AtMS, "sub", e.Sub, "action", e.Action, "method", e.Method, "path", e.Path, "made", e.Made,
-		"status", e.Status, "code", string(e.Code), "request_id", e.RequestID,
-	}
+	values := []any{"at_ms", e.AtMS, "status", e.Status}
 	if e.Count > 0 {
-		values = append(values, "count", e.Count, "activation_id", e.ActivationID, "last_activation_id", e.LastActivationID)
+		values = append(values, "count", e.Count)
+	}
+	for _, field := range []struct{ name, value string }{
+		{"sub", e.Sub}, {"action", e.Action}, {"method", e.Method}, {"path", e.Path}, {"made", e.Made}, {"code", string(e.Code)},
+		{"request_id", e.RequestID}, {"activation_id", e.ActivationID}, {"last_activation_id", e.LastActivationID},
+	} {
+		if field.value != "" { // see streamEntries
+			values = append(values, field.name, field.value)
+		}
 	}
 	return failure(ctx, "write audit", r.s.rdb.XAdd(ctx, &redis.XAddArgs{
 		Stream: r.s.keys.audit(tenant), MaxLen: auditMax, Values: values,
@@ -61,7 +66,7 @@ func (r *Audit) List(ctx context.Context, f AuditFilter) (items []api.AuditEvent
 	}
 	for budget := scanBudget; ; {
 		// One more than is looked at tells whether there is more.
-		found, err := r.s.rdb.XRevRangeN(ctx, r.s.keys.audit(f.Tenant), from, "-", auditWindow+1).Result()
+		found, err := streamEntries(r.s.rdb.Do(ctx, "XREVRANGE", r.s.keys.audit(f.Tenant), from, "-", "COUNT", auditWindow+1))
 		if err != nil {
 			return nil, "", failure(ctx, "list audit", err)
 		}
@@ -70,7 +75,7 @@ func (r *Audit) List(ctx context.Context, f AuditFilter) (items []api.AuditEvent
 			if err != nil {
 				return nil, "", err
 			}
-			from = "(" + entry.ID
+			from = "(" + entry.id
 			if f.Action != "" && e.Action != f.Action || f.Sub != "" && e.Sub != f.Sub {
 				continue
 			}
@@ -78,7 +83,7 @@ func (r *Audit) List(ctx context.Context, f AuditFilter) (items []api.AuditEvent
 				if i == len(found)-1 {
 					return items, "", nil
 				}
-				return items, entry.ID, nil
+				return items, entry.id, nil
 			}
 		}
 		if len(found) <= auditWindow {
@@ -99,27 +104,24 @@ func isStreamID(s string) bool {
 	return ok && errMS == nil && errSeq == nil
 }
 
-func auditEvent(entry redis.XMessage) (api.AuditEvent, error) {
-	text := func(field string) string {
-		s, _ := entry.Values[field].(string) // streams hold nothing else; "" where an older release wrote none
-		return s
-	}
+func auditEvent(entry streamEntry) (api.AuditEvent, error) {
+	text := func(field string) string { return entry.fields[field] }
 	e := api.AuditEvent{
-		ID: entry.ID, Sub: text("sub"), Action: text("action"), Method: text("method"), Path: text("path"), Made: text("made"),
+		ID: entry.id, Sub: text("sub"), Action: text("action"), Method: text("method"), Path: text("path"), Made: text("made"),
 		Code: api.Code(text("code")), RequestID: text("request_id"),
 		ActivationID: text("activation_id"), LastActivationID: text("last_activation_id"),
 	}
 	var err error
 	if count := text("count"); count != "" {
 		if e.Count, err = strconv.ParseInt(count, 10, 64); err != nil {
-			return e, fmt.Errorf("decode audit event %s: %w", entry.ID, err)
+			return e, fmt.Errorf("decode audit event %s: %w", entry.id, err)
 		}
 	}
 	if e.AtMS, err = strconv.ParseInt(text("at_ms"), 10, 64); err != nil {
-		return e, fmt.Errorf("decode audit event %s: %w", entry.ID, err)
+		return e, fmt.Errorf("decode audit event %s: %w", entry.id, err)
 	}
 	if e.Status, err = strconv.Atoi(text("status")); err != nil {
-		return e, fmt.Errorf("decode audit event %s: %w", entry.ID, err)
+		return e, fmt.Errorf("decode audit event %s: %w", entry.id, err)
 	}
 	return e, nil
 }

@@ -43,7 +43,21 @@ func (s *Store) PublishChange(ctx context.Context, c Change) error {
 	if err != nil {
 		return err
 	}
-	return failure(ctx, "publish change", s.rdb.Publish(ctx, channelChanges, raw).Err())
+	node, err := s.Publisher(ctx, channelChanges)
+	if err == nil {
+		err = node.Publish(ctx, channelChanges, raw).Err()
+	}
+	return failure(ctx, "publish change", err)
+}
+
+// Publisher returns the connection on which to publish notices in a channel. On a
+// cluster it is that of the node on which the client subscribes to the channel: the
+// nodes of a KVRocks cluster do not pass notices on to each other.
+func (s *Store) Publisher(ctx context.Context, channel string) (redis.Cmdable, error) {
+	if cluster, ok := s.rdb.(*redis.ClusterClient); ok {
+		return cluster.MasterForKey(ctx, channel)
+	}
+	return s.rdb, nil
 }
 
 // Subscribe calls hear with every notice, one at a time, until ctx ends or the

@@ -4,11 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
 )
@@ -55,8 +52,8 @@ type DocumentQuota struct{ NamespaceRecords, NamespaceBytes, TenantRecords, Tena
 
 // Get reads a document. CodeDocumentNotFound.
 func (r *Documents) Get(ctx context.Context, p DocumentPath, key string, nowMS int64) (*StoredDocument, error) {
-	raw, err := r.s.rdb.HGet(ctx, r.s.keys.documents(p).records(), key).Result()
-	if err != nil && !errors.Is(err, redis.Nil) {
+	raw, err := Optional(r.s.rdb.HGet(ctx, r.s.keys.documents(p).records(), key))
+	if err != nil {
 		return nil, failure(ctx, "read document", err)
 	}
 	if raw == "" { // there is none, or it is being removed

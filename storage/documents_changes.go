@@ -2,11 +2,8 @@ package storage
 
 import (
 	"context"
-	"strconv"
 	"strings"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
 )
@@ -26,12 +23,16 @@ func (r *Documents) Changes(ctx context.Context, p DocumentPath, since int64, li
 	key := r.s.keys.documents(p).changes()
 	pipe := r.s.rdb.Pipeline()
 	latest := pipe.HMGet(ctx, r.s.keys.documentUsage(p.Tenant, p.Install), p.Namespace+":c")
-	entries := pipe.XRangeN(ctx, key, strconv.FormatInt(since+1, 10), "+", int64(max(limit, 1)))
+	found := pipe.Do(ctx, "XRANGE", key, since+1, "+", "COUNT", max(limit, 1))
 	if _, err := pipe.Exec(ctx); err != nil {
 		return feed, failure(ctx, "read changes", err)
 	}
+	entries, err := streamEntries(found)
+	if err != nil {
+		return feed, failure(ctx, "read changes", err)
+	}
 	feed.Latest = replyInt(latest.Val()[0])
-	for _, entry := range entries.Val() {
+	for _, entry := range entries {
 		feed.Changes = append(feed.Changes, documentChange(entry))
 	}
 	first := feed.Latest + 1
@@ -44,17 +45,15 @@ func (r *Documents) Changes(ctx context.Context, p DocumentPath, since int64, li
 	}
 	// Either the feed's older end is gone, or a crash kept a change from happening: then
 	// there is what came before.
-	before, err := r.s.rdb.XRevRangeN(ctx, key, strconv.FormatInt(since, 10), "-", 1).Result()
+	before, err := streamEntries(r.s.rdb.Do(ctx, "XREVRANGE", key, since, "-", "COUNT", 1))
 	feed.Lost = len(before) == 0
 	return feed, failure(ctx, "read changes", err)
 }
 
-func documentChange(entry redis.XMessage) api.DocumentChange {
-	number, _, _ := strings.Cut(entry.ID, "-")
-	op, _ := entry.Values["op"].(string)
-	key, _ := entry.Values["key"].(string)
+func documentChange(entry streamEntry) api.DocumentChange {
+	number, _, _ := strings.Cut(entry.id, "-")
 	return api.DocumentChange{
-		ID: replyInt(number), Op: op, Key: key, Revision: replyInt(entry.Values["rev"]),
-		At: time.UnixMilli(replyInt(entry.Values["at"])).UTC(),
+		ID: replyInt(number), Op: entry.fields["op"], Key: entry.fields["key"], Revision: replyInt(entry.fields["rev"]),
+		At: time.UnixMilli(replyInt(entry.fields["at"])).UTC(),
 	}
 }

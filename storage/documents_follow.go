@@ -96,11 +96,13 @@ func (f *feeds) send() {
 			return
 		}
 		ctx, cancel := context.WithTimeout(f.s.life, feedsTimeout)
-		pipe := f.s.rdb.Pipeline()
-		for p := range fresh {
-			pipe.Publish(ctx, channelDocuments, p.Tenant+"/"+p.Install+"/"+p.Namespace)
+		if node, err := f.s.Publisher(ctx, channelDocuments); err == nil { // best effort
+			pipe := node.Pipeline()
+			for p := range fresh {
+				pipe.Publish(ctx, channelDocuments, p.Tenant+"/"+p.Install+"/"+p.Namespace)
+			}
+			_, _ = pipe.Exec(ctx) // best effort
 		}
-		_, _ = pipe.Exec(ctx) // best effort
 		cancel()
 		select {
 		case <-f.s.life.Done():

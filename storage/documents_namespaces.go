@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"slices"
 	"time"
 
@@ -36,7 +35,7 @@ func (r *Documents) Namespaces(ctx context.Context, tenant, install string) ([]D
 		uses[i] = pipe.HMGet(ctx, r.s.keys.documentUsage(tenant, install), name+":r", name+":b")
 		schemas[i] = pipe.GetRange(ctx, r.s.keys.documents(DocumentPath{tenant, install, name}).schema(), 0, schemaDigest-1)
 	}
-	if _, err := pipe.Exec(ctx); err != nil {
+	if err := ExecOptional(ctx, pipe); err != nil {
 		return nil, failure(ctx, "list namespaces of documents", err)
 	}
 	out := make([]DocumentNamespace, len(names))
@@ -100,8 +99,8 @@ func (r *Documents) SetSchema(ctx context.Context, p DocumentPath, raw []byte) (
 
 // Schema gives a namespace's schema and its digest, "" for none.
 func (r *Documents) Schema(ctx context.Context, p DocumentPath) (raw []byte, digest string, err error) {
-	text, err := r.s.rdb.Get(ctx, r.s.keys.documents(p).schema()).Result()
-	if err != nil && !errors.Is(err, redis.Nil) {
+	text, err := Optional(r.s.rdb.Get(ctx, r.s.keys.documents(p).schema()))
+	if err != nil {
 		return nil, "", failure(ctx, "read schema", err)
 	}
 	if len(text) < schemaDigest {

@@ -2,9 +2,6 @@ package storage
 
 import (
 	"context"
-	"errors"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
 )
@@ -75,8 +72,8 @@ func (r *Documents) RecountTenant(ctx context.Context, tenant string) (out Docum
 
 func (r *Documents) recountTenant(ctx context.Context, tenant string) (DocumentRecount, error) {
 	usage, installs := r.s.keys.documentTenantUsage(tenant), r.s.keys.documentInstalls(tenant)
-	after, err := r.s.rdb.HGet(ctx, usage, "w").Result()
-	if err != nil && !errors.Is(err, redis.Nil) {
+	after, err := Optional(r.s.rdb.HGet(ctx, usage, "w"))
+	if err != nil {
 		return DocumentRecount{}, failure(ctx, "recount documents", err)
 	}
 	following, err := r.s.lexRange(ctx, installs, after, 1)

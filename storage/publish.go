@@ -2,10 +2,7 @@ package storage
 
 import (
 	"context"
-	"errors"
 	"strconv"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
 )
@@ -64,13 +61,8 @@ func (r *Versions) beforePublish(ctx context.Context, k functionKeys, p Publish)
 	pipe := r.s.rdb.Pipeline()
 	meta, seq := pipe.Get(ctx, k.meta()), pipe.Get(ctx, k.versionSeq())
 	head := pipe.GetRange(ctx, k.draft(p.DraftID), 0, draftHead-1)
-	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+	if err := ExecOptional(ctx, pipe); err != nil {
 		return publishState{}, failure(ctx, "read draft", err)
-	}
-	for _, err := range []error{meta.Err(), seq.Err(), head.Err()} {
-		if err != nil && !errors.Is(err, redis.Nil) {
-			return publishState{}, failure(ctx, "read draft", err)
-		}
 	}
 	if meta.Val() == "" {
 		return publishState{}, functionNotFound(p.Function)

@@ -2,7 +2,6 @@ package storage
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"strings"
 
@@ -66,7 +65,7 @@ func (r *Schedules) DueEntries(ctx context.Context, paths []SchedulePath) ([]int
 	for i, p := range paths {
 		scores[i] = pipe.ZScore(ctx, r.s.keys.scheduleDue(p.Tenant), p.member())
 	}
-	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+	if err := ExecOptional(ctx, pipe); err != nil {
 		return nil, failure(ctx, "read due schedules", err)
 	}
 	out := make([]int64, len(paths))

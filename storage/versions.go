@@ -45,8 +45,8 @@ func versionNotFound(n int64) error {
 
 // Latest is the number of the newest version, 0 where there is none.
 func (r *Versions) Latest(ctx context.Context, tenant, namespace, function string) (int64, error) {
-	raw, err := r.s.rdb.Get(ctx, r.s.keys.function(tenant, namespace, function).versionSeq()).Result()
-	if err != nil && !errors.Is(err, redis.Nil) {
+	raw, err := Optional(r.s.rdb.Get(ctx, r.s.keys.function(tenant, namespace, function).versionSeq()))
+	if err != nil {
 		return 0, failure(ctx, "read version_seq", err)
 	}
 	return parseSeq(raw)
@@ -140,8 +140,7 @@ func (r *Versions) Resolve(ctx context.Context, tenant, namespace, function stri
 		}
 		n = a.Version
 		// A version's record never changes, so it may be read after its alias.
-		raw, err = r.s.rdb.Get(ctx, k.versionMeta(n)).Result()
-		if err != nil && !errors.Is(err, redis.Nil) {
+		if raw, err = Optional(r.s.rdb.Get(ctx, k.versionMeta(n))); err != nil {
 			return Resolved{}, failure(ctx, "resolve", err)
 		}
 	}

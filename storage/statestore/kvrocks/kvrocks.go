@@ -181,14 +181,21 @@ func (s *Store) Expire(ctx context.Context, key string, ttl time.Duration) error
 	if err := errors.Join(s.ready(key), statestore.ValidateTTL(ttl)); err != nil {
 		return err
 	}
-	var err error
-	if ttl == 0 {
+	forever := ttl == 0
+	if forever {
+		ttl = beforePersist
+	}
+	found, err := s.backend.Client().Do(ctx, "PEXPIRE", key, statestore.Milliseconds(ttl)).Int()
+	if err == nil && forever && found == 1 {
 		err = s.backend.Client().Persist(ctx, key).Err()
-	} else {
-		err = s.backend.Client().Do(ctx, "PEXPIRE", key, statestore.Milliseconds(ttl)).Err()
 	}
 	return s.backend.Failure(ctx, "set a time-to-live", err)
 }
+
+// beforePersist is the time-to-live that a record gets before it gets none. On
+// KVRocks PERSIST fails for a key that expires at that moment, and for a hash without
+// fields, to both of which PEXPIRE replies 0.
+const beforePersist = 365 * 24 * time.Hour
 
 // change is one call of the script that writes.
 type change struct {

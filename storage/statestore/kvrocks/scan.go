@@ -33,6 +33,11 @@ func (s *Store) Scan(ctx context.Context, prefix string, f *statestore.Filter) i
 	})
 }
 
+// anyKey is the pattern of SCAN on a cluster. With a prefix, a node of a KVRocks
+// cluster (seen on 2.9) passes over keys that have it: where it goes on from a cursor
+// and finds a key without the prefix, it skips the rest of that key's slot.
+const anyKey = "*"
+
 // scanKeys gives every record below prefix once; SCAN may name a key twice.
 func (s *Store) scanKeys(ctx context.Context, prefix string, give func(statestore.Entry) error) error {
 	nodes, err := s.masters(ctx)
@@ -40,6 +45,9 @@ func (s *Store) scanKeys(ctx context.Context, prefix string, give func(statestor
 		return err
 	}
 	match, seen := matchPrefix(prefix), map[string]bool{}
+	if _, cluster := s.backend.Client().(*redis.ClusterClient); cluster {
+		match = anyKey
+	}
 	for _, node := range nodes {
 		for cursor := uint64(0); ; {
 			var keys []string
