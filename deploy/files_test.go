@@ -90,7 +90,7 @@ func TestCaddyfile(t *testing.T) {
 var kvrocksOptions = strings.Fields(`
 	bind port dir backup-dir pidfile log-dir log-level db-name maxclients workers timeout requirepass
 	lua-strict-key-accessing redis-cursor-compatible resp3-enabled
-	rocksdb.write_options.sync rocksdb.block_cache_size rocksdb.cache_index_and_filter_blocks
+	rocksdb.write_options.sync rocksdb.write_options.disable_wal rocksdb.block_cache_size rocksdb.cache_index_and_filter_blocks
 	rocksdb.write_buffer_size rocksdb.max_write_buffer_number rocksdb.max_open_files rocksdb.compression
 	rocksdb.enable_blob_files rocksdb.min_blob_size rocksdb.enable_blob_garbage_collection
 	bgsave-cron max-backup-to-keep max-backup-keep-hours`)
@@ -114,6 +114,28 @@ func TestKVRocksConf(t *testing.T) {
 	}
 	if client := strings.Contains(read(t, "../storage/connect.go"), "o.Protocol = 2"); client != (option(t, "resp3-enabled") == "no") {
 		t.Error("the client and resp3-enabled do not fit together")
+	}
+}
+
+// kvrocks.conf has every setting that docs/storage.md lists, with the required value.
+func TestKVRocksConfMeetsTheRequirements(t *testing.T) {
+	t.Parallel()
+	_, section, _ := strings.Cut(read(t, "../docs/storage.md"), "\n### KVRocks\n")
+	section, _, _ = strings.Cut(section, "\n### ")
+	rows := regexp.MustCompile("(?m)^\\| `([^`]+)` \\| (`[^`]+`|either) \\|").FindAllStringSubmatch(section, -1)
+	required := map[string]string{}
+	for _, row := range rows {
+		if strings.Contains(row[1], "-") || strings.Contains(row[1], ".") {
+			required[row[1]] = strings.Trim(row[2], "`")
+		}
+	}
+	if len(required) != 5 {
+		t.Errorf("got %d settings of KVRocks in docs/storage.md, want 5: %v", len(required), required)
+	}
+	for name, want := range required {
+		if got := option(t, name); want != "either" && got != want {
+			t.Errorf("got %s %s, want %s as docs/storage.md requires", name, got, want)
+		}
 	}
 }
 

@@ -58,7 +58,7 @@ func (k Skew) String() string {
 		direction = "behind"
 	}
 	return fmt.Sprintf("the store's clock is %s (±%s) %s this machine's",
-		k.Ahead.Abs().Round(100*time.Microsecond), k.Bound.Round(100*time.Microsecond), direction)
+		k.Ahead.Abs().Round(10*time.Microsecond), k.Bound.Round(10*time.Microsecond), direction)
 }
 
 func (k Skew) finding() Finding {

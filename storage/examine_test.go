@@ -2,6 +2,7 @@ package storage_test
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,6 +38,12 @@ func examine(t *testing.T, url string) storage.Report {
 // checkFindings demands the given problems and no others, and every finding of wanted.
 func checkFindings(t *testing.T, r storage.Report, wanted ...verdict) {
 	t.Helper()
+	lost := slices.ContainsFunc(r.Findings, func(f storage.Finding) bool {
+		return f.Name == storage.CheckPersistence && f.Level == storage.LevelFailure
+	})
+	if lost && slices.ContainsFunc(r.Findings, func(f storage.Finding) bool { return f.Name == storage.CheckPowerLoss }) {
+		t.Errorf("got a finding about power losses of a server that keeps nothing: %+v", r.Findings)
+	}
 	for _, w := range wanted {
 		i := slices.IndexFunc(r.Findings, func(f storage.Finding) bool { return f.Name == w.name })
 		if i < 0 {
@@ -173,11 +180,19 @@ const (
 )
 
 // kvrocksSettings are those of deploy/kvrocks.conf, with changes; "" leaves one out.
-func kvrocksSettings(changes ...string) map[string]string {
-	return changed(map[string]string{
-		"lua-strict-key-accessing": "yes", "redis-cursor-compatible": "yes", "resp3-enabled": "no",
-		"rocksdb.write_options.sync": "no", "rocksdb.write_options.disable_wal": "no",
-	}, changes)
+func kvrocksSettings(t *testing.T, changes ...string) map[string]string {
+	t.Helper()
+	conf, err := os.ReadFile("../deploy/kvrocks.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := map[string]string{}
+	for line := range strings.Lines(string(conf)) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), " "); ok && name != "#" {
+			settings[name] = value
+		}
+	}
+	return changed(settings, changes)
 }
 
 func redisSettings(changes ...string) map[string]string {
@@ -242,7 +257,7 @@ func TestExamineRecordedServers(t *testing.T) {
 		version  string
 		want     []verdict
 	}{
-		"KVRocks": {kvrocksInfo, kvrocksSettings(), storage.KindKVRocks, "2.16.0", []verdict{
+		"KVRocks": {kvrocksInfo, kvrocksSettings(t), storage.KindKVRocks, "2.16.0", []verdict{
 			{storage.CheckVersion, storage.LevelOK, "kvrocks 2.16.0"},
 			{storage.CheckPersistence, storage.LevelOK, `disable_wal is "no"`},
 			{storage.CheckPowerLoss, storage.LevelOK, `sync is "no": a power loss takes the last writes`},
@@ -251,24 +266,24 @@ func TestExamineRecordedServers(t *testing.T) {
 			{storage.CheckProtocol, storage.LevelOK, `resp3-enabled is "no": sous speaks RESP2`},
 		}},
 		"KVRocks that syncs and speaks RESP3": {
-			kvrocksInfo, kvrocksSettings("rocksdb.write_options.sync", "yes", "resp3-enabled", "yes"), storage.KindKVRocks, "2.16.0", []verdict{
+			kvrocksInfo, kvrocksSettings(t, "rocksdb.write_options.sync", "yes", "resp3-enabled", "yes"), storage.KindKVRocks, "2.16.0", []verdict{
 				{storage.CheckPowerLoss, storage.LevelOK, `sync is "yes": writes survive a power loss`},
 				{storage.CheckProtocol, storage.LevelOK, `resp3-enabled is "yes"`},
 			},
 		},
-		"KVRocks without a log": {kvrocksInfo, kvrocksSettings("rocksdb.write_options.disable_wal", "yes"), storage.KindKVRocks, "2.16.0", []verdict{
+		"KVRocks without a log": {kvrocksInfo, kvrocksSettings(t, "rocksdb.write_options.disable_wal", "yes"), storage.KindKVRocks, "2.16.0", []verdict{
 			{storage.CheckPersistence, storage.LevelFailure, `disable_wal is "yes"`},
 		}},
-		"KVRocks without strict keys": {kvrocksInfo, kvrocksSettings("lua-strict-key-accessing", "no"), storage.KindKVRocks, "2.16.0", []verdict{
+		"KVRocks without strict keys": {kvrocksInfo, kvrocksSettings(t, "lua-strict-key-accessing", "no"), storage.KindKVRocks, "2.16.0", []verdict{
 			{storage.CheckScripts, storage.LevelWarning, `lua-strict-key-accessing is "no": ` + stops},
 		}},
-		"KVRocks with other cursors": {kvrocksInfo, kvrocksSettings("redis-cursor-compatible", "no"), storage.KindKVRocks, "2.16.0", []verdict{
+		"KVRocks with other cursors": {kvrocksInfo, kvrocksSettings(t, "redis-cursor-compatible", "no"), storage.KindKVRocks, "2.16.0", []verdict{
 			{storage.CheckCursors, storage.LevelFailure, `redis-cursor-compatible is "no"`},
 		}},
-		"an old KVRocks": {older, kvrocksSettings("lua-strict-key-accessing", ""), storage.KindKVRocks, "2.12.1", []verdict{
+		"an old KVRocks": {older, kvrocksSettings(t, "lua-strict-key-accessing", ""), storage.KindKVRocks, "2.12.1", []verdict{
 			{storage.CheckVersion, storage.LevelWarning, "kvrocks 2.12.1 is older than 2.14: " + stops},
 		}},
-		"a KVRocks between releases": {development, kvrocksSettings("lua-strict-key-accessing", ""), storage.KindKVRocks, "unstable", []verdict{
+		"a KVRocks between releases": {development, kvrocksSettings(t, "lua-strict-key-accessing", ""), storage.KindKVRocks, "unstable", []verdict{
 			{storage.CheckVersion, storage.LevelWarning, "kvrocks unstable is not a release"},
 			{storage.CheckScripts, storage.LevelWarning, "does not know lua-strict-key-accessing: " + stops},
 		}},

@@ -97,9 +97,9 @@ func judgeVersion(kind Kind, version string) Finding {
 func judgeSettings(kind Kind, version string, settings map[string]string) []Finding {
 	switch kind {
 	case KindKVRocks:
-		findings := []Finding{
-			judgeWAL(settings), judgeSync(settings),
-			judgeCursors(settings), judgeProtocol(settings),
+		findings := []Finding{judgeWAL(settings), judgeCursors(settings), judgeProtocol(settings)}
+		if settings[settingDisableWAL] != "yes" {
+			findings = append(findings, judgeSync(settings))
 		}
 		if tooOld(kind, version) {
 			return findings // it has no strict keys, as the finding of its version says

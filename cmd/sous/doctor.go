@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,7 +21,8 @@ import (
 const (
 	verdictOK   = "ok"
 	verdictOff  = "off"  // a layer that this host does not offer; others hold
-	verdictFail = "fail" // functions cannot run, or what was asked for is not there
+	verdictWarn = "warn" // a risk, or a setting that could not be examined
+	verdictFail = "fail" // functions cannot run, accepted work can be lost, or what was asked for is not there
 )
 
 // checkup is one line of sous doctor.
@@ -39,18 +42,20 @@ func (a *app) doctorCommand() *cobra.Command {
 		Short: "Say what this machine, a server and a store have to offer",
 		Long: `Say what this machine, a server and a store have to offer.
 
-It starts a sandbox and says which of its layers are active here (an inactive one
-is a defence less, not an error), asks the server for its readiness, and the store
-where --store or SOUS_STORE names one. The exit code is 1 where a check fails, 2
-where only the server or the store does.`,
+It starts a sandbox and reports which of its layers are active here (an inactive one
+is a defence less, not an error), asks the server for its readiness, and examines
+the store that --store or SOUS_STORE names: its version, its settings (docs/storage.md,
+Supported servers) and its clock. A verdict of warn is a risk, or a setting that could
+not be examined. The exit code is 1 if a check fails, 2 if only checks of the server
+or of the store fail.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			checks, sandboxErr := checkSandbox(cmd.Context())
 			served, remoteErr := a.checkServer(cmd.Context())
 			checks = append(checks, served)
 			if url := cmp.Or(store, os.Getenv(envPrefix+"STORE")); url != "" {
-				c, err := checkStore(cmd.Context(), url)
-				checks, remoteErr = append(checks, c), errors.Join(remoteErr, err)
+				found, err := checkStore(cmd.Context(), url)
+				checks, remoteErr = append(checks, found...), errors.Join(remoteErr, err)
 			}
 			checks = append(checks, checkConfig())
 			err := printList(a, checks, []string{"CHECK", "VERDICT", "DETAIL"}, func(c checkup) []string {
@@ -113,16 +118,56 @@ func (a *app) checkServer(ctx context.Context) (checkup, error) {
 	return checkup{"server", verdictFail, err.Error()}, err
 }
 
-func checkStore(ctx context.Context, url string) (c checkup, err error) {
+// checkStore connects to the store and examines it.
+func checkStore(ctx context.Context, url string) (checks []checkup, err error) {
 	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
 	defer cancel()
 	begin := time.Now()
 	s, err := storage.Open(ctx, storage.Config{URL: url}) // it pings
 	if err != nil {
-		return checkup{"store", verdictFail, err.Error()}, err
+		return []checkup{{"store", verdictFail, err.Error()}}, err
 	}
+	defer func() { err = errors.Join(err, s.Close()) }()
 	detail := fmt.Sprintf("answers, first contact took %s", time.Since(begin).Round(time.Microsecond))
-	return checkup{"store", verdictOK, detail}, s.Close()
+	checks = []checkup{{"store", verdictOK, detail}}
+	report, err := s.Examine(ctx)
+	if err != nil {
+		return append(checks, checkup{"store: settings", verdictFail, err.Error()}), err
+	}
+	var failed []string
+	for _, f := range report.Findings {
+		c := storeCheckup(f)
+		if c.Verdict == verdictFail {
+			failed = append(failed, f.Name)
+		}
+		checks = append(checks, c)
+	}
+	if len(failed) > 0 {
+		return checks, &unfitStore{slices.Compact(failed)}
+	}
+	return checks, nil
+}
+
+// storeCheckup is the line of a finding.
+func storeCheckup(f storage.Finding) checkup {
+	verdict := map[storage.Level]string{
+		storage.LevelOK: verdictOK, storage.LevelWarning: verdictWarn, storage.LevelFailure: verdictFail,
+	}[f.Level]
+	detail := f.Text
+	if f.Server != "" {
+		detail = f.Server + ": " + detail
+	}
+	if f.Remedy != "" {
+		detail += "; " + f.Remedy
+	}
+	return checkup{"store: " + f.Name, verdict, detail}
+}
+
+// unfitStore is a store that answers and does not meet the requirements.
+type unfitStore struct{ failed []string }
+
+func (e *unfitStore) Error() string {
+	return fmt.Sprintf("the store does not meet the requirements of docs/storage.md: %s", strings.Join(e.failed, ", "))
 }
 
 // checkConfig tells which configuration file a server would read here.

@@ -40,13 +40,14 @@ func exitCode(err error) int {
 		answered *client.ResponseError
 		gone     *client.UnreachableError
 		unready  *notReady
+		unfit    *unfitStore
 	)
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &failed):
 		return exitFunction
-	case errors.As(err, &gone), errors.As(err, &unready):
+	case errors.As(err, &gone), errors.As(err, &unready), errors.As(err, &unfit):
 		return exitServer
 	case errors.As(err, &answered):
 		if answered.Status >= http.StatusInternalServerError {

@@ -61,7 +61,7 @@ func openPlatform(ctx context.Context, s settings, logger *zap.Logger) (p *platf
 	if p.tracer, err = p.openTracing(ctx, s); err != nil {
 		return p, err
 	}
-	store, err := p.openStore(ctx, s)
+	store, err := p.openStore(ctx, life, s)
 	if err != nil {
 		return p, err
 	}
@@ -267,8 +267,9 @@ func (p *platform) openPool(s settings) (*sandbox.Pool, error) {
 
 func (p *platform) onClose(f func(context.Context) error) { p.closers = append(p.closers, f) }
 
-// openStore connects to the store server, or opens the embedded store.
-func (p *platform) openStore(ctx context.Context, s settings) (*storage.Store, error) {
+// openStore connects to the store server, which it examines until life ends, or opens
+// the embedded store.
+func (p *platform) openStore(ctx, life context.Context, s settings) (*storage.Store, error) {
 	cfg := storage.Config{URL: s.Store, Metrics: p.metrics}
 	if s.Store == "" {
 		embedded, err := storage.OpenEmbedded(s.DataDir, p.logger.Named("store"))
@@ -283,8 +284,37 @@ func (p *platform) openStore(ctx context.Context, s settings) (*storage.Store, e
 		return nil, fmt.Errorf("store: %w", err)
 	}
 	p.onClose(func(context.Context) error { return store.Close() })
+	if s.Store != "" {
+		if err := p.examineStore(ctx, life, store); err != nil {
+			return nil, err
+		}
+	}
 	p.secrets, err = s.openSecrets(store, p.logger.Named("secrets"))
 	return store, err
+}
+
+// examineTimeout bounds the examination of the store at the start.
+const examineTimeout = 5 * time.Second
+
+// examineStore logs which server the store is and what is wrong with its settings, and
+// compares the clocks until life ends. No result keeps the server from starting: a store
+// without persistence is legal where work may be lost.
+func (p *platform) examineStore(ctx, life context.Context, store *storage.Store) error {
+	logger := p.logger.Named("store")
+	bounded, cancel := context.WithTimeout(ctx, examineTimeout)
+	defer cancel()
+	report, err := store.Examine(bounded)
+	if err != nil {
+		logger.Warn("the store could not be examined", zap.Error(err))
+	} else {
+		report.Log(logger)
+	}
+	watch, err := storage.NewClockWatch(store, report, storage.ClockWatchConfig{Metrics: p.metrics, Logger: logger})
+	if err != nil {
+		return err
+	}
+	p.loops.Go(func() { watch.Run(life) })
+	return nil
 }
 
 // handler answers everything that the roles of s do: without the api role, that

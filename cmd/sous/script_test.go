@@ -34,7 +34,8 @@ import (
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	executable := soustest.Executable(t)
-	redis := storagetest.Redis(t)
+	redis := storagetest.Redis(t, "--appendonly", "yes")
+	volatile := storagetest.Redis(t, "--maxmemory-policy", "allkeys-lru", "--rename-command", "TIME", "") // keeps nothing
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -48,6 +49,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("XDG_CONFIG_HOME", filepath.Join(e.WorkDir, ".config"))
 			e.Setenv("TZ", "UTC")
 			e.Setenv("REDIS_URL", redis.URL)
+			e.Setenv("VOLATILE_URL", volatile.URL)
 			e.Setenv("TENANT", storagetest.Tenant(t))
 			return os.Symlink(executable, filepath.Join(bin, "sous"))
 		},

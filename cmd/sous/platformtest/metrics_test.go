@@ -42,6 +42,7 @@ var steady = map[string]func(float64) bool{
 	"sous_store_connection_wait_seconds_total": func(v float64) bool { return v >= 0 }, // needs more calls at once than the pool has connections
 	"sous_secret_audit_lost_total":             func(v float64) bool { return v == 0 }, // needs a store that is away when the server ends
 	"sous_store_commit_queued":                 func(v float64) bool { return v >= 0 && v < 1000 },
+	"sous_store_clock_skew_seconds":            func(v float64) bool { return v > -1 && v < 1 }, // its store has this machine's clock
 	"sous_store_commit_lag_seconds":            func(v float64) bool { return v >= 0 && v < 10 },
 }
 
