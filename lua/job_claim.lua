@@ -2,8 +2,10 @@
 -- not pending any more, or in another queue now, is taken out of the index and
 -- passed over.
 -- KEYS[1] cs:queue:t:ns:q:config  KEYS[2] …:cursor  KEYS[3] …:rate
--- KEYS[4] …:pending  KEYS[5] …:active
--- KEYS[6 to 5+n] cs:job:t:id:meta of each candidate, in the order of their scores
+-- KEYS[4] …:active
+-- KEYS[5 to 8] the pending jobs by the rank of their priority, from 0:
+--   …:pending:critical, …:pending:high, …:pending, …:pending:low
+-- KEYS[9 to 8+n] cs:job:t:id:meta of each candidate, in the order of their scores
 -- ARGV[1] now_ms  ARGV[2] when the leases end, in ms  ARGV[3] the worker's id
 -- ARGV[4] how many jobs at most  ARGV[5] n  ARGV[6] how specs of this queue begin
 -- ARGV[7…] for each candidate: id, score
@@ -16,7 +18,7 @@ if config[1] == '1' then
 end
 local most, limit, span = tonumber(config[2] or '0'), tonumber(config[3] or '0'), tonumber(config[4] or '0')
 if most > 0 then
-  room = math.min(room, most - redis.call('ZCARD', KEYS[5]))
+  room = math.min(room, most - redis.call('ZCARD', KEYS[4]))
   if room <= 0 then
     return {'full', '0'}
   end
@@ -43,28 +45,34 @@ local taken = 0
 for i = 1, n do
   local id, score = ARGV[5 + 2 * i], tonumber(ARGV[6 + 2 * i])
   if taken < room then
-    local meta = redis.call('HMGET', KEYS[5 + i], 'run', 'spec', 'checkpoint')
+    local meta = redis.call('HMGET', KEYS[8 + i], 'run', 'spec')
     local state, attempt, epoch, _, settled = string.match(meta[1] or '', '^(%a+) (%d+) (%d+) (%d+) (%S+)')
     if state == 'pending' and string.sub(meta[2], 1, #ARGV[6]) == ARGV[6] then
       taken = taken + 1
+      -- Only a worker leaves a checkpoint, so a job's first lease has none.
+      local checkpoint = epoch ~= '0' and redis.call('HGET', KEYS[8 + i], 'checkpoint')
       attempt, epoch = tonumber(attempt) + 1, tonumber(epoch) + 1
       adds[#adds + 1], adds[#adds + 2] = ARGV[2], id
       sets[taken] = {i, 'active ' .. attempt .. ' ' .. epoch .. ' ' .. ARGV[2] .. ' ' .. settled .. ' ' .. ARGV[3]}
       local at = #reply
       reply[at + 1], reply[at + 2], reply[at + 3] = id, meta[2], tostring(attempt)
-      reply[at + 4], reply[at + 5] = tostring(epoch), meta[3] or ''
+      reply[at + 4], reply[at + 5] = tostring(epoch), checkpoint or ''
     end
-    gone[#gone + 1], touched[math.floor(score / 2 ^ 51)] = id, score
+    local rank = math.floor(score / 2 ^ 51)
+    gone[rank] = gone[rank] or {}
+    gone[rank][#gone[rank] + 1], touched[rank] = id, score
   end
 end
 if #adds > 0 then
-  redis.call('ZADD', KEYS[5], unpack(adds))
+  redis.call('ZADD', KEYS[4], unpack(adds))
 end
 for _, set in ipairs(sets) do
-  redis.call('HSET', KEYS[5 + set[1]], 'run', set[2])
+  redis.call('HSET', KEYS[8 + set[1]], 'run', set[2])
 end
-if #gone > 0 then
-  redis.call('ZREM', KEYS[4], unpack(gone))
+for rank = 0, 3 do
+  if gone[rank] then
+    redis.call('ZREM', KEYS[5 + rank], unpack(gone[rank]))
+  end
 end
 if limit > 0 and taken > 0 then
   tenths[current] = (tenths[current] or 0) + taken
@@ -79,7 +87,7 @@ end
 local cursors = redis.call('HMGET', KEYS[2], '0', '1', '2', '3')
 for rank = 0, 3 do
   if touched[rank] then
-    local first = redis.call('ZRANGEBYSCORE', KEYS[4], cursors[rank + 1] or string.format('%.0f', rank * 2 ^ 51), string.format('(%.0f', (rank + 1) * 2 ^ 51), 'WITHSCORES', 'LIMIT', 0, 1)
+    local first = redis.call('ZRANGEBYSCORE', KEYS[5 + rank], cursors[rank + 1] or '-inf', '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
     cursors[rank + 1] = string.format('%.0f', math.max(tonumber(cursors[rank + 1] or '0'), tonumber(first[2] or touched[rank])))
     redis.call('HSET', KEYS[2], tostring(rank), cursors[rank + 1])
   end

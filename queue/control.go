@@ -199,7 +199,7 @@ func (b *Broker) moveTo(ctx context.Context, r *record, from, to queueKey) (bool
 	}
 	old := b.keys(from)
 	pipe := b.rdb.Pipeline()
-	pipe.ZRem(ctx, old.Set(string(r.run.state)), r.id)
+	pipe.ZRem(ctx, b.setOf(from, r.run.state, r.spec.Score), r.id)
 	pipe.ZRem(ctx, old.Expiry(), r.id)
 	if spec.ExpireAtMS > 0 {
 		at := max(spec.ExpireAtMS, now)

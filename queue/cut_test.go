@@ -137,7 +137,7 @@ func (f *fixture) leavesNothing(t *testing.T) {
 
 func setsOf(k storage.QueueKeys) (sets []string) {
 	for _, state := range api.JobStates() {
-		sets = append(sets, k.Set(string(state)))
+		sets = append(sets, k.Sets(state)...)
 	}
 	return sets
 }

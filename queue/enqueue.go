@@ -272,8 +272,9 @@ func (b *Broker) enqueueArguments(call enqueueCall, items []*enqueueItem) (keys 
 	if call.idempotencyKey != "" {
 		idempotency = tenant.Idempotency(call.queue.namespace + ":" + call.queue.queue + ":" + call.idempotencyKey)
 	}
-	keys = append(make([]string, 0, 12+len(items)), q.Cursor(), q.Set(string(api.JobPending)), q.Set(string(api.JobScheduled)),
-		q.Set(string(api.JobWaiting)), q.Set(string(api.JobHeld)), q.Expiry(), q.After(), tenant.Queues(), idempotency, q.Config())
+	keys = append(make([]string, 0, 15+len(items)), b.setsOf(call.queue, api.JobPending)...)
+	keys = append(keys, q.Set(string(api.JobScheduled)), q.Set(string(api.JobWaiting)), q.Set(string(api.JobHeld)),
+		q.Cursor(), q.Expiry(), q.After(), tenant.Queues(), idempotency, q.Config())
 	for _, item := range items {
 		keys = append(keys, tenant.Meta(item.id))
 	}

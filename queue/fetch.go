@@ -149,9 +149,9 @@ func (b *Broker) fetchAny(ctx context.Context, f *Fetch, queues []queueKey) (job
 	again = longPause
 	if len(queues) > 1 {
 		// One command where nothing is pending: an empty set is no key.
-		keys := make([]string, len(queues))
-		for i, q := range queues {
-			keys[i] = b.keys(q).Set(string(api.JobPending))
+		var keys []string
+		for _, q := range queues {
+			keys = append(keys, b.setsOf(q, api.JobPending)...)
 		}
 		if n, err := b.rdb.Exists(ctx, keys...).Result(); err != nil || n == 0 {
 			return nil, again, b.failure(ctx, "read queues", err)
@@ -217,7 +217,8 @@ func (b *Broker) claim(ctx context.Context, f *Fetch, q queueKey, l *lane, found
 	now := b.store.NowMS()
 	expires := now + f.Lease.Milliseconds()
 	k, tenant := b.keys(q), b.store.JobKeys(q.tenant)
-	keys := append(make([]string, 0, 5+len(found)), k.Config(), k.Cursor(), k.Rate(), k.Set(string(api.JobPending)), k.Set(string(api.JobActive)))
+	keys := append(make([]string, 0, 8+len(found)), k.Config(), k.Cursor(), k.Rate(), k.Set(string(api.JobActive)))
+	keys = append(keys, b.setsOf(q, api.JobPending)...)
 	args := append(make([]any, 0, 6+2*len(found)), now, expires, f.WorkerID, want, len(found), specBegin(q))
 	for _, c := range found {
 		keys = append(keys, tenant.Meta(c.id))

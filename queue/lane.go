@@ -56,15 +56,15 @@ type candidate struct {
 // other fetches are after all there is, and may yet leave some, freed is closed when
 // the next of them has done.
 func (b *Broker) candidates(ctx context.Context, q queueKey, l *lane, want int) (found []candidate, freed <-chan struct{}, release func(claimed int), err error) {
-	key := b.keys(q).Set(string(api.JobPending))
+	sets := b.setsOf(q, api.JobPending)
 	l.reading.Lock()
 	defer l.reading.Unlock()
 	cursors, window := l.start(want)
 	pipe := b.rdb.Pipeline()
 	var heads [4]*redis.ZSliceCmd
 	for rank := range heads {
-		heads[rank] = pipe.ZRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{
-			Min: scoreText(cursors[rank]), Max: "(" + scoreText(bandStart(rank+1)), Count: window,
+		heads[rank] = pipe.ZRangeByScoreWithScores(ctx, sets[rank], &redis.ZRangeBy{
+			Min: scoreText(cursors[rank]), Max: "+inf", Count: window,
 		})
 	}
 	if _, err := pipe.Exec(ctx); err != nil {

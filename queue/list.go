@@ -108,6 +108,7 @@ func (l *List) matches(r *record) bool {
 type position struct {
 	score int64
 	id    string
+	set   string // the key of the set; "" for one that a caller names
 }
 
 func (p *position) String() string { return strconv.FormatInt(p.score, 10) + " " + p.id }
@@ -121,15 +122,37 @@ func parsePosition(s string) (*position, error) {
 	if !ok || err != nil {
 		return nil, api.Errorf(api.CodeValidationCursor, "the cursor is none of this list's")
 	}
-	return &position{n, id}, nil
+	return &position{score: n, id: id}, nil
 }
 
-// step reads the next members behind from, at most limit; end says that there
+// step reads the next members behind from, at most limit; end reports that there
 // are no more. Members of one score are in the order of their ids.
 func (b *Broker) step(ctx context.Context, q queueKey, state api.JobState, from *position, limit int) (out []position, end bool, err error) {
-	key := b.keys(q).Set(string(state))
-	newest := state.Terminal()
-	for window := int64(limit) + 1; ; window *= 4 {
+	sets := b.setsOf(q, state)
+	if from != nil {
+		set := from.set
+		if set == "" { // a score begins with the rank of its set
+			set = b.setOf(q, state, from.score)
+		}
+		sets = sets[slices.Index(sets, set):]
+	}
+	for _, set := range sets {
+		more, whole, err := b.stepIn(ctx, set, state.Terminal(), from, limit-len(out))
+		if out = append(out, more...); err != nil || !whole {
+			return out, false, err
+		}
+		from = nil
+	}
+	return out, true, nil
+}
+
+// stepIn is step in one set.
+func (b *Broker) stepIn(ctx context.Context, key string, newest bool, from *position, limit int) (out []position, end bool, err error) {
+	first := int64(limit) + 1
+	if from != nil {
+		first++ // it is read again
+	}
+	for window := first; ; window *= 4 {
 		zs, err := b.window(ctx, key, newest, from, window)
 		if err != nil {
 			return nil, false, b.failure(ctx, "list jobs", err)
@@ -137,7 +160,7 @@ func (b *Broker) step(ctx context.Context, q queueKey, state api.JobState, from 
 		out = out[:0]
 		for _, z := range zs {
 			id, _ := z.Member.(string)
-			at := position{int64(z.Score), id}
+			at := position{int64(z.Score), id, key}
 			if from == nil || at.behind(from, newest) {
 				out = append(out, at)
 			}

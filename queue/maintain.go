@@ -168,6 +168,26 @@ func (b *Broker) dropEach(ctx context.Context, q queueKey, key string, strays []
 	return texts(reply), err
 }
 
+// dropFrom is dropEach for strays that a step met.
+func (b *Broker) dropFrom(ctx context.Context, q queueKey, step []position, strays []*record) (dropped []string, err error) {
+	sets := make(map[string]string, len(step))
+	for _, p := range step {
+		sets[p.id] = p.set
+	}
+	in := map[string][]*record{}
+	for _, r := range strays {
+		in[sets[r.id]] = append(in[sets[r.id]], r)
+	}
+	for set, strays := range in {
+		some, err := b.dropEach(ctx, q, set, strays)
+		dropped = append(dropped, some...)
+		if err != nil {
+			return dropped, err
+		}
+	}
+	return dropped, nil
+}
+
 func oneOf(s api.JobState, states []api.JobState) bool {
 	for _, state := range states {
 		if s == state {

@@ -82,12 +82,12 @@ func (b *Broker) moveAll(ctx context.Context, q queueKey, moves []*move) error {
 func (b *Broker) moveArguments(q queueKey, moves []*move) (keys []string, args []any) {
 	k, tenant := b.keys(q), b.store.JobKeys(q.tenant)
 	keys = []string{k.Cursor(), k.After()}
-	places := map[api.JobState]int{}
+	places := map[string]int{}
 	for _, m := range moves {
 		for _, state := range []api.JobState{m.record.run.state, m.to.state} {
-			if places[state] == 0 {
-				keys = append(keys, k.Set(string(state)))
-				places[state] = len(keys)
+			if set := b.setOf(q, state, m.record.spec.Score); places[set] == 0 {
+				keys = append(keys, set)
+				places[set] = len(keys)
 			}
 		}
 	}
@@ -113,7 +113,8 @@ func (b *Broker) moveArguments(q queueKey, moves []*move) (keys []string, args [
 		if m.follow {
 			follow = "1"
 		}
-		args = append(args, m.record.id, m.record.text, m.to.String(), places[m.record.run.state], places[m.to.state],
+		args = append(args, m.record.id, m.record.text, m.to.String(),
+			places[b.setOf(q, m.record.run.state, m.record.spec.Score)], places[b.setOf(q, m.to.state, m.record.spec.Score)],
 			at, rank, m.field, m.value, failures, m.failure, unique, m.spec, follow)
 	}
 	return keys, args

@@ -38,24 +38,24 @@ func queueNotFound(queue string) error {
 func (b *Broker) readQueues(ctx context.Context, queues []queueKey) ([]api.Queue, error) {
 	type replies struct {
 		config *redis.SliceCmd
-		depths map[api.JobState]*redis.IntCmd
+		depths map[api.JobState]func() int64
 		oldest []*redis.ZSliceCmd
 	}
 	pipe := b.rdb.Pipeline()
 	all := make([]replies, len(queues))
 	for i, q := range queues {
 		k := b.keys(q)
-		all[i] = replies{config: pipe.HMGet(ctx, k.Config(), configFields...), depths: map[api.JobState]*redis.IntCmd{}}
+		all[i] = replies{config: pipe.HMGet(ctx, k.Config(), configFields...), depths: map[api.JobState]func() int64{}}
 		for _, state := range api.JobStates() {
-			all[i].depths[state] = pipe.ZCard(ctx, k.Set(string(state)))
+			all[i].depths[state] = b.depth(ctx, pipe, q, state)
 		}
 		l := b.lane(q)
 		l.mu.Lock()
 		cursors := l.cursors
 		l.mu.Unlock()
-		for rank, cursor := range cursors {
-			all[i].oldest = append(all[i].oldest, pipe.ZRangeByScoreWithScores(ctx, k.Set(string(api.JobPending)),
-				&redis.ZRangeBy{Min: scoreText(cursor), Max: "(" + scoreText(bandStart(rank+1)), Count: 1}))
+		for rank, set := range b.setsOf(q, api.JobPending) {
+			all[i].oldest = append(all[i].oldest, pipe.ZRangeByScoreWithScores(ctx, set,
+				&redis.ZRangeBy{Min: scoreText(cursors[rank]), Max: "+inf", Count: 1}))
 		}
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
@@ -66,7 +66,7 @@ func (b *Broker) readQueues(ctx context.Context, queues []queueKey) ([]api.Queue
 	for i, q := range queues {
 		out[i] = api.Queue{Namespace: q.namespace, Queue: q.queue, QueueConfig: configOf(all[i].config.Val()), Depths: map[api.JobState]int64{}}
 		for state, depth := range all[i].depths {
-			out[i].Depths[state] = depth.Val()
+			out[i].Depths[state] = depth()
 		}
 		for rank, head := range all[i].oldest {
 			for _, z := range head.Val() {
@@ -76,6 +76,20 @@ func (b *Broker) readQueues(ctx context.Context, queues []queueKey) ([]api.Queue
 		}
 	}
 	return out, nil
+}
+
+// depth counts q's jobs of one state; call the result when pipe has run.
+func (b *Broker) depth(ctx context.Context, pipe redis.Pipeliner, q queueKey, state api.JobState) func() int64 {
+	var sizes []*redis.IntCmd
+	for _, set := range b.setsOf(q, state) {
+		sizes = append(sizes, pipe.ZCard(ctx, set))
+	}
+	return func() (n int64) {
+		for _, size := range sizes {
+			n += size.Val()
+		}
+		return n
+	}
 }
 
 // Queues is a page of a namespace's queues by name, behind after.
@@ -153,7 +167,7 @@ func (b *Broker) discard(ctx context.Context, q queueKey, state api.JobState, st
 	now := b.store.NowMS()
 	var moves []*move
 	members, strays := partition(q, ids, found, state)
-	if _, err := b.drop(ctx, q, b.keys(q).Set(string(state)), strays); err != nil {
+	if _, err := b.dropFrom(ctx, q, step, strays); err != nil {
 		return 0, err
 	}
 	for _, r := range members {
@@ -273,9 +287,9 @@ func (b *Broker) DeleteQueue(ctx context.Context, tenant, namespace, queue strin
 
 // relist brings back a queue that got jobs while it was deleted.
 func (b *Broker) relist(ctx context.Context, q queueKey) error {
-	k, sets := b.keys(q), []string(nil)
+	var sets []string
 	for _, state := range api.JobStates() {
-		sets = append(sets, k.Set(string(state)))
+		sets = append(sets, b.setsOf(q, state)...)
 	}
 	n, err := b.rdb.Exists(ctx, sets...).Result()
 	if err != nil || n == 0 {
@@ -318,7 +332,7 @@ func (b *Broker) purgeAll(ctx context.Context, q queueKey, state api.JobState) e
 			return err
 		}
 		records, strays := partition(q, ids, found, state)
-		dropped, err := b.drop(ctx, q, b.keys(q).Set(string(state)), strays)
+		dropped, err := b.dropFrom(ctx, q, step, strays)
 		if err != nil {
 			return err
 		}
@@ -326,7 +340,7 @@ func (b *Broker) purgeAll(ctx context.Context, q queueKey, state api.JobState) e
 		if err != nil {
 			return err
 		}
-		if n == 0 && dropped == 0 && len(records) > 0 {
+		if n == 0 && len(dropped) == 0 && len(records) > 0 {
 			return api.Errorf(api.CodeQueueBusy, "jobs of queue %q keep changing", q.queue)
 		}
 	}

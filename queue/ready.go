@@ -130,7 +130,7 @@ func (b *Broker) take(ctx context.Context, f *Fetch, q queueKey, count int) (got
 	case after < longPause:
 		got.After = after
 	default:
-		n, err := b.rdb.ZCard(ctx, b.keys(q).Set(string(api.JobPending))).Result()
+		n, err := b.rdb.Exists(ctx, b.setsOf(q, api.JobPending)...).Result()
 		if err != nil && len(jobs) == 0 {
 			return got, b.failure(ctx, "read a queue", err)
 		}

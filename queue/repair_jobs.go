@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -61,8 +62,8 @@ func (r *Repairer) Jobs(ctx context.Context, now int64, reads int) (look Look, e
 type jobPlace struct {
 	glance
 	queue queueKey
-	in    *redis.FloatCmd // its score in the index of its state
-	of    *redis.BoolCmd  // whether its queue is in the tenant's list
+	in    []*redis.FloatCmd // its score in each of the sets of its state, of which one has it
+	of    *redis.BoolCmd    // whether its queue is in the tenant's list
 }
 
 // jobs looks at some jobs.
@@ -83,14 +84,17 @@ func (r *Repairer) jobs(ctx context.Context, page []jobKey, now int64, look *Loo
 			look.Unreadable = append(look.Unreadable, page[i].tenant+"/"+g.id)
 			continue
 		}
-		p := &jobPlace{glance: g, queue: q, in: pipe.ZScore(ctx, r.b.keys(q).Set(string(g.run.state)), g.id)}
+		p := &jobPlace{glance: g, queue: q}
+		for _, set := range r.b.setsOf(q, g.run.state) {
+			p.in = append(p.in, pipe.ZScore(ctx, set, g.id))
+		}
+		look.Reads += len(p.in)
 		if !g.run.state.Terminal() { // an ended one is purged without it
 			p.of = pipe.SIsMember(ctx, r.b.store.JobKeys(q.tenant).Queues(), q.name())
 			look.Reads++
 		}
 		places = append(places, p)
 	}
-	look.Reads += len(places)
 	if len(places) == 0 {
 		return nil
 	}
@@ -108,10 +112,15 @@ func (r *Repairer) jobs(ctx context.Context, page []jobKey, now int64, look *Loo
 	return errors.Join(errs...)
 }
 
+// lost reports that the job is in none of the sets of its state.
+func (p *jobPlace) lost() bool {
+	return !slices.ContainsFunc(p.in, func(score *redis.FloatCmd) bool { return !errors.Is(score.Err(), redis.Nil) })
+}
+
 // job looks closely at one job where something seems to be missing.
 func (r *Repairer) job(ctx context.Context, p *jobPlace, now int64, look *Look) error {
 	look.Busy = look.Busy || p.run.state == api.JobActive
-	lost, unlisted := errors.Is(p.in.Err(), redis.Nil), p.of != nil && !p.of.Val()
+	lost, unlisted := p.lost(), p.of != nil && !p.of.Val()
 	waits := p.run.state == api.JobWaiting && p.run.at <= now-repairGraceMS
 	if !lost && !unlisted && !waits {
 		return nil
@@ -197,7 +206,7 @@ func (b *Broker) reindex(ctx context.Context, tenant string, r *record) (bool, e
 		due = sooner(due, expire)
 	}
 	reply, err := b.store.Script(ctx, storage.ScriptJobReindex, []string{
-		b.store.JobKeys(tenant).Meta(r.id), k.Set(string(r.run.state)), k.Cursor(), k.After(), k.Expiry(), b.store.JobKeys(tenant).Queues(),
+		b.store.JobKeys(tenant).Meta(r.id), b.setOf(q, r.run.state, r.spec.Score), k.Cursor(), k.After(), k.Expiry(), b.store.JobKeys(tenant).Queues(),
 	}, r.id, r.text, q.name(), scoreText(at), rank, expire, waits)
 	if err != nil || reply != moved {
 		return false, err

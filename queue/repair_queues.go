@@ -148,11 +148,11 @@ func (r *Repairer) marks(ctx context.Context, tenant string, names []string, loo
 		k := b.keys(m.queue)
 		keys := []string{k.After(), k.Expiry()}
 		for _, state := range liveStates {
-			keys = append(keys, k.Set(string(state)))
+			keys = append(keys, b.setsOf(m.queue, state)...)
 		}
 		if m.due = int64(due[i].Val()); m.due == 0 {
 			for _, state := range endedStates {
-				keys = append(keys, k.Set(string(state)))
+				keys = append(keys, b.setsOf(m.queue, state)...)
 			}
 		}
 		exist[i] = pipe.Exists(ctx, keys...)
@@ -221,14 +221,14 @@ func (r *Repairer) readyMark(ctx context.Context, q queueKey, now int64, look *L
 	key := storage.KeyReady(storage.DueShard(q.member()))
 	pipe := b.rdb.Pipeline()
 	ready, config := pipe.ZScore(ctx, key, q.member()), pipe.HMGet(ctx, k.Config(), configFields...)
-	pending, active := pipe.ZCard(ctx, k.Set(string(api.JobPending))), pipe.ZCard(ctx, k.Set(string(api.JobActive)))
-	look.Reads += 4
+	pending, active := b.depth(ctx, pipe, q, api.JobPending), pipe.ZCard(ctx, k.Set(string(api.JobActive)))
+	look.Reads += pipe.Len()
 	if _, err := pipe.Exec(ctx); b.failure(ctx, "look at a queue", err) != nil {
 		return b.failure(ctx, "look at a queue", err)
 	}
 	c := configOf(config.Val())
 	full := c.MaxConcurrency > 0 && active.Val() >= c.MaxConcurrency
-	if ready.Err() == nil || pending.Val() == 0 || c.Paused || full {
+	if ready.Err() == nil || pending() == 0 || c.Paused || full {
 		r.queues.Clear(s)
 		return nil
 	}
@@ -241,7 +241,7 @@ func (r *Repairer) readyMark(ctx context.Context, q queueKey, now int64, look *L
 	look.Reads++
 	made, err := b.added(ctx, cmd)
 	if made {
-		look.mended(RepairReady, q, "", fmt.Sprintf("%d jobs are pending, and no worker would have looked", pending.Val()))
+		look.mended(RepairReady, q, "", fmt.Sprintf("%d jobs are pending, and no worker would have looked", pending()))
 		b.wakes.wake(q)
 	}
 	return err

@@ -4,8 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/codesous/sous/api"
 )
 
@@ -25,16 +23,16 @@ const expirySet api.JobState = "expiry"
 func (r *Repairer) strays(ctx context.Context, q queueKey, look *Look) error {
 	sets := append(slices.Clone(liveStates), expirySet)
 	pipe := r.b.rdb.Pipeline()
-	sizes := make([]*redis.IntCmd, len(sets))
+	sizes := make([]func() int64, len(sets))
 	for i, set := range sets {
-		sizes[i] = pipe.ZCard(ctx, r.b.keys(q).Set(string(set)))
+		sizes[i] = r.b.depth(ctx, pipe, q, set)
 	}
-	look.Reads += len(sets)
+	look.Reads += pipe.Len()
 	if _, err := pipe.Exec(ctx); err != nil {
 		return r.b.failure(ctx, "look at a queue", err)
 	}
 	for i, set := range sets {
-		if sizes[i].Val() == 0 {
+		if sizes[i]() == 0 {
 			continue
 		}
 		look.Busy = look.Busy || set == api.JobActive
@@ -86,7 +84,7 @@ func (r *Repairer) straysIn(ctx context.Context, q queueKey, set api.JobState, l
 	if set == expirySet {
 		kind = RepairExpiry
 	}
-	dropped, err := r.b.dropEach(ctx, q, key, strays)
+	dropped, err := r.b.dropFrom(ctx, q, members, strays)
 	look.Reads += len(strays)
 	for _, id := range dropped {
 		look.mended(kind, q, id, "among the "+string(set)+" ones, and "+reasons[id])

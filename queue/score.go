@@ -23,6 +23,19 @@ func scoreText(score int64) string { return strconv.FormatInt(score, 10) }
 // rankOf is the rank of the priority that a score belongs to.
 func rankOf(score int64) int { return int(score >> rankBits) }
 
+// setsOf are the keys that hold q's jobs of one state, in the order in which their
+// turn comes: one, and for pending jobs one for each rank.
+func (b *Broker) setsOf(q queueKey, state api.JobState) []string { return b.keys(q).Sets(state) }
+
+// setOf is the key among setsOf that holds a job. score is the one of its spec.
+func (b *Broker) setOf(q queueKey, state api.JobState, score int64) string {
+	sets := b.setsOf(q, state)
+	if state != api.JobPending {
+		return sets[0]
+	}
+	return sets[min(max(rankOf(score), 0), len(sets)-1)]
+}
+
 // sequence gives the moments of jobs made in this process: never the same one
 // twice, and each later than the one before, so that a producer's jobs of one
 // priority are served in the order in which it made them.

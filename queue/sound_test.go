@@ -191,7 +191,11 @@ func (f *fixture) soundQueue(t checker, jobs map[string]*stored, places map[stri
 		t.Fatal(err)
 	}
 	for _, state := range api.JobStates() {
-		for _, z := range f.members(t, k.Set(string(state))) {
+		var members []redis.Z
+		for _, set := range k.Sets(state) {
+			members = append(members, f.members(t, set)...)
+		}
+		for _, z := range members {
 			id, _ := z.Member.(string)
 			places[id] = append(places[id], name+":"+string(state))
 			j := jobs[id]

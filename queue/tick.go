@@ -203,7 +203,7 @@ func (b *Broker) tickJob(c *storage.ScriptCall, jobs storage.JobKeys, t *Tick) {
 	if spec.Schedule.Marked {
 		mark = scoreText(spec.Schedule.TickMS)
 	}
-	c.Keys = append(c.Keys, jobs.Meta(item.id), q.Set(string(api.JobPending)), q.Set(string(api.JobWaiting)),
+	c.Keys = append(c.Keys, jobs.Meta(item.id), b.setOf(key, api.JobPending, spec.Score), q.Set(string(api.JobWaiting)),
 		q.Expiry(), q.After(), q.Cursor(), q.Config(), unique)
 	c.Args = append(c.Args, mark, key.name(), item.text, run{item.state, 0, 0, item.at, none, none}.String(),
 		scoreText(spec.Score), spec.Priority.Rank(), spec.ExpireAtMS, item.follows(), ttl, item.ended)

@@ -3,6 +3,8 @@ package storage
 import (
 	"strconv"
 	"strings"
+
+	"github.com/codesous/sous/api"
 )
 
 // keys builds every key of the store; no other file writes one. Names never
@@ -278,8 +280,30 @@ func (k JobKeys) Workers() string { return "cs:workers:" + k.tenant }
 // QueueKeys is the prefix of a queue's keys.
 type QueueKeys string
 
-// Set is the index of the queue's jobs of one state.
+// Set is the index of the queue's jobs of one state; of pending jobs, of those with
+// normal priority (see Pending).
 func (q QueueKeys) Set(state string) string { return string(q) + ":" + state }
+
+// Sets are the indexes of the queue's jobs of one state, in the order in which their
+// turn comes: one, and for pending jobs one for each priority.
+func (q QueueKeys) Sets(state api.JobState) []string {
+	if state != api.JobPending {
+		return []string{q.Set(string(state))}
+	}
+	return []string{
+		q.Pending(api.PriorityCritical), q.Pending(api.PriorityHigh), q.Pending(api.PriorityNormal), q.Pending(api.PriorityLow),
+	}
+}
+
+// Pending is the index of the queue's pending jobs of one priority. Each has a set of
+// its own: on KVRocks a read of an empty range walks over every entry deleted behind
+// it, up to the next one in the same set.
+func (q QueueKeys) Pending(p api.Priority) string {
+	if p == api.PriorityNormal {
+		return string(q) + ":pending"
+	}
+	return string(q) + ":pending:" + string(p)
+}
 
 // Config is the hash of the queue's configuration.
 func (q QueueKeys) Config() string { return string(q) + ":config" }
