@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -82,6 +83,36 @@ func Contents(t testing.TB, client redis.UniversalClient, key string) string {
 		t.Fatal(err)
 	}
 	return kind + " " + fmt.Sprint(held)
+}
+
+// ShortLived leaves every key that matches pattern and has a time-to-live half a
+// minute, so that ExpireBefore lets it expire, and returns those keys.
+func ShortLived(t testing.TB, client redis.UniversalClient, pattern string) (keys []string) {
+	t.Helper()
+	for _, key := range Keys(t, client, pattern) {
+		if ttl, err := client.PTTL(t.Context(), key).Result(); err != nil {
+			t.Fatal(err)
+		} else if ttl < 0 {
+			continue
+		}
+		if err := client.PExpire(t.Context(), key, 30*time.Second).Err(); err != nil {
+			t.Fatal(err)
+		}
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+// Expire fails t for each of keys that is there and would stay for ever.
+func Expire(t testing.TB, client redis.UniversalClient, keys []string) {
+	t.Helper()
+	for _, key := range keys {
+		if ttl, err := client.PTTL(t.Context(), key).Result(); err != nil {
+			t.Fatal(err)
+		} else if ttl == -1 { // it has none
+			t.Errorf("%s has no time-to-live any more, and holds %s", key, Contents(t, client, key))
+		}
+	}
 }
 
 // Calls returns how often the server has executed each command, those of scripts
