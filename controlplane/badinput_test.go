@@ -23,19 +23,10 @@ import (
 func (h *harness) snapshot(t *testing.T, client *redis.Client) map[string]string {
 	t.Helper()
 	kept := map[string]string{}
-	keys := client.Scan(t.Context(), 0, "*"+h.tenant+"*", 1000).Iterator()
-	for keys.Next(t.Context()) {
-		if strings.HasPrefix(keys.Val(), "cs:audit:") {
-			continue
+	for _, key := range storagetest.Keys(t, client, "*"+h.tenant+"*") {
+		if !strings.HasPrefix(key, "cs:audit:") {
+			kept[key] = storagetest.Contents(t, client, key)
 		}
-		value, err := client.Dump(t.Context(), keys.Val()).Result()
-		if err != nil {
-			t.Fatal(err)
-		}
-		kept[keys.Val()] = value
-	}
-	if err := keys.Err(); err != nil {
-		t.Fatal(err)
 	}
 	return kept
 }

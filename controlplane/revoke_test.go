@@ -1,7 +1,6 @@
 package controlplane_test
 
 import (
-	"context"
 	"net/http"
 	"strings"
 	"sync"
@@ -201,21 +200,12 @@ func TestWithoutTheStoreKnownKeysWorkFor4Seconds(t *testing.T) {
 // calls counts what a server was asked, but for what keeps connections.
 func calls(t *testing.T, client *redis.Client) (n int64) {
 	t.Helper()
-	stats, err := client.InfoMap(context.WithoutCancel(t.Context()), "commandstats").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for command, figures := range stats["Commandstats"] {
-		switch strings.TrimPrefix(command, "cmdstat_") {
+	for command, count := range storagetest.Calls(t, client) {
+		switch command {
 		case "info", "ping", "subscribe", "hello", "client|setinfo", "select":
 			continue
 		}
-		count, _, _ := strings.Cut(strings.TrimPrefix(figures, "calls="), ",")
-		var calls int64
-		for _, c := range count {
-			calls = calls*10 + int64(c-'0')
-		}
-		n += calls
+		n += count
 	}
 	return n
 }

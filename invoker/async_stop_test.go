@@ -2,8 +2,6 @@ package invoker_test
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -144,18 +142,7 @@ func TestAsyncIdleCostsLittle(t *testing.T) {
 	defer cancel()
 	b.publish("echo", `export default (e) => e;`, asynchronous(1))
 	b.ends(b.enqueue("echo", "1"))
-	polls := func() (calls int) {
-		stats, err := b.store.Client().Info(t.Context(), "commandstats").Result()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for line := range strings.Lines(stats) {
-			if rest, ok := strings.CutPrefix(line, "cmdstat_zrangebyscore:calls="); ok {
-				_, _ = fmt.Sscanf(rest, "%d", &calls)
-			}
-		}
-		return calls
-	}
+	polls := func() int64 { return storagetest.Calls(t, b.store.Client())["zrangebyscore"] }
 	// From one poll to the one after the next; the first may come at once.
 	from := polls()
 	b.eventually("it polls", func() bool { return polls() >= from+storage.DueShards })

@@ -447,18 +447,7 @@ func TestSecretsCostNothingWhereNoneAreNamed(t *testing.T) {
 }
 
 // mgets is how many MGET the server has served: the command that reads secrets.
-func mgets(t *testing.T, store *storage.Store) (n int) {
+func mgets(t *testing.T, store *storage.Store) int {
 	t.Helper()
-	stats, err := store.Client().Info(t.Context(), "commandstats").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(stats) {
-		if rest, ok := strings.CutPrefix(line, "cmdstat_mget:calls="); ok {
-			if _, err := fmt.Sscanf(rest, "%d", &n); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	return n
+	return int(storagetest.Calls(t, store.Client())["mget"])
 }

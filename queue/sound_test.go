@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/storagetest"
 )
 
 // checker is what the checks need of a test: those of rapid are none of testing's.
@@ -51,28 +51,7 @@ func readStored(t checker, spec, run string) *stored {
 // scan finds the store's keys of a pattern.
 func (f *fixture) scan(t checker, pattern string) (keys []string) {
 	t.Helper()
-	var mu sync.Mutex
-	one := func(ctx context.Context, c *redis.Client) error {
-		found := c.Scan(ctx, 0, pattern, 1000).Iterator()
-		for found.Next(ctx) {
-			mu.Lock()
-			keys = append(keys, found.Val())
-			mu.Unlock()
-		}
-		return found.Err()
-	}
-	var err error
-	switch c := f.store.Client().(type) {
-	case *redis.ClusterClient:
-		err = c.ForEachMaster(t.Context(), one)
-	case *redis.Client:
-		err = one(t.Context(), c)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	slices.Sort(keys)
-	return slices.Compact(keys)
+	return storagetest.Keys(t, f.store.Client(), pattern)
 }
 
 // jobs reads all jobs of the tenant.

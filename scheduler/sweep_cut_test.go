@@ -124,9 +124,7 @@ func TestSweepersMendWhatACrashCut(t *testing.T) {
 func (b *repairBench) sound() {
 	b.t.Helper()
 	ctx := b.t.Context()
-	keys, _, err := b.client().Scan(ctx, 0, "cs:job:"+b.tenant+":*:meta", 1_000_000).Result()
-	b.must(err)
-	for _, key := range keys {
+	for _, key := range storagetest.Keys(b.t, b.client(), "cs:job:"+b.tenant+":*:meta") {
 		id := strings.Split(key, ":")[3]
 		j, err := b.Get(ctx, b.tenant, id)
 		b.must(err)

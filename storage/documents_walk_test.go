@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
@@ -183,17 +182,9 @@ func (d *documents) calls(n int) map[string]func() error {
 // those that have to do with connections and notices.
 func (d *documents) served() map[string]int64 {
 	d.t.Helper()
-	info, err := d.s.Client().Info(d.t.Context(), "commandstats").Result()
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	out := map[string]int64{}
-	for line := range strings.Lines(info) {
-		var calls int64
-		command, rest, _ := strings.Cut(strings.TrimPrefix(line, "cmdstat_"), ":")
-		if _, err := fmt.Sscanf(rest, "calls=%d,", &calls); err == nil && !strings.Contains(" info publish ping hello client|setinfo ", " "+command+" ") {
-			out[command] = calls
-		}
+	out := storagetest.Calls(d.t, d.s.Client())
+	for _, command := range []string{"info", "publish", "ping", "hello", "client|setinfo"} {
+		delete(out, command)
 	}
 	return out
 }

@@ -33,6 +33,9 @@ type Config struct {
 	// ScriptPrelude is Lua text put before every script, for tests that watch
 	// what scripts do. Default: none.
 	ScriptPrelude string
+	// Hook is called with the client before its first command, for tests that add
+	// hooks to it. Default: none.
+	Hook func(redis.UniversalClient)
 }
 
 // Store is a connection to the store, safe for concurrent use.
@@ -89,6 +92,9 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		metrics:    newStoreMetrics(scripts, texts),
 	}
 	rdb.AddHook(s.metrics)
+	if cfg.Hook != nil {
+		cfg.Hook(rdb)
+	}
 	s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
 	s.commits = newCommits(s)
 	err = s.metrics.register(cfg.Metrics, s, cfg.Embedded)

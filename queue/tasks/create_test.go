@@ -219,7 +219,7 @@ func isRefused(t *testing.T, name string, err error, code api.Code, field string
 // leavesNothing finds no key of the tenant.
 func (f *fixture) leavesNothing(t *testing.T) {
 	t.Helper()
-	if keys := must[[]string](t)(f.store.Client().Keys(t.Context(), "*"+f.tenant+"*").Result()); len(keys) > 0 {
+	if keys := storagetest.Keys(t, f.store.Client(), "*"+f.tenant+"*"); len(keys) > 0 {
 		t.Errorf("the store holds %v", keys)
 	}
 }

@@ -252,9 +252,15 @@ func (c *commands) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 
 func (c *commands) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		c.mu.Lock()
-		c.names = append(c.names, "pipeline")
-		c.mu.Unlock()
+		notices := true // of what was made before; they are sent when they are
+		for _, cmd := range cmds {
+			notices = notices && cmd.Name() == "publish"
+		}
+		if !notices {
+			c.mu.Lock()
+			c.names = append(c.names, "pipeline")
+			c.mu.Unlock()
+		}
 		return next(ctx, cmds)
 	}
 }

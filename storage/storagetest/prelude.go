@@ -4,7 +4,12 @@ import (
 	_ "embed"
 	"strconv"
 	"strings"
+
+	"github.com/codesous/sous/storage/storeserver"
 )
+
+//go:embed kvrocks.lua
+var kvrocksLua string
 
 //go:embed strict.lua
 var strictLua string
@@ -12,14 +17,35 @@ var strictLua string
 //go:embed cut.lua
 var cutLua string
 
-// StrictKeys is a prelude (see storage.Config.ScriptPrelude) that fails a script
-// which touches a key that it did not declare.
-func StrictKeys() string { return oneLine(strictLua) }
+//go:embed expire.lua
+var expireLua string
 
-// CutAfter is a prelude that ends every script after its nth write, which a
-// crash in the middle of a script does on KVRocks.
+// StrictKeys is a prelude (see storage.Config.ScriptPrelude) that fails a script
+// which touches a key that it did not declare. Where the server is not KVRocks, it
+// also makes the server answer scripts as KVRocks does.
+func StrictKeys() string {
+	if onKVRocks() {
+		return oneLine(strictLua)
+	}
+	return oneLine(kvrocksLua) + oneLine(strictLua)
+}
+
+// CutAfter is StrictKeys and ends every script after its nth write, which a crash in
+// the middle of a script does on KVRocks.
 func CutAfter(n int) string {
-	return oneLine(strings.ReplaceAll(cutLua, "CUT_AFTER", strconv.Itoa(n)))
+	return StrictKeys() + oneLine(strings.ReplaceAll(cutLua, "CUT_AFTER", strconv.Itoa(n)))
+}
+
+// ExpireBefore is StrictKeys and lets every key that has less than a minute to live
+// expire before a script's nth command, counted from 1; see ShortLived.
+func ExpireBefore(n int) string {
+	return StrictKeys() + oneLine(strings.ReplaceAll(expireLua, "EXPIRE_BEFORE", strconv.Itoa(n)))
+}
+
+// onKVRocks reports whether the tests' store server is KVRocks.
+func onKVRocks() bool {
+	b, err := binary()
+	return err == nil && b.Kind == storeserver.KVRocks // starting the server fails with err
 }
 
 // oneLine keeps the line numbers of the script behind the prelude.

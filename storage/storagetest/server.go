@@ -10,8 +10,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -150,6 +152,27 @@ func (s *Server) awaitReady() error {
 }
 
 func (s *Server) addr() string { return storeserver.Addr(s.Port) }
+
+// Files returns all that the server has written to files.
+func (s *Server) Files(t testing.TB) string {
+	t.Helper()
+	var all strings.Builder
+	err := filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // replaced by another file meanwhile
+		}
+		all.Write(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all.String()
+}
 
 // Kill ends the server at once, as kill -9 does.
 func (s *Server) Kill() {

@@ -64,11 +64,15 @@ func each(t *testing.T, backends []Backend, test func(t *testing.T, s *storage.S
 }
 
 // Open opens a store, under the strict-key prelude unless cfg has another, and
-// closes it when the test ends.
+// closes it when the test ends. In a test, but not in a benchmark, a server that is
+// not KVRocks answers as KVRocks does.
 func Open(t testing.TB, cfg storage.Config) *storage.Store {
 	t.Helper()
 	if cfg.ScriptPrelude == "" {
 		cfg.ScriptPrelude = StrictKeys()
+	}
+	if _, bench := t.(*testing.B); cfg.Hook == nil && !bench && !onKVRocks() {
+		cfg.Hook = LikeKVRocks
 	}
 	s, err := storage.Open(context.Background(), cfg)
 	if err != nil {

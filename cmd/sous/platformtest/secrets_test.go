@@ -103,32 +103,13 @@ func TestSecretsOnTwoReplicas(t *testing.T) {
 func checkStoreHolds(t *testing.T, url, text string) {
 	t.Helper()
 	client := storagetest.Open(t, storage.Config{URL: url}).Client()
-	ctx, found := t.Context(), 0
-	each := client.Scan(ctx, 0, "*", 100).Iterator()
-	for each.Next(ctx) {
-		found++
-		var values []string
-		switch client.Type(ctx, each.Val()).Val() {
-		case "string":
-			values = []string{client.Get(ctx, each.Val()).Val()}
-		case "hash":
-			values = []string{fmt.Sprint(client.HGetAll(ctx, each.Val()).Val())}
-		case "stream":
-			values = []string{fmt.Sprint(client.XRange(ctx, each.Val(), "-", "+").Val())}
-		case "list":
-			values = client.LRange(ctx, each.Val(), 0, -1).Val()
-		case "set":
-			values = client.SMembers(ctx, each.Val()).Val()
-		case "zset":
-			values = client.ZRange(ctx, each.Val(), 0, -1).Val()
-		}
-		for _, value := range values {
-			if strings.Contains(value, text) {
-				t.Errorf("%s holds it: %.300s", each.Val(), value)
-			}
+	keys := storagetest.Keys(t, client, "*")
+	for _, key := range keys {
+		if held := storagetest.Contents(t, client, key); strings.Contains(held, text) {
+			t.Errorf("%s holds it: %.300s", key, held)
 		}
 	}
-	if each.Err() != nil || found < 10 {
-		t.Errorf("%d keys, %v", found, each.Err())
+	if len(keys) < 10 {
+		t.Errorf("got %d keys, want more", len(keys))
 	}
 }

@@ -1,0 +1,94 @@
+package queue_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+// expireCommands is more than any script of the queue executes in these tests.
+const expireCommands = 24
+
+// TestKeysMayExpireWithinScripts lets the keys with a time-to-live (of idempotency, of
+// uniqueness) expire before each command of the scripts, as the clock of KVRocks does.
+// No call fails, and nothing that had a time-to-live stays for ever.
+func TestKeysMayExpireWithinScripts(t *testing.T) {
+	t.Parallel()
+	cfg := storage.Config{URL: storagetest.Redis(t).URL}
+	whole := newFixture(t, cfg)
+	whole.Broker = brokerOn(t, whole.store, cutRetention)
+	cfg.Clock = whole.clock.now
+	for k := 1; k <= expireCommands; k++ {
+		cfg.ScriptPrelude = storagetest.ExpireBefore(k)
+		broken := brokerOn(t, storagetest.Open(t, cfg), cutRetention)
+		for name, op := range cutOperations {
+			f := *whole
+			f.tenant, f.crashed = storagetest.Tenant(t), true
+			t.Run(fmt.Sprintf("%s/%d", strings.ReplaceAll(name, " ", "_"), k), func(t *testing.T) {
+				expireOnce(t, op, &f, broken)
+				f.empty(t)
+			})
+		}
+	}
+}
+
+func expireOnce(t *testing.T, op cutOperation, f *fixture, broken *queue.Broker) {
+	t.Helper()
+	call, done := op(t, f)
+	before := f.jobs(t)
+	mortal := storagetest.ShortLived(t, f.store.Client(), "*")
+	late := *f
+	late.Broker = broken
+	accepted, err := call(&late)
+	if err != nil {
+		t.Fatal(err)
+	}
+	storagetest.Expire(t, f.store.Client(), mortal)
+	for id := range before {
+		accepted = append(accepted, id)
+	}
+	if done == nil { // it deletes
+		f.soundIndexes(t, func(string) bool { return true })
+	} else {
+		done(t, f, f.sound(t, accepted...))
+	}
+	f.leavesNothing(t)
+}
+
+// TestBatchesMayExpireWhileCounted: a batch that is done is counted again, sealed again,
+// while it expires. It is there as a whole, or not at all.
+func TestBatchesMayExpireWhileCounted(t *testing.T) {
+	t.Parallel()
+	for _, backend := range storagetest.Backends() {
+		t.Run(backend.Name, func(t *testing.T) {
+			t.Parallel()
+			cfg := backend.Config(t)
+			f := newFixture(t, cfg)
+			cfg.Clock = f.clock.now
+			for k := 1; k <= expireCommands; k++ {
+				f.tenant = storagetest.Tenant(t)
+				batch := f.batch(t)
+				f.add(t, job(`1`, inBatch(batch.ID)))
+				f.ack(t, f.fetch(t, 1)[0], "")
+				if _, err := f.SealBatch(t.Context(), f.tenant, namespace, batch.ID); err != nil {
+					t.Fatal(err)
+				}
+				parts := storagetest.ShortLived(t, f.store.Client(), f.store.JobKeys(f.tenant).Batch(batch.ID)+":*")
+				if len(parts) != 3 {
+					t.Fatalf("got the keys %v with a time-to-live, want three", parts)
+				}
+				cfg.ScriptPrelude = storagetest.ExpireBefore(k)
+				_, err := brokerOn(t, storagetest.Open(t, cfg)).SealBatch(t.Context(), f.tenant, namespace, batch.ID)
+				if err != nil && api.ErrorCode(err) != api.CodeBatchNotFound {
+					t.Errorf("expired before command %d: %v", k, err)
+				}
+				storagetest.Expire(t, f.store.Client(), storagetest.Keys(t, f.store.Client(), f.store.JobKeys(f.tenant).Batch(batch.ID)+":*"))
+			}
+		})
+	}
+}

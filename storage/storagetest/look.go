@@ -1,0 +1,138 @@
+package storagetest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// failer is the part of testing.TB that the looks need, which other checkers have too.
+type failer interface {
+	Helper()
+	Fatal(args ...any)
+	Context() context.Context
+}
+
+// Keys returns the keys of the whole store that match pattern, sorted. A * in it is
+// any text. The server is asked for all its keys: KVRocks matches prefixes only.
+func Keys(t failer, client redis.UniversalClient, pattern string) []string {
+	t.Helper()
+	match := regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*") + "$")
+	found := map[string]bool{} // SCAN may name a key twice
+	var mu sync.Mutex
+	scan := func(ctx context.Context, node redis.Cmdable) error {
+		each := node.Scan(ctx, 0, "*", 1000).Iterator()
+		for each.Next(ctx) {
+			if match.MatchString(each.Val()) {
+				mu.Lock()
+				found[each.Val()] = true
+				mu.Unlock()
+			}
+		}
+		return each.Err()
+	}
+	var err error
+	if cluster, ok := client.(*redis.ClusterClient); ok {
+		err = cluster.ForEachMaster(t.Context(), func(ctx context.Context, node *redis.Client) error { return scan(ctx, node) })
+	} else {
+		err = scan(t.Context(), client)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// Contents returns what a key holds, of whatever type, as text that differs where
+// the contents do. Its time-to-live is not in it.
+func Contents(t testing.TB, client redis.UniversalClient, key string) string {
+	t.Helper()
+	ctx := t.Context()
+	kind, err := client.Type(ctx, key).Result()
+	var held any
+	switch {
+	case err != nil:
+	case kind == "string":
+		held, err = client.Get(ctx, key).Result()
+	case kind == "hash":
+		held, err = client.HGetAll(ctx, key).Result()
+	case kind == "list":
+		held, err = client.LRange(ctx, key, 0, -1).Result()
+	case kind == "set":
+		var members []string
+		members, err = client.SMembers(ctx, key).Result()
+		slices.Sort(members)
+		held = members
+	case kind == "zset":
+		held, err = client.ZRangeWithScores(ctx, key, 0, -1).Result()
+	case kind == "stream":
+		held, err = client.Do(ctx, "XRANGE", key, "-", "+").Result()
+	case kind != "none":
+		t.Fatalf("%s is a %s", key, kind)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kind + " " + fmt.Sprint(held)
+}
+
+// ShortLived leaves every key that matches pattern and has a time-to-live half a
+// minute, so that ExpireBefore lets it expire, and returns those keys.
+func ShortLived(t testing.TB, client redis.UniversalClient, pattern string) (keys []string) {
+	t.Helper()
+	for _, key := range Keys(t, client, pattern) {
+		if ttl, err := client.PTTL(t.Context(), key).Result(); err != nil {
+			t.Fatal(err)
+		} else if ttl < 0 {
+			continue
+		}
+		if err := client.PExpire(t.Context(), key, 30*time.Second).Err(); err != nil {
+			t.Fatal(err)
+		}
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+// Expire fails t for each of keys that is there and would stay for ever.
+func Expire(t testing.TB, client redis.UniversalClient, keys []string) {
+	t.Helper()
+	for _, key := range keys {
+		if ttl, err := client.PTTL(t.Context(), key).Result(); err != nil {
+			t.Fatal(err)
+		} else if ttl == -1 { // it has none
+			t.Errorf("%s has no time-to-live any more, and holds %s", key, Contents(t, client, key))
+		}
+	}
+}
+
+// Calls returns how often the server has executed each command, those of scripts
+// included. It grows only: the difference of two looks is what happened between.
+func Calls(t testing.TB, client redis.UniversalClient) map[string]int64 {
+	t.Helper()
+	text, err := client.Info(context.WithoutCancel(t.Context()), "commandstats").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := map[string]int64{}
+	for line := range strings.Lines(text) {
+		command, rest, ok := strings.Cut(strings.TrimPrefix(line, "cmdstat_"), ":calls=")
+		if !ok {
+			continue
+		}
+		figure, _, _ := strings.Cut(rest, ",")
+		if calls[command], err = strconv.ParseInt(figure, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return calls
+}
