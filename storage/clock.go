@@ -158,16 +158,11 @@ func NewClockWatch(s *Store, report Report, cfg ClockWatchConfig) (*ClockWatch, 
 	return w, metrics.Register(cfg.Metrics, gauge, w.loop)
 }
 
-// Run compares the clocks at each interval until ctx ends.
+// Run compares the clocks at once and then at each interval, until ctx ends.
 func (w *ClockWatch) Run(ctx context.Context) {
 	tick := time.NewTicker(w.cfg.Interval)
 	defer tick.Stop()
 	for failing := false; ; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
 		began := time.Now()
 		err := w.RunOnce(ctx)
 		if ctx.Err() != nil {
@@ -178,6 +173,11 @@ func (w *ClockWatch) Run(ctx context.Context) {
 			w.cfg.Logger.Warn("the store's clock could not be compared", zap.Error(err))
 		}
 		failing = err != nil
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
 	}
 }
 

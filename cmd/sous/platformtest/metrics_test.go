@@ -551,6 +551,7 @@ func (w *work) check(scrapes []families) {
 		{"sous_loop_rounds_total", []string{"loop=sweeper", "outcome=error"}, 1},
 		{"sous_loop_rounds_total", []string{"loop=sandbox_keeper", "outcome=ok"}, 1},
 		{"sous_loop_rounds_total", []string{"loop=tasks", "outcome=ok"}, 1},
+		{"sous_loop_rounds_total", []string{"loop=store_clock", "outcome=ok"}, 1},
 		{"sous_sweeper_task_repairs_total", []string{"kind=republished"}, 1},
 	}...) {
 		last := scrapes[len(scrapes)-1]
