@@ -131,4 +131,4 @@ func (s *Store) NowMS() int64 { return s.clock().UnixMilli() }
 
 // commitStripes is how many group commits are under way at once: enough that a
 // large record delays few others, few enough that batches form under load.
-const commitStripes = 4
+const commitStripes = 2
