@@ -92,7 +92,7 @@ func TestSkewLevels(t *testing.T) {
 
 func TestExamineReportsTheClock(t *testing.T) {
 	t.Parallel()
-	url := storagetest.Redis(t, durable()...).URL
+	url := answering(t, valkeyInfo, redisSettings())
 	for offset, want := range map[time.Duration]verdict{
 		2 * time.Second: {storage.CheckClock, storage.LevelWarning, "behind this machine's, more than 1s"},
 		-time.Minute:    {storage.CheckClock, storage.LevelFailure, "ahead of this machine's, more than 5s"},

@@ -17,6 +17,7 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/storagetest"
+	"github.com/codesous/sous/storage/storeserver"
 )
 
 // verdict is a finding that a report must have: its level, and a part of its text.
@@ -65,8 +66,50 @@ func checkFindings(t *testing.T, r storage.Report, wanted ...verdict) {
 	}
 }
 
+// storeKind is the kind of the server that the tests start.
+func storeKind(t *testing.T) storage.Kind {
+	t.Helper()
+	b, err := storeserver.Find(t.Context(), os.Getenv(storagetest.StoreServerEnv))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.Kind == storeserver.KVRocks {
+		return storage.KindKVRocks
+	}
+	return storage.KindRedis
+}
+
+// A real KVRocks, with the settings of deploy/kvrocks.conf.
+func TestExamineKVRocks(t *testing.T) {
+	t.Parallel()
+	if storeKind(t) != storage.KindKVRocks {
+		t.Skip("the tests' store server is not KVRocks; TestExamineRecordedServers has its answers")
+	}
+	r := examine(t, storagetest.Redis(t).URL)
+	if r.Kind != storage.KindKVRocks || r.Version == "" {
+		t.Errorf("got kind %q, version %q, want kvrocks and its version", r.Kind, r.Version)
+	}
+	for _, name := range []string{
+		storage.CheckVersion, storage.CheckPersistence, storage.CheckPowerLoss, storage.CheckScripts,
+		storage.CheckCursors, storage.CheckProtocol, storage.CheckClock,
+	} {
+		i := slices.IndexFunc(r.Findings, func(f storage.Finding) bool { return f.Name == name })
+		switch {
+		case i < 0:
+			t.Errorf("got no finding %q in %+v", name, r.Findings)
+		case r.Findings[i].Level == storage.LevelOK:
+		case name == storage.CheckVersion || name == storage.CheckScripts: // one built between releases, or before 2.14
+		default:
+			t.Errorf("got %s %s %q, want ok", name, r.Findings[i].Level, r.Findings[i].Text)
+		}
+	}
+}
+
 func TestExamineRedis(t *testing.T) {
 	t.Parallel()
+	if storeKind(t) != storage.KindRedis {
+		t.Skip("the tests' store server has no settings of redis-server")
+	}
 	for name, test := range map[string]struct {
 		args []string
 		want []verdict
@@ -137,11 +180,13 @@ func limited(rules ...string) []string {
 // name their server.
 func TestExamineCluster(t *testing.T) {
 	t.Parallel()
-	url := storagetest.Cluster(t)
-	r := examine(t, url)
-	checkFindings(t, r, verdict{storage.CheckPersistence, storage.LevelFailure, `save is ""`})
-	if got := len(r.Findings); got != 4 {
-		t.Errorf("got %d findings, want version, persistence, eviction and clock: %+v", got, r.Findings)
+	r := examine(t, storagetest.Cluster(t))
+	count := map[storage.Kind]int{
+		storage.KindRedis:   4, // version, persistence, eviction, clock
+		storage.KindKVRocks: 7, // version, persistence, power loss, scripts, cursors, protocol, clock
+	}
+	if want := count[storeKind(t)]; len(r.Findings) != want {
+		t.Errorf("got %d findings, want %d: %+v", len(r.Findings), want, r.Findings)
 	}
 	for _, f := range r.Findings {
 		if (f.Server != "") != (f.Name == storage.CheckClock) {

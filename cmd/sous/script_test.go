@@ -19,6 +19,7 @@ import (
 
 	"github.com/codesous/sous/cmd/sous/soustest"
 	"github.com/codesous/sous/storage/storagetest"
+	"github.com/codesous/sous/storage/storeserver"
 )
 
 // TestScripts runs each command's script against the built program. Beside
@@ -31,6 +32,8 @@ import (
 //	shows TEXT FILE                 wait until FILE contains TEXT
 //	post PATH BODY                  send JSON to the server and demand a success
 //	setvar NAME TEXT                set NAME to the first word of stdout's line with TEXT
+//
+// and the condition [kvrocks], which holds where the tests' store server is KVRocks.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	executable := soustest.Executable(t)
@@ -40,6 +43,12 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
+		Condition: func(name string) (bool, error) {
+			if name != "kvrocks" {
+				return false, fmt.Errorf("unknown condition %q", name)
+			}
+			return onKVRocks(t), nil
+		},
 		Setup: func(e *testscript.Env) error {
 			bin := filepath.Join(e.WorkDir, ".bin")
 			if err := os.Mkdir(bin, 0o755); err != nil {
@@ -63,6 +72,16 @@ func TestScripts(t *testing.T) {
 			"post":   post,
 		},
 	})
+}
+
+// onKVRocks reports whether the tests' store server is KVRocks.
+func onKVRocks(t *testing.T) bool {
+	t.Helper()
+	b, err := storeserver.Find(t.Context(), os.Getenv(storagetest.StoreServerEnv))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.Kind == storeserver.KVRocks
 }
 
 // The environment variable that holds a script's server's pid.
