@@ -8,16 +8,7 @@ local sealed = redis.call('HGET', KEYS[1], 'sealed')
 if not sealed then
   return redis.error_reply('CS_BATCH_NOT_FOUND no such batch')
 end
--- The keys of a batch that is done expire together. They get a minute more, before
--- and after the writes, so that none of them expires half-way or stays behind.
 local ttl = redis.call('PTTL', KEYS[1])
-local function keep()
-  for i = 2, 4 do redis.call('PEXPIRE', KEYS[0 + i], ttl + 60000) end
-  return redis.call('PEXPIRE', KEYS[1], ttl + 60000) == 1
-end
-if ttl >= 0 and not keep() then
-  return redis.error_reply('CS_BATCH_NOT_FOUND no such batch')
-end
 local n = tonumber(ARGV[2])
 if #ARGV > 2 then
   redis.call('SADD', KEYS[2], unpack(ARGV, 3))
@@ -33,5 +24,9 @@ if ARGV[1] == 'seal' and sealed == '0' then
   redis.call('HSET', KEYS[1], 'sealed', '1')
   sealed = '1'
 end
-if ttl >= 0 then keep() end
+-- A batch that is done expires: what was counted in it goes with it, where its keys
+-- expired within this script, too.
+if ttl >= 0 then
+  for i = 2, 4 do redis.call('PEXPIRE', KEYS[0 + i], math.max(ttl, 1)) end
+end
 return {sealed, redis.call('SCARD', KEYS[2]), redis.call('SCARD', KEYS[3]), redis.call('SCARD', KEYS[4])}

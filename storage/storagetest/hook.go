@@ -1,6 +1,7 @@
 package storagetest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,14 @@ func (k kvrocks) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		if err := k.refusal(cmd); err != nil {
 			cmd.SetErr(err)
 			return err
+		}
+		if cmd.Name() == "persist" {
+			found := redis.NewIntCmd(ctx, "exists", cmd.Args()[1])
+			if err := next(ctx, found); err != nil || found.Val() == 0 {
+				err = cmp.Or(err, errPersist)
+				cmd.SetErr(err)
+				return err
+			}
 		}
 		if err := next(ctx, cmd); err != nil {
 			return err
@@ -134,6 +143,10 @@ func (k kvrocks) refusal(cmd redis.Cmder) error {
 func isPrefix(pattern string) bool {
 	return strings.IndexAny(pattern, `*?[]\`) == len(pattern)-1 && strings.HasSuffix(pattern, "*")
 }
+
+// errPersist is the reply of PERSIST where a hash has lost its last field and kept
+// its time-to-live, or the key expires at that moment.
+var errPersist = errors.New("ERR NotFound: the key was expired")
 
 // errNilValue is what the client makes of a nil in a stream's entry.
 var errNilValue = errors.New(`redis: can't parse array/set/push reply: "$-1"`)

@@ -103,7 +103,7 @@ func claimExpiring(x *indexed, k int, expiring *kvrocks.Store) {
 	switch want := fields("n", "10", "state", "claimed", "old", "x"); {
 	case !won && r != nil:
 		x.Errorf("expired before command %d: not claimed, and holds %q", k, r.Fields)
-	case won && (r == nil || !cmp.Equal(want, r.Fields) || r.TTL <= 0 || r.TTL > 2*time.Minute):
+	case won && (r == nil || !cmp.Equal(want, r.Fields) || r.TTL <= 0 || r.TTL > 31*time.Second):
 		x.Errorf("expired before command %d: got %+v, want %q with a time-to-live", k, r, want)
 	}
 }
