@@ -91,7 +91,8 @@ var kvrocksOptions = strings.Fields(`
 	bind port dir backup-dir pidfile log-dir log-level db-name maxclients workers timeout requirepass
 	lua-strict-key-accessing redis-cursor-compatible resp3-enabled
 	rocksdb.write_options.sync rocksdb.write_options.disable_wal rocksdb.block_cache_size rocksdb.cache_index_and_filter_blocks
-	rocksdb.write_buffer_size rocksdb.max_write_buffer_number rocksdb.max_open_files rocksdb.compression
+	rocksdb.write_buffer_size rocksdb.max_write_buffer_number rocksdb.max_open_files
+	rocksdb.compression rocksdb.compression_start_level
 	rocksdb.enable_blob_files rocksdb.min_blob_size rocksdb.enable_blob_garbage_collection
 	bgsave-cron max-backup-to-keep max-backup-keep-hours`)
 

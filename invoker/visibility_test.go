@@ -22,13 +22,13 @@ func TestHelloCostsTwoCommands(t *testing.T) {
 	b := newBench(t, storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL}))
 	b.publish("hello", `export default () => "hello";`, defaults())
 	b.invoke("hello", "null") // resolves the function and starts a sandbox
-	before := storagetest.CommandCalls(t, b.store.Client())
+	before := storagetest.Calls(t, b.store.Client())
 	const n = 20
 	for range n {
 		b.invoke("hello", "null")
 	}
-	after := storagetest.CommandCalls(t, b.store.Client())
-	for command, want := range map[string]int{"set": n, "zadd": n, "evalsha": 0, "eval": 0} {
+	after := storagetest.Calls(t, b.store.Client())
+	for command, want := range map[string]int64{"set": n, "zadd": n, "evalsha": 0, "eval": 0} {
 		// One of the calls may have taken 25 ms on a busy machine, and is written twice then.
 		if got := after[command] - before[command]; got < want || got > want+n/4 {
 			t.Errorf("%d calls of hello: got %d × %s, want %d", n, got, command, want)

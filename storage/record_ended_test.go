@@ -166,7 +166,7 @@ func TestRecordsOfOneMomentShareTheirIndexCommand(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = s.Close() })
 	f := newFixture(t, s)
-	before := storagetest.CommandCalls(t, s.Client())
+	before := storagetest.Calls(t, s.Client())
 	const n = 400
 	errs := concurrently(n, func(int) error {
 		_, _, err := f.activations.RecordEnded(t.Context(), succeeded(f.running(), s.NowMS(), `"hello"`), nil)
@@ -175,7 +175,7 @@ func TestRecordsOfOneMomentShareTheirIndexCommand(t *testing.T) {
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}
-	after := storagetest.CommandCalls(t, s.Client())
+	after := storagetest.Calls(t, s.Client())
 	if got := after["set"] - before["set"]; got != n {
 		t.Errorf("got %d SETs, want %d", got, n)
 	}

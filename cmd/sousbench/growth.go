@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"math"
 	"sync/atomic"
 
 	"github.com/google/uuid"
@@ -55,7 +54,7 @@ func growth(ctx context.Context, o options) ([]row, error) {
 	return []row{
 		{name: "10 functions, 10 activations stored", value: loadText(rs)},
 		{name: fmt.Sprintf("%d functions, %d activations stored", functions, activations), value: loadText(rl)},
-		{"throughput, share of the empty store's", fmt.Sprintf("%.2f", ratio), "within 10%", math.Abs(1-ratio) <= 0.1 || ratio > 1},
+		{"throughput, share of the empty store's", fmt.Sprintf("%.2f", ratio), "≥ 0.9", ratio >= 0.9},
 	}, nil
 }
 
@@ -81,18 +80,19 @@ func fill(ctx context.Context, store *process, functions, activations int) error
 	records := storage.NewActivations(s)
 	now := s.NowMS()
 	return inParallel(ctx, 512, activations, func(ctx context.Context, n int) error {
-		a := &storage.StoredActivation{Activation: api.Activation{
-			ActivationID: uuid.NewString(), Tenant: tenant, Namespace: namespace, Function: "hello",
-			Ref: api.Ref{Alias: "prod", Version: 1}, Trigger: api.Trigger{Type: api.TriggerHTTP},
-			Status: api.StatusRunning, StartMS: now - int64(activations-n), DeadlineMS: now, Attempt: 1,
-		}}
-		if _, _, err := records.Start(ctx, a); err != nil {
-			return err
-		}
-		a.Status, a.EndMS, a.Result = api.StatusSuccess, a.StartMS+1, []byte(`{"hello":"world"}`)
-		_, _, err := records.Finish(ctx, a, a.Attempt)
+		_, _, err := records.RecordEnded(ctx, storedHello(now-int64(activations-n)), nil)
 		return err
 	})
+}
+
+// storedHello is the record that a call of hello leaves.
+func storedHello(startMS int64) *storage.StoredActivation {
+	return &storage.StoredActivation{Activation: api.Activation{
+		ActivationID: uuid.Must(uuid.NewV7()).String(), Tenant: tenant, Namespace: namespace, Function: "hello",
+		Ref: api.Ref{Alias: "prod", Version: 1}, Trigger: api.Trigger{Type: api.TriggerHTTP}, RequestID: api.NewRequestID(startMS),
+		Status: api.StatusSuccess, StartMS: startMS, EndMS: startMS + 1, DurationMS: 1, DeadlineMS: startMS + api.DefaultTimeoutMS,
+		Attempt: 1, Result: []byte(`{"hello":"world"}`), CPUMS: 0.1, MemoryPeakBytes: 8 << 20,
+	}}
 }
 
 // inParallel does n pieces of work by some workers.

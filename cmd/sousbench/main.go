@@ -50,6 +50,7 @@ var benchmarks = []benchmark{
 	{"thousand", thousandFunctions},
 	{"fetch", parallelFetch},
 	{"growth", growth},
+	{"disk", disk},
 	{"queue", queueBench},
 	{"queue-http", queueHTTP},
 	{"schedules", schedules},

@@ -73,6 +73,14 @@ type storeMode struct {
 	bound bool // the requirements apply to it
 }
 
+// want is the requirement of a figure that depends on the store under test.
+func (o options) want(redisServer, kvrocks float64) float64 {
+	if o.store.Kind == storeserver.KVRocks {
+		return kvrocks
+	}
+	return redisServer
+}
+
 // storeModes are the modes of the store under test, the plain one first.
 func (o options) storeModes() []storeMode {
 	if o.store.Kind == storeserver.KVRocks {

@@ -6,13 +6,14 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/storage/storeserver"
 )
 
 // failer is the part of testing.TB that the looks need, which other checkers have too.
@@ -119,20 +120,9 @@ func Expire(t testing.TB, client redis.UniversalClient, keys []string) {
 // included. It grows only: the difference of two looks is what happened between.
 func Calls(t testing.TB, client redis.UniversalClient) map[string]int64 {
 	t.Helper()
-	text, err := client.Info(context.WithoutCancel(t.Context()), "commandstats").Result()
+	calls, err := storeserver.Calls(context.WithoutCancel(t.Context()), client)
 	if err != nil {
 		t.Fatal(err)
-	}
-	calls := map[string]int64{}
-	for line := range strings.Lines(text) {
-		command, rest, ok := strings.Cut(strings.TrimPrefix(line, "cmdstat_"), ":calls=")
-		if !ok {
-			continue
-		}
-		figure, _, _ := strings.Cut(rest, ",")
-		if calls[command], err = strconv.ParseInt(figure, 10, 64); err != nil {
-			t.Fatal(err)
-		}
 	}
 	return calls
 }

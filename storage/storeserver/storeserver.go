@@ -159,3 +159,25 @@ func Ready(ctx context.Context, port, pid int) error {
 	// redis-server answers INFO while it still loads its data.
 	return client.Ping(ctx).Err()
 }
+
+// Calls returns how often a server has executed each command since it started,
+// those of scripts included, by names in lower case. Compare two readings: KVRocks
+// cannot reset its statistics.
+func Calls(ctx context.Context, client redis.UniversalClient) (map[string]int64, error) {
+	text, err := client.Info(ctx, "commandstats").Result()
+	if err != nil {
+		return nil, err
+	}
+	calls := map[string]int64{}
+	for line := range strings.Lines(text) {
+		command, rest, ok := strings.Cut(strings.TrimPrefix(line, "cmdstat_"), ":calls=")
+		if !ok {
+			continue
+		}
+		figure, _, _ := strings.Cut(rest, ",")
+		if calls[command], err = strconv.ParseInt(figure, 10, 64); err != nil {
+			return nil, fmt.Errorf("read the statistics of %s: %w", command, err)
+		}
+	}
+	return calls, nil
+}
