@@ -4,11 +4,10 @@
 -- KEYS[1] cs:batch:t:id:meta  KEYS[2] …:jobs  KEYS[3] …:succeeded  KEYS[4] …:failed
 -- ARGV[1] 'seal' to seal it, else ''  ARGV[2] how many succeeded  ARGV[3…] their ids, then those that failed
 -- Reply: {sealed '0' or '1', total, succeeded, failed} | CS_BATCH_NOT_FOUND
-local sealed = redis.call('HGET', KEYS[1], 'sealed')
+local ttl, sealed = redis.call('PTTL', KEYS[1]), redis.call('HGET', KEYS[1], 'sealed')
 if not sealed then
   return redis.error_reply('CS_BATCH_NOT_FOUND no such batch')
 end
-local ttl = redis.call('PTTL', KEYS[1])
 local n = tonumber(ARGV[2])
 if #ARGV > 2 then
   redis.call('SADD', KEYS[2], unpack(ARGV, 3))

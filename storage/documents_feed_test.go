@@ -225,15 +225,20 @@ func TestChangesOutliveTheirNamespace(t *testing.T) {
 // TestFollowersAreWoken by what another process writes.
 func TestFollowersAreWoken(t *testing.T) {
 	t.Parallel()
-	clients := twoDocuments(t)
-	woken, done := clients[1].Follow(clients[0].path)
-	defer done()
-	for _, what := range []string{"its subscription", "a write"} {
-		select {
-		case <-woken:
-		case <-time.After(20 * time.Second):
-			t.Fatal("the follower was not woken by", what)
-		}
-		clients[0].mustWrite(put("a", "1"))
+	for name, url := range map[string]string{"redis": storagetest.Redis(t).URL, "cluster": storagetest.Cluster(t)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			clients := documentsOf(t, url)
+			woken, done := clients[1].Follow(clients[0].path)
+			defer done()
+			for _, what := range []string{"its subscription", "a write"} {
+				select {
+				case <-woken:
+				case <-time.After(20 * time.Second):
+					t.Fatal("the follower was not woken by", what)
+				}
+				clients[0].mustWrite(put("a", "1"))
+			}
+		})
 	}
 }

@@ -46,9 +46,14 @@ var documentModel = porcupine.Model{
 // twoDocuments are two clients of one redis-server, on one namespace.
 func twoDocuments(t *testing.T) [2]*documents {
 	t.Helper()
-	server := storagetest.Redis(t)
-	one := newDocuments(t, storagetest.Open(t, storage.Config{URL: server.URL}))
-	two := newDocuments(t, storagetest.Open(t, storage.Config{URL: server.URL}))
+	return documentsOf(t, storagetest.Redis(t).URL)
+}
+
+// documentsOf are two processes' documents in one store.
+func documentsOf(t *testing.T, url string) [2]*documents {
+	t.Helper()
+	one := newDocuments(t, storagetest.Open(t, storage.Config{URL: url}))
+	two := newDocuments(t, storagetest.Open(t, storage.Config{URL: url}))
 	two.path = one.path
 	return [2]*documents{one, two}
 }

@@ -8,7 +8,10 @@ local redis = {
     if calls == EXPIRE_BEFORE then
       for _, key in ipairs(KEYS) do
         local ttl = running.call('PTTL', key)
-        if ttl >= 0 and ttl < 60000 then running.call('DEL', key) end
+        if ttl >= 0 and ttl < 60000 then
+          running.call('DEL', key)
+          expired[key] = true
+        end
       end
     end
     return running.call(...)

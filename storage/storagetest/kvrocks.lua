@@ -8,7 +8,7 @@ local function answer(call, command, ...)
   if name == 'GETRANGE' or name == 'PTTL' or name == 'PERSIST' then
     if server.call('EXISTS', args[1]) == 0 then
       if name == 'GETRANGE' then return false end
-      if name == 'PTTL' then return 3600000 end
+      if name == 'PTTL' then return expired[args[1]] and -2 or 3600000 end
       error('ERR NotFound: the key was expired')
     end
   elseif name == 'PEXPIRE' and args[3] then

@@ -24,10 +24,11 @@ var expireLua string
 // which touches a key that it did not declare. Where the server is not KVRocks, it
 // also makes the server answer scripts as KVRocks does.
 func StrictKeys() string {
+	const shared = "local expired = {} " // keys that the prelude of ExpireBefore removed
 	if onKVRocks() {
-		return oneLine(strictLua)
+		return shared + oneLine(strictLua)
 	}
-	return oneLine(kvrocksLua) + oneLine(strictLua)
+	return shared + oneLine(kvrocksLua) + oneLine(strictLua)
 }
 
 // CutAfter is StrictKeys and ends every script after its nth write, which a crash in
