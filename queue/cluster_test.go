@@ -57,4 +57,3 @@ func TestRepairsFindJobsOnACluster(t *testing.T) {
 		t.Errorf("fetched %+v, want the job %s", got, id)
 	}
 }
-
