@@ -368,6 +368,16 @@ func DerivedJobID(cause ...string) string {
 	return uuid.NewSHA1(jobSpace, []byte(strings.Join(cause, "\n"))).String()
 }
 
+// IsDerivedJobID reports whether an id may be made again once its job was deleted:
+// all but those of NewJobID.
+func IsDerivedJobID(id string) bool {
+	parsed, err := uuid.Parse(id)
+	return err != nil || parsed.Version() != newJobIDVersion
+}
+
+// newJobIDVersion is the UUID version of NewJobID's ids.
+const newJobIDVersion = 7
+
 var jobSpace = uuid.MustParse("6f1f0ad2-2c65-4b52-9d55-8d6f3a1c0b7e")
 
 // Rank is 0 for the priority that is served first, -1 for none.

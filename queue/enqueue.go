@@ -361,7 +361,7 @@ func (b *Broker) answers(ctx context.Context, q queueKey, items []*enqueueItem) 
 			out[i].Replayed = true
 			ids, places = append(ids, item.id), append(places, i)
 		default:
-			b.briefs.Set(jobKey{q.tenant, item.id}, briefOf(item.spec, 0))
+			b.remember(jobKey{q.tenant, item.id}, briefOf(item.spec, 0))
 		}
 	}
 	found, err := b.load(ctx, q.tenant, ids, recordFields)

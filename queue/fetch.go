@@ -256,7 +256,7 @@ func (b *Broker) claimed(ctx context.Context, q queueKey, words []string, now, e
 		if err1 != nil || err2 != nil {
 			return jobs, api.Errorf(api.CodeInternal, "a claim answered %q", words[2:4])
 		}
-		b.briefs.Set(jobKey{q.tenant, words[0]}, briefOf(spec, epoch))
+		b.remember(jobKey{q.tenant, words[0]}, briefOf(spec, epoch))
 		if spec.ExpireAtMS > 0 && spec.ExpireAtMS <= now {
 			if err := b.expireClaimed(ctx, q.tenant, words[0]); err != nil {
 				return jobs, err

@@ -180,6 +180,15 @@ func jobNotFound(id string) error {
 	return api.Errorf(api.CodeJobNotFound, "job %s does not exist", id)
 }
 
+// remember keeps what settling a job needs to know. A derived id may come back after
+// its job was deleted, by another replica and in another queue, with epochs that
+// begin again: of those nothing is kept.
+func (b *Broker) remember(key jobKey, known *brief) {
+	if !api.IsDerivedJobID(key.id) {
+		b.briefs.Set(key, known)
+	}
+}
+
 // briefsOf knows the queues of jobs under leases of the given epochs, from memory
 // or from the store. Jobs that do not exist are left out.
 func (b *Broker) briefsOf(ctx context.Context, tenant string, ids []string, epochs []int64) (map[string]*brief, error) {
@@ -199,7 +208,7 @@ func (b *Broker) briefsOf(ctx context.Context, tenant string, ids []string, epoc
 	for _, r := range found {
 		if r != nil {
 			out[r.id] = briefOf(r.spec, r.run.epoch)
-			b.briefs.Set(jobKey{tenant, r.id}, out[r.id])
+			b.remember(jobKey{tenant, r.id}, out[r.id])
 		}
 	}
 	return out, nil

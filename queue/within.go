@@ -36,7 +36,7 @@ func (b *Broker) which(ctx context.Context, tenant string, ids []string, such fu
 		if r != nil {
 			known := briefOf(r.spec, r.run.epoch)
 			in[r.id] = such(known)
-			b.briefs.Set(jobKey{tenant, r.id}, known)
+			b.remember(jobKey{tenant, r.id}, known)
 		}
 	}
 	return in, nil
