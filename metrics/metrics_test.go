@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/maypok86/otter/v2"
@@ -41,34 +42,39 @@ sous_loop_rounds_total{loop="b",outcome="ok"} 0
 // A loop that fails, or stands still, falls behind; a good round makes up for it.
 func TestLoopLag(t *testing.T) {
 	t.Parallel()
-	reg := prometheus.NewRegistry()
-	loop := metrics.NewLoop("a")
-	if err := metrics.Register(reg, loop); err != nil {
-		t.Fatal(err)
-	}
-	lag := func() float64 {
-		families, err := reg.Gather()
-		if err != nil {
+	synctest.Test(t, func(t *testing.T) { // under a clock of its own
+		reg := prometheus.NewRegistry()
+		loop := metrics.NewLoop("a")
+		if err := metrics.Register(reg, loop); err != nil {
 			t.Fatal(err)
 		}
-		for _, f := range families {
-			if f.GetName() == "sous_loop_lag_seconds" {
-				return f.GetMetric()[0].GetGauge().GetValue()
+		lag := func() float64 {
+			families, err := reg.Gather()
+			if err != nil {
+				t.Fatal(err)
 			}
+			for _, f := range families {
+				if f.GetName() == "sous_loop_lag_seconds" {
+					return f.GetMetric()[0].GetGauge().GetValue()
+				}
+			}
+			t.Fatal("no lag")
+			return 0
 		}
-		t.Fatal("no lag")
-		return 0
-	}
-	first := lag()
-	loop.Round(time.Now(), errors.New("failed"))
-	second := lag()
-	if second <= first {
-		t.Errorf("the lag was %g s and is %g s after a round that failed", first, second)
-	}
-	loop.Round(time.Now(), nil)
-	if third := lag(); third >= second {
-		t.Errorf("the lag was %g s and is %g s after a good round", second, third)
-	}
+		time.Sleep(time.Second)
+		if got := lag(); got != 1 {
+			t.Errorf("lag a second after the start: got %g s, want 1", got)
+		}
+		loop.Round(time.Now(), errors.New("failed"))
+		time.Sleep(time.Second)
+		if got := lag(); got != 2 {
+			t.Errorf("lag a second after a round that failed: got %g s, want 2", got)
+		}
+		loop.Round(time.Now(), nil)
+		if got := lag(); got != 0 {
+			t.Errorf("lag at the end of a good round: got %g s, want 0", got)
+		}
+	})
 }
 
 func TestCache(t *testing.T) {
@@ -85,6 +91,7 @@ func TestCache(t *testing.T) {
 	cache.Set("k", "four")
 	cache.GetIfPresent("k")
 	cache.GetIfPresent("k")
+	cache.CleanUp() // the cache weighs its entries in the background
 	const want = `
 # HELP sous_cache_bytes Size of a cache that is bounded by it.
 # TYPE sous_cache_bytes gauge
