@@ -189,7 +189,7 @@ func (s *logSink) drain(ctx context.Context) error {
 
 // only ends the sink and returns its lines where one chunk, number 0, holds all of
 // them; nil where there are none. It writes nothing: drain may follow. ok is false
-// where there are more chunks.
+// where there are more chunks, or one was written.
 func (s *logSink) only() (chunk []byte, ok bool) {
 	s.close()
 	s.mu.Lock()

@@ -21,7 +21,8 @@ const (
 	recordRetryMax = 2 * time.Second
 )
 
-// recorder writes activations: running at the start, terminal at the end.
+// recorder writes activations: running where they are to be seen while they run (see
+// visibility), and terminal at the end.
 type recorder struct {
 	activations *storage.Activations
 	logger      *zap.Logger
@@ -78,15 +79,15 @@ func (r *recorder) finish(ctx context.Context, running, final *storage.StoredAct
 	if !one {
 		_ = visible.ensure(ctx) // end returns its error
 	}
-	written, err := visible.end()
-	if written && err == nil {
+	begun, err := visible.end()
+	if begun && err == nil {
 		current, err := r.try(ctx, final, logs)
 		if err != nil {
 			r.persist(nil, final, logs)
 		}
 		return current, err
 	}
-	if !written {
+	if !begun {
 		final.LogsTruncated = final.LogsTruncated || logs.truncated()
 		var current *storage.StoredActivation
 		var won bool

@@ -65,9 +65,9 @@ func (v *visibility) ensure(ctx context.Context) error {
 	}
 }
 
-// end stops the clock and reports whether the running record was written, with the
-// error of that write. No write begins after it.
-func (v *visibility) end() (written bool, err error) {
+// end stops the clock and reports whether a write of the running record was begun,
+// with the error of that write, which has returned. No write begins after it.
+func (v *visibility) end() (begun bool, err error) {
 	if v == nil {
 		return true, nil
 	}

@@ -87,7 +87,7 @@ end
 local cursors = redis.call('HMGET', KEYS[2], '0', '1', '2', '3')
 for rank = 0, 3 do
   if touched[rank] then
-    local first = redis.call('ZRANGEBYSCORE', KEYS[5 + rank], cursors[rank + 1] or '-inf', '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+    local first = redis.call('ZRANGEBYSCORE', KEYS[5 + rank], cursors[rank + 1] or '-inf', string.format('(%.0f', (rank + 1) * 2 ^ 51), 'WITHSCORES', 'LIMIT', 0, 1)
     cursors[rank + 1] = string.format('%.0f', math.max(tonumber(cursors[rank + 1] or '0'), tonumber(first[2] or touched[rank])))
     redis.call('HSET', KEYS[2], tostring(rank), cursors[rank + 1])
   end

@@ -9,7 +9,7 @@
 -- KEYS[3+m+n…] cs:job:t:id:errors and cs:uniq:t:ns:q:key of those that need them
 -- ARGV[1] m  ARGV[2] n  ARGV[3] now_ms
 -- ARGV[4…] for each job: id, run expected, run to be, place of the set to leave, place of
---   the set to enter, score there, rank of its priority if that set is the pending one
+--   the set to enter, score there, rank of its priority if that set is a pending one
 --   else -1, a field to write ('' none), its value, place of its errors or 0, an error's
 --   record or '' (its text up to the first comma names the attempt), place of its unique
 --   key to be let go or 0, spec to be ('' unchanged), '1' if something follows

@@ -3,7 +3,7 @@
 -- again, which changes nothing, since its id is derived from the tick.
 -- KEYS[1] cs:schedule:t:due  KEYS[2] cs:queue:t:index
 -- KEYS[3…] for each schedule: cs:schedule:t:ns:s:state, :inflight, and for one whose tick
---   makes a job: cs:job:t:id:meta, cs:queue:t:ns:q:pending, :waiting, :expiry, :after,
+--   makes a job: cs:job:t:id:meta, the pending set of its priority (see job_enqueue.lua), cs:queue:t:ns:q:waiting, :expiry, :after,
 --   :cursor, :config, cs:uniq:t:ns:q:key or :config again
 -- ARGV[1] how many schedules
 -- ARGV[2…] for each: ns/s, the turn that its state must have ('' for no state), next

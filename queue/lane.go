@@ -64,7 +64,7 @@ func (b *Broker) candidates(ctx context.Context, q queueKey, l *lane, want int) 
 	var heads [4]*redis.ZSliceCmd
 	for rank := range heads {
 		heads[rank] = pipe.ZRangeByScoreWithScores(ctx, sets[rank], &redis.ZRangeBy{
-			Min: scoreText(cursors[rank]), Max: "+inf", Count: window,
+			Min: scoreText(cursors[rank]), Max: "(" + scoreText(bandStart(rank+1)), Count: window,
 		})
 	}
 	if _, err := pipe.Exec(ctx); err != nil {

@@ -108,7 +108,7 @@ func (l *List) matches(r *record) bool {
 type position struct {
 	score int64
 	id    string
-	set   string // the key of the set; "" for one that a caller names
+	set   string // the key of the set; "" in a position that came from a cursor
 }
 
 func (p *position) String() string { return strconv.FormatInt(p.score, 10) + " " + p.id }

@@ -3,6 +3,7 @@ package queue_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue"
@@ -57,5 +58,46 @@ func TestEachPriorityHasAnIndex(t *testing.T) {
 			t.Errorf("fetched: got %v, want %v", fetched, order)
 		}
 		f.sound(t, ids...)
+	})
+}
+
+// Releases before the sets by priority kept all pending jobs in one. Entries of other
+// priorities that are there hinder no fetch, and a repairer enters them where they
+// belong.
+func TestEntriesOfOtherPrioritiesAreMoved(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		k := f.store.JobKeys(f.tenant).Queue(namespace, emails)
+		var ids []string
+		for _, p := range []api.Priority{api.PriorityCritical, api.PriorityLow} {
+			j := job(`1`)
+			j.Priority = p
+			id := f.add(t, j)[0].ID
+			ids = append(ids, id)
+			entry := f.members(t, k.Pending(p))[0]
+			pipe := f.store.Client().Pipeline()
+			pipe.ZRem(t.Context(), k.Pending(p), id)
+			pipe.ZAdd(t.Context(), k.Pending(api.PriorityNormal), entry)
+			if _, err := pipe.Exec(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		normal := f.add(t, job(`2`))[0].ID
+		if got := f.fetch(t, 3); len(got) != 1 || got[0].ID != normal {
+			t.Errorf("before the repair: got %+v, want job %s alone", got, normal)
+		}
+		f.clock.advance(2 * time.Minute)
+		look, err := f.NewRepairer().Queues(t.Context(), f.tenant, f.clock.ms.Load(), 1000)
+		if err != nil || len(look.Repairs) != len(ids) {
+			t.Errorf("repairs: got %+v, %v; want %d", look.Repairs, err, len(ids))
+		}
+		var fetched []string
+		for _, j := range f.fetch(t, 3) {
+			fetched = append(fetched, j.ID)
+		}
+		if !slices.Equal(fetched, ids) {
+			t.Errorf("fetched behind the repair: got %v, want %v", fetched, ids)
+		}
+		f.sound(t, append(ids, normal)...)
 	})
 }

@@ -55,7 +55,7 @@ func (b *Broker) readQueues(ctx context.Context, queues []queueKey) ([]api.Queue
 		l.mu.Unlock()
 		for rank, set := range b.setsOf(q, api.JobPending) {
 			all[i].oldest = append(all[i].oldest, pipe.ZRangeByScoreWithScores(ctx, set,
-				&redis.ZRangeBy{Min: scoreText(cursors[rank]), Max: "+inf", Count: 1}))
+				&redis.ZRangeBy{Min: scoreText(cursors[rank]), Max: "(" + scoreText(bandStart(rank+1)), Count: 1}))
 		}
 	}
 	if _, err := pipe.Exec(ctx); err != nil {

@@ -69,7 +69,20 @@ func (r *Repairer) straysIn(ctx context.Context, q queueKey, set api.JobState, l
 	}
 	var strays []*record
 	reasons := map[string]string{}
-	for _, g := range found {
+	for i, g := range found {
+		if set == api.JobPending && members[i].set != r.b.setOf(q, set, members[i].score) && !g.bad && misplaced(&g, q, set) == "" {
+			entered, err := r.b.load(ctx, q.tenant, []string{g.id}, recordFields)
+			look.Reads += 2
+			if err == nil && entered[0] != nil {
+				_, err = r.b.reindex(ctx, q.tenant, entered[0])
+			}
+			if err != nil {
+				return err
+			}
+			strays = append(strays, &record{id: g.id, text: g.text})
+			reasons[g.id] = "of another priority"
+			continue
+		}
 		if g.bad {
 			look.Unreadable = append(look.Unreadable, g.id)
 		} else if reason := misplaced(&g, q, set); reason != "" {

@@ -27,7 +27,8 @@ func rankOf(score int64) int { return int(score >> rankBits) }
 // turn comes: one, and for pending jobs one for each rank.
 func (b *Broker) setsOf(q queueKey, state api.JobState) []string { return b.keys(q).Sets(state) }
 
-// setOf is the key among setsOf that holds a job. score is the one of its spec.
+// setOf is the key among setsOf that holds a job with a score, of which only the rank
+// counts.
 func (b *Broker) setOf(q queueKey, state api.JobState, score int64) string {
 	sets := b.setsOf(q, state)
 	if state != api.JobPending {

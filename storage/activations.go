@@ -69,8 +69,10 @@ func (r *Activations) RecordEnded(ctx context.Context, a *StoredActivation, log 
 		w.logKey, w.logIndex, w.log = r.s.keys.logChunk(a.Tenant, a.ActivationID, 0), r.s.keys.logChunks(a.Tenant, a.ActivationID), log
 	}
 	if end.stored.ResultBytes > 0 {
-		// Beside the group commit: no other activation waits behind a large result.
 		w.resultKey, w.result = r.s.keys.activationResult(a.Tenant, a.ActivationID), end.result
+	}
+	// Beside the group commit: no other activation waits behind a large result or log.
+	if max(end.stored.ResultBytes, len(log)) > api.MaxInlineResultBytes {
 		pipe := r.s.rdb.Pipeline()
 		queueBatch(ctx, pipe, []write{w})
 		_, _ = pipe.Exec(ctx) // each command keeps its own error

@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -130,8 +131,9 @@ type ClockWatch struct {
 	cfg   ClockWatchConfig
 	loop  *metrics.Loop
 
-	mu   sync.Mutex
-	last Skew
+	mu       sync.Mutex
+	last     Skew
+	compared bool // last is of a comparison
 }
 
 // NewClockWatch makes a ClockWatch that begins with the report's Skew, which the
@@ -146,13 +148,16 @@ func NewClockWatch(s *Store, report Report, cfg ClockWatchConfig) (*ClockWatch, 
 	if cfg.Logger == nil {
 		cfg.Logger = zap.NewNop()
 	}
-	w := &ClockWatch{store: s, cfg: cfg, loop: metrics.NewLoop("store_clock"), last: report.Skew}
+	w := &ClockWatch{store: s, cfg: cfg, loop: metrics.NewLoop("store_clock"), last: report.Skew, compared: report.Skew != (Skew{})}
 	gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Namespace: metrics.Namespace, Name: "store_clock_skew_seconds",
-		Help: "How far the store's clock is ahead of this replica's, by the last comparison; negative where it is behind.",
+		Help: "How far the store's clock is ahead of this replica's, by the last comparison; negative where it is behind, NaN before the first.",
 	}, func() float64 {
 		w.mu.Lock()
 		defer w.mu.Unlock()
+		if !w.compared {
+			return math.NaN()
+		}
 		return w.last.Ahead.Seconds()
 	})
 	return w, metrics.Register(cfg.Metrics, gauge, w.loop)
@@ -189,7 +194,7 @@ func (w *ClockWatch) RunOnce(ctx context.Context) error {
 	}
 	w.mu.Lock()
 	before := w.last.Level()
-	w.last = skew
+	w.last, w.compared = skew, true
 	w.mu.Unlock()
 	switch f := skew.finding(); f.Level {
 	case before:

@@ -9,7 +9,9 @@ import (
 
 // Optional returns the string that a command read, or "" where there is none. It
 // reads GET and HGET, and GETRANGE: of a missing key KVRocks replies nil to it, and
-// redis-server an empty string. In a script the same is redis.call(…) or ”.
+// redis-server an empty string. A script does the same by
+//
+//	redis.call('GETRANGE', KEYS[1], 0, 63) or ''
 func Optional(cmd *redis.StringCmd) (string, error) {
 	text, err := cmd.Result()
 	if errors.Is(err, redis.Nil) {
@@ -18,9 +20,8 @@ func Optional(cmd *redis.StringCmd) (string, error) {
 	return text, err
 }
 
-// ExecOptional executes a pipeline whose commands may find nothing. Where the Exec
-// of a pipeline returns the first error of any command, be it redis.Nil, it returns
-// the first other one.
+// ExecOptional executes a pipeline whose commands may find nothing. Exec returns the
+// first error of any command, even redis.Nil; ExecOptional skips redis.Nil.
 func ExecOptional(ctx context.Context, pipe redis.Pipeliner) error {
 	cmds, err := pipe.Exec(ctx)
 	if !errors.Is(err, redis.Nil) {

@@ -189,7 +189,7 @@ func judgeWAL(settings map[string]string) Finding {
 	return judged(CheckPersistence, settingDisableWAL, settings, map[string]Finding{
 		"no": {Level: LevelOK, Text: "writes survive a killed server"},
 		"yes": {
-			Level: LevelFailure, Text: "a killed server loses what is still in its memory, accepted jobs included",
+			Level: LevelFailure, Text: "a killed server loses the writes that are still in its memory, accepted jobs included",
 			Remedy: "set rocksdb.write_options.disable_wal no",
 		},
 	})

@@ -296,7 +296,7 @@ func (p *platform) openStore(ctx, life context.Context, s settings) (*storage.St
 // examineTimeout bounds the examination of the store at the start.
 const examineTimeout = 5 * time.Second
 
-// examineStore logs which server the store is and what is wrong with its settings, and
+// examineStore logs which server the store is and the problems of its settings, and
 // compares the clocks until life ends. No result keeps the server from starting: a store
 // without persistence is legal where work may be lost.
 func (p *platform) examineStore(ctx, life context.Context, store *storage.Store) error {

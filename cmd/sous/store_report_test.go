@@ -8,7 +8,7 @@ import (
 	"github.com/codesous/sous/storage/storagetest"
 )
 
-// serve and dev log what store they found and what is wrong with it, and start all the
+// serve and dev log what store they found and its problems, and start all the
 // same. The embedded store has nothing to say.
 func TestServersLogTheStore(t *testing.T) {
 	t.Parallel()

@@ -38,7 +38,7 @@ func disk(ctx context.Context, o options) ([]row, error) {
 		return nil, err
 	}
 	defer func() { _ = s.Close() }() // all has been written
-	records, now, n := storage.NewActivations(s), s.NowMS(), int(diskActivations*o.scale)
+	records, now, n := storage.NewActivations(s), s.NowMS(), max(1, int(diskActivations*o.scale))
 	err = inParallel(ctx, 512, n, func(ctx context.Context, i int) error {
 		_, _, err := records.RecordEnded(ctx, storedHello(now-int64(n-i)), nil)
 		return err
@@ -80,8 +80,8 @@ func compact(ctx context.Context, server *process) error {
 	return errors.New("KVRocks does not end its compaction")
 }
 
-// tableBytes is the size of the tables and blobs below dir. Its write-ahead log is of
-// what was written last, not of what is stored.
+// tableBytes is the size of the tables and blobs below dir. The write-ahead log is not
+// counted: its size depends on the last writes only.
 func tableBytes(dir string) (sum int64, err error) {
 	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, ".sst") && !strings.HasSuffix(path, ".blob") {

@@ -74,7 +74,7 @@ func slotsOf(n int) (first, last int) {
 	return n * clusterSlots / clusterNodes, (n+1)*clusterSlots/clusterNodes - 1
 }
 
-// joinRedis gives each node its slots and lets the nodes meet.
+// joinRedis assigns each node its slots and lets the nodes meet.
 func joinRedis(ctx context.Context, nodes []*Server, clients []*redis.Client) error {
 	for i, client := range clients {
 		first, last := slotsOf(i)

@@ -60,11 +60,13 @@ func (k kvrocks) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		for _, cmd := range cmds {
 			if err := k.refusal(cmd); err != nil {
-				cmd.SetErr(err)
+				for _, unsent := range cmds {
+					unsent.SetErr(err)
+				}
 				return err
 			}
 		}
-		if err := next(ctx, cmds); err != nil {
+		if err := next(ctx, cmds); err != nil && !errors.Is(err, redis.Nil) {
 			return err
 		}
 		for _, cmd := range cmds {

@@ -56,9 +56,11 @@ func (s *Store) scanKeys(ctx context.Context, prefix string, give func(statestor
 				return s.backend.Failure(ctx, "scan the keys", err)
 			}
 			keys = slices.DeleteFunc(keys, func(key string) bool {
-				again := seen[key]
+				if !strings.HasPrefix(key, prefix) || seen[key] {
+					return true
+				}
 				seen[key] = true
-				return again || !strings.HasPrefix(key, prefix)
+				return false
 			})
 			if err := s.giveRecords(ctx, keys, give); err != nil {
 				return err
