@@ -1,11 +1,10 @@
 -- Adds jobs to one queue. Each set takes all its jobs in one command, so that no
 -- crash makes half of a call visible. A job whose meta exists is a repeat: it gets
 -- the index or the batch that a cut call did not reach, unless it has been moved.
--- KEYS[1 to 4] the queue's pending jobs by the rank of their priority, from 0:
---   cs:queue:t:ns:q:pending:critical, …:pending:high, …:pending, …:pending:low
--- KEYS[5] …:scheduled  KEYS[6] …:waiting  KEYS[7] …:held  KEYS[8] …:cursor
--- KEYS[9] …:expiry  KEYS[10] …:after  KEYS[11] cs:queue:t:index
--- KEYS[12] cs:idem:t:key, or KEYS[8] where there is none  KEYS[13] cs:queue:t:ns:q:config
+-- KEYS[1] cs:queue:t:ns:q:pending:critical  KEYS[2] …:pending:high  KEYS[3] …:pending
+-- KEYS[4] …:pending:low: by the rank of the priority, from 0  KEYS[5] …:scheduled
+-- KEYS[6] …:waiting  KEYS[7] …:held  KEYS[8] …:cursor  KEYS[9] …:expiry  KEYS[10] …:after
+-- KEYS[11] cs:queue:t:index  KEYS[12] cs:idem:t:key, or KEYS[8] where there is none  KEYS[13] cs:queue:t:ns:q:config
 -- KEYS[14 to 13+n] cs:job:t:id:meta of each job
 -- KEYS[14+n…] cs:uniq:t:ns:q:key of those that have one; cs:batch:t:id:meta and :jobs
 -- ARGV[1] n  ARGV[2] ns/q  ARGV[3] digest of the request under its idempotency key, '' none
@@ -16,8 +15,7 @@
 --   a holder that has ended, id of one that lives, '1' if something follows its end, '2' if
 --   unless it completes, or ''
 -- Reply: {'new' | 'again', for each job '' or the id that holds its unique key}
---   | CS_VALIDATION_IDEMPOTENCY_MISMATCH | CS_QUEUE_DRAINING_CONFLICT | CS_BATCH_NOT_FOUND
---   | CS_BATCH_SEALED_CONFLICT
+--   | CS_VALIDATION_IDEMPOTENCY_MISMATCH | CS_QUEUE_DRAINING_CONFLICT | CS_BATCH_NOT_FOUND | CS_BATCH_SEALED_CONFLICT
 local n, batch, places = tonumber(ARGV[1]), tonumber(ARGV[5]), {pending = 1, scheduled = 5, waiting = 6, held = 7}
 local function arg(i, k) return ARGV[6 + 11 * (i - 1) + k] end
 -- A spec begins with its namespace and its queue.

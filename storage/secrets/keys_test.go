@@ -151,7 +151,7 @@ func TestKeyFilesRefused(t *testing.T) {
 	identity := text[strings.Index(text, "AGE-SECRET-KEY"):]
 	for want, content := range map[string]string{
 		"no identity": "# nothing here\n\n",
-		"line 2":      "# a slip\n" + identity[:40] + "Q" + identity[41:],
+		"line 2":      "# a slip\n" + identity[:40] + other(identity[40]) + identity[41:],
 		"line 1":      "hunter2",
 		"line 3":      text + "AGE-SECRET-KEY-1", // the third line
 		"larger than": "#" + strings.Repeat("x", 200<<10),
@@ -232,4 +232,12 @@ func TestABrokenKeyFileChangesNothing(t *testing.T) {
 			t.Errorf("the log holds %s", text)
 		}
 	}
+}
+
+// other is a character that an identity may have, and not c.
+func other(c byte) string {
+	if c == 'Q' {
+		return "P"
+	}
+	return "Q"
 }
