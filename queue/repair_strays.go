@@ -71,12 +71,7 @@ func (r *Repairer) straysIn(ctx context.Context, q queueKey, set api.JobState, l
 	reasons := map[string]string{}
 	for i, g := range found {
 		if set == api.JobPending && members[i].set != r.b.setOf(q, set, members[i].score) && !g.bad && misplaced(&g, q, set) == "" {
-			entered, err := r.b.load(ctx, q.tenant, []string{g.id}, recordFields)
-			look.Reads += 2
-			if err == nil && entered[0] != nil {
-				_, err = r.b.reindex(ctx, q.tenant, entered[0])
-			}
-			if err != nil {
+			if err := r.enter(ctx, q, g.id, look); err != nil {
 				return err
 			}
 			strays = append(strays, &record{id: g.id, text: g.text})
@@ -102,6 +97,17 @@ func (r *Repairer) straysIn(ctx context.Context, q queueKey, set api.JobState, l
 	for _, id := range dropped {
 		look.mended(kind, q, id, "among the "+string(set)+" ones, and "+reasons[id])
 	}
+	return err
+}
+
+// enter enters a job in the index where it belongs, before its entry elsewhere goes.
+func (r *Repairer) enter(ctx context.Context, q queueKey, id string, look *Look) error {
+	found, err := r.b.load(ctx, q.tenant, []string{id}, recordFields)
+	look.Reads += 2
+	if err != nil || found[0] == nil {
+		return err
+	}
+	_, err = r.b.reindex(ctx, q.tenant, found[0])
 	return err
 }
 
