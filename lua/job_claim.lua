@@ -5,12 +5,13 @@
 -- KEYS[4] …:active
 -- KEYS[5 to 8] the pending jobs by the rank of their priority, from 0:
 --   …:pending:critical, …:pending:high, …:pending, …:pending:low
--- KEYS[9 to 8+n] cs:job:t:id:meta of each candidate, in the order of their scores
+-- KEYS[9 to 8+n] cs:job:t:id:run of each candidate, in the order of their scores
+-- KEYS[9+n to 8+2n] cs:job:t:id:spec of each
 -- ARGV[1] now_ms  ARGV[2] when the leases end, in ms  ARGV[3] the worker's id
 -- ARGV[4] how many jobs at most  ARGV[5] n  ARGV[6] how specs of this queue begin
 -- ARGV[7…] for each candidate: id, score
 -- Reply: {'ok'|'paused'|'full'|'limited', ms after which it may be worth asking again
---   (limited only), the four cursors or '', for each job: id, spec, attempt, epoch, checkpoint or ''}
+--   (limited only), the four cursors or '', for each job: id, spec, attempt, epoch}
 local now, n, room = tonumber(ARGV[1]), tonumber(ARGV[5]), tonumber(ARGV[4])
 local config = redis.call('HMGET', KEYS[1], 'paused', 'max_concurrency', 'rate_limit', 'rate_window_ms')
 if config[1] == '1' then
@@ -40,38 +41,38 @@ if limit > 0 then
     return {'limited', string.format('%.0f', (oldest + 10) * slice - now)}
   end
 end
-local reply, adds, sets, gone, touched = {'ok', '0', '', '', '', ''}, {}, {}, {}, {}
-local taken = 0
+local reply, adds, sets, gone, touched = {'ok', '0', '', '', '', ''}, {}, {}, {{}, {}, {}, {}}, {}
+local runs, found, wanted = redis.call('MGET', unpack(KEYS, 9, 8 + n)), {}, {}
 for i = 1, n do
-  local id, score = ARGV[5 + 2 * i], tonumber(ARGV[6 + 2 * i])
-  if taken < room then
-    local meta = redis.call('HMGET', KEYS[8 + i], 'run', 'spec')
-    local state, attempt, epoch, _, settled = string.match(meta[1] or '', '^(%a+) (%d+) (%d+) (%d+) (%S+)')
-    if state == 'pending' and string.sub(meta[2], 1, #ARGV[6]) == ARGV[6] then
-      taken = taken + 1
-      -- Only a worker leaves a checkpoint, so a job's first lease has none.
-      local checkpoint = epoch ~= '0' and redis.call('HGET', KEYS[8 + i], 'checkpoint')
-      attempt, epoch = tonumber(attempt) + 1, tonumber(epoch) + 1
-      adds[#adds + 1], adds[#adds + 2] = ARGV[2], id
-      sets[taken] = {i, 'active ' .. attempt .. ' ' .. epoch .. ' ' .. ARGV[2] .. ' ' .. settled .. ' ' .. ARGV[3]}
-      local at = #reply
-      reply[at + 1], reply[at + 2], reply[at + 3] = id, meta[2], tostring(attempt)
-      reply[at + 4], reply[at + 5] = tostring(epoch), checkpoint or ''
-    end
-    local rank = math.floor(score / 2 ^ 51)
-    gone[rank] = gone[rank] or {}
-    gone[rank][#gone[rank] + 1], touched[rank] = id, score
+  if #found < room and string.sub(runs[i] or '', 1, 8) == 'pending ' then
+    found[#found + 1], wanted[#wanted + 1] = i, KEYS[8 + n + i]
+  end
+  if #found < room or found[#found] == i then
+    local score = tonumber(ARGV[6 + 2 * i])
+    local rank = math.floor(score / 2 ^ 51) + 1
+    gone[rank][#gone[rank] + 1], touched[rank] = ARGV[5 + 2 * i], score
   end
 end
-if #adds > 0 then
+local specs, taken = #wanted > 0 and redis.call('MGET', unpack(wanted)), 0
+for k, i in ipairs(found) do
+  local spec = specs[k] or ''
+  if string.sub(spec, 1, #ARGV[6]) == ARGV[6] then
+    taken = taken + 1
+    local attempt, epoch, settled, rest = string.match(runs[i], '^pending (%d+) (%d+) %d+ (%S+) %S+(.*)$')
+    attempt, epoch = attempt + 1, epoch + 1
+    adds[#adds + 1], adds[#adds + 2] = ARGV[2], ARGV[5 + 2 * i]
+    sets[#sets + 1], sets[#sets + 2] = KEYS[8 + i], table.concat({'active', attempt, epoch, ARGV[2], settled, ARGV[3]}, ' ') .. rest
+    local at = #reply
+    reply[at + 1], reply[at + 2], reply[at + 3], reply[at + 4] = ARGV[5 + 2 * i], spec, tostring(attempt), tostring(epoch)
+  end
+end
+if taken > 0 then
   redis.call('ZADD', KEYS[4], unpack(adds))
+  redis.call('MSET', unpack(sets))
 end
-for _, set in ipairs(sets) do
-  redis.call('HSET', KEYS[8 + set[1]], 'run', set[2])
-end
-for rank = 0, 3 do
-  if gone[rank] then
-    redis.call('ZREM', KEYS[5 + rank], unpack(gone[rank]))
+for rank = 1, 4 do
+  if #gone[rank] > 0 then
+    redis.call('ZREM', KEYS[4 + rank], unpack(gone[rank]))
   end
 end
 if limit > 0 and taken > 0 then
@@ -85,12 +86,12 @@ end
 -- The cursor of a priority is its first member that remains, else the last that
 -- was taken: none lies below it.
 local cursors = redis.call('HMGET', KEYS[2], '0', '1', '2', '3')
-for rank = 0, 3 do
+for rank = 1, 4 do
   if touched[rank] then
-    local first = redis.call('ZRANGEBYSCORE', KEYS[5 + rank], cursors[rank + 1] or '-inf', string.format('(%.0f', (rank + 1) * 2 ^ 51), 'WITHSCORES', 'LIMIT', 0, 1)
-    cursors[rank + 1] = string.format('%.0f', math.max(tonumber(cursors[rank + 1] or '0'), tonumber(first[2] or touched[rank])))
-    redis.call('HSET', KEYS[2], tostring(rank), cursors[rank + 1])
+    local first = redis.call('ZRANGEBYSCORE', KEYS[4 + rank], cursors[rank] or '-inf', string.format('(%.0f', rank * 2 ^ 51), 'WITHSCORES', 'LIMIT', 0, 1)
+    cursors[rank] = string.format('%.0f', math.max(tonumber(cursors[rank] or '0'), tonumber(first[2] or touched[rank])))
+    redis.call('HSET', KEYS[2], tostring(rank - 1), cursors[rank])
   end
-  reply[rank + 3] = cursors[rank + 1] or ''
+  reply[rank + 2] = cursors[rank] or ''
 end
 return reply

@@ -1,13 +1,13 @@
 -- Enters a job in the index of its state, and its queue in the list of queues, if
 -- the job still is what the caller read and is not in that index. The index comes
 -- last: what was cut before it is done again.
--- KEYS[1] cs:job:t:id:meta  KEYS[2] the set of its state  KEYS[3] cs:queue:t:ns:q:cursor
+-- KEYS[1] cs:job:t:id:run  KEYS[2] the set of its state  KEYS[3] cs:queue:t:ns:q:cursor
 -- KEYS[4] …:after  KEYS[5] …:expiry  KEYS[6] cs:queue:t:index
 -- ARGV[1] id  ARGV[2] run that was read  ARGV[3] ns/q  ARGV[4] its score in the set
 -- ARGV[5] rank of its priority if the set is a pending one, else -1
 -- ARGV[6] expire_at_ms or 0  ARGV[7] '1' if it is to be looked whether its wait is over
 -- Reply: 'ok' | 'there' (it is in the index) | 'gone' | its run, where that is another
-local run = redis.call('HGET', KEYS[1], 'run')
+local run = redis.call('GET', KEYS[1])
 if run ~= ARGV[2] then
   return run or 'gone'
 end

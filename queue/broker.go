@@ -20,7 +20,6 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/schema"
 	"github.com/codesous/sous/storage"
-	"github.com/codesous/sous/storage/statestore"
 )
 
 // Config is what a Broker can be told; zero values mean the documented default.
@@ -43,7 +42,6 @@ type Config struct {
 type Broker struct {
 	store       *storage.Store
 	rdb         redis.UniversalClient
-	states      statestore.Store // of single jobs
 	tenants     *storage.Tenants
 	activations *storage.Activations
 	schedules   *storage.Schedules
@@ -110,7 +108,7 @@ func New(ctx context.Context, store *storage.Store, cfg Config) (*Broker, error)
 		cfg.PollInterval = time.Second
 	}
 	b := &Broker{
-		store: store, rdb: store.Client(), states: store.States(), tenants: storage.NewTenants(store),
+		store: store, rdb: store.Client(), tenants: storage.NewTenants(store),
 		activations: storage.NewActivations(store), schedules: storage.NewSchedules(store), log: cfg.Logger,
 		random: cfg.Random, keepMS: cfg.Retention.Milliseconds(), poll: cfg.PollInterval,
 		schemas: schema.NewCache(), dueSoon: make(chan struct{}, 1),

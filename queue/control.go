@@ -260,7 +260,7 @@ func (b *Broker) purge(ctx context.Context, q queueKey, state api.JobState, reco
 	keys := []string{b.keys(q).Set(string(state))}
 	args := []any{len(records)}
 	for _, r := range records {
-		keys = append(keys, tenant.Meta(r.id), tenant.Errors(r.id), tenant.Dependents(r.id))
+		keys = append(keys, tenant.Run(r.id), tenant.Spec(r.id), tenant.Meta(r.id), tenant.Errors(r.id), tenant.Dependents(r.id))
 		args = append(args, r.id, r.text)
 	}
 	reply, err := b.store.Script(ctx, storage.ScriptJobPurge, keys, args...)

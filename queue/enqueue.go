@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -97,7 +98,7 @@ func (b *Broker) newIDs(ctx context.Context, e *Enqueue, now int64) ([]string, e
 		for i := range ids {
 			ids[i] = api.DerivedJobID("idempotency", e.Tenant, e.Namespace, e.Queue, e.IdempotencyKey, strconv.Itoa(use), strconv.Itoa(i))
 		}
-		found, err := b.load(ctx, e.Tenant, ids, recordFields)
+		found, err := b.load(ctx, e.Tenant, ids)
 		if err != nil {
 			return nil, err
 		}
@@ -272,11 +273,14 @@ func (b *Broker) enqueueArguments(call enqueueCall, items []*enqueueItem) (keys 
 	if call.idempotencyKey != "" {
 		idempotency = tenant.Idempotency(call.queue.namespace + ":" + call.queue.queue + ":" + call.idempotencyKey)
 	}
-	keys = append(make([]string, 0, 15+len(items)), b.setsOf(call.queue, api.JobPending)...)
+	keys = append(make([]string, 0, 15+2*len(items)), b.setsOf(call.queue, api.JobPending)...)
 	keys = append(keys, q.Set(string(api.JobScheduled)), q.Set(string(api.JobWaiting)), q.Set(string(api.JobHeld)),
 		q.Cursor(), q.Expiry(), q.After(), tenant.Queues(), idempotency, q.Config())
 	for _, item := range items {
-		keys = append(keys, tenant.Meta(item.id))
+		keys = append(keys, tenant.Run(item.id))
+	}
+	for _, item := range items {
+		keys = append(keys, tenant.Spec(item.id))
 	}
 	uniques := make([]int, len(items))
 	external := "1"
@@ -294,15 +298,23 @@ func (b *Broker) enqueueArguments(call enqueueCall, items []*enqueueItem) (keys 
 		keys = append(keys, tenant.Batch(call.batch)+":meta", tenant.Batch(call.batch)+":jobs")
 		batch = len(keys) - 1
 	}
-	args = append(make([]any, 0, 6+11*len(items)), len(items), call.queue.name(), call.digest,
+	args = append(make([]any, 0, 6+5*len(items)), len(items), call.queue.name(), call.digest,
 		max(1, items[0].spec.CreatedAtMS+api.IdempotencyTTLMS-b.store.NowMS()), batch, external)
 	for i, item := range items {
-		options := item.spec.WithDefaults()
-		args = append(args, item.id, item.text, run{item.state, 0, 0, item.at, none, none}.String(),
-			scoreText(item.spec.Score), item.spec.Priority.Rank(), item.spec.ExpireAtMS,
-			uniques[i], max(1, options.UniqueTTLMS), item.ended, item.living, item.follows())
+		first := run{state: item.state, at: item.at, settled: none, worker: none, follows: item.follows()}
+		args = append(args, item.id, item.text, first.String(), scoreText(item.spec.Score), item.conditions(uniques[i]))
 	}
 	return keys, args
+}
+
+// conditions lays out what few jobs have: when the job expires, and its unique key,
+// which is the script's key of that number.
+func (e *enqueueItem) conditions(unique int) string {
+	if unique == 0 && e.spec.ExpireAtMS == 0 {
+		return ""
+	}
+	options := e.spec.WithDefaults()
+	return fmt.Sprint(e.spec.ExpireAtMS, " ", unique, " ", max(1, options.UniqueTTLMS), " ", cmp.Or(e.ended, none), " ", cmp.Or(e.living, none))
 }
 
 // announce tells, behind the enqueue, when something is due in the queue, and
@@ -364,7 +376,7 @@ func (b *Broker) answers(ctx context.Context, q queueKey, items []*enqueueItem) 
 			b.remember(jobKey{q.tenant, item.id}, briefOf(item.spec, 0))
 		}
 	}
-	found, err := b.load(ctx, q.tenant, ids, recordFields)
+	found, err := b.load(ctx, q.tenant, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -383,7 +395,7 @@ func (b *Broker) dependOn(ctx context.Context, tenant, id string, on []string) e
 	tk := b.store.JobKeys(tenant)
 	keys := make([]string, 0, 2*len(on))
 	for _, d := range on {
-		keys = append(keys, tk.Meta(d))
+		keys = append(keys, tk.Run(d))
 	}
 	for _, d := range on {
 		keys = append(keys, tk.Dependents(d))

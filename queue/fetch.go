@@ -217,12 +217,15 @@ func (b *Broker) claim(ctx context.Context, f *Fetch, q queueKey, l *lane, found
 	now := b.store.NowMS()
 	expires := now + f.Lease.Milliseconds()
 	k, tenant := b.keys(q), b.store.JobKeys(q.tenant)
-	keys := append(make([]string, 0, 8+len(found)), k.Config(), k.Cursor(), k.Rate(), k.Set(string(api.JobActive)))
+	keys := append(make([]string, 0, 8+2*len(found)), k.Config(), k.Cursor(), k.Rate(), k.Set(string(api.JobActive)))
 	keys = append(keys, b.setsOf(q, api.JobPending)...)
 	args := append(make([]any, 0, 6+2*len(found)), now, expires, f.WorkerID, want, len(found), specBegin(q))
 	for _, c := range found {
-		keys = append(keys, tenant.Meta(c.id))
+		keys = append(keys, tenant.Run(c.id))
 		args = append(args, c.id, scoreText(c.score))
+	}
+	for _, c := range found {
+		keys = append(keys, tenant.Spec(c.id))
 	}
 	reply, err := b.store.ScriptThen(ctx, storage.ScriptJobClaim, keys, args, func(pipe redis.Pipeliner) {
 		b.markDue(ctx, pipe, q, expires)
@@ -238,15 +241,41 @@ func (b *Broker) claim(ctx context.Context, f *Fetch, q queueKey, l *lane, found
 	}
 	l.advance(words[2:6])
 	jobs, err = b.claimed(ctx, q, words[6:], now, expires)
+	if err == nil {
+		err = b.readCheckpoints(ctx, q.tenant, jobs)
+	}
 	b.metrics.claimed(q, claimOK, jobs, now)
 	return jobs, -1, err
+}
+
+// readCheckpoints completes claimed jobs by what earlier attempts left. Nobody but
+// their new holder can write it by now.
+func (b *Broker) readCheckpoints(ctx context.Context, tenant string, jobs []api.FetchedJob) error {
+	pipe := b.rdb.Pipeline()
+	keys := b.store.JobKeys(tenant)
+	replies := map[int]*redis.StringCmd{}
+	for i := range jobs {
+		if jobs[i].LeaseEpoch > 1 { // only a worker leaves a checkpoint
+			replies[i] = pipe.HGet(ctx, keys.Meta(jobs[i].ID), fieldCheckpoint)
+		}
+	}
+	if len(replies) == 0 {
+		return nil
+	}
+	if err := storage.ExecOptional(ctx, pipe); err != nil {
+		return b.failure(ctx, "read checkpoints", err)
+	}
+	for i, reply := range replies {
+		jobs[i].Checkpoint = rawOf(reply.Val())
+	}
+	return nil
 }
 
 // claimed reads the script's jobs. Those that have expired meanwhile are ended
 // instead of being handed out.
 func (b *Broker) claimed(ctx context.Context, q queueKey, words []string, now, expires int64) ([]api.FetchedJob, error) {
-	jobs := make([]api.FetchedJob, 0, len(words)/5)
-	for ; len(words) >= 5; words = words[5:] {
+	jobs := make([]api.FetchedJob, 0, len(words)/4)
+	for ; len(words) >= 4; words = words[4:] {
 		spec, err := decodeSpec(words[1])
 		if err != nil {
 			return jobs, err
@@ -271,7 +300,7 @@ func (b *Broker) claimed(ctx context.Context, q queueKey, words []string, now, e
 		jobs = append(jobs, api.FetchedJob{
 			ID: words[0], Namespace: q.namespace, Queue: q.queue, Payload: payload,
 			Attempt: attempt, MaxAttempts: options.MaxAttempts, LeaseEpoch: epoch, LeaseExpiresMS: expires,
-			Checkpoint: rawOf(words[4]), Tags: spec.Tags, ParentID: spec.ParentID, CreatedAtMS: spec.CreatedAtMS,
+			Tags: spec.Tags, ParentID: spec.ParentID, CreatedAtMS: spec.CreatedAtMS,
 			Spec: spec,
 		})
 	}

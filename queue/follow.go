@@ -30,7 +30,7 @@ func (b *Broker) followUp(ctx context.Context, q queueKey, ids []string) {
 // followOne does what follows one job, or finds that its wait is over, and
 // removes its marker.
 func (b *Broker) followOne(ctx context.Context, q queueKey, id string) error {
-	found, err := b.load(ctx, q.tenant, []string{id}, allFields)
+	found, err := b.load(ctx, q.tenant, []string{id}, details...)
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (b *Broker) releaseDependents(ctx context.Context, tenant, id string) error
 		if err != nil || len(ids) == 0 {
 			return b.failure(ctx, "read a job's dependents", err)
 		}
-		found, err := b.load(ctx, tenant, ids, allFields)
+		found, err := b.load(ctx, tenant, ids, details...)
 		if err != nil {
 			return err
 		}

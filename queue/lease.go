@@ -89,8 +89,11 @@ func (b *Broker) beat(ctx context.Context, q queueKey, beats []*api.JobHeartbeat
 			}
 			progress = string(raw)
 		}
-		keys = append(keys, tenant.Meta(h.ID))
+		keys = append(keys, tenant.Run(h.ID))
 		args = append(args, h.ID, h.LeaseEpoch, ends[i], progress, string(h.Checkpoint))
+	}
+	for _, h := range beats {
+		keys = append(keys, tenant.Meta(h.ID))
 	}
 	reply, err := b.store.ScriptThen(ctx, storage.ScriptJobHeartbeat, keys, args, func(pipe redis.Pipeliner) {
 		b.markDue(ctx, pipe, q, soonest)

@@ -69,7 +69,7 @@ func (b *Broker) List(ctx context.Context, l List) (items []api.Job, next string
 		for i, at := range step {
 			ids[i] = at.id
 		}
-		found, err := b.load(ctx, l.Tenant, ids, allFields)
+		found, err := b.load(ctx, l.Tenant, ids, details...)
 		if err != nil {
 			return nil, "", err
 		}

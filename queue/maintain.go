@@ -107,14 +107,13 @@ func (b *Broker) dueJobs(ctx context.Context, q queueKey, key string, upTo, now 
 	}
 	found := make([]*record, 0, len(ids))
 	for part := range slices.Chunk(ids, loadPage) {
-		more, err := b.load(ctx, q.tenant, part, recordFields)
+		more, err := b.load(ctx, q.tenant, part)
 		if err != nil {
 			return nil, err
 		}
 		for _, r := range more {
 			if r != nil { // nothing here looks at payloads, which may be large
 				r.spec.Payload = nil
-				delete(r.more, fieldSpec)
 			}
 		}
 		found = append(found, more...)
@@ -162,7 +161,7 @@ func (b *Broker) dropEach(ctx context.Context, q queueKey, key string, strays []
 	tenant := b.store.JobKeys(q.tenant)
 	keys, args := []string{key}, []any{len(strays)}
 	for _, r := range strays {
-		keys, args = append(keys, tenant.Meta(r.id)), append(args, r.id, r.text)
+		keys, args = append(keys, tenant.Run(r.id)), append(args, r.id, r.text)
 	}
 	reply, err := b.store.Script(ctx, storage.ScriptJobDrop, keys, args...)
 	return texts(reply), err

@@ -93,11 +93,19 @@ func (b *Broker) moveArguments(q queueKey, moves []*move) (keys []string, args [
 	}
 	sets := len(keys) - 2
 	for _, m := range moves {
-		keys = append(keys, tenant.Meta(m.record.id))
+		keys = append(keys, tenant.Run(m.record.id))
 	}
-	args = append(make([]any, 0, 3+14*len(moves)), sets, len(moves), b.store.NowMS())
+	args = append(make([]any, 0, 3+16*len(moves)), sets, len(moves), b.store.NowMS())
 	for _, m := range moves {
-		failures, unique, rank, at := 0, 0, -1, scoreText(m.to.at)
+		meta, failures, unique, spec, rank, at := 0, 0, 0, 0, -1, scoreText(m.to.at)
+		if m.field != "" {
+			keys = append(keys, tenant.Meta(m.record.id))
+			meta = len(keys)
+		}
+		if m.spec != "" {
+			keys = append(keys, tenant.Spec(m.record.id))
+			spec = len(keys)
+		}
 		if m.failure != "" {
 			keys = append(keys, tenant.Errors(m.record.id))
 			failures = len(keys)
@@ -115,7 +123,7 @@ func (b *Broker) moveArguments(q queueKey, moves []*move) (keys []string, args [
 		}
 		args = append(args, m.record.id, m.record.text, m.to.String(),
 			places[b.setOf(q, m.record.run.state, m.record.spec.Score)], places[b.setOf(q, m.to.state, m.record.spec.Score)],
-			at, rank, m.field, m.value, failures, m.failure, unique, m.spec, follow)
+			at, rank, m.field, m.value, meta, failures, m.failure, unique, m.spec, spec, follow)
 	}
 	return keys, args
 }

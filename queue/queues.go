@@ -160,7 +160,7 @@ func (b *Broker) discard(ctx context.Context, q queueKey, state api.JobState, st
 	for i, p := range step {
 		ids[i] = p.id
 	}
-	found, err := b.load(ctx, q.tenant, ids, allFields)
+	found, err := b.load(ctx, q.tenant, ids, details...)
 	if err != nil {
 		return 0, err
 	}
@@ -215,7 +215,7 @@ func (b *Broker) Redrive(ctx context.Context, f Redrive) (int, error) {
 				ids = append(ids, p.id)
 			}
 		}
-		found, err := b.load(ctx, q.tenant, ids, allFields)
+		found, err := b.load(ctx, q.tenant, ids, details...)
 		if err != nil {
 			return revived, err
 		}
@@ -327,7 +327,7 @@ func (b *Broker) purgeAll(ctx context.Context, q queueKey, state api.JobState) e
 		for i, p := range step {
 			ids[i] = p.id
 		}
-		found, err := b.load(ctx, q.tenant, ids, recordFields)
+		found, err := b.load(ctx, q.tenant, ids)
 		if err != nil {
 			return err
 		}

@@ -12,12 +12,9 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// The fields of a job's hash. spec never changes; run changes with every step;
-// the others are there only where they say something.
+// The fields of a job's hash, each there only where it says something. Most jobs
+// have no hash: a job's spec and its run have keys of their own.
 const (
-	fieldSpec       = "spec"
-	fieldRun        = "run"
-	fieldAfter      = "after" // something follows the job's end
 	fieldProgress   = "progress"
 	fieldCheckpoint = "checkpoint"
 	fieldResult     = "result"
@@ -75,77 +72,85 @@ type record struct {
 	text string // of run, for compare-and-set
 	run  run
 	spec *api.JobSpec
-	more map[string]string
+	more map[string]string // the details that were read
 }
 
 func (r *record) key(tenant string) queueKey {
 	return queueKey{tenant, r.spec.Namespace, r.spec.Queue}
 }
 
-// recordFields are read where a job is to be decided on; all of them where it is shown.
-var (
-	recordFields = []string{fieldRun, fieldSpec, fieldAfter}
-	allFields    = []string{fieldRun, fieldSpec, fieldAfter, fieldProgress, fieldCheckpoint, fieldResult, fieldHoldReason, fieldDeadReason}
-)
+// details are the fields that are read where a job is shown, beside its spec and run.
+var details = []string{fieldProgress, fieldCheckpoint, fieldResult, fieldHoldReason, fieldDeadReason}
 
-// load reads jobs; those that do not exist are nil.
-func (b *Broker) load(ctx context.Context, tenant string, ids []string, fields []string) ([]*record, error) {
+// load reads jobs and some of their details; jobs that do not exist are nil.
+func (b *Broker) load(ctx context.Context, tenant string, ids []string, fields ...string) ([]*record, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
 	keys := b.store.JobKeys(tenant)
 	pipe := b.rdb.Pipeline()
 	replies := make([]*redis.SliceCmd, len(ids))
-	for i, id := range ids {
-		replies[i] = pipe.HMGet(ctx, keys.Meta(id), fields...)
+	if len(fields) > 0 {
+		for i, id := range ids {
+			replies[i] = pipe.HMGet(ctx, keys.Meta(id), fields...)
+		}
 	}
+	// Run and spec of a job by one command: they belong together.
+	pairs := make([]string, 0, 2*len(ids))
+	for _, id := range ids {
+		pairs = append(pairs, keys.Run(id), keys.Spec(id))
+	}
+	stored := pipe.MGet(ctx, pairs...)
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, b.failure(ctx, "read jobs", err)
 	}
-	out := make([]*record, len(ids))
-	for i, reply := range replies {
-		held := map[string]string{}
-		for k, v := range reply.Val() {
-			if s, ok := v.(string); ok {
-				held[fields[k]] = s
-			}
-		}
-		var err error
-		if out[i], err = newRecord(ids[i], held); err != nil {
+	out, held := make([]*record, len(ids)), texts(stored.Val())
+	for i, id := range ids {
+		r, err := newRecord(id, held[2*i], held[2*i+1])
+		if err != nil {
 			return nil, err
+		}
+		if out[i] = r; r != nil && replies[i] != nil {
+			for k, text := range texts(replies[i].Val()) {
+				if text != "" {
+					r.more[fields[k]] = text
+				}
+			}
 		}
 	}
 	return out, nil
 }
 
-// newRecord reads a job's fields; nil where it has no run, and so does not exist.
-func newRecord(id string, fields map[string]string) (r *record, err error) {
-	r = &record{id: id, text: fields[fieldRun], more: fields}
+// newRecord reads a job; nil where it has no run, and so does not exist.
+func newRecord(id, text, spec string) (r *record, err error) {
+	r = &record{id: id, text: text, more: map[string]string{}}
 	if r.text == "" {
 		return nil, nil //nolint:nilnil // documented: no job
 	}
 	if r.run, err = parseRun(r.text); err != nil {
 		return nil, err
 	}
-	r.spec, err = decodeSpec(fields[fieldSpec])
+	r.spec, err = decodeSpec(spec)
 	return r, err
 }
 
 // statesOf reads where jobs stand, "" where there is none, and nothing else of them:
 // their payloads may be large.
 func (b *Broker) statesOf(ctx context.Context, tenant string, ids []string) ([]api.JobState, error) {
-	keys := b.store.JobKeys(tenant)
-	pipe := b.rdb.Pipeline()
-	replies := make([]*redis.SliceCmd, len(ids))
-	for i, id := range ids {
-		replies[i] = pipe.HMGet(ctx, keys.Meta(id), fieldRun)
+	out := make([]api.JobState, len(ids))
+	if len(ids) == 0 {
+		return out, nil
 	}
-	if _, err := pipe.Exec(ctx); err != nil {
+	runs := make([]string, len(ids))
+	for i, id := range ids {
+		runs[i] = b.store.JobKeys(tenant).Run(id)
+	}
+	reply, err := b.rdb.MGet(ctx, runs...).Result()
+	if err != nil {
 		return nil, b.failure(ctx, "read jobs", err)
 	}
-	out := make([]api.JobState, len(ids))
-	for i, reply := range replies {
-		if text := texts(reply.Val())[0]; text != "" {
+	for i, text := range texts(reply) {
+		if text != "" {
 			now, err := parseRun(text)
 			if err != nil {
 				return nil, err
@@ -158,22 +163,14 @@ func (b *Broker) statesOf(ctx context.Context, tenant string, ids []string) ([]a
 
 // find reads one job, all its fields. CodeJobNotFound.
 func (b *Broker) find(ctx context.Context, tenant, id string) (*record, error) {
-	held, err := b.states.Get(ctx, b.store.JobKeys(tenant).Meta(id))
+	found, err := b.load(ctx, tenant, []string{id}, details...)
 	if err != nil {
 		return nil, err
 	}
-	if held == nil {
+	if found[0] == nil {
 		return nil, jobNotFound(id)
 	}
-	fields := make(map[string]string, len(held.Fields))
-	for name, value := range held.Fields {
-		fields[name] = string(value)
-	}
-	r, err := newRecord(id, fields)
-	if err == nil && r == nil {
-		err = jobNotFound(id)
-	}
-	return r, err
+	return found[0], nil
 }
 
 func jobNotFound(id string) error {
@@ -201,7 +198,7 @@ func (b *Broker) briefsOf(ctx context.Context, tenant string, ids []string, epoc
 			missing = append(missing, id)
 		}
 	}
-	found, err := b.load(ctx, tenant, missing, recordFields)
+	found, err := b.load(ctx, tenant, missing)
 	if err != nil {
 		return nil, err
 	}

@@ -30,13 +30,13 @@ func TestReindexEntersWhatWasRead(t *testing.T) {
 			jobs := s.JobKeys(storagetest.Tenant(t))
 			q, id := jobs.Queue("default", "work"), "job-1"
 			if c.run != "" {
-				s.Client().HSet(t.Context(), jobs.Meta(id), "run", c.run)
+				s.Client().Set(t.Context(), jobs.Run(id), c.run, 0)
 			}
 			if c.cursor != "" {
 				s.Client().HSet(t.Context(), q.Cursor(), "2", c.cursor)
 			}
 			reply, err := s.Script(t.Context(), storage.ScriptJobReindex, []string{
-				jobs.Meta(id), q.Set("pending"), q.Cursor(), q.After(), q.Expiry(), jobs.Queues(),
+				jobs.Run(id), q.Set("pending"), q.Cursor(), q.After(), q.Expiry(), jobs.Queues(),
 			}, id, read, "default/work", "70", 2, 0, "")
 			if err != nil || reply != c.reply {
 				t.Errorf("%s: it says %v: %v", name, reply, err)

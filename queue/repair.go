@@ -102,7 +102,10 @@ func (b *Broker) glancesOf(ctx context.Context, jobs []jobKey) ([]glance, error)
 		}
 		call := storage.ScriptCall{Args: []any{to - from}}
 		for _, j := range jobs[from:to] {
-			call.Keys = append(call.Keys, b.store.JobKeys(j.tenant).Meta(j.id))
+			call.Keys = append(call.Keys, b.store.JobKeys(j.tenant).Run(j.id))
+		}
+		for _, j := range jobs[from:to] {
+			call.Keys = append(call.Keys, b.store.JobKeys(j.tenant).Spec(j.id))
 		}
 		calls, from = append(calls, call), to
 	}

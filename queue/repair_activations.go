@@ -47,7 +47,7 @@ func (r *Repairer) activation(ctx context.Context, a *storage.StoredActivation, 
 	case !job.run.state.Terminal(), job.run.at > now-repairGraceMS:
 		return nil
 	}
-	found, err := r.b.load(ctx, a.Tenant, []string{a.JobID}, allFields)
+	found, err := r.b.load(ctx, a.Tenant, []string{a.JobID}, details...)
 	look.Reads++
 	if err != nil || found[0] == nil || !found[0].run.state.Terminal() {
 		return err

@@ -68,8 +68,7 @@ type jobPlace struct {
 
 // jobs looks at some jobs.
 func (r *Repairer) jobs(ctx context.Context, page []jobKey, now int64, look *Look) error {
-	found, err := r.b.glancesOf(ctx, page)
-	look.Reads += len(page)
+	found, err := r.glances(ctx, page, look)
 	if err != nil {
 		return err
 	}
@@ -112,6 +111,34 @@ func (r *Repairer) jobs(ctx context.Context, page []jobKey, now int64, look *Loo
 	return errors.Join(errs...)
 }
 
+// glances reads where the jobs of a page stand, those of the older layout too.
+func (r *Repairer) glances(ctx context.Context, page []jobKey, look *Look) ([]glance, error) {
+	found, err := r.b.glancesOf(ctx, page)
+	look.Reads += len(page)
+	if err != nil {
+		return nil, err
+	}
+	moved := false
+	for i, g := range found {
+		if g.text != "" || g.home != "" {
+			continue
+		}
+		// It was deleted meanwhile, or it is of the older layout.
+		keys := r.b.store.JobKeys(page[i].tenant)
+		look.Reads++
+		reply, err := r.b.store.Script(ctx, storage.ScriptJobRelayout, []string{keys.Meta(g.id), keys.Run(g.id), keys.Spec(g.id)}, 1)
+		if err != nil {
+			return nil, err
+		}
+		moved = moved || reply == int64(1)
+	}
+	if !moved {
+		return found, nil
+	}
+	look.Reads += len(page)
+	return r.b.glancesOf(ctx, page)
+}
+
 // lost reports that the job is in none of the sets of its state.
 func (p *jobPlace) lost() bool {
 	return !slices.ContainsFunc(p.in, func(score *redis.FloatCmd) bool { return !errors.Is(score.Err(), redis.Nil) })
@@ -125,7 +152,7 @@ func (r *Repairer) job(ctx context.Context, p *jobPlace, now int64, look *Look) 
 	if !lost && !unlisted && !waits {
 		return nil
 	}
-	found, err := r.b.load(ctx, p.queue.tenant, []string{p.id}, recordFields)
+	found, err := r.b.load(ctx, p.queue.tenant, []string{p.id})
 	look.Reads++
 	if err != nil || found[0] == nil || found[0].spec.CreatedAtMS > now-repairGraceMS {
 		return err // its enqueue may be under way
@@ -206,7 +233,7 @@ func (b *Broker) reindex(ctx context.Context, tenant string, r *record) (bool, e
 		due = sooner(due, expire)
 	}
 	reply, err := b.store.Script(ctx, storage.ScriptJobReindex, []string{
-		b.store.JobKeys(tenant).Meta(r.id), b.setOf(q, r.run.state, r.spec.Score), k.Cursor(), k.After(), k.Expiry(), b.store.JobKeys(tenant).Queues(),
+		b.store.JobKeys(tenant).Run(r.id), b.setOf(q, r.run.state, r.spec.Score), k.Cursor(), k.After(), k.Expiry(), b.store.JobKeys(tenant).Queues(),
 	}, r.id, r.text, q.name(), scoreText(at), rank, expire, waits)
 	if err != nil || reply != moved {
 		return false, err

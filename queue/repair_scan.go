@@ -51,7 +51,7 @@ func (r *Repairer) scanOn(ctx context.Context, look *Look, reads int) error {
 			return err
 		}
 		for _, key := range found {
-			if tenant, id, ok := r.b.store.MetaOf(prefix, key); ok {
+			if tenant, id, ok := r.b.store.RecordOf(prefix, key); ok {
 				s.keys = append(s.keys, jobKey{tenant, id})
 			}
 		}

@@ -102,7 +102,7 @@ func (r *Repairer) straysIn(ctx context.Context, q queueKey, set api.JobState, l
 
 // enter enters a job in the index where it belongs, before its entry elsewhere goes.
 func (r *Repairer) enter(ctx context.Context, q queueKey, id string, look *Look) error {
-	found, err := r.b.load(ctx, q.tenant, []string{id}, recordFields)
+	found, err := r.b.load(ctx, q.tenant, []string{id})
 	look.Reads += 2
 	if err != nil || found[0] == nil {
 		return err

@@ -117,14 +117,19 @@ func (b *Broker) complete(ctx context.Context, q queueKey, items []*ackItem) err
 	k, tenant := b.keys(q), b.store.JobKeys(q.tenant)
 	keys := append(make([]string, 0, 3+len(items)), k.Set(string(api.JobActive)), k.Set(string(api.JobCompleted)), k.After())
 	for _, item := range items {
-		keys = append(keys, tenant.Meta(item.id))
+		keys = append(keys, tenant.Run(item.id))
+	}
+	for _, item := range items {
+		if item.result != "" {
+			keys = append(keys, tenant.Meta(item.id))
+		}
 	}
 	args := append(make([]any, 0, 2+4*len(items)), b.store.NowMS(), len(items))
 	for _, item := range items {
-		unique := 0
+		unique := ""
 		if item.unique != "" {
 			keys = append(keys, tenant.Unique(q.namespace, q.queue, item.unique))
-			unique = len(keys)
+			unique = strconv.Itoa(len(keys))
 		}
 		args = append(args, item.id, item.epoch, item.result, unique)
 	}

@@ -155,13 +155,13 @@ func TestMaintenanceDropsNoJobThatCameBack(t *testing.T) {
 		read := "pending 0 0 1 - -" // what maintenance read before the job was fetched
 		f.fetch(t, 1)
 		for _, run := range []string{read, ""} {
-			dropped, err := f.store.Script(t.Context(), "job_drop.lua", []string{active, k.Meta(id)}, 1, id, run)
+			dropped, err := f.store.Script(t.Context(), "job_drop.lua", []string{active, k.Run(id)}, 1, id, run)
 			if list, ok := dropped.([]any); err != nil || !ok || len(list) != 0 {
 				t.Errorf("dropped %v %v", dropped, err)
 			}
 		}
 		for _, want := range []int{1, 0} { // what another one dropped is not counted twice
-			dropped, err := f.store.Script(t.Context(), "job_drop.lua", []string{active, k.Meta(api.NewJobID())}, 1, id, "")
+			dropped, err := f.store.Script(t.Context(), "job_drop.lua", []string{active, k.Run(api.NewJobID())}, 1, id, "")
 			if list, ok := dropped.([]any); err != nil || !ok || len(list) != want {
 				t.Errorf("a stray: dropped %v %v, want %d", dropped, err, want)
 			}

@@ -57,23 +57,30 @@ func (f *fixture) scan(t checker, pattern string) (keys []string) {
 // jobs reads all jobs of the tenant.
 func (f *fixture) jobs(t checker) map[string]*stored {
 	t.Helper()
-	prefix, suffix, _ := strings.Cut(f.store.JobKeys(f.tenant).Meta("*"), "*")
-	keys := f.scan(t, prefix+"*"+suffix)
+	keys := f.store.JobKeys(f.tenant)
+	prefix, _, _ := strings.Cut(keys.Run("*"), "*")
+	var ids []string
+	for _, key := range f.scan(t, prefix+"*") { // whatever it is of a job, the job is there
+		id, _, _ := strings.Cut(strings.TrimPrefix(key, prefix), ":")
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
 	pipe := f.store.Client().Pipeline()
-	replies := make([]*redis.SliceCmd, len(keys))
-	for i, key := range keys {
-		replies[i] = pipe.HMGet(t.Context(), key, "spec", "run")
+	replies := make([]*redis.SliceCmd, len(ids))
+	for i, id := range ids {
+		replies[i] = pipe.MGet(t.Context(), keys.Spec(id), keys.Run(id))
 	}
 	if _, err := pipe.Exec(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	out := map[string]*stored{}
 	for i, reply := range replies {
-		id := strings.TrimSuffix(strings.TrimPrefix(keys[i], prefix), suffix)
+		id := ids[i]
 		spec, ok1 := reply.Val()[0].(string)
 		run, ok2 := reply.Val()[1].(string)
 		if !ok1 || !ok2 {
-			t.Errorf("job %s has a hash of %v", id, reply.Val())
+			t.Errorf("of job %s there is %v", id, reply.Val())
 			continue
 		}
 		out[id] = readStored(t, spec, run)

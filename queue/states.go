@@ -27,8 +27,9 @@ var transitions = map[api.JobState][]api.JobState{
 func allowed(from, to api.JobState) bool { return slices.Contains(transitions[from], to) }
 
 // run is what of a job changes with every step, stored as one string of six
-// words: state, attempt, epoch, at, settled, worker. On KVRocks every field of a
-// hash is a record of its own, and this one is read and written by every step.
+// words: state, attempt, epoch, at, settled, worker; and a seventh, follows, if
+// something follows its end. It has a key of its own, so that a script reads and
+// writes those of all its jobs by one command each.
 type run struct {
 	state   api.JobState
 	attempt int   // runs begun, from 1
@@ -40,6 +41,7 @@ type run struct {
 	// a repeated call is recognised; "-" for none.
 	settled string
 	worker  string // the last one, "-" for none
+	follows string // what is to happen when the job has ended: followsEnd, followsFailure, or nothing
 }
 
 // The kinds of settling.
@@ -53,12 +55,25 @@ const (
 const none = "-"
 
 func (r run) String() string {
-	return fmt.Sprintf("%s %d %d %d %s %s", r.state, r.attempt, r.epoch, r.at, r.settled, r.worker)
+	b := make([]byte, 0, 96)
+	b = append(append(b, r.state...), ' ')
+	b = append(strconv.AppendInt(b, int64(r.attempt), 10), ' ')
+	b = append(strconv.AppendInt(b, r.epoch, 10), ' ')
+	b = append(strconv.AppendInt(b, r.at, 10), ' ')
+	b = append(append(b, r.settled...), ' ')
+	b = append(b, r.worker...)
+	if r.follows != "" {
+		b = append(append(b, ' '), r.follows...)
+	}
+	return string(b)
 }
 
 func parseRun(s string) (run, error) {
 	words := strings.Split(s, " ")
-	if len(words) != 6 {
+	if len(words) == 6 {
+		words = append(words, "")
+	}
+	if len(words) != 7 {
 		return run{}, fmt.Errorf("queue: a job's run is %q", s)
 	}
 	attempt, err1 := strconv.Atoi(words[1])
@@ -69,7 +84,7 @@ func parseRun(s string) (run, error) {
 			return run{}, fmt.Errorf("queue: a job's run is %q: %w", s, err)
 		}
 	}
-	return run{api.JobState(words[0]), attempt, epoch, at, words[4], words[5]}, nil
+	return run{api.JobState(words[0]), attempt, epoch, at, words[4], words[5], words[6]}, nil
 }
 
 // settle is r after its lease was settled in the given way.

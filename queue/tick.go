@@ -203,10 +203,11 @@ func (b *Broker) tickJob(c *storage.ScriptCall, jobs storage.JobKeys, t *Tick) {
 	if spec.Schedule.Marked {
 		mark = scoreText(spec.Schedule.TickMS)
 	}
-	c.Keys = append(c.Keys, jobs.Meta(item.id), b.setOf(key, api.JobPending, spec.Score), q.Set(string(api.JobWaiting)),
+	first := run{state: item.state, at: item.at, settled: none, worker: none, follows: item.follows()}
+	c.Keys = append(c.Keys, jobs.Run(item.id), jobs.Spec(item.id), b.setOf(key, api.JobPending, spec.Score), q.Set(string(api.JobWaiting)),
 		q.Expiry(), q.After(), q.Cursor(), q.Config(), unique)
-	c.Args = append(c.Args, mark, key.name(), item.text, run{item.state, 0, 0, item.at, none, none}.String(),
-		scoreText(spec.Score), spec.Priority.Rank(), spec.ExpireAtMS, item.follows(), ttl, item.ended)
+	c.Args = append(c.Args, mark, key.name(), item.text, first.String(),
+		scoreText(spec.Score), spec.Priority.Rank(), spec.ExpireAtMS, ttl, item.ended)
 }
 
 // announceTicks tells of the jobs that ticks made, and enters the records of those that run
@@ -247,7 +248,7 @@ func (b *Broker) announceTicks(ctx context.Context, ticks []*Tick, out []TickOut
 // Standing says where a tenant's jobs stand, "" for those that are not there. One that
 // waits and is not in its queue, since its making was cut short, is entered there.
 func (b *Broker) Standing(ctx context.Context, tenant string, ids []string) ([]api.JobState, error) {
-	found, err := b.load(ctx, tenant, ids, recordFields)
+	found, err := b.load(ctx, tenant, ids)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ func (b *Broker) lookAtHolders(ctx context.Context, tenant string, items []*enqu
 			holders, held = append(holders, item.holder), append(held, item)
 		}
 	}
-	found, err := b.load(ctx, tenant, holders, recordFields)
+	found, err := b.load(ctx, tenant, holders)
 	if err != nil {
 		return false, false, err
 	}

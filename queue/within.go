@@ -28,7 +28,7 @@ func (b *Broker) which(ctx context.Context, tenant string, ids []string, such fu
 			missing = append(missing, id)
 		}
 	}
-	found, err := b.load(ctx, tenant, missing, recordFields)
+	found, err := b.load(ctx, tenant, missing)
 	if err != nil {
 		return nil, err
 	}

@@ -124,7 +124,7 @@ func TestSweepersMendWhatACrashCut(t *testing.T) {
 func (b *repairBench) sound() {
 	b.t.Helper()
 	ctx := b.t.Context()
-	for _, key := range storagetest.Keys(b.t, b.client(), "cs:job:"+b.tenant+":*:meta") {
+	for _, key := range storagetest.Keys(b.t, b.client(), "cs:job:"+b.tenant+":*:run") {
 		id := strings.Split(key, ":")[3]
 		j, err := b.Get(ctx, b.tenant, id)
 		b.must(err)

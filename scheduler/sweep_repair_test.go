@@ -158,7 +158,7 @@ var leftovers = map[string]leftover{
 	}},
 	"an activation whose job is gone": {want: kinds{queue.RepairJobless: 1}, make: func(b *repairBench) func() {
 		job, a := b.invoke("echo")
-		b.must(b.client().Del(b.t.Context(), b.store.JobKeys(b.tenant).Meta(job)).Err())
+		b.must(b.client().Del(b.t.Context(), b.store.JobKeys(b.tenant).Run(job), b.store.JobKeys(b.tenant).Spec(job)).Err())
 		b.must(b.client().ZRem(b.t.Context(), b.keys("fn.echo").Set("pending"), job).Err())
 		return b.ended(a, api.StatusError, api.ErrLost)
 	}},
@@ -290,7 +290,7 @@ func TestSweepersLeaveWhatIsUnderWay(t *testing.T) {
 		b.ack(b.fetch(emails))
 		b.ack(b.fetch("fn.old"))
 		young, _ := b.invoke("young")
-		b.must(b.client().Del(t.Context(), b.store.JobKeys(b.tenant).Meta(young)).Err())
+		b.must(b.client().Del(t.Context(), b.store.JobKeys(b.tenant).Run(young), b.store.JobKeys(b.tenant).Spec(young)).Err())
 		b.must(b.client().ZRem(t.Context(), b.keys("fn.young").Set("pending"), young).Err())
 		sweepers := b.sweepers(1)
 		for range 2 {

@@ -242,7 +242,14 @@ type JobKeys struct{ tenant string }
 // JobKeys gives the builder for tenant.
 func (s *Store) JobKeys(tenant string) JobKeys { return JobKeys{s.keys.tenant(tenant)} }
 
-// Meta is the hash of a job.
+// Spec is the string that a job was made with.
+func (k JobKeys) Spec(id string) string { return "cs:job:" + k.tenant + ":" + id + ":spec" }
+
+// Run is the string of what changes with every step of a job. A job exists while it
+// has one.
+func (k JobKeys) Run(id string) string { return "cs:job:" + k.tenant + ":" + id + ":run" }
+
+// Meta is the hash of what few jobs have: a checkpoint, a result, why they are held.
 func (k JobKeys) Meta(id string) string { return "cs:job:" + k.tenant + ":" + id + ":meta" }
 
 // Errors is the list of a job's failed attempts.
@@ -326,14 +333,17 @@ const (
 	PrefixBatches = "cs:batch:"
 )
 
-// MetaOf reads a key below one of these prefixes: whose meta it is, and the id. ok is
-// false for every other key.
-func (s *Store) MetaOf(prefix, key string) (tenant, id string, ok bool) {
+// RecordOf reads a key below one of these prefixes: the tenant and the id of the job or
+// batch whose record it is, a job's run or a hash. ok is false for every other key.
+func (s *Store) RecordOf(prefix, key string) (tenant, id string, ok bool) {
 	rest, below := strings.CutPrefix(key, prefix)
-	rest, meta := strings.CutSuffix(rest, ":meta")
+	rest, record := strings.CutSuffix(rest, ":meta")
+	if prefix == PrefixJobs && !record {
+		rest, record = strings.CutSuffix(rest, ":run")
+	}
 	tenant, id, parted := strings.Cut(rest, ":")
 	bare := strings.TrimSuffix(strings.TrimPrefix(tenant, "{"), "}")
-	return bare, id, below && meta && parted && s.keys.tenant(bare) == tenant
+	return bare, id, below && record && parted && s.keys.tenant(bare) == tenant
 }
 
 // DueShards is over how many keys the moments of all queues and schedules spread.

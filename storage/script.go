@@ -48,6 +48,7 @@ const (
 	ScriptJobDrop      = "job_drop.lua"
 	ScriptJobGlance    = "job_glance.lua"
 	ScriptJobReindex   = "job_reindex.lua"
+	ScriptJobRelayout  = "job_relayout.lua"
 	ScriptDueSettle    = "due_settle.lua"
 	ScriptScheduleTick = "schedule_tick.lua"
 	ScriptBatchCount   = "batch_count.lua"

@@ -1,0 +1,105 @@
+package queue_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+)
+
+// toOlderLayout stores a job as releases before the keys of specs and runs did.
+func (f *fixture) toOlderLayout(t *testing.T, id, follows string) {
+	t.Helper()
+	k, c := f.store.JobKeys(f.tenant), f.store.Client()
+	texts, err := c.MGet(t.Context(), k.Run(id), k.Spec(id)).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, _ := texts[0].(string)
+	if follows != "" {
+		run = run[:len(run)-len(follows)-1]
+	}
+	fields := []any{"run", run, "spec", texts[1]}
+	if follows != "" {
+		fields = append(fields, "after", follows)
+	}
+	if err := c.HSet(t.Context(), k.Meta(id), fields...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Del(t.Context(), k.Run(id), k.Spec(id)).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lap lets a repairer look at all jobs.
+func (f *fixture) lap(t *testing.T) {
+	t.Helper()
+	r := f.NewRepairer()
+	for end := false; !end; {
+		look, err := r.Jobs(t.Context(), f.clock.ms.Load(), 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		end = look.End
+	}
+}
+
+// TestJobsOfTheOlderLayoutAreMoved: releases before kept a job's spec and run in its
+// hash. No fetch finds such a job until a repairer has given it keys for both.
+func TestJobsOfTheOlderLayoutAreMoved(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		first, held := f.add(t, job(`1`))[0].ID, f.add(t, job(`2`, func(j *api.NewJob) { j.Hold = true }))[0].ID
+		second := f.add(t, job(`3`, func(j *api.NewJob) { j.DependsOn = []string{first} }))[0].ID
+		f.toOlderLayout(t, first, "1")
+		f.toOlderLayout(t, held, "")
+		if got := f.fetch(t, 3); len(got) != 0 {
+			t.Errorf("before the repair: got %+v", got)
+		}
+		f.clock.advance(2 * time.Minute)
+		f.lap(t)
+		got := f.fetch(t, 3)
+		if len(got) != 1 || got[0].ID != first {
+			t.Fatalf("behind the repair: got %+v, want job %s", got, first)
+		}
+		if out := f.ack(t, got[0], ""); !out.OK {
+			t.Fatalf("%+v", out)
+		}
+		if got := f.fetch(t, 3); len(got) != 1 || got[0].ID != second {
+			t.Errorf("what follows: got %+v, want job %s", got, second)
+		}
+		for _, id := range []string{first, held} {
+			if n, err := f.store.Client().Exists(t.Context(), f.store.JobKeys(f.tenant).Meta(id)).Result(); err != nil || n != 0 {
+				t.Errorf("job %s still has a hash: %v", id, err)
+			}
+		}
+		f.sound(t, first, held, second)
+	})
+}
+
+// TestAMoveToTheNewLayoutMayBeCut: what a killed store left of it is completed, and a
+// job that went on in the new layout is not taken back.
+func TestAMoveToTheNewLayoutMayBeCut(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		id := f.add(t, job(`1`))[0].ID
+		k := f.store.JobKeys(f.tenant)
+		old, err := f.store.Client().MGet(t.Context(), k.Run(id), k.Spec(id)).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.fetch(t, 1)
+		if err := f.store.Client().HSet(t.Context(), k.Meta(id), "run", old[0], "spec", old[1]).Err(); err != nil {
+			t.Fatal(err)
+		}
+		reply, err := f.store.Script(t.Context(), storage.ScriptJobRelayout, []string{k.Meta(id), k.Run(id), k.Spec(id)}, 1)
+		if err != nil || reply != int64(0) {
+			t.Errorf("it moved %v: %v", reply, err)
+		}
+		if j := f.get(t, id); j.State != api.JobActive {
+			t.Errorf("the job is %s", j.State)
+		}
+		f.sound(t, id)
+	})
+}
