@@ -89,18 +89,19 @@ func (b *Broker) load(ctx context.Context, tenant string, ids []string, fields .
 	}
 	keys := b.store.JobKeys(tenant)
 	pipe := b.rdb.Pipeline()
+	// Run and spec of a job by one command: they belong together. The details behind
+	// them: those of the run that was read are there by then.
+	pairs := make([]string, 0, 2*len(ids))
+	for _, id := range ids {
+		pairs = append(pairs, keys.Run(id), keys.Spec(id))
+	}
+	stored := pipe.MGet(ctx, pairs...)
 	replies := make([]*redis.SliceCmd, len(ids))
 	if len(fields) > 0 {
 		for i, id := range ids {
 			replies[i] = pipe.HMGet(ctx, keys.Meta(id), fields...)
 		}
 	}
-	// Run and spec of a job by one command: they belong together.
-	pairs := make([]string, 0, 2*len(ids))
-	for _, id := range ids {
-		pairs = append(pairs, keys.Run(id), keys.Spec(id))
-	}
-	stored := pipe.MGet(ctx, pairs...)
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, b.failure(ctx, "read jobs", err)
 	}
@@ -228,11 +229,13 @@ func (r *record) view(errs []string) (*api.Job, error) {
 	case r.run.state.Terminal():
 		j.EndedAtMS = r.run.at
 	}
-	j.Progress, j.Checkpoint, j.Result = rawOf(r.more[fieldProgress]), rawOf(r.more[fieldCheckpoint]), rawOf(r.more[fieldResult])
-	if r.run.state == api.JobHeld {
+	j.Progress, j.Checkpoint = rawOf(r.more[fieldProgress]), rawOf(r.more[fieldCheckpoint])
+	switch r.run.state { // the details may be newer than the run
+	case api.JobCompleted:
+		j.Result = rawOf(r.more[fieldResult])
+	case api.JobHeld:
 		j.HoldReason = r.more[fieldHoldReason]
-	}
-	if r.run.state == api.JobDead {
+	case api.JobDead:
 		j.DeadReason = r.more[fieldDeadReason]
 	}
 	for _, raw := range errs {
