@@ -45,6 +45,21 @@ const (
 //
 // Not parallel: the other tests hold answers to a time.
 func TestChaos(t *testing.T) {
+	c := startChaos(t, chaosFor)
+	made := c.enqueue()
+	c.rage()
+	c.finish(<-made)
+	if c.again < chaosJobs/200 {
+		t.Errorf("only %d jobs were begun more than once", c.again)
+	}
+	if c.refused.Load() == 0 {
+		t.Error("no worker was refused an ack")
+	}
+}
+
+// chaosRandom returns the test's randomness, which SOUS_CHAOS_SEED repeats.
+func chaosRandom(t *testing.T) *rand.Rand {
+	t.Helper()
 	seed := uint64(time.Now().UnixNano())
 	if text := os.Getenv("SOUS_CHAOS_SEED"); text != "" {
 		var err error
@@ -53,10 +68,13 @@ func TestChaos(t *testing.T) {
 		}
 	}
 	t.Logf("SOUS_CHAOS_SEED=%d", seed)
-	c := startChaos(t, rand.New(rand.NewPCG(seed, 0)))
-	made := c.enqueue()
-	c.rage()
-	ids := <-made
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// finish waits for the end of all jobs, stops the workers, and verifies the jobs.
+func (c *chaos) finish(ids []string) {
+	t := c.t
+	t.Helper()
 	if t.Failed() {
 		return
 	}
@@ -93,11 +111,18 @@ type chaos struct {
 	begun    int    // workers so far
 	replayed atomic.Int64
 	refused  atomic.Int64
+	again    int           // jobs that were begun more than once
+	lasts    time.Duration // how long the storm is
+	// fails reports whether an error may end a call, which is then repeated.
+	fails func(error) bool
+	// failures are the error answers that workers had: "STATUS CODE", and how often.
+	failures map[string]int
 }
 
-func startChaos(t *testing.T, random *rand.Rand) *chaos {
+func startChaos(t *testing.T, lasts time.Duration) *chaos {
 	t.Helper()
-	c := &chaos{t: t, random: random, dir: t.TempDir(), store: storagetest.Redis(t, "--appendonly", "yes", "--appendfsync", "always")}
+	c := &chaos{t: t, random: chaosRandom(t), lasts: lasts, fails: chaosFails, failures: map[string]int{}, dir: t.TempDir()}
+	c.store = storagetest.Redis(t, "--appendonly", "yes", "--appendfsync", "always")
 	c.config = platformtest.Config{Store: c.store.URL}
 	for i := range c.replicas {
 		c.replicas[i] = c.config.Serve(t)
@@ -116,6 +141,13 @@ func startChaos(t *testing.T, random *rand.Rand) *chaos {
 
 func (c *chaos) namespace(replica int) *client.Namespace {
 	return c.clients[replica].Tenant(platformtest.Tenant).Namespace(platformtest.Namespace)
+}
+
+// chaosFails allows what a caller of replicas that are killed meets.
+func chaosFails(err error) bool {
+	var gone *client.UnreachableError
+	code := api.ErrorCode(err)
+	return errors.As(err, &gone) || code == api.CodeStoreUnavailable || code == api.CodeShuttingDown || errors.Is(err, context.DeadlineExceeded)
 }
 
 // chaosWorker is a process of chaosworker.
@@ -170,8 +202,8 @@ func (w *chaosWorker) stop() error {
 func (c *chaos) rage() {
 	begin, restarted := time.Now(), false
 	did := map[string]int{}
-	for ever := time.NewTicker(700 * time.Millisecond); time.Since(begin) < chaosFor && !c.t.Failed(); <-ever.C {
-		if !restarted && time.Since(begin) > chaosFor/2 {
+	for ever := time.NewTicker(700 * time.Millisecond); time.Since(begin) < c.lasts && !c.t.Failed(); <-ever.C {
+		if !restarted && time.Since(begin) > c.lasts/2 {
 			restarted = true
 			c.store.Kill()
 			c.store.Start(c.t)
@@ -208,7 +240,7 @@ func (c *chaos) enqueue() <-chan []string {
 	var work sync.WaitGroup
 	for who := range producers {
 		work.Go(func() {
-			pace := time.NewTicker(chaosFor * 8 / 10 * producers / calls)
+			pace := time.NewTicker(c.lasts * 8 / 10 * producers / calls)
 			defer pace.Stop()
 			for call := who; call < calls && !c.t.Failed(); call += producers {
 				<-pace.C
@@ -237,14 +269,13 @@ func (c *chaos) enqueueOnce(call int, ids []string) {
 		ctx, cancel := context.WithTimeout(c.t.Context(), 5*time.Second)
 		made, err := c.namespace(try%2).Queue(chaosQueue).Enqueue(ctx, fmt.Sprint("call-", call), jobs...)
 		cancel()
-		var gone *client.UnreachableError
-		switch code := api.ErrorCode(err); {
+		switch {
 		case err == nil:
-		case errors.As(err, &gone), code == api.CodeStoreUnavailable, code == api.CodeShuttingDown, errors.Is(err, context.DeadlineExceeded):
+		case c.t.Context().Err() != nil:
+			return // the test has failed
+		case c.fails(err):
 			time.Sleep(20 * time.Millisecond) // between two tries, not in place of one
 			continue
-		case errors.Is(err, context.Canceled):
-			return // the test has failed
 		default:
 			c.t.Errorf("call %d: %v", call, err)
 			return
@@ -277,6 +308,10 @@ func (c *chaos) deeds() map[string]*deed {
 		}
 		for line := range strings.Lines(string(raw)) {
 			words := strings.Fields(line)
+			if words[0] == "error" {
+				c.failures[words[1]+" "+words[2]]++
+				continue
+			}
 			epoch, err := strconv.ParseInt(words[2], 10, 64)
 			if err != nil {
 				c.t.Fatal(line)
@@ -308,7 +343,7 @@ func (c *chaos) verify(ids []string) {
 	for n, id := range ids {
 		numbers[id] = n
 	}
-	found, again := 0, 0
+	found := 0
 	for _, state := range []api.JobState{api.JobCompleted, api.JobDead, api.JobCancelled} {
 		list := func(ctx context.Context, o client.PageOptions) (api.Page[api.Job], error) {
 			return c.namespace(1).Queue(chaosQueue).Jobs(ctx, client.JobFilter{State: state}, o)
@@ -325,7 +360,7 @@ func (c *chaos) verify(ids []string) {
 			}
 			delete(numbers, job.ID)
 			if len(d.begun) > 1 {
-				again++
+				c.again++
 			}
 			if err := c.consistent(n, &job, d); err != nil {
 				t.Errorf("job %d, %s: %v: %+v", n, job.ID, err, d)
@@ -335,13 +370,7 @@ func (c *chaos) verify(ids []string) {
 	if found != chaosJobs || len(numbers) > 0 {
 		t.Errorf("%d jobs, of %d; %d are lost", found, chaosJobs, len(numbers))
 	}
-	if again < chaosJobs/200 {
-		t.Errorf("only %d jobs were begun more than once", again)
-	}
-	if c.refused.Load() == 0 {
-		t.Error("no worker was refused an ack")
-	}
-	t.Logf("%d begun more than once, %d acks refused, %d jobs added again", again, c.refused.Load(), c.replayed.Load())
+	t.Logf("%d begun more than once, %d acks refused, %d jobs added again", c.again, c.refused.Load(), c.replayed.Load())
 }
 
 func (c *chaos) consistent(n int, job *api.Job, d *deed) error {

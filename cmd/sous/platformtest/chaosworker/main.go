@@ -4,7 +4,8 @@
 //	chaosworker RECORD TENANT NAMESPACE QUEUE URL…
 //
 // Its record has a line for each: "begin ID EPOCH", "ack ID EPOCH ok" or "ack ID
-// EPOCH CODE". It ends with its standard input, at the latest.
+// EPOCH CODE", and "error STATUS CODE" for each call that failed, "error 0 none"
+// where no answer came. It ends with its standard input, at the latest.
 package main
 
 import (
@@ -136,6 +137,21 @@ func ask[T any](r *replicas, call func(worker.Source) (T, error)) (T, error) {
 	out, err := call(r.each[int(turn)%len(r.each)])
 	if err != nil {
 		r.turn.CompareAndSwap(turn, turn+1)
+		err = errors.Join(err, r.failed(err))
 	}
 	return out, err
+}
+
+// failed records the answer that err stands for. A call that the worker gave up is
+// none.
+func (r *replicas) failed(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	status, code := 0, "none"
+	if answer := (*client.ResponseError)(nil); errors.As(err, &answer) {
+		status, code = answer.Status, string(answer.Err.Code)
+	}
+	_, err = fmt.Fprintf(r.record, "error %d %s\n", status, code)
+	return err
 }
