@@ -33,6 +33,9 @@ type fixture struct {
 	// crashed: a script was cut, so that entries may be left in indexes until
 	// somebody meets them, and unique keys until somebody wants them.
 	crashed bool
+	// repaired: a repairer has been over what a crash left. Entries may be left in
+	// the sets of ended jobs, and unique keys as before.
+	repaired bool
 }
 
 // each runs test on every kind of store.

@@ -131,7 +131,7 @@ func (f *fixture) sound(t checker, accepted ...string) map[string]*stored {
 			t.Errorf("job %s is lost", id)
 		}
 	}
-	if !f.crashed {
+	if !f.crashed && !f.repaired {
 		f.soundBatches(t, jobs)
 	}
 	return jobs
@@ -155,7 +155,7 @@ func (f *fixture) soundIndexes(t checker, unborn func(id string) bool) map[strin
 			t.Errorf("job %s (%s) is indexed in %v, want %v", id, j.run, places[id], want)
 		}
 	}
-	if !f.crashed {
+	if !f.crashed && !f.repaired {
 		f.soundUniques(t, jobs)
 	}
 	return jobs
@@ -183,8 +183,11 @@ func (f *fixture) soundQueue(t checker, jobs map[string]*stored, places map[stri
 		}
 		for _, z := range members {
 			id, _ := z.Member.(string)
-			places[id] = append(places[id], name+":"+string(state))
 			j := jobs[id]
+			if f.repaired && state.Terminal() && (j == nil || j.state != state) {
+				continue // it goes when the set is purged
+			}
+			places[id] = append(places[id], name+":"+string(state))
 			if f.crashed && (j == nil || j.state != state || state == api.JobActive) {
 				continue
 			}
@@ -213,7 +216,30 @@ func (f *fixture) soundQueue(t checker, jobs map[string]*stored, places map[stri
 		id, _ := z.Member.(string)
 		if j := jobs[id]; j != nil && !j.state.Terminal() && j.ExpireAtMS == 0 && int64(z.Score) <= f.clock.ms.Load() {
 			t.Errorf("job %s (%s) never expires, and is among those that do", id, j.run)
+		} else if f.repaired && (j == nil || j.state.Terminal()) {
+			t.Errorf("job %s is to expire, got %+v", id, j)
 		}
+	}
+	if f.repaired {
+		f.soundDue(t, name, k)
+	}
+}
+
+// soundDue checks that the queue is looked after in time.
+func (f *fixture) soundDue(t checker, name string, k storage.QueueKeys) {
+	t.Helper()
+	first := 0.0
+	for _, set := range []string{
+		k.Set(string(api.JobScheduled)), k.Set(string(api.JobRetrying)), k.Set(string(api.JobActive)), k.Expiry(),
+	} {
+		if zs := f.members(t, set); len(zs) > 0 && (first == 0 || zs[0].Score < first) {
+			first = zs[0].Score
+		}
+	}
+	member := storage.DueQueuePrefix + f.tenant + "/" + name
+	due, err := f.store.Client().ZScore(t.Context(), storage.KeyDue(storage.DueShard(member)), member).Result()
+	if first > 0 && (err != nil || due > first+60_000) {
+		t.Errorf("something is due in %s at %.0f, its mark is at %.0f: %v", name, first, due, err)
 	}
 }
 

@@ -67,6 +67,22 @@ func Redis(t testing.TB, args ...string) *Server {
 	return s
 }
 
+// DurableServer is Redis for a server that keeps every write that it has answered,
+// however it ends.
+func DurableServer(t testing.TB) *Server {
+	t.Helper()
+	return Redis(t, "--appendonly", "yes", "--appendfsync", "always")
+}
+
+// Kills returns how often a test that kills the store at random does so: more often
+// on KVRocks, which keeps what a killed script has written. Others undo it.
+func Kills() int {
+	if onKVRocks() {
+		return 25
+	}
+	return 8
+}
+
 // newServer tries a few ports: another process may take one between the look
 // and the start.
 func newServer(s *Server) (*Server, error) {

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"testing"
+	"time"
 
 	"go.uber.org/zap/zaptest"
 
@@ -84,6 +85,21 @@ func Open(t testing.TB, cfg storage.Config) *storage.Store {
 		}
 	})
 	return s
+}
+
+// AwaitReachable waits until the client of s has found its server again. After many
+// failed dials a client looks for it once a second only.
+func AwaitReachable(t testing.TB, s *storage.Store) {
+	t.Helper()
+	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) { // between two questions
+		err := s.Client().Ping(t.Context()).Err()
+		if err == nil {
+			return
+		}
+		if time.Since(begin) > 20*time.Second {
+			t.Fatalf("the store does not answer: %v", err)
+		}
+	}
 }
 
 // Embedded opens an embedded store in dir and closes it when the test ends.

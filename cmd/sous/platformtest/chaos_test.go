@@ -122,7 +122,7 @@ type chaos struct {
 func startChaos(t *testing.T, lasts time.Duration) *chaos {
 	t.Helper()
 	c := &chaos{t: t, random: chaosRandom(t), lasts: lasts, fails: chaosFails, failures: map[string]int{}, dir: t.TempDir()}
-	c.store = storagetest.Redis(t, "--appendonly", "yes", "--appendfsync", "always")
+	c.store = storagetest.DurableServer(t)
 	c.config = platformtest.Config{Store: c.store.URL}
 	for i := range c.replicas {
 		c.replicas[i] = c.config.Serve(t)
