@@ -78,7 +78,7 @@ func DurableServer(t testing.TB) *Server {
 // on KVRocks, which keeps what a killed script has written. Others undo it.
 func Kills() int {
 	if onKVRocks() {
-		return 25
+		return 20
 	}
 	return 8
 }

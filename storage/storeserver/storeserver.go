@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -112,22 +113,28 @@ func kvrocksArgs(cfg Config) ([]string, error) {
 	return args, nil
 }
 
-// FreePort returns a port that was free a moment ago, and whose number leaves
-// room for the port of redis-server's cluster bus, which is 10,000 higher.
+// The ports of servers, which leave room for that of redis-server's cluster bus,
+// 10,000 higher. Both are below those that Linux gives to outgoing connections: one
+// could take the port of a server that was killed and is to be started again.
+const (
+	firstPort = 10_000
+	lastPort  = 22_000
+)
+
+// FreePort returns a port for a server that was free a moment ago.
 func FreePort(ctx context.Context) (int, error) {
-	for {
-		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-		if err != nil {
-			return 0, fmt.Errorf("find a free port: %w", err)
+	var err error
+	for range 100 {
+		port := firstPort + rand.IntN(lastPort-firstPort)
+		var l net.Listener
+		if l, err = (&net.ListenConfig{}).Listen(ctx, "tcp", Addr(port)); err != nil {
+			continue // it is taken
 		}
-		addr, ok := l.Addr().(*net.TCPAddr)
-		if err := l.Close(); err != nil {
-			return 0, fmt.Errorf("find a free port: %w", err)
-		}
-		if ok && addr.Port < 55_000 {
-			return addr.Port, nil
+		if err = l.Close(); err == nil {
+			return port, nil
 		}
 	}
+	return 0, fmt.Errorf("find a free port: %w", err)
 }
 
 // Addr returns the address of the server on a port.
