@@ -100,6 +100,6 @@ func (r *Aliases) List(ctx context.Context, tenant, namespace, function, after s
 // CodeAliasNotFound, CodePreconditionFailed.
 func (r *Aliases) Delete(ctx context.Context, tenant, namespace, function, alias string, ifMatch *int64) error {
 	k := r.s.keys.function(tenant, namespace, function)
-	_, err := r.s.eval(ctx, scriptAliasDelete, []string{k.alias(alias), k.aliases()}, alias, matchArg(ifMatch))
+	_, err := r.s.evalOnce(ctx, scriptAliasDelete, []string{k.alias(alias), k.aliases()}, alias, matchArg(ifMatch))
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -108,9 +109,13 @@ func (r *Documents) write(ctx context.Context, p DocumentPath, steps []DocumentS
 	for i := range steps {
 		args = append(args, steps[i].args(nowMS)...)
 	}
+	eval := r.s.eval
+	if slices.ContainsFunc(steps, func(step DocumentStep) bool { return step.If != nil }) {
+		eval = r.s.evalOnce // it would find its own revision
+	}
 	var out []StoredDocument
 	err := r.registered(ctx, p, func() (bool, error) {
-		reply, err := r.s.eval(ctx, scriptDocumentWrite, keys, args...)
+		reply, err := eval(ctx, scriptDocumentWrite, keys, args...)
 		if err != nil {
 			return false, err
 		}

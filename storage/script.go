@@ -86,6 +86,12 @@ func (s *Store) Script(ctx context.Context, name string, keys []string, args ...
 	return s.eval(ctx, name, keys, args...)
 }
 
+// ScriptOnce is Script for a script that does not recognize its own earlier try: see
+// evalOnce.
+func (s *Store) ScriptOnce(ctx context.Context, name string, keys []string, args ...any) (any, error) {
+	return s.evalOnce(ctx, name, keys, args...)
+}
+
 // ScriptThen runs a script and, once it has, the plain commands that then adds:
 // in one round trip where the store is one node, which keeps their order.
 func (s *Store) ScriptThen(ctx context.Context, name string, keys []string, args []any, then func(redis.Pipeliner)) (any, error) {
@@ -161,3 +167,46 @@ func (s *Store) eval(ctx context.Context, name string, keys []string, args ...an
 	}
 	return reply, nil
 }
+
+// evalOnce is eval, but a script whose reply is lost is not sent again: its second try
+// would find what the first has written, and report that as another caller's write.
+func (s *Store) evalOnce(ctx context.Context, name string, keys []string, args ...any) (any, error) {
+	reply, err := s.scripts[name].Run(ctx, onceScripter{s.rdb}, keys, args...).Result()
+	if err != nil {
+		return nil, scriptFailure(ctx, name, err)
+	}
+	return reply, nil
+}
+
+// onceScripter sends scripts without the client's retries.
+type onceScripter struct{ redis.UniversalClient }
+
+// EvalSha runs a script by its digest.
+func (o onceScripter) EvalSha(ctx context.Context, digest string, keys []string, args ...any) *redis.Cmd {
+	return o.send(ctx, "evalsha", digest, keys, args)
+}
+
+// Eval runs a script by its text.
+func (o onceScripter) Eval(ctx context.Context, text string, keys []string, args ...any) *redis.Cmd {
+	return o.send(ctx, "eval", text, keys, args)
+}
+
+func (o onceScripter) send(ctx context.Context, name, script string, keys []string, args []any) *redis.Cmd {
+	all := make([]any, 0, 3+len(keys)+len(args))
+	all = append(all, name, script, len(keys))
+	for _, key := range keys {
+		all = append(all, key)
+	}
+	cmd := redis.NewCmd(ctx, append(all, args...)...)
+	if len(keys) > 0 {
+		cmd.SetFirstKeyPos(3)
+	}
+	_ = o.Process(ctx, onceCmd{cmd}) // the command keeps its error
+	return cmd
+}
+
+// onceCmd is a command that the client does not repeat.
+type onceCmd struct{ *redis.Cmd }
+
+// NoRetry implements redis.Cmder.
+func (onceCmd) NoRetry() bool { return true }

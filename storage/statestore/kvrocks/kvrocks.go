@@ -21,6 +21,8 @@ type Backend interface {
 	Client() redis.UniversalClient
 	// Script runs the script of package lua that has this name.
 	Script(ctx context.Context, name string, keys []string, args ...any) (any, error)
+	// ScriptOnce is Script, but the script is not sent again where its reply is lost.
+	ScriptOnce(ctx context.Context, name string, keys []string, args ...any) (any, error)
 	// Failure turns what Client returned from op into errors of package api.
 	Failure(ctx context.Context, op string, err error) error
 }
@@ -214,7 +216,11 @@ func (s *Store) write(ctx context.Context, key string, c change) (bool, error) {
 	if x, set := s.indexOf(key); set != "" {
 		keys, index = append(keys, set), x
 	}
-	reply, err := s.backend.Script(ctx, scriptWrite, keys, c.args(index)...)
+	run := s.backend.Script
+	if len(c.expected) > 0 {
+		run = s.backend.ScriptOnce // it would not find what it expects
+	}
+	reply, err := run(ctx, scriptWrite, keys, c.args(index)...)
 	if err != nil {
 		return false, err
 	}

@@ -1,0 +1,132 @@
+package storage_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"sync/atomic"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/statestore"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+// A conditional write whose reply is lost has an unknown outcome. The caller is not
+// told that another has written what its own first try wrote.
+func TestConditionalWritesWhoseRepliesAreLost(t *testing.T) {
+	t.Parallel()
+	server := storagetest.Redis(t)
+	network := &replyLoser{}
+	s := storagetest.Open(t, storage.Config{URL: server.URL, Hook: func(c redis.UniversalClient) { c.AddHook(network) }})
+	d := newDocuments(t, s)
+	d.mustWrite(put("a", "1"))
+	states := s.States()
+	state := storagetest.Tenant(t) + ":state"
+	f := newFixture(t, s)
+	if _, _, err := f.publish(f.draft(t, "aa"), "aa", "prod"); err != nil {
+		t.Fatal(err)
+	}
+	// The server has the scripts, so that no reply asks for their text.
+	if _, err := states.CompareAndSet(t.Context(), state+":other", statestore.Fields{"n": nil}, statestore.Fields{"n": []byte("1")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := storage.NewAliases(s).Delete(t.Context(), f.fn.Tenant, f.fn.Namespace, f.fn.Name, "none", nil); api.ErrorCode(err) != api.CodeAliasNotFound {
+		t.Fatal(err)
+	}
+	for name, write := range map[string]struct{ call, made func() error }{
+		"document": {
+			func() error { _, err := d.write(having(1, put("a", "2"))); return err },
+			func() error { _, err := d.write(having(2, put("a", "3"))); return err },
+		},
+		"state": {
+			func() error {
+				ok, err := states.CompareAndSet(t.Context(), state, statestore.Fields{"n": nil}, statestore.Fields{"n": []byte("1")})
+				if err == nil && !ok {
+					err = api.Errorf(api.CodeStoreConflict, "it is not as expected")
+				}
+				return err
+			},
+			func() error {
+				ok, err := statestore.CompareAndSwap(t.Context(), states, state, "n", []byte("1"), []byte("2"))
+				if err == nil && !ok {
+					err = api.Errorf(api.CodeStoreConflict, "it was not written")
+				}
+				return err
+			},
+		},
+		"alias": {
+			func() error {
+				return storage.NewAliases(s).Delete(t.Context(), f.fn.Tenant, f.fn.Namespace, f.fn.Name, "prod", new(int64(1)))
+			},
+			func() error {
+				_, err := storage.NewAliases(s).Set(t.Context(), f.fn.Tenant, f.fn.Namespace, f.fn.Name, "prod", 1, new(int64(0)), 1)
+				return err
+			},
+		},
+	} {
+		network.lose.Store(true)
+		if err := write.call(); api.ErrorCode(err) != api.CodeStoreUnavailable {
+			t.Errorf("%s: got %v, want %s", name, err, api.CodeStoreUnavailable)
+		}
+		if network.lose.Swap(false) {
+			t.Errorf("%s: no reply was lost", name)
+		}
+		if err := write.made(); err != nil {
+			t.Errorf("%s: the write whose reply was lost was not made: %v", name, err)
+		}
+	}
+	// Others are repeated by the client.
+	network.lose.Store(true)
+	if _, err := d.write(storage.DocumentStep{Op: api.DocumentStepPut, Key: "b", Value: json.RawMessage(`1`)}); err != nil || network.lose.Load() {
+		t.Errorf("an unconditional write whose reply is lost: got %v", err)
+	}
+}
+
+// replyLoser closes the connection in place of the next reply to a script.
+type replyLoser struct{ lose atomic.Bool }
+
+// DialHook implements redis.Hook.
+func (l *replyLoser) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := next(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return &losingConn{Conn: conn, of: l}, nil
+	}
+}
+
+// ProcessHook implements redis.Hook.
+func (*replyLoser) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+// ProcessPipelineHook implements redis.Hook.
+func (*replyLoser) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+type losingConn struct {
+	net.Conn
+	of    *replyLoser
+	loses bool // the next reply
+}
+
+func (c *losingConn) Write(b []byte) (int, error) {
+	if bytes.Contains(b, []byte("evalsha")) && c.of.lose.CompareAndSwap(true, false) {
+		c.loses = true
+	}
+	return c.Conn.Write(b)
+}
+
+func (c *losingConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if c.loses && err == nil { // the script has run
+		return 0, io.EOF
+	}
+	return n, err
+}
