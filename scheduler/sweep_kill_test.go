@@ -27,7 +27,7 @@ func TestSweepersMendSchedulesOfAKilledStore(t *testing.T) {
 	f := newTicking(t, cfg)
 	replicas := []*ticking{f, f.beside(t, cfg), f.beside(t, cfg)}
 	mended, failed, fired := map[string]int{}, 0, int64(0)
-	for range storagetest.Kills() {
+	for range storagetest.Kills() / 2 {
 		tenant := storagetest.Tenant(t)
 		for _, r := range replicas {
 			r.tenant = tenant

@@ -151,7 +151,7 @@ func (r *Bindings) Delete(ctx context.Context, path BindingPath, ifMatch *int64)
 			}
 		}
 		k := r.s.keys.binding(path)
-		_, err = r.s.eval(ctx, scriptBindingDelete,
+		_, err = r.s.evalOnce(ctx, scriptBindingDelete,
 			[]string{k.meta(), r.s.keys.bindingIndex(path.Tenant, path.Namespace), k.status()}, raw, path.Name)
 		return err
 	}))

@@ -103,7 +103,7 @@ func (r *Functions) Delete(ctx context.Context, tenant, namespace, name string, 
 			return err
 		}
 		tried = true
-		_, err = r.s.eval(ctx, scriptFunctionDelete, []string{k.meta()}, raw, deleted)
+		_, err = r.s.evalOnce(ctx, scriptFunctionDelete, []string{k.meta()}, raw, deleted)
 		return err
 	})
 }

@@ -39,6 +39,17 @@ func TestConditionalWritesWhoseRepliesAreLost(t *testing.T) {
 	if err := storage.NewAliases(s).Delete(t.Context(), f.fn.Tenant, f.fn.Namespace, f.fn.Name, "none", nil); api.ErrorCode(err) != api.CodeAliasNotFound {
 		t.Fatal(err)
 	}
+	other := f.fn
+	other.Name = "other"
+	if _, err := f.functions.Create(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.functions.Delete(t.Context(), other.Tenant, other.Namespace, other.Name, 1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.functions.Create(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
 	for name, write := range map[string]struct{ call, made func() error }{
 		"document": {
 			func() error { _, err := d.write(having(1, put("a", "2"))); return err },
@@ -57,6 +68,15 @@ func TestConditionalWritesWhoseRepliesAreLost(t *testing.T) {
 				if err == nil && !ok {
 					err = api.Errorf(api.CodeStoreConflict, "it was not written")
 				}
+				return err
+			},
+		},
+		"function": {
+			func() error {
+				return f.functions.Delete(t.Context(), other.Tenant, other.Namespace, other.Name, 2)
+			},
+			func() error {
+				_, err := f.functions.Create(t.Context(), other)
 				return err
 			},
 		},

@@ -260,7 +260,7 @@ func (s *Secrets) Delete(ctx context.Context, p Place, name string, ifMatch *int
 			version = held.Version
 		}
 		k := s.store.SecretKeys(p.Tenant, p.Namespace)
-		_, err = s.store.Script(ctx, storage.ScriptSecretDelete, []string{k.Record(name), k.Index(), k.Floor()}, raw, name, version)
+		_, err = s.store.ScriptOnce(ctx, storage.ScriptSecretDelete, []string{k.Record(name), k.Index(), k.Floor()}, raw, name, version)
 		return err
 	})
 	if err == nil {
