@@ -111,6 +111,7 @@ type chaos struct {
 	begun    int    // workers so far
 	replayed atomic.Int64
 	refused  atomic.Int64
+	patience time.Duration // for an answer to an enqueue
 	again    int           // jobs that were begun more than once
 	lasts    time.Duration // how long the storm is
 	// fails reports whether an error may end a call, which is then repeated.
@@ -121,7 +122,7 @@ type chaos struct {
 
 func startChaos(t *testing.T, lasts time.Duration) *chaos {
 	t.Helper()
-	c := &chaos{t: t, random: chaosRandom(t), lasts: lasts, fails: chaosFails, failures: map[string]int{}, dir: t.TempDir()}
+	c := &chaos{t: t, random: chaosRandom(t), lasts: lasts, patience: 5 * time.Second, fails: chaosFails, failures: map[string]int{}, dir: t.TempDir()}
 	c.store = storagetest.DurableServer(t)
 	c.config = platformtest.Config{Store: c.store.URL}
 	for i := range c.replicas {
@@ -266,7 +267,7 @@ func (c *chaos) enqueueOnce(call int, ids []string) {
 		jobs[k].MaxAttempts, jobs[k].Backoff, jobs[k].BaseDelayMS = 50, api.BackoffFixed, &delay
 	}
 	for answered, try := 0, call; (answered < 1 || answered == 1 && call%10 == 0) && c.t.Context().Err() == nil; try++ {
-		ctx, cancel := context.WithTimeout(c.t.Context(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(c.t.Context(), c.patience)
 		made, err := c.namespace(try%2).Queue(chaosQueue).Enqueue(ctx, fmt.Sprint("call-", call), jobs...)
 		cancel()
 		switch {
