@@ -86,6 +86,7 @@ type storeStorm struct {
 	codes    map[string]int // how often calls were answered so
 	wrong    []string       // answers that no caller should have had
 	calls    int
+	busy     int      // calls that were refused for lack of a free sandbox
 	ended    []string // activations whose calls were answered with success
 	accepted []string // asynchronous activations that were accepted
 }
@@ -145,6 +146,13 @@ func (s *storeStorm) call(ctx context.Context, n int) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.ended = append(s.ended, answer.ActivationID)
+		return
+	}
+	// A machine that is too slow for the load refuses calls before they run.
+	if code := answer.Code(); code == string(api.CodeConcurrencyLimit) || code == string(api.CodeCapacityLimit) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.busy++
 		return
 	}
 	fine := err == nil && answer.Status == http.StatusServiceUnavailable && answer.Code() == string(api.CodeStoreUnavailable) && answer.Header.Get("Retry-After") != ""
@@ -231,6 +239,9 @@ func (s *storeStorm) activations() {
 	t.Logf("%d of %d synchronous calls were answered with success, %d asynchronous ones accepted", len(s.ended), s.calls, len(s.accepted))
 	if want := int(s.lasts/time.Second) * callsPerSecond * 9 / 10; s.calls < want {
 		t.Errorf("got %d synchronous calls, want %d at least", s.calls, want)
+	}
+	if s.busy > s.calls/10 {
+		t.Errorf("%d of %d synchronous calls were refused for lack of a free sandbox", s.busy, s.calls)
 	}
 	var readers sync.WaitGroup
 	ids := make(chan string)
