@@ -27,9 +27,9 @@ func webEvent(r *http.Request, rawPath, path string, body []byte) json.RawMessag
 	}
 	b := make([]byte, 0, size)
 	b = append(b, `{"version":"2.0","routeKey":"$default","rawPath":`...)
-	b = appendString(b, rawPath)
+	b = api.AppendJSONString(b, rawPath)
 	b = append(b, `,"rawQueryString":`...)
-	b = appendString(b, r.URL.RawQuery)
+	b = api.AppendJSONString(b, r.URL.RawQuery)
 	b = append(b, `,"cookies":[`...)
 	b = appendCookies(b, r.Header["Cookie"])
 	b = append(b, `],"headers":{`...)
@@ -37,15 +37,15 @@ func webEvent(r *http.Request, rawPath, path string, body []byte) json.RawMessag
 	b = append(b, `},"queryStringParameters":{`...)
 	b = appendParameters(b, r.URL.RawQuery)
 	b = append(b, `},"requestContext":{"http":{"method":`...)
-	b = appendString(b, r.Method)
+	b = api.AppendJSONString(b, r.Method)
 	b = append(b, `,"path":`...)
-	b = appendString(b, rawPath)
+	b = api.AppendJSONString(b, rawPath)
 	b = append(b, `,"sourceIp":`...)
-	b = appendString(b, sourceIP(r.RemoteAddr))
+	b = api.AppendJSONString(b, sourceIP(r.RemoteAddr))
 	b = append(b, `,"userAgent":`...)
-	b = appendString(b, r.Header.Get("User-Agent"))
+	b = api.AppendJSONString(b, r.Header.Get("User-Agent"))
 	b = append(b, `}},"path":`...)
-	b = appendString(b, path)
+	b = api.AppendJSONString(b, path)
 	b = append(b, `,"body":"`...)
 	b = base64.StdEncoding.AppendEncode(b, body)
 	return append(b, `","isBase64Encoded":true}`...)
@@ -71,7 +71,7 @@ func appendCookies(b []byte, headers []string) []byte {
 			if len(b) > start {
 				b = append(b, ',')
 			}
-			b = appendString(b, cookie)
+			b = api.AppendJSONString(b, cookie)
 		}
 	}
 	return b
@@ -94,7 +94,7 @@ func appendHeaders(b []byte, r *http.Request) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendString(b, strings.ToLower(name))
+		b = api.AppendJSONString(b, strings.ToLower(name))
 		b = append(b, ':')
 		values := r.Header[name]
 		if name == headerAuthorization {
@@ -102,11 +102,11 @@ func appendHeaders(b []byte, r *http.Request) []byte {
 		}
 		switch {
 		case name == "Host":
-			b = appendString(b, r.Host)
+			b = api.AppendJSONString(b, r.Host)
 		case len(values) == 1:
-			b = appendString(b, values[0])
+			b = api.AppendJSONString(b, values[0])
 		default:
-			b = appendString(b, strings.Join(values, ","))
+			b = api.AppendJSONString(b, strings.Join(values, ","))
 		}
 	}
 	return b
@@ -128,25 +128,9 @@ func appendParameters(b []byte, rawQuery string) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendString(b, name)
+		b = api.AppendJSONString(b, name)
 		b = append(b, ':')
-		b = appendString(b, strings.Join(parameters[name], ","))
+		b = api.AppendJSONString(b, strings.Join(parameters[name], ","))
 	}
 	return b
-}
-
-// appendString appends s as a JSON string; bytes that are not UTF-8 become U+FFFD.
-func appendString(b []byte, s string) []byte {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			quoted, err := api.EncodeJSON(s)
-			if err != nil {
-				return append(b, `""`...) // a string can always be encoded
-			}
-			return append(b, quoted...)
-		}
-	}
-	b = append(b, '"')
-	b = append(b, s...)
-	return append(b, '"')
 }

@@ -338,17 +338,7 @@ func (i *Invoker) call(inv *api.Invocation, res *resolution, rec *storage.Stored
 	}
 	logs.secrets = sc.secrets
 	return sandbox.Call{
-		Head: wire.InvokeHead{
-			ActivationID: rec.ActivationID,
-			DeadlineMS:   rec.DeadlineMS,
-			Ref:          mustJSON(rec.Ref),
-			Trigger:      mustJSON(rec.Trigger),
-			Principal:    mustJSON(inv.Principal),
-			Attempt:      rec.Attempt,
-			RequestID:    rec.RequestID,
-
-			LastHeartbeat: inv.LastHeartbeat,
-		},
+		Head:     invokeHead(inv, rec),
 		Event:    inv.Event,
 		Deadline: deadline,
 		Log:      logs.add,
@@ -361,18 +351,41 @@ func (i *Invoker) call(inv *api.Invocation, res *resolution, rec *storage.Stored
 	}, sc
 }
 
-// program is the sandbox's view of a version.
+// invokeHead is what the function is told of its activation.
+func invokeHead(inv *api.Invocation, rec *storage.StoredActivation) wire.InvokeHead {
+	trigger, err := rec.Trigger.AppendJSON(nil)
+	if err != nil {
+		panic(fmt.Sprintf("invoker: encode trigger: %v", err)) // its source is our own JSON
+	}
+	return wire.InvokeHead{
+		ActivationID: rec.ActivationID,
+		DeadlineMS:   rec.DeadlineMS,
+		Ref:          rec.Ref.AppendJSON(nil),
+		Trigger:      trigger,
+		Principal:    inv.Principal.AppendJSON(nil),
+		Attempt:      rec.Attempt,
+		RequestID:    rec.RequestID,
+
+		LastHeartbeat: inv.LastHeartbeat,
+	}
+}
+
+// program returns the sandbox's view of the version, made at the resolution's first call.
 func (i *Invoker) program(inv *api.Invocation, res *resolution) *sandbox.Program {
-	v := res.Version
+	res.programOnce.Do(func() { res.program = i.newProgram(inv.Tenant, inv.Namespace, inv.Function, &res.Version) })
+	return res.program
+}
+
+func (i *Invoker) newProgram(tenant, namespace, function string, v *api.Version) *sandbox.Program {
 	return &sandbox.Program{
-		Key:    fmt.Sprintf("%s/%s/%s/%d", inv.Tenant, inv.Namespace, inv.Function, v.Version),
+		Key:    fmt.Sprintf("%s/%s/%s/%d", tenant, namespace, function, v.Version),
 		Digest: v.SHA256,
 		Entry:  v.Config.Entry, Handler: v.Config.Handler,
 		MemoryMB: v.Config.MemoryMB,
 		Env:      v.Config.Env,
-		Tenant:   inv.Tenant, Namespace: inv.Namespace, Function: inv.Function, Version: v.Version,
+		Tenant:   tenant, Namespace: namespace, Function: function, Version: v.Version,
 		Bundle: func(ctx context.Context) ([]byte, error) {
-			tar, err := i.versions.Bundle(ctx, inv.Tenant, inv.Namespace, inv.Function, v.Version)
+			tar, err := i.versions.Bundle(ctx, tenant, namespace, function, v.Version)
 			if err != nil {
 				return nil, err
 			}

@@ -2,6 +2,7 @@ package invoker
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/maypok86/otter/v2/stats"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/sandbox"
 	"github.com/codesous/sous/storage"
 )
 
@@ -32,6 +34,9 @@ type resolution struct {
 	storage.Resolved
 	// raced: the function changed while this was being read, so it may be old.
 	raced bool
+
+	programOnce sync.Once
+	program     *sandbox.Program // see Invoker.program
 }
 
 // versionSource is where resolutions are read.

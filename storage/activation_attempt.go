@@ -46,7 +46,7 @@ func (a *StoredActivation) InQueue(queue string, attempt int) {
 // and stands at attempt upTo at most. current is what stands there otherwise. One
 // that was never stored is stored now.
 func (r *Activations) Attempt(ctx context.Context, a *StoredActivation, upTo int) (won bool, current *StoredActivation, err error) {
-	raw, err := encode(a)
+	raw, err := encodeActivation(a)
 	if err != nil {
 		return false, nil, err
 	}

@@ -39,7 +39,7 @@ type StoredActivation struct {
 // enters it in its function's index. Where the id is taken, created is false and
 // existing is what is stored; a repeat of the same record counts as created.
 func (r *Activations) Start(ctx context.Context, a *StoredActivation) (created bool, existing *StoredActivation, err error) {
-	raw, err := encode(a)
+	raw, err := encodeActivation(a)
 	if err != nil {
 		return false, nil, err
 	}
@@ -154,7 +154,7 @@ func (w *recordWrite) queue(ctx context.Context, pipe redis.Pipeliner, indexed *
 // Withdraw takes back the record of a Start whose outcome was unknown and after
 // which nothing ran. A record that is not a's own stays.
 func (r *Activations) Withdraw(ctx context.Context, a *StoredActivation) error {
-	raw, err := encode(a)
+	raw, err := encodeActivation(a)
 	if err != nil {
 		return err
 	}
@@ -216,7 +216,7 @@ func encodeEnd(a *StoredActivation) (*encodedEnd, error) {
 		e.stored.Result, e.stored.ResultBytes = nil, len(result)
 	}
 	var err error
-	e.raw, err = encode(&e.stored)
+	e.raw, err = encodeActivation(&e.stored)
 	return e, err
 }
 
