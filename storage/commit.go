@@ -3,6 +3,8 @@ package storage
 import (
 	"context"
 	"hash/maphash"
+	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -44,6 +46,33 @@ func queueBatch(ctx context.Context, pipe redis.Pipeliner, batch []write) {
 	for i, w := range batch {
 		w.queue(ctx, pipe, indexed[keys[i]])
 	}
+}
+
+// commitPipeline returns the pipeline for a batch: a transaction where the store gains
+// by it (see transacts). Each command keeps its own reply there, too. Scripts stay
+// out of it: what they read within a transaction is the server's affair.
+func (s *Store) commitPipeline(batch []write) redis.Pipeliner {
+	scripted := func(w write) bool { _, ok := w.(*scriptWrite); return ok }
+	if s.transactions && !slices.ContainsFunc(batch, scripted) {
+		return s.rdb.TxPipeline()
+	}
+	return s.rdb.Pipeline()
+}
+
+// transacts reports whether group commits are transactions: on a KVRocks that is not a
+// cluster, where a transaction is one write of RocksDB and each command outside of it
+// one of its own. On a cluster the keys of a batch lie in several slots.
+func (s *Store) transacts(ctx context.Context) (bool, error) {
+	client, single := s.rdb.(*redis.Client)
+	if !single || s.embedded {
+		return false, nil
+	}
+	info, err := client.Info(ctx, "server").Result()
+	if refused(err) { // an access list may forbid it
+		return false, nil
+	}
+	kind, _ := identify(info)
+	return kind == KindKVRocks, failure(ctx, "identify the store", err)
 }
 
 // commits batches the writes of concurrent activations: each stripe sends what
@@ -125,10 +154,17 @@ func (st *stripe) run() {
 		case <-st.store.life.Done():
 			return
 		}
-		for batch := st.take(); len(batch) > 0; batch = st.take() {
+		for batch := st.gather(); len(batch) > 0; batch = st.gather() {
 			st.send(batch)
 		}
 	}
+}
+
+// gather takes a batch once the goroutines that can run now have had their turn: on a
+// busy process some of them add writes of their own, and on an idle one there are none.
+func (st *stripe) gather() []*pending {
+	runtime.Gosched()
+	return st.take()
 }
 
 func (st *stripe) take() []*pending {
@@ -148,11 +184,11 @@ func (st *stripe) take() []*pending {
 func (st *stripe) send(batch []*pending) {
 	ctx, cancel := context.WithTimeout(st.store.life, commitTimeout)
 	defer cancel()
-	pipe := st.store.rdb.Pipeline()
 	writes := make([]write, len(batch))
 	for i, p := range batch {
 		writes[i] = p.write
 	}
+	pipe := st.store.commitPipeline(writes)
 	queueBatch(ctx, pipe, writes)
 	_, _ = pipe.Exec(ctx)
 	st.store.metrics.batches.Observe(float64(len(batch)))

@@ -43,11 +43,14 @@ type Store struct {
 	rdb redis.UniversalClient
 	// embedded is set where the server is in this process.
 	embedded bool
-	keys     keys
-	scripts  map[string]*redis.Script
-	clock    func() time.Time
-	commits  *commits
-	metrics  *storeMetrics
+	// transactions: group commits are transactions.
+	transactions bool
+
+	keys    keys
+	scripts map[string]*redis.Script
+	clock   func() time.Time
+	commits *commits
+	metrics *storeMetrics
 	// publishing makes publishes of one function queue up in this process: a
 	// conflict between them would send up to 16 MiB again.
 	publishing *keyedMutex
@@ -97,8 +100,11 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	}
 	s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
 	s.commits = newCommits(s)
-	err = s.metrics.register(cfg.Metrics, s, cfg.Embedded)
-	if err := errors.Join(err, s.Ping(ctx)); err != nil {
+	err = errors.Join(s.metrics.register(cfg.Metrics, s, cfg.Embedded), s.Ping(ctx))
+	if err == nil {
+		s.transactions, err = s.transacts(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
