@@ -19,13 +19,18 @@ type trackedWriter struct {
 	patience time.Duration // answerTimeout
 	status   int
 	bytes    int64
-	route    string // the pattern that the request matched; "" for none
+	route    string    // the pattern that the request matched; "" for none
+	deadline time.Time // for the client, as set last
 }
 
 // bound gives the client its time to take size bytes. net/http lifts the deadline
-// itself before the connection's next request.
+// itself before the connection's next request. A deadline
+// that would hardly move is left: a small answer sets one, not two.
 func (w *trackedWriter) bound(size int) {
-	w.writeBy(time.Now().Add(w.patience + time.Duration(size)*time.Second/answerRate))
+	at := time.Now().Add(w.patience + time.Duration(size)*time.Second/answerRate)
+	if at.Sub(w.deadline).Abs() > w.patience/16 {
+		w.writeBy(at)
+	}
 }
 
 // unbound is for handlers that have more to write, who knows when: HTTP/2 ends a
@@ -35,6 +40,7 @@ func (w *trackedWriter) unbound() { w.writeBy(time.Time{}) }
 // writeBy sets the deadline; writers that know none (in tests) have no client that
 // could be deaf.
 func (w *trackedWriter) writeBy(at time.Time) {
+	w.deadline = at
 	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(at)
 }
 
