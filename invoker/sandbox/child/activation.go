@@ -66,7 +66,7 @@ func (a *activation) run(event []byte) ([]byte, error) {
 	if err := r.try(func() { input = r.parsed(event) }); err != nil {
 		return nil, err
 	}
-	value, err := r.handler(goja.Undefined(), input, r.newContext(a))
+	value, err := r.handler(goja.Undefined(), input, r.newContext())
 	if err == nil {
 		value, err = a.await(value)
 	}

@@ -22,7 +22,7 @@ import (
 // scriptName is what the script is called where no source map says better.
 const scriptName = "bundle.js"
 
-// bindName is the parameter through which a script hands its handler over.
+// bindName is the variable through which a script hands its handler over.
 const bindName = "__cs_handler"
 
 // program is what a child serves: a compiled script and what it is told.
@@ -36,7 +36,9 @@ type program struct {
 	// where it is wrong, and nothing else.
 	asynchronous bool
 	globals      []row
+	context      []row
 	additions    *goja.Program // nil where the script needs none
+	words        words
 }
 
 // load makes the program of an assignment, and its script where it was
@@ -62,7 +64,7 @@ func load(assign wire.Assign, blob []byte) (*program, []byte, []wire.Problem) {
 		return nil, nil, []wire.Problem{{Message: err.Error()}}
 	}
 	p := &program{
-		assign: assign, code: code, globals: globalTable(), additions: additions,
+		assign: assign, code: code, globals: globalTable(), context: contextTable(), additions: additions,
 		asynchronous: bytes.Contains(script, []byte("async")) || bytes.Contains(script, []byte("Promise")),
 	}
 	if assign.Compiled {
@@ -112,7 +114,7 @@ func fatal() map[string]api.LogLevel {
 }
 
 // compile turns the modules of a bundle into one script: the text of a function
-// that takes the function to call with the handler.
+// that returns the handler.
 func compile(files map[string][]byte, entry, handler string) ([]byte, []wire.Problem) {
 	entry, problem := chooseEntry(files, entry)
 	if problem != nil {
@@ -127,7 +129,7 @@ func compile(files map[string][]byte, entry, handler string) ([]byte, []wire.Pro
 	}
 	result := api.Build(api.BuildOptions{
 		Stdin: &api.StdinOptions{
-			Contents: fmt.Sprintf("import { %s as handler } from %q; %s(handler);", name, "./"+entry, bindName),
+			Contents: fmt.Sprintf("import { %s as handler } from %q; %s = handler;", name, "./"+entry, bindName),
 		},
 		Bundle:         true,
 		Write:          false,
@@ -145,7 +147,7 @@ func compile(files map[string][]byte, entry, handler string) ([]byte, []wire.Pro
 		SourcesContent: api.SourcesContentExclude,
 		TsconfigRaw:    "{}",
 		Banner:         map[string]string{"js": `(function(` + bindName + `){"use strict";`},
-		Footer:         map[string]string{"js": "})"},
+		Footer:         map[string]string{"js": "return " + bindName + "})"},
 		Plugins:        []api.Plugin{modules{files}.plugin()},
 	})
 	if problems := refusals(result, entry, handler); len(problems) > 0 {

@@ -8,36 +8,39 @@ import (
 
 // newContext makes the handler's second argument. Its members are made when
 // they are read: most handlers read none.
-func (r *realm) newContext(a *activation) goja.Value {
-	assign, head := &r.program.assign, &a.head
-	text := func(s string) func(*realm) goja.Value {
-		return func(r *realm) goja.Value { return r.vm.ToValue(s) }
+func (r *realm) newContext() goja.Value { return r.newNamespace(r.program.context) }
+
+// contextTable is what a handler reads of its activation.
+func contextTable() []row {
+	text := func(of func(*activation) string) func(*realm) goja.Value {
+		return func(r *realm) goja.Value { return r.vm.ToValue(of(r.act)) }
 	}
-	number := func(n int64) func(*realm) goja.Value {
-		return func(r *realm) goja.Value { return r.vm.ToValue(n) }
+	number := func(of func(*activation) int64) func(*realm) goja.Value {
+		return func(r *realm) goja.Value { return r.vm.ToValue(of(r.act)) }
 	}
-	document := func(raw []byte) func(*realm) goja.Value {
+	document := func(of func(*activation) []byte) func(*realm) goja.Value {
 		return func(r *realm) goja.Value {
+			raw := of(r.act)
 			if len(raw) == 0 {
 				return goja.Undefined()
 			}
 			return r.parsed(raw)
 		}
 	}
-	return r.newNamespace([]row{
-		{"activation_id", text(head.ActivationID)},
-		{"deadline_ms", number(head.DeadlineMS)},
-		{"tenant", text(assign.Tenant)},
-		{"namespace", text(assign.Namespace)},
-		{"function", text(assign.Function)},
-		{"version", number(assign.Version)},
-		{"ref", document(head.Ref)},
-		{"trigger", document(head.Trigger)},
-		{"principal", document(head.Principal)},
-		{"attempt", number(int64(head.Attempt))},
-		{"request_id", text(head.RequestID)},
+	return []row{
+		{"activation_id", text(func(a *activation) string { return a.head.ActivationID })},
+		{"deadline_ms", number(func(a *activation) int64 { return a.head.DeadlineMS })},
+		{"tenant", text(func(a *activation) string { return a.server.program.assign.Tenant })},
+		{"namespace", text(func(a *activation) string { return a.server.program.assign.Namespace })},
+		{"function", text(func(a *activation) string { return a.server.program.assign.Function })},
+		{"version", number(func(a *activation) int64 { return a.server.program.assign.Version })},
+		{"ref", document(func(a *activation) []byte { return a.head.Ref })},
+		{"trigger", document(func(a *activation) []byte { return a.head.Trigger })},
+		{"principal", document(func(a *activation) []byte { return a.head.Principal })},
+		{"attempt", number(func(a *activation) int64 { return int64(a.head.Attempt) })},
+		{"request_id", text(func(a *activation) string { return a.head.RequestID })},
 		{"remainingMs", function("remainingMs", 0, func(r *realm, _ goja.FunctionCall) goja.Value {
-			return r.vm.ToValue(max(0, head.DeadlineMS-time.Now().UnixMilli()))
+			return r.vm.ToValue(max(0, r.act.head.DeadlineMS-time.Now().UnixMilli()))
 		})},
-	})
+	}
 }

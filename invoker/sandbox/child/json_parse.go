@@ -19,7 +19,7 @@ const maxJSONDepth = 10_000
 // "__proto__" is a member like any other, numbers are doubles, lone surrogates
 // stay in strings (in member names they become U+FFFD).
 func (r *realm) parseJSON(text []byte) (goja.Value, error) {
-	p := jsonParser{vm: r.vm, text: text}
+	p := jsonParser{vm: r.vm, words: &r.program.words, text: text}
 	p.space()
 	v, err := p.value(0)
 	if err != nil {
@@ -41,9 +41,10 @@ func (r *realm) parsed(text []byte) goja.Value {
 }
 
 type jsonParser struct {
-	vm   *goja.Runtime
-	text []byte
-	at   int
+	vm    *goja.Runtime
+	words *words
+	text  []byte
+	at    int
 }
 
 func (p *jsonParser) unexpected() error {
@@ -175,28 +176,28 @@ func (p *jsonParser) take(c byte) bool {
 	return false
 }
 
-// plain advances over a string's text and says where it ends if it is one that
-// needs no decoding.
-func (p *jsonParser) plain() (string, bool) {
+// plain advances over a string's text and returns it if it is one that needs no
+// decoding.
+func (p *jsonParser) plain() ([]byte, bool) {
 	for i := p.at + 1; i < len(p.text); i++ {
 		switch c := p.text[i]; {
 		case c == '"':
 			s := p.text[p.at+1 : i]
 			if !utf8.Valid(s) {
-				return "", false
+				return nil, false
 			}
 			p.at = i + 1
-			return string(s), true
+			return s, true
 		case c == '\\' || c < 0x20:
-			return "", false
+			return nil, false
 		}
 	}
-	return "", false
+	return nil, false
 }
 
 func (p *jsonParser) key() (string, error) {
 	if s, ok := p.plain(); ok {
-		return s, nil
+		return p.words.find(p.vm, s).text, nil
 	}
 	units, err := p.units()
 	return string(utf16.Decode(units)), err
@@ -204,7 +205,7 @@ func (p *jsonParser) key() (string, error) {
 
 func (p *jsonParser) string() (goja.Value, error) {
 	if s, ok := p.plain(); ok {
-		return p.vm.ToValue(s), nil
+		return p.words.find(p.vm, s).value, nil
 	}
 	units, err := p.units()
 	if err != nil {

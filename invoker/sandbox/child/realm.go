@@ -55,12 +55,8 @@ func (r *realm) evaluate() error {
 	if !ok {
 		return errors.New("the script is not of this compiler")
 	}
-	var exported goja.Value
-	bind := r.vm.ToValue(func(call goja.FunctionCall) goja.Value {
-		exported = call.Argument(0)
-		return goja.Undefined()
-	})
-	if _, err := script(goja.Undefined(), bind); err != nil {
+	exported, err := script(goja.Undefined())
+	if err != nil {
 		return err
 	}
 	if r.handler, ok = goja.AssertFunction(exported); !ok {
