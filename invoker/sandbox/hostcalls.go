@@ -200,7 +200,7 @@ func (h *hostCalls) answer(reply wire.HostReply) {
 	if cap(frame) <= keptFrameBytes {
 		h.frame = frame
 	}
-	if _, err := h.child.conn.Write(frame); err != nil {
+	if _, err := h.child.socket.Write(frame); err != nil {
 		h.broken = true // the child is dead or late: the run's own reads tell which
 	}
 }

@@ -30,7 +30,8 @@ type process struct {
 	pid       int
 	conn      *os.File // our end of the socket
 	raw       syscall.RawConn
-	frames    *wire.Reader
+	socket    *wire.Socket // of conn
+	frames    *wire.Reader // of socket
 	hello     wire.Hello
 	isolation nursery.Isolation
 	mapped    uint64 // address space at Hello, before it saw any source
@@ -93,6 +94,10 @@ func startProcess(s *spawner) (_ *process, stderr *os.File, err error) {
 	if err != nil {
 		return nil, nil, errors.Join(err, conn.Close(), theirs.Close(), stderr.Close(), stderrChild.Close())
 	}
+	socket, err := wire.NewSocket(conn)
+	if err != nil {
+		return nil, nil, errors.Join(err, conn.Close(), theirs.Close(), stderr.Close(), stderrChild.Close())
+	}
 	started, isolation, err := s.start(stderrChild, theirs)
 	err = errors.Join(err, theirs.Close(), stderrChild.Close())
 	if err != nil {
@@ -103,7 +108,8 @@ func startProcess(s *spawner) (_ *process, stderr *os.File, err error) {
 		pid:    started.Pid,
 		conn:   conn,
 		raw:    raw,
-		frames: wire.NewReader(conn),
+		socket: socket,
+		frames: wire.NewReader(socket),
 		gone:   make(chan struct{}),
 
 		isolation: isolation,
@@ -184,11 +190,7 @@ func (p *process) alive() bool {
 		return false
 	}
 	silent := false
-	var one [1]byte
-	err := p.raw.Control(func(fd uintptr) {
-		_, _, err := unix.Recvfrom(int(fd), one[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
-		silent = errors.Is(err, unix.EAGAIN)
-	})
+	err := p.raw.Control(func(fd uintptr) { silent = nothingToRead(fd) })
 	return err == nil && silent
 }
 

@@ -64,7 +64,7 @@ func (p *process) assign(ctx context.Context, head wire.Assign, source []byte) (
 	if head.CheckOnly {
 		p.expected.Store(int32(endChecked))
 	}
-	if _, err := p.conn.Write(frame); err != nil {
+	if _, err := p.socket.Write(frame); err != nil {
 		return nil, p.assignError(ctx, err)
 	}
 	kind, payload, err := p.frames.Next()

@@ -119,7 +119,7 @@ func (r *run) send() error {
 	if cap(frame) <= keptFrameBytes {
 		r.frame = frame
 	}
-	_, err = r.child.conn.Write(frame)
+	_, err = r.child.socket.Write(frame)
 	return err
 }
 

@@ -7,9 +7,11 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"syscall"
 	"time"
 
 	"github.com/codesous/sous/invoker/sandbox/nursery"
+	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
 // Arg is the first argument that makes the binary a sandbox child.
@@ -49,7 +51,11 @@ func run() error {
 	if err != nil {
 		return fmt.Errorf("confine: %w", err)
 	}
-	return Serve(context.Background(), unannounced(conn), Options{
+	socket, err := wire.NewSocket(conn)
+	if err != nil {
+		return err
+	}
+	return Serve(context.Background(), unannounced{conn, socket}, Options{
 		Layers:      layers,
 		MappedBytes: sizes.mapped,
 		WatchMemory: true,
@@ -59,15 +65,34 @@ func run() error {
 	})
 }
 
+// unannounced is a connection that is read and written as a wire.Socket.
+type unannounced struct {
+	net.Conn
+	socket *wire.Socket
+}
+
+func (c unannounced) Read(p []byte) (int, error)  { return c.socket.Read(p) }
+func (c unannounced) Write(p []byte) (int, error) { return c.socket.Write(p) }
+
+// connection is what a descriptor is made into.
+type connection interface {
+	net.Conn
+	syscall.Conn
+}
+
 // inherited makes a connection of a descriptor that the parent left open.
-func inherited(fd uintptr) (net.Conn, error) {
+func inherited(fd uintptr) (connection, error) {
 	f := os.NewFile(fd, "sandbox-socket")
 	if f == nil {
 		return nil, fmt.Errorf("descriptor %d is not open", fd)
 	}
-	conn, err := net.FileConn(f)
+	file, err := net.FileConn(f)
 	if err != nil {
 		return nil, err
+	}
+	conn, ok := file.(connection)
+	if !ok {
+		return nil, fmt.Errorf("descriptor %d is a %T, want a socket", fd, file)
 	}
 	return conn, f.Close()
 }
