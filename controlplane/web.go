@@ -178,6 +178,9 @@ func (s *Server) answerWeb(w http.ResponseWriter, r *http.Request, requestID str
 		for name, values := range response.header {
 			h[name] = values
 		}
+		if response.contentType != "" {
+			h["Content-Type"] = []string{response.contentType}
+		}
 	}
 	// After the function's own headers: these are the platform's to say.
 	h[headerRequestID] = []string{requestID}

@@ -16,9 +16,10 @@ import (
 // webResponse is a function's answer to its HTTP endpoint. Header names are
 // canonical.
 type webResponse struct {
-	status int
-	header http.Header
-	body   []byte
+	status      int
+	header      http.Header // nil for none
+	contentType string      // of a body that has no header; "" for none
+	body        []byte
 }
 
 const contentTypeJSON = "application/json"
@@ -71,11 +72,7 @@ func mapResult(result json.RawMessage) (webResponse, error) {
 			return mapObject(status, object)
 		}
 	}
-	return webResponse{
-		status: http.StatusOK,
-		header: http.Header{"Content-Type": {contentTypeJSON}},
-		body:   result,
-	}, nil
+	return webResponse{status: http.StatusOK, contentType: contentTypeJSON, body: result}, nil
 }
 
 // mapObject reads the fields of a response object. A field of another type than
