@@ -3,6 +3,7 @@ package invoker
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -80,6 +81,48 @@ func TestLimitsBoundTheLine(t *testing.T) {
 		leave()
 		wg.Wait()
 		release()
+		if len(l.gate) != 0 {
+			t.Errorf("%d gates outlive their users", len(l.gate))
+		}
+	})
+}
+
+// TestLimitsKeepTheOrder: places go to those who came first, and a caller that leaves
+// as it gets a place gives it back.
+func TestLimitsKeepTheOrder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimits()
+		release, err := l.acquire(t.Context(), "v", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var order []int
+		for i := range 4 {
+			ctx, leave := context.WithCancel(t.Context())
+			go func() {
+				defer leave()
+				release, err := l.acquire(ctx, "v", 1)
+				if err != nil {
+					return
+				}
+				order = append(order, i)
+				release()
+			}()
+			synctest.Wait()
+			if i == 1 { // at the moment when the first in line has its place
+				go func() {
+					time.Sleep(maxWait / 2)
+					leave()
+				}()
+			}
+		}
+		time.Sleep(maxWait / 2)
+		release()
+		synctest.Wait()
+		if !slices.IsSorted(order) || len(order) < 3 {
+			t.Errorf("got places in the order %v, want the order of arrival", order)
+		}
 		if len(l.gate) != 0 {
 			t.Errorf("%d gates outlive their users", len(l.gate))
 		}

@@ -86,3 +86,32 @@ func TestWritesFailWhenTheStoreIsClosed(t *testing.T) {
 	wantUnavailable(t, "start", err)
 	wantUnavailable(t, "ping", s.Ping(t.Context()))
 }
+
+// TestGroupCommitsAreTransactionsOnKVRocks, where a transaction is one write of RocksDB,
+// and on no other server.
+func TestGroupCommitsAreTransactionsOnKVRocks(t *testing.T) {
+	t.Parallel()
+	s, err := storage.Open(t.Context(), storage.Config{URL: storagetest.Redis(t).URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	f := newFixture(t, s)
+	want := int64(0)
+	if storeKind(t) == storage.KindKVRocks {
+		want = 1
+	}
+	before := storagetest.Calls(t, s.Client())["exec"]
+	a := f.running()
+	f.start(t, a)
+	if got := storagetest.Calls(t, s.Client())["exec"] - before; got != want {
+		t.Errorf("got %d transactions for one record, want %d", got, want)
+	}
+	// The reply of each command is its own, also within a transaction.
+	other := *a
+	other.RequestID = "req_other"
+	created, existing, err := f.activations.Start(t.Context(), &other)
+	if err != nil || created || existing.RequestID != a.RequestID {
+		t.Errorf("got created %v, existing %+v, error %v; want the record that is there", created, existing, err)
+	}
+}
