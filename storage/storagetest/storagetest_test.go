@@ -78,3 +78,21 @@ func TestEmptyStreamValues(t *testing.T) {
 		t.Errorf("got %q, want a nil value", reply)
 	}
 }
+
+func TestKeysMatchesPatterns(t *testing.T) {
+	t.Parallel()
+	c := storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL}).Client()
+	for _, key := range []string{"a", "ab", "aba", "b:a:b", "a.b"} {
+		if err := c.Set(t.Context(), key, "x", 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for pattern, want := range map[string]string{
+		"a": "a", "a*": "a a.b ab aba", "*b": "a.b ab b:a:b", "*:a:*": "b:a:b", "*": "a a.b ab aba b:a:b",
+		"a*a": "aba", "a*b*a": "aba", "ab*ba": "", "a.b": "a.b", "x*": "",
+	} {
+		if got := strings.Join(storagetest.Keys(t, c, pattern), " "); got != want {
+			t.Errorf("keys of %s: got %q, want %q", pattern, got, want)
+		}
+	}
+}
