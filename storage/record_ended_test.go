@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
@@ -167,6 +168,7 @@ func TestRecordsOfOneMomentShareTheirIndexCommand(t *testing.T) {
 	t.Cleanup(func() { _ = s.Close() })
 	f := newFixture(t, s)
 	before := storagetest.Calls(t, s.Client())
+	s.Client().AddHook(slowPipelines{})
 	const n = 400
 	errs := concurrently(n, func(int) error {
 		_, _, err := f.activations.RecordEnded(t.Context(), succeeded(f.running(), s.NowMS(), `"hello"`), nil)
@@ -184,5 +186,23 @@ func TestRecordsOfOneMomentShareTheirIndexCommand(t *testing.T) {
 	}
 	if got := len(f.pages(t, storage.ActivationFilter{Limit: 500})); got != n {
 		t.Errorf("got %d activations in the index, want %d", got, n)
+	}
+}
+
+// slowPipelines makes each pipeline take as long as on a slow store, so that the calls
+// of a test overlap on a loaded machine, too.
+type slowPipelines struct{}
+
+// DialHook implements redis.Hook.
+func (slowPipelines) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook implements redis.Hook.
+func (slowPipelines) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+// ProcessPipelineHook implements redis.Hook.
+func (slowPipelines) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		time.Sleep(20 * time.Millisecond) // the store's time, not a wait for something
+		return next(ctx, cmds)
 	}
 }
