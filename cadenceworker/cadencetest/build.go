@@ -157,7 +157,8 @@ func compile(cache, folder, binary string) error {
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // the next build removes it otherwise
 	fresh := filepath.Join(dir, "cadenceserver")
-	cmd := exec.CommandContext(context.Background(), "nice", "-n", "10", "go", "build", "-ldflags", "-s -w", "-o", fresh, ".")
+	// -trimpath as in `make build`, so that both share go's build cache.
+	cmd := exec.CommandContext(context.Background(), "nice", "-n", "10", "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", fresh, ".")
 	cmd.Dir = folder
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-buildvcs=false", "PWD="+folder)
 	if text, err := cmd.CombinedOutput(); err != nil {

@@ -58,7 +58,8 @@ func build(pkg string) (string, error) {
 	}
 	defer os.RemoveAll(temporary)
 	out := filepath.Join(temporary, "child")
-	cmd := exec.Command("go", "build", "-o", out, pkg)
+	// -trimpath as in `make build`, so that both share go's build cache.
+	cmd := exec.Command("go", "build", "-trimpath", "-o", out, pkg)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build %s: %w\n%s", pkg, err, text)
