@@ -42,7 +42,7 @@ RACE := -race -vet=off '-gcflags=github.com/yuin/gopher-lua/...=-race=false'
 
 test: test-redis
 	CGO_ENABLED=1 $(GO) test $(RACE) -timeout 14m $$($(GO) list ./... | grep -v platformtest)
-	CGO_ENABLED=1 $(GO) test $(RACE) -timeout 8m ./cmd/sous/platformtest
+	CGO_ENABLED=1 $(GO) test $(RACE) -timeout 14m ./cmd/sous/platformtest
 
 bench: test-redis build
 	$(GO) run ./cmd/sousbench -sous bin/sous -store-server "$(STORE_SERVER)"
