@@ -289,7 +289,7 @@ func TestSecretsChangeOnEveryReplica(t *testing.T) {
 		}
 		began := time.Now()
 		two.eventually("the lost deletion", func() bool { return strings.Contains(read(two), "CS_RUNTIME_SECRET_NOT_FOUND") })
-		if took := time.Since(began); took > 2500*time.Millisecond {
+		if took := time.Since(began); took > 10*time.Second { // a replica's default is 30 s
 			t.Errorf("believed for %s", took)
 		}
 		if read(one) != `"value 4"` {
