@@ -140,9 +140,13 @@ func (b *Broker) announceMoves(ctx context.Context, pipe redis.Pipeliner, q queu
 		case m.follow:
 			at = b.store.NowMS()
 		}
-		if at > 0 && (due == 0 || at < due) {
-			due = at
+		if m.record.run.state == api.JobActive && !m.to.state.Terminal() && m.record.spec.ExpireAtMS > 0 {
+			// While it was active, its expiry may have been put off to its lease's end.
+			expires := max(m.record.spec.ExpireAtMS, b.store.NowMS())
+			pipe.ZAdd(ctx, b.keys(q).Expiry(), redis.Z{Score: float64(expires), Member: m.record.id})
+			at = sooner(at, expires)
 		}
+		due = sooner(due, at)
 	}
 	if due > 0 {
 		b.markDue(ctx, pipe, q, due)

@@ -1,0 +1,29 @@
+package queue_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/codesous/sous/api"
+)
+
+// TestAJobPutBackExpiresAtItsTime: maintenance puts the expiry of an active job off to
+// its lease's end. A job that its worker then holds is dead at the next maintenance.
+func TestAJobPutBackExpiresAtItsTime(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		id := f.add(t, job(`1`, func(j *api.NewJob) { j.ExpireAtMS = f.clock.ms.Load() + 1000 }))[0].ID
+		got := f.fetch(t, 1)
+		f.clock.advance(2 * time.Second)
+		f.settle(t)
+		out, err := f.Ack(t.Context(), f.tenant, []api.JobAck{{ID: id, LeaseEpoch: got[0].LeaseEpoch, Hold: "wait"}})
+		if err != nil || !out[0].OK {
+			t.Fatal(out, err)
+		}
+		f.settle(t)
+		if j := f.get(t, id); j.State != api.JobDead || j.DeadReason != api.DeadExpired {
+			t.Errorf("the job is %s (%s), want dead, expired", j.State, j.DeadReason)
+		}
+		f.sound(t, id)
+	})
+}
