@@ -351,7 +351,7 @@ func (i *Invoker) call(inv *api.Invocation, res *resolution, rec *storage.Stored
 	}, sc
 }
 
-// invokeHead is what the function is told of its activation.
+// invokeHead returns the description of its activation that the function receives.
 func invokeHead(inv *api.Invocation, rec *storage.StoredActivation) wire.InvokeHead {
 	trigger, err := rec.Trigger.AppendJSON(nil)
 	if err != nil {

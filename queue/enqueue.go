@@ -196,6 +196,11 @@ func (e *enqueueItem) follows() string {
 	return ""
 }
 
+// firstRun is the run that the job is stored with.
+func (e *enqueueItem) firstRun() run {
+	return run{state: e.state, at: e.at, settled: none, worker: none, follows: e.follows()}
+}
+
 // enqueueTogether adds jobs with those that others add to the queue meanwhile.
 func (b *Broker) enqueueTogether(ctx context.Context, q queueKey, ids []string, specs []*api.JobSpec) ([]api.EnqueuedJob, error) {
 	items, err := b.items(ctx, q, ids, specs, false)
@@ -301,8 +306,7 @@ func (b *Broker) enqueueArguments(call enqueueCall, items []*enqueueItem) (keys 
 	args = append(make([]any, 0, 6+5*len(items)), len(items), call.queue.name(), call.digest,
 		max(1, items[0].spec.CreatedAtMS+api.IdempotencyTTLMS-b.store.NowMS()), batch, external)
 	for i, item := range items {
-		first := run{state: item.state, at: item.at, settled: none, worker: none, follows: item.follows()}
-		args = append(args, item.id, item.text, first.String(), scoreText(item.spec.Score), item.conditions(uniques[i]))
+		args = append(args, item.id, item.text, item.firstRun().String(), scoreText(item.spec.Score), item.conditions(uniques[i]))
 	}
 	return keys, args
 }

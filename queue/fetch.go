@@ -248,8 +248,8 @@ func (b *Broker) claim(ctx context.Context, f *Fetch, q queueKey, l *lane, found
 	return jobs, -1, err
 }
 
-// readCheckpoints completes claimed jobs by what earlier attempts left. Nobody but
-// their new holder can write it by now.
+// readCheckpoints completes claimed jobs by the checkpoints of earlier attempts. Only
+// the holder of a lease can write one, so they do not change meanwhile.
 func (b *Broker) readCheckpoints(ctx context.Context, tenant string, jobs []api.FetchedJob) error {
 	pipe := b.rdb.Pipeline()
 	keys := b.store.JobKeys(tenant)

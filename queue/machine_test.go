@@ -299,7 +299,7 @@ func (x *machine) beat(t *rapid.T) {
 	}
 }
 
-// raw reads the jobs' runs, reasons and specs in one go; what is missing is nil.
+// raw reads the jobs' runs, reasons and specs in one go; a missing one is nil.
 func (x *machine) raw(t *rapid.T, ids []string) [][3]any {
 	keys := x.f.store.JobKeys(x.f.tenant)
 	pipe := x.f.store.Client().Pipeline()

@@ -41,7 +41,7 @@ type run struct {
 	// a repeated call is recognised; "-" for none.
 	settled string
 	worker  string // the last one, "-" for none
-	follows string // what is to happen when the job has ended: followsEnd, followsFailure, or nothing
+	follows string // what happens when the job has ended: followsEnd, followsFailure, or "" for nothing
 }
 
 // The kinds of settling.

@@ -203,10 +203,9 @@ func (b *Broker) tickJob(c *storage.ScriptCall, jobs storage.JobKeys, t *Tick) {
 	if spec.Schedule.Marked {
 		mark = scoreText(spec.Schedule.TickMS)
 	}
-	first := run{state: item.state, at: item.at, settled: none, worker: none, follows: item.follows()}
 	c.Keys = append(c.Keys, jobs.Run(item.id), jobs.Spec(item.id), b.setOf(key, api.JobPending, spec.Score), q.Set(string(api.JobWaiting)),
 		q.Expiry(), q.After(), q.Cursor(), q.Config(), unique)
-	c.Args = append(c.Args, mark, key.name(), item.text, first.String(),
+	c.Args = append(c.Args, mark, key.name(), item.text, item.firstRun().String(),
 		scoreText(spec.Score), spec.Priority.Rank(), spec.ExpireAtMS, ttl, item.ended)
 }
 

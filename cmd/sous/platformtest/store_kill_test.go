@@ -36,8 +36,8 @@ const (
 )
 
 // The store is killed five times at random under 20,000 jobs, writes of documents
-// and 200 synchronous calls a second. Nothing that was accepted is lost, whoever
-// calls meanwhile is answered CS_STORE_UNAVAILABLE, and service resumes by itself.
+// and 200 synchronous calls a second. Nothing that was accepted is lost, calls
+// meanwhile are answered CS_STORE_UNAVAILABLE, and service resumes by itself.
 //
 // A minute on the store server that storagetest.StoreServerEnv names, less on the
 // redis-server of every test run. Not parallel: it keeps the machine busy.
@@ -292,7 +292,7 @@ type documentWriter struct {
 	wrote int
 }
 
-// document is what a writer knows of one.
+// document is a writer's knowledge of one of its documents.
 type document struct {
 	revision int64    // that its last accepted write was answered
 	value    string   // that it wrote

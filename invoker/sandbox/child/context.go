@@ -10,7 +10,7 @@ import (
 // they are read: most handlers read none.
 func (r *realm) newContext() goja.Value { return r.newNamespace(r.program.context) }
 
-// contextTable is what a handler reads of its activation.
+// contextTable holds the fields of ctx that a handler reads.
 func contextTable() []row {
 	text := func(of func(*activation) string) func(*realm) goja.Value {
 		return func(r *realm) goja.Value { return r.vm.ToValue(of(r.act)) }
