@@ -99,14 +99,15 @@ func (p *post) job(id string) api.Job {
 }
 
 // await waits until the job is as ok wants it.
-func (p *post) await(what, id string, ok func(api.Job) bool) {
+func (p *post) await(what, id string, ok func(api.Job) bool) (job api.Job) {
 	p.t.Helper()
 	platformtest.Eventually(p.t, 30*time.Second, what, func() error {
-		if job := p.job(id); !ok(job) {
+		if job = p.job(id); !ok(job) {
 			return fmt.Errorf("%s %s %s", job.State, job.Progress, job.Payload)
 		}
 		return nil
 	})
+	return job
 }
 
 func in(state api.JobState) func(api.Job) bool {
@@ -198,7 +199,9 @@ func (p *post) stops(w *workerProcess) {
 	}
 	states := map[string]int{}
 	for _, id := range ids {
-		job := p.job(id)
+		// The server gives back what it has just handed out once it sees the
+		// connection end, which may be after the worker's end.
+		job := p.await("the job is not held any more", id, func(j api.Job) bool { return j.State != api.JobActive })
 		state := "done"
 		switch job.State {
 		case api.JobCompleted:

@@ -52,19 +52,19 @@ type candidate struct {
 }
 
 // candidates reads the heads of q's priorities, want of them beside those that
-// other fetches here are after, and reserves them. release gives them back. Where
-// other fetches are after all there is, and may yet leave some, freed is closed when
-// the next of them has done.
+// other fetches here are after, and reserves them. release gives them back. freed is
+// not nil where other fetches are after all that was read, and may yet leave some: it
+// is closed when the next of them ends.
 func (b *Broker) candidates(ctx context.Context, q queueKey, l *lane, want int) (found []candidate, freed <-chan struct{}, release func(claimed int), err error) {
 	sets := b.setsOf(q, api.JobPending)
 	l.reading.Lock()
 	defer l.reading.Unlock()
-	cursors, window := l.start(want)
+	from, window, whole := l.start(want)
 	pipe := b.rdb.Pipeline()
 	var heads [4]*redis.ZSliceCmd
 	for rank := range heads {
 		heads[rank] = pipe.ZRangeByScoreWithScores(ctx, sets[rank], &redis.ZRangeBy{
-			Min: scoreText(cursors[rank]), Max: "(" + scoreText(bandStart(rank+1)), Count: window,
+			Min: scoreText(from[rank]), Max: "(" + scoreText(bandStart(rank+1)), Count: window,
 		})
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
@@ -72,8 +72,11 @@ func (b *Broker) candidates(ctx context.Context, q queueKey, l *lane, want int) 
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.reserved) > 0 {
+	switch {
+	case len(l.reserved) > 0:
 		freed = l.freed
+	case !whole: // the fetches that it passed over have ended meanwhile, and may have left some
+		freed = closed
 	}
 	for rank, head := range heads {
 		for _, z := range head.Val() {
@@ -89,18 +92,26 @@ func (b *Broker) candidates(ctx context.Context, q queueKey, l *lane, want int) 
 	return found, freed, func(claimed int) { l.release(found, claimed) }, nil
 }
 
-// start gives from where to read each priority, and how many members.
-func (l *lane) start(want int) (from [4]int64, window int64) {
+// closed is what there is no wait for.
+var closed = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+// start returns from where to read each priority, and how many members. whole reports
+// whether that is from the cursors on: nothing is passed over.
+func (l *lane) start(want int) (from [4]int64, window int64, whole bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if now := time.Now(); len(l.reserved) == 0 || now.Sub(l.since) > lookBack {
 		l.from, l.since = l.cursors, now
-		return l.from, int64(want + len(l.reserved))
+		return l.from, int64(want + len(l.reserved)), true
 	}
 	for rank := range l.from {
 		l.from[rank] = max(l.from[rank], l.cursors[rank])
 	}
-	return l.from, int64(want + tieRoom)
+	return l.from, int64(want + tieRoom), false
 }
 
 // release gives reservations back. Those that were not claimed are to be found

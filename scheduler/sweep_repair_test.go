@@ -190,7 +190,7 @@ func TestSweepersMendLeftovers(t *testing.T) {
 
 func TestSweepersMendLeftoversInACluster(t *testing.T) {
 	t.Parallel()
-	mendLeftovers(t, storage.Config{URL: storagetest.Cluster(t)}, []string{
+	mendLeftovers(t, storage.Config{URL: storagetest.OwnCluster(t)}, []string{
 		"no due mark", "held, and elsewhere", "pending in no index", "waiting for what has ended", "a batch that was sealed",
 		"an activation whose job is gone",
 	})

@@ -38,13 +38,34 @@ type cluster struct {
 }
 
 var sharedCluster = sync.OnceValues(func() (*cluster, error) {
+	return newCluster(func() (*Server, error) { return newShared(true) })
+})
+
+// OwnCluster is Cluster for a test that must not meet what other tests keep.
+func OwnCluster(t testing.TB) string {
+	t.Helper()
+	c, err := newCluster(func() (*Server, error) {
+		s, err := newServer(&Server{dir: t.TempDir(), cluster: true})
+		if err == nil {
+			t.Cleanup(s.Kill)
+		}
+		return s, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.url
+}
+
+// newCluster makes a cluster of nodes that node starts.
+func newCluster(node func() (*Server, error)) (*cluster, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	var made cluster
 	var clients []*redis.Client
 	var addrs []string
 	for range clusterNodes {
-		s, err := newShared(true)
+		s, err := node()
 		if err != nil {
 			return nil, err
 		}
@@ -67,7 +88,7 @@ var sharedCluster = sync.OnceValues(func() (*cluster, error) {
 	}
 	made.url = "redis-cluster://" + strings.Join(addrs, ",")
 	return &made, nil
-})
+}
 
 // slotsOf returns the first and the last slot of the nth node.
 func slotsOf(n int) (first, last int) {
