@@ -30,6 +30,9 @@ type source struct {
 	calls   int           // that were to settle, the unanswered ones included
 	refuse  api.Code      // what every ack answers
 	takes   time.Duration // how long an ack is under way
+	finds   time.Duration // how long a fetch that finds something is under way
+	asked   []int         // what the fetches under way ask for
+	asks    [][]int       // asked, whenever a fetch began
 }
 
 type entry struct {
@@ -77,8 +80,15 @@ func (s *source) reclaim() {
 func (s *source) FetchJobs(ctx context.Context, r api.FetchRequest) ([]api.FetchedJob, error) {
 	s.mu.Lock()
 	s.fetched = append(s.fetched, r)
+	s.asked = append(s.asked, r.Count)
+	s.asks = append(s.asks, slices.Clone(s.asked))
 	hang := s.hang
 	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.asked = slices.Delete(s.asked, slices.Index(s.asked, r.Count), slices.Index(s.asked, r.Count)+1)
+	}()
 	if hang {
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -90,6 +100,7 @@ func (s *source) FetchJobs(ctx context.Context, r api.FetchRequest) ([]api.Fetch
 		out, more, err := s.take(r), s.more, s.away
 		s.mu.Unlock()
 		if len(out) > 0 || err != nil {
+			time.Sleep(s.finds)
 			return out, err
 		}
 		select {

@@ -84,9 +84,10 @@ type Worker struct {
 	began  atomic.Bool
 	mu     sync.Mutex
 	inHand map[string]*Job // fetched and not settled, by id
+	asked  int             // jobs that fetches under way have asked for
 
 	work    chan *Job     // fetched, to be begun
-	room    chan struct{} // holds a token when a job was settled
+	room    chan struct{} // holds a token when there may be room for more jobs
 	settler *settler
 }
 
@@ -217,24 +218,49 @@ func (w *Worker) check() error {
 // connection is taken for dead.
 const fetchGrace = 15 * time.Second
 
-// fetch keeps the workers supplied until ctx ends.
+// fetch keeps the handlers supplied until ctx ends. While calls bring all that they
+// asked for, two are under way: the store finds the next jobs while those of the call
+// before are read.
 func (w *Worker) fetch(ctx context.Context) {
+	var second sync.WaitGroup
+	defer second.Wait()
+	var helped atomic.Bool
+	w.fetchWhile(ctx, 1, w.cfg.Wait, func(full bool) bool {
+		if full && helped.CompareAndSwap(false, true) {
+			second.Go(func() {
+				defer helped.Store(false)
+				w.fetchWhile(ctx, cap(w.work)/secondFetchShare, 0, func(full bool) bool { return full })
+			})
+		}
+		return true
+	})
+}
+
+// secondFetchShare: a second fetch is for a fraction of the room at least, since a
+// small one costs the store as much as a large one.
+const secondFetchShare = 4
+
+// fetchWhile fetches until ctx ends, or until goOn, which is told after each call
+// whether it brought all that it asked for, returns false. It asks when there is room
+// for least jobs, and waits so long for the first.
+func (w *Worker) fetchWhile(ctx context.Context, least int, wait time.Duration, goOn func(full bool) bool) {
 	pause := newBackoff()
 	for ctx.Err() == nil {
-		free := cap(w.work) - w.held()
-		if free <= 0 {
+		count := w.reserve(least)
+		if count == 0 {
 			select {
 			case <-w.room:
 			case <-ctx.Done():
 			}
 			continue
 		}
-		bounded, cancel := context.WithTimeout(ctx, w.cfg.Wait+fetchGrace)
+		bounded, cancel := context.WithTimeout(ctx, wait+fetchGrace)
 		jobs, err := w.source.FetchJobs(bounded, api.FetchRequest{
-			Queues: w.queues, WorkerID: w.cfg.ID, Count: min(free, api.MaxFetchJobs), LeaseMS: w.cfg.Lease.Milliseconds(),
-			WaitMS: w.cfg.Wait.Milliseconds(), Hostname: w.hostname, Version: w.cfg.Version,
+			Queues: w.queues, WorkerID: w.cfg.ID, Count: count, LeaseMS: w.cfg.Lease.Milliseconds(),
+			WaitMS: wait.Milliseconds(), Hostname: w.hostname, Version: w.cfg.Version,
 		})
 		cancel()
+		taken := w.takeAll(jobs, count)
 		if err != nil {
 			if ctx.Err() == nil {
 				w.cfg.OnError(fmt.Errorf("worker: fetch: %w", err))
@@ -243,30 +269,58 @@ func (w *Worker) fetch(ctx context.Context) {
 			continue
 		}
 		pause.reset()
-		for i := range jobs {
-			w.work <- w.take(jobs[i]) // it has room: no more than that was asked for
+		for _, j := range taken {
+			w.work <- j // it has room: no more than that was asked for
+		}
+		if !goOn(len(jobs) == count) {
+			return
 		}
 	}
 }
 
-// take enters a fetched job among those in hand. Where it is there already, that
-// was under a lease which ran out.
-func (w *Worker) take(f api.FetchedJob) *Job {
-	j := &Job{FetchedJob: f}
-	w.mu.Lock()
-	before := w.inHand[f.ID]
-	w.inHand[f.ID] = j
-	w.mu.Unlock()
-	if before != nil {
-		before.lose(ErrLeaseLost)
-	}
-	return j
-}
-
-func (w *Worker) held() int {
+// reserve returns how many jobs a fetch may ask for, none if that is fewer than least.
+func (w *Worker) reserve(least int) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return len(w.inHand)
+	free := cap(w.work) - len(w.inHand) - w.asked
+	if free < max(1, least) {
+		return 0
+	}
+	count := min(free, api.MaxFetchJobs)
+	w.asked += count
+	return count
+}
+
+// takeAll enters what a fetch for count jobs brought among the jobs in hand. Where one
+// is there already, that was under a lease which ran out.
+func (w *Worker) takeAll(fetched []api.FetchedJob, count int) []*Job {
+	jobs := make([]*Job, len(fetched))
+	var lost []*Job
+	w.mu.Lock()
+	w.asked -= count
+	for i := range fetched {
+		j := &Job{FetchedJob: fetched[i]}
+		if before := w.inHand[j.ID]; before != nil {
+			lost = append(lost, before)
+		}
+		w.inHand[j.ID], jobs[i] = j, j
+	}
+	w.mu.Unlock()
+	for _, j := range lost {
+		j.lose(ErrLeaseLost)
+	}
+	if len(fetched) < count {
+		w.freed()
+	}
+	return jobs
+}
+
+// freed tells a fetch that waits for room that there may be some.
+func (w *Worker) freed() {
+	select {
+	case w.room <- struct{}{}:
+	default:
+	}
 }
 
 // settled takes a job out of those in hand.
@@ -276,10 +330,7 @@ func (w *Worker) settled(j *Job) {
 		delete(w.inHand, j.ID)
 	}
 	w.mu.Unlock()
-	select {
-	case w.room <- struct{}{}:
-	default:
-	}
+	w.freed()
 }
 
 // giveBack returns a job that no handler has done; the attempt does not count.

@@ -58,10 +58,48 @@ func TestConcurrencyIsKeptAndUsed(t *testing.T) {
 			t.Errorf("%d calls for %d jobs", s.calls, jobs)
 		}
 		for _, f := range s.fetched {
-			if f.Count < 1 || f.Count > concurrency+ahead || f.WorkerID != w.ID() || f.LeaseMS != 30_000 || f.WaitMS != 20_000 {
+			if f.Count < 1 || f.Count > concurrency+ahead || f.WorkerID != w.ID() || f.LeaseMS != 30_000 || f.WaitMS != 20_000 && f.WaitMS != 0 {
 				t.Errorf("%+v", f)
 			}
 		}
+	})
+}
+
+// While fetches bring all that they ask for, two are under way, of which the second
+// asks for a quarter of the room at least. Where the queue is empty, one waits.
+func TestASecondFetchWhileThereIsMore(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const jobs, concurrency, ahead = 400, 4, 12
+		s := newSource(numbers(jobs)...)
+		s.finds = time.Second
+		w := run(t, s, worker.Config{Concurrency: concurrency, Ahead: ahead}, func(context.Context, *worker.Job) error {
+			time.Sleep(100 * time.Millisecond)
+			return nil
+		})
+		time.Sleep(time.Minute)
+		if got := s.states(); got[api.JobCompleted] != jobs {
+			t.Errorf("%v", got)
+		}
+		twice := 0
+		for _, asks := range s.asks {
+			sum := 0
+			for _, n := range asks {
+				sum += n
+			}
+			if len(asks) > 2 || sum > concurrency+ahead {
+				t.Errorf("fetches for %v jobs were under way", asks)
+			}
+			if len(asks) == 2 {
+				twice++
+			}
+		}
+		if twice < 5 {
+			t.Errorf("%d of %d fetches began beside another", twice, len(s.asks))
+		}
+		if len(s.asked) != 1 {
+			t.Errorf("fetches for %v jobs wait at an empty queue", s.asked)
+		}
+		w.end(t)
 	})
 }
 

@@ -29,6 +29,7 @@ const (
 	queueProducers   = 16
 	queueConcurrency = 32
 	queueBatch       = 64
+	queueAhead       = 12 * queueBatch // what our worker fetches before handlers are free
 	queueIdleProbes  = 300
 	benchQueue       = "bench"
 )
@@ -346,7 +347,7 @@ func (s *sousQueue) enqueuePayload(ctx context.Context, payload []byte) error {
 }
 
 func (s *sousQueue) serve(ctx context.Context, handled func([]byte)) error {
-	w, err := worker.New(s, worker.Config{Concurrency: queueConcurrency, Ahead: 4 * queueBatch, OnError: func(err error) { log.Print(err) }})
+	w, err := worker.New(s, worker.Config{Concurrency: queueConcurrency, Ahead: queueAhead, OnError: func(err error) { log.Print(err) }})
 	if err != nil {
 		return err
 	}
