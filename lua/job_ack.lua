@@ -29,7 +29,7 @@ for i = 1, n do
       after[#after + 1], after[#after + 2] = now, id
     end
     if mine then
-      sets[#sets + 1], sets[#sets + 2] = KEYS[3 + i], table.concat({'completed', attempt, epoch, now, epoch .. 'a', worker}, ' ') .. flag
+      sets[#sets + 1], sets[#sets + 2] = KEYS[3 + i], 'completed ' .. attempt .. ' ' .. epoch .. ' ' .. now .. ' ' .. epoch .. 'a ' .. worker .. flag
       if result ~= '' then
         results[#results + 1] = {metas, result}
       end

@@ -5,13 +5,14 @@
 -- KEYS[4] …:active
 -- KEYS[5 to 8] the pending jobs by the rank of their priority, from 0:
 --   …:pending:critical, …:pending:high, …:pending, …:pending:low
--- KEYS[9 to 8+n] cs:job:t:id:run of each candidate, in the order of their scores
+-- KEYS[9 to 8+n] cs:job:t:id:run of each candidate, by rank, then by score
 -- KEYS[9+n to 8+2n] cs:job:t:id:spec of each
 -- ARGV[1] now_ms  ARGV[2] when the leases end, in ms  ARGV[3] the worker's id
 -- ARGV[4] how many jobs at most  ARGV[5] n  ARGV[6] how specs of this queue begin
--- ARGV[7…] for each candidate: id, score
+-- ARGV[7 to 10] how many candidates each rank has  ARGV[11 to 14] the last one's score
+-- ARGV[15…] the id of each candidate
 -- Reply: {'ok'|'paused'|'full'|'limited', ms after which it may be worth asking again
---   (limited only), the four cursors or '', for each job: id, spec, attempt, epoch}
+--   (limited only), the four cursors or '', for each job: id, spec, run as it is now}
 local now, n, room = tonumber(ARGV[1]), tonumber(ARGV[5]), tonumber(ARGV[4])
 local config = redis.call('HMGET', KEYS[1], 'paused', 'max_concurrency', 'rate_limit', 'rate_window_ms')
 if config[1] == '1' then
@@ -42,28 +43,29 @@ if limit > 0 then
   end
 end
 local reply, adds, sets, gone, touched = {'ok', '0', '', '', '', ''}, {}, {}, {{}, {}, {}, {}}, {}
-local runs, found, wanted = redis.call('MGET', unpack(KEYS, 9, 8 + n)), {}, {}
-for i = 1, n do
-  if #found < room and string.sub(runs[i] or '', 1, 8) == 'pending ' then
-    found[#found + 1], wanted[#wanted + 1] = i, KEYS[8 + n + i]
+local runs, found, wanted, first = redis.call('MGET', unpack(KEYS, 9, 8 + n)), {}, {}, 1
+for rank = 1, 4 do
+  local ids, last = gone[rank], first + tonumber(ARGV[6 + rank]) - 1
+  for i = first, last do
+    if #found < room then
+      if string.sub(runs[i] or '', 1, 8) == 'pending ' then
+        found[#found + 1], wanted[#wanted + 1] = i, KEYS[8 + n + i]
+      end
+      ids[#ids + 1], touched[rank] = ARGV[14 + i], ARGV[10 + rank]
+    end
   end
-  if #found < room or found[#found] == i then
-    local score = tonumber(ARGV[6 + 2 * i])
-    local rank = math.floor(score / 2 ^ 51) + 1
-    gone[rank][#gone[rank] + 1], touched[rank] = ARGV[5 + 2 * i], score
-  end
+  first = last + 1
 end
-local specs, taken = #wanted > 0 and redis.call('MGET', unpack(wanted)), 0
+local specs, taken, size = #wanted > 0 and redis.call('MGET', unpack(wanted)), 0, #reply
 for k, i in ipairs(found) do
   local spec = specs[k] or ''
   if string.sub(spec, 1, #ARGV[6]) == ARGV[6] then
-    taken = taken + 1
     local attempt, epoch, settled, rest = string.match(runs[i], '^pending (%d+) (%d+) %d+ (%S+) %S+(.*)$')
-    attempt, epoch = attempt + 1, epoch + 1
-    adds[#adds + 1], adds[#adds + 2] = ARGV[2], ARGV[5 + 2 * i]
-    sets[#sets + 1], sets[#sets + 2] = KEYS[8 + i], table.concat({'active', attempt, epoch, ARGV[2], settled, ARGV[3]}, ' ') .. rest
-    local at = #reply
-    reply[at + 1], reply[at + 2], reply[at + 3], reply[at + 4] = ARGV[5 + 2 * i], spec, tostring(attempt), tostring(epoch)
+    local id, run = ARGV[14 + i], 'active ' .. attempt + 1 .. ' ' .. epoch + 1 .. ' ' .. ARGV[2] .. ' ' .. settled .. ' ' .. ARGV[3] .. rest
+    adds[2 * taken + 1], adds[2 * taken + 2] = ARGV[2], id
+    sets[2 * taken + 1], sets[2 * taken + 2] = KEYS[8 + i], run
+    reply[size + 1], reply[size + 2], reply[size + 3] = id, spec, run
+    taken, size = taken + 1, size + 3
   end
 end
 if taken > 0 then
@@ -88,8 +90,8 @@ end
 local cursors = redis.call('HMGET', KEYS[2], '0', '1', '2', '3')
 for rank = 1, 4 do
   if touched[rank] then
-    local first = redis.call('ZRANGEBYSCORE', KEYS[4 + rank], cursors[rank] or '-inf', string.format('(%.0f', rank * 2 ^ 51), 'WITHSCORES', 'LIMIT', 0, 1)
-    cursors[rank] = string.format('%.0f', math.max(tonumber(cursors[rank] or '0'), tonumber(first[2] or touched[rank])))
+    local head = redis.call('ZRANGEBYSCORE', KEYS[4 + rank], cursors[rank] or '-inf', string.format('(%.0f', rank * 2 ^ 51), 'WITHSCORES', 'LIMIT', 0, 1)
+    cursors[rank] = string.format('%.0f', math.max(tonumber(cursors[rank] or '0'), tonumber(head[2] or touched[rank])))
     redis.call('HSET', KEYS[2], tostring(rank - 1), cursors[rank])
   end
   reply[rank + 2] = cursors[rank] or ''

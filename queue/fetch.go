@@ -219,13 +219,24 @@ func (b *Broker) claim(ctx context.Context, f *Fetch, q queueKey, l *lane, found
 	k, tenant := b.keys(q), b.store.JobKeys(q.tenant)
 	keys := append(make([]string, 0, 8+2*len(found)), k.Config(), k.Cursor(), k.Rate(), k.Set(string(api.JobActive)))
 	keys = append(keys, b.setsOf(q, api.JobPending)...)
-	args := append(make([]any, 0, 6+2*len(found)), now, expires, f.WorkerID, want, len(found), specBegin(q))
+	args := append(make([]any, 0, 14+len(found)), now, expires, f.WorkerID, want, len(found), specBegin(q))
+	var count [4]int
+	var last [4]string
 	for _, c := range found {
+		rank := rankOf(c.score)
+		count[rank]++
+		last[rank] = scoreText(c.score)
 		keys = append(keys, tenant.Run(c.id))
-		args = append(args, c.id, scoreText(c.score))
+	}
+	for rank := range count {
+		args = append(args, count[rank])
+	}
+	for rank := range last {
+		args = append(args, last[rank])
 	}
 	for _, c := range found {
 		keys = append(keys, tenant.Spec(c.id))
+		args = append(args, c.id)
 	}
 	reply, err := b.store.ScriptThen(ctx, storage.ScriptJobClaim, keys, args, func(pipe redis.Pipeliner) {
 		b.markDue(ctx, pipe, q, expires)
@@ -274,18 +285,17 @@ func (b *Broker) readCheckpoints(ctx context.Context, tenant string, jobs []api.
 // claimed reads the script's jobs. Those that have expired meanwhile are ended
 // instead of being handed out.
 func (b *Broker) claimed(ctx context.Context, q queueKey, words []string, now, expires int64) ([]api.FetchedJob, error) {
-	jobs := make([]api.FetchedJob, 0, len(words)/4)
-	for ; len(words) >= 4; words = words[4:] {
+	jobs := make([]api.FetchedJob, 0, len(words)/3)
+	for ; len(words) >= 3; words = words[3:] {
 		spec, err := decodeSpec(words[1])
 		if err != nil {
 			return jobs, err
 		}
-		attempt, err1 := strconv.Atoi(words[2])
-		epoch, err2 := strconv.ParseInt(words[3], 10, 64)
-		if err1 != nil || err2 != nil {
-			return jobs, api.Errorf(api.CodeInternal, "a claim answered %q", words[2:4])
+		run, err := parseRun(words[2])
+		if err != nil {
+			return jobs, err
 		}
-		b.remember(jobKey{q.tenant, words[0]}, briefOf(spec, epoch))
+		b.remember(jobKey{q.tenant, words[0]}, briefOf(spec, run.epoch))
 		if spec.ExpireAtMS > 0 && spec.ExpireAtMS <= now {
 			if err := b.expireClaimed(ctx, q.tenant, words[0]); err != nil {
 				return jobs, err
@@ -299,7 +309,7 @@ func (b *Broker) claimed(ctx context.Context, q queueKey, words []string, now, e
 		}
 		jobs = append(jobs, api.FetchedJob{
 			ID: words[0], Namespace: q.namespace, Queue: q.queue, Payload: payload,
-			Attempt: attempt, MaxAttempts: options.MaxAttempts, LeaseEpoch: epoch, LeaseExpiresMS: expires,
+			Attempt: run.attempt, MaxAttempts: options.MaxAttempts, LeaseEpoch: run.epoch, LeaseExpiresMS: expires,
 			Tags: spec.Tags, ParentID: spec.ParentID, CreatedAtMS: spec.CreatedAtMS,
 			Spec: spec,
 		})
