@@ -167,7 +167,7 @@ func startOn(t *testing.T, store *storage.Store, change ...func(*controlplane.Co
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	t.Cleanup(h.client.CloseIdleConnections)
-	h.contract = readContract(t, h.call(t, "GET", "/openapi.json", "").body)
+	h.contract = sharedContract.of(t, h)
 	return h
 }
 

@@ -35,7 +35,13 @@ func (s *Server) docs(w http.ResponseWriter, r *http.Request) {
 	s.writePage(w, r, "text/html; charset=utf-8", s.docsPage)
 }
 
-func (s *Server) writePage(w http.ResponseWriter, r *http.Request, contentType string, body []byte) {
+// writePage answers with a page, which is made once.
+func (s *Server) writePage(w http.ResponseWriter, r *http.Request, contentType string, page func() ([]byte, error)) {
+	body, err := page()
+	if err != nil {
+		s.fail(w, r, requestIDOf(r.Context()), err)
+		return
+	}
 	w.Header().Set("Content-Type", contentType)
 	if _, err := w.Write(body); err != nil {
 		s.log.Debug("a page was not delivered", zap.String("request_id", requestIDOf(r.Context())), zap.Error(err))

@@ -179,13 +179,17 @@ func secure(a huma.API) {
 	}
 }
 
-// openapiJSON finishes the document and encodes it.
-func openapiJSON(a huma.API) ([]byte, error) {
+// finish completes the document by what huma does not know.
+func finish(a huma.API) {
 	secure(a)
 	// huma knows no reference that may be null; an activation's error is one.
 	activation := a.OpenAPI().Components.Schemas.Map()["Activation"]
 	activation.Properties["error"] = &huma.Schema{OneOf: []*huma.Schema{activation.Properties["error"], {Type: "null"}}}
-	raw, err := json.Marshal(a.OpenAPI())
+}
+
+// openapiJSON encodes the document.
+func openapiJSON(document *huma.OpenAPI) ([]byte, error) {
+	raw, err := json.Marshal(document)
 	if err != nil {
 		return nil, fmt.Errorf("controlplane: encode the OpenAPI document: %w", err)
 	}

@@ -21,6 +21,27 @@ type contract struct {
 	mu       sync.Mutex
 	compiler *jsonschema.Compiler
 	paths    map[string]any
+	patterns map[string]*regexp.Regexp // of paths
+}
+
+// sharedContract is the contract of all servers of this package's tests: their routes
+// are the same.
+var sharedContract contractOnce
+
+type contractOnce struct {
+	mu       sync.Mutex
+	contract *contract
+}
+
+// of reads the contract from h, which has none yet, unless it was read before.
+func (o *contractOnce) of(t *testing.T, h *harness) *contract {
+	t.Helper()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.contract == nil {
+		o.contract = readContract(t, h.call(t, "GET", "/openapi.json", "").body)
+	}
+	return o.contract
 }
 
 const documentURL = "https://test.invalid/openapi.json"
@@ -31,7 +52,13 @@ func readContract(t *testing.T, raw []byte) *contract {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &contract{compiler: jsonschema.NewCompiler(), paths: document.(map[string]any)["paths"].(map[string]any)}
+	c := &contract{
+		compiler: jsonschema.NewCompiler(), paths: document.(map[string]any)["paths"].(map[string]any),
+		patterns: map[string]*regexp.Regexp{},
+	}
+	for path := range c.paths {
+		c.patterns[path] = regexp.MustCompile("^" + templatePart.ReplaceAllString(regexp.QuoteMeta(path), `[^/:]+`) + "$")
+	}
 	if err := c.compiler.AddResource(documentURL, document); err != nil {
 		t.Fatal(err)
 	}
@@ -43,8 +70,7 @@ var templatePart = regexp.MustCompile(`\\\{[a-z_]+\\\}`)
 // template gives the document's path for a real one, "" if there is none.
 func (c *contract) template(path string) string {
 	for _, template := range slices.Sorted(maps.Keys(c.paths)) {
-		pattern := templatePart.ReplaceAllString(regexp.QuoteMeta(template), `[^/:]+`)
-		if regexp.MustCompile("^" + pattern + "$").MatchString(path) {
+		if c.patterns[template].MatchString(path) {
 			return template
 		}
 	}

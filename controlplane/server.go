@@ -114,8 +114,8 @@ type Server struct {
 	alive    time.Duration
 	patience time.Duration // with those who do not read their answers
 	router   http.Handler
-	openapi  []byte
-	docsPage []byte
+	openapi  func() ([]byte, error) // encodes the document when it is first asked for
+	docsPage func() ([]byte, error)
 	unready  atomic.Bool
 	drained  chan struct{} // closed by Drain
 	drain    sync.Once
@@ -195,9 +195,7 @@ func New(ctx context.Context, store *storage.Store, engine Engine, broker *queue
 		return nil, err
 	}
 	s.runners = cfg.StorageToken
-	if err := s.route(cfg.Version); err != nil {
-		return nil, err
-	}
+	s.route(cfg.Version)
 	if err := s.openKeys(ctx); err != nil {
 		return nil, err
 	}
@@ -312,7 +310,7 @@ func (s *Server) HTTPServer(addr string) *http.Server {
 func (s *Server) now() int64 { return s.clock().UnixMilli() }
 
 // route builds the router and the OpenAPI document.
-func (s *Server) route(version string) error {
+func (s *Server) route(version string) {
 	router := chi.NewRouter()
 	router.Use(nameRoute)
 	router.Use(middleware.GetHead) // a HEAD is a GET whose body net/http leaves out
@@ -356,10 +354,7 @@ func (s *Server) route(version string) error {
 		})
 	})
 	s.router = router
-	var err error
-	if s.openapi, err = openapiJSON(document); err != nil {
-		return err
-	}
-	s.docsPage, err = renderDocs(document.OpenAPI())
-	return err
+	finish(document)
+	s.openapi = sync.OnceValues(func() ([]byte, error) { return openapiJSON(document.OpenAPI()) })
+	s.docsPage = sync.OnceValues(func() ([]byte, error) { return renderDocs(document.OpenAPI()) })
 }
