@@ -86,8 +86,8 @@ type Worker struct {
 	inHand map[string]*Job // fetched and not settled, by id
 	asked  int             // jobs that fetches under way have asked for
 
-	work    chan *Job     // fetched, to be begun
-	room    chan struct{} // holds a token when there may be room for more jobs
+	work    chan *Job        // fetched, to be begun
+	room    [2]chan struct{} // for each fetch, holds a token when there may be room for more jobs
 	settler *settler
 }
 
@@ -117,7 +117,7 @@ func New(source Source, cfg Config) (*Worker, error) {
 	}
 	w := &Worker{
 		source: source, cfg: cfg, hostname: hostname, handlers: map[string]Handler{},
-		inHand: map[string]*Job{}, work: make(chan *Job, cfg.Concurrency+cfg.Ahead), room: make(chan struct{}, 1),
+		inHand: map[string]*Job{}, work: make(chan *Job, cfg.Concurrency+cfg.Ahead), room: [2]chan struct{}{make(chan struct{}, 1), make(chan struct{}, 1)},
 	}
 	w.settler = newSettler(w)
 	return w, nil
@@ -225,11 +225,11 @@ func (w *Worker) fetch(ctx context.Context) {
 	var second sync.WaitGroup
 	defer second.Wait()
 	var helped atomic.Bool
-	w.fetchWhile(ctx, 1, w.cfg.Wait, func(full bool) bool {
+	w.fetchWhile(ctx, w.room[0], 1, w.cfg.Wait, func(full bool) bool {
 		if full && helped.CompareAndSwap(false, true) {
 			second.Go(func() {
 				defer helped.Store(false)
-				w.fetchWhile(ctx, cap(w.work)/secondFetchShare, 0, func(full bool) bool { return full })
+				w.fetchWhile(ctx, w.room[1], cap(w.work)/secondFetchShare, 0, func(full bool) bool { return full })
 			})
 		}
 		return true
@@ -242,14 +242,14 @@ const secondFetchShare = 4
 
 // fetchWhile fetches until ctx ends, or until goOn, which is told after each call
 // whether it brought all that it asked for, returns false. It asks when there is room
-// for least jobs, and waits so long for the first.
-func (w *Worker) fetchWhile(ctx context.Context, least int, wait time.Duration, goOn func(full bool) bool) {
+// for least jobs, of which room tells it, and lets the queue wait for the first job.
+func (w *Worker) fetchWhile(ctx context.Context, room <-chan struct{}, least int, wait time.Duration, goOn func(full bool) bool) {
 	pause := newBackoff()
 	for ctx.Err() == nil {
 		count := w.reserve(least)
 		if count == 0 {
 			select {
-			case <-w.room:
+			case <-room:
 			case <-ctx.Done():
 			}
 			continue
@@ -260,6 +260,9 @@ func (w *Worker) fetchWhile(ctx context.Context, least int, wait time.Duration, 
 			WaitMS: wait.Milliseconds(), Hostname: w.hostname, Version: w.cfg.Version,
 		})
 		cancel()
+		if err != nil {
+			jobs = nil
+		}
 		taken := w.takeAll(jobs, count)
 		if err != nil {
 			if ctx.Err() == nil {
@@ -315,11 +318,13 @@ func (w *Worker) takeAll(fetched []api.FetchedJob, count int) []*Job {
 	return jobs
 }
 
-// freed tells a fetch that waits for room that there may be some.
+// freed tells fetches that wait for room that there may be some.
 func (w *Worker) freed() {
-	select {
-	case w.room <- struct{}{}:
-	default:
+	for _, room := range w.room {
+		select {
+		case room <- struct{}{}:
+		default:
+		}
 	}
 }
 

@@ -103,6 +103,31 @@ func TestASecondFetchWhileThereIsMore(t *testing.T) {
 	})
 }
 
+// A handler that has become free gets a job at once, though the second fetch waits for
+// room for several.
+func TestAFreeHandlerWaitsForNoOther(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const jobs, concurrency = 400, 16
+		s := newSource(numbers(jobs)...)
+		begin := time.Now()
+		w := run(t, s, worker.Config{Concurrency: concurrency, Ahead: -1}, func(_ context.Context, j *worker.Job) error {
+			var n int
+			if err := j.Decode(&n); err != nil {
+				return err
+			}
+			time.Sleep(time.Second + time.Duration(n%concurrency)*time.Millisecond) // no two end together
+			return nil
+		})
+		for s.states()[api.JobCompleted] < jobs {
+			time.Sleep(10 * time.Millisecond)
+		}
+		if took := time.Since(begin); took > jobs/concurrency*(time.Second+concurrency*time.Millisecond) {
+			t.Errorf("%d jobs took %s", jobs, took)
+		}
+		w.end(t)
+	})
+}
+
 func TestHeartbeatsKeepTheLease(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSource(numbers(3)...)
