@@ -33,14 +33,12 @@ test-redis:
 
 # -race needs cgo for the test binaries; the sandbox children that they start are
 # built without it (see docs/sandbox.md).
-# The embedded store and its Lua interpreter run without the race detector: the
-# store does one command at a time under a mutex, and instrumented the two take most
-# of a test's time.
+# The Lua interpreter of the embedded store runs without the race detector: the
+# store runs one script at a time, and instrumented it takes most of a test's time.
 # -vet=off: make lint runs all analyzers of go vet.
 # platformtest has the machine to itself: it holds answers beside hostile
 # functions to a time.
-RACE := -race -vet=off '-gcflags=github.com/yuin/gopher-lua/...=-race=false' \
-	'-gcflags=github.com/alicebob/miniredis/v2/...=-race=false'
+RACE := -race -vet=off '-gcflags=github.com/yuin/gopher-lua/...=-race=false'
 
 test: test-redis
 	CGO_ENABLED=1 $(GO) test $(RACE) -timeout 14m $$($(GO) list ./... | grep -v platformtest)
