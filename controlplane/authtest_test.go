@@ -77,7 +77,7 @@ func startKeyed(t *testing.T, store *storage.Store, change ...func(*controlplane
 		}
 		return success(`{"statusCode":200,"body":"hi"}`), nil
 	}
-	k.call(t, "GET", "/v1/tenants", "") // is in the log, which is looked at in the end
+	k.call(t, "GET", "/v1/tenants", "") // something is logged: the cleanup above requires it
 	return k
 }
 

@@ -21,7 +21,9 @@ const (
 )
 
 //go:embed docs.html
-var docsTemplate string
+var docsText string
+
+var docsTemplate = template.Must(template.New("docs").Parse(docsText))
 
 // openapiDocument serves the OpenAPI 3.1 document.
 func (s *Server) openapiDocument(w http.ResponseWriter, r *http.Request) {
@@ -72,10 +74,6 @@ type (
 
 // renderDocs makes the page of a document.
 func renderDocs(document *huma.OpenAPI) ([]byte, error) {
-	page, err := template.New("docs").Parse(docsTemplate)
-	if err != nil {
-		return nil, fmt.Errorf("controlplane: docs page: %w", err)
-	}
 	view := docsView{Title: document.Info.Title, Version: document.Info.Version, Description: document.Info.Description}
 	groups := map[string][]docsOperation{}
 	for _, path := range slices.Sorted(maps.Keys(document.Paths)) {
@@ -87,7 +85,7 @@ func renderDocs(document *huma.OpenAPI) ([]byte, error) {
 		view.Groups = append(view.Groups, docsGroup{name, groups[name]})
 	}
 	var buf bytes.Buffer
-	if err := page.Execute(&buf, view); err != nil {
+	if err := docsTemplate.Execute(&buf, view); err != nil {
 		return nil, fmt.Errorf("controlplane: docs page: %w", err)
 	}
 	return buf.Bytes(), nil

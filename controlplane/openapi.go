@@ -179,8 +179,8 @@ func secure(a huma.API) {
 	}
 }
 
-// finish completes the document by what huma does not know.
-func finish(a huma.API) {
+// completeDocument adds to the document what huma does not know.
+func completeDocument(a huma.API) {
 	secure(a)
 	// huma knows no reference that may be null; an activation's error is one.
 	activation := a.OpenAPI().Components.Schemas.Map()["Activation"]

@@ -354,7 +354,7 @@ func (s *Server) route(version string) {
 		})
 	})
 	s.router = router
-	finish(document)
+	completeDocument(document)
 	s.openapi = sync.OnceValues(func() ([]byte, error) { return openapiJSON(document.OpenAPI()) })
 	s.docsPage = sync.OnceValues(func() ([]byte, error) { return renderDocs(document.OpenAPI()) })
 }

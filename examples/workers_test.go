@@ -98,7 +98,7 @@ func (p *post) job(id string) api.Job {
 	return job
 }
 
-// await waits until the job is as ok wants it.
+// await waits until the job is as ok wants it, and returns it.
 func (p *post) await(what, id string, ok func(api.Job) bool) (job api.Job) {
 	p.t.Helper()
 	platformtest.Eventually(p.t, 30*time.Second, what, func() error {

@@ -85,8 +85,8 @@ if limit > 0 and taken > 0 then
   end
   redis.call('HSET', KEYS[3], 'tenths', table.concat(kept, ','))
 end
--- The cursor of a priority is its first member that remains, else the last that
--- was taken: none lies below it.
+-- The cursor of a priority is its first member that remains, else the score of its
+-- last candidate: no member lies below it.
 local cursors = redis.call('HMGET', KEYS[2], '0', '1', '2', '3')
 for rank = 1, 4 do
   if touched[rank] then

@@ -73,10 +73,10 @@ func (b *Broker) candidates(ctx context.Context, q queueKey, l *lane, want int) 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
+	case !whole && (len(l.reserved) == 0 || l.since.IsZero()):
+		freed = alreadyClosed // a fetch that was passed over has ended meanwhile, and may have left some
 	case len(l.reserved) > 0:
 		freed = l.freed
-	case !whole: // the fetches that it passed over have ended meanwhile, and may have left some
-		freed = closed
 	}
 	for rank, head := range heads {
 		for _, z := range head.Val() {
@@ -92,15 +92,15 @@ func (b *Broker) candidates(ctx context.Context, q queueKey, l *lane, want int) 
 	return found, freed, func(claimed int) { l.release(found, claimed) }, nil
 }
 
-// closed is what there is no wait for.
-var closed = func() chan struct{} {
+// alreadyClosed is a channel for which there is no wait.
+var alreadyClosed = func() chan struct{} {
 	c := make(chan struct{})
 	close(c)
 	return c
 }()
 
 // start returns from where to read each priority, and how many members. whole reports
-// whether that is from the cursors on: nothing is passed over.
+// whether the reading begins at the cursors and passes nothing over.
 func (l *lane) start(want int) (from [4]int64, window int64, whole bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -32,7 +32,7 @@ type source struct {
 	takes   time.Duration // how long an ack is under way
 	finds   time.Duration // how long a fetch that finds something is under way
 	asked   []int         // what the fetches under way ask for
-	asks    [][]int       // asked, whenever a fetch began
+	asks    [][]int       // a copy of asked for each fetch, made as it began
 }
 
 type entry struct {

@@ -117,7 +117,8 @@ func New(source Source, cfg Config) (*Worker, error) {
 	}
 	w := &Worker{
 		source: source, cfg: cfg, hostname: hostname, handlers: map[string]Handler{},
-		inHand: map[string]*Job{}, work: make(chan *Job, cfg.Concurrency+cfg.Ahead), room: [2]chan struct{}{make(chan struct{}, 1), make(chan struct{}, 1)},
+		inHand: map[string]*Job{}, work: make(chan *Job, cfg.Concurrency+cfg.Ahead),
+		room: [2]chan struct{}{make(chan struct{}, 1), make(chan struct{}, 1)},
 	}
 	w.settler = newSettler(w)
 	return w, nil
@@ -229,20 +230,20 @@ func (w *Worker) fetch(ctx context.Context) {
 		if full && helped.CompareAndSwap(false, true) {
 			second.Go(func() {
 				defer helped.Store(false)
-				w.fetchWhile(ctx, w.room[1], cap(w.work)/secondFetchShare, 0, func(full bool) bool { return full })
+				w.fetchWhile(ctx, w.room[1], min(cap(w.work)/secondFetchShare, api.MaxFetchJobs), 0, func(full bool) bool { return full })
 			})
 		}
 		return true
 	})
 }
 
-// secondFetchShare: a second fetch is for a fraction of the room at least, since a
-// small one costs the store as much as a large one.
+// secondFetchShare divides all room into the least that a second fetch asks for: a
+// small fetch costs the store as much as a large one.
 const secondFetchShare = 4
 
 // fetchWhile fetches until ctx ends, or until goOn, which is told after each call
-// whether it brought all that it asked for, returns false. It asks when there is room
-// for least jobs, of which room tells it, and lets the queue wait for the first job.
+// whether it brought all that it asked for, returns false. It waits on
+// room until least jobs fit, and lets the queue wait so long for the first job.
 func (w *Worker) fetchWhile(ctx context.Context, room <-chan struct{}, least int, wait time.Duration, goOn func(full bool) bool) {
 	pause := newBackoff()
 	for ctx.Err() == nil {
@@ -269,11 +270,14 @@ func (w *Worker) fetchWhile(ctx context.Context, room <-chan struct{}, least int
 				w.cfg.OnError(fmt.Errorf("worker: fetch: %w", err))
 				pause.wait(ctx)
 			}
+			if !goOn(false) {
+				return
+			}
 			continue
 		}
 		pause.reset()
 		for _, j := range taken {
-			w.work <- j // it has room: no more than that was asked for
+			w.work <- j // there is room, unless a job whose lease ran out is still in there
 		}
 		if !goOn(len(jobs) == count) {
 			return
@@ -312,7 +316,7 @@ func (w *Worker) takeAll(fetched []api.FetchedJob, count int) []*Job {
 	for _, j := range lost {
 		j.lose(ErrLeaseLost)
 	}
-	if len(fetched) < count {
+	if len(fetched)-len(lost) < count {
 		w.freed()
 	}
 	return jobs

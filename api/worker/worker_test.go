@@ -76,9 +76,15 @@ func TestASecondFetchWhileThereIsMore(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 			return nil
 		})
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute + 50*time.Millisecond) // no fetch begins or ends at that moment
 		if got := s.states(); got[api.JobCompleted] != jobs {
 			t.Errorf("%v", got)
+		}
+		s.mu.Lock()
+		for _, f := range s.fetched {
+			if f.WaitMS == 0 && f.Count < (concurrency+ahead)/4 {
+				t.Errorf("the second fetch asked for %d jobs", f.Count)
+			}
 		}
 		twice := 0
 		for _, asks := range s.asks {
@@ -99,6 +105,7 @@ func TestASecondFetchWhileThereIsMore(t *testing.T) {
 		if len(s.asked) != 1 {
 			t.Errorf("fetches for %v jobs wait at an empty queue", s.asked)
 		}
+		s.mu.Unlock()
 		w.end(t)
 	})
 }

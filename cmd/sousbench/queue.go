@@ -29,7 +29,7 @@ const (
 	queueProducers   = 16
 	queueConcurrency = 32
 	queueBatch       = 64
-	queueAhead       = 12 * queueBatch // what our worker fetches before handlers are free
+	queueAhead       = 12 * queueBatch // jobs that our worker fetches ahead
 	queueIdleProbes  = 300
 	benchQueue       = "bench"
 )
