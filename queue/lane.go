@@ -52,7 +52,7 @@ type candidate struct {
 }
 
 // candidates reads the heads of q's priorities, want of them beside those that
-// other fetches here are after, and reserves them. release gives them back. freed is
+// other fetches here are after, and reserves them. release ends that. freed is
 // not nil where other fetches are after all that was read, and may yet leave some: it
 // is closed when the next of them ends.
 func (b *Broker) candidates(ctx context.Context, q queueKey, l *lane, want int) (found []candidate, freed <-chan struct{}, release func(claimed int), err error) {
@@ -92,7 +92,7 @@ func (b *Broker) candidates(ctx context.Context, q queueKey, l *lane, want int) 
 	return found, freed, func(claimed int) { l.release(found, claimed) }, nil
 }
 
-// alreadyClosed is a channel for which there is no wait.
+// alreadyClosed is for callers that need not wait.
 var alreadyClosed = func() chan struct{} {
 	c := make(chan struct{})
 	close(c)

@@ -242,8 +242,8 @@ func (w *Worker) fetch(ctx context.Context) {
 const secondFetchShare = 4
 
 // fetchWhile fetches until ctx ends, or until goOn, which is told after each call
-// whether it brought all that it asked for, returns false. It waits on
-// room until least jobs fit, and lets the queue wait so long for the first job.
+// whether it brought all that it asked for, returns false. It waits on room until least
+// jobs fit. Each call waits up to wait for its first job.
 func (w *Worker) fetchWhile(ctx context.Context, room <-chan struct{}, least int, wait time.Duration, goOn func(full bool) bool) {
 	pause := newBackoff()
 	for ctx.Err() == nil {
