@@ -1,19 +1,17 @@
--- Hands pending jobs of one queue to a worker under a lease. A candidate that is
--- not pending any more, or in another queue now, is taken out of the index and
--- passed over.
+-- Hands pending jobs of one queue to a worker under a lease, each only where its run
+-- is still what the fetch read: whatever happens to a job changes its run.
 -- KEYS[1] cs:queue:t:ns:q:config  KEYS[2] …:cursor  KEYS[3] …:rate
 -- KEYS[4] …:active
 -- KEYS[5 to 8] the pending jobs by the rank of their priority, from 0:
 --   …:pending:critical, …:pending:high, …:pending, …:pending:low
 -- KEYS[9 to 8+n] cs:job:t:id:run of each candidate, by rank, then by score
--- KEYS[9+n to 8+2n] cs:job:t:id:spec of each
--- ARGV[1] now_ms  ARGV[2] when the leases end, in ms  ARGV[3] the worker's id
--- ARGV[4] how many jobs at most  ARGV[5] n  ARGV[6] how specs of this queue begin
--- ARGV[7 to 10] how many candidates each rank has  ARGV[11 to 14] the last one's score
--- ARGV[15…] the id of each candidate
+-- ARGV[1] now_ms  ARGV[2] when the leases end, in ms  ARGV[3] how many jobs at most
+-- ARGV[4] n  ARGV[5 to 8] how many candidates each rank has  ARGV[9 to 12] the last one's score
+-- ARGV[13…] for each candidate: id, its run as it was read or '', and its run under the
+--   lease, or '' for one that is not pending in this queue: it leaves the index
 -- Reply: {'ok'|'paused'|'full'|'limited', ms after which it may be worth asking again
---   (limited only), the four cursors or '', for each job: id, spec, run as it is now}
-local now, n, room = tonumber(ARGV[1]), tonumber(ARGV[5]), tonumber(ARGV[4])
+--   (limited only), the four cursors or '', the places of the jobs claimed, from 1}
+local now, n, room = tonumber(ARGV[1]), tonumber(ARGV[4]), tonumber(ARGV[3])
 local config = redis.call('HMGET', KEYS[1], 'paused', 'max_concurrency', 'rate_limit', 'rate_window_ms')
 if config[1] == '1' then
   return {'paused', '0'}
@@ -43,30 +41,26 @@ if limit > 0 then
   end
 end
 local reply, adds, sets, gone, touched = {'ok', '0', '', '', '', ''}, {}, {}, {{}, {}, {}, {}}, {}
-local runs, found, wanted, first = redis.call('MGET', unpack(KEYS, 9, 8 + n)), {}, {}, 1
+local runs, taken, first = redis.call('MGET', unpack(KEYS, 9, 8 + n)), 0, 1
 for rank = 1, 4 do
-  local ids, last = gone[rank], first + tonumber(ARGV[6 + rank]) - 1
+  local ids, left, last = gone[rank], 0, first + tonumber(ARGV[4 + rank]) - 1
   for i = first, last do
-    if #found < room then
-      if string.sub(runs[i] or '', 1, 8) == 'pending ' then
-        found[#found + 1], wanted[#wanted + 1] = i, KEYS[8 + n + i]
+    if taken < room then
+      local at = 10 + 3 * i
+      if (runs[i] or '') == ARGV[at + 1] then
+        left = left + 1
+        ids[left] = ARGV[at]
+        if ARGV[at + 2] ~= '' then
+          taken = taken + 1
+          adds[2 * taken - 1], adds[2 * taken] = ARGV[2], ARGV[at]
+          sets[2 * taken - 1], sets[2 * taken] = KEYS[8 + i], ARGV[at + 2]
+          reply[6 + taken] = i
+        end
       end
-      ids[#ids + 1], touched[rank] = ARGV[14 + i], ARGV[10 + rank]
+      touched[rank] = ARGV[8 + rank]
     end
   end
   first = last + 1
-end
-local specs, taken, size = #wanted > 0 and redis.call('MGET', unpack(wanted)), 0, #reply
-for k, i in ipairs(found) do
-  local spec = specs[k] or ''
-  if string.sub(spec, 1, #ARGV[6]) == ARGV[6] then
-    local attempt, epoch, settled, rest = string.match(runs[i], '^pending (%d+) (%d+) %d+ (%S+) %S+(.*)$')
-    local id, run = ARGV[14 + i], 'active ' .. attempt + 1 .. ' ' .. epoch + 1 .. ' ' .. ARGV[2] .. ' ' .. settled .. ' ' .. ARGV[3] .. rest
-    adds[2 * taken + 1], adds[2 * taken + 2] = ARGV[2], id
-    sets[2 * taken + 1], sets[2 * taken + 2] = KEYS[8 + i], run
-    reply[size + 1], reply[size + 2], reply[size + 3] = id, spec, run
-    taken, size = taken + 1, size + 3
-  end
 end
 if taken > 0 then
   redis.call('ZADD', KEYS[4], unpack(adds))

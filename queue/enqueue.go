@@ -225,7 +225,13 @@ func (b *Broker) enqueueInternal(ctx context.Context, q queueKey, id string, spe
 }
 
 func (b *Broker) flushEnqueues(ctx context.Context, q queueKey, items []*enqueueItem) {
-	if err := b.enqueue(ctx, enqueueCall{queue: q}, items); err != nil {
+	var err error
+	if slices.ContainsFunc(items, func(e *enqueueItem) bool { return !e.plain() }) {
+		err = b.enqueue(ctx, enqueueCall{queue: q}, items)
+	} else {
+		err = b.add(ctx, q, items)
+	}
+	if err != nil {
 		for _, item := range items {
 			item.err = err
 		}
@@ -376,8 +382,6 @@ func (b *Broker) answers(ctx context.Context, q queueKey, items []*enqueueItem) 
 		case item.again:
 			out[i].Replayed = true
 			ids, places = append(ids, item.id), append(places, i)
-		default:
-			b.remember(jobKey{q.tenant, item.id}, briefOf(item.spec, 0))
 		}
 	}
 	found, err := b.load(ctx, q.tenant, ids)

@@ -6,11 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
-	"github.com/codesous/sous/storage"
 )
 
 // Fetch asks for work.
@@ -137,9 +135,6 @@ func (b *Broker) fetchNow(ctx context.Context, f *Fetch, queues []queueKey) (job
 	return nil, again, ctx.Err()
 }
 
-// claimOK is the claim script's word for a queue that serves.
-const claimOK = "ok"
-
 // longPause is when to ask again where nothing says a nearer moment.
 const longPause = time.Hour
 
@@ -209,110 +204,4 @@ func (b *Broker) fetchFrom(ctx context.Context, f *Fetch, q queueKey, want int) 
 		}
 	}
 	return jobs, 0, nil // there was work, and others took it: at once again
-}
-
-// claim runs the script on candidates. after is -1 where the queue serves, else
-// how long it will not (0: nobody knows).
-func (b *Broker) claim(ctx context.Context, f *Fetch, q queueKey, l *lane, found []candidate, want int) (jobs []api.FetchedJob, after time.Duration, err error) {
-	now := b.store.NowMS()
-	expires := now + f.Lease.Milliseconds()
-	k, tenant := b.keys(q), b.store.JobKeys(q.tenant)
-	keys := append(make([]string, 0, 8+2*len(found)), k.Config(), k.Cursor(), k.Rate(), k.Set(string(api.JobActive)))
-	keys = append(keys, b.setsOf(q, api.JobPending)...)
-	args := append(make([]any, 0, 14+len(found)), now, expires, f.WorkerID, want, len(found), specBegin(q))
-	var count [4]int
-	var last [4]string
-	for _, c := range found {
-		rank := rankOf(c.score)
-		count[rank]++
-		last[rank] = scoreText(c.score)
-		keys = append(keys, tenant.Run(c.id))
-	}
-	for rank := range count {
-		args = append(args, count[rank])
-	}
-	for rank := range last {
-		args = append(args, last[rank])
-	}
-	for _, c := range found {
-		keys = append(keys, tenant.Spec(c.id))
-		args = append(args, c.id)
-	}
-	reply, err := b.store.ScriptThen(ctx, storage.ScriptJobClaim, keys, args, func(pipe redis.Pipeliner) {
-		b.markDue(ctx, pipe, q, expires)
-	})
-	if err != nil {
-		return nil, 0, err
-	}
-	words := texts(reply)
-	if words[0] != claimOK {
-		b.metrics.claimed(q, words[0], nil, now)
-		ms, _ := strconv.ParseInt(words[1], 10, 64)
-		return nil, time.Duration(ms) * time.Millisecond, nil
-	}
-	l.advance(words[2:6])
-	jobs, err = b.claimed(ctx, q, words[6:], now, expires)
-	if err == nil {
-		err = b.readCheckpoints(ctx, q.tenant, jobs)
-	}
-	b.metrics.claimed(q, claimOK, jobs, now)
-	return jobs, -1, err
-}
-
-// readCheckpoints completes claimed jobs by the checkpoints of earlier attempts. Only
-// the holder of a lease can write one, so they do not change meanwhile.
-func (b *Broker) readCheckpoints(ctx context.Context, tenant string, jobs []api.FetchedJob) error {
-	pipe := b.rdb.Pipeline()
-	keys := b.store.JobKeys(tenant)
-	replies := map[int]*redis.StringCmd{}
-	for i := range jobs {
-		if jobs[i].LeaseEpoch > 1 { // only a worker leaves a checkpoint
-			replies[i] = pipe.HGet(ctx, keys.Meta(jobs[i].ID), fieldCheckpoint)
-		}
-	}
-	if len(replies) == 0 {
-		return nil
-	}
-	if err := storage.ExecOptional(ctx, pipe); err != nil {
-		return b.failure(ctx, "read checkpoints", err)
-	}
-	for i, reply := range replies {
-		jobs[i].Checkpoint = rawOf(reply.Val())
-	}
-	return nil
-}
-
-// claimed reads the script's jobs. Those that have expired meanwhile are ended
-// instead of being handed out.
-func (b *Broker) claimed(ctx context.Context, q queueKey, words []string, now, expires int64) ([]api.FetchedJob, error) {
-	jobs := make([]api.FetchedJob, 0, len(words)/3)
-	for ; len(words) >= 3; words = words[3:] {
-		spec, err := decodeSpec(words[1])
-		if err != nil {
-			return jobs, err
-		}
-		run, err := parseRun(words[2])
-		if err != nil {
-			return jobs, err
-		}
-		b.remember(jobKey{q.tenant, words[0]}, briefOf(spec, run.epoch))
-		if spec.ExpireAtMS > 0 && spec.ExpireAtMS <= now {
-			if err := b.expireClaimed(ctx, q.tenant, words[0]); err != nil {
-				return jobs, err
-			}
-			continue
-		}
-		options := spec.WithDefaults()
-		payload := spec.Payload
-		if len(payload) == 0 {
-			payload = []byte("null")
-		}
-		jobs = append(jobs, api.FetchedJob{
-			ID: words[0], Namespace: q.namespace, Queue: q.queue, Payload: payload,
-			Attempt: run.attempt, MaxAttempts: options.MaxAttempts, LeaseEpoch: run.epoch, LeaseExpiresMS: expires,
-			Tags: spec.Tags, ParentID: spec.ParentID, CreatedAtMS: spec.CreatedAtMS,
-			Spec: spec,
-		})
-	}
-	return jobs, nil
 }

@@ -117,6 +117,11 @@ func (m *brokerMetrics) left(from, to api.JobState) {
 	}
 }
 
+// completed counts jobs that their workers completed.
+func (m *brokerMetrics) completed(n int) {
+	m.settled.WithLabelValues(string(api.JobCompleted)).Add(float64(n))
+}
+
 func (m *brokerMetrics) tended(c Counts) {
 	for kind, n := range map[string]int{
 		"promoted": c.Promoted, "reclaimed": c.Reclaimed, "expired": c.Expired,

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -25,6 +27,9 @@ const (
 // encodeSpec writes a spec as its header in JSON, a line break, and the payload
 // as it was sent: most readers need only one of the two.
 func encodeSpec(s *api.JobSpec) (string, error) {
+	if header, ok := encodePlain(s); ok {
+		return header + "\n" + string(s.Payload), nil
+	}
 	header := *s
 	header.Payload = nil
 	raw, err := api.EncodeJSON(header)
@@ -34,6 +39,46 @@ func encodeSpec(s *api.JobSpec) (string, error) {
 	return string(raw) + "\n" + string(s.Payload), nil
 }
 
+// What stands between the values of a header without options.
+const (
+	headerQueue   = `","queue":"`
+	headerCreated = `","payload":null,"created_at_ms":`
+	headerScore   = `,"score":`
+)
+
+// encodePlain writes the header of a job without options, the most frequent kind, as
+// EncodeJSON would, in a tenth of the time. ok is false for any other job.
+func encodePlain(s *api.JobSpec) (header string, ok bool) {
+	rest := *s
+	rest.Namespace, rest.Queue, rest.Payload, rest.CreatedAtMS, rest.Score = "", "", nil, 0, 0
+	if !reflect.ValueOf(&rest).Elem().IsZero() || strings.ContainsAny(s.Namespace, "\"\\") || strings.ContainsAny(s.Queue, "\"\\") {
+		return "", false
+	}
+	b := make([]byte, 0, 128)
+	b = append(append(b, `{"namespace":"`...), s.Namespace...)
+	b = append(append(b, headerQueue...), s.Queue...)
+	b = strconv.AppendInt(append(b, headerCreated...), s.CreatedAtMS, 10)
+	b = strconv.AppendInt(append(b, headerScore...), s.Score, 10)
+	return string(append(b, '}')), true
+}
+
+// decodePlain reads what encodePlain writes. ok is false for any other header.
+func decodePlain(header string) (s *api.JobSpec, ok bool) {
+	header, begins := strings.CutPrefix(header, `{"namespace":"`)
+	header, ends := strings.CutSuffix(header, "}")
+	namespace, header, ok1 := strings.Cut(header, headerQueue)
+	queue, header, ok2 := strings.Cut(header, headerCreated)
+	created, score, ok3 := strings.Cut(header, headerScore)
+	if !begins || !ends || !ok1 || !ok2 || !ok3 || strings.ContainsAny(namespace, "\"\\") || strings.ContainsAny(queue, "\"\\") {
+		return nil, false
+	}
+	s = &api.JobSpec{Namespace: namespace, Queue: queue}
+	var err1, err2 error
+	s.CreatedAtMS, err1 = strconv.ParseInt(created, 10, 64)
+	s.Score, err2 = strconv.ParseInt(score, 10, 64)
+	return s, err1 == nil && err2 == nil
+}
+
 // specBegin is how the spec of every job of q begins: what JobSpec encodes first.
 func specBegin(q queueKey) string {
 	return `{"namespace":"` + q.namespace + `","queue":"` + q.queue + `",`
@@ -41,12 +86,15 @@ func specBegin(q queueKey) string {
 
 func decodeSpec(text string) (*api.JobSpec, error) {
 	header, payload, ok := strings.Cut(text, "\n")
-	s := &api.JobSpec{}
 	if !ok {
 		return nil, errors.New("queue: a stored job has no payload")
 	}
-	if err := json.Unmarshal([]byte(header), s); err != nil {
-		return nil, fmt.Errorf("queue: a stored job cannot be read: %w", err)
+	s, ok := decodePlain(header)
+	if !ok {
+		s = &api.JobSpec{}
+		if err := json.Unmarshal([]byte(header), s); err != nil {
+			return nil, fmt.Errorf("queue: a stored job cannot be read: %w", err)
+		}
 	}
 	s.Payload = json.RawMessage(payload)
 	return s, nil
@@ -60,10 +108,11 @@ type brief struct {
 	namespace, queue string
 	unique           string
 	schema           json.RawMessage
+	run              string // as stored when epoch's lease began, or as read since
 }
 
-func briefOf(s *api.JobSpec, epoch int64) *brief {
-	return &brief{epoch, s.Namespace, s.Queue, s.UniqueKey, s.ResultSchema}
+func briefOf(s *api.JobSpec, r run, text string) *brief {
+	return &brief{r.epoch, s.Namespace, s.Queue, s.UniqueKey, s.ResultSchema, text}
 }
 
 // record is a job as it is stored.
@@ -205,7 +254,7 @@ func (b *Broker) briefsOf(ctx context.Context, tenant string, ids []string, epoc
 	}
 	for _, r := range found {
 		if r != nil {
-			out[r.id] = briefOf(r.spec, r.run.epoch)
+			out[r.id] = briefOf(r.spec, r.run, r.text)
 			b.remember(jobKey{tenant, r.id}, out[r.id])
 		}
 	}

@@ -29,6 +29,7 @@ const (
 type ackItem struct {
 	id, result, unique string
 	epoch              int64
+	run                string // of the job, as this process knows it; may be out of date
 	outcome            string // answer: moved, movedAfter, repeated, repeatedAfter, missing, or the job's run as it is
 	err                error  // answer
 }
@@ -70,7 +71,7 @@ func (b *Broker) Ack(ctx context.Context, tenant string, acks []api.JobAck) ([]a
 			continue
 		}
 		q := queueKey{tenant, known.namespace, known.queue}
-		items[q] = append(items[q], &ackItem{id: a.ID, epoch: a.LeaseEpoch, result: string(a.Result), unique: known.unique})
+		items[q] = append(items[q], &ackItem{id: a.ID, epoch: a.LeaseEpoch, result: string(a.Result), unique: known.unique, run: known.run})
 		places[q] = append(places[q], i)
 	}
 	for q, list := range items {
@@ -105,10 +106,62 @@ func (b *Broker) checkAck(a *api.JobAck, known *brief) error {
 }
 
 func (b *Broker) flushAcks(ctx context.Context, q queueKey, items []*ackItem) {
-	if err := b.complete(ctx, q, items); err != nil {
+	rest, err := b.completePlain(ctx, q, items)
+	if err == nil && len(rest) > 0 {
+		err = b.complete(ctx, q, rest)
+	}
+	if err != nil {
 		for _, item := range items {
 			item.err = err
 		}
+	}
+}
+
+// completePlain completes jobs whose run is as this process knows it, and of which
+// nothing else is to be written. It returns the others.
+func (b *Broker) completePlain(ctx context.Context, q queueKey, items []*ackItem) (rest []*ackItem, err error) {
+	k, tenant, now := b.keys(q), b.store.JobKeys(q.tenant), b.store.NowMS()
+	keys := append(make([]string, 0, 2+len(items)), k.Set(string(api.JobActive)), k.Set(string(api.JobCompleted)))
+	args := append(make([]any, 0, 1+3*len(items)), now)
+	var plain []*ackItem
+	for _, item := range items {
+		held, err := parseRun(item.run)
+		if err != nil || item.result != "" || item.unique != "" || held.state != api.JobActive || held.epoch != item.epoch || held.follows == followsEnd {
+			rest = append(rest, item)
+			continue
+		}
+		plain = append(plain, item)
+		keys = append(keys, tenant.Run(item.id))
+		args = append(args, item.id, item.run, held.settle(settledAck).to(api.JobCompleted, now).String())
+	}
+	if len(plain) == 0 {
+		return rest, nil
+	}
+	reply, err := b.store.ScriptThen(ctx, storage.ScriptJobComplete, keys, args, func(pipe redis.Pipeliner) {
+		b.placeFreed(ctx, pipe, q)
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, item := range plain {
+		item.outcome = moved
+	}
+	for _, place := range texts(reply) {
+		at, err := strconv.Atoi(place)
+		if err != nil || at < 1 || at > len(plain) {
+			return nil, api.Errorf(api.CodeInternal, "%s answered with place %q", storage.ScriptJobComplete, place)
+		}
+		rest = append(rest, plain[at-1])
+	}
+	b.metrics.completed(len(items) - len(rest))
+	return rest, nil
+}
+
+// placeFreed marks a queue of the platform's own: a place under its limits may have
+// become free.
+func (b *Broker) placeFreed(ctx context.Context, pipe redis.Pipeliner, q queueKey) {
+	if isFunctionQueue(q.queue) {
+		b.markReady(ctx, pipe, q, b.store.NowMS())
 	}
 }
 
@@ -134,9 +187,7 @@ func (b *Broker) complete(ctx context.Context, q queueKey, items []*ackItem) err
 		args = append(args, item.id, item.epoch, item.result, unique)
 	}
 	reply, err := b.store.ScriptThen(ctx, storage.ScriptJobAck, keys, args, func(pipe redis.Pipeliner) {
-		if isFunctionQueue(q.queue) { // a place under its limits may have become free
-			b.markReady(ctx, pipe, q, b.store.NowMS())
-		}
+		b.placeFreed(ctx, pipe, q)
 	})
 	if err != nil {
 		return err

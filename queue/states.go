@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -69,20 +70,19 @@ func (r run) String() string {
 }
 
 func parseRun(s string) (run, error) {
-	words := strings.Split(s, " ")
-	if len(words) == 6 {
-		words = append(words, "")
+	var words [7]string
+	n, rest, more := 0, s, true
+	for ; more && n < len(words); n++ {
+		words[n], rest, more = strings.Cut(rest, " ")
 	}
-	if len(words) != 7 {
+	if more || n < 6 {
 		return run{}, fmt.Errorf("queue: a job's run is %q", s)
 	}
 	attempt, err1 := strconv.Atoi(words[1])
 	epoch, err2 := strconv.ParseInt(words[2], 10, 64)
 	at, err3 := strconv.ParseInt(words[3], 10, 64)
-	for _, err := range []error{err1, err2, err3} {
-		if err != nil {
-			return run{}, fmt.Errorf("queue: a job's run is %q: %w", s, err)
-		}
+	if err := cmp.Or(err1, err2, err3); err != nil {
+		return run{}, fmt.Errorf("queue: a job's run is %q: %w", s, err)
 	}
 	return run{api.JobState(words[0]), attempt, epoch, at, words[4], words[5], words[6]}, nil
 }

@@ -34,7 +34,7 @@ func (b *Broker) which(ctx context.Context, tenant string, ids []string, such fu
 	}
 	for _, r := range found {
 		if r != nil {
-			known := briefOf(r.spec, r.run.epoch)
+			known := briefOf(r.spec, r.run, r.text)
 			in[r.id] = such(known)
 			b.remember(jobKey{tenant, r.id}, known)
 		}

@@ -39,8 +39,10 @@ const (
 // The scripts of package queue.
 const (
 	ScriptJobEnqueue   = "job_enqueue.lua"
+	ScriptJobAdd       = "job_add.lua"
 	ScriptJobClaim     = "job_claim.lua"
 	ScriptJobAck       = "job_ack.lua"
+	ScriptJobComplete  = "job_complete.lua"
 	ScriptJobMove      = "job_move.lua"
 	ScriptJobHeartbeat = "job_heartbeat.lua"
 	ScriptJobDepend    = "job_depend.lua"
@@ -95,23 +97,36 @@ func (s *Store) ScriptOnce(ctx context.Context, name string, keys []string, args
 // ScriptThen runs a script and, once it has, the plain commands that then adds:
 // in one round trip where the store is one node, which keeps their order.
 func (s *Store) ScriptThen(ctx context.Context, name string, keys []string, args []any, then func(redis.Pipeliner)) (any, error) {
-	if _, cluster := s.rdb.(*redis.ClusterClient); !cluster {
-		pipe := s.rdb.Pipeline()
+	return s.ScriptBetween(ctx, name, keys, args, func(redis.Pipeliner) {}, then)
+}
+
+// ScriptBetween is ScriptThen with plain commands before the script as well. The script
+// runs even if one of those fails; the call then fails.
+func (s *Store) ScriptBetween(ctx context.Context, name string, keys []string, args []any, before, then func(redis.Pipeliner)) (any, error) {
+	pipe := s.rdb.Pipeline()
+	before(pipe)
+	if _, cluster := s.rdb.(*redis.ClusterClient); cluster {
+		if _, err := pipe.Exec(ctx); err != nil {
+			return nil, failure(ctx, name, err)
+		}
+	} else {
 		reply := s.scripts[name].EvalSha(ctx, pipe, keys, args...)
 		then(pipe)
 		_, err := pipe.Exec(ctx)
-		if first := reply.Err(); first == nil || !redis.HasErrorPrefix(first, "NOSCRIPT") {
-			if first != nil {
-				return nil, scriptFailure(ctx, name, first)
-			}
+		switch failed := reply.Err(); {
+		case failed == nil:
 			return reply.Val(), failure(ctx, name, err)
+		case !redis.HasErrorPrefix(failed, "NOSCRIPT"):
+			return nil, scriptFailure(ctx, name, failed)
+		case !redis.HasErrorPrefix(err, "NOSCRIPT"): // one of before: it comes first
+			return nil, failure(ctx, name, err)
 		}
 	}
 	reply, err := s.eval(ctx, name, keys, args...)
 	if err != nil {
 		return nil, err
 	}
-	pipe := s.rdb.Pipeline()
+	pipe = s.rdb.Pipeline()
 	then(pipe)
 	_, err = pipe.Exec(ctx)
 	return reply, failure(ctx, name, err)

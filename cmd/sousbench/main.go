@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"regexp"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -72,6 +73,8 @@ func main() {
 	store := flag.String("store-server", "", "the store server to measure on, a redis-server or a kvrocks; empty for the redis-server of the PATH")
 	only := flag.String("run", ".", "regular expression of the benchmarks to run: "+names())
 	flag.Parse()
+	// The queues of both sides run in this process: it collects as sous serve does.
+	debug.SetGCPercent(400)
 	exit(run(o, *store, *only))
 }
 
