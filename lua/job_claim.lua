@@ -1,14 +1,15 @@
 -- Hands pending jobs of one queue to a worker under a lease, each only where its run
--- is still what the fetch read: whatever happens to a job changes its run.
+-- is what the fetch knows: whatever happens to a job changes its run.
 -- KEYS[1] cs:queue:t:ns:q:config  KEYS[2] …:cursor  KEYS[3] …:rate
 -- KEYS[4] …:active
 -- KEYS[5 to 8] the pending jobs by the rank of their priority, from 0:
 --   …:pending:critical, …:pending:high, …:pending, …:pending:low
 -- KEYS[9 to 8+n] cs:job:t:id:run of each candidate, by rank, then by score
 -- ARGV[1] now_ms  ARGV[2] when the leases end, in ms  ARGV[3] how many jobs at most
--- ARGV[4] n  ARGV[5 to 8] how many candidates each rank has  ARGV[9 to 12] the last one's score
--- ARGV[13…] for each candidate: id, its run as it was read or '', and its run under the
---   lease, or '' for one that is not pending in this queue: it leaves the index
+-- ARGV[4] n  ARGV[5 to 8] the score of each rank's last candidate
+-- ARGV[9…] in groups of candidates of one rank and one run: their rank from 1, how many
+--   they are, their run as the fetch knows it or '', their run under the lease, or '' for
+--   those that are not pending in this queue and leave the index; then their ids
 -- Reply: {'ok'|'paused'|'full'|'limited', ms after which it may be worth asking again
 --   (limited only), the four cursors or '', the places of the jobs claimed, from 1}
 local now, n, room = tonumber(ARGV[1]), tonumber(ARGV[4]), tonumber(ARGV[3])
@@ -41,26 +42,26 @@ if limit > 0 then
   end
 end
 local reply, adds, sets, gone, touched = {'ok', '0', '', '', '', ''}, {}, {}, {{}, {}, {}, {}}, {}
-local runs, taken, first = redis.call('MGET', unpack(KEYS, 9, 8 + n)), 0, 1
-for rank = 1, 4 do
-  local ids, left, last = gone[rank], 0, first + tonumber(ARGV[4 + rank]) - 1
-  for i = first, last do
+local runs, taken, at, i = redis.call('MGET', unpack(KEYS, 9, 8 + n)), 0, 9, 0
+while i < n do
+  local rank, size, known, leased = tonumber(ARGV[at]), tonumber(ARGV[at + 1]), ARGV[at + 2], ARGV[at + 3]
+  local ids = gone[rank]
+  for k = at + 4, at + 3 + size do
+    i = i + 1
     if taken < room then
-      local at = 10 + 3 * i
-      if (runs[i] or '') == ARGV[at + 1] then
-        left = left + 1
-        ids[left] = ARGV[at]
-        if ARGV[at + 2] ~= '' then
+      if (runs[i] or '') == known then
+        ids[#ids + 1] = ARGV[k]
+        if leased ~= '' then
           taken = taken + 1
-          adds[2 * taken - 1], adds[2 * taken] = ARGV[2], ARGV[at]
-          sets[2 * taken - 1], sets[2 * taken] = KEYS[8 + i], ARGV[at + 2]
+          adds[2 * taken - 1], adds[2 * taken] = ARGV[2], ARGV[k]
+          sets[2 * taken - 1], sets[2 * taken] = KEYS[8 + i], leased
           reply[6 + taken] = i
         end
       end
-      touched[rank] = ARGV[8 + rank]
+      touched[rank] = ARGV[4 + rank]
     end
   end
-  first = last + 1
+  at = at + 4 + size
 end
 if taken > 0 then
   redis.call('ZADD', KEYS[4], unpack(adds))

@@ -15,26 +15,128 @@ import (
 // claimOK is the claim script's word for a queue that serves.
 const claimOK = "ok"
 
-// offer is a candidate as it was read, and what a claim makes of it.
+// offer is a candidate, and what a claim makes of it.
 type offer struct {
-	id       string
-	rank     int // of its priority
-	score    int64
-	found    string // its run as it was read, "" for none
-	spec     string // as stored
-	claimed  run    // under the lease
-	claimedS string // claimed as it is stored, "" for a job that is not pending in the queue
+	candidate
+	known  string // its run as the script must find it, "" for none
+	spec   *api.JobSpec
+	claim  run    // under the lease
+	leased string // claim as it is stored, "" for a job that is not pending in the queue
+	taken  bool   // answer: the worker has it
 }
 
-// claim hands out candidates whose run stays as it is read here. after is -1 where the
-// queue serves, else how long it will not (0: unknown).
+// claim hands out candidates, at most want. after is -1 where the queue serves, else how
+// long it will not (0: unknown). Most jobs are claimed for the first time: their spec
+// tells their run, which is then read by the script alone. For the others a second try
+// reads both.
 func (b *Broker) claim(ctx context.Context, f *Fetch, q queueKey, l *lane, found []candidate, want int) (jobs []api.FetchedJob, after time.Duration, err error) {
 	now := b.store.NowMS()
 	expires := now + f.Lease.Milliseconds()
-	offers, err := b.readOffers(ctx, f, q, found, expires)
+	offers, others, err := b.firstOffers(ctx, f, q, found, expires)
 	if err != nil {
 		return nil, 0, err
 	}
+	if after = -1; len(offers) > 0 {
+		if jobs, after, err = b.claimOffers(ctx, q, l, offers, now, expires, want); err != nil || after >= 0 {
+			return jobs, after, err
+		}
+		for i := range offers {
+			if offers[i].taken {
+				want--
+			} else {
+				others = append(others, offers[i].candidate)
+			}
+		}
+	}
+	if want == 0 || len(others) == 0 {
+		return jobs, after, nil
+	}
+	if offers, err = b.readOffers(ctx, f, q, others, expires); err != nil {
+		return jobs, 0, err
+	}
+	more, after, err := b.claimOffers(ctx, q, l, offers, now, expires, want)
+	return append(jobs, more...), after, err
+}
+
+// firstOffers reads the specs of candidates and makes offers of those that never ran,
+// as far as their spec tells. The others are not pending in q, or their run is unknown.
+func (b *Broker) firstOffers(ctx context.Context, f *Fetch, q queueKey, found []candidate, expires int64) (offers []offer, others []candidate, err error) {
+	tenant, home := b.store.JobKeys(q.tenant), specBegin(q)
+	keys := make([]string, len(found))
+	for i, c := range found {
+		keys[i] = tenant.Spec(c.id)
+	}
+	stored, err := b.rdb.MGet(ctx, keys...).Result()
+	if err != nil {
+		return nil, nil, b.failure(ctx, "read jobs", err)
+	}
+	offers = make([]offer, 0, len(found))
+	for i, text := range texts(stored) {
+		if !strings.HasPrefix(text, home) {
+			others = append(others, found[i])
+			continue
+		}
+		spec, err := decodeSpec(text)
+		if err != nil {
+			return nil, nil, err
+		}
+		first := enqueueItem{spec: spec}
+		first.begin(spec.CreatedAtMS)
+		if first.state != api.JobPending {
+			others = append(others, found[i])
+			continue
+		}
+		r := first.firstRun()
+		o := offer{candidate: found[i], known: r.String(), spec: spec}
+		o.lease(r, f.WorkerID, expires)
+		offers = append(offers, o)
+	}
+	return offers, others, nil
+}
+
+// lease sets what the job's run r becomes when f's worker has the job.
+func (o *offer) lease(r run, worker string, expires int64) {
+	o.claim = r.to(api.JobActive, expires)
+	o.claim.attempt++
+	o.claim.epoch++
+	o.claim.worker = worker
+	o.leased = o.claim.String()
+}
+
+// readOffers reads the runs and specs of candidates. A job's run and spec belong
+// together: one command reads both.
+func (b *Broker) readOffers(ctx context.Context, f *Fetch, q queueKey, found []candidate, expires int64) ([]offer, error) {
+	tenant, home := b.store.JobKeys(q.tenant), specBegin(q)
+	keys := make([]string, 0, 2*len(found))
+	for _, c := range found {
+		keys = append(keys, tenant.Run(c.id), tenant.Spec(c.id))
+	}
+	reply, err := b.rdb.MGet(ctx, keys...).Result()
+	if err != nil {
+		return nil, b.failure(ctx, "read jobs", err)
+	}
+	stored, offers := texts(reply), make([]offer, len(found))
+	for i, c := range found {
+		o, spec := &offers[i], stored[2*i+1]
+		o.candidate, o.known = c, stored[2*i]
+		if !strings.HasPrefix(o.known, string(api.JobPending)+" ") || !strings.HasPrefix(spec, home) {
+			continue
+		}
+		r, err := parseRun(o.known)
+		if err != nil {
+			return nil, err
+		}
+		if o.spec, err = decodeSpec(spec); err != nil {
+			return nil, err
+		}
+		o.lease(r, f.WorkerID, expires)
+	}
+	return offers, nil
+}
+
+// claimOffers runs the script on offers, which are ordered by rank, and marks those that
+// it took.
+func (b *Broker) claimOffers(ctx context.Context, q queueKey, l *lane, offers []offer, now, expires int64, want int) (jobs []api.FetchedJob, after time.Duration, err error) {
 	keys, args := b.claimArguments(q, offers, now, expires, want)
 	reply, err := b.store.ScriptThen(ctx, storage.ScriptJobClaim, keys, args, func(pipe redis.Pipeliner) {
 		b.markDue(ctx, pipe, q, expires)
@@ -49,7 +151,14 @@ func (b *Broker) claim(ctx context.Context, f *Fetch, q queueKey, l *lane, found
 		return nil, time.Duration(ms) * time.Millisecond, nil
 	}
 	l.advance(words[2:6])
-	jobs, err = b.claimed(ctx, q, offers, words[6:], now, expires)
+	for _, place := range words[6:] {
+		at, err := strconv.Atoi(place)
+		if err != nil || at < 1 || at > len(offers) {
+			return nil, 0, api.Errorf(api.CodeInternal, "%s answered with place %q", storage.ScriptJobClaim, place)
+		}
+		offers[at-1].taken = true
+	}
+	jobs, err = b.claimed(ctx, q, offers, now, expires)
 	if err == nil {
 		err = b.readCheckpoints(ctx, q.tenant, jobs)
 	}
@@ -57,78 +166,45 @@ func (b *Broker) claim(ctx context.Context, f *Fetch, q queueKey, l *lane, found
 	return jobs, -1, err
 }
 
-// readOffers reads the runs and specs of candidates, in their order. A job's run and
-// spec belong together: one command reads both.
-func (b *Broker) readOffers(ctx context.Context, f *Fetch, q queueKey, found []candidate, expires int64) ([]offer, error) {
-	tenant, home := b.store.JobKeys(q.tenant), specBegin(q)
-	keys := make([]string, 0, 2*len(found))
-	for _, c := range found {
-		keys = append(keys, tenant.Run(c.id), tenant.Spec(c.id))
-	}
-	stored, err := b.rdb.MGet(ctx, keys...).Result()
-	if err != nil {
-		return nil, b.failure(ctx, "read jobs", err)
-	}
-	texts, offers := texts(stored), make([]offer, len(found))
-	for i, c := range found {
-		o := &offers[i]
-		*o = offer{id: c.id, rank: rankOf(c.score), score: c.score, found: texts[2*i], spec: texts[2*i+1]}
-		if !strings.HasPrefix(o.found, string(api.JobPending)+" ") || !strings.HasPrefix(o.spec, home) {
-			continue
-		}
-		r, err := parseRun(o.found)
-		if err != nil {
-			return nil, err
-		}
-		o.claimed = r.to(api.JobActive, expires)
-		o.claimed.attempt++
-		o.claimed.epoch++
-		o.claimed.worker = f.WorkerID
-		o.claimedS = o.claimed.String()
-	}
-	return offers, nil
-}
-
 // claimArguments lays offers out as job_claim.lua reads them.
 func (b *Broker) claimArguments(q queueKey, offers []offer, now, expires int64, want int) (keys []string, args []any) {
 	k, tenant := b.keys(q), b.store.JobKeys(q.tenant)
 	keys = append(make([]string, 0, 8+len(offers)), k.Config(), k.Cursor(), k.Rate(), k.Set(string(api.JobActive)))
 	keys = append(keys, b.setsOf(q, api.JobPending)...)
-	args = append(make([]any, 0, 12+3*len(offers)), now, expires, want, len(offers))
-	var count [4]int
 	var last [4]int64
 	for i := range offers {
-		count[offers[i].rank]++
-		last[offers[i].rank] = offers[i].score
+		last[rankOf(offers[i].score)] = offers[i].score
 		keys = append(keys, tenant.Run(offers[i].id))
 	}
-	for rank := range count {
-		args = append(args, count[rank])
-	}
-	for rank := range last {
-		args = append(args, last[rank])
-	}
-	for i := range offers {
-		args = append(args, offers[i].id, offers[i].found, offers[i].claimedS)
+	args = append(make([]any, 0, 16+2*len(offers)), now, expires, want, len(offers), last[0], last[1], last[2], last[3])
+	for from, to := 0, 0; from < len(offers); from = to {
+		first := &offers[from]
+		for to = from + 1; to < len(offers) && first.alike(&offers[to]); to++ {
+		}
+		args = append(args, rankOf(first.score)+1, to-from, first.known, first.leased)
+		for i := from; i < to; i++ {
+			args = append(args, offers[i].id)
+		}
 	}
 	return keys, args
 }
 
-// claimed makes jobs of the offers at places, which count from 1. Those that have expired
-// meanwhile are ended instead of being handed out.
-func (b *Broker) claimed(ctx context.Context, q queueKey, offers []offer, places []string, now, expires int64) ([]api.FetchedJob, error) {
-	jobs := make([]api.FetchedJob, 0, len(places))
-	for _, place := range places {
-		at, err := strconv.Atoi(place)
-		if err != nil || at < 1 || at > len(offers) {
-			return jobs, api.Errorf(api.CodeInternal, "the claim script answered with place %q", place)
+// alike reports whether two offers are told to the script together.
+func (o *offer) alike(p *offer) bool {
+	return o.known == p.known && o.leased == p.leased && rankOf(o.score) == rankOf(p.score)
+}
+
+// claimed makes jobs of the offers that were taken. Those that have expired meanwhile
+// are ended instead of being handed out.
+func (b *Broker) claimed(ctx context.Context, q queueKey, offers []offer, now, expires int64) ([]api.FetchedJob, error) {
+	jobs := make([]api.FetchedJob, 0, len(offers))
+	for i := range offers {
+		o := &offers[i]
+		if !o.taken {
+			continue
 		}
-		o := &offers[at-1]
-		spec, err := decodeSpec(o.spec)
-		if err != nil {
-			return jobs, err
-		}
-		b.remember(jobKey{q.tenant, o.id}, briefOf(spec, o.claimed, o.claimedS))
+		spec := o.spec
+		b.remember(jobKey{q.tenant, o.id}, briefOf(spec, o.claim, o.leased))
 		if spec.ExpireAtMS > 0 && spec.ExpireAtMS <= now {
 			if err := b.expireClaimed(ctx, q.tenant, o.id); err != nil {
 				return jobs, err
@@ -142,7 +218,7 @@ func (b *Broker) claimed(ctx context.Context, q queueKey, offers []offer, places
 		}
 		jobs = append(jobs, api.FetchedJob{
 			ID: o.id, Namespace: q.namespace, Queue: q.queue, Payload: payload,
-			Attempt: o.claimed.attempt, MaxAttempts: options.MaxAttempts, LeaseEpoch: o.claimed.epoch, LeaseExpiresMS: expires,
+			Attempt: o.claim.attempt, MaxAttempts: options.MaxAttempts, LeaseEpoch: o.claim.epoch, LeaseExpiresMS: expires,
 			Tags: spec.Tags, ParentID: spec.ParentID, CreatedAtMS: spec.CreatedAtMS,
 			Spec: spec,
 		})

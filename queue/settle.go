@@ -120,22 +120,34 @@ func (b *Broker) flushAcks(ctx context.Context, q queueKey, items []*ackItem) {
 // completePlain completes jobs whose run is as this process knows it, and of which
 // nothing else is to be written. It returns the others.
 func (b *Broker) completePlain(ctx context.Context, q queueKey, items []*ackItem) (rest []*ackItem, err error) {
-	k, tenant, now := b.keys(q), b.store.JobKeys(q.tenant), b.store.NowMS()
-	keys := append(make([]string, 0, 2+len(items)), k.Set(string(api.JobActive)), k.Set(string(api.JobCompleted)))
-	args := append(make([]any, 0, 1+3*len(items)), now)
+	now := b.store.NowMS()
 	var plain []*ackItem
+	groups := map[string][]*ackItem{} // by run
 	for _, item := range items {
 		held, err := parseRun(item.run)
 		if err != nil || item.result != "" || item.unique != "" || held.state != api.JobActive || held.epoch != item.epoch || held.follows == followsEnd {
 			rest = append(rest, item)
 			continue
 		}
-		plain = append(plain, item)
-		keys = append(keys, tenant.Run(item.id))
-		args = append(args, item.id, item.run, held.settle(settledAck).to(api.JobCompleted, now).String())
+		groups[item.run] = append(groups[item.run], item)
 	}
-	if len(plain) == 0 {
+	if len(groups) == 0 {
 		return rest, nil
+	}
+	k, tenant := b.keys(q), b.store.JobKeys(q.tenant)
+	keys := append(make([]string, 0, 2+len(items)), k.Set(string(api.JobActive)), k.Set(string(api.JobCompleted)))
+	args := append(make([]any, 0, 1+2*len(items)), now)
+	for text, group := range groups {
+		held, err := parseRun(text)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, len(group), text, held.settle(settledAck).to(api.JobCompleted, now).String())
+		for _, item := range group {
+			plain = append(plain, item)
+			keys = append(keys, tenant.Run(item.id))
+			args = append(args, item.id)
+		}
 	}
 	reply, err := b.store.ScriptThen(ctx, storage.ScriptJobComplete, keys, args, func(pipe redis.Pipeliner) {
 		b.placeFreed(ctx, pipe, q)
