@@ -46,7 +46,7 @@ func httpLifecycle(ctx context.Context, o options, mode storeMode) (float64, err
 		return 0, err
 	}
 	defer store.stop()
-	server, err := startSous(ctx, o, store)
+	server, err := startSous(ctx, o, store, profileArgs(o)...)
 	if err != nil {
 		return 0, err
 	}
@@ -56,6 +56,7 @@ func httpLifecycle(ctx context.Context, o options, mode storeMode) (float64, err
 		return 0, err
 	}
 	ns := c.Tenant(tenant).Namespace(namespace)
+	defer startProfile(ctx, o, "queue-http")()
 	var best float64
 	for range o.rounds {
 		rate, err := httpRound(ctx, ns, o.seconds/2)
