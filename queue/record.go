@@ -51,7 +51,7 @@ const (
 func encodePlain(s *api.JobSpec) (header string, ok bool) {
 	rest := *s
 	rest.Namespace, rest.Queue, rest.Payload, rest.CreatedAtMS, rest.Score = "", "", nil, 0, 0
-	if !reflect.ValueOf(&rest).Elem().IsZero() || strings.ContainsAny(s.Namespace, "\"\\") || strings.ContainsAny(s.Queue, "\"\\") {
+	if !reflect.ValueOf(&rest).Elem().IsZero() || !bare(s.Namespace) || !bare(s.Queue) {
 		return "", false
 	}
 	b := make([]byte, 0, 128)
@@ -62,6 +62,16 @@ func encodePlain(s *api.JobSpec) (header string, ok bool) {
 	return string(append(b, '}')), true
 }
 
+// bare reports whether JSON writes s as it is.
+func bare(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
+}
+
 // decodePlain reads what encodePlain writes. ok is false for any other header.
 func decodePlain(header string) (s *api.JobSpec, ok bool) {
 	header, begins := strings.CutPrefix(header, `{"namespace":"`)
@@ -69,7 +79,7 @@ func decodePlain(header string) (s *api.JobSpec, ok bool) {
 	namespace, header, ok1 := strings.Cut(header, headerQueue)
 	queue, header, ok2 := strings.Cut(header, headerCreated)
 	created, score, ok3 := strings.Cut(header, headerScore)
-	if !begins || !ends || !ok1 || !ok2 || !ok3 || strings.ContainsAny(namespace, "\"\\") || strings.ContainsAny(queue, "\"\\") {
+	if !begins || !ends || !ok1 || !ok2 || !ok3 || !bare(namespace) || !bare(queue) {
 		return nil, false
 	}
 	s = &api.JobSpec{Namespace: namespace, Queue: queue}

@@ -1,0 +1,247 @@
+package queue_test
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+// aroundScripts calls before ahead of the pipelines that hold a script, and after behind
+// them, with how often that was so before. Both may be nil.
+type aroundScripts struct {
+	before func(n int64)
+	after  func(n int64, again func() error)
+	seen   atomic.Int64
+	busy   atomic.Bool // in a call of before or after: what those do is not seen
+}
+
+func (h *aroundScripts) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (h *aroundScripts) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (h *aroundScripts) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		script := false
+		for _, cmd := range cmds {
+			script = script || strings.HasPrefix(cmd.Name(), "evalsha")
+		}
+		if !script || !h.busy.CompareAndSwap(false, true) {
+			return next(ctx, cmds)
+		}
+		defer h.busy.Store(false)
+		n := h.seen.Add(1) - 1
+		if h.before != nil {
+			h.before(n)
+		}
+		err := next(ctx, cmds)
+		if h.after != nil && err == nil {
+			h.after(n, func() error { return next(ctx, cmds) })
+		}
+		return err
+	}
+}
+
+// warm makes the store know every script that a life needs: pipelines then hold them.
+func (f *fixture) warm(t *testing.T) {
+	t.Helper()
+	f.add(t, job(`0`))
+	for _, j := range f.fetch(t, 1) {
+		if out := f.ack(t, j, ""); !out.OK {
+			t.Fatalf("%+v", out)
+		}
+	}
+}
+
+// TestAClaimTakesNoJobThatChangedMeanwhile changes a job between the moment when a
+// fetch has read it and its claim, of a job that never ran and of one that did.
+func TestAClaimTakesNoJobThatChangedMeanwhile(t *testing.T) {
+	t.Parallel()
+	changes := map[string]func(t *testing.T, f *fixture, id string) (want api.JobState){
+		"cancelled": func(t *testing.T, f *fixture, id string) api.JobState {
+			if _, err := f.Cancel(t.Context(), f.tenant, id); err != nil {
+				t.Error(err)
+			}
+			return api.JobCancelled
+		},
+		"moved": func(t *testing.T, f *fixture, id string) api.JobState {
+			if _, err := f.Move(t.Context(), f.tenant, id, "others"); err != nil {
+				t.Error(err)
+			}
+			return api.JobPending
+		},
+		"held": func(t *testing.T, f *fixture, id string) api.JobState {
+			if _, err := f.Hold(t.Context(), f.tenant, id, ""); err != nil {
+				t.Error(err)
+			}
+			return api.JobHeld
+		},
+	}
+	for name, change := range changes {
+		for _, ran := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				f := newFixture(t, storage.Config{URL: storagetest.Redis(t).URL})
+				f.warm(t)
+				id := f.add(t, job(`1`))[0].ID
+				claims := int64(0) // the pipeline that claims the job
+				if ran {
+					at := int64(0)
+					f.fail(t, f.fetch(t, 1)[0], func(fail *api.JobFail) { fail.RetryAfterMS = &at })
+					f.tend(t)
+					claims = 1 // behind one that finds another run than the spec tells
+				}
+				var want api.JobState
+				hook := &aroundScripts{before: func(n int64) {
+					if n == claims {
+						want = change(t, f, id)
+					}
+				}}
+				f.store.Client().AddHook(hook)
+				if got := f.fetch(t, 1); len(got) != 0 {
+					t.Errorf("fetched %+v", got)
+				}
+				if want == "" {
+					t.Fatal("there was no claim")
+				}
+				if j := f.get(t, id); j.State != want {
+					t.Errorf("the job is %s, want %s", j.State, want)
+				}
+				f.sound(t, id)
+			})
+		}
+	}
+}
+
+// TestAnAddThatIsRepeatedLeavesBegunJobsAlone sends an enqueue again, as the store's
+// client does where an answer is lost, when a worker has begun, and when it has ended.
+func TestAnAddThatIsRepeatedLeavesBegunJobsAlone(t *testing.T) {
+	t.Parallel()
+	for _, ended := range []bool{false, true} {
+		f := newFixture(t, storage.Config{URL: storagetest.Redis(t).URL})
+		f.warm(t)
+		want := api.JobActive
+		hook := &aroundScripts{after: func(n int64, again func() error) {
+			if n > 0 {
+				return
+			}
+			got := f.fetch(t, 1)
+			if len(got) != 1 {
+				t.Errorf("fetched %+v", got)
+				return
+			}
+			if ended {
+				want = api.JobCompleted
+				if out := f.ack(t, got[0], ""); !out.OK {
+					t.Errorf("%+v", out)
+				}
+			}
+			if err := again(); err != nil {
+				t.Error(err)
+			}
+		}}
+		f.store.Client().AddHook(hook)
+		id := f.add(t, job(`1`))[0].ID
+		if j := f.get(t, id); hook.seen.Load() == 0 || j.State != want {
+			t.Errorf("the job is %s, want %s", j.State, want)
+		}
+		if got := f.fetch(t, 1); len(got) != 0 {
+			t.Errorf("fetched again: %+v", got)
+		}
+		f.sound(t, id)
+	}
+}
+
+// TestAnAddThatIsRefusedLeavesNothing: the records are written before the queue says no.
+func TestAnAddThatIsRefusedLeavesNothing(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		draining := true
+		if _, err := f.Configure(t.Context(), f.tenant, namespace, emails, queue.Change{Draining: &draining}); err != nil {
+			t.Fatal(err)
+		}
+		_, err := f.Enqueue(t.Context(), queue.Enqueue{Tenant: f.tenant, Namespace: namespace, Queue: emails, Jobs: []api.NewJob{job(`1`), job(`2`)}})
+		if api.ErrorCode(err) != api.CodeQueueDraining {
+			t.Fatal(err)
+		}
+		k := f.store.JobKeys(f.tenant)
+		if left := storagetest.Keys(t, f.store.Client(), strings.TrimSuffix(k.Run("x"), "x:run")+"*"); len(left) != 0 {
+			t.Errorf("left: %v", left)
+		}
+	})
+}
+
+// TestAPlainAckIsRepeated: the second finds the run that the first wrote.
+func TestAPlainAckIsRepeated(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		id := f.add(t, job(`1`))[0].ID
+		got := f.fetch(t, 1)[0]
+		for range 2 {
+			if out := f.ack(t, got, ""); !out.OK || out.State != api.JobCompleted {
+				t.Errorf("%+v", out)
+			}
+		}
+		if _, err := f.Heartbeat(t.Context(), f.tenant, []api.JobHeartbeat{{ID: id, LeaseEpoch: got.LeaseEpoch}}); err != nil {
+			t.Error(err)
+		}
+		if j := f.get(t, id); j.State != api.JobCompleted {
+			t.Errorf("%+v", j)
+		}
+		f.sound(t, id)
+	})
+}
+
+// TestAPlainAckAfterAHeartbeat: the run is another one than the process remembers.
+func TestAPlainAckAfterAHeartbeat(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		id := f.add(t, job(`1`))[0].ID
+		got := f.fetch(t, 1)[0]
+		f.clock.ms.Add(1000)
+		if _, err := f.Heartbeat(t.Context(), f.tenant, []api.JobHeartbeat{{ID: id, LeaseEpoch: got.LeaseEpoch, Progress: &api.JobProgress{Current: 1}}}); err != nil {
+			t.Fatal(err)
+		}
+		if out := f.ack(t, got, ""); !out.OK {
+			t.Errorf("%+v", out)
+		}
+		f.sound(t, id)
+	})
+}
+
+// TestAPlainAckOfALostLease: the process remembers the run of a lease that is not held
+// any more.
+func TestAPlainAckOfALostLease(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		cancelled, again := f.add(t, job(`1`))[0].ID, f.add(t, job(`2`))[0].ID
+		got := f.fetch(t, 2)
+		if _, err := f.Cancel(t.Context(), f.tenant, cancelled); err != nil {
+			t.Fatal(err)
+		}
+		f.clock.ms.Add(api.DefaultLeaseMS + 1000)
+		f.tend(t)
+		second := f.fetch(t, 1)
+		if len(second) != 1 || second[0].ID != again {
+			t.Fatalf("%+v", second)
+		}
+		for _, j := range got {
+			if out := f.ack(t, j, ""); out.OK || out.Code != api.CodeJobLeaseLost {
+				t.Errorf("%+v", out)
+			}
+		}
+		if j := f.get(t, cancelled); j.State != api.JobCancelled {
+			t.Errorf("%+v", j)
+		}
+		if out := f.ack(t, second[0], ""); !out.OK {
+			t.Errorf("%+v", out)
+		}
+		f.sound(t, cancelled, again)
+	})
+}

@@ -1,0 +1,84 @@
+package queue
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/codesous/sous/api"
+)
+
+// TestSpecsAreReadAsTheyWereWritten: with options and without, and the short way as
+// the long one.
+func TestSpecsAreReadAsTheyWereWritten(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		spec := &api.JobSpec{
+			Namespace: rapid.String().Draw(t, "namespace"), Queue: rapid.String().Draw(t, "queue"),
+			CreatedAtMS: rapid.Int64().Draw(t, "created"), Score: rapid.Int64().Draw(t, "score"),
+			Payload: json.RawMessage(rapid.StringMatching(`"[a-z\n{}]*"`).Draw(t, "payload")),
+		}
+		if rapid.Bool().Draw(t, "options") {
+			spec.Hostname = rapid.StringMatching(`[a-z",:]+`).Draw(t, "hostname")
+			spec.MaxAttempts = rapid.IntRange(0, 9).Draw(t, "attempts")
+		}
+		text, err := encodeSpec(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		header, _, _ := strings.Cut(text, "\n")
+		var long api.JobSpec
+		if err := json.Unmarshal([]byte(header), &long); err != nil {
+			t.Fatalf("%s: %v", header, err)
+		}
+		long.Payload = spec.Payload
+		got, err := decodeSpec(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(&long, got); diff != "" {
+			t.Errorf("%s\n%s", header, diff)
+		}
+		without := *spec
+		without.Payload = nil
+		if raw, err := api.EncodeJSON(without); err != nil || string(raw) != header {
+			t.Errorf("got %s, want %s, %v", header, raw, err)
+		}
+	})
+}
+
+// TestHeadersThatOnlyLookPlain are read the long way, or refused.
+func TestHeadersThatOnlyLookPlain(t *testing.T) {
+	t.Parallel()
+	for _, header := range []string{
+		`{"namespace":"a","queue":"b","payload":null,"created_at_ms":1,"score":2,"hostname":"h"}`,
+		`{"namespace":"a","queue":"b","priority":"high","payload":null,"created_at_ms":1,"score":2}`,
+		`{"namespace":"a\"","queue":"b","payload":null,"created_at_ms":1,"score":2}`,
+		`{"namespace":"a","queue":"b\u0041","payload":null,"created_at_ms":1,"score":2}`,
+		`{"namespace":"a","queue":"b","payload":null,"created_at_ms":1,"score":2`,
+		`{"namespace":"a","queue":"b","payload":null,"created_at_ms":1.5,"score":2}`,
+		`{"namespace":"a","queue":"b","payload":null,"created_at_ms":1,"score":2}}`,
+	} {
+		if s, ok := decodePlain(header); ok {
+			t.Errorf("%s was read as %+v", header, s)
+		}
+	}
+}
+
+// TestRunsAreReadAsTheyWereWritten, and nothing else is.
+func TestRunsAreReadAsTheyWereWritten(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"pending 0 0 1 - -", "active 1 2 3 1f w1 2"} {
+		if r, err := parseRun(text); err != nil || r.String() != text {
+			t.Errorf("%q became %q, %v", text, r, err)
+		}
+	}
+	for _, text := range []string{"", "pending", "pending 0 0 1 -", "pending 0 0 1 - - 1 2", "pending x 0 1 - -", "pending 0 x 1 - -", "pending 0 0 x - -"} {
+		if r, err := parseRun(text); err == nil {
+			t.Errorf("%q was read as %+v", text, r)
+		}
+	}
+}
