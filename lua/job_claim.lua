@@ -1,5 +1,6 @@
 -- Hands pending jobs of one queue to a worker under a lease, each only where its run
--- is what the fetch knows: whatever happens to a job changes its run.
+-- is what the fetch knows: whatever happens to a job changes its run. A pending job
+-- with another run ends the claim.
 -- KEYS[1] cs:queue:t:ns:q:config  KEYS[2] …:cursor  KEYS[3] …:rate
 -- KEYS[4] …:active
 -- KEYS[5 to 8] the pending jobs by the rank of their priority, from 0:
@@ -57,6 +58,8 @@ while i < n do
           sets[2 * taken - 1], sets[2 * taken] = KEYS[8 + i], leased
           reply[6 + taken] = i
         end
+      elseif string.sub(runs[i] or '', 1, 8) == 'pending ' then
+        room = taken -- it is its turn, and none is served before it
       end
       touched[rank] = ARGV[4 + rank]
     end

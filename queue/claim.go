@@ -25,27 +25,30 @@ type offer struct {
 	taken  bool   // answer: the worker has it
 }
 
-// claim hands out candidates, at most want. after is -1 where the queue serves, else how
-// long it will not (0: unknown). Most jobs are claimed for the first time: their spec
-// tells their run, which is then read by the script alone. For the others a second try
-// reads both.
+// unknownRun is no job's run.
+const unknownRun = "?"
+
+// claim hands out candidates in their order, at most want. after is -1 where the queue
+// serves, else how long it will not (0: unknown). Most jobs are claimed for the first
+// time: their spec tells their run, which is then read by the script alone. From the
+// first job on of which that does not hold, a second try reads both.
 func (b *Broker) claim(ctx context.Context, f *Fetch, q queueKey, l *lane, found []candidate, want int) (jobs []api.FetchedJob, after time.Duration, err error) {
 	now := b.store.NowMS()
 	expires := now + f.Lease.Milliseconds()
-	offers, others, err := b.firstOffers(ctx, f, q, found, expires)
+	offers, err := b.firstOffers(ctx, f, q, found, expires)
 	if err != nil {
 		return nil, 0, err
 	}
-	if after = -1; len(offers) > 0 {
-		if jobs, after, err = b.claimOffers(ctx, q, l, offers, now, expires, want); err != nil || after >= 0 {
-			return jobs, after, err
-		}
-		for i := range offers {
-			if offers[i].taken {
-				want--
-			} else {
-				others = append(others, offers[i].candidate)
-			}
+	jobs, after, err = b.claimOffers(ctx, q, l, offers, now, expires, want)
+	if err != nil || after >= 0 {
+		return jobs, after, err
+	}
+	var others []candidate
+	for i := range offers {
+		if offers[i].taken {
+			want--
+		} else {
+			others = append(others, offers[i].candidate)
 		}
 	}
 	if want == 0 || len(others) == 0 {
@@ -58,9 +61,9 @@ func (b *Broker) claim(ctx context.Context, f *Fetch, q queueKey, l *lane, found
 	return append(jobs, more...), after, err
 }
 
-// firstOffers reads the specs of candidates and makes offers of those that never ran,
-// as far as their spec tells. The others are not pending in q, or their run is unknown.
-func (b *Broker) firstOffers(ctx context.Context, f *Fetch, q queueKey, found []candidate, expires int64) (offers []offer, others []candidate, err error) {
+// firstOffers reads the specs of candidates and makes offers of them as if they had
+// never run.
+func (b *Broker) firstOffers(ctx context.Context, f *Fetch, q queueKey, found []candidate, expires int64) ([]offer, error) {
 	tenant, home := b.store.JobKeys(q.tenant), specBegin(q)
 	keys := make([]string, len(found))
 	for i, c := range found {
@@ -68,30 +71,30 @@ func (b *Broker) firstOffers(ctx context.Context, f *Fetch, q queueKey, found []
 	}
 	stored, err := b.rdb.MGet(ctx, keys...).Result()
 	if err != nil {
-		return nil, nil, b.failure(ctx, "read jobs", err)
+		return nil, b.failure(ctx, "read jobs", err)
 	}
-	offers = make([]offer, 0, len(found))
+	offers := make([]offer, len(found))
 	for i, text := range texts(stored) {
+		o := &offers[i]
+		o.candidate, o.known = found[i], unknownRun
+		if text == "" {
+			o.known = "" // no job: the entry leaves the index
+		}
 		if !strings.HasPrefix(text, home) {
-			others = append(others, found[i])
 			continue
 		}
-		spec, err := decodeSpec(text)
-		if err != nil {
-			return nil, nil, err
+		if o.spec, err = decodeSpec(text); err != nil {
+			return nil, err
 		}
-		first := enqueueItem{spec: spec}
-		first.begin(spec.CreatedAtMS)
-		if first.state != api.JobPending {
-			others = append(others, found[i])
-			continue
+		first := enqueueItem{spec: o.spec}
+		first.begin(o.spec.CreatedAtMS)
+		if first.state == api.JobPending {
+			r := first.firstRun()
+			o.known = r.String()
+			o.lease(r, f.WorkerID, expires)
 		}
-		r := first.firstRun()
-		o := offer{candidate: found[i], known: r.String(), spec: spec}
-		o.lease(r, f.WorkerID, expires)
-		offers = append(offers, o)
 	}
-	return offers, others, nil
+	return offers, nil
 }
 
 // lease sets what the job's run r becomes when f's worker has the job.
