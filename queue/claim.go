@@ -45,13 +45,13 @@ func (b *Broker) claim(ctx context.Context, f *Fetch, q queueKey, l *lane, found
 	}
 	var others []candidate
 	for i := range offers {
-		if offers[i].taken {
-			want--
-		} else {
+		if !offers[i].taken {
 			others = append(others, offers[i].candidate)
 		}
 	}
-	if want == 0 || len(others) == 0 {
+	// A job that had expired may have brought another one about, whose turn is nearer.
+	expired := len(offers) - len(others) - len(jobs)
+	if want -= len(jobs); want == 0 || len(others) == 0 || expired > 0 {
 		return jobs, after, nil
 	}
 	if offers, err = b.readOffers(ctx, f, q, others, expires); err != nil {
