@@ -16,7 +16,7 @@ STORE_SERVER ?=
 export CGO_ENABLED ?= 0
 export SOUS_TEST_STORE_SERVER := $(STORE_SERVER)
 
-.PHONY: all run build test test-redis bench lint fmt clean
+.PHONY: all run build test test-packages test-platform test-redis bench lint fmt clean
 
 all: build
 
@@ -40,8 +40,13 @@ test-redis:
 # functions to a time.
 RACE := -race -vet=off '-gcflags=github.com/yuin/gopher-lua/...=-race=false'
 
-test: test-redis
+test: test-packages
+	$(MAKE) test-platform
+
+test-packages: test-redis
 	CGO_ENABLED=1 $(GO) test $(RACE) -timeout 14m $$($(GO) list ./... | grep -v platformtest)
+
+test-platform: test-redis
 	CGO_ENABLED=1 $(GO) test $(RACE) -timeout 14m ./cmd/sous/platformtest
 
 bench: test-redis build
