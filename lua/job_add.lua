@@ -15,7 +15,7 @@ local cursors, first = redis.call('HMGET', KEYS[2], '0', '1', '2', '3'), 10
 for rank = 1, 4 do
   local n, cursor = tonumber(ARGV[1 + rank]), tonumber(cursors[rank] or '0')
   local last = first + 2 * n - 1
-  if n > 0 and cursor > tonumber(ARGV[5 + rank]) then -- nobody reads below the cursor
+  if n > 0 and cursor > tonumber(ARGV[5 + rank]) then -- no fetch reads below the cursor
     for i = first, last, 2 do
       if cursor > tonumber(ARGV[i]) then ARGV[i] = cursors[rank] end
     end

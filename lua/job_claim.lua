@@ -12,17 +12,18 @@
 --   they are, their run as the fetch knows it or '', their run under the lease, or '' for
 --   those that are not pending in this queue and leave the index; then their ids
 -- Reply: {'ok'|'paused'|'full'|'limited', ms after which it may be worth asking again
---   (limited only), the four cursors or '', the places of the jobs claimed, from 1}
+--   (limited only), how many jobs the limits allowed, the four cursors or '', the places
+--   of the jobs claimed, from 1}. Without candidates the cursors are left out.
 local now, n, room = tonumber(ARGV[1]), tonumber(ARGV[4]), tonumber(ARGV[3])
 local config = redis.call('HMGET', KEYS[1], 'paused', 'max_concurrency', 'rate_limit', 'rate_window_ms')
 if config[1] == '1' then
-  return {'paused', '0'}
+  return {'paused', '0', 0}
 end
 local most, limit, span = tonumber(config[2] or '0'), tonumber(config[3] or '0'), tonumber(config[4] or '0')
 if most > 0 then
   room = math.min(room, most - redis.call('ZCARD', KEYS[4]))
   if room <= 0 then
-    return {'full', '0'}
+    return {'full', '0', 0}
   end
 end
 -- The window slides by tenths: {tenth = jobs begun in it}. Far ahead of now are only
@@ -39,10 +40,11 @@ if limit > 0 then
   end
   room = math.min(room, limit - used)
   if room <= 0 then
-    return {'limited', string.format('%.0f', (oldest + 10) * slice - now)}
+    return {'limited', string.format('%.0f', (oldest + 10) * slice - now), 0}
   end
 end
-local reply, adds, sets, gone, touched = {'ok', '0', '', '', '', ''}, {}, {}, {{}, {}, {}, {}}, {}
+if n == 0 then return {'ok', '0', room} end
+local reply, adds, sets, gone, touched = {'ok', '0', room, '', '', '', ''}, {}, {}, {{}, {}, {}, {}}, {}
 local runs, taken, at, i = redis.call('MGET', unpack(KEYS, 9, 8 + n)), 0, 9, 0
 while i < n do
   local rank, size, known, leased = tonumber(ARGV[at]), tonumber(ARGV[at + 1]), ARGV[at + 2], ARGV[at + 3]
@@ -56,7 +58,7 @@ while i < n do
           taken = taken + 1
           adds[2 * taken - 1], adds[2 * taken] = ARGV[2], ARGV[k]
           sets[2 * taken - 1], sets[2 * taken] = KEYS[8 + i], leased
-          reply[6 + taken] = i
+          reply[7 + taken] = i
         end
       elseif string.sub(runs[i] or '', 1, 8) == 'pending ' then
         room = taken -- it is its turn, and none is served before it
@@ -92,6 +94,6 @@ for rank = 1, 4 do
     cursors[rank] = string.format('%.0f', math.max(tonumber(cursors[rank] or '0'), tonumber(head[2] or touched[rank])))
     redis.call('HSET', KEYS[2], tostring(rank - 1), cursors[rank])
   end
-  reply[rank + 2] = cursors[rank] or ''
+  reply[rank + 3] = cursors[rank] or ''
 end
 return reply

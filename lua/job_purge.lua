@@ -1,5 +1,5 @@
--- Deletes jobs that have ended, each if its run still is what the caller read.
--- KEYS[1] the set of ended jobs that they are in
+-- Deletes jobs, each if its run still is what the caller knows.
+-- KEYS[1] the set of jobs that they are in
 -- KEYS[2 to 1+5n] cs:job:t:id:run, :spec, :meta, :errors and :dependents of each job
 -- ARGV[1] n  ARGV[2…] for each job: id, run expected
 -- Reply: how many were deleted

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"errors"
 
 	"github.com/redis/go-redis/v9"
 
@@ -9,10 +10,10 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// plain reports whether nothing but a draining queue can stand in the job's way: it is
-// for a worker at once, under an id that no other job has.
+// plain reports whether only a draining queue can refuse the job, whose id is new: it
+// is for a worker at once.
 func (e *enqueueItem) plain() bool {
-	return e.state == api.JobPending && e.spec.UniqueKey == "" && e.spec.ExpireAtMS == 0 && !e.internal && !api.IsDerivedJobID(e.id)
+	return e.state == api.JobPending && e.spec.UniqueKey == "" && e.spec.ExpireAtMS == 0
 }
 
 // add adds plain jobs: their records by one plain command, then their entries by a
@@ -20,12 +21,9 @@ func (e *enqueueItem) plain() bool {
 func (b *Broker) add(ctx context.Context, q queueKey, items []*enqueueItem) error {
 	k, tenant := b.keys(q), b.store.JobKeys(q.tenant)
 	records := make([]any, 0, 4*len(items))
-	written := make([]string, 0, 2*len(items))
 	var byRank [4][]*enqueueItem
 	for _, item := range items {
-		run, spec := tenant.Run(item.id), tenant.Spec(item.id)
-		records = append(records, spec, item.text, run, item.firstRun().String())
-		written = append(written, run, spec)
+		records = append(records, tenant.Spec(item.id), item.text, tenant.Run(item.id), item.firstRun().String())
 		rank := rankOf(item.spec.Score)
 		byRank[rank] = append(byRank[rank], item)
 	}
@@ -55,15 +53,24 @@ func (b *Broker) add(ctx context.Context, q queueKey, items []*enqueueItem) erro
 	}, func(pipe redis.Pipeliner) {
 		b.announce(ctx, pipe, q, items)
 	})
-	if api.ErrorCode(err) == api.CodeQueueDraining {
-		if err := b.rdb.Del(ctx, written...).Err(); err != nil {
-			return b.failure(ctx, "withdraw jobs", err)
-		}
-	}
-	if err != nil {
+	switch {
+	case api.ErrorCode(err) == api.CodeQueueDraining:
+		return errors.Join(err, b.withdraw(ctx, q, items))
+	case err != nil:
 		return err
 	}
 	b.metrics.added(q, items)
 	b.woken(q, items)
 	return nil
+}
+
+// withdraw deletes the records of refused jobs, as long as no worker has begun them: a
+// call whose answer was lost may have entered them before.
+func (b *Broker) withdraw(ctx context.Context, q queueKey, items []*enqueueItem) error {
+	records := make([]*record, len(items))
+	for i, item := range items {
+		records[i] = &record{id: item.id, text: item.firstRun().String()}
+	}
+	_, err := b.purge(ctx, q, api.JobPending, records)
+	return err
 }

@@ -2,6 +2,8 @@ package queue
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,25 +25,38 @@ type offer struct {
 	claim  run    // under the lease
 	leased string // claim as it is stored, "" for a job that is not pending in the queue
 	taken  bool   // answer: the worker has it
+	// unreadable is why there is no spec. The job is leased all the same, so that it
+	// does not keep the others of its queue from their turn.
+	unreadable error
 }
 
 // unknownRun is no job's run.
 const unknownRun = "?"
 
 // claim hands out candidates in their order, at most want. after is -1 where the queue
-// serves, else how long it will not (0: unknown). Most jobs are claimed for the first
-// time: their spec tells their run, which is then read by the script alone. From the
+// serves, else how long it will not (0: unknown). The spec of a job that was pending
+// from the first tells its first run, which is then read by the script alone. From the
 // first job on of which that does not hold, a second try reads both.
 func (b *Broker) claim(ctx context.Context, f *Fetch, q queueKey, l *lane, found []candidate, want int) (jobs []api.FetchedJob, after time.Duration, err error) {
 	now := b.store.NowMS()
-	expires := now + f.Lease.Milliseconds()
-	offers, err := b.firstOffers(ctx, f, q, found, expires)
+	c := &claiming{q: q, lane: l, worker: f.WorkerID, now: now, expires: now + f.Lease.Milliseconds()}
+	defer func() {
+		if c.status != "" { // the script answered
+			b.metrics.claimed(q, c.status, jobs, now)
+		}
+	}()
+	offers, err := b.firstOffers(ctx, c, found)
 	if err != nil {
 		return nil, 0, err
 	}
-	jobs, after, err = b.claimOffers(ctx, q, l, offers, now, expires, want)
-	if err != nil || after >= 0 {
-		return jobs, after, err
+	if known := slices.IndexFunc(offers, func(o offer) bool { return o.known == unknownRun }); known >= 0 {
+		offers = offers[:known]
+	}
+	if len(offers) > 0 {
+		jobs, after, err = b.claimOffers(ctx, c, offers, want)
+		if err != nil || after >= 0 {
+			return jobs, after, err
+		}
 	}
 	var others []candidate
 	for i := range offers {
@@ -49,25 +64,45 @@ func (b *Broker) claim(ctx context.Context, f *Fetch, q queueKey, l *lane, found
 			others = append(others, offers[i].candidate)
 		}
 	}
-	// A job that had expired may have brought another one about, whose turn is nearer.
-	expired := len(offers) - len(others) - len(jobs)
-	if want -= len(jobs); want == 0 || len(others) == 0 || expired > 0 {
-		return jobs, after, nil
+	taken := len(offers) - len(others)
+	others = append(others, found[len(offers):]...)
+	// A job that had expired may have created another one, whose turn is nearer.
+	if want -= len(jobs); want == 0 || len(others) == 0 || len(jobs) < taken {
+		return jobs, -1, nil
 	}
-	if offers, err = b.readOffers(ctx, f, q, others, expires); err != nil {
+	if offers, err = b.readOffers(ctx, c, others); err != nil {
 		return jobs, 0, err
 	}
-	more, after, err := b.claimOffers(ctx, q, l, offers, now, expires, want)
+	more, after, err := b.claimOffers(ctx, c, offers, want)
 	return append(jobs, more...), after, err
+}
+
+// claiming is what the tries of one claim share.
+type claiming struct {
+	q            queueKey
+	lane         *lane
+	worker       string
+	now, expires int64  // ms
+	status       string // answer: of the last script
+	room         int    // answer: how many jobs it allowed
+}
+
+// room is how many of want jobs the queue's limits allow now. after is as of claim.
+func (b *Broker) room(ctx context.Context, q queueKey, l *lane, want int) (room int, after time.Duration, err error) {
+	c := &claiming{q: q, lane: l, now: b.store.NowMS()}
+	if _, after, err = b.claimOffers(ctx, c, nil, want); err != nil || after >= 0 {
+		b.metrics.claimed(q, c.status, nil, c.now)
+	}
+	return c.room, after, err
 }
 
 // firstOffers reads the specs of candidates and makes offers of them as if they had
 // never run.
-func (b *Broker) firstOffers(ctx context.Context, f *Fetch, q queueKey, found []candidate, expires int64) ([]offer, error) {
-	tenant, home := b.store.JobKeys(q.tenant), specBegin(q)
+func (b *Broker) firstOffers(ctx context.Context, c *claiming, found []candidate) ([]offer, error) {
+	tenant, home := b.store.JobKeys(c.q.tenant), specBegin(c.q)
 	keys := make([]string, len(found))
-	for i, c := range found {
-		keys[i] = tenant.Spec(c.id)
+	for i := range found {
+		keys[i] = tenant.Spec(found[i].id)
 	}
 	stored, err := b.rdb.MGet(ctx, keys...).Result()
 	if err != nil {
@@ -84,14 +119,14 @@ func (b *Broker) firstOffers(ctx context.Context, f *Fetch, q queueKey, found []
 			continue
 		}
 		if o.spec, err = decodeSpec(text); err != nil {
-			return nil, err
+			continue // the second try tells
 		}
 		first := enqueueItem{spec: o.spec}
 		first.begin(o.spec.CreatedAtMS)
 		if first.state == api.JobPending {
 			r := first.firstRun()
 			o.known = r.String()
-			o.lease(r, f.WorkerID, expires)
+			o.lease(r, c.worker, c.expires)
 		}
 	}
 	return offers, nil
@@ -108,20 +143,20 @@ func (o *offer) lease(r run, worker string, expires int64) {
 
 // readOffers reads the runs and specs of candidates. A job's run and spec belong
 // together: one command reads both.
-func (b *Broker) readOffers(ctx context.Context, f *Fetch, q queueKey, found []candidate, expires int64) ([]offer, error) {
-	tenant, home := b.store.JobKeys(q.tenant), specBegin(q)
+func (b *Broker) readOffers(ctx context.Context, c *claiming, found []candidate) ([]offer, error) {
+	tenant, home := b.store.JobKeys(c.q.tenant), specBegin(c.q)
 	keys := make([]string, 0, 2*len(found))
-	for _, c := range found {
-		keys = append(keys, tenant.Run(c.id), tenant.Spec(c.id))
+	for i := range found {
+		keys = append(keys, tenant.Run(found[i].id), tenant.Spec(found[i].id))
 	}
 	reply, err := b.rdb.MGet(ctx, keys...).Result()
 	if err != nil {
 		return nil, b.failure(ctx, "read jobs", err)
 	}
 	stored, offers := texts(reply), make([]offer, len(found))
-	for i, c := range found {
+	for i := range found {
 		o, spec := &offers[i], stored[2*i+1]
-		o.candidate, o.known = c, stored[2*i]
+		o.candidate, o.known = found[i], stored[2*i]
 		if !strings.HasPrefix(o.known, string(api.JobPending)+" ") || !strings.HasPrefix(spec, home) {
 			continue
 		}
@@ -129,64 +164,73 @@ func (b *Broker) readOffers(ctx context.Context, f *Fetch, q queueKey, found []c
 		if err != nil {
 			return nil, err
 		}
-		if o.spec, err = decodeSpec(spec); err != nil {
-			return nil, err
-		}
-		o.lease(r, f.WorkerID, expires)
+		o.spec, o.unreadable = decodeSpec(spec)
+		o.lease(r, c.worker, c.expires)
 	}
 	return offers, nil
 }
 
 // claimOffers runs the script on offers, which are ordered by rank, and marks those that
 // it took.
-func (b *Broker) claimOffers(ctx context.Context, q queueKey, l *lane, offers []offer, now, expires int64, want int) (jobs []api.FetchedJob, after time.Duration, err error) {
-	keys, args := b.claimArguments(q, offers, now, expires, want)
+func (b *Broker) claimOffers(ctx context.Context, c *claiming, offers []offer, want int) (jobs []api.FetchedJob, after time.Duration, err error) {
+	keys, args := b.claimArguments(c, offers, want)
 	reply, err := b.store.ScriptThen(ctx, storage.ScriptJobClaim, keys, args, func(pipe redis.Pipeliner) {
-		b.markDue(ctx, pipe, q, expires)
+		if len(offers) > 0 {
+			b.markDue(ctx, pipe, c.q, c.expires)
+		}
 	})
 	if err != nil {
 		return nil, 0, err
 	}
 	words := texts(reply)
-	if words[0] != claimOK {
-		b.metrics.claimed(q, words[0], nil, now)
+	c.status = words[0]
+	if c.room, err = strconv.Atoi(words[2]); err != nil {
+		return nil, 0, api.Wrap(api.CodeInternal, err, storage.ScriptJobClaim)
+	}
+	if limited := c.room < want; limited || len(offers) == 0 {
+		c.lane.limited.Store(limited)
+	}
+	if c.status != claimOK {
 		ms, _ := strconv.ParseInt(words[1], 10, 64)
 		return nil, time.Duration(ms) * time.Millisecond, nil
 	}
-	l.advance(words[2:6])
-	for _, place := range words[6:] {
+	if len(offers) == 0 {
+		return nil, -1, nil
+	}
+	c.lane.advance(words[3:7])
+	for _, place := range words[7:] {
 		at, err := strconv.Atoi(place)
 		if err != nil || at < 1 || at > len(offers) {
 			return nil, 0, api.Errorf(api.CodeInternal, "%s answered with place %q", storage.ScriptJobClaim, place)
 		}
 		offers[at-1].taken = true
 	}
-	jobs, err = b.claimed(ctx, q, offers, now, expires)
+	jobs, err = b.claimed(ctx, c, offers)
 	if err == nil {
-		err = b.readCheckpoints(ctx, q.tenant, jobs)
+		err = b.readCheckpoints(ctx, c.q.tenant, jobs)
 	}
-	b.metrics.claimed(q, claimOK, jobs, now)
 	return jobs, -1, err
 }
 
 // claimArguments lays offers out as job_claim.lua reads them.
-func (b *Broker) claimArguments(q queueKey, offers []offer, now, expires int64, want int) (keys []string, args []any) {
-	k, tenant := b.keys(q), b.store.JobKeys(q.tenant)
+func (b *Broker) claimArguments(c *claiming, offers []offer, want int) (keys []string, args []any) {
+	k, tenant := b.keys(c.q), b.store.JobKeys(c.q.tenant)
 	keys = append(make([]string, 0, 8+len(offers)), k.Config(), k.Cursor(), k.Rate(), k.Set(string(api.JobActive)))
-	keys = append(keys, b.setsOf(q, api.JobPending)...)
+	keys = append(keys, b.setsOf(c.q, api.JobPending)...)
 	var last [4]int64
 	for i := range offers {
 		last[rankOf(offers[i].score)] = offers[i].score
 		keys = append(keys, tenant.Run(offers[i].id))
 	}
-	args = append(make([]any, 0, 16+2*len(offers)), now, expires, want, len(offers), last[0], last[1], last[2], last[3])
-	for from, to := 0, 0; from < len(offers); from = to {
-		first := &offers[from]
-		for to = from + 1; to < len(offers) && first.alike(&offers[to]); to++ {
+	args = append(make([]any, 0, 16+2*len(offers)), c.now, c.expires, want, len(offers), last[0], last[1], last[2], last[3])
+	for from := 0; from < len(offers); {
+		first, to := &offers[from], from+1
+		for to < len(offers) && first.alike(&offers[to]) {
+			to++
 		}
 		args = append(args, rankOf(first.score)+1, to-from, first.known, first.leased)
-		for i := from; i < to; i++ {
-			args = append(args, offers[i].id)
+		for ; from < to; from++ {
+			args = append(args, offers[from].id)
 		}
 	}
 	return keys, args
@@ -199,17 +243,21 @@ func (o *offer) alike(p *offer) bool {
 
 // claimed makes jobs of the offers that were taken. Those that have expired meanwhile
 // are ended instead of being handed out.
-func (b *Broker) claimed(ctx context.Context, q queueKey, offers []offer, now, expires int64) ([]api.FetchedJob, error) {
-	jobs := make([]api.FetchedJob, 0, len(offers))
+func (b *Broker) claimed(ctx context.Context, c *claiming, offers []offer) (jobs []api.FetchedJob, err error) {
+	jobs = make([]api.FetchedJob, 0, len(offers))
 	for i := range offers {
 		o := &offers[i]
 		if !o.taken {
 			continue
 		}
 		spec := o.spec
-		b.remember(jobKey{q.tenant, o.id}, briefOf(spec, o.claim, o.leased))
-		if spec.ExpireAtMS > 0 && spec.ExpireAtMS <= now {
-			if err := b.expireClaimed(ctx, q.tenant, o.id); err != nil {
+		if spec == nil {
+			err = errors.Join(err, o.unreadable)
+			continue
+		}
+		b.remember(jobKey{c.q.tenant, o.id}, briefOf(spec, o.claim, o.leased))
+		if spec.ExpireAtMS > 0 && spec.ExpireAtMS <= c.now {
+			if err := b.expireClaimed(ctx, c.q.tenant, o.id); err != nil {
 				return jobs, err
 			}
 			continue
@@ -220,13 +268,13 @@ func (b *Broker) claimed(ctx context.Context, q queueKey, offers []offer, now, e
 			payload = []byte("null")
 		}
 		jobs = append(jobs, api.FetchedJob{
-			ID: o.id, Namespace: q.namespace, Queue: q.queue, Payload: payload,
-			Attempt: o.claim.attempt, MaxAttempts: options.MaxAttempts, LeaseEpoch: o.claim.epoch, LeaseExpiresMS: expires,
+			ID: o.id, Namespace: c.q.namespace, Queue: c.q.queue, Payload: payload,
+			Attempt: o.claim.attempt, MaxAttempts: options.MaxAttempts, LeaseEpoch: o.claim.epoch, LeaseExpiresMS: c.expires,
 			Tags: spec.Tags, ParentID: spec.ParentID, CreatedAtMS: spec.CreatedAtMS,
 			Spec: spec,
 		})
 	}
-	return jobs, nil
+	return jobs, err
 }
 
 // readCheckpoints completes claimed jobs by the checkpoints of earlier attempts. Only

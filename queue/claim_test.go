@@ -15,7 +15,7 @@ import (
 )
 
 // aroundScripts calls before ahead of the pipelines that hold a script, and after behind
-// them, with how often that was so before. Both may be nil.
+// them; n counts the earlier such pipelines. Both may be nil.
 type aroundScripts struct {
 	before func(n int64)
 	after  func(n int64, again func() error)
@@ -177,6 +177,36 @@ func TestAnAddThatIsRefusedLeavesNothing(t *testing.T) {
 	})
 }
 
+// TestAnAddThatIsRefusedWhenItIsRepeated deletes no job that a worker has begun: the
+// first try had entered it, and the queue drains since.
+func TestAnAddThatIsRefusedWhenItIsRepeated(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, storage.Config{URL: storagetest.Redis(t).URL})
+	f.warm(t)
+	var begun api.FetchedJob
+	f.store.Client().AddHook(&aroundScripts{after: func(n int64, again func() error) {
+		if n > 0 {
+			return
+		}
+		draining := true
+		got := f.fetch(t, 1)
+		if _, err := f.Configure(t.Context(), f.tenant, namespace, emails, queue.Change{Draining: &draining}); err != nil || len(got) != 1 {
+			t.Errorf("fetched %+v, %v", got, err)
+			return
+		}
+		begun = got[0]
+		if err := again(); err == nil {
+			t.Error("the repeat is not refused")
+		}
+	}})
+	if _, err := f.Enqueue(t.Context(), queue.Enqueue{Tenant: f.tenant, Namespace: namespace, Queue: emails, Jobs: []api.NewJob{job(`1`)}}); api.ErrorCode(err) != api.CodeQueueDraining {
+		t.Error(err)
+	}
+	if out := f.ack(t, begun, ""); !out.OK {
+		t.Errorf("%+v", out)
+	}
+}
+
 // TestAPlainAckIsRepeated: the second finds the run that the first wrote.
 func TestAPlainAckIsRepeated(t *testing.T) {
 	t.Parallel()
@@ -244,4 +274,136 @@ func TestAPlainAckOfALostLease(t *testing.T) {
 		}
 		f.sound(t, cancelled, again)
 	})
+}
+
+// TestARetriedJobComesBeforeNewOnes, also where the limits let only one through.
+func TestARetriedJobComesBeforeNewOnes(t *testing.T) {
+	t.Parallel()
+	for _, most := range []int64{0, 1} {
+		each(t, func(t *testing.T, f *fixture) {
+			if _, err := f.Configure(t.Context(), f.tenant, namespace, emails, queue.Change{MaxConcurrency: &most}); err != nil {
+				t.Fatal(err)
+			}
+			old := f.add(t, job(`1`))[0].ID
+			at := int64(0)
+			f.fail(t, f.fetch(t, 1)[0], func(fail *api.JobFail) { fail.RetryAfterMS = &at })
+			f.tend(t)
+			f.add(t, job(`2`), job(`3`))
+			want := 2
+			if most > 0 {
+				want = 1
+			}
+			got := f.fetch(t, 2)
+			if len(got) != want || got[0].ID != old || got[0].Attempt != 2 {
+				t.Errorf("fetched %+v", got)
+			}
+		})
+	}
+}
+
+// TestWhatFollowsAnExpiredJobComesFirst: it has a higher priority than the job behind
+// the expired one, which the same fetch has read.
+func TestWhatFollowsAnExpiredJobComesFirst(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		late := f.clock.ms.Load() + 1000
+		f.add(t, job(`1`, func(j *api.NewJob) {
+			j.ExpireAtMS = late
+			j.Chain = &api.Chain{OnFailure: &api.ChainStep{NewJob: job(`"failed"`, func(j *api.NewJob) { j.Priority = api.PriorityCritical })}}
+		}))
+		second := f.add(t, job(`2`))[0].ID
+		if _, err := f.Hold(t.Context(), f.tenant, second, ""); err != nil {
+			t.Fatal(err)
+		}
+		f.clock.ms.Add(10)
+		if _, err := f.Approve(t.Context(), f.tenant, second); err != nil { // its run is not its first
+			t.Fatal(err)
+		}
+		f.clock.ms.Add(2000)
+		if got := f.fetch(t, 2); len(got) != 2 || string(got[0].Payload) != `"failed"` || string(got[1].Payload) != `2` {
+			t.Errorf("fetched %+v", got)
+		}
+	})
+}
+
+// TestAWaitingJobIsNotServed, though a crash left it an entry among the pending ones.
+func TestAWaitingJobIsNotServed(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		id := f.add(t, job(`1`, func(j *api.NewJob) { j.Hold = true }))[0].ID
+		f.add(t, job(`2`))
+		pending := f.store.JobKeys(f.tenant).Queue(namespace, emails).Set("pending")
+		score := f.members(t, pending)[0].Score
+		if err := f.store.Client().ZAdd(t.Context(), pending, redis.Z{Score: score, Member: id}).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if got := f.fetch(t, 2); len(got) != 1 || got[0].ID == id {
+			t.Errorf("fetched %+v", got)
+		}
+		f.sound(t, id)
+	})
+}
+
+// TestAJobThatCannotBeReadKeepsNoOtherFromItsTurn: it fails its own fetch, under a lease.
+func TestAJobThatCannotBeReadKeepsNoOtherFromItsTurn(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		broken := f.add(t, job(`1`))[0].ID
+		good := f.add(t, job(`2`))[0].ID
+		key := f.store.JobKeys(f.tenant).Spec(broken)
+		text, err := f.store.Client().Get(t.Context(), key).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.store.Client().Set(t.Context(), key, strings.Replace(text, `"score":`, `"score":x`, 1), 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if got := f.fetch(t, 2); len(got) != 1 || got[0].ID != good {
+			t.Errorf("fetched %+v", got)
+		}
+	})
+}
+
+// TestAClosedQueueIsNotRead: a worker that asks a paused or full queue again makes the
+// server read none of its jobs.
+func TestAClosedQueueIsNotRead(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, storage.Config{URL: storagetest.Redis(t).URL})
+	one := int64(1)
+	if _, err := f.Configure(t.Context(), f.tenant, namespace, emails, queue.Change{MaxConcurrency: &one}); err != nil {
+		t.Fatal(err)
+	}
+	f.add(t, job(`1`), job(`2`), job(`3`))
+	held := f.fetch(t, 3)
+	f.fetch(t, 3) // the process learns that the queue is full
+	read := &countedReads{}
+	f.store.Client().AddHook(read)
+	if got := f.fetch(t, 3); len(got) != 0 || read.keys.Load() != 0 {
+		t.Errorf("fetched %+v, read %d records", got, read.keys.Load())
+	}
+	for _, j := range held {
+		if out := f.ack(t, j, ""); !out.OK {
+			t.Fatalf("%+v", out)
+		}
+	}
+	if got := f.fetch(t, 3); len(got) != 1 || read.keys.Load() != 1 {
+		t.Errorf("fetched %+v, read %d records", got, read.keys.Load())
+	}
+}
+
+// countedReads counts the keys of the MGETs outside scripts.
+type countedReads struct{ keys atomic.Int64 }
+
+func (h *countedReads) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (h *countedReads) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (h *countedReads) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() == "mget" {
+			h.keys.Add(int64(len(cmd.Args()) - 1))
+		}
+		return next(ctx, cmd)
+	}
 }

@@ -250,8 +250,7 @@ func (b *Broker) Delete(ctx context.Context, tenant, id string) error {
 	return api.Errorf(api.CodeStoreConflict, "job %s keeps changing", id)
 }
 
-// purge deletes ended jobs of one state and queue, those that still are what was
-// read.
+// purge deletes jobs of one state and queue, those whose run still is the record's.
 func (b *Broker) purge(ctx context.Context, q queueKey, state api.JobState, records []*record) (int, error) {
 	if len(records) == 0 {
 		return 0, nil

@@ -140,6 +140,15 @@ func cutClaim(t *testing.T, f *fixture) (cutCall, cutDone) {
 		}
 }
 
+// cutClaimAgain: the first of the jobs ran before.
+func cutClaimAgain(t *testing.T, f *fixture) (cutCall, cutDone) {
+	call, done := cutClaim(t, f)
+	at := int64(0)
+	f.fail(t, f.fetch(t, 1)[0], func(fail *api.JobFail) { fail.RetryAfterMS = &at })
+	f.settle(t)
+	return call, done
+}
+
 // followed is a job whose end has every consequence there is.
 func (f *fixture) followed(t testing.TB, change ...func(*api.NewJob)) string {
 	t.Helper()
@@ -188,6 +197,19 @@ func cutAck(t *testing.T, f *fixture) (cutCall, cutDone) {
 			checkFollowed(t, id, api.JobCompleted, jobs)
 			if got := f.get(t, id); string(got.Result) != "7" {
 				t.Errorf("%+v", got)
+			}
+		}
+}
+
+// cutAckPlain: the job has no result, and nothing follows it.
+func cutAckPlain(t *testing.T, f *fixture) (cutCall, cutDone) {
+	id := f.add(t, job(`1`))[0].ID
+	j := f.fetch(t, 1)[0]
+	return func(f *fixture) ([]string, error) {
+			return nil, first(f.Ack(context.Background(), f.tenant, []api.JobAck{{ID: id, LeaseEpoch: j.LeaseEpoch}}))
+		}, func(t *testing.T, _ *fixture, jobs map[string]*stored) {
+			if state := jobs[id].state; state != api.JobCompleted {
+				t.Errorf("the job is %s", state)
 			}
 		}
 }

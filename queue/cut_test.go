@@ -165,7 +165,7 @@ var cutOperations = map[string]cutOperation{
 		return cutEnqueue(func(j *api.NewJob) { j.UniqueKey, j.DependsOn = "k", []string{first} })(t, f)
 	},
 	"enqueue in a batch": cutEnqueueInBatch, "enqueue again": cutEnqueueAgain, "claim": cutClaim,
-	"ack": cutAck, "continue": cutPutBack(func(a *api.JobAck) { a.Continue = true }),
+	"claim again": cutClaimAgain, "ack plain": cutAckPlain, "ack": cutAck, "continue": cutPutBack(func(a *api.JobAck) { a.Continue = true }),
 	"hold with a checkpoint": cutPutBack(func(a *api.JobAck) { a.Hold, a.Checkpoint = "why", json.RawMessage(`3`) }),
 	"fail":                   cutFail(4, api.JobRetrying), "fail for good": cutFail(1, api.JobDead),
 	"heartbeat": cutHeartbeat, "cancel": cutSteer(api.JobCancelled, func(f *fixture, id string) error {

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"strings"
@@ -177,8 +178,16 @@ const maxCandidates = 2 * api.MaxFetchJobs
 func (b *Broker) fetchFrom(ctx context.Context, f *Fetch, q queueKey, want int) (jobs []api.FetchedJob, again time.Duration, err error) {
 	l := b.lane(q)
 	for try := 0; try < fetchTries; {
+		wanted := want - len(jobs)
+		if l.limited.Load() {
+			room, after, err := b.room(ctx, q, l, wanted)
+			if err != nil || after >= 0 {
+				return jobs, cmp.Or(max(after, 0), longPause), err
+			}
+			wanted = room
+		}
 		// Wider with each conflict: the head of the queue is where others look too.
-		found, freed, release, err := b.candidates(ctx, q, l, min(maxCandidates, (want-len(jobs))*(1+try)))
+		found, freed, release, err := b.candidates(ctx, q, l, min(maxCandidates, wanted*(1+try)))
 		switch {
 		case err != nil:
 			return jobs, longPause, err
@@ -193,7 +202,7 @@ func (b *Broker) fetchFrom(ctx context.Context, f *Fetch, q queueKey, want int) 
 			return jobs, longPause, nil
 		}
 		try++
-		got, after, err := b.claim(ctx, f, q, l, found, want-len(jobs))
+		got, after, err := b.claim(ctx, f, q, l, found, wanted)
 		release(len(got))
 		jobs = append(jobs, got...)
 		if err != nil || after >= 0 || len(jobs) == want {

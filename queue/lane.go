@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -22,6 +23,9 @@ type lane struct {
 	// be claimed; since is when it was at the cursors last.
 	from  [4]int64
 	since time.Time
+	// limited is set where the queue's limits allowed fewer jobs than a claim wanted:
+	// fetches then ask for the room that is left before they read jobs.
+	limited atomic.Bool
 	// reading lets one fetch read at a time: two would find the same candidates.
 	reading sync.Mutex
 }

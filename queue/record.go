@@ -39,7 +39,7 @@ func encodeSpec(s *api.JobSpec) (string, error) {
 	return string(raw) + "\n" + string(s.Payload), nil
 }
 
-// What stands between the values of a header without options.
+// The text between the values of a header without options.
 const (
 	headerQueue   = `","queue":"`
 	headerCreated = `","payload":null,"created_at_ms":`
@@ -110,7 +110,7 @@ func decodeSpec(text string) (*api.JobSpec, error) {
 	return s, nil
 }
 
-// brief is what settling a job needs to know of its spec. It holds for leases up
+// brief is the part of a job that settling it needs: some of its spec, and its run. It holds for leases up
 // to the one that follows epoch: moving a job, which makes its epoch grow, comes
 // before any later one.
 type brief struct {
@@ -122,7 +122,8 @@ type brief struct {
 }
 
 func briefOf(s *api.JobSpec, r run, text string) *brief {
-	return &brief{r.epoch, s.Namespace, s.Queue, s.UniqueKey, s.ResultSchema, text}
+	// The names of a decoded spec are parts of the stored text, payload and all.
+	return &brief{r.epoch, strings.Clone(s.Namespace), strings.Clone(s.Queue), s.UniqueKey, s.ResultSchema, text}
 }
 
 // record is a job as it is stored.
