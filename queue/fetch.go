@@ -172,8 +172,8 @@ func (b *Broker) fetchAny(ctx context.Context, f *Fetch, queues []queueKey) (job
 // fetchTries bounds how often a fetch looks again when others took what it found.
 const fetchTries = 8
 
-// maxCandidates bounds what one claim looks at: Lua's stack holds them.
-const maxCandidates = 2 * api.MaxFetchJobs
+// maxSpare bounds the jobs that a fetch reads beside those that it asks for.
+const maxSpare = 128
 
 func (b *Broker) fetchFrom(ctx context.Context, f *Fetch, q queueKey, want int) (jobs []api.FetchedJob, again time.Duration, err error) {
 	l := b.lane(q)
@@ -187,7 +187,7 @@ func (b *Broker) fetchFrom(ctx context.Context, f *Fetch, q queueKey, want int) 
 			wanted = room
 		}
 		// Wider with each conflict: the head of the queue is where others look too.
-		found, freed, release, err := b.candidates(ctx, q, l, min(maxCandidates, wanted*(1+try)))
+		found, freed, release, err := b.candidates(ctx, q, l, wanted+min(maxSpare, wanted*try))
 		switch {
 		case err != nil:
 			return jobs, longPause, err
