@@ -10,10 +10,10 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// plain reports whether only a draining queue can refuse the job, whose id is new: it
-// is for a worker at once.
+// plain reports whether the job is a new one, for a worker at once, that only a draining
+// queue can refuse.
 func (e *enqueueItem) plain() bool {
-	return e.state == api.JobPending && e.spec.UniqueKey == "" && e.spec.ExpireAtMS == 0
+	return e.fresh && e.state == api.JobPending && e.spec.UniqueKey == "" && e.spec.ExpireAtMS == 0
 }
 
 // add adds plain jobs: their records by one plain command, then their entries by a

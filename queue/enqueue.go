@@ -63,7 +63,7 @@ func (b *Broker) Enqueue(ctx context.Context, e Enqueue) ([]api.EnqueuedJob, err
 	}
 	q := queueKey{e.Tenant, e.Namespace, e.Queue}
 	if e.IdempotencyKey == "" && e.Jobs[0].BatchID == "" {
-		return b.enqueueTogether(ctx, q, ids, specs)
+		return b.enqueueTogether(ctx, q, ids, specs, true)
 	}
 	call := enqueueCall{queue: q, batch: e.Jobs[0].BatchID}
 	if e.IdempotencyKey != "" {
@@ -125,6 +125,7 @@ type enqueueItem struct {
 	at       int64  // of run
 	text     string // the spec, encoded
 	internal bool   // made by the platform: a draining queue takes it
+	fresh    bool   // no earlier call can have made a job of this id
 	ended    string // a holder of the unique key that is known to have ended
 	living   string // one that is known to live
 	holder   string // answer: the job that holds the unique key, if it is a duplicate
@@ -201,11 +202,15 @@ func (e *enqueueItem) firstRun() run {
 	return run{state: e.state, at: e.at, settled: none, worker: none, follows: e.follows()}
 }
 
-// enqueueTogether adds jobs with those that others add to the queue meanwhile.
-func (b *Broker) enqueueTogether(ctx context.Context, q queueKey, ids []string, specs []*api.JobSpec) ([]api.EnqueuedJob, error) {
+// enqueueTogether adds jobs with those that others add to the queue meanwhile. fresh
+// says that their ids were made for this call.
+func (b *Broker) enqueueTogether(ctx context.Context, q queueKey, ids []string, specs []*api.JobSpec, fresh bool) ([]api.EnqueuedJob, error) {
 	items, err := b.items(ctx, q, ids, specs, false)
 	if err != nil {
 		return nil, err
+	}
+	for _, item := range items {
+		item.fresh = fresh
 	}
 	if err := b.enqueues.do(ctx, q, items); err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ import (
 // may be there. Errors: CodeQueueDraining, CodeStoreUnavailable.
 func (b *Broker) EnqueueInvocation(ctx context.Context, tenant, id string, spec *api.JobSpec) (*api.JobSpec, error) {
 	q := queueKey{tenant, spec.Namespace, spec.Queue}
-	if _, err := b.enqueueTogether(ctx, q, []string{id}, []*api.JobSpec{spec}); err != nil {
+	if _, err := b.enqueueTogether(ctx, q, []string{id}, []*api.JobSpec{spec}, false); err != nil {
 		return nil, err
 	}
 	if spec.Activation == nil || spec.Activation.Fingerprint == "" {

@@ -17,7 +17,7 @@ func (b *Broker) EnqueueOnce(ctx context.Context, tenant, id string, spec *api.J
 	if err := b.checkOptions(spec.Queue, &spec.JobOptions); err != nil {
 		return err
 	}
-	_, err := b.enqueueTogether(ctx, queueKey{tenant, spec.Namespace, spec.Queue}, []string{id}, []*api.JobSpec{spec})
+	_, err := b.enqueueTogether(ctx, queueKey{tenant, spec.Namespace, spec.Queue}, []string{id}, []*api.JobSpec{spec}, false)
 	return err
 }
 
