@@ -49,8 +49,8 @@ func (b *Broker) claim(ctx context.Context, f *Fetch, q queueKey, l *lane, found
 	if err != nil {
 		return nil, 0, err
 	}
-	if known := slices.IndexFunc(offers, func(o offer) bool { return o.known == unknownRun }); known >= 0 {
-		offers = offers[:known]
+	if unknown := slices.IndexFunc(offers, func(o offer) bool { return o.known == unknownRun }); unknown >= 0 {
+		offers = offers[:unknown]
 	}
 	if len(offers) > 0 {
 		jobs, after, err = b.claimOffers(ctx, c, offers, want)
