@@ -1,5 +1,5 @@
 -- Hands pending jobs of one queue to a worker under a lease, each only where its run
--- is what the fetch knows: whatever happens to a job changes its run. A pending job
+-- equals the one that the fetch knows: whatever happens to a job changes its run. A pending job
 -- with another run ends the claim.
 -- KEYS[1] cs:queue:t:ns:q:config  KEYS[2] …:cursor  KEYS[3] …:rate
 -- KEYS[4] …:active

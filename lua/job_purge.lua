@@ -1,4 +1,4 @@
--- Deletes jobs, each if its run still is what the caller knows.
+-- Deletes jobs, each if its run still equals the one that the caller knows.
 -- KEYS[1] the set of jobs that they are in
 -- KEYS[2 to 1+5n] cs:job:t:id:run, :spec, :meta, :errors and :dependents of each job
 -- ARGV[1] n  ARGV[2…] for each job: id, run expected

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -77,7 +78,7 @@ func (b *Broker) claim(ctx context.Context, f *Fetch, q queueKey, l *lane, found
 	return append(jobs, more...), after, err
 }
 
-// claiming is what the tries of one claim share.
+// claiming holds the values that the tries of one claim share.
 type claiming struct {
 	q            queueKey
 	lane         *lane
@@ -184,32 +185,47 @@ func (b *Broker) claimOffers(ctx context.Context, c *claiming, offers []offer, w
 	}
 	words := texts(reply)
 	c.status = words[0]
-	if c.room, err = strconv.Atoi(words[2]); err != nil {
+	ms, err1 := strconv.ParseInt(words[1], 10, 64)
+	room, err2 := strconv.Atoi(words[2])
+	if err := cmp.Or(err1, err2); err != nil {
 		return nil, 0, api.Wrap(api.CodeInternal, err, storage.ScriptJobClaim)
 	}
-	if limited := c.room < want; limited || len(offers) == 0 {
+	c.room = room
+	if limited := room < want; limited || len(offers) == 0 {
 		c.lane.limited.Store(limited)
 	}
 	if c.status != claimOK {
-		ms, _ := strconv.ParseInt(words[1], 10, 64)
 		return nil, time.Duration(ms) * time.Millisecond, nil
 	}
 	if len(offers) == 0 {
 		return nil, -1, nil
 	}
 	c.lane.advance(words[3:7])
-	for _, place := range words[7:] {
-		at, err := strconv.Atoi(place)
-		if err != nil || at < 1 || at > len(offers) {
-			return nil, 0, api.Errorf(api.CodeInternal, "%s answered with place %q", storage.ScriptJobClaim, place)
-		}
-		offers[at-1].taken = true
+	places, err := placesOf(storage.ScriptJobClaim, words[7:], len(offers))
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, at := range places {
+		offers[at].taken = true
 	}
 	jobs, err = b.claimed(ctx, c, offers)
 	if err == nil {
 		err = b.readCheckpoints(ctx, c.q.tenant, jobs)
 	}
 	return jobs, -1, err
+}
+
+// placesOf reads the places, from 1, that a script answered of n, as indexes.
+func placesOf(script string, words []string, n int) ([]int, error) {
+	out := make([]int, len(words))
+	for i, word := range words {
+		at, err := strconv.Atoi(word)
+		if err != nil || at < 1 || at > n {
+			return nil, api.Errorf(api.CodeInternal, "%s answered with place %q", script, word)
+		}
+		out[i] = at - 1
+	}
+	return out, nil
 }
 
 // claimArguments lays offers out as job_claim.lua reads them.

@@ -122,14 +122,14 @@ func (b *Broker) flushAcks(ctx context.Context, q queueKey, items []*ackItem) {
 func (b *Broker) completePlain(ctx context.Context, q queueKey, items []*ackItem) (rest []*ackItem, err error) {
 	now := b.store.NowMS()
 	var plain []*ackItem
-	groups := map[string][]*ackItem{} // by run
+	groups := map[run][]*ackItem{}
 	for _, item := range items {
 		held, err := parseRun(item.run)
 		if err != nil || item.result != "" || item.unique != "" || held.state != api.JobActive || held.epoch != item.epoch || held.follows == followsEnd {
 			rest = append(rest, item)
 			continue
 		}
-		groups[item.run] = append(groups[item.run], item)
+		groups[held] = append(groups[held], item)
 	}
 	if len(groups) == 0 {
 		return rest, nil
@@ -137,12 +137,8 @@ func (b *Broker) completePlain(ctx context.Context, q queueKey, items []*ackItem
 	k, tenant := b.keys(q), b.store.JobKeys(q.tenant)
 	keys := append(make([]string, 0, 2+len(items)), k.Set(string(api.JobActive)), k.Set(string(api.JobCompleted)))
 	args := append(make([]any, 0, 1+2*len(items)), now)
-	for text, group := range groups {
-		held, err := parseRun(text)
-		if err != nil {
-			return nil, err
-		}
-		args = append(args, len(group), text, held.settle(settledAck).to(api.JobCompleted, now).String())
+	for held, group := range groups {
+		args = append(args, len(group), held.String(), held.settle(settledAck).to(api.JobCompleted, now).String())
 		for _, item := range group {
 			plain = append(plain, item)
 			keys = append(keys, tenant.Run(item.id))
@@ -158,12 +154,12 @@ func (b *Broker) completePlain(ctx context.Context, q queueKey, items []*ackItem
 	for _, item := range plain {
 		item.outcome = moved
 	}
-	for _, place := range texts(reply) {
-		at, err := strconv.Atoi(place)
-		if err != nil || at < 1 || at > len(plain) {
-			return nil, api.Errorf(api.CodeInternal, "%s answered with place %q", storage.ScriptJobComplete, place)
-		}
-		rest = append(rest, plain[at-1])
+	changed, err := placesOf(storage.ScriptJobComplete, texts(reply), len(plain))
+	if err != nil {
+		return nil, err
+	}
+	for _, at := range changed {
+		rest = append(rest, plain[at])
 	}
 	b.metrics.completed(len(items) - len(rest))
 	return rest, nil
