@@ -26,6 +26,8 @@ import (
 	"github.com/codesous/sous/invoker/sandbox/sandboxtest"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
+	"github.com/codesous/sous/storage/bindings"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -209,7 +211,7 @@ func (b *bench) publish(name, source string, change ...func(*api.VersionConfig))
 }
 
 // binding is one that runs each of the functions as the activity of its name.
-func (b *bench) binding(functions ...string) storage.StoredBinding {
+func (b *bench) binding(functions ...string) bindings.Record {
 	w := api.WorkerBinding{
 		Name: "worker", Domain: b.domain, Tasklist: tasklist, Enabled: true,
 		ActivityMap: map[string]api.JobTarget{},
@@ -218,11 +220,11 @@ func (b *bench) binding(functions ...string) storage.StoredBinding {
 		w.ActivityMap[f] = api.JobTarget{Function: f}
 	}
 	w.Normalize()
-	return storage.StoredBinding{WorkerBinding: w, Principal: api.Principal{Sub: "test", Roles: []string{"admin"}}, Access: api.AccessUnrestricted}
+	return bindings.Record{WorkerBinding: w, Principal: api.Principal{Sub: "test", Roles: []string{"admin"}}, Access: api.AccessUnrestricted}
 }
 
 // bind creates a binding.
-func (b *bench) bind(stored storage.StoredBinding) {
+func (b *bench) bind(stored bindings.Record) {
 	b.t.Helper()
 	if err := stored.Validate(); err != nil {
 		b.t.Fatal(err)
@@ -232,16 +234,16 @@ func (b *bench) bind(stored storage.StoredBinding) {
 	}
 }
 
-func (b *bench) bindings() *storage.Bindings { return storage.NewBindings(b.store) }
+func (b *bench) bindings() *bindings.Repository { return bindings.New(b.store) }
 
 func (b *bench) path() storage.BindingPath {
 	return storage.BindingPath{Tenant: b.tenant, Namespace: namespace, Name: "worker"}
 }
 
 // change changes the binding.
-func (b *bench) change(f func(*storage.StoredBinding)) {
+func (b *bench) change(f func(*bindings.Record)) {
 	b.t.Helper()
-	_, err := b.bindings().Update(b.t.Context(), b.path(), nil, b.store.NowMS(), func(s *storage.StoredBinding) error { f(s); return nil })
+	_, err := b.bindings().Update(b.t.Context(), b.path(), nil, b.store.NowMS(), func(s *bindings.Record) error { f(s); return nil })
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -311,7 +313,7 @@ func (b *bench) activations(function string) []api.Activation {
 	b.t.Helper()
 	var out []api.Activation
 	for cursor := ""; ; {
-		items, next, err := storage.NewActivations(b.store).List(b.t.Context(), storage.ActivationFilter{
+		items, next, err := activations.New(b.store).List(b.t.Context(), activations.Filter{
 			Tenant: b.tenant, Namespace: namespace, Function: function, Limit: 500, Cursor: cursor,
 		})
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/bindings"
 )
 
 // checkEvery is how often it is looked whether a binding's functions are there.
@@ -26,7 +27,7 @@ type binding struct {
 	logger *zap.Logger
 
 	// latest is the record as it was read last.
-	latest atomic.Pointer[storage.StoredBinding]
+	latest atomic.Pointer[bindings.Record]
 
 	mu      sync.Mutex // of what follows; Supervisor.mu may be held before it
 	worker  *activityWorker
@@ -49,7 +50,7 @@ func newBinding(s *Supervisor, path storage.BindingPath) *binding {
 // apply makes the work here what the record says. The client can forget no activity
 // type and changes no setting: a changed binding gets a new worker, beside the old
 // one, which takes no more tasks and finishes those that it has.
-func (b *binding) apply(stored *storage.StoredBinding) {
+func (b *binding) apply(stored *bindings.Record) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	before := b.latest.Swap(stored)
@@ -85,8 +86,8 @@ func (b *binding) retire() {
 
 // target is what runs an activity type now, and on whose behalf. A type that this
 // replica does not know may be one that the binding just got.
-func (b *binding) target(ctx context.Context, w *activityWorker, kind string) (*storage.StoredBinding, api.JobTarget, bool) {
-	for _, known := range []*storage.StoredBinding{b.latest.Load(), w.stored} {
+func (b *binding) target(ctx context.Context, w *activityWorker, kind string) (*bindings.Record, api.JobTarget, bool) {
+	for _, known := range []*bindings.Record{b.latest.Load(), w.stored} {
 		if target, ok := known.ActivityMap[kind]; ok {
 			return known, target, true
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/codesous/sous/cadenceworker/cadencetest"
 	"github.com/codesous/sous/metrics/metricstest"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/bindings"
 )
 
 // counted is nil where n activations of a function are in one of the statuses.
@@ -101,18 +102,18 @@ func TestBindingChangesWhileTasksFlow(t *testing.T) {
 	bound.Limits.MaxInflightTasks, bound.Pollers.Activity = 2, 2
 	b.bind(bound)
 	eventually(t, "the new binding works", func() error { return b.counted("one", 5, api.StatusSuccess) })
-	b.change(func(s *storage.StoredBinding) {
+	b.change(func(s *bindings.Record) {
 		s.ActivityMap["act"] = api.JobTarget{Function: "two", Alias: "prod"}
 		s.ActivityMap["more"] = api.JobTarget{Function: "two", Alias: "prod"}
 	})
 	eventually(t, "the changed binding works", func() error { return b.counted("two", 5, api.StatusSuccess) })
-	b.change(func(s *storage.StoredBinding) { s.Enabled = false })
+	b.change(func(s *bindings.Record) { s.Enabled = false })
 	b.awaitStatus("it is disabled", func(c api.BindingCounts) bool { return c.State == api.BindingDisabled && c.InFlight == 0 })
 	done := len(b.activations("one")) + len(b.activations("two"))
 	if done >= tasks {
 		t.Fatal("all was done before")
 	}
-	b.change(func(s *storage.StoredBinding) { s.Enabled, s.Limits.MaxInflightTasks = true, 20 })
+	b.change(func(s *bindings.Record) { s.Enabled, s.Limits.MaxInflightTasks = true, 20 })
 	eventually(t, "the enabled binding works", func() error { return b.counted("two", done-len(b.activations("one"))+5, api.StatusSuccess) })
 	if err := b.bindings().Delete(t.Context(), b.path(), nil); err != nil {
 		t.Fatal(err)
@@ -127,16 +128,16 @@ func TestBindingChangesWhileTasksFlow(t *testing.T) {
 		t.Errorf("%d activations of %d tasks", n, tasks)
 	}
 	// A type of which the replica learned with the change.
-	b.change2("other", func(s *storage.StoredBinding) { s.ActivityMap["late"] = api.JobTarget{Function: "two", Alias: "prod"} })
+	b.change2("other", func(s *bindings.Record) { s.ActivityMap["late"] = api.JobTarget{Function: "two", Alias: "prod"} })
 	if out := b.do(plan{Activity: "late"}); len(out.Results) != 1 || out.Results[0] != `"two"` {
 		t.Errorf("%+v", out)
 	}
 }
 
-func (b *bench) change2(name string, f func(*storage.StoredBinding)) {
+func (b *bench) change2(name string, f func(*bindings.Record)) {
 	b.t.Helper()
 	path := storage.BindingPath{Tenant: b.tenant, Namespace: namespace, Name: name}
-	if _, err := b.bindings().Update(b.t.Context(), path, nil, b.store.NowMS(), func(s *storage.StoredBinding) error { f(s); return nil }); err != nil {
+	if _, err := b.bindings().Update(b.t.Context(), path, nil, b.store.NowMS(), func(s *bindings.Record) error { f(s); return nil }); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -206,7 +207,7 @@ func TestMissingFunctionIsShown(t *testing.T) {
 		return c.State == api.BindingRunning && strings.Contains(c.Reason, `"absent"`)
 	})
 	b.publish("absent", `export default () => 1;`)
-	b.change(func(s *storage.StoredBinding) { s.Pollers.Activity = 4 })
+	b.change(func(s *bindings.Record) { s.Pollers.Activity = 4 })
 	b.awaitStatus("it is there", func(c api.BindingCounts) bool { return c.State == api.BindingRunning && c.Reason == "" })
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/metrics/metricstest"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/bindings"
 )
 
 // untilGo is a function that runs until the test says go, and tells when it ran.
@@ -84,10 +85,10 @@ func TestLimitsAreHonoured(t *testing.T) {
 		t.Errorf("%d at once under a limit of 3", most)
 	}
 	b.sayGo(false)
-	b.change(func(s *storage.StoredBinding) { s.Limits.MaxInflightTasks, s.Pollers.Activity = 1, 4 })
+	b.change(func(s *bindings.Record) { s.Limits.MaxInflightTasks, s.Pollers.Activity = 1, 4 })
 	run = b.begin(plan{Activity: "fun", Times: 5, AtOnce: true})
 	eventually(t, "one runs", func() error { return b.counted("fun", 1, api.StatusRunning) })
-	b.change(func(s *storage.StoredBinding) { s.Limits.MaxInflightTasks = 50 })
+	b.change(func(s *bindings.Record) { s.Limits.MaxInflightTasks = 50 })
 	eventually(t, "the higher limit is used", func() error { return b.counted("fun", 5, api.StatusRunning) })
 	b.sayGo(true)
 	if out := b.wait(run); len(out.Results) != 5 {
@@ -115,7 +116,7 @@ func onTheirWay(t *testing.T, run, other plan, source string) (b *bench, first, 
 	eventually(t, "the first is taken", func() error { return watching.reached(&watching.held, 1) })
 	second = b.begin(other)
 	eventually(t, "the second is taken", func() error { return watching.reached(&watching.held, 2) })
-	b.change(func(s *storage.StoredBinding) { s.Limits.MaxInflightTasks = 1 })
+	b.change(func(s *bindings.Record) { s.Limits.MaxInflightTasks = 1 })
 	// A changed binding's worker looks for its domain, and the new limit holds before.
 	eventually(t, "the change is heard", func() error { return watching.reached(&watching.described, 2) })
 	return b, first, second, func() { watching.hold <- struct{}{} }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/bindings"
 )
 
 // share is this replica's part of the binding's status.
@@ -58,18 +59,18 @@ func (s *Supervisor) reportOnce(ctx context.Context) error {
 	}
 	s.mu.Unlock()
 	var due []*binding
-	var reports []storage.BindingReport
+	var reports []bindings.Report
 	var first []storage.BindingPath
 	for _, b := range bound {
 		share := b.share(nowMS)
-		if b.told.BindingCounts == share.BindingCounts && nowMS-b.told.ReportedAtMS < storage.BindingReportEvery.Milliseconds() {
+		if b.told.BindingCounts == share.BindingCounts && nowMS-b.told.ReportedAtMS < bindings.ReportInterval.Milliseconds() {
 			continue
 		}
 		if b.told.ReportedAtMS == 0 {
 			first = append(first, b.path)
 		}
 		due = append(due, b)
-		reports = append(reports, storage.BindingReport{Path: b.path, Share: share})
+		reports = append(reports, bindings.Report{Path: b.path, Share: share})
 	}
 	if err := s.bindings.Report(ctx, reports); err != nil {
 		return err

@@ -19,6 +19,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/bindings"
 	"github.com/codesous/sous/tracing"
 )
 
@@ -55,7 +56,7 @@ type Config struct {
 // Supervisor keeps a worker for each enabled binding.
 type Supervisor struct {
 	store    *storage.Store
-	bindings *storage.Bindings
+	bindings *bindings.Repository
 	versions *storage.Versions
 	engine   Engine
 	conn     *Conn
@@ -95,7 +96,7 @@ func New(ctx context.Context, store *storage.Store, engine Engine, cfg Config) (
 	// The client would read and hash the whole program at the first worker's start.
 	worker.SetBinaryChecksum(callerName)
 	s := &Supervisor{
-		store: store, bindings: storage.NewBindings(store), versions: storage.NewVersions(store),
+		store: store, bindings: bindings.New(store), versions: storage.NewVersions(store),
 		engine: engine, conn: cfg.Conn, logger: cfg.Logger, tracer: tracing.New(cfg.Tracer, "cadenceworker"),
 		replica: host + "-" + uuid.NewString()[:8],
 		wake:    make(chan storage.BindingPath, 1024), missed: make(chan struct{}, 1),
@@ -188,7 +189,7 @@ func (s *Supervisor) RunOnce(ctx context.Context) error {
 	there := make(map[storage.BindingPath]bool, len(all))
 	for i := range all {
 		there[all[i].Path] = true
-		s.apply(all[i].Path, &all[i].StoredBinding)
+		s.apply(all[i].Path, &all[i].Record)
 	}
 	s.mu.Lock()
 	var gone []storage.BindingPath
@@ -220,7 +221,7 @@ func (s *Supervisor) refresh(ctx context.Context, path storage.BindingPath) erro
 	return nil
 }
 
-func (s *Supervisor) apply(path storage.BindingPath, stored *storage.StoredBinding) {
+func (s *Supervisor) apply(path storage.BindingPath, stored *bindings.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := s.bound[path]

@@ -8,7 +8,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/metrics/metricstest"
-	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/bindings"
 )
 
 // Whoever changes a binding again and again does not keep a replica from reading all
@@ -33,7 +33,7 @@ func TestChangesDoNotPutOffTheReading(t *testing.T) {
 				return
 			case <-tick.C:
 			}
-			if _, err := b.bindings().Update(t.Context(), b.path(), nil, b.store.NowMS(), func(s *storage.StoredBinding) error {
+			if _, err := b.bindings().Update(t.Context(), b.path(), nil, b.store.NowMS(), func(s *bindings.Record) error {
 				s.Limits.MaxInflightTasks = 1 + n%100
 				return nil
 			}); err != nil {

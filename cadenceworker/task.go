@@ -14,7 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
-	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/bindings"
 )
 
 // Why a task is stopped before its function has ended.
@@ -129,7 +129,7 @@ type eventInput struct {
 
 const eventType = "cadence.activity"
 
-func (t *task) invocation(stored *storage.StoredBinding, target api.JobTarget) (api.Invocation, error) {
+func (t *task) invocation(stored *bindings.Record, target api.JobTarget) (api.Invocation, error) {
 	source := api.CadenceSource{
 		Domain: t.w.stored.Domain, Tasklist: t.w.stored.Tasklist,
 		WorkflowID: t.info.WorkflowExecution.ID, RunID: t.info.WorkflowExecution.RunID,

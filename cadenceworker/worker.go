@@ -16,7 +16,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/codesous/sous/api"
-	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/bindings"
 )
 
 const (
@@ -36,7 +36,7 @@ const (
 // activityWorker is a worker of Cadence's client for a binding as it was at one time.
 type activityWorker struct {
 	b      *binding
-	stored *storage.StoredBinding
+	stored *bindings.Record
 	client client.Client
 	gate   *gate
 
@@ -48,7 +48,7 @@ type activityWorker struct {
 	reason string
 }
 
-func newActivityWorker(b *binding, stored *storage.StoredBinding) *activityWorker {
+func newActivityWorker(b *binding, stored *bindings.Record) *activityWorker {
 	w := &activityWorker{b: b, stored: stored, state: api.BindingFailing, reason: "connecting to the Cadence server"}
 	w.ctx, w.retired = context.WithCancel(b.s.life)
 	w.gate = newGate(b.s.conn.Service, w)

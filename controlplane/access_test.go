@@ -39,7 +39,7 @@ type row struct {
 }
 
 // access is the rules of all routes, written down a second time.
-var access = []row{
+var accessRows = []row{
 	{"GET /healthz", "-", reachAll, "/healthz", "", ""},
 	{"GET /readyz", "-", reachAll, "/readyz", "", ""},
 	{"GET /docs", "-", reachAll, "/docs", "", ""},
@@ -193,7 +193,7 @@ func TestEveryRouteHasARule(t *testing.T) {
 		t.Errorf("routes and rules (- has no rule, + has no route): %s", diff)
 	}
 	var written []string
-	for _, row := range access {
+	for _, row := range accessRows {
 		written = append(written, patterns.Replace(row.route))
 	}
 	slices.Sort(written)
@@ -317,7 +317,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, row := range access {
+			for _, row := range accessRows {
 				method, _, _ := strings.Cut(row.route, " ")
 				want := tc.want(row)
 				if row.roles == "!" { // none of these is the runners' token
@@ -383,7 +383,7 @@ func TestWithoutKeysEverybodyMayDoEverything(t *testing.T) {
 		"T", "/v1/tenants/"+h.tenant, "N", "/v1/tenants/"+h.tenant+"/namespaces/payments",
 		"F", h.fn(""), "A", "/v1/tenants/"+h.tenant+"/activations/"+run.ActivationID, "J", active, "C", cancelled,
 	)...)
-	for _, row := range access {
+	for _, row := range accessRows {
 		method, _, _ := strings.Cut(row.route, " ")
 		if row.roles == "!" { // which needs its token all the same, and there is none
 			h.call(t, method, paths.Replace(row.path), row.body, "Authorization", "Bearer "+runnerToken).refused(t, 404, api.CodeRouteNotFound)

@@ -8,7 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/codesous/sous/api"
-	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 )
 
 const (
@@ -72,7 +72,7 @@ func (s *Server) listActivations(ctx context.Context, in *listActivationsInput) 
 	if err != nil {
 		return nil, err
 	}
-	items, next, err := s.activations.List(ctx, storage.ActivationFilter{
+	items, next, err := s.activations.List(ctx, activations.Filter{
 		Tenant: tenant, Namespace: namespace, Function: function,
 		Status: api.Status(in.Status), Trigger: in.Trigger,
 		FromMS: in.FromMS, ToMS: in.ToMS,
@@ -94,7 +94,7 @@ func (s *Server) getActivation(ctx context.Context, in *activationInput) (*activ
 
 // activation reads one. An id says nothing of the namespace: what the caller does
 // not enter does not exist. CodeActivationNotFound.
-func (s *Server) activation(ctx context.Context, tenant, id string) (*storage.StoredActivation, error) {
+func (s *Server) activation(ctx context.Context, tenant, id string) (*activations.Record, error) {
 	a, err := s.activations.Get(ctx, tenant, id)
 	if err == nil && !callerOf(ctx).entersNamespace(a.Namespace) {
 		err = api.Errorf(api.CodeActivationNotFound, "activation %s does not exist", id)

@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
-	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/access"
 )
 
 const pathAudit = pathTenant + "/audit"
@@ -49,7 +49,7 @@ func (s *Server) listAudit(ctx context.Context, in *listAuditInput) (*auditPageO
 	if err != nil {
 		return nil, err
 	}
-	items, next, err := s.events.List(ctx, storage.AuditFilter{
+	items, next, err := s.events.List(ctx, access.AuditFilter{
 		Tenant: tenant, Action: in.Action, Sub: in.Sub, Cursor: position, Limit: in.Limit,
 	})
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/codesous/sous/api"
-	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/access"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -20,7 +20,7 @@ func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 // audit is a tenant's, oldest first.
 func (h *harness) audit(t *testing.T, tenant string) []api.AuditEvent {
 	t.Helper()
-	items, _, err := storage.NewAudit(h.store).List(t.Context(), storage.AuditFilter{Tenant: tenant, Limit: api.MaxPageLimit})
+	items, _, err := access.NewAudit(h.store).List(t.Context(), access.AuditFilter{Tenant: tenant, Limit: api.MaxPageLimit})
 	if err != nil {
 		t.Fatal(err)
 	}

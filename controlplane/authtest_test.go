@@ -17,6 +17,7 @@ import (
 	"github.com/codesous/sous/controlplane"
 	"github.com/codesous/sous/invoker"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/access"
 )
 
 // clock is a time that stands still until it is told to move.
@@ -121,7 +122,7 @@ func (k *keyed) key(t *testing.T, role string, change ...func(*api.Key)) (text s
 	for _, c := range change {
 		c(&record)
 	}
-	if err := storage.NewKeys(k.store).Create(t.Context(), record, api.KeyDigest(text)); err != nil {
+	if err := access.NewAPIKeys(k.store).Create(t.Context(), record, api.KeyDigest(text)); err != nil {
 		t.Fatal(err)
 	}
 	k.secret(text)

@@ -12,6 +12,7 @@ import (
 	"github.com/codesous/sous/controlplane"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/access"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -40,7 +41,7 @@ func BenchmarkHandlers(b *testing.B) {
 		b.Fatal(err)
 	}
 	record := api.Key{ID: id, Tenant: "t_abcdef", Name: "bench", Roles: []string{api.RoleInvoker}, CreatedAtMS: 1_700_000_000_000}
-	if err := storage.NewKeys(store).Create(b.Context(), record, api.KeyDigest(key)); err != nil {
+	if err := access.NewAPIKeys(store).Create(b.Context(), record, api.KeyDigest(key)); err != nil {
 		b.Fatal(err)
 	}
 	const (

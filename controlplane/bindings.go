@@ -9,6 +9,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/bindings"
 )
 
 const (
@@ -122,7 +123,7 @@ func (s *Server) createBinding(ctx context.Context, in *createBindingInput) (*bi
 		return nil, err
 	}
 	path := storage.BindingPath{Tenant: string(in.Tenant), Namespace: string(in.Namespace), Name: in.Body.Name}
-	stored := storage.StoredBinding{WorkerBinding: in.Body.Binding()}
+	stored := bindings.Record{WorkerBinding: in.Body.Binding()}
 	if err := s.takeBinding(ctx, path, &stored); err != nil {
 		return nil, err
 	}
@@ -157,7 +158,7 @@ func (s *Server) changeBinding(ctx context.Context, in *changeBindingInput) (*bi
 	if err != nil {
 		return nil, err
 	}
-	_, err = s.bindings.Update(ctx, path, revision, s.now(), func(b *storage.StoredBinding) error {
+	_, err = s.bindings.Update(ctx, path, revision, s.now(), func(b *bindings.Record) error {
 		if *change == (api.BindingChange{}) {
 			return nil
 		}
@@ -198,7 +199,7 @@ func (s *Server) matchBinding(ctx context.Context, path storage.BindingPath, ifM
 }
 
 // takeBinding checks a binding and makes it the caller's.
-func (s *Server) takeBinding(ctx context.Context, path storage.BindingPath, b *storage.StoredBinding) error {
+func (s *Server) takeBinding(ctx context.Context, path storage.BindingPath, b *bindings.Record) error {
 	if err := b.Validate(); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/bindings"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -60,7 +61,7 @@ func TestWorkerBindingsOverHTTP(t *testing.T) {
 		State: api.BindingRunning, LastPollMS: 7, Taken: 5, Completed: 2, Failed: 1, Cancelled: 1, InFlight: 1,
 	}}
 	path := storage.BindingPath{Tenant: h.tenant, Namespace: "payments", Name: "charges"}
-	if err := storage.NewBindings(h.store).Report(t.Context(), []storage.BindingReport{{Path: path, Share: share}}); err != nil {
+	if err := bindings.New(h.store).Report(t.Context(), []bindings.Report{{Path: path, Share: share}}); err != nil {
 		t.Fatal(err)
 	}
 	got := ok[api.BindingStatus](t, h.call(t, "GET", h.at("N/cadence/workers/charges"), ""), 200)
@@ -239,7 +240,7 @@ func TestWorkerBindingsAreWhoeversChangedThem(t *testing.T) {
 	ok[api.BindingStatus](t, k.as(t, flow, "POST", workers, chargesBinding), 201)
 	owner := func() string {
 		t.Helper()
-		stored, err := storage.NewBindings(store).Get(t.Context(), storage.BindingPath{Tenant: k.tenant, Namespace: "payments", Name: "charges"})
+		stored, err := bindings.New(store).Get(t.Context(), storage.BindingPath{Tenant: k.tenant, Namespace: "payments", Name: "charges"})
 		if err != nil || stored.Access != api.AccessGranted {
 			t.Fatal(stored, err)
 		}

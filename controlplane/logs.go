@@ -11,7 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
-	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 )
 
 const contentTypeEvents = "text/event-stream"
@@ -26,7 +26,7 @@ type logQuery struct {
 	tenant, id string
 	limit      int
 	follow     bool
-	from       storage.LogCursor
+	from       activations.LogCursor
 	list       scope
 }
 
@@ -98,7 +98,7 @@ func readLogQuery(r *http.Request) (logQuery, error) {
 	if err != nil {
 		return q, err
 	}
-	q.from, err = storage.ParseLogCursor(position)
+	q.from, err = activations.ParseLogCursor(position)
 	return q, err
 }
 
@@ -124,7 +124,7 @@ func (s *Server) pageLogs(w http.ResponseWriter, r *http.Request, q logQuery) {
 // readLogs reads what there is from q.from on. The status is read first: lines
 // are written before the terminal status, so that a terminal one means that
 // these lines are all.
-func (s *Server) readLogs(ctx context.Context, q logQuery) (terminal bool, status api.Status, lines []storage.LogEntry, next storage.LogCursor, err error) {
+func (s *Server) readLogs(ctx context.Context, q logQuery) (terminal bool, status api.Status, lines []activations.LogEntry, next activations.LogCursor, err error) {
 	a, err := s.activations.Get(ctx, q.tenant, q.id)
 	if err != nil {
 		return false, "", nil, q.from, err
@@ -208,7 +208,7 @@ type eventStream struct {
 	buf     []byte
 }
 
-func (e *eventStream) lines(lines []storage.LogEntry) error {
+func (e *eventStream) lines(lines []activations.LogEntry) error {
 	for i := range lines {
 		data, err := api.EncodeJSON(lines[i].LogLine)
 		if err != nil {

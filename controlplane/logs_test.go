@@ -16,35 +16,36 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/controlplane"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
 // run begins an activation of hello and gives its record.
-func (h *harness) run(t *testing.T, startMS int64) *storage.StoredActivation {
+func (h *harness) run(t *testing.T, startMS int64) *activations.Record {
 	t.Helper()
-	a := &storage.StoredActivation{Activation: api.Activation{
+	a := &activations.Record{Activation: api.Activation{
 		ActivationID: uuid.NewString(), Tenant: h.tenant, Namespace: "payments", Function: "hello",
 		Ref: api.Ref{Alias: "prod", Version: 1}, Trigger: api.Trigger{Type: "http"}, Status: api.StatusRunning,
 		StartMS: startMS, DeadlineMS: time.Now().UnixMilli() + 60_000, Attempt: 1,
 	}}
-	if created, _, err := storage.NewActivations(h.store).Start(t.Context(), a); err != nil || !created {
+	if created, _, err := activations.New(h.store).Start(t.Context(), a); err != nil || !created {
 		t.Fatal(created, err)
 	}
 	return a
 }
 
 // finish ends it.
-func (h *harness) finish(t *testing.T, a *storage.StoredActivation, status api.Status, result string) {
+func (h *harness) finish(t *testing.T, a *activations.Record, status api.Status, result string) {
 	t.Helper()
 	final := *a
 	final.Status, final.EndMS, final.DurationMS, final.Result = status, a.StartMS+5, 5, json.RawMessage(result)
-	if won, _, err := storage.NewActivations(h.store).Finish(t.Context(), &final, 1); err != nil || !won {
+	if won, _, err := activations.New(h.store).Finish(t.Context(), &final, 1); err != nil || !won {
 		t.Fatal(won, err)
 	}
 }
 
 // write appends lines as one chunk.
-func (h *harness) write(t *testing.T, a *storage.StoredActivation, chunk int, messages ...string) {
+func (h *harness) write(t *testing.T, a *activations.Record, chunk int, messages ...string) {
 	t.Helper()
 	var ndjson []byte
 	for _, m := range messages {
@@ -54,13 +55,13 @@ func (h *harness) write(t *testing.T, a *storage.StoredActivation, chunk int, me
 		}
 		ndjson = append(append(ndjson, line...), '\n')
 	}
-	if err := storage.NewLogs(h.store).Append(t.Context(), h.tenant, a.ActivationID, chunk, ndjson); err != nil {
+	if err := activations.NewLogs(h.store).Append(t.Context(), h.tenant, a.ActivationID, chunk, ndjson); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // logs is the path of an activation's logs.
-func (h *harness) logs(a *storage.StoredActivation, query string) string {
+func (h *harness) logs(a *activations.Record, query string) string {
 	return "/v1/tenants/" + h.tenant + "/activations/" + a.ActivationID + "/logs" + query
 }
 

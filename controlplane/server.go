@@ -24,6 +24,9 @@ import (
 	"github.com/codesous/sous/queue/tasks"
 	"github.com/codesous/sous/scheduler"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/access"
+	"github.com/codesous/sous/storage/activations"
+	"github.com/codesous/sous/storage/bindings"
 	"github.com/codesous/sous/storage/documents"
 	"github.com/codesous/sous/storage/secrets"
 	"github.com/codesous/sous/tracing"
@@ -89,16 +92,16 @@ type Server struct {
 	drafts      *storage.Drafts
 	versions    *storage.Versions
 	aliases     *storage.Aliases
-	activations *storage.Activations
-	logs        *storage.Logs
+	activations *activations.Repository
+	logs        *activations.Logs
 	tenants     *storage.Tenants
-	keys        *storage.Keys
-	events      *storage.Audit
+	keys        *access.APIKeys
+	events      *access.Audit
 	queue       *queue.Broker
 	tasks       *tasks.Tasks
 	schedules   Schedules
 	documents   *documents.Service
-	bindings    *storage.Bindings
+	bindings    *bindings.Repository
 	secrets     *secrets.Secrets
 	waits       *waits
 	auth        *authenticator
@@ -163,14 +166,14 @@ func New(ctx context.Context, store *storage.Store, engine Engine, broker *queue
 		drafts:      storage.NewDrafts(store),
 		versions:    storage.NewVersions(store),
 		aliases:     storage.NewAliases(store),
-		activations: storage.NewActivations(store),
-		logs:        storage.NewLogs(store),
+		activations: activations.New(store),
+		logs:        activations.NewLogs(store),
 		tenants:     storage.NewTenants(store),
-		keys:        storage.NewKeys(store),
-		events:      storage.NewAudit(store),
+		keys:        access.NewAPIKeys(store),
+		events:      access.NewAudit(store),
 		auth:        &authenticator{mode: cfg.Auth, local: localCaller(), results: newAuthentications()},
 		queue:       broker,
-		bindings:    storage.NewBindings(store),
+		bindings:    bindings.New(store),
 		secrets:     cfg.Secrets,
 		waits:       newWaits(cfg.MaxWaits),
 		engine:      engine,

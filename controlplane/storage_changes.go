@@ -10,7 +10,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
-	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/documents"
 )
 
@@ -203,7 +202,7 @@ func (s *Server) draining() bool {
 }
 
 // changes writes part of a feed, and gives the id behind which it goes on.
-func (e *eventStream) changes(feed storage.DocumentFeed, since int64) (int64, error) {
+func (e *eventStream) changes(feed documents.Feed, since int64) (int64, error) {
 	if feed.Lost {
 		data, err := api.EncodeJSON(resetEvent{feed.Latest})
 		if err != nil {

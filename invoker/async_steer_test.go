@@ -6,7 +6,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue"
-	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 )
 
 // What expires before it could run ends as that, and says so.
@@ -105,7 +105,7 @@ func TestAsyncOperatorsRetry(t *testing.T) {
 		if first.Status != api.StatusError {
 			b.t.Fatalf("%+v", first)
 		}
-		retry := func(of string) *storage.StoredActivation {
+		retry := func(of string) *activations.Record {
 			b.t.Helper()
 			j, err := b.broker.Retry(b.t.Context(), b.tenant, first.JobID)
 			if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -126,7 +127,7 @@ func TestAsyncGivesBack(t *testing.T) {
 	if a := there.ends(id); a.Status != api.StatusSuccess || string(a.Result) != "1" || a.Attempt != 1 {
 		t.Errorf("%+v", a)
 	}
-	if lines, _, err := storage.NewLogs(there.store).Read(t.Context(), there.tenant, id, storage.LogCursor{}, 10); err != nil || len(lines) != 2 {
+	if lines, _, err := activations.NewLogs(there.store).Read(t.Context(), there.tenant, id, activations.LogCursor{}, 10); err != nil || len(lines) != 2 {
 		t.Errorf("logs %+v %v", lines, err)
 	}
 }

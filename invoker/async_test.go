@@ -11,6 +11,7 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 )
 
 // work runs the worker and the queues' maintenance until the test or stop ends them.
@@ -53,9 +54,9 @@ func (b *bench) enqueue(name, event string) string {
 }
 
 // ends waits for an activation's end, and for its job's.
-func (b *bench) ends(id string) *storage.StoredActivation {
+func (b *bench) ends(id string) *activations.Record {
 	b.t.Helper()
-	var a *storage.StoredActivation
+	var a *activations.Record
 	b.eventually("activation "+id+" ends", func() bool {
 		a = b.stored(id)
 		if !a.Status.Terminal() {
@@ -101,7 +102,7 @@ func TestAsyncInvocation(t *testing.T) {
 		if j := b.job(id); j.State != api.JobCompleted {
 			b.t.Errorf("job %+v", j)
 		}
-		if lines, _, err := storage.NewLogs(b.store).Read(b.t.Context(), b.tenant, id, storage.LogCursor{}, 10); err != nil || len(lines) != 1 {
+		if lines, _, err := activations.NewLogs(b.store).Read(b.t.Context(), b.tenant, id, activations.LogCursor{}, 10); err != nil || len(lines) != 1 {
 			b.t.Errorf("logs %+v %v", lines, err)
 		}
 		if items := b.list("echo"); len(items) != 1 || items[0].ActivationID != id {
@@ -123,7 +124,7 @@ func TestAsyncRetriesUntilSuccess(t *testing.T) {
 		if j.State != api.JobCompleted || len(j.Errors) != 2 || j.Errors[0].Error != "Exception: not yet" || j.Errors[0].Stack == "" {
 			b.t.Errorf("job %+v", j)
 		}
-		lines, _, err := storage.NewLogs(b.store).Read(b.t.Context(), b.tenant, id, storage.LogCursor{}, 10)
+		lines, _, err := activations.NewLogs(b.store).Read(b.t.Context(), b.tenant, id, activations.LogCursor{}, 10)
 		if err != nil || len(lines) != 3 {
 			b.t.Fatalf("logs %+v %v", lines, err)
 		}

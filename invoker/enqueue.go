@@ -6,7 +6,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
-	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/tracing"
 )
 
@@ -85,7 +85,7 @@ func (i *Invoker) accept(ctx context.Context, inv *api.Invocation, res *resoluti
 	if digest != "" && (spec.Activation == nil || spec.Activation.Fingerprint != digest) {
 		return nil, mismatch()
 	}
-	created, existing, err := i.activations.Start(ctx, storage.QueuedActivation(inv.Tenant, id, spec))
+	created, existing, err := i.activations.Start(ctx, activations.Queued(inv.Tenant, id, spec))
 	if err == nil && !created && digest != "" {
 		out, err := repeated(existing, digest, nil)
 		if err == nil && inv.RequestID != "" && spec.Activation.RequestID == inv.RequestID {
@@ -109,7 +109,7 @@ func (i *Invoker) jobSpec(inv *api.Invocation, res *resolution, digest string) *
 }
 
 // repeated answers an asynchronous call whose activation id is in use.
-func repeated(existing *storage.StoredActivation, digest string, err error) (*api.Queued, error) {
+func repeated(existing *activations.Record, digest string, err error) (*api.Queued, error) {
 	switch {
 	case err != nil:
 		return nil, err
@@ -121,7 +121,7 @@ func repeated(existing *storage.StoredActivation, digest string, err error) (*ap
 
 // cancelJob ends the job of an activation that was cancelled. What fails is found
 // out when the job is to run.
-func (i *Invoker) cancelJob(ctx context.Context, rec *storage.StoredActivation) {
+func (i *Invoker) cancelJob(ctx context.Context, rec *activations.Record) {
 	if rec.JobID == "" || i.broker == nil {
 		return
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/invoker/sandbox"
 	"github.com/codesous/sous/invoker/sandbox/sandboxtest"
-	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 )
 
 // The JSON of a call holds no such key, so nothing but this says what becomes of one.
@@ -61,7 +61,7 @@ func TestHostCallsOfSecretsKnowNoPattern(t *testing.T) {
 func TestHostCallsAreJudgedByTheHost(t *testing.T) {
 	t.Parallel()
 	h := newHost(services{invoke: &invokeHost{&Invoker{}}})
-	nest := newNest(&api.Invocation{}, &storage.StoredActivation{}, time.Now().Add(time.Minute))
+	nest := newNest(&api.Invocation{}, &activations.Record{}, time.Now().Add(time.Minute))
 	nest.end() // what is let through reaches no function
 	heard := 0
 	s := &scope{
@@ -123,7 +123,7 @@ func TestToldKeepsTheLastWord(t *testing.T) {
 func TestNestHasRoomForSoMany(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		nest := newNest(&api.Invocation{}, &storage.StoredActivation{}, time.Now().Add(time.Minute))
+		nest := newNest(&api.Invocation{}, &activations.Record{}, time.Now().Add(time.Minute))
 		nest.end() // a call that has room is told so at once
 		s := &scope{namespace: "default", nest: nest}
 		call := func() error {
@@ -152,7 +152,7 @@ func TestNestHasRoomForSoMany(t *testing.T) {
 // engine's end has waited.
 func TestNestLetsNothingInAfterItsEnd(t *testing.T) {
 	t.Parallel()
-	nest := newNest(&api.Invocation{}, &storage.StoredActivation{}, time.Time{})
+	nest := newNest(&api.Invocation{}, &activations.Record{}, time.Time{})
 	var inHand sync.WaitGroup
 	if !nest.enter(&inHand) {
 		t.Fatal("nothing gets in before the end")

@@ -11,7 +11,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/invoker/sandbox"
-	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 )
 
 // invokeHost serves cs.invoke.
@@ -40,7 +40,7 @@ type nest struct {
 	ended bool
 }
 
-func newNest(inv *api.Invocation, rec *storage.StoredActivation, deadline time.Time) *nest {
+func newNest(inv *api.Invocation, rec *activations.Record, deadline time.Time) *nest {
 	return &nest{
 		inv: inv, deadline: deadline, room: make(chan struct{}, api.MaxInvokesAtOnce),
 		self: api.Caller{Namespace: inv.Namespace, Function: inv.Function, Version: rec.Ref.Version, ActivationID: rec.ActivationID},

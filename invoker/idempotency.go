@@ -6,7 +6,7 @@ import (
 	"encoding/hex"
 
 	"github.com/codesous/sous/api"
-	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 )
 
 // replay answers a repeated idempotent call from its record; both results are
@@ -40,7 +40,7 @@ func (i *Invoker) replayed(inv *api.Invocation, found bool, out *api.Outcome, er
 }
 
 // taken answers a call whose activation id is in use.
-func taken(existing *storage.StoredActivation, digest string, err error) (*api.Outcome, error) {
+func taken(existing *activations.Record, digest string, err error) (*api.Outcome, error) {
 	switch {
 	case err != nil:
 		return nil, err

@@ -20,6 +20,7 @@ import (
 	"github.com/codesous/sous/invoker/sandbox/sandboxtest"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -139,9 +140,9 @@ func (b *bench) invoke(name, event string) *api.Outcome {
 	return out
 }
 
-func (b *bench) stored(id string) *storage.StoredActivation {
+func (b *bench) stored(id string) *activations.Record {
 	b.t.Helper()
-	a, err := storage.NewActivations(b.store).Get(b.t.Context(), b.tenant, id)
+	a, err := activations.New(b.store).Get(b.t.Context(), b.tenant, id)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -172,11 +173,11 @@ func TestInvokeRecordsWhatItAnswers(t *testing.T) {
 		if diff := cmp.Diff(got, b.stored(got.ActivationID).Activation); diff != "" {
 			b.t.Errorf("the record differs from the answer (-answer +record):\n%s", diff)
 		}
-		lines, _, err := storage.NewLogs(b.store).Read(b.t.Context(), b.tenant, got.ActivationID, storage.LogCursor{}, 10)
+		lines, _, err := activations.NewLogs(b.store).Read(b.t.Context(), b.tenant, got.ActivationID, activations.LogCursor{}, 10)
 		if err != nil || len(lines) != 1 || lines[0].Level != "info" || !strings.Contains(string(lines[0].Message), "got") {
 			b.t.Errorf("logs %+v %v", lines, err)
 		}
-		items, _, err := storage.NewActivations(b.store).List(b.t.Context(), storage.ActivationFilter{
+		items, _, err := activations.New(b.store).List(b.t.Context(), activations.Filter{
 			Tenant: b.tenant, Namespace: namespace, Function: "echo", Limit: 10,
 		})
 		if err != nil || len(items) != 1 || items[0].ActivationID != got.ActivationID {
@@ -383,7 +384,7 @@ func TestCancelStopsTheRun(t *testing.T) {
 			done <- out
 		}()
 		b.eventually("it runs", func() bool {
-			a, err := storage.NewActivations(b.store).Get(b.t.Context(), b.tenant, id)
+			a, err := activations.New(b.store).Get(b.t.Context(), b.tenant, id)
 			return err == nil && a.Status == api.StatusRunning
 		})
 		if a, err := b.engine.Cancel(b.t.Context(), b.tenant, id); err != nil || a.Status != api.StatusCancelled {
@@ -566,10 +567,10 @@ func TestRecordIsWrittenAfterAnOutage(t *testing.T) {
 	}
 	server.Start(t)
 	b.eventually("the record is terminal", func() bool {
-		a, err := storage.NewActivations(b.store).Get(t.Context(), b.tenant, id)
+		a, err := activations.New(b.store).Get(t.Context(), b.tenant, id)
 		return err == nil && a.Status == api.StatusSuccess && string(a.Result) == `"done"`
 	})
-	lines, _, err := storage.NewLogs(b.store).Read(t.Context(), b.tenant, id, storage.LogCursor{}, 10)
+	lines, _, err := activations.NewLogs(b.store).Read(t.Context(), b.tenant, id, activations.LogCursor{}, 10)
 	if err != nil || len(lines) != 1 {
 		t.Errorf("logs %+v %v", lines, err)
 	}
@@ -577,7 +578,7 @@ func TestRecordIsWrittenAfterAnOutage(t *testing.T) {
 
 func (b *bench) list(function string) []api.Activation {
 	b.t.Helper()
-	items, _, err := storage.NewActivations(b.store).List(b.t.Context(), storage.ActivationFilter{
+	items, _, err := activations.New(b.store).List(b.t.Context(), activations.Filter{
 		Tenant: b.tenant, Namespace: namespace, Function: function, Limit: 100,
 	})
 	if err != nil {

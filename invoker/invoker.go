@@ -22,6 +22,7 @@ import (
 	"github.com/codesous/sous/invoker/sandbox/wire"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/storage/secrets"
 	"github.com/codesous/sous/tracing"
 )
@@ -62,8 +63,8 @@ type Config struct {
 type Invoker struct {
 	store       *storage.Store
 	versions    *storage.Versions
-	activations *storage.Activations
-	logs        *storage.Logs
+	activations *activations.Repository
+	logs        *activations.Logs
 	pool        *sandbox.Pool
 	broker      *queue.Broker
 	worker      *worker
@@ -103,21 +104,21 @@ func New(ctx context.Context, store *storage.Store, pool *sandbox.Pool, broker *
 	if err != nil {
 		return nil, fmt.Errorf("invoker: %w", err)
 	}
-	activations := storage.NewActivations(store)
+	records := activations.New(store)
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	i := &Invoker{
 		life:        life,
 		end:         end,
 		store:       store,
 		versions:    versions,
-		activations: activations,
-		logs:        storage.NewLogs(store),
+		activations: records,
+		logs:        activations.NewLogs(store),
 		pool:        pool,
 		broker:      broker,
 		hurry:       make(chan struct{}),
 		resolver:    res,
 		limits:      newLimits(),
-		recorder:    newRecorder(life, activations, cfg.Logger),
+		recorder:    newRecorder(life, records, cfg.Logger),
 		running:     newRunning(),
 		metrics:     newEngineMetrics(maxSeries),
 		tracer:      tracing.New(cfg.Tracer, "invoker"),
@@ -330,7 +331,7 @@ func (i *Invoker) execute(ctx context.Context, inv *api.Invocation, res *resolut
 }
 
 // call is what the sandbox is given, and what its host calls may.
-func (i *Invoker) call(inv *api.Invocation, res *resolution, rec *storage.StoredActivation, deadline time.Time, logs *logSink) (sandbox.Call, *scope) {
+func (i *Invoker) call(inv *api.Invocation, res *resolution, rec *activations.Record, deadline time.Time, logs *logSink) (sandbox.Call, *scope) {
 	sc := &scope{
 		tenant: inv.Tenant, namespace: inv.Namespace, function: inv.Function,
 		capabilities: res.Version.Config.Capabilities, heartbeat: inv.Heartbeat, nest: newNest(inv, rec, deadline),
@@ -352,7 +353,7 @@ func (i *Invoker) call(inv *api.Invocation, res *resolution, rec *storage.Stored
 }
 
 // invokeHead returns the description of its activation that the function receives.
-func invokeHead(inv *api.Invocation, rec *storage.StoredActivation) wire.InvokeHead {
+func invokeHead(inv *api.Invocation, rec *activations.Record) wire.InvokeHead {
 	trigger, err := rec.Trigger.AppendJSON(nil)
 	if err != nil {
 		panic(fmt.Sprintf("invoker: encode trigger: %v", err)) // its source is our own JSON

@@ -10,7 +10,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/metrics"
-	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 )
 
 // engineMetrics is what an Invoker counts. docs/metrics.md says what each metric
@@ -126,7 +126,7 @@ func otherRefused(k refusedKey) refusedKey {
 }
 
 // end counts an activation that ended at now.
-func (m *engineMetrics) end(rec *storage.StoredActivation, took time.Duration, now time.Time) {
+func (m *engineMetrics) end(rec *activations.Record, took time.Duration, now time.Time) {
 	s := m.ended.get(endedKey{rec.Tenant, rec.Namespace, rec.Function, rec.Ref.Version, rec.Trigger.Type, rec.Status}, now)
 	s.calls.Inc()
 	s.seconds.Add(took.Seconds())

@@ -11,12 +11,12 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/invoker/sandbox"
-	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/tracing"
 )
 
 // newRecord is an activation as it begins.
-func newRecord(inv *api.Invocation, res *resolution, beginMS, deadlineMS int64, cold bool) *storage.StoredActivation {
+func newRecord(inv *api.Invocation, res *resolution, beginMS, deadlineMS int64, cold bool) *activations.Record {
 	var id, digest, claim string
 	if inv.IdempotencyKey != "" {
 		id = api.DerivedActivationID(inv.Tenant, inv.Namespace, inv.Function, inv.Ref, inv.IdempotencyKey)
@@ -27,7 +27,7 @@ func newRecord(inv *api.Invocation, res *resolution, beginMS, deadlineMS int64, 
 	} else {
 		id = newActivationID()
 	}
-	return &storage.StoredActivation{
+	return &activations.Record{
 		EventSHA256: digest,
 		Claim:       claim,
 		Activation: api.Activation{
@@ -43,7 +43,7 @@ func newRecord(inv *api.Invocation, res *resolution, beginMS, deadlineMS int64, 
 }
 
 // terminal is rec as result ended what began at beginMS.
-func (i *Invoker) terminal(rec *storage.StoredActivation, beginMS int64, result sandbox.Result) *storage.StoredActivation {
+func (i *Invoker) terminal(rec *activations.Record, beginMS int64, result sandbox.Result) *activations.Record {
 	final := *rec
 	final.Status = result.Status
 	final.EndMS = max(i.store.NowMS(), rec.StartMS)
@@ -57,7 +57,7 @@ func (i *Invoker) terminal(rec *storage.StoredActivation, beginMS int64, result 
 }
 
 // ids name an activation in a log line.
-func ids(rec *storage.StoredActivation) []zap.Field {
+func ids(rec *activations.Record) []zap.Field {
 	fields := make([]zap.Field, 0, 13) // with room for what ended adds
 	return append(fields,
 		zap.String("activation_id", rec.ActivationID), zap.String("request_id", rec.RequestID),
@@ -71,7 +71,7 @@ const LogActivation = "activation"
 
 // ended counts an activation that ended at now, as rec, and tells operators of it,
 // but nothing of what it was given or gave. traceID is "" where nothing is traced.
-func (i *Invoker) ended(rec *storage.StoredActivation, took time.Duration, now time.Time, traceID string) {
+func (i *Invoker) ended(rec *activations.Record, took time.Duration, now time.Time, traceID string) {
 	i.metrics.end(rec, took, now)
 	entry := i.logger.Check(zapcore.InfoLevel, LogActivation)
 	if entry == nil {

@@ -9,7 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
-	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 )
 
 // How the recorder persists when the store does not answer: the caller is told
@@ -24,7 +24,7 @@ const (
 // recorder writes activations: running where they are to be seen while they run (see
 // visibility), and terminal at the end.
 type recorder struct {
-	activations *storage.Activations
+	activations *activations.Repository
 	logger      *zap.Logger
 	// base outlives every request; close cancels it once late writes had their time.
 	base   context.Context
@@ -33,19 +33,19 @@ type recorder struct {
 
 	metrics lateMetrics
 	mu      sync.Mutex
-	pending map[*storage.StoredActivation]time.Time // late records, and since when
+	pending map[*activations.Record]time.Time // late records, and since when
 }
 
-func newRecorder(base context.Context, activations *storage.Activations, logger *zap.Logger) *recorder {
+func newRecorder(base context.Context, records *activations.Repository, logger *zap.Logger) *recorder {
 	ctx, giveUp := context.WithCancel(base)
 	return &recorder{
-		activations: activations, logger: logger, base: ctx, giveUp: giveUp,
-		metrics: newLateMetrics(), pending: map[*storage.StoredActivation]time.Time{},
+		activations: records, logger: logger, base: ctx, giveUp: giveUp,
+		metrics: newLateMetrics(), pending: map[*activations.Record]time.Time{},
 	}
 }
 
 // start writes the record of a random id as running.
-func (r *recorder) start(ctx context.Context, rec *storage.StoredActivation) error {
+func (r *recorder) start(ctx context.Context, rec *activations.Record) error {
 	_, _, err := r.activations.Start(context.WithoutCancel(ctx), rec)
 	return err
 }
@@ -54,7 +54,7 @@ func (r *recorder) start(ctx context.Context, rec *storage.StoredActivation) err
 // under the id if it was taken. After an error nothing may run, although the
 // record may be there: it is taken back in the background, so that the key is
 // good for another try.
-func (r *recorder) claim(ctx context.Context, rec *storage.StoredActivation) (existing *storage.StoredActivation, err error) {
+func (r *recorder) claim(ctx context.Context, rec *activations.Record) (existing *activations.Record, err error) {
 	created, existing, err := r.activations.Start(context.WithoutCancel(ctx), rec)
 	if err != nil {
 		r.later(rec, "an activation that did not run was not taken back", func(ctx context.Context) error {
@@ -73,7 +73,7 @@ func (r *recorder) claim(ctx context.Context, rec *storage.StoredActivation) (ex
 // (see visibility), it stores all of it at once. It returns the record that stands:
 // another writer may have ended the activation first (a cancel). On an error the
 // writes continue in the background.
-func (r *recorder) finish(ctx context.Context, running, final *storage.StoredActivation, logs *logSink, visible *visibility) (*storage.StoredActivation, error) {
+func (r *recorder) finish(ctx context.Context, running, final *activations.Record, logs *logSink, visible *visibility) (*activations.Record, error) {
 	ctx = context.WithoutCancel(ctx)
 	chunk, one := logs.only()
 	if !one {
@@ -89,7 +89,7 @@ func (r *recorder) finish(ctx context.Context, running, final *storage.StoredAct
 	}
 	if !begun {
 		final.LogsTruncated = final.LogsTruncated || logs.truncated()
-		var current *storage.StoredActivation
+		var current *activations.Record
 		var won bool
 		if won, current, err = r.activations.RecordEnded(ctx, final, chunk); err == nil {
 			if won {
@@ -102,7 +102,7 @@ func (r *recorder) finish(ctx context.Context, running, final *storage.StoredAct
 	return nil, err
 }
 
-func (r *recorder) try(ctx context.Context, final *storage.StoredActivation, logs *logSink) (*storage.StoredActivation, error) {
+func (r *recorder) try(ctx context.Context, final *activations.Record, logs *logSink) (*activations.Record, error) {
 	if err := logs.drain(ctx); err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func (r *recorder) try(ctx context.Context, final *storage.StoredActivation, log
 }
 
 // persist goes on with the writes in the background.
-func (r *recorder) persist(running, final *storage.StoredActivation, logs *logSink) {
+func (r *recorder) persist(running, final *activations.Record, logs *logSink) {
 	r.later(final, "an activation's end was not recorded", func(ctx context.Context) error {
 		return r.persistOnce(ctx, &running, final, logs)
 	})
@@ -126,7 +126,7 @@ func (r *recorder) persist(running, final *storage.StoredActivation, logs *logSi
 
 // later goes on trying write in the background until it is done or rec would be
 // taken for lost anyway; failed is what the log is told then.
-func (r *recorder) later(rec *storage.StoredActivation, failed string, write func(context.Context) error) {
+func (r *recorder) later(rec *activations.Record, failed string, write func(context.Context) error) {
 	r.late.Add(1)
 	r.mu.Lock()
 	r.pending[rec] = time.Now()
@@ -148,7 +148,7 @@ func (r *recorder) later(rec *storage.StoredActivation, failed string, write fun
 	}()
 }
 
-func (r *recorder) arrived(rec *storage.StoredActivation) {
+func (r *recorder) arrived(rec *activations.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.pending, rec)
@@ -179,7 +179,7 @@ func tryUntil(ctx context.Context, write func(context.Context) error) error {
 	}
 }
 
-func (r *recorder) persistOnce(ctx context.Context, running **storage.StoredActivation, final *storage.StoredActivation, logs *logSink) error {
+func (r *recorder) persistOnce(ctx context.Context, running **activations.Record, final *activations.Record, logs *logSink) error {
 	if *running != nil {
 		if _, _, err := r.activations.Start(ctx, *running); err != nil {
 			return err

@@ -13,6 +13,7 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/metrics"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/access"
 )
 
 // actionSecretRead is how the audit calls the reading of a secret.
@@ -61,7 +62,7 @@ func newReadBook(life context.Context, store *storage.Store, window time.Duratio
 		window = readWindow
 	}
 	return &readBook{
-		append: storage.NewAudit(store).Append, nowMS: store.NowMS, window: window, logger: logger, life: life,
+		append: access.NewAudit(store).Append, nowMS: store.NowMS, window: window, logger: logger, life: life,
 		open: map[reading]*api.AuditEvent{},
 		lost: prometheus.NewCounter(prometheus.CounterOpts{
 			Namespace: metrics.Namespace, Name: "secret_audit_lost_total",

@@ -20,6 +20,8 @@ import (
 	"github.com/codesous/sous/invoker"
 	"github.com/codesous/sous/metrics/metricstest"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/access"
+	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/storage/secrets"
 	"github.com/codesous/sous/storage/storagetest"
 )
@@ -55,7 +57,7 @@ func naming(names ...string) api.VersionConfig {
 // lines are all that an activation logged.
 func (b *bench) lines(id string) string {
 	b.t.Helper()
-	lines, _, err := storage.NewLogs(b.store).Read(b.t.Context(), b.tenant, id, storage.LogCursor{}, 1000)
+	lines, _, err := activations.NewLogs(b.store).Read(b.t.Context(), b.tenant, id, activations.LogCursor{}, 1000)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -343,7 +345,7 @@ func TestSecretsThatChangeWhileARunHasThem(t *testing.T) {
 // reads are the events of a tenant's audit about secrets, oldest first.
 func (b *bench) reads() []api.AuditEvent {
 	b.t.Helper()
-	items, _, err := storage.NewAudit(b.store).List(b.t.Context(), storage.AuditFilter{Tenant: b.tenant, Action: "secret.read", Limit: 500})
+	items, _, err := access.NewAudit(b.store).List(b.t.Context(), access.AuditFilter{Tenant: b.tenant, Action: "secret.read", Limit: 500})
 	if err != nil {
 		b.t.Fatal(err)
 	}

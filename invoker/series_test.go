@@ -13,7 +13,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/metrics/metricstest"
-	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 )
 
 var epoch = time.UnixMilli(1_800_000_000_000)
@@ -72,8 +72,8 @@ func TestSeriesAreSafeForConcurrentUse(t *testing.T) {
 	}
 }
 
-func ended(function string, version int64, status api.Status) *storage.StoredActivation {
-	return &storage.StoredActivation{Activation: api.Activation{
+func ended(function string, version int64, status api.Status) *activations.Record {
+	return &activations.Record{Activation: api.Activation{
 		Tenant: "t_test00", Namespace: "n", Function: function, Ref: api.Ref{Alias: "prod", Version: version},
 		Trigger: api.Trigger{Type: api.TriggerHTTP}, Status: status,
 	}}
@@ -150,7 +150,7 @@ func BenchmarkMetricsOfACall(b *testing.B) {
 	}
 	rec := ended("f1", 1, api.StatusSuccess)
 	over := ended("over", 1, api.StatusSuccess)
-	for name, rec := range map[string]*storage.StoredActivation{"own": rec, "other": over} {
+	for name, rec := range map[string]*activations.Record{"own": rec, "other": over} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/invoker/sandbox"
-	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 )
 
 // snoozeTime is after how long a job is tried again that found no place.
@@ -137,7 +137,7 @@ func (w *worker) run(ctx context.Context, h *held, inv *api.Invocation, res *res
 	i := w.i
 	begin := i.store.NowMS()
 	rec, deadline := h.attempt(res, i.store.Now(), a.cold)
-	var current *storage.StoredActivation
+	var current *activations.Record
 	mine := false
 	err := w.insist(h, func(ctx context.Context) (err error) {
 		mine, current, err = i.activations.Attempt(ctx, rec, rec.Attempt-1)
@@ -184,8 +184,8 @@ func (w *worker) run(ctx context.Context, h *held, inv *api.Invocation, res *res
 
 // attempt is the activation's record as the job's attempt begins. res is nil where
 // nothing was resolved.
-func (h *held) attempt(res *resolution, now time.Time, cold bool) (*storage.StoredActivation, time.Time) {
-	rec := storage.QueuedActivation(h.queue.Tenant, h.job.ID, h.job.Spec)
+func (h *held) attempt(res *resolution, now time.Time, cold bool) (*activations.Record, time.Time) {
+	rec := activations.Queued(h.queue.Tenant, h.job.ID, h.job.Spec)
 	rec.Status, rec.Attempt, rec.ColdStart = api.StatusRunning, h.job.Attempt, cold
 	rec.InQueue(h.queue.Queue, h.job.Attempt)
 	deadline := now

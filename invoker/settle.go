@@ -7,13 +7,13 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
-	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/tracing"
 )
 
 // ending is how an attempt ended.
 type ending struct {
-	rec, final *storage.StoredActivation
+	rec, final *activations.Record
 	logs       *logSink
 	last       bool // a failure leaves no further attempt
 	took       time.Duration
@@ -47,7 +47,7 @@ func (w *worker) hurried() bool {
 
 // finish writes the terminal record.
 func (w *worker) finish(h *held, e *ending) {
-	var current *storage.StoredActivation
+	var current *activations.Record
 	err := w.insist(h, func(ctx context.Context) (err error) {
 		current, err = w.i.recorder.try(ctx, e.final, e.logs)
 		return err
@@ -80,7 +80,7 @@ func (w *worker) retry(h *held, e *ending) {
 
 // giveBack puts an activation back as if its attempt had not been.
 func (w *worker) giveBack(h *held, e *ending) {
-	queued := *storage.QueuedActivation(h.queue.Tenant, h.job.ID, h.job.Spec)
+	queued := *activations.Queued(h.queue.Tenant, h.job.ID, h.job.Spec)
 	queued.Attempt = e.rec.Attempt - 1
 	queued.InQueue(h.queue.Queue, queued.Attempt)
 	if current, ok := w.requeue(h, e, &queued); !ok {
@@ -93,7 +93,7 @@ func (w *worker) giveBack(h *held, e *ending) {
 
 // requeue writes queued in place of the running record. current is what stands
 // there otherwise; nil where that is not known.
-func (w *worker) requeue(h *held, e *ending, queued *storage.StoredActivation) (current *storage.StoredActivation, ok bool) {
+func (w *worker) requeue(h *held, e *ending, queued *activations.Record) (current *activations.Record, ok bool) {
 	err := w.insist(h, func(ctx context.Context) (err error) {
 		if err := e.logs.drain(ctx); err != nil {
 			return err
@@ -111,7 +111,7 @@ func (w *worker) requeue(h *held, e *ending, queued *storage.StoredActivation) (
 
 // settleAs settles the job of an activation that has ended as current. Where it
 // has not, or that is not known, the job is another's.
-func (w *worker) settleAs(h *held, current *storage.StoredActivation) {
+func (w *worker) settleAs(h *held, current *activations.Record) {
 	switch {
 	case current == nil || !current.Status.Terminal():
 		w.metrics.attempts.WithLabelValues(attemptLost).Inc()

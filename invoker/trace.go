@@ -8,7 +8,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/codesous/sous/api"
-	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/tracing"
 )
 
@@ -99,12 +99,12 @@ func (w *worker) traceJob(ctx context.Context, h *held, inv *api.Invocation) (co
 }
 
 // traceRun begins the span of what a job's attempt runs; end tells how it ended.
-func (i *Invoker) traceRun(ctx context.Context, inv *api.Invocation) (run context.Context, end func(*storage.StoredActivation)) {
+func (i *Invoker) traceRun(ctx context.Context, inv *api.Invocation) (run context.Context, end func(*activations.Record)) {
 	if i.tracer == nil {
-		return ctx, func(*storage.StoredActivation) {}
+		return ctx, func(*activations.Record) {}
 	}
 	run, span := i.tracer.Start(ctx, "invoke", trace.WithAttributes(named(inv)...))
-	return run, func(final *storage.StoredActivation) {
+	return run, func(final *activations.Record) {
 		traceEnd(span, &final.Activation)
 		span.End()
 		if final.Status != api.StatusSuccess {

@@ -13,6 +13,7 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/invoker"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -99,7 +100,7 @@ func TestLongLogOfAShortCall(t *testing.T) {
 	each(t, func(b *bench) {
 		b.publish("chatty", `export default () => { for (let i = 0; i < 100; i++) cs.log.info("x".repeat(2000)); };`, defaults())
 		id := b.invoke("chatty", "null").Activation.ActivationID
-		lines, _, err := storage.NewLogs(b.store).Read(b.t.Context(), b.tenant, id, storage.LogCursor{}, 200)
+		lines, _, err := activations.NewLogs(b.store).Read(b.t.Context(), b.tenant, id, activations.LogCursor{}, 200)
 		if err != nil || len(lines) != 100 {
 			b.t.Errorf("got %d lines, %v; want 100", len(lines), err)
 		}
@@ -139,7 +140,7 @@ func TestRecordWithoutAnAnswerIsStoredOnce(t *testing.T) {
 			if len(items) != 1 {
 				t.Fatalf("got %d activations, want 1", len(items))
 			}
-			lines, _, err := storage.NewLogs(b.store).Read(t.Context(), b.tenant, items[0].ActivationID, storage.LogCursor{}, 10)
+			lines, _, err := activations.NewLogs(b.store).Read(t.Context(), b.tenant, items[0].ActivationID, activations.LogCursor{}, 10)
 			if err != nil || len(lines) != 1 {
 				t.Errorf("got %d log lines, %v; want 1", len(lines), err)
 			}

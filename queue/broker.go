@@ -20,6 +20,7 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/schema"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 )
 
 // Config is what a Broker can be told; zero values mean the documented default.
@@ -43,7 +44,7 @@ type Broker struct {
 	store       *storage.Store
 	rdb         redis.UniversalClient
 	tenants     *storage.Tenants
-	activations *storage.Activations
+	activations *activations.Repository
 	schedules   *storage.Schedules
 	log         *zap.Logger
 	random      func() float64
@@ -109,7 +110,7 @@ func New(ctx context.Context, store *storage.Store, cfg Config) (*Broker, error)
 	}
 	b := &Broker{
 		store: store, rdb: store.Client(), tenants: storage.NewTenants(store),
-		activations: storage.NewActivations(store), schedules: storage.NewSchedules(store), log: cfg.Logger,
+		activations: activations.New(store), schedules: storage.NewSchedules(store), log: cfg.Logger,
 		random: cfg.Random, keepMS: cfg.Retention.Milliseconds(), poll: cfg.PollInterval,
 		schemas: schema.NewCache(), dueSoon: make(chan struct{}, 1),
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 )
 
 // EnqueueInvocation adds the job of an asynchronous invocation to its function's
@@ -97,7 +98,7 @@ func (b *Broker) recordRetries(ctx context.Context, tenant string, moves []*move
 		}
 		spec, err := decodeSpec(m.spec)
 		if err == nil {
-			if a := storage.QueuedActivation(tenant, m.record.id, spec); a != nil {
+			if a := activations.Queued(tenant, m.record.id, spec); a != nil {
 				_, _, err = b.activations.Start(ctx, a)
 			}
 		}

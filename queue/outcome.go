@@ -14,6 +14,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 )
 
 // followOutcome ends the activation that r ran, if it died without a worker that
@@ -38,13 +39,13 @@ func (b *Broker) followOutcome(ctx context.Context, tenant string, r *record) er
 
 // endActivation ends an activation as its job ended, unless it has, and gives it;
 // ended says whether this call did.
-func (b *Broker) endActivation(ctx context.Context, tenant, id string, r *record) (ended bool, a *storage.StoredActivation, err error) {
-	end := func() (bool, *storage.StoredActivation, error) {
-		return b.activations.End(ctx, tenant, id, func(a *storage.StoredActivation) { b.endAs(a, r) })
+func (b *Broker) endActivation(ctx context.Context, tenant, id string, r *record) (ended bool, a *activations.Record, err error) {
+	end := func() (bool, *activations.Record, error) {
+		return b.activations.End(ctx, tenant, id, func(a *activations.Record) { b.endAs(a, r) })
 	}
 	ended, a, err = end()
 	if api.ErrorCode(err) == api.CodeActivationNotFound { // its record was cut short, or is too old
-		if _, _, err := b.activations.Start(ctx, storage.QueuedActivation(tenant, r.id, r.spec)); err != nil {
+		if _, _, err := b.activations.Start(ctx, activations.Queued(tenant, r.id, r.spec)); err != nil {
 			return false, nil, err
 		}
 		ended, a, err = end()
@@ -60,7 +61,7 @@ func (b *Broker) endActivation(ctx context.Context, tenant, id string, r *record
 }
 
 // endAs gives a the end that r, its job, had.
-func (b *Broker) endAs(a *storage.StoredActivation, r *record) {
+func (b *Broker) endAs(a *activations.Record, r *record) {
 	a.EndMS = max(b.store.NowMS(), a.StartMS)
 	a.Claim = uuid.NewString() // of two who end it in one millisecond one has
 	// What is known of the last attempt is better than what the job knows of it.
@@ -120,7 +121,7 @@ type outcomeResponse struct {
 	FunctionError string `json:"functionError,omitempty"`
 }
 
-func outcomeOf(a *storage.StoredActivation, r *record) outcome {
+func outcomeOf(a *activations.Record, r *record) outcome {
 	o := outcome{
 		Version:   "1.0",
 		Timestamp: time.UnixMilli(r.run.at).UTC().Format("2006-01-02T15:04:05.000Z"),
@@ -143,7 +144,7 @@ func outcomeOf(a *storage.StoredActivation, r *record) outcome {
 
 // sendOutcome makes the job that tells to of an outcome. Its id is derived from
 // the activation: a repeat makes no other.
-func (b *Broker) sendOutcome(ctx context.Context, tenant string, r *record, a *storage.StoredActivation, to *api.Destination) error {
+func (b *Broker) sendOutcome(ctx context.Context, tenant string, r *record, a *activations.Record, to *api.Destination) error {
 	if to == nil {
 		return nil
 	}
@@ -175,7 +176,7 @@ func (b *Broker) sendOutcome(ctx context.Context, tenant string, r *record, a *s
 	return b.enqueueInternal(ctx, q, api.DerivedJobID("outcome", tenant, a.ActivationID, strconv.FormatInt(r.run.epoch, 10)), spec)
 }
 
-func outcomeJSON(a *storage.StoredActivation, r *record) (json.RawMessage, error) {
+func outcomeJSON(a *activations.Record, r *record) (json.RawMessage, error) {
 	o := outcomeOf(a, r)
 	if a.Error != nil {
 		o.ResponseContext.FunctionError = string(a.Error.Type)

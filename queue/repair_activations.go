@@ -7,13 +7,13 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/codesous/sous/api"
-	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 )
 
 // Activations looks at asynchronous activations that have not ended: one whose job is
 // gone is ended as lost, one whose job has ended gets the end that it should have got.
 // Those whose jobs live are left.
-func (r *Repairer) Activations(ctx context.Context, found []*storage.StoredActivation, now int64) (look Look, err error) {
+func (r *Repairer) Activations(ctx context.Context, found []*activations.Record, now int64) (look Look, err error) {
 	jobs := make([]jobKey, len(found))
 	for i, a := range found {
 		jobs[i] = jobKey{a.Tenant, a.JobID}
@@ -34,7 +34,7 @@ func (r *Repairer) Activations(ctx context.Context, found []*storage.StoredActiv
 	return look, errors.Join(errs...)
 }
 
-func (r *Repairer) activation(ctx context.Context, a *storage.StoredActivation, job *glance, now int64, look *Look) error {
+func (r *Repairer) activation(ctx context.Context, a *activations.Record, job *glance, now int64, look *Look) error {
 	switch {
 	case job.bad:
 		look.Unreadable = append(look.Unreadable, a.Tenant+"/"+a.JobID)
@@ -63,8 +63,8 @@ func (r *Repairer) activation(ctx context.Context, a *storage.StoredActivation, 
 }
 
 // jobless ends an activation that no job will run.
-func (r *Repairer) jobless(ctx context.Context, a *storage.StoredActivation, now int64, look *Look) error {
-	ended, _, err := r.b.activations.End(ctx, a.Tenant, a.ActivationID, func(a *storage.StoredActivation) {
+func (r *Repairer) jobless(ctx context.Context, a *activations.Record, now int64, look *Look) error {
+	ended, _, err := r.b.activations.End(ctx, a.Tenant, a.ActivationID, func(a *activations.Record) {
 		a.Status, a.EndMS, a.DurationMS = api.StatusError, max(now, a.StartMS), max(0, now-a.StartMS)
 		a.Error = &api.ActivationError{Type: api.ErrLost, Message: "the job that was to run this activation is gone"}
 		a.Claim = uuid.NewString() // of two who end it in one millisecond one has

@@ -10,6 +10,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 )
 
 // Tick moves one schedule on, if it is still as it was read.
@@ -224,7 +225,7 @@ func (b *Broker) announceTicks(ctx context.Context, ticks []*Tick, out []TickOut
 		b.announce(ctx, pipe, q, items)
 		b.metrics.added(q, items)
 		made = append(made, t)
-		if a := storage.QueuedActivation(q.tenant, t.Job.ID, t.Job.Spec); a != nil {
+		if a := activations.Queued(q.tenant, t.Job.ID, t.Job.Spec); a != nil {
 			group.Go(func() error {
 				_, _, err := b.activations.Start(ctx, a)
 				return err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 )
 
 // functionReads is what a function costs even where nothing is found.
@@ -16,7 +17,7 @@ const functionReads = 3
 // dead, or their job is gone or has ended.
 type activationVisitor struct {
 	s           *Sweeper
-	activations *storage.Activations
+	activations *activations.Repository
 	repairer    *queue.Repairer
 }
 

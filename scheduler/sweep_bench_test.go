@@ -15,6 +15,7 @@ import (
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/scheduler"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -93,7 +94,7 @@ func (b *repairBench) add(q string, change ...func(*api.NewJob)) string {
 }
 
 // invoke enqueues a job that runs a function, with its activation.
-func (b *repairBench) invoke(function string) (job string, a *storage.StoredActivation) {
+func (b *repairBench) invoke(function string) (job string, a *activations.Record) {
 	b.t.Helper()
 	b.must(storage.NewTenants(b.store).Register(b.t.Context(), b.tenant, home))
 	_, err := storage.NewFunctions(b.store).Create(b.t.Context(), api.Function{
@@ -107,8 +108,8 @@ func (b *repairBench) invoke(function string) (job string, a *storage.StoredActi
 	job = api.NewJobID()
 	_, err = b.EnqueueInvocation(b.t.Context(), b.tenant, job, spec)
 	b.must(err)
-	a = storage.QueuedActivation(b.tenant, job, spec)
-	_, _, err = storage.NewActivations(b.store).Start(b.t.Context(), a)
+	a = activations.Queued(b.tenant, job, spec)
+	_, _, err = activations.New(b.store).Start(b.t.Context(), a)
 	b.must(err)
 	return job, a
 }

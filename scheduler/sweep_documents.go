@@ -8,6 +8,7 @@ import (
 
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/documents"
 )
 
 // The kinds of repairs of documents, as metrics name them.
@@ -30,7 +31,7 @@ const (
 // recount goes on where it stopped: of a large one, a lap counts recountPages pages.
 type documentCourse struct {
 	s         *Sweeper
-	documents *storage.Documents
+	documents *documents.Repository
 	tenants   *storage.Tenants
 
 	next   func() (string, error, bool) // nil between laps
@@ -87,7 +88,7 @@ func (c *documentCourse) walk(ctx context.Context) (piece, error) {
 }
 
 func (c *documentCourse) expire(ctx context.Context, now time.Time, total *Counts) (piece, error) {
-	n, more, err := c.documents.ExpireDue(ctx, c.tenant, now.UnixMilli(), storage.MaxDocumentSteps)
+	n, more, err := c.documents.ExpireDue(ctx, c.tenant, now.UnixMilli(), documents.MaxSteps)
 	total.Expired += n
 	c.expired = !more
 	return piece{reads: expireReads + n, busy: n > 0}, err
@@ -139,8 +140,8 @@ func (c *documentCourse) recountTenant(ctx context.Context, total *Counts) (piec
 }
 
 // mended notes a count that was wrong, if it was.
-func (c *documentCourse) mended(total *Counts, kind string, path storage.DocumentPath, drift storage.DocumentCount, reason string) bool {
-	if drift == (storage.DocumentCount{}) {
+func (c *documentCourse) mended(total *Counts, kind string, path storage.DocumentPath, drift documents.Count, reason string) bool {
+	if drift == (documents.Count{}) {
 		return false
 	}
 	c.repaired(total, kind, path, fmt.Sprintf("%d records, %d bytes", drift.Records, drift.Bytes), reason)

@@ -17,12 +17,13 @@ import (
 	"github.com/codesous/sous/metrics/metricstest"
 	"github.com/codesous/sous/scheduler"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/documents"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
 // swept is a store of a test's own with documents of two installs in it, and its sweeper.
 type swept struct {
-	*storage.Documents
+	*documents.Repository
 	t       *testing.T
 	cfg     storage.Config
 	store   *storage.Store
@@ -40,7 +41,7 @@ func newSwept(t *testing.T, cfg storage.Config) *swept {
 	core, logs := observer.New(zap.InfoLevel)
 	s := storagetest.Open(t, cfg)
 	f := &swept{
-		Documents: storage.NewDocuments(s), t: t, cfg: cfg, store: s, logs: logs, metrics: prometheus.NewRegistry(),
+		Repository: documents.NewRepository(s), t: t, cfg: cfg, store: s, logs: logs, metrics: prometheus.NewRegistry(),
 		path: storage.DocumentPath{Tenant: storagetest.Tenant(t), Install: "shop", Namespace: "carts"},
 		now:  time.UnixMilli(1_760_000_000_000),
 	}
@@ -55,9 +56,9 @@ func newSwept(t *testing.T, cfg storage.Config) *swept {
 }
 
 // puts are n documents that expire in so many seconds, 0 for never.
-func (f *swept) puts(n int, seconds int64) (steps []storage.DocumentStep) {
+func (f *swept) puts(n int, seconds int64) (steps []documents.Step) {
 	for i := range n {
-		step := storage.DocumentStep{Op: api.DocumentStepPut, Key: fmt.Sprintf("key %d %03d", seconds, i), Value: json.RawMessage(`"value"`)}
+		step := documents.Step{Op: api.DocumentStepPut, Key: fmt.Sprintf("key %d %03d", seconds, i), Value: json.RawMessage(`"value"`)}
 		if seconds > 0 {
 			step.ExpiresAtMS = f.now.UnixMilli() + 1_000*seconds
 		}
@@ -66,9 +67,9 @@ func (f *swept) puts(n int, seconds int64) (steps []storage.DocumentStep) {
 	return steps
 }
 
-func (f *swept) write(p storage.DocumentPath, steps ...storage.DocumentStep) {
+func (f *swept) write(p storage.DocumentPath, steps ...documents.Step) {
 	f.t.Helper()
-	if _, err := f.Write(f.t.Context(), p, steps, storage.DocumentQuota{}, "", f.now.UnixMilli()); err != nil {
+	if _, err := f.Write(f.t.Context(), p, steps, documents.Quota{}, "", f.now.UnixMilli()); err != nil {
 		f.t.Fatal(err)
 	}
 }
@@ -180,13 +181,13 @@ func TestSweeperMendsCutWritesOfDocuments(t *testing.T) {
 	f := newSwept(t, cfg)
 	for k := range 16 {
 		cfg.ScriptPrelude = storagetest.CutAfter(k)
-		cut := storage.NewDocuments(storagetest.Open(t, cfg))
+		cut := documents.NewRepository(storagetest.Open(t, cfg))
 		p := f.path
 		p.Namespace = fmt.Sprintf("cut-%02d", k)
 		f.write(p, f.puts(4, 0)...)
 		steps := append(f.puts(2, 5_000), f.puts(2, 0)...)
 		steps[2].Op, steps[3].Value = api.DocumentStepDelete, json.RawMessage(`0`)
-		_, err := cut.Write(t.Context(), p, steps, storage.DocumentQuota{}, "", f.now.UnixMilli())
+		_, err := cut.Write(t.Context(), p, steps, documents.Quota{}, "", f.now.UnixMilli())
 		if err == nil {
 			break
 		}

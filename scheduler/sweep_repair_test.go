@@ -13,6 +13,7 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -170,10 +171,10 @@ var leftovers = map[string]leftover{
 }
 
 // ended says how an activation ended.
-func (b *repairBench) ended(a *storage.StoredActivation, status api.Status, kind api.ErrorType) func() {
+func (b *repairBench) ended(a *activations.Record, status api.Status, kind api.ErrorType) func() {
 	return func() {
 		b.t.Helper()
-		got, err := storage.NewActivations(b.store).Get(b.t.Context(), b.tenant, a.ActivationID)
+		got, err := activations.New(b.store).Get(b.t.Context(), b.tenant, a.ActivationID)
 		b.must(err)
 		if got.Status != status || got.EndMS == 0 || kind != "" && (got.Error == nil || got.Error.Type != kind) {
 			b.t.Errorf("the activation is %+v", got)
@@ -258,7 +259,7 @@ func TestSweepersLeaveWhatIsSound(t *testing.T) {
 		if got := b.sweep(b.sweepers(2)); len(got) > 0 {
 			t.Errorf("%v were repaired", got)
 		}
-		a, err := storage.NewActivations(b.store).Get(t.Context(), b.tenant, waiting.ActivationID)
+		a, err := activations.New(b.store).Get(t.Context(), b.tenant, waiting.ActivationID)
 		if err != nil || a.Status != api.StatusQueued {
 			t.Errorf("an activation whose job waits: %+v %v", a, err)
 		}

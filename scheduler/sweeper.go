@@ -15,6 +15,8 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
+	"github.com/codesous/sous/storage/documents"
 )
 
 // SweeperConfig is how fast a Sweeper works; zero values mean the default.
@@ -56,7 +58,7 @@ func (c SweeperConfig) withDefaults() (SweeperConfig, error) {
 type Counts struct {
 	Tenants, Functions int // visited
 	Expired            int // documents, removed
-	storage.SweepCounts
+	activations.SweepCounts
 	// Repairs are those of queues, jobs, batches, asynchronous activations and documents.
 	Repairs []queue.Repair
 }
@@ -94,7 +96,7 @@ func NewSweeper(store *storage.Store, broker *queue.Broker, cfg SweeperConfig, l
 	}
 	s.laps = []*lap{
 		{name: "places", share: 3, course: s.places(repairer, ticker)},
-		{name: "documents", share: 1, course: &documentCourse{s: s, documents: storage.NewDocuments(s.store), tenants: storage.NewTenants(s.store)}},
+		{name: "documents", share: 1, course: &documentCourse{s: s, documents: documents.NewRepository(s.store), tenants: storage.NewTenants(s.store)}},
 		{name: "jobs", share: 1, course: &jobCourse{s: s, repairer: repairer}},
 	}
 	return s, nil
@@ -107,7 +109,7 @@ func (s *Sweeper) places(repairer *queue.Repairer, ticker *Ticker) *placeCourse 
 		tenants:     storage.NewTenants(s.store),
 		ofTenant:    []visitor{&queueVisitor{s, repairer}, schedules},
 		ofNamespace: []visitor{schedules},
-		ofFunction:  []visitor{&activationVisitor{s, storage.NewActivations(s.store), repairer}},
+		ofFunction:  []visitor{&activationVisitor{s, activations.New(s.store), repairer}},
 	}
 }
 

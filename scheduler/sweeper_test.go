@@ -20,12 +20,13 @@ import (
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/scheduler"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
 // fill makes functions with some activations each, all of which began an hour
 // ago and say running.
-func fill(t *testing.T, s *storage.Store, tenant string, functions, activations int, now time.Time) (ids []string) {
+func fill(t *testing.T, s *storage.Store, tenant string, functions, runs int, now time.Time) (ids []string) {
 	t.Helper()
 	began := now.Add(-time.Hour).UnixMilli()
 	for f := range functions {
@@ -36,9 +37,9 @@ func fill(t *testing.T, s *storage.Store, tenant string, functions, activations 
 		if err != nil {
 			t.Fatal(err)
 		}
-		for n := range activations {
+		for n := range runs {
 			id := uuid.NewString()
-			_, _, err := storage.NewActivations(s).Start(t.Context(), &storage.StoredActivation{Activation: api.Activation{
+			_, _, err := activations.New(s).Start(t.Context(), &activations.Record{Activation: api.Activation{
 				ActivationID: id, Tenant: tenant, Namespace: "default", Function: name, Status: api.StatusRunning,
 				StartMS: began + int64(n), DeadlineMS: began + 3000, Attempt: 1,
 			}})
@@ -107,7 +108,7 @@ func TestSweeperEndsLostActivations(t *testing.T) {
 			t.Errorf("%d of %d lost activations were ended in %d steps", lost, len(ids), steps)
 		}
 		for _, id := range ids {
-			a, err := storage.NewActivations(s).Get(t.Context(), tenant, id)
+			a, err := activations.New(s).Get(t.Context(), tenant, id)
 			if err != nil || a.Status != api.StatusError || a.Error.Type != api.ErrLost {
 				t.Fatalf("%s: %+v %v", id, a, err)
 			}

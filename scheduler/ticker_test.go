@@ -11,6 +11,7 @@ import (
 	"github.com/codesous/sous/metrics/metricstest"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -75,7 +76,7 @@ func TestTickerInvokesFunctions(t *testing.T) {
 			jobs[0].Activation.Principal.Sub != "me" || jobs[0].Activation.Access != api.AccessGranted {
 			t.Fatalf("%+v", jobs)
 		}
-		a, err := storage.NewActivations(f.store).Get(t.Context(), f.tenant, jobs[0].ID)
+		a, err := activations.New(f.store).Get(t.Context(), f.tenant, jobs[0].ID)
 		if err != nil {
 			t.Fatal(err)
 		}

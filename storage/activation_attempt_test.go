@@ -7,11 +7,12 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
 // at is a as it stands in an attempt.
-func at(a *storage.StoredActivation, status api.Status, attempt int) *storage.StoredActivation {
+func at(a *activations.Record, status api.Status, attempt int) *activations.Record {
 	b := *a
 	b.Status, b.Attempt = status, attempt
 	return &b
@@ -49,7 +50,7 @@ func TestAttemptsOfAnActivation(t *testing.T) {
 			t.Fatal(won, err)
 		}
 		turn(api.StatusRunning, 5, 4, false)
-		if ended, current, err := f.activations.End(t.Context(), a.Tenant, a.ActivationID, func(*storage.StoredActivation) { t.Error("asked") }); ended || err != nil || current.Status != api.StatusSuccess {
+		if ended, current, err := f.activations.End(t.Context(), a.Tenant, a.ActivationID, func(*activations.Record) { t.Error("asked") }); ended || err != nil || current.Status != api.StatusSuccess {
 			t.Errorf("ended twice: %v %+v %v", ended, current, err)
 		}
 	})

@@ -8,11 +8,12 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
 // pages reads a list to its end.
-func (f *fixture) pages(t *testing.T, filter storage.ActivationFilter) (ids []string) {
+func (f *fixture) pages(t *testing.T, filter activations.Filter) (ids []string) {
 	t.Helper()
 	filter.Tenant, filter.Namespace, filter.Function = f.fn.Tenant, f.fn.Namespace, f.fn.Name
 	for range 10_000 {
@@ -46,8 +47,8 @@ func TestListPages(t *testing.T) {
 		f := newFixture(t, s)
 		base := s.NowMS() - 5000
 		const n = 500
-		started := make([]*storage.StoredActivation, n)
-		for _, err := range concurrently(n, func(i int) error {
+		started := make([]*activations.Record, n)
+		for _, err := range storagetest.Concurrently(n, func(i int) error {
 			a := f.running()
 			a.StartMS = base + int64(max(0, i-450))
 			if i%5 == 0 {
@@ -65,18 +66,18 @@ func TestListPages(t *testing.T) {
 			}
 		}
 		tests := map[string]struct {
-			filter storage.ActivationFilter
+			filter activations.Filter
 			keep   func(i int) bool
 		}{
-			"all":        {storage.ActivationFilter{Limit: 7}, func(int) bool { return true }},
-			"one page":   {storage.ActivationFilter{Limit: 500}, func(int) bool { return true }},
-			"by status":  {storage.ActivationFilter{Limit: 50, Status: api.StatusSuccess}, func(i int) bool { return i%3 == 0 }},
-			"by trigger": {storage.ActivationFilter{Limit: 50, Trigger: api.TriggerAPI}, func(i int) bool { return i%5 == 0 }},
-			"from":       {storage.ActivationFilter{Limit: 10, FromMS: base + 20}, func(i int) bool { return i-450 >= 20 }},
-			"to":         {storage.ActivationFilter{Limit: 100, ToMS: base + 1}, func(i int) bool { return i <= 450 }},
-			"between": {storage.ActivationFilter{Limit: 3, FromMS: base + 5, ToMS: base + 10, Status: api.StatusRunning},
+			"all":        {activations.Filter{Limit: 7}, func(int) bool { return true }},
+			"one page":   {activations.Filter{Limit: 500}, func(int) bool { return true }},
+			"by status":  {activations.Filter{Limit: 50, Status: api.StatusSuccess}, func(i int) bool { return i%3 == 0 }},
+			"by trigger": {activations.Filter{Limit: 50, Trigger: api.TriggerAPI}, func(i int) bool { return i%5 == 0 }},
+			"from":       {activations.Filter{Limit: 10, FromMS: base + 20}, func(i int) bool { return i-450 >= 20 }},
+			"to":         {activations.Filter{Limit: 100, ToMS: base + 1}, func(i int) bool { return i <= 450 }},
+			"between": {activations.Filter{Limit: 3, FromMS: base + 5, ToMS: base + 10, Status: api.StatusRunning},
 				func(i int) bool { return i >= 455 && i < 460 && i%3 != 0 }},
-			"nothing": {storage.ActivationFilter{Limit: 10, Status: api.StatusTimeout}, func(int) bool { return false }},
+			"nothing": {activations.Filter{Limit: 10, Status: api.StatusTimeout}, func(int) bool { return false }},
 		}
 		for name, tt := range tests {
 			got := f.pages(t, tt.filter)
@@ -102,7 +103,7 @@ func TestListPages(t *testing.T) {
 				t.Errorf("%s: %d, want %d", name, len(got), want)
 			}
 		}
-		_, _, err := f.activations.List(t.Context(), storage.ActivationFilter{Tenant: f.fn.Tenant, Cursor: "x"})
+		_, _, err := f.activations.List(t.Context(), activations.Filter{Tenant: f.fn.Tenant, Cursor: "x"})
 		if api.ErrorCode(err) != api.CodeValidationCursor {
 			t.Errorf("cursor: %v", err)
 		}
@@ -114,7 +115,7 @@ func TestSweep(t *testing.T) {
 	storagetest.All(t, func(t *testing.T, s *storage.Store) {
 		f := newFixture(t, s)
 		now := s.NowMS()
-		sweep := func(name string, nowMS int64, limit int, want storage.SweepCounts) {
+		sweep := func(name string, nowMS int64, limit int, want activations.SweepCounts) {
 			t.Helper()
 			got, err := f.activations.SweepFunction(t.Context(), f.fn.Tenant, f.fn.Namespace, f.fn.Name, nowMS, limit)
 			if err != nil {
@@ -124,10 +125,10 @@ func TestSweep(t *testing.T) {
 				t.Errorf("%s: %s", name, d)
 			}
 		}
-		sweep("never invoked", now, 10, storage.SweepCounts{})
+		sweep("never invoked", now, 10, activations.SweepCounts{})
 
 		// In order of start: ended, lost, running for long, lost, and too young to judge.
-		var all []*storage.StoredActivation
+		var all []*activations.Record
 		for i := range 5 {
 			a := f.running()
 			a.StartMS = now - 60_000 + int64(i)
@@ -140,18 +141,18 @@ func TestSweep(t *testing.T) {
 		if _, _, err := f.activations.Finish(t.Context(), succeeded(all[0], now, "1"), 1); err != nil {
 			t.Fatal(err)
 		}
-		sweep("as far as the limit", now, 2, storage.SweepCounts{Read: 2, Lost: 1, More: true})
-		sweep("the rest", now, 10, storage.SweepCounts{Read: 2, Lost: 1})
-		sweep("again: only what still ran", now, 10, storage.SweepCounts{Read: 1})
+		sweep("as far as the limit", now, 2, activations.SweepCounts{Read: 2, Lost: 1, More: true})
+		sweep("the rest", now, 10, activations.SweepCounts{Read: 2, Lost: 1})
+		sweep("again: only what still ran", now, 10, activations.SweepCounts{Read: 1})
 		if got, err := f.activations.Get(t.Context(), f.fn.Tenant, all[3].ActivationID); err != nil || got.Error == nil || got.Error.Type != api.ErrLost {
 			t.Errorf("%+v %v", got, err)
 		}
-		sweep("the long one is lost too, the young one ran out", now+80_000, 10, storage.SweepCounts{Read: 2, Lost: 2})
-		sweep("nothing left", now+80_000, 10, storage.SweepCounts{})
-		sweep("a day later, from the start", now+25*3600_000, 10, storage.SweepCounts{Read: 5})
-		sweep("after their time, as far as the limit", now+9*24*3600_000, 3, storage.SweepCounts{Trimmed: 3, Read: 2, More: true})
-		sweep("after their time", now+9*24*3600_000, 3, storage.SweepCounts{Trimmed: 2})
-		if got := f.pages(t, storage.ActivationFilter{Limit: 10}); len(got) != 0 {
+		sweep("the long one is lost too, the young one ran out", now+80_000, 10, activations.SweepCounts{Read: 2, Lost: 2})
+		sweep("nothing left", now+80_000, 10, activations.SweepCounts{})
+		sweep("a day later, from the start", now+25*3600_000, 10, activations.SweepCounts{Read: 5})
+		sweep("after their time, as far as the limit", now+9*24*3600_000, 3, activations.SweepCounts{Trimmed: 3, Read: 2, More: true})
+		sweep("after their time", now+9*24*3600_000, 3, activations.SweepCounts{Trimmed: 2})
+		if got := f.pages(t, activations.Filter{Limit: 10}); len(got) != 0 {
 			t.Errorf("still listed: %v", got)
 		}
 	})
@@ -165,7 +166,7 @@ func TestSweepWaitsForManyRunning(t *testing.T) {
 		f := newFixture(t, s)
 		now := s.NowMS()
 		const n = 150
-		for _, err := range concurrently(n, func(int) error {
+		for _, err := range storagetest.Concurrently(n, func(int) error {
 			a := f.running()
 			a.StartMS, a.DeadlineMS = now-60_000, now+60_000
 			_, _, err := f.activations.Start(t.Context(), a)
@@ -175,7 +176,7 @@ func TestSweepWaitsForManyRunning(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		sweep := func(nowMS int64) (sum storage.SweepCounts) {
+		sweep := func(nowMS int64) (sum activations.SweepCounts) {
 			for range 5 {
 				c, err := f.activations.SweepFunction(t.Context(), f.fn.Tenant, f.fn.Namespace, f.fn.Name, nowMS, 100)
 				if err != nil {
@@ -213,7 +214,7 @@ func TestSweepRemovesWhatHasNoRecord(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := f.pages(t, storage.ActivationFilter{Limit: 10}); len(got) != 0 {
+	if got := f.pages(t, activations.Filter{Limit: 10}); len(got) != 0 {
 		t.Errorf("listed: %v", got)
 	}
 	c, err := f.activations.SweepFunction(t.Context(), f.fn.Tenant, f.fn.Namespace, f.fn.Name, now, 10)

@@ -14,20 +14,21 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
 // running is the record of an activation that begins now.
-func (f *fixture) running() *storage.StoredActivation {
+func (f *fixture) running() *activations.Record {
 	now := f.NowMS()
-	return &storage.StoredActivation{Activation: api.Activation{
+	return &activations.Record{Activation: api.Activation{
 		ActivationID: uuid.NewString(), Tenant: f.fn.Tenant, Namespace: f.fn.Namespace, Function: f.fn.Name,
 		Ref: api.Ref{Alias: "prod", Version: 1}, Trigger: api.Trigger{Type: api.TriggerHTTP},
 		Status: api.StatusRunning, StartMS: now, DeadlineMS: now + 3000, Attempt: 1, RequestID: api.NewRequestID(now),
 	}}
 }
 
-func succeeded(a *storage.StoredActivation, nowMS int64, result string) *storage.StoredActivation {
+func succeeded(a *activations.Record, nowMS int64, result string) *activations.Record {
 	b := *a
 	b.Status, b.EndMS, b.DurationMS, b.Result = api.StatusSuccess, nowMS, nowMS-a.StartMS, json.RawMessage(result)
 	return &b
@@ -61,14 +62,14 @@ func TestActivationLifecycle(t *testing.T) {
 }
 
 // lost is the record of an activation whose process must have died.
-func (f *fixture) lost() *storage.StoredActivation {
+func (f *fixture) lost() *activations.Record {
 	a := f.running()
 	a.StartMS -= 60_000
 	a.DeadlineMS = a.StartMS + 3000
 	return a
 }
 
-func (f *fixture) start(t *testing.T, activations ...*storage.StoredActivation) {
+func (f *fixture) start(t *testing.T, activations ...*activations.Record) {
 	t.Helper()
 	for _, a := range activations {
 		if created, _, err := f.activations.Start(t.Context(), a); err != nil || !created {
@@ -93,7 +94,7 @@ func TestStartOfATakenIDGivesWhatIsThere(t *testing.T) {
 		if d := cmp.Diff(a, existing); d != "" {
 			t.Error(d)
 		}
-		if got := f.pages(t, storage.ActivationFilter{Limit: 10, ToMS: a.StartMS + 1}); len(got) != 1 {
+		if got := f.pages(t, activations.Filter{Limit: 10, ToMS: a.StartMS + 1}); len(got) != 1 {
 			t.Errorf("the index moved: %v", got)
 		}
 	})
@@ -174,7 +175,7 @@ func TestResultsAreStoredBySize(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			want, _ := storage.CutResult(json.RawMessage(result))
+			want, _ := activations.TruncateResult(json.RawMessage(result))
 			if !bytes.Equal(got.Result, want) || !bytes.Equal(current.Result, want) {
 				t.Errorf("%s: got %d bytes, the loser saw %d, want %d", name, len(got.Result), len(current.Result), len(want))
 			}
@@ -200,7 +201,7 @@ func TestCutResult(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			stored, truncated := storage.CutResult(json.RawMessage(tt.result))
+			stored, truncated := activations.TruncateResult(json.RawMessage(tt.result))
 			if truncated != tt.truncated {
 				t.Fatalf("truncated %v", truncated)
 			}
@@ -234,7 +235,7 @@ func TestLostActivationsAreRepairedByReaders(t *testing.T) {
 		if err != nil || got.Status != api.StatusError || got.Error.Type != api.ErrLost || got.EndMS == 0 {
 			t.Fatalf("%+v %v", got, err)
 		}
-		items, _, err := f.activations.List(ctx, storage.ActivationFilter{Tenant: a.Tenant, Namespace: a.Namespace, Function: a.Function})
+		items, _, err := f.activations.List(ctx, activations.Filter{Tenant: a.Tenant, Namespace: a.Namespace, Function: a.Function})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -265,7 +266,7 @@ func TestFinishCancelAndRepairRace(t *testing.T) {
 			a := f.lost()
 			f.start(t, a)
 			winners := make([]api.Status, 9)
-			for _, err := range concurrently(len(winners), func(i int) error {
+			for _, err := range storagetest.Concurrently(len(winners), func(i int) error {
 				switch i % 3 {
 				case 0:
 					won, _, err := f.activations.Finish(ctx, succeeded(a, s.NowMS()+int64(i), fmt.Sprint(i)), 1)
@@ -348,8 +349,8 @@ func TestCancelEndsARunningOne(t *testing.T) {
 }
 
 // queued is an asynchronous activation that waits for its first attempt.
-func (f *fixture) queued() *storage.StoredActivation {
-	return storage.QueuedActivation(f.fn.Tenant, uuid.NewString(), &api.JobSpec{
+func (f *fixture) queued() *activations.Record {
+	return activations.Queued(f.fn.Tenant, uuid.NewString(), &api.JobSpec{
 		Namespace: f.fn.Namespace, Queue: api.FunctionQueuePrefix + f.fn.Name, CreatedAtMS: f.NowMS(),
 		JobOptions: api.JobOptions{Target: &api.JobTarget{Function: f.fn.Name, Alias: "prod"}},
 	})

@@ -21,7 +21,7 @@ func NewAliases(s *Store) *Aliases { return &Aliases{s} }
 // CodeFunctionNotFound, CodeVersionNotFound, CodePreconditionFailed.
 func (r *Aliases) Set(ctx context.Context, tenant, namespace, function, alias string, version int64, ifMatch *int64, nowMS int64) (api.Alias, error) {
 	a := api.Alias{Alias: alias, Version: version, UpdatedAtMS: nowMS}
-	raw, err := encode(a)
+	raw, err := Encode(a)
 	if err != nil {
 		return api.Alias{}, err
 	}
@@ -29,7 +29,7 @@ func (r *Aliases) Set(ctx context.Context, tenant, namespace, function, alias st
 		return api.Alias{}, versionNotFound(version)
 	}
 	k := r.s.keys.function(tenant, namespace, function)
-	_, err = r.s.eval(ctx, scriptAliasSet,
+	_, err = r.s.Script(ctx, scriptAliasSet,
 		[]string{k.meta(), k.versionSeq(), k.aliases(), k.alias(alias)},
 		raw, alias, version, matchArg(ifMatch))
 	if err != nil {
@@ -52,9 +52,9 @@ func (r *Aliases) Get(ctx context.Context, tenant, namespace, function, alias st
 		return api.Alias{}, aliasNotFound(alias)
 	}
 	if err != nil {
-		return api.Alias{}, failure(ctx, "read alias", err)
+		return api.Alias{}, Failure(ctx, "read alias", err)
 	}
-	return decode[api.Alias](raw)
+	return Decode[api.Alias](raw)
 }
 
 func aliasNotFound(alias string) error {
@@ -64,11 +64,11 @@ func aliasNotFound(alias string) error {
 // List is a page of a function's aliases by name, beginning behind after. next
 // is "" at the end; a page may be short and still have one.
 func (r *Aliases) List(ctx context.Context, tenant, namespace, function, after string, limit int) (items []api.Alias, next string, err error) {
-	limit = pageLimit(limit)
+	limit = PageLimit(limit)
 	k := r.s.keys.function(tenant, namespace, function)
-	names, err := r.s.lexRange(ctx, k.aliases(), after, limit+1)
+	names, err := r.s.LexRange(ctx, k.aliases(), after, limit+1)
 	if err != nil {
-		return nil, "", failure(ctx, "list aliases", err)
+		return nil, "", Failure(ctx, "list aliases", err)
 	}
 	if len(names) > limit {
 		names = names[:limit]
@@ -78,16 +78,16 @@ func (r *Aliases) List(ctx context.Context, tenant, namespace, function, after s
 	for i, name := range names {
 		keys[i] = k.alias(name)
 	}
-	raws, err := r.s.getMany(ctx, keys)
+	raws, err := r.s.GetMany(ctx, keys)
 	if err != nil {
-		return nil, "", failure(ctx, "list aliases", err)
+		return nil, "", Failure(ctx, "list aliases", err)
 	}
 	items = make([]api.Alias, 0, len(raws))
 	for _, raw := range raws {
 		if raw == "" {
 			continue // a write was cut short between the alias and its index
 		}
-		a, err := decode[api.Alias](raw)
+		a, err := Decode[api.Alias](raw)
 		if err != nil {
 			return nil, "", err
 		}
@@ -100,6 +100,6 @@ func (r *Aliases) List(ctx context.Context, tenant, namespace, function, after s
 // CodeAliasNotFound, CodePreconditionFailed.
 func (r *Aliases) Delete(ctx context.Context, tenant, namespace, function, alias string, ifMatch *int64) error {
 	k := r.s.keys.function(tenant, namespace, function)
-	_, err := r.s.evalOnce(ctx, scriptAliasDelete, []string{k.alias(alias), k.aliases()}, alias, matchArg(ifMatch))
+	_, err := r.s.ScriptOnce(ctx, scriptAliasDelete, []string{k.alias(alias), k.aliases()}, alias, matchArg(ifMatch))
 	return err
 }

@@ -127,7 +127,7 @@ func TestConcurrentAliasUpdatesLeaveOneOfThem(t *testing.T) {
 		}
 		// Unguarded: all succeed, and one of the values stands.
 		written := make([]api.Alias, 16)
-		err := errors.Join(concurrently(len(written), func(i int) (err error) {
+		err := errors.Join(storagetest.Concurrently(len(written), func(i int) (err error) {
 			written[i], err = f.aliases.Set(ctx, tn, ns, name, "prod", int64(i%4+1), nil, int64(i))
 			return err
 		})...)
@@ -146,7 +146,7 @@ func TestConcurrentAliasUpdatesLeaveOneOfThem(t *testing.T) {
 			t.Fatal(err)
 		}
 		won := 0
-		for _, err := range concurrently(8, func(i int) error {
+		for _, err := range storagetest.Concurrently(8, func(i int) error {
 			_, err := f.aliases.Set(ctx, tn, ns, name, "guarded", int64(i%3+2), new(int64(1)), int64(100+i))
 			return err
 		}) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -22,9 +23,9 @@ func BenchmarkActivation(b *testing.B) {
 				var left atomic.Int64
 				left.Store(int64(b.N))
 				b.ResetTimer()
-				for _, err := range concurrently(callers, func(int) error {
+				for _, err := range storagetest.Concurrently(callers, func(int) error {
 					f := &fixture{
-						Store: s, activations: storage.NewActivations(s),
+						Store: s, activations: activations.New(s),
 						fn: api.Function{Tenant: tenant, Namespace: "bench", Name: "hello"},
 					}
 					for left.Add(-1) >= 0 {

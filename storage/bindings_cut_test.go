@@ -6,12 +6,13 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/bindings"
 )
 
 // checkBindings: one binding is listed, and found by a walk.
 func checkBindings(t *testing.T, f *fixture, want int) {
 	t.Helper()
-	r := storage.NewBindings(f.Store)
+	r := bindings.New(f.Store)
 	items, _, err := r.List(t.Context(), f.fn.Tenant, f.fn.Namespace, "", 10)
 	if err != nil || len(items) != want {
 		t.Errorf("listed: %+v %v", items, err)
@@ -33,7 +34,12 @@ func bindingOf(f *fixture) storage.BindingPath {
 }
 
 func createBinding(f *fixture) error {
-	_, err := storage.NewBindings(f.Store).Create(context.Background(), f.fn.Tenant, f.fn.Namespace, storedBinding("pay"), 1)
+	b := bindings.Record{WorkerBinding: api.WorkerBinding{
+		Name: "pay", Domain: "payments", Tasklist: "activities", Enabled: true,
+		ActivityMap: map[string]api.JobTarget{"Pay": {Function: "pay"}},
+	}}
+	b.Normalize()
+	_, err := bindings.New(f.Store).Create(context.Background(), f.fn.Tenant, f.fn.Namespace, b, 1)
 	return err
 }
 
@@ -47,7 +53,7 @@ func cutBindingUpdate(t *testing.T, f *fixture) (func(*fixture) error, func(*tes
 		t.Fatal(err)
 	}
 	return func(f *fixture) error {
-			_, err := storage.NewBindings(f.Store).Update(context.Background(), bindingOf(f), nil, 2, func(b *storage.StoredBinding) error {
+			_, err := bindings.New(f.Store).Update(context.Background(), bindingOf(f), nil, 2, func(b *bindings.Record) error {
 				b.Tasklist = "other"
 				return nil
 			})
@@ -55,7 +61,7 @@ func cutBindingUpdate(t *testing.T, f *fixture) (func(*fixture) error, func(*tes
 		}, func(t *testing.T, f *fixture) {
 			t.Helper()
 			checkBindings(t, f, 1)
-			b, err := storage.NewBindings(f.Store).Get(t.Context(), bindingOf(f))
+			b, err := bindings.New(f.Store).Get(t.Context(), bindingOf(f))
 			if err != nil || b.Tasklist != "other" || b.Revision != 2 {
 				t.Errorf("%+v %v", b, err)
 			}
@@ -68,7 +74,7 @@ func cutBindingDelete(t *testing.T, f *fixture) (func(*fixture) error, func(*tes
 		t.Fatal(err)
 	}
 	return func(f *fixture) error {
-		err := storage.NewBindings(f.Store).Delete(context.Background(), bindingOf(f), nil)
+		err := bindings.New(f.Store).Delete(context.Background(), bindingOf(f), nil)
 		if api.ErrorCode(err) == api.CodeBindingNotFound {
 			err = nil // the binding went before the cut
 		}

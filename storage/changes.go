@@ -39,7 +39,7 @@ type Change struct {
 
 // PublishChange sends a notice to every process that subscribed.
 func (s *Store) PublishChange(ctx context.Context, c Change) error {
-	raw, err := encode(c)
+	raw, err := Encode(c)
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (s *Store) PublishChange(ctx context.Context, c Change) error {
 	if err == nil {
 		err = node.Publish(ctx, channelChanges, raw).Err()
 	}
-	return failure(ctx, "publish change", err)
+	return Failure(ctx, "publish change", err)
 }
 
 // Publisher returns the connection on which to publish notices in a channel. On a

@@ -3,29 +3,10 @@ package storage_test
 import (
 	"context"
 	"testing"
-	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/storagetest"
 )
-
-// await takes what is heard until want comes.
-func await(t *testing.T, heard <-chan storage.Change, want storage.Change) {
-	t.Helper()
-	limit := time.After(20 * time.Second)
-	for {
-		select {
-		case got := <-heard:
-			if cmp.Equal(got, want) {
-				return
-			}
-		case <-limit:
-			t.Fatalf("never heard %+v", want)
-		}
-	}
-}
 
 func TestChangesReachEverySubscriber(t *testing.T) {
 	t.Parallel()
@@ -45,7 +26,7 @@ func TestChangesReachEverySubscriber(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, heard := range all {
-			await(t, heard, want)
+			storagetest.AwaitChange(t, heard, want)
 		}
 	})
 }
@@ -60,8 +41,8 @@ func TestSubscriptionOutlivesTheServer(t *testing.T) {
 	}
 	server.Kill()
 	server.Start(t)
-	await(t, heard, storage.Change{Kind: storage.ChangeResubscribed})
+	storagetest.AwaitChange(t, heard, storage.Change{Kind: storage.ChangeResubscribed})
 	want := storage.Change{Kind: storage.ChangeCancel, ActivationID: "a"}
-	eventually(t, func() bool { return s.PublishChange(t.Context(), want) == nil })
-	await(t, heard, want)
+	storagetest.Eventually(t, func() bool { return s.PublishChange(t.Context(), want) == nil })
+	storagetest.AwaitChange(t, heard, want)
 }

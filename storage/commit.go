@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,23 +19,23 @@ const (
 	commitTimeout = 4 * time.Second
 )
 
-// write is one caller's share of a group commit.
-type write interface {
-	// indexEntry is the sorted set and the entry that the write needs in it before
+// Write is one caller's share of a group commit.
+type Write interface {
+	// IndexEntry returns the sorted set and the entry that the write needs in it before
 	// its own commands; key is "" for none. An entry that exists is left as it is.
-	indexEntry() (key string, entry redis.Z)
-	// queue adds the write's commands to the pipeline and keeps their replies.
+	IndexEntry() (key string, entry redis.Z)
+	// Queue adds the write's commands to the pipeline and keeps their replies.
 	// indexed is the command that adds its index entry, nil for none.
-	queue(ctx context.Context, pipe redis.Pipeliner, indexed *redis.IntCmd)
+	Queue(ctx context.Context, pipe redis.Pipeliner, indexed *redis.IntCmd)
 }
 
 // queueBatch adds the commands of a batch to a pipeline. Entries of one index go in
 // one command: on KVRocks each ZADD locks the set and writes its size again.
-func queueBatch(ctx context.Context, pipe redis.Pipeliner, batch []write) {
+func queueBatch(ctx context.Context, pipe redis.Pipeliner, batch []Write) {
 	entries := map[string][]redis.Z{}
 	keys := make([]string, len(batch))
 	for i, w := range batch {
-		key, entry := w.indexEntry()
+		key, entry := w.IndexEntry()
 		if keys[i] = key; key != "" {
 			entries[key] = append(entries[key], entry)
 		}
@@ -44,15 +45,15 @@ func queueBatch(ctx context.Context, pipe redis.Pipeliner, batch []write) {
 		indexed[key] = pipe.ZAddNX(ctx, key, of...)
 	}
 	for i, w := range batch {
-		w.queue(ctx, pipe, indexed[keys[i]])
+		w.Queue(ctx, pipe, indexed[keys[i]])
 	}
 }
 
 // commitPipeline returns the pipeline for a batch: a transaction where the store gains
 // by it (see transacts). Each command keeps its own reply there, too. Scripts stay
 // out of it: what they read within a transaction is the server's affair.
-func (s *Store) commitPipeline(batch []write) redis.Pipeliner {
-	scripted := func(w write) bool { _, ok := w.(*scriptWrite); return ok }
+func (s *Store) commitPipeline(batch []Write) redis.Pipeliner {
+	scripted := func(w Write) bool { _, ok := w.(*scriptWrite); return ok }
 	if s.transactions && !slices.ContainsFunc(batch, scripted) {
 		return s.rdb.TxPipeline()
 	}
@@ -68,11 +69,57 @@ func (s *Store) transacts(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	info, err := client.Info(ctx, "server").Result()
-	if refused(err) { // an access list may forbid it
+	if Refused(err) { // an access list may forbid it
 		return false, nil
 	}
-	kind, _ := identify(info)
-	return kind == KindKVRocks, failure(ctx, "identify the store", err)
+	return strings.Contains(info, "kvrocks_version:"), Failure(ctx, "identify the store", err)
+}
+
+// Commit sends w in one pipeline with what other callers write at the moment, and returns
+// when w has its replies: each command of w keeps its own error. Writes with the same key
+// keep their order. It fails with the error of ctx when ctx ends before the replies are
+// there; w is sent all the same. It fails when the Store is closed.
+func (s *Store) Commit(ctx context.Context, key string, w Write) error {
+	return s.commits.do(ctx, key, w)
+}
+
+// CommitAlone sends w in a pipeline of its own: no other caller waits behind a large
+// write. Each command of w keeps its own error.
+func (s *Store) CommitAlone(ctx context.Context, w Write) {
+	pipe := s.rdb.Pipeline()
+	queueBatch(ctx, pipe, []Write{w})
+	_, _ = pipe.Exec(ctx) // each command keeps its own error
+}
+
+// CommitScript is Script in a group commit (see Commit): one round trip carries the
+// scripts and the writes of several callers.
+func (s *Store) CommitScript(ctx context.Context, key, name string, keys []string, args ...any) (any, error) {
+	w := &scriptWrite{script: s.scripts[name], keys: keys, args: args}
+	if err := s.commits.do(ctx, key, w); err != nil {
+		return nil, Failure(ctx, name, err)
+	}
+	reply, err := w.reply.Result()
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		return s.Script(ctx, name, keys, args...)
+	}
+	return reply, scriptFailure(ctx, name, err)
+}
+
+// scriptWrite is a script's share of a group commit.
+type scriptWrite struct {
+	script *redis.Script
+	keys   []string
+	args   []any
+
+	reply *redis.Cmd
+}
+
+// IndexEntry implements Write.
+func (w *scriptWrite) IndexEntry() (key string, entry redis.Z) { return "", redis.Z{} }
+
+// Queue implements Write.
+func (w *scriptWrite) Queue(ctx context.Context, pipe redis.Pipeliner, _ *redis.IntCmd) {
+	w.reply = w.script.EvalSha(ctx, pipe, w.keys, w.args...)
 }
 
 // commits batches the writes of concurrent activations: each stripe sends what
@@ -92,7 +139,7 @@ type stripe struct {
 }
 
 type pending struct {
-	write write
+	write Write
 	since time.Time
 	done  chan struct{} // closed when the write's replies are there
 }
@@ -110,7 +157,7 @@ func newCommits(s *Store) *commits {
 // do sends w with the next batch of key's stripe and waits for its replies. A
 // caller that stops waiting gets its context's error, and its write goes on: one
 // caller's context never ends the others' batch.
-func (c *commits) do(ctx context.Context, key string, w write) error {
+func (c *commits) do(ctx context.Context, key string, w Write) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -184,7 +231,7 @@ func (st *stripe) take() []*pending {
 func (st *stripe) send(batch []*pending) {
 	ctx, cancel := context.WithTimeout(st.store.life, commitTimeout)
 	defer cancel()
-	writes := make([]write, len(batch))
+	writes := make([]Write, len(batch))
 	for i, p := range batch {
 		writes[i] = p.write
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -50,7 +51,7 @@ func TestACancelledCallerLeavesTheOthers(t *testing.T) {
 	storagetest.All(t, func(t *testing.T, s *storage.Store) {
 		f := newFixture(t, s)
 		const n = 64
-		errs := concurrently(n, func(i int) error {
+		errs := storagetest.Concurrently(n, func(i int) error {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			if i%2 == 0 {
@@ -65,7 +66,7 @@ func TestACancelledCallerLeavesTheOthers(t *testing.T) {
 		if err := errors.Join(errs...); err != nil {
 			t.Error(err)
 		}
-		if got := f.pages(t, storage.ActivationFilter{Limit: 500}); len(got) < n/2 {
+		if got := f.pages(t, activations.Filter{Limit: 500}); len(got) < n/2 {
 			t.Errorf("%d of %d records", len(got), n)
 		}
 	})
@@ -98,7 +99,7 @@ func TestGroupCommitsAreTransactionsOnKVRocks(t *testing.T) {
 	t.Cleanup(func() { _ = s.Close() })
 	f := newFixture(t, s)
 	want := int64(0)
-	if storeKind(t) == storage.KindKVRocks {
+	if storagetest.OnKVRocks() {
 		want = 1
 	}
 	before := storagetest.Calls(t, s.Client())["exec"]

@@ -66,10 +66,10 @@ func connect(cfg Config) (client redis.UniversalClient, cluster bool, err error)
 
 func universalOptions(cfg Config) (*redis.UniversalOptions, error) {
 	if cfg.Embedded != nil {
-		dial := cfg.Embedded.dial
+		dial := cfg.Embedded.Dial
 		return &redis.UniversalOptions{
 			Addrs:  []string{"embedded"},
-			Dialer: func(context.Context, string, string) (net.Conn, error) { return dial() },
+			Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
 		}, nil
 	}
 	if rest, ok := strings.CutPrefix(cfg.URL, schemeCluster); ok {

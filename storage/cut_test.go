@@ -8,6 +8,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -51,7 +52,7 @@ func cutOnce(t *testing.T, name string, op cutOperation, whole, cut *storage.Sto
 	call, done := op(t, f)
 	broken := *f
 	broken.Store, broken.functions, broken.versions = cut, storage.NewFunctions(cut), storage.NewVersions(cut)
-	broken.aliases, broken.activations = storage.NewAliases(cut), storage.NewActivations(cut)
+	broken.aliases, broken.activations = storage.NewAliases(cut), activations.New(cut)
 	err := call(&broken)
 	if err == nil {
 		done(t, f)

@@ -32,12 +32,12 @@ func (r *Drafts) Put(ctx context.Context, tenant, namespace, function string, d 
 	if _, err := NewFunctions(r.s).Get(ctx, tenant, namespace, function); err != nil {
 		return err
 	}
-	raw, err := encode(d)
+	raw, err := Encode(d)
 	if err != nil {
 		return err
 	}
 	key := r.s.keys.function(tenant, namespace, function).draft(d.DraftID)
-	return failure(ctx, "store draft", r.s.rdb.Set(ctx, key, raw, api.DraftTTLMS*time.Millisecond).Err())
+	return Failure(ctx, "store draft", r.s.rdb.Set(ctx, key, raw, api.DraftTTLMS*time.Millisecond).Err())
 }
 
 // Get gives a draft. CodeDraftConsumed once it was published; otherwise an id
@@ -49,7 +49,7 @@ func (r *Drafts) Get(ctx context.Context, tenant, namespace, function, id string
 		return api.Draft{}, draftMissing(id, r.s.NowMS())
 	}
 	if err != nil {
-		return api.Draft{}, failure(ctx, "read draft", err)
+		return api.Draft{}, Failure(ctx, "read draft", err)
 	}
 	var held struct {
 		api.Draft

@@ -17,13 +17,15 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
+	"github.com/codesous/sous/storage/embedded"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
 // openIn opens the embedded store in dir; the close function may come early.
 func openIn(t *testing.T, dir string) (*fixture, func()) {
 	t.Helper()
-	e, err := storage.OpenEmbedded(dir, zaptest.NewLogger(t))
+	e, err := embedded.Open(dir, zaptest.NewLogger(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +68,7 @@ func TestEmbeddedKeepsWhatWasWritten(t *testing.T) {
 
 	// The clock runs while the store is closed.
 	over := time.Now().Add(300 * time.Millisecond)
-	eventually(t, func() bool { return time.Now().After(over) })
+	storagetest.Eventually(t, func() bool { return time.Now().After(over) })
 	g, done := openIn(t, dir)
 	defer done()
 	g.fn = f.fn
@@ -96,7 +98,7 @@ func TestEmbeddedWritesWhileItRuns(t *testing.T) {
 	f, done := openIn(t, dir)
 	defer done()
 	path := filepath.Join(dir, "store.snapshot")
-	eventually(t, func() bool {
+	storagetest.Eventually(t, func() bool {
 		raw, err := os.ReadFile(path)
 		return err == nil && bytes.Contains(raw, []byte(f.fn.Tenant))
 	})
@@ -114,7 +116,7 @@ func TestEmbeddedUnderLoad(t *testing.T) {
 	f, done := openIn(t, dir)
 	defer done()
 	stop := time.Now().Add(2500 * time.Millisecond)
-	for _, err := range concurrently(16, func(int) error {
+	for _, err := range storagetest.Concurrently(16, func(int) error {
 		for time.Now().Before(stop) {
 			a := f.running()
 			if _, _, err := f.activations.Start(t.Context(), a); err != nil {
@@ -136,7 +138,7 @@ func TestEmbeddedRefusesASecondProcess(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	_, done := openIn(t, dir)
-	if _, err := storage.OpenEmbedded(dir, zaptest.NewLogger(t)); err == nil || !strings.Contains(err.Error(), "in use by another process") {
+	if _, err := embedded.Open(dir, zaptest.NewLogger(t)); err == nil || !strings.Contains(err.Error(), "in use by another process") {
 		t.Errorf("second: %v", err)
 	}
 	done()
@@ -162,7 +164,7 @@ func TestEmbeddedRefusesADamagedSnapshot(t *testing.T) {
 		if err := os.WriteFile(path, raw, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := storage.OpenEmbedded(dir, zaptest.NewLogger(t)); err == nil || !strings.Contains(err.Error(), "cannot be read") {
+		if _, err := embedded.Open(dir, zaptest.NewLogger(t)); err == nil || !strings.Contains(err.Error(), "cannot be read") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, raw) {
@@ -197,7 +199,7 @@ func TestEmbeddedTakesLargeValues(t *testing.T) {
 // writeUntilKilled writes pairs to the store in dir and says so on the standard
 // output after each answer.
 func writeUntilKilled(dir string) int {
-	e, err := storage.OpenEmbedded(dir, zap.NewNop())
+	e, err := embedded.Open(dir, zap.NewNop())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -208,7 +210,7 @@ func writeUntilKilled(dir string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	f := &fixture{Store: s, activations: storage.NewActivations(s), fn: killedFunction()}
+	f := &fixture{Store: s, activations: activations.New(s), fn: killedFunction()}
 	for {
 		a := f.running()
 		if _, _, err = f.activations.Start(ctx, a); err == nil {
@@ -258,7 +260,7 @@ func TestEmbeddedOutlivesAKill(t *testing.T) {
 		}
 	}
 	s := storagetest.Open(t, storage.Config{Embedded: storagetest.Embedded(t, dir)})
-	activations := storage.NewActivations(s)
+	activations := activations.New(s)
 	for _, id := range answered {
 		if a, err := activations.Get(t.Context(), killedFunction().Tenant, id); err != nil || a.Status != api.StatusSuccess {
 			t.Fatalf("%s of %d: %+v %v", id, len(answered), a, err)
@@ -275,7 +277,7 @@ func TestEmbeddedJournalKnowsItsScripts(t *testing.T) {
 	dir, killed := t.TempDir(), t.TempDir()
 	f, done := openIn(t, dir)
 	defer done()
-	finish := func() *storage.StoredActivation {
+	finish := func() *activations.Record {
 		a := f.running()
 		f.start(t, a)
 		if won, _, err := f.activations.Finish(t.Context(), succeeded(a, f.NowMS(), "1"), 1); err != nil || !won {
@@ -284,46 +286,20 @@ func TestEmbeddedJournalKnowsItsScripts(t *testing.T) {
 		return a
 	}
 	finish()
-	eventually(t, func() bool {
+	storagetest.Eventually(t, func() bool {
 		_, err := os.Stat(filepath.Join(dir, "store.journal.1"))
 		return os.IsNotExist(err)
 	})
 	a := finish()
 	// What a kill at this moment would leave. A snapshot may be under way: then the
 	// files are copied anew.
-	eventually(t, func() bool { return copyStore(t, dir, killed) })
+	storagetest.Eventually(t, func() bool { return storagetest.CopyEmbedded(t, dir, killed) })
 	again, closeAgain := openIn(t, killed)
 	defer closeAgain()
 	got, err := again.activations.Get(t.Context(), a.Tenant, a.ActivationID)
 	if err != nil || got.Status != api.StatusSuccess {
 		t.Errorf("%+v %v", got, err)
 	}
-}
-
-// copyStore copies a store's files and says whether they are of one moment: the
-// snapshot replaced in between is the only danger.
-func copyStore(t *testing.T, from, to string) (whole bool) {
-	t.Helper()
-	snapshot := filepath.Join(from, "store.snapshot")
-	before, err := os.Stat(snapshot)
-	if err != nil {
-		t.Fatal(err)
-	}
-	journals, err := filepath.Glob(filepath.Join(from, "store.journal.*"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range append(journals, snapshot) {
-		raw, err := os.ReadFile(path)
-		if err != nil {
-			return false
-		}
-		if err := os.WriteFile(filepath.Join(to, filepath.Base(path)), raw, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	after, err := os.Stat(snapshot)
-	return err == nil && os.SameFile(before, after)
 }
 
 // TestEmbeddedJournalDamage: an entry cut short at the end was never answered for;
@@ -347,7 +323,7 @@ func TestEmbeddedJournalDamage(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "store.journal.1"), tt.raw, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		e, err := storage.OpenEmbedded(dir, zap.NewNop())
+		e, err := embedded.Open(dir, zap.NewNop())
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v", name, err)
 		}

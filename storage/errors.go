@@ -22,11 +22,11 @@ var unavailablePrefixes = []string{
 	"MISCONF", "OOM", "BUSY", "MOVED", "ASK", "UNBLOCKED", "max number of clients reached",
 }
 
-// failure turns what the client returned from op into the package's errors. A
+// Failure turns what the client returned from op into the package's errors. A
 // context that the caller ended stays a context error; a reply of the server is
 // an internal error unless it says that the server cannot serve now; whatever
 // else happened, the server was not reached.
-func failure(ctx context.Context, op string, err error) error {
+func Failure(ctx context.Context, op string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -67,7 +67,7 @@ func unavailable(reply error) bool {
 	return false
 }
 
-// scriptFailure is failure for a script's reply: an error that the script
+// scriptFailure is Failure for a script's reply: an error that the script
 // returned begins with a code of package api and becomes that error.
 func scriptFailure(ctx context.Context, op string, err error) error {
 	var reply redis.Error
@@ -75,5 +75,12 @@ func scriptFailure(ctx context.Context, op string, err error) error {
 		code, text, _ := strings.Cut(reply.Error(), " ")
 		return api.Errorf(api.Code(code), "%s", text)
 	}
-	return failure(ctx, op, err)
+	return Failure(ctx, op, err)
+}
+
+// Refused reports whether the server answered a question with an error although it
+// can serve: an access list forbids it, or the service does not offer it.
+func Refused(err error) bool {
+	var reply redis.Error
+	return errors.As(err, &reply) && !unavailable(err)
 }

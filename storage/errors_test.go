@@ -64,12 +64,12 @@ func TestFailureKeepsCallersContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := failure(ctx, "op", io.EOF); !errors.Is(err, context.Canceled) || api.ErrorCode(err) != api.CodeInternal {
+	if err := Failure(ctx, "op", io.EOF); !errors.Is(err, context.Canceled) || api.ErrorCode(err) != api.CodeInternal {
 		t.Errorf("cancelled: %v", err)
 	}
 	ctx, cancel = context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer cancel()
-	if err := failure(ctx, "op", &net.OpError{Op: "read", Err: syscall.ETIMEDOUT}); !errors.Is(err, context.DeadlineExceeded) {
+	if err := Failure(ctx, "op", &net.OpError{Op: "read", Err: syscall.ETIMEDOUT}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("past its deadline: %v", err)
 	}
 }

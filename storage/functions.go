@@ -12,9 +12,9 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// scanBudget bounds how many entries one page looks at where a filter or a
+// ScanBudget bounds how many entries one page looks at where a filter or a
 // deleted record leaves some out: such a page may be short and still go on.
-const scanBudget = 2000
+const ScanBudget = 2000
 
 // Functions keeps the function records and each namespace's index of them.
 type Functions struct{ s *Store }
@@ -30,12 +30,12 @@ func (r *Functions) Create(ctx context.Context, f api.Function) (api.Function, e
 	if err := NewTenants(r.s).Register(ctx, f.Tenant, f.Namespace); err != nil {
 		return api.Function{}, err
 	}
-	raw, err := encode(f)
+	raw, err := Encode(f)
 	if err != nil {
 		return api.Function{}, err
 	}
 	k := r.s.keys.function(f.Tenant, f.Namespace, f.Name)
-	_, err = r.s.eval(ctx, scriptFunctionCreate,
+	_, err = r.s.Script(ctx, scriptFunctionCreate,
 		[]string{k.meta(), r.s.keys.functionIndex(f.Tenant, f.Namespace)}, raw, f.Name)
 	if err != nil {
 		return api.Function{}, err
@@ -56,14 +56,14 @@ func (r *Functions) read(ctx context.Context, tenant, namespace, name string) (a
 		return api.Function{}, "", functionNotFound(name)
 	}
 	if err != nil {
-		return api.Function{}, "", failure(ctx, "read function", err)
+		return api.Function{}, "", Failure(ctx, "read function", err)
 	}
 	f, err := liveFunction(raw, name)
 	return f, raw, err
 }
 
 func liveFunction(raw, name string) (api.Function, error) {
-	f, err := decode[api.Function](raw)
+	f, err := Decode[api.Function](raw)
 	if err == nil && f.DeletedAtMS != nil {
 		err = functionNotFound(name)
 	}
@@ -79,15 +79,15 @@ func functionNotFound(name string) error {
 func (r *Functions) Delete(ctx context.Context, tenant, namespace, name string, nowMS int64) error {
 	k := r.s.keys.function(tenant, namespace, name)
 	tried := false
-	return retryConflicts(ctx, func() error {
+	return RetryConflicts(ctx, func() error {
 		raw, err := r.s.rdb.Get(ctx, k.meta()).Result()
 		if errors.Is(err, redis.Nil) {
 			return functionNotFound(name)
 		}
 		if err != nil {
-			return failure(ctx, "read function", err)
+			return Failure(ctx, "read function", err)
 		}
-		f, err := decode[api.Function](raw)
+		f, err := Decode[api.Function](raw)
 		if err != nil {
 			return err
 		}
@@ -98,12 +98,12 @@ func (r *Functions) Delete(ctx context.Context, tenant, namespace, name string, 
 			return functionNotFound(name)
 		}
 		f.DeletedAtMS = &nowMS
-		deleted, err := encode(f)
+		deleted, err := Encode(f)
 		if err != nil {
 			return err
 		}
 		tried = true
-		_, err = r.s.evalOnce(ctx, scriptFunctionDelete, []string{k.meta()}, raw, deleted)
+		_, err = r.s.ScriptOnce(ctx, scriptFunctionDelete, []string{k.meta()}, raw, deleted)
 		return err
 	})
 }
@@ -111,10 +111,10 @@ func (r *Functions) Delete(ctx context.Context, tenant, namespace, name string, 
 // Names is a page of a namespace's function names in order, deleted ones
 // included, beginning behind after. next is "" at the end.
 func (r *Functions) Names(ctx context.Context, tenant, namespace, after string, limit int) (names []string, next string, err error) {
-	limit = pageLimit(limit)
-	names, err = r.s.lexRange(ctx, r.s.keys.functionIndex(tenant, namespace), after, limit+1)
+	limit = PageLimit(limit)
+	names, err = r.s.LexRange(ctx, r.s.keys.functionIndex(tenant, namespace), after, limit+1)
 	if err != nil {
-		return nil, "", failure(ctx, "list functions", err)
+		return nil, "", Failure(ctx, "list functions", err)
 	}
 	if len(names) > limit {
 		names = names[:limit]
@@ -126,9 +126,9 @@ func (r *Functions) Names(ctx context.Context, tenant, namespace, after string, 
 // List is a page of a namespace's functions by name, beginning behind after.
 // next is "" at the end; a page may be short and still have one.
 func (r *Functions) List(ctx context.Context, tenant, namespace, after string, limit int) (items []api.Function, next string, err error) {
-	limit = pageLimit(limit)
+	limit = PageLimit(limit)
 	items = make([]api.Function, 0, limit)
-	for budget := scanBudget; ; {
+	for budget := ScanBudget; ; {
 		names, more, err := r.Names(ctx, tenant, namespace, after, limit)
 		if err != nil {
 			return nil, "", err
@@ -137,15 +137,15 @@ func (r *Functions) List(ctx context.Context, tenant, namespace, after string, l
 		for i, name := range names {
 			keys[i] = r.s.keys.function(tenant, namespace, name).meta()
 		}
-		raws, err := r.s.getMany(ctx, keys)
+		raws, err := r.s.GetMany(ctx, keys)
 		if err != nil {
-			return nil, "", failure(ctx, "list functions", err)
+			return nil, "", Failure(ctx, "list functions", err)
 		}
 		for i, raw := range raws {
 			if raw == "" {
 				continue // a create was cut short
 			}
-			f, err := decode[api.Function](raw)
+			f, err := Decode[api.Function](raw)
 			if err != nil {
 				return nil, "", err
 			}
@@ -169,9 +169,9 @@ func (r *Functions) List(ctx context.Context, tenant, namespace, after string, l
 // MaxPageLimit of them. CodeFunctionNotFound.
 func (r *Functions) Detail(ctx context.Context, tenant, namespace, name string) (api.FunctionDetail, error) {
 	k := r.s.keys.function(tenant, namespace, name)
-	raws, err := r.s.getMany(ctx, []string{k.meta(), k.versionSeq()})
+	raws, err := r.s.GetMany(ctx, []string{k.meta(), k.versionSeq()})
 	if err != nil {
-		return api.FunctionDetail{}, failure(ctx, "read function", err)
+		return api.FunctionDetail{}, Failure(ctx, "read function", err)
 	}
 	if raws[0] == "" {
 		return api.FunctionDetail{}, functionNotFound(name)
@@ -205,7 +205,7 @@ func parseSeq(raw string) (int64, error) {
 }
 
 // encode gives a record's stored form.
-func encode(record any) (string, error) {
+func Encode(record any) (string, error) {
 	raw, err := api.EncodeJSON(record)
 	if err != nil {
 		return "", fmt.Errorf("encode %T: %w", record, err)
@@ -214,7 +214,7 @@ func encode(record any) (string, error) {
 }
 
 // decode reads a record's stored form.
-func decode[T any](raw string) (T, error) {
+func Decode[T any](raw string) (T, error) {
 	var record T
 	if err := json.Unmarshal([]byte(raw), &record); err != nil {
 		return record, fmt.Errorf("decode stored %T: %w", record, err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -18,7 +19,7 @@ type fixture struct {
 	drafts      *storage.Drafts
 	versions    *storage.Versions
 	aliases     *storage.Aliases
-	activations *storage.Activations
+	activations *activations.Repository
 	fn          api.Function
 }
 
@@ -26,7 +27,7 @@ func newFixture(t *testing.T, s *storage.Store) *fixture {
 	t.Helper()
 	f := &fixture{
 		Store: s, functions: storage.NewFunctions(s), drafts: storage.NewDrafts(s), versions: storage.NewVersions(s),
-		aliases: storage.NewAliases(s), activations: storage.NewActivations(s),
+		aliases: storage.NewAliases(s), activations: activations.New(s),
 		fn: api.Function{
 			Tenant: storagetest.Tenant(t), Namespace: "payments", Name: "reconcile", Runtime: api.RuntimeJS,
 			Entry: api.DefaultEntry, Handler: api.DefaultHandler, CreatedAtMS: s.NowMS(),

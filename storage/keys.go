@@ -7,44 +7,62 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// keys builds every key of the store; no other file writes one. Names never
-// hold a colon or a brace (see api.ValidateName), so no key can be mistaken for
+// Keys builds every key of the store; no other file writes one. Names never
+// contain a colon or a brace (see api.ValidateName), so no key can be mistaken for
 // another, and the tenant's braces are the first in any key.
-type keys struct {
+type Keys struct {
 	// hashTags wraps tenants in braces, so that a cluster keeps all of a
 	// tenant's keys in one slot.
 	hashTags bool
 }
 
+// Keys returns the builder of the store's keys.
+func (s *Store) Keys() Keys { return s.keys }
+
 // Keys that belong to no tenant. They are written by calls of their own, since
 // in a cluster they share no slot with a tenant's.
 const (
 	keyTenants         = "cs:tenants"
-	keySweepActivation = "cs:sweep:act"
-	keyTaskTenants     = "cs:tasks:tenants"      // those that have ever had a task
-	keyBindingPlaces   = "cs:cadence:namespaces" // t/ns of those that have ever had a worker binding
+	keyTaskTenants     = "cs:tasks:tenants" // tenants that have ever had a task
+	keyDocumentTenants = "cs:doc:tenants"   // tenants that have ever had documents
 	channelChanges     = "cs:changes"
-	channelDocuments   = "cs:doc:changes"    // carries t/install/ns of what was written
-	keyDocumentTenants = "cs:doc:tenants"    // those that have ever had documents
-	keyDocumentCursor  = "cs:doc:cursorkey"  // what cursors are signed with; no tenant has these names
-	keyKeyTenants      = "cs:keys:tenants"   // neither this nor
-	keyBootstrap       = "cs:keys:bootstrap" // this can be a tenant's set: see api.ValidateTenant
 )
 
-func (k keys) tenant(t string) string {
+// ActivationSweeps is the hash of the sweeper's cursors, a field for each function.
+func (Keys) ActivationSweeps() string { return "cs:sweep:act" }
+
+// BindingNamespaces is the set of the namespaces, each as t/ns, that have ever had a
+// worker binding.
+func (Keys) BindingNamespaces() string { return "cs:cadence:namespaces" }
+
+// DocumentChangesChannel carries the namespaces of documents, each as t/install/ns, that
+// were written to.
+func (Keys) DocumentChangesChannel() string { return "cs:doc:changes" }
+
+// DocumentCursorKey holds the key that signs cursors. No tenant is called cursorkey.
+func (Keys) DocumentCursorKey() string { return "cs:doc:cursorkey" }
+
+// APIKeyTenants is the set of the tenants that have ever had an API key. It cannot be a
+// tenant's own set (see APIKeySet): api.ValidateTenant refuses its name.
+func (Keys) APIKeyTenants() string { return "cs:keys:tenants" }
+
+// APIKeyBootstrap is the lock of a bootstrap; for its name see APIKeyTenants.
+func (Keys) APIKeyBootstrap() string { return "cs:keys:bootstrap" }
+
+func (k Keys) tenant(t string) string {
 	if k.hashTags {
 		return "{" + t + "}"
 	}
 	return t
 }
 
-func (k keys) namespaces(t string) string { return "cs:tenant:" + k.tenant(t) + ":namespaces" }
+func (k Keys) namespaces(t string) string { return "cs:tenant:" + k.tenant(t) + ":namespaces" }
 
-func (k keys) functionIndex(t, ns string) string {
+func (k Keys) functionIndex(t, ns string) string {
 	return "cs:fn:" + k.tenant(t) + ":" + ns + ":index"
 }
 
-func (k keys) function(t, ns, fn string) functionKeys {
+func (k Keys) function(t, ns, fn string) functionKeys {
 	return functionKeys("cs:fn:" + k.tenant(t) + ":" + ns + ":" + fn)
 }
 
@@ -66,50 +84,50 @@ func (f functionKeys) versionBundle(n int64) string {
 	return string(f) + ":ver:" + strconv.FormatInt(n, 10) + ":bundle"
 }
 
-func (k keys) activationMeta(t, id string) string {
+func (k Keys) ActivationMeta(t, id string) string {
 	return "cs:act:" + k.tenant(t) + ":" + id + ":meta"
 }
 
-func (k keys) activationResult(t, id string) string {
+func (k Keys) ActivationResult(t, id string) string {
 	return "cs:act:" + k.tenant(t) + ":" + id + ":result"
 }
 
-func (k keys) activationIndex(t, ns, fn string) string {
+func (k Keys) ActivationIndex(t, ns, fn string) string {
 	return "cs:act:" + k.tenant(t) + ":" + ns + ":" + fn + ":index"
 }
 
-func (k keys) logChunk(t, id string, n int) string {
+func (k Keys) LogChunk(t, id string, n int) string {
 	return "cs:log:" + k.tenant(t) + ":" + id + ":" + strconv.Itoa(n)
 }
 
-func (k keys) logChunks(t, id string) string {
+func (k Keys) LogChunks(t, id string) string {
 	return "cs:log:" + k.tenant(t) + ":" + id + ":chunks"
 }
 
 // apiKey is the place of an API key's record: whoever asks for it knows the key
 // and not yet whose it is.
-func (k keys) apiKey(digest string) string { return "cs:key:" + digest }
+func (k Keys) APIKey(digest string) string { return "cs:key:" + digest }
 
 // apiKeys is the set of a tenant's API keys; t may be api.AllTenants.
-func (k keys) apiKeys(t string) string { return "cs:keys:" + k.tenant(t) }
+func (k Keys) APIKeySet(t string) string { return "cs:keys:" + k.tenant(t) }
 
 // audit is a tenant's stream of audit events; t may be api.AllTenants.
-func (k keys) audit(t string) string { return "cs:audit:" + k.tenant(t) }
+func (k Keys) Audit(t string) string { return "cs:audit:" + k.tenant(t) }
 
-func (k keys) kv(t, ns, key string) string {
+func (k Keys) kv(t, ns, key string) string {
 	return "cs:kv:" + k.tenant(t) + ":" + ns + ":" + key
 }
 
-func (k keys) schedule(t, ns, name string) scheduleKeys {
+func (k Keys) schedule(t, ns, name string) scheduleKeys {
 	return scheduleKeys("cs:schedule:" + k.tenant(t) + ":" + ns + ":" + name)
 }
 
-func (k keys) scheduleIndex(t, ns string) string {
+func (k Keys) scheduleIndex(t, ns string) string {
 	return "cs:schedule:" + k.tenant(t) + ":" + ns + ":index"
 }
 
 // scheduleDue is the set of a tenant's schedules, each as ns/name, by their next tick.
-func (k keys) scheduleDue(t string) string { return "cs:schedule:" + k.tenant(t) + ":due" }
+func (k Keys) scheduleDue(t string) string { return "cs:schedule:" + k.tenant(t) + ":due" }
 
 // scheduleKeys is the prefix of a schedule's keys.
 type scheduleKeys string
@@ -134,19 +152,23 @@ func (s *Store) ScheduleKeys(p SchedulePath) (state, inFlight string) {
 // ScheduleDueKey is the set of a tenant's schedules, each as ns/name, by their next tick.
 func (s *Store) ScheduleDueKey(tenant string) string { return s.keys.scheduleDue(tenant) }
 
-func (k keys) binding(p BindingPath) bindingKeys {
-	return bindingKeys("cs:cadence:" + k.tenant(p.Tenant) + ":" + p.Namespace + ":worker:" + p.Name)
+// BindingPath is a worker binding of a namespace.
+type BindingPath struct{ Tenant, Namespace, Name string }
+
+// Binding begins the keys of a worker binding.
+func (k Keys) Binding(p BindingPath) BindingKeys {
+	return BindingKeys("cs:cadence:" + k.tenant(p.Tenant) + ":" + p.Namespace + ":worker:" + p.Name)
 }
 
-func (k keys) bindingIndex(t, ns string) string {
+func (k Keys) BindingIndex(t, ns string) string {
 	return "cs:cadence:" + k.tenant(t) + ":" + ns + ":workers:index"
 }
 
-// bindingKeys is the prefix of a worker binding's keys.
-type bindingKeys string
+// BindingKeys is the prefix of a worker binding's keys.
+type BindingKeys string
 
-func (b bindingKeys) meta() string   { return string(b) + ":meta" }
-func (b bindingKeys) status() string { return string(b) + ":status" }
+func (b BindingKeys) Meta() string   { return string(b) + ":meta" }
+func (b BindingKeys) Status() string { return string(b) + ":status" }
 
 // SecretKeys builds the keys of a namespace's secrets, for package secrets.
 type SecretKeys struct{ tenant, namespace string }
@@ -171,40 +193,42 @@ func (k SecretKeys) Floor() string { return k.Index() + ":floor" }
 // DocumentPath is a namespace of documents.
 type DocumentPath struct{ Tenant, Install, Namespace string }
 
-func (k keys) documents(p DocumentPath) documentKeys {
-	return documentKeys("cs:doc:" + k.tenant(p.Tenant) + ":" + p.Install + ":" + p.Namespace)
+func (k Keys) Documents(p DocumentPath) DocumentKeys {
+	return DocumentKeys("cs:doc:" + k.tenant(p.Tenant) + ":" + p.Install + ":" + p.Namespace)
 }
 
-// documentKeys is the prefix of the keys of a namespace of documents.
-type documentKeys string
+// DocumentKeys is the prefix of the keys of a namespace of documents.
+type DocumentKeys string
 
-func (d documentKeys) records() string { return string(d) + ":records" }
-func (d documentKeys) index() string   { return string(d) + ":index" }
-func (d documentKeys) expiry() string  { return string(d) + ":expiry" }
-func (d documentKeys) changes() string { return string(d) + ":changes" }
-func (d documentKeys) schema() string  { return string(d) + ":schema" }
+func (d DocumentKeys) Records() string { return string(d) + ":records" }
+func (d DocumentKeys) Index() string   { return string(d) + ":index" }
+func (d DocumentKeys) Expiry() string  { return string(d) + ":expiry" }
+func (d DocumentKeys) Changes() string { return string(d) + ":changes" }
+func (d DocumentKeys) Schema() string  { return string(d) + ":schema" }
 
 // Those of an install have one part more than the tenant's, and one less than a
 // namespace's: no install and no namespace can be mistaken for another key.
 
-func (k keys) documentInstall(t, install string) string {
+func (k Keys) DocumentInstall(t, install string) string {
 	return "cs:doc:" + k.tenant(t) + ":" + install
 }
 
-func (k keys) documentUsage(t, install string) string {
-	return k.documentInstall(t, install) + ":usage"
+func (k Keys) DocumentUsage(t, install string) string {
+	return k.DocumentInstall(t, install) + ":usage"
 }
-func (k keys) documentNamespaces(t, install string) string {
-	return k.documentInstall(t, install) + ":namespaces"
+func (k Keys) DocumentNamespaces(t, install string) string {
+	return k.DocumentInstall(t, install) + ":namespaces"
 }
-func (k keys) documentMeta(t, install string) string { return k.documentInstall(t, install) + ":meta" }
+func (k Keys) DocumentInstallMeta(t, install string) string {
+	return k.DocumentInstall(t, install) + ":meta"
+}
 
-func (k keys) documentTenantUsage(t string) string { return "cs:doc:" + k.tenant(t) + ":usage" }
-func (k keys) documentInstalls(t string) string    { return "cs:doc:" + k.tenant(t) + ":installs" }
+func (k Keys) DocumentTenantUsage(t string) string { return "cs:doc:" + k.tenant(t) + ":usage" }
+func (k Keys) DocumentInstalls(t string) string    { return "cs:doc:" + k.tenant(t) + ":installs" }
 
 // documentExpiring is the set of a tenant's namespaces, each as install/ns, by the soonest
 // expiry in it.
-func (k keys) documentExpiring(t string) string { return "cs:doc:" + k.tenant(t) + ":expiring" }
+func (k Keys) DocumentExpiring(t string) string { return "cs:doc:" + k.tenant(t) + ":expiring" }
 
 // taskRecords begins the keys of all tasks.
 const taskRecords = "gbe:state:tasks:"
@@ -212,7 +236,7 @@ const taskRecords = "gbe:state:tasks:"
 // taskPrefix begins the keys of a tenant's tasks of a type, or of all types where that is
 // "". The seed's task type is the tenant and the type here, so that no tenant can name
 // another's task.
-func (k keys) taskPrefix(t, taskType string) string {
+func (k Keys) taskPrefix(t, taskType string) string {
 	if taskType == "" {
 		return taskRecords + k.tenant(t) + "."
 	}
@@ -220,11 +244,11 @@ func (k keys) taskPrefix(t, taskType string) string {
 }
 
 // taskIndex is the set of the keys of a tenant's tasks that have not ended, by updated_at.
-func (k keys) taskIndex(t string) string { return "gbe:idx:tasks:" + k.tenant(t) + ":by_updated" }
+func (k Keys) taskIndex(t string) string { return "gbe:idx:tasks:" + k.tenant(t) + ":by_updated" }
 
 // taskIndexOf is the taskIndex of the one tenant whose tasks' keys can begin with text; ""
 // where there is not one.
-func (k keys) taskIndexOf(text string) string {
+func (k Keys) taskIndexOf(text string) string {
 	rest, _ := strings.CutPrefix(text, taskRecords)
 	tenant, _, ended := strings.Cut(rest, ".")
 	if k.hashTags {

@@ -9,21 +9,21 @@ import (
 // TestKeys pins every key, letter for letter: stored data depends on them.
 func TestKeys(t *testing.T) {
 	t.Parallel()
-	all := func(k keys) []string {
+	all := func(k Keys) []string {
 		f := k.function("t_abc123", "payments", "reconcile")
-		d := k.documents(DocumentPath{"t_abc123", "fn.payments.reconcile", "settings"})
+		d := k.Documents(DocumentPath{"t_abc123", "fn.payments.reconcile", "settings"})
 		secret := (&Store{keys: k}).SecretKeys("t_abc123", "payments")
 		return []string{
-			keyTenants, keySweepActivation, k.namespaces("t_abc123"), k.functionIndex("t_abc123", "payments"),
+			keyTenants, k.ActivationSweeps(), k.namespaces("t_abc123"), k.functionIndex("t_abc123", "payments"),
 			f.meta(), f.versionSeq(), f.draft("drf_01H"), f.versions(), f.aliases(), f.alias("prod"),
 			f.versionMeta(17), f.versionBundle(17),
-			k.activationMeta("t_abc123", "uuid"), k.activationResult("t_abc123", "uuid"),
-			k.activationIndex("t_abc123", "payments", "reconcile"),
-			k.logChunk("t_abc123", "uuid", 3), k.logChunks("t_abc123", "uuid"), k.kv("t_abc123", "payments", "a:{b}"),
-			keyKeyTenants, keyBootstrap, k.apiKey("5e884898"), k.apiKeys("t_abc123"), k.apiKeys("*"), k.audit("t_abc123"), k.audit("*"),
-			d.records(), d.index(), d.expiry(), d.changes(), d.schema(),
-			k.documentUsage("t_abc123", "usage"), k.documentNamespaces("t_abc123", "usage"), k.documentMeta("t_abc123", "usage"),
-			k.documentTenantUsage("t_abc123"), k.documentInstalls("t_abc123"), k.documentExpiring("t_abc123"), keyDocumentTenants, keyDocumentCursor,
+			k.ActivationMeta("t_abc123", "uuid"), k.ActivationResult("t_abc123", "uuid"),
+			k.ActivationIndex("t_abc123", "payments", "reconcile"),
+			k.LogChunk("t_abc123", "uuid", 3), k.LogChunks("t_abc123", "uuid"), k.kv("t_abc123", "payments", "a:{b}"),
+			k.APIKeyTenants(), k.APIKeyBootstrap(), k.APIKey("5e884898"), k.APIKeySet("t_abc123"), k.APIKeySet("*"), k.Audit("t_abc123"), k.Audit("*"),
+			d.Records(), d.Index(), d.Expiry(), d.Changes(), d.Schema(),
+			k.DocumentUsage("t_abc123", "usage"), k.DocumentNamespaces("t_abc123", "usage"), k.DocumentInstallMeta("t_abc123", "usage"),
+			k.DocumentTenantUsage("t_abc123"), k.DocumentInstalls("t_abc123"), k.DocumentExpiring("t_abc123"), keyDocumentTenants, k.DocumentCursorKey(),
 			secret.Record("DB.url"), secret.Index(), secret.Floor(),
 		}
 	}
@@ -43,7 +43,7 @@ func TestKeys(t *testing.T) {
 		"cs:doc:t_abc123:usage", "cs:doc:t_abc123:installs", "cs:doc:t_abc123:expiring", "cs:doc:tenants", "cs:doc:cursorkey",
 		"cs:secret:t_abc123:payments:DB.url", "cs:secrets:t_abc123:payments", "cs:secrets:t_abc123:payments:floor",
 	}
-	if d := cmp.Diff(plain, all(keys{})); d != "" {
+	if d := cmp.Diff(plain, all(Keys{})); d != "" {
 		t.Error(d)
 	}
 	tagged := []string{
@@ -62,7 +62,7 @@ func TestKeys(t *testing.T) {
 		"cs:doc:{t_abc123}:usage", "cs:doc:{t_abc123}:installs", "cs:doc:{t_abc123}:expiring", "cs:doc:tenants", "cs:doc:cursorkey",
 		"cs:secret:{t_abc123}:payments:DB.url", "cs:secrets:{t_abc123}:payments", "cs:secrets:{t_abc123}:payments:floor",
 	}
-	if d := cmp.Diff(tagged, all(keys{hashTags: true})); d != "" {
+	if d := cmp.Diff(tagged, all(Keys{hashTags: true})); d != "" {
 		t.Error(d)
 	}
 }

@@ -21,7 +21,7 @@ func (r *KV) Get(ctx context.Context, tenant, namespace, key string) (value []by
 		return nil, false, nil
 	}
 	if err != nil {
-		return nil, false, failure(ctx, "read kv", err)
+		return nil, false, Failure(ctx, "read kv", err)
 	}
 	return value, true, nil
 }
@@ -29,11 +29,11 @@ func (r *KV) Get(ctx context.Context, tenant, namespace, key string) (value []by
 // Set stores value under key, for ttl; zero or less is for ever.
 func (r *KV) Set(ctx context.Context, tenant, namespace, key string, value []byte, ttl time.Duration) error {
 	ttl = max(0, ttl) // the client has a meaning of its own for -1
-	return failure(ctx, "write kv", r.s.rdb.Set(ctx, r.s.keys.kv(tenant, namespace, key), value, ttl).Err())
+	return Failure(ctx, "write kv", r.s.rdb.Set(ctx, r.s.keys.kv(tenant, namespace, key), value, ttl).Err())
 }
 
 // Del removes key and says whether it was there.
 func (r *KV) Del(ctx context.Context, tenant, namespace, key string) (bool, error) {
 	n, err := r.s.rdb.Del(ctx, r.s.keys.kv(tenant, namespace, key)).Result()
-	return n > 0, failure(ctx, "delete kv", err)
+	return n > 0, Failure(ctx, "delete kv", err)
 }

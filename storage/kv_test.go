@@ -9,18 +9,6 @@ import (
 	"github.com/codesous/sous/storage/storagetest"
 )
 
-// eventually asks until ok holds; what expires does so by the store's clock.
-func eventually(t *testing.T, ok func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
-	for !ok() {
-		if time.Now().After(deadline) {
-			t.Fatal("it does not happen")
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-}
-
 func TestKV(t *testing.T) {
 	t.Parallel()
 	storagetest.All(t, func(t *testing.T, s *storage.Store) {
@@ -54,6 +42,6 @@ func TestKV(t *testing.T) {
 		if err := kv.Set(ctx, tenant, "one", key, []byte("v"), 200*time.Millisecond); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, func() bool { return get("one") == `"" false` })
+		storagetest.Eventually(t, func() bool { return get("one") == `"" false` })
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -30,8 +31,8 @@ func ndjson(t *testing.T, from, to int) []byte {
 func TestLogsArePagedAndFollowed(t *testing.T) {
 	t.Parallel()
 	storagetest.All(t, func(t *testing.T, s *storage.Store) {
-		logs, tenant, id, ctx := storage.NewLogs(s), storagetest.Tenant(t), uuid.NewString(), t.Context()
-		var cursor storage.LogCursor
+		logs, tenant, id, ctx := activations.NewLogs(s), storagetest.Tenant(t), uuid.NewString(), t.Context()
+		var cursor activations.LogCursor
 		var got []int64
 		read := func(limit int) {
 			t.Helper()
@@ -48,7 +49,7 @@ func TestLogsArePagedAndFollowed(t *testing.T) {
 			if len(lines) > 0 && lines[len(lines)-1].Cursor != next {
 				t.Errorf("last line's cursor %v, next %v", lines[len(lines)-1].Cursor, next)
 			}
-			if cursor, err = storage.ParseLogCursor(next.String()); err != nil {
+			if cursor, err = activations.ParseLogCursor(next.String()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -84,7 +85,7 @@ func TestLogsArePagedAndFollowed(t *testing.T) {
 func TestLogCursors(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []string{"x", "1", "1:", "1:x", "-1:0", "0:-1"} {
-		if _, err := storage.ParseLogCursor(bad); api.ErrorCode(err) != api.CodeValidationCursor {
+		if _, err := activations.ParseLogCursor(bad); api.ErrorCode(err) != api.CodeValidationCursor {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/documents"
 	"github.com/codesous/sous/storage/statestore"
 	"github.com/codesous/sous/storage/storagetest"
 )
@@ -24,8 +25,16 @@ func TestConditionalWritesWhoseRepliesAreLost(t *testing.T) {
 	server := storagetest.Redis(t)
 	network := &replyLoser{}
 	s := storagetest.Open(t, storage.Config{URL: server.URL, Hook: func(c redis.UniversalClient) { c.AddHook(network) }})
-	d := newDocuments(t, s)
-	d.mustWrite(put("a", "1"))
+	repository := documents.NewRepository(s)
+	path := storage.DocumentPath{Tenant: storagetest.Tenant(t), Install: "fn.payments.reconcile", Namespace: "settings"}
+	writeDocument := func(condition *int64, value string) error {
+		step := documents.Step{Op: api.DocumentStepPut, Key: "a", Value: json.RawMessage(value), If: condition}
+		_, err := repository.Write(t.Context(), path, []documents.Step{step}, documents.Quota{}, "", s.NowMS())
+		return err
+	}
+	if err := writeDocument(nil, "1"); err != nil {
+		t.Fatalf("write a document: %v", err)
+	}
 	states := s.States()
 	state := storagetest.Tenant(t) + ":state"
 	f := newFixture(t, s)
@@ -52,8 +61,8 @@ func TestConditionalWritesWhoseRepliesAreLost(t *testing.T) {
 	}
 	for name, write := range map[string]struct{ call, made func() error }{
 		"document": {
-			func() error { _, err := d.write(having(1, put("a", "2"))); return err },
-			func() error { _, err := d.write(having(2, put("a", "3"))); return err },
+			func() error { return writeDocument(new(int64(1)), "2") },
+			func() error { return writeDocument(new(int64(2)), "3") },
 		},
 		"state": {
 			func() error {
@@ -103,7 +112,7 @@ func TestConditionalWritesWhoseRepliesAreLost(t *testing.T) {
 	}
 	// Others are repeated by the client.
 	network.lose.Store(true)
-	if _, err := d.write(storage.DocumentStep{Op: api.DocumentStepPut, Key: "b", Value: json.RawMessage(`1`)}); err != nil || network.lose.Load() {
+	if err := writeDocument(nil, "4"); err != nil || network.lose.Load() {
 		t.Errorf("an unconditional write whose reply is lost: got %v", err)
 	}
 }

@@ -72,11 +72,11 @@ func newStoreMetrics(scripts map[string]*redis.Script, texts map[string]string) 
 }
 
 // register exports the metrics of s, and those of the embedded store under it.
-func (m *storeMetrics) register(reg prometheus.Registerer, s *Store, embedded *Embedded) error {
+func (m *storeMetrics) register(reg prometheus.Registerer, s *Store, embedded EmbeddedServer) error {
 	queued, lag := queueMetrics(s.commits)
 	collectors := []prometheus.Collector{m.calls, m.durations, m.batches, m.changes, queued, lag, newConnectionMetrics(s)}
 	if embedded != nil {
-		collectors = append(collectors, embedded.saving, embedded.expiring)
+		collectors = append(collectors, embedded.Collectors()...)
 	}
 	return metrics.Register(reg, collectors...)
 }

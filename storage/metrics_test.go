@@ -115,7 +115,7 @@ func TestChangesReceivedAreCounted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	await(t, heard, storage.Change{Kind: storage.ChangeKey})
+	storagetest.AwaitChange(t, heard, storage.Change{Kind: storage.ChangeKey})
 	for kind, want := range map[string]float64{"cancel": 1, "key": 1, "_other": 2, "of a newer release": 0} {
 		if got := metricstest.Value(t, reg, "sous_store_changes_received_total", "kind="+kind); got != want {
 			t.Errorf("%g notices of kind %s, want %g", got, kind, want)
@@ -129,7 +129,7 @@ func TestEmbeddedLoopsAreMeasured(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	storagetest.Open(t, storage.Config{Embedded: storagetest.Embedded(t, t.TempDir()), Metrics: reg})
 	for _, loop := range []string{"store_snapshot", "store_expiry"} {
-		eventually(t, func() bool {
+		storagetest.Eventually(t, func() bool {
 			return metricstest.Value(t, reg, "sous_loop_rounds_total", "loop="+loop, "outcome=ok") > 0
 		})
 		if lag := metricstest.Value(t, reg, "sous_loop_lag_seconds", "loop="+loop); lag > 10 {

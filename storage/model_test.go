@@ -12,6 +12,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -52,7 +53,7 @@ func TestRepositoriesMatchTheModel(t *testing.T) {
 		rapid.Check(t, func(rt *rapid.T) {
 			f := &fixture{
 				Store: s, functions: storage.NewFunctions(s), drafts: storage.NewDrafts(s), versions: storage.NewVersions(s),
-				aliases: storage.NewAliases(s), activations: storage.NewActivations(s),
+				aliases: storage.NewAliases(s), activations: activations.New(s),
 				fn: api.Function{Tenant: storagetest.Tenant(t), Namespace: "payments", Name: "reconcile", CreatedAtMS: 1},
 			}
 			// The machine's clock never meets the store's: two writes of one
@@ -302,7 +303,7 @@ func (m *machine) compare(t *rapid.T) {
 
 func (m *machine) compareActivations(t *rapid.T) {
 	fn := m.f.fn
-	items, _, err := m.f.activations.List(t.Context(), storage.ActivationFilter{
+	items, _, err := m.f.activations.List(t.Context(), activations.Filter{
 		Tenant: fn.Tenant, Namespace: fn.Namespace, Function: fn.Name, Limit: api.MaxPageLimit,
 	})
 	want(t, "list", "", err)

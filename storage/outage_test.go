@@ -10,6 +10,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -38,7 +39,7 @@ func TestOutage(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, func() bool { return len(f.firstPage(t)) > 10 })
+	storagetest.Eventually(t, func() bool { return len(f.firstPage(t)) > 10 })
 	server.Kill()
 	calls := map[string]func() error{
 		"ping":    func() error { return f.Ping(ctx) },
@@ -60,7 +61,7 @@ func TestOutage(t *testing.T) {
 	}
 	server.Start(t)
 	for name, call := range calls {
-		eventually(t, func() bool { return api.ErrorCode(call()) != api.CodeStoreUnavailable })
+		storagetest.Eventually(t, func() bool { return api.ErrorCode(call()) != api.CodeStoreUnavailable })
 		t.Log(name, "works again")
 	}
 	stop()
@@ -69,7 +70,7 @@ func TestOutage(t *testing.T) {
 
 func (f *fixture) firstPage(t *testing.T) []api.Activation {
 	t.Helper()
-	items, _, err := f.activations.List(t.Context(), storage.ActivationFilter{Tenant: f.fn.Tenant, Namespace: f.fn.Namespace, Function: f.fn.Name})
+	items, _, err := f.activations.List(t.Context(), activations.Filter{Tenant: f.fn.Tenant, Namespace: f.fn.Namespace, Function: f.fn.Name})
 	if err != nil {
 		t.Fatal(err)
 	}

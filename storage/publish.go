@@ -34,7 +34,7 @@ func (r *Versions) Publish(ctx context.Context, p Publish) (version api.Version,
 	}
 	defer unlock()
 	tried := false
-	err = retryConflicts(ctx, func() error {
+	err = RetryConflicts(ctx, func() error {
 		before, err := r.beforePublish(ctx, k, p)
 		if err != nil {
 			return err
@@ -62,7 +62,7 @@ func (r *Versions) beforePublish(ctx context.Context, k functionKeys, p Publish)
 	meta, seq := pipe.Get(ctx, k.meta()), pipe.Get(ctx, k.versionSeq())
 	head := pipe.GetRange(ctx, k.draft(p.DraftID), 0, draftHead-1)
 	if err := ExecOptional(ctx, pipe); err != nil {
-		return publishState{}, failure(ctx, "read draft", err)
+		return publishState{}, Failure(ctx, "read draft", err)
 	}
 	if meta.Val() == "" {
 		return publishState{}, functionNotFound(p.Function)
@@ -118,11 +118,11 @@ func (r *Versions) publish(ctx context.Context, k functionKeys, p Publish, befor
 		Version: before.seq + 1, SHA256: p.SHA256, SizeBytes: int64(len(p.Bundle)),
 		Config: p.Config, PublishedAtMS: p.NowMS,
 	}
-	meta, err := encode(v)
+	meta, err := Encode(v)
 	if err != nil {
 		return api.Version{}, false, err
 	}
-	grave, err := encode(tombstone{p.DraftID, v.Version})
+	grave, err := Encode(tombstone{p.DraftID, v.Version})
 	if err != nil {
 		return api.Version{}, false, err
 	}
@@ -138,7 +138,7 @@ func (r *Versions) publish(ctx context.Context, k functionKeys, p Publish, befor
 	if err != nil {
 		return api.Version{}, false, err
 	}
-	_, err = r.s.eval(ctx, scriptPublish, keys, args...)
+	_, err = r.s.Script(ctx, scriptPublish, keys, args...)
 	return v, true, err
 }
 
@@ -148,16 +148,16 @@ func (p *Publish) equals(v api.Version) (bool, error) {
 	if v.SHA256 != p.SHA256 {
 		return false, nil
 	}
-	stored, err := encode(v.Config)
+	stored, err := Encode(v.Config)
 	if err != nil {
 		return false, err
 	}
-	asked, err := encode(p.Config)
+	asked, err := Encode(p.Config)
 	return stored == asked, err
 }
 
 func (r *Versions) publishAgain(ctx context.Context, k functionKeys, p Publish, before publishState, restMS int64) error {
-	grave, err := encode(tombstone{p.DraftID, before.seq})
+	grave, err := Encode(tombstone{p.DraftID, before.seq})
 	if err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func (r *Versions) publishAgain(ctx context.Context, k functionKeys, p Publish, 
 	if err != nil {
 		return err
 	}
-	_, err = r.s.eval(ctx, scriptPublishAgain, keys, args...)
+	_, err = r.s.Script(ctx, scriptPublishAgain, keys, args...)
 	return err
 }
 
@@ -177,6 +177,6 @@ func withAlias(keys []string, args []any, k functionKeys, p Publish, version int
 	if p.Alias == "" {
 		return keys, args, nil
 	}
-	raw, err := encode(api.Alias{Alias: p.Alias, Version: version, UpdatedAtMS: p.NowMS})
+	raw, err := Encode(api.Alias{Alias: p.Alias, Version: version, UpdatedAtMS: p.NowMS})
 	return append(keys, k.aliases(), k.alias(p.Alias)), append(args, p.Alias, raw), err
 }

@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage/embedded"
 )
 
 // TestPublishChecksWhatItRead lets something change between what a publish reads
@@ -113,7 +114,7 @@ func TestDeleteChecksWhatItRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := s.keys.function("t_conflict", "payments", "fn").meta()
-	if _, err := s.eval(t.Context(), scriptFunctionDelete, []string{key}, "something older", "{}"); api.ErrorCode(err) != api.CodeStoreConflict {
+	if _, err := s.Script(t.Context(), scriptFunctionDelete, []string{key}, "something older", "{}"); api.ErrorCode(err) != api.CodeStoreConflict {
 		t.Error(err)
 	}
 	if _, err := NewFunctions(s).Get(t.Context(), "t_conflict", "payments", "fn"); err != nil {
@@ -151,7 +152,7 @@ func TestPublishKnowsItsOwnDoing(t *testing.T) {
 
 func openEmbedded(t *testing.T) *Store {
 	t.Helper()
-	e, err := OpenEmbedded(t.TempDir(), zap.NewNop())
+	e, err := embedded.Open(t.TempDir(), zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}

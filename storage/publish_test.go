@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,16 +14,6 @@ import (
 )
 
 // concurrently runs n calls at once and gives their errors.
-func concurrently(n int, call func(i int) error) []error {
-	errs := make([]error, n)
-	var wg sync.WaitGroup
-	for i := range n {
-		wg.Go(func() { errs[i] = call(i) })
-	}
-	wg.Wait()
-	return errs
-}
-
 func TestPublishStoresTheVersion(t *testing.T) {
 	t.Parallel()
 	storagetest.All(t, func(t *testing.T, s *storage.Store) {
@@ -154,7 +143,7 @@ func TestConcurrentPublishesNumberWithoutGaps(t *testing.T) {
 				drafts[i] = f.draft(t, fmt.Sprint("sha", i))
 			}
 			got := make([]int64, n)
-			errs := concurrently(n, func(i int) error {
+			errs := storagetest.Concurrently(n, func(i int) error {
 				by := []*fixture{f, &other}[i%2]
 				v, created, err := by.publish(drafts[i], fmt.Sprint("sha", i), "prod")
 				if err == nil && !created {
@@ -187,7 +176,7 @@ func TestConcurrentPublishesConsumeADraftOnce(t *testing.T) {
 			other := *f
 			other.versions = storage.NewVersions(storagetest.Open(t, cfg))
 			id := f.draft(t, "aa")
-			errs := concurrently(16, func(i int) error {
+			errs := storagetest.Concurrently(16, func(i int) error {
 				by := []*fixture{f, &other}[i%2]
 				// Each publisher's config differs, so that no two are the same publish.
 				_, _, err := by.versions.Publish(t.Context(), storage.Publish{

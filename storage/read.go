@@ -7,8 +7,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// getMany reads strings of one tenant in one command; what is not there is "".
-func (s *Store) getMany(ctx context.Context, keys []string) ([]string, error) {
+// GetMany reads strings of one tenant in one command; what is not there is "".
+func (s *Store) GetMany(ctx context.Context, keys []string) ([]string, error) {
 	if len(keys) == 0 {
 		return nil, nil
 	}
@@ -25,9 +25,9 @@ func (s *Store) getMany(ctx context.Context, keys []string) ([]string, error) {
 	return raws, nil
 }
 
-// lexRange reads up to limit members of an index whose scores are all equal, in
+// LexRange reads up to limit members of an index whose scores are all equal, in
 // order, beginning behind after ("" is the start).
-func (s *Store) lexRange(ctx context.Context, key, after string, limit int) ([]string, error) {
+func (s *Store) LexRange(ctx context.Context, key, after string, limit int) ([]string, error) {
 	start := "-"
 	if after != "" {
 		start = "(" + after
@@ -38,13 +38,13 @@ func (s *Store) lexRange(ctx context.Context, key, after string, limit int) ([]s
 // scanCount is how many members of a set one call reads.
 const scanCount = 256
 
-// setSteps goes through a set in no order, some members at a time. It ends at the
+// ScanSet goes through a set in no order, some members at a time. It ends at the
 // first error, which it yields.
-func (s *Store) setSteps(ctx context.Context, key string) iter.Seq2[[]string, error] {
+func (s *Store) ScanSet(ctx context.Context, key string) iter.Seq2[[]string, error] {
 	return func(yield func([]string, error) bool) {
 		for cursor := uint64(0); ; {
 			step, following, err := s.rdb.SScan(ctx, key, cursor, "", scanCount).Result()
-			if !yield(step, failure(ctx, "read registry", err)) || err != nil || following == 0 {
+			if !yield(step, Failure(ctx, "read registry", err)) || err != nil || following == 0 {
 				return
 			}
 			cursor = following

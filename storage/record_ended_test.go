@@ -16,6 +16,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -44,16 +45,16 @@ func TestRecordEnded(t *testing.T) {
 				if diff := cmp.Diff(stored, current); diff != "" {
 					t.Errorf("%s: the returned record differs from the stored one (-stored +returned):\n%s", name, diff)
 				}
-				want, _ := storage.CutResult(json.RawMessage(result))
+				want, _ := activations.TruncateResult(json.RawMessage(result))
 				if !bytes.Equal(stored.Result, want) {
 					t.Errorf("%s: got a result of %d bytes, want %d", name, len(stored.Result), len(want))
 				}
 			}
-			lines, _, err := storage.NewLogs(s).Read(ctx, done.Tenant, done.ActivationID, storage.LogCursor{}, 10)
+			lines, _, err := activations.NewLogs(s).Read(ctx, done.Tenant, done.ActivationID, activations.LogCursor{}, 10)
 			if err != nil || len(lines) != 1 {
 				t.Errorf("%s: got log %v, %v; want one line", name, lines, err)
 			}
-			if ids := f.pages(t, storage.ActivationFilter{Limit: 500}); !slices.Contains(ids, done.ActivationID) {
+			if ids := f.pages(t, activations.Filter{Limit: 500}); !slices.Contains(ids, done.ActivationID) {
 				t.Errorf("%s: got list %v, want it to hold %s", name, ids, done.ActivationID)
 			}
 		}
@@ -170,7 +171,7 @@ func TestRecordsOfOneMomentShareTheirIndexCommand(t *testing.T) {
 	before := storagetest.Calls(t, s.Client())
 	s.Client().AddHook(slowPipelines{})
 	const n = 400
-	errs := concurrently(n, func(int) error {
+	errs := storagetest.Concurrently(n, func(int) error {
 		_, _, err := f.activations.RecordEnded(t.Context(), succeeded(f.running(), s.NowMS(), `"hello"`), nil)
 		return err
 	})
@@ -184,7 +185,7 @@ func TestRecordsOfOneMomentShareTheirIndexCommand(t *testing.T) {
 	if got := after["zadd"] - before["zadd"]; got > n/2 {
 		t.Errorf("got %d ZADDs for %d activations of one function at once, want at most %d", got, n, n/2)
 	}
-	if got := len(f.pages(t, storage.ActivationFilter{Limit: 500})); got != n {
+	if got := len(f.pages(t, activations.Filter{Limit: 500})); got != n {
 		t.Errorf("got %d activations in the index, want %d", got, n)
 	}
 }

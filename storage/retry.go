@@ -16,12 +16,10 @@ const (
 	conflictPauseMax = 100 * time.Millisecond
 )
 
-// RetryConflicts is how the packages above try a compare-and-set again: see
-// retryConflicts.
-func RetryConflicts(ctx context.Context, try func() error) error { return retryConflicts(ctx, try) }
-
-// retryConflicts calls try until it answers with anything but CodeStoreConflict.
-func retryConflicts(ctx context.Context, try func() error) error {
+// RetryConflicts calls try until it returns anything but api.CodeStoreConflict, for 30 s
+// at most, with random pauses of up to 100 ms between the tries. It returns the last
+// error of try, or that of ctx.
+func RetryConflicts(ctx context.Context, try func() error) error {
 	deadline := time.Now().Add(conflictBudget)
 	for pause := conflictPauseMin; ; pause = min(2*pause, conflictPauseMax) {
 		err := try()

@@ -64,7 +64,7 @@ func (r *Schedules) Put(ctx context.Context, p SchedulePut) error {
 	} else if err := NewTenants(r.s).Register(ctx, p.Path.Tenant, p.Path.Namespace); err != nil {
 		return err
 	}
-	raw, err := encode(p.After)
+	raw, err := Encode(p.After)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (r *Schedules) keys(p SchedulePath) []string {
 // Delete removes what Load has read: the schedule, or where there was none what a
 // crash left of one. CodeStoreConflict where another has come.
 func (r *Schedules) Delete(ctx context.Context, s *LoadedSchedule) error {
-	_, err := r.s.eval(ctx, scriptScheduleDelete, r.keys(s.Path), s.Raw, s.Path.Name, s.Path.member())
+	_, err := r.s.Script(ctx, scriptScheduleDelete, r.keys(s.Path), s.Raw, s.Path.Name, s.Path.member())
 	return err
 }
 
@@ -132,7 +132,7 @@ func (r *Schedules) LoadMany(ctx context.Context, paths []SchedulePath) ([]Loade
 		var err error
 		for _, cmd := range []redis.Cmder{sent[i].meta, sent[i].state, sent[i].inFlight} {
 			if of := cmd.Err(); of != nil && !errors.Is(of, redis.Nil) {
-				err = failure(ctx, "read schedules", of)
+				err = Failure(ctx, "read schedules", of)
 			}
 		}
 		if err == nil {
@@ -153,7 +153,7 @@ func loadedSchedule(path SchedulePath, raw string, state map[string]string) (s L
 	if s.State, err = parseScheduleState(state); err != nil || raw == "" {
 		return s, err
 	}
-	meta, err := decode[StoredSchedule](raw)
+	meta, err := Decode[StoredSchedule](raw)
 	s.Meta = &meta
 	return s, err
 }
@@ -161,10 +161,10 @@ func loadedSchedule(path SchedulePath, raw string, state map[string]string) (s L
 // Names is a page of a namespace's schedules in order, beginning behind after. next is
 // "" at the end. Some may be of schedules that a crash left half-made or half-deleted.
 func (r *Schedules) Names(ctx context.Context, tenant, namespace, after string, limit int) (names []string, next string, err error) {
-	limit = pageLimit(limit)
+	limit = PageLimit(limit)
 	names, err = r.s.rdb.SMembers(ctx, r.s.keys.scheduleIndex(tenant, namespace)).Result()
 	if err != nil {
-		return nil, "", failure(ctx, "list schedules", err)
+		return nil, "", Failure(ctx, "list schedules", err)
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return name <= after })
 	slices.Sort(names)

@@ -26,7 +26,7 @@ func (r *Schedules) Due(ctx context.Context, floors *Floors, tenants []string, n
 		})
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, failure(ctx, "read due schedules", err)
+		return nil, Failure(ctx, "read due schedules", err)
 	}
 	out := make([][]DueSchedule, len(tenants))
 	for i, tenant := range tenants {
@@ -54,7 +54,7 @@ func (r *Schedules) PutOff(ctx context.Context, paths []SchedulePath, at int64) 
 		})
 	}
 	_, err := pipe.Exec(ctx)
-	return failure(ctx, "put schedules off", err)
+	return Failure(ctx, "put schedules off", err)
 }
 
 // DueEntries gives the moments at which schedules are due by their tenants' due sets, 0 for
@@ -66,7 +66,7 @@ func (r *Schedules) DueEntries(ctx context.Context, paths []SchedulePath) ([]int
 		scores[i] = pipe.ZScore(ctx, r.s.keys.scheduleDue(p.Tenant), p.member())
 	}
 	if err := ExecOptional(ctx, pipe); err != nil {
-		return nil, failure(ctx, "read due schedules", err)
+		return nil, Failure(ctx, "read due schedules", err)
 	}
 	out := make([]int64, len(paths))
 	for i, score := range scores {
@@ -78,5 +78,5 @@ func (r *Schedules) DueEntries(ctx context.Context, paths []SchedulePath) ([]int
 // Unmark takes a job out of those in flight, and says whether it was there.
 func (r *Schedules) Unmark(ctx context.Context, path SchedulePath, jobID string) (bool, error) {
 	n, err := r.s.rdb.ZRem(ctx, r.s.keys.schedule(path.Tenant, path.Namespace, path.Name).inflight(), jobID).Result()
-	return n == 1, failure(ctx, "unmark a job", err)
+	return n == 1, Failure(ctx, "unmark a job", err)
 }

@@ -12,28 +12,14 @@ import (
 
 // The scripts, by the names of their files in package lua.
 const (
-	scriptFunctionCreate     = "function_create.lua"
-	scriptFunctionDelete     = "function_delete.lua"
-	scriptPublish            = "publish.lua"
-	scriptPublishAgain       = "publish_again.lua"
-	scriptAliasSet           = "alias_set.lua"
-	scriptAliasDelete        = "alias_delete.lua"
-	scriptActivationFinish   = "activation_finish.lua"
-	scriptActivationWithdraw = "activation_withdraw.lua"
-	scriptActivationAttempt  = "activation_attempt.lua"
-	scriptSchedulePut        = "schedule_put.lua"
-	scriptScheduleDelete     = "schedule_delete.lua"
-	scriptBindingPut         = "binding_put.lua"
-	scriptBindingDelete      = "binding_delete.lua"
-	scriptDocumentWrite      = "document_write.lua"
-	scriptDocumentRegister   = "document_register.lua"
-	scriptDocumentPage       = "document_page.lua"
-	scriptDocumentDue        = "document_due.lua"
-	scriptDocumentDrop       = "document_drop.lua"
-	scriptDocumentSchema     = "document_schema.lua"
-	scriptDocumentUninstall  = "document_uninstall.lua"
-	scriptDocumentRecount    = "document_recount.lua"
-	scriptDocumentTenant     = "document_recount_tenant.lua"
+	scriptFunctionCreate = "function_create.lua"
+	scriptFunctionDelete = "function_delete.lua"
+	scriptPublish        = "publish.lua"
+	scriptPublishAgain   = "publish_again.lua"
+	scriptAliasSet       = "alias_set.lua"
+	scriptAliasDelete    = "alias_delete.lua"
+	scriptSchedulePut    = "schedule_put.lua"
+	scriptScheduleDelete = "schedule_delete.lua"
 )
 
 // The scripts of package queue.
@@ -57,12 +43,6 @@ const (
 	ScriptQueueConfig  = "queue_configure.lua"
 )
 
-// The scripts of package secrets.
-const (
-	ScriptSecretPut    = "secret_put.lua"
-	ScriptSecretDelete = "secret_delete.lua"
-)
-
 // loadScripts reads every script of package lua, each behind prelude, and gives
 // their texts as well.
 func loadScripts(prelude string) (scripts map[string]*redis.Script, texts map[string]string, err error) {
@@ -83,15 +63,31 @@ func loadScripts(prelude string) (scripts map[string]*redis.Script, texts map[st
 	return scripts, texts, nil
 }
 
-// Script runs a script for the packages above; see eval.
+// Script runs the script called name, which is the name of its file in package lua,
+// with keys and args, and returns its reply. It sends the script's digest, and its text
+// to a node that does not hold it: a new one, a restarted one, or the replica that a
+// failover has promoted.
+//
+// Where the answer of a first try was lost, the client sends the script again: a script
+// must recognize what its own first try has written (see ScriptOnce for those that
+// cannot). An error that the script returned is an *api.Error with the script's code.
 func (s *Store) Script(ctx context.Context, name string, keys []string, args ...any) (any, error) {
-	return s.eval(ctx, name, keys, args...)
+	reply, err := s.scripts[name].Run(ctx, s.rdb, keys, args...).Result()
+	if err != nil {
+		return nil, scriptFailure(ctx, name, err)
+	}
+	return reply, nil
 }
 
-// ScriptOnce is Script for a script that does not recognize its own earlier try: see
-// evalOnce.
+// ScriptOnce is Script for a script that does not recognize its own earlier try: the
+// client does not send it again after a lost reply. A second try would find the write of
+// the first, and report it as another caller's write.
 func (s *Store) ScriptOnce(ctx context.Context, name string, keys []string, args ...any) (any, error) {
-	return s.evalOnce(ctx, name, keys, args...)
+	reply, err := s.scripts[name].Run(ctx, onceScripter{s.rdb}, keys, args...).Result()
+	if err != nil {
+		return nil, scriptFailure(ctx, name, err)
+	}
+	return reply, nil
 }
 
 // ScriptThen runs a script and, once it has, the plain commands that then adds:
@@ -107,7 +103,7 @@ func (s *Store) ScriptBetween(ctx context.Context, name string, keys []string, a
 	before(pipe)
 	if _, cluster := s.rdb.(*redis.ClusterClient); cluster {
 		if _, err := pipe.Exec(ctx); err != nil {
-			return nil, failure(ctx, name, err)
+			return nil, Failure(ctx, name, err)
 		}
 	} else {
 		reply := s.scripts[name].EvalSha(ctx, pipe, keys, args...)
@@ -115,21 +111,21 @@ func (s *Store) ScriptBetween(ctx context.Context, name string, keys []string, a
 		_, err := pipe.Exec(ctx)
 		switch failed := reply.Err(); {
 		case failed == nil:
-			return reply.Val(), failure(ctx, name, err)
+			return reply.Val(), Failure(ctx, name, err)
 		case !redis.HasErrorPrefix(failed, "NOSCRIPT"):
 			return nil, scriptFailure(ctx, name, failed)
 		case !redis.HasErrorPrefix(err, "NOSCRIPT"): // one of before: it comes first
-			return nil, failure(ctx, name, err)
+			return nil, Failure(ctx, name, err)
 		}
 	}
-	reply, err := s.eval(ctx, name, keys, args...)
+	reply, err := s.Script(ctx, name, keys, args...)
 	if err != nil {
 		return nil, err
 	}
 	pipe = s.rdb.Pipeline()
 	then(pipe)
 	_, err = pipe.Exec(ctx)
-	return reply, failure(ctx, name, err)
+	return reply, Failure(ctx, name, err)
 }
 
 // ScriptCall is one of several calls of a script.
@@ -156,41 +152,14 @@ func (s *Store) ScriptEach(ctx context.Context, name string, calls []ScriptCall)
 		switch err := cmd.Err(); {
 		case err == nil && replies[i] != nil:
 		case err == nil: // it was not sent
-			errs[i] = failure(ctx, name, failed)
+			errs[i] = Failure(ctx, name, failed)
 		case redis.HasErrorPrefix(err, "NOSCRIPT"):
-			replies[i], errs[i] = s.eval(ctx, name, calls[i].Keys, calls[i].Args...)
+			replies[i], errs[i] = s.Script(ctx, name, calls[i].Keys, calls[i].Args...)
 		default:
 			errs[i] = scriptFailure(ctx, name, err)
 		}
 	}
 	return replies, errs
-}
-
-// Client gives package queue the connection, for plain commands and pipelines.
-func (s *Store) Client() redis.UniversalClient { return s.rdb }
-
-// Failure turns what Client returned from op into the errors of this package.
-func Failure(ctx context.Context, op string, err error) error { return failure(ctx, op, err) }
-
-// eval runs a script by its digest, and by its text on a node that does not
-// hold it (a new one, a restarted one, the other side of a failover). Errors
-// that the script returned are typed by their code.
-func (s *Store) eval(ctx context.Context, name string, keys []string, args ...any) (any, error) {
-	reply, err := s.scripts[name].Run(ctx, s.rdb, keys, args...).Result()
-	if err != nil {
-		return nil, scriptFailure(ctx, name, err)
-	}
-	return reply, nil
-}
-
-// evalOnce is eval, but a script whose reply is lost is not sent again: its second try
-// would find what the first has written, and report that as another caller's write.
-func (s *Store) evalOnce(ctx context.Context, name string, keys []string, args ...any) (any, error) {
-	reply, err := s.scripts[name].Run(ctx, onceScripter{s.rdb}, keys, args...).Result()
-	if err != nil {
-		return nil, scriptFailure(ctx, name, err)
-	}
-	return reply, nil
 }
 
 // onceScripter sends scripts without the client's retries.

@@ -12,7 +12,7 @@ var _ kvrocks.Backend = (*Store)(nil)
 
 // Failure is the function of the same name.
 func (*Store) Failure(ctx context.Context, op string, err error) error {
-	return failure(ctx, op, err)
+	return Failure(ctx, op, err)
 }
 
 // States gives the records of fields in the store, and keeps the given indexes of

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"time"
 
@@ -19,8 +20,9 @@ type Config struct {
 	// URL is redis://, rediss://, unix://, redis-cluster://host:port,host:port
 	// or redis-sentinel://host:port,host:port/master.
 	URL string
-	// Embedded is used where URL is empty. The Store does not close it.
-	Embedded *Embedded
+	// Embedded is a server inside this process, used where URL is empty: see package
+	// storage/embedded. The Store does not close it.
+	Embedded EmbeddedServer
 	// HashTags wraps tenants in braces, so that a cluster keeps a tenant in one
 	// slot. It must not change while data exists. Default: on for a cluster.
 	HashTags *bool
@@ -38,6 +40,15 @@ type Config struct {
 	Hook func(redis.UniversalClient)
 }
 
+// EmbeddedServer is a store server inside this process.
+type EmbeddedServer interface {
+	// Dial opens a connection to the server. It fails once the server is closed.
+	Dial(ctx context.Context) (net.Conn, error)
+	// Collectors returns the server's own metrics, which the Store registers with its
+	// own.
+	Collectors() []prometheus.Collector
+}
+
 // Store is a connection to the store, safe for concurrent use.
 type Store struct {
 	rdb redis.UniversalClient
@@ -46,7 +57,7 @@ type Store struct {
 	// transactions: group commits are transactions.
 	transactions bool
 
-	keys    keys
+	keys    Keys
 	scripts map[string]*redis.Script
 	clock   func() time.Time
 	commits *commits
@@ -90,7 +101,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		hashTags = *cfg.HashTags
 	}
 	s := &Store{
-		rdb: rdb, embedded: cfg.Embedded != nil, keys: keys{hashTags: hashTags}, scripts: scripts, clock: cfg.Clock,
+		rdb: rdb, embedded: cfg.Embedded != nil, keys: Keys{hashTags: hashTags}, scripts: scripts, clock: cfg.Clock,
 		publishing: newKeyedMutex(),
 		metrics:    newStoreMetrics(scripts, texts),
 	}
@@ -110,9 +121,25 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	return s, nil
 }
 
+// Client returns the connection, for plain commands and pipelines.
+func (s *Store) Client() redis.UniversalClient { return s.rdb }
+
+// Embedded reports whether the store's server is in this process.
+func (s *Store) Embedded() bool { return s.embedded }
+
+// Go runs f in a goroutine that Close waits for. The context of f ends with Close. Go
+// reports whether it started f: it does not once the Store is closed.
+func (s *Store) Go(f func(ctx context.Context)) bool {
+	if s.life.Err() != nil {
+		return false
+	}
+	s.actors.Go(func() { f(s.life) })
+	return true
+}
+
 // Ping asks the store for a sign of life.
 func (s *Store) Ping(ctx context.Context) error {
-	return failure(ctx, "ping", s.rdb.Ping(ctx).Err())
+	return Failure(ctx, "ping", s.rdb.Ping(ctx).Err())
 }
 
 // Close ends the Store's goroutines and connections. Writes that wait fail with

@@ -6,22 +6,22 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// streamEntry is an entry of a stream. A field that it lacks is "": entries are
+// StreamEntry is an entry of a stream. A field that it lacks is "": entries are
 // written without empty values.
-type streamEntry struct {
-	id     string
-	fields map[string]string
+type StreamEntry struct {
+	ID     string
+	Fields map[string]string
 }
 
-// streamEntries parses the reply of an XRANGE or XREVRANGE that was sent with Do.
+// StreamEntries parses the reply of an XRANGE or XREVRANGE that was sent with Do.
 // Of an entry with an empty value, as older releases wrote them, KVRocks replies nil
 // for the value, which the client's own XRange refuses to parse.
-func streamEntries(cmd *redis.Cmd) ([]streamEntry, error) {
+func StreamEntries(cmd *redis.Cmd) ([]StreamEntry, error) {
 	replies, err := cmd.Slice()
 	if err != nil {
 		return nil, err
 	}
-	entries := make([]streamEntry, len(replies))
+	entries := make([]StreamEntry, len(replies))
 	for i, reply := range replies {
 		pair, _ := reply.([]any)
 		if len(pair) != 2 {
@@ -29,11 +29,11 @@ func streamEntries(cmd *redis.Cmd) ([]streamEntry, error) {
 		}
 		id, _ := pair[0].(string)
 		words, _ := pair[1].([]any)
-		entries[i] = streamEntry{id, make(map[string]string, len(words)/2)}
+		entries[i] = StreamEntry{id, make(map[string]string, len(words)/2)}
 		for k := 0; k+1 < len(words); k += 2 {
 			name, _ := words[k].(string)
 			value, _ := words[k+1].(string) // nil is ""
-			entries[i].fields[name] = value
+			entries[i].Fields[name] = value
 		}
 	}
 	return entries, nil

@@ -8,7 +8,7 @@ import (
 // RegisterTasks enters a tenant among those that have tasks, before its first one is
 // written. It may be repeated.
 func (r *Tenants) RegisterTasks(ctx context.Context, tenant string) error {
-	return failure(ctx, "register a tenant's tasks", r.s.rdb.SAdd(ctx, keyTaskTenants, tenant).Err())
+	return Failure(ctx, "register a tenant's tasks", r.s.rdb.SAdd(ctx, keyTaskTenants, tenant).Err())
 }
 
 // WithTasks goes through the tenants that have ever had a task, in no order; it may
@@ -24,7 +24,7 @@ func (r *Tenants) WithDocuments(ctx context.Context) iter.Seq2[string, error] {
 
 func (r *Tenants) each(ctx context.Context, key string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		for step, err := range r.s.setSteps(ctx, key) {
+		for step, err := range r.s.ScanSet(ctx, key) {
 			if err != nil {
 				yield("", err)
 				return
@@ -38,12 +38,12 @@ func (r *Tenants) each(ctx context.Context, key string) iter.Seq2[string, error]
 	}
 }
 
-// registerDocuments enters a tenant in the registry, and among those that have documents,
+// RegisterDocuments enters a tenant in the registry, and among those that have documents,
 // before its first one is written. It may be repeated.
-func (r *Tenants) registerDocuments(ctx context.Context, tenant string) error {
+func (r *Tenants) RegisterDocuments(ctx context.Context, tenant string) error {
 	pipe := r.s.rdb.Pipeline()
 	pipe.SAdd(ctx, keyTenants, tenant)
 	pipe.SAdd(ctx, keyDocumentTenants, tenant)
 	_, err := pipe.Exec(ctx)
-	return failure(ctx, "register tenant", err)
+	return Failure(ctx, "register tenant", err)
 }

@@ -20,21 +20,21 @@ func NewTenants(s *Store) *Tenants { return &Tenants{s} }
 // so that what the registry holds can always be reached from its root.
 func (r *Tenants) Register(ctx context.Context, tenant, namespace string) error {
 	if err := r.s.rdb.SAdd(ctx, keyTenants, tenant).Err(); err != nil {
-		return failure(ctx, "register tenant", err)
+		return Failure(ctx, "register tenant", err)
 	}
-	return failure(ctx, "register namespace", r.s.rdb.SAdd(ctx, r.s.keys.namespaces(tenant), namespace).Err())
+	return Failure(ctx, "register namespace", r.s.rdb.SAdd(ctx, r.s.keys.namespaces(tenant), namespace).Err())
 }
 
 // Exists says whether the tenant has ever had a record.
 func (r *Tenants) Exists(ctx context.Context, tenant string) (bool, error) {
 	ok, err := r.s.rdb.SIsMember(ctx, keyTenants, tenant).Result()
-	return ok, failure(ctx, "look up tenant", err)
+	return ok, Failure(ctx, "look up tenant", err)
 }
 
 // HasNamespace says whether the tenant's namespace has ever had a record.
 func (r *Tenants) HasNamespace(ctx context.Context, tenant, namespace string) (bool, error) {
 	ok, err := r.s.rdb.SIsMember(ctx, r.s.keys.namespaces(tenant), namespace).Result()
-	return ok, failure(ctx, "look up namespace", err)
+	return ok, Failure(ctx, "look up namespace", err)
 }
 
 // List is a page of all tenants, in order, beginning behind after. next is "" at
@@ -52,8 +52,8 @@ func (r *Tenants) Namespaces(ctx context.Context, tenant, after string, limit in
 // page reads a whole set in small steps and keeps the first limit members behind
 // after: a set has no order of its own to read from.
 func (r *Tenants) page(ctx context.Context, key, after string, limit int) (items []string, next string, err error) {
-	limit = pageLimit(limit)
-	for step, err := range r.s.setSteps(ctx, key) {
+	limit = PageLimit(limit)
+	for step, err := range r.s.ScanSet(ctx, key) {
 		if err != nil {
 			return nil, "", err
 		}
@@ -84,7 +84,7 @@ type FunctionPath struct{ Tenant, Namespace, Function string }
 // ends at the first error, which it yields.
 func (r *Tenants) Walk(ctx context.Context) iter.Seq2[FunctionPath, error] {
 	return func(yield func(FunctionPath, error) bool) {
-		for tenants, err := range r.s.setSteps(ctx, keyTenants) {
+		for tenants, err := range r.s.ScanSet(ctx, keyTenants) {
 			if err != nil {
 				yield(FunctionPath{}, err)
 				return
@@ -99,7 +99,7 @@ func (r *Tenants) Walk(ctx context.Context) iter.Seq2[FunctionPath, error] {
 }
 
 func (r *Tenants) walkTenant(ctx context.Context, tenant string, yield func(FunctionPath, error) bool) bool {
-	for namespaces, err := range r.s.setSteps(ctx, r.s.keys.namespaces(tenant)) {
+	for namespaces, err := range r.s.ScanSet(ctx, r.s.keys.namespaces(tenant)) {
 		if err != nil {
 			yield(FunctionPath{}, err)
 			return false
@@ -132,8 +132,8 @@ func (r *Tenants) walkNamespace(ctx context.Context, tenant, namespace string, y
 	}
 }
 
-// pageLimit keeps a page's size within bounds; zero means the default.
-func pageLimit(limit int) int {
+// PageLimit keeps a page's size within bounds; zero means the default.
+func PageLimit(limit int) int {
 	if limit <= 0 {
 		return api.DefaultPageLimit
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -25,14 +26,14 @@ func TestTimesToLive(t *testing.T) {
 	}
 	running, inline, large := f.running(), f.running(), f.running()
 	f.start(t, running, inline, large)
-	for a, result := range map[*storage.StoredActivation]string{
+	for a, result := range map[*activations.Record]string{
 		inline: `"r"`, large: `"` + strings.Repeat("r", api.MaxInlineResultBytes) + `"`,
 	} {
 		if _, _, err := f.activations.Finish(ctx, succeeded(a, f.NowMS(), result), 1); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := storage.NewLogs(f.Store).Append(ctx, f.fn.Tenant, running.ActivationID, 0, []byte("{}\n")); err != nil {
+	if err := activations.NewLogs(f.Store).Append(ctx, f.fn.Tenant, running.ActivationID, 0, []byte("{}\n")); err != nil {
 		t.Fatal(err)
 	}
 	kv := storage.NewKV(f.Store)

@@ -20,9 +20,9 @@ func NewVersions(s *Store) *Versions { return &Versions{s} }
 // Get gives version n. CodeVersionNotFound.
 func (r *Versions) Get(ctx context.Context, tenant, namespace, function string, n int64) (api.Version, error) {
 	k := r.s.keys.function(tenant, namespace, function)
-	raws, err := r.s.getMany(ctx, []string{k.versionSeq(), k.versionMeta(n)})
+	raws, err := r.s.GetMany(ctx, []string{k.versionSeq(), k.versionMeta(n)})
 	if err != nil {
-		return api.Version{}, failure(ctx, "read version", err)
+		return api.Version{}, Failure(ctx, "read version", err)
 	}
 	return existingVersion(raws[0], raws[1], n)
 }
@@ -36,7 +36,7 @@ func existingVersion(seq, raw string, n int64) (api.Version, error) {
 	if n < 1 || n > latest {
 		return api.Version{}, versionNotFound(n)
 	}
-	return decode[api.Version](raw)
+	return Decode[api.Version](raw)
 }
 
 func versionNotFound(n int64) error {
@@ -47,7 +47,7 @@ func versionNotFound(n int64) error {
 func (r *Versions) Latest(ctx context.Context, tenant, namespace, function string) (int64, error) {
 	raw, err := Optional(r.s.rdb.Get(ctx, r.s.keys.function(tenant, namespace, function).versionSeq()))
 	if err != nil {
-		return 0, failure(ctx, "read version_seq", err)
+		return 0, Failure(ctx, "read version_seq", err)
 	}
 	return parseSeq(raw)
 }
@@ -55,7 +55,7 @@ func (r *Versions) Latest(ctx context.Context, tenant, namespace, function strin
 // List is a page of a function's versions, newest first, beginning below before
 // (0: at the newest). next is 0 at the end, else what to pass as before.
 func (r *Versions) List(ctx context.Context, tenant, namespace, function string, before int64, limit int) (items []api.Version, next int64, err error) {
-	limit = pageLimit(limit)
+	limit = PageLimit(limit)
 	newest, err := r.Latest(ctx, tenant, namespace, function)
 	if err != nil {
 		return nil, 0, err
@@ -68,13 +68,13 @@ func (r *Versions) List(ctx context.Context, tenant, namespace, function string,
 	for n := newest; n > 0 && len(keys) < limit; n-- {
 		keys = append(keys, k.versionMeta(n))
 	}
-	raws, err := r.s.getMany(ctx, keys)
+	raws, err := r.s.GetMany(ctx, keys)
 	if err != nil {
-		return nil, 0, failure(ctx, "list versions", err)
+		return nil, 0, Failure(ctx, "list versions", err)
 	}
 	items = make([]api.Version, 0, len(raws))
 	for _, raw := range raws {
-		v, err := decode[api.Version](raw)
+		v, err := Decode[api.Version](raw)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -99,7 +99,7 @@ func (r *Versions) Bundle(ctx context.Context, tenant, namespace, function strin
 	if errors.Is(err, redis.Nil) {
 		return nil, api.Wrap(api.CodeInternal, err, "a version's bundle is missing")
 	}
-	return tar, failure(ctx, "read bundle", err)
+	return tar, Failure(ctx, "read bundle", err)
 }
 
 // Resolved is what a ref means: Alias is "" where it named a version.
@@ -118,9 +118,9 @@ func (r *Versions) Resolve(ctx context.Context, tenant, namespace, function stri
 	if ref.Alias != "" {
 		third = k.alias(ref.Alias)
 	}
-	raws, err := r.s.getMany(ctx, []string{k.meta(), k.versionSeq(), third})
+	raws, err := r.s.GetMany(ctx, []string{k.meta(), k.versionSeq(), third})
 	if err != nil {
-		return Resolved{}, failure(ctx, "resolve", err)
+		return Resolved{}, Failure(ctx, "resolve", err)
 	}
 	if raws[0] == "" {
 		return Resolved{}, functionNotFound(function)
@@ -134,14 +134,14 @@ func (r *Versions) Resolve(ctx context.Context, tenant, namespace, function stri
 		if raw == "" {
 			return Resolved{}, aliasNotFound(ref.Alias)
 		}
-		a, err := decode[api.Alias](raw)
+		a, err := Decode[api.Alias](raw)
 		if err != nil {
 			return Resolved{}, err
 		}
 		n = a.Version
 		// A version's record never changes, so it may be read after its alias.
 		if raw, err = Optional(r.s.rdb.Get(ctx, k.versionMeta(n))); err != nil {
-			return Resolved{}, failure(ctx, "resolve", err)
+			return Resolved{}, Failure(ctx, "resolve", err)
 		}
 	}
 	v, err := existingVersion(raws[1], raw, n)

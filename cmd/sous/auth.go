@@ -12,6 +12,7 @@ import (
 
 	"github.com/codesous/sous/controlplane"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/access"
 )
 
 // How a server knows its callers.
@@ -76,7 +77,7 @@ func (p *platform) noteKeys(ctx context.Context, store *storage.Store, s setting
 	if s.Auth == authOff || !s.has(roleAPI) {
 		return nil
 	}
-	exists, err := storage.NewKeys(store).Any(ctx)
+	exists, err := access.NewAPIKeys(store).Any(ctx)
 	if err != nil || exists {
 		return err
 	}

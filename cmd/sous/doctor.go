@@ -15,6 +15,7 @@ import (
 
 	"github.com/codesous/sous/invoker/sandbox"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/examine"
 )
 
 // The verdicts of a check.
@@ -130,7 +131,7 @@ func checkStore(ctx context.Context, url string) (checks []checkup, err error) {
 	defer func() { err = errors.Join(err, s.Close()) }()
 	detail := fmt.Sprintf("answers, first contact took %s", time.Since(begin).Round(time.Microsecond))
 	checks = []checkup{{"store", verdictOK, detail}}
-	report, err := s.Examine(ctx)
+	report, err := examine.Servers(ctx, s)
 	if err != nil {
 		return append(checks, checkup{"store: settings", verdictFail, err.Error()}), err
 	}
@@ -149,9 +150,9 @@ func checkStore(ctx context.Context, url string) (checks []checkup, err error) {
 }
 
 // storeCheckup is the line of a finding.
-func storeCheckup(f storage.Finding) checkup {
-	verdict := map[storage.Level]string{
-		storage.LevelOK: verdictOK, storage.LevelWarning: verdictWarn, storage.LevelFailure: verdictFail,
+func storeCheckup(f examine.Finding) checkup {
+	verdict := map[examine.Level]string{
+		examine.LevelOK: verdictOK, examine.LevelWarning: verdictWarn, examine.LevelFailure: verdictFail,
 	}[f.Level]
 	detail := f.Text
 	if f.Server != "" {

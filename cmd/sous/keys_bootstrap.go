@@ -14,6 +14,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/access"
 )
 
 // bootstrapAction stands in the audit, where no request made a key.
@@ -75,7 +76,7 @@ func (a *app) bootstrap(ctx context.Context, s *storage.Store, k api.Key, replac
 		return err
 	}
 	k.ID, k.CreatedAtMS = id, s.NowMS()
-	replaced, err := storage.NewKeys(s).Bootstrap(ctx, k, api.KeyDigest(text), replace)
+	replaced, err := access.NewAPIKeys(s).Bootstrap(ctx, k, api.KeyDigest(text), replace)
 	var refused *api.Error
 	if errors.As(err, &refused) && refused.Code == api.CodePreconditionFailed {
 		return api.Errorf(refused.Code, "%s: make further keys with it (sous keys create), or give --replace to revoke it and get another", refused.Message)
@@ -91,7 +92,7 @@ func (a *app) bootstrap(ctx context.Context, s *storage.Store, k api.Key, replac
 		return err
 	}
 	// After the key was printed: an audit that cannot be written must not lose it.
-	return storage.NewAudit(s).Append(ctx, k.Tenant, api.AuditEvent{
+	return access.NewAudit(s).Append(ctx, k.Tenant, api.AuditEvent{
 		AtMS: k.CreatedAtMS, Sub: "local", Action: bootstrapAction, Method: http.MethodPost,
 		Path: "/v1/tenants/" + k.Tenant + "/keys/" + k.ID, Status: http.StatusCreated, RequestID: api.NewRequestID(k.CreatedAtMS),
 	})

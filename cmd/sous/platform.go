@@ -21,6 +21,8 @@ import (
 	"github.com/codesous/sous/scheduler"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/documents"
+	"github.com/codesous/sous/storage/embedded"
+	"github.com/codesous/sous/storage/examine"
 	"github.com/codesous/sous/storage/secrets"
 )
 
@@ -272,12 +274,12 @@ func (p *platform) onClose(f func(context.Context) error) { p.closers = append(p
 func (p *platform) openStore(ctx, life context.Context, s settings) (*storage.Store, error) {
 	cfg := storage.Config{URL: s.Store, Metrics: p.metrics}
 	if s.Store == "" {
-		embedded, err := storage.OpenEmbedded(s.DataDir, p.logger.Named("store"))
+		server, err := embedded.Open(s.DataDir, p.logger.Named("store"))
 		if err != nil {
 			return nil, err
 		}
-		p.onClose(func(context.Context) error { return embedded.Close() })
-		cfg.Embedded = embedded
+		p.onClose(func(context.Context) error { return server.Close() })
+		cfg.Embedded = server
 	}
 	store, err := storage.Open(ctx, cfg)
 	if err != nil {
@@ -303,13 +305,13 @@ func (p *platform) examineStore(ctx, life context.Context, store *storage.Store)
 	logger := p.logger.Named("store")
 	bounded, cancel := context.WithTimeout(ctx, examineTimeout)
 	defer cancel()
-	report, err := store.Examine(bounded)
+	report, err := examine.Servers(bounded, store)
 	if err != nil {
 		logger.Warn("the store could not be examined", zap.Error(err))
 	} else {
 		report.Log(logger)
 	}
-	watch, err := storage.NewClockWatch(store, report, storage.ClockWatchConfig{Metrics: p.metrics, Logger: logger})
+	watch, err := examine.NewClockWatch(store, report, examine.ClockWatchConfig{Metrics: p.metrics, Logger: logger})
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/access"
 	"github.com/codesous/sous/storage/secrets"
 )
 
@@ -156,7 +157,7 @@ func (a *app) rewrapTenant(ctx context.Context, s *storage.Store, kept *secrets.
 		return nil
 	}
 	a.note("%s: %d sealed anew", tenant, sum.Rewrapped-before)
-	return storage.NewAudit(s).Append(ctx, tenant, api.AuditEvent{
+	return access.NewAudit(s).Append(ctx, tenant, api.AuditEvent{
 		AtMS: s.NowMS(), Sub: "local", Action: "cs:secret:rewrap", Method: http.MethodPost,
 		Path: "/v1/tenants/" + tenant + "/secrets:rewrap", Status: http.StatusOK, RequestID: api.NewRequestID(s.NowMS()),
 	})

@@ -87,7 +87,7 @@ func readToken(path string) (string, error) {
 // openDocuments makes the document storage.
 func (s *storageSettings) openDocuments(ctx context.Context, store *storage.Store, metrics prometheus.Registerer) (*documents.Service, error) {
 	return documents.New(ctx, store, documents.Config{
-		Quota: storage.DocumentQuota{
+		Quota: documents.Quota{
 			NamespaceRecords: s.NamespaceRecords, NamespaceBytes: s.NamespaceBytes,
 			TenantRecords: s.TenantRecords, TenantBytes: s.TenantBytes,
 		},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/storage/storeserver"
 )
 
@@ -38,7 +39,7 @@ func disk(ctx context.Context, o options) ([]row, error) {
 		return nil, err
 	}
 	defer func() { _ = s.Close() }() // all has been written
-	records, now, n := storage.NewActivations(s), s.NowMS(), max(1, int(diskActivations*o.scale))
+	records, now, n := activations.New(s), s.NowMS(), max(1, int(diskActivations*o.scale))
 	err = inParallel(ctx, 512, n, func(ctx context.Context, i int) error {
 		_, _, err := records.RecordEnded(ctx, storedHello(now-int64(n-i)), nil)
 		return err

@@ -15,6 +15,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/documents"
 )
 
 const (
@@ -76,8 +77,8 @@ export default async () => {
   return took;
 }`
 
-// documents: the operations of the document storage over REST and from within functions.
-func documents(ctx context.Context, o options) ([]row, error) {
+// documentOperations measures the operations of the document storage over REST and from within functions.
+func documentOperations(ctx context.Context, o options) ([]row, error) {
 	b, err := newBed(ctx, o, append(profileArgs(o), "--storage-rate", "0")...)
 	if err != nil {
 		return nil, err
@@ -216,16 +217,16 @@ func fillDocuments(ctx context.Context, store *process, install string, records 
 	}
 	defer func() { _ = s.Close() }() // all has been written
 	path := storage.DocumentPath{Tenant: tenant, Install: install, Namespace: documentNamespace}
-	repo := storage.NewDocuments(s)
+	repo := documents.NewRepository(s)
 	const each = 100
 	return inParallel(ctx, 8, (records+each-1)/each, func(ctx context.Context, n int) error {
-		var steps []storage.DocumentStep
+		var steps []documents.Step
 		for i := n * each; i < min((n+1)*each, records); i++ {
-			steps = append(steps, storage.DocumentStep{
+			steps = append(steps, documents.Step{
 				Op: api.DocumentStepPut, Key: documentKey(i), Value: []byte(documentValue), Metadata: []byte(`{}`),
 			})
 		}
-		_, err := repo.Write(ctx, path, steps, storage.DocumentQuota{}, "", s.NowMS())
+		_, err := repo.Write(ctx, path, steps, documents.Quota{}, "", s.NowMS())
 		return err
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 )
 
 // What the large side of the growth comparison stores; the small one stores ten
@@ -60,7 +61,7 @@ func growth(ctx context.Context, o options) ([]row, error) {
 
 // fill writes records through the repositories, many at a time so that they
 // leave in large batches. The activations all belong to the measured function.
-func fill(ctx context.Context, store *process, functions, activations int) error {
+func fill(ctx context.Context, store *process, functions, runs int) error {
 	s, err := storage.Open(ctx, storage.Config{URL: "redis://" + store.addr})
 	if err != nil {
 		return err
@@ -77,17 +78,17 @@ func fill(ctx context.Context, store *process, functions, activations int) error
 	if err != nil {
 		return err
 	}
-	records := storage.NewActivations(s)
+	records := activations.New(s)
 	now := s.NowMS()
-	return inParallel(ctx, 512, activations, func(ctx context.Context, n int) error {
-		_, _, err := records.RecordEnded(ctx, storedHello(now-int64(activations-n)), nil)
+	return inParallel(ctx, 512, runs, func(ctx context.Context, n int) error {
+		_, _, err := records.RecordEnded(ctx, storedHello(now-int64(runs-n)), nil)
 		return err
 	})
 }
 
 // storedHello is the record that a call of hello leaves.
-func storedHello(startMS int64) *storage.StoredActivation {
-	return &storage.StoredActivation{Activation: api.Activation{
+func storedHello(startMS int64) *activations.Record {
+	return &activations.Record{Activation: api.Activation{
 		ActivationID: uuid.Must(uuid.NewV7()).String(), Tenant: tenant, Namespace: namespace, Function: "hello",
 		Ref: api.Ref{Alias: "prod", Version: 1}, Trigger: api.Trigger{Type: api.TriggerHTTP}, RequestID: api.NewRequestID(startMS),
 		Status: api.StatusSuccess, StartMS: startMS, EndMS: startMS + 1, DurationMS: 1, DeadlineMS: startMS + api.DefaultTimeoutMS,

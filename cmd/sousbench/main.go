@@ -56,7 +56,7 @@ var benchmarks = []benchmark{
 	{"queue-http", queueHTTP},
 	{"schedules", schedules},
 	{"cadence", cadenceBench},
-	{"documents", documents},
+	{"documents", documentOperations},
 	{"documents-growth", documentsGrowth},
 }
 

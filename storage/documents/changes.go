@@ -13,7 +13,7 @@ const MaxChanges = 500
 
 // Changes reads up to limit changes of a namespace behind the one with the id since, 0 for
 // the start, in the order in which they were made. CodeValidationFailed.
-func (s *Service) Changes(ctx context.Context, tenant, install, namespace string, since int64, limit int) (feed storage.DocumentFeed, err error) {
+func (s *Service) Changes(ctx context.Context, tenant, install, namespace string, since int64, limit int) (feed Feed, err error) {
 	defer s.metrics.done("changes", &err)
 	p, err := s.enter(tenant, install, namespace)
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *Service) Follow(tenant, install, namespace string) (changed <-chan stru
 }
 
 // ChangesBehind is Changes for who has been let in and follows.
-func (s *Service) ChangesBehind(ctx context.Context, tenant, install, namespace string, since int64) (storage.DocumentFeed, error) {
+func (s *Service) ChangesBehind(ctx context.Context, tenant, install, namespace string, since int64) (Feed, error) {
 	feed, err := s.store.Changes(ctx, storage.DocumentPath{Tenant: tenant, Install: install, Namespace: namespace}, since, MaxChanges)
 	return feed, Failure(err)
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // namespace is one as the API has it.
-func (s *Service) namespace(n *storage.DocumentNamespace) api.DocumentNamespace {
+func (s *Service) namespace(n *Namespace) api.DocumentNamespace {
 	return api.DocumentNamespace{
 		Namespace: n.Name, HasSchema: n.Schema != "",
 		Use: api.DocumentUse{

@@ -64,7 +64,7 @@ func (s *Service) List(ctx context.Context, tenant, install string, list api.Doc
 }
 
 // query is what a listing asks of the store.
-func (s *Service) query(p storage.DocumentPath, list *api.DocumentList) (q storage.DocumentQuery, err error) {
+func (s *Service) query(p storage.DocumentPath, list *api.DocumentList) (q Query, err error) {
 	if list.Limit < 0 || list.Limit > api.MaxDocumentPage {
 		return q, api.DocumentFieldError("limit", fmt.Sprintf("must be from 1 to %d", api.MaxDocumentPage))
 	}
@@ -75,9 +75,9 @@ func (s *Service) query(p storage.DocumentPath, list *api.DocumentList) (q stora
 	if err != nil {
 		return q, err
 	}
-	q = storage.DocumentQuery{Prefix: list.KeyPrefix, Limit: list.Limit, Values: list.IncludeValues}
+	q = Query{Prefix: list.KeyPrefix, Limit: list.Limit, Values: list.IncludeValues}
 	if len(f) > 0 {
-		q.Match = func(d *storage.StoredDocument) bool { return f.matches(d.Metadata) }
+		q.Match = func(d *Record) bool { return f.matches(d.Metadata) }
 	}
 	q.After, err = s.cursors.open(p, list)
 	return q, err

@@ -30,7 +30,7 @@ func replicas(t *testing.T, url string, n int) []*documents.Service {
 	return out
 }
 
-func put(key, value string) api.DocumentPut {
+func putOf(key, value string) api.DocumentPut {
 	return api.DocumentPut{Namespace: "settings", DocumentItem: api.DocumentItem{Key: key, Value: json.RawMessage(value)}}
 }
 
@@ -43,7 +43,7 @@ func TestSchemasHoldOnAllReplicas(t *testing.T) {
 	ctx := t.Context()
 	wants := func(service *documents.Service, value string, code api.Code) {
 		t.Helper()
-		if _, err := service.Put(ctx, tenant, "crm", put("a", value)); api.ErrorCode(err) != code {
+		if _, err := service.Put(ctx, tenant, "crm", putOf("a", value)); api.ErrorCode(err) != code {
 			t.Errorf("%s: %v, want %q", value, err, code)
 		}
 		_, err := service.BulkPut(ctx, tenant, "crm", api.DocumentBulkPut{Namespace: "settings", Items: []api.DocumentItem{{Key: "b", Value: json.RawMessage(value)}}})
@@ -90,7 +90,7 @@ func TestCursorsAreOneTenantsOnEveryReplica(t *testing.T) {
 	ours, theirs := storagetest.Tenant(t), storagetest.Tenant(t)
 	for _, key := range []string{"a", "b"} {
 		for _, tenant := range []string{ours, theirs} {
-			if _, err := two[0].Put(t.Context(), tenant, "crm", put(key, `1`)); err != nil {
+			if _, err := two[0].Put(t.Context(), tenant, "crm", putOf(key, `1`)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -156,7 +156,7 @@ func TestOperationsAreOneRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	operations := map[string]func() error{
-		"put": func() error { _, err := service.Put(ctx, tenant, "crm", put("a", `1`)); return err },
+		"put": func() error { _, err := service.Put(ctx, tenant, "crm", putOf("a", `1`)); return err },
 		"get": func() error {
 			_, err := service.Get(ctx, tenant, "crm", api.DocumentGet{Namespace: "settings", Key: "a"})
 			return err
@@ -253,7 +253,7 @@ func TestRates(t *testing.T) {
 func TestServicesThatCannotBe(t *testing.T) {
 	t.Parallel()
 	store := storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL})
-	for _, bad := range []documents.Config{{Rate: -1}, {Quota: storage.DocumentQuota{TenantBytes: -1}}} {
+	for _, bad := range []documents.Config{{Rate: -1}, {Quota: documents.Quota{TenantBytes: -1}}} {
 		if _, err := documents.New(t.Context(), store, bad); err == nil {
 			t.Errorf("%+v is taken", bad)
 		}

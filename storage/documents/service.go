@@ -18,7 +18,7 @@ import (
 // Config is what a Service can be told.
 type Config struct {
 	// Quota bounds what namespaces and tenants hold; zero members do not.
-	Quota storage.DocumentQuota
+	Quota Quota
 	// Rate is how many operations a tenant may do each second on this replica (0: any).
 	Rate float64
 	// Clock tells the time of expiry (default: time.Now).
@@ -31,8 +31,8 @@ type Config struct {
 // with the codes of the storage's contract, CodeStoreUnavailable, or ctx's own error. Who
 // may ask is the caller's to know. It is safe for concurrent use.
 type Service struct {
-	store   *storage.Documents
-	quota   storage.DocumentQuota
+	store   *Repository
+	quota   Quota
 	clock   func() time.Time
 	rates   rates
 	cursors cursors
@@ -62,7 +62,7 @@ func New(ctx context.Context, store *storage.Store, cfg Config) (*Service, error
 		cfg.Clock = time.Now
 	}
 	s := &Service{
-		store: storage.NewDocuments(store), quota: cfg.Quota, clock: cfg.Clock,
+		store: NewRepository(store), quota: cfg.Quota, clock: cfg.Clock,
 		rates:   rates{each: cfg.Rate, clock: cfg.Clock, tenants: map[string]*bucket{}},
 		schemas: schema.NewCache(),
 		digests: otter.Must(&otter.Options[storage.DocumentPath, string]{MaximumSize: knownNamespaces}),
@@ -77,8 +77,8 @@ func New(ctx context.Context, store *storage.Store, cfg Config) (*Service, error
 }
 
 // DefaultQuota is that of a service of which nothing is said.
-func DefaultQuota() storage.DocumentQuota {
-	return storage.DocumentQuota{
+func DefaultQuota() Quota {
+	return Quota{
 		NamespaceRecords: api.DefaultNamespaceRecords, NamespaceBytes: api.DefaultNamespaceBytes,
 		TenantRecords: api.DefaultTenantRecords, TenantBytes: api.DefaultTenantBytes,
 	}
@@ -150,7 +150,7 @@ func moment(ms int64) *time.Time {
 }
 
 // document is a record as the API has it, without metadata and value.
-func document(p storage.DocumentPath, d *storage.StoredDocument) api.Document {
+func document(p storage.DocumentPath, d *Record) api.Document {
 	return api.Document{
 		Namespace: p.Namespace, Key: d.Key, Revision: d.Revision, TTLExpiresAt: moment(d.ExpiresAtMS),
 		CreatedAt: time.UnixMilli(d.CreatedAtMS).UTC(), UpdatedAt: time.UnixMilli(d.UpdatedAtMS).UTC(),

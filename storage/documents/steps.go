@@ -7,13 +7,12 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/schema"
-	"github.com/codesous/sous/storage"
 )
 
 // newStep makes the step of a store's write that op and item are, with JSON made compact.
 // Errors: CodeValidationFailed.
-func newStep(op string, item *api.DocumentItem, nowMS int64) (storage.DocumentStep, error) {
-	step := storage.DocumentStep{Op: op, Key: item.Key, If: item.IfRevision}
+func newStep(op string, item *api.DocumentItem, nowMS int64) (Step, error) {
+	step := Step{Op: op, Key: item.Key, If: item.IfRevision}
 	if err := api.ValidateDocumentKey(item.Key); err != nil {
 		return step, err
 	}

@@ -26,7 +26,7 @@ func (s *Service) Put(ctx context.Context, tenant, install string, put api.Docum
 	if err != nil {
 		return nil, err
 	}
-	written, failures, err := s.write(ctx, p, []storage.DocumentStep{step})
+	written, failures, err := s.write(ctx, p, []Step{step})
 	if len(failures) > 0 {
 		return nil, failures[0].err
 	}
@@ -49,7 +49,7 @@ func (s *Service) Delete(ctx context.Context, tenant, install string, del api.Do
 	if err != nil {
 		return err
 	}
-	_, failures, err := s.write(ctx, p, []storage.DocumentStep{step})
+	_, failures, err := s.write(ctx, p, []Step{step})
 	if len(failures) > 0 {
 		return failures[0].err
 	}
@@ -69,7 +69,7 @@ func (s *Service) BulkPut(ctx context.Context, tenant, install string, bulk api.
 		return nil, err
 	}
 	now := s.now()
-	steps := make([]storage.DocumentStep, len(bulk.Items))
+	steps := make([]Step, len(bulk.Items))
 	var failures []failure
 	for i := range bulk.Items {
 		if steps[i], err = newStep(api.DocumentStepPut, &bulk.Items[i], now); err != nil {
@@ -80,7 +80,7 @@ func (s *Service) BulkPut(ctx context.Context, tenant, install string, bulk api.
 		return nil, err
 	}
 	failures = append(failures, repeated(steps)...)
-	var written []storage.StoredDocument
+	var written []Record
 	if len(failures) == 0 {
 		written, failures, err = s.write(ctx, p, steps)
 	}
@@ -120,7 +120,7 @@ func (s *Service) Transact(ctx context.Context, tenant, install string, t api.Do
 		return nil, err
 	}
 	now := s.now()
-	steps := make([]storage.DocumentStep, len(t.Operations))
+	steps := make([]Step, len(t.Operations))
 	var failures []failure
 	for i := range t.Operations {
 		step := &t.Operations[i]
@@ -138,7 +138,7 @@ func (s *Service) Transact(ctx context.Context, tenant, install string, t api.Do
 		return nil, err
 	}
 	failures = append(failures, repeated(steps)...)
-	var written []storage.StoredDocument
+	var written []Record
 	if len(failures) == 0 {
 		written, failures, err = s.write(ctx, p, steps)
 	}
@@ -158,7 +158,7 @@ func checkItems(list string, n int) error {
 }
 
 // checkBulk bounds the bytes that are written at once.
-func checkBulk(list string, steps []storage.DocumentStep) error {
+func checkBulk(list string, steps []Step) error {
 	size := 0
 	for i := range steps {
 		size += len(steps[i].Value) + len(steps[i].Metadata)
@@ -170,7 +170,7 @@ func checkBulk(list string, steps []storage.DocumentStep) error {
 }
 
 // repeated finds the steps whose key an earlier one has.
-func repeated(steps []storage.DocumentStep) []failure {
+func repeated(steps []Step) []failure {
 	var failures []failure
 	seen := map[string]bool{}
 	for i := range steps {
@@ -182,7 +182,7 @@ func repeated(steps []storage.DocumentStep) []failure {
 	return failures
 }
 
-func results(written []storage.StoredDocument) *api.DocumentResults {
+func results(written []Record) *api.DocumentResults {
 	out := &api.DocumentResults{Items: make([]api.DocumentResult, len(written))}
 	for i := range written {
 		d := &written[i]
@@ -194,7 +194,7 @@ func results(written []storage.StoredDocument) *api.DocumentResults {
 // write checks values against the namespace's schema and has the store do all steps or
 // none: in one round trip, for the schema that is known is most often the one that is.
 // failures are those of single steps.
-func (s *Service) write(ctx context.Context, p storage.DocumentPath, steps []storage.DocumentStep) ([]storage.StoredDocument, []failure, error) {
+func (s *Service) write(ctx context.Context, p storage.DocumentPath, steps []Step) ([]Record, []failure, error) {
 	digest, judge, err := s.schemaKnown(ctx, p)
 	for tries := 0; err == nil; tries++ {
 		if failures := checkAll(judge, steps); len(failures) > 0 {
@@ -205,7 +205,7 @@ func (s *Service) write(ctx context.Context, p storage.DocumentPath, steps []sto
 			}
 			digest = current
 		} else {
-			var written []storage.StoredDocument
+			var written []Record
 			if written, err = s.store.Write(ctx, p, steps, s.quota, digest, s.now()); err == nil {
 				return written, nil, nil
 			}
@@ -224,7 +224,7 @@ func (s *Service) write(ctx context.Context, p storage.DocumentPath, steps []sto
 }
 
 // checkAll finds the steps whose values break the schema, if there is one.
-func checkAll(judge *schema.Schema, steps []storage.DocumentStep) []failure {
+func checkAll(judge *schema.Schema, steps []Step) []failure {
 	var failures []failure
 	for i := range steps {
 		if judge == nil || steps[i].Op != api.DocumentStepPut {

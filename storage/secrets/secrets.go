@@ -15,6 +15,12 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
+// The scripts of secrets, by the names of their files in package lua.
+const (
+	scriptPut    = "secret_put.lua"
+	scriptDelete = "secret_delete.lua"
+)
+
 // Place is a namespace of secrets.
 type Place struct{ Tenant, Namespace string }
 
@@ -153,7 +159,7 @@ func (s *Secrets) write(ctx context.Context, p Place, before string, rec *record
 		return err
 	}
 	k := s.store.SecretKeys(p.Tenant, p.Namespace)
-	_, err = s.store.Script(ctx, storage.ScriptSecretPut, []string{k.Record(rec.Name), k.Index(), k.Floor()},
+	_, err = s.store.Script(ctx, scriptPut, []string{k.Record(rec.Name), k.Index(), k.Floor()},
 		before, raw, rec.Name, floor, api.MaxSecrets)
 	return err
 }
@@ -260,7 +266,7 @@ func (s *Secrets) Delete(ctx context.Context, p Place, name string, ifMatch *int
 			version = held.Version
 		}
 		k := s.store.SecretKeys(p.Tenant, p.Namespace)
-		_, err = s.store.ScriptOnce(ctx, storage.ScriptSecretDelete, []string{k.Record(name), k.Index(), k.Floor()}, raw, name, version)
+		_, err = s.store.ScriptOnce(ctx, scriptDelete, []string{k.Record(name), k.Index(), k.Floor()}, raw, name, version)
 		return err
 	})
 	if err == nil {

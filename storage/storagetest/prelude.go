@@ -25,7 +25,7 @@ var expireLua string
 // also makes the server answer scripts as KVRocks does.
 func StrictKeys() string {
 	const shared = "local expired = {} " // keys that the prelude of ExpireBefore removed
-	if onKVRocks() {
+	if OnKVRocks() {
 		return shared + oneLine(strictLua)
 	}
 	return shared + oneLine(kvrocksLua) + oneLine(strictLua)
@@ -43,8 +43,8 @@ func ExpireBefore(n int) string {
 	return StrictKeys() + oneLine(strings.ReplaceAll(expireLua, "EXPIRE_BEFORE", strconv.Itoa(n)))
 }
 
-// onKVRocks reports whether the tests' store server is KVRocks.
-func onKVRocks() bool {
+// OnKVRocks reports whether the tests' store server is KVRocks.
+func OnKVRocks() bool {
 	b, err := binary()
 	return err == nil && b.Kind == storeserver.KVRocks // starting the server fails with err
 }

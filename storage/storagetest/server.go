@@ -77,7 +77,7 @@ func DurableServer(t testing.TB) *Server {
 // Kills returns how often a test that kills the store at random does so: more often
 // on KVRocks, which keeps what a killed script has written. Others undo it.
 func Kills() int {
-	if onKVRocks() {
+	if OnKVRocks() {
 		return 20
 	}
 	return 8

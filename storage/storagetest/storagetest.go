@@ -4,12 +4,16 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"os"
+	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/zap/zaptest"
 
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/embedded"
 )
 
 // Backend is one kind of store to test on.
@@ -72,7 +76,7 @@ func Open(t testing.TB, cfg storage.Config) *storage.Store {
 	if cfg.ScriptPrelude == "" {
 		cfg.ScriptPrelude = StrictKeys()
 	}
-	if _, bench := t.(*testing.B); cfg.Hook == nil && !bench && !onKVRocks() {
+	if _, bench := t.(*testing.B); cfg.Hook == nil && !bench && !OnKVRocks() {
 		cfg.Hook = LikeKVRocks
 	}
 	s, err := storage.Open(context.Background(), cfg)
@@ -103,9 +107,9 @@ func AwaitReachable(t testing.TB, s *storage.Store) {
 }
 
 // Embedded opens an embedded store in dir and closes it when the test ends.
-func Embedded(t testing.TB, dir string) *storage.Embedded {
+func Embedded(t testing.TB, dir string) *embedded.Server {
 	t.Helper()
-	e, err := storage.OpenEmbedded(dir, zaptest.NewLogger(t))
+	e, err := embedded.Open(dir, zaptest.NewLogger(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,6 +121,33 @@ func Embedded(t testing.TB, dir string) *storage.Embedded {
 	return e
 }
 
+// CopyEmbedded copies the files of an embedded store from one directory to another, as a
+// kill at this moment would leave them. It reports whether the copy is whole: it is not
+// where the store replaced its snapshot meanwhile.
+func CopyEmbedded(t testing.TB, from, to string) (whole bool) {
+	t.Helper()
+	snapshot := filepath.Join(from, "store.snapshot")
+	before, err := os.Stat(snapshot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	journals, err := filepath.Glob(filepath.Join(from, "store.journal.*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range append(journals, snapshot) {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return false
+		}
+		if err := os.WriteFile(filepath.Join(to, filepath.Base(path)), raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	after, err := os.Stat(snapshot)
+	return err == nil && os.SameFile(before, after)
+}
+
 // Tenant is a name that no other test has.
 func Tenant(t testing.TB) string {
 	t.Helper()
@@ -125,4 +156,46 @@ func Tenant(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return "t_" + hex.EncodeToString(b[:])
+}
+
+// Concurrently calls call n times at once, with 0 to n-1, and returns the errors in that
+// order.
+func Concurrently(n int, call func(i int) error) []error {
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { errs[i] = call(i) })
+	}
+	wg.Wait()
+	return errs
+}
+
+// Eventually fails t where ok does not return true within 10 s.
+func Eventually(t testing.TB, ok func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for !ok() {
+		if time.Now().After(deadline) {
+			t.Fatal("the condition did not become true within 10 s")
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// AwaitChange receives from heard until want comes, for 20 s at most.
+func AwaitChange(t testing.TB, heard <-chan storage.Change, want storage.Change) {
+	t.Helper()
+	limit := time.After(20 * time.Second)
+	var got []storage.Change
+	for {
+		select {
+		case change := <-heard:
+			if change == want {
+				return
+			}
+			got = append(got, change)
+		case <-limit:
+			t.Fatalf("got the notices %+v, want also %+v", got, want)
+		}
+	}
 }

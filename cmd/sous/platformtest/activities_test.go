@@ -15,6 +15,8 @@ import (
 	"github.com/codesous/sous/cadenceworker/cadencetest"
 	"github.com/codesous/sous/cmd/sous/platformtest"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
+	"github.com/codesous/sous/storage/bindings"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -61,8 +63,8 @@ func TestKilledWorkerLosesNoActivity(t *testing.T) {
 		ActivityMap: map[string]api.JobTarget{"work": {Function: "work"}}, Limits: api.BindingLimits{MaxInflightTasks: 8},
 	}
 	binding.Normalize()
-	_, err := storage.NewBindings(store).Create(t.Context(), platformtest.Tenant, platformtest.Namespace,
-		storage.StoredBinding{WorkerBinding: binding, Access: api.AccessUnrestricted}, store.NowMS())
+	_, err := bindings.New(store).Create(t.Context(), platformtest.Tenant, platformtest.Namespace,
+		bindings.Record{WorkerBinding: binding, Access: api.AccessUnrestricted}, store.NowMS())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +108,7 @@ func TestKilledWorkerLosesNoActivity(t *testing.T) {
 // byStatus counts the activations of the function work.
 func byStatus(t *testing.T, store *storage.Store) (done, running int) {
 	t.Helper()
-	items, _, err := storage.NewActivations(store).List(t.Context(), storage.ActivationFilter{
+	items, _, err := activations.New(store).List(t.Context(), activations.Filter{
 		Tenant: platformtest.Tenant, Namespace: platformtest.Namespace, Function: "work", Limit: 500,
 	})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/cmd/sous/platformtest"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -53,11 +54,11 @@ func TestEveryEffectHasARecord(t *testing.T) {
 	s := storagetest.Open(t, storage.Config{URL: store.URL})
 	effects, unended := 0, 0
 	keys := s.Client().Scan(t.Context(), 0, "cs:kv:"+platformtest.Tenant+":"+platformtest.Namespace+":"+prefix+"*", 1000).Iterator()
-	activations := storage.NewActivations(s)
+	records := activations.New(s)
 	for keys.Next(t.Context()) {
 		effects++
 		id := keys.Val()[strings.LastIndex(keys.Val(), ":")+1:]
-		a, err := activations.Get(t.Context(), platformtest.Tenant, id)
+		a, err := records.Get(t.Context(), platformtest.Tenant, id)
 		if err != nil {
 			t.Errorf("the effect of activation %s: got %v, want its record", id, err)
 			continue

@@ -30,6 +30,8 @@ import (
 	"github.com/codesous/sous/cmd/sous/soustest"
 	"github.com/codesous/sous/metrics/metricstest"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
+	"github.com/codesous/sous/storage/documents"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -229,17 +231,17 @@ func abandon(t *testing.T, url string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _, err = storage.NewActivations(s).Start(t.Context(), &storage.StoredActivation{Activation: api.Activation{
+	_, _, err = activations.New(s).Start(t.Context(), &activations.Record{Activation: api.Activation{
 		ActivationID: uuid.NewString(), Tenant: platformtest.Tenant, Namespace: platformtest.Namespace, Function: "abandoned",
 		Status: api.StatusRunning, StartMS: began, DeadlineMS: began + 3000, Attempt: 1,
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = storage.NewDocuments(s).Write(t.Context(),
+	_, err = documents.NewRepository(s).Write(t.Context(),
 		storage.DocumentPath{Tenant: platformtest.Tenant, Install: "abandoned", Namespace: "settings"},
-		[]storage.DocumentStep{{Op: api.DocumentStepPut, Key: "expired", Value: []byte(`1`), ExpiresAtMS: began + 1}},
-		storage.DocumentQuota{}, "", began)
+		[]documents.Step{{Op: api.DocumentStepPut, Key: "expired", Value: []byte(`1`), ExpiresAtMS: began + 1}},
+		documents.Quota{}, "", began)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,7 +73,7 @@ func TestSchedulesSurvive(t *testing.T) {
 	}
 	platformtest.Eventually(t, 60*time.Second, "all activations have ended", func() error {
 		for _, function := range []string{"tick", "slow"} {
-			for _, a := range activations(t, replicas[0], function) {
+			for _, a := range listActivations(t, replicas[0], function) {
 				if !a.Status.Terminal() {
 					return fmt.Errorf("%s is %s", a.ActivationID, a.Status)
 				}
@@ -82,7 +82,7 @@ func TestSchedulesSurvive(t *testing.T) {
 		return nil
 	})
 	byName := map[string][]api.Activation{}
-	for _, a := range append(activations(t, replicas[0], "tick"), activations(t, replicas[0], "slow")...) {
+	for _, a := range append(listActivations(t, replicas[0], "tick"), listActivations(t, replicas[0], "slow")...) {
 		var source api.ScheduleSource
 		if err := json.Unmarshal(a.Trigger.Source, &source); err != nil || a.Trigger.Type != api.TriggerSchedule {
 			t.Fatalf("trigger %+v: %v", a.Trigger, err)
@@ -123,7 +123,7 @@ func disable(t *testing.T, s *platformtest.Server, name string) api.ScheduleStat
 	return got
 }
 
-func activations(t *testing.T, s *platformtest.Server, function string) (all []api.Activation) {
+func listActivations(t *testing.T, s *platformtest.Server, function string) (all []api.Activation) {
 	t.Helper()
 	filter := client.ActivationFilter{Namespace: platformtest.Namespace, Function: function}
 	of := s.API(t)

@@ -10,6 +10,7 @@ import (
 	"github.com/codesous/sous/api/client"
 	"github.com/codesous/sous/cmd/sous/platformtest"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/access"
 	"github.com/codesous/sous/storage/secrets"
 	"github.com/codesous/sous/storage/storagetest"
 )
@@ -93,7 +94,7 @@ func TestSecretsOnTwoReplicas(t *testing.T) {
 	}
 	checkStoreHolds(t, redis.URL, "hunter2")
 	store := storagetest.Open(t, storage.Config{URL: redis.URL})
-	events, _, err := storage.NewAudit(store).List(t.Context(), storage.AuditFilter{Tenant: platformtest.Tenant, Action: "secret.read"})
+	events, _, err := access.NewAudit(store).List(t.Context(), access.AuditFilter{Tenant: platformtest.Tenant, Action: "secret.read"})
 	if err != nil || len(events) < 4 {
 		t.Errorf("%d events of readings: %v", len(events), err)
 	}

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/codesous/sous/api"
-	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/documents"
 )
 
@@ -108,7 +107,7 @@ func Run(t *testing.T, start Start) {
 			now := &clock{now: time.Now()}
 			cfg := documents.Config{Clock: now.Now, Quota: documents.DefaultQuota()}
 			if config == "small" {
-				cfg.Quota = storage.DocumentQuota{NamespaceRecords: 3, NamespaceBytes: 1000, TenantRecords: 5, TenantBytes: 1500}
+				cfg.Quota = documents.Quota{NamespaceRecords: 3, NamespaceBytes: 1000, TenantRecords: 5, TenantBytes: 1500}
 			}
 			face := start(t, cfg)
 			for _, c := range cases() {

@@ -1,0 +1,93 @@
+package access
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+)
+
+// A Bootstrap has less time than its lock lives, so that two never work at once,
+// and gives the lock up within what is left.
+const (
+	bootstrapLockTTL = 30 * time.Second
+	bootstrapTime    = 20 * time.Second
+	bootstrapUnlock  = 5 * time.Second
+)
+
+// Bootstrap stores the key of an administrator of k.Tenant, whose Namespace must
+// be "", where there is none yet. With replace it does so in any case, and then
+// revokes the administrators' keys that were there, whose ids it gives.
+// CodePreconditionFailed where there is one, CodeStoreConflict while another
+// Bootstrap is under way, and Create's.
+func (r *APIKeys) Bootstrap(ctx context.Context, k api.Key, digest string, replace bool) (replaced []string, err error) {
+	unlocking, cancel := context.WithTimeout(context.WithoutCancel(ctx), bootstrapTime+bootstrapUnlock)
+	defer cancel()
+	ctx, cancelWork := context.WithTimeout(ctx, bootstrapTime)
+	defer cancelWork()
+	if err := r.lockBootstrap(ctx, k.ID); err != nil {
+		return nil, err
+	}
+	// A lock that stays, because the store has gone, goes by itself.
+	defer func() { _ = r.unlockBootstrap(unlocking, k.ID) }()
+
+	before, err := r.administrators(ctx, k.Tenant)
+	if err != nil {
+		return nil, err
+	}
+	if len(before) > 0 && !replace {
+		return nil, api.Errorf(api.CodePreconditionFailed, "an administrator's key exists: %s", before[0].ID)
+	}
+	if err := r.Create(ctx, k, digest); err != nil {
+		return nil, err
+	}
+	for _, old := range before {
+		// It may have been revoked meanwhile by whoever holds it.
+		if err := r.Revoke(ctx, old.Tenant, old.ID); err != nil && api.ErrorCode(err) != api.CodeKeyNotFound {
+			return replaced, err
+		}
+		replaced = append(replaced, old.ID)
+	}
+	return replaced, nil
+}
+
+// administrators are a tenant's live keys that may do everything in it.
+func (r *APIKeys) administrators(ctx context.Context, tenant string) ([]api.Key, error) {
+	members, err := r.members(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	all, err := r.live(ctx, tenant, members, len(members))
+	return slices.DeleteFunc(all, func(k api.Key) bool {
+		return k.Namespace != "" || !slices.Contains(k.Roles, api.RoleAdmin)
+	}), err
+}
+
+// lockBootstrap takes the lock under token. A lock that is there may be this
+// call's own: the client repeats a command whose answer was lost.
+func (r *APIKeys) lockBootstrap(ctx context.Context, token string) error {
+	taken, err := r.s.Client().SetNX(ctx, r.s.Keys().APIKeyBootstrap(), token, bootstrapLockTTL).Result()
+	if err != nil || taken {
+		return storage.Failure(ctx, "lock bootstrap", err)
+	}
+	holder, err := storage.Optional(r.s.Client().Get(ctx, r.s.Keys().APIKeyBootstrap()))
+	if err != nil {
+		return storage.Failure(ctx, "lock bootstrap", err)
+	}
+	if holder == token {
+		return nil
+	}
+	return api.Errorf(api.CodeStoreConflict, "another bootstrap is under way; try again in %s", bootstrapLockTTL)
+}
+
+// unlockBootstrap needs no script to compare and delete: while ctx lasts, a lock
+// under token is the caller's and has time left.
+func (r *APIKeys) unlockBootstrap(ctx context.Context, token string) error {
+	holder, err := storage.Optional(r.s.Client().Get(ctx, r.s.Keys().APIKeyBootstrap()))
+	if err != nil || holder != token {
+		return storage.Failure(ctx, "unlock bootstrap", err)
+	}
+	return storage.Failure(ctx, "unlock bootstrap", r.s.Client().Del(ctx, r.s.Keys().APIKeyBootstrap()).Err())
+}

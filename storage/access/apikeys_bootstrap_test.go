@@ -1,0 +1,126 @@
+package access_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/access"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+// bootstrap tries until no other test of the same store bootstraps.
+func bootstrap(t *testing.T, s *storage.Store, tenant string, replace bool) (k api.Key, digest string, replaced []string, err error) {
+	t.Helper()
+	k, digest = newKey(t, tenant, s.NowMS())
+	storagetest.Eventually(t, func() bool {
+		replaced, err = access.NewAPIKeys(s).Bootstrap(t.Context(), k, digest, replace)
+		return api.ErrorCode(err) != api.CodeStoreConflict
+	})
+	return k, digest, replaced, err
+}
+
+func TestBootstrap(t *testing.T) {
+	t.Parallel()
+	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+		keys, tenant, ctx := access.NewAPIKeys(s), storagetest.Tenant(t), t.Context()
+		// Those who may do less, or elsewhere, are no reason to refuse.
+		developer, _ := createKey(t, s, tenant, func(k *api.Key) { k.Roles = []string{api.RoleDeveloper} })
+		narrow, _ := createKey(t, s, tenant, func(k *api.Key) { k.Namespace = "payments" })
+		createKey(t, s, storagetest.Tenant(t), nil)
+
+		first, firstDigest, replaced, err := bootstrap(t, s, tenant, false)
+		if err != nil || len(replaced) != 0 {
+			t.Fatal(replaced, err)
+		}
+		refused, refusedDigest, _, err := bootstrap(t, s, tenant, false)
+		if api.ErrorCode(err) != api.CodePreconditionFailed {
+			t.Errorf("a second one: %v", err)
+		}
+		wantNoKey(t, s, refused, refusedDigest)
+		next, _, replaced, err := bootstrap(t, s, tenant, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff([]string{first.ID}, replaced); d != "" {
+			t.Error(d)
+		}
+		wantNoKey(t, s, first, firstDigest)
+		for _, k := range []api.Key{developer, narrow, next} {
+			if _, err := keys.Get(ctx, tenant, k.ID); err != nil {
+				t.Errorf("%+v: %v", k, err)
+			}
+		}
+	})
+}
+
+func TestBootstrapsRace(t *testing.T) {
+	t.Parallel()
+	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+		keys, tenant := access.NewAPIKeys(s), storagetest.Tenant(t)
+		made := 0
+		for made == 0 { // other tests of this store may hold the lock
+			for _, err := range storagetest.Concurrently(16, func(int) error {
+				k, digest := newKey(t, tenant, s.NowMS())
+				_, err := keys.Bootstrap(t.Context(), k, digest, false)
+				return err
+			}) {
+				switch api.ErrorCode(err) {
+				case "":
+					made++
+				case api.CodeStoreConflict, api.CodePreconditionFailed:
+				default:
+					t.Fatal(err)
+				}
+			}
+		}
+		items, _, err := keys.List(t.Context(), tenant, "", 0)
+		if err != nil || made != 1 || len(items) != 1 {
+			t.Errorf("%d succeeded, and there are %+v %v", made, items, err)
+		}
+	})
+}
+
+// The lock goes by itself, so that a crash does not keep everybody out.
+func TestBootstrapLock(t *testing.T) {
+	t.Parallel()
+	server := storagetest.Redis(t)
+	client := storeClient(t, server.URL)
+	s := storagetest.Open(t, storage.Config{URL: server.URL})
+	keys, ctx := access.NewAPIKeys(s), t.Context()
+	if err := client.Set(ctx, "cs:keys:bootstrap", "key_x", time.Minute).Err(); err != nil {
+		t.Fatal(err)
+	}
+	k, digest := newKey(t, api.AllTenants, s.NowMS())
+	if _, err := keys.Bootstrap(ctx, k, digest, true); api.ErrorCode(err) != api.CodeStoreConflict {
+		t.Errorf("while another is under way: %v", err)
+	}
+	if holder, err := client.Get(ctx, "cs:keys:bootstrap").Result(); err != nil || holder != "key_x" {
+		t.Errorf("the lock of another: %q %v", holder, err)
+	}
+	if yes, err := keys.Any(ctx); err != nil || yes {
+		t.Errorf("any: %v %v", yes, err)
+	}
+	// As after a command whose answer was lost: the lock is this call's own.
+	if err := client.Set(ctx, "cs:keys:bootstrap", k.ID, time.Minute).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := keys.Bootstrap(ctx, k, digest, false); err != nil {
+		t.Error(err)
+	}
+	if n, err := client.Exists(ctx, "cs:keys:bootstrap").Result(); err != nil || n != 0 {
+		t.Errorf("the lock stays: %v", err)
+	}
+	if yes, err := keys.Any(ctx); err != nil || !yes {
+		t.Errorf("any: %v %v", yes, err)
+	}
+	if err := keys.Revoke(ctx, api.AllTenants, k.ID); err != nil {
+		t.Error(err)
+	}
+	if yes, err := keys.Any(ctx); err != nil || yes {
+		t.Errorf("any, after the revocation: %v %v", yes, err)
+	}
+}

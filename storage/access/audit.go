@@ -1,0 +1,128 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+)
+
+// auditMax is how many events a tenant's audit keeps; the oldest go.
+const auditMax = 10_000
+
+// auditWindow is how many events one command reads.
+const auditWindow = 200
+
+// Audit keeps, for each tenant, who changed what, in a stream.
+type Audit struct{ s *storage.Store }
+
+// NewAudit gives the audit in s.
+func NewAudit(s *storage.Store) *Audit { return &Audit{s} }
+
+// Append adds an event; the store gives it its id. Where an answer of the store
+// is lost, the event may be there twice.
+func (r *Audit) Append(ctx context.Context, tenant string, e api.AuditEvent) error {
+	values := []any{"at_ms", e.AtMS, "status", e.Status}
+	if e.Count > 0 {
+		values = append(values, "count", e.Count)
+	}
+	for _, field := range []struct{ name, value string }{
+		{"sub", e.Sub}, {"action", e.Action}, {"method", e.Method}, {"path", e.Path}, {"made", e.Made}, {"code", string(e.Code)},
+		{"request_id", e.RequestID}, {"activation_id", e.ActivationID}, {"last_activation_id", e.LastActivationID},
+	} {
+		if field.value != "" { // see storage.StreamEntries
+			values = append(values, field.name, field.value)
+		}
+	}
+	return storage.Failure(ctx, "write audit", r.s.Client().XAdd(ctx, &redis.XAddArgs{
+		Stream: r.s.Keys().Audit(tenant), MaxLen: auditMax, Values: values,
+	}).Err())
+}
+
+// AuditFilter says which events of a tenant to list. Zero fields filter nothing.
+type AuditFilter struct {
+	Tenant string
+	Action string
+	Sub    string
+	Cursor string // where an earlier page ended; "" is the newest
+	Limit  int    // 0 means api.DefaultPageLimit
+}
+
+// List is a page of a tenant's audit, newest first. The filter is applied while
+// scanning, and the scan is bounded: a page may be short and still have a next
+// cursor, which is "" at the end. CodeValidationCursor.
+func (r *Audit) List(ctx context.Context, f AuditFilter) (items []api.AuditEvent, next string, err error) {
+	limit := storage.PageLimit(f.Limit)
+	from := "+"
+	if f.Cursor != "" {
+		if !isStreamID(f.Cursor) {
+			return nil, "", api.Errorf(api.CodeValidationCursor, "not an audit cursor: %q", f.Cursor)
+		}
+		from = "(" + f.Cursor
+	}
+	for budget := storage.ScanBudget; ; {
+		// One more than is looked at tells whether there is more.
+		found, err := storage.StreamEntries(r.s.Client().Do(ctx, "XREVRANGE", r.s.Keys().Audit(f.Tenant), from, "-", "COUNT", auditWindow+1))
+		if err != nil {
+			return nil, "", storage.Failure(ctx, "list audit", err)
+		}
+		for i, entry := range found[:min(len(found), auditWindow)] {
+			e, err := auditEvent(entry)
+			if err != nil {
+				return nil, "", err
+			}
+			from = "(" + entry.ID
+			if f.Action != "" && e.Action != f.Action || f.Sub != "" && e.Sub != f.Sub {
+				continue
+			}
+			if items = append(items, e); len(items) == limit {
+				if i == len(found)-1 {
+					return items, "", nil
+				}
+				return items, entry.ID, nil
+			}
+		}
+		if len(found) <= auditWindow {
+			return items, "", nil
+		}
+		if budget -= auditWindow; budget <= 0 {
+			return items, from[1:], nil
+		}
+	}
+}
+
+// isStreamID knows what a stream calls its entries: milliseconds, a hyphen, and
+// a number that tells those of one millisecond apart.
+func isStreamID(s string) bool {
+	ms, seq, ok := strings.Cut(s, "-")
+	_, errMS := strconv.ParseUint(ms, 10, 64)
+	_, errSeq := strconv.ParseUint(seq, 10, 64)
+	return ok && errMS == nil && errSeq == nil
+}
+
+func auditEvent(entry storage.StreamEntry) (api.AuditEvent, error) {
+	text := func(field string) string { return entry.Fields[field] }
+	e := api.AuditEvent{
+		ID: entry.ID, Sub: text("sub"), Action: text("action"), Method: text("method"), Path: text("path"), Made: text("made"),
+		Code: api.Code(text("code")), RequestID: text("request_id"),
+		ActivationID: text("activation_id"), LastActivationID: text("last_activation_id"),
+	}
+	var err error
+	if count := text("count"); count != "" {
+		if e.Count, err = strconv.ParseInt(count, 10, 64); err != nil {
+			return e, fmt.Errorf("decode audit event %s: %w", entry.ID, err)
+		}
+	}
+	if e.AtMS, err = strconv.ParseInt(text("at_ms"), 10, 64); err != nil {
+		return e, fmt.Errorf("decode audit event %s: %w", entry.ID, err)
+	}
+	if e.Status, err = strconv.Atoi(text("status")); err != nil {
+		return e, fmt.Errorf("decode audit event %s: %w", entry.ID, err)
+	}
+	return e, nil
+}

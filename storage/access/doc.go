@@ -1,0 +1,3 @@
+// Package access keeps the API keys of tenants, the bootstrap of the first one, and the
+// audit of what callers changed.
+package access

@@ -1,0 +1,328 @@
+package activations
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+)
+
+// The scripts of activations, by the names of their files in package lua.
+const (
+	scriptFinish   = "activation_finish.lua"
+	scriptWithdraw = "activation_withdraw.lua"
+	scriptAttempt  = "activation_attempt.lua"
+)
+
+const recordTTL = api.ActivationTTLMS * time.Millisecond
+
+// Repository keeps the record of every invocation for a week, and an index of
+// them for each function.
+type Repository struct{ s *storage.Store }
+
+// New gives the activations in s.
+func New(s *storage.Store) *Repository { return &Repository{s} }
+
+// Record is an activation's record, with what it hides from its
+// readers. A result that the handler returned as undefined is absent.
+type Record struct {
+	api.Activation
+	// EventSHA256 tells whether a repeated idempotent invoke has the same body.
+	EventSHA256 string `json:"event_sha256,omitempty"`
+	// Claim is a random value that tells apart the records of two callers who start
+	// the same derived id in one moment: only one of them may take it for its own.
+	Claim string `json:"claim,omitempty"`
+	// ResultBytes is the size of the result that lies under a key of its own,
+	// because it is larger than api.MaxInlineResultBytes; else 0.
+	ResultBytes int `json:"result_bytes,omitempty"`
+}
+
+// Start stores the record of an activation that begins, if its id is new, and
+// enters it in its function's index. Where the id is taken, created is false and
+// existing is what is stored; a repeat of the same record counts as created.
+func (r *Repository) Start(ctx context.Context, a *Record) (created bool, existing *Record, err error) {
+	raw, err := encodeRecord(a)
+	if err != nil {
+		return false, nil, err
+	}
+	w := r.recordWrite(a, raw)
+	if err := r.s.Commit(ctx, a.ActivationID, w); err != nil {
+		return false, nil, storage.Failure(ctx, "start activation", err)
+	}
+	return r.recorded(ctx, w)
+}
+
+// RecordEnded stores an activation that ended before its running record was
+// written: its index entry, its log and its terminal record, in one pipeline of
+// plain commands. log is a chunk as Logs.Append takes it, number 0, or nil.
+// a.Result is whole, as for Finish. won reports whether this record (from this call
+// or an earlier try) is the stored one; current is the stored one. A call whose
+// outcome is unknown may be repeated, or followed by Start and Finish.
+func (r *Repository) RecordEnded(ctx context.Context, a *Record, log []byte) (won bool, current *Record, err error) {
+	if err := checkChunk(log); err != nil {
+		return false, nil, err
+	}
+	end, err := encodeEnd(a)
+	if err != nil {
+		return false, nil, err
+	}
+	w := r.recordWrite(a, end.raw)
+	if log != nil {
+		w.logKey, w.logIndex, w.log = r.s.Keys().LogChunk(a.Tenant, a.ActivationID, 0), r.s.Keys().LogChunks(a.Tenant, a.ActivationID), log
+	}
+	if end.stored.ResultBytes > 0 {
+		w.resultKey, w.result = r.s.Keys().ActivationResult(a.Tenant, a.ActivationID), end.result
+	}
+	// Beside the group commit: no other activation waits behind a large result or log.
+	if max(end.stored.ResultBytes, len(log)) > api.MaxInlineResultBytes {
+		r.s.CommitAlone(ctx, w)
+	} else if err := r.s.Commit(ctx, a.ActivationID, w); err != nil {
+		return false, nil, storage.Failure(ctx, "record activation", err)
+	}
+	won, held, err := r.recorded(ctx, w)
+	if err != nil || !won {
+		return false, held, err
+	}
+	return true, end.whole(), nil
+}
+
+func (r *Repository) recordWrite(a *Record, raw string) *recordWrite {
+	return &recordWrite{
+		meta:    r.s.Keys().ActivationMeta(a.Tenant, a.ActivationID),
+		index:   r.s.Keys().ActivationIndex(a.Tenant, a.Namespace, a.Function),
+		tenant:  a.Tenant,
+		id:      a.ActivationID,
+		startMS: a.StartMS,
+		raw:     raw,
+	}
+}
+
+// recorded reads the outcome of w: whether its record, from this try or an earlier
+// one, is the stored one, else the stored one.
+func (r *Repository) recorded(ctx context.Context, w *recordWrite) (created bool, existing *Record, err error) {
+	for _, cmd := range w.before {
+		if err := cmd.Err(); err != nil {
+			return false, nil, storage.Failure(ctx, "record activation", err)
+		}
+	}
+	switch err := w.set.Err(); {
+	case err == nil:
+		return true, nil, nil
+	case !errors.Is(err, redis.Nil):
+		return false, nil, storage.Failure(ctx, "record activation", err)
+	}
+	held, heldRaw, err := r.read(ctx, w.tenant, w.id)
+	if err != nil {
+		return false, nil, err
+	}
+	if heldRaw == w.raw {
+		return true, nil, nil // an earlier try, whose answer was lost
+	}
+	return false, held, nil
+}
+
+// recordWrite stores a record whose key does not exist. The index entry comes first:
+// the sweeper finds and removes an entry without a record, and nothing would find a
+// record without an entry. The record comes last: it makes log and result visible.
+type recordWrite struct {
+	meta, index, tenant, id, raw string
+	startMS                      int64
+	logKey, logIndex             string // with log
+	log                          []byte // nil: none
+	resultKey                    string // with result
+	result                       []byte // nil: it is in the record, or there is none
+
+	before []redis.Cmder // what the record's visibility rests on
+	set    *redis.StatusCmd
+}
+
+// IndexEntry implements storage.Write.
+func (w *recordWrite) IndexEntry() (key string, entry redis.Z) {
+	return w.index, redis.Z{Score: float64(w.startMS), Member: w.id}
+}
+
+// Queue implements storage.Write.
+func (w *recordWrite) Queue(ctx context.Context, pipe redis.Pipeliner, indexed *redis.IntCmd) {
+	w.before = append(w.before, indexed)
+	if w.log != nil {
+		w.before = append(w.before, queueChunk(ctx, pipe, w.logKey, w.logIndex, 0, w.log)...)
+	}
+	if w.result != nil {
+		w.before = append(w.before, pipe.Set(ctx, w.resultKey, w.result, recordTTL))
+	}
+	w.set = pipe.SetArgs(ctx, w.meta, w.raw, redis.SetArgs{Mode: "NX", TTL: recordTTL})
+}
+
+// Withdraw takes back the record of a Start whose outcome was unknown and after
+// which nothing ran. A record that is not a's own stays.
+func (r *Repository) Withdraw(ctx context.Context, a *Record) error {
+	raw, err := encodeRecord(a)
+	if err != nil {
+		return err
+	}
+	_, err = r.s.Script(ctx, scriptWithdraw, []string{
+		r.s.Keys().ActivationMeta(a.Tenant, a.ActivationID),
+		r.s.Keys().ActivationIndex(a.Tenant, a.Namespace, a.Function),
+	}, raw, a.ActivationID)
+	return err
+}
+
+// Finish stores a's terminal record in place of the queued or running one of
+// attempt fromAttempt. a.Result is whole: what is stored of it is cut (see
+// TruncateResult), and lies under a key of its own where it is large. won says whether
+// this record (from this call or an earlier try) is the one that stands; current
+// is what is stored. Call it when Start has returned. CodeActivationNotFound.
+func (r *Repository) Finish(ctx context.Context, a *Record, fromAttempt int) (won bool, current *Record, err error) {
+	end, err := encodeEnd(a)
+	if err != nil {
+		return false, nil, err
+	}
+	keys := []string{r.s.Keys().ActivationMeta(a.Tenant, a.ActivationID)}
+	args := []any{end.raw, fromAttempt, int64(api.ActivationTTLMS)}
+	var reply any
+	if end.stored.ResultBytes > 0 {
+		// Beside the group commit: no other activation waits behind a large result.
+		keys = append(keys, r.s.Keys().ActivationResult(a.Tenant, a.ActivationID))
+		reply, err = r.s.Script(ctx, scriptFinish, keys, append(args, end.result)...)
+	} else {
+		reply, err = r.s.CommitScript(ctx, a.ActivationID, scriptFinish, keys, args...)
+	}
+	if err != nil {
+		return false, nil, err
+	}
+	if heldRaw, lost := reply.(string); lost {
+		held, err := r.join(ctx, heldRaw)
+		return false, held, err
+	}
+	return true, end.whole(), nil
+}
+
+// encodedEnd is a terminal activation as it is stored.
+type encodedEnd struct {
+	stored Record
+	raw    string // of stored
+	result []byte // cut (see TruncateResult); in stored unless it is large
+}
+
+func encodeEnd(a *Record) (*encodedEnd, error) {
+	e := &encodedEnd{stored: *a}
+	result, truncated := TruncateResult(a.Result)
+	e.result = result
+	e.stored.ResultTruncated = truncated
+	e.stored.Result, e.stored.ResultBytes = result, 0
+	if len(result) > api.MaxInlineResultBytes {
+		e.stored.Result, e.stored.ResultBytes = nil, len(result)
+	}
+	var err error
+	e.raw, err = encodeRecord(&e.stored)
+	return e, err
+}
+
+// whole is the stored record with its result.
+func (e *encodedEnd) whole() *Record {
+	e.stored.Result = e.result
+	return &e.stored
+}
+
+// Get gives an activation with its result. One that is lost is repaired first.
+// CodeActivationNotFound.
+func (r *Repository) Get(ctx context.Context, tenant, id string) (*Record, error) {
+	a, _, err := r.read(ctx, tenant, id)
+	if err != nil {
+		return nil, err
+	}
+	if a.Lost(r.s.NowMS()) {
+		a, _, err = r.repair(ctx, a, r.s.NowMS())
+	}
+	return a, err
+}
+
+// read gives the stored record with its result, and the record's bytes.
+func (r *Repository) read(ctx context.Context, tenant, id string) (*Record, string, error) {
+	raws, err := r.s.GetMany(ctx, []string{r.s.Keys().ActivationMeta(tenant, id), r.s.Keys().ActivationResult(tenant, id)})
+	if err != nil {
+		return nil, "", storage.Failure(ctx, "read activation", err)
+	}
+	if raws[0] == "" {
+		return nil, "", api.Errorf(api.CodeActivationNotFound, "activation %s does not exist", id)
+	}
+	a, err := storage.Decode[Record](raws[0])
+	if err != nil {
+		return nil, "", err
+	}
+	if a.ResultBytes > 0 {
+		a.Result = json.RawMessage(raws[1])
+	}
+	return &a, raws[0], nil
+}
+
+// join reads a record's bytes and adds a result that lies under its own key.
+func (r *Repository) join(ctx context.Context, raw string) (*Record, error) {
+	a, err := storage.Decode[Record](raw)
+	if err != nil || a.ResultBytes == 0 {
+		return &a, err
+	}
+	a.Result, err = r.s.Client().Get(ctx, r.s.Keys().ActivationResult(a.Tenant, a.ActivationID)).Bytes()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return nil, storage.Failure(ctx, "read result", err)
+	}
+	return &a, nil
+}
+
+// repair ends a lost activation, unless somebody was faster; it gives what is
+// stored then, and whether this call ended it.
+func (r *Repository) repair(ctx context.Context, lost *Record, nowMS int64) (*Record, bool, error) {
+	a := *lost
+	a.Status = api.StatusError
+	a.Error = &api.ActivationError{Type: api.ErrLost, Message: "the process that ran this activation ended before it did"}
+	a.end(nowMS)
+	a.Claim = uuid.NewString() // of two who end it in one millisecond one has
+	won, current, err := r.Finish(ctx, &a, a.Attempt)
+	return current, won, err
+}
+
+func (a *Record) end(nowMS int64) {
+	a.EndMS = nowMS
+	a.DurationMS = max(0, nowMS-a.StartMS)
+}
+
+// Cancel ends a queued or running activation as cancelled and gives the record.
+// CodeActivationTerminal, with the record, where it has ended;
+// CodeActivationNotFound.
+func (r *Repository) Cancel(ctx context.Context, tenant, id string, nowMS int64) (*Record, error) {
+	var current *Record
+	err := storage.RetryConflicts(ctx, func() error {
+		held, _, err := r.read(ctx, tenant, id)
+		if err != nil {
+			return err
+		}
+		if held.Lost(nowMS) {
+			if held, _, err = r.repair(ctx, held, nowMS); err != nil {
+				return err
+			}
+		}
+		current = held
+		if held.Status.Terminal() {
+			return api.Errorf(api.CodeActivationTerminal, "activation %s has ended: %s", id, held.Status)
+		}
+		a := *held
+		a.Status = api.StatusCancelled
+		a.end(nowMS)
+		won, stored, err := r.Finish(ctx, &a, a.Attempt)
+		if err != nil {
+			return err
+		}
+		current = stored
+		if !won {
+			return api.Errorf(api.CodeStoreConflict, "the activation changed meanwhile")
+		}
+		return nil
+	})
+	return current, err
+}

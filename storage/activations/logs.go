@@ -1,0 +1,168 @@
+package activations
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+)
+
+// Logs keeps the log lines of activations, in chunks, as long as the records.
+type Logs struct{ s *storage.Store }
+
+// NewLogs gives the logs in s.
+func NewLogs(s *storage.Store) *Logs { return &Logs{s} }
+
+// LogCursor is a place in an activation's log: the line to read next. The zero
+// value is the start.
+type LogCursor struct {
+	Chunk int
+	Line  int // counted from 0 in its chunk
+}
+
+// String is "chunk:line", as ParseLogCursor reads it.
+func (c LogCursor) String() string { return strconv.Itoa(c.Chunk) + ":" + strconv.Itoa(c.Line) }
+
+// ParseLogCursor reads what LogCursor.String wrote; "" is the start.
+// CodeValidationCursor.
+func ParseLogCursor(s string) (LogCursor, error) {
+	if s == "" {
+		return LogCursor{}, nil
+	}
+	chunk, line, _ := strings.Cut(s, ":")
+	var c LogCursor
+	var err error
+	if c.Chunk, err = strconv.Atoi(chunk); err == nil {
+		c.Line, err = strconv.Atoi(line)
+	}
+	if err != nil || c.Chunk < 0 || c.Line < 0 {
+		return LogCursor{}, api.Errorf(api.CodeValidationCursor, "not a log cursor: %q", s)
+	}
+	return c, nil
+}
+
+// LogEntry is a line with the cursor that stands behind it.
+type LogEntry struct {
+	api.LogLine
+	Cursor LogCursor
+}
+
+// Append stores a chunk of lines: NDJSON of api.LogLine, each line ended by a
+// newline, at most api.LogChunkBytes. Chunks count from 0. Writing a chunk again
+// replaces it, which is how a chunk grows; lines once written must stay.
+func (r *Logs) Append(ctx context.Context, tenant, id string, chunk int, ndjson []byte) error {
+	if err := checkChunk(ndjson); err != nil {
+		return err
+	}
+	pipe := r.s.Client().Pipeline()
+	queueChunk(ctx, pipe, r.s.Keys().LogChunk(tenant, id, chunk), r.s.Keys().LogChunks(tenant, id), chunk, ndjson)
+	_, err := pipe.Exec(ctx)
+	return storage.Failure(ctx, "write log", err)
+}
+
+func checkChunk(ndjson []byte) error {
+	if len(ndjson) > api.LogChunkBytes {
+		return api.Errorf(api.CodeInternal, "a log chunk has %d bytes, more than %d", len(ndjson), api.LogChunkBytes)
+	}
+	return nil
+}
+
+// queueChunk adds the writes of one chunk, number n, to a pipeline.
+func queueChunk(ctx context.Context, pipe redis.Pipeliner, key, index string, n int, ndjson []byte) []redis.Cmder {
+	return []redis.Cmder{
+		pipe.Set(ctx, key, ndjson, recordTTL),
+		pipe.ZAdd(ctx, index, redis.Z{Score: float64(n), Member: n}),
+		pipe.PExpire(ctx, index, recordTTL),
+	}
+}
+
+// logChunksAtOnce bounds what one read of a log holds in memory.
+const logChunksAtOnce = 8
+
+// Read gives up to limit lines from cursor on. next is where to read on: behind
+// the last line, where later ones will appear.
+func (r *Logs) Read(ctx context.Context, tenant, id string, cursor LogCursor, limit int) (lines []LogEntry, next LogCursor, err error) {
+	limit = storage.PageLimit(limit)
+	next = cursor
+	for from := strconv.Itoa(cursor.Chunk); ; from = "(" + strconv.Itoa(next.Chunk) {
+		numbers, err := r.s.Client().ZRangeByScore(ctx, r.s.Keys().LogChunks(tenant, id),
+			&redis.ZRangeBy{Min: from, Max: "+inf", Count: logChunksAtOnce}).Result()
+		if err != nil {
+			return nil, cursor, storage.Failure(ctx, "read log", err)
+		}
+		chunks, err := r.chunks(ctx, tenant, id, numbers)
+		if err != nil {
+			return nil, cursor, err
+		}
+		for _, c := range chunks {
+			if c.number != next.Chunk {
+				next = LogCursor{Chunk: c.number}
+			}
+			entries, err := c.entries(next.Line, limit-len(lines))
+			if err != nil {
+				return nil, cursor, err
+			}
+			lines = append(lines, entries...)
+			next.Line += len(entries)
+			if len(lines) == limit {
+				return lines, next, nil
+			}
+		}
+		if len(numbers) < logChunksAtOnce {
+			return lines, next, nil
+		}
+	}
+}
+
+type logChunk struct {
+	number int
+	ndjson string
+}
+
+func (r *Logs) chunks(ctx context.Context, tenant, id string, numbers []string) ([]logChunk, error) {
+	chunks := make([]logChunk, len(numbers))
+	keys := make([]string, len(numbers))
+	for i, number := range numbers {
+		n, err := strconv.Atoi(number)
+		if err != nil {
+			return nil, fmt.Errorf("read log index: %w", err)
+		}
+		chunks[i].number = n
+		keys[i] = r.s.Keys().LogChunk(tenant, id, n)
+	}
+	raws, err := r.s.GetMany(ctx, keys)
+	if err != nil {
+		return nil, storage.Failure(ctx, "read log", err)
+	}
+	for i, raw := range raws {
+		chunks[i].ndjson = raw
+	}
+	return chunks, nil
+}
+
+// entries decodes up to limit lines of the chunk from line skip on.
+func (c logChunk) entries(skip, limit int) ([]LogEntry, error) {
+	var entries []LogEntry
+	line := 0
+	for raw := range bytes.Lines([]byte(c.ndjson)) {
+		if len(entries) == limit {
+			break
+		}
+		if line++; line <= skip {
+			continue
+		}
+		e := LogEntry{Cursor: LogCursor{Chunk: c.number, Line: line}}
+		if err := json.Unmarshal(raw, &e.LogLine); err != nil {
+			return nil, fmt.Errorf("decode log line: %w", err)
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
+}

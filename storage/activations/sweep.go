@@ -1,0 +1,308 @@
+package activations
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+)
+
+// SweepCounts says what one sweep of a function's activations did.
+type SweepCounts struct {
+	Read     int // records looked at
+	Lost     int // of these, ended as lost
+	Trimmed  int // index entries removed because they outlived their records
+	Dangling int // index entries removed because there is no record
+	// Waiting counts those of Read that an earlier sweep had seen, and whose jobs have
+	// not ended them since.
+	Waiting int
+	// More says that the limit ended the sweep, not the index.
+	More bool
+}
+
+// Add sums the counts of two sweeps.
+func (c *SweepCounts) Add(o SweepCounts) {
+	c.Read += o.Read
+	c.Lost += o.Lost
+	c.Trimmed += o.Trimmed
+	c.Dangling += o.Dangling
+	c.Waiting += o.Waiting
+	c.More = c.More || o.More
+}
+
+// Swept is what one sweep of a function's activations found.
+type Swept struct {
+	SweepCounts
+	// Ended are the ids of the lost ones, which were ended.
+	Ended []string
+	// Unreadable are the ids of records that cannot be read, which were passed over.
+	Unreadable []string
+	// Asynchronous are activations that have not ended and belong to jobs: whether
+	// those live is for the queue to say.
+	Asynchronous []*Record
+}
+
+// Bounds of a sweep.
+const (
+	// sweepOpenMax is how many running activations a sweep leaves behind its
+	// cursor, to be looked at again; with more, the cursor waits. Of those that
+	// belong to jobs as many are remembered; with more, the rescan finds the rest.
+	sweepOpenMax = 64
+	// sweepRescanMS is how often a function's index is swept from its start: an
+	// entry from a clock that runs far behind may lie before the cursor.
+	sweepRescanMS = 24 * 60 * 60 * 1000
+	// indexTTLMS is how long an entry can have a record, which lives a week from
+	// its end.
+	indexTTLMS = api.ActivationTTLMS + api.MaxTimeoutMS + api.LostGraceMS
+)
+
+// sweepState is how far a function's sweeps have come. Two sweepers that save
+// one each do no harm: each state accounts for every entry by itself.
+type sweepState struct {
+	AfterMS  int64    `json:"after_ms"`          // start_ms of the last entry passed
+	AfterID  string   `json:"after_id"`          // its id
+	Open     []string `json:"open,omitempty"`    // places passed whose activations still ran
+	Jobs     []string `json:"jobs,omitempty"`    // places passed whose activations belong to jobs, and had not ended
+	RescanMS int64    `json:"rescan_ms"`         // when the index was last begun anew
+	TrimMS   int64    `json:"trim_ms,omitempty"` // nothing lies before this start_ms
+}
+
+// SweepFunction looks at up to limit (at most api.MaxPageLimit) activations of a function that no sweep has
+// seen ended: it ends the lost ones, removes index entries whose record is
+// gone, and reports the asynchronous ones. A cursor in the store remembers how far it
+// came. A function that was never invoked costs three reads.
+func (r *Repository) SweepFunction(ctx context.Context, tenant, namespace, function string, nowMS int64, limit int) (Swept, error) {
+	sw := &sweep{
+		r: r, tenant: tenant, nowMS: nowMS, limit: storage.PageLimit(limit),
+		index: r.s.Keys().ActivationIndex(tenant, namespace, function),
+		field: tenant + "/" + namespace + "/" + function,
+	}
+	err := sw.run(ctx)
+	return sw.swept, err
+}
+
+// sweep is one call of SweepFunction.
+type sweep struct {
+	r             *Repository
+	tenant        string
+	index, field  string
+	nowMS         int64
+	limit         int
+	state, before sweepState
+	swept         Swept
+}
+
+func (sw *sweep) run(ctx context.Context) error {
+	if err := sw.loadState(ctx); err != nil {
+		return err
+	}
+	if err := sw.trim(ctx); err != nil {
+		return err
+	}
+	if err := sw.reopen(ctx); err != nil {
+		return err
+	}
+	for sw.swept.Read < sw.limit && len(sw.state.Open) < sweepOpenMax {
+		places, err := sw.nextPlaces(ctx)
+		if err != nil {
+			return err
+		}
+		if len(places) == 0 {
+			return sw.saveState(ctx)
+		}
+		open, jobs, err := sw.judge(ctx, places)
+		if err != nil {
+			return err
+		}
+		last := places[len(places)-1]
+		sw.state.AfterMS, sw.state.AfterID = last.startMS, last.id
+		sw.state.Open = append(sw.state.Open, open...)
+		room := max(0, sweepOpenMax-len(sw.state.Jobs))
+		sw.state.Jobs = append(sw.state.Jobs, jobs[:min(room, len(jobs))]...)
+	}
+	sw.swept.More = sw.swept.Read >= sw.limit
+	return sw.saveState(ctx)
+}
+
+func (sw *sweep) loadState(ctx context.Context) error {
+	raw, err := sw.r.s.Client().HGet(ctx, sw.r.s.Keys().ActivationSweeps(), sw.field).Bytes()
+	switch {
+	case errors.Is(err, redis.Nil):
+		sw.state.RescanMS = sw.nowMS
+		return nil
+	case err != nil:
+		return storage.Failure(ctx, "read sweep cursor", err)
+	}
+	if json.Unmarshal(raw, &sw.state) != nil { // nothing is lost by beginning anew
+		sw.state = sweepState{RescanMS: sw.nowMS}
+	}
+	sw.before = sw.state
+	sw.before.Open, sw.before.Jobs = slices.Clone(sw.state.Open), slices.Clone(sw.state.Jobs)
+	if sw.nowMS-sw.state.RescanMS >= sweepRescanMS {
+		sw.state = sweepState{RescanMS: sw.nowMS, TrimMS: sw.state.TrimMS}
+	}
+	return nil
+}
+
+// saveState is a call of its own: the cursors belong to no tenant. A sweep that
+// is cut before it looks at the same entries again, which changes nothing.
+func (sw *sweep) saveState(ctx context.Context) error {
+	a, b := sw.state, sw.before
+	if a.AfterMS == b.AfterMS && a.AfterID == b.AfterID && a.RescanMS == b.RescanMS && a.TrimMS == b.TrimMS &&
+		slices.Equal(a.Open, b.Open) && slices.Equal(a.Jobs, b.Jobs) || a.AfterID == "" && sw.before.RescanMS == 0 {
+		return nil // nothing new, or an index that never had an entry
+	}
+	raw, err := storage.Encode(sw.state)
+	if err != nil {
+		return err
+	}
+	return storage.Failure(ctx, "save sweep cursor", sw.r.s.Client().HSet(ctx, sw.r.s.Keys().ActivationSweeps(), sw.field, raw).Err())
+}
+
+// trim removes entries that are older than any record, from a cursor of its own:
+// on KVRocks the removed ones at the head would be walked over each time.
+func (sw *sweep) trim(ctx context.Context) error {
+	horizon := sw.nowMS - indexTTLMS
+	if horizon <= sw.state.TrimMS {
+		return nil
+	}
+	old, err := sw.r.s.Client().ZRangeByScore(ctx, sw.index, &redis.ZRangeBy{
+		Min: strconv.FormatInt(sw.state.TrimMS, 10), Max: "(" + strconv.FormatInt(horizon, 10), Count: int64(sw.limit),
+	}).Result()
+	if err != nil {
+		return storage.Failure(ctx, "trim index", err)
+	}
+	if err := sw.remove(ctx, old); err != nil {
+		return err
+	}
+	sw.swept.Trimmed = len(old)
+	if len(old) == sw.limit {
+		sw.swept.More = true
+		return nil
+	}
+	if len(old) > 0 {
+		sw.state.TrimMS = horizon
+	}
+	return nil
+}
+
+func (sw *sweep) remove(ctx context.Context, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	members := make([]any, len(ids))
+	for i, id := range ids {
+		members[i] = id
+	}
+	return storage.Failure(ctx, "trim index", sw.r.s.Client().ZRem(ctx, sw.index, members...).Err())
+}
+
+// reopen looks again at what was running, or a job's, when the cursor passed it.
+func (sw *sweep) reopen(ctx context.Context) (err error) {
+	if sw.state.Open, _, err = sw.judge(ctx, placesOf(sw.state.Open)); err != nil {
+		return err
+	}
+	asked := min(len(sw.state.Jobs), max(1, sw.limit-sw.swept.Read))
+	_, jobs, err := sw.judge(ctx, placesOf(sw.state.Jobs[:asked]))
+	sw.swept.Waiting = len(jobs)
+	sw.state.Jobs = append(sw.state.Jobs[asked:], jobs...) // the next sweep goes on behind these
+	return err
+}
+
+// placesOf reads what a state remembers. What it cannot read the rescan finds.
+func placesOf(texts []string) []indexPlace {
+	places := make([]indexPlace, 0, len(texts))
+	for _, s := range texts {
+		if p, err := parseIndexPlace(s); err == nil {
+			places = append(places, p)
+		}
+	}
+	return places
+}
+
+// nextPlaces gives entries behind the cursor that are old enough to judge: what
+// is younger than the grace cannot be lost, and may still be on its way.
+func (sw *sweep) nextPlaces(ctx context.Context) ([]indexPlace, error) {
+	window := min(indexWindow, sw.limit-sw.swept.Read, sweepOpenMax-len(sw.state.Open))
+	by := redis.ZRangeBy{
+		Min:   strconv.FormatInt(sw.state.AfterMS, 10),
+		Max:   strconv.FormatInt(sw.nowMS-api.LostGraceMS, 10),
+		Count: int64(window),
+	}
+	for {
+		found, err := sw.r.s.Client().ZRangeByScoreWithScores(ctx, sw.index, &by).Result()
+		if err != nil {
+			return nil, storage.Failure(ctx, "sweep index", err)
+		}
+		var places []indexPlace
+		for _, z := range found {
+			id, _ := z.Member.(string)
+			p := indexPlace{int64(z.Score), id}
+			if p.startMS > sw.state.AfterMS || p.id > sw.state.AfterID {
+				places = append(places, p)
+			}
+		}
+		if len(places) > 0 || len(found) < window {
+			return places, nil
+		}
+		by.Offset += int64(window) // all of these had the cursor's score and lay before it
+	}
+}
+
+// judge ends what is lost, removes entries without a record, and gives the
+// places of what still runs, and of what belongs to jobs and has not ended.
+func (sw *sweep) judge(ctx context.Context, places []indexPlace) (open, jobs []string, err error) {
+	keys := make([]string, len(places))
+	for i, p := range places {
+		keys[i] = sw.r.s.Keys().ActivationMeta(sw.tenant, p.id)
+	}
+	raws, err := sw.r.s.GetMany(ctx, keys)
+	if err != nil {
+		return nil, nil, storage.Failure(ctx, "sweep activations", err)
+	}
+	sw.swept.Read += len(places)
+	var dangling []string
+	for i, raw := range raws {
+		if raw == "" {
+			dangling = append(dangling, places[i].id)
+			continue
+		}
+		a, err := storage.Decode[Record](raw)
+		switch {
+		case err != nil:
+			sw.swept.Unreadable = append(sw.swept.Unreadable, places[i].id)
+		case a.Status.Terminal():
+		case a.JobID != "":
+			sw.swept.Asynchronous = append(sw.swept.Asynchronous, &a)
+			jobs = append(jobs, places[i].String())
+		case a.Status != api.StatusRunning:
+		case a.Lost(sw.nowMS):
+			if err := sw.end(ctx, &a); err != nil {
+				return nil, nil, err
+			}
+		default:
+			open = append(open, places[i].String())
+		}
+	}
+	sw.swept.Dangling += len(dangling)
+	return open, jobs, sw.remove(ctx, dangling)
+}
+
+// end ends a lost activation, unless somebody was faster.
+func (sw *sweep) end(ctx context.Context, a *Record) error {
+	_, won, err := sw.r.repair(ctx, a, sw.nowMS)
+	if won {
+		sw.swept.Lost++
+		sw.swept.Ended = append(sw.swept.Ended, a.ActivationID)
+	}
+	if api.ErrorCode(err) == api.CodeActivationNotFound {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,243 @@
+package bindings
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+)
+
+// The scripts of worker bindings, by the names of their files in package lua.
+const (
+	scriptPut    = "binding_put.lua"
+	scriptDelete = "binding_delete.lua"
+)
+
+// Record is a worker binding's record. Its activities are invoked on behalf
+// of whoever made it or changed it last.
+type Record struct {
+	api.WorkerBinding
+	Principal api.Principal `json:"principal"`
+	Access    api.Access    `json:"access"`
+}
+
+// Found is a binding of a walk through all.
+type Found struct {
+	Path storage.BindingPath
+	Record
+}
+
+// Repository keeps the Cadence worker bindings and each namespace's index of them.
+// The index is a set as the record's contract has it: lists read it whole, which
+// api.MaxBindings bounds.
+type Repository struct{ s *storage.Store }
+
+// New gives the bindings in s.
+func New(s *storage.Store) *Repository { return &Repository{s} }
+
+// Create stores a new binding, whose revision and times are given here. A repeat of
+// the same record succeeds. CodeBindingExists, CodeBindingLimit.
+func (r *Repository) Create(ctx context.Context, tenant, namespace string, b Record, nowMS int64) (api.WorkerBinding, error) {
+	if err := storage.NewTenants(r.s).Register(ctx, tenant, namespace); err != nil {
+		return api.WorkerBinding{}, err
+	}
+	if err := r.s.Client().SAdd(ctx, r.s.Keys().BindingNamespaces(), tenant+"/"+namespace).Err(); err != nil {
+		return api.WorkerBinding{}, storage.Failure(ctx, "register worker binding", err)
+	}
+	b.Revision, b.CreatedAtMS, b.UpdatedAtMS = 1, nowMS, nowMS
+	err := r.put(ctx, storage.BindingPath{Tenant: tenant, Namespace: namespace, Name: b.Name}, "", &b)
+	if api.ErrorCode(err) == api.CodeStoreConflict {
+		err = api.Errorf(api.CodeBindingExists, "worker binding %q exists", b.Name)
+	}
+	return b.WorkerBinding, r.tell(ctx, storage.BindingPath{Tenant: tenant, Namespace: namespace, Name: b.Name}, err)
+}
+
+// tell lets the replicas know of a change that was made, and gives err back.
+func (r *Repository) tell(ctx context.Context, path storage.BindingPath, err error) error {
+	if err == nil {
+		// Best effort: they read all bindings every few seconds.
+		_ = r.s.PublishChange(ctx, storage.Change{
+			Kind: storage.ChangeBinding, Tenant: path.Tenant, Namespace: path.Namespace, Binding: path.Name,
+		})
+	}
+	return err
+}
+
+// Update changes a binding as change says, and gives what it is then. With ifMatch,
+// only where that is its revision. change may be called again where others change it
+// too; it may leave the binding as it is, which is no change.
+// CodeBindingNotFound, CodePreconditionFailed, change's own.
+func (r *Repository) Update(ctx context.Context, path storage.BindingPath, ifMatch *int64, nowMS int64, change func(*Record) error) (api.WorkerBinding, error) {
+	var out api.WorkerBinding
+	err := storage.RetryConflicts(ctx, func() error {
+		b, raw, err := r.read(ctx, path)
+		if err != nil {
+			return err
+		}
+		if err := matches(b, ifMatch); err != nil {
+			return err
+		}
+		if err := change(b); err != nil {
+			return err
+		}
+		same, err := storage.Encode(b)
+		if err != nil {
+			return err
+		}
+		if same != raw {
+			b.Revision, b.UpdatedAtMS = b.Revision+1, nowMS
+			err = r.put(ctx, path, raw, b)
+		}
+		out = b.WorkerBinding
+		return err
+	})
+	return out, r.tell(ctx, path, err)
+}
+
+func matches(b *Record, ifMatch *int64) error {
+	if ifMatch != nil && *ifMatch != b.Revision {
+		return api.Errorf(api.CodePreconditionFailed, "worker binding %q is at revision %d", b.Name, b.Revision)
+	}
+	return nil
+}
+
+func (r *Repository) put(ctx context.Context, path storage.BindingPath, before string, b *Record) error {
+	raw, err := storage.Encode(b)
+	if err != nil {
+		return err
+	}
+	_, err = r.s.Script(ctx, scriptPut,
+		[]string{r.s.Keys().Binding(path).Meta(), r.s.Keys().BindingIndex(path.Tenant, path.Namespace)},
+		before, raw, path.Name, api.MaxBindings)
+	return err
+}
+
+// Get gives a binding. CodeBindingNotFound.
+func (r *Repository) Get(ctx context.Context, path storage.BindingPath) (*Record, error) {
+	b, _, err := r.read(ctx, path)
+	return b, err
+}
+
+func (r *Repository) read(ctx context.Context, path storage.BindingPath) (*Record, string, error) {
+	raw, err := r.s.Client().Get(ctx, r.s.Keys().Binding(path).Meta()).Result()
+	if errors.Is(err, redis.Nil) {
+		return nil, "", notFound(path.Name)
+	}
+	if err != nil {
+		return nil, "", storage.Failure(ctx, "read worker binding", err)
+	}
+	b, err := storage.Decode[Record](raw)
+	return &b, raw, err
+}
+
+func notFound(name string) error {
+	return api.Errorf(api.CodeBindingNotFound, "worker binding %q does not exist", name)
+}
+
+// Delete removes a binding; with ifMatch, only where that is its revision.
+// CodeBindingNotFound, CodePreconditionFailed.
+func (r *Repository) Delete(ctx context.Context, path storage.BindingPath, ifMatch *int64) error {
+	return r.tell(ctx, path, storage.RetryConflicts(ctx, func() error {
+		b, raw, err := r.read(ctx, path)
+		switch code := api.ErrorCode(err); {
+		case code == api.CodeBindingNotFound && ifMatch == nil:
+			// What a cut left of it goes all the same.
+		case err != nil:
+			return err
+		default:
+			if err := matches(b, ifMatch); err != nil {
+				return err
+			}
+		}
+		k := r.s.Keys().Binding(path)
+		_, err = r.s.ScriptOnce(ctx, scriptDelete,
+			[]string{k.Meta(), r.s.Keys().BindingIndex(path.Tenant, path.Namespace), k.Status()}, raw, path.Name)
+		return err
+	}))
+}
+
+// List is a page of a namespace's bindings by name, beginning behind after. next is
+// "" at the end; a page may be short and still have one.
+func (r *Repository) List(ctx context.Context, tenant, namespace, after string, limit int) (items []api.WorkerBinding, next string, err error) {
+	limit = storage.PageLimit(limit)
+	names, err := r.names(ctx, tenant, namespace)
+	if err != nil {
+		return nil, "", err
+	}
+	from, _ := slices.BinarySearch(names, after+"\x00")
+	if names = names[from:]; len(names) > limit {
+		names = names[:limit]
+		next = names[limit-1]
+	}
+	found, err := r.load(ctx, tenant, namespace, names)
+	items = make([]api.WorkerBinding, len(found))
+	for i := range found {
+		items[i] = found[i].WorkerBinding
+	}
+	return items, next, err
+}
+
+// names are those of a namespace's bindings, in order.
+func (r *Repository) names(ctx context.Context, tenant, namespace string) ([]string, error) {
+	names, err := r.s.Client().SMembers(ctx, r.s.Keys().BindingIndex(tenant, namespace)).Result()
+	slices.Sort(names)
+	return names, storage.Failure(ctx, "list worker bindings", err)
+}
+
+// load reads bindings of a namespace, without those that are not there.
+func (r *Repository) load(ctx context.Context, tenant, namespace string, names []string) ([]Found, error) {
+	keys := make([]string, len(names))
+	for i, name := range names {
+		keys[i] = r.s.Keys().Binding(storage.BindingPath{Tenant: tenant, Namespace: namespace, Name: name}).Meta()
+	}
+	raws, err := r.s.GetMany(ctx, keys)
+	if err != nil {
+		return nil, storage.Failure(ctx, "list worker bindings", err)
+	}
+	out := make([]Found, 0, len(raws))
+	for i, raw := range raws {
+		if raw == "" {
+			continue // a write was cut short between the binding and its index
+		}
+		b, err := storage.Decode[Record](raw)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Found{storage.BindingPath{Tenant: tenant, Namespace: namespace, Name: names[i]}, b})
+	}
+	return out, nil
+}
+
+// All reads every binding of every tenant: two commands for each namespace that has
+// ever had one.
+func (r *Repository) All(ctx context.Context) ([]Found, error) {
+	var out []Found
+	seen := map[string]bool{} // a scan may name a member twice
+	for places, err := range r.s.ScanSet(ctx, r.s.Keys().BindingNamespaces()) {
+		if err != nil {
+			return nil, err
+		}
+		for _, place := range places {
+			if seen[place] {
+				continue
+			}
+			seen[place] = true
+			tenant, namespace, _ := strings.Cut(place, "/")
+			names, err := r.names(ctx, tenant, namespace)
+			if err != nil {
+				return nil, err
+			}
+			found, err := r.load(ctx, tenant, namespace, names)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, found...)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,260 @@
+package bindings_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/bindings"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+func storedBinding(name string) bindings.Record {
+	b := api.WorkerBinding{
+		Name: name, Domain: "payments", Tasklist: "activities", Enabled: true,
+		ActivityMap: map[string]api.JobTarget{"Pay": {Function: "pay"}},
+	}
+	b.Normalize()
+	return bindings.Record{WorkerBinding: b, Principal: api.Principal{Sub: "me", Roles: []string{"admin"}}, Access: api.AccessGranted}
+}
+
+func TestBindings(t *testing.T) {
+	t.Parallel()
+	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+		ctx, r, tenant := t.Context(), bindings.New(s), storagetest.Tenant(t)
+		heard := make(chan storage.Change, 1000)
+		if err := s.Subscribe(ctx, func(c storage.Change) { heard <- c }); err != nil {
+			t.Fatal(err)
+		}
+		path := storage.BindingPath{Tenant: tenant, Namespace: "default", Name: "pay"}
+		notice := storage.Change{Kind: storage.ChangeBinding, Tenant: tenant, Namespace: "default", Binding: "pay"}
+		made, err := r.Create(ctx, tenant, "default", storedBinding("pay"), 7)
+		if err != nil || made.Revision != 1 || made.CreatedAtMS != 7 || made.UpdatedAtMS != 7 {
+			t.Fatalf("%+v %v", made, err)
+		}
+		storagetest.AwaitChange(t, heard, notice)
+		if _, err := r.Create(ctx, tenant, "default", storedBinding("pay"), 8); api.ErrorCode(err) != api.CodeBindingExists {
+			t.Errorf("again: %v", err)
+		}
+		got, err := r.Get(ctx, path)
+		want := storedBinding("pay")
+		want.Revision, want.CreatedAtMS, want.UpdatedAtMS = 1, 7, 7
+		if diff := cmp.Diff(&want, got); err != nil || diff != "" {
+			t.Errorf("%v %s", err, diff)
+		}
+		off := func(b *bindings.Record) error { b.Enabled = false; return nil }
+		if _, err := r.Update(ctx, path, new(int64(2)), 9, off); api.ErrorCode(err) != api.CodePreconditionFailed {
+			t.Errorf("another revision: %v", err)
+		}
+		for range 2 { // the second changes nothing
+			changed, err := r.Update(ctx, path, nil, 9, off)
+			if err != nil || changed.Revision != 2 || changed.UpdatedAtMS != 9 || changed.CreatedAtMS != 7 || changed.Enabled {
+				t.Errorf("%+v %v", changed, err)
+			}
+		}
+		storagetest.AwaitChange(t, heard, notice)
+		if err := r.Delete(ctx, path, new(int64(1))); api.ErrorCode(err) != api.CodePreconditionFailed {
+			t.Errorf("another revision: %v", err)
+		}
+		if err := r.Delete(ctx, path, new(int64(2))); err != nil {
+			t.Error(err)
+		}
+		storagetest.AwaitChange(t, heard, notice)
+		for what, err := range map[string]error{
+			"delete": r.Delete(ctx, path, nil),
+			"get":    func() error { _, err := r.Get(ctx, path); return err }(),
+			"update": func() error { _, err := r.Update(ctx, path, nil, 9, off); return err }(),
+			"status": func() error { _, err := r.Status(ctx, path); return err }(),
+		} {
+			if api.ErrorCode(err) != api.CodeBindingNotFound {
+				t.Errorf("%s of what is gone: %v", what, err)
+			}
+		}
+	})
+}
+
+func TestBindingsAreListed(t *testing.T) {
+	t.Parallel()
+	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+		ctx, r := t.Context(), bindings.New(s)
+		tenants := []string{storagetest.Tenant(t), storagetest.Tenant(t)}
+		for _, tenant := range tenants {
+			for _, namespace := range []string{"one", "two"} {
+				for i := range 5 {
+					if _, err := r.Create(ctx, tenant, namespace, storedBinding(fmt.Sprint("worker-", i)), 1); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+		var names []string
+		for after := ""; ; {
+			items, next, err := r.List(ctx, tenants[0], "one", after, 2)
+			if err != nil || len(items) > 2 {
+				t.Fatal(items, err)
+			}
+			for _, b := range items {
+				names = append(names, b.Name)
+			}
+			if after = next; next == "" {
+				break
+			}
+		}
+		if diff := cmp.Diff([]string{"worker-0", "worker-1", "worker-2", "worker-3", "worker-4"}, names); diff != "" {
+			t.Error(diff)
+		}
+		all, err := r.All(ctx)
+		found := map[storage.BindingPath]int{}
+		for _, b := range all {
+			found[b.Path]++
+		}
+		for _, tenant := range tenants {
+			for _, namespace := range []string{"one", "two"} {
+				if path := (storage.BindingPath{Tenant: tenant, Namespace: namespace, Name: "worker-3"}); err != nil || found[path] != 1 {
+					t.Errorf("%+v was found %d times: %v", path, found[path], err)
+				}
+			}
+		}
+	})
+}
+
+func TestBindingsAreBounded(t *testing.T) {
+	t.Parallel()
+	s := storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL})
+	ctx, r, tenant := t.Context(), bindings.New(s), storagetest.Tenant(t)
+	for i := range api.MaxBindings {
+		if _, err := r.Create(ctx, tenant, "default", storedBinding(fmt.Sprint("worker-", i)), 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := r.Create(ctx, tenant, "default", storedBinding("another"), 1); api.ErrorCode(err) != api.CodeBindingLimit {
+		t.Errorf("one too many: %v", err)
+	}
+	path := storage.BindingPath{Tenant: tenant, Namespace: "default", Name: "worker-0"}
+	if _, err := r.Update(ctx, path, nil, 2, func(b *bindings.Record) error { b.Enabled = false; return nil }); err != nil {
+		t.Errorf("a change: %v", err)
+	}
+}
+
+// Changes that race all count: none is lost.
+func TestBindingChangesRace(t *testing.T) {
+	t.Parallel()
+	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+		ctx, r, tenant := t.Context(), bindings.New(s), storagetest.Tenant(t)
+		if _, err := r.Create(ctx, tenant, "default", storedBinding("pay"), 1); err != nil {
+			t.Fatal(err)
+		}
+		path := storage.BindingPath{Tenant: tenant, Namespace: "default", Name: "pay"}
+		var wg sync.WaitGroup
+		for i := range 8 {
+			wg.Go(func() {
+				_, err := r.Update(ctx, path, nil, 2, func(b *bindings.Record) error {
+					b.ActivityMap[fmt.Sprint("Activity", i)] = api.JobTarget{Function: "pay", Alias: "prod"}
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		b, err := r.Get(ctx, path)
+		if err != nil || len(b.ActivityMap) != 9 || b.Revision != 9 {
+			t.Errorf("%+v %v", b, err)
+		}
+	})
+}
+
+func TestBindingStatus(t *testing.T) {
+	t.Parallel()
+	clock := &struct {
+		sync.Mutex
+		now time.Time
+	}{now: time.UnixMilli(1_000_000)}
+	tick := func(d time.Duration) time.Time {
+		clock.Lock()
+		defer clock.Unlock()
+		clock.now = clock.now.Add(d)
+		return clock.now
+	}
+	s := storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL, Clock: func() time.Time { return tick(0) }})
+	ctx, r, tenant := context.Background(), bindings.New(s), storagetest.Tenant(t)
+	if _, err := r.Create(ctx, tenant, "default", storedBinding("pay"), 1); err != nil {
+		t.Fatal(err)
+	}
+	path := storage.BindingPath{Tenant: tenant, Namespace: "default", Name: "pay"}
+	expect := func(what string, replicas int, want api.BindingCounts) {
+		t.Helper()
+		got, err := r.Status(ctx, path)
+		if err != nil || len(got.Shares) != replicas {
+			t.Errorf("%s: %+v %v", what, got, err)
+		}
+		if want.State == api.BindingStopped {
+			got.Status.Reason = ""
+		}
+		if diff := cmp.Diff(want, got.Status); diff != "" {
+			t.Errorf("%s: %s", what, diff)
+		}
+	}
+	report := func(replica string, c api.BindingCounts) {
+		t.Helper()
+		err := r.Report(ctx, []bindings.Report{{Path: path, Share: api.BindingReplica{Replica: replica, BindingCounts: c, ReportedAtMS: s.NowMS()}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect("nobody reports", 0, api.BindingCounts{State: api.BindingStopped})
+	report("a", api.BindingCounts{State: api.BindingFailing, Reason: "down", LastPollMS: 5, Taken: 2, Completed: 1, InFlight: 1})
+	expect("one fails", 1, api.BindingCounts{State: api.BindingFailing, Reason: "down", LastPollMS: 5, Taken: 2, Completed: 1, InFlight: 1})
+	tick(20 * time.Second)
+	report("b", api.BindingCounts{State: api.BindingRunning, LastPollMS: 4, Taken: 3, Failed: 2, Cancelled: 1})
+	expect("one of two runs", 2, api.BindingCounts{State: api.BindingRunning, LastPollMS: 5, Taken: 5, Completed: 1, Failed: 2, Cancelled: 1, InFlight: 1})
+	tick(20 * time.Second)
+	expect("one has gone", 1, api.BindingCounts{State: api.BindingRunning, LastPollMS: 4, Taken: 3, Failed: 2, Cancelled: 1})
+	if err := r.Withdraw(ctx, "b", []storage.BindingPath{path}); err != nil {
+		t.Fatal(err)
+	}
+	expect("both have gone", 0, api.BindingCounts{State: api.BindingStopped})
+	if _, err := r.Update(ctx, path, nil, 2, func(b *bindings.Record) error { b.Enabled = false; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	expect("it is disabled", 0, api.BindingCounts{State: api.BindingDisabled})
+}
+
+// A replica that comes removes what those before it left without a word, also where
+// nobody ever asks for the status.
+func TestPruneRemovesTheDead(t *testing.T) {
+	t.Parallel()
+	var now atomic.Int64
+	now.Store(1_000_000)
+	redis := storagetest.Redis(t)
+	s := storagetest.Open(t, storage.Config{URL: redis.URL, Clock: func() time.Time { return time.UnixMilli(now.Load()) }})
+	ctx, r, tenant := t.Context(), bindings.New(s), storagetest.Tenant(t)
+	path := storage.BindingPath{Tenant: tenant, Namespace: "default", Name: "pay"}
+	report := func(replica string) {
+		t.Helper()
+		share := api.BindingReplica{Replica: replica, ReportedAtMS: now.Load()}
+		if err := r.Report(ctx, []bindings.Report{{Path: path, Share: share}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report("dead")
+	now.Add(bindings.ReportTTL.Milliseconds() + 1)
+	report("alive")
+	if err := errors.Join(r.Prune(ctx, []storage.BindingPath{path}), r.Prune(ctx, nil)); err != nil {
+		t.Fatal(err)
+	}
+	raw := storagetest.Open(t, storage.Config{URL: redis.URL}).Client()
+	if fields := raw.HKeys(ctx, "cs:cadence:"+tenant+":default:worker:pay:status").Val(); !slices.Equal(fields, []string{"alive"}) {
+		t.Errorf("%q", fields)
+	}
+}

@@ -1,0 +1,176 @@
+package bindings
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+)
+
+// How long a replica's report of a binding is believed, and how often a replica that
+// lives repeats it, changed or not.
+const (
+	ReportTTL      = 30 * time.Second
+	ReportInterval = 10 * time.Second
+)
+
+// Report is a replica's report of one binding.
+type Report struct {
+	Path  storage.BindingPath
+	Share api.BindingReplica
+}
+
+// Report stores a replica's share of each binding's status, all in one round trip.
+// The hash goes where nobody reports any more; a dead replica's field in it is
+// removed by Status and Prune.
+func (r *Repository) Report(ctx context.Context, reports []Report) error {
+	if len(reports) == 0 {
+		return nil
+	}
+	pipe := r.s.Client().Pipeline()
+	for i := range reports {
+		raw, err := storage.Encode(&reports[i].Share)
+		if err != nil {
+			return err
+		}
+		key := r.s.Keys().Binding(reports[i].Path).Status()
+		pipe.HSet(ctx, key, reports[i].Share.Replica, raw)
+		pipe.PExpire(ctx, key, ReportTTL)
+	}
+	_, err := pipe.Exec(ctx)
+	return storage.Failure(ctx, "report worker bindings", err)
+}
+
+// Withdraw removes a replica's reports: it ends.
+func (r *Repository) Withdraw(ctx context.Context, replica string, paths []storage.BindingPath) error {
+	if len(paths) == 0 {
+		return nil
+	}
+	pipe := r.s.Client().Pipeline()
+	for _, path := range paths {
+		pipe.HDel(ctx, r.s.Keys().Binding(path).Status(), replica)
+	}
+	_, err := pipe.Exec(ctx)
+	return storage.Failure(ctx, "withdraw reports of worker bindings", err)
+}
+
+// Status gives a binding and how its workers get on. CodeBindingNotFound.
+func (r *Repository) Status(ctx context.Context, path storage.BindingPath) (api.BindingStatus, error) {
+	b, err := r.Get(ctx, path)
+	if err != nil {
+		return api.BindingStatus{}, err
+	}
+	out, err := r.statuses(ctx, path.Tenant, path.Namespace, []api.WorkerBinding{b.WorkerBinding})
+	if err != nil {
+		return api.BindingStatus{}, err
+	}
+	return out[0], nil
+}
+
+// ListStatus is List with how the workers of each binding get on.
+func (r *Repository) ListStatus(ctx context.Context, tenant, namespace, after string, limit int) (items []api.BindingStatus, next string, err error) {
+	bindings, next, err := r.List(ctx, tenant, namespace, after, limit)
+	if err != nil {
+		return nil, "", err
+	}
+	items, err = r.statuses(ctx, tenant, namespace, bindings)
+	return items, next, err
+}
+
+func (r *Repository) statuses(ctx context.Context, tenant, namespace string, bindings []api.WorkerBinding) ([]api.BindingStatus, error) {
+	paths := make([]storage.BindingPath, len(bindings))
+	for i := range bindings {
+		paths[i] = storage.BindingPath{Tenant: tenant, Namespace: namespace, Name: bindings[i].Name}
+	}
+	shares, err := r.shares(ctx, paths)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]api.BindingStatus, len(bindings))
+	for i := range bindings {
+		out[i] = api.BindingStatus{WorkerBinding: bindings[i], Status: sumShares(bindings[i].Enabled, shares[i]), Shares: shares[i]}
+	}
+	return out, nil
+}
+
+// Prune removes the reports of replicas that have gone without a word.
+func (r *Repository) Prune(ctx context.Context, paths []storage.BindingPath) error {
+	_, err := r.shares(ctx, paths)
+	return err
+}
+
+// shares reads what the replicas report of each binding, and removes what is not
+// believed any more.
+func (r *Repository) shares(ctx context.Context, paths []storage.BindingPath) ([][]api.BindingReplica, error) {
+	if len(paths) == 0 {
+		return nil, nil
+	}
+	pipe := r.s.Client().Pipeline()
+	sent := make([]*redis.MapStringStringCmd, len(paths))
+	for i, path := range paths {
+		sent[i] = pipe.HGetAll(ctx, r.s.Keys().Binding(path).Status())
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, storage.Failure(ctx, "read status of worker bindings", err)
+	}
+	out := make([][]api.BindingReplica, len(paths))
+	for i, path := range paths {
+		fresh, stale := freshShares(sent[i].Val(), r.s.NowMS())
+		if len(stale) > 0 {
+			// Best effort: the next reader finds them again.
+			r.s.Client().HDel(ctx, r.s.Keys().Binding(path).Status(), stale...)
+		}
+		out[i] = fresh
+	}
+	return out, nil
+}
+
+// freshShares tells the reports that are believed from those of replicas that have
+// gone. Clocks of replicas may differ by as much as the report may be old.
+func freshShares(fields map[string]string, nowMS int64) (shares []api.BindingReplica, stale []string) {
+	shares = make([]api.BindingReplica, 0, len(fields))
+	for replica, raw := range fields {
+		var share api.BindingReplica
+		if json.Unmarshal([]byte(raw), &share) != nil || nowMS-share.ReportedAtMS > ReportTTL.Milliseconds() {
+			stale = append(stale, replica)
+			continue
+		}
+		shares = append(shares, share)
+	}
+	slices.SortFunc(shares, func(a, b api.BindingReplica) int { return strings.Compare(a.Replica, b.Replica) })
+	return shares, stale
+}
+
+// stateOrder are the states of replicas, the one first that counts for all of
+// them where any is in it.
+var stateOrder = []api.BindingState{
+	api.BindingRunning, api.BindingFailing, api.BindingWaiting, api.BindingNoServer, api.BindingDisabled, api.BindingStopped,
+}
+
+// sumShares makes one of the replicas' shares.
+func sumShares(enabled bool, shares []api.BindingReplica) api.BindingCounts {
+	sum := api.BindingCounts{State: api.BindingStopped, Reason: "no replica with the cadence role reports on it"}
+	rank := len(stateOrder)
+	for _, s := range shares {
+		sum.LastPollMS = max(sum.LastPollMS, s.LastPollMS)
+		sum.Taken += s.Taken
+		sum.Completed += s.Completed
+		sum.Failed += s.Failed
+		sum.Cancelled += s.Cancelled
+		sum.InFlight += s.InFlight
+		at := slices.Index(stateOrder, s.State)
+		if at >= 0 && (at < rank || at == rank && sum.Reason == "") {
+			rank, sum.State, sum.Reason = at, s.State, s.Reason
+		}
+	}
+	if !enabled {
+		sum.State, sum.Reason = api.BindingDisabled, ""
+	}
+	return sum
+}

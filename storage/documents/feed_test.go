@@ -1,0 +1,245 @@
+package documents_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/documents"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+func (d *harness) changes(since int64, limit int) documents.Feed {
+	d.t.Helper()
+	feed, err := d.Changes(d.t.Context(), d.path, since, limit)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return feed
+}
+
+// TestTheFeedOfDocuments: changes in order, from any one on, with what is lost named.
+func TestTheFeedOfDocuments(t *testing.T) {
+	t.Parallel()
+	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+		d := newHarness(t, s)
+		if feed := d.changes(0, 10); len(feed.Changes) != 0 || feed.Latest != 0 || feed.Lost {
+			t.Errorf("of nothing: %+v", feed)
+		}
+		d.mustWrite(put("a", "1"), until(d.now+5, put("b", "1")))
+		d.mustWrite(put("a", "2"))
+		d.now += 5
+		d.mustWrite(remove("a"), remove("b"))
+		at := func(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
+		all := []api.DocumentChange{
+			{ID: 1, Op: "put", Key: "a", Revision: 1, At: at(1_000_000)},
+			{ID: 2, Op: "put", Key: "b", Revision: 1, At: at(1_000_000)},
+			{ID: 3, Op: "put", Key: "a", Revision: 2, At: at(1_000_000)},
+			{ID: 4, Op: "delete", Key: "a", Revision: 2, At: at(1_000_005)},
+			{ID: 5, Op: "expire", Key: "b", Revision: 1, At: at(1_000_005)},
+		}
+		for since := range 6 {
+			want := documents.Feed{Changes: slices.Clip(all[since:]), Latest: 5}
+			if since == 5 {
+				want.Changes = nil
+			}
+			if diff := cmp.Diff(want, d.changes(int64(since), 10)); diff != "" {
+				t.Errorf("since %d: %s", since, diff)
+			}
+		}
+		if feed := d.changes(1, 2); len(feed.Changes) != 2 || feed.Changes[1].ID != 3 || feed.Latest != 5 {
+			t.Errorf("a page: %+v", feed)
+		}
+		stream := d.key(d.path.Install, d.path.Namespace, "changes")
+		if err := s.Client().XDel(t.Context(), stream, "3-0").Err(); err != nil {
+			t.Fatal(err)
+		}
+		if feed := d.changes(2, 10); feed.Lost || len(feed.Changes) != 2 {
+			t.Errorf("a change that a crash kept from happening is not lost: %+v", feed)
+		}
+		if err := s.Client().XTrimMaxLen(t.Context(), stream, 1).Err(); err != nil {
+			t.Fatal(err)
+		}
+		for since, lost := range []bool{true, true, true, true, false, false} {
+			if feed := d.changes(int64(since), 10); feed.Lost != lost {
+				t.Errorf("since %d of what is kept: %+v", since, feed)
+			}
+		}
+	})
+}
+
+// TestTheFeedIsBounded keeps the last api.MaxDocumentChanges.
+func TestTheFeedIsBounded(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
+		d := newHarness(t, s)
+		stream := d.key(d.path.Install, d.path.Namespace, "changes")
+		pipe := s.Client().Pipeline()
+		for id := range api.MaxDocumentChanges {
+			pipe.Do(t.Context(), "XADD", stream, strconv.Itoa(id+1)+"-0", "op", "put", "key", "a", "rev", "1", "at", "1")
+			if pipe.Len() == 500 {
+				if _, err := pipe.Exec(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		pipe.HSet(t.Context(), d.key(d.path.Install, "usage"), d.path.Namespace+":c", api.MaxDocumentChanges)
+		if _, err := pipe.Exec(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		d.mustWrite(put("a", "1"), put("b", "1"))
+		if n, err := s.Client().XLen(t.Context(), stream).Result(); err != nil || n != api.MaxDocumentChanges {
+			t.Error(n, err)
+		}
+		if feed := d.changes(1, 1); !feed.Lost || feed.Changes[0].ID != 3 || feed.Latest != api.MaxDocumentChanges+2 {
+			t.Errorf("%+v", feed)
+		}
+	})
+}
+
+// TestNoChangeIsMissing: of writers at once, on both of two clients, a follower hears every
+// change once and in order, also over the deletion of the namespace.
+func TestNoChangeIsMissing(t *testing.T) {
+	t.Parallel()
+	clients := twoDocuments(t)
+	d := clients[0]
+	woken, done := clients[1].Follow(d.path)
+	defer done()
+	var mu sync.Mutex
+	made := map[string]int{}
+	stop := make(chan struct{})
+	heard := map[string]int{}
+	var follower sync.WaitGroup
+	follower.Go(func() {
+		for last, ended := int64(0), false; ; {
+			select { // first: what was made before it is read below
+			case <-stop:
+				ended = true
+			default:
+			}
+			feed := clients[1].changes(last, 7)
+			for _, c := range feed.Changes {
+				if c.ID <= last {
+					t.Errorf("change %d comes after %d", c.ID, last)
+				}
+				last = c.ID
+				heard[fmt.Sprint(c.Op, " ", c.Key, " ", c.Revision)]++
+			}
+			switch {
+			case feed.Lost:
+				t.Error("changes are lost")
+				return
+			case len(feed.Changes) > 0:
+			case ended:
+				return
+			default:
+				select {
+				case <-woken:
+				case <-stop:
+				case <-time.After(10 * time.Second):
+					t.Error("the follower was not woken")
+					return
+				}
+			}
+		}
+	})
+	for _, err := range storagetest.Concurrently(8, func(i int) error {
+		c := clients[i%2]
+		for n := range 40 {
+			mine, shared := fmt.Sprintf("%d of writer %d", n, i), "shared"
+			out, err := c.write(put(mine, "1"), put(shared, "1"))
+			if err == nil {
+				_, err = c.write(remove(mine))
+			}
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			made["put "+mine+" 1"]++
+			made["delete "+mine+" 1"]++
+			made[fmt.Sprint("put ", shared, " ", out[1].Revision)]++
+			mu.Unlock()
+			if i == 0 && n%16 == 15 {
+				if _, _, err := c.Clear(t.Context(), c.path, 1_000); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}) {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	close(stop)
+	follower.Wait()
+	for what, n := range heard {
+		// Clear deletes what it finds; a delete of what is gone is no change.
+		if strings.HasPrefix(what, "delete") {
+			delete(made, what)
+		} else if made[what] != n {
+			t.Errorf("%q was made %d times, and heard %d", what, made[what], n)
+		}
+	}
+	for what := range made {
+		if heard[what] == 0 {
+			t.Errorf("%q was not heard", what)
+		}
+	}
+}
+
+// TestChangesOutliveTheirNamespace: ids go on where a namespace comes again, and its last
+// changes can be read for a while.
+func TestChangesOutliveTheirNamespace(t *testing.T) {
+	t.Parallel()
+	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+		d := newHarness(t, s)
+		stream := d.key(d.path.Install, d.path.Namespace, "changes")
+		d.mustWrite(put("a", "1"), put("b", "1"))
+		if n, more, err := d.DeleteInstall(t.Context(), d.path.Tenant, d.path.Install, 100); n != 2 || more || err != nil {
+			t.Fatal(n, more, err)
+		}
+		if feed := d.changes(2, 10); feed.Lost || len(feed.Changes) != 2 || feed.Changes[0].Op != "delete" || feed.Changes[1].ID != 4 {
+			t.Errorf("%+v", feed)
+		}
+		if ttl, err := s.Client().PTTL(t.Context(), stream).Result(); err != nil || ttl <= 0 || ttl > 24*time.Hour {
+			t.Error("the feed stays for ever", ttl, err)
+		}
+		d.mustWrite(put("a", "1"))
+		if ttl, err := s.Client().PTTL(t.Context(), stream).Result(); err != nil || ttl > 0 {
+			t.Error("the feed of a namespace in use goes", ttl, err)
+		}
+		if feed := d.changes(4, 10); feed.Lost || len(feed.Changes) != 1 || feed.Changes[0].ID != 5 {
+			t.Errorf("%+v", feed)
+		}
+	})
+}
+
+// TestFollowersAreWoken by what another process writes.
+func TestFollowersAreWoken(t *testing.T) {
+	t.Parallel()
+	for name, url := range map[string]string{"redis": storagetest.Redis(t).URL, "cluster": storagetest.Cluster(t)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			clients := documentsOf(t, url)
+			woken, done := clients[1].Follow(clients[0].path)
+			defer done()
+			for _, what := range []string{"its subscription", "a write"} {
+				select {
+				case <-woken:
+				case <-time.After(20 * time.Second):
+					t.Fatal("the follower was not woken by", what)
+				}
+				clients[0].mustWrite(put("a", "1"))
+			}
+		})
+	}
+}

@@ -1,0 +1,299 @@
+package documents_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/documents"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+// TestAnInstallHas32Namespaces, also where writers race for the last of them; a schema
+// takes one as well, and a namespace that is cleared gives its place back.
+func TestAnInstallHas32Namespaces(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
+		d := newHarness(t, s)
+		errs := storagetest.Concurrently(40, func(i int) error {
+			mine := *d
+			mine.path.Namespace = fmt.Sprintf("ns-%02d", i)
+			if i%4 == 0 {
+				_, err := d.SetSchema(t.Context(), mine.path, []byte(`{}`))
+				return err
+			}
+			_, err := mine.write(put("a", "1"))
+			return err
+		})
+		refused := 0
+		for _, err := range errs {
+			if api.ErrorCode(err) == api.CodeValidationFailed {
+				refused++
+			} else if err != nil {
+				t.Error(err)
+			}
+		}
+		namespaces, err := d.Namespaces(t.Context(), d.path.Tenant, d.path.Install)
+		if err != nil || len(namespaces) != api.MaxDocumentNamespaces || refused != 8 {
+			t.Fatal(len(namespaces), refused, err)
+		}
+		d.path.Namespace = namespaces[0].Name
+		if _, more, err := d.Clear(t.Context(), d.path, 10); more || err != nil {
+			t.Fatal(more, err)
+		}
+		d.path.Namespace = "another"
+		d.mustWrite(put("a", "1"))
+		d.audit("after all")
+	})
+}
+
+// TestATenantHasSoManyInstalls: no more come into being, and those that are there go on.
+func TestATenantHasSoManyInstalls(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
+		d := newHarness(t, s)
+		d.mustWrite(put("a", "1"))
+		installs := storagetest.Keys(t, s.Client(), "cs:doc:*"+d.path.Tenant+"*:installs")
+		if len(installs) != 1 {
+			t.Fatal(installs)
+		}
+		var members []redis.Z
+		for i := range api.MaxDocumentInstalls - 1 {
+			members = append(members, redis.Z{Member: fmt.Sprintf("install-%05d", i)})
+		}
+		if err := s.Client().ZAdd(t.Context(), installs[0], members...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		other := *d
+		other.path.Install = "one-more"
+		if _, err := other.write(put("a", "1")); api.ErrorCode(err) != api.CodeValidationFailed {
+			t.Error(err)
+		}
+		if _, err := d.RegisterInstall(t.Context(), d.path.Tenant, api.Install{Install: "one-more"}); api.ErrorCode(err) != api.CodeValidationFailed {
+			t.Error(err)
+		}
+		other.path.Install = "install-00000"
+		other.mustWrite(put("a", "1"))
+		d.path.Namespace = "another"
+		d.mustWrite(put("a", "1"))
+	})
+}
+
+// TestNamespacesOfDocuments: what an install holds where, and with which schema; a namespace
+// goes in steps, with all that it had.
+func TestNamespacesOfDocuments(t *testing.T) {
+	t.Parallel()
+	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+		d := newHarness(t, s)
+		d.fill(250)
+		digest, err := d.SetSchema(t.Context(), storage.DocumentPath{Tenant: d.path.Tenant, Install: d.path.Install, Namespace: "bare"}, []byte(`{"type":"object"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		const size = int64(len(`key 0000000{}"value"`))
+		want := []documents.Namespace{
+			{Name: "bare", Schema: digest},
+			{Name: "settings", Use: documents.Count{Records: 250, Bytes: 250 * size}},
+		}
+		got, err := d.Namespaces(t.Context(), d.path.Tenant, d.path.Install)
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Error(err, diff)
+		}
+		for _, step := range []struct {
+			removed int
+			more    bool
+		}{{120, true}, {120, true}, {10, false}, {0, false}} {
+			if removed, more, err := d.Clear(t.Context(), d.path, 120); removed != step.removed || more != step.more || err != nil {
+				t.Error(removed, more, err, "not", step)
+			}
+		}
+		if got, err = d.Namespaces(t.Context(), d.path.Tenant, d.path.Install); err != nil || len(got) != 1 {
+			t.Error(got, err)
+		}
+		d.audit("cleared")
+		for _, part := range []string{"records", "index", "expiry", "schema"} {
+			if n, err := s.Client().Exists(t.Context(), d.key(d.path.Install, d.path.Namespace, part)).Result(); n != 0 || err != nil {
+				t.Error(part, "stays", err)
+			}
+		}
+	})
+}
+
+// TestSchemasOfDocuments: writers who know another schema than the namespace's are sent
+// back, whoever changes it.
+func TestSchemasOfDocuments(t *testing.T) {
+	t.Parallel()
+	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+		d, ctx := newHarness(t, s), t.Context()
+		write := func(schema string, steps ...documents.Step) api.Code {
+			_, err := d.Write(ctx, d.path, steps, d.q, schema, d.now)
+			return api.ErrorCode(err)
+		}
+		raw := bytes.Repeat([]byte(`{"é":"x"}`), 5_000)
+		if raw, digest, err := d.Schema(ctx, d.path); raw != nil || digest != "" || err != nil {
+			t.Error(raw, digest, err)
+		}
+		digest, err := d.SetSchema(ctx, d.path, raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, of, err := d.Schema(ctx, d.path); err != nil || of != digest || !bytes.Equal(got, raw) {
+			t.Error(len(got), of, err)
+		}
+		if code := write("", put("a", "1")); code != api.CodeStoreConflict {
+			t.Error("without the schema:", code)
+		}
+		if code := write(digest, put("a", "1")); code != "" {
+			t.Error("with the schema:", code)
+		}
+		another, err := d.SetSchema(ctx, d.path, []byte(`{}`))
+		if err != nil || another == digest {
+			t.Fatal(another, err)
+		}
+		if code := write(digest, put("a", "1")); code != api.CodeStoreConflict {
+			t.Error("with the earlier schema:", code)
+		}
+		if code := write("", check("a"), remove("b")); code != "" {
+			t.Error("what writes no value needs no schema:", code)
+		}
+		if existed, err := d.DeleteSchema(ctx, d.path); !existed || err != nil {
+			t.Error(existed, err)
+		}
+		if existed, err := d.DeleteSchema(ctx, d.path); existed || err != nil {
+			t.Error(existed, err)
+		}
+		if code := write("", put("a", "1")); code != "" {
+			t.Error("without a schema again:", code)
+		}
+	})
+}
+
+// TestInstalls: registered, in use, listed, and gone.
+func TestInstalls(t *testing.T) {
+	t.Parallel()
+	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+		d, ctx := newHarness(t, s), t.Context()
+		tenant := d.path.Tenant
+		if _, err := d.GetInstall(ctx, tenant, "shop"); api.ErrorCode(err) != api.CodeDocumentNotFound {
+			t.Error(err)
+		}
+		made := time.UnixMilli(1_000).UTC()
+		if _, err := d.RegisterInstall(ctx, tenant, api.Install{Install: "shop", CreatedAt: made}); err != nil {
+			t.Fatal(err)
+		}
+		want := &api.Install{Install: "shop", Description: "of tests", CreatedAt: made}
+		got, err := d.RegisterInstall(ctx, tenant, api.Install{Install: "shop", Description: "of tests", CreatedAt: made.Add(time.Hour)})
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Error(err, diff)
+		}
+		if got, err = d.GetInstall(ctx, tenant, "shop"); err != nil || !cmp.Equal(want, got) {
+			t.Error(got, err)
+		}
+		d.mustWrite(put("a", "1"))
+		d.path.Install = "shop"
+		d.mustWrite(put("a", "1"))
+		d.path.Namespace = "other"
+		d.fill(30)
+		items, next, err := d.Installs(ctx, tenant, "", 1)
+		if err != nil || next != "fn.payments.reconcile" || !cmp.Equal(items, []api.Install{{Install: next}}) {
+			t.Error(items, next, err)
+		}
+		if items, next, err = d.Installs(ctx, tenant, next, 1); err != nil || next != "" || !cmp.Equal(items, []api.Install{*want}) {
+			t.Error(items, next, err)
+		}
+		for _, more := range []bool{true, true, false} {
+			if _, left, err := d.DeleteInstall(ctx, tenant, "shop", 11); left != more || err != nil {
+				t.Error(left, err)
+			}
+		}
+		if _, _, err := d.DeleteInstall(ctx, tenant, "shop", 11); api.ErrorCode(err) != api.CodeDocumentNotFound {
+			t.Error(err)
+		}
+		if _, err := d.GetInstall(ctx, tenant, "shop"); api.ErrorCode(err) != api.CodeDocumentNotFound {
+			t.Error(err)
+		}
+		d.audit("after all")
+		if s := d.stored("after all"); s.tenant.Records != 1 {
+			t.Errorf("%+v", s)
+		}
+		if known, err := storage.NewTenants(s).Exists(ctx, tenant); !known || err != nil {
+			t.Error("the registry has no such tenant", err)
+		}
+	})
+}
+
+// TestTheCursorKeyIsOne for all processes, however they start.
+func TestTheCursorKeyIsOne(t *testing.T) {
+	t.Parallel()
+	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+		keys := make([][]byte, 8)
+		for _, err := range storagetest.Concurrently(len(keys), func(i int) (err error) {
+			keys[i], err = documents.NewRepository(s).CursorKey(t.Context())
+			return err
+		}) {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		for _, key := range keys {
+			if len(key) != 32 || !bytes.Equal(key, keys[0]) {
+				t.Errorf("%x", keys)
+			}
+		}
+	})
+}
+
+// TestAnInstallInUseStays: who writes while an install is being deleted keeps it, and what
+// was written can be found.
+func TestAnInstallInUseStays(t *testing.T) {
+	t.Parallel()
+	server := storagetest.Redis(t)
+	d := newHarness(t, storagetest.Open(t, storage.Config{URL: server.URL}))
+	late := *d
+	late.path.Namespace = "late"
+	other := storagetest.Open(t, storage.Config{URL: server.URL})
+	other.Client().AddHook(&before{key: d.key(d.path.Install, "meta"), do: func() { late.mustWrite(put("a", "1")) }})
+	d.mustWrite(put("a", "1"))
+	if removed, more, err := documents.NewRepository(other).DeleteInstall(t.Context(), d.path.Tenant, d.path.Install, 10); removed != 1 || !more || err != nil {
+		t.Error(removed, more, err)
+	}
+	items, _, err := d.Installs(t.Context(), d.path.Tenant, "", 10)
+	if err != nil || len(items) != 1 || items[0].Install != d.path.Install {
+		t.Error(items, err)
+	}
+	d.audit("after all")
+}
+
+// before does something once before the first command that names a key.
+type before struct {
+	key  string
+	do   func()
+	once sync.Once
+}
+
+func (b *before) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
+}
+
+func (b *before) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (b *before) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if slices.Contains(cmd.Args(), any(b.key)) {
+			b.once.Do(b.do)
+		}
+		return next(ctx, cmd)
+	}
+}

@@ -1,0 +1,60 @@
+package documents
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+)
+
+// Feed is part of a namespace's feed of changes.
+type Feed struct {
+	Changes []api.DocumentChange
+	// Latest is the id of the last change that the namespace had.
+	Latest int64
+	// Lost says that changes before Changes were asked for and are not kept any more.
+	Lost bool
+}
+
+// Changes reads up to limit changes of a namespace behind the one with id since, 0 for the
+// start. Every change that was made is among them, in the order in which they were made.
+func (r *Repository) Changes(ctx context.Context, p storage.DocumentPath, since int64, limit int) (feed Feed, err error) {
+	key := r.s.Keys().Documents(p).Changes()
+	pipe := r.s.Client().Pipeline()
+	latest := pipe.HMGet(ctx, r.s.Keys().DocumentUsage(p.Tenant, p.Install), p.Namespace+":c")
+	found := pipe.Do(ctx, "XRANGE", key, since+1, "+", "COUNT", max(limit, 1))
+	if _, err := pipe.Exec(ctx); err != nil {
+		return feed, storage.Failure(ctx, "read changes", err)
+	}
+	entries, err := storage.StreamEntries(found)
+	if err != nil {
+		return feed, storage.Failure(ctx, "read changes", err)
+	}
+	feed.Latest = replyInt(latest.Val()[0])
+	for _, entry := range entries {
+		feed.Changes = append(feed.Changes, changeOf(entry))
+	}
+	first := feed.Latest + 1
+	if len(feed.Changes) > 0 {
+		first = feed.Changes[0].ID
+		feed.Latest = max(feed.Latest, feed.Changes[len(feed.Changes)-1].ID)
+	}
+	if first <= since+1 {
+		return feed, nil
+	}
+	// Either the feed's older end is gone, or a crash kept a change from happening: then
+	// there is what came before.
+	before, err := storage.StreamEntries(r.s.Client().Do(ctx, "XREVRANGE", key, since, "-", "COUNT", 1))
+	feed.Lost = len(before) == 0
+	return feed, storage.Failure(ctx, "read changes", err)
+}
+
+func changeOf(entry storage.StreamEntry) api.DocumentChange {
+	number, _, _ := strings.Cut(entry.ID, "-")
+	return api.DocumentChange{
+		ID: replyInt(number), Op: entry.Fields["op"], Key: entry.Fields["key"], Revision: replyInt(entry.Fields["rev"]),
+		At: time.UnixMilli(replyInt(entry.Fields["at"])).UTC(),
+	}
+}

@@ -1,0 +1,118 @@
+package documents
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+)
+
+// Namespace is a namespace of documents.
+type Namespace struct {
+	Name   string
+	Use    Count
+	Schema string // the digest of its schema, "" for none
+}
+
+// feedRetention is for how long the feed of a namespace that was deleted can be read.
+const feedRetention = 24 * time.Hour
+
+// Namespaces gives an install's namespaces, of which there are at most
+// api.MaxDocumentNamespaces, by name.
+func (r *Repository) Namespaces(ctx context.Context, tenant, install string) ([]Namespace, error) {
+	names, err := r.namespaces(ctx, tenant, install)
+	if err != nil || len(names) == 0 {
+		return nil, err
+	}
+	pipe := r.s.Client().Pipeline()
+	uses, schemas := make([]*redis.SliceCmd, len(names)), make([]*redis.StringCmd, len(names))
+	for i, name := range names {
+		uses[i] = pipe.HMGet(ctx, r.s.Keys().DocumentUsage(tenant, install), name+":r", name+":b")
+		schemas[i] = pipe.GetRange(ctx, r.s.Keys().Documents(storage.DocumentPath{Tenant: tenant, Install: install, Namespace: name}).Schema(), 0, schemaDigest-1)
+	}
+	if err := storage.ExecOptional(ctx, pipe); err != nil {
+		return nil, storage.Failure(ctx, "list namespaces of documents", err)
+	}
+	out := make([]Namespace, len(names))
+	for i, name := range names {
+		out[i] = Namespace{Name: name, Use: countOf(uses[i].Val()), Schema: schemas[i].Val()}
+	}
+	return out, nil
+}
+
+func (r *Repository) namespaces(ctx context.Context, tenant, install string) ([]string, error) {
+	names, err := r.s.Client().SMembers(ctx, r.s.Keys().DocumentNamespaces(tenant, install)).Result()
+	slices.Sort(names)
+	return names, storage.Failure(ctx, "list namespaces of documents", err)
+}
+
+// Clear deletes a namespace step by step: up to limit documents, each with its change in
+// the feed, and with the last of them the namespace, its schema and its count. more says
+// that it is not done; it may never be while others write. A higher limit reads less often
+// over what was deleted just now.
+func (r *Repository) Clear(ctx context.Context, p storage.DocumentPath, limit int) (removed int, more bool, err error) {
+	k := r.s.Keys().Documents(p)
+	for after := ""; removed < max(limit, 1); {
+		keys, err := r.s.LexRange(ctx, k.Index(), after, min(MaxSteps, max(limit, 1)-removed))
+		if err != nil {
+			return removed, true, storage.Failure(ctx, "clear documents", err)
+		}
+		if len(keys) == 0 {
+			break
+		}
+		steps := make([]Step, len(keys))
+		for i, key := range keys {
+			steps[i] = Step{Op: api.DocumentStepDelete, Key: key}
+		}
+		if _, err := r.Write(ctx, p, steps, Quota{}, "", r.s.NowMS()); err != nil {
+			return removed, true, err
+		}
+		removed, after = removed+len(keys), keys[len(keys)-1]
+	}
+	reply, err := r.s.Script(ctx, scriptDrop, []string{
+		k.Records(), k.Index(), k.Expiry(), k.Changes(), k.Schema(), r.s.Keys().DocumentUsage(p.Tenant, p.Install),
+		r.s.Keys().DocumentNamespaces(p.Tenant, p.Install), r.s.Keys().DocumentExpiring(p.Tenant),
+	}, p.Namespace, p.Install, feedRetention.Milliseconds())
+	return removed, err != nil || reply != int64(1), err
+}
+
+// schemaDigest is the length of a schema's digest, which its record begins with.
+const schemaDigest = 2 * sha256.Size
+
+// SetSchema gives a namespace, which comes into being if need be, its schema, and gives its
+// digest. Writes that keep to another are refused from then on; what is stored stays.
+// CodeValidationFailed where the install would have too many namespaces.
+func (r *Repository) SetSchema(ctx context.Context, p storage.DocumentPath, raw []byte) (digest string, err error) {
+	sum := sha256.Sum256(raw)
+	digest = hex.EncodeToString(sum[:])
+	keys := []string{r.s.Keys().Documents(p).Schema(), r.s.Keys().DocumentNamespaces(p.Tenant, p.Install)}
+	return digest, r.registered(ctx, p, func() (bool, error) {
+		reply, err := r.s.Script(ctx, scriptSchema, keys, p.Namespace, digest+string(raw))
+		return reply == int64(1), err
+	})
+}
+
+// Schema gives a namespace's schema and its digest, "" for none.
+func (r *Repository) Schema(ctx context.Context, p storage.DocumentPath) (raw []byte, digest string, err error) {
+	text, err := storage.Optional(r.s.Client().Get(ctx, r.s.Keys().Documents(p).Schema()))
+	if err != nil {
+		return nil, "", storage.Failure(ctx, "read schema", err)
+	}
+	if len(text) < schemaDigest {
+		return nil, "", nil
+	}
+	return []byte(text[schemaDigest:]), text[:schemaDigest], nil
+}
+
+// DeleteSchema lets a namespace's values be what they like. existed is false where it had
+// no schema.
+func (r *Repository) DeleteSchema(ctx context.Context, p storage.DocumentPath) (existed bool, err error) {
+	n, err := r.s.Client().Del(ctx, r.s.Keys().Documents(p).Schema()).Result()
+	return n > 0, storage.Failure(ctx, "delete schema", err)
+}

@@ -1,0 +1,103 @@
+package documents
+
+import (
+	"context"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+)
+
+// recountPage is how many records one step of a recount reads, with their values.
+const recountPage = 32
+
+// Recount is what a step of a recount did.
+type Recount struct {
+	Done bool // at the end of a walk
+	// Drift is how much too much was counted, and is not any more. Less than nothing would
+	// be too little, which no crash makes it.
+	Drift Count
+	// Dangling are entries of the index that had no record, and went.
+	Dangling int
+}
+
+// Recount takes a step of a recount of a namespace, which goes on where anybody's last one
+// stopped. Others may write meanwhile. What it finds expired it removes.
+func (r *Repository) Recount(ctx context.Context, p storage.DocumentPath, nowMS int64) (Recount, error) {
+	k := r.s.Keys().Documents(p)
+	reply, err := r.s.Script(ctx, scriptRecount,
+		[]string{k.Records(), k.Index(), r.s.Keys().DocumentUsage(p.Tenant, p.Install), r.s.Keys().DocumentTenantUsage(p.Tenant)},
+		p.Namespace, p.Install, nowMS, recountPage)
+	if err != nil {
+		return Recount{}, err
+	}
+	parts, _ := reply.([]any)
+	out, err := recounted(parts)
+	if err != nil || len(parts) <= recountHead {
+		return out, err
+	}
+	var expired []string
+	for _, part := range parts[recountHead:] {
+		key, _ := part.(string)
+		expired = append(expired, key)
+	}
+	return out, r.Expire(ctx, p, expired, nowMS)
+}
+
+// recountHead is how many numbers a recount of a namespace answers; that of a tenant
+// answers the first three.
+const recountHead = 4
+
+func recounted(parts []any) (Recount, error) {
+	if len(parts) < recountHead-1 {
+		return Recount{}, api.Errorf(api.CodeInternal, "a recount answered %v", parts)
+	}
+	out := Recount{
+		Done:  replyInt(parts[0]) == 1,
+		Drift: Count{Records: replyInt(parts[1]), Bytes: replyInt(parts[2])},
+	}
+	if len(parts) >= recountHead {
+		out.Dangling = int(replyInt(parts[3]))
+	}
+	return out, nil
+}
+
+// RecountTenant takes a step of adding up what a tenant uses, an install a step, as Recount
+// does.
+func (r *Repository) RecountTenant(ctx context.Context, tenant string) (out Recount, err error) {
+	err = storage.RetryConflicts(ctx, func() error {
+		out, err = r.recountTenant(ctx, tenant)
+		return err
+	})
+	return out, err
+}
+
+func (r *Repository) recountTenant(ctx context.Context, tenant string) (Recount, error) {
+	usage, installs := r.s.Keys().DocumentTenantUsage(tenant), r.s.Keys().DocumentInstalls(tenant)
+	after, err := storage.Optional(r.s.Client().HGet(ctx, usage, "w"))
+	if err != nil {
+		return Recount{}, storage.Failure(ctx, "recount documents", err)
+	}
+	following, err := r.s.LexRange(ctx, installs, after, 1)
+	if err != nil {
+		return Recount{}, storage.Failure(ctx, "recount documents", err)
+	}
+	keys, args := []string{usage, installs, usage, installs}, []any{""}
+	if len(following) > 0 {
+		install := following[0]
+		names, err := r.namespaces(ctx, tenant, install)
+		if err != nil {
+			return Recount{}, err
+		}
+		keys[2], keys[3] = r.s.Keys().DocumentUsage(tenant, install), r.s.Keys().DocumentNamespaces(tenant, install)
+		args[0] = install
+		for _, name := range names {
+			args = append(args, name)
+		}
+	}
+	reply, err := r.s.Script(ctx, scriptRecountTenant, keys, args...)
+	if err != nil {
+		return Recount{}, err
+	}
+	parts, _ := reply.([]any)
+	return recounted(parts)
+}

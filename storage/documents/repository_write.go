@@ -1,0 +1,249 @@
+package documents
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+)
+
+// MaxSteps bounds the steps of one write.
+const MaxSteps = 100
+
+// Step is a check, a put or a delete, as its Op says (api.DocumentStepPut and the
+// like), in one write.
+type Step struct {
+	Op  string
+	Key string
+	// Value and Metadata are compact JSON; no metadata is {}.
+	Value, Metadata json.RawMessage
+	ExpiresAtMS     int64 // 0: never
+	// If is the revision that the document must have now, 0 for none at all; nil is any.
+	If *int64
+}
+
+// stepExpire removes a document that has expired, and no other.
+const stepExpire = "expire"
+
+func expirySteps(keys []string) []Step {
+	steps := make([]Step, len(keys))
+	for i, key := range keys {
+		steps[i] = Step{Op: stepExpire, Key: key}
+	}
+	return steps
+}
+
+// Write makes up to MaxSteps steps on documents of one namespace, all or none. schema
+// is the digest of the namespace's schema that the values keep to, "" for none. It gives
+// what each step's document is then, without Value and Metadata; Revision 0 is none.
+//
+// Where steps fail, the error has the first one's code and an item for each:
+// CodeRevisionMismatch; CodeDocumentNotFound for a delete of what is not there under
+// If; CodeValidationFailed for a key that an earlier step has. Other failures:
+// CodeQuotaExceeded with Quota; CodeValidationFailed where the install would have too many
+// namespaces; CodeStoreConflict where the schema is another.
+func (r *Repository) Write(ctx context.Context, p storage.DocumentPath, steps []Step, q Quota, schema string, nowMS int64) ([]Record, error) {
+	if err := checkSteps(steps); err != nil || len(steps) == 0 {
+		return nil, err
+	}
+	out, err := r.write(ctx, p, steps, q, schema, nowMS)
+	// Room that expired documents take is room.
+	for tries := 0; api.ErrorCode(err) == api.CodeQuotaExceeded && tries < makeRoomTries; tries++ {
+		freed, failed := r.makeRoom(ctx, p, nowMS)
+		if failed != nil {
+			return nil, failed
+		}
+		if freed == 0 {
+			break
+		}
+		out, err = r.write(ctx, p, steps, q, schema, nowMS)
+	}
+	if err == nil {
+		r.feeds.wrote(p)
+	}
+	return out, err
+}
+
+// makeRoomTries is how often a write that lacks room has what expired removed, up to
+// MaxSteps documents of each namespace at a time.
+const makeRoomTries = 8
+
+// checkSteps refuses steps that no state of the store could let pass.
+func checkSteps(steps []Step) error {
+	if len(steps) > MaxSteps {
+		return api.Errorf(api.CodeValidationFailed, "a write has at most %d steps", MaxSteps)
+	}
+	var failed []api.ItemError
+	seen := make(map[string]struct{}, len(steps))
+	for i := range steps {
+		if _, twice := seen[steps[i].Key]; twice {
+			failed = append(failed, api.ItemError{Index: i, Code: api.CodeValidationFailed, Message: "an earlier item has the same key"})
+		}
+		seen[steps[i].Key] = struct{}{}
+	}
+	return stepsFailed(failed)
+}
+
+func stepsFailed(items []api.ItemError) error {
+	if len(items) == 0 {
+		return nil
+	}
+	e := api.Errorf(items[0].Code, "item %d: %s", items[0].Index, items[0].Message)
+	e.Items = items
+	return e
+}
+
+// write runs the script, and registers the namespace where it is new.
+func (r *Repository) write(ctx context.Context, p storage.DocumentPath, steps []Step, q Quota, schema string, nowMS int64) ([]Record, error) {
+	k := r.s.Keys().Documents(p)
+	keys := []string{
+		k.Records(), k.Index(), k.Expiry(), k.Changes(), k.Schema(),
+		r.s.Keys().DocumentUsage(p.Tenant, p.Install), r.s.Keys().DocumentTenantUsage(p.Tenant),
+		r.s.Keys().DocumentNamespaces(p.Tenant, p.Install), r.s.Keys().DocumentExpiring(p.Tenant),
+	}
+	args := []any{p.Namespace, p.Install, nowMS, schema, api.MaxDocumentChanges, q.NamespaceRecords, q.NamespaceBytes, q.TenantRecords, q.TenantBytes}
+	for i := range steps {
+		args = append(args, steps[i].args(nowMS)...)
+	}
+	eval := r.s.Script
+	if slices.ContainsFunc(steps, func(step Step) bool { return step.If != nil }) {
+		eval = r.s.ScriptOnce // it would find its own revision
+	}
+	var out []Record
+	err := r.registered(ctx, p, func() (bool, error) {
+		reply, err := eval(ctx, scriptWrite, keys, args...)
+		if err != nil {
+			return false, err
+		}
+		parts, _ := reply.([]any)
+		if len(parts) == 1 && parts[0] == "register" {
+			return false, nil
+		}
+		out, err = writeReply(steps, parts)
+		return true, err
+	})
+	return out, err
+}
+
+// registerTries is how often a write registers its namespace, which somebody else may be
+// deleting.
+const registerTries = 5
+
+// registered calls do, which says whether it is done, and registers the namespace where it
+// is not for want of that.
+func (r *Repository) registered(ctx context.Context, p storage.DocumentPath, do func() (bool, error)) error {
+	for range registerTries {
+		if done, err := do(); done || err != nil {
+			return err
+		}
+		if err := r.register(ctx, p); err != nil {
+			return err
+		}
+	}
+	return api.Errorf(api.CodeStoreConflict, "the namespace %q is being deleted", p.Namespace)
+}
+
+// register enters a namespace, below everything above it, before its first document.
+// CodeValidationFailed where the install, or the tenant, has as many as it may.
+func (r *Repository) register(ctx context.Context, p storage.DocumentPath) error {
+	if err := storage.NewTenants(r.s).RegisterDocuments(ctx, p.Tenant); err != nil {
+		return err
+	}
+	k := r.s.Keys()
+	reply, err := r.s.Script(ctx, scriptRegister,
+		[]string{k.DocumentNamespaces(p.Tenant, p.Install), k.DocumentInstalls(p.Tenant), k.Documents(p).Changes()},
+		p.Namespace, p.Install, api.MaxDocumentNamespaces, api.MaxDocumentInstalls)
+	switch {
+	case err != nil || reply == int64(1):
+	case reply == int64(-1):
+		err = tooManyInstalls()
+	default:
+		err = api.Errorf(api.CodeValidationFailed, "the install %q has %d namespaces, as many as it may", p.Install, api.MaxDocumentNamespaces).
+			WithFields(api.FieldError{Path: "namespace", Message: fmt.Sprintf("an install has at most %d", api.MaxDocumentNamespaces)})
+	}
+	return err
+}
+
+func tooManyInstalls() error {
+	return api.DocumentFieldError("install", fmt.Sprintf("the tenant has %d, as many as it may", api.MaxDocumentInstalls))
+}
+
+// writeReply reads what the script answers.
+func writeReply(steps []Step, parts []any) ([]Record, error) {
+	texts := make([]string, len(parts))
+	for i, part := range parts {
+		switch part := part.(type) {
+		case string:
+			texts[i] = part
+		case int64:
+			texts[i] = strconv.FormatInt(part, 10)
+		}
+	}
+	switch {
+	case len(texts) == 1+len(steps) && texts[0] == "ok":
+		return writtenRecords(steps, texts[1:])
+	case len(texts) > 2 && texts[0] == "items":
+		return nil, stepsFailed(failedItems(texts[1:]))
+	case len(texts) == 5 && texts[0] == "quota":
+		use := &api.QuotaUse{Scope: texts[1], Unit: texts[2], Limit: replyInt(texts[3]), Used: replyInt(texts[4])}
+		e := api.Errorf(api.CodeQuotaExceeded, "the %s holds %d of %d %s, and has no room for this", use.Scope, use.Used, use.Limit, use.Unit)
+		e.Quota = use
+		return nil, e
+	}
+	return nil, api.Errorf(api.CodeInternal, "%s answered %q", scriptWrite, texts)
+}
+
+func writtenRecords(steps []Step, heads []string) ([]Record, error) {
+	out := make([]Record, len(steps))
+	for i, head := range heads {
+		out[i].Key = steps[i].Key
+		if head == "" {
+			continue
+		}
+		d, err := parseRecord(steps[i].Key, strings.TrimSuffix(head, ",")+"}")
+		if err != nil {
+			return nil, err
+		}
+		out[i] = *d
+	}
+	return out, nil
+}
+
+// failedItems reads pairs of an index and a code.
+func failedItems(pairs []string) []api.ItemError {
+	var items []api.ItemError
+	for i := 0; i+1 < len(pairs); i += 2 {
+		item := api.ItemError{Index: int(replyInt(pairs[i])), Code: api.Code(pairs[i+1])}
+		item.Message = "the document has another revision than it must have"
+		if item.Code == api.CodeDocumentNotFound {
+			item.Message = "there is no such document"
+		}
+		items = append(items, item)
+	}
+	return items
+}
+
+// args are those of the script for one step.
+func (s *Step) args(nowMS int64) []any {
+	must := ""
+	if s.If != nil {
+		must = strconv.FormatInt(*s.If, 10)
+	}
+	if s.Op != api.DocumentStepPut {
+		return []any{s.Op, s.Key, must, 0, 0, ""}
+	}
+	metadata, value := s.Metadata, s.Value
+	if len(metadata) == 0 {
+		metadata = json.RawMessage(`{}`)
+	}
+	bytes := len(s.Key) + len(metadata) + len(value)
+	var record strings.Builder
+	fmt.Fprintf(&record, `"expires_at_ms":%d,"bytes":%d,"updated_at_ms":%d,"metadata_bytes":%d,"metadata":%s,"value":%s}`,
+		s.ExpiresAtMS, bytes, nowMS, len(metadata), metadata, value)
+	return []any{s.Op, s.Key, must, s.ExpiresAtMS, bytes, record.String()}
+}

@@ -1,0 +1,275 @@
+package embedded
+
+import (
+	"bufio"
+	"crypto/sha1"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/alicebob/miniredis/v2/server"
+
+	"github.com/codesous/sous/api"
+)
+
+// A journal file holds the writes since a snapshot, so that a killed process
+// loses nothing. Each entry is its length and CRC-32 (4 bytes each, big endian)
+// and its body: uvarints for the time in milliseconds and the number of
+// arguments, and each argument behind its own length. The snapshot names the
+// first journal that follows it; later ones follow in order of their number.
+const (
+	journalPrefix  = "store.journal."
+	journalHeader  = 8
+	journalMaxBody = 64 << 20
+)
+
+// journal is the file that writes go to.
+type journal struct {
+	number uint64
+	file   journalFile
+	size   int64 // of whole entries
+	torn   bool  // the file ends within an entry that could not be taken back
+	// scripts are the texts seen so far, by digest. A journal begins with them:
+	// later ones call them by digest alone.
+	scripts map[string]string
+}
+
+// journalFile is what a journal needs of an *os.File that it appends to.
+type journalFile interface {
+	io.WriteCloser
+	Truncate(size int64) error
+}
+
+func journalPath(dir string, number uint64) string {
+	return filepath.Join(dir, journalPrefix+strconv.FormatUint(number, 10))
+}
+
+// next makes the journal that follows j, which stays open, while commands stand
+// still.
+func (j *journal) next(dir string, now time.Time) (*journal, error) {
+	f, err := os.OpenFile(journalPath(dir, j.number+1), os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("make journal: %w", err)
+	}
+	n := &journal{number: j.number + 1, file: f, scripts: j.scripts}
+	for _, text := range j.scripts {
+		if err := n.append([]string{"SCRIPT", "LOAD", text}, now); err != nil {
+			return nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
+		}
+	}
+	return n, nil
+}
+
+// append writes one command. It is in the kernel's hands when append returns,
+// which outlives this process.
+func (j *journal) append(args []string, now time.Time) error {
+	j.learn(args)
+	entry := make([]byte, journalHeader, 256)
+	entry = binary.AppendUvarint(entry, uint64(now.UnixMilli()))
+	entry = binary.AppendUvarint(entry, uint64(len(args)))
+	for _, arg := range args {
+		entry = binary.AppendUvarint(entry, uint64(len(arg)))
+		entry = append(entry, arg...)
+	}
+	body := entry[journalHeader:]
+	binary.BigEndian.PutUint32(entry, uint32(len(body)))
+	binary.BigEndian.PutUint32(entry[4:], crc32.ChecksumIEEE(body))
+	return j.write(entry)
+}
+
+// write takes back what a full disk left of an entry: what came after it could
+// not be read.
+func (j *journal) write(entry []byte) error {
+	if j.torn {
+		return errors.New("write journal: it has been given up")
+	}
+	n, err := j.file.Write(entry)
+	if err == nil {
+		j.size += int64(n)
+		return nil
+	}
+	err = fmt.Errorf("write journal: %w", err)
+	if n > 0 {
+		cut := j.file.Truncate(j.size)
+		j.torn = cut != nil
+		err = errors.Join(err, cut)
+	}
+	return err
+}
+
+// learn keeps the text of a script that is loaded.
+func (j *journal) learn(args []string) {
+	var text string
+	switch {
+	case strings.EqualFold(args[0], "EVAL") && len(args) > 1:
+		text = args[1]
+	case strings.EqualFold(args[0], "SCRIPT") && len(args) == 3 && strings.EqualFold(args[1], "LOAD"):
+		text = args[2]
+	default:
+		return
+	}
+	digest := sha1.Sum([]byte(text)) // what EVALSHA calls it by
+	j.scripts[hex.EncodeToString(digest[:])] = text
+}
+
+// journals gives the numbers of the journals in dir, in order.
+func journals(dir string) ([]uint64, error) {
+	names, err := fs.Glob(os.DirFS(dir), journalPrefix+"*")
+	if err != nil {
+		return nil, err
+	}
+	var numbers []uint64
+	for _, name := range names {
+		n, err := strconv.ParseUint(strings.TrimPrefix(name, journalPrefix), 10, 64)
+		if err != nil {
+			continue // not ours
+		}
+		numbers = append(numbers, n)
+	}
+	slices.Sort(numbers)
+	return numbers, nil
+}
+
+// removeJournals removes those before number, which a snapshot has taken in.
+func removeJournals(dir string, number uint64) error {
+	numbers, err := journals(dir)
+	for _, n := range numbers {
+		if n < number {
+			err = errors.Join(err, os.Remove(journalPath(dir, n)))
+		}
+	}
+	return err
+}
+
+// replay hands each command of a journal to do. An entry that ends with the file
+// in its middle was being written when the process died: nobody had an answer
+// for it. The same goes for zeros up to the end, which a power failure leaves
+// where a file had grown before its bytes arrived. Anything else out of shape is damage.
+func replay(path string, do func(at time.Time, args []string)) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("read journal: %w", err)
+	}
+	defer func() { _ = f.Close() }() // only read
+	r := bufio.NewReader(f)
+	for {
+		var header [journalHeader]byte
+		if _, err := io.ReadFull(r, header[:]); err != nil {
+			return journalEnd(err)
+		}
+		size := binary.BigEndian.Uint32(header[:])
+		if size == 0 {
+			return zeroTail(path, r)
+		}
+		if size > journalMaxBody {
+			return damagedJournal(path, errors.New("an entry is too long"))
+		}
+		body := make([]byte, size)
+		if _, err := io.ReadFull(r, body); err != nil {
+			return journalEnd(err)
+		}
+		if crc32.ChecksumIEEE(body) != binary.BigEndian.Uint32(header[4:]) {
+			return damagedJournal(path, errors.New("a checksum is wrong"))
+		}
+		at, args, err := journalEntry(body)
+		if err != nil {
+			return damagedJournal(path, err)
+		}
+		do(at, args)
+	}
+}
+
+func zeroTail(path string, r *bufio.Reader) error {
+	for {
+		b, err := r.ReadByte()
+		if err != nil {
+			return journalEnd(err)
+		}
+		if b != 0 {
+			return damagedJournal(path, errors.New("an entry is empty"))
+		}
+	}
+}
+
+func journalEnd(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil
+	}
+	return fmt.Errorf("read journal: %w", err)
+}
+
+func damagedJournal(path string, cause error) error {
+	return api.Wrap(api.CodeInternal, cause,
+		fmt.Sprintf("the journal %s cannot be read: restore it from a copy, or move it away to lose what it holds", path))
+}
+
+func journalEntry(body []byte) (at time.Time, args []string, err error) {
+	next := func() uint64 {
+		v, n := binary.Uvarint(body)
+		if n <= 0 {
+			err = errors.New("an entry is malformed")
+			return 0
+		}
+		body = body[n:]
+		return v
+	}
+	at = time.UnixMilli(int64(next()))
+	for count := next(); err == nil && count > 0; count-- {
+		size := next()
+		if err == nil && size > uint64(len(body)) {
+			err = errors.New("an entry is malformed")
+		}
+		if err != nil {
+			break
+		}
+		args = append(args, string(body[:size]))
+		body = body[size:]
+	}
+	if err == nil && len(args) == 0 {
+		err = errors.New("an entry is empty")
+	}
+	return at, args, err
+}
+
+// replayJournals repeats what was written after the snapshot of first, taken at
+// from, and gives the number of the last journal found and the time of its last
+// entry.
+func (e *Server) replayJournals(srv *server.Server, first uint64, from time.Time) (last uint64, at time.Time, err error) {
+	numbers, err := journals(e.dir)
+	if err != nil {
+		return 0, from, fmt.Errorf("read journals: %w", err)
+	}
+	last, at = first, from
+	defer e.redis.SetTime(time.Time{}) // the clock's
+	peer := server.NewPeer(bufio.NewWriter(io.Discard))
+	for _, n := range numbers {
+		if n < first {
+			continue
+		}
+		last = n
+		err := replay(journalPath(e.dir, n), func(when time.Time, args []string) {
+			// Expiry walks over all keys: it follows in steps.
+			if gone := when.Sub(at); gone >= expiryInterval {
+				e.redis.FastForward(gone)
+				at = when
+			}
+			e.redis.SetTime(at) // for what names the time at which it expires
+			e.journal.learn(args)
+			srv.Dispatch(peer, args)
+		})
+		if err != nil {
+			return last, at, err
+		}
+	}
+	return last, at, nil
+}

@@ -1,0 +1,67 @@
+package embedded
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/alicebob/miniredis/v2/server"
+)
+
+// standstill lets reads run beside each other, a write alone, and a snapshot
+// while nothing runs.
+type standstill struct {
+	mu    sync.RWMutex
+	ended bool
+	peers sync.Map // *server.Peer of a connection → whether it is within a command
+}
+
+// end refuses every further command. It waits for those that run: a script would
+// not survive the server that it calls.
+func (s *standstill) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+}
+
+// command wraps every command that a connection sends in the lock, and tells
+// wrote of each that may have changed something, before its answer leaves.
+// miniredis calls the hook before each command, those within scripts included,
+// and offers nothing after it; so the hook runs the command itself, by
+// dispatching it once more.
+func (s *standstill) command(srv *server.Server, wrote func(args []string)) server.Hook {
+	return func(p *server.Peer, command string, args ...string) bool {
+		within, known := s.peers.Load(p)
+		switch {
+		case !known && p.Ctx != nil:
+			return false // a script's own peer: its EVAL holds the lock
+		case !known:
+			p.OnDisconnect(func() { s.peers.Delete(p) })
+		case within.(bool):
+			return false // dispatched below
+		}
+		writes := !srv.IsReadOnlyCommand(command) && !strings.Contains(withoutEffect, " "+command+" ")
+		if writes {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+		} else {
+			s.mu.RLock()
+			defer s.mu.RUnlock()
+		}
+		if s.ended {
+			p.WriteError("LOADING the embedded store is closed")
+			return true
+		}
+		args = append([]string{command}, args...)
+		s.peers.Store(p, true)
+		srv.Dispatch(p, args)
+		s.peers.Store(p, false)
+		if writes {
+			wrote(args)
+		}
+		return true
+	}
+}
+
+// withoutEffect are commands that concern a connection only, which miniredis
+// does not mark as reads.
+const withoutEffect = " PING HELLO AUTH SELECT QUIT ECHO CLIENT COMMAND INFO CLUSTER PUBLISH SUBSCRIBE UNSUBSCRIBE PSUBSCRIBE PUNSUBSCRIBE PUBSUB "
