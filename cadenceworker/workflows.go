@@ -8,20 +8,20 @@ import (
 	"go.uber.org/cadence/.gen/go/shared"
 
 	"github.com/codesous/sous/api"
-	"github.com/codesous/sous/invoker"
+	"github.com/codesous/sous/invoker/hostcall"
 )
 
 // workflowTimeout bounds what a function asks of the server.
 const workflowTimeout = 10 * time.Second
 
 var idReuse = map[string]shared.WorkflowIdReusePolicy{
-	invoker.IDReuseAllow:      shared.WorkflowIdReusePolicyAllowDuplicate,
-	invoker.IDReuseFailedOnly: shared.WorkflowIdReusePolicyAllowDuplicateFailedOnly,
-	invoker.IDReuseReject:     shared.WorkflowIdReusePolicyRejectDuplicate,
+	hostcall.IDReuseAllow:      shared.WorkflowIdReusePolicyAllowDuplicate,
+	hostcall.IDReuseFailedOnly: shared.WorkflowIdReusePolicyAllowDuplicateFailedOnly,
+	hostcall.IDReuseReject:     shared.WorkflowIdReusePolicyRejectDuplicate,
 }
 
 // StartWorkflow starts a workflow for a function.
-func (c *Conn) StartWorkflow(ctx context.Context, w invoker.WorkflowStart) (invoker.WorkflowRun, error) {
+func (c *Conn) StartWorkflow(ctx context.Context, w hostcall.WorkflowStart) (hostcall.WorkflowRun, error) {
 	ctx, cancel := context.WithTimeout(ctx, workflowTimeout)
 	defer cancel()
 	identity, policy := callerName, idReuse[w.IDReuse]
@@ -38,15 +38,15 @@ func (c *Conn) StartWorkflow(ctx context.Context, w invoker.WorkflowStart) (invo
 		return err
 	})
 	if err != nil {
-		return invoker.WorkflowRun{}, workflowError(err, w.Domain, w.ID)
+		return hostcall.WorkflowRun{}, workflowError(err, w.Domain, w.ID)
 	}
-	return invoker.WorkflowRun{WorkflowID: w.ID, RunID: started.GetRunId()}, nil
+	return hostcall.WorkflowRun{WorkflowID: w.ID, RunID: started.GetRunId()}, nil
 }
 
 // SignalWorkflow signals a workflow for a function. The type is looked up first, and
 // the run that had it is the one that is signalled: what a function may signal is
 // said by type.
-func (c *Conn) SignalWorkflow(ctx context.Context, w invoker.WorkflowSignal) error {
+func (c *Conn) SignalWorkflow(ctx context.Context, w hostcall.WorkflowSignal) error {
 	ctx, cancel := context.WithTimeout(ctx, workflowTimeout)
 	defer cancel()
 	target := &shared.WorkflowExecution{WorkflowId: &w.ID}

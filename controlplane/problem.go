@@ -13,108 +13,11 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/httpstatus"
 )
 
-// statuses is the one place where a code becomes an HTTP status. What is not
-// listed is a 500. The difference between 400 and 422: a 400 could not be read,
-// a 422 was read and refused.
-var statuses = map[api.Code]int{
-	api.CodeInternal:         http.StatusInternalServerError,
-	api.CodeStoreUnavailable: http.StatusServiceUnavailable,
-	api.CodeStoreConflict:    http.StatusConflict,
-	api.CodeShuttingDown:     http.StatusServiceUnavailable,
-
-	api.CodeAuthnRequired:    http.StatusUnauthorized,
-	api.CodeAuthnInvalid:     http.StatusUnauthorized,
-	api.CodeAuthzDenied:      http.StatusForbidden,
-	api.CodeHostRefused:      http.StatusForbidden,
-	api.CodeRouteNotFound:    http.StatusNotFound,
-	api.CodeMethodNotAllowed: http.StatusMethodNotAllowed,
-	api.CodeMediaType:        http.StatusUnsupportedMediaType,
-	api.CodeRequestTimeout:   http.StatusRequestTimeout,
-
-	api.CodeValidation:         http.StatusUnprocessableEntity,
-	api.CodeValidationName:     http.StatusBadRequest,
-	api.CodeValidationJSON:     http.StatusBadRequest,
-	api.CodeValidationSource:   http.StatusUnprocessableEntity,
-	api.CodeValidationManifest: http.StatusUnprocessableEntity,
-	api.CodeValidationBundle:   http.StatusUnprocessableEntity,
-	api.CodeValidationCursor:   http.StatusBadRequest,
-
-	api.CodeFunctionNotFound:   http.StatusNotFound,
-	api.CodeFunctionExists:     http.StatusConflict,
-	api.CodeDraftNotFound:      http.StatusNotFound,
-	api.CodeDraftExpired:       http.StatusNotFound,
-	api.CodeDraftConsumed:      http.StatusConflict,
-	api.CodeVersionNotFound:    http.StatusNotFound,
-	api.CodeAliasNotFound:      http.StatusNotFound,
-	api.CodeActivationNotFound: http.StatusNotFound,
-	api.CodeTenantNotFound:     http.StatusNotFound,
-	api.CodeKeyNotFound:        http.StatusNotFound,
-	api.CodeKeyLimit:           http.StatusConflict,
-	api.CodePreconditionFailed: http.StatusPreconditionFailed,
-
-	api.CodeActivationTerminal:  http.StatusConflict,
-	api.CodeIdempotencyRunning:  http.StatusConflict,
-	api.CodeIdempotencyMismatch: http.StatusUnprocessableEntity,
-
-	api.CodeJobNotFound:   http.StatusNotFound,
-	api.CodeJobLeaseLost:  http.StatusConflict,
-	api.CodeJobState:      http.StatusConflict,
-	api.CodeJobResult:     http.StatusUnprocessableEntity,
-	api.CodeQueueNotFound: http.StatusNotFound,
-	api.CodeQueueDraining: http.StatusConflict,
-	api.CodeQueueBusy:     http.StatusConflict,
-	api.CodeQueueReserved: http.StatusConflict,
-	api.CodeBatchNotFound: http.StatusNotFound,
-	api.CodeBatchSealed:   http.StatusConflict,
-
-	api.CodeScheduleNotFound: http.StatusNotFound,
-	api.CodeScheduleExists:   http.StatusConflict,
-	api.CodeScheduleBusy:     http.StatusConflict,
-	api.CodeScheduleLimit:    http.StatusConflict,
-	api.CodeTaskNotFound:     http.StatusNotFound,
-	api.CodeTaskExists:       http.StatusConflict,
-	api.CodeTaskState:        http.StatusConflict,
-
-	api.CodeBindingNotFound: http.StatusNotFound,
-	api.CodeBindingExists:   http.StatusConflict,
-	api.CodeBindingLimit:    http.StatusConflict,
-
-	api.CodeSecretNotFound:   http.StatusNotFound,
-	api.CodeSecretLimit:      http.StatusConflict,
-	api.CodeSecretKeyMissing: http.StatusConflict,
-	api.CodeSecretUnreadable: http.StatusInternalServerError,
-
-	api.CodeRevisionMismatch:   http.StatusConflict,
-	api.CodeQuotaExceeded:      http.StatusTooManyRequests,
-	api.CodeValidationFailed:   http.StatusBadRequest,
-	api.CodeDocumentNotFound:   http.StatusNotFound,
-	api.CodeStorageDenied:      http.StatusForbidden,
-	api.CodeRateLimited:        http.StatusTooManyRequests,
-	api.CodeStorageInternal:    http.StatusInternalServerError,
-	api.CodeBulkPartialFailure: http.StatusConflict,
-
-	api.CodeBodyLimit:        http.StatusRequestEntityTooLarge,
-	api.CodeHeaderLimit:      http.StatusRequestHeaderFieldsTooLarge,
-	api.CodeQueryLimit:       http.StatusRequestURITooLong,
-	api.CodeConcurrencyLimit: http.StatusTooManyRequests,
-	api.CodeCapacityLimit:    http.StatusTooManyRequests,
-
-	api.CodeRuntimeException:      http.StatusBadGateway,
-	api.CodeRuntimeTimeout:        http.StatusGatewayTimeout,
-	api.CodeRuntimeMemoryLimit:    http.StatusBadGateway,
-	api.CodeRuntimeResultTooLarge: http.StatusBadGateway,
-	api.CodeRuntimeCancelled:      http.StatusBadGateway,
-}
-
-// statusOf is the HTTP status of a code.
-func statusOf(code api.Code) int {
-	if status, ok := statuses[code]; ok {
-		return status
-	}
-	return http.StatusInternalServerError
-}
+// statusOf returns the HTTP status of a code.
+func statusOf(code api.Code) int { return httpstatus.Of(code) }
 
 // Problem is the body of every error: RFC 9457 with a stable code, the id under
 // which the server logged the request, and the offending places.

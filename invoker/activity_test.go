@@ -11,6 +11,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/invoker"
+	"github.com/codesous/sous/invoker/hostcall"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/storagetest"
 )
@@ -140,16 +141,16 @@ func TestHeartbeatsReachTheCaller(t *testing.T) {
 
 // workflows records what functions ask for.
 type workflows struct {
-	started   []invoker.WorkflowStart
-	signalled []invoker.WorkflowSignal
+	started   []hostcall.WorkflowStart
+	signalled []hostcall.WorkflowSignal
 }
 
-func (w *workflows) StartWorkflow(_ context.Context, s invoker.WorkflowStart) (invoker.WorkflowRun, error) {
+func (w *workflows) StartWorkflow(_ context.Context, s hostcall.WorkflowStart) (hostcall.WorkflowRun, error) {
 	w.started = append(w.started, s)
-	return invoker.WorkflowRun{WorkflowID: s.ID, RunID: "run"}, nil
+	return hostcall.WorkflowRun{WorkflowID: s.ID, RunID: "run"}, nil
 }
 
-func (w *workflows) SignalWorkflow(_ context.Context, s invoker.WorkflowSignal) error {
+func (w *workflows) SignalWorkflow(_ context.Context, s hostcall.WorkflowSignal) error {
 	w.signalled = append(w.signalled, s)
 	return api.Errorf(api.CodeHostWorkflowNotFound, "no such workflow runs")
 }

@@ -1,19 +1,31 @@
 package invoker
 
-import "context"
+import (
+	"context"
 
-// Overhear gives heard, at each call of name, what makes a call of cs.invoke in the
-// name of the same activation: it can be used after that has ended, as a call of the
-// sandbox that is late would.
+	"github.com/codesous/sous/invoker/hostcall"
+	"github.com/codesous/sous/invoker/sandbox/wire"
+)
+
+// Overhear passes heard, at each call of name, a function that calls cs.invoke on behalf
+// of the same activation. It can be used after the activation has ended, as a late call
+// of the sandbox would.
 func (i *Invoker) Overhear(name string, heard func(invoke func(ctx context.Context, function string) error)) {
-	row := i.host.table[name]
-	run := row.run
-	row.run = func(ctx context.Context, s *scope, args any, blob []byte) (any, []byte, error) {
-		heard(func(ctx context.Context, function string) error {
-			_, _, err := i.host.call(ctx, s, "invoke", mustJSON(invokeArgs{Function: function}), nil)
+	i.host = &overheard{i.host, name, heard}
+}
+
+type overheard struct {
+	hostCalls
+	name  string
+	heard func(invoke func(ctx context.Context, function string) error)
+}
+
+func (o *overheard) Call(ctx context.Context, s *hostcall.Scope, name string, head, blob []byte) (replyHead, replyBlob []byte, err error) {
+	if name == o.name {
+		o.heard(func(ctx context.Context, function string) error {
+			_, _, err := o.hostCalls.Call(ctx, s, wire.InvokeFunction.Name, mustJSON(wire.InvokeTarget{Function: function}), nil)
 			return err
 		})
-		return run(ctx, s, args, blob)
 	}
-	i.host.table[name] = row
+	return o.hostCalls.Call(ctx, s, name, head, blob)
 }

@@ -18,8 +18,9 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/bundle"
+	"github.com/codesous/sous/invoker/hostcall"
 	"github.com/codesous/sous/invoker/sandbox"
-	"github.com/codesous/sous/invoker/sandbox/wire"
+	"github.com/codesous/sous/invoker/vault"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
@@ -42,7 +43,7 @@ type Config struct {
 	// Tracer is who gets the engine's spans (default: nobody).
 	Tracer trace.TracerProvider
 	// Workflows serves cs.cadence.start and signal (default: nobody does).
-	Workflows Workflows
+	Workflows hostcall.Workflows
 	// Secrets is where cs.secrets are read (default: the store's, none of which can be
 	// opened).
 	Secrets *secrets.Secrets
@@ -53,7 +54,7 @@ type Config struct {
 	// audit (default: a little less than a minute).
 	SecretsWindow time.Duration
 	// Documents serves cs.storage (default: nobody does).
-	Documents Documents
+	Documents hostcall.Documents
 	// Slots is how many asynchronous invocations Work runs at once (default: as
 	// many as the pool has processes).
 	Slots int
@@ -70,10 +71,10 @@ type Invoker struct {
 	worker      *worker
 	resolver    *resolver
 	limits      *limits
-	host        *host
+	host        hostCalls
 	recorder    *recorder
 	running     *running
-	vault       *vault
+	vault       *vault.Vault
 	metrics     *engineMetrics
 	tracer      trace.Tracer // nil for none
 	logger      *zap.Logger
@@ -86,6 +87,12 @@ type Invoker struct {
 	inHand  sync.WaitGroup
 	closing sync.Once
 	hurry   chan struct{} // closed when Close waits no longer for what is in hand
+}
+
+// hostCalls performs the host calls of sandboxes: a hostcall.Table.
+type hostCalls interface {
+	Knows(name string) bool
+	Call(ctx context.Context, s *hostcall.Scope, name string, head, blob []byte) (replyHead, replyBlob []byte, err error)
 }
 
 // New makes an engine over a store, a pool of sandboxes and a broker, all of which
@@ -124,22 +131,14 @@ func New(ctx context.Context, store *storage.Store, pool *sandbox.Pool, broker *
 		tracer:      tracing.New(cfg.Tracer, "invoker"),
 		logger:      cfg.Logger,
 	}
-	i.vault = openVault(life, store, &cfg)
-	i.host = newHost(services{
-		kv:      &kvHost{kv: storage.NewKV(store)},
-		fetch:   newFetchHost(cfg.EgressAllow, cfg.Resolver),
-		cadence: &cadenceHost{cfg.Workflows},
-		queue:   &queueHost{broker, store.NowMS},
-		invoke:  &invokeHost{i},
-		job:     &jobHost{},
-		storage: &storageHost{cfg.Documents},
-	})
+	i.vault = vault.New(life, store, vault.Config{Secrets: cfg.Secrets, TTL: cfg.SecretsTTL, Window: cfg.SecretsWindow, Logger: cfg.Logger})
+	i.host = hostcall.New(i.services(&cfg))
 	i.worker = newWorker(i, cfg.Slots)
 	err = errors.Join(
 		i.metrics.register(cfg.Metrics, res),
 		i.worker.metrics.register(cfg.Metrics, i.worker),
 		i.recorder.metrics.register(cfg.Metrics, i.recorder),
-		i.vault.metrics.register(cfg.Metrics, i.vault),
+		i.vault.Register(cfg.Metrics),
 		store.Subscribe(life, i.onChange))
 	if err != nil {
 		end()
@@ -148,254 +147,16 @@ func New(ctx context.Context, store *storage.Store, pool *sandbox.Pool, broker *
 	return i, nil
 }
 
-// Invoke runs a function to its end and answers with the terminal activation.
-//
-// An error means that no activation of this call reached a terminal status
-// here: CodeValidation… for a malformed invocation, Code…NotFound for what does
-// not exist, CodeAuthnRequired and CodeAuthzDenied (see Authorize),
-// CodeConcurrencyLimit and CodeCapacityLimit (nothing ran),
-// CodeIdempotency… for a key in use, CodeStoreUnavailable (it may have run),
-// CodeShuttingDown. When ctx ends, the function is stopped and the activation
-// is recorded as cancelled.
-func (i *Invoker) Invoke(ctx context.Context, inv api.Invocation) (*api.Outcome, error) {
-	if i.tracer != nil {
-		return i.traceInvoke(ctx, &inv)
+// services returns what the host calls of the engine work with.
+func (i *Invoker) services(cfg *Config) hostcall.Services {
+	s := hostcall.Services{
+		KV: storage.NewKV(i.store), EgressAllow: cfg.EgressAllow, Resolver: cfg.Resolver, Engine: nestedEngine{i},
+		Workflows: cfg.Workflows, Documents: cfg.Documents, NowMS: i.store.NowMS,
 	}
-	return i.invoke(ctx, &inv)
-}
-
-func (i *Invoker) invoke(ctx context.Context, inv *api.Invocation) (*api.Outcome, error) {
-	if err := i.begin(inv); err != nil {
-		return nil, i.metrics.refuse(inv, false, err)
+	if i.broker != nil { // a nil pointer would be a Queue that is not nil
+		s.Queue = i.broker
 	}
-	defer i.inHand.Done()
-	i.metrics.inFlight.Inc()
-	defer i.metrics.inFlight.Dec()
-	if err := i.runnable(inv); err != nil {
-		return nil, i.metrics.refuse(inv, false, err)
-	}
-	if inv.IdempotencyKey != "" {
-		if out, err := i.replay(ctx, inv); out != nil || err != nil {
-			return i.replayed(inv, false, out, err)
-		}
-	}
-	res, err := i.resolver.resolve(ctx, target{inv.Tenant, inv.Namespace, inv.Function, inv.Ref})
-	if err != nil {
-		return nil, i.metrics.refuse(inv, false, err)
-	}
-	if err := permit(inv, res.Version.Config.Authz); err != nil {
-		return nil, i.metrics.refuse(inv, true, err)
-	}
-	if err := i.unheld(inv, res); err != nil {
-		return nil, i.metrics.refuse(inv, true, err)
-	}
-	program := i.program(inv, res)
-	if inv.Patient {
-		// What waits can be told to stop, as what runs can.
-		var stop context.CancelFunc
-		ctx, stop = context.WithCancel(ctx)
-		defer stop()
-		defer i.running.add(inv.Tenant, inv.ActivationID, stop)()
-	}
-	release, err := i.place(ctx, inv, program, res.Version.Config.MaxConcurrency)
-	if err != nil {
-		return nil, i.metrics.refuse(inv, true, err)
-	}
-	defer release()
-	begin, began := i.store.NowMS(), time.Now()
-	box, err := i.sandbox(ctx, inv, program)
-	switch {
-	case api.ErrorCode(err) == api.CodeValidationSource:
-		return i.execute(ctx, inv, res, begin, unusable(err, began, release))
-	case err != nil:
-		return nil, i.metrics.refuse(inv, true, err)
-	}
-	return i.execute(ctx, inv, res, begin, attempt{
-		began: began,
-		run:   box.Run,
-		cold:  box.Cold(),
-		// In this order: whoever gets the place next finds the sandbox warm.
-		leave: func() { i.pool.Release(box); release() },
-	})
-}
-
-// place takes a place under the version's limit.
-func (i *Invoker) place(ctx context.Context, inv *api.Invocation, program *sandbox.Program, limit int) (release func(), err error) {
-	if inv.Patient {
-		return i.limits.await(ctx, program.Key, limit)
-	}
-	return i.limits.acquire(ctx, program.Key, limit)
-}
-
-// sandbox takes a sandbox for program.
-func (i *Invoker) sandbox(ctx context.Context, inv *api.Invocation, program *sandbox.Program) (*sandbox.Sandbox, error) {
-	for {
-		box, err := i.pool.Acquire(ctx, program)
-		if !inv.Patient || api.ErrorCode(err) != api.CodeCapacityLimit {
-			return box, err
-		}
-		if err := pause(ctx, patience); err != nil {
-			return nil, err
-		}
-	}
-}
-
-func (i *Invoker) runnable(inv *api.Invocation) error {
-	if i.pool == nil {
-		return errNoPool()
-	}
-	return inv.Ref.Validate()
-}
-
-func errNoPool() error { return api.Errorf(api.CodeInternal, "this replica runs no functions") }
-
-// attempt is what runs an activation.
-type attempt struct {
-	began time.Time
-	run   func(context.Context, sandbox.Call) sandbox.Result
-	cold  bool
-	leave func() // gives back what run holds
-	final bool   // a failure is not to be tried again
-}
-
-// unusable fails with what a sandbox said of a published source: that is the
-// function's failure, and is recorded as one.
-func unusable(source error, began time.Time, release func()) attempt {
-	message := source.Error()
-	var coded *api.Error
-	if errors.As(source, &coded) {
-		message = coded.Message
-	}
-	result := sandbox.Result{
-		Status: api.StatusError,
-		Error:  &api.ActivationError{Type: api.ErrException, Message: message, Code: string(api.CodeValidationSource)},
-	}
-	return attempt{
-		began: began,
-		run:   func(context.Context, sandbox.Call) sandbox.Result { return result },
-		cold:  true,
-		leave: release,
-	}
-}
-
-// execute runs inv and records it. What the attempt holds is given back as soon
-// as it has answered.
-func (i *Invoker) execute(ctx context.Context, inv *api.Invocation, res *resolution, begin int64, a attempt) (*api.Outcome, error) {
-	timeout := time.Duration(res.Version.Config.TimeoutMS) * time.Millisecond
-	if inv.MaxTimeout > 0 {
-		timeout = min(timeout, inv.MaxTimeout)
-	}
-	deadline := i.store.Now().Add(timeout)
-	if !inv.Deadline.IsZero() && inv.Deadline.Before(deadline) {
-		deadline = inv.Deadline
-	}
-	rec := newRecord(inv, res, begin, deadline.UnixMilli(), a.cold)
-	derived := inv.IdempotencyKey != "" || inv.ActivationID != ""
-	if derived {
-		// The id is derived: whoever writes the record first may run.
-		existing, err := i.recorder.claim(ctx, rec)
-		if err != nil || existing != nil {
-			a.leave()
-			out, err := taken(existing, rec.EventSHA256, err)
-			return i.replayed(inv, true, out, err)
-		}
-	}
-	runCtx, stop := context.WithCancel(ctx)
-	defer stop()
-	// Before the record can be seen, where possible, so that no cancel is missed.
-	defer i.running.add(rec.Tenant, rec.ActivationID, stop)()
-	logs := newLogSink(i.life, i.logs, rec.Tenant, rec.ActivationID, rec.Attempt)
-	var visible *visibility
-	if !derived {
-		// The id is random: no other call can hold it, so the record can wait.
-		visible = newVisibility(func() error { return i.recorder.start(ctx, rec) })
-		logs.ready = visible.ensure
-	}
-	if inv.Started != nil {
-		inv.Started()
-	}
-	call, sc := i.call(inv, res, rec, deadline, logs)
-	sc.visible = visible
-	result := sc.secrets.end(a.run(runCtx, call))
-	sc.nest.end()
-	a.leave()
-
-	final, took := i.terminal(rec, begin, result), time.Since(a.began)
-	current, err := i.recorder.finish(ctx, rec, final, logs, visible)
-	if err != nil {
-		i.ended(final, took, a.began.Add(took), i.traceID(ctx))
-		return nil, err
-	}
-	i.ended(current, took, a.began.Add(took), i.traceID(ctx))
-	return &api.Outcome{Activation: current.Activation}, nil
-}
-
-// call is what the sandbox is given, and what its host calls may.
-func (i *Invoker) call(inv *api.Invocation, res *resolution, rec *activations.Record, deadline time.Time, logs *logSink) (sandbox.Call, *scope) {
-	sc := &scope{
-		tenant: inv.Tenant, namespace: inv.Namespace, function: inv.Function,
-		capabilities: res.Version.Config.Capabilities, heartbeat: inv.Heartbeat, nest: newNest(inv, rec, deadline),
-		secrets: i.vault.begin(inv, res, &rec.Activation),
-	}
-	logs.secrets = sc.secrets
-	return sandbox.Call{
-		Head:     invokeHead(inv, rec),
-		Event:    inv.Event,
-		Deadline: deadline,
-		Log:      logs.add,
-		Host: func(ctx context.Context, name string, head, blob []byte) ([]byte, []byte, error) {
-			if i.tracer != nil {
-				return i.traceHost(ctx, sc, name, head, blob)
-			}
-			return i.host.call(ctx, sc, name, head, blob)
-		},
-	}, sc
-}
-
-// invokeHead returns the description of its activation that the function receives.
-func invokeHead(inv *api.Invocation, rec *activations.Record) wire.InvokeHead {
-	trigger, err := rec.Trigger.AppendJSON(nil)
-	if err != nil {
-		panic(fmt.Sprintf("invoker: encode trigger: %v", err)) // its source is our own JSON
-	}
-	return wire.InvokeHead{
-		ActivationID: rec.ActivationID,
-		DeadlineMS:   rec.DeadlineMS,
-		Ref:          rec.Ref.AppendJSON(nil),
-		Trigger:      trigger,
-		Principal:    inv.Principal.AppendJSON(nil),
-		Attempt:      rec.Attempt,
-		RequestID:    rec.RequestID,
-
-		LastHeartbeat: inv.LastHeartbeat,
-	}
-}
-
-// program returns the sandbox's view of the version, made at the resolution's first call.
-func (i *Invoker) program(inv *api.Invocation, res *resolution) *sandbox.Program {
-	res.programOnce.Do(func() { res.program = i.newProgram(inv.Tenant, inv.Namespace, inv.Function, &res.Version) })
-	return res.program
-}
-
-func (i *Invoker) newProgram(tenant, namespace, function string, v *api.Version) *sandbox.Program {
-	return &sandbox.Program{
-		Key:    fmt.Sprintf("%s/%s/%s/%d", tenant, namespace, function, v.Version),
-		Digest: v.SHA256,
-		Entry:  v.Config.Entry, Handler: v.Config.Handler,
-		MemoryMB: v.Config.MemoryMB,
-		Env:      v.Config.Env,
-		Tenant:   tenant, Namespace: namespace, Function: function, Version: v.Version,
-		Bundle: func(ctx context.Context) ([]byte, error) {
-			tar, err := i.versions.Bundle(ctx, tenant, namespace, function, v.Version)
-			if err != nil {
-				return nil, err
-			}
-			if bundle.Digest(tar) != v.SHA256 {
-				return nil, api.Errorf(api.CodeInternal, "the stored bundle of version %d does not match its digest", v.Version)
-			}
-			return tar, nil
-		},
-	}
+	return s
 }
 
 // Cancel ends a queued or running activation wherever it runs. Errors:
@@ -450,10 +211,10 @@ func (i *Invoker) onChange(c storage.Change) {
 	case storage.ChangeCancel:
 		i.running.cancel(c.Tenant, c.ActivationID)
 	case storage.ChangeSecret:
-		i.vault.changed(c)
+		i.vault.Changed(c)
 	case storage.ChangeResubscribed:
 		i.resolver.invalidateAll()
-		i.vault.changed(c)
+		i.vault.Changed(c)
 	}
 }
 
@@ -501,8 +262,7 @@ func (i *Invoker) Close(ctx context.Context) error {
 			<-done
 		}
 		err = i.recorder.close(ctx)
-		i.vault.close()
-		i.vault.book.close(context.WithoutCancel(ctx)) // bounded by itself
+		i.vault.Close(context.WithoutCancel(ctx)) // bounded by itself
 		i.end()
 		i.resolver.close()
 	})

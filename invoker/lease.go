@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/hostcall"
 	"github.com/codesous/sous/queue"
 )
 
@@ -24,8 +25,8 @@ type held struct {
 	telling sync.Mutex
 
 	// Under worker.mu:
-	told         told  // and not sent yet
-	expiresMS    int64 // of the lease
+	update       hostcall.JobUpdate // not sent yet
+	expiresMS    int64              // of the lease
 	placed, left bool
 }
 
@@ -64,7 +65,7 @@ func (w *worker) dueLeases() map[string][]*held {
 	due := map[string][]*held{}
 	upTo := w.i.store.NowMS() + (leaseTime - renewAfter + renewTick).Milliseconds()
 	for h := range w.hand {
-		if (h.expiresMS <= upTo || !h.told.empty()) && len(due[h.queue.Tenant]) < api.MaxSettleJobs {
+		if (h.expiresMS <= upTo || !h.update.Empty()) && len(due[h.queue.Tenant]) < api.MaxSettleJobs {
 			due[h.queue.Tenant] = append(due[h.queue.Tenant], h)
 		}
 	}
@@ -75,7 +76,7 @@ func (w *worker) dueLeases() map[string][]*held {
 func (w *worker) beat(ctx context.Context, tenant string, due []*held) error {
 	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
 	defer cancel()
-	beats, taken, room := make([]api.JobHeartbeat, len(due)), make([]told, len(due)), maxToldBytes
+	beats, taken, room := make([]api.JobHeartbeat, len(due)), make([]hostcall.JobUpdate, len(due)), maxToldBytes
 	for k, h := range due {
 		if !h.telling.TryLock() { // its end is being told
 			beats[k], _ = w.beatOf(h, -1)
@@ -83,7 +84,7 @@ func (w *worker) beat(ctx context.Context, tenant string, due []*held) error {
 		}
 		defer h.telling.Unlock()
 		beats[k], taken[k] = w.beatOf(h, room)
-		room -= len(taken[k].checkpoint)
+		room -= len(taken[k].Checkpoint)
 	}
 	answers, err := w.i.broker.Heartbeat(ctx, tenant, beats)
 	for k, h := range due {

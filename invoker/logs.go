@@ -10,6 +10,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/invoker/sandbox/wire"
+	"github.com/codesous/sous/invoker/vault"
 )
 
 // logFlushDelay is how long a line may wait for company: followers see it by
@@ -29,7 +30,7 @@ type logSink struct {
 	ctx        context.Context // bounds the background writes of one activation
 	tenant, id string
 	attempt    int
-	secrets    *secretsRun // which no line may show; nil for none
+	secrets    *vault.Run // which no line may show; nil for none
 	// ready returns when chunks may be written while the function runs; nil: at once.
 	ready func(context.Context) error
 
@@ -71,7 +72,7 @@ func (s *logSink) discard() {
 
 // add takes one record. It never waits for the store.
 func (s *logSink) add(r wire.LogRecord) {
-	r.Text = s.secrets.line(r.Text)
+	r.Text = s.secrets.Line(r.Text)
 	line, cut := s.line(r)
 	s.mu.Lock()
 	defer s.mu.Unlock()

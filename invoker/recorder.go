@@ -77,7 +77,7 @@ func (r *recorder) finish(ctx context.Context, running, final *activations.Recor
 	ctx = context.WithoutCancel(ctx)
 	chunk, one := logs.only()
 	if !one {
-		_ = visible.ensure(ctx) // end returns its error
+		_ = visible.Ensure(ctx) // end returns its error
 	}
 	begun, err := visible.end()
 	if begun && err == nil {

@@ -161,10 +161,11 @@ func (w *worker) run(ctx context.Context, h *held, inv *api.Invocation, res *res
 		sc := &scope{}
 		if res != nil { // else a runs nothing
 			call, sc = i.call(inv, res, rec, deadline, logs)
-			w.join(h, &call, sc)
+			w.join(h, &call, &sc.Scope)
 		}
-		result = sc.secrets.end(a.run(running, call))
-		sc.nest.end()
+		result = a.run(running, call)
+		result.Error = sc.secrets.Failure(result.Error)
+		sc.Nested.End()
 	}
 	a.leave()
 	w.leave(h)

@@ -8,6 +8,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/hostcall"
+	"github.com/codesous/sous/invoker/sandbox/wire"
 	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/tracing"
 )
@@ -54,17 +56,17 @@ func traceEnd(span trace.Span, a *api.Activation) {
 }
 
 // traceHost performs a host call under a span that tells no more than its name.
-func (i *Invoker) traceHost(ctx context.Context, s *scope, name string, head, blob []byte) (replyHead, replyBlob []byte, err error) {
+func (i *Invoker) traceHost(ctx context.Context, s *hostcall.Scope, name string, head, blob []byte) (replyHead, replyBlob []byte, err error) {
 	title, kind := name, trace.SpanKindInternal
 	switch {
-	case !i.host.knows(name):
+	case !i.host.Knows(name):
 		title = "unknown" // a sandbox may ask for anything
-	case name == "http.fetch":
+	case name == wire.Fetch.Name:
 		kind = trace.SpanKindClient
 	}
 	ctx, span := i.tracer.Start(ctx, title, trace.WithSpanKind(kind))
 	defer span.End()
-	replyHead, replyBlob, err = i.host.call(ctx, s, name, head, blob)
+	replyHead, replyBlob, err = i.host.Call(ctx, s, name, head, blob)
 	if err != nil {
 		tracing.Fail(span, string(api.ErrorCode(err)))
 	}

@@ -10,7 +10,7 @@ import (
 const visibleAfter = 25 * time.Millisecond
 
 // visibility decides when the running record of one activation is written: before
-// the first host call that has an effect (see host.call), or visibleAfter after the
+// the first host call that has an effect (see hostcall.Table.Call), or visibleAfter after the
 // start. An activation that ends before both is recorded once, as ended (see
 // recorder.finish), which saves half of the store's work for a short call.
 //
@@ -47,9 +47,9 @@ func (v *visibility) begin() (done <-chan struct{}) {
 	return v.done
 }
 
-// ensure returns nil once the record is in the store. Errors: those of the write,
+// Ensure returns nil once the record is in the store. Errors: those of the write,
 // ctx's, and context.Canceled where the activation ended without a running record.
-func (v *visibility) ensure(ctx context.Context) error {
+func (v *visibility) Ensure(ctx context.Context) error {
 	if v == nil {
 		return nil
 	}

@@ -19,7 +19,7 @@ func TestVisibility(t *testing.T) {
 				t.Errorf("end: got %v, %v; want false, nil", written, err)
 			}
 			time.Sleep(time.Minute)
-			if err := v.ensure(t.Context()); !errors.Is(err, context.Canceled) {
+			if err := v.Ensure(t.Context()); !errors.Is(err, context.Canceled) {
 				t.Errorf("ensure behind the end: got %v, want %v", err, context.Canceled)
 			}
 			if got := writes.Load(); got != 0 {
@@ -39,7 +39,7 @@ func TestVisibility(t *testing.T) {
 		"effects write once and wait": func(t *testing.T, v *visibility, writes *atomic.Int32) {
 			begin := time.Now()
 			for range 3 {
-				if err := v.ensure(t.Context()); !errors.Is(err, errWrite) {
+				if err := v.Ensure(t.Context()); !errors.Is(err, errWrite) {
 					t.Errorf("ensure: got %v, want the write's error", err)
 				}
 			}
@@ -54,7 +54,7 @@ func TestVisibility(t *testing.T) {
 		"a caller that leaves ends no write": func(t *testing.T, v *visibility, writes *atomic.Int32) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 			defer cancel()
-			if err := v.ensure(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			if err := v.Ensure(ctx); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("ensure: got %v, want %v", err, context.DeadlineExceeded)
 			}
 			if written, err := v.end(); !written || !errors.Is(err, errWrite) || writes.Load() != 1 {

@@ -145,7 +145,7 @@ func TestTooManyCalls(t *testing.T) {
 	calls := 0
 	p.host = func(wire.HostCall) *wire.HostReply { calls++; return nil }
 	p.source("export default async () => { for (let i = 0; i < 1000; i++) cs.kv.get('k'); try { await cs.kv.get('k') } catch (e) { return e.code } }")
-	if got := p.value("null"); got != `"CS_RUNTIME_INVALID_ARGUMENT"` || calls != maxPendingCalls {
+	if got := p.value("null"); got != `"CS_RUNTIME_INVALID_ARGUMENT"` || calls != wire.MaxCallsInFlight {
 		t.Errorf("got %s after %d calls", got, calls)
 	}
 }

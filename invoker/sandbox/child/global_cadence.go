@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 
 	"github.com/dop251/goja"
+
+	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
 // csCadence is what a function does as an activity, and with workflows.
@@ -20,8 +22,7 @@ func csCadence(r *realm) goja.Value {
 func cadenceHeartbeat(r *realm, call goja.FunctionCall) goja.Value {
 	return r.promised(func() *deferred {
 		details := r.optionalJSON(call.Argument(0), "cs.cadence.heartbeat: the details")
-		d, _ := r.call("cadence.heartbeat", struct{}{}, details, func(_, _ []byte) goja.Value { return goja.Undefined() })
-		return d
+		return sendOnly(r, wire.CadenceHeartbeat, wire.None{}, details)
 	})
 }
 
@@ -35,59 +36,39 @@ func cadenceLastHeartbeat(r *realm, _ goja.FunctionCall) goja.Value {
 	return r.parsed(r.act.head.LastHeartbeat)
 }
 
-// workflowHead is what start and signal say beside the input. Workflow is the type.
-type workflowHead struct {
-	Workflow                string  `json:"workflow"`
-	Domain                  string  `json:"domain"`
-	Tasklist                string  `json:"tasklist,omitempty"`
-	WorkflowID              string  `json:"workflow_id,omitempty"`
-	RunID                   string  `json:"run_id,omitempty"`
-	Signal                  string  `json:"signal,omitempty"`
-	ExecutionTimeoutSeconds float64 `json:"execution_timeout_seconds,omitempty"`
-	DecisionTimeoutSeconds  float64 `json:"decision_timeout_seconds,omitempty"`
-	IDReuse                 string  `json:"id_reuse,omitempty"`
-}
-
 // cadenceStart starts a workflow and answers {workflowId, runId}.
 func cadenceStart(r *realm, call goja.FunctionCall) goja.Value {
 	return r.promised(func() *deferred {
-		head, options := r.workflowOptions(call, "cs.cadence.start")
-		head.Tasklist = r.option(options, "tasklist", "cs.cadence.start", true)
-		head.WorkflowID = r.option(options, "workflowId", "cs.cadence.start", false)
-		head.IDReuse = r.option(options, "idReuse", "cs.cadence.start", false)
-		head.ExecutionTimeoutSeconds = r.numberOption(options, "executionTimeoutSeconds", "cs.cadence.start")
-		head.DecisionTimeoutSeconds = r.numberOption(options, "decisionTimeoutSeconds", "cs.cadence.start")
+		workflow, options := r.workflowOptions(call, "cs.cadence.start")
+		workflow.Tasklist = r.option(options, "tasklist", "cs.cadence.start", true)
+		workflow.WorkflowID = r.option(options, "workflowId", "cs.cadence.start", false)
+		workflow.IDReuse = r.option(options, "idReuse", "cs.cadence.start", false)
+		workflow.ExecutionTimeoutSeconds = r.numberOption(options, "executionTimeoutSeconds", "cs.cadence.start")
+		workflow.DecisionTimeoutSeconds = r.numberOption(options, "decisionTimeoutSeconds", "cs.cadence.start")
 		input := r.optionalJSON(options.Get("input"), "cs.cadence.start: input")
-		d, _ := r.call("cadence.start", head, input, func(reply, _ []byte) goja.Value {
-			var run struct {
-				WorkflowID string `json:"workflow_id"`
-				RunID      string `json:"run_id"`
-			}
-			r.decode(reply, &run)
+		return send(r, wire.CadenceStart, workflow, input, func(run wire.WorkflowRun, _ []byte) goja.Value {
 			out := r.vm.NewObject()
 			must(out.Set("workflowId", run.WorkflowID))
 			must(out.Set("runId", run.RunID))
 			return out
 		})
-		return d
 	})
 }
 
 // cadenceSignal signals a running workflow.
 func cadenceSignal(r *realm, call goja.FunctionCall) goja.Value {
 	return r.promised(func() *deferred {
-		head, options := r.workflowOptions(call, "cs.cadence.signal")
-		head.WorkflowID = r.option(options, "workflowId", "cs.cadence.signal", true)
-		head.RunID = r.option(options, "runId", "cs.cadence.signal", false)
-		head.Signal = r.option(options, "signal", "cs.cadence.signal", true)
+		workflow, options := r.workflowOptions(call, "cs.cadence.signal")
+		workflow.WorkflowID = r.option(options, "workflowId", "cs.cadence.signal", true)
+		workflow.RunID = r.option(options, "runId", "cs.cadence.signal", false)
+		workflow.Signal = r.option(options, "signal", "cs.cadence.signal", true)
 		input := r.optionalJSON(options.Get("input"), "cs.cadence.signal: input")
-		d, _ := r.call("cadence.signal", head, input, func(_, _ []byte) goja.Value { return goja.Undefined() })
-		return d
+		return sendOnly(r, wire.CadenceSignal, workflow, input)
 	})
 }
 
 // workflowOptions takes (workflowType, options).
-func (r *realm) workflowOptions(call goja.FunctionCall, name string) (workflowHead, *goja.Object) {
+func (r *realm) workflowOptions(call goja.FunctionCall, name string) (wire.Workflow, *goja.Object) {
 	kind, ok := call.Argument(0).(goja.String)
 	if !ok || kind.Length() == 0 {
 		r.badArgument(name + ": the workflow type must be a string that is not empty")
@@ -96,7 +77,7 @@ func (r *realm) workflowOptions(call goja.FunctionCall, name string) (workflowHe
 	if !ok {
 		r.badArgument(name + ": the options must be an object")
 	}
-	return workflowHead{Workflow: kind.String(), Domain: r.option(options, "domain", name, true)}, options
+	return wire.Workflow{Workflow: kind.String(), Domain: r.option(options, "domain", name, true)}, options
 }
 
 // option takes a member that is a string.
@@ -134,7 +115,7 @@ func (r *realm) optionalJSON(v goja.Value, what string) json.RawMessage {
 	if v == nil || goja.IsUndefined(v) {
 		return nil
 	}
-	text, ok, err := r.encodeJSON(v, maxBlob)
+	text, ok, err := r.encodeJSON(v, wire.MaxCallBlob)
 	switch {
 	case err == nil && !ok:
 		r.badArgument(what + " must be JSON, not a function")

@@ -3,10 +3,12 @@ package child
 import (
 	"encoding/json"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/dop251/goja"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
 // platform is cs, the platform's own object.
@@ -15,7 +17,7 @@ func platform(r *realm) goja.Value {
 		{"log", csLog},
 		{"env", csEnv},
 		{"kv", csKV},
-		{"storage", csStorage},
+		{"storage", csDocuments},
 		{"http", csHTTP},
 		{"queue", csQueue},
 		{"invoke", function("invoke", 2, csInvoke)},
@@ -58,7 +60,7 @@ func (r *realm) logValues(level uint8, args []goja.Value) {
 		r.log(level, false, []byte(r.format(args)))
 		return
 	}
-	text, ok, err := r.encodeJSON(args[0], maxBlob)
+	text, ok, err := r.encodeJSON(args[0], wire.MaxCallBlob)
 	if err != nil && uncatchable(err) {
 		panic(err)
 	}
@@ -91,101 +93,10 @@ func csEnv(r *realm) goja.Value {
 	return env
 }
 
-func csKV(r *realm) goja.Value {
-	return r.newNamespace([]row{
-		{"get", function("get", 1, kvGet)},
-		{"set", function("set", 2, kvSet)},
-		{"del", function("del", 1, kvDel)},
-	})
-}
-
-type kvHead struct {
-	Key        string `json:"key"`
-	TTLSeconds int64  `json:"ttl_seconds,omitempty"`
-}
-
-// kvGet answers the value under a key, undefined where there is none.
-func kvGet(r *realm, call goja.FunctionCall) goja.Value {
-	return r.promised(func() *deferred {
-		d, _ := r.call("kv.get", kvHead{Key: r.key(call, "cs.kv.get")}, nil, func(head, blob []byte) goja.Value {
-			var reply struct {
-				Found bool `json:"found"`
-			}
-			r.decode(head, &reply)
-			if !reply.Found {
-				return goja.Undefined()
-			}
-			return r.parsed(blob)
-		})
-		return d
-	})
-}
-
-func kvSet(r *realm, call goja.FunctionCall) goja.Value {
-	return r.promised(func() *deferred {
-		head := kvHead{Key: r.key(call, "cs.kv.set"), TTLSeconds: r.ttl(call.Argument(2))}
-		value, ok, err := r.encodeJSON(call.Argument(1), maxBlob)
-		switch {
-		case err == nil:
-		case notEncodable(err):
-			r.badArgument("cs.kv.set: the value is not JSON: " + err.Error())
-		default:
-			must(err)
-		}
-		if !ok {
-			r.badArgument("cs.kv.set: the value must be JSON, not undefined or a function; cs.kv.del deletes")
-		}
-		d, _ := r.call("kv.set", head, value, func(_, _ []byte) goja.Value { return goja.Undefined() })
-		return d
-	})
-}
-
-// kvDel answers whether there was something to delete.
-func kvDel(r *realm, call goja.FunctionCall) goja.Value {
-	return r.promised(func() *deferred {
-		d, _ := r.call("kv.del", kvHead{Key: r.key(call, "cs.kv.del")}, nil, func(head, _ []byte) goja.Value {
-			var reply struct {
-				Deleted bool `json:"deleted"`
-			}
-			r.decode(head, &reply)
-			return r.vm.ToValue(reply.Deleted)
-		})
-		return d
-	})
-}
-
-// key takes the first argument, which must be a string.
-func (r *realm) key(call goja.FunctionCall, name string) string {
-	s, ok := call.Argument(0).(goja.String)
-	if !ok || s.Length() == 0 {
-		r.badArgument(name + ": the key must be a string that is not empty")
-	}
-	return s.String()
-}
-
-// ttl takes {ttlSeconds}, a whole number of at least 1; 0 stands for none.
-func (r *realm) ttl(options goja.Value) int64 {
-	obj := r.options(options, "cs.kv.set", "ttlSeconds")
-	if obj == nil {
-		return 0
-	}
-	v := obj.Get("ttlSeconds")
-	if v == nil || goja.IsUndefined(v) {
-		return 0
-	}
-	seconds := v.ToFloat()
-	if seconds < 1 || seconds != math.Trunc(seconds) || seconds > maxTTLSeconds {
-		r.badArgument("cs.kv.set: ttlSeconds must be a whole number of at least 1")
-	}
-	return int64(seconds)
-}
-
-const maxTTLSeconds = 1 << 31
-
 // decode reads the head of a host's reply.
 func (r *realm) decode(head []byte, into any) {
 	if err := json.Unmarshal(head, into); err != nil {
-		panic(r.newError("CS_INTERNAL", "the host's answer cannot be read"))
+		panic(r.newError(api.CodeInternal, "the host's answer cannot be read"))
 	}
 }
 

@@ -1,14 +1,10 @@
 package child
 
-import "github.com/dop251/goja"
+import (
+	"github.com/dop251/goja"
 
-// fetchHead is the head of an http.fetch call; its blob is the body.
-type fetchHead struct {
-	URL      string      `json:"url"`
-	Method   string      `json:"method"`
-	Headers  [][2]string `json:"headers"`
-	Redirect string      `json:"redirect"`
-}
+	"github.com/codesous/sous/invoker/sandbox/wire"
+)
 
 // fetch asks the host for an exchange (https://fetch.spec.whatwg.org/#fetch-method).
 func fetch(r *realm, call goja.FunctionCall) goja.Value {
@@ -18,13 +14,13 @@ func fetch(r *realm, call goja.FunctionCall) goja.Value {
 		if signal != nil && signal.aborted {
 			panic(signal.reason)
 		}
-		head := fetchHead{URL: q.url, Method: q.method, Headers: q.headers.list, Redirect: q.redirect}
+		head := wire.FetchRequest{URL: q.url, Method: q.method, Headers: q.headers.list, Redirect: q.redirect}
 		if head.Headers == nil {
 			head.Headers = [][2]string{}
 		}
-		d, id := r.call("http.fetch", head, q.body.data, r.fetched)
+		d, id := r.call(wire.Fetch.Name, head, q.body.data, r.fetched)
 		if signal != nil {
-			// The exchange goes on in the parent; its answer finds nobody.
+			// The exchange continues in the parent; its reply is dropped.
 			signal.then = append(signal.then, func(reason goja.Value) {
 				if r.abandon(id) {
 					must(d.reject(reason))

@@ -6,14 +6,9 @@ import (
 	"strconv"
 
 	"github.com/dop251/goja"
-)
 
-// invokeHead is what an invoke says beside the event.
-type invokeHead struct {
-	Function string `json:"function"`
-	Alias    string `json:"alias,omitempty"`
-	Version  int64  `json:"version,omitempty"`
-}
+	"github.com/codesous/sous/invoker/sandbox/wire"
+)
 
 // csInvoke runs another function and answers its result.
 func csInvoke(r *realm, call goja.FunctionCall) goja.Value {
@@ -23,26 +18,22 @@ func csInvoke(r *realm, call goja.FunctionCall) goja.Value {
 		if !ok || function.Length() == 0 {
 			r.badArgument(name + ": the function must be a string that is not empty")
 		}
-		head := invokeHead{Function: function.String()}
+		target := wire.InvokeTarget{Function: function.String()}
 		if options := r.options(call.Argument(2), name, "alias", "version"); options != nil {
-			head.Alias = r.option(options, "alias", name, false)
+			target.Alias = r.option(options, "alias", name, false)
 			version := r.numberOption(options, "version", name)
-			if head.Version = int64(version); float64(head.Version) != version {
+			target.Version = int64(version)
+			if float64(target.Version) != version {
 				r.badArgument(name + ": options.version must be a whole number")
 			}
 		}
 		event := r.optionalJSON(call.Argument(1), name+": the event")
-		d, _ := r.call("invoke", head, event, func(reply, result []byte) goja.Value {
-			var said struct {
-				HasValue bool `json:"has_value"`
-			}
-			r.decode(reply, &said)
-			if !said.HasValue {
+		return send(r, wire.InvokeFunction, target, event, func(reply wire.InvokeReply, result []byte) goja.Value {
+			if !reply.HasValue {
 				return goja.Undefined()
 			}
 			return r.parsed(result)
 		})
-		return d
 	})
 }
 

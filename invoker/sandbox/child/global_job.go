@@ -6,6 +6,7 @@ import (
 	"github.com/dop251/goja"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
 // csJob is the job that the activation is an attempt of, where it is one.
@@ -33,35 +34,23 @@ func jobMember(of func(*api.RunningJob) any) func(*realm) goja.Value {
 	}
 }
 
-// progressHead is how far the job has come.
-type progressHead struct {
-	Order   int64   `json:"order"`
-	Current float64 `json:"current"`
-	Total   float64 `json:"total,omitempty"`
-	Message string  `json:"message,omitempty"`
-}
-
 // jobProgress takes a share of 100, or {current, total, message}.
 func jobProgress(r *realm, call goja.FunctionCall) goja.Value {
 	return r.promised(func() *deferred {
 		const name = "cs.job.progress"
-		head := progressHead{Order: r.order()}
+		progress := wire.Progress{Order: r.order()}
 		if options, ok := call.Argument(0).(*goja.Object); ok {
-			head.Current = r.count(options.Get("current"), name+": current", maxCount)
+			progress.Current = r.count(options.Get("current"), name+": current", wire.MaxProgressCount)
 			if total := options.Get("total"); total != nil && !goja.IsUndefined(total) {
-				head.Total = r.count(total, name+": total", maxCount)
+				progress.Total = r.count(total, name+": total", wire.MaxProgressCount)
 			}
-			head.Message = r.option(options, "message", name, false)
+			progress.Message = r.option(options, "message", name, false)
 		} else {
-			head.Current, head.Total = r.count(call.Argument(0), name+": a share", 100), 100
+			progress.Current, progress.Total = r.count(call.Argument(0), name+": a share", 100), 100
 		}
-		d, _ := r.call("job.progress", head, nil, func(_, _ []byte) goja.Value { return goja.Undefined() })
-		return d
+		return sendOnly(r, wire.JobProgress, progress, nil)
 	})
 }
-
-// maxCount is the last whole number that doubles count to.
-const maxCount = 1 << 53
 
 // count takes a number from 0 to most.
 func (r *realm) count(v goja.Value, what string, most float64) float64 {
@@ -75,13 +64,8 @@ func (r *realm) count(v goja.Value, what string, most float64) float64 {
 	return n
 }
 
-// checkpointHead is the place of a checkpoint among the others.
-type checkpointHead struct {
-	Order int64 `json:"order"`
-}
-
-// order counts what the activation tells: the host serves calls side by side, and the
-// last one made is to be the last word.
+// order numbers the updates that the activation sends of its job: the host serves calls
+// concurrently, and must keep the update that was sent last.
 func (r *realm) order() int64 {
 	if r.act == nil {
 		return 0
@@ -97,8 +81,7 @@ func jobCheckpoint(r *realm, call goja.FunctionCall) goja.Value {
 		if value == nil {
 			value = json.RawMessage("null")
 		}
-		d, _ := r.call("job.checkpoint", checkpointHead{r.order()}, value, func(_, _ []byte) goja.Value { return goja.Undefined() })
-		return d
+		return sendOnly(r, wire.JobCheckpoint, wire.Checkpoint{Order: r.order()}, value)
 	})
 }
 

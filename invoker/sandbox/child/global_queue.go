@@ -1,20 +1,14 @@
 package child
 
 import (
-	"encoding/json"
-
 	"github.com/dop251/goja"
+
+	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
 // csQueue puts jobs into the queues of the function's namespace.
 func csQueue(r *realm) goja.Value {
 	return r.newNamespace([]row{{"enqueue", function("enqueue", 2, queueEnqueue)}})
-}
-
-// enqueueHead is what an enqueue says beside the payload.
-type enqueueHead struct {
-	Queue   string          `json:"queue"`
-	Options json.RawMessage `json:"options"`
 }
 
 // queueEnqueue adds a job and answers {id, state, duplicate}.
@@ -25,9 +19,9 @@ func queueEnqueue(r *realm, call goja.FunctionCall) goja.Value {
 		if !ok || queue.Length() == 0 {
 			r.badArgument(name + ": the queue must be a string that is not empty")
 		}
-		head := enqueueHead{Queue: queue.String(), Options: r.optionsJSON(call.Argument(2), name)}
+		target := wire.EnqueueTarget{Queue: queue.String(), Options: r.optionsJSON(call.Argument(2), name)}
 		payload := r.optionalJSON(call.Argument(1), name+": the payload")
-		d, _ := r.call("queue.enqueue", head, payload, func(reply, _ []byte) goja.Value { return r.parsed(reply) })
+		d, _ := r.call(wire.EnqueueJob.Name, target, payload, func(reply, _ []byte) goja.Value { return r.parsed(reply) })
 		return d
 	})
 }

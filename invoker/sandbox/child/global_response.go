@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/dop251/goja"
+
+	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
 // response is a Response (https://fetch.spec.whatwg.org/#response-class).
@@ -49,7 +51,7 @@ func responseClass() *class[*response] {
 		),
 		statics: []row{
 			{"json", function("json", 1, func(r *realm, call goja.FunctionCall) goja.Value {
-				text, ok, err := r.encodeJSON(call.Argument(0), maxBlob)
+				text, ok, err := r.encodeJSON(call.Argument(0), wire.MaxCallBlob)
 				r.thrownJSON("Response.json", ok, err)
 				return responseClass().instance(r, r.newResponse(&body{data: text}, "application/json", call.Argument(1)))
 			})},
@@ -116,13 +118,7 @@ func redirect(r *realm, call goja.FunctionCall) goja.Value {
 
 // fetched makes the Response of the host's answer.
 func (r *realm) fetched(head, blob []byte) goja.Value {
-	var reply struct {
-		Status     int         `json:"status"`
-		StatusText string      `json:"status_text"`
-		URL        string      `json:"url"`
-		Redirected bool        `json:"redirected"`
-		Headers    [][2]string `json:"headers"`
-	}
+	var reply wire.FetchResponse
 	r.decode(head, &reply)
 	p := &response{
 		body: &body{data: blob}, headers: &headers{}, kind: "basic",

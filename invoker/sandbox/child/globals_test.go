@@ -66,7 +66,7 @@ func answer(c wire.HostCall) *wire.HostReply {
 	}
 	switch c.Name {
 	case "http.fetch":
-		var head fetchHead
+		var head wire.FetchRequest
 		if err := json.Unmarshal(c.Head, &head); err != nil {
 			return refused("CS_INTERNAL", err.Error())
 		}
@@ -79,7 +79,7 @@ func answer(c wire.HostCall) *wire.HostReply {
 			return &wire.HostReply{OK: true, Head: []byte(`{"status":201,"status_text":"Created","url":"https://a.example/final","redirected":true,"headers":[["X-Two","1"],["X-Two","2"],["Set-Cookie","a=1"],["Set-Cookie","b=2"]]}`), Blob: []byte(`{"a":[1]}`)}
 		}
 		echo, _ := json.Marshal(struct {
-			Head fetchHead `json:"head"`
+			Head wire.FetchRequest `json:"head"`
 			Body string    `json:"body"`
 		}{head, string(c.Blob)})
 		return &wire.HostReply{OK: true, Head: []byte(`{"status":200,"status_text":"OK","url":"","headers":[]}`), Blob: echo}

@@ -9,31 +9,64 @@ import (
 	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
-// maxPendingCalls bounds the host calls in flight of one activation.
-const maxPendingCalls = 1000
-
-// maxBlob bounds what one host call carries, so that it fits a frame beside its
-// head (wire.MaxActivationFrame).
-const maxBlob = 6 << 20
-
 // pendingCall is a host call that the parent has not answered.
 type pendingCall struct {
 	promise *deferred
-	decode  func(head, blob []byte) goja.Value
+	answer  func(head, blob []byte) goja.Value
 }
 
-// call asks the parent for a side effect. decode makes the promise's value of
-// the reply; what it throws rejects the promise. The id is for abandon.
-func (r *realm) call(name string, head any, blob []byte, decode func(head, blob []byte) goja.Value) (*deferred, uint32) {
+// send makes a host call of its declaration. answer makes the promise's value of the
+// reply; an exception that it throws rejects the promise.
+//
+// A function of cs that makes a host call reads its arguments, sends, and answers, all
+// within promised, so that a bad argument rejects the promise like a refusal of the host.
+// A call cs.weather.at(city), declared as
+//
+//	var WeatherAt = Call[City, Weather]{"weather.at"}
+//
+// in wire/calls.go, is in full:
+//
+//	func weatherAt(r *realm, call goja.FunctionCall) goja.Value {
+//		return r.promised(func() *deferred {
+//			city, ok := call.Argument(0).(goja.String)
+//			if !ok {
+//				r.badArgument("cs.weather.at: the city must be a string") // throws
+//			}
+//			return send(r, wire.WeatherAt, wire.City{Name: city.String()}, nil,
+//				func(w wire.Weather, _ []byte) goja.Value { return r.vm.ToValue(w.Celsius) })
+//		})
+//	}
+//
+// Its row {"at", function("at", 1, weatherAt)} stands in the namespace's table. The
+// script sees a promise; answer runs on the goroutine that runs scripts, after the
+// parent's reply and before the promise's reactions.
+func send[A, R any](r *realm, declared wire.Call[A, R], args A, blob []byte, answer func(reply R, blob []byte) goja.Value) *deferred {
+	d, _ := r.call(declared.Name, args, blob, func(head, blob []byte) goja.Value {
+		var reply R
+		r.decode(head, &reply)
+		return answer(reply, blob)
+	})
+	return d
+}
+
+// sendOnly makes a host call whose promise resolves to undefined.
+func sendOnly[A any](r *realm, declared wire.Call[A, wire.None], args A, blob []byte) *deferred {
+	d, _ := r.call(declared.Name, args, blob, func(_, _ []byte) goja.Value { return goja.Undefined() })
+	return d
+}
+
+// call asks the parent for a side effect. answer makes the promise's value of the reply;
+// an exception that it throws rejects the promise. The id is for abandon.
+func (r *realm) call(name string, head any, blob []byte, answer func(head, blob []byte) goja.Value) (*deferred, uint32) {
 	d := r.newDeferred()
 	if !r.effect() {
 		return d, 0
 	}
 	a := r.act
-	if a.loop.flying >= maxPendingCalls {
+	if a.loop.flying >= wire.MaxCallsInFlight {
 		panic(r.newError(api.CodeHostInvalidArgument, "more than 1000 calls are waiting; await some of them first"))
 	}
-	if len(blob) > maxBlob {
+	if len(blob) > wire.MaxCallBlob {
 		panic(r.newError(api.CodeHostInvalidArgument, "a body or value of more than 6 MiB cannot leave the sandbox"))
 	}
 	headJSON, err := json.Marshal(head)
@@ -55,7 +88,7 @@ func (r *realm) call(name string, head any, blob []byte, decode func(head, blob 
 	if a.loop.calls == nil {
 		a.loop.calls = make(map[uint32]*pendingCall)
 	}
-	a.loop.calls[id] = &pendingCall{promise: d, decode: decode}
+	a.loop.calls[id] = &pendingCall{promise: d, answer: answer}
 	return d, id
 }
 
@@ -91,7 +124,7 @@ func (a *activation) replied(f frame) error {
 			}
 			panic(a.realm.hostError(&e))
 		}
-		return pending.decode(reply.Head, reply.Blob)
+		return pending.answer(reply.Head, reply.Blob)
 	})
 }
 

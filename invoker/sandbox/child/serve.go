@@ -30,7 +30,7 @@ type Options struct {
 // queuedFrames is more than there can be: an Invoke and a reply for each call in
 // flight. The reader must never wait for the goroutine that runs scripts: that
 // one may be writing calls, which the parent reads only as replies are taken.
-const queuedFrames = maxPendingCalls + 8
+const queuedFrames = wire.MaxCallsInFlight + 8
 
 // errProtocol is a frame that has no place where it came.
 var errProtocol = errors.New("child: frame out of place")

@@ -1,0 +1,121 @@
+// Package httpstatus is the one place where an error code becomes an HTTP status. The
+// REST API answers with these statuses; functions see them on errors of the document
+// storage.
+package httpstatus
+
+import (
+	"iter"
+	"maps"
+	"net/http"
+
+	"github.com/codesous/sous/api"
+)
+
+// statuses holds the codes that requests are answered with. The difference between 400
+// and 422: a 400 could not be read, a 422 was read and refused.
+var statuses = map[api.Code]int{
+	api.CodeInternal:         http.StatusInternalServerError,
+	api.CodeStoreUnavailable: http.StatusServiceUnavailable,
+	api.CodeStoreConflict:    http.StatusConflict,
+	api.CodeShuttingDown:     http.StatusServiceUnavailable,
+
+	api.CodeAuthnRequired:    http.StatusUnauthorized,
+	api.CodeAuthnInvalid:     http.StatusUnauthorized,
+	api.CodeAuthzDenied:      http.StatusForbidden,
+	api.CodeHostRefused:      http.StatusForbidden,
+	api.CodeRouteNotFound:    http.StatusNotFound,
+	api.CodeMethodNotAllowed: http.StatusMethodNotAllowed,
+	api.CodeMediaType:        http.StatusUnsupportedMediaType,
+	api.CodeRequestTimeout:   http.StatusRequestTimeout,
+
+	api.CodeValidation:         http.StatusUnprocessableEntity,
+	api.CodeValidationName:     http.StatusBadRequest,
+	api.CodeValidationJSON:     http.StatusBadRequest,
+	api.CodeValidationSource:   http.StatusUnprocessableEntity,
+	api.CodeValidationManifest: http.StatusUnprocessableEntity,
+	api.CodeValidationBundle:   http.StatusUnprocessableEntity,
+	api.CodeValidationCursor:   http.StatusBadRequest,
+
+	api.CodeFunctionNotFound:   http.StatusNotFound,
+	api.CodeFunctionExists:     http.StatusConflict,
+	api.CodeDraftNotFound:      http.StatusNotFound,
+	api.CodeDraftExpired:       http.StatusNotFound,
+	api.CodeDraftConsumed:      http.StatusConflict,
+	api.CodeVersionNotFound:    http.StatusNotFound,
+	api.CodeAliasNotFound:      http.StatusNotFound,
+	api.CodeActivationNotFound: http.StatusNotFound,
+	api.CodeTenantNotFound:     http.StatusNotFound,
+	api.CodeKeyNotFound:        http.StatusNotFound,
+	api.CodeKeyLimit:           http.StatusConflict,
+	api.CodePreconditionFailed: http.StatusPreconditionFailed,
+
+	api.CodeActivationTerminal:  http.StatusConflict,
+	api.CodeIdempotencyRunning:  http.StatusConflict,
+	api.CodeIdempotencyMismatch: http.StatusUnprocessableEntity,
+
+	api.CodeJobNotFound:   http.StatusNotFound,
+	api.CodeJobLeaseLost:  http.StatusConflict,
+	api.CodeJobState:      http.StatusConflict,
+	api.CodeJobResult:     http.StatusUnprocessableEntity,
+	api.CodeQueueNotFound: http.StatusNotFound,
+	api.CodeQueueDraining: http.StatusConflict,
+	api.CodeQueueBusy:     http.StatusConflict,
+	api.CodeQueueReserved: http.StatusConflict,
+	api.CodeBatchNotFound: http.StatusNotFound,
+	api.CodeBatchSealed:   http.StatusConflict,
+
+	api.CodeScheduleNotFound: http.StatusNotFound,
+	api.CodeScheduleExists:   http.StatusConflict,
+	api.CodeScheduleBusy:     http.StatusConflict,
+	api.CodeScheduleLimit:    http.StatusConflict,
+	api.CodeTaskNotFound:     http.StatusNotFound,
+	api.CodeTaskExists:       http.StatusConflict,
+	api.CodeTaskState:        http.StatusConflict,
+
+	api.CodeBindingNotFound: http.StatusNotFound,
+	api.CodeBindingExists:   http.StatusConflict,
+	api.CodeBindingLimit:    http.StatusConflict,
+
+	api.CodeSecretNotFound:   http.StatusNotFound,
+	api.CodeSecretLimit:      http.StatusConflict,
+	api.CodeSecretKeyMissing: http.StatusConflict,
+	api.CodeSecretUnreadable: http.StatusInternalServerError,
+
+	api.CodeRevisionMismatch:   http.StatusConflict,
+	api.CodeQuotaExceeded:      http.StatusTooManyRequests,
+	api.CodeValidationFailed:   http.StatusBadRequest,
+	api.CodeDocumentNotFound:   http.StatusNotFound,
+	api.CodeStorageDenied:      http.StatusForbidden,
+	api.CodeRateLimited:        http.StatusTooManyRequests,
+	api.CodeStorageInternal:    http.StatusInternalServerError,
+	api.CodeBulkPartialFailure: http.StatusConflict,
+
+	api.CodeBodyLimit:        http.StatusRequestEntityTooLarge,
+	api.CodeHeaderLimit:      http.StatusRequestHeaderFieldsTooLarge,
+	api.CodeQueryLimit:       http.StatusRequestURITooLong,
+	api.CodeConcurrencyLimit: http.StatusTooManyRequests,
+	api.CodeCapacityLimit:    http.StatusTooManyRequests,
+
+	api.CodeRuntimeException:      http.StatusBadGateway,
+	api.CodeRuntimeTimeout:        http.StatusGatewayTimeout,
+	api.CodeRuntimeMemoryLimit:    http.StatusBadGateway,
+	api.CodeRuntimeResultTooLarge: http.StatusBadGateway,
+	api.CodeRuntimeCancelled:      http.StatusBadGateway,
+}
+
+// Of returns the HTTP status of a code: 500 for a code that is not in the table.
+func Of(code api.Code) int {
+	if status, ok := statuses[code]; ok {
+		return status
+	}
+	return http.StatusInternalServerError
+}
+
+// Lookup returns the HTTP status of a code, and whether it is in the table.
+func Lookup(code api.Code) (status int, ok bool) {
+	status, ok = statuses[code]
+	return status, ok
+}
+
+// All returns the table.
+func All() iter.Seq2[api.Code, int] { return maps.All(statuses) }

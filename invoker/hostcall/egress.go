@@ -1,0 +1,163 @@
+package hostcall
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// globalV6 is all that IPv6 has for the public network. What lies outside is
+// reserved, local, or embeds an IPv4 address: NAT64, compatible, translated.
+var globalV6 = netip.MustParsePrefix("2000::/3")
+
+// forbidden are the ranges of the IANA special-purpose registries that are
+// global unicast by form and yet lead back inside, or embed an address that may.
+var forbidden = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"),        // this network
+	netip.MustParsePrefix("100.64.0.0/10"),    // carrier-grade NAT; some clouds' metadata
+	netip.MustParsePrefix("168.63.129.16/32"), // Azure's host
+	netip.MustParsePrefix("192.0.0.0/24"),     // protocol assignments
+	netip.MustParsePrefix("192.0.2.0/24"),     // documentation
+	netip.MustParsePrefix("192.88.99.0/24"),   // 6to4 relays
+	netip.MustParsePrefix("198.18.0.0/15"),    // benchmarking
+	netip.MustParsePrefix("198.51.100.0/24"),  // documentation
+	netip.MustParsePrefix("203.0.113.0/24"),   // documentation
+	netip.MustParsePrefix("240.0.0.0/4"),      // reserved, broadcast
+	netip.MustParsePrefix("2001::/23"),        // Teredo and other assignments
+	netip.MustParsePrefix("2001:db8::/32"),    // documentation
+	netip.MustParsePrefix("2002::/16"),        // 6to4
+	netip.MustParsePrefix("3fff::/20"),        // documentation
+}
+
+// blockedError says that the guard refused to dial.
+type blockedError struct {
+	addr string
+}
+
+func (e *blockedError) Error() string {
+	return fmt.Sprintf("address %s is not public, or this server's own; the operator's egress_allow does not list it", e.addr)
+}
+
+// egress is the network as functions may reach it.
+type egress struct {
+	allow []netip.Prefix
+	// own gives the machine's addresses. A packet to one of them never passes the
+	// firewall before it, however public it is.
+	own func() ([]net.Addr, error)
+}
+
+// check refuses every address that is not public, unless the operator allowed
+// it. It is asked about the address that is about to be dialled, after DNS and
+// for every hop, so no name, spelling, redirect or second answer gets around it.
+func (e *egress) check(addr netip.Addr) error {
+	// A zone or an IPv4-mapped form must not hide what the address is.
+	plain := addr.WithZone("").Unmap()
+	for _, p := range e.allow {
+		if p.Contains(plain) {
+			return nil
+		}
+	}
+	if !plain.IsGlobalUnicast() || plain.IsPrivate() || addr.Zone() != "" {
+		return &blockedError{addr: addr.String()}
+	}
+	for _, p := range forbidden {
+		if p.Contains(plain) {
+			return &blockedError{addr: addr.String()}
+		}
+	}
+	if plain.Is6() && !globalV6.Contains(plain) {
+		return &blockedError{addr: addr.String()}
+	}
+	return e.checkOwn(plain)
+}
+
+func (e *egress) checkOwn(plain netip.Addr) error {
+	own, err := e.own()
+	if err != nil {
+		return fmt.Errorf("egress: this machine's addresses: %w", err)
+	}
+	for _, a := range own {
+		if at, ok := a.(*net.IPNet); ok && at.IP.Equal(plain.AsSlice()) {
+			return &blockedError{addr: plain.String()}
+		}
+	}
+	return nil
+}
+
+// control is a net.Dialer's hook: the socket exists, connect has not happened.
+func (e *egress) control(_ context.Context, network, address string, _ syscall.RawConn) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fmt.Errorf("egress: dialled address %q: %w", address, err)
+	}
+	if !strings.HasPrefix(network, "tcp") {
+		return &blockedError{addr: network + " " + address}
+	}
+	return e.check(at.Addr())
+}
+
+// transport dials through the guard and through nothing else: no proxy of the
+// environment, which would dial for us.
+func (e *egress) transport(resolver *net.Resolver) *http.Transport {
+	dialer := &net.Dialer{
+		Timeout:        10 * time.Second,
+		KeepAlive:      30 * time.Second,
+		Resolver:       resolver,
+		ControlContext: e.control,
+	}
+	return &http.Transport{
+		DialContext:            dialer.DialContext,
+		ForceAttemptHTTP2:      true,
+		MaxIdleConns:           512,
+		MaxIdleConnsPerHost:    32,
+		IdleConnTimeout:        30 * time.Second,
+		TLSHandshakeTimeout:    10 * time.Second,
+		MaxResponseHeaderBytes: 256 << 10,
+		ExpectContinueTimeout:  time.Second,
+	}
+}
+
+// hostAllowed matches u against patterns: "host", "*.domain" (its subdomains),
+// "*" (any), each with an optional ":port"; without one, the scheme's own.
+func hostAllowed(patterns []string, u *url.URL) bool {
+	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
+	port := u.Port()
+	standard := map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	if port == "" {
+		port = standard
+	}
+	for _, pattern := range patterns {
+		if matchHost(strings.ToLower(pattern), host, port, standard) {
+			return true
+		}
+	}
+	return false
+}
+
+func matchHost(pattern, host, port, standard string) bool {
+	name, wantPort := splitPattern(pattern)
+	if wantPort == "" {
+		wantPort = standard
+	}
+	if wantPort != "*" && wantPort != port {
+		return false
+	}
+	if domain, ok := strings.CutPrefix(name, "*."); ok {
+		return strings.HasSuffix(host, "."+domain) && len(host) > len(domain)+1
+	}
+	return name == "*" || name == host
+}
+
+// splitPattern takes the port off, leaving bare or bracketed IPv6 hosts whole.
+func splitPattern(pattern string) (name, port string) {
+	if h, p, err := net.SplitHostPort(pattern); err == nil {
+		return h, p
+	}
+	return strings.Trim(pattern, "[]"), ""
+}

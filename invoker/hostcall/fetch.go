@@ -1,0 +1,247 @@
+package hostcall
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/sandbox"
+	"github.com/codesous/sous/invoker/sandbox/wire"
+	"github.com/codesous/sous/tracing"
+)
+
+const (
+	maxFetchRedirects = 20 // the fetch standard's
+	// smallReply is the size of a reply, in bytes, from which a call reserves its room
+	// (see sandbox.ReserveReply).
+	smallReply = 256 << 10
+)
+
+// fetchCalls serves fetch and cs.http.fetch.
+type fetchCalls struct {
+	transport http.RoundTripper
+}
+
+func newFetchCalls(allow []netip.Prefix, resolver *net.Resolver) *fetchCalls {
+	return &fetchCalls{transport: (&egress{allow: allow, own: net.InterfaceAddrs}).transport(resolver)}
+}
+
+func (c *fetchCalls) calls() map[string]call {
+	return map[string]call{wire.Fetch.Name: handle(wire.Fetch, c.permit, c.fetch)}
+}
+
+// permit checks the first host; redirects check each further one.
+func (*fetchCalls) permit(s *Scope, a wire.FetchRequest) string {
+	u, err := url.Parse(a.URL)
+	if err != nil || u.Host == "" {
+		return "" // fetch refuses the URL itself, with a better reason
+	}
+	return permitHost(s, u)
+}
+
+func permitHost(s *Scope, u *url.URL) string {
+	if c := s.Capabilities.HTTP; c != nil && hostAllowed(c.AllowHosts, u) {
+		return ""
+	}
+	return `{"http": {"allowHosts": [` + quoted(u.Host) + `]}}`
+}
+
+func (c *fetchCalls) fetch(ctx context.Context, s *Scope, a wire.FetchRequest, body []byte) (out wire.FetchResponse, got []byte, err error) {
+	if allowed := s.Capabilities.HTTP; allowed != nil && allowed.TimeoutMS > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(allowed.TimeoutMS)*time.Millisecond)
+		defer cancel()
+	}
+	req, err := newFetchRequest(ctx, a, body)
+	if err != nil {
+		return out, nil, err
+	}
+	if req.Header.Get("Traceparent") == "" {
+		tracing.Send(ctx, req.Header)
+	}
+	redirected := false
+	client := &http.Client{
+		Transport:     c.transport,
+		CheckRedirect: redirectPolicy(s, a.Redirect, &redirected),
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return out, nil, fetchError(ctx, err)
+	}
+	defer func() { _ = resp.Body.Close() }() // the body has been read or given up
+	got, err = readBody(ctx, resp)
+	if err != nil {
+		return out, nil, err
+	}
+	return fetchResponse(resp, redirected), got, nil
+}
+
+// readBody reads a response. What is small is read at once; the rest waits until
+// the activation has room for it, so that many large responses to a function
+// that does not take them do not gather here.
+func readBody(ctx context.Context, resp *http.Response) ([]byte, error) {
+	got, err := io.ReadAll(io.LimitReader(resp.Body, smallReply))
+	if err != nil {
+		return nil, fetchError(ctx, err)
+	}
+	if len(got) < smallReply {
+		return got, nil
+	}
+	room := int64(wire.MaxFetchResponseBytes)
+	if resp.ContentLength >= 0 {
+		room = min(room, resp.ContentLength)
+	}
+	if err := sandbox.ReserveReply(ctx, room); err != nil {
+		return nil, fetchError(ctx, err)
+	}
+	rest, err := io.ReadAll(io.LimitReader(resp.Body, wire.MaxFetchResponseBytes+1-smallReply))
+	if err != nil {
+		return nil, fetchError(ctx, err)
+	}
+	if got = append(got, rest...); len(got) > wire.MaxFetchResponseBytes {
+		return nil, api.Errorf(api.CodeHostFetchTooLarge, "the response is larger than %d bytes", wire.MaxFetchResponseBytes)
+	}
+	return got, nil
+}
+
+func newFetchRequest(ctx context.Context, a wire.FetchRequest, body []byte) (*http.Request, error) {
+	u, err := url.Parse(a.URL)
+	switch {
+	case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
+		return nil, invalid("fetch needs an absolute http or https URL")
+	case u.User != nil:
+		return nil, invalid("fetch refuses a URL with credentials; send an authorization header")
+	case len(body) > wire.MaxFetchRequestBytes:
+		return nil, invalid("a request body is at most %d bytes", wire.MaxFetchRequestBytes)
+	case len(a.Headers) > wire.MaxFetchHeaders:
+		return nil, invalid("a request has at most %d headers", wire.MaxFetchHeaders)
+	}
+	u.Fragment = ""
+	var reader io.Reader
+	if len(body) > 0 {
+		reader = bytes.NewReader(body)
+	}
+	req, err := http.NewRequestWithContext(ctx, a.Method, u.String(), reader)
+	if err != nil {
+		return nil, invalid("malformed request: %v", err)
+	}
+	for _, kv := range a.Headers {
+		name := http.CanonicalHeaderKey(kv[0])
+		if !httpguts.ValidHeaderFieldName(kv[0]) || !httpguts.ValidHeaderFieldValue(kv[1]) {
+			return nil, invalid("malformed header %q", kv[0])
+		}
+		// Those that frame the message or name the peer are the transport's.
+		if !framing[name] {
+			req.Header.Add(name, kv[1])
+		}
+	}
+	if req.Header.Get("User-Agent") == "" {
+		req.Header.Set("User-Agent", "sous")
+	}
+	return req, nil
+}
+
+var framing = map[string]bool{
+	"Host": true, "Content-Length": true, "Transfer-Encoding": true, "Connection": true, "Trailer": true,
+	"Te": true, "Upgrade": true, "Keep-Alive": true, "Proxy-Connection": true, "Expect": true,
+}
+
+// deniedError carries a capability refusal out of the HTTP client.
+type deniedError struct{ declare string }
+
+func (e *deniedError) Error() string { return "redirect refused" }
+
+func redirectPolicy(s *Scope, mode string, redirected *bool) func(*http.Request, []*http.Request) error {
+	return func(next *http.Request, via []*http.Request) error {
+		switch {
+		case mode == "manual":
+			return http.ErrUseLastResponse
+		case mode == "error":
+			return errors.New("the server redirects and redirect is \"error\"")
+		case len(via) >= maxFetchRedirects:
+			return fmt.Errorf("more than %d redirects", maxFetchRedirects)
+		case next.URL.Scheme != "http" && next.URL.Scheme != "https":
+			return fmt.Errorf("redirect to scheme %q", next.URL.Scheme)
+		}
+		if declare := permitHost(s, next.URL); declare != "" {
+			return &deniedError{declare: declare}
+		}
+		if !sameOrigin(via, next.URL) {
+			for _, name := range credentials {
+				next.Header.Del(name)
+			}
+		}
+		// The client would tell the next server the URL that led there.
+		next.Header.Del("Referer")
+		if own := via[0].Header.Values("Referer"); len(own) > 0 {
+			next.Header["Referer"] = own
+		}
+		*redirected = true
+		return nil
+	}
+}
+
+// credentials are for the origin that they were meant for. The client keeps them
+// for its subdomains, its other ports, and for http after https.
+var credentials = []string{"Authorization", "Cookie", "Proxy-Authorization", "Www-Authenticate"}
+
+// sameOrigin says whether a chain of requests and what follows it have never
+// left the first one's origin.
+func sameOrigin(via []*http.Request, next *url.URL) bool {
+	first := via[0].URL
+	for _, req := range via[1:] {
+		if req.URL.Scheme != first.Scheme || !strings.EqualFold(req.URL.Host, first.Host) {
+			return false
+		}
+	}
+	return next.Scheme == first.Scheme && strings.EqualFold(next.Host, first.Host)
+}
+
+// fetchError gives the function a code and a reason, and no more of our network
+// than the address that it asked for.
+func fetchError(ctx context.Context, err error) error {
+	var denied *deniedError
+	var blocked *blockedError
+	var timeout net.Error
+	switch {
+	case errors.As(err, &denied):
+		return api.Errorf(api.CodeRuntimeCapabilityDenied,
+			"the redirect is not allowed: declare capabilities %s in the manifest", denied.declare)
+	case errors.As(err, &blocked):
+		return api.Errorf(api.CodeHostFetchBlocked, "fetch refused: %v", blocked)
+	case ctx.Err() != nil, errors.As(err, &timeout) && timeout.Timeout():
+		return api.Errorf(api.CodeHostFetchTimeout, "fetch took too long")
+	}
+	var op *url.Error
+	if errors.As(err, &op) {
+		err = op.Err
+	}
+	return api.Errorf(api.CodeHostFetchFailed, "fetch failed: %v", err)
+}
+
+func fetchResponse(resp *http.Response, redirected bool) wire.FetchResponse {
+	r := wire.FetchResponse{
+		Status:     resp.StatusCode,
+		StatusText: strings.TrimSpace(strings.TrimPrefix(resp.Status, fmt.Sprint(resp.StatusCode))),
+		URL:        resp.Request.URL.String(),
+		Redirected: redirected,
+		Headers:    make([][2]string, 0, len(resp.Header)),
+	}
+	for name, values := range resp.Header {
+		for _, v := range values {
+			r.Headers = append(r.Headers, [2]string{strings.ToLower(name), v})
+		}
+	}
+	return r
+}

@@ -1,0 +1,213 @@
+package hostcall
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/sandbox"
+	"github.com/codesous/sous/invoker/sandbox/wire"
+)
+
+// Engine runs functions for cs.invoke.
+type Engine interface {
+	// Hold counts a call among the work that the engine's shutdown waits for, until
+	// Release. It is called only while the calling activation is counted itself, and
+	// therefore also while the engine shuts down.
+	Hold()
+	Release()
+	Invoke(ctx context.Context, inv api.Invocation) (*api.Outcome, error)
+}
+
+// invokeCalls serves cs.invoke.
+type invokeCalls struct {
+	engine Engine
+}
+
+func (c *invokeCalls) calls() map[string]call {
+	return map[string]call{wire.InvokeFunction.Name: handle(wire.InvokeFunction, c.permit, c.invoke)}
+}
+
+// NestedCalls are the calls of cs.invoke of one activation: what they inherit from it,
+// how many of them run, and whether more may begin.
+type NestedCalls struct {
+	inv      *api.Invocation
+	self     api.Caller
+	deadline time.Time
+	slots    chan struct{} // a token for each call that runs
+
+	mu    sync.Mutex
+	ended bool
+}
+
+// NewNestedCalls returns the calls of the activation self, which runs inv until deadline.
+func NewNestedCalls(inv *api.Invocation, self api.Caller, deadline time.Time) *NestedCalls {
+	return &NestedCalls{inv: inv, self: self, deadline: deadline, slots: make(chan struct{}, api.MaxInvokesAtOnce)}
+}
+
+// hold counts a call among the engine's work, unless the activation has ended: an engine
+// that shuts down lets its running activations call until they end.
+func (n *NestedCalls) hold(engine Engine) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.ended {
+		return false
+	}
+	engine.Hold()
+	return true
+}
+
+// End lets no more calls begin: the activation has ended. n may be nil.
+func (n *NestedCalls) End() {
+	if n == nil {
+		return
+	}
+	n.mu.Lock()
+	n.ended = true
+	n.mu.Unlock()
+}
+
+// permit wants the function as it is named. "*" is all of the caller's namespace.
+func (*invokeCalls) permit(s *Scope, a wire.InvokeTarget) string {
+	if allowed := s.Capabilities.Invoke; allowed != nil {
+		namespace, _ := splitFunction(s, a.Function)
+		if slices.Contains(allowed.Functions, a.Function) || namespace == s.Namespace && slices.Contains(allowed.Functions, "*") {
+			return ""
+		}
+	}
+	return `{"invoke": {"functions": [` + quoted(shortened(a.Function)) + `]}}`
+}
+
+// splitFunction reads name, which is of the caller's namespace, or namespace/name.
+func splitFunction(s *Scope, named string) (namespace, function string) {
+	if namespace, function, ok := strings.Cut(named, "/"); ok {
+		return namespace, function
+	}
+	return s.Namespace, named
+}
+
+// invoke runs another function to its end, as part of the calling activation.
+func (c *invokeCalls) invoke(ctx context.Context, s *Scope, a wire.InvokeTarget, event []byte) (reply wire.InvokeReply, result []byte, err error) {
+	inv, err := s.nested(a, event)
+	if err != nil {
+		return reply, nil, err
+	}
+	select {
+	case s.Nested.slots <- struct{}{}:
+		defer func() { <-s.Nested.slots }()
+	case <-ctx.Done():
+		return reply, nil, ctx.Err()
+	}
+	if !s.Nested.hold(c.engine) {
+		return reply, nil, context.Canceled
+	}
+	defer c.engine.Release()
+	out, err := c.engine.Invoke(ctx, inv)
+	if err != nil {
+		return reply, nil, err
+	}
+	result = out.Activation.Result
+	if code := out.Activation.FailureCode(); code != "" {
+		return reply, nil, calleeFailed(code, &inv, &out.Activation)
+	}
+	if len(result) > smallReply {
+		if err := sandbox.ReserveReply(ctx, int64(len(result))); err != nil {
+			return reply, nil, err
+		}
+	}
+	return wire.InvokeReply{HasValue: len(result) > 0}, result, nil
+}
+
+// nested is the call as an invocation.
+//
+// In its own namespace the function is who calls: that its version declares the
+// call lets it in, whoever called it, also an anonymous one. What the callee's list
+// of roles asks is asked of that first caller, so that nobody gets there through
+// another function where he would not get directly. In another namespace the first
+// caller needs a right to invoke there of his own: what a version declares was
+// judged by nobody who answers for that namespace.
+func (s *Scope) nested(a wire.InvokeTarget, event []byte) (api.Invocation, error) {
+	from := s.Nested.inv
+	inv := api.Invocation{
+		Tenant: s.Tenant, Ref: api.Ref{Alias: a.Alias, Version: a.Version}, Event: event,
+		Principal: from.Principal, RequestID: from.RequestID, AllNamespaces: from.AllNamespaces,
+		Access: api.AccessGranted, Deadline: s.Nested.deadline,
+		Callers: append(slices.Clone(from.Callers), s.Nested.self),
+	}
+	inv.Namespace, inv.Function = splitFunction(s, a.Function)
+	if err := checkNested(&inv, a); err != nil {
+		return inv, err
+	}
+	switch {
+	case len(inv.Callers) > api.MaxInvokeDepth:
+		return inv, api.Errorf(api.CodeHostInvokeDepth, "calls of cs.invoke nest at most %d deep: %s", api.MaxInvokeDepth, CallChain(&inv))
+	case inv.Namespace != s.Namespace && !inv.AllNamespaces:
+		return inv, api.Errorf(api.CodeAuthzDenied,
+			"%s/%s is in another namespace, and whoever called first may not invoke there", inv.Namespace, inv.Function)
+	case from.Access == api.AccessUnrestricted && from.AllNamespaces:
+		inv.Access = api.AccessUnrestricted // there are no keys, and nobody can be told apart
+	}
+	if len(inv.Event) == 0 {
+		inv.Event = json.RawMessage("null")
+	}
+	inv.Trigger = api.Trigger{Type: api.TriggerAPI, Source: mustJSON(api.CallSource{
+		ActivationID: s.Nested.self.ActivationID, Function: s.Namespace + "/" + s.Function, Depth: len(inv.Callers),
+	})}
+	return inv, nil
+}
+
+// checkNested refuses what is malformed, and fills in the alias.
+func checkNested(inv *api.Invocation, a wire.InvokeTarget) error {
+	if a.Alias == "" && a.Version == 0 {
+		inv.Ref.Alias = api.DefaultAlias
+	}
+	switch {
+	case api.ValidateName("namespace", inv.Namespace) != nil || api.ValidateName("function", inv.Function) != nil:
+		return invalid("cs.invoke: the function is a name, or namespace/name")
+	case inv.Ref.Validate() != nil:
+		return invalid("cs.invoke: the options have either an alias or a version")
+	case len(inv.Event) > api.MaxEventBytes:
+		return invalid("cs.invoke: an event is at most %d bytes of JSON", api.MaxEventBytes)
+	case len(inv.Event) > 0 && !json.Valid(inv.Event):
+		return invalid("cs.invoke: the event is JSON")
+	}
+	return nil
+}
+
+// CallChain names the functions that led to inv, and its own: default/a → default/b.
+func CallChain(inv *api.Invocation) string {
+	var b strings.Builder
+	for _, c := range inv.Callers {
+		b.WriteString(c.Namespace + "/" + c.Function + " → ")
+	}
+	return b.String() + inv.Namespace + "/" + inv.Function
+}
+
+// calleeFailed tells a function how the one that it called failed.
+func calleeFailed(code api.Code, inv *api.Invocation, a *api.Activation) error {
+	type cause struct {
+		Type    api.ErrorType `json:"type"`
+		Message string        `json:"message"`
+		Code    string        `json:"code,omitempty"`
+	}
+	var members struct {
+		ActivationID string     `json:"activationId"`
+		Status       api.Status `json:"status"`
+		Cause        *cause     `json:"cause,omitempty"`
+	}
+	members.ActivationID, members.Status = a.ActivationID, a.Status
+	text := string(a.Status)
+	if e := a.Error; e != nil {
+		members.Cause = &cause{e.Type, e.Message, e.Code}
+		text = fmt.Sprintf("%s: %s", e.Type, e.Message)
+	}
+	return &sandbox.HostError{
+		Refusal: api.Errorf(code, "%s/%s failed: %s", inv.Namespace, inv.Function, text),
+		Members: mustJSON(members),
+	}
+}

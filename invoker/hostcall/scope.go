@@ -1,0 +1,51 @@
+package hostcall
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"github.com/codesous/sous/api"
+)
+
+// Scope is the activation that makes host calls: whose it is, what its version may do,
+// and what the engine does for it. The engine sets it; nothing in it comes from the
+// sandbox. A nil field turns off the calls that need it.
+type Scope struct {
+	Tenant, Namespace, Function string
+	Capabilities                api.Capabilities
+	// Record is awaited before every call: it stores the activation's record, so that
+	// an effect never precedes it.
+	Record Record
+	// Heartbeat reports progress to Cadence; nil except for activities.
+	Heartbeat func(details json.RawMessage) error
+	// UpdateJob takes progress and checkpoints; nil except for attempts of jobs. order
+	// numbers the updates of the activation as the function made them, from 1.
+	UpdateJob func(order int64, u JobUpdate)
+	// Nested are the calls of cs.invoke; nil where nothing can be called.
+	Nested *NestedCalls
+	// Secrets reads the secrets that the version names.
+	Secrets Secrets
+
+	install installGrant
+}
+
+// Record is the activation's record in the store.
+type Record interface {
+	// Ensure returns nil once the record is stored.
+	Ensure(ctx context.Context) error
+}
+
+// Secrets are the secrets of one activation.
+type Secrets interface {
+	// Get returns a secret's current value. Errors: CodeHostSecretNotFound,
+	// CodeHostSecretUnavailable, the store's.
+	Get(ctx context.Context, name string) ([]byte, error)
+}
+
+// installGrant remembers that the activation may use the install that its manifest
+// names, so that the document storage is asked once.
+type installGrant struct {
+	mu      sync.Mutex
+	granted bool
+}

@@ -1,0 +1,194 @@
+// Package hostcall performs the side effects that sandboxed functions ask for: cs.kv,
+// cs.storage, cs.queue, cs.invoke, cs.job, cs.cadence, cs.secrets and fetch.
+//
+// A Table holds one entry for each call that sandbox/wire declares. Every call takes
+// the same way through Table.Call: its arguments are decoded, the version's
+// capabilities are checked, the activation's record is stored, and only then the call
+// runs. Each file adds the calls of one namespace by a method calls.
+package hostcall
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/sandbox"
+	"github.com/codesous/sous/invoker/sandbox/wire"
+)
+
+// Services are what the calls work with. The calls of a nil service fail, except
+// those that need none.
+type Services struct {
+	KV KV
+	// EgressAllow are address ranges that fetch may reach although they are not public.
+	EgressAllow []netip.Prefix
+	// Resolver answers fetch's DNS questions; nil stands for the host's.
+	Resolver  *net.Resolver
+	Engine    Engine
+	Queue     Queue
+	Workflows Workflows
+	Documents Documents
+	// NowMS is the store's clock, in Unix milliseconds; the Queue needs it.
+	NowMS func() int64
+}
+
+// Table performs host calls. It is safe for concurrent use.
+type Table struct {
+	calls map[string]call
+}
+
+// New makes the table of all calls.
+func New(s Services) *Table {
+	t := &Table{calls: map[string]call{}}
+	for _, calls := range []map[string]call{
+		(&kvCalls{s.KV}).calls(),
+		newFetchCalls(s.EgressAllow, s.Resolver).calls(),
+		(&invokeCalls{s.Engine}).calls(),
+		secretCalls{}.calls(),
+		(&queueCalls{s.Queue, s.NowMS}).calls(),
+		jobCalls{}.calls(),
+		(&cadenceCalls{s.Workflows}).calls(),
+		(&documentCalls{s.Documents}).calls(),
+	} {
+		maps.Copy(t.calls, calls)
+	}
+	return t
+}
+
+// call is one side effect that a function can ask for.
+type call struct {
+	// decode reads the arguments; unknown ones are refused.
+	decode func(head, blob []byte) (any, error)
+	// permit returns "" if the version may do this, otherwise the capability that it
+	// must declare.
+	permit func(s *Scope, args any) (declare string)
+	run    func(ctx context.Context, s *Scope, args any, blob []byte) (head any, reply []byte, err error)
+	// denied is the code of a refusal by permit. failure turns any error into the one
+	// that the function sees.
+	denied  api.Code
+	failure func(error) error
+}
+
+// handle makes a call of a declaration and its two typed functions.
+func handle[A, R any](
+	_ wire.Call[A, R],
+	permit func(*Scope, A) string,
+	run func(context.Context, *Scope, A, []byte) (R, []byte, error),
+) call {
+	return call{
+		decode: func(head, _ []byte) (any, error) {
+			var args A
+			if err := decodeStrict(head, &args); err != nil {
+				return nil, api.Errorf(api.CodeHostInvalidArgument, "malformed arguments: %v", err)
+			}
+			return args, nil
+		},
+		permit: func(s *Scope, args any) string { return permit(s, args.(A)) },
+		run: func(ctx context.Context, s *Scope, args any, blob []byte) (any, []byte, error) {
+			return run(ctx, s, args.(A), blob)
+		},
+		denied: api.CodeRuntimeCapabilityDenied, failure: publicError,
+	}
+}
+
+// free is the permit of a call that needs no capability.
+func free[A any](*Scope, A) string { return "" }
+
+// decodeStrict decodes one JSON object all of whose members are known.
+func decodeStrict(raw []byte, into any) error {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	return dec.Decode(into)
+}
+
+// Knows reports whether there is a call of that name.
+func (t *Table) Knows(name string) bool {
+	_, ok := t.calls[name]
+	return ok
+}
+
+// Call performs the call name for s. The code and the message of an error are meant
+// for the function: internal causes are named, not shown.
+func (t *Table) Call(ctx context.Context, s *Scope, name string, head, blob []byte) (replyHead, replyBlob []byte, err error) {
+	c, ok := t.calls[name]
+	if !ok {
+		return nil, nil, api.Errorf(api.CodeHostInvalidArgument, "no host call is named %q", name)
+	}
+	args, err := c.decode(head, blob)
+	if err != nil {
+		return nil, nil, c.failure(err)
+	}
+	if declare := c.permit(s, args); declare != "" {
+		return nil, nil, c.failure(api.Errorf(c.denied, "%s is not allowed: declare capabilities %s in the manifest", name, declare))
+	}
+	if s.Record != nil {
+		if err := s.Record.Ensure(ctx); err != nil {
+			return nil, nil, c.failure(err)
+		}
+	}
+	out, replyBlob, err := c.run(ctx, s, args, blob)
+	if err != nil {
+		return nil, nil, c.failure(err)
+	}
+	replyHead, err = json.Marshal(out)
+	return replyHead, replyBlob, err
+}
+
+// publicError keeps a coded error's text and hides any other.
+func publicError(err error) error {
+	var coded *api.Error
+	var detailed *sandbox.HostError
+	switch {
+	case errors.As(err, &detailed):
+		return detailed // made for the function
+	case errors.As(err, &coded):
+		return api.Errorf(coded.Code, "%s", coded.Message)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return api.Errorf(api.CodeRuntimeTimeout, "the invocation ended before the call did")
+	}
+	return api.Errorf(api.CodeInternal, "the host call failed")
+}
+
+// invalid is the refusal of an argument.
+func invalid(format string, args ...any) error {
+	return api.Errorf(api.CodeHostInvalidArgument, format, args...)
+}
+
+// allows reports whether list names op; "*" names all.
+func allows(list []string, op string) bool {
+	return slices.Contains(list, op) || slices.Contains(list, "*")
+}
+
+// quoted returns v as JSON, for the text of a capability to declare.
+func quoted(v string) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return strings.ToValidUTF8(v, "?")
+	}
+	return string(b)
+}
+
+// shortened cuts a name of any length to the part that an error text shows.
+func shortened(name string) string { return name[:min(len(name), 64)] }
+
+// mustJSON encodes a value of our own types, which cannot fail.
+func mustJSON(v any) json.RawMessage {
+	b, err := api.EncodeJSON(v)
+	if err != nil {
+		panic(fmt.Sprintf("hostcall: encode %T: %v", v, err))
+	}
+	return b
+}
+
+// newID returns a random id.
+func newID() string { return uuid.Must(uuid.NewV7()).String() }

@@ -1,0 +1,202 @@
+package hostcall
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/httpstatus"
+	"github.com/codesous/sous/invoker/sandbox"
+	"github.com/codesous/sous/invoker/sandbox/wire"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/documents/documentstest"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+func newTestHost(t *testing.T, s *storage.Store) *Table {
+	t.Helper()
+	return New(Services{KV: storage.NewKV(s)})
+}
+
+// Every row of the table refuses a version that declares nothing, before it does
+// anything, and says what to declare.
+func TestHostDeniesByDefault(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
+		h := newTestHost(t, s)
+		heads := map[string]string{
+			"kv.get":     `{"key":"a"}`,
+			"kv.set":     `{"key":"a"}`,
+			"kv.del":     `{"key":"a"}`,
+			"http.fetch": `{"url":"http://example.com/"}`,
+			"invoke":     `{"function":"greet"}`,
+
+			"secrets.get": `{"name":"stripe"}`,
+
+			"queue.enqueue": `{"queue":"orders","options":{}}`,
+
+			"storage.put":      `{"namespace":"settings","key":"k","value":1}`,
+			"storage.get":      `{"namespace":"settings","key":"k"}`,
+			"storage.list":     `{"namespace":"settings"}`,
+			"storage.delete":   `{"namespace":"settings","key":"k"}`,
+			"storage.bulkPut":  `{"namespace":"settings","items":[]}`,
+			"storage.transact": `{"namespace":"settings","operations":[]}`,
+
+			"cadence.start":  `{"workflow":"W","domain":"d","tasklist":"l"}`,
+			"cadence.signal": `{"workflow":"W","domain":"d","workflow_id":"i","signal":"s"}`,
+		}
+		// These need no capability: they need an activity, or a job.
+		free := []string{"cadence.heartbeat", "job.progress", "job.checkpoint"}
+		for _, name := range free {
+			_, _, err := h.Call(t.Context(), &Scope{}, name, []byte(`{}`), []byte("1"))
+			if api.ErrorCode(err) != api.CodeHostInvalidArgument || !strings.Contains(err.Error(), " is for ") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if len(heads)+len(free) != len(h.calls) {
+			t.Errorf("the table has %d calls, this test knows %d", len(h.calls), len(heads))
+		}
+		for name, head := range heads {
+			blob, code := "1", api.CodeRuntimeCapabilityDenied
+			if strings.HasPrefix(name, "storage.") {
+				head, blob, code = "{}", head, api.CodeStorageDenied
+			}
+			_, _, err := h.Call(t.Context(), &Scope{Tenant: storagetest.Tenant(t), Namespace: "default"}, name, []byte(head), []byte(blob))
+			if api.ErrorCode(err) != code || !strings.Contains(err.Error(), "declare capabilities {") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
+}
+
+func TestHostRefusesWhatItDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	h := New(Services{})
+	for name, head := range map[string]string{
+		"kv.list": `{}`,
+		"kv.get":  `{"key":"a","tenant":"t_other0"}`,
+		"kv.del":  `not json`,
+		"":        `{}`,
+	} {
+		if _, _, err := h.Call(t.Context(), &Scope{}, name, []byte(head), nil); api.ErrorCode(err) != api.CodeHostInvalidArgument {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+func kvScope(tenant string, ops []string, prefixes ...string) *Scope {
+	return &Scope{Tenant: tenant, Namespace: "default", Capabilities: api.Capabilities{
+		KV: &api.KVCapability{Prefixes: prefixes, Ops: ops},
+	}}
+}
+
+func TestKVHost(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
+		h := newTestHost(t, s)
+		all := kvScope(storagetest.Tenant(t), []string{"get", "set", "del"}, "ctr:", "exact")
+		steps := []struct {
+			scope            *Scope
+			name, head, blob string
+			want             string // head and blob of the reply
+			code             api.Code
+		}{
+			{all, "kv.get", `{"key":"ctr:a"}`, "", `{"found":false}`, ""},
+			{all, "kv.set", `{"key":"ctr:a"}`, `{"n":1}`, `{}`, ""},
+			{all, "kv.get", `{"key":"ctr:a"}`, "", `{"found":true}{"n":1}`, ""},
+			{all, "kv.set", `{"key":"ctr:a","ttl_seconds":60}`, `2`, `{}`, ""},
+			{all, "kv.del", `{"key":"ctr:a"}`, "", `{"deleted":true}`, ""},
+			{all, "kv.del", `{"key":"ctr:a"}`, "", `{"deleted":false}`, ""},
+			{all, "kv.set", `{"key":"exactly"}`, `1`, `{}`, ""},
+			{all, "kv.get", `{"key":"ct"}`, "", "", api.CodeRuntimeCapabilityDenied},
+			{all, "kv.get", `{"key":"CTR:a"}`, "", "", api.CodeRuntimeCapabilityDenied},
+			{all, "kv.get", `{"key":""}`, "", "", api.CodeRuntimeCapabilityDenied},
+			{kvScope(all.Tenant, []string{"*"}, ""), "kv.get", `{"key":""}`, "", "", api.CodeHostInvalidArgument},
+			{kvScope(all.Tenant, []string{"*"}, ""), "kv.set", `{"key":""}`, "1", "", api.CodeHostInvalidArgument},
+			{kvScope(all.Tenant, []string{"*"}, ""), "kv.del", `{"key":""}`, "", "", api.CodeHostInvalidArgument},
+			{kvScope(all.Tenant, []string{"get"}, "ctr:"), "kv.set", `{"key":"ctr:a"}`, `1`, "", api.CodeRuntimeCapabilityDenied},
+			{kvScope(all.Tenant, []string{"get", "set"}, "ctr:"), "kv.del", `{"key":"ctr:a"}`, "", "", api.CodeRuntimeCapabilityDenied},
+			{all, "kv.set", `{"key":"ctr:a"}`, `{not json`, "", api.CodeHostInvalidArgument},
+			{all, "kv.set", `{"key":"ctr:a","ttl_seconds":-1}`, `1`, "", api.CodeHostInvalidArgument},
+			{all, "kv.set", fmt.Sprintf(`{"key":"ctr:a","ttl_seconds":%d}`, wire.MaxKVTTLSeconds+1), `1`, "", api.CodeHostInvalidArgument},
+			{all, "kv.set", `{"key":"ctr:a"}`, `"` + strings.Repeat("x", wire.MaxKVValueBytes) + `"`, "", api.CodeHostInvalidArgument},
+			{all, "kv.get", `{"key":"ctr:` + strings.Repeat("k", wire.MaxKVKeyBytes-4) + `"}`, "", `{"found":false}`, ""},
+			{all, "kv.get", `{"key":"ctr:` + strings.Repeat("k", wire.MaxKVKeyBytes-3) + `"}`, "", "", api.CodeHostInvalidArgument},
+		}
+		for _, st := range steps {
+			head, blob, err := h.Call(t.Context(), st.scope, st.name, []byte(st.head), []byte(st.blob))
+			var code api.Code
+			if err != nil {
+				code = api.ErrorCode(err)
+			}
+			if got := string(head) + string(blob); code != st.code || err == nil && got != st.want {
+				t.Errorf("%s %.60s: %s %v, want %s %s", st.name, st.head, got, err, st.want, st.code)
+			}
+		}
+	})
+}
+
+// An internal failure reaches a function as a code and no more.
+func TestHostHidesCauses(t *testing.T) {
+	t.Parallel()
+	for _, err := range []error{
+		errors.New("dial tcp 10.0.0.7:6666: refused"),
+		api.Wrap(api.CodeStoreUnavailable, errors.New("dial tcp 10.0.0.7:6666: refused"), "the store does not answer"),
+	} {
+		if got := publicError(err).Error(); strings.Contains(got, "10.0.0.7") {
+			t.Errorf("a function is told %q", got)
+		}
+	}
+}
+
+// Whatever a function names, only keys under its prefix are granted, and what is
+// granted stays under its tenant and namespace.
+func FuzzKVPrefix(f *testing.F) {
+	for _, key := range []string{"ctr:", "ctr:x", "ctr", "CTR:", "\x00ctr:", "ctr:../x", "ctr:{t_other}", "ｃtr:", "ctr\u200b:"} {
+		f.Add(key)
+	}
+	s := kvScope("t_fuzzed", []string{"get"}, "ctr:")
+	f.Fuzz(func(t *testing.T, key string) {
+		granted := permitKV(s, "get", key) == ""
+		if granted != strings.HasPrefix(key, "ctr:") {
+			t.Errorf("key %q: granted %v", key, granted)
+		}
+		if head, err := json.Marshal(wire.KVKey{Key: key}); err == nil && !granted {
+			h := New(Services{})
+			// A nil store: reaching it would panic.
+			if _, _, err := h.Call(t.Context(), s, "kv.get", head, nil); err == nil {
+				t.Errorf("key %q: not refused", key)
+			}
+		}
+	})
+}
+
+// The statuses are the contract's, and an outage is told as over REST.
+func TestStorageStatuses(t *testing.T) {
+	t.Parallel()
+	for code, status := range httpstatus.All() {
+		if want := documentstest.StatusOf(code); want != 0 && want != status {
+			t.Errorf("%s: %d, the contract has %d", code, status, want)
+		}
+	}
+	for err, want := range map[error]string{
+		api.Wrap(api.CodeStoreUnavailable, errors.New("dial 10.0.0.7"), "the store does not answer"): `CS_STORE_UNAVAILABLE: the store does not answer {"status":503}`,
+		errors.New("dial 10.0.0.7"):               `INTERNAL_ERROR: an internal error {"status":500}`,
+		api.Errorf(api.CodeRateLimited, "slower"): `RATE_LIMITED: slower {"status":429}`,
+	} {
+		var told *sandbox.HostError
+		if !errors.As(documentFailure(err), &told) {
+			t.Fatalf("%v: %v", err, documentFailure(err))
+		}
+		if got := told.Error() + " " + string(told.Members); got != want {
+			t.Errorf("%v: %s, want %s", err, got, want)
+		}
+	}
+	if err := documentFailure(context.Canceled); api.ErrorCode(err) != api.CodeRuntimeTimeout {
+		t.Errorf("the activation's end: %v", err)
+	}
+}

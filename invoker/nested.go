@@ -1,0 +1,40 @@
+package invoker
+
+import (
+	"context"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/hostcall"
+)
+
+// nestedEngine runs the functions that cs.invoke calls.
+type nestedEngine struct{ i *Invoker }
+
+// Hold counts a call among the work that Close waits for.
+func (e nestedEngine) Hold() { e.i.inHand.Add(1) }
+
+// Release ends what Hold began.
+func (e nestedEngine) Release() { e.i.inHand.Done() }
+
+// Invoke runs the function.
+func (e nestedEngine) Invoke(ctx context.Context, inv api.Invocation) (*api.Outcome, error) {
+	return e.i.Invoke(ctx, inv)
+}
+
+// checkHeld refuses a call that waits for what its own callers hold until it has
+// ended: a place under its version's limit, or a process.
+func (i *Invoker) checkHeld(inv *api.Invocation, res *resolution) error {
+	held, limit := 0, res.Version.Config.MaxConcurrency
+	for _, c := range inv.Callers {
+		if c.Namespace == inv.Namespace && c.Function == inv.Function && c.Version == res.Version.Version {
+			held++
+		}
+	}
+	switch {
+	case held >= limit:
+		return api.Errorf(api.CodeHostInvokeCycle, "the call would wait for itself: its callers hold all of the version's places (max_concurrency %d): %s", limit, hostcall.CallChain(inv))
+	case len(inv.Callers) >= i.pool.MaxProcesses():
+		return api.Errorf(api.CodeCapacityLimit, "the call would wait for itself: its callers hold all sandboxes of this server (%d): %s", i.pool.MaxProcesses(), hostcall.CallChain(inv))
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package child
+
+import (
+	"math"
+
+	"github.com/dop251/goja"
+
+	"github.com/codesous/sous/invoker/sandbox/wire"
+)
+
+// csKV is the key-value store of the function's namespace.
+func csKV(r *realm) goja.Value {
+	return r.newNamespace([]row{
+		{"get", function("get", 1, kvGet)},
+		{"set", function("set", 2, kvSet)},
+		{"del", function("del", 1, kvDel)},
+	})
+}
+
+// kvGet returns the value under a key, undefined where there is none.
+func kvGet(r *realm, call goja.FunctionCall) goja.Value {
+	return r.promised(func() *deferred {
+		key := wire.KVKey{Key: r.key(call, "cs.kv.get")}
+		return send(r, wire.KVGet, key, nil, func(reply wire.KVFound, value []byte) goja.Value {
+			if !reply.Found {
+				return goja.Undefined()
+			}
+			return r.parsed(value)
+		})
+	})
+}
+
+func kvSet(r *realm, call goja.FunctionCall) goja.Value {
+	return r.promised(func() *deferred {
+		entry := wire.KVEntry{Key: r.key(call, "cs.kv.set"), TTLSeconds: r.ttl(call.Argument(2))}
+		value, ok, err := r.encodeJSON(call.Argument(1), wire.MaxCallBlob)
+		switch {
+		case err == nil:
+		case notEncodable(err):
+			r.badArgument("cs.kv.set: the value is not JSON: " + err.Error())
+		default:
+			must(err)
+		}
+		if !ok {
+			r.badArgument("cs.kv.set: the value must be JSON, not undefined or a function; cs.kv.del deletes")
+		}
+		return sendOnly(r, wire.KVSet, entry, value)
+	})
+}
+
+// kvDel reports whether there was something to delete.
+func kvDel(r *realm, call goja.FunctionCall) goja.Value {
+	return r.promised(func() *deferred {
+		key := wire.KVKey{Key: r.key(call, "cs.kv.del")}
+		return send(r, wire.KVDel, key, nil, func(reply wire.KVDeleted, _ []byte) goja.Value {
+			return r.vm.ToValue(reply.Deleted)
+		})
+	})
+}
+
+// key takes the first argument, which must be a string.
+func (r *realm) key(call goja.FunctionCall, name string) string {
+	s, ok := call.Argument(0).(goja.String)
+	if !ok || s.Length() == 0 {
+		r.badArgument(name + ": the key must be a string that is not empty")
+	}
+	return s.String()
+}
+
+// ttl takes {ttlSeconds}, a whole number of at least 1; 0 stands for none.
+func (r *realm) ttl(options goja.Value) int64 {
+	obj := r.options(options, "cs.kv.set", "ttlSeconds")
+	if obj == nil {
+		return 0
+	}
+	v := obj.Get("ttlSeconds")
+	if v == nil || goja.IsUndefined(v) {
+		return 0
+	}
+	seconds := v.ToFloat()
+	switch {
+	case !(seconds >= 1) || seconds != math.Trunc(seconds):
+		r.badArgument("cs.kv.set: ttlSeconds must be a whole number of at least 1")
+	case seconds > wire.MaxKVTTLSeconds:
+		r.badArgument(wire.KVTTLRange)
+	}
+	return int64(seconds)
+}

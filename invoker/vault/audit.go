@@ -1,0 +1,177 @@
+package vault
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/metrics"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/access"
+)
+
+// actionSecretRead is how the audit calls the reading of a secret.
+const actionSecretRead = "secret.read"
+
+// The ways of reading, as methods of the events.
+const (
+	readOpened     = "OPEN" // a replica opened the sealed value
+	readByFunction = "GET"  // an activation asked for it
+)
+
+const (
+	// readWindow is how long readings are gathered: less than the minute after which
+	// each is promised to stand in the audit.
+	readWindow  = 50 * time.Second
+	readTimeout = 5 * time.Second // to write one event
+	readRetry   = 5 * time.Second // between tries
+	maxReadings = 4096            // events that are gathered
+)
+
+// auditLog gathers the readings of secrets into events: a function that reads all the
+// time leaves one event a minute, not one a call, because the audit keeps a bounded number
+// of events.
+type auditLog struct {
+	append func(ctx context.Context, tenant string, e api.AuditEvent) error
+	nowMS  func() int64
+	window time.Duration
+	logger *zap.Logger
+	life   context.Context
+	lost   prometheus.Counter
+
+	mu      sync.Mutex
+	open    map[reading]*api.AuditEvent
+	timer   *time.Timer // while there is something to write
+	closed  bool
+	writing sync.Mutex
+}
+
+// reading is what is counted in one event.
+type reading struct {
+	tenant, sub, method, path, made string
+	code                            api.Code
+}
+
+func newAuditLog(life context.Context, store *storage.Store, window time.Duration, logger *zap.Logger) *auditLog {
+	if window <= 0 {
+		window = readWindow
+	}
+	return &auditLog{
+		append: access.NewAudit(store).Append, nowMS: store.NowMS, window: window, logger: logger, life: life,
+		open: map[reading]*api.AuditEvent{},
+		lost: prometheus.NewCounter(prometheus.CounterOpts{
+			Namespace: metrics.Namespace, Name: "secret_audit_lost_total",
+			Help: "Events of the reading of secrets that could not be written to the audit.",
+		}),
+	}
+}
+
+// reader is on whose behalf secrets are read.
+type reader struct{ tenant, namespace, sub, activation, request string }
+
+// note counts a reading.
+func (l *auditLog) note(who *reader, method, name string, version int64, err error) {
+	key := reading{
+		tenant: who.tenant, sub: who.sub, method: method, code: api.ErrorCode(err),
+		path: "/v1/tenants/" + who.tenant + "/namespaces/" + who.namespace + "/secrets/" + name,
+		made: name,
+	}
+	if version > 0 {
+		key.made += "@" + strconv.FormatInt(version, 10)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.open[key]
+	if e == nil {
+		e = &api.AuditEvent{
+			AtMS: l.nowMS(), Sub: key.sub, Action: actionSecretRead, Method: method, Path: key.path, Made: key.made,
+			Status: readStatus(key.code), Code: key.code, RequestID: who.request, ActivationID: who.activation,
+		}
+		l.open[key] = e
+		if l.timer == nil {
+			l.timer = time.AfterFunc(l.window, func() { l.flush(l.life) })
+		}
+		if len(l.open) == maxReadings {
+			l.timer.Reset(0)
+		}
+	}
+	e.Count++
+	e.LastActivationID = who.activation
+}
+
+// readStatus is the status of a reading, as if it had been a request.
+func readStatus(code api.Code) int {
+	switch code {
+	case "":
+		return http.StatusOK
+	case api.CodeHostSecretNotFound:
+		return http.StatusNotFound
+	}
+	return http.StatusInternalServerError
+}
+
+// flush writes what was gathered. What the store does not take is tried again with what
+// follows, unless life has ended or it is too much.
+func (l *auditLog) flush(life context.Context) {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	l.mu.Lock()
+	gathered := l.open
+	l.open = map[reading]*api.AuditEvent{}
+	if l.timer != nil {
+		l.timer.Stop()
+		l.timer = nil
+	}
+	l.mu.Unlock()
+	var failed error // then the others wait, too: a store that is away delays the end once
+	for key, e := range gathered {
+		if failed == nil {
+			ctx, cancel := context.WithTimeout(life, readTimeout)
+			failed = l.append(ctx, key.tenant, *e)
+			cancel()
+		}
+		if failed != nil {
+			l.again(key, e, failed)
+		}
+	}
+}
+
+// again keeps an event that was not written.
+func (l *auditLog) again(key reading, e *api.AuditEvent, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed || len(l.open) >= maxReadings {
+		l.lost.Inc()
+		l.logger.Warn("an audit event was lost", zap.String("tenant", key.tenant), zap.Any("event", e), zap.Error(err))
+		return
+	}
+	if later := l.open[key]; later != nil {
+		e.Count += later.Count
+		e.LastActivationID = later.LastActivationID
+	}
+	l.open[key] = e
+	if l.timer == nil {
+		l.timer = time.AfterFunc(min(l.window, readRetry), func() { l.flush(l.life) })
+	}
+}
+
+// waiting is how many events are gathered.
+func (l *auditLog) waiting() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.open)
+}
+
+// close writes what is left, within ctx; nothing may be noted any more.
+func (l *auditLog) close(ctx context.Context) {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	l.flush(ctx)
+}

@@ -1,0 +1,241 @@
+package vault
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/codesous/sous/api"
+)
+
+// redacted stands in the place of a secret.
+const redacted = "***"
+
+// Bounds of what is looked for. A shorter text would be found in everything; a hostile
+// value of many lines must not make the server hold a pattern for each.
+const (
+	minRedacted      = 4 // characters
+	maxRedactedLines = 512
+	maxRedactedForms = 8192     // of the secrets of a version
+	maxRunForms      = 64 << 20 // bytes, of all that a run has read while they changed
+)
+
+// redactor replaces secrets in text: their values, the lines of values, and the forms
+// in which both are commonly written. All forms are found in one pass.
+type redactor struct {
+	replacer *strings.Replacer
+	forms    []string // the longest first
+}
+
+// newRedactor is nil where there is nothing to look for.
+func newRedactor(values []string) *redactor {
+	found := map[string]bool{}
+	add := func(form string) {
+		if utf8.RuneCountInString(form) >= minRedacted && len(found) < maxRedactedForms {
+			found[form] = true
+		}
+	}
+	for _, value := range values { // what matters most first: the forms are bounded
+		for _, form := range writtenForms(value) {
+			add(form)
+		}
+	}
+	for _, value := range values {
+		for _, form := range base64Forms(value) {
+			add(form)
+		}
+	}
+	for _, value := range values {
+		for _, line := range linesOf(value) {
+			for _, form := range writtenForms(line) {
+				add(form)
+			}
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return redactorOfForms(found)
+}
+
+// with finds what either finds; not ok where that is too much to hold.
+func (r *redactor) with(other *redactor) (both *redactor, ok bool) {
+	found, size := map[string]bool{}, 0
+	for _, form := range slices.Concat(r.forms, other.forms) {
+		if !found[form] {
+			found[form] = true
+			size += len(form)
+		}
+	}
+	if size > maxRunForms {
+		return nil, false
+	}
+	return redactorOfForms(found), true
+}
+
+func redactorOfForms(found map[string]bool) *redactor {
+	r := &redactor{}
+	for form := range found {
+		r.forms = append(r.forms, form)
+	}
+	// Where several begin at one place, the first that is named is replaced.
+	slices.SortFunc(r.forms, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	pairs := make([]string, 0, 2*len(r.forms))
+	for _, form := range r.forms {
+		pairs = append(pairs, form, redacted)
+	}
+	r.replacer = strings.NewReplacer(pairs...)
+	return r
+}
+
+// linesOf are the lines of a value, without blanks around them; none of one that is its
+// only line as it is.
+func linesOf(value string) []string {
+	if !strings.Contains(value, "\n") && strings.TrimSpace(value) == value {
+		return nil
+	}
+	var lines []string
+	for line := range strings.Lines(value) {
+		line = strings.TrimSpace(line)
+		if utf8.RuneCountInString(line) < minRedacted {
+			continue
+		}
+		lines = append(lines, line)
+		if len(lines) == maxRedactedLines {
+			break
+		}
+	}
+	return lines
+}
+
+// writtenForms are a text itself and how JSON, of JavaScript and of Go, the console and
+// URLs write it.
+func writtenForms(text string) []string {
+	if utf8.RuneCountInString(text) < minRedacted {
+		return nil
+	}
+	query := url.QueryEscape(text)
+	once := jsonForms(text)
+	// As console writes texts within objects.
+	inspected := strings.NewReplacer(`\`, `\\`, "'", `\'`, "\n", `\n`).Replace(text)
+	forms := append([]string{text, inspected, query, url.PathEscape(text), uriComponent(query), uri(text), strings.ReplaceAll(uri(text), "'", "%27")}, once...)
+	for _, form := range once { // JSON as a text within JSON
+		if form != text {
+			forms = append(forms, jsonForms(form)...)
+		}
+	}
+	return forms
+}
+
+// jsonForms are the inside of the text's JSON string: as JSON.stringify has it, and as
+// Go has it with and without care for HTML.
+func jsonForms(text string) []string {
+	safe, err := json.Marshal(text)
+	plain, plainErr := api.EncodeJSON(text)
+	if err != nil || plainErr != nil { // a string always encodes
+		return nil
+	}
+	inside := func(b []byte) string { return string(b[1 : len(b)-1]) }
+	// JavaScript writes the two separators as they are.
+	script := strings.NewReplacer(`\u2028`, "\u2028", `\u2029`, "\u2029").Replace(inside(plain))
+	return []string{script, inside(plain), inside(safe)}
+}
+
+// uriComponent turns what url.QueryEscape gave into what encodeURIComponent gives.
+func uriComponent(query string) string {
+	return strings.NewReplacer("+", "%20", "%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*").Replace(query)
+}
+
+// uri gives what encodeURI gives.
+func uri(text string) string {
+	component := uriComponent(url.QueryEscape(text))
+	return strings.NewReplacer("%3B", ";", "%2C", ",", "%2F", "/", "%3F", "?", "%3A", ":", "%40", "@", "%26", "&", "%3D", "=", "%2B", "+", "%24", "$", "%23", "#").
+		Replace(component)
+}
+
+// base64Forms are a value in base64, alone and wherever in a longer text it begins:
+// without the characters that hold bits of its neighbours too.
+func base64Forms(value string) []string {
+	if utf8.RuneCountInString(value) < minRedacted {
+		return nil
+	}
+	var forms []string
+	for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
+		forms = append(forms, encoding.EncodeToString([]byte(value)))
+		raw := encoding.WithPadding(base64.NoPadding)
+		forms = append(forms, raw.EncodeToString([]byte(value)))
+		for before := range 3 {
+			text := raw.EncodeToString(append(make([]byte, before), value...))
+			whole := (before + len(value)) * 8 / 6 // characters without bits of what follows
+			if first := before * 8 / 6; before > 0 {
+				text = text[first+1 : whole]
+			} else {
+				text = text[:whole]
+			}
+			if len(text) >= 2*minRedacted { // a shorter one stands in much base64
+				forms = append(forms, text)
+			}
+		}
+	}
+	return forms
+}
+
+// text gives s without secrets.
+func (r *redactor) text(s string) string {
+	if r == nil {
+		return s
+	}
+	return r.replacer.Replace(s)
+}
+
+// cut is text for what was cut to limit bytes: a secret may have been cut with it.
+func (r *redactor) cut(s string, limit int) string {
+	out := r.text(s)
+	if r == nil || len(s) <= limit-utf8.UTFMax {
+		return out
+	}
+	longest := 0
+	for _, form := range r.forms {
+		for n := min(len(form)-1, len(out)); n > longest && n >= minRedacted; n-- {
+			if out[len(out)-n] == form[0] && strings.HasSuffix(out, form[:n]) {
+				longest = n
+			}
+		}
+	}
+	if longest > 0 {
+		out = out[:len(out)-longest] + redacted
+	}
+	return out
+}
+
+// line gives the text of a log line without secrets; it is the same slice where it
+// holds none.
+func (r *redactor) line(text []byte) []byte {
+	if r == nil {
+		return text
+	}
+	s := string(text)
+	if out := r.replacer.Replace(s); out != s {
+		return []byte(out)
+	}
+	return text
+}
+
+// failure gives an error without secrets.
+func (r *redactor) failure(e *api.ActivationError) *api.ActivationError {
+	if r == nil || e == nil {
+		return e
+	}
+	clean := *e
+	clean.Message = r.cut(e.Message, api.MaxErrorMessageBytes)
+	clean.Stack = r.cut(e.Stack, api.MaxErrorStackBytes)
+	clean.Code = r.cut(e.Code, maxErrorCode)
+	return &clean
+}
+
+// maxErrorCode is about where sandboxes cut an error's code, in bytes.
+const maxErrorCode = 128

@@ -1,0 +1,136 @@
+package vault
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+
+	"github.com/codesous/sous/api"
+)
+
+// Run is the secrets of one activation. A nil Run is that of a version that names no
+// secrets: it costs nothing and changes nothing.
+type Run struct {
+	vault  *Vault
+	name   Version
+	names  []string
+	reader reader
+
+	mu sync.Mutex
+	// find finds all that it may have read: a secret that changes while it runs is found
+	// in its text as it was, and as it is.
+	find *redactor
+	last *redactor // the one that find got last
+}
+
+// Begin resolves the secrets that a version names, for one activation and the request
+// that it serves. It returns nil where names is empty. A secret that cannot be read is
+// tried again when the function asks for it, and only then an error.
+func (v *Vault) Begin(name Version, names []string, activation, request string) *Run {
+	if len(names) == 0 {
+		return nil
+	}
+	r := &Run{
+		vault: v, name: name, names: names,
+		reader: reader{
+			tenant: name.Tenant, namespace: name.Namespace, activation: activation, request: request,
+			sub: "fn:" + name.Namespace + "/" + name.Function + "@" + strconv.FormatInt(name.Version, 10),
+		},
+	}
+	ctx, cancel := context.WithTimeout(v.life, secretsTimeout)
+	defer cancel()
+	now, err := v.hold(ctx, name, names, &r.reader)
+	if err != nil {
+		now = v.last(name)
+	}
+	if now != nil {
+		_ = r.keep(now) // the first always fits
+	}
+	return r
+}
+
+// keep lets the run find what a generation holds, and lets go of the generation.
+// CodeHostSecretUnavailable where that would be too much to hold for one run.
+func (r *Run) keep(g *generation) error {
+	defer r.vault.release(g)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if g.redactor == nil || g.redactor == r.last {
+		return nil
+	}
+	find, ok := g.redactor, true
+	if r.find != nil {
+		find, ok = r.find.with(g.redactor)
+	}
+	if !ok {
+		return api.Errorf(api.CodeHostSecretUnavailable, "the version's secrets changed too often while it ran")
+	}
+	r.find, r.last = find, g.redactor
+	return nil
+}
+
+// Get returns a secret's current value. Errors: CodeHostSecretNotFound,
+// CodeHostSecretUnavailable, the store's.
+func (r *Run) Get(ctx context.Context, name string) ([]byte, error) {
+	now, err := r.vault.hold(ctx, r.name, r.names, &r.reader)
+	if err != nil {
+		return nil, err
+	}
+	var text []byte
+	err = error(api.Errorf(api.CodeHostSecretNotFound, "secret %q does not exist in namespace %s", name, r.name.Namespace))
+	version := int64(0)
+	for i := range now.values {
+		value := &now.values[i]
+		if value.Name != name {
+			continue
+		}
+		version = value.Version
+		switch api.ErrorCode(value.Err) {
+		case "":
+			text, err = bytes.Clone(value.Text), nil
+		case api.CodeSecretNotFound:
+		case api.CodeSecretKeyMissing:
+			err = api.Errorf(api.CodeHostSecretUnavailable, "secrets cannot be opened here: the server has no key file (--secrets-key-file)")
+		default:
+			err = api.Errorf(api.CodeHostSecretUnavailable, "secret %q cannot be opened: %s", name, messageOf(value.Err))
+		}
+	}
+	if full := r.keep(now); full != nil { // before the function can have the value
+		clear(text)
+		text, err = nil, full
+	}
+	r.vault.audit.note(&r.reader, readByFunction, name, version, err)
+	return text, err
+}
+
+// Line returns a log line's text without secrets.
+func (r *Run) Line(text []byte) []byte {
+	if r == nil {
+		return text
+	}
+	r.mu.Lock()
+	find := r.find
+	r.mu.Unlock()
+	return find.line(text)
+}
+
+// Failure returns the activation's error without secrets.
+func (r *Run) Failure(e *api.ActivationError) *api.ActivationError {
+	if r == nil {
+		return e
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.find.failure(e)
+}
+
+// messageOf returns the part of an error that people may read.
+func messageOf(err error) string {
+	var coded *api.Error
+	if errors.As(err, &coded) {
+		return coded.Message
+	}
+	return "the server's log says why"
+}

@@ -1,0 +1,347 @@
+// Package vault keeps the secrets that function versions name, opened, for as long as
+// the versions are in use. It writes every reading into the audit, and finds the values
+// in logs and errors, where they must not appear.
+package vault
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/secrets"
+)
+
+// How long opened secrets are kept and believed. A change is told by a notice; one that
+// is lost is found out by secretsTTL at the latest, since then nothing is believed that
+// was not read again. A version that is busy is read again off the path before that.
+const (
+	secretsTTL     = 30 * time.Second
+	secretsRetry   = 5 * time.Second // where some could not be opened
+	secretsIdle    = 10 * time.Minute
+	secretsTimeout = 5 * time.Second // of one read
+	maxEntries     = 1000            // versions
+	// maxVersionSecretBytes bounds the values of one version together: what is kept to
+	// find them in text is several times as much.
+	maxVersionSecretBytes = 256 << 10
+)
+
+// Vault keeps the secrets that versions name, opened, while the versions are in use. It
+// is safe for concurrent use.
+type Vault struct {
+	source  *secrets.Secrets
+	audit   *auditLog
+	metrics *counters
+	ttl     time.Duration
+	life    context.Context // the engine's
+	reads   sync.WaitGroup
+
+	mu      sync.Mutex
+	closed  bool
+	entries map[Version]*entry
+	janitor *time.Timer // while there are entries
+}
+
+// Version names a version of a function.
+type Version struct {
+	Tenant, Namespace, Function string
+	Version                     int64
+}
+
+// entry is what is known of a version's secrets. The vault's mutex guards it.
+type entry struct {
+	names   []string
+	now     *generation // nil before the first read
+	readAt  time.Time   // when the read of now began
+	used    time.Time
+	changes int           // notices
+	seen    int           // those that now has in it
+	reading chan struct{} // closed when the read under way is done
+	err     error         // why the last one failed
+}
+
+// generation is a version's secrets as they were read once. Who reads one of them when
+// they change holds it on.
+type generation struct {
+	values   []secrets.Value
+	redactor *redactor
+	holders  int  // guarded by the vault's mutex; the entry is one
+	retry    bool // some could not be opened
+}
+
+// Config configures a Vault. Zero values mean the documented default.
+type Config struct {
+	// Secrets is where secrets are read (default: the store's, none of which can be
+	// opened).
+	Secrets *secrets.Secrets
+	// TTL is how long a secret is used without a look at the store, where no notice tells
+	// of a change (default 30 s).
+	TTL time.Duration
+	// Window is how long readings are gathered for one event of the audit (default 50 s).
+	Window time.Duration
+	// Logger gets the audit events that could not be written.
+	Logger *zap.Logger
+}
+
+// New makes a vault over a store. life bounds its reads and its writes of the audit.
+func New(life context.Context, store *storage.Store, cfg Config) *Vault {
+	if cfg.Secrets == nil {
+		cfg.Secrets = secrets.New(store, nil)
+	}
+	if cfg.TTL <= 0 {
+		cfg.TTL = secretsTTL
+	}
+	return &Vault{
+		source: cfg.Secrets, audit: newAuditLog(life, store, cfg.Window, cfg.Logger), metrics: newCounters(), ttl: cfg.TTL,
+		life: life, entries: map[Version]*entry{},
+	}
+}
+
+// hold gives the secrets of a version, which must be let go of, as they are now: not
+// older than the last notice that arrived, nor than the vault's time to live. who
+// reads stands in the audit. Errors: the store's, CodeShuttingDown.
+func (v *Vault) hold(ctx context.Context, name Version, names []string, who *reader) (*generation, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for {
+		e := v.find(name, names)
+		if e == nil {
+			return nil, api.Errorf(api.CodeShuttingDown, "this replica is shutting down")
+		}
+		if e.fresh(v.ttl) {
+			if e.reading == nil && time.Since(e.readAt) > v.ttl/2 {
+				v.read(name, e, who)
+			}
+			e.now.holders++
+			return e.now, nil
+		}
+		if e.reading == nil {
+			v.read(name, e, who)
+		}
+		done, began := e.reading, e.changes
+		v.mu.Unlock()
+		select {
+		case <-done:
+		case <-ctx.Done():
+		}
+		v.mu.Lock()
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		// What changed while it was read is read again.
+		if e.err != nil && e.changes == began {
+			return nil, e.err
+		}
+	}
+}
+
+// last gives the secrets of a version as they were known last, however old; nil where
+// they are not. It is to find them in text, not to give them away.
+func (v *Vault) last(name Version) *generation {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if e := v.entries[name]; e != nil && e.now != nil {
+		e.now.holders++
+		return e.now
+	}
+	return nil
+}
+
+// find finds or makes a version's entry; nil once the vault is closed.
+func (v *Vault) find(name Version, names []string) *entry {
+	if v.closed {
+		return nil
+	}
+	e := v.entries[name]
+	if e == nil {
+		if len(v.entries) >= maxEntries {
+			v.evictOldest()
+		}
+		e = &entry{names: names}
+		v.entries[name] = e
+		if v.janitor == nil {
+			v.janitor = time.AfterFunc(secretsIdle/2, v.clean)
+		}
+	}
+	e.used = time.Now()
+	return e
+}
+
+func (e *entry) fresh(ttl time.Duration) bool {
+	if e.now != nil && e.now.retry {
+		ttl = min(ttl, secretsRetry)
+	}
+	return e.now != nil && e.seen == e.changes && time.Since(e.readAt) < ttl
+}
+
+// read reads an entry anew, off the path. The caller holds the mutex.
+func (v *Vault) read(name Version, e *entry, who *reader) {
+	done, began, changes := make(chan struct{}), time.Now(), e.changes
+	e.reading = done
+	known := e.now
+	if known != nil {
+		known.holders++
+	}
+	v.reads.Go(func() {
+		ctx, cancel := context.WithTimeout(v.life, secretsTimeout)
+		defer cancel()
+		next, err := v.open(ctx, name, e.names, known, who)
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		defer close(done)
+		if known != nil {
+			known.drop()
+		}
+		e.reading, e.err = nil, err
+		if err != nil {
+			return
+		}
+		if v.entries[name] != e { // it was evicted meanwhile
+			next.holders = 1
+			next.drop()
+			return // who waits makes another
+		}
+		if e.now != nil {
+			e.now.drop()
+		}
+		next.holders = 1
+		e.now, e.readAt, e.seen = next, began, changes
+	})
+}
+
+// open reads the secrets, and opens those that are not as they were.
+func (v *Vault) open(ctx context.Context, name Version, names []string, known *generation, who *reader) (*generation, error) {
+	var before []secrets.Value
+	if known != nil {
+		before = known.values
+	}
+	values, err := v.source.Reveal(ctx, secrets.Place{Tenant: name.Tenant, Namespace: name.Namespace}, names, before)
+	v.metrics.resolved(err)
+	if err != nil {
+		return nil, err
+	}
+	next := &generation{values: values}
+	total := 0
+	for i := range values {
+		value := &values[i]
+		if value.Opened {
+			v.metrics.opened(value.Err)
+			v.audit.note(who, readOpened, value.Name, value.Version, value.Err)
+		}
+		total += len(value.Text)
+		if total > maxVersionSecretBytes && value.Err == nil {
+			value.Clear()
+			value.Text, value.Err = nil, api.Errorf(api.CodeSecretUnreadable, "the secrets that the version names exceed %d bytes together", maxVersionSecretBytes)
+		}
+		next.retry = next.retry || value.Err != nil && api.ErrorCode(value.Err) != api.CodeSecretNotFound
+	}
+	next.redactor = redactorOf(values, known)
+	return next, nil
+}
+
+// redactorOf finds values: by what found those of known, where they are the same.
+func redactorOf(values []secrets.Value, known *generation) *redactor {
+	same := func(a, b secrets.Value) bool { return bytes.Equal(a.Text, b.Text) }
+	if known != nil && slices.EqualFunc(values, known.values, same) {
+		return known.redactor
+	}
+	texts := make([]string, len(values)) // "" for what could not be opened
+	for i := range values {
+		texts[i] = string(values[i].Text)
+	}
+	return newRedactor(texts)
+}
+
+// release lets go of what hold gave.
+func (v *Vault) release(g *generation) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	g.drop()
+}
+
+// drop overwrites the values once nobody holds them. What finds them in text is left to
+// the garbage collector: Go's strings cannot be overwritten. The caller holds the mutex.
+func (g *generation) drop() {
+	g.holders--
+	if g.holders > 0 {
+		return
+	}
+	for i := range g.values {
+		g.values[i].Clear()
+	}
+	g.redactor = nil
+}
+
+// Changed makes the next reader of a changed secret read it from the store again. A
+// ChangeResubscribed, after which notices may have been missed, concerns all secrets.
+func (v *Vault) Changed(c storage.Change) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for name, e := range v.entries {
+		if c.Kind == storage.ChangeResubscribed ||
+			name.Tenant == c.Tenant && name.Namespace == c.Namespace && slices.Contains(e.names, c.Secret) {
+			e.changes++
+		}
+	}
+}
+
+// clean forgets what was not used for a while.
+func (v *Vault) clean() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for name, e := range v.entries {
+		if time.Since(e.used) >= secretsIdle {
+			v.evict(name, e)
+		}
+	}
+	v.janitor = nil
+	if len(v.entries) > 0 && !v.closed {
+		v.janitor = time.AfterFunc(secretsIdle/2, v.clean)
+	}
+}
+
+func (v *Vault) evictOldest() {
+	var oldest Version
+	var at time.Time
+	for name, e := range v.entries {
+		if at.IsZero() || e.used.Before(at) {
+			oldest, at = name, e.used
+		}
+	}
+	v.evict(oldest, v.entries[oldest])
+}
+
+func (v *Vault) evict(name Version, e *entry) {
+	delete(v.entries, name)
+	if e.now != nil {
+		e.now.drop()
+		e.now = nil
+	}
+}
+
+func (v *Vault) size() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return len(v.entries)
+}
+
+// Close forgets everything and writes the last audit events. All runs must have ended.
+// ctx applies to the writes, of which each is bounded by readTimeout.
+func (v *Vault) Close(ctx context.Context) {
+	v.mu.Lock()
+	v.closed = true
+	if v.janitor != nil {
+		v.janitor.Stop()
+	}
+	for name, e := range v.entries {
+		v.evict(name, e)
+	}
+	v.mu.Unlock()
+	v.reads.Wait()
+	v.audit.close(ctx)
+}
