@@ -1,30 +1,34 @@
--- Takes an asynchronous activation into an attempt (running), or back into its
--- queue after one (queued), by compare-and-set on its status and attempt. One
--- whose record is not there, since its making was cut short or it waited for
--- longer than records live, gets it.
+-- Sets an asynchronous activation running at an attempt, or queued again after it, by
+-- compare-and-set on its status and attempt. A missing record is created: its creation
+-- was interrupted, or its job waited for longer than records live.
 -- KEYS[1] cs:act:t:id:meta
 -- KEYS[2] cs:act:t:ns:fn:index
 -- ARGV[1] the record, whole
--- ARGV[2] the latest attempt that it may stand at: the one before, of a begin, else that one
--- ARGV[3] the job that runs it
--- ARGV[4] time-to-live, ms
--- ARGV[5] the activation's id  ARGV[6] its start_ms
--- Reply: 1 it is so, now or by an earlier try of the same write
---        | the stored record, which has ended, is at a later attempt, or is another's
--- The index comes first: an entry without a record is found by the sweeper, a
--- record without an entry by nobody.
-local raw = redis.call('GET', KEYS[1])
-if raw == ARGV[1] then
+-- ARGV[2] the latest attempt that the stored record may have: the previous one where an
+--         attempt begins, else the same one
+-- ARGV[3] the job that runs the activation
+-- ARGV[4] time-to-live in ms
+-- ARGV[5] the activation's id
+-- ARGV[6] its start_ms
+-- Reply: 1 written, now or by an earlier try of the same write
+--        | the stored record, which has ended, is at a later attempt, or has another job
+-- The index comes first: the sweeper finds an entry without a record, but never a
+-- record without an entry.
+-- include activations.lua
+local record_key, index_key = unpack(KEYS)
+local record, latest_attempt, job_id, ttl, id, start_ms = unpack(ARGV)
+
+local held = redis.call('GET', record_key)
+if held == record then
   return 1
 end
-if raw then
-  local decoded, held = pcall(cjson.decode, raw)
-  if not decoded or (held.status ~= 'running' and held.status ~= 'queued')
-    or held.attempt > tonumber(ARGV[2]) or held.job_id ~= ARGV[3] then
-    return raw
+if held then
+  local activation = unfinished(held)
+  if not activation or activation.attempt > tonumber(latest_attempt) or activation.job_id ~= job_id then
+    return held
   end
 else
-  redis.call('ZADD', KEYS[2], 'NX', ARGV[6], ARGV[5])
+  redis.call('ZADD', index_key, 'NX', start_ms, id)
 end
-redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[4])
+redis.call('SET', record_key, record, 'PX', ttl)
 return 1

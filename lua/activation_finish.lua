@@ -3,26 +3,28 @@
 -- KEYS[2] cs:act:t:id:result    (only where the result has a key of its own)
 -- ARGV[1] the terminal record, whole
 -- ARGV[2] the attempt that it ends
--- ARGV[3] time-to-live, ms
+-- ARGV[3] time-to-live in ms
 -- ARGV[4] the result            (only with KEYS[2])
 -- Reply: 1 ended, now or by an earlier try of the same write
 --        | the stored record, which another writer has ended or taken over
 --        | CS_ACTIVATION_NOT_FOUND
--- Only a terminal record can hold a result, and only a result can be too deeply
--- nested to decode.
-local raw = redis.call('GET', KEYS[1])
-if not raw then
+-- include activations.lua
+local record_key, result_key = unpack(KEYS)
+local record, attempt, ttl, result = unpack(ARGV)
+
+local held = redis.call('GET', record_key)
+if not held then
   return redis.error_reply('CS_ACTIVATION_NOT_FOUND no such activation')
 end
-if raw == ARGV[1] then
+if held == record then
   return 1
 end
-local decoded, held = pcall(cjson.decode, raw)
-if not decoded or (held.status ~= 'running' and held.status ~= 'queued') or held.attempt ~= tonumber(ARGV[2]) then
-  return raw
+local activation = unfinished(held)
+if not activation or activation.attempt ~= tonumber(attempt) then
+  return held
 end
-if KEYS[2] then
-  redis.call('SET', KEYS[2], ARGV[4], 'PX', ARGV[3])
+if result_key then
+  redis.call('SET', result_key, result, 'PX', ttl)
 end
-redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[3])
+redis.call('SET', record_key, record, 'PX', ttl)
 return 1

@@ -2,18 +2,21 @@
 -- KEYS[1] cs:fn:t:ns:fn:alias:a
 -- KEYS[2] cs:fn:t:ns:fn:aliases
 -- ARGV[1] the alias's name
--- ARGV[2] the version that the alias must have now: '' any
+-- ARGV[2] the version that the alias must have, '' for any
 -- Reply: 1 | CS_ALIAS_NOT_FOUND | CS_PRECONDITION_FAILED
--- A name left in the index by a cut is skipped by readers, and goes with the
--- next attempt to delete it.
-local held = redis.call('GET', KEYS[1])
+-- Readers skip a name that an interrupted script leaves in the index; the next attempt
+-- to delete the alias removes it.
+local alias_key, index_key = unpack(KEYS)
+local name, expected = unpack(ARGV)
+
+local held = redis.call('GET', alias_key)
 if not held then
-  redis.call('ZREM', KEYS[2], ARGV[1])
+  redis.call('ZREM', index_key, name)
   return redis.error_reply('CS_ALIAS_NOT_FOUND no such alias')
 end
-if ARGV[2] ~= '' and cjson.decode(held).version ~= tonumber(ARGV[2]) then
+if expected ~= '' and cjson.decode(held).version ~= tonumber(expected) then
   return redis.error_reply('CS_PRECONDITION_FAILED the alias does not point at the expected version')
 end
-redis.call('DEL', KEYS[1])
-redis.call('ZREM', KEYS[2], ARGV[1])
+redis.call('DEL', alias_key)
+redis.call('ZREM', index_key, name)
 return 1

@@ -6,28 +6,28 @@
 -- ARGV[1] the alias's record, whole
 -- ARGV[2] the alias's name
 -- ARGV[3] the version
--- ARGV[4] the version that the alias must have now: '' any, '0' the alias must not exist
+-- ARGV[4] the version that the alias must have: '' for any, '0' if the alias must not exist
 -- Reply: 1 | CS_FUNCTION_NOT_FOUND | CS_VERSION_NOT_FOUND | CS_PRECONDITION_FAILED
-local fn = redis.call('GET', KEYS[1])
-local deleted = fn and cjson.decode(fn).deleted_at_ms
-if not fn or (deleted and deleted ~= cjson.null) then
+-- include functions.lua
+local function_key, sequence_key, index_key, alias_key = unpack(KEYS)
+local record, name, version, expected = unpack(ARGV)
+
+if not function_exists(redis.call('GET', function_key)) then
   return redis.error_reply('CS_FUNCTION_NOT_FOUND no such function')
 end
-if tonumber(ARGV[3]) > tonumber(redis.call('GET', KEYS[2]) or '0') then
+if tonumber(version) > tonumber(redis.call('GET', sequence_key) or '0') then
   return redis.error_reply('CS_VERSION_NOT_FOUND no such version')
 end
-local held = redis.call('GET', KEYS[4])
-if held == ARGV[1] then
+local held = redis.call('GET', alias_key)
+if held == record then
   return 1
 end
-if ARGV[4] ~= '' then
-  local version = held and cjson.decode(held).version or 0
-  if version ~= tonumber(ARGV[4]) then
-    return redis.error_reply('CS_PRECONDITION_FAILED the alias does not point at the expected version')
-  end
+local held_version = held and cjson.decode(held).version or 0
+if expected ~= '' and held_version ~= tonumber(expected) then
+  return redis.error_reply('CS_PRECONDITION_FAILED the alias does not point at the expected version')
 end
 if not held then
-  redis.call('ZADD', KEYS[3], 0, ARGV[2])
+  redis.call('ZADD', index_key, 0, name)
 end
-redis.call('SET', KEYS[4], ARGV[1])
+redis.call('SET', alias_key, record)
 return 1

@@ -1,31 +1,43 @@
--- Notes in their batch how jobs ended, and says how the batch stands. A job is
--- counted once, whatever is repeated, and belongs to the batch even if its
--- enqueue was cut before it said so.
--- KEYS[1] cs:batch:t:id:meta  KEYS[2] …:jobs  KEYS[3] …:succeeded  KEYS[4] …:failed
--- ARGV[1] 'seal' to seal it, else ''  ARGV[2] how many succeeded  ARGV[3…] their ids, then those that failed
+-- Counts in their batch how jobs ended, and returns the batch's counts. A job is
+-- counted once, however often the call is repeated, and is a member of the batch even if
+-- its enqueue was interrupted before it was added.
+-- KEYS[1] cs:batch:t:id:meta
+-- KEYS[2] …:jobs
+-- KEYS[3] …:succeeded
+-- KEYS[4] …:failed
+-- ARGV[1] 'seal' to seal the batch, else ''
+-- ARGV[2] how many jobs succeeded
+-- ARGV[3…] their ids, then the ids of those that failed
 -- Reply: {sealed '0' or '1', total, succeeded, failed} | CS_BATCH_NOT_FOUND
-local ttl, sealed = redis.call('PTTL', KEYS[1]), redis.call('HGET', KEYS[1], 'sealed')
+local batch_key, jobs_key, succeeded_key, failed_key = unpack(KEYS)
+local seal, succeeded = unpack(ARGV, 1, 2)
+local first_failed = 3 + tonumber(succeeded)
+
+local ttl = redis.call('PTTL', batch_key)
+local sealed = redis.call('HGET', batch_key, 'sealed')
 if not sealed then
   return redis.error_reply('CS_BATCH_NOT_FOUND no such batch')
 end
-local n = tonumber(ARGV[2])
-if #ARGV > 2 then
-  redis.call('SADD', KEYS[2], unpack(ARGV, 3))
+if #ARGV >= 3 then
+  redis.call('SADD', jobs_key, unpack(ARGV, 3))
 end
-if n > 0 then
-  redis.call('SADD', KEYS[3], unpack(ARGV, 3, 2 + n))
-  redis.call('SREM', KEYS[4], unpack(ARGV, 3, 2 + n))
+if first_failed > 3 then
+  redis.call('SADD', succeeded_key, unpack(ARGV, 3, first_failed - 1))
+  redis.call('SREM', failed_key, unpack(ARGV, 3, first_failed - 1))
 end
-if #ARGV > 2 + n then
-  redis.call('SADD', KEYS[4], unpack(ARGV, 3 + n))
+if #ARGV >= first_failed then
+  redis.call('SADD', failed_key, unpack(ARGV, first_failed))
 end
-if ARGV[1] == 'seal' and sealed == '0' then
-  redis.call('HSET', KEYS[1], 'sealed', '1')
+if seal == 'seal' and sealed == '0' then
+  redis.call('HSET', batch_key, 'sealed', '1')
   sealed = '1'
 end
--- A batch that is done expires: what was counted in it goes with it, where its keys
--- expired within this script, too.
+-- A batch that has ended expires. Its sets expire with it, also where they expired
+-- during this script and were written again.
 if ttl >= 0 then
-  for i = 2, 4 do redis.call('PEXPIRE', KEYS[0 + i], math.max(ttl, 1)) end
+  local remaining = math.max(ttl, 1)
+  redis.call('PEXPIRE', jobs_key, remaining)
+  redis.call('PEXPIRE', succeeded_key, remaining)
+  redis.call('PEXPIRE', failed_key, remaining)
 end
-return {sealed, redis.call('SCARD', KEYS[2]), redis.call('SCARD', KEYS[3]), redis.call('SCARD', KEYS[4])}
+return {sealed, redis.call('SCARD', jobs_key), redis.call('SCARD', succeeded_key), redis.call('SCARD', failed_key)}

@@ -1,15 +1,20 @@
--- Gives a member of a due set its next moment, if nobody gave it another since it
--- was claimed.
+-- Sets the next score of a member of a due set, unless its score has changed since the
+-- caller claimed it.
 -- KEYS[1] cs:due:SHARD or cs:ready:SHARD
--- ARGV[1] member  ARGV[2] score that it must have  ARGV[3] next score, '' to remove it
--- Reply: 1 if it was so, else 0
-local held = redis.call('ZSCORE', KEYS[1], ARGV[1])
-if not held or tonumber(held) ~= tonumber(ARGV[2]) then
+-- ARGV[1] member
+-- ARGV[2] the score that it must have
+-- ARGV[3] its next score, '' to remove it
+-- Reply: 1 changed | 0 it has another score
+local due_key = KEYS[1]
+local member, expected, next_score = unpack(ARGV)
+
+local held = redis.call('ZSCORE', due_key, member)
+if not held or tonumber(held) ~= tonumber(expected) then
   return 0
 end
-if ARGV[3] == '' then
-  redis.call('ZREM', KEYS[1], ARGV[1])
+if next_score == '' then
+  redis.call('ZREM', due_key, member)
 else
-  redis.call('ZADD', KEYS[1], ARGV[3], ARGV[1])
+  redis.call('ZADD', due_key, next_score, member)
 end
 return 1

@@ -4,15 +4,16 @@
 -- ARGV[1] the record, whole
 -- ARGV[2] the function's name
 -- Reply: 1 | CS_FUNCTION_EXISTS
--- The index comes first: an entry without its record is skipped by every
--- reader, a record without its entry would never be listed.
-local held = redis.call('GET', KEYS[1])
-if held and held ~= ARGV[1] then
-  local deleted = cjson.decode(held).deleted_at_ms
-  if not deleted or deleted == cjson.null then
-    return redis.error_reply('CS_FUNCTION_EXISTS a function of that name exists')
-  end
+-- The index comes first: readers skip an entry without a record, but would never list a
+-- record without an entry.
+-- include functions.lua
+local record_key, index_key = unpack(KEYS)
+local record, name = unpack(ARGV)
+
+local held = redis.call('GET', record_key)
+if held ~= record and function_exists(held) then
+  return redis.error_reply('CS_FUNCTION_EXISTS a function of that name exists')
 end
-redis.call('ZADD', KEYS[2], 0, ARGV[2])
-redis.call('SET', KEYS[1], ARGV[1])
+redis.call('ZADD', index_key, 0, name)
+redis.call('SET', record_key, record)
 return 1

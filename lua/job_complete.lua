@@ -1,31 +1,43 @@
--- Completes active jobs of one queue of which nothing but their run is to change, each
--- only where its run is still what the caller knows: whatever happens to a job changes
--- its run. job_ack.lua judges the others.
--- KEYS[1] cs:queue:t:ns:q:active  KEYS[2] …:completed
+-- Completes active jobs of one queue of which only the run has to change, each if its
+-- run is as the caller knows it: every change of a job changes its run. job_ack.lua
+-- completes the others.
+-- KEYS[1] cs:queue:t:ns:q:active
+-- KEYS[2] …:completed
 -- KEYS[3…] cs:job:t:id:run of each job
--- ARGV[1] now_ms  ARGV[2…] in groups of jobs of one run: how many they are, their run
---   under the lease, their run when completed; then their ids
--- Reply: {the places, from 1, of the jobs that have another run}
-local n, reply, ended, ids, sets, done = #KEYS - 2, {}, {}, {}, {}, 0
-local runs, at, i = redis.call('MGET', unpack(KEYS, 3)), 2, 0
-while i < n do
-  local size, known, completed = tonumber(ARGV[at]), ARGV[at + 1], ARGV[at + 2]
-  for k = at + 3, at + 2 + size do
-    i = i + 1
-    if runs[i] == known then
+-- ARGV[1] now in ms
+-- ARGV[2…] groups of jobs of one run: how many they are, their run under the lease,
+--   their run when completed; then their ids
+-- Reply: {the positions, from 1, of the jobs that have another run}
+local active_key, completed_key = unpack(KEYS, 1, 2)
+local now = ARGV[1]
+
+local reply = {}
+local ids = {}
+local completed = {} -- entries: score, id
+local new_runs = {}  -- key, run
+local runs = redis.call('MGET', unpack(KEYS, 3))
+local done = 0
+local job = 0
+local first = 2
+while job < #runs do
+  local size, known, new_run = unpack(ARGV, first, first + 2)
+  local last = first + 2 + tonumber(size)
+  for argument = first + 3, last do
+    job = job + 1
+    if runs[job] == known then
       done = done + 1
-      ids[done] = ARGV[k]
-      ended[2 * done - 1], ended[2 * done] = ARGV[1], ARGV[k]
-      sets[2 * done - 1], sets[2 * done] = KEYS[2 + i], completed
+      ids[done] = ARGV[argument]
+      completed[2 * done - 1], completed[2 * done] = now, ARGV[argument]
+      new_runs[2 * done - 1], new_runs[2 * done] = KEYS[2 + job], new_run
     else
-      reply[#reply + 1] = i
+      reply[#reply + 1] = job
     end
   end
-  at = at + 3 + size
+  first = last + 1
 end
 if done > 0 then
-  redis.call('ZADD', KEYS[2], unpack(ended))
-  redis.call('MSET', unpack(sets))
-  redis.call('ZREM', KEYS[1], unpack(ids))
+  redis.call('ZADD', completed_key, unpack(completed))
+  redis.call('MSET', unpack(new_runs))
+  redis.call('ZREM', active_key, unpack(ids))
 end
 return reply

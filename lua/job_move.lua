@@ -1,70 +1,78 @@
--- Takes jobs from one state to another, each if its run still is what the caller
--- read. The indexes are written around that: the new one before it, the old one
--- after it. Of a job's errors the last hundred are kept: one that is continued and
--- fails in turns would fill the store.
+-- Moves jobs from one state to another, each if its run is as the caller read it. The
+-- entry in the new set is written before the run, the one in the old set removed after
+-- it. The last hundred errors of a job are kept: a job that is continued and fails in
+-- turns would otherwise fill the store.
 -- KEYS[1] cs:queue:t:ns:q:cursor of the queue that jobs go to
 -- KEYS[2] …:after of that queue
 -- KEYS[3 to 2+m] the sets that jobs leave and enter
 -- KEYS[3+m to 2+m+n] cs:job:t:id:run of each job
 -- KEYS[3+m+n…] cs:job:t:id:meta, :spec, :errors and cs:uniq:t:ns:q:key of those that need them
--- ARGV[1] m  ARGV[2] n  ARGV[3] now_ms
--- ARGV[4…] for each job: id, run expected, run to be, place of the set to leave, place of
---   the set to enter, score there, rank of its priority if that set is a pending one
---   else -1, a field to write ('' none), its value, place of its meta or 0, place of its
---   errors or 0, an error's record or '' (its text up to the first comma names the attempt),
---   place of its unique key to be let go or 0, spec to be ('' unchanged), place of its spec
---   or 0, '1' if what follows is to be done
--- Reply: for each job 'ok' | 'gone' | its run, where that is another than expected
-local m, n = tonumber(ARGV[1]), tonumber(ARGV[2])
-local function arg(i, k) return ARGV[3 + 16 * (i - 1) + k] end
-local reply, runs = {}, redis.call('MGET', unpack(KEYS, 3 + m, 2 + m + n))
+-- ARGV[1] m
+-- ARGV[2] n
+-- ARGV[3] now in ms
+-- ARGV[4…] sixteen for each job. Keys are named by their number in KEYS, 0 for none:
+--   id; the run as it was read; the new run; the set to leave; the set to enter; the score
+--   there; the rank of its priority if that set is a pending one, else -1; a field to
+--   write ('' none); its value; the meta key; the errors key; an error's record or '' (its
+--   text up to the first comma names the attempt); the unique key to release; the new
+--   spec ('' unchanged); the spec key; '1' if what follows the job is to be done
+-- Reply: for each job 'ok' | 'after' (ok, and something follows) | 'gone' | its run, if
+--   that is neither the one read nor the new one
+-- include cursor.lua
+-- include run.lua
+-- include job_errors.lua
+local cursor_key, after_key = unpack(KEYS, 1, 2)
+local set_count, job_count, now = unpack(ARGV, 1, 3)
+local first_run = 3 + tonumber(set_count)
+local n = tonumber(job_count)
+
+local reply = {}
 local cursors
+local runs = redis.call('MGET', unpack(KEYS, first_run, first_run + n - 1))
 for i = 1, n do
-  local id, run, from, to = arg(i, 1), runs[i], tonumber(arg(i, 4)), tonumber(arg(i, 5))
+  local first = 4 + 16 * (i - 1)
+  local id, read, new_run, leave, enter, score, rank = unpack(ARGV, first, first + 6)
+  local field, value, meta, errors, error_record, unique, new_spec, spec, follow = unpack(ARGV, first + 7, first + 15)
+  local leave_key = KEYS[tonumber(leave)]
+  local enter_key = KEYS[tonumber(enter)]
+  local unique_key = KEYS[tonumber(unique)]
+  local run_key = KEYS[first_run + i - 1]
+  local run = runs[i]
   if not run then
     reply[i] = 'gone'
-  elseif run ~= arg(i, 2) and run ~= arg(i, 3) then
+  elseif run ~= read and run ~= new_run then
     reply[i] = run
   else
-    local score, rank = arg(i, 6), tonumber(arg(i, 7))
-    if rank >= 0 then
-      cursors = cursors or redis.call('HMGET', KEYS[1], '0', '1', '2', '3')
-      local cursor = cursors[rank + 1]
-      score = cursor and tonumber(cursor) > tonumber(score) and cursor or score
+    reply[i] = 'ok'
+    if tonumber(rank) >= 0 then
+      cursors = cursors or redis.call('HMGET', cursor_key, '0', '1', '2', '3')
+      score = at_least_cursor(score, cursors[tonumber(rank) + 1])
     end
-    if to > 0 then
-      redis.call('ZADD', KEYS[0 + to], score, id)
+    if enter_key then
+      redis.call('ZADD', enter_key, score, id)
     end
-    -- A repeat whose marker is gone has been followed up.
-    local follows = arg(i, 16) == '1' and string.match(run, '^%a+ %d+ %d+ %d+ %S+ %S+ ')
-      and (run ~= arg(i, 3) or redis.call('ZSCORE', KEYS[2], id))
-    if follows then
-      redis.call('ZADD', KEYS[2], ARGV[3], id)
+    -- A repeated move whose entry in after is gone has been followed up.
+    if follow == '1' and followed(run) and (run ~= new_run or redis.call('ZSCORE', after_key, id)) then
+      reply[i] = 'after'
+      redis.call('ZADD', after_key, now, id)
     end
-    local errors, record = tonumber(arg(i, 11)), arg(i, 12)
-    if errors > 0 and record ~= '' then
-      local last, head = redis.call('LRANGE', KEYS[0 + errors], -1, -1)[1] or '', string.match(record, '^[^,]*,')
-      if string.sub(last, 1, #head) ~= head then
-        redis.call('RPUSH', KEYS[0 + errors], record)
-        redis.call('LTRIM', KEYS[0 + errors], -100, -1)
-      end
+    if error_record ~= '' then
+      add_error(KEYS[tonumber(errors)], error_record)
     end
-    if arg(i, 8) ~= '' then
-      redis.call('HSET', KEYS[0 + arg(i, 10)], arg(i, 8), arg(i, 9))
+    if field ~= '' then
+      redis.call('HSET', KEYS[tonumber(meta)], field, value)
     end
-    if arg(i, 14) ~= '' then
-      redis.call('MSET', KEYS[2 + m + i], arg(i, 3), KEYS[0 + arg(i, 15)], arg(i, 14))
-    elseif run ~= arg(i, 3) then
-      redis.call('SET', KEYS[2 + m + i], arg(i, 3))
+    if new_spec ~= '' then
+      redis.call('MSET', run_key, new_run, KEYS[tonumber(spec)], new_spec)
+    elseif run ~= new_run then
+      redis.call('SET', run_key, new_run)
     end
-    if from > 0 and from ~= to then
-      redis.call('ZREM', KEYS[0 + from], id)
+    if leave_key and leave_key ~= enter_key then
+      redis.call('ZREM', leave_key, id)
     end
-    local unique = tonumber(arg(i, 13))
-    if unique > 0 and redis.call('GET', KEYS[0 + unique]) == id then
-      redis.call('DEL', KEYS[0 + unique])
+    if unique_key and redis.call('GET', unique_key) == id then
+      redis.call('DEL', unique_key)
     end
-    reply[i] = follows and 'after' or 'ok'
   end
 end
 return reply

@@ -1,16 +1,22 @@
--- Deletes jobs, each if its run still equals the one that the caller knows.
+-- Deletes jobs, each if its run is as the caller read it.
 -- KEYS[1] the set of jobs that they are in
 -- KEYS[2 to 1+5n] cs:job:t:id:run, :spec, :meta, :errors and :dependents of each job
--- ARGV[1] n  ARGV[2…] for each job: id, run expected
+-- ARGV[1] n
+-- ARGV[2…] two for each job: id, run as it was read
 -- Reply: how many were deleted
+local set_key = KEYS[1]
+local n = tonumber(ARGV[1])
+
 local deleted = 0
-for i = 1, tonumber(ARGV[1]) do
-  local id, at = ARGV[2 * i], 5 * i - 3
-  local run = redis.call('GET', KEYS[0 + at])
-  if not run or run == ARGV[2 * i + 1] then
-    redis.call('DEL', KEYS[2 + at], KEYS[3 + at], KEYS[4 + at])
-    redis.call('DEL', KEYS[0 + at], KEYS[1 + at])
-    redis.call('ZREM', KEYS[1], id)
+for i = 1, n do
+  local id, read = unpack(ARGV, 2 * i, 2 * i + 1)
+  local first_key = 2 + 5 * (i - 1)
+  local run_key, spec_key, meta_key, errors_key, dependents_key = unpack(KEYS, first_key, first_key + 4)
+  local run = redis.call('GET', run_key)
+  if not run or run == read then
+    redis.call('DEL', meta_key, errors_key, dependents_key)
+    redis.call('DEL', run_key, spec_key)
+    redis.call('ZREM', set_key, id)
     deleted = deleted + 1
   end
 end

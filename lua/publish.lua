@@ -13,29 +13,32 @@
 -- ARGV[4] the bundle
 -- ARGV[5] the version's record
 -- ARGV[6] the draft's tombstone
--- ARGV[7] the tombstone's time-to-live, ms
--- ARGV[8] the alias's name, ARGV[9] its record    (with an alias only)
+-- ARGV[7] the tombstone's time-to-live in ms
+-- ARGV[8] the alias's name            (with an alias only)
+-- ARGV[9] the alias's record          (with an alias only)
 -- Reply: 1 | CS_FUNCTION_NOT_FOUND | CS_STORE_CONFLICT
--- A version exists once version_seq reaches it, so what comes before that write
--- is invisible, and a publish cut after it is completed by publishing again.
-local fn = redis.call('GET', KEYS[1])
-local deleted = fn and cjson.decode(fn).deleted_at_ms
-if not fn or (deleted and deleted ~= cjson.null) then
+-- A version exists once version_seq has its number. What is written before that is
+-- invisible; a publish interrupted after that is completed by publishing again.
+-- include functions.lua
+local function_key, sequence_key, draft_key, versions_key, bundle_key, version_key, aliases_key, alias_key = unpack(KEYS)
+local read_sequence, version, draft_head, bundle, record, tombstone, tombstone_ttl, alias, alias_record = unpack(ARGV)
+
+if not function_exists(redis.call('GET', function_key)) then
   return redis.error_reply('CS_FUNCTION_NOT_FOUND no such function')
 end
-if (redis.call('GET', KEYS[2]) or '0') ~= ARGV[1] then
+if (redis.call('GET', sequence_key) or '0') ~= read_sequence then
   return redis.error_reply('CS_STORE_CONFLICT another version was published meanwhile')
 end
-if (redis.call('GETRANGE', KEYS[3], 0, #ARGV[3] - 1) or '') ~= ARGV[3] then
-  return redis.error_reply('CS_STORE_CONFLICT the draft changed meanwhile')
+if (redis.call('GETRANGE', draft_key, 0, #draft_head - 1) or '') ~= draft_head then
+  return redis.error_reply('CS_STORE_CONFLICT the draft has changed since it was read')
 end
-redis.call('SET', KEYS[5], ARGV[4])
-redis.call('SET', KEYS[6], ARGV[5])
-redis.call('ZADD', KEYS[4], ARGV[2], ARGV[2])
-redis.call('SET', KEYS[2], ARGV[2])
-if KEYS[8] then
-  redis.call('ZADD', KEYS[7], 0, ARGV[8])
-  redis.call('SET', KEYS[8], ARGV[9])
+redis.call('SET', bundle_key, bundle)
+redis.call('SET', version_key, record)
+redis.call('ZADD', versions_key, version, version)
+redis.call('SET', sequence_key, version)
+if alias_key then
+  redis.call('ZADD', aliases_key, 0, alias)
+  redis.call('SET', alias_key, alias_record)
 end
-redis.call('SET', KEYS[3], ARGV[6], 'PX', ARGV[7])
+redis.call('SET', draft_key, tombstone, 'PX', tombstone_ttl)
 return 1

@@ -1,5 +1,5 @@
--- Publishes a draft that equals the latest version: sets the alias, consumes
--- the draft, makes no version.
+-- Publishes a draft that equals the latest version: sets the alias and consumes the
+-- draft, but creates no version.
 -- KEYS[1] cs:fn:t:ns:fn:meta
 -- KEYS[2] cs:fn:t:ns:fn:version_seq
 -- KEYS[3] cs:fn:t:ns:fn:draft:id
@@ -8,23 +8,26 @@
 -- ARGV[1] version_seq as it was read
 -- ARGV[2] the draft's first bytes as they were read
 -- ARGV[3] the draft's tombstone
--- ARGV[4] the tombstone's time-to-live, ms
--- ARGV[5] the alias's name, ARGV[6] its record    (with an alias only)
+-- ARGV[4] the tombstone's time-to-live in ms
+-- ARGV[5] the alias's name            (with an alias only)
+-- ARGV[6] the alias's record          (with an alias only)
 -- Reply: 1 | CS_FUNCTION_NOT_FOUND | CS_STORE_CONFLICT
-local fn = redis.call('GET', KEYS[1])
-local deleted = fn and cjson.decode(fn).deleted_at_ms
-if not fn or (deleted and deleted ~= cjson.null) then
+-- include functions.lua
+local function_key, sequence_key, draft_key, aliases_key, alias_key = unpack(KEYS)
+local read_sequence, draft_head, tombstone, tombstone_ttl, alias, alias_record = unpack(ARGV)
+
+if not function_exists(redis.call('GET', function_key)) then
   return redis.error_reply('CS_FUNCTION_NOT_FOUND no such function')
 end
-if redis.call('GET', KEYS[2]) ~= ARGV[1] then
+if redis.call('GET', sequence_key) ~= read_sequence then
   return redis.error_reply('CS_STORE_CONFLICT another version was published meanwhile')
 end
-if (redis.call('GETRANGE', KEYS[3], 0, #ARGV[2] - 1) or '') ~= ARGV[2] then
-  return redis.error_reply('CS_STORE_CONFLICT the draft changed meanwhile')
+if (redis.call('GETRANGE', draft_key, 0, #draft_head - 1) or '') ~= draft_head then
+  return redis.error_reply('CS_STORE_CONFLICT the draft has changed since it was read')
 end
-if KEYS[5] then
-  redis.call('ZADD', KEYS[4], 0, ARGV[5])
-  redis.call('SET', KEYS[5], ARGV[6])
+if alias_key then
+  redis.call('ZADD', aliases_key, 0, alias)
+  redis.call('SET', alias_key, alias_record)
 end
-redis.call('SET', KEYS[3], ARGV[3], 'PX', ARGV[4])
+redis.call('SET', draft_key, tombstone, 'PX', tombstone_ttl)
 return 1

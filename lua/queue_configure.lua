@@ -1,15 +1,19 @@
--- Changes the configuration of a queue, where it still is what the caller has read.
+-- Changes the configuration of a queue, if the named fields are as the caller read them.
 -- KEYS[1] cs:queue:t:ns:q:config
--- ARGV[1] how many fields must be what they were; ARGV[2…] each with its value, '' for none
--- behind them: each field to be set with its value
+-- ARGV[1] how many fields are compared
+-- ARGV[2…] two for each of them: field, value as it was read, '' for none; then two
+--   for each field to be set: field, value
 -- Reply: 'ok' | 'changed'
-local n = tonumber(ARGV[1])
-for i = 1, n do
-  if (redis.call('HGET', KEYS[1], ARGV[2 * i]) or '') ~= ARGV[2 * i + 1] then
+local config_key = KEYS[1]
+local first_set = 2 + 2 * tonumber(ARGV[1])
+
+for first = 2, first_set - 1, 2 do
+  local field, read = unpack(ARGV, first, first + 1)
+  if (redis.call('HGET', config_key, field) or '') ~= read then
     return 'changed'
   end
 end
-if #ARGV > 2 * n + 1 then
-  redis.call('HSET', KEYS[1], unpack(ARGV, 2 * n + 2))
+if #ARGV >= first_set then
+  redis.call('HSET', config_key, unpack(ARGV, first_set))
 end
 return 'ok'

@@ -1,17 +1,24 @@
--- Deletes a schedule with how it stands; its jobs stay.
--- KEYS[1] cs:schedule:t:ns:s:meta  KEYS[2] :state  KEYS[3] cs:schedule:t:ns:index
--- KEYS[4] cs:schedule:t:due  KEYS[5] cs:schedule:t:ns:s:inflight
--- ARGV[1] the record as it was read, '' where only what a cut left is to go
--- ARGV[2] the schedule's name  ARGV[3] ns/s
+-- Deletes a schedule with its state. Its jobs stay.
+-- KEYS[1] cs:schedule:t:ns:s:meta
+-- KEYS[2] …:state
+-- KEYS[3] cs:schedule:t:ns:index
+-- KEYS[4] cs:schedule:t:due
+-- KEYS[5] cs:schedule:t:ns:s:inflight
+-- ARGV[1] the record as it was read, '' to remove only the rest of an interrupted script
+-- ARGV[2] the schedule's name
+-- ARGV[3] ns/s
 -- Reply: 1 | CS_STORE_CONFLICT
--- A schedule that is no longer due and still there is one whose deletion was cut
--- short: it is deleted again, or the ticker finds it.
-local held = redis.call('GET', KEYS[1]) or ''
-if held ~= '' and held ~= ARGV[1] then
-  return redis.error_reply('CS_STORE_CONFLICT the schedule is another by now')
+-- A schedule that has a record and no entry among the due ones is one whose deletion
+-- was interrupted: it is deleted again, or the ticker finds it.
+local record_key, state_key, index_key, due_key, inflight_key = unpack(KEYS)
+local read, name, member = unpack(ARGV)
+
+local held = redis.call('GET', record_key) or ''
+if held ~= '' and held ~= read then
+  return redis.error_reply('CS_STORE_CONFLICT the schedule has changed since it was read')
 end
-redis.call('ZREM', KEYS[4], ARGV[3])
-redis.call('DEL', KEYS[1])
-redis.call('DEL', KEYS[2], KEYS[5])
-redis.call('SREM', KEYS[3], ARGV[2])
+redis.call('ZREM', due_key, member)
+redis.call('DEL', record_key)
+redis.call('DEL', state_key, inflight_key)
+redis.call('SREM', index_key, name)
 return 1

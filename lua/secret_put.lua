@@ -1,32 +1,34 @@
--- Creates or changes a secret, if it is as it was read.
+-- Creates or changes a secret, if it is as the caller read it.
 -- KEYS[1] cs:secret:t:ns:name
 -- KEYS[2] cs:secrets:t:ns, the index
 -- KEYS[3] cs:secrets:t:ns:floor
--- ARGV[1] the record as it was read, '' where there was none
+-- ARGV[1] the record as it was read, '' for none
 -- ARGV[2] the record, whole
 -- ARGV[3] the secret's name
--- ARGV[4] the floor as it was read, '' where there was none: a new secret's
---         version is above it
+-- ARGV[4] the floor as it was read, '' for none: a new secret's version is above it
 -- ARGV[5] how many secrets the namespace may have
--- Reply: 1 it is so, now or by an earlier try of the same write
+-- Reply: 1 written, now or by an earlier try of the same write
 --        | CS_STORE_CONFLICT | CS_SECRET_LIMIT_CONFLICT
--- The index comes first: an entry without its record is skipped by every
--- reader, a record without its entry would be in no list.
-local held = redis.call('GET', KEYS[1])
-if held == ARGV[2] then
+-- The index comes first: readers skip an entry without a record, but would never list a
+-- record without an entry.
+local record_key, index_key, floor_key = unpack(KEYS)
+local read, record, name, read_floor, limit = unpack(ARGV)
+
+local held = redis.call('GET', record_key) or ''
+if held == record then
   return 1
 end
-if (held or '') ~= ARGV[1] then
-  return redis.error_reply('CS_STORE_CONFLICT the secret changed meanwhile')
+if held ~= read then
+  return redis.error_reply('CS_STORE_CONFLICT the secret has changed since it was read')
 end
-if not held then
-  if (redis.call('GET', KEYS[3]) or '') ~= ARGV[4] then
+if held == '' then
+  if (redis.call('GET', floor_key) or '') ~= read_floor then
     return redis.error_reply('CS_STORE_CONFLICT a secret was deleted meanwhile')
   end
-  if not redis.call('ZSCORE', KEYS[2], ARGV[3]) and redis.call('ZCARD', KEYS[2]) >= tonumber(ARGV[5]) then
-    return redis.error_reply('CS_SECRET_LIMIT_CONFLICT the namespace has as many secrets as it may')
+  if not redis.call('ZSCORE', index_key, name) and redis.call('ZCARD', index_key) >= tonumber(limit) then
+    return redis.error_reply('CS_SECRET_LIMIT_CONFLICT limit of ' .. limit .. ' secrets in the namespace reached')
   end
-  redis.call('ZADD', KEYS[2], 0, ARGV[3])
+  redis.call('ZADD', index_key, 0, name)
 end
-redis.call('SET', KEYS[1], ARGV[2])
+redis.call('SET', record_key, record)
 return 1

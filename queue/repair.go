@@ -109,7 +109,7 @@ func (b *Broker) glancesOf(ctx context.Context, jobs []jobKey) ([]glance, error)
 		}
 		calls, from = append(calls, call), to
 	}
-	replies, errs := b.store.ScriptEach(ctx, storage.ScriptJobGlance, calls)
+	replies, errs := b.store.ScriptEach(ctx, storage.ScriptJobSummary, calls)
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}

