@@ -17,7 +17,7 @@ import (
 
 const frontend = "cadence-frontend"
 
-// connection is one to Cadence's frontend over gRPC.
+// connection is a gRPC connection to Cadence's frontend.
 type connection struct {
 	service    workflowserviceclient.Interface
 	dispatcher *yarpc.Dispatcher
@@ -40,8 +40,8 @@ func connect(addr string) (*connection, error) {
 
 func (c *connection) close() { _ = c.dispatcher.Stop() } // the process ends
 
-// register makes sure that there is the domain. A server learns of a new one within
-// some seconds, and so does the worker.
+// register creates the domain if it does not exist. Servers and workers see a new
+// domain within some seconds.
 func (c *connection) register(ctx context.Context, domain string) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()

@@ -1,6 +1,6 @@
-// Cadence places orders, as an example: a workflow of Cadence's Go client whose
-// activities are functions. Nothing in it knows of them but the tasklist that a worker
-// binding serves.
+// Command cadence is an example that places orders: a workflow of Cadence's Go client
+// whose activities are functions. The workflow refers to them only through the
+// tasklist that a worker binding serves.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// The tasklists: of the workflow's own decisions, and of the activities that
+// The tasklist of the workflow's decisions, and the tasklist of the activities that
 // functions run.
 const (
 	decisions  = "orders"
@@ -45,14 +45,15 @@ type packed struct {
 	ResumedFrom int `json:"resumed_from"`
 }
 
-// placed is what the workflow gives.
+// placed is the result of the workflow.
 type placed struct {
 	Charge charged `json:"charge"`
 	Pack   packed  `json:"pack"`
 }
 
-// place charges and then packs. The code that a function throws with is the reason of
-// its activity's failure: a declined card is not tried again, everything else is.
+// place is the workflow: it charges the card and then packs the items. The code of an
+// error that a function throws is the reason of the activity's failure. A declined
+// card is not retried; all other failures are.
 func place(ctx workflow.Context, o order) (*placed, error) {
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskList:               activities,
@@ -75,8 +76,8 @@ func place(ctx workflow.Context, o order) (*placed, error) {
 	return &out, nil
 }
 
-// describe says why an order was not placed: an activity's reason, and the details
-// that the platform gives with it.
+// describe returns an error with the cause of a failed order: the reason of the
+// activity and the details that the platform adds.
 func describe(err error) error {
 	var failed *cadence.CustomError
 	if !errors.As(err, &failed) {
@@ -95,8 +96,8 @@ func describe(err error) error {
 
 func run() error {
 	addr := flag.String("cadence", "127.0.0.1:7833", "HOST:PORT of the server's frontend, its gRPC port")
-	domain := flag.String("domain", "orders", "Cadence's domain; it is registered where it is missing")
-	text := flag.String("order", `{"id": "A-1", "card": "good", "total": 12.5, "items": ["cup", "saucer"]}`, "as JSON")
+	domain := flag.String("domain", "orders", "Cadence domain; registered if it does not exist")
+	text := flag.String("order", `{"id": "A-1", "card": "good", "total": 12.5, "items": ["cup", "saucer"]}`, "the order, as JSON")
 	flag.Parse()
 	var o order
 	if err := json.Unmarshal([]byte(*text), &o); err != nil {

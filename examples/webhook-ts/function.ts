@@ -19,7 +19,7 @@ export default async function handle(event: HttpEvent): Promise<HttpResponse> {
   if (!secret) {
     throw new Error("WEBHOOK_SECRET is not set; see README.md");
   }
-  // The signature is of the bytes that were sent: check before parsing.
+  // The signature covers the bytes as sent, so it is checked before parsing.
   const body = Uint8Array.from([...atob(event.body ?? "")], (c) => c.charCodeAt(0));
   if (!(await verifySignature(secret, event.headers["x-hub-signature-256"], body))) {
     cs.log.warn("refused a delivery: bad signature");

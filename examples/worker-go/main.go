@@ -1,5 +1,5 @@
-// Worker-go sends the letters of the queue "letters", as an example: page by page,
-// and from the page on where an earlier attempt broke off.
+// Command worker-go is an example that sends the letters of the queue "letters" page
+// by page. A retry continues from the page at which the previous attempt stopped.
 package main
 
 import (
@@ -41,7 +41,7 @@ func send(ctx context.Context, j *worker.Job) error {
 	for ; page < l.Pages; page++ {
 		j.Progress(page, l.Pages, fmt.Sprintf("page %d", page+1))
 		select {
-		case <-time.After(50 * time.Millisecond): // where the work would be
+		case <-time.After(50 * time.Millisecond): // stands for the work
 		case <-ctx.Done():
 			log.Printf("job %s: %v", j.ID, context.Cause(ctx))
 			return ctx.Err()
@@ -53,7 +53,7 @@ func send(ctx context.Context, j *worker.Job) error {
 	return j.Return(map[string]string{"sent": l.To})
 }
 
-// begin is the page to go on from.
+// begin returns the page at which to start or continue.
 func begin(j *worker.Job) (page int64, err error) {
 	if len(j.Checkpoint) == 0 {
 		return 0, nil
@@ -65,11 +65,11 @@ func begin(j *worker.Job) (page int64, err error) {
 }
 
 func run() error {
-	url := flag.String("url", "http://127.0.0.1:8080", "of the server")
-	tenant := flag.String("tenant", "t_default", "")
-	namespace := flag.String("namespace", "default", "")
-	concurrency := flag.Int("concurrency", 10, "letters at once")
-	lease := flag.Float64("lease", 30, "seconds")
+	url := flag.String("url", "http://127.0.0.1:8080", "URL of the server")
+	tenant := flag.String("tenant", "t_default", "tenant of the queue")
+	namespace := flag.String("namespace", "default", "namespace of the queue")
+	concurrency := flag.Int("concurrency", 10, "maximum number of letters sent concurrently")
+	lease := flag.Float64("lease", 30, "lease of a job, in seconds")
 	flag.Parse()
 	c, err := client.New(*url, client.Config{Key: os.Getenv("SOUS_KEY")})
 	if err != nil {

@@ -1,11 +1,11 @@
-"""A worker for the queues of code-sous, in nothing but the standard library.
+"""A worker for the queues of code-sous that uses only the standard library.
 
     worker = Worker("http://127.0.0.1:8080", {"emails": send})
     worker.run()   # until SIGTERM or SIGINT
 
-A handler is called with a Job. What it returns is the job's result; what it
-raises fails the job, which is retried after its backoff. Fatal, RetryAfter and
-Snooze say more.
+A handler is called with a Job. Its return value is the result of the job. An
+exception fails the job, which is retried after its backoff; the exceptions Fatal,
+RetryAfter and Snooze change this.
 """
 
 import http.client
@@ -23,11 +23,11 @@ import uuid
 
 
 class Fatal(Exception):
-    """The job fails, and is not retried."""
+    """The job fails and is not retried."""
 
 
 class RetryAfter(Exception):
-    """The job fails, and is retried after that many seconds."""
+    """The job fails and is retried after the given number of seconds."""
 
     def __init__(self, seconds, reason):
         super().__init__(reason)
@@ -35,7 +35,7 @@ class RetryAfter(Exception):
 
 
 class Snooze(Exception):
-    """The job is put off for that many seconds; the attempt does not count."""
+    """The job is postponed by the given number of seconds; the attempt does not count."""
 
     def __init__(self, seconds):
         super().__init__(f"snoozed for {seconds} s")
@@ -43,11 +43,11 @@ class Snooze(Exception):
 
 
 class Ended(Exception):
-    """The handler is to break off: "cancelled", "lease lost" or "stopped"."""
+    """The handler must stop: "cancelled", "lease lost" or "stopped"."""
 
 
 class Job:
-    """A job in a handler's hands."""
+    """A job that a handler works on."""
 
     def __init__(self, fetched):
         self.id = fetched["id"]
@@ -55,22 +55,22 @@ class Job:
         self.queue = fetched["queue"]
         self.payload = fetched["payload"]
         self.attempt = fetched["attempt"]
-        self.checkpoint = fetched.get("checkpoint")  # of an attempt before this one
+        self.checkpoint = fetched.get("checkpoint")  # stored by an earlier attempt
         self.why = None
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self._unsent = {}
-        self._kept = self._taken = None  # the last checkpoint: given to keep, and taken by the server
+        self._kept = self._taken = None  # the last checkpoint passed to keep, and the last one the server accepted
 
     def progress(self, current, total=0, message=""):
-        """Tells how far the job is, with the next heartbeat."""
+        """Reports the progress of the job with the next heartbeat."""
         message = message.encode()[:1024].decode(errors="ignore")
         with self._lock:
             self._unsent["progress"] = {"current": int(current), "total": int(total), "message": message}
 
     def keep(self, checkpoint):
-        """Stores from where a later attempt may go on, with the next heartbeat or
-        before the job fails."""
+        """Stores a checkpoint from which a later attempt can continue, with the next
+        heartbeat or before the job fails."""
         text = to_json(checkpoint)
         if len(text) > 256 * 1024:
             raise ValueError("a checkpoint may have 256 KiB")
@@ -79,12 +79,12 @@ class Job:
             self.checkpoint = checkpoint
 
     def sleep(self, seconds):
-        """Sleeps, and raises Ended as soon as the handler is to break off."""
+        """Sleeps, and raises Ended as soon as the handler must stop."""
         if self._ended.wait(seconds):
             raise Ended(self.why)
 
     def check(self):
-        """Raises Ended if the handler is to break off: call it now and then."""
+        """Raises Ended if the handler must stop. Call it regularly in long loops."""
         self.sleep(0)
 
     def end(self, why):
@@ -105,13 +105,13 @@ class Job:
             self._taken = what.get("checkpoint", self._taken)
 
     def unsaved(self):
-        """What must be sent before the job is let go."""
+        """Returns the fields to send before the job is released."""
         with self._lock:
             return {} if self._kept is self._taken else {"checkpoint": self._kept}
 
 
 class Refused(Exception):
-    """The server's answer is an error."""
+    """The server answered with an error."""
 
 
 class Worker:
@@ -123,14 +123,14 @@ class Worker:
         self.concurrency, self.lease, self.wait, self.stop_timeout = concurrency, lease, wait, stop_timeout
         self._url = urllib.parse.urlsplit(url)
         self._path = f"{self._url.path.rstrip('/')}/v1/tenants/{tenant}/jobs:"
-        self._jobs = {}  # in hand, by id and epoch
-        self._room = threading.Condition()  # guards _jobs, told when one is settled
+        self._jobs = {}  # jobs in progress, by id and epoch
+        self._room = threading.Condition()  # guards _jobs; notified when a job is settled
         self._stopping = threading.Event()
         self._done = threading.Event()
         self._fetching = None  # the connection that waits for jobs
 
     def run(self):
-        """Works until SIGTERM or SIGINT, then finishes what it has begun."""
+        """Runs until SIGTERM or SIGINT, then finishes the jobs in progress."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._stopping.set())
         fetcher = threading.Thread(target=self._fetch)
@@ -138,8 +138,8 @@ class Worker:
         fetcher.start()
         beater.start()
         self._stopping.wait()
-        # Half closed: the server gives back what it takes from now on, and what it
-        # has sent arrives.
+        # The connection is half closed: jobs that the server has already sent arrive,
+        # and jobs that it claims from now on are released.
         self._hang_up(socket.SHUT_WR)
         fetcher.join(5)
         self._hang_up(socket.SHUT_RDWR)
@@ -160,7 +160,7 @@ class Worker:
         pause = Backoff()
         while not self._stopping.is_set():
             with self._room:
-                # Looks again each second, for the signal tells nobody here.
+                # Wake up every second, because the signal does not notify this condition.
                 if not self._room.wait_for(lambda: len(self._jobs) < self.concurrency, 1):
                     continue
                 free = self.concurrency - len(self._jobs)
@@ -184,20 +184,20 @@ class Worker:
                 threading.Thread(target=self._work, args=(job,), daemon=True).start()
 
     def _hang_up(self, how):
-        """Ends the fetch that waits."""
+        """Ends the fetch that is waiting."""
         sock = self._fetching and self._fetching.sock
         try:
             if sock:
-                socket.socket.shutdown(sock, how)  # that of TLS would forget its keys
+                socket.socket.shutdown(sock, how)  # the shutdown of a TLS socket would discard its keys
         except OSError:
-            pass  # it has just ended by itself
+            pass  # the connection has just ended by itself
 
     def _work(self, job):
         try:
             if self._stopping.is_set():
                 raise Ended("stopped")
             result = json.loads(to_json(self.handlers[job.queue](job)))
-            if job.why not in ("cancelled", "lease lost"):  # else it is not ours any more
+            if job.why not in ("cancelled", "lease lost"):  # otherwise the job no longer belongs to this worker
                 self._settle("ack", "acks", job, {"result": result})
         except Ended as ended:
             log(f"job {job.id}: {ended}")
@@ -218,13 +218,13 @@ class Worker:
 
     def _failed(self, job, how):
         unsaved = job.unsaved()
-        if unsaved:  # a later attempt is to find it
+        if unsaved:  # a later attempt needs the checkpoint
             self._settle("heartbeat", "jobs", job, {"lease_ms": int(self.lease * 1000), **unsaved})
         self._settle("fail", "fails", job, {"error": "", **how})
 
     def _settle(self, verb, field, job, how):
-        """Makes the call until it is answered, or until the lease can hold no more:
-        a repeat of what the same lease did is a success."""
+        """Repeats the call until it is answered, or until the lease must have expired.
+        Repeating a call of the same lease succeeds."""
         body = {field: [{"id": job.id, "lease_epoch": job.epoch, **how}]}
         if verb == "heartbeat":
             body["worker_id"] = self.id
@@ -235,7 +235,7 @@ class Worker:
                     if outcome["ok"]:
                         continue
                     log(f"{verb} of job {job.id}: {outcome['code']}: {outcome['message']}")
-                    if verb == "ack" and outcome["code"] not in LOST:  # a result that cannot be taken
+                    if verb == "ack" and outcome["code"] not in LOST:  # the result was refused
                         self._failed(job, {"error": outcome["message"]})
                 return
             except (OSError, http.client.HTTPException, ValueError, Refused) as error:
@@ -245,7 +245,7 @@ class Worker:
             pause.wait(self._done)
 
     def _beat(self):
-        """Renews all leases in one call, well before they end."""
+        """Renews all leases in one call, well before they expire."""
         while not self._done.wait(self.lease / 3):
             with self._room:
                 jobs = list(self._jobs.values())[:1000]
@@ -293,12 +293,12 @@ class Worker:
             connection.close()
 
 
-# The codes of a job that is not this worker's any more.
+# The error codes of a job that no longer belongs to this worker.
 LOST = ("CS_JOB_LEASE_LOST", "CS_JOB_NOT_FOUND")
 
 
 class Backoff:
-    """A growing pause with jitter."""
+    """A delay that grows, with jitter."""
 
     def __init__(self):
         self.reset()

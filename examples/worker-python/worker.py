@@ -1,5 +1,5 @@
-"""Sends the letters of the queue "letters", as an example: page by page, and from
-the page on where an earlier attempt broke off."""
+"""An example that sends the letters of the queue "letters" page by page. A retry
+continues from the page at which the previous attempt stopped."""
 
 import argparse
 

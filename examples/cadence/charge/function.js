@@ -1,5 +1,6 @@
-// Charges an order's card. What it throws with a code is a reason that the workflow's
-// retry policy can name; whatever else it throws is CS_RUNTIME_EXCEPTION.
+// Charges the card of an order. The code of a thrown error becomes a reason that the
+// workflow's retry policy can name. An error without a code becomes
+// CS_RUNTIME_EXCEPTION.
 export default async function charge(event, ctx) {
   const order = event.input.json;
   if (order.card === "declined") {
@@ -8,7 +9,7 @@ export default async function charge(event, ctx) {
   if (order.card === "busy" && event.cadence.attempt < 2) {
     throw Object.assign(new Error("the bank is busy"), { code: "BankBusy" });
   }
-  // A retry must not charge twice: the workflow's id is the same in each attempt.
+  // The workflow's id is the same in each attempt, so a retry does not charge twice.
   const receipt = `${event.cadence.workflowId}/${event.cadence.activityId}`;
   cs.log.info(`charged ${order.total}`, receipt, `attempt ${ctx.attempt}`);
   return { receipt, attempts: ctx.attempt };

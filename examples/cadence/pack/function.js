@@ -1,6 +1,6 @@
-// Packs an order's items, one after the other. Each heartbeat says how far it is: the
-// attempt that follows a failure goes on from there. A workflow that cancels the
-// activity ends it with the next heartbeat.
+// Packs the items of an order, one after the other. Each heartbeat reports the
+// progress, and the attempt after a failure continues from there. If the workflow
+// cancels the activity, the next heartbeat ends it.
 export default async function pack(event, ctx) {
   const { items } = event.input.json;
   const from = cs.cadence.lastHeartbeat()?.packed ?? 0;

@@ -1,4 +1,4 @@
-/** Puts name where pattern says {name}. */
+/** Replaces {name} in pattern by name. */
 export function greet(pattern: string, name: string): string {
   return pattern.replace("{name}", () => name);
 }

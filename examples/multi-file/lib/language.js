@@ -1,6 +1,6 @@
 /**
- * The first language of an Accept-Language header that is among those known, else
- * the first known one.
+ * Returns the first language of an Accept-Language header that is known, or the
+ * first known language if there is none.
  */
 export function pick(header, known) {
   const wanted = header

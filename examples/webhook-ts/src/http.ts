@@ -1,4 +1,4 @@
-/** What an HTTP call hands to the handler, as far as this function reads it. */
+/** The fields of an HTTP event that this function reads. */
 export interface HttpEvent {
   headers: Record<string, string | undefined>;
   requestContext?: { http?: { method: string } };
@@ -6,7 +6,7 @@ export interface HttpEvent {
   body?: string;
 }
 
-/** What becomes the HTTP response. */
+/** The result that the platform turns into an HTTP response. */
 export interface HttpResponse {
   statusCode: number;
   headers: Record<string, string>;

@@ -1,9 +1,9 @@
 const PREFIX = "sha256=";
 
 /**
- * Says whether header is the HMAC-SHA256 of body under secret, in the form
- * "sha256=<hex>". crypto.subtle.verify compares in constant time, so that how
- * long a refusal takes tells nothing about the right signature.
+ * Reports whether header is the HMAC-SHA256 of body under secret, in the form
+ * "sha256=<hex>". crypto.subtle.verify compares in constant time, so the duration
+ * of a refusal reveals nothing about the correct signature.
  */
 export async function verifySignature(secret: string, header: string | undefined, body: Uint8Array): Promise<boolean> {
   const signature = header?.startsWith(PREFIX) ? fromHex(header.slice(PREFIX.length)) : undefined;
