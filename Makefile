@@ -8,7 +8,7 @@
 GO            ?= go
 GOLANGCI_LINT ?= v2.15.0
 VERSION       ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-LDFLAGS       := -s -w -X main.version=$(VERSION)
+LDFLAGS       := -s -w -X github.com/codesous/sous/cmd/sous/internal/build.version=$(VERSION)
 
 # The store server of tests and benchmarks; empty for the redis-server of the PATH.
 STORE_SERVER ?=
@@ -20,9 +20,9 @@ export SOUS_TEST_STORE_SERVER := $(STORE_SERVER)
 
 all: build
 
-# The sandbox child goes into the binary: see cmd/sous/sandbox_embedded.go.
+# The sandbox child goes into the binary: see cmd/sous/internal/server/sandbox_embedded.go.
 build:
-	$(GO) build -trimpath -ldflags '-s -w' -o cmd/sous/sandbox-child ./invoker/sandbox/childmain
+	$(GO) build -trimpath -ldflags '-s -w' -o cmd/sous/internal/server/sandbox-child ./invoker/sandbox/childmain
 	$(GO) build -trimpath -tags sandboxchild -ldflags '$(LDFLAGS)' -o bin/sous ./cmd/sous
 
 run: build
@@ -62,4 +62,4 @@ fmt:
 	gofmt -w $$(git ls-files '*.go')
 
 clean:
-	rm -rf bin cmd/sous/sandbox-child
+	rm -rf bin cmd/sous/internal/server/sandbox-child

@@ -228,9 +228,9 @@ func checkTimes(t *testing.T, name string, s service) {
 // closeTimeout is what the server may take after its drain.
 func closeTimeout(t *testing.T) time.Duration {
 	t.Helper()
-	found := regexp.MustCompile(`closeTimeout = (\d+) \* time\.Second`).FindStringSubmatch(read(t, "../cmd/sous/listen.go"))
+	found := regexp.MustCompile(`closeTimeout = (\d+) \* time\.Second`).FindStringSubmatch(read(t, "../cmd/sous/internal/server/listen.go"))
 	if found == nil {
-		t.Fatal("cmd/sous/listen.go has no closeTimeout")
+		t.Fatal("cmd/sous/internal/server/listen.go has no closeTimeout")
 	}
 	seconds, err := strconv.Atoi(found[1])
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -37,16 +36,10 @@ func TestCadenceCommands(t *testing.T) {
 	t.Parallel()
 	cadence := cadencetest.Start(t)
 	server := soustest.Start(t, "--cadence-addr", cadence.GRPCAddr)
-	home, dir := t.TempDir(), filepath.Join(t.TempDir(), "shout")
-	sous := func(args ...string) []byte {
+	dir := filepath.Join(t.TempDir(), "shout")
+	sous := func(args ...string) string {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), soustest.Executable(t), args...)
-		cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+home, "SOUS_URL="+server.URL)
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("sous %v: %v\n%s", args, err, out)
-		}
-		return out
+		return server.Sous(t, args...)
 	}
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
@@ -62,7 +55,7 @@ func TestCadenceCommands(t *testing.T) {
 		t.Helper()
 		platformtest.Eventually(t, 30*time.Second, what, func() error {
 			var b api.BindingStatus
-			if err := json.Unmarshal(sous("cadence", "worker", "status", "words", "-o", "json"), &b); err != nil {
+			if err := json.Unmarshal([]byte(sous("cadence", "worker", "status", "words", "-o", "json")), &b); err != nil {
 				return err
 			}
 			if !is(b.Status) {
@@ -92,7 +85,7 @@ func TestCadenceCommands(t *testing.T) {
 	await("it tells what it did", func(c api.BindingCounts) bool {
 		return c.State == api.BindingRunning && c.LastPollMS > 0 && c.Taken == 1 && c.Completed == 1 && c.InFlight == 0
 	})
-	if text := string(sous("cadence", "worker", "list")); !strings.Contains(text, "running") {
+	if text := sous("cadence", "worker", "list"); !strings.Contains(text, "running") {
 		t.Errorf("the list shows\n%s", text)
 	}
 	sous("cadence", "worker", "delete", "words", "--yes")

@@ -17,6 +17,8 @@ var forbidden = []struct{ from, to, because string }{
 	{"invoker/sandbox", "storage", "a sandbox runs tenants' code and knows no store"},
 	{"invoker/sandbox/child", "invoker/sandbox", "the child shares nothing with its parent but the protocol"},
 	{"scheduler", "invoker", "the scheduler repairs; it does not run"},
+	{"cmd/sous/internal/server", "cmd/sous/internal/cli", "a server knows no commands"},
+	{"cmd/sous/internal/cli/command", "cmd/sous/internal/server", "what commands share knows no server"},
 }
 
 func TestImportsPointOneWay(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	// First, so that a sandbox child never initialises what only a server needs.
 	_ "github.com/codesous/sous/cmd/sous/childproc"
+	"github.com/codesous/sous/cmd/sous/internal/cli"
 )
 
 func main() {
@@ -17,6 +18,5 @@ func main() {
 	// After the first signal the default action is back: a second one ends the
 	// process at once.
 	context.AfterFunc(ctx, stop)
-	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
-	os.Exit(a.execute(ctx, os.Args[1:]))
+	os.Exit(cli.Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

@@ -37,6 +37,7 @@ func Executable(t testing.TB) string {
 // Server is a running sous dev or sous serve.
 type Server struct {
 	URL string
+	Env []string // NAME=VALUE for commands of Sous, beside the test's own
 
 	cmd    *exec.Cmd
 	log    *output
@@ -108,6 +109,27 @@ func (c Command) Start(executable string) (*Server, error) {
 	case <-time.After(patience):
 		return nil, errors.Join(fmt.Errorf("sous did not start within %s\n%s", patience, s.log), s.Kill())
 	}
+}
+
+// Sous runs the command line args against the server, without saved profiles, and
+// returns what it printed. A command that fails ends the test.
+func (s *Server) Sous(t testing.TB, args ...string) string {
+	t.Helper()
+	out, err := s.TrySous(t, args...)
+	if err != nil {
+		t.Fatalf("sous %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+// TrySous is Sous for a command that may fail.
+func (s *Server) TrySous(t testing.TB, args ...string) (string, error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), s.cmd.Path, args...)
+	cmd.Env = append(os.Environ(), "SOUS_URL="+s.URL, "XDG_CONFIG_HOME="+t.TempDir())
+	cmd.Env = append(cmd.Env, s.Env...)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
 }
 
 // Output is all that the process wrote so far.

@@ -29,7 +29,7 @@ var (
 
 func readDeclarations(t *testing.T) declarations {
 	t.Helper()
-	raw, err := os.ReadFile("../../../cmd/sous/template/types.d.ts")
+	raw, err := os.ReadFile("../../../cmd/sous/internal/cli/functions/template/types.d.ts")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestTypesDeclareWhatIsThere(t *testing.T) {
 func TestTypesAreTypeScript(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"types.d.ts", "ts/function.ts"} {
-		raw, err := os.ReadFile("../../../cmd/sous/template/" + name)
+		raw, err := os.ReadFile("../../../cmd/sous/internal/cli/functions/template/" + name)
 		if err != nil {
 			t.Fatal(err)
 		}

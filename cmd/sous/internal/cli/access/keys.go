@@ -1,0 +1,124 @@
+package access
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/client"
+	"github.com/codesous/sous/cmd/sous/internal/cli/command"
+)
+
+func (a commands) keysCommand() *cobra.Command {
+	// bootstrap asks no server: the flags that say which stand on the others alone.
+	commands := []*cobra.Command{a.keysCreateCommand(), a.keysListCommand(), a.keysRevokeCommand()}
+	for _, cmd := range commands {
+		a.RegisterRemote(cmd.Flags())
+	}
+	return command.Group("keys", "API keys: who may call a server that runs with --auth keys",
+		append(commands, a.keysBootstrapCommand())...)
+}
+
+func (a commands) keysCreateCommand() *cobra.Command {
+	var k client.NewKey
+	var expires time.Duration
+	cmd := &cobra.Command{
+		Use:   "create NAME",
+		Short: "Make an API key of the tenant and print it, once",
+		Long: `Make an API key of the tenant and print it on stdout. It is stored nowhere in a
+form that could be printed again.`,
+		Example: `  sous keys create ci --role developer --expires 720h
+  sous keys create shop --role invoker --role role:billing --for-namespace shop`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if k.Name = args[0]; cmd.Flags().Changed("expires") {
+				if expires <= 0 {
+					return api.Errorf(api.CodeValidation, "--expires %s: want more than 0", expires)
+				}
+				k.ExpiresAtMS = time.Now().Add(expires).UnixMilli()
+			}
+			// A key for all namespaces in place of the one that was meant is a hole.
+			if cmd.Flags().Changed("namespace") {
+				return api.Errorf(api.CodeValidation, "--namespace does not limit a key: --for-namespace does")
+			}
+			t, err := a.Target()
+			if err != nil {
+				return err
+			}
+			made, err := t.Tenant.CreateKey(cmd.Context(), k)
+			if err != nil {
+				return err
+			}
+			a.Note("%s of %s may act as %s. Keep the key, it is shown only now:", made.ID, made.Tenant, keyScope(made.Key))
+			return a.Print(made, made.Secret+"\n")
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringSliceVar(&k.Roles, "role", nil, "what the key may do: admin, developer, operator, invoker, worker, viewer, or role: and a name that functions ask for; more than one may be given")
+	flags.StringVar(&k.Namespace, "for-namespace", "", "the only namespace that the key opens (default: all)")
+	flags.DurationVar(&expires, "expires", 0, "how long the key is good for, such as 720h (default: until it is revoked)")
+	_ = cmd.MarkFlagRequired("role") // it is there
+	return cmd
+}
+
+// keyScope says in words what a key is good for.
+func keyScope(k api.Key) string {
+	scope := strings.Join(k.Roles, ", ")
+	if k.Namespace != "" {
+		scope += " in namespace " + k.Namespace
+	}
+	if k.ExpiresAtMS != 0 {
+		scope += " until " + command.TimeText(k.ExpiresAtMS)
+	}
+	return scope
+}
+
+func (a commands) keysListCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Short: "List the tenant's API keys, oldest first", Args: cobra.NoArgs}
+	limit := command.RegisterLimit(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		t, err := a.Target()
+		if err != nil {
+			return err
+		}
+		items, more, err := command.Collect(client.All(cmd.Context(), t.Tenant.Keys, client.PageOptions{}), *limit)
+		if err != nil {
+			return err
+		}
+		a.NoteMore(more)
+		return command.PrintList(a.App, items, []string{"KEY", "NAME", "ROLES", "NAMESPACE", "CREATED", "EXPIRES", "CREATED BY"}, func(k api.Key) []string {
+			return []string{k.ID, k.Name, strings.Join(k.Roles, ","), cmp.Or(k.Namespace, "all"), command.TimeText(k.CreatedAtMS), command.TimeText(k.ExpiresAtMS), k.CreatedBy}
+		})
+	}
+	return cmd
+}
+
+func (a commands) keysRevokeCommand() *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "revoke ID", Short: "End an API key; every replica knows within 5 seconds", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, err := api.KeyTimeMS(args[0]); err != nil {
+				return err
+			}
+			t, err := a.Target()
+			if err != nil {
+				return err
+			}
+			if err := a.Confirm(yes, fmt.Sprintf("Revoke %s?", args[0])); err != nil {
+				return err
+			}
+			if err := t.Tenant.RevokeKey(cmd.Context(), args[0]); err != nil {
+				return err
+			}
+			a.Note("%s revoked", args[0])
+			return nil
+		},
+	}
+	command.RegisterYes(cmd, &yes)
+	return cmd
+}

@@ -1,0 +1,102 @@
+package access
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/cmd/sous/internal/server"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/access"
+)
+
+// bootstrapAction stands in the audit, where no request made a key.
+const bootstrapAction = "cs:key:bootstrap"
+
+func (a commands) keysBootstrapCommand() *cobra.Command {
+	var store string
+	var replace bool
+	k := api.Key{Roles: []string{api.RoleAdmin}, CreatedBy: "bootstrap"}
+	cmd := &cobra.Command{
+		Use:   "bootstrap",
+		Short: "Make the first administrator's key, in the store itself, and print it, once",
+		Long: `Make the first administrator's key and print it, as the last line of stdout.
+
+It speaks to the store and to no server: whoever may write to the store may do
+this. The key is for the whole platform, or with --tenant for that tenant. Where
+such an administrator's key exists, nothing is done, unless --replace asks for a
+new one in its place: the way back in for whoever lost it.`,
+		Example: `  sous keys bootstrap --store redis://127.0.0.1:6666
+  SOUS_STORE=redis://127.0.0.1:6666 sous keys bootstrap --tenant t_acme01 --name "Ada of Acme"`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := validateBootstrap(k); err != nil {
+				return err
+			}
+			url := server.StoreURL(store)
+			if url == "" {
+				return errors.New("store: say which one has to know the key (--store redis://…, SOUS_STORE)")
+			}
+			s, err := storage.Open(cmd.Context(), storage.Config{URL: url})
+			if err != nil {
+				return fmt.Errorf("store: %w", err)
+			}
+			return errors.Join(a.bootstrap(cmd.Context(), s, k, replace), s.Close())
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&store, "store", "", "the server's store (SOUS_STORE): "+server.StoreHelp)
+	flags.StringVar(&k.Tenant, "tenant", api.AllTenants, "the only tenant that the key opens")
+	flags.StringVar(&k.Name, "name", "administrator", "what the key is called in lists")
+	flags.BoolVar(&replace, "replace", false, "revoke the administrators' keys that are there")
+	return cmd
+}
+
+func validateBootstrap(k api.Key) error {
+	if err := api.ValidateKeyName(k.Name); err != nil {
+		return fmt.Errorf("--name: %w", err)
+	}
+	if k.Tenant == api.AllTenants {
+		return nil
+	}
+	return api.ValidateTenant(k.Tenant)
+}
+
+// bootstrap makes k in s and prints its text.
+func (a commands) bootstrap(ctx context.Context, s *storage.Store, k api.Key, replace bool) error {
+	text, id, err := api.NewKeySecret(s.NowMS(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	k.ID, k.CreatedAtMS = id, s.NowMS()
+	replaced, err := access.NewAPIKeys(s).Bootstrap(ctx, k, api.KeyDigest(text), replace)
+	var refused *api.Error
+	if errors.As(err, &refused) && refused.Code == api.CodePreconditionFailed {
+		return api.Errorf(refused.Code, "%s: make further keys with it (sous keys create), or give --replace to revoke it and get another", refused.Message)
+	}
+	if err != nil {
+		return err
+	}
+	for _, old := range replaced {
+		a.Note("%s revoked", old)
+	}
+	a.Note("%s is the administrator's of %s. Keep the key, it is shown only now:", k.ID, tenantText(k.Tenant))
+	if err := a.Print(api.NewKey{Key: k, Secret: text}, text+"\n"); err != nil {
+		return err
+	}
+	// After the key was printed: an audit that cannot be written must not lose it.
+	return access.NewAudit(s).Append(ctx, k.Tenant, api.AuditEvent{
+		AtMS: k.CreatedAtMS, Sub: "local", Action: bootstrapAction, Method: http.MethodPost,
+		Path: "/v1/tenants/" + k.Tenant + "/keys/" + k.ID, Status: http.StatusCreated, RequestID: api.NewRequestID(k.CreatedAtMS),
+	})
+}
+
+func tenantText(tenant string) string {
+	return strings.Replace(tenant, api.AllTenants, "all tenants", 1)
+}

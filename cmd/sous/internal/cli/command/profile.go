@@ -1,0 +1,126 @@
+package command
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/client"
+)
+
+// Profile is a server and a place in it, saved under a name. Empty fields mean
+// the defaults.
+type Profile struct {
+	URL       string `json:"url,omitempty"`
+	Key       string `json:"key,omitempty"`
+	Tenant    string `json:"tenant,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// Validate refuses fields that no server would take.
+func (p Profile) Validate() error {
+	if p.URL != "" {
+		if _, err := client.New(p.URL, client.Config{}); err != nil {
+			return err
+		}
+	}
+	if p.Tenant != "" {
+		if err := api.ValidateTenant(p.Tenant); err != nil {
+			return err
+		}
+	}
+	if p.Namespace != "" {
+		return api.ValidateName("namespace", p.Namespace)
+	}
+	return nil
+}
+
+// Profiles is the content of the profile file.
+type Profiles struct {
+	Current  string             `json:"current,omitempty"`
+	Profiles map[string]Profile `json:"profiles"`
+}
+
+// ProfilesPath is where the user's profiles are kept.
+func ProfilesPath() (string, error) {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", fmt.Errorf("profiles: %w", err)
+	}
+	return filepath.Join(dir, "sous", "profiles.json"), nil
+}
+
+// LoadProfiles reads the file at path; none there is none saved.
+func LoadProfiles(path string) (Profiles, error) {
+	empty := Profiles{Profiles: map[string]Profile{}}
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return empty, nil
+	}
+	if err != nil {
+		return empty, fmt.Errorf("profiles: %w", err)
+	}
+	out := empty
+	if err := json.Unmarshal(raw, &out); err != nil {
+		return empty, fmt.Errorf("profiles: %s: %w", path, err)
+	}
+	return out, nil
+}
+
+// Save replaces the file at path in one step. It holds keys: only its owner may
+// read it.
+func (p Profiles) Save(path string) (err error) {
+	raw, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		return fmt.Errorf("profiles: %w", err)
+	}
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("profiles: %w", err)
+	}
+	tmp, err := os.CreateTemp(dir, "profiles-*") // made with mode 0600
+	if err != nil {
+		return fmt.Errorf("profiles: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(tmp.Name()))
+		}
+	}()
+	_, writeErr := tmp.Write(append(raw, '\n'))
+	if err := errors.Join(writeErr, tmp.Close()); err != nil {
+		return fmt.Errorf("profiles: %w", err)
+	}
+	if err := os.Rename(tmp.Name(), path); err != nil {
+		return fmt.Errorf("profiles: %w", err)
+	}
+	return nil
+}
+
+// Pick gives the profile called name, or for "" the one in use, if any.
+func (p Profiles) Pick(name string) (Profile, error) {
+	if name == "" {
+		name = p.Current
+	}
+	if name == "" {
+		return Profile{}, nil
+	}
+	found, ok := p.Profiles[name]
+	if !ok {
+		return Profile{}, fmt.Errorf("no profile %q; see sous profile list", name)
+	}
+	return found, nil
+}
+
+// KeyFromEnv is SOUS_KEY, which must then be set.
+func KeyFromEnv() (string, error) {
+	key := os.Getenv("SOUS_KEY")
+	if key == "" {
+		return "", errors.New("SOUS_KEY is not set")
+	}
+	return key, nil
+}

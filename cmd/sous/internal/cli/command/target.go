@@ -1,0 +1,117 @@
+package command
+
+import (
+	"cmp"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/client"
+	"github.com/codesous/sous/cmd/sous/internal/build"
+)
+
+// Where commands go that were told nothing else.
+const (
+	DefaultURL       = "http://127.0.0.1:8080"
+	DefaultTenant    = "t_default"
+	DefaultNamespace = "default"
+)
+
+// remoteFlags say which server, and what there, a command is about. Each comes
+// from its flag, else from its variable, else from the profile, else it has a
+// default.
+type remoteFlags struct {
+	url, key, tenant, namespace, profile string
+}
+
+func (r *remoteFlags) register(flags *pflag.FlagSet) {
+	flags.StringVar(&r.url, "url", "", "server (SOUS_URL, profile, default "+DefaultURL+")")
+	flags.StringVar(&r.key, "key", "", "API key (SOUS_KEY, profile); other users of this machine can read command lines, so prefer those")
+	flags.StringVar(&r.tenant, "tenant", "", "tenant (SOUS_TENANT, profile, default "+DefaultTenant+")")
+	flags.StringVar(&r.namespace, "namespace", "", "namespace (SOUS_NAMESPACE, profile, default "+DefaultNamespace+")")
+	flags.StringVar(&r.profile, "profile", "", "saved profile (SOUS_PROFILE, else the one in use)")
+}
+
+// RemoteGroup is a group whose commands speak to a server.
+func (a *App) RemoteGroup(use, short string, children ...*cobra.Command) *cobra.Command {
+	group := Group(use, short, children...)
+	a.RegisterRemote(group.PersistentFlags())
+	return group
+}
+
+// RegisterRemote adds the flags that name a server and a place in it.
+func (a *App) RegisterRemote(flags *pflag.FlagSet) { a.remote.register(flags) }
+
+// NamesServer reports whether a flag or SOUS_URL names the server.
+func (a *App) NamesServer() bool { return a.remote.url != "" || os.Getenv("SOUS_URL") != "" }
+
+// Target is the server and the place in it that a command works on.
+type Target struct {
+	Client    *client.Client
+	Tenant    *client.Tenant
+	Namespace *client.Namespace
+
+	TenantName, NamespaceName string
+	HasKey                    bool // requests carry an API key
+}
+
+// Target resolves flags, environment and profile.
+func (a *App) Target() (*Target, error) {
+	path, err := ProfilesPath()
+	if err != nil {
+		return nil, err
+	}
+	saved, err := LoadProfiles(path)
+	if err != nil {
+		return nil, err
+	}
+	p, err := saved.Pick(cmp.Or(a.remote.profile, os.Getenv("SOUS_PROFILE")))
+	if err != nil {
+		return nil, err
+	}
+	return openTarget(a.remote.over(p, os.Getenv))
+}
+
+// over puts flags and environment over a profile and fills the defaults in. A
+// profile's key goes to the profile's server only: whoever points a command at
+// another one must give that one's key.
+func (r remoteFlags) over(p Profile, getenv func(string) string) Profile {
+	out := Profile{
+		URL:       cmp.Or(r.url, getenv("SOUS_URL"), p.URL, DefaultURL),
+		Key:       cmp.Or(r.key, getenv("SOUS_KEY")),
+		Tenant:    cmp.Or(r.tenant, getenv("SOUS_TENANT"), p.Tenant, DefaultTenant),
+		Namespace: cmp.Or(r.namespace, getenv("SOUS_NAMESPACE"), p.Namespace, DefaultNamespace),
+	}
+	if out.Key == "" && out.URL == cmp.Or(p.URL, DefaultURL) {
+		out.Key = p.Key
+	}
+	return out
+}
+
+func openTarget(p Profile) (*Target, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	c, err := client.New(p.URL, client.Config{Key: p.Key, UserAgent: "sous/" + build.Version()})
+	if err != nil {
+		return nil, err
+	}
+	t := NewTarget(c, p.Tenant, p.Namespace)
+	t.HasKey = p.Key != ""
+	return t, nil
+}
+
+func NewTarget(c *client.Client, tenant, namespace string) *Target {
+	t := c.Tenant(tenant)
+	return &Target{Client: c, Tenant: t, Namespace: t.Namespace(namespace), TenantName: tenant, NamespaceName: namespace}
+}
+
+// Function is the target's function name, refused here already if it can be none.
+func (t *Target) Function(name string) (*client.Function, error) {
+	if err := api.ValidateName("function", name); err != nil {
+		return nil, err
+	}
+	return t.Namespace.Function(name), nil
+}

@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/codesous/sous/cmd/sous/internal/cli/command"
+	"github.com/codesous/sous/cmd/sous/internal/server"
+)
+
+func (a commands) devCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "dev",
+		Short: "Run the whole platform in this process, with a store of its own",
+		Long: `Run the whole platform in this process, with a store of its own.
+
+The store keeps its data in --data-dir, in a snapshot that is written every
+second when something changed and when the process ends: it is for one process
+on one machine. Settings come from flags, SOUS_* variables and a YAML file as for
+sous serve.`,
+		Example: `  sous dev
+  sous dev --listen 127.0.0.1:9000 --data-dir /tmp/play`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return server.Dev(cmd.Context(), cmd.Flags(), a.Stderr, func(url, store string) {
+				_, _ = fmt.Fprint(a.Stdout, banner(url, store)) // the log has the address too
+			})
+		},
+	}
+	server.RegisterDev(cmd.Flags())
+	return cmd
+}
+
+// banner is what dev prints once it accepts connections on url.
+func banner(url, store string) string {
+	where := ""
+	if url != command.DefaultURL {
+		where = fmt.Sprintf("  export SOUS_URL=%s\n", url)
+	}
+	return fmt.Sprintf(`
+sous is ready at %s, with %s.
+Try, in another terminal:
+
+%s  sous fn init hello
+  sous fn deploy hello
+  sous fn logs hello --follow
+
+API documentation: %s/docs
+Ctrl-C stops it.
+
+`, url, store, where, url)
+}

@@ -1,0 +1,123 @@
+package documents
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/client"
+	"github.com/codesous/sous/cmd/sous/internal/cli/command"
+)
+
+func (a commands) installCommand() *cobra.Command {
+	return a.RemoteGroup("install", "Installs: whose documents there are, and which functions may use them",
+		a.installListCommand(), a.installGetCommand(), a.installPutCommand(), a.installDeleteCommand())
+}
+
+// installTarget is the target of a command about an install.
+func (a commands) installTarget(id string) (*client.Install, error) {
+	if err := api.ValidateInstall(id); err != nil {
+		return nil, err
+	}
+	t, err := a.Target()
+	if err != nil {
+		return nil, err
+	}
+	return t.Tenant.Install(id), nil
+}
+
+func (a commands) installListCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Short: "List the tenant's installs, those included that are not registered", Args: cobra.NoArgs}
+	limit := command.RegisterLimit(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		t, err := a.Target()
+		if err != nil {
+			return err
+		}
+		items, more, err := command.Collect(client.All(cmd.Context(), t.Tenant.Installs, client.PageOptions{}), *limit)
+		if err != nil {
+			return err
+		}
+		a.NoteMore(more)
+		return command.PrintList(a.App, items, []string{"INSTALL", "REGISTERED", "FUNCTIONS", "DESCRIPTION"}, func(i api.Install) []string {
+			return []string{i.Install, registeredText(&i), cmp.Or(strings.Join(i.Functions, " "), "-"), cmp.Or(i.Description, "-")}
+		})
+	}
+	return cmd
+}
+
+func registeredText(i *api.Install) string {
+	if i.CreatedAt.IsZero() {
+		return "-"
+	}
+	return command.TimeText(i.CreatedAt.UnixMilli())
+}
+
+func (a commands) installGetCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "get ID", Short: "Show what was registered of an install", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			install, err := a.installTarget(args[0])
+			if err != nil {
+				return err
+			}
+			return a.printInstall(install.Get(cmd.Context()))
+		},
+	}
+}
+
+func (a commands) printInstall(i api.Install, err error) error {
+	if err != nil {
+		return err
+	}
+	return a.Print(i, command.Table([]string{"INSTALL", i.Install}, [][]string{
+		{"REGISTERED", registeredText(&i)},
+		{"FUNCTIONS", cmp.Or(strings.Join(i.Functions, " "), "-")},
+		{"DESCRIPTION", cmp.Or(i.Description, "-")},
+	}))
+}
+
+func (a commands) installPutCommand() *cobra.Command {
+	var install api.Install
+	cmd := &cobra.Command{
+		Use: "put ID", Short: "Register an install, or change who may use it",
+		Example: `  sous install put crm --function sales/sync --function 'billing/*' --description "what the CRM keeps"`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			target, err := a.installTarget(args[0])
+			if err != nil {
+				return err
+			}
+			return a.printInstall(target.Register(cmd.Context(), install))
+		},
+	}
+	cmd.Flags().StringVar(&install.Description, "description", "", "what it is, for people")
+	cmd.Flags().StringArrayVar(&install.Functions, "function", nil, "<namespace>/<function> or <namespace>/* that may use it; repeat it for more")
+	return cmd
+}
+
+func (a commands) installDeleteCommand() *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "delete ID", Short: "Delete an install with all its documents", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			target, err := a.installTarget(args[0])
+			if err != nil {
+				return err
+			}
+			if err := a.Confirm(yes, fmt.Sprintf("Delete install %s with all its documents?", args[0])); err != nil {
+				return err
+			}
+			if err := target.Delete(cmd.Context()); err != nil {
+				return err
+			}
+			a.Note("%s deleted", args[0])
+			return nil
+		},
+	}
+	command.RegisterYes(cmd, &yes)
+	return cmd
+}

@@ -1,0 +1,172 @@
+package functions
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/client"
+	"github.com/codesous/sous/cmd/sous/internal/cli/command"
+)
+
+func (a commands) activationCommand() *cobra.Command {
+	return a.RemoteGroup("activation", "Look at what ran, and end what runs",
+		a.activationListCommand(), a.activationGetCommand(), a.activationCancelCommand(), a.activationLogsCommand())
+}
+
+func (a commands) activationListCommand() *cobra.Command {
+	var filter client.ActivationFilter
+	var since time.Duration
+	cmd := &cobra.Command{Use: "list FUNCTION", Short: "List a function's activations, newest first", Args: cobra.ExactArgs(1)}
+	limit := command.RegisterLimit(cmd)
+	flags := cmd.Flags()
+	flags.StringVar((*string)(&filter.Status), "status", "", "only queued, running, success, error, timeout or cancelled ones")
+	flags.StringVar(&filter.Trigger, "trigger", "", "only those by http, api, schedule, queue or cadence")
+	flags.DurationVar(&since, "since", 0, "only those that started so long ago at most, such as 15m")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		t, fn, err := a.functionTarget(args[0])
+		if err != nil {
+			return err
+		}
+		filter.Namespace, filter.Function = t.NamespaceName, args[0]
+		if since > 0 {
+			filter.FromMS = time.Now().Add(-since).UnixMilli()
+		}
+		items, more, err := command.Collect(client.All(cmd.Context(), activationsOf(t, filter), client.PageOptions{}), *limit)
+		if err != nil {
+			return err
+		}
+		if len(items) == 0 {
+			// Those of a deleted function are still listed; a misspelt name has none.
+			if _, err := fn.Get(cmd.Context()); err != nil {
+				return err
+			}
+		}
+		a.NoteMore(more)
+		return command.PrintList(a.App, items, []string{"ACTIVATION", "STARTED", "STATUS", "DURATION", "REF", "TRIGGER", "ERROR"}, activationRow)
+	}
+	return cmd
+}
+
+// activationsOf returns the list call of the activations that f admits, for client.All.
+func activationsOf(t *command.Target, f client.ActivationFilter) func(context.Context, client.PageOptions) (api.Page[api.Activation], error) {
+	return func(ctx context.Context, o client.PageOptions) (api.Page[api.Activation], error) {
+		return t.Tenant.Activations(ctx, f, o)
+	}
+}
+
+func activationRow(act api.Activation) []string {
+	reason := ""
+	if act.Error != nil {
+		reason = string(act.Error.Type)
+	}
+	return []string{act.ActivationID, command.TimeText(act.StartMS), string(act.Status), fmt.Sprintf("%d ms", act.DurationMS),
+		act.Ref.String(), act.Trigger.Type, reason}
+}
+
+func (a commands) activationGetCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "get ID", Short: "Show an activation with its result", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := a.activationTarget(args[0])
+			if err != nil {
+				return err
+			}
+			act, err := t.Tenant.Activation(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return a.Print(act, activationText(act))
+		},
+	}
+}
+
+// activationTarget is the target of a command about the activation id.
+func (a commands) activationTarget(id string) (*command.Target, error) {
+	if err := api.ValidateActivationID(id); err != nil {
+		return nil, err
+	}
+	return a.Target()
+}
+
+func activationText(act api.Activation) string {
+	var b strings.Builder
+	b.WriteString(command.Table([]string{"ACTIVATION", act.ActivationID}, [][]string{
+		{"FUNCTION", fmt.Sprintf("%s/%s/%s", act.Tenant, act.Namespace, act.Function)},
+		{"VERSION", versionText(act.Ref)},
+		{"TRIGGER", act.Trigger.Type},
+		{"STATUS", string(act.Status)},
+		{"STARTED", command.TimeText(act.StartMS)},
+		{"DURATION", fmt.Sprintf("%d ms (%.1f ms of CPU)", act.DurationMS, act.CPUMS)},
+		{"MEMORY PEAK", command.SizeText(act.MemoryPeakBytes)},
+		{"COLD START", command.Mark(act.ColdStart, "yes")},
+		{"ATTEMPT", fmt.Sprint(act.Attempt)},
+		{"JOB", cmp.Or(act.JobID, "-")},
+		{"RETRY OF", cmp.Or(act.RetryOf, "-")},
+	}))
+	if act.Error != nil {
+		b.WriteString("\n" + command.FunctionErrorText(act.Error))
+	}
+	if act.Result != nil {
+		b.WriteString("\n" + command.IndentJSON(act.Result))
+	}
+	return b.String()
+}
+
+// versionText names the version that a ref means; one that has not run yet is
+// known by its alias alone.
+func versionText(r api.Ref) string {
+	if r.Version == 0 {
+		return r.Alias
+	}
+	return fmt.Sprintf("%d (%s)", r.Version, r)
+}
+
+func (a commands) activationCancelCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "cancel ID", Short: "End a queued or running activation", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := a.activationTarget(args[0])
+			if err != nil {
+				return err
+			}
+			act, err := t.Tenant.CancelActivation(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return a.Print(act, fmt.Sprintf("%s is %s\n", act.ActivationID, act.Status))
+		},
+	}
+}
+
+func (a commands) activationLogsCommand() *cobra.Command {
+	var follow bool
+	cmd := &cobra.Command{
+		Use: "logs ID", Short: "Print an activation's log lines", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := a.activationTarget(args[0])
+			if err != nil {
+				return err
+			}
+			if follow {
+				return t.Tenant.FollowLogs(cmd.Context(), args[0], a.printLog)
+			}
+			for line, err := range t.Tenant.LogLines(cmd.Context(), args[0]) {
+				if err != nil {
+					return err
+				}
+				if err := a.printLog(line); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the activation has ended")
+	return cmd
+}

@@ -1,0 +1,173 @@
+package functions
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/bundle"
+	"github.com/codesous/sous/api/client"
+	"github.com/codesous/sous/cmd/sous/internal/cli/command"
+)
+
+// deployment is what deploy does and where.
+type deployment struct {
+	source *sourceDir
+	name   string
+	alias  string
+	config json.RawMessage // nil: the manifest's
+}
+
+// deployed is what deploy prints.
+type deployed struct {
+	Function string `json:"function"`
+	Version  int64  `json:"version"`
+	Alias    string `json:"alias"`
+	SHA256   string `json:"sha256"`
+	Created  bool   `json:"created"` // false: the latest version was the same
+	URL      string `json:"url"`
+	needsKey bool
+}
+
+func (d deployed) text() string {
+	var b strings.Builder
+	state := "published"
+	if !d.Created {
+		state = "unchanged"
+	}
+	fmt.Fprintf(&b, "%s version %d %s (sha256 %s), alias %s\n\n", d.Function, d.Version, state, command.ShortDigest(d.SHA256), d.Alias)
+	header := ""
+	if d.needsKey {
+		header = `-H "Authorization: Bearer $SOUS_KEY" ` // the shell fills it in: keys are not printed
+	}
+	fmt.Fprintf(&b, "  curl %s%s\n", header, d.URL)
+	return b.String()
+}
+
+func (a commands) fnDeployCommand() *cobra.Command {
+	var name, alias, config string
+	var watch bool
+	cmd := &cobra.Command{
+		Use:   "deploy DIR",
+		Short: "Publish a folder as a function's next version and set an alias to it",
+		Long: `Publish a folder as a function's next version and set an alias to it.
+
+The function is created if need be. What .sousignore names (in .gitignore's
+syntax) is left out, and always .git, node_modules and .sous. A folder equal to
+the latest version publishes nothing new.`,
+		Example: `  sous fn deploy ./hello
+  sous fn deploy . --name hello --alias staging --watch`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := newDeployment(args[0], name, alias)
+			if err != nil {
+				return err
+			}
+			if d.config, err = command.ReadJSONArg("config", config, a.Stdin, api.MaxRequestBytes); err != nil {
+				return err
+			}
+			t, err := a.Target()
+			if err != nil {
+				return err
+			}
+			if watch {
+				return a.watchAndDeploy(cmd.Context(), t, d)
+			}
+			return a.deploy(cmd.Context(), t, d)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&name, "name", "", "the function's name (default: the folder's)")
+	flags.StringVar(&alias, "alias", api.DefaultAlias, "alias to set to the version")
+	flags.StringVar(&config, "config", "", "JSON, @FILE or -: settings of the version that win over the manifest, such as {\"timeout_ms\": 500}")
+	flags.BoolVar(&watch, "watch", false, "deploy again whenever a file changes, until interrupted")
+	return cmd
+}
+
+func newDeployment(dir, name, alias string) (deployment, error) {
+	source, err := openSource(dir)
+	if err != nil {
+		return deployment{}, err
+	}
+	if name == "" {
+		if name, err = source.name(); err != nil {
+			return deployment{}, fmt.Errorf("give --name: %w", err)
+		}
+	}
+	err = cmp.Or(api.ValidateName("function", name), api.ValidateAlias(alias))
+	return deployment{source: source, name: name, alias: alias}, err
+}
+
+// deploy publishes once and prints where the function answers.
+func (a commands) deploy(ctx context.Context, t *command.Target, d deployment) error {
+	var out deployed
+	err := a.Working("deploying "+d.name, func() (err error) {
+		out, err = d.run(ctx, t)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return a.Print(out, out.text())
+}
+
+// run uploads the folder and publishes it under the alias.
+func (d deployment) run(ctx context.Context, t *command.Target) (deployed, error) {
+	files, err := d.source.files()
+	if err != nil {
+		return deployed{}, err
+	}
+	tar, err := bundle.Pack(files)
+	if err != nil {
+		return deployed{}, err
+	}
+	fn, err := t.Function(d.name)
+	if err != nil {
+		return deployed{}, err
+	}
+	if err := ensureFunction(ctx, t, fn, d.name); err != nil {
+		return deployed{}, err
+	}
+	draft, err := fn.UploadTar(ctx, tar)
+	if err != nil {
+		return deployed{}, err
+	}
+	version, err := fn.Publish(ctx, client.Publish{DraftID: draft.DraftID, Config: d.config, Alias: d.alias})
+	if err != nil {
+		return deployed{}, err
+	}
+	return deployed{
+		Function: d.name, Version: version.Version, Alias: d.alias, SHA256: version.SHA256,
+		Created: version.Created, URL: fn.WebURL(api.Ref{Alias: d.alias}),
+		needsKey: t.HasKey && !opensEndpoint(d.config),
+	}, nil
+}
+
+// opensEndpoint says whether a version of that config answers callers without a
+// key. The server has judged the config by then.
+func opensEndpoint(config json.RawMessage) bool {
+	var c struct {
+		Authz api.Authz `json:"authz"`
+	}
+	return json.Unmarshal(config, &c) == nil && slices.Contains(c.Authz.InvokeHTTPRoles, "*")
+}
+
+// ensureFunction creates the function where it is not there. That another
+// deployment creates it at the same moment is as good.
+func ensureFunction(ctx context.Context, t *command.Target, fn *client.Function, name string) error {
+	_, err := fn.Get(ctx)
+	if api.ErrorCode(err) != api.CodeFunctionNotFound {
+		return err
+	}
+	_, err = t.Namespace.CreateFunction(ctx, client.NewFunction{Name: name})
+	if api.ErrorCode(err) == api.CodeFunctionExists {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,82 @@
+package functions
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/client"
+	"github.com/codesous/sous/cmd/sous/internal/cli/command"
+)
+
+// How often the end of an asynchronous invocation is asked for: the pause grows
+// from the one to the other.
+const (
+	waitPauseMin = 50 * time.Millisecond
+	waitPauseMax = 2 * time.Second
+)
+
+// queued is what invoke --async prints as JSON.
+type queued struct {
+	api.Queued
+	Replayed bool `json:"replayed"`
+}
+
+// invokeAsync has fn run later and prints the activation, or with wait its outcome.
+func (a commands) invokeAsync(ctx context.Context, t *command.Target, fn *client.Function, name string, o client.InvokeOptions, wait, logs bool) error {
+	var out queued
+	var end invoked
+	err := a.Working("queueing "+name, func() (err error) {
+		out.Queued, err = fn.Enqueue(ctx, o)
+		out.Replayed = out.Queued.Replayed
+		if err == nil && wait {
+			end, err = awaitEnd(ctx, t.Tenant, out.ActivationID)
+			end.Replayed = out.Replayed
+		}
+		if err == nil && logs {
+			end.Logs, _, err = command.Collect(t.Tenant.LogLines(ctx, out.ActivationID), 0)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if wait {
+		return a.printInvoked(end)
+	}
+	if err := a.Print(out, out.ActivationID+"\n"); err != nil {
+		return err
+	}
+	a.Note("%s", out.summary())
+	return nil
+}
+
+func (q queued) summary() string {
+	s := fmt.Sprintf("%s; sous activation get %s shows its end", q.Status, q.ActivationID)
+	if q.Replayed {
+		s += ", replayed"
+	}
+	return s
+}
+
+// awaitEnd asks for an activation until it has ended.
+func awaitEnd(ctx context.Context, tenant *client.Tenant, id string) (invoked, error) {
+	for pause := waitPauseMin; ; pause = min(2*pause, waitPauseMax) {
+		act, err := tenant.Activation(ctx, id)
+		if err != nil {
+			return invoked{}, err
+		}
+		if act.Status.Terminal() {
+			return invoked{InvokeResponse: api.InvokeResponse{
+				ActivationID: id, Status: act.Status, Result: act.Result, ResultTruncated: act.ResultTruncated,
+				Error: act.Error, DurationMS: act.DurationMS,
+			}}, nil
+		}
+		select {
+		case <-ctx.Done():
+			return invoked{}, ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}

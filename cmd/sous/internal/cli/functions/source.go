@@ -1,0 +1,122 @@
+package functions
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	ignore "github.com/sabhiram/go-gitignore"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/bundle"
+	"github.com/codesous/sous/cmd/sous/internal/cli/command"
+)
+
+// ignoreFile lists, in .gitignore's syntax, what is no part of a bundle.
+const ignoreFile = ".sousignore"
+
+// alwaysIgnored never belongs into a bundle, whatever an ignore file says.
+var alwaysIgnored = []string{".git", "node_modules", ".sous", ignoreFile}
+
+// sourceDir is a function's folder on this machine.
+type sourceDir struct {
+	root    string
+	ignored *ignore.GitIgnore
+}
+
+// openSource reads the folder's ignore file, if it has one.
+func openSource(root string) (*sourceDir, error) {
+	info, err := os.Stat(root)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("%s is not a folder", root)
+	}
+	raw, err := os.ReadFile(filepath.Join(root, ignoreFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return &sourceDir{root: root, ignored: ignore.CompileIgnoreLines(strings.Split(string(raw), "\n")...)}, nil
+}
+
+// name is the function name that the folder's own name suggests.
+func (s *sourceDir) name() (string, error) {
+	abs, err := filepath.Abs(s.root)
+	if err != nil {
+		return "", err
+	}
+	name := strings.ToLower(filepath.Base(abs))
+	if err := api.ValidateName("function", name); err != nil {
+		return "", fmt.Errorf("the folder's name is no function's: %w", err)
+	}
+	return name, nil
+}
+
+// skips says whether the file or folder at rel, slash-separated, is left out.
+func (s *sourceDir) skips(rel string, isDir bool) bool {
+	for part := range strings.SplitSeq(rel, "/") {
+		for _, name := range alwaysIgnored {
+			if part == name {
+				return true
+			}
+		}
+	}
+	// A pattern such as "build/" is meant for folders only.
+	return s.ignored.MatchesPath(rel) || isDir && s.ignored.MatchesPath(rel+"/")
+}
+
+// walk calls visit for each file and folder that is not ignored, the root (".")
+// first.
+func (s *sourceDir) walk(visit func(rel string, d fs.DirEntry) error) error {
+	return filepath.WalkDir(s.root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(s.root, path)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		if rel != "." && s.skips(rel, d.IsDir()) {
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		return visit(rel, d)
+	})
+}
+
+// files reads the bundle's files by slash-separated path, and stops
+// (CodeBodyLimit) as soon as they are more than a bundle may hold. Links are
+// refused: what they lead to may lie anywhere.
+func (s *sourceDir) files() (map[string][]byte, error) {
+	out := map[string][]byte{}
+	size := int64(0)
+	err := s.walk(func(rel string, d fs.DirEntry) error {
+		if d.IsDir() {
+			return nil
+		}
+		if !d.Type().IsRegular() {
+			return api.Errorf(api.CodeValidationBundle, "%s is not a regular file; name it in %s or replace it", rel, ignoreFile)
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		if size += info.Size(); size > api.MaxBundleBytes || len(out) >= api.MaxBundleFiles {
+			return api.Errorf(api.CodeBodyLimit, "%s holds more than %s or %d files; name in %s what does not belong to the function",
+				s.root, command.SizeText(api.MaxBundleBytes), api.MaxBundleFiles, ignoreFile)
+		}
+		out[rel], err = os.ReadFile(filepath.Join(s.root, filepath.FromSlash(rel)))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, bundle.Validate(out)
+}

@@ -1,0 +1,76 @@
+package functions
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/spf13/cobra"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/client"
+	"github.com/codesous/sous/cmd/sous/internal/cli/command"
+	"github.com/codesous/sous/cmd/sous/internal/server"
+)
+
+func (a commands) fnTestCommand() *cobra.Command {
+	var event, config string
+	var egressAllow []string
+	cmd := &cobra.Command{
+		Use:   "test DIR",
+		Short: "Run a folder's function in the sandbox on this machine, without a server",
+		Long: `Run a folder's function in the sandbox on this machine, without a server.
+
+It runs with the limits and capabilities of its manifest, as it would once it is
+deployed, against a store of its own that begins empty and is gone afterwards. Its
+log goes to stderr. The exit code is 3 where the function failed.`,
+		Example: `  sous fn test ./hello --event '{"name": "Ada"}'
+  sous fn test ./hello --event @event.json --egress-allow 127.0.0.0/8`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			raw, err := command.ReadJSONArg("event", event, a.Stdin, api.MaxEventBytes)
+			if err != nil {
+				return err
+			}
+			name, err := (&sourceDir{root: args[0]}).name()
+			if err != nil {
+				name = tryoutName
+			}
+			d, err := newDeployment(args[0], name, api.DefaultAlias)
+			if err != nil {
+				return err
+			}
+			if d.config, err = command.ReadJSONArg("config", config, a.Stdin, api.MaxRequestBytes); err != nil {
+				return err
+			}
+			return server.WithTryout(cmd.Context(), egressAllow, func(transport http.RoundTripper) error {
+				c, err := client.New("http://localhost", client.Config{Transport: transport})
+				if err != nil {
+					return err
+				}
+				return a.tryOut(cmd.Context(), command.NewTarget(c, command.DefaultTenant, command.DefaultNamespace), d, raw)
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&event, "event", "", "JSON, @FILE or - for stdin (default null)")
+	flags.StringVar(&config, "config", "", "JSON, @FILE or -: settings of the version that win over the manifest")
+	flags.StringSliceVar(&egressAllow, "egress-allow", nil, "private address ranges (CIDR) that fetch may reach")
+	return cmd
+}
+
+// tryoutName is what a function is called here whose folder is not named as one:
+// no URL needs its name.
+const tryoutName = "function"
+
+// tryOut publishes d and runs it once.
+func (a commands) tryOut(ctx context.Context, t *command.Target, d deployment, event []byte) error {
+	err := a.Working("preparing "+d.name, func() error {
+		_, err := d.run(ctx, t)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	o := client.InvokeOptions{Ref: api.Ref{Alias: d.alias}, Event: event}
+	return a.invoke(ctx, t, t.Namespace.Function(d.name), d.name, o, true)
+}

@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/codesous/sous/api/client"
+	"github.com/codesous/sous/cmd/sous/internal/build"
+	"github.com/codesous/sous/cmd/sous/internal/cli/command"
+)
+
+// healthTimeout bounds the question; the server's own look at its store takes
+// less.
+const healthTimeout = 5 * time.Second
+
+// healthAnswer is what sous health prints for scripts.
+type healthAnswer struct {
+	URL   string `json:"url"`
+	Ready bool   `json:"ready"`
+}
+
+func (a commands) healthCommand() *cobra.Command {
+	var url string
+	cmd := &cobra.Command{
+		Use:   "health",
+		Short: "Ask a server whether it is ready",
+		Long: `Ask a server whether it is ready, once, for health checks of containers.
+
+The exit code is 0 where /readyz answers 200, and 2 where it answers anything
+else or nothing within 5 seconds. Saved profiles are not looked at.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, cancel := context.WithTimeout(cmd.Context(), healthTimeout)
+			defer cancel()
+			c, err := client.New(cmp.Or(url, os.Getenv("SOUS_URL"), command.DefaultURL), client.Config{UserAgent: "sous/" + build.Version()})
+			if err != nil {
+				return err
+			}
+			if err := c.Ready(ctx); err != nil {
+				return command.ServerFailure(fmt.Errorf("not ready: %w", err))
+			}
+			return a.Print(healthAnswer{c.URL(), true}, "ready\n")
+		},
+	}
+	cmd.Flags().StringVar(&url, "url", "", "server (SOUS_URL, default "+command.DefaultURL+")")
+	return cmd
+}

@@ -1,0 +1,117 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/client"
+	"github.com/codesous/sous/cmd/sous/internal/cli/command"
+)
+
+func (a commands) batchCommand() *cobra.Command {
+	return a.RemoteGroup("batch", "Groups of jobs with a job that follows them all",
+		a.batchCreateCommand(),
+		a.batchStateCommand("get", "Show a batch with its counts", (*client.Namespace).Batch),
+		a.batchStateCommand("seal", "Close a batch to further jobs: its callback is made when none is left", (*client.Namespace).SealBatch))
+}
+
+func (a commands) batchCreateCommand() *cobra.Command {
+	var queue, payload, options string
+	cmd := &cobra.Command{
+		Use: "create", Short: "Begin a batch and print its id",
+		Example: `  sous batch create --callback-queue reports --callback-payload '{"day": "monday"}'
+  sous job enqueue emails --batch ID
+  sous batch seal ID`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			t, err := a.Target()
+			if err != nil {
+				return err
+			}
+			callback, err := a.callback(queue, payload, options)
+			if err != nil {
+				return err
+			}
+			batch, err := t.Namespace.CreateBatch(cmd.Context(), callback)
+			if err != nil {
+				return err
+			}
+			return a.Print(batch, batch.ID+"\n")
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&queue, "callback-queue", "", "the queue of the job that is made when the batch is done (default: none is made)")
+	flags.StringVar(&payload, "callback-payload", "", "its payload: JSON, @FILE, or - for stdin (default null)")
+	flags.StringVar(&options, "callback-options", "", "its further options, as JSON or @FILE")
+	return cmd
+}
+
+// callback is the job that the flags describe, nil where they do not.
+func (a commands) callback(queue, payload, options string) (*api.BatchCallback, error) {
+	if queue == "" {
+		if payload != "" || options != "" {
+			return nil, fmt.Errorf("--callback-payload and --callback-options need --callback-queue")
+		}
+		return nil, nil //nolint:nilnil // documented
+	}
+	if err := api.ValidateQueue(queue); err != nil {
+		return nil, err
+	}
+	callback := &api.BatchCallback{Queue: queue}
+	raw, err := command.ReadJSONArg("callback-options", options, a.Stdin, api.MaxRequestBytes)
+	if err != nil {
+		return nil, err
+	}
+	if raw != nil {
+		decoder := json.NewDecoder(strings.NewReader(string(raw)))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(&callback.JobOptions); err != nil {
+			return nil, api.Errorf(api.CodeValidation, "--callback-options: %s", strings.TrimPrefix(err.Error(), "json: "))
+		}
+	}
+	callback.Payload, err = command.ReadJSONArg("callback-payload", payload, a.Stdin, api.MaxJobPayloadBytes)
+	return callback, err
+}
+
+// batchStateCommand is a command that prints the batch as it is after do.
+func (a commands) batchStateCommand(name, short string, do func(*client.Namespace, context.Context, string) (api.Batch, error)) *cobra.Command {
+	return &cobra.Command{
+		Use: name + " ID", Short: short, Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := api.ValidateBatchID(args[0]); err != nil {
+				return err
+			}
+			t, err := a.Target()
+			if err != nil {
+				return err
+			}
+			batch, err := do(t.Namespace, cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return a.Print(batch, batchText(batch))
+		},
+	}
+}
+
+func batchText(b api.Batch) string {
+	rows := [][]string{
+		{"NAMESPACE", b.Namespace},
+		{"CREATED", command.TimeText(b.CreatedAtMS)},
+		{"SEALED", command.Mark(b.Sealed, "yes")},
+		{"JOBS", strconv.FormatInt(b.Total, 10)},
+		{"PENDING", strconv.FormatInt(b.Pending, 10)},
+		{"SUCCEEDED", strconv.FormatInt(b.Succeeded, 10)},
+		{"FAILED", strconv.FormatInt(b.Failed, 10)},
+	}
+	if b.Callback != nil {
+		rows = append(rows, []string{"CALLBACK", b.Callback.Queue + " " + b.CallbackID})
+	}
+	return command.Table([]string{"BATCH", b.ID}, rows)
+}

@@ -1,0 +1,241 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/client"
+	"github.com/codesous/sous/cmd/sous/internal/cli/command"
+)
+
+func (a commands) jobCommand() *cobra.Command {
+	commands := []*cobra.Command{a.jobEnqueueCommand(), a.jobGetCommand(), a.jobListCommand()}
+	return a.RemoteGroup("job", "Add jobs to queues, look at them and steer them", append(commands, a.jobSteerCommands()...)...)
+}
+
+// queueTarget is the target of a command about a queue.
+func (a commands) queueTarget(name string) (*client.Queue, error) {
+	if err := api.ValidateQueue(name); err != nil {
+		return nil, err
+	}
+	t, err := a.Target()
+	if err != nil {
+		return nil, err
+	}
+	return t.Namespace.Queue(name), nil
+}
+
+// jobTarget is the tenant of a command about the jobs ids.
+func (a commands) jobTarget(ids ...string) (*client.Tenant, error) {
+	for _, id := range ids {
+		if err := api.ValidateJobID(id); err != nil {
+			return nil, err
+		}
+	}
+	t, err := a.Target()
+	if err != nil {
+		return nil, err
+	}
+	return t.Tenant, nil
+}
+
+// enqueueFlags are what a job is told on the command line; --options has the rest.
+type enqueueFlags struct {
+	payload, options, idempotencyKey string
+	in, expires, uniqueFor           time.Duration
+	tags                             map[string]string
+}
+
+func (a commands) jobEnqueueCommand() *cobra.Command {
+	var f enqueueFlags
+	var o api.JobOptions
+	cmd := &cobra.Command{
+		Use:   "enqueue QUEUE",
+		Short: "Add a job to a queue and print its id",
+		Example: `  sous job enqueue emails --payload '{"to": "ada@example.com"}' --tag kind=welcome
+  sous job enqueue reports --payload @report.json --in 1h --max-attempts 10
+  sous job enqueue emails --options '{"backoff": "fixed", "base_delay_ms": 1000}'`,
+		Args: cobra.ExactArgs(1),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.payload, "payload", "", "JSON, @FILE, or - for stdin (default null)")
+	flags.StringVar((*string)(&o.Priority), "priority", "", "critical, high, normal or low")
+	flags.DurationVar(&f.in, "in", 0, "run it so long from now, such as 15m")
+	flags.DurationVar(&f.expires, "expires", 0, "give it up so long from now")
+	flags.StringVar(&o.UniqueKey, "unique-key", "", "add it only if no other job of the queue holds this key")
+	flags.DurationVar(&f.uniqueFor, "unique-for", 0, "how long it holds the key (default 24h)")
+	flags.IntVar(&o.MaxAttempts, "max-attempts", 0, "how often it is tried (default 4)")
+	flags.StringToStringVar(&f.tags, "tag", nil, "NAME=VALUE to find it by; more than one may be given")
+	flags.StringSliceVar(&o.DependsOn, "depends-on", nil, "ids of jobs that must complete first")
+	flags.StringVar(&o.BatchID, "batch", "", "the id of a batch that it is part of")
+	flags.BoolVar(&o.Hold, "hold", false, "hold it until it is approved")
+	flags.StringVar(&f.options, "options", "", "further options as JSON or @FILE: backoff, chain, result_schema and so on")
+	flags.StringVar(&f.idempotencyKey, "idempotency-key", "", "makes the call safe to repeat for a day")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		queue, err := a.queueTarget(args[0])
+		if err != nil {
+			return err
+		}
+		job, err := a.newJob(f, o)
+		if err != nil {
+			return err
+		}
+		made, err := queue.Enqueue(cmd.Context(), f.idempotencyKey, job)
+		if err != nil {
+			return err
+		}
+		if made[0].Duplicate {
+			a.Note("another job holds the unique key: nothing was added")
+		}
+		return a.Print(made[0], fmt.Sprintf("%s is %s\n", made[0].ID, made[0].State))
+	}
+	return cmd
+}
+
+// newJob puts the flags over --options.
+func (a commands) newJob(f enqueueFlags, o api.JobOptions) (job api.NewJob, err error) {
+	options, err := command.ReadJSONArg("options", f.options, a.Stdin, api.MaxRequestBytes)
+	if err != nil {
+		return job, err
+	}
+	if job.Payload, err = command.ReadJSONArg("payload", f.payload, a.Stdin, api.MaxJobPayloadBytes); err != nil {
+		return job, err
+	}
+	now := time.Now()
+	if f.in > 0 {
+		o.RunAtMS = now.Add(f.in).UnixMilli()
+	}
+	if f.expires > 0 {
+		o.ExpireAtMS = now.Add(f.expires).UnixMilli()
+	}
+	o.UniqueTTLMS, o.Tags = f.uniqueFor.Milliseconds(), f.tags
+	said, err := json.Marshal(o) // what no flag said is left out
+	if err != nil {
+		return job, err
+	}
+	for _, raw := range []json.RawMessage{options, said} {
+		if len(raw) == 0 {
+			continue
+		}
+		decoder := json.NewDecoder(strings.NewReader(string(raw)))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(&job.JobOptions); err != nil {
+			return job, api.Errorf(api.CodeValidation, "--options: %s", strings.TrimPrefix(err.Error(), "json: "))
+		}
+	}
+	return job, nil
+}
+
+func (a commands) jobGetCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "get ID", Short: "Show a job with its errors", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			tenant, err := a.jobTarget(args[0])
+			if err != nil {
+				return err
+			}
+			job, err := tenant.Job(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return a.Print(job, jobText(job))
+		},
+	}
+}
+
+func jobText(j api.Job) string {
+	rows := [][]string{
+		{"QUEUE", j.Namespace + "/" + j.Queue},
+		{"STATE", string(j.State)},
+		{"ATTEMPT", fmt.Sprintf("%d of %d", j.Attempt, j.MaxAttempts)},
+		{"PRIORITY", string(j.Priority)},
+		{"CREATED", command.TimeText(j.CreatedAtMS)},
+	}
+	add := func(name, value string) {
+		if value != "" && value != "-" {
+			rows = append(rows, []string{name, value})
+		}
+	}
+	add("DUE", command.TimeText(j.DueAtMS))
+	add("ENDED", command.TimeText(j.EndedAtMS))
+	add("DIED OF", j.DeadReason)
+	add("HELD FOR", j.HoldReason)
+	add("WAITS FOR", strings.Join(j.DependsOn, " "))
+	add("BATCH", j.BatchID)
+	add("TAGS", tagsText(j.Tags))
+	if j.Lease != nil {
+		add("WORKER", fmt.Sprintf("%s, until %s", j.Lease.WorkerID, command.TimeText(j.Lease.ExpiresMS)))
+	}
+	var b strings.Builder
+	b.WriteString(command.Table([]string{"JOB", j.ID}, rows))
+	for _, part := range []struct {
+		name string
+		raw  json.RawMessage
+	}{{"payload", j.Payload}, {"progress", j.Progress}, {"checkpoint", j.Checkpoint}, {"result", j.Result}} {
+		if part.raw != nil {
+			fmt.Fprintf(&b, "\n%s: %s", part.name, command.IndentJSON(part.raw))
+		}
+	}
+	for _, e := range j.Errors {
+		fmt.Fprintf(&b, "\nattempt %d, %s: %s\n", e.Attempt, command.TimeText(e.AtMS), e.Error)
+		for line := range strings.Lines(e.Stack) {
+			b.WriteString("  " + strings.TrimRight(line, "\n") + "\n")
+		}
+	}
+	return b.String()
+}
+
+func tagsText(tags map[string]string) string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(tags)) {
+		out = append(out, name+"="+tags[name])
+	}
+	return strings.Join(out, ",")
+}
+
+// splitTag reads --tag of a filter: NAME, or NAME=VALUE.
+func splitTag(s string) (name, value string) {
+	name, value, _ = strings.Cut(s, "=")
+	return name, value
+}
+
+func (a commands) jobListCommand() *cobra.Command {
+	var filter client.JobFilter
+	var tag string
+	cmd := &cobra.Command{Use: "list QUEUE", Short: "List a queue's jobs of one state", Args: cobra.ExactArgs(1)}
+	limit := command.RegisterLimit(cmd)
+	cmd.Flags().StringVar((*string)(&filter.State), "state", string(api.JobPending),
+		"waiting, scheduled, held, pending, active, retrying, completed, dead or cancelled")
+	cmd.Flags().StringVar(&tag, "tag", "", "only those with this tag: NAME or NAME=VALUE")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		queue, err := a.queueTarget(args[0])
+		if err != nil {
+			return err
+		}
+		filter.Tag, filter.TagValue = splitTag(tag)
+		list := func(ctx context.Context, o client.PageOptions) (api.Page[api.Job], error) {
+			return queue.Jobs(ctx, filter, o)
+		}
+		items, more, err := command.Collect(client.All(cmd.Context(), list, client.PageOptions{}), *limit)
+		if err != nil {
+			return err
+		}
+		a.NoteMore(more)
+		return command.PrintList(a.App, items, []string{"JOB", "STATE", "CREATED", "SINCE", "ATTEMPT", "PRIORITY", "TAGS", "REASON"}, jobRow)
+	}
+	return cmd
+}
+
+func jobRow(j api.Job) []string {
+	return []string{j.ID, string(j.State), command.TimeText(j.CreatedAtMS), command.TimeText(j.StateSinceMS), strconv.Itoa(j.Attempt), string(j.Priority),
+		tagsText(j.Tags), j.DeadReason + j.HoldReason}
+}

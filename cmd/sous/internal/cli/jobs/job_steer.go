@@ -1,0 +1,112 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/client"
+	"github.com/codesous/sous/cmd/sous/internal/cli/command"
+)
+
+// steer takes one job to another state.
+type steer func(ctx context.Context, t *client.Tenant, id string) (api.Job, error)
+
+func (a commands) jobSteerCommands() []*cobra.Command {
+	commands := []*cobra.Command{
+		a.steerCommand("retry", "Give dead or cancelled jobs one more attempt", (*client.Tenant).RetryJob),
+		a.steerCommand("cancel", "Cancel jobs that have not ended", (*client.Tenant).CancelJob),
+		a.steerCommand("approve", "Let held jobs run", (*client.Tenant).ApproveJob),
+		a.steerCommand("reject", "End held jobs as dead", (*client.Tenant).RejectJob),
+	}
+	return append(commands, a.jobHoldCommand(), a.jobMoveCommand(), a.jobDeleteCommand())
+}
+
+func (a commands) steerCommand(name, short string, do func(*client.Tenant, context.Context, string) (api.Job, error)) *cobra.Command {
+	return &cobra.Command{
+		Use: name + " ID …", Short: short, Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.steerJobs(cmd.Context(), args, func(ctx context.Context, t *client.Tenant, id string) (api.Job, error) {
+				return do(t, ctx, id)
+			})
+		},
+	}
+}
+
+// steerJobs does the same to each job; the first that cannot be ends it.
+func (a commands) steerJobs(ctx context.Context, ids []string, do steer) error {
+	tenant, err := a.jobTarget(ids...)
+	if err != nil {
+		return err
+	}
+	var jobs []api.Job
+	text := ""
+	for _, id := range ids {
+		job, err := do(ctx, tenant, id)
+		if err != nil {
+			return err
+		}
+		jobs = append(jobs, job)
+		text += fmt.Sprintf("%s is %s in %s\n", job.ID, job.State, job.Queue)
+	}
+	return a.Print(command.List[api.Job]{jobs}, text)
+}
+
+func (a commands) jobHoldCommand() *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use: "hold ID …", Short: "Keep jobs that wait from running until they are approved", Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.steerJobs(cmd.Context(), args, func(ctx context.Context, t *client.Tenant, id string) (api.Job, error) {
+				return t.HoldJob(ctx, id, reason)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for whoever approves or rejects them")
+	return cmd
+}
+
+func (a commands) jobMoveCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "move ID QUEUE", Short: "Take a job that waits to another queue of its namespace", Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := api.ValidateQueue(args[1]); err != nil {
+				return err
+			}
+			return a.steerJobs(cmd.Context(), args[:1], func(ctx context.Context, t *client.Tenant, id string) (api.Job, error) {
+				return t.MoveJob(ctx, id, args[1])
+			})
+		},
+	}
+}
+
+func (a commands) jobDeleteCommand() *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "delete ID …", Short: "Delete jobs and their records; those that have not ended are cancelled first", Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			tenant, err := a.jobTarget(args...)
+			if err != nil {
+				return err
+			}
+			question := fmt.Sprintf("Delete job %s?", args[0])
+			if len(args) > 1 {
+				question = fmt.Sprintf("Delete %d jobs?", len(args))
+			}
+			if err := a.Confirm(yes, question); err != nil {
+				return err
+			}
+			for _, id := range args {
+				if err := tenant.DeleteJob(cmd.Context(), id); err != nil {
+					return err
+				}
+				a.Note("%s deleted", id)
+			}
+			return nil
+		},
+	}
+	command.RegisterYes(cmd, &yes)
+	return cmd
+}

@@ -1,0 +1,234 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/client"
+	"github.com/codesous/sous/cmd/sous/internal/cli/command"
+)
+
+func (a commands) queueCommand() *cobra.Command {
+	return a.RemoteGroup("queue", "Look at job queues, say how they serve, and empty them",
+		a.queueListCommand(), a.queueGetCommand(), a.queueSetCommand(), a.queuePauseCommand(),
+		a.queueStateCommand("resume", "End a pause and a drain", (*client.Queue).Resume),
+		a.queueStateCommand("drain", "Take no new jobs, and serve those that are there", (*client.Queue).Drain),
+		a.queueTailCommand(), a.queueRedriveCommand(), a.queueClearCommand(), a.queueDeleteCommand())
+}
+
+func (a commands) queueListCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Short: "List the namespace's queues with how many jobs they hold", Args: cobra.NoArgs}
+	limit := command.RegisterLimit(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		t, err := a.Target()
+		if err != nil {
+			return err
+		}
+		items, more, err := command.Collect(client.All(cmd.Context(), t.Namespace.Queues, client.PageOptions{}), *limit)
+		if err != nil {
+			return err
+		}
+		a.NoteMore(more)
+		return command.PrintList(a.App, items, []string{"QUEUE", "SERVES", "PENDING", "ACTIVE", "SCHEDULED", "RETRYING", "WAITING", "HELD", "DEAD", "OLDEST"}, queueRow)
+	}
+	return cmd
+}
+
+func queueRow(q api.Queue) []string {
+	row := []string{q.Queue, servesText(q.QueueConfig)}
+	for _, state := range []api.JobState{api.JobPending, api.JobActive, api.JobScheduled, api.JobRetrying, api.JobWaiting, api.JobHeld, api.JobDead} {
+		row = append(row, strconv.FormatInt(q.Depths[state], 10))
+	}
+	return append(row, (time.Duration(q.OldestPendingMS) * time.Millisecond).Round(time.Second).String())
+}
+
+// servesText says in a word how a queue serves.
+func servesText(c api.QueueConfig) string {
+	switch {
+	case c.Paused:
+		return "paused"
+	case c.Draining:
+		return "draining"
+	}
+	return "yes"
+}
+
+func (a commands) queueGetCommand() *cobra.Command {
+	return a.queueStateCommand("get", "Show a queue's configuration and how many jobs it holds", (*client.Queue).Get)
+}
+
+// queueStateCommand is a command that prints the queue as it is after do.
+func (a commands) queueStateCommand(name, short string, do func(*client.Queue, context.Context) (client.QueueState, error)) *cobra.Command {
+	return &cobra.Command{
+		Use: name + " QUEUE", Short: short, Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			queue, err := a.queueTarget(args[0])
+			if err != nil {
+				return err
+			}
+			return a.printQueue(do(queue, cmd.Context()))
+		},
+	}
+}
+
+func (a commands) printQueue(q client.QueueState, err error) error {
+	if err != nil {
+		return err
+	}
+	return a.Print(q.Queue, queueText(q.Queue))
+}
+
+func queueText(q api.Queue) string {
+	most := func(n int64) string {
+		if n == 0 {
+			return "any number"
+		}
+		return strconv.FormatInt(n, 10)
+	}
+	rate := "any number"
+	if q.RateLimit > 0 {
+		rate = fmt.Sprintf("%d in %s", q.RateLimit, time.Duration(q.RateWindowMS)*time.Millisecond)
+	}
+	rows := [][]string{
+		{"SERVES", servesText(q.QueueConfig)},
+		{"AT ONCE", most(q.MaxConcurrency)},
+		{"BEGIN", rate},
+	}
+	for _, state := range api.JobStates() {
+		rows = append(rows, []string{strings.ToUpper(string(state)), strconv.FormatInt(q.Depths[state], 10)})
+	}
+	return command.Table([]string{"QUEUE", q.Namespace + "/" + q.Queue}, rows)
+}
+
+func (a commands) queuePauseCommand() *cobra.Command {
+	return a.queueStateCommand("pause", "Hand out no jobs until the queue is resumed", func(q *client.Queue, ctx context.Context) (client.QueueState, error) {
+		if _, err := q.Get(ctx); err != nil { // a misspelt queue is not to be made
+			return client.QueueState{}, err
+		}
+		on := true
+		return q.Configure(ctx, client.QueueChange{Paused: &on})
+	})
+}
+
+func (a commands) queueSetCommand() *cobra.Command {
+	var concurrency, rate int64
+	var window time.Duration
+	cmd := &cobra.Command{
+		Use: "set QUEUE", Short: "Say how many jobs may be active, and how many may begin in a time",
+		Example: `  sous queue set emails --max-concurrency 20
+  sous queue set emails --rate-limit 100 --rate-window 1m`,
+		Args: cobra.ExactArgs(1),
+	}
+	flags := cmd.Flags()
+	flags.Int64Var(&concurrency, "max-concurrency", 0, "how many jobs may be active (0: any number)")
+	flags.Int64Var(&rate, "rate-limit", 0, "how many jobs may begin in a window (0: any number)")
+	flags.DurationVar(&window, "rate-window", 0, "the window (default 1s)")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		queue, err := a.queueTarget(args[0])
+		if err != nil {
+			return err
+		}
+		var change client.QueueChange
+		if flags.Changed("max-concurrency") {
+			change.MaxConcurrency = &concurrency
+		}
+		if flags.Changed("rate-limit") {
+			change.RateLimit = &rate
+		}
+		if flags.Changed("rate-window") {
+			ms := window.Milliseconds()
+			change.RateWindowMS = &ms
+		}
+		if change == (client.QueueChange{}) {
+			return fmt.Errorf("say what is to be set: --max-concurrency, --rate-limit or --rate-window")
+		}
+		return a.printQueue(queue.Configure(cmd.Context(), change))
+	}
+	return cmd
+}
+
+func (a commands) queueClearCommand() *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "clear QUEUE", Short: "Remove the jobs that wait; active and ended ones stay", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			queue, err := a.queueTarget(args[0])
+			if err != nil {
+				return err
+			}
+			if err := a.Confirm(yes, fmt.Sprintf("Remove all jobs that wait in %s?", args[0])); err != nil {
+				return err
+			}
+			n, err := queue.Clear(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.Print(map[string]int{"cleared": n}, fmt.Sprintf("%s: %d jobs removed\n", args[0], n))
+		},
+	}
+	command.RegisterYes(cmd, &yes)
+	return cmd
+}
+
+func (a commands) queueDeleteCommand() *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "delete QUEUE", Short: "Delete a queue with all its jobs", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			queue, err := a.queueTarget(args[0])
+			if err != nil {
+				return err
+			}
+			if err := a.Confirm(yes, fmt.Sprintf("Delete queue %s with all its jobs?", args[0])); err != nil {
+				return err
+			}
+			if err := queue.Delete(cmd.Context()); err != nil {
+				return err
+			}
+			a.Note("%s deleted", args[0])
+			return nil
+		},
+	}
+	command.RegisterYes(cmd, &yes)
+	return cmd
+}
+
+func (a commands) queueRedriveCommand() *cobra.Command {
+	var f client.Redrive
+	var tag string
+	var since time.Duration
+	cmd := &cobra.Command{
+		Use: "redrive QUEUE", Short: "Give the queue's dead jobs one more attempt: all of them, or some",
+		Example: `  sous queue redrive emails --reason attempts --since 1h
+  sous queue redrive emails --tag customer=7 --limit 100`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			queue, err := a.queueTarget(args[0])
+			if err != nil {
+				return err
+			}
+			f.Tag, f.TagValue = splitTag(tag)
+			if since > 0 {
+				f.FromMS = time.Now().Add(-since).UnixMilli()
+			}
+			n, err := queue.Redrive(cmd.Context(), f)
+			if err != nil {
+				return err
+			}
+			return a.Print(map[string]int{"redriven": n}, fmt.Sprintf("%s: %d jobs have one more attempt\n", args[0], n))
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringSliceVar(&f.IDs, "id", nil, "only these jobs")
+	flags.StringVar(&f.Reason, "reason", "", "only those that died of attempts, fatal, crashed, expired, rejected or dependency")
+	flags.StringVar(&tag, "tag", "", "only those with this tag: NAME or NAME=VALUE")
+	flags.DurationVar(&since, "since", 0, "only those that died so long ago at most, such as 1h")
+	flags.IntVar(&f.Limit, "limit", 0, "at most so many (0: all)")
+	return cmd
+}

@@ -1,0 +1,126 @@
+package jobs
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/client"
+	"github.com/codesous/sous/cmd/sous/internal/cli/command"
+)
+
+func (a commands) queueTailCommand() *cobra.Command {
+	var every time.Duration
+	cmd := &cobra.Command{
+		Use: "tail QUEUE", Short: "Print each job as it ends, until interrupted", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			queue, err := a.queueTarget(args[0])
+			if err != nil {
+				return err
+			}
+			if every < minTailInterval {
+				return api.Errorf(api.CodeValidation, "--interval %s: want at least %s", every, minTailInterval)
+			}
+			tail := &queueTail{queue: queue, seen: map[tailKey]bool{}}
+			if _, err := tail.poll(cmd.Context()); err != nil {
+				return command.Interrupted(cmd.Context(), err)
+			}
+			a.Note("waiting for jobs of %s to end", args[0])
+			return command.Interrupted(cmd.Context(), tail.follow(cmd.Context(), every, a.printEnded))
+		},
+	}
+	cmd.Flags().DurationVar(&every, "interval", time.Second, "how often to look")
+	return cmd
+}
+
+const minTailInterval = 100 * time.Millisecond
+
+// tailSlack is how far behind the newest end a job may turn up: replicas' clocks
+// differ, and an end is written a moment after its time.
+const tailSlack = 10_000 // ms
+
+// queueTail finds the jobs of a queue that ended since it looked last.
+type queueTail struct {
+	queue  *client.Queue
+	began  bool
+	newest int64            // end that was seen, in ms
+	seen   map[tailKey]bool // ends within tailSlack of it
+}
+
+// tailKey is one end of a job: brought back, it ends again.
+type tailKey struct {
+	id      string
+	endedMS int64
+}
+
+func (q *queueTail) follow(ctx context.Context, every time.Duration, show func(api.Job) error) error {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+		ended, err := q.poll(ctx)
+		if err != nil {
+			return err
+		}
+		for _, job := range ended {
+			if err := show(job); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// poll gives the ends that were not seen, oldest first.
+func (q *queueTail) poll(ctx context.Context) ([]api.Job, error) {
+	var found []api.Job
+	from := q.newest - tailSlack
+	for _, state := range []api.JobState{api.JobCompleted, api.JobDead, api.JobCancelled} {
+		list := func(ctx context.Context, o client.PageOptions) (api.Page[api.Job], error) {
+			return q.queue.Jobs(ctx, client.JobFilter{State: state}, o)
+		}
+		n := 0
+		for job, err := range client.All(ctx, list, client.PageOptions{Limit: api.MaxPageLimit}) {
+			if err != nil {
+				return nil, err
+			}
+			if n++; job.EndedAtMS < from || !q.began && n > api.MaxPageLimit {
+				break // the first look is for where the end is: one page has it
+			}
+			if key := (tailKey{job.ID, job.EndedAtMS}); !q.seen[key] {
+				found = append(found, job)
+			}
+		}
+	}
+	slices.SortStableFunc(found, func(a, b api.Job) int { return cmp.Compare(a.EndedAtMS, b.EndedAtMS) })
+	for _, job := range found {
+		q.seen[tailKey{job.ID, job.EndedAtMS}] = true
+		q.newest = max(q.newest, job.EndedAtMS)
+	}
+	q.began = true
+	for key := range q.seen {
+		if key.endedMS < q.newest-tailSlack {
+			delete(q.seen, key)
+		}
+	}
+	return found, nil
+}
+
+func (a commands) printEnded(j api.Job) error {
+	line := fmt.Sprintf("%s  %-9s  %s  attempt %d", command.TimeText(j.EndedAtMS), j.State, j.ID, j.Attempt)
+	if j.DeadReason != "" {
+		line += "  " + j.DeadReason
+	}
+	if tags := tagsText(j.Tags); tags != "" {
+		line += "  " + tags
+	}
+	return a.PrintLine(j, line)
+}

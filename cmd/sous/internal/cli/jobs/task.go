@@ -1,0 +1,208 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/client"
+	"github.com/codesous/sous/cmd/sous/internal/cli/command"
+)
+
+func (a commands) taskCommand() *cobra.Command {
+	return a.RemoteGroup("task", "Create tasks, follow them, and work on them",
+		a.taskCreateCommand(), a.taskGetCommand(), a.taskListCommand(), a.taskClaimCommand(), a.taskStepCommand(),
+		a.taskCompleteCommand(), a.taskFailCommand(), a.taskCancelCommand())
+}
+
+// taskCommandOf is a command about the task of its first two arguments, which prints
+// it as it is after do.
+func (a commands) taskCommandOf(use, short string, do func(ctx context.Context, t *command.Target, taskType, id string) (api.Task, error)) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := api.ValidateTaskType(args[0]); err != nil {
+				return err
+			}
+			if err := api.ValidateTaskID(args[1]); err != nil {
+				return err
+			}
+			t, err := a.Target()
+			if err != nil {
+				return err
+			}
+			task, err := do(cmd.Context(), t, args[0], args[1])
+			if err != nil {
+				return err
+			}
+			return a.Print(task, taskText(task))
+		},
+	}
+}
+
+func (a commands) taskCreateCommand() *cobra.Command {
+	var n api.NewTask
+	var payload string
+	var timeout time.Duration
+	cmd := a.taskCommandOf("create TYPE ID", "Create a task and announce it on its queue, in the command's namespace",
+		func(ctx context.Context, t *command.Target, taskType, id string) (task api.Task, err error) {
+			if n.Payload, err = command.ReadJSONArg("payload", payload, a.Stdin, api.MaxTaskPayloadBytes); err != nil {
+				return task, err
+			}
+			n.Namespace, n.TimeoutMS = t.NamespaceName, timeout.Milliseconds()
+			task, created, err := t.Tenant.CreateTask(ctx, taskType, id, n)
+			if err == nil && !created {
+				a.Note("the task was there already: nothing was made")
+			}
+			return task, err
+		})
+	cmd.Example = `  sous task create email-send campaign-7 --params-ref s3://mails/7.json --steps 3 --timeout 1m
+  sous job list email-send`
+	flags := cmd.Flags()
+	flags.StringVar(&n.Queue, "queue", "", "the queue that announces it (default: the type)")
+	flags.StringVar(&n.ParamsRef, "params-ref", "", "where its input is, if that is large")
+	flags.StringVar(&payload, "payload", "", "what goes with its announcement: JSON, @FILE, or - for stdin")
+	flags.Int64Var(&n.StepCount, "steps", 0, "how many steps it has (0: nobody knows)")
+	flags.DurationVar(&timeout, "timeout", 0, "how long its worker may be silent before it is stuck (default 5m)")
+	return cmd
+}
+
+func (a commands) taskGetCommand() *cobra.Command {
+	return a.taskCommandOf("get TYPE ID", "Show a task", func(ctx context.Context, t *command.Target, taskType, id string) (api.Task, error) {
+		return t.Tenant.Task(ctx, taskType, id)
+	})
+}
+
+// worker adds the flag that says who reports.
+func registerTaskWorker(cmd *cobra.Command, worker *string) {
+	cmd.Flags().StringVar(worker, "worker", "", "who reports")
+	_ = cmd.MarkFlagRequired("worker") // it is there: the line above adds it
+}
+
+func registerTaskTimeout(cmd *cobra.Command, timeout *time.Duration) {
+	cmd.Flags().DurationVar(timeout, "timeout", 0, "how long its worker may be silent from now on (default: the task's)")
+}
+
+func (a commands) taskClaimCommand() *cobra.Command {
+	var c api.TaskClaim
+	var timeout time.Duration
+	cmd := a.taskCommandOf("claim TYPE ID", "Take up a pending task", func(ctx context.Context, t *command.Target, taskType, id string) (api.Task, error) {
+		c.TimeoutMS = timeout.Milliseconds()
+		return t.Tenant.ClaimTask(ctx, taskType, id, c)
+	})
+	registerTaskWorker(cmd, &c.Worker)
+	registerTaskTimeout(cmd, &timeout)
+	return cmd
+}
+
+func (a commands) taskStepCommand() *cobra.Command {
+	var s api.TaskStep
+	var timeout time.Duration
+	cmd := a.taskCommandOf("step TYPE ID", "Say how far a task has come", func(ctx context.Context, t *command.Target, taskType, id string) (api.Task, error) {
+		s.TimeoutMS = timeout.Milliseconds()
+		return t.Tenant.StepTask(ctx, taskType, id, s)
+	})
+	registerTaskWorker(cmd, &s.Worker)
+	registerTaskTimeout(cmd, &timeout)
+	cmd.Flags().Int64Var(&s.Step, "step", 0, "the step; the present one says that the worker lives")
+	cmd.Flags().Int64Var(&s.StepCount, "steps", 0, "how many it has by now (0: as before)")
+	_ = cmd.MarkFlagRequired("step") // it is there: see above
+	return cmd
+}
+
+func (a commands) taskCompleteCommand() *cobra.Command {
+	var c api.TaskCompletion
+	cmd := a.taskCommandOf("complete TYPE ID", "End a task that is done", func(ctx context.Context, t *command.Target, taskType, id string) (api.Task, error) {
+		return t.Tenant.CompleteTask(ctx, taskType, id, c)
+	})
+	registerTaskWorker(cmd, &c.Worker)
+	cmd.Flags().StringVar(&c.ResultRef, "result-ref", "", "where its result is")
+	return cmd
+}
+
+func (a commands) taskFailCommand() *cobra.Command {
+	var f api.TaskFailure
+	cmd := a.taskCommandOf("fail TYPE ID", "End a task that cannot be done", func(ctx context.Context, t *command.Target, taskType, id string) (api.Task, error) {
+		return t.Tenant.FailTask(ctx, taskType, id, f)
+	})
+	registerTaskWorker(cmd, &f.Worker)
+	cmd.Flags().StringVar(&f.Error, "error", "", "what went wrong")
+	_ = cmd.MarkFlagRequired("error") // it is there: see above
+	return cmd
+}
+
+func (a commands) taskCancelCommand() *cobra.Command {
+	return a.taskCommandOf("cancel TYPE ID", "Cancel a task that has not ended", func(ctx context.Context, t *command.Target, taskType, id string) (api.Task, error) {
+		return t.Tenant.CancelTask(ctx, taskType, id)
+	})
+}
+
+func (a commands) taskListCommand() *cobra.Command {
+	var filter client.TaskFilter
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the tenant's tasks that have not ended, those first that changed longest ago", Args: cobra.NoArgs,
+	}
+	limit := command.RegisterLimit(cmd)
+	cmd.Flags().StringVar(&filter.Type, "type", "", "only tasks of this type")
+	cmd.Flags().BoolVar(&filter.Stuck, "stuck", false, "only those of which nobody has heard in time")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if filter.Type != "" {
+			if err := api.ValidateTaskType(filter.Type); err != nil {
+				return err
+			}
+		}
+		t, err := a.Target()
+		if err != nil {
+			return err
+		}
+		list := func(ctx context.Context, o client.PageOptions) (api.Page[api.Task], error) {
+			return t.Tenant.Tasks(ctx, filter, o)
+		}
+		items, more, err := command.Collect(client.All(cmd.Context(), list, client.PageOptions{}), *limit)
+		if err != nil {
+			return err
+		}
+		a.NoteMore(more)
+		return command.PrintList(a.App, items, []string{"TASK", "STATE", "WORKER", "STEP", "CHANGED", "TIMES OUT", "AGAIN"}, taskRow)
+	}
+	return cmd
+}
+
+func taskRow(t api.Task) []string {
+	state := string(t.State)
+	if t.Stuck {
+		state += " (stuck)"
+	}
+	return []string{t.TaskType + "/" + t.TaskID, state, command.Mark(t.Worker != "", t.Worker), stepText(t), command.TimeText(t.UpdatedAtMS),
+		command.TimeText(t.TimeoutAtMS), strconv.FormatInt(t.Republished, 10)}
+}
+
+func stepText(t api.Task) string {
+	if t.StepCount > 0 {
+		return fmt.Sprintf("%d of %d", t.CurrentStep, t.StepCount)
+	}
+	return strconv.FormatInt(t.CurrentStep, 10)
+}
+
+func taskText(t api.Task) string {
+	cells := taskRow(t)
+	rows := [][]string{
+		{"STATE", cells[1]}, {"STEP", cells[3]}, {"QUEUE", t.Namespace + "/" + t.Queue}, {"JOB", t.JobID},
+		{"CREATED", command.TimeText(t.CreatedAtMS)}, {"CHANGED", cells[4]},
+	}
+	for _, row := range [][]string{
+		{"WORKER", t.Worker}, {"TIMES OUT", cells[5]}, {"PARAMS", t.ParamsRef}, {"RESULT", t.ResultRef}, {"ERROR", t.Error},
+	} {
+		if row[1] != "" && row[1] != "-" {
+			rows = append(rows, row)
+		}
+	}
+	if t.Republished > 0 {
+		rows = append(rows, []string{"AGAIN", cells[6]})
+	}
+	return command.Table([]string{"TASK", cells[0]}, rows)
+}

@@ -1,0 +1,35 @@
+package jobs
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/client"
+	"github.com/codesous/sous/cmd/sous/internal/cli/command"
+)
+
+func (a commands) workerCommand() *cobra.Command {
+	return a.RemoteGroup("worker", "Look at the processes that do the jobs of queues", a.workerListCommand())
+}
+
+func (a commands) workerListCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Short: "List the tenant's workers that fetched or sent a heartbeat in the last five minutes", Args: cobra.NoArgs}
+	limit := command.RegisterLimit(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		t, err := a.Target()
+		if err != nil {
+			return err
+		}
+		items, more, err := command.Collect(client.All(cmd.Context(), t.Tenant.Workers, client.PageOptions{}), *limit)
+		if err != nil {
+			return err
+		}
+		a.NoteMore(more)
+		return command.PrintList(a.App, items, []string{"WORKER", "HOST", "NAMESPACE", "QUEUES", "VERSION", "STARTED", "LAST SEEN"}, func(w api.Worker) []string {
+			return []string{w.ID, w.Hostname, w.Namespace, strings.Join(w.Queues, ","), w.Version, command.TimeText(w.StartedAtMS), command.TimeText(w.LastHeartbeatMS)}
+		})
+	}
+	return cmd
+}

@@ -1,0 +1,97 @@
+// Package cli is the command line of sous: its root command, and the commands about this
+// machine and about the server as a whole. The packages below it hold the other commands,
+// one package for each thing that a user works with.
+//
+// Package command stands below all of them: it holds what commands share, such as output,
+// targets, profiles and exit codes. Imports point from cli to the commands to command.
+package cli
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/codesous/sous/cmd/sous/internal/build"
+	"github.com/codesous/sous/cmd/sous/internal/cli/access"
+	"github.com/codesous/sous/cmd/sous/internal/cli/cadence"
+	"github.com/codesous/sous/cmd/sous/internal/cli/command"
+	"github.com/codesous/sous/cmd/sous/internal/cli/documents"
+	"github.com/codesous/sous/cmd/sous/internal/cli/functions"
+	"github.com/codesous/sous/cmd/sous/internal/cli/jobs"
+	"github.com/codesous/sous/cmd/sous/internal/cli/schedules"
+)
+
+// Run executes the command line args (without the program's name) and returns the
+// exit code of the process. ctx ends when the process is interrupted.
+func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := &command.App{Stdin: stdin, Stdout: stdout, Stderr: stderr}
+	root := rootCommand(a)
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		if asksForJSON(args) { // --output may stand behind the flag that was not understood
+			a.Output = command.FormatJSON
+		}
+		return err
+	})
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return command.ExitOK
+	}
+	a.Report(err)
+	return command.ExitCode(err)
+}
+
+func rootCommand(a *command.App) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "sous",
+		Short: "Publish and run functions",
+		Long: `sous is the code-sous platform: server, command line and sandbox in one program.
+
+  sous dev                 start everything on this machine
+  sous fn init hello       write a function to begin with
+  sous fn deploy hello     publish it and print the URL to curl
+
+Exit codes: 0 success, 1 the command or its input is wrong, 2 the server failed
+or cannot be reached, 3 the function failed.`,
+		Version:       build.Version(),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          command.NoSuchCommand,
+		RunE:          command.ShowHelp,
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			return command.ValidateFormat(a.Output)
+		},
+	}
+	root.SetVersionTemplate("sous {{.Version}}\n")
+	root.PersistentFlags().StringVarP(&a.Output, "output", "o", command.FormatText, "what to print: text or json")
+	own := commands{a}
+	root.AddCommand(own.devCommand(), own.serveCommand(), own.profileCommand(), own.doctorCommand(), own.healthCommand(), own.versionCommand())
+	for _, commands := range [][]*cobra.Command{
+		functions.Commands(a), jobs.Commands(a), documents.Commands(a), schedules.Commands(a), cadence.Commands(a), access.Commands(a),
+	} {
+		root.AddCommand(commands...)
+	}
+	return root
+}
+
+// commands are the commands about this machine and about the server as a whole.
+type commands struct{ *command.App }
+
+// asksForJSON says whether a command line that could not be parsed asks for it.
+func asksForJSON(args []string) bool {
+	for i, arg := range args {
+		switch arg {
+		case "-o", "--output":
+			if i+1 < len(args) && args[i+1] == command.FormatJSON {
+				return true
+			}
+		case "-o" + command.FormatJSON, "-o=" + command.FormatJSON, "--output=" + command.FormatJSON:
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,295 @@
+// Package schedules holds the commands about schedules.
+package schedules
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	_ "time/tzdata" // for machines and images that know no time zones
+
+	"github.com/spf13/cobra"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/client"
+	"github.com/codesous/sous/cmd/sous/internal/cli/command"
+	"github.com/codesous/sous/scheduler"
+)
+
+// commands are the commands of this package.
+type commands struct{ *command.App }
+
+// Commands returns the commands about schedules.
+func Commands(a *command.App) []*cobra.Command {
+	return []*cobra.Command{commands{a}.scheduleCommand()}
+}
+
+func (a commands) scheduleCommand() *cobra.Command {
+	return a.RemoteGroup("schedule", "Run functions and fill queues by the clock",
+		a.scheduleCreateCommand(), a.scheduleListCommand(),
+		a.scheduleStateCommand("get", "Show a schedule, its next run and its last one", (*client.Schedule).Get),
+		a.scheduleUpdateCommand(),
+		a.scheduleEnableCommand("enable", "Let a schedule tick, from now on", true),
+		a.scheduleEnableCommand("disable", "Let a schedule tick no more until it is enabled", false),
+		a.scheduleRunCommand(), a.scheduleDeleteCommand(), a.scheduleNextCommand())
+}
+
+// scheduleTarget is the target of a command about a schedule.
+func (a commands) scheduleTarget(name string) (*client.Schedule, error) {
+	if err := api.ValidateName("schedule", name); err != nil {
+		return nil, err
+	}
+	t, err := a.Target()
+	if err != nil {
+		return nil, err
+	}
+	return t.Namespace.Schedule(name), nil
+}
+
+func (a commands) scheduleListCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Short: "List the namespace's schedules with how they stand", Args: cobra.NoArgs}
+	limit := command.RegisterLimit(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		t, err := a.Target()
+		if err != nil {
+			return err
+		}
+		items, more, err := command.Collect(client.All(cmd.Context(), t.Namespace.Schedules, client.PageOptions{}), *limit)
+		if err != nil {
+			return err
+		}
+		a.NoteMore(more)
+		return command.PrintList(a.App, items, []string{"SCHEDULE", "WHEN", "TARGET", "NEXT", "LAST", "FIRED", "SKIPPED", "MISSED"}, scheduleRow)
+	}
+	return cmd
+}
+
+func scheduleRow(s api.ScheduleStatus) []string {
+	last := "-"
+	if s.LastRun != nil {
+		last = command.TimeText(s.LastRun.FiredMS)
+	}
+	return []string{
+		s.Name, whenText(&s.Schedule), targetText(&s.Schedule), nextText(&s), last,
+		strconv.FormatInt(s.Fired, 10), strconv.FormatInt(s.Skipped, 10), strconv.FormatInt(s.Missed, 10),
+	}
+}
+
+// whenText says when a schedule ticks.
+func whenText(s *api.Schedule) string {
+	if s.Cron != "" {
+		return s.Cron + " " + s.Timezone
+	}
+	return "every " + (time.Duration(s.EverySeconds) * time.Second).String()
+}
+
+// targetText says what a schedule fires.
+func targetText(s *api.Schedule) string {
+	if s.Queue != nil {
+		return "queue " + s.Queue.Name
+	}
+	return s.Ref.Function + "@" + s.Ref.Ref().String()
+}
+
+func nextText(s *api.ScheduleStatus) string {
+	if !s.Enabled {
+		return "disabled"
+	}
+	return command.TimeText(s.NextRunMS)
+}
+
+// scheduleStateCommand is a command that prints the schedule as it is after do.
+func (a commands) scheduleStateCommand(name, short string, do func(*client.Schedule, context.Context) (api.ScheduleStatus, error)) *cobra.Command {
+	return &cobra.Command{
+		Use: name + " NAME", Short: short, Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			schedule, err := a.scheduleTarget(args[0])
+			if err != nil {
+				return err
+			}
+			return a.printSchedule(do(schedule, cmd.Context()))
+		},
+	}
+}
+
+func (a commands) scheduleEnableCommand(name, short string, on bool) *cobra.Command {
+	return a.scheduleStateCommand(name, short, func(s *client.Schedule, ctx context.Context) (api.ScheduleStatus, error) {
+		return s.Update(ctx, client.ScheduleChange{Enabled: &on})
+	})
+}
+
+func (a commands) printSchedule(s api.ScheduleStatus, err error) error {
+	if err != nil {
+		return err
+	}
+	return a.Print(s, scheduleText(&s))
+}
+
+func scheduleText(s *api.ScheduleStatus) string {
+	overlap := s.OverlapPolicy
+	if s.OverlapPolicy == api.OverlapQueue {
+		overlap = fmt.Sprintf("%s, up to %d", overlap, s.QueueLimit)
+	}
+	rows := [][]string{
+		{"WHEN", whenText(&s.Schedule)},
+		{"TARGET", targetText(&s.Schedule)},
+		{"OVERLAP", overlap},
+		{"CATCH-UP", fmt.Sprintf("%s, up to %d", s.Catchup, s.MaxCatchupTicks)},
+		{"NEXT", nextText(s)},
+		{"FIRED", strconv.FormatInt(s.Fired, 10)},
+		{"SKIPPED", strconv.FormatInt(s.Skipped, 10)},
+		{"MISSED", strconv.FormatInt(s.Missed, 10)},
+		{"REVISION", strconv.FormatInt(s.Revision, 10)},
+	}
+	if s.LastRun != nil {
+		rows = append(rows, []string{"LAST", strings.TrimSpace(command.TimeText(s.LastRun.FiredMS) + ", job " + s.LastRun.JobID + " " + string(s.LastRun.State))})
+	}
+	if s.LastSkip != nil {
+		rows = append(rows, []string{"LAST SKIP", command.TimeText(s.LastSkip.TickMS) + ", " + s.LastSkip.Reason})
+	}
+	if len(s.InFlight) > 0 {
+		rows = append(rows, []string{"IN FLIGHT", strings.Join(s.InFlight, " ")})
+	}
+	if len(s.Payload) > 0 {
+		rows = append(rows, []string{"PAYLOAD", string(s.Payload)})
+	}
+	return command.Table([]string{"SCHEDULE", s.Name}, rows)
+}
+
+func (a commands) scheduleRunCommand() *cobra.Command {
+	var key string
+	cmd := &cobra.Command{
+		Use: "run NAME", Short: "Fire a schedule now, as its overlap policy allows", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			schedule, err := a.scheduleTarget(args[0])
+			if err != nil {
+				return err
+			}
+			run, err := schedule.Run(cmd.Context(), key)
+			if err != nil {
+				return err
+			}
+			text := "job " + run.JobID + "\n"
+			if run.ActivationID != "" {
+				text = "activation " + run.ActivationID + "\n"
+			}
+			return a.Print(run, text)
+		},
+	}
+	cmd.Flags().StringVar(&key, "idempotency-key", "", "run at most once under this key; a repeat prints the first run's job")
+	return cmd
+}
+
+func (a commands) scheduleDeleteCommand() *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "delete NAME", Short: "Delete a schedule; jobs that it made go on", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			schedule, err := a.scheduleTarget(args[0])
+			if err != nil {
+				return err
+			}
+			if err := a.Confirm(yes, fmt.Sprintf("Delete schedule %s?", args[0])); err != nil {
+				return err
+			}
+			if err := schedule.Delete(cmd.Context(), 0); err != nil {
+				return err
+			}
+			a.Note("%s deleted", args[0])
+			return nil
+		},
+	}
+	command.RegisterYes(cmd, &yes)
+	return cmd
+}
+
+// tick is one of those that next prints.
+type tick struct {
+	TickMS int64  `json:"tick_ms"`
+	Time   string `json:"time"`
+}
+
+func (a commands) scheduleNextCommand() *cobra.Command {
+	var f scheduleFlags
+	var count int
+	cmd := &cobra.Command{
+		Use: "next [NAME]", Short: "Print the next ticks of a schedule, or of a timing that is to be",
+		Long: `Print the next ticks of a schedule, or, without asking a server, of a timing.
+
+When within its interval a schedule ticks follows from its tenant, namespace and name:
+--every needs the name that it is to have.`,
+		Example: `  sous schedule next nightly -n 10
+  sous schedule next --cron '30 2 * * *' --timezone Europe/Berlin
+  sous schedule next heartbeat --every 5m`,
+		Args: cobra.MaximumNArgs(1),
+	}
+	f.registerTiming(cmd)
+	cmd.Flags().IntVarP(&count, "count", "n", 5, "how many")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if count < 1 || count > maxNextTicks {
+			return fmt.Errorf("--count: must be from 1 to %d", maxNextTicks)
+		}
+		t, err := a.Target()
+		if err != nil {
+			return err
+		}
+		s, err := f.timed(cmd, t, args)
+		if err != nil {
+			return err
+		}
+		ticks, err := scheduler.NextTicks(t.TenantName, t.NamespaceName, s, time.Now().UnixMilli(), count)
+		if err != nil {
+			return err
+		}
+		if !s.Enabled {
+			a.Note("it is disabled; enabled now, it would tick so")
+		}
+		zone := time.Local
+		if s.Cron != "" {
+			if zone, err = time.LoadLocation(s.Timezone); err != nil {
+				return err
+			}
+		}
+		items := make([]tick, len(ticks))
+		for i, ms := range ticks {
+			items[i] = tick{ms, time.UnixMilli(ms).In(zone).Format(time.RFC3339Nano)}
+		}
+		return command.PrintList(a.App, items, []string{"NEXT"}, func(t tick) []string { return []string{t.Time} })
+	}
+	return cmd
+}
+
+// maxNextTicks bounds what next prints.
+const maxNextTicks = 10_000
+
+// timed is the schedule whose ticks are asked for: that of the flags, or the one that
+// exists under the name.
+func (f *scheduleFlags) timed(cmd *cobra.Command, t *command.Target, args []string) (*api.Schedule, error) {
+	flags := cmd.Flags()
+	switch {
+	case flags.Changed("cron") || flags.Changed("every"):
+		s := &api.Schedule{Cron: f.cron, Timezone: f.timezone, Enabled: true}
+		if len(args) > 0 {
+			s.Name = args[0]
+			if err := api.ValidateName("schedule", s.Name); err != nil {
+				return nil, err
+			}
+		} else if f.cron == "" {
+			return nil, errors.New("say the name: when within its interval a schedule ticks follows from it")
+		}
+		var err error
+		s.EverySeconds, err = f.seconds()
+		return s, err
+	case flags.Changed("timezone"):
+		return nil, errors.New("--timezone stands beside --cron")
+	case len(args) == 0:
+		return nil, errors.New("say which schedule, or --cron")
+	}
+	if err := api.ValidateName("schedule", args[0]); err != nil {
+		return nil, err
+	}
+	found, err := t.Namespace.Schedule(args[0]).Get(cmd.Context())
+	return &found.Schedule, err
+}

@@ -1,0 +1,190 @@
+package schedules
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/client"
+	"github.com/codesous/sous/cmd/sous/internal/cli/command"
+)
+
+// scheduleFlags are what a schedule is told on the command line.
+type scheduleFlags struct {
+	every          time.Duration
+	cron, timezone string
+
+	function, ref   string
+	queue           api.ScheduleQueue
+	payload         string
+	overlap         string
+	queueLimit      int
+	catchup         string
+	maxCatchupTicks int
+}
+
+func (f *scheduleFlags) registerTiming(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.DurationVar(&f.every, "every", 0, "tick once in this time, such as 5m, in whole seconds")
+	flags.StringVar(&f.cron, "cron", "", "tick by five fields (minute, hour, day, month, weekday), or @hourly, @daily and the like")
+	flags.StringVar(&f.timezone, "timezone", "", "of --cron (default "+api.DefaultTimezone+")")
+}
+
+func (f *scheduleFlags) register(cmd *cobra.Command) {
+	f.registerTiming(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&f.function, "function", "", "invoke this function")
+	flags.StringVar(&f.ref, "ref", api.DefaultAlias, "with --function, the alias or version")
+	flags.StringVar(&f.queue.Name, "queue", "", "add a job to this queue")
+	flags.StringVar(&f.queue.UniqueKey, "unique-key", "", "with --queue, only if no other job holds this key")
+	flags.IntVar(&f.queue.MaxAttempts, "max-attempts", 0, "with --queue, how often the job is tried")
+	flags.StringVar((*string)(&f.queue.Priority), "priority", "", "with --queue: critical, high, normal or low")
+	flags.StringVar(&f.payload, "payload", "", "event or payload as JSON, @FILE, or - for stdin (default {})")
+	flags.StringVar(&f.overlap, "overlap", "", "while a run is under way: skip the tick, queue it, or run it in parallel (default "+api.OverlapSkip+")")
+	flags.IntVar(&f.queueLimit, "queue-limit", 0, fmt.Sprintf("with --overlap queue, how many runs may be under way and wait (default %d)", api.DefaultQueueLimit))
+	flags.StringVar(&f.catchup, "catchup", "", "of ticks that nobody fired in time: all, latest or none (default "+api.CatchupAll+")")
+	flags.IntVar(&f.maxCatchupTicks, "max-catchup-ticks", 0, fmt.Sprintf("how many of all are caught up (default %d)", api.DefaultMaxCatchupTicks))
+}
+
+// seconds is --every.
+func (f *scheduleFlags) seconds() (int64, error) {
+	if f.every < 0 || f.every%time.Second != 0 {
+		return 0, errors.New("--every: must be whole seconds")
+	}
+	return int64(f.every / time.Second), nil
+}
+
+// target is what --function and --ref, or --queue and what stands beside it, say.
+func (f *scheduleFlags) target(cmd *cobra.Command) (*api.JobTarget, *api.ScheduleQueue, error) {
+	flags := cmd.Flags()
+	for _, name := range []string{"unique-key", "max-attempts", "priority"} {
+		if flags.Changed(name) && f.queue.Name == "" {
+			return nil, nil, fmt.Errorf("--%s stands beside --queue", name)
+		}
+	}
+	switch {
+	case f.function != "" && f.queue.Name != "":
+		return nil, nil, errors.New("--function and --queue: give one of them")
+	case f.function != "":
+		ref, err := command.ParseRef(f.ref)
+		return &api.JobTarget{Function: f.function, Alias: ref.Alias, Version: ref.Version}, nil, err
+	case flags.Changed("ref"):
+		return nil, nil, errors.New("--ref stands beside --function")
+	case f.queue.Name != "":
+		return nil, &f.queue, nil
+	}
+	return nil, nil, nil
+}
+
+func (a commands) scheduleCreateCommand() *cobra.Command {
+	var f scheduleFlags
+	var disabled bool
+	cmd := &cobra.Command{
+		Use: "create NAME", Short: "Create a schedule",
+		Example: `  sous schedule create report --cron '30 6 * * 1-5' --timezone Europe/Berlin --function report
+  sous schedule create heartbeat --every 5m --queue checks --payload '{"deep": true}'
+  sous schedule create import --every 1h --function import --overlap queue --catchup latest`,
+		Args: cobra.ExactArgs(1),
+	}
+	f.register(cmd)
+	cmd.Flags().BoolVar(&disabled, "disabled", false, "let it not tick until it is enabled")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		n := api.NewSchedule{
+			Name: args[0], Cron: f.cron, Timezone: f.timezone, OverlapPolicy: f.overlap, QueueLimit: f.queueLimit,
+			Catchup: f.catchup, MaxCatchupTicks: f.maxCatchupTicks,
+		}
+		var err error
+		if n.EverySeconds, err = f.seconds(); err != nil {
+			return err
+		}
+		if n.Ref, n.Queue, err = f.target(cmd); err != nil {
+			return err
+		}
+		if n.Payload, err = command.ReadJSONArg("payload", f.payload, a.Stdin, api.MaxSchedulePayload); err != nil {
+			return err
+		}
+		if disabled {
+			on := false
+			n.Enabled = &on
+		}
+		t, err := a.Target()
+		if err != nil {
+			return err
+		}
+		return a.printSchedule(t.Namespace.CreateSchedule(cmd.Context(), n))
+	}
+	return cmd
+}
+
+func (a commands) scheduleUpdateCommand() *cobra.Command {
+	var f scheduleFlags
+	var revision int64
+	cmd := &cobra.Command{
+		Use: "update NAME", Short: "Change a schedule: what no flag says stays",
+		Example: `  sous schedule update report --cron '0 7 * * 1-5'
+  sous schedule update heartbeat --every 1m --if-revision 3
+  sous schedule update import --queue imports`,
+		Args: cobra.ExactArgs(1),
+	}
+	f.register(cmd)
+	cmd.Flags().Var(command.VersionFlag(&revision), "if-revision", "only if it has this revision now")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c, err := f.change(cmd)
+		if err != nil {
+			return err
+		}
+		if c.Payload, err = command.ReadJSONArg("payload", f.payload, a.Stdin, api.MaxSchedulePayload); err != nil {
+			return err
+		}
+		c.IfMatch = revision
+		schedule, err := a.scheduleTarget(args[0])
+		if err != nil {
+			return err
+		}
+		return a.printSchedule(schedule.Update(cmd.Context(), c))
+	}
+	return cmd
+}
+
+// change is what the flags that were given say. The other kind of timing, and the other
+// kind of target, goes.
+func (f *scheduleFlags) change(cmd *cobra.Command) (c client.ScheduleChange, err error) {
+	flags := cmd.Flags()
+	if flags.Changed("every") && flags.Changed("cron") {
+		return c, errors.New("--every and --cron: give one of them")
+	}
+	if flags.Changed("every") {
+		seconds, err := f.seconds()
+		if err != nil {
+			return c, err
+		}
+		c.EverySeconds, c.Without = &seconds, append(c.Without, "cron")
+	}
+	if flags.Changed("cron") {
+		c.Cron, c.Without = &f.cron, append(c.Without, "every_seconds")
+	}
+	for name, set := range map[string]func(){
+		"timezone":          func() { c.Timezone = &f.timezone },
+		"overlap":           func() { c.OverlapPolicy = &f.overlap },
+		"queue-limit":       func() { c.QueueLimit = &f.queueLimit },
+		"catchup":           func() { c.Catchup = &f.catchup },
+		"max-catchup-ticks": func() { c.MaxCatchupTicks = &f.maxCatchupTicks },
+	} {
+		if flags.Changed(name) {
+			set()
+		}
+	}
+	if c.Ref, c.Queue, err = f.target(cmd); err != nil {
+		return c, err
+	}
+	switch {
+	case c.Ref != nil:
+		c.Without = append(c.Without, "queue")
+	case c.Queue != nil:
+		c.Without = append(c.Without, "ref")
+	}
+	return c, nil
+}

@@ -1,0 +1,87 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+
+	"github.com/spf13/pflag"
+	"go.uber.org/zap"
+
+	"github.com/codesous/sous/controlplane"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/access"
+)
+
+// How a server knows its callers.
+const (
+	authOff  = "off"  // whoever reaches it is an administrator
+	authKeys = "keys" // API keys
+)
+
+func registerAuth(flags *pflag.FlagSet, mode string) {
+	flags.String("auth", mode, "who may call: keys (whoever has an API key), or off (whoever reaches the server, as an administrator; loopback only)")
+}
+
+// validateAuth refuses an unknown mode, and without keys an address that other
+// machines can reach.
+func (s *settings) validateAuth() error {
+	switch s.Auth {
+	case authOff:
+		return checkLoopback("listen", s.Listen)
+	case authKeys:
+		return checkAddress("listen", s.Listen)
+	}
+	return fmt.Errorf("auth %q: want %s or %s", s.Auth, authKeys, authOff)
+}
+
+func checkAddress(setting, listen string) error {
+	if _, _, err := net.SplitHostPort(listen); err != nil {
+		return fmt.Errorf("%s %q: %w", setting, listen, err)
+	}
+	return nil
+}
+
+// checkLoopback refuses an address that other machines can reach.
+func checkLoopback(setting, listen string) error {
+	if err := checkAddress(setting, listen); err != nil {
+		return err
+	}
+	host, _, _ := net.SplitHostPort(listen) // it can be
+	if host == "localhost" {
+		return nil
+	}
+	if addr, err := netip.ParseAddr(host); err == nil && addr.Unmap().IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("%s %q: with auth off only loopback addresses (127.0.0.1, ::1, localhost) are allowed, "+
+		"because whoever reaches the server can do everything; --auth keys allows any", setting, listen)
+}
+
+// errKeysEmbedded refuses keys that nobody could make: those of a store that is
+// in use by the server itself, and by no other process.
+var errKeysEmbedded = errors.New("auth keys: sous dev needs a store server for that (--store redis://…): " +
+	"the first key is made by sous keys bootstrap, which cannot open the embedded store while dev has it")
+
+func (s *settings) authMode() controlplane.AuthMode {
+	if s.Auth == authOff {
+		return controlplane.AuthOff
+	}
+	return controlplane.AuthKeys
+}
+
+// noteKeys says once how to go on where nobody has a key yet.
+func (p *platform) noteKeys(ctx context.Context, store *storage.Store, s settings) error {
+	if s.Auth == authOff || !s.has(roleAPI) {
+		return nil
+	}
+	exists, err := access.NewAPIKeys(store).Any(ctx)
+	if err != nil || exists {
+		return err
+	}
+	p.logger.Warn("there is no API key, so nobody can call; make the first one on the same store",
+		zap.String("command", "sous keys bootstrap --store URL"))
+	return nil
+}

@@ -1,0 +1,51 @@
+package server
+
+import (
+	"runtime"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/codesous/sous/cmd/sous/internal/build"
+	"github.com/codesous/sous/metrics"
+)
+
+// newRegistry makes what the parts of a server export their metrics to, with the
+// figures of the process in it.
+func newRegistry() (*prometheus.Registry, error) {
+	reg := prometheus.NewRegistry()
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Namespace: metrics.Namespace, Name: "build_info", Help: "Always 1; the labels say what runs.",
+		ConstLabels: prometheus.Labels{"version": build.Version(), "go": runtime.Version()},
+	})
+	build.Set(1)
+	return reg, metrics.Register(reg, build,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+}
+
+// register exports how many connections there are, may be, and made room.
+func (c *connections) register(reg prometheus.Registerer) error {
+	gauge := func(name, state, help string, value func(open, waiting int) int) prometheus.Collector {
+		opts := prometheus.GaugeOpts{Namespace: metrics.Namespace, Name: name, Help: help}
+		if state != "" {
+			opts.ConstLabels = prometheus.Labels{"state": state}
+		}
+		return prometheus.NewGaugeFunc(opts, func() float64 {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return float64(value(len(c.open), c.waiting.Len()))
+		})
+	}
+	const help = "Open connections: active ones have a request, waiting ones are between two, or silent."
+	return metrics.Register(reg, c.hungUp,
+		gauge("http_connections", "active", help, func(open, waiting int) int { return open - waiting }),
+		gauge("http_connections", "waiting", help, func(_, waiting int) int { return waiting }),
+		gauge("http_connections_max", "", "How many connections may be open.", func(int, int) int { return c.most }))
+}
+
+func newHungUp() prometheus.Counter {
+	return prometheus.NewCounter(prometheus.CounterOpts{
+		Namespace: metrics.Namespace, Name: "http_connections_hung_up_total",
+		Help: "Connections that were closed because too many were open.",
+	})
+}

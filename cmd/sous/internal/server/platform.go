@@ -1,0 +1,349 @@
+// Package server runs a sous server: it reads the settings, opens the store and every
+// part of the platform that the roles ask for, wires them, answers on the listener, and
+// drains.
+//
+// Serve and Dev are the two ways to run one; WithTryout runs one for a single function
+// inside the calling process.
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
+	"go.uber.org/zap"
+
+	"github.com/codesous/sous/cadenceworker"
+	"github.com/codesous/sous/cmd/sous/internal/build"
+	"github.com/codesous/sous/controlplane"
+	"github.com/codesous/sous/invoker"
+	"github.com/codesous/sous/invoker/sandbox"
+	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/queue/tasks"
+	"github.com/codesous/sous/scheduler"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/documents"
+	"github.com/codesous/sous/storage/embedded"
+	"github.com/codesous/sous/storage/examine"
+	"github.com/codesous/sous/storage/secrets"
+)
+
+// platform is every part of a running server, wired.
+type platform struct {
+	server    *controlplane.Server
+	metrics   *prometheus.Registry
+	documents *documents.Service
+	secrets   *secrets.Secrets
+
+	// closers undo what was opened, the last one first.
+	closers []func(context.Context) error
+	tracer  trace.TracerProvider // nil where nothing is traced
+	stop    context.CancelFunc   // of the loops
+	// stopWork ends the taking of asynchronous invocations.
+	stopWork context.CancelFunc
+	loops    sync.WaitGroup
+	workEnds time.Time // when what runs is stopped; zero until the platform closes
+	logger   *zap.Logger
+}
+
+// open opens what s asks for. The platform must be closed, also after
+// ctx ended.
+func open(ctx context.Context, s settings, logger *zap.Logger) (p *platform, err error) {
+	life, stop := context.WithCancel(context.WithoutCancel(ctx))
+	metrics, err := newRegistry()
+	working, stopWork := context.WithCancel(life)
+	p = &platform{stop: stop, stopWork: stopWork, logger: logger, metrics: metrics}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.close(context.WithoutCancel(ctx)))
+			p = nil
+		}
+	}()
+	if err != nil {
+		return p, err
+	}
+	if p.tracer, err = p.openTracing(ctx, s); err != nil {
+		return p, err
+	}
+	store, err := p.openStore(ctx, life, s)
+	if err != nil {
+		return p, err
+	}
+	if p.documents, err = s.Documents.openDocuments(ctx, store, metrics); err != nil {
+		return p, err
+	}
+	broker, err := queue.New(ctx, store, queue.Config{Logger: logger.Named("queue"), Metrics: metrics})
+	if err != nil {
+		return p, err
+	}
+	p.onClose(func(context.Context) error { broker.Close(); return nil })
+	cadence, err := p.openCadence(s)
+	if err != nil {
+		return p, err
+	}
+	schedules, err := p.openSchedules(s, store, broker)
+	if err != nil {
+		return p, err
+	}
+	engine, err := p.openEngine(ctx, working, s, store, broker, cadence)
+	if err != nil {
+		return p, err
+	}
+	if s.has(roleCadence) {
+		if err := p.openActivities(ctx, working, store, engine, cadence); err != nil {
+			return p, err
+		}
+	}
+	if err := p.openServer(ctx, s, store, engine, broker, schedules); err != nil {
+		return p, err
+	}
+	if err := p.noteKeys(ctx, store, s); err != nil {
+		return p, err
+	}
+	if err := p.openAdmin(life, s); err != nil {
+		return p, err
+	}
+	if s.has(roleScheduler) {
+		return p, p.maintain(life, store, broker)
+	}
+	return p, nil
+}
+
+// openServer makes the API's server.
+func (p *platform) openServer(ctx context.Context, s settings, store *storage.Store, engine *invoker.Invoker, broker *queue.Broker, schedules *scheduler.Schedules) error {
+	runners, err := s.Documents.token()
+	if err != nil {
+		return err
+	}
+	if p.server, err = controlplane.New(ctx, store, engine, broker, controlplane.Config{
+		Logger: p.logger.Named("api"), Metrics: p.metrics, Tracer: p.tracer, Version: build.Version(), Auth: s.authMode(), MaxWaits: maxWaits(s), Schedules: schedules, Secrets: p.secrets,
+		Documents: p.documents, StorageToken: runners,
+	}); err != nil {
+		return err
+	}
+	p.onClose(func(context.Context) error { p.server.Close(); return nil })
+	return nil
+}
+
+// openSchedules makes what keeps the schedules; the broker's loop, where there is one, has
+// them fired.
+func (p *platform) openSchedules(s settings, store *storage.Store, broker *queue.Broker) (*scheduler.Schedules, error) {
+	ticker, err := scheduler.NewTicker(store, broker, p.metrics, p.logger.Named("ticker"))
+	if err != nil {
+		return nil, err
+	}
+	ticker.Trace(p.tracer)
+	if s.has(roleScheduler) {
+		broker.OnSchedulesDue(ticker.Tend, ticker.Idle)
+	}
+	return scheduler.NewSchedules(store, broker, ticker)
+}
+
+// maintain does the scheduler's work until life ends.
+func (p *platform) maintain(life context.Context, store *storage.Store, broker *queue.Broker) error {
+	sweeper, err := scheduler.NewSweeper(store, broker, scheduler.SweeperConfig{Metrics: p.metrics}, p.logger.Named("sweeper"))
+	if err != nil {
+		return err
+	}
+	if err := p.sweepTasks(life, store, broker); err != nil {
+		return err
+	}
+	p.loops.Go(func() { sweeper.Run(life) })
+	p.loops.Go(func() { broker.Maintain(life) })
+	return nil
+}
+
+// sweepTasks repairs stuck tasks until life ends.
+func (p *platform) sweepTasks(life context.Context, store *storage.Store, broker *queue.Broker) error {
+	logger := p.logger.Named("tasks")
+	repairs, err := tasks.New(store, broker, tasks.Config{Logger: logger})
+	if err != nil {
+		return err
+	}
+	sweeper, err := scheduler.NewTaskSweeper(store, repairs, scheduler.TaskSweeperConfig{Metrics: p.metrics}, logger)
+	if err != nil {
+		return err
+	}
+	p.loops.Go(func() { sweeper.Run(life) })
+	return nil
+}
+
+// openEngine makes the engine, with sandboxes if a role of s runs functions, and
+// lets it take asynchronous invocations under the invoker role until working ends.
+func (p *platform) openEngine(ctx, working context.Context, s settings, store *storage.Store, broker *queue.Broker, cadence *cadenceworker.Conn) (*invoker.Invoker, error) {
+	var pool *sandbox.Pool
+	if s.has(roleAPI) || s.has(roleInvoker) || s.has(roleCadence) {
+		var err error
+		if pool, err = p.openPool(s); err != nil {
+			return nil, err
+		}
+	}
+	cfg, err := s.invokerConfig()
+	if err != nil {
+		return nil, err
+	}
+	cfg.Logger, cfg.Metrics, cfg.Secrets, cfg.Tracer = p.logger.Named("invoker"), p.metrics, p.secrets, p.tracer
+	cfg.Documents = p.documents
+	if cadence != nil {
+		cfg.Workflows = cadence
+	}
+	engine, err := invoker.New(ctx, store, pool, broker, cfg)
+	if err != nil {
+		return nil, err
+	}
+	var work sync.WaitGroup
+	// The worker ends when what it has in hand is settled, which Close bounds: what
+	// is not done then goes back into its queue.
+	p.onClose(func(ctx context.Context) error {
+		ctx, cancel := p.untilWorkEnds(ctx)
+		defer cancel()
+		err := engine.Close(ctx)
+		work.Wait()
+		return err
+	})
+	if s.has(roleInvoker) {
+		work.Go(func() { engine.Work(working) })
+	}
+	return engine, nil
+}
+
+// openCadence makes the connection to the Cadence server, nil where none is named.
+func (p *platform) openCadence(s settings) (*cadenceworker.Conn, error) {
+	if s.CadenceAddr == "" {
+		return nil, nil //nolint:nilnil // documented: there is no server
+	}
+	conn, err := cadenceworker.Dial(s.CadenceAddr)
+	if err != nil {
+		return nil, err
+	}
+	p.onClose(conn.Close)
+	return conn, nil
+}
+
+// openActivities works for the Cadence worker bindings until working ends.
+func (p *platform) openActivities(ctx, working context.Context, store *storage.Store, engine *invoker.Invoker, cadence *cadenceworker.Conn) error {
+	activities, err := cadenceworker.New(ctx, store, engine, cadenceworker.Config{
+		Conn: cadence, Logger: p.logger.Named("cadence"), Metrics: p.metrics, Tracer: p.tracer,
+	})
+	if err != nil {
+		return err
+	}
+	var run sync.WaitGroup
+	run.Go(func() { activities.Run(working) })
+	p.onClose(func(ctx context.Context) error {
+		ctx, cancel := p.untilWorkEnds(ctx)
+		defer cancel()
+		run.Wait()
+		return activities.Close(ctx)
+	})
+	return nil
+}
+
+// untilWorkEnds bounds the end of what runs: activities and asynchronous invocations
+// share the time.
+func (p *platform) untilWorkEnds(ctx context.Context) (context.Context, context.CancelFunc) {
+	if p.workEnds.IsZero() {
+		p.workEnds = time.Now().Add(workTimeout)
+	}
+	return context.WithDeadline(ctx, p.workEnds)
+}
+
+// workTimeout bounds the end of what runs when the server closes; what follows has
+// the rest of closeTimeout.
+const workTimeout = closeTimeout / 2
+
+// openPool makes the sandboxes.
+func (p *platform) openPool(s settings) (*sandbox.Pool, error) {
+	executable, closeExecutable, err := SandboxExecutable()
+	if err != nil {
+		return nil, err
+	}
+	p.onClose(func(context.Context) error { return closeExecutable() })
+	cfg := s.sandboxConfig()
+	cfg.Logger, cfg.Metrics, cfg.Executable = p.logger.Named("sandbox"), p.metrics, executable
+	pool, err := sandbox.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	p.onClose(pool.Close)
+	return pool, nil
+}
+
+func (p *platform) onClose(f func(context.Context) error) { p.closers = append(p.closers, f) }
+
+// openStore connects to the store server, which it examines until life ends, or opens
+// the embedded store.
+func (p *platform) openStore(ctx, life context.Context, s settings) (*storage.Store, error) {
+	cfg := storage.Config{URL: s.Store, Metrics: p.metrics}
+	if s.Store == "" {
+		server, err := embedded.Open(s.DataDir, p.logger.Named("store"))
+		if err != nil {
+			return nil, err
+		}
+		p.onClose(func(context.Context) error { return server.Close() })
+		cfg.Embedded = server
+	}
+	store, err := storage.Open(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	p.onClose(func(context.Context) error { return store.Close() })
+	if s.Store != "" {
+		if err := p.examineStore(ctx, life, store); err != nil {
+			return nil, err
+		}
+	}
+	p.secrets, err = s.openSecrets(store, p.logger.Named("secrets"))
+	return store, err
+}
+
+// examineTimeout bounds the examination of the store at the start.
+const examineTimeout = 5 * time.Second
+
+// examineStore logs which server the store is and the problems of its settings, and
+// compares the clocks until life ends. No result keeps the server from starting: a store
+// without persistence is legal where work may be lost.
+func (p *platform) examineStore(ctx, life context.Context, store *storage.Store) error {
+	logger := p.logger.Named("store")
+	bounded, cancel := context.WithTimeout(ctx, examineTimeout)
+	defer cancel()
+	report, err := examine.Servers(bounded, store)
+	if err != nil {
+		logger.Warn("the store could not be examined", zap.Error(err))
+	} else {
+		report.Log(logger)
+	}
+	watch, err := examine.NewClockWatch(store, report, examine.ClockWatchConfig{Metrics: p.metrics, Logger: logger})
+	if err != nil {
+		return err
+	}
+	p.loops.Go(func() { watch.Run(life) })
+	return nil
+}
+
+// handler answers everything that the roles of s do: without the api role, that
+// is only whether the process lives and is ready.
+func (p *platform) handler(s settings) http.Handler {
+	if s.has(roleAPI) {
+		return p.server.Handler()
+	}
+	return p.server.HealthHandler()
+}
+
+// close ends the loops and closes every part, within ctx.
+func (p *platform) close(ctx context.Context) error {
+	p.stop()
+	p.loops.Wait()
+	var errs []error
+	for len(p.closers) > 0 {
+		last := len(p.closers) - 1
+		errs = append(errs, p.closers[last](ctx))
+		p.closers = p.closers[:last]
+	}
+	return errors.Join(errs...)
+}

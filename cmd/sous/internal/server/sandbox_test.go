@@ -1,0 +1,84 @@
+package server
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/codesous/sous/cmd/sous/soustest"
+	"github.com/codesous/sous/invoker/sandbox/sandboxtest"
+)
+
+// What `make build` makes: the small child lies in the binary and runs from
+// memory, confined like any other.
+func TestEmbeddedSandboxChild(t *testing.T) {
+	t.Parallel()
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The overlay puts the child where go:embed looks, and nothing into the source.
+	child := sandboxtest.Executable(t)
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(here, "sandbox-child"): child}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, binary := filepath.Join(t.TempDir(), "overlay.json"), filepath.Join(t.TempDir(), "sous")
+	if err := os.WriteFile(file, overlay, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-tags", "sandboxchild", "-overlay", file, "-o", binary, "github.com/codesous/sous/cmd/sous")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+
+	server, err := soustest.Command{Args: []string{"dev", "--data-dir", t.TempDir()}}.Start(binary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	function := filepath.Join(t.TempDir(), "hello")
+	for _, args := range [][]string{{"fn", "init", function}, {"fn", "deploy", function}, {"fn", "invoke", "hello"}} {
+		server.Sous(t, args...)
+	}
+	children, err := soustest.Children(server.Pid())
+	if err != nil || len(children) == 0 {
+		t.Fatalf("children %v, %v", children, err)
+	}
+	for _, pid := range children {
+		exe, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "exe"))
+		if err != nil || !strings.Contains(exe, "memfd:sous-sandbox-child") {
+			t.Errorf("child %d runs %q, %v", pid, exe, err)
+		}
+	}
+}
+
+// A process with few files open, as in a container without /sys and /dev, would
+// otherwise name its child by a descriptor that the child gets for its socket.
+func TestMemoryFileIsNoDescriptorOfAChild(t *testing.T) {
+	t.Parallel()
+	file, err := memoryFile("test", []byte("content"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if file.Fd() < firstFree {
+		t.Errorf("descriptor %d, want %d or more", file.Fd(), firstFree)
+	}
+	content, err := os.ReadFile("/proc/self/fd/" + strconv.Itoa(int(file.Fd())))
+	if err != nil || string(content) != "content" {
+		t.Errorf("it holds %q, %v", content, err)
+	}
+	if _, err := file.Write([]byte("more")); err == nil {
+		t.Error("it can be written to")
+	}
+}

@@ -1,0 +1,51 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/pflag"
+	"go.uber.org/zap"
+
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/secrets"
+)
+
+// devSecretsKey is the key file that dev makes in its data folder.
+const devSecretsKey = "secrets.key"
+
+func registerSecrets(flags *pflag.FlagSet) {
+	flags.String("secrets-key-file", "", "file of the keys that seal secrets (sous secret keygen), mode 0600; read again when it changes. Without it no secret is written or read")
+}
+
+// openSecrets gives the secrets in store, with the key file if there is one.
+func (s *settings) openSecrets(store *storage.Store, logger *zap.Logger) (*secrets.Secrets, error) {
+	if s.SecretsKey == "" {
+		return secrets.New(store, nil), nil
+	}
+	keys, err := secrets.OpenKeyFile(s.SecretsKey, logger)
+	if err != nil {
+		return nil, fmt.Errorf("secrets-key-file: %w", err)
+	}
+	return secrets.New(store, keys), nil
+}
+
+// makeSecretsKey gives dev a key file of its own where none is named.
+func (s *settings) makeSecretsKey() error {
+	if s.SecretsKey != "" {
+		return nil
+	}
+	s.SecretsKey = filepath.Join(s.DataDir, devSecretsKey)
+	if _, err := os.Lstat(s.SecretsKey); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.MkdirAll(s.DataDir, 0o700); err != nil {
+		return fmt.Errorf("data-dir: %w", err)
+	}
+	_, err := secrets.Keygen(s.SecretsKey, time.Now())
+	return err
+}

@@ -1,0 +1,188 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/codesous/sous/invoker"
+	"github.com/codesous/sous/invoker/sandbox"
+)
+
+// settings of a server. A field's koanf name is its flag, its key in a
+// configuration file and, in upper case with SOUS_ before it, its variable.
+type settings struct {
+	Listen       string        `koanf:"listen"`
+	AdminListen  string        `koanf:"admin-listen"`
+	Auth         string        `koanf:"auth"`
+	DataDir      string        `koanf:"data-dir"`
+	Store        string        `koanf:"store"`
+	Roles        []string      `koanf:"roles"`
+	DrainTimeout time.Duration `koanf:"drain-timeout"`
+	LogLevel     string        `koanf:"log-level"`
+	LogFormat    string        `koanf:"log-format"`
+	EgressAllow  []string      `koanf:"egress-allow"`
+	CadenceAddr  string        `koanf:"cadence-addr"`
+	SecretsKey   string        `koanf:"secrets-key-file"`
+
+	Network   networkSettings  `koanf:",squash"`
+	Trace     traceSettings    `koanf:",squash"`
+	Documents documentSettings `koanf:",squash"`
+
+	SandboxMax          int           `koanf:"sandbox-max"`
+	SandboxMemoryBudget int64         `koanf:"sandbox-memory-budget"` // MiB
+	SandboxSpares       int           `koanf:"sandbox-spares"`
+	SandboxIdleTimeout  time.Duration `koanf:"sandbox-idle-timeout"`
+}
+
+// The roles of a process.
+const (
+	roleAPI       = "api"
+	roleInvoker   = "invoker"
+	roleScheduler = "scheduler"
+	roleCadence   = "cadence"
+)
+
+var allRoles = []string{roleAPI, roleInvoker, roleScheduler, roleCadence}
+
+// The forms of the log.
+const (
+	logJSON    = "json"
+	logConsole = "console"
+)
+
+const (
+	defaultListen       = "127.0.0.1:8080"
+	defaultDataDir      = "./.sous"
+	defaultDrainTimeout = 30 * time.Second
+)
+
+const StoreHelp = `a Redis-protocol server (KVRocks, Redis 7, Valkey):
+redis://[user:password@]host:port[/db], rediss://… with TLS, unix:///path,
+redis-cluster://host:port,host:port,… or redis-sentinel://host:port,…/master`
+
+// RegisterServe adds the settings of sous serve to flags.
+func RegisterServe(flags *pflag.FlagSet) {
+	registerShared(flags, logJSON, authKeys)
+	flags.String("store", "", StoreHelp)
+	flags.StringSlice("roles", allRoles, "what this replica does, of "+strings.Join(allRoles, ","))
+}
+
+// RegisterDev adds the settings of sous dev to flags.
+func RegisterDev(flags *pflag.FlagSet) {
+	registerShared(flags, logConsole, authOff)
+	flags.String("data-dir", defaultDataDir, "folder of the embedded store")
+	flags.String("store", "", "use this server instead of the embedded store: "+StoreHelp)
+	flags.StringSlice("roles", allRoles, "what this process does")
+	flags.Lookup("roles").Hidden = true
+}
+
+// registerShared adds the settings that dev and serve share.
+func registerShared(flags *pflag.FlagSet, logFormat, auth string) {
+	flags.String("config", "", "YAML file of settings (SOUS_CONFIG; default ./"+defaultConfigFile+" where it exists)")
+	flags.String("listen", defaultListen, "address to answer on; port 0 takes a free one")
+	registerAuth(flags, auth)
+	flags.String("admin-listen", "", "address of /metrics and /debug/pprof, for operators; off by default")
+	flags.Duration("drain-timeout", defaultDrainTimeout, "how long requests in hand may take to finish after a signal")
+	registerNetwork(flags)
+	registerTracing(flags)
+	flags.String("log-level", zapcore.InfoLevel.String(), "the least that is logged: debug, info, warn or error")
+	flags.String("log-format", logFormat, "json, or console for people")
+	flags.StringSlice("egress-allow", nil, "private address ranges (CIDR, comma-separated) that functions' fetch may reach; by default none")
+	flags.String("cadence-addr", "", "HOST:PORT of a Cadence server's frontend (its gRPC port, 7833 by default), for worker bindings and cs.cadence; by default none")
+	registerSecrets(flags)
+	registerDocuments(flags)
+	flags.Int("sandbox-max", 0, "most sandbox processes that serve a version, warm or at work (0: 100)")
+	flags.Int64("sandbox-memory-budget", 0, "MiB that those may use together, each counted as 2.2 times its version's limit (0: half of the memory here)")
+	flags.Int("sandbox-spares", 0, "unassigned sandbox processes kept ready for cold starts (0: 2, -1: none)")
+	flags.Duration("sandbox-idle-timeout", 0, "how long a warm sandbox waits for its next call (0: 10m)")
+}
+
+// validate refuses what no server could run with.
+func (s *settings) validate() error {
+	if err := s.validateAuth(); err != nil {
+		return err
+	}
+	if s.AdminListen != "" {
+		if err := checkAddress("admin-listen", s.AdminListen); err != nil {
+			return err
+		}
+	}
+	if s.CadenceAddr != "" {
+		if err := checkAddress("cadence-addr", s.CadenceAddr); err != nil {
+			return err
+		}
+	}
+	for _, role := range s.Roles {
+		if !slices.Contains(allRoles, role) {
+			return fmt.Errorf("roles: unknown role %q; the roles are %s", role, strings.Join(allRoles, ", "))
+		}
+	}
+	if len(s.Roles) == 0 {
+		return errors.New("roles: name at least one of " + strings.Join(allRoles, ", "))
+	}
+	if s.DrainTimeout <= 0 {
+		return errors.New("drain-timeout: want more than 0")
+	}
+	if err := s.Network.validate(); err != nil {
+		return err
+	}
+	if err := s.Trace.validate(); err != nil {
+		return err
+	}
+	if err := s.Documents.validate(); err != nil {
+		return err
+	}
+	if s.SandboxMax < 0 || s.SandboxMemoryBudget < 0 || s.SandboxSpares < -1 || s.SandboxIdleTimeout < 0 {
+		return errors.New("sandbox settings cannot be negative (but for -1 spares)")
+	}
+	if s.SandboxMemoryBudget > maxBudgetMiB {
+		return fmt.Errorf("sandbox-memory-budget: %d MiB is more than any machine has; the unit is MiB", s.SandboxMemoryBudget)
+	}
+	if _, err := s.egress(); err != nil {
+		return err
+	}
+	if _, err := zapcore.ParseLevel(s.LogLevel); err != nil {
+		return fmt.Errorf("log-level: %w", err)
+	}
+	if s.LogFormat != logJSON && s.LogFormat != logConsole {
+		return fmt.Errorf("log-format %q: want %s or %s", s.LogFormat, logJSON, logConsole)
+	}
+	return nil
+}
+
+const maxBudgetMiB = 64 << 20 // 64 TiB: beyond it somebody wrote bytes
+
+func (s *settings) has(role string) bool { return slices.Contains(s.Roles, role) }
+
+func (s *settings) egress() ([]netip.Prefix, error) {
+	var out []netip.Prefix
+	for _, cidr := range s.EgressAllow {
+		p, err := netip.ParsePrefix(cidr)
+		if err != nil {
+			return nil, fmt.Errorf("egress-allow: %w", err)
+		}
+		out = append(out, p.Masked())
+	}
+	return out, nil
+}
+
+func (s *settings) sandboxConfig() sandbox.Config {
+	return sandbox.Config{
+		MaxProcesses:      s.SandboxMax,
+		MemoryBudgetBytes: s.SandboxMemoryBudget << 20,
+		Spares:            s.SandboxSpares,
+		IdleTimeout:       s.SandboxIdleTimeout,
+	}
+}
+
+func (s *settings) invokerConfig() (invoker.Config, error) {
+	allow, err := s.egress()
+	return invoker.Config{EgressAllow: allow}, err
+}

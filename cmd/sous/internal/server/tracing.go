@@ -1,0 +1,167 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/pflag"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+	"go.uber.org/zap"
+
+	"github.com/codesous/sous/cmd/sous/internal/build"
+	"github.com/codesous/sous/metrics"
+)
+
+// traceSettings say where spans go, and which.
+type traceSettings struct {
+	Endpoint string  `koanf:"trace-endpoint"`
+	Sample   float64 `koanf:"trace-sample"`
+}
+
+const (
+	// tracesPath is OTLP's, of an endpoint that names none.
+	tracesPath = "/v1/traces"
+	// A collector that does not answer is tried for exportPatience; then the spans are
+	// given up, and the next ones tried.
+	exportRetryMin = 500 * time.Millisecond
+	exportRetryMax = 2 * time.Second
+	exportPatience = 5 * time.Second
+	// flushTimeout bounds the sending of the last spans when the server ends.
+	flushTimeout = 2 * time.Second
+)
+
+func registerTracing(flags *pflag.FlagSet) {
+	flags.String("trace-endpoint", "", "URL of an OpenTelemetry collector that takes OTLP over HTTP, such as http://127.0.0.1:4318; off by default")
+	flags.Float64("trace-sample", 1, "share of traces that begin here and are kept, from 0 to 1; those that callers begin are kept as they say")
+}
+
+func (s *traceSettings) validate() error {
+	if s.Sample < 0 || s.Sample > 1 || s.Sample != s.Sample { // what is no number is unlike itself
+		return fmt.Errorf("trace-sample: %v is not from 0 to 1", s.Sample)
+	}
+	if s.Endpoint == "" {
+		return nil
+	}
+	_, err := s.url()
+	return err
+}
+
+// url is where spans are sent.
+func (s *traceSettings) url() (string, error) {
+	u, err := url.Parse(s.Endpoint)
+	switch {
+	case err != nil:
+		return "", errors.New("trace-endpoint: it is no URL") // the error would repeat it, with a password in it
+	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+		return "", errors.New("trace-endpoint: want http://HOST:PORT or https://HOST:PORT")
+	case u.User != nil:
+		return "", errors.New("trace-endpoint: put credentials into OTEL_EXPORTER_OTLP_HEADERS, not into the URL")
+	case u.RawQuery != "" || u.Fragment != "":
+		return "", errors.New("trace-endpoint: want no query and no fragment")
+	}
+	if u.Path == "" || u.Path == "/" {
+		u.Path = tracesPath
+	}
+	return u.String(), nil
+}
+
+// openTracing gives who gets the spans, nil where nobody does. Its end is the last:
+// what ends before has spans, too.
+func (p *platform) openTracing(ctx context.Context, s settings) (trace.TracerProvider, error) {
+	if s.Trace.Endpoint == "" {
+		return nil, nil //nolint:nilnil // documented: nothing is traced
+	}
+	target, err := s.Trace.url()
+	if err != nil {
+		return nil, err
+	}
+	about, err := traceResource(ctx)
+	if err != nil {
+		return nil, err
+	}
+	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(target), otlptracehttp.WithRetry(otlptracehttp.RetryConfig{
+		Enabled: true, InitialInterval: exportRetryMin, MaxInterval: exportRetryMax, MaxElapsedTime: exportPatience,
+	}))
+	if err != nil {
+		return nil, fmt.Errorf("trace-endpoint: %w", err)
+	}
+	sender := newSpanSender(exporter, p.logger.Named("trace"))
+	if err := metrics.Register(p.metrics, sender.spans); err != nil {
+		return nil, err
+	}
+	provider := sdktrace.NewTracerProvider(sdktrace.WithResource(about), sdktrace.WithBatcher(sender),
+		sdktrace.WithoutPanicRecording(), // a panic's text may be anything
+		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(s.Trace.Sample))))
+	p.onClose(func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, flushTimeout)
+		defer cancel()
+		if err := provider.Shutdown(ctx); err != nil {
+			p.logger.Warn("the last spans were not sent", zap.Error(err))
+			return exporter.Shutdown(context.WithoutCancel(ctx)) // ends the call under way
+		}
+		return nil
+	})
+	return provider, nil
+}
+
+// traceResource is what spans say of this process. OTEL_SERVICE_NAME and
+// OTEL_RESOURCE_ATTRIBUTES come last, so that they decide.
+func traceResource(ctx context.Context) (*resource.Resource, error) {
+	about, err := resource.New(ctx,
+		resource.WithHost(), resource.WithTelemetrySDK(),
+		resource.WithAttributes(semconv.ServiceName("sous"), semconv.ServiceVersion(build.Version()), semconv.ServiceInstanceID(uuid.NewString())),
+		resource.WithFromEnv())
+	if err != nil {
+		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
+	}
+	return about, nil
+}
+
+// spanSender sends spans, and tells once when a collector takes none any more, and
+// once when it does again.
+type spanSender struct {
+	sdktrace.SpanExporter
+	logger  *zap.Logger
+	spans   *prometheus.CounterVec
+	failing atomic.Bool
+}
+
+// What becomes of spans.
+const (
+	spansSent = "sent"
+	spansLost = "lost"
+)
+
+func newSpanSender(to sdktrace.SpanExporter, logger *zap.Logger) *spanSender {
+	return &spanSender{SpanExporter: to, logger: logger, spans: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: metrics.Namespace, Name: "trace_spans_total", Help: "Spans that a collector took, or did not.",
+	}, []string{"outcome"})}
+}
+
+// ExportSpans implements sdktrace.SpanExporter. What fails is told here, and not by
+// the SDK, which would tell it each time.
+func (s *spanSender) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+	err := s.SpanExporter.ExportSpans(ctx, spans)
+	if err != nil {
+		s.spans.WithLabelValues(spansLost).Add(float64(len(spans)))
+		if !s.failing.Swap(true) {
+			s.logger.Warn("the collector takes no spans: they are lost until it does", zap.Error(err))
+		}
+		return nil
+	}
+	s.spans.WithLabelValues(spansSent).Add(float64(len(spans)))
+	if s.failing.Swap(false) {
+		s.logger.Info("the collector takes spans again")
+	}
+	return nil
+}

@@ -1,0 +1,47 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+
+	"go.uber.org/zap"
+)
+
+// tryoutSettings are those of a server for one function, one call at a time.
+func tryoutSettings(egressAllow []string) settings {
+	return settings{
+		Listen: defaultListen, Auth: authOff, Roles: []string{roleAPI}, EgressAllow: egressAllow, DrainTimeout: defaultDrainTimeout,
+		LogLevel: zap.ErrorLevel.String(), LogFormat: logConsole, SandboxMax: 1, SandboxSpares: 1,
+	}
+}
+
+// WithTryout calls use with a connection to a server of its own, which no other process
+// can reach: connections to it are made in memory, and its store is a folder that is
+// removed afterwards. egressAllow are the private address ranges that functions may reach.
+func WithTryout(ctx context.Context, egressAllow []string, use func(http.RoundTripper) error) (err error) {
+	s := tryoutSettings(egressAllow)
+	if err := s.validate(); err != nil {
+		return err
+	}
+	s.DataDir, err = os.MkdirTemp("", "sous-test-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(s.DataDir)) }()
+	p, err := open(ctx, s, zap.NewNop())
+	if err != nil {
+		return err
+	}
+	defer func() {
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		defer cancel()
+		err = errors.Join(err, p.close(bounded))
+	}()
+	inner := newPipeListener()
+	server := &http.Server{Handler: p.handler(s), ReadHeaderTimeout: closeTimeout}
+	go func() { _ = server.Serve(inner) }() // Close below ends it; its error says only that
+	defer func() { err = errors.Join(err, server.Close()) }()
+	return use(&http.Transport{DialContext: inner.dial})
+}
