@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/client"
 	"github.com/codesous/sous/api/worker"
+	"github.com/codesous/sous/scheduler"
 )
 
 // The Go worker does jobs over HTTP, through the Go client.
@@ -80,7 +82,11 @@ func TestTheWorkerHearsOfItsJobs(t *testing.T) {
 	h := start(t)
 	maintained, done := context.WithCancel(t.Context())
 	var maintenance sync.WaitGroup
-	maintenance.Go(func() { h.queue.Maintain(maintained) })
+	ticker, err := scheduler.NewTicker(h.store, h.queue, nil, zap.NewNop())
+	if err != nil {
+		t.Fatalf("NewTicker: %v", err)
+	}
+	maintenance.Go(func() { scheduler.NewLoop(h.store, h.queue, ticker, zap.NewNop()).Run(maintained) })
 	t.Cleanup(maintenance.Wait)
 	t.Cleanup(done)
 	c, err := client.New(h.URL, client.Config{})

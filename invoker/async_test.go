@@ -8,8 +8,11 @@ import (
 	"sync"
 	"testing"
 
+	"go.uber.org/zap"
+
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/scheduler"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
 )
@@ -17,10 +20,15 @@ import (
 // work runs the worker and the queues' maintenance until the test or stop ends them.
 func (b *bench) work() (stop func()) {
 	b.t.Helper()
+	ticker, err := scheduler.NewTicker(b.store, b.broker, nil, zap.NewNop())
+	if err != nil {
+		b.t.Fatalf("NewTicker: %v", err)
+	}
+	loop := scheduler.NewLoop(b.store, b.broker, ticker, zap.NewNop())
 	ctx, cancel := context.WithCancel(b.t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() { b.engine.Work(ctx) })
-	wg.Go(func() { b.broker.Maintain(ctx) })
+	wg.Go(func() { loop.Run(ctx) })
 	stop = func() { cancel(); wg.Wait() }
 	b.t.Cleanup(stop)
 	return stop

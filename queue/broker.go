@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/maypok86/otter/v2"
@@ -21,6 +20,7 @@ import (
 	"github.com/codesous/sous/api/schema"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
+	"github.com/codesous/sous/storage/duework"
 )
 
 // Config is what a Broker can be told; zero values mean the documented default.
@@ -60,12 +60,8 @@ type Broker struct {
 	metrics     *brokerMetrics
 	enqueues    *coalescer[queueKey, enqueueItem]
 	acks        *coalescer[queueKey, ackItem]
-	// schedulesDue looks after the due sets' schedules; nil: nobody here does.
-	schedulesDue  DueWork
-	schedulesIdle func()
-	maintaining   atomic.Bool
-	dueSoon       chan struct{} // holds a token when this process made something due
-	floors        storage.Floors
+	alarm       *duework.Alarm
+	floors      storage.Floors
 
 	life context.Context // the Broker's own lifetime, not a caller's
 	end  context.CancelFunc
@@ -112,7 +108,7 @@ func New(ctx context.Context, store *storage.Store, cfg Config) (*Broker, error)
 		store: store, rdb: store.Client(), tenants: storage.NewTenants(store),
 		activations: activations.New(store), schedules: storage.NewSchedules(store), log: cfg.Logger,
 		random: cfg.Random, keepMS: cfg.Retention.Milliseconds(), poll: cfg.PollInterval,
-		schemas: schema.NewCache(), dueSoon: make(chan struct{}, 1),
+		schemas: schema.NewCache(), alarm: duework.NewAlarm(),
 	}
 	var err1, err2, err3, err4 error
 	b.briefs, err1 = otter.New(&otter.Options[jobKey, *brief]{MaximumSize: briefEntries})

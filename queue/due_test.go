@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/scheduler"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/storagetest"
 )
@@ -29,7 +31,9 @@ func TestNoJobSleepsBehindARemovedDueEntry(t *testing.T) {
 	replicas := []*fixture{f, f.beside(t, cfg, 0)}
 	var enqueuers, maintainers sync.WaitGroup
 	done := make(chan struct{})
-	for _, r := range replicas {
+	loops := make([]*scheduler.Loop, len(replicas))
+	for i, r := range replicas {
+		loops[i] = loopOn(t, r.store, r.Broker)
 		maintainers.Go(func() {
 			for {
 				select {
@@ -37,8 +41,8 @@ func TestNoJobSleepsBehindARemovedDueEntry(t *testing.T) {
 					return
 				default:
 				}
-				if _, _, err := r.RunOnce(t.Context(), f.clock.ms.Load()); err != nil {
-					t.Error(err)
+				if _, err := loops[i].RunOnce(t.Context(), f.clock.ms.Load()); err != nil {
+					t.Errorf("RunOnce of replica %d: %v", i, err)
 				}
 			}
 		})
@@ -65,10 +69,11 @@ func TestNoJobSleepsBehindARemovedDueEntry(t *testing.T) {
 	maintainers.Wait()
 	f.clock.advance(2 * time.Hour)
 	for range 200 { // a round takes a page of each shard
-		if c, _, err := f.RunOnce(t.Context(), f.clock.ms.Load()); err != nil || c.Queues == 0 {
-			if err != nil {
-				t.Fatal(err)
-			}
+		c, err := loops[0].RunOnce(t.Context(), f.clock.ms.Load())
+		if err != nil {
+			t.Fatalf("RunOnce: %v", err)
+		}
+		if c.Queues == 0 {
 			break
 		}
 	}
@@ -77,7 +82,7 @@ func TestNoJobSleepsBehindARemovedDueEntry(t *testing.T) {
 		states[j.state]++
 	}
 	if states[api.JobPending] != 2*dueRounds {
-		t.Errorf("of %d jobs, %v", 2*dueRounds, states)
+		t.Errorf("jobs by state: got %v, want %d pending", states, 2*dueRounds)
 	}
 }
 
@@ -86,13 +91,23 @@ func (f *fixture) addAt(t *testing.T, by *fixture, q string, ahead int64) {
 		job(`1`, func(j *api.NewJob) { j.RunAtMS = f.clock.ms.Load() + ahead }),
 	}})
 	if err != nil {
-		t.Error(err)
+		t.Errorf("Enqueue in queue %s: %v", q, err)
 	}
 }
 
-// TestMaintainKeepsUp: the loop promotes a job at its time, which another replica
+// loopOn returns the loop of a replica.
+func loopOn(t *testing.T, s *storage.Store, b *queue.Broker) *scheduler.Loop {
+	t.Helper()
+	ticker, err := scheduler.NewTicker(s, b, nil, zap.NewNop())
+	if err != nil {
+		t.Fatalf("NewTicker: %v", err)
+	}
+	return scheduler.NewLoop(s, b, ticker, zap.NewNop())
+}
+
+// TestLoopKeepsUp: the loop promotes a job at its time, which another replica
 // made known, and ends with its context.
-func TestMaintainKeepsUp(t *testing.T) {
+func TestLoopKeepsUp(t *testing.T) {
 	t.Parallel()
 	cfg := storage.Config{URL: storagetest.Redis(t).URL}
 	cfg.Clock = time.Now
@@ -104,19 +119,19 @@ func TestMaintainKeepsUp(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	defer end()
 	for range 2 {
-		work.Go(func() { b.Maintain(ctx) })
+		work.Go(func() { loopOn(t, store, b).Run(ctx) })
 	}
 	added, err := b.Enqueue(t.Context(), queue.Enqueue{Tenant: tenant, Namespace: namespace, Queue: emails, Jobs: []api.NewJob{
 		job(`1`, func(j *api.NewJob) { j.RunAtMS = time.Now().UnixMilli() + 300 }),
 	}})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Enqueue: %v", err)
 	}
 	got, err := b.Fetch(t.Context(), queue.Fetch{
 		Tenant: tenant, Namespace: namespace, Queues: []string{emails}, WorkerID: "w1", Wait: 20 * time.Second,
 	})
 	if err != nil || len(got) != 1 || got[0].ID != added[0].ID {
-		t.Fatal(got, err)
+		t.Fatalf("Fetch = %+v, %v, want job %s", got, err, added[0].ID)
 	}
 }
 
@@ -131,14 +146,15 @@ func TestAJobThatComesWhileItsQueueIsLookedAfter(t *testing.T) {
 	f.clock.advance(time.Millisecond)
 	// The first script on the due set claims the member, the second settles it.
 	f.store.Client().AddHook(&between{key: "cs:due:", nth: 2, step: func() { f.addAt(t, other, emails, 3_600_000) }})
+	loop := loopOn(t, f.store, f.Broker)
 	for range 2 {
-		if _, _, err := f.RunOnce(t.Context(), f.clock.ms.Load()); err != nil {
-			t.Fatal(err)
+		if _, err := loop.RunOnce(t.Context(), f.clock.ms.Load()); err != nil {
+			t.Fatalf("RunOnce: %v", err)
 		}
 		f.clock.advance(2 * time.Hour)
 	}
 	if got := f.fetch(t, 5); len(got) != 2 {
-		t.Errorf("fetched %+v", got)
+		t.Errorf("Fetch: got %d jobs (%+v), want 2", len(got), got)
 	}
 }
 
@@ -152,12 +168,12 @@ func TestADueQueueIsOnesToLookAfter(t *testing.T) {
 			t.Helper()
 			n, err := f.store.Script(t.Context(), storage.ScriptDueSettle, []string{key}, "q", score, next)
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("%s(%d, %q): %v", storage.ScriptDueSettle, score, next, err)
 			}
 			return n
 		}
 		if err := f.store.Client().ZAdd(t.Context(), key, redis.Z{Score: 7, Member: "q"}).Err(); err != nil {
-			t.Fatal(err)
+			t.Fatalf("ZADD: %v", err)
 		}
 		for _, step := range []struct {
 			score int64
@@ -165,7 +181,7 @@ func TestADueQueueIsOnesToLookAfter(t *testing.T) {
 			want  int64
 		}{{7, "17", 1}, {7, "17", 0}, {7, "", 0}, {17, "", 1}, {17, "", 0}} {
 			if n := settle(step.score, step.next); n != step.want {
-				t.Errorf("%+v: %v", step, n)
+				t.Errorf("%s(%d, %q) = %v, want %d", storage.ScriptDueSettle, step.score, step.next, n, step.want)
 			}
 		}
 	})

@@ -5,77 +5,20 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/duework"
 )
 
 const (
-	// claimMS is for how long a due queue is one replica's to look after.
-	claimMS = 10_000
-	// visitTime bounds one visit of a queue, whatever follows its jobs: what is left
-	// is done at the next.
-	visitTime = 2 * time.Second
 	// workPage bounds the jobs of one set that one visit takes.
 	workPage = 500
 	// loadPage bounds those whose payloads are read at once.
 	loadPage = 50
 )
-
-// Counts is what a round of maintenance did, in jobs.
-type Counts struct {
-	Queues, Promoted, Reclaimed, Crashed, Expired, Followed, Purged, Repaired int
-}
-
-func (c *Counts) add(o Counts) {
-	c.Queues += o.Queues
-	c.Promoted += o.Promoted
-	c.Reclaimed += o.Reclaimed
-	c.Crashed += o.Crashed
-	c.Expired += o.Expired
-	c.Followed += o.Followed
-	c.Purged += o.Purged
-	c.Repaired += o.Repaired
-}
-
-// visit looks after one queue that is due, unless another replica does.
-func (b *Broker) visit(ctx context.Context, m storage.DueMember, q queueKey, now int64) (Counts, int64, error) {
-	claimed := now + claimMS
-	mine, err := b.settleDue(ctx, m, claimed)
-	if err != nil || !mine {
-		return Counts{}, 0, err
-	}
-	bounded, cancel := context.WithTimeout(ctx, visitTime)
-	defer cancel()
-	done, err := b.tend(bounded, q, now)
-	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
-		return done, now + claimMS, nil // it goes on when the claim has passed: others have their turn
-	}
-	if err != nil {
-		return done, 0, err // it is due again when the claim has passed
-	}
-	next, err := b.nextDue(ctx, q, now)
-	if err != nil {
-		return done, 0, err
-	}
-	mine, err = b.settleDue(ctx, storage.DueMember{Key: m.Key, Member: m.Member, Score: claimed}, next)
-	if err != nil {
-		return done, 0, err
-	}
-	// Who made something due since the heads were read found the member in its
-	// place, and left it: look again. Who touched it knows of nothing but its own.
-	again, err := b.nextDue(ctx, q, now)
-	if err == nil && again > 0 && (!mine || next == 0 || again < next) {
-		pipe := b.rdb.Pipeline()
-		b.markDue(ctx, pipe, q, again)
-		_, err = pipe.Exec(ctx)
-		next = again
-	}
-	return done, next, b.failure(ctx, "mark a queue", err)
-}
 
 // Tend does what is due in one queue at now.
 func (b *Broker) Tend(ctx context.Context, tenant, namespace, queue string, now int64) (Counts, error) {
@@ -390,7 +333,7 @@ func (b *Broker) nextDue(ctx context.Context, q queueKey, now int64) (int64, err
 		}
 	}
 	if next > 0 {
-		next = max(next, now+restMS)
+		next = max(next, now+duework.RestMS)
 	}
 	return next, nil
 }

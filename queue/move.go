@@ -8,6 +8,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/duework"
 )
 
 // move takes one job from where it was read to another state.
@@ -144,9 +145,9 @@ func (b *Broker) announceMoves(ctx context.Context, pipe redis.Pipeliner, q queu
 			// While it was active, its expiry may have been put off to its lease's end.
 			expires := max(m.record.spec.ExpireAtMS, b.store.NowMS())
 			pipe.ZAdd(ctx, b.keys(q).Expiry(), redis.Z{Score: float64(expires), Member: m.record.id})
-			at = sooner(at, expires)
+			at = duework.Sooner(at, expires)
 		}
-		due = sooner(due, at)
+		due = duework.Sooner(due, at)
 	}
 	if due > 0 {
 		b.markDue(ctx, pipe, q, due)

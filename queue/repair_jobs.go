@@ -11,6 +11,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/duework"
 )
 
 const (
@@ -230,7 +231,7 @@ func (b *Broker) reindex(ctx context.Context, tenant string, r *record) (bool, e
 	}
 	if !r.run.state.Terminal() {
 		expire = r.spec.ExpireAtMS
-		due = sooner(due, expire)
+		due = duework.Sooner(due, expire)
 	}
 	reply, err := b.store.Script(ctx, storage.ScriptJobReindex, []string{
 		b.store.JobKeys(tenant).Run(r.id), b.setOf(q, r.run.state, r.spec.Score), k.Cursor(), k.After(), k.Expiry(), b.store.JobKeys(tenant).Queues(),

@@ -176,7 +176,7 @@ func (w *wakes) listen() {
 				return
 			}
 			if m.Payload == dueSoonNotice {
-				w.b.lookSoon()
+				w.b.alarm.Ring()
 			} else if q, ok := parseQueue(m.Payload); ok {
 				w.mu.Lock()
 				w.tell(q)

@@ -10,14 +10,14 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
-	"github.com/codesous/sous/scheduler"
+	"github.com/codesous/sous/scheduler/sweeper"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
 // sweepAll makes laps until what looks wrong has done so for long enough, and counts what
 // was mended.
-func (f *ticking) sweepAll(t *testing.T, sweeper *scheduler.Sweeper) map[string]int {
+func (f *ticking) sweepAll(t *testing.T, sweeper *sweeper.Sweeper) map[string]int {
 	t.Helper()
 	mended := map[string]int{}
 	for range 8 {
@@ -33,9 +33,9 @@ func (f *ticking) sweepAll(t *testing.T, sweeper *scheduler.Sweeper) map[string]
 	return mended
 }
 
-func (f *ticking) sweeper(t *testing.T) *scheduler.Sweeper {
+func (f *ticking) sweeper(t *testing.T) *sweeper.Sweeper {
 	t.Helper()
-	s, err := scheduler.NewSweeper(f.store, f.broker, scheduler.SweeperConfig{Reads: 10_000}, zap.NewNop())
+	s, err := sweeper.New(f.store, f.broker, sweeper.Config{Reads: 10_000}, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}

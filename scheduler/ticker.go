@@ -15,13 +15,15 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/duework"
 	"github.com/codesous/sous/tracing"
 )
 
+// ClaimMS is how long a replica may take to fire the schedules of a tenant that it
+// claimed. When the replica dies, another one takes the tenant over after this time.
+const ClaimMS = 5_000
+
 const (
-	// tickClaimMS is for how long a due tenant is one replica's to look after: if that
-	// dies, another one does when it has passed.
-	tickClaimMS = 5_000
 	// tickPutOffMS is when a schedule that cannot be read is looked at again: the others of
 	// its tenant are not to stand behind it.
 	tickPutOffMS = 30_000
@@ -49,8 +51,8 @@ type Ticker struct {
 	logger    *zap.Logger
 }
 
-// NewTicker makes a ticker whose Tend is to be the broker's OnSchedulesDue. A registry
-// that has a ticker's metrics is refused.
+// NewTicker returns a ticker of the schedules in store, whose jobs are in broker. It exports
+// its metrics to reg, unless that is nil; its error means that reg has a ticker's metrics.
 func NewTicker(store *storage.Store, broker *queue.Broker, reg prometheus.Registerer, logger *zap.Logger) (*Ticker, error) {
 	measured := newTickerMetrics()
 	if err := measured.register(reg); err != nil {
@@ -64,88 +66,66 @@ func NewTicker(store *storage.Store, broker *queue.Broker, reg prometheus.Regist
 // Trace gives the spans of ticks to provider. It is called before the ticker works.
 func (t *Ticker) Trace(provider trace.TracerProvider) { t.tracer = tracing.New(provider, "scheduler") }
 
-// Tend fires what is due at now in the tenants that due names, and gives the moment of
-// their next tick; it is a queue.DueWork.
+// Tend fires the ticks that are due at now in those tenants of due, members of the due sets,
+// that no other replica has claimed. It returns the moment of their next tick, 0 if none is
+// known.
 func (t *Ticker) Tend(ctx context.Context, due []storage.DueMember, now int64) (next int64, err error) {
-	began := time.Now()
-	defer func() { t.metrics.loop.Round(began, err) }()
 	var errs []error
-	for part := range slices.Chunk(due, tickTenants) {
-		soonest, err := t.visit(ctx, part, max(now, t.store.NowMS())) // those before took their time
-		if errs = append(errs, err); soonest > 0 && (next == 0 || soonest < next) {
-			next = soonest
-		}
+	for chunk := range slices.Chunk(due, tickTenants) {
+		// The chunks before took their time: with the old moment this claim could expire at once.
+		at, err := t.visit(ctx, chunk, max(now, t.store.NowMS()))
+		next, errs = duework.Sooner(next, at), append(errs, err)
 	}
 	return next, errors.Join(errs...)
 }
 
-// visit looks after those of due that no other replica does.
+// visit claims due tenants, fires their ticks, and settles when each is due next. A tenant in
+// which something fails is due again when its claim expires.
 func (t *Ticker) visit(ctx context.Context, due []storage.DueMember, now int64) (next int64, err error) {
-	claims := make([]int64, len(due))
-	for i := range claims {
-		claims[i] = now + tickClaimMS
+	claims, err := duework.Claim(ctx, t.store, due, now+ClaimMS)
+	if err != nil || len(claims.Members) == 0 {
+		return 0, err
 	}
-	mine, err := t.store.SettleDue(ctx, due, claims)
+	v := &tickVisit{t: t, now: now, claims: claims}
+	settled, err := v.fire(ctx)
 	if err != nil {
 		return 0, err
 	}
-	v := &tickVisit{t: t, now: now}
-	for i, m := range due {
-		if mine[i] {
-			m.Score = claims[i]
-			v.claimed, v.tenants = append(v.claimed, m), append(v.tenants, strings.TrimPrefix(m.Member, storage.DueSchedulePrefix))
-		}
-	}
-	// What fails is due again when the claims have passed.
-	if err := v.fire(ctx); err != nil {
+	if err := claims.Settle(ctx, settled); err != nil {
 		return 0, err
 	}
-	settled := v.next
-	if mine, err = t.store.SettleDue(ctx, v.claimed, settled); err != nil {
+	_, again, err := v.heads(ctx, 1)
+	if err != nil {
 		return 0, err
 	}
-	// Who made something due since the heads were read found the member in its place,
-	// and left it: look again. Who touched it knows of nothing but its own.
-	if _, err := v.heads(ctx, 1); err != nil {
-		return 0, err
-	}
-	pipe := t.store.Client().Pipeline()
-	for i, at := range v.next {
-		if at > 0 && (!mine[i] || at != settled[i]) {
-			storage.MarkDue(ctx, pipe, v.claimed[i].Member, at)
-		}
-		if at > 0 && (next == 0 || at < next) {
-			next = at
-		}
-	}
-	if pipe.Len() > 0 {
-		_, err = pipe.Exec(ctx)
-	}
-	return next, errors.Join(storage.Failure(ctx, "mark tenants", err), errors.Join(v.failed...))
+	next, err = claims.Recheck(ctx, again)
+	return next, errors.Join(err, errors.Join(v.failed...))
 }
 
 // tickVisit is one visit of tenants that this replica has claimed.
 type tickVisit struct {
-	t       *Ticker
-	now     int64
-	claimed []storage.DueMember
-	tenants []string
-	next    []int64 // when each tenant's next tick is, 0 for never
-	failed  []error
+	t      *Ticker
+	now    int64
+	claims *duework.Claims
+	failed []error // of the tenants whose claims were abandoned
 }
 
-// heads reads the moment of each tenant's next tick, and gives the schedules that are due,
-// up to page of each.
-func (v *tickVisit) heads(ctx context.Context, page int) (due []storage.SchedulePath, err error) {
-	found, err := v.t.schedules.Due(ctx, &v.t.floors, v.tenants, v.now, page)
-	if err != nil {
-		return nil, err
+// heads reads the first schedules of each tenant, up to page of each. It returns those that
+// are due, and for each claimed tenant the moment of its next tick, 0 for never.
+func (v *tickVisit) heads(ctx context.Context, page int) (due []storage.SchedulePath, next []int64, err error) {
+	tenants := make([]string, len(v.claims.Members))
+	for i, m := range v.claims.Members {
+		tenants[i] = strings.TrimPrefix(m.Member, storage.DueSchedulePrefix)
 	}
-	v.next = make([]int64, len(v.tenants))
+	found, err := v.t.schedules.Due(ctx, &v.t.floors, tenants, v.now, page)
+	if err != nil {
+		return nil, nil, err
+	}
+	next = make([]int64, len(tenants))
 	for i, list := range found {
 		for k, s := range list {
 			if k == 0 {
-				v.next[i] = s.AtMS
+				next[i] = s.AtMS
 			}
 			if s.AtMS > v.now {
 				break
@@ -153,41 +133,29 @@ func (v *tickVisit) heads(ctx context.Context, page int) (due []storage.Schedule
 			due = append(due, s.Path)
 		}
 	}
-	return due, nil
+	return due, next, nil
 }
 
-// fire moves what is due on until nothing is, or its time is over. Tenants in which
-// something fails leave the visit.
-func (v *tickVisit) fire(ctx context.Context) error {
+// fire moves due schedules on until none is due, or the visit's time is over. It returns the
+// moment of each claimed tenant's next tick. Tenants in which something fails leave the visit.
+func (v *tickVisit) fire(ctx context.Context) (next []int64, err error) {
 	until := time.Now().Add(tickTime)
 	for page := firstPage; ; page = min(4*page, tickPage) {
-		due, err := v.heads(ctx, page)
+		due, next, err := v.heads(ctx, page)
 		if err != nil || len(due) == 0 || time.Now().After(until) {
-			return err
+			return next, err
 		}
-		for part := range slices.Chunk(due, movePage) {
-			stuck, err := v.t.move(ctx, part, v.now)
+		for chunk := range slices.Chunk(due, movePage) {
+			failed, err := v.t.move(ctx, chunk, v.now)
 			if api.ErrorCode(err) == api.CodeStoreUnavailable {
-				return err
+				return nil, err
 			}
 			if err != nil {
 				v.failed = append(v.failed, err)
-				v.leave(stuck)
+				v.claims.Abandon(func(m string) bool { return failed[strings.TrimPrefix(m, storage.DueSchedulePrefix)] })
 			}
 		}
 	}
-}
-
-// leave takes tenants out of the visit: their claims pass.
-func (v *tickVisit) leave(stuck map[string]bool) {
-	var claimed []storage.DueMember
-	var tenants []string
-	for i, tenant := range v.tenants {
-		if !stuck[tenant] {
-			claimed, tenants = append(claimed, v.claimed[i]), append(tenants, tenant)
-		}
-	}
-	v.claimed, v.tenants = claimed, tenants
 }
 
 // move moves each schedule on by one tick, or mends it. One that cannot be read is put off;
@@ -204,7 +172,7 @@ func (t *Ticker) move(ctx context.Context, paths []storage.SchedulePath, now int
 	var unread []storage.SchedulePath
 	for i := range loaded {
 		m, err := t.decide(ctx, &loaded[i], now)
-		if fatal(ctx, err) {
+		if storage.Fatal(ctx, err) {
 			return stuck, err
 		}
 		if err != nil {
@@ -241,6 +209,23 @@ func (t *Ticker) move(ctx context.Context, paths []storage.SchedulePath, now int
 		moves = refused
 	}
 	return stuck, errors.Join(errs...)
+}
+
+// Mend moves one schedule on whose records do not agree after a crash, and marks its tenant
+// as due at the schedule's next tick. The tenant's other schedules are not touched.
+func (t *Ticker) Mend(ctx context.Context, path storage.SchedulePath, now int64) error {
+	if _, err := t.move(ctx, []storage.SchedulePath{path}, now); err != nil {
+		return err
+	}
+	// The next tick may be sooner than the moment at which the tenant is due.
+	after, err := t.schedules.Load(ctx, path)
+	if err != nil || after.State.NextTickMS == 0 {
+		return err
+	}
+	pipe := t.store.Client().Pipeline()
+	storage.MarkDue(ctx, pipe, storage.DueSchedulePrefix+path.Tenant, after.State.NextTickMS)
+	_, err = pipe.Exec(ctx)
+	return storage.Failure(ctx, "mark a tenant", err)
 }
 
 // did counts a move that was made, and logs what nobody else tells.

@@ -34,8 +34,9 @@ func (m *tickerMetrics) register(reg prometheus.Registerer) error {
 	return metrics.Register(reg, m.loop, m.ticks, m.lag)
 }
 
-// Idle counts a round in which nothing was due.
-func (t *Ticker) Idle() { t.metrics.loop.Round(time.Now(), nil) }
+// CountRound counts a round of ticks that began at the given time and ends now with err, in
+// the metrics of the loop "ticker".
+func (t *Ticker) CountRound(began time.Time, err error) { t.metrics.loop.Round(began, err) }
 
 // moved counts a move that was made at now.
 func (m *tickerMetrics) moved(move *tickMove, now int64) {

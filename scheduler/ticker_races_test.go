@@ -60,10 +60,11 @@ func TestTicksAreFiredOnce(t *testing.T) {
 	begin := f.ms.Load()
 	var work sync.WaitGroup
 	for _, r := range replicas {
+		loop := r.loop()
 		work.Go(func() {
 			for r.ms.Load() < begin+seconds*1000 {
-				if _, _, err := r.broker.RunOnce(t.Context(), r.ms.Load()); err != nil {
-					t.Error(err)
+				if _, err := loop.RunOnce(t.Context(), r.ms.Load()); err != nil {
+					t.Errorf("RunOnce: %v", err)
 					return
 				}
 			}

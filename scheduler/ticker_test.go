@@ -176,8 +176,8 @@ func TestAScheduleThatCannotBeReadStopsNoOtherTenant(t *testing.T) {
 	other.tenant = storagetest.Tenant(t)
 	other.add(t, "sound", nil)
 	f.advance(time.Second)
-	if _, _, err := f.broker.RunOnce(t.Context(), f.ms.Load()); err == nil || !strings.Contains(err.Error(), "broken") {
-		t.Errorf("it says %v", err)
+	if _, err := f.loop().RunOnce(t.Context(), f.ms.Load()); err == nil || !strings.Contains(err.Error(), "broken") {
+		t.Errorf("RunOnce: got error %v, want one that names the schedule %q", err, "broken")
 	}
 	if len(other.jobs(t, "work")) != 1 || len(f.jobs(t, "work")) != 1 {
 		t.Errorf("%d and %d jobs", len(other.jobs(t, "work")), len(f.jobs(t, "work")))

@@ -55,7 +55,11 @@ func (f *ticking) open(t *testing.T, cfg storage.Config) {
 		t.Fatal(err)
 	}
 	f.schedules = storage.NewSchedules(f.store)
-	f.broker.OnSchedulesDue(f.Tend, f.Idle)
+}
+
+// loop returns a loop of this replica.
+func (f *ticking) loop() *scheduler.Loop {
+	return scheduler.NewLoop(f.store, f.broker, f.Ticker, zap.NewNop())
 }
 
 // beside is another replica on the same store, tenant and time.

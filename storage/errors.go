@@ -84,3 +84,9 @@ func Refused(err error) bool {
 	var reply redis.Error
 	return errors.As(err, &reply) && !unavailable(err)
 }
+
+// Fatal reports whether err concerns more than a single record: the store does not answer,
+// or ctx has ended. A loop over many records then stops instead of failing once for each.
+func Fatal(ctx context.Context, err error) bool {
+	return err != nil && (ctx.Err() != nil || api.ErrorCode(err) == api.CodeStoreUnavailable)
+}

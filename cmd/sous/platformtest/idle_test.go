@@ -9,11 +9,13 @@ import (
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/cmd/sous/platformtest"
 	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/scheduler"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/storagetest"
 )
@@ -96,8 +98,13 @@ func servedQueues(t *testing.T, url string, queues int) {
 		t.Fatal(err)
 	}
 	// Their leases' ends are looked after, as half a minute later.
+	ticker, err := scheduler.NewTicker(store, b, nil, zap.NewNop())
+	if err != nil {
+		t.Fatalf("NewTicker: %v", err)
+	}
+	loop := scheduler.NewLoop(store, b, ticker, zap.NewNop())
 	for later := store.NowMS() + api.DefaultLeaseMS + 1000; ; {
-		counts, _, err := b.RunOnce(t.Context(), later)
+		counts, err := loop.RunOnce(t.Context(), later)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,6 +26,7 @@ import (
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/queue/tasks"
 	"github.com/codesous/sous/scheduler"
+	"github.com/codesous/sous/scheduler/sweeper"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/documents"
 	"github.com/codesous/sous/storage/embedded"
@@ -37,6 +38,7 @@ import (
 type platform struct {
 	server    *controlplane.Server
 	metrics   *prometheus.Registry
+	loop      *scheduler.Loop // nil without the scheduler role
 	documents *documents.Service
 	secrets   *secrets.Secrets
 
@@ -130,8 +132,8 @@ func (p *platform) openServer(ctx context.Context, s settings, store *storage.St
 	return nil
 }
 
-// openSchedules makes what keeps the schedules; the broker's loop, where there is one, has
-// them fired.
+// openSchedules opens the schedules, and under the scheduler role the loop that fires them and
+// maintains the queues.
 func (p *platform) openSchedules(s settings, store *storage.Store, broker *queue.Broker) (*scheduler.Schedules, error) {
 	ticker, err := scheduler.NewTicker(store, broker, p.metrics, p.logger.Named("ticker"))
 	if err != nil {
@@ -139,22 +141,22 @@ func (p *platform) openSchedules(s settings, store *storage.Store, broker *queue
 	}
 	ticker.Trace(p.tracer)
 	if s.has(roleScheduler) {
-		broker.OnSchedulesDue(ticker.Tend, ticker.Idle)
+		p.loop = scheduler.NewLoop(store, broker, ticker, p.logger.Named("scheduler"))
 	}
 	return scheduler.NewSchedules(store, broker, ticker)
 }
 
 // maintain does the scheduler's work until life ends.
 func (p *platform) maintain(life context.Context, store *storage.Store, broker *queue.Broker) error {
-	sweeper, err := scheduler.NewSweeper(store, broker, scheduler.SweeperConfig{Metrics: p.metrics}, p.logger.Named("sweeper"))
+	sweeps, err := sweeper.New(store, broker, sweeper.Config{Metrics: p.metrics}, p.logger.Named("sweeper"))
 	if err != nil {
 		return err
 	}
 	if err := p.sweepTasks(life, store, broker); err != nil {
 		return err
 	}
-	p.loops.Go(func() { sweeper.Run(life) })
-	p.loops.Go(func() { broker.Maintain(life) })
+	p.loops.Go(func() { sweeps.Run(life) })
+	p.loops.Go(func() { p.loop.Run(life) })
 	return nil
 }
 
@@ -165,11 +167,11 @@ func (p *platform) sweepTasks(life context.Context, store *storage.Store, broker
 	if err != nil {
 		return err
 	}
-	sweeper, err := scheduler.NewTaskSweeper(store, repairs, scheduler.TaskSweeperConfig{Metrics: p.metrics}, logger)
+	sweeps, err := sweeper.NewTaskSweeper(store, repairs, sweeper.TaskSweeperConfig{Metrics: p.metrics}, logger)
 	if err != nil {
 		return err
 	}
-	p.loops.Go(func() { sweeper.Run(life) })
+	p.loops.Go(func() { sweeps.Run(life) })
 	return nil
 }
 

@@ -1,4 +1,4 @@
-package scheduler
+package sweeper
 
 import (
 	"cmp"
@@ -33,7 +33,7 @@ func (v *activationVisitor) visit(ctx context.Context, at storage.FunctionPath, 
 	for _, id := range swept.Unreadable {
 		v.s.cannotRead("activation " + at.Tenant + "/" + id)
 	}
-	if fatal(ctx, err) || len(swept.Asynchronous) == 0 {
+	if storage.Fatal(ctx, err) || len(swept.Asynchronous) == 0 {
 		return p, err
 	}
 	look, failed := v.repairer.Activations(ctx, swept.Asynchronous, now.UnixMilli())

@@ -1,4 +1,4 @@
-package scheduler_test
+package sweeper_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue"
-	"github.com/codesous/sous/scheduler"
+	"github.com/codesous/sous/scheduler/sweeper"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/storagetest"
 )
@@ -63,7 +63,7 @@ func TestSweepersLeaveBusySystemsAlone(t *testing.T) {
 	}
 	laps := 0
 	for _, ahead := range []time.Duration{0, 10 * time.Minute} {
-		sweeper, err := scheduler.NewSweeper(store, brokerOn(t, store), scheduler.SweeperConfig{Lap: 1, IdleInterval: 1}, zap.NewNop())
+		sweeper, err := sweeper.New(store, brokerOn(t, store), sweeper.Config{Lap: 1, IdleInterval: 1}, zap.NewNop())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package scheduler_test
+package sweeper_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/metrics/metricstest"
-	"github.com/codesous/sous/scheduler"
+	"github.com/codesous/sous/scheduler/sweeper"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/storagetest"
 )
@@ -20,11 +20,11 @@ func TestSweeperIsMeasured(t *testing.T) {
 	now := time.Now()
 	fill(t, store, storagetest.Tenant(t), 2, 3, now)
 	reg := prometheus.NewRegistry()
-	sweeper, err := scheduler.NewSweeper(store, brokerOn(t, store), scheduler.SweeperConfig{Interval: time.Millisecond, Metrics: reg}, zap.NewNop())
+	sw, err := sweeper.New(store, brokerOn(t, store), sweeper.Config{Interval: time.Millisecond, Metrics: reg}, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sweeper.RunOnce(t.Context(), now); err != nil {
+	if _, err := sw.RunOnce(t.Context(), now); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]float64{"sous_sweeper_functions_total": 2, "sous_sweeper_repairs_total": 6} {
@@ -35,7 +35,7 @@ func TestSweeperIsMeasured(t *testing.T) {
 	if got := metricstest.Value(t, reg, "sous_sweeper_repairs_total", "kind=lost"); got != 6 {
 		t.Errorf("%g lost activations", got)
 	}
-	if _, err := sweeper.RunOnce(t.Context(), now.Add(time.Minute)); err != nil { // to the lap's end
+	if _, err := sw.RunOnce(t.Context(), now.Add(time.Minute)); err != nil { // to the lap's end
 		t.Fatal(err)
 	}
 	if got := metricstest.Value(t, reg, "sous_sweeper_lap_seconds", "course=places"); got <= 0 || got > 60 {
@@ -45,7 +45,7 @@ func TestSweeperIsMeasured(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		sweeper.Run(ctx)
+		sw.Run(ctx)
 	}()
 	for metricstest.Value(t, reg, "sous_loop_rounds_total", "loop=sweeper", "outcome=ok") == 0 && ctx.Err() == nil {
 		time.Sleep(time.Millisecond) // between two looks
@@ -55,7 +55,7 @@ func TestSweeperIsMeasured(t *testing.T) {
 	}
 	stop()
 	<-done
-	if _, err := scheduler.NewSweeper(store, brokerOn(t, store), scheduler.SweeperConfig{Metrics: reg}, zap.NewNop()); err == nil {
+	if _, err := sweeper.New(store, brokerOn(t, store), sweeper.Config{Metrics: reg}, zap.NewNop()); err == nil {
 		t.Error("another sweeper took the same registry")
 	}
 }

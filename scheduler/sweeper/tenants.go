@@ -1,4 +1,4 @@
-package scheduler
+package sweeper
 
 import (
 	"context"
@@ -38,7 +38,7 @@ func (c *placeCourse) piece(ctx context.Context, now time.Time, reads int, total
 	if err != nil {
 		err = fmt.Errorf("sweep %s: %w", placeName(c.at), err)
 	}
-	if fatal(ctx, err) {
+	if storage.Fatal(ctx, err) {
 		c.stop()
 		return p, err
 	}

@@ -1,4 +1,4 @@
-package scheduler
+package sweeper
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
@@ -6,9 +6,9 @@ import (
 	"github.com/codesous/sous/metrics"
 )
 
-// sweeperMetrics is what a Sweeper counts. docs/metrics.md says what each metric
+// sweepMetrics is what a Sweeper counts. docs/metrics.md says what each metric
 // means.
-type sweeperMetrics struct {
+type sweepMetrics struct {
 	loop      *metrics.Loop
 	functions prometheus.Counter
 	expired   prometheus.Counter
@@ -16,8 +16,8 @@ type sweeperMetrics struct {
 	lap       *prometheus.GaugeVec
 }
 
-func newSweeperMetrics() *sweeperMetrics {
-	return &sweeperMetrics{
+func newSweepMetrics() *sweepMetrics {
+	return &sweepMetrics{
 		loop: metrics.NewLoop("sweeper"),
 		functions: prometheus.NewCounter(prometheus.CounterOpts{
 			Namespace: metrics.Namespace, Name: "sweeper_functions_total",
@@ -38,12 +38,12 @@ func newSweeperMetrics() *sweeperMetrics {
 	}
 }
 
-func (m *sweeperMetrics) register(reg prometheus.Registerer) error {
+func (m *sweepMetrics) register(reg prometheus.Registerer) error {
 	return metrics.Register(reg, m.loop, m.functions, m.expired, m.repairs, m.lap)
 }
 
 // swept counts what a step did.
-func (m *sweeperMetrics) swept(c Counts) {
+func (m *sweepMetrics) swept(c Counts) {
 	m.functions.Add(float64(c.Functions))
 	m.expired.Add(float64(c.Expired))
 	m.repairs.WithLabelValues("lost").Add(float64(c.Lost))

@@ -1,15 +1,17 @@
-package scheduler
+package sweeper
 
 import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/scheduler"
 	"github.com/codesous/sous/storage"
 )
 
@@ -37,9 +39,10 @@ type scheduleSuspect struct {
 // scheduleVisitor finds schedules whose records, due entries and marks do not agree.
 type scheduleVisitor struct {
 	s         *Sweeper
-	ticker    *Ticker
+	ticker    *scheduler.Ticker
 	schedules *storage.Schedules
 	broker    *queue.Broker
+	floors    storage.Floors
 	suspects  queue.Suspects[scheduleSuspect]
 	suspected bool // something is to be looked at again
 
@@ -82,7 +85,7 @@ func (v *scheduleVisitor) ended(p piece) piece {
 // tenant holds the due sets to the tenant's own.
 func (v *scheduleVisitor) tenant(ctx context.Context, tenant string, now int64, total *Counts) (piece, error) {
 	p := piece{reads: 1, end: true}
-	heads, err := v.schedules.Due(ctx, &v.ticker.floors, []string{tenant}, now, 1)
+	heads, err := v.schedules.Due(ctx, &v.floors, []string{tenant}, now, 1)
 	if err != nil || len(heads[0]) == 0 {
 		return p, err
 	}
@@ -94,7 +97,7 @@ func (v *scheduleVisitor) tenant(ctx context.Context, tenant string, now int64, 
 	}
 	at, suspect := heads[0][0].AtMS, scheduleSuspect{path: storage.SchedulePath{Tenant: tenant}, kind: repairScheduleTenant}
 	// A replica that has claimed it brings it back.
-	if err == nil && int64(score) <= max(at, now+tickClaimMS) {
+	if err == nil && int64(score) <= max(at, now+scheduler.ClaimMS) {
 		v.suspects.Clear(suspect)
 		return p, nil
 	}
@@ -145,7 +148,7 @@ func (v *scheduleVisitor) look(ctx context.Context, paths []storage.SchedulePath
 			v.suspects.Clear(scheduleSuspect{s.Path, repairScheduleIndex})
 			err = errors.Join(v.due(ctx, s, entries[i], now, total), v.marks(ctx, s, now, total))
 		}
-		if fatal(ctx, err) {
+		if storage.Fatal(ctx, err) {
 			return err
 		}
 		errs = append(errs, err) // one schedule's trouble is no other's
@@ -178,23 +181,11 @@ func (v *scheduleVisitor) due(ctx context.Context, s *storage.LoadedSchedule, en
 		return nil
 	}
 	// Another turn is another matter: it was on its way.
-	if !v.ripe(suspect, turnText(s.State.Turn), now) {
+	if !v.ripe(suspect, strconv.FormatInt(s.State.Turn, 10), now) {
 		return nil
 	}
-	if _, err := v.ticker.move(ctx, []storage.SchedulePath{s.Path}, now); err != nil {
+	if err := v.ticker.Mend(ctx, s.Path, now); err != nil {
 		return err
-	}
-	// What the ticker wrote may be nearer than all else of the tenant.
-	after, err := v.schedules.Load(ctx, s.Path)
-	if err != nil {
-		return err
-	}
-	if after.State.NextTickMS > 0 {
-		pipe := v.s.store.Client().Pipeline()
-		storage.MarkDue(ctx, pipe, storage.DueSchedulePrefix+s.Path.Tenant, after.State.NextTickMS)
-		if _, err := pipe.Exec(ctx); err != nil {
-			return storage.Failure(ctx, "mark a tenant", err)
-		}
 	}
 	v.mended(total, suspect, "", "its due entry was not its next tick")
 	return nil

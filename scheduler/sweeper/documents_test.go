@@ -1,4 +1,4 @@
-package scheduler_test
+package sweeper_test
 
 import (
 	"encoding/json"
@@ -15,7 +15,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/metrics/metricstest"
-	"github.com/codesous/sous/scheduler"
+	"github.com/codesous/sous/scheduler/sweeper"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/documents"
 	"github.com/codesous/sous/storage/storagetest"
@@ -27,7 +27,7 @@ type swept struct {
 	t       *testing.T
 	cfg     storage.Config
 	store   *storage.Store
-	sweeper *scheduler.Sweeper
+	sweeper *sweeper.Sweeper
 	logs    *observer.ObservedLogs
 	metrics *prometheus.Registry
 	path    storage.DocumentPath
@@ -46,7 +46,7 @@ func newSwept(t *testing.T, cfg storage.Config) *swept {
 		now:  time.UnixMilli(1_760_000_000_000),
 	}
 	var err error
-	f.sweeper, err = scheduler.NewSweeper(s, brokerOn(t, s), scheduler.SweeperConfig{Metrics: f.metrics}, zap.New(core))
+	f.sweeper, err = sweeper.New(s, brokerOn(t, s), sweeper.Config{Metrics: f.metrics}, zap.New(core))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package scheduler
+package sweeper
 
 import (
 	"context"
@@ -27,11 +27,11 @@ func TestCoursesShareWhatOneLeaves(t *testing.T) {
 		"the first is short": {5, 1000, 1000},
 		"only one is long":   {1000, 5, 5},
 	} {
-		cfg, err := SweeperConfig{Reads: reads}.withDefaults()
+		cfg, err := Config{Reads: reads}.withDefaults()
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &Sweeper{cfg: cfg, metrics: newSweeperMetrics()}
+		s := &Sweeper{cfg: cfg, metrics: newSweepMetrics()}
 		var courses [3]*shortCourse
 		for i := range courses {
 			courses[i] = &shortCourse{left: left[i]}

@@ -1,4 +1,4 @@
-package scheduler
+package sweeper
 
 import (
 	"context"
@@ -62,7 +62,7 @@ func (c *documentCourse) piece(ctx context.Context, now time.Time, _ int, total 
 		err = fmt.Errorf("sweep documents of %s: %w", c.tenant, err)
 		c.tenant = "" // it keeps the course from no other
 	}
-	if fatal(ctx, err) {
+	if storage.Fatal(ctx, err) {
 		c.stop()
 	}
 	return p, err

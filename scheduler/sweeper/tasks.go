@@ -1,4 +1,4 @@
-package scheduler
+package sweeper
 
 import (
 	"cmp"
@@ -116,7 +116,7 @@ func (s *TaskSweeper) RunOnce(ctx context.Context, now time.Time) (total tasks.S
 			continue
 		}
 		err = fmt.Errorf("sweep tasks of %s: %w", tenant, err)
-		if ctx.Err() != nil || api.ErrorCode(err) == api.CodeStoreUnavailable {
+		if storage.Fatal(ctx, err) {
 			return total, err
 		}
 		failed = cmp.Or(failed, err)

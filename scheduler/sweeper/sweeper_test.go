@@ -1,4 +1,4 @@
-package scheduler_test
+package sweeper_test
 
 import (
 	"bufio"
@@ -18,7 +18,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue"
-	"github.com/codesous/sous/scheduler"
+	"github.com/codesous/sous/scheduler/sweeper"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/storage/storagetest"
@@ -75,9 +75,9 @@ func brokerOn(t *testing.T, s *storage.Store) *queue.Broker {
 	return b
 }
 
-func sweeperOn(t *testing.T, s *storage.Store, cfg scheduler.SweeperConfig) *scheduler.Sweeper {
+func sweeperOn(t *testing.T, s *storage.Store, cfg sweeper.Config) *sweeper.Sweeper {
 	t.Helper()
-	sweeper, err := scheduler.NewSweeper(s, brokerOn(t, s), cfg, zap.NewNop())
+	sweeper, err := sweeper.New(s, brokerOn(t, s), cfg, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestSweeperEndsLostActivations(t *testing.T) {
 	backends(t, func(t *testing.T, s *storage.Store) {
 		now, tenant := time.Now(), storagetest.Tenant(t)
 		ids := fill(t, s, tenant, 5, 20, now)
-		sweeper := sweeperOn(t, s, scheduler.SweeperConfig{Reads: 30, Lap: time.Second})
+		sweeper := sweeperOn(t, s, sweeper.Config{Reads: 30, Lap: time.Second})
 		lost, steps := 0, 0
 		for ; lost < len(ids) && steps < 50; steps++ {
 			counts, err := sweeper.RunOnce(t.Context(), now)
@@ -135,7 +135,7 @@ func TestSweeperPassesWhatItCannotRead(t *testing.T) {
 		t.Fatal(answer, err)
 	}
 	core, logs := observer.New(zap.ErrorLevel)
-	sweeper, err := scheduler.NewSweeper(s, brokerOn(t, s), scheduler.SweeperConfig{}, zap.New(core))
+	sweeper, err := sweeper.New(s, brokerOn(t, s), sweeper.Config{}, zap.New(core))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestSweeperRestsBetweenLaps(t *testing.T) {
 	s := storagetest.Open(t, storage.Config{URL: server.URL})
 	now := time.Now()
 	fill(t, s, storagetest.Tenant(t), 3, 0, now)
-	sweeper := sweeperOn(t, s, scheduler.SweeperConfig{Lap: 5 * time.Second, IdleInterval: 1200 * time.Millisecond})
+	sweeper := sweeperOn(t, s, sweeper.Config{Lap: 5 * time.Second, IdleInterval: 1200 * time.Millisecond})
 	visited := func(after time.Duration) (int, error) {
 		counts, err := sweeper.RunOnce(t.Context(), now.Add(after))
 		return counts.Functions, err
@@ -196,8 +196,8 @@ func TestSweeperRestsBetweenLaps(t *testing.T) {
 
 func TestSweeperRefusesBadSettings(t *testing.T) {
 	t.Parallel()
-	for _, cfg := range []scheduler.SweeperConfig{{Interval: -1}, {Reads: -1}, {IdleInterval: -1}, {Lap: -1}} {
-		if _, err := scheduler.NewSweeper(nil, nil, cfg, zap.NewNop()); err == nil {
+	for _, cfg := range []sweeper.Config{{Interval: -1}, {Reads: -1}, {IdleInterval: -1}, {Lap: -1}} {
+		if _, err := sweeper.New(nil, nil, cfg, zap.NewNop()); err == nil {
 			t.Errorf("%+v is accepted", cfg)
 		}
 	}
@@ -215,7 +215,7 @@ func TestSweeperStartsAndStops(t *testing.T) {
 			server.Kill()
 		}
 		ctx, stop := context.WithCancel(t.Context())
-		sweeper, err := scheduler.NewSweeper(s, broker, scheduler.SweeperConfig{Interval: time.Millisecond, Reads: 3, Lap: time.Millisecond}, zap.NewNop())
+		sweeper, err := sweeper.New(s, broker, sweeper.Config{Interval: time.Millisecond, Reads: 3, Lap: time.Millisecond}, zap.NewNop())
 		if err != nil {
 			t.Fatal(err)
 		}

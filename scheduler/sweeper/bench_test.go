@@ -1,4 +1,4 @@
-package scheduler_test
+package sweeper_test
 
 import (
 	"encoding/json"
@@ -13,7 +13,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue"
-	"github.com/codesous/sous/scheduler"
+	"github.com/codesous/sous/scheduler/sweeper"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/storage/storagetest"
@@ -150,11 +150,11 @@ func (b *repairBench) state(id string) api.JobState {
 }
 
 // sweepers gives sweepers of replicas of their own.
-func (b *repairBench) sweepers(n int) (all []*scheduler.Sweeper) {
+func (b *repairBench) sweepers(n int) (all []*sweeper.Sweeper) {
 	b.t.Helper()
 	for range n {
 		store := storagetest.Open(b.t, b.cfg)
-		s, err := scheduler.NewSweeper(store, brokerOn(b.t, store), scheduler.SweeperConfig{Lap: time.Millisecond, IdleInterval: 1, Reads: 1_000_000}, zap.NewNop())
+		s, err := sweeper.New(store, brokerOn(b.t, store), sweeper.Config{Lap: time.Millisecond, IdleInterval: 1, Reads: 1_000_000}, zap.NewNop())
 		b.must(err)
 		all = append(all, s)
 	}
@@ -168,7 +168,7 @@ type kinds map[string]int
 const lapSteps = 18
 
 // lap lets all sweepers make a lap at once, at least, and counts what they did together.
-func (b *repairBench) lap(sweepers []*scheduler.Sweeper) kinds {
+func (b *repairBench) lap(sweepers []*sweeper.Sweeper) kinds {
 	b.t.Helper()
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -196,7 +196,7 @@ func (b *repairBench) lap(sweepers []*scheduler.Sweeper) kinds {
 }
 
 // sweep makes laps until all that is to be repaired must have been.
-func (b *repairBench) sweep(sweepers []*scheduler.Sweeper) kinds {
+func (b *repairBench) sweep(sweepers []*sweeper.Sweeper) kinds {
 	b.t.Helper()
 	sum := kinds{}
 	for range 3 {

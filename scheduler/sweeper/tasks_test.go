@@ -1,4 +1,4 @@
-package scheduler_test
+package sweeper_test
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"github.com/codesous/sous/metrics/metricstest"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/queue/tasks"
-	"github.com/codesous/sous/scheduler"
+	"github.com/codesous/sous/scheduler/sweeper"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/storagetest"
 )
@@ -54,7 +54,7 @@ func TestTaskSweeperRepairsTasksOfAllTenants(t *testing.T) {
 			claimed(t, all, tenant, "t2")
 		}
 		reg := prometheus.NewRegistry()
-		sweeper, err := scheduler.NewTaskSweeper(s, all, scheduler.TaskSweeperConfig{Metrics: reg, Repairs: 1}, zap.NewNop())
+		sweeper, err := sweeper.NewTaskSweeper(s, all, sweeper.TaskSweeperConfig{Metrics: reg, Repairs: 1}, zap.NewNop())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +100,7 @@ func TestTaskSweeperPassesTenants(t *testing.T) {
 			failing[tenant] = errors.New("odd")
 		}
 		reg := prometheus.NewRegistry()
-		sweeper, err := scheduler.NewTaskSweeper(s, failing, scheduler.TaskSweeperConfig{Metrics: reg}, zap.NewNop())
+		sweeper, err := sweeper.NewTaskSweeper(s, failing, sweeper.TaskSweeperConfig{Metrics: reg}, zap.NewNop())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,8 +121,8 @@ func TestTaskSweeperPassesTenants(t *testing.T) {
 
 func TestTaskSweeperRefusesBadSettings(t *testing.T) {
 	t.Parallel()
-	for _, cfg := range []scheduler.TaskSweeperConfig{{Interval: -1}, {Repairs: -1}} {
-		if _, err := scheduler.NewTaskSweeper(nil, repairs{}, cfg, zap.NewNop()); err == nil {
+	for _, cfg := range []sweeper.TaskSweeperConfig{{Interval: -1}, {Repairs: -1}} {
+		if _, err := sweeper.NewTaskSweeper(nil, repairs{}, cfg, zap.NewNop()); err == nil {
 			t.Errorf("%+v is accepted", cfg)
 		}
 	}
@@ -142,7 +142,7 @@ func TestTaskSweeperStartsAndStops(t *testing.T) {
 			server.Kill()
 		}
 		ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
-		sweeper, err := scheduler.NewTaskSweeper(s, all, scheduler.TaskSweeperConfig{Interval: time.Millisecond, Metrics: reg}, zap.NewNop())
+		sweeper, err := sweeper.NewTaskSweeper(s, all, sweeper.TaskSweeperConfig{Interval: time.Millisecond, Metrics: reg}, zap.NewNop())
 		if err != nil {
 			t.Fatal(err)
 		}

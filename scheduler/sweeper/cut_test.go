@@ -1,4 +1,4 @@
-package scheduler_test
+package sweeper_test
 
 import (
 	"context"

@@ -1,6 +1,7 @@
-// Package scheduler holds the loops that keep the store sound without a leader:
-// any number of replicas may run them at once.
-package scheduler
+// Package sweeper finds and repairs what crashes leave behind where no call and no regular
+// maintenance would find it. It has no leader: any number of replicas may run sweepers over
+// one store, and each repair is made by one of them.
+package sweeper
 
 import (
 	"cmp"
@@ -12,15 +13,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
-	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/scheduler"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/storage/documents"
 )
 
-// SweeperConfig is how fast a Sweeper works; zero values mean the default.
-type SweeperConfig struct {
+// Config is how fast a Sweeper works; zero values mean the default.
+type Config struct {
 	// Interval between steps (default 1 s).
 	Interval time.Duration
 	// Reads that one step may spend (default 500).
@@ -35,7 +36,7 @@ type SweeperConfig struct {
 	Metrics prometheus.Registerer
 }
 
-func (c SweeperConfig) withDefaults() (SweeperConfig, error) {
+func (c Config) withDefaults() (Config, error) {
 	if c.Interval < 0 || c.Reads < 0 || c.IdleInterval < 0 || c.Lap < 0 {
 		return c, errors.New("scheduler: a sweeper's settings are not negative")
 	}
@@ -69,33 +70,33 @@ type Counts struct {
 // number of reads a step. Where a lap found nothing it goes slowly.
 type Sweeper struct {
 	store   *storage.Store
-	cfg     SweeperConfig
+	cfg     Config
 	logger  *zap.Logger
-	metrics *sweeperMetrics
+	metrics *sweepMetrics
 	laps    []*lap
 	told    told
 }
 
-// NewSweeper makes a sweeper over store, in which broker keeps its jobs. A setting
+// New makes a sweeper over store, in which broker keeps its jobs. A setting
 // below zero is refused, and a registry that has a sweeper's metrics.
-func NewSweeper(store *storage.Store, broker *queue.Broker, cfg SweeperConfig, logger *zap.Logger) (*Sweeper, error) {
+func New(store *storage.Store, broker *queue.Broker, cfg Config, logger *zap.Logger) (*Sweeper, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	measured := newSweeperMetrics()
+	measured := newSweepMetrics()
 	if err := measured.register(cfg.Metrics); err != nil {
 		return nil, fmt.Errorf("scheduler: %w", err)
 	}
 	s := &Sweeper{store: store, cfg: cfg, logger: logger, metrics: measured}
 	repairer := broker.NewRepairer()
 	// What it mends is the sweeper's to count and to log.
-	ticker, err := NewTicker(store, broker, nil, zap.NewNop())
+	ticker, err := scheduler.NewTicker(store, broker, nil, zap.NewNop())
 	if err != nil {
 		return nil, err
 	}
 	s.laps = []*lap{
-		{name: "places", share: 3, course: s.places(repairer, ticker)},
+		{name: "places", share: 3, course: s.places(broker, repairer, ticker)},
 		{name: "documents", share: 1, course: &documentCourse{s: s, documents: documents.NewRepository(s.store), tenants: storage.NewTenants(s.store)}},
 		{name: "jobs", share: 1, course: &jobCourse{s: s, repairer: repairer}},
 	}
@@ -103,8 +104,8 @@ func NewSweeper(store *storage.Store, broker *queue.Broker, cfg SweeperConfig, l
 }
 
 // places is the course through the tenants, with all who visit them.
-func (s *Sweeper) places(repairer *queue.Repairer, ticker *Ticker) *placeCourse {
-	schedules := &scheduleVisitor{s: s, ticker: ticker, schedules: ticker.schedules, broker: ticker.broker}
+func (s *Sweeper) places(broker *queue.Broker, repairer *queue.Repairer, ticker *scheduler.Ticker) *placeCourse {
+	schedules := &scheduleVisitor{s: s, ticker: ticker, schedules: storage.NewSchedules(s.store), broker: broker}
 	return &placeCourse{
 		tenants:     storage.NewTenants(s.store),
 		ofTenant:    []visitor{&queueVisitor{s, repairer}, schedules},
@@ -151,7 +152,7 @@ func (s *Sweeper) RunOnce(ctx context.Context, now time.Time) (total Counts, err
 	step := func(l *lap, budget int) (more bool) {
 		n, failed := s.advance(ctx, l, now, budget, s.cfg.IdleInterval*time.Duration(shares)/time.Duration(l.share), &total)
 		spent += n
-		if err = cmp.Or(err, failed); fatal(ctx, failed) {
+		if err = cmp.Or(err, failed); storage.Fatal(ctx, failed) {
 			for _, l := range s.laps {
 				l.idle = false
 			}
@@ -192,7 +193,7 @@ func (s *Sweeper) advance(ctx context.Context, l *lap, now time.Time, budget int
 			l.found, l.idle = true, false
 		}
 		failed = cmp.Or(failed, err)
-		if fatal(ctx, err) {
+		if storage.Fatal(ctx, err) {
 			return spent, err
 		}
 		if p.end {
@@ -205,9 +206,4 @@ func (s *Sweeper) advance(ctx context.Context, l *lap, now time.Time, budget int
 		l.rest = now.Add(time.Duration(spent) * quiet)
 	}
 	return spent, failed
-}
-
-// fatal says whether an error is no single record's.
-func fatal(ctx context.Context, err error) bool {
-	return err != nil && (ctx.Err() != nil || api.ErrorCode(err) == api.CodeStoreUnavailable)
 }
