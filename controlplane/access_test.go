@@ -38,7 +38,7 @@ type row struct {
 	action              string
 }
 
-// access is the rules of all routes, written down a second time.
+// accessRows declares who may use each route a second time, independently of the code.
 var accessRows = []row{
 	{"GET /healthz", "-", reachAll, "/healthz", "", ""},
 	{"GET /readyz", "-", reachAll, "/readyz", "", ""},
@@ -182,16 +182,13 @@ func (r *row) denied() api.Code {
 	return api.CodeAuthzDenied
 }
 
-func TestEveryRouteHasARule(t *testing.T) {
+func TestEveryRouteIsInTheTable(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	routes, err := h.control.Routes()
-	if err != nil {
-		t.Fatal(err)
+	var routes []string
+	for _, route := range start(t).control.Routes() {
+		routes = append(routes, route.Method+" "+route.Path)
 	}
-	if diff := cmp.Diff(routes, controlplane.RoutesWithRules()); diff != "" {
-		t.Errorf("routes and rules (- has no rule, + has no route): %s", diff)
-	}
+	slices.Sort(routes)
 	var written []string
 	for _, row := range accessRows {
 		written = append(written, patterns.Replace(row.route))

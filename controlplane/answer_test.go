@@ -36,8 +36,7 @@ func deaf(t *testing.T, h *harness) net.Conn {
 // Who reads no answers loses the connection, in place of holding it for ever.
 func TestTheDeafAreNotWaitedFor(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	h.control.SetPatience(100 * time.Millisecond)
+	h := start(t, func(c *controlplane.Config) { c.AnswerTimeout = 100 * time.Millisecond })
 	h.engine.invoke = func(context.Context, api.Invocation) (*api.Outcome, error) { return success(""), nil }
 	for name, target := range map[string]string{"with a body": "/openapi.json", "headers alone": h.web("/")} {
 		t.Run(name, func(t *testing.T) {
@@ -63,12 +62,11 @@ func TestSlowFunctionsAnswer(t *testing.T) {
 	for name, change := range map[string]func(*testing.T, *harness){"HTTP/1.1": func(*testing.T, *harness) {}, "HTTP/2.0": overTLS} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			const patience = 50 * time.Millisecond
-			h := start(t)
-			h.control.SetPatience(patience)
+			const timeout = 50 * time.Millisecond
+			h := start(t, func(c *controlplane.Config) { c.AnswerTimeout = timeout })
 			change(t, h)
 			h.engine.invoke = func(context.Context, api.Invocation) (*api.Outcome, error) {
-				<-time.After(3 * patience)
+				<-time.After(3 * timeout)
 				return success(`"late"`), nil
 			}
 			if a := h.call(t, "POST", h.web("/"), "body"); a.status != http.StatusOK || string(a.body) != `"late"` {
@@ -95,8 +93,9 @@ func overTLS(t *testing.T, h *harness) {
 // HTTP/2 ends a stream whose deadline passes, also where nothing waits to be written.
 func TestSilentStreamsOutliveTheirDeadline(t *testing.T) {
 	t.Parallel()
-	h := start(t, func(c *controlplane.Config) { c.KeepAlive = 200 * time.Millisecond })
-	h.control.SetPatience(50 * time.Millisecond)
+	h := start(t, func(c *controlplane.Config) {
+		c.KeepAlive, c.AnswerTimeout = 200*time.Millisecond, 50*time.Millisecond
+	})
 	overTLS(t, h)
 	a := h.run(t, time.Now().UnixMilli())
 	alive, ended := 0, false

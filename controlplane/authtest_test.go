@@ -15,9 +15,10 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/controlplane"
+	"github.com/codesous/sous/controlplane/access"
 	"github.com/codesous/sous/invoker"
 	"github.com/codesous/sous/storage"
-	"github.com/codesous/sous/storage/access"
+	storeaccess "github.com/codesous/sous/storage/access"
 )
 
 // clock is a time that stands still until it is told to move.
@@ -68,7 +69,7 @@ func startKeyed(t *testing.T, store *storage.Store, change ...func(*controlplane
 		}
 		k.holdsNone(t, "the log", log.text.String())
 	})
-	defaults := func(c *controlplane.Config) { c.Auth, c.Logger = controlplane.AuthKeys, zap.New(core) }
+	defaults := func(c *controlplane.Config) { c.Auth, c.Logger = access.Keys, zap.New(core) }
 	k.harness = startOn(t, store, append([]func(*controlplane.Config){defaults}, change...)...)
 	k.engine.authorize = authorizeOn(t, store)
 	k.engine.invoke = func(_ context.Context, inv api.Invocation) (*api.Outcome, error) {
@@ -122,7 +123,7 @@ func (k *keyed) key(t *testing.T, role string, change ...func(*api.Key)) (text s
 	for _, c := range change {
 		c(&record)
 	}
-	if err := access.NewAPIKeys(k.store).Create(t.Context(), record, api.KeyDigest(text)); err != nil {
+	if err := storeaccess.NewAPIKeys(k.store).Create(t.Context(), record, api.KeyDigest(text)); err != nil {
 		t.Fatal(err)
 	}
 	k.secret(text)

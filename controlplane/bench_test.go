@@ -10,9 +10,10 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/controlplane"
+	"github.com/codesous/sous/controlplane/access"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
-	"github.com/codesous/sous/storage/access"
+	storeaccess "github.com/codesous/sous/storage/access"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -26,7 +27,7 @@ func BenchmarkHandlers(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.Cleanup(broker.Close)
-	server, err := controlplane.New(b.Context(), store, immediate{outcome}, broker, controlplane.Config{Auth: controlplane.AuthOff})
+	server, err := controlplane.New(b.Context(), store, immediate{outcome}, broker, controlplane.Config{Auth: access.Off})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -41,7 +42,7 @@ func BenchmarkHandlers(b *testing.B) {
 		b.Fatal(err)
 	}
 	record := api.Key{ID: id, Tenant: "t_abcdef", Name: "bench", Roles: []string{api.RoleInvoker}, CreatedAtMS: 1_700_000_000_000}
-	if err := access.NewAPIKeys(store).Create(b.Context(), record, api.KeyDigest(key)); err != nil {
+	if err := storeaccess.NewAPIKeys(store).Create(b.Context(), record, api.KeyDigest(key)); err != nil {
 		b.Fatal(err)
 	}
 	const (

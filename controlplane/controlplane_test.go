@@ -14,6 +14,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/controlplane"
+	"github.com/codesous/sous/controlplane/access"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/storagetest"
@@ -143,7 +144,7 @@ func embedded(t *testing.T) *storage.Store {
 
 func startOn(t *testing.T, store *storage.Store, change ...func(*controlplane.Config)) *harness {
 	t.Helper()
-	config := controlplane.Config{FollowInterval: time.Millisecond, Auth: controlplane.AuthOff}
+	config := controlplane.Config{FollowInterval: time.Millisecond, Auth: access.Off}
 	for _, c := range change {
 		c(&config)
 	}

@@ -3,56 +3,59 @@ package controlplane
 import (
 	"context"
 	"net/http"
-	"strings"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/controlplane/access"
+	"github.com/codesous/sous/controlplane/rest"
 )
 
-const (
-	pathHealthz = "/healthz"
-	pathReadyz  = "/readyz"
-)
+const pathLimits = "/v1/limits"
 
-// readyTimeout bounds the look at the store; a probe must not pile up behind it.
+// readyTimeout bounds the ping of the store: probes must not pile up behind it.
 const readyTimeout = 2 * time.Second
 
-// healthStatus answers a probe.
+// healthStatus is the answer to a probe.
 type healthStatus struct {
 	Status string `json:"status"`
 }
 
-func documentHealth(a huma.API) {
-	for path, summary := range map[string]string{
-		pathHealthz: "Say that the process answers",
-		pathReadyz:  "Say whether requests would be served",
-	} {
-		document(a, documented{
-			method: http.MethodGet, path: path, id: strings.TrimPrefix(path, "/"), tag: "service", summary: summary,
-			status: http.StatusOK, answer: map[string]any{contentTypeJSON: healthStatus{}},
-		})
+type limitsOutput struct{ Body Limits }
+
+// serviceEndpoints declares the routes that are about the server itself.
+func (s *Server) serviceEndpoints() []rest.Endpoint {
+	return []rest.Endpoint{
+		rest.Handle(rest.Route{
+			Method: http.MethodGet, Path: rest.PathHealthz, Action: access.Public, Extent: rest.NoNamespace,
+			ID: "healthz", Tag: "service", Summary: "Say that the process answers", Answer: rest.JSON(healthStatus{}),
+		}, s.healthz),
+		rest.Handle(rest.Route{
+			Method: http.MethodGet, Path: rest.PathReadyz, Action: access.Public, Extent: rest.NoNamespace,
+			ID: "readyz", Tag: "service", Summary: "Say whether requests would be served", Answer: rest.JSON(healthStatus{}),
+		}, s.readyz),
+		rest.Operation(rest.Route{
+			Method: http.MethodGet, Path: pathLimits, Action: access.AnyKey, Extent: rest.NoNamespace,
+			ID: "get-limits", Tag: "service", Summary: "List every limit in force",
+		}, func(context.Context, *struct{}) (*limitsOutput, error) {
+			return &limitsOutput{Body: limitsInForce()}, nil
+		}),
 	}
 }
 
-// healthz says that the process answers.
-func (s *Server) healthz(w http.ResponseWriter, r *http.Request) {
-	s.writeJSON(w, r, healthStatus{"ok"})
+// healthz answers while the process runs.
+func (s *Server) healthz(w http.ResponseWriter, r *http.Request) error {
+	return rest.WriteJSON(w, r, http.StatusOK, healthStatus{"ok"})
 }
 
-// readyz says whether requests would be served: not while draining, and not
-// without the store.
-func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
-	if s.unready.Load() {
-		s.fail(w, r, requestIDOf(r.Context()), api.Errorf(api.CodeShuttingDown, "the server is shutting down"))
-		return
+// readyz answers 200 if the server takes requests and the store answers.
+func (s *Server) readyz(w http.ResponseWriter, r *http.Request) error {
+	if !s.rest.Ready() {
+		return api.Errorf(api.CodeShuttingDown, "the server is shutting down")
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 	defer cancel()
 	if err := s.store.Ping(ctx); err != nil {
-		s.fail(w, r, requestIDOf(r.Context()), api.Wrap(api.CodeStoreUnavailable, err, "the store does not answer"))
-		return
+		return api.Wrap(api.CodeStoreUnavailable, err, "the store does not answer")
 	}
-	s.writeJSON(w, r, healthStatus{"ready"})
+	return rest.WriteJSON(w, r, http.StatusOK, healthStatus{"ready"})
 }

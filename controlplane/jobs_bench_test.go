@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/controlplane"
+	"github.com/codesous/sous/controlplane/access"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/storagetest"
@@ -27,7 +27,7 @@ func queueServer(b *testing.B) *controlplane.Server {
 		b.Fatal(err)
 	}
 	b.Cleanup(broker.Close)
-	server, err := controlplane.New(b.Context(), store, immediate{}, broker, controlplane.Config{Auth: controlplane.AuthOff})
+	server, err := controlplane.New(b.Context(), store, immediate{}, broker, controlplane.Config{Auth: access.Off})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -109,39 +109,4 @@ func BenchmarkJobs(b *testing.B) {
 	}
 	work.Wait()
 	b.ReportMetric(float64(done.Load())/time.Since(begin).Seconds(), "jobs/s")
-}
-
-// BenchmarkJobJSON measures reading and writing bodies of 64 jobs: what HTTP costs
-// beside the queue.
-func BenchmarkJobJSON(b *testing.B) {
-	const size = 64
-	enqueue := []byte(benchJobs(size))
-	one := `{"id":"` + activationID + `","lease_epoch":1}`
-	ack := []byte(`{"acks":[` + strings.TrimSuffix(strings.Repeat(one+",", size), ",") + `]}`)
-	fetched := make([]api.FetchedJob, size)
-	for i := range fetched {
-		fetched[i] = api.FetchedJob{ID: activationID, Namespace: "payments", Queue: "emails", Attempt: 1, MaxAttempts: 4, LeaseEpoch: 1,
-			Payload: json.RawMessage(`{"to":"somebody@example.com","subject":"hello","body":"` + strings.Repeat("0", 50) + `"}`)}
-	}
-	outcomes := make([]api.JobOutcome, size)
-	for i := range outcomes {
-		outcomes[i] = api.JobOutcome{ID: activationID, OK: true, State: api.JobCompleted}
-	}
-	readEnqueue, readAck := controlplane.JobReaders()
-	for name, do := range map[string]func() error{
-		"read enqueue":   func() error { return readEnqueue(enqueue) },
-		"read ack":       func() error { return readAck(ack) },
-		"write fetched":  func() error { _, err := controlplane.AppendFetched(nil, fetched); return err },
-		"write outcomes": func() error { _, err := api.EncodeJSON(map[string]any{"jobs": outcomes}); return err },
-	} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if err := do(); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/size, "ns/job")
-		})
-	}
 }

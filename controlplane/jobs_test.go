@@ -1,13 +1,11 @@
 package controlplane_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/codesous/sous/api"
-	"github.com/codesous/sous/controlplane"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/storagetest"
@@ -354,34 +351,5 @@ func TestAWaitingFetchEndsWithItsClient(t *testing.T) {
 	got, err := h.queue.Fetch(t.Context(), queue.Fetch{Tenant: h.tenant, Namespace: "payments", Queues: []string{"emails"}, WorkerID: "w2"})
 	if err != nil || len(got) != 1 || got[0].Attempt != 1 {
 		t.Errorf("%+v %v", got, err)
-	}
-}
-
-// TestFetchedJobsAreWrittenAsEncodingJSONDoes holds the hand-written JSON to the
-// type, whatever fields it may get.
-func TestFetchedJobsAreWrittenAsEncodingJSONDoes(t *testing.T) {
-	t.Parallel()
-	full := api.FetchedJob{
-		ID: activationID, Namespace: "payments", Queue: "emails", Payload: json.RawMessage(`{"a":[1,"<é>"]}`), Attempt: 2, MaxAttempts: 4,
-		LeaseEpoch: 3, LeaseExpiresMS: 1_700_000_000_000, Checkpoint: json.RawMessage(`[1]`), Tags: map[string]string{"a\"b": "<\n>", "c": ""},
-		ParentID: activationID, CreatedAtMS: 1_600_000_000_000, Spec: &api.JobSpec{},
-	}
-	for v, i := reflect.ValueOf(full), 0; i < v.NumField(); i++ {
-		if v.Field(i).IsZero() {
-			t.Errorf("%s is not looked at", v.Type().Field(i).Name)
-		}
-	}
-	for _, jobs := range [][]api.FetchedJob{{}, {full}, {{Payload: json.RawMessage("null")}, full}} {
-		got, err := controlplane.AppendFetched(nil, jobs)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := api.EncodeJSON(map[string]any{"jobs": jobs})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(got, append(want, '\n')) {
-			t.Errorf("%s\n%s", got, want)
-		}
 	}
 }

@@ -1,6 +1,10 @@
 package controlplane
 
-import "github.com/codesous/sous/api"
+import (
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/controlplane/jobs"
+	"github.com/codesous/sous/controlplane/rest"
+)
 
 // Limits is every limit that callers can meet; sizes are bytes, times
 // milliseconds.
@@ -193,7 +197,7 @@ func limitsInForce() Limits {
 			OtherBodyBytes:      api.MaxRequestBytes,
 			HeaderBytes:         api.MaxHeaderBytes,
 			QueryBytes:          api.MaxQueryBytes,
-			IdempotencyKeyBytes: maxIdempotencyKey,
+			IdempotencyKeyBytes: rest.MaxIdempotencyKey,
 		},
 		Activation: ActivationLimits{
 			ResultBytes:       api.MaxResultBytes,
@@ -288,8 +292,8 @@ func jobLimits() JobLimits {
 		FetchQueues:        api.MaxFetchQueues,
 		FetchWaitMS:        api.MaxFetchWaitMS,
 		SettleJobs:         api.MaxSettleJobs,
-		AckBodyBytes:       maxAckBytes,
-		HeartbeatBodyBytes: maxHeartbeatBytes,
+		AckBodyBytes:       jobs.MaxAckBytes,
+		HeartbeatBodyBytes: jobs.MaxHeartbeatBytes,
 		LeaseMS:            Bound{Min: api.MinLeaseMS, Max: api.MaxLeaseMS, Default: api.DefaultLeaseMS},
 		MaxAttempts:        Bound{Min: 1, Max: api.MaxMaxAttempts, Default: api.DefaultMaxAttempts},
 		BaseDelayMS:        Bound{Min: 0, Max: api.MaxDelayMS, Default: api.DefaultBaseDelayMS},

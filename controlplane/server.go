@@ -1,6 +1,7 @@
-// Package controlplane is the REST API and the HTTP endpoints of functions. A
-// handler decodes, calls one method, and encodes; what is more than that is a
-// use case without HTTP types (publish.go).
+// Package controlplane is the platform's HTTP server: the REST API and the endpoints of
+// functions. It wires the packages below it: rest is the kernel that every request
+// passes, access authenticates and authorizes, and each of the others declares the
+// endpoints of some resources.
 package controlplane
 
 import (
@@ -8,124 +9,88 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-	"github.com/go-chi/chi/v5"
-	"github.com/go-chi/chi/v5/middleware"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/controlplane/access"
+	documentsapi "github.com/codesous/sous/controlplane/documents"
+	"github.com/codesous/sous/controlplane/functions"
+	"github.com/codesous/sous/controlplane/jobs"
+	"github.com/codesous/sous/controlplane/rest"
+	"github.com/codesous/sous/controlplane/tenancy"
+	"github.com/codesous/sous/controlplane/triggers"
+	"github.com/codesous/sous/controlplane/web"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/queue/tasks"
 	"github.com/codesous/sous/scheduler"
 	"github.com/codesous/sous/storage"
-	"github.com/codesous/sous/storage/access"
-	"github.com/codesous/sous/storage/activations"
-	"github.com/codesous/sous/storage/bindings"
+	storeaccess "github.com/codesous/sous/storage/access"
 	"github.com/codesous/sous/storage/documents"
 	"github.com/codesous/sous/storage/secrets"
-	"github.com/codesous/sous/tracing"
 )
 
-// Engine executes functions: the invoker, as far as this package needs it.
+// Engine is what the control plane asks of the invoker, which executes functions.
 type Engine interface {
-	// Authorize says whether Invoke would let inv in; nothing runs.
+	// Authorize returns the error with which Invoke would refuse inv. Nothing runs.
 	Authorize(ctx context.Context, inv *api.Invocation) error
-	// Invoke runs a function to a terminal activation; an error means that none
-	// was reached.
-	Invoke(ctx context.Context, inv api.Invocation) (*api.Outcome, error)
-	// Enqueue accepts an invocation that is run later: it is durable then.
-	Enqueue(ctx context.Context, inv api.Invocation) (*api.Queued, error)
-	// Cancel ends an activation wherever it waits or runs.
-	Cancel(ctx context.Context, tenant, id string) (*api.Activation, error)
-	// Check compiles a tenant's bundle; CodeValidationSource says where it cannot be.
-	Check(ctx context.Context, tenant, entry, handler string, bundle []byte) error
-	// Invalidate forgets what is cached of a function, on every replica.
-	Invalidate(ctx context.Context, tenant, namespace, function string)
+	functions.Engine
 }
 
-// Config is what a Server can be told; zero values mean the documented default.
+// MinStorageToken is the least length of Config.StorageToken, in bytes.
+const MinStorageToken = 16
+
+// Config configures a Server. Zero values mean the documented defaults.
 type Config struct {
-	// Logger gets failures, and every request at debug level (default: none).
+	// Logger receives failures, and every request at debug level (default: none).
 	Logger *zap.Logger
-	// Metrics is where the server's metrics are exported (default: nowhere).
+	// Metrics is where the server's metrics are registered (default: nowhere).
 	Metrics prometheus.Registerer
-	// Tracer is who gets the spans of requests (default: nobody).
+	// Tracer receives the spans of requests (default: none are made).
 	Tracer trace.TracerProvider
-	// Auth says how callers are known (default: AuthKeys).
-	Auth AuthMode
+	// Auth selects how callers are authenticated (default: access.Keys).
+	Auth access.Mode
 	// Clock dates drafts, functions and request ids, and ends keys (default: time.Now).
 	Clock func() time.Time
-	// Version is what the OpenAPI document calls the server's (default "dev").
+	// Version is the version that the OpenAPI document states (default "dev").
 	Version string
 	// FollowInterval is how often a followed log is read again (default 200 ms).
 	FollowInterval time.Duration
-	// KeepAlive is how often a silent event stream says that it is alive
-	// (default 15 s).
+	// KeepAlive is how often a silent event stream sends a comment (default 15 s).
 	KeepAlive time.Duration
-	// MaxWaits is how many fetches of jobs wait at once; one tenant's at most half
-	// of them (default 1,024).
+	// AnswerTimeout is how long a client may take to read the first bytes of an answer
+	// (default 30 s); large answers have more time.
+	AnswerTimeout time.Duration
+	// MaxWaits limits the fetches of jobs and the followed feeds that wait at once. One
+	// tenant may have at most half of them (default rest.DefaultWaits).
 	MaxWaits int
-	// Schedules keeps the schedules (default: one of the server's own over its store
-	// and queue, whose runs by hand are not counted).
-	Schedules Schedules
-	// Secrets keeps the secrets (default: those of the server's store, without a key,
-	// so that none can be written).
+	// Schedules keeps the schedules (default: a service over the server's store and
+	// queue, whose manual runs are not counted in metrics).
+	Schedules triggers.Schedules
+	// Secrets keeps the secrets (default: those of the server's store, without an
+	// encryption key, so that none can be written).
 	Secrets *secrets.Secrets
-	// Documents is the document storage (default: one of the server's own over its store,
-	// with the default quotas, whose operations are not counted).
+	// Documents is the document store (default: one over the server's store with the
+	// default quotas, whose operations are not counted in metrics).
 	Documents *documents.Service
-	// StorageToken is what runners send to the internal endpoint of the document storage,
-	// of at least MinStorageToken bytes (default: there is no such endpoint).
+	// StorageToken is the token that runners send to the internal endpoint of the
+	// document store, of at least MinStorageToken bytes (default: the endpoint answers
+	// 404).
 	StorageToken string
 }
 
 // Server answers the platform's HTTP requests. It is safe for concurrent use.
 type Server struct {
-	store       *storage.Store
-	functions   *storage.Functions
-	drafts      *storage.Drafts
-	versions    *storage.Versions
-	aliases     *storage.Aliases
-	activations *activations.Repository
-	logs        *activations.Logs
-	tenants     *storage.Tenants
-	keys        *access.APIKeys
-	events      *access.Audit
-	queue       *queue.Broker
-	tasks       *tasks.Tasks
-	schedules   Schedules
-	documents   *documents.Service
-	bindings    *bindings.Repository
-	secrets     *secrets.Secrets
-	waits       *waits
-	auth        *authenticator
-	engine      Engine
-	publisher   *Publisher
-	metrics     *serverMetrics
-	tracer      trace.Tracer // nil for none
-	runners     string       // token of the internal storage endpoint, "" for no such endpoint
-
-	log      *zap.Logger
-	clock    func() time.Time
-	follow   time.Duration
-	alive    time.Duration
-	patience time.Duration // with those who do not read their answers
-	router   http.Handler
-	openapi  func() ([]byte, error) // encodes the document when it is first asked for
-	docsPage func() ([]byte, error)
-	unready  atomic.Bool
-	drained  chan struct{} // closed by Drain
-	drain    sync.Once
-	end      context.CancelFunc // of what runs until Close
+	store *storage.Store
+	auth  *access.Authenticator
+	rest  *rest.Server
+	end   context.CancelFunc // ends the subscription to the store's notices
 }
 
-func (cfg Config) withDefaults() Config {
+func (cfg Config) withDefaults(store *storage.Store) Config {
 	if cfg.Logger == nil {
 		cfg.Logger = zap.NewNop()
 	}
@@ -141,90 +106,86 @@ func (cfg Config) withDefaults() Config {
 	if cfg.KeepAlive <= 0 {
 		cfg.KeepAlive = 15 * time.Second
 	}
-	if cfg.MaxWaits <= 0 {
-		cfg.MaxWaits = DefaultWaits
+	if cfg.Secrets == nil {
+		cfg.Secrets = secrets.New(store, nil)
 	}
 	return cfg
 }
 
-// New makes a server over a store, an engine and a queue, all of which stay the
-// caller's to close, after the server. ctx bounds nothing but the call.
+// New returns a server over a store, an engine and a queue. The caller closes these
+// after the server. ctx applies to New only; it is not retained.
 func New(ctx context.Context, store *storage.Store, engine Engine, broker *queue.Broker, cfg Config) (*Server, error) {
 	if store == nil || engine == nil || broker == nil {
 		return nil, errors.New("controlplane: a store, an engine and a queue are required")
 	}
-	if cfg.Auth != AuthKeys && cfg.Auth != AuthOff {
+	if cfg.Auth != access.Keys && cfg.Auth != access.Off {
 		return nil, fmt.Errorf("controlplane: unknown mode of authentication %d", cfg.Auth)
 	}
-	cfg = cfg.withDefaults()
-	if cfg.Secrets == nil {
-		cfg.Secrets = secrets.New(store, nil)
-	}
-	s := &Server{
-		store:       store,
-		functions:   storage.NewFunctions(store),
-		drafts:      storage.NewDrafts(store),
-		versions:    storage.NewVersions(store),
-		aliases:     storage.NewAliases(store),
-		activations: activations.New(store),
-		logs:        activations.NewLogs(store),
-		tenants:     storage.NewTenants(store),
-		keys:        access.NewAPIKeys(store),
-		events:      access.NewAudit(store),
-		auth:        &authenticator{mode: cfg.Auth, local: localCaller(), results: newAuthentications()},
-		queue:       broker,
-		bindings:    bindings.New(store),
-		secrets:     cfg.Secrets,
-		waits:       newWaits(cfg.MaxWaits),
-		engine:      engine,
-		metrics:     newServerMetrics(),
-		tracer:      tracing.New(cfg.Tracer, "controlplane"),
-		log:         cfg.Logger,
-		clock:       cfg.Clock,
-		follow:      cfg.FollowInterval,
-		alive:       cfg.KeepAlive,
-		patience:    answerTimeout,
-		drained:     make(chan struct{}),
-	}
-	s.publisher = &Publisher{Functions: s.functions, Drafts: s.drafts, Versions: s.versions, Engine: engine, Clock: cfg.Clock}
-	var err error
-	if s.tasks, err = tasks.New(store, broker, tasks.Config{}); err != nil {
+	cfg = cfg.withDefaults(store)
+	s := &Server{store: store}
+	if err := s.openAuth(ctx, &cfg); err != nil {
 		return nil, fmt.Errorf("controlplane: %w", err)
 	}
-	if s.schedules, err = openSchedules(store, broker, cfg); err != nil {
-		return nil, err
+	endpoints, err := s.endpoints(ctx, engine, broker, &cfg)
+	if err == nil {
+		s.rest, err = rest.NewServer(rest.Config{
+			Auth: s.auth, Audit: storeaccess.NewAudit(store), Logger: cfg.Logger, Clock: cfg.Clock,
+			Metrics: cfg.Metrics, Tracer: cfg.Tracer, Version: cfg.Version,
+			KeepAlive: cfg.KeepAlive, AnswerTimeout: cfg.AnswerTimeout, RunnerToken: cfg.StorageToken,
+			Direct: web.New(storage.NewVersions(store), engine, s.auth, cfg.Logger).Direct(),
+		}, endpoints)
 	}
-	if s.documents, err = openDocuments(ctx, store, cfg); err != nil {
-		return nil, err
-	}
-	s.runners = cfg.StorageToken
-	s.route(cfg.Version)
-	if err := s.openKeys(ctx); err != nil {
-		return nil, err
-	}
-	if err := s.metrics.register(cfg.Metrics, s); err != nil {
+	if err != nil {
 		s.Close()
 		return nil, fmt.Errorf("controlplane: %w", err)
 	}
 	return s, nil
 }
 
-// openSchedules gives those of cfg, or makes some.
-func openSchedules(store *storage.Store, broker *queue.Broker, cfg Config) (Schedules, error) {
+// endpoints makes the APIs of all resources and returns their endpoints.
+func (s *Server) endpoints(ctx context.Context, engine Engine, broker *queue.Broker, cfg *Config) ([]rest.Endpoint, error) {
+	taskService, err := tasks.New(s.store, broker, tasks.Config{})
+	if err != nil {
+		return nil, err
+	}
+	schedules, err := openSchedules(s.store, broker, cfg)
+	if err != nil {
+		return nil, err
+	}
+	documentService, err := openDocuments(ctx, s.store, cfg)
+	if err != nil {
+		return nil, err
+	}
+	waits := rest.NewWaits(cfg.MaxWaits)
+	all := s.serviceEndpoints()
+	for _, resource := range []interface{ Endpoints() []rest.Endpoint }{
+		functions.New(s.store, engine, cfg.Clock, cfg.FollowInterval),
+		jobs.New(broker, taskService, engine, waits, cfg.Logger),
+		documentsapi.New(documentService, waits),
+		tenancy.New(s.store, cfg.Secrets, s.auth, cfg.Clock),
+		triggers.New(s.store, schedules, engine, cfg.Clock),
+	} {
+		all = append(all, resource.Endpoints()...)
+	}
+	return all, nil
+}
+
+// openSchedules returns the schedules of cfg, or the default.
+func openSchedules(store *storage.Store, broker *queue.Broker, cfg *Config) (triggers.Schedules, error) {
 	if cfg.Schedules != nil {
 		return cfg.Schedules, nil
 	}
 	ticker, err := scheduler.NewTicker(store, broker, nil, cfg.Logger)
 	if err != nil {
-		return nil, fmt.Errorf("controlplane: %w", err)
+		return nil, err
 	}
 	return scheduler.NewSchedules(store, broker, ticker)
 }
 
-// openDocuments gives the document storage of cfg, or makes one.
-func openDocuments(ctx context.Context, store *storage.Store, cfg Config) (*documents.Service, error) {
+// openDocuments returns the document store of cfg, or the default.
+func openDocuments(ctx context.Context, store *storage.Store, cfg *Config) (*documents.Service, error) {
 	if cfg.StorageToken != "" && len(cfg.StorageToken) < MinStorageToken {
-		return nil, fmt.Errorf("controlplane: the token of the internal storage endpoint has less than %d bytes", MinStorageToken)
+		return nil, fmt.Errorf("the token of the internal storage endpoint has less than %d bytes", MinStorageToken)
 	}
 	if cfg.Documents != nil {
 		return cfg.Documents, nil
@@ -232,132 +193,47 @@ func openDocuments(ctx context.Context, store *storage.Store, cfg Config) (*docu
 	return documents.New(ctx, store, documents.Config{Quota: documents.DefaultQuota(), Clock: cfg.Clock})
 }
 
-// openKeys begins to know keys, until Close.
-func (s *Server) openKeys(ctx context.Context) error {
+// openAuth makes the authenticator, which hears of revoked keys until Close.
+func (s *Server) openAuth(ctx context.Context, cfg *Config) error {
+	auth, err := access.NewAuthenticator(cfg.Auth, storeaccess.NewAPIKeys(s.store), cfg.Clock)
+	if err != nil {
+		return err
+	}
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
-	s.end = end
-	if s.auth.mode == AuthOff {
+	s.auth, s.end = auth, end
+	if cfg.Auth == access.Off {
 		return nil
 	}
-	keys, err := newKeyCache(s.keys, s.clock)
-	if err == nil {
-		err = s.store.Subscribe(life, keys.onChange)
+	if err := s.store.Subscribe(life, auth.OnChange); err != nil {
+		s.Close()
+		return err
 	}
-	if err != nil {
-		end()
-		return fmt.Errorf("controlplane: %w", err)
-	}
-	s.auth.keys = keys
 	return nil
 }
 
-// Close ends what the server does by itself; requests must have ended.
+// Close ends the server's background work. Requests must have ended.
 func (s *Server) Close() {
 	s.end()
-	if s.auth.keys != nil {
-		s.auth.keys.close()
-	}
+	s.auth.Close()
 }
 
 // Handler answers everything that the platform serves on its public address.
-func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.serve) }
+func (s *Server) Handler() http.Handler { return s.rest.Handler() }
 
-// HealthHandler answers the probes alone, for a replica that does not serve the
-// API.
-func (s *Server) HealthHandler() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != pathHealthz && r.URL.Path != pathReadyz {
-			s.fail(w, r, api.NewRequestID(s.now()), api.Errorf(api.CodeRouteNotFound, "this replica does not serve the API: it has not the role api"))
-			return
-		}
-		s.serve(w, r)
-	})
-}
+// HealthHandler answers only the probes, for a replica that does not serve the API.
+func (s *Server) HealthHandler() http.Handler { return s.rest.HealthHandler() }
 
-// Unready makes /readyz answer 503, so that a load balancer looks elsewhere.
-func (s *Server) Unready() { s.unready.Store(true) }
+// GuardHost refuses requests to next whose Host is not a loopback name. It protects
+// handlers beside the API that have no keys and that browsers could reach.
+func (s *Server) GuardHost(next http.Handler) http.Handler { return s.rest.GuardHost(next) }
 
-// Drain is Unready, and ends event streams, which might not end by themselves, and
-// fetches that wait, while the requests in hand finish.
-func (s *Server) Drain() {
-	s.Unready()
-	s.drain.Do(func() { close(s.drained) })
-}
+// HTTPServer returns an http.Server for addr with bounded connections. The caller
+// starts it and shuts it down.
+func (s *Server) HTTPServer(addr string) *http.Server { return s.rest.HTTPServer(addr) }
 
-// The server's own bounds on connections. Bodies have theirs in body.go, answers
-// in answer.go, from the first byte on: until then they take as long as functions do.
-const (
-	readHeaderTimeout = 10 * time.Second
-	idleTimeout       = 2 * time.Minute
-	// Headers between api.MaxHeaderBytes and this get a problem of ours with
-	// status 431; beyond it net/http answers 431 by itself and hangs up.
-	hardHeaderBytes = 4 * api.MaxHeaderBytes
-)
+// Unready makes /readyz answer 503, so that a load balancer sends requests elsewhere.
+func (s *Server) Unready() { s.rest.Unready() }
 
-// HTTPServer is an http.Server for addr with bounded connections. The caller
-// starts and shuts it down.
-func (s *Server) HTTPServer(addr string) *http.Server {
-	return &http.Server{
-		Addr:              addr,
-		Handler:           s.Handler(),
-		ReadHeaderTimeout: readHeaderTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    hardHeaderBytes,
-		ErrorLog:          zap.NewStdLog(s.log),
-		// Streams have deadlines of their own; this ends a connection that takes nothing.
-		HTTP2: &http.HTTP2Config{WriteByteTimeout: answerTimeout},
-	}
-}
-
-// now is the time in milliseconds since 1970.
-func (s *Server) now() int64 { return s.clock().UnixMilli() }
-
-// route builds the router and the OpenAPI document.
-func (s *Server) route(version string) {
-	router := chi.NewRouter()
-	router.Use(nameRoute)
-	router.Use(middleware.GetHead) // a HEAD is a GET whose body net/http leaves out
-	router.NotFound(s.routeNotFound)
-	router.MethodNotAllowed(s.methodNotAllowed(router))
-
-	var document huma.API
-	router.Group(func(r chi.Router) {
-		r.Use(s.refuseCrossOrigin, s.authorize)
-		r.Get(pathHealthz, s.healthz)
-		r.Get(pathReadyz, s.readyz)
-		r.Get(pathDocs, s.docs)
-		r.Get(pathOpenAPI, s.openapiDocument)
-		document = newAPI(r, version)
-		documentHealth(document)
-		s.routeInvoke(r, document)
-		s.routeDrafts(r, document)
-		s.routeLogs(r, document)
-		s.routeEnqueue(r, document)
-		s.routeFetch(r, document)
-		s.routeSettling(r, document)
-		s.routeStorage(r, document)
-		r.Group(func(r chi.Router) {
-			r.Use(s.buffered(api.MaxRequestBytes))
-			typed := typedAPI{API: document, adapter: adapterOn(r), server: s}
-			s.routeFunctions(typed)
-			s.routeVersions(typed)
-			s.routeAliases(typed)
-			s.routeActivations(typed)
-			s.routeTenants(typed)
-			s.routeKeys(typed)
-			s.routeAudit(typed)
-			s.routeJobs(typed)
-			s.routeQueues(typed)
-			s.routeBatches(typed)
-			s.routeWorkers(typed)
-			s.routeSchedules(typed)
-			s.routeTasks(typed)
-			s.routeBindings(typed)
-			s.routeSecrets(typed)
-		})
-	})
-	s.router = router
-	completeDocument(document)
-	s.openapi = sync.OnceValues(func() ([]byte, error) { return openapiJSON(document.OpenAPI()) })
-	s.docsPage = sync.OnceValues(func() ([]byte, error) { return renderDocs(document.OpenAPI()) })
-}
+// Drain calls Unready, and ends event streams and waiting fetches while other requests
+// finish.
+func (s *Server) Drain() { s.rest.Drain() }

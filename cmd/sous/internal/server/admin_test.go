@@ -15,6 +15,7 @@ import (
 
 	"github.com/codesous/sous/cmd/sous/soustest"
 	"github.com/codesous/sous/controlplane"
+	"github.com/codesous/sous/controlplane/access"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/storagetest"
@@ -83,7 +84,7 @@ func TestProfilesAreForThisMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(broker.Close)
-	api, err := controlplane.New(t.Context(), store, noEngine{}, broker, controlplane.Config{Auth: controlplane.AuthOff})
+	api, err := controlplane.New(t.Context(), store, noEngine{}, broker, controlplane.Config{Auth: access.Off})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/pflag"
 	"go.uber.org/zap"
 
-	"github.com/codesous/sous/controlplane"
+	"github.com/codesous/sous/controlplane/access"
 	"github.com/codesous/sous/storage"
-	"github.com/codesous/sous/storage/access"
+	storeaccess "github.com/codesous/sous/storage/access"
 )
 
 // How a server knows its callers.
@@ -65,11 +65,11 @@ func checkLoopback(setting, listen string) error {
 var errKeysEmbedded = errors.New("auth keys: sous dev needs a store server for that (--store redis://…): " +
 	"the first key is made by sous keys bootstrap, which cannot open the embedded store while dev has it")
 
-func (s *settings) authMode() controlplane.AuthMode {
+func (s *settings) authMode() access.Mode {
 	if s.Auth == authOff {
-		return controlplane.AuthOff
+		return access.Off
 	}
-	return controlplane.AuthKeys
+	return access.Keys
 }
 
 // noteKeys says once how to go on where nobody has a key yet.
@@ -77,7 +77,7 @@ func (p *platform) noteKeys(ctx context.Context, store *storage.Store, s setting
 	if s.Auth == authOff || !s.has(roleAPI) {
 		return nil
 	}
-	exists, err := access.NewAPIKeys(store).Any(ctx)
+	exists, err := storeaccess.NewAPIKeys(store).Any(ctx)
 	if err != nil || exists {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
-	"github.com/codesous/sous/controlplane"
+	"github.com/codesous/sous/controlplane/rest"
 )
 
 // How the descriptors of the process are shared out. A flood of connections must
@@ -44,9 +44,9 @@ func maxConnections(s settings) (int, error) {
 func maxWaits(s settings) int {
 	most, err := maxConnections(s)
 	if err != nil {
-		return controlplane.DefaultWaits // who serves has refused it
+		return rest.DefaultWaits // who serves has refused it
 	}
-	return min(controlplane.DefaultWaits, most/2)
+	return min(rest.DefaultWaits, most/2)
 }
 
 // deriveConnections takes the reserve, and a quarter at least, off the limit. A

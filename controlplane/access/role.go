@@ -1,0 +1,42 @@
+package access
+
+import (
+	"strings"
+
+	"github.com/codesous/sous/api"
+)
+
+// roles maps each built-in role to the actions that it grants. A pattern that ends
+// in * grants every action that begins with the text before it.
+var roles = map[string][]Action{
+	api.RoleAdmin: {"*"},
+	api.RoleDeveloper: {
+		"cs:function:*", "cs:schedule:*", "cs:cadence:worker:*", "cs:job:*", "cs:queue:*", "cs:batch:*", WorkerRead, "cs:task:*",
+		"cs:storage:*", "cs:secret:*", "cs:activation:*", TenantRead,
+	},
+	api.RoleOperator: {
+		FunctionRead, FunctionInvoke, AliasSet, "cs:schedule:*", "cs:cadence:worker:*", "cs:job:*", "cs:queue:*",
+		BatchRead, WorkerRead, TaskRead, TaskCancel, StorageRead, "cs:secret:read", ActivationRead, ActivationCancel,
+		AuditRead, TenantRead,
+	},
+	api.RoleInvoker: {FunctionInvoke, JobEnqueue, JobRead, ActivationRead, TenantRead},
+	api.RoleWorker:  {JobEnqueue, JobRead, JobFetch, JobSettle, TaskCreate, TaskRead, TaskWork},
+	api.RoleViewer: {
+		FunctionRead, ScheduleRead, BindingRead, JobRead, QueueRead,
+		BatchRead, WorkerRead, TaskRead, StorageRead, ActivationRead, TenantRead,
+	},
+}
+
+// granted reports whether one of the named roles grants action. Roles that are not
+// built in grant nothing.
+func granted(names []string, action Action) bool {
+	for _, name := range names {
+		for _, pattern := range roles[name] {
+			prefix, all := strings.CutSuffix(string(pattern), "*")
+			if pattern == action || all && strings.HasPrefix(string(action), prefix) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,51 @@
+package access
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/codesous/sous/api"
+)
+
+// Nobody is the caller where none is known: it must be able to do nothing.
+func TestNobodyEntersNothing(t *testing.T) {
+	t.Parallel()
+	c := Nobody()
+	if c.Enters("t_abc123") || c.EntersNamespace("payments") || c.Need(FunctionRead) == nil || c.Access() == api.AccessUnrestricted {
+		t.Errorf("Nobody() = %+v, want a caller that may do nothing", c)
+	}
+}
+
+var roleRow = regexp.MustCompile("(?m)^\\| `([a-z]+)` \\| (`.+`) \\|$")
+
+// docs/access.md says what each role grants.
+func TestRolesAreDocumented(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/access.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "\n## Roles\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	documented := map[string][]Action{}
+	for _, row := range roleRow.FindAllStringSubmatch(section, -1) {
+		for action := range strings.SplitSeq(row[2], ", ") {
+			documented[row[1]] = append(documented[row[1]], Action(strings.Trim(action, "`")))
+		}
+	}
+	sorted := func(m map[string][]Action) map[string][]Action {
+		out := map[string][]Action{}
+		for role, actions := range m {
+			out[role] = slices.Sorted(slices.Values(actions))
+		}
+		return out
+	}
+	if diff := cmp.Diff(sorted(roles), sorted(documented)); diff != "" {
+		t.Errorf("roles and docs/access.md (- is not documented, + not granted): %s", diff)
+	}
+}

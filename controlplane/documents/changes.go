@@ -1,0 +1,169 @@
+package documents
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/controlplane/access"
+	"github.com/codesous/sous/controlplane/rest"
+	"github.com/codesous/sous/storage/documents"
+)
+
+// pollInterval is how often a followed feed is read without a notice.
+const pollInterval = 5 * time.Second
+
+// minReadInterval is the least time between two reads of a followed feed: each follower
+// reads the store, however often the namespace changes.
+const minReadInterval = 20 * time.Millisecond
+
+// changesBody is a page of a feed.
+type changesBody struct {
+	Items []api.DocumentChange `json:"items"`
+	// Latest is where the namespace stands.
+	Latest int64 `json:"latest" doc:"the id of the namespace's last change"`
+	// Reset says that changes between since and the first one are not kept any more.
+	Reset bool `json:"reset" doc:"changes behind since are not kept any more: read the documents anew"`
+}
+
+// resetEvent is the data of the event reset.
+type resetEvent struct {
+	Latest int64 `json:"latest"`
+}
+
+// changesQuery is what a request for changes asks.
+type changesQuery struct {
+	path
+	since  int64
+	limit  int
+	follow bool
+}
+
+func (a *API) changeEndpoints() []rest.Endpoint {
+	number := &huma.Schema{Type: huma.TypeInteger}
+	return []rest.Endpoint{
+		a.handle(rest.Route{
+			Method: http.MethodGet, Path: pathDocumentChanges, Action: access.StorageRead, Extent: rest.HandlerNamespace,
+			ID: "get-document-changes", Summary: "Read or follow the changes of a namespace",
+			Description: "In the order in which they were made, without their values; the last 10,000 are kept. follow=true streams server-sent events: " +
+				"put, delete and expire with a change as data and its id, reset where changes behind since are not kept any more, and end where the server ends. Last-Event-ID resumes.",
+			Parameters: []*huma.Param{
+				rest.QueryParameter("since", "the id of the last change that was seen; 0 for the start", number),
+				rest.QueryParameter("limit", "how many changes at most, without follow", &huma.Schema{Type: huma.TypeInteger, Default: api.DefaultPageLimit}),
+				rest.QueryParameter("follow", "stream what comes", &huma.Schema{Type: huma.TypeBoolean}),
+				rest.HeaderParameter("Last-Event-ID", "the id of the last event that was seen"),
+			},
+			Answer: rest.Content{rest.ContentTypeJSON: changesBody{}, rest.ContentTypeEvents: nil},
+		}, a.documentChanges),
+	}
+}
+
+func readChangesQuery(r *http.Request, p path) (q changesQuery, err error) {
+	q = changesQuery{path: p, limit: api.DefaultPageLimit}
+	query := r.URL.Query()
+	if limit := query.Get("limit"); limit != "" {
+		q.limit, err = strconv.Atoi(limit)
+		if err != nil {
+			return q, api.DocumentFieldError("limit", "must be from 1 to "+strconv.Itoa(documents.MaxChanges))
+		}
+	}
+	if follow := query.Get("follow"); follow != "" {
+		q.follow, err = strconv.ParseBool(follow)
+		if err != nil {
+			return q, api.DocumentFieldError("follow", "must be true or false")
+		}
+	}
+	since, from := query.Get("since"), "since"
+	// A browser that reconnects says where it was, whatever the URL says.
+	if last := r.Header.Get("Last-Event-ID"); q.follow && last != "" {
+		since, from = last, "Last-Event-ID"
+	}
+	if since != "" {
+		q.since, err = strconv.ParseInt(since, 10, 64)
+		if err != nil || q.since < 0 {
+			return q, api.DocumentFieldError(from, "must be the id of a change, or 0")
+		}
+	}
+	return q, nil
+}
+
+func (a *API) documentChanges(w http.ResponseWriter, r *http.Request, p path) error {
+	q, err := readChangesQuery(r, p)
+	if err != nil {
+		return err
+	}
+	feed, err := a.documents.Changes(r.Context(), p.tenant, p.install, p.namespace, q.since, q.limit)
+	if err != nil {
+		return err
+	}
+	if !q.follow {
+		body := changesBody{Items: feed.Changes, Latest: feed.Latest, Reset: feed.Lost}
+		if body.Items == nil {
+			body.Items = []api.DocumentChange{}
+		}
+		return rest.WriteJSON(w, r, http.StatusOK, body)
+	}
+	release, ok := a.waits.Enter(p.tenant)
+	defer release()
+	if !ok {
+		return api.Errorf(api.CodeRateLimited, "too many follow changes or wait for jobs already")
+	}
+	a.followChanges(w, r, q)
+	return nil
+}
+
+// followChanges streams changes until the client goes away or the server drains.
+func (a *API) followChanges(w http.ResponseWriter, r *http.Request, q changesQuery) {
+	// Subscribed before the first read, so that no change is missed in between.
+	changed, unsubscribe := a.documents.Follow(q.tenant, q.install, q.namespace)
+	defer unsubscribe()
+	rest.Follow(w, r, rest.Feed{
+		Name: "feed", Changed: changed, Poll: pollInterval, MinInterval: minReadInterval,
+		Send: func(ctx context.Context, stream *rest.EventStream) (rest.Progress, error) {
+			feed, err := a.documents.ChangesBehind(ctx, q.tenant, q.install, q.namespace, q.since)
+			if err != nil {
+				return rest.Progress{}, err
+			}
+			progress := rest.Progress{Sent: feed.Lost || len(feed.Changes) > 0, More: len(feed.Changes) == documents.MaxChanges}
+			if progress.Sent {
+				q.since, err = sendChanges(stream, feed, q.since)
+			}
+			return progress, err
+		},
+		Drained: func(stream *rest.EventStream) error {
+			stream.Add("end", nil, []byte("{}"))
+			return stream.Flush()
+		},
+	})
+}
+
+// sendChanges writes part of a feed, and returns the id after which it continues.
+func sendChanges(stream *rest.EventStream, feed documents.Feed, since int64) (int64, error) {
+	if feed.Lost {
+		data, err := api.EncodeJSON(resetEvent{feed.Latest})
+		if err != nil {
+			return since, err
+		}
+		since = feed.Latest
+		if len(feed.Changes) > 0 {
+			since = feed.Changes[0].ID - 1
+		}
+		id := strconv.FormatInt(since, 10) // a client that resumes from here gets no second reset
+		stream.Add("reset", &id, data)
+	}
+	for i := range feed.Changes {
+		c := &feed.Changes[i]
+		data, err := api.EncodeJSON(c)
+		if err != nil {
+			return since, err
+		}
+		id := strconv.FormatInt(c.ID, 10)
+		stream.Add(c.Op, &id, data)
+		since = c.ID
+	}
+	return since, stream.Flush()
+}

@@ -1,0 +1,108 @@
+package documents
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/controlplane/access"
+	"github.com/codesous/sous/controlplane/rest"
+)
+
+// documentNamespaces is the answer of a list of namespaces.
+type documentNamespaces struct {
+	Items []api.DocumentNamespace `json:"items"`
+	// Use is what all of the tenant's documents take.
+	Use api.DocumentUse `json:"tenantUse" doc:"of all of the tenant's installs together"`
+}
+
+func (a *API) namespaceEndpoints() []rest.Endpoint {
+	schema := rest.JSON(rest.AnyJSON{})
+	return []rest.Endpoint{
+		a.handle(rest.Route{
+			Method: http.MethodGet, Path: pathDocumentNamespaces, Action: access.StorageRead, Extent: rest.HandlerNamespace,
+			ID: "list-document-namespaces", Summary: "List an install's namespaces with what they hold and may hold",
+			Answer: rest.JSON(documentNamespaces{}),
+		}, a.listDocumentNamespaces),
+		a.handle(rest.Route{
+			Method: http.MethodGet, Path: pathDocumentNamespace, Action: access.StorageRead, Extent: rest.HandlerNamespace,
+			ID: "get-document-namespace", Summary: "Read what a namespace of documents holds and may hold",
+			Answer: rest.JSON(api.DocumentNamespace{}),
+		}, a.getDocumentNamespace),
+		a.handle(rest.Route{
+			Method: http.MethodDelete, Path: pathDocumentNamespace, Action: access.StorageAdmin, Extent: rest.HandlerNamespace,
+			ID: "delete-document-namespace", Summary: "Delete a namespace with its documents and its schema", Status: http.StatusNoContent,
+		}, a.deleteDocumentNamespace),
+		a.handle(rest.Route{
+			Method: http.MethodPut, Path: pathDocumentSchema, Action: access.StorageAdmin, Extent: rest.HandlerNamespace,
+			ID: "put-document-schema", Summary: "Give a namespace a JSON Schema",
+			Description: "Draft 2020-12, at most 64 KiB, all in one: every $ref begins with #. What is written from then on keeps to it; " +
+				"what is there stays as it is.",
+			Request: schema, Status: http.StatusNoContent,
+		}, a.putDocumentSchema),
+		a.handle(rest.Route{
+			Method: http.MethodGet, Path: pathDocumentSchema, Action: access.StorageRead, Extent: rest.HandlerNamespace,
+			ID: "get-document-schema", Summary: "Read a namespace's JSON Schema", Answer: schema,
+		}, a.getDocumentSchema),
+		a.handle(rest.Route{
+			Method: http.MethodDelete, Path: pathDocumentSchema, Action: access.StorageAdmin, Extent: rest.HandlerNamespace,
+			ID: "delete-document-schema", Summary: "Take a namespace its JSON Schema", Status: http.StatusNoContent,
+		}, a.deleteDocumentSchema),
+	}
+}
+
+func (a *API) listDocumentNamespaces(w http.ResponseWriter, r *http.Request, p path) error {
+	all, err := a.documents.Namespaces(r.Context(), p.tenant, p.install)
+	if err != nil {
+		return err
+	}
+	use, err := a.documents.TenantUse(r.Context(), p.tenant)
+	if err != nil {
+		return err
+	}
+	return rest.WriteJSON(w, r, http.StatusOK, documentNamespaces{all, *use})
+}
+
+func (a *API) getDocumentNamespace(w http.ResponseWriter, r *http.Request, p path) error {
+	found, err := a.documents.Namespace(r.Context(), p.tenant, p.install, p.namespace)
+	if err != nil {
+		return err
+	}
+	return rest.WriteJSON(w, r, http.StatusOK, found)
+}
+
+func (a *API) deleteDocumentNamespace(w http.ResponseWriter, r *http.Request, p path) error {
+	if err := a.documents.DeleteNamespace(r.Context(), p.tenant, p.install, p.namespace); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (a *API) putDocumentSchema(w http.ResponseWriter, r *http.Request, p path) error {
+	body, err := rest.ReadBody(w, r, api.MaxRequestBytes)
+	if err != nil {
+		return err
+	}
+	if err := a.documents.SetSchema(r.Context(), p.tenant, p.install, p.namespace, body); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (a *API) getDocumentSchema(w http.ResponseWriter, r *http.Request, p path) error {
+	raw, err := a.documents.Schema(r.Context(), p.tenant, p.install, p.namespace)
+	if err != nil {
+		return err
+	}
+	return rest.WriteJSON(w, r, http.StatusOK, json.RawMessage(raw))
+}
+
+func (a *API) deleteDocumentSchema(w http.ResponseWriter, r *http.Request, p path) error {
+	if err := a.documents.DeleteSchema(r.Context(), p.tenant, p.install, p.namespace); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}

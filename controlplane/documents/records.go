@@ -1,0 +1,187 @@
+package documents
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/controlplane/access"
+	"github.com/codesous/sous/controlplane/rest"
+)
+
+// recordBody is the body of a put by path.
+type recordBody struct {
+	Value      json.RawMessage `json:"value"`
+	Metadata   json.RawMessage `json:"metadata,omitempty" doc:"an object; left out it is {}"`
+	TTLSeconds *int64          `json:"ttlSeconds,omitempty" doc:"60 to 2,592,000; left out the document stays"`
+	IfRevision *int64          `json:"ifRevision,omitempty" doc:"the revision that the document must have now; 0: there must be none"`
+}
+
+// metadataParameter begins the parameters of a list that name members of metadata.
+const metadataParameter = "metadata."
+
+// routeRecords serves documents at paths of their own.
+func (a *API) recordEndpoints() []rest.Endpoint {
+	one := rest.JSON(api.Document{})
+	match := rest.HeaderParameter("If-Match", "the ETag that the document must have now, else 412")
+	text, yes := &huma.Schema{Type: huma.TypeString}, &huma.Schema{Type: huma.TypeBoolean}
+	return []rest.Endpoint{
+		a.handle(rest.Route{
+			Method: http.MethodPut, Path: pathRecord, Action: access.StorageWrite, Extent: rest.HandlerNamespace,
+			ID: "put-record", Summary: "Write a document",
+			Description: "Makes it, or replaces its value, metadata and time to live. If-None-Match: * makes it only (412 where it exists).",
+			Parameters:  []*huma.Param{match, rest.HeaderParameter("If-None-Match", "*: there must be none")},
+			Request:     rest.JSON(recordBody{}), Answer: one,
+		}, a.putRecord),
+		a.handle(rest.Route{
+			Method: http.MethodGet, Path: pathRecord, Action: access.StorageRead, Extent: rest.HandlerNamespace,
+			ID: "get-record", Summary: "Read a document", Description: "The ETag is its revision.",
+			Parameters: []*huma.Param{rest.HeaderParameter(headerIfRevision, "the revision that it must have, else 409")},
+			Answer:     one,
+		}, a.getRecord),
+		a.handle(rest.Route{
+			Method: http.MethodDelete, Path: pathRecord, Action: access.StorageDelete, Extent: rest.HandlerNamespace,
+			ID: "delete-record", Summary: "Delete a document; one that is not there is deleted already",
+			Parameters: []*huma.Param{match}, Status: http.StatusNoContent,
+		}, a.deleteRecord),
+		a.handle(rest.Route{
+			Method: http.MethodGet, Path: pathRecords, Action: access.StorageRead, Extent: rest.HandlerNamespace,
+			ID: "list-records", Summary: "List documents by key",
+			Description: "A parameter metadata.<name> takes those whose metadata has the member, as JSON or as text. " +
+				"A page may be short, even empty, and still have a nextCursor.",
+			Parameters: []*huma.Param{
+				rest.QueryParameter("prefix", "of the keys", text),
+				rest.QueryParameter("limit", "how many documents at most", &huma.Schema{Type: huma.TypeInteger, Default: api.DefaultDocumentPage}),
+				rest.QueryParameter("cursor", "nextCursor of the page before", text),
+				rest.QueryParameter("includeMetadata", "default false", yes),
+				rest.QueryParameter("includeValues", "default false", yes),
+			},
+			Answer: rest.JSON(api.DocumentPage{}),
+		}, a.listRecords),
+	}
+}
+
+// recordKey is the key of a path. Two of them mean something else in a path, and most
+// clients and proxies take them away.
+func (p path) recordKey() (string, error) {
+	if p.key == "." || p.key == ".." {
+		return "", api.DocumentFieldError("key", "cannot be part of a path: use storage/get and the like")
+	}
+	return p.key, api.ValidateDocumentKey(p.key)
+}
+
+func (a *API) putRecord(w http.ResponseWriter, r *http.Request, p path) error {
+	key, err := p.recordKey()
+	if err != nil {
+		return err
+	}
+	var body recordBody
+	if err := decodeBody(w, r, &body); err != nil {
+		return err
+	}
+	must, err := readPrecondition(r, body.IfRevision)
+	if err != nil {
+		return err
+	}
+	d, err := a.documents.Put(r.Context(), p.tenant, p.install, api.DocumentPut{Namespace: p.namespace, DocumentItem: api.DocumentItem{
+		Key: key, Value: body.Value, Metadata: body.Metadata, TTLSeconds: body.TTLSeconds, IfRevision: must.revision,
+	}})
+	if err != nil {
+		return must.failed(err)
+	}
+	return answerDocument(w, r, d)
+}
+
+func (a *API) getRecord(w http.ResponseWriter, r *http.Request, p path) error {
+	key, err := p.recordKey()
+	if err != nil {
+		return err
+	}
+	revision, err := revisionHeader(r)
+	if err != nil {
+		return err
+	}
+	d, err := a.documents.Get(r.Context(), p.tenant, p.install, api.DocumentGet{Namespace: p.namespace, Key: key, IfRevision: revision})
+	if err != nil {
+		return err
+	}
+	return answerDocument(w, r, d)
+}
+
+func (a *API) deleteRecord(w http.ResponseWriter, r *http.Request, p path) error {
+	key, err := p.recordKey()
+	if err != nil {
+		return err
+	}
+	must, err := readPrecondition(r, nil)
+	if err != nil {
+		return err
+	}
+	if must.header == "If-None-Match" {
+		return api.DocumentFieldError(must.header, "does not stand with a delete")
+	}
+	if err := a.documents.Delete(r.Context(), p.tenant, p.install, api.DocumentDelete{Namespace: p.namespace, Key: key, IfRevision: must.revision}); err != nil {
+		return must.failed(err)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (a *API) listRecords(w http.ResponseWriter, r *http.Request, p path) error {
+	list, err := listQuery(r.URL.Query())
+	if err != nil {
+		return err
+	}
+	list.Namespace = p.namespace
+	page, err := a.documents.List(r.Context(), p.tenant, p.install, list)
+	if err != nil {
+		return err
+	}
+	return rest.WriteJSON(w, r, http.StatusOK, page)
+}
+
+// listQuery reads a list's parameters.
+func listQuery(query url.Values) (list api.DocumentList, err error) {
+	list.KeyPrefix, list.Cursor = query.Get("prefix"), query.Get("cursor")
+	if limit := query.Get("limit"); limit != "" {
+		if list.Limit, err = strconv.Atoi(limit); err != nil || list.Limit < 1 {
+			return list, api.DocumentFieldError("limit", "must be from 1 to "+strconv.Itoa(api.MaxDocumentPage))
+		}
+	}
+	for name, to := range map[string]*bool{"includeMetadata": &list.IncludeMetadata, "includeValues": &list.IncludeValues} {
+		if text := query.Get(name); text != "" {
+			if *to, err = strconv.ParseBool(text); err != nil {
+				return list, api.DocumentFieldError(name, "must be true or false")
+			}
+		}
+	}
+	for name, values := range query {
+		member, of := strings.CutPrefix(name, metadataParameter)
+		if !of {
+			continue
+		}
+		if len(values) > 1 {
+			return list, api.DocumentFieldError(name, "stands twice")
+		}
+		if list.Metadata == nil {
+			list.Metadata = map[string]json.RawMessage{}
+		}
+		if list.Metadata[member], err = metadataValue(values[0]); err != nil {
+			return list, err
+		}
+	}
+	return list, nil
+}
+
+// metadataValue is a value as JSON, or the text that it is.
+func metadataValue(text string) (json.RawMessage, error) {
+	if json.Valid([]byte(text)) {
+		return json.RawMessage(text), nil
+	}
+	return api.EncodeJSON(text)
+}

@@ -1,0 +1,119 @@
+package functions
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/controlplane/access"
+	"github.com/codesous/sous/controlplane/rest"
+	"github.com/codesous/sous/storage/activations"
+)
+
+const (
+	pathActivations = rest.PathTenant + "/activations"
+	pathActivation  = pathActivations + "/{activation_id}"
+)
+
+type activationInput struct {
+	rest.TenantPath
+	ActivationID string `path:"activation_id" doc:"a UUID"`
+}
+
+// Resolve refuses what cannot be an activation.
+func (p *activationInput) Resolve(huma.Context) []error {
+	return rest.Problems(api.ValidateTenant(string(p.Tenant)), api.ValidateActivationID(p.ActivationID))
+}
+
+type activationOutput struct{ Body api.Activation }
+
+type listActivationsInput struct {
+	rest.TenantPath
+	rest.PageQuery
+	Namespace rest.ResourceName `query:"namespace" required:"true"`
+	Function  rest.ResourceName `query:"function" required:"true"`
+	Status    string            `query:"status" enum:"queued,running,success,error,timeout,cancelled"`
+	Trigger   string            `query:"trigger" enum:"http,api,schedule,cadence,queue"`
+	FromMS    int64             `query:"from_ms" minimum:"0" doc:"start_ms at or after"`
+	ToMS      int64             `query:"to_ms" minimum:"0" doc:"start_ms before"`
+}
+
+type activationPageOutput struct{ Body api.Page[api.Activation] }
+
+func (a *API) activationEndpoints() []rest.Endpoint {
+	return []rest.Endpoint{
+		rest.Operation(rest.Route{
+			Method: http.MethodGet, Path: pathActivations, Action: access.ActivationRead, Extent: rest.HandlerNamespace,
+			ID: "list-activations", Tag: "activations", Summary: "List a function's activations, newest first, without results",
+			Description: "Filters are applied while scanning: a page may be short, even empty, and still have a next_cursor.",
+		}, a.listActivations),
+		rest.Operation(rest.Route{
+			Method: http.MethodGet, Path: pathActivation, Action: access.ActivationRead, Extent: rest.HandlerNamespace,
+			ID: "get-activation", Tag: "activations", Summary: "Read an activation with its result",
+		}, a.getActivation),
+		rest.Operation(rest.Route{
+			Method: http.MethodPost, Path: pathActivation + ":cancel", Action: access.ActivationCancel, Extent: rest.HandlerNamespace,
+			ID: "cancel-activation", Tag: "activations", Summary: "Cancel a queued or running activation",
+		}, a.cancelActivation),
+	}
+}
+
+func (a *API) listActivations(ctx context.Context, in *listActivationsInput) (*activationPageOutput, error) {
+	tenant, namespace, function := string(in.Tenant), string(in.Namespace), string(in.Function)
+	if err := rest.ValidateFunctionPath(tenant, namespace, function); err != nil {
+		return nil, err
+	}
+	if err := rest.CallerOf(ctx).NeedNamespace(namespace); err != nil {
+		return nil, err
+	}
+	list := rest.ListScope("activations", tenant, namespace, function, in.Status, in.Trigger,
+		strconv.FormatInt(in.FromMS, 10), strconv.FormatInt(in.ToMS, 10))
+	position, err := list.Open(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	items, next, err := a.activations.List(ctx, activations.Filter{
+		Tenant: tenant, Namespace: namespace, Function: function,
+		Status: api.Status(in.Status), Trigger: in.Trigger,
+		FromMS: in.FromMS, ToMS: in.ToMS,
+		Cursor: position, Limit: in.Limit,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &activationPageOutput{Body: rest.NewPage(items, list.Seal(next))}, nil
+}
+
+func (a *API) getActivation(ctx context.Context, in *activationInput) (*activationOutput, error) {
+	found, err := a.activation(ctx, string(in.Tenant), in.ActivationID)
+	if err != nil {
+		return nil, err
+	}
+	return &activationOutput{Body: found.Activation}, nil
+}
+
+// activation reads one. An id says nothing of the namespace: what the caller does
+// not enter does not exist. CodeActivationNotFound.
+func (a *API) activation(ctx context.Context, tenant, id string) (*activations.Record, error) {
+	found, err := a.activations.Get(ctx, tenant, id)
+	if err == nil && !rest.CallerOf(ctx).EntersNamespace(found.Namespace) {
+		err = api.Errorf(api.CodeActivationNotFound, "activation %s does not exist", id)
+	}
+	return found, err
+}
+
+func (a *API) cancelActivation(ctx context.Context, in *activationInput) (*activationOutput, error) {
+	if rest.CallerOf(ctx).Namespace != "" {
+		if _, err := a.activation(ctx, string(in.Tenant), in.ActivationID); err != nil {
+			return nil, err
+		}
+	}
+	cancelled, err := a.engine.Cancel(ctx, string(in.Tenant), in.ActivationID)
+	if err != nil {
+		return nil, err
+	}
+	return &activationOutput{Body: *cancelled}, nil
+}

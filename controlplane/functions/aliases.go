@@ -1,0 +1,182 @@
+package functions
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/controlplane/access"
+	"github.com/codesous/sous/controlplane/rest"
+)
+
+const (
+	pathAliases = pathFunction + "/aliases"
+	pathAlias   = pathAliases + "/{alias}"
+)
+
+type aliasName string
+
+// Schema returns the pattern of aliases.
+func (aliasName) Schema(huma.Registry) *huma.Schema { return rest.PatternSchema(api.AliasPattern) }
+
+// AliasPath holds the parameters of an alias's path.
+type AliasPath struct {
+	FunctionPath
+	Alias aliasName `path:"alias"`
+}
+
+// Resolve refuses a name out of its pattern.
+func (p *AliasPath) Resolve(huma.Context) []error {
+	return rest.Problems(rest.ValidateFunctionPath(p.names()), api.ValidateAlias(string(p.Alias)))
+}
+
+// Condition is the precondition of a write.
+type Condition struct {
+	IfMatch     string `header:"If-Match" doc:"the ETag that the alias must have now"`
+	IfNoneMatch string `header:"If-None-Match" doc:"* if the alias must not exist"`
+}
+
+type setAliasBody struct {
+	Version int64 `json:"version" minimum:"1" doc:"a version that exists"`
+}
+
+type setAliasInput struct {
+	AliasPath
+	Condition
+	Body setAliasBody
+}
+
+type aliasInput struct{ AliasPath }
+
+type deleteAliasInput struct {
+	AliasPath
+	Condition
+}
+
+type aliasOutput struct {
+	ETag string `header:"ETag"`
+	Body api.Alias
+}
+
+type listAliasesInput struct {
+	FunctionPath
+	rest.PageQuery
+}
+
+type aliasPageOutput struct{ Body api.Page[api.Alias] }
+
+func (a *API) aliasEndpoints() []rest.Endpoint {
+	return []rest.Endpoint{
+		rest.Operation(rest.Route{
+			Method: http.MethodPut, Path: pathAlias, Action: access.AliasSet, Extent: rest.PathNamespaceOnly,
+			ID: "set-alias", Tag: "aliases", Summary: "Point an alias at a version",
+			Description: "If-Match with the version that the alias points at now, as its ETag, guards the write; If-None-Match: * only makes new ones.",
+		}, a.setAlias),
+		rest.Operation(rest.Route{
+			Method: http.MethodGet, Path: pathAliases, Action: access.FunctionRead, Extent: rest.PathNamespaceOnly,
+			ID: "list-aliases", Tag: "aliases", Summary: "List a function's aliases by name",
+		}, a.listAliases),
+		rest.Operation(rest.Route{
+			Method: http.MethodGet, Path: pathAlias, Action: access.FunctionRead, Extent: rest.PathNamespaceOnly,
+			ID: "get-alias", Tag: "aliases", Summary: "Read an alias", Description: "The ETag is the version that it points at.",
+		}, a.getAlias),
+		rest.Operation(rest.Route{
+			Method: http.MethodDelete, Path: pathAlias, Action: access.AliasSet, Extent: rest.PathNamespaceOnly,
+			ID: "delete-alias", Tag: "aliases", Summary: "Delete an alias",
+		}, a.deleteAlias),
+	}
+}
+
+// answerAlias gives an alias under its ETag, the version that it points at.
+func answerAlias(a api.Alias) *aliasOutput {
+	return &aliasOutput{ETag: `"` + strconv.FormatInt(a.Version, 10) + `"`, Body: a}
+}
+
+func (a *API) setAlias(ctx context.Context, in *setAliasInput) (*aliasOutput, error) {
+	tenant, namespace, function := in.names()
+	match, err := a.matchAlias(ctx, &in.AliasPath, &in.Condition)
+	if err != nil {
+		return nil, err
+	}
+	set, err := a.aliases.Set(ctx, tenant, namespace, function, string(in.Alias), in.Body.Version, match, a.clock().UnixMilli())
+	if match != nil && *match == 0 && api.ErrorCode(err) == api.CodePreconditionFailed {
+		err = api.Errorf(api.CodePreconditionFailed, "the alias exists, and If-None-Match says that it must not")
+	}
+	if err != nil {
+		return nil, err
+	}
+	a.engine.Invalidate(ctx, tenant, namespace, function)
+	return answerAlias(set), nil
+}
+
+func (a *API) getAlias(ctx context.Context, in *aliasInput) (*aliasOutput, error) {
+	tenant, namespace, function := in.names()
+	found, err := a.aliases.Get(ctx, tenant, namespace, function, string(in.Alias))
+	if err != nil {
+		return nil, err
+	}
+	return answerAlias(found), nil
+}
+
+func (a *API) deleteAlias(ctx context.Context, in *deleteAliasInput) (*struct{}, error) {
+	tenant, namespace, function := in.names()
+	match, err := a.matchAlias(ctx, &in.AliasPath, &in.Condition)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.aliases.Delete(ctx, tenant, namespace, function, string(in.Alias), match); err != nil {
+		return nil, err
+	}
+	a.engine.Invalidate(ctx, tenant, namespace, function)
+	return nil, nil
+}
+
+func (a *API) listAliases(ctx context.Context, in *listAliasesInput) (*aliasPageOutput, error) {
+	tenant, namespace, function := in.names()
+	list := rest.ListScope("aliases", tenant, namespace, function)
+	after, err := list.Open(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	items, next, err := a.aliases.List(ctx, tenant, namespace, function, after, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	if len(items) == 0 && after == "" {
+		if _, err := a.functions.Get(ctx, tenant, namespace, function); err != nil {
+			return nil, err
+		}
+	}
+	return &aliasPageOutput{Body: rest.NewPage(items, list.Seal(next))}, nil
+}
+
+// matchAlias turns a precondition into the version that the alias must point at
+// when the write happens: nil for none, 0 for an alias that must not exist.
+// Errors: CodePreconditionFailed, CodeValidation.
+func (a *API) matchAlias(ctx context.Context, p *AliasPath, c *Condition) (*int64, error) {
+	switch {
+	case c.IfMatch == "" && c.IfNoneMatch == "":
+		return nil, nil //nolint:nilnil // documented: no precondition
+	case c.IfMatch == "" && strings.TrimSpace(c.IfNoneMatch) == "*":
+		return new(int64), nil
+	case c.IfMatch == "":
+		return nil, rest.FieldError("If-None-Match", "must be *")
+	case c.IfNoneMatch != "":
+		return nil, rest.FieldError("If-None-Match", "cannot stand beside If-Match")
+	}
+	// The header may name several tags, or any: which of them holds is read
+	// first, and the write is guarded by that one.
+	tenant, namespace, function := p.names()
+	current, err := a.aliases.Get(ctx, tenant, namespace, function, string(p.Alias))
+	if err != nil && api.ErrorCode(err) != api.CodeAliasNotFound {
+		return nil, err
+	}
+	if err == nil && rest.NamesTag(c.IfMatch, answerAlias(current).ETag) {
+		return &current.Version, nil
+	}
+	return nil, api.Errorf(api.CodePreconditionFailed, "the alias does not have the ETag that If-Match names")
+}

@@ -1,0 +1,75 @@
+// Package functions serves functions with their drafts, versions and aliases, their
+// invocation, and activations with their logs.
+package functions
+
+import (
+	"context"
+	"time"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/controlplane/rest"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
+)
+
+// Engine checks and executes functions.
+type Engine interface {
+	Compiler
+	// Invoke runs a function to a terminal activation. An error means that the
+	// activation did not reach one.
+	Invoke(ctx context.Context, inv api.Invocation) (*api.Outcome, error)
+	// Enqueue accepts an invocation that is run later. It is durable on return.
+	Enqueue(ctx context.Context, inv api.Invocation) (*api.Queued, error)
+	// Cancel ends an activation that is queued or running.
+	Cancel(ctx context.Context, tenant, id string) (*api.Activation, error)
+}
+
+// API serves functions and what belongs to them.
+type API struct {
+	functions   *storage.Functions
+	drafts      *storage.Drafts
+	versions    *storage.Versions
+	aliases     *storage.Aliases
+	activations *activations.Repository
+	logs        *activations.Logs
+	engine      Engine
+	publisher   *Publisher
+
+	clock          func() time.Time
+	followInterval time.Duration
+
+	invokeBodies rest.Decoder[api.InvokeRequest]
+	draftBodies  rest.Decoder[draftBody]
+}
+
+// New returns the API of the functions in a store. A followed log is read again every
+// followInterval.
+func New(store *storage.Store, engine Engine, clock func() time.Time, followInterval time.Duration) *API {
+	a := &API{
+		functions:      storage.NewFunctions(store),
+		drafts:         storage.NewDrafts(store),
+		versions:       storage.NewVersions(store),
+		aliases:        storage.NewAliases(store),
+		activations:    activations.New(store),
+		logs:           activations.NewLogs(store),
+		engine:         engine,
+		clock:          clock,
+		followInterval: followInterval,
+		invokeBodies:   rest.NewDecoder[api.InvokeRequest](),
+		draftBodies:    rest.NewDecoder[draftBody](),
+	}
+	a.publisher = &Publisher{Functions: a.functions, Drafts: a.drafts, Versions: a.versions, Engine: engine, Clock: clock}
+	return a
+}
+
+// Endpoints declares what the API serves.
+func (a *API) Endpoints() []rest.Endpoint {
+	var all []rest.Endpoint
+	for _, some := range [][]rest.Endpoint{
+		a.functionEndpoints(), a.draftEndpoints(), a.versionEndpoints(), a.aliasEndpoints(),
+		a.invokeEndpoints(), a.activationEndpoints(), a.logEndpoints(),
+	} {
+		all = append(all, some...)
+	}
+	return all
+}

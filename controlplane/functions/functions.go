@@ -1,0 +1,189 @@
+package functions
+
+import (
+	"context"
+	"net/http"
+	"regexp"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/bundle"
+	"github.com/codesous/sous/controlplane/access"
+	"github.com/codesous/sous/controlplane/rest"
+)
+
+const (
+	pathFunctions = rest.PathNamespace + "/functions"
+	pathFunction  = pathFunctions + "/{function}"
+)
+
+// FunctionPath holds the parameters of a function's path, F in docs/api.md.
+type FunctionPath struct {
+	rest.NamespacePath
+	Function rest.ResourceName `path:"function"`
+}
+
+// Resolve refuses a name that does not match its pattern.
+func (p *FunctionPath) Resolve(huma.Context) []error {
+	return rest.Problems(rest.ValidateFunctionPath(p.names()))
+}
+
+// names returns the path's names as the repositories take them.
+func (p *FunctionPath) names() (tenant, namespace, function string) {
+	return string(p.Tenant), string(p.Namespace), string(p.Function)
+}
+
+// functionParameters describes the parameters of a function's path, and more.
+func functionParameters(more ...*huma.Param) []*huma.Param {
+	return append([]*huma.Param{
+		rest.PathParameter("tenant", rest.TenantName("").Schema(nil)),
+		rest.PathParameter("namespace", rest.ResourceName("").Schema(nil)),
+		rest.PathParameter("function", rest.ResourceName("").Schema(nil)),
+	}, more...)
+}
+
+// createFunctionBody is what a new function is told; what is left out has the
+// defaults of api.Function.
+type createFunctionBody struct {
+	Name        string            `json:"name" doc:"what the function is called in URLs"`
+	Runtime     string            `json:"runtime,omitempty" doc:"cs-js"`
+	Entry       string            `json:"entry,omitempty" doc:"the file to start from; function.js, else function.ts"`
+	Handler     string            `json:"handler,omitempty" doc:"the export to call; default"`
+	Description string            `json:"description,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+}
+
+type createFunctionInput struct {
+	rest.NamespacePath
+	Body createFunctionBody
+}
+
+type functionOutput struct{ Body api.Function }
+
+type functionDetailOutput struct{ Body api.FunctionDetail }
+
+type listFunctionsInput struct {
+	rest.NamespacePath
+	rest.PageQuery
+}
+
+type functionInput struct{ FunctionPath }
+
+type functionPageOutput struct{ Body api.Page[api.Function] }
+
+func (a *API) functionEndpoints() []rest.Endpoint {
+	return []rest.Endpoint{
+		rest.Operation(rest.Route{
+			Method: http.MethodPost, Path: pathFunctions, Action: access.FunctionCreate, Extent: rest.PathNamespaceOnly,
+			ID: "create-function", Tag: "functions", Summary: "Create a function", Status: http.StatusCreated,
+			Description: "The namespace comes into being with its first function. The name of a deleted function can be created again: it revives with its versions and aliases.",
+		}, a.createFunction),
+		rest.Operation(rest.Route{
+			Method: http.MethodGet, Path: pathFunctions, Action: access.FunctionRead, Extent: rest.PathNamespaceOnly,
+			ID: "list-functions", Tag: "functions", Summary: "List a namespace's functions by name",
+		}, a.listFunctions),
+		rest.Operation(rest.Route{
+			Method: http.MethodGet, Path: pathFunction, Action: access.FunctionRead, Extent: rest.PathNamespaceOnly,
+			ID: "get-function", Tag: "functions", Summary: "Read a function with its latest version and its aliases",
+		}, a.getFunction),
+		rest.Operation(rest.Route{
+			Method: http.MethodDelete, Path: pathFunction, Action: access.FunctionDelete, Extent: rest.PathNamespaceOnly,
+			ID: "delete-function", Tag: "functions", Summary: "Delete a function", Description: "Invokes answer 404 from then on; its versions stay.",
+		}, a.deleteFunction),
+	}
+}
+
+func (a *API) createFunction(ctx context.Context, in *createFunctionInput) (*functionOutput, error) {
+	if err := in.Body.validate(); err != nil {
+		return nil, err
+	}
+	f, err := a.functions.Create(ctx, api.Function{
+		Tenant:      string(in.Tenant),
+		Namespace:   string(in.Namespace),
+		Name:        in.Body.Name,
+		Runtime:     api.RuntimeJS,
+		Entry:       orDefault(in.Body.Entry, api.DefaultEntry),
+		Handler:     orDefault(in.Body.Handler, api.DefaultHandler),
+		Description: in.Body.Description,
+		Labels:      in.Body.Labels,
+		CreatedAtMS: a.clock().UnixMilli(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	rest.NoteMade(ctx, f.Name)
+	// It may be a deleted function that revives.
+	a.engine.Invalidate(ctx, f.Tenant, f.Namespace, f.Name)
+	return &functionOutput{Body: f}, nil
+}
+
+var handlerRE = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$]{0,63}$`)
+
+// validate refuses what no function can be called or told.
+func (b *createFunctionBody) validate() error {
+	if err := api.ValidateName("name", b.Name); err != nil {
+		return err
+	}
+	switch {
+	case b.Runtime != "" && b.Runtime != api.RuntimeJS:
+		return rest.FieldError("runtime", "must be "+api.RuntimeJS)
+	case b.Entry != "" && bundle.PathRefusal(b.Entry) != "":
+		return rest.FieldError("entry", bundle.PathRefusal(b.Entry))
+	case b.Handler != "" && !handlerRE.MatchString(b.Handler):
+		return rest.FieldError("handler", "must be the name of an export")
+	case utf8.RuneCountInString(b.Description) > api.MaxDescriptionLength:
+		return rest.FieldError("description", "is too long")
+	case len(b.Labels) > api.MaxLabels:
+		return rest.FieldError("labels", "are too many")
+	}
+	for name, value := range b.Labels {
+		if name == "" || utf8.RuneCountInString(name) > api.MaxLabelLength || utf8.RuneCountInString(value) > api.MaxLabelLength {
+			return rest.FieldError("labels", "must have names and values of at most 128 characters")
+		}
+	}
+	return nil
+}
+
+func orDefault(value, standard string) string {
+	if value == "" {
+		return standard
+	}
+	return value
+}
+
+func (a *API) listFunctions(ctx context.Context, in *listFunctionsInput) (*functionPageOutput, error) {
+	tenant, namespace := string(in.Tenant), string(in.Namespace)
+	list := rest.ListScope("functions", tenant, namespace)
+	after, err := list.Open(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	items, next, err := a.functions.List(ctx, tenant, namespace, after, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	return &functionPageOutput{Body: rest.NewPage(items, list.Seal(next))}, nil
+}
+
+func (a *API) getFunction(ctx context.Context, in *functionInput) (*functionDetailOutput, error) {
+	tenant, namespace, function := in.names()
+	detail, err := a.functions.Detail(ctx, tenant, namespace, function)
+	if err != nil {
+		return nil, err
+	}
+	if detail.Aliases == nil {
+		detail.Aliases = []api.Alias{}
+	}
+	return &functionDetailOutput{Body: detail}, nil
+}
+
+func (a *API) deleteFunction(ctx context.Context, in *functionInput) (*struct{}, error) {
+	tenant, namespace, function := in.names()
+	if err := a.functions.Delete(ctx, tenant, namespace, function, a.clock().UnixMilli()); err != nil {
+		return nil, err
+	}
+	a.engine.Invalidate(ctx, tenant, namespace, function)
+	return nil, nil
+}

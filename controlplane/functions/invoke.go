@@ -1,0 +1,120 @@
+package functions
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/controlplane/access"
+	"github.com/codesous/sous/controlplane/rest"
+)
+
+func (a *API) invokeEndpoints() []rest.Endpoint {
+	return []rest.Endpoint{
+		rest.Handle(rest.Route{
+			Method: http.MethodPost, Path: pathFunction + ":invoke", Action: access.FunctionInvoke, Extent: rest.PathNamespaceOnly,
+			ID: "invoke-function", Tag: "invoke", Summary: "Invoke a function, and wait for its end or not",
+			Description: "Mode sync answers 200 whenever the activation reached a terminal status, and says which. " +
+				"Mode async answers 202 once the invocation is durable: it runs later, and again where it fails, as its version says. " +
+				"event is any JSON value of at most 6 MiB (async: 1 MiB), null if left out. With Idempotency-Key it is safe to repeat.",
+			Parameters: functionParameters(rest.HeaderParameter("Idempotency-Key", "at most 255 bytes; a repeat gets the first answer")),
+			Request:    rest.JSON(api.InvokeRequest{}),
+			Answer:     rest.JSON(api.InvokeResponse{}),
+			Also:       []rest.Answer{{Status: http.StatusAccepted, Content: rest.JSON(api.Queued{})}},
+		}, a.invokeFunction),
+	}
+}
+
+func (a *API) invokeFunction(w http.ResponseWriter, r *http.Request) error {
+	inv, async, err := a.invocation(w, r)
+	if err != nil {
+		return err
+	}
+	if async {
+		return a.enqueue(w, r, inv)
+	}
+	return a.invoke(w, r, inv)
+}
+
+func (a *API) invoke(w http.ResponseWriter, r *http.Request, inv api.Invocation) error {
+	outcome, err := a.engine.Invoke(r.Context(), inv)
+	if err != nil {
+		return err
+	}
+	activation := &outcome.Activation
+	h := w.Header()
+	h[rest.HeaderActivationID] = []string{activation.ActivationID}
+	if outcome.Replayed {
+		h[rest.HeaderReplayed] = []string{"true"}
+	}
+	return rest.WriteJSON(w, r, http.StatusOK, api.InvokeResponse{
+		ActivationID:    activation.ActivationID,
+		Status:          activation.Status,
+		Result:          activation.Result,
+		ResultTruncated: activation.ResultTruncated,
+		Error:           activation.Error,
+		DurationMS:      activation.DurationMS,
+	})
+}
+
+func (a *API) enqueue(w http.ResponseWriter, r *http.Request, inv api.Invocation) error {
+	queued, err := a.engine.Enqueue(r.Context(), inv)
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	h[rest.HeaderActivationID] = []string{queued.ActivationID}
+	h["Location"] = []string{"/v1/tenants/" + inv.Tenant + "/activations/" + queued.ActivationID}
+	if queued.Replayed {
+		h[rest.HeaderReplayed] = []string{"true"}
+	}
+	return rest.WriteJSON(w, r, http.StatusAccepted, queued)
+}
+
+// invocation reads the request.
+func (a *API) invocation(w http.ResponseWriter, r *http.Request) (inv api.Invocation, async bool, err error) {
+	tenant, namespace, function := rest.PathParam(r, "tenant"), rest.PathParam(r, "namespace"), rest.PathParam(r, "function")
+	if err := rest.ValidateFunctionPath(tenant, namespace, function); err != nil {
+		return inv, false, err
+	}
+	key, err := rest.IdempotencyKey(r)
+	if err != nil {
+		return inv, false, err
+	}
+	body, err := rest.ReadBody(w, r, api.MaxEventBytes)
+	if err != nil {
+		return inv, false, err
+	}
+	request, err := a.invokeBodies.Decode(body)
+	if err != nil {
+		return inv, false, err
+	}
+	if err := validateInvoke(&request); err != nil {
+		return inv, false, err
+	}
+	inv = api.Invocation{
+		Tenant:         tenant,
+		Namespace:      namespace,
+		Function:       function,
+		Ref:            request.Ref,
+		Trigger:        api.Trigger{Type: api.TriggerAPI},
+		Event:          request.Event,
+		RequestID:      rest.RequestID(r.Context()),
+		IdempotencyKey: key,
+	}
+	rest.CallerOf(r.Context()).Calls(&inv)
+	return inv, request.Mode == api.ModeAsync, nil
+}
+
+// validateInvoke refuses what cannot be invoked and fills in what was left out.
+func validateInvoke(request *api.InvokeRequest) error {
+	switch request.Mode {
+	case "", api.ModeSync, api.ModeAsync:
+	default:
+		return rest.FieldError("mode", "must be sync or async")
+	}
+	if len(request.Event) == 0 {
+		request.Event = json.RawMessage("null")
+	}
+	return request.Ref.Validate()
+}

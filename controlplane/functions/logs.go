@@ -1,0 +1,172 @@
+package functions
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/controlplane/access"
+	"github.com/codesous/sous/controlplane/rest"
+	"github.com/codesous/sous/storage/activations"
+)
+
+// endEvent is the data of the last event of a followed log.
+type endEvent struct {
+	Status api.Status `json:"status"`
+}
+
+// logQuery is what a request for logs asks.
+type logQuery struct {
+	tenant, id string
+	limit      int
+	follow     bool
+	from       activations.LogCursor
+	list       rest.Scope
+}
+
+func (a *API) logEndpoints() []rest.Endpoint {
+	return []rest.Endpoint{
+		rest.Handle(rest.Route{
+			Method: http.MethodGet, Path: pathActivation + "/logs", Action: access.ActivationRead, Extent: rest.HandlerNamespace,
+			ID: "get-logs", Tag: "activations", Summary: "Read or follow an activation's log",
+			Description: "A page has a next_cursor while more lines may come. follow=true streams server-sent events: " +
+				"log with a line as data, then end with the status; Last-Event-ID resumes.",
+			Parameters: []*huma.Param{
+				rest.PathParameter("tenant", rest.TenantName("").Schema(nil)),
+				rest.PathParameter("activation_id", &huma.Schema{Type: huma.TypeString, Format: "uuid"}),
+				rest.QueryParameter("limit", "how many lines at most", &huma.Schema{Type: huma.TypeInteger, Default: api.DefaultPageLimit}),
+				rest.QueryParameter("cursor", "next_cursor of the page before", &huma.Schema{Type: huma.TypeString}),
+				rest.QueryParameter("follow", "stream until the activation ends", &huma.Schema{Type: huma.TypeBoolean}),
+				rest.HeaderParameter("Last-Event-ID", "the id of the last event that was seen"),
+			},
+			Answer: rest.Content{rest.ContentTypeJSON: api.Page[api.LogLine]{}, rest.ContentTypeEvents: nil},
+		}, a.getLogs),
+	}
+}
+
+func (a *API) getLogs(w http.ResponseWriter, r *http.Request) error {
+	q, err := readLogQuery(r)
+	if err != nil {
+		return err
+	}
+	// A log belongs to an activation: without one there is nothing to wait for.
+	if _, err := a.activation(r.Context(), q.tenant, q.id); err != nil {
+		return err
+	}
+	if q.follow {
+		a.followLogs(w, r, q)
+		return nil
+	}
+	return a.pageLogs(w, r, q)
+}
+
+func readLogQuery(r *http.Request) (logQuery, error) {
+	q := logQuery{tenant: rest.PathParam(r, "tenant"), id: rest.PathParam(r, "activation_id"), limit: api.DefaultPageLimit}
+	if err := api.ValidateTenant(q.tenant); err != nil {
+		return q, err
+	}
+	if err := api.ValidateActivationID(q.id); err != nil {
+		return q, err
+	}
+	query := r.URL.Query()
+	var err error
+	if limit := query.Get("limit"); limit != "" {
+		if q.limit, err = strconv.Atoi(limit); err != nil || q.limit < 1 || q.limit > api.MaxPageLimit {
+			return q, rest.FieldError("limit", "must be from 1 to "+strconv.Itoa(api.MaxPageLimit))
+		}
+	}
+	if follow := query.Get("follow"); follow != "" {
+		if q.follow, err = strconv.ParseBool(follow); err != nil {
+			return q, rest.FieldError("follow", "must be true or false")
+		}
+	}
+	cursor := query.Get("cursor")
+	// A browser that reconnects says where it was, whatever the URL says.
+	if last := r.Header.Get("Last-Event-ID"); q.follow && last != "" {
+		cursor = last
+	}
+	q.list = rest.ListScope("logs", q.tenant, q.id)
+	position, err := q.list.Open(cursor)
+	if err != nil {
+		return q, err
+	}
+	q.from, err = activations.ParseLogCursor(position)
+	return q, err
+}
+
+// pageLogs answers one page. While the activation runs the page has a cursor
+// even at its end: that is where later lines will appear.
+func (a *API) pageLogs(w http.ResponseWriter, r *http.Request, q logQuery) error {
+	terminal, _, lines, next, err := a.readLogs(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	var cursor *string
+	if len(lines) == q.limit || !terminal {
+		cursor = q.list.Seal(next.String())
+	}
+	items := make([]api.LogLine, len(lines))
+	for i := range lines {
+		items[i] = lines[i].LogLine
+	}
+	return rest.WriteJSON(w, r, http.StatusOK, rest.NewPage(items, cursor))
+}
+
+// readLogs reads what there is from q.from on. The status is read first: lines
+// are written before the terminal status, so that a terminal one means that
+// these lines are all.
+func (a *API) readLogs(ctx context.Context, q logQuery) (terminal bool, status api.Status, lines []activations.LogEntry, next activations.LogCursor, err error) {
+	activation, err := a.activations.Get(ctx, q.tenant, q.id)
+	if err != nil {
+		return false, "", nil, q.from, err
+	}
+	lines, next, err = a.logs.Read(ctx, q.tenant, q.id, q.from, q.limit)
+	return activation.Status.Terminal(), activation.Status, lines, next, err
+}
+
+// followLogs streams lines until the activation has ended and all of them are sent.
+func (a *API) followLogs(w http.ResponseWriter, r *http.Request, q logQuery) {
+	q.limit = api.MaxPageLimit
+	rest.Follow(w, r, rest.Feed{Name: "log", Poll: a.followInterval, Send: func(ctx context.Context, stream *rest.EventStream) (rest.Progress, error) {
+		terminal, status, lines, next, err := a.readLogs(ctx, q)
+		if err != nil {
+			return rest.Progress{}, err
+		}
+		if err := sendLines(stream, q.list, lines); err != nil {
+			return rest.Progress{}, err
+		}
+		q.from = next
+		progress := rest.Progress{Sent: len(lines) > 0, More: len(lines) == q.limit}
+		if terminal && !progress.More {
+			progress.Ended = true
+			err = sendEnd(stream, status)
+		}
+		return progress, err
+	}})
+}
+
+func sendLines(stream *rest.EventStream, list rest.Scope, lines []activations.LogEntry) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	for i := range lines {
+		data, err := api.EncodeJSON(lines[i].LogLine)
+		if err != nil {
+			return err
+		}
+		stream.Add("log", list.Seal(lines[i].Cursor.String()), data)
+	}
+	return stream.Flush()
+}
+
+func sendEnd(stream *rest.EventStream, status api.Status) error {
+	data, err := api.EncodeJSON(endEvent{status})
+	if err != nil {
+		return err
+	}
+	stream.Add("end", nil, data)
+	return stream.Flush()
+}

@@ -1,0 +1,87 @@
+package functions
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/bundle"
+	"github.com/codesous/sous/api/manifest"
+	"github.com/codesous/sous/storage"
+)
+
+// Compiler checks bundles before they are published.
+type Compiler interface {
+	// Check compiles a tenant's bundle. Errors: CodeValidationSource.
+	Check(ctx context.Context, tenant, entry, handler string, bundle []byte) error
+	// Invalidate drops what every replica has cached of a function.
+	Invalidate(ctx context.Context, tenant, namespace, function string)
+}
+
+// Publisher publishes drafts as versions.
+type Publisher struct {
+	Functions *storage.Functions
+	Drafts    *storage.Drafts
+	Versions  *storage.Versions
+	Engine    Compiler
+	Clock     func() time.Time
+}
+
+// PublishRequest says what to publish. Config is as in manifest.Config, Alias
+// may be "".
+type PublishRequest struct {
+	Tenant, Namespace, Function string
+	DraftID                     string
+	Config                      json.RawMessage
+	Alias                       string
+}
+
+// Publish checks a draft and makes it the next version; created is false where
+// it equals the latest one. Everything is checked before anything is written.
+// Errors: CodeValidation… (name, config, manifest, bundle, source),
+// CodeFunctionNotFound, CodeDraftNotFound, …Expired, …Consumed.
+func (p *Publisher) Publish(ctx context.Context, r PublishRequest) (version api.Version, created bool, err error) {
+	if _, err := api.DraftTimeMS(r.DraftID); err != nil {
+		return api.Version{}, false, err
+	}
+	if r.Alias != "" {
+		if err := api.ValidateAlias(r.Alias); err != nil {
+			return api.Version{}, false, err
+		}
+	}
+	fn, err := p.Functions.Get(ctx, r.Tenant, r.Namespace, r.Function)
+	if err != nil {
+		return api.Version{}, false, err
+	}
+	draft, err := p.Drafts.Get(ctx, r.Tenant, r.Namespace, r.Function, r.DraftID)
+	if err != nil {
+		return api.Version{}, false, err
+	}
+	config, err := manifest.Resolve(fn, draft.Files, r.Config)
+	if err != nil {
+		return api.Version{}, false, err
+	}
+	packed, err := bundle.Pack(draft.Files)
+	if err != nil {
+		return api.Version{}, false, err
+	}
+	if bundle.Digest(packed) != draft.SHA256 {
+		return api.Version{}, false, api.Errorf(api.CodeInternal, "draft %s does not match its digest", r.DraftID)
+	}
+	if err := p.Engine.Check(ctx, r.Tenant, config.Entry, config.Handler, packed); err != nil {
+		return api.Version{}, false, err
+	}
+	version, created, err = p.Versions.Publish(ctx, storage.Publish{
+		Tenant: r.Tenant, Namespace: r.Namespace, Function: r.Function,
+		DraftID: r.DraftID, SHA256: draft.SHA256, Bundle: packed,
+		Config: config, Alias: r.Alias, NowMS: p.Clock().UnixMilli(),
+	})
+	if err != nil {
+		return api.Version{}, false, err
+	}
+	if r.Alias != "" {
+		p.Engine.Invalidate(ctx, r.Tenant, r.Namespace, r.Function)
+	}
+	return version, created, nil
+}

@@ -1,0 +1,80 @@
+package jobs
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/controlplane/access"
+	"github.com/codesous/sous/controlplane/rest"
+)
+
+const (
+	pathBatches = rest.PathNamespace + "/batches"
+	pathBatch   = pathBatches + "/{batch_id}"
+)
+
+type createBatchInput struct {
+	rest.NamespacePath
+	Body *createBatchBody
+}
+
+type createBatchBody struct {
+	Callback *api.BatchCallback `json:"callback,omitempty" doc:"the job to be made when the batch is sealed and none of its jobs is left"`
+}
+
+type batchInput struct {
+	rest.NamespacePath
+	BatchID string `path:"batch_id" doc:"a UUID"`
+}
+
+// Resolve refuses what cannot be a batch.
+func (p *batchInput) Resolve(huma.Context) []error {
+	return rest.Problems(api.ValidateTenant(string(p.Tenant)), api.ValidateName("namespace", string(p.Namespace)), api.ValidateBatchID(p.BatchID))
+}
+
+type batchOutput struct{ Body api.Batch }
+
+func (a *API) batchEndpoints() []rest.Endpoint {
+	return []rest.Endpoint{
+		rest.Operation(rest.Route{
+			Method: http.MethodPost, Path: pathBatches, Action: access.BatchCreate, Extent: rest.PathNamespaceOnly,
+			ID: "create-batch", Tag: "batches", Summary: "Begin a batch of jobs", Status: http.StatusCreated,
+			Description: "Jobs are added by their batch_id until it is sealed.",
+		}, a.createBatch),
+		rest.Operation(rest.Route{
+			Method: http.MethodGet, Path: pathBatch, Action: access.BatchRead, Extent: rest.PathNamespaceOnly,
+			ID: "get-batch", Tag: "batches", Summary: "Read a batch with its counts",
+		}, func(ctx context.Context, in *batchInput) (*batchOutput, error) {
+			return answerBatch(a.queue.GetBatch(ctx, string(in.Tenant), string(in.Namespace), in.BatchID))
+		}),
+		rest.Operation(rest.Route{
+			Method: http.MethodPost, Path: pathBatch + ":seal", Action: access.BatchSeal, Extent: rest.PathNamespaceOnly,
+			ID: "seal-batch", Tag: "batches", Summary: "Close a batch to further jobs",
+			Description: "The callback is made when none of its jobs is left, once. A repeat succeeds.",
+		}, func(ctx context.Context, in *batchInput) (*batchOutput, error) {
+			return answerBatch(a.queue.SealBatch(ctx, string(in.Tenant), string(in.Namespace), in.BatchID))
+		}),
+	}
+}
+
+func answerBatch(b *api.Batch, err error) (*batchOutput, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &batchOutput{Body: *b}, nil
+}
+
+func (a *API) createBatch(ctx context.Context, in *createBatchInput) (*batchOutput, error) {
+	tenant, namespace := string(in.Tenant), string(in.Namespace)
+	var callback *api.BatchCallback
+	if in.Body != nil && in.Body.Callback != nil {
+		callback = in.Body.Callback
+		if err := a.mayRun(ctx, tenant, namespace, &callback.JobOptions); err != nil {
+			return nil, err
+		}
+	}
+	return answerBatch(a.queue.CreateBatch(ctx, tenant, namespace, callback))
+}

@@ -1,0 +1,170 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/controlplane/access"
+	"github.com/codesous/sous/controlplane/rest"
+	"github.com/codesous/sous/queue"
+)
+
+// enqueueBody is one job, or many.
+type enqueueBody struct {
+	api.NewJob
+	Jobs []api.NewJob `json:"jobs,omitempty" doc:"in place of everything else: many jobs, all of which are added or none"`
+}
+
+type enqueuedBody struct {
+	Jobs []api.EnqueuedJob `json:"jobs" doc:"in the order of the request"`
+}
+
+func (a *API) enqueueEndpoints() []rest.Endpoint {
+	return []rest.Endpoint{
+		rest.Handle(rest.Route{
+			Method: http.MethodPost, Path: pathQueueJobs, Action: access.JobEnqueue, Extent: rest.PathNamespaceOnly,
+			ID: "enqueue-jobs", Tag: "jobs", Summary: "Add one job to a queue, or up to 1,000",
+			Description: "Answers when they are durable: 201, or 200 where every one is a duplicate by its unique_key, or the call a repeat under its Idempotency-Key. " +
+				"One invalid job refuses all; errors name its index. The queue comes into being with its first job.",
+			Parameters: []*huma.Param{
+				rest.PathParameter("tenant", rest.TenantName("").Schema(nil)),
+				rest.PathParameter("namespace", rest.ResourceName("").Schema(nil)),
+				rest.PathParameter("queue", queueName("").Schema(nil)),
+				rest.HeaderParameter("Idempotency-Key", "at most 255 bytes; a repeat within a day gets the same jobs"),
+			},
+			Request: rest.JSON(enqueueBody{}),
+			Status:  http.StatusCreated, Answer: rest.JSON(enqueuedBody{}),
+			Also: []rest.Answer{{Status: http.StatusOK, Content: rest.JSON(enqueuedBody{})}},
+		}, a.postJobs),
+	}
+}
+
+func (a *API) postJobs(w http.ResponseWriter, r *http.Request) error {
+	made, err := a.enqueueJobs(w, r)
+	if err != nil {
+		return err
+	}
+	status := http.StatusOK
+	for _, job := range made {
+		if !job.Duplicate && !job.Replayed {
+			status = http.StatusCreated
+		}
+		if job.Replayed {
+			w.Header()[rest.HeaderReplayed] = []string{"true"}
+		}
+	}
+	return rest.WriteJSON(w, r, status, enqueuedBody{made})
+}
+
+// enqueueJobs reads the request and adds its jobs.
+func (a *API) enqueueJobs(w http.ResponseWriter, r *http.Request) ([]api.EnqueuedJob, error) {
+	tenant, namespace, name := rest.PathParam(r, "tenant"), rest.PathParam(r, "namespace"), rest.PathParam(r, "queue")
+	if err := validateQueuePath(tenant, namespace, name); err != nil {
+		return nil, err
+	}
+	if strings.HasPrefix(name, api.FunctionQueuePrefix) {
+		return nil, api.Errorf(api.CodeQueueReserved, "queue %s is the platform's: invoke the function asynchronously", name)
+	}
+	key, err := rest.IdempotencyKey(r)
+	if err != nil {
+		return nil, err
+	}
+	body, err := rest.ReadBody(w, r, api.MaxEnqueueBytes)
+	if err != nil {
+		return nil, err
+	}
+	request, err := a.enqueueBodies.Decode(body)
+	if err != nil {
+		return nil, err
+	}
+	jobs, err := request.list(body)
+	if err != nil {
+		return nil, err
+	}
+	ctx := r.Context()
+	for i := range jobs {
+		if err := a.mayRun(ctx, tenant, namespace, &jobs[i].JobOptions); err != nil {
+			return nil, err
+		}
+	}
+	return a.queue.Enqueue(ctx, queue.Enqueue{
+		Tenant: tenant, Namespace: namespace, Queue: name, Jobs: jobs, IdempotencyKey: key,
+		Confined: rest.CallerOf(ctx).Namespace != "",
+	})
+}
+
+// list gives the jobs of a body that was read into b. CodeValidation where it says
+// both, one and many.
+func (b *enqueueBody) list(body []byte) ([]api.NewJob, error) {
+	if b.Jobs == nil {
+		if namesJobs(body) {
+			return nil, rest.FieldError("jobs", "must be a list")
+		}
+		return []api.NewJob{b.NewJob}, nil
+	}
+	if !reflect.ValueOf(b.NewJob).IsZero() {
+		return nil, rest.FieldError("jobs", "stands alone: the options of each job stand in it")
+	}
+	return b.Jobs, nil
+}
+
+// namesJobs says whether body, which has no list of jobs, has null in its place:
+// a list that was forgotten is not to be a job without a payload.
+func namesJobs(body []byte) bool {
+	if !strings.Contains(strings.ToLower(string(body[:min(len(body), 64)])), `"jobs"`) {
+		return false
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(body, &fields) != nil {
+		return false
+	}
+	for name := range fields {
+		if strings.EqualFold(name, "jobs") {
+			return true
+		}
+	}
+	return false
+}
+
+// mayRun refuses options that make a function run which the caller may not invoke:
+// their jobs are not judged again. Errors: those of Engine.Authorize.
+func (a *API) mayRun(ctx context.Context, tenant, namespace string, o *api.JobOptions) error {
+	targets := []*api.JobTarget{o.Target}
+	if o.Chain != nil {
+		for i := range o.Chain.Steps {
+			targets = append(targets, o.Chain.Steps[i].Target)
+		}
+		for _, step := range []*api.ChainStep{o.Chain.OnFailure, o.Chain.OnExit} {
+			if step != nil {
+				targets = append(targets, step.Target)
+			}
+		}
+	}
+	c := rest.CallerOf(ctx)
+	judged := map[api.JobTarget]bool{}
+	for _, target := range targets {
+		if target == nil || judged[*target] {
+			continue
+		}
+		judged[*target] = true
+		if err := c.Need(access.FunctionInvoke); err != nil {
+			return err
+		}
+		if err := api.ValidateName("function", target.Function); err != nil {
+			return err
+		}
+		if err := a.engine.Authorize(ctx, &api.Invocation{
+			Tenant: tenant, Namespace: namespace, Function: target.Function, Ref: target.Ref(),
+			Trigger: api.Trigger{Type: api.TriggerAPI}, Principal: c.Principal(), Access: c.Access(),
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

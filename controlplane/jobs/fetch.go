@@ -1,0 +1,239 @@
+package jobs
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"go.uber.org/zap"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/controlplane/access"
+	"github.com/codesous/sous/controlplane/rest"
+	"github.com/codesous/sous/queue"
+)
+
+// A fetch takes jobs in rounds of at most fetchRound, and stops once it holds
+// fetchBytes: how large jobs are is known only when they are claimed.
+const (
+	fetchRound = 64
+	fetchBytes = 16 << 20
+)
+
+// giveBackTimeout bounds giving jobs back whose fetcher has gone.
+const giveBackTimeout = 5 * time.Second
+
+type fetchedBody struct {
+	Jobs []api.FetchedJob `json:"jobs"`
+}
+
+func (a *API) fetchEndpoints() []rest.Endpoint {
+	return []rest.Endpoint{
+		rest.Handle(rest.Route{
+			Method: http.MethodPost, Path: pathJobs + ":fetch", Action: access.JobFetch, Extent: rest.HandlerNamespace,
+			ID: "fetch-jobs", Tag: "jobs", Summary: "Take pending jobs under a lease",
+			Description: "From the queues in the order given, up to count (default 1, at most 1,000); fewer where they are large, since an answer stops at about 16 MiB. " +
+				"Where there is none, waits up to wait_ms for the first. Queues that do not exist are empty.",
+			Parameters: []*huma.Param{rest.PathParameter("tenant", rest.TenantName("").Schema(nil))},
+			Request:    rest.JSON(api.FetchRequest{}),
+			Answer:     rest.JSON(fetchedBody{}),
+		}, a.fetchJobs),
+	}
+}
+
+func (a *API) fetchJobs(w http.ResponseWriter, r *http.Request) error {
+	tenant := rest.PathParam(r, "tenant")
+	jobs, err := a.fetch(w, r, tenant)
+	if err == nil {
+		err = r.Context().Err()
+	}
+	if err != nil {
+		a.giveBack(r, tenant, jobs)
+		return err
+	}
+	body, err := appendFetched(nil, jobs)
+	if err != nil {
+		return err
+	}
+	if !rest.WriteBody(w, r, http.StatusOK, body) {
+		a.giveBack(r, tenant, jobs)
+	}
+	return nil
+}
+
+// fetch reads the request and takes jobs. Those that it gives are under leases,
+// also beside an error.
+func (a *API) fetch(w http.ResponseWriter, r *http.Request, tenant string) ([]api.FetchedJob, error) {
+	if err := api.ValidateTenant(tenant); err != nil {
+		return nil, err
+	}
+	body, err := rest.ReadBody(w, r, api.MaxRequestBytes)
+	if err != nil {
+		return nil, err
+	}
+	request, err := a.fetchBodies.Decode(body)
+	if err != nil {
+		return nil, err
+	}
+	if err := validateFetch(&request); err != nil {
+		return nil, err
+	}
+	if err := rest.CallerOf(r.Context()).NeedNamespace(request.Namespace); err != nil {
+		return nil, err
+	}
+	f := queue.Fetch{
+		Tenant: tenant, Namespace: request.Namespace, Queues: request.Queues, WorkerID: request.WorkerID,
+		Lease: time.Duration(request.LeaseMS) * time.Millisecond, Wait: time.Duration(request.WaitMS) * time.Millisecond,
+		Hostname: request.Hostname, Version: request.Version,
+	}
+	waits := false
+	if f.Wait > 0 {
+		var release func()
+		release, waits = a.waits.Enter(tenant)
+		defer release()
+		if !waits {
+			f.Wait = 0
+		}
+	}
+	if waits {
+		// The wait ends with the client and with the server; a claim must not.
+		wait, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		f.Until = wait.Done()
+		go func() {
+			select {
+			case <-rest.Drained(wait):
+				cancel()
+			case <-wait.Done():
+			}
+		}()
+	}
+	jobs, err := a.fetchRounds(context.WithoutCancel(r.Context()), f, max(1, request.Count))
+	if err == nil && len(jobs) == 0 && request.WaitMS > 0 && !waits {
+		err = api.Errorf(api.CodeCapacityLimit, "there is no job, and too many fetches wait for one already")
+	}
+	return jobs, err
+}
+
+// validateFetch refuses what the broker would not see: it is asked in rounds, and
+// for durations.
+func validateFetch(f *api.FetchRequest) error {
+	between := func(path string, n, least, most int64) error {
+		if n < least || n > most {
+			return rest.FieldError(path, "must be from "+strconv.FormatInt(least, 10)+" to "+strconv.FormatInt(most, 10))
+		}
+		return nil
+	}
+	if err := api.ValidateName("namespace", f.Namespace); err != nil {
+		return err
+	}
+	if err := between("count", int64(f.Count), 0, api.MaxFetchJobs); err != nil {
+		return err
+	}
+	if f.LeaseMS != 0 {
+		if err := between("lease_ms", f.LeaseMS, api.MinLeaseMS, api.MaxLeaseMS); err != nil {
+			return err
+		}
+	}
+	return between("wait_ms", f.WaitMS, 0, api.MaxFetchWaitMS)
+}
+
+func (a *API) fetchRounds(ctx context.Context, f queue.Fetch, count int) (jobs []api.FetchedJob, err error) {
+	for size := 0; len(jobs) < count && size < fetchBytes; {
+		f.Count = min(fetchRound, count-len(jobs))
+		more, err := a.queue.Fetch(ctx, f)
+		jobs = append(jobs, more...)
+		if err != nil && len(jobs) > 0 {
+			a.log.Warn("a fetch broke off", zap.String("tenant", f.Tenant), zap.Int("jobs", len(jobs)), zap.Error(err))
+			return jobs, nil // they are leased: hand them out
+		}
+		if err != nil || len(more) < f.Count {
+			return jobs, err
+		}
+		for i := range more {
+			size += len(more[i].Payload) + len(more[i].Checkpoint)
+		}
+		f.Wait, f.Until = 0, nil
+	}
+	return jobs, nil
+}
+
+// giveBack returns jobs that their fetcher will not hear of; their attempt does
+// not count.
+func (a *API) giveBack(r *http.Request, tenant string, jobs []api.FetchedJob) {
+	if len(jobs) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), giveBackTimeout)
+	defer cancel()
+	now := int64(0)
+	fails := make([]api.JobFail, len(jobs))
+	for i := range jobs {
+		fails[i] = api.JobFail{ID: jobs[i].ID, LeaseEpoch: jobs[i].LeaseEpoch, SnoozeMS: &now}
+	}
+	if _, err := a.queue.Fail(ctx, tenant, fails); err != nil {
+		a.log.Warn("jobs whose fetcher has gone come back by their leases", zap.String("request_id", rest.RequestID(r.Context())),
+			zap.String("tenant", tenant), zap.Int("jobs", len(jobs)), zap.Error(err))
+	}
+}
+
+// appendFetched writes fetchedBody by hand: what is stored is JSON already, and
+// encoding/json would read all of it again.
+func appendFetched(b []byte, jobs []api.FetchedJob) ([]byte, error) {
+	size := 0
+	for i := range jobs {
+		size += 400 + len(jobs[i].Payload) + len(jobs[i].Checkpoint)
+	}
+	b = append(append(make([]byte, 0, size+16), b...), `{"jobs":[`...)
+	for i := range jobs {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		var err error
+		b, err = appendJob(b, &jobs[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return append(b, "]}\n"...), nil
+}
+
+// appendJob writes one job. Ids and names need no escaping.
+func appendJob(b []byte, j *api.FetchedJob) ([]byte, error) {
+	text := func(name, value string) {
+		b = append(append(append(append(append(b, '"'), name...), `":"`...), value...), `",`...)
+	}
+	number := func(name string, value int64) {
+		b = append(strconv.AppendInt(append(append(append(b, '"'), name...), `":`...), value, 10), ',')
+	}
+	raw := func(name string, value []byte) {
+		b = append(append(append(append(append(b, '"'), name...), `":`...), value...), ',')
+	}
+	b = append(b, '{')
+	text("id", j.ID)
+	text("namespace", j.Namespace)
+	text("queue", j.Queue)
+	raw("payload", j.Payload)
+	number("attempt", int64(j.Attempt))
+	number("max_attempts", int64(j.MaxAttempts))
+	number("lease_epoch", j.LeaseEpoch)
+	number("lease_expires_ms", j.LeaseExpiresMS)
+	if len(j.Checkpoint) > 0 {
+		raw("checkpoint", j.Checkpoint)
+	}
+	if len(j.Tags) > 0 {
+		tags, err := api.EncodeJSON(j.Tags)
+		if err != nil {
+			return nil, err
+		}
+		raw("tags", tags)
+	}
+	if j.ParentID != "" {
+		text("parent_id", j.ParentID)
+	}
+	number("created_at_ms", j.CreatedAtMS)
+	b[len(b)-1] = '}'
+	return b, nil
+}

@@ -1,0 +1,190 @@
+package jobs
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/controlplane/access"
+	"github.com/codesous/sous/controlplane/rest"
+	"github.com/codesous/sous/queue"
+)
+
+const (
+	pathJobs      = rest.PathTenant + "/jobs"
+	pathJob       = pathJobs + "/{job_id}"
+	pathQueueJobs = pathQueue + "/jobs"
+)
+
+// JobPath is the path of a job.
+type JobPath struct {
+	rest.TenantPath
+	JobID string `path:"job_id" doc:"a UUID"`
+}
+
+// Resolve refuses what cannot be a job.
+func (p *JobPath) Resolve(huma.Context) []error {
+	return rest.Problems(api.ValidateTenant(string(p.Tenant)), api.ValidateJobID(p.JobID))
+}
+
+type jobInput struct{ JobPath }
+
+type jobOutput struct{ Body api.Job }
+
+type listJobsInput struct {
+	QueuePath
+	rest.PageQuery
+	State    string `query:"state" enum:"waiting,scheduled,held,pending,active,retrying,completed,dead,cancelled" default:"pending"`
+	Tag      string `query:"tag" maxLength:"128" doc:"only jobs with this tag"`
+	TagValue string `query:"tag_value" maxLength:"128" doc:"and this value of it"`
+}
+
+type jobPageOutput struct{ Body api.Page[api.Job] }
+
+type holdJobInput struct {
+	JobPath
+	Body *holdJobBody
+}
+
+type holdJobBody struct {
+	Reason string `json:"reason,omitempty" maxLength:"1024" doc:"why, for whoever approves or rejects it"`
+}
+
+type moveJobInput struct {
+	JobPath
+	Body moveJobBody
+}
+
+type moveJobBody struct {
+	Queue queueName `json:"queue" doc:"another queue of the job's namespace"`
+}
+
+func (a *API) jobEndpoints() []rest.Endpoint {
+	return []rest.Endpoint{
+		rest.Operation(rest.Route{
+			Method: http.MethodGet, Path: pathQueueJobs, Action: access.JobRead, Extent: rest.PathNamespaceOnly,
+			ID: "list-jobs", Tag: "jobs", Summary: "List a queue's jobs of one state, without their errors",
+			Description: "Ended ones newest first, the others in the order in which their turn comes. A queue that does not exist is empty. " +
+				"Filters are applied while scanning: a page may be short, even empty, and still have a next_cursor.",
+		}, a.listJobs),
+		rest.Operation(rest.Route{
+			Method: http.MethodGet, Path: pathJob, Action: access.JobRead, Extent: rest.HandlerNamespace,
+			ID: "get-job", Tag: "jobs", Summary: "Read a job with its errors",
+		}, a.getJob),
+		rest.Operation(rest.Route{
+			Method: http.MethodDelete, Path: pathJob, Action: access.JobDelete, Extent: rest.HandlerNamespace,
+			ID: "delete-job", Tag: "jobs", Summary: "Delete a job and its record", Description: "One that has not ended is cancelled first. An active one is refused: cancel it.",
+		}, a.deleteJob),
+	}
+}
+
+// steeringEndpoints declares the routes by which people move a job to another state.
+func (a *API) steeringEndpoints() []rest.Endpoint {
+	steer := func(verb, summary string, do func(ctx context.Context, tenant, id string) (*api.Job, error)) rest.Endpoint {
+		return rest.Operation(steering(verb, summary), func(ctx context.Context, in *jobInput) (*jobOutput, error) {
+			return a.steerJob(ctx, &in.JobPath, do)
+		})
+	}
+	return []rest.Endpoint{
+		steer("retry", "Give a dead or cancelled job one more attempt, at once", a.queue.Retry),
+		steer("cancel", "Cancel a job that has not ended; its worker learns of it by its heartbeat", a.queue.Cancel),
+		steer("approve", "Let a held job run, at its time", a.queue.Approve),
+		steer("reject", "End a held job as dead", a.queue.Reject),
+		rest.Operation(steering("hold", "Keep a job that waits from running until it is approved"), a.holdJob),
+		rest.Operation(steering("move", "Take a job that waits to another queue of its namespace"), a.moveJob),
+	}
+}
+
+func steering(verb, summary string) rest.Route {
+	return rest.Route{
+		Method: http.MethodPost, Path: pathJob + ":" + verb, Action: access.JobSteer, Extent: rest.HandlerNamespace,
+		ID: verb + "-job", Tag: "jobs", Summary: summary,
+	}
+}
+
+func (a *API) holdJob(ctx context.Context, in *holdJobInput) (*jobOutput, error) {
+	reason := ""
+	if in.Body != nil {
+		reason = in.Body.Reason
+	}
+	return a.steerJob(ctx, &in.JobPath, func(ctx context.Context, tenant, id string) (*api.Job, error) {
+		return a.queue.Hold(ctx, tenant, id, reason)
+	})
+}
+
+func (a *API) moveJob(ctx context.Context, in *moveJobInput) (*jobOutput, error) {
+	return a.steerJob(ctx, &in.JobPath, func(ctx context.Context, tenant, id string) (*api.Job, error) {
+		return a.queue.Move(ctx, tenant, id, string(in.Body.Queue))
+	})
+}
+
+func (a *API) steerJob(ctx context.Context, p *JobPath, do func(ctx context.Context, tenant, id string) (*api.Job, error)) (*jobOutput, error) {
+	if err := a.entersJob(ctx, p); err != nil {
+		return nil, err
+	}
+	job, err := do(ctx, string(p.Tenant), p.JobID)
+	if err != nil {
+		return nil, err
+	}
+	return &jobOutput{Body: *job}, nil
+}
+
+// entersJob refuses (CodeJobNotFound) a job of a namespace that the caller does
+// not enter: an id says nothing of the namespace.
+func (a *API) entersJob(ctx context.Context, p *JobPath) error {
+	if rest.CallerOf(ctx).Namespace == "" {
+		return nil
+	}
+	_, err := a.job(ctx, p)
+	return err
+}
+
+// job reads one that the caller enters. CodeJobNotFound.
+func (a *API) job(ctx context.Context, p *JobPath) (*api.Job, error) {
+	job, err := a.queue.Get(ctx, string(p.Tenant), p.JobID)
+	if err == nil && !rest.CallerOf(ctx).EntersNamespace(job.Namespace) {
+		return nil, jobNotFound(p.JobID)
+	}
+	return job, err
+}
+
+func jobNotFound(id string) *api.Error {
+	return api.Errorf(api.CodeJobNotFound, "job %s does not exist", id)
+}
+
+func (a *API) getJob(ctx context.Context, in *jobInput) (*jobOutput, error) {
+	job, err := a.job(ctx, &in.JobPath)
+	if err != nil {
+		return nil, err
+	}
+	return &jobOutput{Body: *job}, nil
+}
+
+func (a *API) deleteJob(ctx context.Context, in *jobInput) (*struct{}, error) {
+	if err := a.entersJob(ctx, &in.JobPath); err != nil {
+		return nil, err
+	}
+	return nil, a.queue.Delete(ctx, string(in.Tenant), in.JobID)
+}
+
+func (a *API) listJobs(ctx context.Context, in *listJobsInput) (*jobPageOutput, error) {
+	if in.TagValue != "" && in.Tag == "" {
+		return nil, rest.FieldError("tag_value", "must stand beside tag")
+	}
+	tenant, namespace, name := in.names()
+	list := rest.ListScope("jobs", tenant, namespace, name, in.State, in.Tag, in.TagValue)
+	position, err := list.Open(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	items, next, err := a.queue.List(ctx, queue.List{
+		Tenant: tenant, Namespace: namespace, Queue: name, State: api.JobState(in.State),
+		Tag: in.Tag, TagValue: in.TagValue, Cursor: position, Limit: in.Limit,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &jobPageOutput{Body: rest.NewPage(items, list.Seal(next))}, nil
+}

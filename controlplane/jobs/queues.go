@@ -1,0 +1,298 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/controlplane/access"
+	"github.com/codesous/sous/controlplane/rest"
+	"github.com/codesous/sous/queue"
+)
+
+const (
+	pathQueues = rest.PathNamespace + "/queues"
+	pathQueue  = pathQueues + "/{queue}"
+)
+
+type queueName string
+
+// Schema returns the pattern of queues.
+func (queueName) Schema(huma.Registry) *huma.Schema {
+	return rest.PatternSchema(`(` + regexp.QuoteMeta(api.FunctionQueuePrefix) + `)?` + api.NamePattern)
+}
+
+// QueuePath holds the parameters of a queue's path.
+type QueuePath struct {
+	rest.NamespacePath
+	Queue queueName `path:"queue"`
+}
+
+// Resolve refuses a name out of its pattern.
+func (p *QueuePath) Resolve(huma.Context) []error {
+	return rest.Problems(validateQueuePath(p.names()))
+}
+
+// names are the path's names as the broker takes them.
+func (p *QueuePath) names() (tenant, namespace, queue string) {
+	return string(p.Tenant), string(p.Namespace), string(p.Queue)
+}
+
+func validateQueuePath(tenant, namespace, queue string) error {
+	if err := api.ValidateTenant(tenant); err != nil {
+		return err
+	}
+	if err := api.ValidateName("namespace", namespace); err != nil {
+		return err
+	}
+	return api.ValidateQueue(queue)
+}
+
+type queueInput struct{ QueuePath }
+
+type queueOutput struct {
+	ETag string `header:"ETag"`
+	Body api.Queue
+}
+
+type listQueuesInput struct {
+	rest.NamespacePath
+	rest.PageQuery
+}
+
+type queuePageOutput struct{ Body api.Page[api.Queue] }
+
+// QueueCondition is the precondition of a change of a queue.
+type QueueCondition struct {
+	IfMatch     string `header:"If-Match" doc:"the ETag that the configuration must have now"`
+	IfNoneMatch string `header:"If-None-Match" doc:"* if the queue must not exist"`
+}
+
+type configureQueueInput struct {
+	QueuePath
+	QueueCondition
+	Body configureQueueBody
+}
+
+type configureQueueBody struct {
+	Paused         *bool  `json:"paused,omitempty" doc:"hand out no jobs"`
+	MaxConcurrency *int64 `json:"max_concurrency,omitempty" doc:"how many jobs may be active; 0 for any number"`
+	RateLimit      *int64 `json:"rate_limit,omitempty" doc:"how many jobs may begin in a window; 0 for any number"`
+	RateWindowMS   *int64 `json:"rate_window_ms,omitempty" doc:"the window, which slides"`
+}
+
+type deleteQueueInput struct {
+	QueuePath
+	IfMatch string `header:"If-Match" doc:"the ETag that the configuration must have now"`
+}
+
+type redriveQueueInput struct {
+	QueuePath
+	Body *redriveBody
+}
+
+type redriveBody struct {
+	IDs      []string `json:"ids,omitempty" maxItems:"1000" doc:"these jobs only"`
+	Reason   string   `json:"reason,omitempty" enum:"attempts,fatal,crashed,expired,rejected,dependency" doc:"only those that died of it"`
+	Tag      string   `json:"tag,omitempty" maxLength:"128" doc:"only those with this tag"`
+	TagValue string   `json:"tag_value,omitempty" maxLength:"128" doc:"and this value of it"`
+	FromMS   int64    `json:"from_ms,omitempty" minimum:"0" doc:"they died at or after"`
+	ToMS     int64    `json:"to_ms,omitempty" minimum:"0" doc:"they died before"`
+	Limit    int      `json:"limit,omitempty" minimum:"0" doc:"at most so many; 0 for all"`
+}
+
+type clearedOutput struct{ Body clearedBody }
+
+type clearedBody struct {
+	Cleared int `json:"cleared" doc:"jobs that were removed"`
+}
+
+type redrivenOutput struct{ Body redrivenBody }
+
+type redrivenBody struct {
+	Redriven int `json:"redriven" doc:"jobs that have one more attempt"`
+}
+
+func (a *API) queueEndpoints() []rest.Endpoint {
+	return []rest.Endpoint{
+		rest.Operation(rest.Route{
+			Method: http.MethodGet, Path: pathQueues, Action: access.QueueRead, Extent: rest.PathNamespaceOnly,
+			ID: "list-queues", Tag: "queues", Summary: "List a namespace's queues by name, with their depths",
+		}, a.listQueues),
+		rest.Operation(rest.Route{
+			Method: http.MethodGet, Path: pathQueue, Action: access.QueueRead, Extent: rest.PathNamespaceOnly,
+			ID: "get-queue", Tag: "queues", Summary: "Read a queue's configuration and depths", Description: "The ETag is the configuration's.",
+		}, a.getQueue),
+		rest.Operation(rest.Route{
+			Method: http.MethodPatch, Path: pathQueue, Action: access.QueueConfigure, Extent: rest.PathNamespaceOnly,
+			ID: "configure-queue", Tag: "queues", Summary: "Change how a queue serves",
+			Description: "What is left out stays. The queue comes into being with it. If-Match with the configuration's ETag guards the change; " +
+				"If-None-Match: * only makes new ones.",
+		}, a.configureQueue),
+		rest.Operation(rest.Route{
+			Method: http.MethodDelete, Path: pathQueue, Action: access.QueueDelete, Extent: rest.PathNamespaceOnly,
+			ID: "delete-queue", Tag: "queues", Summary: "Delete a queue with all its jobs", Description: "Refused while one of them is active. It can be repeated where it was cut short.",
+		}, a.deleteQueue),
+		rest.Operation(rest.Route{
+			Method: http.MethodPost, Path: pathQueue + ":clear", Action: access.QueueClear, Extent: rest.PathNamespaceOnly,
+			ID: "clear-queue", Tag: "queues", Summary: "Remove the jobs that wait",
+			Description: "Those that are active go on, those that ended stay. What depends on a removed job learns of it as of a cancelled one.",
+		}, a.clearQueue),
+		rest.Operation(rest.Route{
+			Method: http.MethodPost, Path: pathQueue + ":drain", Action: access.QueueConfigure, Extent: rest.PathNamespaceOnly,
+			ID: "drain-queue", Tag: "queues", Summary: "Take no new jobs, and serve those that are there",
+		}, a.drainQueue),
+		rest.Operation(rest.Route{
+			Method: http.MethodPost, Path: pathQueue + ":resume", Action: access.QueueConfigure, Extent: rest.PathNamespaceOnly,
+			ID: "resume-queue", Tag: "queues", Summary: "End a pause and a drain",
+		}, a.resumeQueue),
+		rest.Operation(rest.Route{
+			Method: http.MethodPost, Path: pathQueue + ":redrive", Action: access.JobSteer, Extent: rest.PathNamespaceOnly,
+			ID: "redrive-queue", Tag: "queues", Summary: "Give dead jobs one more attempt", Description: "All of them, or those that the body describes.",
+		}, a.redriveQueue),
+	}
+}
+
+// queueTag is the ETag of a configuration: its values.
+func queueTag(c api.QueueConfig) string {
+	return fmt.Sprintf(`"%t.%t.%d.%d.%d"`, c.Paused, c.Draining, c.MaxConcurrency, c.RateLimit, c.RateWindowMS)
+}
+
+func answerQueue(q *api.Queue, err error) (*queueOutput, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &queueOutput{ETag: queueTag(q.QueueConfig), Body: *q}, nil
+}
+
+func (a *API) listQueues(ctx context.Context, in *listQueuesInput) (*queuePageOutput, error) {
+	tenant, namespace := string(in.Tenant), string(in.Namespace)
+	list := rest.ListScope("queues", tenant, namespace)
+	after, err := list.Open(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	items, next, err := a.queue.Queues(ctx, tenant, namespace, after, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	return &queuePageOutput{Body: rest.NewPage(items, list.Seal(next))}, nil
+}
+
+func (a *API) getQueue(ctx context.Context, in *queueInput) (*queueOutput, error) {
+	return answerQueue(a.queue.GetQueue(ctx, string(in.Tenant), string(in.Namespace), string(in.Queue)))
+}
+
+func (a *API) configureQueue(ctx context.Context, in *configureQueueInput) (*queueOutput, error) {
+	tenant, namespace, name := in.names()
+	now, err := a.matchQueue(ctx, &in.QueuePath, in.QueueCondition)
+	if err != nil {
+		return nil, err
+	}
+	return answerQueue(a.queue.Configure(ctx, tenant, namespace, name, queue.Change{
+		Paused: in.Body.Paused, MaxConcurrency: in.Body.MaxConcurrency, RateLimit: in.Body.RateLimit, RateWindowMS: in.Body.RateWindowMS, Now: now,
+	}))
+}
+
+// matchQueue turns a precondition into the configuration that the queue must have
+// when it is changed, nil for any. Errors: CodePreconditionFailed, CodeValidation.
+func (a *API) matchQueue(ctx context.Context, p *QueuePath, c QueueCondition) (*api.QueueConfig, error) {
+	switch {
+	case c.IfMatch == "" && c.IfNoneMatch == "":
+		return nil, nil //nolint:nilnil // documented: no precondition
+	case c.IfMatch == "" && strings.TrimSpace(c.IfNoneMatch) != "*":
+		return nil, rest.FieldError("If-None-Match", "must be *")
+	case c.IfMatch != "" && c.IfNoneMatch != "":
+		return nil, rest.FieldError("If-None-Match", "cannot stand beside If-Match")
+	}
+	tenant, namespace, name := p.names()
+	found, err := a.queue.GetQueue(ctx, tenant, namespace, name)
+	if err != nil && api.ErrorCode(err) != api.CodeQueueNotFound {
+		return nil, err
+	}
+	switch {
+	case c.IfMatch == "" && err == nil:
+		return nil, api.Errorf(api.CodePreconditionFailed, "the queue exists, and If-None-Match says that it must not")
+	case c.IfMatch == "":
+		return &api.QueueConfig{}, nil
+	case err == nil && rest.NamesTag(c.IfMatch, queueTag(found.QueueConfig)):
+		return &found.QueueConfig, nil
+	}
+	return nil, api.Errorf(api.CodePreconditionFailed, "the queue's configuration does not have the ETag that If-Match names")
+}
+
+func (a *API) deleteQueue(ctx context.Context, in *deleteQueueInput) (*struct{}, error) {
+	tenant, namespace, name := in.names()
+	if in.IfMatch != "" {
+		if _, err := a.matchQueue(ctx, &in.QueuePath, QueueCondition{IfMatch: in.IfMatch}); err != nil {
+			return nil, err
+		}
+	}
+	return nil, a.queue.DeleteQueue(ctx, tenant, namespace, name)
+}
+
+// existing refuses (CodeQueueNotFound) what a misspelt name would do nothing to.
+func (a *API) existing(ctx context.Context, p *QueuePath) error {
+	tenant, namespace, name := p.names()
+	_, err := a.queue.GetQueue(ctx, tenant, namespace, name)
+	return err
+}
+
+func (a *API) clearQueue(ctx context.Context, in *queueInput) (*clearedOutput, error) {
+	if err := a.existing(ctx, &in.QueuePath); err != nil {
+		return nil, err
+	}
+	tenant, namespace, name := in.names()
+	n, err := a.queue.Clear(ctx, tenant, namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	return &clearedOutput{clearedBody{n}}, nil
+}
+
+func (a *API) drainQueue(ctx context.Context, in *queueInput) (*queueOutput, error) {
+	on := true
+	return a.changeExisting(ctx, &in.QueuePath, queue.Change{Draining: &on})
+}
+
+func (a *API) resumeQueue(ctx context.Context, in *queueInput) (*queueOutput, error) {
+	off := false
+	return a.changeExisting(ctx, &in.QueuePath, queue.Change{Paused: &off, Draining: &off})
+}
+
+func (a *API) changeExisting(ctx context.Context, p *QueuePath, change queue.Change) (*queueOutput, error) {
+	if err := a.existing(ctx, p); err != nil {
+		return nil, err
+	}
+	tenant, namespace, name := p.names()
+	return answerQueue(a.queue.Configure(ctx, tenant, namespace, name, change))
+}
+
+func (a *API) redriveQueue(ctx context.Context, in *redriveQueueInput) (*redrivenOutput, error) {
+	tenant, namespace, name := in.names()
+	f := queue.Redrive{Tenant: tenant, Namespace: namespace, Queue: name}
+	if b := in.Body; b != nil {
+		if b.TagValue != "" && b.Tag == "" {
+			return nil, rest.FieldError("tag_value", "must stand beside tag")
+		}
+		for i, id := range b.IDs {
+			if api.ValidateJobID(id) != nil {
+				return nil, rest.FieldError(fmt.Sprintf("ids[%d]", i), "must be the id of a job")
+			}
+		}
+		f.IDs, f.Reason, f.Tag, f.TagValue, f.FromMS, f.ToMS, f.Limit = b.IDs, b.Reason, b.Tag, b.TagValue, b.FromMS, b.ToMS, b.Limit
+	}
+	if err := a.existing(ctx, &in.QueuePath); err != nil {
+		return nil, err
+	}
+	n, err := a.queue.Redrive(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	return &redrivenOutput{redrivenBody{n}}, nil
+}

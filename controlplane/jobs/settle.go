@@ -1,0 +1,182 @@
+package jobs
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/controlplane/access"
+	"github.com/codesous/sous/controlplane/rest"
+)
+
+type ackBody struct {
+	Acks []api.JobAck `json:"acks"`
+}
+
+type failBody struct {
+	Fails []api.JobFail `json:"fails"`
+}
+
+type heartbeatBody struct {
+	WorkerID string             `json:"worker_id"`
+	Jobs     []api.JobHeartbeat `json:"jobs"`
+}
+
+type outcomesBody struct {
+	Jobs []api.JobOutcome `json:"jobs" doc:"one for each job of the request, in order"`
+}
+
+// Limits of the bodies that settle jobs. They hold many results of 1 MiB, or checkpoints
+// of 256 KiB.
+const (
+	MaxAckBytes       = 8 << 20
+	MaxHeartbeatBytes = 8 << 20
+)
+
+// settling is a route that settles jobs: how its body is read, and what is done.
+type settling[B, T any] struct {
+	verb, summary string
+	bodies        rest.Decoder[B]
+	limit         int64
+	jobs          func(*B) []T
+	field         string // where the jobs stand
+	id            func(*T) string
+	begin         func(ctx context.Context, tenant string, body *B) error
+	do            func(ctx context.Context, tenant string, jobs []T) ([]api.JobOutcome, error)
+}
+
+func (a *API) settleEndpoints() []rest.Endpoint {
+	return []rest.Endpoint{
+		settleEndpoint(a, settling[ackBody, api.JobAck]{
+			verb: "ack", summary: "Say of jobs that their attempt went well", limit: MaxAckBytes,
+			jobs: func(b *ackBody) []api.JobAck { return b.Acks }, field: "acks",
+			id: func(j *api.JobAck) string { return j.ID }, do: a.queue.Ack,
+		}),
+		settleEndpoint(a, settling[failBody, api.JobFail]{
+			verb: "fail", summary: "Say of jobs that their attempt failed", limit: api.MaxRequestBytes,
+			jobs: func(b *failBody) []api.JobFail { return b.Fails }, field: "fails",
+			id: func(j *api.JobFail) string { return j.ID }, do: a.queue.Fail,
+		}),
+		settleEndpoint(a, settling[heartbeatBody, api.JobHeartbeat]{
+			verb: "heartbeat", summary: "Extend the leases of jobs, and keep their progress and checkpoints", limit: MaxHeartbeatBytes,
+			jobs: func(b *heartbeatBody) []api.JobHeartbeat { return b.Jobs }, field: "jobs",
+			id: func(j *api.JobHeartbeat) string { return j.ID }, do: a.queue.Heartbeat,
+			begin: func(ctx context.Context, tenant string, b *heartbeatBody) error {
+				return a.queue.NoteAlive(ctx, tenant, rest.CallerOf(ctx).Namespace, b.WorkerID)
+			},
+		}),
+	}
+}
+
+func settleEndpoint[B, T any](a *API, how settling[B, T]) rest.Endpoint {
+	var body B
+	how.bodies = rest.NewDecoder[B]()
+	return rest.Handle(rest.Route{
+		Method: http.MethodPost, Path: pathJobs + ":" + how.verb, Action: access.JobSettle, Extent: rest.HandlerNamespace,
+		ID: how.verb + "-jobs", Tag: "jobs", Summary: how.summary,
+		Description: "Up to 1,000. Answers an outcome for each in order: 200 if any succeeded, 409 if none did. A repeat of what the same lease epoch did is a success.",
+		Parameters:  []*huma.Param{rest.PathParameter("tenant", rest.TenantName("").Schema(nil))},
+		Request:     rest.JSON(body),
+		Answer:      rest.JSON(outcomesBody{}),
+		Also:        []rest.Answer{{Status: http.StatusConflict, Content: rest.JSON(outcomesBody{})}},
+	}, func(w http.ResponseWriter, r *http.Request) error {
+		outcomes, err := settle(a, w, r, &how)
+		if err != nil {
+			return err
+		}
+		status := http.StatusConflict
+		for i := range outcomes {
+			if outcomes[i].OK {
+				status = http.StatusOK
+				break
+			}
+		}
+		return rest.WriteJSON(w, r, status, outcomesBody{outcomes})
+	})
+}
+
+// settle reads the request and settles its jobs.
+func settle[B, T any](a *API, w http.ResponseWriter, r *http.Request, how *settling[B, T]) ([]api.JobOutcome, error) {
+	ctx, tenant := r.Context(), rest.PathParam(r, "tenant")
+	if err := api.ValidateTenant(tenant); err != nil {
+		return nil, err
+	}
+	raw, err := rest.ReadBody(w, r, how.limit)
+	if err != nil {
+		return nil, err
+	}
+	body, err := how.bodies.Decode(raw)
+	if err != nil {
+		return nil, err
+	}
+	jobs := how.jobs(&body)
+	switch {
+	case len(jobs) == 0:
+		return nil, rest.FieldError(how.field, "must hold at least one")
+	case len(jobs) > api.MaxSettleJobs:
+		return nil, rest.FieldError(how.field, "are too many")
+	}
+	if how.begin != nil {
+		if err := how.begin(ctx, tenant, &body); err != nil {
+			return nil, err
+		}
+	}
+	return settleKnown(ctx, a, tenant, jobs, how)
+}
+
+// settleKnown settles the jobs that are the caller's to settle, and answers of the
+// others that they do not exist.
+func settleKnown[B, T any](ctx context.Context, a *API, tenant string, jobs []T, how *settling[B, T]) ([]api.JobOutcome, error) {
+	known, places, err := a.settleable(ctx, tenant, len(jobs), func(i int) string { return how.id(&jobs[i]) })
+	if err != nil {
+		return nil, err
+	}
+	if len(places) == len(jobs) {
+		return how.do(ctx, tenant, jobs)
+	}
+	var mine []T
+	for _, i := range places {
+		mine = append(mine, jobs[i])
+	}
+	var done []api.JobOutcome
+	if len(mine) > 0 {
+		done, err = how.do(ctx, tenant, mine)
+		if err != nil {
+			return nil, err
+		}
+	}
+	out := make([]api.JobOutcome, len(jobs))
+	for i := range jobs {
+		if id := how.id(&jobs[i]); !known[id] {
+			out[i] = api.JobOutcome{ID: id, Code: api.CodeJobNotFound, Message: jobNotFound(id).Message}
+		}
+	}
+	for k, i := range places {
+		out[i] = done[k]
+	}
+	return out, nil
+}
+
+// settleable says which ids are of jobs that the caller may settle, and at which
+// places they stand.
+func (a *API) settleable(ctx context.Context, tenant string, n int, id func(int) string) (known map[string]bool, places []int, err error) {
+	ids := make([]string, 0, n)
+	for i := range n {
+		if api.ValidateJobID(id(i)) == nil {
+			ids = append(ids, id(i))
+		}
+	}
+	known, err = a.queue.Settleable(ctx, tenant, rest.CallerOf(ctx).Namespace, ids)
+	if err != nil {
+		return nil, nil, err
+	}
+	places = make([]int, 0, n)
+	for i := range n {
+		if known[id(i)] {
+			places = append(places, i)
+		}
+	}
+	return known, places, nil
+}

@@ -1,0 +1,176 @@
+package jobs
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/controlplane/access"
+	"github.com/codesous/sous/controlplane/rest"
+	"github.com/codesous/sous/queue/tasks"
+)
+
+const (
+	pathTasks = rest.PathTenant + "/tasks"
+	pathTask  = pathTasks + "/{task_type}/{task_id}"
+)
+
+// TaskPath is the path of a task.
+type TaskPath struct {
+	rest.TenantPath
+	TaskType rest.ResourceName `path:"task_type"`
+	TaskID   string            `path:"task_id" doc:"1 to 128 letters, digits, dots, underscores and dashes"`
+}
+
+// Resolve refuses what cannot be a task.
+func (p *TaskPath) Resolve(huma.Context) []error {
+	return rest.Problems(api.ValidateTenant(string(p.Tenant)), api.ValidateTaskType(string(p.TaskType)), api.ValidateTaskID(p.TaskID))
+}
+
+// names are the path's names as tasks take them.
+func (p *TaskPath) names() (tenant, taskType, id string) {
+	return string(p.Tenant), string(p.TaskType), p.TaskID
+}
+
+type taskInput struct{ TaskPath }
+
+// taskOf is the path of a task and what a caller says about it.
+type taskOf[B any] struct {
+	TaskPath
+	Body B
+}
+
+type taskOutput struct{ Body api.Task }
+
+type madeTaskOutput struct {
+	Status int
+	Body   api.Task
+}
+
+type listTasksInput struct {
+	rest.TenantPath
+	rest.PageQuery
+	Type  rest.ResourceName `query:"type" doc:"only tasks of this type"`
+	Stuck bool              `query:"stuck" doc:"only those of which nobody has heard in time"`
+}
+
+type taskPageOutput struct{ Body api.Page[api.Task] }
+
+func (a *API) taskEndpoints() []rest.Endpoint {
+	return []rest.Endpoint{
+		rest.Operation(rest.Route{
+			Method: http.MethodPut, Path: pathTask, Action: access.TaskCreate, Extent: rest.HandlerNamespace,
+			ID: "create-task", Tag: "tasks", Summary: "Create a task and announce it on its queue", Status: http.StatusCreated,
+			Description: "The namespace is tasks, and the queue is called as the type, unless the body says otherwise. A repeat of the same answers 200 with the task.",
+			Also:        []rest.Answer{{Status: http.StatusOK, Content: rest.JSON(api.Task{})}},
+		}, a.createTask),
+		rest.Operation(rest.Route{
+			Method: http.MethodGet, Path: pathTask, Action: access.TaskRead, Extent: rest.HandlerNamespace,
+			ID: "get-task", Tag: "tasks", Summary: "Read a task",
+		}, func(ctx context.Context, in *taskInput) (*taskOutput, error) {
+			return answerTask(a.task(ctx, &in.TaskPath))
+		}),
+		rest.Operation(rest.Route{
+			Method: http.MethodGet, Path: pathTasks, Action: access.TaskRead, Extent: rest.HandlerNamespace,
+			ID: "list-tasks", Tag: "tasks", Summary: "List tasks that have not ended, those first that changed longest ago, without their payloads",
+			Description: "Filters are applied while scanning: a page may be short, even empty, and still have a next_cursor.",
+		}, a.listTasks),
+		taskReport(a, "claim", "Take up a pending task", a.tasks.Claim),
+		taskReport(a, "step", "Say how far the task has come; the step does not go back", a.tasks.Step),
+		taskReport(a, "complete", "End a task that is done", a.tasks.Complete),
+		taskReport(a, "fail", "End a task that cannot be done", a.tasks.Fail),
+		rest.Operation(rest.Route{
+			Method: http.MethodPost, Path: pathTask + ":cancel", Action: access.TaskCancel, Extent: rest.HandlerNamespace,
+			ID: "cancel-task", Tag: "tasks", Summary: "Cancel a task that has not ended",
+			Description: "Its worker learns of it by its next report. A repeat succeeds.",
+		}, func(ctx context.Context, in *taskInput) (*taskOutput, error) {
+			if err := a.entersTask(ctx, &in.TaskPath); err != nil {
+				return nil, err
+			}
+			tenant, taskType, id := in.names()
+			return answerTask(a.tasks.Cancel(ctx, tenant, taskType, id))
+		}),
+	}
+}
+
+// taskReport declares a route by which workers report on a task.
+func taskReport[B any](a *API, verb, summary string, do func(ctx context.Context, tenant, taskType, id string, body B) (*api.Task, error)) rest.Endpoint {
+	return rest.Operation(rest.Route{
+		Method: http.MethodPost, Path: pathTask + ":" + verb, Action: access.TaskWork, Extent: rest.HandlerNamespace,
+		ID: verb + "-task", Tag: "tasks", Summary: summary, Description: "A repeat by the same worker succeeds.",
+	}, func(ctx context.Context, in *taskOf[B]) (*taskOutput, error) {
+		if err := a.entersTask(ctx, &in.TaskPath); err != nil {
+			return nil, err
+		}
+		tenant, taskType, id := in.names()
+		return answerTask(do(ctx, tenant, taskType, id, in.Body))
+	})
+}
+
+func answerTask(task *api.Task, err error) (*taskOutput, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &taskOutput{Body: *task}, nil
+}
+
+func (a *API) createTask(ctx context.Context, in *taskOf[api.NewTask]) (*madeTaskOutput, error) {
+	tenant, taskType, id := in.names()
+	caller := rest.CallerOf(ctx)
+	if namespace := in.Body.WithDefaults(taskType).Namespace; !caller.EntersNamespace(namespace) {
+		return nil, api.Errorf(api.CodeAuthzDenied, "the API key is for the namespace %s only", caller.Namespace).
+			WithFields(api.FieldError{Path: "namespace", Message: "must be " + caller.Namespace + ", and the task would be announced in " + namespace})
+	}
+	if err := caller.Need(access.JobEnqueue); err != nil { // its announcement is a job
+		return nil, err
+	}
+	task, created, err := a.tasks.Create(ctx, tenant, taskType, id, in.Body)
+	if err != nil {
+		return nil, err
+	}
+	status := http.StatusOK
+	if created {
+		status = http.StatusCreated
+	}
+	return &madeTaskOutput{Status: status, Body: *task}, nil
+}
+
+// task reads one. An id says nothing of the namespace: what the caller does not
+// enter does not exist. CodeTaskNotFound.
+func (a *API) task(ctx context.Context, p *TaskPath) (*api.Task, error) {
+	tenant, taskType, id := p.names()
+	task, err := a.tasks.Get(ctx, tenant, taskType, id)
+	if err == nil && !rest.CallerOf(ctx).EntersNamespace(task.Namespace) {
+		return nil, tasks.NotFound(taskType, id)
+	}
+	return task, err
+}
+
+// entersTask refuses (CodeTaskNotFound) a task of a namespace that the caller does
+// not enter.
+func (a *API) entersTask(ctx context.Context, p *TaskPath) error {
+	if rest.CallerOf(ctx).Namespace == "" {
+		return nil
+	}
+	_, err := a.task(ctx, p)
+	return err
+}
+
+func (a *API) listTasks(ctx context.Context, in *listTasksInput) (*taskPageOutput, error) {
+	tenant, taskType := string(in.Tenant), string(in.Type)
+	list := rest.ListScope("tasks", tenant, taskType, strconv.FormatBool(in.Stuck))
+	position, err := list.Open(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	items, next, err := a.tasks.List(ctx, tasks.List{
+		Tenant: tenant, TaskType: taskType, Namespace: rest.CallerOf(ctx).Namespace, Stuck: in.Stuck, Cursor: position, Limit: in.Limit,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &taskPageOutput{Body: rest.NewPage(items, list.Seal(next))}, nil
+}

@@ -1,0 +1,45 @@
+package jobs
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/controlplane/access"
+	"github.com/codesous/sous/controlplane/rest"
+)
+
+const pathWorkers = rest.PathTenant + "/workers"
+
+type listWorkersInput struct {
+	rest.TenantPath
+	rest.PageQuery
+}
+
+type workerPageOutput struct{ Body api.Page[api.Worker] }
+
+func (a *API) workerEndpoints() []rest.Endpoint {
+	return []rest.Endpoint{
+		rest.Operation(rest.Route{
+			Method: http.MethodGet, Path: pathWorkers, Action: access.WorkerRead, Extent: rest.HandlerNamespace,
+			ID: "list-workers", Tag: "jobs", Summary: "List the workers that fetched or sent a heartbeat in the last five minutes, by id",
+			Description: "A page may be short, even empty, and still have a next_cursor.",
+		}, a.listWorkers),
+	}
+}
+
+func (a *API) listWorkers(ctx context.Context, in *listWorkersInput) (*workerPageOutput, error) {
+	tenant := string(in.Tenant)
+	list := rest.ListScope("workers", tenant)
+	after, err := list.Open(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	items, next, err := a.queue.Workers(ctx, tenant, after, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	items = slices.DeleteFunc(items, func(w api.Worker) bool { return !rest.CallerOf(ctx).EntersNamespace(w.Namespace) })
+	return &workerPageOutput{Body: rest.NewPage(items, list.Seal(next))}, nil
+}

@@ -1,0 +1,172 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-chi/chi/v5"
+
+	"github.com/codesous/sous/controlplane/access"
+)
+
+// Extent is how far into a tenant a route reaches. It decides what keys that are
+// limited to one namespace may call.
+type Extent int
+
+const (
+	// WholeTenant is closed to such keys. It is the zero value, so that a route that
+	// says nothing is closed.
+	WholeTenant Extent = iota
+	// PathNamespaceOnly is open to keys of the path's {namespace}.
+	PathNamespaceOnly
+	// HandlerNamespace is judged by the handler: the namespace stands in the query or
+	// in a record, or the answer leaves out other namespaces.
+	HandlerNamespace
+	// NoNamespace is open to them.
+	NoNamespace
+)
+
+// Route is where an endpoint is, who may call it, and how the OpenAPI document
+// describes it.
+type Route struct {
+	Method, Path string
+	Action       access.Action
+	Extent       Extent
+
+	// ID is the operation's id in the document; "" leaves the route out of it.
+	ID, Tag, Summary, Description string
+	// Status is the status of success (0: 200, or 204 for an Operation without a body).
+	Status int
+	// Parameters are those of a Handle route; those of an Operation follow from its
+	// input type.
+	Parameters []*huma.Param
+	// Request is the body of a Handle route. An Operation sets it only where its
+	// handler reads the raw body itself.
+	Request Content
+	// Answer is the body of success of a Handle route.
+	Answer Content
+	// Also lists the answers of further statuses.
+	Also []Answer
+
+	// Failure translates the errors of the route (nil: they stay as they are).
+	Failure func(error) error
+}
+
+// Content maps the content types of a body to a value of the type that is encoded; a
+// nil value stands for opaque bytes.
+type Content map[string]any
+
+// JSON is the content of a body that holds v as JSON.
+func JSON(v any) Content { return Content{ContentTypeJSON: v} }
+
+// Answer describes the answers of one status.
+type Answer struct {
+	Status int
+	// Description of the status (default: its text).
+	Description string
+	Content     Content
+}
+
+// Handler answers a request, or returns why it does not; the server then answers with
+// the problem.
+type Handler func(w http.ResponseWriter, r *http.Request) error
+
+// Endpoint is a route with its handler. Operation and Handle make them.
+type Endpoint struct {
+	Route
+	mount func(on *mounting, route *Route)
+}
+
+// mounting is what endpoints are mounted on.
+type mounting struct {
+	server   *Server
+	router   chi.Router
+	document huma.API
+	typed    typedAPI
+}
+
+// Operation declares an endpoint whose request huma decodes and whose answer it
+// encodes. Bodies have at most api.MaxRequestBytes. The document follows from I and O.
+func Operation[I, O any](route Route, handle func(context.Context, *I) (*O, error)) Endpoint {
+	return Endpoint{route, func(on *mounting, route *Route) { mountOperation(on, route, handle) }}
+}
+
+func mountOperation[I, O any](on *mounting, route *Route, handle func(context.Context, *I) (*O, error)) {
+	schemas := on.document.OpenAPI().Components.Schemas
+	op := huma.Operation{
+		OperationID: route.ID, Method: route.Method, Path: route.Path, Tags: []string{route.Tag},
+		Summary: route.Summary, Description: route.Description, DefaultStatus: route.Status,
+		// buffered has read the body within bounds of its own; huma's would leave a
+		// deadline on the connection.
+		MaxBodyBytes: -1, BodyReadTimeout: -1,
+		SkipValidateBody: route.Request != nil,
+		Responses:        responses(schemas, route.Also),
+	}
+	server := on.server
+	huma.Register(on.typed, op, func(ctx context.Context, in *I) (*O, error) {
+		out, err := handle(ctx, in)
+		if err != nil {
+			p := newProblem(err, RequestID(ctx))
+			p.note(ctx)
+			server.logFailure(ctx, p, op.Method, op.Path, err)
+			return nil, p
+		}
+		return out, nil
+	})
+	if route.Request != nil {
+		for _, registered := range operations(on.document.OpenAPI().Paths[route.Path]) {
+			if registered.Method == route.Method {
+				registered.RequestBody.Content = content(schemas, route.Request)
+			}
+		}
+	}
+}
+
+// Handle declares an endpoint that reads its request and writes its answer itself:
+// those with large, opaque or streamed bodies.
+func Handle(route Route, handle Handler) Endpoint {
+	return Endpoint{route, func(on *mounting, route *Route) {
+		if route.ID != "" {
+			describe(on.document, route)
+		}
+		server := on.server
+		on.router.Method(route.Method, route.Path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if err := handle(w, r); err != nil {
+				server.fail(w, r, RequestID(r.Context()), err)
+			}
+		}))
+	}}
+}
+
+// describe adds a route that huma does not serve to the document.
+func describe(document huma.API, route *Route) {
+	schemas := document.OpenAPI().Components.Schemas
+	status := route.Status
+	if status == 0 {
+		status = http.StatusOK
+	}
+	op := &huma.Operation{
+		Method: route.Method, Path: route.Path, OperationID: route.ID, Tags: []string{route.Tag},
+		Summary: route.Summary, Description: route.Description, Parameters: route.Parameters,
+		Responses: responses(schemas, append([]Answer{{Status: status, Content: route.Answer}}, route.Also...)),
+	}
+	if route.Request != nil {
+		op.RequestBody = &huma.RequestBody{Required: true, Content: content(schemas, route.Request)}
+	}
+	document.OpenAPI().AddOperation(op)
+}
+
+// responses describes answers, and the problem that every route may answer with.
+func responses(schemas huma.Registry, answers []Answer) map[string]*huma.Response {
+	all := map[string]*huma.Response{"default": problemResponse(schemas)}
+	for _, answer := range answers {
+		described := &huma.Response{Description: answer.Description, Content: content(schemas, answer.Content)}
+		if described.Description == "" {
+			described.Description = http.StatusText(answer.Status)
+		}
+		all[strconv.Itoa(answer.Status)] = described
+	}
+	return all
+}

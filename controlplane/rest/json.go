@@ -1,0 +1,49 @@
+package rest
+
+import (
+	"net/http"
+	"strconv"
+
+	"go.uber.org/zap"
+
+	"github.com/codesous/sous/api"
+)
+
+// WriteJSON answers with v under a status. An error means that v could not be encoded
+// and that nothing was written.
+func WriteJSON(w http.ResponseWriter, r *http.Request, status int, v any) error {
+	body, err := encodeLine(v)
+	if err != nil {
+		return err
+	}
+	WriteBody(w, r, status, body)
+	return nil
+}
+
+// WriteBody answers with a body of JSON and reports whether the server sent it. The
+// client may still not have received it.
+func WriteBody(w http.ResponseWriter, r *http.Request, status int, body []byte) bool {
+	h := w.Header()
+	h.Set("Content-Type", ContentTypeJSON)
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	if _, err := w.Write(body); err != nil {
+		if x := exchangeOf(r.Context()); x != nil {
+			x.server.log.Debug("an answer was not delivered", zap.String("request_id", x.requestID), zap.Error(err))
+		}
+		return false
+	}
+	return true
+}
+
+// encodeLine returns v as JSON with a line break at its end.
+func encodeLine(v any) ([]byte, error) {
+	b, err := api.EncodeJSON(v)
+	return append(b, '\n'), err
+}
+
+// FieldError returns the CodeValidation error of one field: path names the field, why
+// says what it must be.
+func FieldError(path, why string) error {
+	return api.Errorf(api.CodeValidation, "%s %s", path, why).WithFields(api.FieldError{Path: path, Message: why})
+}

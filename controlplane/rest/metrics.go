@@ -1,0 +1,105 @@
+package rest
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/metrics"
+)
+
+// serverMetrics is what a Server counts. docs/metrics.md says what each metric
+// means. No label value comes from a request: routes are the router's patterns,
+// and what is not known to HTTP is metrics.Other.
+type serverMetrics struct {
+	requests  *prometheus.CounterVec
+	durations *prometheus.HistogramVec
+	inFlight  prometheus.Gauge
+
+	counted metrics.Memo[answerKey, prometheus.Counter]
+	timed   metrics.Memo[string, prometheus.Observer]
+}
+
+// answerKey is what an answer is counted under.
+type answerKey struct {
+	route, method string
+	status        int
+}
+
+// requestSeconds are the bounds of the buckets of an answer's duration.
+var requestSeconds = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
+
+// knownMethods have a label value of their own.
+var knownMethods = []string{
+	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions,
+}
+
+func newServerMetrics() *serverMetrics {
+	return &serverMetrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: metrics.Namespace, Name: "http_requests_total",
+			Help: "Answered requests, by route, method and status; status 0 is a connection that was cut in place of an answer.",
+		}, []string{"route", "method", "code"}),
+		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: metrics.Namespace, Name: "http_request_duration_seconds",
+			Help: "How long answers took, from the request's header to the answer's end.", Buckets: requestSeconds,
+		}, []string{"route"}),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+			Namespace: metrics.Namespace, Name: "http_requests_in_flight",
+			Help: "Requests that are being answered, followed logs included.",
+		}),
+	}
+}
+
+// collectors returns the metrics, to be registered.
+func (m *serverMetrics) collectors() []prometheus.Collector {
+	return []prometheus.Collector{m.requests, m.durations, m.inFlight}
+}
+
+// begin counts a request that arrived; its answer is counted by the function that
+// it gives, even where the handler panics.
+func (m *serverMetrics) begin(w *trackedWriter, method string) (end func()) {
+	began := time.Now()
+	m.inFlight.Inc()
+	return func() {
+		m.inFlight.Dec()
+		key := answerKey{route: w.route, method: method, status: w.status}
+		if key.route == "" {
+			key.route = metrics.Other
+		}
+		if !slices.Contains(knownMethods, method) {
+			key.method = metrics.Other
+		}
+		if http.StatusText(key.status) == "" && key.status != 0 {
+			key.status = -1 // a function's own invention
+		}
+		m.counted.Get(key, m.counter).Inc()
+		m.timed.Get(key.route, func(route string) prometheus.Observer { return m.durations.WithLabelValues(route) }).Observe(time.Since(began).Seconds())
+	}
+}
+
+func (m *serverMetrics) counter(key answerKey) prometheus.Counter {
+	code := metrics.Other
+	if key.status >= 0 {
+		code = strconv.Itoa(key.status)
+	}
+	return m.requests.WithLabelValues(key.route, key.method, code)
+}
+
+// nameRoute remembers which of the router's patterns a request matched.
+func nameRoute(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		x := exchangeOf(r.Context())
+		defer func() { // after the router has looked, and also of a handler that panics
+			if x != nil && x.code != api.CodeRouteNotFound && x.code != api.CodeMethodNotAllowed {
+				x.answer.route = chi.RouteContext(r.Context()).RoutePattern()
+			}
+		}()
+		next.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,190 @@
+package rest
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humachi"
+	"github.com/go-chi/chi/v5"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/controlplane/access"
+)
+
+// newAPI begins the OpenAPI document. Its own routes, and links to schemas in
+// every answer, are left out: the document is served whole and checked in tests.
+func newAPI(r chi.Router, version string) huma.API {
+	config := huma.DefaultConfig("code-sous", version)
+	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
+	config.CreateHooks = nil
+	format := huma.Format{Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: decodeJSON}
+	config.Formats = map[string]huma.Format{ContentTypeJSON: format, "json": format} // what ends in +json, too
+	config.Info.Description = "Publish JavaScript and TypeScript functions and invoke them. " +
+		"Requests say who sends them: Authorization: Bearer <API key>. " +
+		"Errors are application/problem+json; docs/errors.md lists their codes."
+	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
+		securityBearer: {Type: "http", Scheme: "bearer", Description: "An API key, where the server asks for keys."},
+		securityRunner: {Type: "http", Scheme: "bearer", Description: "The runners' token, RUNNER_STORAGE_API_TOKEN of the server."},
+	}
+	return humachi.New(r, config)
+}
+
+// decodeJSON is json.Unmarshal whose complaint about a number says nothing of our types:
+// the schema lets 1e3 pass as an integer, and any number of digits.
+func decodeJSON(data []byte, v any) error {
+	err := json.Unmarshal(data, v)
+	var mismatch *json.UnmarshalTypeError
+	if errors.As(err, &mismatch) {
+		return fmt.Errorf("%s cannot be the %s: an integer has neither fraction nor exponent, and at most 64 bits", mismatch.Value, cmp.Or(mismatch.Field, "field's value"))
+	}
+	return err
+}
+
+// adapterOn lets huma register routes on r, behind its middlewares.
+func adapterOn(r chi.Router) huma.Adapter { return humachi.NewAdapter(r) }
+
+// typedAPI registers the routes of Operations, on a router of their own.
+type typedAPI struct {
+	huma.API
+	adapter huma.Adapter
+}
+
+// Adapter returns the router for huma.
+func (t typedAPI) Adapter() huma.Adapter { return t.adapter }
+
+// problemResponse is how every route fails.
+func problemResponse(registry huma.Registry) *huma.Response {
+	return &huma.Response{
+		Description: "Error",
+		Content:     content(registry, Content{ContentTypeProblem: Problem{}}),
+	}
+}
+
+func content(registry huma.Registry, types Content) map[string]*huma.MediaType {
+	out := map[string]*huma.MediaType{}
+	for contentType, v := range types {
+		schema := &huma.Schema{Type: huma.TypeString, Format: "binary"}
+		if v != nil {
+			t := reflect.TypeOf(v)
+			schema = registry.Schema(t, true, t.Name())
+		}
+		out[contentType] = &huma.MediaType{Schema: schema}
+	}
+	return out
+}
+
+// PathParameter describes a parameter of a path.
+func PathParameter(name string, schema *huma.Schema) *huma.Param {
+	return &huma.Param{Name: name, In: "path", Required: true, Schema: schema}
+}
+
+// QueryParameter describes a parameter of a query.
+func QueryParameter(name, description string, schema *huma.Schema) *huma.Param {
+	return &huma.Param{Name: name, In: "query", Description: description, Schema: schema}
+}
+
+// HeaderParameter describes a header of a request.
+func HeaderParameter(name, description string) *huma.Param {
+	return &huma.Param{Name: name, In: "header", Description: description, Schema: &huma.Schema{Type: huma.TypeString}}
+}
+
+// What the document calls keys, and the runners' token.
+const (
+	securityBearer = "bearer"
+	securityRunner = "runner"
+)
+
+// secure says in the document which routes need a key.
+func (s *Server) secure(a huma.API) {
+	for path, item := range a.OpenAPI().Paths {
+		for _, op := range operations(item) {
+			switch s.routes[op.Method+" "+path].Action {
+			case access.Public:
+			case access.Runner:
+				op.Security = []map[string][]string{{securityRunner: {}}}
+			default:
+				op.Security = []map[string][]string{{securityBearer: {}}}
+			}
+		}
+	}
+}
+
+// completeDocument adds to the document what huma does not know.
+func (s *Server) completeDocument(a huma.API) {
+	s.secure(a)
+	// huma knows no reference that may be null; an activation's error is one.
+	activation := a.OpenAPI().Components.Schemas.Map()["Activation"]
+	activation.Properties["error"] = &huma.Schema{OneOf: []*huma.Schema{activation.Properties["error"], {Type: "null"}}}
+}
+
+// openapiJSON encodes the document.
+func openapiJSON(document *huma.OpenAPI) ([]byte, error) {
+	raw, err := json.Marshal(document)
+	if err != nil {
+		return nil, fmt.Errorf("rest: encode the OpenAPI document: %w", err)
+	}
+	return raw, nil
+}
+
+// The kinds of names, each with its pattern in the document. What breaks it is
+// refused by the path's Resolve, with the code for names.
+type (
+	// TenantName is a tenant in a path.
+	TenantName string
+	// ResourceName is a namespace, a function or another resource that is named alike.
+	ResourceName string
+)
+
+// PatternSchema returns the schema of strings that match a pattern as a whole.
+func PatternSchema(pattern string) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Pattern: "^" + pattern + "$"}
+}
+
+// Schema returns the pattern of tenants.
+func (TenantName) Schema(huma.Registry) *huma.Schema { return PatternSchema(api.TenantPattern) }
+
+// Schema returns the pattern of namespaces and functions.
+func (ResourceName) Schema(huma.Registry) *huma.Schema { return PatternSchema(api.NamePattern) }
+
+// The paths that resources of several kinds stand below.
+const (
+	PathTenant     = "/v1/tenants/{tenant}"
+	PathNamespaces = PathTenant + "/namespaces"
+	PathNamespace  = PathNamespaces + "/{namespace}"
+)
+
+// TenantPath holds the parameters of PathTenant, T in docs/api.md.
+type TenantPath struct {
+	Tenant TenantName `path:"tenant"`
+}
+
+// NamespacePath holds the parameters of PathNamespace, N in docs/api.md.
+type NamespacePath struct {
+	TenantPath
+	Namespace ResourceName `path:"namespace"`
+}
+
+// Resolve refuses a name out of its pattern.
+func (p *TenantPath) Resolve(huma.Context) []error {
+	return Problems(api.ValidateTenant(string(p.Tenant)))
+}
+
+// Resolve refuses a name out of its pattern.
+func (p *NamespacePath) Resolve(huma.Context) []error {
+	return Problems(api.ValidateTenant(string(p.Tenant)), api.ValidateName("namespace", string(p.Namespace)))
+}
+
+// Problems returns those errs that are not nil, for a Resolve method.
+func Problems(errs ...error) []error {
+	var found []error
+	for _, err := range errs {
+		if err != nil {
+			found = append(found, err)
+		}
+	}
+	return found
+}

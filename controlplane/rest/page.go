@@ -1,0 +1,66 @@
+package rest
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"strconv"
+
+	"github.com/codesous/sous/api"
+)
+
+// PageQuery holds the parameters by which lists are paged.
+type PageQuery struct {
+	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"how many items at most"`
+	Cursor string `query:"cursor" maxLength:"1024" doc:"next_cursor of the page before"`
+}
+
+// Scope identifies a list by its route, its path and its filters: a cursor is valid
+// only for the list that returned it.
+type Scope [8]byte
+
+// ListScope returns the scope of the list that parts describe. It hashes the parts with their lengths, so that no two lists share one.
+func ListScope(parts ...string) Scope {
+	h := sha256.New()
+	for _, part := range parts {
+		h.Write(strconv.AppendInt(nil, int64(len(part)), 10))
+		h.Write([]byte{':'})
+		h.Write([]byte(part))
+	}
+	return Scope(h.Sum(nil)[:len(Scope{})])
+}
+
+// Seal returns the cursor that points at position in the list, nil for "", its end.
+func (s Scope) Seal(position string) *string {
+	if position == "" {
+		return nil
+	}
+	cursor := base64.RawURLEncoding.EncodeToString(append(s[:], position...))
+	return &cursor
+}
+
+// Open returns the position that was passed to Seal, "" for no cursor. Errors:
+// CodeValidationCursor.
+func (s Scope) Open(cursor string) (position string, err error) {
+	if cursor == "" {
+		return "", nil
+	}
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
+	if err != nil || len(raw) <= len(s) || [len(s)]byte(raw) != s {
+		return "", CursorError()
+	}
+	return string(raw[len(s):]), nil
+}
+
+// CursorError returns the error of a cursor that the list has not returned.
+func CursorError() error {
+	return api.Errorf(api.CodeValidationCursor, "the cursor is not one that this list gave").
+		WithFields(api.FieldError{Path: "cursor", Message: "must be next_cursor of a page of the same list"})
+}
+
+// NewPage returns a page of items, which is [] in JSON where there are none.
+func NewPage[T any](items []T, next *string) api.Page[T] {
+	if items == nil {
+		items = []T{}
+	}
+	return api.Page[T]{Items: items, NextCursor: next}
+}

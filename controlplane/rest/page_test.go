@@ -1,0 +1,55 @@
+package rest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/codesous/sous/api"
+)
+
+func TestCursorsBelongToTheirList(t *testing.T) {
+	t.Parallel()
+	list := ListScope("functions", "t_abcdef", "payments")
+	cursor := list.Seal("hello")
+	if got, err := list.Open(*cursor); err != nil || got != "hello" {
+		t.Errorf("%q %v", got, err)
+	}
+	if list.Seal("") != nil {
+		t.Error("the end has a cursor")
+	}
+	for name, other := range map[string]Scope{
+		"another route":     ListScope("versions", "t_abcdef", "payments"),
+		"another tenant":    ListScope("functions", "t_abcdeg", "payments"),
+		"parts cut anew":    ListScope("functions", "t_abcdefp", "ayments"),
+		"one part less":     ListScope("functions", "t_abcdefpayments"),
+		"an empty part too": ListScope("functions", "t_abcdef", "payments", ""),
+	} {
+		if _, err := other.Open(*cursor); api.ErrorCode(err) != api.CodeValidationCursor {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func FuzzCursor(f *testing.F) {
+	list := ListScope("functions", "t_abcdef")
+	f.Add(*list.Seal("hello"))
+	f.Add("")
+	f.Add("AAAAAAAAAAAx")
+	f.Add("%")
+	f.Fuzz(func(t *testing.T, cursor string) {
+		position, err := list.Open(cursor)
+		if err != nil {
+			if api.ErrorCode(err) != api.CodeValidationCursor {
+				t.Errorf("code of %v", err)
+			}
+			return
+		}
+		// Whatever is accepted is a cursor that this list gave.
+		if sealed := list.Seal(position); cursor != "" && (sealed == nil || *sealed != cursor) {
+			t.Errorf("%q opens to %q, which seals otherwise", cursor, position)
+		}
+		if strings.TrimSpace(cursor) == "" && position != "" {
+			t.Errorf("%q opens to %q", cursor, position)
+		}
+	})
+}

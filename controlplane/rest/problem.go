@@ -1,0 +1,337 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"go.uber.org/zap"
+
+	"github.com/codesous/sous/api"
+)
+
+// statuses is the one place where a code becomes an HTTP status. What is not
+// listed is a 500. The difference between 400 and 422: a 400 could not be read,
+// a 422 was read and refused.
+var statuses = map[api.Code]int{
+	api.CodeInternal:         http.StatusInternalServerError,
+	api.CodeStoreUnavailable: http.StatusServiceUnavailable,
+	api.CodeStoreConflict:    http.StatusConflict,
+	api.CodeShuttingDown:     http.StatusServiceUnavailable,
+
+	api.CodeAuthnRequired:    http.StatusUnauthorized,
+	api.CodeAuthnInvalid:     http.StatusUnauthorized,
+	api.CodeAuthzDenied:      http.StatusForbidden,
+	api.CodeHostRefused:      http.StatusForbidden,
+	api.CodeRouteNotFound:    http.StatusNotFound,
+	api.CodeMethodNotAllowed: http.StatusMethodNotAllowed,
+	api.CodeMediaType:        http.StatusUnsupportedMediaType,
+	api.CodeRequestTimeout:   http.StatusRequestTimeout,
+
+	api.CodeValidation:         http.StatusUnprocessableEntity,
+	api.CodeValidationName:     http.StatusBadRequest,
+	api.CodeValidationJSON:     http.StatusBadRequest,
+	api.CodeValidationSource:   http.StatusUnprocessableEntity,
+	api.CodeValidationManifest: http.StatusUnprocessableEntity,
+	api.CodeValidationBundle:   http.StatusUnprocessableEntity,
+	api.CodeValidationCursor:   http.StatusBadRequest,
+
+	api.CodeFunctionNotFound:   http.StatusNotFound,
+	api.CodeFunctionExists:     http.StatusConflict,
+	api.CodeDraftNotFound:      http.StatusNotFound,
+	api.CodeDraftExpired:       http.StatusNotFound,
+	api.CodeDraftConsumed:      http.StatusConflict,
+	api.CodeVersionNotFound:    http.StatusNotFound,
+	api.CodeAliasNotFound:      http.StatusNotFound,
+	api.CodeActivationNotFound: http.StatusNotFound,
+	api.CodeTenantNotFound:     http.StatusNotFound,
+	api.CodeKeyNotFound:        http.StatusNotFound,
+	api.CodeKeyLimit:           http.StatusConflict,
+	api.CodePreconditionFailed: http.StatusPreconditionFailed,
+
+	api.CodeActivationTerminal:  http.StatusConflict,
+	api.CodeIdempotencyRunning:  http.StatusConflict,
+	api.CodeIdempotencyMismatch: http.StatusUnprocessableEntity,
+
+	api.CodeJobNotFound:   http.StatusNotFound,
+	api.CodeJobLeaseLost:  http.StatusConflict,
+	api.CodeJobState:      http.StatusConflict,
+	api.CodeJobResult:     http.StatusUnprocessableEntity,
+	api.CodeQueueNotFound: http.StatusNotFound,
+	api.CodeQueueDraining: http.StatusConflict,
+	api.CodeQueueBusy:     http.StatusConflict,
+	api.CodeQueueReserved: http.StatusConflict,
+	api.CodeBatchNotFound: http.StatusNotFound,
+	api.CodeBatchSealed:   http.StatusConflict,
+
+	api.CodeScheduleNotFound: http.StatusNotFound,
+	api.CodeScheduleExists:   http.StatusConflict,
+	api.CodeScheduleBusy:     http.StatusConflict,
+	api.CodeScheduleLimit:    http.StatusConflict,
+	api.CodeTaskNotFound:     http.StatusNotFound,
+	api.CodeTaskExists:       http.StatusConflict,
+	api.CodeTaskState:        http.StatusConflict,
+
+	api.CodeBindingNotFound: http.StatusNotFound,
+	api.CodeBindingExists:   http.StatusConflict,
+	api.CodeBindingLimit:    http.StatusConflict,
+
+	api.CodeSecretNotFound:   http.StatusNotFound,
+	api.CodeSecretLimit:      http.StatusConflict,
+	api.CodeSecretKeyMissing: http.StatusConflict,
+	api.CodeSecretUnreadable: http.StatusInternalServerError,
+
+	api.CodeRevisionMismatch:   http.StatusConflict,
+	api.CodeQuotaExceeded:      http.StatusTooManyRequests,
+	api.CodeValidationFailed:   http.StatusBadRequest,
+	api.CodeDocumentNotFound:   http.StatusNotFound,
+	api.CodeStorageDenied:      http.StatusForbidden,
+	api.CodeRateLimited:        http.StatusTooManyRequests,
+	api.CodeStorageInternal:    http.StatusInternalServerError,
+	api.CodeBulkPartialFailure: http.StatusConflict,
+
+	api.CodeBodyLimit:        http.StatusRequestEntityTooLarge,
+	api.CodeHeaderLimit:      http.StatusRequestHeaderFieldsTooLarge,
+	api.CodeQueryLimit:       http.StatusRequestURITooLong,
+	api.CodeConcurrencyLimit: http.StatusTooManyRequests,
+	api.CodeCapacityLimit:    http.StatusTooManyRequests,
+
+	api.CodeRuntimeException:      http.StatusBadGateway,
+	api.CodeRuntimeTimeout:        http.StatusGatewayTimeout,
+	api.CodeRuntimeMemoryLimit:    http.StatusBadGateway,
+	api.CodeRuntimeResultTooLarge: http.StatusBadGateway,
+	api.CodeRuntimeCancelled:      http.StatusBadGateway,
+}
+
+// StatusOf returns the HTTP status of a code.
+func StatusOf(code api.Code) int {
+	if status, ok := statuses[code]; ok {
+		return status
+	}
+	return http.StatusInternalServerError
+}
+
+// Problem is the body of every error: RFC 9457 with a stable code, the id under
+// which the server logged the request, and the offending places.
+type Problem struct {
+	Title     string           `json:"title" doc:"the HTTP status in words"`
+	Status    int              `json:"status" doc:"the HTTP status"`
+	Detail    string           `json:"detail" doc:"what happened, for people"`
+	Code      api.Code         `json:"code" doc:"what happened, for programs; see docs/errors.md"`
+	RequestID string           `json:"request_id" doc:"the X-Request-Id of the answer"`
+	Errors    []api.FieldError `json:"errors,omitempty" doc:"the offending places of the request"`
+	Items     []api.ItemError  `json:"items,omitempty" doc:"which of several items failed, and why"`
+	Quota     *api.QuotaUse    `json:"quota,omitempty" doc:"the quota that is used up"`
+	Envelope  Envelope         `json:"error" doc:"code, message and request id again, for clients that expect this envelope"`
+
+	retryAfter time.Duration
+}
+
+// Envelope is the extension member "error" of a Problem.
+type Envelope struct {
+	Code      api.Code `json:"code"`
+	Message   string   `json:"message"`
+	RequestID string   `json:"request_id"`
+}
+
+// Error makes a Problem an error that huma can write, with GetStatus, GetHeaders
+// and ContentType.
+func (p *Problem) Error() string { return string(p.Code) + ": " + p.Detail }
+
+// GetStatus is the HTTP status.
+func (p *Problem) GetStatus() int { return p.Status }
+
+// GetHeaders is what stands beside the body.
+func (p *Problem) GetHeaders() http.Header {
+	h := http.Header{}
+	p.setHeaders(h)
+	return h
+}
+
+func (p *Problem) setHeaders(h http.Header) {
+	if p.Status == http.StatusUnauthorized {
+		h.Set("WWW-Authenticate", `Bearer realm="sous"`)
+	}
+	if p.retryAfter > 0 {
+		seconds := int64((p.retryAfter + time.Second - 1) / time.Second)
+		h.Set("Retry-After", strconv.FormatInt(seconds, 10))
+	}
+}
+
+// Content types.
+const (
+	ContentTypeJSON    = "application/json"
+	ContentTypeProblem = "application/problem+json"
+	ContentTypeEvents  = "text/event-stream"
+)
+
+// ContentType is application/problem+json.
+func (p *Problem) ContentType(string) string { return ContentTypeProblem }
+
+// defaultRetryAfter goes with answers that invite a retry and name no time.
+const defaultRetryAfter = time.Second
+
+// newProblem turns an error into what its caller may see: the text of an error
+// without a code stays in the log.
+func newProblem(err error, requestID string) *Problem {
+	var coded *api.Error
+	switch {
+	case errors.As(err, &coded):
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		// The caller has gone, or the server is ending; nobody may read this.
+		coded = api.Errorf(api.CodeShuttingDown, "the request was given up before it was answered")
+	default:
+		coded = api.Errorf(api.CodeInternal, "an internal error; the log has it under the request id")
+	}
+	// What was refused may be a key that stood in the wrong place, or named a field.
+	message := api.WithoutKeys(coded.Message)
+	fields := slices.Clone(coded.Fields)
+	for i, field := range fields {
+		fields[i].Path, fields[i].Message = api.WithoutKeys(field.Path), api.WithoutKeys(field.Message)
+	}
+	p := &Problem{
+		Status:     StatusOf(coded.Code),
+		Detail:     message,
+		Code:       coded.Code,
+		RequestID:  requestID,
+		Errors:     fields,
+		Items:      itemsWithoutKeys(coded.Items),
+		Quota:      coded.Quota,
+		Envelope:   Envelope{Code: coded.Code, Message: message, RequestID: requestID},
+		retryAfter: coded.RetryAfter,
+	}
+	p.Title = http.StatusText(p.Status)
+	if p.retryAfter == 0 && p.Code != api.CodeQuotaExceeded && (p.Status == http.StatusTooManyRequests || p.Status == http.StatusServiceUnavailable) {
+		p.retryAfter = defaultRetryAfter
+	}
+	return p
+}
+
+func itemsWithoutKeys(items []api.ItemError) []api.ItemError {
+	items = slices.Clone(items)
+	for i, item := range items {
+		items[i].Message = api.WithoutKeys(item.Message)
+	}
+	return items
+}
+
+// fail answers a request with the problem that err is, and logs err if the server is
+// its cause.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, requestID string, err error) {
+	if route := s.routeOf(r); route != nil && route.Failure != nil {
+		err = route.Failure(err)
+	}
+	p := newProblem(err, requestID)
+	p.note(r.Context())
+	s.logFailure(r.Context(), p, r.Method, r.URL.Path, err)
+	body, marshalErr := encodeLine(p)
+	if marshalErr != nil {
+		s.log.Error("a problem could not be encoded", zap.Error(marshalErr))
+	}
+	h := w.Header()
+	p.setHeaders(h)
+	h.Set("Content-Type", ContentTypeProblem)
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	boundRest(w, r, err)
+	w.WriteHeader(p.Status)
+	if _, err := w.Write(body); err != nil {
+		s.log.Debug("a problem was not delivered", zap.String("request_id", requestID), zap.Error(err))
+	}
+}
+
+// note enters in the exchange of ctx what is being answered.
+func (p *Problem) note(ctx context.Context) {
+	if x := exchangeOf(ctx); x != nil {
+		x.code = p.Code
+	}
+}
+
+// logFailure logs what the server answers for: a 5xx of its own, not of a function.
+func (s *Server) logFailure(ctx context.Context, p *Problem, method, path string, err error) {
+	switch p.Status {
+	case http.StatusInternalServerError:
+		s.log.Error("request failed", append(s.requestFields(ctx, p.RequestID, method, path), zap.Error(err))...)
+	case http.StatusServiceUnavailable:
+		if p.Code == api.CodeShuttingDown && path == PathReadyz {
+			return // what probes are to hear of a replica that ends as it was told
+		}
+		s.log.Warn("request not served", append(s.requestFields(ctx, p.RequestID, method, path), zap.Error(err))...)
+	}
+}
+
+// init tells huma how its own failures (a body that breaks its schema, a
+// parameter that is no number) look. Package variables are the only hook that
+// huma has for this; both are pure functions of their arguments.
+func init() {
+	huma.NewError = func(status int, msg string, errs ...error) huma.StatusError {
+		return newProblem(humaError(status, msg, errs), "")
+	}
+	huma.NewErrorWithContext = func(ctx huma.Context, status int, msg string, errs ...error) huma.StatusError {
+		p := newProblem(humaError(status, msg, errs), RequestID(ctx.Context()))
+		p.note(ctx.Context())
+		return p
+	}
+}
+
+// humaError gives a failure that huma found the code that it has with us. A
+// coded error among errs (a resolver's) wins.
+func humaError(status int, msg string, errs []error) error {
+	for _, err := range errs {
+		var coded *api.Error
+		if errors.As(err, &coded) {
+			return coded
+		}
+	}
+	fields := humaFields(errs)
+	if len(fields) > 0 {
+		msg = strings.TrimPrefix(fields[0].Path+": "+fields[0].Message, ": ")
+	}
+	switch status {
+	case http.StatusBadRequest:
+		return api.Errorf(api.CodeValidationJSON, "the body cannot be read: %s", msg)
+	case http.StatusUnprocessableEntity:
+		return api.Errorf(api.CodeValidation, "%s", msg).WithFields(fields...)
+	case http.StatusUnsupportedMediaType:
+		return api.Errorf(api.CodeMediaType, "the body must be application/json")
+	case http.StatusRequestTimeout:
+		return api.Errorf(api.CodeRequestTimeout, "the body did not arrive in time")
+	}
+	return errors.Join(append([]error{errors.New(msg)}, errs...)...)
+}
+
+// humaFields gives huma's details as ours: "body.ref.alias" is "ref.alias".
+func humaFields(errs []error) []api.FieldError {
+	var fields []api.FieldError
+	for _, err := range errs {
+		var detail huma.ErrorDetailer
+		if !errors.As(err, &detail) {
+			continue
+		}
+		d := detail.ErrorDetail()
+		path := d.Location
+		for _, place := range []string{"body", "path", "query", "header"} {
+			if rest, ok := strings.CutPrefix(path, place); ok && (rest == "" || rest[0] == '.') {
+				path = strings.TrimPrefix(rest, ".")
+				break
+			}
+		}
+		fields = append(fields, missingField(api.FieldError{Path: path, Message: d.Message}))
+	}
+	return fields
+}
+
+// missingField gives a field that huma misses its own path: huma reports it at
+// the object that should have had it.
+func missingField(f api.FieldError) api.FieldError {
+	const before, after = "expected required property ", " to be present" // validation.MsgExpectedRequiredProperty
+	name := strings.TrimSuffix(strings.TrimPrefix(f.Message, before), after)
+	if before+name+after != f.Message {
+		return f
+	}
+	return api.FieldError{Path: strings.TrimPrefix(f.Path+"."+name, "."), Message: "is required"}
+}

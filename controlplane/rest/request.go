@@ -1,0 +1,262 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/controlplane/access"
+	"github.com/codesous/sous/tracing"
+)
+
+// Headers of answers, in canonical form so that they can be set without a conversion.
+const (
+	HeaderRequestID    = "X-Request-Id"
+	HeaderActivationID = "X-Cs-Activation-Id"
+	HeaderReplayed     = "Idempotent-Replayed"
+)
+
+// MaxIdempotencyKey bounds the Idempotency-Key header, in bytes.
+const MaxIdempotencyKey = 255
+
+type exchangeKey struct{}
+
+// exchange is the state of one request to the API and of its answer. Only the
+// goroutine of the request uses it.
+type exchange struct {
+	server    *Server
+	requestID string
+	caller    *access.Caller // nil before authorize, and on public routes
+	action    access.Action
+	tenant    string // of the path
+	answer    *trackedWriter
+	code      api.Code // of the problem that is the answer
+	made      string   // for the audit log: what the request created
+}
+
+// exchangeOf returns the exchange of the request that ctx belongs to, nil where there
+// is none.
+func exchangeOf(ctx context.Context) *exchange {
+	x, _ := ctx.Value(exchangeKey{}).(*exchange)
+	return x
+}
+
+// RequestID returns the id of the request that ctx belongs to, "" where there is none.
+func RequestID(ctx context.Context) string {
+	if x := exchangeOf(ctx); x != nil {
+		return x.requestID
+	}
+	return ""
+}
+
+// CallerOf returns the caller of the request that ctx belongs to. On public routes, and
+// outside of requests, it is access.Nobody.
+func CallerOf(ctx context.Context) *access.Caller {
+	if x := exchangeOf(ctx); x != nil && x.caller != nil {
+		return x.caller
+	}
+	return access.Nobody()
+}
+
+// Drained returns a channel that is closed when the server that answers the request of
+// ctx drains. It is nil outside of requests.
+func Drained(ctx context.Context) <-chan struct{} {
+	if x := exchangeOf(ctx); x != nil {
+		return x.server.drained
+	}
+	return nil
+}
+
+// serve answers every request: it makes the request id, applies the limits, recovers
+// from panics, and writes metrics and the log. The requests of Direct part from the
+// others here.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	begin := s.clock()
+	requestID := api.NewRequestID(begin.UnixMilli())
+	w.Header()[HeaderRequestID] = []string{requestID}
+	tracked := &trackedWriter{ResponseWriter: w, timeout: s.answerTimeout}
+	if s.tracer != nil {
+		traced, end := s.trace(tracked, r)
+		defer end()
+		r = traced
+	}
+	defer tracked.bound(0) // of what net/http still holds of the answer
+	defer s.metrics.begin(tracked, r.Method)()
+	boundBody(w, r)
+	if r.ProtoMajor == 1 && r.ContentLength != 0 {
+		tracked.bound(0) // of the leave to send it (100 Continue); HTTP/2 would end the run, too
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			s.recovered(tracked, r, requestID, p)
+		}
+		if entry := s.log.Check(zapcore.DebugLevel, "request"); entry != nil {
+			s.logRequest(entry, tracked, r, requestID, begin)
+		}
+	}()
+	if err := s.checkLimits(r); err != nil {
+		s.fail(tracked, r, requestID, err)
+		return
+	}
+	if s.direct.takes(r.URL.Path) {
+		tracked.route = strings.TrimSuffix(s.direct.Prefix, "/")
+		if err := s.direct.Serve(tracked, r, requestID); err != nil {
+			s.fail(tracked, r, requestID, err)
+		}
+		return
+	}
+	s.serveAPI(tracked, r, requestID)
+}
+
+// takes reports whether d serves a path.
+func (d *Direct) takes(path string) bool {
+	return d.Prefix != "" && strings.HasPrefix(path, d.Prefix)
+}
+
+// serveAPI answers a request by the router, and writes the audit log.
+func (s *Server) serveAPI(w *trackedWriter, r *http.Request, requestID string) {
+	x := &exchange{server: s, requestID: requestID, answer: w}
+	defer s.audit(r, x) // also of a handler that panics: it may have got far
+	s.router.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x)))
+}
+
+// checkLimits refuses what is too large or not for us before anything else
+// looks at it.
+func (s *Server) checkLimits(r *http.Request) error {
+	if err := s.checkHost(r); err != nil {
+		return err
+	}
+	if len(r.URL.RawQuery) > api.MaxQueryBytes {
+		return api.Errorf(api.CodeQueryLimit, "the query exceeds %d bytes", api.MaxQueryBytes)
+	}
+	size := len(r.RequestURI)
+	for name, values := range r.Header {
+		for _, value := range values {
+			size += len(name) + len(value) + len(": \r\n")
+		}
+	}
+	if size > api.MaxHeaderBytes {
+		return api.Errorf(api.CodeHeaderLimit, "the request line and headers exceed %d bytes", api.MaxHeaderBytes)
+	}
+	return nil
+}
+
+// recovered answers a request whose handler panicked, if there is still one to
+// answer.
+func (s *Server) recovered(w *trackedWriter, r *http.Request, requestID string, p any) {
+	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(p) // net/http's own way to hang up
+	}
+	s.log.Error("panic", append(s.requestFields(r.Context(), requestID, r.Method, r.URL.Path),
+		zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))...)
+	if w.status != 0 {
+		panic(http.ErrAbortHandler) // half an answer is out: the client must see that it is cut
+	}
+	s.fail(w, r, requestID, fmt.Errorf("panic: %v", p))
+}
+
+func (s *Server) logRequest(entry *zapcore.CheckedEntry, w *trackedWriter, r *http.Request, requestID string, begin time.Time) {
+	fields := append(s.requestFields(r.Context(), requestID, r.Method, r.URL.Path),
+		zap.Int("status", w.status),
+		zap.Int64("bytes", w.bytes),
+		zap.Duration("took", s.clock().Sub(begin)))
+	// A client's own id helps to find its request; it is never used as ours.
+	if theirs := r.Header.Get(HeaderRequestID); theirs != "" {
+		fields = append(fields, zap.String("client_request_id", api.WithoutKeys(theirs[:min(len(theirs), 128)])))
+	}
+	entry.Write(fields...)
+}
+
+// requestFields returns the fields that identify a request and its resource in a log
+// line.
+func (s *Server) requestFields(ctx context.Context, requestID, method, path string) []zap.Field {
+	fields := []zap.Field{
+		zap.String("request_id", requestID), zap.String("method", method), zap.String("path", api.WithoutKeys(path)),
+		tracing.Field(tracing.ID(ctx)),
+	}
+	name := func(field, value string) {
+		if value != "" {
+			fields = append(fields, zap.String(field, api.WithoutKeys(value)))
+		}
+	}
+	if routed := chi.RouteContext(ctx); routed != nil {
+		for _, param := range []string{"tenant", "namespace", "function", "activation_id"} {
+			name(param, decoded(routed.URLParam(param)))
+		}
+	} else if s.direct.takes(path) {
+		tenant, namespace, function := s.direct.Names(path)
+		name("tenant", tenant)
+		name("namespace", namespace)
+		name("function", function)
+	}
+	return fields
+}
+
+// PathParam returns a parameter of the request's path as huma passes it to handlers:
+// without percent-encoding. Authorisation and handlers must read the same value.
+func PathParam(r *http.Request, name string) string {
+	value := chi.URLParam(r, name)
+	if r.URL.RawPath == "" {
+		return value
+	}
+	return decoded(value)
+}
+
+// decoded returns a part of a path without percent-encoding, or as it is where the
+// encoding is malformed.
+func decoded(part string) string {
+	if plain, err := url.PathUnescape(part); err == nil {
+		return plain
+	}
+	return part
+}
+
+// routeNotFound answers paths that no route matches.
+func (s *Server) routeNotFound(w http.ResponseWriter, r *http.Request) {
+	s.fail(w, r, RequestID(r.Context()), routeNotFound())
+}
+
+func routeNotFound() error {
+	return api.Errorf(api.CodeRouteNotFound, "there is nothing at this path; /docs lists the routes")
+}
+
+// methodNotAllowed answers a path that exists for other methods, and names them.
+func (s *Server) methodNotAllowed(routes chi.Routes) http.HandlerFunc {
+	methods := []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+	return func(w http.ResponseWriter, r *http.Request) {
+		path := r.URL.EscapedPath()
+		var allowed []string
+		for _, method := range methods {
+			if !routes.Match(chi.NewRouteContext(), method, path) {
+				continue
+			}
+			allowed = append(allowed, method)
+			if method == http.MethodGet {
+				allowed = append(allowed, http.MethodHead)
+			}
+		}
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		s.fail(w, r, RequestID(r.Context()), api.Errorf(api.CodeMethodNotAllowed, "%s is not allowed here", r.Method))
+	}
+}
+
+// IdempotencyKey returns the Idempotency-Key of a request, "" without one. Errors:
+// CodeValidation if it exceeds MaxIdempotencyKey bytes.
+func IdempotencyKey(r *http.Request) (string, error) {
+	key := r.Header.Get("Idempotency-Key")
+	if len(key) > MaxIdempotencyKey {
+		return "", api.Errorf(api.CodeValidation, "Idempotency-Key exceeds %d bytes", MaxIdempotencyKey).
+			WithFields(api.FieldError{Path: "Idempotency-Key", Message: "is too long"})
+	}
+	return key, nil
+}

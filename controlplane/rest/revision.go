@@ -1,0 +1,29 @@
+package rest
+
+import (
+	"strconv"
+	"strings"
+)
+
+// RevisionTag returns the ETag of a record that counts its changes: its revision.
+func RevisionTag(revision int64) string { return strconv.Quote(strconv.FormatInt(revision, 10)) }
+
+// CreateOnly checks the If-None-Match of a route that only creates records. Only * is
+// valid there, and it changes nothing. Errors: CodeValidation.
+func CreateOnly(ifNoneMatch string) error {
+	if ifNoneMatch != "" && strings.TrimSpace(ifNoneMatch) != "*" {
+		return FieldError("If-None-Match", "must be *")
+	}
+	return nil
+}
+
+// NamesTag reports whether an If-Match names tag. A weak tag never matches.
+func NamesTag(header, tag string) bool {
+	for candidate := range strings.SplitSeq(header, ",") {
+		candidate = strings.TrimSpace(candidate)
+		if candidate == tag || candidate == "*" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,228 @@
+// Package rest is the kernel of the control plane's HTTP API: what every request
+// passes before and after its handler (request ids, limits, authentication,
+// authorisation, the audit log, metrics, traces, problems), and the OpenAPI document.
+//
+// The packages beside it declare what the API serves: each returns a list of
+// Endpoints, and an Endpoint names its route, the action that a caller needs, its
+// description and its handler in one place. Server mounts them.
+package rest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
+	"go.uber.org/zap"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/controlplane/access"
+	"github.com/codesous/sous/metrics"
+	"github.com/codesous/sous/tracing"
+)
+
+// AuditLog keeps audit events.
+type AuditLog interface {
+	Append(ctx context.Context, tenant string, event api.AuditEvent) error
+}
+
+// Config is the environment of a Server. Auth, Audit, Logger and Clock are required.
+type Config struct {
+	Auth   *access.Authenticator
+	Audit  AuditLog
+	Logger *zap.Logger
+	Clock  func() time.Time
+	// Metrics is where the server's metrics are registered (nil: nowhere).
+	Metrics prometheus.Registerer
+	// Tracer receives the spans of requests (nil: none are made).
+	Tracer trace.TracerProvider
+	// Version is the version that the OpenAPI document states.
+	Version string
+	// KeepAlive is how often a silent event stream sends a comment.
+	KeepAlive time.Duration
+	// AnswerTimeout is how long a client may take to read the first bytes of an answer
+	// (0: 30 s); large answers have more time.
+	AnswerTimeout time.Duration
+	// RunnerToken is the token that access.Runner asks for; "" makes such routes
+	// answer 404.
+	RunnerToken string
+	// Direct serves requests that bypass the router.
+	Direct Direct
+}
+
+// Direct serves the requests whose path begins with Prefix. They pass the limits, the
+// metrics and the log, but neither the router nor authorisation: they may have any
+// method, and they are on the hot path.
+type Direct struct {
+	Prefix string
+	// Serve answers a request, or returns why it does not; the server then answers
+	// with the problem.
+	Serve func(w http.ResponseWriter, r *http.Request, requestID string) error
+	// Names returns the names in a path, for the log; they are "" where the path has
+	// none.
+	Names func(path string) (tenant, namespace, function string)
+}
+
+// Server answers the requests of the API. It is safe for concurrent use.
+type Server struct {
+	auth    *access.Authenticator
+	audits  AuditLog
+	log     *zap.Logger
+	clock   func() time.Time
+	metrics *serverMetrics
+	tracer  trace.Tracer // nil for none
+	runners string       // the runners' token, "" for none
+	direct  Direct
+	alive   time.Duration
+
+	answerTimeout time.Duration
+	router        http.Handler
+	routes        map[string]*Route // by "METHOD pattern"
+	openapi       func() ([]byte, error)
+	docsPage      func() ([]byte, error)
+	unready       atomic.Bool
+	drained       chan struct{} // closed by Drain
+	drain         sync.Once
+}
+
+// NewServer returns a server of the endpoints, and of the OpenAPI document and the page
+// that describe them.
+func NewServer(cfg Config, endpoints []Endpoint) (*Server, error) {
+	s := &Server{
+		auth:          cfg.Auth,
+		audits:        cfg.Audit,
+		log:           cfg.Logger,
+		clock:         cfg.Clock,
+		metrics:       newServerMetrics(),
+		tracer:        tracing.New(cfg.Tracer, "controlplane"),
+		runners:       cfg.RunnerToken,
+		direct:        cfg.Direct,
+		alive:         cfg.KeepAlive,
+		answerTimeout: cmp.Or(cfg.AnswerTimeout, answerTimeout),
+		routes:        map[string]*Route{},
+		drained:       make(chan struct{}),
+	}
+	s.mount(append(s.documentEndpoints(), endpoints...), cfg.Version)
+	collectors := append(s.metrics.collectors(), s.auth.Collectors()...)
+	if err := metrics.Register(cfg.Metrics, collectors...); err != nil {
+		return nil, fmt.Errorf("rest: %w", err)
+	}
+	return s, nil
+}
+
+// mount builds the router and the OpenAPI document.
+func (s *Server) mount(endpoints []Endpoint, version string) {
+	router := chi.NewRouter()
+	router.Use(nameRoute)
+	router.Use(middleware.GetHead) // a HEAD is a GET whose body net/http leaves out
+	router.NotFound(s.routeNotFound)
+	router.MethodNotAllowed(s.methodNotAllowed(router))
+
+	var document huma.API
+	router.Group(func(r chi.Router) {
+		r.Use(s.refuseCrossOrigin, s.authorize)
+		document = newAPI(r, version)
+		typed := r.With(s.buffered(api.MaxRequestBytes))
+		on := mounting{server: s, router: r, document: document, typed: typedAPI{API: document, adapter: adapterOn(typed)}}
+		for _, e := range endpoints {
+			route := e.Route
+			s.routes[route.Method+" "+route.Path] = &route
+			e.mount(&on, &route)
+		}
+	})
+	s.router = router
+	s.completeDocument(document)
+	s.openapi = sync.OnceValues(func() ([]byte, error) { return openapiJSON(document.OpenAPI()) })
+	s.docsPage = sync.OnceValues(func() ([]byte, error) { return renderDocs(document.OpenAPI()) })
+}
+
+// Routes returns the routes that the server answers, in no order.
+func (s *Server) Routes() []Route {
+	routes := make([]Route, 0, len(s.routes))
+	for _, route := range s.routes {
+		routes = append(routes, *route)
+	}
+	return routes
+}
+
+// routeOf returns the route that the router matched, nil where it has none.
+func (s *Server) routeOf(r *http.Request) *Route {
+	routed := chi.RouteContext(r.Context())
+	if routed == nil {
+		return nil
+	}
+	method := r.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	return s.routes[method+" "+routed.RoutePattern()]
+}
+
+// The paths of the probes. They are not traced, and HealthHandler serves them alone.
+const (
+	PathHealthz = "/healthz"
+	PathReadyz  = "/readyz"
+)
+
+// Handler answers everything that the platform serves on its public address.
+func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.serve) }
+
+// HealthHandler answers only the probes, for a replica that does not serve the API.
+func (s *Server) HealthHandler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != PathHealthz && r.URL.Path != PathReadyz {
+			s.fail(w, r, api.NewRequestID(s.now()), api.Errorf(api.CodeRouteNotFound, "this replica does not run the api role"))
+			return
+		}
+		s.serve(w, r)
+	})
+}
+
+// Unready makes Ready false, so that a load balancer sends requests elsewhere.
+func (s *Server) Unready() { s.unready.Store(true) }
+
+// Ready reports whether the server takes requests: Unready has not been called.
+func (s *Server) Ready() bool { return !s.unready.Load() }
+
+// Drain calls Unready, and ends event streams and waiting fetches while other requests
+// finish.
+func (s *Server) Drain() {
+	s.Unready()
+	s.drain.Do(func() { close(s.drained) })
+}
+
+// The bounds on connections. Bodies have theirs in body.go. Answers have theirs in
+// answer.go; the time before their first byte is bounded by the functions' timeouts.
+const (
+	readHeaderTimeout = 10 * time.Second
+	idleTimeout       = 2 * time.Minute
+	// Headers between api.MaxHeaderBytes and this size are answered with a problem of
+	// status 431. Beyond it net/http answers 431 itself and closes the connection.
+	hardHeaderBytes = 4 * api.MaxHeaderBytes
+)
+
+// HTTPServer returns an http.Server for addr with bounded connections. The caller
+// starts it and shuts it down.
+func (s *Server) HTTPServer(addr string) *http.Server {
+	return &http.Server{
+		Addr:              addr,
+		Handler:           s.Handler(),
+		ReadHeaderTimeout: readHeaderTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    hardHeaderBytes,
+		ErrorLog:          zap.NewStdLog(s.log),
+		// Streams have deadlines of their own; this ends a connection that takes nothing.
+		HTTP2: &http.HTTP2Config{WriteByteTimeout: answerTimeout},
+	}
+}
+
+// now returns the time in Unix milliseconds.
+func (s *Server) now() int64 { return s.clock().UnixMilli() }

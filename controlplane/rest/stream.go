@@ -1,0 +1,155 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/codesous/sous/api"
+)
+
+// Feed is a source of events that a client follows.
+type Feed struct {
+	// Name of the feed, for the log.
+	Name string
+	// Send writes to the stream what has come since the last call.
+	Send func(ctx context.Context, stream *EventStream) (Progress, error)
+	// Changed receives a value when there may be something new (nil: the feed is only
+	// polled).
+	Changed <-chan struct{}
+	// Poll is how often Send is called without a notice of Changed.
+	Poll time.Duration
+	// MinInterval is the least time between two calls of Send that Changed causes.
+	MinInterval time.Duration
+	// Drained writes the last event when the server drains (nil: none).
+	Drained func(stream *EventStream) error
+}
+
+// Progress is the result of Feed.Send.
+type Progress struct {
+	Sent  bool // events were written
+	More  bool // there is more to read: Send is called again without a pause
+	Ended bool // the feed has no further events
+}
+
+// Follow streams a feed as server-sent events until it ends, the client goes away, the
+// caller's key does not hold any more, or the server drains; the client then connects
+// to another replica and resumes by the id of the last event.
+func Follow(w http.ResponseWriter, r *http.Request, feed Feed) {
+	h := w.Header()
+	h.Set("Content-Type", ContentTypeEvents)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no") // proxies must not hold events back
+	w.WriteHeader(http.StatusOK)
+	if r.Method == http.MethodHead {
+		return // there is nothing to wait for
+	}
+	s := exchangeOf(r.Context()).server
+	err := s.stream(r.Context(), &EventStream{w: w, control: http.NewResponseController(w)}, feed)
+	if err != nil && r.Context().Err() == nil {
+		// The answer has begun: its status cannot change any more.
+		s.log.Warn("a followed "+feed.Name+" broke off", append(s.requestFields(r.Context(), RequestID(r.Context()), r.Method, r.URL.Path), zap.Error(err))...)
+	}
+}
+
+func (s *Server) stream(ctx context.Context, stream *EventStream, feed Feed) error {
+	poll := time.NewTicker(feed.Poll)
+	defer poll.Stop()
+	alive := time.NewTicker(s.alive)
+	defer alive.Stop()
+	if err := stream.comment("following"); err != nil { // the headers leave with it
+		return err
+	}
+	for {
+		err := s.auth.Recheck(ctx, CallerOf(ctx))
+		switch {
+		case api.ErrorCode(err) == api.CodeAuthnInvalid:
+			return nil
+		case err != nil:
+			return err
+		}
+		read := time.Now()
+		progress, err := feed.Send(ctx, stream)
+		if err != nil || progress.Ended {
+			return err
+		}
+		if progress.Sent {
+			alive.Reset(s.alive)
+		}
+		if progress.More && !isClosed(s.drained) {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-s.drained:
+			if feed.Drained == nil {
+				return nil
+			}
+			return feed.Drained(stream)
+		case <-alive.C:
+			if err := stream.comment("alive"); err != nil {
+				return err
+			}
+		case <-feed.Changed:
+			pause(ctx, feed.MinInterval-time.Since(read))
+		case <-poll.C:
+		}
+	}
+}
+
+func isClosed(ch <-chan struct{}) bool {
+	select {
+	case <-ch:
+		return true
+	default:
+		return false
+	}
+}
+
+// pause waits for d, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// EventStream writes server-sent events.
+type EventStream struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	buf     []byte
+}
+
+// Add appends an event; Flush sends it. id may be nil. data is JSON, which has no line
+// breaks that would end it.
+func (e *EventStream) Add(name string, id *string, data []byte) {
+	if id != nil {
+		e.buf = append(append(append(e.buf, "id: "...), *id...), '\n')
+	}
+	e.buf = append(append(append(e.buf, "event: "...), name...), '\n')
+	e.buf = append(append(append(e.buf, "data: "...), data...), "\n\n"...)
+}
+
+// comment sends a comment, which clients ignore.
+func (e *EventStream) comment(text string) error {
+	e.buf = append(append(append(e.buf, ": "...), text...), "\n\n"...)
+	return e.Flush()
+}
+
+// Flush sends the events that were added.
+func (e *EventStream) Flush() error {
+	if _, err := e.w.Write(e.buf); err != nil {
+		return err
+	}
+	e.buf = e.buf[:0]
+	return e.control.Flush()
+}

@@ -1,0 +1,98 @@
+package rest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/codesous/sous/api"
+)
+
+// Decoder decodes the JSON bodies of Handle routes strictly: one value, in UTF-8,
+// without unknown fields. The zero Decoder cannot be used.
+type Decoder[T any] struct {
+	registry huma.Registry
+	schema   *huma.Schema
+}
+
+// NewDecoder returns a decoder of bodies of type T.
+func NewDecoder[T any]() Decoder[T] {
+	var body T
+	registry := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
+	return Decoder[T]{registry: registry, schema: content(registry, JSON(body))[ContentTypeJSON].Schema}
+}
+
+// Decode decodes body. Errors: CodeValidationJSON if it is not JSON, CodeValidation
+// with the paths of the fields that break the schema of T. The schema is consulted only
+// to explain a refusal: encoding/json alone decides.
+func (d Decoder[T]) Decode(body []byte) (T, error) {
+	var v T
+	if !utf8.Valid(body) {
+		return v, api.Errorf(api.CodeValidationJSON, "the body is not UTF-8")
+	}
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	err := decoder.Decode(&v)
+	if err == nil {
+		if _, end := decoder.Token(); !errors.Is(end, io.EOF) {
+			return v, api.Errorf(api.CodeValidationJSON, "the body holds more than one JSON value")
+		}
+		return v, nil
+	}
+	return v, d.explain(body, err)
+}
+
+func (d Decoder[T]) explain(body []byte, err error) error {
+	var coded *api.Error
+	if errors.As(err, &coded) {
+		return coded // a field's own UnmarshalJSON has said it
+	}
+	var document any
+	if jsonErr := json.Unmarshal(body, &document); jsonErr != nil {
+		if len(bytes.TrimSpace(body)) == 0 {
+			return api.Errorf(api.CodeValidationJSON, "a JSON body is required")
+		}
+		return api.Errorf(api.CodeValidationJSON, "the body is not JSON: %v", jsonErr)
+	}
+	if fields := d.unknown(document); len(fields) > 0 {
+		return api.Errorf(api.CodeValidation, "%s: %s", fields[0].Path, fields[0].Message).WithFields(fields...)
+	}
+	var found huma.ValidateResult
+	huma.Validate(d.registry, d.schema, huma.NewPathBuffer([]byte{}, 0), huma.ModeWriteToServer, document, &found)
+	if len(found.Errors) > 0 {
+		return humaError(http.StatusUnprocessableEntity, "", found.Errors)
+	}
+	// The schema found nothing: what encoding/json says must do.
+	var mismatch *json.UnmarshalTypeError
+	if errors.As(err, &mismatch) {
+		return api.Errorf(api.CodeValidation, "%s: must be of another type", mismatch.Field).
+			WithFields(api.FieldError{Path: mismatch.Field, Message: "must be of another type"})
+	}
+	return api.Errorf(api.CodeValidation, "%s", strings.TrimPrefix(err.Error(), "json: "))
+}
+
+// unknown names the document's own unknown fields. huma would find them, but
+// loses its place below keys with a dot, such as file names.
+func (d Decoder[T]) unknown(document any) []api.FieldError {
+	schema := d.schema
+	if schema.Ref != "" {
+		schema = d.registry.SchemaFromRef(schema.Ref)
+	}
+	object, _ := document.(map[string]any)
+	var fields []api.FieldError
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		isField := func(known string) bool { return strings.EqualFold(known, name) } // as encoding/json has it
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(schema.Properties)), isField) {
+			fields = append(fields, api.FieldError{Path: name, Message: "is not a known field"})
+		}
+	}
+	return fields
+}

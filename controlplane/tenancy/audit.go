@@ -1,0 +1,51 @@
+package tenancy
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/controlplane/access"
+	"github.com/codesous/sous/controlplane/rest"
+	storeaccess "github.com/codesous/sous/storage/access"
+)
+
+const pathAudit = rest.PathTenant + "/audit"
+
+type listAuditInput struct {
+	rest.TenantPath
+	rest.PageQuery
+	Action string `query:"action" maxLength:"64" doc:"cs:function:publish and so on"`
+	Sub    string `query:"sub" maxLength:"64" doc:"the id of the key that asked"`
+}
+
+type auditPageOutput struct {
+	Body api.Page[api.AuditEvent]
+}
+
+func (a *API) auditEndpoints() []rest.Endpoint {
+	return []rest.Endpoint{
+		rest.Operation(rest.Route{
+			Method: http.MethodGet, Path: pathAudit, Action: access.AuditRead, Extent: rest.WholeTenant,
+			ID: "list-audit", Tag: "audit", Summary: "List who changed, or was refused to change, what; newest first",
+			Description: "The last 10,000 events of the tenant. Filters are applied while scanning: a page may be short, " +
+				"even empty, and still have a next_cursor.",
+		}, a.listAudit),
+	}
+}
+
+func (a *API) listAudit(ctx context.Context, in *listAuditInput) (*auditPageOutput, error) {
+	tenant := string(in.Tenant)
+	list := rest.ListScope("audit", tenant, in.Action, in.Sub)
+	position, err := list.Open(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	items, next, err := a.events.List(ctx, storeaccess.AuditFilter{
+		Tenant: tenant, Action: in.Action, Sub: in.Sub, Cursor: position, Limit: in.Limit,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &auditPageOutput{Body: rest.NewPage(items, list.Seal(next))}, nil
+}

@@ -1,0 +1,155 @@
+package tenancy
+
+import (
+	"context"
+	"crypto/rand"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/controlplane/access"
+	"github.com/codesous/sous/controlplane/rest"
+)
+
+const (
+	pathKeys = rest.PathTenant + "/keys"
+	pathKey  = pathKeys + "/{key_id}"
+)
+
+// createKeyBody is what a new key is told.
+type createKeyBody struct {
+	Name        string   `json:"name" doc:"who has the key or what it is for; at most 64 characters"`
+	Roles       []string `json:"roles" nullable:"false" doc:"admin, developer, operator, invoker, viewer, or role: and a name of your own"`
+	Namespace   string   `json:"namespace,omitempty" doc:"the only namespace that the key enters; all of them if left out"`
+	ExpiresAtMS int64    `json:"expires_at_ms,omitempty" doc:"when the key ends by itself; never if left out"`
+}
+
+type createKeyInput struct {
+	rest.TenantPath
+	Body createKeyBody
+}
+
+type newKeyOutput struct {
+	CacheControl string `header:"Cache-Control"`
+	Body         api.NewKey
+}
+
+type keyInput struct {
+	rest.TenantPath
+	KeyID string `path:"key_id" doc:"key_ and a ULID"`
+}
+
+// Resolve refuses what cannot be a key's id.
+func (p *keyInput) Resolve(huma.Context) []error {
+	_, err := api.KeyTimeMS(p.KeyID)
+	return rest.Problems(api.ValidateTenant(string(p.Tenant)), err)
+}
+
+type keyOutput struct{ Body api.Key }
+
+type listKeysInput struct {
+	rest.TenantPath
+	rest.PageQuery
+}
+
+type keyPageOutput struct{ Body api.Page[api.Key] }
+
+func (a *API) keyEndpoints() []rest.Endpoint {
+	return []rest.Endpoint{
+		rest.Operation(rest.Route{
+			Method: http.MethodPost, Path: pathKeys, Action: access.KeyCreate, Extent: rest.WholeTenant,
+			ID: "create-key", Tag: "keys", Summary: "Make an API key", Status: http.StatusCreated,
+			Description: "The answer is the only place where the key itself is ever shown.",
+		}, a.createKey),
+		rest.Operation(rest.Route{
+			Method: http.MethodGet, Path: pathKeys, Action: access.KeyRead, Extent: rest.WholeTenant,
+			ID: "list-keys", Tag: "keys", Summary: "List a tenant's API keys, oldest first, without the keys themselves",
+		}, a.listKeys),
+		rest.Operation(rest.Route{
+			Method: http.MethodGet, Path: pathKey, Action: access.KeyRead, Extent: rest.WholeTenant,
+			ID: "get-key", Tag: "keys", Summary: "Read what is known of an API key",
+		}, a.getKey),
+		rest.Operation(rest.Route{
+			Method: http.MethodDelete, Path: pathKey, Action: access.KeyRevoke, Extent: rest.WholeTenant,
+			ID: "revoke-key", Tag: "keys", Summary: "Revoke an API key", Description: "It stops within 5 seconds, everywhere.",
+		}, a.revokeKey),
+	}
+}
+
+func (a *API) createKey(ctx context.Context, in *createKeyInput) (*newKeyOutput, error) {
+	nowMS := a.clock().UnixMilli()
+	if err := in.Body.validate(nowMS); err != nil {
+		return nil, err
+	}
+	text, id, err := api.NewKeySecret(nowMS, rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	k := api.Key{
+		ID: id, Tenant: string(in.Tenant), Name: in.Body.Name, Roles: in.Body.Roles, Namespace: in.Body.Namespace,
+		CreatedAtMS: nowMS, CreatedBy: rest.CallerOf(ctx).Sub, ExpiresAtMS: in.Body.ExpiresAtMS,
+	}
+	if err := a.keys.Create(ctx, k, api.KeyDigest(text)); err != nil {
+		return nil, err
+	}
+	rest.NoteMade(ctx, k.ID+" "+k.Name)
+	return &newKeyOutput{CacheControl: "no-store", Body: api.NewKey{Key: k, Secret: text}}, nil
+}
+
+// validate refuses what no key can be.
+func (b *createKeyBody) validate(nowMS int64) error {
+	if err := api.ValidateKeyName(b.Name); err != nil {
+		return err
+	}
+	switch {
+	case len(b.Roles) == 0 || len(b.Roles) > api.MaxKeyRoles:
+		return rest.FieldError("roles", "must be from 1 to "+strconv.Itoa(api.MaxKeyRoles))
+	case b.ExpiresAtMS != 0 && b.ExpiresAtMS <= nowMS:
+		return rest.FieldError("expires_at_ms", "must be in the future")
+	}
+	for i, role := range b.Roles {
+		if err := api.ValidateRole(role); err != nil {
+			return err
+		}
+		if slices.Contains(b.Roles[:i], role) {
+			return rest.FieldError("roles", "must not name one twice")
+		}
+	}
+	if b.Namespace != "" {
+		return api.ValidateName("namespace", b.Namespace)
+	}
+	return nil
+}
+
+func (a *API) listKeys(ctx context.Context, in *listKeysInput) (*keyPageOutput, error) {
+	tenant := string(in.Tenant)
+	list := rest.ListScope("keys", tenant)
+	after, err := list.Open(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	items, next, err := a.keys.List(ctx, tenant, after, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	return &keyPageOutput{Body: rest.NewPage(items, list.Seal(next))}, nil
+}
+
+func (a *API) getKey(ctx context.Context, in *keyInput) (*keyOutput, error) {
+	k, err := a.keys.Get(ctx, string(in.Tenant), in.KeyID)
+	if err != nil {
+		return nil, err
+	}
+	return &keyOutput{Body: k}, nil
+}
+
+// revokeKey also drops the key from this replica's cache, which would otherwise hold it
+// until the notice of the revocation arrives.
+func (a *API) revokeKey(ctx context.Context, in *keyInput) (*struct{}, error) {
+	err := a.keys.Revoke(ctx, string(in.Tenant), in.KeyID)
+	a.auth.ForgetKey(in.KeyID)
+	return nil, err
+}

@@ -1,0 +1,248 @@
+package tenancy
+
+import (
+	"context"
+	"encoding/json"
+	"mime"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/controlplane/access"
+	"github.com/codesous/sous/controlplane/rest"
+	"github.com/codesous/sous/storage/secrets"
+)
+
+const (
+	pathSecrets = rest.PathNamespace + "/secrets"
+	pathSecret  = pathSecrets + "/{secret}"
+	pathRewrap  = rest.PathTenant + "/secrets:rewrap"
+)
+
+type secretName string
+
+// Schema is the pattern of secrets.
+func (secretName) Schema(huma.Registry) *huma.Schema { return rest.PatternSchema(api.SecretPattern) }
+
+// SecretPath is the path of a secret.
+type SecretPath struct {
+	rest.NamespacePath
+	Secret secretName `path:"secret"`
+}
+
+// Resolve refuses a name out of its pattern.
+func (p *SecretPath) Resolve(huma.Context) []error {
+	return rest.Problems(api.ValidateTenant(string(p.Tenant)), api.ValidateName("namespace", string(p.Namespace)), api.ValidateSecretName(string(p.Secret)))
+}
+
+func (p *SecretPath) place() (secrets.Place, string) {
+	return secrets.Place{Tenant: string(p.Tenant), Namespace: string(p.Namespace)}, string(p.Secret)
+}
+
+// SecretCondition is the precondition of a write.
+type SecretCondition struct {
+	IfMatch     string `header:"If-Match" doc:"the ETag that the secret must have now"`
+	IfNoneMatch string `header:"If-None-Match" doc:"* if the secret must not exist"`
+}
+
+// secretBody is what a secret is written with.
+type secretBody struct {
+	Value string `json:"value" minLength:"1" maxLength:"32768" doc:"UTF-8 text; it is shown to nobody"`
+}
+
+// putSecretInput takes the body as it came: what huma says of one that it cannot read
+// holds parts of it.
+type putSecretInput struct {
+	SecretPath
+	SecretCondition
+	ContentType string `header:"Content-Type" hidden:"true"`
+	RawBody     []byte `contentType:"application/json"`
+}
+
+type secretInput struct{ SecretPath }
+
+type deleteSecretInput struct {
+	SecretPath
+	IfMatch string `header:"If-Match" doc:"the ETag that the secret must have now"`
+}
+
+type listSecretsInput struct {
+	rest.NamespacePath
+	rest.PageQuery
+}
+
+type rewrapInput struct {
+	rest.TenantPath
+	Cursor string `query:"cursor" maxLength:"1024" doc:"next_cursor of the call before"`
+}
+
+type secretOutput struct {
+	Status int
+	ETag   string `header:"ETag"`
+	Body   api.Secret
+}
+
+type secretPageOutput struct{ Body api.Page[api.Secret] }
+
+type rewrapOutput struct{ Body api.RewrapReport }
+
+func (a *API) secretEndpoints() []rest.Endpoint {
+	return []rest.Endpoint{
+		rest.Operation(rest.Route{
+			Method: http.MethodPut, Path: pathSecret, Action: access.SecretWrite, Extent: rest.PathNamespaceOnly,
+			ID: "put-secret", Tag: "secrets", Summary: "Write a secret",
+			Description: "201 where there was none, else 200 and its next version. The value is sealed and no route shows it again. " +
+				"If-Match with the secret's ETag, its version, guards the write; If-None-Match: * only makes new ones.",
+			Request: rest.JSON(secretBody{}), // secretValue reads it: huma's errors quote the body
+			Also:    []rest.Answer{{Status: http.StatusCreated, Content: rest.JSON(api.Secret{})}},
+		}, a.putSecret),
+		rest.Operation(rest.Route{
+			Method: http.MethodGet, Path: pathSecrets, Action: access.SecretRead, Extent: rest.PathNamespaceOnly,
+			ID: "list-secrets", Tag: "secrets", Summary: "List a namespace's secrets by name, with versions and dates and without values",
+		}, a.listSecrets),
+		rest.Operation(rest.Route{
+			Method: http.MethodGet, Path: pathSecret, Action: access.SecretRead, Extent: rest.PathNamespaceOnly,
+			ID: "get-secret", Tag: "secrets", Summary: "Read what is told of a secret: all but its value", Description: "The ETag is its version.",
+		}, a.getSecret),
+		rest.Operation(rest.Route{
+			Method: http.MethodDelete, Path: pathSecret, Action: access.SecretDelete, Extent: rest.PathNamespaceOnly,
+			ID: "delete-secret", Tag: "secrets", Summary: "Delete a secret", Description: "Functions that name it get it no more. If-Match guards it.",
+		}, a.deleteSecret),
+		rest.Operation(rest.Route{
+			Method: http.MethodPost, Path: pathRewrap, Action: access.SecretRewrap, Extent: rest.WholeTenant,
+			ID: "rewrap-secrets", Tag: "secrets", Summary: "Seal anew with the server's first key what an older one sealed",
+			Description: "For the rotation of keys. A call does some of the tenant's secrets and says where to go on, until next_cursor is null. It may be repeated.",
+		}, a.rewrapSecrets),
+	}
+}
+
+func (a *API) putSecret(ctx context.Context, in *putSecretInput) (*secretOutput, error) {
+	place, name := in.place()
+	value, err := secretValue(in.ContentType, in.RawBody)
+	if err != nil {
+		return nil, err
+	}
+	on, err := a.secretCondition(ctx, &in.SecretPath, &in.SecretCondition)
+	if err != nil {
+		return nil, err
+	}
+	made, created, err := a.secrets.Put(ctx, place, name, value, rest.CallerOf(ctx).Sub, on)
+	if err != nil {
+		return nil, err
+	}
+	out := answerSecret(made)
+	rest.NoteMade(ctx, made.Name+"@"+strings.Trim(out.ETag, `"`))
+	if created {
+		out.Status = http.StatusCreated
+	}
+	return out, nil
+}
+
+// secretValue reads {"value": "…"} strictly. Its errors hold nothing of the body.
+func secretValue(contentType string, body []byte) (string, error) {
+	if kind, _, err := mime.ParseMediaType(contentType); contentType != "" && (err != nil || kind != rest.ContentTypeJSON) {
+		return "", api.Errorf(api.CodeMediaType, "the body must be application/json")
+	}
+	if !utf8.Valid(body) || !json.Valid(body) {
+		return "", api.Errorf(api.CodeValidationJSON, `the body cannot be read: it must be {"value": "…"}, JSON in UTF-8`)
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(body, &fields) != nil || fields == nil {
+		return "", api.Errorf(api.CodeValidation, `the body must be an object, {"value": "…"}`)
+	}
+	raw, given := fields["value"]
+	var value *string
+	switch {
+	case !given:
+		return "", api.Errorf(api.CodeValidation, "value is required").WithFields(api.FieldError{Path: "value", Message: "is required"})
+	case len(fields) > 1:
+		return "", api.Errorf(api.CodeValidation, "the body must have no field but value")
+	case json.Unmarshal(raw, &value) != nil || value == nil:
+		return "", rest.FieldError("value", "must be a string")
+	}
+	return *value, api.ValidateSecretValue(*value)
+}
+
+// secretCondition reads the precondition of a write. CodePreconditionFailed,
+// CodeValidation.
+func (a *API) secretCondition(ctx context.Context, p *SecretPath, c *SecretCondition) (secrets.Condition, error) {
+	switch {
+	case c.IfNoneMatch != "" && c.IfMatch != "":
+		return secrets.Condition{}, rest.FieldError("If-None-Match", "cannot stand beside If-Match")
+	case c.IfNoneMatch != "" && strings.TrimSpace(c.IfNoneMatch) != "*":
+		return secrets.Condition{}, rest.FieldError("If-None-Match", "must be *")
+	}
+	version, err := a.matchSecret(ctx, p, c.IfMatch)
+	return secrets.Condition{IfMatch: version, IfNew: c.IfNoneMatch != ""}, err
+}
+
+// matchSecret turns an If-Match into the version that the secret must have, nil for
+// any. CodePreconditionFailed.
+func (a *API) matchSecret(ctx context.Context, p *SecretPath, ifMatch string) (*int64, error) {
+	if ifMatch == "" {
+		return nil, nil //nolint:nilnil // documented: no precondition
+	}
+	place, name := p.place()
+	found, err := a.secrets.Get(ctx, place, name)
+	if err != nil && api.ErrorCode(err) != api.CodeSecretNotFound {
+		return nil, err
+	}
+	if err == nil && rest.NamesTag(ifMatch, rest.RevisionTag(found.Version)) {
+		return &found.Version, nil
+	}
+	return nil, api.Errorf(api.CodePreconditionFailed, "the secret does not have the ETag that If-Match names")
+}
+
+// answerSecret gives what is told of a secret under its ETag, its version.
+func answerSecret(secret api.Secret) *secretOutput {
+	return &secretOutput{Status: http.StatusOK, ETag: rest.RevisionTag(secret.Version), Body: secret}
+}
+
+func (a *API) getSecret(ctx context.Context, in *secretInput) (*secretOutput, error) {
+	place, name := in.place()
+	found, err := a.secrets.Get(ctx, place, name)
+	if err != nil {
+		return nil, err
+	}
+	return answerSecret(found), nil
+}
+
+func (a *API) listSecrets(ctx context.Context, in *listSecretsInput) (*secretPageOutput, error) {
+	tenant, namespace := string(in.Tenant), string(in.Namespace)
+	list := rest.ListScope("secrets", tenant, namespace)
+	after, err := list.Open(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	items, next, err := a.secrets.List(ctx, secrets.Place{Tenant: tenant, Namespace: namespace}, after, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	return &secretPageOutput{Body: rest.NewPage(items, list.Seal(next))}, nil
+}
+
+func (a *API) deleteSecret(ctx context.Context, in *deleteSecretInput) (*struct{}, error) {
+	place, name := in.place()
+	version, err := a.matchSecret(ctx, &in.SecretPath, in.IfMatch)
+	if err != nil {
+		return nil, err
+	}
+	return nil, a.secrets.Delete(ctx, place, name, version)
+}
+
+func (a *API) rewrapSecrets(ctx context.Context, in *rewrapInput) (*rewrapOutput, error) {
+	list := rest.ListScope("rewrap", string(in.Tenant))
+	after, err := list.Open(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	report, next, err := a.secrets.Rewrap(ctx, string(in.Tenant), after)
+	if err != nil {
+		return nil, err
+	}
+	report.NextCursor = list.Seal(next)
+	return &rewrapOutput{Body: report}, nil
+}

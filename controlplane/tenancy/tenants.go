@@ -1,0 +1,94 @@
+package tenancy
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/controlplane/access"
+	"github.com/codesous/sous/controlplane/rest"
+)
+
+// tenantRecord is what exists of a tenant: it has had a record.
+type tenantRecord struct {
+	Tenant string `json:"tenant"`
+}
+
+// namespaceRecord is a namespace that has had a record.
+type namespaceRecord struct {
+	Namespace string `json:"namespace"`
+}
+
+type tenantInput struct{ rest.TenantPath }
+
+type tenantOutput struct{ Body tenantRecord }
+
+type listNamespacesInput struct {
+	rest.TenantPath
+	rest.PageQuery
+}
+
+type namespacePageOutput struct{ Body api.Page[namespaceRecord] }
+
+func (a *API) tenantEndpoints() []rest.Endpoint {
+	return []rest.Endpoint{
+		rest.Operation(rest.Route{
+			Method: http.MethodGet, Path: rest.PathTenant, Action: access.TenantRead, Extent: rest.NoNamespace,
+			ID: "get-tenant", Tag: "tenants", Summary: "Say whether a tenant exists", Description: "Tenants come into being with their first record.",
+		}, a.getTenant),
+		rest.Operation(rest.Route{
+			Method: http.MethodGet, Path: rest.PathNamespaces, Action: access.TenantRead, Extent: rest.HandlerNamespace,
+			ID: "list-namespaces", Tag: "tenants", Summary: "List a tenant's namespaces by name",
+		}, a.listNamespaces),
+	}
+}
+
+func (a *API) getTenant(ctx context.Context, in *tenantInput) (*tenantOutput, error) {
+	tenant := string(in.Tenant)
+	if err := a.tenantExists(ctx, tenant); err != nil {
+		return nil, err
+	}
+	return &tenantOutput{Body: tenantRecord{tenant}}, nil
+}
+
+func (a *API) tenantExists(ctx context.Context, tenant string) error {
+	exists, err := a.tenants.Exists(ctx, tenant)
+	if err == nil && !exists {
+		err = rest.TenantNotFound(tenant)
+	}
+	return err
+}
+
+func (a *API) listNamespaces(ctx context.Context, in *listNamespacesInput) (*namespacePageOutput, error) {
+	tenant := string(in.Tenant)
+	list := rest.ListScope("namespaces", tenant)
+	after, err := list.Open(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.tenantExists(ctx, tenant); err != nil {
+		return nil, err
+	}
+	names, next, err := a.namespaces(ctx, tenant, after, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	items := make([]namespaceRecord, len(names))
+	for i, name := range names {
+		items[i].Namespace = name
+	}
+	return &namespacePageOutput{Body: rest.NewPage(items, list.Seal(next))}, nil
+}
+
+// namespaces is a page of those that the caller enters.
+func (a *API) namespaces(ctx context.Context, tenant, after string, limit int) (names []string, next string, err error) {
+	own := rest.CallerOf(ctx).Namespace
+	if own == "" {
+		return a.tenants.Namespaces(ctx, tenant, after, limit)
+	}
+	exists, err := a.tenants.HasNamespace(ctx, tenant, own)
+	if exists && own > after {
+		names = []string{own}
+	}
+	return names, "", err
+}

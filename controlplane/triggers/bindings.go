@@ -1,0 +1,246 @@
+package triggers
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/controlplane/access"
+	"github.com/codesous/sous/controlplane/rest"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/bindings"
+)
+
+const (
+	pathBindings = rest.PathNamespace + "/cadence/workers"
+	pathBinding  = pathBindings + "/{worker}"
+)
+
+// BindingPath is the path of a Cadence worker binding.
+type BindingPath struct {
+	rest.NamespacePath
+	Worker rest.ResourceName `path:"worker"`
+}
+
+// Resolve refuses a name out of its pattern.
+func (p *BindingPath) Resolve(huma.Context) []error {
+	return rest.Problems(api.ValidateTenant(string(p.Tenant)), api.ValidateName("namespace", string(p.Namespace)), api.ValidateName("worker", string(p.Worker)))
+}
+
+// place is where the binding stands in the store.
+func (p *BindingPath) place() storage.BindingPath {
+	return storage.BindingPath{Tenant: string(p.Tenant), Namespace: string(p.Namespace), Name: string(p.Worker)}
+}
+
+type createBindingInput struct {
+	rest.NamespacePath
+	IfNoneMatch string `header:"If-None-Match" doc:"* says what holds anyway: the binding must not exist"`
+	Body        api.NewBinding
+}
+
+type listBindingsInput struct {
+	rest.NamespacePath
+	rest.PageQuery
+}
+
+type bindingInput struct{ BindingPath }
+
+type changeBindingInput struct {
+	BindingPath
+	IfMatch string `header:"If-Match" doc:"the ETag that the binding must have now"`
+	Body    changeBindingBody
+}
+
+type changeBindingBody struct {
+	Domain      rest.Nullable[string]                   `json:"domain,omitzero"`
+	Tasklist    rest.Nullable[string]                   `json:"tasklist,omitzero"`
+	WorkerID    rest.Nullable[string]                   `json:"worker_id,omitzero" doc:"the identity that Cadence shows"`
+	ActivityMap rest.Nullable[map[string]api.JobTarget] `json:"activity_map,omitzero" doc:"the whole of it: types that it leaves out go"`
+	Pollers     rest.Nullable[api.BindingPollers]       `json:"pollers,omitzero"`
+	Limits      rest.Nullable[api.BindingLimits]        `json:"limits,omitzero"`
+	Enabled     *bool                                   `json:"enabled,omitempty"`
+}
+
+func (b *changeBindingBody) change() *api.BindingChange {
+	return &api.BindingChange{
+		Domain: b.Domain.Value, Tasklist: b.Tasklist.Value, WorkerID: b.WorkerID.Value, ActivityMap: b.ActivityMap.Value,
+		Pollers: b.Pollers.Value, Limits: b.Limits.Value, Enabled: b.Enabled,
+	}
+}
+
+type deleteBindingInput struct {
+	BindingPath
+	IfMatch string `header:"If-Match" doc:"the ETag that the binding must have now"`
+}
+
+type bindingOutput struct {
+	ETag string `header:"ETag"`
+	Body api.BindingStatus
+}
+
+type bindingPageOutput struct{ Body api.Page[api.BindingStatus] }
+
+func (a *API) bindingEndpoints() []rest.Endpoint {
+	return []rest.Endpoint{
+		rest.Operation(rest.Route{
+			Method: http.MethodPost, Path: pathBindings, Action: access.BindingCreate, Extent: rest.PathNamespaceOnly,
+			ID: "create-worker-binding", Tag: "cadence", Summary: "Create a Cadence worker binding", Status: http.StatusCreated,
+			Description: "Functions of the namespace run the activities of activity_map, by activity type, that Cadence hands out on the domain's tasklist. " +
+				"They are invoked on behalf of the caller, who must be allowed to. 409 if the binding exists.",
+		}, a.createBinding),
+		rest.Operation(rest.Route{
+			Method: http.MethodGet, Path: pathBindings, Action: access.BindingRead, Extent: rest.PathNamespaceOnly,
+			ID: "list-worker-bindings", Tag: "cadence", Summary: "List a namespace's Cadence worker bindings by name, with how they get on",
+		}, a.listBindings),
+		rest.Operation(rest.Route{
+			Method: http.MethodGet, Path: pathBinding, Action: access.BindingRead, Extent: rest.PathNamespaceOnly,
+			ID: "get-worker-binding", Tag: "cadence", Summary: "Read a Cadence worker binding and how its workers get on", Description: "The ETag is its revision. Counts are seconds old.",
+		}, a.getBinding),
+		rest.Operation(rest.Route{
+			Method: http.MethodPatch, Path: pathBinding, Action: access.BindingUpdate, Extent: rest.PathNamespaceOnly,
+			ID: "change-worker-binding", Tag: "cadence", Summary: "Change a Cadence worker binding, or enable or disable it",
+			Description: "What is left out stays; null gives the default. New workers take the next tasks, those before them finish what they have. " +
+				"If-Match guards the change.",
+		}, a.changeBinding),
+		rest.Operation(rest.Route{
+			Method: http.MethodDelete, Path: pathBinding, Action: access.BindingDelete, Extent: rest.PathNamespaceOnly,
+			ID: "delete-worker-binding", Tag: "cadence", Summary: "Delete a Cadence worker binding", Description: "Activities that run go on to their end. If-Match guards it.",
+		}, a.deleteBinding),
+	}
+}
+
+// answerBinding answers with the binding as it is now, and its status.
+func (a *API) answerBinding(ctx context.Context, path storage.BindingPath) (*bindingOutput, error) {
+	status, err := a.bindings.Status(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	return &bindingOutput{ETag: rest.RevisionTag(status.Revision), Body: status}, nil
+}
+
+func (a *API) createBinding(ctx context.Context, in *createBindingInput) (*bindingOutput, error) {
+	if err := rest.CreateOnly(in.IfNoneMatch); err != nil {
+		return nil, err
+	}
+	path := storage.BindingPath{Tenant: string(in.Tenant), Namespace: string(in.Namespace), Name: in.Body.Name}
+	stored := bindings.Record{WorkerBinding: in.Body.Binding()}
+	if err := a.takeBinding(ctx, path, &stored); err != nil {
+		return nil, err
+	}
+	if _, err := a.bindings.Create(ctx, path.Tenant, path.Namespace, stored, a.clock().UnixMilli()); err != nil {
+		return nil, err
+	}
+	rest.NoteMade(ctx, path.Name)
+	return a.answerBinding(ctx, path)
+}
+
+func (a *API) listBindings(ctx context.Context, in *listBindingsInput) (*bindingPageOutput, error) {
+	tenant, namespace := string(in.Tenant), string(in.Namespace)
+	list := rest.ListScope("bindings", tenant, namespace)
+	after, err := list.Open(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	items, next, err := a.bindings.ListStatus(ctx, tenant, namespace, after, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	return &bindingPageOutput{Body: rest.NewPage(items, list.Seal(next))}, nil
+}
+
+func (a *API) getBinding(ctx context.Context, in *bindingInput) (*bindingOutput, error) {
+	return a.answerBinding(ctx, in.place())
+}
+
+func (a *API) changeBinding(ctx context.Context, in *changeBindingInput) (*bindingOutput, error) {
+	path, change := in.place(), in.Body.change()
+	revision, err := a.matchBinding(ctx, path, in.IfMatch)
+	if err != nil {
+		return nil, err
+	}
+	_, err = a.bindings.Update(ctx, path, revision, a.clock().UnixMilli(), func(b *bindings.Record) error {
+		if *change == (api.BindingChange{}) {
+			return nil
+		}
+		change.Apply(&b.WorkerBinding)
+		if change.Disables() { // who may not run it may still stop it
+			return nil
+		}
+		return a.takeBinding(ctx, path, b)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a.answerBinding(ctx, path)
+}
+
+func (a *API) deleteBinding(ctx context.Context, in *deleteBindingInput) (*struct{}, error) {
+	revision, err := a.matchBinding(ctx, in.place(), in.IfMatch)
+	if err != nil {
+		return nil, err
+	}
+	return nil, a.bindings.Delete(ctx, in.place(), revision)
+}
+
+// matchBinding turns an If-Match into the revision that the binding must have, nil
+// for any. CodePreconditionFailed, CodeBindingNotFound.
+func (a *API) matchBinding(ctx context.Context, path storage.BindingPath, ifMatch string) (*int64, error) {
+	if ifMatch == "" {
+		return nil, nil
+	}
+	found, err := a.bindings.Get(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	if !rest.NamesTag(ifMatch, rest.RevisionTag(found.Revision)) {
+		return nil, api.Errorf(api.CodePreconditionFailed, "the worker binding does not have the ETag that If-Match names")
+	}
+	return &found.Revision, nil
+}
+
+// takeBinding checks a binding and makes it the caller's.
+func (a *API) takeBinding(ctx context.Context, path storage.BindingPath, b *bindings.Record) error {
+	if err := b.Validate(); err != nil {
+		return err
+	}
+	if err := a.mayBind(ctx, path, &b.WorkerBinding); err != nil {
+		return err
+	}
+	c := rest.CallerOf(ctx)
+	b.Principal, b.Access = c.Principal(), c.Access()
+	return nil
+}
+
+// mayBind refuses a binding whose functions are not there, or are not the caller's to
+// invoke: nobody asks them again when a task comes. Errors: those of Engine.Authorize,
+// CodeAuthzDenied.
+func (a *API) mayBind(ctx context.Context, path storage.BindingPath, b *api.WorkerBinding) error {
+	c := rest.CallerOf(ctx)
+	if err := c.Need(access.FunctionInvoke); err != nil {
+		return err
+	}
+	judged := map[api.JobTarget]bool{}
+	for _, kind := range b.ActivityTypes() {
+		target := b.ActivityMap[kind]
+		if judged[target] {
+			continue
+		}
+		judged[target] = true
+		err := a.engine.Authorize(ctx, &api.Invocation{
+			Tenant: path.Tenant, Namespace: path.Namespace, Function: target.Function, Ref: target.Ref(),
+			Trigger: api.Trigger{Type: api.TriggerCadence}, Principal: c.Principal(), Access: c.Access(),
+		})
+		var refused *api.Error
+		if errors.As(err, &refused) && rest.StatusOf(refused.Code) == http.StatusNotFound {
+			return api.Wrap(refused.Code, err, refused.Message).
+				WithFields(api.FieldError{Path: "activity_map." + kind, Message: "must be a function that exists, with the alias or version"})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

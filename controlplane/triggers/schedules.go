@@ -1,0 +1,252 @@
+package triggers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/controlplane/access"
+	"github.com/codesous/sous/controlplane/rest"
+	"github.com/codesous/sous/scheduler"
+)
+
+const (
+	pathSchedules = rest.PathNamespace + "/schedules"
+	pathSchedule  = pathSchedules + "/{schedule}"
+)
+
+// SchedulePath is the path of a schedule.
+type SchedulePath struct {
+	rest.NamespacePath
+	Schedule rest.ResourceName `path:"schedule"`
+}
+
+// Resolve refuses a name out of its pattern.
+func (p *SchedulePath) Resolve(huma.Context) []error {
+	return rest.Problems(api.ValidateTenant(string(p.Tenant)), api.ValidateName("namespace", string(p.Namespace)), api.ValidateName("schedule", string(p.Schedule)))
+}
+
+// names are the path's names as the service takes them.
+func (p *SchedulePath) names() (tenant, namespace, name string) {
+	return string(p.Tenant), string(p.Namespace), string(p.Schedule)
+}
+
+type createScheduleInput struct {
+	rest.NamespacePath
+	IfNoneMatch string `header:"If-None-Match" doc:"* says what holds anyway: the schedule must not exist"`
+	Body        api.NewSchedule
+}
+
+type listSchedulesInput struct {
+	rest.NamespacePath
+	rest.PageQuery
+}
+
+type scheduleInput struct{ SchedulePath }
+
+type changeScheduleInput struct {
+	SchedulePath
+	IfMatch string `header:"If-Match" doc:"the ETag that the schedule must have now"`
+	Body    changeScheduleBody
+}
+
+type changeScheduleBody struct {
+	EverySeconds    rest.Nullable[int64]             `json:"every_seconds,omitzero" doc:"an interval"`
+	Cron            rest.Nullable[string]            `json:"cron,omitzero" doc:"five fields, or @hourly and the like"`
+	Timezone        rest.Nullable[string]            `json:"timezone,omitzero" doc:"of cron"`
+	OverlapPolicy   rest.Nullable[string]            `json:"overlap_policy,omitzero" doc:"skip, queue or parallel"`
+	QueueLimit      rest.Nullable[int]               `json:"queue_limit,omitzero" doc:"of the overlap_policy queue"`
+	Catchup         rest.Nullable[string]            `json:"catchup,omitzero" doc:"all, latest or none"`
+	MaxCatchupTicks rest.Nullable[int]               `json:"max_catchup_ticks,omitzero"`
+	Ref             rest.Nullable[api.JobTarget]     `json:"ref,omitzero" doc:"the function to invoke"`
+	Queue           rest.Nullable[api.ScheduleQueue] `json:"queue,omitzero" doc:"the queue that gets a job"`
+	Payload         rest.Nullable[rest.AnyJSON]      `json:"payload,omitzero"`
+	Enabled         *bool                            `json:"enabled,omitempty"`
+}
+
+type deleteScheduleInput struct {
+	SchedulePath
+	IfMatch string `header:"If-Match" doc:"the ETag that the schedule must have now"`
+}
+
+type runScheduleInput struct {
+	SchedulePath
+	IdempotencyKey string `header:"Idempotency-Key" doc:"at most 255 bytes; a repeat gets the same job" maxLength:"255"`
+}
+
+type scheduleOutput struct {
+	ETag string `header:"ETag"`
+	Body api.ScheduleStatus
+}
+
+type schedulePageOutput struct{ Body api.Page[api.ScheduleStatus] }
+
+type runScheduleOutput struct{ Body runScheduleBody }
+
+type runScheduleBody struct {
+	JobID        string `json:"job_id"`
+	ActivationID string `json:"activation_id,omitempty" doc:"where a function runs"`
+}
+
+func (a *API) scheduleEndpoints() []rest.Endpoint {
+	return []rest.Endpoint{
+		rest.Operation(rest.Route{
+			Method: http.MethodPost, Path: pathSchedules, Action: access.ScheduleCreate, Extent: rest.PathNamespaceOnly,
+			ID: "create-schedule", Tag: "schedules", Summary: "Create a schedule", Status: http.StatusCreated,
+			Description: "Either every_seconds or cron says when, either ref (a function) or queue says what. " +
+				"Its ticks are invoked on behalf of the caller. 409 if it exists.",
+		}, a.createSchedule),
+		rest.Operation(rest.Route{
+			Method: http.MethodGet, Path: pathSchedules, Action: access.ScheduleRead, Extent: rest.PathNamespaceOnly,
+			ID: "list-schedules", Tag: "schedules", Summary: "List a namespace's schedules by name, with how they stand",
+		}, a.listSchedules),
+		rest.Operation(rest.Route{
+			Method: http.MethodGet, Path: pathSchedule, Action: access.ScheduleRead, Extent: rest.PathNamespaceOnly,
+			ID: "get-schedule", Tag: "schedules", Summary: "Read a schedule, its next run and its last one", Description: "The ETag is its revision.",
+		}, a.getSchedule),
+		rest.Operation(rest.Route{
+			Method: http.MethodPatch, Path: pathSchedule, Action: access.ScheduleUpdate, Extent: rest.PathNamespaceOnly,
+			ID: "change-schedule", Tag: "schedules", Summary: "Change a schedule, or enable or disable it",
+			Description: "What is left out stays; null removes, or gives the default: {\"every_seconds\": null, \"cron\": \"0 6 * * *\"}. " +
+				"A change of its timing, or enabling it, begins anew from now. If-Match guards the change.",
+		}, a.changeSchedule),
+		rest.Operation(rest.Route{
+			Method: http.MethodDelete, Path: pathSchedule, Action: access.ScheduleDelete, Extent: rest.PathNamespaceOnly,
+			ID: "delete-schedule", Tag: "schedules", Summary: "Delete a schedule", Description: "Jobs that it made go on. If-Match guards it.",
+		}, a.deleteSchedule),
+		rest.Operation(rest.Route{
+			Method: http.MethodPost, Path: pathSchedule + ":run", Action: access.ScheduleRun, Extent: rest.PathNamespaceOnly,
+			ID: "run-schedule", Tag: "schedules", Summary: "Fire a schedule now",
+			Description: "Also one that is disabled, on behalf of whoever changed it last; the caller must be allowed to use its target, too. " +
+				"409 where its overlap policy does not let the run begin.",
+		}, a.runSchedule),
+	}
+}
+
+func answerSchedule(status *api.ScheduleStatus, err error) (*scheduleOutput, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &scheduleOutput{ETag: rest.RevisionTag(status.Revision), Body: *status}, nil
+}
+
+func (a *API) createSchedule(ctx context.Context, in *createScheduleInput) (*scheduleOutput, error) {
+	if err := rest.CreateOnly(in.IfNoneMatch); err != nil {
+		return nil, err
+	}
+	tenant, namespace := string(in.Tenant), string(in.Namespace)
+	out, err := answerSchedule(a.schedules.Create(ctx, tenant, namespace, &in.Body, a.author(ctx, tenant, namespace)))
+	if err == nil {
+		rest.NoteMade(ctx, in.Body.Name)
+	}
+	return out, err
+}
+
+func (a *API) listSchedules(ctx context.Context, in *listSchedulesInput) (*schedulePageOutput, error) {
+	tenant, namespace := string(in.Tenant), string(in.Namespace)
+	list := rest.ListScope("schedules", tenant, namespace)
+	after, err := list.Open(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	items, next, err := a.schedules.List(ctx, tenant, namespace, after, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	return &schedulePageOutput{Body: rest.NewPage(items, list.Seal(next))}, nil
+}
+
+func (a *API) getSchedule(ctx context.Context, in *scheduleInput) (*scheduleOutput, error) {
+	return answerSchedule(a.schedules.Get(ctx, string(in.Tenant), string(in.Namespace), string(in.Schedule)))
+}
+
+func (a *API) changeSchedule(ctx context.Context, in *changeScheduleInput) (*scheduleOutput, error) {
+	tenant, namespace, name := in.names()
+	revision, err := a.matchSchedule(ctx, &in.SchedulePath, in.IfMatch)
+	if err != nil {
+		return nil, err
+	}
+	b := &in.Body
+	return answerSchedule(a.schedules.Update(ctx, tenant, namespace, name, &api.ScheduleChange{
+		EverySeconds: b.EverySeconds.Value, Cron: b.Cron.Value, Timezone: b.Timezone.Value,
+		OverlapPolicy: b.OverlapPolicy.Value, QueueLimit: b.QueueLimit.Value, Catchup: b.Catchup.Value, MaxCatchupTicks: b.MaxCatchupTicks.Value,
+		Ref: b.Ref.Value, Queue: b.Queue.Value, Payload: (*json.RawMessage)(b.Payload.Value), Enabled: b.Enabled,
+	}, revision, a.author(ctx, tenant, namespace)))
+}
+
+func (a *API) deleteSchedule(ctx context.Context, in *deleteScheduleInput) (*struct{}, error) {
+	tenant, namespace, name := in.names()
+	revision, err := a.matchSchedule(ctx, &in.SchedulePath, in.IfMatch)
+	if err != nil {
+		return nil, err
+	}
+	return nil, a.schedules.Delete(ctx, tenant, namespace, name, revision)
+}
+
+// matchSchedule turns an If-Match into the revision that the schedule must have, 0 for
+// any. CodePreconditionFailed, CodeScheduleNotFound.
+func (a *API) matchSchedule(ctx context.Context, p *SchedulePath, ifMatch string) (int64, error) {
+	if ifMatch == "" || strings.TrimSpace(ifMatch) == "*" {
+		return 0, nil // what is to be changed must exist anyway
+	}
+	tenant, namespace, name := p.names()
+	found, err := a.schedules.Get(ctx, tenant, namespace, name)
+	if err != nil {
+		return 0, err
+	}
+	if !rest.NamesTag(ifMatch, rest.RevisionTag(found.Revision)) {
+		return 0, api.Errorf(api.CodePreconditionFailed, "the schedule does not have the ETag that If-Match names")
+	}
+	return found.Revision, nil
+}
+
+func (a *API) runSchedule(ctx context.Context, in *runScheduleInput) (*runScheduleOutput, error) {
+	tenant, namespace, name := in.names()
+	run, activationID, err := a.schedules.Run(ctx, tenant, namespace, name, in.IdempotencyKey, a.mayUse(tenant, namespace))
+	if err != nil {
+		return nil, err
+	}
+	rest.NoteMade(ctx, run.JobID)
+	return &runScheduleOutput{runScheduleBody{JobID: run.JobID, ActivationID: activationID}}, nil
+}
+
+// mayUse asks whether the caller may use the target of a schedule in a namespace.
+func (a *API) mayUse(tenant, namespace string) scheduler.May {
+	return func(ctx context.Context, schedule *api.Schedule) error {
+		return a.maySchedule(ctx, tenant, namespace, schedule)
+	}
+}
+
+// author returns the caller as the author of a schedule: its ticks are invoked on the
+// author's behalf.
+func (a *API) author(ctx context.Context, tenant, namespace string) scheduler.Author {
+	c := rest.CallerOf(ctx)
+	return scheduler.Author{Principal: c.Principal(), Access: c.Access(), May: a.mayUse(tenant, namespace)}
+}
+
+// maySchedule refuses a schedule whose target is not there, or is not the caller's to
+// use: nobody asks them again when it ticks. Errors: those of Engine.Authorize,
+// CodeAuthzDenied.
+func (a *API) maySchedule(ctx context.Context, tenant, namespace string, schedule *api.Schedule) error {
+	c := rest.CallerOf(ctx)
+	if schedule.Queue != nil {
+		return c.Need(access.JobEnqueue)
+	}
+	if err := c.Need(access.FunctionInvoke); err != nil {
+		return err
+	}
+	err := a.engine.Authorize(ctx, &api.Invocation{
+		Tenant: tenant, Namespace: namespace, Function: schedule.Ref.Function, Ref: schedule.Ref.Ref(),
+		Trigger: api.Trigger{Type: api.TriggerSchedule}, Principal: c.Principal(), Access: c.Access(),
+	})
+	var refused *api.Error
+	if errors.As(err, &refused) && rest.StatusOf(refused.Code) == http.StatusNotFound {
+		return api.Wrap(refused.Code, err, refused.Message).WithFields(api.FieldError{Path: "ref", Message: "must be a function that exists, with the alias or version"})
+	}
+	return err
+}

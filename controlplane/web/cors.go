@@ -1,0 +1,92 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/codesous/sous/api"
+)
+
+// corsPolicy is what a version's CORS configuration says to one origin. A nil
+// policy, and one without a configuration, adds nothing.
+type corsPolicy struct {
+	config *api.CORS
+	origin string // the Access-Control-Allow-Origin; "" refuses
+}
+
+// corsPolicy reads the configuration of the version that t names. This is
+// one read of the store for a request that a page of another origin makes, and
+// none for others.
+func (a *API) corsPolicy(ctx context.Context, t target, origin string) (*corsPolicy, error) {
+	resolved, err := a.versions.Resolve(ctx, t.tenant, t.namespace, t.function, t.ref)
+	if err != nil {
+		return nil, err
+	}
+	return newCORSPolicy(resolved.Version.Config.CORS, origin), nil
+}
+
+func newCORSPolicy(config *api.CORS, origin string) *corsPolicy {
+	if config == nil {
+		return nil
+	}
+	p := &corsPolicy{config: config}
+	for _, allowed := range config.AllowOrigins {
+		switch allowed {
+		case "*":
+			p.origin = "*"
+		case origin:
+			p.origin = origin
+			return p
+		}
+	}
+	return p
+}
+
+// preflight answers an OPTIONS that asks for leave, without running the function.
+func (p *corsPolicy) preflight(w http.ResponseWriter, r *http.Request) bool {
+	if p == nil || r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+		return false
+	}
+	h := w.Header()
+	p.apply(h)
+	h.Add("Vary", "Access-Control-Request-Method")
+	h.Add("Vary", "Access-Control-Request-Headers")
+	if p.origin != "" {
+		methods := p.config.AllowMethods
+		if len(methods) == 0 {
+			methods = []string{http.MethodGet, http.MethodHead, http.MethodPost}
+		}
+		h.Set("Access-Control-Allow-Methods", strings.Join(methods, ", "))
+		if len(p.config.AllowHeaders) > 0 {
+			h.Set("Access-Control-Allow-Headers", strings.Join(p.config.AllowHeaders, ", "))
+		}
+		if p.config.MaxAgeSeconds > 0 {
+			h.Set("Access-Control-Max-Age", strconv.Itoa(p.config.MaxAgeSeconds))
+		}
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return true
+}
+
+// apply says in an answer who may read it.
+func (p *corsPolicy) apply(h http.Header) {
+	if p == nil {
+		return
+	}
+	h.Add("Vary", "Origin")
+	for _, name := range []string{"Access-Control-Allow-Origin", "Access-Control-Allow-Credentials", "Access-Control-Expose-Headers"} {
+		h.Del(name) // the configuration decides, not what the function set beside it
+	}
+	if p.origin == "" {
+		return
+	}
+	h.Set("Access-Control-Allow-Origin", p.origin)
+	if p.config.AllowCredentials {
+		h.Set("Access-Control-Allow-Credentials", "true")
+	}
+	if len(p.config.ExposeHeaders) > 0 {
+		h.Set("Access-Control-Expose-Headers", strings.Join(p.config.ExposeHeaders, ", "))
+	}
+}

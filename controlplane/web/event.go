@@ -1,0 +1,153 @@
+package web
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/controlplane/access"
+)
+
+// eventOf is a request as its function sees it: the HTTP API event version 2.0
+// that Lambda users know, and path. All fields are always there.
+//
+// It is appended by hand: this is on the path of every call, and the shape is
+// fixed. Headers and parameters are sorted, so that a repeated request makes the
+// same event.
+func eventOf(r *http.Request, rawPath, path string, body []byte) json.RawMessage {
+	size := 512 + 3*len(r.RequestURI) + base64.StdEncoding.EncodedLen(len(body))
+	for name, values := range r.Header {
+		for _, value := range values {
+			size += len(name) + len(value) + len(`"":"",`)
+		}
+	}
+	b := make([]byte, 0, size)
+	b = append(b, `{"version":"2.0","routeKey":"$default","rawPath":`...)
+	b = api.AppendJSONString(b, rawPath)
+	b = append(b, `,"rawQueryString":`...)
+	b = api.AppendJSONString(b, r.URL.RawQuery)
+	b = append(b, `,"cookies":[`...)
+	b = appendCookies(b, r.Header["Cookie"])
+	b = append(b, `],"headers":{`...)
+	b = appendHeaders(b, r)
+	b = append(b, `},"queryStringParameters":{`...)
+	b = appendParameters(b, r.URL.RawQuery)
+	b = append(b, `},"requestContext":{"http":{"method":`...)
+	b = api.AppendJSONString(b, r.Method)
+	b = append(b, `,"path":`...)
+	b = api.AppendJSONString(b, rawPath)
+	b = append(b, `,"sourceIp":`...)
+	b = api.AppendJSONString(b, sourceIP(r.RemoteAddr))
+	b = append(b, `,"userAgent":`...)
+	b = api.AppendJSONString(b, r.Header.Get("User-Agent"))
+	b = append(b, `}},"path":`...)
+	b = api.AppendJSONString(b, path)
+	b = append(b, `,"body":"`...)
+	b = base64.StdEncoding.AppendEncode(b, body)
+	return append(b, `","isBase64Encoded":true}`...)
+}
+
+// sourceIP is the address that the connection came from. Forwarded headers are
+// the function's to judge: anyone can send them.
+func sourceIP(remote string) string {
+	if host, _, err := net.SplitHostPort(remote); err == nil {
+		return host
+	}
+	return remote
+}
+
+// appendCookies appends each cookie of all Cookie headers as one string.
+func appendCookies(b []byte, headers []string) []byte {
+	start := len(b)
+	for _, header := range headers {
+		for cookie := range strings.SplitSeq(header, ";") {
+			if cookie = strings.TrimSpace(cookie); cookie == "" {
+				continue
+			}
+			if len(b) > start {
+				b = append(b, ',')
+			}
+			b = api.AppendJSONString(b, cookie)
+		}
+	}
+	return b
+}
+
+// appendHeaders appends the headers but Cookie and our own keys, names in lower
+// case and sorted, repeated ones joined by commas.
+func appendHeaders(b []byte, r *http.Request) []byte {
+	authorization := withoutCredentials(r.Header[access.HeaderAuthorization])
+	var room [32]string
+	names := room[:0]
+	for name := range r.Header {
+		if name != "Cookie" && (name != access.HeaderAuthorization || len(authorization) > 0) {
+			names = append(names, name)
+		}
+	}
+	names = append(names, "Host") // net/http keeps it apart
+	slices.Sort(names)
+	for i, name := range names {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = api.AppendJSONString(b, strings.ToLower(name))
+		b = append(b, ':')
+		values := r.Header[name]
+		if name == access.HeaderAuthorization {
+			values = authorization
+		}
+		switch {
+		case name == "Host":
+			b = api.AppendJSONString(b, r.Host)
+		case len(values) == 1:
+			b = api.AppendJSONString(b, values[0])
+		default:
+			b = api.AppendJSONString(b, strings.Join(values, ","))
+		}
+	}
+	return b
+}
+
+// appendParameters appends the query's parameters, decoded and sorted, repeated
+// ones joined by commas. What cannot be decoded is only in rawQueryString.
+func appendParameters(b []byte, rawQuery string) []byte {
+	if rawQuery == "" {
+		return b
+	}
+	parameters, _ := url.ParseQuery(rawQuery) // keeps what it could read
+	names := make([]string, 0, len(parameters))
+	for name := range parameters {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for i, name := range names {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = api.AppendJSONString(b, name)
+		b = append(b, ':')
+		b = api.AppendJSONString(b, strings.Join(parameters[name], ","))
+	}
+	return b
+}
+
+// withoutCredentials leaves out the values of an Authorization header that hold
+// one of our keys: they were meant for the platform, and a function could use
+// them. All others are between the function and its callers.
+func withoutCredentials(values []string) []string {
+	if !slices.ContainsFunc(values, api.HoldsKey) {
+		return values
+	}
+	var kept []string
+	for _, value := range values {
+		if !api.HoldsKey(value) {
+			kept = append(kept, value)
+		}
+	}
+	return kept
+}

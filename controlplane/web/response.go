@@ -1,0 +1,226 @@
+package web
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/controlplane/rest"
+)
+
+// response is a function's answer to its HTTP endpoint. Header names are
+// canonical.
+type response struct {
+	status      int
+	header      http.Header // nil for none
+	contentType string      // of a body that has no header; "" for none
+	body        []byte
+}
+
+// respond makes the endpoint's answer of a terminal activation. Errors are the
+// function's: CodeRuntimeException, …MemoryLimit, …Timeout, …ResultTooLarge,
+// …Cancelled. They name the type of the failure, not its text: the endpoint may
+// be public, and what an exception says is for the function's owner, who finds
+// it in the activation.
+func respond(outcome *api.Outcome) (response, error) {
+	a := &outcome.Activation
+	switch a.Status {
+	case api.StatusSuccess:
+	case api.StatusTimeout:
+		return response{}, api.Errorf(api.CodeRuntimeTimeout, "the function did not answer within %d ms", a.DeadlineMS-a.StartMS)
+	case api.StatusCancelled:
+		return response{}, api.Errorf(api.CodeRuntimeCancelled, "the activation was cancelled")
+	default:
+		return response{}, failure(a)
+	}
+	if a.ResultTruncated {
+		return response{}, api.Errorf(api.CodeRuntimeResultTooLarge,
+			"this repeats an answer of which only the first %d KiB were kept", api.MaxStoredResultBytes>>10)
+	}
+	return mapResult(a.Result)
+}
+
+// failure says that the function failed, by the type of its error.
+func failure(a *api.Activation) error {
+	kind := api.ErrException
+	if a.Error != nil {
+		kind = a.Error.Type
+	}
+	return api.Errorf(a.FailureCode(), "the function failed (%s); its activation %s says why", kind, a.ActivationID)
+}
+
+// mapResult turns a result into a response: an object with a statusCode of its
+// own is one, undefined is 204, and any other value is 200 with that value.
+func mapResult(result json.RawMessage) (response, error) {
+	if len(result) == 0 {
+		return response{status: http.StatusNoContent}, nil
+	}
+	// Nearly all that is no response is told apart without parsing it.
+	if result[0] == '{' && bytes.Contains(result, []byte(`"statusCode"`)) {
+		var object map[string]json.RawMessage
+		if err := json.Unmarshal(result, &object); err != nil {
+			return response{}, malformed("the result is not JSON")
+		}
+		if status, ok := object["statusCode"]; ok {
+			return mapObject(status, object)
+		}
+	}
+	return response{status: http.StatusOK, contentType: rest.ContentTypeJSON, body: result}, nil
+}
+
+// mapObject reads the fields of a response object. A field of another type than
+// it should have fails the request: a guess would hide the mistake.
+func mapObject(rawStatus json.RawMessage, object map[string]json.RawMessage) (response, error) {
+	status, err := strconv.Atoi(string(rawStatus))
+	if err != nil || status < 100 || status > 599 {
+		return response{}, malformed("statusCode must be an integer from 100 to 599")
+	}
+	if status < 200 {
+		// HTTP has no final answer of class 1xx: the client would wait on.
+		return response{}, malformed("a statusCode below 200 cannot end a request")
+	}
+	answer := response{status: status, header: http.Header{}}
+	if err := answer.setHeaders(object["headers"], object["cookies"]); err != nil {
+		return response{}, err
+	}
+	if err := answer.setBody(object["body"], object["isBase64Encoded"]); err != nil {
+		return response{}, err
+	}
+	return answer, nil
+}
+
+func (r *response) setHeaders(rawHeaders, rawCookies json.RawMessage) error {
+	var headers map[string]headerValues
+	if err := decodeField(rawHeaders, &headers); err != nil {
+		return malformed("headers must map names to strings or lists of strings")
+	}
+	for name, values := range headers {
+		if !httpguts.ValidHeaderFieldName(name) {
+			return malformed("headers has a name that is no header name")
+		}
+		canonical := http.CanonicalHeaderKey(name)
+		if isConnectionHeader(canonical) {
+			continue
+		}
+		if err := r.add(canonical, values); err != nil {
+			return err
+		}
+	}
+	var cookies []string
+	if err := decodeField(rawCookies, &cookies); err != nil {
+		return malformed("cookies must be a list of strings")
+	}
+	return r.add("Set-Cookie", cookies)
+}
+
+func (r *response) add(name string, values []string) error {
+	for _, value := range values {
+		if !httpguts.ValidHeaderFieldValue(value) {
+			return malformed("the header " + name + " has a value that HTTP cannot carry")
+		}
+		r.header[name] = append(r.header[name], value)
+	}
+	return nil
+}
+
+// isConnectionHeader knows the headers that describe this connection, which are
+// the server's to write.
+func isConnectionHeader(canonical string) bool {
+	switch canonical {
+	case "Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade":
+		return true
+	}
+	return false
+}
+
+func (r *response) setBody(rawBody, rawEncoded json.RawMessage) error {
+	var body *string
+	if err := decodeField(rawBody, &body); err != nil {
+		return malformed("body must be a string")
+	}
+	var encoded bool
+	if err := decodeField(rawEncoded, &encoded); err != nil {
+		return malformed("isBase64Encoded must be a boolean")
+	}
+	if body == nil {
+		return nil
+	}
+	contentType := rest.ContentTypeJSON // as Lambda does where a function says nothing
+	if encoded {
+		contentType = "application/octet-stream"
+		decoded, err := base64.StdEncoding.DecodeString(*body)
+		if err != nil {
+			return malformed("body is not base64, but isBase64Encoded is set")
+		}
+		r.body = decoded
+	} else {
+		r.body = []byte(*body)
+	}
+	if _, set := r.header["Content-Type"]; !set && len(r.body) > 0 {
+		r.header["Content-Type"] = []string{contentType}
+	}
+	return nil
+}
+
+// write sends the response; undelivered is told what went wrong on the way.
+func (r *response) write(w http.ResponseWriter, method string, undelivered func(error)) {
+	bodyless := r.status == http.StatusNoContent || r.status == http.StatusNotModified
+	h := w.Header()
+	switch {
+	case bodyless:
+		delete(h, "Content-Length")
+	case method == http.MethodHead && len(r.body) == 0 && h["Content-Length"] != nil:
+		// The function says how long its answer to a GET would be.
+	default:
+		h["Content-Length"] = []string{strconv.Itoa(len(r.body))}
+	}
+	w.WriteHeader(r.status)
+	if bodyless || method == http.MethodHead {
+		return
+	}
+	if _, err := w.Write(r.body); err != nil {
+		undelivered(err)
+	}
+}
+
+// headerValues is a string or a list of strings.
+type headerValues []string
+
+// UnmarshalJSON reads either form.
+func (v *headerValues) UnmarshalJSON(raw []byte) error {
+	if strings.HasPrefix(string(raw), "[") {
+		var list []string
+		if err := json.Unmarshal(raw, &list); err != nil {
+			return err
+		}
+		*v = list
+		return nil
+	}
+	var one string
+	if string(raw) == "null" {
+		return malformed("null is no header value")
+	}
+	if err := json.Unmarshal(raw, &one); err != nil {
+		return err
+	}
+	*v = headerValues{one}
+	return nil
+}
+
+// decodeField reads a field that may be absent or null.
+func decodeField(raw json.RawMessage, v any) error {
+	if len(raw) == 0 {
+		return nil
+	}
+	return json.Unmarshal(raw, v)
+}
+
+func malformed(why string) error {
+	return api.Errorf(api.CodeRuntimeException, "the function's response is malformed: %s", why)
+}
