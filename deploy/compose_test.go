@@ -21,7 +21,7 @@ import (
 	"github.com/codesous/sous/cmd/sous/soustest"
 )
 
-// service is a service of docker-compose.yml, as far as the code has to do with it.
+// service holds the fields of a service in docker-compose.yml that the tests check.
 type service struct {
 	Image       string            `koanf:"image"`
 	Command     []string          `koanf:"command"`
@@ -50,7 +50,7 @@ type service struct {
 	DependsOn map[string]any `koanf:"depends_on"`
 }
 
-// compose is docker-compose.yml.
+// compose holds the fields of docker-compose.yml that the tests check.
 type compose struct {
 	Services map[string]service `koanf:"services"`
 	Networks map[string]struct {
@@ -64,7 +64,7 @@ type compose struct {
 
 func readYAML(t *testing.T, name string, into any) {
 	t.Helper()
-	k := koanf.New("\x00") // no key of these files holds that
+	k := koanf.New("\x00") // a separator that no key of these files contains
 	if err := k.Load(configfile.Provider(name), yaml.Parser()); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
@@ -78,12 +78,12 @@ func readCompose(t *testing.T) compose {
 	var c compose
 	readYAML(t, "docker-compose.yml", &c)
 	if len(c.Services) < 4 {
-		t.Fatalf("found the services %v", c.Services)
+		t.Fatalf("docker-compose.yml: got services %v, want at least 4", c.Services)
 	}
 	return c
 }
 
-// replicas are the names of the services that run sous.
+// replicas returns the names of the services that run sous, sorted.
 func (c compose) replicas() (names []string) {
 	for name, s := range c.Services {
 		if s.Build.Dockerfile != "" {
@@ -98,21 +98,21 @@ func read(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("ReadFile: %v", err)
 	}
 	return string(text)
 }
 
-// sous runs the built program and gives what it printed.
+// sous runs the built program and returns its output.
 func sous(t *testing.T, env []string, args ...string) (string, error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), soustest.Executable(t), args...)
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, env...) // nothing of the tests' own
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, env...) // without the variables of the test process
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
 
-// flags are those of a command line's command.
+// flags returns the help text of a command, which lists its flags.
 func flags(t *testing.T, command ...string) string {
 	t.Helper()
 	help, err := sous(t, nil, append(command, "--help")...)
@@ -122,13 +122,13 @@ func flags(t *testing.T, command ...string) string {
 	return help
 }
 
-// hasFlag says whether help lists the flag, and does not only mention it.
+// hasFlag reports whether help lists the flag. A mention in other text does not count.
 func hasFlag(help, name string) bool {
 	return regexp.MustCompile(`(?m)^ +(-\w, )?--` + regexp.QuoteMeta(name) + " ").MatchString(help)
 }
 
-// checkSettings demands that each variable is a setting of serve, and that the
-// server takes the values: it gets as far as a store that does not answer.
+// checkSettings checks that each variable is a setting of sous serve and that the
+// server accepts the values: it starts and fails only because no store answers.
 func checkSettings(t *testing.T, place string, variables map[string]string) {
 	t.Helper()
 	help := flags(t, "serve")
@@ -137,11 +137,11 @@ func checkSettings(t *testing.T, place string, variables map[string]string) {
 		flag, ok := strings.CutPrefix(name, "SOUS_")
 		flag = strings.ReplaceAll(strings.ToLower(flag), "_", "-")
 		if !ok || !hasFlag(help, flag) {
-			t.Errorf("%s: %s is no setting of sous serve", place, name)
+			t.Errorf("%s: %s is not a setting of sous serve", place, name)
 		}
 		env = append(env, name+"="+value)
 	}
-	// Later ones win. Ports of the container may be taken here.
+	// Later variables take precedence. Ports of the container may be in use here.
 	env = append(env, "SOUS_STORE=redis://127.0.0.1:1", "SOUS_ADMIN_LISTEN=")
 	if listen := variables["SOUS_LISTEN"]; listen != "" {
 		host, _, err := net.SplitHostPort(listen)
@@ -151,7 +151,7 @@ func checkSettings(t *testing.T, place string, variables map[string]string) {
 		env = append(env, "SOUS_LISTEN="+net.JoinHostPort(host, "0"))
 	}
 	if out, err := sous(t, env, "serve"); err == nil || !strings.Contains(out, "CS_STORE_UNAVAILABLE") {
-		t.Errorf("%s: with these variables: %v\n%s", place, err, out)
+		t.Errorf("%s: sous serve with these variables: got error %v, want CS_STORE_UNAVAILABLE in\n%s", place, err, out)
 	}
 }
 
@@ -160,16 +160,16 @@ func TestReplicas(t *testing.T) {
 	c := readCompose(t)
 	names := c.replicas()
 	if len(names) != 2 {
-		t.Fatalf("the replicas are %v", names)
+		t.Fatalf("replicas: got %v, want 2", names)
 	}
 	for _, name := range names {
 		s := c.Services[name]
 		checkSettings(t, name, s.Environment)
 		if len(s.Command) != 1 || s.Command[0] != "serve" {
-			t.Errorf("%s runs %q", name, s.Command)
+			t.Errorf("%s: got command %q, want [serve]", name, s.Command)
 		}
 		if s.Build.Dockerfile != "deploy/Dockerfile" || s.Build.Context != ".." {
-			t.Errorf("%s is built of %+v", name, s.Build)
+			t.Errorf("%s: got build %+v, want deploy/Dockerfile in ..", name, s.Build)
 		}
 		for arg := range s.Build.Args {
 			if !strings.Contains(read(t, "Dockerfile"), "\nARG "+arg+"=") {
@@ -199,29 +199,29 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// ignored says whether a file is kept out of commits by its own name.
+// ignored reports whether .gitignore lists the file by its own name.
 func ignored(t *testing.T, file string) bool {
 	t.Helper()
 	return slices.Contains(strings.Split(read(t, "../.gitignore"), "\n"), "/"+file)
 }
 
-// checkTimes demands that a replica may end in order before it is killed, and
-// that the proxy looks elsewhere before connections are refused.
+// checkTimes checks that a replica can shut down in order before it is killed, and
+// that the proxy stops using it before it refuses connections.
 func checkTimes(t *testing.T, name string, s service) {
 	t.Helper()
 	delay, err := time.ParseDuration(s.Environment["SOUS_DRAIN_DELAY"])
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%s: SOUS_DRAIN_DELAY: %v", name, err)
 	}
 	timeout, err := time.ParseDuration(s.Environment["SOUS_DRAIN_TIMEOUT"])
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%s: SOUS_DRAIN_TIMEOUT: %v", name, err)
 	}
 	if need := delay + timeout + closeTimeout(t); s.Stop <= need {
-		t.Errorf("%s is killed after %s, and may take %s", name, s.Stop, need)
+		t.Errorf("%s: got stop_grace_period %s, want more than the %s that a shutdown may take", name, s.Stop, need)
 	}
 	if notice := directive(t, "health_interval") + directive(t, "health_timeout"); delay <= notice {
-		t.Errorf("%s refuses connections after %s, and the proxy may take %s to notice", name, delay, notice)
+		t.Errorf("%s: got drain delay %s, want more than the %s that the proxy may take to notice", name, delay, notice)
 	}
 }
 
@@ -248,7 +248,8 @@ func gibibytes(t *testing.T, text string) int {
 	return n
 }
 
-// checkHealth demands a command of the image that asks the port listened on.
+// checkHealth checks that the health check runs a command of the image that queries
+// the port of listen.
 func checkHealth(t *testing.T, place string, test []string, listen string) {
 	t.Helper()
 	if len(test) < 2 || test[0] != "/sous" {
@@ -309,30 +310,31 @@ func TestServices(t *testing.T) {
 	}
 }
 
-// The store is on no network from which others come, or that leads out.
+// TestStoreIsAlone checks that the store is only on an internal network, which the
+// proxy does not share, and that it can write its files.
 func TestStoreIsAlone(t *testing.T) {
 	t.Parallel()
 	c := readCompose(t)
 	store := c.Services["kvrocks"]
 	if len(store.Networks) != 1 || !c.Networks[store.Networks[0]].Internal || len(store.Ports) > 0 {
-		t.Errorf("the store is on %q, ports %q", store.Networks, store.Ports)
+		t.Errorf("kvrocks: got networks %q and ports %q, want one internal network and no port", store.Networks, store.Ports)
 	}
 	if slices.Contains(c.Services["proxy"].Networks, store.Networks[0]) {
-		t.Error("the proxy reaches the store")
+		t.Errorf("proxy: got networks %q, want none of the store (%s)", c.Services["proxy"].Networks, store.Networks[0])
 	}
 	dir := option(t, "dir")
 	for _, where := range []string{option(t, "backup-dir"), option(t, "pidfile")} {
 		inTmp := slices.Contains(store.Tmpfs, path.Dir(where))
 		if !strings.HasPrefix(where, dir+"/") && !inTmp {
-			t.Errorf("%s cannot be written: only %s and %q can", where, dir, store.Tmpfs)
+			t.Errorf("kvrocks cannot write %s, want a path in %s or %q", where, dir, store.Tmpfs)
 		}
 	}
 	if !slices.ContainsFunc(store.Volumes, func(v string) bool { return strings.HasSuffix(v, ":"+dir) }) {
-		t.Errorf("no volume is at %s", dir)
+		t.Errorf("kvrocks: got volumes %q, want one at %s", store.Volumes, dir)
 	}
 }
 
-// Prometheus asks each replica at its admin address.
+// TestScrapeTargets checks that Prometheus scrapes each replica at its admin address.
 func TestScrapeTargets(t *testing.T) {
 	t.Parallel()
 	c := readCompose(t)
@@ -340,7 +342,7 @@ func TestScrapeTargets(t *testing.T) {
 	for _, name := range c.replicas() {
 		_, port, err := net.SplitHostPort(c.Services[name].Environment["SOUS_ADMIN_LISTEN"])
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("%s: SOUS_ADMIN_LISTEN: %v", name, err)
 		}
 		want = append(want, fmt.Sprintf("%s:%s", name, port))
 	}
@@ -353,6 +355,6 @@ func TestScrapeTargets(t *testing.T) {
 	}
 	readYAML(t, "prometheus.yml", &config)
 	if got := config.Jobs[0].Static[0].Targets; !slices.Equal(got, want) {
-		t.Errorf("it scrapes %q, want %q", got, want)
+		t.Errorf("scrape targets: got %q, want %q", got, want)
 	}
 }

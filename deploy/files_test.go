@@ -14,18 +14,19 @@ import (
 	"github.com/codesous/sous/cmd/sous/soustest"
 )
 
-// lines are those of a file that are not empty and no comments.
+// lines returns the lines of a file, without empty lines and comments.
 func lines(t *testing.T, file string) (out []string) {
 	t.Helper()
 	for line := range strings.Lines(read(t, file)) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+		line = strings.TrimSpace(line)
+		if line != "" && !strings.HasPrefix(line, "#") {
 			out = append(out, line)
 		}
 	}
 	return out
 }
 
-// option is a setting of kvrocks.conf.
+// option returns the value of a setting in kvrocks.conf.
 func option(t *testing.T, name string) string {
 	t.Helper()
 	for _, line := range lines(t, "kvrocks.conf") {
@@ -37,14 +38,14 @@ func option(t *testing.T, name string) string {
 	return ""
 }
 
-// directive is a duration in the Caddyfile.
+// directive returns the value of a duration in the Caddyfile.
 func directive(t *testing.T, name string) time.Duration {
 	t.Helper()
 	for _, line := range lines(t, "Caddyfile") {
 		if key, value, _ := strings.Cut(line, " "); key == name {
 			d, err := time.ParseDuration(value)
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("Caddyfile: %s: %v", name, err)
 			}
 			return d
 		}
@@ -71,22 +72,22 @@ func TestCaddyfile(t *testing.T) {
 		}
 	}
 	if c.Services["proxy"].Stop <= directive(t, "grace_period") {
-		t.Errorf("the proxy is killed after %s, and may take %s", c.Services["proxy"].Stop, directive(t, "grace_period"))
+		t.Errorf("proxy: got stop_grace_period %s, want more than the grace_period %s of the Caddyfile", c.Services["proxy"].Stop, directive(t, "grace_period"))
 	}
 	route := regexp.MustCompile(`health_uri (\S+)`).FindStringSubmatch(text)
 	server := soustest.Start(t)
 	response, err := http.Get(server.URL + route[1])
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("GET %s: %v", route[1], err)
 	}
 	response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		t.Errorf("a ready server answers %s with %s", route[1], response.Status)
+		t.Errorf("GET %s of a ready server: got %s, want 200", route[1], response.Status)
 	}
 }
 
-// kvrocksOptions are names that KVRocks knows (src/config/config.cc), of which it
-// ignores others silently.
+// kvrocksOptions lists names that KVRocks knows (src/config/config.cc). It silently
+// ignores other names.
 var kvrocksOptions = strings.Fields(`
 	bind port dir backup-dir pidfile log-dir log-level db-name maxclients workers timeout requirepass
 	lua-strict-key-accessing redis-cursor-compatible resp3-enabled
@@ -118,7 +119,8 @@ func TestKVRocksConf(t *testing.T) {
 	}
 }
 
-// kvrocks.conf has every setting that docs/storage.md lists, with the required value.
+// TestKVRocksConfMeetsTheRequirements checks that kvrocks.conf has every setting that
+// docs/storage.md lists, with the required value.
 func TestKVRocksConfMeetsTheRequirements(t *testing.T) {
 	t.Parallel()
 	_, section, _ := strings.Cut(read(t, "../docs/storage.md"), "\n### KVRocks\n")
@@ -145,12 +147,12 @@ func TestDockerfile(t *testing.T) {
 	text := read(t, "Dockerfile")
 	module := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(read(t, "../go.mod"))
 	if from := regexp.MustCompile(`FROM golang:(\d+\.\d+)\.\d+ AS build`).FindStringSubmatch(text); from == nil || from[1] != module[1] {
-		t.Errorf("it builds with %q, and go.mod wants Go %s", from, module[1])
+		t.Errorf("Dockerfile: got golang image %q, want Go %s of go.mod", from, module[1])
 	}
 	makefile := read(t, "../Makefile")
 	for _, want := range []string{"\nbuild:", "-o bin/sous ", "$(VERSION)"} {
 		if !strings.Contains(makefile, want) {
-			t.Errorf("the Makefile has no %q, which the image is made by", want)
+			t.Errorf("Makefile: got no %q, which the Dockerfile needs", want)
 		}
 	}
 	for _, want := range []string{
@@ -158,7 +160,7 @@ func TestDockerfile(t *testing.T) {
 		"ca-certificates.crt /etc/ssl/certs/ca-certificates.crt",
 	} {
 		if !strings.Contains(text, want) {
-			t.Errorf("the Dockerfile has no %q", want)
+			t.Errorf("Dockerfile: got no %q", want)
 		}
 	}
 	c := readCompose(t)
@@ -167,28 +169,29 @@ func TestDockerfile(t *testing.T) {
 		health := regexp.MustCompile(`HEALTHCHECK .*CMD \["(\S+)", "(\S+)"\]`).FindStringSubmatch(text)
 		checkHealth(t, "Dockerfile", health[1:], listen)
 		if _, port, _ := strings.Cut(listen, ":"); !strings.Contains(text, "EXPOSE "+port) {
-			t.Errorf("it does not expose %s", port)
+			t.Errorf("Dockerfile: got no EXPOSE %s", port)
 		}
 	}
 }
 
-// What the build needs is not kept from it.
+// TestDockerignore checks that the files that the build needs are not ignored, and
+// all others are.
 func TestDockerignore(t *testing.T) {
 	t.Parallel()
 	ignored := lines(t, "Dockerfile.dockerignore")
 	if ignored[0] != "*" {
-		t.Fatal("it does not begin by leaving everything out")
+		t.Fatalf("Dockerfile.dockerignore: got first line %q, want *", ignored[0])
 	}
 	root, err := filepath.Abs("..")
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Abs: %v", err)
 	}
 	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f",
 		`{{if .Module}}{{if .Module.Main}}{{.Dir}}{{range .EmbedFiles}} {{.}}{{end}}{{end}}{{end}}`, "./cmd/sous", "./invoker/sandbox/childmain")
 	list.Dir = root
 	out, err := list.Output()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("go list: %v", err)
 	}
 	needed := []string{"Makefile", "go.mod", "go.sum"}
 	for line := range strings.Lines(string(out)) {
@@ -198,7 +201,7 @@ func TestDockerignore(t *testing.T) {
 		}
 		dir, err := filepath.Rel(root, fields[0])
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("Rel(%s): %v", fields[0], err)
 		}
 		needed = append(needed, strings.Split(dir, string(filepath.Separator))[0])
 		for _, file := range fields[1:] {
@@ -211,12 +214,12 @@ func TestDockerignore(t *testing.T) {
 	needed = slices.Compact(needed)
 	for _, name := range needed {
 		if !slices.Contains(ignored, "!"+name) {
-			t.Errorf("the build needs %s, which is left out", name)
+			t.Errorf("Dockerfile.dockerignore: %s is ignored, but the build needs it", name)
 		}
 	}
 	for _, line := range ignored {
 		if name, ok := strings.CutPrefix(line, "!"); ok && !slices.Contains(needed, name) {
-			t.Errorf("the build does not need %s", name)
+			t.Errorf("Dockerfile.dockerignore: %s is included, but the build does not need it", name)
 		}
 	}
 }
@@ -230,28 +233,28 @@ func TestUnit(t *testing.T) {
 	}
 	command := strings.Fields(unit["ExecStart"])
 	if len(command) < 2 || filepath.Base(command[0]) != "sous" {
-		t.Fatalf("it runs %q", command)
+		t.Fatalf("sous.service: got ExecStart %q, want sous with a command", command)
 	}
-	// An unknown flag is an error also before --help.
+	// An unknown flag is an error even in front of --help.
 	flags(t, command[1:]...)
 	stop, err := time.ParseDuration(unit["TimeoutStopSec"])
 	if need := 5*time.Second + 30*time.Second + closeTimeout(t); err != nil || stop <= need {
-		t.Errorf("it is killed after %s, and may take %s (%v)", stop, need, err)
+		t.Errorf("sous.service: got TimeoutStopSec %s (%v), want more than %s", stop, err, need)
 	}
 	for key, want := range map[string]string{
 		"KillMode": "mixed", "OOMPolicy": "continue", "NoNewPrivileges": "yes", "ProtectSystem": "strict", "DynamicUser": "yes",
 		"RestrictNamespaces": "user net",
 	} {
 		if unit[key] != want {
-			t.Errorf("%s is %q, want %q", key, unit[key], want)
+			t.Errorf("sous.service: got %s=%q, want %q", key, unit[key], want)
 		}
 	}
 	if tool, err := exec.LookPath("systemd-analyze"); err == nil {
-		// It also wants the program to be there.
+		// systemd-analyze also checks that the program exists.
 		text := strings.ReplaceAll(read(t, "sous.service"), command[0], soustest.Executable(t))
 		file := filepath.Join(t.TempDir(), "sous.service")
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
+			t.Fatalf("WriteFile: %v", err)
 		}
 		if out, err := exec.CommandContext(t.Context(), tool, "verify", file).CombinedOutput(); err != nil || len(out) > 0 {
 			t.Errorf("systemd-analyze verify: %v\n%s", err, out)
@@ -259,7 +262,7 @@ func TestUnit(t *testing.T) {
 	}
 }
 
-// Commands, files and settings that docs/deploy.md names exist.
+// TestDocument checks that the commands, files and settings in docs/deploy.md exist.
 func TestDocument(t *testing.T) {
 	t.Parallel()
 	text := read(t, "../docs/deploy.md")
@@ -267,17 +270,17 @@ func TestDocument(t *testing.T) {
 	for _, name := range regexp.MustCompile("SOUS_[A-Z_]+[A-Z]").FindAllString(text, -1) {
 		flag := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name, "SOUS_")), "_", "-")
 		if !hasFlag(help, flag) && name != "SOUS_KEY" && name != "SOUS_URL" {
-			t.Errorf("%s is no setting", name)
+			t.Errorf("docs/deploy.md: %s is not a setting", name)
 		}
 	}
 	for _, found := range regexp.MustCompile(`deploy/[A-Za-z.-]+[a-z]`).FindAllString(text, -1) {
 		if _, err := os.Stat(filepath.Join("..", found)); err != nil {
-			t.Error(err)
+			t.Errorf("docs/deploy.md names %s: %v", found, err)
 		}
 	}
 	commands := regexp.MustCompile(`(?m)^ {4}.*?(?:\bsous|sous-1) ((?:health|keys|doctor|fn|secret|serve|version)\b[a-z ]*)(.*)$`).FindAllStringSubmatch(text, -1)
 	if len(commands) < 3 {
-		t.Fatalf("it names the commands %q", commands)
+		t.Fatalf("docs/deploy.md: got commands %q, want at least 3", commands)
 	}
 	for _, c := range commands {
 		words := strings.Fields(c[1])

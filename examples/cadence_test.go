@@ -24,7 +24,7 @@ func TestCadence(t *testing.T) {
 		t.Fatalf("bind: %v\n%s", err, out)
 	}
 	program := sandboxtest.Build(t, "github.com/codesous/sous/examples/cadence")
-	// The first order registers the domain, for which the binding waits.
+	// The first order registers the domain that the binding waits for.
 	for _, tc := range []struct {
 		order, want, problem string
 	}{

@@ -1,5 +1,5 @@
-// Package examples holds functions and workers to learn from; its tests run each
-// as its README says.
+// Package examples contains sample functions and workers. Its tests run each of them
+// as its README describes.
 package examples
 
 import (
@@ -16,7 +16,8 @@ import (
 	"github.com/codesous/sous/cmd/sous/soustest"
 )
 
-// deploy publishes the folder of an example and gives the URL that it printed.
+// deploy publishes the folder of an example and returns the URL that the command
+// printed.
 func deploy(t *testing.T, server *soustest.Server, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(soustest.Executable(t), append([]string{"fn", "deploy", "--url", server.URL}, args...)...)
@@ -32,7 +33,7 @@ func deploy(t *testing.T, server *soustest.Server, args ...string) string {
 	return strings.TrimSpace(url)
 }
 
-// call is one HTTP request and what must be its answer.
+// call is an HTTP request with the expected answer.
 type call struct {
 	method, path string
 	header       map[string]string
@@ -45,19 +46,19 @@ func (c call) do(t *testing.T, url string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), c.method, url+c.path, strings.NewReader(c.body))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("NewRequest %s %s: %v", c.method, c.path, err)
 	}
 	for name, value := range c.header {
 		req.Header.Set(name, value)
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%s %s: %v", c.method, c.path, err)
 	}
 	defer func() { _ = res.Body.Close() }()
 	got, err := io.ReadAll(res.Body)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("read the answer of %s %s: %v", c.method, c.path, err)
 	}
 	if res.StatusCode != c.status || string(got) != c.want {
 		t.Errorf("%s %s: got %d %s, want %d %s", c.method, c.path, res.StatusCode, got, c.status, c.want)
@@ -104,11 +105,11 @@ func testWebhook(t *testing.T, server *soustest.Server) {
 func testCounter(t *testing.T, server *soustest.Server) {
 	url := deploy(t, server, "counter")
 	call{"GET", "", nil, "", 200, `{"visits":0}`}.do(t, url)
-	// A retry under the same key counts once, whatever its headers.
+	// A retry under the same key counts once, even with other headers.
 	for _, trace := range []string{"00-1", "00-2"} {
 		call{"POST", "", map[string]string{"Idempotency-Key": "first", "Traceparent": trace}, "", 200, `{"visits":1}`}.do(t, url)
 	}
-	// One at a time: no visit is lost between get and set.
+	// The calls run one after the other, so no visit is lost between get and set.
 	done := make(chan struct{})
 	const visitors = 20
 	for range visitors {
@@ -116,16 +117,16 @@ func testCounter(t *testing.T, server *soustest.Server) {
 			defer func() { done <- struct{}{} }()
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, nil)
 			if err != nil {
-				t.Error(err)
+				t.Errorf("NewRequest POST: %v", err)
 				return
 			}
 			res, err := http.DefaultClient.Do(req)
 			if err != nil {
-				t.Error(err)
+				t.Errorf("POST: %v", err)
 				return
 			}
 			if res.StatusCode != http.StatusOK {
-				t.Errorf("status %d", res.StatusCode)
+				t.Errorf("POST: got status %d, want %d", res.StatusCode, http.StatusOK)
 			}
 			_ = res.Body.Close()
 		}()

@@ -27,11 +27,11 @@ func TestWorkerPython(t *testing.T) {
 		t.Skip("python3 is not installed")
 	}
 	for _, file := range []string{"worker-python/worker.py", "worker-python/sous_worker.py"} {
-		if _, err := os.Stat(file); err != nil { // and go test sees when it changes
-			t.Fatal(err)
+		if _, err := os.Stat(file); err != nil { // makes go test notice changes of the file
+			t.Fatalf("Stat: %v", err)
 		}
 	}
-	testWorker(t, python, "-B", "worker-python/worker.py") // -B: leaves no files here
+	testWorker(t, python, "-B", "worker-python/worker.py") // -B: write no bytecode files here
 }
 
 func TestWorkerGo(t *testing.T) {
@@ -39,17 +39,17 @@ func TestWorkerGo(t *testing.T) {
 	testWorker(t, sandboxtest.Build(t, "github.com/codesous/sous/examples/worker-go"))
 }
 
-// post is a server that wants keys, with letters to be sent.
+// post is a server with API keys and a queue of letters.
 type post struct {
 	t       *testing.T
 	config  platformtest.Config
 	server  *platformtest.Server
 	command []string
-	key     string // a worker's
+	key     string // of the worker
 }
 
-// testWorker has the worker do jobs of every kind, lose its server, and stop in the
-// middle of its work.
+// testWorker lets the worker execute jobs of every kind, lose its server, and stop
+// while jobs are in progress.
 func testWorker(t *testing.T, command ...string) {
 	store := storagetest.Redis(t, "--appendonly", "yes")
 	p := &post{t: t, config: platformtest.Config{Store: store.URL, Key: platformtest.Bootstrap(t, store.URL)}, command: command}
@@ -58,7 +58,7 @@ func testWorker(t *testing.T, command ...string) {
 		Name: "post", Roles: []string{"worker"}, Namespace: platformtest.Namespace,
 	})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("CreateKey: %v", err)
 	}
 	p.key = made.Secret
 	w := p.start()
@@ -80,7 +80,7 @@ func (p *post) enqueue(payloads ...string) []string {
 	}
 	made, err := p.tenant().Namespace(platformtest.Namespace).Queue("letters").Enqueue(p.t.Context(), "", jobs...)
 	if err != nil {
-		p.t.Fatal(err)
+		p.t.Fatalf("Enqueue: %v", err)
 	}
 	ids := make([]string, len(made))
 	for i := range made {
@@ -93,17 +93,18 @@ func (p *post) job(id string) api.Job {
 	p.t.Helper()
 	job, err := p.tenant().Job(p.t.Context(), id)
 	if err != nil {
-		p.t.Fatal(err)
+		p.t.Fatalf("Job(%s): %v", id, err)
 	}
 	return job
 }
 
-// await waits until the job is as ok wants it, and returns it.
+// await waits until ok accepts the job, and returns the job.
 func (p *post) await(what, id string, ok func(api.Job) bool) (job api.Job) {
 	p.t.Helper()
 	platformtest.Eventually(p.t, 30*time.Second, what, func() error {
-		if job = p.job(id); !ok(job) {
-			return fmt.Errorf("%s %s %s", job.State, job.Progress, job.Payload)
+		job = p.job(id)
+		if !ok(job) {
+			return fmt.Errorf("job %s: got state %s, progress %s, payload %s", id, job.State, job.Progress, job.Payload)
 		}
 		return nil
 	})
@@ -114,7 +115,7 @@ func in(state api.JobState) func(api.Job) bool {
 	return func(j api.Job) bool { return j.State == state }
 }
 
-// letters are n payloads of the given number of pages.
+// letters returns n payloads with the given number of pages.
 func letters(n, pages int) []string {
 	out := make([]string, n)
 	for i := range out {
@@ -123,19 +124,19 @@ func letters(n, pages int) []string {
 	return out
 }
 
-// delivers: 100 letters, of which one is retried, one is no letter, and one is
-// cancelled while it is sent.
+// delivers checks that the worker sends 100 letters. One of them is retried, one has
+// no valid address, and one is cancelled while it is sent.
 func (p *post) delivers(w *workerProcess) {
 	t := p.t
 	ids := p.enqueue(append(letters(97, 1), `{"to": "ada@busy.example"}`, `{"to": "nobody"}`, `{"to": "long@example.com", "pages": 100000}`)...)
 	long := ids[99]
-	p.await("the long letter's progress is told", long, func(j api.Job) bool {
+	p.await("the progress of the long letter is reported", long, func(j api.Job) bool {
 		return j.State == api.JobActive && bytes.Contains(j.Progress, []byte(`"total":100000`)) && len(j.Checkpoint) > 0
 	})
 	if _, err := p.tenant().CancelJob(t.Context(), long); err != nil {
-		t.Fatal(err)
+		t.Fatalf("CancelJob(%s): %v", long, err)
 	}
-	platformtest.Eventually(t, 20*time.Second, "the worker hears of it", func() error {
+	platformtest.Eventually(t, 20*time.Second, "the worker notices the cancellation", func() error {
 		if said := w.said.String(); !strings.Contains(said, "job "+long) || !strings.Contains(said, "cancelled") {
 			return errors.New(said)
 		}
@@ -150,27 +151,27 @@ func (p *post) delivers(w *workerProcess) {
 		}
 		var result struct{ Sent string }
 		if err := json.Unmarshal(job.Result, &result); err != nil || result.Sent != to || job.Attempt != attempts || len(job.Errors) != attempts-1 {
-			t.Errorf("%s: %s after %d attempts: %v %v", job.Payload, job.Result, job.Attempt, job.Errors, err)
+			t.Errorf("job %s: got result %s after %d attempts, errors %v (decode: %v); want a letter to %s after %d attempts", job.Payload, job.Result, job.Attempt, job.Errors, err, to, attempts)
 		}
 	}
 	p.await("the letter without an address is dead", ids[98], in(api.JobDead))
 	if job := p.job(ids[98]); job.DeadReason != api.DeadFatal || len(job.Errors) != 1 || job.Errors[0].Error != "nobody is no address" {
-		t.Errorf("%+v", job)
+		t.Errorf("letter without an address: got %+v, want a dead job with the reason %q and one error", job, api.DeadFatal)
 	}
 	if job := p.job(long); job.State != api.JobCancelled || job.Attempt != 1 {
-		t.Errorf("%+v", job)
+		t.Errorf("cancelled letter: got %+v, want state %q after 1 attempt", job, api.JobCancelled)
 	}
 }
 
-// outlives: the server is killed and comes back, and the worker goes on with what
-// it has in hand.
+// outlives checks that the worker continues its jobs after the server was killed and
+// started again.
 func (p *post) outlives(w *workerProcess) {
 	ids := p.enqueue(letters(5, 30)...)
 	for _, id := range ids {
 		p.await("the letter is begun", id, in(api.JobActive))
 	}
 	if err := p.server.Kill(); err != nil {
-		p.t.Fatal(err)
+		p.t.Fatalf("Kill: %v", err)
 	}
 	platformtest.Eventually(p.t, 20*time.Second, "the worker misses the server", func() error {
 		if !strings.Contains(w.said.String(), "fetch") {
@@ -186,48 +187,49 @@ func (p *post) outlives(w *workerProcess) {
 	}
 }
 
-// stops: what is begun is finished, and nothing else is touched.
+// stops checks that a worker that is stopped finishes the jobs in progress and leaves
+// all others.
 func (p *post) stops(w *workerProcess) {
 	t := p.t
 	ids := p.enqueue(letters(200, 10)...) // more than are sent until the signal comes
 	p.await("the work is under way", ids[15], in(api.JobCompleted))
 	if err := w.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Signal(SIGTERM): %v", err)
 	}
 	if err := w.wait(20 * time.Second); err != nil {
 		t.Fatalf("the worker ended with %v: %s", err, w.said.String())
 	}
 	states := map[string]int{}
 	for _, id := range ids {
-		// The server gives back what it has just handed out once it sees the
-		// connection end, which may be after the worker's end.
-		job := p.await("the job is not held any more", id, func(j api.Job) bool { return j.State != api.JobActive })
+		// The server releases jobs that it has just handed out once it notices the end
+		// of the connection, which may be after the end of the worker.
+		job := p.await("the job is released", id, func(j api.Job) bool { return j.State != api.JobActive })
 		state := "done"
 		switch job.State {
 		case api.JobCompleted:
-		case api.JobPending, api.JobRetrying: // it was given back
+		case api.JobPending, api.JobRetrying: // the job was released
 			state, job.Attempt = "left", job.Attempt+1
 		default:
 			state = string(job.State)
 		}
 		states[state]++
 		if job.Attempt != 1 || len(job.Errors) > 0 {
-			t.Errorf("%s: attempt %d, errors %v", job.State, job.Attempt, job.Errors)
+			t.Errorf("job %s in state %s: got attempt %d, errors %v; want attempt 1, no errors", id, job.State, job.Attempt, job.Errors)
 		}
 	}
 	if states["done"] < 16 || states["left"] == 0 || states["done"]+states["left"] != len(ids) {
-		t.Errorf("after the stop: %v", states)
+		t.Errorf("after the stop: got %v, want at least 16 done, the others left, %d in total", states, len(ids))
 	}
 	second := p.start()
 	for _, id := range ids {
-		p.await("a second worker does what was left", id, in(api.JobCompleted))
+		p.await("a second worker completes the job", id, in(api.JobCompleted))
 	}
 	if err := errors.Join(second.cmd.Process.Signal(syscall.SIGTERM), second.wait(20*time.Second)); err != nil {
 		t.Errorf("the second worker ended with %v: %s", err, second.said.String())
 	}
 }
 
-// workerProcess is a worker of an example.
+// workerProcess is a running worker of an example.
 type workerProcess struct {
 	cmd    *exec.Cmd
 	said   *output
@@ -241,7 +243,7 @@ func (p *post) start() *workerProcess {
 	w.cmd.Env = append(os.Environ(), "SOUS_KEY="+p.key)
 	w.cmd.Stderr = w.said
 	if err := w.cmd.Start(); err != nil {
-		p.t.Fatal(err)
+		p.t.Fatalf("start %s: %v", p.command[0], err)
 	}
 	ended := make(chan struct{})
 	go func() {
@@ -249,7 +251,7 @@ func (p *post) start() *workerProcess {
 		close(ended)
 	}()
 	p.t.Cleanup(func() {
-		_ = w.cmd.Process.Kill() // it may have ended
+		_ = w.cmd.Process.Kill() // the process may have ended
 		<-ended
 		if p.t.Failed() {
 			p.t.Logf("the worker said:\n%s", w.said.String())
@@ -263,11 +265,11 @@ func (w *workerProcess) wait(within time.Duration) error {
 	case err := <-w.exited:
 		return err
 	case <-time.After(within):
-		return fmt.Errorf("it runs on after %s", within)
+		return fmt.Errorf("the worker is still running after %s", within)
 	}
 }
 
-// output gathers what a process writes while a test reads it.
+// output collects the output of a process; a test can read it concurrently.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
