@@ -5,11 +5,11 @@ import (
 	"strconv"
 )
 
-// Status of an activation. It goes queued ⇄ running → a terminal one, and
-// nothing leaves a terminal one.
+// Status is the status of an activation. An activation is queued and running in turns
+// until it reaches a terminal status, which never changes.
 type Status string
 
-// The statuses.
+// The statuses; those from StatusSuccess on are terminal.
 const (
 	StatusQueued    Status = "queued"
 	StatusRunning   Status = "running"
@@ -19,17 +19,17 @@ const (
 	StatusCancelled Status = "cancelled"
 )
 
-// Terminal says whether nothing can change the status any more.
+// Terminal reports whether the status is final.
 func (s Status) Terminal() bool { return s != StatusQueued && s != StatusRunning }
 
-// Ref names a version of a function, directly or by alias. In a record both are
-// set: the alias that was asked for and the version that it meant.
+// Ref names a version of a function, by number or by alias. A request sets one of
+// them. A record sets both: the requested alias and the version that it pointed at.
 type Ref struct {
 	Alias   string `json:"alias,omitempty"`
 	Version int64  `json:"version,omitempty"`
 }
 
-// String is the alias if there is one, else the version number.
+// String returns the alias if there is one, else the version number.
 func (r Ref) String() string {
 	if r.Alias != "" {
 		return r.Alias
@@ -37,7 +37,8 @@ func (r Ref) String() string {
 	return strconv.FormatInt(r.Version, 10)
 }
 
-// Validate refuses a ref that names neither or both of alias and version.
+// Validate returns CodeValidation unless the ref has either an alias or a version, and
+// CodeValidationName if that one is malformed.
 func (r Ref) Validate() error {
 	switch {
 	case (r.Alias == "") == (r.Version == 0):
@@ -51,7 +52,8 @@ func (r Ref) Validate() error {
 	return nil
 }
 
-// Trigger is what made an invocation; the shape of Source depends on Type.
+// Trigger describes the cause of an invocation. The shape of Source depends on Type:
+// CallSource, ScheduleSource and CadenceSource are three of them.
 type Trigger struct {
 	Type   string          `json:"type"`
 	Source json.RawMessage `json:"source,omitempty"`
@@ -66,7 +68,7 @@ const (
 	TriggerQueue    = "queue"
 )
 
-// Principal is who asked for an invocation.
+// Principal identifies the caller of an invocation: the id of its API key and its roles.
 type Principal struct {
 	Sub   string   `json:"sub"`
 	Roles []string `json:"roles"`
@@ -89,8 +91,8 @@ const (
 	ErrRefused        ErrorType = "Refused"
 )
 
-// ActivationError is why an activation failed. Code is what the function threw
-// with, if its error had one.
+// ActivationError describes why an activation failed. Code is the code property of the
+// error that the function threw, "" without one.
 type ActivationError struct {
 	Type    ErrorType `json:"type"`
 	Message string    `json:"message"`
@@ -98,7 +100,9 @@ type ActivationError struct {
 	Code    string    `json:"code,omitempty"`
 }
 
-// Limits of what an activation keeps, in bytes, and of its life, in milliseconds.
+// Limits of an activation. A result of up to MaxResultBytes is returned to the caller,
+// up to MaxStoredResultBytes of it are stored, and up to MaxInlineResultBytes within
+// the record. ActivationTTLMS is how long the record is kept after its last write.
 const (
 	MaxResultBytes       = 6 << 20
 	MaxStoredResultBytes = 256 << 10
@@ -111,12 +115,16 @@ const (
 	LostGraceMS          = 10_000
 )
 
-// Activation is the record of one invocation: the seed's fields and those of
-// docs/storage.md. One with a JobID is asynchronous: StartMS is when it was
-// accepted, Attempt the one that runs or ran last (0: none yet), DurationMS how
-// long that took, and Error, while it is queued again, why that failed. Result is absent while it runs, where the handler returned
-// undefined, and in lists. Where ResultTruncated is set it is a JSON string: the
-// first MaxStoredResultBytes of the result's text.
+// Activation is the record of one invocation; docs/storage.md lists its fields.
+//
+// An activation with a JobID is asynchronous. Its StartMS is the time at which it was
+// accepted, Attempt the current or last attempt (0: none yet), and DurationMS the
+// duration of that attempt. While it is queued for a retry, Error describes why the
+// last attempt failed.
+//
+// Result is absent while the function runs, if the handler returned undefined, and in
+// lists. If ResultTruncated is set, Result is a JSON string with the first
+// MaxStoredResultBytes of the result's text.
 type Activation struct {
 	ActivationID    string           `json:"activation_id"`
 	Tenant          string           `json:"tenant"`
@@ -142,7 +150,8 @@ type Activation struct {
 	Error           *ActivationError `json:"error"`
 }
 
-// FailureCode says by a code how a terminal activation failed; "" for a success.
+// FailureCode returns the code for the way in which a terminal activation failed, ""
+// for a success.
 func (a *Activation) FailureCode() Code {
 	switch a.Status {
 	case StatusSuccess:
@@ -165,14 +174,14 @@ func (a *Activation) FailureCode() Code {
 	return CodeRuntimeException
 }
 
-// Lost says whether a's replica must have died: it runs without a job past its
-// deadline and the grace.
+// Lost reports whether the replica that ran the activation must have died: it is
+// running, has no job that would be retried, and is LostGraceMS past its deadline.
 func (a *Activation) Lost(nowMS int64) bool {
 	return a.Status == StatusRunning && a.JobID == "" && nowMS > a.DeadlineMS+LostGraceMS
 }
 
-// LogLine is one line of an activation's log. Message is a JSON string or any
-// other JSON value. ID is the line's place, for cursors and Last-Event-ID.
+// LogLine is one line of an activation's log. Message is any JSON value, usually a
+// string.
 type LogLine struct {
 	TSMS    int64           `json:"ts_ms"`
 	Level   string          `json:"level"`

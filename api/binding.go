@@ -18,12 +18,12 @@ const (
 	MaxActivityPollers     = 64
 	DefaultInflightTasks   = 256
 	MaxInflightTasks       = 10_000
-	MaxActivityResultBytes = 1 << 20  // what a task is answered with
+	MaxActivityResultBytes = 1 << 20  // of the result that completes a task
 	MaxHeartbeatBytes      = 64 << 10 // of a heartbeat's details
 )
 
-// WorkerBinding makes a Cadence worker of the platform: the activities of
-// ActivityMap, taken from the domain's tasklist, are run by functions of the
+// WorkerBinding makes the platform a Cadence worker: it polls the domain's tasklist
+// for the activity types of ActivityMap and runs each by a function of the
 // binding's namespace.
 type WorkerBinding struct {
 	Name        string               `json:"name"`
@@ -39,17 +39,17 @@ type WorkerBinding struct {
 	UpdatedAtMS int64                `json:"updated_at_ms"`
 }
 
-// BindingPollers is how many calls ask for tasks at once; 0 means the default.
+// BindingPollers is the number of concurrent polls for tasks of a replica; 0 means the default.
 type BindingPollers struct {
 	Activity int `json:"activity"`
 }
 
-// BindingLimits is how many tasks are in hand at once; 0 means the default.
+// BindingLimits is the number of tasks that a replica runs at once; 0 means the default.
 type BindingLimits struct {
 	MaxInflightTasks int `json:"max_inflight_tasks"`
 }
 
-// Normalize fills in what has a default.
+// Normalize sets the defaults of empty fields.
 func (b *WorkerBinding) Normalize() {
 	if b.WorkerID == "" {
 		b.WorkerID = b.Name
@@ -68,8 +68,8 @@ func (b *WorkerBinding) Normalize() {
 	}
 }
 
-// Validate refuses (CodeValidation, CodeValidationName) what no worker can be made
-// of. Defaults are filled in before it: see Normalize.
+// Validate returns CodeValidation or CodeValidationName for a binding that cannot be
+// stored. Call Normalize first.
 func (b *WorkerBinding) Validate() error {
 	if err := ValidateName("name", b.Name); err != nil {
 		return err
@@ -102,7 +102,7 @@ func (b *WorkerBinding) Validate() error {
 	return nil
 }
 
-// validateTarget refuses (CodeValidation) a target that can be no function's.
+// validateTarget returns CodeValidation unless the target names a function and a ref.
 func (b *WorkerBinding) validateTarget(kind string) error {
 	target := b.ActivityMap[kind]
 	path := "activity_map." + kind
@@ -118,8 +118,8 @@ func (b *WorkerBinding) validateTarget(kind string) error {
 	return nil
 }
 
-// validateCadenceName refuses (CodeValidation) what is no name on a Cadence
-// server, which allows nearly everything.
+// validateCadenceName returns CodeValidation for an invalid name. A Cadence server
+// itself allows nearly everything.
 func validateCadenceName(path, s string) error {
 	switch {
 	case s == "":
@@ -136,32 +136,32 @@ func bindingField(path, rule string) error {
 	return Errorf(CodeValidation, "%s %s", path, rule).WithFields(FieldError{Path: path, Message: rule})
 }
 
-// BindingState is how a binding's workers get on.
+// BindingState summarizes the workers of a binding.
 type BindingState string
 
 // The states.
 const (
-	BindingRunning  BindingState = "running"              // a replica asks for tasks, or runs the last ones it got
-	BindingWaiting  BindingState = "waiting_for_domain"   // there is no such domain, as yet
-	BindingFailing  BindingState = "failing"              // the Cadence server does not answer, or refuses
-	BindingNoServer BindingState = "no server configured" // no replica knows a Cadence server
-	BindingDisabled BindingState = "disabled"             // as it was told
+	BindingRunning  BindingState = "running"              // a replica polls for tasks or runs the last ones
+	BindingWaiting  BindingState = "waiting_for_domain"   // the domain does not exist yet
+	BindingFailing  BindingState = "failing"              // the Cadence server does not answer, or rejects the calls
+	BindingNoServer BindingState = "no server configured" // no replica has a Cadence server configured
+	BindingDisabled BindingState = "disabled"             // Enabled is false
 	BindingStopped  BindingState = "stopped"              // no replica has the cadence role
 )
 
-// BindingStatus is a binding and how its workers get on. The counts are those of
-// the replicas that live, each since its start.
+// BindingStatus is a binding with the state of its workers. The counts add up the live
+// replicas, each since its start.
 type BindingStatus struct {
 	WorkerBinding
 	Status BindingCounts    `json:"status"`
 	Shares []BindingReplica `json:"replicas"`
 }
 
-// BindingCounts is what the workers of a binding did.
+// BindingCounts is the state of a binding's workers and their counts of tasks.
 type BindingCounts struct {
 	State      BindingState `json:"state"`
-	Reason     string       `json:"reason,omitempty"`       // why it is not running, or what is wrong although it is
-	LastPollMS int64        `json:"last_poll_ms,omitempty"` // when the server last answered a call for tasks
+	Reason     string       `json:"reason,omitempty"`       // why it is not running, or a problem of a running one
+	LastPollMS int64        `json:"last_poll_ms,omitempty"` // when the server last answered a poll
 	Taken      int64        `json:"taken"`
 	Completed  int64        `json:"completed"`
 	Failed     int64        `json:"failed"` // timeouts of functions included
@@ -169,7 +169,7 @@ type BindingCounts struct {
 	InFlight   int64        `json:"in_flight"`
 }
 
-// BindingReplica is one replica's share.
+// BindingReplica is the part of one replica in a BindingStatus.
 type BindingReplica struct {
 	Replica string `json:"replica"`
 	BindingCounts
@@ -187,8 +187,8 @@ type CadenceSource struct {
 	Attempt      int32  `json:"attempt"` // Cadence's: it counts from 0
 }
 
-// TaskActivationID is the activation id of a Cadence task: the UUIDv5 of its
-// token, which a second delivery repeats and a further attempt does not.
+// TaskActivationID returns the activation id of a Cadence task, the UUIDv5 of its
+// token. A second delivery of the task has the same token, another attempt has not.
 func TaskActivationID(token []byte) string {
 	return uuid.NewSHA1(idSpace, append([]byte("cadence task:"), token...)).String()
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// NewBinding is a worker binding that is to be made. What is left out has a default.
+// NewBinding is the request that creates a worker binding. Empty fields take their defaults.
 type NewBinding struct {
 	Name        string               `json:"name"`
 	Domain      string               `json:"domain"`
@@ -17,7 +17,7 @@ type NewBinding struct {
 	Enabled     *bool                `json:"enabled,omitempty"` // default true
 }
 
-// Binding is the record that n makes, with its defaults.
+// Binding returns the record of the new binding, with its defaults.
 func (n *NewBinding) Binding() WorkerBinding {
 	b := WorkerBinding{
 		Name: n.Name, Domain: n.Domain, Tasklist: n.Tasklist, WorkerID: n.WorkerID, ActivityMap: n.ActivityMap,
@@ -27,24 +27,24 @@ func (n *NewBinding) Binding() WorkerBinding {
 	return b
 }
 
-// BindingChange is what of a worker binding is to be another; nil leaves it, and a
-// zero value gives the default.
+// BindingChange is a partial update of a worker binding. A nil field stays as it is, a
+// zero value sets the default.
 type BindingChange struct {
 	Domain      *string
 	Tasklist    *string
 	WorkerID    *string
-	ActivityMap *map[string]JobTarget // the whole of it
+	ActivityMap *map[string]JobTarget // replaces the whole map
 	Pollers     *BindingPollers
 	Limits      *BindingLimits
 	Enabled     *bool
 }
 
-// Disables says whether c takes the binding out of work, and changes nothing else.
+// Disables reports whether the change disables the binding and changes nothing else.
 func (c *BindingChange) Disables() bool {
 	return c.Enabled != nil && !*c.Enabled && *c == (BindingChange{Enabled: c.Enabled})
 }
 
-// Apply makes b what c wants, with its defaults.
+// Apply applies the change to b and sets defaults.
 func (c *BindingChange) Apply(b *WorkerBinding) {
 	if c.Domain != nil {
 		b.Domain = *c.Domain
@@ -70,5 +70,5 @@ func (c *BindingChange) Apply(b *WorkerBinding) {
 	b.Normalize()
 }
 
-// ActivityTypes are the types of the activity map, in order.
+// ActivityTypes returns the types of the activity map in order.
 func (b *WorkerBinding) ActivityTypes() []string { return slices.Sorted(maps.Keys(b.ActivityMap)) }

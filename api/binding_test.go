@@ -20,14 +20,14 @@ func TestWorkerBindingDefaults(t *testing.T) {
 	b := validBinding()
 	target := b.ActivityMap["SousInvokeActivity"]
 	if b.WorkerID != b.Name || b.Pollers.Activity != 8 || b.Limits.MaxInflightTasks != 256 || target.Alias != "prod" {
-		t.Errorf("%+v", b)
+		t.Errorf("b = %+v", b)
 	}
 	if err := b.Validate(); err != nil {
-		t.Error(err)
+		t.Errorf("Validate: %v", err)
 	}
 	pinned := WorkerBinding{ActivityMap: map[string]JobTarget{"A": {Function: "f", Version: 3}}}
 	if pinned.Normalize(); pinned.ActivityMap["A"] != (JobTarget{Function: "f", Version: 3}) {
-		t.Errorf("%+v", pinned)
+		t.Errorf("pinned = %+v; failed check: pinned.Normalize(); pinned.ActivityMap[\"A\"] != (JobTarget{Function: \"f\", Version: 3})", pinned)
 	}
 }
 
@@ -81,6 +81,6 @@ func TestTaskActivationID(t *testing.T) {
 	t.Parallel()
 	first, again, other := TaskActivationID([]byte("a")), TaskActivationID([]byte("a")), TaskActivationID([]byte("b"))
 	if first != again || first == other || ValidateActivationID(first) != nil {
-		t.Error(first, again, other)
+		t.Errorf("TaskActivationID: first = %v, again = %v, other = %v; failed check: first != again || first == other || ValidateActivationID(first) != nil", first, again, other)
 	}
 }

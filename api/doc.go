@@ -1,7 +1,11 @@
-// Package api is the platform's vocabulary: the records, requests and errors
-// that cross the wire or rest in the store, and the rules that names obey. It
-// imports nothing else of the project; every other package speaks in its terms.
+// Package api defines the records, requests and errors that cross the wire or are
+// kept in the store, and the rules for names. It imports no other package of the
+// project.
 //
-// Times are milliseconds since 1970 and end in _ms. Stored JSON and wire JSON
-// are one type unless a record must hide something from its readers.
+// Times are milliseconds since 1970; their names end in MS, or _ms in JSON. Documents
+// are the exception: their times are RFC 3339. Stored JSON and wire JSON are one
+// type, unless a record has parts that its readers must not see.
+//
+// Each Validate method and function returns an *Error. Its comment names the codes;
+// Fields names the offending fields.
 package api

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// The codes of the document storage are those of its contract: its REST, internal and
-// host faces all answer with them.
+// The error codes of the document storage, as its contract defines them. The REST API,
+// the internal API and the host calls all return these codes.
 const (
 	CodeRevisionMismatch   Code = "REVISION_MISMATCH"
 	CodeQuotaExceeded      Code = "QUOTA_EXCEEDED"
@@ -18,9 +18,9 @@ const (
 	CodeBulkPartialFailure Code = "BULK_PARTIAL_FAILURE"
 )
 
-// Bounds of the document storage, as its contract has them, and where it is silent.
+// Limits of the document storage. The contract defines most of them.
 const (
-	MaxDocumentInstalls      = 10_000 // of a tenant, its functions' own among them
+	MaxDocumentInstalls      = 10_000 // of a tenant, including those of its functions
 	MaxDocumentNamespaces    = 32     // of an install
 	MaxDocumentKeyCharacters = 128    // of Unicode
 	MaxDocumentValueBytes    = 64 << 10
@@ -36,7 +36,7 @@ const (
 	MaxDocumentChanges       = 10_000   // that a namespace's feed keeps
 )
 
-// The quotas of documents where the configuration says nothing.
+// The default quotas of documents.
 const (
 	DefaultNamespaceRecords = 10_000
 	DefaultNamespaceBytes   = 64 << 20
@@ -44,21 +44,22 @@ const (
 	DefaultTenantBytes      = 10 * DefaultNamespaceBytes
 )
 
-// Document is a record of the document storage. Lists leave Value and Metadata out
-// unless asked for them.
+// Document is a record of the document storage. Lists omit Value and Metadata unless
+// the request includes them.
 type Document struct {
 	Namespace    string          `json:"namespace"`
 	Key          string          `json:"key"`
 	Revision     int64           `json:"revision"` // counts the key's writes, from 1
 	Value        json.RawMessage `json:"value,omitempty"`
 	Metadata     json.RawMessage `json:"metadata,omitempty"` // an object
-	TTLExpiresAt *time.Time      `json:"ttlExpiresAt"`       // null: it stays
+	TTLExpiresAt *time.Time      `json:"ttlExpiresAt"`       // null: it does not expire
 	CreatedAt    time.Time       `json:"createdAt"`
 	UpdatedAt    time.Time       `json:"updatedAt"`
 }
 
 // DocumentItem is a write of one document. IfRevision is the revision that the
-// document must have now; 0 means that there must be none. nil writes in any case.
+// document must have; 0 requires that it does not exist, nil writes in any case. A nil
+// TTLSeconds means that the document does not expire.
 type DocumentItem struct {
 	Key        string          `json:"key"`
 	Value      json.RawMessage `json:"value"`
@@ -73,7 +74,7 @@ type DocumentPut struct {
 	DocumentItem
 }
 
-// DocumentGet is the request of storage.get. IfRevision is what If-Revision-Match says.
+// DocumentGet is the request of storage.get. IfRevision is the If-Revision-Match header.
 type DocumentGet struct {
 	Namespace  string `json:"namespace"`
 	Key        string `json:"key"`
@@ -113,9 +114,9 @@ type DocumentBulkPut struct {
 
 // The steps of a transaction.
 const (
-	DocumentStepCheck  = "check" // that the document has IfRevision, 0: that there is none
+	DocumentStepCheck  = "check" // requires IfRevision and changes nothing
 	DocumentStepPut    = "put"
-	DocumentStepDelete = "delete" // of what is not there: nothing, unless IfRevision is set
+	DocumentStepDelete = "delete" // without IfRevision, a missing document is no error
 )
 
 // DocumentStep is a check or a write in a transaction.
@@ -131,8 +132,8 @@ type DocumentTransact struct {
 	Operations []DocumentStep `json:"operations"`
 }
 
-// DocumentResult says what became of one write of several. Revision is 0 for a key that
-// has no document.
+// DocumentResult is the result of one write of several. Revision is 0 if the key has no
+// document after it.
 type DocumentResult struct {
 	Key          string     `json:"key"`
 	Revision     int64      `json:"revision"`
@@ -144,8 +145,8 @@ type DocumentResults struct {
 	Items []DocumentResult `json:"items"`
 }
 
-// DocumentUse is how much a namespace of documents, or a tenant, holds and may hold.
-// Bytes are those of keys, values and metadata.
+// DocumentUse is the usage and the quota of a namespace of documents, or of a tenant.
+// Bytes counts keys, values and metadata.
 type DocumentUse struct {
 	Records    int64 `json:"records"`
 	Bytes      int64 `json:"bytes"`
@@ -153,15 +154,15 @@ type DocumentUse struct {
 	MaxBytes   int64 `json:"maxBytes"`
 }
 
-// DocumentNamespace is a namespace of documents.
+// DocumentNamespace describes a namespace of documents and its usage.
 type DocumentNamespace struct {
 	Namespace string      `json:"namespace"`
 	Use       DocumentUse `json:"use"`
 	HasSchema bool        `json:"hasSchema"`
 }
 
-// DocumentChange is an entry of a namespace's feed of changes. Ids grow, by one at the
-// least; a change that a crash kept from happening may have one.
+// DocumentChange is an entry of a namespace's change feed. Ids increase; a crash can
+// leave a gap, or an entry for a change that was not made.
 type DocumentChange struct {
 	ID       int64     `json:"id"`
 	Op       string    `json:"op"` // put, delete, expire
@@ -170,28 +171,28 @@ type DocumentChange struct {
 	At       time.Time `json:"at"`
 }
 
-// Install is whose documents some are: a function's own (FunctionInstall), or any id that
-// the tenant uses. It comes into being with its first document, or by being registered.
+// Install is an owner of documents: a function (see FunctionInstall), or any id that
+// the tenant uses. It is created by its first document, or by registration.
 type Install struct {
 	Install     string `json:"install"`
 	Description string `json:"description,omitempty"`
-	// Functions may use the install, each <namespace>/<function> or <namespace>/*, beside
-	// what their manifests say.
+	// Functions lists the functions that may use the install, if their manifests ask
+	// for it: <namespace>/<function> or <namespace>/*.
 	Functions []string  `json:"functions,omitempty"`
-	CreatedAt time.Time `json:"createdAt,omitzero"` // of what is registered
+	CreatedAt time.Time `json:"createdAt,omitzero"` // zero if it is not registered
 }
 
-// FunctionInstall is the install of a function's own documents.
+// FunctionInstall returns the install of a function's own documents.
 func FunctionInstall(namespace, function string) string { return "fn." + namespace + "." + function }
 
-// ItemError says which of several items failed, and why.
+// ItemError describes why one of several items failed. Index counts from 0.
 type ItemError struct {
 	Index   int    `json:"index"`
 	Code    Code   `json:"code"`
 	Message string `json:"message,omitempty"`
 }
 
-// QuotaUse says which quota was met: how much of it is used, and how much there is.
+// QuotaUse names a quota that a write would exceed, its limit and the usage before the write.
 type QuotaUse struct {
 	Scope string `json:"scope"` // namespace, tenant
 	Unit  string `json:"unit"`  // records, bytes

@@ -60,13 +60,13 @@ func TestInstallsLetTheFunctionsThatTheyList(t *testing.T) {
 	t.Parallel()
 	install := api.Install{Install: "crm", Functions: []string{"payments/hello", "ops-team/*"}}
 	if err := install.Validate(); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Validate: %v", err)
 	}
 	for _, tc := range []struct {
 		namespace, function string
 		want                bool
 	}{{"payments", "hello", true}, {"payments", "other", false}, {"ops-team", "any", true}, {"ops", "any", false}, {"payments", "*", false}} {
-		if got := install.Lets(tc.namespace, tc.function); got != tc.want {
+		if got := install.Allows(tc.namespace, tc.function); got != tc.want {
 			t.Errorf("%+v: %v", tc, got)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// The patterns of the document storage. Neither name holds a colon or a slash.
+// The patterns of names in the document storage. They allow no colon and no slash.
 const (
 	InstallPattern           = `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`
 	DocumentNamespacePattern = `[a-z0-9][a-z0-9_-]{0,63}`
@@ -19,18 +19,18 @@ const (
 	MaxInstallFunctions   = 100
 )
 
-// AllFunctions stands for every function of the namespace before it.
+// AllFunctions stands for every function of a namespace in Install.Functions.
 const AllFunctions = "*"
 
 const functionInstall = "fn."
 
-// DocumentFieldError refuses (CodeValidationFailed) what stands at path.
+// DocumentFieldError returns CodeValidationFailed for the field at path.
 func DocumentFieldError(path, why string) *Error {
 	return Errorf(CodeValidationFailed, "%s: %s", path, why).WithFields(FieldError{Path: path, Message: why})
 }
 
-// ValidateInstall refuses (CodeValidationFailed) what is not an install. What begins as
-// a function's own does must be one.
+// ValidateInstall returns CodeValidationFailed unless s matches InstallPattern. An s that
+// begins with "fn." must be the install of a function.
 func ValidateInstall(s string) error {
 	if strings.HasPrefix(s, functionInstall) {
 		if _, _, ok := InstallOf(s); !ok {
@@ -58,7 +58,7 @@ func isInstall(s string) bool {
 	return true
 }
 
-// InstallOf gives the function whose own install this is.
+// InstallOf returns the function that has this install; ok is false for other installs.
 func InstallOf(install string) (namespace, function string, ok bool) {
 	rest, own := strings.CutPrefix(install, functionInstall)
 	namespace, function, parted := strings.Cut(rest, ".")
@@ -69,8 +69,8 @@ func InstallOf(install string) (namespace, function string, ok bool) {
 	return namespace, function, true
 }
 
-// ValidateDocumentNamespace refuses (CodeValidationFailed) what is not a namespace of
-// documents.
+// ValidateDocumentNamespace returns CodeValidationFailed unless s matches
+// DocumentNamespacePattern.
 func ValidateDocumentNamespace(s string) error {
 	if s == "" || s[0] == '_' || s[0] == '-' || !isTail(s, 1, 64, "_-") {
 		return DocumentFieldError("namespace", "must match "+DocumentNamespacePattern)
@@ -78,7 +78,8 @@ func ValidateDocumentNamespace(s string) error {
 	return nil
 }
 
-// ValidateDocumentKey refuses (CodeValidationFailed) what is not a document's key.
+// ValidateDocumentKey returns CodeValidationFailed unless s has 1 to
+// MaxDocumentKeyCharacters, none of them a slash or a control character.
 func ValidateDocumentKey(s string) error {
 	if s == "" {
 		return DocumentFieldError("key", "is required")
@@ -86,7 +87,7 @@ func ValidateDocumentKey(s string) error {
 	return validateKeyText("key", s)
 }
 
-// ValidateDocumentPrefix refuses (CodeValidationFailed) what no key begins with.
+// ValidateDocumentPrefix returns CodeValidationFailed if no key can begin with s.
 func ValidateDocumentPrefix(s string) error { return validateKeyText("keyPrefix", s) }
 
 func validateKeyText(path, s string) error {
@@ -103,7 +104,7 @@ func validateKeyText(path, s string) error {
 	return nil
 }
 
-// Validate refuses (CodeValidationFailed) an install that cannot be registered.
+// Validate returns CodeValidationFailed for an install that cannot be registered.
 func (i *Install) Validate() error {
 	if err := ValidateInstall(i.Install); err != nil {
 		return err
@@ -126,8 +127,8 @@ func (i *Install) Validate() error {
 	return nil
 }
 
-// Lets says whether a function may use the install.
-func (i *Install) Lets(namespace, function string) bool {
+// Allows reports whether a function may use the install.
+func (i *Install) Allows(namespace, function string) bool {
 	for _, listed := range i.Functions {
 		if listed == namespace+"/"+function || listed == namespace+"/"+AllFunctions {
 			return true

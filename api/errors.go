@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Code is the stable name of a failure. Clients match on it; the text beside it
-// is for people. controlplane maps each code to its HTTP status in one place.
+// Code is the stable name of a kind of failure. Clients match on it; the message beside
+// it is for people. Package controlplane maps each code to its HTTP status.
 type Code string
 
-// The codes, by family. A family's HTTP status is given in docs/errors.md.
+// The codes, by family. docs/errors.md describes each and lists its HTTP status.
 const (
 	CodeInternal         Code = "CS_INTERNAL"
 	CodeStoreUnavailable Code = "CS_STORE_UNAVAILABLE"
@@ -112,8 +112,8 @@ const (
 	CodeHostWorkflowNotFound   Code = "CS_RUNTIME_WORKFLOW_NOT_FOUND"
 )
 
-// FieldError names one offending place of a request: the JSON path of a field,
-// or the file, line and column of source text (Line and Column count from 1).
+// FieldError names one offending part of a request: the JSON path of a field, or the
+// file, line and column of source text. Line and Column count from 1.
 type FieldError struct {
 	Path    string `json:"path"`
 	Message string `json:"message"`
@@ -121,15 +121,15 @@ type FieldError struct {
 	Column  int    `json:"column,omitempty"`
 }
 
-// Error is a failure with a stable code. RetryAfter, where set, becomes the
-// Retry-After header.
+// Error is a failure with a stable code. A RetryAfter that is not zero becomes the
+// Retry-After header. Use errors.As or ErrorCode to inspect an error.
 type Error struct {
 	Code       Code
 	Message    string
 	Fields     []FieldError
 	RetryAfter time.Duration
-	Items      []ItemError // of a request of several items
-	Quota      *QuotaUse   // of a refusal for lack of room
+	Items      []ItemError // the failed items of a request with several
+	Quota      *QuotaUse   // the exceeded quota, for CodeQuotaExceeded
 	cause      error
 }
 
@@ -140,27 +140,27 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s", e.Code, e.Message)
 }
 
-// Unwrap gives the error that caused this one, if any.
+// Unwrap returns the cause of the error, or nil.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Errorf makes an error of code. Its text is shown to callers.
+// Errorf returns an error with the code. Its message is shown to callers.
 func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// Wrap makes an error of code that keeps its cause for the log; the caller is
-// shown message only.
+// Wrap returns an error with the code that keeps its cause for the log. Callers see
+// only message.
 func Wrap(code Code, cause error, message string) *Error {
 	return &Error{Code: code, Message: message, cause: cause}
 }
 
-// WithFields names the offending places and gives back e.
+// WithFields adds offending fields to e and returns e.
 func (e *Error) WithFields(fields ...FieldError) *Error {
 	e.Fields = append(e.Fields, fields...)
 	return e
 }
 
-// ErrorCode is the code of err: CodeInternal where it carries none, "" for nil.
+// ErrorCode returns the code of err: CodeInternal if it has none, "" for nil.
 func ErrorCode(err error) Code {
 	if err == nil {
 		return ""

@@ -1,7 +1,7 @@
 package api
 
-// Function is the seed's function record, with what people add to find it again.
-// A deleted function keeps its record and its versions: DeletedAtMS says when.
+// Function is the record of a function. A deleted function keeps its record and its
+// versions; DeletedAtMS is then set.
 type Function struct {
 	Tenant      string            `json:"tenant"`
 	Namespace   string            `json:"namespace"`
@@ -15,15 +15,15 @@ type Function struct {
 	DeletedAtMS *int64            `json:"deleted_at_ms"`
 }
 
-// FunctionDetail is a function as GET F answers it.
+// FunctionDetail is a function with its latest version and its aliases.
 type FunctionDetail struct {
 	Function
 	LatestVersion *int64  `json:"latest_version"`
 	Aliases       []Alias `json:"aliases"`
 }
 
-// Defaults of a function record. An empty Entry in a request means: function.js,
-// or function.ts where the bundle has no function.js.
+// Defaults of a function record. An empty Entry in a request means function.js, or
+// function.ts if the bundle has no function.js.
 const (
 	RuntimeJS      = "cs-js"
 	DefaultEntry   = "function.js"
@@ -44,7 +44,8 @@ type Alias struct {
 	UpdatedAtMS int64  `json:"updated_at_ms"`
 }
 
-// Draft is what was uploaded and not yet published. Files' bytes are base64 in JSON.
+// Draft is an uploaded bundle that is not published yet. The files' bytes are base64 in
+// JSON.
 type Draft struct {
 	DraftID     string            `json:"draft_id"`
 	SHA256      string            `json:"sha256"`
@@ -53,7 +54,7 @@ type Draft struct {
 	ExpiresAtMS int64             `json:"expires_at_ms"`
 }
 
-// DraftReceipt answers an upload. SizeBytes is the size of the canonical tar.
+// DraftReceipt is the response to an upload. SizeBytes is the size of the canonical tar.
 type DraftReceipt struct {
 	DraftID     string `json:"draft_id"`
 	SHA256      string `json:"sha256"`
@@ -61,5 +62,5 @@ type DraftReceipt struct {
 	ExpiresAtMS int64  `json:"expires_at_ms"`
 }
 
-// DraftTTLMS is how long a draft, and the tombstone of a consumed one, lives.
+// DraftTTLMS is the lifetime of a draft and of the tombstone of a published one.
 const DraftTTLMS = 24 * 60 * 60 * 1000

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Invocation is what every trigger hands to the engine.
+// Invocation is a call of a function, as every trigger passes it to the engine.
 type Invocation struct {
 	Tenant    string
 	Namespace string
@@ -13,86 +13,88 @@ type Invocation struct {
 	Ref       Ref // alias or version
 	Trigger   Trigger
 	Principal Principal
-	// Access is what Principal was found to be allowed; its zero value opens
-	// public HTTP endpoints only.
+	// Access is the access that Principal was granted. The zero value allows only
+	// public HTTP endpoints.
 	Access    Access
 	Event     json.RawMessage // valid JSON
 	RequestID string
-	// IdempotencyKey makes the invocation safe to repeat; "" means it is not.
+	// IdempotencyKey makes the invocation safe to repeat; "" for none.
 	IdempotencyKey string
-	// Fingerprint is what a repeat under IdempotencyKey must equal to be the
-	// same call; empty means Event.
+	// Fingerprint identifies the request of an IdempotencyKey: a repeat must have the
+	// same one. Empty means Event.
 	Fingerprint []byte
-	// MaxTimeout clamps the version's timeout; zero leaves it.
+	// MaxTimeout bounds the version's timeout; zero does not.
 	MaxTimeout time.Duration
-	// ActivationID is the activation's id where the caller derived it from what it
-	// was told to do: whoever writes its record first may run, and a repeat gets
-	// that record's outcome. "" makes a new one.
+	// ActivationID is the activation's id if the caller derived it from the cause of
+	// the invocation: the first call that writes the record runs the function, a
+	// repeat gets that record's outcome. "" creates a new id.
 	ActivationID string
-	// Attempt is the number that the function is told, 0 for the first.
+	// Attempt is the attempt that the function sees, 0 for the first.
 	Attempt int
-	// Deadline is when the caller's own time ends; zero means that it does not.
+	// Deadline is the caller's deadline; zero means none.
 	Deadline time.Time
-	// Patient waits for a place as long as the caller does.
-	Patient bool
-	// Started is called when the function begins; nil is allowed.
+	// WaitForSlot waits for a free slot until Deadline instead of failing with
+	// CodeConcurrencyLimit or CodeCapacityLimit.
+	WaitForSlot bool
+	// Started is called when the function starts; it may be nil.
 	Started func()
-	// Heartbeat takes a heartbeat's details (JSON, empty for none), and LastHeartbeat
-	// is what the attempt before recorded last; of the trigger cadence alone.
+	// Heartbeat receives the details of heartbeats (JSON, empty for none), and
+	// LastHeartbeat is the last details of the previous attempt. Only the trigger
+	// cadence sets them.
 	Heartbeat     func(details json.RawMessage) error
 	LastHeartbeat json.RawMessage
-	// AllNamespaces: the caller may invoke in every namespace of the tenant, not in
-	// this one alone.
+	// AllNamespaces is set if the caller may invoke in every namespace of the tenant,
+	// not only in this one.
 	AllNamespaces bool
-	// Callers are the activations that wait for this one by cs.invoke, the first
-	// caller first.
+	// Callers are the activations that wait for this one by cs.invoke, outermost
+	// first.
 	Callers []Caller
 }
 
-// Bounds of calls by cs.invoke. That of those at once bounds the results that wait for
-// a function which does not take them.
+// Limits of calls by cs.invoke. MaxInvokesAtOnce also bounds the results that are kept
+// for a function that does not read them.
 const (
 	MaxInvokeDepth   = 8 // how deep they nest
 	MaxInvokesAtOnce = 8 // of one activation; more of them wait
 )
 
-// Caller is an activation that waits for one that it called.
+// Caller is an activation that waits for an activation that it invoked.
 type Caller struct {
 	Namespace, Function string
 	Version             int64
 	ActivationID        string
 }
 
-// CallSource is the source of a trigger of type api that is a function's call by
-// cs.invoke. Depth is 1 for what no other function has called.
+// CallSource is the source of a trigger of type api whose caller is a function, by
+// cs.invoke. Depth is 1 if no other function called the caller.
 type CallSource struct {
 	ActivationID string `json:"activation_id"` // the caller's
 	Function     string `json:"function"`      // the caller, namespace/name
 	Depth        int    `json:"depth"`
 }
 
-// Access is how far an invocation's caller was found to be allowed.
+// Access is the access of an invocation's caller.
 type Access int
 
 const (
-	// AccessPublic runs what a version opens to everybody under HTTP.
+	// AccessPublic allows versions whose Authz makes HTTP public.
 	AccessPublic Access = iota
-	// AccessGranted is a caller that may invoke; the version's Authz decides.
+	// AccessGranted allows versions whose Authz accepts the caller.
 	AccessGranted
-	// AccessUnrestricted is the platform itself, and everybody where there are
-	// no keys: no version's Authz applies.
+	// AccessUnrestricted allows all versions. The platform itself has it, and every
+	// caller of a server without API keys.
 	AccessUnrestricted
 )
 
-// Outcome is a terminal activation as its caller sees it: Activation.Result is
-// whole (up to MaxResultBytes) unless the outcome is a replay of a cut one.
+// Outcome is a terminal activation as its caller sees it. Activation.Result is complete,
+// up to MaxResultBytes, unless the outcome is a replay whose stored result is truncated.
 type Outcome struct {
 	Activation Activation
 	Replayed   bool
 }
 
-// Queued answers an asynchronous invocation: with its status now, where it is a
-// repeat.
+// Queued is the response to an asynchronous invocation. A repeat has the current status
+// of the activation.
 type Queued struct {
 	ActivationID string `json:"activation_id"`
 	Status       Status `json:"status"`
@@ -112,7 +114,7 @@ type InvokeRequest struct {
 	Event json.RawMessage `json:"event,omitempty"`
 }
 
-// InvokeResponse answers POST F:invoke once the activation is terminal.
+// InvokeResponse is the response to POST F:invoke for a terminal activation.
 type InvokeResponse struct {
 	ActivationID    string           `json:"activation_id"`
 	Status          Status           `json:"status"`

@@ -8,14 +8,14 @@ import (
 	"github.com/google/uuid"
 )
 
-// JobState is where a job stands. queue/states.go has the table of transitions.
+// JobState is the state of a job. Package queue has the table of transitions.
 type JobState string
 
 // The states; the last three are terminal.
 const (
 	JobWaiting   JobState = "waiting"   // for the jobs that it depends on
 	JobScheduled JobState = "scheduled" // for its time
-	JobHeld      JobState = "held"      // for somebody's approval
+	JobHeld      JobState = "held"      // for approval by an operator
 	JobPending   JobState = "pending"   // for a worker
 	JobActive    JobState = "active"    // under a worker's lease
 	JobRetrying  JobState = "retrying"  // for its backoff
@@ -24,17 +24,17 @@ const (
 	JobCancelled JobState = "cancelled"
 )
 
-// JobStates are all states, in the order of a job's life.
+// JobStates returns all states in the order of a job's life.
 func JobStates() []JobState {
 	return []JobState{JobWaiting, JobScheduled, JobHeld, JobPending, JobActive, JobRetrying, JobCompleted, JobDead, JobCancelled}
 }
 
-// Terminal says whether only an operator can bring the job back.
+// Terminal reports whether the job has ended: only an operator can bring it back.
 func (s JobState) Terminal() bool {
 	return s == JobCompleted || s == JobDead || s == JobCancelled
 }
 
-// Priority of a job within its queue.
+// Priority is the priority of a job within its queue.
 type Priority string
 
 // The priorities, first served first.
@@ -45,12 +45,12 @@ const (
 	PriorityLow      Priority = "low"
 )
 
-// Priorities are all priorities, first served first.
+// Priorities returns all priorities, first served first.
 func Priorities() []Priority {
 	return []Priority{PriorityCritical, PriorityHigh, PriorityNormal, PriorityLow}
 }
 
-// Backoff is how the delay before a retry grows.
+// Backoff is the strategy by which the delay before a retry grows.
 type Backoff string
 
 // The backoff strategies; after attempt n the delay is:
@@ -61,9 +61,9 @@ const (
 	BackoffExponential Backoff = "exponential" // base × 2^(n−1), the default
 )
 
-// Why a job is dead, where it is not simply out of attempts.
+// Why a job is dead.
 const (
-	DeadFatal      = "fatal"      // its worker said that retries are in vain
+	DeadFatal      = "fatal"      // its worker reported that retries are useless
 	DeadCrashed    = "crashed"    // its workers kept dying
 	DeadExpired    = "expired"    // its expire_at passed
 	DeadRejected   = "rejected"   // it was held and rejected
@@ -71,9 +71,9 @@ const (
 	DeadAttempts   = "attempts"   // every attempt failed
 )
 
-// What becomes of a job when one that it depends on ends otherwise than completed.
+// What happens to a job if one that it depends on ends without completing.
 const (
-	DependencyFail     = "fail"     // it is dead too; the default
+	DependencyFail     = "fail"     // it becomes dead too; the default
 	DependencyContinue = "continue" // as if it had completed
 	DependencyHold     = "hold"     // it is held
 )
@@ -114,8 +114,8 @@ const (
 	MaxJobScheduleAheadMS = 10 * 365 * 24 * 60 * 60 * 1000
 )
 
-// JobOptions is what a job is told beside its payload; zero values mean the
-// documented defaults.
+// JobOptions is the part of a job that controls when and how it runs. Zero values mean
+// the documented defaults.
 type JobOptions struct {
 	Priority            Priority          `json:"priority,omitempty"`
 	RunAtMS             int64             `json:"run_at_ms,omitempty"`
@@ -150,23 +150,22 @@ type JobTarget struct {
 	Version  int64  `json:"version,omitempty"`
 }
 
-// Chain is what follows a job: each step begins when the one before it
-// completed. OnFailure runs when a step is dead or cancelled, OnExit at the
-// chain's end however it came.
+// Chain lists the jobs that follow a job. Each step starts when the previous one has
+// completed. OnFailure runs if a step is dead or cancelled, OnExit at the end of the
+// chain in any case.
 type Chain struct {
 	Steps     []ChainStep `json:"steps,omitempty"`
 	OnFailure *ChainStep  `json:"on_failure,omitempty"`
 	OnExit    *ChainStep  `json:"on_exit,omitempty"`
 }
 
-// ChainStep is a job to be made: in Queue, or in the queue of the job before it
-// where that is empty.
+// ChainStep is a job of a chain. An empty Queue means the queue of the previous job.
 type ChainStep struct {
 	Queue string `json:"queue,omitempty"`
 	NewJob
 }
 
-// JobSpec is what of a job never changes after its enqueue, as it is stored.
+// JobSpec is the stored part of a job that does not change after its enqueue.
 type JobSpec struct {
 	Namespace string          `json:"namespace"`
 	Queue     string          `json:"queue"`
@@ -176,46 +175,47 @@ type JobSpec struct {
 	ParentID    string `json:"parent_id,omitempty"` // the chain's job before this one
 	ChainID     string `json:"chain_id,omitempty"`  // the chain's first job
 	ChainStep   int    `json:"chain_step,omitempty"`
-	Hostname    string `json:"hostname,omitempty"` // of the producer, as it said
+	Hostname    string `json:"hostname,omitempty"` // of the producer, as it reported
 	// Score orders the job within its queue; see queue/score.go.
 	Score int64 `json:"score"`
-	// Activation is what an asynchronous invocation carries beside its event.
+	// Activation is the part of an asynchronous invocation beside its event; nil for
+	// other jobs.
 	Activation *AsyncActivation `json:"activation,omitempty"`
-	// Schedule is the tick that made the job, if one did.
+	// Schedule is the tick that created the job, nil for other jobs.
 	Schedule *ScheduledTick `json:"schedule,omitempty"`
 }
 
 // AsyncActivation is the part of an asynchronous invocation that its job keeps
 // beside the event and the target.
 type AsyncActivation struct {
-	// ActivationID is the activation's, where that is not the job's: an operator's
-	// retry of an ended job makes a new activation, RetryOf the one before it.
+	// ActivationID is the activation's id if that is not the job's: an operator's
+	// retry of an ended job creates a new activation. RetryOf is the previous one.
 	ActivationID string    `json:"activation_id,omitempty"`
 	RetryOf      string    `json:"retry_of,omitempty"`
 	RetriedAtMS  int64     `json:"retried_at_ms,omitempty"`
 	Trigger      Trigger   `json:"trigger"`
 	Principal    Principal `json:"principal"`
 	Access       Access    `json:"access,omitempty"`
-	// AllNamespaces is the invocation's.
+	// AllNamespaces is Invocation.AllNamespaces.
 	AllNamespaces bool   `json:"all_namespaces,omitempty"`
 	RequestID     string `json:"request_id,omitempty"`
-	// Fingerprint is the digest that a repeat under its idempotency key must have,
-	// "" for none.
+	// Fingerprint is the digest that a repeated call with the idempotency key must
+	// have, "" without a key.
 	Fingerprint string       `json:"fingerprint,omitempty"`
 	OnSuccess   *Destination `json:"on_success,omitempty"`
 	OnFailure   *Destination `json:"on_failure,omitempty"`
 	// Hops counts the destinations that led here; see MaxDestinationHops.
 	Hops int `json:"hops,omitempty"`
-	// Traceparent and Tracestate name the span, as W3C writes it, that the job's own
-	// continue; "" for none.
+	// Traceparent and Tracestate are the W3C trace context that the job's spans
+	// continue, "" for none.
 	Traceparent string `json:"traceparent,omitempty"`
 	Tracestate  string `json:"tracestate,omitempty"`
 }
 
-// MaxDestinationHops ends a circle of functions that are each other's destination.
+// MaxDestinationHops bounds a chain of destinations: functions can be each other's destination.
 const MaxDestinationHops = 16
 
-// ActivationID is the id of the activation that job id runs; "" where it runs none.
+// ActivationID returns the id of the activation that job id runs, "" if it runs none.
 func (s *JobSpec) ActivationID(id string) string {
 	switch {
 	case s.Target == nil:
@@ -226,7 +226,7 @@ func (s *JobSpec) ActivationID(id string) string {
 	return id
 }
 
-// Job is a job as it is read.
+// Job is a job with its current state, as the API returns it.
 type Job struct {
 	ID string `json:"id"`
 	JobSpec
@@ -244,15 +244,15 @@ type Job struct {
 	StateSinceMS int64           `json:"state_since_ms,omitempty"`
 }
 
-// Lease is a worker's hold on an active job. Whoever settles the job names its
-// epoch; a job's epochs grow.
+// Lease assigns an active job to a worker until ExpiresMS. A call that settles the job
+// must name the lease's epoch; a job's epochs increase with every lease.
 type Lease struct {
 	Epoch     int64  `json:"epoch"`
 	ExpiresMS int64  `json:"expires_ms"`
 	WorkerID  string `json:"worker_id"`
 }
 
-// JobError is why one attempt failed.
+// JobError describes why one attempt failed.
 type JobError struct {
 	Attempt int    `json:"attempt"`
 	Error   string `json:"error"`
@@ -260,24 +260,24 @@ type JobError struct {
 	AtMS    int64  `json:"at_ms"`
 }
 
-// JobProgress is how far a worker has come.
+// JobProgress is a worker's report of its progress.
 type JobProgress struct {
 	Current int64  `json:"current"`
 	Total   int64  `json:"total,omitempty"`
 	Message string `json:"message,omitempty"`
 }
 
-// EnqueuedJob answers for one job of an enqueue. Duplicate: the unique key was
-// held, and ID is the job that holds it.
+// EnqueuedJob is the result for one job of an enqueue. If Duplicate is set, another job
+// has the unique key, and ID is that job.
 type EnqueuedJob struct {
 	ID        string   `json:"id"`
 	State     JobState `json:"state"`
 	Duplicate bool     `json:"duplicate"`
-	// Replayed: the whole call was made before, under its idempotency key.
+	// Replayed is set if the whole call is a repeat under its idempotency key.
 	Replayed bool `json:"-"`
 }
 
-// FetchedJob is a job handed to a worker under a lease.
+// FetchedJob is a job that is leased to a worker.
 type FetchedJob struct {
 	ID             string            `json:"id"`
 	Namespace      string            `json:"namespace"`
@@ -291,11 +291,11 @@ type FetchedJob struct {
 	Tags           map[string]string `json:"tags,omitempty"`
 	ParentID       string            `json:"parent_id,omitempty"`
 	CreatedAtMS    int64             `json:"created_at_ms"`
-	// Spec is the whole of it, for the platform's own workers.
+	// Spec is the job's complete spec, for the platform's own workers.
 	Spec *JobSpec `json:"-"`
 }
 
-// RunningJob is what a function learns of the job that it is an attempt of.
+// RunningJob describes to a function the job that it runs for.
 type RunningJob struct {
 	ID          string `json:"id"`
 	Queue       string `json:"queue"`
@@ -315,9 +315,9 @@ type FetchRequest struct {
 	Version   string   `json:"version,omitempty"`
 }
 
-// JobAck says that a job's attempt went well. Continue puts it back for another
-// round, Hold keeps it for approval (its value is the reason); without them it
-// is completed.
+// JobAck settles an attempt that succeeded. Continue makes the job pending again, a
+// Hold that is not empty holds it for approval with that reason; without either it is
+// completed.
 type JobAck struct {
 	ID         string          `json:"id"`
 	LeaseEpoch int64           `json:"lease_epoch"`
@@ -327,8 +327,8 @@ type JobAck struct {
 	Checkpoint json.RawMessage `json:"checkpoint,omitempty"`
 }
 
-// JobFail says that a job's attempt failed. RetryAfterMS replaces the backoff,
-// SnoozeMS puts it back without counting the attempt, Fatal ends it.
+// JobFail settles an attempt that failed. RetryAfterMS replaces the backoff, SnoozeMS
+// retries the job without counting the attempt, Fatal makes it dead.
 type JobFail struct {
 	ID           string `json:"id"`
 	LeaseEpoch   int64  `json:"lease_epoch"`
@@ -348,8 +348,8 @@ type JobHeartbeat struct {
 	Checkpoint json.RawMessage `json:"checkpoint,omitempty"`
 }
 
-// JobOutcome answers for one job of an ack, a fail or a heartbeat, in order.
-// State is where the job stands; it tells a cancelled job from a lost lease.
+// JobOutcome is the result for one job of an ack, a fail or a heartbeat, in the order
+// of the request. State distinguishes a cancelled job from a lost lease.
 type JobOutcome struct {
 	ID             string   `json:"id"`
 	OK             bool     `json:"ok"`
@@ -359,11 +359,11 @@ type JobOutcome struct {
 	LeaseExpiresMS int64    `json:"lease_expires_ms,omitempty"`
 }
 
-// NewJobID makes a job's id: time-ordered, and in order within a process.
+// NewJobID returns a new job id, a UUIDv7. Ids are ordered by time, strictly within a process.
 func NewJobID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// DerivedJobID makes the id of a job that a cause makes at most once: the same
-// cause gives the same id.
+// DerivedJobID returns the id of a job that a cause creates at most once: the same
+// cause has the same id.
 func DerivedJobID(cause ...string) string {
 	return uuid.NewSHA1(jobSpace, []byte(strings.Join(cause, "\n"))).String()
 }
@@ -380,7 +380,7 @@ const newJobIDVersion = 7
 
 var jobSpace = uuid.MustParse("6f1f0ad2-2c65-4b52-9d55-8d6f3a1c0b7e")
 
-// Rank is 0 for the priority that is served first, -1 for none.
+// Rank returns 0 for the priority that is served first, and -1 for an unknown one.
 func (p Priority) Rank() int {
 	switch p {
 	case PriorityCritical:
@@ -395,10 +395,10 @@ func (p Priority) Rank() int {
 	return -1
 }
 
-// Ref is the alias or version that the target names.
+// Ref returns the alias or version that the target names.
 func (t *JobTarget) Ref() Ref { return Ref{Alias: t.Alias, Version: t.Version} }
 
-// WithDefaults fills in what was left out.
+// WithDefaults returns the options with the defaults of empty fields.
 func (o JobOptions) WithDefaults() JobOptions {
 	if o.Priority == "" {
 		o.Priority = PriorityNormal
@@ -422,8 +422,8 @@ func (o JobOptions) WithDefaults() JobOptions {
 	return o
 }
 
-// Delay is the backoff after attempt n (from 1). random is in [0, 1): with
-// jitter the delay is that share of it.
+// Delay returns the delay after attempt n, which counts from 1. With jitter the delay is
+// multiplied by random, which must be in [0, 1).
 func (o *JobOptions) Delay(n int, random float64) time.Duration {
 	base, ceiling := int64(DefaultBaseDelayMS), o.MaxDelayMS
 	if o.BaseDelayMS != nil {

@@ -8,8 +8,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// ValidateJobID refuses (CodeValidationName) what is not a UUID in its canonical
-// lower-case form.
+// ValidateJobID returns CodeValidationName unless s is a UUID in canonical lower case.
 func ValidateJobID(s string) error {
 	if id, err := uuid.Parse(s); err != nil || id.String() != s {
 		return nameError("job_id", s, "must be a UUID in lower case")
@@ -17,8 +16,7 @@ func ValidateJobID(s string) error {
 	return nil
 }
 
-// ValidateBatchID refuses (CodeValidationName) what is not a UUID in its canonical
-// lower-case form.
+// ValidateBatchID returns CodeValidationName unless s is a UUID in canonical lower case.
 func ValidateBatchID(s string) error {
 	if id, err := uuid.Parse(s); err != nil || id.String() != s {
 		return nameError("batch_id", s, "must be a UUID in lower case")
@@ -26,8 +24,8 @@ func ValidateBatchID(s string) error {
 	return nil
 }
 
-// ValidateQueue refuses (CodeValidationName) what is neither a name nor fn. and
-// a function's name.
+// ValidateQueue returns CodeValidationName unless s is a name, or fn. and the name of a
+// function.
 func ValidateQueue(s string) error {
 	if !isName(strings.TrimPrefix(s, FunctionQueuePrefix), 2, 63) {
 		return nameError("queue", s, "must match "+NamePattern+", or be "+FunctionQueuePrefix+" and a function")
@@ -35,8 +33,8 @@ func ValidateQueue(s string) error {
 	return nil
 }
 
-// ValidateWorkerID refuses (CodeValidationName) what is not 1 to 128 printable
-// ASCII characters without blanks.
+// ValidateWorkerID returns CodeValidationName unless s has 1 to MaxWorkerIDLength
+// printable ASCII characters and no blanks.
 func ValidateWorkerID(s string) error {
 	ok := s != "" && len(s) <= MaxWorkerIDLength
 	for i := range len(s) {
@@ -48,7 +46,8 @@ func ValidateWorkerID(s string) error {
 	return nil
 }
 
-// Validate refuses (CodeValidation, with the field's path) what no job can be told.
+// Validate returns CodeValidation or CodeBodyLimit, with the path of the field, for a
+// job that cannot be enqueued at nowMS.
 func (j *NewJob) Validate(nowMS int64) error {
 	switch {
 	case len(j.Payload) > MaxJobPayloadBytes:
@@ -160,7 +159,7 @@ func (c *Chain) validate(nowMS int64, depth int) error {
 			steps = append(steps, *more)
 		}
 	}
-	total := 0 // each job of the chain keeps the rest of it
+	total := 0 // each job of a chain stores the remaining steps
 	for i := range steps {
 		s := &steps[i]
 		total += len(s.Payload) + len(s.ResultSchema)

@@ -6,9 +6,9 @@ import (
 	"strconv"
 )
 
-// EncodeJSON is json.Marshal that leaves <, > and & alone: results, events and
-// log messages are kept and answered as functions wrote them, and none of it
-// goes into a page unescaped.
+// EncodeJSON is json.Marshal without the escaping of <, > and &: results, events and
+// log messages are stored and returned as functions wrote them. Its output must not be
+// written into an HTML page unescaped.
 func EncodeJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
@@ -53,7 +53,7 @@ func (r Ref) AppendJSON(b []byte) []byte {
 	return append(b, '}')
 }
 
-// AppendJSON appends t as EncodeJSON encodes it. It fails where Source is not JSON.
+// AppendJSON appends t as EncodeJSON encodes it. It fails if Source is not JSON.
 func (t Trigger) AppendJSON(b []byte) ([]byte, error) {
 	b = append(b, `{"type":`...)
 	b = AppendJSONString(b, t.Type)
@@ -83,8 +83,7 @@ func (p Principal) AppendJSON(b []byte) []byte {
 	return append(b, "]}"...)
 }
 
-// AppendJSONValue appends raw without insignificant space. It fails where raw is not
-// JSON.
+// AppendJSONValue appends raw without insignificant space. It fails if raw is not JSON.
 func AppendJSONValue(b []byte, raw json.RawMessage) ([]byte, error) {
 	buffer := bytes.NewBuffer(b)
 	err := json.Compact(buffer, raw)

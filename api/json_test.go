@@ -16,7 +16,7 @@ func TestPrincipalsAreEncodedAsByEncodingJSON(t *testing.T) {
 		p := principals.Draw(t, "principal")
 		want, err := api.EncodeJSON(p)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("api.EncodeJSON: %v", err)
 		}
 		if got := p.AppendJSON(nil); string(got) != string(want) {
 			t.Errorf("got %s, want %s", got, want)

@@ -13,7 +13,7 @@ import (
 	"github.com/oklog/ulid/v2"
 )
 
-// Key is an API key's record; the key itself is shown once and never stored.
+// Key is the record of an API key. The key's text is shown once, when it is created, and never stored.
 type Key struct {
 	ID          string   `json:"id"`
 	Tenant      string   `json:"tenant"`
@@ -25,13 +25,13 @@ type Key struct {
 	ExpiresAtMS int64    `json:"expires_at_ms,omitempty"`
 }
 
-// NewKey answers the making of a key: the only place where its text is shown.
+// NewKey is the response to the creation of a key, the only one that has its text.
 type NewKey struct {
 	Key
 	Secret string `json:"key"`
 }
 
-// AllTenants stands in Key.Tenant for an administrator of the whole platform.
+// AllTenants is the Key.Tenant of an administrator of the whole platform.
 const AllTenants = "*"
 
 // The built-in roles of keys.
@@ -40,10 +40,10 @@ const (
 	RoleDeveloper = "developer"
 	RoleOperator  = "operator"
 	RoleInvoker   = "invoker"
-	RoleWorker    = "worker" // what does the jobs of queues
+	RoleWorker    = "worker" // fetches and settles jobs
 	RoleViewer    = "viewer"
-	// RolePrefix begins roles that a tenant makes up: they grant nothing, and a
-	// version's Authz may name them.
+	// RolePrefix begins the roles that a tenant defines. They grant nothing by
+	// themselves; a version's Authz may name them.
 	RolePrefix = "role:"
 )
 
@@ -61,12 +61,12 @@ const (
 	keyLength   = len(keyPrefix) + ulid.EncodedSize + len("_") + (secretBytes*8+5)/6
 )
 
-// secretText is how a key's secret part is written; strict, so that no two texts
-// are one key.
+// secretText encodes the secret part of a key. It is strict, so that no two texts are
+// the same key.
 var secretText = base64.RawURLEncoding.Strict()
 
-// NewKeySecret makes the text of a key and its id from entropy, which must give
-// at least 48 unpredictable bytes (crypto/rand.Reader).
+// NewKeySecret returns the text and the id of a new key. entropy must be an
+// unpredictable source such as crypto/rand.Reader; it is an error if it ends.
 func NewKeySecret(nowMS int64, entropy io.Reader) (text, id string, err error) {
 	u, err := ulid.New(uint64(nowMS), entropy)
 	if err != nil {
@@ -79,8 +79,8 @@ func NewKeySecret(nowMS int64, entropy io.Reader) (text, id string, err error) {
 	return keyPrefix + u.String() + "_" + secretText.EncodeToString(secret), keyIDPrefix + u.String(), nil
 }
 
-// LooksLikeKey says whether text has the form of a key, so that it is kept from
-// logs and functions and worth a look into the store.
+// LooksLikeKey reports whether text has the form of a key. Such a text is kept from logs
+// and functions, and only such a text is looked up in the store.
 func LooksLikeKey(text string) bool {
 	rest, ok := strings.CutPrefix(text, keyPrefix)
 	if !ok || len(text) != keyLength || rest[ulid.EncodedSize] != '_' {
@@ -93,11 +93,11 @@ func LooksLikeKey(text string) bool {
 	return err == nil
 }
 
-// HoldsKey says whether a key stands anywhere in text.
-func HoldsKey(text string) bool { return findKey(text) >= 0 }
+// ContainsKey reports whether text contains a key.
+func ContainsKey(text string) bool { return findKey(text) >= 0 }
 
-// WithoutKeys is text with every key in it cut to its prefix, for logs, errors and
-// the audit: people do paste keys where a name or an id belongs.
+// WithoutKeys returns text with every key in it shortened to its prefix, for logs,
+// errors and the audit: people paste keys where a name or an id belongs.
 func WithoutKeys(text string) string {
 	at := findKey(text)
 	if at < 0 {
@@ -106,7 +106,7 @@ func WithoutKeys(text string) string {
 	return text[:at+len(keyPrefix)] + "…" + WithoutKeys(text[at+keyLength:])
 }
 
-// findKey is where the first key in text begins, -1 for none.
+// findKey returns the index of the first key in text, -1 for none.
 func findKey(text string) int {
 	for from := 0; ; {
 		at := strings.Index(text[from:], keyPrefix)
@@ -121,15 +121,15 @@ func findKey(text string) int {
 	}
 }
 
-// KeyDigest is the SHA-256 of a key's text in hexadecimal: the name under which
-// its record is stored.
+// KeyDigest returns the SHA-256 of a key's text in hexadecimal, under which its record is
+// stored.
 func KeyDigest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
 }
 
-// KeyTimeMS is the time at which a key's id was made. What is not a key's id is
-// refused with CodeValidationName.
+// KeyTimeMS returns the time at which a key's id was created. It returns
+// CodeValidationName if id is not the id of a key.
 func KeyTimeMS(id string) (int64, error) {
 	rest, ok := strings.CutPrefix(id, keyIDPrefix)
 	if !ok {
@@ -142,8 +142,8 @@ func KeyTimeMS(id string) (int64, error) {
 	return int64(u.Time()), nil
 }
 
-// ValidateRole refuses (CodeValidation) what is neither a built-in role nor
-// RolePrefix and 1 to 59 of a-z, 0-9, _ and -.
+// ValidateRole returns CodeValidation unless role is a built-in role, or RolePrefix and
+// 1 to 59 of a-z, 0-9, _ and -.
 func ValidateRole(role string) error {
 	switch role {
 	case RoleAdmin, RoleDeveloper, RoleOperator, RoleInvoker, RoleWorker, RoleViewer:
@@ -156,7 +156,8 @@ func ValidateRole(role string) error {
 	return Errorf(CodeValidation, "role %q %s", role, rule).WithFields(FieldError{Path: "roles", Message: rule})
 }
 
-// ValidateKeyName refuses (CodeValidation) what no key can be called in lists.
+// ValidateKeyName returns CodeValidation unless name has 1 to MaxKeyNameLength
+// characters, no control characters and no key.
 func ValidateKeyName(name string) error {
 	var rule string
 	switch {
@@ -164,7 +165,7 @@ func ValidateKeyName(name string) error {
 		rule = fmt.Sprintf("must have from 1 to %d characters", MaxKeyNameLength)
 	case strings.ContainsFunc(name, unicode.IsControl):
 		rule = "must have no control characters"
-	case HoldsKey(name):
+	case ContainsKey(name):
 		rule = "must not be a key"
 	default:
 		return nil
@@ -172,8 +173,8 @@ func ValidateKeyName(name string) error {
 	return Errorf(CodeValidation, "name %s", rule).WithFields(FieldError{Path: "name", Message: rule})
 }
 
-// AuditEvent is one entry of a tenant's audit: who changed, or was refused to
-// change, what, and who read a secret. It never holds bodies, keys or secrets.
+// AuditEvent is one entry of a tenant's audit: a change, a change that was denied, or a
+// secret that was read. It never contains bodies, keys or secrets.
 type AuditEvent struct {
 	ID     string `json:"id"`
 	AtMS   int64  `json:"at_ms"`
@@ -181,14 +182,14 @@ type AuditEvent struct {
 	Action string `json:"action"`
 	Method string `json:"method"`
 	Path   string `json:"path"`
-	// Made is what came into being and has no place in Path: the name of a
+	// Made identifies a created resource that Path does not name: the name of a
 	// function, the number of a version, the id and the name of a key.
 	Made      string `json:"made,omitempty"`
 	Status    int    `json:"status"`
 	Code      Code   `json:"code,omitempty"`
 	RequestID string `json:"request_id"`
-	// Of readings of a secret, which are gathered for a minute: how many there were, and
-	// the activations of the first and the last.
+	// Reads of a secret are collected for a minute: Count is their number, the two ids
+	// are the activations of the first and the last.
 	Count            int64  `json:"count,omitempty"`
 	ActivationID     string `json:"activation_id,omitempty"`
 	LastActivationID string `json:"last_activation_id,omitempty"`

@@ -13,7 +13,7 @@ func TestKeysAreRecognised(t *testing.T) {
 	t.Parallel()
 	text, id, err := api.NewKeySecret(1_700_000_000_000, rand.Reader)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("api.NewKeySecret: %v", err)
 	}
 	if !api.LooksLikeKey(text) {
 		t.Errorf("%q is no key", text)
@@ -41,7 +41,7 @@ func TestKeysAreCutOutOfText(t *testing.T) {
 	t.Parallel()
 	key, _, err := api.NewKeySecret(1_700_000_000_000, rand.Reader)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("api.NewKeySecret: %v", err)
 	}
 	for text, want := range map[string]string{
 		"":                                 "",
@@ -55,7 +55,7 @@ func TestKeysAreCutOutOfText(t *testing.T) {
 		if got := api.WithoutKeys(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
-		if got := api.HoldsKey(text); got != (text != want) {
+		if got := api.ContainsKey(text); got != (text != want) {
 			t.Errorf("%q: holds a key: %v", text, got)
 		}
 	}

@@ -9,19 +9,19 @@ import (
 	"github.com/oklog/ulid/v2"
 )
 
-// The patterns of docs/api.md. A name never holds a colon, a slash or a brace,
-// so no name can leave its place in a store key.
+// The patterns of names; docs/api.md lists them. A name contains no colon, slash or
+// brace, so that it is always one segment of a store key.
 const (
 	TenantPattern = `t_[a-z0-9]{6,32}`
 	NamePattern   = `[a-z][a-z0-9_-]{2,63}`
 	AliasPattern  = `[a-z][a-z0-9_-]{1,31}`
 )
 
-// The patterns are matched by hand: names are checked on every call, and a
-// sandbox child, which links this package, would compile expressions at its start.
+// The patterns are matched by hand: names are checked on every call, and a sandbox
+// child, which links this package, would compile regular expressions at its start.
 
-// isTail says whether s holds from least to most bytes, all of them lower-case
-// letters, digits or one of more.
+// isTail reports whether s has from least to most bytes, all of them lower-case
+// letters, digits or bytes of more.
 func isTail(s string, least, most int, more string) bool {
 	if len(s) < least || len(s) > most {
 		return false
@@ -35,7 +35,7 @@ func isTail(s string, least, most int, more string) bool {
 	return true
 }
 
-// isName says whether s is a letter and from least to most bytes of a name.
+// isName reports whether s is a lower-case letter and from least to most bytes of a name.
 func isName(s string, least, most int) bool {
 	return s != "" && s[0] >= 'a' && s[0] <= 'z' && isTail(s[1:], least, most, "_-")
 }
@@ -50,7 +50,7 @@ const (
 	requestPrefix = "req_"
 )
 
-// nameError refuses value; rule says what it must be or match.
+// nameError returns CodeValidationName for value; rule describes valid values.
 func nameError(field, value, rule string) *Error {
 	if len(value) > 80 {
 		value = value[:80] + "…"
@@ -59,7 +59,7 @@ func nameError(field, value, rule string) *Error {
 		WithFields(FieldError{Path: field, Message: rule})
 }
 
-// ValidateTenant refuses (CodeValidationName) what is not a tenant's name.
+// ValidateTenant returns CodeValidationName unless s matches TenantPattern.
 func ValidateTenant(s string) error {
 	if rest, ok := strings.CutPrefix(s, "t_"); !ok || !isTail(rest, 6, 32, "") {
 		return nameError("tenant", s, "must match "+TenantPattern)
@@ -67,8 +67,8 @@ func ValidateTenant(s string) error {
 	return nil
 }
 
-// ValidateName refuses (CodeValidationName) what is not a name of a namespace,
-// function, schedule or worker; field says which in the error.
+// ValidateName returns CodeValidationName unless s matches NamePattern, the pattern for
+// names of namespaces, functions, schedules and workers. The error names field.
 func ValidateName(field, s string) error {
 	if !isName(s, 2, 63) {
 		return nameError(field, s, "must match "+NamePattern)
@@ -76,7 +76,7 @@ func ValidateName(field, s string) error {
 	return nil
 }
 
-// ValidateAlias refuses (CodeValidationName) what is not an alias.
+// ValidateAlias returns CodeValidationName unless s matches AliasPattern.
 func ValidateAlias(s string) error {
 	if !isName(s, 1, 31) {
 		return nameError("alias", s, "must match "+AliasPattern)
@@ -84,7 +84,8 @@ func ValidateAlias(s string) error {
 	return nil
 }
 
-// ParseVersion reads a version number (1 to MaxVersion, no sign, no leading zero).
+// ParseVersion parses a version number: 1 to MaxVersion, no sign, no leading zero. It
+// returns CodeValidationName for other texts.
 func ParseVersion(s string) (int64, error) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || n < 1 || n > MaxVersion || strconv.FormatInt(n, 10) != s {
@@ -93,7 +94,8 @@ func ParseVersion(s string) (int64, error) {
 	return n, nil
 }
 
-// ParseRef reads the last part of a function's URL: a version number or an alias.
+// ParseRef parses the last segment of a function's URL: a version number or an alias. It
+// returns CodeValidationName for other texts.
 func ParseRef(s string) (Ref, error) {
 	if s != "" && s[0] >= '0' && s[0] <= '9' {
 		n, err := ParseVersion(s)
@@ -102,8 +104,8 @@ func ParseRef(s string) (Ref, error) {
 	return Ref{Alias: s}, ValidateAlias(s)
 }
 
-// ValidateActivationID refuses (CodeValidationName) what is not a UUID in its
-// canonical lower-case form.
+// ValidateActivationID returns CodeValidationName unless s is a UUID in canonical lower
+// case.
 func ValidateActivationID(s string) error {
 	if id, err := uuid.Parse(s); err != nil || id.String() != s {
 		return nameError("activation_id", s, "must be a UUID in lower case")
@@ -111,10 +113,10 @@ func ValidateActivationID(s string) error {
 	return nil
 }
 
-// NewDraftID makes the id of a draft: its ULID carries nowMS.
+// NewDraftID returns a new id of a draft. Its ULID contains nowMS; see DraftTimeMS.
 func NewDraftID(nowMS int64) string { return newID(draftPrefix, nowMS) }
 
-// NewRequestID makes the id of a request.
+// NewRequestID returns a new id of a request.
 func NewRequestID(nowMS int64) string { return newID(requestPrefix, nowMS) }
 
 func newID(prefix string, nowMS int64) string {
@@ -122,8 +124,8 @@ func newID(prefix string, nowMS int64) string {
 	return prefix + ulid.MustNew(uint64(nowMS), ulid.DefaultEntropy()).String()
 }
 
-// DraftTimeMS is the time at which a draft's id was made, in milliseconds.
-// What is not a draft id is refused with CodeValidationName.
+// DraftTimeMS returns the time at which a draft's id was created, in milliseconds. It
+// returns CodeValidationName if id is not the id of a draft.
 func DraftTimeMS(id string) (int64, error) {
 	rest, ok := strings.CutPrefix(id, draftPrefix)
 	if !ok {
@@ -139,7 +141,7 @@ func DraftTimeMS(id string) (int64, error) {
 // idSpace is the namespace of every UUIDv5 that the platform derives.
 var idSpace = uuid.MustParse("6f8a7a50-5c1e-5d0f-9a35-0d5b0cde5005")
 
-// DerivedActivationID is the activation id of an idempotent invoke: the UUIDv5
+// DerivedActivationID returns the activation id of an idempotent invocation: the UUIDv5
 // of tenant, namespace, function, ref and the caller's key.
 func DerivedActivationID(tenant, namespace, function string, ref Ref, key string) string {
 	parts := []string{tenant, namespace, function, ref.String(), key}

@@ -1,6 +1,6 @@
 package api
 
-// Queue is a queue as it is read: its configuration and its depths.
+// Queue is the configuration of a queue and its number of jobs by state.
 type Queue struct {
 	Namespace string `json:"namespace"`
 	Queue     string `json:"queue"`
@@ -9,13 +9,13 @@ type Queue struct {
 	OldestPendingMS int64              `json:"oldest_pending_ms"` // the age of the first pending job
 }
 
-// QueueConfig is how a queue serves. 0 means without limit.
+// QueueConfig configures how a queue hands out jobs. A limit of 0 means none.
 type QueueConfig struct {
 	Paused         bool  `json:"paused"`
-	Draining       bool  `json:"draining"` // it takes no new jobs, and serves those it has
+	Draining       bool  `json:"draining"` // it accepts no new jobs and hands out the rest
 	MaxConcurrency int64 `json:"max_concurrency"`
-	RateLimit      int64 `json:"rate_limit"`     // jobs that may begin in RateWindowMS
-	RateWindowMS   int64 `json:"rate_window_ms"` // 0: one second, where RateLimit is set
+	RateLimit      int64 `json:"rate_limit"`     // jobs that may start in RateWindowMS
+	RateWindowMS   int64 `json:"rate_window_ms"` // 0: DefaultRateWindowMS
 }
 
 // Bounds of a queue's configuration.
@@ -27,8 +27,8 @@ const (
 	DefaultRateWindowMS = 1000
 )
 
-// Batch is a group of jobs with a callback that fires when it is sealed and
-// none of them is left.
+// Batch is a group of jobs. Its callback is enqueued when the batch is sealed and all
+// of its jobs have ended.
 type Batch struct {
 	ID          string         `json:"id"`
 	Namespace   string         `json:"namespace"`
@@ -42,13 +42,13 @@ type Batch struct {
 	CreatedAtMS int64          `json:"created_at_ms"`
 }
 
-// BatchCallback is the job that a finished batch makes.
+// BatchCallback is the job that is enqueued when a batch has ended.
 type BatchCallback struct {
 	Queue string `json:"queue"`
 	NewJob
 }
 
-// Worker is what is known of a process that fetches.
+// Worker describes a process that fetches jobs, as it reported itself.
 type Worker struct {
 	ID              string   `json:"id"`
 	Hostname        string   `json:"hostname,omitempty"`

@@ -2,20 +2,20 @@ package api
 
 import "encoding/json"
 
-// What becomes of a tick while a run of an earlier one is under way, its retries
-// included.
+// Overlap policies: what happens to a tick while a run of an earlier one, or its
+// retries, are not finished.
 const (
-	OverlapSkip     = "skip"     // it is passed over; the default
-	OverlapQueue    = "queue"    // it waits for the one before it, up to QueueLimit
-	OverlapParallel = "parallel" // it runs beside it
+	OverlapSkip     = "skip"     // it is skipped; the default
+	OverlapQueue    = "queue"    // it waits for the previous run; QueueLimit bounds them
+	OverlapParallel = "parallel" // it runs concurrently
 )
 
-// What becomes of the ticks that nobody fired in time: those that are more than
-// CatchupGraceMS late.
+// Catch-up policies: what happens to missed ticks, which are more than CatchupGraceMS
+// late.
 const (
 	CatchupAll    = "all"    // the last MaxCatchupTicks are fired, in order; the default
-	CatchupLatest = "latest" // the last is fired
-	CatchupNone   = "none"   // none is
+	CatchupLatest = "latest" // the last one is fired
+	CatchupNone   = "none"   // none is fired
 )
 
 // Defaults and bounds of schedules.
@@ -34,16 +34,16 @@ const (
 	MaxSchedulePayload     = 64 << 10 // bytes
 )
 
-// Schedule is when what is to be run: every EverySeconds, at moments of its own
-// that follow from its name, or by Cron (five fields) in Timezone. Either Ref, a
-// function, or Queue is its target.
+// Schedule enqueues a job or runs a function at regular times: every EverySeconds, at an
+// offset that is derived from its name, or by Cron (five fields) in Timezone. Its
+// target is either Ref, a function, or Queue.
 type Schedule struct {
 	Name            string          `json:"name"`
 	EverySeconds    int64           `json:"every_seconds,omitempty"`
 	Cron            string          `json:"cron,omitempty"`
 	Timezone        string          `json:"timezone,omitempty"` // an IANA name; of Cron
 	OverlapPolicy   string          `json:"overlap_policy"`
-	QueueLimit      int             `json:"queue_limit,omitempty"` // of OverlapQueue: runs under way and waiting
+	QueueLimit      int             `json:"queue_limit,omitempty"` // for OverlapQueue: active and waiting runs
 	Catchup         string          `json:"catchup"`
 	MaxCatchupTicks int             `json:"max_catchup_ticks"`
 	Ref             *JobTarget      `json:"ref,omitempty"`
@@ -55,7 +55,7 @@ type Schedule struct {
 	UpdatedAtMS     int64           `json:"updated_at_ms"`
 }
 
-// NewSchedule is a schedule to be made; zero values mean the documented defaults.
+// NewSchedule is the request that creates a schedule. Zero values mean the documented defaults.
 type NewSchedule struct {
 	Name            string          `json:"name"`
 	EverySeconds    int64           `json:"every_seconds,omitempty"`
@@ -71,8 +71,8 @@ type NewSchedule struct {
 	Enabled         *bool           `json:"enabled,omitempty"` // nil is true
 }
 
-// ScheduleChange is what of a schedule is to be another: nil leaves it, a zero value
-// removes it or gives it its default.
+// ScheduleChange is a partial update of a schedule. A nil field stays as it is, a zero
+// value removes the field or sets its default.
 type ScheduleChange struct {
 	EverySeconds    *int64
 	Cron            *string
@@ -87,8 +87,8 @@ type ScheduleChange struct {
 	Enabled         *bool
 }
 
-// ScheduleQueue is a queue of the schedule's namespace as a target, and with which
-// options each tick's job is made.
+// ScheduleQueue is the target queue of a schedule, in the schedule's namespace, and the
+// options of the job of each tick.
 type ScheduleQueue struct {
 	Name        string   `json:"name"`
 	UniqueKey   string   `json:"unique_key,omitempty"`
@@ -96,49 +96,50 @@ type ScheduleQueue struct {
 	Priority    Priority `json:"priority,omitempty"`
 }
 
-// ScheduleStatus is a schedule and how it stands.
+// ScheduleStatus is a schedule with its runs and counts.
 type ScheduleStatus struct {
 	Schedule
-	NextRunMS int64         `json:"next_run_ms,omitempty"` // absent: it fires no more
+	NextRunMS int64         `json:"next_run_ms,omitempty"` // absent: it does not fire again
 	LastRun   *ScheduleRun  `json:"last_run,omitempty"`
 	LastSkip  *ScheduleSkip `json:"last_skip,omitempty"`
-	InFlight  []string      `json:"in_flight"` // jobs under way, as far as the overlap policy asks
+	InFlight  []string      `json:"in_flight"` // unfinished jobs, if the overlap policy tracks them
 	Fired     int64         `json:"fired"`
 	Skipped   int64         `json:"skipped"`
-	Missed    int64         `json:"missed"` // left out by the catch-up policy
+	Missed    int64         `json:"missed"` // not fired because of the catch-up policy
 }
 
-// ScheduleRun is one firing of a schedule. Where it ran a function, the
-// activation's id is the job's.
+// ScheduleRun is one run of a schedule. If it ran a function, the activation has the
+// job's id.
 type ScheduleRun struct {
-	TickMS  int64  `json:"tick_ms"` // for which it was fired; of a run by hand the moment of that
+	TickMS  int64  `json:"tick_ms"` // the tick that was fired; for a manual run its time
 	FiredMS int64  `json:"fired_ms"`
 	JobID   string `json:"job_id"`
-	// State is the job's where a single schedule is read and the job is still kept.
+	// State is the state of the job. It is set if a single schedule is read and the
+	// job still exists.
 	State JobState `json:"state,omitempty"`
 }
 
-// ScheduleSkip is the last tick that was passed over, and why.
+// ScheduleSkip is the last tick that was skipped.
 type ScheduleSkip struct {
 	TickMS int64  `json:"tick_ms"`
 	Reason string `json:"reason"`
 }
 
-// Why a tick was passed over.
+// The reasons of a skipped tick.
 const (
-	SkipOverlap   = "overlap"    // a run was under way
-	SkipQueueFull = "queue_full" // as many runs waited as may
-	SkipDuplicate = "duplicate"  // the unique key was held
-	SkipDraining  = "draining"   // the queue takes no new jobs
+	SkipOverlap   = "overlap"    // another run was not finished
+	SkipQueueFull = "queue_full" // QueueLimit was reached
+	SkipDuplicate = "duplicate"  // another job had the unique key
+	SkipDraining  = "draining"   // the queue was draining
 )
 
-// ScheduledTick is what made a job, where a schedule did.
+// ScheduledTick identifies the tick that created a job.
 type ScheduledTick struct {
 	Schedule    string `json:"schedule"`
-	CreatedAtMS int64  `json:"created_at_ms"` // the schedule's: a name may be used again
+	CreatedAtMS int64  `json:"created_at_ms"` // of the schedule: its name can be reused
 	TickMS      int64  `json:"tick_ms"`
-	TickSeq     int64  `json:"tick_seq"` // counts the schedule's ticks, fired or not; 0 for a run by hand
-	// Marked: the schedule's overlap policy keeps the job among those in flight.
+	TickSeq     int64  `json:"tick_seq"` // number of the tick, fired or not; 0 for a manual run
+	// Marked is set if the overlap policy tracks the job until it ends.
 	Marked bool `json:"marked,omitempty"`
 }
 

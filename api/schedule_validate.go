@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Schedule is the record that n makes at nowMS, with its defaults.
+// Schedule returns the record of the new schedule at nowMS, with its defaults.
 func (n *NewSchedule) Schedule(nowMS int64) Schedule {
 	s := Schedule{
 		Name: n.Name, EverySeconds: n.EverySeconds, Cron: n.Cron, Timezone: n.Timezone,
@@ -20,8 +20,8 @@ func (n *NewSchedule) Schedule(nowMS int64) Schedule {
 	return s
 }
 
-// With is s after c, at nowMS. What belongs to something that goes goes with it: the
-// time zone with the cron expression, the limit with the policy queue.
+// With returns s after the change c at nowMS. A field that depends on a removed one is
+// removed too: Timezone with Cron, QueueLimit with OverlapQueue.
 func (s Schedule) With(c *ScheduleChange, nowMS int64) Schedule {
 	set(&s.EverySeconds, c.EverySeconds)
 	set(&s.Cron, c.Cron)
@@ -88,13 +88,13 @@ func (s *Schedule) setDefaults() {
 	}
 }
 
-// SameTiming says whether s ticks as other does.
+// SameTiming reports whether s and other tick at the same times.
 func (s *Schedule) SameTiming(other *Schedule) bool {
 	return s.EverySeconds == other.EverySeconds && s.Cron == other.Cron && s.Timezone == other.Timezone
 }
 
-// Validate refuses (CodeValidation, with the field's path) what no schedule can be;
-// whether its timing names moments is for package scheduler to say.
+// Validate returns CodeValidation, with the field's path, for an invalid schedule.
+// Package scheduler validates the timing.
 func (s *Schedule) Validate() error {
 	if err := ValidateName("name", s.Name); err != nil {
 		return err
@@ -111,7 +111,7 @@ func (s *Schedule) Validate() error {
 	}
 	switch {
 	case s.EverySeconds != 0 && s.Cron != "":
-		return scheduleField("cron", "cannot stand beside every_seconds: give one of them, and in a change null for the other")
+		return scheduleField("cron", "cannot be combined with every_seconds: set one of them, and in a change set the other to null")
 	case s.OverlapPolicy != OverlapQueue && s.QueueLimit != 0:
 		return scheduleField("queue_limit", "must stand beside the overlap_policy queue")
 	case s.OverlapPolicy == OverlapQueue && (s.QueueLimit < 1 || s.QueueLimit > MaxQueueLimit):
@@ -123,7 +123,7 @@ func (s *Schedule) Validate() error {
 	case len(s.Payload) > 0 && !json.Valid(s.Payload):
 		return scheduleField("payload", "must be JSON")
 	case s.Ref != nil && s.Queue != nil:
-		return scheduleField("queue", "cannot stand beside ref: give one of them, and in a change null for the other")
+		return scheduleField("queue", "cannot be combined with ref: set one of them, and in a change set the other to null")
 	case s.Ref != nil:
 		return s.validateRef()
 	case s.Queue != nil:
@@ -154,7 +154,7 @@ func (q *ScheduleQueue) validate() error {
 	case ValidateQueue(q.Name) != nil:
 		return scheduleField("queue.name", "must match "+NamePattern)
 	case strings.HasPrefix(q.Name, FunctionQueuePrefix):
-		return scheduleField("queue.name", "is the platform's: name the function in ref")
+		return scheduleField("queue.name", "is reserved: name the function in ref")
 	}
 	options := JobOptions{UniqueKey: q.UniqueKey, MaxAttempts: q.MaxAttempts, Priority: q.Priority}
 	var refused *Error

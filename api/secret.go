@@ -8,33 +8,33 @@ import (
 // Bounds of secrets.
 const (
 	MaxSecrets         = 1000     // of a namespace
-	MaxSecretBytes     = 32 << 10 // of a value
+	MaxSecretBytes     = 32 << 10 // in a value
 	MaxVersionSecrets  = 100      // that a version names
 	maxSecretNameBytes = 64
 )
 
-// SecretPattern is what a secret's name matches. It holds no colon and no slash.
+// SecretPattern is the pattern of names of secrets. It allows no colon and no slash.
 const SecretPattern = `[A-Za-z_][A-Za-z0-9_.-]{0,63}`
 
-// Secret is what is told of a secret: never its value.
+// Secret is the metadata of a secret. It never has the value.
 type Secret struct {
 	Name        string `json:"name"`
-	Version     int64  `json:"version"` // grows with every change, also over a deletion
+	Version     int64  `json:"version"` // increases with every change, also after a deletion
 	CreatedAtMS int64  `json:"created_at_ms"`
 	UpdatedAtMS int64  `json:"updated_at_ms"`
 	UpdatedBy   string `json:"updated_by,omitempty"` // the id of the key that wrote the value
 }
 
-// RewrapReport says how sealing anew went on, from one call to the next.
+// RewrapReport is the progress of one call that seals secrets anew with the current key.
 type RewrapReport struct {
 	Examined   int `json:"examined"`
 	Rewrapped  int `json:"rewrapped"`
-	Unreadable int `json:"unreadable"` // no key opens them, or they are damaged
-	// NextCursor is where to go on; null at the end.
+	Unreadable int `json:"unreadable"` // damaged, or sealed by a missing key
+	// NextCursor continues with the next call; null at the end.
 	NextCursor *string `json:"next_cursor"`
 }
 
-// ValidateSecretName refuses (CodeValidationName) what is not a secret's name.
+// ValidateSecretName returns CodeValidationName unless s matches SecretPattern.
 func ValidateSecretName(s string) error {
 	ok := s != "" && len(s) <= maxSecretNameBytes && (s[0] < '0' || s[0] > '9') && s[0] != '.' && s[0] != '-'
 	for i := 0; ok && i < len(s); i++ {
@@ -47,8 +47,8 @@ func ValidateSecretName(s string) error {
 	return nil
 }
 
-// ValidateSecretValue refuses (CodeValidation) what cannot be a secret's value. The
-// error says nothing of the value.
+// ValidateSecretValue returns CodeValidation unless v is UTF-8 text of 1 to
+// MaxSecretBytes. The error does not contain any part of v.
 func ValidateSecretValue(v string) error {
 	var rule string
 	switch {

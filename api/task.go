@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// TaskState is where a task stands.
+// TaskState is the state of a task.
 type TaskState string
 
 // The states; the last three are terminal.
@@ -20,14 +20,14 @@ const (
 	TaskCancelled TaskState = "cancelled"
 )
 
-// Terminal says whether nothing can change the state any more.
+// Terminal reports whether the state is final.
 func (s TaskState) Terminal() bool {
 	return s == TaskCompleted || s == TaskFailed || s == TaskCancelled
 }
 
 // Defaults and bounds of tasks.
 const (
-	TaskStuckMS          = 5 * 60_000 // without a change, where no timeout is set
+	TaskStuckMS          = 5 * 60_000 // without a change, if no timeout is set
 	MinTaskTimeoutMS     = 1000
 	MaxTaskTimeoutMS     = 7 * 24 * 60 * 60 * 1000
 	MaxTaskRepublishes   = 10
@@ -41,10 +41,9 @@ const (
 	DefaultTaskNamespace = "tasks"
 )
 
-// Task is the state of one long piece of work that workers take up from a queue
-// and report on step by step. The store's fields are named as in the seed
-// (created_at, updated_at, timeout_at for the times); those from Namespace on say
-// where, how often and by which job the task is announced.
+// Task is the record of a long piece of work that a worker claims and reports on step
+// by step. The fields from Namespace on describe the jobs that announce the task to
+// workers. In the store the times are named created_at, updated_at and timeout_at.
 type Task struct {
 	TaskType    string    `json:"task_type"`
 	TaskID      string    `json:"task_id"`
@@ -60,17 +59,17 @@ type Task struct {
 	ResultRef   string    `json:"result_ref,omitempty"`
 
 	Namespace   string `json:"namespace"`
-	Queue       string `json:"queue"` // the task's type, unless it says another
+	Queue       string `json:"queue"` // default: the task's type
 	TimeoutMS   int64  `json:"timeout_ms,omitempty"`
 	Republished int64  `json:"republished,omitempty"`
 	JobID       string `json:"job_id"` // the job of its last announcement
-	// Payload goes with every announcement. Lists leave it out.
+	// Payload is part of every announcement. Lists omit it.
 	Payload json.RawMessage `json:"payload,omitempty"`
-	Stuck   bool            `json:"stuck,omitempty"` // now; not stored
+	Stuck   bool            `json:"stuck,omitempty"` // computed when the task is read; not stored
 }
 
-// StuckAt says whether nobody can be expected to work on the task any more: its
-// timeout has passed, or, where none is set, TaskStuckMS since its last change.
+// StuckAt reports whether the task has no worker that makes progress: its timeout has
+// passed, or, without a timeout, TaskStuckMS have passed since its last change.
 func (t *Task) StuckAt(nowMS int64) bool {
 	switch {
 	case t.State.Terminal():
@@ -81,7 +80,7 @@ func (t *Task) StuckAt(nowMS int64) bool {
 	return t.UpdatedAtMS+TaskStuckMS <= nowMS
 }
 
-// NewTask is what a task is made of.
+// NewTask is the request that creates a task.
 type NewTask struct {
 	Namespace string          `json:"namespace,omitempty"` // default: DefaultTaskNamespace
 	Queue     string          `json:"queue,omitempty"`     // default: the task's type
@@ -91,7 +90,7 @@ type NewTask struct {
 	Payload   json.RawMessage `json:"payload,omitempty"`
 }
 
-// WithDefaults fills in what was left out for a task of the type.
+// WithDefaults returns n with the defaults of empty fields for a task of the type.
 func (n NewTask) WithDefaults(taskType string) NewTask {
 	if n.Namespace == "" {
 		n.Namespace = DefaultTaskNamespace
@@ -102,7 +101,8 @@ func (n NewTask) WithDefaults(taskType string) NewTask {
 	return n
 }
 
-// Digest tells tasks apart that are made otherwise; defaults must be filled in.
+// Digest returns a digest of the request, by which a repeat is distinguished from
+// another request for the same id. Call WithDefaults first.
 func (n NewTask) Digest() (string, error) {
 	raw, err := EncodeJSON(n)
 	if err != nil {
@@ -112,33 +112,33 @@ func (n NewTask) Digest() (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// TaskClaim is a worker that takes up a pending task.
+// TaskClaim assigns a pending task to a worker.
 type TaskClaim struct {
 	Worker    string `json:"worker"`
 	TimeoutMS int64  `json:"timeout_ms,omitempty"` // until its next report; default: the task's
 }
 
-// TaskStep is how far the worker that holds a task has come.
+// TaskStep reports the progress of the worker that claimed a task.
 type TaskStep struct {
 	Worker    string `json:"worker"`
-	Step      int64  `json:"step"`                 // must not go back; the present one says that the worker lives
-	StepCount int64  `json:"step_count,omitempty"` // 0 leaves it
+	Step      int64  `json:"step"`                 // must not decrease; the current one only shows that the worker is alive
+	StepCount int64  `json:"step_count,omitempty"` // 0 keeps it
 	TimeoutMS int64  `json:"timeout_ms,omitempty"` // as in TaskClaim
 }
 
-// TaskCompletion is the end of a task that went well.
+// TaskCompletion ends a task that succeeded.
 type TaskCompletion struct {
 	Worker    string `json:"worker"`
 	ResultRef string `json:"result_ref,omitempty"`
 }
 
-// TaskFailure is the end of a task that did not.
+// TaskFailure ends a task that failed.
 type TaskFailure struct {
 	Worker string `json:"worker"`
 	Error  string `json:"error"`
 }
 
-// TaskAnnouncement is the payload of the job by which a task finds its worker.
+// TaskAnnouncement is the payload of the job that announces a task to workers.
 type TaskAnnouncement struct {
 	TaskType  string          `json:"task_type"`
 	TaskID    string          `json:"task_id"`
@@ -147,8 +147,8 @@ type TaskAnnouncement struct {
 	Reason    string          `json:"reason"` // TaskCreated or TaskRepublished
 }
 
-// Why a task is announced.
+// The reasons of an announcement.
 const (
 	TaskCreated     = "created"
-	TaskRepublished = "republished" // whoever had it fell silent; current_step tells where to go on
+	TaskRepublished = "republished" // its worker stopped reporting; continue from current_step
 )

@@ -7,13 +7,13 @@ import (
 	"unicode/utf8"
 )
 
-// ValidateTaskType refuses (CodeValidationName) what is not a type of tasks. It is
-// a name that a queue can have.
+// ValidateTaskType returns CodeValidationName unless s matches NamePattern, so that a
+// queue can have the name.
 func ValidateTaskType(s string) error { return ValidateName("task_type", s) }
 
-// ValidateTaskID refuses (CodeValidationName) what is not 1 to MaxTaskIDLength
-// letters, digits, dots, underscores and dashes, the first of them a letter or a
-// digit. None of them means anything in a key of the store.
+// ValidateTaskID returns CodeValidationName unless s has 1 to MaxTaskIDLength letters,
+// digits, dots, underscores and dashes, and begins with a letter or a digit. None of
+// these has a meaning in a store key.
 func ValidateTaskID(s string) error {
 	ok := s != "" && len(s) <= MaxTaskIDLength
 	for i := range len(s) {
@@ -27,9 +27,9 @@ func ValidateTaskID(s string) error {
 	return nil
 }
 
-// Validate refuses (CodeValidation, CodeValidationName, CodeBodyLimit,
-// CodeQueueReserved, with the field's path) what no task can be made of. Defaults
-// must be filled in.
+// Validate returns CodeValidation, CodeValidationName, CodeBodyLimit or
+// CodeQueueReserved, with the field's path, for an invalid request. Call WithDefaults
+// first.
 func (n *NewTask) Validate() error {
 	if err := ValidateName("namespace", n.Namespace); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (n *NewTask) Validate() error {
 	return validateProgress(0, n.StepCount, n.TimeoutMS)
 }
 
-// Validate refuses (CodeValidation, CodeValidationName) what no claim can be.
+// Validate returns CodeValidation or CodeValidationName for an invalid claim.
 func (c *TaskClaim) Validate() error {
 	if err := validateTaskWorker(c.Worker); err != nil {
 		return err
@@ -61,7 +61,7 @@ func (c *TaskClaim) Validate() error {
 	return validateProgress(0, 0, c.TimeoutMS)
 }
 
-// Validate refuses (CodeValidation, CodeValidationName) what no step can be.
+// Validate returns CodeValidation or CodeValidationName for an invalid step.
 func (s *TaskStep) Validate() error {
 	if err := validateTaskWorker(s.Worker); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (s *TaskStep) Validate() error {
 	return validateProgress(s.Step, s.StepCount, s.TimeoutMS)
 }
 
-// Validate refuses (CodeValidation, CodeValidationName) what no completion can be.
+// Validate returns CodeValidation or CodeValidationName for an invalid completion.
 func (c *TaskCompletion) Validate() error {
 	if err := validateTaskWorker(c.Worker); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (c *TaskCompletion) Validate() error {
 	return validateRef("result_ref", c.ResultRef)
 }
 
-// Validate refuses (CodeValidation, CodeValidationName) what no failure can be.
+// Validate returns CodeValidation or CodeValidationName for an invalid failure.
 func (f *TaskFailure) Validate() error {
 	if err := validateTaskWorker(f.Worker); err != nil {
 		return err
@@ -107,7 +107,7 @@ func validateProgress(step, stepCount, timeoutMS int64) error {
 	return nil
 }
 
-// validateRef refuses what is not one line of text.
+// validateRef returns CodeValidation unless s is one line of text.
 func validateRef(field, s string) error {
 	if len(s) > MaxTaskRefBytes || !utf8.ValidString(s) || strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c == 0x7f }) {
 		return jobField(field, "must be at most 2048 bytes on one line")

@@ -1,7 +1,7 @@
 package api
 
-// Version is an immutable published bundle. Config is the merged result of the
-// manifest and of what the publisher said.
+// Version is an immutable published bundle. Config merges the manifest with the
+// configuration in the publish request.
 type Version struct {
 	Version       int64         `json:"version"`
 	SHA256        string        `json:"sha256"`
@@ -10,7 +10,7 @@ type Version struct {
 	PublishedAtMS int64         `json:"published_at_ms"`
 }
 
-// VersionConfig is how a version runs. It is stored whole, defaults filled in.
+// VersionConfig configures how a version runs. It is stored with all defaults set.
 type VersionConfig struct {
 	Entry          string            `json:"entry"`
 	Handler        string            `json:"handler"`
@@ -28,7 +28,7 @@ type VersionConfig struct {
 	OnFailure     *Destination `json:"on_failure,omitempty"`
 }
 
-// Retry is how often, and after what delays, a failed asynchronous invocation
+// Retry configures how often and after which delays a failed asynchronous invocation
 // runs again.
 type Retry struct {
 	MaxAttempts int     `json:"max_attempts,omitempty"`
@@ -38,8 +38,8 @@ type Retry struct {
 	Jitter      bool    `json:"jitter,omitempty"`
 }
 
-// Destination is where the outcome of an asynchronous invocation is sent, of the
-// same namespace: a queue, or a function by alias or version (default: alias prod).
+// Destination receives the outcome of an asynchronous invocation: a queue or a function
+// of the same namespace, the function by alias or version (default: DefaultAlias).
 type Destination struct {
 	Queue    string `json:"queue,omitempty"`
 	Function string `json:"function,omitempty"`
@@ -47,11 +47,12 @@ type Destination struct {
 	Version  int64  `json:"version,omitempty"`
 }
 
-// DefaultAlias is what a destination means that names a function alone, and what
-// the command line means where it names none.
+// DefaultAlias is the alias of a target that names only a function, and the default of
+// the command line.
 const DefaultAlias = "prod"
 
-// JobOptions is how an asynchronous invocation that is accepted at nowMS runs.
+// JobOptions returns the options of the job of an asynchronous invocation that is
+// accepted at nowMS.
 func (c *VersionConfig) JobOptions(nowMS int64, target JobTarget) JobOptions {
 	o := JobOptions{Target: &target}
 	if r := c.Retry; r != nil {
@@ -78,8 +79,8 @@ const (
 	MaxEnvBytes           = 32 << 10
 )
 
-// Capabilities is what a version may reach outside its sandbox. A nil member
-// grants nothing.
+// Capabilities lists the resources outside the sandbox that a version may use. A nil
+// member grants nothing.
 type Capabilities struct {
 	KV      *KVCapability      `json:"kv,omitempty"`
 	Storage *StorageCapability `json:"storage,omitempty"`
@@ -90,53 +91,53 @@ type Capabilities struct {
 	Secrets []string           `json:"secrets,omitempty"`
 }
 
-// KVCapability is the keys that begin with one of Prefixes, operations among get, set, del.
+// KVCapability grants operations (get, set, del) on the keys that begin with one of Prefixes.
 type KVCapability struct {
 	Prefixes []string `json:"prefixes"`
 	Ops      []string `json:"ops"`
 }
 
-// StorageCapability is the document namespaces, operations of the document storage.
-// Install is whose documents they are: "" is the function's own, any other must be
-// registered for the function.
+// StorageCapability grants operations on namespaces of documents. Install owns the
+// documents: "" is the function's own install, any other must be registered for the
+// function.
 type StorageCapability struct {
 	Install    string   `json:"install,omitempty"`
 	Namespaces []string `json:"namespaces"`
 	Ops        []string `json:"ops"`
 }
 
-// QueueCapability is the queues that may be published to.
+// QueueCapability grants enqueuing to the queues.
 type QueueCapability struct {
 	Publish []string `json:"publish"`
 }
 
-// InvokeCapability is the functions of the same tenant that may be called.
+// InvokeCapability grants calls of functions of the same tenant.
 type InvokeCapability struct {
 	Functions []string `json:"functions"`
 }
 
-// CadenceCapability is the domains and workflow types that may be started or signalled.
+// CadenceCapability grants starting and signalling the workflow types in the domains.
 type CadenceCapability struct {
 	Domains   []string `json:"domains"`
 	Workflows []string `json:"workflows"`
 }
 
-// HTTPCapability is the hosts that fetch may reach ("api.example.com",
-// "*.example.com", "*", each with an optional ":port"), and the longest one
-// request may take (0: the invocation's own deadline).
+// HTTPCapability grants fetch requests to the hosts ("api.example.com",
+// "*.example.com", "*", each with an optional ":port") and bounds the duration of each
+// (0: the invocation's deadline).
 type HTTPCapability struct {
 	AllowHosts []string `json:"allowHosts"`
 	TimeoutMS  int64    `json:"timeoutMs,omitempty"`
 }
 
-// Authz narrows who may invoke a version, by trigger. ["*"] under HTTP is public.
+// Authz restricts who may invoke a version, by trigger. ["*"] under HTTP makes it public.
 type Authz struct {
 	InvokeHTTPRoles     []string `json:"invoke_http_roles,omitempty"`
 	InvokeScheduleRoles []string `json:"invoke_schedule_roles,omitempty"`
 	InvokeCadenceRoles  []string `json:"invoke_cadence_roles,omitempty"`
 }
 
-// CORS is how the web endpoint answers other origins; nil means it adds nothing.
+// CORS configures the responses of the web endpoint to other origins; nil adds no headers.
 type CORS struct {
 	AllowOrigins     []string `json:"allow_origins"`
 	AllowMethods     []string `json:"allow_methods,omitempty"`

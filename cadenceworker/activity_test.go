@@ -16,7 +16,7 @@ func TestActivityIsAFunction(t *testing.T) {
 	run := b.begin(plan{Activity: "echo", Input: `{"amount":12}`, ActivityID: "pay", Timeout: 7 * time.Second})
 	out := b.wait(run)
 	if out.Kind != "" {
-		t.Fatalf("%+v", out)
+		t.Fatalf("wait: out = %+v; failed check: out.Kind != \"\"", out)
 	}
 	var got struct {
 		Event struct {
@@ -33,24 +33,24 @@ func TestActivityIsAFunction(t *testing.T) {
 		Left    int         `json:"left"`
 	}
 	if err := json.Unmarshal([]byte(out.Results[0]), &got); err != nil {
-		t.Fatal(err)
+		t.Fatalf("json.Unmarshal: %v", err)
 	}
 	want := api.CadenceSource{
 		Domain: b.domain, Tasklist: tasklist, WorkflowID: run.GetID(), RunID: run.GetRunID(), ActivityID: "pay", ActivityType: "echo",
 	}
 	var source api.CadenceSource
 	if err := json.Unmarshal(got.Trigger.Source, &source); err != nil {
-		t.Fatal(err)
+		t.Fatalf("json.Unmarshal: %v", err)
 	}
 	if got.Event.Type != "cadence.activity" || got.Event.Cadence != want || source != want || got.Trigger.Type != api.TriggerCadence {
 		t.Errorf("%+v, source %+v, want %+v", got, source, want)
 	}
 	if got.Event.Input.JSON.Amount != 12 || got.Event.Input.Raw != "eyJhbW91bnQiOjEyfQ==" || got.Attempt != 1 || got.Left > 7000 {
-		t.Errorf("%+v", got)
+		t.Errorf("got = %+v", got)
 	}
 	stored := b.activations("echo")
 	if len(stored) != 1 || stored[0].ActivationID != got.ID || stored[0].Status != api.StatusSuccess || stored[0].Trigger.Type != api.TriggerCadence {
-		t.Errorf("%+v", stored)
+		t.Errorf("activations: stored = %+v", stored)
 	}
 	b.awaitStatus("one completed", func(c api.BindingCounts) bool {
 		return c.State == api.BindingRunning && c.Taken == 1 && c.Completed == 1 && c.InFlight == 0 && c.LastPollMS > 0
@@ -87,7 +87,7 @@ func TestInputsAndResults(t *testing.T) {
 		// A workflow's own result is JSON: bytes that are not are replaced there.
 		clean, _ := json.Marshal(want)
 		if err := json.Unmarshal(clean, &want); err != nil {
-			t.Fatal(err)
+			t.Fatalf("json.Unmarshal: %v", err)
 		}
 		if out := b.do(plan{Activity: "fun", Input: input}); len(out.Results) != 1 || out.Results[0] != want {
 			t.Errorf("%q: %+v, want %q", input, out, want)
@@ -153,7 +153,7 @@ func TestThirdAttemptSucceeds(t *testing.T) {
 	};`)
 	b.bind(b.binding("flaky"))
 	if out := b.do(plan{Activity: "flaky", Attempts: 5}); len(out.Results) != 1 || out.Results[0] != "[2,3]" {
-		t.Errorf("%+v", out)
+		t.Errorf("do: out = %+v; failed check: len(out.Results) != 1 || out.Results[0] != \"[2,3]\"", out)
 	}
 	if n := len(b.activations("flaky")); n != 3 {
 		t.Errorf("%d activations of three attempts", n)
@@ -168,7 +168,7 @@ func TestActivityTimesOut(t *testing.T) {
 	out := b.do(plan{Activity: "slow", Timeout: time.Second})
 	// Whoever is first: Cadence, or the function's own clamped deadline.
 	if out.Reason != "START_TO_CLOSE" && out.Reason != string(api.CodeRuntimeTimeout) {
-		t.Errorf("%+v", out)
+		t.Errorf("out = %+v; failed check: out.Reason != \"START_TO_CLOSE\" && out.Reason != string(api.CodeRuntimeTimeout)", out)
 	}
 	eventually(t, "the sandbox is stopped", func() error { return ended(b.activations("slow"), api.StatusTimeout) })
 	if took := time.Since(began); took > 10*time.Second {
@@ -182,7 +182,7 @@ func TestActivityIDUsedTwice(t *testing.T) {
 	b.bind(b.binding("fun"))
 	out := b.do(plan{Activity: "fun", ActivityID: "same", Times: 2})
 	if len(out.Results) != 2 || out.Results[0] == out.Results[1] || len(b.activations("fun")) != 2 {
-		t.Errorf("%+v", out)
+		t.Errorf("do: out = %+v; failed check: len(out.Results) != 2 || out.Results[0] == out.Results[1] || len(b.activations(\"fun\")) != 2", out)
 	}
 }
 
@@ -207,10 +207,10 @@ func TestFunctionDeletedWhileBound(t *testing.T) {
 	b.publish("fun", `export default () => 1;`)
 	b.bind(b.binding("fun"))
 	if out := b.do(plan{Activity: "fun"}); out.Kind != "" {
-		t.Fatalf("%+v", out)
+		t.Fatalf("do: out = %+v; failed check: out.Kind != \"\"", out)
 	}
 	if err := deleteFunction(b, "fun"); err != nil {
-		t.Fatal(err)
+		t.Fatalf("deleteFunction: %v", err)
 	}
 	out := b.do(plan{Activity: "fun"})
 	if out.Reason != string(api.CodeFunctionNotFound) || !strings.Contains(string(out.Details), "does not exist") {

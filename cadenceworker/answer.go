@@ -17,21 +17,21 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// answer is what Cadence is told of a task.
+// answer is the response to Cadence for a task.
 type answer struct {
 	status string // one of the task statuses of the metrics
 	reason string // of a failure
 	result []byte
-	err    error // what the client makes a failure or a cancellation of
+	err    error // from which the client builds a failure or a cancellation
 }
 
-// reserved begins the reasons that are the client's own; it panics on them.
+// reserved is the prefix of the client's own reasons, on which it panics.
 const reserved = "cadenceInternal:"
 
 // maxReason bounds the reason of a failure, in bytes.
 const maxReason = 128
 
-// details is what a failure says beside its reason.
+// details are the details of a failure beside its reason.
 type details struct {
 	Message      string        `json:"message"`
 	Type         api.ErrorType `json:"type,omitempty"`
@@ -39,14 +39,14 @@ type details struct {
 	ActivationID string        `json:"activation_id,omitempty"`
 }
 
-// answer says how the task ended.
+// answer returns the response for the result of an invocation.
 func (t *task) answer(out *api.Outcome, err error) answer {
 	cause := context.Cause(t.ctx)
 	switch {
 	case errors.Is(err, errPending):
 		return answer{status: taskRepeated}
 	case err == nil && out.Activation.Status == api.StatusSuccess:
-		return t.success(&out.Activation) // also where it was stopped too late
+		return t.success(&out.Activation) // also if it was stopped too late
 	case errors.Is(cause, errCancelRequested):
 		return answer{status: taskCancelled, err: cadence.NewCanceledError()}
 	case errors.Is(cause, errGone), errors.Is(cause, errSilent):
@@ -61,11 +61,11 @@ func (t *task) answer(out *api.Outcome, err error) answer {
 	return t.failed(&out.Activation)
 }
 
-// failed is the answer for an activation that did not succeed.
+// failed returns the response for an activation that did not succeed.
 func (t *task) failed(a *api.Activation) answer {
 	switch {
 	case a.Status == api.StatusCancelled:
-		// Not by the workflow: Cadence would refuse a cancellation.
+		// The workflow did not cancel it: Cadence would reject a cancellation.
 		return t.failure(string(api.CodeRuntimeCancelled), details{Message: "the activation was cancelled"})
 	case a.Error == nil:
 		return t.failure(string(api.CodeRuntimeException), details{Message: "the function failed"})
@@ -86,10 +86,10 @@ func newFailure(reason string, d details) answer {
 	return answer{status: taskFailed, reason: reason, err: cadence.NewCustomError(reason, raw)}
 }
 
-// refusal is the answer for a task whose function could not be run.
+// refusal returns the response for a task whose function could not run.
 func (t *task) refusal(err error) answer {
 	if api.ErrorCode(err) == api.CodeInternal {
-		t.logger.Error("a task's function could not be run", zap.Error(err))
+		t.logger.Error("function of a task could not run", zap.Error(err))
 	}
 	message := "the function could not be run; the server's log says why"
 	var coded *api.Error
@@ -99,8 +99,8 @@ func (t *task) refusal(err error) answer {
 	return newFailure(string(api.ErrorCode(err)), details{Message: message, Type: api.ErrRefused})
 }
 
-// reasonOf is what a retry policy can name: the kind of the failure, or what the
-// function threw with.
+// reasonOf returns the reason of a failure, which a retry policy can name: the type of
+// the failure, or the code of the error that the function threw.
 func reasonOf(e *api.ActivationError) string {
 	switch e.Type {
 	case api.ErrTimeout:
@@ -113,7 +113,7 @@ func reasonOf(e *api.ActivationError) string {
 	return cleanReason(e.Code)
 }
 
-// cleanReason is the code of a function's error as a reason.
+// cleanReason returns the code of a function's error as a valid reason.
 func cleanReason(code string) string {
 	code = strings.TrimSpace(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == unicode.ReplacementChar {
@@ -133,7 +133,7 @@ func cleanReason(code string) string {
 	return code
 }
 
-// success is the answer with the function's result.
+// success returns the response with the function's result.
 func (t *task) success(a *api.Activation) answer {
 	if a.ResultTruncated {
 		return t.failure(string(api.CodeRuntimeResultTooLarge), details{
@@ -153,8 +153,8 @@ func (t *task) success(a *api.Activation) answer {
 	return answer{status: taskCompleted, result: result}
 }
 
-// resultBytes is a function's result as an activity's: of an object with a statusCode,
-// as an HTTP endpoint would answer it, the body; else the value as JSON.
+// resultBytes returns the result of the activity: the body of an HTTP response, which is
+// an object with a statusCode, else the function's result as JSON.
 func resultBytes(result json.RawMessage) ([]byte, error) {
 	if len(result) == 0 || result[0] != '{' {
 		return result, nil
@@ -172,7 +172,7 @@ func resultBytes(result json.RawMessage) ([]byte, error) {
 	case len(raw) == 0 || string(raw) == "null":
 		return nil, nil
 	case raw[0] != '"':
-		return raw, nil // a body that is a value is that value's JSON
+		return raw, nil // a body that is not a string is returned as JSON
 	}
 	if err := json.Unmarshal(raw, &text); err != nil {
 		return nil, fmt.Errorf("the result is not JSON: %w", err)
@@ -187,10 +187,10 @@ func resultBytes(result json.RawMessage) ([]byte, error) {
 	return body, nil
 }
 
-// answerTry bounds one call that answers a task.
+// answerTry bounds one call that responds to a task.
 const answerTry = 10 * time.Second
 
-// respond answers Cadence, and goes on trying while the task may wait for it.
+// respond sends the response to Cadence, and retries until the task times out.
 func (t *task) respond(a answer) {
 	s := t.w.b.s
 	if a.status == taskRepeated || a.status == taskGone {
@@ -204,7 +204,7 @@ func (t *task) respond(a answer) {
 	if a.result != nil {
 		result = a.result
 	}
-	// The time is Cadence's: a little more than we think is left.
+	// The deadline is Cadence's, whose clock may differ a little.
 	until, cancel := context.WithDeadline(s.life, t.info.Deadline.Add(silenceSlack))
 	defer cancel()
 	for wait := retryPauseMin; ; wait = min(2*wait, retryPauseMax) {
@@ -219,11 +219,11 @@ func (t *task) respond(a answer) {
 			t.counted(taskGone, "")
 			return
 		case refused(err):
-			t.logger.Error("Cadence refuses an answer", zap.String("status", a.status), zap.Error(err))
+			t.logger.Error("Cadence rejects a response", zap.String("status", a.status), zap.Error(err))
 			t.counted(taskUnanswered, "")
 			return
 		}
-		t.logger.Warn("an answer did not reach Cadence", zap.Error(err))
+		t.logger.Warn("a response did not reach Cadence", zap.Error(err))
 		select {
 		case <-until.Done():
 			t.counted(taskUnanswered, "")
@@ -233,8 +233,8 @@ func (t *task) respond(a answer) {
 	}
 }
 
-// counted counts the task under how it ended, and tells its span; reason is a
-// failure's.
+// counted records how the task ended in the metrics and in its span; reason is that of a
+// failure.
 func (t *task) counted(status, reason string) {
 	t.traceEnd(status, reason)
 	b := t.w.b
@@ -249,7 +249,7 @@ func (t *task) counted(status, reason string) {
 	}
 }
 
-// refused says whether err is an answer of the server that repeating would not change.
+// refused reports whether err is a response of the server that a retry would not change.
 func refused(err error) bool {
 	var bad *shared.BadRequestError
 	var denied *shared.AccessDeniedError

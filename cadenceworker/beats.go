@@ -13,35 +13,35 @@ import (
 )
 
 const (
-	// beatEvery is how often a task's heartbeats are sent at most.
+	// beatEvery is the minimum interval between two heartbeats of a task.
 	beatEvery = 500 * time.Millisecond
 	// beatTimeout bounds one call.
 	beatTimeout = 10 * time.Second
-	// endPatience is how long the end waits for a call that is under way.
-	endPatience = time.Second
-	// silenceSlack is how much later than Cadence this side ends a task that is silent.
+	// endTimeout bounds the wait for an unfinished call at the end of a task.
+	endTimeout = time.Second
+	// silenceSlack is how much later than Cadence this side stops a task without heartbeats.
 	silenceSlack = time.Second
 )
 
-// beats are the heartbeats of a task. What the function reports is sent at most twice
-// a second, the last of it always: when the function has failed, the next attempt
-// gets it. While the task waits for a place, what the attempt before recorded is
-// repeated, since nobody else can say that it lives.
+// beats sends the heartbeats of a task. The function's reports are sent at most every
+// beatEvery. The last one is always sent: if the function fails, the next attempt reads
+// it. While the task waits for a slot, the details of the previous attempt are sent
+// again, so that the task does not time out.
 type beats struct {
 	t       *task
 	timeout time.Duration // of the activity's heartbeats; 0: none
 
 	mu      sync.Mutex
-	waiting bool   // for a place
-	details []byte // the latest
-	dirty   bool   // not sent yet
+	waiting bool   // for a slot
+	details []byte // the last report
+	dirty   bool   // the last report is not sent yet
 	closed  bool
-	wake    chan struct{} // holds a token where there is something to do
+	wake    chan struct{} // has a token if the sender has something to do
 	ended   chan struct{} // closed when the sender has returned
 
-	// calls ends the sender's calls.
-	calls context.Context
-	cut   context.CancelFunc
+	// calls is the context of the sender's calls; cancelCalls ends it.
+	calls       context.Context
+	cancelCalls context.CancelFunc
 }
 
 func newBeats(t *task) *beats {
@@ -51,60 +51,60 @@ func newBeats(t *task) *beats {
 	}
 }
 
-// start begins to send; end must follow.
+// start starts the sender; end must follow.
 func (b *beats) start() {
-	b.calls, b.cut = context.WithCancel(b.t.w.b.s.life)
+	b.calls, b.cancelCalls = context.WithCancel(b.t.w.b.s.life)
 	go b.send()
 }
 
-// add takes what the function reports.
+// add stores a report of the function, to be sent. It never fails.
 func (b *beats) add(details json.RawMessage) error {
 	b.mu.Lock()
 	b.details, b.dirty = append([]byte(nil), details...), true
 	b.mu.Unlock()
-	b.poke()
+	b.wakeSender()
 	return nil
 }
 
-// started notes that the function begins: from now on it speaks for itself.
+// started ends the heartbeats for a waiting task: from now on only the function's reports count.
 func (b *beats) started() {
 	b.mu.Lock()
 	b.waiting = false
 	b.mu.Unlock()
-	b.poke()
+	b.wakeSender()
 }
 
-// end sends no more, and returns when nothing is under way. What is left is flush's.
-// A call that hangs does not keep the task's answer back.
+// end stops the sender and returns when it has returned. flush sends what is left. A call
+// that hangs is cancelled after endTimeout, so that it does not delay the response.
 func (b *beats) end() {
-	defer b.cut()
+	defer b.cancelCalls()
 	b.mu.Lock()
 	b.closed = true
 	b.mu.Unlock()
-	b.poke()
-	patience := time.AfterFunc(endPatience, b.cut)
-	defer patience.Stop()
+	b.wakeSender()
+	timer := time.AfterFunc(endTimeout, b.cancelCalls)
+	defer timer.Stop()
 	<-b.ended
 }
 
-func (b *beats) poke() {
+func (b *beats) wakeSender() {
 	select {
 	case b.wake <- struct{}{}:
 	default:
 	}
 }
 
-// send is the loop that sends, until end.
+// send is the loop of the sender.
 func (b *beats) send() {
 	defer close(b.ended)
-	alive, sent := time.Now(), time.Time{} // when the server last heard of it; the last call
+	alive, sent := time.Now(), time.Time{} // time of the last recorded heartbeat; of the last call
 	waited := true
 	for {
 		now := time.Now()
 		b.mu.Lock()
 		if waited && !b.waiting {
 			waited = false
-			// The function gets a whole heartbeat timeout.
+			// The function gets a full heartbeat timeout for its first report.
 			if b.timeout > 0 && now.Sub(alive) > b.timeout/8 {
 				b.dirty, sent = true, time.Time{}
 			}
@@ -128,7 +128,7 @@ func (b *beats) send() {
 		}
 		if due && now.Sub(sent) >= gap {
 			sent = now
-			// Not past the moment at which the task counts as silent.
+			// The call must not outlast the time at which the task counts as silent.
 			if b.record(b.calls, min(next, beatTimeout)) {
 				alive = now
 			}
@@ -137,12 +137,12 @@ func (b *beats) send() {
 		if due {
 			next = min(next, gap-now.Sub(sent))
 		}
-		b.rest(next)
+		b.wait(next)
 	}
 }
 
-// idle is after how long something is due where nothing gets through: the next sign
-// of life of a task that waits, or the end of one that is silent.
+// idle returns the time until the next action without any report: the next heartbeat for
+// a waiting task, or the stop of a silent one.
 func (b *beats) idle(alive time.Time, waiting bool, now time.Time) time.Duration {
 	switch {
 	case b.timeout == 0:
@@ -153,7 +153,7 @@ func (b *beats) idle(alive time.Time, waiting bool, now time.Time) time.Duration
 	return b.timeout + silenceSlack - now.Sub(alive)
 }
 
-func (b *beats) rest(d time.Duration) {
+func (b *beats) wait(d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -162,18 +162,18 @@ func (b *beats) rest(d time.Duration) {
 	}
 }
 
-// record sends the latest details within limit, and stops the task where the answer
-// says so. It says whether the server has them.
+// record sends the last report within limit and stops the task if the response requires
+// it. It reports whether the server recorded it.
 func (b *beats) record(ctx context.Context, limit time.Duration) bool {
 	b.mu.Lock()
 	details := b.details
-	b.dirty = false // in one with the reading: what comes from now on is sent, too
+	b.dirty = false // under the same lock as the read, so that a later report is sent too
 	b.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	var args []any
 	if len(details) > 0 {
-		args = []any{details} // bytes go as they are
+		args = []any{details} // the client encodes bytes unchanged
 	}
 	err := b.t.w.client.RecordActivityHeartbeat(ctx, b.t.info.TaskToken, args...)
 	switch {
@@ -190,21 +190,20 @@ func (b *beats) record(ctx context.Context, limit time.Duration) bool {
 		return false
 	}
 	b.sent(beatError)
-	b.t.logger.Warn("a heartbeat was not recorded", zap.Error(err))
+	b.t.logger.Warn("heartbeat not recorded", zap.Error(err))
 	b.mu.Lock()
 	b.dirty = true
 	b.mu.Unlock()
 	return false
 }
 
-// sent counts a call, and tells the task's span.
+// sent records the outcome of a call in the metrics and in the task's span.
 func (b *beats) sent(outcome string) {
 	b.t.w.b.s.metrics.heartbeats.WithLabelValues(outcome).Inc()
 	b.t.traceBeat(outcome)
 }
 
-// flush sends what the function reported last, if that is not there yet; end comes
-// before it.
+// flush sends the last report if it was not sent yet. Call end first.
 func (b *beats) flush() {
 	b.mu.Lock()
 	dirty := b.dirty
@@ -214,7 +213,7 @@ func (b *beats) flush() {
 	}
 }
 
-// gone says whether err is that the server does not wait for the task any more.
+// gone reports whether err means that the server does not wait for the task any more.
 func gone(err error) bool {
 	var absent *shared.EntityNotExistsError
 	var completed *shared.WorkflowExecutionAlreadyCompletedError

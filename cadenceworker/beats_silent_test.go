@@ -41,7 +41,7 @@ func (p *pulse) RecordActivityHeartbeat(ctx context.Context, _ []byte, details .
 // beating is a task whose function runs, with heartbeats that p takes.
 func beating(t *testing.T, p *pulse, timeout time.Duration) *task {
 	t.Helper()
-	s := &Supervisor{hand: map[taskKey]*task{}}
+	s := &Supervisor{running: map[taskKey]*task{}}
 	s.metrics = newSupervisorMetrics(s)
 	s.life, s.end = context.WithCancel(context.Background())
 	made := &task{
@@ -62,7 +62,7 @@ func (t *task) add(test *testing.T, details string) {
 }
 
 // A function that reports is silent all the same where nothing reaches the server:
-// Cadence gives its task to somebody else.
+// Cadence returns its task to somebody else.
 func TestUnheardTaskIsSilent(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]func(context.Context) error{
@@ -99,7 +99,7 @@ func TestHangingHeartbeatEndsWithItsTask(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		task.beats.end()
-		if took := time.Since(began); took > endPatience {
+		if took := time.Since(began); took > endTimeout {
 			t.Errorf("the end took %s", took)
 		}
 	})

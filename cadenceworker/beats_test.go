@@ -120,7 +120,7 @@ func TestHangingSandboxMissesItsHeartbeat(t *testing.T) {
 	began := time.Now()
 	out := b.do(plan{Activity: "hang", Heartbeat: time.Second})
 	if out.Kind != "timeout" || out.Reason != "HEARTBEAT" {
-		t.Errorf("%+v", out)
+		t.Errorf("do: out = %+v; failed check: out.Kind != \"timeout\" || out.Reason != \"HEARTBEAT\"", out)
 	}
 	// Nobody waits for the sandbox any more: it ends long before its own timeout.
 	eventually(t, "the sandbox is stopped", func() error { return ended(b.activations("hang"), api.StatusCancelled) })
@@ -140,7 +140,7 @@ func TestNextAttemptResumes(t *testing.T) {
 	b.bind(b.binding("fun"))
 	// The last one counts although it came within the half second of those before it.
 	if out := b.do(plan{Activity: "fun", Attempts: 5, Heartbeat: 5 * time.Second}); len(out.Results) != 1 || out.Results[0] != "10" {
-		t.Errorf("%+v", out)
+		t.Errorf("do: out = %+v; failed check: len(out.Results) != 1 || out.Results[0] != \"10\"", out)
 	}
 }
 
@@ -182,10 +182,10 @@ func TestCancellationStopsTheSandbox(t *testing.T) {
 	})
 	began := time.Now()
 	if err := b.client.SignalWorkflow(t.Context(), run.GetID(), run.GetRunID(), "stop", nil); err != nil {
-		t.Fatal(err)
+		t.Fatalf("SignalWorkflow: %v", err)
 	}
 	if out := b.wait(run); out.Kind != "cancelled" {
-		t.Errorf("%+v", out)
+		t.Errorf("wait: out = %+v; failed check: out.Kind != \"cancelled\"", out)
 	}
 	eventually(t, "the sandbox is stopped", func() error { return ended(b.activations("fun"), api.StatusCancelled) })
 	beats := watching.seen()
@@ -204,10 +204,10 @@ func TestActivationCancelledByAPerson(t *testing.T) {
 	run := b.begin(plan{Activity: "fun"})
 	eventually(t, "it runs", func() error { return ended(b.activations("fun"), api.StatusRunning) })
 	if _, err := b.replica.engine.Cancel(t.Context(), b.tenant, b.activations("fun")[0].ActivationID); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Cancel: %v", err)
 	}
 	if out := b.wait(run); out.Kind != "custom" || out.Reason != string(api.CodeRuntimeCancelled) {
-		t.Errorf("%+v", out)
+		t.Errorf("wait: out = %+v; failed check: out.Kind != \"custom\" || out.Reason != string(api.CodeRuntimeCancelled)", out)
 	}
 }
 
@@ -228,7 +228,7 @@ func TestTaskDeliveredTwiceRunsOnce(t *testing.T) {
 			b.bind(b.binding("fun"))
 			out := b.do(plan{Activity: "fun"})
 			if len(out.Results) != 1 {
-				t.Fatalf("%+v", out)
+				t.Fatalf("do: out = %+v; failed check: len(out.Results) != 1", out)
 			}
 			if after {
 				// The next call for a task brings the old one first.
@@ -237,7 +237,7 @@ func TestTaskDeliveredTwiceRunsOnce(t *testing.T) {
 				watching.extra = append(watching.extra, &copied)
 				watching.mu.Unlock()
 				if out := b.do(plan{Activity: "fun"}); len(out.Results) != 1 {
-					t.Fatalf("%+v", out)
+					t.Fatalf("do: out = %+v; failed check: len(out.Results) != 1", out)
 				}
 			}
 			want := int64(2)

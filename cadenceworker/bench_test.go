@@ -63,7 +63,7 @@ type replica struct {
 	engine *invoker.Invoker
 	sup    *cadenceworker.Supervisor
 	reg    *prometheus.Registry
-	end    func(patience time.Duration) error // as a process ends; nil errors for a second call
+	end    func(timer time.Duration) error // as a process ends; nil errors for a second call
 }
 
 // options of a bench.
@@ -127,11 +127,11 @@ func (b *bench) start(change func(*cadenceworker.Conn) *cadenceworker.Conn) *rep
 	}
 	pool, err := sandbox.New(sandbox.Config{Executable: sandboxtest.Executable(t), Spares: 1})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("New: %v", err)
 	}
 	broker, err := queue.New(t.Context(), b.store, queue.Config{})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("New: %v", err)
 	}
 	cfg := invoker.Config{Tracer: b.tracer}
 	if conn != nil {
@@ -139,22 +139,22 @@ func (b *bench) start(change func(*cadenceworker.Conn) *cadenceworker.Conn) *rep
 	}
 	engine, err := invoker.New(t.Context(), b.store, pool, broker, cfg)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("New: %v", err)
 	}
 	reg := prometheus.NewRegistry()
 	sup, err := cadenceworker.New(t.Context(), b.store, engine, cadenceworker.Config{Conn: conn, Logger: logger, Metrics: reg, Tracer: b.tracer})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("cadenceworker.New: %v", err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { sup.Run(ctx) })
 	var once sync.Once
-	end := func(patience time.Duration) (err error) {
+	end := func(timer time.Duration) (err error) {
 		once.Do(func() {
 			stop()
 			running.Wait()
-			bounded, cancel := context.WithTimeout(context.Background(), patience)
+			bounded, cancel := context.WithTimeout(context.Background(), timer)
 			defer cancel()
 			closing, done := context.WithTimeout(context.Background(), 20*time.Second)
 			defer done()
@@ -165,7 +165,7 @@ func (b *bench) start(change func(*cadenceworker.Conn) *cadenceworker.Conn) *rep
 	}
 	t.Cleanup(func() {
 		if err := end(5 * time.Second); err != nil {
-			t.Error(err)
+			t.Errorf("end: %v", err)
 		}
 	})
 	return &replica{engine: engine, sup: sup, reg: reg, end: end}
@@ -184,7 +184,7 @@ func (b *bench) publish(name, source string, change ...func(*api.VersionConfig))
 	}
 	tar, err := bundle.Pack(map[string][]byte{bundle.EntryJS: []byte(source)})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("bundle.Pack: %v", err)
 	}
 	now := b.store.NowMS()
 	_, err = storage.NewFunctions(b.store).Create(ctx, api.Function{
@@ -192,21 +192,21 @@ func (b *bench) publish(name, source string, change ...func(*api.VersionConfig))
 		Entry: api.DefaultEntry, Handler: api.DefaultHandler, CreatedAtMS: now,
 	})
 	if err != nil && api.ErrorCode(err) != api.CodeFunctionExists {
-		t.Fatal(err)
+		t.Fatalf("Create: %v", err)
 	}
 	draft := api.Draft{
 		DraftID: api.NewDraftID(now), SHA256: bundle.Digest(tar), Files: map[string][]byte{bundle.EntryJS: nil},
 		CreatedAtMS: now, ExpiresAtMS: now + api.DraftTTLMS,
 	}
 	if err := storage.NewDrafts(b.store).Put(ctx, b.tenant, namespace, name, draft); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Put: %v", err)
 	}
 	_, _, err = storage.NewVersions(b.store).Publish(ctx, storage.Publish{
 		Tenant: b.tenant, Namespace: namespace, Function: name, DraftID: draft.DraftID,
 		SHA256: draft.SHA256, Bundle: tar, Config: config, Alias: "prod", NowMS: now,
 	})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Publish: %v", err)
 	}
 }
 
@@ -227,10 +227,10 @@ func (b *bench) binding(functions ...string) bindings.Record {
 func (b *bench) bind(stored bindings.Record) {
 	b.t.Helper()
 	if err := stored.Validate(); err != nil {
-		b.t.Fatal(err)
+		b.t.Fatalf("stored.Validate: %v", err)
 	}
 	if _, err := b.bindings().Create(b.t.Context(), b.tenant, namespace, stored, b.store.NowMS()); err != nil {
-		b.t.Fatal(err)
+		b.t.Fatalf("Create: %v", err)
 	}
 }
 
@@ -245,7 +245,7 @@ func (b *bench) change(f func(*bindings.Record)) {
 	b.t.Helper()
 	_, err := b.bindings().Update(b.t.Context(), b.path(), nil, b.store.NowMS(), func(s *bindings.Record) error { f(s); return nil })
 	if err != nil {
-		b.t.Fatal(err)
+		b.t.Fatalf("Update: %v", err)
 	}
 }
 
@@ -279,7 +279,7 @@ func (b *bench) beginIn(ctx context.Context, p plan) client.WorkflowRun {
 		TaskList: decisions, ExecutionStartToCloseTimeout: 5 * time.Minute, DecisionTaskStartToCloseTimeout: 10 * time.Second,
 	}, "plan", p)
 	if err != nil {
-		b.t.Fatal(err)
+		b.t.Fatalf("ExecuteWorkflow: %v", err)
 	}
 	return run
 }
@@ -291,12 +291,12 @@ func (b *bench) wait(run client.WorkflowRun) report {
 	defer cancel()
 	var out report
 	if err := run.Get(ctx, &out); err != nil {
-		b.t.Fatal(err)
+		b.t.Fatalf("run.Get: %v", err)
 	}
 	return out
 }
 
-// tryWait waits for a while, and gives what comes in the way.
+// tryWait waits for a while, and returns what comes in the way.
 func (b *bench) tryWait(run client.WorkflowRun, out *report) error {
 	ctx, cancel := context.WithTimeout(b.t.Context(), 5*time.Second)
 	defer cancel()
@@ -317,7 +317,7 @@ func (b *bench) activations(function string) []api.Activation {
 			Tenant: b.tenant, Namespace: namespace, Function: function, Limit: 500, Cursor: cursor,
 		})
 		if err != nil {
-			b.t.Fatal(err)
+			b.t.Fatalf("List: %v", err)
 		}
 		out = append(out, items...)
 		if cursor = next; next == "" {

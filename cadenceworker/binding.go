@@ -14,42 +14,41 @@ import (
 	"github.com/codesous/sous/storage/bindings"
 )
 
-// checkEvery is how often it is looked whether a binding's functions are there.
+// checkEvery is the interval of checks whether a binding's functions exist.
 const checkEvery = 30 * time.Second
 
-// binding is what this replica does for one worker binding: one worker, and those
-// before it until they have drained.
+// binding is one worker binding on this replica: its current worker, and earlier workers
+// until they have drained.
 type binding struct {
 	s      *Supervisor
 	path   storage.BindingPath
-	places *places
+	slots  *slots
 	counts counts
 	logger *zap.Logger
 
-	// latest is the record as it was read last.
+	// latest is the record as it was last read.
 	latest atomic.Pointer[bindings.Record]
 
-	mu      sync.Mutex // of what follows; Supervisor.mu may be held before it
+	mu      sync.Mutex // guards the fields below; it may be locked while Supervisor.mu is
 	worker  *activityWorker
-	wrong   string // what is wrong with the functions
+	problem string // of the functions, "" for none
 	checked time.Time
 
-	told api.BindingReplica // the last report; of the loop that reports alone
+	lastReport api.BindingReplica // used by the report loop only
 }
 
-// counts is what the workers of a binding did here.
+// counts are the counts of a binding's workers on this replica.
 type counts struct {
 	lastPollMS, taken, completed, failed, cancelled, inFlight atomic.Int64
 }
 
 func newBinding(s *Supervisor, path storage.BindingPath) *binding {
-	return &binding{s: s, path: path, places: newPlaces(), logger: s.logger.With(
+	return &binding{s: s, path: path, slots: newSlots(), logger: s.logger.With(
 		zap.String("tenant", path.Tenant), zap.String("namespace", path.Namespace), zap.String("worker", path.Name))}
 }
 
-// apply makes the work here what the record says. The client can forget no activity
-// type and changes no setting: a changed binding gets a new worker, beside the old
-// one, which takes no more tasks and finishes those that it has.
+// apply applies a record that was read. Workers of the client cannot be changed: a changed
+// binding gets a new worker, and the old one stops polling and finishes its tasks.
 func (b *binding) apply(stored *bindings.Record) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -58,25 +57,25 @@ func (b *binding) apply(stored *bindings.Record) {
 	if same {
 		return
 	}
-	b.checked, b.wrong = time.Time{}, ""
+	b.checked, b.problem = time.Time{}, ""
 	b.retire()
 	if !stored.Enabled || b.s.conn == nil {
 		return
 	}
-	b.places.resize(stored.Limits.MaxInflightTasks)
+	b.slots.resize(stored.Limits.MaxInflightTasks)
 	b.worker = newActivityWorker(b, stored)
 	w := b.worker
 	b.s.polling.Go(w.run)
 }
 
-// stop ends the taking of tasks.
+// stop stops polling for tasks.
 func (b *binding) stop() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.retire()
 }
 
-// retire lets the worker, if there is one, drain; mu is held.
+// retire lets the worker drain, if there is one; mu must be held.
 func (b *binding) retire() {
 	if b.worker != nil {
 		b.worker.retire()
@@ -84,8 +83,8 @@ func (b *binding) retire() {
 	}
 }
 
-// target is what runs an activity type now, and on whose behalf. A type that this
-// replica does not know may be one that the binding just got.
+// target returns the target of an activity type and the record that has it. A type that
+// this replica does not know may have been added just now, so the record is read again.
 func (b *binding) target(ctx context.Context, w *activityWorker, kind string) (*bindings.Record, api.JobTarget, bool) {
 	for _, known := range []*bindings.Record{b.latest.Load(), w.stored} {
 		if target, ok := known.ActivityMap[kind]; ok {
@@ -94,14 +93,14 @@ func (b *binding) target(ctx context.Context, w *activityWorker, kind string) (*
 	}
 	stored, err := b.s.bindings.Get(ctx, b.path)
 	if err != nil {
-		b.logger.Warn("an activity type is not known, and the binding cannot be read", zap.String("activity_type", kind), zap.Error(err))
+		b.logger.Warn("unknown activity type, and reading the binding failed", zap.String("activity_type", kind), zap.Error(err))
 		return nil, api.JobTarget{}, false
 	}
 	target, ok := stored.ActivityMap[kind]
 	return stored, target, ok
 }
 
-// check looks whether the binding's functions are there, from time to time.
+// check checks every checkEvery whether the binding's functions exist.
 func (b *binding) check(ctx context.Context) {
 	b.mu.Lock()
 	stored, idle := b.latest.Load(), b.worker == nil || time.Since(b.checked) < checkEvery
@@ -109,31 +108,31 @@ func (b *binding) check(ctx context.Context) {
 	if idle {
 		return
 	}
-	wrong := ""
+	problem := ""
 	for _, kind := range stored.ActivityTypes() {
 		target := stored.ActivityMap[kind]
 		_, err := b.s.versions.Resolve(ctx, b.path.Tenant, b.path.Namespace, target.Function, target.Ref())
 		if missing(err) {
-			if wrong == "" {
-				wrong = functionMissing(kind, target.Function, err) // the first by name: it stays the same
+			if problem == "" {
+				problem = functionMissing(kind, target.Function, err) // the first by name, so that the report is stable
 			}
-			b.logger.Warn("a worker binding names a function that is not there", zap.String("activity_type", kind),
+			b.logger.Warn("worker binding names a missing function", zap.String("activity_type", kind),
 				zap.String("function", target.Function), zap.Error(err))
 		} else if err != nil {
-			return // the store does not answer: nothing is known
+			return // the store does not answer: keep the last result
 		}
 	}
-	b.note(wrong)
+	b.setProblem(problem)
 }
 
-// note keeps what is wrong with the functions, "" for nothing.
-func (b *binding) note(wrong string) {
+// setProblem stores the problem of the binding's functions, "" for none.
+func (b *binding) setProblem(problem string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.checked, b.wrong = time.Now(), wrong
+	b.checked, b.problem = time.Now(), problem
 }
 
-// missing says whether err is that what a binding names is not there.
+// missing reports whether err means that the target of a binding does not exist.
 func missing(err error) bool {
 	switch api.ErrorCode(err) {
 	case api.CodeFunctionNotFound, api.CodeAliasNotFound, api.CodeVersionNotFound:

@@ -42,7 +42,7 @@ func TestGracefulStopLosesAndRepeatsNothing(t *testing.T) {
 	run := b.begin(plan{Activity: "fun", Times: tasks, AtOnce: true, Timeout: time.Minute})
 	eventually(t, "a few are done", func() error { return b.counted("fun", 10, api.StatusSuccess) })
 	if err := b.replica.end(10 * time.Second); err != nil {
-		t.Fatal(err)
+		t.Fatalf("end: %v", err)
 	}
 	if err := b.counted("fun", tasks, api.StatusSuccess); err == nil {
 		t.Fatal("all was done before the stop")
@@ -77,14 +77,14 @@ func TestStopCutsLongActivities(t *testing.T) {
 	eventually(t, "it runs", func() error { return b.counted("fun", 1, api.StatusRunning) })
 	began := time.Now()
 	if err := b.replica.end(300 * time.Millisecond); err != nil {
-		t.Fatal(err)
+		t.Fatalf("end: %v", err)
 	}
 	if took := time.Since(began); took > 8*time.Second {
 		t.Errorf("the stop took %s", took)
 	}
 	b.start(nil)
 	if out := b.wait(run); len(out.Results) != 1 || out.Results[0] != `"resumed"` {
-		t.Errorf("%+v", out)
+		t.Errorf("wait: out = %+v; failed check: len(out.Results) != 1 || out.Results[0] != `\"resumed\"`", out)
 	}
 	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("the retry came after %s: nobody told Cadence", took)
@@ -116,7 +116,7 @@ func TestBindingChangesWhileTasksFlow(t *testing.T) {
 	b.change(func(s *bindings.Record) { s.Enabled, s.Limits.MaxInflightTasks = true, 20 })
 	eventually(t, "the enabled binding works", func() error { return b.counted("two", done-len(b.activations("one"))+5, api.StatusSuccess) })
 	if err := b.bindings().Delete(t.Context(), b.path(), nil); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Delete: %v", err)
 	}
 	bound.Name = "other"
 	b.bind(bound)
@@ -130,7 +130,7 @@ func TestBindingChangesWhileTasksFlow(t *testing.T) {
 	// A type of which the replica learned with the change.
 	b.change2("other", func(s *bindings.Record) { s.ActivityMap["late"] = api.JobTarget{Function: "two", Alias: "prod"} })
 	if out := b.do(plan{Activity: "late"}); len(out.Results) != 1 || out.Results[0] != `"two"` {
-		t.Errorf("%+v", out)
+		t.Errorf("do: out = %+v; failed check: len(out.Results) != 1 || out.Results[0] != `\"two\"`", out)
 	}
 }
 
@@ -138,7 +138,7 @@ func (b *bench) change2(name string, f func(*bindings.Record)) {
 	b.t.Helper()
 	path := storage.BindingPath{Tenant: b.tenant, Namespace: namespace, Name: name}
 	if _, err := b.bindings().Update(b.t.Context(), path, nil, b.store.NowMS(), func(s *bindings.Record) error { f(s); return nil }); err != nil {
-		b.t.Fatal(err)
+		b.t.Fatalf("Update: %v", err)
 	}
 }
 
@@ -153,7 +153,7 @@ func TestDomainAppearsLater(t *testing.T) {
 	b.server.Register(t, b.domain)
 	b.workflows()
 	if out := b.do(plan{Activity: "fun"}); len(out.Results) != 1 {
-		t.Errorf("%+v", out)
+		t.Errorf("do: out = %+v; failed check: len(out.Results) != 1", out)
 	}
 	b.awaitStatus("it runs", func(c api.BindingCounts) bool { return c.State == api.BindingRunning && c.Reason == "" })
 }
@@ -165,7 +165,7 @@ func TestServerRestarts(t *testing.T) {
 	b.publish("fun", `export default () => new Promise(r => setTimeout(() => r("done"), 1500));`)
 	b.bind(b.binding("fun"))
 	if out := b.do(plan{Activity: "fun"}); len(out.Results) != 1 {
-		t.Fatalf("%+v", out)
+		t.Fatalf("do: out = %+v; failed check: len(out.Results) != 1", out)
 	}
 	run := b.begin(plan{Activity: "fun", Timeout: time.Minute})
 	eventually(t, "it runs", func() error { return b.counted("fun", 1, api.StatusRunning) })
@@ -182,7 +182,7 @@ func TestServerRestarts(t *testing.T) {
 		t.Errorf("%+v, %d activations", out, len(b.activations("fun")))
 	}
 	if out := b.do(plan{Activity: "fun"}); len(out.Results) != 1 {
-		t.Errorf("%+v", out)
+		t.Errorf("do: out = %+v; failed check: len(out.Results) != 1", out)
 	}
 	b.awaitStatus("it runs again", func(c api.BindingCounts) bool { return c.State == api.BindingRunning && c.Reason == "" })
 }
@@ -194,7 +194,7 @@ func TestNoServerIsShown(t *testing.T) {
 	b.bind(b.binding("fun"))
 	b.awaitStatus("it says so", func(c api.BindingCounts) bool { return c.State == api.BindingNoServer && c.Reason != "" })
 	if err := b.replica.end(time.Second); err != nil {
-		t.Fatal(err)
+		t.Fatalf("end: %v", err)
 	}
 	b.awaitStatus("nobody is left", func(c api.BindingCounts) bool { return c.State == api.BindingStopped })
 }
@@ -218,7 +218,7 @@ func TestUnknownActivityType(t *testing.T) {
 	b.bind(b.binding("fun"))
 	out := b.do(plan{Activity: "strange", Timeout: 2 * time.Second})
 	if out.Kind != "timeout" || out.Reason != "START_TO_CLOSE" {
-		t.Errorf("%+v", out)
+		t.Errorf("do: out = %+v; failed check: out.Kind != \"timeout\" || out.Reason != \"START_TO_CLOSE\"", out)
 	}
 	if n := metricstest.Value(t, b.replica.reg, "sous_cadence_tasks_total", "status=unknown"); n != 1 {
 		t.Errorf("%v unknown tasks", n)
@@ -285,6 +285,6 @@ func TestFunctionsStartAndSignalWorkflows(t *testing.T) {
 	var result string
 	eventually(t, "the workflow ends", func() error { return b.client.GetWorkflow(t.Context(), id, "").Get(t.Context(), &result) })
 	if result != `{"a":1}[2]` {
-		t.Errorf("%s", result)
+		t.Errorf("result = %s; failed check: result != `{\"a\":1}[2]`", result)
 	}
 }

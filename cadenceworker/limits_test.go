@@ -45,7 +45,7 @@ func (b *bench) sayGo(say bool) {
 func atOnce(t *testing.T, out report, want int) (most int) {
 	t.Helper()
 	if len(out.Results) != want {
-		t.Fatalf("%+v", out)
+		t.Fatalf("out = %+v; failed check: len(out.Results) != want", out)
 	}
 	ran := make([][2]int64, want)
 	for i, result := range out.Results {
@@ -92,7 +92,7 @@ func TestLimitsAreHonoured(t *testing.T) {
 	eventually(t, "the higher limit is used", func() error { return b.counted("fun", 5, api.StatusRunning) })
 	b.sayGo(true)
 	if out := b.wait(run); len(out.Results) != 5 {
-		t.Fatalf("%+v", out)
+		t.Fatalf("wait: out = %+v; failed check: len(out.Results) != 5", out)
 	}
 	// Heartbeat timeouts do not end what waits for its function's only place. (Cadence
 	// counts in whole seconds: a timeout may come one early.)
@@ -153,10 +153,10 @@ func TestTasksThatWaitForTheirPlaceAreStopped(t *testing.T) {
 	}{
 		"cancelled": {plan{}, plan{Heartbeat: 3 * time.Second, CancelOn: "stop"}, func(t *testing.T, b *bench, first, second client.WorkflowRun) {
 			if err := b.client.SignalWorkflow(t.Context(), second.GetID(), second.GetRunID(), "stop", nil); err != nil {
-				t.Fatal(err)
+				t.Fatalf("SignalWorkflow: %v", err)
 			}
 			if out := b.wait(second); out.Kind != "cancelled" {
-				t.Errorf("%+v", out)
+				t.Errorf("wait: out = %+v; failed check: out.Kind != \"cancelled\"", out)
 			}
 			b.sayGo(true)
 			if out := b.wait(first); len(out.Results) != 1 || len(b.activations("fun")) != 1 {
@@ -166,9 +166,9 @@ func TestTasksThatWaitForTheirPlaceAreStopped(t *testing.T) {
 		"out of time": {plan{}, plan{Timeout: 2 * time.Second}, func(t *testing.T, b *bench, first, second client.WorkflowRun) {
 			// Whoever is first: Cadence, or the worker.
 			if out := b.wait(second); out.Reason != "START_TO_CLOSE" && out.Reason != string(api.CodeRuntimeTimeout) {
-				t.Errorf("%+v", out)
+				t.Errorf("wait: out = %+v; failed check: out.Reason != \"START_TO_CLOSE\" && out.Reason != string(api.CodeRuntimeTimeout)", out)
 			}
-			eventually(t, "it waits no more", func() error { return b.inHand(1) })
+			eventually(t, "it waits no more", func() error { return b.runningTasks(1) })
 			b.sayGo(true)
 			if out := b.wait(first); len(out.Results) != 1 || len(b.activations("fun")) != 1 {
 				t.Errorf("%+v, %d activations", out, len(b.activations("fun")))
@@ -176,12 +176,12 @@ func TestTasksThatWaitForTheirPlaceAreStopped(t *testing.T) {
 		}},
 		"put back": {plan{Attempts: 3}, plan{Attempts: 3}, func(t *testing.T, b *bench, first, second client.WorkflowRun) {
 			if err := b.replica.end(300 * time.Millisecond); err != nil {
-				t.Fatal(err)
+				t.Fatalf("end: %v", err)
 			}
 			b.start(nil)
 			for _, run := range []client.WorkflowRun{first, second} {
 				if out := b.wait(run); len(out.Results) != 1 || out.Results[0] != "1" {
-					t.Errorf("%+v", out)
+					t.Errorf("wait: out = %+v; failed check: len(out.Results) != 1 || out.Results[0] != \"1\"", out)
 				}
 			}
 			if n := len(b.activations("fun")); n != 3 {
@@ -195,14 +195,14 @@ func TestTasksThatWaitForTheirPlaceAreStopped(t *testing.T) {
 			let()
 			eventually(t, "one runs", func() error { return b.counted("fun", 1, api.StatusRunning) })
 			let()
-			eventually(t, "the other waits", func() error { return b.inHand(2) })
+			eventually(t, "the other waits", func() error { return b.runningTasks(2) })
 			c.check(t, b, first, second)
 		})
 	}
 }
 
-// inHand is nil where the replica has n tasks in hand.
-func (b *bench) inHand(n float64) error {
+// runningTasks is nil where the replica has n tasks in hand.
+func (b *bench) runningTasks(n float64) error {
 	if got := metricstest.Value(b.t, b.replica.reg, "sous_cadence_tasks_in_flight"); got != n {
 		return fmt.Errorf("%v tasks in hand", got)
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/codesous/sous/metrics"
 )
 
-// The outcomes of calls for tasks.
+// The outcomes of polls.
 const (
 	pollTask  = "task"
 	pollEmpty = "empty"
@@ -19,22 +19,22 @@ const (
 	taskCompleted  = "completed"
 	taskFailed     = "failed"
 	taskCancelled  = "cancelled"
-	taskGone       = "gone"       // Cadence did not wait for it any more
-	taskUnanswered = "unanswered" // the answer did not reach Cadence
-	taskRepeated   = "repeated"   // another delivery of it answers
+	taskGone       = "gone"       // Cadence did not wait for the response any more
+	taskUnanswered = "unanswered" // the response did not reach Cadence
+	taskRepeated   = "repeated"   // another delivery of the task responds
 	taskUnknown    = "unknown"    // its activity type is not in the binding
 )
 
 // The outcomes of heartbeats.
 const (
 	beatOK     = "ok"
-	beatCancel = "cancel" // the workflow wants the activity to end
+	beatCancel = "cancel" // the workflow requests the cancellation
 	beatGone   = "gone"
 	beatError  = "error"
 )
 
-// supervisorMetrics is what a Supervisor counts. docs/metrics.md says what each
-// metric means.
+// supervisorMetrics are the metrics of a Supervisor. docs/metrics.md describes each of
+// them.
 type supervisorMetrics struct {
 	polls, tasks, heartbeats *prometheus.CounterVec
 	waits                    prometheus.Histogram
@@ -53,19 +53,19 @@ func newSupervisorMetrics(s *Supervisor) *supervisorMetrics {
 		}, []string{label})
 	}
 	return &supervisorMetrics{
-		polls:      counter("polls_total", "Calls for tasks that the Cadence server answered, or did not.", "outcome"),
-		tasks:      counter("tasks_total", "Activity tasks, by how they ended.", "status"),
-		heartbeats: counter("heartbeats_total", "Heartbeats that were sent.", "outcome"),
+		polls:      counter("polls_total", "Polls for activity tasks, by outcome.", "outcome"),
+		tasks:      counter("tasks_total", "Activity tasks, by final status.", "status"),
+		heartbeats: counter("heartbeats_total", "Heartbeats sent to the Cadence server, by outcome.", "outcome"),
 		waits: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Namespace: metrics.Namespace, Subsystem: "cadence", Name: "schedule_to_start_seconds",
-			Help: "From the moment at which an attempt of an activity was scheduled until this replica had it.", Buckets: waitSeconds,
+			Help: "Time from the scheduling of an activity attempt to its delivery to this replica.", Buckets: waitSeconds,
 		}),
 		inFlight: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Namespace: metrics.Namespace, Subsystem: "cadence", Name: "tasks_in_flight",
-			Help: "Activity tasks in hand, those included that wait for a place.",
-		}, func() float64 { return float64(s.inHand()) }),
+			Help: "Running activity tasks, including those that wait for a slot.",
+		}, func() float64 { return float64(s.runningTasks()) }),
 		workers: &workersCollector{s: s, desc: prometheus.NewDesc(
-			prometheus.BuildFQName(metrics.Namespace, "cadence", "workers"), "Worker bindings, by how their workers here get on.", []string{"state"}, nil)},
+			prometheus.BuildFQName(metrics.Namespace, "cadence", "workers"), "Worker bindings, by state of their workers on this replica.", []string{"state"}, nil)},
 		loop: metrics.NewLoop("cadence"),
 	}
 }
@@ -80,7 +80,7 @@ type workersCollector struct {
 	desc *prometheus.Desc
 }
 
-// stateLabels are the states as label values.
+// stateLabels maps the states to label values.
 var stateLabels = map[api.BindingState]string{
 	api.BindingRunning: "running", api.BindingWaiting: "waiting_for_domain", api.BindingFailing: "failing",
 	api.BindingNoServer: "no_server", api.BindingDisabled: "disabled", api.BindingStopped: "stopped",

@@ -11,7 +11,7 @@ import (
 	"github.com/codesous/sous/storage/bindings"
 )
 
-// share is this replica's part of the binding's status.
+// share returns this replica's part of the binding's status.
 func (b *binding) share(nowMS int64) api.BindingReplica {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -20,10 +20,10 @@ func (b *binding) share(nowMS int64) api.BindingReplica {
 	case !stored.Enabled:
 		state = api.BindingDisabled
 	case b.s.conn == nil:
-		state, reason = api.BindingNoServer, "the replicas with the cadence role know no Cadence server (--cadence-addr)"
+		state, reason = api.BindingNoServer, "the replicas with the cadence role have no Cadence server configured (--cadence-addr)"
 	case b.worker != nil:
-		if state, reason = b.worker.standing(); state == api.BindingRunning {
-			reason = b.wrong
+		if state, reason = b.worker.status(); state == api.BindingRunning {
+			reason = b.problem
 		}
 	}
 	return api.BindingReplica{Replica: b.s.replica, ReportedAtMS: nowMS, BindingCounts: api.BindingCounts{
@@ -33,7 +33,7 @@ func (b *binding) share(nowMS int64) api.BindingReplica {
 	}}
 }
 
-// report stores how the bindings get on, until ctx ends.
+// report stores the status of the bindings until ctx ends.
 func (s *Supervisor) report(ctx context.Context) {
 	tick := time.NewTicker(reportEvery)
 	defer tick.Stop()
@@ -44,12 +44,12 @@ func (s *Supervisor) report(ctx context.Context) {
 		case <-tick.C:
 		}
 		if err := s.reportOnce(ctx); err != nil && ctx.Err() == nil {
-			s.logger.Warn("the status of worker bindings was not stored", zap.Error(err))
+			s.logger.Warn("storing the status of worker bindings failed", zap.Error(err))
 		}
 	}
 }
 
-// reportOnce stores the shares that changed, and those whose report grows old.
+// reportOnce stores the shares that changed, and those whose report would expire.
 func (s *Supervisor) reportOnce(ctx context.Context) error {
 	nowMS := s.store.NowMS()
 	s.mu.Lock()
@@ -63,10 +63,10 @@ func (s *Supervisor) reportOnce(ctx context.Context) error {
 	var first []storage.BindingPath
 	for _, b := range bound {
 		share := b.share(nowMS)
-		if b.told.BindingCounts == share.BindingCounts && nowMS-b.told.ReportedAtMS < bindings.ReportInterval.Milliseconds() {
+		if b.lastReport.BindingCounts == share.BindingCounts && nowMS-b.lastReport.ReportedAtMS < bindings.ReportInterval.Milliseconds() {
 			continue
 		}
-		if b.told.ReportedAtMS == 0 {
+		if b.lastReport.ReportedAtMS == 0 {
 			first = append(first, b.path)
 		}
 		due = append(due, b)
@@ -76,8 +76,8 @@ func (s *Supervisor) reportOnce(ctx context.Context) error {
 		return err
 	}
 	for i, b := range due {
-		b.told = reports[i].Share
+		b.lastReport = reports[i].Share
 	}
-	// Replicas that die one after the other leave no more than the last ones' reports.
+	// Reports of dead replicas are removed, so that they do not accumulate.
 	return s.bindings.Prune(ctx, first)
 }

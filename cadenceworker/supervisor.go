@@ -1,6 +1,6 @@
 // Package cadenceworker runs functions as the activities of Cadence workflows. A
-// Supervisor follows the worker bindings and has a worker for each that is enabled;
-// a Conn, beside it, starts and signals workflows for functions.
+// Supervisor follows the worker bindings and runs a worker for each enabled one. A Conn
+// starts and signals workflows for functions.
 package cadenceworker
 
 import (
@@ -24,14 +24,14 @@ import (
 )
 
 const (
-	// readEvery is how often all bindings are read: notices of changes may be lost.
+	// readEvery is the interval between reads of all bindings: notices of changes can be lost.
 	readEvery = 10 * time.Second
-	// readAgain is how soon they are read again after the store did not answer.
+	// readAgain is the interval after a failed read.
 	readAgain = time.Second
-	// reportEvery is how often what changed in a binding's status is stored.
+	// reportEvery is the interval at which changes of a binding's status are stored.
 	reportEvery = 2 * time.Second
-	// answerTimeout bounds what follows the end of a drain's patience: tasks that were
-	// stopped are answered, and the reports are withdrawn.
+	// answerTimeout bounds the end of a drain whose context has ended: the responses for
+	// stopped tasks, and the removal of the reports.
 	answerTimeout = 2 * time.Second
 )
 
@@ -40,20 +40,20 @@ type Engine interface {
 	Invoke(ctx context.Context, inv api.Invocation) (*api.Outcome, error)
 }
 
-// Config is what a Supervisor can be told; zero values mean the documented default.
+// Config configures a Supervisor. Zero values mean the documented defaults.
 type Config struct {
-	// Conn is the Cadence server (default: none; bindings are told so in their
-	// status). It stays the caller's to close, after the Supervisor.
+	// Conn is the connection to the Cadence server (default: none; the status of
+	// bindings says so). The caller closes it, after the Supervisor.
 	Conn *Conn
-	// Logger gets what no caller can be told (default: none).
+	// Logger logs errors that no caller receives (default: none).
 	Logger *zap.Logger
-	// Metrics is where the metrics are exported (default: nowhere).
+	// Metrics registers the metrics (default: not exported).
 	Metrics prometheus.Registerer
-	// Tracer is who gets the spans of tasks (default: nobody).
+	// Tracer receives the spans of tasks (default: none).
 	Tracer trace.TracerProvider
 }
 
-// Supervisor keeps a worker for each enabled binding.
+// Supervisor runs a worker for each enabled binding.
 type Supervisor struct {
 	store    *storage.Store
 	bindings *bindings.Repository
@@ -65,26 +65,26 @@ type Supervisor struct {
 	tracer   trace.Tracer // nil for none
 	replica  string
 
-	// life outlives Run: tasks in hand run under it, and answer under it.
+	// life outlives Run: tasks run and respond under it until Close.
 	life context.Context
 	end  context.CancelFunc
 
 	wake    chan storage.BindingPath // bindings that changed
-	missed  chan struct{}            // holds a token where notices may have been missed
+	missed  chan struct{}            // has a token if notices may have been lost
 	polling sync.WaitGroup           // workers that may still take tasks
-	tasks   sync.WaitGroup           // tasks in hand
+	tasks   sync.WaitGroup           // running tasks
 
-	mu      sync.Mutex
-	bound   map[storage.BindingPath]*binding
-	hand    map[taskKey]*task
-	hurried bool // whoever comes is stopped
+	mu       sync.Mutex
+	bound    map[storage.BindingPath]*binding
+	running  map[taskKey]*task
+	stopping bool // new tasks are stopped at once
 }
 
-// taskKey names a task in hand.
+// taskKey identifies a running task.
 type taskKey struct{ tenant, activationID string }
 
-// New makes a supervisor over a store and an engine, which stay the caller's to
-// close, after it.
+// New returns a supervisor that runs functions by engine. The caller closes store and
+// engine after it. ctx provides values only: its end does not stop the supervisor.
 func New(ctx context.Context, store *storage.Store, engine Engine, cfg Config) (*Supervisor, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = zap.NewNop()
@@ -100,7 +100,7 @@ func New(ctx context.Context, store *storage.Store, engine Engine, cfg Config) (
 		engine: engine, conn: cfg.Conn, logger: cfg.Logger, tracer: tracing.New(cfg.Tracer, "cadenceworker"),
 		replica: host + "-" + uuid.NewString()[:8],
 		wake:    make(chan storage.BindingPath, 1024), missed: make(chan struct{}, 1),
-		bound: map[storage.BindingPath]*binding{}, hand: map[taskKey]*task{},
+		bound: map[storage.BindingPath]*binding{}, running: map[taskKey]*task{},
 	}
 	s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
 	s.metrics = newSupervisorMetrics(s)
@@ -111,15 +111,15 @@ func New(ctx context.Context, store *storage.Store, engine Engine, cfg Config) (
 	return s, nil
 }
 
-// Run follows the bindings until ctx ends; then no task is taken any more, and it
-// returns when none can come in: see Close. It is called once at most.
+// Run follows the bindings until ctx ends. Then it stops polling and returns when no more
+// tasks can arrive; Close waits for those that run. Call it once at most.
 func (s *Supervisor) Run(ctx context.Context) {
-	if err := s.store.Subscribe(ctx, s.hear); err != nil {
+	if err := s.store.Subscribe(ctx, s.onChange); err != nil {
 		return // ctx has ended
 	}
 	var reporting sync.WaitGroup
 	reporting.Go(func() { s.report(ctx) })
-	// Changes that are heard of do not put off the reading of all.
+	// Notices do not delay the read of all bindings.
 	for due := time.Now(); ctx.Err() == nil; {
 		timer := time.NewTimer(time.Until(due))
 		select {
@@ -144,7 +144,7 @@ func (s *Supervisor) Run(ctx context.Context) {
 	s.polling.Wait()
 }
 
-// read is a RunOnce of the loop; it gives after how long the next is.
+// read is one round of the loop. It returns the time until the next one.
 func (s *Supervisor) read(ctx context.Context) time.Duration {
 	began := time.Now()
 	err := s.RunOnce(ctx)
@@ -153,20 +153,20 @@ func (s *Supervisor) read(ctx context.Context) time.Duration {
 	}
 	s.metrics.loop.Round(began, err)
 	if err != nil {
-		s.logger.Warn("worker bindings could not be read", zap.Error(err))
+		s.logger.Warn("reading worker bindings failed", zap.Error(err))
 		return readAgain
 	}
 	return readEvery
 }
 
-// hear takes a notice of the store.
-func (s *Supervisor) hear(c storage.Change) {
+// onChange handles a notice of the store.
+func (s *Supervisor) onChange(c storage.Change) {
 	switch c.Kind {
 	case storage.ChangeBinding:
 		select {
 		case s.wake <- storage.BindingPath{Tenant: c.Tenant, Namespace: c.Namespace, Name: c.Binding}:
 		default:
-			s.readSoon() // so many at once: all are read
+			s.readSoon() // too many notices: read all bindings
 		}
 	case storage.ChangeResubscribed:
 		s.readSoon()
@@ -180,7 +180,7 @@ func (s *Supervisor) readSoon() {
 	}
 }
 
-// RunOnce reads all bindings and gives each its worker.
+// RunOnce reads all bindings and starts, replaces or stops their workers.
 func (s *Supervisor) RunOnce(ctx context.Context) error {
 	all, err := s.bindings.All(ctx)
 	if err != nil {
@@ -206,7 +206,7 @@ func (s *Supervisor) RunOnce(ctx context.Context) error {
 	return nil
 }
 
-// refresh reads one binding, and gives it its worker.
+// refresh reads one binding and starts, replaces or stops its worker.
 func (s *Supervisor) refresh(ctx context.Context, path storage.BindingPath) error {
 	b, err := s.bindings.Get(ctx, path)
 	switch {
@@ -232,7 +232,7 @@ func (s *Supervisor) apply(path storage.BindingPath, stored *bindings.Record) {
 	b.apply(stored)
 }
 
-// drop ends the work for a binding that is no more.
+// drop stops the worker of a binding that was deleted.
 func (s *Supervisor) drop(path storage.BindingPath) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -242,7 +242,7 @@ func (s *Supervisor) drop(path storage.BindingPath) {
 	}
 }
 
-// check looks whether the functions of each binding are there.
+// check checks whether the functions of each binding exist.
 func (s *Supervisor) check(ctx context.Context) {
 	s.mu.Lock()
 	bound := make([]*binding, 0, len(s.bound))
@@ -255,35 +255,36 @@ func (s *Supervisor) check(ctx context.Context) {
 	}
 }
 
-// enter takes a task in hand; false where it is already, or nothing runs any more.
-func (s *Supervisor) enter(t *task) bool {
+// register adds a running task. It returns false if the task runs already.
+func (s *Supervisor) register(t *task) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.hand[t.key] != nil {
+	if s.running[t.key] != nil {
 		return false
 	}
-	s.hand[t.key] = t
-	if s.hurried {
+	s.running[t.key] = t
+	if s.stopping {
 		t.stop(errShutdown)
 	}
 	return true
 }
 
-func (s *Supervisor) leave(t *task) {
+func (s *Supervisor) unregister(t *task) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.hand, t.key)
+	delete(s.running, t.key)
 }
 
-// inHand is how many tasks run here.
-func (s *Supervisor) inHand() int {
+// runningTasks returns the number of running tasks.
+func (s *Supervisor) runningTasks() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.hand)
+	return len(s.running)
 }
 
-// Close waits for the tasks in hand until ctx ends, stops the rest, which Cadence is
-// told to retry, and withdraws this replica's reports. Run is to be ended before.
+// Close waits for the running tasks until ctx ends, stops the others so that Cadence
+// retries them, and removes this replica's reports. Run must have returned, or its
+// context must have ended. The error names tasks that will time out.
 func (s *Supervisor) Close(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
@@ -295,11 +296,11 @@ func (s *Supervisor) Close(ctx context.Context) error {
 	select {
 	case <-done:
 	case <-ctx.Done():
-		s.hurry()
+		s.stopTasks()
 		select {
 		case <-done:
 		case <-time.After(answerTimeout):
-			err = errors.New("cadenceworker: tasks were left without an answer: they time out")
+			err = errors.New("cadenceworker: some tasks were not answered and will time out")
 		}
 	}
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout)
@@ -316,12 +317,12 @@ func (s *Supervisor) Close(ctx context.Context) error {
 	return err
 }
 
-// hurry stops what is in hand, and what is on its way here.
-func (s *Supervisor) hurry() {
+// stopTasks stops the running tasks, and those that are registered from now on.
+func (s *Supervisor) stopTasks() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.hurried = true
-	for _, t := range s.hand {
+	s.stopping = true
+	for _, t := range s.running {
 		t.stop(errShutdown)
 	}
 }

@@ -37,7 +37,7 @@ func TestChangesDoNotPutOffTheReading(t *testing.T) {
 				s.Limits.MaxInflightTasks = 1 + n%100
 				return nil
 			}); err != nil {
-				t.Error(err)
+				t.Errorf("Update: %v", err)
 				return
 			}
 		}

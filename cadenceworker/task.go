@@ -17,15 +17,15 @@ import (
 	"github.com/codesous/sous/storage/bindings"
 )
 
-// Why a task is stopped before its function has ended.
+// The causes for which a task is stopped before its function has ended.
 var (
 	errCancelRequested = errors.New("the workflow cancelled the activity")
-	errGone            = errors.New("Cadence waits for the task no more")
-	errSilent          = errors.New("no heartbeat in time: Cadence waits for the task no more")
+	errGone            = errors.New("Cadence does not wait for the task any more")
+	errSilent          = errors.New("no heartbeat in time: Cadence does not wait for the task any more")
 	errShutdown        = errors.New("this replica is shutting down")
 )
 
-// The pauses between two tries of what the store or another run keeps back.
+// The pauses between two attempts that the store or another delivery prevents.
 const (
 	retryPauseMin = 100 * time.Millisecond
 	retryPauseMax = 2 * time.Second
@@ -37,14 +37,14 @@ type task struct {
 	key   taskKey
 	info  activity.Info
 	input []byte
-	last  []byte // what the attempt before recorded last
+	last  []byte // the last heartbeat details of the previous attempt
 
-	// ctx ends with the task's time, or where stop says so; its cause tells why.
+	// ctx ends at the task's deadline or by stop; context.Cause has the reason.
 	ctx    context.Context
 	stop   context.CancelCauseFunc
 	expire context.CancelFunc
 	beats  *beats
-	begun  bool       // in its place; it counts as such until it is answered
+	begun  bool       // it has begun in slots, and ends there after its response
 	span   trace.Span // nil for none
 	logger *zap.Logger
 }
@@ -52,10 +52,10 @@ type task struct {
 func newTask(ctx context.Context, info activity.Info, w *activityWorker, input []byte) *task {
 	t := &task{w: w, info: info, input: input, key: taskKey{w.b.path.Tenant, api.TaskActivationID(info.TaskToken)}}
 	if activity.HasHeartbeatDetails(ctx) {
-		// Bytes are given as they are: this cannot fail.
+		// Bytes are decoded unchanged: this cannot fail.
 		_ = activity.GetHeartbeatDetails(ctx, &t.last)
 	}
-	// Its life is the supervisor's: the client's context ends when its worker does.
+	// The client's context would end with its worker; the task outlives that.
 	ctx, t.expire = context.WithDeadline(w.b.s.life, info.Deadline)
 	t.ctx, t.stop = context.WithCancelCause(ctx)
 	t.logger = w.b.logger.With(zap.String("activation_id", t.key.activationID), zap.String("workflow_id", info.WorkflowExecution.ID),
@@ -73,18 +73,18 @@ func (t *task) run() {
 		defer t.span.End()
 	}
 	s := t.w.b.s
-	if !s.enter(t) {
-		t.counted(taskRepeated, "") // the first delivery answers
+	if !s.register(t) {
+		t.counted(taskRepeated, "") // the first delivery responds
 		return
 	}
-	defer s.leave(t)
+	defer s.unregister(t)
 	stored, target, ok := t.w.b.target(t.ctx, t.w, t.info.ActivityType.Name)
 	if !ok {
-		// An answer would end the activity; the replica that the next attempt gets to
-		// may know the type.
+		// A response would end the activity; the next attempt may reach a replica that
+		// knows the type.
 		t.counted(taskUnknown, "")
-		t.logger.Warn("a task's activity type is not in the binding: it is left to time out")
-		t.w.b.note(fmt.Sprintf("a task came for activity %q, which the binding does not have", t.info.ActivityType.Name))
+		t.logger.Warn("activity type is not in the binding: the task will time out")
+		t.w.b.setProblem(fmt.Sprintf("received a task for activity %q, which the binding does not have", t.info.ActivityType.Name))
 		return
 	}
 	inv, err := t.invocation(stored, target)
@@ -94,34 +94,34 @@ func (t *task) run() {
 	}
 	out, err := t.begin(inv)
 	if missing(err) {
-		t.w.b.note(functionMissing(t.info.ActivityType.Name, target.Function, err))
+		t.w.b.setProblem(functionMissing(t.info.ActivityType.Name, target.Function, err))
 	}
 	t.respond(t.answer(out, err))
 	if t.begun {
-		t.w.b.places.end()
+		t.w.b.slots.end()
 	}
 }
 
-// begin runs the function when its place is within the limit. Heartbeats are sent for
-// it while it waits, and as it says while it runs.
+// begin waits until the task may begin within the limit and runs the function. Heartbeats
+// are sent for the task while it waits, and the function's own while it runs.
 func (t *task) begin(inv api.Invocation) (*api.Outcome, error) {
 	t.beats.start()
 	defer t.beats.end()
-	if err := t.w.b.places.begin(t.ctx); err != nil {
+	if err := t.w.b.slots.begin(t.ctx); err != nil {
 		return nil, err
 	}
 	t.begun = true
 	return t.invoke(inv)
 }
 
-// event is what the function gets.
+// event is the event of the function.
 type event struct {
 	Type    string            `json:"type"`
 	Cadence api.CadenceSource `json:"cadence"`
 	Input   eventInput        `json:"input"`
 }
 
-// eventInput is a task's input: JSON too where it is one JSON value.
+// eventInput is a task's input; JSON is set if it is one JSON value.
 type eventInput struct {
 	JSON      json.RawMessage `json:"json,omitempty"`
 	RawBase64 string          `json:"raw_base64"`
@@ -155,13 +155,13 @@ func (t *task) invocation(stored *bindings.Record, target api.JobTarget) (api.In
 		Trigger:   api.Trigger{Type: api.TriggerCadence, Source: rawSource},
 		Principal: stored.Principal, Access: stored.Access, Event: body,
 		ActivationID: t.key.activationID, Attempt: int(t.info.Attempt) + 1,
-		Deadline: t.info.Deadline, Patient: true,
+		Deadline: t.info.Deadline, WaitForSlot: true,
 		Started: t.beats.started, Heartbeat: t.beats.add, LastHeartbeat: lastHeartbeat(t.last),
 	}, nil
 }
 
-// lastHeartbeat is what a function is told of the details that the attempt before
-// recorded, by whichever worker.
+// lastHeartbeat returns the heartbeat details of the previous attempt for the function.
+// Another worker may have recorded them, so that they need not be JSON.
 func lastHeartbeat(details []byte) json.RawMessage {
 	details = bytes.TrimSpace(details)
 	switch {
@@ -173,13 +173,13 @@ func lastHeartbeat(details []byte) json.RawMessage {
 	return json.RawMessage(`{"raw_base64":"` + base64.StdEncoding.EncodeToString(details) + `"}`)
 }
 
-// errPending says that another run of the task answers it.
-var errPending = errors.New("another delivery of the task runs")
+// errPending means that another delivery of the task responds.
+var errPending = errors.New("another delivery of the task is running")
 
-// invoke runs the function, and goes on trying while the store keeps it back. A
-// result that was not recorded at once is waited for: nothing runs twice.
+// invoke runs the function. It retries while the store is unavailable, and waits for the
+// result of an earlier try whose record was delayed: nothing runs twice.
 func (t *task) invoke(inv api.Invocation) (*api.Outcome, error) {
-	tried := false // by this delivery: what stands in the way may be its own record
+	tried := false // by this delivery: the running activation may be its own
 	for wait := retryPauseMin; ; wait = min(2*wait, retryPauseMax) {
 		out, err := t.w.b.s.engine.Invoke(t.ctx, inv)
 		switch code := api.ErrorCode(err); {

@@ -10,7 +10,7 @@ import (
 	"github.com/codesous/sous/tracing"
 )
 
-// What the spans of tasks say beside what all spans do.
+// The attributes of the spans of tasks, beside those of all spans.
 const (
 	attrDomain       = attribute.Key("cadence.domain")
 	attrTasklist     = attribute.Key("cadence.tasklist")
@@ -24,15 +24,15 @@ const (
 	attrBeat         = attribute.Key("cadence.heartbeat") // one of the outcomes of heartbeats of the metrics
 )
 
-// The fields of a header in which a workflow, or whoever starts one, names a span.
+// The fields of a workflow's header that contain its trace context.
 const (
 	fieldParent = "traceparent"
 	fieldState  = "tracestate"
 )
 
-// trace gives the task its span, from the moment at which a call brought it, under
-// the one that the workflow names.
-func (t *task) trace(p *passing) {
+// trace starts the task's span at the time of its delivery, as a child of the span in the
+// workflow's header.
+func (t *task) trace(p *delivery) {
 	b := t.w.b
 	if b.s.tracer == nil {
 		return
@@ -47,14 +47,14 @@ func (t *task) trace(p *passing) {
 			attrAttempt.Int(int(t.info.Attempt)), attrWaited.Float64(p.waited.Seconds())))
 }
 
-// traceBeat tells the span of a heartbeat that was sent.
+// traceBeat adds an event for a heartbeat to the span.
 func (t *task) traceBeat(outcome string) {
 	if t.span != nil {
 		t.span.AddEvent("heartbeat", trace.WithAttributes(attrBeat.String(outcome)))
 	}
 }
 
-// traceEnd tells the span how the task ended; reason is why, where it failed.
+// traceEnd sets the outcome of the task in its span; reason is that of a failure.
 func (t *task) traceEnd(status, reason string) {
 	if t.span == nil {
 		return
@@ -68,8 +68,8 @@ func (t *task) traceEnd(status, reason string) {
 	}
 }
 
-// traceHeader is what a workflow is started with, so that its own spans, and those of
-// its activities, continue the span of ctx; nil where there is none.
+// traceHeader returns the header of a new workflow, by which the spans of the workflow and
+// of its activities continue the span of ctx. It returns nil if ctx has none.
 func traceHeader(ctx context.Context) *shared.Header {
 	parent, state := tracing.Carry(ctx)
 	if parent == "" {

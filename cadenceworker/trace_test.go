@@ -143,7 +143,7 @@ func TestTasksAreTraced(t *testing.T) {
 	}
 	invoke := wantChild(t, recorder, span, "invoke")
 	if id := attr(invoke, "faas.invocation_id").AsString(); id != b.activations("pay")[0].ActivationID || attr(invoke, "sous.trigger").AsString() != "cadence" {
-		t.Errorf("%v", invoke.Attributes())
+		t.Errorf("AsString: invoke.Attributes() = %v; failed check: id != b.activations(\"pay\")[0].ActivationID || attr(invoke, \"sous.trigger\").AsString() != \"cadence\"", invoke.Attributes())
 	}
 
 	b.do(plan{Activity: "fail"})
@@ -181,7 +181,7 @@ func TestCancelledTaskIsTraced(t *testing.T) {
 	run := b.begin(plan{Activity: "fun", Heartbeat: 10 * time.Second, CancelOn: "stop"})
 	eventually(t, "it runs", func() error { return b.counted("fun", 1, api.StatusRunning) })
 	if err := b.client.SignalWorkflow(t.Context(), run.GetID(), run.GetRunID(), "stop", nil); err != nil {
-		t.Fatal(err)
+		t.Fatalf("SignalWorkflow: %v", err)
 	}
 	b.wait(run)
 	span := spans(t, recorder, 1, "cadence.activity", "cadence.activity.type", "fun")[0]
@@ -198,7 +198,7 @@ func TestUnknownTaskIsTraced(t *testing.T) {
 	b.bind(b.binding("fun"))
 	b.do(plan{Activity: "strange", Timeout: time.Second})
 	if span := spans(t, recorder, 1, "cadence.activity", "cadence.activity.type", "strange")[0]; attr(span, "error.type").AsString() != "unknown" {
-		t.Errorf("%v", span.Attributes())
+		t.Errorf("spans: span.Attributes() = %v; failed check: attr(span, \"error.type\").AsString() != \"unknown\"", span.Attributes())
 	}
 }
 

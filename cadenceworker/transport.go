@@ -13,24 +13,24 @@ import (
 )
 
 const (
-	// callerName is how the server's metrics name us.
+	// callerName is the name of this client in the server's metrics.
 	callerName = "sous"
-	// frontendName is the service that a frontend answers for.
+	// frontendName is the service name of a frontend.
 	frontendName = "cadence-frontend"
 )
 
 // Conn is a connection to a Cadence frontend over gRPC.
 type Conn struct {
-	// Service is what client.NewClient and worker.New take.
+	// Service is the client for client.NewClient and worker.New.
 	Service workflowserviceclient.Interface
 
 	link       *link
 	dispatcher *yarpc.Dispatcher
 }
 
-// Dial makes a connection to the frontend at addr (HOST:PORT of its gRPC
-// listener). It does not wait for the server: calls fail until there is one, and
-// after an outage the connection is back within seconds.
+// Dial returns a connection to the frontend at addr, HOST:PORT of its gRPC listener. It
+// does not wait for the server: calls fail until the server is available. After an outage
+// the connection recovers within seconds. It fails if addr is malformed.
 func Dial(addr string) (*Conn, error) {
 	if _, _, err := net.SplitHostPort(addr); err != nil {
 		return nil, fmt.Errorf("address of Cadence: %w", err)
@@ -41,7 +41,7 @@ func Dial(addr string) (*Conn, error) {
 		Outbounds: yarpc.Outbounds{
 			frontendName: {Unary: l},
 		},
-		// It would log every error that the caller handles.
+		// The logger would log every error that the caller handles.
 		DisableAutoObservabilityMiddleware: true,
 	})
 	if err := d.Start(); err != nil {
@@ -60,9 +60,9 @@ func Dial(addr string) (*Conn, error) {
 	}, nil
 }
 
-// Close waits until no call is under way, or ctx ends, and then ends the
-// connection. Stop its workers before: the client tries an answer that fails
-// again for a minute, whatever became of the worker.
+// Close waits until all calls have returned, or ctx ends, and closes the connection. Stop
+// its workers first: the client retries a failed response for a minute, even after its
+// worker was stopped.
 func (c *Conn) Close(ctx context.Context) error {
 	err := c.link.drain(ctx)
 	if err = errors.Join(err, c.dispatcher.Stop()); err != nil {

@@ -11,24 +11,24 @@ import (
 	"go.uber.org/yarpc/yarpcerrors"
 )
 
-// renewAfter is how long nothing but failures to reach the server makes a link
-// connect anew. gRPC itself waits longer after each attempt, up to two minutes;
-// a link that starts over tries every few seconds.
+// renewAfter is the time without a successful call after which a link connects anew.
+// gRPC itself waits longer after each attempt, up to two minutes; a new connection tries
+// every few seconds.
 const renewAfter = 5 * time.Second
 
-// link is an outbound over one gRPC connection. It starts over when the server
-// cannot be reached for long, and knows when the calls on it have ended.
+// link is an outbound over one gRPC connection. It replaces the connection when the server
+// is unreachable for renewAfter, and can wait until all calls have returned.
 type link struct {
 	addr string
 
 	mu        sync.Mutex
 	current   *connection // nil before Start and after Stop
 	downSince time.Time   // zero: the last call reached the server
-	calls     int         // under way
+	calls     int         // not returned yet
 	idle      chan struct{}
 }
 
-// connection is what a link replaces.
+// connection is the part of a link that is replaced.
 type connection struct {
 	transport *grpc.Transport
 	outbound  *grpc.Outbound
@@ -42,7 +42,7 @@ func connect(addr string) (*connection, error) {
 
 func (c *connection) stop() error { return errors.Join(c.outbound.Stop(), c.transport.Stop()) }
 
-// Call sends a request and notes whether it reached the server.
+// Call sends a request and records whether it reached the server.
 func (l *link) Call(ctx context.Context, request *transport.Request) (*transport.Response, error) {
 	c, err := l.begin()
 	if err != nil {
@@ -77,9 +77,8 @@ func (l *link) end() {
 	}
 }
 
-// note takes the outcome of a call on c at the time now, and puts another
-// connection in c's place when none got through for renewAfter. A call that ran
-// out of time says nothing.
+// note records the outcome of a call on c at the time now, and replaces c when no call has
+// succeeded for renewAfter. A call that timed out does not count either way.
 func (l *link) note(c *connection, err error, now time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,7 +103,7 @@ func (l *link) note(c *connection, err error, now time.Time) error {
 	return c.stop()
 }
 
-// drain waits until no call is under way.
+// drain waits until all calls have returned, or ctx ends.
 func (l *link) drain(ctx context.Context) error {
 	l.mu.Lock()
 	idle, calls := l.idle, l.calls
@@ -132,7 +131,7 @@ func (l *link) Start() error {
 	return nil
 }
 
-// Stop implements transport.Lifecycle. Calls under way fail.
+// Stop implements transport.Lifecycle. Unfinished calls fail.
 func (l *link) Stop() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -151,5 +150,5 @@ func (l *link) IsRunning() bool {
 	return l.current != nil
 }
 
-// Transports implements transport.Outbound: a link looks after its own.
+// Transports implements transport.Outbound. A link starts and stops its own transport.
 func (l *link) Transports() []transport.Transport { return nil }

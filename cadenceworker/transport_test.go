@@ -16,7 +16,7 @@ func listen(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("net.Listen: %v", err)
 	}
 	t.Cleanup(func() { l.Close() })
 	return l.Addr().String()
@@ -26,7 +26,7 @@ func dial(t *testing.T, addr string) *Conn {
 	t.Helper()
 	conn, err := Dial(addr)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Dial: %v", err)
 	}
 	t.Cleanup(func() { conn.Close(context.Background()) })
 	return conn
@@ -51,7 +51,7 @@ func TestCallsFailAtOnceWithoutAServer(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("net.Listen: %v", err)
 	}
 	l.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -135,13 +135,13 @@ func TestALinkStartsOverWhenTheServerIsAwayForLong(t *testing.T) {
 			t.Parallel()
 			l := &link{addr: listen(t)}
 			if err := l.Start(); err != nil {
-				t.Fatal(err)
+				t.Fatalf("Start: %v", err)
 			}
 			t.Cleanup(func() { l.Stop() })
 			before, now := l.current, time.Now()
 			for _, call := range test.calls {
 				if err := l.note(before, call.err, now.Add(call.at)); err != nil {
-					t.Fatal(err)
+					t.Fatalf("note: %v", err)
 				}
 			}
 			if got := l.current != before; got != test.want {

@@ -20,27 +20,27 @@ import (
 )
 
 const (
-	// The pauses between two looks for the domain.
+	// The pauses between two reads of the domain.
 	domainPauseMin = 500 * time.Millisecond
 	domainPauseMax = 15 * time.Second
 	domainTimeout  = 10 * time.Second
-	// lastPolls is how long calls for tasks that are under way may go on when a worker
-	// is to take no more. A call that is cut off while the server answers it loses a
-	// task; where there are tasks the answers are here by then.
+	// lastPolls is how long unfinished polls of a retired worker are awaited. Cancelling
+	// a poll while the server answers it loses a task; if there are tasks, the
+	// answers arrive within this time.
 	lastPolls = 500 * time.Millisecond
-	// settledPoll is after how long a call for tasks that has not failed is one that
-	// waits for some. Where there are none its answer takes a minute.
+	// settledPoll is the time after which a poll that has not failed is considered
+	// healthy. Without tasks the server answers it after a minute.
 	settledPoll = 2 * time.Second
 )
 
-// activityWorker is a worker of Cadence's client for a binding as it was at one time.
+// activityWorker is a worker of Cadence's client for one revision of a binding.
 type activityWorker struct {
-	b      *binding
-	stored *bindings.Record
-	client client.Client
-	gate   *gate
+	b           *binding
+	stored      *bindings.Record
+	client      client.Client
+	interceptor *interceptor
 
-	ctx     context.Context // ends when the worker is to take no more tasks
+	ctx     context.Context // ends when the worker has to stop polling
 	retired context.CancelFunc
 
 	mu     sync.Mutex
@@ -51,21 +51,20 @@ type activityWorker struct {
 func newActivityWorker(b *binding, stored *bindings.Record) *activityWorker {
 	w := &activityWorker{b: b, stored: stored, state: api.BindingFailing, reason: "connecting to the Cadence server"}
 	w.ctx, w.retired = context.WithCancel(b.s.life)
-	w.gate = newGate(b.s.conn.Service, w)
+	w.interceptor = newInterceptor(b.s.conn.Service, w)
 	w.client = client.NewClient(b.s.conn.Service, stored.Domain, &client.Options{Identity: stored.WorkerID})
 	return w
 }
 
 func (w *activityWorker) retire() { w.retired() }
 
-// run works until the worker is retired, and returns when it can take no task any
-// more.
+// run polls until the worker is retired and returns when no more tasks can arrive.
 func (w *activityWorker) run() {
-	defer w.gate.cut()
+	defer w.interceptor.cancelCalls()
 	if !w.awaitDomain() {
 		return
 	}
-	polling, err := worker.NewV2(w.gate, w.stored.Domain, w.stored.Tasklist, worker.Options{
+	polling, err := worker.NewV2(w.interceptor, w.stored.Domain, w.stored.Tasklist, worker.Options{
 		Identity:                           w.stored.WorkerID,
 		MaxConcurrentActivityExecutionSize: w.stored.Limits.MaxInflightTasks,
 		MaxConcurrentActivityTaskPollers:   w.stored.Pollers.Activity,
@@ -74,36 +73,36 @@ func (w *activityWorker) run() {
 		MetricsScope:                       tally.NoopScope,
 	})
 	if err != nil {
-		w.set(api.BindingFailing, "the worker cannot be made: "+err.Error())
-		w.b.logger.Error("a worker cannot be made", zap.Error(err))
+		w.set(api.BindingFailing, "creating the worker failed: "+err.Error())
+		w.b.logger.Error("creating a worker failed", zap.Error(err))
 		<-w.ctx.Done()
 		return
 	}
-	polling.RegisterActivityWithOptions(w.gate.execute, activity.RegisterOptions{Name: anyActivity})
-	if err := polling.Start(); err != nil { // the domain is there: see gate.DescribeDomain
-		w.set(api.BindingFailing, "the worker cannot be started: "+err.Error())
-		w.b.logger.Error("a worker cannot be started", zap.Error(err))
+	polling.RegisterActivityWithOptions(w.interceptor.execute, activity.RegisterOptions{Name: anyActivity})
+	if err := polling.Start(); err != nil { // it does not fail for the domain: see interceptor.DescribeDomain
+		w.set(api.BindingFailing, "starting the worker failed: "+err.Error())
+		w.b.logger.Error("starting a worker failed", zap.Error(err))
 		<-w.ctx.Done()
 		return
 	}
 	w.set(api.BindingRunning, "")
 	<-w.ctx.Done()
-	w.gate.shut()
+	w.interceptor.shut()
 	polling.Stop() // once: a second call would panic
 }
 
-// awaitDomain waits until the domain is there; false where the worker is retired
+// awaitDomain waits until the domain exists. It returns false if the worker is retired
 // first.
 func (w *activityWorker) awaitDomain() bool {
 	for pause := domainPauseMin; ; pause = min(2*pause, domainPauseMax) {
-		err := w.gate.describe(w.ctx)
+		err := w.interceptor.describe(w.ctx)
 		if err == nil {
 			return true
 		}
 		if w.ctx.Err() != nil {
 			return false
 		}
-		w.troubled(err)
+		w.markFailing(err)
 		select {
 		case <-w.ctx.Done():
 			return false
@@ -112,19 +111,19 @@ func (w *activityWorker) awaitDomain() bool {
 	}
 }
 
-// troubled notes what the server said, or did not.
-func (w *activityWorker) troubled(err error) {
+// markFailing sets the state for an error of the server, or of the connection to it.
+func (w *activityWorker) markFailing(err error) {
 	var absent *shared.EntityNotExistsError
 	if errors.As(err, &absent) {
 		w.set(api.BindingWaiting, "the domain does not exist")
 		return
 	}
 	if w.set(api.BindingFailing, publicError(err)) {
-		w.b.logger.Warn("the Cadence server refuses or does not answer", zap.Error(err))
+		w.b.logger.Warn("the Cadence server rejects the call or does not answer", zap.Error(err))
 	}
 }
 
-// set keeps how the worker gets on; where that changed it says so, and logs it.
+// set sets the state and its reason. It reports and logs whether they changed.
 func (w *activityWorker) set(state api.BindingState, reason string) (changed bool) {
 	w.mu.Lock()
 	same := w.state == state && w.reason == reason
@@ -137,8 +136,8 @@ func (w *activityWorker) set(state api.BindingState, reason string) (changed boo
 	return !same
 }
 
-// well notes that the server answered a call for tasks, or lets it wait for some.
-func (w *activityWorker) well() {
+// markRunning sets the state after a poll that succeeded, or is healthy.
+func (w *activityWorker) markRunning() {
 	w.mu.Lock()
 	well := w.state == api.BindingRunning
 	w.mu.Unlock()
@@ -147,14 +146,14 @@ func (w *activityWorker) well() {
 	}
 }
 
-func (w *activityWorker) standing() (api.BindingState, string) {
+func (w *activityWorker) status() (api.BindingState, string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.state, w.reason
 }
 
-// publicError is what a tenant is told of err: what Cadence says of the call, and
-// nothing of the network.
+// publicError returns the message of err for tenants: Cadence's message about the call,
+// and no details of the network.
 func publicError(err error) string {
 	var bad *shared.BadRequestError
 	var denied *shared.AccessDeniedError
@@ -164,17 +163,17 @@ func publicError(err error) string {
 	var internal *shared.InternalServiceError
 	switch {
 	case errors.As(err, &internal):
-		return "the Cadence server reports a failure of its own"
+		return "the Cadence server reports an internal error"
 	case errors.As(err, &bad):
-		return "the Cadence server refuses: " + bad.Message
+		return "the Cadence server rejects the call: " + bad.Message
 	case errors.As(err, &denied):
-		return "the Cadence server refuses: " + denied.Message
+		return "the Cadence server rejects the call: " + denied.Message
 	case errors.As(err, &busy):
 		return "the Cadence server is busy: " + busy.Message
 	case errors.As(err, &limit):
-		return "the Cadence server refuses: " + limit.Message
+		return "the Cadence server rejects the call: " + limit.Message
 	case errors.As(err, &inactive):
-		return "the Cadence server refuses: " + inactive.Message
+		return "the Cadence server rejects the call: " + inactive.Message
 	}
 	return "the Cadence server does not answer"
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/codesous/sous/invoker/hostcall"
 )
 
-// workflowTimeout bounds what a function asks of the server.
+// workflowTimeout bounds a start or a signal of a function, with its retries.
 const workflowTimeout = 10 * time.Second
 
 var idReuse = map[string]shared.WorkflowIdReusePolicy{
@@ -20,7 +20,9 @@ var idReuse = map[string]shared.WorkflowIdReusePolicy{
 	hostcall.IDReuseReject:     shared.WorkflowIdReusePolicyRejectDuplicate,
 }
 
-// StartWorkflow starts a workflow for a function.
+// StartWorkflow starts a workflow for a function. Its errors have codes for host calls:
+// CodeHostWorkflowExists, CodeHostWorkflowNotFound, CodeHostCadenceRefused,
+// CodeHostCadenceUnavailable.
 func (c *Conn) StartWorkflow(ctx context.Context, w hostcall.WorkflowStart) (hostcall.WorkflowRun, error) {
 	ctx, cancel := context.WithTimeout(ctx, workflowTimeout)
 	defer cancel()
@@ -33,7 +35,7 @@ func (c *Conn) StartWorkflow(ctx context.Context, w hostcall.WorkflowStart) (hos
 		WorkflowIdReusePolicy: &policy, Header: traceHeader(ctx),
 	}
 	var started *shared.StartWorkflowExecutionResponse
-	err := insist(ctx, func() (err error) {
+	err := retry(ctx, func() (err error) {
 		started, err = c.Service.StartWorkflowExecution(ctx, request)
 		return err
 	})
@@ -43,9 +45,9 @@ func (c *Conn) StartWorkflow(ctx context.Context, w hostcall.WorkflowStart) (hos
 	return hostcall.WorkflowRun{WorkflowID: w.ID, RunID: started.GetRunId()}, nil
 }
 
-// SignalWorkflow signals a workflow for a function. The type is looked up first, and
-// the run that had it is the one that is signalled: what a function may signal is
-// said by type.
+// SignalWorkflow signals a workflow for a function. Capabilities are granted by workflow
+// type, so it reads the type first and signals the run that had it. Its errors are those
+// of StartWorkflow.
 func (c *Conn) SignalWorkflow(ctx context.Context, w hostcall.WorkflowSignal) error {
 	ctx, cancel := context.WithTimeout(ctx, workflowTimeout)
 	defer cancel()
@@ -54,7 +56,7 @@ func (c *Conn) SignalWorkflow(ctx context.Context, w hostcall.WorkflowSignal) er
 		target.RunId = &w.RunID
 	}
 	var found *shared.DescribeWorkflowExecutionResponse
-	err := insist(ctx, func() (err error) {
+	err := retry(ctx, func() (err error) {
 		found, err = c.Service.DescribeWorkflowExecution(ctx, &shared.DescribeWorkflowExecutionRequest{Domain: &w.Domain, Execution: target})
 		return err
 	})
@@ -66,7 +68,7 @@ func (c *Conn) SignalWorkflow(ctx context.Context, w hostcall.WorkflowSignal) er
 		return api.Errorf(api.CodeHostWorkflowNotFound, "no workflow %q of type %q runs in domain %q", w.ID, w.Type, w.Domain)
 	}
 	identity := callerName
-	err = insist(ctx, func() error {
+	err = retry(ctx, func() error {
 		return c.Service.SignalWorkflowExecution(ctx, &shared.SignalWorkflowExecutionRequest{
 			Domain: &w.Domain, WorkflowExecution: info.GetExecution(), SignalName: &w.Signal, Input: w.Input,
 			Identity: &identity, RequestId: &w.RequestID,
@@ -75,9 +77,9 @@ func (c *Conn) SignalWorkflow(ctx context.Context, w hostcall.WorkflowSignal) er
 	return workflowError(err, w.Domain, w.ID)
 }
 
-// insist repeats a call that the server did not answer, until ctx ends. The call
-// carries an id by which the server knows it again.
-func insist(ctx context.Context, call func() error) error {
+// retry repeats a call that the server did not answer, until ctx ends. The call has an id
+// by which the server recognizes a repeat.
+func retry(ctx context.Context, call func() error) error {
 	for wait := retryPauseMin; ; wait = min(2*wait, retryPauseMax) {
 		err := call()
 		if err == nil || final(err) {
@@ -91,13 +93,13 @@ func insist(ctx context.Context, call func() error) error {
 	}
 }
 
-// final says whether err is the server's answer, and not a moment's trouble.
+// final reports whether err is a response of the server and not a temporary failure.
 func final(err error) bool {
 	var started *shared.WorkflowExecutionAlreadyStartedError
 	return refused(err) || gone(err) || errors.As(err, &started)
 }
 
-// workflowError is what a function is told.
+// workflowError returns the error that the function gets.
 func workflowError(err error, domain, workflowID string) error {
 	if err == nil {
 		return nil
@@ -107,9 +109,9 @@ func workflowError(err error, domain, workflowID string) error {
 	var completed *shared.WorkflowExecutionAlreadyCompletedError
 	switch {
 	case errors.As(err, &started):
-		return api.Errorf(api.CodeHostWorkflowExists, "a workflow %q is there already", workflowID)
+		return api.Errorf(api.CodeHostWorkflowExists, "workflow %q exists already", workflowID)
 	case errors.As(err, &absent), errors.As(err, &completed):
-		return api.Errorf(api.CodeHostWorkflowNotFound, "no workflow %q runs in domain %q, or there is no such domain", workflowID, domain)
+		return api.Errorf(api.CodeHostWorkflowNotFound, "no workflow %q runs in domain %q, or the domain does not exist", workflowID, domain)
 	case final(err):
 		return api.Wrap(api.CodeHostCadenceRefused, err, publicError(err))
 	}

@@ -98,12 +98,12 @@ func read(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
-		t.Fatalf("ReadFile: %v", err)
+		t.Fatalf("os.ReadFile: %v", err)
 	}
 	return string(text)
 }
 
-// sous runs the built program and returns its output.
+// sous runs the built program and returns what it printed.
 func sous(t *testing.T, env []string, args ...string) (string, error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), soustest.Executable(t), args...)
@@ -122,7 +122,7 @@ func flags(t *testing.T, command ...string) string {
 	return help
 }
 
-// hasFlag reports whether help lists the flag. A mention in other text does not count.
+// hasFlag reports whether help lists the flag, and does not only mention it.
 func hasFlag(help, name string) bool {
 	return regexp.MustCompile(`(?m)^ +(-\w, )?--` + regexp.QuoteMeta(name) + " ").MatchString(help)
 }
@@ -199,7 +199,7 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// ignored reports whether .gitignore lists the file by its own name.
+// ignored reports whether a file is kept out of commits by its own name.
 func ignored(t *testing.T, file string) bool {
 	t.Helper()
 	return slices.Contains(strings.Split(read(t, "../.gitignore"), "\n"), "/"+file)
@@ -211,11 +211,11 @@ func checkTimes(t *testing.T, name string, s service) {
 	t.Helper()
 	delay, err := time.ParseDuration(s.Environment["SOUS_DRAIN_DELAY"])
 	if err != nil {
-		t.Fatalf("%s: SOUS_DRAIN_DELAY: %v", name, err)
+		t.Fatalf("time.ParseDuration: %v", err)
 	}
 	timeout, err := time.ParseDuration(s.Environment["SOUS_DRAIN_TIMEOUT"])
 	if err != nil {
-		t.Fatalf("%s: SOUS_DRAIN_TIMEOUT: %v", name, err)
+		t.Fatalf("time.ParseDuration: %v", err)
 	}
 	if need := delay + timeout + closeTimeout(t); s.Stop <= need {
 		t.Errorf("%s: got stop_grace_period %s, want more than the %s that a shutdown may take", name, s.Stop, need)
@@ -234,7 +234,7 @@ func closeTimeout(t *testing.T) time.Duration {
 	}
 	seconds, err := strconv.Atoi(found[1])
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("strconv.Atoi: %v", err)
 	}
 	return time.Duration(seconds) * time.Second
 }
@@ -342,7 +342,7 @@ func TestScrapeTargets(t *testing.T) {
 	for _, name := range c.replicas() {
 		_, port, err := net.SplitHostPort(c.Services[name].Environment["SOUS_ADMIN_LISTEN"])
 		if err != nil {
-			t.Fatalf("%s: SOUS_ADMIN_LISTEN: %v", name, err)
+			t.Fatalf("net.SplitHostPort: %v", err)
 		}
 		want = append(want, fmt.Sprintf("%s:%s", name, port))
 	}

@@ -1,4 +1,4 @@
-// Package deploy holds the files that run sous in production.
+// Package deploy contains the files to run sous in production.
 package deploy
 
 import _ "embed"

@@ -45,7 +45,7 @@ func directive(t *testing.T, name string) time.Duration {
 		if key, value, _ := strings.Cut(line, " "); key == name {
 			d, err := time.ParseDuration(value)
 			if err != nil {
-				t.Fatalf("Caddyfile: %s: %v", name, err)
+				t.Fatalf("time.ParseDuration: %v", err)
 			}
 			return d
 		}
@@ -78,7 +78,7 @@ func TestCaddyfile(t *testing.T) {
 	server := soustest.Start(t)
 	response, err := http.Get(server.URL + route[1])
 	if err != nil {
-		t.Fatalf("GET %s: %v", route[1], err)
+		t.Fatalf("http.Get: %v", err)
 	}
 	response.Body.Close()
 	if response.StatusCode != http.StatusOK {
@@ -184,14 +184,14 @@ func TestDockerignore(t *testing.T) {
 	}
 	root, err := filepath.Abs("..")
 	if err != nil {
-		t.Fatalf("Abs: %v", err)
+		t.Fatalf("filepath.Abs: %v", err)
 	}
 	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f",
 		`{{if .Module}}{{if .Module.Main}}{{.Dir}}{{range .EmbedFiles}} {{.}}{{end}}{{end}}{{end}}`, "./cmd/sous", "./invoker/sandbox/childmain")
 	list.Dir = root
 	out, err := list.Output()
 	if err != nil {
-		t.Fatalf("go list: %v", err)
+		t.Fatalf("Output: %v", err)
 	}
 	needed := []string{"Makefile", "go.mod", "go.sum"}
 	for line := range strings.Lines(string(out)) {
@@ -201,7 +201,7 @@ func TestDockerignore(t *testing.T) {
 		}
 		dir, err := filepath.Rel(root, fields[0])
 		if err != nil {
-			t.Fatalf("Rel(%s): %v", fields[0], err)
+			t.Fatalf("filepath.Rel: %v", err)
 		}
 		needed = append(needed, strings.Split(dir, string(filepath.Separator))[0])
 		for _, file := range fields[1:] {
@@ -254,7 +254,7 @@ func TestUnit(t *testing.T) {
 		text := strings.ReplaceAll(read(t, "sous.service"), command[0], soustest.Executable(t))
 		file := filepath.Join(t.TempDir(), "sous.service")
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatalf("WriteFile: %v", err)
+			t.Fatalf("os.WriteFile: %v", err)
 		}
 		if out, err := exec.CommandContext(t.Context(), tool, "verify", file).CombinedOutput(); err != nil || len(out) > 0 {
 			t.Errorf("systemd-analyze verify: %v\n%s", err, out)
@@ -275,7 +275,7 @@ func TestDocument(t *testing.T) {
 	}
 	for _, found := range regexp.MustCompile(`deploy/[A-Za-z.-]+[a-z]`).FindAllString(text, -1) {
 		if _, err := os.Stat(filepath.Join("..", found)); err != nil {
-			t.Errorf("docs/deploy.md names %s: %v", found, err)
+			t.Errorf("os.Stat: %v", err)
 		}
 	}
 	commands := regexp.MustCompile(`(?m)^ {4}.*?(?:\bsous|sous-1) ((?:health|keys|doctor|fn|secret|serve|version)\b[a-z ]*)(.*)$`).FindAllStringSubmatch(text, -1)

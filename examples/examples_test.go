@@ -16,8 +16,7 @@ import (
 	"github.com/codesous/sous/cmd/sous/soustest"
 )
 
-// deploy publishes the folder of an example and returns the URL that the command
-// printed.
+// deploy publishes the folder of an example and returns the URL that it printed.
 func deploy(t *testing.T, server *soustest.Server, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(soustest.Executable(t), append([]string{"fn", "deploy", "--url", server.URL}, args...)...)
@@ -46,19 +45,19 @@ func (c call) do(t *testing.T, url string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), c.method, url+c.path, strings.NewReader(c.body))
 	if err != nil {
-		t.Fatalf("NewRequest %s %s: %v", c.method, c.path, err)
+		t.Fatalf("http.NewRequestWithContext: %v", err)
 	}
 	for name, value := range c.header {
 		req.Header.Set(name, value)
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		t.Fatalf("%s %s: %v", c.method, c.path, err)
+		t.Fatalf("Do: %v", err)
 	}
 	defer func() { _ = res.Body.Close() }()
 	got, err := io.ReadAll(res.Body)
 	if err != nil {
-		t.Fatalf("read the answer of %s %s: %v", c.method, c.path, err)
+		t.Fatalf("io.ReadAll: %v", err)
 	}
 	if res.StatusCode != c.status || string(got) != c.want {
 		t.Errorf("%s %s: got %d %s, want %d %s", c.method, c.path, res.StatusCode, got, c.status, c.want)
@@ -117,12 +116,12 @@ func testCounter(t *testing.T, server *soustest.Server) {
 			defer func() { done <- struct{}{} }()
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, nil)
 			if err != nil {
-				t.Errorf("NewRequest POST: %v", err)
+				t.Errorf("http.NewRequestWithContext: %v", err)
 				return
 			}
 			res, err := http.DefaultClient.Do(req)
 			if err != nil {
-				t.Errorf("POST: %v", err)
+				t.Errorf("Do: %v", err)
 				return
 			}
 			if res.StatusCode != http.StatusOK {

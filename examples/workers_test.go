@@ -27,8 +27,8 @@ func TestWorkerPython(t *testing.T) {
 		t.Skip("python3 is not installed")
 	}
 	for _, file := range []string{"worker-python/worker.py", "worker-python/sous_worker.py"} {
-		if _, err := os.Stat(file); err != nil { // makes go test notice changes of the file
-			t.Fatalf("Stat: %v", err)
+		if _, err := os.Stat(file); err != nil { // and go test sees when it changes
+			t.Fatalf("os.Stat: %v", err)
 		}
 	}
 	testWorker(t, python, "-B", "worker-python/worker.py") // -B: write no bytecode files here
@@ -93,7 +93,7 @@ func (p *post) job(id string) api.Job {
 	p.t.Helper()
 	job, err := p.tenant().Job(p.t.Context(), id)
 	if err != nil {
-		p.t.Fatalf("Job(%s): %v", id, err)
+		p.t.Fatalf("Job: %v", err)
 	}
 	return job
 }
@@ -134,7 +134,7 @@ func (p *post) delivers(w *workerProcess) {
 		return j.State == api.JobActive && bytes.Contains(j.Progress, []byte(`"total":100000`)) && len(j.Checkpoint) > 0
 	})
 	if _, err := p.tenant().CancelJob(t.Context(), long); err != nil {
-		t.Fatalf("CancelJob(%s): %v", long, err)
+		t.Fatalf("CancelJob: %v", err)
 	}
 	platformtest.Eventually(t, 20*time.Second, "the worker notices the cancellation", func() error {
 		if said := w.said.String(); !strings.Contains(said, "job "+long) || !strings.Contains(said, "cancelled") {
@@ -156,10 +156,10 @@ func (p *post) delivers(w *workerProcess) {
 	}
 	p.await("the letter without an address is dead", ids[98], in(api.JobDead))
 	if job := p.job(ids[98]); job.DeadReason != api.DeadFatal || len(job.Errors) != 1 || job.Errors[0].Error != "nobody is no address" {
-		t.Errorf("letter without an address: got %+v, want a dead job with the reason %q and one error", job, api.DeadFatal)
+		t.Errorf("job: job = %+v; failed check: job.DeadReason != api.DeadFatal || len(job.Errors) != 1 || job.Errors[0].Error != \"nobody is no address\"", job)
 	}
 	if job := p.job(long); job.State != api.JobCancelled || job.Attempt != 1 {
-		t.Errorf("cancelled letter: got %+v, want state %q after 1 attempt", job, api.JobCancelled)
+		t.Errorf("job: job = %+v; failed check: job.State != api.JobCancelled || job.Attempt != 1", job)
 	}
 }
 
@@ -194,7 +194,7 @@ func (p *post) stops(w *workerProcess) {
 	ids := p.enqueue(letters(200, 10)...) // more than are sent until the signal comes
 	p.await("the work is under way", ids[15], in(api.JobCompleted))
 	if err := w.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatalf("Signal(SIGTERM): %v", err)
+		t.Fatalf("Signal: %v", err)
 	}
 	if err := w.wait(20 * time.Second); err != nil {
 		t.Fatalf("the worker ended with %v: %s", err, w.said.String())
@@ -243,7 +243,7 @@ func (p *post) start() *workerProcess {
 	w.cmd.Env = append(os.Environ(), "SOUS_KEY="+p.key)
 	w.cmd.Stderr = w.said
 	if err := w.cmd.Start(); err != nil {
-		p.t.Fatalf("start %s: %v", p.command[0], err)
+		p.t.Fatalf("Start: %v", err)
 	}
 	ended := make(chan struct{})
 	go func() {

@@ -68,7 +68,7 @@ func TestPatientWaitsForAPlace(t *testing.T) {
 	}()
 	b.eventually("the place is taken", func() bool { return len(b.list("f")) == 1 })
 	inv := b.invocation("f", "1")
-	inv.ActivationID, inv.Patient = api.TaskActivationID([]byte(t.Name())), true
+	inv.ActivationID, inv.WaitForSlot = api.TaskActivationID([]byte(t.Name())), true
 	if out, err := b.engine.Invoke(t.Context(), inv); err != nil || out.Activation.Status != api.StatusSuccess {
 		t.Errorf("%+v %v", out, err)
 	}

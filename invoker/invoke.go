@@ -57,7 +57,7 @@ func (i *Invoker) invoke(ctx context.Context, inv *api.Invocation) (*api.Outcome
 		return nil, i.metrics.refuse(inv, true, err)
 	}
 	program := i.program(inv, res)
-	if inv.Patient {
+	if inv.WaitForSlot {
 		// What waits can be told to stop, as what runs can.
 		var stop context.CancelFunc
 		ctx, stop = context.WithCancel(ctx)
@@ -88,7 +88,7 @@ func (i *Invoker) invoke(ctx context.Context, inv *api.Invocation) (*api.Outcome
 
 // place takes a place under the version's limit.
 func (i *Invoker) place(ctx context.Context, inv *api.Invocation, program *sandbox.Program, limit int) (release func(), err error) {
-	if inv.Patient {
+	if inv.WaitForSlot {
 		return i.limits.await(ctx, program.Key, limit)
 	}
 	return i.limits.acquire(ctx, program.Key, limit)
@@ -98,7 +98,7 @@ func (i *Invoker) place(ctx context.Context, inv *api.Invocation, program *sandb
 func (i *Invoker) sandbox(ctx context.Context, inv *api.Invocation, program *sandbox.Program) (*sandbox.Sandbox, error) {
 	for {
 		box, err := i.pool.Acquire(ctx, program)
-		if !inv.Patient || api.ErrorCode(err) != api.CodeCapacityLimit {
+		if !inv.WaitForSlot || api.ErrorCode(err) != api.CodeCapacityLimit {
 			return box, err
 		}
 		if err := pause(ctx, patience); err != nil {

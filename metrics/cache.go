@@ -5,14 +5,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// cache exports what an otter cache recorded.
+// cache exports the statistics of an otter cache.
 type cache[K comparable, V any] struct {
 	of                                  *otter.Cache[K, V]
 	requests, evictions, entries, bytes *prometheus.Desc
 }
 
-// NewCache gives the metrics of a cache that was made with a StatsRecorder, under
-// name. The weight of a cache that weighs its entries must be bytes.
+// NewCache returns the metrics of a cache that has a StatsRecorder, under name. If the cache
+// weighs its entries, the weights must be bytes.
 func NewCache[K comparable, V any](name string, of *otter.Cache[K, V]) prometheus.Collector {
 	desc := func(metric, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc(prometheus.BuildFQName(Namespace, "cache", metric), help, labels, prometheus.Labels{"cache": name})

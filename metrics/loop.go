@@ -7,18 +7,18 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Loop tells how a background loop gets on: how long ago a round of it was good,
-// how many were, and the time that they took. It is safe for concurrent use.
+// Loop collects the metrics of a background loop: the time since its last successful round,
+// and the number and the durations of its rounds. It is safe for concurrent use.
 type Loop struct {
 	lag, rounds, busy *prometheus.Desc
 
 	mu           sync.Mutex
-	good         time.Time // the end of the last good round, or the loop's start
+	good         time.Time // the end of the last successful round, or the start of the loop
 	done, failed uint64
 	worked       time.Duration
 }
 
-// NewLoop makes the metrics of the loop called name, which begins now.
+// NewLoop returns the metrics of the loop called name, which starts now.
 func NewLoop(name string) *Loop {
 	desc := func(metric, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc(prometheus.BuildFQName(Namespace, "loop", metric), help, labels, prometheus.Labels{"loop": name})
@@ -31,7 +31,7 @@ func NewLoop(name string) *Loop {
 	}
 }
 
-// Round counts a round that began at the given time and ends now with err.
+// Round records a round that started at the given time and ends now with err.
 func (l *Loop) Round(began time.Time, err error) {
 	now := time.Now()
 	l.mu.Lock()

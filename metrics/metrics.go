@@ -1,5 +1,5 @@
-// Package metrics is what the metrics of several packages are made of. Each
-// package keeps its own in its file metrics.go; docs/metrics.md lists all.
+// Package metrics contains shared parts of the metrics of several packages. Each package
+// defines its metrics in its file metrics.go; docs/metrics.md lists all of them.
 package metrics
 
 import (
@@ -11,14 +11,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Namespace begins the name of every metric.
+// Namespace is the prefix of the names of all metrics.
 const Namespace = "sous"
 
-// Other is the value of a label whose own value is not told apart. No name of
-// ours begins with an underscore.
+// Other is the label value for all values that have no time series of their own. No name
+// of a resource begins with an underscore.
 const Other = "_other"
 
-// Register makes collectors known to reg. Where reg is nil they count for nobody.
+// Register registers collectors with reg. If reg is nil, they are not exported.
 func Register(reg prometheus.Registerer, collectors ...prometheus.Collector) error {
 	if reg == nil {
 		return nil
@@ -30,14 +30,14 @@ func Register(reg prometheus.Registerer, collectors ...prometheus.Collector) err
 	return errors.Join(errs...)
 }
 
-// Memo keeps what was made for each key, so that a counter's labels are looked up
-// once. It forgets nothing: the keys must be few. Reading takes no lock.
+// Memo caches a value for each key, so that the labels of a counter are looked up once. It
+// never removes a value: the keys must be few. Reading takes no lock.
 type Memo[K comparable, V any] struct {
 	making sync.Mutex
 	made   atomic.Pointer[map[K]V]
 }
 
-// Get gives what produce makes of key, made once.
+// Get returns the value of key, and calls produce for it the first time.
 func (m *Memo[K, V]) Get(key K, produce func(K) V) V {
 	if made := m.made.Load(); made != nil {
 		if v, ok := (*made)[key]; ok {

@@ -21,7 +21,7 @@ func TestLoopCountsRounds(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	loop, other := metrics.NewLoop("a"), metrics.NewLoop("b")
 	if err := metrics.Register(reg, loop, other); err != nil {
-		t.Fatal(err)
+		t.Fatalf("metrics.Register: %v", err)
 	}
 	loop.Round(time.Now(), nil)
 	loop.Round(time.Now(), nil)
@@ -35,7 +35,7 @@ sous_loop_rounds_total{loop="b",outcome="error"} 0
 sous_loop_rounds_total{loop="b",outcome="ok"} 0
 `
 	if err := testutil.GatherAndCompare(reg, strings.NewReader(want), "sous_loop_rounds_total"); err != nil {
-		t.Error(err)
+		t.Errorf("GatherAndCompare: %v", err)
 	}
 }
 
@@ -46,12 +46,12 @@ func TestLoopLag(t *testing.T) {
 		reg := prometheus.NewRegistry()
 		loop := metrics.NewLoop("a")
 		if err := metrics.Register(reg, loop); err != nil {
-			t.Fatal(err)
+			t.Fatalf("metrics.Register: %v", err)
 		}
 		lag := func() float64 {
 			families, err := reg.Gather()
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("Gather: %v", err)
 			}
 			for _, f := range families {
 				if f.GetName() == "sous_loop_lag_seconds" {
@@ -85,7 +85,7 @@ func TestCache(t *testing.T) {
 	})
 	reg := prometheus.NewRegistry()
 	if err := metrics.Register(reg, metrics.NewCache("c", cache)); err != nil {
-		t.Fatal(err)
+		t.Fatalf("metrics.Register: %v", err)
 	}
 	cache.GetIfPresent("k")
 	cache.Set("k", "four")
@@ -108,7 +108,7 @@ sous_cache_requests_total{cache="c",result="hit"} 2
 sous_cache_requests_total{cache="c",result="miss"} 1
 `
 	if err := testutil.GatherAndCompare(reg, strings.NewReader(want)); err != nil {
-		t.Error(err)
+		t.Errorf("GatherAndCompare: %v", err)
 	}
 }
 
@@ -116,7 +116,7 @@ sous_cache_requests_total{cache="c",result="miss"} 1
 func TestRegister(t *testing.T) {
 	t.Parallel()
 	if err := metrics.Register(nil, metrics.NewLoop("a")); err != nil {
-		t.Error(err)
+		t.Errorf("metrics.Register: %v", err)
 	}
 	if metrics.Register(prometheus.NewRegistry(), metrics.NewLoop("a"), metrics.NewLoop("a")) == nil {
 		t.Error("the same loop was registered twice")

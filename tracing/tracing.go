@@ -1,6 +1,6 @@
-// Package tracing is what the spans of several packages are made of. docs/tracing.md
-// lists them. Each package is given a TracerProvider, and makes none where it is
-// given nothing: there is no global one.
+// Package tracing contains shared parts of the spans of several packages; docs/tracing.md
+// lists the spans. Each package receives a TracerProvider in its Config and creates no spans
+// without one. The global provider is not used.
 package tracing
 
 import (
@@ -17,10 +17,10 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// module begins the names of the scopes that spans belong to.
+// module is the prefix of the instrumentation scopes of spans.
 const module = "github.com/codesous/sous/"
 
-// The attributes that are our own; the others are OpenTelemetry's.
+// The attributes that OpenTelemetry's conventions do not define.
 const (
 	Tenant    = attribute.Key("sous.tenant")
 	Namespace = attribute.Key("sous.namespace")
@@ -32,8 +32,8 @@ const (
 	Worker    = attribute.Key("sous.worker") // a worker binding
 )
 
-// New is a tracer for a part of the program, such as "invoker"; nil where there is
-// no provider. Who has nil makes no span, and builds no attributes for one.
+// New returns a tracer for a part of the program, such as "invoker", or nil if provider is
+// nil. Code with a nil tracer creates no spans and no attributes.
 func New(provider trace.TracerProvider, part string) trace.Tracer {
 	if provider == nil {
 		return nil
@@ -41,31 +41,31 @@ func New(provider trace.TracerProvider, part string) trace.Tracer {
 	return provider.Tracer(module + part)
 }
 
-// Fail marks a span as failed, for a reason out of a small set. Messages may hold
-// what tenants would not have told: they are not kept.
+// Fail marks a span as failed, with a reason from a small set. Error messages are not
+// recorded: they can contain tenants' data.
 func Fail(span trace.Span, reason string) {
 	span.SetStatus(codes.Error, "")
 	span.SetAttributes(semconv.ErrorTypeKey.String(reason))
 }
 
-// maxState bounds the tracestate that is kept in a record, in bytes. It is what W3C
-// asks everybody to pass on.
+// maxState bounds the tracestate in a record, in bytes. It is the size that W3C requires
+// every system to propagate.
 const maxState = 512
 
-// carrier is W3C's two headers.
+// carrier has the two headers of W3C trace context.
 type carrier struct{ parent, state string }
 
-// Get implements propagation.TextMapCarrier, as do the others.
+// Get implements propagation.TextMapCarrier.
 func (c *carrier) Get(key string) string { return *c.field(key) }
 
-// Set keeps what is small enough.
+// Set implements propagation.TextMapCarrier. It ignores values that are too large.
 func (c *carrier) Set(key, value string) {
 	if len(value) <= maxState {
 		*c.field(key) = value
 	}
 }
 
-// Keys are those of the headers.
+// Keys implements propagation.TextMapCarrier.
 func (c *carrier) Keys() []string { return propagation.TraceContext{}.Fields() }
 
 func (c *carrier) field(key string) *string {
@@ -75,30 +75,30 @@ func (c *carrier) field(key string) *string {
 	return &c.parent
 }
 
-// Carry gives the span of ctx as a record keeps it, "" where there is none.
+// Carry returns the span of ctx as the two texts for a record, "" if ctx has none.
 func Carry(ctx context.Context) (traceparent, tracestate string) {
 	var c carrier
 	propagation.TraceContext{}.Inject(ctx, &c)
 	return c.parent, c.state
 }
 
-// Resume is ctx under the span that a record kept; ctx itself where that is none.
+// Resume returns ctx with the remote span of a record, or ctx if the record has none.
 func Resume(ctx context.Context, traceparent, tracestate string) context.Context {
 	return propagation.TraceContext{}.Extract(ctx, &carrier{traceparent, tracestate})
 }
 
-// Receive is ctx under the span that a request's header names; ctx itself where
-// that is none.
+// Receive returns ctx with the remote span of a request's header, or ctx if the header has
+// none.
 func Receive(ctx context.Context, h http.Header) context.Context {
 	return propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(h))
 }
 
-// Send names the span of ctx, if there is one, in a request's header.
+// Send sets the span of ctx, if there is one, in a request's header.
 func Send(ctx context.Context, h http.Header) {
 	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(h))
 }
 
-// ID is the id of the trace that ctx belongs to, "" for none.
+// ID returns the trace id of ctx, "" for none.
 func ID(ctx context.Context) string {
 	if span := trace.SpanContextFromContext(ctx); span.HasTraceID() {
 		return span.TraceID().String()
@@ -106,7 +106,7 @@ func ID(ctx context.Context) string {
 	return ""
 }
 
-// Field names a trace in a log line, and is no field for "".
+// Field returns the log field for a trace id, a field that is skipped for "".
 func Field(id string) zap.Field {
 	if id == "" {
 		return zap.Skip()
@@ -114,7 +114,7 @@ func Field(id string) zap.Field {
 	return zap.String("trace_id", id)
 }
 
-// FunctionTrigger is a trigger in OpenTelemetry's words.
+// FunctionTrigger returns the faas.trigger attribute for a trigger.
 func FunctionTrigger(trigger string) attribute.KeyValue {
 	switch trigger {
 	case api.TriggerHTTP, api.TriggerAPI:

@@ -62,7 +62,7 @@ func Validate(files map[string][]byte) error {
 	return nil
 }
 
-// PathRefusal says what is wrong with a file's path, "" if nothing is.
+// PathRefusal returns the reason why a file's path is invalid, "" if it is valid.
 func PathRefusal(name string) string {
 	switch {
 	case name == "" || len(name) > api.MaxBundlePath:
@@ -77,7 +77,7 @@ func PathRefusal(name string) string {
 	return ""
 }
 
-// refusal says what is wrong with one file, "" if nothing is.
+// refusal returns the reason why a file is invalid, "" if it is valid.
 func refusal(name string, files map[string][]byte) string {
 	if why := PathRefusal(name); why != "" {
 		return why
@@ -97,7 +97,7 @@ func tooLarge() error {
 	return api.Errorf(api.CodeBodyLimit, "the bundle exceeds %d MiB", api.MaxBundleBytes>>20)
 }
 
-// Pack validates files and gives their canonical tar: names sorted, mode 0644,
+// Pack validates files and returns their canonical tar: names sorted, mode 0644,
 // no owner, no time; a PAX header only where a name does not fit USTAR. A tar
 // over api.MaxBundleBytes is refused (CodeBodyLimit).
 func Pack(files map[string][]byte) ([]byte, error) {
@@ -134,7 +134,8 @@ func Pack(files map[string][]byte) ([]byte, error) {
 // leading "./"; directories are passed over, links and devices refused. It reads
 // at most api.MaxBundleBytes and validates what it found.
 func Unpack(r io.Reader) (map[string][]byte, error) {
-	// One byte more than the limit tells a tar that is too long from one that ends there.
+	// One byte more than the limit distinguishes a tar that is too long from one of exactly
+	// that size.
 	limited := &io.LimitedReader{R: r, N: api.MaxBundleBytes + 1}
 	files, err := readFiles(tar.NewReader(limited))
 	if limited.N == 0 {
@@ -171,7 +172,7 @@ func readFiles(r *tar.Reader) (map[string][]byte, error) {
 		if len(files) == api.MaxBundleFiles {
 			return nil, api.Errorf(api.CodeValidationBundle, "the bundle holds more than %d files", api.MaxBundleFiles)
 		}
-		// A sparse file's size says nothing of the bytes sent for it: bound what is read.
+		// The size of a sparse file does not bound the bytes that are read.
 		content, err := io.ReadAll(io.LimitReader(r, int64(api.MaxBundleBytes-total+1)))
 		if err != nil {
 			return nil, readError(err)

@@ -24,7 +24,7 @@ func TestDigestIsTheSameOnEveryMachine(t *testing.T) {
 		"lib/ü.js":      []byte("export const x = 1;\n"),
 	})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("bundle.Pack: %v", err)
 	}
 	// Stored versions are addressed by this digest: a change of it is a change of format.
 	const want = "8be5797b14ac3861cef4f0c6327f574c25237ce6a0c8eb8a5797d1b9046f63c6"
@@ -46,10 +46,10 @@ func TestPackUnpackRoundTrip(t *testing.T) {
 		}
 		got, err := bundle.Unpack(bytes.NewReader(packed))
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("bundle.Unpack: %v", err)
 		}
 		if diff := cmp.Diff(files, got); diff != "" {
-			t.Fatal(diff)
+			t.Fatalf("difference (-want +got):\n%s", diff)
 		}
 		again, err := bundle.Pack(maps.Clone(got))
 		if err != nil || !bytes.Equal(packed, again) {
@@ -120,16 +120,16 @@ func TestUnpackAcceptsOtherTools(t *testing.T) {
 	add(t, w, &tar.Header{Typeflag: tar.TypeReg, Name: "./lib/a.js", Mode: 0o600, Uid: 1000, Uname: "me", ModTime: time.Now(), Format: tar.FormatPAX}, "a")
 	add(t, w, &tar.Header{Typeflag: tar.TypeReg, Name: "function.js", Mode: 0o755, Format: tar.FormatGNU}, "b")
 	if err := w.Close(); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Close: %v", err)
 	}
 	buf.Write(make([]byte, 8192)) // GNU tar pads to records of 10 KiB
 	got, err := bundle.Unpack(&buf)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("bundle.Unpack: %v", err)
 	}
 	want := map[string][]byte{"lib/a.js": []byte("a"), "function.js": []byte("b")}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("difference (-want +got):\n%s", diff)
 	}
 }
 
@@ -158,7 +158,7 @@ func TestUnpackRefuses(t *testing.T) {
 				add(t, w, h, "")
 			}
 			if err := w.Close(); err != nil {
-				t.Fatal(err)
+				t.Fatalf("Close: %v", err)
 			}
 			if _, err := bundle.Unpack(&buf); api.ErrorCode(err) != tc.code {
 				t.Errorf("got %v, want %s", err, tc.code)
@@ -183,7 +183,7 @@ func TestUnpackIsBounded(t *testing.T) {
 		add(t, w, &tar.Header{Typeflag: tar.TypeReg, Name: fmt.Sprint(i), Mode: 0o644}, strings.Repeat("x", api.MaxBundleBytes/2))
 	}
 	if err := w.Close(); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Close: %v", err)
 	}
 	if _, err := bundle.Unpack(&buf); api.ErrorCode(err) != api.CodeBodyLimit {
 		t.Errorf("over the limit: got %v", err)
@@ -193,7 +193,7 @@ func TestUnpackIsBounded(t *testing.T) {
 func FuzzUnpack(f *testing.F) {
 	packed, err := bundle.Pack(map[string][]byte{"function.js": []byte("x")})
 	if err != nil {
-		f.Fatal(err)
+		f.Fatalf("bundle.Pack: %v", err)
 	}
 	f.Add(packed)
 	f.Add([]byte{})
@@ -212,7 +212,7 @@ func cut(t *testing.T) []byte {
 	t.Helper()
 	packed, err := bundle.Pack(map[string][]byte{"function.js": make([]byte, 5000)})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("bundle.Pack: %v", err)
 	}
 	return packed[:3000]
 }
@@ -221,9 +221,9 @@ func add(t *testing.T, w *tar.Writer, h *tar.Header, content string) {
 	t.Helper()
 	h.Size = int64(len(content))
 	if err := w.WriteHeader(h); err != nil {
-		t.Fatal(err)
+		t.Fatalf("WriteHeader: %v", err)
 	}
 	if _, err := w.Write([]byte(content)); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Write: %v", err)
 	}
 }

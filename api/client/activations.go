@@ -9,7 +9,7 @@ import (
 )
 
 // ActivationFilter narrows a list of activations. Namespace and Function are
-// required; zero values of the others admit everything.
+// required; zero values of the others match everything.
 type ActivationFilter struct {
 	Namespace string
 	Function  string
@@ -19,7 +19,7 @@ type ActivationFilter struct {
 	ToMS      int64  // start_ms before
 }
 
-// Activations gives one page of a function's activations, newest first. A page
+// Activations returns one page of a function's activations, newest first. A page
 // may be shorter than its limit and still have a cursor.
 func (t *Tenant) Activations(ctx context.Context, f ActivationFilter, o PageOptions) (api.Page[api.Activation], error) {
 	q := o.query()
@@ -42,7 +42,7 @@ func (t *Tenant) Activations(ctx context.Context, f ActivationFilter, o PageOpti
 	return out, err
 }
 
-// Activation gives one activation with its result. CodeActivationNotFound.
+// Activation returns one activation with its result. CodeActivationNotFound.
 func (t *Tenant) Activation(ctx context.Context, id string) (api.Activation, error) {
 	var out api.Activation
 	_, err := t.c.call(ctx, &request{method: http.MethodGet, path: t.path("activations", id)}, nil, &out)

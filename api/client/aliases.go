@@ -8,9 +8,9 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// AliasGuard makes a write of an alias conditional: it is refused
-// (CodePreconditionFailed) unless the alias points at Version now, or with Absent
-// unless there is none. The zero value guards nothing.
+// AliasGuard makes a write of an alias conditional. The write returns
+// CodePreconditionFailed unless the alias points at Version or, with Absent, unless it
+// does not exist. The zero value sets no condition.
 type AliasGuard struct {
 	Version int64
 	Absent  bool
@@ -38,14 +38,14 @@ func (f *Function) SetAlias(ctx context.Context, alias string, version int64, gu
 	return out, err
 }
 
-// Alias gives one alias. CodeAliasNotFound.
+// Alias returns one alias. CodeAliasNotFound.
 func (f *Function) Alias(ctx context.Context, alias string) (api.Alias, error) {
 	var out api.Alias
 	_, err := f.client().call(ctx, &request{method: http.MethodGet, path: f.path("aliases", alias)}, nil, &out)
 	return out, err
 }
 
-// Aliases gives one page of the function's aliases, by name.
+// Aliases returns one page of the function's aliases, by name.
 func (f *Function) Aliases(ctx context.Context, o PageOptions) (api.Page[api.Alias], error) {
 	var out api.Page[api.Alias]
 	_, err := f.client().call(ctx, &request{method: http.MethodGet, path: f.path("aliases"), query: o.query()}, nil, &out)

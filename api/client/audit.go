@@ -7,13 +7,13 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// AuditFilter narrows a list of audit events; zero values admit everything.
+// AuditFilter narrows a list of audit events; zero values match everything.
 type AuditFilter struct {
 	Action string // such as cs:function:publish
-	Sub    string // the id of the key that asked
+	Sub    string // the id of the caller's key
 }
 
-// Audit gives one page of the tenant's audit, newest first. A page may be shorter
+// Audit returns one page of the tenant's audit, newest first. A page may be shorter
 // than its limit and still have a cursor.
 func (t *Tenant) Audit(ctx context.Context, f AuditFilter, o PageOptions) (api.Page[api.AuditEvent], error) {
 	q := o.query()

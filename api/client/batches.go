@@ -7,8 +7,8 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// CreateBatch begins a batch, to which jobs are added by its id. callback, the job
-// that is made when it is done, may be nil.
+// CreateBatch creates a batch, to which jobs are added by its id. callback is enqueued
+// when all jobs have ended; it may be nil.
 func (n *Namespace) CreateBatch(ctx context.Context, callback *api.BatchCallback) (api.Batch, error) {
 	in := struct {
 		Callback *api.BatchCallback `json:"callback,omitempty"`
@@ -18,14 +18,14 @@ func (n *Namespace) CreateBatch(ctx context.Context, callback *api.BatchCallback
 	return out, err
 }
 
-// Batch gives a batch with its counts. CodeBatchNotFound.
+// Batch returns a batch with its counts. CodeBatchNotFound.
 func (n *Namespace) Batch(ctx context.Context, id string) (api.Batch, error) {
 	var out api.Batch
 	_, err := n.tenant.c.call(ctx, &request{method: http.MethodGet, path: n.path("batches", id)}, nil, &out)
 	return out, err
 }
 
-// SealBatch closes a batch to further jobs; a repeat succeeds. CodeBatchNotFound.
+// SealBatch closes a batch to further jobs. A repeat succeeds. CodeBatchNotFound.
 func (n *Namespace) SealBatch(ctx context.Context, id string) (api.Batch, error) {
 	var out api.Batch
 	_, err := n.tenant.c.call(ctx, &request{method: http.MethodPost, path: n.path("batches", id) + ":seal"}, nil, &out)

@@ -2,23 +2,21 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
-	"strconv"
 
 	"github.com/codesous/sous/api"
 )
 
-// CreateBinding makes a Cadence worker binding. CodeBindingExists, CodeFunctionNotFound
-// and the like for its functions.
+// CreateBinding creates a Cadence worker binding. CodeBindingExists; CodeFunctionNotFound,
+// CodeAliasNotFound and CodeVersionNotFound for its targets.
 func (n *Namespace) CreateBinding(ctx context.Context, b api.NewBinding) (api.BindingStatus, error) {
 	var out api.BindingStatus
 	_, err := n.tenant.c.call(ctx, &request{method: http.MethodPost, path: n.path("cadence", "workers")}, b, &out)
 	return out, err
 }
 
-// Bindings gives one page of the namespace's Cadence worker bindings, by name, with how
-// they get on.
+// Bindings returns one page of the namespace's Cadence worker bindings, by name, with
+// their status.
 func (n *Namespace) Bindings(ctx context.Context, o PageOptions) (api.Page[api.BindingStatus], error) {
 	var out api.Page[api.BindingStatus]
 	_, err := n.tenant.c.call(ctx, &request{method: http.MethodGet, path: n.path("cadence", "workers"), query: o.query()}, nil, &out)
@@ -34,51 +32,36 @@ type Binding struct {
 	name      string
 }
 
-// request is one about the binding; with revision, where that is not 0, only if the
-// binding has it.
+// request returns a request for the binding. A revision other than 0 is required of the
+// binding.
 func (b *Binding) request(method string, revision int64) *request {
-	r := &request{method: method, path: b.namespace.path("cadence", "workers", b.name), header: http.Header{}}
-	if revision != 0 {
-		r.header.Set("If-Match", strconv.Quote(strconv.FormatInt(revision, 10)))
-	}
-	return r
+	return &request{method: method, path: b.namespace.path("cadence", "workers", b.name), header: ifRevision(revision)}
 }
 
 func (b *Binding) client() *Client { return b.namespace.tenant.c }
 
-// BindingChange is what of a binding is to be another; nil leaves it.
+// BindingChange is a partial update of a binding. A nil field stays as it is.
 type BindingChange struct {
 	Domain      *string                  `json:"domain,omitempty"`
 	Tasklist    *string                  `json:"tasklist,omitempty"`
 	WorkerID    *string                  `json:"worker_id,omitempty"`
-	ActivityMap map[string]api.JobTarget `json:"activity_map,omitempty"` // the whole of it
+	ActivityMap map[string]api.JobTarget `json:"activity_map,omitempty"` // replaces the whole map
 	Pollers     *api.BindingPollers      `json:"pollers,omitempty"`
 	Limits      *api.BindingLimits       `json:"limits,omitempty"`
 	Enabled     *bool                    `json:"enabled,omitempty"`
-	// Without are the names of fields that get their default.
+	// Without lists the names of fields that are set to their default.
 	Without []string `json:"-"`
-	// IfMatch, where not 0, is the revision that the binding must have now.
+	// IfMatch is the revision that the binding must have, 0 for any.
 	IfMatch int64 `json:"-"`
 }
 
-// MarshalJSON gives the fields that are set, and null for those of Without.
+// MarshalJSON encodes the fields that are set, and null for those of Without.
 func (c BindingChange) MarshalJSON() ([]byte, error) {
-	type plain BindingChange // without this method
-	raw, err := api.EncodeJSON(plain(c))
-	if err != nil || len(c.Without) == 0 {
-		return raw, err
-	}
-	fields := map[string]json.RawMessage{}
-	if err := json.Unmarshal(raw, &fields); err != nil {
-		return nil, err
-	}
-	for _, name := range c.Without {
-		fields[name] = json.RawMessage("null")
-	}
-	return api.EncodeJSON(fields)
+	type fields BindingChange // without this method
+	return encodePatch(fields(c), c.Without)
 }
 
-// Get gives the binding and how its workers get on. CodeBindingNotFound.
+// Get returns the binding and the state of its workers. CodeBindingNotFound.
 func (b *Binding) Get(ctx context.Context) (api.BindingStatus, error) {
 	var out api.BindingStatus
 	_, err := b.client().call(ctx, b.request(http.MethodGet, 0), nil, &out)
@@ -92,8 +75,8 @@ func (b *Binding) Update(ctx context.Context, c BindingChange) (api.BindingStatu
 	return out, err
 }
 
-// Delete removes the binding; with ifMatch, where that is not 0, only if it has this
-// revision. CodeBindingNotFound, CodePreconditionFailed.
+// Delete removes the binding. An ifMatch other than 0 is the revision that it must have.
+// CodeBindingNotFound, CodePreconditionFailed.
 func (b *Binding) Delete(ctx context.Context, ifMatch int64) error {
 	_, err := b.client().call(ctx, b.request(http.MethodDelete, ifMatch), nil, nil)
 	return err

@@ -9,17 +9,16 @@ import (
 	"time"
 )
 
-// Config is what a Client may be told beside the server's address. Zero fields
-// mean the defaults given with each.
+// Config configures a Client. Zero fields mean the documented defaults.
 type Config struct {
 	// Key is sent as a bearer token; "" sends none.
 	Key string
 	// UserAgent names the program to the server; default "sous-client".
 	UserAgent string
-	// Transport carries the requests; default one of the client's own, without
-	// a limit on the time of a whole request (contexts do that).
+	// Transport sends the requests; default a transport of its own without a timeout
+	// for whole requests, which contexts bound.
 	Transport http.RoundTripper
-	// MaxAttempts bounds how often one request is sent; default 4.
+	// MaxAttempts is the number of times that a request is sent at most; default 4.
 	MaxAttempts int
 	// MaxRetryWait bounds the wait before a request is sent again, and before a
 	// broken log stream is opened again; default 10 s.
@@ -60,15 +59,15 @@ func newTransport() *http.Transport {
 	}
 }
 
-// Client speaks to one server. It is safe for concurrent use.
+// Client sends requests to one server. It is safe for concurrent use.
 type Client struct {
 	base string // scheme, host and path prefix, without a trailing slash
 	http *http.Client
 	cfg  Config
 }
 
-// New makes a client of the server at baseURL (http or https, without query or
-// fragment). It does not connect.
+// New returns a client of the server at baseURL, an http or https URL without query or
+// fragment. It does not connect. It fails if baseURL is malformed.
 func New(baseURL string, cfg Config) (*Client, error) {
 	u, err := url.Parse(baseURL)
 	if err != nil && !strings.Contains(baseURL, "://") {
@@ -92,20 +91,20 @@ func New(baseURL string, cfg Config) (*Client, error) {
 		cfg:  cfg,
 		http: &http.Client{
 			Transport: cfg.Transport,
-			// The API never redirects; following one could carry a body and a
-			// key to where nobody meant them to go.
+			// The API never redirects. Following a redirect could send a body and a
+			// key to another server.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}, nil
 }
 
-// URL is the server's address as it is used.
+// URL returns the normalized base URL of the server.
 func (c *Client) URL() string { return c.base }
 
-// Tenant is the handle of a tenant.
+// Tenant returns the handle of a tenant. It sends no request.
 func (c *Client) Tenant(name string) *Tenant { return &Tenant{c: c, name: name} }
 
-// Tenant is where activations and namespaces are found.
+// Tenant is one tenant: its namespaces, activations, batches and API keys.
 type Tenant struct {
 	c    *Client
 	name string
@@ -115,10 +114,10 @@ func (t *Tenant) path(rest ...string) string {
 	return joinPath(append([]string{"v1", "tenants", t.name}, rest...)...)
 }
 
-// Namespace is the handle of a namespace of t.
+// Namespace returns the handle of a namespace of t. It sends no request.
 func (t *Tenant) Namespace(name string) *Namespace { return &Namespace{tenant: t, name: name} }
 
-// Namespace is where functions are found.
+// Namespace is one namespace: its functions, queues, schedules, secrets and bindings.
 type Namespace struct {
 	tenant *Tenant
 	name   string
@@ -128,7 +127,7 @@ func (n *Namespace) path(rest ...string) string {
 	return n.tenant.path(append([]string{"namespaces", n.name}, rest...)...)
 }
 
-// joinPath escapes each segment, so that no name can become another path.
+// joinPath joins escaped segments, so that no name can change the path.
 func joinPath(segments ...string) string {
 	var b strings.Builder
 	for _, s := range segments {

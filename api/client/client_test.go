@@ -47,7 +47,7 @@ func start(t *testing.T, h http.HandlerFunc) *client.Client {
 	t.Cleanup(server.Close)
 	c, err := client.New(server.URL, client.Config{Key: "k1", MaxRetryWait: time.Millisecond})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("client.New: %v", err)
 	}
 	return c
 }
@@ -183,7 +183,7 @@ func TestRequests(t *testing.T) {
 			t.Parallel()
 			c, all := serve(t, tt.status, tt.body)
 			if err := tt.call(t.Context(), c); err != nil {
-				t.Fatal(err)
+				t.Fatalf("call: %v", err)
 			}
 			if diff := cmp.Diff([]seen{tt.want}, *all); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)
@@ -225,7 +225,7 @@ func TestUnreachable(t *testing.T) {
 	server.Close()
 	c, err := client.New(server.URL, client.Config{})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("client.New: %v", err)
 	}
 	err = c.Ready(t.Context())
 	var gone *client.UnreachableError
@@ -360,7 +360,7 @@ func TestWebURL(t *testing.T) {
 	t.Parallel()
 	c, err := client.New("http://127.0.0.1:8080/", client.Config{})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("client.New: %v", err)
 	}
 	want := "http://127.0.0.1:8080/v1/web/t_default/default/hello/prod"
 	if got := hello(c).WebURL(api.Ref{Alias: "prod"}); got != want {

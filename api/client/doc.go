@@ -1,16 +1,21 @@
-// Package client speaks the REST API of code-sous (docs/api.md) from Go.
+// Package client is a Go client of the REST API of code-sous (docs/api.md).
 //
-// A Client knows one server. From it one walks down to what a request is about:
+// A Client sends requests to one server. Its methods return handles of resources, which
+// have the requests as methods:
 //
 //	c, err := client.New("http://127.0.0.1:8080", client.Config{})
 //	fn := c.Tenant("t_default").Namespace("default").Function("hello")
 //	out, err := fn.Invoke(ctx, client.InvokeOptions{Ref: api.Ref{Alias: "prod"}})
 //
-// Those handles cost nothing and ask nothing of the server.
+// Creating a handle sends no request.
 //
-// An answer that is not a success becomes a *ResponseError, which wraps the
-// *api.Error of its problem+json; a server that could not be reached becomes an
-// *UnreachableError. Requests that are safe to repeat are repeated, a bounded
-// number of times, where the server answers 503 and says when to come back.
-// No answer is read without a bound.
+// A response that is not a success is returned as a *ResponseError, which wraps the
+// *api.Error of its problem+json. If the server cannot be reached, the error is an
+// *UnreachableError. Requests that are safe to repeat are sent again, at most
+// Config.MaxAttempts times, if the server responds with 503 and Retry-After. The size of
+// every response is bounded.
+//
+// The comment of a method lists the codes of its errors, beside those that every method
+// can return: CodeAuthnRequired, CodeAuthnInvalid, CodeAuthzDenied, CodeValidation,
+// CodeValidationName, CodeStoreUnavailable and CodeShuttingDown.
 package client

@@ -11,12 +11,12 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// ResponseError is an answer that is not a success. Err is what its
-// problem+json says; where the body is none, Err has CodeInternal and the first
-// words of the body.
+// ResponseError is a response that is not a success. Err is the error of its
+// problem+json. If the body is not problem+json, Err has CodeInternal and the beginning
+// of the body.
 type ResponseError struct {
 	Status    int    // the HTTP status
-	RequestID string // "" where the server gave none
+	RequestID string // "" if the response has none
 	Err       *api.Error
 }
 
@@ -27,11 +27,11 @@ func (e *ResponseError) Error() string {
 	return fmt.Sprintf("%v (request %s)", e.Err, e.RequestID)
 }
 
-// Unwrap gives the *api.Error.
+// Unwrap returns the *api.Error.
 func (e *ResponseError) Unwrap() error { return e.Err }
 
-// UnreachableError says that no complete answer came: the request may or may not
-// have been carried out.
+// UnreachableError means that no complete response arrived. The server may or may not
+// have executed the request.
 type UnreachableError struct {
 	URL string // the server's
 	Err error
@@ -39,10 +39,10 @@ type UnreachableError struct {
 
 func (e *UnreachableError) Error() string { return fmt.Sprintf("no answer from %s: %v", e.URL, e.Err) }
 
-// Unwrap gives the transport's error.
+// Unwrap returns the transport's error.
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// problem is the part of problem+json that a client reads.
+// problem contains the fields of problem+json that the client reads.
 type problem struct {
 	Title     string           `json:"title"`
 	Detail    string           `json:"detail"`
@@ -84,14 +84,14 @@ func excerpt(body []byte) string {
 	return strconv.QuoteToGraphic(s)
 }
 
-// retryAfter reads Retry-After in seconds or as a date; 0 means there is none.
+// retryAfter parses a Retry-After header in seconds or as a date. It returns 0 without one.
 func retryAfter(h http.Header) time.Duration {
 	v := h.Get("Retry-After")
 	if v == "" {
 		return 0
 	}
 	if s, err := strconv.Atoi(v); err == nil && s >= 0 {
-		// Zero seconds still asks for another try.
+		// Zero seconds still requests another attempt.
 		return max(time.Duration(s)*time.Second, time.Millisecond)
 	}
 	if at, err := http.ParseTime(v); err == nil {

@@ -38,8 +38,8 @@ func newEventReader(r io.Reader) *eventReader {
 	return &eventReader{lines: lines}
 }
 
-// next gives the next event that has a name or data. A stream that stops,
-// cleanly or not, is an error: only an end event ends a log.
+// next returns the next event that has a name or data. The end of the stream is an error:
+// only an end event ends a log.
 func (r *eventReader) next() (event, error) {
 	var e event
 	for r.lines.Scan() {

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// Ready is nil where the server answers that it serves; it asks once.
+// Ready returns nil if the server reports that it is ready. It sends one request.
 func (c *Client) Ready(ctx context.Context) error {
 	a, err := c.once(ctx, &request{method: http.MethodGet, path: "/readyz"})
 	if err != nil {

@@ -8,12 +8,12 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// InvokeOptions is one invocation. A nil Event is null.
+// InvokeOptions are the parameters of one invocation. A nil Event is null.
 type InvokeOptions struct {
 	Ref   api.Ref
 	Event json.RawMessage
 	// IdempotencyKey makes the call safe to repeat: the server runs it once and
-	// gives the same outcome to every call with the same key, ref and event.
+	// returns the same outcome to every call with the same key, ref and event.
 	IdempotencyKey string
 }
 
@@ -23,8 +23,8 @@ type Invoked struct {
 	Replayed bool // the outcome of an earlier call with the same key
 }
 
-// Invoke runs the function and waits for its end. That the function failed is
-// not an error: Status says it. CodeFunctionNotFound, CodeVersionNotFound,
+// Invoke runs the function and waits for its end. A failure of the function is not an
+// error; see Status. CodeFunctionNotFound, CodeVersionNotFound,
 // CodeAliasNotFound, CodeConcurrencyLimit, CodeIdempotencyRunning,
 // CodeIdempotencyMismatch.
 func (f *Function) Invoke(ctx context.Context, o InvokeOptions) (Invoked, error) {
@@ -39,10 +39,10 @@ func (f *Function) Invoke(ctx context.Context, o InvokeOptions) (Invoked, error)
 	return out, nil
 }
 
-// Enqueue accepts an invocation that is run later, and again where it fails, as
-// its version says: see Tenant.Activation for its end. Under an idempotency key a
-// repeat gives the first one's activation with its status now. Errors as with
-// Invoke, but for the limits; CodeQueueDraining.
+// Enqueue requests an asynchronous invocation, which is retried by the configuration of
+// its version; Tenant.Activation returns its outcome. A repeat under an idempotency key
+// returns the first call's activation with its current status. Its errors are those of
+// Invoke without the limits, and CodeQueueDraining.
 func (f *Function) Enqueue(ctx context.Context, o InvokeOptions) (api.Queued, error) {
 	var out api.Queued
 	a, err := f.client().call(ctx, f.invokeRequest(o), api.InvokeRequest{Ref: o.Ref, Mode: api.ModeAsync, Event: o.Event}, &out)

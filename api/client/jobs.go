@@ -10,10 +10,10 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// Queue is the handle of a queue of n.
+// Queue returns the handle of a queue of n. It sends no request.
 func (n *Namespace) Queue(name string) *Queue { return &Queue{namespace: n, name: name} }
 
-// Queue is one queue: its jobs, and how it serves.
+// Queue is one queue: its jobs and its configuration.
 type Queue struct {
 	namespace *Namespace
 	name      string
@@ -25,9 +25,9 @@ func (q *Queue) path(rest ...string) string {
 	return q.namespace.path(append([]string{"queues", q.name}, rest...)...)
 }
 
-// Enqueue adds jobs, all of them or none, and gives what became of each, in order.
-// With an idempotency key ("" for none) it is safe to repeat for a day, and is
-// repeated where the server asks for it. CodeQueueDraining, CodeQueueReserved,
+// Enqueue adds all of the jobs or none, and returns the result of each in order. With an
+// idempotency key ("" for none) the call is safe to repeat for a day, and the client
+// repeats it if the server asks for it. CodeQueueDraining, CodeQueueReserved,
 // CodeBatchSealed, CodeBatchNotFound, CodeJobNotFound (a dependency).
 func (q *Queue) Enqueue(ctx context.Context, idempotencyKey string, jobs ...api.NewJob) ([]api.EnqueuedJob, error) {
 	r := &request{method: http.MethodPost, path: q.path("jobs"), header: http.Header{}}
@@ -56,7 +56,7 @@ type JobFilter struct {
 	Tag, TagValue string
 }
 
-// Jobs gives one page of the queue's jobs of one state, without their errors. A
+// Jobs returns one page of the queue's jobs of one state, without their errors. A
 // page may be shorter than its limit and still have a cursor.
 func (q *Queue) Jobs(ctx context.Context, f JobFilter, o PageOptions) (api.Page[api.Job], error) {
 	query := o.query()
@@ -70,7 +70,7 @@ func (q *Queue) Jobs(ctx context.Context, f JobFilter, o PageOptions) (api.Page[
 	return out, err
 }
 
-// Job gives one job with its errors. CodeJobNotFound.
+// Job returns one job with its errors. CodeJobNotFound.
 func (t *Tenant) Job(ctx context.Context, id string) (api.Job, error) {
 	var out api.Job
 	_, err := t.c.call(ctx, &request{method: http.MethodGet, path: t.path("jobs", id)}, nil, &out)
@@ -84,7 +84,7 @@ func (t *Tenant) DeleteJob(ctx context.Context, id string) error {
 	return err
 }
 
-// RetryJob gives a dead or cancelled job one more attempt. CodeJobNotFound,
+// RetryJob runs a dead or cancelled job for one more attempt. CodeJobNotFound,
 // CodeJobState.
 func (t *Tenant) RetryJob(ctx context.Context, id string) (api.Job, error) {
 	return t.steerJob(ctx, id, "retry", nil)
@@ -95,13 +95,13 @@ func (t *Tenant) CancelJob(ctx context.Context, id string) (api.Job, error) {
 	return t.steerJob(ctx, id, "cancel", nil)
 }
 
-// HoldJob keeps a job that waits until it is approved. CodeJobNotFound,
+// HoldJob holds a job that waits to run until it is approved. CodeJobNotFound,
 // CodeJobState.
 func (t *Tenant) HoldJob(ctx context.Context, id, reason string) (api.Job, error) {
 	return t.steerJob(ctx, id, "hold", map[string]string{"reason": reason})
 }
 
-// ApproveJob lets a held job run. CodeJobNotFound, CodeJobState.
+// ApproveJob makes a held job pending. CodeJobNotFound, CodeJobState.
 func (t *Tenant) ApproveJob(ctx context.Context, id string) (api.Job, error) {
 	return t.steerJob(ctx, id, "approve", nil)
 }
@@ -111,7 +111,7 @@ func (t *Tenant) RejectJob(ctx context.Context, id string) (api.Job, error) {
 	return t.steerJob(ctx, id, "reject", nil)
 }
 
-// MoveJob takes a job that waits to another queue of its namespace.
+// MoveJob moves a job that waits to run to another queue of its namespace.
 // CodeJobNotFound, CodeJobState, CodeQueueReserved.
 func (t *Tenant) MoveJob(ctx context.Context, id, queue string) (api.Job, error) {
 	return t.steerJob(ctx, id, "move", map[string]string{"queue": queue})
@@ -123,21 +123,20 @@ func (t *Tenant) steerJob(ctx context.Context, id, verb string, in any) (api.Job
 	return out, err
 }
 
-// Workers gives one page of those who fetched or sent a heartbeat lately, by id.
+// Workers returns one page of the workers that fetched or sent a heartbeat lately, by id.
 func (t *Tenant) Workers(ctx context.Context, o PageOptions) (api.Page[api.Worker], error) {
 	var out api.Page[api.Worker]
 	_, err := t.c.call(ctx, &request{method: http.MethodGet, path: t.path("workers"), query: o.query()}, nil, &out)
 	return out, err
 }
 
-// maxFetchedBytes bounds the answer of a fetch: it stops at about 16 MiB of
-// payloads, behind the round of jobs that reaches that.
+// maxFetchedBytes bounds the response of a fetch. The server stops after the jobs that
+// reach about 16 MiB of payloads.
 const maxFetchedBytes = 128 << 20
 
-// FetchJobs takes pending jobs of n's queues under a lease, and waits up to
-// r.WaitMS for the first. It is never repeated by itself: jobs of an answer that
-// was lost are under leases, and come back when those run out. With the other
-// methods below it makes n a worker.Source.
+// FetchJobs leases pending jobs of n's queues and waits up to r.WaitMS for the first. The
+// client never repeats it: the jobs of a lost response are leased, and become pending
+// when their leases expire. With the methods below, n implements worker.Source.
 func (n *Namespace) FetchJobs(ctx context.Context, r api.FetchRequest) ([]api.FetchedJob, error) {
 	r.Namespace = n.name
 	var out struct {
@@ -154,10 +153,10 @@ const (
 	maxBeatBytes = 7 << 20
 )
 
-// AckJobs says that attempts went well. Like FailJobs and HeartbeatJobs it answers
-// one outcome a job, in order, in as many calls as their size asks for, and repeats
-// a call that was not answered, which is safe: a repeat of what the same lease
-// epoch did succeeds. An error means that some may be settled and some not.
+// AckJobs settles attempts that succeeded. Like FailJobs and HeartbeatJobs it returns one
+// outcome for each job in order, and splits the jobs into requests of bounded size. It
+// repeats a request without a response, which is safe: a repeat by the same lease epoch
+// succeeds. After an error some jobs may be settled and others not.
 func (n *Namespace) AckJobs(ctx context.Context, acks []api.JobAck) ([]api.JobOutcome, error) {
 	size := func(a *api.JobAck) int { return len(a.Result) + len(a.Checkpoint) + len(a.Hold) }
 	return settle(ctx, n.tenant, "ack", acks, maxAckBytes, size, func(part []api.JobAck) any {
@@ -165,14 +164,14 @@ func (n *Namespace) AckJobs(ctx context.Context, acks []api.JobAck) ([]api.JobOu
 	})
 }
 
-// FailJobs says that attempts failed.
+// FailJobs settles attempts that failed.
 func (n *Namespace) FailJobs(ctx context.Context, fails []api.JobFail) ([]api.JobOutcome, error) {
 	cut := make([]api.JobFail, len(fails))
-	for i, f := range fails { // what is longer is cut by the server, if it gets there
+	for i, f := range fails { // the server truncates a longer text; see MaxJobErrorBytes
 		f.Error, f.Stack = f.Error[:min(len(f.Error), api.MaxJobErrorBytes)], f.Stack[:min(len(f.Stack), api.MaxJobStackBytes)]
 		cut[i] = f
 	}
-	size := func(f *api.JobFail) int { return 6 * (len(f.Error) + len(f.Stack)) } // escaped, at worst
+	size := func(f *api.JobFail) int { return 6 * (len(f.Error) + len(f.Stack)) } // if every byte is escaped
 	return settle(ctx, n.tenant, "fail", cut, maxFailBytes, size, func(part []api.JobFail) any {
 		return map[string]any{"fails": part}
 	})
@@ -186,10 +185,10 @@ func (n *Namespace) HeartbeatJobs(ctx context.Context, workerID string, beats []
 	})
 }
 
-// settleOverhead is what a job takes in a body beside what it carries, in bytes.
+// settleOverhead is the size of a job in a request without its variable fields, in bytes.
 const settleOverhead = 300
 
-// settle sends jobs in parts of bounded size, one after the other.
+// settle sends jobs in requests of bounded size, one after the other.
 func settle[T any](ctx context.Context, t *Tenant, verb string, jobs []T, most int, size func(*T) int, body func([]T) any) ([]api.JobOutcome, error) {
 	out := make([]api.JobOutcome, 0, len(jobs))
 	for len(jobs) > 0 {
@@ -210,7 +209,7 @@ func settle[T any](ctx context.Context, t *Tenant, verb string, jobs []T, most i
 	return out, nil
 }
 
-// settleOnce makes one call, again where no answer came, a bounded number of times.
+// settleOnce sends one request, and repeats it at most MaxAttempts times without a response.
 func (t *Tenant) settleOnce(ctx context.Context, verb string, in any) ([]api.JobOutcome, error) {
 	raw, err := json.Marshal(in)
 	if err != nil {
@@ -249,5 +248,5 @@ func (t *Tenant) settleOnce(ctx context.Context, verb string, in any) ([]api.Job
 	}
 }
 
-// settleRetryWait is the least pause before an unanswered settling is sent again.
+// settleRetryWait is the shortest pause before a request without a response is repeated.
 const settleRetryWait = 100 * time.Millisecond

@@ -97,7 +97,7 @@ func TestJobRequests(t *testing.T) {
 			t.Parallel()
 			c, all := serve(t, 200, tt.body)
 			if err := tt.call(t.Context(), c); err != nil {
-				t.Fatal(err)
+				t.Fatalf("call: %v", err)
 			}
 			if diff := cmp.Diff([]seen{tt.want}, *all); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)
@@ -142,7 +142,7 @@ func TestSettlingsAreCutToSize(t *testing.T) {
 		}
 		var in struct{ Acks []api.JobAck }
 		if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
-			t.Error(err)
+			t.Errorf("Decode: %v", err)
 		}
 		var out struct {
 			Jobs []api.JobOutcome `json:"jobs"`
@@ -151,7 +151,7 @@ func TestSettlingsAreCutToSize(t *testing.T) {
 			out.Jobs = append(out.Jobs, api.JobOutcome{ID: a.ID, OK: true})
 		}
 		if err := json.NewEncoder(w).Encode(out); err != nil {
-			t.Error(err)
+			t.Errorf("Encode: %v", err)
 		}
 	})
 	large := json.RawMessage(`"` + strings.Repeat("x", 1<<20-2) + `"`)

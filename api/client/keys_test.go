@@ -83,7 +83,7 @@ func TestKeyAndAuditRequests(t *testing.T) {
 			c, all := serve(t, tt.status, tt.body)
 			got, err := tt.call(t.Context(), c.Tenant("t_default"))
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("call: %v", err)
 			}
 			if d := cmp.Diff(tt.want, got); d != "" {
 				t.Errorf("answer (-want +got):\n%s", d)

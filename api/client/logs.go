@@ -10,8 +10,8 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// Logs gives one page of an activation's log lines, in their order. While the
-// activation runs every page has a cursor: an empty one is the end for now.
+// Logs returns one page of an activation's log lines, in their order. While the
+// activation runs every page has a cursor: an empty page means no more lines yet.
 // CodeActivationNotFound.
 func (t *Tenant) Logs(ctx context.Context, id string, o PageOptions) (api.Page[api.LogLine], error) {
 	var out api.Page[api.LogLine]
@@ -20,29 +20,29 @@ func (t *Tenant) Logs(ctx context.Context, id string, o PageOptions) (api.Page[a
 	return out, err
 }
 
-// LogLines walks the lines that are there now, to their end, and waits for none.
+// LogLines iterates over the lines that exist now and does not wait for more.
 // It stops after the first error, which it yields.
 func (t *Tenant) LogLines(ctx context.Context, id string) iter.Seq2[api.LogLine, error] {
 	return All(ctx, func(ctx context.Context, o PageOptions) (api.Page[api.LogLine], error) {
 		page, err := t.Logs(ctx, id, o)
 		if len(page.Items) == 0 {
-			page.NextCursor = nil // more may come, but later
+			page.NextCursor = nil // later lines are not awaited
 		}
 		return page, err
 	}, PageOptions{Limit: api.MaxPageLimit})
 }
 
-// FollowLogs gives every line of an activation's log to handle, those that are
-// there and those to come, until the activation has ended. A stream that breaks
-// is opened again where it broke, MaxAttempts times in a row without a line
-// between them. An error of handle ends it. CodeActivationNotFound.
+// FollowLogs calls handle with every line of an activation's log, existing and new, until
+// the activation has ended. A broken stream is opened again at the same position, at most
+// MaxAttempts times in a row without a line in between. An error of handle ends it and is
+// returned. CodeActivationNotFound.
 func (t *Tenant) FollowLogs(ctx context.Context, id string, handle func(api.LogLine) error) error {
 	follow := &stream{c: t.c, path: t.path("activations", id, "logs"), take: func(e event) (bool, error) {
 		switch e.name {
 		case eventEnd:
 			return true, nil
 		case "", eventMessage, eventLog:
-		default: // events of other names are not for this reader
+		default: // ignore other events
 			return false, nil
 		}
 		var line api.LogLine

@@ -9,8 +9,8 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// PageOptions says which page of a list is wanted: Cursor "" is its beginning,
-// Limit 0 the server's default.
+// PageOptions selects a page of a list. An empty Cursor is its beginning, a Limit of 0 the
+// server's default.
 type PageOptions struct {
 	Cursor string
 	Limit  int
@@ -27,7 +27,7 @@ func (o PageOptions) query() url.Values {
 	return q
 }
 
-// All walks a list to its end, page by page, from o on. It stops after the first
+// All iterates over a list to its end, page by page, from o on. It stops after the first
 // error, which it yields with a zero item.
 //
 //	for fn, err := range client.All(ctx, ns.Functions, client.PageOptions{}) { … }

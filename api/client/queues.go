@@ -7,37 +7,36 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// Queues gives one page of the namespace's queues, by name, with their depths.
+// Queues returns one page of the namespace's queues, by name, with their depths.
 func (n *Namespace) Queues(ctx context.Context, o PageOptions) (api.Page[api.Queue], error) {
 	var out api.Page[api.Queue]
 	_, err := n.tenant.c.call(ctx, &request{method: http.MethodGet, path: n.path("queues"), query: o.query()}, nil, &out)
 	return out, err
 }
 
-// QueueState is a queue and the ETag of its configuration, by which a change of it
-// can be guarded.
+// QueueState is a queue and the ETag of its configuration, for QueueChange.IfMatch.
 type QueueState struct {
 	api.Queue
 	ETag string `json:"-"`
 }
 
-// QueueChange is what of a queue's configuration is to be another; nil leaves it.
+// QueueChange is a partial update of a queue's configuration. A nil field stays as it is.
 type QueueChange struct {
 	Paused         *bool  `json:"paused,omitempty"`
 	MaxConcurrency *int64 `json:"max_concurrency,omitempty"`
 	RateLimit      *int64 `json:"rate_limit,omitempty"`
 	RateWindowMS   *int64 `json:"rate_window_ms,omitempty"`
-	// IfMatch, where set, is the ETag that the configuration must have now.
+	// IfMatch is the ETag that the configuration must have, "" for any.
 	IfMatch string `json:"-"`
 }
 
-// Get gives the queue with its depths. CodeQueueNotFound.
+// Get returns the queue with its depths. CodeQueueNotFound.
 func (q *Queue) Get(ctx context.Context) (QueueState, error) {
 	return q.state(ctx, &request{method: http.MethodGet, path: q.path()}, nil)
 }
 
-// Configure changes how the queue serves; it comes into being with that.
-// CodePreconditionFailed.
+// Configure changes the configuration of the queue, and creates the queue if it does not
+// exist. CodePreconditionFailed.
 func (q *Queue) Configure(ctx context.Context, c QueueChange) (QueueState, error) {
 	r := &request{method: http.MethodPatch, path: q.path(), header: http.Header{}}
 	if c.IfMatch != "" {
@@ -46,7 +45,7 @@ func (q *Queue) Configure(ctx context.Context, c QueueChange) (QueueState, error
 	return q.state(ctx, r, c)
 }
 
-// Drain makes the queue take no new jobs, and serve those that it has.
+// Drain makes the queue reject new jobs and hand out those that it has.
 // CodeQueueNotFound.
 func (q *Queue) Drain(ctx context.Context) (QueueState, error) {
 	return q.state(ctx, &request{method: http.MethodPost, path: q.path() + ":drain"}, nil)
@@ -67,7 +66,7 @@ func (q *Queue) state(ctx context.Context, r *request, in any) (QueueState, erro
 	return out, nil
 }
 
-// Clear removes the jobs that wait and says how many. CodeQueueNotFound.
+// Clear removes the jobs that wait and returns their number. CodeQueueNotFound.
 func (q *Queue) Clear(ctx context.Context) (int, error) {
 	var out struct {
 		Cleared int `json:"cleared"`
@@ -76,18 +75,18 @@ func (q *Queue) Clear(ctx context.Context) (int, error) {
 	return out.Cleared, err
 }
 
-// Redrive is which dead jobs get one more attempt; its zero value is all of them.
+// Redrive selects dead jobs for one more attempt. Its zero value selects all of them.
 type Redrive struct {
 	IDs      []string `json:"ids,omitempty"`
 	Reason   string   `json:"reason,omitempty"` // one of the api.Dead… reasons
 	Tag      string   `json:"tag,omitempty"`
 	TagValue string   `json:"tag_value,omitempty"`
-	FromMS   int64    `json:"from_ms,omitempty"` // they died at or after
-	ToMS     int64    `json:"to_ms,omitempty"`   // they died before
+	FromMS   int64    `json:"from_ms,omitempty"` // dead at or after this time
+	ToMS     int64    `json:"to_ms,omitempty"`   // dead before this time
 	Limit    int      `json:"limit,omitempty"`
 }
 
-// Redrive retries the dead jobs that f describes and says how many.
+// Redrive retries the selected dead jobs and returns their number.
 // CodeQueueNotFound.
 func (q *Queue) Redrive(ctx context.Context, f Redrive) (int, error) {
 	var out struct {

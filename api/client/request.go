@@ -14,7 +14,7 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// Bounds of what is read of one answer.
+// Limits of a response body.
 const (
 	maxAnswerBytes = 64 << 20 // the longest page: MaxPageLimit inline results and errors
 	maxErrorBytes  = 1 << 20
@@ -25,7 +25,7 @@ const (
 	contentTar  = "application/x-tar"
 )
 
-// request is one call of the API.
+// request is one request to the API.
 type request struct {
 	method      string
 	path        string // escaped, from the base URL on
@@ -33,11 +33,11 @@ type request struct {
 	header      http.Header
 	body        []byte
 	contentType string
-	limit       int64 // bytes of the answer; 0 is maxAnswerBytes
-	again       bool  // sending it twice does no more than once, although it is a POST
+	limit       int64 // bytes of the response; 0 is maxAnswerBytes
+	again       bool  // a POST that is safe to repeat
 }
 
-// repeatable says whether sending r twice does no more than sending it once.
+// repeatable reports whether r is safe to send twice.
 func (r *request) repeatable() bool {
 	switch r.method {
 	case http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete:
@@ -46,16 +46,16 @@ func (r *request) repeatable() bool {
 	return r.again || r.header.Get("Idempotency-Key") != ""
 }
 
-// answer is a whole answer.
+// answer is a complete response.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// do sends r, again where that is safe and the server asks for it, and gives
-// the answer of a success; errors are *ResponseError, *UnreachableError or the
-// context's.
+// do sends r, repeats it if that is safe and the server asks for it, and returns the
+// response of a success. Its errors are *ResponseError, *UnreachableError and the error of
+// ctx.
 func (c *Client) do(ctx context.Context, r *request) (*answer, error) {
 	for attempt := 1; ; attempt++ {
 		a, err := c.once(ctx, r)
@@ -76,13 +76,13 @@ func (c *Client) do(ctx context.Context, r *request) (*answer, error) {
 	}
 }
 
-// once sends r and reads the whole answer.
+// once sends r and reads the complete response.
 func (c *Client) once(ctx context.Context, r *request) (*answer, error) {
 	res, err := c.send(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = res.Body.Close() }() // what mattered of it has been read
+	defer func() { _ = res.Body.Close() }() // the body was read
 	limit := r.limit
 	switch {
 	case res.StatusCode >= 300:
@@ -100,7 +100,7 @@ func (c *Client) once(ctx context.Context, r *request) (*answer, error) {
 	return &answer{status: res.StatusCode, header: res.Header, body: body}, nil
 }
 
-// send sends r and gives the open answer, whatever its status.
+// send sends r and returns the open response of any status.
 func (c *Client) send(ctx context.Context, r *request) (*http.Response, error) {
 	target := c.base + r.path
 	if len(r.query) > 0 {
@@ -127,7 +127,7 @@ func (c *Client) send(ctx context.Context, r *request) (*http.Response, error) {
 	return res, nil
 }
 
-// unreachable gives the context's error where that is why err came.
+// unreachable returns the error of ctx if that caused err, else an *UnreachableError.
 func (c *Client) unreachable(ctx context.Context, err error) error {
 	if cause := ctx.Err(); cause != nil {
 		return cause
@@ -139,8 +139,7 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	return &UnreachableError{URL: c.base, Err: err}
 }
 
-// call sends in as JSON (nil: no body) and reads the answer into out (nil: it
-// is not looked at).
+// call sends in as JSON (nil: no body) and decodes the response into out (nil: ignores it).
 func (c *Client) call(ctx context.Context, r *request, in, out any) (*answer, error) {
 	if in != nil {
 		body, err := json.Marshal(in)

@@ -9,22 +9,22 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// CreateSchedule makes a schedule. CodeScheduleExists, CodeFunctionNotFound and the
-// like for its target.
+// CreateSchedule creates a schedule. CodeScheduleExists; CodeFunctionNotFound,
+// CodeAliasNotFound and CodeVersionNotFound for its target.
 func (n *Namespace) CreateSchedule(ctx context.Context, s api.NewSchedule) (api.ScheduleStatus, error) {
 	var out api.ScheduleStatus
 	_, err := n.tenant.c.call(ctx, &request{method: http.MethodPost, path: n.path("schedules")}, s, &out)
 	return out, err
 }
 
-// Schedules gives one page of the namespace's schedules, by name, with how they stand.
+// Schedules returns one page of the namespace's schedules, by name, with their status.
 func (n *Namespace) Schedules(ctx context.Context, o PageOptions) (api.Page[api.ScheduleStatus], error) {
 	var out api.Page[api.ScheduleStatus]
 	_, err := n.tenant.c.call(ctx, &request{method: http.MethodGet, path: n.path("schedules"), query: o.query()}, nil, &out)
 	return out, err
 }
 
-// Schedule is the handle of a schedule.
+// Schedule returns the handle of a schedule. It sends no request.
 func (n *Namespace) Schedule(name string) *Schedule { return &Schedule{n, name} }
 
 // Schedule is one schedule of a namespace.
@@ -36,7 +36,7 @@ type Schedule struct {
 func (s *Schedule) path() string    { return s.namespace.path("schedules", s.name) }
 func (s *Schedule) client() *Client { return s.namespace.tenant.c }
 
-// ScheduleChange is what of a schedule is to be another; nil leaves it.
+// ScheduleChange is a partial update of a schedule. A nil field stays as it is.
 type ScheduleChange struct {
 	EverySeconds    *int64             `json:"every_seconds,omitempty"`
 	Cron            *string            `json:"cron,omitempty"`
@@ -49,28 +49,17 @@ type ScheduleChange struct {
 	Queue           *api.ScheduleQueue `json:"queue,omitempty"`
 	Payload         json.RawMessage    `json:"payload,omitempty"`
 	Enabled         *bool              `json:"enabled,omitempty"`
-	// Without are the names of fields that go, or get their default:
+	// Without lists the names of fields that are removed or set to their default:
 	// {Cron: &expression, Without: []string{"every_seconds"}}.
 	Without []string `json:"-"`
-	// IfMatch, where set, is the revision that the schedule must have now.
+	// IfMatch is the revision that the schedule must have, 0 for any.
 	IfMatch int64 `json:"-"`
 }
 
-// MarshalJSON gives the fields that are set, and null for those of Without.
+// MarshalJSON encodes the fields that are set, and null for those of Without.
 func (c ScheduleChange) MarshalJSON() ([]byte, error) {
-	type plain ScheduleChange // without this method
-	raw, err := api.EncodeJSON(plain(c))
-	if err != nil || len(c.Without) == 0 {
-		return raw, err
-	}
-	fields := map[string]json.RawMessage{}
-	if err := json.Unmarshal(raw, &fields); err != nil {
-		return nil, err
-	}
-	for _, name := range c.Without {
-		fields[name] = json.RawMessage("null")
-	}
-	return api.EncodeJSON(fields)
+	type fields ScheduleChange // without this method
+	return encodePatch(fields(c), c.Without)
 }
 
 func ifRevision(revision int64) http.Header {
@@ -81,7 +70,7 @@ func ifRevision(revision int64) http.Header {
 	return h
 }
 
-// Get gives the schedule and how it stands. CodeScheduleNotFound.
+// Get returns the schedule and its status. CodeScheduleNotFound.
 func (s *Schedule) Get(ctx context.Context) (api.ScheduleStatus, error) {
 	var out api.ScheduleStatus
 	_, err := s.client().call(ctx, &request{method: http.MethodGet, path: s.path()}, nil, &out)
@@ -95,21 +84,21 @@ func (s *Schedule) Update(ctx context.Context, c ScheduleChange) (api.ScheduleSt
 	return out, err
 }
 
-// Delete removes the schedule; with ifMatch, where that is not 0, only if it has this
-// revision. CodeScheduleNotFound, CodePreconditionFailed.
+// Delete removes the schedule. An ifMatch other than 0 is the revision that it must have.
+// CodeScheduleNotFound, CodePreconditionFailed.
 func (s *Schedule) Delete(ctx context.Context, ifMatch int64) error {
 	_, err := s.client().call(ctx, &request{method: http.MethodDelete, path: s.path(), header: ifRevision(ifMatch)}, nil, nil)
 	return err
 }
 
-// ScheduleRun is what a run by hand made.
+// ScheduleRun is the result of a manual run.
 type ScheduleRun struct {
 	JobID        string `json:"job_id"`
-	ActivationID string `json:"activation_id,omitempty"` // where a function runs
+	ActivationID string `json:"activation_id,omitempty"` // if the target is a function
 }
 
-// Run fires the schedule now. A repeat under the same idempotency key, where that is
-// not "", gives the first one's job. CodeScheduleNotFound, CodeScheduleBusy.
+// Run fires the schedule now. A repeat with the same idempotency key ("" for none) returns
+// the first call's job. CodeScheduleNotFound, CodeScheduleBusy.
 func (s *Schedule) Run(ctx context.Context, idempotencyKey string) (ScheduleRun, error) {
 	r := &request{method: http.MethodPost, path: s.path() + ":run", header: http.Header{}}
 	if idempotencyKey != "" {

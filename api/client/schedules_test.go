@@ -58,7 +58,7 @@ func TestScheduleRequests(t *testing.T) {
 			t.Parallel()
 			c, all := serve(t, 200, `{"job_id":"j1","revision":7}`)
 			if err := tt.call(t.Context(), c); err != nil {
-				t.Fatal(err)
+				t.Fatalf("call: %v", err)
 			}
 			if diff := cmp.Diff([]seen{tt.want}, *all); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)

@@ -9,23 +9,22 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// Secret is the handle of a secret of the namespace.
+// Secret returns the handle of a secret of the namespace. It sends no request.
 func (n *Namespace) Secret(name string) *Secret { return &Secret{n, name} }
 
-// Secret is one secret of a namespace. Its value can be written, and read by functions
-// alone.
+// Secret is one secret of a namespace. Only functions can read its value.
 type Secret struct {
 	namespace *Namespace
 	name      string
 }
 
-// SecretCondition guards a write of a secret.
+// SecretCondition makes a write of a secret conditional. The zero value sets no condition.
 type SecretCondition struct {
-	IfMatch int64 // where not 0, the version that the secret must have now
-	IfNew   bool  // it must not exist
+	IfMatch int64 // the version that the secret must have, 0 for any
+	IfNew   bool  // the secret must not exist
 }
 
-// Secrets gives one page of the namespace's secrets, by name and without values.
+// Secrets returns one page of the namespace's secrets, by name and without values.
 func (n *Namespace) Secrets(ctx context.Context, o PageOptions) (api.Page[api.Secret], error) {
 	var out api.Page[api.Secret]
 	_, err := n.tenant.c.call(ctx, &request{method: http.MethodGet, path: n.path("secrets"), query: o.query()}, nil, &out)
@@ -45,8 +44,8 @@ func (s *Secret) request(method string, on SecretCondition) *request {
 
 func (s *Secret) client() *Client { return s.namespace.tenant.c }
 
-// Set writes the secret's value, as its next version. CodeSecretKeyMissing where the
-// server has no key, CodeSecretLimit, CodePreconditionFailed.
+// Set writes the secret's value as its next version. CodeSecretKeyMissing if the server has
+// no key, CodeSecretLimit, CodePreconditionFailed.
 func (s *Secret) Set(ctx context.Context, value string, on SecretCondition) (api.Secret, error) {
 	var out api.Secret
 	body := struct {
@@ -56,22 +55,22 @@ func (s *Secret) Set(ctx context.Context, value string, on SecretCondition) (api
 	return out, err
 }
 
-// Get tells of the secret all but its value. CodeSecretNotFound.
+// Get returns the secret's metadata. CodeSecretNotFound.
 func (s *Secret) Get(ctx context.Context) (api.Secret, error) {
 	var out api.Secret
 	_, err := s.client().call(ctx, s.request(http.MethodGet, SecretCondition{}), nil, &out)
 	return out, err
 }
 
-// Delete removes the secret; with ifMatch, where that is not 0, only if it has this
-// version. CodeSecretNotFound, CodePreconditionFailed.
+// Delete removes the secret. An ifMatch other than 0 is the version that it must have.
+// CodeSecretNotFound, CodePreconditionFailed.
 func (s *Secret) Delete(ctx context.Context, ifMatch int64) error {
 	_, err := s.client().call(ctx, s.request(http.MethodDelete, SecretCondition{IfMatch: ifMatch}), nil, nil)
 	return err
 }
 
-// RewrapSecrets has some of the tenant's secrets sealed anew with the server's first
-// key, from where the report of the call before says; "" is the start.
+// RewrapSecrets seals some of the tenant's secrets anew with the server's first key. cursor
+// is the NextCursor of the previous call's report, "" for the start.
 func (t *Tenant) RewrapSecrets(ctx context.Context, cursor string) (api.RewrapReport, error) {
 	var out api.RewrapReport
 	r := &request{method: http.MethodPost, path: t.path("secrets:rewrap"), again: true}

@@ -49,7 +49,7 @@ func TestSecretRequests(t *testing.T) {
 				c, all = serve(t, 200, `{}`)
 			}
 			if err := tt.call(t.Context(), c); err != nil {
-				t.Fatal(err)
+				t.Fatalf("call: %v", err)
 			}
 			if diff := cmp.Diff([]seen{tt.want}, *all); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)

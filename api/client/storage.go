@@ -11,17 +11,17 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// Installs gives one page of the installs that hold documents or are registered, by id.
+// Installs returns one page of the installs that hold documents or are registered, by id.
 func (t *Tenant) Installs(ctx context.Context, o PageOptions) (api.Page[api.Install], error) {
 	var out api.Page[api.Install]
 	_, err := t.c.call(ctx, &request{method: http.MethodGet, path: t.path("installs"), query: o.query()}, nil, &out)
 	return out, err
 }
 
-// Install is the handle of an install.
+// Install returns the handle of an install. It sends no request.
 func (t *Tenant) Install(id string) *Install { return &Install{t, id} }
 
-// Install is whose documents some are.
+// Install is one install, an owner of documents; see api.Install.
 type Install struct {
 	tenant *Tenant
 	id     string
@@ -35,14 +35,14 @@ func (i *Install) storage(parts ...string) string {
 	return i.path(append([]string{"storage"}, parts...)...)
 }
 
-// send calls a route of the install.
+// send sends a request to a route of the install.
 func (i *Install) send(ctx context.Context, method, path string, in, out any) error {
 	_, err := i.tenant.c.call(ctx, &request{method: method, path: path}, in, out)
 	return err
 }
 
-// Register makes the install known, with what install says of it but its id, or changes
-// that. CodeValidationFailed.
+// Register registers the install, or changes its registration, with the fields of install
+// except its id. CodeValidationFailed.
 func (i *Install) Register(ctx context.Context, install api.Install) (api.Install, error) {
 	in := struct {
 		Description string   `json:"description,omitempty"`
@@ -52,7 +52,7 @@ func (i *Install) Register(ctx context.Context, install api.Install) (api.Instal
 	return out, i.send(ctx, http.MethodPut, i.path(), in, &out)
 }
 
-// Get gives what was registered. CodeDocumentNotFound.
+// Get returns the registration of the install. CodeDocumentNotFound.
 func (i *Install) Get(ctx context.Context) (api.Install, error) {
 	var out api.Install
 	return out, i.send(ctx, http.MethodGet, i.path(), nil, &out)
@@ -84,15 +84,15 @@ func (i *Install) Document(ctx context.Context, get api.DocumentGet) (api.Docume
 	return out, err
 }
 
-// Documents gives one page of a namespace's documents, by key.
+// Documents returns one page of a namespace's documents, by key.
 func (i *Install) Documents(ctx context.Context, list api.DocumentList) (api.DocumentPage, error) {
 	var out api.DocumentPage
 	_, err := i.tenant.c.call(ctx, &request{method: http.MethodPost, path: i.storage("list"), again: true}, list, &out)
 	return out, err
 }
 
-// DeleteDocument removes a document; one that is not there is none to remove, unless
-// IfRevision asks for it. CodeRevisionMismatch, CodeDocumentNotFound.
+// DeleteDocument removes a document. A missing document is an error only with IfRevision.
+// CodeRevisionMismatch, CodeDocumentNotFound.
 func (i *Install) DeleteDocument(ctx context.Context, del api.DocumentDelete) error {
 	return i.send(ctx, http.MethodPost, i.storage("delete"), del, nil)
 }
@@ -110,13 +110,13 @@ func (i *Install) Transact(ctx context.Context, t api.DocumentTransact) (api.Doc
 	return out, i.send(ctx, http.MethodPost, i.storage("transact"), t, &out)
 }
 
-// DocumentNamespaces is what an install's namespaces and its tenant hold.
+// DocumentNamespaces are the namespaces of an install, and the usage of its tenant.
 type DocumentNamespaces struct {
 	Items     []api.DocumentNamespace `json:"items"`
 	TenantUse api.DocumentUse         `json:"tenantUse"`
 }
 
-// Namespaces gives the install's namespaces.
+// Namespaces returns the install's namespaces.
 func (i *Install) Namespaces(ctx context.Context) (DocumentNamespaces, error) {
 	var out DocumentNamespaces
 	return out, i.send(ctx, http.MethodGet, i.storage("namespaces"), nil, &out)
@@ -128,30 +128,30 @@ func (i *Install) DeleteNamespace(ctx context.Context, namespace string) error {
 	return i.send(ctx, http.MethodDelete, i.storage("namespaces", namespace), nil, nil)
 }
 
-// Schema gives a namespace's JSON Schema. CodeDocumentNotFound.
+// Schema returns a namespace's JSON Schema. CodeDocumentNotFound.
 func (i *Install) Schema(ctx context.Context, namespace string) (json.RawMessage, error) {
 	var out json.RawMessage
 	return out, i.send(ctx, http.MethodGet, i.storage("namespaces", namespace, "schema"), nil, &out)
 }
 
-// SetSchema gives a namespace a JSON Schema. CodeValidationFailed.
+// SetSchema sets a namespace's JSON Schema. CodeValidationFailed.
 func (i *Install) SetSchema(ctx context.Context, namespace string, schema json.RawMessage) error {
 	return i.send(ctx, http.MethodPut, i.storage("namespaces", namespace, "schema"), schema, nil)
 }
 
-// DeleteSchema takes a namespace its JSON Schema. CodeDocumentNotFound.
+// DeleteSchema removes a namespace's JSON Schema. CodeDocumentNotFound.
 func (i *Install) DeleteSchema(ctx context.Context, namespace string) error {
 	return i.send(ctx, http.MethodDelete, i.storage("namespaces", namespace, "schema"), nil, nil)
 }
 
-// DocumentChanges is a page of a namespace's feed of changes.
+// DocumentChanges is a page of a namespace's change feed.
 type DocumentChanges struct {
 	Items  []api.DocumentChange `json:"items"`
 	Latest int64                `json:"latest"` // the namespace's last change
-	Reset  bool                 `json:"reset"`  // changes before Items are not kept any more
+	Reset  bool                 `json:"reset"`  // changes before Items are lost
 }
 
-// Changes gives up to limit changes (0: the server's default) of a namespace behind since.
+// Changes returns up to limit changes (0: the server's default) of a namespace after since.
 func (i *Install) Changes(ctx context.Context, namespace string, since int64, limit int) (DocumentChanges, error) {
 	r := &request{method: http.MethodGet, path: i.storage("namespaces", namespace, "changes"), query: PageOptions{Limit: limit}.query()}
 	r.query.Set("since", strconv.FormatInt(since, 10))
@@ -160,10 +160,10 @@ func (i *Install) Changes(ctx context.Context, namespace string, since int64, li
 	return out, err
 }
 
-// FollowChanges gives every change of a namespace behind since to handle, once and in
-// order, until ctx ends or handle fails. reset, which may be nil, is told where changes are
-// not kept any more. A stream that breaks, or whose server ends, is opened again where it
-// broke, MaxAttempts times in a row without a change between them.
+// FollowChanges calls handle with every change of a namespace after since, once and in
+// order, until ctx ends or handle fails. It calls reset, which may be nil, if changes were
+// lost. A broken stream is opened again at the same position, at most MaxAttempts times in
+// a row without a change in between.
 func (i *Install) FollowChanges(ctx context.Context, namespace string, since int64, handle func(api.DocumentChange) error, reset func() error) error {
 	follow := &stream{
 		c: i.tenant.c, path: i.storage("namespaces", namespace, "changes"),
@@ -177,7 +177,7 @@ func (i *Install) FollowChanges(ctx context.Context, namespace string, since int
 			}
 			return false, reset()
 		case "put", "delete", "expire":
-		default: // events of other names are not for this reader
+		default: // ignore other events
 			return false, nil
 		}
 		var change api.DocumentChange

@@ -80,10 +80,10 @@ func TestStorageRequests(t *testing.T) {
 			t.Parallel()
 			c, all := serve(t, 200, `{"revision":7}`)
 			if err := tt.call(t.Context(), crm(c)); err != nil {
-				t.Fatal(err)
+				t.Fatalf("call: %v", err)
 			}
 			if diff := cmp.Diff([]seen{tt.want}, *all); diff != "" {
-				t.Error(diff)
+				t.Errorf("difference (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -95,7 +95,7 @@ func TestFailuresOfTheStorageAreWhole(t *testing.T) {
 	_, err := c.Tenant("t_default").Install("crm").BulkPut(t.Context(), api.DocumentBulkPut{})
 	var refused *api.Error
 	if !errors.As(err, &refused) || refused.Code != api.CodeBulkPartialFailure || len(refused.Items) != 1 || refused.Items[0].Index != 3 || refused.Quota == nil || refused.Quota.Used != 5 {
-		t.Errorf("%+v", err)
+		t.Errorf("err = %+v", err)
 	}
 }
 
@@ -126,7 +126,7 @@ func TestFollowChangesGoesOnWhereItBroke(t *testing.T) {
 		t.Errorf("ended with %v", err)
 	}
 	if diff := cmp.Diff([]string{"reset", "2 put a", "3 delete a"}, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("difference (-want +got):\n%s", diff)
 	}
 	if first, second := <-asked, <-asked; first != "follow=true&since=0 " || second != "follow=true&since=0 2" {
 		t.Errorf("asked %q, then %q", first, second)

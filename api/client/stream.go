@@ -8,22 +8,23 @@ import (
 	"time"
 )
 
-// streamRetryWait is the wait before a broken stream is opened again, where the
-// server named none.
+// streamRetryWait is the wait before a broken stream is opened again, unless the server
+// requests another.
 const streamRetryWait = 250 * time.Millisecond
 
-// stream is a stream of events being followed across connections.
+// stream follows a stream of events across connections.
 type stream struct {
 	c     *Client
 	path  string
-	query url.Values // beside follow
-	// take is given the events. It says that the last one has come; an error, too, ends it.
+	query url.Values // without follow
+	// take handles an event. It reports whether it was the last one; an error ends the
+	// stream as well.
 	take   func(event) (last bool, err error)
-	lastID string // of the last event that was taken
+	lastID string // of the last event that was handled
 }
 
-// run follows the stream to its end. One that breaks is opened again where it broke,
-// MaxAttempts times in a row without an event between them.
+// run follows the stream to its end. A broken stream is opened again after the last event,
+// at most MaxAttempts times in a row without an event in between.
 func (s *stream) run(ctx context.Context) error {
 	for failures := 0; ; {
 		before := s.lastID
@@ -44,7 +45,7 @@ func (s *stream) run(ctx context.Context) error {
 	}
 }
 
-// reopens says whether err is of the kind that another try may mend.
+// reopens reports whether another attempt may succeed after err.
 func reopens(err error) bool {
 	var answered *ResponseError
 	if errors.As(err, &answered) {
@@ -54,8 +55,8 @@ func reopens(err error) bool {
 	return errors.As(err, &broken)
 }
 
-// once reads one connection. ended: the last event came, or take failed. Otherwise wait is
-// how long to stay away.
+// once reads one connection. ended is set after the last event or an error of take.
+// Otherwise wait is the time to wait before the next connection.
 func (s *stream) once(ctx context.Context) (ended bool, wait time.Duration, err error) {
 	query := url.Values{"follow": {"true"}}
 	for name, values := range s.query {
@@ -69,7 +70,7 @@ func (s *stream) once(ctx context.Context) (ended bool, wait time.Duration, err 
 	if err != nil {
 		return false, streamRetryWait, err
 	}
-	defer func() { _ = res.Body.Close() }() // a stream is left, not finished
+	defer func() { _ = res.Body.Close() }() // the stream may be unfinished
 	if res.StatusCode != http.StatusOK {
 		a, err := readError(res)
 		if err != nil {

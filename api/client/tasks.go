@@ -7,29 +7,29 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// CreateTask makes a task and has it announced on its queue; created is false where
-// a task made of the same was there. CodeTaskExists, CodeQueueDraining,
+// CreateTask creates a task, which is announced on its queue. created is false if the task
+// exists and was created by the same request. CodeTaskExists, CodeQueueDraining,
 // CodeQueueReserved.
 func (t *Tenant) CreateTask(ctx context.Context, taskType, id string, n api.NewTask) (task api.Task, created bool, err error) {
 	a, err := t.c.call(ctx, &request{method: http.MethodPut, path: t.path("tasks", taskType, id)}, n, &task)
 	return task, err == nil && a.status == http.StatusCreated, err
 }
 
-// Task gives one task. CodeTaskNotFound.
+// Task returns one task. CodeTaskNotFound.
 func (t *Tenant) Task(ctx context.Context, taskType, id string) (api.Task, error) {
 	var out api.Task
 	_, err := t.c.call(ctx, &request{method: http.MethodGet, path: t.path("tasks", taskType, id)}, nil, &out)
 	return out, err
 }
 
-// TaskFilter narrows a list of tasks; its zero value is all that have not ended.
+// TaskFilter narrows a list of tasks; its zero value selects all that have not ended.
 type TaskFilter struct {
 	Type  string
-	Stuck bool // only those of which nobody has heard in time
+	Stuck bool // only stuck tasks; see api.Task.StuckAt
 }
 
-// Tasks gives one page of the tasks that have not ended, those first that changed
-// longest ago, without their payloads. A page may be shorter than its limit and
+// Tasks returns one page of the tasks that have not ended, without their payloads, the
+// least recently changed first. A page may be shorter than its limit and
 // still have a cursor.
 func (t *Tenant) Tasks(ctx context.Context, f TaskFilter, o PageOptions) (api.Page[api.Task], error) {
 	query := o.query()
@@ -44,29 +44,29 @@ func (t *Tenant) Tasks(ctx context.Context, f TaskFilter, o PageOptions) (api.Pa
 	return out, err
 }
 
-// ClaimTask takes up a pending task. This and the calls below may be repeated by the
-// same worker, and are where the server asks for it. CodeTaskNotFound, CodeTaskState.
+// ClaimTask claims a pending task for a worker. This and the methods below are safe to
+// repeat by the same worker; the client repeats them if the server asks for it. CodeTaskNotFound, CodeTaskState.
 func (t *Tenant) ClaimTask(ctx context.Context, taskType, id string, c api.TaskClaim) (api.Task, error) {
 	return t.reportTask(ctx, taskType, id, "claim", c)
 }
 
-// StepTask says how far a task has come, and that its worker lives. CodeTaskNotFound,
+// StepTask reports the progress of a task and that its worker is alive. CodeTaskNotFound,
 // CodeTaskState.
 func (t *Tenant) StepTask(ctx context.Context, taskType, id string, s api.TaskStep) (api.Task, error) {
 	return t.reportTask(ctx, taskType, id, "step", s)
 }
 
-// CompleteTask ends a task that is done. CodeTaskNotFound, CodeTaskState.
+// CompleteTask ends a task that succeeded. CodeTaskNotFound, CodeTaskState.
 func (t *Tenant) CompleteTask(ctx context.Context, taskType, id string, c api.TaskCompletion) (api.Task, error) {
 	return t.reportTask(ctx, taskType, id, "complete", c)
 }
 
-// FailTask ends a task that cannot be done. CodeTaskNotFound, CodeTaskState.
+// FailTask ends a task that failed. CodeTaskNotFound, CodeTaskState.
 func (t *Tenant) FailTask(ctx context.Context, taskType, id string, f api.TaskFailure) (api.Task, error) {
 	return t.reportTask(ctx, taskType, id, "fail", f)
 }
 
-// CancelTask ends a task that has not ended, whoever has it. CodeTaskNotFound,
+// CancelTask ends a task that has not ended, for any worker. CodeTaskNotFound,
 // CodeTaskState.
 func (t *Tenant) CancelTask(ctx context.Context, taskType, id string) (api.Task, error) {
 	return t.reportTask(ctx, taskType, id, "cancel", nil)

@@ -62,7 +62,7 @@ func TestTaskRequests(t *testing.T) {
 			c, all := serve(t, 200, `{"task_id":"j1"}`)
 			got, err := tt.call(t.Context(), c.Tenant("t_default"))
 			if err != nil || got.TaskID != "j1" {
-				t.Fatal(got, err)
+				t.Fatalf("call: got = %v, err = %v; failed check: err != nil || got.TaskID != \"j1\"", got, err)
 			}
 			if diff := cmp.Diff([]seen{tt.want}, *all); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)
@@ -89,6 +89,6 @@ func TestTaskReportsAreRepeated(t *testing.T) {
 		t.Errorf("%+v %v after %d", got, err, asked.Load())
 	}
 	if _, created, err := c.Tenant("t_default").CreateTask(t.Context(), "email-send", "j1", api.NewTask{}); err != nil || !created {
-		t.Error(created, err)
+		t.Errorf("CreateTask: created = %v, err = %v; failed check: err != nil || !created", created, err)
 	}
 }

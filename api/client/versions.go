@@ -9,16 +9,17 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// Publish turns a draft into a version. Config, a JSON object of the fields of
-// api.VersionConfig, wins over the manifest; Alias is set to the version.
+// Publish is the request that publishes a draft as a version. Config is a JSON object with
+// fields of api.VersionConfig, which override the manifest. Alias, if not "", is set to
+// the version.
 type Publish struct {
 	DraftID string          `json:"draft_id"`
 	Config  json.RawMessage `json:"config,omitempty"`
 	Alias   string          `json:"alias,omitempty"`
 }
 
-// Published is what became of a draft. Created is false where the latest version
-// had the same files and config already: then Version is that one.
+// Published is the result of a publish. Created is false if the latest version has the same
+// files and config; then Version is that one.
 type Published struct {
 	Version       int64  `json:"version"`
 	SHA256        string `json:"sha256"`
@@ -26,7 +27,7 @@ type Published struct {
 	Created       bool   `json:"-"`
 }
 
-// maxBundleAnswer leaves room for what a tar adds to the files.
+// maxBundleAnswer bounds a bundle with the overhead of its tar.
 const maxBundleAnswer = api.MaxBundleBytes + 2<<20
 
 // Publish publishes a draft. CodeDraftNotFound, CodeDraftExpired,
@@ -41,14 +42,14 @@ func (f *Function) Publish(ctx context.Context, p Publish) (Published, error) {
 	return out, nil
 }
 
-// Versions gives one page of the function's versions, newest first.
+// Versions returns one page of the function's versions, newest first.
 func (f *Function) Versions(ctx context.Context, o PageOptions) (api.Page[api.Version], error) {
 	var out api.Page[api.Version]
 	_, err := f.client().call(ctx, &request{method: http.MethodGet, path: f.path("versions"), query: o.query()}, nil, &out)
 	return out, err
 }
 
-// Version gives version n. CodeVersionNotFound.
+// Version returns version n. CodeVersionNotFound.
 func (f *Function) Version(ctx context.Context, n int64) (api.Version, error) {
 	var out api.Version
 	r := &request{method: http.MethodGet, path: f.path("versions", strconv.FormatInt(n, 10))}
@@ -56,7 +57,7 @@ func (f *Function) Version(ctx context.Context, n int64) (api.Version, error) {
 	return out, err
 }
 
-// Bundle gives the tar of version n, byte for byte. CodeVersionNotFound.
+// Bundle returns the tar of version n, byte for byte. CodeVersionNotFound.
 func (f *Function) Bundle(ctx context.Context, n int64) ([]byte, error) {
 	a, err := f.client().do(ctx, &request{
 		method: http.MethodGet, path: f.path("versions", strconv.FormatInt(n, 10), "bundle"), limit: maxBundleAnswer,

@@ -1,5 +1,5 @@
-// Package manifest reads manifest.json and the config of a publish, checks both
-// against schema.json and merges them into how a version runs.
+// Package manifest parses manifest.json and the config of a publish request, validates both
+// against schema.json and merges them into an api.VersionConfig.
 package manifest
 
 import (
@@ -11,11 +11,11 @@ import (
 	"github.com/codesous/sous/api/bundle"
 )
 
-// SchemaV1 is the value of a manifest's schema field.
+// SchemaV1 is the required value of a manifest's schema field.
 const SchemaV1 = "cs.function.script.v1"
 
-// Manifest is manifest.json. A zero field means its default; the default for a
-// capability is none.
+// Manifest is the content of manifest.json. A zero field means its default; the default of
+// capabilities is none.
 type Manifest struct {
 	Schema       string           `json:"schema,omitempty"`
 	Runtime      string           `json:"runtime,omitempty"`
@@ -25,14 +25,14 @@ type Manifest struct {
 	Capabilities api.Capabilities `json:"capabilities,omitzero"`
 }
 
-// Limits are a manifest's limits; zero means the default.
+// Limits are the limits of a manifest. Zero means the default.
 type Limits struct {
 	TimeoutMS      int64 `json:"timeoutMs,omitempty"`
 	MemoryMB       int   `json:"memoryMb,omitempty"`
 	MaxConcurrency int   `json:"maxConcurrency,omitempty"`
 }
 
-// Config is what a publisher says; a field that is given replaces the manifest's.
+// Config is the config of a publish request. Each field that is set replaces the manifest's.
 type Config struct {
 	TimeoutMS      int64             `json:"timeout_ms,omitempty"`
 	MemoryMB       int               `json:"memory_mb,omitempty"`
@@ -47,8 +47,8 @@ type Config struct {
 	OnFailure      *api.Destination  `json:"on_failure,omitempty"`
 }
 
-// Parse reads a manifest. What breaks the schema is CodeValidationManifest with
-// one field an offence, its path as in "limits.timeoutMs".
+// Parse parses a manifest. It returns CodeValidationManifest for one that does not match the
+// schema, with a field for each offence whose path is as in "limits.timeoutMs".
 func Parse(raw []byte) (Manifest, error) {
 	s, err := compiled()
 	if err != nil {
@@ -61,8 +61,8 @@ func Parse(raw []byte) (Manifest, error) {
 	return m, nil
 }
 
-// parseConfig reads a publish's config; nil and null are an empty one. Offences
-// are CodeValidation with paths below "config".
+// parseConfig parses the config of a publish request; nil and null are an empty one. It
+// returns CodeValidation with paths below "config" for an invalid one.
 func parseConfig(raw json.RawMessage) (Config, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return Config{}, nil
@@ -78,7 +78,7 @@ func parseConfig(raw json.RawMessage) (Config, error) {
 	return c, c.validate()
 }
 
-// validate holds the rules that the schema cannot say.
+// validate checks the rules that the schema cannot express.
 func (c *Config) validate() error {
 	size := 0
 	for name, value := range c.Env {
@@ -87,16 +87,16 @@ func (c *Config) validate() error {
 	if size > api.MaxEnvBytes {
 		return configError("config.env", "names and values together exceed 32 KiB")
 	}
-	// Browsers ignore "*" where credentials are allowed, and echoing every origin
-	// would give any page the visitor's session.
+	// Browsers ignore "*" with credentials, and echoing every origin would expose the
+	// visitor's session to any page.
 	if c.CORS != nil && c.CORS.AllowCredentials && slices.Contains(c.CORS.AllowOrigins, "*") {
 		return configError("config.cors.allow_origins", `"*" cannot stand with allow_credentials`)
 	}
 	return validateAuthz(c.Authz)
 }
 
-// validateAuthz refuses roles that no key can have: a list of them alone, such as
-// "billing" for "role:billing", would lock everybody out.
+// validateAuthz returns an error for roles that no key can have: a list of only such roles,
+// for example "billing" instead of "role:billing", would deny every caller.
 func validateAuthz(lists *api.Authz) error {
 	if lists == nil {
 		return nil
@@ -122,11 +122,11 @@ func configError(path, why string) error {
 	return api.Errorf(api.CodeValidation, "%s: %s", path, why).WithFields(api.FieldError{Path: path, Message: why})
 }
 
-// Resolve merges what fn's record, the bundle's manifest and the publisher's
-// config say, later ones winning field by field, and fills in the defaults.
-// The entry must be in the bundle; without one named it is function.js, else
-// function.ts. Errors: CodeValidationManifest, CodeValidation (config),
-// CodeValidationBundle (no entry).
+// Resolve merges fn's record, the bundle's manifest and the config of the publish request,
+// of which later ones override earlier ones field by field, and sets the defaults. The entry
+// must be in the bundle; its default is function.js, else function.ts. Resolve returns
+// CodeValidationManifest, CodeValidation for the config, or CodeValidationBundle without an
+// entry.
 func Resolve(fn api.Function, files map[string][]byte, config json.RawMessage) (api.VersionConfig, error) {
 	var m Manifest
 	if raw, ok := files[bundle.ManifestFile]; ok {
@@ -164,7 +164,7 @@ func Resolve(fn api.Function, files map[string][]byte, config json.RawMessage) (
 	}, nil
 }
 
-// entryOf is the file that a version starts from.
+// entryOf returns the file that a version starts from.
 func entryOf(fn api.Function, m Manifest, files map[string][]byte) (string, error) {
 	if m.Entry != "" {
 		if _, ok := files[m.Entry]; !ok {
@@ -188,7 +188,7 @@ func entryOf(fn api.Function, m Manifest, files map[string][]byte) (string, erro
 		WithFields(api.FieldError{Path: entry, Message: why})
 }
 
-// first is the first of values that is not zero.
+// first returns the first of values that is not zero.
 func first[T comparable](values ...T) T {
 	var zero T
 	for _, v := range values {

@@ -23,7 +23,7 @@ func TestParse(t *testing.T) {
 			"secrets": ["stripe"]
 		}}`))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("manifest.Parse: %v", err)
 	}
 	want := manifest.Manifest{
 		Schema: manifest.SchemaV1, Runtime: "cs-js", Entry: "main.ts", Handler: "handle",
@@ -37,7 +37,7 @@ func TestParse(t *testing.T) {
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("difference (-want +got):\n%s", diff)
 	}
 }
 
@@ -177,10 +177,10 @@ func TestResolve(t *testing.T) {
 			}
 			got, err := manifest.Resolve(tc.fn, files, json.RawMessage(tc.config))
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("manifest.Resolve: %v", err)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Error(diff)
+				t.Errorf("difference (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -214,7 +214,7 @@ func TestSchemaSaysTheSameLimits(t *testing.T) {
 		} `json:"$defs"`
 	}
 	if err := json.Unmarshal(manifest.Schema, &schema); err != nil {
-		t.Fatal(err)
+		t.Fatalf("json.Unmarshal: %v", err)
 	}
 	d := schema.Defs
 	got := []any{
@@ -227,6 +227,6 @@ func TestSchemaSaysTheSameLimits(t *testing.T) {
 		manifest.SchemaV1, api.RuntimeJS, api.MaxBundlePath, api.MaxEnvEntries,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("difference (-want +got):\n%s", diff)
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/codesous/sous/api/bundle"
 )
 
-// Schema is the JSON Schema (2020-12) of a manifest; its $defs/config is the
-// schema of a publish's config.
+// Schema is the JSON Schema (2020-12) of a manifest. Its $defs/config is the schema of the
+// config of a publish request.
 //
 //go:embed schema.json
 var Schema []byte
@@ -90,7 +90,7 @@ func describe(prefix string, f api.FieldError) string {
 	return text
 }
 
-// leaves gives the innermost failures, each under the path of its field.
+// leaves returns the innermost failures, each with the path of its field.
 func leaves(e *jsonschema.ValidationError, prefix string, p *message.Printer, fields []api.FieldError) []api.FieldError {
 	names, badName := e.ErrorKind.(*kind.PropertyNames)
 	if len(e.Causes) > 0 && !badName {

@@ -8,34 +8,34 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// What a validation may cost, in something like nanoseconds, and how deep it may go. The
-// compiled schema is walked with the value as the validator will, subschema by subschema,
-// and given up once the sum is beyond the budget: a schema can ask for 2^n evaluations,
-// also through a value's members, and the validator would do them all, keeping a failure
-// of each. What the walk cannot know (which branch fails) it takes for done.
+// Limits of the cost of a validation, roughly in nanoseconds, and of its depth. Before a
+// validation the compiled schema is walked with the value as the validator does, subschema
+// by subschema, until the sum exceeds the budget. A schema can require 2^n evaluations, also
+// through the members of a value, and the validator would perform all of them and keep a
+// failure of each. The walk counts all branches, since it cannot know which ones fail.
 const (
 	costBudget = 30_000_000 // for each 64 KiB of the value
 	costDepth  = 400        // subschemas within subschemas
 
 	costEvaluation = 400
-	costLevel      = 20 // of a failure's path, and of looking for circles
+	costLevel      = 20 // of a failure's path, and of the search for cycles
 	costMember     = 100
-	costNumber     = 2000 // which is taken as a fraction
+	costNumber     = 2000 // which is compared as a fraction
 	costName       = 20   // that is required, or allowed
 	costMatch      = 200
 	costStep       = 6 // of a pattern: an instruction and a byte
 	costPair       = 20
 )
 
-// weight is what a subschema costs wherever it is evaluated.
+// weight is the cost of each evaluation of a subschema.
 type weight struct {
 	names   int64 // that are required
-	values  int64 // of enum and const, with what is in them
+	values  int64 // of enum and const, including nested ones
 	numbers int64 // among these
 	bytes   int64 // of texts among them
 }
 
-// weigh weighs all subschemas that s reaches.
+// weigh computes the weights of all subschemas that s reaches.
 func (s *Schema) weigh(sub *jsonschema.Schema) {
 	if _, done := s.weights[sub]; done {
 		return
@@ -77,7 +77,7 @@ func (w *weight) add(v any) {
 	}
 }
 
-// circular says whether one of the schemas applies itself to the same value.
+// circular reports whether one of the schemas is applied to the same value again.
 func circular(all map[*jsonschema.Schema]weight) bool {
 	const (
 		entered = 1
@@ -106,7 +106,7 @@ func circular(all map[*jsonschema.Schema]weight) bool {
 	return false
 }
 
-// inPlace is what s applies to the same value.
+// inPlace returns the subschemas that s applies to the same value.
 func inPlace(s *jsonschema.Schema) []*jsonschema.Schema {
 	out := slices.Concat(s.AllOf, s.AnyOf, s.OneOf)
 	for _, one := range []*jsonschema.Schema{s.Ref, s.Not, s.If, s.Then, s.Else} {
@@ -117,7 +117,7 @@ func inPlace(s *jsonschema.Schema) []*jsonschema.Schema {
 	return slices.AppendSeq(out, maps.Values(s.DependentSchemas))
 }
 
-// inMembers is what s applies to members and to their names.
+// inMembers returns the subschemas that s applies to members and their names.
 func inMembers(s *jsonschema.Schema) []*jsonschema.Schema {
 	out := slices.Clone(s.PrefixItems)
 	additional, _ := s.AdditionalProperties.(*jsonschema.Schema)
@@ -130,14 +130,14 @@ func inMembers(s *jsonschema.Schema) []*jsonschema.Schema {
 	return slices.AppendSeq(out, maps.Values(s.PatternProperties))
 }
 
-// tooCostly says whether judging value would cost more than budget.
+// tooCostly reports whether validating value would cost more than budget.
 func (s *Schema) tooCostly(value any, budget int64) bool {
 	c := cost{schema: s, left: budget}
 	c.visit(s.root, value, 0)
 	return c.left < 0
 }
 
-// cost counts what a validation costs down from what it may.
+// cost is the remaining budget of a validation.
 type cost struct {
 	schema *Schema
 	left   int64
@@ -174,7 +174,7 @@ func (c *cost) visit(s *jsonschema.Schema, v any, depth int64) {
 	}
 }
 
-// match counts what matching costs.
+// match subtracts the cost of matching a pattern.
 func (c *cost) match(re jsonschema.Regexp, text string) {
 	if p, ok := re.(*pattern); ok {
 		c.left -= costMatch + costStep*p.size*int64(len(text))
@@ -230,9 +230,9 @@ func (c *cost) array(s *jsonschema.Schema, array []any, depth int64) {
 	}
 }
 
-// unique counts what it costs to compare all items of an array. The validator hashes
-// them; lists and objects can be written so that all have one hash, and each is then
-// compared to all others.
+// unique subtracts the cost of comparing all items of an array. The validator hashes them;
+// lists and objects can be built to have the same hash, and each is then compared with all
+// others.
 func (c *cost) unique(array []any) {
 	var w weight
 	nested := len(array) <= 20 // which are compared without hashes

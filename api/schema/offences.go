@@ -12,14 +12,15 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// How much is told of what is wrong.
+// Limits of the offences in an error.
 const (
 	MaxOffences      = 20 // that an error names
 	maxOffenceBytes  = 300
-	maxOffencePieces = 10_000 // of the tree of failures that are looked at
+	maxOffencePieces = 10_000 // nodes of the tree of failures that are visited
 )
 
-// offencesError names the innermost failures, each under the path of its field.
+// offencesError returns an error with the innermost failures, each with the path of its
+// field.
 func offencesError(path string, value any, failure *jsonschema.ValidationError) error {
 	o := offences{path: path, value: value, printer: message.NewPrinter(language.English), pieces: maxOffencePieces}
 	o.collect(failure)
@@ -63,9 +64,9 @@ func (o *offences) collect(e *jsonschema.ValidationError) {
 		for _, missing := range k.Missing {
 			o.add(Below(at, missing), "is required")
 		}
-	case *kind.Enum, *kind.Const: // which can be any amount of JSON
+	case *kind.Enum, *kind.Const: // their text can be long
 		o.add(at, "is not an allowed value")
-	case nil: // of a branch of which only the outcome was asked
+	case nil: // of a branch that only had to fail
 		o.add(at, "breaks the schema")
 	default:
 		o.add(at, e.ErrorKind.LocalizedString(o.printer))
@@ -80,9 +81,9 @@ func (o *offences) at(location []string) string {
 	return at
 }
 
-// badName notes a name that is not allowed, and what a pattern says of it. The validator
-// may have overwritten the location of the object (it keeps no copy), but for its depth:
-// the first object that has the name there is taken.
+// badName adds the offence of a member's name. The validator may have overwritten the
+// location of the object, of which it keeps no copy, except its depth: the first object at
+// that depth that has the name is used.
 func (o *offences) badName(e *jsonschema.ValidationError, name string) {
 	location := e.InstanceLocation
 	if !holds(o.value, location, name) {
@@ -99,7 +100,7 @@ func (o *offences) badName(e *jsonschema.ValidationError, name string) {
 	o.add(Below(o.at(location), name), why)
 }
 
-// holds says whether there is an object with a member called name at location.
+// holds reports whether the object at location has a member called name.
 func holds(v any, location []string, name string) bool {
 	for _, part := range location {
 		switch at := v.(type) {
@@ -118,7 +119,7 @@ func holds(v any, location []string, name string) bool {
 	return has
 }
 
-// locate finds such an object at a depth.
+// locate returns the first such object at a depth.
 func locate(v any, depth int, name string) ([]string, bool) {
 	if depth == 0 {
 		return nil, holds(v, nil, name)
@@ -144,14 +145,14 @@ func locate(v any, depth int, name string) ([]string, bool) {
 	return nil, false
 }
 
-// add notes an offence, cut to what can be shown.
+// add adds an offence, with shortened texts.
 func (o *offences) add(path, text string) {
 	if len(o.fields) < MaxOffences {
 		o.fields = append(o.fields, api.FieldError{Path: Shortened(path), Message: Shortened(text)})
 	}
 }
 
-// Shortened is a text of a caller's, cut to what an error can show.
+// Shortened returns a caller's text, truncated for an error.
 func Shortened(s string) string {
 	if len(s) > maxOffenceBytes {
 		s = s[:maxOffenceBytes] + "…"
@@ -159,7 +160,7 @@ func Shortened(s string) string {
 	return strings.ToValidUTF8(s, "\ufffd")
 }
 
-// Below is the path of a member, as errors have it: a.b, a[3].
+// Below returns the path of a member as in errors: a.b, a[3].
 func Below(path, part string) string {
 	if n, err := strconv.Atoi(part); err == nil && n >= 0 {
 		return path + "[" + part + "]"

@@ -9,21 +9,21 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Bounds of the patterns of a schema. Go's expressions take time in proportion to text
-// and program, however they are written; a program can be much larger than its pattern.
+// Limits of the patterns of a schema. A Go regular expression takes time in proportion to the
+// text and to the size of its program, which can be much larger than the pattern.
 const (
 	maxPatternBytes = 1024
 	maxPatternSize  = 10_000 // instructions of all patterns of a schema together
 )
 
-// pattern is an expression of a schema that knows its size.
+// pattern is a regular expression of a schema with the size of its program.
 type pattern struct {
 	*regexp.Regexp
 	size int64
 }
 
-// patterns compiles a schema's expressions, within bounds, each once: the metaschema asks
-// for them, too.
+// patterns compiles a schema's patterns within the limits, each once, since the metaschema
+// compiles them too.
 type patterns struct {
 	known map[string]*pattern
 	room  int64
@@ -55,7 +55,7 @@ func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
 	return p.known[text], nil
 }
 
-// sizeOf is about how many instructions re becomes; what exceeds room is not counted out.
+// sizeOf returns the approximate number of instructions of re. It stops counting beyond room.
 func sizeOf(re *syntax.Regexp, room int64) int64 {
 	size := 1 + int64(len(re.Rune))/32
 	if re.Op == syntax.OpLiteral {

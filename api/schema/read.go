@@ -15,10 +15,10 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// Bounds of schemas, all of them so that a compiler which trusts its input can be given
-// one: it looks for each subschema in the list of all others, by its path.
+// Limits of schemas, which protect a compiler that trusts its input: it searches each
+// subschema in the list of all others, by its path.
 const (
-	maxSchemaNesting  = 64   // levels of JSON, in schemas and in values that one judges
+	maxSchemaNesting  = 64   // levels of JSON, in schemas and in validated values
 	maxSubschemas     = 1000 // true and false count
 	maxSubschemaPath  = 1024 // bytes of a subschema's JSON pointer
 	maxNumberLength   = 64   // characters
@@ -42,7 +42,7 @@ func refuse(at, format string, args ...any) error {
 	return api.DocumentFieldError(path, fmt.Sprintf(format, args...))
 }
 
-// readText gives the document of a schema that is harmless to compile. Errors:
+// readText returns the document of a schema that is safe to compile, else
 // CodeValidationFailed.
 func readText(raw []byte) (any, error) {
 	if len(raw) > api.MaxSchemaBytes {
@@ -59,7 +59,7 @@ func readText(raw []byte) (any, error) {
 		if draft, has := root["$schema"]; has && draft != draft2020 && draft != draft2020+"#" {
 			return nil, refuse("/$schema", "must be %s, or left out", draft2020)
 		}
-		// A name would be where relative references lead; all of ours begin with #.
+		// A name would be the base of relative references; all allowed ones begin with #.
 		delete(root, "$schema")
 		delete(root, "$id")
 	default:
@@ -72,7 +72,7 @@ func readText(raw []byte) (any, error) {
 	return document, r.resolve()
 }
 
-// readJSON reads JSON whose numbers and levels are bounded.
+// readJSON parses JSON with bounded numbers and nesting.
 func readJSON(raw []byte) (any, error) {
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
@@ -81,8 +81,8 @@ func readJSON(raw []byte) (any, error) {
 	return document, bounded(document, maxSchemaNesting)
 }
 
-// bounded refuses values that nest deeper than levels, and numbers whose exact value is
-// costly to hold.
+// bounded returns an error for a value that is nested deeper than levels, and for a number
+// whose exact value would be large.
 func bounded(v any, levels int) error {
 	if levels < 0 {
 		return fmt.Errorf("nests more than %d levels deep", maxSchemaNesting)
@@ -120,7 +120,7 @@ func boundedNumber(text string) error {
 	return nil
 }
 
-// The keywords that hold subschemas, by where.
+// The keywords that contain subschemas, by form.
 var (
 	keywords = []string{"not", "if", "then", "else", "items", "contains", "additionalProperties",
 		"propertyNames", "unevaluatedItems", "unevaluatedProperties", "contentSchema"}
@@ -128,15 +128,15 @@ var (
 	mappings = []string{"$defs", "definitions", "properties", "patternProperties", "dependentSchemas"}
 )
 
-// nameLists are the keywords that are lists of names. The metaschema wants their items
-// to differ, which is costly to find out of items that are no names.
+// nameLists are the keywords that are lists of names. The metaschema requires unique items,
+// which is expensive to check for items that are not strings.
 var nameLists = []string{"required", "type"}
 
-// knownDollar are the keywords with a dollar that mean something within one schema. With
-// one resource alone, $dynamicRef is $ref.
+// knownDollar are the keywords with a dollar that are supported within one schema. In a
+// single resource, $dynamicRef is equivalent to $ref.
 var knownDollar = []string{"$ref", "$anchor", "$defs", "$comment"}
 
-// read notes the subschema at a path and those in it.
+// read registers the subschema at a path and those in it.
 func (r *reader) read(at string, v any) error {
 	if len(at) > maxSubschemaPath {
 		return refuse("", "a subschema's path exceeds %d bytes", maxSubschemaPath)
@@ -146,7 +146,7 @@ func (r *reader) read(at string, v any) error {
 	}
 	object, ok := v.(map[string]any)
 	if !ok {
-		return nil // true or false; the metaschema refuses what else there is
+		return nil // true or false; the metaschema rejects other values
 	}
 	if err := r.keywords(at, object); err != nil {
 		return err
@@ -177,7 +177,7 @@ func (r *reader) read(at string, v any) error {
 	return nil
 }
 
-// keywords judges those keywords of a subschema that the metaschema is lenient about.
+// keywords checks the keywords of a subschema that the metaschema does not restrict.
 func (r *reader) keywords(at string, object map[string]any) error {
 	for name := range object {
 		if strings.HasPrefix(name, "$") && !slices.Contains(knownDollar, name) {
@@ -222,7 +222,7 @@ func namesOnly(at string, v any) error {
 	return nil
 }
 
-// resolve refuses references to what is not a subschema of the same schema.
+// resolve returns an error for a reference outside the subschemas of the same schema.
 func (r *reader) resolve() error {
 	for _, ref := range r.refs {
 		fragment, local := strings.CutPrefix(ref.to, "#")
@@ -239,5 +239,5 @@ func (r *reader) resolve() error {
 
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-// pointerPart is a name as a part of a JSON pointer.
+// pointerPart escapes a name for a JSON pointer.
 func pointerPart(name string) string { return pointerEscapes.Replace(name) }

@@ -1,6 +1,6 @@
-// Package schema judges JSON values by JSON Schemas (draft 2020-12), both of which come
-// from tenants and may be hostile: what a schema may ask for, and what a judgement may
-// cost, is bounded.
+// Package schema validates JSON values against JSON Schemas (draft 2020-12). Both come from
+// tenants and may be hostile, so the size of schemas and the cost of a validation are
+// bounded.
 package schema
 
 import (
@@ -14,26 +14,26 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// Schema is a compiled JSON Schema that judges values at a bounded cost.
+// Schema is a compiled JSON Schema that validates values at a bounded cost.
 type Schema struct {
 	root    *jsonschema.Schema
 	weights map[*jsonschema.Schema]weight
 	size    int // bytes of its text
 }
 
-// Cache keeps compiled schemas by names of their texts.
+// Cache caches compiled schemas by a name, such as the digest of the text.
 type Cache struct {
 	compiled *otter.Cache[string, *Schema]
 }
 
-// What is compiled takes some times the room of its text: 20 is more than was measured.
+// A compiled schema takes a multiple of the memory of its text; 20 is above all measured ones.
 const (
 	cacheBytes  = 64 << 20
 	sizeFactor  = 20
 	sizeAtLeast = 1 << 10
 )
 
-// NewCache makes a cache of some 64 MiB.
+// NewCache returns a cache of about 64 MiB.
 func NewCache() *Cache {
 	return &Cache{otter.Must(&otter.Options[string, *Schema]{
 		MaximumWeight: cacheBytes,
@@ -41,13 +41,14 @@ func NewCache() *Cache {
 	})}
 }
 
-// Known gives the schema of that name, if it is kept.
+// Known returns the cached schema of that name, if there is one.
 func (c *Cache) Known(name string) (*Schema, bool) { return c.compiled.GetIfPresent(name) }
 
-// Keep keeps a schema under a name, which is of one text alone.
+// Keep caches a schema. A name must always stand for the same text.
 func (c *Cache) Keep(name string, s *Schema) { c.compiled.Set(name, s) }
 
-// Get gives the schema of a text, by its name. Errors: those of Compile.
+// Get returns the cached schema of that name, or compiles the text and caches it. Its errors
+// are those of Compile.
 func (c *Cache) Get(name string, raw []byte) (*Schema, error) {
 	if known, ok := c.Known(name); ok {
 		return known, nil
@@ -60,14 +61,15 @@ func (c *Cache) Get(name string, raw []byte) (*Schema, error) {
 	return s, nil
 }
 
-// nothingElse is the loader of schemas that name others: nothing is fetched or opened.
+// nothingElse is the loader of referenced schemas. It fetches and opens nothing.
 type nothingElse struct{}
 
 func (nothingElse) Load(string) (any, error) {
 	return nil, errors.New("nothing is loaded from elsewhere")
 }
 
-// Compile reads a schema. Errors: CodeValidationFailed, with fields below "schema".
+// Compile compiles a schema. It returns CodeValidationFailed, with fields below "schema", for
+// an invalid or too complex one.
 func Compile(raw []byte) (*Schema, error) {
 	document, err := readText(raw)
 	if err != nil {
@@ -93,7 +95,7 @@ func Compile(raw []byte) (*Schema, error) {
 	return s, nil
 }
 
-// broken says what is wrong with a schema.
+// broken returns the error for an invalid schema.
 func broken(document any, err error) error {
 	var invalid *jsonschema.SchemaValidationError
 	var offences *jsonschema.ValidationError
@@ -108,11 +110,11 @@ func broken(document any, err error) error {
 	return refuse("", "%.300s", err.Error())
 }
 
-// valuePath is where the fields of a value stand.
+// valuePath is the path of the value in the fields of errors.
 const valuePath = "value"
 
-// Check refuses (CodeValidationFailed, with the offending fields below valuePath) a value
-// that breaks the schema, or that would be costly to judge.
+// Check returns CodeValidationFailed, with the offending fields below valuePath, for a value
+// that does not match the schema, or whose validation would exceed the cost limit.
 func (s *Schema) Check(raw json.RawMessage) error {
 	value, err := readJSON(raw)
 	if err != nil {

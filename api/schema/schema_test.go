@@ -35,7 +35,7 @@ func TestSchemasSayWhatIsWrongAndWhere(t *testing.T) {
 	}`
 	s, err := Compile([]byte(invoice))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Compile: %v", err)
 	}
 	for _, tc := range []struct {
 		value string
@@ -182,7 +182,7 @@ func processorTime(t *testing.T) time.Duration {
 	t.Helper()
 	var used unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Getrusage: %v", err)
 	}
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
@@ -240,7 +240,7 @@ func TestHostileSchemasEndSoon(t *testing.T) { // not parallel: it looks at the 
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := Compile([]byte(`{"type":"object"}`)); err != nil { // warms the metaschema up
-				t.Fatal(err)
+				t.Fatalf("Compile: %v", err)
 			}
 			if len(tc.schema) > 1<<17 || len(tc.value) > api.MaxDocumentValueBytes+1024 {
 				t.Fatalf("the case is larger than can be sent: %d, %d", len(tc.schema), len(tc.value))

@@ -14,16 +14,16 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// Job is a job in a handler's hands. Its methods are safe for concurrent use.
+// Job is a job that a handler runs. Its methods are safe for concurrent use.
 type Job struct {
 	api.FetchedJob
 
 	mu         sync.Mutex
 	cancel     context.CancelCauseFunc // of the handler's context, once it runs
-	lost       error                   // why the job is not this worker's any more
+	lost       error                   // why the lease was lost
 	progress   *api.JobProgress        // not sent yet
 	checkpoint json.RawMessage         // not sent yet
-	latest     json.RawMessage         // what was given to Keep last
+	latest     json.RawMessage         // the last argument of Keep
 	kept       json.RawMessage         // the last checkpoint that the queue has taken
 	result     json.RawMessage
 	goOn       bool
@@ -38,8 +38,8 @@ func (j *Job) Decode(v any) error {
 	return nil
 }
 
-// Progress tells how far the job is; it is sent with the next heartbeat. A message
-// over api.MaxProgressMessage bytes is cut.
+// Progress reports the progress of the job with the next heartbeat. A message over
+// api.MaxProgressMessage bytes is truncated.
 func (j *Job) Progress(current, total int64, message string) {
 	if len(message) > api.MaxProgressMessage {
 		message = strings.ToValidUTF8(message[:api.MaxProgressMessage], "")
@@ -49,9 +49,9 @@ func (j *Job) Progress(current, total int64, message string) {
 	j.progress = &api.JobProgress{Current: current, Total: total, Message: message}
 }
 
-// Keep stores v, as JSON of at most api.MaxCheckpointBytes, as the checkpoint from
-// which a later attempt may go on: it is sent with the next heartbeat, or before
-// the job fails or is put back, and that attempt finds it in Checkpoint.
+// Keep stores v, as JSON of at most api.MaxCheckpointBytes, as the checkpoint from which a
+// later attempt may continue. It is sent with the next heartbeat, or before the job fails
+// or is returned, and the next attempt finds it in Checkpoint.
 func (j *Job) Keep(v any) error {
 	raw, err := marshal("checkpoint", v, api.MaxCheckpointBytes)
 	if err != nil {
@@ -63,8 +63,7 @@ func (j *Job) Keep(v any) error {
 	return nil
 }
 
-// Return sets the result, as JSON of at most api.MaxJobResultBytes, with which the
-// job is completed.
+// Return sets the result of the job, as JSON of at most api.MaxJobResultBytes.
 func (j *Job) Return(v any) error {
 	raw, err := marshal("result", v, api.MaxJobResultBytes)
 	if err != nil {
@@ -76,7 +75,7 @@ func (j *Job) Return(v any) error {
 	return nil
 }
 
-// marshal refuses what the queue would: a heartbeat or an ack would fail with it.
+// marshal encodes v and returns an error if the queue would reject it.
 func marshal(what string, v any, limit int) (json.RawMessage, error) {
 	raw, err := json.Marshal(v)
 	if err == nil && len(raw) > limit {
@@ -88,22 +87,23 @@ func marshal(what string, v any, limit int) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// Continue makes a handler that returns nil put the job back for another round,
-// with the checkpoint that was kept.
+// Continue makes the job pending again with its checkpoint, instead of completed, when the
+// handler returns nil.
 func (j *Job) Continue() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.goOn = true
 }
 
-// Hold makes a handler that returns nil keep the job until somebody approves it.
+// Hold holds the job for approval, instead of completing it, when the handler returns nil.
 func (j *Job) Hold(reason string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.hold = reason
 }
 
-// begin gives the job its handler's cancel; false if its lease is lost already.
+// begin sets the cancel function of the handler's context. It returns false if the lease
+// is lost already.
 func (j *Job) begin(cancel context.CancelCauseFunc) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -111,7 +111,7 @@ func (j *Job) begin(cancel context.CancelCauseFunc) bool {
 	return j.lost == nil
 }
 
-// lose ends the handler's context: the job is not this worker's any more.
+// lose ends the handler's context after the lease was lost.
 func (j *Job) lose(cause error) {
 	j.mu.Lock()
 	j.lost = cause
@@ -128,7 +128,7 @@ func (j *Job) isLost() bool {
 	return j.lost != nil
 }
 
-// heartbeat renews the lease and carries what is not sent yet.
+// heartbeat returns the next heartbeat, with the progress and checkpoint that are not sent yet.
 func (j *Job) heartbeat(lease time.Duration) api.JobHeartbeat {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -139,8 +139,8 @@ func (j *Job) heartbeat(lease time.Duration) api.JobHeartbeat {
 	return h
 }
 
-// unsent takes back what a heartbeat that failed was to carry, unless there is
-// newer by now.
+// unsent restores the progress and checkpoint of a heartbeat that failed, unless there are
+// newer ones.
 func (j *Job) unsent(h api.JobHeartbeat) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -152,7 +152,7 @@ func (j *Job) unsent(h api.JobHeartbeat) {
 	}
 }
 
-// sent notes that the queue has taken what h carried.
+// sent records that the queue has accepted h.
 func (j *Job) sent(h api.JobHeartbeat) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -161,8 +161,8 @@ func (j *Job) sent(h api.JobHeartbeat) {
 	}
 }
 
-// unsaved is the heartbeat that must be taken before the job is let go, since it
-// carries a checkpoint; nil where the queue has the last one.
+// unsaved returns the heartbeat with the last checkpoint that must be sent before the job is
+// settled, nil if the queue has it.
 func (j *Job) unsaved(lease time.Duration) *api.JobHeartbeat {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -172,7 +172,7 @@ func (j *Job) unsaved(lease time.Duration) *api.JobHeartbeat {
 	return &api.JobHeartbeat{ID: j.ID, LeaseEpoch: j.LeaseEpoch, LeaseMS: lease.Milliseconds(), Progress: j.progress, Checkpoint: j.latest}
 }
 
-// outcome turns what the handler returned into how the job is settled.
+// outcome returns the settlement for the handler's result.
 func (j *Job) outcome(err error, lease time.Duration) settlement {
 	if err != nil {
 		return j.failed(err, lease)
@@ -186,7 +186,7 @@ func (j *Job) outcome(err error, lease time.Duration) settlement {
 	return settlement{ack: ack}
 }
 
-// failed settles the job as one whose attempt failed with err.
+// failed returns the settlement for an attempt that failed with err.
 func (j *Job) failed(err error, lease time.Duration) settlement {
 	fail := &api.JobFail{ID: j.ID, LeaseEpoch: j.LeaseEpoch, Error: err.Error()}
 	var crash *panicError
@@ -200,7 +200,7 @@ func (j *Job) failed(err error, lease time.Duration) settlement {
 	return settlement{fail: fail, beat: j.unsaved(lease)}
 }
 
-// failure is an error that says how the job goes on.
+// failure is an error with the way in which the job continues.
 type failure struct {
 	error
 	fatal        bool
@@ -208,20 +208,20 @@ type failure struct {
 	snoozeMS     *int64
 }
 
-// Unwrap gives the error itself.
+// Unwrap returns the wrapped error.
 func (f *failure) Unwrap() error { return f.error }
 
-// Fatal makes err one after which the job is not retried.
+// Fatal wraps err so that the job is not retried.
 func Fatal(err error) error { return &failure{error: err, fatal: true} }
 
-// RetryAfter makes err one after which the job is retried in d (at most 30 days),
-// whatever its backoff says.
+// RetryAfter wraps err so that the job is retried after d (at most 30 days) instead of its
+// backoff.
 func RetryAfter(err error, d time.Duration) error {
 	ms := delayMS(d)
 	return &failure{error: err, retryAfterMS: &ms}
 }
 
-// Snooze is an error that puts the job off for d (at most 30 days) without counting
+// Snooze returns an error that retries the job after d (at most 30 days) without counting
 // the attempt.
 func Snooze(d time.Duration) error {
 	ms := delayMS(d)
@@ -230,7 +230,7 @@ func Snooze(d time.Duration) error {
 
 func delayMS(d time.Duration) int64 { return min(max(0, d.Milliseconds()), api.MaxDelayMS) }
 
-// panicError is a handler's panic.
+// panicError is the panic of a handler.
 type panicError struct {
 	value any
 	stack string

@@ -77,7 +77,7 @@ func TestOutcomes(t *testing.T) {
 				stack := s.fails[0].Stack
 				s.fails[0].Stack = ""
 				if diff := cmp.Diff(*test.fail, s.fails[0]); diff != "" {
-					t.Error(diff)
+					t.Errorf("difference (-want +got):\n%s", diff)
 				}
 				if (name == "panic") != strings.Contains(stack, "job_test.go") {
 					t.Errorf("stack %q", stack)
@@ -110,7 +110,7 @@ func TestCheckpointOutlivesAFailure(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		w.end(t)
 		if diff := cmp.Diff([]string{"", `"second"`, `"second"`}, seen); diff != "" {
-			t.Error(diff)
+			t.Errorf("difference (-want +got):\n%s", diff)
 		}
 		carried := 0
 		for _, h := range s.beats {
@@ -132,7 +132,7 @@ func TestRefusedAckFails(t *testing.T) {
 		w := run(t, s, worker.Config{}, func(_ context.Context, j *worker.Job) error { return j.Return(1) })
 		time.Sleep(time.Second)
 		if got := s.failed(); len(got) != 1 || got[0].Error != "the ack was refused: "+string(api.CodeJobResult)+": no" {
-			t.Errorf("%+v", got)
+			t.Errorf("failed: got = %+v; failed check: len(got) != 1 || got[0].Error != \"the ack was refused: \"+string(api.CodeJobResult)+\": no\"", got)
 		}
 		w.end(t)
 	})

@@ -17,8 +17,8 @@ type settlement struct {
 	beat *api.JobHeartbeat // to be sent before fail, nil for none
 }
 
-// settler settles jobs in groups: whatever has gathered while the call before was
-// under way goes in the next one. No timer: a lone job is settled at once.
+// settler settles jobs in groups. Jobs that arrive during a call are settled by the next
+// one. There is no timer: a single job is settled at once.
 type settler struct {
 	w       *Worker
 	mu      sync.Mutex
@@ -26,10 +26,10 @@ type settler struct {
 	ackList []api.JobAck
 	fails   []*Job
 	failing []api.JobFail
-	beats   map[*Job]api.JobHeartbeat // of those among fails that have one
+	beats   map[*Job]api.JobHeartbeat // by failed job, if it has one
 	busy    bool
-	wake    chan struct{} // holds a token when something waits
-	idle    *sync.Cond    // told when nothing waits or is under way
+	wake    chan struct{} // has a token if jobs wait
+	idle    *sync.Cond    // notified when no jobs wait and no call runs
 }
 
 func newSettler(w *Worker) *settler {
@@ -55,7 +55,7 @@ func (s *settler) add(j *Job, how settlement) {
 	}
 }
 
-// flush waits until everything is settled.
+// flush waits until all jobs are settled.
 func (s *settler) flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,8 +121,8 @@ func head[T any](list *[]T) []T {
 	return group
 }
 
-// settle makes the call until it is answered, or until no lease can hold any
-// more: an unanswered call may have settled them, and a repeat is a success.
+// settle repeats the call until it is answered, or until all leases must have expired. A
+// call without a response may have settled the jobs; its repeat then succeeds.
 func (s *settler) settle(ctx context.Context, jobs []*Job, refused func(*Job, api.JobOutcome), call func(context.Context) ([]api.JobOutcome, error)) {
 	pause := newBackoff()
 	for until := time.Now().Add(s.w.cfg.Lease); ; {
@@ -153,7 +153,7 @@ func (s *settler) settle(ctx context.Context, jobs []*Job, refused func(*Job, ap
 	}
 }
 
-// refused lets a job go that could not be settled.
+// refused unregisters a job that could not be settled.
 func (s *settler) refused(j *Job, o api.JobOutcome) {
 	if !j.isLost() {
 		s.w.cfg.OnError(fmt.Errorf("worker: job %s was not settled: %s: %s", o.ID, o.Code, o.Message))
@@ -161,8 +161,8 @@ func (s *settler) refused(j *Job, o api.JobOutcome) {
 	s.w.settled(j)
 }
 
-// ackRefused makes an attempt whose result the queue does not take a failed one:
-// without an end its lease would run out as if the worker had died.
+// ackRefused fails an attempt whose result the queue rejects. Its lease would otherwise
+// expire as if the worker had died.
 func (s *settler) ackRefused(j *Job, o api.JobOutcome) {
 	if o.Code == api.CodeJobLeaseLost || o.Code == api.CodeJobNotFound {
 		s.refused(j, o)
@@ -171,7 +171,7 @@ func (s *settler) ackRefused(j *Job, o api.JobOutcome) {
 	s.add(j, j.failed(fmt.Errorf("the ack was refused: %s: %s", o.Code, o.Message), s.w.cfg.Lease))
 }
 
-// backoff is a growing pause with jitter.
+// backoff returns a growing pause with jitter.
 type backoff struct{ next time.Duration }
 
 const (

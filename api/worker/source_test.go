@@ -242,7 +242,7 @@ func run(t *testing.T, s worker.Source, c worker.Config, h worker.Handler) *runn
 	}
 	w, err := worker.New(s, c)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("worker.New: %v", err)
 	}
 	w.Handle("work", h)
 	ctx, stop := context.WithCancel(t.Context())

@@ -12,7 +12,7 @@ import (
 	"github.com/codesous/sous/api/worker"
 )
 
-// A worker that stops finishes what runs, and gives the rest back uncounted.
+// A worker that stops finishes what runs, and returns the rest back uncounted.
 func TestStopGivesBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSource(numbers(10)...)
@@ -36,7 +36,7 @@ func TestStopGivesBack(t *testing.T) {
 		}
 		for _, e := range s.jobs {
 			if e.reclaimed > 0 || e.Attempt > 1 || e.state == api.JobPending && e.Attempt != 0 {
-				t.Errorf("%+v", e)
+				t.Errorf("e = %+v; failed check: e.reclaimed > 0 || e.Attempt > 1 || e.state == api.JobPending && e.Attempt != 0", e)
 			}
 		}
 	})
@@ -75,7 +75,7 @@ func TestStopTimeout(t *testing.T) {
 		}
 		got := map[string]api.JobState{"1": s.jobs["1"].state, "2": s.jobs["2"].state}
 		if diff := cmp.Diff(map[string]api.JobState{"1": api.JobCompleted, "2": api.JobDead}, got); diff != "" {
-			t.Error(diff)
+			t.Errorf("difference (-want +got):\n%s", diff)
 		}
 	})
 }
@@ -90,7 +90,7 @@ func TestFetchedWhileItStops(t *testing.T) {
 		time.Sleep(500 * time.Millisecond) // taken, and not answered yet
 		w.end(t)
 		if e := s.jobs["0"]; e.state != api.JobPending || e.Attempt != 0 || e.LeaseEpoch != 1 {
-			t.Errorf("%+v", e)
+			t.Errorf("e = %+v; failed check: e.state != api.JobPending || e.Attempt != 0 || e.LeaseEpoch != 1", e)
 		}
 	})
 }

@@ -22,54 +22,54 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// Source is where jobs come from and are settled: client.Namespace is one.
+// Source provides jobs and settles them; *client.Namespace implements it.
 type Source interface {
-	// FetchJobs waits up to r.WaitMS for jobs; none is no error.
+	// FetchJobs leases jobs, and waits up to r.WaitMS for the first. It may return none.
 	FetchJobs(ctx context.Context, r api.FetchRequest) ([]api.FetchedJob, error)
-	// AckJobs, FailJobs and HeartbeatJobs answer one outcome a job, in order; an
-	// error means that nothing is known of any.
+	// AckJobs, FailJobs and HeartbeatJobs return one outcome for each job in order.
+	// After an error the outcome of every job is unknown.
 	AckJobs(ctx context.Context, acks []api.JobAck) ([]api.JobOutcome, error)
 	FailJobs(ctx context.Context, fails []api.JobFail) ([]api.JobOutcome, error)
 	HeartbeatJobs(ctx context.Context, workerID string, beats []api.JobHeartbeat) ([]api.JobOutcome, error)
 }
 
-// Handler does a job. What it returns settles it: nil completes it, an error
-// fails it, to be retried after the job's backoff; Fatal, RetryAfter and Snooze
-// say more. ctx ends when the job is cancelled or its lease lost (see
-// context.Cause), and when the worker stops and StopTimeout has passed.
+// Handler runs a job. Its result settles the job: nil completes it, an error fails the
+// attempt, and the job is retried after its backoff unless the error is one of Fatal,
+// RetryAfter and Snooze. ctx ends when the job is cancelled, its lease is lost, or the
+// worker stops and StopTimeout has passed; context.Cause returns which.
 type Handler func(ctx context.Context, j *Job) error
 
-// Config is what a Worker can be told; zero values mean the documented default.
+// Config configures a Worker. Zero values mean the documented defaults.
 type Config struct {
-	// Concurrency is how many handlers run at once (default 10).
+	// Concurrency is the number of handlers that run at once (default 10).
 	Concurrency int
-	// Ahead is how many more jobs are fetched, so that no handler waits for the
-	// next one (default: Concurrency; negative: none). They are under a lease.
+	// Ahead is the number of jobs that are fetched in advance, so that no handler
+	// waits for the next one (default: Concurrency; negative: none). They are leased.
 	Ahead int
-	// Lease is how long the queue waits for a sign of life (default 30 s); it is
-	// renewed at a third of it.
+	// Lease is the duration of leases (default 30 s). They are renewed after a third
+	// of it.
 	Lease time.Duration
-	// Wait is how long a fetch waits for work before it asks again (default 20 s).
+	// Wait is the time that one fetch waits for jobs (default 20 s).
 	Wait time.Duration
-	// StopTimeout is how long running handlers may go on once Run's context has
-	// ended (default 25 s; negative: not at all).
+	// StopTimeout is the time that running handlers have to finish after Run's context
+	// has ended (default 25 s; negative: none).
 	StopTimeout time.Duration
 	// ID names this worker (default: host, process and a random part).
 	ID string
-	// Version of the program, for the registry of workers.
+	// Version is the version of the program, for the list of workers.
 	Version string
-	// OnError is told of what no handler sees: a call that failed and is repeated,
-	// an outcome that was refused (default: nothing).
+	// OnError receives errors that no handler sees: of a request that is repeated, and
+	// of an outcome that was rejected (default: ignored).
 	OnError func(error)
 }
 
 // The reasons with which a handler's context ends.
 var (
-	// ErrCancelled: somebody cancelled the job.
+	// ErrCancelled means that the job was cancelled.
 	ErrCancelled = errors.New("worker: the job was cancelled")
-	// ErrLeaseLost: the queue gave the job to another worker, or deleted it.
+	// ErrLeaseLost means that the job was leased to another worker or deleted.
 	ErrLeaseLost = errors.New("worker: the job's lease was lost")
-	// ErrStopped: the worker stops, and the handler has used up StopTimeout.
+	// ErrStopped means that the worker stops and StopTimeout has passed.
 	ErrStopped = errors.New("worker: stopped")
 )
 
@@ -84,14 +84,14 @@ type Worker struct {
 	began  atomic.Bool
 	mu     sync.Mutex
 	inHand map[string]*Job // fetched and not settled, by id
-	asked  int             // jobs that fetches under way have asked for
+	asked  int             // jobs that unfinished fetches asked for
 
-	work    chan *Job        // fetched, to be begun
-	room    [2]chan struct{} // for each fetch, holds a token when there may be room for more jobs
+	work    chan *Job        // fetched, for the handlers
+	room    [2]chan struct{} // for each fetch, has a token if there may be room for more jobs
 	settler *settler
 }
 
-// New makes a worker over a source.
+// New returns a worker that fetches from source. It fails for an invalid Config.
 func New(source Source, cfg Config) (*Worker, error) {
 	if source == nil {
 		return nil, errors.New("worker: a source is required")
@@ -144,8 +144,8 @@ func setDefault[T comparable](v *T, standard T) {
 	}
 }
 
-// Handle registers the handler of a queue. Queues are served in the order of
-// their registration: one that is never empty starves those after it.
+// Handle registers the handler of a queue. Queues are fetched from in the order of their
+// registration: a queue that is never empty starves later ones. Call it before Run.
 func (w *Worker) Handle(queue string, h Handler) {
 	if _, known := w.handlers[queue]; !known {
 		w.queues = append(w.queues, queue)
@@ -153,20 +153,19 @@ func (w *Worker) Handle(queue string, h Handler) {
 	w.handlers[queue] = h
 }
 
-// ID is the name under which the worker holds its leases.
+// ID returns the name of the worker in its leases.
 func (w *Worker) ID() string { return w.cfg.ID }
 
-// Run fetches and handles jobs until ctx ends. Then it fetches no more, gives
-// back what no handler has begun, lets the others finish for StopTimeout, and
-// settles everything; what cannot be settled is given up after the time of a lease.
-// A job whose handler broke off because StopTimeout had passed is given back: it
-// runs again at once, and the attempt does not count. Run answers nil after such a
-// stop, and can be called once.
+// Run fetches and handles jobs until ctx ends. Then it stops fetching, returns jobs that no
+// handler has started to the queue, waits up to StopTimeout for the other handlers, and
+// settles their jobs. It stops trying to settle a job after the time of a lease. A job
+// whose handler ended because of StopTimeout is returned too: it can run again at once, and
+// the attempt does not count. Run returns nil after such a stop. Call it once.
 func (w *Worker) Run(ctx context.Context) error {
 	if err := w.check(); err != nil {
 		return err
 	}
-	// Leases are kept and jobs settled while handlers finish.
+	// Leases are renewed and jobs settled while handlers finish.
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	patience, halt := context.WithCancelCause(life)
@@ -196,7 +195,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	return nil
 }
 
-// check refuses what could never work.
+// check returns an error for a worker that could never run a job.
 func (w *Worker) check() error {
 	if n := len(w.queues); n == 0 || n > api.MaxFetchQueues {
 		return fmt.Errorf("worker: %d queues have a handler, want 1 to %d", n, api.MaxFetchQueues)
@@ -215,13 +214,13 @@ func (w *Worker) check() error {
 	return nil
 }
 
-// fetchGrace is how much longer than its wait a fetch may take, before the
-// connection is taken for dead.
+// fetchGrace is the time that a fetch may take beyond its wait before the connection is
+// considered dead.
 const fetchGrace = 15 * time.Second
 
-// fetch keeps the handlers supplied until ctx ends. While calls bring all that they
-// asked for, two are under way: the store finds the next jobs while those of the call
-// before are read.
+// fetch fetches jobs for the handlers until ctx ends. While calls return as many jobs as
+// they asked for, two calls run at once: the store searches the next jobs while those of
+// the previous call are transferred.
 func (w *Worker) fetch(ctx context.Context) {
 	var second sync.WaitGroup
 	defer second.Wait()
@@ -237,13 +236,13 @@ func (w *Worker) fetch(ctx context.Context) {
 	})
 }
 
-// secondFetchShare divides all room into the least that a second fetch asks for: a
-// small fetch costs the store as much as a large one.
+// secondFetchShare is the part of all room, as a divisor, for which a second fetch is
+// worthwhile: a small fetch costs the store as much as a large one.
 const secondFetchShare = 4
 
-// fetchWhile fetches until ctx ends, or until goOn, which is told after each call
-// whether it brought all that it asked for, returns false. It waits on room until least
-// jobs fit. Each call waits up to wait for its first job.
+// fetchWhile fetches until ctx ends or goOn returns false. goOn is called after each fetch
+// with whether it returned as many jobs as it asked for. Before each fetch it waits on room
+// until least jobs fit. A fetch waits up to wait for its first job.
 func (w *Worker) fetchWhile(ctx context.Context, room <-chan struct{}, least int, wait time.Duration, goOn func(full bool) bool) {
 	pause := newBackoff()
 	for ctx.Err() == nil {
@@ -277,7 +276,7 @@ func (w *Worker) fetchWhile(ctx context.Context, room <-chan struct{}, least int
 		}
 		pause.reset()
 		for _, j := range taken {
-			w.work <- j // there is room, unless a job whose lease ran out is still in there
+			w.work <- j // does not block, unless a job whose lease expired is still queued
 		}
 		if !goOn(len(jobs) == count) {
 			return
@@ -298,8 +297,8 @@ func (w *Worker) reserve(least int) int {
 	return count
 }
 
-// takeAll enters what a fetch for count jobs brought among the jobs in hand. Where one
-// is there already, that was under a lease which ran out.
+// takeAll registers the jobs of a fetch for count jobs. A job that is registered already
+// had a lease that expired.
 func (w *Worker) takeAll(fetched []api.FetchedJob, count int) []*Job {
 	jobs := make([]*Job, len(fetched))
 	var lost []*Job
@@ -322,7 +321,7 @@ func (w *Worker) takeAll(fetched []api.FetchedJob, count int) []*Job {
 	return jobs
 }
 
-// freed tells fetches that wait for room that there may be some.
+// freed notifies fetches that wait for room.
 func (w *Worker) freed() {
 	for _, room := range w.room {
 		select {
@@ -332,7 +331,7 @@ func (w *Worker) freed() {
 	}
 }
 
-// settled takes a job out of those in hand.
+// settled unregisters a job.
 func (w *Worker) settled(j *Job) {
 	w.mu.Lock()
 	if w.inHand[j.ID] == j {
@@ -342,7 +341,7 @@ func (w *Worker) settled(j *Job) {
 	w.freed()
 }
 
-// giveBack returns a job that no handler has done; the attempt does not count.
+// giveBack returns a job that no handler has finished to its queue. The attempt does not count.
 func (w *Worker) giveBack(j *Job) {
 	now := int64(0)
 	w.settler.add(j, settlement{
@@ -351,7 +350,7 @@ func (w *Worker) giveBack(j *Job) {
 	})
 }
 
-// handle runs the job's handler and hands its outcome to the settler.
+// handle runs the job's handler and passes its outcome to the settler.
 func (w *Worker) handle(patience context.Context, j *Job) {
 	ctx, stop := context.WithCancelCause(patience)
 	defer stop(nil)
@@ -362,7 +361,7 @@ func (w *Worker) handle(patience context.Context, j *Job) {
 	err := w.call(ctx, j)
 	cause := context.Cause(ctx)
 	if errors.Is(cause, ErrLeaseLost) || errors.Is(cause, ErrCancelled) {
-		w.settled(j) // it is not this worker's any more
+		w.settled(j) // the lease was lost meanwhile
 		return
 	}
 	if errors.Is(cause, ErrStopped) && (errors.Is(err, context.Canceled) || errors.Is(err, ErrStopped)) {
@@ -372,7 +371,7 @@ func (w *Worker) handle(patience context.Context, j *Job) {
 	w.settler.add(j, j.outcome(err, w.cfg.Lease))
 }
 
-// call is the handler's call; a panic is an error with a stack.
+// call calls the handler and turns a panic into an error with a stack.
 func (w *Worker) call(ctx context.Context, j *Job) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -382,7 +381,7 @@ func (w *Worker) call(ctx context.Context, j *Job) (err error) {
 	return w.handlers[j.Queue](ctx, j)
 }
 
-// beat renews the leases of all jobs in hand, in one call.
+// beat renews the leases of all registered jobs in one call.
 func (w *Worker) beat(ctx context.Context) {
 	tick := time.NewTicker(w.cfg.Lease / 3)
 	defer tick.Stop()

@@ -59,7 +59,7 @@ func TestConcurrencyIsKeptAndUsed(t *testing.T) {
 		}
 		for _, f := range s.fetched {
 			if f.Count < 1 || f.Count > concurrency+ahead || f.WorkerID != w.ID() || f.LeaseMS != 30_000 || f.WaitMS != 20_000 && f.WaitMS != 0 {
-				t.Errorf("%+v", f)
+				t.Errorf("f = %+v", f)
 			}
 		}
 	})
@@ -78,7 +78,7 @@ func TestASecondFetchWhileThereIsMore(t *testing.T) {
 		})
 		time.Sleep(time.Minute + 50*time.Millisecond) // no fetch begins or ends at that moment
 		if got := s.states(); got[api.JobCompleted] != jobs {
-			t.Errorf("%v", got)
+			t.Errorf("states: got = %v; failed check: got[api.JobCompleted] != jobs", got)
 		}
 		s.mu.Lock()
 		for _, f := range s.fetched {
@@ -150,7 +150,7 @@ func TestHeartbeatsKeepTheLease(t *testing.T) {
 		time.Sleep(13 * time.Second)
 		w.end(t)
 		if got := s.states(); got[api.JobCompleted] != 3 {
-			t.Errorf("%v", got)
+			t.Errorf("states: got = %v; failed check: got[api.JobCompleted] != 3", got)
 		}
 		told := map[string]int{}
 		for _, h := range s.beats {
@@ -162,7 +162,7 @@ func TestHeartbeatsKeepTheLease(t *testing.T) {
 			}
 		}
 		if diff := cmp.Diff(map[string]int{"0": 1, "1": 1, "2": 1}, told); diff != "" {
-			t.Error(diff)
+			t.Errorf("difference (-want +got):\n%s", diff)
 		}
 		for id, e := range s.jobs {
 			if e.LeaseEpoch != 1 {
@@ -263,7 +263,7 @@ func TestLostBeforeItBegan(t *testing.T) {
 		time.Sleep(8 * time.Second)
 		w.end(t)
 		if diff := cmp.Diff([]string{"0"}, begun); diff != "" {
-			t.Error(diff)
+			t.Errorf("difference (-want +got):\n%s", diff)
 		}
 	})
 }
@@ -338,7 +338,7 @@ func TestFetchBacksOff(t *testing.T) {
 		}
 		time.Sleep(6 * time.Second)
 		if got := s.states(); got[api.JobCompleted] != 1 {
-			t.Errorf("%v", got)
+			t.Errorf("states: got = %v; failed check: got[api.JobCompleted] != 1", got)
 		}
 		w.end(t)
 	})
@@ -349,7 +349,7 @@ func TestQueuesInTheirOrder(t *testing.T) {
 		s := newSource()
 		w, err := worker.New(s, worker.Config{ID: "me", Version: "v1"})
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("worker.New: %v", err)
 		}
 		for _, q := range []string{"urgent", "work", "urgent"} {
 			w.Handle(q, never(t))
@@ -357,10 +357,10 @@ func TestQueuesInTheirOrder(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
 		if err := w.Run(ctx); err != nil {
-			t.Error(err)
+			t.Errorf("Run: %v", err)
 		}
 		if f := s.fetched[0]; !cmp.Equal(f.Queues, []string{"urgent", "work"}) || f.WorkerID != "me" || f.Version != "v1" || f.Hostname == "" {
-			t.Errorf("%+v", f)
+			t.Errorf("f = %+v", f)
 		}
 		if err := w.Run(t.Context()); err == nil {
 			t.Error("ran twice")
@@ -388,7 +388,7 @@ func TestWhatCannotWorkIsRefused(t *testing.T) {
 	for _, queues := range [][]string{nil, {"No Queue"}, {"fn.hello"}, many} {
 		w, err := worker.New(newSource(), worker.Config{})
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("worker.New: %v", err)
 		}
 		for _, q := range queues {
 			w.Handle(q, never(t))

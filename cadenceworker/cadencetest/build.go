@@ -83,7 +83,7 @@ func build(cache, folder string) (string, error) {
 	return binary, compile(cache, folder, binary)
 }
 
-// use says whether binary is there, and notes that it is in use.
+// use reports whether binary is there, and notes that it is in use.
 func use(binary string) bool {
 	now := time.Now()
 	return os.Chtimes(binary, now, now) == nil
@@ -148,7 +148,7 @@ func sweep(cache string, now time.Time) error {
 	return nil
 }
 
-// compile gives way to the tests that run meanwhile, and renames, so that a
+// compile returns way to the tests that run meanwhile, and renames, so that a
 // process that does not wait never sees half a file.
 func compile(cache, folder, binary string) error {
 	dir, err := os.MkdirTemp(cache, "building-")

@@ -60,7 +60,7 @@ func Start(t testing.TB) *Server {
 	Skip(t)
 	s, err := sharedServer()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("sharedServer: %v", err)
 	}
 	return s
 }
@@ -73,7 +73,7 @@ func StartOwn(t testing.TB) *Server {
 	Skip(t)
 	s, err := newServer()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("newServer: %v", err)
 	}
 	s.own = true
 	t.Cleanup(s.guard.end)
@@ -196,7 +196,7 @@ func (s *Server) Stop(t testing.TB) {
 	t.Helper()
 	s.mustOwn(t)
 	if err := s.guard.stop(); err != nil {
-		t.Fatal(err)
+		t.Fatalf("stop: %v", err)
 	}
 }
 
@@ -206,7 +206,7 @@ func (s *Server) Restart(t testing.TB) {
 	t.Helper()
 	s.mustOwn(t)
 	if err := s.start(); err != nil {
-		t.Fatal(err)
+		t.Fatalf("start: %v", err)
 	}
 }
 
@@ -222,13 +222,13 @@ func (s *Server) Dial(t testing.TB) *cadenceworker.Conn {
 	t.Helper()
 	conn, err := cadenceworker.Dial(s.GRPCAddr)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("cadenceworker.Dial: %v", err)
 	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		if err := conn.Close(ctx); err != nil {
-			t.Error(err)
+			t.Errorf("Close: %v", err)
 		}
 	})
 	return conn
@@ -250,11 +250,11 @@ func (s *Server) Work(t testing.TB, domain, tasklist string, register func(worke
 		ContextPropagators:     propagators,
 	})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("worker.NewV2: %v", err)
 	}
 	register(w)
 	if err := w.Start(); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Start: %v", err)
 	}
 	t.Cleanup(w.Stop)
 }
@@ -264,7 +264,7 @@ func (s *Server) Domain(t testing.TB) string {
 	t.Helper()
 	random := make([]byte, 8)
 	if _, err := rand.Read(random); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Read: %v", err)
 	}
 	name := "test-" + hex.EncodeToString(random)
 	s.Register(t, name)

@@ -48,7 +48,7 @@ func start(ctx context.Context, t *testing.T, c client.Client) client.WorkflowRu
 		TaskList: tasklist, ExecutionStartToCloseTimeout: time.Minute, DecisionTaskStartToCloseTimeout: 5 * time.Second,
 	}, "greet", "world")
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("ExecuteWorkflow: %v", err)
 	}
 	return run
 }
@@ -57,7 +57,7 @@ func wantGreeting(ctx context.Context, t *testing.T, run client.WorkflowRun) {
 	t.Helper()
 	var got string
 	if err := run.Get(ctx, &got); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Get: %v", err)
 	}
 	if want := "HELLO WORLD"; got != want {
 		t.Errorf("the workflow gave %q, want %q", got, want)

@@ -80,7 +80,7 @@ func (g *guard) end() {
 	_ = g.cmd.Wait()
 }
 
-// runs says whether the process is there and not only its exit status, which the
+// runs reports whether the process is there and not only its exit status, which the
 // guard does not collect before the next order.
 func runs(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

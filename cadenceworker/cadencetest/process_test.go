@@ -53,16 +53,16 @@ func TestAKilledProcessLeavesNoServer(t *testing.T) {
 	}
 	Skip(t)
 	if _, _, err := program(); err != nil { // builds: not in the child
-		t.Fatal(err)
+		t.Fatalf("program: %v", err)
 	}
 	cmd := child(t, t.Name(), "serve")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("StdoutPipe: %v", err)
 	}
 	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Start: %v", err)
 	}
 	var server, guard int
 	var dir, addr string
@@ -73,14 +73,14 @@ func TestAKilledProcessLeavesNoServer(t *testing.T) {
 		t.Errorf("the child says that process %d serves from %q", server, dir)
 	}
 	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Kill: %v", err)
 	}
 	_ = cmd.Wait() // it was killed
 	eventually(t, "the server and its guard ended", func() bool { return !runs(server) && !runs(guard) })
 	eventually(t, "the server's folder is removed", func() bool { return gone(dir) })
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("net.Listen: %v", err)
 	}
 	l.Close()
 }
@@ -99,7 +99,7 @@ func TestPortsAreOneServersOnly(t *testing.T) {
 	t.Parallel()
 	first, reservation, err := reserve(len(services))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("reserve: %v", err)
 	}
 	if l, err := net.Listen("tcp", address(first-1)); err == nil {
 		l.Close()
@@ -111,7 +111,7 @@ func TestPortsAreOneServersOnly(t *testing.T) {
 	reservation.Close()
 	l, err := net.Listen("tcp", address(first-1))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("net.Listen: %v", err)
 	}
 	l.Close()
 }
@@ -124,7 +124,7 @@ func tiny(t *testing.T, text string) (module, bin, calls string) {
 	module, bin, calls = filepath.Join(dir, "module"), filepath.Join(dir, "bin"), filepath.Join(dir, "calls")
 	goCommand, err := exec.LookPath("go")
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("exec.LookPath: %v", err)
 	}
 	for path, text := range map[string]string{
 		filepath.Join(module, "go.mod"):  "module tiny\n\ngo 1.26.0\n",
@@ -133,10 +133,10 @@ func tiny(t *testing.T, text string) (module, bin, calls string) {
 		filepath.Join(bin, "go"):         fmt.Sprintf("#!/bin/sh\necho called >>%s\nexec %s \"$@\"\n", calls, goCommand),
 	} {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
+			t.Fatalf("os.MkdirAll: %v", err)
 		}
 		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-			t.Fatal(err)
+			t.Fatalf("os.WriteFile: %v", err)
 		}
 	}
 	return module, bin, calls
@@ -148,7 +148,7 @@ func TestOneOfManyProcessesBuilds(t *testing.T) {
 		cache, module, _ := strings.Cut(argument, "\n")
 		binary, err := build(cache, module)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("build: %v", err)
 		}
 		text, err := exec.Command(binary).CombinedOutput()
 		if err != nil || string(text) != "tiny" {
@@ -170,7 +170,7 @@ func TestOneOfManyProcessesBuilds(t *testing.T) {
 	all.Wait()
 	text, err := os.ReadFile(calls)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("os.ReadFile: %v", err)
 	}
 	if got := strings.Count(string(text), "called"); got != 1 {
 		t.Errorf("go was called %d times, want once", got)
@@ -183,11 +183,11 @@ func TestOtherSourcesAreAnotherBinary(t *testing.T) {
 	for _, name := range []string{"go.mod", "go.sum", "main.go"} {
 		before, err := digest(one)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("digest: %v", err)
 		}
 		f, err := os.OpenFile(filepath.Join(one, name), os.O_APPEND|os.O_WRONLY, 0)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("os.OpenFile: %v", err)
 		}
 		fmt.Fprintln(f, "// more")
 		f.Close()
@@ -210,14 +210,14 @@ func TestTheCacheIsSwept(t *testing.T) {
 	for name, age := range age {
 		path := filepath.Join(cache, name)
 		if err := os.WriteFile(path, nil, 0o644); err != nil {
-			t.Fatal(err)
+			t.Fatalf("os.WriteFile: %v", err)
 		}
 		if err := os.Chtimes(path, now.Add(-age), now.Add(-age)); err != nil {
-			t.Fatal(err)
+			t.Fatalf("os.Chtimes: %v", err)
 		}
 	}
 	if err := sweep(cache, now); err != nil {
-		t.Fatal(err)
+		t.Fatalf("sweep: %v", err)
 	}
 	for name, want := range map[string]bool{
 		"cadenceserver-old": true, "cadenceserver-new": false, "cadenceserver.lock": false, "building-1": true, "another": false,

@@ -140,12 +140,12 @@ func appendParameters(b []byte, rawQuery string) []byte {
 // one of our keys: they were meant for the platform, and a function could use
 // them. All others are between the function and its callers.
 func withoutCredentials(values []string) []string {
-	if !slices.ContainsFunc(values, api.HoldsKey) {
+	if !slices.ContainsFunc(values, api.ContainsKey) {
 		return values
 	}
 	var kept []string
 	for _, value := range values {
-		if !api.HoldsKey(value) {
+		if !api.ContainsKey(value) {
 			kept = append(kept, value)
 		}
 	}

@@ -40,8 +40,8 @@ func connect(addr string) (*connection, error) {
 
 func (c *connection) close() { _ = c.dispatcher.Stop() } // the process ends
 
-// register creates the domain if it does not exist. Servers and workers see a new
-// domain within some seconds.
+// register creates the domain if it does not exist. A server uses a new domain after some
+// seconds, and so does the worker.
 func (c *connection) register(ctx context.Context, domain string) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()

@@ -1,6 +1,6 @@
-// Command cadence is an example that places orders: a workflow of Cadence's Go client
-// whose activities are functions. The workflow refers to them only through the
-// tasklist that a worker binding serves.
+// Cadence is an example that places orders: a workflow of Cadence's Go client whose
+// activities are functions. The program only names the tasklist that a worker binding
+// serves.
 package main
 
 import (
@@ -51,9 +51,8 @@ type placed struct {
 	Pack   packed  `json:"pack"`
 }
 
-// place is the workflow: it charges the card and then packs the items. The code of an
-// error that a function throws is the reason of the activity's failure. A declined
-// card is not retried; all other failures are.
+// place charges and then packs. The code of the error that a function throws is the reason
+// of its activity's failure: a declined card is not retried, everything else is.
 func place(ctx workflow.Context, o order) (*placed, error) {
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskList:               activities,

@@ -1,5 +1,5 @@
-// Command worker-go is an example that sends the letters of the queue "letters" page
-// by page. A retry continues from the page at which the previous attempt stopped.
+// Worker-go is an example that sends the letters of the queue "letters" page by page. It
+// continues from the page at which an earlier attempt stopped.
 package main
 
 import (

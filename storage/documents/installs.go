@@ -37,7 +37,7 @@ func (s *Service) MayUse(ctx context.Context, tenant, install, namespace, functi
 	if err != nil {
 		return Failure(err)
 	}
-	if !found.Lets(namespace, function) {
+	if !found.Allows(namespace, function) {
 		return denied
 	}
 	return nil

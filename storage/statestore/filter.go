@@ -10,8 +10,8 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// Compare orders values: decimal integers (of 64 bits: digits, behind a minus or
-// not) by their number, and before all others, which compare byte by byte.
+// Compare orders values. Decimal integers of 64 bits, with an optional minus, compare as
+// numbers and come before all others, which compare byte by byte.
 func Compare(a, b []byte) int {
 	x, aNumber := Number(a)
 	y, bNumber := Number(b)
@@ -26,20 +26,20 @@ func Compare(a, b []byte) int {
 	return bytes.Compare(a, b)
 }
 
-// Number gives the number that a value is compared by, if it is one.
+// Number returns the number of a value; ok is false if Compare does not treat it as one.
 func Number(v []byte) (n int64, ok bool) {
 	if len(v) == 0 || v[0] == '+' {
 		return 0, false
 	}
 	n, err := strconv.ParseInt(string(v), 10, 64)
 	if err != nil {
-		return 0, false // of what is out of range it gives the bound
+		return 0, false // ParseInt returns the bound for a number out of range
 	}
 	return n, true
 }
 
-// Validate refuses (CodeValidation) a filter that no scan can answer; nil is one
-// that passes all.
+// Validate returns CodeValidation for an invalid filter. A nil filter is valid and matches
+// every record.
 func (f *Filter) Validate() error {
 	switch {
 	case f == nil:
@@ -56,7 +56,7 @@ func (f *Filter) Validate() error {
 	return nil
 }
 
-// Passes says whether a record passes; every one passes nil.
+// Passes reports whether a record passes the filter. Every record passes a nil filter.
 func (f *Filter) Passes(fields Fields) bool {
 	if f == nil {
 		return true
@@ -69,13 +69,13 @@ func (f *Filter) Passes(fields Fields) bool {
 	return f.Op == Equal && c == 0 || f.Op == Less && c < 0 || f.Op == Greater && c > 0
 }
 
-// Holds says whether a record is among the exceptions.
+// Holds reports whether a record is excepted.
 func (e Exception) Holds(fields Fields) bool {
 	value, ok := fields[e.Field]
 	return ok && slices.Contains(e.Values, string(value))
 }
 
-// Same says whether two exceptions leave out the same records.
+// Same reports whether two exceptions exclude the same records.
 func (e Exception) Same(o Exception) bool {
 	a, b := e.sorted(), o.sorted()
 	return slices.Equal(a, b) && (len(a) == 0 || e.Field == o.Field)
@@ -87,17 +87,17 @@ func (e Exception) sorted() []string {
 	return slices.Compact(values)
 }
 
-// Results collects what a scan with a filter found, in any order, and gives it in
-// order. It holds at most twice as many entries as the filter asks for.
+// Results collects the entries of a scan with a filter and sorts them. It holds at most
+// 2 × MaxResults entries.
 type Results struct {
 	filter  *Filter
 	entries []Entry
 }
 
-// NewResults collects for f.
+// NewResults returns empty Results for the filter f.
 func NewResults(f *Filter) *Results { return &Results{filter: f} }
 
-// Add takes an entry that passes the filter; no key twice.
+// Add adds an entry that passes the filter. No key may be added twice.
 func (r *Results) Add(e Entry) {
 	r.entries = append(r.entries, e)
 	if bound := r.filter.MaxResults; bound > 0 && len(r.entries) >= 2*bound {
@@ -105,7 +105,7 @@ func (r *Results) Add(e Entry) {
 	}
 }
 
-// Sorted gives the entries in order, within the filter's bound.
+// Sorted returns the entries in order, at most MaxResults of them.
 func (r *Results) Sorted() []Entry {
 	slices.SortFunc(r.entries, func(a, b Entry) int {
 		return cmp.Or(Compare(a.Fields[r.filter.Field], b.Fields[r.filter.Field]), strings.Compare(a.Key, b.Key))

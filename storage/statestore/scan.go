@@ -5,11 +5,12 @@ import (
 	"iter"
 )
 
-// errStop ends a scan whose caller has enough.
+// errStop ends a scan whose caller stops.
 var errStop = errors.New("statestore: the scan was left")
 
-// Entries makes of scan, which gives what it finds until give fails, what Store.Scan
-// answers: up to the filter's MaxResults. A malformed prefix or filter is its only entry.
+// Entries turns scan into the result of Store.Scan, with at most MaxResults entries. scan
+// calls give with each record and stops at its error. A malformed prefix or filter is
+// returned as the only element, an error.
 func Entries(prefix string, f *Filter, scan func(give func(Entry) error) error) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		err := errors.Join(ValidatePrefix(prefix), f.Validate())
@@ -29,7 +30,8 @@ func Entries(prefix string, f *Filter, scan func(give func(Entry) error) error) 
 	}
 }
 
-// Filtered gives what scan finds and f passes. A filter's order needs all of it first.
+// Filtered passes on the records of scan that pass f. The order of a filter requires
+// reading all of them first.
 func Filtered(f *Filter, scan func(give func(Entry) error) error, give func(Entry) error) error {
 	if f == nil {
 		return scan(give)

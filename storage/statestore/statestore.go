@@ -1,8 +1,7 @@
-// Package statestore is the contract of a store of current state: records of
-// fields under a key, with an optional time-to-live, compare-and-set and filtered
-// scans. Packages kvrocks and jetstream implement it; both pass package
-// statestoretest. What it does not do, on purpose: deliver messages, keep history,
-// join, or change two keys at once.
+// Package statestore defines a store of current state: records of fields under a key,
+// with an optional time-to-live, compare-and-set and filtered scans. Packages kvrocks and
+// jetstream implement it; both pass the tests of package statestoretest. It does not
+// deliver messages, keep history, join, or change two keys at once.
 package statestore
 
 import (
@@ -11,57 +10,61 @@ import (
 	"time"
 )
 
-// Store keeps records. It is safe for concurrent use. A key is one or more
-// segments joined by colons, none of them empty, without white space or control
-// characters, of at most MaxKeyBytes; a field's name is any text. Errors:
-// CodeValidation for a malformed key, filter or time-to-live, CodeStoreUnavailable
-// where the store does not answer or is closed, CodeStoreConflict where others
-// changed the record again and again meanwhile, CodeBodyLimit for a record that the
-// store cannot hold. After CodeStoreUnavailable a write may have been made or not.
+// Store keeps records. It is safe for concurrent use.
+//
+// A key has at most MaxKeyBytes and consists of segments joined by colons. No segment is
+// empty or has white space or control characters. A field's name is any text.
+//
+// Errors are CodeValidation for a malformed key, filter or time-to-live,
+// CodeStoreUnavailable if the store does not answer or is closed, CodeStoreConflict if
+// other writers changed the record too often meanwhile, and CodeBodyLimit for a record
+// that is too large for the store. After CodeStoreUnavailable a write may or may not have
+// been made.
 type Store interface {
-	// Get gives the record, nil where there is none.
+	// Get returns the record, nil if it does not exist.
 	Get(ctx context.Context, key string) (*Record, error)
-	// Put stores the record in place of what was there. Its TTL of 0 keeps it until
-	// it is deleted.
+	// Put stores the record and replaces an existing one. A record with a TTL of 0 does
+	// not expire.
 	Put(ctx context.Context, key string, r Record) error
-	// Delete removes the record, if it is there.
+	// Delete removes the record. A missing record is no error.
 	Delete(ctx context.Context, key string) error
 
-	// GetField gives one field; found is false where there is no record, or no such
-	// field in it.
+	// GetField returns one field. found is false if the record or the field does not
+	// exist.
 	GetField(ctx context.Context, key, field string) (value []byte, found bool, err error)
-	// SetFields writes fields, and removes those whose value is nil; others, and the
-	// time-to-live, stay. It makes the record if there is none; one without fields
-	// does not exist.
+	// SetFields writes fields and removes those whose value is nil. Other fields and the
+	// time-to-live stay. It creates a missing record; a record without fields does not
+	// exist.
 	SetFields(ctx context.Context, key string, fields Fields) error
-	// CompareAndSet is SetFields if every field of expected has its value now, nil
-	// meaning that it must be absent. It says whether it was so. Where the network
-	// failed meanwhile, false may stem from the call's own write: what tells is a
-	// field that names the writer.
+	// CompareAndSet is SetFields on the condition that every field of expected has its
+	// value; nil means that the field must be absent. It reports whether the condition
+	// held. If the network failed meanwhile, false can result from the call's own
+	// write: use a field that names the writer to find out.
 	CompareAndSet(ctx context.Context, key string, expected, fields Fields) (bool, error)
-	// Expire gives the record, if it is there, ttl to live from now; 0 keeps it.
+	// Expire sets the time-to-live of the record, from now; 0 removes it. A missing
+	// record is no error.
 	Expire(ctx context.Context, key string, ttl time.Duration) error
 
-	// Scan gives the records whose keys begin with prefix (the beginning of a key, in
-	// a segment's middle as well, but not "") and that pass the filter (nil: all of
-	// them), until the caller stops or an error is given, which is the last. With a
-	// filter they come in ascending order of its field, then of their keys. No record
-	// comes twice; those that change meanwhile may be given or not.
+	// Scan iterates over the records whose keys begin with prefix and that pass the
+	// filter (nil: all). The prefix may end within a segment; it must not be "". An
+	// error is the last element. With a filter, the records are in ascending order of
+	// its field, then of their keys. No record is repeated; a record that changes
+	// during the scan may be missing.
 	Scan(ctx context.Context, prefix string, f *Filter) iter.Seq2[Entry, error]
 
-	// Ping asks for a sign of life.
+	// Ping returns nil if the store answers.
 	Ping(ctx context.Context) error
-	// Close ends what the store made for itself; what it was given stays open.
+	// Close makes later calls fail. A connection that was passed to the store stays open.
 	Close() error
 }
 
-// Fields are a record's values by name.
+// Fields are the values of a record by name.
 type Fields map[string][]byte
 
-// Record is what stands under a key.
+// Record is the value of a key.
 type Record struct {
 	Fields Fields
-	TTL    time.Duration // that remains; 0 where it has none
+	TTL    time.Duration // remaining; 0 for none
 }
 
 // Entry is one record of a scan.
@@ -70,10 +73,10 @@ type Entry struct {
 	Record
 }
 
-// Op is how a filter compares.
+// Op is the comparison of a filter.
 type Op string
 
-// The comparisons, by Compare.
+// The comparisons; Compare defines the order.
 const (
 	Equal   Op = "eq"
 	Less    Op = "lt"
@@ -85,9 +88,9 @@ type Filter struct {
 	Field string
 	Op    Op
 	Value []byte
-	// Except leaves out records whose field has one of the values.
+	// Except excludes records whose field has one of the values.
 	Except Exception
-	// MaxResults bounds how many records the scan gives; 0 means no bound.
+	// MaxResults bounds the number of records of the scan; 0 means no bound.
 	MaxResults int
 }
 
@@ -97,8 +100,8 @@ type Exception struct {
 	Values []string
 }
 
-// CompareAndSwap gives field the value new if it is expected now (nil: absent),
-// and says whether it was.
+// CompareAndSwap sets field to new if its value is expected (nil: absent). It reports
+// whether it was.
 func CompareAndSwap(ctx context.Context, s Store, key, field string, expected, value []byte) (bool, error) {
 	return s.CompareAndSet(ctx, key, Fields{field: expected}, Fields{field: value})
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// MaxKeyBytes bounds a key: escaped, it has to fit where NATS names its subject.
+// MaxKeyBytes bounds a key, so that its escaped form is a valid NATS subject.
 const MaxKeyBytes = 1024
 
-// ValidateKey refuses (CodeValidation) what is no key.
+// ValidateKey returns CodeValidation for a malformed key; see Store.
 func ValidateKey(key string) error {
 	if strings.HasSuffix(key, ":") {
 		return badKey("key", key, "ends with a colon")
@@ -20,7 +20,7 @@ func ValidateKey(key string) error {
 	return validate("key", key)
 }
 
-// ValidatePrefix refuses (CodeValidation) what no key begins with, and "".
+// ValidatePrefix returns CodeValidation if no key can begin with the prefix, and for "".
 func ValidatePrefix(prefix string) error { return validate("prefix", prefix) }
 
 func validate(what, key string) error {
@@ -43,7 +43,7 @@ func badKey(what, key, why string) error {
 	return api.Errorf(api.CodeValidation, "the %s %q %s", what, key, why)
 }
 
-// ValidateTTL refuses (CodeValidation) a negative time-to-live.
+// ValidateTTL returns CodeValidation for a negative time-to-live.
 func ValidateTTL(ttl time.Duration) error {
 	if ttl < 0 {
 		return api.Errorf(api.CodeValidation, "the time-to-live %s is negative", ttl)
@@ -51,8 +51,8 @@ func ValidateTTL(ttl time.Duration) error {
 	return nil
 }
 
-// Milliseconds is a time-to-live in whole milliseconds, upwards: one that is there
-// does not become none.
+// Milliseconds returns a time-to-live in milliseconds, rounded up so that a short one does
+// not become 0, which means none.
 func Milliseconds(ttl time.Duration) int64 {
 	return int64((ttl + time.Millisecond - 1) / time.Millisecond)
 }

@@ -62,21 +62,20 @@ func Find(ctx context.Context, path string) (Binary, error) {
 	return Binary{}, fmt.Errorf("%s is neither redis-server nor kvrocks: --version prints %q", found, version)
 }
 
-// Config is how a server is started.
+// Config configures a server that is started.
 type Config struct {
 	Port int    // on 127.0.0.1
 	Dir  string // an existing directory for its data
 	// Cluster makes the server a node of a cluster, without slots so far.
 	Cluster bool
-	// RedisArgs are further arguments for redis-server, which keeps no data
-	// without them. KVRocks does not get them: it always keeps its data.
+	// RedisArgs are further arguments for redis-server, which does not persist its data
+	// without them. KVRocks, which always does, ignores them.
 	RedisArgs []string
 }
 
 // Args returns the arguments that start b in the foreground. For KVRocks it
-// writes a configuration file to cfg.Dir: that of production, of which a KVRocks
-// ignores the settings that its version does not know. Its paths, its port and
-// its backups are overridden.
+// writes a configuration file to cfg.Dir: that of production with other paths, another
+// port and no backups. KVRocks ignores settings that its version does not know.
 func (b Binary) Args(cfg Config) ([]string, error) {
 	if b.Kind == KVRocks {
 		return kvrocksArgs(cfg)
@@ -113,15 +112,15 @@ func kvrocksArgs(cfg Config) ([]string, error) {
 	return args, nil
 }
 
-// The ports of servers, which leave room for that of redis-server's cluster bus,
-// 10,000 higher. Both are below those that Linux gives to outgoing connections: one
-// could take the port of a server that was killed and is to be started again.
+// The range of ports. The port of redis-server's cluster bus is 10,000 higher. Both are
+// below the ports of outgoing connections on Linux, which could take the port of a server
+// that was killed and is started again.
 const (
 	firstPort = 10_000
 	lastPort  = 22_000
 )
 
-// FreePort returns a port for a server that was free a moment ago.
+// FreePort returns a port that was free at the time of the call.
 func FreePort(ctx context.Context) (int, error) {
 	var err error
 	for range 100 {
@@ -140,8 +139,8 @@ func FreePort(ctx context.Context) (int, error) {
 // Addr returns the address of the server on a port.
 func Addr(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
-// Client returns a client for tests and measurements, which sends no command of
-// its own and never retries.
+// Client returns a client for tests and measurements. It sends no commands by itself and
+// does not retry.
 func Client(addr string) *redis.Client {
 	return redis.NewClient(&redis.Options{Addr: addr, Protocol: 2, DisableIdentity: true, MaxRetries: -1, DialerRetries: 1})
 }
@@ -167,9 +166,9 @@ func Ready(ctx context.Context, port, pid int) error {
 	return client.Ping(ctx).Err()
 }
 
-// Calls returns how often a server has executed each command since it started,
-// those of scripts included, by names in lower case. Compare two readings: KVRocks
-// cannot reset its statistics.
+// Calls returns how often a server has executed each command since its start, including
+// commands of scripts, by lower-case name. Compare two results: KVRocks cannot reset its
+// statistics.
 func Calls(ctx context.Context, client redis.UniversalClient) (map[string]int64, error) {
 	text, err := client.Info(ctx, "commandstats").Result()
 	if err != nil {

@@ -1,6 +1,6 @@
-// Command cadenceserver is a Cadence server with all its services in one process
-// and SQLite below, for tests. It is a module of its own, so that what it links
-// stays out of what the platform links.
+// Command cadenceserver is a Cadence server for tests, with all services in one process
+// and SQLite as its store. It is a separate module, so that the platform does not depend on
+// its dependencies.
 //
 //	cadenceserver --config DIR schema
 //	cadenceserver --config DIR start --services frontend,history,matching,worker
@@ -27,7 +27,7 @@ import (
 )
 
 func main() {
-	// SQLite gives back times of the local zone, and Cadence compares them as text.
+	// SQLite returns times in the local zone, and Cadence compares them as text.
 	time.Local = time.UTC
 	app := cadence.BuildCLI(metrics.ReleaseVersion, metrics.Revision)
 	app.Commands = append(app.Commands, &cli.Command{
@@ -38,7 +38,7 @@ func main() {
 	commoncli.ExitHandler(app.Run(os.Args))
 }
 
-// setUp makes the tables of both stores of the configuration in folder dir.
+// setUp creates the tables of both stores of the configuration in folder dir.
 func setUp(dir string) error {
 	var cfg config.Config
 	if err := config.Load("", dir, "", &cfg); err != nil {
@@ -72,9 +72,8 @@ func setUpStore(cfg *config.SQL, versions fs.FS) error {
 	return schema.UpdateFromConfig(&schema.UpdateConfig{SchemaFS: versions}, db)
 }
 
-// wholeTimes declares times so that the driver knows them for times: a column of
-// type DATETIME(6) is text to it, and timers are lost where texts of different
-// lengths are compared.
+// wholeTimes declares times so that the driver recognizes them: it treats a column of type
+// DATETIME(6) as text, and timers are lost when texts of different lengths are compared.
 type wholeTimes struct{ *sql.Connection }
 
 func (w wholeTimes) ExecDDLQuery(stmt string, args ...any) error {

@@ -39,7 +39,7 @@ func TestChangesAreTriedAgain(t *testing.T) {
 		kv := &contended{KeyValue: s.kv, times: times}
 		on := &Store{js: s.js, kv: kv, timeout: s.timeout, clock: s.clock}
 		if err := s.Put(t.Context(), "a", statestore.Record{Fields: statestore.Fields{"n": []byte("1")}}); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Put: %v", err)
 		}
 		err := on.SetFields(t.Context(), "a", statestore.Fields{"mine": {}})
 		if api.ErrorCode(err) != want || kv.updates != min(times+1, maxTries) {
@@ -47,7 +47,7 @@ func TestChangesAreTriedAgain(t *testing.T) {
 		}
 		r, err := s.Get(t.Context(), "a")
 		if err != nil || r == nil {
-			t.Fatal(r, err)
+			t.Fatalf("Get: r = %v, err = %v; failed check: err != nil || r == nil", r, err)
 		}
 		if _, mine := r.Fields["mine"]; mine != (want == "") {
 			t.Errorf("%d conflicts: %v", times, r.Fields)
@@ -91,7 +91,7 @@ func TestRemovalsSpareWhatOthersWrote(t *testing.T) {
 	} {
 		removed.TTL = tt.later
 		if err := s.Put(t.Context(), "a", removed); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Put: %v", err)
 		}
 		kv := &contended{KeyValue: s.kv, times: 1}
 		on := &Store{js: s.js, kv: kv, timeout: s.timeout, clock: func() time.Time { return time.Now().Add(2 * tt.later) }}
@@ -110,13 +110,13 @@ func TestConflictsEndWithTheCaller(t *testing.T) {
 	t.Parallel()
 	s := newTestStore(t)
 	if err := s.Put(t.Context(), "a", statestore.Record{Fields: statestore.Fields{"n": []byte("1")}}); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Put: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	on := &Store{js: s.js, kv: &cancelling{contended{KeyValue: s.kv, times: maxTries}, cancel}, timeout: s.timeout, clock: s.clock}
 	if err := on.SetFields(ctx, "a", statestore.Fields{"mine": {}}); !errors.Is(err, context.Canceled) {
-		t.Error(err)
+		t.Errorf("SetFields = %v, failed check: !errors.Is(err, context.Canceled)", err)
 	}
 }
 
@@ -136,7 +136,7 @@ func newTestStore(t *testing.T) *Store {
 	t.Helper()
 	srv, err := server.NewServer(&server.Options{DontListen: true, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("NewServer: %v", err)
 	}
 	srv.Start()
 	t.Cleanup(func() {
@@ -145,16 +145,16 @@ func newTestStore(t *testing.T) *Store {
 	})
 	conn, err := nats.Connect("", nats.InProcessServer(srv))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("nats.Connect: %v", err)
 	}
 	t.Cleanup(conn.Close)
 	js, err := natsjs.New(conn)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("New: %v", err)
 	}
 	s, err := New(t.Context(), js, Config{Bucket: "states", Storage: natsjs.MemoryStorage})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("New: %v", err)
 	}
 	return s
 }

@@ -12,7 +12,7 @@ func TestSousKnowsNoNATS(t *testing.T) {
 	t.Parallel()
 	out, err := exec.Command("go", "list", "-deps", "github.com/codesous/sous/cmd/sous").Output()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Output: %v", err)
 	}
 	if !strings.Contains(string(out), "github.com/codesous/sous/storage/statestore/kvrocks") {
 		t.Error("cmd/sous has no state store at all")

@@ -11,18 +11,18 @@ import (
 	"github.com/codesous/sous/storage/statestore"
 )
 
-// documentVersion begins every document. After it come uvarints and texts behind
-// their lengths: when it expires in ms (0: never), how many fields, and each field's
-// name and value.
+// documentVersion is the first byte of every document. Then follow the expiry in ms (0:
+// never) and the number of fields as uvarints, and each field's name and value, each after
+// its length.
 const documentVersion = 1
 
 var errMalformed = errors.New("the document is malformed")
 
-// document is a record as the bucket holds it; one without fields is none.
+// document is a record in the bucket. A document without fields does not exist.
 type document struct {
 	fields      statestore.Fields
 	expiresAtMS int64
-	revision    uint64 // 0 where the bucket holds none
+	revision    uint64 // 0 if it is not in the bucket
 }
 
 func (d *document) encode() []byte {
@@ -38,7 +38,7 @@ func (d *document) encode() []byte {
 	return out
 }
 
-// decode reads what encode wrote. The values do not share in.
+// decode parses the output of encode. The values do not alias in.
 func decode(in []byte) (document, error) {
 	if len(in) == 0 || in[0] != documentVersion {
 		return document{}, errMalformed
@@ -58,7 +58,7 @@ func decode(in []byte) (document, error) {
 	return d, nil
 }
 
-// reader takes a document apart; after a failure it gives nothing.
+// reader parses a document; after a failure it returns zero values.
 type reader struct {
 	in     []byte
 	failed bool
@@ -87,7 +87,7 @@ func (r *reader) bytes() []byte {
 	return out
 }
 
-// set writes fields, and removes those whose value is nil.
+// set writes fields and removes those whose value is nil.
 func (d *document) set(fields statestore.Fields) {
 	for name, value := range fields {
 		if value == nil {
@@ -98,7 +98,7 @@ func (d *document) set(fields statestore.Fields) {
 	}
 }
 
-// holds says whether each of expected has its value; nil is none.
+// holds reports whether each field of expected has its value; nil means absent.
 func (d *document) holds(expected statestore.Fields) bool {
 	for name, want := range expected {
 		value, ok := d.fields[name]
@@ -109,7 +109,7 @@ func (d *document) holds(expected statestore.Fields) bool {
 	return true
 }
 
-// expire gives the document ttl to live from now; 0 keeps it.
+// expire sets the time-to-live of the document, from now; 0 removes it.
 func (d *document) expire(now time.Time, ttl time.Duration) {
 	d.expiresAtMS = 0
 	if ttl > 0 {
@@ -121,7 +121,7 @@ func (d *document) expired(now time.Time) bool {
 	return d.expiresAtMS > 0 && d.expiresAtMS <= now.UnixMilli()
 }
 
-// record is the document, which has not expired, as callers see it.
+// record returns the document, which must not have expired, as a record.
 func (d *document) record(now time.Time) statestore.Record {
 	r := statestore.Record{Fields: d.fields}
 	if d.expiresAtMS > 0 {

@@ -13,10 +13,10 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// retryAfter is what a client is told to wait when the store does not answer.
+// retryAfter is the RetryAfter of errors if the store does not answer.
 const retryAfter = time.Second
 
-// request makes a request in its time, and turns its failure into an error of package
+// request runs do within the request timeout and converts its error into one of package
 // api.
 func (s *Store) request(ctx context.Context, op string, do func(ctx context.Context) error) error {
 	if err := s.connected(ctx, op); err != nil {
@@ -27,8 +27,8 @@ func (s *Store) request(ctx context.Context, op string, do func(ctx context.Cont
 	return failure(ctx, op, do(bounded))
 }
 
-// connected fails at once without a connection: what is sent meanwhile would wait in
-// the client, and be written when nobody expects it any more.
+// connected returns an error without a connection. The client would buffer the request and
+// send it after its caller has given up.
 func (s *Store) connected(ctx context.Context, op string) error {
 	if err := ctx.Err(); err != nil {
 		return failure(ctx, op, err)
@@ -39,9 +39,9 @@ func (s *Store) connected(ctx context.Context, op string) error {
 	return nil
 }
 
-// failure turns what the client returned from op into errors of package api. A
-// context that the caller ended stays a context error; conflicts stay what they are;
-// whatever is no answer of the server means that it was not reached.
+// failure converts an error of the client during op into one of package api. The error of
+// an ended context and a conflict stay as they are. Every error that is not a response of
+// the server becomes CodeStoreUnavailable.
 func failure(ctx context.Context, op string, err error) error {
 	if err == nil || conflict(err) {
 		return err
@@ -64,7 +64,7 @@ func failure(ctx context.Context, op string, err error) error {
 	return e
 }
 
-// conflict says whether a write was refused since the record has another revision.
+// conflict reports whether a write failed because the record has another revision.
 func conflict(err error) bool {
 	var answer *natsjs.APIError
 	return errors.Is(err, natsjs.ErrKeyExists) || errors.Is(err, natsjs.ErrKeyRevisionMismatch) ||

@@ -1,7 +1,7 @@
-// Package jetstream keeps the records of package statestore in a key-value bucket of
-// NATS JetStream: one document of fields a key, changed by compare-and-swap on its
-// revision. A time-to-live stands in the document, since a bucket has but one: what
-// has expired reads as absent and is removed by whoever meets it.
+// Package jetstream implements package statestore with a key-value bucket of NATS
+// JetStream. A record is one document, changed by compare-and-swap on its revision. Its
+// time-to-live is in the document, since a bucket has only one for all entries. An expired
+// record reads as absent and is removed by the next call that reads it.
 package jetstream
 
 import (
@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync/atomic"
 	"time"
 
 	natsjs "github.com/nats-io/nats.go/jetstream"
@@ -18,27 +17,27 @@ import (
 	"github.com/codesous/sous/storage/statestore"
 )
 
-// Config says which bucket to use. Bucket is required; every other zero means the
-// default that its comment gives.
+// Config configures a Store. Bucket is required; other zero values mean the documented
+// defaults.
 type Config struct {
 	Bucket string
-	// Replicas and Storage are what the bucket is made with where there is none.
-	// Default: one, in files.
+	// Replicas and Storage configure a bucket that New creates. Default: one replica,
+	// in files.
 	Replicas int
 	Storage  natsjs.StorageType
 	// Timeout bounds one request, and the wait for a scan's next record. Default: 3 s.
 	Timeout time.Duration
-	// Clock tells when records expire; all users of a bucket need about the same
-	// time. Default: time.Now.
+	// Clock is the clock for expiry. The clocks of all users of a bucket should agree.
+	// Default: time.Now.
 	Clock func() time.Time
 }
 
 const (
 	defaultTimeout = 3 * time.Second
-	// markerTTL is how long the mark of a deleted record remains in the bucket.
+	// markerTTL is the lifetime of the delete marker of a record in the bucket.
 	markerTTL = time.Minute
-	// A change is tried again while others change the record, after a random part of
-	// a pause that grows from pauseMin to pauseMax.
+	// A change that conflicts with another writer is repeated after a random part of a
+	// pause that grows from pauseMin to pauseMax.
 	maxTries = 64
 	pauseMin = time.Millisecond
 	pauseMax = 50 * time.Millisecond
@@ -46,19 +45,18 @@ const (
 
 // Store implements statestore.Store.
 type Store struct {
+	statestore.Lifecycle
 	js      natsjs.JetStream
 	kv      natsjs.KeyValue
 	timeout time.Duration
 	clock   func() time.Time
-	closed  atomic.Bool
 }
 
 var _ statestore.Store = (*Store)(nil)
 
-// New opens the bucket, and makes it where there is none, over a connection that
-// remains the caller's. The server is 2.11 or later. A bucket whose entries expire by
-// themselves, or that keeps the marks of deleted ones for ever, is refused
-// (CodeValidation).
+// New opens the bucket, and creates it if it does not exist. The caller closes the
+// connection. The server must be 2.11 or later. New returns CodeValidation for a bucket
+// whose entries expire by themselves, or that keeps delete markers for ever.
 func New(ctx context.Context, js natsjs.JetStream, cfg Config) (*Store, error) {
 	s := &Store{js: js, timeout: cfg.Timeout, clock: cfg.Clock}
 	if s.timeout == 0 {
@@ -91,7 +89,7 @@ func openBucket(ctx context.Context, js natsjs.JetStream, cfg Config) (natsjs.Ke
 	kv, err = js.CreateKeyValue(ctx, natsjs.KeyValueConfig{
 		Bucket: cfg.Bucket, Replicas: cfg.Replicas, Storage: cfg.Storage, LimitMarkerTTL: markerTTL,
 	})
-	if errors.Is(err, natsjs.ErrBucketExists) { // made meanwhile, otherwise
+	if errors.Is(err, natsjs.ErrBucketExists) { // another client created it meanwhile, with other settings
 		return js.KeyValue(ctx, cfg.Bucket)
 	}
 	return kv, err
@@ -99,7 +97,7 @@ func openBucket(ctx context.Context, js natsjs.JetStream, cfg Config) (natsjs.Ke
 
 // Ping implements statestore.Store.
 func (s *Store) Ping(ctx context.Context) error {
-	if err := s.open(); err != nil {
+	if err := s.CheckOpen(); err != nil {
 		return err
 	}
 	return s.request(ctx, "ping", func(ctx context.Context) error {
@@ -108,27 +106,9 @@ func (s *Store) Ping(ctx context.Context) error {
 	})
 }
 
-// Close implements statestore.Store. The connection stays open.
-func (s *Store) Close() error {
-	s.closed.Store(true)
-	return nil
-}
-
-func (s *Store) open() error {
-	if s.closed.Load() {
-		return api.Errorf(api.CodeStoreUnavailable, "the state store is closed")
-	}
-	return nil
-}
-
-// ready says whether a call for key can be made.
-func (s *Store) ready(key string) error {
-	return errors.Join(s.open(), statestore.ValidateKey(key))
-}
-
 // Get implements statestore.Store.
 func (s *Store) Get(ctx context.Context, key string) (*statestore.Record, error) {
-	if err := s.ready(key); err != nil {
+	if err := s.CheckKey(key); err != nil {
 		return nil, err
 	}
 	held, err := s.read(ctx, key)
@@ -141,7 +121,7 @@ func (s *Store) Get(ctx context.Context, key string) (*statestore.Record, error)
 
 // GetField implements statestore.Store.
 func (s *Store) GetField(ctx context.Context, key, field string) (value []byte, found bool, err error) {
-	if err := s.ready(key); err != nil {
+	if err := s.CheckKey(key); err != nil {
 		return nil, false, err
 	}
 	held, err := s.read(ctx, key)
@@ -154,7 +134,7 @@ func (s *Store) GetField(ctx context.Context, key, field string) (value []byte, 
 
 // Put implements statestore.Store.
 func (s *Store) Put(ctx context.Context, key string, r statestore.Record) error {
-	if err := errors.Join(s.ready(key), statestore.ValidateTTL(r.TTL)); err != nil {
+	if err := errors.Join(s.CheckKey(key), statestore.ValidateTTL(r.TTL)); err != nil {
 		return err
 	}
 	d := document{fields: statestore.Fields{}}
@@ -171,7 +151,7 @@ func (s *Store) Put(ctx context.Context, key string, r statestore.Record) error 
 
 // Delete implements statestore.Store.
 func (s *Store) Delete(ctx context.Context, key string) error {
-	if err := s.ready(key); err != nil {
+	if err := s.CheckKey(key); err != nil {
 		return err
 	}
 	return s.request(ctx, "delete a record", func(ctx context.Context) error {
@@ -180,7 +160,7 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 			err = s.kv.Purge(ctx, escape(key), natsjs.PurgeTTL(markerTTL))
 		}
 		if errors.Is(err, natsjs.ErrKeyNotFound) {
-			return nil // no need of another mark
+			return nil // it needs no delete marker
 		}
 		return err
 	})
@@ -216,8 +196,7 @@ func (s *Store) Expire(ctx context.Context, key string, ttl time.Duration) error
 	return err
 }
 
-// read gives the document under key; where there is none, or an expired one, it has
-// no fields.
+// read returns the document of key. A missing or expired document has no fields.
 func (s *Store) read(ctx context.Context, key string) (d document, err error) {
 	var entry natsjs.KeyValueEntry
 	err = s.request(ctx, "read a record", func(ctx context.Context) (err error) {
@@ -242,18 +221,18 @@ func (s *Store) read(ctx context.Context, key string) (d document, err error) {
 	return d, nil
 }
 
-// remove takes an expired entry away, unless it has changed. Where that fails, the
-// next to meet the entry does it.
+// remove removes an expired entry unless it has changed. After a failure the next reader
+// tries it again.
 func (s *Store) remove(ctx context.Context, entry natsjs.KeyValueEntry) {
 	_ = s.request(ctx, "remove a record", func(ctx context.Context) error {
 		return s.kv.Purge(ctx, entry.Key(), natsjs.LastRevision(entry.Revision()), natsjs.PurgeTTL(markerTTL))
 	})
 }
 
-// change reads a record, has edit change it, and writes it if nobody else did
-// meanwhile; else it does so again. It gives what edit said of the record.
+// change reads a record, changes it by edit and writes it, and starts again if another
+// writer changed the record meanwhile. It returns the result of edit.
 func (s *Store) change(ctx context.Context, key string, edit func(d *document) (was, changed bool)) (bool, error) {
-	if err := s.ready(key); err != nil {
+	if err := s.CheckKey(key); err != nil {
 		return false, err
 	}
 	pause := pauseMin
@@ -278,7 +257,7 @@ func (s *Store) change(ctx context.Context, key string, edit func(d *document) (
 	return false, api.Errorf(api.CodeStoreConflict, "others changed the record %q %d times meanwhile", key, maxTries)
 }
 
-// write stores d if its revision is the record's still.
+// write stores d if the record still has its revision.
 func (s *Store) write(ctx context.Context, key string, d document) (err error) {
 	switch {
 	case len(d.fields) > 0 && d.revision == 0:

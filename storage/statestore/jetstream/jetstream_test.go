@@ -29,7 +29,7 @@ func startServer(t *testing.T, dir string, port int) *server.Server {
 		Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: dir, NoLog: true, NoSigs: true, MaxPayload: 256 << 10,
 	})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("server.NewServer: %v", err)
 	}
 	s.Start()
 	t.Cleanup(func() { stopServer(s) })
@@ -48,12 +48,12 @@ func connect(t *testing.T, s *server.Server) natsjs.JetStream {
 	t.Helper()
 	conn, err := nats.Connect(s.ClientURL(), nats.ReconnectWait(10*time.Millisecond), nats.MaxReconnects(-1))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("nats.Connect: %v", err)
 	}
 	t.Cleanup(conn.Close)
 	js, err := natsjs.New(conn)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("New: %v", err)
 	}
 	return js
 }
@@ -62,11 +62,11 @@ func open(t *testing.T, js natsjs.JetStream, cfg jetstream.Config) *jetstream.St
 	t.Helper()
 	s, err := jetstream.New(t.Context(), js, cfg)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("jetstream.New: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
-			t.Error(err)
+			t.Errorf("Close: %v", err)
 		}
 	})
 	return s
@@ -115,7 +115,7 @@ func fields(pairs ...string) statestore.Fields {
 func put(t *testing.T, s statestore.Store, key string, ttl time.Duration) {
 	t.Helper()
 	if err := s.Put(t.Context(), key, statestore.Record{Fields: fields("n", "1"), TTL: ttl}); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Put: %v", err)
 	}
 }
 
@@ -135,11 +135,11 @@ func messages(t *testing.T, js natsjs.JetStream, bucket string) (records, marks 
 	t.Helper()
 	kv, err := js.KeyValue(t.Context(), bucket)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("KeyValue: %v", err)
 	}
 	watcher, err := kv.WatchAll(t.Context())
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("WatchAll: %v", err)
 	}
 	defer func() { _ = watcher.Stop() }()
 	for entry := range watcher.Updates() {
@@ -187,13 +187,13 @@ func TestMarksOfDeletedRecordsGo(t *testing.T) {
 	js := connect(t, startServer(t, t.TempDir(), -1))
 	kv, err := js.CreateKeyValue(t.Context(), natsjs.KeyValueConfig{Bucket: "states", LimitMarkerTTL: time.Second, Storage: natsjs.MemoryStorage})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("CreateKeyValue: %v", err)
 	}
 	s := open(t, js, jetstream.Config{Bucket: "states"})
 	put(t, s, "a:b", 0)
 	for _, key := range []string{"a:b", "a:b", "never"} {
 		if err := s.Delete(t.Context(), key); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Delete: %v", err)
 		}
 	}
 	records, marks := messages(t, js, "states")
@@ -202,7 +202,7 @@ func TestMarksOfDeletedRecordsGo(t *testing.T) {
 	}
 	stream, err := js.Stream(t.Context(), "KV_"+kv.Bucket())
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Stream: %v", err)
 	}
 	m, err := stream.GetLastMsgForSubject(t.Context(), "$KV.states.a.b")
 	if err != nil || m.Header.Get(natsjs.MsgTTLHeader) != "1m0s" {
@@ -219,7 +219,7 @@ func TestBucketsThatDoNotFitAreRefused(t *testing.T) {
 	} {
 		cfg.Bucket = bucket
 		if _, err := js.CreateKeyValue(t.Context(), cfg); err != nil {
-			t.Fatal(err)
+			t.Fatalf("CreateKeyValue: %v", err)
 		}
 	}
 	for _, bucket := range []string{"expires", "marks", "", "no bucket", "a.b"} {
@@ -229,7 +229,7 @@ func TestBucketsThatDoNotFitAreRefused(t *testing.T) {
 	}
 	_, err := js.CreateKeyValue(t.Context(), natsjs.KeyValueConfig{Bucket: "own", LimitMarkerTTL: time.Hour, MaxValueSize: 1000})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("CreateKeyValue: %v", err)
 	}
 	s := open(t, js, jetstream.Config{Bucket: "own"})
 	put(t, s, "a", 0)
@@ -247,25 +247,25 @@ func TestForeignEntriesArePassedOver(t *testing.T) {
 	put(t, s, "a:b", 0)
 	kv, err := js.KeyValue(t.Context(), "states")
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("KeyValue: %v", err)
 	}
 	if _, err := kv.Put(t.Context(), "a.json", []byte(`{"n": 1}`)); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Put: %v", err)
 	}
 	own, err := kv.Get(t.Context(), "a.b")
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Get: %v", err)
 	}
 	for _, key := range []string{"a.=zz", "a.=", "a.=4", "a.=41", "a.=2e", "a.=3A"} { // none an escape
 		if _, err := kv.Put(t.Context(), key, own.Value()); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Put: %v", err)
 		}
 	}
 	if keys := scan(t, s, "a:"); len(keys) != 1 || keys[0] != "a:b" {
-		t.Error(keys)
+		t.Errorf("scan: keys = %v; failed check: len(keys) != 1 || keys[0] != \"a:b\"", keys)
 	}
 	if _, err := s.Get(t.Context(), "a:json"); api.ErrorCode(err) != api.CodeInternal {
-		t.Error(err)
+		t.Errorf("Get = %v, failed check: api.ErrorCode(err) != api.CodeInternal", err)
 	}
 }
 
@@ -280,7 +280,7 @@ func TestRecordsOutliveTheServer(t *testing.T) {
 	put(t, s, "a:b", time.Hour)
 	addr, ok := first.Addr().(*net.TCPAddr)
 	if !ok {
-		t.Fatal(first.Addr())
+		t.Fatalf("first.Addr() = %v; failed check: !ok", first.Addr())
 	}
 	stopServer(first)
 	for call, err := range map[string]error{
@@ -336,10 +336,10 @@ func TestClosedConnection(t *testing.T) {
 		t.Error("the scan gave nothing")
 	}
 	if err := s.SetFields(t.Context(), "a:b", fields("n", "2")); api.ErrorCode(err) != api.CodeStoreUnavailable {
-		t.Error(err)
+		t.Errorf("SetFields = %v, failed check: api.ErrorCode(err) != api.CodeStoreUnavailable", err)
 	}
 	if _, err := jetstream.New(t.Context(), js, jetstream.Config{Bucket: "states"}); api.ErrorCode(err) != api.CodeStoreUnavailable {
-		t.Error(err)
+		t.Errorf("jetstream.New = %v, failed check: api.ErrorCode(err) != api.CodeStoreUnavailable", err)
 	}
 }
 

@@ -7,13 +7,13 @@ import (
 
 const hexDigits = "0123456789ABCDEF"
 
-// plain are the bytes that stand for themselves in a token of a key.
+// plain are the bytes that a token of a key contains unescaped.
 func plain(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '/'
 }
 
-// escape gives a key as NATS has it: its segments are tokens between dots, and each
-// other byte that NATS, or this escape, has a use for is = and two digits.
+// escape returns the NATS key of a key. Segments become tokens between dots, and each byte
+// with a meaning in NATS or in this escape becomes = and two hexadecimal digits.
 func escape(key string) string {
 	var b strings.Builder
 	for i := range len(key) {
@@ -31,7 +31,7 @@ func escape(key string) string {
 	return b.String()
 }
 
-// unescape is the key that escape made tokens of; ok is false for what it never makes.
+// unescape is the inverse of escape; ok is false for tokens that escape never returns.
 func unescape(tokens string) (key string, ok bool) {
 	var b strings.Builder
 	for i := 0; i < len(tokens); i++ {
@@ -55,8 +55,8 @@ func unescape(tokens string) (key string, ok bool) {
 	return b.String(), escape(b.String()) == tokens
 }
 
-// subjects is the narrowest filter for keys that begin with prefix: NATS compares
-// whole tokens.
+// subjects returns the narrowest NATS filter for keys that begin with prefix: NATS compares
+// complete tokens.
 func subjects(prefix string) string {
 	last := strings.LastIndexByte(prefix, ':')
 	if last < 0 {

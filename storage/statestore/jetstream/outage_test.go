@@ -36,7 +36,7 @@ func newLine(t *testing.T, server string) *line {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("net.Listen: %v", err)
 	}
 	l := &line{Listener: listener, server: server}
 	l.all.Go(l.serve)
@@ -96,12 +96,12 @@ func (l *line) connect(t *testing.T) natsjs.JetStream {
 	t.Helper()
 	conn, err := nats.Connect("nats://"+l.Addr().String(), nats.ReconnectWait(10*time.Millisecond), nats.MaxReconnects(-1))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("nats.Connect: %v", err)
 	}
 	t.Cleanup(conn.Close)
 	js, err := natsjs.New(conn)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("New: %v", err)
 	}
 	return js
 }
@@ -144,10 +144,10 @@ func TestCutConnection(t *testing.T) {
 		time.Sleep(2 * time.Millisecond)
 	}
 	if keys := scan(t, s, "a:"); len(keys) != 2 {
-		t.Error(keys)
+		t.Errorf("scan: keys = %v; failed check: len(keys) != 2", keys)
 	}
 	if err := s.SetFields(t.Context(), "a:b", fields("n", "3")); err != nil {
-		t.Error(err)
+		t.Errorf("SetFields: %v", err)
 	}
 }
 
@@ -161,7 +161,7 @@ func TestLineFallsSilentWithinAScan(t *testing.T) {
 	for i := range n {
 		key := "a:" + strconv.Itoa(i)
 		if err := s.Put(t.Context(), key, statestore.Record{Fields: statestore.Fields{"large": large}}); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Put: %v", err)
 		}
 	}
 	answers, failed := 0, error(nil)

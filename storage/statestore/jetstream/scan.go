@@ -14,11 +14,11 @@ import (
 
 var errLate = errors.New("no answer came in time")
 
-// Scan implements statestore.Store. The server sends all records below the prefix's
-// last whole segment; the rest is done here.
+// Scan implements statestore.Store. The server sends all records below the last complete
+// segment of the prefix, and the client filters them.
 func (s *Store) Scan(ctx context.Context, prefix string, f *statestore.Filter) iter.Seq2[statestore.Entry, error] {
 	return statestore.Entries(prefix, f, func(give func(statestore.Entry) error) error {
-		if err := s.open(); err != nil {
+		if err := s.CheckOpen(); err != nil {
 			return err
 		}
 		watch := func(give func(statestore.Entry) error) error { return s.watch(ctx, prefix, give) }
@@ -26,13 +26,13 @@ func (s *Store) Scan(ctx context.Context, prefix string, f *statestore.Filter) i
 	})
 }
 
-// watch gives each record below prefix once.
+// watch iterates over each record below prefix once.
 func (s *Store) watch(ctx context.Context, prefix string, give func(statestore.Entry) error) error {
 	const op = "scan the records"
 	if err := s.connected(ctx, op); err != nil {
 		return err
 	}
-	// The watch lives as long as its context, whose deadline would be the scan's.
+	// The watch ends with its context; a deadline would bound the whole scan.
 	life, end := context.WithCancel(ctx)
 	defer end()
 	impatience := time.AfterFunc(s.timeout, end)
@@ -53,7 +53,7 @@ func (s *Store) watch(ctx context.Context, prefix string, give func(statestore.E
 			if !open {
 				return failure(ctx, op, errors.New("the watch has ended"))
 			}
-			if entry == nil { // all that was there has come
+			if entry == nil { // all existing entries have been received
 				return nil
 			}
 			if e, ok := s.entry(ctx, entry, prefix); ok && !seen[e.Key] {
@@ -71,17 +71,17 @@ func (s *Store) watch(ctx context.Context, prefix string, give func(statestore.E
 	}
 }
 
-// drain ends a watch: its subscription closes once what it holds has been taken, and
-// the server, unless it is silent for as long as the client waits for it, forgets it.
+// drain ends a watch. Its subscription closes once the buffered entries are read, and
+// the server removes its consumer if it answers within the client's timeout.
 func drain(watcher natsjs.KeyWatcher) {
-	_ = watcher.Stop() // it may have ended with its context or its connection
+	_ = watcher.Stop() // fails if its context or its connection has ended
 	for range watcher.Updates() {
 		continue
 	}
 }
 
-// entry is a record below prefix; what has expired goes, and what is not of this
-// package's making is passed over.
+// entry returns a record below prefix. It removes an expired record and ignores entries that
+// this package did not write.
 func (s *Store) entry(ctx context.Context, entry natsjs.KeyValueEntry, prefix string) (statestore.Entry, bool) {
 	key, ok := unescape(entry.Key())
 	if !ok || !strings.HasPrefix(key, prefix) {

@@ -114,7 +114,7 @@ func TestScriptsMayBeCutAfterAnyWrite(t *testing.T) {
 	}
 }
 
-// cutOnce says whether the call went through uncut.
+// cutOnce reports whether the call went through uncut.
 func cutOnce(x *indexed, name string, op cutOperation, cut *kvrocks.Store) (uncut bool) {
 	x.Helper()
 	key := x.key("a")

@@ -123,10 +123,10 @@ func TestExpireOfWhatIsGone(t *testing.T) {
 		} {
 			key := x.key(name)
 			if err := x.with.Put(t.Context(), key, statestore.Record{Fields: fields("a", "1"), TTL: time.Hour}); err != nil {
-				t.Fatal(err)
+				t.Fatalf("Put: %v", err)
 			}
 			if err := x.with.SetFields(t.Context(), key, statestore.Fields{"a": nil}); err != nil {
-				t.Fatal(err)
+				t.Fatalf("SetFields: %v", err)
 			}
 			if err := change(key); err != nil {
 				t.Errorf("%s: %v", name, err)

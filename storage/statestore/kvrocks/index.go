@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	// textScore is where what is no number stands, behind all numbers; see
-	// state_write.lua.
+	// textScore is the score of values that are not numbers, above all numbers; see
+	// lua/include/field_score.lua.
 	textScore = 1e19
-	// exactScore bounds the integers of which each has a score of its own.
+	// exactScore bounds the integers that have distinct scores.
 	exactScore = 1 << 53
-	// indexPage and indexPageMin are how many entries are read at once.
+	// indexPage and indexPageMin bound the entries of one read.
 	indexPage, indexPageMin = 256, 16
 )
 
@@ -42,7 +42,7 @@ func valueScore(value []byte) float64 {
 	return textScore
 }
 
-// serves says whether an index has every record below prefix that can pass f.
+// serves reports whether an index has every record below prefix that can pass f.
 func (s *Store) serves(prefix string, f *statestore.Filter) (x Index, set string, ok bool) {
 	if f == nil {
 		return Index{}, "", false
@@ -51,11 +51,11 @@ func (s *Store) serves(prefix string, f *statestore.Filter) (x Index, set string
 	return x, set, set != "" && f.Field == x.Field && f.Except.Same(x.Except)
 }
 
-// scoreText is how a command takes a score.
+// scoreText returns a score as an argument of a command.
 func scoreText(score float64) string { return strconv.FormatFloat(score, 'f', -1, 64) }
 
-// scoreRange bounds the scores of what can pass, both ends included: beyond
-// exactScore other values share them.
+// scoreRange returns the inclusive range of scores of values that can pass. Beyond
+// exactScore other values share the scores.
 func scoreRange(f *statestore.Filter) (from, to string) {
 	at := scoreText(valueScore(f.Value))
 	switch f.Op {
@@ -68,7 +68,7 @@ func scoreRange(f *statestore.Filter) (from, to string) {
 	}
 }
 
-// indexWalk is one scan that an index serves.
+// indexWalk is one scan by an index.
 type indexWalk struct {
 	s           *Store
 	x           Index
@@ -76,14 +76,14 @@ type indexWalk struct {
 	f           *statestore.Filter
 	give        func(statestore.Entry) error
 
-	given map[string]bool // keys: one that moves is met again
-	// tied holds records that share a score, though not all have the same value.
+	given map[string]bool // keys: a record whose score changes is found again
+	// tied holds records that share a score but may have different values.
 	tied      []statestore.Entry
 	tiedScore float64
 }
 
-// walkIndex gives the records of an index in order. It reads from the last score
-// that it has seen: ranks move while entries come and go.
+// walkIndex iterates over the records of an index in order. It continues from the last score,
+// since ranks change while entries are added and removed.
 func (s *Store) walkIndex(ctx context.Context, x Index, set, prefix string, f *statestore.Filter, give func(statestore.Entry) error) error {
 	w := &indexWalk{s: s, x: x, set: set, prefix: prefix, f: f, give: give, given: map[string]bool{}}
 	least := indexPage
@@ -106,7 +106,7 @@ func (s *Store) walkIndex(ctx context.Context, x Index, set, prefix string, f *s
 		if !more {
 			return w.untie()
 		}
-		// Records of one score that fill a page make the next one larger.
+		// If records of one score fill a page, the next page is larger.
 		if len(page) == 0 || page[0].Score == page[len(page)-1].Score {
 			by.Count *= 2
 		} else {
@@ -124,13 +124,13 @@ func behind(z, last redis.Z) bool {
 }
 
 func member(z redis.Z) string {
-	text, _ := z.Member.(string) // the client gives nothing else
+	text, _ := z.Member.(string) // members are always strings
 	return text
 }
 
-// page gives what passes of a page of entries behind last, and repairs those that are
-// wrong: their records come where they belong, unless that lies before the page, or
-// behind it where more follow, which meets them there.
+// page handles a page of entries after last and repairs wrong entries. Their records take
+// their right place in the order, unless that is before the page, or after it, where a
+// later page finds them.
 func (w *indexWalk) page(ctx context.Context, page []redis.Z, last *redis.Z, more bool) error {
 	var keys, foreign, wrong []string
 	scores := map[string]float64{}
@@ -176,13 +176,13 @@ func (w *indexWalk) page(ctx context.Context, page []redis.Z, last *redis.Z, mor
 	return nil
 }
 
-// placed is a record where it stands.
+// placed is a record with its score.
 type placed struct {
 	at    float64
 	entry statestore.Entry
 }
 
-// take gives e, or keeps it until all that share its score are there.
+// take passes e on, or keeps it until all records with its score have been read.
 func (w *indexWalk) take(e statestore.Entry, score float64) error {
 	if len(w.tied) > 0 && w.tiedScore != score {
 		if err := w.untie(); err != nil {
@@ -214,7 +214,7 @@ func (w *indexWalk) untie() error {
 	return nil
 }
 
-// repair lets the script look at the records again: they may have changed since.
+// repair runs the script that corrects the entries, which reads the records again.
 func (w *indexWalk) repair(ctx context.Context, records []string) error {
 	if len(records) == 0 {
 		return nil
@@ -227,12 +227,12 @@ func (w *indexWalk) repair(ctx context.Context, records []string) error {
 	if err != nil {
 		return err
 	}
-	changed, _ := reply.(int64) // it replies nothing else
+	changed, _ := reply.(int64) // the reply is always an integer
 	w.s.repaired.Add(changed)
 	return nil
 }
 
-// drop removes entries that name no record of this index.
+// drop removes entries without a record of this index.
 func (w *indexWalk) drop(ctx context.Context, entries []string) error {
 	if len(entries) == 0 {
 		return nil

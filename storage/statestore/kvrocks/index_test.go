@@ -114,7 +114,7 @@ func TestIndexFollowsAnyHistory(t *testing.T) {
 				}
 			}
 			if diff := cmp.Diff(want, x.members()); diff != "" {
-				t.Error(diff)
+				t.Errorf("difference (-want +got):\n%s", diff)
 			}
 			x.agree("after a history", statestoretest.HistoryFilters()...)
 		})
@@ -132,7 +132,7 @@ func TestIndexServes(t *testing.T) {
 		x.put("a:1", "n", "1", "state", "pending")
 		x.put("a:2", "n", "2", "state", "pending")
 		if err := s.Client().Del(t.Context(), x.set).Err(); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Err: %v", err)
 		}
 		other := filter(statestore.Less, "5")
 		other.Field = "state"
@@ -182,7 +182,7 @@ func TestScanRepairsTheIndex(t *testing.T) {
 		x.put("ended", "n", "40", "state", "completed")
 		x.put("fieldless", "m", "50")
 		if err := s.Client().Set(t.Context(), x.key("text"), "x", 0).Err(); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Err: %v", err)
 		}
 		t.Cleanup(func() { _ = s.Client().Del(context.Background(), x.key("text")).Err() })
 		wrong := []redis.Z{
@@ -191,12 +191,12 @@ func TestScanRepairsTheIndex(t *testing.T) {
 			{Score: 80, Member: "elsewhere"}, {Score: 90, Member: "gbe:state:{other}:a"},
 		}
 		if err := s.Client().ZAdd(t.Context(), x.set, wrong...).Err(); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Err: %v", err)
 		}
 		x.agree("to be repaired", filter(statestore.Less, "1000"))
 		x.agree("repaired", filter(statestore.Less, "1000"), filter(statestore.Greater, "15"))
 		if diff := cmp.Diff(map[string]float64{"right": 10, "low": 20, "high": 30}, x.members()); diff != "" {
-			t.Error(diff)
+			t.Errorf("difference (-want +got):\n%s", diff)
 		}
 		if n := x.with.Repaired(); n != int64(len(wrong)) {
 			t.Errorf("%d repaired, want %d", n, len(wrong))
@@ -210,7 +210,7 @@ func TestExpiredRecordsLeaveTheIndex(t *testing.T) {
 	storagetest.All(t, func(t *testing.T, s *storage.Store) {
 		x := newIndexed(t, s)
 		if err := x.with.Put(t.Context(), x.key("a"), statestore.Record{Fields: fields("n", "1"), TTL: 20 * time.Millisecond}); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Put: %v", err)
 		}
 		for deadline := time.Now().Add(20 * time.Second); len(x.scan(x.with, x.root+":", filter(statestore.Less, "5"))) > 0; {
 			if time.Now().After(deadline) {
@@ -219,7 +219,7 @@ func TestExpiredRecordsLeaveTheIndex(t *testing.T) {
 			time.Sleep(2 * time.Millisecond)
 		}
 		if members := x.members(); len(members) > 0 {
-			t.Error(members)
+			t.Errorf("members: members = %v; failed check: len(members) > 0", members)
 		}
 	})
 }
@@ -235,10 +235,10 @@ func TestOtherTypesArePassedOver(t *testing.T) {
 			rdb.RPush(t.Context(), x.key("list"), "n").Err(), rdb.ZAdd(t.Context(), x.key("sorted"), redis.Z{Member: "n"}).Err(),
 		)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("errors.Join: %v", err)
 		}
 		if diff := cmp.Diff([]string{"a"}, x.scan(x.full, x.root+":", nil)); diff != "" {
-			t.Error(diff)
+			t.Errorf("difference (-want +got):\n%s", diff)
 		}
 		if _, err := x.full.Get(t.Context(), x.key("string")); err == nil {
 			t.Error("a string is read as a record")

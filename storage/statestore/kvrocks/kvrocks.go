@@ -1,5 +1,5 @@
-// Package kvrocks keeps the records of package statestore as hashes of KVRocks or
-// Redis, with sorted sets beside them that serve scans of one field.
+// Package kvrocks implements package statestore with hashes of KVRocks or Redis, and with
+// sorted sets as indexes for scans of one field.
 package kvrocks
 
 import (
@@ -16,14 +16,14 @@ import (
 	"github.com/codesous/sous/storage/statestore"
 )
 
-// Backend is the connection that a Store works over; *storage.Store is one.
+// Backend is the connection of a Store; *storage.Store implements it.
 type Backend interface {
 	Client() redis.UniversalClient
-	// Script runs the script of package lua that has this name.
+	// Script runs a script of package lua by its file name.
 	Script(ctx context.Context, name string, keys []string, args ...any) (any, error)
-	// ScriptOnce is Script, but the script is not sent again where its reply is lost.
+	// ScriptOnce is Script without sending the script again if its reply is lost.
 	ScriptOnce(ctx context.Context, name string, keys []string, args ...any) (any, error)
-	// Failure turns what Client returned from op into errors of package api.
+	// Failure converts an error of Client during op into an error of package api.
 	Failure(ctx context.Context, op string, err error) error
 }
 
@@ -33,76 +33,57 @@ const (
 	scriptRepair = "state_repair.lua"
 )
 
-// Bounds of one write, since it is one command of one script.
+// Limits of one write, which is one script.
 const (
-	MaxFields = 256      // that it names: the embedded store's Lua takes no more than some thousand arguments
+	MaxFields = 256      // fields that it names: the Lua of the embedded store limits arguments to some thousand
 	MaxBytes  = 16 << 20 // of their names and values
 )
 
-// Index keeps the keys of records in sorted sets, by the number in one of their
-// fields. A record has one index at most, the first whose Prefix begins its key.
-// Records that were written past this package, or before the index was named, are
-// not in it.
+// Index keeps the keys of records in sorted sets, by the number in one of their fields. A
+// record is in at most one index, the first whose Prefix begins its key. Records that were
+// not written by this package, or before the index was configured, are not in it.
 type Index struct {
 	// Prefix begins the keys of the records.
 	Prefix string
-	// Key names the set of all records whose keys begin with the given text, itself
-	// perhaps a whole key; "" if no one set has them all. On a cluster the set lies
-	// in its records' slot.
+	// Key returns the key of the set with all records whose keys begin with the given
+	// text, which may be a complete key; "" if no single set has them all. On a
+	// cluster the set must be in the slot of its records.
 	Key func(text string) string
-	// Field is what records stand by; one without it has no entry.
+	// Field is the indexed field. A record without it has no entry.
 	Field string
-	// Except names the records that are kept out.
+	// Except selects the records without an entry.
 	Except statestore.Exception
 }
 
 // Store implements statestore.Store.
 type Store struct {
+	statestore.Lifecycle
 	backend  Backend
 	indexes  []Index
-	closed   atomic.Bool
 	repaired atomic.Int64
 }
 
 var _ statestore.Store = (*Store)(nil)
 
-// New gives the records that backend holds.
+// New returns a Store over backend, which the caller closes.
 func New(backend Backend, indexes ...Index) *Store {
 	return &Store{backend: backend, indexes: indexes}
 }
 
-// Repaired counts the entries of indexes that scans have set right.
+// Repaired returns the number of index entries that scans have repaired.
 func (s *Store) Repaired() int64 { return s.repaired.Load() }
 
 // Ping implements statestore.Store.
 func (s *Store) Ping(ctx context.Context) error {
-	if err := s.open(); err != nil {
+	if err := s.CheckOpen(); err != nil {
 		return err
 	}
 	return s.backend.Failure(ctx, "ping", s.backend.Client().Ping(ctx).Err())
 }
 
-// Close implements statestore.Store. The backend stays open.
-func (s *Store) Close() error {
-	s.closed.Store(true)
-	return nil
-}
-
-func (s *Store) open() error {
-	if s.closed.Load() {
-		return api.Errorf(api.CodeStoreUnavailable, "the state store is closed")
-	}
-	return nil
-}
-
-// ready says whether a call for key can be made.
-func (s *Store) ready(key string) error {
-	return errors.Join(s.open(), statestore.ValidateKey(key))
-}
-
 // Get implements statestore.Store.
 func (s *Store) Get(ctx context.Context, key string) (*statestore.Record, error) {
-	if err := s.ready(key); err != nil {
+	if err := s.CheckKey(key); err != nil {
 		return nil, err
 	}
 	pipe := s.backend.Client().Pipeline()
@@ -113,15 +94,15 @@ func (s *Store) Get(ctx context.Context, key string) (*statestore.Record, error)
 	return record(fields, ttl), nil
 }
 
-// readRecord asks for a record and, after that, for what it has left to live: a
-// record that went in between is seen to be gone.
+// readRecord queues the reads of a record and then of its time-to-live, so that a record
+// that expires in between is recognized.
 func readRecord(ctx context.Context, pipe redis.Pipeliner, key string) (*redis.MapStringStringCmd, *redis.DurationCmd) {
 	return pipe.HGetAll(ctx, key), pipe.PTTL(ctx, key)
 }
 
-// record is what readRecord found, nil where there is none.
+// record returns the result of readRecord, nil if the record does not exist.
 func record(fields *redis.MapStringStringCmd, ttl *redis.DurationCmd) *statestore.Record {
-	const none, gone = -1, -2 // as replied
+	const none, gone = -1, -2 // replies of PTTL
 	if len(fields.Val()) == 0 || ttl.Val() == gone {
 		return nil
 	}
@@ -130,14 +111,14 @@ func record(fields *redis.MapStringStringCmd, ttl *redis.DurationCmd) *statestor
 		r.Fields[name] = []byte(value)
 	}
 	if ttl.Val() != none {
-		r.TTL = max(ttl.Val(), time.Millisecond) // its last one counts as one
+		r.TTL = max(ttl.Val(), time.Millisecond) // a remainder below 1 ms counts as 1 ms
 	}
 	return r
 }
 
 // GetField implements statestore.Store.
 func (s *Store) GetField(ctx context.Context, key, field string) (value []byte, found bool, err error) {
-	if err := s.ready(key); err != nil {
+	if err := s.CheckKey(key); err != nil {
 		return nil, false, err
 	}
 	value, err = s.backend.Client().HGet(ctx, key, field).Bytes()
@@ -180,7 +161,7 @@ func (s *Store) CompareAndSet(ctx context.Context, key string, expected, fields 
 
 // Expire implements statestore.Store.
 func (s *Store) Expire(ctx context.Context, key string, ttl time.Duration) error {
-	if err := errors.Join(s.ready(key), statestore.ValidateTTL(ttl)); err != nil {
+	if err := errors.Join(s.CheckKey(key), statestore.ValidateTTL(ttl)); err != nil {
 		return err
 	}
 	forever := ttl == 0
@@ -194,22 +175,22 @@ func (s *Store) Expire(ctx context.Context, key string, ttl time.Duration) error
 	return s.backend.Failure(ctx, "set a time-to-live", err)
 }
 
-// beforePersist is the time-to-live that a record gets before it gets none. On
-// KVRocks PERSIST fails for a key that expires at that moment, and for a hash without
-// fields, to both of which PEXPIRE replies 0.
+// beforePersist is the time-to-live that a record gets before PERSIST removes it. On
+// KVRocks, PERSIST fails for a key that expires at that moment and for a hash without
+// fields. PEXPIRE replies 0 for both.
 const beforePersist = 365 * 24 * time.Hour
 
 // change is one call of the script that writes.
 type change struct {
-	replace  bool   // fields that are not named go
-	ttl      string // ms, "0" for ever, "" as it is
+	replace  bool   // removes fields that are not named
+	ttl      string // ms, "0" for none, "" to keep it
 	expected statestore.Fields
 	fields   statestore.Fields
 }
 
-// write makes a change and says whether the record was as expected.
+// write runs the script and reports whether the record was as expected.
 func (s *Store) write(ctx context.Context, key string, c change) (bool, error) {
-	if err := errors.Join(s.ready(key), c.validate()); err != nil {
+	if err := errors.Join(s.CheckKey(key), c.validate()); err != nil {
 		return false, err
 	}
 	keys, index := []string{key}, Index{}
@@ -218,7 +199,7 @@ func (s *Store) write(ctx context.Context, key string, c change) (bool, error) {
 	}
 	run := s.backend.Script
 	if len(c.expected) > 0 {
-		run = s.backend.ScriptOnce // it would not find what it expects
+		run = s.backend.ScriptOnce // a second try would find its own write
 	}
 	reply, err := run(ctx, scriptWrite, keys, c.args(index)...)
 	if err != nil {
@@ -240,7 +221,7 @@ func (c change) validate() error {
 	return nil
 }
 
-// args are the ARGV of the script.
+// args returns the ARGV of the script.
 func (c change) args(x Index) []any {
 	mode := "keep"
 	if c.replace {
@@ -261,7 +242,7 @@ func (c change) args(x Index) []any {
 	return append(args, removed...)
 }
 
-// split parts pairs of fields from the names of those without a value.
+// split returns the pairs of fields with a value and the names of those without.
 func split(fields statestore.Fields) (pairs, names []any) {
 	for name, value := range fields {
 		if value == nil {
@@ -273,7 +254,8 @@ func split(fields statestore.Fields) (pairs, names []any) {
 	return pairs, names
 }
 
-// indexOf gives the index of the records whose keys begin with text, and its set.
+// indexOf returns the index of the records whose keys begin with text, and the key of its
+// set.
 func (s *Store) indexOf(text string) (x Index, set string) {
 	for _, x := range s.indexes {
 		if strings.HasPrefix(text, x.Prefix) {

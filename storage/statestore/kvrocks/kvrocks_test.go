@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// indexes gives one set to each root of the suite, by n.
+// indexes returns one set to each root of the suite, by n.
 func indexes(except statestore.Exception) []kvrocks.Index {
 	return []kvrocks.Index{{Prefix: "gbe:state:{", Key: indexOf, Field: "n", Except: except}}
 }

@@ -18,11 +18,11 @@ const (
 	readBatch = 128 // records in one pipeline
 )
 
-// Scan implements statestore.Store. An index serves it where it has every record
-// that can pass; else all keys of all masters are looked at.
+// Scan implements statestore.Store. It uses an index that has every record that can pass,
+// and otherwise scans all keys of all masters.
 func (s *Store) Scan(ctx context.Context, prefix string, f *statestore.Filter) iter.Seq2[statestore.Entry, error] {
 	return statestore.Entries(prefix, f, func(give func(statestore.Entry) error) error {
-		if err := s.open(); err != nil {
+		if err := s.CheckOpen(); err != nil {
 			return err
 		}
 		if x, set, ok := s.serves(prefix, f); ok {
@@ -33,12 +33,12 @@ func (s *Store) Scan(ctx context.Context, prefix string, f *statestore.Filter) i
 	})
 }
 
-// anyKey is the pattern of SCAN on a cluster. With a prefix, a node of a KVRocks
-// cluster (seen on 2.9) passes over keys that have it: where it goes on from a cursor
-// and finds a key without the prefix, it skips the rest of that key's slot.
+// anyKey is the pattern of SCAN on a cluster. With a prefix, a node of a KVRocks cluster
+// (seen on 2.9) misses matching keys: if it continues from a cursor at a key without the
+// prefix, it skips the rest of that key's slot.
 const anyKey = "*"
 
-// scanKeys gives every record below prefix once; SCAN may name a key twice.
+// scanKeys iterates over every record below prefix once; SCAN can return a key twice.
 func (s *Store) scanKeys(ctx context.Context, prefix string, give func(statestore.Entry) error) error {
 	nodes, err := s.masters(ctx)
 	if err != nil {
@@ -73,8 +73,8 @@ func (s *Store) scanKeys(ctx context.Context, prefix string, give func(statestor
 	return nil
 }
 
-// matchPrefix is a pattern for the keys that begin with prefix, and perhaps others:
-// KVRocks knows no pattern but a beginning and a star.
+// matchPrefix returns a pattern for the keys that begin with prefix, and perhaps others:
+// KVRocks supports only patterns of a prefix and a star.
 func matchPrefix(prefix string) string {
 	if special := strings.IndexAny(prefix, `*?[]\`); special >= 0 {
 		prefix = prefix[:special]
@@ -82,7 +82,7 @@ func matchPrefix(prefix string) string {
 	return prefix + "*"
 }
 
-// masters are the servers that together hold all keys.
+// masters returns the servers that together have all keys.
 func (s *Store) masters(ctx context.Context) ([]redis.Cmdable, error) {
 	cluster, ok := s.backend.Client().(*redis.ClusterClient)
 	if !ok {
@@ -117,8 +117,7 @@ func (s *Store) giveRecords(ctx context.Context, keys []string, give func(states
 	return nil
 }
 
-// readMany gives the record under each key, nil where there is none: a key of
-// another type is none.
+// readMany returns the record of each key, nil if it does not exist or has another type.
 func (s *Store) readMany(ctx context.Context, keys []string) ([]*statestore.Record, error) {
 	if len(keys) == 0 {
 		return nil, nil
@@ -145,8 +144,8 @@ func (s *Store) readMany(ctx context.Context, keys []string) ([]*statestore.Reco
 	return records, s.passOver(ctx, refused)
 }
 
-// passOver fails unless the keys, whose reads were refused, are of other types. Each
-// server has its own words for that.
+// passOver returns an error unless the keys, whose reads failed, have other types. The
+// servers have different error texts for that.
 func (s *Store) passOver(ctx context.Context, refused map[string]error) error {
 	if len(refused) == 0 {
 		return nil

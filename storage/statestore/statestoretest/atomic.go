@@ -98,7 +98,7 @@ func (f *fixture) oneClaimWins() {
 		worker := strconv.Itoa(i)
 		won, err := f.store.CompareAndSet(f.Context(), key, fields("state", "pending"), fields("state", "claimed", "worker", worker))
 		if err != nil {
-			f.Error(err)
+			f.Errorf("CompareAndSet: %v", err)
 		}
 		if won {
 			wins.Add(1)
@@ -118,7 +118,7 @@ func (f *fixture) noIncrementIsLost() {
 		for {
 			value, found, err := f.store.GetField(f.Context(), key, "n")
 			if err != nil {
-				f.Error(err)
+				f.Errorf("GetField: %v", err)
 				return
 			}
 			n, expected := 0, []byte(nil)
@@ -128,7 +128,7 @@ func (f *fixture) noIncrementIsLost() {
 			}
 			was, err := statestore.CompareAndSwap(f.Context(), f.store, key, "n", expected, []byte(strconv.Itoa(n+1)))
 			if err != nil {
-				f.Error(err)
+				f.Errorf("statestore.CompareAndSwap: %v", err)
 				return
 			}
 			if was {
@@ -149,7 +149,7 @@ func (f *fixture) noFieldIsLost() {
 				"last" + strconv.Itoa(i): []byte(strconv.Itoa(n)), strconv.Itoa(i*writes + n): {},
 			})
 			if err != nil {
-				f.Error(err)
+				f.Errorf("SetFields: %v", err)
 			}
 		}
 	})

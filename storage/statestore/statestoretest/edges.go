@@ -10,7 +10,7 @@ import (
 	"github.com/codesous/sous/storage/statestore"
 )
 
-// calls makes every call of a store once and gives their errors by name.
+// calls makes every call of a store once and returns their errors by name.
 func (f *fixture) calls(ctx context.Context, s statestore.Store, key string) map[string]error {
 	_, get := s.Get(ctx, key)
 	_, _, field := s.GetField(ctx, key, "n")
@@ -28,7 +28,7 @@ func (f *fixture) calls(ctx context.Context, s statestore.Store, key string) map
 	}
 }
 
-// scanError gives how a scan failed, which has to be its only answer.
+// scanError returns how a scan failed, which has to be its only answer.
 func scanError(ctx context.Context, s statestore.Store, prefix string, filter *statestore.Filter) (failed error) {
 	answers := 0
 	for _, err := range s.Scan(ctx, prefix, filter) {
@@ -130,13 +130,13 @@ func (f *fixture) tooLarge() {
 
 func (f *fixture) pingAndClose() {
 	if err := f.store.Ping(f.Context()); err != nil {
-		f.Fatal(err)
+		f.Fatalf("Ping: %v", err)
 	}
 	f.put(f.key("a"), 0, "n", "1")
 	s := f.cfg.Open(f.T)
 	for range 2 {
 		if err := s.Close(); err != nil {
-			f.Fatal(err)
+			f.Fatalf("Close: %v", err)
 		}
 	}
 	failures := f.calls(f.Context(), s, f.key("a"))

@@ -47,10 +47,10 @@ var (
 // historyException is what an index may leave out.
 var historyException = statestore.Exception{Field: "state", Values: []string{"completed", "failed"}}
 
-// HistoryException gives the exception of which the suite makes most use.
+// HistoryException returns the exception of which the suite makes most use.
 func HistoryException() statestore.Exception { return historyException }
 
-// HistoryFilters gives filters of the field n, with and without HistoryException.
+// HistoryFilters returns filters of the field n, with and without HistoryException.
 func HistoryFilters() []*statestore.Filter {
 	var filters []*statestore.Filter
 	for _, op := range []statestore.Op{statestore.Equal, statestore.Less, statestore.Greater} {

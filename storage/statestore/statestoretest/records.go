@@ -35,13 +35,13 @@ func (f *fixture) putReplaces() {
 
 	err := f.store.Put(f.Context(), key, statestore.Record{Fields: statestore.Fields{"state": []byte("x"), "error": nil}})
 	if err != nil {
-		f.Fatal(err)
+		f.Fatalf("Put: %v", err)
 	}
 	f.wants(key, "state", "x")
 	for _, none := range []statestore.Fields{nil, {}, {"state": nil}} {
 		f.put(key, 0, "state", "y")
 		if err := f.store.Put(f.Context(), key, statestore.Record{Fields: none, TTL: time.Hour}); err != nil {
-			f.Fatal(err)
+			f.Fatalf("Put: %v", err)
 		}
 		f.wants(key)
 	}
@@ -87,7 +87,7 @@ func (f *fixture) deletes() {
 	f.put(key, time.Hour, "state", "pending")
 	for range 2 {
 		if err := f.store.Delete(f.Context(), key); err != nil {
-			f.Fatal(err)
+			f.Fatalf("Delete: %v", err)
 		}
 		f.wants(key)
 	}
@@ -107,7 +107,7 @@ func (f *fixture) fields() {
 	f.set(key, statestore.Fields{})
 	f.wants(key, "state", "pending", "step", "2", "worker", "w1")
 	if err := statestore.SetField(f.Context(), f.store, key, "step", []byte("3")); err != nil {
-		f.Fatal(err)
+		f.Fatalf("statestore.SetField: %v", err)
 	}
 	f.wants(key, "state", "pending", "step", "3", "worker", "w1")
 }
@@ -141,7 +141,7 @@ func (f *fixture) keysApart() {
 		f.wants(f.key(k), "key", k)
 	}
 	if err := f.store.Delete(f.Context(), f.key("a")); err != nil {
-		f.Fatal(err)
+		f.Fatalf("Delete: %v", err)
 	}
 	for _, k := range keys[1:] {
 		f.wants(f.key(k), "key", k)
@@ -167,7 +167,7 @@ func (f *fixture) oddKeys() {
 				t.Errorf("%q does not hold what it was given", k)
 			}
 			if err := g.store.Delete(t.Context(), key); err != nil {
-				t.Fatal(err)
+				t.Fatalf("Delete: %v", err)
 			}
 			g.wants(key)
 			g.wantsScan(nil)

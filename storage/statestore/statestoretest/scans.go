@@ -28,7 +28,7 @@ func (f *fixture) scanAll() {
 		got[e.Key] = e.Fields
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		f.Error(diff)
+		f.Errorf("difference (-want +got):\n%s", diff)
 	}
 }
 
@@ -192,7 +192,7 @@ func (f *fixture) scanWhileItChanges() {
 			f.set(e.Key, fields("state", "completed"))
 		default:
 			if err := f.store.Delete(f.Context(), e.Key); err != nil {
-				f.Fatal(err)
+				f.Fatalf("Delete: %v", err)
 			}
 		}
 	}
@@ -216,7 +216,7 @@ func (f *fixture) scanOfThousands() {
 				value = "77"
 			}
 			if err := f.store.Put(f.Context(), f.key(fmt.Sprintf("k%05d", i)), statestore.Record{Fields: fields("n", value)}); err != nil {
-				f.Error(err)
+				f.Errorf("Put: %v", err)
 			}
 		}
 	})
@@ -241,7 +241,7 @@ func (f *fixture) scanOfThousands() {
 	f.wantsScan(filter, f.expected(want, filter)...)
 }
 
-// expected gives the keys, less the root, that a scan of records gives.
+// expected returns the keys, less the root, that a scan of records gives.
 func (f *fixture) expected(records []statestore.Entry, filter *statestore.Filter) []string {
 	type place struct {
 		n    int64

@@ -1,5 +1,4 @@
-// Package statestoretest is what every implementation of package statestore has to
-// pass.
+// Package statestoretest is the test suite for implementations of package statestore.
 package statestoretest
 
 import (
@@ -14,14 +13,14 @@ import (
 	"github.com/codesous/sous/storage/statestore"
 )
 
-// Config is what an implementation offers to the suite.
+// Config describes an implementation to the suite.
 type Config struct {
-	// Open gives a store of the test's own, which may share its records with others.
+	// Open returns a store for one test. It may share its records with other tests.
 	Open func(t *testing.T) statestore.Store
-	// Pass lets time pass for the stores of Open. Default: it passes by itself.
+	// Pass advances the clock of the stores of Open. Default: it sleeps.
 	Pass func(d time.Duration)
-	// TooLarge is how many bytes of one value are more than a record can hold; 0 where
-	// there is no such limit.
+	// TooLarge is a number of bytes of one value that exceeds the limit of a record, 0
+	// without a limit.
 	TooLarge int
 }
 
@@ -68,12 +67,13 @@ func Run(t *testing.T, cfg Config) {
 	}
 }
 
-// Root begins keys that no other test uses. On a cluster they share a slot.
+// Root returns the beginning of keys that no other test uses. On a cluster they share a
+// slot.
 func Root(t testing.TB) string {
 	t.Helper()
 	var b [8]byte
 	if _, err := rand.Read(b[:]); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Read: %v", err)
 	}
 	return "gbe:state:{test_" + hex.EncodeToString(b[:]) + "}"
 }
@@ -102,14 +102,14 @@ func fields(pairs ...string) statestore.Fields {
 func (f *fixture) put(key string, ttl time.Duration, pairs ...string) {
 	f.Helper()
 	if err := f.store.Put(f.Context(), key, statestore.Record{Fields: fields(pairs...), TTL: ttl}); err != nil {
-		f.Fatal(err)
+		f.Fatalf("Put: %v", err)
 	}
 }
 
 func (f *fixture) set(key string, fields statestore.Fields) {
 	f.Helper()
 	if err := f.store.SetFields(f.Context(), key, fields); err != nil {
-		f.Fatal(err)
+		f.Fatalf("SetFields: %v", err)
 	}
 }
 
@@ -117,7 +117,7 @@ func (f *fixture) swap(key string, expected, fields statestore.Fields) bool {
 	f.Helper()
 	was, err := f.store.CompareAndSet(f.Context(), key, expected, fields)
 	if err != nil {
-		f.Fatal(err)
+		f.Fatalf("CompareAndSet: %v", err)
 	}
 	return was
 }
@@ -126,7 +126,7 @@ func (f *fixture) get(key string) *statestore.Record {
 	f.Helper()
 	r, err := f.store.Get(f.Context(), key)
 	if err != nil {
-		f.Fatal(err)
+		f.Fatalf("Get: %v", err)
 	}
 	return r
 }
@@ -163,7 +163,7 @@ func (f *fixture) wantsTTL(key string, want time.Duration) {
 	}
 }
 
-// scan gives the keys of a scan, less the test's root.
+// scan returns the keys of a scan, less the test's root.
 func (f *fixture) scan(prefix string, filter *statestore.Filter) []string {
 	f.Helper()
 	keys := []string{}

@@ -48,7 +48,7 @@ func (f *fixture) expire() {
 	expire := func(ttl time.Duration) {
 		f.Helper()
 		if err := f.store.Expire(f.Context(), key, ttl); err != nil {
-			f.Fatal(err)
+			f.Fatalf("Expire: %v", err)
 		}
 	}
 	expire(time.Hour)
@@ -89,7 +89,7 @@ func (f *fixture) whatExpired() {
 	f.set(f.key("c"), fields("n", "4"))
 	f.put(f.key("d"), 0, "n", "5")
 	if err := f.store.Expire(f.Context(), f.key("e"), time.Hour); err != nil {
-		f.Fatal(err)
+		f.Fatalf("Expire: %v", err)
 	}
 	f.set(f.key("f"), statestore.Fields{"n": nil})
 	for k, n := range map[string]string{"b": "3", "c": "4", "d": "5"} {

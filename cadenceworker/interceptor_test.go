@@ -13,7 +13,7 @@ func TestGateForgetsTypes(t *testing.T) {
 	t.Parallel()
 	s := &Supervisor{}
 	s.metrics = newSupervisorMetrics(s)
-	g := &gate{w: &activityWorker{b: &binding{s: s}}, passed: map[string]*passing{}, settled: make(chan struct{})}
+	g := &interceptor{w: &activityWorker{b: &binding{s: s}}, deliveries: map[string]*delivery{}, settled: make(chan struct{})}
 	for i := range 3 {
 		kind := fmt.Sprint("type ", i)
 		for range 2 { // delivered twice
@@ -29,7 +29,7 @@ func TestGateForgetsTypes(t *testing.T) {
 			}
 		}
 	}
-	if n := len(g.passed); n != 0 {
+	if n := len(g.deliveries); n != 0 {
 		t.Errorf("%d tasks are kept", n)
 	}
 }

@@ -12,7 +12,7 @@ import (
 // However many ask, and whatever the limit becomes, no more than it says get in.
 func TestPlaces(t *testing.T) {
 	t.Parallel()
-	p := newPlaces()
+	p := newSlots()
 	p.resize(3)
 	var in, most atomic.Int64
 	var wg sync.WaitGroup
@@ -20,7 +20,7 @@ func TestPlaces(t *testing.T) {
 		wg.Go(func() {
 			for range 20 {
 				if err := p.acquire(t.Context()); err != nil {
-					t.Error(err)
+					t.Errorf("acquire: %v", err)
 					return
 				}
 				if n := in.Add(1); n > most.Load() {
@@ -41,11 +41,11 @@ func TestPlaces(t *testing.T) {
 // higher one is felt at once.
 func TestPlacesAreResized(t *testing.T) {
 	t.Parallel()
-	p := newPlaces()
+	p := newSlots()
 	p.resize(2)
 	for range 2 {
 		if err := p.acquire(t.Context()); err != nil {
-			t.Fatal(err)
+			t.Fatalf("acquire: %v", err)
 		}
 	}
 	p.resize(1)
@@ -67,15 +67,15 @@ func TestPlacesAreResized(t *testing.T) {
 // and what has begun stays.
 func TestPlacesBeginUnderTheLimitOfThatMoment(t *testing.T) {
 	t.Parallel()
-	p := newPlaces()
+	p := newSlots()
 	p.resize(3)
 	for range 3 {
 		if err := p.acquire(t.Context()); err != nil {
-			t.Fatal(err)
+			t.Fatalf("acquire: %v", err)
 		}
 	}
 	if err := p.begin(t.Context()); err != nil {
-		t.Fatal(err)
+		t.Fatalf("begin: %v", err)
 	}
 	p.resize(1)
 	brief, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
