@@ -32,7 +32,7 @@ func TestDerivedActivationRunsOnce(t *testing.T) {
 				case err == nil:
 					results[i] = out.Activation.Result
 				case api.ErrorCode(err) != api.CodeIdempotencyRunning:
-					t.Error(err)
+					t.Errorf("Invoke: %v, want no error or code %s", err, api.CodeIdempotencyRunning)
 				}
 			})
 		}
@@ -45,7 +45,7 @@ func TestDerivedActivationRunsOnce(t *testing.T) {
 		}
 		again, err := b.engine.Invoke(t.Context(), inv)
 		if err != nil || !again.Replayed || again.Activation.ActivationID != inv.ActivationID || again.Activation.Attempt != 3 {
-			t.Fatalf("%+v %v", again, err)
+			t.Fatalf("Invoke: %+v %v, want err == nil and again.Replayed and again.Activation.ActivationID == inv.ActivationID and again.Activation.Attempt == 3", again, err)
 		}
 		if ran != 1 {
 			t.Errorf("%d of four ran", ran)
@@ -70,10 +70,10 @@ func TestPatientWaitsForAPlace(t *testing.T) {
 	inv := b.invocation("f", "1")
 	inv.ActivationID, inv.WaitForSlot = api.TaskActivationID([]byte(t.Name())), true
 	if out, err := b.engine.Invoke(t.Context(), inv); err != nil || out.Activation.Status != api.StatusSuccess {
-		t.Errorf("%+v %v", out, err)
+		t.Errorf("Invoke: %+v %v, want err == nil and out.Activation.Status == api.StatusSuccess", out, err)
 	}
 	if err := <-first; err != nil {
-		t.Error(err)
+		t.Errorf("<-first: %v", err)
 	}
 
 	hold := b.invocation("f", "15000")
@@ -83,7 +83,7 @@ func TestPatientWaitsForAPlace(t *testing.T) {
 	defer cancel()
 	inv.ActivationID = api.TaskActivationID([]byte("another"))
 	if _, err := b.engine.Invoke(ctx, inv); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("patience outlived its caller: %v", err)
+		t.Errorf("retryInterval outlived its caller: %v", err)
 	}
 	waits := make(chan error, 1)
 	go func() {
@@ -93,7 +93,7 @@ func TestPatientWaitsForAPlace(t *testing.T) {
 	ended, stop := context.WithCancel(t.Context())
 	stop()
 	if err := b.engine.Close(ended); err != nil {
-		t.Error(err)
+		t.Errorf("Close: %v", err)
 	}
 	if err := <-waits; err == nil {
 		t.Error("it ran although the engine had ended")
@@ -108,7 +108,7 @@ func TestDeadlineClamps(t *testing.T) {
 		inv.Deadline = time.Now().Add(300 * time.Millisecond)
 		out, err := b.engine.Invoke(t.Context(), inv)
 		if err != nil || out.Activation.Status != api.StatusTimeout || out.Activation.DeadlineMS != inv.Deadline.UnixMilli() {
-			t.Errorf("%+v %v", out, err)
+			t.Errorf("Invoke: %+v %v, want err == nil and out.Activation.Status == api.StatusTimeout and out.Activation.DeadlineMS == inv.Deadline.UnixMilli()", out, err)
 		}
 	})
 }
@@ -128,13 +128,13 @@ func TestHeartbeatsReachTheCaller(t *testing.T) {
 		inv.Heartbeat = func(details json.RawMessage) error { beats = append(beats, string(details)); return nil }
 		out, err := b.engine.Invoke(t.Context(), inv)
 		if err != nil || string(out.Activation.Result) != `{"done":7}` || strings.Join(beats, ";") != `{"done":8};` {
-			t.Errorf("%+v %v %q", out, err, beats)
+			t.Errorf("%+v %v %q, want err == nil and string(out.Activation.Result) == `{\"done\":7}` and strings.Join(beats, \";\") == `{\"done\":8};`", out, err, beats)
 		}
-		// Elsewhere there is nobody to report to.
+		// Other triggers have no heartbeats.
 		inv.Trigger.Type, inv.Heartbeat = api.TriggerAPI, nil
 		out, err = b.engine.Invoke(t.Context(), inv)
 		if err != nil || out.Activation.Error == nil || out.Activation.Error.Code != string(api.CodeHostInvalidArgument) {
-			t.Errorf("%+v %v", out, err)
+			t.Errorf("Invoke: %+v %v, want err == nil and out.Activation.Error != nil and out.Activation.Error.Code == string(api.CodeHostInvalidArgument)", out, err)
 		}
 	})
 }
@@ -187,7 +187,7 @@ func TestWorkflowsNeedTheCapability(t *testing.T) {
 			t.Errorf("%s, want %s (%+v)", out.Activation.Result, want, out.Activation.Error)
 		}
 		if configured && (len(asked.started) != 1 || string(asked.started[0].Input) != `{"n":1}` || len(asked.signalled) != 1) {
-			t.Errorf("%+v", asked)
+			t.Errorf("%+v, want !configured or (len(asked.started) == 1 and string(asked.started[0].Input) == `{\"n\":1}` and len(asked.signalled) == 1)", asked)
 		}
 	}
 }

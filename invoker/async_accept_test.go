@@ -27,7 +27,7 @@ func TestAsyncIdempotencyKey(t *testing.T) {
 			wg.Go(func() {
 				out, err := call("1")
 				if err != nil || out.Status != api.StatusQueued {
-					b.t.Errorf("%+v %v", out, err)
+					b.t.Errorf("call: %+v %v, want err == nil and out.Status == api.StatusQueued", out, err)
 					return
 				}
 				ids.Store(out.ActivationID, true)
@@ -44,12 +44,13 @@ func TestAsyncIdempotencyKey(t *testing.T) {
 		}
 		out, err := call("1")
 		if err != nil || !out.Replayed || out.Status != api.StatusQueued {
-			b.t.Fatalf("%+v %v", out, err)
+			b.t.Fatalf("call: %+v %v, want err == nil and out.Replayed and out.Status == api.StatusQueued", out, err)
 		}
 		b.pause("fn.echo", false)
 		b.ends(out.ActivationID)
-		if out, err = call("1"); err != nil || !out.Replayed || out.Status != api.StatusSuccess {
-			b.t.Errorf("%+v %v", out, err)
+		out, err = call("1")
+		if err != nil || !out.Replayed || out.Status != api.StatusSuccess {
+			b.t.Errorf("call: %+v %v, want err == nil and out.Replayed and out.Status == api.StatusSuccess", out, err)
 		}
 		if items := b.list("echo"); len(items) != 1 {
 			b.t.Errorf("%d are listed", len(items))
@@ -71,7 +72,7 @@ func TestAsyncIdempotencyKeyOfAJobAlone(t *testing.T) {
 			Activation: &api.AsyncActivation{Access: api.AccessUnrestricted, Fingerprint: fmt.Sprintf("%x", sha256.Sum256([]byte(inv.Principal.Sub+"\n1")))},
 		}
 		if _, err := b.broker.EnqueueInvocation(b.t.Context(), b.tenant, id, spec); err != nil {
-			b.t.Fatal(err)
+			b.t.Fatalf("EnqueueInvocation: %v", err)
 		}
 		other := inv
 		other.Event = json.RawMessage("2")
@@ -79,11 +80,11 @@ func TestAsyncIdempotencyKeyOfAJobAlone(t *testing.T) {
 			b.t.Errorf("another event: %+v %v", out, err)
 		}
 		if out, err := b.engine.Enqueue(b.t.Context(), inv); err != nil || out.ActivationID != id {
-			b.t.Errorf("%+v %v", out, err)
+			b.t.Errorf("Enqueue: %+v %v, want err == nil and out.ActivationID == id", out, err)
 		}
 		b.pause("fn.echo", false)
 		if a := b.ends(id); string(a.Result) != "1" {
-			b.t.Errorf("%+v", a)
+			b.t.Errorf(`b.ends: %+v, want string(a.Result) == "1"`, a)
 		}
 	})
 }
@@ -99,7 +100,7 @@ func TestAsyncAliasIsResolvedAnew(t *testing.T) {
 		b.eventually("it fails", func() bool { a := b.stored(id); return a.Error != nil && a.Ref.Version == 1 })
 		b.publish("moving", `export default () => "new";`, config)
 		if a := b.ends(id); a.Status != api.StatusSuccess || a.Ref.Version != 2 || a.Attempt < 2 {
-			b.t.Errorf("%+v", a)
+			b.t.Errorf("b.ends: %+v, want a.Status == api.StatusSuccess and a.Ref.Version == 2 and a.Attempt >= 2", a)
 		}
 	})
 }
@@ -112,12 +113,12 @@ func TestAsyncRefusals(t *testing.T) {
 		b.pause("fn.gone", true)
 		id := b.enqueue("gone", "1")
 		if err := storage.NewAliases(b.store).Delete(b.t.Context(), b.tenant, namespace, "gone", "prod", nil); err != nil {
-			b.t.Fatal(err)
+			b.t.Fatalf("Delete: %v", err)
 		}
 		b.engine.Invalidate(b.t.Context(), b.tenant, namespace, "gone")
 		b.pause("fn.gone", false)
 		if a := b.ends(id); a.Status != api.StatusError || a.Error.Type != api.ErrRefused || a.Error.Code != string(api.CodeAliasNotFound) || a.Attempt != 1 {
-			b.t.Errorf("%+v %+v", a, a.Error)
+			b.t.Errorf("%+v %+v, want a.Status == api.StatusError and a.Error.Type == api.ErrRefused and a.Error.Code == string(api.CodeAliasNotFound) and a.Attempt == 1", a, a.Error)
 		}
 		if j := b.job(id); j.State != api.JobDead || j.DeadReason != api.DeadFatal {
 			b.t.Errorf("job %+v", j)
@@ -129,13 +130,13 @@ func TestAsyncRefusals(t *testing.T) {
 		inv.Access, inv.Principal.Roles = api.AccessGranted, []string{"invoker"}
 		out, err := b.engine.Enqueue(b.t.Context(), inv)
 		if err != nil {
-			b.t.Fatal(err)
+			b.t.Fatalf("Enqueue: %v", err)
 		}
 		config.Authz = &api.Authz{InvokeHTTPRoles: []string{"admin"}}
 		b.publish("closed", `export default () => 2;`, config)
 		b.pause("fn.closed", false)
 		if a := b.ends(out.ActivationID); a.Error == nil || a.Error.Code != string(api.CodeAuthzDenied) {
-			b.t.Errorf("%+v", a)
+			b.t.Errorf("b.ends: %+v, want a.Error != nil and a.Error.Code == string(api.CodeAuthzDenied)", a)
 		}
 		if _, err := b.engine.Enqueue(b.t.Context(), inv); api.ErrorCode(err) != api.CodeAuthzDenied {
 			b.t.Errorf("enqueued: %v", err)

@@ -24,7 +24,7 @@ func TestAsyncRespectsMaxConcurrency(t *testing.T) {
 		}
 		most, mostHeld := 0, 0
 		b.eventually("all have run", func() bool {
-			mostHeld = max(mostHeld, b.engine.InHand())
+			mostHeld = max(mostHeld, b.engine.LeasedJobs())
 			running, ended := 0, 0
 			for _, a := range b.list("narrow") {
 				switch a.Status {
@@ -47,7 +47,7 @@ func TestAsyncRespectsMaxConcurrency(t *testing.T) {
 		}
 		for _, id := range ids {
 			if j := b.job(id); j.Attempt != 1 || len(j.Errors) > 0 {
-				b.t.Errorf("%+v", j)
+				b.t.Errorf("b.job: %+v, want j.Attempt == 1 and len(j.Errors) <= 0", j)
 			}
 		}
 	})
@@ -73,7 +73,7 @@ func TestAsyncCleanStop(t *testing.T) {
 			for ctx.Err() == nil {
 				out, err := there.engine.Enqueue(context.WithoutCancel(ctx), there.invocation("count", "1"))
 				if err != nil {
-					t.Error(err)
+					t.Errorf("Enqueue: %v", err)
 					return
 				}
 				mu.Lock()
@@ -85,9 +85,9 @@ func TestAsyncCleanStop(t *testing.T) {
 	}
 	for range 3 {
 		stop := here.work()
-		here.eventually("it has work", func() bool { return here.engine.InHand() > 0 })
+		here.eventually("it has work", func() bool { return here.engine.LeasedJobs() > 0 })
 		stop()
-		if n := here.engine.InHand(); n != 0 {
+		if n := here.engine.LeasedJobs(); n != 0 {
 			t.Errorf("%d in hand after the stop", n)
 		}
 	}
@@ -95,13 +95,13 @@ func TestAsyncCleanStop(t *testing.T) {
 	load.Wait()
 	for _, id := range ids {
 		if a := here.ends(id); a.Status != api.StatusSuccess || a.Attempt != 1 || string(a.Result) != "1" {
-			t.Errorf("%+v", a)
+			t.Errorf(`here.ends: %+v, want a.Status == api.StatusSuccess and a.Attempt == 1 and string(a.Result) == "1"`, a)
 		}
 	}
 	t.Logf("%d invocations", len(ids))
 }
 
-// An engine that closes gives long runs back, and their attempts do not count.
+// An engine that closes returns long runs to their queues, and their attempts do not count.
 func TestAsyncGivesBack(t *testing.T) {
 	t.Parallel()
 	server := storagetest.Redis(t)
@@ -125,7 +125,7 @@ func TestAsyncGivesBack(t *testing.T) {
 	}
 	there.work()
 	if a := there.ends(id); a.Status != api.StatusSuccess || string(a.Result) != "1" || a.Attempt != 1 {
-		t.Errorf("%+v", a)
+		t.Errorf(`there.ends: %+v, want a.Status == api.StatusSuccess and string(a.Result) == "1" and a.Attempt == 1`, a)
 	}
 	if lines, _, err := activations.NewLogs(there.store).Read(t.Context(), there.tenant, id, activations.LogCursor{}, 10); err != nil || len(lines) != 2 {
 		t.Errorf("logs %+v %v", lines, err)

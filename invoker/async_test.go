@@ -43,7 +43,7 @@ func eachWorking(t *testing.T, test func(b *bench)) {
 	})
 }
 
-// asynchronous is a config whose failures are tried again at once.
+// asynchronous is a config whose failures are retried without delay.
 func asynchronous(attempts int) api.VersionConfig {
 	config := defaults()
 	config.TimeoutMS = 10_000
@@ -80,17 +80,17 @@ func (b *bench) job(id string) *api.Job {
 	b.t.Helper()
 	j, err := b.broker.Get(b.t.Context(), b.tenant, id)
 	if err != nil {
-		b.t.Fatal(err)
+		b.t.Fatalf("Get: %v", err)
 	}
 	return j
 }
 
-// kv is what functions have kept under key.
+// kv returns the value that functions have stored under key.
 func (b *bench) kv(key string) string {
 	b.t.Helper()
 	value, _, err := storage.NewKV(b.store).Get(b.t.Context(), b.tenant, namespace, key)
 	if err != nil {
-		b.t.Fatal(err)
+		b.t.Fatalf("Get: %v", err)
 	}
 	return string(value)
 }
@@ -119,14 +119,14 @@ func TestAsyncInvocation(t *testing.T) {
 	})
 }
 
-// A function that fails is tried again, under one activation whose log goes on.
+// A function that fails is retried, under one activation that keeps its log.
 func TestAsyncRetriesUntilSuccess(t *testing.T) {
 	eachWorking(t, func(b *bench) {
 		b.publish("third", `export default (event, ctx) => { console.log("attempt", ctx.attempt); if (ctx.attempt < 3) throw Object.assign(new Error("not yet"), {code: "E_YET"}); return ctx.attempt; };`, asynchronous(4))
 		id := b.enqueue("third", "null")
 		a := b.ends(id)
 		if a.Status != api.StatusSuccess || string(a.Result) != "3" || a.Attempt != 3 || a.Error != nil {
-			b.t.Errorf("%+v", a)
+			b.t.Errorf(`b.ends: %+v, want a.Status == api.StatusSuccess and string(a.Result) == "3" and a.Attempt == 3 and a.Error == nil`, a)
 		}
 		j := b.job(id)
 		if j.State != api.JobCompleted || len(j.Errors) != 2 || j.Errors[0].Error != "Exception: not yet" || j.Errors[0].Stack == "" {
@@ -144,7 +144,7 @@ func TestAsyncRetriesUntilSuccess(t *testing.T) {
 	})
 }
 
-// outcome is what a destination is told.
+// outcome is the event of a destination.
 type outcome struct {
 	Version        string `json:"version"`
 	RequestContext struct {
@@ -162,7 +162,7 @@ type outcome struct {
 	ResponsePayload json.RawMessage `json:"responsePayload"`
 }
 
-// told waits for what a queue is told.
+// told waits for the event in a destination queue.
 func (b *bench) told(name string) outcome {
 	b.t.Helper()
 	var jobs []api.FetchedJob
@@ -170,7 +170,7 @@ func (b *bench) told(name string) outcome {
 		var err error
 		jobs, err = b.broker.Fetch(b.t.Context(), queue.Fetch{Tenant: b.tenant, Namespace: namespace, Queues: []string{name}, WorkerID: "test", Count: 10})
 		if err != nil {
-			b.t.Fatal(err)
+			b.t.Fatalf("Fetch: %v", err)
 		}
 		return len(jobs) > 0
 	})
@@ -179,7 +179,7 @@ func (b *bench) told(name string) outcome {
 	}
 	var o outcome
 	if err := json.Unmarshal(jobs[0].Payload, &o); err != nil {
-		b.t.Fatal(err)
+		b.t.Fatalf("json.Unmarshal: %v", err)
 	}
 	return o
 }
@@ -194,7 +194,7 @@ func TestAsyncDestinations(t *testing.T) {
 
 		failed := b.ends(b.enqueue("fragile", `{"fail":true}`))
 		if failed.Status != api.StatusError || failed.Error == nil || failed.Error.Type != api.ErrException || failed.Attempt != 2 {
-			b.t.Errorf("%+v", failed)
+			b.t.Errorf("b.ends: %+v, want failed.Status == api.StatusError and failed.Error != nil and failed.Error.Type == api.ErrException and failed.Attempt == 2", failed)
 		}
 		if j := b.job(failed.JobID); j.State != api.JobDead || j.DeadReason != api.DeadAttempts || len(j.Errors) != 2 {
 			b.t.Errorf("job %+v", j)
@@ -204,7 +204,7 @@ func TestAsyncDestinations(t *testing.T) {
 			o.RequestContext.ApproximateInvokeCount != 2 || o.RequestContext.Function != "default/fragile" || o.RequestContext.Ref != "prod" ||
 			string(o.RequestPayload) != `{"fail":true}` || o.ResponseContext.StatusCode != 200 || o.ResponseContext.FunctionError != "Exception" ||
 			!strings.Contains(string(o.ResponsePayload), "as asked") {
-			b.t.Errorf("%+v", o)
+			b.t.Errorf("event of the destination = %+v, want RetriesExhausted of %s after 2 attempts, with its payloads", o, failed.ActivationID)
 		}
 
 		fine := b.ends(b.enqueue("fragile", `{}`))
@@ -212,7 +212,7 @@ func TestAsyncDestinations(t *testing.T) {
 		o = outcome{}
 		if err := json.Unmarshal([]byte(b.kv("done")), &o); err != nil || o.RequestContext.RequestID != fine.ActivationID ||
 			o.RequestContext.Condition != "Success" || string(o.ResponsePayload) != `"fine"` {
-			b.t.Errorf("%s %v", b.kv("done"), err)
+			b.t.Errorf("json.Unmarshal: %s %v, want err == nil and o.RequestContext.RequestID == fine.ActivationID and o.RequestContext.Condition == \"Success\" and string(o.ResponsePayload) == `\"fine\"`", b.kv("done"), err)
 		}
 		b.eventually("the function's own activation ends", func() bool {
 			items := b.list("keeper")

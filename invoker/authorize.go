@@ -8,11 +8,11 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// anyRole in a version's list opens it: under HTTP to everybody, elsewhere to
-// every caller that may invoke at all.
+// anyRole in a version's list admits anonymous callers over HTTP, and elsewhere every
+// caller with the right to invoke.
 const anyRole = "*"
 
-// Authorize says whether inv would be let in; nothing runs. Errors: those of
+// Authorize returns nil if inv would be admitted; nothing runs. Errors: those of
 // the resolution (Code…NotFound, CodeStoreUnavailable), CodeAuthnRequired for a
 // version that is not public, CodeAuthzDenied for roles that it does not list.
 func (i *Invoker) Authorize(ctx context.Context, inv *api.Invocation) error {
@@ -26,7 +26,7 @@ func (i *Invoker) Authorize(ctx context.Context, inv *api.Invocation) error {
 	return permit(inv, res.Version.Config.Authz)
 }
 
-// permit judges inv by its version's lists, nil for none.
+// permit checks inv against its version's lists of roles, nil for none.
 func permit(inv *api.Invocation, lists *api.Authz) error {
 	roles := invokeRoles(lists, inv.Trigger.Type)
 	switch inv.Access {
@@ -50,8 +50,8 @@ func permit(inv *api.Invocation, lists *api.Authz) error {
 	return api.Errorf(api.CodeAuthzDenied, "this version is for other roles than the caller's (%s)", strings.Join(inv.Principal.Roles, ", "))
 }
 
-// invokeRoles is the list that holds for a trigger. A job is the platform's own,
-// and was judged when it was enqueued: it has none.
+// invokeRoles returns the list that applies to a trigger. A job has none: it was checked
+// when it was enqueued.
 func invokeRoles(lists *api.Authz, trigger string) []string {
 	if lists == nil {
 		return nil

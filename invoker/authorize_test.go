@@ -7,8 +7,8 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// The lists of a version say who may run it: judged by Authorize, and again by
-// Invoke, whoever calls that.
+// The lists of a version name the roles that may run it: Authorize checks them, and Invoke
+// checks them again.
 func TestAccess(t *testing.T) {
 	each(t, func(b *bench) {
 		const source = `export default (event, ctx) => ctx.principal.roles.join();`
@@ -90,7 +90,7 @@ func TestAuthorizeRefusesWhatIsNoRef(t *testing.T) {
 	})
 }
 
-// A stored answer is an answer: who could not have got it does not get it again.
+// A stored answer is protected like a new one: a caller without the right gets neither.
 func TestReplayIsForThoseWhoMayInvoke(t *testing.T) {
 	each(t, func(b *bench) {
 		config := defaults()
@@ -102,10 +102,10 @@ func TestReplayIsForThoseWhoMayInvoke(t *testing.T) {
 			return b.engine.Invoke(context.WithoutCancel(b.t.Context()), inv)
 		}
 		if _, err := invoke(api.AccessGranted, "role:billing"); err != nil {
-			b.t.Fatal(err)
+			b.t.Fatalf("invoke: %v", err)
 		}
 		if out, err := invoke(api.AccessGranted, "role:billing"); err != nil || !out.Replayed {
-			b.t.Fatal(out, err)
+			b.t.Fatalf("invoke again = %+v, %v, want a replay", out, err)
 		}
 		if out, err := invoke(api.AccessGranted, "admin"); api.ErrorCode(err) != api.CodeAuthzDenied {
 			b.t.Errorf("another role: %v, %v", out, err)

@@ -35,7 +35,7 @@ func TestIdempotentCallsOfOneMomentRunOnce(t *testing.T) {
 			case err == nil && !out.Replayed:
 				ran.Add(1)
 			case err != nil && api.ErrorCode(err) != api.CodeIdempotencyRunning:
-				t.Error(err)
+				t.Errorf("Invoke: %v, want no error or code %s", err, api.CodeIdempotencyRunning)
 			}
 		})
 	}
@@ -69,7 +69,7 @@ func TestIdempotentCallAfterAnUnknownStart(t *testing.T) {
 	b.eventually("the key is good again", func() bool {
 		out, err := b.engine.Invoke(t.Context(), inv)
 		if err != nil && api.ErrorCode(err) != api.CodeIdempotencyRunning {
-			t.Fatal(err)
+			t.Fatalf("Invoke: %v, want err == nil or api.ErrorCode(err) == api.CodeIdempotencyRunning", err)
 		}
 		return err == nil && !out.Replayed && out.Activation.Status == api.StatusSuccess
 	})
@@ -113,7 +113,7 @@ func newDeafProxy(t *testing.T, server string, mark []byte) *deafProxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("net.Listen: %v", err)
 	}
 	p := &deafProxy{addr: listener.Addr().String()}
 	var work sync.WaitGroup
@@ -138,7 +138,7 @@ func (p *deafProxy) serve(t *testing.T, client net.Conn, server string, mark []b
 	defer func() { _ = client.Close() }()
 	upstream, err := net.Dial("tcp", server)
 	if err != nil {
-		t.Error(err)
+		t.Errorf("net.Dial: %v", err)
 		return
 	}
 	var mute atomic.Bool

@@ -28,7 +28,7 @@ func TestConfinementOfScripts(t *testing.T) {
 			Namespace: namespace, DocumentItem: api.DocumentItem{Key: "k", Value: json.RawMessage(`"theirs"`)},
 		})
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("service.Put: %v", err)
 		}
 	}
 	b.publish("confined", `
@@ -55,7 +55,7 @@ export default async () => ({
 	}
 	var said map[string][]any
 	if err := json.Unmarshal([]byte(got), &said); err != nil {
-		t.Fatal(err)
+		t.Fatalf("json.Unmarshal: %v", err)
 	}
 	want := map[string]func(i int, v any) bool{
 		"keys":       func(_ int, v any) bool { return v == "CS_RUNTIME_CAPABILITY_DENIED" },
@@ -70,7 +70,7 @@ export default async () => ({
 	for name, fits := range want {
 		for i, v := range said[name] {
 			if !fits(i, v) {
-				t.Errorf("%s %d: %v", name, i, v)
+				t.Errorf("%s %d: %v, want fits(i, v)", name, i, v)
 			}
 		}
 	}

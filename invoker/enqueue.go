@@ -10,13 +10,12 @@ import (
 	"github.com/codesous/sous/tracing"
 )
 
-// Enqueue accepts an invocation that is run later, by any replica: when it
-// returns, the job and the activation's record are durable. Whether the caller
-// may, and what the version says of retries and destinations, is judged now; what
-// its alias means and whether it may still, at each attempt.
+// Enqueue accepts an invocation that any replica runs later: when it returns, the job and
+// the activation's record are durable. The caller's rights and the version's retries and
+// destinations are read now; the alias and the rights are checked again at each attempt.
 //
-// Under an idempotency key a repeat gets the first one's activation and its status
-// now. Errors: CodeValidation… for a malformed invocation, CodeBodyLimit,
+// A repeat under the same idempotency key returns the first activation and its current
+// status. Errors: CodeValidation… for a malformed invocation, CodeBodyLimit,
 // Code…NotFound, CodeAuthnRequired and CodeAuthzDenied, CodeIdempotencyMismatch,
 // CodeQueueDraining, CodeStoreUnavailable (it may have been accepted),
 // CodeShuttingDown.
@@ -31,7 +30,7 @@ func (i *Invoker) enqueue(ctx context.Context, inv *api.Invocation) (*api.Queued
 	if err := i.enter(); err != nil {
 		return nil, i.metrics.refuse(inv, false, err)
 	}
-	defer i.inHand.Done()
+	defer i.active.Done()
 	if err := i.enqueueable(inv); err != nil {
 		return nil, i.metrics.refuse(inv, false, err)
 	}
@@ -119,14 +118,14 @@ func repeated(existing *activations.Record, digest string, err error) (*api.Queu
 	return &api.Queued{ActivationID: existing.ActivationID, Status: existing.Status, Replayed: true}, nil
 }
 
-// cancelJob ends the job of an activation that was cancelled. What fails is found
-// out when the job is to run.
+// cancelJob ends the job of an activation that was cancelled. If that fails, the worker
+// that takes the job finds the activation cancelled.
 func (i *Invoker) cancelJob(ctx context.Context, rec *activations.Record) {
 	if rec.JobID == "" || i.broker == nil {
 		return
 	}
 	_, err := i.broker.Cancel(ctx, rec.Tenant, rec.JobID)
 	if code := api.ErrorCode(err); err != nil && code != api.CodeJobState && code != api.CodeJobNotFound {
-		i.logger.Warn("the job of a cancelled activation ends when it is to run", append(ids(rec), zap.Error(err))...)
+		i.logger.Warn("the job of a cancelled activation was not cancelled; it ends at its next attempt", append(ids(rec), zap.Error(err))...)
 	}
 }

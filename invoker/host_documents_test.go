@@ -40,7 +40,7 @@ func newStoring(t *testing.T, s *storage.Store, cfg documents.Config) (*bench, *
 	t.Helper()
 	service, err := documents.New(t.Context(), s, cfg)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("documents.New: %v", err)
 	}
 	return newBench(t, s, func(c *invoker.Config) { c.Documents = service }), service
 }
@@ -60,11 +60,11 @@ func (f hostFace) Do(t *testing.T, operation, body, ifRevision string) (int, []b
 	}
 	event, err := json.Marshal(request)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("json.Marshal: %v", err)
 	}
 	out, err := f.b.engine.Invoke(t.Context(), f.b.granted("storer", string(event)))
 	if err != nil || out.Activation.Status != api.StatusSuccess {
-		t.Fatalf("%+v %v", out, err)
+		t.Fatalf("Invoke: %+v %v, want err == nil and out.Activation.Status == api.StatusSuccess", out, err)
 	}
 	var answer struct {
 		Status int
@@ -72,10 +72,10 @@ func (f hostFace) Do(t *testing.T, operation, body, ifRevision string) (int, []b
 		Value  json.RawMessage
 	}
 	if err := json.Unmarshal(out.Activation.Result, &answer); err != nil {
-		t.Fatal(err)
+		t.Fatalf("json.Unmarshal: %v", err)
 	}
 	if answer.Syntax != "" {
-		// A function has objects, no texts: what is not JSON cannot be said by one.
+		// A function passes objects, not texts: it cannot send malformed JSON.
 		t.Skipf("no object has this text: %s", answer.Syntax)
 	}
 	return answer.Status, answer.Value
@@ -90,7 +90,7 @@ func TestStorageOfFunctionsKeepsTheContract(t *testing.T) {
 	})
 }
 
-// do runs an operation and gives status and answer.
+// do runs an operation and returns status and answer.
 func (b *bench) do(function, op, request string) string {
 	b.t.Helper()
 	return b.result(b.granted(function, fmt.Sprintf(`{"op":%q,"request":%s}`, op, request)))
@@ -105,7 +105,7 @@ func TestStorageIsTheFunctionsOwn(t *testing.T) {
 		b.publish("alpha", storer, storing("settings"))
 		b.publish("beta", storer, storing("settings"))
 		if got := b.do("alpha", "put", `{"namespace":"settings","key":"k","value":{"of":"alpha<&>","n":[]}}`); !strings.HasPrefix(got, `{"status":200,"value":{"namespace":"settings","key":"k","revision":1,`) {
-			t.Fatal(got)
+			t.Fatalf("b.do = %v, want strings.HasPrefix(got, `{\"status\":200,\"value\":{\"namespace\":\"settings\",\"key\":\"k\",\"revision\":1,`)", got)
 		}
 		if got := b.do("beta", "get", `{"namespace":"settings","key":"k"}`); !strings.Contains(got, `"status":404`) || !strings.Contains(got, `"NOT_FOUND"`) {
 			t.Errorf("the other function: %s", got)
@@ -115,7 +115,7 @@ func TestStorageIsTheFunctionsOwn(t *testing.T) {
 		}
 		tar, err := bundle.Pack(map[string][]byte{bundle.EntryJS: []byte(storer)})
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("bundle.Pack: %v", err)
 		}
 		b.publishIn("other", "alpha", tar, bundle.Digest(tar), storing("settings"))
 		namesake := b.granted("alpha", `{"op":"get","request":{"namespace":"settings","key":"k"}}`)
@@ -149,7 +149,7 @@ func TestStorageIsDeniedByDefault(t *testing.T) {
 		t.Helper()
 		got := b.do(function, op, request)
 		if !strings.HasPrefix(got, `{"status":403,"value":{"code":"UNAUTHORIZED","detail":`) || !strings.Contains(got, text) {
-			t.Errorf("%s %s %s: %s", function, op, request, got)
+			t.Errorf("b.do: %s %s %s: %s, want strings.HasPrefix(got, `{\"status\":403,\"value\":{\"code\":\"UNAUTHORIZED\",\"detail\":`) and strings.Contains(got, text)", function, op, request, got)
 		}
 	}
 	const get, put = `{"namespace":"settings","key":"k"}`, `{"namespace":"settings","key":"k","value":1}`
@@ -165,7 +165,7 @@ func TestStorageIsDeniedByDefault(t *testing.T) {
 	register := func(functions ...string) {
 		t.Helper()
 		if _, err := service.RegisterInstall(t.Context(), b.tenant, api.Install{Install: "shared", Functions: functions}); err != nil {
-			t.Fatal(err)
+			t.Fatalf("service.RegisterInstall: %v", err)
 		}
 	}
 	register("default/somebody")
@@ -210,17 +210,17 @@ func TestStorageFromWithinFunctions(t *testing.T) {
 	b.publish("reader", storer, func() api.VersionConfig { c := storing("n"); c.Capabilities.Storage.Install = "sums"; return c }())
 	service, err := documents.New(t.Context(), b.store, documents.Config{})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("documents.New: %v", err)
 	}
 	if _, err := service.RegisterInstall(t.Context(), b.tenant, api.Install{Install: "sums", Functions: []string{"default/adder", "default/reader"}}); err != nil {
-		t.Fatal(err)
+		t.Fatalf("service.RegisterInstall: %v", err)
 	}
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
 			out, err := b.engine.Invoke(t.Context(), b.granted("adder", "5"))
 			if err != nil || out.Activation.Status != api.StatusSuccess {
-				t.Errorf("%+v %v", out, err)
+				t.Errorf("Invoke: %+v %v, want err == nil and out.Activation.Status == api.StatusSuccess", out, err)
 			}
 		})
 	}

@@ -25,10 +25,10 @@ func TestInvokeAfterTheEnd(t *testing.T) {
 			"a job's":   func() api.Activation { return b.ends(b.enqueue("caller", "null")).Activation },
 		} {
 			if a := run(); a.Status != api.StatusSuccess {
-				b.t.Fatalf("%s: %s %+v", how, a.Status, a.Error)
+				b.t.Fatalf("%s: %s %+v, want a.Status == api.StatusSuccess", how, a.Status, a.Error)
 			}
 			if err := late.Load().(func(context.Context, string) error)(b.t.Context(), "callee"); api.ErrorCode(err) != api.CodeRuntimeTimeout {
-				b.t.Errorf("%s: %v", how, err)
+				b.t.Errorf("%s: %v, want code %s", how, err, api.CodeRuntimeTimeout)
 			}
 		}
 		if ran := b.list("callee"); len(ran) != 0 {
@@ -37,12 +37,12 @@ func TestInvokeAfterTheEnd(t *testing.T) {
 	})
 }
 
-// A job's function may call where whoever asked for the job may invoke.
+// A job's function may call where the caller that enqueued the job may invoke.
 func TestInvokeFromAJob(t *testing.T) {
 	eachWorking(t, func(b *bench) {
 		tar, err := bundle.Pack(map[string][]byte{bundle.EntryJS: []byte(`export default (e, ctx) => ctx.principal.sub;`)})
 		if err != nil {
-			b.t.Fatal(err)
+			b.t.Fatalf("bundle.Pack: %v", err)
 		}
 		b.publishIn("other", "open", tar, bundle.Digest(tar), defaults())
 		config := asynchronous(1)
@@ -53,7 +53,7 @@ func TestInvokeFromAJob(t *testing.T) {
 			inv.AllNamespaces = allNamespaces
 			out, err := b.engine.Enqueue(b.t.Context(), inv)
 			if err != nil {
-				b.t.Fatal(err)
+				b.t.Fatalf("Enqueue: %v", err)
 			}
 			if a := b.ends(out.ActivationID); string(a.Result) != want {
 				b.t.Errorf("all namespaces %v: %s %+v, want %s", allNamespaces, a.Result, a.Error, want)

@@ -26,7 +26,7 @@ func calling(functions ...string) api.VersionConfig {
 	return config
 }
 
-// caught is a script whose result is what a call rejects with.
+// caught is a script whose result is the error of a call.
 const caught = `
 const caught = (e) => ({ code: e.code, message: e.message, status: e.status, cause: e.cause, id: typeof e.activationId });`
 
@@ -37,7 +37,7 @@ func (b *bench) granted(name, event string, roles ...string) api.Invocation {
 	return inv
 }
 
-// result runs inv and gives its result; its failure ends the test.
+// result runs inv and returns its result; its failure ends the test.
 func (b *bench) result(inv api.Invocation) string {
 	b.t.Helper()
 	out, err := b.engine.Invoke(b.t.Context(), inv)
@@ -73,10 +73,10 @@ func TestInvokeFromAFunction(t *testing.T) {
 			Empty                   any
 		}
 		if err := json.Unmarshal([]byte(b.result(b.granted("caller", "null", "invoker"))), &got); err != nil {
-			b.t.Fatal(err)
+			b.t.Fatalf("json.Unmarshal: %v", err)
 		}
 		if string(got.First.Event) != `{"n":1,"s":"ü<&>"}` || got.None != "undefined" || got.Empty != nil || got.Prod != "second" || got.Alias != "second" || got.First.V != 1 {
-			b.t.Errorf("%+v", got)
+			b.t.Errorf("results of the calls = %+v, want the event back, undefined, nil, and the versions of prod and of the alias", got)
 		}
 		want := api.CallSource{ActivationID: got.Self, Function: "default/caller", Depth: 1}
 		if got.First.Trigger.Type != api.TriggerAPI || got.First.Trigger.Source != want || got.First.Req != "req_test" || !got.First.Left {
@@ -136,7 +136,7 @@ func TestInvokeLargeResults(t *testing.T) {
 	})
 }
 
-// The callee has what is left of its caller's time, however long its own is, and
+// The callee has its caller's remaining time, however long its own is, and
 // ends with its caller.
 func TestInvokeInheritsDeadlineAndCancel(t *testing.T) {
 	each(t, func(b *bench) {
@@ -155,13 +155,13 @@ func TestInvokeInheritsDeadlineAndCancel(t *testing.T) {
 		}) {
 			b.eventually("the callee begins", func() bool { return b.kv("began") != "" })
 			if err := json.Unmarshal([]byte(b.kv("began")), &kept); err != nil {
-				b.t.Fatal(err)
+				b.t.Fatalf("json.Unmarshal: %v", err)
 			}
 			return kept
 		}
 		out, err := b.engine.Invoke(b.t.Context(), b.granted("brief", "null"))
 		if err != nil || out.Activation.Status != api.StatusTimeout && api.Code(out.Activation.Error.Code) != api.CodeRuntimeTimeout {
-			b.t.Fatalf("%+v %v", out, err)
+			b.t.Fatalf("Invoke: %+v %v, want err == nil and out.Activation.Status == api.StatusTimeout or api.Code(out.Activation.Error.Code) == api.CodeRuntimeTimeout", out, err)
 		}
 		kept := began()
 		if kept.Deadline != out.Activation.DeadlineMS {
@@ -170,7 +170,7 @@ func TestInvokeInheritsDeadlineAndCancel(t *testing.T) {
 		b.eventually("the callee ends", func() bool { return b.stored(kept.ID).Status.Terminal() })
 
 		if _, err := storage.NewKV(b.store).Del(b.t.Context(), b.tenant, namespace, "began"); err != nil {
-			b.t.Fatal(err)
+			b.t.Fatalf("Del: %v", err)
 		}
 		done := make(chan *api.Outcome, 1)
 		go func() {
@@ -180,10 +180,10 @@ func TestInvokeInheritsDeadlineAndCancel(t *testing.T) {
 		callee := b.stored(began().ID)
 		var source api.CallSource
 		if err := json.Unmarshal(callee.Trigger.Source, &source); err != nil {
-			b.t.Fatal(err)
+			b.t.Fatalf("json.Unmarshal: %v", err)
 		}
 		if _, err := b.engine.Cancel(b.t.Context(), b.tenant, source.ActivationID); err != nil {
-			b.t.Fatal(err)
+			b.t.Fatalf("Cancel: %v", err)
 		}
 		if out := <-done; out == nil || out.Activation.Status != api.StatusCancelled {
 			b.t.Errorf("the caller: %+v", out)
@@ -202,7 +202,7 @@ func TestInvokeDepth(t *testing.T) {
 			Code, Message string
 		}
 		if err := json.Unmarshal([]byte(b.result(b.granted("ping", "0"))), &got); err != nil {
-			b.t.Fatal(err)
+			b.t.Fatalf("json.Unmarshal: %v", err)
 		}
 		chain := strings.Repeat("default/ping → default/pong → ", 5)
 		if want := "calls of cs.invoke nest at most 8 deep: " + strings.TrimSuffix(chain, " → "); got.N != api.MaxInvokeDepth || got.Message != want {
@@ -211,7 +211,7 @@ func TestInvokeDepth(t *testing.T) {
 	})
 }
 
-// A function that would wait for its own place is told at once.
+// A function that would wait for its own slot fails immediately.
 func TestInvokeOfItsOwnPlace(t *testing.T) {
 	each(t, func(b *bench) {
 		single := calling("*")
@@ -229,9 +229,9 @@ func TestInvokeOfItsOwnPlace(t *testing.T) {
 				Soon          bool
 			}
 			if err := json.Unmarshal([]byte(b.result(b.granted("alone", event))), &got); err != nil {
-				b.t.Fatal(err)
+				b.t.Fatalf("json.Unmarshal: %v", err)
 			}
-			want := "the call would wait for itself: its callers hold all of the version's places (max_concurrency 1): " + chain
+			want := "the call would wait for itself: its callers hold all slots of the version (max_concurrency 1): " + chain
 			if got.Code != string(api.CodeHostInvokeCycle) || got.Message != want || !got.Soon {
 				b.t.Errorf("%s: %+v\nwant %s", event, got, want)
 			}
@@ -256,10 +256,10 @@ func TestInvokeWithoutSandboxesLeft(t *testing.T) {
 			Took          int64
 		}
 		if err := json.Unmarshal([]byte(b.result(b.granted("aaa", `["bbb","ccc","ddd"]`))), &got); err != nil {
-			t.Fatal(err)
+			t.Fatalf("json.Unmarshal: %v", err)
 		}
 		if got.Code != string(api.CodeCapacityLimit) || !strings.HasSuffix(got.Message, "(3): default/aaa → default/bbb → default/ccc → default/ddd") || got.Took >= wait.Milliseconds() {
-			t.Errorf("%+v", got)
+			t.Errorf("error = %+v, want code %s with the chain of callers, within %s", got, api.CodeCapacityLimit, wait)
 		}
 		// Three callers hold all of them.
 		var wg sync.WaitGroup
@@ -285,7 +285,7 @@ func TestInvokeWithoutSandboxesLeft(t *testing.T) {
 		}
 		wg.Wait()
 		if err := errors.Join(ended...); err != nil {
-			t.Error(err)
+			t.Errorf("errors.Join: %v", err)
 		}
 		// Nothing is left behind: the pool serves again.
 		if got := b.result(b.granted("ddd", "[]")); got != `"end"` {
@@ -310,7 +310,7 @@ func TestInvokeLetsNobodyInWhoWouldNotGetThere(t *testing.T) {
 		b.publish("billing", source, listed("role:billing"))
 		tar, err := bundle.Pack(map[string][]byte{bundle.EntryJS: []byte(source)})
 		if err != nil {
-			b.t.Fatal(err)
+			b.t.Fatalf("bundle.Pack: %v", err)
 		}
 		b.publishIn("other", "open", tar, bundle.Digest(tar), calling("*", "default/open"))
 
@@ -355,7 +355,7 @@ func TestInvokeLetsNobodyInWhoWouldNotGetThere(t *testing.T) {
 	})
 }
 
-// While the engine shuts down, what it has in hand may call until it ends.
+// While the engine shuts down, running functions may call others until they end.
 func TestInvokeWhileShuttingDown(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL}))
@@ -380,12 +380,12 @@ func TestInvokeWhileShuttingDown(t *testing.T) {
 		return api.ErrorCode(err) == api.CodeShuttingDown
 	})
 	if err := storage.NewKV(b.store).Set(t.Context(), b.tenant, namespace, "go", []byte("1"), 0); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Set: %v", err)
 	}
 	if got := <-done; got != `success "late" <nil>` {
 		t.Errorf("the caller ended as %s", got)
 	}
 	if err := <-closed; err != nil {
-		t.Error(err)
+		t.Errorf("<-closed: %v", err)
 	}
 }

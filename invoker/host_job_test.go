@@ -8,7 +8,7 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// What an attempt tells just before it fails is there for the next one.
+// A checkpoint that an attempt saves just before it fails reaches the next one.
 func TestJobCheckpointReachesTheNextAttempt(t *testing.T) {
 	eachWorking(t, func(b *bench) {
 		b.publish("steps", `export default async (e, ctx) => {
@@ -26,7 +26,7 @@ func TestJobCheckpointReachesTheNextAttempt(t *testing.T) {
 		a := b.ends(id)
 		want := `{"before":{"page":2,"s":"ü<&>"},"id":true,"queue":"fn.steps","attempt":3,"most":3}`
 		if a.Status != api.StatusSuccess || string(a.Result) != want {
-			b.t.Errorf("%s %s %+v", a.Status, a.Result, a.Error)
+			b.t.Errorf("%s %s %+v, want a.Status == api.StatusSuccess and string(a.Result) == want", a.Status, a.Result, a.Error)
 		}
 		if j := b.job(id); string(j.Progress) != `{"current":7,"total":9,"message":"nearly"}` || string(j.Checkpoint) != `{"page":2,"s":"ü<&>"}` {
 			b.t.Errorf("progress %s checkpoint %s", j.Progress, j.Checkpoint)
@@ -49,7 +49,7 @@ func TestJobProgressIsSeenWhileItRuns(t *testing.T) {
 		})
 		b.setKV("n", "1")
 		if a := b.ends(id); a.Status != api.StatusSuccess {
-			b.t.Fatalf("%+v", a.Error)
+			b.t.Fatalf("%+v, want a.Status == api.StatusSuccess", a.Error)
 		}
 		if j := b.job(id); string(j.Progress) != `{"current":100,"total":100}` || string(j.Checkpoint) != "300" {
 			b.t.Errorf("progress %s checkpoint %s", j.Progress, j.Checkpoint)
@@ -57,18 +57,18 @@ func TestJobProgressIsSeenWhileItRuns(t *testing.T) {
 	})
 }
 
-// A job that was cancelled stops, whatever its function still tells.
+// A job that was cancelled stops, whatever updates its function still sends.
 func TestJobTellsNothingAfterItsLeaseIsLost(t *testing.T) {
 	eachWorking(t, func(b *bench) {
 		b.publish("slow", `export default async () => { await cs.kv.set("seen", 1); for (;;) { await cs.job.checkpoint(1); await new Promise((r) => setTimeout(r, 20)); } };`, asynchronous(1))
 		id := b.enqueue("slow", "null")
 		b.eventually("it runs", func() bool { return b.kv("seen") != "" })
 		if _, err := b.broker.Cancel(b.t.Context(), b.tenant, id); err != nil {
-			b.t.Fatal(err)
+			b.t.Fatalf("Cancel: %v", err)
 		}
-		b.eventually("nothing is in hand", func() bool { return b.engine.InHand() == 0 })
+		b.eventually("nothing is in hand", func() bool { return b.engine.LeasedJobs() == 0 })
 		if j := b.job(id); j.State != api.JobCancelled {
-			b.t.Errorf("%+v", j)
+			b.t.Errorf("b.job: %+v, want j.State == api.JobCancelled", j)
 		}
 	})
 }
@@ -101,7 +101,7 @@ func TestJobRefusesWhatTheQueueWouldNotTake(t *testing.T) {
 };`, asynchronous(1))
 		a := b.ends(b.enqueue("wrong", "null"))
 		if want := "[" + strings.Repeat(`"CS_RUNTIME_INVALID_ARGUMENT",`, 11) + `"taken","taken","taken"]`; string(a.Result) != want {
-			b.t.Errorf("%s %+v", a.Result, a.Error)
+			b.t.Errorf("%s %+v, want string(a.Result) == want", a.Result, a.Error)
 		}
 	})
 }

@@ -18,7 +18,7 @@ import (
 func (b *bench) setKV(key, value string) {
 	b.t.Helper()
 	if err := storage.NewKV(b.store).Set(b.t.Context(), b.tenant, namespace, key, []byte(value), 0); err != nil {
-		b.t.Fatal(err)
+		b.t.Fatalf("Set: %v", err)
 	}
 }
 
@@ -44,7 +44,7 @@ func TestEnqueueFromAFunction(t *testing.T) {
 		enqueue := func(call string) (a answer) {
 			b.t.Helper()
 			if err := json.Unmarshal([]byte(b.result(b.granted("producer", call))), &a); err != nil {
-				b.t.Fatal(err)
+				b.t.Fatalf("json.Unmarshal: %v", err)
 			}
 			return a
 		}
@@ -89,22 +89,22 @@ func TestEnqueueFromAFunction(t *testing.T) {
 	})
 }
 
-// What REST would refuse is refused with its code, and what is another's does not exist.
+// A job that REST would refuse is refused with the same code, and jobs of other tenants do not exist.
 func TestEnqueueRefuses(t *testing.T) {
 	each(t, func(b *bench) {
 		b.publish("producer", enqueuer, enqueuing("*"))
 		b.publish("limited", enqueuer, enqueuing("orders", "fn.other"))
 		elsewhere, err := b.broker.Enqueue(b.t.Context(), queue.Enqueue{Tenant: b.tenant, Namespace: "other", Queue: "orders", Jobs: []api.NewJob{{}}})
 		if err != nil {
-			b.t.Fatal(err)
+			b.t.Fatalf("Enqueue: %v", err)
 		}
 		batch, err := b.broker.CreateBatch(b.t.Context(), b.tenant, "other", nil)
 		if err != nil {
-			b.t.Fatal(err)
+			b.t.Fatalf("CreateBatch: %v", err)
 		}
 		draining := true
 		if _, err := b.broker.Configure(b.t.Context(), b.tenant, namespace, "full", queue.Change{Draining: &draining}); err != nil {
-			b.t.Fatal(err)
+			b.t.Fatalf("Configure: %v", err)
 		}
 		for _, tt := range []struct {
 			function, call string
@@ -139,7 +139,7 @@ func TestEnqueueRefuses(t *testing.T) {
 		} {
 			var got struct{ Code, Message string }
 			if err := json.Unmarshal([]byte(b.result(b.granted(tt.function, tt.call))), &got); err != nil {
-				b.t.Fatal(err)
+				b.t.Fatalf("json.Unmarshal: %v", err)
 			}
 			if got.Code != string(tt.want) || !strings.Contains(got.Message, tt.text) {
 				b.t.Errorf("%s %.80s: %+v, want %s %s", tt.function, tt.call, got, tt.want, tt.text)

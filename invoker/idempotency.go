@@ -9,9 +9,9 @@ import (
 	"github.com/codesous/sous/storage/activations"
 )
 
-// replay answers a repeated idempotent call from its record; both results are
-// nil where there is none yet. A record is shown to nobody that could not have
-// made it: what Authorize says of inv comes first.
+// replay answers a repeated idempotent call from its record; both results are nil where
+// there is none yet. Authorize comes first: only a caller that could have made the record
+// sees it.
 func (i *Invoker) replay(ctx context.Context, inv *api.Invocation) (*api.Outcome, error) {
 	if inv.Access != api.AccessUnrestricted {
 		if err := i.Authorize(ctx, inv); err != nil {
@@ -29,8 +29,8 @@ func (i *Invoker) replay(ctx context.Context, inv *api.Invocation) (*api.Outcome
 	return taken(rec, fingerprint(inv), nil)
 }
 
-// replayed counts what a repeated idempotent call is answered with; found says
-// that its function is known to exist.
+// replayed counts the answer to a repeated idempotent call; found reports that its
+// function exists.
 func (i *Invoker) replayed(inv *api.Invocation, found bool, out *api.Outcome, err error) (*api.Outcome, error) {
 	if err != nil {
 		return nil, i.metrics.refuse(inv, found, err)
@@ -56,9 +56,8 @@ func mismatch() error {
 	return api.Errorf(api.CodeIdempotencyMismatch, "this idempotency key was used with another request")
 }
 
-// fingerprint is the digest of what a repeat of inv must equal: the same request
-// of the same caller. What a function told one caller is not for the next one who
-// guesses the key.
+// fingerprint returns the digest of the request and the caller of inv, which a repeat must
+// equal: another caller that guesses the key must not see the result.
 func fingerprint(inv *api.Invocation) string {
 	whole := inv.Fingerprint
 	if len(whole) == 0 {

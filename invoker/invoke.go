@@ -31,11 +31,14 @@ func (i *Invoker) Invoke(ctx context.Context, inv api.Invocation) (*api.Outcome,
 	return i.invoke(ctx, &inv)
 }
 
+// invoke takes an invocation through its steps: replay of an idempotent repeat, resolution,
+// authorization, a slot, a sandbox, execution. Each error up to the sandbox is a refusal,
+// which leaves no record.
 func (i *Invoker) invoke(ctx context.Context, inv *api.Invocation) (*api.Outcome, error) {
 	if err := i.begin(inv); err != nil {
 		return nil, i.metrics.refuse(inv, false, err)
 	}
-	defer i.inHand.Done()
+	defer i.active.Done()
 	i.metrics.inFlight.Inc()
 	defer i.metrics.inFlight.Dec()
 	if err := i.runnable(inv); err != nil {
@@ -58,50 +61,45 @@ func (i *Invoker) invoke(ctx context.Context, inv *api.Invocation) (*api.Outcome
 	}
 	program := i.program(inv, res)
 	if inv.WaitForSlot {
-		// What waits can be told to stop, as what runs can.
+		// A waiting invocation can be cancelled like a running one.
 		var stop context.CancelFunc
 		ctx, stop = context.WithCancel(ctx)
 		defer stop()
 		defer i.running.add(inv.Tenant, inv.ActivationID, stop)()
 	}
-	release, err := i.place(ctx, inv, program, res.Version.Config.MaxConcurrency)
+	release, err := i.acquireSlot(ctx, inv, program, res.Version.Config.MaxConcurrency)
 	if err != nil {
 		return nil, i.metrics.refuse(inv, true, err)
 	}
 	defer release()
 	begin, began := i.store.NowMS(), time.Now()
-	box, err := i.sandbox(ctx, inv, program)
+	box, err := i.acquireSandbox(ctx, inv, program)
 	switch {
 	case api.ErrorCode(err) == api.CodeValidationSource:
 		return i.execute(ctx, inv, res, begin, unusable(err, began, release))
 	case err != nil:
 		return nil, i.metrics.refuse(inv, true, err)
 	}
-	return i.execute(ctx, inv, res, begin, attempt{
-		began: began,
-		run:   box.Run,
-		cold:  box.Cold(),
-		// In this order: whoever gets the place next finds the sandbox warm.
-		leave: func() { i.pool.Release(box); release() },
-	})
+	return i.execute(ctx, inv, res, begin, i.attemptIn(box, began, release))
 }
 
-// place takes a place under the version's limit.
-func (i *Invoker) place(ctx context.Context, inv *api.Invocation, program *sandbox.Program, limit int) (release func(), err error) {
+// acquireSlot takes a slot under the version's concurrency limit.
+func (i *Invoker) acquireSlot(ctx context.Context, inv *api.Invocation, program *sandbox.Program, limit int) (release func(), err error) {
 	if inv.WaitForSlot {
 		return i.limits.await(ctx, program.Key, limit)
 	}
 	return i.limits.acquire(ctx, program.Key, limit)
 }
 
-// sandbox takes a sandbox for program.
-func (i *Invoker) sandbox(ctx context.Context, inv *api.Invocation, program *sandbox.Program) (*sandbox.Sandbox, error) {
+// acquireSandbox takes a sandbox for program. An invocation that waits (Patient) asks
+// again while the pool is full.
+func (i *Invoker) acquireSandbox(ctx context.Context, inv *api.Invocation, program *sandbox.Program) (*sandbox.Sandbox, error) {
 	for {
 		box, err := i.pool.Acquire(ctx, program)
 		if !inv.WaitForSlot || api.ErrorCode(err) != api.CodeCapacityLimit {
 			return box, err
 		}
-		if err := pause(ctx, patience); err != nil {
+		if err := pause(ctx, retryInterval); err != nil {
 			return nil, err
 		}
 	}
@@ -116,17 +114,26 @@ func (i *Invoker) runnable(inv *api.Invocation) error {
 
 func errNoPool() error { return api.Errorf(api.CodeInternal, "this replica runs no functions") }
 
-// attempt is what runs an activation.
+// attempt is one run of an activation, with the resources that it holds.
 type attempt struct {
-	began time.Time
-	run   func(context.Context, sandbox.Call) sandbox.Result
-	cold  bool
-	leave func() // gives back what run holds
-	final bool   // a failure is not to be tried again
+	began   time.Time
+	run     func(context.Context, sandbox.Call) sandbox.Result
+	cold    bool
+	release func() // frees the slot and the sandbox
+	final   bool   // a failure is not retried
 }
 
-// unusable fails with what a sandbox said of a published source: that is the
-// function's failure, and is recorded as one.
+// attemptIn returns an attempt in box. It frees the sandbox before the slot: the next
+// caller with the slot then finds the sandbox warm.
+func (i *Invoker) attemptIn(box *sandbox.Sandbox, began time.Time, release func()) attempt {
+	return attempt{
+		began: began, run: box.Run, cold: box.Cold(),
+		release: func() { i.pool.Release(box); release() },
+	}
+}
+
+// unusable returns an attempt that fails with a sandbox's refusal of published source.
+// That is a failure of the function, and is recorded as one.
 func unusable(source error, began time.Time, release func()) attempt {
 	message := source.Error()
 	var coded *api.Error
@@ -138,15 +145,15 @@ func unusable(source error, began time.Time, release func()) attempt {
 		Error:  &api.ActivationError{Type: api.ErrException, Message: message, Code: string(api.CodeValidationSource)},
 	}
 	return attempt{
-		began: began,
-		run:   func(context.Context, sandbox.Call) sandbox.Result { return result },
-		cold:  true,
-		leave: release,
+		began:   began,
+		run:     func(context.Context, sandbox.Call) sandbox.Result { return result },
+		cold:    true,
+		release: release,
 	}
 }
 
-// execute runs inv and records it. What the attempt holds is given back as soon
-// as it has answered.
+// execute runs inv and records it. The attempt's resources are freed as soon as the
+// sandbox has answered.
 func (i *Invoker) execute(ctx context.Context, inv *api.Invocation, res *resolution, begin int64, a attempt) (*api.Outcome, error) {
 	timeout := time.Duration(res.Version.Config.TimeoutMS) * time.Millisecond
 	if inv.MaxTimeout > 0 {
@@ -159,17 +166,17 @@ func (i *Invoker) execute(ctx context.Context, inv *api.Invocation, res *resolut
 	rec := newRecord(inv, res, begin, deadline.UnixMilli(), a.cold)
 	derived := inv.IdempotencyKey != "" || inv.ActivationID != ""
 	if derived {
-		// The id is derived: whoever writes the record first may run.
+		// The id is derived: only the caller that writes the record first may run.
 		existing, err := i.recorder.claim(ctx, rec)
 		if err != nil || existing != nil {
-			a.leave()
+			a.release()
 			out, err := taken(existing, rec.EventSHA256, err)
 			return i.replayed(inv, true, out, err)
 		}
 	}
 	runCtx, stop := context.WithCancel(ctx)
 	defer stop()
-	// Before the record can be seen, where possible, so that no cancel is missed.
+	// Registered before the record is visible, where possible, so that no cancel is missed.
 	defer i.running.add(rec.Tenant, rec.ActivationID, stop)()
 	logs := newLogSink(i.life, i.logs, rec.Tenant, rec.ActivationID, rec.Attempt)
 	var visible *visibility
@@ -186,7 +193,7 @@ func (i *Invoker) execute(ctx context.Context, inv *api.Invocation, res *resolut
 	result := a.run(runCtx, call)
 	result.Error = sc.secrets.Failure(result.Error)
 	sc.Nested.End()
-	a.leave()
+	a.release()
 
 	final, took := i.terminal(rec, begin, result), time.Since(a.began)
 	current, err := i.recorder.finish(ctx, rec, final, logs, visible)

@@ -46,7 +46,7 @@ func newBenchOf(t testing.TB, s *storage.Store, size sandbox.Config, change ...f
 	size.Executable = sandboxtest.Executable(t)
 	pool, err := sandbox.New(size)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("sandbox.New: %v", err)
 	}
 	var cfg invoker.Config
 	for _, c := range change {
@@ -54,17 +54,17 @@ func newBenchOf(t testing.TB, s *storage.Store, size sandbox.Config, change ...f
 	}
 	broker, err := queue.New(t.Context(), s, queue.Config{})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("queue.New: %v", err)
 	}
 	engine, err := invoker.New(t.Context(), s, pool, broker, cfg)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("invoker.New: %v", err)
 	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
 		if err := errors.Join(engine.Close(ctx), pool.Close(ctx)); err != nil {
-			t.Error(err)
+			t.Errorf("errors.Join: %v", err)
 		}
 		broker.Close()
 	})
@@ -84,7 +84,7 @@ func (b *bench) publish(name, source string, config api.VersionConfig) int64 {
 	b.t.Helper()
 	tar, err := bundle.Pack(map[string][]byte{bundle.EntryJS: []byte(source)})
 	if err != nil {
-		b.t.Fatal(err)
+		b.t.Fatalf("bundle.Pack: %v", err)
 	}
 	return b.publishTar(name, tar, bundle.Digest(tar), config)
 }
@@ -102,21 +102,21 @@ func (b *bench) publishIn(namespace, name string, tar []byte, digest string, con
 		Entry: api.DefaultEntry, Handler: api.DefaultHandler, CreatedAtMS: now,
 	})
 	if err != nil && api.ErrorCode(err) != api.CodeFunctionExists {
-		b.t.Fatal(err)
+		b.t.Fatalf("Create: %v, want err == nil or api.ErrorCode(err) == api.CodeFunctionExists", err)
 	}
 	draft := api.Draft{
 		DraftID: api.NewDraftID(now), SHA256: digest, Files: map[string][]byte{bundle.EntryJS: nil},
 		CreatedAtMS: now, ExpiresAtMS: now + api.DraftTTLMS,
 	}
 	if err := storage.NewDrafts(b.store).Put(ctx, b.tenant, namespace, name, draft); err != nil {
-		b.t.Fatal(err)
+		b.t.Fatalf("Put: %v", err)
 	}
 	v, _, err := storage.NewVersions(b.store).Publish(ctx, storage.Publish{
 		Tenant: b.tenant, Namespace: namespace, Function: name, DraftID: draft.DraftID,
 		SHA256: draft.SHA256, Bundle: tar, Config: config, Alias: "prod", NowMS: now,
 	})
 	if err != nil {
-		b.t.Fatal(err)
+		b.t.Fatalf("Publish: %v", err)
 	}
 	b.engine.Invalidate(ctx, b.tenant, namespace, name)
 	return v.Version
@@ -144,7 +144,7 @@ func (b *bench) stored(id string) *activations.Record {
 	b.t.Helper()
 	a, err := activations.New(b.store).Get(b.t.Context(), b.tenant, id)
 	if err != nil {
-		b.t.Fatal(err)
+		b.t.Fatalf("Get: %v", err)
 	}
 	return a
 }
@@ -246,7 +246,7 @@ func TestUnusableSourceIsRecorded(t *testing.T) {
 			inv.IdempotencyKey = key
 			out, err := b.engine.Invoke(b.t.Context(), inv)
 			if err != nil {
-				b.t.Fatal(err)
+				b.t.Fatalf("Invoke: %v", err)
 			}
 			a := b.stored(out.Activation.ActivationID)
 			if a.Status != api.StatusError || a.Error == nil || a.Error.Type != api.ErrException ||
@@ -262,12 +262,12 @@ func TestBundleIsCheckedAgainstItsDigest(t *testing.T) {
 	each(t, func(b *bench) {
 		tar, err := bundle.Pack(map[string][]byte{bundle.EntryJS: []byte("export default () => 1;")})
 		if err != nil {
-			b.t.Fatal(err)
+			b.t.Fatalf("bundle.Pack: %v", err)
 		}
 		b.publishTar("swapped", tar, bundle.Digest([]byte("another")), defaults())
 		out, err := b.engine.Invoke(b.t.Context(), b.invocation("swapped", "1"))
 		if api.ErrorCode(err) != api.CodeInternal {
-			b.t.Errorf("%+v %v", out, err)
+			b.t.Errorf("Invoke: %+v %v, want code %s", out, err, api.CodeInternal)
 		}
 	})
 }
@@ -282,7 +282,7 @@ func TestMaxTimeoutClamps(t *testing.T) {
 		inv.MaxTimeout = 100 * time.Millisecond
 		out, err := b.engine.Invoke(b.t.Context(), inv)
 		if err != nil || out.Activation.Status != api.StatusTimeout {
-			b.t.Errorf("%+v %v", out, err)
+			b.t.Errorf("Invoke: %+v %v, want err == nil and out.Activation.Status == api.StatusTimeout", out, err)
 		}
 	})
 }
@@ -344,7 +344,7 @@ func TestIdempotencyKey(t *testing.T) {
 		if other, err := call("b", "1"); err != nil || other.Replayed || string(other.Activation.Result) != "2" {
 			b.t.Errorf("another key: %+v %v", other, err)
 		}
-		// Sixteen at once: one runs, the others are told or get its answer.
+		// Of sixteen concurrent calls one runs; the others fail or get its answer.
 		var ran, running atomic.Int32
 		var wg sync.WaitGroup
 		for range 16 {
@@ -379,7 +379,7 @@ func TestCancelStopsTheRun(t *testing.T) {
 		go func() {
 			out, err := b.engine.Invoke(b.t.Context(), inv)
 			if err != nil {
-				b.t.Error(err)
+				b.t.Errorf("Invoke: %v", err)
 			}
 			done <- out
 		}()
@@ -415,7 +415,7 @@ func TestCallerThatGoesAway(t *testing.T) {
 		go func() {
 			out, err := b.engine.Invoke(ctx, b.invocation("sleeper", "null"))
 			if err != nil {
-				b.t.Error(err)
+				b.t.Errorf("Invoke: %v", err)
 			}
 			done <- out
 		}()
@@ -428,7 +428,7 @@ func TestCallerThatGoesAway(t *testing.T) {
 	})
 }
 
-// The version that an alias names now is the one that runs, at once where the
+// The version that an alias currently names runs, immediately where the
 // change was made here, and within a second where no notice arrived.
 func TestAliasChangesAreSeen(t *testing.T) {
 	each(t, func(b *bench) {
@@ -440,7 +440,7 @@ func TestAliasChangesAreSeen(t *testing.T) {
 		}
 		aliases := storage.NewAliases(b.store)
 		if _, err := aliases.Set(b.t.Context(), b.tenant, namespace, "hello", "prod", 1, nil, b.store.NowMS()); err != nil {
-			b.t.Fatal(err)
+			b.t.Fatalf("aliases.Set: %v", err)
 		}
 		began := time.Now()
 		b.eventually("the alias is read again", func() bool { return string(b.invoke("hello", "null").Activation.Result) == "1" })
@@ -448,7 +448,7 @@ func TestAliasChangesAreSeen(t *testing.T) {
 			b.t.Errorf("the old version was served for %s", took)
 		}
 		if err := storage.NewFunctions(b.store).Delete(b.t.Context(), b.tenant, namespace, "hello", b.store.NowMS()); err != nil {
-			b.t.Fatal(err)
+			b.t.Fatalf("Delete: %v", err)
 		}
 		b.eventually("a deleted function is gone", func() bool {
 			_, err := b.engine.Invoke(b.t.Context(), b.invocation("hello", "null"))
@@ -471,13 +471,13 @@ func TestNoticesFromAnotherReplica(t *testing.T) {
 	go func() {
 		out, err := here.engine.Invoke(t.Context(), here.invocation("sleeper", "null"))
 		if err != nil {
-			t.Error(err)
+			t.Errorf("Invoke: %v", err)
 		}
 		done <- out
 	}()
 	here.eventually("it runs", func() bool { return len(here.list("sleeper")) == 1 })
 	if _, err := there.engine.Cancel(t.Context(), here.tenant, here.list("sleeper")[0].ActivationID); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Cancel: %v", err)
 	}
 	select {
 	case out := <-done:
@@ -505,7 +505,7 @@ func TestConcurrencyLimit(t *testing.T) {
 				case api.ErrorCode(err) == api.CodeConcurrencyLimit:
 					refused.Add(1)
 				default:
-					b.t.Error(err)
+					b.t.Errorf("Invoke: %v, want no error or code %s", err, api.CodeConcurrencyLimit)
 				}
 			})
 		}
@@ -526,7 +526,7 @@ func TestCloseEndsWhatIsInHand(t *testing.T) {
 	go func() {
 		out, err := b.engine.Invoke(t.Context(), b.invocation("sleeper", "null"))
 		if err != nil {
-			t.Error(err)
+			t.Errorf("Invoke: %v", err)
 		}
 		done <- out
 	}()
@@ -534,7 +534,7 @@ func TestCloseEndsWhatIsInHand(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := b.engine.Close(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		t.Error(err)
+		t.Errorf("Close: %v, want err == nil or errors.Is(err, context.DeadlineExceeded)", err)
 	}
 	out := <-done
 	if a := b.stored(out.Activation.ActivationID); a.Status != api.StatusCancelled {
@@ -582,7 +582,7 @@ func (b *bench) list(function string) []api.Activation {
 		Tenant: b.tenant, Namespace: namespace, Function: function, Limit: 100,
 	})
 	if err != nil {
-		b.t.Fatal(err)
+		b.t.Fatalf("List: %v", err)
 	}
 	return items
 }

@@ -1,6 +1,7 @@
-// Package invoker is the one execution engine. Invoke is the only way in, for
-// every trigger: it resolves what was named, takes a place under the version's
-// limit, runs the function in a sandbox, and records the activation.
+// Package invoker is the execution engine. Every trigger enters through Invoke, which
+// resolves the function's version, takes a slot under the version's concurrency limit,
+// runs the function in a sandbox, and records the activation. Enqueue accepts
+// invocations that Work runs later, on any replica.
 package invoker
 
 import (
@@ -28,32 +29,32 @@ import (
 	"github.com/codesous/sous/tracing"
 )
 
-// Config is what an Invoker can be told; zero values mean the documented default.
+// Config configures an Invoker. Zero values mean the documented default.
 type Config struct {
 	// EgressAllow are address ranges that fetch may reach although they are not
 	// public (default: none).
 	EgressAllow []netip.Prefix
-	// Resolver answers fetch's DNS questions (default: the host's).
+	// Resolver answers the DNS questions of fetch (default: the host's).
 	Resolver *net.Resolver
-	// Logger gets what no caller can be told, and at info level a line for each
+	// Logger receives errors that no caller sees, and at info level a line for each
 	// activation that ended (default: none).
 	Logger *zap.Logger
-	// Metrics is where the engine's metrics are exported (default: nowhere).
+	// Metrics exports the engine's metrics (default: none are exported).
 	Metrics prometheus.Registerer
-	// Tracer is who gets the engine's spans (default: nobody).
+	// Tracer receives the engine's spans (default: none are made).
 	Tracer trace.TracerProvider
-	// Workflows serves cs.cadence.start and signal (default: nobody does).
+	// Workflows serves cs.cadence.start and signal (default: both are refused).
 	Workflows hostcall.Workflows
-	// Secrets is where cs.secrets are read (default: the store's, none of which can be
-	// opened).
+	// Secrets reads the secrets of cs.secrets (default: the store's, without a key, so
+	// that none can be opened).
 	Secrets *secrets.Secrets
-	// SecretsTTL is how long secrets are believed without a look at the store, where no
-	// notice tells of a change (default 30 s).
+	// SecretsTTL is how long a secret is used before it is read again, where no change
+	// notice arrives (default 30 s).
 	SecretsTTL time.Duration
 	// SecretsWindow is how long readings of secrets are gathered for one event of the
-	// audit (default: a little less than a minute).
+	// audit (default 50 s).
 	SecretsWindow time.Duration
-	// Documents serves cs.storage (default: nobody does).
+	// Documents serves cs.storage (default: all operations are refused).
 	Documents hostcall.Documents
 	// Slots is how many asynchronous invocations Work runs at once (default: as
 	// many as the pool has processes).
@@ -84,9 +85,9 @@ type Invoker struct {
 
 	mu      sync.Mutex
 	closed  bool
-	inHand  sync.WaitGroup
+	active  sync.WaitGroup
 	closing sync.Once
-	hurry   chan struct{} // closed when Close waits no longer for what is in hand
+	aborted chan struct{} // closed when Close stops waiting for running work
 }
 
 // hostCalls performs the host calls of sandboxes: a hostcall.Table.
@@ -95,10 +96,10 @@ type hostCalls interface {
 	Call(ctx context.Context, s *hostcall.Scope, name string, head, blob []byte) (replyHead, replyBlob []byte, err error)
 }
 
-// New makes an engine over a store, a pool of sandboxes and a broker, all of which
-// stay the caller's to close, after the engine. Without a pool (nil) nothing runs
-// here, and without a broker nothing asynchronous is accepted. ctx bounds nothing
-// but the call.
+// New makes an engine over a store, a pool of sandboxes and a broker, which
+// the caller closes after the engine. Without a pool (nil) the engine runs no function,
+// and without a broker it accepts no asynchronous invocation. ctx applies to New only;
+// it is not retained.
 func New(ctx context.Context, store *storage.Store, pool *sandbox.Pool, broker *queue.Broker, cfg Config) (*Invoker, error) {
 	if cfg.Slots < 0 {
 		return nil, errors.New("invoker: Slots must not be negative")
@@ -122,7 +123,7 @@ func New(ctx context.Context, store *storage.Store, pool *sandbox.Pool, broker *
 		logs:        activations.NewLogs(store),
 		pool:        pool,
 		broker:      broker,
-		hurry:       make(chan struct{}),
+		aborted:     make(chan struct{}),
 		resolver:    res,
 		limits:      newLimits(),
 		recorder:    newRecorder(life, records, cfg.Logger),
@@ -176,14 +177,14 @@ func (i *Invoker) Cancel(ctx context.Context, tenant, id string) (*api.Activatio
 	return &rec.Activation, nil
 }
 
-// Check compiles a tenant's bundle in a sandbox of its own, and keeps the script
-// for the tenant's first call of it. Errors: CodeValidationSource with file, line
+// Check compiles a tenant's bundle in a sandbox of its own, and caches the script for
+// the tenant's first call of it. Errors: CodeValidationSource with file, line
 // and column.
 func (i *Invoker) Check(ctx context.Context, tenant, entry, handler string, tar []byte) error {
 	if err := i.enter(); err != nil {
 		return err
 	}
-	defer i.inHand.Done()
+	defer i.active.Done()
 	if i.pool == nil {
 		return errNoPool()
 	}
@@ -193,8 +194,8 @@ func (i *Invoker) Check(ctx context.Context, tenant, entry, handler string, tar 
 	})
 }
 
-// Invalidate forgets what is cached of a function, here and, by a notice that
-// may be lost, on the other replicas.
+// Invalidate drops the cached resolutions of a function, on this replica at once and on
+// the others by a notice, which may be lost.
 func (i *Invoker) Invalidate(ctx context.Context, tenant, namespace, function string) {
 	i.resolver.invalidate(tenant, namespace, function)
 	change := storage.Change{Kind: storage.ChangeFunction, Tenant: tenant, Namespace: namespace, Function: function}
@@ -218,13 +219,13 @@ func (i *Invoker) onChange(c storage.Change) {
 	}
 }
 
-// begin counts inv among what is in hand. A function's call, for which its caller is
-// counted as long as it waits, begins also while the engine shuts down.
+// begin counts inv among the running work. A call by cs.invoke begins also while the
+// engine shuts down: its caller is counted as long as it waits for the call.
 func (i *Invoker) begin(inv *api.Invocation) error {
 	if len(inv.Callers) == 0 {
 		return i.enter()
 	}
-	i.inHand.Add(1)
+	i.active.Add(1)
 	return nil
 }
 
@@ -236,13 +237,13 @@ func (i *Invoker) enter() error {
 		err.RetryAfter = time.Second
 		return err
 	}
-	i.inHand.Add(1)
+	i.active.Add(1)
 	return nil
 }
 
-// Close refuses new work, waits for what is in hand until ctx ends, cancels the
-// rest (of asynchronous invocations: puts it back into its queue), and waits until
-// all of it is recorded. Work is to be ended before, or at once after.
+// Close refuses new work and waits for the running work until ctx ends. Then it cancels
+// the rest, puts cancelled asynchronous invocations back into their queues, and waits
+// until all activations are recorded. The caller ends Work before Close or during it.
 func (i *Invoker) Close(ctx context.Context) error {
 	var err error
 	i.closing.Do(func() {
@@ -251,13 +252,13 @@ func (i *Invoker) Close(ctx context.Context) error {
 		i.mu.Unlock()
 		done := make(chan struct{})
 		go func() {
-			i.inHand.Wait()
+			i.active.Wait()
 			close(done)
 		}()
 		select {
 		case <-done:
 		case <-ctx.Done():
-			close(i.hurry)
+			close(i.aborted)
 			i.running.cancelAll()
 			<-done
 		}

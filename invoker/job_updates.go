@@ -8,16 +8,16 @@ import (
 	"github.com/codesous/sous/invoker/sandbox"
 )
 
-// maxToldBytes bounds what one renewal carries of what jobs tell; the rest goes with
-// the next one.
-const maxToldBytes = 4 << 20
+// maxUpdateBytes bounds the checkpoints that one renewal carries, in bytes; the others
+// go with the next one.
+const maxUpdateBytes = 4 << 20
 
-// join makes an activation the job's attempt: its function learns which one it is,
-// and can tell of it.
-func (w *worker) join(h *held, call *sandbox.Call, s *hostcall.Scope) {
+// join makes an activation the job's attempt: its function sees the job, and can send
+// progress and checkpoints of it.
+func (w *worker) join(h *leasedJob, call *sandbox.Call, s *hostcall.Scope) {
 	call.Head.Job = mustJSON(api.RunningJob{ID: h.job.ID, Queue: h.queue.Queue, Attempt: h.job.Attempt, MaxAttempts: h.job.MaxAttempts})
 	call.Head.Checkpoint = h.job.Checkpoint
-	var progress, checkpoint int64 // the order of the last word of each
+	var progress, checkpoint int64 // the order of the last update of each
 	s.UpdateJob = func(order int64, u hostcall.JobUpdate) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -30,23 +30,22 @@ func (w *worker) join(h *held, call *sandbox.Call, s *hostcall.Scope) {
 	}
 }
 
-// beatOf is the renewal of h, with what h tells if that fits in room. Whoever takes
-// it along holds h.telling, so that an older word never comes after a newer one, until
-// sent says what became of it.
-func (w *worker) beatOf(h *held, room int) (beat api.JobHeartbeat, taken hostcall.JobUpdate) {
-	beat = api.JobHeartbeat{ID: h.job.ID, LeaseEpoch: h.job.LeaseEpoch, LeaseMS: leaseTime.Milliseconds()}
+// takeRenewal returns the renewal of h, with the update of h if it fits into room bytes.
+// The caller holds h.updating until it has called sent with the result.
+func (w *worker) takeRenewal(h *leasedJob, room int) (renewal api.JobHeartbeat, taken hostcall.JobUpdate) {
+	renewal = api.JobHeartbeat{ID: h.job.ID, LeaseEpoch: h.job.LeaseEpoch, LeaseMS: leaseTime.Milliseconds()}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(h.update.Checkpoint) > room {
-		return beat, hostcall.JobUpdate{}
+		return renewal, hostcall.JobUpdate{}
 	}
 	taken, h.update = h.update, hostcall.JobUpdate{}
-	beat.Progress, beat.Checkpoint = taken.Progress, taken.Checkpoint
-	return beat, taken
+	renewal.Progress, renewal.Checkpoint = taken.Progress, taken.Checkpoint
+	return renewal, taken
 }
 
-// sent keeps what was taken along for the next time where it did not arrive.
-func (w *worker) sent(h *held, taken hostcall.JobUpdate, arrived bool) {
+// sent keeps an update that did not arrive for the next renewal.
+func (w *worker) sent(h *leasedJob, taken hostcall.JobUpdate, arrived bool) {
 	if arrived || taken.Empty() {
 		return
 	}
@@ -55,8 +54,8 @@ func (w *worker) sent(h *held, taken hostcall.JobUpdate, arrived bool) {
 	h.update = h.update.Over(taken)
 }
 
-// answered notes what a renewal came to.
-func (w *worker) answered(h *held, answer *api.JobOutcome) {
+// answered handles the answer to a renewal.
+func (w *worker) answered(h *leasedJob, answer *api.JobOutcome) {
 	if !answer.OK {
 		h.lose(errLeaseLost)
 		return
@@ -66,17 +65,17 @@ func (w *worker) answered(h *held, answer *api.JobOutcome) {
 	h.expiresMS = answer.LeaseExpiresMS
 }
 
-// tellRest sends what an attempt has told and no renewal has taken along: the next
-// attempt begins with it.
-func (w *worker) tellRest(h *held) {
-	h.telling.Lock()
-	defer h.telling.Unlock()
-	beat, taken := w.beatOf(h, maxToldBytes)
+// flushUpdate sends the update that no renewal has carried yet: the next attempt begins
+// with its checkpoint.
+func (w *worker) flushUpdate(h *leasedJob) {
+	h.updating.Lock()
+	defer h.updating.Unlock()
+	renewal, taken := w.takeRenewal(h, maxUpdateBytes)
 	if taken.Empty() {
 		return
 	}
-	w.tell(h, func(ctx context.Context) error {
-		answers, err := w.i.broker.Heartbeat(ctx, h.queue.Tenant, []api.JobHeartbeat{beat})
+	w.settleJob(h, func(ctx context.Context) error {
+		answers, err := w.i.broker.Heartbeat(ctx, h.queue.Tenant, []api.JobHeartbeat{renewal})
 		if err == nil {
 			w.answered(h, &answers[0])
 		}

@@ -13,33 +13,34 @@ import (
 	"github.com/codesous/sous/queue"
 )
 
-// held is a job in hand.
-type held struct {
+// leasedJob is a job that this worker holds.
+type leasedJob struct {
 	job   api.FetchedJob
 	queue queue.FunctionQueue
-	// ctx ends, with errLeaseLost, when the job is somebody else's or cancelled.
+	// ctx ends, with errLeaseLost, when another worker has the job or it is cancelled.
 	ctx  context.Context
 	lose context.CancelCauseFunc
 
-	// telling is held while what the job tells is on its way.
-	telling sync.Mutex
+	// updating is held while an update of the job is being sent, so that an older one
+	// never arrives after a newer one.
+	updating sync.Mutex
 
 	// Under worker.mu:
-	update       hostcall.JobUpdate // not sent yet
-	expiresMS    int64              // of the lease
-	placed, left bool
+	update            hostcall.JobUpdate // not sent yet
+	expiresMS         int64              // of the lease
+	hasSlot, released bool
 }
 
-// errLeaseLost stops a run whose job is not held any more.
+// errLeaseLost is the cause of the end of a run whose lease was lost.
 var errLeaseLost = errors.New("the job's lease is lost")
 
-func (h *held) lost() bool { return errors.Is(context.Cause(h.ctx), errLeaseLost) }
+func (h *leasedJob) lost() bool { return errors.Is(context.Cause(h.ctx), errLeaseLost) }
 
-// renewTimeout bounds one renewal, which has to be over before the leases are.
+// renewTimeout bounds one renewal, which must end before the leases expire.
 const renewTimeout = 2 * time.Second
 
-// renew holds the leases of what is in hand until settled is closed: all that have
-// to be, of a tenant, in one call.
+// renew renews the leases of all jobs until settled is closed. The leases of one tenant
+// that are due are renewed by one call.
 func (w *worker) renew(ctx context.Context, settled <-chan struct{}) {
 	tick := time.NewTicker(renewTick)
 	defer tick.Stop()
@@ -50,21 +51,20 @@ func (w *worker) renew(ctx context.Context, settled <-chan struct{}) {
 		case <-tick.C:
 		}
 		for tenant, due := range w.dueLeases() {
-			if err := w.beat(ctx, tenant, due); err != nil {
+			if err := w.renewTenant(ctx, tenant, due); err != nil {
 				w.i.logger.Warn("leases were not renewed", zap.String("tenant", tenant), zap.Int("jobs", len(due)), zap.Error(err))
 			}
 		}
 	}
 }
 
-// dueLeases are those of which renewAfter has passed, and those that have something
-// to tell, by tenant.
-func (w *worker) dueLeases() map[string][]*held {
+// dueLeases returns, by tenant, the jobs whose lease is due or that have an update to send.
+func (w *worker) dueLeases() map[string][]*leasedJob {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	due := map[string][]*held{}
+	due := map[string][]*leasedJob{}
 	upTo := w.i.store.NowMS() + (leaseTime - renewAfter + renewTick).Milliseconds()
-	for h := range w.hand {
+	for h := range w.jobs {
 		if (h.expiresMS <= upTo || !h.update.Empty()) && len(due[h.queue.Tenant]) < api.MaxSettleJobs {
 			due[h.queue.Tenant] = append(due[h.queue.Tenant], h)
 		}
@@ -72,21 +72,21 @@ func (w *worker) dueLeases() map[string][]*held {
 	return due
 }
 
-// beat renews leases of one tenant, and stops what is not held any more.
-func (w *worker) beat(ctx context.Context, tenant string, due []*held) error {
+// renewTenant renews leases of one tenant, and stops the jobs whose lease is lost.
+func (w *worker) renewTenant(ctx context.Context, tenant string, due []*leasedJob) error {
 	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
 	defer cancel()
-	beats, taken, room := make([]api.JobHeartbeat, len(due)), make([]hostcall.JobUpdate, len(due)), maxToldBytes
+	renewals, taken, room := make([]api.JobHeartbeat, len(due)), make([]hostcall.JobUpdate, len(due)), maxUpdateBytes
 	for k, h := range due {
-		if !h.telling.TryLock() { // its end is being told
-			beats[k], _ = w.beatOf(h, -1)
+		if !h.updating.TryLock() { // its last update is being sent
+			renewals[k], _ = w.takeRenewal(h, -1)
 			continue
 		}
-		defer h.telling.Unlock()
-		beats[k], taken[k] = w.beatOf(h, room)
+		defer h.updating.Unlock()
+		renewals[k], taken[k] = w.takeRenewal(h, room)
 		room -= len(taken[k].Checkpoint)
 	}
-	answers, err := w.i.broker.Heartbeat(ctx, tenant, beats)
+	answers, err := w.i.broker.Heartbeat(ctx, tenant, renewals)
 	for k, h := range due {
 		w.sent(h, taken[k], err == nil)
 		if err == nil {

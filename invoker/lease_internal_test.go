@@ -14,7 +14,7 @@ import (
 func TestUpdatesKeepTheLast(t *testing.T) {
 	t.Parallel()
 	var s hostcall.Scope
-	h := &held{}
+	h := &leasedJob{}
 	(&worker{}).join(h, &sandbox.Call{}, &s)
 	s.UpdateJob(2, hostcall.JobUpdate{Progress: &api.JobProgress{Current: 2}})
 	s.UpdateJob(3, hostcall.JobUpdate{Checkpoint: json.RawMessage("3")})

@@ -9,41 +9,53 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// The line before a version's places: how many may stand in it, and for how long.
+// Bounds of the wait for a slot of a version: how many callers wait, and how long.
 const (
 	maxWaiting = 256
 	maxWait    = time.Second
 )
 
-// limits hands out each version's places on this replica.
+// limits hands out the slots of each version on this replica.
+//
+// A caller that finds no free slot queues behind the others of its version. A slot that
+// becomes free goes to the first waiter directly and never becomes visible as free, so
+// that a new caller cannot overtake the waiters:
+//
+//	limit 1   A acquires                       A holds the slot
+//	          B, C acquire                     B and C wait, in this order
+//	          A releases                       B holds the slot
+//	          B's ctx ends just then           quit passes the slot to C
+//
+// The bounds are those of one replica: a version with limit n runs at most n times on
+// each.
 type limits struct {
-	mu   sync.Mutex
-	gate map[string]*gate
+	mu       sync.Mutex
+	versions map[string]*versionLimit
 }
 
-// gate guards one version. It lives while a place is taken, so that a version has
-// one gate and forgotten versions have none. Its fields are guarded by limits.mu.
-type gate struct {
+// versionLimit counts the slots of one version. It exists while a slot is taken, so that
+// versions without calls use no memory. limits.mu guards its fields.
+type versionLimit struct {
 	version string
 	limit   int
 	taken   int
-	line    []*waiter // those without a place, the first to come first
-	// expiry fires when the head of the line has waited for maxWait. All wait equally
-	// long, so one timer serves the whole line. It is left running when the line
-	// empties: a line that comes and goes would otherwise set it for each call.
+	waiters []*waiter // callers without a slot, in order of arrival
+	// expiry fires when the first waiter has waited for maxWait. All wait equally long, so
+	// one timer serves them all. It keeps running when the last waiter leaves: otherwise a
+	// version at its limit would set it for each call.
 	expiry *time.Timer
 	armed  bool
 }
 
-// waiter is a caller in line. placed receives one value: whether it got a place.
+// waiter is a waiting caller. admitted receives one value: whether it got a slot.
 type waiter struct {
-	placed chan bool
-	until  time.Time
+	admitted chan bool
+	until    time.Time
 }
 
-func newLimits() *limits { return &limits{gate: make(map[string]*gate)} }
+func newLimits() *limits { return &limits{versions: make(map[string]*versionLimit)} }
 
-// acquire takes a place among limit, waiting in line for at most maxWait.
+// acquire takes one of limit slots, and waits for it for at most maxWait.
 // Errors: CodeConcurrencyLimit, or ctx's own.
 func (l *limits) acquire(ctx context.Context, version string, limit int) (release func(), err error) {
 	g, w, err := l.enter(version, limit)
@@ -59,7 +71,7 @@ func (l *limits) acquire(ctx context.Context, version string, limit int) (releas
 	return func() { once.Do(func() { l.release(g) }) }, nil
 }
 
-// await takes a place as acquire does, and waits for it as long as ctx lives.
+// await takes a slot as acquire does, but waits for it until ctx ends.
 // Errors: ctx's own.
 func (l *limits) await(ctx context.Context, version string, limit int) (release func(), err error) {
 	for {
@@ -67,16 +79,17 @@ func (l *limits) await(ctx context.Context, version string, limit int) (release 
 		if api.ErrorCode(err) != api.CodeConcurrencyLimit {
 			return release, err
 		}
-		// The line was full, or this one waited its share: it joins again at its end.
-		if err := pause(ctx, patience); err != nil {
+		// Too many waited, or this caller waited for maxWait: it queues again at the end.
+		if err := pause(ctx, retryInterval); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// patience is after how long a patient caller asks again for what was refused.
-const patience = 50 * time.Millisecond
+// retryInterval is the time after which a waiting invocation asks again.
+const retryInterval = 50 * time.Millisecond
 
+// pause waits for d. Errors: ctx's.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -88,45 +101,45 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// used is how many places of a version are taken.
+// used returns how many slots of a version are taken.
 func (l *limits) used(version string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if g := l.gate[version]; g != nil {
+	if g := l.versions[version]; g != nil {
 		return g.taken
 	}
 	return 0
 }
 
-// enter takes a free place (w is nil) or joins the line. Errors:
-// CodeConcurrencyLimit where the line is full.
-func (l *limits) enter(version string, limit int) (g *gate, w *waiter, err error) {
+// enter takes a free slot (w is nil) or queues for one. Errors: CodeConcurrencyLimit
+// where maxWaiting callers wait.
+func (l *limits) enter(version string, limit int) (g *versionLimit, w *waiter, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	g = l.gate[version]
+	g = l.versions[version]
 	switch {
 	case g == nil:
-		g = &gate{version: version, limit: limit, taken: 1}
-		l.gate[version] = g
+		g = &versionLimit{version: version, limit: limit, taken: 1}
+		l.versions[version] = g
 		return g, nil, nil
 	case g.taken < g.limit:
 		g.taken++
 		return g, nil, nil
-	case len(g.line) >= maxWaiting:
-		return nil, nil, concurrencyLimit("the line for this version is full")
+	case len(g.waiters) >= maxWaiting:
+		return nil, nil, concurrencyLimit("too many calls of this version wait already")
 	}
-	w = &waiter{placed: make(chan bool, 1), until: time.Now().Add(maxWait)}
-	g.line = append(g.line, w)
+	w = &waiter{admitted: make(chan bool, 1), until: time.Now().Add(maxWait)}
+	g.waiters = append(g.waiters, w)
 	l.arm(g)
 	return g, w, nil
 }
 
-// wait returns nil once w has a place.
-func (l *limits) wait(ctx context.Context, g *gate, w *waiter) error {
+// wait returns nil once w has a slot.
+func (l *limits) wait(ctx context.Context, g *versionLimit, w *waiter) error {
 	select {
-	case placed := <-w.placed:
+	case placed := <-w.admitted:
 		if !placed {
-			return concurrencyLimit("no place for this version became free in time")
+			return concurrencyLimit("the version's running calls did not end in time")
 		}
 		return nil
 	case <-ctx.Done():
@@ -135,52 +148,53 @@ func (l *limits) wait(ctx context.Context, g *gate, w *waiter) error {
 	}
 }
 
-// quit takes w out of the line, or gives back the place that it got meanwhile.
-func (l *limits) quit(g *gate, w *waiter) {
+// quit removes w from the waiters, or frees the slot that it got meanwhile.
+func (l *limits) quit(g *versionLimit, w *waiter) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if i := slices.Index(g.line, w); i >= 0 {
-		g.line = slices.Delete(g.line, i, i+1)
+	if i := slices.Index(g.waiters, w); i >= 0 {
+		g.waiters = slices.Delete(g.waiters, i, i+1)
 		return
 	}
-	if <-w.placed { // it left the line, so the answer is there
+	if <-w.admitted { // it is no waiter any more, so the answer is there
 		l.pass(g)
 	}
 }
 
-func (l *limits) release(g *gate) {
+func (l *limits) release(g *versionLimit) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.pass(g)
 }
 
-// pass hands a place to the head of the line, if there is one; l.mu is held.
-func (l *limits) pass(g *gate) {
-	if len(g.line) > 0 {
-		g.leaves(true)
+// pass hands a slot to the first waiter, if there is one. The caller holds l.mu.
+func (l *limits) pass(g *versionLimit) {
+	if len(g.waiters) > 0 {
+		g.answerFirst(true)
 		return
 	}
-	if g.taken--; g.taken == 0 {
-		delete(l.gate, g.version)
+	g.taken--
+	if g.taken == 0 {
+		delete(l.versions, g.version)
 		if g.armed {
 			g.expiry.Stop()
 		}
 	}
 }
 
-// leaves tells the head of the line whether it has a place, and drops it from the line.
-func (g *gate) leaves(placed bool) {
-	g.line[0].placed <- placed
-	g.line = slices.Delete(g.line, 0, 1)
+// answerFirst tells the first waiter whether it has a slot, and removes it.
+func (g *versionLimit) answerFirst(placed bool) {
+	g.waiters[0].admitted <- placed
+	g.waiters = slices.Delete(g.waiters, 0, 1)
 }
 
-// arm makes expiry fire for the head of the line; l.mu is held.
-func (l *limits) arm(g *gate) {
+// arm makes expiry fire for the first waiter. The caller holds l.mu.
+func (l *limits) arm(g *versionLimit) {
 	if g.armed {
 		return
 	}
 	g.armed = true
-	wait := time.Until(g.line[0].until)
+	wait := time.Until(g.waiters[0].until)
 	if g.expiry == nil {
 		g.expiry = time.AfterFunc(wait, func() { l.expire(g) })
 		return
@@ -188,15 +202,15 @@ func (l *limits) arm(g *gate) {
 	g.expiry.Reset(wait)
 }
 
-// expire refuses those who have waited for maxWait.
-func (l *limits) expire(g *gate) {
+// expire refuses the callers that have waited for maxWait.
+func (l *limits) expire(g *versionLimit) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g.armed = false
-	for now := time.Now(); len(g.line) > 0 && !now.Before(g.line[0].until); {
-		g.leaves(false)
+	for now := time.Now(); len(g.waiters) > 0 && !now.Before(g.waiters[0].until); {
+		g.answerFirst(false)
 	}
-	if len(g.line) > 0 {
+	if len(g.waiters) > 0 {
 		l.arm(g)
 	}
 }

@@ -18,9 +18,9 @@ func TestLimitsHandOutPlaces(t *testing.T) {
 		l := newLimits()
 		first, err := l.acquire(t.Context(), "v", 1)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("l.acquire: %v", err)
 		}
-		// Nobody gives the place back: the second is told after the longest wait.
+		// The slot is never released: the second caller fails after the longest wait.
 		begin := time.Now()
 		_, err = l.acquire(t.Context(), "v", 1)
 		var coded *api.Error
@@ -30,10 +30,10 @@ func TestLimitsHandOutPlaces(t *testing.T) {
 		if waited := time.Since(begin); waited != maxWait {
 			t.Errorf("waited %s, want %s", waited, maxWait)
 		}
-		// Another version has places of its own.
+		// Another version has slots of its own.
 		other, err := l.acquire(t.Context(), "w", 1)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("l.acquire: %v", err)
 		}
 		other()
 		// A place given back, even twice, is one place.
@@ -50,8 +50,8 @@ func TestLimitsHandOutPlaces(t *testing.T) {
 			t.Error("a place that was released twice counts twice")
 		}
 		second()
-		if len(l.gate) != 0 {
-			t.Errorf("%d gates outlive their users", len(l.gate))
+		if len(l.versions) != 0 {
+			t.Errorf("%d gates outlive their users", len(l.versions))
 		}
 	})
 }
@@ -62,7 +62,7 @@ func TestLimitsBoundTheLine(t *testing.T) {
 		l := newLimits()
 		release, err := l.acquire(t.Context(), "v", 1)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("l.acquire: %v", err)
 		}
 		ctx, leave := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
@@ -81,21 +81,21 @@ func TestLimitsBoundTheLine(t *testing.T) {
 		leave()
 		wg.Wait()
 		release()
-		if len(l.gate) != 0 {
-			t.Errorf("%d gates outlive their users", len(l.gate))
+		if len(l.versions) != 0 {
+			t.Errorf("%d gates outlive their users", len(l.versions))
 		}
 	})
 }
 
-// TestLimitsKeepTheOrder: places go to those who came first, and a caller that leaves
-// as it gets a place gives it back.
+// TestLimitsKeepTheOrder: slots go to the first callers, and a caller that leaves as it
+// gets a slot frees it.
 func TestLimitsKeepTheOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimits()
 		release, err := l.acquire(t.Context(), "v", 1)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("l.acquire: %v", err)
 		}
 		var order []int
 		for i := range 4 {
@@ -123,13 +123,13 @@ func TestLimitsKeepTheOrder(t *testing.T) {
 		if !slices.IsSorted(order) || len(order) < 3 {
 			t.Errorf("got places in the order %v, want the order of arrival", order)
 		}
-		if len(l.gate) != 0 {
-			t.Errorf("%d gates outlive their users", len(l.gate))
+		if len(l.versions) != 0 {
+			t.Errorf("%d gates outlive their users", len(l.versions))
 		}
 	})
 }
 
-// What begins when the engine has given up on what was in hand is stopped too.
+// Work that begins after Close has stopped waiting is stopped too.
 func TestRunningStopsLatecomers(t *testing.T) {
 	t.Parallel()
 	r := newRunning()

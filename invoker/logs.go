@@ -13,25 +13,28 @@ import (
 	"github.com/codesous/sous/invoker/vault"
 )
 
-// logFlushDelay is how long a line may wait for company: followers see it by
-// then, and a chatty function does not write a chunk for each line.
+// logFlushDelay is how long a line waits for others before it is written: followers see
+// it by then, and a function that logs much does not write a chunk for each line.
 const logFlushDelay = 250 * time.Millisecond
 
-// logWriter is where chunks go.
+// logWriter stores chunks.
 type logWriter interface {
 	Append(ctx context.Context, tenant, activationID string, chunk int, ndjson []byte) error
 }
 
-// logSink gathers an activation's lines into chunks of at most LogChunkBytes and
-// writes them in order. While the function runs, chunks leave in the background;
-// drain writes the rest and says whether all of them arrived.
+// logSink gathers an activation's lines into chunks of at most LogChunkBytes and writes
+// them in order. Chunks are numbered from 0; those of a later lease of the same job begin
+// at a higher number (see from), so that a worker which lost its lease and still writes
+// cannot overwrite them. While the function runs, chunks leave in the background;
+// drain writes the rest, and returns an error where some were not written.
 type logSink struct {
 	writer     logWriter
 	ctx        context.Context // bounds the background writes of one activation
 	tenant, id string
 	attempt    int
-	secrets    *vault.Run // which no line may show; nil for none
-	// ready returns when chunks may be written while the function runs; nil: at once.
+	secrets    *vault.Run // must not appear in a line; nil for none
+	// ready returns when chunks may be written while the function runs; with nil they may
+	// from the beginning.
 	ready func(context.Context) error
 
 	mu      sync.Mutex
@@ -131,7 +134,7 @@ func (s *logSink) seal() {
 	}
 }
 
-// flushOpen is the timer's: what waited long enough leaves.
+// flushOpen writes the open chunk when its oldest line has waited for logFlushDelay.
 func (s *logSink) flushOpen() {
 	s.mu.Lock()
 	s.timer = nil
@@ -145,8 +148,8 @@ func (s *logSink) flushOpen() {
 	}
 }
 
-// flush writes sealed chunks. What fails stays for the next flush or the drain:
-// a chunk that was written twice is the same chunk.
+// flush writes sealed chunks. A chunk that fails stays for the next flush or the drain:
+// writing a chunk twice is harmless.
 func (s *logSink) flush() {
 	if s.ready != nil {
 		if err := s.ready(s.ctx); err != nil {
@@ -215,7 +218,7 @@ func (s *logSink) close() {
 	s.seal()
 }
 
-// truncated says whether any line was cut or dropped.
+// truncated reports whether any line was cut or dropped.
 func (s *logSink) truncated() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -64,7 +64,7 @@ func TestLogSinkEncodes(t *testing.T) {
 	s.add(wire.LogRecord{TSMS: 3, Level: 0, JSON: true, Text: []byte("{not json}\n{")})
 	s.add(wire.LogRecord{TSMS: 4, Level: 2, Text: []byte{0xff, 'x'}})
 	if err := s.drain(t.Context()); err != nil {
-		t.Fatal(err)
+		t.Fatalf("s.drain: %v", err)
 	}
 	s.add(wire.LogRecord{TSMS: 5, Text: []byte("too late")})
 	got := w.lines(t)
@@ -94,7 +94,7 @@ func TestLogSinkBounds(t *testing.T) {
 		s.add(wire.LogRecord{Text: []byte(strings.Repeat("x", 1<<10))})
 	}
 	if err := s.drain(t.Context()); err != nil {
-		t.Fatal(err)
+		t.Fatalf("s.drain: %v", err)
 	}
 	total := 0
 	for _, c := range w.got {
@@ -126,7 +126,7 @@ func TestLogSinkFlushesWhileRunning(t *testing.T) {
 			t.Errorf("%d lines before the end, want both", len(got))
 		}
 		if err := s.drain(t.Context()); err != nil {
-			t.Fatal(err)
+			t.Fatalf("s.drain: %v", err)
 		}
 	})
 }

@@ -13,8 +13,7 @@ import (
 	"github.com/codesous/sous/storage/activations"
 )
 
-// engineMetrics is what an Invoker counts. docs/metrics.md says what each metric
-// means.
+// engineMetrics are the metrics of an Invoker. docs/metrics.md explains each.
 type engineMetrics struct {
 	calls, seconds *prometheus.CounterVec
 	durations      *prometheus.HistogramVec
@@ -26,7 +25,7 @@ type engineMetrics struct {
 	refused *series[refusedKey, prometheus.Counter]
 }
 
-// endedKey is what a terminal activation is counted under.
+// endedKey is the label set of an activation that ended.
 type endedKey struct {
 	tenant, namespace, function string
 	version                     int64 // 0 for metrics.Other
@@ -42,13 +41,13 @@ func (k endedKey) labels() []string {
 	return []string{k.tenant, k.namespace, k.function, version, k.trigger, string(k.status)}
 }
 
-// endedSeries is where it is counted.
+// endedSeries are the series of an endedKey.
 type endedSeries struct {
 	calls, seconds prometheus.Counter
 	durations      prometheus.Observer
 }
 
-// refusedKey is what an invocation that did not run is counted under.
+// refusedKey is the label set of an invocation that did not run.
 type refusedKey struct {
 	tenant, namespace, function string
 	code                        api.Code
@@ -71,11 +70,11 @@ func newEngineMetrics(most int) *engineMetrics {
 		}, ended),
 		seconds: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: metrics.Namespace, Name: "invocation_seconds_total",
-			Help: "Time that they took, from their place under the limit to the function's end.",
+			Help: "Time spent on invocations, from the concurrency slot to the function's end.",
 		}, ended),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: metrics.Namespace, Name: "invocation_duration_seconds",
-			Help: "The same time, of all functions together.", Buckets: callSeconds,
+			Help: "Time spent on an invocation, of all functions, from the concurrency slot to the function's end.", Buckets: callSeconds,
 		}, []string{"trigger", "status"}),
 		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: metrics.Namespace, Name: "invocations_refused_total",
@@ -83,11 +82,11 @@ func newEngineMetrics(most int) *engineMetrics {
 		}, []string{"tenant", "namespace", "function", "code"}),
 		replays: prometheus.NewCounter(prometheus.CounterOpts{
 			Namespace: metrics.Namespace, Name: "invocations_replayed_total",
-			Help: "Invocations that were answered from the record of the first with their idempotency key.",
+			Help: "Invocations answered from the record of an earlier one with the same idempotency key.",
 		}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
 			Namespace: metrics.Namespace, Name: "invocations_in_flight",
-			Help: "Invocations in hand, those included that wait for a place or a sandbox.",
+			Help: "Invocations that run, or wait for a concurrency slot or a sandbox.",
 		}),
 	}
 	m.ended = newSeries(most, m.openEnded, m.closeEnded, func(k endedKey) endedKey {
@@ -133,8 +132,8 @@ func (m *engineMetrics) end(rec *activations.Record, took time.Duration, now tim
 	s.durations.Observe(took.Seconds())
 }
 
-// refuse counts an invocation that did not run because of err, and gives err back.
-// The names of what was not found to exist are anybody's, and are not kept.
+// refuse counts an invocation that did not run because of err, and returns err. The
+// names of a function that was not found are the caller's invention: they make no series.
 func (m *engineMetrics) refuse(inv *api.Invocation, found bool, err error) error {
 	key := refusedKey{inv.Tenant, inv.Namespace, inv.Function, refusalCode(err)}
 	if !found {
@@ -144,8 +143,8 @@ func (m *engineMetrics) refuse(inv *api.Invocation, found bool, err error) error
 	return err
 }
 
-// refusalCode is err's code; of a caller that went away before anything ran,
-// CodeRuntimeCancelled.
+// refusalCode returns err's code: CodeRuntimeCancelled where the caller went away before
+// the function ran.
 func refusalCode(err error) api.Code {
 	var coded *api.Error
 	if !errors.As(err, &coded) && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
@@ -154,8 +153,8 @@ func refusalCode(err error) api.Code {
 	return api.ErrorCode(err)
 }
 
-// lateMetrics tell of the records that go on being written after their caller was
-// told of a failure.
+// lateMetrics count the records that are written in the background, after their caller
+// got an error.
 type lateMetrics struct {
 	retries, lost prometheus.Counter
 }
@@ -164,11 +163,11 @@ func newLateMetrics() lateMetrics {
 	return lateMetrics{
 		retries: prometheus.NewCounter(prometheus.CounterOpts{
 			Namespace: metrics.Namespace, Name: "records_retries_total",
-			Help: "Tries, in the background, to write the record of an activation that the store had not taken.",
+			Help: "Background tries to write activation records that the store did not take.",
 		}),
 		lost: prometheus.NewCounter(prometheus.CounterOpts{
 			Namespace: metrics.Namespace, Name: "records_lost_total",
-			Help: "Records that were given up: readers find these activations lost.",
+			Help: "Activation records given up; readers find these activations lost.",
 		}),
 	}
 }
@@ -180,7 +179,7 @@ func (m lateMetrics) register(reg prometheus.Registerer, r *recorder) error {
 	}
 	return metrics.Register(reg, m.retries, m.lost,
 		gauge("records_late", "Activations whose record the store has not taken yet.", func(late int, _ time.Duration) float64 { return float64(late) }),
-		gauge("records_lag_seconds", "How long the oldest of those has been tried; 0 where there is none.", func(_ int, lag time.Duration) float64 { return lag.Seconds() }))
+		gauge("records_lag_seconds", "Age of the oldest activation record that the store has not taken yet; 0 without one.", func(_ int, lag time.Duration) float64 { return lag.Seconds() }))
 }
 
 func versionText(version int64) string { return strconv.FormatInt(version, 10) }

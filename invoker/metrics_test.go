@@ -82,7 +82,7 @@ func TestRefusedAndReplayedInvocationsAreCounted(t *testing.T) {
 	again.IdempotencyKey = "k"
 	for range 2 {
 		if _, err := b.engine.Invoke(t.Context(), again); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Invoke: %v", err)
 		}
 	}
 	if got := metricstest.Value(t, reg, "sous_invocations_replayed_total"); got != 1 {

@@ -11,18 +11,19 @@ import (
 type nestedEngine struct{ i *Invoker }
 
 // Hold counts a call among the work that Close waits for.
-func (e nestedEngine) Hold() { e.i.inHand.Add(1) }
+func (e nestedEngine) Hold() { e.i.active.Add(1) }
 
 // Release ends what Hold began.
-func (e nestedEngine) Release() { e.i.inHand.Done() }
+func (e nestedEngine) Release() { e.i.active.Done() }
 
 // Invoke runs the function.
 func (e nestedEngine) Invoke(ctx context.Context, inv api.Invocation) (*api.Outcome, error) {
 	return e.i.Invoke(ctx, inv)
 }
 
-// checkHeld refuses a call that waits for what its own callers hold until it has
-// ended: a place under its version's limit, or a process.
+// checkHeld refuses a call that would wait for itself: one whose callers hold all slots of
+// its version, or all processes, until the call has ended. Errors:
+// CodeHostInvokeCycle, CodeCapacityLimit.
 func (i *Invoker) checkHeld(inv *api.Invocation, res *resolution) error {
 	held, limit := 0, res.Version.Config.MaxConcurrency
 	for _, c := range inv.Callers {
@@ -32,7 +33,7 @@ func (i *Invoker) checkHeld(inv *api.Invocation, res *resolution) error {
 	}
 	switch {
 	case held >= limit:
-		return api.Errorf(api.CodeHostInvokeCycle, "the call would wait for itself: its callers hold all of the version's places (max_concurrency %d): %s", limit, hostcall.CallChain(inv))
+		return api.Errorf(api.CodeHostInvokeCycle, "the call would wait for itself: its callers hold all slots of the version (max_concurrency %d): %s", limit, hostcall.CallChain(inv))
 	case len(inv.Callers) >= i.pool.MaxProcesses():
 		return api.Errorf(api.CodeCapacityLimit, "the call would wait for itself: its callers hold all sandboxes of this server (%d): %s", i.pool.MaxProcesses(), hostcall.CallChain(inv))
 	}

@@ -14,11 +14,11 @@ func TestCheckHeldCountsTheVersionsOwnCallers(t *testing.T) {
 	t.Parallel()
 	pool, err := sandbox.New(sandbox.Config{Executable: sandboxtest.Executable(t), MaxProcesses: 4, Spares: -1})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("sandbox.New: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := pool.Close(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
+			t.Errorf("pool.Close: %v", err)
 		}
 	})
 	i := &Invoker{pool: pool}

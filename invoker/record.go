@@ -15,15 +15,15 @@ import (
 	"github.com/codesous/sous/tracing"
 )
 
-// newRecord is an activation as it begins.
+// newRecord returns the record of an activation that begins.
 func newRecord(inv *api.Invocation, res *resolution, beginMS, deadlineMS int64, cold bool) *activations.Record {
 	var id, digest, claim string
 	if inv.IdempotencyKey != "" {
 		id = api.DerivedActivationID(inv.Tenant, inv.Namespace, inv.Function, inv.Ref, inv.IdempotencyKey)
 		digest = fingerprint(inv)
 		claim = newActivationID()
-	} else if id = inv.ActivationID; id != "" {
-		claim = newActivationID()
+	} else if inv.ActivationID != "" {
+		id, claim = inv.ActivationID, newActivationID()
 	} else {
 		id = newActivationID()
 	}
@@ -42,7 +42,7 @@ func newRecord(inv *api.Invocation, res *resolution, beginMS, deadlineMS int64, 
 	}
 }
 
-// terminal is rec as result ended what began at beginMS.
+// terminal returns rec as it ended with result, of a run that began at beginMS.
 func (i *Invoker) terminal(rec *activations.Record, beginMS int64, result sandbox.Result) *activations.Record {
 	final := *rec
 	final.Status = result.Status
@@ -56,7 +56,7 @@ func (i *Invoker) terminal(rec *activations.Record, beginMS int64, result sandbo
 	return &final
 }
 
-// ids name an activation in a log line.
+// ids returns the fields that name an activation in a log line.
 func ids(rec *activations.Record) []zap.Field {
 	fields := make([]zap.Field, 0, 13) // with room for what ended adds
 	return append(fields,
@@ -69,8 +69,8 @@ func ids(rec *activations.Record) []zap.Field {
 // leaves.
 const LogActivation = "activation"
 
-// ended counts an activation that ended at now, as rec, and tells operators of it,
-// but nothing of what it was given or gave. traceID is "" where nothing is traced.
+// ended counts an activation that ended at now and logs it, without its event and its
+// result. traceID is "" where the activation is not traced.
 func (i *Invoker) ended(rec *activations.Record, took time.Duration, now time.Time, traceID string) {
 	i.metrics.end(rec, took, now)
 	entry := i.logger.Check(zapcore.InfoLevel, LogActivation)

@@ -12,21 +12,26 @@ import (
 	"github.com/codesous/sous/storage/activations"
 )
 
-// How the recorder persists when the store does not answer: the caller is told
-// after one try, which the store bounds; the record is tried again until nobody
-// would believe it any more, which is when readers call the activation lost. A
-// caller that goes away ends no write.
+// Delays between tries when the store does not answer. The caller gets its error after
+// one try, which the store bounds. The write is repeated in the background until readers
+// would treat the activation as lost. A caller that goes away ends no write.
 const (
 	recordRetryMin = 100 * time.Millisecond
 	recordRetryMax = 2 * time.Second
 )
 
-// recorder writes activations: running where they are to be seen while they run (see
-// visibility), and terminal at the end.
+// recorder writes the records of activations: as running where they must be visible while
+// they run (see visibility), and as terminal at the end.
+//
+//	absent --start, claim--> running --finish (compare-and-set)--> terminal
+//	absent --finish (set if absent)------------------------------> terminal
+//
+// A terminal record never changes. Whichever writer ends an activation first wins: the run
+// itself, a cancel, or a reader that finds it lost.
 type recorder struct {
 	activations *activations.Repository
 	logger      *zap.Logger
-	// base outlives every request; close cancels it once late writes had their time.
+	// base outlives every request; close cancels it after waiting for late writes.
 	base   context.Context
 	giveUp context.CancelFunc
 	late   sync.WaitGroup
@@ -50,8 +55,8 @@ func (r *recorder) start(ctx context.Context, rec *activations.Record) error {
 	return err
 }
 
-// claim writes the record of a derived id as running. existing is what stood
-// under the id if it was taken. After an error nothing may run, although the
+// claim writes the record of a derived id as running. existing is the record under the id
+// if it was taken. After an error nothing may run, although the
 // record may be there: it is taken back in the background, so that the key is
 // good for another try.
 func (r *recorder) claim(ctx context.Context, rec *activations.Record) (existing *activations.Record, err error) {
@@ -63,7 +68,7 @@ func (r *recorder) claim(ctx context.Context, rec *activations.Record) (existing
 		return nil, err
 	}
 	if created {
-		return nil, nil //nolint:nilnil // documented: nobody else has it
+		return nil, nil //nolint:nilnil // documented: the id was free
 	}
 	return existing, nil
 }
@@ -91,7 +96,8 @@ func (r *recorder) finish(ctx context.Context, running, final *activations.Recor
 		final.LogsTruncated = final.LogsTruncated || logs.truncated()
 		var current *activations.Record
 		var won bool
-		if won, current, err = r.activations.RecordEnded(ctx, final, chunk); err == nil {
+		won, current, err = r.activations.RecordEnded(ctx, final, chunk)
+		if err == nil {
 			if won {
 				return final, nil
 			}
@@ -117,15 +123,15 @@ func (r *recorder) try(ctx context.Context, final *activations.Record, logs *log
 	return current, nil
 }
 
-// persist goes on with the writes in the background.
+// persist repeats the writes in the background.
 func (r *recorder) persist(running, final *activations.Record, logs *logSink) {
 	r.later(final, "an activation's end was not recorded", func(ctx context.Context) error {
 		return r.persistOnce(ctx, &running, final, logs)
 	})
 }
 
-// later goes on trying write in the background until it is done or rec would be
-// taken for lost anyway; failed is what the log is told then.
+// later repeats write in the background until it succeeds or readers would treat rec as
+// lost; failed is the log message of the second case.
 func (r *recorder) later(rec *activations.Record, failed string, write func(context.Context) error) {
 	r.late.Add(1)
 	r.mu.Lock()
@@ -154,8 +160,8 @@ func (r *recorder) arrived(rec *activations.Record) {
 	delete(r.pending, rec)
 }
 
-// behind counts the late records at now, and says how long the oldest of them has
-// been tried.
+// behind returns the number of late records at now, and how long the oldest has been
+// tried.
 func (r *recorder) behind(now time.Time) (late int, oldest time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -193,7 +199,7 @@ func (r *recorder) persistOnce(ctx context.Context, running **activations.Record
 // close waits for late writes until ctx ends, then gives them up.
 func (r *recorder) close(ctx context.Context) error {
 	if late, _ := r.behind(time.Now()); late == 0 {
-		ctx = r.base // whatever has become of ctx, nothing is given up
+		ctx = r.base // there is nothing to give up, even if ctx has ended
 	}
 	done := make(chan struct{})
 	go func() {

@@ -14,37 +14,39 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// A resolution is used for at most resolveTTL, which with the time that a load
-// takes stays under the promised second; one older than resolveRefresh is read
-// again off the path, so that steady traffic never waits for the store.
+// A resolution is used for at most resolveTTL, which together with the duration of a load
+// stays under the promised second. One older than resolveRefresh is read again in the
+// background, so that steady traffic never waits for the store.
 const (
 	resolveTTL     = 800 * time.Millisecond
 	resolveRefresh = 400 * time.Millisecond
 	resolveEntries = 20_000
 )
 
-// target is what a caller named.
+// target names a function and a version or alias of it.
 type target struct {
 	tenant, namespace, function string
 	ref                         api.Ref
 }
 
-// resolution is what a target meant when it was read.
+// resolution is the version that a target named when it was read.
 type resolution struct {
 	storage.Resolved
-	// raced: the function changed while this was being read, so it may be old.
+	// raced reports that a change notice came while this was being read: it may be old, and
+	// is read once more before it is used.
 	raced bool
 
 	programOnce sync.Once
 	program     *sandbox.Program // see Invoker.program
 }
 
-// versionSource is where resolutions are read.
+// versionSource reads resolutions from the store.
 type versionSource interface {
 	Resolve(ctx context.Context, tenant, namespace, function string, ref api.Ref) (storage.Resolved, error)
 }
 
-// resolver turns aliases into versions through a short-lived cache.
+// resolver turns aliases into versions through a short-lived cache. A change notice drops
+// the entries of its function at once; a lost notice delays a change by at most a second.
 type resolver struct {
 	versions versionSource
 	cache    *otter.Cache[target, *resolution]
@@ -66,10 +68,10 @@ func newResolver(versions versionSource) (*resolver, error) {
 	return &resolver{versions: versions, cache: cache}, nil
 }
 
-// resolve gives what t means now, or at most a second ago. Errors: those of
+// resolve returns the version that t names, at most a second old. Errors: those of
 // storage.Versions.Resolve; they are not cached.
 func (r *resolver) resolve(ctx context.Context, t target) (*resolution, error) {
-	// One caller's load serves all that wait for it: it must outlive that caller.
+	// One caller's load serves all callers that wait for it: it must outlive that caller.
 	detached := context.WithoutCancel(ctx)
 	res, err := r.cache.Get(detached, t, otter.LoaderFunc[target, *resolution](r.load))
 	if err == nil && res.raced {
@@ -88,7 +90,7 @@ func (r *resolver) load(ctx context.Context, t target) (*resolution, error) {
 	return &resolution{Resolved: found, raced: r.changes.Load() != before}, nil
 }
 
-// invalidate forgets all that is known of a function.
+// invalidate drops the resolutions of a function.
 func (r *resolver) invalidate(tenant, namespace, function string) {
 	r.changes.Add(1)
 	for key := range r.cache.Keys() {
@@ -98,7 +100,7 @@ func (r *resolver) invalidate(tenant, namespace, function string) {
 	}
 }
 
-// invalidateAll forgets everything: change notices may have been missed.
+// invalidateAll drops all resolutions: change notices may have been missed.
 func (r *resolver) invalidateAll() {
 	r.changes.Add(1)
 	r.cache.InvalidateAll()

@@ -36,14 +36,14 @@ func TestResolverReadsAgainWhatAChangePassed(t *testing.T) {
 		source := &movingAlias{}
 		r, err := newResolver(source)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("newResolver: %v", err)
 		}
 		t.Cleanup(r.close)
 		source.during = func() { change(r) }
 		for range 2 {
 			got, err := r.resolve(t.Context(), target{"t_test00", "n", "f", api.Ref{Alias: "prod"}})
 			if err != nil || got.Version.Version < 2 {
-				t.Errorf("%s: %+v %v", name, got, err)
+				t.Errorf("r.resolve: %s: %+v %v, want err == nil and got.Version.Version >= 2", name, got, err)
 			}
 		}
 	}

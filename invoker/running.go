@@ -7,18 +7,19 @@ import (
 
 type activationKey struct{ tenant, id string }
 
-// running knows the activations in hand, so that a cancel can reach them.
+// running is the registry of the activations of this replica, by which Cancel and Close stop
+// them. A cancel of an activation elsewhere arrives as a notice.
 type running struct {
 	mu    sync.Mutex
-	stop  map[activationKey]*context.CancelFunc // of the latest run, where a stale one is still in hand
-	ended bool                                  // whoever comes is stopped
+	stop  map[activationKey]*context.CancelFunc // of the latest run, where an older one has not ended yet
+	ended bool                                  // every activation added from now on is stopped
 }
 
 func newRunning() *running {
 	return &running{stop: make(map[activationKey]*context.CancelFunc)}
 }
 
-// add enters an activation; the function that it gives takes it out again.
+// add registers an activation; remove takes it out again.
 func (r *running) add(tenant, id string, stop context.CancelFunc) (remove func()) {
 	key := activationKey{tenant, id}
 	r.mu.Lock()
@@ -38,7 +39,7 @@ func (r *running) add(tenant, id string, stop context.CancelFunc) (remove func()
 	}
 }
 
-// cancel stops an activation if it is in hand here.
+// cancel stops an activation if it runs on this replica.
 func (r *running) cancel(tenant, id string) {
 	r.mu.Lock()
 	stop := r.stop[activationKey{tenant, id}]
@@ -48,7 +49,7 @@ func (r *running) cancel(tenant, id string) {
 	}
 }
 
-// cancelAll stops what is in hand, and what was on its way here.
+// cancelAll stops all activations, and each that is added later.
 func (r *running) cancelAll() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

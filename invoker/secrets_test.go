@@ -31,11 +31,11 @@ func safe(t testing.TB, s *storage.Store) *secrets.Secrets {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "keys")
 	if _, err := secrets.Keygen(path, time.Now()); err != nil {
-		t.Fatal(err)
+		t.Fatalf("secrets.Keygen: %v", err)
 	}
 	keys, err := secrets.OpenKeyFile(path, zap.NewNop())
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("secrets.OpenKeyFile: %v", err)
 	}
 	return secrets.New(s, keys)
 }
@@ -43,7 +43,7 @@ func safe(t testing.TB, s *storage.Store) *secrets.Secrets {
 func (b *bench) secret(kept *secrets.Secrets, name, value string) {
 	b.t.Helper()
 	if _, _, err := kept.Put(b.t.Context(), secrets.Place{Tenant: b.tenant, Namespace: namespace}, name, value, "", secrets.Condition{}); err != nil {
-		b.t.Fatal(err)
+		b.t.Fatalf("kept.Put: %v", err)
 	}
 }
 
@@ -59,7 +59,7 @@ func (b *bench) lines(id string) string {
 	b.t.Helper()
 	lines, _, err := activations.NewLogs(b.store).Read(b.t.Context(), b.tenant, id, activations.LogCursor{}, 1000)
 	if err != nil {
-		b.t.Fatal(err)
+		b.t.Fatalf("Read: %v", err)
 	}
 	var all strings.Builder
 	for _, line := range lines {
@@ -96,7 +96,7 @@ func TestSecrets(t *testing.T) {
 		} {
 			var got string
 			if err := json.Unmarshal(b.invoke("f", quote(name)).Activation.Result, &got); err != nil || got != want {
-				t.Errorf("%s: %q %v", name, got, err)
+				t.Errorf("json.Unmarshal: %s: %q %v, want err == nil and got == want", name, got, err)
 			}
 		}
 	})
@@ -122,7 +122,7 @@ func TestHostileNamesOfSecrets(t *testing.T) {
 		b.secret(kept, "mine", "mine")
 		for _, p := range []secrets.Place{{Tenant: b.tenant, Namespace: "payments"}, {Tenant: storagetest.Tenant(t), Namespace: namespace}} {
 			if _, _, err := kept.Put(t.Context(), p, "declared", value, "", secrets.Condition{}); err != nil {
-				t.Fatal(err)
+				t.Fatalf("kept.Put: %v", err)
 			}
 		}
 		// What an older release may have let a version declare grants nothing.
@@ -133,7 +133,7 @@ func TestHostileNamesOfSecrets(t *testing.T) {
 		} {
 			a := b.invoke("f", quote(name)).Activation
 			if text := string(a.Result) + fmt.Sprint(a.Error); strings.Contains(text, "nobody may") || !strings.Contains(text, "CS_RUNTIME_") {
-				t.Errorf("%.40q: %.200s", name, text)
+				t.Errorf(`%.40q: %.200s, want !strings.Contains(text, "nobody may") and strings.Contains(text, "CS_RUNTIME_")`, name, text)
 			}
 		}
 	})
@@ -163,11 +163,11 @@ func TestSecretsAreRedacted(t *testing.T) {
 };`, naming("a", "b"))
 		a := b.invoke("logs", "null").Activation
 		if string(a.Result) != quote(value) {
-			t.Errorf("%s %+v", a.Result, a.Error)
+			t.Errorf("%s %+v, want string(a.Result) == quote(value)", a.Result, a.Error)
 		}
 		text := b.lines(a.ActivationID)
 		if !strings.Contains(text, "it is ***") || !strings.Contains(text, `{"a":"***","inner":"{\"a\":\"***\"}"}`) {
-			t.Errorf("%.3000s", text)
+			t.Errorf("b.lines: %.3000s, want strings.Contains(text, \"it is ***\") and strings.Contains(text, `{\"a\":\"***\",\"inner\":\"{\\\"a\\\":\\\"***\\\"}\"}`)", text)
 		}
 		b.publish("throws", `export default async (how) => {
   const a = await cs.secrets.get("a");
@@ -181,11 +181,11 @@ func TestSecretsAreRedacted(t *testing.T) {
 			a := b.invoke("throws", quote(how)).Activation
 			stored := b.stored(a.ActivationID).Activation
 			if diff := cmp.Diff(a, stored); diff != "" || a.Status != api.StatusError {
-				t.Errorf("%s: %+v %s", how, a, diff)
+				t.Errorf(`cmp.Diff: %s: %+v %s, want diff == "" and a.Status == api.StatusError`, how, a, diff)
 			}
 			text += fmt.Sprintf("%+v", stored.Error)
 			if !strings.Contains(stored.Error.Message, "***") {
-				t.Errorf("%s: %.100s", how, stored.Error.Message)
+				t.Errorf(`%s: %.100s, want strings.Contains(stored.Error.Message, "***")`, how, stored.Error.Message)
 			}
 		}
 		for _, part := range []string{"hunter", "MIIBOg", "aHVudGVy", "secret"} {
@@ -232,12 +232,12 @@ func TestSecretsAreRedactedInJobs(t *testing.T) {
 		job := b.job(rec.JobID)
 		text := fmt.Sprintf("%+v %+v %s", rec.Error, job, b.lines(rec.ActivationID))
 		if strings.Contains(text, "hunter2") || !strings.Contains(text, "no ***") {
-			t.Errorf("%s", text)
+			t.Errorf(`fmt.Sprintf: %s, want !strings.Contains(text, "hunter2") and strings.Contains(text, "no ***")`, text)
 		}
 	})
 }
 
-// Without a key file a function that names secrets runs, and is told when it asks.
+// Without a key file a function that names secrets runs, and its cs.secrets.get fails.
 func TestSecretsWithoutAKey(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
@@ -246,7 +246,7 @@ func TestSecretsWithoutAKey(t *testing.T) {
 		b.publish("f", getSecret, naming("a", "gone"))
 		for name, want := range map[string]string{"a": "CS_RUNTIME_SECRET_UNAVAILABLE: secrets cannot be opened here: the server has no key file", "gone": "CS_RUNTIME_SECRET_NOT_FOUND"} {
 			if got := string(b.invoke("f", quote(name)).Activation.Result); !strings.Contains(got, want) {
-				t.Errorf("%s: %s", name, got)
+				t.Errorf("string: %s: %s, want strings.Contains(got, want)", name, got)
 			}
 		}
 		other := newBench(t, s, withSafe(safe(t, s))) // another key
@@ -270,7 +270,7 @@ func TestSecretsChangeOnEveryReplica(t *testing.T) {
 		one.publish("f", getSecret, naming("a"))
 		read := func(b *bench) string { return string(b.invoke("f", `"a"`).Activation.Result) }
 		if read(one) != `"value 1"` || read(two) != `"value 1"` {
-			t.Fatal(read(one), read(two))
+			t.Fatalf("secret a = %s and %s on the two replicas, want \"value 1\" on both", read(one), read(two))
 		}
 		for i := range 3 {
 			one.secret(kept, "a", fmt.Sprint("value ", i+2))
@@ -284,10 +284,10 @@ func TestSecretsChangeOnEveryReplica(t *testing.T) {
 		key := s.SecretKeys(one.tenant, namespace).Record("a")
 		raw, err := s.Client().Get(t.Context(), key).Result()
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("Get: %v", err)
 		}
 		if err := s.Client().Del(t.Context(), key).Err(); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Del: %v", err)
 		}
 		began := time.Now()
 		two.eventually("the lost deletion", func() bool { return strings.Contains(read(two), "CS_RUNTIME_SECRET_NOT_FOUND") })
@@ -298,10 +298,10 @@ func TestSecretsChangeOnEveryReplica(t *testing.T) {
 			t.Errorf("the first replica, which believes for 30 s, asked: %s", read(one))
 		}
 		if err := s.Client().Set(t.Context(), key, raw, 0).Err(); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Set: %v", err)
 		}
 		if err := kept.Delete(t.Context(), secrets.Place{Tenant: one.tenant, Namespace: namespace}, "a", nil); err != nil {
-			t.Fatal(err)
+			t.Fatalf("kept.Delete: %v", err)
 		}
 		one.eventually("the deletion", func() bool { return strings.Contains(read(one), "CS_RUNTIME_SECRET_NOT_FOUND") })
 	})
@@ -329,7 +329,7 @@ func TestSecretsThatChangeWhileARunHasThem(t *testing.T) {
 		go func() {
 			out, err := b.engine.Invoke(context.Background(), b.invocation("f", "null"))
 			if err != nil {
-				t.Error(err)
+				t.Errorf("Invoke: %v", err)
 			}
 			done <- out
 		}()
@@ -337,7 +337,7 @@ func TestSecretsThatChangeWhileARunHasThem(t *testing.T) {
 		b.secret(kept, "a", "second hunter2")
 		a := (<-done).Activation
 		if a.Error == nil || a.Error.Message != "******" || !strings.Contains(b.lines(a.ActivationID), "from *** to ***") {
-			t.Errorf("%+v %s", a.Error, b.lines(a.ActivationID))
+			t.Errorf(`%+v %s, want a.Error != nil and a.Error.Message == "******" and strings.Contains(b.lines(a.ActivationID), "from *** to ***")`, a.Error, b.lines(a.ActivationID))
 		}
 	})
 }
@@ -347,7 +347,7 @@ func (b *bench) reads() []api.AuditEvent {
 	b.t.Helper()
 	items, _, err := access.NewAudit(b.store).List(b.t.Context(), access.AuditFilter{Tenant: b.tenant, Action: "secret.read", Limit: 500})
 	if err != nil {
-		b.t.Fatal(err)
+		b.t.Fatalf("List: %v", err)
 	}
 	slices.Reverse(items)
 	return items
@@ -375,7 +375,7 @@ func TestReadingSecretsIsAudited(t *testing.T) {
 		got := map[string]int64{}
 		for _, e := range b.reads() {
 			if e.Sub != "fn:default/f@1" || e.AtMS == 0 || e.RequestID != "req_test" || strings.Contains(fmt.Sprint(e), "alpha") {
-				t.Errorf("%+v", e)
+				t.Errorf(`%+v, want e.Sub == "fn:default/f@1" and e.AtMS != 0 and e.RequestID == "req_test" and !strings.Contains(fmt.Sprint(e), "alpha")`, e)
 			}
 			got[fmt.Sprint(e.Method, " ", e.Made, " ", e.Status, " ", e.Code)] += e.Count
 			if e.Method == "GET" && e.Made == "a@1" && quick && (e.ActivationID != first.ActivationID || e.LastActivationID != last.ActivationID ||
@@ -385,7 +385,7 @@ func TestReadingSecretsIsAudited(t *testing.T) {
 		}
 		want := map[string]int64{"OPEN a@1 200 ": 1, "OPEN b@1 200 ": 1, "GET a@1 200 ": 21, "GET gone 404 CS_RUNTIME_SECRET_NOT_FOUND": 1}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Error(diff)
+			t.Errorf(`cmp.Diff = %v, want ""`, diff)
 		}
 	})
 }
@@ -403,11 +403,11 @@ func TestReadingsAreWrittenAtTheEnd(t *testing.T) {
 		t.Errorf("%d events at once", n)
 	}
 	if err := b.engine.Close(t.Context()); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Close: %v", err)
 	}
 	found := b.reads()
 	if len(found) != 2 || found[0].Count+found[1].Count != 51 {
-		t.Errorf("%+v", found)
+		t.Errorf("b.reads: %+v, want len(found) == 2 and found[0].Count + found[1].Count == 51", found)
 	}
 }
 
@@ -423,7 +423,7 @@ func TestSecretsCostNothingWhereNoneAreNamed(t *testing.T) {
 	b.secret(kept, "a", "alpha")
 	b.publish("none", `export default () => 1`, defaults())
 	b.publish("some", `export default () => cs.secrets.get("a")`, naming("a"))
-	// cost is what five calls of a version that is warm read.
+	// cost returns the number of reads by five calls of a warm version.
 	cost := func(name string) (resolves float64, commands int) {
 		t.Helper()
 		b.invoke(name, "null")
@@ -433,7 +433,7 @@ func TestSecretsCostNothingWhereNoneAreNamed(t *testing.T) {
 		}
 		return metricstest.Value(t, reg, "sous_secret_resolves_total") - resolves, mgets(t, store) - commands
 	}
-	// What is known of the version may be read anew meanwhile.
+	// The version may be read again meanwhile.
 	b.eventually("calls without a command", func() bool { _, commands := cost("none"); return commands == 0 })
 	if n := metricstest.Value(t, reg, "sous_secret_resolves_total"); n != 0 {
 		t.Errorf("one that names none: %v reads", n)

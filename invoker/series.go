@@ -8,26 +8,26 @@ import (
 	"github.com/codesous/sous/metrics"
 )
 
-// How many label sets a metric of functions has, beside those of metrics.Other,
-// and how long one that nothing happened to is kept where others want its place.
+// Bounds of the label sets of a metric of functions, without those of metrics.Other, and
+// the time after which an idle one may be replaced.
 const (
 	maxSeries  = 10_000
 	seriesIdle = time.Hour
-	// seriesLook is the least time between two searches for such places.
+	// seriesLook is the least time between two searches for idle ones.
 	seriesLook = time.Minute
 )
 
-// series keeps what counts for each of a bounded number of keys: tenants make
-// functions and versions as they like, and each is a label set.
+// series keeps a value for each of a bounded number of keys. Without a bound, tenants
+// could create label sets at will: every version of a function is one.
 type series[K comparable, V any] struct {
 	most  int
 	open  func(K) V
-	close func(K)   // its place is taken by another
-	other func(K) K // the key, of few, that counts where there is no place
+	close func(K)   // it is replaced by another
+	other func(K) K // the shared key that counts where there is no room
 
 	mu    sync.RWMutex
 	kept  map[K]*seriesEntry[V]
-	look  int64 // when places may be searched for again; Unix seconds
+	look  int64 // when idle entries may be searched for again; Unix seconds
 	spare metrics.Memo[K, V]
 }
 
@@ -40,7 +40,7 @@ func newSeries[K comparable, V any](most int, open func(K) V, closing func(K), o
 	return &series[K, V]{most: most, open: open, close: closing, other: other, kept: map[K]*seriesEntry[V]{}}
 }
 
-// get gives what counts for key at now.
+// get returns the value that counts for key at now.
 func (s *series[K, V]) get(key K, now time.Time) V {
 	second := now.Unix()
 	s.mu.RLock()
@@ -59,8 +59,7 @@ func (s *series[K, V]) get(key K, now time.Time) V {
 	return s.admit(key, second)
 }
 
-// admit gives key a place of its own if there is one, or one that has not been
-// touched for long.
+// admit makes an entry for key where there is room, or in place of an idle entry.
 func (s *series[K, V]) admit(key K, second int64) V {
 	s.mu.Lock()
 	defer s.mu.Unlock()

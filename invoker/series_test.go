@@ -93,7 +93,7 @@ func TestInvocationsHaveABoundedNumberOfLabelSets(t *testing.T) {
 	}
 	m.end(ended("f", 1, api.StatusSuccess), time.Second, epoch)
 	const want = `
-# HELP sous_invocation_seconds_total Time that they took, from their place under the limit to the function's end.
+# HELP sous_invocation_seconds_total Time spent on invocations, from the concurrency slot to the function's end.
 # TYPE sous_invocation_seconds_total counter
 sous_invocation_seconds_total{function="_other",namespace="_other",status="success",tenant="_other",trigger="http",version="_other"} 100
 sous_invocation_seconds_total{function="f",namespace="n",status="error",tenant="t_test00",trigger="http",version="1"} 1
@@ -105,7 +105,7 @@ sous_invocations_total{function="f",namespace="n",status="error",tenant="t_test0
 sous_invocations_total{function="f",namespace="n",status="success",tenant="t_test00",trigger="http",version="1"} 2
 `
 	if err := testutil.GatherAndCompare(reg, strings.NewReader(want), "sous_invocations_total", "sous_invocation_seconds_total"); err != nil {
-		t.Error(err)
+		t.Errorf("testutil.GatherAndCompare: %v", err)
 	}
 	if got := metricstest.Value(t, reg, "sous_invocation_duration_seconds", "trigger=http", "status=success"); got != 102 {
 		t.Errorf("%g durations", got)
@@ -138,11 +138,11 @@ sous_invocations_refused_total{code="CS_CONCURRENCY_LIMIT",function="real",names
 sous_invocations_refused_total{code="CS_FUNCTION_NOT_FOUND",function="_other",namespace="_other",tenant="_other"} 100
 `
 	if err := testutil.CollectAndCompare(m.refusals, strings.NewReader(want)); err != nil {
-		t.Error(err)
+		t.Errorf("testutil.CollectAndCompare: %v", err)
 	}
 }
 
-// BenchmarkMetricsOfACall is what the metrics add to an invocation.
+// BenchmarkMetricsOfACall measures the cost of the metrics of one invocation.
 func BenchmarkMetricsOfACall(b *testing.B) {
 	m := newEngineMetrics(maxSeries)
 	for n := range maxSeries {

@@ -12,21 +12,21 @@ import (
 	"github.com/codesous/sous/storage/activations"
 )
 
-// snoozeTime is after how long a job is tried again that found no place.
+// snoozeTime is the delay of a job that found no slot.
 const snoozeTime = time.Second
 
 // serve runs a job and settles it.
-func (w *worker) serve(h *held) {
+func (w *worker) serve(h *leasedJob) {
 	defer w.done(h)
 	if err := w.i.enter(); err != nil {
 		w.putBack(h, 0)
 		return
 	}
-	defer w.i.inHand.Done()
+	defer w.i.active.Done()
 	w.i.metrics.inFlight.Inc()
 	defer w.i.metrics.inFlight.Dec()
 	inv := h.invocation()
-	// A cancel, and the engine's end, reach it by its activation's id.
+	// Cancel and Close stop the run by its activation's id.
 	ctx, stop := context.WithCancel(h.ctx)
 	defer stop()
 	defer w.i.running.add(inv.Tenant, h.activationID(), stop)()
@@ -35,7 +35,7 @@ func (w *worker) serve(h *held) {
 		defer span.End()
 		ctx = traced
 	}
-	res, a, err := w.place(ctx, h, inv)
+	res, a, err := w.acquire(ctx, h, inv)
 	switch {
 	case err == nil:
 		w.run(ctx, h, inv, res, a)
@@ -53,10 +53,10 @@ func (w *worker) serve(h *held) {
 	}
 }
 
-func (h *held) activationID() string { return h.job.Spec.ActivationID(h.job.ID) }
+func (h *leasedJob) activationID() string { return h.job.Spec.ActivationID(h.job.ID) }
 
-// invocation is what the job asks for.
-func (h *held) invocation() *api.Invocation {
+// invocation returns the invocation that the job describes.
+func (h *leasedJob) invocation() *api.Invocation {
 	spec := h.job.Spec
 	inv := &api.Invocation{
 		Tenant: h.queue.Tenant, Namespace: h.queue.Namespace, Function: spec.Target.Function, Ref: spec.Target.Ref(),
@@ -69,9 +69,9 @@ func (h *held) invocation() *api.Invocation {
 	return inv
 }
 
-// place resolves what the job names, anew at each attempt, and takes a place and a
-// sandbox for it. res is what was resolved, if it was.
-func (w *worker) place(ctx context.Context, h *held, inv *api.Invocation) (res *resolution, a attempt, err error) {
+// acquire resolves the job's function, anew at each attempt, and takes a slot and a sandbox
+// for it. res is nil where the function was not resolved.
+func (w *worker) acquire(ctx context.Context, h *leasedJob, inv *api.Invocation) (res *resolution, a attempt, err error) {
 	i := w.i
 	res, err = i.resolver.resolve(ctx, target{inv.Tenant, inv.Namespace, inv.Function, inv.Ref})
 	if err != nil {
@@ -86,7 +86,7 @@ func (w *worker) place(ctx context.Context, h *held, inv *api.Invocation) (res *
 	if err != nil {
 		return res, a, err
 	}
-	w.placed(h)
+	w.slotTaken(h)
 	began := time.Now()
 	box, err := i.pool.Acquire(ctx, program)
 	switch {
@@ -96,13 +96,10 @@ func (w *worker) place(ctx context.Context, h *held, inv *api.Invocation) (res *
 		release()
 		return res, a, err
 	}
-	return res, attempt{
-		began: began, run: box.Run, cold: box.Cold(),
-		leave: func() { i.pool.Release(box); release() },
-	}, nil
+	return res, i.attemptIn(box, began, release), nil
 }
 
-// postpones says whether err is of this moment and this replica.
+// postpones reports whether err is temporary, so that the job is tried again later.
 func postpones(err error) bool {
 	switch api.ErrorCode(err) {
 	case api.CodeConcurrencyLimit, api.CodeCapacityLimit, api.CodeStoreUnavailable, api.CodeShuttingDown:
@@ -111,7 +108,7 @@ func postpones(err error) bool {
 	return false
 }
 
-// refused fails with what keeps the function from being run.
+// refused returns an attempt that fails with err, which keeps the function from running.
 func refused(err error) attempt {
 	message := "the function could not be run; the server's log says why"
 	var coded *api.Error
@@ -123,28 +120,28 @@ func refused(err error) attempt {
 		Error:  &api.ActivationError{Type: api.ErrRefused, Message: message, Code: string(api.ErrorCode(err))},
 	}
 	return attempt{
-		began: time.Now(),
-		run:   func(context.Context, sandbox.Call) sandbox.Result { return result },
-		leave: func() {},
-		// What is not there, or forbids it, is not waited for.
+		began:   time.Now(),
+		run:     func(context.Context, sandbox.Call) sandbox.Result { return result },
+		release: func() {},
+		// A missing function or right is not retried.
 		final: api.ErrorCode(err) != api.CodeInternal,
 	}
 }
 
-// run begins the job's attempt in the activation's record, makes it, and settles
-// it. ctx ends where the run is to stop.
-func (w *worker) run(ctx context.Context, h *held, inv *api.Invocation, res *resolution, a attempt) {
+// run records the beginning of the job's attempt, makes it, and settles it. The run stops
+// when ctx ends.
+func (w *worker) run(ctx context.Context, h *leasedJob, inv *api.Invocation, res *resolution, a attempt) {
 	i := w.i
 	begin := i.store.NowMS()
 	rec, deadline := h.attempt(res, i.store.Now(), a.cold)
 	var current *activations.Record
 	mine := false
-	err := w.insist(h, func(ctx context.Context) (err error) {
+	err := w.retryWrite(h, func(ctx context.Context) (err error) {
 		mine, current, err = i.activations.Attempt(ctx, rec, rec.Attempt-1)
 		return err
 	})
 	if err != nil || !mine {
-		a.leave()
+		a.release()
 		if err == nil {
 			w.settleAs(h, current)
 		}
@@ -167,11 +164,11 @@ func (w *worker) run(ctx context.Context, h *held, inv *api.Invocation, res *res
 		result.Error = sc.secrets.Failure(result.Error)
 		sc.Nested.End()
 	}
-	a.leave()
-	w.leave(h)
+	a.release()
+	w.releaseSlot(h)
 	final, took := i.terminal(rec, begin, result), time.Since(a.began)
 	end(final)
-	w.tellRest(h)
+	w.flushUpdate(h)
 	if h.lost() {
 		logs.discard()
 		w.metrics.attempts.WithLabelValues(attemptLost).Inc()
@@ -183,9 +180,9 @@ func (w *worker) run(ctx context.Context, h *held, inv *api.Invocation, res *res
 	})
 }
 
-// attempt is the activation's record as the job's attempt begins. res is nil where
-// nothing was resolved.
-func (h *held) attempt(res *resolution, now time.Time, cold bool) (*activations.Record, time.Time) {
+// attempt returns the activation's record as the job's attempt begins, and the attempt's
+// deadline. res is nil where the function was not resolved.
+func (h *leasedJob) attempt(res *resolution, now time.Time, cold bool) (*activations.Record, time.Time) {
 	rec := activations.Queued(h.queue.Tenant, h.job.ID, h.job.Spec)
 	rec.Status, rec.Attempt, rec.ColdStart = api.StatusRunning, h.job.Attempt, cold
 	rec.InQueue(h.queue.Queue, h.job.Attempt)
@@ -198,8 +195,8 @@ func (h *held) attempt(res *resolution, now time.Time, cold bool) (*activations.
 	return rec, deadline
 }
 
-// last says whether a failure at now leaves no attempt.
-func (h *held) last(nowMS int64) bool {
+// last reports whether no attempt follows a failure at nowMS.
+func (h *leasedJob) last(nowMS int64) bool {
 	expires := h.job.Spec.ExpireAtMS
 	return h.job.Attempt >= h.job.MaxAttempts || expires > 0 && expires <= nowMS
 }

@@ -11,22 +11,22 @@ import (
 	"github.com/codesous/sous/tracing"
 )
 
-// ending is how an attempt ended.
+// ending is the end of an attempt, with all that its record and its log line need.
 type ending struct {
 	rec, final *activations.Record
 	logs       *logSink
-	last       bool // a failure leaves no further attempt
+	last       bool // no attempt follows a failure
 	took       time.Duration
 	at         time.Time
 	traceID    string // "" for none
 }
 
-// settle records an attempt's end, then settles its job: an activation never says
-// less than its job does, and whoever finds the one without the other knows what
-// is to be done. What cannot be written is left to the lease's end.
-func (w *worker) settle(h *held, e *ending) {
+// settle records an attempt's end, then settles its job. In this order the activation is
+// never behind its job, and a worker that finds the job unsettled beside an activation that
+// ended settles the job without running it. If a write fails, the lease expires.
+func (w *worker) settle(h *leasedJob, e *ending) {
 	switch {
-	case e.final.Status == api.StatusCancelled && w.hurried():
+	case e.final.Status == api.StatusCancelled && w.aborting():
 		w.giveBack(h, e)
 	case e.final.Status == api.StatusError && !e.last, e.final.Status == api.StatusTimeout && !e.last:
 		w.retry(h, e)
@@ -35,10 +35,10 @@ func (w *worker) settle(h *held, e *ending) {
 	}
 }
 
-// hurried says whether the engine ends and waits no longer.
-func (w *worker) hurried() bool {
+// aborting reports whether Close has stopped waiting.
+func (w *worker) aborting() bool {
 	select {
-	case <-w.i.hurry:
+	case <-w.i.aborted:
 		return true
 	default:
 		return false
@@ -46,9 +46,9 @@ func (w *worker) hurried() bool {
 }
 
 // finish writes the terminal record.
-func (w *worker) finish(h *held, e *ending) {
+func (w *worker) finish(h *leasedJob, e *ending) {
 	var current *activations.Record
-	err := w.insist(h, func(ctx context.Context) (err error) {
+	err := w.retryWrite(h, func(ctx context.Context) (err error) {
 		current, err = w.i.recorder.try(ctx, e.final, e.logs)
 		return err
 	})
@@ -63,9 +63,9 @@ func (w *worker) finish(h *held, e *ending) {
 	w.settleAs(h, current)
 }
 
-// retry puts an activation back into its queue with why its attempt failed, and
-// fails the job: that decides when the next one is.
-func (w *worker) retry(h *held, e *ending) {
+// retry returns an activation to its queue with the error of its attempt, and fails the
+// job, which decides when the next attempt begins.
+func (w *worker) retry(h *leasedJob, e *ending) {
 	queued := *e.final
 	queued.Status, queued.EndMS, queued.Result = api.StatusQueued, 0, nil
 	if current, ok := w.requeue(h, e, &queued); !ok {
@@ -78,8 +78,8 @@ func (w *worker) retry(h *held, e *ending) {
 	w.fail(h, e.final.Error, false)
 }
 
-// giveBack puts an activation back as if its attempt had not been.
-func (w *worker) giveBack(h *held, e *ending) {
+// giveBack returns an activation to its queue as if its attempt had not been made.
+func (w *worker) giveBack(h *leasedJob, e *ending) {
 	queued := *activations.Queued(h.queue.Tenant, h.job.ID, h.job.Spec)
 	queued.Attempt = e.rec.Attempt - 1
 	queued.InQueue(h.queue.Queue, queued.Attempt)
@@ -91,10 +91,10 @@ func (w *worker) giveBack(h *held, e *ending) {
 	w.putBack(h, 0)
 }
 
-// requeue writes queued in place of the running record. current is what stands
-// there otherwise; nil where that is not known.
-func (w *worker) requeue(h *held, e *ending, queued *activations.Record) (current *activations.Record, ok bool) {
-	err := w.insist(h, func(ctx context.Context) (err error) {
+// requeue replaces the running record by queued. Where another record stands instead, it
+// returns that one, nil if it is unknown.
+func (w *worker) requeue(h *leasedJob, e *ending, queued *activations.Record) (current *activations.Record, ok bool) {
+	err := w.retryWrite(h, func(ctx context.Context) (err error) {
 		if err := e.logs.drain(ctx); err != nil {
 			return err
 		}
@@ -109,9 +109,9 @@ func (w *worker) requeue(h *held, e *ending, queued *activations.Record) (curren
 	return current, ok
 }
 
-// settleAs settles the job of an activation that has ended as current. Where it
-// has not, or that is not known, the job is another's.
-func (w *worker) settleAs(h *held, current *activations.Record) {
+// settleAs settles the job of an activation that ended as current. An activation that has
+// not ended, or is unknown (nil), belongs to another worker.
+func (w *worker) settleAs(h *leasedJob, current *activations.Record) {
 	switch {
 	case current == nil || !current.Status.Terminal():
 		w.metrics.attempts.WithLabelValues(attemptLost).Inc()
@@ -124,54 +124,54 @@ func (w *worker) settleAs(h *held, current *activations.Record) {
 	}
 }
 
-func (w *worker) ack(h *held) {
+func (w *worker) ack(h *leasedJob) {
 	acks := []api.JobAck{{ID: h.job.ID, LeaseEpoch: h.job.LeaseEpoch}}
-	w.tell(h, func(ctx context.Context) error {
+	w.settleJob(h, func(ctx context.Context) error {
 		_, err := w.i.broker.Ack(ctx, h.queue.Tenant, acks)
 		return err
 	})
 }
 
-func (w *worker) fail(h *held, why *api.ActivationError, fatal bool) {
+func (w *worker) fail(h *leasedJob, why *api.ActivationError, fatal bool) {
 	f := api.JobFail{ID: h.job.ID, LeaseEpoch: h.job.LeaseEpoch, Fatal: fatal}
 	if why != nil {
 		f.Error, f.Stack = string(why.Type)+": "+why.Message, why.Stack
 	}
-	w.tell(h, func(ctx context.Context) error {
+	w.settleJob(h, func(ctx context.Context) error {
 		_, err := w.i.broker.Fail(ctx, h.queue.Tenant, []api.JobFail{f})
 		return err
 	})
 }
 
 // putBack returns a job to its queue after a while, without counting its attempt.
-func (w *worker) putBack(h *held, after time.Duration) {
+func (w *worker) putBack(h *leasedJob, after time.Duration) {
 	ms := after.Milliseconds()
 	f := api.JobFail{ID: h.job.ID, LeaseEpoch: h.job.LeaseEpoch, SnoozeMS: &ms}
-	w.tell(h, func(ctx context.Context) error {
+	w.settleJob(h, func(ctx context.Context) error {
 		_, err := w.i.broker.Fail(ctx, h.queue.Tenant, []api.JobFail{f})
 		return err
 	})
 }
 
 // interrupted settles a job whose run was stopped before it began.
-func (w *worker) interrupted(h *held) {
+func (w *worker) interrupted(h *leasedJob) {
 	if !h.lost() {
 		w.putBack(h, 0) // if it is cancelled, the next attempt finds that out
 	}
 }
 
-// tell settles the job. An outcome that says that the lease is lost needs nothing:
-// the job is another's then.
-func (w *worker) tell(h *held, write func(context.Context) error) {
-	if err := w.insist(h, write); err != nil && !h.lost() {
-		w.i.logger.Warn("a job was not settled: its lease will run out", zap.String("tenant", h.queue.Tenant),
+// settleJob settles the job by write, and logs a failure. A lost lease is none: another
+// worker has the job.
+func (w *worker) settleJob(h *leasedJob, write func(context.Context) error) {
+	if err := w.retryWrite(h, write); err != nil && !h.lost() {
+		w.i.logger.Warn("a job was not settled; its lease will expire", zap.String("tenant", h.queue.Tenant),
 			zap.String("job_id", h.job.ID), zap.Error(err))
 	}
 }
 
-// insist goes on trying write until it is done or the job is not held any more; once
-// where the engine ends and waits no longer.
-func (w *worker) insist(h *held, write func(context.Context) error) error {
+// retryWrite repeats write while the store is unavailable and the job is held; it tries
+// once where Close has stopped waiting.
+func (w *worker) retryWrite(h *leasedJob, write func(context.Context) error) error {
 	ctx := context.WithoutCancel(h.ctx)
 	for wait := recordRetryMin; ; wait = min(2*wait, recordRetryMax) {
 		err := write(ctx)
@@ -183,7 +183,7 @@ func (w *worker) insist(h *held, write func(context.Context) error) error {
 		case <-h.ctx.Done():
 			timer.Stop()
 			return err
-		case <-w.i.hurry:
+		case <-w.i.aborted:
 			timer.Stop()
 			return err
 		case <-timer.C:

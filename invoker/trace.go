@@ -14,10 +14,10 @@ import (
 	"github.com/codesous/sous/tracing"
 )
 
-// messagingSystem is what the queue is called in spans.
+// messagingSystem names the queue in spans.
 const messagingSystem = "sous"
 
-// named is what an invocation's spans say of it as it begins.
+// named returns the attributes of an invocation that begins.
 func named(inv *api.Invocation) []attribute.KeyValue {
 	return []attribute.KeyValue{
 		tracing.Tenant.String(inv.Tenant), tracing.Namespace.String(inv.Namespace), semconv.FaaSName(inv.Function),
@@ -39,7 +39,7 @@ func (i *Invoker) traceInvoke(ctx context.Context, inv *api.Invocation) (*api.Ou
 	return out, nil
 }
 
-// traceEnd tells a span how an activation ended.
+// traceEnd sets how an activation ended on its span.
 func traceEnd(span trace.Span, a *api.Activation) {
 	if !span.IsRecording() {
 		return
@@ -55,12 +55,12 @@ func traceEnd(span trace.Span, a *api.Activation) {
 	}
 }
 
-// traceHost performs a host call under a span that tells no more than its name.
+// traceHost performs a host call under a span with its name, and without its arguments.
 func (i *Invoker) traceHost(ctx context.Context, s *hostcall.Scope, name string, head, blob []byte) (replyHead, replyBlob []byte, err error) {
 	title, kind := name, trace.SpanKindInternal
 	switch {
 	case !i.host.Knows(name):
-		title = "unknown" // a sandbox may ask for anything
+		title = "unknown" // a sandbox may send any name, and each would be a span name
 	case name == wire.Fetch.Name:
 		kind = trace.SpanKindClient
 	}
@@ -90,7 +90,7 @@ func (i *Invoker) traceEnqueue(ctx context.Context, inv *api.Invocation) (*api.Q
 }
 
 // traceJob begins the span of a job's attempt, in the trace that enqueued it.
-func (w *worker) traceJob(ctx context.Context, h *held, inv *api.Invocation) (context.Context, trace.Span) {
+func (w *worker) traceJob(ctx context.Context, h *leasedJob, inv *api.Invocation) (context.Context, trace.Span) {
 	if of := h.job.Spec.Activation; of != nil {
 		ctx = tracing.Resume(ctx, of.Traceparent, of.Tracestate)
 	}
@@ -100,7 +100,7 @@ func (w *worker) traceJob(ctx context.Context, h *held, inv *api.Invocation) (co
 		semconv.MessagingDestinationName(h.queue.Queue), semconv.MessagingMessageID(h.job.ID)))
 }
 
-// traceRun begins the span of what a job's attempt runs; end tells how it ended.
+// traceRun begins the span of the run of a job's attempt; end sets how it ended.
 func (i *Invoker) traceRun(ctx context.Context, inv *api.Invocation) (run context.Context, end func(*activations.Record)) {
 	if i.tracer == nil {
 		return ctx, func(*activations.Record) {}
@@ -115,7 +115,7 @@ func (i *Invoker) traceRun(ctx context.Context, inv *api.Invocation) (run contex
 	}
 }
 
-// traceID is that of ctx, for the log; "" where nothing is traced.
+// traceID returns the trace id of ctx for the log, "" where nothing is traced.
 func (i *Invoker) traceID(ctx context.Context) string {
 	if i.tracer == nil {
 		return ""

@@ -99,7 +99,7 @@ func TestInvocationsAreTraced(t *testing.T) {
 	}
 	lines := logs.FilterMessage(invoker.LogActivation).All()
 	if len(lines) != 2 || lines[0].ContextMap()["trace_id"] != got[0].SpanContext().TraceID().String() {
-		t.Errorf("%v", lines)
+		t.Errorf(`All: %v, want len(lines) == 2 and lines[0].ContextMap()["trace_id"] == got[0].SpanContext().TraceID().String()`, lines)
 	}
 	for _, span := range recorder.Ended() {
 		for _, kv := range span.Attributes() {
@@ -126,7 +126,7 @@ func TestFetchCarriesTheTrace(t *testing.T) {
 	b, recorder, _ := traced(t)
 	b.publish("fun", source, config)
 	if out := b.invoke("fun", `"`+server.URL+`"`).Activation; out.Status != api.StatusSuccess {
-		t.Fatalf("%+v", out.Error)
+		t.Fatalf("%+v, want out.Status == api.StatusSuccess", out.Error)
 	}
 	span := named(recorder, "http.fetch")[0]
 	if span.SpanKind() != trace.SpanKindClient || len(got) != 2 || len(got[0]) != 1 || !strings.Contains(got[0][0], span.SpanContext().SpanID().String()) {
@@ -145,7 +145,7 @@ func TestFetchCarriesTheTrace(t *testing.T) {
 }
 
 // Each attempt of a job is in the trace that enqueued it, whichever replica makes it,
-// and so is the function that is told of its end.
+// and so is the function that receives its outcome.
 func TestJobsGoOnWithTheTrace(t *testing.T) {
 	b, recorder, logs := traced(t)
 	config := asynchronous(2)
@@ -158,7 +158,7 @@ func TestJobsGoOnWithTheTrace(t *testing.T) {
 	b.eventually("all have ended", func() bool { return len(named(recorder, "job")) == 3 })
 	enqueue, jobs, runs := named(recorder, "enqueue")[0], named(recorder, "job"), named(recorder, "invoke")
 	if attr(enqueue, "faas.invocation_id") != id || attr(enqueue, "messaging.destination.name") != "fn.fun" || enqueue.SpanKind() != trace.SpanKindProducer {
-		t.Errorf("%v", enqueue.Attributes())
+		t.Errorf(`%v, want attr(enqueue, "faas.invocation_id") == id and attr(enqueue, "messaging.destination.name") == "fn.fun" and enqueue.SpanKind() == trace.SpanKindProducer`, enqueue.Attributes())
 	}
 	for i, want := range []struct{ queue, attempt, status string }{{"fn.fun", "1", "error"}, {"fn.fun", "2", "success"}, {"fn.next", "1", "success"}} {
 		job := jobs[i]
@@ -174,7 +174,7 @@ func TestJobsGoOnWithTheTrace(t *testing.T) {
 	}
 	for _, line := range logs.FilterMessage(invoker.LogActivation).All() {
 		if line.ContextMap()["trace_id"] != enqueue.SpanContext().TraceID().String() {
-			t.Errorf("%v", line.ContextMap())
+			t.Errorf(`%v, want line.ContextMap()["trace_id"] == enqueue.SpanContext().TraceID().String()`, line.ContextMap())
 		}
 	}
 }

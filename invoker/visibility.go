@@ -14,6 +14,9 @@ const visibleAfter = 25 * time.Millisecond
 // start. An activation that ends before both is recorded once, as ended (see
 // recorder.finish), which saves half of the store's work for a short call.
 //
+// The first 25 ms are the price: a replica that dies in them leaves neither a record nor an
+// answer, and the function has had no effect (docs/architecture.md).
+//
 // A nil visibility is that of an activation whose record was written before it began.
 type visibility struct {
 	write func() error // stores the running record
@@ -33,7 +36,7 @@ func newVisibility(write func() error) *visibility {
 	return v
 }
 
-// begin has the record written, once. done is nil where the activation ended first.
+// begin starts the write of the record, once. done is nil where the activation ended first.
 func (v *visibility) begin() (done <-chan struct{}) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

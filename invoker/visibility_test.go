@@ -52,7 +52,7 @@ func TestRecordComesBeforeTheFirstEffect(t *testing.T) {
 		t.Fatalf("with the store at hand: got %s, want \"written\"", got)
 	}
 	if _, err := storage.NewKV(b.store).Del(t.Context(), b.tenant, namespace, "a:1"); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Del: %v", err)
 	}
 	proxy.mode.Store(refusing)
 	_, err := b.engine.Invoke(t.Context(), b.invocation("writer", "null"))
@@ -91,7 +91,7 @@ func TestSlowActivationIsVisibleWhileItRuns(t *testing.T) {
 	})
 	cancel()
 	if err := <-ended; err != nil {
-		t.Error(err)
+		t.Errorf("<-ended: %v", err)
 	}
 }
 
@@ -131,7 +131,7 @@ func TestRecordWithoutAnAnswerIsStoredOnce(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 			defer cancel()
 			if err := b.engine.Close(ctx); err != nil { // late writes have returned
-				t.Fatal(err)
+				t.Fatalf("Close: %v", err)
 			}
 			if logged.Len() > 0 {
 				t.Errorf("got log %v, want none of a lost record", logged.All())

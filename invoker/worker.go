@@ -15,58 +15,69 @@ import (
 )
 
 const (
-	// leaseTime is how soon another replica runs what a dead one had in hand; a
-	// lease is renewed when renewAfter of it has passed.
+	// leaseTime is the time after which another replica runs the jobs of a replica that
+	// died. A lease is renewed when renewAfter of it has passed.
 	leaseTime  = 5 * time.Second
 	renewAfter = 1500 * time.Millisecond
 	renewTick  = renewAfter / 3
-	// readyPoll is how often the ready queues are read where no notice comes.
+	// readyPoll is how often the ready queues are read where no notice arrives.
 	readyPoll = 5 * time.Second
-	// blockedPoll is how often a queue is thought of again whose functions have no
-	// place here. It asks the store nothing.
+	// blockedPoll is how often a queue without a free slot on this replica is looked at
+	// again. That does not ask the store.
 	blockedPoll = 100 * time.Millisecond
-	// failedPoll is how soon the store is asked again that did not answer.
+	// failedPoll is the wait after a call that the store did not answer.
 	failedPoll = time.Second
-	// takeMost bounds what one call takes out of a queue.
+	// takeMost bounds the jobs that one call takes out of a queue.
 	takeMost = 256
 )
 
-// worker runs asynchronous invocations: it takes jobs out of the fn queues as far
-// as they find a place here, holds their leases while they run, and settles them.
+// worker runs asynchronous invocations. It takes jobs out of the fn queues, as many as
+// find a slot on this replica, renews their leases while they run, and settles them.
+//
+// A job passes through the worker like this:
+//
+//	take          it is leased, and counts in jobs and in busy
+//	acquire       its function is resolved; it gets a slot (slotTaken) and a sandbox
+//	run           its attempt is recorded, run, and recorded again
+//	releaseSlot   the run has ended: busy falls, and the next job may be taken
+//	settle        the job is acknowledged, failed or put back
+//	done          its lease is renewed no more
+//
+// Settling may take long where the store does not answer, so jobs exceeds busy then; visit
+// takes no jobs beyond twice the slots.
 type worker struct {
 	i       *Invoker
 	id      string
 	slots   int
 	metrics *workerMetrics
-	wake    chan struct{} // holds a token when there is something to look at
+	wake    chan struct{} // holds a token when a queue may have work
 
-	mu    sync.Mutex
-	ready map[queue.FunctionQueue]struct{} // may have work
-	lanes map[queue.FunctionQueue]*lane
-	hand  map[*held]struct{} // what is leased
-	busy  int                // of those, how many have, or wait for, a place
+	mu     sync.Mutex
+	ready  map[queue.FunctionQueue]struct{} // may have work
+	queues map[queue.FunctionQueue]*queueState
+	jobs   map[*leasedJob]struct{} // leased to this worker
+	busy   int                     // of those, how many have, or wait for, a slot
 }
 
-// newWorker makes the worker of i, with slots places, 0 for the default.
+// newWorker makes the worker of i; 0 slots stand for the default.
 func newWorker(i *Invoker, slots int) *worker {
 	if slots == 0 && i.pool != nil {
 		slots = i.pool.MaxProcesses()
 	}
 	return &worker{
 		i: i, id: "invoker-" + uuid.NewString(), slots: slots, metrics: newWorkerMetrics(), wake: make(chan struct{}, 1),
-		ready: map[queue.FunctionQueue]struct{}{}, lanes: map[queue.FunctionQueue]*lane{}, hand: map[*held]struct{}{},
+		ready: map[queue.FunctionQueue]struct{}{}, queues: map[queue.FunctionQueue]*queueState{}, jobs: map[*leasedJob]struct{}{},
 	}
 }
 
-// Work runs asynchronous invocations until ctx ends; then it takes no more, and
-// returns when what it has in hand is settled: see Close, which bounds that. It is
-// called once at most.
+// Work runs asynchronous invocations until ctx ends. Then it takes no more jobs, and
+// returns when those that it has are settled: Close bounds that. It is called once at most.
 func (i *Invoker) Work(ctx context.Context) {
 	if i.broker == nil || i.pool == nil {
 		return
 	}
 	w := i.worker
-	defer i.broker.OnReady(w.noticed)()
+	defer i.broker.OnReady(w.markReady)()
 	// Leases are held until the last job is settled.
 	settled := make(chan struct{})
 	var renewing, running sync.WaitGroup
@@ -77,17 +88,17 @@ func (i *Invoker) Work(ctx context.Context) {
 	renewing.Wait()
 }
 
-// InHand is how many jobs of asynchronous invocations are under leases here.
-func (i *Invoker) InHand() int { return i.worker.inHand() }
+// LeasedJobs returns the number of jobs of asynchronous invocations that this replica holds.
+func (i *Invoker) LeasedJobs() int { return i.worker.leasedJobs() }
 
-// dispatch takes jobs and lets them run in running, until ctx ends.
+// dispatch takes jobs and runs each in a goroutine of running, until ctx ends.
 func (w *worker) dispatch(ctx context.Context, running *sync.WaitGroup) {
 	nextPoll, failing := time.Now(), false
 	for ctx.Err() == nil {
 		began := time.Now()
 		again, polled, err := w.round(ctx, running, !began.Before(nextPoll))
 		if polled {
-			nextPoll = time.Now().Add(readyPoll - rand.N(readyPoll/10)) // replicas ask at moments of their own
+			nextPoll = time.Now().Add(readyPoll - rand.N(readyPoll/10)) // so that replicas do not ask at the same time
 		}
 		if err != nil && ctx.Err() == nil {
 			again = min(again, failedPoll)
@@ -102,23 +113,16 @@ func (w *worker) dispatch(ctx context.Context, running *sync.WaitGroup) {
 		case <-ctx.Done():
 		case <-timer.C:
 		case <-w.wake:
-			if failing { // what wakes does not mend the store
-				w.rest(ctx, failedPoll)
+			if failing { // a notice does not repair the store
+				_ = pause(ctx, failedPoll) // ctx is looked at by the loop
 			}
 		}
 		timer.Stop()
 	}
 }
 
-func (w *worker) rest(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
-}
-
-// round takes what finds a place. again is after how long it is worth another one
-// although nothing wakes it; polled says that the ready queues were read.
+// round takes the jobs that find a slot. again is the time until the next round where no
+// notice comes earlier; polled reports whether the ready queues were read.
 func (w *worker) round(ctx context.Context, running *sync.WaitGroup, poll bool) (again time.Duration, polled bool, err error) {
 	again = readyPoll
 	if poll {
@@ -149,8 +153,8 @@ func (w *worker) round(ctx context.Context, running *sync.WaitGroup, poll bool) 
 	return again, poll, nil
 }
 
-// visit takes out of one queue what finds a place. after is when to look again at
-// the latest.
+// visit takes out of one queue the jobs that find a slot. after is the longest time until
+// the next visit.
 func (w *worker) visit(ctx context.Context, running *sync.WaitGroup, q queue.FunctionQueue) (took bool, after time.Duration, err error) {
 	room := w.room(q)
 	if room == 0 {
@@ -159,13 +163,13 @@ func (w *worker) visit(ctx context.Context, running *sync.WaitGroup, q queue.Fun
 	w.mu.Lock()
 	delete(w.ready, q) // a notice from now on enters it again
 	w.mu.Unlock()
-	// A take that is cut short would leave leases that nobody holds.
+	// A take that is interrupted would leave leases that no worker renews.
 	got, err := w.i.broker.Take(context.WithoutCancel(ctx), q, w.id, room, leaseTime)
 	if err != nil {
-		w.noticed(q)
+		w.markReady(q)
 		return false, readyPoll, err
 	}
-	w.hold(q, &got)
+	w.noteTaken(q, &got)
 	for k := range got.Jobs {
 		h := w.take(ctx, q, got.Jobs[k])
 		running.Go(func() { w.serve(h) })
@@ -177,8 +181,8 @@ func (w *worker) visit(ctx context.Context, running *sync.WaitGroup, q queue.Fun
 	return got.More, after, nil
 }
 
-// noticed enters a queue among those that may have work.
-func (w *worker) noticed(q queue.FunctionQueue) {
+// markReady adds a queue to those that may have work.
+func (w *worker) markReady(q queue.FunctionQueue) {
 	w.mu.Lock()
 	w.ready[q] = struct{}{}
 	w.mu.Unlock()
@@ -192,7 +196,8 @@ func (w *worker) poke() {
 	}
 }
 
-// readyQueues are those that may have work, in no order: none is always the last.
+// readyQueues returns the queues that may have work, in random order, so that none is
+// always the last.
 func (w *worker) readyQueues() []queue.FunctionQueue {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -203,59 +208,60 @@ func (w *worker) readyQueues() []queue.FunctionQueue {
 	return out
 }
 
-// lane is what the worker knows of a queue.
-type lane struct {
-	// learned: the version that the queue's last job ran, and its limits.
+// queueState is the worker's view of a queue. worker.mu guards it.
+type queueState struct {
+	// learned reports that key, memoryMB and atOnce are set, to those of the version that
+	// the queue's last job ran.
 	learned          bool
 	key              string
 	memoryMB, atOnce int
-	inHand, placed   int  // jobs that have or wait for a place; of these, that have one
+	active, withSlot int  // jobs that have or wait for a slot; of these, that have one
 	more             bool // jobs wait until one of those has ended
 }
 
-// laneEntries bounds the queues that are known although nothing of them is in hand.
-const laneEntries = 10_000
+// maxQueueStates bounds the states of queues without a running job.
+const maxQueueStates = 10_000
 
-// lane gives q's; w.mu is held.
-func (w *worker) lane(q queue.FunctionQueue) *lane {
-	l := w.lanes[q]
+// state returns the state of q. The caller holds w.mu.
+func (w *worker) state(q queue.FunctionQueue) *queueState {
+	l := w.queues[q]
 	if l == nil {
-		if len(w.lanes) >= laneEntries {
-			for other, known := range w.lanes {
-				if known.inHand == 0 {
-					delete(w.lanes, other)
+		if len(w.queues) >= maxQueueStates {
+			for other, known := range w.queues {
+				if known.active == 0 {
+					delete(w.queues, other)
 				}
 			}
 		}
-		l = &lane{}
-		w.lanes[q] = l
+		l = &queueState{}
+		w.queues[q] = l
 	}
 	return l
 }
 
-// room is how many jobs of q would find a place now. Of a queue whose function is
-// not known yet one tells.
+// room returns how many jobs of q would find a slot now. It is at most 1 until the first
+// job has shown the limits of its version.
 func (w *worker) room(q queue.FunctionQueue) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	l := w.lane(q)
-	free := min(w.slots-w.busy, 2*w.slots-len(w.hand), takeMost)
+	l := w.state(q)
+	free := min(w.slots-w.busy, 2*w.slots-len(w.jobs), takeMost)
 	if !l.learned {
-		if l.inHand > 0 {
+		if l.active > 0 {
 			return 0
 		}
 		return max(0, min(1, free, w.i.pool.Room("", api.DefaultMemoryMB)))
 	}
-	coming := l.inHand - l.placed
+	coming := l.active - l.withSlot
 	return max(0, min(free,
 		l.atOnce-w.i.limits.used(l.key)-coming,
 		w.i.pool.Room(l.key, l.memoryMB)-coming))
 }
 
-// learn keeps what the version of a queue's job allows.
+// learn keeps the limits of the version that a queue's job runs.
 func (w *worker) learn(q queue.FunctionQueue, program *sandbox.Program, atOnce int) {
 	w.mu.Lock()
-	l := w.lane(q)
+	l := w.state(q)
 	fresh := !l.learned
 	l.learned, l.key, l.memoryMB, l.atOnce = true, program.Key, program.MemoryMB, atOnce
 	w.mu.Unlock()
@@ -264,50 +270,50 @@ func (w *worker) learn(q queue.FunctionQueue, program *sandbox.Program, atOnce i
 	}
 }
 
-// hold keeps what a take said of its queue.
-func (w *worker) hold(q queue.FunctionQueue, got *queue.Taken) {
+// noteTaken keeps what a take reported of its queue.
+func (w *worker) noteTaken(q queue.FunctionQueue, got *queue.Taken) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if got.More {
 		w.ready[q] = struct{}{}
 	}
-	w.lane(q).more = got.Held
+	w.state(q).more = got.Held
 }
 
-// take enters a job among those in hand.
-func (w *worker) take(ctx context.Context, q queue.FunctionQueue, job api.FetchedJob) *held {
-	h := &held{job: job, queue: q, expiresMS: job.LeaseExpiresMS}
-	// Its run outlives the worker's end; what ends it is the loss of its lease.
+// take adds a job to those of the worker.
+func (w *worker) take(ctx context.Context, q queue.FunctionQueue, job api.FetchedJob) *leasedJob {
+	h := &leasedJob{job: job, queue: q, expiresMS: job.LeaseExpiresMS}
+	// The run outlives ctx, and ends when its lease is lost.
 	h.ctx, h.lose = context.WithCancelCause(context.WithoutCancel(ctx))
 	w.mu.Lock()
-	w.hand[h] = struct{}{}
+	w.jobs[h] = struct{}{}
 	w.busy++
-	w.lane(q).inHand++
+	w.state(q).active++
 	w.mu.Unlock()
 	return h
 }
 
-// placed notes that a job has its place.
-func (w *worker) placed(h *held) {
+// slotTaken notes that a job has its slot.
+func (w *worker) slotTaken(h *leasedJob) {
 	w.mu.Lock()
-	h.placed = true
-	w.lane(h.queue).placed++
+	h.hasSlot = true
+	w.state(h.queue).withSlot++
 	w.mu.Unlock()
 }
 
-// leave notes that a job needs its place no more: the next may be taken.
-func (w *worker) leave(h *held) {
+// releaseSlot notes that a job needs its slot no more, so that the next may be taken.
+func (w *worker) releaseSlot(h *leasedJob) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if h.left {
+	if h.released {
 		return
 	}
-	h.left = true
+	h.released = true
 	w.busy--
-	l := w.lane(h.queue)
-	l.inHand--
-	if h.placed {
-		l.placed--
+	l := w.state(h.queue)
+	l.active--
+	if h.hasSlot {
+		l.withSlot--
 	}
 	if l.more || len(w.ready) > 0 {
 		if l.more {
@@ -317,18 +323,18 @@ func (w *worker) leave(h *held) {
 	}
 }
 
-// done takes a job out of hand.
-func (w *worker) done(h *held) {
-	w.leave(h)
+// done removes a job from those of the worker.
+func (w *worker) done(h *leasedJob) {
+	w.releaseSlot(h)
 	h.lose(nil)
 	w.mu.Lock()
-	delete(w.hand, h)
+	delete(w.jobs, h)
 	w.mu.Unlock()
 }
 
-// inHand is how many jobs are leased.
-func (w *worker) inHand() int {
+// leasedJobs returns the number of leased jobs.
+func (w *worker) leasedJobs() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return len(w.hand)
+	return len(w.jobs)
 }

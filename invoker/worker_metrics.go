@@ -6,19 +6,19 @@ import (
 	"github.com/codesous/sous/metrics"
 )
 
-// workerMetrics is what a worker counts.
+// workerMetrics are the metrics of a worker.
 type workerMetrics struct {
 	loop     *metrics.Loop
 	attempts *prometheus.CounterVec
 	wait     prometheus.Histogram
 }
 
-// How attempts of asynchronous invocations come out.
+// The outcomes of attempts of asynchronous invocations.
 const (
-	attemptEnded     = "ended"      // the activation has its end
-	attemptRetried   = "retried"    // it failed, and there will be another
-	attemptPostponed = "postponed"  // it found no place
-	attemptGivenBack = "given_back" // the replica ended
+	attemptEnded     = "ended"      // the activation ended
+	attemptRetried   = "retried"    // it failed, and another follows
+	attemptPostponed = "postponed"  // no slot or sandbox was free
+	attemptGivenBack = "given_back" // the replica shut down
 	attemptLost      = "lost"       // the job is another replica's, or is cancelled
 )
 
@@ -30,7 +30,7 @@ func newWorkerMetrics() *workerMetrics {
 		loop: metrics.NewLoop("dispatcher"),
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: metrics.Namespace, Name: "async_attempts_total",
-			Help: "Attempts of asynchronous invocations, by how they came out.",
+			Help: "Attempts of asynchronous invocations, by outcome.",
 		}, []string{"outcome"}),
 		wait: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Namespace: metrics.Namespace, Name: "async_wait_seconds",
@@ -42,5 +42,5 @@ func newWorkerMetrics() *workerMetrics {
 func (m *workerMetrics) register(reg prometheus.Registerer, w *worker) error {
 	return metrics.Register(reg, m.loop, m.attempts, m.wait, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Namespace: metrics.Namespace, Name: "async_in_hand", Help: "Jobs under this replica's leases.",
-	}, func() float64 { return float64(w.inHand()) }))
+	}, func() float64 { return float64(w.leasedJobs()) }))
 }

@@ -12,7 +12,7 @@ import (
 
 // Workflows starts and signals the workflows of a Cadence server.
 type Workflows interface {
-	// StartWorkflow starts a workflow and gives its run. Errors:
+	// StartWorkflow starts a workflow and returns its run. Errors:
 	// CodeHostWorkflowExists, CodeHostCadence….
 	StartWorkflow(ctx context.Context, w WorkflowStart) (WorkflowRun, error)
 	// SignalWorkflow signals a running workflow of the type. Errors:
@@ -20,8 +20,7 @@ type Workflows interface {
 	SignalWorkflow(ctx context.Context, w WorkflowSignal) error
 }
 
-// WorkflowStart is a workflow to be started. RequestID tells a repeated call of one
-// start from another start.
+// WorkflowStart is a workflow to be started. Calls with the same RequestID are one start.
 type WorkflowStart struct {
 	Domain, Tasklist, Type, ID, RequestID string
 	Input                                 []byte // JSON, empty for none
@@ -41,7 +40,7 @@ type WorkflowSignal struct {
 	Input                                      []byte // JSON, empty for none
 }
 
-// Whether a workflow's id may be used again. None of them lets two run at once.
+// The policies for a workflow id that was used before. None allows two runs at once.
 const (
 	IDReuseFailedOnly = "allow_failed_only" // where the last run did not complete
 	IDReuseAllow      = "allow"             // the default
@@ -143,7 +142,7 @@ func (c *cadenceCalls) start(ctx context.Context, _ *Scope, a wire.Workflow, inp
 	return wire.WorkflowRun(run), nil, err
 }
 
-// seconds is n as a duration, in whole seconds as Cadence counts them.
+// seconds returns n as a duration, rounded up to whole seconds, which Cadence counts in.
 func seconds(n float64, otherwise time.Duration) time.Duration {
 	if n == 0 {
 		return otherwise

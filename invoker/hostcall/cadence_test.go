@@ -23,7 +23,7 @@ func TestCadenceHostBoundsItsArguments(t *testing.T) {
 		"tasklist":   {Tasklist: long},
 	} {
 		if err := h.check(args, nil); api.ErrorCode(err) != api.CodeHostInvalidArgument {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("h.check: %s: %v, want code %s", name, err, api.CodeHostInvalidArgument)
 		}
 	}
 	for n, want := range map[float64]time.Duration{0: time.Hour, 0.5: time.Second, 60: time.Minute, -1: 0, -1.84e10: 0, 1e300: 1e9 * time.Second} {

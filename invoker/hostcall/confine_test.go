@@ -25,8 +25,8 @@ var hostile = []string{
 	"ctr\u0589", "ctr\ua789", "%63tr:", "ctr%3a", `\u0063tr:`, `ctr\u003a`, "ctr:\u202e", "ctr:" + strings.Repeat("x", 600), "default:ctr:", ":default:ctr:",
 }
 
-// confined is a function of t_aaaaaa/default that may all with keys of ctr: and the
-// documents of ctr, beside what others have in the same store.
+// confined is a function with all rights to keys of ctr: and the documents of ctr, and a
+// store that holds values of others too.
 type confined struct {
 	host   *Table
 	scope  *Scope
@@ -34,15 +34,15 @@ type confined struct {
 	others map[string]string // keys that it must neither read nor change
 }
 
-// newConfined fills a store with what is not the function's, under every key that a
-// hostile spelling could be after.
+// newConfined fills a store with values of others, under every key that a hostile
+// spelling could aim at.
 func newConfined(t testing.TB, s *storage.Store, rdb redis.UniversalClient) *confined {
 	t.Helper()
 	tenant := storagetest.Tenant(t)
 	kv := storage.NewKV(s)
 	service, err := documents.New(context.Background(), s, documents.Config{})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("documents.New: %v", err)
 	}
 	c := &confined{
 		host: New(Services{KV: kv, Documents: service}),
@@ -59,18 +59,18 @@ func newConfined(t testing.TB, s *storage.Store, rdb redis.UniversalClient) *con
 				continue
 			}
 			if err := kv.Set(context.Background(), of.tenant, of.namespace, key, []byte(`"theirs"`), 0); err != nil {
-				t.Fatal(err)
+				t.Fatalf("kv.Set: %v", err)
 			}
 		}
 	}
 	for _, install := range []string{"fn.default.greet2", "fn.other.greet", "shared"} {
 		if _, err := service.Put(context.Background(), tenant, install, put("ctr", `"theirs"`)); err != nil {
-			t.Fatal(err)
+			t.Fatalf("service.Put: %v", err)
 		}
 	}
 	for _, namespace := range []string{"ctr2", "ct", "secret"} {
 		if _, err := service.Put(context.Background(), tenant, "fn.default.greet", put(namespace, `"theirs"`)); err != nil {
-			t.Fatal(err)
+			t.Fatalf("service.Put: %v", err)
 		}
 	}
 	c.others = c.dump(t)
@@ -88,7 +88,7 @@ func (c *confined) dump(t testing.TB) map[string]string {
 	out := map[string]string{}
 	keys, err := c.rdb.Keys(context.Background(), "*").Result()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Keys: %v", err)
 	}
 	tags := strings.NewReplacer("{"+c.scope.Tenant+"}", c.scope.Tenant)
 	for _, key := range keys {
@@ -101,14 +101,15 @@ func (c *confined) dump(t testing.TB) map[string]string {
 		}
 		value, err := c.rdb.Dump(context.Background(), key).Result()
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("Dump: %v", err)
 		}
 		out[key] = value
 	}
 	return out
 }
 
-// try makes every call with a spelling, and says what is wrong with what came of it.
+// try makes every call with a spelling, and fails the test where it reads or changes a
+// value of others.
 func (c *confined) try(ctx context.Context, t rapid.TB, spelling string) {
 	quotedSpelling, err := json.Marshal(spelling)
 	if err != nil {
@@ -175,7 +176,7 @@ func eachTagging(t testing.TB, test func(name string, c *confined)) {
 		s := storagetest.Open(t, storage.Config{URL: srv.URL, HashTags: &tags})
 		options, err := redis.ParseURL(srv.URL)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("redis.ParseURL: %v", err)
 		}
 		rdb := redis.NewClient(options)
 		t.Cleanup(func() { _ = rdb.Close() }) // it only looked

@@ -23,7 +23,7 @@ func resolverOf(t *testing.T, answer func(dnsmessage.Question) []dnsmessage.Reso
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("net.ListenPacket: %v", err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
 	go func() {

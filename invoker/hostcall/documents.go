@@ -25,7 +25,8 @@ type Documents interface {
 }
 
 // documentCalls serves cs.storage. documents is nil where the replica has no document
-// storage.
+// storage. Its errors differ from those of the other calls: they have the codes and the
+// members of the REST API of documents, so that code written for one works with the other.
 type documentCalls struct {
 	documents Documents
 }
@@ -93,8 +94,8 @@ func replyHead[A any](out *A, err error) (any, []byte, error) {
 	return out, nil, nil
 }
 
-// permitDocuments wants the operation and the namespace, by its exact name. What is no
-// name of a namespace is refused by the storage, with a better reason.
+// permitDocuments compares the operation and the exact namespace. A malformed name of a
+// namespace passes: the storage refuses it with a better reason.
 func permitDocuments(s *Scope, op, namespace string) string {
 	if api.ValidateDocumentNamespace(namespace) != nil {
 		return ""
@@ -105,8 +106,9 @@ func permitDocuments(s *Scope, op, namespace string) string {
 	return `{"storage": {"namespaces": [` + quoted(namespace) + `], "ops": [` + quoted(op) + `]}}`
 }
 
-// install is whose documents the function works with: its own, or the one that its
-// manifest names, which must be registered for it. That is asked once an activation.
+// install returns the install whose documents the function uses: its own, or the one that
+// its manifest names, which must be registered for it. The storage is asked for that once
+// an activation.
 func (c *documentCalls) install(ctx context.Context, s *Scope) (string, error) {
 	if c.documents == nil {
 		return "", api.Errorf(api.CodeStorageInternal, "this replica has no document storage")
@@ -127,7 +129,7 @@ func (c *documentCalls) install(ctx context.Context, s *Scope) (string, error) {
 	return allowed.Install, nil
 }
 
-// get answers the value as it is stored, beside the rest.
+// get returns the value as it is stored, as the blob.
 func (c *documentCalls) get(ctx context.Context, s *Scope, install string, r api.DocumentGet) (any, []byte, error) {
 	found, err := c.documents.Get(ctx, s.Tenant, install, r)
 	if err != nil {
@@ -138,7 +140,7 @@ func (c *documentCalls) get(ctx context.Context, s *Scope, install string, r api
 	return found, value, nil
 }
 
-// listItemBytes is what a document in a list takes at most beside its value.
+// listItemBytes is the largest size of a document in a list, without its value.
 const listItemBytes = api.MaxDocumentMetadataBytes + 1<<10
 
 func (c *documentCalls) list(ctx context.Context, s *Scope, install string, r api.DocumentList) (any, []byte, error) {
@@ -165,8 +167,8 @@ func (c *documentCalls) list(ctx context.Context, s *Scope, install string, r ap
 	return wire.None{}, raw, err
 }
 
-// documentFailure tells a function why an operation failed, as the REST API would: the
-// status too, and what stands beside code and message in a problem.
+// documentFailure returns an operation's error as the REST API answers it: with the HTTP
+// status and the other members of a problem.
 func documentFailure(err error) error {
 	err = documents.Failure(err)
 	if ended := publicError(err); api.ErrorCode(ended) == api.CodeRuntimeTimeout {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// globalV6 is all that IPv6 has for the public network. What lies outside is
-// reserved, local, or embeds an IPv4 address: NAT64, compatible, translated.
+// globalV6 holds the public addresses of IPv6. All others are reserved, local, or embed an
+// IPv4 address: NAT64, compatible, translated.
 var globalV6 = netip.MustParsePrefix("2000::/3")
 
 // forbidden are the ranges of the IANA special-purpose registries that are
@@ -35,7 +35,7 @@ var forbidden = []netip.Prefix{
 	netip.MustParsePrefix("3fff::/20"),        // documentation
 }
 
-// blockedError says that the guard refused to dial.
+// blockedError is the guard's refusal to dial.
 type blockedError struct {
 	addr string
 }
@@ -44,17 +44,19 @@ func (e *blockedError) Error() string {
 	return fmt.Sprintf("address %s is not public, or this server's own; the operator's egress_allow does not list it", e.addr)
 }
 
-// egress is the network as functions may reach it.
+// egress guards the connections of functions: it lets them reach the public network, and
+// what the operator allows, but neither private networks nor this machine. The check is
+// made on the socket, before connect, where DNS, redirects and spellings are resolved.
 type egress struct {
 	allow []netip.Prefix
-	// own gives the machine's addresses. A packet to one of them never passes the
+	// own returns the machine's addresses. A packet to one of them never passes the
 	// firewall before it, however public it is.
 	own func() ([]net.Addr, error)
 }
 
-// check refuses every address that is not public, unless the operator allowed
-// it. It is asked about the address that is about to be dialled, after DNS and
-// for every hop, so no name, spelling, redirect or second answer gets around it.
+// check refuses every address that is not public, unless the operator allowed it. It sees
+// the address that is about to be dialled, after DNS and for every hop, so no name,
+// spelling, redirect or second DNS answer evades it.
 func (e *egress) check(addr netip.Addr) error {
 	// A zone or an IPv4-mapped form must not hide what the address is.
 	plain := addr.WithZone("").Unmap()

@@ -86,7 +86,7 @@ func TestHostAllowed(t *testing.T) {
 	for _, tt := range tests {
 		u, err := url.Parse(tt.url)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("url.Parse: %v", err)
 		}
 		if got := hostAllowed(tt.patterns, u); got != tt.want {
 			t.Errorf("hostAllowed(%q, %s) = %v", tt.patterns, tt.url, got)

@@ -28,7 +28,9 @@ const (
 	smallReply = 256 << 10
 )
 
-// fetchCalls serves fetch and cs.http.fetch.
+// fetchCalls serves fetch and cs.http.fetch. An exchange passes two independent checks: the
+// version's capability, by host name, for the first URL and each redirect; and the egress
+// guard, by address, for each connection.
 type fetchCalls struct {
 	transport http.RoundTripper
 }
@@ -87,9 +89,9 @@ func (c *fetchCalls) fetch(ctx context.Context, s *Scope, a wire.FetchRequest, b
 	return fetchResponse(resp, redirected), got, nil
 }
 
-// readBody reads a response. What is small is read at once; the rest waits until
-// the activation has room for it, so that many large responses to a function
-// that does not take them do not gather here.
+// readBody reads a response. It reads the first smallReply bytes at once; the rest waits
+// until the activation has room, so that a function that does not take its replies
+// cannot fill this process with large ones.
 func readBody(ctx context.Context, resp *http.Response) ([]byte, error) {
 	got, err := io.ReadAll(io.LimitReader(resp.Body, smallReply))
 	if err != nil {
@@ -109,7 +111,8 @@ func readBody(ctx context.Context, resp *http.Response) ([]byte, error) {
 	if err != nil {
 		return nil, fetchError(ctx, err)
 	}
-	if got = append(got, rest...); len(got) > wire.MaxFetchResponseBytes {
+	got = append(got, rest...)
+	if len(got) > wire.MaxFetchResponseBytes {
 		return nil, api.Errorf(api.CodeHostFetchTooLarge, "the response is larger than %d bytes", wire.MaxFetchResponseBytes)
 	}
 	return got, nil
@@ -182,7 +185,7 @@ func redirectPolicy(s *Scope, mode string, redirected *bool) func(*http.Request,
 				next.Header.Del(name)
 			}
 		}
-		// The client would tell the next server the URL that led there.
+		// http.Client would add the previous URL.
 		next.Header.Del("Referer")
 		if own := via[0].Header.Values("Referer"); len(own) > 0 {
 			next.Header["Referer"] = own
@@ -192,12 +195,12 @@ func redirectPolicy(s *Scope, mode string, redirected *bool) func(*http.Request,
 	}
 }
 
-// credentials are for the origin that they were meant for. The client keeps them
-// for its subdomains, its other ports, and for http after https.
+// credentials are sent only to the origin that the function named. http.Client would send
+// them to its subdomains and other ports too, and over http after https.
 var credentials = []string{"Authorization", "Cookie", "Proxy-Authorization", "Www-Authenticate"}
 
-// sameOrigin says whether a chain of requests and what follows it have never
-// left the first one's origin.
+// sameOrigin reports whether a chain of requests and the next one stay at the origin of
+// the first.
 func sameOrigin(via []*http.Request, next *url.URL) bool {
 	first := via[0].URL
 	for _, req := range via[1:] {
@@ -208,8 +211,8 @@ func sameOrigin(via []*http.Request, next *url.URL) bool {
 	return next.Scheme == first.Scheme && strings.EqualFold(next.Host, first.Host)
 }
 
-// fetchError gives the function a code and a reason, and no more of our network
-// than the address that it asked for.
+// fetchError maps an error to the code and the reason that the function sees. The text
+// shows no more of the host's network than the address that the function named.
 func fetchError(ctx context.Context, err error) error {
 	var denied *deniedError
 	var blocked *blockedError

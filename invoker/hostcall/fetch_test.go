@@ -56,7 +56,7 @@ func TestFetchExchanges(t *testing.T) {
 	}
 	reply, body, err := do(t, h, httpScope("*:*"), args, "payload")
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("do: %v", err)
 	}
 	if want := "PUT /p?q=1 yes " + strings.TrimPrefix(srv.URL, "http://"); body != want {
 		t.Errorf("upstream saw %q, want %q", body, want)
@@ -107,7 +107,7 @@ func TestFetchRefuses(t *testing.T) {
 	} {
 		tt.args.URL = inside.URL // which the guard would refuse
 		if _, _, err := do(t, h, httpScope("*:*"), tt.args, tt.body); api.ErrorCode(err) != api.CodeHostInvalidArgument {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("do: %s: %v, want code %s", name, err, api.CodeHostInvalidArgument)
 		}
 	}
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
-// The JSON of a call holds no such key, so nothing but this says what becomes of one.
+// The JSON of a call cannot hold such a key, so this check has no other test.
 func TestKVKeysAreUTF8(t *testing.T) {
 	t.Parallel()
 	if err := checkKVKey("ctr:\xff"); api.ErrorCode(err) != api.CodeHostInvalidArgument {
-		t.Error(err)
+		t.Errorf("checkKVKey: %v, want code %s", err, api.CodeHostInvalidArgument)
 	}
 }
 
@@ -42,23 +42,22 @@ func TestHostCallsOfStorageNeedTheirOwnOp(t *testing.T) {
 	}
 }
 
-// What a version may have declared before names were checked is a name, and no pattern.
+// A declared name is no pattern, also in versions from before names were checked.
 func TestHostCallsOfSecretsKnowNoPattern(t *testing.T) {
 	t.Parallel()
 	h := New(Services{})
 	s := &Scope{Capabilities: api.Capabilities{Secrets: []string{"*", "oth*"}}}
 	if _, _, err := h.Call(t.Context(), s, "secrets.get", []byte(`{"name":"other"}`), nil); api.ErrorCode(err) != api.CodeRuntimeCapabilityDenied {
-		t.Error(err)
+		t.Errorf("h.Call: %v, want code %s", err, api.CodeRuntimeCapabilityDenied)
 	}
 }
 
-// The host judges what a sandbox sends by itself, also what the sandbox's own code
-// would have refused.
+// The host checks all arguments itself, also those that the code of the sandbox refuses.
 func TestHostCallsAreJudgedByTheHost(t *testing.T) {
 	t.Parallel()
 	h := New(Services{Engine: noEngine{}})
 	nest := NewNestedCalls(&api.Invocation{}, api.Caller{}, time.Now().Add(time.Minute))
-	nest.End() // what is let through reaches no function
+	nest.End() // admitted calls reach no function
 	heard := 0
 	s := &Scope{
 		Namespace: "default", Nested: nest, UpdateJob: func(int64, JobUpdate) { heard++ },
@@ -105,7 +104,7 @@ func TestNestHasRoomForSoMany(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		nest := NewNestedCalls(&api.Invocation{}, api.Caller{}, time.Now().Add(time.Minute))
-		nest.End() // a call that has room is told so at once
+		nest.End() // a call that gets a slot fails immediately
 		s := &Scope{Namespace: "default", Nested: nest}
 		call := func() error {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -129,8 +128,8 @@ func TestNestHasRoomForSoMany(t *testing.T) {
 	})
 }
 
-// A call that comes after the end is not counted among what is in hand, for which the
-// engine's end has waited.
+// A call that comes after the end is not counted among the running work that Close waits
+// for.
 func TestNestLetsNothingInAfterItsEnd(t *testing.T) {
 	t.Parallel()
 	nest := NewNestedCalls(&api.Invocation{}, api.Caller{}, time.Time{})

@@ -72,7 +72,8 @@ func (n *NestedCalls) End() {
 	n.mu.Unlock()
 }
 
-// permit wants the function as it is named. "*" is all of the caller's namespace.
+// permit compares the function as the call names it; "*" grants all of the caller's
+// namespace.
 func (*invokeCalls) permit(s *Scope, a wire.InvokeTarget) string {
 	if allowed := s.Capabilities.Invoke; allowed != nil {
 		namespace, _ := splitFunction(s, a.Function)
@@ -83,7 +84,7 @@ func (*invokeCalls) permit(s *Scope, a wire.InvokeTarget) string {
 	return `{"invoke": {"functions": [` + quoted(shortened(a.Function)) + `]}}`
 }
 
-// splitFunction reads name, which is of the caller's namespace, or namespace/name.
+// splitFunction splits namespace/name; a name alone is of the caller's namespace.
 func splitFunction(s *Scope, named string) (namespace, function string) {
 	if namespace, function, ok := strings.Cut(named, "/"); ok {
 		return namespace, function
@@ -123,14 +124,13 @@ func (c *invokeCalls) invoke(ctx context.Context, s *Scope, a wire.InvokeTarget,
 	return wire.InvokeReply{HasValue: len(result) > 0}, result, nil
 }
 
-// nested is the call as an invocation.
+// nested returns the call as an invocation.
 //
-// In its own namespace the function is who calls: that its version declares the
-// call lets it in, whoever called it, also an anonymous one. What the callee's list
-// of roles asks is asked of that first caller, so that nobody gets there through
-// another function where he would not get directly. In another namespace the first
-// caller needs a right to invoke there of his own: what a version declares was
-// judged by nobody who answers for that namespace.
+// In its own namespace the calling function's capability admits the call, whichever caller
+// invoked that function, even an anonymous one. The callee's list of roles is still applied
+// to that first caller, so that no caller reaches a function indirectly that refuses him
+// directly. In another namespace the first caller needs the right to invoke there himself:
+// the owners of that namespace did not review the capability.
 func (s *Scope) nested(a wire.InvokeTarget, event []byte) (api.Invocation, error) {
 	from := s.Nested.inv
 	inv := api.Invocation{
@@ -148,9 +148,9 @@ func (s *Scope) nested(a wire.InvokeTarget, event []byte) (api.Invocation, error
 		return inv, api.Errorf(api.CodeHostInvokeDepth, "calls of cs.invoke nest at most %d deep: %s", api.MaxInvokeDepth, CallChain(&inv))
 	case inv.Namespace != s.Namespace && !inv.AllNamespaces:
 		return inv, api.Errorf(api.CodeAuthzDenied,
-			"%s/%s is in another namespace, and whoever called first may not invoke there", inv.Namespace, inv.Function)
+			"%s/%s is in another namespace, and the first caller may not invoke there", inv.Namespace, inv.Function)
 	case from.Access == api.AccessUnrestricted && from.AllNamespaces:
-		inv.Access = api.AccessUnrestricted // there are no keys, and nobody can be told apart
+		inv.Access = api.AccessUnrestricted // without keys all callers are the same
 	}
 	if len(inv.Event) == 0 {
 		inv.Event = json.RawMessage("null")
@@ -161,7 +161,7 @@ func (s *Scope) nested(a wire.InvokeTarget, event []byte) (api.Invocation, error
 	return inv, nil
 }
 
-// checkNested refuses what is malformed, and fills in the alias.
+// checkNested refuses a malformed call, and fills in the alias.
 func checkNested(inv *api.Invocation, a wire.InvokeTarget) error {
 	if a.Alias == "" && a.Version == 0 {
 		inv.Ref.Alias = api.DefaultAlias
@@ -188,7 +188,8 @@ func CallChain(inv *api.Invocation) string {
 	return b.String() + inv.Namespace + "/" + inv.Function
 }
 
-// calleeFailed tells a function how the one that it called failed.
+// calleeFailed returns the error of a call whose function failed, with the callee's
+// activation and error as members.
 func calleeFailed(code api.Code, inv *api.Invocation, a *api.Activation) error {
 	type cause struct {
 		Type    api.ErrorType `json:"type"`

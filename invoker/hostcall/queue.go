@@ -29,14 +29,15 @@ func (c *queueCalls) calls() map[string]call {
 	return map[string]call{wire.EnqueueJob.Name: handle(declared, c.permit, c.enqueue)}
 }
 
-// enqueueArgs is an EnqueueTarget whose options are decoded.
+// enqueueArgs is an EnqueueTarget whose options are decoded. An unknown option is refused,
+// so that a misspelt one is not ignored: {delaySecond: 5} is CodeHostInvalidArgument.
 type enqueueArgs struct {
 	queue   string
 	options enqueueOptions
 }
 
-// enqueueOptions are api.JobOptions as functions name them, without a target: the
-// queues of functions are the platform's.
+// enqueueOptions are api.JobOptions under the names of JavaScript, in seconds where scripts
+// count in seconds. They have no target: only the platform uses the queues of functions.
 type enqueueOptions struct {
 	stepOptions
 	IdempotencyKey      string        `json:"idempotencyKey"`
@@ -46,7 +47,7 @@ type enqueueOptions struct {
 	Chain               *enqueueChain `json:"chain"`
 }
 
-// stepOptions are what the steps of a chain can be told too.
+// stepOptions are the options that the steps of a chain have too.
 type stepOptions struct {
 	Priority         api.Priority      `json:"priority"`
 	DelaySeconds     float64           `json:"delaySeconds"`
@@ -86,7 +87,7 @@ func (a *enqueueArgs) UnmarshalJSON(raw []byte) error {
 	return decodeStrict(target.Options, &a.options)
 }
 
-// queues are all that the jobs of the call may enter.
+// queues returns all queues that jobs of the call may enter.
 func (a *enqueueArgs) queues() []string {
 	out := []string{a.queue}
 	if chain := a.options.Chain; chain != nil {
@@ -121,8 +122,8 @@ func (c *queueCalls) permit(s *Scope, a enqueueArgs) string {
 	return ""
 }
 
-// enqueue adds a job to a queue of the function's own namespace. The broker checks
-// what the REST API's jobs are checked for, and refuses with its codes.
+// enqueue adds a job to a queue of the function's own namespace. The broker checks it as it
+// checks the jobs of the REST API, and refuses with the same codes.
 func (c *queueCalls) enqueue(ctx context.Context, s *Scope, a enqueueArgs, payload []byte) (out wire.EnqueueReply, _ []byte, err error) {
 	if c.queue == nil {
 		return out, nil, api.Errorf(api.CodeInternal, "this replica has no queues")
@@ -153,7 +154,7 @@ func (c *queueCalls) enqueue(ctx context.Context, s *Scope, a enqueueArgs, paylo
 	return wire.EnqueueReply{ID: made[0].ID, State: string(made[0].State), Duplicate: made[0].Duplicate}, nil, nil
 }
 
-// job gives the options as the broker takes them.
+// job returns the options in the form of the broker.
 func (o *enqueueOptions) job(nowMS int64) (api.JobOptions, error) {
 	out, err := o.stepOptions.job(nowMS)
 	out.DependsOn, out.OnDependencyFailure, out.BatchID = o.DependsOn, o.OnDependencyFailure, o.BatchID
@@ -174,7 +175,7 @@ func (o *enqueueOptions) job(nowMS int64) (api.JobOptions, error) {
 	return out, errors.Join(failure, exit)
 }
 
-// job gives the step as the broker takes it, nil for none.
+// job returns the step in the form of the broker, nil for none.
 func (s *enqueueStep) job(nowMS int64) (*api.ChainStep, error) {
 	if s == nil {
 		return nil, nil //nolint:nilnil // documented

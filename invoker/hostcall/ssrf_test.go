@@ -25,7 +25,7 @@ func hidden(t *testing.T) (port string, reached *atomic.Int32) {
 }
 
 // The ways to name an address that is not public. Each is refused when its socket
-// is about to be connected: whoever removes that check fails every row.
+// is about to be connected: without that check every row fails.
 func TestSSRFIsRefusedAtDialTime(t *testing.T) {
 	t.Parallel()
 	port, reached := hidden(t)
@@ -165,7 +165,7 @@ func standIn(t *testing.T, port string, h http.HandlerFunc) (*httptest.Server, n
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.2"+port)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("net.Listen: %v", err)
 	}
 	s := &httptest.Server{Listener: listener, Config: &http.Server{Handler: h}}
 	s.Config.SetKeepAlivesEnabled(false)

@@ -22,8 +22,8 @@ func newTestHost(t *testing.T, s *storage.Store) *Table {
 	return New(Services{KV: storage.NewKV(s)})
 }
 
-// Every row of the table refuses a version that declares nothing, before it does
-// anything, and says what to declare.
+// Every call refuses a version that declares nothing, before any effect, and names the
+// capability to declare.
 func TestHostDeniesByDefault(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
@@ -54,7 +54,7 @@ func TestHostDeniesByDefault(t *testing.T) {
 		for _, name := range free {
 			_, _, err := h.Call(t.Context(), &Scope{}, name, []byte(`{}`), []byte("1"))
 			if api.ErrorCode(err) != api.CodeHostInvalidArgument || !strings.Contains(err.Error(), " is for ") {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf(`h.Call: %s: %v, want api.ErrorCode(err) == api.CodeHostInvalidArgument and strings.Contains(err.Error(), " is for ")`, name, err)
 			}
 		}
 		if len(heads)+len(free) != len(h.calls) {
@@ -67,7 +67,7 @@ func TestHostDeniesByDefault(t *testing.T) {
 			}
 			_, _, err := h.Call(t.Context(), &Scope{Tenant: storagetest.Tenant(t), Namespace: "default"}, name, []byte(head), []byte(blob))
 			if api.ErrorCode(err) != code || !strings.Contains(err.Error(), "declare capabilities {") {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf(`h.Call: %s: %v, want api.ErrorCode(err) == code and strings.Contains(err.Error(), "declare capabilities {")`, name, err)
 			}
 		}
 	})
@@ -83,7 +83,7 @@ func TestHostRefusesWhatItDoesNotKnow(t *testing.T) {
 		"":        `{}`,
 	} {
 		if _, _, err := h.Call(t.Context(), &Scope{}, name, []byte(head), nil); api.ErrorCode(err) != api.CodeHostInvalidArgument {
-			t.Errorf("%q: %v", name, err)
+			t.Errorf("h.Call: %q: %v, want code %s", name, err, api.CodeHostInvalidArgument)
 		}
 	}
 }
@@ -175,7 +175,7 @@ func FuzzKVPrefix(f *testing.F) {
 	})
 }
 
-// The statuses are the contract's, and an outage is told as over REST.
+// The statuses are those of the contract, and an outage has the error of REST.
 func TestStorageStatuses(t *testing.T) {
 	t.Parallel()
 	for code, status := range httpstatus.All() {
@@ -190,7 +190,7 @@ func TestStorageStatuses(t *testing.T) {
 	} {
 		var told *sandbox.HostError
 		if !errors.As(documentFailure(err), &told) {
-			t.Fatalf("%v: %v", err, documentFailure(err))
+			t.Fatalf("%v: %v, want errors.As(documentFailure(err), &told)", err, documentFailure(err))
 		}
 		if got := told.Error() + " " + string(told.Members); got != want {
 			t.Errorf("%v: %s, want %s", err, got, want)

@@ -42,23 +42,23 @@ func (s *Sandbox) ids() []zap.Field {
 	}
 }
 
-// Cold says whether this acquisition had to assign a child.
+// Cold reports whether this acquisition had to assign a child.
 func (s *Sandbox) Cold() bool { return s.cold }
 
 // waiter is an Acquire that found no room.
 type waiter struct {
 	prog    *Program
-	granted chan *Sandbox // of one place; closed by Close
+	granted chan *Sandbox // holds one; closed by Close
 }
 
-// Acquire gives a sandbox that serves prog: a warm one, else a spare that is
+// Acquire returns a sandbox that serves prog: a warm one, else a spare that is
 // assigned, else a new one. Where there is no room it waits, for no longer than
 // Config.AcquireTimeout. Errors: CodeCapacityLimit; CodeShuttingDown;
 // CodeValidationSource where a child could not use the source; ctx's; those of
 // prog.Bundle; anything else is a failure to start a child.
 func (p *Pool) Acquire(ctx context.Context, prog *Program) (*Sandbox, error) {
 	for {
-		s, err := p.place(ctx, prog)
+		s, err := p.reserve(ctx, prog)
 		if err != nil {
 			return nil, err
 		}
@@ -89,10 +89,10 @@ func (p *Pool) Room(key string, memoryMB int) int {
 	return max(0, min(byProcesses, int(byMemory)))
 }
 
-// MaxProcesses is the most sandboxes that serve a version at once.
+// MaxProcesses returns the largest number of sandboxes that serve a version at once.
 func (p *Pool) MaxProcesses() int { return p.cfg.MaxProcesses }
 
-// Release gives s back. It stays warm unless its child must retire.
+// Release ends the use of s. It stays warm unless its child must retire.
 func (p *Pool) Release(s *Sandbox) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,9 +107,9 @@ func (p *Pool) Release(s *Sandbox) {
 	p.grant(s.key)
 }
 
-// place gives an idle sandbox of prog, or a new one without a child whose place
-// in the pool is reserved.
-func (p *Pool) place(ctx context.Context, prog *Program) (*Sandbox, error) {
+// reserve returns an idle sandbox of prog, or a new one without a child, for which room in
+// the pool is reserved.
+func (p *Pool) reserve(ctx context.Context, prog *Program) (*Sandbox, error) {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
@@ -165,7 +165,7 @@ func (p *Pool) wait(ctx context.Context, e *list.Element, w *waiter) (*Sandbox, 
 	return nil, err
 }
 
-// take is place without waiting; p.mu is held. It ends idle children, the least
+// take is reserve without waiting; the caller holds p.mu. It ends idle children, the least
 // recently used first, only where that makes room.
 func (p *Pool) take(prog *Program) *Sandbox {
 	if warm := p.idle[prog.Key]; len(warm) > 0 {
@@ -190,9 +190,9 @@ func (p *Pool) take(prog *Program) *Sandbox {
 	return &Sandbox{pool: p, prog: prog, key: prog.Key, memory: need, cold: true}
 }
 
-// grant serves waiters after something changed; p.mu is held. A sandbox of key
-// has become idle where key is not "": whoever waits for it gets it, however far
-// back. Else the first in line gets room, and so on.
+// grant serves waiters after a change; the caller holds p.mu. If key is not "", a sandbox of
+// key has become idle, and the first waiter for key gets it, even if others wait longer.
+// Otherwise the waiters are served in their order as far as there is room.
 func (p *Pool) grant(key string) {
 	for e := p.waiters.Front(); e != nil && key != ""; e = e.Next() {
 		if w := e.Value.(*waiter); w.prog.Key == key {
@@ -212,7 +212,7 @@ func (p *Pool) grant(key string) {
 	}
 }
 
-// fill gives the reserved place s a child with its program.
+// fill loads the program into a child for s, for which room is reserved.
 func (p *Pool) fill(ctx context.Context, s *Sandbox, prog *Program) (*Sandbox, error) {
 	began := time.Now()
 	err := p.load(ctx, s, prog)
@@ -256,12 +256,13 @@ func (p *Pool) load(ctx context.Context, s *Sandbox, prog *Program) error {
 	return err
 }
 
-// assign takes a child for s and gives it its program.
+// assign takes a child for s and loads the program into it.
 func (p *Pool) assign(ctx context.Context, s *Sandbox, prog *Program, source []byte, compiled bool) ([]byte, error) {
 	child := p.takeSpare()
 	if child == nil {
 		var err error
-		if child, err = p.spawn(ctx); err != nil {
+		child, err = p.spawn(ctx)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -280,20 +281,20 @@ func (p *Program) assignment(compiled bool) wire.Assign {
 	}
 }
 
-// discard frees the place of s, whose child has died.
+// discard frees the room of s, whose child has died.
 func (p *Pool) discard(s *Sandbox) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.drop(s, endCrash)
 }
 
-// drop ends the child of s, if it has one, for a reason, and frees its place; p.mu is
-// held.
+// drop ends the child of s, if it has one, for a reason, and frees its room. The caller
+// holds p.mu.
 func (p *Pool) drop(s *Sandbox, why endReason) {
 	if s.child != nil {
 		s.child.end(why)
 	}
-	p.freePlace(s)
+	p.freeRoom(s)
 }
 
 // evict ends an idle sandbox for a reason; p.mu is held.
@@ -304,8 +305,8 @@ func (p *Pool) evict(s *Sandbox, why endReason) {
 	p.reserved -= s.memory
 }
 
-// freePlace gives back what s reserved and serves waiters; p.mu is held.
-func (p *Pool) freePlace(s *Sandbox) {
+// freeRoom frees the room that s reserved and serves waiters. The caller holds p.mu.
+func (p *Pool) freeRoom(s *Sandbox) {
 	p.assigned--
 	p.reserved -= s.memory
 	p.grant("")

@@ -49,7 +49,7 @@ func BenchmarkWarmCall(b *testing.B) {
 			}
 			for range children {
 				if err := <-done; err != nil {
-					b.Fatal(err)
+					b.Fatalf("<-done: %v", err)
 				}
 			}
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "calls/s")
@@ -77,7 +77,7 @@ func BenchmarkColdStart(b *testing.B) {
 			p := newPool(b, func(c *Config) { c.Logger, c.Spares, c.MaxProcesses = zap.NewNop(), spares, 8 })
 			prog := program(b, "bench", benchSource)
 			if err := p.Check(b.Context(), prog); err != nil {
-				b.Fatal(err)
+				b.Fatalf("p.Check: %v", err)
 			}
 			times := make([]time.Duration, 0, b.N)
 			for i := 0; b.Loop(); i++ {
@@ -87,7 +87,7 @@ func BenchmarkColdStart(b *testing.B) {
 				start := time.Now()
 				b.StartTimer()
 				if err := once(b, p, prog); err != nil {
-					b.Fatal(err)
+					b.Fatalf("once: %v", err)
 				}
 				times = append(times, time.Since(start))
 			}
@@ -109,7 +109,7 @@ func eventually(t testing.TB, what func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !what(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("it does not come about")
+			t.Fatal("condition is still false after a minute, want true")
 		}
 	}
 }

@@ -21,7 +21,8 @@ func (p *Pool) Check(ctx context.Context, prog *Program) error {
 	}
 	child := p.takeSpare()
 	if child == nil {
-		if child, err = p.spawn(ctx); err != nil {
+		child, err = p.spawn(ctx)
+		if err != nil {
 			return err
 		}
 	}
@@ -41,19 +42,20 @@ func (p *Pool) Check(ctx context.Context, prog *Program) error {
 	return nil
 }
 
-// queue is a place for one at a time, and how many have it or wait for it.
+// queue is a slot for one compilation at a time, and the number of its users: those that
+// have it or wait for it.
 type queue struct {
-	place chan struct{}
+	slot  chan struct{}
 	users int
 }
 
-// queueCheck waits for a place to compile in: first the tenant's own, so that one
-// tenant's slow sources take one of the pool's places and leave the others.
-func (p *Pool) queueCheck(ctx context.Context, tenant string) (leave func(), err error) {
+// queueCheck waits for a slot to compile in: first for the tenant's own, so that the slow
+// sources of one tenant take only one of the pool's slots.
+func (p *Pool) queueCheck(ctx context.Context, tenant string) (release func(), err error) {
 	p.mu.Lock()
 	own := p.checking[tenant]
 	if own == nil {
-		own = &queue{place: make(chan struct{}, 1)}
+		own = &queue{slot: make(chan struct{}, 1)}
 		p.checking[tenant] = own
 	}
 	own.users++
@@ -61,30 +63,31 @@ func (p *Pool) queueCheck(ctx context.Context, tenant string) (leave func(), err
 	forget := func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if own.users--; own.users == 0 {
+		own.users--
+		if own.users == 0 {
 			delete(p.checking, tenant)
 		}
 	}
-	if err := p.enter(ctx, own.place); err != nil {
+	if err := p.enter(ctx, own.slot); err != nil {
 		forget()
 		return nil, err
 	}
 	if err := p.enter(ctx, p.checks); err != nil {
-		<-own.place
+		<-own.slot
 		forget()
 		return nil, err
 	}
 	return func() {
 		<-p.checks
-		<-own.place
+		<-own.slot
 		forget()
 	}, nil
 }
 
-// enter takes a place, or fails where ctx or the pool ends first.
-func (p *Pool) enter(ctx context.Context, place chan struct{}) error {
+// enter takes a slot, or fails where ctx or the pool ends first.
+func (p *Pool) enter(ctx context.Context, slot chan struct{}) error {
 	select {
-	case place <- struct{}{}:
+	case slot <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

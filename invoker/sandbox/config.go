@@ -8,7 +8,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// Config of a Pool. A zero field means its documented default.
+// Config configures a Pool. A zero field means its documented default.
 type Config struct {
 	// Executable is the program that is started with the argument
 	// "sandbox-child" and must then run child.Main. Default /proc/self/exe.
@@ -16,14 +16,14 @@ type Config struct {
 	// MaxProcesses bounds the children that serve a version, warm or at work;
 	// spares come on top. Default 100.
 	MaxProcesses int
-	// MemoryBudgetBytes bounds the sum of what those children may use, each
-	// counted as 2.2 times its version's memory limit. Default half of the
-	// memory that this host or container has.
+	// MemoryBudgetBytes bounds the sum of the memory of those children, each counted as
+	// 2.2 times its version's memory limit. Default: half of the memory of this host or
+	// container.
 	MemoryBudgetBytes int64
 	// Spares is how many unassigned children are kept ready, so that a cold
 	// start is a hand-over. Default 2; negative for none.
 	Spares int
-	// IdleTimeout ends a warm child that nobody called for so long. Default 10 minutes.
+	// IdleTimeout ends a warm child that was not called for so long. Default 10 minutes.
 	IdleTimeout time.Duration
 	// AcquireTimeout is how long Acquire waits for room. Default 1 second.
 	AcquireTimeout time.Duration
@@ -32,7 +32,7 @@ type Config struct {
 	LoadTimeout time.Duration
 	// ScriptCacheBytes bounds the cache of compiled scripts. Default 64 MiB.
 	ScriptCacheBytes int64
-	// Metrics is where the pool's metrics are exported. Default: nowhere.
+	// Metrics exports the pool's metrics. Default: none are exported.
 	Metrics prometheus.Registerer
 	// Logger receives crashes and failed spawns. Default: none.
 	Logger *zap.Logger
@@ -50,7 +50,7 @@ const (
 	minimumBudgetBytes  = 256 << 20
 )
 
-// withDefaults gives c with its zero fields filled in, or says which value is bad.
+// withDefaults returns c with its zero fields filled in. The error names a bad value.
 func (c Config) withDefaults() (Config, error) {
 	for _, f := range []struct {
 		name string

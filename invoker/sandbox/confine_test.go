@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// probe starts a child that confines itself and tries what it is told.
+// probe starts a child that confines itself and tries the named actions.
 func probe(t *testing.T) (*Pool, *Sandbox) {
 	t.Helper()
 	path := sandboxtest.Build(t, "./testdata/probechild")
@@ -47,7 +47,7 @@ func TestForbiddenSystemCalls(t *testing.T) {
 		r := s.Run(t.Context(), do(name))
 		var got string
 		if err := json.Unmarshal(r.Value, &got); err != nil {
-			t.Fatalf("%s: %+v %v", name, r.Error, err)
+			t.Fatalf("json.Unmarshal: %s: %+v %v", name, r.Error, err)
 		}
 		if got != expected {
 			t.Errorf("%s: %s, want %s", name, got, expected)
@@ -79,7 +79,7 @@ func TestThreadsAreBounded(t *testing.T) {
 	}
 }
 
-// TestChildSeenFromOutside reads what /proc tells of a real child.
+// TestChildSeenFromOutside reads the /proc entries of a real child.
 func TestChildSeenFromOutside(t *testing.T) {
 	t.Parallel()
 	p := newPool(t, func(c *Config) { c.Spares = -1 })
@@ -137,15 +137,15 @@ func TestForeignDescriptorsStayOutside(t *testing.T) {
 	t.Parallel()
 	fd, err := unix.Open(os.DevNull, unix.O_RDONLY, 0) // no O_CLOEXEC: as if inherited
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("unix.Open: %v", err)
 	}
 	secret, err := os.Open("/proc/version")
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("os.Open: %v", err)
 	}
 	defer secret.Close()
 	if err := unix.Dup3(int(secret.Fd()), fd, 0); err != nil {
-		t.Fatal(err)
+		t.Fatalf("unix.Dup3: %v", err)
 	}
 	defer unix.Close(fd)
 	p := newPool(t, func(c *Config) { c.Spares = -1 })
@@ -160,7 +160,7 @@ func TestDoctor(t *testing.T) {
 	t.Parallel()
 	layers, err := Doctor(t.Context(), Config{Executable: sandboxtest.Executable(t)})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Doctor: %v", err)
 	}
 	// A host may lack these; the others hold everywhere.
 	host := []string{"user namespace", "network namespace", "no files"}
@@ -191,7 +191,7 @@ func TestDoctorSeesMissingLayers(t *testing.T) {
 	fakeChild(t)(&cfg)
 	layers, err := Doctor(t.Context(), cfg)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Doctor: %v", err)
 	}
 	for _, l := range layers {
 		switch l.Name {
@@ -211,13 +211,13 @@ func TestWithoutNamespaces(t *testing.T) {
 		p.spawner.first = i // no child has been asked for yet
 		s := acquire(t, p, program(t, "plain", `export default () => 1`))
 		if r := s.Run(t.Context(), call("1", time.Second)); r.Status != api.StatusSuccess {
-			t.Errorf("%s: %+v", i, r.Error)
+			t.Errorf("%s: %+v, want r.Status == api.StatusSuccess", i, r.Error)
 		}
 		if got := ownNamespace(s.child.pid, "net"); got != (i != nursery.IsolateNone) || s.child.isolation != i {
 			t.Errorf("%s: it is %s, own network %v", i, s.child.isolation, got)
 		}
 		if e := s.child.limitAddressSpace(s.child.limit, s.child.limit); e != nil {
-			t.Error(e)
+			t.Errorf("limitAddressSpace: %v", e)
 		}
 		p.Release(s)
 	}

@@ -127,7 +127,7 @@ func (p *process) diesWithParent(ctx context.Context) Layer {
 	return l
 }
 
-// ownNamespace says whether pid is in another namespace than this process.
+// ownNamespace reports whether pid is in another namespace than this process.
 func ownNamespace(pid int, kind string) bool {
 	ours, err := os.Readlink("/proc/self/ns/" + kind)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 // activation.
 type HostFunc func(ctx context.Context, name string, head, blob []byte) (replyHead, replyBlob []byte, err error)
 
-// HostError is a HostFunc's error that has more for the function than code and
+// HostError is an error of a HostFunc with further members for the function beside code and
 // message. Members must be a JSON object.
 type HostError struct {
 	Refusal *api.Error
@@ -29,11 +29,11 @@ type HostError struct {
 
 func (e *HostError) Error() string { return e.Refusal.Error() }
 
-// Unwrap gives the refusal.
+// Unwrap returns the refusal.
 func (e *HostError) Unwrap() error { return e.Refusal }
 
-// Bounds of what one activation may have in flight. Over them the child's next
-// frame is simply not read yet.
+// Bounds of the host calls in flight of one activation. At a bound the child's next frame is
+// not read until a call has ended.
 const (
 	maxHostCalls     = 64
 	maxHostCallBytes = wire.MaxActivationFrame
@@ -50,10 +50,10 @@ type reservation struct {
 }
 
 // ReserveReply waits until the activation whose host call has ctx has room for a
-// reply of n bytes, at most twice api.MaxResultBytes. The room is given back when
-// the child has taken the reply, which a child that is busy does not: without a
-// bound, replies to many calls would gather in this process. A call that may
-// have a large reply reserves it, once, before it holds the bytes. Errors: ctx's.
+// reply of n bytes, at most twice api.MaxResultBytes. The room is freed when the child has
+// read the reply. A busy child does not read: without a bound, the replies to many calls
+// would fill this process. A call that may have a large reply reserves room once, before it
+// holds the bytes. Errors: ctx's.
 func ReserveReply(ctx context.Context, n int64) error {
 	r, ok := ctx.Value(reservationKey{}).(*reservation)
 	if !ok {
@@ -66,8 +66,9 @@ func ReserveReply(ctx context.Context, n int64) error {
 	return nil
 }
 
-// hostCalls are the host calls of one activation: each in a goroutine, replies
-// written as they come, and nothing written once the activation has ended.
+// hostCalls are the host calls of one activation: each in a goroutine, replies written as
+// they come, and nothing written once the activation has ended. A reply that was written in
+// part leaves the stream unusable: the child is not used again (see end).
 type hostCalls struct {
 	child  *process
 	call   *Call
@@ -80,7 +81,7 @@ type hostCalls struct {
 	mu    sync.Mutex
 	count int
 	bytes int
-	room  chan struct{} // of one place: a call has ended
+	room  chan struct{} // holds a token when a call has ended
 
 	replies *semaphore.Weighted // bytes that ReserveReply hands out
 
@@ -100,8 +101,8 @@ func newHostCalls(ctx context.Context, child *process, call *Call, log *zap.Logg
 	return h
 }
 
-// start performs c beside the others, once there is room for it. size is what it
-// keeps in memory. It fails where the activation ends first.
+// start performs c concurrently, once there is room for it. size is its memory in bytes. It
+// fails where the activation ends first.
 func (h *hostCalls) start(c wire.HostCall, size int) error {
 	for !h.admit(size) {
 		select {
@@ -117,7 +118,7 @@ func (h *hostCalls) start(c wire.HostCall, size int) error {
 		reply := h.perform(context.WithValue(h.ctx, reservationKey{}, reserved), c)
 		h.answer(reply)
 		h.replies.Release(reserved.held)
-		h.leave(size)
+		h.done(size)
 	})
 	return nil
 }
@@ -133,7 +134,7 @@ func (h *hostCalls) admit(size int) bool {
 	return true
 }
 
-func (h *hostCalls) leave(size int) {
+func (h *hostCalls) done(size int) {
 	h.mu.Lock()
 	h.count--
 	h.bytes -= size
@@ -157,7 +158,8 @@ func (h *hostCalls) perform(ctx context.Context, c wire.HostCall) (reply wire.Ho
 		return h.refuse(c, api.Errorf(api.CodeRuntimeCapabilityDenied, "this function may not use %s", c.Name))
 	}
 	var err error
-	if reply.Head, reply.Blob, err = h.call.Host(ctx, c.Name, c.Head, c.Blob); err != nil {
+	reply.Head, reply.Blob, err = h.call.Host(ctx, c.Name, c.Head, c.Blob)
+	if err != nil {
 		return h.refuse(c, err)
 	}
 	if reply.Head == nil {
@@ -167,8 +169,8 @@ func (h *hostCalls) perform(ctx context.Context, c wire.HostCall) (reply wire.Ho
 	return reply
 }
 
-// refuse is the reply to a call that failed. What is no api.Error is the
-// platform's own business: it is logged, and the function learns only that.
+// refuse returns the reply to a call that failed. The text of an error that is no api.Error
+// is logged and hidden from the function.
 func (h *hostCalls) refuse(c wire.HostCall, err error) wire.HostReply {
 	e := wire.HostError{Code: string(api.CodeInternal), Message: "the platform could not perform " + c.Name}
 	var known *api.Error
@@ -201,11 +203,11 @@ func (h *hostCalls) answer(reply wire.HostReply) {
 		h.frame = frame
 	}
 	if _, err := h.child.socket.Write(frame); err != nil {
-		h.broken = true // the child is dead or late: the run's own reads tell which
+		h.broken = true // the child is dead or late; the run's reads find out which
 	}
 }
 
-// end stops the calls that are at work and drops their replies. It says whether
+// end stops the running calls and drops their replies. It reports whether
 // the stream to the child is whole.
 func (h *hostCalls) end() (whole bool) {
 	// A reply that is being written gets a moment more, then fails.

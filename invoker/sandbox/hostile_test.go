@@ -19,7 +19,7 @@ func TestRestlessChildEnds(t *testing.T) {
 	for _, what := range []string{"echo", "restless"} {
 		s := acquire(t, p, fakeProgram(what, ""))
 		if r := s.Run(t.Context(), do(what)); r.Status != api.StatusSuccess {
-			t.Fatalf("%s: %+v", what, r)
+			t.Fatalf("s.Run: %s: %+v, want r.Status == api.StatusSuccess", what, r)
 		}
 		p.Release(s)
 	}
@@ -42,7 +42,7 @@ func TestHugeRefusal(t *testing.T) {
 	}
 }
 
-// TestSlowSourcesHoldUpTheirTenant, and nobody else's publishes.
+// TestSlowSourcesHoldUpTheirTenant, and do not delay publishes of others.
 func TestSlowSourcesHoldUpTheirTenant(t *testing.T) {
 	t.Parallel()
 	p := newPool(t, fakeChild(t), func(c *Config) { c.Logger, c.LoadTimeout = zap.NewNop(), 2*time.Second })
@@ -59,7 +59,7 @@ func TestSlowSourcesHoldUpTheirTenant(t *testing.T) {
 	time.Sleep(200 * time.Millisecond) // they are at it
 	start := time.Now()
 	if err := p.Check(t.Context(), fakeProgram("quick", "quick")); err != nil {
-		t.Error(err)
+		t.Errorf("p.Check: %v", err)
 	}
 	if took := time.Since(start); took > time.Second {
 		t.Errorf("the other tenant waited %v", took)
@@ -107,7 +107,7 @@ func TestRunEndsAFlood(t *testing.T) {
 	s := acquire(t, p, fakeProgram("flood", ""))
 	defer p.Release(s)
 	if r := s.Run(t.Context(), call(`"flood"`, 20*time.Second)); r.Status != api.StatusError || r.Error.Type != api.ErrSandboxCrash {
-		t.Errorf("%s %+v", r.Status, r.Error)
+		t.Errorf("%s %+v, want r.Status == api.StatusError and r.Error.Type == api.ErrSandboxCrash", r.Status, r.Error)
 	}
 }
 
@@ -119,6 +119,6 @@ func TestRunRefusesLargeFrames(t *testing.T) {
 	s := acquire(t, p, fakeProgram("large", ""))
 	defer p.Release(s)
 	if r := s.Run(t.Context(), do("big 9000000")); r.Status != api.StatusError || r.Error.Type != api.ErrSandboxCrash {
-		t.Errorf("%s %+v", r.Status, r.Error)
+		t.Errorf("%s %+v, want r.Status == api.StatusError and r.Error.Type == api.ErrSandboxCrash", r.Status, r.Error)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// hostile is what an untrusted tenant may publish, and how it ends. TestLimits
+// hostile are programs of untrusted tenants, and how each ends. TestLimits
 // runs it in real children with all layers.
 var hostile = []struct {
 	name    string
@@ -135,7 +135,7 @@ func TestMemoryLimitIsAboutTheLimit(t *testing.T) {
 	}
 }
 
-// TestSourceThatBreaksCompilers ends in a clear refusal, soon, and harms nobody.
+// TestSourceThatBreaksCompilers ends in a clear refusal, soon, and harms no other tenant.
 func TestSourceThatBreaksCompilers(t *testing.T) {
 	t.Parallel()
 	p := newPool(t, func(c *Config) { c.Logger, c.LoadTimeout = zap.NewNop(), 3*time.Second })
@@ -189,7 +189,7 @@ func TestNeighbours(t *testing.T) {
 		p.Release(s)
 		slowest = max(slowest, time.Since(start))
 		if r.Status != api.StatusSuccess {
-			t.Fatalf("%+v", r.Error)
+			t.Fatalf("%+v, want r.Status == api.StatusSuccess", r.Error)
 		}
 		time.Sleep(5 * time.Millisecond) // a steady rate
 	}

@@ -39,7 +39,7 @@ func TestFailedLoads(t *testing.T) {
 			err := f(t.Context(), fakeProgram("load", tc.handler))
 			var e *api.Error
 			if !errors.As(err, &e) || e.Code != api.CodeValidationSource {
-				t.Errorf("%s: %v", tc.handler, err)
+				t.Errorf("f: %s: %v, want errors.As(err, &e) and e.Code == api.CodeValidationSource", tc.handler, err)
 				continue
 			}
 			if diff := cmp.Diff(tc.fields, e.Fields); diff != "" || e.Message != tc.message {
@@ -48,7 +48,7 @@ func TestFailedLoads(t *testing.T) {
 		}
 	}
 	if s := p.Stats(); s.Busy != 0 || s.ReservedBytes != 0 {
-		t.Errorf("%+v", s)
+		t.Errorf("p.Stats: %+v, want s.Busy == 0 and s.ReservedBytes == 0", s)
 	}
 }
 
@@ -84,7 +84,7 @@ func TestBundleErrorIsTheCallers(t *testing.T) {
 		t.Errorf("Check: %v", err)
 	}
 	if s := p.Stats(); s.Busy != 0 || s.Spawned != spawned {
-		t.Errorf("%+v", s)
+		t.Errorf("p.Stats: %+v, want s.Busy == 0 and s.Spawned == spawned", s)
 	}
 }
 
@@ -115,7 +115,7 @@ func TestOneCompiles(t *testing.T) {
 			}
 			s, err := p.Acquire(t.Context(), prog)
 			if err != nil {
-				t.Error(err)
+				t.Errorf("p.Acquire: %v", err)
 				return
 			}
 			p.Release(s)
@@ -127,7 +127,7 @@ func TestOneCompiles(t *testing.T) {
 	}
 	checked := fakeProgram("checked", "")
 	if err := p.Check(t.Context(), checked); err != nil {
-		t.Fatal(err)
+		t.Fatalf("p.Check: %v", err)
 	}
 	checked.Bundle = nil // not called: Check has kept the script
 	p.Release(acquire(t, p, checked))

@@ -33,7 +33,7 @@ func newPool(t testing.TB, change ...func(*Config)) *Pool {
 	}
 	p, err := New(cfg)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("New: %v", err)
 	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -53,7 +53,7 @@ func program(t testing.TB, key, source string) *Program {
 	t.Helper()
 	tar, err := bundle.Pack(map[string][]byte{bundle.EntryJS: []byte(source)})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("bundle.Pack: %v", err)
 	}
 	return &Program{
 		Key: key, Digest: bundle.Digest(tar), Entry: bundle.EntryJS, MemoryMB: 64,

@@ -13,8 +13,8 @@ import (
 
 const megabyte = 1 << 20
 
-// budgetBytes is what one child with a limit of memoryMB counts against the
-// pool's budget: the garbage that the collector has not met yet, and the process.
+// budgetBytes returns the share of the pool's budget of one child with a limit of memoryMB:
+// 2.2 times the limit, for garbage that is not collected yet and the process itself.
 func budgetBytes(memoryMB int) int64 { return int64(memoryMB) * megabyte * 22 / 10 }
 
 // compileRoom is the address space a child may add while it reads and compiles

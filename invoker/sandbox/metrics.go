@@ -18,10 +18,10 @@ const (
 	endMemory                     // it died of its memory limit
 	endStack                      // it died of Go's stack limit
 	endTimeout                    // its activation did not end in time
-	endCancelled                  // whoever it worked for went away
-	endProtocol                   // it sent what is not the protocol
+	endCancelled                  // its caller went away
+	endProtocol                   // it broke the protocol
 	endRetired                    // it asked to be replaced, or left something behind
-	endIdle                       // nobody called it for too long
+	endIdle                       // it was not called for too long
 	endEvicted                    // for room
 	endRestless                   // it worked while it was idle
 	endUnusable                   // it could not load its program
@@ -46,8 +46,7 @@ func interruptedFor(ctx context.Context) endReason {
 	return endCancelled
 }
 
-// poolMetrics is what a Pool counts beside its Stats. docs/metrics.md says what
-// each metric means.
+// poolMetrics are the metrics of a Pool beside its Stats. docs/metrics.md explains each.
 type poolMetrics struct {
 	starts     *prometheus.CounterVec
 	coldStarts prometheus.Histogram
@@ -59,11 +58,11 @@ func newPoolMetrics() *poolMetrics {
 	return &poolMetrics{
 		starts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: metrics.Namespace, Name: "sandbox_starts_total",
-			Help: "Sandbox processes that were started, by whether they came up.",
+			Help: "Sandbox processes started, by outcome.",
 		}, []string{"outcome"}),
 		coldStarts: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Namespace: metrics.Namespace, Name: "sandbox_cold_start_duration_seconds",
-			Help:    "How long it took to give a process its program, compilation included.",
+			Help:    "Time spent loading a program into a process, compilation included.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}),
 		ends: prometheus.NewCounterVec(prometheus.CounterOpts{

@@ -83,13 +83,13 @@ func TestEndsAreCountedByReason(t *testing.T) {
 		},
 		endChecked: func(t *testing.T, p *Pool) {
 			if err := p.Check(t.Context(), fakeProgram("a", "")); err != nil {
-				t.Error(err)
+				t.Errorf("p.Check: %v", err)
 			}
 		},
 		endShutdown: func(t *testing.T, p *Pool) {
 			p.Release(acquire(t, p, fakeProgram("a", "")))
 			if err := p.Close(t.Context()); err != nil {
-				t.Error(err)
+				t.Errorf("p.Close: %v", err)
 			}
 		},
 	} {
@@ -126,7 +126,7 @@ func TestEndsOfOurChildren(t *testing.T) {
 		})
 	}
 	if err := p.Check(t.Context(), program(t, "c", `export default () => 1`)); err != nil {
-		t.Error(err)
+		t.Errorf("p.Check: %v", err)
 	}
 	if err := p.Check(t.Context(), program(t, "d", `export default (`)); err == nil {
 		t.Error("source that cannot be read was accepted")

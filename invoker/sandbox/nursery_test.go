@@ -37,16 +37,16 @@ func TestNurseryIsReplaced(t *testing.T) {
 	first := acquire(t, p, fakeProgram("a", ""))
 	nursery, err := os.FindProcess(nurseryOf(t, p))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("os.FindProcess: %v", err)
 	}
 	if err := nursery.Kill(); err != nil {
-		t.Fatal(err)
+		t.Fatalf("nursery.Kill: %v", err)
 	}
 	eventually(t, func() bool { return strings.HasPrefix(procStatus(nursery.Pid)["State"], "Z") })
 	second := acquire(t, p, fakeProgram("b", ""))
 	for _, s := range []*Sandbox{first, second} {
 		if r := s.Run(t.Context(), do("echo")); r.Status != api.StatusSuccess {
-			t.Errorf("%+v", r.Error)
+			t.Errorf("%+v, want r.Status == api.StatusSuccess", r.Error)
 		}
 		p.Release(s)
 	}

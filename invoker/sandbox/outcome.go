@@ -46,8 +46,8 @@ func (r Result) retires() endReason {
 	return endRetired
 }
 
-// processorTime is what the child says that it used. To ask the kernel costs as
-// much as a tenth of a small call, so it is asked only about claims that matter.
+// processorTime returns the processor time that the child claims. Asking the kernel costs
+// as much as a tenth of a small call, so only large claims are verified.
 func (r *run) processorTime(claimed uint64) time.Duration {
 	const doubtful = 20 * time.Millisecond
 	if claimed <= uint64(doubtful) {
@@ -121,7 +121,7 @@ func cutText(s string, n int) string {
 	return strings.Clone(s[:n])
 }
 
-// isDisconnect says whether err is what a socket gives whose other end has gone.
+// isDisconnect reports whether err means that the other end of a socket has gone.
 func isDisconnect(err error) bool {
 	return errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET)
 }

@@ -54,10 +54,10 @@ func checkParent(t *testing.T, cmd *exec.Cmd, namespaces bool) {
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("cmd.StdoutPipe: %v", err)
 	}
 	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+		t.Fatalf("cmd.Start: %v", err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	lines := bufio.NewScanner(out)
@@ -84,7 +84,7 @@ func checkParent(t *testing.T, cmd *exec.Cmd, namespaces bool) {
 		t.Errorf("%d children, want the nursery and 5", len(children))
 	}
 	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Kill: %v", err)
 	}
 	if err := cmd.Wait(); err == nil {
 		t.Error("the parent ended well")
@@ -104,13 +104,13 @@ func childrenOf(t *testing.T, pid int) []int {
 	t.Helper()
 	all, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("filepath.Glob: %v", err)
 	}
 	var children []int
 	for _, dir := range all {
 		var child int
 		if _, err := fmt.Sscan(filepath.Base(dir), &child); err != nil {
-			t.Fatal(err)
+			t.Fatalf("fmt.Sscan: %v", err)
 		}
 		if procStatus(child)["PPid"] == fmt.Sprint(pid) {
 			children = append(children, child)

@@ -8,7 +8,7 @@ import (
 )
 
 // nothingToRead reports whether a socket is open at its other end and holds no data.
-// The call does not block; it is made once a call, so the scheduler is not told of it,
+// The call does not block; it is made once a call, so it is a raw one that bypasses the scheduler,
 // and no address is received.
 func nothingToRead(fd uintptr) bool {
 	var one byte

@@ -11,14 +11,24 @@ import (
 	"go.uber.org/zap"
 )
 
-// Pool spawns, keeps and ends sandbox children.
+// Pool spawns, keeps and ends sandbox children. A child passes through these states:
+//
+//	spare     started and confined, without a program; Config.Spares of them are kept
+//	filling   loading the program of its first call
+//	busy      between Acquire and Release
+//	idle      warm: the next Acquire of its program takes it
+//
+// A child never changes its program, and never serves a second tenant. Room is counted when
+// filling begins: one process, and the memory budget of the program. Where there is none,
+// idle children of other programs are ended, the least recently used first; busy ones are
+// never ended for room.
 type Pool struct {
 	cfg     Config
 	log     *zap.Logger
 	spawner *spawner
 	scripts *scripts
 	metrics *poolMetrics
-	checks  chan struct{} // a place for each Check at work
+	checks  chan struct{} // a token for each Check that runs
 	refill  chan struct{} // wakes the keeper: spares were taken
 
 	ctx    context.Context // the pool's own life: ends at Close
@@ -29,8 +39,8 @@ type Pool struct {
 	closed    bool
 	children  map[*process]*Sandbox // every child that lives; nil for one without a program
 	spares    []*process
-	assigned  int                   // places taken: at work, idle, or being filled
-	filling   int                   // of these, being filled
+	assigned  int                   // processes counted: busy, idle or filling
+	filling   int                   // of these, filling
 	reserved  int64                 // bytes of the budget that those count
 	idle      map[string][]*Sandbox // by Program.Key, the most recently used last
 	idleOrder *list.List            // every idle Sandbox, the least recently used first
@@ -40,10 +50,10 @@ type Pool struct {
 	counts    Stats             // only the counters
 }
 
-// Stats is what a Pool has and has done.
+// Stats are the state and the counters of a Pool.
 type Stats struct {
 	Busy, Idle, Spares, Waiting int
-	Starting                    int // of Busy, those that are being given their program
+	Starting                    int // of Busy, those that load their program
 	ReservedBytes, BudgetBytes  int64
 	Spawned, Cold, Warm         uint64 // children started; activations by start
 	Evicted, Crashed, Refused   uint64 // idle children ended for room; children that died by themselves; Acquires without room
@@ -185,7 +195,7 @@ func (p *Pool) reaped(child *process) {
 	case !known:
 	case s != nil && s.idleAt != nil: // it died while idle
 		p.removeIdle(s)
-		p.freePlace(s)
+		p.freeRoom(s)
 		child.end(endCrash)
 	case s == nil && p.removeSpare(child):
 		child.end(endCrash)
@@ -305,7 +315,7 @@ func (p *Pool) endRestless() {
 	}
 }
 
-// takeSpare gives a living spare, or nil.
+// takeSpare returns a living spare, or nil.
 func (p *Pool) takeSpare() *process {
 	p.mu.Lock()
 	defer p.mu.Unlock()

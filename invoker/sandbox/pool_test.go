@@ -23,7 +23,7 @@ func pid(t *testing.T, s *Sandbox) string {
 	t.Helper()
 	r := s.Run(t.Context(), do("pid"))
 	if r.Status != api.StatusSuccess {
-		t.Fatalf("%+v", r.Error)
+		t.Fatalf("%+v, want r.Status == api.StatusSuccess", r.Error)
 	}
 	return string(r.Value)
 }
@@ -43,7 +43,7 @@ func TestConfigDefaults(t *testing.T) {
 	t.Parallel()
 	got, err := Config{}.withDefaults()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("withDefaults: %v", err)
 	}
 	if got.MemoryBudgetBytes < minimumBudgetBytes {
 		t.Errorf("budget %d", got.MemoryBudgetBytes)
@@ -117,7 +117,7 @@ func TestEvictionTakesTheLeastRecentlyUsed(t *testing.T) {
 				defer p.Release(s)
 			}
 			if s := p.Stats(); s.Evicted != 1 || s.Busy != 3 || s.ReservedBytes != 3*budgetBytes(64) {
-				t.Errorf("%+v", s)
+				t.Errorf("p.Stats: %+v, want s.Evicted == 1 and s.Busy == 3 and s.ReservedBytes == 3 * budgetBytes(64)", s)
 			}
 		})
 	}
@@ -166,7 +166,7 @@ func TestAcquireWaitsForRoom(t *testing.T) {
 		go func() {
 			s, err := p.Acquire(t.Context(), fakeProgram(key, ""))
 			if err != nil {
-				t.Error(err)
+				t.Errorf("p.Acquire: %v", err)
 			}
 			got <- s
 		}()
@@ -196,11 +196,11 @@ func TestAcquireGivesUp(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if s := p.Stats(); s.Waiting != 0 || s.Refused != 2 {
-		t.Errorf("%+v", s)
+		t.Errorf("p.Stats: %+v, want s.Waiting == 0 and s.Refused == 2", s)
 	}
 }
 
-// TestWaitersAreServedInOrder: a newcomer does not pass who waits.
+// TestWaitersAreServedInOrder: a new caller does not pass those that wait.
 func TestWaitersAreServedInOrder(t *testing.T) {
 	t.Parallel()
 	p := newPool(t, fakeChild(t), places(1), func(c *Config) { c.AcquireTimeout = time.Minute })
@@ -212,7 +212,7 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 		wait.Go(func() {
 			s, err := p.Acquire(t.Context(), fakeProgram(key, ""))
 			if err != nil {
-				t.Error(err)
+				t.Errorf("p.Acquire: %v", err)
 				return
 			}
 			order = append(order, key) // one place: one at a time
@@ -227,7 +227,7 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 	}
 }
 
-// TestSmallDoesNotPassLarge: who needs little does not starve who needs much.
+// TestSmallDoesNotPassLarge: callers with a small program do not starve one with a large.
 func TestSmallDoesNotPassLarge(t *testing.T) {
 	t.Parallel()
 	p := newPool(t, fakeChild(t), func(c *Config) {
@@ -241,7 +241,7 @@ func TestSmallDoesNotPassLarge(t *testing.T) {
 		go func() {
 			s, err := p.Acquire(t.Context(), prog)
 			if err != nil {
-				t.Error(err)
+				t.Errorf("p.Acquire: %v", err)
 			}
 			got <- s
 		}()
@@ -277,7 +277,7 @@ func TestDeadIdleChildIsReplaced(t *testing.T) {
 			t.Error("the dead one serves")
 		}
 		if r := again.Run(t.Context(), do("echo")); r.Status != api.StatusSuccess {
-			t.Errorf("%+v", r.Error)
+			t.Errorf("%+v, want r.Status == api.StatusSuccess", r.Error)
 		}
 		again.spent = true
 		p.Release(again)
@@ -292,7 +292,7 @@ func TestChildThatSpeaksWhileIdleIsEnded(t *testing.T) {
 	prog := fakeProgram("chatty", "")
 	s := acquire(t, p, prog)
 	if r := s.Run(t.Context(), do("after")); r.Status != api.StatusSuccess {
-		t.Fatalf("%+v", r.Error)
+		t.Fatalf("%+v, want r.Status == api.StatusSuccess", r.Error)
 	}
 	eventually(t, func() bool { return !s.child.alive() })
 	p.Release(s)
@@ -335,7 +335,7 @@ func TestIdleAreRetired(t *testing.T) {
 		t.Errorf("%d retired", n)
 	}
 	if s := p.Stats(); s.Idle != 0 || s.ReservedBytes != 0 {
-		t.Errorf("%+v", s)
+		t.Errorf("p.Stats: %+v, want s.Idle == 0 and s.ReservedBytes == 0", s)
 	}
 }
 
@@ -346,14 +346,14 @@ func TestKeeperRetiresIdle(t *testing.T) {
 	eventually(t, func() bool { return p.Stats().Idle == 0 })
 }
 
-// TestClose ends what is idle, busy, spare and waiting.
+// TestClose ends idle, busy and spare children and waiting callers.
 func TestClose(t *testing.T) {
 	t.Parallel()
 	cfg := Config{MaxProcesses: 2, Spares: 2, AcquireTimeout: time.Minute, Logger: zap.NewNop()}
 	fakeChild(t)(&cfg)
 	p, err := New(cfg)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("New: %v", err)
 	}
 	waitSpares(t, p)
 	p.Release(acquire(t, p, fakeProgram("idle", "")))
@@ -374,7 +374,7 @@ func TestClose(t *testing.T) {
 	}()
 	eventually(t, func() bool { return p.Stats().Waiting == 1 })
 	if err := p.Close(t.Context()); err != nil {
-		t.Fatal(err)
+		t.Fatalf("p.Close: %v", err)
 	}
 	if err := <-waited; api.ErrorCode(err) != api.CodeShuttingDown {
 		t.Errorf("the waiter got %v", err)
@@ -415,7 +415,7 @@ func TestStress(t *testing.T) {
 			for n := range 40 {
 				s, err := p.Acquire(t.Context(), fakeProgram(fmt.Sprint("key", (i+n)%6), ""))
 				if err != nil {
-					t.Error(err)
+					t.Errorf("p.Acquire: %v", err)
 					return
 				}
 				s.Run(t.Context(), do(doing[(i*7+n)%len(doing)]))

@@ -16,9 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stderrKept is how much of a child's stderr is kept to tell why it died. Go's
-// runtime says more, but not much more than stderrRead: a child that does is
-// killed, for reading it costs the server.
+// stderrKept is the part of a child's stderr, in bytes, that is kept for the reason of its
+// death. A child that writes more than stderrRead, which is more than Go's runtime does, is
+// killed: reading costs the server.
 const (
 	stderrKept = 4 << 10
 	stderrRead = 4 << 20
@@ -37,18 +37,18 @@ type process struct {
 	mapped    uint64 // address space at Hello, before it saw any source
 	limit     uint64 // RLIMIT_AS as set last
 
-	patience time.Duration // with its start and with its loading of a program
+	loadTimeout time.Duration // bounds its start and the loading of its program
 
 	mu     sync.Mutex // guards reaped: a pid may be used only until it is reaped
 	reaped bool
 	gone   chan struct{} // closed once reaped; then exit is set
 	exit   exit
-	// Both are an endReason: why somebody ended it, endCrash while nobody has, and
-	// what it means if it ends by itself now.
+	// Both are an endReason: why the pool killed the child, endCrash until it does, and
+	// the reason that counts if the child ends by itself now.
 	why, expected atomic.Int32
 }
 
-// exit is how a child ended.
+// exit is the end of a child.
 type exit struct {
 	state  *os.ProcessState
 	stderr string // its first 4 KB
@@ -112,8 +112,8 @@ func startProcess(s *spawner) (_ *process, stderr *os.File, err error) {
 		frames: wire.NewReader(socket),
 		gone:   make(chan struct{}),
 
-		isolation: isolation,
-		patience:  s.patience,
+		isolation:   isolation,
+		loadTimeout: s.loadTimeout,
 	}, stderr, nil
 }
 
@@ -134,7 +134,7 @@ func (p *process) reap(stderr *os.File) {
 	if waitErr != nil || closeErr != nil || (err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF)) {
 		p.exit.stderr += fmt.Sprint("\nsandbox: reaping: ", errors.Join(waitErr, closeErr, err))
 	}
-	p.exit.why = p.reason() // before anybody can see that it has gone
+	p.exit.why = p.reason() // set before gone is closed
 	close(p.gone)
 }
 
@@ -174,16 +174,15 @@ func (p *process) retirement() endReason {
 	return endRetired
 }
 
-// end kills the child for a reason and closes our end of its socket. What it sent
-// and nobody read is lost, so only the process's owner may call it, once it has no
-// more use.
+// end kills the child for a reason and closes our end of its socket. Unread frames are lost,
+// so only the owner of the process calls it, when it needs the process no more.
 func (p *process) end(why endReason) {
 	p.killFor(why)
 	// Closing a socket fails only where it has been closed before.
 	_ = p.conn.Close()
 }
 
-// alive says whether the child of an idle process still holds its end of the
+// alive reports whether the child of an idle process still holds its end of the
 // socket and has sent nothing, which it must not while idle. One system call.
 func (p *process) alive() bool {
 	if p.frames.Buffered() > 0 {
@@ -207,7 +206,8 @@ func (p *process) greet(ctx context.Context) error {
 	if _, err := wire.ParseMessage(payload, &p.hello); err != nil {
 		return err
 	}
-	if p.mapped, err = mappedBytes(p.pid); err != nil {
+	p.mapped, err = mappedBytes(p.pid)
+	if err != nil {
 		return err
 	}
 	if err := p.limitThreads(); err != nil {
@@ -219,10 +219,10 @@ func (p *process) greet(ctx context.Context) error {
 }
 
 // boundBy kills the child when ctx ends, and fails reads and writes when loading
-// takes too long. The function it gives ends both bounds.
+// takes too long. release ends both bounds.
 func (p *process) boundBy(ctx context.Context) (release func()) {
 	// Errors are those of a closed connection, which the reads report too.
-	_ = p.conn.SetDeadline(time.Now().Add(p.patience))
+	_ = p.conn.SetDeadline(time.Now().Add(p.loadTimeout))
 	stop := context.AfterFunc(ctx, func() { p.killFor(interruptedFor(ctx)) })
 	return func() {
 		stop()
@@ -243,8 +243,8 @@ func (p *process) limitAddressSpace(soft, hard uint64) error {
 	return nil
 }
 
-// cpuTime is the processor time that a living child has used so far; 0 where the
-// kernel does not tell.
+// cpuTime returns the processor time that a living child has used so far, 0 where the
+// kernel does not report it.
 func (p *process) cpuTime() time.Duration {
 	var ts unix.Timespec
 	// MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED), see clock_getcpuclockid(3).

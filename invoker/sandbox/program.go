@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Program is what a child is given to serve: one version of one function.
+// Program is one version of one function, which a child serves.
 type Program struct {
 	// Key is tenant/namespace/function/version. A child never serves two.
 	Key string
@@ -27,7 +27,7 @@ type Program struct {
 	Namespace      string
 	Function       string
 	Version        int64
-	// Bundle gives the canonical tar. It is called only when the script is not cached.
+	// Bundle returns the canonical tar. It is called only when the script is not cached.
 	Bundle func(ctx context.Context) ([]byte, error)
 }
 
@@ -49,9 +49,8 @@ func newScripts(maxBytes int64) (*scripts, error) {
 	})
 }
 
-// assign gives the child its program: source is a bundle tar or, with
-// head.Compiled, a script. It gives the script that the child made of a bundle
-// (nil otherwise). The child's memory limit holds from here on. Source that the
+// assign sends the child its program: source is a bundle tar or, with head.Compiled, a
+// script. It returns the script that the child compiled from a bundle, nil otherwise. The child's memory limit holds from here on. Source that the
 // child refuses, or that it cannot get through, is CodeValidationSource.
 func (p *process) assign(ctx context.Context, head wire.Assign, source []byte) ([]byte, error) {
 	frame, err := wire.AppendMessage(nil, wire.KindAssign, head, source)
@@ -121,7 +120,7 @@ func (p *process) assignError(ctx context.Context, err error) error {
 	case !isTimeout(err) && p.exit.state != nil && !p.exit.state.Exited():
 		return fmt.Errorf("sandbox: the child was killed while it loaded its program (%s): %w", p.exit.reason(), err)
 	case isTimeout(err):
-		reason = fmt.Sprintf("reading and compiling it took more than %s", p.patience)
+		reason = fmt.Sprintf("reading and compiling it took more than %s", p.loadTimeout)
 	case p.exit.outOfMemory():
 		reason = "reading and compiling it takes too much memory"
 	case p.exit.stackOverflow():
@@ -131,7 +130,7 @@ func (p *process) assignError(ctx context.Context, err error) error {
 		"the source cannot be used: "+reason)
 }
 
-// sourceError is the child's refusal, each place with file, line and column.
+// sourceError is the child's refusal: each problem with file, line and column.
 func sourceError(r wire.Refused) error {
 	message := "the source cannot be used"
 	fields := make([]api.FieldError, 0, min(len(r.Problems), maxProblems))
@@ -165,7 +164,7 @@ const (
 	maxProblemBytes = 4 << 10
 )
 
-// outOfMemory says whether the child died of a memory limit: Go's runtime says so
+// outOfMemory reports whether the child died of a memory limit: Go's runtime says so
 // on stderr, in several ways.
 func (e exit) outOfMemory() bool {
 	for _, text := range []string{
@@ -182,7 +181,7 @@ func (e exit) outOfMemory() bool {
 	return false
 }
 
-// stackOverflow says whether the child died of Go's stack limit.
+// stackOverflow reports whether the child died of Go's stack limit.
 func (e exit) stackOverflow() bool {
 	return strings.Contains(e.stderr, "stack exceeds") || strings.Contains(e.stderr, "stack overflow")
 }

@@ -53,8 +53,8 @@ type run struct {
 	logsCut  bool
 }
 
-// Run has the child handle one event and gives how that ended, whatever happens:
-// its errors are the activation's. When ctx ends the child is killed and the
+// Run has the child handle one event. It always returns a result: errors of the child are
+// those of the activation. When ctx ends the child is killed and the
 // Status is cancelled, or timeout where it was ctx's deadline.
 func (s *Sandbox) Run(ctx context.Context, call Call) Result {
 	switch {
@@ -92,7 +92,8 @@ func (r *run) handle() Result {
 		switch kind {
 		case wire.KindDone:
 			var done wire.Done
-			if done, err = wire.ParseDone(payload); err == nil {
+			done, err = wire.ParseDone(payload)
+			if err == nil {
 				return r.done(done)
 			}
 		case wire.KindHostCall:
@@ -153,8 +154,8 @@ func (r *run) hostCall(payload []byte) error {
 	return r.host.start(call, len(payload))
 }
 
-// failed ends an activation that has no Done: the child is late, dead, or sent
-// what is not the protocol.
+// failed ends an activation without a Done frame: the child is late, dead, or broke the
+// protocol.
 func (r *run) failed(cause error) Result {
 	r.spent = true
 	switch {
@@ -204,7 +205,7 @@ func interrupted(ctx context.Context) Result {
 	return Result{Status: api.StatusCancelled}
 }
 
-// isEOF says whether the child's end of the socket was closed.
+// isEOF reports whether the child's end of the socket was closed.
 func isEOF(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || isDisconnect(err)
 }

@@ -174,7 +174,7 @@ func TestManyHostCallsAtOnce(t *testing.T) {
 		return []byte(`{"found":true}`), value, nil
 	}
 	if r := s.Run(t.Context(), c); string(r.Value) != "900" {
-		t.Errorf("%s %s %+v", r.Status, r.Value, r.Error)
+		t.Errorf(`%s %s %+v, want string(r.Value) == "900"`, r.Status, r.Value, r.Error)
 	}
 }
 
@@ -220,7 +220,7 @@ func TestHostCallsAreBoundedInBytes(t *testing.T) {
 		return nil, nil, nil
 	}
 	if r := s.Run(t.Context(), c); r.Status != api.StatusSuccess {
-		t.Errorf("%+v", r)
+		t.Errorf("s.Run: %+v, want r.Status == api.StatusSuccess", r)
 	}
 }
 
@@ -247,7 +247,7 @@ func TestRepliesAreBoundedInBytes(t *testing.T) {
 		return nil, nil, nil
 	}
 	if r := s.Run(t.Context(), c); r.Status != api.StatusSuccess {
-		t.Errorf("%+v", r)
+		t.Errorf("s.Run: %+v, want r.Status == api.StatusSuccess", r)
 	}
 	if most.Load() > maxReplyBytes/api.MaxResultBytes || done.Load() != 20 {
 		t.Errorf("%d replies in memory at once, %d calls done", most.Load(), done.Load())
@@ -286,7 +286,7 @@ func TestHostCallErrors(t *testing.T) {
 		r := s.Run(t.Context(), c)
 		var replies []string
 		if err := json.Unmarshal(r.Value, &replies); err != nil {
-			t.Fatal(tc.name, err, r)
+			t.Fatalf("%s: replies %s: %v, want a JSON array", tc.name, r.Value, err)
 		}
 		if diff := cmp.Diff([]string{tc.want}, replies); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
@@ -310,32 +310,32 @@ func TestLateRepliesAreDropped(t *testing.T) {
 		return nil, nil, nil
 	}
 	if r := s.Run(t.Context(), c); r.Status != api.StatusSuccess {
-		t.Fatalf("%+v", r)
+		t.Fatalf("s.Run: %+v, want r.Status == api.StatusSuccess", r)
 	}
 	returned.Wait()
 	// The fake child dies of a frame that is no Invoke.
 	for range 20 {
 		if r := s.Run(t.Context(), do("echo")); r.Status != api.StatusSuccess {
-			t.Fatalf("%+v", r.Error)
+			t.Fatalf("%+v, want r.Status == api.StatusSuccess", r.Error)
 		}
 	}
 }
 
-// TestTooLateToRun: what has no time left, or nobody who waits, costs no child.
+// TestTooLateToRun: an event without remaining time, or without a caller, costs no child.
 func TestTooLateToRun(t *testing.T) {
 	t.Parallel()
 	p := newPool(t, fakeChild(t))
 	s := acquire(t, p, fakeProgram("too late", ""))
 	defer p.Release(s)
 	if r := s.Run(t.Context(), call(`"echo"`, -time.Second)); r.Status != api.StatusTimeout {
-		t.Errorf("%+v", r)
+		t.Errorf("s.Run: %+v, want r.Status == api.StatusTimeout", r)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if r := s.Run(ctx, do("echo")); r.Status != api.StatusCancelled {
-		t.Errorf("%+v", r)
+		t.Errorf("s.Run: %+v, want r.Status == api.StatusCancelled", r)
 	}
 	if r := s.Run(t.Context(), do("echo")); r.Status != api.StatusSuccess {
-		t.Errorf("%+v", r)
+		t.Errorf("s.Run: %+v, want r.Status == api.StatusSuccess", r)
 	}
 }

@@ -25,12 +25,12 @@ const childArg = "sandbox-child"
 // lives as long as they do: the kernel sends the death signal when the *thread*
 // that is their parent ends, and Go ends threads as it likes.
 type spawner struct {
-	executable string
-	patience   time.Duration // of its children
-	log        *zap.Logger
-	requests   chan spawnRequest
-	first      nursery.Isolation // to be tried first
-	nurseries  atomic.Uint64     // that were started
+	executable  string
+	loadTimeout time.Duration // of its children
+	log         *zap.Logger
+	requests    chan spawnRequest
+	first       nursery.Isolation // to be tried first
+	nurseries   atomic.Uint64     // that were started
 
 	// Only the thread's:
 	nursery   *os.Process // nil before the first request and after its death
@@ -56,10 +56,10 @@ func newSpawner(cfg Config) (*spawner, error) {
 		return nil, fmt.Errorf("sandbox: close_range: %w", err)
 	}
 	s := &spawner{
-		executable: cfg.Executable,
-		patience:   cfg.LoadTimeout,
-		log:        cfg.Logger,
-		requests:   make(chan spawnRequest),
+		executable:  cfg.Executable,
+		loadTimeout: cfg.LoadTimeout,
+		log:         cfg.Logger,
+		requests:    make(chan spawnRequest),
 	}
 	go s.serve()
 	return s, nil
@@ -145,16 +145,18 @@ func (s *spawner) startNursery() error {
 			// them together get no more than the server.
 			Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
 		})
-	if err = errors.Join(err, theirs.Close()); err != nil {
+	err = errors.Join(err, theirs.Close())
+	if err != nil {
 		return errors.Join(err, unix.Close(fds[0]))
 	}
 	s.nursery, s.socket = process, fds[0]
 	s.nurseries.Add(1)
 	// A nursery that hangs is as good as dead.
-	patience := unix.NsecToTimeval(s.patience.Nanoseconds())
+	loadTimeout := unix.NsecToTimeval(s.loadTimeout.Nanoseconds())
 	var greeting nursery.Greeting
-	err = unix.SetsockoptTimeval(s.socket, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &patience)
-	if err = errors.Join(err, s.receive(&greeting)); err != nil {
+	err = unix.SetsockoptTimeval(s.socket, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &loadTimeout)
+	err = errors.Join(err, s.receive(&greeting))
+	if err != nil {
 		s.endNursery()
 		return err
 	}
@@ -189,7 +191,8 @@ func (s *spawner) endNursery() {
 	}
 	_ = s.nursery.Kill() // fails only where it has ended
 	_, err := s.nursery.Wait()
-	if err = errors.Join(err, unix.Close(s.socket)); err != nil {
+	err = errors.Join(err, unix.Close(s.socket))
+	if err != nil {
 		s.log.Warn("ending the sandbox nursery", zap.Error(err))
 	}
 	s.nursery = nil

@@ -31,7 +31,7 @@ func (p *process) limitThreads() error {
 	return nil
 }
 
-// threadsByNamespace says whether this kernel is Linux 5.14 or later.
+// threadsByNamespace reports whether this kernel is Linux 5.14 or later.
 var threadsByNamespace = sync.OnceValue(func() bool {
 	var name unix.Utsname
 	var major, minor int

@@ -52,7 +52,7 @@ type auditLog struct {
 	writing sync.Mutex
 }
 
-// reading is what is counted in one event.
+// reading is the key of one event: equal readings are counted together.
 type reading struct {
 	tenant, sub, method, path, made string
 	code                            api.Code
@@ -67,12 +67,12 @@ func newAuditLog(life context.Context, store *storage.Store, window time.Duratio
 		open: map[reading]*api.AuditEvent{},
 		lost: prometheus.NewCounter(prometheus.CounterOpts{
 			Namespace: metrics.Namespace, Name: "secret_audit_lost_total",
-			Help: "Events of the reading of secrets that could not be written to the audit.",
+			Help: "Audit events of secret reads that could not be written.",
 		}),
 	}
 }
 
-// reader is on whose behalf secrets are read.
+// reader is the activation for which secrets are read.
 type reader struct{ tenant, namespace, sub, activation, request string }
 
 // note counts a reading.
@@ -116,8 +116,8 @@ func readStatus(code api.Code) int {
 	return http.StatusInternalServerError
 }
 
-// flush writes what was gathered. What the store does not take is tried again with what
-// follows, unless life has ended or it is too much.
+// flush writes the gathered events. Those that the store does not take are tried again
+// later, unless life has ended or too many wait.
 func (l *auditLog) flush(life context.Context) {
 	l.writing.Lock()
 	defer l.writing.Unlock()
@@ -129,7 +129,7 @@ func (l *auditLog) flush(life context.Context) {
 		l.timer = nil
 	}
 	l.mu.Unlock()
-	var failed error // then the others wait, too: a store that is away delays the end once
+	var failed error // the first failure ends the flush: a store that does not answer delays Close once
 	for key, e := range gathered {
 		if failed == nil {
 			ctx, cancel := context.WithTimeout(life, readTimeout)
@@ -142,7 +142,7 @@ func (l *auditLog) flush(life context.Context) {
 	}
 }
 
-// again keeps an event that was not written.
+// again keeps an event that was not written for the next flush.
 func (l *auditLog) again(key reading, e *api.AuditEvent, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -161,14 +161,14 @@ func (l *auditLog) again(key reading, e *api.AuditEvent, err error) {
 	}
 }
 
-// waiting is how many events are gathered.
+// waiting returns the number of events that are not written yet.
 func (l *auditLog) waiting() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.open)
 }
 
-// close writes what is left, within ctx; nothing may be noted any more.
+// close writes the remaining events; ctx applies to that. note must not be called any more.
 func (l *auditLog) close(ctx context.Context) {
 	l.mu.Lock()
 	l.closed = true

@@ -6,7 +6,7 @@ import (
 	"github.com/codesous/sous/metrics"
 )
 
-// counters is what a vault counts.
+// counters are the counters of a vault.
 type counters struct{ resolves, openings *prometheus.CounterVec }
 
 // The outcomes of both.
@@ -47,6 +47,6 @@ func (v *Vault) Register(reg prometheus.Registerer) error {
 		}, func() float64 { return float64(v.size()) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Namespace: metrics.Namespace, Name: "secret_audit_waiting",
-			Help: "Events of the reading of secrets that are gathered, for a minute at most.",
+			Help: "Audit events of secret reads that are not written yet, a minute old at most.",
 		}, func() float64 { return float64(v.audit.waiting()) }))
 }

@@ -15,8 +15,8 @@ import (
 // redacted stands in the place of a secret.
 const redacted = "***"
 
-// Bounds of what is looked for. A shorter text would be found in everything; a hostile
-// value of many lines must not make the server hold a pattern for each.
+// Bounds of the search. A shorter text would be found in almost any line; a hostile value
+// of many lines must not make the server hold a pattern for each.
 const (
 	minRedacted      = 4 // characters
 	maxRedactedLines = 512
@@ -26,12 +26,17 @@ const (
 
 // redactor replaces secrets in text: their values, the lines of values, and the forms
 // in which both are commonly written. All forms are found in one pass.
+//
+// The secret p"w 1, for example, is found as p"w 1, as p\"w 1 within JSON, as p%22w%201 and
+// p%22w+1 within URLs, and in base64 at any offset. Values under minRedacted characters are
+// not looked for. A function can still disguise a value, for example by reversing it: the
+// redactor prevents accidents, not intent.
 type redactor struct {
 	replacer *strings.Replacer
 	forms    []string // the longest first
 }
 
-// newRedactor is nil where there is nothing to look for.
+// newRedactor returns a redactor of values, nil where there is nothing to find.
 func newRedactor(values []string) *redactor {
 	found := map[string]bool{}
 	add := func(form string) {
@@ -39,7 +44,7 @@ func newRedactor(values []string) *redactor {
 			found[form] = true
 		}
 	}
-	for _, value := range values { // what matters most first: the forms are bounded
+	for _, value := range values { // the most important forms first: their number is bounded
 		for _, form := range writtenForms(value) {
 			add(form)
 		}
@@ -62,7 +67,8 @@ func newRedactor(values []string) *redactor {
 	return redactorOfForms(found)
 }
 
-// with finds what either finds; not ok where that is too much to hold.
+// with returns a redactor that finds the forms of both. ok is false where they exceed
+// maxRunForms.
 func (r *redactor) with(other *redactor) (both *redactor, ok bool) {
 	found, size := map[string]bool{}, 0
 	for _, form := range slices.Concat(r.forms, other.forms) {
@@ -145,12 +151,12 @@ func jsonForms(text string) []string {
 	return []string{script, inside(plain), inside(safe)}
 }
 
-// uriComponent turns what url.QueryEscape gave into what encodeURIComponent gives.
+// uriComponent turns a result of url.QueryEscape into that of encodeURIComponent.
 func uriComponent(query string) string {
 	return strings.NewReplacer("+", "%20", "%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*").Replace(query)
 }
 
-// uri gives what encodeURI gives.
+// uri returns text as encodeURI does.
 func uri(text string) string {
 	component := uriComponent(url.QueryEscape(text))
 	return strings.NewReplacer("%3B", ";", "%2C", ",", "%2F", "/", "%3F", "?", "%3A", ":", "%40", "@", "%26", "&", "%3D", "=", "%2B", "+", "%24", "$", "%23", "#").
@@ -184,7 +190,7 @@ func base64Forms(value string) []string {
 	return forms
 }
 
-// text gives s without secrets.
+// text returns s without secrets.
 func (r *redactor) text(s string) string {
 	if r == nil {
 		return s
@@ -192,7 +198,7 @@ func (r *redactor) text(s string) string {
 	return r.replacer.Replace(s)
 }
 
-// cut is text for what was cut to limit bytes: a secret may have been cut with it.
+// cut is text for a string that may have been cut to limit bytes, and a secret with it.
 func (r *redactor) cut(s string, limit int) string {
 	out := r.text(s)
 	if r == nil || len(s) <= limit-utf8.UTFMax {
@@ -212,8 +218,7 @@ func (r *redactor) cut(s string, limit int) string {
 	return out
 }
 
-// line gives the text of a log line without secrets; it is the same slice where it
-// holds none.
+// line returns the text of a log line without secrets: the same slice where it holds none.
 func (r *redactor) line(text []byte) []byte {
 	if r == nil {
 		return text
@@ -225,7 +230,7 @@ func (r *redactor) line(text []byte) []byte {
 	return text
 }
 
-// failure gives an error without secrets.
+// failure returns an error without secrets.
 func (r *redactor) failure(e *api.ActivationError) *api.ActivationError {
 	if r == nil || e == nil {
 		return e

@@ -20,7 +20,7 @@ func TestRedactor(t *testing.T) {
 	asJSON := func(v any) string {
 		b, err := json.Marshal(v)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("json.Marshal: %v", err)
 		}
 		return string(b)
 	}
@@ -83,7 +83,7 @@ func TestRedactorOfNothing(t *testing.T) {
 	t.Parallel()
 	for _, values := range [][]string{nil, {""}, {"abc", "ü€x"}, {"a\nb\nc"[:3]}} {
 		if r := newRedactor(values); r != nil {
-			t.Errorf("%q: %q", values, r.forms)
+			t.Errorf("%q: %q, want r == nil", values, r.forms)
 		}
 	}
 	var none *redactor
@@ -108,7 +108,7 @@ func TestRedactorOfWhatWasCut(t *testing.T) {
 	}
 	e := &api.ActivationError{Type: api.ErrException, Message: "x abcdefgh", Stack: "at abcdefgh", Code: "abcdefgh"}
 	if got := r.failure(e); *got != (api.ActivationError{Type: api.ErrException, Message: "x ***", Stack: "at ***", Code: "***"}) || e.Code != "abcdefgh" {
-		t.Errorf("%+v", got)
+		t.Errorf(`r.failure: %+v, want *got == (api.ActivationError{Type: api.ErrException, Message: "x ***", Stack: "at ***", Code: "***"}) and e.Code == "abcdefgh"`, got)
 	}
 }
 
@@ -124,7 +124,7 @@ func TestRedactorIsBounded(t *testing.T) {
 		t.Errorf("%d forms", len(r.forms))
 	}
 	if got := r.text("it is the one that matters"); got != "it is ***" {
-		t.Error(got)
+		t.Errorf(`r.text = %v, want "it is ***"`, got)
 	}
 }
 

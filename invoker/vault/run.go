@@ -10,8 +10,9 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// Run is the secrets of one activation. A nil Run is that of a version that names no
-// secrets: it costs nothing and changes nothing.
+// Run holds the secrets of one activation: Get reads them, Line and Failure remove them from
+// its logs and its error. It is safe for concurrent use. A nil Run is that of a version that
+// names no secrets: it costs nothing and changes nothing.
 type Run struct {
 	vault  *Vault
 	name   Version
@@ -19,10 +20,10 @@ type Run struct {
 	reader reader
 
 	mu sync.Mutex
-	// find finds all that it may have read: a secret that changes while it runs is found
-	// in its text as it was, and as it is.
+	// find finds all values that the run may have read: those of a secret that changes
+	// while it runs, before and after the change.
 	find *redactor
-	last *redactor // the one that find got last
+	last *redactor // the one that was added to find last
 }
 
 // Begin resolves the secrets that a version names, for one activation and the request
@@ -51,8 +52,8 @@ func (v *Vault) Begin(name Version, names []string, activation, request string) 
 	return r
 }
 
-// keep lets the run find what a generation holds, and lets go of the generation.
-// CodeHostSecretUnavailable where that would be too much to hold for one run.
+// keep adds a generation's values to those that the run finds, and releases the
+// generation. Errors: CodeHostSecretUnavailable where one run would hold too many.
 func (r *Run) keep(g *generation) error {
 	defer r.vault.release(g)
 	r.mu.Lock()

@@ -18,7 +18,7 @@ func TestRunFindsAValueThatHoldsTheOneBefore(t *testing.T) {
 		r.keep(&generation{redactor: newRedactor([]string{value}), holders: 1})
 	}
 	if got := string(r.Line([]byte("it is hunter2 and its new end, was hunter2"))); got != "it is ***, was ***" {
-		t.Error(got)
+		t.Errorf(`string = %v, want "it is ***, was ***"`, got)
 	}
 }
 

@@ -1,6 +1,11 @@
 // Package vault keeps the secrets that function versions name, opened, for as long as
 // the versions are in use. It writes every reading into the audit, and finds the values
 // in logs and errors, where they must not appear.
+//
+// Each read of a version's secrets makes a generation. An activation uses the generation
+// that is current when it asks, and keeps finding the values of all generations that it has
+// used: a function that read a token before its rotation still must not log the old one.
+// A generation's values are overwritten when the vault and all activations have dropped it.
 package vault
 
 import (
@@ -17,17 +22,17 @@ import (
 	"github.com/codesous/sous/storage/secrets"
 )
 
-// How long opened secrets are kept and believed. A change is told by a notice; one that
-// is lost is found out by secretsTTL at the latest, since then nothing is believed that
-// was not read again. A version that is busy is read again off the path before that.
+// How long opened secrets are kept and used. A notice announces a change; where the notice
+// is lost, the change is seen after secretsTTL at the latest, because older values are not
+// used. Versions in use are read again in the background before that.
 const (
 	secretsTTL     = 30 * time.Second
 	secretsRetry   = 5 * time.Second // where some could not be opened
 	secretsIdle    = 10 * time.Minute
 	secretsTimeout = 5 * time.Second // of one read
 	maxEntries     = 1000            // versions
-	// maxVersionSecretBytes bounds the values of one version together: what is kept to
-	// find them in text is several times as much.
+	// maxVersionSecretBytes bounds the values of one version together: the patterns that
+	// find them in text are several times as long.
 	maxVersionSecretBytes = 256 << 10
 )
 
@@ -53,20 +58,20 @@ type Version struct {
 	Version                     int64
 }
 
-// entry is what is known of a version's secrets. The vault's mutex guards it.
+// entry holds the secrets of a version. The vault's mutex guards it.
 type entry struct {
 	names   []string
 	now     *generation // nil before the first read
 	readAt  time.Time   // when the read of now began
 	used    time.Time
 	changes int           // notices
-	seen    int           // those that now has in it
+	seen    int           // the notices that now includes
 	reading chan struct{} // closed when the read under way is done
 	err     error         // why the last one failed
 }
 
-// generation is a version's secrets as they were read once. Who reads one of them when
-// they change holds it on.
+// generation is the result of one read of a version's secrets. Runs that still use it keep
+// it after a newer one was read.
 type generation struct {
 	values   []secrets.Value
 	redactor *redactor
@@ -76,11 +81,11 @@ type generation struct {
 
 // Config configures a Vault. Zero values mean the documented default.
 type Config struct {
-	// Secrets is where secrets are read (default: the store's, none of which can be
+	// Secrets reads the secrets (default: the store's, without a key, so that none can be
 	// opened).
 	Secrets *secrets.Secrets
-	// TTL is how long a secret is used without a look at the store, where no notice tells
-	// of a change (default 30 s).
+	// TTL is how long a secret is used before it is read again, where no change notice
+	// arrives (default 30 s).
 	TTL time.Duration
 	// Window is how long readings are gathered for one event of the audit (default 50 s).
 	Window time.Duration
@@ -102,9 +107,9 @@ func New(life context.Context, store *storage.Store, cfg Config) *Vault {
 	}
 }
 
-// hold gives the secrets of a version, which must be let go of, as they are now: not
-// older than the last notice that arrived, nor than the vault's time to live. who
-// reads stands in the audit. Errors: the store's, CodeShuttingDown.
+// hold returns the current secrets of a version: not older than the last notice that
+// arrived, nor than the vault's TTL. The caller releases them. The audit names who as the
+// reader. Errors: the store's, CodeShuttingDown.
 func (v *Vault) hold(ctx context.Context, name Version, names []string, who *reader) (*generation, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -133,15 +138,15 @@ func (v *Vault) hold(ctx context.Context, name Version, names []string, who *rea
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		// What changed while it was read is read again.
+		// A change during the read leads to another read.
 		if e.err != nil && e.changes == began {
 			return nil, e.err
 		}
 	}
 }
 
-// last gives the secrets of a version as they were known last, however old; nil where
-// they are not. It is to find them in text, not to give them away.
+// last returns the secrets of a version as they were read last, however old, nil where they
+// were not read. They serve to find the values in text, never as values.
 func (v *Vault) last(name Version) *generation {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -179,7 +184,7 @@ func (e *entry) fresh(ttl time.Duration) bool {
 	return e.now != nil && e.seen == e.changes && time.Since(e.readAt) < ttl
 }
 
-// read reads an entry anew, off the path. The caller holds the mutex.
+// read reads an entry again in the background. The caller holds the mutex.
 func (v *Vault) read(name Version, e *entry, who *reader) {
 	done, began, changes := make(chan struct{}), time.Now(), e.changes
 	e.reading = done
@@ -204,7 +209,7 @@ func (v *Vault) read(name Version, e *entry, who *reader) {
 		if v.entries[name] != e { // it was evicted meanwhile
 			next.holders = 1
 			next.drop()
-			return // who waits makes another
+			return // a waiting caller makes another
 		}
 		if e.now != nil {
 			e.now.drop()
@@ -214,7 +219,7 @@ func (v *Vault) read(name Version, e *entry, who *reader) {
 	})
 }
 
-// open reads the secrets, and opens those that are not as they were.
+// open reads the secrets, and opens those that changed since known.
 func (v *Vault) open(ctx context.Context, name Version, names []string, known *generation, who *reader) (*generation, error) {
 	var before []secrets.Value
 	if known != nil {
@@ -244,7 +249,7 @@ func (v *Vault) open(ctx context.Context, name Version, names []string, known *g
 	return next, nil
 }
 
-// redactorOf finds values: by what found those of known, where they are the same.
+// redactorOf returns the redactor of values: that of known where the values are the same.
 func redactorOf(values []secrets.Value, known *generation) *redactor {
 	same := func(a, b secrets.Value) bool { return bytes.Equal(a.Text, b.Text) }
 	if known != nil && slices.EqualFunc(values, known.values, same) {
@@ -257,15 +262,15 @@ func redactorOf(values []secrets.Value, known *generation) *redactor {
 	return newRedactor(texts)
 }
 
-// release lets go of what hold gave.
+// release ends the use of a generation that hold returned.
 func (v *Vault) release(g *generation) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	g.drop()
 }
 
-// drop overwrites the values once nobody holds them. What finds them in text is left to
-// the garbage collector: Go's strings cannot be overwritten. The caller holds the mutex.
+// drop overwrites the values when their last holder ends. Their redactor is left to the
+// garbage collector: Go's strings cannot be overwritten. The caller holds the mutex.
 func (g *generation) drop() {
 	g.holders--
 	if g.holders > 0 {
@@ -290,7 +295,7 @@ func (v *Vault) Changed(c storage.Change) {
 	}
 }
 
-// clean forgets what was not used for a while.
+// clean removes the entries that were not used for secretsIdle.
 func (v *Vault) clean() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -330,7 +335,7 @@ func (v *Vault) size() int {
 	return len(v.entries)
 }
 
-// Close forgets everything and writes the last audit events. All runs must have ended.
+// Close removes all entries and writes the last audit events. All runs must have ended.
 // ctx applies to the writes, of which each is bounded by readTimeout.
 func (v *Vault) Close(ctx context.Context) {
 	v.mu.Lock()

@@ -18,14 +18,14 @@ type activation struct {
 	ctl       *control
 	head      wire.InvokeHead
 	loop      loop
-	unhandled []*goja.Promise // rejected, and nobody listens yet
+	unhandled []*goja.Promise // rejected, and without a handler so far
 	logs      logBudget
 	began     time.Time
-	order     int64 // of what it told last of its job
+	order     int64 // of its last update of its job
 }
 
 // invoke runs one activation and answers it. An error is the link's: there is
-// nobody left to answer.
+// no peer to answer any more.
 func (s *server) invoke(f frame) error {
 	head, event, err := wire.ParseInvoke(f.payload)
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *server) invoke(f frame) error {
 	return s.link.send(func(dst []byte) ([]byte, error) { return wire.AppendDone(dst, done) })
 }
 
-// run gives the result's JSON, nil for undefined.
+// run returns the result's JSON, nil for undefined.
 func (a *activation) run(event []byte) ([]byte, error) {
 	if err := a.enter(); err != nil {
 		return nil, err
@@ -76,10 +76,11 @@ func (a *activation) run(event []byte) ([]byte, error) {
 	return r.result(value)
 }
 
-// enter gives the activation its realm: the one built ahead, or a new one.
+// enter sets the realm of the activation: the one built ahead, or a new one.
 func (a *activation) enter() error {
 	s := a.server
-	if a.realm, s.next = s.next, nil; a.realm != nil {
+	a.realm, s.next = s.next, nil
+	if a.realm != nil {
 		a.realm.adopt(a.ctl, a)
 		return nil
 	}
@@ -118,7 +119,7 @@ func (a *activation) await(value goja.Value) (goja.Value, error) {
 	return p.Result(), nil
 }
 
-// promiseOf gives the promise that value is or becomes, nil for plain values.
+// promiseOf returns the promise that value is or becomes, nil for plain values.
 func (a *activation) promiseOf(value goja.Value) (*goja.Promise, error) {
 	obj, ok := value.(*goja.Object)
 	if !ok {
@@ -140,7 +141,7 @@ func (a *activation) promiseOf(value goja.Value) (*goja.Promise, error) {
 }
 
 // done is the frame that answers an activation. Whatever the script made of
-// being stopped, the stop is what counts.
+// being stopped, the stop counts.
 func (a *activation) done(body []byte, failure api.ActivationError) wire.Done {
 	d := wire.Done{Outcome: wire.OutcomeValue, Body: body}
 	if a.logs.truncated {

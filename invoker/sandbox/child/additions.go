@@ -10,8 +10,8 @@ import (
 //go:embed additions.js
 var additionsSource string
 
-// additionsFor gives the program of what a script names and goja lacks, nil for
-// most: a fresh realm should not pay for what nobody uses.
+// additionsFor returns a program of the methods that a script names and goja lacks, nil for
+// most: a fresh realm should not pay for additions that its script does not use.
 func additionsFor(script []byte) (*goja.Program, error) {
 	for _, name := range []string{"groupBy", "withResolvers", "Promise.try", "fromAsync"} {
 		if bytes.Contains(script, []byte(name)) {

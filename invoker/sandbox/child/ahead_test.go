@@ -112,7 +112,7 @@ func TestLateReply(t *testing.T) {
 	}
 	p.source("export default (wait) => { const p = cs.kv.get('k'); return wait ? p : 0 }")
 	if got := p.value("false"); got != "0" {
-		t.Fatal(got)
+		t.Fatalf(`p.value = %v, want "0"`, got)
 	}
 	if got := p.value("true"); got != `"mine"` {
 		t.Errorf("got %s", got)
@@ -208,11 +208,11 @@ func TestProtocolErrors(t *testing.T) {
 	t.Parallel()
 	invoke, err := wire.AppendInvoke(nil, &wire.InvokeHead{}, []byte("1"))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("wire.AppendInvoke: %v", err)
 	}
 	assign, err := json.Marshal("x")
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("json.Marshal: %v", err)
 	}
 	for name, bytes := range map[string][]byte{
 		"Invoke before Assign": invoke,

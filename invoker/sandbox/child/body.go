@@ -7,7 +7,7 @@ import (
 	"github.com/dop251/goja"
 )
 
-// body is what a Request or a Response carries
+// body is the body of a Request or a Response
 // (https://fetch.spec.whatwg.org/#body-mixin). It is whole when a script gets it.
 type body struct {
 	data []byte
@@ -21,7 +21,7 @@ type bodied interface {
 	headerList() *headers
 }
 
-// bodyOf takes a BodyInit and says which content type it implies.
+// bodyOf takes a BodyInit, and returns the content type that it implies.
 func (r *realm) bodyOf(v goja.Value) (b *body, contentType string) {
 	if v == nil || goja.IsUndefined(v) || goja.IsNull(v) {
 		return &body{null: true}, ""
@@ -35,7 +35,7 @@ func (r *realm) bodyOf(v goja.Value) (b *body, contentType string) {
 	return &body{data: []byte(v.String())}, "text/plain;charset=UTF-8"
 }
 
-// take gives the data, once.
+// take returns the data, once.
 func (b *body) take(r *realm) []byte {
 	if b.used {
 		panic(r.vm.NewTypeError("Body is unusable: it has already been read"))

@@ -5,7 +5,7 @@ import (
 )
 
 // slot is the property under which an object keeps its Go state: out of reach
-// for scripts, who see an empty object there.
+// for scripts, which see an empty object there.
 var slot = goja.NewSymbol("[[State]]")
 
 // holder carries Go state in a script object that has no members.
@@ -114,7 +114,7 @@ func (r *realm) hidden(obj *goja.Object, name string, v goja.Value) {
 	must(obj.DefineDataProperty(name, v, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE))
 }
 
-// stateOf gives an object's Go state, if it is of type T.
+// stateOf returns an object's Go state, if it is of type T.
 func stateOf[T any](v goja.Value) (state T, ok bool) {
 	obj, ok := v.(*goja.Object)
 	if !ok {

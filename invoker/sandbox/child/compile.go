@@ -19,21 +19,21 @@ import (
 	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
-// scriptName is what the script is called where no source map says better.
+// scriptName names the script where no source map names a file.
 const scriptName = "bundle.js"
 
-// bindName is the variable through which a script hands its handler over.
+// bindName is the variable through which a script exports its handler.
 const bindName = "__cs_handler"
 
-// program is what a child serves: a compiled script and what it is told.
+// program is the program that a child serves: the compiled script and its assignment.
 type program struct {
 	assign wire.Assign
 	code   *goja.Program
-	// aheadRefused: evaluating the modules does what belongs to an activation,
-	// or takes long, so no runtime is built ahead.
+	// aheadRefused reports that evaluating the modules has effects, or takes long, so
+	// that no realm is built ahead.
 	aheadRefused bool
-	// asynchronous: the script names what uses promises. A guess that costs time
-	// where it is wrong, and nothing else.
+	// asynchronous reports that the script probably uses promises. A wrong guess costs
+	// time only.
 	asynchronous bool
 	globals      []row
 	context      []row
@@ -42,7 +42,7 @@ type program struct {
 }
 
 // load makes the program of an assignment, and its script where it was
-// compiled here; or says why the source cannot be used.
+// compiled here, or the problems of the source.
 func load(assign wire.Assign, blob []byte) (*program, []byte, []wire.Problem) {
 	script := blob
 	if !assign.Compiled {
@@ -51,7 +51,8 @@ func load(assign wire.Assign, blob []byte) (*program, []byte, []wire.Problem) {
 			return nil, nil, []wire.Problem{{Message: err.Error()}}
 		}
 		var problems []wire.Problem
-		if script, problems = compile(files, assign.Entry, assign.Handler); len(problems) > 0 {
+		script, problems = compile(files, assign.Entry, assign.Handler)
+		if len(problems) > 0 {
 			return nil, nil, problems
 		}
 	}
@@ -261,8 +262,8 @@ func syntaxProblem(err error, script []byte) wire.Problem {
 	return wire.Problem{Message: err.Error()}
 }
 
-// original finds the user's place of a place in the script: the parser reads the
-// source map only of a script without errors.
+// original maps a position in the script to the user's source: the parser reads the source
+// map only of a script without errors.
 func original(p file.Position, message string, script []byte) wire.Problem {
 	lines := bytes.Split(script, []byte("\n"))
 	if p.Line >= 1 && p.Line <= len(lines) && p.Column >= 1 && p.Column <= len(lines[p.Line-1]) {

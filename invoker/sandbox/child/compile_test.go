@@ -109,7 +109,7 @@ func TestCompileRefuses(t *testing.T) {
 			}
 			var refused wire.Refused
 			if _, err := wire.ParseMessage(payload, &refused); err != nil {
-				t.Fatal(err)
+				t.Fatalf("wire.ParseMessage: %v", err)
 			}
 			got := refused.Problems[0]
 			if !strings.Contains(got.Message, tt.want.Message) {
@@ -218,15 +218,15 @@ func TestGuessesWhatIsAsynchronous(t *testing.T) {
 			"function.js": []byte(source), "README.md": []byte("async, a Promise"),
 		})
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("bundle.Pack: %v", err)
 		}
 		p, script, problems := load(wire.Assign{}, tar)
 		if len(problems) > 0 {
-			t.Fatal(problems)
+			t.Fatalf("load = %v, want len(problems) <= 0", problems)
 		}
 		again, _, problems := load(wire.Assign{Compiled: true}, script)
 		if len(problems) > 0 {
-			t.Fatal(problems)
+			t.Fatalf("load = %v, want len(problems) <= 0", problems)
 		}
 		if p.asynchronous != want || again.asynchronous != want {
 			t.Errorf("%s: %v, then %v", source, p.asynchronous, again.asynchronous)

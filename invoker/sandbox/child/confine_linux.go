@@ -70,7 +70,7 @@ func limitResources() error {
 	return nil
 }
 
-// dropCapabilities gives up those of a child without a user namespace of its own
+// dropCapabilities drops those of a child without a user namespace of its own
 // whose parent is root; elsewhere exec has taken them.
 func dropCapabilities() error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
@@ -90,7 +90,7 @@ func dropCapabilities() error {
 }
 
 // forbidFiles has Landlock refuse every path, port, abstract socket and signal
-// that the kernel's version of it knows. It says whether the kernel has Landlock.
+// that the kernel's version of it knows. It reports whether the kernel has Landlock.
 func forbidFiles() (bool, error) {
 	if version, err := ll.LandlockGetABIVersion(); err != nil || version < 1 {
 		return false, nil //nolint:nilerr // not built in, or not enabled at boot: that is the answer
@@ -132,9 +132,8 @@ func filterSystemCalls() error {
 	return nil
 }
 
-// allowedCalls is all that process pid may ask of the kernel. It opens nothing,
-// connects to nothing, starts nothing, signals nobody else, and maps no memory
-// that could be executed.
+// allowedCalls are the system calls of process pid. It can open no file, connect to no
+// address, start no process, signal no process but itself, and map no executable memory.
 func allowedCalls(pid int) seccomp.SyscallGroup {
 	only := func(name string, c seccomp.Condition) seccomp.NameWithConditions {
 		return seccomp.NameWithConditions{Name: name, Conditions: seccomp.ArgumentConditions{c}}

@@ -6,7 +6,7 @@ import (
 	"github.com/dop251/goja"
 )
 
-// cause is why an activation is stopped from outside the script. The script
+// cause is the reason why an activation is stopped from outside the script. The script
 // cannot catch it.
 type cause int32
 
@@ -19,7 +19,10 @@ const (
 	causeSlow   // evaluated ahead, a module took too long
 )
 
-// control stops an activation from any goroutine. The first cause wins.
+// control stops an activation from any goroutine: the deadline's timer, the memory watch,
+// the reader of the socket. It interrupts the script where it runs and wakes the loop where
+// it waits. The first cause wins, and decides the outcome of the activation whatever the
+// script does afterwards.
 type control struct {
 	reason atomic.Int32
 	vm     atomic.Pointer[goja.Runtime]

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cpuTime is what the process has used of the processor.
+// cpuTime returns the processor time of this process.
 func cpuTime() time.Duration {
 	var t unix.Timespec
 	const clock = uintptr(unix.CLOCK_PROCESS_CPUTIME_ID)

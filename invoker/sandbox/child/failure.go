@@ -13,7 +13,7 @@ import (
 // thrown is a value that a script threw or rejected with.
 type thrown struct {
 	value     goja.Value
-	unhandled bool // rejected by a promise nobody listened to
+	unhandled bool // a promise was rejected without a handler
 }
 
 func (t *thrown) Error() string { return "the script threw" }
@@ -81,7 +81,7 @@ func (a *activation) exception(v goja.Value, stack []goja.StackFrame, unhandled 
 
 const maxErrorCode = 128
 
-// thrownMessage says what was thrown in one text: an error's name and message,
+// thrownMessage returns the text of a thrown value: an error's name and message,
 // the name left out where it is only "Error".
 func thrownMessage(r *realm, v goja.Value) string {
 	obj, ok := v.(*goja.Object)

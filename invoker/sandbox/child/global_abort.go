@@ -16,7 +16,7 @@ type abortSignal struct {
 	then      []func(reason goja.Value) // the platform's own listeners, called first
 }
 
-// abort tells everybody, once.
+// abort calls all listeners, once.
 func (s *abortSignal) abort(r *realm, this, reason goja.Value) {
 	if s.aborted {
 		return
@@ -25,8 +25,8 @@ func (s *abortSignal) abort(r *realm, this, reason goja.Value) {
 		reason = r.newDOMException("AbortError", "This operation was aborted")
 	}
 	s.aborted, s.reason = true, reason
-	for _, tell := range s.then {
-		tell(reason)
+	for _, listener := range s.then {
+		listener(reason)
 	}
 	listeners := append([]goja.Value{s.onabort}, s.listeners...)
 	s.then, s.listeners = nil, nil

@@ -8,7 +8,7 @@ import (
 	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
-// csCadence is what a function does as an activity, and with workflows.
+// csCadence makes cs.cadence: heartbeats of activities, and calls of workflows.
 func csCadence(r *realm) goja.Value {
 	return r.newNamespace([]row{
 		{"heartbeat", function("heartbeat", 1, cadenceHeartbeat)},
@@ -26,9 +26,9 @@ func cadenceHeartbeat(r *realm, call goja.FunctionCall) goja.Value {
 	})
 }
 
-// cadenceLastHeartbeat gives the details that the attempt before recorded last,
-// undefined where there are none. What is not JSON, because another worker wrote
-// it, is given as {raw_base64}.
+// cadenceLastHeartbeat returns the details that the attempt before recorded last,
+// undefined where there are none. Details that are not JSON, because another worker wrote
+// them, are {raw_base64}.
 func cadenceLastHeartbeat(r *realm, _ goja.FunctionCall) goja.Value {
 	if !r.effect() || len(r.act.head.LastHeartbeat) == 0 {
 		return goja.Undefined()

@@ -44,7 +44,8 @@ func (c *cloner) clone(v goja.Value) goja.Value {
 		if copied, ok := c.done[v]; ok {
 			return copied
 		}
-		if c.depth++; c.depth > maxCloneDepth {
+		c.depth++
+		if c.depth > maxCloneDepth {
 			c.refuse("a value nested deeper than 1000 levels")
 		}
 		defer func() { c.depth-- }()

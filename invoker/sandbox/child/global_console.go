@@ -10,14 +10,14 @@ import (
 	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
-// logBudget is what an activation may still log.
+// logBudget is the number of bytes that an activation may still log.
 type logBudget struct {
 	left      int
 	truncated bool
 	flushed   time.Time
 }
 
-// logInterval is how long a line may wait while the script goes on.
+// logInterval is how long a line may wait while the script runs.
 const logInterval = 200 * time.Millisecond
 
 func newLogBudget() logBudget { return logBudget{left: api.MaxLogBytes, flushed: time.Now()} }
@@ -90,7 +90,7 @@ func (r *realm) logArguments(level uint8, args []goja.Value) {
 	r.log(level, false, []byte(r.format(args)))
 }
 
-// plainJSON gives the JSON of a plain object or array.
+// plainJSON returns the JSON of a plain object or array.
 func (r *realm) plainJSON(v goja.Value) ([]byte, bool) {
 	obj, ok := v.(*goja.Object)
 	if !ok {

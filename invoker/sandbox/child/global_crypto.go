@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// maxRandomBytes is what one getRandomValues gives at most (WebCrypto 10.1.1).
+// maxRandomBytes is the largest array that getRandomValues fills (WebCrypto 10.1.1).
 const maxRandomBytes = 65536
 
 // crypto is the part of WebCrypto (https://w3c.github.io/webcrypto/) that
@@ -120,7 +120,7 @@ func (r *realm) algorithm(v goja.Value) string {
 	return strings.ToUpper(v.String())
 }
 
-// hasher gives the hash of a name, which must be one of SHA's.
+// hasher returns the hash of a name, which must be one of SHA's.
 func (r *realm) hasher(name string) func() hash.Hash {
 	switch name {
 	case "SHA-1":

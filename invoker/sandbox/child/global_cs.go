@@ -11,7 +11,8 @@ import (
 	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
-// platform is cs, the platform's own object.
+// platform makes cs, the platform's own object. Its table lists all namespaces. Those of
+// one function stand in this file, larger ones in a file of their own, global_NAME.go.
 func platform(r *realm) goja.Value {
 	return r.newNamespace([]row{
 		{"log", csLog},
@@ -71,7 +72,7 @@ func (r *realm) logValues(level uint8, args []goja.Value) {
 	r.log(level, true, text)
 }
 
-// isError says whether v is an Error object.
+// isError reports whether v is an Error object.
 func isError(v goja.Value) bool {
 	obj, ok := v.(*goja.Object)
 	return ok && obj.ClassName() == "Error"
@@ -102,4 +103,42 @@ func (r *realm) decode(head []byte, into any) {
 
 func csHTTP(r *realm) goja.Value {
 	return r.newNamespace([]row{{"fetch", function("fetch", 1, fetch)}})
+}
+
+// csQueue puts jobs into the queues of the function's namespace.
+func csQueue(r *realm) goja.Value {
+	return r.newNamespace([]row{{"enqueue", function("enqueue", 2, queueEnqueue)}})
+}
+
+// queueEnqueue adds a job and answers {id, state, duplicate}.
+func queueEnqueue(r *realm, call goja.FunctionCall) goja.Value {
+	return r.promised(func() *deferred {
+		const name = "cs.queue.enqueue"
+		queue, ok := call.Argument(0).(goja.String)
+		if !ok || queue.Length() == 0 {
+			r.badArgument(name + ": the queue must be a string that is not empty")
+		}
+		target := wire.EnqueueTarget{Queue: queue.String(), Options: r.optionsJSON(call.Argument(2), name)}
+		payload := r.optionalJSON(call.Argument(1), name+": the payload")
+		d, _ := r.call(wire.EnqueueJob.Name, target, payload, func(reply, _ []byte) goja.Value { return r.parsed(reply) })
+		return d
+	})
+}
+
+// csSecrets is the secrets that the manifest names.
+func csSecrets(r *realm) goja.Value {
+	return r.newNamespace([]row{{"get", function("get", 1, secretsGet)}})
+}
+
+// secretsGet returns a secret's current value, a string.
+func secretsGet(r *realm, call goja.FunctionCall) goja.Value {
+	return r.promised(func() *deferred {
+		name, ok := call.Argument(0).(goja.String)
+		if !ok || name.Length() == 0 {
+			r.badArgument("cs.secrets.get: the name must be a string that is not empty")
+		}
+		return send(r, wire.SecretGet, wire.SecretName{Name: name.String()}, nil, func(_ wire.None, value []byte) goja.Value {
+			return r.vm.ToValue(string(value))
+		})
+	})
 }

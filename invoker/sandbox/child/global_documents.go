@@ -52,7 +52,7 @@ func documentsReply(r *realm, head, _ []byte) goja.Value { return r.parsed(head)
 func documentsPage(r *realm, _, blob []byte) goja.Value  { return r.parsed(blob) }
 func documentsNothing(*realm, []byte, []byte) goja.Value { return goja.Undefined() }
 
-// documentsDocument puts a document's value, which came beside it, into its place.
+// documentsDocument adds a document's value, which the reply carries as its blob.
 func documentsDocument(r *realm, head, blob []byte) goja.Value {
 	document, ok := r.parsed(head).(*goja.Object)
 	if !ok {

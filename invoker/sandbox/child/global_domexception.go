@@ -3,7 +3,7 @@ package child
 import "github.com/dop251/goja"
 
 // domException makes the class DOMException (https://webidl.spec.whatwg.org/#idl-DOMException):
-// an Error whose name says what happened.
+// an Error whose name is the kind of failure.
 func domException(r *realm) goja.Value { return r.domException().ctor }
 
 func (r *realm) domException() built {
@@ -32,7 +32,7 @@ func (r *realm) domException() built {
 	return b
 }
 
-// legacyCode is the number of a name, of those that the platform itself throws.
+// legacyCode returns the legacy number of a name that the platform throws.
 func legacyCode(name string) int {
 	switch name {
 	case "AbortError":

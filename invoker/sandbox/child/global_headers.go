@@ -70,7 +70,7 @@ func headersClass() *class[*headers] {
 	}
 }
 
-// newHeaders copies what a HeadersInit says; undefined says nothing.
+// newHeaders copies a HeadersInit; undefined makes an empty list.
 func (r *realm) newHeaders(init goja.Value) *headers {
 	h := &headers{}
 	if init == nil || goja.IsUndefined(init) {
@@ -86,7 +86,7 @@ func (r *realm) newHeaders(init goja.Value) *headers {
 	return h
 }
 
-// checked refuses what is not a header's name or value.
+// checked refuses a malformed header name or value.
 func (h *headers) checked(r *realm, name, value string) (string, string) {
 	value = strings.Trim(value, " \t\r\n")
 	if !httpguts.ValidHeaderFieldName(name) {

@@ -85,8 +85,8 @@ func jobCheckpoint(r *realm, call goja.FunctionCall) goja.Value {
 	})
 }
 
-// jobLastCheckpoint gives what the attempts before kept last, undefined where they
-// kept nothing.
+// jobLastCheckpoint returns the last checkpoint of the earlier attempts, undefined where
+// there is none.
 func jobLastCheckpoint(r *realm, _ goja.FunctionCall) goja.Value {
 	if !r.effect() || len(r.act.head.Checkpoint) == 0 {
 		return goja.Undefined()

@@ -12,7 +12,7 @@ import (
 // params is a URLSearchParams (https://url.spec.whatwg.org/#urlsearchparams).
 type params struct {
 	list [][2]string
-	url  *urlState // whose query follows the list; nil for a list of its own
+	url  *urlState // its query follows the list; nil for a list without a URL
 }
 
 func paramsClass() *class[*params] {
@@ -140,7 +140,7 @@ func decodeForm(text string) [][2]string {
 	return list
 }
 
-// decodePercent leaves what is no escape as it is.
+// decodePercent decodes escapes, and leaves malformed ones as they are.
 func decodePercent(s string) string {
 	s = strings.ReplaceAll(s, "+", " ")
 	if !strings.Contains(s, "%") {

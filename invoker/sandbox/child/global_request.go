@@ -93,7 +93,8 @@ func (r *realm) newRequest(input, init goja.Value) *request {
 	}
 	if v := given(options, "body"); v != nil && !goja.IsNull(v) {
 		var contentType string
-		if q.body, contentType = r.bodyOf(v); contentType != "" {
+		q.body, contentType = r.bodyOf(v)
+		if contentType != "" {
 			if _, ok := q.headers.get("content-type"); !ok {
 				q.headers.set(r, "content-type", contentType)
 			}

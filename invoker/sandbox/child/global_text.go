@@ -101,7 +101,8 @@ func decodeText(r *realm, d *textDecoder, call goja.FunctionCall) goja.Value {
 	var chunk []byte
 	if v := call.Argument(0); !goja.IsUndefined(v) {
 		var ok bool
-		if chunk, ok = bufferSource(v); !ok {
+		chunk, ok = bufferSource(v)
+		if !ok {
 			panic(r.vm.NewTypeError("TextDecoder.decode: the argument must be an ArrayBuffer or a view of one"))
 		}
 	}
@@ -186,7 +187,7 @@ func wrongPart(text []byte) int {
 
 var bufferType = reflect.TypeFor[goja.ArrayBuffer]()
 
-// bufferSource gives the bytes of an ArrayBuffer or of a view of one, in place.
+// bufferSource returns the bytes of an ArrayBuffer or of a view of one, in place.
 func bufferSource(v goja.Value) ([]byte, bool) {
 	obj, ok := v.(*goja.Object)
 	if !ok {

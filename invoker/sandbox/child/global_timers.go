@@ -49,7 +49,7 @@ func (r *realm) startTimer(name string, call goja.FunctionCall, repeat bool) goj
 	}))
 }
 
-// after starts a timer of the activation and gives its id.
+// after starts a timer of the activation and returns its id.
 func (r *realm) after(name string, delay, every time.Duration, call func() error) int64 {
 	if !r.effect() {
 		return 0

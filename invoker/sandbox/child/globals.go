@@ -2,7 +2,7 @@ package child
 
 import "github.com/dop251/goja"
 
-// globalTable is all that a script can reach beside the language itself.
+// globalTable returns the globals that a script can reach beside the language itself.
 func globalTable() []row {
 	return []row{
 		{"console", console},
@@ -34,9 +34,8 @@ func globalTable() []row {
 	}
 }
 
-// globals stands behind the global object, as its prototype, and makes each
-// global when it is first looked for. What is made becomes the global object's
-// own property, so that scripts may replace or delete it.
+// globals is the prototype of the global object, and makes each
+// global when it is first looked for. The value becomes the global object's own property, so that scripts may replace or delete it.
 type globals struct {
 	realm *realm
 	rows  []row

@@ -14,7 +14,7 @@ import (
 //go:embed testdata/*.js
 var scripts embed.FS
 
-// prelude is what the test scripts use: check collects what does not hold.
+// prelude holds the functions of the test scripts: check collects failed checks.
 const prelude = `
 const failures = [];
 const same = (a, b) => Object.is(a, b) || JSON.stringify(a) === JSON.stringify(b);
@@ -30,14 +30,14 @@ func TestGlobals(t *testing.T) {
 	t.Parallel()
 	names, err := fs.Glob(scripts, "testdata/*.js")
 	if err != nil || len(names) == 0 {
-		t.Fatal(names, err)
+		t.Fatalf("scripts of globals = %v, %v, want some", names, err)
 	}
 	for _, name := range names {
 		t.Run(strings.TrimSuffix(strings.TrimPrefix(name, "testdata/"), ".js"), func(t *testing.T) {
 			t.Parallel()
 			source, err := scripts.ReadFile(name)
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("scripts.ReadFile: %v", err)
 			}
 			p := inProcess(t)
 			p.env = map[string]string{"REGION": "eu", "__proto__": "x"}
@@ -49,10 +49,10 @@ func TestGlobals(t *testing.T) {
 			})
 			var failures []string
 			if err := json.Unmarshal([]byte(p.value("null")), &failures); err != nil {
-				t.Fatal(err)
+				t.Fatalf("json.Unmarshal: %v", err)
 			}
 			for _, f := range failures {
-				t.Error(f)
+				t.Errorf("script: %s", f)
 			}
 		})
 	}
@@ -80,7 +80,7 @@ func answer(c wire.HostCall) *wire.HostReply {
 		}
 		echo, _ := json.Marshal(struct {
 			Head wire.FetchRequest `json:"head"`
-			Body string    `json:"body"`
+			Body string            `json:"body"`
 		}{head, string(c.Blob)})
 		return &wire.HostReply{OK: true, Head: []byte(`{"status":200,"status_text":"OK","url":"","headers":[]}`), Blob: echo}
 	case "kv.get":

@@ -53,22 +53,23 @@ func (o outcome) failure(t testing.TB) api.ActivationError {
 	}
 	var e api.ActivationError
 	if err := json.Unmarshal(o.Body, &e); err != nil {
-		t.Fatal(err)
+		t.Fatalf("json.Unmarshal: %v", err)
 	}
 	return e
 }
 
-// socketPair gives two connected sockets.
+// socketPair returns two connected sockets.
 func socketPair(t testing.TB) (net.Conn, net.Conn) {
 	t.Helper()
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("syscall.Socketpair: %v", err)
 	}
 	var ends [2]net.Conn
 	for i, fd := range fds {
-		if ends[i], err = inherited(uintptr(fd)); err != nil {
-			t.Fatal(err)
+		ends[i], err = inherited(uintptr(fd))
+		if err != nil {
+			t.Fatalf("inherited: %v", err)
 		}
 	}
 	return ends[0], ends[1]
@@ -111,7 +112,7 @@ func (p *parent) next() (wire.Kind, []byte) {
 func (p *parent) write(frame []byte, err error) {
 	p.t.Helper()
 	if err != nil {
-		p.t.Fatal(err)
+		p.t.Fatalf("error: %v", err)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -120,7 +121,7 @@ func (p *parent) write(frame []byte, err error) {
 	}
 }
 
-// offer assigns files and gives the child's answer.
+// offer assigns files and returns the child's answer.
 func (p *parent) offer(files map[string]string) (wire.Kind, []byte) {
 	p.t.Helper()
 	raw := make(map[string][]byte, len(files))
@@ -129,7 +130,7 @@ func (p *parent) offer(files map[string]string) (wire.Kind, []byte) {
 	}
 	tar, err := bundle.Pack(raw)
 	if err != nil {
-		p.t.Fatal(err)
+		p.t.Fatalf("bundle.Pack: %v", err)
 	}
 	handler := p.handler
 	if handler == "" {
@@ -178,12 +179,12 @@ func (p *parent) finish() outcome {
 		switch kind {
 		case wire.KindLog:
 			if err := wire.ParseLog(payload, func(r wire.LogRecord) { o.Logs = append(o.Logs, r) }); err != nil {
-				p.t.Fatal(err)
+				p.t.Fatalf("wire.ParseLog: %v", err)
 			}
 		case wire.KindHostCall:
 			call, err := wire.ParseHostCall(payload)
 			if err != nil {
-				p.t.Fatal(err)
+				p.t.Fatalf("wire.ParseHostCall: %v", err)
 			}
 			if p.host == nil {
 				p.t.Fatalf("unexpected host call %s", call.Name)
@@ -195,7 +196,7 @@ func (p *parent) finish() outcome {
 		case wire.KindDone:
 			d, err := wire.ParseDone(payload)
 			if err != nil {
-				p.t.Fatal(err)
+				p.t.Fatalf("wire.ParseDone: %v", err)
 			}
 			o.Done = d
 			return o
@@ -212,7 +213,7 @@ func (p *parent) invoke(event string) outcome {
 	return p.finish()
 }
 
-// value runs one activation that must give a value.
+// value runs one activation that must return a value.
 func (p *parent) value(event string) string {
 	p.t.Helper()
 	o := p.invoke(event)

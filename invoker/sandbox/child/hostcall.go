@@ -37,7 +37,7 @@ type pendingCall struct {
 //		})
 //	}
 //
-// Its row {"at", function("at", 1, weatherAt)} stands in the namespace's table. The
+// Its row {"at", function("at", 1, weatherAt)} belongs into the namespace's table. The
 // script sees a promise; answer runs on the goroutine that runs scripts, after the
 // parent's reply and before the promise's reactions.
 func send[A, R any](r *realm, declared wire.Call[A, R], args A, blob []byte, answer func(reply R, blob []byte) goja.Value) *deferred {
@@ -101,7 +101,7 @@ func (r *realm) abandon(id uint32) bool {
 	return true
 }
 
-// replied settles the call that a frame answers; a reply nobody waits for is dropped.
+// replied settles the call that a frame answers; the reply to an abandoned call is dropped.
 func (a *activation) replied(f frame) error {
 	if f.kind != wire.KindHostReply {
 		return errProtocol

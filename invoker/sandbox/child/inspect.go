@@ -18,8 +18,8 @@ const (
 	inspectMaxBytes = 256 << 10
 )
 
-// format is what console methods print: the first argument's directives filled
-// in, the rest inspected (https://console.spec.whatwg.org/#formatter).
+// format returns the text that console methods print: the first argument with its
+// directives filled in, the others inspected (https://console.spec.whatwg.org/#formatter).
 func (r *realm) format(args []goja.Value) string {
 	var b strings.Builder
 	if len(args) > 0 {
@@ -41,8 +41,8 @@ func (r *realm) format(args []goja.Value) string {
 	return b.String()
 }
 
-// directives writes text with %s and its like filled in, and gives the arguments
-// that are left.
+// directives writes text with %s and the like filled in, and returns the remaining
+// arguments.
 func (r *realm) directives(b *strings.Builder, text string, args []goja.Value) []goja.Value {
 	for {
 		at := strings.IndexByte(text, '%')
@@ -221,7 +221,8 @@ func (i *inspector) collection(obj *goja.Object, class string, depth int) {
 	fmt.Fprintf(i.b, "%s(%s) {", class, textOf(obj, "size"))
 	n := 0
 	i.vm.ForOf(obj, func(item goja.Value) bool {
-		if n++; n > inspectItems {
+		n++
+		if n > inspectItems {
 			return false
 		}
 		i.b.WriteString(map[bool]string{true: " ", false: ", "}[n == 1])

@@ -32,16 +32,16 @@ type tooLong struct{}
 
 func (tooLong) Error() string { return "the JSON text is too long" }
 
-// notEncodable says whether err is the value's, not what a script threw meanwhile.
+// notEncodable reports whether err is the value's, not what a script threw meanwhile.
 func notEncodable(err error) bool {
 	var not *notJSON
 	var long tooLong
 	return errors.As(err, &not) || errors.As(err, &long)
 }
 
-// encodeJSON gives v's JSON text of at most limit bytes. ok is false where
-// JSON.stringify would give undefined. err is a *notJSON, a tooLong or what a
-// script's toJSON or getter threw.
+// encodeJSON returns v's JSON text of at most limit bytes. ok is false where
+// JSON.stringify would return undefined. err is a *notJSON, a tooLong or the exception of a
+// script's toJSON or getter.
 func (r *realm) encodeJSON(v goja.Value, limit int) (text []byte, ok bool, err error) {
 	e := encoder{realm: r, limit: limit}
 	threw := r.try(func() { ok, err = e.value("", v) })
@@ -77,7 +77,7 @@ func (r *realm) result(v goja.Value) ([]byte, error) {
 	return text, nil
 }
 
-// value writes v, the member key of something, and says whether there is
+// value writes v, the member key of something, and reports whether there is
 // anything to write.
 func (e *encoder) value(key string, v goja.Value) (bool, error) {
 	if len(e.out) > e.limit {
@@ -249,7 +249,7 @@ func (e *encoder) members(obj *goja.Object) error {
 }
 
 // string writes a string value. Where Go's form of it shows U+FFFD it may have
-// been a lone surrogate, which only its code units tell.
+// been a lone surrogate, which only its code units show.
 func (e *encoder) string(s goja.String) error {
 	if s.Length() > e.limit {
 		return tooLong{}

@@ -25,7 +25,8 @@ func (r *realm) parseJSON(text []byte) (goja.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.space(); p.at < len(text) {
+	p.space()
+	if p.at < len(text) {
 		return nil, p.unexpected()
 	}
 	return v, nil
@@ -104,7 +105,8 @@ func (p *jsonParser) object(depth int) (goja.Value, error) {
 	}
 	obj := p.vm.NewObject()
 	p.at++
-	if p.space(); p.take('}') {
+	p.space()
+	if p.take('}') {
 		return obj, nil
 	}
 	for {
@@ -115,7 +117,8 @@ func (p *jsonParser) object(depth int) (goja.Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		if p.space(); !p.take(':') {
+		p.space()
+		if !p.take(':') {
 			return nil, p.unexpected()
 		}
 		p.space()
@@ -137,7 +140,7 @@ func (p *jsonParser) object(depth int) (goja.Value, error) {
 	}
 }
 
-// define makes an own data property, whatever the prototypes say of its name.
+// define makes an own data property, even where a prototype has a setter of that name.
 func define(obj *goja.Object, key string, v goja.Value) error {
 	return obj.DefineDataProperty(key, v, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_TRUE)
 }
@@ -148,7 +151,8 @@ func (p *jsonParser) array(depth int) (goja.Value, error) {
 	}
 	var items []any
 	p.at++
-	if p.space(); p.take(']') {
+	p.space()
+	if p.take(']') {
 		return p.vm.NewArray(), nil
 	}
 	for {
@@ -176,7 +180,7 @@ func (p *jsonParser) take(c byte) bool {
 	return false
 }
 
-// plain advances over a string's text and returns it if it is one that needs no
+// plain advances over a string's text and returns it if it needs no
 // decoding.
 func (p *jsonParser) plain() ([]byte, bool) {
 	for i := p.at + 1; i < len(p.text); i++ {

@@ -35,12 +35,12 @@ func (l *link) flush() error {
 	return l.err
 }
 
-// message writes a frame with a JSON head, and all that waited before it.
+// message writes a frame with a JSON head, after the frames that wait.
 func (l *link) message(kind wire.Kind, head any, blob []byte) error {
 	return l.send(func(dst []byte) ([]byte, error) { return wire.AppendMessage(dst, kind, head, blob) })
 }
 
-// send writes the frame that add appends, and all that waited before it.
+// send writes the frame that add appends, after the frames that wait.
 func (l *link) send(add func(dst []byte) ([]byte, error)) error {
 	l.closeLogs()
 	out, err := add(l.out)

@@ -16,7 +16,7 @@ type timer struct {
 	at    time.Time
 	every time.Duration // 0: once
 	call  func() error
-	place int // in the heap; -1 when out of it
+	index int // in the heap; -1 when out of it
 }
 
 // timers is a heap by time, then by age.
@@ -32,11 +32,11 @@ func (t timers) Less(i, j int) bool {
 
 func (t timers) Swap(i, j int) {
 	t[i], t[j] = t[j], t[i]
-	t[i].place, t[j].place = i, j
+	t[i].index, t[j].index = i, j
 }
 
 func (t *timers) Push(x any) {
-	x.(*timer).place = len(*t)
+	x.(*timer).index = len(*t)
 	*t = append(*t, x.(*timer))
 }
 
@@ -45,21 +45,22 @@ func (t *timers) Pop() any {
 	last := old[len(old)-1]
 	old[len(old)-1] = nil
 	*t = old[:len(old)-1]
-	last.place = -1
+	last.index = -1
 	return last
 }
 
-// loop is an activation's event loop: its timers and the host calls in flight.
-// Microtasks are goja's: they run whenever a call returns to the loop.
+// loop is an activation's event loop: its timers and the host calls in flight. Microtasks
+// are goja's: they run whenever a call returns to the loop. The loop is empty when no timer
+// and no call is left; a handler's promise that is pending then can never settle.
 type loop struct {
 	timers timers
 	byID   map[int64]*timer
 	nextID int64
 	calls  map[uint32]*pendingCall
-	flying int // calls that were sent and not answered, also those nobody waits for
+	flying int // calls that were sent and not answered, also abandoned ones
 }
 
-// start adds a timer and gives its id, 0 where there are too many.
+// start adds a timer and returns its id, 0 where there are too many.
 func (l *loop) start(after, every time.Duration, call func() error) int64 {
 	if len(l.timers) >= maxTimers {
 		return 0
@@ -77,13 +78,13 @@ func (l *loop) start(after, every time.Duration, call func() error) int64 {
 func (l *loop) clear(id int64) {
 	if t, ok := l.byID[id]; ok {
 		delete(l.byID, id)
-		if t.place >= 0 {
-			heap.Remove(&l.timers, t.place)
+		if t.index >= 0 {
+			heap.Remove(&l.timers, t.index)
 		}
 	}
 }
 
-// empty says whether nothing can ever happen any more.
+// empty reports whether nothing can ever happen any more.
 func (l *loop) empty() bool { return len(l.timers) == 0 && len(l.calls) == 0 }
 
 // fire runs the next timer that is due.

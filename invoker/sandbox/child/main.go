@@ -26,7 +26,7 @@ const maxStackBytes = 16 << 20
 
 // Main serves the socket at descriptor 3, as a child or as the nursery that
 // starts children, and never returns: the process ends
-// when the socket does, with status 0, or when the child cannot go on, with
+// when the socket does, with status 0, or when the child cannot continue, with
 // status 1 and the reason on stderr.
 func Main() {
 	nursery.Dispatch()
@@ -59,8 +59,8 @@ func run() error {
 		Layers:      layers,
 		MappedBytes: sizes.mapped,
 		WatchMemory: true,
-		// A script may never give the main goroutine back, so whoever notices
-		// the parent's end ends the process.
+		// A script may keep the main goroutine for ever, so the reader ends the
+		// process when the parent has gone.
 		OnHangup: func() { os.Exit(0) },
 	})
 }
@@ -74,7 +74,7 @@ type unannounced struct {
 func (c unannounced) Read(p []byte) (int, error)  { return c.socket.Read(p) }
 func (c unannounced) Write(p []byte) (int, error) { return c.socket.Write(p) }
 
-// connection is what a descriptor is made into.
+// connection is a connection made of a descriptor.
 type connection interface {
 	net.Conn
 	syscall.Conn

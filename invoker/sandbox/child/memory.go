@@ -8,7 +8,7 @@ import (
 )
 
 // idleBeforeRelease is how long a child waits for work after a heavy activation
-// before it gives memory back, which costs a collection.
+// before it returns memory to the kernel, which costs a collection.
 const idleBeforeRelease = 50 * time.Millisecond
 
 // heavyShare of the limit in use makes an activation heavy.
@@ -18,14 +18,14 @@ const heavyShare = 4
 // there is no collection.
 const lookInterval = 100 * time.Millisecond
 
-// memoryWatch holds the heap to a limit. After each collection it reads what
-// was found live: more than the limit at two collections running, or a quarter
-// more once, is over. Nothing else in Go tells how much a script really holds.
-// It does not wait for collections that may never come because the script has
-// stopped to allocate: the first that is over calls the second, and a heap that
-// stands above the limit is collected.
+// memoryWatch enforces the memory limit of an activation within the child. After each
+// collection it reads the live bytes of the heap: above the limit at two consecutive
+// collections, or a quarter above it at one, the activation is stopped. No other metric of Go shows how much a script really holds.
+// A script that has stopped allocating causes no collections: so the first collection above
+// the limit starts the second, and a timer starts one where the heap stands above the limit.
 //
-// A nil watch watches nothing.
+// A nil watch does nothing. The parent's own limits, of the address space, hold where the
+// watch fails (see package sandbox).
 type memoryWatch struct {
 	base        int64 // live before the first activation
 	limit       int64
@@ -35,7 +35,7 @@ type memoryWatch struct {
 	peak        atomic.Int64 // highest live since reset, base included
 	look        *time.Timer
 	armed       atomic.Bool  // look will fire
-	looking     atomic.Bool  // an activation is in hand
+	looking     atomic.Bool  // an activation runs
 	highAt      atomic.Int64 // one more than collections at a look that found the heap above the limit; 0: it was not
 }
 
@@ -62,8 +62,8 @@ func (s *sentinel) collected() {
 	}
 }
 
-// check judges the live bytes that a collection found, and says whether another
-// collection is needed to tell.
+// check compares the live bytes that a collection found with the limit, and reports whether
+// another collection is needed to decide.
 func (w *memoryWatch) check(live int64) (again bool) {
 	w.collections.Add(1)
 	if live > w.peak.Load() {
@@ -127,7 +127,7 @@ func (w *memoryWatch) measured() int64 {
 	return max(0, w.peak.Load()-w.base)
 }
 
-// heavy says whether the last activation left much to give back.
+// heavy reports whether the last activation used so much that memory is worth returning.
 func (w *memoryWatch) heavy() bool {
 	return w != nil && w.peak.Load()-w.base > w.limit/heavyShare
 }

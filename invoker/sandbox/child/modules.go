@@ -55,7 +55,7 @@ func refuse(format string, args ...any) (api.OnResolveResult, error) {
 	return api.OnResolveResult{Errors: []api.Message{{Text: fmt.Sprintf(format, args...)}}}, nil
 }
 
-// find gives the file that an import of name means: itself, with an extension,
+// find returns the file that an import of name means: itself, with an extension,
 // TypeScript under its emitted name, or a folder's index.
 func (m modules) find(name string) (string, bool) {
 	candidates := []string{name}

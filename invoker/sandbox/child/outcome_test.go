@@ -238,7 +238,8 @@ func TestLogBudget(t *testing.T) {
 	if size > api.MaxLogBytes || size < api.MaxLogBytes*9/10 || o.Flags != wire.FlagLogsTruncated {
 		t.Errorf("%d bytes in %d lines, flags %b", size, len(o.Logs), o.Flags)
 	}
-	if o = p.invoke("1"); len(o.Logs) != 1 || o.Flags != 0 {
+	o = p.invoke("1")
+	if len(o.Logs) != 1 || o.Flags != 0 {
 		t.Errorf("the next one: %d lines, flags %b", len(o.Logs), o.Flags)
 	}
 }

@@ -27,12 +27,12 @@ func spawn(t testing.TB) *process {
 	ours, theirs := socketPair(t)
 	file, err := theirs.(interface{ File() (*os.File, error) }).File()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("File: %v", err)
 	}
 	p := &process{cmd: exec.Command(sandboxtest.Executable(t), Arg)}
 	p.cmd.Env, p.cmd.ExtraFiles, p.cmd.Stderr = []string{}, []*os.File{file}, &p.stderr
 	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Start: %v", err)
 	}
 	_ = theirs.Close()
 	_ = file.Close()
@@ -114,7 +114,7 @@ func TestProcessEndsWithItsSocket(t *testing.T) {
 	p.begin("null", time.Minute)
 	_ = p.conn.Close()
 	if err := p.cmd.Wait(); err != nil {
-		t.Errorf("%v: %s", err, p.stderr.String())
+		t.Errorf("%v: %s, want err == nil", err, p.stderr.String())
 	}
 }
 

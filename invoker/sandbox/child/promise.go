@@ -7,8 +7,9 @@ import (
 	"github.com/dop251/goja"
 )
 
-// deferred is a promise that Go settles: the only way in which asynchronous work
-// answers a script. It is settled once, on the goroutine that runs scripts.
+// deferred is a promise that Go settles: the only way in which asynchronous work answers
+// a script. It is settled once, on the goroutine that runs scripts. For a function that
+// makes a host call, see the example at send.
 type deferred struct {
 	promise         *goja.Promise
 	resolve, reject func(any) error
@@ -23,8 +24,9 @@ func (r *realm) newDeferred() *deferred {
 // value is the promise as scripts see it.
 func (d *deferred) value(r *realm) goja.Value { return r.vm.ToValue(d.promise) }
 
-// settle resolves the promise with what produce gives, or rejects it with what produce
-// throws, and then runs the reactions. The error is one that no script can catch.
+// settle resolves the promise with the result of produce, or rejects it with the exception
+// that produce throws, and then runs the reactions. The error is one that no script can
+// catch.
 func (d *deferred) settle(r *realm, produce func() goja.Value) error {
 	var v goja.Value
 	err := r.try(func() { v = produce() })
@@ -38,15 +40,22 @@ func (d *deferred) settle(r *realm, produce func() goja.Value) error {
 	return err
 }
 
-// rejected is a promise that failed at once; why is the error value.
+// rejected returns a promise that is rejected with the error value why.
 func (r *realm) rejected(why goja.Value) goja.Value {
 	d := r.newDeferred()
 	must(d.reject(why))
 	return d.value(r)
 }
 
-// promised runs an asynchronous function's synchronous part, so that what it
-// throws rejects the promise, as in an async function.
+// promised runs the synchronous part of an asynchronous function. An exception that start
+// throws rejects the promise, as in an async function, so that a script needs one way of
+// error handling:
+//
+//	cs.kv.get(42)                      // start throws: the key must be a string
+//		.catch((e) => e.code)      // "CS_HOST_INVALID_ARGUMENT"
+//
+// An exception that scripts cannot catch, such as that of the deadline, is passed on as a
+// panic.
 func (r *realm) promised(start func() *deferred) goja.Value {
 	var d *deferred
 	err := r.try(func() { d = start() })
@@ -60,7 +69,7 @@ func (r *realm) promised(start func() *deferred) goja.Value {
 	panic(err)
 }
 
-// isPromise says whether obj is one of the language's own promises.
+// isPromise reports whether obj is one of the language's own promises.
 func isPromise(obj *goja.Object) bool { return obj.ExportType() == promiseType }
 
 var promiseType = reflect.TypeFor[*goja.Promise]()

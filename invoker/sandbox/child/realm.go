@@ -40,7 +40,7 @@ func newRealm(p *program, ctl *control, act *activation) *realm {
 	return r
 }
 
-// evaluate runs the modules, which leaves the handler behind.
+// evaluate runs the modules and keeps the handler that they export.
 func (r *realm) evaluate() error {
 	if r.program.additions != nil {
 		if _, err := r.vm.RunProgram(r.program.additions); err != nil {
@@ -59,16 +59,20 @@ func (r *realm) evaluate() error {
 	if err != nil {
 		return err
 	}
-	if r.handler, ok = goja.AssertFunction(exported); !ok {
+	r.handler, ok = goja.AssertFunction(exported)
+	if !ok {
 		return fmt.Errorf("the handler %q is not a function", r.program.assign.Handler)
 	}
 	return nil
 }
 
-// buildAhead evaluates the modules for the activation to come, off its path.
-// What modules do at their top level belongs to the activation that they serve:
-// a realm in which they logged, called the host, read the clock, started a timer
-// or left a rejection is thrown away, and no other is built ahead.
+// buildAhead evaluates the modules for the next activation while the child is idle.
+// Effects of modules at their top level belong to the activation that they serve: a realm
+// in which they logged, called the host, read the clock, started a timer or left a
+// rejection is thrown away, and no other is built ahead for this program. For example
+//
+//	const table = build();          // built ahead: pure
+//	const started = Date.now();     // never built ahead: reads the clock
 func (s *server) buildAhead() {
 	if s.next != nil || s.program.aheadRefused || len(s.frames) > 0 {
 		return
@@ -79,7 +83,7 @@ func (s *server) buildAhead() {
 	err := r.evaluate()
 	inTime := budget.Stop() // or the timer's interrupt is still to come
 	if s.program.asynchronous {
-		// The first promise of a realm makes the intrinsics; now it costs nobody.
+		// The first promise of a realm makes the intrinsics; now no activation pays for that.
 		r.vm.NewPromise()
 	}
 	if err != nil || !inTime || ctl.cause() != causeNone {
@@ -89,13 +93,13 @@ func (s *server) buildAhead() {
 	s.next = r
 }
 
-// adopt gives a realm that was built ahead its activation.
+// adopt binds a realm that was built ahead to its activation.
 func (r *realm) adopt(ctl *control, act *activation) {
 	r.ctl, r.act = ctl, act
 	ctl.attach(r.vm)
 }
 
-// effect says whether the script may act on the world: only in an activation.
+// effect reports whether the script may act on the world: only in an activation.
 func (r *realm) effect() bool {
 	if r.act == nil {
 		r.ctl.stop(causeImpure)
@@ -109,8 +113,7 @@ func (r *realm) now() time.Time {
 	return time.Now()
 }
 
-// rejection hears of promises that are rejected with nobody listening, and of
-// listeners that come later.
+// rejection keeps the promises that are rejected without a handler, until one is added.
 func (r *realm) rejection(p *goja.Promise, op goja.PromiseRejectionOperation) {
 	if !r.effect() {
 		return
@@ -127,8 +130,8 @@ func (r *realm) rejection(p *goja.Promise, op goja.PromiseRejectionOperation) {
 	}
 }
 
-// try runs f, which touches script values from Go, and gives what it threw:
-// also what scripts cannot catch.
+// try runs f, which touches script values from Go, and returns the exception that it threw,
+// including one that scripts cannot catch.
 func (r *realm) try(f func()) (err error) {
 	defer func() {
 		if x := recover(); x != nil {
@@ -145,7 +148,7 @@ func (r *realm) try(f func()) (err error) {
 	return nil
 }
 
-// uncatchable says whether no script may catch err.
+// uncatchable reports whether no script may catch err.
 func uncatchable(err error) bool {
 	var interrupted *goja.InterruptedError
 	var overflow *goja.StackOverflowError

@@ -23,7 +23,7 @@ type Options struct {
 	// whole process, so it is off where other work shares it.
 	WatchMemory bool
 	// OnHangup is called by the reader at the peer's end; nil interrupts the
-	// activation in hand and lets Serve return.
+	// running activation and lets Serve return.
 	OnHangup func()
 }
 
@@ -32,7 +32,7 @@ type Options struct {
 // one may be writing calls, which the parent reads only as replies are taken.
 const queuedFrames = wire.MaxCallsInFlight + 8
 
-// errProtocol is a frame that has no place where it came.
+// errProtocol is a frame that must not come at that point.
 var errProtocol = errors.New("child: frame out of place")
 
 // Serve speaks the child's side of the protocol on conn until the peer hangs up
@@ -62,7 +62,7 @@ type server struct {
 	frames  chan frame
 	done    <-chan struct{}
 	hangup  error                   // why frames was closed; set before
-	current atomic.Pointer[control] // of the activation in hand
+	current atomic.Pointer[control] // of the running activation
 	program *program
 	next    *realm // built ahead; nil if there is none
 	memory  *memoryWatch
@@ -71,15 +71,15 @@ type server struct {
 	calls     uint32 // ids of host calls, never used twice in a child's life
 }
 
-// frame is what the reader hands on. An Invoke carries the control of its
-// activation, made by the reader so that the peer's end right behind it finds it.
+// frame is a frame that the reader has read. An Invoke carries the control of its
+// activation, which the reader makes so that a hangup right after it can stop it.
 type frame struct {
 	kind    wire.Kind
 	payload []byte
 	control *control
 }
 
-// read hands frames on, and is the one who notices the peer's end while a script
+// read passes frames to the loop. It also notices the peer's end while a script
 // has the main goroutine.
 func (s *server) read(r *wire.Reader) {
 	defer close(s.frames)
@@ -106,7 +106,7 @@ func (s *server) read(r *wire.Reader) {
 	}
 }
 
-// stop ends the activation in hand, if there is one.
+// stop ends the running activation, if there is one.
 func (s *server) stop(c cause) {
 	if ctl := s.current.Load(); ctl != nil {
 		ctl.stop(c)

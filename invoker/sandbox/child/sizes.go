@@ -20,7 +20,7 @@ func openSizes() *sizes {
 	return &sizes{statm: f}
 }
 
-// mapped gives the address space in use (VmSize) in bytes, 0 where unknown.
+// mapped returns the address space in use (VmSize) in bytes, 0 where unknown.
 func (s *sizes) mapped() int64 {
 	if s.statm == nil {
 		return 0

@@ -8,11 +8,11 @@ import (
 	"github.com/dop251/goja"
 )
 
-// mappedColumn corrects goja's columns: of a place that it found in a source map
-// it gives the map's own column, which counts from 0.
+// mappedColumn corrects goja's columns: of a position that it found in a source map
+// it returns the map's own column, which counts from 0.
 const mappedColumn = 1
 
-// maxStackFrames bounds what is written of a stack before it is cut by bytes.
+// maxStackFrames bounds the frames of a stack that are written, before the limit in bytes.
 const maxStackFrames = 100
 
 // frames writes a stack in goja's own form, which cleanStack reads.
@@ -85,7 +85,8 @@ func cutPlace(place string) (file, line string, column int, ok bool) {
 		return "", "", 0, false
 	}
 	place = place[:at]
-	if at = strings.LastIndexByte(place, ':'); at < 0 {
+	at = strings.LastIndexByte(place, ':')
+	if at < 0 {
 		return "", "", 0, false
 	}
 	return place[:at], place[at+1:], column, true

@@ -12,7 +12,7 @@ import (
 	esbuild "github.com/evanw/esbuild/pkg/api"
 )
 
-// declarations is what types.d.ts declares, as far as its form shows it: a member a
+// declarations are the declarations of types.d.ts, as far as its form shows them: a member a
 // line, two blanks in front.
 type declarations struct {
 	globals []string
@@ -31,7 +31,7 @@ func readDeclarations(t *testing.T) declarations {
 	t.Helper()
 	raw, err := os.ReadFile("../../../cmd/sous/internal/cli/functions/template/types.d.ts")
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("os.ReadFile: %v", err)
 	}
 	d := declarations{kinds: map[string]string{}, members: map[string]map[string]string{}, statics: map[string][]string{}}
 	in := ""
@@ -63,7 +63,7 @@ func readDeclarations(t *testing.T) declarations {
 	return d
 }
 
-// compare holds what is there to what an interface declares, both ways.
+// compare compares the members of an object with those of an interface, both ways.
 func (d *declarations) compare(t *testing.T, at, declared string, there map[string]any) {
 	t.Helper()
 	for name, kind := range d.members[declared] {
@@ -88,7 +88,7 @@ func (d *declarations) compare(t *testing.T, at, declared string, there map[stri
 	}
 }
 
-// What sous fn init gives editors is what functions have: every member of cs and of
+// The types that sous fn init writes match the runtime: every member of cs and of
 // ctx, every global, and every member of their classes.
 func TestTypesDeclareWhatIsThere(t *testing.T) {
 	t.Parallel()
@@ -115,7 +115,7 @@ func TestTypesDeclareWhatIsThere(t *testing.T) {
 		});`)
 	event, err := json.Marshal(names)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("json.Marshal: %v", err)
 	}
 	var there struct {
 		CS, Ctx, Console, Crypto map[string]any
@@ -123,7 +123,7 @@ func TestTypesDeclareWhatIsThere(t *testing.T) {
 		Classes                  map[string]struct{ Members, Statics []string }
 	}
 	if err := json.Unmarshal([]byte(p.value(string(event))), &there); err != nil {
-		t.Fatal(err)
+		t.Fatalf("json.Unmarshal: %v", err)
 	}
 	d.compare(t, "cs", "Cs", there.CS)
 	d.compare(t, "ctx", "Context", there.Ctx)
@@ -151,7 +151,7 @@ func TestTypesAreTypeScript(t *testing.T) {
 	for _, name := range []string{"types.d.ts", "ts/function.ts"} {
 		raw, err := os.ReadFile("../../../cmd/sous/internal/cli/functions/template/" + name)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("os.ReadFile: %v", err)
 		}
 		result := esbuild.Transform(string(raw), esbuild.TransformOptions{Loader: esbuild.LoaderTS, Sourcefile: name})
 		for _, e := range append(result.Errors, result.Warnings...) {

@@ -1,8 +1,7 @@
 // Package nursery is the small process that starts sandbox children.
 //
 // A child with a user namespace of its own cannot be started with vfork, and a
-// fork copies the page tables of whoever forks: 260 ms where that is a server of
-// 1 GB. So the server starts a nursery once, by vfork, and the nursery, which
+// fork copies the page tables of the forking process: 260 ms for a server of 1 GB. So the server starts a nursery once, by vfork, and the nursery, which
 // stays small, forks. With CLONE_PARENT each child is the server's own: it reaps
 // it, and the kernel kills the child when the server's thread ends.
 package nursery
@@ -192,7 +191,7 @@ func send(message any) error {
 	return unix.Sendmsg(socketFD, text[:min(len(text), MaxMessage)], nil, nil, unix.MSG_NOSIGNAL)
 }
 
-// receive gives the two files of a request; nil at the server's end.
+// receive returns the two files of a request, nil when the server has closed the socket.
 func receive() ([]*os.File, error) {
 	var one [1]byte
 	oob := make([]byte, unix.CmsgSpace(2*4))

@@ -1,4 +1,4 @@
-// Package sandboxtest gives tests a sandbox child to run.
+// Package sandboxtest builds the sandbox child for tests.
 //
 // A test binary cannot be its own child: built with -race it crashes under the
 // child's system call filter, and built with cgo Landlock needs more of it.

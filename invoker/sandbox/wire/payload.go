@@ -64,7 +64,8 @@ func ParseInvoke(payload []byte) (h InvokeHead, event []byte, err error) {
 	rest := payload[invokeHeader:]
 	var id, request []byte
 	for _, field := range []*[]byte{&id, &request, &h.Ref, &h.Trigger, &h.Principal, &h.LastHeartbeat, &h.Job, &h.Checkpoint} {
-		if *field, rest, err = cutSized(rest); err != nil {
+		*field, rest, err = cutSized(rest)
+		if err != nil {
 			return h, nil, err
 		}
 	}
@@ -172,7 +173,7 @@ func AppendLogRecord(dst []byte, l LogRecord) []byte {
 	return appendSized(dst, l.Text)
 }
 
-// EndLog closes the Log frame that BeginLog started at the given place.
+// EndLog closes the Log frame that BeginLog started at the given offset.
 func EndLog(dst []byte, at int) ([]byte, error) { return end(dst, at) }
 
 // ParseLog calls each for every record of a Log payload, in order and in place.
@@ -188,7 +189,8 @@ func ParseLog(payload []byte, each func(LogRecord)) error {
 		}
 		var err error
 		n := binary.BigEndian.Uint32(payload[10:])
-		if l.Text, payload, err = cut(payload[logHeader:], n); err != nil {
+		l.Text, payload, err = cut(payload[logHeader:], n)
+		if err != nil {
 			return err
 		}
 		each(l)
@@ -213,7 +215,8 @@ var errHead = fmt.Errorf("%w: a head of more than %d bytes", ErrFrame, MaxHead)
 
 // cutHead is cutSized for a head that will be decoded.
 func cutHead(b []byte) (head, rest []byte, err error) {
-	if head, rest, err = cutSized(b); err == nil && len(head) > MaxHead {
+	head, rest, err = cutSized(b)
+	if err == nil && len(head) > MaxHead {
 		err = errHead
 	}
 	return head, rest, err

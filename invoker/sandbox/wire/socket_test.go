@@ -17,13 +17,14 @@ func sockets(t *testing.T) (ends [2]*os.File, over [2]*Socket) {
 	t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("unix.Socketpair: %v", err)
 	}
 	for i, fd := range fds {
 		ends[i] = os.NewFile(uintptr(fd), "socket")
 		t.Cleanup(func() { _ = ends[i].Close() })
-		if over[i], err = NewSocket(ends[i]); err != nil {
-			t.Fatal(err)
+		over[i], err = NewSocket(ends[i])
+		if err != nil {
+			t.Fatalf("NewSocket: %v", err)
 		}
 	}
 	return ends, over
@@ -61,7 +62,7 @@ func TestSocketKeepsDeadlines(t *testing.T) {
 	t.Parallel()
 	ends, over := sockets(t)
 	if err := ends[0].SetDeadline(time.Now().Add(time.Millisecond)); err != nil {
-		t.Fatal(err)
+		t.Fatalf("SetDeadline: %v", err)
 	}
 	if _, err := over[0].Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("read: got %v, want %v", err, os.ErrDeadlineExceeded)
@@ -75,7 +76,7 @@ func TestSocketReportsTheOtherEndsClose(t *testing.T) {
 	t.Parallel()
 	ends, over := sockets(t)
 	if err := ends[1].Close(); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Close: %v", err)
 	}
 	if _, err := over[0].Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Errorf("read: got %v, want %v", err, io.EOF)

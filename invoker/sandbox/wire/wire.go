@@ -31,7 +31,7 @@ const (
 	MaxHead            = 1 << 20  // the head of a message or a host call
 )
 
-// Kind says what a frame is.
+// Kind is the type of a frame.
 type Kind uint8
 
 // The kinds. The child speaks first (Hello); the parent then assigns a program,
@@ -48,7 +48,7 @@ const (
 	KindLog       Kind = 9 // child → parent: one or more log records
 )
 
-// ErrFrame is answered for bytes that are not of this protocol.
+// ErrFrame is returned for bytes that are not of this protocol.
 var ErrFrame = errors.New("wire: malformed frame")
 
 // The confinement layers that a child reports (see docs/sandbox.md).
@@ -59,12 +59,12 @@ const (
 	LayerSeccomp    = "seccomp"
 )
 
-// Hello tells which confinement layers hold in the child.
+// Hello reports the confinement layers that hold in the child.
 type Hello struct {
 	Layers []string `json:"layers"`
 }
 
-// Assign gives a child the one program that it will serve. With Compiled the
+// Assign is the one program that a child serves. With Compiled the
 // blob is the script that an earlier child made of the same bundle.
 type Assign struct {
 	Entry     string            `json:"entry"` // "" lets the child choose function.js or function.ts
@@ -80,18 +80,18 @@ type Assign struct {
 	CheckOnly bool `json:"check_only,omitempty"`
 }
 
-// Ready says that the child's limits are set and its program compiled.
+// Ready reports that the child's limits are set and its program is compiled.
 type Ready struct {
 	LiveBytes   int64 `json:"live_bytes"`   // heap in use before the first activation
 	MappedBytes int64 `json:"mapped_bytes"` // address space (VmSize) at that moment
 }
 
-// Refused says why source text cannot be used, one Problem for each place.
+// Refused reports why source text cannot be used: one Problem for each error in it.
 type Refused struct {
 	Problems []Problem `json:"problems"`
 }
 
-// Problem is one place in source text. Line and Column count from 1; 0 where unknown.
+// Problem is one error in source text. Line and Column count from 1; 0 where unknown.
 type Problem struct {
 	File    string `json:"file"`
 	Line    int    `json:"line"`
@@ -99,8 +99,8 @@ type Problem struct {
 	Message string `json:"message"`
 }
 
-// InvokeHead is what the handler's ctx shows, beside what Assign said, and the
-// answer of cs.cadence.lastHeartbeat, empty for none. Ref, Trigger, Principal and
+// InvokeHead describes an activation: the fields of the handler's ctx that Assign has not,
+// and the result of cs.cadence.lastHeartbeat, empty for none. Ref, Trigger, Principal and
 // LastHeartbeat are JSON.
 type InvokeHead struct {
 	ActivationID string
@@ -112,8 +112,8 @@ type InvokeHead struct {
 	Principal    []byte
 	// LastHeartbeat is empty for all but the later attempts of activities.
 	LastHeartbeat []byte
-	// Job is an api.RunningJob, and Checkpoint what its attempts kept last; empty for
-	// none. Both are JSON.
+	// Job is an api.RunningJob, and Checkpoint the last checkpoint of its attempts; empty
+	// for none. Both are JSON.
 	Job        []byte
 	Checkpoint []byte
 }
@@ -166,8 +166,8 @@ type HostReply struct {
 	Blob []byte
 }
 
-// HostError is what a host call rejects with. Members, where it is not empty, is a
-// JSON object of what the error has beside code and message.
+// HostError is the error of a host call, with which its promise is rejected. Members, if
+// not empty, is a JSON object of further members of that error.
 type HostError struct {
 	Code    string          `json:"code"`
 	Message string          `json:"message"`
@@ -200,7 +200,7 @@ func NewReader(r io.Reader) *Reader {
 func (r *Reader) Bound(limit uint32) { r.max = limit }
 
 // Next reads one frame; the payload is the caller's to keep. At the peer's end
-// it gives io.EOF; a frame that is cut short gives io.ErrUnexpectedEOF.
+// it returns io.EOF, in the middle of a frame io.ErrUnexpectedEOF.
 func (r *Reader) Next() (Kind, []byte, error) {
 	head, err := r.r.Peek(5)
 	if err != nil {
@@ -221,7 +221,7 @@ func (r *Reader) Next() (Kind, []byte, error) {
 	return kind, payload, err
 }
 
-// Buffered is how many bytes of frames to come were read already.
+// Buffered returns the number of bytes that were read and not yet returned by Next.
 func (r *Reader) Buffered() int { return r.r.Buffered() }
 
 // readFull reads n bytes, growing as they arrive: a peer that announces much and
@@ -247,7 +247,7 @@ func readFull(r *bufio.Reader, n int) ([]byte, error) {
 	}
 }
 
-// begin starts a frame in dst and gives the place of its length.
+// begin starts a frame in dst, and returns the offset of its length.
 func begin(dst []byte, kind Kind) ([]byte, int) {
 	at := len(dst)
 	return append(dst, 0, 0, 0, 0, byte(kind)), at

@@ -10,13 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// frames gives one frame of each kind.
+// frames returns one frame of each kind.
 func frames(t testing.TB) map[Kind][]byte {
 	t.Helper()
 	out := make(map[Kind][]byte)
 	add := func(kind Kind, frame []byte, err error) {
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("error: %v", err)
 		}
 		out[kind] = frame
 	}
@@ -228,10 +228,10 @@ func TestAppendRefusesTooMuch(t *testing.T) {
 	t.Parallel()
 	before := []byte("kept")
 	if out, err := AppendInvoke(before, &InvokeHead{}, make([]byte, MaxFrame)); !errors.Is(err, ErrFrame) || string(out) != "kept" {
-		t.Errorf("%q, %v", out, err)
+		t.Errorf(`AppendInvoke: %q, %v, want errors.Is(err, ErrFrame) and string(out) == "kept"`, out, err)
 	}
 	if _, err := AppendHostCall(nil, HostCall{Name: string(make([]byte, 256))}); !errors.Is(err, ErrFrame) {
-		t.Error(err)
+		t.Errorf("AppendHostCall: %v, want errors.Is(err, ErrFrame)", err)
 	}
 }
 
@@ -257,11 +257,11 @@ func TestHeadsAreBounded(t *testing.T) {
 func TestReaderIsBounded(t *testing.T) {
 	frame, err := AppendDone(nil, Done{Body: make([]byte, 1000)})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("AppendDone: %v", err)
 	}
 	r := NewReader(bytes.NewReader(append(frame, frame...)))
 	if _, _, err := r.Next(); err != nil {
-		t.Error(err)
+		t.Errorf("r.Next: %v", err)
 	}
 	r.Bound(1000)
 	if _, _, err := r.Next(); !errors.Is(err, ErrFrame) {

@@ -15,6 +15,9 @@ export default async function () {
   await rejects("throws", cs.kv.set("k", { toJSON() { throw new RangeError("mine") } }), "RangeError: mine");
   await rejects("ttl in another name", cs.kv.set("k", 1, { ttl: 60 }), "no option");
   for (const ttlSeconds of [0, -1, 1.5, NaN, 1e12]) await rejects("ttl " + ttlSeconds, cs.kv.set("k", 1, { ttlSeconds }), "ttlSeconds");
+  await rejects("longest ttl reaches the host", cs.kv.set("k", 1, { ttlSeconds: 315360000 }), '"ttl_seconds":315360000');
+  const long = await rejects("ttl over the limit", cs.kv.set("k", 1, { ttlSeconds: 315360001 }), "ttlSeconds is 1 to 315360000");
+  check("ttl over the limit", long.code, "CS_RUNTIME_INVALID_ARGUMENT");
   await rejects("options", cs.kv.set("k", 1, 60), "options must be an object");
   check("members", [Object.keys(cs), Object.keys(cs.kv)], [["log", "env", "kv", "storage", "http", "queue", "invoke", "job", "cadence", "secrets"], ["get", "set", "del"]]);
   check("no leftovers", [typeof process, typeof window, typeof Deno, "fetch" in globalThis, "nope" in globalThis], ["undefined", "undefined", "undefined", true, false]);
