@@ -29,7 +29,7 @@ const (
 )
 
 // row says who may use a route, by role (a for admin, d developer, o operator, i
-// invoker, v viewer, w worker; * for any key, - for whoever asks and ! for runners), with a request
+// invoker, v viewer, w worker; * for any key, - for every caller and ! for runners), with a request
 // that does no harm. T, N, F are as in docs/api.md, A is an activation, J an active
 // job and C a cancelled one.
 type row struct {
@@ -195,7 +195,7 @@ func TestEveryRouteIsInTheTable(t *testing.T) {
 	}
 	slices.Sort(written)
 	if diff := cmp.Diff(written, routes); diff != "" {
-		t.Errorf("this test's table and the routes: %s", diff)
+		t.Errorf("this test's table and the routes: (-want +got):\n%s", diff)
 	}
 }
 
@@ -330,7 +330,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 					continue
 				}
 				if head := k.as(t, tc.key, http.MethodHead, paths.Replace(row.path), ""); head.status != a.status {
-					t.Errorf("HEAD %s: %d, and GET %d", row.path, head.status, a.status)
+					t.Errorf("HEAD %s: %d, and GET %d, want head.status == %v", row.path, head.status, a.status, a.status)
 				}
 			}
 		})
@@ -343,7 +343,7 @@ func holds(t *testing.T, route string, a answer, want verdict) {
 	var p problem
 	if a.status >= 400 {
 		if err := json.Unmarshal(a.body, &p); err != nil {
-			t.Fatalf("%s: %v: %s", route, err, a.body)
+			t.Fatalf("%s: Unmarshal: got %v: %s, want no error", route, err, a.body)
 		}
 	}
 	if want == admitted {
@@ -363,7 +363,7 @@ func holds(t *testing.T, route string, a answer, want verdict) {
 		challenge = `Bearer realm="sous"`
 	}
 	if got := a.header.Get("WWW-Authenticate"); got != challenge {
-		t.Errorf("%s: WWW-Authenticate %q", route, got)
+		t.Errorf("%s: WWW-Authenticate %q, want got == %v", route, got, challenge)
 	}
 }
 
@@ -392,6 +392,6 @@ func TestWithoutKeysEverybodyMayDoEverything(t *testing.T) {
 	h.call(t, "POST", h.fn(":invoke"), `{"ref":{"alias":"prod"}}`)
 	inv := h.engine.last(t)
 	if inv.Access != api.AccessUnrestricted || inv.Principal.Sub != "local" {
-		t.Errorf("invoked as %+v with %v", inv.Principal, inv.Access)
+		t.Errorf("invoked as %+v with %v, want inv.Access == api.AccessUnrestricted, inv.Principal.Sub == \"local\"", inv.Principal, inv.Access)
 	}
 }

@@ -27,14 +27,14 @@ func deaf(t *testing.T, h *harness) net.Conn {
 	}}
 	conn, err := dialer.DialContext(t.Context(), "tcp", h.Listener.Addr().String())
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("DialContext: %v", err)
 	}
 	t.Cleanup(func() { conn.Close() })
 	return conn
 }
 
-// Who reads no answers loses the connection, in place of holding it for ever.
-func TestTheDeafAreNotWaitedFor(t *testing.T) {
+// A client that does not read answers loses its connection, instead of holding it for ever.
+func TestClientsThatDoNotReadAreCut(t *testing.T) {
 	t.Parallel()
 	h := start(t, func(c *controlplane.Config) { c.AnswerTimeout = 100 * time.Millisecond })
 	h.engine.invoke = func(context.Context, api.Invocation) (*api.Outcome, error) { return success(""), nil }
@@ -49,7 +49,7 @@ func TestTheDeafAreNotWaitedFor(t *testing.T) {
 					return
 				}
 				if time.Since(begin) > 15*time.Second {
-					t.Fatal("it is still waited for")
+					t.Fatal("the connection is still open after 15 s, want it closed")
 				}
 			}
 		})
@@ -70,13 +70,13 @@ func TestSlowFunctionsAnswer(t *testing.T) {
 				return success(`"late"`), nil
 			}
 			if a := h.call(t, "POST", h.web("/"), "body"); a.status != http.StatusOK || string(a.body) != `"late"` {
-				t.Errorf("%d %s", a.status, a.body)
+				t.Errorf("POST: got %d %s, want a.status == http.StatusOK, string(a.body) == \"late\"", a.status, a.body)
 			}
 		})
 	}
 }
 
-// overTLS gives h a server of its own that speaks HTTP/2.
+// overTLS replaces the server of h by one that speaks HTTP/2.
 func overTLS(t *testing.T, h *harness) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(nil)
@@ -86,7 +86,7 @@ func overTLS(t *testing.T, h *harness) {
 	t.Cleanup(server.Close)
 	h.Server, h.client = server, server.Client()
 	if a := h.call(t, "GET", "/healthz", ""); a.status != http.StatusOK {
-		t.Fatal(a.status)
+		t.Fatalf("GET: got %v, want a.status == http.StatusOK", a.status)
 	}
 }
 
@@ -101,13 +101,14 @@ func TestSilentStreamsOutliveTheirDeadline(t *testing.T) {
 	alive, ended := 0, false
 	events(t, h, h.logs(a, "?follow=true"), func(e event) {
 		if e.comment == "alive" {
-			if alive++; alive == 2 {
+			alive++
+			if alive == 2 {
 				h.finish(t, a, api.StatusSuccess, `1`)
 			}
 		}
 		ended = ended || e.name == "end"
 	})
 	if !ended {
-		t.Error("the stream was cut")
+		t.Error("the stream was cut, want an end event")
 	}
 }

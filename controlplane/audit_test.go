@@ -22,7 +22,7 @@ func (h *harness) audit(t *testing.T, tenant string) []api.AuditEvent {
 	t.Helper()
 	items, _, err := access.NewAudit(h.store).List(t.Context(), access.AuditFilter{Tenant: tenant, Limit: api.MaxPageLimit})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("List: %v", err)
 	}
 	for i, j := 0, len(items)-1; i < j; i, j = i+1, j-1 {
 		items[i], items[j] = items[j], items[i]
@@ -83,16 +83,16 @@ func TestChangesAndRefusedOnesAreAudited(t *testing.T) {
 
 	got := k.audit(t, k.tenant)
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(event{}, "ID")); diff != "" {
-		t.Error(diff)
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 	theirs := k.audit(t, f.Tenant)
 	if len(theirs) != 1 || theirs[0].Sub != f.ID || theirs[0].Status != 404 || theirs[0].Path != functions {
-		t.Errorf("in their own: %+v", theirs)
+		t.Errorf("in their own: %+v, want len(theirs) == 1, theirs[0].Sub == %v, theirs[0].Status == 404, theirs[0].Path == %v", theirs, f.ID, functions)
 	}
 	for _, e := range got {
 		line, err := api.EncodeJSON(e)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("EncodeJSON: %v", err)
 		}
 		k.holdsNone(t, "an event", string(line))
 		if strings.Contains(string(line), "in the body") {
@@ -133,7 +133,7 @@ func TestAuditIsPagedAndFiltered(t *testing.T) {
 		"&action=cs:key:create":                     nil,
 	} {
 		if diff := cmp.Diff(want, read(query)); diff != "" {
-			t.Errorf("%s: %s", query, diff)
+			t.Errorf("%s: (-want +got):\n%s", query, diff)
 		}
 	}
 	first := ok[api.Page[api.AuditEvent]](t, k.as(t, operator, "GET", path+"?limit=2", ""), 200)
@@ -147,7 +147,7 @@ func TestAuditWithoutKeys(t *testing.T) {
 	h.create(t)
 	events := h.audit(t, h.tenant)
 	if len(events) != 1 || events[0].Sub != "local" || events[0].Status != 201 {
-		t.Errorf("%+v", events)
+		t.Errorf("audit: got %+v, want len(events) == 1, events[0].Sub == \"local\", events[0].Status == 201", events)
 	}
 }
 
@@ -159,7 +159,7 @@ func TestPanicsAreAudited(t *testing.T) {
 	h.call(t, "POST", "/v1/tenants/"+h.tenant+"/activations/"+activationID+":cancel", "").refused(t, 500, api.CodeInternal)
 	events := h.audit(t, h.tenant)
 	if len(events) != 1 || events[0].Status != 500 || events[0].Code != api.CodeInternal {
-		t.Errorf("%+v", events)
+		t.Errorf("audit: got %+v, want len(events) == 1, events[0].Status == 500, events[0].Code == api.CodeInternal", events)
 	}
 }
 
@@ -175,7 +175,7 @@ func TestAuditOfWhoWentAway(t *testing.T) {
 	path := "http://localhost/v1/tenants/" + h.tenant + "/activations/" + activationID + ":cancel"
 	h.control.Handler().ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("POST", path, nil).WithContext(ctx))
 	if events := h.audit(t, h.tenant); len(events) != 1 {
-		t.Errorf("%+v", events)
+		t.Errorf("audit: got %+v, want len(events) == 1", events)
 	}
 }
 
@@ -186,7 +186,7 @@ func TestAuditKeepsPathsShort(t *testing.T) {
 	h.call(t, "DELETE", h.fn("/aliases/"+strings.Repeat("é", 2000)), "").refused(t, 400, api.CodeValidationName)
 	events := h.audit(t, h.tenant)
 	if len(events) != 1 || len(events[0].Path) > 520 || !strings.HasPrefix(events[0].Path, h.fn("/aliases/éé")) {
-		t.Errorf("%+v", events)
+		t.Errorf("audit: got %+v, want len(events) == 1, len(events[0].Path) <= 520, strings.HasPrefix(events[0].Path, h.fn(\"/aliases/éé\"))", events)
 	}
 }
 
@@ -199,7 +199,7 @@ func TestAnEncodedPathIsAudited(t *testing.T) {
 	limited, _ := k.key(t, api.RoleDeveloper, inNamespace("payments"))
 	encoded := "/v1/tenants/t%5f" + strings.TrimPrefix(k.tenant, "t_")
 	if encoded == "/v1/tenants/t%5f"+k.tenant {
-		t.Fatalf("tenant %q", k.tenant)
+		t.Fatalf("tenant %q, want encoded != \"/v1/tenants/t%%5f\"+k.tenant", k.tenant)
 	}
 	made := ok[api.NewKey](t, k.as(t, platform, "POST", encoded+"/keys", `{"name":"quiet","roles":["viewer"]}`), 201)
 	k.secret(made.Secret)
@@ -212,6 +212,6 @@ func TestAnEncodedPathIsAudited(t *testing.T) {
 	}
 	want := []string{"cs:key:create 201", "cs:function:create 201", "cs:function:draft:upload 200", "cs:function:create 403"}
 	if diff := cmp.Diff(want, actions); diff != "" {
-		t.Error(diff)
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

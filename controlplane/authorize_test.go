@@ -31,7 +31,7 @@ func TestActionsAreDocumented(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../docs/access.md")
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("ReadFile: %v", err)
 	}
 	short := strings.NewReplacer(
 		rest.PathNamespace+"/functions/{function}", "F", rest.PathNamespace, "N", rest.PathTenant, "T",

@@ -21,7 +21,7 @@ import (
 	storeaccess "github.com/codesous/sous/storage/access"
 )
 
-// clock is a time that stands still until it is told to move.
+// clock is a time that moves only by advance.
 type clock struct{ offset, base atomic.Int64 }
 
 func newClock() *clock {
@@ -88,11 +88,11 @@ func authorizeOn(t *testing.T, store *storage.Store) func(*api.Invocation) error
 	t.Helper()
 	engine, err := invoker.New(t.Context(), store, nil, nil, invoker.Config{})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("New: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := engine.Close(context.Background()); err != nil {
-			t.Error(err)
+			t.Errorf("Close: %v", err)
 		}
 	})
 	return func(inv *api.Invocation) error { return engine.Authorize(t.Context(), inv) }
@@ -117,14 +117,14 @@ func (k *keyed) key(t *testing.T, role string, change ...func(*api.Key)) (text s
 	now := time.Now().UnixMilli()
 	text, id, err := api.NewKeySecret(now, rand.Reader)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("NewKeySecret: %v", err)
 	}
 	record = api.Key{ID: id, Tenant: k.tenant, Name: "test", Roles: []string{role}, CreatedAtMS: now, CreatedBy: "test"}
 	for _, c := range change {
 		c(&record)
 	}
 	if err := storeaccess.NewAPIKeys(k.store).Create(t.Context(), record, api.KeyDigest(text)); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Create: %v", err)
 	}
 	k.secret(text)
 	return text, record
@@ -146,12 +146,12 @@ func (k *keyed) as(t *testing.T, key, method, path, body string, headers ...stri
 	return k.call(t, method, path, body, headers...)
 }
 
-// lost is a key's text that nobody made a key of.
+// lost returns the text of a key that was never created.
 func (k *keyed) lost(t *testing.T) string {
 	t.Helper()
 	text, _, err := api.NewKeySecret(time.Now().UnixMilli(), rand.Reader)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("NewKeySecret: %v", err)
 	}
 	k.secret(text)
 	return text

@@ -82,7 +82,7 @@ func judge(t *testing.T, what string, a answer, status int, code api.Code) {
 	var p problem
 	if a.status >= 400 {
 		if err := json.Unmarshal(a.body, &p); err != nil {
-			t.Fatalf("%s: %v", what, err)
+			t.Fatalf("%s: Unmarshal: got %v, want no error", what, err)
 		}
 	}
 	if a.status != status || p.Code != code {
@@ -105,7 +105,7 @@ func TestPrivateAndMissingLookTheSame(t *testing.T) {
 			a := k.as(t, key, "POST", path, "", headers...)
 			var p problem
 			if err := json.Unmarshal(a.body, &p); err != nil || a.status < 400 {
-				t.Fatalf("%s: %d %s", path, a.status, a.body)
+				t.Fatalf("%s: Unmarshal: got %d %s, want no error, a.status >= 400", path, a.status, a.body)
 			}
 			a.header.Del("Date")
 			a.header.Del("X-Request-Id")
@@ -113,7 +113,7 @@ func TestPrivateAndMissingLookTheSame(t *testing.T) {
 			seen = append(seen, fmt.Sprint(a.status, p.Code, p.Title, strings.ReplaceAll(p.Detail, "ghost", "hello"), p.Errors, a.header))
 		}
 		if diff := cmp.Diff(seen[0], seen[1]); diff != "" {
-			t.Errorf("%s and %s: %s", private, missing, diff)
+			t.Errorf("%s and %s: (-want +got):\n%s", private, missing, diff)
 		}
 	}
 	preflight := []string{"Origin", "https://shop.example", "Access-Control-Request-Method", "POST"}
@@ -140,7 +140,7 @@ func TestPrivateAndMissingLookTheSame(t *testing.T) {
 		b := k.as(t, foreign, "GET", "/v1/tenants/"+other+path, "")
 		detail := a.refused(t, 404, api.CodeTenantNotFound).Detail
 		if diff := cmp.Diff(strings.ReplaceAll(detail, k.tenant, other), b.refused(t, 404, api.CodeTenantNotFound).Detail); diff != "" {
-			t.Errorf("%s: %s", path, diff)
+			t.Errorf("%s: (-want +got):\n%s", path, diff)
 		}
 	}
 	// It is also what a tenant without records says of itself to its own.
@@ -159,23 +159,23 @@ func TestPreflightsNeedNoKey(t *testing.T) {
 	page := []string{"Origin", "https://shop.example"}
 	a := k.as(t, "", "OPTIONS", k.endpoint("payments", "hello", "prod"), "", append(page, "Access-Control-Request-Method", "POST")...)
 	if a.status != 204 || a.header.Get("Access-Control-Allow-Headers") != "authorization" {
-		t.Errorf("%d %v", a.status, a.header)
+		t.Errorf("OPTIONS: got %d %v, want a.status == 204, a.header.Get(\"Access-Control-Allow-Headers\") == \"authorization\"", a.status, a.header)
 	}
 	// The page may read that it needs a key.
 	refusal := k.as(t, "", "POST", k.endpoint("payments", "hello", "prod"), "", page...)
 	refusal.refused(t, 401, api.CodeAuthnRequired)
 	if got := refusal.header.Get("Access-Control-Allow-Origin"); got != "https://shop.example" {
-		t.Errorf("Access-Control-Allow-Origin %q", got)
+		t.Errorf("Access-Control-Allow-Origin %q, want got == \"https://shop.example\"", got)
 	}
 	invoker, _ := k.key(t, api.RoleInvoker)
 	if a := k.as(t, invoker, "POST", k.endpoint("payments", "hello", "prod"), "", page...); a.status != 200 {
-		t.Errorf("with a key: %d %s", a.status, a.body)
+		t.Errorf("with a key: %d %s, want a.status == 200", a.status, a.body)
 	}
 	// Pages of other sites have no keys of their own to misuse: any Host and any
 	// origin may ask.
 	ok[any](t, k.as(t, invoker, "GET", "/v1/limits", "", "Host", "sous.example", "Origin", "https://shop.example", "Sec-Fetch-Site", "cross-site"), 200)
 	if a := k.as(t, invoker, "POST", k.fn(":invoke"), `{"ref":{"alias":"prod"}}`, "Host", "sous.example", "Origin", "https://shop.example", "Sec-Fetch-Site", "cross-site"); a.status != 200 {
-		t.Errorf("from a page: %d %s", a.status, a.body)
+		t.Errorf("from a page: %d %s, want a.status == 200", a.status, a.body)
 	}
 }
 
@@ -196,11 +196,11 @@ func TestPrincipals(t *testing.T) {
 		"public": {"POST", k.endpoint("payments", "public", "prod"), "x", api.Principal{Sub: "anonymous", Roles: []string{}}, api.AccessPublic},
 	} {
 		if a := k.as(t, key, tc.method, tc.path, tc.body); a.status != 200 {
-			t.Fatalf("%s: %d %s", name, a.status, a.body)
+			t.Fatalf("%s: got %d %s, want a.status == 200", name, a.status, a.body)
 		}
 		inv := k.engine.last(t)
 		if diff := cmp.Diff(tc.want, inv.Principal); diff != "" || inv.Access != tc.access {
-			t.Errorf("%s: %v %s", name, inv.Access, diff)
+			t.Errorf("%s: %v: (-want +got):\n%s", name, inv.Access, diff)
 		}
 	}
 }
@@ -240,19 +240,19 @@ func TestFunctionsSeeNoKeys(t *testing.T) {
 				head += "Authorization: " + value + "\r\n"
 			}
 			if response := k.raw(t, head+"\r\n"); response.StatusCode != http.StatusOK {
-				t.Fatalf("status %d", response.StatusCode)
+				t.Fatalf("status %d, want response.StatusCode == http.StatusOK", response.StatusCode)
 			}
 			raw := k.engine.last(t).Event
 			k.holdsNone(t, "the event", string(raw))
 			var event struct{ Headers map[string]any }
 			if err := json.Unmarshal(raw, &event); err != nil {
-				t.Fatal(err)
+				t.Fatalf("Unmarshal: %v", err)
 			}
 			if got := event.Headers["authorization"]; got != tc.want {
 				t.Errorf("authorization %v, want %v", got, tc.want)
 			}
 			if event.Headers["x-forwarded-for"] != "10.0.0.1" {
-				t.Errorf("headers %v", event.Headers)
+				t.Errorf("headers %v, want event.Headers[\"x-forwarded-for\"] == \"10.0.0.1\"", event.Headers)
 			}
 		})
 	}
@@ -289,7 +289,7 @@ func TestWhatIsAKey(t *testing.T) {
 			t.Parallel()
 			request, err := http.NewRequestWithContext(t.Context(), "GET", k.URL+"/v1/limits", nil)
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("NewRequestWithContext: %v", err)
 			}
 			request.Header["Authorization"] = tc.headers
 			judge(t, name, k.send(t, request), tc.status, tc.code)

@@ -42,7 +42,7 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 	h := startOn(t, storagetest.Open(t, storage.Config{URL: server.URL}))
 	options, err := redis.ParseURL(server.URL)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("ParseURL: %v", err)
 	}
 	client := redis.NewClient(options)
 	defer client.Close()
@@ -71,13 +71,13 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 	activation := tenant + "/activations/" + activationID
 	lostKey, _, err := api.NewKeySecret(1, rand.Reader) // which somebody put where it does not belong
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("NewKeySecret: %v", err)
 	}
 	publish := func(draft, rest string) string { return `{"draft_id":"` + draft + `"` + rest + `}` }
 	tar := func(files map[string][]byte) string {
 		packed, err := bundle.Pack(files)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("Pack: %v", err)
 		}
 		return string(packed)
 	}
@@ -248,10 +248,10 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 		})
 	}
 	if diff := cmp.Diff(before, h.snapshot(t, client)); diff != "" {
-		t.Errorf("the store changed: %s", diff)
+		t.Errorf("the store changed: (-want +got):\n%s", diff)
 	}
 	if h.engine.count() != invoked {
-		t.Errorf("%d invocations reached the engine", h.engine.count()-invoked)
+		t.Errorf("%d invocations reached the engine, want h.engine.count() == %v", h.engine.count()-invoked, invoked)
 	}
 }
 
@@ -267,7 +267,7 @@ func TestSyntaxErrorsSayWhere(t *testing.T) {
 	p := h.call(t, "POST", h.fn("/versions"), `{"draft_id":"`+draft.DraftID+`"}`).refused(t, 422, api.CodeValidationSource)
 	want := []api.FieldError{{Path: "lib/a.ts", Message: "unexpected token", Line: 3, Column: 7}}
 	if diff := cmp.Diff(want, p.Errors); diff != "" {
-		t.Error(diff)
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -280,7 +280,7 @@ func TestHeadersOverTheLimitAreRefused(t *testing.T) {
 	// Beyond four times the limit net/http answers by itself.
 	response := h.raw(t, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: "+strings.Repeat("x", 5*api.MaxHeaderBytes)+"\r\n\r\n")
 	if response.StatusCode != 431 {
-		t.Errorf("got %d", response.StatusCode)
+		t.Errorf("got %d, want response.StatusCode == 431", response.StatusCode)
 	}
 }
 
@@ -295,7 +295,7 @@ func TestIdempotencyKeyIsBounded(t *testing.T) {
 	}
 	h.call(t, "POST", h.fn(":invoke"), `{"ref":{"version":1}}`, "Idempotency-Key", long[:255])
 	if got := h.engine.last(t).IdempotencyKey; got != long[:255] {
-		t.Errorf("key %q", got)
+		t.Errorf("key %q, want got == long[:255]", got)
 	}
 }
 
@@ -305,6 +305,6 @@ func TestMethodNotAllowedNamesTheMethods(t *testing.T) {
 	a := h.call(t, "PATCH", h.fn("/aliases/prod"), "")
 	a.refused(t, 405, api.CodeMethodNotAllowed)
 	if diff := cmp.Diff([]string{"GET, HEAD, PUT, DELETE"}, a.header.Values("Allow")); diff != "" {
-		t.Error(diff)
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -24,26 +24,26 @@ func BenchmarkHandlers(b *testing.B) {
 	outcome := success(`{"statusCode":200,"headers":{"content-type":"application/json"},"body":"{\"ok\":true}"}`)
 	broker, err := queue.New(b.Context(), store, queue.Config{})
 	if err != nil {
-		b.Fatal(err)
+		b.Fatalf("New: %v", err)
 	}
 	b.Cleanup(broker.Close)
 	server, err := controlplane.New(b.Context(), store, immediate{outcome}, broker, controlplane.Config{Auth: access.Off})
 	if err != nil {
-		b.Fatal(err)
+		b.Fatalf("New: %v", err)
 	}
 	b.Cleanup(server.Close)
 	keyed, err := controlplane.New(b.Context(), store, immediate{outcome}, broker, controlplane.Config{})
 	if err != nil {
-		b.Fatal(err)
+		b.Fatalf("New: %v", err)
 	}
 	b.Cleanup(keyed.Close)
 	key, id, err := api.NewKeySecret(1_700_000_000_000, rand.Reader)
 	if err != nil {
-		b.Fatal(err)
+		b.Fatalf("NewKeySecret: %v", err)
 	}
 	record := api.Key{ID: id, Tenant: "t_abcdef", Name: "bench", Roles: []string{api.RoleInvoker}, CreatedAtMS: 1_700_000_000_000}
 	if err := storeaccess.NewAPIKeys(store).Create(b.Context(), record, api.KeyDigest(key)); err != nil {
-		b.Fatal(err)
+		b.Fatalf("Create: %v", err)
 	}
 	const (
 		web    = "/v1/web/t_abcdef/payments/hello/prod/orders?x=1"
@@ -69,7 +69,7 @@ func BenchmarkHandlers(b *testing.B) {
 				w := httptest.NewRecorder()
 				tc.handler.ServeHTTP(w, r)
 				if w.Code != http.StatusOK {
-					b.Fatalf("%d %s", w.Code, w.Body)
+					b.Fatalf("got %d %s, want w.Code == http.StatusOK", w.Code, w.Body)
 				}
 			}
 		})

@@ -38,7 +38,7 @@ func TestWorkerBindingsOverHTTP(t *testing.T) {
 		Status: api.BindingCounts{State: api.BindingDisabled}, Shares: []api.BindingReplica{},
 	}
 	if diff := cmp.Diff(want, made); diff != "" || a.header.Get("ETag") != `"1"` {
-		t.Error(diff, a.header)
+		t.Errorf("(-want +got):\n%s\n%v", diff, a.header)
 	}
 	charges := h.addBinding(t)
 	if diff := cmp.Diff(api.WorkerBinding{
@@ -47,14 +47,14 @@ func TestWorkerBindingsOverHTTP(t *testing.T) {
 		Pollers:     api.BindingPollers{Activity: api.DefaultActivityPollers}, Limits: api.BindingLimits{MaxInflightTasks: api.DefaultInflightTasks},
 		Enabled: true, Revision: 1, CreatedAtMS: charges.CreatedAtMS, UpdatedAtMS: charges.CreatedAtMS,
 	}, charges.WorkerBinding); diff != "" || charges.Status.State != api.BindingStopped {
-		t.Error(diff, charges.Status)
+		t.Errorf("(-want +got):\n%s\n%+v", diff, charges.Status)
 	}
 	h.call(t, "POST", h.at("N/cadence/workers"), chargesBinding).refused(t, 409, api.CodeBindingExists)
 
 	first := ok[api.Page[api.BindingStatus]](t, h.call(t, "GET", h.at("N/cadence/workers")+"?limit=1", ""), 200)
 	second := ok[api.Page[api.BindingStatus]](t, h.call(t, "GET", h.at("N/cadence/workers")+"?limit=1&cursor="+*first.NextCursor, ""), 200)
 	if len(first.Items) != 1 || len(second.Items) != 1 || first.Items[0].Name != "charges" || second.Items[0].Name != "refunds" || second.NextCursor != nil {
-		t.Errorf("%+v %+v", first, second)
+		t.Errorf("GET: got %+v %+v, want len(first.Items) == 1, len(second.Items) == 1, first.Items[0].Name == \"charges\", second.Items[0].Name == \"refunds\", second.NextCursor == nil", first, second)
 	}
 
 	share := api.BindingReplica{Replica: "r1", ReportedAtMS: h.store.NowMS(), BindingCounts: api.BindingCounts{
@@ -62,15 +62,15 @@ func TestWorkerBindingsOverHTTP(t *testing.T) {
 	}}
 	path := storage.BindingPath{Tenant: h.tenant, Namespace: "payments", Name: "charges"}
 	if err := bindings.New(h.store).Report(t.Context(), []bindings.Report{{Path: path, Share: share}}); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Report: %v", err)
 	}
 	got := ok[api.BindingStatus](t, h.call(t, "GET", h.at("N/cadence/workers/charges"), ""), 200)
 	if diff := cmp.Diff([]api.BindingReplica{share}, got.Shares); diff != "" || got.Status != share.BindingCounts {
-		t.Error(diff, got.Status)
+		t.Errorf("(-want +got):\n%s\n%+v", diff, got.Status)
 	}
 
 	if a := h.call(t, "DELETE", h.at("N/cadence/workers/charges"), ""); a.status != 204 {
-		t.Errorf("%d %s", a.status, a.body)
+		t.Errorf("DELETE: got %d %s, want a.status == 204", a.status, a.body)
 	}
 	h.call(t, "GET", h.at("N/cadence/workers/charges"), "").refused(t, 404, api.CodeBindingNotFound)
 	h.call(t, "DELETE", h.at("N/cadence/workers/charges"), "").refused(t, 404, api.CodeBindingNotFound)
@@ -87,7 +87,7 @@ func TestWorkerBindingChanges(t *testing.T) {
 		as(&want)
 		want.UpdatedAtMS = got.UpdatedAtMS
 		if diff := cmp.Diff(want, got.WorkerBinding); diff != "" {
-			t.Errorf("%s: %s", body, diff)
+			t.Errorf("%s: (-want +got):\n%s", body, diff)
 		}
 	}
 	change(`{}`, func(*api.WorkerBinding) {})
@@ -107,10 +107,10 @@ func TestWorkerBindingChanges(t *testing.T) {
 	h.call(t, "PATCH", charges, `{"enabled":true}`, "If-Match", `"1"`).refused(t, 412, api.CodePreconditionFailed)
 	h.call(t, "DELETE", charges, "", "If-Match", `"1"`).refused(t, 412, api.CodePreconditionFailed)
 	if a := h.call(t, "PATCH", charges, `{"enabled":true}`, "If-Match", `"5"`); a.status != 200 || a.header.Get("ETag") != `"6"` {
-		t.Errorf("%d %v", a.status, a.header)
+		t.Errorf("PATCH: got %d %v, want a.status == 200, a.header.Get(\"ETag\") == \"6\"", a.status, a.header)
 	}
 	if a := h.call(t, "DELETE", charges, "", "If-Match", "*"); a.status != 204 {
-		t.Errorf("%d %s", a.status, a.body)
+		t.Errorf("DELETE: got %d %s, want a.status == 204", a.status, a.body)
 	}
 	h.call(t, "PATCH", charges, `{}`, "If-Match", "*").refused(t, 404, api.CodeBindingNotFound)
 }
@@ -121,14 +121,14 @@ func TestBadWorkerBindingsAreRefusedAndChangeNothing(t *testing.T) {
 	h := startOn(t, storagetest.Open(t, storage.Config{URL: server.URL}))
 	options, err := redis.ParseURL(server.URL)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("ParseURL: %v", err)
 	}
 	client := redis.NewClient(options)
 	defer client.Close()
 	h.addBinding(t)
 	h.engine.authorize = func(inv *api.Invocation) error {
 		if inv.Trigger.Type != api.TriggerCadence {
-			t.Errorf("judged as %+v", inv.Trigger)
+			t.Errorf("judged as %+v, want inv.Trigger.Type == api.TriggerCadence", inv.Trigger)
 		}
 		switch {
 		case inv.Function == "ghost":
@@ -217,7 +217,7 @@ func TestBadWorkerBindingsAreRefusedAndChangeNothing(t *testing.T) {
 		})
 	}
 	if diff := cmp.Diff(before, h.snapshot(t, client)); diff != "" {
-		t.Errorf("the store changed: %s", diff)
+		t.Errorf("the store changed: (-want +got):\n%s", diff)
 	}
 }
 
@@ -242,34 +242,34 @@ func TestWorkerBindingsAreWhoeversChangedThem(t *testing.T) {
 		t.Helper()
 		stored, err := bindings.New(store).Get(t.Context(), storage.BindingPath{Tenant: k.tenant, Namespace: "payments", Name: "charges"})
 		if err != nil || stored.Access != api.AccessGranted {
-			t.Fatal(stored, err)
+			t.Fatalf("Get: got %v %v, want no error, stored.Access == api.AccessGranted", stored, err)
 		}
 		return stored.Principal.Sub
 	}
 	if owner() != record.ID {
-		t.Errorf("made by %s, and it is %s's", record.ID, owner())
+		t.Errorf("got owner %s, want %s", owner(), record.ID)
 	}
 	// Who may not run it may stop it, and do nothing else.
 	charges := workers + "/charges"
 	k.as(t, developer, "PATCH", charges, `{"tasklist":"others"}`).refused(t, 403, api.CodeAuthzDenied)
 	k.as(t, developer, "PATCH", charges, `{"enabled":false,"tasklist":"others"}`).refused(t, 403, api.CodeAuthzDenied)
 	if b := ok[api.BindingStatus](t, k.as(t, developer, "PATCH", charges, `{}`), 200); b.Revision != 1 {
-		t.Errorf("nothing was changed, and it is %+v", b)
+		t.Errorf("nothing was changed, and it is %+v, want b.Revision == 1", b)
 	}
 	ok[api.BindingStatus](t, k.as(t, developer, "PATCH", charges, `{"enabled":false}`), 200)
 	k.as(t, developer, "PATCH", charges, `{"enabled":true}`).refused(t, 403, api.CodeAuthzDenied)
 	if owner() != record.ID {
-		t.Error("whoever stopped it has it")
+		t.Error("a caller that only disabled it became its owner")
 	}
 	ok[api.BindingStatus](t, k.as(t, operator, "PATCH", charges, `{"enabled":true}`), 200)
 	if owner() != other.ID {
-		t.Error("whoever changed it has not got it")
+		t.Error("the caller that changed it did not become its owner")
 	}
 	// What is in another namespace is out of a key's reach before anything is asked.
 	limited, _ := k.key(t, "admin", inNamespace("others"))
 	k.as(t, limited, "POST", workers, chargesBinding).refused(t, 403, api.CodeAuthzDenied)
 	if a := k.as(t, operator, "DELETE", charges, ""); a.status != 204 {
-		t.Errorf("%d %s", a.status, a.body)
+		t.Errorf("DELETE: got %d %s, want a.status == 204", a.status, a.body)
 	}
 	events := ok[api.Page[api.AuditEvent]](t, k.as(t, operator, "GET", "/v1/tenants/"+k.tenant+"/audit", ""), 200)
 	audited := map[string]bool{}

@@ -26,7 +26,7 @@ func TestRefusedBodiesAreNotWaitedFor(t *testing.T) {
 				t.Parallel()
 				conn, err := net.Dial("tcp", h.Listener.Addr().String())
 				if err != nil {
-					t.Fatal(err)
+					t.Fatalf("Dial: %v", err)
 				}
 				defer conn.Close()
 				body := 100_000
@@ -34,11 +34,11 @@ func TestRefusedBodiesAreNotWaitedFor(t *testing.T) {
 					body = 16 << 20
 				}
 				if _, err := io.WriteString(conn, target+" HTTP/1.1\r\nHost: localhost\r\n"+fmt.Sprintf(size, body)); err != nil {
-					t.Fatal(err)
+					t.Fatalf("WriteString: %v", err)
 				}
 				if name == "too large" && length == "chunked" { // which only the body tells
 					if _, err := io.CopyN(conn, zeroes{}, 8<<20); err != nil {
-						t.Fatal(err)
+						t.Fatalf("CopyN: %v", err)
 					}
 				}
 				stop := make(chan struct{})
@@ -48,7 +48,7 @@ func TestRefusedBodiesAreNotWaitedFor(t *testing.T) {
 				_ = conn.SetReadDeadline(begin.Add(15 * time.Second))
 				answer, err := io.ReadAll(bufio.NewReader(conn))
 				if !strings.HasPrefix(string(answer), "HTTP/1.1 4") || time.Since(begin) > 12*time.Second {
-					t.Errorf("after %s: %q, %v", time.Since(begin), answer, err)
+					t.Errorf("after %s: %q, %v, want strings.HasPrefix(string(answer), \"HTTP/1.1 4\"), time.Since(begin) <= 12*time.Second", time.Since(begin), answer, err)
 				}
 			})
 		}

@@ -20,7 +20,7 @@ import (
 	"github.com/codesous/sous/storage/storagetest"
 )
 
-// engine is an Engine that answers as it is told and remembers what it was asked.
+// engine is an Engine that answers by its function fields and records its calls.
 type engine struct {
 	mu          sync.Mutex
 	invocations []api.Invocation
@@ -44,7 +44,7 @@ func (e *engine) Invoke(ctx context.Context, inv api.Invocation) (*api.Outcome, 
 	return e.invoke(ctx, inv)
 }
 
-// Enqueue accepts all, unless it is told otherwise.
+// Enqueue accepts every invocation, unless enqueue is set.
 func (e *engine) Enqueue(_ context.Context, inv api.Invocation) (*api.Queued, error) {
 	e.mu.Lock()
 	e.invocations = append(e.invocations, inv)
@@ -55,7 +55,7 @@ func (e *engine) Enqueue(_ context.Context, inv api.Invocation) (*api.Queued, er
 	return e.enqueue(inv)
 }
 
-// Authorize lets everybody in, unless it is told otherwise.
+// Authorize admits every caller, unless authorize is set.
 func (e *engine) Authorize(_ context.Context, inv *api.Invocation) error {
 	if e.authorize == nil {
 		return nil
@@ -151,12 +151,13 @@ func startOn(t *testing.T, store *storage.Store, change ...func(*controlplane.Co
 	h := &harness{store: store, engine: &engine{}, tenant: storagetest.Tenant(t)}
 	broker, err := queue.New(t.Context(), store, queue.Config{})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("New: %v", err)
 	}
 	t.Cleanup(broker.Close)
 	h.queue = broker
-	if h.control, err = controlplane.New(t.Context(), store, h.engine, broker, config); err != nil {
-		t.Fatal(err)
+	h.control, err = controlplane.New(t.Context(), store, h.engine, broker, config)
+	if err != nil {
+		t.Fatalf("New: %v", err)
 	}
 	t.Cleanup(h.control.Close)
 	h.Server = httptest.NewUnstartedServer(nil)
@@ -213,7 +214,7 @@ func (h *harness) call(t *testing.T, method, path, body string, headers ...strin
 	}
 	request, err := http.NewRequestWithContext(t.Context(), method, h.URL+path, reader)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("NewRequestWithContext: %v", err)
 	}
 	return h.send(t, request, headers...)
 }
@@ -229,12 +230,12 @@ func (h *harness) send(t *testing.T, request *http.Request, headers ...string) a
 	}
 	response, err := h.client.Do(request)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Do: %v", err)
 	}
 	defer response.Body.Close()
 	raw, err := io.ReadAll(response.Body)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("ReadAll: %v", err)
 	}
 	a := answer{response.StatusCode, response.Header, raw}
 	if request.URL.Host == h.Listener.Addr().String() && request.Method != http.MethodHead {
@@ -248,13 +249,13 @@ func (a answer) refused(t *testing.T, status int, code api.Code) problem {
 	t.Helper()
 	var p problem
 	if err := json.Unmarshal(a.body, &p); err != nil {
-		t.Fatalf("status %d, not a problem: %s", a.status, a.body)
+		t.Fatalf("status %d, want a problem: %s", a.status, a.body)
 	}
 	if a.status != status || p.Code != code {
 		t.Fatalf("got %d %s (%s), want %d %s", a.status, p.Code, p.Detail, status, code)
 	}
 	if got := a.header.Get("Content-Type"); got != "application/problem+json" {
-		t.Errorf("content type %q", got)
+		t.Errorf("content type %q, want got == \"application/problem+json\"", got)
 	}
 	id := a.header.Get("X-Request-Id")
 	if p.Status != status || p.Title == "" || p.Detail == "" || p.Error.Code != code ||
@@ -273,7 +274,7 @@ func ok[T any](t *testing.T, a answer, status int) T {
 	}
 	if len(a.body) > 0 {
 		if err := json.Unmarshal(a.body, &v); err != nil {
-			t.Fatalf("%v: %s", err, a.body)
+			t.Fatalf("%v: Unmarshal: got %s, want no error", err, a.body)
 		}
 	}
 	return v
@@ -306,6 +307,6 @@ func (h *harness) deploy(t *testing.T, source, config string) {
 		body += `,"config":` + config
 	}
 	if a := h.call(t, "POST", h.fn("/versions"), body+"}"); a.status >= 300 {
-		t.Fatalf("publish: %d %s", a.status, a.body)
+		t.Fatalf("publish: %d %s, want a.status < 300", a.status, a.body)
 	}
 }

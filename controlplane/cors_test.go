@@ -64,7 +64,7 @@ func TestCORS(t *testing.T) {
 			}
 			a := h.call(t, tc.method, h.web("/"), "", sent...)
 			if a.status != tc.status || (h.engine.count() > before) != tc.invoked {
-				t.Errorf("status %d, invoked %v", a.status, h.engine.count() > before)
+				t.Errorf("status %d, invoked %v, want a.status == %v, (h.engine.count() > before) == %v", a.status, h.engine.count() > before, tc.status, tc.invoked)
 			}
 			for name, want := range tc.want {
 				got := ""
@@ -80,7 +80,7 @@ func TestCORS(t *testing.T) {
 	// Errors too can be read by the pages that may read answers.
 	detail := ok[api.FunctionDetail](t, h.call(t, "GET", h.fn(""), ""), 200)
 	if diff := cmp.Diff(true, *detail.LatestVersion > 1); diff != "" {
-		t.Fatal(diff)
+		t.Fatalf("(-want +got):\n%s", diff)
 	}
 	a := h.call(t, "GET", "/v1/web/"+h.tenant+"/payments/hello/4/", "", "Origin", other)
 	a.refused(t, 502, api.CodeRuntimeException)

@@ -21,7 +21,7 @@ func TestBadJobsAreRefusedAndChangeNothing(t *testing.T) {
 	h := startOn(t, storagetest.Open(t, storage.Config{URL: server.URL}))
 	options, err := redis.ParseURL(server.URL)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("ParseURL: %v", err)
 	}
 	client := redis.NewClient(options)
 	defer client.Close()
@@ -163,17 +163,17 @@ func TestBadJobsAreRefusedAndChangeNothing(t *testing.T) {
 	}
 	h.call(t, "POST", h.at(add), `{"payload":1}`, "Idempotency-Key", "k").refused(t, 422, api.CodeIdempotencyMismatch)
 	if diff := cmp.Diff(before, h.snapshot(t, client)); diff != "" {
-		t.Errorf("the store changed: %s", diff)
+		t.Errorf("the store changed: (-want +got):\n%s", diff)
 	}
 	// A queue that does not exist is empty.
 	none := h.call(t, "POST", h.at("T/jobs:fetch"), `{"namespace":"payments","queues":["ghost"],"worker_id":"w1"}`)
 	if jobs := ok[fetched](t, none, 200).Jobs; jobs == nil || len(jobs) != 0 {
-		t.Errorf("%s", none.body)
+		t.Errorf("got %s, want jobs != nil, len(jobs) == 0", none.body)
 	}
 	// What one job of many cannot be told is its own outcome.
 	two := ok[settled](t, h.call(t, "POST", h.at("T/jobs:fail"),
 		fmt.Sprintf(`{"fails":[{"id":%q,"lease_epoch":1,"error":"x","retry_after_ms":-1},{"id":%q,"lease_epoch":1,"error":"x"}]}`, active, active)), 200)
 	if two.Jobs[0].Code != api.CodeValidation || !two.Jobs[1].OK {
-		t.Errorf("%+v", two)
+		t.Errorf("got %+v, want two.Jobs[0].Code == api.CodeValidation, two.Jobs[1].OK", two)
 	}
 }

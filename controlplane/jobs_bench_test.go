@@ -24,12 +24,12 @@ func queueServer(b *testing.B) *controlplane.Server {
 	store := storagetest.Open(b, storage.Config{URL: storagetest.Redis(b).URL, ScriptPrelude: "--\n"})
 	broker, err := queue.New(b.Context(), store, queue.Config{})
 	if err != nil {
-		b.Fatal(err)
+		b.Fatalf("New: %v", err)
 	}
 	b.Cleanup(broker.Close)
 	server, err := controlplane.New(b.Context(), store, immediate{}, broker, controlplane.Config{Auth: access.Off})
 	if err != nil {
-		b.Fatal(err)
+		b.Fatalf("New: %v", err)
 	}
 	b.Cleanup(server.Close)
 	return server
@@ -85,11 +85,11 @@ func BenchmarkJobs(b *testing.B) {
 					}
 				}
 				if err := post("/namespaces/payments/queues/emails/jobs", jobs, &ignored); err != nil {
-					b.Error(err)
+					b.Errorf("post: %v", err)
 					return
 				}
 				if err := post("/jobs:fetch", fetch, &got); err != nil {
-					b.Error(err)
+					b.Errorf("post: %v", err)
 					return
 				}
 				if len(got.Jobs) == 0 {
@@ -100,7 +100,7 @@ func BenchmarkJobs(b *testing.B) {
 					fmt.Fprintf(&acks, `%s{"id":"%s","lease_epoch":%d}`, map[bool]string{true: ","}[i > 0], job.ID, job.LeaseEpoch)
 				}
 				if err := post("/jobs:ack", `{"acks":[`+acks.String()+`]}`, &ignored); err != nil {
-					b.Error(err)
+					b.Errorf("post: %v", err)
 					return
 				}
 				done.Add(int64(len(got.Jobs)))

@@ -21,10 +21,10 @@ func TestTheJobsOfFunctionsAreNobodysToSettle(t *testing.T) {
 	spec := &api.JobSpec{Namespace: q.Namespace, Queue: q.Queue, Payload: []byte(`1`)}
 	spec.Target = &api.JobTarget{Function: "charge", Alias: "prod"}
 	if _, err := h.queue.EnqueueInvocation(t.Context(), h.tenant, id, spec); err != nil {
-		t.Fatal(err)
+		t.Fatalf("EnqueueInvocation: %v", err)
 	}
 	if got, err := h.queue.Take(t.Context(), q, "invoker", 1, 5*time.Second); err != nil || len(got.Jobs) != 1 {
-		t.Fatal(got, err)
+		t.Fatalf("Take: got %v %v, want no error, len(got.Jobs) == 1", got, err)
 	}
 	for verb, body := range map[string]string{
 		"ack":       `{"acks":[{"id":%q,"lease_epoch":1,"continue":true}]}`,
@@ -33,11 +33,11 @@ func TestTheJobsOfFunctionsAreNobodysToSettle(t *testing.T) {
 	} {
 		a := h.call(t, "POST", h.at("T/jobs:"+verb), fmt.Sprintf(body, id))
 		if got := ok[settled](t, a, 409).Jobs; len(got) != 1 || got[0].Code != api.CodeJobNotFound {
-			t.Errorf("%s: %s", verb, a.body)
+			t.Errorf("%s: got %s, want len(got) == 1, got[0].Code == api.CodeJobNotFound", verb, a.body)
 		}
 	}
 	if job := h.job(t, id); job.State != api.JobActive || job.Lease.ExpiresMS > time.Now().Add(time.Minute).UnixMilli() {
-		t.Errorf("%+v", job)
+		t.Errorf("job: got %+v, want job.State == api.JobActive, job.Lease.ExpiresMS <= time.Now().Add(time.Minute).UnixMilli()", job)
 	}
 }
 
@@ -54,12 +54,12 @@ func TestWaitingFetchesAreBounded(t *testing.T) {
 	refused := fetch(h.tenant, "others")
 	refused.refused(t, 429, api.CodeCapacityLimit)
 	if refused.header.Get("Retry-After") == "" {
-		t.Error("no Retry-After")
+		t.Error("got no Retry-After, want one")
 	}
 	ok[fetched](t, fetch(h.tenant+"2", "others"), 200)
 	h.add(t, "others", `{}`)
 	if got := ok[fetched](t, fetch(h.tenant, "others"), 200).Jobs; len(got) != 1 {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want len(got) == 1", got)
 	}
 	h.add(t, "emails", `{}`)
 	response := <-first

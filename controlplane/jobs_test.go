@@ -55,16 +55,16 @@ func (h *harness) jobs(t *testing.T) (active, cancelled string) {
 	for i := range ids {
 		made, err := h.queue.Enqueue(t.Context(), in)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("Enqueue: %v", err)
 		}
 		ids[i] = made[0].ID
 	}
 	if _, err := h.queue.Cancel(t.Context(), h.tenant, ids[1]); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Cancel: %v", err)
 	}
 	got, err := h.queue.Fetch(t.Context(), queue.Fetch{Tenant: h.tenant, Namespace: "payments", Queues: []string{"emails"}, WorkerID: "w0", Lease: time.Hour})
 	if err != nil || len(got) != 1 {
-		t.Fatal(got, err)
+		t.Fatalf("Fetch: got %v %v, want no error, len(got) == 1", got, err)
 	}
 	return ids[0], ids[1]
 }
@@ -76,40 +76,40 @@ func TestJobsOverHTTP(t *testing.T) {
 	id := h.add(t, "emails", `{"payload":{"to":"a"},"priority":"high","tags":{"kind":"mail"},"max_attempts":3,"base_delay_ms":0}`)
 	many := ok[enqueued](t, h.call(t, "POST", h.at("N/queues/emails/jobs"), `{"jobs":[{"payload":1},{},{"payload":null,"hold":true}]}`), 201)
 	if len(many.Jobs) != 3 || many.Jobs[2].State != api.JobHeld {
-		t.Fatalf("%+v", many)
+		t.Fatalf("POST: got %+v, want len(many.Jobs) == 3, many.Jobs[2].State == api.JobHeld", many)
 	}
 	jobs := h.take(t, "emails", 1)
 	if len(jobs) != 1 || jobs[0].ID != id || string(jobs[0].Payload) != `{"to":"a"}` || jobs[0].Attempt != 1 || jobs[0].MaxAttempts != 3 || jobs[0].Tags["kind"] != "mail" {
-		t.Fatalf("%+v", jobs)
+		t.Fatalf("take: got %+v, want len(jobs) == 1, jobs[0].ID == %v, string(jobs[0].Payload) == {\"to\":\"a\"}, jobs[0].Attempt == 1, jobs[0].MaxAttempts == 3, jobs[0].Tags[\"kind\"] == \"mail\"", jobs, id)
 	}
 	epoch := jobs[0].LeaseEpoch
 	beat := ok[settled](t, h.call(t, "POST", h.at("T/jobs:heartbeat"),
 		fmt.Sprintf(`{"worker_id":"w1","jobs":[{"id":%q,"lease_epoch":%d,"lease_ms":60000,"progress":{"current":1,"total":2,"message":"half"},"checkpoint":{"at":1}}]}`, id, epoch)), 200)
 	if !beat.Jobs[0].OK || beat.Jobs[0].LeaseExpiresMS <= jobs[0].LeaseExpiresMS {
-		t.Errorf("%+v", beat)
+		t.Errorf("got %+v, want beat.Jobs[0].OK, beat.Jobs[0].LeaseExpiresMS > jobs[0].LeaseExpiresMS", beat)
 	}
 	job := h.job(t, id)
 	if job.State != api.JobActive || job.Lease.WorkerID != "w1" || string(job.Checkpoint) != `{"at":1}` || !strings.Contains(string(job.Progress), "half") {
-		t.Errorf("%+v", job)
+		t.Errorf("job: got %+v, want job.State == api.JobActive, job.Lease.WorkerID == \"w1\", string(job.Checkpoint) == {\"at\":1}, strings.Contains(string(job.Progress), \"half\")", job)
 	}
 	failed := ok[settled](t, h.call(t, "POST", h.at("T/jobs:fail"), fmt.Sprintf(`{"fails":[{"id":%q,"lease_epoch":%d,"error":"no such host","stack":"at x","fatal":true}]}`, id, epoch)), 200)
 	if !failed.Jobs[0].OK || failed.Jobs[0].State != api.JobDead {
-		t.Errorf("%+v", failed)
+		t.Errorf("POST: got %+v, want failed.Jobs[0].OK, failed.Jobs[0].State == api.JobDead", failed)
 	}
 	job = h.job(t, id)
 	if job.DeadReason != api.DeadFatal || len(job.Errors) != 1 || job.Errors[0].Error != "no such host" {
-		t.Errorf("%+v", job)
+		t.Errorf("job: got %+v, want job.DeadReason == api.DeadFatal, len(job.Errors) == 1, job.Errors[0].Error == \"no such host\"", job)
 	}
 	// An operator brings it back.
 	ok[api.Job](t, h.call(t, "POST", h.at("T/jobs/"+id+":retry"), ""), 200)
 	again := h.take(t, "emails", 1)
 	if len(again) != 1 || again[0].LeaseEpoch != epoch+1 || string(again[0].Checkpoint) != `{"at":1}` {
-		t.Fatalf("%+v", again)
+		t.Fatalf("take: got %+v, want len(again) == 1, again[0].LeaseEpoch == epoch+1, string(again[0].Checkpoint) == {\"at\":1}", again)
 	}
 	// The old epoch settles nothing, and a call of which nothing succeeded says so.
 	late := ok[settled](t, h.call(t, "POST", h.at("T/jobs:ack"), fmt.Sprintf(`{"acks":[{"id":%q,"lease_epoch":%d}]}`, id, epoch)), 409)
 	if late.Jobs[0].OK || late.Jobs[0].Code != api.CodeJobLeaseLost || late.Jobs[0].State != api.JobActive {
-		t.Errorf("%+v", late)
+		t.Errorf("POST: got %+v, want !late.Jobs[0].OK, late.Jobs[0].Code == api.CodeJobLeaseLost, late.Jobs[0].State == api.JobActive", late)
 	}
 	ack := fmt.Sprintf(`{"acks":[{"id":"nonsense","lease_epoch":1},{"id":%q,"lease_epoch":%d,"result":{"sent":true}},{"id":%q,"lease_epoch":1}]}`, id, epoch+1, activationID)
 	for range 2 { // a repeat succeeds
@@ -121,12 +121,13 @@ func TestJobsOverHTTP(t *testing.T) {
 			}
 		}
 	}
-	if job = h.job(t, id); job.State != api.JobCompleted || string(job.Result) != `{"sent":true}` || job.EndedAtMS == 0 {
-		t.Errorf("%+v", job)
+	job = h.job(t, id)
+	if job.State != api.JobCompleted || string(job.Result) != `{"sent":true}` || job.EndedAtMS == 0 {
+		t.Errorf("job: got %+v, want job.State == api.JobCompleted, string(job.Result) == {\"sent\":true}, job.EndedAtMS != 0", job)
 	}
 	workers := ok[api.Page[api.Worker]](t, h.call(t, "GET", h.at("T/workers"), ""), 200)
 	if len(workers.Items) != 1 || workers.Items[0].ID != "w1" || workers.Items[0].Hostname != "here" || workers.Items[0].Version != "1.2" {
-		t.Errorf("%+v", workers)
+		t.Errorf("GET: got %+v, want len(workers.Items) == 1, workers.Items[0].ID == \"w1\", workers.Items[0].Hostname == \"here\", workers.Items[0].Version == \"1.2\"", workers)
 	}
 	h.call(t, "DELETE", h.at("T/jobs/"+id), "")
 	h.call(t, "GET", h.at("T/jobs/"+id), "").refused(t, 404, api.CodeJobNotFound)
@@ -140,28 +141,28 @@ func TestJobsAreSteered(t *testing.T) {
 		t.Helper()
 		job := ok[api.Job](t, h.call(t, "POST", h.at("T/jobs/"+id+":"+verb), body), 200)
 		if job.State != want {
-			t.Errorf("%s made it %s", verb, job.State)
+			t.Errorf("%s made it %s, want job.State == %v", verb, job.State, want)
 		}
 		return job
 	}
 	if job := steer("hold", `{"reason":"look at it"}`, api.JobHeld); job.HoldReason != "look at it" {
-		t.Errorf("%+v", job)
+		t.Errorf("steer: got %+v, want job.HoldReason == \"look at it\"", job)
 	}
 	steer("approve", "", api.JobPending)
 	if job := steer("move", `{"queue":"slow"}`, api.JobPending); job.Queue != "slow" {
-		t.Errorf("%+v", job)
+		t.Errorf("steer: got %+v, want job.Queue == \"slow\"", job)
 	}
 	steer("cancel", "", api.JobCancelled)
 	steer("cancel", "", api.JobCancelled)
 	steer("retry", "", api.JobPending)
 	steer("hold", "", api.JobHeld)
 	if job := steer("reject", "", api.JobDead); job.DeadReason != api.DeadRejected {
-		t.Errorf("%+v", job)
+		t.Errorf("steer: got %+v, want job.DeadReason == api.DeadRejected", job)
 	}
 	for _, verb := range []string{"hold", "approve", "reject", "cancel"} {
 		p := h.call(t, "POST", h.at("T/jobs/"+id+":"+verb), "").refused(t, 409, api.CodeJobState)
 		if !strings.Contains(p.Detail, "is dead") {
-			t.Errorf("%s: %s", verb, p.Detail)
+			t.Errorf("%s: POST: got %s, want strings.Contains(p.Detail, \"is dead\")", verb, p.Detail)
 		}
 	}
 }
@@ -209,19 +210,19 @@ func TestEnqueueSaysWhatIsADuplicate(t *testing.T) {
 	first := ok[enqueued](t, h.call(t, "POST", path, `{"unique_key":"a"}`), 201)
 	same := ok[enqueued](t, h.call(t, "POST", path, `{"jobs":[{"unique_key":"a"}]}`), 200)
 	if !same.Jobs[0].Duplicate || same.Jobs[0].ID != first.Jobs[0].ID || same.Jobs[0].State != api.JobPending {
-		t.Errorf("%+v", same)
+		t.Errorf("POST: got %+v, want same.Jobs[0].Duplicate, same.Jobs[0].ID == first.Jobs[0].ID, same.Jobs[0].State == api.JobPending", same)
 	}
 	mixed := ok[enqueued](t, h.call(t, "POST", path, `{"jobs":[{"unique_key":"a"},{"unique_key":"b"}]}`), 201)
 	if !mixed.Jobs[0].Duplicate || mixed.Jobs[1].Duplicate {
-		t.Errorf("%+v", mixed)
+		t.Errorf("POST: got %+v, want mixed.Jobs[0].Duplicate, !mixed.Jobs[1].Duplicate", mixed)
 	}
 	made := h.call(t, "POST", path, `{"payload":7}`, "Idempotency-Key", "k1")
 	again := h.call(t, "POST", path, `{"payload":7}`, "Idempotency-Key", "k1")
 	if diff := cmp.Diff(ok[enqueued](t, made, 201), ok[enqueued](t, again, 200)); diff != "" {
-		t.Error(diff)
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if made.header.Get("Idempotent-Replayed") != "" || again.header.Get("Idempotent-Replayed") != "true" {
-		t.Errorf("%v %v", made.header, again.header)
+		t.Errorf("got %v %v, want made.header.Get(\"Idempotent-Replayed\") == \"\", again.header.Get(\"Idempotent-Replayed\") == \"true\"", made.header, again.header)
 	}
 	h.call(t, "POST", path, `{"payload":8}`, "Idempotency-Key", "k1").refused(t, 422, api.CodeIdempotencyMismatch)
 }
@@ -238,14 +239,14 @@ func TestFetchStopsAtItsBytes(t *testing.T) {
 			jobs[i].Payload = payload
 		}
 		if _, err := h.queue.Enqueue(t.Context(), queue.Enqueue{Tenant: h.tenant, Namespace: "payments", Queue: "large", Jobs: jobs}); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Enqueue: %v", err)
 		}
 	}
 	if n := len(h.take(t, "large", 1000)); n != 64 {
-		t.Errorf("%d jobs", n)
+		t.Errorf("%d jobs, want n == 64", n)
 	}
 	if n := len(h.take(t, "large", 1000)); n != total-64 {
-		t.Errorf("%d jobs", n)
+		t.Errorf("%d jobs, want n == total-64", n)
 	}
 }
 
@@ -255,13 +256,13 @@ func TestFetchTakesAllThatFits(t *testing.T) {
 	h := start(t)
 	jobs := make([]api.NewJob, 300)
 	if _, err := h.queue.Enqueue(t.Context(), queue.Enqueue{Tenant: h.tenant, Namespace: "payments", Queue: "small", Jobs: jobs}); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Enqueue: %v", err)
 	}
 	if n := len(h.take(t, "small", 250)); n != 250 {
-		t.Errorf("%d jobs", n)
+		t.Errorf("%d jobs, want n == 250", n)
 	}
 	if n := len(h.take(t, "small", 250)); n != 50 {
-		t.Errorf("%d jobs", n)
+		t.Errorf("%d jobs, want n == 50", n)
 	}
 }
 
@@ -276,7 +277,7 @@ func (h *harness) waiting(ctx context.Context, t *testing.T) <-chan *http.Respon
 	t.Helper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, h.URL+h.at("T/jobs:fetch"), strings.NewReader(waitingFetch))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("NewRequestWithContext: %v", err)
 	}
 	answered := make(chan *http.Response, 1)
 	go func() {
@@ -289,7 +290,7 @@ func (h *harness) waiting(ctx context.Context, t *testing.T) <-chan *http.Respon
 	for {
 		workers, _, err := h.queue.Workers(t.Context(), h.tenant, "", 10)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("Workers: %v", err)
 		}
 		if len(workers) == 1 {
 			return answered
@@ -307,10 +308,10 @@ func TestAFetchWaitsForWork(t *testing.T) {
 	defer response.Body.Close()
 	raw, err := io.ReadAll(response.Body)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("ReadAll: %v", err)
 	}
 	if jobs := ok[fetched](t, answer{response.StatusCode, response.Header, raw}, 200).Jobs; len(jobs) != 1 || jobs[0].ID != id {
-		t.Errorf("%s", raw)
+		t.Errorf("got %s, want len(jobs) == 1, jobs[0].ID == %v", raw, id)
 	}
 }
 
@@ -322,12 +323,12 @@ func TestAWaitingFetchEndsWithTheServer(t *testing.T) {
 	h.control.Drain()
 	response := <-answered
 	if took := time.Since(begin); took > fetchPatience {
-		t.Errorf("it waited for another %s", took)
+		t.Errorf("it waited for another %s, want took <= fetchPatience", took)
 	}
 	defer response.Body.Close()
 	raw, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode != http.StatusOK || string(raw) != "{\"jobs\":[]}\n" {
-		t.Errorf("%d %s %v", response.StatusCode, raw, err)
+		t.Errorf("ReadAll: got %d %s %v, want no error, response.StatusCode == http.StatusOK, string(raw) == \"{\\\"jobs\\\":[]}\\n\"", response.StatusCode, raw, err)
 	}
 }
 
@@ -342,14 +343,14 @@ func TestAWaitingFetchEndsWithItsClient(t *testing.T) {
 	<-answered
 	h.Close() // waits for what is in hand: no fetch waits any more
 	if took := time.Since(begin); took > fetchPatience {
-		t.Errorf("it waited for another %s", took)
+		t.Errorf("it waited for another %s, want took <= fetchPatience", took)
 	}
 	in := queue.Enqueue{Tenant: h.tenant, Namespace: "payments", Queue: "emails", Jobs: make([]api.NewJob, 1)}
 	if _, err := h.queue.Enqueue(t.Context(), in); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Enqueue: %v", err)
 	}
 	got, err := h.queue.Fetch(t.Context(), queue.Fetch{Tenant: h.tenant, Namespace: "payments", Queues: []string{"emails"}, WorkerID: "w2"})
 	if err != nil || len(got) != 1 || got[0].Attempt != 1 {
-		t.Errorf("%+v %v", got, err)
+		t.Errorf("Fetch: got %+v %v, want no error, len(got) == 1, got[0].Attempt == 1", got, err)
 	}
 }

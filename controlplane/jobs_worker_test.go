@@ -23,7 +23,7 @@ func TestTheWorkerOverHTTP(t *testing.T) {
 	h := start(t)
 	c, err := client.New(h.URL, client.Config{})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("New: %v", err)
 	}
 	namespace := c.Tenant(h.tenant).Namespace("payments")
 	const total = 40
@@ -33,11 +33,11 @@ func TestTheWorkerOverHTTP(t *testing.T) {
 	}
 	made, err := namespace.Queue("emails").Enqueue(t.Context(), "once", jobs...)
 	if err != nil || len(made) != total {
-		t.Fatal(made, err)
+		t.Fatalf("Enqueue: got %v %v, want no error, len(made) == %v", made, err, total)
 	}
 	w, err := worker.New(namespace, worker.Config{Concurrency: 4, Wait: 50 * time.Millisecond, OnError: func(err error) { t.Error(err) }})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("New: %v", err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -46,7 +46,8 @@ func TestTheWorkerOverHTTP(t *testing.T) {
 	w.Handle("emails", func(_ context.Context, j *worker.Job) error {
 		mu.Lock()
 		defer mu.Unlock()
-		if seen[string(j.Payload)]++; len(seen) == total {
+		seen[string(j.Payload)]++
+		if len(seen) == total {
 			stop()
 		}
 		if string(j.Payload) == "7" {
@@ -55,7 +56,7 @@ func TestTheWorkerOverHTTP(t *testing.T) {
 		return j.Return(map[string]string{"did": string(j.Payload)})
 	})
 	if err := w.Run(ctx); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Run: %v", err)
 	}
 	states := map[api.JobState]int{}
 	for i, job := range made {
@@ -65,11 +66,11 @@ func TestTheWorkerOverHTTP(t *testing.T) {
 			t.Errorf("%s, want %s", got.Result, want)
 		}
 		if seen[fmt.Sprint(i)] != 1 {
-			t.Errorf("job %d was done %d times", i, seen[fmt.Sprint(i)])
+			t.Errorf("job %d was done %d times, want seen[fmt.Sprint(i)] == 1", i, seen[fmt.Sprint(i)])
 		}
 	}
 	if diff := cmp.Diff(map[api.JobState]int{api.JobCompleted: total - 1, api.JobDead: 1}, states); diff != "" {
-		t.Error(diff)
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -91,17 +92,17 @@ func TestTheWorkerHearsOfItsJobs(t *testing.T) {
 	t.Cleanup(done)
 	c, err := client.New(h.URL, client.Config{})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("New: %v", err)
 	}
 	tenant := c.Tenant(h.tenant)
 	namespace := tenant.Namespace("payments")
 	made, err := namespace.Queue("emails").Enqueue(t.Context(), "", api.NewJob{Payload: []byte(`1`)})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Enqueue: %v", err)
 	}
 	w, err := worker.New(namespace, worker.Config{Lease: lease, OnError: func(err error) { t.Error(err) }})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("New: %v", err)
 	}
 	type visit struct {
 		epoch      int64
@@ -123,7 +124,7 @@ func TestTheWorkerHearsOfItsJobs(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(ctx) }()
 	if diff := cmp.Diff([]visit{{1, 1, ""}, {2, 2, `"page 7"`}}, []visit{<-visits, <-visits}, cmp.AllowUnexported(visit{})); diff != "" {
-		t.Error(diff)
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 	began := time.Now()
 	ask := time.NewTicker(50 * time.Millisecond)
@@ -134,10 +135,10 @@ func TestTheWorkerHearsOfItsJobs(t *testing.T) {
 		}
 	}
 	if job := h.job(t, made[0].ID); string(job.Progress) != `{"current":2,"total":2,"message":"half"}` {
-		t.Errorf("progress %s", job.Progress)
+		t.Errorf("progress %s, want string(job.Progress) == {\"current\":2,\"total\":2,\"message\":\"half\"}", job.Progress)
 	}
 	if _, err := tenant.CancelJob(t.Context(), made[0].ID); err != nil {
-		t.Fatal(err)
+		t.Fatalf("CancelJob: %v", err)
 	}
 	if cause := <-causes; !errors.Is(cause, worker.ErrCancelled) {
 		t.Errorf("ended by %v", cause)
@@ -147,6 +148,6 @@ func TestTheWorkerHearsOfItsJobs(t *testing.T) {
 		t.Error(err)
 	}
 	if job := h.job(t, made[0].ID); job.State != api.JobCancelled || len(job.Errors) != 1 || len(visits) > 0 {
-		t.Errorf("%+v, and begun %d times more", job, len(visits))
+		t.Errorf("%+v, and begun %d times more, want job.State == api.JobCancelled, len(job.Errors) == 1, len(visits) <= 0", job, len(visits))
 	}
 }

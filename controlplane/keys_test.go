@@ -29,13 +29,13 @@ func TestKeysAreMadeListedAndRevoked(t *testing.T) {
 		CreatedAtMS: now.now().UnixMilli(), CreatedBy: creator.ID, ExpiresAtMS: ends,
 	}
 	if diff := cmp.Diff(want, made.Key); diff != "" {
-		t.Error(diff)
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if a.header.Get("Cache-Control") != "no-store" {
-		t.Errorf("Cache-Control %q", a.header.Get("Cache-Control"))
+		t.Errorf("Cache-Control %q, want a.header.Get(\"Cache-Control\") == \"no-store\"", a.header.Get("Cache-Control"))
 	}
 	if !api.LooksLikeKey(made.Secret) || "key_"+made.Secret[5:31] != made.ID {
-		t.Errorf("the key %s of %s", made.Secret, made.ID)
+		t.Errorf("the key %s of %s, want api.LooksLikeKey(made.Secret), \"key_\"+made.Secret[5:31] == made.ID", made.Secret, made.ID)
 	}
 	plain := ok[api.NewKey](t, k.as(t, admin, "POST", keys, `{"name":"x","roles":["viewer"]}`), http.StatusCreated)
 	k.secret(plain.Secret)
@@ -46,7 +46,7 @@ func TestKeysAreMadeListedAndRevoked(t *testing.T) {
 	one := k.as(t, admin, "GET", keys+"/"+made.ID, "")
 	k.holdsNone(t, "a key's record", string(one.body))
 	if diff := cmp.Diff(want, ok[api.Key](t, one, 200)); diff != "" {
-		t.Error(diff)
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 	var listed []string
 	for cursor := ""; ; {
@@ -69,7 +69,7 @@ func TestKeysAreMadeListedAndRevoked(t *testing.T) {
 	all := []string{creator.ID, made.ID, plain.ID}
 	slices.Sort(all)
 	if diff := cmp.Diff(all, listed); diff != "" {
-		t.Error(diff)
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 
 	ok[any](t, k.as(t, admin, "DELETE", keys+"/"+made.ID, ""), http.StatusNoContent)
@@ -105,7 +105,7 @@ func TestKeysBelongToTheirTenant(t *testing.T) {
 		made[tenant] = ok[api.NewKey](t, k.as(t, platform, "POST", "/v1/tenants/"+tenant+"/keys", `{"name":"first","roles":["admin"]}`), 201)
 		k.secret(made[tenant].Secret)
 		if made[tenant].Tenant != tenant {
-			t.Errorf("of %s: %+v", tenant, made[tenant])
+			t.Errorf("of %s: %+v, want made[tenant].Tenant == %v", tenant, made[tenant], tenant)
 		}
 	}
 	theirs := "/v1/tenants/" + two + "/keys/" + made[two].ID
@@ -117,7 +117,7 @@ func TestKeysBelongToTheirTenant(t *testing.T) {
 	ok[any](t, k.as(t, made[two].Secret, "GET", "/v1/limits", ""), 200)
 	p := ok[api.Page[api.Key]](t, k.as(t, made[one].Secret, "GET", "/v1/tenants/"+one+"/keys", ""), 200)
 	if len(p.Items) != 1 || p.Items[0].ID != made[one].ID {
-		t.Errorf("listed %+v", p.Items)
+		t.Errorf("listed %+v, want len(p.Items) == 1, p.Items[0].ID == %v", p.Items, made[one].ID)
 	}
 }
 
@@ -137,17 +137,17 @@ func TestAKeyOfOneNamespaceSeesThatOneOnly(t *testing.T) {
 	} {
 		p := ok[api.Page[namespace]](t, k.as(t, key, "GET", list, ""), 200)
 		if diff := cmp.Diff(want, p.Items); diff != "" || p.NextCursor != nil {
-			t.Error(diff, p.NextCursor)
+			t.Errorf("(-want +got):\n%s\n%+v", diff, p.NextCursor)
 		}
 	}
 	// A cursor that somebody else was given ends behind the same place.
 	first := ok[api.Page[namespace]](t, k.as(t, whole, "GET", list+"?limit=1", ""), 200)
 	if p := ok[api.Page[namespace]](t, k.as(t, payments, "GET", list+"?cursor="+*first.NextCursor, ""), 200); len(p.Items) != 1 {
-		t.Errorf("behind others: %+v", p.Items)
+		t.Errorf("behind others: %+v, want len(p.Items) == 1", p.Items)
 	}
 	others, _ := k.key(t, api.RoleViewer, inNamespace("others"))
 	if p := ok[api.Page[namespace]](t, k.as(t, others, "GET", list+"?cursor="+*first.NextCursor, ""), 200); len(p.Items) != 0 {
-		t.Errorf("again: %+v", p.Items)
+		t.Errorf("again: %+v, want len(p.Items) == 0", p.Items)
 	}
 }
 
@@ -168,7 +168,7 @@ func TestActivationsOfOtherNamespacesDoNotExist(t *testing.T) {
 		there := k.as(t, other, way.method, path+run.ActivationID+way.rest, "").refused(t, 404, api.CodeActivationNotFound)
 		gone := k.as(t, other, way.method, path+activationID+way.rest, "").refused(t, 404, api.CodeActivationNotFound)
 		if got := strings.ReplaceAll(there.Detail, run.ActivationID, activationID); got != gone.Detail {
-			t.Errorf("%s %s: %q, and of what is not there %q", way.method, way.rest, got, gone.Detail)
+			t.Errorf("%s %s: %q, and of what is not there %q, want got == %v", way.method, way.rest, got, gone.Detail, gone.Detail)
 		}
 	}
 	if cancelled != 0 {

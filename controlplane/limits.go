@@ -6,7 +6,7 @@ import (
 	"github.com/codesous/sous/controlplane/rest"
 )
 
-// Limits is every limit that callers can meet; sizes are bytes, times
+// Limits lists every limit that callers can meet. Sizes are in bytes, times in
 // milliseconds.
 type Limits struct {
 	Version    VersionLimits    `json:"version"`
@@ -24,7 +24,7 @@ type Limits struct {
 	Page       PageLimits       `json:"page"`
 }
 
-// Bound is the range of a setting and what it is where nothing is said.
+// Bound is the range of a setting, and its default.
 type Bound struct {
 	Min     int64 `json:"min"`
 	Max     int64 `json:"max"`
@@ -41,7 +41,7 @@ type VersionLimits struct {
 	EnvBytes        int   `json:"env_bytes"`
 }
 
-// BundleLimits bound what is uploaded.
+// BundleLimits bound uploads.
 type BundleLimits struct {
 	Bytes          int   `json:"bytes"`
 	Files          int   `json:"files"`
@@ -59,7 +59,7 @@ type RequestLimits struct {
 	IdempotencyKeyBytes int `json:"idempotency_key_bytes"`
 }
 
-// ActivationLimits bound what a run may give back and what is kept of it.
+// ActivationLimits bound the results and the records of activations.
 type ActivationLimits struct {
 	ResultBytes       int   `json:"result_bytes"`
 	StoredResultBytes int   `json:"stored_result_bytes"`
@@ -104,7 +104,7 @@ type QueueLimits struct {
 	RateWindowMS   Bound `json:"rate_window_ms"`
 }
 
-// TaskLimits bound tasks and what is said about them.
+// TaskLimits bound tasks and reports about them.
 type TaskLimits struct {
 	IDLength       int   `json:"id_length"`
 	PayloadBytes   int   `json:"payload_bytes"`

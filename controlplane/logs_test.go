@@ -29,7 +29,7 @@ func (h *harness) run(t *testing.T, startMS int64) *activations.Record {
 		StartMS: startMS, DeadlineMS: time.Now().UnixMilli() + 60_000, Attempt: 1,
 	}}
 	if created, _, err := activations.New(h.store).Start(t.Context(), a); err != nil || !created {
-		t.Fatal(created, err)
+		t.Fatalf("Start: got %v %v, want no error, created", created, err)
 	}
 	return a
 }
@@ -40,7 +40,7 @@ func (h *harness) finish(t *testing.T, a *activations.Record, status api.Status,
 	final := *a
 	final.Status, final.EndMS, final.DurationMS, final.Result = status, a.StartMS+5, 5, json.RawMessage(result)
 	if won, _, err := activations.New(h.store).Finish(t.Context(), &final, 1); err != nil || !won {
-		t.Fatal(won, err)
+		t.Fatalf("Finish: got %v %v, want no error, won", won, err)
 	}
 }
 
@@ -51,12 +51,12 @@ func (h *harness) write(t *testing.T, a *activations.Record, chunk int, messages
 	for _, m := range messages {
 		line, err := json.Marshal(api.LogLine{TSMS: 1, Level: "info", Message: json.RawMessage(m), Attempt: 1})
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("Marshal: %v", err)
 		}
 		ndjson = append(append(ndjson, line...), '\n')
 	}
 	if err := activations.NewLogs(h.store).Append(t.Context(), h.tenant, a.ActivationID, chunk, ndjson); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Append: %v", err)
 	}
 }
 
@@ -72,7 +72,7 @@ func TestLogsArePaged(t *testing.T) {
 		a := h.run(t, time.Now().UnixMilli())
 		empty := ok[api.Page[api.LogLine]](t, h.call(t, "GET", h.logs(a, ""), ""), 200)
 		if len(empty.Items) != 0 || empty.NextCursor == nil {
-			t.Errorf("nothing logged yet: %+v", empty)
+			t.Errorf("nothing logged yet: %+v, want len(empty.Items) == 0, empty.NextCursor != nil", empty)
 		}
 		h.write(t, a, 0, `"a"`, `{"b":1}`, `"c"`)
 		first := ok[api.Page[api.LogLine]](t, h.call(t, "GET", h.logs(a, "?limit=2&cursor="+*empty.NextCursor), ""), 200)
@@ -82,14 +82,14 @@ func TestLogsArePaged(t *testing.T) {
 		h.finish(t, a, api.StatusSuccess, `1`)
 		third := ok[api.Page[api.LogLine]](t, h.call(t, "GET", h.logs(a, "?cursor="+*second.NextCursor), ""), 200)
 		if third.NextCursor != nil || len(third.Items) != 0 {
-			t.Errorf("behind the end: %+v", third)
+			t.Errorf("behind the end: %+v, want third.NextCursor == nil, len(third.Items) == 0", third)
 		}
 		var got []string
 		for _, line := range append(first.Items, second.Items...) {
 			got = append(got, string(line.Message))
 		}
 		if diff := cmp.Diff([]string{`"a"`, `{"b":1}`, `"c"`, `"d"`, `"e"`}, got); diff != "" {
-			t.Error(diff)
+			t.Errorf("(-want +got):\n%s", diff)
 		}
 		// Another log's cursor is not this one's.
 		h.call(t, "GET", h.logs(h.run(t, 1), "?cursor="+*first.NextCursor), "").refused(t, 400, api.CodeValidationCursor)
@@ -106,18 +106,18 @@ func events(t *testing.T, h *harness, path string, each func(event), headers ...
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, "GET", h.URL+path, nil)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("NewRequestWithContext: %v", err)
 	}
 	for i := 0; i+1 < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
 	response, err := h.client.Do(request)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Do: %v", err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != 200 || response.Header.Get("Content-Type") != "text/event-stream" {
-		t.Fatalf("%d %s", response.StatusCode, response.Header.Get("Content-Type"))
+		t.Fatalf("got %d %s, want response.StatusCode == 200, response.Header.Get(\"Content-Type\") == \"text/event-stream\"", response.StatusCode, response.Header.Get("Content-Type"))
 	}
 	var e event
 	lines := bufio.NewScanner(response.Body)
@@ -148,7 +148,7 @@ func message(t *testing.T, e event) string {
 	t.Helper()
 	var line api.LogLine
 	if err := json.Unmarshal([]byte(e.data), &line); err != nil {
-		t.Fatalf("%v: %q", err, e.data)
+		t.Fatalf("%v: Unmarshal: got %q, want no error", err, e.data)
 	}
 	return string(line.Message)
 }
@@ -180,7 +180,7 @@ func TestLogsAreFollowedToTheEnd(t *testing.T) {
 		})
 		want := []string{`"a"`, `"b"`, `"c"`, `"d"`, `{"status":"timeout"}`}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Error(diff)
+			t.Errorf("(-want +got):\n%s", diff)
 		}
 		for name, resume := range map[string][]string{
 			"Last-Event-ID":          {"?follow=true", "Last-Event-ID", second},
@@ -194,7 +194,7 @@ func TestLogsAreFollowedToTheEnd(t *testing.T) {
 				}
 			}, resume[1:]...)
 			if len(got) != 3 || !strings.Contains(got[0], `"c"`) || got[2] != `end{"status":"timeout"}` {
-				t.Errorf("%s: %v", name, got)
+				t.Errorf("%s: got %v, want len(got) == 3, strings.Contains(got[0], \"c\"), got[2] == end{\"status\":\"timeout\"}", name, got)
 			}
 		}
 		h.call(t, "GET", h.logs(a, "?follow=true"), "", "Last-Event-ID", "other").refused(t, 400, api.CodeValidationCursor)
@@ -223,7 +223,7 @@ func TestLongLogsAreFollowedInOrder(t *testing.T) {
 		}
 	})
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -234,14 +234,15 @@ func TestSilentStreamsSayThatTheyAreAlive(t *testing.T) {
 	alive, ended := 0, false
 	events(t, h, h.logs(a, "?follow=true"), func(e event) {
 		if e.comment == "alive" {
-			if alive++; alive == 2 {
+			alive++
+			if alive == 2 {
 				h.finish(t, a, api.StatusSuccess, `1`)
 			}
 		}
 		ended = e.name == "end"
 	})
 	if alive < 2 || !ended {
-		t.Errorf("alive %d times, ended %v", alive, ended)
+		t.Errorf("alive %d times, ended %v, want alive >= 2, ended", alive, ended)
 	}
 }
 
@@ -251,7 +252,7 @@ func TestHeadDoesNotFollow(t *testing.T) {
 	a := h.run(t, 1) // it runs until the end of the test
 	got := h.call(t, "HEAD", "/v1/tenants/"+h.tenant+"/activations/"+a.ActivationID+"/logs?follow=true", "")
 	if got.status != 200 || got.header.Get("Content-Type") != "text/event-stream" {
-		t.Errorf("%d %v", got.status, got.header)
+		t.Errorf("HEAD: got %d %v, want got.status == 200, got.header.Get(\"Content-Type\") == \"text/event-stream\"", got.status, got.header)
 	}
 }
 
@@ -265,7 +266,7 @@ func TestStreamsEndWhenTheServerDrains(t *testing.T) {
 		h.control.Drain()
 	})
 	if diff := cmp.Diff([]string{""}, names); diff != "" {
-		t.Errorf("only the first comment was to come: %s", diff)
+		t.Errorf("only the first comment was to come: (-want +got):\n%s", diff)
 	}
 }
 
@@ -291,7 +292,7 @@ func TestActivations(t *testing.T) {
 		} {
 			for _, limit := range []int{1, 2, 500} {
 				if diff := cmp.Diff(want, pages(t, h, list+query, "activation_id", limit)); diff != "" {
-					t.Errorf("%s by %d: %s", query, limit, diff)
+					t.Errorf("%s by %d: (-want +got):\n%s", query, limit, diff)
 				}
 			}
 		}
@@ -303,13 +304,13 @@ func TestActivations(t *testing.T) {
 
 		one := "/v1/tenants/" + h.tenant + "/activations/" + newestFirst[0]
 		if a := ok[api.Activation](t, h.call(t, "GET", one, ""), 200); string(a.Result) != `{"n":1}` {
-			t.Errorf("result %s", a.Result)
+			t.Errorf("result %s, want string(a.Result) == {\"n\":1}", a.Result)
 		}
 		h.engine.cancel = func(_, id string) (*api.Activation, error) {
 			return &api.Activation{ActivationID: id, Status: api.StatusCancelled}, nil
 		}
 		if a := ok[api.Activation](t, h.call(t, "POST", one+":cancel", ""), 200); a.Status != api.StatusCancelled || a.ActivationID != newestFirst[0] {
-			t.Errorf("cancelled %+v", a)
+			t.Errorf("cancelled %+v, want a.Status == api.StatusCancelled, a.ActivationID == newestFirst[0]", a)
 		}
 		h.engine.cancel = func(string, string) (*api.Activation, error) {
 			return nil, api.Errorf(api.CodeActivationTerminal, "x")

@@ -50,7 +50,7 @@ func readContract(t *testing.T, raw []byte) *contract {
 	t.Helper()
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("UnmarshalJSON: %v", err)
 	}
 	c := &contract{
 		compiler: jsonschema.NewCompiler(), paths: document.(map[string]any)["paths"].(map[string]any),
@@ -60,14 +60,14 @@ func readContract(t *testing.T, raw []byte) *contract {
 		c.patterns[path] = regexp.MustCompile("^" + templatePart.ReplaceAllString(regexp.QuoteMeta(path), `[^/:]+`) + "$")
 	}
 	if err := c.compiler.AddResource(documentURL, document); err != nil {
-		t.Fatal(err)
+		t.Fatalf("AddResource: %v", err)
 	}
 	return c
 }
 
 var templatePart = regexp.MustCompile(`\\\{[a-z_]+\\\}`)
 
-// template gives the document's path for a real one, "" if there is none.
+// template returns the document's path that a real path matches, "" if there is none.
 func (c *contract) template(path string) string {
 	for _, template := range slices.Sorted(maps.Keys(c.paths)) {
 		if c.patterns[template].MatchString(path) {
@@ -121,11 +121,11 @@ func (h *harness) holdsContract(t *testing.T, method, path string, a answer) {
 	defer h.contract.mu.Unlock()
 	schema, err := h.contract.compiler.Compile(documentURL + "#/" + strings.Join(pointer, "/"))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Compile: %v", err)
 	}
 	body, err := jsonschema.UnmarshalJSON(bytes.NewReader(a.body))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("UnmarshalJSON: %v", err)
 	}
 	if err := schema.Validate(body); err != nil {
 		t.Errorf("%s %s: %v\n%s", method, template, err, a.body)
@@ -198,11 +198,11 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 	}
 	slices.Sort(want)
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(a.body))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("UnmarshalJSON: %v", err)
 	}
 	for path, item := range c.paths {
 		for method, operation := range item.(map[string]any) {
@@ -213,10 +213,10 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 		}
 	}
 	if version := document.(map[string]any)["openapi"]; version != "3.1.0" {
-		t.Errorf("OpenAPI version %v", version)
+		t.Errorf("OpenAPI version %v, want version == \"3.1.0\"", version)
 	}
 	if a.header.Get("Content-Type") != "application/openapi+json" {
-		t.Errorf("content type %q", a.header.Get("Content-Type"))
+		t.Errorf("content type %q, want a.header.Get(\"Content-Type\") == \"application/openapi+json\"", a.header.Get("Content-Type"))
 	}
 }
 
@@ -225,7 +225,7 @@ func TestDocsNeedNoNetwork(t *testing.T) {
 	h := start(t)
 	a := h.call(t, "GET", "/docs", "")
 	if a.status != http.StatusOK || a.header.Get("Content-Type") != "text/html; charset=utf-8" {
-		t.Fatalf("%d %v", a.status, a.header)
+		t.Fatalf("GET: got %d %v, want a.status == http.StatusOK, a.header.Get(\"Content-Type\") == \"text/html; charset=utf-8\"", a.status, a.header)
 	}
 	for _, outside := range []string{"http://", "https://", "<script", "src="} {
 		if strings.Contains(string(a.body), outside) {

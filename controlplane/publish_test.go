@@ -22,7 +22,7 @@ func TestFromNothingToAnInvokedFunction(t *testing.T) {
 	body := `{"draft_id":"` + draft.DraftID + `","alias":"prod","config":{"timeout_ms":500}}`
 	v := ok[published](t, h.call(t, "POST", h.fn("/versions"), body), http.StatusCreated)
 	if v.Version != 1 || v.SHA256 != draft.SHA256 {
-		t.Errorf("published %+v", v)
+		t.Errorf("published %+v, want v.Version == 1, v.SHA256 == %v", v, draft.SHA256)
 	}
 	detail := ok[api.FunctionDetail](t, h.call(t, "GET", h.fn(""), ""), http.StatusOK)
 	one := int64(1)
@@ -35,14 +35,14 @@ func TestFromNothingToAnInvokedFunction(t *testing.T) {
 		Aliases:       []api.Alias{{Alias: "prod", Version: 1}},
 	}
 	if diff := cmp.Diff(want, detail, cmpopts.IgnoreFields(api.Function{}, "CreatedAtMS"), cmpopts.IgnoreFields(api.Alias{}, "UpdatedAtMS")); diff != "" {
-		t.Error(diff)
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 	r := ok[api.InvokeResponse](t, h.call(t, "POST", h.fn(":invoke"), `{"ref":{"alias":"prod"},"event":{"a":1}}`), http.StatusOK)
 	if r.Status != api.StatusSuccess || string(r.Result) != `{"ok":true}` {
-		t.Errorf("invoke answered %+v", r)
+		t.Errorf("invoke answered %+v, want r.Status == api.StatusSuccess, string(r.Result) == {\"ok\":true}", r)
 	}
 	a := h.call(t, "POST", h.web("/orders?x=1"), "hi")
 	if a.status != http.StatusOK || string(a.body) != `{"ok":true}` || a.header.Get("X-Cs-Activation-Id") != activationID {
-		t.Errorf("web answered %d %s", a.status, a.body)
+		t.Errorf("web answered %d %s, want a.status == http.StatusOK, string(a.body) == {\"ok\":true}, a.header.Get(\"X-Cs-Activation-Id\") == %v", a.status, a.body, activationID)
 	}
 }

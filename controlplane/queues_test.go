@@ -21,20 +21,20 @@ func TestQueuesOverHTTP(t *testing.T) {
 	h.add(t, "reports", `{}`)
 	queues := ok[api.Page[api.Queue]](t, h.call(t, "GET", h.at("N/queues"), ""), 200)
 	if len(queues.Items) != 2 || queues.Items[0].Queue != "emails" || queues.Items[0].Depths[api.JobPending] != 3 {
-		t.Errorf("%+v", queues)
+		t.Errorf("GET: got %+v, want len(queues.Items) == 2, queues.Items[0].Queue == \"emails\", queues.Items[0].Depths[api.JobPending] == 3", queues)
 	}
 	first := ok[api.Page[api.Queue]](t, h.call(t, "GET", h.at("N/queues")+"?limit=1", ""), 200)
 	second := ok[api.Page[api.Queue]](t, h.call(t, "GET", h.at("N/queues")+"?limit=1&cursor="+*first.NextCursor, ""), 200)
 	if len(second.Items) != 1 || second.Items[0].Queue != "reports" {
-		t.Errorf("%+v", second)
+		t.Errorf("GET: got %+v, want len(second.Items) == 1, second.Items[0].Queue == \"reports\"", second)
 	}
 	set := ok[api.Queue](t, h.call(t, "PATCH", emails, `{"max_concurrency":2,"rate_limit":50}`), 200)
 	want := api.QueueConfig{MaxConcurrency: 2, RateLimit: 50, RateWindowMS: 1000}
 	if diff := cmp.Diff(want, set.QueueConfig); diff != "" {
-		t.Error(diff)
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if n := len(h.take(t, "emails", 10)); n != 2 {
-		t.Errorf("%d jobs under a limit of 2", n)
+		t.Errorf("%d jobs under a limit of 2, want n == 2", n)
 	}
 	if !ok[api.Queue](t, h.call(t, "PATCH", emails, `{"paused":true,"max_concurrency":0}`), 200).Paused || len(h.take(t, "emails", 10)) != 0 {
 		t.Error("a paused queue serves")
@@ -44,11 +44,11 @@ func TestQueuesOverHTTP(t *testing.T) {
 	}
 	h.call(t, "POST", emails+"/jobs", `{}`).refused(t, 409, api.CodeQueueDraining)
 	if q := ok[api.Queue](t, h.call(t, "POST", emails+":resume", ""), 200); q.Paused || q.Draining {
-		t.Errorf("%+v", q)
+		t.Errorf("POST: got %+v, want !q.Paused, !q.Draining", q)
 	}
 	cleared := ok[map[string]int](t, h.call(t, "POST", emails+":clear", ""), 200)
 	if cleared["cleared"] != 1 {
-		t.Errorf("%v", cleared)
+		t.Errorf("POST: got %v, want cleared[\"cleared\"] == 1", cleared)
 	}
 	h.call(t, "DELETE", emails, "").refused(t, 409, api.CodeQueueBusy)
 	h.call(t, "DELETE", h.at("N/queues/reports"), "")
@@ -95,7 +95,7 @@ func TestQueuesAreGuardedByTheirETag(t *testing.T) {
 	ok[api.Queue](t, made, 200)
 	tag := made.header.Get("ETag")
 	if read := h.call(t, "GET", emails, ""); tag == "" || read.header.Get("ETag") != tag {
-		t.Errorf("%q %q", tag, read.header.Get("ETag"))
+		t.Errorf("GET: got %q %q, want tag != \"\", read.header.Get(\"ETag\") == %v", tag, read.header.Get("ETag"), tag)
 	}
 	h.call(t, "PATCH", emails, `{"max_concurrency":9}`, "If-None-Match", "*").refused(t, 412, api.CodePreconditionFailed)
 	h.call(t, "PATCH", emails, `{"max_concurrency":9}`, "If-Match", `"x"`).refused(t, 412, api.CodePreconditionFailed)
@@ -106,11 +106,11 @@ func TestQueuesAreGuardedByTheirETag(t *testing.T) {
 	h.add(t, "emails", `{}`)
 	next := h.call(t, "PATCH", emails, `{"paused":true}`, "If-Match", tag)
 	if q := ok[api.Queue](t, next, 200); q.MaxConcurrency != 1 || !q.Paused || next.header.Get("ETag") == tag {
-		t.Errorf("%+v %v", q, next.header)
+		t.Errorf("got %+v %v, want q.MaxConcurrency == 1, q.Paused, next.header.Get(\"ETag\") != tag", q, next.header)
 	}
 	h.call(t, "DELETE", emails, "", "If-Match", tag).refused(t, 412, api.CodePreconditionFailed)
 	if a := h.call(t, "DELETE", emails, "", "If-Match", next.header.Get("ETag")); a.status != 204 {
-		t.Errorf("%d %s", a.status, a.body)
+		t.Errorf("DELETE: got %d %s, want a.status == 204", a.status, a.body)
 	}
 }
 
@@ -135,7 +135,7 @@ func TestOneGuardedChangeSucceeds(t *testing.T) {
 	}
 	work.Wait()
 	if won.Load() != 1 {
-		t.Errorf("%d succeeded", won.Load())
+		t.Errorf("%d succeeded, want won.Load() == 1", won.Load())
 	}
 }
 
@@ -151,7 +151,7 @@ func TestUnguardedChangesAreAllMade(t *testing.T) {
 	work.Wait()
 	got := ok[api.Queue](t, h.call(t, "GET", emails, ""), 200).QueueConfig
 	if diff := cmp.Diff(api.QueueConfig{Paused: true, MaxConcurrency: 3, RateLimit: 4, RateWindowMS: 5000}, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -163,7 +163,7 @@ func TestBatchesOverHTTP(t *testing.T) {
 	h.add(t, "emails", `{"batch_id":"`+batch.ID+`"}`)
 	got := ok[api.Batch](t, h.call(t, "GET", path, ""), 200)
 	if got.Total != 1 || got.Pending != 1 || got.Sealed || got.Callback.Queue != "reports" {
-		t.Errorf("%+v", got)
+		t.Errorf("GET: got %+v, want got.Total == 1, got.Pending == 1, !got.Sealed, got.Callback.Queue == \"reports\"", got)
 	}
 	for range 2 {
 		if !ok[api.Batch](t, h.call(t, "POST", path+":seal", ""), 200).Sealed {
@@ -173,7 +173,7 @@ func TestBatchesOverHTTP(t *testing.T) {
 	job := h.take(t, "emails", 1)[0]
 	ok[settled](t, h.call(t, "POST", h.at("T/jobs:ack"), fmt.Sprintf(`{"acks":[{"id":%q,"lease_epoch":%d}]}`, job.ID, job.LeaseEpoch)), 200)
 	if after := h.take(t, "reports", 1); len(after) != 1 || after[0].ID != got.CallbackID || string(after[0].Payload) != `{"a":1}` {
-		t.Errorf("%+v", after)
+		t.Errorf("take: got %+v, want len(after) == 1, after[0].ID == got.CallbackID, string(after[0].Payload) == {\"a\":1}", after)
 	}
 	other := h.at("T/namespaces/others/batches/" + batch.ID)
 	h.call(t, "GET", other, "").refused(t, 404, api.CodeBatchNotFound)

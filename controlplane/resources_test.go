@@ -33,51 +33,51 @@ func TestDraftsAsTarAndAsJSONAreTheSame(t *testing.T) {
 				header.Typeflag, header.Size = tar.TypeDir, 0
 			}
 			if err := w.WriteHeader(&header); err != nil {
-				t.Fatal(err)
+				t.Fatalf("WriteHeader: %v", err)
 			}
 			if _, err := w.Write([]byte("{}")[:header.Size]); err != nil {
-				t.Fatal(err)
+				t.Fatalf("Write: %v", err)
 			}
 		}
 		if err := w.Close(); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Close: %v", err)
 		}
 		asTar := ok[api.DraftReceipt](t, h.call(t, "PUT", h.fn("/draft"), buf.String(), "Content-Type", "application/x-tar"), 200)
 		asJSON := ok[api.DraftReceipt](t, h.call(t, "PUT", h.fn("/draft"), `{"files":{"function.js":"e30=","manifest.json":"e30="}}`), 200)
 		if diff := cmp.Diff(asTar, asJSON, cmpopts.IgnoreFields(api.DraftReceipt{}, "DraftID", "ExpiresAtMS")); diff != "" {
-			t.Error(diff)
+			t.Errorf("(-want +got):\n%s", diff)
 		}
 		if asTar.DraftID == asJSON.DraftID {
 			t.Error("one draft for two uploads")
 		}
 		packed, err := bundle.Pack(map[string][]byte{"function.js": []byte("{}"), "manifest.json": []byte("{}")})
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("Pack: %v", err)
 		}
 		if asTar.SHA256 != bundle.Digest(packed) || asTar.SizeBytes != int64(len(packed)) {
-			t.Errorf("receipt %+v", asTar)
+			t.Errorf("receipt %+v, want asTar.SHA256 == bundle.Digest(packed), asTar.SizeBytes == int64(len(packed))", asTar)
 		}
 		ok[any](t, h.call(t, "POST", h.fn("/versions"), `{"draft_id":"`+asTar.DraftID+`"}`), http.StatusCreated)
 
 		// The same digest and config again is the same version.
 		again := ok[api.Version](t, h.call(t, "POST", h.fn("/versions"), `{"draft_id":"`+asJSON.DraftID+`","alias":"prod"}`), http.StatusOK)
 		if again.Version != 1 {
-			t.Errorf("version %d", again.Version)
+			t.Errorf("version %d, want again.Version == 1", again.Version)
 		}
 		if a := ok[api.Alias](t, h.call(t, "GET", h.fn("/aliases/prod"), ""), 200); a.Version != 1 {
-			t.Errorf("alias %+v", a)
+			t.Errorf("alias %+v, want a.Version == 1", a)
 		}
 		a := h.call(t, "GET", h.fn("/versions/1/bundle"), "")
 		if a.status != 200 || !bytes.Equal(a.body, packed) || a.header.Get("Content-Type") != "application/x-tar" {
-			t.Errorf("bundle: %d, %d bytes", a.status, len(a.body))
+			t.Errorf("bundle: %d, %d bytes, want a.status == 200, bytes.Equal(a.body, packed), a.header.Get(\"Content-Type\") == \"application/x-tar\"", a.status, len(a.body))
 		}
 		tag := a.header.Get("ETag")
 		if tag != `"`+asTar.SHA256+`"` {
-			t.Errorf("ETag %s", tag)
+			t.Errorf("ETag %s, want the SHA-256 %s", tag, asTar.SHA256)
 		}
 		for condition, status := range map[string]int{tag: 304, "W/" + tag: 304, `"a", ` + tag: 304, "*": 304, `"other"`: 200} {
 			if a := h.call(t, "GET", h.fn("/versions/1/bundle"), "", "If-None-Match", condition); a.status != status {
-				t.Errorf("If-None-Match %s: %d", condition, a.status)
+				t.Errorf("If-None-Match %s: %d, want a.status == %v", condition, a.status, status)
 			}
 		}
 	})
@@ -93,10 +93,10 @@ func TestPublishMergesTheConfig(t *testing.T) {
 		Entry: "function.js", Handler: "default", TimeoutMS: 7, MemoryMB: 64, MaxConcurrency: 10, Env: map[string]string{"A": "b"},
 	}
 	if diff := cmp.Diff(want, v.Config); diff != "" {
-		t.Error(diff)
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{h.tenant + "#function.js#default"}, h.engine.checked); diff != "" {
-		t.Error(diff)
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -137,7 +137,7 @@ func TestAliasesAreGuarded(t *testing.T) {
 				continue
 			}
 			if a.status != step.status || a.header.Get("ETag") != step.tag {
-				t.Fatalf("%s %s %v: %d, ETag %s: %s", step.method, step.body, step.condition, a.status, a.header.Get("ETag"), a.body)
+				t.Fatalf("%s %s %v: %d, ETag %s: %s, want a.status == %v, a.header.Get(\"ETag\") == %v", step.method, step.body, step.condition, a.status, a.header.Get("ETag"), a.body, step.status, step.tag)
 			}
 		}
 	})
@@ -165,7 +165,7 @@ func TestConcurrentPublishesAreConsecutive(t *testing.T) {
 					Version int64 `json:"version"`
 				}
 				if err := json.Unmarshal(a.body, &v); err != nil || a.status != 201 {
-					t.Errorf("%d %s", a.status, a.body)
+					t.Errorf("Unmarshal: got %d %s, want no error, a.status == 201", a.status, a.body)
 				}
 				mu.Lock()
 				seen[v.Version] = true
@@ -181,7 +181,7 @@ func TestConcurrentPublishesAreConsecutive(t *testing.T) {
 	})
 }
 
-// pages walks a list by its cursors and gives all items' field.
+// pages walks a list by its cursors and returns a field of all items.
 func pages(t *testing.T, h *harness, path, field string, limit int) []string {
 	t.Helper()
 	var got []string
@@ -194,7 +194,7 @@ func pages(t *testing.T, h *harness, path, field string, limit int) []string {
 	for cursor := ""; ; {
 		p := ok[api.Page[map[string]any]](t, h.call(t, "GET", path+query+cursor, ""), 200)
 		if len(p.Items) > limit {
-			t.Fatalf("%d items on a page of %d", len(p.Items), limit)
+			t.Fatalf("%d items on a page of %d, want len(p.Items) <= limit", len(p.Items), limit)
 		}
 		for _, item := range p.Items {
 			got = append(got, fmt.Sprint(item[field]))
@@ -212,7 +212,7 @@ func TestListsArePaged(t *testing.T) {
 		h := startOn(t, s)
 		functions := strings.TrimSuffix(h.fn(""), "/hello")
 		if p := ok[api.Page[any]](t, h.call(t, "GET", functions, ""), 200); p.Items == nil || len(p.Items) != 0 || p.NextCursor != nil {
-			t.Errorf("an empty list is %+v", p)
+			t.Errorf("an empty list is %+v, want p.Items != nil, len(p.Items) == 0, p.NextCursor == nil", p)
 		}
 		var names []string
 		for i := range 7 {
@@ -242,7 +242,7 @@ func TestListsArePaged(t *testing.T) {
 				{"/v1/tenants/" + h.tenant + "/namespaces", "namespace", []string{"billing", "payments"}},
 			} {
 				if diff := cmp.Diff(list.want, pages(t, h, list.path, list.field, limit)); diff != "" {
-					t.Errorf("%s by %d: %s", list.path, limit, diff)
+					t.Errorf("%s by %d: (-want +got):\n%s", list.path, limit, diff)
 				}
 			}
 		}
@@ -264,17 +264,17 @@ func TestDeletedFunctionsAreGoneAndRevive(t *testing.T) {
 		h.deploy(t, "x", "")
 		before := h.engine.invalidated
 		if a := h.call(t, "DELETE", h.fn(""), ""); a.status != 204 || len(a.body) != 0 {
-			t.Fatalf("%d %s", a.status, a.body)
+			t.Fatalf("DELETE: got %d %s, want a.status == 204, len(a.body) == 0", a.status, a.body)
 		}
 		if h.engine.invalidated == before {
-			t.Error("the engine was not told")
+			t.Error("the engine was not notified")
 		}
 		h.call(t, "GET", h.fn(""), "").refused(t, 404, api.CodeFunctionNotFound)
 		h.call(t, "PUT", h.fn("/draft"), draftJSON("x")).refused(t, 404, api.CodeFunctionNotFound)
 		h.create(t)
 		h.deploy(t, "y", "")
 		if d := ok[api.FunctionDetail](t, h.call(t, "GET", h.fn(""), ""), 200); *d.LatestVersion != 2 {
-			t.Errorf("latest version %d", *d.LatestVersion)
+			t.Errorf("latest version %d, want *d.LatestVersion == 2", *d.LatestVersion)
 		}
 	})
 }
@@ -286,7 +286,7 @@ func TestInvokeAnswersWithTheActivation(t *testing.T) {
 	r := ok[api.InvokeResponse](t, a, 200)
 	want := api.InvokeResponse{ActivationID: activationID, Status: "success", Result: json.RawMessage(`{"ok":true}`), DurationMS: 12}
 	if diff := cmp.Diff(want, r); diff != "" {
-		t.Error(diff)
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 	inv := h.engine.last(t)
 	if string(inv.Event) != `{"a": [1, 2.0]}` || inv.Ref != (api.Ref{Version: 3}) || inv.Trigger.Type != "api" || inv.MaxTimeout != 0 ||
@@ -295,7 +295,7 @@ func TestInvokeAnswersWithTheActivation(t *testing.T) {
 	}
 	h.call(t, "POST", h.fn(":invoke"), `{"ref":{"alias":"prod"}}`)
 	if inv := h.engine.last(t); string(inv.Event) != "null" || inv.Ref.Alias != "prod" {
-		t.Errorf("invoked with %+v", inv)
+		t.Errorf("invoked with %+v, want string(inv.Event) == \"null\", inv.Ref.Alias == \"prod\"", inv)
 	}
 }
 
@@ -311,6 +311,6 @@ func TestLimitsAreListed(t *testing.T) {
 		}
 	}](t, h.call(t, "GET", "/v1/limits", ""), 200)
 	if limits.Version.TimeoutMS.Max != 900000 || limits.Version.TimeoutMS.Default != 3000 || limits.Request.EventBytes != 6<<20 {
-		t.Errorf("%+v", limits)
+		t.Errorf("got %+v, want limits.Version.TimeoutMS.Max == 900000, limits.Version.TimeoutMS.Default == 3000, limits.Request.EventBytes == 6<<20", limits)
 	}
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // replicas are two servers of one tenant on one redis-server, on a clock that
-// stands still until it is told to move.
+// moves only by advance.
 type replicas struct {
 	one, two *keyed
 	clock    *clock
@@ -28,7 +28,7 @@ func startReplicas(t *testing.T) *replicas {
 	server := storagetest.Redis(t)
 	options, err := redis.ParseURL(server.URL)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("ParseURL: %v", err)
 	}
 	r := &replicas{clock: newClock(), client: redis.NewClient(options)}
 	t.Cleanup(func() { r.client.Close() })
@@ -50,7 +50,7 @@ func (k *keyed) refuses(t *testing.T, key string) {
 	t.Helper()
 	for begin := time.Now(); k.status(t, key) != http.StatusUnauthorized; {
 		if time.Since(begin) > 10*time.Second {
-			t.Fatal("the key still works")
+			t.Fatal("the key still works, want it refused")
 		}
 		time.Sleep(time.Millisecond)
 	}
@@ -60,7 +60,7 @@ func (k *keyed) refuses(t *testing.T, key string) {
 func (r *replicas) cut(t *testing.T, key string) {
 	t.Helper()
 	if n, err := r.client.Del(t.Context(), "cs:key:"+api.KeyDigest(key)).Result(); err != nil || n != 1 {
-		t.Fatal(n, err)
+		t.Fatalf("Result: got %v %v, want no error, n == 1", n, err)
 	}
 }
 
@@ -72,12 +72,12 @@ func TestRevokedKeysStopAtOnceWhereTheNoticeArrives(t *testing.T) {
 	other, _ := r.one.key(t, api.RoleViewer)
 	for _, k := range []*keyed{r.one, r.two} {
 		if k.status(t, key) != 200 || k.status(t, other) != 200 {
-			t.Fatal("the key does not work")
+			t.Fatal("the key does not work, want it accepted")
 		}
 	}
 	ok[any](t, r.one.as(t, admin, "DELETE", "/v1/tenants/"+r.one.tenant+"/keys/"+record.ID, ""), 204)
 	if got := r.one.status(t, key); got != 401 {
-		t.Errorf("where it was revoked it is answered %d", got)
+		t.Errorf("where it was revoked it is answered %d, want got == 401", got)
 	}
 	r.two.refuses(t, key)
 	for _, k := range []*keyed{r.one, r.two} {
@@ -93,7 +93,7 @@ func TestRevokedKeysStopWithin5SecondsUnheard(t *testing.T) {
 	key, _ := r.one.key(t, api.RoleViewer)
 	for _, k := range []*keyed{r.one, r.two} {
 		if k.status(t, key) != 200 {
-			t.Fatal("the key does not work")
+			t.Fatal("the key does not work, want it accepted")
 		}
 	}
 	r.cut(t, key)
@@ -104,7 +104,7 @@ func TestRevokedKeysStopWithin5SecondsUnheard(t *testing.T) {
 	r.clock.advance(3 * time.Second)
 	for _, k := range []*keyed{r.one, r.two} {
 		if got := k.status(t, key); got != 401 {
-			t.Errorf("after 4 s it is answered %d", got)
+			t.Errorf("after 4 s it is answered %d, want got == 401", got)
 		}
 	}
 }
@@ -115,7 +115,7 @@ func TestRevokedKeysStopWhenTheyAreReadAgain(t *testing.T) {
 	r := startReplicas(t)
 	key, _ := r.one.key(t, api.RoleViewer)
 	if r.one.status(t, key) != 200 {
-		t.Fatal("the key does not work")
+		t.Fatal("the key does not work, want it accepted")
 	}
 	r.cut(t, key)
 	r.clock.advance(2100 * time.Millisecond)
@@ -128,11 +128,11 @@ func TestKeysEndByTheClock(t *testing.T) {
 	key, _ := r.one.key(t, api.RoleViewer, until(r.clock.now().Add(time.Hour).UnixMilli()))
 	r.clock.advance(time.Hour - time.Second)
 	if got := r.one.status(t, key); got != 200 {
-		t.Fatalf("before its end it is answered %d", got)
+		t.Fatalf("before its end it is answered %d, want got == 200", got)
 	}
 	r.clock.advance(time.Second) // what is known of it is younger than 4 s
 	if got := r.one.status(t, key); got != 401 {
-		t.Errorf("at its end it is answered %d", got)
+		t.Errorf("at its end it is answered %d, want got == 401", got)
 	}
 }
 
@@ -182,7 +182,7 @@ func TestWithoutTheStoreKnownKeysWorkFor4Seconds(t *testing.T) {
 	unseen, _ := k.key(t, api.RoleViewer)
 	wrong := k.lost(t)
 	if k.status(t, known) != 200 || k.status(t, wrong) != 401 {
-		t.Fatal("the keys do not work")
+		t.Fatal("the key does not work, want it accepted")
 	}
 	server.Stop(t)
 	for name, tc := range map[string]struct {
@@ -190,7 +190,7 @@ func TestWithoutTheStoreKnownKeysWorkFor4Seconds(t *testing.T) {
 		status int
 	}{"known": {known, 200}, "unseen": {unseen, 503}, "wrong": {wrong, 401}, "malformed": {"x", 401}, "none": {"", 401}} {
 		if got := k.status(t, tc.key); got != tc.status {
-			t.Errorf("%s: %d", name, got)
+			t.Errorf("%s: status: got %d, want got == %v", name, got, tc.status)
 		}
 	}
 	now.advance(4 * time.Second)
@@ -218,7 +218,7 @@ func TestWrongKeysCostTheStoreNothing(t *testing.T) {
 	k := startKeyed(t, storagetest.Open(t, storage.Config{URL: server.URL}))
 	options, err := redis.ParseURL(server.URL)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("ParseURL: %v", err)
 	}
 	client := redis.NewClient(options)
 	defer client.Close()
@@ -275,7 +275,7 @@ func TestRefusalsComeBeforeTheBody(t *testing.T) {
 			authorization+"Content-Length: 1000000\r\n\r\n{")
 		// net/http waits a moment for the rest of a small body, of a large one for nothing.
 		if response.StatusCode != tc.status || time.Since(begin) > 4*time.Second {
-			t.Errorf("%s: %d after %s", name, response.StatusCode, time.Since(begin))
+			t.Errorf("%s: %d after %s, want response.StatusCode == %v, time.Since(begin) <= 4*time.Second", name, response.StatusCode, time.Since(begin), tc.status)
 		}
 	}
 }

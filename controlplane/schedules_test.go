@@ -32,10 +32,10 @@ func TestSchedulesOverHTTP(t *testing.T) {
 		Revision: 1, CreatedAtMS: made.CreatedAtMS, UpdatedAtMS: made.CreatedAtMS,
 	}
 	if diff := cmp.Diff(want, made.Schedule); diff != "" || a.header.Get("ETag") != `"1"` {
-		t.Error(diff, a.header)
+		t.Errorf("(-want +got):\n%s\n%v", diff, a.header)
 	}
 	if wait := made.NextRunMS - made.CreatedAtMS; wait <= 0 || wait > 60_000 || made.LastRun != nil || made.InFlight == nil {
-		t.Errorf("%s", a.body)
+		t.Errorf("got %s, want wait > 0, wait <= 60_000, made.LastRun == nil, made.InFlight != nil", a.body)
 	}
 	h.addSchedule(t)
 	h.call(t, "POST", h.at("N/schedules"), `{"name":"nightly","every_seconds":60,"ref":{"function":"hello"}}`).refused(t, 409, api.CodeScheduleExists)
@@ -43,16 +43,16 @@ func TestSchedulesOverHTTP(t *testing.T) {
 	first := ok[api.Page[api.ScheduleStatus]](t, h.call(t, "GET", h.at("N/schedules")+"?limit=1", ""), 200)
 	second := ok[api.Page[api.ScheduleStatus]](t, h.call(t, "GET", h.at("N/schedules")+"?limit=1&cursor="+*first.NextCursor, ""), 200)
 	if len(first.Items) != 1 || len(second.Items) != 1 || first.Items[0].Name != "minutely" || second.Items[0].Name != "nightly" || second.NextCursor != nil {
-		t.Errorf("%+v %+v", first, second)
+		t.Errorf("GET: got %+v %+v, want len(first.Items) == 1, len(second.Items) == 1, first.Items[0].Name == \"minutely\", second.Items[0].Name == \"nightly\", second.NextCursor == nil", first, second)
 	}
 
 	minutely := h.at("N/schedules/minutely")
 	run := ok[map[string]string](t, h.call(t, "POST", minutely+":run", "", "Idempotency-Key", "k"), 200)
 	if run["job_id"] == "" || run["activation_id"] != run["job_id"] {
-		t.Errorf("%v", run)
+		t.Errorf("POST: got %v, want run[\"job_id\"] != \"\", run[\"activation_id\"] == run[\"job_id\"]", run)
 	}
 	if again := ok[map[string]string](t, h.call(t, "POST", minutely+":run", "", "Idempotency-Key", "k"), 200); again["job_id"] != run["job_id"] {
-		t.Errorf("a repeat made %v beside %v", again, run)
+		t.Errorf("a repeat made %v beside %v, want again[\"job_id\"] == run[\"job_id\"]", again, run)
 	}
 	h.call(t, "POST", minutely+":run", "").refused(t, 409, api.CodeScheduleBusy)
 	if s := ok[api.ScheduleStatus](t, h.call(t, "GET", minutely, ""), 200); s.LastRun == nil || s.LastRun.JobID != run["job_id"] || s.LastRun.State != api.JobPending ||
@@ -61,16 +61,16 @@ func TestSchedulesOverHTTP(t *testing.T) {
 	}
 	queued := ok[map[string]string](t, h.call(t, "POST", h.at("N/schedules/nightly:run"), ""), 200)
 	if _, has := queued["activation_id"]; has || queued["job_id"] == "" {
-		t.Errorf("%v", queued)
+		t.Errorf("got %v, want !has, queued[\"job_id\"] != \"\"", queued)
 	}
 
 	if a := h.call(t, "DELETE", minutely, ""); a.status != 204 {
-		t.Errorf("%d %s", a.status, a.body)
+		t.Errorf("DELETE: got %d %s, want a.status == 204", a.status, a.body)
 	}
 	h.call(t, "GET", minutely, "").refused(t, 404, api.CodeScheduleNotFound)
 	h.call(t, "DELETE", minutely, "").refused(t, 404, api.CodeScheduleNotFound)
 	if a := h.call(t, "GET", h.at("T/jobs/"+run["job_id"]), ""); a.status != 200 {
-		t.Errorf("its job: %s", a.body)
+		t.Errorf("its job: %s, want a.status == 200", a.body)
 	}
 }
 
@@ -84,39 +84,39 @@ func TestScheduleChanges(t *testing.T) {
 		return ok[api.ScheduleStatus](t, h.call(t, "PATCH", nightly, body), 200)
 	}
 	if s := change(`{}`); s.Revision != 1 {
-		t.Errorf("nothing was said, and it is %+v", s)
+		t.Errorf("nothing was said, and it is %+v, want s.Revision == 1", s)
 	}
 	if s := change(`{"payload":[1,2],"overlap_policy":"queue"}`); string(s.Payload) != "[1,2]" || s.QueueLimit != api.DefaultQueueLimit || s.NextRunMS != made.NextRunMS || s.Revision != 2 {
-		t.Errorf("%+v", s)
+		t.Errorf("change: got %+v, want string(s.Payload) == \"[1,2]\", s.QueueLimit == api.DefaultQueueLimit, s.NextRunMS == made.NextRunMS, s.Revision == 2", s)
 	}
 	if s := change(`{"payload":null,"overlap_policy":null,"max_catchup_ticks":5}`); s.Payload != nil || s.OverlapPolicy != "skip" || s.QueueLimit != 0 || s.MaxCatchupTicks != 5 {
-		t.Errorf("%+v", s)
+		t.Errorf("change: got %+v, want s.Payload == nil, s.OverlapPolicy == \"skip\", s.QueueLimit == 0, s.MaxCatchupTicks == 5", s)
 	}
 	if s := change(`{"cron":null,"every_seconds":7,"max_catchup_ticks":null}`); s.EverySeconds != 7 || s.Cron != "" || s.Timezone != "" || s.MaxCatchupTicks != 60 || s.NextRunMS == made.NextRunMS {
-		t.Errorf("%+v", s)
+		t.Errorf("change: got %+v, want s.EverySeconds == 7, s.Cron == \"\", s.Timezone == \"\", s.MaxCatchupTicks == 60, s.NextRunMS != made.NextRunMS", s)
 	}
 	if s := change(`{"queue":null,"ref":{"function":"hello","version":3}}`); s.Queue != nil || *s.Ref != (api.JobTarget{Function: "hello", Version: 3}) {
-		t.Errorf("%+v", s)
+		t.Errorf("change: got %+v, want s.Queue == nil, *s.Ref == (api.JobTarget{Function: \"hello\", Version: 3})", s)
 	}
 	if s := change(`{"enabled":false}`); s.Enabled || s.NextRunMS != 0 {
-		t.Errorf("%+v", s)
+		t.Errorf("change: got %+v, want !s.Enabled, s.NextRunMS == 0", s)
 	}
 	if s := change(`{"ref":null,"queue":{"name":"others","priority":"high"}}`); s.Ref != nil || s.Queue.Name != "others" || s.Queue.Priority != "high" || s.NextRunMS != 0 {
-		t.Errorf("%+v", s)
+		t.Errorf("change: got %+v, want s.Ref == nil, s.Queue.Name == \"others\", s.Queue.Priority == \"high\", s.NextRunMS == 0", s)
 	}
 	last := change(`{"enabled":true}`)
 	if wait := last.NextRunMS - last.UpdatedAtMS; wait <= 0 || wait > 7000 {
-		t.Errorf("%+v", last)
+		t.Errorf("got %+v, want wait > 0, wait <= 7000", last)
 	}
 
 	etag := fmt.Sprintf(`"%d"`, last.Revision)
 	h.call(t, "PATCH", nightly, `{"enabled":false}`, "If-Match", `"1"`).refused(t, 412, api.CodePreconditionFailed)
 	h.call(t, "DELETE", nightly, "", "If-Match", `"1"`).refused(t, 412, api.CodePreconditionFailed)
 	if a := h.call(t, "PATCH", nightly, `{"enabled":false}`, "If-Match", etag); a.status != 200 || a.header.Get("ETag") == etag {
-		t.Errorf("%d %v", a.status, a.header)
+		t.Errorf("PATCH: got %d %v, want a.status == 200, a.header.Get(\"ETag\") != etag", a.status, a.header)
 	}
 	if a := h.call(t, "DELETE", nightly, "", "If-Match", "*"); a.status != 204 {
-		t.Errorf("%d %s", a.status, a.body)
+		t.Errorf("DELETE: got %d %s, want a.status == 204", a.status, a.body)
 	}
 }
 
@@ -141,28 +141,28 @@ func TestOneOfManyChangesASchedule(t *testing.T) {
 		return h.call(t, "POST", h.at("N/schedules"), fmt.Sprintf(`{"name":"nightly","every_seconds":%d,"queue":{"name":"reports"}}`, 60+i))
 	})
 	if diff := cmp.Diff(map[api.Code]int{"": 1, api.CodeScheduleExists: 7}, made); diff != "" {
-		t.Error(diff)
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 	changed := race(func(i int) answer {
 		return h.call(t, "PATCH", h.at("N/schedules/nightly"), fmt.Sprintf(`{"every_seconds":%d}`, 100+i), "If-Match", `"1"`)
 	})
 	if diff := cmp.Diff(map[api.Code]int{"": 1, api.CodePreconditionFailed: 7}, changed); diff != "" {
-		t.Error(diff)
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 	unguarded := race(func(i int) answer {
 		return h.call(t, "PATCH", h.at("N/schedules/nightly"), fmt.Sprintf(`{"every_seconds":%d}`, 200+i))
 	})
 	if diff := cmp.Diff(map[api.Code]int{"": 8}, unguarded); diff != "" {
-		t.Error(diff)
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 	ofAnyRevision := race(func(i int) answer {
 		return h.call(t, "PATCH", h.at("N/schedules/nightly"), fmt.Sprintf(`{"every_seconds":%d}`, 300+i), "If-Match", "*")
 	})
 	if diff := cmp.Diff(map[api.Code]int{"": 8}, ofAnyRevision); diff != "" {
-		t.Error(diff)
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if s := ok[api.ScheduleStatus](t, h.call(t, "GET", h.at("N/schedules/nightly"), ""), 200); s.Revision != 18 {
-		t.Errorf("after eighteen writes: %+v", s)
+		t.Errorf("after eighteen writes: %+v, want s.Revision == 18", s)
 	}
 }
 
@@ -172,14 +172,14 @@ func TestBadSchedulesAreRefusedAndChangeNothing(t *testing.T) {
 	h := startOn(t, storagetest.Open(t, storage.Config{URL: server.URL}))
 	options, err := redis.ParseURL(server.URL)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("ParseURL: %v", err)
 	}
 	client := redis.NewClient(options)
 	defer client.Close()
 	h.addSchedule(t)
 	h.engine.authorize = func(inv *api.Invocation) error {
 		if inv.Trigger.Type != api.TriggerSchedule {
-			t.Errorf("judged as %+v", inv.Trigger)
+			t.Errorf("judged as %+v, want inv.Trigger.Type == api.TriggerSchedule", inv.Trigger)
 		}
 		if inv.Function == "ghost" {
 			return api.Errorf(api.CodeFunctionNotFound, "function %q does not exist", inv.Function)
@@ -285,7 +285,7 @@ func TestBadSchedulesAreRefusedAndChangeNothing(t *testing.T) {
 		})
 	}
 	if diff := cmp.Diff(before, h.snapshot(t, client)); diff != "" {
-		t.Errorf("the store changed: %s", diff)
+		t.Errorf("the store changed: (-want +got):\n%s", diff)
 	}
 }
 
@@ -310,12 +310,12 @@ func TestSchedulesAreWhoeversChangedThem(t *testing.T) {
 		t.Helper()
 		loaded, err := storage.NewSchedules(store).Load(t.Context(), storage.SchedulePath{Tenant: k.tenant, Namespace: "payments", Name: "nightly"})
 		if err != nil || loaded.Meta.Access != api.AccessGranted {
-			t.Fatal(loaded, err)
+			t.Fatalf("Load: got %v %v, want no error, loaded.Meta.Access == api.AccessGranted", loaded, err)
 		}
 		return loaded.Meta.Principal.Sub
 	}
 	if owner() != record.ID {
-		t.Errorf("made by %s, and it is %s's", record.ID, owner())
+		t.Errorf("got owner %s, want %s", owner(), record.ID)
 	}
 	// Who may not run it may stop it, and do nothing else.
 	nightly := schedules + "/nightly"
@@ -324,13 +324,13 @@ func TestSchedulesAreWhoeversChangedThem(t *testing.T) {
 	ok[api.ScheduleStatus](t, k.as(t, developer, "PATCH", nightly, `{"enabled":false}`), 200)
 	k.as(t, developer, "PATCH", nightly, `{"enabled":true}`).refused(t, 403, api.CodeAuthzDenied)
 	if owner() != record.ID {
-		t.Error("whoever stopped it has it")
+		t.Error("a caller that only disabled it became its owner")
 	}
 	k.as(t, developer, "POST", nightly+":run", "").refused(t, 403, api.CodeAuthzDenied)
 	ok[map[string]string](t, k.as(t, clock, "POST", nightly+":run", ""), 200)
 	ok[api.ScheduleStatus](t, k.as(t, operator, "PATCH", nightly, `{"enabled":true}`), 200)
 	if owner() != other.ID {
-		t.Error("whoever changed it has not got it")
+		t.Error("the caller that changed it did not become its owner")
 	}
 	// What is in another namespace is out of a key's reach before anything is asked.
 	limited, _ := k.key(t, "admin", inNamespace("others"))

@@ -24,11 +24,11 @@ func withSecrets(t *testing.T, store *storage.Store) func(*controlplane.Config) 
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "keys")
 	if _, err := secrets.Keygen(path, time.Now()); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Keygen: %v", err)
 	}
 	keys, err := secrets.OpenKeyFile(path, zap.NewNop())
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("OpenKeyFile: %v", err)
 	}
 	return func(c *controlplane.Config) { c.Secrets = secrets.New(store, keys) }
 }
@@ -45,7 +45,7 @@ func TestSecrets(t *testing.T) {
 	a := h.call(t, "PUT", path, `{"value":"sk_live_1"}`, "If-None-Match", "*")
 	made := ok[api.Secret](t, a, http.StatusCreated)
 	if made.Name != "stripe" || made.Version != 1 || made.UpdatedBy != "local" || made.CreatedAtMS == 0 || a.header.Get("ETag") != `"1"` {
-		t.Errorf("%+v %v", made, a.header)
+		t.Errorf("got %+v %v, want made.Name == \"stripe\", made.Version == 1, made.UpdatedBy == \"local\", made.CreatedAtMS != 0, a.header.Get(\"ETag\") == \"1\"", made, a.header)
 	}
 	h.call(t, "PUT", path, `{"value":"x"}`, "If-None-Match", "*").refused(t, 412, api.CodePreconditionFailed)
 	h.call(t, "PUT", path, `{"value":"x"}`, "If-Match", `"2"`).refused(t, 412, api.CodePreconditionFailed)
@@ -54,11 +54,11 @@ func TestSecrets(t *testing.T) {
 	h.call(t, "PUT", path, `{"value":"x"}`, "If-None-Match", `"1"`).refused(t, 422, api.CodeValidation)
 	a = h.call(t, "PUT", path, `{"value":"sk_live_2"}`, "If-Match", `"7", "1"`)
 	if changed := ok[api.Secret](t, a, http.StatusOK); changed.Version != 2 || changed.CreatedAtMS != made.CreatedAtMS || a.header.Get("ETag") != `"2"` {
-		t.Errorf("%+v", changed)
+		t.Errorf("got %+v, want changed.Version == 2, changed.CreatedAtMS == made.CreatedAtMS, a.header.Get(\"ETag\") == \"2\"", changed)
 	}
 	a = h.call(t, "GET", path, "")
 	if got := ok[api.Secret](t, a, http.StatusOK); got.Version != 2 || a.header.Get("ETag") != `"2"` || strings.Contains(string(a.body), "sk_live") {
-		t.Errorf("%s", a.body)
+		t.Errorf("got %s, want got.Version == 2, a.header.Get(\"ETag\") == \"2\", !strings.Contains(string(a.body), \"sk_live\")", a.body)
 	}
 	for _, name := range []string{"A", "z.y-x", "_"} {
 		ok[api.Secret](t, h.call(t, "PUT", h.secretPath(name), `{"value":"v"}`), http.StatusCreated)
@@ -75,11 +75,11 @@ func TestSecrets(t *testing.T) {
 		cursor = "&cursor=" + *p.NextCursor
 	}
 	if diff := cmp.Diff([]string{"A", "_", "stripe", "z.y-x"}, names); diff != "" {
-		t.Error(diff)
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 	report := ok[api.RewrapReport](t, h.call(t, "POST", "/v1/tenants/"+h.tenant+"/secrets:rewrap", ""), http.StatusOK)
 	if report.Examined != 4 || report.Rewrapped != 0 || report.NextCursor != nil {
-		t.Errorf("%+v", report)
+		t.Errorf("POST: got %+v, want report.Examined == 4, report.Rewrapped == 0, report.NextCursor == nil", report)
 	}
 	h.call(t, "POST", "/v1/tenants/"+h.tenant+"/secrets:rewrap?cursor=xyz", "").refused(t, 400, api.CodeValidationCursor)
 	h.call(t, "DELETE", path, "", "If-Match", `"1"`).refused(t, 412, api.CodePreconditionFailed)
@@ -94,7 +94,7 @@ func TestSecrets(t *testing.T) {
 	}
 	want := []string{"cs:secret:write stripe@1", "cs:secret:write stripe@2", "cs:secret:write A@1", "cs:secret:write z.y-x@1", "cs:secret:write _@1", "cs:secret:rewrap ", "cs:secret:delete "}
 	if diff := cmp.Diff(want, actions); diff != "" {
-		t.Error(diff)
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -105,7 +105,7 @@ func TestSecretsWithoutAKey(t *testing.T) {
 	a := h.call(t, "PUT", h.secretPath("stripe"), `{"value":"x"}`)
 	a.refused(t, 409, api.CodeSecretKeyMissing)
 	if !strings.Contains(string(a.body), "--secrets-key-file") {
-		t.Errorf("%s", a.body)
+		t.Errorf("got %s, want strings.Contains(string(a.body), \"--secrets-key-file\")", a.body)
 	}
 	h.call(t, "POST", "/v1/tenants/"+h.tenant+"/secrets:rewrap", "").refused(t, 409, api.CodeSecretKeyMissing)
 	ok[api.Page[api.Secret]](t, h.call(t, "GET", strings.TrimSuffix(h.secretPath(""), "/"), ""), http.StatusOK)
@@ -159,7 +159,7 @@ func TestValuesShowNowhere(t *testing.T) {
 	h.call(t, "PUT", h.secretPath("9"), `{"value":"`+value+`"}`).refused(t, 400, api.CodeValidationName)
 	events := h.audit(t, h.tenant)
 	if len(events) != len(tests)+2 {
-		t.Errorf("%d events", len(events))
+		t.Errorf("%d events, want len(events) == len(tests)+2", len(events))
 	}
 	if slices.ContainsFunc(events, func(e api.AuditEvent) bool { return strings.Contains(fmt.Sprint(e), value) }) {
 		t.Errorf("the audit holds the value: %+v", events)

@@ -30,10 +30,10 @@ func TestReadiness(t *testing.T) {
 	a := h.call(t, "GET", "/readyz", "")
 	a.refused(t, 503, api.CodeStoreUnavailable)
 	if logged.FilterField(zap.String("path", "/readyz")).Len() != 1 {
-		t.Error("nobody is told why the replica is not ready")
+		t.Error("the log does not say why the replica is not ready")
 	}
 	if a.header.Get("Retry-After") == "" {
-		t.Error("no Retry-After")
+		t.Error("got no Retry-After, want one")
 	}
 	h.call(t, "GET", h.fn(""), "").refused(t, 503, api.CodeStoreUnavailable)
 	ok[any](t, h.call(t, "GET", "/healthz", ""), 200)
@@ -60,11 +60,11 @@ func TestPanicsAreAnsweredAndLogged(t *testing.T) {
 	} {
 		p := a.refused(t, 500, api.CodeInternal)
 		if strings.Contains(string(a.body), "secret") {
-			t.Errorf("told the world: %s", a.body)
+			t.Errorf("the answer reveals an internal error: %s", a.body)
 		}
 		found := logged.FilterMessage("panic").FilterField(zap.String("request_id", p.RequestID)).Len()
 		if found != 1 {
-			t.Errorf("logged %d times under %s", found, p.RequestID)
+			t.Errorf("logged %d times under %s, want found == 1", found, p.RequestID)
 		}
 	}
 }
@@ -76,11 +76,11 @@ func TestRequestsAreLoggedAtDebugLevel(t *testing.T) {
 	a := h.call(t, "GET", h.web("/x"), "", "X-Request-Id", "theirs")
 	entries := logged.FilterMessage("request").FilterField(zap.String("client_request_id", "theirs")).All()
 	if len(entries) != 1 {
-		t.Fatalf("%d entries", len(entries))
+		t.Fatalf("%d entries, want len(entries) == 1", len(entries))
 	}
 	fields := entries[0].ContextMap()
 	if fields["request_id"] != a.header.Get("X-Request-Id") || fields["request_id"] == "theirs" || fields["status"] != int64(200) || fields["bytes"] != int64(11) {
-		t.Errorf("logged %v", fields)
+		t.Errorf("logged %v, want fields[\"request_id\"] == a.header.Get(\"X-Request-Id\"), fields[\"request_id\"] != \"theirs\", fields[\"status\"] == int64(200), fields[\"bytes\"] == int64(11)", fields)
 	}
 }
 
@@ -98,22 +98,22 @@ func TestBodiesOverTheLimitAreReadOn(t *testing.T) {
 			t.Parallel()
 			conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", h.Listener.Addr().String())
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("DialContext: %v", err)
 			}
 			defer conn.Close()
 			if _, err := io.WriteString(conn, "POST "+h.web("/")+" HTTP/1.1\r\nHost: localhost\r\n"+head); err != nil {
-				t.Fatal(err)
+				t.Fatalf("WriteString: %v", err)
 			}
 			if _, err := io.CopyN(conn, zeroes{}, size); err != nil {
 				t.Fatalf("the server hung up: %v", err)
 			}
 			if _, err := io.WriteString(conn, "\r\n0\r\n\r\n"); err != nil {
-				t.Fatal(err)
+				t.Fatalf("WriteString: %v", err)
 			}
 			buf := make([]byte, 64)
 			n, err := conn.Read(buf)
 			if err != nil || !strings.HasPrefix(string(buf[:n]), "HTTP/1.1 413 ") {
-				t.Errorf("%v %q", err, buf[:n])
+				t.Errorf("Read: got %v %q, want no error, strings.HasPrefix(string(buf[:n]), \"HTTP/1.1 413 \")", err, buf[:n])
 			}
 		})
 	}
@@ -127,10 +127,10 @@ func TestClientsThatAskFirstAreToldAtOnce(t *testing.T) {
 	begin := time.Now()
 	response := h.raw(t, "POST "+h.web("/")+" HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 99999999\r\n\r\n")
 	if response.StatusCode != http.StatusRequestEntityTooLarge {
-		t.Errorf("got %d", response.StatusCode)
+		t.Errorf("got %d, want response.StatusCode == http.StatusRequestEntityTooLarge", response.StatusCode)
 	}
 	if took := time.Since(begin); took > 4*time.Second {
-		t.Errorf("took %s", took)
+		t.Errorf("took %s, want took <= 4*time.Second", took)
 	}
 }
 
@@ -140,7 +140,7 @@ func TestHeadIsAnsweredWhereGetIs(t *testing.T) {
 	h.create(t)
 	for path, status := range map[string]int{"/healthz": 200, h.fn(""): 200, h.fn("") + "x": 404} {
 		if a := h.call(t, "HEAD", path, ""); a.status != status || len(a.body) != 0 {
-			t.Errorf("%s: %d", path, a.status)
+			t.Errorf("%s: HEAD: got %d, want a.status == %v, len(a.body) == 0", path, a.status, status)
 		}
 	}
 }

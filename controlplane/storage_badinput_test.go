@@ -21,7 +21,7 @@ func TestBadDocumentsAreRefusedAndChangeNothing(t *testing.T) {
 	h := startOn(t, storagetest.Open(t, storage.Config{URL: server.URL}))
 	options, err := redis.ParseURL(server.URL)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("ParseURL: %v", err)
 	}
 	client := redis.NewClient(options)
 	defer client.Close()
@@ -107,7 +107,8 @@ func TestBadDocumentsAreRefusedAndChangeNothing(t *testing.T) {
 	for _, tc := range rows {
 		t.Run(tc.name, func(t *testing.T) {
 			path, query, has := strings.Cut(tc.path, "?")
-			if path = h.at(path); strings.HasPrefix(tc.path, "/") {
+			path = h.at(path)
+			if strings.HasPrefix(tc.path, "/") {
 				path = tc.path
 			}
 			if has {
@@ -129,14 +130,14 @@ func TestBadDocumentsAreRefusedAndChangeNothing(t *testing.T) {
 		"a revision that is below": {"If-Match", `"0"`},
 	} {
 		if p := h.call(t, "PUT", h.record("a"), `{"value":9}`, headers...).refused(t, 400, failed); len(p.Errors) == 0 {
-			t.Errorf("%s: %+v", name, p)
+			t.Errorf("%s: PUT: got %+v, want len(p.Errors) != 0", name, p)
 		}
 	}
 	h.call(t, "PUT", h.record("a"), `{"value":9,"ifRevision":1}`, "If-Match", `"1"`).refused(t, 400, failed)
 	h.call(t, "DELETE", h.record("a"), ``, "If-None-Match", "*").refused(t, 400, failed)
 	h.call(t, "GET", h.record("a"), ``, "If-Revision-Match", "x").refused(t, 400, failed)
 	if diff := cmp.Diff(before, h.snapshot(t, client)); diff != "" {
-		t.Errorf("the store changed: %s", diff)
+		t.Errorf("the store changed: (-want +got):\n%s", diff)
 	}
 }
 

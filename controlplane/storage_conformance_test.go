@@ -19,7 +19,7 @@ func storageHarness(t *testing.T, store *storage.Store, cfg documents.Config) *h
 	t.Helper()
 	service, err := documents.New(t.Context(), store, cfg)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("New: %v", err)
 	}
 	return startOn(t, store, func(c *controlplane.Config) { c.Documents, c.StorageToken = service, runnerToken })
 }
@@ -44,12 +44,12 @@ func (f documentFace) Do(t *testing.T, operation, body, ifRevision string) (int,
 func request(t *testing.T, body string) (namespace, key string, rest map[string]json.RawMessage) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(body), &rest); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Unmarshal: %v", err)
 	}
 	for name, to := range map[string]*string{"namespace": &namespace, "key": &key} {
 		if raw, has := rest[name]; has {
 			if err := json.Unmarshal(raw, to); err != nil {
-				t.Fatal(err)
+				t.Fatalf("Unmarshal: %v", err)
 			}
 			delete(rest, name)
 		}
@@ -90,7 +90,7 @@ func byPath(f documentFace, t *testing.T, operation, body string, headers []stri
 	}
 	raw, err := json.Marshal(rest)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Marshal: %v", err)
 	}
 	return f.call(t, "PUT", record, string(raw), headers...)
 }
@@ -124,7 +124,7 @@ func byToken(f documentFace, t *testing.T, operation, body string, headers []str
 	t.Helper()
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(body), &fields); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Unmarshal: %v", err)
 	}
 	text := func(s string) json.RawMessage { raw, _ := json.Marshal(s); return raw } // texts can always be encoded
 	fields["operation"], fields["tenantId"] = text("storage."+operation), text(f.tenant)
@@ -133,7 +133,7 @@ func byToken(f documentFace, t *testing.T, operation, body string, headers []str
 	}
 	raw, err := json.Marshal(fields)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Marshal: %v", err)
 	}
 	return f.call(t, "POST", "/api/internal/ext-storage/install/crm", string(raw), "Authorization", "Bearer "+runnerToken)
 }

@@ -38,7 +38,7 @@ func TestFollowersReadNowAndThen(t *testing.T) {
 	store := embedded(t)
 	service, err := documents.New(t.Context(), store, documents.Config{})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("New: %v", err)
 	}
 	h := startOn(t, store, func(c *controlplane.Config) { c.Documents = service })
 	events := h.followFeed(t.Context(), t, "", "")
@@ -49,18 +49,18 @@ func TestFollowersReadNowAndThen(t *testing.T) {
 	for range writes {
 		put := api.DocumentPut{Namespace: "settings", DocumentItem: api.DocumentItem{Key: "a", Value: json.RawMessage(`1`)}}
 		if _, err := service.Put(t.Context(), h.tenant, "crm", put); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Put: %v", err)
 		}
 	}
 	for last := int64(0); last < writes; {
 		e, more := <-events
 		if !more || e.change.ID != last+1 {
-			t.Fatalf("%+v behind %d", e, last)
+			t.Fatalf("%+v behind %d, want more, e.change.ID == last+1", e, last)
 		}
 		last = e.change.ID
 	}
 	const pause = 20 * time.Millisecond // as the documentation says
 	if most := 3 + int64(time.Since(begin)/pause); reads.n.Load() > most {
-		t.Errorf("%d reads for %d writes in %v, more than %d", reads.n.Load(), writes, time.Since(begin), most)
+		t.Errorf("%d reads for %d writes in %v, more than %d, want reads.n.Load() <= most", reads.n.Load(), writes, time.Since(begin), most)
 	}
 }

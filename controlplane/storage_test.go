@@ -29,7 +29,7 @@ func TestHeadersGuardDocuments(t *testing.T) {
 	h := start(t)
 	made := h.call(t, "PUT", h.record("a"), `{"value":1}`, "If-None-Match", "*")
 	if d := ok[api.Document](t, made, 200); d.Revision != 1 || made.header.Get("ETag") != `"1"` {
-		t.Errorf("%+v, ETag %s", d, made.header.Get("ETag"))
+		t.Errorf("%+v, ETag %s, want d.Revision == 1, made.header.Get(\"ETag\") == \"1\"", d, made.header.Get("ETag"))
 	}
 	h.call(t, "PUT", h.record("a"), `{"value":2}`, "If-None-Match", "*").refused(t, 412, api.CodePreconditionFailed)
 	h.call(t, "PUT", h.record("a"), `{"value":2}`, "If-Match", `"7"`).refused(t, 412, api.CodePreconditionFailed)
@@ -38,7 +38,7 @@ func TestHeadersGuardDocuments(t *testing.T) {
 	h.call(t, "PUT", h.record("a"), `{"value":2,"ifRevision":9}`).refused(t, 409, api.CodeRevisionMismatch)
 	read := h.call(t, "GET", h.record("a"), "", "If-Revision-Match", "2")
 	if d := ok[api.Document](t, read, 200); string(d.Value) != "2" || read.header.Get("ETag") != `"2"` {
-		t.Errorf("%s", read.body)
+		t.Errorf("got %s, want string(d.Value) == \"2\", read.header.Get(\"ETag\") == \"2\"", read.body)
 	}
 	h.call(t, "DELETE", h.record("a"), "", "If-Match", `"1"`).refused(t, 412, api.CodePreconditionFailed)
 	h.call(t, "DELETE", h.record("none"), "", "If-Match", `"1"`).refused(t, 412, api.CodePreconditionFailed)
@@ -53,7 +53,7 @@ func TestKeysInPaths(t *testing.T) {
 	for _, key := range []string{"a:b", "%20", "%F0%9F%98%80%25", "a%2Bb", strings.Repeat("%F0%9F%98%80", 128), "a{b}", "a:put"} {
 		made := ok[api.Document](t, h.call(t, "PUT", h.record(key), `{"value":1}`), 200)
 		if read := ok[api.Document](t, h.call(t, "GET", h.record(key), ""), 200); read.Key != made.Key || strings.Contains(made.Key, "%2") {
-			t.Errorf("%s: wrote %q, read %q", key, made.Key, read.Key)
+			t.Errorf("%s: wrote %q, read %q, want read.Key == made.Key, !strings.Contains(made.Key, \"%%2\")", key, made.Key, read.Key)
 		}
 	}
 	for _, key := range []string{"a%2Fb", "%2F", "%00", "a%0Ab", "%FF", "%2E", "%2E%2E", strings.Repeat("%F0%9F%98%80", 129)} {
@@ -93,13 +93,13 @@ func TestConfigurationOfTheStorageIsAudited(t *testing.T) {
 	ok[any](t, h.call(t, "DELETE", h.record("a"), ""), 204)
 	p := h.call(t, "PUT", h.record("a"), `{"value":[]}`).refused(t, 400, api.CodeValidationFailed)
 	if diff := cmp.Diff([]api.FieldError{{Path: "value", Message: "got array, want object"}}, p.Errors); diff != "" {
-		t.Error(diff)
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if schema := h.call(t, "GET", storage+"/namespaces/settings/schema", ""); strings.TrimSpace(string(schema.body)) != `{"type":"object"}` {
-		t.Errorf("%s", schema.body)
+		t.Errorf("GET: got %s, want strings.TrimSpace(string(schema.body)) == {\"type\":\"object\"}", schema.body)
 	}
 	if found := ok[api.DocumentNamespace](t, h.call(t, "GET", storage+"/namespaces/settings", ""), 200); !found.HasSchema || found.Use.Records != 0 || found.Use.MaxRecords != api.DefaultNamespaceRecords {
-		t.Errorf("%+v", found)
+		t.Errorf("GET: got %+v, want found.HasSchema, found.Use.Records == 0, found.Use.MaxRecords == api.DefaultNamespaceRecords", found)
 	}
 	ok[any](t, h.call(t, "DELETE", storage+"/namespaces/settings/schema", ""), 204)
 	h.call(t, "DELETE", storage+"/namespaces/settings/schema", "").refused(t, 404, api.CodeDocumentNotFound)
@@ -116,7 +116,7 @@ func TestConfigurationOfTheStorageIsAudited(t *testing.T) {
 		"DELETE /storage/namespaces/settings/schema" + admin, "PUT " + admin, "PUT /storage/namespaces/settings/schema" + admin,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -140,7 +140,7 @@ func TestTheInternalEndpointNeedsItsToken(t *testing.T) {
 	} {
 		p := h.call(t, "POST", path, body, "Authorization", "Bearer "+runnerToken).refused(t, 400, api.CodeValidationFailed)
 		if len(p.Errors) == 0 || p.Errors[0].Path != strings.TrimSpace(name) {
-			t.Errorf("%s: %+v", body, p.Errors)
+			t.Errorf("%s: POST: got %+v, want len(p.Errors) != 0, p.Errors[0].Path == strings.TrimSpace(name)", body, p.Errors)
 		}
 	}
 	// Without one there is no endpoint, and a short one does not start.
@@ -156,22 +156,22 @@ type feedEvent struct {
 	change   api.DocumentChange
 }
 
-// followFeed gives the events of a feed until ctx ends or the stream does.
+// followFeed returns the events of a feed until ctx or the stream ends.
 func (h *harness) followFeed(ctx context.Context, t *testing.T, query, last string) <-chan feedEvent {
 	t.Helper()
 	request, err := http.NewRequestWithContext(ctx, "GET", h.URL+h.at("T/installs/crm/storage/namespaces/settings/changes?follow=true")+query, nil)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("NewRequestWithContext: %v", err)
 	}
 	if last != "" {
 		request.Header.Set("Last-Event-ID", last)
 	}
 	response, err := h.client.Do(request)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Do: %v", err)
 	}
 	if response.StatusCode != 200 || response.Header.Get("Content-Type") != "text/event-stream" {
-		t.Fatalf("%d %v", response.StatusCode, response.Header)
+		t.Fatalf("got %d %v, want response.StatusCode == 200, response.Header.Get(\"Content-Type\") == \"text/event-stream\"", response.StatusCode, response.Header)
 	}
 	events := make(chan feedEvent, 10_000)
 	go func() {
@@ -211,7 +211,7 @@ func TestFollowersSeeEveryChangeOnce(t *testing.T) {
 			for i := range each {
 				a := h.call(t, "PUT", h.record(fmt.Sprintf("k%d", w)), fmt.Sprintf(`{"value":%d}`, i))
 				if a.status != 200 {
-					t.Errorf("%d %s", a.status, a.body)
+					t.Errorf("PUT: got %d %s, want a.status == 200", a.status, a.body)
 				}
 			}
 		})
@@ -228,25 +228,26 @@ func TestFollowersSeeEveryChangeOnce(t *testing.T) {
 		taken := 0
 		for e := range h.followFeed(ctx, t, query, last) {
 			if e.name != "put" || e.id != fmt.Sprint(e.change.ID) {
-				t.Fatalf("%+v", e)
+				t.Fatalf("got %+v, want e.name == \"put\", e.id == fmt.Sprint(e.change.ID)", e)
 			}
 			if e.change.Revision != revisions[e.change.Key]+1 {
-				t.Fatalf("%+v comes behind revision %d", e.change, revisions[e.change.Key])
+				t.Fatalf("%+v comes behind revision %d, want e.change.Revision == revisions[e.change.Key]+1", e.change, revisions[e.change.Key])
 			}
 			revisions[e.change.Key] = e.change.Revision
 			seen, last = append(seen, e.change.ID), e.id
-			if taken++; taken == 17 || len(seen) == writers*each { // the client goes away amid the rest
+			taken++
+			if taken == 17 || len(seen) == writers*each { // the client goes away amid the rest
 				break
 			}
 		}
 		if taken == 0 {
-			t.Fatalf("the feed ends behind %d of %d changes", len(seen), writers*each)
+			t.Fatalf("the feed ends behind %d of %d changes, want taken != 0", len(seen), writers*each)
 		}
 		cancel()
 	}
 	writing.Wait()
 	if !slices.IsSorted(seen) || len(slices.Compact(slices.Clone(seen))) != writers*each {
-		t.Errorf("ids %v", seen)
+		t.Errorf("ids %v, want slices.IsSorted(seen), len(slices.Compact(slices.Clone(seen))) == writers*each", seen)
 	}
 	page := ok[struct {
 		Items  []api.DocumentChange
@@ -254,7 +255,7 @@ func TestFollowersSeeEveryChangeOnce(t *testing.T) {
 		Reset  bool
 	}](t, h.call(t, "GET", h.at("T/installs/crm/storage/namespaces/settings/changes")+fmt.Sprintf("?since=%d&limit=5", seen[9]), ""), 200)
 	if len(page.Items) != 5 || page.Items[0].ID != seen[10] || page.Reset || page.Latest != seen[len(seen)-1] {
-		t.Errorf("%+v", page)
+		t.Errorf("GET: got %+v, want len(page.Items) == 5, page.Items[0].ID == seen[10], !page.Reset, page.Latest == seen[len(seen)-1]", page)
 	}
 }
 
@@ -264,11 +265,11 @@ func TestFeedsEndWithTheServer(t *testing.T) {
 	ok[api.Document](t, h.call(t, "PUT", h.record("a"), `{"value":1}`), 200)
 	events := h.followFeed(t.Context(), t, "", "")
 	if e := <-events; e.name != "put" {
-		t.Fatalf("%+v", e)
+		t.Fatalf("got %+v, want e.name == \"put\"", e)
 	}
 	h.control.Drain()
 	if e, more := <-events; e.name != "end" || !more {
-		t.Errorf("%+v", e)
+		t.Errorf("got %+v, want e.name == \"end\", more", e)
 	}
 	if e, more := <-events; more {
 		t.Errorf("%+v behind the end", e)
@@ -299,11 +300,11 @@ func TestSilentFeedsSayThatTheyLive(t *testing.T) {
 	h := startOn(t, embedded(t), func(c *controlplane.Config) { c.KeepAlive = 5 * time.Millisecond })
 	request, err := http.NewRequestWithContext(t.Context(), "GET", h.URL+h.at("T/installs/crm/storage/namespaces/settings/changes?follow=true"), nil)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("NewRequestWithContext: %v", err)
 	}
 	response, err := h.client.Do(request)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Do: %v", err)
 	}
 	defer response.Body.Close()
 	lines := bufio.NewScanner(response.Body)
@@ -313,11 +314,11 @@ func TestSilentFeedsSayThatTheyLive(t *testing.T) {
 		}
 	}
 	if err := lines.Err(); err != nil {
-		t.Error(err)
+		t.Errorf("Err: %v", err)
 	}
 }
 
-// Tenants that do too much are told to wait.
+// Tenants that exceed their rate get a 429 with Retry-After.
 func TestOperationsAreLimited(t *testing.T) {
 	t.Parallel()
 	now := newClock()
@@ -327,7 +328,7 @@ func TestOperationsAreLimited(t *testing.T) {
 	a := h.call(t, "GET", h.record("a"), "")
 	a.refused(t, 429, api.CodeRateLimited)
 	if a.header.Get("Retry-After") != "1" {
-		t.Errorf("Retry-After %q", a.header.Get("Retry-After"))
+		t.Errorf("Retry-After %q, want a.header.Get(\"Retry-After\") == \"1\"", a.header.Get("Retry-After"))
 	}
 	now.advance(500 * time.Millisecond)
 	ok[api.Document](t, h.call(t, "GET", h.record("a"), ""), 200)

@@ -24,10 +24,10 @@ func (h *harness) addTask(t *testing.T) {
 	t.Helper()
 	all, err := tasks.New(h.store, h.queue, tasks.Config{})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("New: %v", err)
 	}
 	if _, _, err := all.Create(t.Context(), h.tenant, "email-send", "k1", api.NewTask{Namespace: "payments"}); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Create: %v", err)
 	}
 }
 
@@ -37,7 +37,7 @@ func TestTasksOverHTTP(t *testing.T) {
 	h := start(t)
 	now := func(task api.Task) api.Task {
 		if task.CreatedAtMS == 0 || task.UpdatedAtMS == 0 || api.ValidateJobID(task.JobID) != nil {
-			t.Errorf("%+v", task)
+			t.Errorf("func: got %+v, want task.CreatedAtMS != 0, task.UpdatedAtMS != 0, api.ValidateJobID(task.JobID) == nil", task)
 		}
 		return task
 	}
@@ -50,13 +50,13 @@ func TestTasksOverHTTP(t *testing.T) {
 	for _, status := range []int{http.StatusCreated, http.StatusOK} {
 		made := now(ok[api.Task](t, h.call(t, "PUT", h.at(taskPath), create), status))
 		if diff := cmp.Diff(want, made, same); diff != "" {
-			t.Error(diff)
+			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}
 	h.call(t, "PUT", h.at(taskPath), `{}`).refused(t, 409, api.CodeTaskExists)
 	jobs := h.take(t, "mails", 10)
 	if len(jobs) != 1 || string(jobs[0].Payload) != `{"task_type":"email-send","task_id":"k1","params_ref":"s3://in","payload":{"a":1},"reason":"created"}` {
-		t.Errorf("%+v", jobs)
+		t.Errorf("take: got %+v, want len(jobs) == 1, string(jobs[0].Payload) == {\"task_type\":\"email-send\",\"task_id\":\"k1\",\"params_ref\":\"s3://in\",\"payload\":{\"a\":1},\"reason\":\"created\"}", jobs)
 	}
 	report := func(verb, body string) api.Task {
 		t.Helper()
@@ -64,48 +64,48 @@ func TestTasksOverHTTP(t *testing.T) {
 	}
 	want.State, want.Worker = api.TaskClaimed, "w1"
 	if diff := cmp.Diff(want, report("claim", `{"worker":"w1"}`), same); diff != "" {
-		t.Error(diff)
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 	p := h.call(t, "POST", h.at(taskPath)+":claim", `{"worker":"w2"}`).refused(t, 409, api.CodeTaskState)
 	if !strings.Contains(p.Detail, "claimed") || !strings.Contains(p.Detail, "w1") {
-		t.Error(p.Detail)
+		t.Errorf("POST: got %v, want strings.Contains(p.Detail, \"claimed\"), strings.Contains(p.Detail, \"w1\")", p.Detail)
 	}
 	want.State, want.CurrentStep = api.TaskRunning, 2
 	stepped := report("step", `{"worker":"w1","step":2,"timeout_ms":5000}`)
 	if diff := cmp.Diff(want, stepped, same); diff != "" || stepped.TimeoutAtMS != stepped.UpdatedAtMS+5000 {
-		t.Error(diff, stepped)
+		t.Errorf("(-want +got):\n%s\n%+v", diff, stepped)
 	}
 	h.call(t, "POST", h.at(taskPath)+":step", `{"worker":"w1","step":1}`).refused(t, 409, api.CodeTaskState)
 	listed := ok[api.Page[api.Task]](t, h.call(t, "GET", h.at("T/tasks"), ""), 200)
 	unpaid := want
 	unpaid.Payload = nil
 	if diff := cmp.Diff([]api.Task{unpaid}, listed.Items, same); diff != "" || listed.NextCursor != nil {
-		t.Error(diff)
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 	want.State, want.ResultRef = api.TaskCompleted, "s3://out"
 	for range 2 {
 		if diff := cmp.Diff(want, report("complete", `{"worker":"w1","result_ref":"s3://out"}`), same); diff != "" {
-			t.Error(diff)
+			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}
 	if diff := cmp.Diff(want, now(ok[api.Task](t, h.call(t, "GET", h.at(taskPath), ""), 200)), same); diff != "" {
-		t.Error(diff)
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 	h.call(t, "POST", h.at(taskPath)+":cancel", "").refused(t, 409, api.CodeTaskState)
 	// Another one fails, a third is cancelled; the queue is called as the type.
 	for _, id := range []string{"k2", "K.3_x"} {
 		path := h.at("T/tasks/email-send/") + id
 		if task := ok[api.Task](t, h.call(t, "PUT", path, `{}`), 201); task.Queue != "email-send" || task.Namespace != api.DefaultTaskNamespace {
-			t.Errorf("%+v", task)
+			t.Errorf("PUT: got %+v, want task.Queue == \"email-send\", task.Namespace == api.DefaultTaskNamespace", task)
 		}
 		ok[api.Task](t, h.call(t, "POST", path+":claim", `{"worker":"w1"}`), 200)
 	}
 	if task := ok[api.Task](t, h.call(t, "POST", h.at("T/tasks/email-send/k2:fail"), `{"worker":"w1","error":"broke"}`), 200); task.State != api.TaskFailed || task.Error != "broke" {
-		t.Errorf("%+v", task)
+		t.Errorf("POST: got %+v, want task.State == api.TaskFailed, task.Error == \"broke\"", task)
 	}
 	for range 2 {
 		if task := ok[api.Task](t, h.call(t, "POST", h.at("T/tasks/email-send/")+"K.3_x:cancel", ""), 200); task.State != api.TaskCancelled {
-			t.Errorf("%+v", task)
+			t.Errorf("POST: got %+v, want task.State == api.TaskCancelled", task)
 		}
 	}
 }
@@ -134,10 +134,10 @@ func TestListTasksOverHTTP(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(all, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if page := ok[api.Page[api.Task]](t, h.call(t, "GET", h.at("T/tasks")+"?stuck=true", ""), 200); page.Items == nil || len(page.Items) != 0 {
-		t.Errorf("%+v", page)
+		t.Errorf("GET: got %+v, want page.Items != nil, len(page.Items) == 0", page)
 	}
 }
 
@@ -150,7 +150,7 @@ func TestTasksOfOtherNamespacesDoNotExist(t *testing.T) {
 	theirs, _ := k.key(t, api.RoleDeveloper, inNamespace("others"))
 	ok[api.Task](t, k.as(t, ours, "PUT", k.at(taskPath), `{"namespace":"payments"}`), 201)
 	if p := k.as(t, ours, "PUT", k.at("T/tasks/email-send/k2"), `{}`).refused(t, 403, api.CodeAuthzDenied); len(p.Errors) != 1 || p.Errors[0].Path != "namespace" {
-		t.Errorf("what to say instead is not named: %+v", p)
+		t.Errorf("what to say instead is not named: %+v, want len(p.Errors) == 1, p.Errors[0].Path == \"namespace\"", p)
 	}
 	k.as(t, theirs, "PUT", k.at("T/tasks/email-send/k2"), `{"namespace":"payments"}`).refused(t, 403, api.CodeAuthzDenied)
 	for verb, body := range map[string]string{
@@ -160,10 +160,10 @@ func TestTasksOfOtherNamespacesDoNotExist(t *testing.T) {
 	}
 	k.as(t, theirs, "GET", k.at(taskPath), "").refused(t, 404, api.CodeTaskNotFound)
 	if page := ok[api.Page[api.Task]](t, k.as(t, theirs, "GET", k.at("T/tasks"), ""), 200); len(page.Items) != 0 {
-		t.Errorf("%+v", page)
+		t.Errorf("GET: got %+v, want len(page.Items) == 0", page)
 	}
 	if page := ok[api.Page[api.Task]](t, k.as(t, ours, "GET", k.at("T/tasks"), ""), 200); len(page.Items) != 1 || page.Items[0].State != api.TaskPending {
-		t.Errorf("%+v", page)
+		t.Errorf("GET: got %+v, want len(page.Items) == 1, page.Items[0].State == api.TaskPending", page)
 	}
 }
 
@@ -176,7 +176,7 @@ func TestCancellingTasksIsAudited(t *testing.T) {
 	ok[api.Task](t, h.call(t, "POST", h.at(taskPath)+":cancel", ""), 200)
 	events := h.audit(t, h.tenant)
 	if len(events) != 1 || events[0].Action != "cs:task:cancel" {
-		t.Errorf("%+v", events)
+		t.Errorf("audit: got %+v, want len(events) == 1, events[0].Action == \"cs:task:cancel\"", events)
 	}
 }
 
@@ -188,7 +188,7 @@ func TestBadTasksAreRefusedAndChangeNothing(t *testing.T) {
 	h := startOn(t, storagetest.Open(t, storage.Config{URL: server.URL}))
 	options, err := redis.ParseURL(server.URL)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("ParseURL: %v", err)
 	}
 	client := redis.NewClient(options)
 	defer client.Close()
@@ -264,6 +264,6 @@ func TestBadTasksAreRefusedAndChangeNothing(t *testing.T) {
 		})
 	}
 	if diff := cmp.Diff(before, h.snapshot(t, client)); diff != "" {
-		t.Errorf("the store changed: %s", diff)
+		t.Errorf("the store changed: (-want +got):\n%s", diff)
 	}
 }

@@ -16,20 +16,20 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// raw sends bytes as they are and gives the answer.
+// raw sends bytes as they are and returns the answer.
 func (h *harness) raw(t *testing.T, request string) *http.Response {
 	t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", h.Listener.Addr().String())
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("DialContext: %v", err)
 	}
 	t.Cleanup(func() { conn.Close() })
 	if _, err := fmt.Fprint(conn, request); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Fprint: %v", err)
 	}
 	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("ReadResponse: %v", err)
 	}
 	t.Cleanup(func() { response.Body.Close() })
 	return response
@@ -80,19 +80,19 @@ func TestWebEvent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if response := h.raw(t, tc.request); response.StatusCode != 200 {
-				t.Fatalf("status %d", response.StatusCode)
+				t.Fatalf("status %d, want response.StatusCode == 200", response.StatusCode)
 			}
 			inv := h.engine.last(t)
 			var got, want any
 			if err := json.Unmarshal(inv.Event, &got); err != nil {
-				t.Fatalf("%v: %s", err, inv.Event)
+				t.Fatalf("%v: Unmarshal: got %s, want no error", err, inv.Event)
 			}
 			target := strings.TrimSuffix(h.web(""), "/")
 			if err := json.Unmarshal([]byte(strings.ReplaceAll(tc.want, "TARGET", target)), &want); err != nil {
-				t.Fatal(err)
+				t.Fatalf("Unmarshal: %v", err)
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Error(diff)
+				t.Errorf("(-want +got):\n%s", diff)
 			}
 			inv.Event = nil
 			if inv.RequestID == "" {
@@ -105,7 +105,7 @@ func TestWebEvent(t *testing.T) {
 				Access: api.AccessUnrestricted, AllNamespaces: true, MaxTimeout: 30 * time.Second,
 			}
 			if diff := cmp.Diff(meta, inv); diff != "" {
-				t.Error(diff)
+				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -116,7 +116,7 @@ func TestWebTakesVersions(t *testing.T) {
 	h := start(t)
 	h.call(t, "GET", "/v1/web/"+h.tenant+"/payments/hello/17/x", "")
 	if got := h.engine.last(t).Ref; got != (api.Ref{Version: 17}) {
-		t.Errorf("ref %+v", got)
+		t.Errorf("ref %+v, want got == (api.Ref{Version: 17})", got)
 	}
 }
 
@@ -129,7 +129,7 @@ func TestEqualRequestsMakeEqualEvents(t *testing.T) {
 		if event := string(h.engine.last(t).Event); i == 0 {
 			first = event
 		} else if event != first {
-			t.Fatalf("%s\n%s", first, event)
+			t.Fatalf("%s\n%s, want event == %v", first, event, first)
 		}
 	}
 }
@@ -156,12 +156,12 @@ func TestFingerprintLeavesHeadersOut(t *testing.T) {
 		"caller": fingerprint("POST", h.web("/a?b=1"), "x", "Authorization", "Bearer of the function's own"),
 	} {
 		if other == first {
-			t.Errorf("another %s has the same fingerprint %q", name, other)
+			t.Errorf("another %s has the same fingerprint %q, want other != first", name, other)
 		}
 	}
 	h.call(t, "POST", h.web("/"), "x")
 	if got := h.engine.last(t).Fingerprint; got != nil {
-		t.Errorf("fingerprint %q of a call without a key", got)
+		t.Errorf("fingerprint %q of a call without a key, want got == nil", got)
 	}
 }
 
@@ -174,10 +174,10 @@ func TestAnswersLeaveMarkupAlone(t *testing.T) {
 		t.Errorf("invoke: %s", a.body)
 	}
 	if a := h.call(t, "GET", h.web("/"), ""); string(a.body) != markup {
-		t.Errorf("web: %s", a.body)
+		t.Errorf("web: %s, want string(a.body) == %v", a.body, markup)
 	}
 	if a := h.call(t, "POST", h.fn(":invoke"), `{"<b>":1}`); a.status != 422 || !strings.Contains(string(a.body), `"path":"<b>"`) {
-		t.Errorf("problem: %s", a.body)
+		t.Errorf("problem: %s, want a.status == 422, strings.Contains(string(a.body), \"path\":\"<b>\")", a.body)
 	}
 }
 
@@ -222,11 +222,11 @@ func TestWebResponse(t *testing.T) {
 			}
 			for name, want := range tc.header {
 				if diff := cmp.Diff(want, a.header[name]); diff != "" {
-					t.Errorf("%s: %s", name, diff)
+					t.Errorf("%s: (-want +got):\n%s", name, diff)
 				}
 			}
 			if a.header.Get("X-Cs-Activation-Id") != activationID || !strings.HasPrefix(a.header.Get("X-Request-Id"), "req_") {
-				t.Errorf("headers %v", a.header)
+				t.Errorf("headers %v, want a.header.Get(\"X-Cs-Activation-Id\") == %v, strings.HasPrefix(a.header.Get(\"X-Request-Id\"), \"req_\")", a.header, activationID)
 			}
 		})
 	}
@@ -319,7 +319,7 @@ func TestFailuresOfFunctions(t *testing.T) {
 				t.Errorf("activation id %q, want %q", got, want)
 			}
 			if strings.Contains(string(a.body), "secret text") {
-				t.Errorf("told the world: %s (%s)", a.body, p.Detail)
+				t.Errorf("the answer reveals the function's error: %s (%s)", a.body, p.Detail)
 			}
 		})
 	}
@@ -338,10 +338,10 @@ func TestIdempotentReplaysSaySo(t *testing.T) {
 		h.call(t, "POST", h.fn(":invoke"), `{"ref":{"version":1}}`, "Idempotency-Key", "k"),
 	} {
 		if a.status != 200 || a.header.Get("Idempotent-Replayed") != "true" {
-			t.Errorf("%d %v", a.status, a.header)
+			t.Errorf("got %d %v, want a.status == 200, a.header.Get(\"Idempotent-Replayed\") == \"true\"", a.status, a.header)
 		}
 		if got := h.engine.last(t).IdempotencyKey; got != "k" {
-			t.Errorf("key %q", got)
+			t.Errorf("key %q, want got == \"k\"", got)
 		}
 	}
 }
@@ -359,7 +359,7 @@ func TestWebSaysThatItClampsTheTimeout(t *testing.T) {
 			return o, nil
 		}
 		if got := h.call(t, "GET", h.web("/"), "").header.Get("X-Cs-Timeout-Limit-Ms"); got != tc.want {
-			t.Errorf("%d ms: %q", tc.timeoutMS, got)
+			t.Errorf("%d ms: %q, want got == %v", tc.timeoutMS, got, tc.want)
 		}
 	}
 }
@@ -388,7 +388,7 @@ func TestClientThatGoesAwayCancelsTheRun(t *testing.T) {
 			defer leave()
 			r, err := http.NewRequestWithContext(ctx, request[0], h.URL+path, strings.NewReader(request[2]))
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("NewRequestWithContext: %v", err)
 			}
 			go func() {
 				<-running
@@ -401,7 +401,7 @@ func TestClientThatGoesAwayCancelsTheRun(t *testing.T) {
 			select {
 			case <-ended:
 			case <-time.After(10 * time.Second):
-				t.Error("the run goes on")
+				t.Error("the run was not cancelled")
 			}
 		})
 	}

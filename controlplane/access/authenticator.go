@@ -126,7 +126,7 @@ func (a *Authenticator) ForgetKey(id string) {
 	}
 }
 
-// OnChange takes a notice of the store: other replicas revoke keys, too.
+// OnChange takes a notice of the store. Keys are also revoked on other replicas.
 func (a *Authenticator) OnChange(change storage.Change) {
 	if a.keys != nil {
 		a.keys.onChange(change)

@@ -14,16 +14,15 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// What is known of a key is used for at most keyTTL from the start of the
-// reading that it comes from: a key that was revoked without our hearing of it
-// stops within the promised 5 s. From keyRefresh on it is read again off the
-// path, so that steady traffic never waits for the store.
+// A cached key is used for at most keyTTL from the start of the read that returned it:
+// a key whose revocation was missed stops within the promised 5 s. From keyRefresh on
+// it is read again in the background, so that steady traffic never waits for the store.
 const (
 	keyTTL     = 4 * time.Second
 	keyRefresh = 2 * time.Second
 	keyEntries = 20_000
-	// A text that was no key is none for wrongTTL: keys are never made of a text
-	// that somebody else knows. Their own cache, so that they crowd out no key.
+	// A text that is no key stays one for wrongTTL: keys are generated, never chosen by
+	// a caller. Such texts have a cache of their own, so that they cannot evict keys.
 	wrongTTL     = time.Minute
 	wrongEntries = 100_000
 )
@@ -33,22 +32,23 @@ type KeySource interface {
 	Find(ctx context.Context, digest string) (api.Key, error)
 }
 
-// knownKey is a key as it was when it was read.
+// knownKey is a cached key.
 type knownKey struct {
 	caller *Caller
-	readAt time.Time // when the reading began
-	// raced: a key was revoked while this was being read, so it may be that one.
+	readAt time.Time // when the read began
+	// raced means that a key was revoked during the read; it may be this one.
 	raced bool
 }
 
-// keyCache knows the keys that are in use.
+// keyCache caches the keys that are in use, and the texts that are no keys.
 type keyCache struct {
 	source KeySource
 	clock  func() time.Time
 	known  *otter.Cache[keyDigest, *knownKey]
 	wrong  *otter.Cache[keyDigest, struct{}]
 	loader otter.Loader[keyDigest, *knownKey]
-	// changes counts revocations, so that a load can tell that one passed it.
+	// changes counts revocations, so that load detects one that happens during its
+	// read.
 	changes atomic.Uint64
 }
 
@@ -78,13 +78,14 @@ func newKeyCache(source KeySource, clock func() time.Time) (*keyCache, error) {
 	return c, err
 }
 
-// find gives the caller whose key has the digest. Errors: CodeAuthnInvalid, and
-// the store's where the key is neither known nor can be read.
+// find returns the caller whose key has the digest. Errors: CodeAuthnInvalid; those of
+// the store if the key is not cached and cannot be read.
 func (c *keyCache) find(ctx context.Context, digest keyDigest) (*Caller, error) {
 	if _, wrong := c.wrong.GetIfPresent(digest); wrong {
 		return nil, invalidKey()
 	}
-	// One caller's load serves all that wait for it: it must outlive that caller.
+	// Several callers may wait for one load: it must outlive the caller that started
+	// it.
 	detached := context.WithoutCancel(ctx)
 	found, err := c.known.Get(detached, digest, c.loader)
 	if err == nil && !c.usable(found) {
@@ -109,9 +110,9 @@ func (c *keyCache) age(k *knownKey) time.Duration { return c.clock().Sub(k.readA
 
 func (c *keyCache) usable(k *knownKey) bool { return !k.raced && c.age(k) < keyTTL }
 
-// load reads a key. otter.ErrNotFound makes the cache forget it at once.
+// load reads a key. otter.ErrNotFound makes the cache drop the entry.
 func (c *keyCache) load(ctx context.Context, digest keyDigest) (*knownKey, error) {
-	// Whoever came second may find here what the first one has learned.
+	// A concurrent load may have found that this is no key.
 	if _, wrong := c.wrong.GetIfPresent(digest); wrong {
 		return nil, otter.ErrNotFound
 	}
@@ -133,7 +134,7 @@ func (c *keyCache) load(ctx context.Context, digest keyDigest) (*knownKey, error
 	}, nil
 }
 
-// forget drops what is known of a key.
+// forget drops a key from the cache.
 func (c *keyCache) forget(id string) {
 	c.changes.Add(1)
 	for digest, k := range c.known.All() {
@@ -143,7 +144,7 @@ func (c *keyCache) forget(id string) {
 	}
 }
 
-// onChange hears what other replicas did.
+// onChange takes the store's notices of revocations on other replicas.
 func (c *keyCache) onChange(change storage.Change) {
 	switch change.Kind {
 	case storage.ChangeKey:
@@ -160,15 +161,15 @@ func (c *keyCache) close() {
 	c.wrong.StopAllGoroutines()
 }
 
-// cacheClock makes the caches follow the server's clock, by what has passed on it:
-// a clock that is set back must not lengthen anything.
+// cacheClock makes the caches follow the server's clock by elapsed time: setting the
+// clock back must not lengthen anything.
 type cacheClock struct {
 	now  func() time.Time
 	base time.Time
 }
 
-// NowNano is the time since the cache was made.
+// NowNano returns the time since the cache was made.
 func (c *cacheClock) NowNano() int64 { return int64(c.now().Sub(c.base)) }
 
-// Tick drives the removal of what has expired, which is never used anyway.
+// Tick triggers the removal of expired entries, which are never used anyway.
 func (c *cacheClock) Tick(every time.Duration) <-chan time.Time { return time.NewTicker(every).C }

@@ -64,8 +64,9 @@ func newCacheTest(t *testing.T) *cacheTest {
 	c := &cacheTest{digest: sha256.Sum256([]byte("a key"))}
 	c.store = &keyStore{keys: map[string]api.Key{hex.EncodeToString(c.digest[:]): {ID: "key_1", Tenant: "t_test00", Roles: []string{"viewer"}}}}
 	var err error
-	if c.keyCache, err = newKeyCache(c.store, c.now); err != nil {
-		t.Fatal(err)
+	c.keyCache, err = newKeyCache(c.store, c.now)
+	if err != nil {
+		t.Fatalf("newKeyCache: %v", err)
 	}
 	t.Cleanup(c.close)
 	return c
@@ -115,16 +116,16 @@ func TestKeysAreForgottenInTimeThatHasPassed(t *testing.T) {
 	var passed atomic.Int64
 	cache, err := newKeyCache(c.store, func() time.Time { return begin.Add(time.Duration(passed.Load())) })
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("newKeyCache: %v", err)
 	}
 	t.Cleanup(cache.close)
 	if _, err := cache.find(t.Context(), c.digest); err != nil {
-		t.Fatal(err)
+		t.Fatalf("find: %v", err)
 	}
 	c.revoke()
 	passed.Store(int64(keyTTL))
 	if _, err := cache.find(t.Context(), c.digest); api.ErrorCode(err) != api.CodeAuthnInvalid {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want api.ErrorCode(err) == api.CodeAuthnInvalid", err)
 	}
 }
 
@@ -181,7 +182,7 @@ func TestFirstTriesOfOneKeyCoalesce(t *testing.T) {
 			for range 20 {
 				all.Go(func() {
 					if _, err := c.find(t.Context(), c.digest); (err == nil) != known {
-						t.Error(err)
+						t.Errorf("find: %v", err)
 					}
 				})
 			}
@@ -189,7 +190,7 @@ func TestFirstTriesOfOneKeyCoalesce(t *testing.T) {
 			close(leave)
 			all.Wait()
 			if got := c.store.reads.Load(); got != 1 {
-				t.Errorf("%d readings", got)
+				t.Errorf("%d readings, want got == 1", got)
 			}
 		})
 	}
@@ -213,7 +214,7 @@ func TestWhoComesSecondReadsNothing(t *testing.T) {
 	c.revoke()
 	c.wants(t, api.CodeAuthnInvalid, 1)
 	if k, err := c.load(t.Context(), c.digest); err == nil || c.store.reads.Load() != 1 {
-		t.Errorf("%+v %v after %d readings", k, err, c.store.reads.Load())
+		t.Errorf("%+v %v after %d readings, want an error, c.store.reads.Load() == 1", k, err, c.store.reads.Load())
 	}
 }
 
@@ -227,14 +228,14 @@ func TestFailuresAreNotKept(t *testing.T) {
 	c.wants(t, "", 1)
 }
 
-// Whoever goes away takes nobody along.
+// A caller that goes away does not cancel the load of the others.
 func TestALoadOutlivesItsCaller(t *testing.T) {
 	t.Parallel()
 	c := newCacheTest(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := c.find(ctx, c.digest); err != nil {
-		t.Error(err)
+		t.Errorf("find: %v", err)
 	}
 }
 
@@ -245,12 +246,12 @@ func TestWrongKeysAreBoundedAndCrowdOutNone(t *testing.T) {
 	for i := range wrongEntries + 20_000 {
 		digest := sha256.Sum256(strconv.AppendInt(nil, int64(i), 10))
 		if _, err := c.find(t.Context(), digest); api.ErrorCode(err) != api.CodeAuthnInvalid {
-			t.Fatal(err)
+			t.Fatalf("find: %v", err)
 		}
 	}
 	c.wrong.CleanUp()
 	if n := c.wrong.EstimatedSize(); n > wrongEntries {
-		t.Errorf("%d are kept", n)
+		t.Errorf("%d are kept, want n <= wrongEntries", n)
 	}
 	c.wants(t, "", 0)
 }

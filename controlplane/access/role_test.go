@@ -28,7 +28,7 @@ func TestRolesAreDocumented(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/access.md")
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("ReadFile: %v", err)
 	}
 	_, section, _ := strings.Cut(string(page), "\n## Roles\n")
 	section, _, _ = strings.Cut(section, "\n## ")

@@ -24,9 +24,9 @@ const minReadInterval = 20 * time.Millisecond
 // changesBody is a page of a feed.
 type changesBody struct {
 	Items []api.DocumentChange `json:"items"`
-	// Latest is where the namespace stands.
+	// Latest is the id of the namespace's last change.
 	Latest int64 `json:"latest" doc:"the id of the namespace's last change"`
-	// Reset says that changes between since and the first one are not kept any more.
+	// Reset means that the changes after since are not kept any more.
 	Reset bool `json:"reset" doc:"changes behind since are not kept any more: read the documents anew"`
 }
 
@@ -35,7 +35,7 @@ type resetEvent struct {
 	Latest int64 `json:"latest"`
 }
 
-// changesQuery is what a request for changes asks.
+// changesQuery holds the parameters of a request for changes.
 type changesQuery struct {
 	path
 	since  int64
@@ -62,6 +62,8 @@ func (a *API) changeEndpoints() []rest.Endpoint {
 	}
 }
 
+// readChangesQuery decodes the query of a request for changes. Errors:
+// CodeValidationFailed.
 func readChangesQuery(r *http.Request, p path) (q changesQuery, err error) {
 	q = changesQuery{path: p, limit: api.DefaultPageLimit}
 	query := r.URL.Query()
@@ -78,7 +80,8 @@ func readChangesQuery(r *http.Request, p path) (q changesQuery, err error) {
 		}
 	}
 	since, from := query.Get("since"), "since"
-	// A browser that reconnects says where it was, whatever the URL says.
+	// A browser that reconnects sends the URL of its first request, and where it was in
+	// this header.
 	if last := r.Header.Get("Last-Event-ID"); q.follow && last != "" {
 		since, from = last, "Last-Event-ID"
 	}
@@ -91,6 +94,8 @@ func readChangesQuery(r *http.Request, p path) (q changesQuery, err error) {
 	return q, nil
 }
 
+// documentChanges answers with a page of a namespace's changes, or streams them. A
+// stream counts against the requests that wait: CodeRateLimited.
 func (a *API) documentChanges(w http.ResponseWriter, r *http.Request, p path) error {
 	q, err := readChangesQuery(r, p)
 	if err != nil {
@@ -110,7 +115,7 @@ func (a *API) documentChanges(w http.ResponseWriter, r *http.Request, p path) er
 	release, ok := a.waits.Enter(p.tenant)
 	defer release()
 	if !ok {
-		return api.Errorf(api.CodeRateLimited, "too many follow changes or wait for jobs already")
+		return api.Errorf(api.CodeRateLimited, "too many requests follow changes or wait for jobs")
 	}
 	a.followChanges(w, r, q)
 	return nil

@@ -127,7 +127,8 @@ func answerDocument(w http.ResponseWriter, r *http.Request, d *api.Document) err
 	return rest.WriteJSON(w, r, http.StatusOK, d)
 }
 
-// revisionHeader reads If-Revision-Match; nil where it is not there.
+// revisionHeader returns the value of If-Revision-Match, nil without the header.
+// Errors: CodeValidationFailed.
 func revisionHeader(r *http.Request) (*int64, error) {
 	values := r.Header.Values(headerIfRevision)
 	if len(values) == 0 {
@@ -140,13 +141,14 @@ func revisionHeader(r *http.Request) (*int64, error) {
 	return &n, nil
 }
 
-// precondition is what If-Match and If-None-Match ask of a document.
+// precondition is the revision that a document must have, by a header or by the body.
 type precondition struct {
 	revision *int64
-	header   string // which of them said it, "" for none
+	header   string // the header that requires it, "" for the body
 }
 
-// readPrecondition reads these headers; a request has one of them, or ifRevision.
+// readPrecondition returns the precondition of a request, which may have one of
+// If-Match, If-None-Match and ifRevision. Errors: CodeValidationFailed.
 func readPrecondition(r *http.Request, ifRevision *int64) (precondition, error) {
 	match, none := r.Header.Values("If-Match"), r.Header.Values("If-None-Match")
 	given := len(match) + len(none)
@@ -173,7 +175,8 @@ func readPrecondition(r *http.Request, ifRevision *int64) (precondition, error) 
 	return precondition{revision: ifRevision}, nil
 }
 
-// failed gives an error that came of a header the code for headers.
+// failed returns CodePreconditionFailed for an error that a header's precondition
+// caused, and other errors as they are.
 func (p precondition) failed(err error) error {
 	code := api.ErrorCode(err)
 	if p.header == "" || code != api.CodeRevisionMismatch && code != api.CodeDocumentNotFound {

@@ -65,7 +65,8 @@ func (a *API) form(operation string, action access.Action, route rest.Route) res
 	})
 }
 
-// mayTransact refuses (CodeAuthzDenied) a transaction that deletes to who may only write.
+// mayTransact returns CodeAuthzDenied for a transaction with deletes if the caller may
+// only write.
 func mayTransact(r *http.Request, body []byte) error {
 	var request api.DocumentTransact
 	if err := documents.Decode(body, &request); err != nil {
@@ -110,7 +111,8 @@ func (a *API) getByQuery(w http.ResponseWriter, r *http.Request, p path) error {
 	return answerDocument(w, r, d)
 }
 
-// internalBody is the body of the internal endpoint, beside the fields of the operation.
+// internalBody is the body of the internal endpoint, without the fields of the
+// operation.
 type internalBody struct {
 	Operation string `json:"operation" doc:"put, get, list, delete, bulkPut or transact, with or without storage. before it"`
 	TenantID  string `json:"tenantId"`
@@ -133,6 +135,8 @@ func (a *API) runnerEndpoints() []rest.Endpoint {
 	}
 }
 
+// internalStorage performs the operation that the body names for the tenant that it
+// names. The other fields of the body are the operation's own request.
 func (a *API) internalStorage(w http.ResponseWriter, r *http.Request) error {
 	body, err := rest.ReadBody(w, r, api.MaxRequestBytes)
 	if err != nil {

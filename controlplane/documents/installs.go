@@ -51,7 +51,8 @@ func (a *API) listInstalls(w http.ResponseWriter, r *http.Request, p path) error
 	query, limit := r.URL.Query(), api.DefaultPageLimit
 	if text := query.Get("limit"); text != "" {
 		var err error
-		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > api.MaxPageLimit {
+		limit, err = strconv.Atoi(text)
+		if err != nil || limit < 1 || limit > api.MaxPageLimit {
 			return api.DocumentFieldError("limit", "must be from 1 to "+strconv.Itoa(api.MaxPageLimit))
 		}
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/codesous/sous/controlplane/rest"
 )
 
-// documentNamespaces is the answer of a list of namespaces.
+// documentNamespaces is the answer to a list of namespaces.
 type documentNamespaces struct {
 	Items []api.DocumentNamespace `json:"items"`
-	// Use is what all of the tenant's documents take.
+	// Use is the size of all of the tenant's documents.
 	Use api.DocumentUse `json:"tenantUse" doc:"of all of the tenant's installs together"`
 }
 
@@ -79,6 +79,8 @@ func (a *API) deleteDocumentNamespace(w http.ResponseWriter, r *http.Request, p 
 	return nil
 }
 
+// putDocumentSchema sets the JSON Schema that later writes must match. Existing
+// documents are not checked.
 func (a *API) putDocumentSchema(w http.ResponseWriter, r *http.Request, p path) error {
 	body, err := rest.ReadBody(w, r, api.MaxRequestBytes)
 	if err != nil {

@@ -22,10 +22,10 @@ type recordBody struct {
 	IfRevision *int64          `json:"ifRevision,omitempty" doc:"the revision that the document must have now; 0: there must be none"`
 }
 
-// metadataParameter begins the parameters of a list that name members of metadata.
+// metadataParameter is the prefix of a list's parameters that name members of metadata.
 const metadataParameter = "metadata."
 
-// routeRecords serves documents at paths of their own.
+// recordEndpoints declares the routes of documents with paths of their own.
 func (a *API) recordEndpoints() []rest.Endpoint {
 	one := rest.JSON(api.Document{})
 	match := rest.HeaderParameter("If-Match", "the ETag that the document must have now, else 412")
@@ -66,8 +66,8 @@ func (a *API) recordEndpoints() []rest.Endpoint {
 	}
 }
 
-// recordKey is the key of a path. Two of them mean something else in a path, and most
-// clients and proxies take them away.
+// recordKey returns the key of a path. The keys "." and ".." are refused: they have
+// another meaning in a path, and most clients and proxies remove them.
 func (p path) recordKey() (string, error) {
 	if p.key == "." || p.key == ".." {
 		return "", api.DocumentFieldError("key", "cannot be part of a path: use storage/get and the like")
@@ -75,6 +75,8 @@ func (p path) recordKey() (string, error) {
 	return p.key, api.ValidateDocumentKey(p.key)
 }
 
+// putRecord writes a document. A precondition in a header fails with
+// CodePreconditionFailed, one in the body with CodeRevisionMismatch.
 func (a *API) putRecord(w http.ResponseWriter, r *http.Request, p path) error {
 	key, err := p.recordKey()
 	if err != nil {
@@ -113,6 +115,8 @@ func (a *API) getRecord(w http.ResponseWriter, r *http.Request, p path) error {
 	return answerDocument(w, r, d)
 }
 
+// deleteRecord deletes a document. One that does not exist is deleted already, unless
+// If-Match requires a revision.
 func (a *API) deleteRecord(w http.ResponseWriter, r *http.Request, p path) error {
 	key, err := p.recordKey()
 	if err != nil {
@@ -145,17 +149,19 @@ func (a *API) listRecords(w http.ResponseWriter, r *http.Request, p path) error 
 	return rest.WriteJSON(w, r, http.StatusOK, page)
 }
 
-// listQuery reads a list's parameters.
+// listQuery decodes the parameters of a list.
 func listQuery(query url.Values) (list api.DocumentList, err error) {
 	list.KeyPrefix, list.Cursor = query.Get("prefix"), query.Get("cursor")
 	if limit := query.Get("limit"); limit != "" {
-		if list.Limit, err = strconv.Atoi(limit); err != nil || list.Limit < 1 {
+		list.Limit, err = strconv.Atoi(limit)
+		if err != nil || list.Limit < 1 {
 			return list, api.DocumentFieldError("limit", "must be from 1 to "+strconv.Itoa(api.MaxDocumentPage))
 		}
 	}
 	for name, to := range map[string]*bool{"includeMetadata": &list.IncludeMetadata, "includeValues": &list.IncludeValues} {
 		if text := query.Get(name); text != "" {
-			if *to, err = strconv.ParseBool(text); err != nil {
+			*to, err = strconv.ParseBool(text)
+			if err != nil {
 				return list, api.DocumentFieldError(name, "must be true or false")
 			}
 		}
@@ -171,14 +177,15 @@ func listQuery(query url.Values) (list api.DocumentList, err error) {
 		if list.Metadata == nil {
 			list.Metadata = map[string]json.RawMessage{}
 		}
-		if list.Metadata[member], err = metadataValue(values[0]); err != nil {
+		list.Metadata[member], err = metadataValue(values[0])
+		if err != nil {
 			return list, err
 		}
 	}
 	return list, nil
 }
 
-// metadataValue is a value as JSON, or the text that it is.
+// metadataValue returns text that is JSON as it is, and other text as a JSON string.
 func metadataValue(text string) (json.RawMessage, error) {
 	if json.Valid([]byte(text)) {
 		return json.RawMessage(text), nil

@@ -23,7 +23,7 @@ type activationInput struct {
 	ActivationID string `path:"activation_id" doc:"a UUID"`
 }
 
-// Resolve refuses what cannot be an activation.
+// Resolve refuses an id that cannot be an activation's.
 func (p *activationInput) Resolve(huma.Context) []error {
 	return rest.Problems(api.ValidateTenant(string(p.Tenant)), api.ValidateActivationID(p.ActivationID))
 }
@@ -40,8 +40,6 @@ type listActivationsInput struct {
 	FromMS    int64             `query:"from_ms" minimum:"0" doc:"start_ms at or after"`
 	ToMS      int64             `query:"to_ms" minimum:"0" doc:"start_ms before"`
 }
-
-type activationPageOutput struct{ Body api.Page[api.Activation] }
 
 func (a *API) activationEndpoints() []rest.Endpoint {
 	return []rest.Endpoint{
@@ -61,7 +59,8 @@ func (a *API) activationEndpoints() []rest.Endpoint {
 	}
 }
 
-func (a *API) listActivations(ctx context.Context, in *listActivationsInput) (*activationPageOutput, error) {
+// listActivations answers with a page of a function's activations, newest first.
+func (a *API) listActivations(ctx context.Context, in *listActivationsInput) (*rest.PageOutput[api.Activation], error) {
 	tenant, namespace, function := string(in.Tenant), string(in.Namespace), string(in.Function)
 	if err := rest.ValidateFunctionPath(tenant, namespace, function); err != nil {
 		return nil, err
@@ -69,22 +68,15 @@ func (a *API) listActivations(ctx context.Context, in *listActivationsInput) (*a
 	if err := rest.CallerOf(ctx).NeedNamespace(namespace); err != nil {
 		return nil, err
 	}
-	list := rest.ListScope("activations", tenant, namespace, function, in.Status, in.Trigger,
-		strconv.FormatInt(in.FromMS, 10), strconv.FormatInt(in.ToMS, 10))
-	position, err := list.Open(in.Cursor)
-	if err != nil {
-		return nil, err
-	}
-	items, next, err := a.activations.List(ctx, activations.Filter{
-		Tenant: tenant, Namespace: namespace, Function: function,
-		Status: api.Status(in.Status), Trigger: in.Trigger,
-		FromMS: in.FromMS, ToMS: in.ToMS,
-		Cursor: position, Limit: in.Limit,
+	return rest.ReadPage(rest.ListScope("activations", tenant, namespace, function, in.Status, in.Trigger,
+		strconv.FormatInt(in.FromMS, 10), strconv.FormatInt(in.ToMS, 10)), in.Cursor, func(position string) ([]api.Activation, string, error) {
+		return a.activations.List(ctx, activations.Filter{
+			Tenant: tenant, Namespace: namespace, Function: function,
+			Status: api.Status(in.Status), Trigger: in.Trigger,
+			FromMS: in.FromMS, ToMS: in.ToMS,
+			Cursor: position, Limit: in.Limit,
+		})
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &activationPageOutput{Body: rest.NewPage(items, list.Seal(next))}, nil
 }
 
 func (a *API) getActivation(ctx context.Context, in *activationInput) (*activationOutput, error) {
@@ -95,8 +87,8 @@ func (a *API) getActivation(ctx context.Context, in *activationInput) (*activati
 	return &activationOutput{Body: found.Activation}, nil
 }
 
-// activation reads one. An id says nothing of the namespace: what the caller does
-// not enter does not exist. CodeActivationNotFound.
+// activation returns an activation of a namespace that the caller may enter; its path
+// does not contain the namespace. Errors: CodeActivationNotFound.
 func (a *API) activation(ctx context.Context, tenant, id string) (*activations.Record, error) {
 	found, err := a.activations.Get(ctx, tenant, id)
 	if err == nil && !rest.CallerOf(ctx).EntersNamespace(found.Namespace) {
@@ -105,6 +97,8 @@ func (a *API) activation(ctx context.Context, tenant, id string) (*activations.R
 	return found, err
 }
 
+// cancelActivation ends an activation that is queued or running. The read that checks
+// its namespace is spared for callers of the whole tenant.
 func (a *API) cancelActivation(ctx context.Context, in *activationInput) (*activationOutput, error) {
 	if rest.CallerOf(ctx).Namespace != "" {
 		if _, err := a.activation(ctx, string(in.Tenant), in.ActivationID); err != nil {

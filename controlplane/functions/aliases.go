@@ -29,12 +29,12 @@ type AliasPath struct {
 	Alias aliasName `path:"alias"`
 }
 
-// Resolve refuses a name out of its pattern.
+// Resolve refuses a name that does not match its pattern.
 func (p *AliasPath) Resolve(huma.Context) []error {
 	return rest.Problems(rest.ValidateFunctionPath(p.names()), api.ValidateAlias(string(p.Alias)))
 }
 
-// Condition is the precondition of a write.
+// Condition holds the precondition of a write.
 type Condition struct {
 	IfMatch     string `header:"If-Match" doc:"the ETag that the alias must have now"`
 	IfNoneMatch string `header:"If-None-Match" doc:"* if the alias must not exist"`
@@ -91,11 +91,13 @@ func (a *API) aliasEndpoints() []rest.Endpoint {
 	}
 }
 
-// answerAlias gives an alias under its ETag, the version that it points at.
+// answerAlias answers with an alias. Its ETag is the version that it points at.
 func answerAlias(a api.Alias) *aliasOutput {
 	return &aliasOutput{ETag: `"` + strconv.FormatInt(a.Version, 10) + `"`, Body: a}
 }
 
+// setAlias points an alias at a version, and drops the function from the caches of all
+// replicas.
 func (a *API) setAlias(ctx context.Context, in *setAliasInput) (*aliasOutput, error) {
 	tenant, namespace, function := in.names()
 	match, err := a.matchAlias(ctx, &in.AliasPath, &in.Condition)
@@ -135,6 +137,8 @@ func (a *API) deleteAlias(ctx context.Context, in *deleteAliasInput) (*struct{},
 	return nil, nil
 }
 
+// listAliases answers with a page of a function's aliases. An empty first page costs
+// one more read, to tell a function without aliases from one that does not exist.
 func (a *API) listAliases(ctx context.Context, in *listAliasesInput) (*aliasPageOutput, error) {
 	tenant, namespace, function := in.names()
 	list := rest.ListScope("aliases", tenant, namespace, function)
@@ -154,9 +158,9 @@ func (a *API) listAliases(ctx context.Context, in *listAliasesInput) (*aliasPage
 	return &aliasPageOutput{Body: rest.NewPage(items, list.Seal(next))}, nil
 }
 
-// matchAlias turns a precondition into the version that the alias must point at
-// when the write happens: nil for none, 0 for an alias that must not exist.
-// Errors: CodePreconditionFailed, CodeValidation.
+// matchAlias returns the version that the alias must point at when it is written: nil
+// for any, 0 if the alias must not exist. Errors: CodePreconditionFailed,
+// CodeValidation.
 func (a *API) matchAlias(ctx context.Context, p *AliasPath, c *Condition) (*int64, error) {
 	switch {
 	case c.IfMatch == "" && c.IfNoneMatch == "":
@@ -168,8 +172,8 @@ func (a *API) matchAlias(ctx context.Context, p *AliasPath, c *Condition) (*int6
 	case c.IfNoneMatch != "":
 		return nil, rest.FieldError("If-None-Match", "cannot stand beside If-Match")
 	}
-	// The header may name several tags, or any: which of them holds is read
-	// first, and the write is guarded by that one.
+	// The header may list several tags. The one that holds is read here, and guards the
+	// write.
 	tenant, namespace, function := p.names()
 	current, err := a.aliases.Get(ctx, tenant, namespace, function, string(p.Alias))
 	if err != nil && api.ErrorCode(err) != api.CodeAliasNotFound {

@@ -23,15 +23,16 @@ const (
 	contentTypeTar = "application/x-tar"
 )
 
-// draftBody is an upload as JSON.
+// draftBody is the JSON form of an upload.
 type draftBody struct {
 	Files draftFiles `json:"files" doc:"paths to contents in base64"`
 }
 
-// draftFiles are base64 in JSON.
+// draftFiles maps paths to contents, which are base64 in JSON.
 type draftFiles map[string][]byte
 
-// UnmarshalJSON says which file is not base64, which encoding/json would not.
+// UnmarshalJSON decodes the contents. Its error names the file that is not base64,
+// unlike that of encoding/json.
 func (f *draftFiles) UnmarshalJSON(raw []byte) error {
 	var encoded map[string]string
 	if err := json.Unmarshal(raw, &encoded); err != nil {
@@ -48,7 +49,7 @@ func (f *draftFiles) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Schema is an object of strings.
+// Schema returns the schema of an object of base64 strings.
 func (draftFiles) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{
 		Type:                 huma.TypeObject,
@@ -70,6 +71,7 @@ func (a *API) draftEndpoints() []rest.Endpoint {
 	}
 }
 
+// uploadDraft stores an upload as a draft and answers with its receipt.
 func (a *API) uploadDraft(w http.ResponseWriter, r *http.Request) error {
 	tenant, namespace, function := rest.PathParam(r, "tenant"), rest.PathParam(r, "namespace"), rest.PathParam(r, "function")
 	if err := rest.ValidateFunctionPath(tenant, namespace, function); err != nil {
@@ -86,7 +88,7 @@ func (a *API) uploadDraft(w http.ResponseWriter, r *http.Request) error {
 	return rest.WriteJSON(w, r, http.StatusOK, receipt)
 }
 
-// readDraft reads either form of an upload.
+// readDraft decodes an upload in either form.
 func readDraft(w http.ResponseWriter, r *http.Request, decoder rest.Decoder[draftBody]) (map[string][]byte, error) {
 	contentType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if r.Header.Get("Content-Type") == "" {
@@ -110,8 +112,8 @@ func readDraft(w http.ResponseWriter, r *http.Request, decoder rest.Decoder[draf
 	return nil, api.Errorf(api.CodeMediaType, "a draft is %s or %s", rest.ContentTypeJSON, contentTypeTar)
 }
 
-// storeDraft keeps files for a day. Their source is not looked at: no tenant's
-// source is parsed in this process, and publish has it checked in a sandbox.
+// storeDraft stores files for a day. Their source is not parsed here: tenants' source
+// is compiled only in sandboxes, when the draft is published.
 func (a *API) storeDraft(ctx context.Context, tenant, namespace, function string, files map[string][]byte) (api.DraftReceipt, error) {
 	packed, err := bundle.Pack(files)
 	if err != nil {

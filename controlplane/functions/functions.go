@@ -44,8 +44,8 @@ func functionParameters(more ...*huma.Param) []*huma.Param {
 	}, more...)
 }
 
-// createFunctionBody is what a new function is told; what is left out has the
-// defaults of api.Function.
+// createFunctionBody is the body of a request for a new function. Fields that are left
+// out have the defaults of api.Function.
 type createFunctionBody struct {
 	Name        string            `json:"name" doc:"what the function is called in URLs"`
 	Runtime     string            `json:"runtime,omitempty" doc:"cs-js"`
@@ -71,8 +71,6 @@ type listFunctionsInput struct {
 
 type functionInput struct{ FunctionPath }
 
-type functionPageOutput struct{ Body api.Page[api.Function] }
-
 func (a *API) functionEndpoints() []rest.Endpoint {
 	return []rest.Endpoint{
 		rest.Operation(rest.Route{
@@ -95,6 +93,8 @@ func (a *API) functionEndpoints() []rest.Endpoint {
 	}
 }
 
+// createFunction creates a function, or revives a deleted one of that name with its
+// versions and aliases.
 func (a *API) createFunction(ctx context.Context, in *createFunctionInput) (*functionOutput, error) {
 	if err := in.Body.validate(); err != nil {
 		return nil, err
@@ -114,14 +114,15 @@ func (a *API) createFunction(ctx context.Context, in *createFunctionInput) (*fun
 		return nil, err
 	}
 	rest.NoteMade(ctx, f.Name)
-	// It may be a deleted function that revives.
+	// It may be a deleted function that was created again.
 	a.engine.Invalidate(ctx, f.Tenant, f.Namespace, f.Name)
 	return &functionOutput{Body: f}, nil
 }
 
 var handlerRE = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$]{0,63}$`)
 
-// validate refuses what no function can be called or told.
+// validate checks the fields of a new function. Errors: CodeValidation,
+// CodeValidationName.
 func (b *createFunctionBody) validate() error {
 	if err := api.ValidateName("name", b.Name); err != nil {
 		return err
@@ -153,18 +154,11 @@ func orDefault(value, standard string) string {
 	return value
 }
 
-func (a *API) listFunctions(ctx context.Context, in *listFunctionsInput) (*functionPageOutput, error) {
+func (a *API) listFunctions(ctx context.Context, in *listFunctionsInput) (*rest.PageOutput[api.Function], error) {
 	tenant, namespace := string(in.Tenant), string(in.Namespace)
-	list := rest.ListScope("functions", tenant, namespace)
-	after, err := list.Open(in.Cursor)
-	if err != nil {
-		return nil, err
-	}
-	items, next, err := a.functions.List(ctx, tenant, namespace, after, in.Limit)
-	if err != nil {
-		return nil, err
-	}
-	return &functionPageOutput{Body: rest.NewPage(items, list.Seal(next))}, nil
+	return rest.ReadPage(rest.ListScope("functions", tenant, namespace), in.Cursor, func(after string) ([]api.Function, string, error) {
+		return a.functions.List(ctx, tenant, namespace, after, in.Limit)
+	})
 }
 
 func (a *API) getFunction(ctx context.Context, in *functionInput) (*functionDetailOutput, error) {
@@ -179,6 +173,8 @@ func (a *API) getFunction(ctx context.Context, in *functionInput) (*functionDeta
 	return &functionDetailOutput{Body: detail}, nil
 }
 
+// deleteFunction hides a function and drops it from the caches of all replicas. Its
+// versions stay.
 func (a *API) deleteFunction(ctx context.Context, in *functionInput) (*struct{}, error) {
 	tenant, namespace, function := in.names()
 	if err := a.functions.Delete(ctx, tenant, namespace, function, a.clock().UnixMilli()); err != nil {

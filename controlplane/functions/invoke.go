@@ -25,6 +25,8 @@ func (a *API) invokeEndpoints() []rest.Endpoint {
 	}
 }
 
+// invokeFunction runs a function and waits for its end, or accepts the invocation for
+// later in mode async.
 func (a *API) invokeFunction(w http.ResponseWriter, r *http.Request) error {
 	inv, async, err := a.invocation(w, r)
 	if err != nil {
@@ -36,6 +38,7 @@ func (a *API) invokeFunction(w http.ResponseWriter, r *http.Request) error {
 	return a.invoke(w, r, inv)
 }
 
+// invoke answers 200 with the terminal activation, whatever its status.
 func (a *API) invoke(w http.ResponseWriter, r *http.Request, inv api.Invocation) error {
 	outcome, err := a.engine.Invoke(r.Context(), inv)
 	if err != nil {
@@ -57,6 +60,7 @@ func (a *API) invoke(w http.ResponseWriter, r *http.Request, inv api.Invocation)
 	})
 }
 
+// enqueue answers 202 once the invocation is durable.
 func (a *API) enqueue(w http.ResponseWriter, r *http.Request, inv api.Invocation) error {
 	queued, err := a.engine.Enqueue(r.Context(), inv)
 	if err != nil {
@@ -71,7 +75,7 @@ func (a *API) enqueue(w http.ResponseWriter, r *http.Request, inv api.Invocation
 	return rest.WriteJSON(w, r, http.StatusAccepted, queued)
 }
 
-// invocation reads the request.
+// invocation decodes the request.
 func (a *API) invocation(w http.ResponseWriter, r *http.Request) (inv api.Invocation, async bool, err error) {
 	tenant, namespace, function := rest.PathParam(r, "tenant"), rest.PathParam(r, "namespace"), rest.PathParam(r, "function")
 	if err := rest.ValidateFunctionPath(tenant, namespace, function); err != nil {
@@ -106,7 +110,7 @@ func (a *API) invocation(w http.ResponseWriter, r *http.Request) (inv api.Invoca
 	return inv, request.Mode == api.ModeAsync, nil
 }
 
-// validateInvoke refuses what cannot be invoked and fills in what was left out.
+// validateInvoke checks an invoke request and sets the defaults of its fields.
 func validateInvoke(request *api.InvokeRequest) error {
 	switch request.Mode {
 	case "", api.ModeSync, api.ModeAsync:

@@ -18,7 +18,7 @@ type endEvent struct {
 	Status api.Status `json:"status"`
 }
 
-// logQuery is what a request for logs asks.
+// logQuery holds the parameters of a request for logs.
 type logQuery struct {
 	tenant, id string
 	limit      int
@@ -63,6 +63,8 @@ func (a *API) getLogs(w http.ResponseWriter, r *http.Request) error {
 	return a.pageLogs(w, r, q)
 }
 
+// readLogQuery decodes the path and the query of a request for logs. Errors:
+// CodeValidation, CodeValidationName, CodeValidationCursor.
 func readLogQuery(r *http.Request) (logQuery, error) {
 	q := logQuery{tenant: rest.PathParam(r, "tenant"), id: rest.PathParam(r, "activation_id"), limit: api.DefaultPageLimit}
 	if err := api.ValidateTenant(q.tenant); err != nil {
@@ -74,17 +76,20 @@ func readLogQuery(r *http.Request) (logQuery, error) {
 	query := r.URL.Query()
 	var err error
 	if limit := query.Get("limit"); limit != "" {
-		if q.limit, err = strconv.Atoi(limit); err != nil || q.limit < 1 || q.limit > api.MaxPageLimit {
+		q.limit, err = strconv.Atoi(limit)
+		if err != nil || q.limit < 1 || q.limit > api.MaxPageLimit {
 			return q, rest.FieldError("limit", "must be from 1 to "+strconv.Itoa(api.MaxPageLimit))
 		}
 	}
 	if follow := query.Get("follow"); follow != "" {
-		if q.follow, err = strconv.ParseBool(follow); err != nil {
+		q.follow, err = strconv.ParseBool(follow)
+		if err != nil {
 			return q, rest.FieldError("follow", "must be true or false")
 		}
 	}
 	cursor := query.Get("cursor")
-	// A browser that reconnects says where it was, whatever the URL says.
+	// A browser that reconnects sends the URL of its first request, and where it was in
+	// this header.
 	if last := r.Header.Get("Last-Event-ID"); q.follow && last != "" {
 		cursor = last
 	}
@@ -97,8 +102,8 @@ func readLogQuery(r *http.Request) (logQuery, error) {
 	return q, err
 }
 
-// pageLogs answers one page. While the activation runs the page has a cursor
-// even at its end: that is where later lines will appear.
+// pageLogs answers with one page. While the activation runs even the last page has a
+// cursor: later lines appear there.
 func (a *API) pageLogs(w http.ResponseWriter, r *http.Request, q logQuery) error {
 	terminal, _, lines, next, err := a.readLogs(r.Context(), q)
 	if err != nil {
@@ -115,9 +120,9 @@ func (a *API) pageLogs(w http.ResponseWriter, r *http.Request, q logQuery) error
 	return rest.WriteJSON(w, r, http.StatusOK, rest.NewPage(items, cursor))
 }
 
-// readLogs reads what there is from q.from on. The status is read first: lines
-// are written before the terminal status, so that a terminal one means that
-// these lines are all.
+// readLogs reads lines from q.from on, and the activation's status. The status is read
+// first: lines are written before a terminal status, so that with a terminal status the
+// lines are complete.
 func (a *API) readLogs(ctx context.Context, q logQuery) (terminal bool, status api.Status, lines []activations.LogEntry, next activations.LogCursor, err error) {
 	activation, err := a.activations.Get(ctx, q.tenant, q.id)
 	if err != nil {

@@ -28,8 +28,8 @@ type Publisher struct {
 	Clock     func() time.Time
 }
 
-// PublishRequest says what to publish. Config is as in manifest.Config, Alias
-// may be "".
+// PublishRequest describes a publication. Config is in the format of manifest.Config;
+// Alias may be "".
 type PublishRequest struct {
 	Tenant, Namespace, Function string
 	DraftID                     string
@@ -37,10 +37,11 @@ type PublishRequest struct {
 	Alias                       string
 }
 
-// Publish checks a draft and makes it the next version; created is false where
-// it equals the latest one. Everything is checked before anything is written.
-// Errors: CodeValidation… (name, config, manifest, bundle, source),
-// CodeFunctionNotFound, CodeDraftNotFound, …Expired, …Consumed.
+// Publish checks a draft and publishes it as the next version. created is false if the
+// draft equals the latest version, which is then returned. Everything is checked before
+// anything is written. Errors: CodeValidation… (name, config, manifest, bundle,
+// source), CodeFunctionNotFound, CodeDraftNotFound, CodeDraftExpired,
+// CodeDraftConsumed.
 func (p *Publisher) Publish(ctx context.Context, r PublishRequest) (version api.Version, created bool, err error) {
 	if _, err := api.DraftTimeMS(r.DraftID); err != nil {
 		return api.Version{}, false, err

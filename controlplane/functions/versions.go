@@ -17,7 +17,7 @@ const (
 	pathVersion  = pathVersions + "/{version}"
 )
 
-// publishBody says which draft to publish, and how.
+// publishBody is the body of a publication.
 type publishBody struct {
 	DraftID string          `json:"draft_id" doc:"what the upload answered"`
 	Config  json.RawMessage `json:"config,omitempty" doc:"over the manifest: timeout_ms, memory_mb, max_concurrency, env, capabilities, authz, cors"`
@@ -29,7 +29,7 @@ type publishInput struct {
 	Body publishBody
 }
 
-// publishedVersion answers a publish.
+// publishedVersion is the answer to a publication.
 type publishedVersion struct {
 	Version       int64  `json:"version"`
 	SHA256        string `json:"sha256"`
@@ -41,7 +41,7 @@ type publishOutput struct {
 	Body   publishedVersion
 }
 
-// VersionPath is the path of a version.
+// VersionPath holds the parameters of a version's path.
 type VersionPath struct {
 	FunctionPath
 	Version string `path:"version" doc:"a version number"`
@@ -95,6 +95,8 @@ func (a *API) versionEndpoints() []rest.Endpoint {
 	}
 }
 
+// publishVersion answers 201 for a new version, and 200 if the draft equals the latest
+// one.
 func (a *API) publishVersion(ctx context.Context, in *publishInput) (*publishOutput, error) {
 	tenant, namespace, function := in.names()
 	version, created, err := a.publisher.Publish(ctx, PublishRequest{
@@ -123,7 +125,8 @@ func (a *API) listVersions(ctx context.Context, in *listVersionsInput) (*version
 	}
 	var before int64
 	if position != "" {
-		if before, err = api.ParseVersion(position); err != nil {
+		before, err = api.ParseVersion(position)
+		if err != nil {
 			return nil, rest.CursorError()
 		}
 	}
@@ -132,7 +135,7 @@ func (a *API) listVersions(ctx context.Context, in *listVersionsInput) (*version
 		return nil, err
 	}
 	if len(items) == 0 && before == 0 {
-		// Nothing was published yet, or there is no such function.
+		// The function has no versions, or does not exist.
 		if _, err := a.functions.Get(ctx, tenant, namespace, function); err != nil {
 			return nil, err
 		}
@@ -157,6 +160,8 @@ func (a *API) getVersion(ctx context.Context, in *VersionPath) (*versionOutput, 
 	return &versionOutput{Body: version}, nil
 }
 
+// getBundle answers with a version's tar. Its ETag is the tar's SHA-256; a request
+// whose If-None-Match names it gets a 304 and costs no read of the tar.
 func (a *API) getBundle(ctx context.Context, in *bundleInput) (*bundleOutput, error) {
 	version, err := a.getVersion(ctx, &in.VersionPath)
 	if err != nil {
@@ -174,8 +179,8 @@ func (a *API) getBundle(ctx context.Context, in *bundleInput) (*bundleOutput, er
 	return &bundleOutput{Status: http.StatusOK, ContentType: contentTypeTar, ETag: tag, Body: tar}, nil
 }
 
-// matchesTag says whether an If-None-Match names tag. Weak tags count: what is
-// the same byte for byte is also the same in meaning.
+// matchesTag reports whether an If-None-Match names tag. Weak tags match, too: equal
+// bytes have equal meaning.
 func matchesTag(header, tag string) bool {
 	for candidate := range strings.SplitSeq(header, ",") {
 		candidate = strings.TrimPrefix(strings.TrimSpace(candidate), "W/")

@@ -30,7 +30,7 @@ type batchInput struct {
 	BatchID string `path:"batch_id" doc:"a UUID"`
 }
 
-// Resolve refuses what cannot be a batch.
+// Resolve refuses an id that cannot be a batch's.
 func (p *batchInput) Resolve(huma.Context) []error {
 	return rest.Problems(api.ValidateTenant(string(p.Tenant)), api.ValidateName("namespace", string(p.Namespace)), api.ValidateBatchID(p.BatchID))
 }
@@ -67,6 +67,8 @@ func answerBatch(b *api.Batch, err error) (*batchOutput, error) {
 	return &batchOutput{Body: *b}, nil
 }
 
+// createBatch creates an open batch. Its callback is a job that is not authorized
+// again when it runs, so the caller must be allowed to run its target.
 func (a *API) createBatch(ctx context.Context, in *createBatchInput) (*batchOutput, error) {
 	tenant, namespace := string(in.Tenant), string(in.Namespace)
 	var callback *api.BatchCallback

@@ -15,12 +15,13 @@ import (
 	"github.com/codesous/sous/queue"
 )
 
-// enqueueBody is one job, or many.
+// enqueueBody is the body of an enqueue: one job, or a list of them.
 type enqueueBody struct {
 	api.NewJob
 	Jobs []api.NewJob `json:"jobs,omitempty" doc:"in place of everything else: many jobs, all of which are added or none"`
 }
 
+// enqueuedBody is the answer to an enqueue.
 type enqueuedBody struct {
 	Jobs []api.EnqueuedJob `json:"jobs" doc:"in the order of the request"`
 }
@@ -45,6 +46,8 @@ func (a *API) enqueueEndpoints() []rest.Endpoint {
 	}
 }
 
+// postJobs answers 201 if at least one of the jobs is new, and 200 if all are
+// duplicates or the request is a repeat under its idempotency key.
 func (a *API) postJobs(w http.ResponseWriter, r *http.Request) error {
 	made, err := a.enqueueJobs(w, r)
 	if err != nil {
@@ -62,7 +65,7 @@ func (a *API) postJobs(w http.ResponseWriter, r *http.Request) error {
 	return rest.WriteJSON(w, r, status, enqueuedBody{made})
 }
 
-// enqueueJobs reads the request and adds its jobs.
+// enqueueJobs decodes the request and adds its jobs to the queue.
 func (a *API) enqueueJobs(w http.ResponseWriter, r *http.Request) ([]api.EnqueuedJob, error) {
 	tenant, namespace, name := rest.PathParam(r, "tenant"), rest.PathParam(r, "namespace"), rest.PathParam(r, "queue")
 	if err := validateQueuePath(tenant, namespace, name); err != nil {
@@ -99,8 +102,8 @@ func (a *API) enqueueJobs(w http.ResponseWriter, r *http.Request) ([]api.Enqueue
 	})
 }
 
-// list gives the jobs of a body that was read into b. CodeValidation where it says
-// both, one and many.
+// list returns the jobs of the request; body is the text that b was decoded from.
+// Errors: CodeValidation if it has both one job and a list.
 func (b *enqueueBody) list(body []byte) ([]api.NewJob, error) {
 	if b.Jobs == nil {
 		if namesJobs(body) {
@@ -114,8 +117,8 @@ func (b *enqueueBody) list(body []byte) ([]api.NewJob, error) {
 	return b.Jobs, nil
 }
 
-// namesJobs says whether body, which has no list of jobs, has null in its place:
-// a list that was forgotten is not to be a job without a payload.
+// namesJobs reports whether a body without a list of jobs has the field "jobs" all the
+// same, as null. Such a body must not count as one job without a payload.
 func namesJobs(body []byte) bool {
 	if !strings.Contains(strings.ToLower(string(body[:min(len(body), 64)])), `"jobs"`) {
 		return false
@@ -132,8 +135,8 @@ func namesJobs(body []byte) bool {
 	return false
 }
 
-// mayRun refuses options that make a function run which the caller may not invoke:
-// their jobs are not judged again. Errors: those of Engine.Authorize.
+// mayRun refuses options that run a function which the caller may not invoke: their
+// jobs are not authorized again when they run. Errors: those of Engine.Authorize.
 func (a *API) mayRun(ctx context.Context, tenant, namespace string, o *api.JobOptions) error {
 	targets := []*api.JobTarget{o.Target}
 	if o.Chain != nil {

@@ -15,16 +15,17 @@ import (
 	"github.com/codesous/sous/queue"
 )
 
-// A fetch takes jobs in rounds of at most fetchRound, and stops once it holds
-// fetchBytes: how large jobs are is known only when they are claimed.
+// A fetch claims jobs in rounds of at most fetchRound, and stops once it holds
+// fetchBytes: the size of jobs is known only after they are claimed.
 const (
 	fetchRound = 64
 	fetchBytes = 16 << 20
 )
 
-// giveBackTimeout bounds giving jobs back whose fetcher has gone.
-const giveBackTimeout = 5 * time.Second
+// releaseTimeout bounds the return of jobs whose fetcher has gone.
+const releaseTimeout = 5 * time.Second
 
+// fetchedBody is the answer to a fetch. appendFetched encodes it.
 type fetchedBody struct {
 	Jobs []api.FetchedJob `json:"jobs"`
 }
@@ -43,6 +44,8 @@ func (a *API) fetchEndpoints() []rest.Endpoint {
 	}
 }
 
+// fetchJobs answers with jobs under leases. If the client goes away before it has the
+// answer, the jobs are released at once instead of when their leases expire.
 func (a *API) fetchJobs(w http.ResponseWriter, r *http.Request) error {
 	tenant := rest.PathParam(r, "tenant")
 	jobs, err := a.fetch(w, r, tenant)
@@ -50,7 +53,7 @@ func (a *API) fetchJobs(w http.ResponseWriter, r *http.Request) error {
 		err = r.Context().Err()
 	}
 	if err != nil {
-		a.giveBack(r, tenant, jobs)
+		a.release(r, tenant, jobs)
 		return err
 	}
 	body, err := appendFetched(nil, jobs)
@@ -58,13 +61,13 @@ func (a *API) fetchJobs(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if !rest.WriteBody(w, r, http.StatusOK, body) {
-		a.giveBack(r, tenant, jobs)
+		a.release(r, tenant, jobs)
 	}
 	return nil
 }
 
-// fetch reads the request and takes jobs. Those that it gives are under leases,
-// also beside an error.
+// fetch decodes the request and claims jobs. The jobs that it returns are leased, even
+// if it also returns an error.
 func (a *API) fetch(w http.ResponseWriter, r *http.Request, tenant string) ([]api.FetchedJob, error) {
 	if err := api.ValidateTenant(tenant); err != nil {
 		return nil, err
@@ -98,7 +101,8 @@ func (a *API) fetch(w http.ResponseWriter, r *http.Request, tenant string) ([]ap
 		}
 	}
 	if waits {
-		// The wait ends with the client and with the server; a claim must not.
+		// The wait ends with the client's connection and when the server drains. A
+		// claim must not be interrupted.
 		wait, cancel := context.WithCancel(r.Context())
 		defer cancel()
 		f.Until = wait.Done()
@@ -117,8 +121,8 @@ func (a *API) fetch(w http.ResponseWriter, r *http.Request, tenant string) ([]ap
 	return jobs, err
 }
 
-// validateFetch refuses what the broker would not see: it is asked in rounds, and
-// for durations.
+// validateFetch checks the fields that the broker cannot: it is called in rounds, and
+// with durations.
 func validateFetch(f *api.FetchRequest) error {
 	between := func(path string, n, least, most int64) error {
 		if n < least || n > most {
@@ -140,13 +144,15 @@ func validateFetch(f *api.FetchRequest) error {
 	return between("wait_ms", f.WaitMS, 0, api.MaxFetchWaitMS)
 }
 
+// fetchRounds claims up to count jobs. If a round fails after earlier ones claimed
+// jobs, it returns those jobs without an error: they are leased to the caller.
 func (a *API) fetchRounds(ctx context.Context, f queue.Fetch, count int) (jobs []api.FetchedJob, err error) {
 	for size := 0; len(jobs) < count && size < fetchBytes; {
 		f.Count = min(fetchRound, count-len(jobs))
 		more, err := a.queue.Fetch(ctx, f)
 		jobs = append(jobs, more...)
 		if err != nil && len(jobs) > 0 {
-			a.log.Warn("a fetch broke off", zap.String("tenant", f.Tenant), zap.Int("jobs", len(jobs)), zap.Error(err))
+			a.log.Warn("a fetch of jobs was interrupted; the jobs that it claimed are returned", zap.String("tenant", f.Tenant), zap.Int("jobs", len(jobs)), zap.Error(err))
 			return jobs, nil // they are leased: hand them out
 		}
 		if err != nil || len(more) < f.Count {
@@ -160,13 +166,13 @@ func (a *API) fetchRounds(ctx context.Context, f queue.Fetch, count int) (jobs [
 	return jobs, nil
 }
 
-// giveBack returns jobs that their fetcher will not hear of; their attempt does
-// not count.
-func (a *API) giveBack(r *http.Request, tenant string, jobs []api.FetchedJob) {
+// release returns jobs to their queues whose fetcher did not receive them. The attempt
+// does not count.
+func (a *API) release(r *http.Request, tenant string, jobs []api.FetchedJob) {
 	if len(jobs) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), giveBackTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), releaseTimeout)
 	defer cancel()
 	now := int64(0)
 	fails := make([]api.JobFail, len(jobs))
@@ -174,13 +180,13 @@ func (a *API) giveBack(r *http.Request, tenant string, jobs []api.FetchedJob) {
 		fails[i] = api.JobFail{ID: jobs[i].ID, LeaseEpoch: jobs[i].LeaseEpoch, SnoozeMS: &now}
 	}
 	if _, err := a.queue.Fail(ctx, tenant, fails); err != nil {
-		a.log.Warn("jobs whose fetcher has gone come back by their leases", zap.String("request_id", rest.RequestID(r.Context())),
+		a.log.Warn("jobs whose fetcher has gone could not be released; they return when their leases expire", zap.String("request_id", rest.RequestID(r.Context())),
 			zap.String("tenant", tenant), zap.Int("jobs", len(jobs)), zap.Error(err))
 	}
 }
 
-// appendFetched writes fetchedBody by hand: what is stored is JSON already, and
-// encoding/json would read all of it again.
+// appendFetched encodes a fetchedBody by hand: payloads are stored as JSON, and
+// encoding/json would parse all of them again.
 func appendFetched(b []byte, jobs []api.FetchedJob) ([]byte, error) {
 	size := 0
 	for i := range jobs {
@@ -200,7 +206,7 @@ func appendFetched(b []byte, jobs []api.FetchedJob) ([]byte, error) {
 	return append(b, "]}\n"...), nil
 }
 
-// appendJob writes one job. Ids and names need no escaping.
+// appendJob encodes one job. Ids and names need no escaping.
 func appendJob(b []byte, j *api.FetchedJob) ([]byte, error) {
 	text := func(name, value string) {
 		b = append(append(append(append(append(b, '"'), name...), `":"`...), value...), `",`...)

@@ -18,13 +18,13 @@ const (
 	pathQueueJobs = pathQueue + "/jobs"
 )
 
-// JobPath is the path of a job.
+// JobPath holds the parameters of a job's path.
 type JobPath struct {
 	rest.TenantPath
 	JobID string `path:"job_id" doc:"a UUID"`
 }
 
-// Resolve refuses what cannot be a job.
+// Resolve refuses an id that cannot be a job's.
 func (p *JobPath) Resolve(huma.Context) []error {
 	return rest.Problems(api.ValidateTenant(string(p.Tenant)), api.ValidateJobID(p.JobID))
 }
@@ -40,8 +40,6 @@ type listJobsInput struct {
 	Tag      string `query:"tag" maxLength:"128" doc:"only jobs with this tag"`
 	TagValue string `query:"tag_value" maxLength:"128" doc:"and this value of it"`
 }
-
-type jobPageOutput struct{ Body api.Page[api.Job] }
 
 type holdJobInput struct {
 	JobPath
@@ -97,6 +95,7 @@ func (a *API) steeringEndpoints() []rest.Endpoint {
 	}
 }
 
+// steering returns the route of one of steeringEndpoints.
 func steering(verb, summary string) rest.Route {
 	return rest.Route{
 		Method: http.MethodPost, Path: pathJob + ":" + verb, Action: access.JobSteer, Extent: rest.HandlerNamespace,
@@ -120,6 +119,9 @@ func (a *API) moveJob(ctx context.Context, in *moveJobInput) (*jobOutput, error)
 	})
 }
 
+// steerJob changes the state of a job by do, and answers with the job after the
+// change. Errors: CodeJobNotFound, also for a job in a namespace that the caller may
+// not enter; those of do.
 func (a *API) steerJob(ctx context.Context, p *JobPath, do func(ctx context.Context, tenant, id string) (*api.Job, error)) (*jobOutput, error) {
 	if err := a.entersJob(ctx, p); err != nil {
 		return nil, err
@@ -131,8 +133,8 @@ func (a *API) steerJob(ctx context.Context, p *JobPath, do func(ctx context.Cont
 	return &jobOutput{Body: *job}, nil
 }
 
-// entersJob refuses (CodeJobNotFound) a job of a namespace that the caller does
-// not enter: an id says nothing of the namespace.
+// entersJob returns CodeJobNotFound for a job in a namespace that the caller may not
+// enter; the path of a job does not contain its namespace.
 func (a *API) entersJob(ctx context.Context, p *JobPath) error {
 	if rest.CallerOf(ctx).Namespace == "" {
 		return nil
@@ -141,7 +143,7 @@ func (a *API) entersJob(ctx context.Context, p *JobPath) error {
 	return err
 }
 
-// job reads one that the caller enters. CodeJobNotFound.
+// job returns a job of a namespace that the caller may enter. Errors: CodeJobNotFound.
 func (a *API) job(ctx context.Context, p *JobPath) (*api.Job, error) {
 	job, err := a.queue.Get(ctx, string(p.Tenant), p.JobID)
 	if err == nil && !rest.CallerOf(ctx).EntersNamespace(job.Namespace) {
@@ -169,22 +171,17 @@ func (a *API) deleteJob(ctx context.Context, in *jobInput) (*struct{}, error) {
 	return nil, a.queue.Delete(ctx, string(in.Tenant), in.JobID)
 }
 
-func (a *API) listJobs(ctx context.Context, in *listJobsInput) (*jobPageOutput, error) {
+// listJobs answers with a page of a queue's jobs of one state. tag_value without tag
+// is a CodeValidation.
+func (a *API) listJobs(ctx context.Context, in *listJobsInput) (*rest.PageOutput[api.Job], error) {
 	if in.TagValue != "" && in.Tag == "" {
 		return nil, rest.FieldError("tag_value", "must stand beside tag")
 	}
 	tenant, namespace, name := in.names()
-	list := rest.ListScope("jobs", tenant, namespace, name, in.State, in.Tag, in.TagValue)
-	position, err := list.Open(in.Cursor)
-	if err != nil {
-		return nil, err
-	}
-	items, next, err := a.queue.List(ctx, queue.List{
-		Tenant: tenant, Namespace: namespace, Queue: name, State: api.JobState(in.State),
-		Tag: in.Tag, TagValue: in.TagValue, Cursor: position, Limit: in.Limit,
+	return rest.ReadPage(rest.ListScope("jobs", tenant, namespace, name, in.State, in.Tag, in.TagValue), in.Cursor, func(position string) ([]api.Job, string, error) {
+		return a.queue.List(ctx, queue.List{
+			Tenant: tenant, Namespace: namespace, Queue: name, State: api.JobState(in.State),
+			Tag: in.Tag, TagValue: in.TagValue, Cursor: position, Limit: in.Limit,
+		})
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &jobPageOutput{Body: rest.NewPage(items, list.Seal(next))}, nil
 }

@@ -30,11 +30,11 @@ func TestFetchedJobsAreWrittenAsEncodingJSONDoes(t *testing.T) {
 	for _, jobs := range [][]api.FetchedJob{{}, {full}, {{Payload: json.RawMessage("null")}, full}} {
 		got, err := appendFetched(nil, jobs)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("appendFetched: %v", err)
 		}
 		want, err := api.EncodeJSON(map[string]any{"jobs": jobs})
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("EncodeJSON: %v", err)
 		}
 		if !bytes.Equal(got, append(want, '\n')) {
 			t.Errorf("%s\n%s", got, want)
@@ -70,7 +70,7 @@ func BenchmarkJobJSON(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if err := do(); err != nil {
-					b.Fatal(err)
+					b.Fatalf("%s: %v", name, err)
 				}
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/size, "ns/job")

@@ -33,12 +33,12 @@ type QueuePath struct {
 	Queue queueName `path:"queue"`
 }
 
-// Resolve refuses a name out of its pattern.
+// Resolve refuses a name that does not match its pattern.
 func (p *QueuePath) Resolve(huma.Context) []error {
 	return rest.Problems(validateQueuePath(p.names()))
 }
 
-// names are the path's names as the broker takes them.
+// names returns the path's names as the broker takes them.
 func (p *QueuePath) names() (tenant, namespace, queue string) {
 	return string(p.Tenant), string(p.Namespace), string(p.Queue)
 }
@@ -65,9 +65,7 @@ type listQueuesInput struct {
 	rest.PageQuery
 }
 
-type queuePageOutput struct{ Body api.Page[api.Queue] }
-
-// QueueCondition is the precondition of a change of a queue.
+// QueueCondition holds the precondition of a change to a queue.
 type QueueCondition struct {
 	IfMatch     string `header:"If-Match" doc:"the ETag that the configuration must have now"`
 	IfNoneMatch string `header:"If-None-Match" doc:"* if the queue must not exist"`
@@ -158,7 +156,7 @@ func (a *API) queueEndpoints() []rest.Endpoint {
 	}
 }
 
-// queueTag is the ETag of a configuration: its values.
+// queueTag returns the ETag of a configuration, which is made of its values.
 func queueTag(c api.QueueConfig) string {
 	return fmt.Sprintf(`"%t.%t.%d.%d.%d"`, c.Paused, c.Draining, c.MaxConcurrency, c.RateLimit, c.RateWindowMS)
 }
@@ -170,24 +168,19 @@ func answerQueue(q *api.Queue, err error) (*queueOutput, error) {
 	return &queueOutput{ETag: queueTag(q.QueueConfig), Body: *q}, nil
 }
 
-func (a *API) listQueues(ctx context.Context, in *listQueuesInput) (*queuePageOutput, error) {
+func (a *API) listQueues(ctx context.Context, in *listQueuesInput) (*rest.PageOutput[api.Queue], error) {
 	tenant, namespace := string(in.Tenant), string(in.Namespace)
-	list := rest.ListScope("queues", tenant, namespace)
-	after, err := list.Open(in.Cursor)
-	if err != nil {
-		return nil, err
-	}
-	items, next, err := a.queue.Queues(ctx, tenant, namespace, after, in.Limit)
-	if err != nil {
-		return nil, err
-	}
-	return &queuePageOutput{Body: rest.NewPage(items, list.Seal(next))}, nil
+	return rest.ReadPage(rest.ListScope("queues", tenant, namespace), in.Cursor, func(after string) ([]api.Queue, string, error) {
+		return a.queue.Queues(ctx, tenant, namespace, after, in.Limit)
+	})
 }
 
 func (a *API) getQueue(ctx context.Context, in *queueInput) (*queueOutput, error) {
 	return answerQueue(a.queue.GetQueue(ctx, string(in.Tenant), string(in.Namespace), string(in.Queue)))
 }
 
+// configureQueue changes the fields of a configuration that the body has, and creates
+// the queue if it does not exist.
 func (a *API) configureQueue(ctx context.Context, in *configureQueueInput) (*queueOutput, error) {
 	tenant, namespace, name := in.names()
 	now, err := a.matchQueue(ctx, &in.QueuePath, in.QueueCondition)
@@ -199,8 +192,8 @@ func (a *API) configureQueue(ctx context.Context, in *configureQueueInput) (*que
 	}))
 }
 
-// matchQueue turns a precondition into the configuration that the queue must have
-// when it is changed, nil for any. Errors: CodePreconditionFailed, CodeValidation.
+// matchQueue returns the configuration that the queue must have when it is changed, nil
+// for any. Errors: CodePreconditionFailed, CodeValidation.
 func (a *API) matchQueue(ctx context.Context, p *QueuePath, c QueueCondition) (*api.QueueConfig, error) {
 	switch {
 	case c.IfMatch == "" && c.IfNoneMatch == "":
@@ -226,6 +219,8 @@ func (a *API) matchQueue(ctx context.Context, p *QueuePath, c QueueCondition) (*
 	return nil, api.Errorf(api.CodePreconditionFailed, "the queue's configuration does not have the ETag that If-Match names")
 }
 
+// deleteQueue deletes a queue with all its jobs. If-Match is checked before, not in
+// the same step: it protects from a stale view, not from a concurrent change.
 func (a *API) deleteQueue(ctx context.Context, in *deleteQueueInput) (*struct{}, error) {
 	tenant, namespace, name := in.names()
 	if in.IfMatch != "" {
@@ -236,7 +231,8 @@ func (a *API) deleteQueue(ctx context.Context, in *deleteQueueInput) (*struct{},
 	return nil, a.queue.DeleteQueue(ctx, tenant, namespace, name)
 }
 
-// existing refuses (CodeQueueNotFound) what a misspelt name would do nothing to.
+// existing returns CodeQueueNotFound for a queue that does not exist. Without it, an
+// operation on a misspelt name would succeed and do nothing.
 func (a *API) existing(ctx context.Context, p *QueuePath) error {
 	tenant, namespace, name := p.names()
 	_, err := a.queue.GetQueue(ctx, tenant, namespace, name)
@@ -265,6 +261,8 @@ func (a *API) resumeQueue(ctx context.Context, in *queueInput) (*queueOutput, er
 	return a.changeExisting(ctx, &in.QueuePath, queue.Change{Paused: &off, Draining: &off})
 }
 
+// changeExisting changes the configuration of a queue that exists. Errors:
+// CodeQueueNotFound.
 func (a *API) changeExisting(ctx context.Context, p *QueuePath, change queue.Change) (*queueOutput, error) {
 	if err := a.existing(ctx, p); err != nil {
 		return nil, err
@@ -273,6 +271,8 @@ func (a *API) changeExisting(ctx context.Context, p *QueuePath, change queue.Cha
 	return answerQueue(a.queue.Configure(ctx, tenant, namespace, name, change))
 }
 
+// redriveQueue gives the dead jobs that match the body one more attempt, all of them
+// without a body. Errors: CodeValidation, CodeQueueNotFound.
 func (a *API) redriveQueue(ctx context.Context, in *redriveQueueInput) (*redrivenOutput, error) {
 	tenant, namespace, name := in.names()
 	f := queue.Redrive{Tenant: tenant, Namespace: namespace, Queue: name}

@@ -11,6 +11,7 @@ import (
 	"github.com/codesous/sous/controlplane/rest"
 )
 
+// ackBody, failBody and heartbeatBody are the requests that settle jobs.
 type ackBody struct {
 	Acks []api.JobAck `json:"acks"`
 }
@@ -24,6 +25,7 @@ type heartbeatBody struct {
 	Jobs     []api.JobHeartbeat `json:"jobs"`
 }
 
+// outcomesBody is the answer to a request that settles jobs.
 type outcomesBody struct {
 	Jobs []api.JobOutcome `json:"jobs" doc:"one for each job of the request, in order"`
 }
@@ -35,13 +37,14 @@ const (
 	MaxHeartbeatBytes = 8 << 20
 )
 
-// settling is a route that settles jobs: how its body is read, and what is done.
+// settling describes a route that settles jobs: how its body is decoded, and the
+// operation.
 type settling[B, T any] struct {
 	verb, summary string
 	bodies        rest.Decoder[B]
 	limit         int64
 	jobs          func(*B) []T
-	field         string // where the jobs stand
+	field         string // the field that holds the jobs
 	id            func(*T) string
 	begin         func(ctx context.Context, tenant string, body *B) error
 	do            func(ctx context.Context, tenant string, jobs []T) ([]api.JobOutcome, error)
@@ -70,6 +73,9 @@ func (a *API) settleEndpoints() []rest.Endpoint {
 	}
 }
 
+// settleEndpoint declares a route that settles jobs. It answers 200 if at least one
+// job was settled, else 409: a request whose leases are all lost must not look like a
+// success.
 func settleEndpoint[B, T any](a *API, how settling[B, T]) rest.Endpoint {
 	var body B
 	how.bodies = rest.NewDecoder[B]()
@@ -97,7 +103,7 @@ func settleEndpoint[B, T any](a *API, how settling[B, T]) rest.Endpoint {
 	})
 }
 
-// settle reads the request and settles its jobs.
+// settle decodes the request and settles its jobs.
 func settle[B, T any](a *API, w http.ResponseWriter, r *http.Request, how *settling[B, T]) ([]api.JobOutcome, error) {
 	ctx, tenant := r.Context(), rest.PathParam(r, "tenant")
 	if err := api.ValidateTenant(tenant); err != nil {
@@ -126,18 +132,18 @@ func settle[B, T any](a *API, w http.ResponseWriter, r *http.Request, how *settl
 	return settleKnown(ctx, a, tenant, jobs, how)
 }
 
-// settleKnown settles the jobs that are the caller's to settle, and answers of the
-// others that they do not exist.
+// settleKnown settles the jobs that the caller may settle. The outcome of each of the
+// others is CodeJobNotFound.
 func settleKnown[B, T any](ctx context.Context, a *API, tenant string, jobs []T, how *settling[B, T]) ([]api.JobOutcome, error) {
-	known, places, err := a.settleable(ctx, tenant, len(jobs), func(i int) string { return how.id(&jobs[i]) })
+	known, indexes, err := a.settleable(ctx, tenant, len(jobs), func(i int) string { return how.id(&jobs[i]) })
 	if err != nil {
 		return nil, err
 	}
-	if len(places) == len(jobs) {
+	if len(indexes) == len(jobs) {
 		return how.do(ctx, tenant, jobs)
 	}
 	var mine []T
-	for _, i := range places {
+	for _, i := range indexes {
 		mine = append(mine, jobs[i])
 	}
 	var done []api.JobOutcome
@@ -153,15 +159,15 @@ func settleKnown[B, T any](ctx context.Context, a *API, tenant string, jobs []T,
 			out[i] = api.JobOutcome{ID: id, Code: api.CodeJobNotFound, Message: jobNotFound(id).Message}
 		}
 	}
-	for k, i := range places {
+	for k, i := range indexes {
 		out[i] = done[k]
 	}
 	return out, nil
 }
 
-// settleable says which ids are of jobs that the caller may settle, and at which
-// places they stand.
-func (a *API) settleable(ctx context.Context, tenant string, n int, id func(int) string) (known map[string]bool, places []int, err error) {
+// settleable returns which of n ids belong to jobs that the caller may settle, and the
+// indexes of those.
+func (a *API) settleable(ctx context.Context, tenant string, n int, id func(int) string) (known map[string]bool, indexes []int, err error) {
 	ids := make([]string, 0, n)
 	for i := range n {
 		if api.ValidateJobID(id(i)) == nil {
@@ -172,11 +178,11 @@ func (a *API) settleable(ctx context.Context, tenant string, n int, id func(int)
 	if err != nil {
 		return nil, nil, err
 	}
-	places = make([]int, 0, n)
+	indexes = make([]int, 0, n)
 	for i := range n {
 		if known[id(i)] {
-			places = append(places, i)
+			indexes = append(indexes, i)
 		}
 	}
-	return known, places, nil
+	return known, indexes, nil
 }

@@ -18,26 +18,26 @@ const (
 	pathTask  = pathTasks + "/{task_type}/{task_id}"
 )
 
-// TaskPath is the path of a task.
+// TaskPath holds the parameters of a task's path.
 type TaskPath struct {
 	rest.TenantPath
 	TaskType rest.ResourceName `path:"task_type"`
 	TaskID   string            `path:"task_id" doc:"1 to 128 letters, digits, dots, underscores and dashes"`
 }
 
-// Resolve refuses what cannot be a task.
+// Resolve refuses a type or an id that cannot be a task's.
 func (p *TaskPath) Resolve(huma.Context) []error {
 	return rest.Problems(api.ValidateTenant(string(p.Tenant)), api.ValidateTaskType(string(p.TaskType)), api.ValidateTaskID(p.TaskID))
 }
 
-// names are the path's names as tasks take them.
+// names returns the path's names as tasks.Tasks takes them.
 func (p *TaskPath) names() (tenant, taskType, id string) {
 	return string(p.Tenant), string(p.TaskType), p.TaskID
 }
 
 type taskInput struct{ TaskPath }
 
-// taskOf is the path of a task and what a caller says about it.
+// taskOf is the path of a task, and a body.
 type taskOf[B any] struct {
 	TaskPath
 	Body B
@@ -56,8 +56,6 @@ type listTasksInput struct {
 	Type  rest.ResourceName `query:"type" doc:"only tasks of this type"`
 	Stuck bool              `query:"stuck" doc:"only those of which nobody has heard in time"`
 }
-
-type taskPageOutput struct{ Body api.Page[api.Task] }
 
 func (a *API) taskEndpoints() []rest.Endpoint {
 	return []rest.Endpoint{
@@ -117,6 +115,9 @@ func answerTask(task *api.Task, err error) (*taskOutput, error) {
 	return &taskOutput{Body: *task}, nil
 }
 
+// createTask creates a task and the job that announces it. The caller must therefore
+// be allowed to enqueue, and to enter the namespace of that job. It answers 200 for a
+// repeat.
 func (a *API) createTask(ctx context.Context, in *taskOf[api.NewTask]) (*madeTaskOutput, error) {
 	tenant, taskType, id := in.names()
 	caller := rest.CallerOf(ctx)
@@ -124,7 +125,7 @@ func (a *API) createTask(ctx context.Context, in *taskOf[api.NewTask]) (*madeTas
 		return nil, api.Errorf(api.CodeAuthzDenied, "the API key is for the namespace %s only", caller.Namespace).
 			WithFields(api.FieldError{Path: "namespace", Message: "must be " + caller.Namespace + ", and the task would be announced in " + namespace})
 	}
-	if err := caller.Need(access.JobEnqueue); err != nil { // its announcement is a job
+	if err := caller.Need(access.JobEnqueue); err != nil { // the task is announced by a job
 		return nil, err
 	}
 	task, created, err := a.tasks.Create(ctx, tenant, taskType, id, in.Body)
@@ -138,8 +139,8 @@ func (a *API) createTask(ctx context.Context, in *taskOf[api.NewTask]) (*madeTas
 	return &madeTaskOutput{Status: status, Body: *task}, nil
 }
 
-// task reads one. An id says nothing of the namespace: what the caller does not
-// enter does not exist. CodeTaskNotFound.
+// task returns a task of a namespace that the caller may enter; the path of a task does
+// not contain its namespace. Errors: CodeTaskNotFound.
 func (a *API) task(ctx context.Context, p *TaskPath) (*api.Task, error) {
 	tenant, taskType, id := p.names()
 	task, err := a.tasks.Get(ctx, tenant, taskType, id)
@@ -149,8 +150,8 @@ func (a *API) task(ctx context.Context, p *TaskPath) (*api.Task, error) {
 	return task, err
 }
 
-// entersTask refuses (CodeTaskNotFound) a task of a namespace that the caller does
-// not enter.
+// entersTask returns CodeTaskNotFound for a task in a namespace that the caller may not
+// enter.
 func (a *API) entersTask(ctx context.Context, p *TaskPath) error {
 	if rest.CallerOf(ctx).Namespace == "" {
 		return nil
@@ -159,18 +160,13 @@ func (a *API) entersTask(ctx context.Context, p *TaskPath) error {
 	return err
 }
 
-func (a *API) listTasks(ctx context.Context, in *listTasksInput) (*taskPageOutput, error) {
+// listTasks answers with a page of the tasks that have not ended, of the namespaces
+// that the caller may enter.
+func (a *API) listTasks(ctx context.Context, in *listTasksInput) (*rest.PageOutput[api.Task], error) {
 	tenant, taskType := string(in.Tenant), string(in.Type)
-	list := rest.ListScope("tasks", tenant, taskType, strconv.FormatBool(in.Stuck))
-	position, err := list.Open(in.Cursor)
-	if err != nil {
-		return nil, err
-	}
-	items, next, err := a.tasks.List(ctx, tasks.List{
-		Tenant: tenant, TaskType: taskType, Namespace: rest.CallerOf(ctx).Namespace, Stuck: in.Stuck, Cursor: position, Limit: in.Limit,
+	return rest.ReadPage(rest.ListScope("tasks", tenant, taskType, strconv.FormatBool(in.Stuck)), in.Cursor, func(position string) ([]api.Task, string, error) {
+		return a.tasks.List(ctx, tasks.List{
+			Tenant: tenant, TaskType: taskType, Namespace: rest.CallerOf(ctx).Namespace, Stuck: in.Stuck, Cursor: position, Limit: in.Limit,
+		})
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &taskPageOutput{Body: rest.NewPage(items, list.Seal(next))}, nil
 }

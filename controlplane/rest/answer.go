@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// How long a client may take to read an answer: without a bound, clients that read
-// nothing would hold all connections for ever.
+// Limits on clients that read slowly. Without them, clients that read nothing could
+// hold every connection.
 const (
 	answerTimeout = 30 * time.Second
-	answerRate    = 64 << 10 // bytes for each of which there is a second more
+	answerRate    = 64 << 10 // bytes per additional second
 )
 
-// trackedWriter remembers what was answered, and bounds how long its client takes
-// to read it.
+// trackedWriter records the status and size of an answer, and bounds the time that its
+// client takes to read it.
 type trackedWriter struct {
 	http.ResponseWriter
 	timeout  time.Duration // answerTimeout
@@ -23,9 +23,9 @@ type trackedWriter struct {
 	deadline time.Time // for the client, as set last
 }
 
-// bound gives the client its time to take size bytes. net/http lifts the deadline
-// itself before the connection's next request. A deadline
-// that would hardly move is left: a small answer sets one, not two.
+// bound sets the deadline for size more bytes. A deadline that would hardly move is
+// left, so that a small answer sets one instead of two. net/http lifts the deadline
+// before the connection's next request.
 func (w *trackedWriter) bound(size int) {
 	at := time.Now().Add(w.timeout + time.Duration(size)*time.Second/answerRate)
 	if at.Sub(w.deadline).Abs() > w.timeout/16 {
@@ -33,12 +33,11 @@ func (w *trackedWriter) bound(size int) {
 	}
 }
 
-// unbound is for handlers that have more to write, who knows when: HTTP/2 ends a
-// stream at its deadline, also where nothing waits to be written.
+// unbound lifts the deadline, for handlers that write again later: HTTP/2 ends a stream
+// at its deadline even if nothing waits to be written.
 func (w *trackedWriter) unbound() { w.writeBy(time.Time{}) }
 
-// writeBy sets the deadline; writers that know none (in tests) have no client that
-// could be deaf.
+// writeBy sets the deadline. Writers without deadlines, as in tests, are left alone.
 func (w *trackedWriter) writeBy(at time.Time) {
 	w.deadline = at
 	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(at)
@@ -61,8 +60,8 @@ func (w *trackedWriter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// FlushError sends what was written, and lifts the deadline: there will be more.
-// It is what http.ResponseController calls.
+// FlushError sends what was written and lifts the deadline, since more will follow.
+// http.ResponseController calls it.
 func (w *trackedWriter) FlushError() error {
 	w.bound(0)
 	err := http.NewResponseController(w.ResponseWriter).Flush()

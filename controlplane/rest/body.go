@@ -12,26 +12,27 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// How long a client may take to send a body, and how much of one that is too
-// large is read and thrown away: a client that still writes when the answer
-// comes would see a reset connection in its place.
+// Limits on slow and oversized bodies. bodyTimeout bounds the time that a client may
+// take to send a body. What is left of a body that is too large is read and discarded,
+// up to discardBytes and for at most discardTimeout: a client that still writes when
+// the answer comes would see a reset connection instead of the answer.
 const (
 	bodyTimeout    = 60 * time.Second
 	discardBytes   = 32 << 20
 	discardTimeout = 5 * time.Second
 )
 
-// boundBody gives the client bodyTimeout for the body of r. Before an answer
-// leaves, net/http itself reads what the handler left of a body, for as long as
-// the client takes: a deadline must stand whatever the handler does.
+// boundBody sets the deadline of bodyTimeout for the body of r. net/http reads the rest
+// of a body before it sends an answer, for as long as the client takes: the deadline
+// must stand even where the handler reads nothing.
 func boundBody(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength != 0 {
 		setReadDeadline(http.NewResponseController(w), time.Now().Add(bodyTimeout))
 	}
 }
 
-// boundRest gives the client discardTimeout for what is left of the body of a
-// request that was refused with err, unless its time is over.
+// boundRest sets the deadline of discardTimeout for the rest of the body of a request
+// that was refused with err, unless the deadline has passed already.
 func boundRest(w http.ResponseWriter, r *http.Request, err error) {
 	if r.ContentLength != 0 && api.ErrorCode(err) != api.CodeRequestTimeout {
 		setReadDeadline(http.NewResponseController(w), time.Now().Add(discardTimeout))
@@ -42,8 +43,8 @@ func boundRest(w http.ResponseWriter, r *http.Request, err error) {
 // (after reading on and discarding), CodeRequestTimeout, CodeValidation for a
 // body that was cut short.
 //
-// The deadline of boundBody is lifted once the body is there: the server watches
-// for a client that goes away by reading, and a deadline would end long runs.
+// The deadline of boundBody is lifted when the body has arrived: the server detects a
+// client that goes away by reading, and a deadline would end long runs.
 func ReadBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
 		return nil, nil
@@ -63,7 +64,7 @@ func ReadBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	return body, nil
 }
 
-// readUpTo reads at most limit bytes; size is what the client announced, or -1.
+// readUpTo reads at most limit bytes. size is the Content-Length, or -1.
 func readUpTo(body io.Reader, size, limit int64) ([]byte, error) {
 	var buf bytes.Buffer
 	if size > 0 {
@@ -73,8 +74,9 @@ func readUpTo(body io.Reader, size, limit int64) ([]byte, error) {
 	return buf.Bytes(), err
 }
 
-// discard reads on so that the client can finish writing, and gives the refusal.
-// A client that waits for leave to write (Expect: 100-continue) is told at once.
+// discard reads the rest of a body so that the client can finish writing, and returns
+// the CodeBodyLimit error. A client that waits for permission to write (Expect:
+// 100-continue) gets its answer without that.
 func discard(control *http.ResponseController, r *http.Request, limit int64) error {
 	if !strings.EqualFold(r.Header.Get("Expect"), "100-continue") {
 		setReadDeadline(control, time.Now().Add(discardTimeout))
@@ -84,8 +86,8 @@ func discard(control *http.ResponseController, r *http.Request, limit int64) err
 	return api.Errorf(api.CodeBodyLimit, "the body exceeds %d bytes", limit)
 }
 
-// setReadDeadline bounds reading the body; writers that know no deadlines (in
-// tests) have nothing to bound.
+// setReadDeadline bounds the reading of a body. Writers without deadlines, as in tests,
+// are left alone.
 func setReadDeadline(control *http.ResponseController, at time.Time) {
 	_ = control.SetReadDeadline(at)
 }
@@ -98,8 +100,8 @@ func bodyError(err error) error {
 	return api.Wrap(api.CodeValidation, err, "the body was cut short")
 }
 
-// buffered reads the bodies of the routes below it before huma does, so that
-// every route has the same limits and answers.
+// buffered reads the bodies of the routes below it before huma does, so that all routes
+// have the same limits and errors.
 func (s *Server) buffered(limit int64) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

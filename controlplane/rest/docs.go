@@ -61,7 +61,7 @@ func (s *Server) writePage(w http.ResponseWriter, r *http.Request, contentType s
 	return nil
 }
 
-// The page's view of the document.
+// The data of the page's template.
 type (
 	docsView struct {
 		Title, Version, Description string
@@ -83,7 +83,7 @@ type (
 	docsBody struct{ Title, Schema string }
 )
 
-// renderDocs makes the page of a document.
+// renderDocs returns the page that describes a document.
 func renderDocs(document *huma.OpenAPI) ([]byte, error) {
 	view := docsView{Title: document.Info.Title, Version: document.Info.Version, Description: document.Info.Description}
 	groups := map[string][]docsOperation{}
@@ -102,7 +102,7 @@ func renderDocs(document *huma.OpenAPI) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// operations are those of a path that there are, in the usual order.
+// operations returns the operations of a path, in the usual order.
 func operations(item *huma.PathItem) []*huma.Operation {
 	all := []*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete}
 	return slices.DeleteFunc(all, func(op *huma.Operation) bool { return op == nil })
@@ -120,7 +120,7 @@ func docsOperationOf(document *huma.OpenAPI, op *huma.Operation) docsOperation {
 	}
 	for _, status := range slices.Sorted(maps.Keys(op.Responses)) {
 		if status == "default" {
-			continue // every operation's: a problem
+			continue // the problem, which every operation has
 		}
 		d.Bodies = append(d.Bodies, docsBodies(document, status, op.Responses[status].Content)...)
 	}
@@ -139,10 +139,11 @@ func docsBodies(document *huma.OpenAPI, title string, content map[string]*huma.M
 	return bodies
 }
 
-// maxOutlineDepth ends what refers to itself.
+// maxOutlineDepth bounds the outline of types that refer to themselves.
 const maxOutlineDepth = 6
 
-// outline writes a schema as the JSON that it describes, a type in each value's place.
+// outline returns a schema in the form of the JSON that it describes, with a type in
+// place of each value.
 func outline(document *huma.OpenAPI, schema *huma.Schema, indent string, depth int) string {
 	if schema.Ref != "" {
 		schema = document.Components.Schemas.SchemaFromRef(schema.Ref)
@@ -173,7 +174,7 @@ func outline(document *huma.OpenAPI, schema *huma.Schema, indent string, depth i
 	return typeOf(schema)
 }
 
-// typeOf says in a few words what a value is.
+// typeOf describes the type of a value in a few words.
 func typeOf(schema *huma.Schema) string {
 	if schema == nil {
 		return ""

@@ -73,13 +73,22 @@ type Answer struct {
 // the problem.
 type Handler func(w http.ResponseWriter, r *http.Request) error
 
-// Endpoint is a route with its handler. Operation and Handle make them.
+// Endpoint is a route with its handler. Operation and Handle make them:
+//
+//	rest.Operation(rest.Route{
+//		Method: http.MethodGet, Path: pathJob, Action: access.JobRead, Extent: rest.HandlerNamespace,
+//		ID: "get-job", Tag: "jobs", Summary: "Read a job with its errors",
+//	}, a.getJob)
+//
+// A handler decodes the request, authorizes what the route could not, calls one method
+// and encodes its result. Operation leaves decoding and encoding to huma; Handle is for
+// bodies that are large, opaque or streamed.
 type Endpoint struct {
 	Route
 	mount func(on *mounting, route *Route)
 }
 
-// mounting is what endpoints are mounted on.
+// mounting holds the router and the document that endpoints are added to.
 type mounting struct {
 	server   *Server
 	router   chi.Router

@@ -10,24 +10,24 @@ import (
 	"github.com/codesous/sous/controlplane/access"
 )
 
-// Under access.Off whoever reaches the server is its administrator, and it therefore
-// listens on loopback only. Loopback alone does not keep a browser out, which
-// will send requests there for any page it shows:
+// Under access.Off every client that reaches the server is its administrator, and the
+// server therefore listens on loopback only. That alone does not keep a browser out,
+// which sends requests to loopback for any page that it shows:
 //
-//   - DNS rebinding: evil.example resolves to its own server first and to
-//     127.0.0.1 afterwards, so that the page may read our answers as its own
-//     origin. The Host header still says evil.example: checkHost refuses it.
+//   - DNS rebinding: evil.example resolves to its own server first and to 127.0.0.1
+//     afterwards, so that the page may read our answers as its own origin. The Host
+//     header still names evil.example: checkHost refuses it.
 //   - Cross-site requests: a page posts a form or a "simple" fetch to
-//     http://localhost:8080. Host is ours, but Sec-Fetch-Site and Origin tell
-//     where it comes from: crossOrigin refuses what would change something.
+//     http://localhost:8080. The Host is ours, but Sec-Fetch-Site and Origin name the
+//     page's site: refuseCrossOrigin refuses requests that could change something.
 //
 // Functions under /v1/web are meant to be called from pages, and their CORS
-// configuration says from which; only checkHost applies to them.
+// configuration decides from which; only checkHost applies to them.
 //
-// Under access.Keys neither is needed: a browser adds no key by itself, so that a
-// page can send no more than anybody.
+// Under access.Keys neither is needed: a browser does not add a key by itself.
 
-// checkHost refuses requests whose Host is not a loopback name, under access.Off.
+// checkHost returns CodeHostRefused under access.Off if the Host is not a loopback
+// name.
 func (s *Server) checkHost(r *http.Request) error {
 	if s.auth.Mode() == access.Keys {
 		return nil
@@ -42,7 +42,7 @@ func loopbackHost(r *http.Request) error {
 	return api.Errorf(api.CodeHostRefused, "this server answers only on loopback names such as localhost")
 }
 
-// GuardHost lets only requests through whose Host is a loopback name, for
+// GuardHost refuses requests to next whose Host is not a loopback name. It protects
 // handlers beside the API that have no keys and that browsers could reach.
 func (s *Server) GuardHost(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -54,8 +54,8 @@ func (s *Server) GuardHost(next http.Handler) http.Handler {
 	})
 }
 
-// isLoopback knows localhost, *.localhost, 127.0.0.0/8 and [::1], with or
-// without a port.
+// isLoopback reports whether host is localhost, *.localhost, in 127.0.0.0/8 or [::1],
+// with or without a port.
 func isLoopback(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -68,8 +68,8 @@ func isLoopback(host string) bool {
 	return name == "localhost" || strings.HasSuffix(name, ".localhost")
 }
 
-// refuseCrossOrigin refuses requests that a browser sent for another site and
-// that could change something, under access.Off.
+// refuseCrossOrigin refuses, under access.Off, requests that a browser sent for another
+// site and that could change something.
 func (s *Server) refuseCrossOrigin(next http.Handler) http.Handler {
 	if s.auth.Mode() == access.Keys {
 		return next

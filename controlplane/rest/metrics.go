@@ -13,9 +13,9 @@ import (
 	"github.com/codesous/sous/metrics"
 )
 
-// serverMetrics is what a Server counts. docs/metrics.md says what each metric
-// means. No label value comes from a request: routes are the router's patterns,
-// and what is not known to HTTP is metrics.Other.
+// serverMetrics are the metrics of a Server; docs/metrics.md describes them. Label
+// values never come from a request: routes are the router's patterns, and methods that
+// HTTP does not define are metrics.Other.
 type serverMetrics struct {
 	requests  *prometheus.CounterVec
 	durations *prometheus.HistogramVec
@@ -25,16 +25,16 @@ type serverMetrics struct {
 	timed   metrics.Memo[string, prometheus.Observer]
 }
 
-// answerKey is what an answer is counted under.
+// answerKey holds the labels of an answer.
 type answerKey struct {
 	route, method string
 	status        int
 }
 
-// requestSeconds are the bounds of the buckets of an answer's duration.
+// requestSeconds are the bucket bounds of an answer's duration.
 var requestSeconds = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
 
-// knownMethods have a label value of their own.
+// knownMethods are the methods with a label value of their own.
 var knownMethods = []string{
 	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions,
 }
@@ -43,15 +43,15 @@ func newServerMetrics() *serverMetrics {
 	return &serverMetrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: metrics.Namespace, Name: "http_requests_total",
-			Help: "Answered requests, by route, method and status; status 0 is a connection that was cut in place of an answer.",
+			Help: "Answered requests, by route, method and status; status 0 is a connection that was cut instead of an answer.",
 		}, []string{"route", "method", "code"}),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: metrics.Namespace, Name: "http_request_duration_seconds",
-			Help: "How long answers took, from the request's header to the answer's end.", Buckets: requestSeconds,
+			Help: "Time from a request's header to the end of its answer.", Buckets: requestSeconds,
 		}, []string{"route"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
 			Namespace: metrics.Namespace, Name: "http_requests_in_flight",
-			Help: "Requests that are being answered, followed logs included.",
+			Help: "Requests that are being answered, including followed logs.",
 		}),
 	}
 }
@@ -61,8 +61,8 @@ func (m *serverMetrics) collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.requests, m.durations, m.inFlight}
 }
 
-// begin counts a request that arrived; its answer is counted by the function that
-// it gives, even where the handler panics.
+// begin counts a request that arrived. The function that it returns counts the answer,
+// even after a panic of the handler.
 func (m *serverMetrics) begin(w *trackedWriter, method string) (end func()) {
 	began := time.Now()
 	m.inFlight.Inc()
@@ -83,6 +83,7 @@ func (m *serverMetrics) begin(w *trackedWriter, method string) (end func()) {
 	}
 }
 
+// counter returns the counter of an answer's labels.
 func (m *serverMetrics) counter(key answerKey) prometheus.Counter {
 	code := metrics.Other
 	if key.status >= 0 {
@@ -91,7 +92,7 @@ func (m *serverMetrics) counter(key answerKey) prometheus.Counter {
 	return m.requests.WithLabelValues(key.route, key.method, code)
 }
 
-// nameRoute remembers which of the router's patterns a request matched.
+// nameRoute records the pattern that a request matched, for metrics and traces.
 func nameRoute(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := exchangeOf(r.Context())

@@ -15,14 +15,14 @@ import (
 	"github.com/codesous/sous/controlplane/access"
 )
 
-// newAPI begins the OpenAPI document. Its own routes, and links to schemas in
-// every answer, are left out: the document is served whole and checked in tests.
+// newAPI starts the OpenAPI document. huma's own routes, and the links to schemas that
+// it adds to answers, are disabled: Server serves the document itself, as a whole.
 func newAPI(r chi.Router, version string) huma.API {
 	config := huma.DefaultConfig("code-sous", version)
 	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
 	config.CreateHooks = nil
 	format := huma.Format{Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: decodeJSON}
-	config.Formats = map[string]huma.Format{ContentTypeJSON: format, "json": format} // what ends in +json, too
+	config.Formats = map[string]huma.Format{ContentTypeJSON: format, "json": format} // also for types that end in +json
 	config.Info.Description = "Publish JavaScript and TypeScript functions and invoke them. " +
 		"Requests say who sends them: Authorization: Bearer <API key>. " +
 		"Errors are application/problem+json; docs/errors.md lists their codes."
@@ -33,8 +33,8 @@ func newAPI(r chi.Router, version string) huma.API {
 	return humachi.New(r, config)
 }
 
-// decodeJSON is json.Unmarshal whose complaint about a number says nothing of our types:
-// the schema lets 1e3 pass as an integer, and any number of digits.
+// decodeJSON is json.Unmarshal with an error for numbers that does not mention Go
+// types: the schema admits 1e3 as an integer, and any number of digits.
 func decodeJSON(data []byte, v any) error {
 	err := json.Unmarshal(data, v)
 	var mismatch *json.UnmarshalTypeError
@@ -44,7 +44,8 @@ func decodeJSON(data []byte, v any) error {
 	return err
 }
 
-// adapterOn lets huma register routes on r, behind its middlewares.
+// adapterOn returns an adapter by which huma registers routes on r, behind its
+// middleware.
 func adapterOn(r chi.Router) huma.Adapter { return humachi.NewAdapter(r) }
 
 // typedAPI registers the routes of Operations, on a router of their own.
@@ -56,7 +57,7 @@ type typedAPI struct {
 // Adapter returns the router for huma.
 func (t typedAPI) Adapter() huma.Adapter { return t.adapter }
 
-// problemResponse is how every route fails.
+// problemResponse describes the error answers of every route.
 func problemResponse(registry huma.Registry) *huma.Response {
 	return &huma.Response{
 		Description: "Error",
@@ -64,6 +65,7 @@ func problemResponse(registry huma.Registry) *huma.Response {
 	}
 }
 
+// content describes a body of several content types.
 func content(registry huma.Registry, types Content) map[string]*huma.MediaType {
 	out := map[string]*huma.MediaType{}
 	for contentType, v := range types {
@@ -92,13 +94,13 @@ func HeaderParameter(name, description string) *huma.Param {
 	return &huma.Param{Name: name, In: "header", Description: description, Schema: &huma.Schema{Type: huma.TypeString}}
 }
 
-// What the document calls keys, and the runners' token.
+// The document's names for API keys and for the runners' token.
 const (
 	securityBearer = "bearer"
 	securityRunner = "runner"
 )
 
-// secure says in the document which routes need a key.
+// secure adds to the document which routes need a key or a token.
 func (s *Server) secure(a huma.API) {
 	for path, item := range a.OpenAPI().Paths {
 		for _, op := range operations(item) {
@@ -113,15 +115,15 @@ func (s *Server) secure(a huma.API) {
 	}
 }
 
-// completeDocument adds to the document what huma does not know.
+// completeDocument adds to the document what huma cannot derive.
 func (s *Server) completeDocument(a huma.API) {
 	s.secure(a)
-	// huma knows no reference that may be null; an activation's error is one.
+	// huma has no nullable references; an activation's error is one.
 	activation := a.OpenAPI().Components.Schemas.Map()["Activation"]
 	activation.Properties["error"] = &huma.Schema{OneOf: []*huma.Schema{activation.Properties["error"], {Type: "null"}}}
 }
 
-// openapiJSON encodes the document.
+// openapiJSON returns the document as JSON.
 func openapiJSON(document *huma.OpenAPI) ([]byte, error) {
 	raw, err := json.Marshal(document)
 	if err != nil {
@@ -130,8 +132,8 @@ func openapiJSON(document *huma.OpenAPI) ([]byte, error) {
 	return raw, nil
 }
 
-// The kinds of names, each with its pattern in the document. What breaks it is
-// refused by the path's Resolve, with the code for names.
+// The kinds of names that several paths share, each with its pattern in the document.
+// The path's Resolve refuses a name that does not match, with CodeValidationName.
 type (
 	// TenantName is a tenant in a path.
 	TenantName string
@@ -168,7 +170,7 @@ type NamespacePath struct {
 	Namespace ResourceName `path:"namespace"`
 }
 
-// Resolve refuses a name out of its pattern.
+// Resolve refuses a tenant that does not match its pattern.
 func (p *TenantPath) Resolve(huma.Context) []error {
 	return Problems(api.ValidateTenant(string(p.Tenant)))
 }

@@ -64,3 +64,21 @@ func NewPage[T any](items []T, next *string) api.Page[T] {
 	}
 	return api.Page[T]{Items: items, NextCursor: next}
 }
+
+// PageOutput is the answer of a list.
+type PageOutput[T any] struct{ Body api.Page[T] }
+
+// ReadPage answers with the page of list that begins at cursor. read returns the items
+// behind a position, which is "" for the first page, and the position of the next page,
+// "" at the end. Errors: CodeValidationCursor, and those of read.
+func ReadPage[T any](list Scope, cursor string, read func(position string) ([]T, string, error)) (*PageOutput[T], error) {
+	position, err := list.Open(cursor)
+	if err != nil {
+		return nil, err
+	}
+	items, next, err := read(position)
+	if err != nil {
+		return nil, err
+	}
+	return &PageOutput[T]{Body: NewPage(items, list.Seal(next))}, nil
+}

@@ -15,9 +15,9 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// statuses is the one place where a code becomes an HTTP status. What is not
-// listed is a 500. The difference between 400 and 422: a 400 could not be read,
-// a 422 was read and refused.
+// statuses is the only place where a code becomes an HTTP status. A code that is not
+// listed is a 500. A request that could not be parsed is a 400; one that was parsed and
+// refused is a 422.
 var statuses = map[api.Code]int{
 	api.CodeInternal:         http.StatusInternalServerError,
 	api.CodeStoreUnavailable: http.StatusServiceUnavailable,
@@ -116,8 +116,8 @@ func StatusOf(code api.Code) int {
 	return http.StatusInternalServerError
 }
 
-// Problem is the body of every error: RFC 9457 with a stable code, the id under
-// which the server logged the request, and the offending places.
+// Problem is the body of every error: RFC 9457 with a stable code, the id under which
+// the server logged the request, and the invalid fields.
 type Problem struct {
 	Title     string           `json:"title" doc:"the HTTP status in words"`
 	Status    int              `json:"status" doc:"the HTTP status"`
@@ -139,14 +139,14 @@ type Envelope struct {
 	RequestID string   `json:"request_id"`
 }
 
-// Error makes a Problem an error that huma can write, with GetStatus, GetHeaders
-// and ContentType.
+// Error returns the code and the detail. With GetStatus, GetHeaders and ContentType it
+// makes a Problem an error that huma can write.
 func (p *Problem) Error() string { return string(p.Code) + ": " + p.Detail }
 
-// GetStatus is the HTTP status.
+// GetStatus returns the HTTP status.
 func (p *Problem) GetStatus() int { return p.Status }
 
-// GetHeaders is what stands beside the body.
+// GetHeaders returns the headers that accompany the body.
 func (p *Problem) GetHeaders() http.Header {
 	h := http.Header{}
 	p.setHeaders(h)
@@ -170,25 +170,26 @@ const (
 	ContentTypeEvents  = "text/event-stream"
 )
 
-// ContentType is application/problem+json.
+// ContentType returns application/problem+json.
 func (p *Problem) ContentType(string) string { return ContentTypeProblem }
 
-// defaultRetryAfter goes with answers that invite a retry and name no time.
+// defaultRetryAfter is the Retry-After of answers 429 and 503 whose error does not set
+// one.
 const defaultRetryAfter = time.Second
 
-// newProblem turns an error into what its caller may see: the text of an error
+// newProblem returns the problem that the caller sees of err. The text of an error
 // without a code stays in the log.
 func newProblem(err error, requestID string) *Problem {
 	var coded *api.Error
 	switch {
 	case errors.As(err, &coded):
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		// The caller has gone, or the server is ending; nobody may read this.
+		// The caller has gone, or the server is ending.
 		coded = api.Errorf(api.CodeShuttingDown, "the request was given up before it was answered")
 	default:
 		coded = api.Errorf(api.CodeInternal, "an internal error; the log has it under the request id")
 	}
-	// What was refused may be a key that stood in the wrong place, or named a field.
+	// The refused value may be an API key in the wrong place, or the name of a field.
 	message := api.WithoutKeys(coded.Message)
 	fields := slices.Clone(coded.Fields)
 	for i, field := range fields {
@@ -244,29 +245,30 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, requestID string, 
 	}
 }
 
-// note enters in the exchange of ctx what is being answered.
+// note records the problem's code in the exchange of ctx.
 func (p *Problem) note(ctx context.Context) {
 	if x := exchangeOf(ctx); x != nil {
 		x.code = p.Code
 	}
 }
 
-// logFailure logs what the server answers for: a 5xx of its own, not of a function.
+// logFailure logs errors whose cause is the server: its own 5xx, not those of
+// functions.
 func (s *Server) logFailure(ctx context.Context, p *Problem, method, path string, err error) {
 	switch p.Status {
 	case http.StatusInternalServerError:
 		s.log.Error("request failed", append(s.requestFields(ctx, p.RequestID, method, path), zap.Error(err))...)
 	case http.StatusServiceUnavailable:
 		if p.Code == api.CodeShuttingDown && path == PathReadyz {
-			return // what probes are to hear of a replica that ends as it was told
+			return // expected: probes of a replica that shuts down
 		}
 		s.log.Warn("request not served", append(s.requestFields(ctx, p.RequestID, method, path), zap.Error(err))...)
 	}
 }
 
-// init tells huma how its own failures (a body that breaks its schema, a
-// parameter that is no number) look. Package variables are the only hook that
-// huma has for this; both are pure functions of their arguments.
+// init defines how huma's own errors look, such as a body that breaks its schema.
+// Package variables are huma's only hook for this. Both functions depend only on their
+// arguments.
 func init() {
 	huma.NewError = func(status int, msg string, errs ...error) huma.StatusError {
 		return newProblem(humaError(status, msg, errs), "")
@@ -278,8 +280,8 @@ func init() {
 	}
 }
 
-// humaError gives a failure that huma found the code that it has with us. A
-// coded error among errs (a resolver's) wins.
+// humaError returns huma's error with one of our codes. A coded error among errs, which
+// comes from a resolver, wins.
 func humaError(status int, msg string, errs []error) error {
 	for _, err := range errs {
 		var coded *api.Error
@@ -304,7 +306,8 @@ func humaError(status int, msg string, errs []error) error {
 	return errors.Join(append([]error{errors.New(msg)}, errs...)...)
 }
 
-// humaFields gives huma's details as ours: "body.ref.alias" is "ref.alias".
+// humaFields returns huma's details as field errors: "body.ref.alias" becomes
+// "ref.alias".
 func humaFields(errs []error) []api.FieldError {
 	var fields []api.FieldError
 	for _, err := range errs {
@@ -325,8 +328,8 @@ func humaFields(errs []error) []api.FieldError {
 	return fields
 }
 
-// missingField gives a field that huma misses its own path: huma reports it at
-// the object that should have had it.
+// missingField returns the error of a missing field with the field's own path: huma
+// reports it at the object that should have the field.
 func missingField(f api.FieldError) api.FieldError {
 	const before, after = "expected required property ", " to be present" // validation.MsgExpectedRequiredProperty
 	name := strings.TrimSuffix(strings.TrimPrefix(f.Message, before), after)

@@ -19,7 +19,7 @@ func codes(t *testing.T) []api.Code {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "../../api/errors.go", nil, 0)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("ParseFile: %v", err)
 	}
 	var found []api.Code
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -30,14 +30,14 @@ func codes(t *testing.T) []api.Code {
 		if literal, ok := spec.Values[0].(*ast.BasicLit); ok && literal.Kind == token.STRING {
 			value, err := strconv.Unquote(literal.Value)
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("Unquote: %v", err)
 			}
 			found = append(found, api.Code(value))
 		}
 		return true
 	})
 	if len(found) < 40 {
-		t.Fatalf("found %d codes", len(found))
+		t.Fatalf("found %d codes, want len(found) >= 40", len(found))
 	}
 	return found
 }
@@ -47,7 +47,7 @@ func TestEveryCodeIsDocumented(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../../docs/errors.md")
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("ReadFile: %v", err)
 	}
 	for _, code := range codes(t) {
 		row := fmt.Sprintf("\n| `%s` | ", code)

@@ -90,11 +90,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		defer end()
 		r = traced
 	}
-	defer tracked.bound(0) // of what net/http still holds of the answer
+	defer tracked.bound(0) // for the part of the answer that net/http still holds
 	defer s.metrics.begin(tracked, r.Method)()
 	boundBody(w, r)
 	if r.ProtoMajor == 1 && r.ContentLength != 0 {
-		tracked.bound(0) // of the leave to send it (100 Continue); HTTP/2 would end the run, too
+		tracked.bound(0) // for the 100 Continue; on HTTP/2 it would end the run, too
 	}
 	defer func() {
 		if p := recover(); p != nil {
@@ -130,8 +130,8 @@ func (s *Server) serveAPI(w *trackedWriter, r *http.Request, requestID string) {
 	s.router.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x)))
 }
 
-// checkLimits refuses what is too large or not for us before anything else
-// looks at it.
+// checkLimits refuses requests that are too large, or not addressed to this server,
+// before anything else reads them.
 func (s *Server) checkLimits(r *http.Request) error {
 	if err := s.checkHost(r); err != nil {
 		return err
@@ -151,16 +151,16 @@ func (s *Server) checkLimits(r *http.Request) error {
 	return nil
 }
 
-// recovered answers a request whose handler panicked, if there is still one to
-// answer.
+// recovered answers a request whose handler panicked, unless part of an answer has been
+// sent.
 func (s *Server) recovered(w *trackedWriter, r *http.Request, requestID string, p any) {
 	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
-		panic(p) // net/http's own way to hang up
+		panic(p) // net/http's way to close the connection
 	}
 	s.log.Error("panic", append(s.requestFields(r.Context(), requestID, r.Method, r.URL.Path),
 		zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))...)
 	if w.status != 0 {
-		panic(http.ErrAbortHandler) // half an answer is out: the client must see that it is cut
+		panic(http.ErrAbortHandler) // part of the answer is sent: cut the connection, so that the client sees the failure
 	}
 	s.fail(w, r, requestID, fmt.Errorf("panic: %v", p))
 }
@@ -170,7 +170,8 @@ func (s *Server) logRequest(entry *zapcore.CheckedEntry, w *trackedWriter, r *ht
 		zap.Int("status", w.status),
 		zap.Int64("bytes", w.bytes),
 		zap.Duration("took", s.clock().Sub(begin)))
-	// A client's own id helps to find its request; it is never used as ours.
+	// The client's own id helps to find its request. The server never uses it as its
+	// own.
 	if theirs := r.Header.Get(HeaderRequestID); theirs != "" {
 		fields = append(fields, zap.String("client_request_id", api.WithoutKeys(theirs[:min(len(theirs), 128)])))
 	}
@@ -230,7 +231,8 @@ func routeNotFound() error {
 	return api.Errorf(api.CodeRouteNotFound, "there is nothing at this path; /docs lists the routes")
 }
 
-// methodNotAllowed answers a path that exists for other methods, and names them.
+// methodNotAllowed answers requests to a path that exists for other methods, and names
+// those.
 func (s *Server) methodNotAllowed(routes chi.Routes) http.HandlerFunc {
 	methods := []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 	return func(w http.ResponseWriter, r *http.Request) {

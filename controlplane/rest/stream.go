@@ -50,7 +50,7 @@ func Follow(w http.ResponseWriter, r *http.Request, feed Feed) {
 	err := s.stream(r.Context(), &EventStream{w: w, control: http.NewResponseController(w)}, feed)
 	if err != nil && r.Context().Err() == nil {
 		// The answer has begun: its status cannot change any more.
-		s.log.Warn("a followed "+feed.Name+" broke off", append(s.requestFields(r.Context(), RequestID(r.Context()), r.Method, r.URL.Path), zap.Error(err))...)
+		s.log.Warn("a followed "+feed.Name+" was interrupted", append(s.requestFields(r.Context(), RequestID(r.Context()), r.Method, r.URL.Path), zap.Error(err))...)
 	}
 }
 

@@ -70,7 +70,7 @@ func (d Decoder[T]) explain(body []byte, err error) error {
 	if len(found.Errors) > 0 {
 		return humaError(http.StatusUnprocessableEntity, "", found.Errors)
 	}
-	// The schema found nothing: what encoding/json says must do.
+	// The schema admits the body: report the error of encoding/json.
 	var mismatch *json.UnmarshalTypeError
 	if errors.As(err, &mismatch) {
 		return api.Errorf(api.CodeValidation, "%s: must be of another type", mismatch.Field).
@@ -79,8 +79,8 @@ func (d Decoder[T]) explain(body []byte, err error) error {
 	return api.Errorf(api.CodeValidation, "%s", strings.TrimPrefix(err.Error(), "json: "))
 }
 
-// unknown names the document's own unknown fields. huma would find them, but
-// loses its place below keys with a dot, such as file names.
+// unknown returns the unknown fields of the document itself. huma would find them, too,
+// but reports wrong paths below keys with a dot, such as file names.
 func (d Decoder[T]) unknown(document any) []api.FieldError {
 	schema := d.schema
 	if schema.Ref != "" {
@@ -89,7 +89,7 @@ func (d Decoder[T]) unknown(document any) []api.FieldError {
 	object, _ := document.(map[string]any)
 	var fields []api.FieldError
 	for _, name := range slices.Sorted(maps.Keys(object)) {
-		isField := func(known string) bool { return strings.EqualFold(known, name) } // as encoding/json has it
+		isField := func(known string) bool { return strings.EqualFold(known, name) } // as encoding/json matches names
 		if !slices.ContainsFunc(slices.Collect(maps.Keys(schema.Properties)), isField) {
 			fields = append(fields, api.FieldError{Path: name, Message: "is not a known field"})
 		}

@@ -11,12 +11,12 @@ import (
 	"github.com/codesous/sous/tracing"
 )
 
-// otherMethod is what OpenTelemetry calls methods that are not known to HTTP.
+// otherMethod is OpenTelemetry's name for methods that HTTP does not define.
 const otherMethod = "_OTHER"
 
-// trace begins the span of a request, under the one that its traceparent names; end
-// tells it what was answered. Nothing that a client chose is told but the method:
-// paths, queries and headers may hold what is a secret to tenants. Probes have none.
+// trace starts the span of a request, as a child of the span in its traceparent header;
+// end records the answer. Of what the client sent, only the method is recorded: paths,
+// queries and headers may hold tenants' secrets. Probes are not traced.
 func (s *Server) trace(w *trackedWriter, r *http.Request) (traced *http.Request, end func()) {
 	if r.URL.Path == PathHealthz || r.URL.Path == PathReadyz {
 		return r, func() {}
@@ -34,7 +34,7 @@ func (s *Server) trace(w *trackedWriter, r *http.Request) (traced *http.Request,
 			span.SetAttributes(semconv.HTTPRoute(w.route))
 		}
 		if w.status == 0 {
-			tracing.Fail(span, "cut") // the connection, in place of an answer
+			tracing.Fail(span, "cut") // the connection was cut instead of an answer
 			return
 		}
 		span.SetAttributes(semconv.HTTPResponseStatusCode(w.status))

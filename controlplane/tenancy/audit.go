@@ -19,10 +19,6 @@ type listAuditInput struct {
 	Sub    string `query:"sub" maxLength:"64" doc:"the id of the key that asked"`
 }
 
-type auditPageOutput struct {
-	Body api.Page[api.AuditEvent]
-}
-
 func (a *API) auditEndpoints() []rest.Endpoint {
 	return []rest.Endpoint{
 		rest.Operation(rest.Route{
@@ -34,18 +30,11 @@ func (a *API) auditEndpoints() []rest.Endpoint {
 	}
 }
 
-func (a *API) listAudit(ctx context.Context, in *listAuditInput) (*auditPageOutput, error) {
+func (a *API) listAudit(ctx context.Context, in *listAuditInput) (*rest.PageOutput[api.AuditEvent], error) {
 	tenant := string(in.Tenant)
-	list := rest.ListScope("audit", tenant, in.Action, in.Sub)
-	position, err := list.Open(in.Cursor)
-	if err != nil {
-		return nil, err
-	}
-	items, next, err := a.events.List(ctx, storeaccess.AuditFilter{
-		Tenant: tenant, Action: in.Action, Sub: in.Sub, Cursor: position, Limit: in.Limit,
+	return rest.ReadPage(rest.ListScope("audit", tenant, in.Action, in.Sub), in.Cursor, func(position string) ([]api.AuditEvent, string, error) {
+		return a.events.List(ctx, storeaccess.AuditFilter{
+			Tenant: tenant, Action: in.Action, Sub: in.Sub, Cursor: position, Limit: in.Limit,
+		})
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &auditPageOutput{Body: rest.NewPage(items, list.Seal(next))}, nil
 }

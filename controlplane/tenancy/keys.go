@@ -19,7 +19,7 @@ const (
 	pathKey  = pathKeys + "/{key_id}"
 )
 
-// createKeyBody is what a new key is told.
+// createKeyBody is the body of a request for a new key.
 type createKeyBody struct {
 	Name        string   `json:"name" doc:"who has the key or what it is for; at most 64 characters"`
 	Roles       []string `json:"roles" nullable:"false" doc:"admin, developer, operator, invoker, viewer, or role: and a name of your own"`
@@ -42,7 +42,7 @@ type keyInput struct {
 	KeyID string `path:"key_id" doc:"key_ and a ULID"`
 }
 
-// Resolve refuses what cannot be a key's id.
+// Resolve refuses an id that cannot be a key's.
 func (p *keyInput) Resolve(huma.Context) []error {
 	_, err := api.KeyTimeMS(p.KeyID)
 	return rest.Problems(api.ValidateTenant(string(p.Tenant)), err)
@@ -54,8 +54,6 @@ type listKeysInput struct {
 	rest.TenantPath
 	rest.PageQuery
 }
-
-type keyPageOutput struct{ Body api.Page[api.Key] }
 
 func (a *API) keyEndpoints() []rest.Endpoint {
 	return []rest.Endpoint{
@@ -79,6 +77,7 @@ func (a *API) keyEndpoints() []rest.Endpoint {
 	}
 }
 
+// createKey creates a key. Its text is only in this answer: the store keeps a digest.
 func (a *API) createKey(ctx context.Context, in *createKeyInput) (*newKeyOutput, error) {
 	nowMS := a.clock().UnixMilli()
 	if err := in.Body.validate(nowMS); err != nil {
@@ -99,7 +98,7 @@ func (a *API) createKey(ctx context.Context, in *createKeyInput) (*newKeyOutput,
 	return &newKeyOutput{CacheControl: "no-store", Body: api.NewKey{Key: k, Secret: text}}, nil
 }
 
-// validate refuses what no key can be.
+// validate checks the fields of a new key. Errors: CodeValidation.
 func (b *createKeyBody) validate(nowMS int64) error {
 	if err := api.ValidateKeyName(b.Name); err != nil {
 		return err
@@ -124,18 +123,11 @@ func (b *createKeyBody) validate(nowMS int64) error {
 	return nil
 }
 
-func (a *API) listKeys(ctx context.Context, in *listKeysInput) (*keyPageOutput, error) {
+func (a *API) listKeys(ctx context.Context, in *listKeysInput) (*rest.PageOutput[api.Key], error) {
 	tenant := string(in.Tenant)
-	list := rest.ListScope("keys", tenant)
-	after, err := list.Open(in.Cursor)
-	if err != nil {
-		return nil, err
-	}
-	items, next, err := a.keys.List(ctx, tenant, after, in.Limit)
-	if err != nil {
-		return nil, err
-	}
-	return &keyPageOutput{Body: rest.NewPage(items, list.Seal(next))}, nil
+	return rest.ReadPage(rest.ListScope("keys", tenant), in.Cursor, func(after string) ([]api.Key, string, error) {
+		return a.keys.List(ctx, tenant, after, in.Limit)
+	})
 }
 
 func (a *API) getKey(ctx context.Context, in *keyInput) (*keyOutput, error) {

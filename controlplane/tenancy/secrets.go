@@ -24,16 +24,16 @@ const (
 
 type secretName string
 
-// Schema is the pattern of secrets.
+// Schema returns the pattern of secrets.
 func (secretName) Schema(huma.Registry) *huma.Schema { return rest.PatternSchema(api.SecretPattern) }
 
-// SecretPath is the path of a secret.
+// SecretPath holds the parameters of a secret's path.
 type SecretPath struct {
 	rest.NamespacePath
 	Secret secretName `path:"secret"`
 }
 
-// Resolve refuses a name out of its pattern.
+// Resolve refuses a name that does not match its pattern.
 func (p *SecretPath) Resolve(huma.Context) []error {
 	return rest.Problems(api.ValidateTenant(string(p.Tenant)), api.ValidateName("namespace", string(p.Namespace)), api.ValidateSecretName(string(p.Secret)))
 }
@@ -42,19 +42,19 @@ func (p *SecretPath) place() (secrets.Place, string) {
 	return secrets.Place{Tenant: string(p.Tenant), Namespace: string(p.Namespace)}, string(p.Secret)
 }
 
-// SecretCondition is the precondition of a write.
+// SecretCondition holds the precondition of a write.
 type SecretCondition struct {
 	IfMatch     string `header:"If-Match" doc:"the ETag that the secret must have now"`
 	IfNoneMatch string `header:"If-None-Match" doc:"* if the secret must not exist"`
 }
 
-// secretBody is what a secret is written with.
+// secretBody is the body of a write.
 type secretBody struct {
 	Value string `json:"value" minLength:"1" maxLength:"32768" doc:"UTF-8 text; it is shown to nobody"`
 }
 
-// putSecretInput takes the body as it came: what huma says of one that it cannot read
-// holds parts of it.
+// putSecretInput takes the raw body: huma's errors quote parts of a body that it cannot
+// decode.
 type putSecretInput struct {
 	SecretPath
 	SecretCondition
@@ -84,8 +84,6 @@ type secretOutput struct {
 	ETag   string `header:"ETag"`
 	Body   api.Secret
 }
-
-type secretPageOutput struct{ Body api.Page[api.Secret] }
 
 type rewrapOutput struct{ Body api.RewrapReport }
 
@@ -119,6 +117,8 @@ func (a *API) secretEndpoints() []rest.Endpoint {
 	}
 }
 
+// putSecret writes a secret, and answers 201 for a new one. The audit log gets its
+// name and version.
 func (a *API) putSecret(ctx context.Context, in *putSecretInput) (*secretOutput, error) {
 	place, name := in.place()
 	value, err := secretValue(in.ContentType, in.RawBody)
@@ -141,7 +141,7 @@ func (a *API) putSecret(ctx context.Context, in *putSecretInput) (*secretOutput,
 	return out, nil
 }
 
-// secretValue reads {"value": "…"} strictly. Its errors hold nothing of the body.
+// secretValue decodes {"value": "…"} strictly. Its errors quote nothing of the body.
 func secretValue(contentType string, body []byte) (string, error) {
 	if kind, _, err := mime.ParseMediaType(contentType); contentType != "" && (err != nil || kind != rest.ContentTypeJSON) {
 		return "", api.Errorf(api.CodeMediaType, "the body must be application/json")
@@ -166,7 +166,7 @@ func secretValue(contentType string, body []byte) (string, error) {
 	return *value, api.ValidateSecretValue(*value)
 }
 
-// secretCondition reads the precondition of a write. CodePreconditionFailed,
+// secretCondition returns the precondition of a write. Errors: CodePreconditionFailed,
 // CodeValidation.
 func (a *API) secretCondition(ctx context.Context, p *SecretPath, c *SecretCondition) (secrets.Condition, error) {
 	switch {
@@ -179,8 +179,8 @@ func (a *API) secretCondition(ctx context.Context, p *SecretPath, c *SecretCondi
 	return secrets.Condition{IfMatch: version, IfNew: c.IfNoneMatch != ""}, err
 }
 
-// matchSecret turns an If-Match into the version that the secret must have, nil for
-// any. CodePreconditionFailed.
+// matchSecret returns the version that the secret must have by an If-Match, nil for
+// any. Errors: CodePreconditionFailed.
 func (a *API) matchSecret(ctx context.Context, p *SecretPath, ifMatch string) (*int64, error) {
 	if ifMatch == "" {
 		return nil, nil //nolint:nilnil // documented: no precondition
@@ -196,7 +196,7 @@ func (a *API) matchSecret(ctx context.Context, p *SecretPath, ifMatch string) (*
 	return nil, api.Errorf(api.CodePreconditionFailed, "the secret does not have the ETag that If-Match names")
 }
 
-// answerSecret gives what is told of a secret under its ETag, its version.
+// answerSecret answers with a secret without its value. Its ETag is its version.
 func answerSecret(secret api.Secret) *secretOutput {
 	return &secretOutput{Status: http.StatusOK, ETag: rest.RevisionTag(secret.Version), Body: secret}
 }
@@ -210,18 +210,11 @@ func (a *API) getSecret(ctx context.Context, in *secretInput) (*secretOutput, er
 	return answerSecret(found), nil
 }
 
-func (a *API) listSecrets(ctx context.Context, in *listSecretsInput) (*secretPageOutput, error) {
+func (a *API) listSecrets(ctx context.Context, in *listSecretsInput) (*rest.PageOutput[api.Secret], error) {
 	tenant, namespace := string(in.Tenant), string(in.Namespace)
-	list := rest.ListScope("secrets", tenant, namespace)
-	after, err := list.Open(in.Cursor)
-	if err != nil {
-		return nil, err
-	}
-	items, next, err := a.secrets.List(ctx, secrets.Place{Tenant: tenant, Namespace: namespace}, after, in.Limit)
-	if err != nil {
-		return nil, err
-	}
-	return &secretPageOutput{Body: rest.NewPage(items, list.Seal(next))}, nil
+	return rest.ReadPage(rest.ListScope("secrets", tenant, namespace), in.Cursor, func(after string) ([]api.Secret, string, error) {
+		return a.secrets.List(ctx, secrets.Place{Tenant: tenant, Namespace: namespace}, after, in.Limit)
+	})
 }
 
 func (a *API) deleteSecret(ctx context.Context, in *deleteSecretInput) (*struct{}, error) {
@@ -233,6 +226,8 @@ func (a *API) deleteSecret(ctx context.Context, in *deleteSecretInput) (*struct{
 	return nil, a.secrets.Delete(ctx, place, name, version)
 }
 
+// rewrapSecrets encrypts a bounded number of a tenant's secrets anew with the server's
+// first key. next_cursor says where the next call continues.
 func (a *API) rewrapSecrets(ctx context.Context, in *rewrapInput) (*rewrapOutput, error) {
 	list := rest.ListScope("rewrap", string(in.Tenant))
 	after, err := list.Open(in.Cursor)

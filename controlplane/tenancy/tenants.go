@@ -9,12 +9,12 @@ import (
 	"github.com/codesous/sous/controlplane/rest"
 )
 
-// tenantRecord is what exists of a tenant: it has had a record.
+// tenantRecord is a tenant that exists: at least one record was written for it.
 type tenantRecord struct {
 	Tenant string `json:"tenant"`
 }
 
-// namespaceRecord is a namespace that has had a record.
+// namespaceRecord is a namespace that exists.
 type namespaceRecord struct {
 	Namespace string `json:"namespace"`
 }
@@ -51,6 +51,7 @@ func (a *API) getTenant(ctx context.Context, in *tenantInput) (*tenantOutput, er
 	return &tenantOutput{Body: tenantRecord{tenant}}, nil
 }
 
+// tenantExists returns CodeTenantNotFound for a tenant without any record.
 func (a *API) tenantExists(ctx context.Context, tenant string) error {
 	exists, err := a.tenants.Exists(ctx, tenant)
 	if err == nil && !exists {
@@ -80,7 +81,7 @@ func (a *API) listNamespaces(ctx context.Context, in *listNamespacesInput) (*nam
 	return &namespacePageOutput{Body: rest.NewPage(items, list.Seal(next))}, nil
 }
 
-// namespaces is a page of those that the caller enters.
+// namespaces returns a page of the namespaces that the caller may enter.
 func (a *API) namespaces(ctx context.Context, tenant, after string, limit int) (names []string, next string, err error) {
 	own := rest.CallerOf(ctx).Namespace
 	if own == "" {

@@ -19,19 +19,19 @@ const (
 	pathBinding  = pathBindings + "/{worker}"
 )
 
-// BindingPath is the path of a Cadence worker binding.
+// BindingPath holds the parameters of the path of a Cadence worker binding.
 type BindingPath struct {
 	rest.NamespacePath
 	Worker rest.ResourceName `path:"worker"`
 }
 
-// Resolve refuses a name out of its pattern.
+// Resolve refuses a name that does not match its pattern.
 func (p *BindingPath) Resolve(huma.Context) []error {
 	return rest.Problems(api.ValidateTenant(string(p.Tenant)), api.ValidateName("namespace", string(p.Namespace)), api.ValidateName("worker", string(p.Worker)))
 }
 
-// place is where the binding stands in the store.
-func (p *BindingPath) place() storage.BindingPath {
+// path returns the binding's path in the store.
+func (p *BindingPath) path() storage.BindingPath {
 	return storage.BindingPath{Tenant: string(p.Tenant), Namespace: string(p.Namespace), Name: string(p.Worker)}
 }
 
@@ -81,8 +81,6 @@ type bindingOutput struct {
 	Body api.BindingStatus
 }
 
-type bindingPageOutput struct{ Body api.Page[api.BindingStatus] }
-
 func (a *API) bindingEndpoints() []rest.Endpoint {
 	return []rest.Endpoint{
 		rest.Operation(rest.Route{
@@ -121,13 +119,14 @@ func (a *API) answerBinding(ctx context.Context, path storage.BindingPath) (*bin
 	return &bindingOutput{ETag: rest.RevisionTag(status.Revision), Body: status}, nil
 }
 
+// createBinding creates a binding that the caller owns.
 func (a *API) createBinding(ctx context.Context, in *createBindingInput) (*bindingOutput, error) {
 	if err := rest.CreateOnly(in.IfNoneMatch); err != nil {
 		return nil, err
 	}
 	path := storage.BindingPath{Tenant: string(in.Tenant), Namespace: string(in.Namespace), Name: in.Body.Name}
 	stored := bindings.Record{WorkerBinding: in.Body.Binding()}
-	if err := a.takeBinding(ctx, path, &stored); err != nil {
+	if err := a.ownBinding(ctx, path, &stored); err != nil {
 		return nil, err
 	}
 	if _, err := a.bindings.Create(ctx, path.Tenant, path.Namespace, stored, a.clock().UnixMilli()); err != nil {
@@ -137,26 +136,21 @@ func (a *API) createBinding(ctx context.Context, in *createBindingInput) (*bindi
 	return a.answerBinding(ctx, path)
 }
 
-func (a *API) listBindings(ctx context.Context, in *listBindingsInput) (*bindingPageOutput, error) {
+func (a *API) listBindings(ctx context.Context, in *listBindingsInput) (*rest.PageOutput[api.BindingStatus], error) {
 	tenant, namespace := string(in.Tenant), string(in.Namespace)
-	list := rest.ListScope("bindings", tenant, namespace)
-	after, err := list.Open(in.Cursor)
-	if err != nil {
-		return nil, err
-	}
-	items, next, err := a.bindings.ListStatus(ctx, tenant, namespace, after, in.Limit)
-	if err != nil {
-		return nil, err
-	}
-	return &bindingPageOutput{Body: rest.NewPage(items, list.Seal(next))}, nil
+	return rest.ReadPage(rest.ListScope("bindings", tenant, namespace), in.Cursor, func(after string) ([]api.BindingStatus, string, error) {
+		return a.bindings.ListStatus(ctx, tenant, namespace, after, in.Limit)
+	})
 }
 
 func (a *API) getBinding(ctx context.Context, in *bindingInput) (*bindingOutput, error) {
-	return a.answerBinding(ctx, in.place())
+	return a.answerBinding(ctx, in.path())
 }
 
+// changeBinding changes a binding and makes the caller its owner. A change that only
+// disables it keeps the owner, and needs no permission to invoke its functions.
 func (a *API) changeBinding(ctx context.Context, in *changeBindingInput) (*bindingOutput, error) {
-	path, change := in.place(), in.Body.change()
+	path, change := in.path(), in.Body.change()
 	revision, err := a.matchBinding(ctx, path, in.IfMatch)
 	if err != nil {
 		return nil, err
@@ -166,10 +160,10 @@ func (a *API) changeBinding(ctx context.Context, in *changeBindingInput) (*bindi
 			return nil
 		}
 		change.Apply(&b.WorkerBinding)
-		if change.Disables() { // who may not run it may still stop it
+		if change.Disables() { // a caller that may not run the functions may still stop them
 			return nil
 		}
-		return a.takeBinding(ctx, path, b)
+		return a.ownBinding(ctx, path, b)
 	})
 	if err != nil {
 		return nil, err
@@ -178,15 +172,15 @@ func (a *API) changeBinding(ctx context.Context, in *changeBindingInput) (*bindi
 }
 
 func (a *API) deleteBinding(ctx context.Context, in *deleteBindingInput) (*struct{}, error) {
-	revision, err := a.matchBinding(ctx, in.place(), in.IfMatch)
+	revision, err := a.matchBinding(ctx, in.path(), in.IfMatch)
 	if err != nil {
 		return nil, err
 	}
-	return nil, a.bindings.Delete(ctx, in.place(), revision)
+	return nil, a.bindings.Delete(ctx, in.path(), revision)
 }
 
-// matchBinding turns an If-Match into the revision that the binding must have, nil
-// for any. CodePreconditionFailed, CodeBindingNotFound.
+// matchBinding returns the revision that the binding must have by an If-Match, nil for
+// any. Errors: CodePreconditionFailed, CodeBindingNotFound.
 func (a *API) matchBinding(ctx context.Context, path storage.BindingPath, ifMatch string) (*int64, error) {
 	if ifMatch == "" {
 		return nil, nil
@@ -201,8 +195,9 @@ func (a *API) matchBinding(ctx context.Context, path storage.BindingPath, ifMatc
 	return &found.Revision, nil
 }
 
-// takeBinding checks a binding and makes it the caller's.
-func (a *API) takeBinding(ctx context.Context, path storage.BindingPath, b *bindings.Record) error {
+// ownBinding validates a binding and makes the caller its owner, on whose behalf its
+// functions are invoked.
+func (a *API) ownBinding(ctx context.Context, path storage.BindingPath, b *bindings.Record) error {
 	if err := b.Validate(); err != nil {
 		return err
 	}
@@ -214,9 +209,9 @@ func (a *API) takeBinding(ctx context.Context, path storage.BindingPath, b *bind
 	return nil
 }
 
-// mayBind refuses a binding whose functions are not there, or are not the caller's to
-// invoke: nobody asks them again when a task comes. Errors: those of Engine.Authorize,
-// CodeAuthzDenied.
+// mayBind refuses a binding whose functions do not exist, or that the caller may not
+// invoke: activities are not authorized again when they run. Errors: those of
+// Engine.Authorize, CodeAuthzDenied.
 func (a *API) mayBind(ctx context.Context, path storage.BindingPath, b *api.WorkerBinding) error {
 	c := rest.CallerOf(ctx)
 	if err := c.Need(access.FunctionInvoke); err != nil {

@@ -20,18 +20,18 @@ const (
 	pathSchedule  = pathSchedules + "/{schedule}"
 )
 
-// SchedulePath is the path of a schedule.
+// SchedulePath holds the parameters of a schedule's path.
 type SchedulePath struct {
 	rest.NamespacePath
 	Schedule rest.ResourceName `path:"schedule"`
 }
 
-// Resolve refuses a name out of its pattern.
+// Resolve refuses a name that does not match its pattern.
 func (p *SchedulePath) Resolve(huma.Context) []error {
 	return rest.Problems(api.ValidateTenant(string(p.Tenant)), api.ValidateName("namespace", string(p.Namespace)), api.ValidateName("schedule", string(p.Schedule)))
 }
 
-// names are the path's names as the service takes them.
+// names returns the path's names as Schedules takes them.
 func (p *SchedulePath) names() (tenant, namespace, name string) {
 	return string(p.Tenant), string(p.Namespace), string(p.Schedule)
 }
@@ -84,8 +84,6 @@ type scheduleOutput struct {
 	Body api.ScheduleStatus
 }
 
-type schedulePageOutput struct{ Body api.Page[api.ScheduleStatus] }
-
 type runScheduleOutput struct{ Body runScheduleBody }
 
 type runScheduleBody struct {
@@ -128,6 +126,7 @@ func (a *API) scheduleEndpoints() []rest.Endpoint {
 	}
 }
 
+// answerSchedule answers with a schedule. Its ETag is its revision.
 func answerSchedule(status *api.ScheduleStatus, err error) (*scheduleOutput, error) {
 	if err != nil {
 		return nil, err
@@ -147,18 +146,11 @@ func (a *API) createSchedule(ctx context.Context, in *createScheduleInput) (*sch
 	return out, err
 }
 
-func (a *API) listSchedules(ctx context.Context, in *listSchedulesInput) (*schedulePageOutput, error) {
+func (a *API) listSchedules(ctx context.Context, in *listSchedulesInput) (*rest.PageOutput[api.ScheduleStatus], error) {
 	tenant, namespace := string(in.Tenant), string(in.Namespace)
-	list := rest.ListScope("schedules", tenant, namespace)
-	after, err := list.Open(in.Cursor)
-	if err != nil {
-		return nil, err
-	}
-	items, next, err := a.schedules.List(ctx, tenant, namespace, after, in.Limit)
-	if err != nil {
-		return nil, err
-	}
-	return &schedulePageOutput{Body: rest.NewPage(items, list.Seal(next))}, nil
+	return rest.ReadPage(rest.ListScope("schedules", tenant, namespace), in.Cursor, func(after string) ([]api.ScheduleStatus, string, error) {
+		return a.schedules.List(ctx, tenant, namespace, after, in.Limit)
+	})
 }
 
 func (a *API) getSchedule(ctx context.Context, in *scheduleInput) (*scheduleOutput, error) {
@@ -188,11 +180,11 @@ func (a *API) deleteSchedule(ctx context.Context, in *deleteScheduleInput) (*str
 	return nil, a.schedules.Delete(ctx, tenant, namespace, name, revision)
 }
 
-// matchSchedule turns an If-Match into the revision that the schedule must have, 0 for
-// any. CodePreconditionFailed, CodeScheduleNotFound.
+// matchSchedule returns the revision that the schedule must have by an If-Match, 0 for
+// any. Errors: CodePreconditionFailed, CodeScheduleNotFound.
 func (a *API) matchSchedule(ctx context.Context, p *SchedulePath, ifMatch string) (int64, error) {
 	if ifMatch == "" || strings.TrimSpace(ifMatch) == "*" {
-		return 0, nil // what is to be changed must exist anyway
+		return 0, nil // an update of a schedule that does not exist fails anyway
 	}
 	tenant, namespace, name := p.names()
 	found, err := a.schedules.Get(ctx, tenant, namespace, name)
@@ -205,6 +197,8 @@ func (a *API) matchSchedule(ctx context.Context, p *SchedulePath, ifMatch string
 	return found.Revision, nil
 }
 
+// runSchedule fires a schedule now, on behalf of its author. The caller must be
+// allowed to use its target, too.
 func (a *API) runSchedule(ctx context.Context, in *runScheduleInput) (*runScheduleOutput, error) {
 	tenant, namespace, name := in.names()
 	run, activationID, err := a.schedules.Run(ctx, tenant, namespace, name, in.IdempotencyKey, a.mayUse(tenant, namespace))
@@ -215,7 +209,8 @@ func (a *API) runSchedule(ctx context.Context, in *runScheduleInput) (*runSchedu
 	return &runScheduleOutput{runScheduleBody{JobID: run.JobID, ActivationID: activationID}}, nil
 }
 
-// mayUse asks whether the caller may use the target of a schedule in a namespace.
+// mayUse returns the check whether the caller may use the target of a schedule in a
+// namespace.
 func (a *API) mayUse(tenant, namespace string) scheduler.May {
 	return func(ctx context.Context, schedule *api.Schedule) error {
 		return a.maySchedule(ctx, tenant, namespace, schedule)
@@ -229,8 +224,8 @@ func (a *API) author(ctx context.Context, tenant, namespace string) scheduler.Au
 	return scheduler.Author{Principal: c.Principal(), Access: c.Access(), May: a.mayUse(tenant, namespace)}
 }
 
-// maySchedule refuses a schedule whose target is not there, or is not the caller's to
-// use: nobody asks them again when it ticks. Errors: those of Engine.Authorize,
+// maySchedule refuses a schedule whose target does not exist, or that the caller may
+// not use: ticks are not authorized again. Errors: those of Engine.Authorize,
 // CodeAuthzDenied.
 func (a *API) maySchedule(ctx context.Context, tenant, namespace string, schedule *api.Schedule) error {
 	c := rest.CallerOf(ctx)

@@ -9,16 +9,15 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// corsPolicy is what a version's CORS configuration says to one origin. A nil
-// policy, and one without a configuration, adds nothing.
+// corsPolicy is a version's CORS configuration, applied to one origin. A nil policy,
+// and one without a configuration, adds no headers.
 type corsPolicy struct {
 	config *api.CORS
-	origin string // the Access-Control-Allow-Origin; "" refuses
+	origin string // the Access-Control-Allow-Origin; "" refuses the origin
 }
 
-// corsPolicy reads the configuration of the version that t names. This is
-// one read of the store for a request that a page of another origin makes, and
-// none for others.
+// corsPolicy returns the policy of the version that t names. It costs one read of the
+// store, and is called only for requests from a page of another origin.
 func (a *API) corsPolicy(ctx context.Context, t target, origin string) (*corsPolicy, error) {
 	resolved, err := a.versions.Resolve(ctx, t.tenant, t.namespace, t.function, t.ref)
 	if err != nil {
@@ -44,7 +43,8 @@ func newCORSPolicy(config *api.CORS, origin string) *corsPolicy {
 	return p
 }
 
-// preflight answers an OPTIONS that asks for leave, without running the function.
+// preflight answers an OPTIONS request that asks for permission, without running the
+// function, and reports whether it did.
 func (p *corsPolicy) preflight(w http.ResponseWriter, r *http.Request) bool {
 	if p == nil || r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
 		return false
@@ -70,14 +70,14 @@ func (p *corsPolicy) preflight(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// apply says in an answer who may read it.
+// apply adds the headers that tell the browser which origin may read the answer.
 func (p *corsPolicy) apply(h http.Header) {
 	if p == nil {
 		return
 	}
 	h.Add("Vary", "Origin")
 	for _, name := range []string{"Access-Control-Allow-Origin", "Access-Control-Allow-Credentials", "Access-Control-Expose-Headers"} {
-		h.Del(name) // the configuration decides, not what the function set beside it
+		h.Del(name) // the configuration overrides the function
 	}
 	if p.origin == "" {
 		return

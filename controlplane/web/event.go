@@ -13,12 +13,8 @@ import (
 	"github.com/codesous/sous/controlplane/access"
 )
 
-// eventOf is a request as its function sees it: the HTTP API event version 2.0
-// that Lambda users know, and path. All fields are always there.
-//
-// It is appended by hand: this is on the path of every call, and the shape is
-// fixed. Headers and parameters are sorted, so that a repeated request makes the
-// same event.
+// eventOf returns a request as its function sees it: an HTTP API event of version 2.0,
+// as AWS Lambda has it, with the additional field path. All fields are always present.
 func eventOf(r *http.Request, rawPath, path string, body []byte) json.RawMessage {
 	size := 512 + 3*len(r.RequestURI) + base64.StdEncoding.EncodedLen(len(body))
 	for name, values := range r.Header {
@@ -52,8 +48,8 @@ func eventOf(r *http.Request, rawPath, path string, body []byte) json.RawMessage
 	return append(b, `","isBase64Encoded":true}`...)
 }
 
-// sourceIP is the address that the connection came from. Forwarded headers are
-// the function's to judge: anyone can send them.
+// sourceIP returns the address of the connection. Forwarded headers are left to the
+// function, since any client can send them.
 func sourceIP(remote string) string {
 	if host, _, err := net.SplitHostPort(remote); err == nil {
 		return host
@@ -66,7 +62,8 @@ func appendCookies(b []byte, headers []string) []byte {
 	start := len(b)
 	for _, header := range headers {
 		for cookie := range strings.SplitSeq(header, ";") {
-			if cookie = strings.TrimSpace(cookie); cookie == "" {
+			cookie = strings.TrimSpace(cookie)
+			if cookie == "" {
 				continue
 			}
 			if len(b) > start {
@@ -78,8 +75,8 @@ func appendCookies(b []byte, headers []string) []byte {
 	return b
 }
 
-// appendHeaders appends the headers but Cookie and our own keys, names in lower
-// case and sorted, repeated ones joined by commas.
+// appendHeaders appends the headers except Cookie and our own keys, with names in lower
+// case and sorted, and repeated ones joined by commas.
 func appendHeaders(b []byte, r *http.Request) []byte {
 	authorization := withoutCredentials(r.Header[access.HeaderAuthorization])
 	var room [32]string
@@ -89,7 +86,7 @@ func appendHeaders(b []byte, r *http.Request) []byte {
 			names = append(names, name)
 		}
 	}
-	names = append(names, "Host") // net/http keeps it apart
+	names = append(names, "Host") // net/http keeps it outside of Header
 	slices.Sort(names)
 	for i, name := range names {
 		if i > 0 {
@@ -113,13 +110,13 @@ func appendHeaders(b []byte, r *http.Request) []byte {
 	return b
 }
 
-// appendParameters appends the query's parameters, decoded and sorted, repeated
-// ones joined by commas. What cannot be decoded is only in rawQueryString.
+// appendParameters appends the query's parameters, decoded and sorted, repeated ones
+// joined by commas. Parameters that cannot be decoded are only in rawQueryString.
 func appendParameters(b []byte, rawQuery string) []byte {
 	if rawQuery == "" {
 		return b
 	}
-	parameters, _ := url.ParseQuery(rawQuery) // keeps what it could read
+	parameters, _ := url.ParseQuery(rawQuery) // it returns the parameters that it could decode
 	names := make([]string, 0, len(parameters))
 	for name := range parameters {
 		names = append(names, name)
@@ -136,9 +133,9 @@ func appendParameters(b []byte, rawQuery string) []byte {
 	return b
 }
 
-// withoutCredentials leaves out the values of an Authorization header that hold
-// one of our keys: they were meant for the platform, and a function could use
-// them. All others are between the function and its callers.
+// withoutCredentials returns the values of an Authorization header without those that
+// hold one of our keys: they are meant for the platform, and a function could use them.
+// Other values are a matter between the function and its callers.
 func withoutCredentials(values []string) []string {
 	if !slices.ContainsFunc(values, api.ContainsKey) {
 		return values

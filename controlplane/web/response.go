@@ -14,8 +14,7 @@ import (
 	"github.com/codesous/sous/controlplane/rest"
 )
 
-// response is a function's answer to its HTTP endpoint. Header names are
-// canonical.
+// response is a function's answer to its HTTP endpoint. Header names are canonical.
 type response struct {
 	status      int
 	header      http.Header // nil for none
@@ -23,11 +22,11 @@ type response struct {
 	body        []byte
 }
 
-// respond makes the endpoint's answer of a terminal activation. Errors are the
-// function's: CodeRuntimeException, …MemoryLimit, …Timeout, …ResultTooLarge,
-// …Cancelled. They name the type of the failure, not its text: the endpoint may
-// be public, and what an exception says is for the function's owner, who finds
-// it in the activation.
+// respond returns the endpoint's answer for a terminal activation. Errors are the
+// function's: CodeRuntimeException, CodeRuntimeMemoryLimit, CodeRuntimeTimeout,
+// CodeRuntimeResultTooLarge, CodeRuntimeCancelled. They contain the type of the
+// failure, not its text: the endpoint may be public, and the text is for the function's
+// owner, who finds it in the activation.
 func respond(outcome *api.Outcome) (response, error) {
 	a := &outcome.Activation
 	switch a.Status {
@@ -46,7 +45,7 @@ func respond(outcome *api.Outcome) (response, error) {
 	return mapResult(a.Result)
 }
 
-// failure says that the function failed, by the type of its error.
+// failure returns the error of a function that failed, with the type of its error.
 func failure(a *api.Activation) error {
 	kind := api.ErrException
 	if a.Error != nil {
@@ -55,13 +54,13 @@ func failure(a *api.Activation) error {
 	return api.Errorf(a.FailureCode(), "the function failed (%s); its activation %s says why", kind, a.ActivationID)
 }
 
-// mapResult turns a result into a response: an object with a statusCode of its
-// own is one, undefined is 204, and any other value is 200 with that value.
+// mapResult returns a result as a response: an object with a statusCode is a response
+// itself, undefined is a 204, and any other value is the body of a 200.
 func mapResult(result json.RawMessage) (response, error) {
 	if len(result) == 0 {
 		return response{status: http.StatusNoContent}, nil
 	}
-	// Nearly all that is no response is told apart without parsing it.
+	// Most results that are no response objects are recognized without parsing.
 	if result[0] == '{' && bytes.Contains(result, []byte(`"statusCode"`)) {
 		var object map[string]json.RawMessage
 		if err := json.Unmarshal(result, &object); err != nil {
@@ -74,15 +73,15 @@ func mapResult(result json.RawMessage) (response, error) {
 	return response{status: http.StatusOK, contentType: rest.ContentTypeJSON, body: result}, nil
 }
 
-// mapObject reads the fields of a response object. A field of another type than
-// it should have fails the request: a guess would hide the mistake.
+// mapObject decodes the fields of a response object. A field of the wrong type fails
+// the request: a guess would hide the mistake.
 func mapObject(rawStatus json.RawMessage, object map[string]json.RawMessage) (response, error) {
 	status, err := strconv.Atoi(string(rawStatus))
 	if err != nil || status < 100 || status > 599 {
 		return response{}, malformed("statusCode must be an integer from 100 to 599")
 	}
 	if status < 200 {
-		// HTTP has no final answer of class 1xx: the client would wait on.
+		// HTTP has no final status of class 1xx: the client would wait.
 		return response{}, malformed("a statusCode below 200 cannot end a request")
 	}
 	answer := response{status: status, header: http.Header{}}
@@ -129,8 +128,8 @@ func (r *response) add(name string, values []string) error {
 	return nil
 }
 
-// isConnectionHeader knows the headers that describe this connection, which are
-// the server's to write.
+// isConnectionHeader reports whether a header describes the connection. Only the server
+// may set these.
 func isConnectionHeader(canonical string) bool {
 	switch canonical {
 	case "Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade":
@@ -151,7 +150,7 @@ func (r *response) setBody(rawBody, rawEncoded json.RawMessage) error {
 	if body == nil {
 		return nil
 	}
-	contentType := rest.ContentTypeJSON // as Lambda does where a function says nothing
+	contentType := rest.ContentTypeJSON // as AWS Lambda does without a Content-Type
 	if encoded {
 		contentType = "application/octet-stream"
 		decoded, err := base64.StdEncoding.DecodeString(*body)
@@ -168,7 +167,8 @@ func (r *response) setBody(rawBody, rawEncoded json.RawMessage) error {
 	return nil
 }
 
-// write sends the response; undelivered is told what went wrong on the way.
+// write sends the response. It calls undelivered with the error if it could not be
+// sent.
 func (r *response) write(w http.ResponseWriter, method string, undelivered func(error)) {
 	bodyless := r.status == http.StatusNoContent || r.status == http.StatusNotModified
 	h := w.Header()
@@ -176,7 +176,7 @@ func (r *response) write(w http.ResponseWriter, method string, undelivered func(
 	case bodyless:
 		delete(h, "Content-Length")
 	case method == http.MethodHead && len(r.body) == 0 && h["Content-Length"] != nil:
-		// The function says how long its answer to a GET would be.
+		// The function states the length of its answer to a GET.
 	default:
 		h["Content-Length"] = []string{strconv.Itoa(len(r.body))}
 	}
@@ -192,7 +192,7 @@ func (r *response) write(w http.ResponseWriter, method string, undelivered func(
 // headerValues is a string or a list of strings.
 type headerValues []string
 
-// UnmarshalJSON reads either form.
+// UnmarshalJSON decodes either form.
 func (v *headerValues) UnmarshalJSON(raw []byte) error {
 	if strings.HasPrefix(string(raw), "[") {
 		var list []string
@@ -213,7 +213,7 @@ func (v *headerValues) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// decodeField reads a field that may be absent or null.
+// decodeField decodes a field that may be absent or null.
 func decodeField(raw json.RawMessage, v any) error {
 	if len(raw) == 0 {
 		return nil

@@ -67,10 +67,10 @@ func (a *API) Direct() rest.Direct {
 type target struct {
 	tenant, namespace, function string
 	ref                         api.Ref
-	path                        string // what follows the ref, as it was sent; "/" if nothing does
+	path                        string // the rest of the path as it was sent, at least "/"
 }
 
-// parsePath reads the raw path of an endpoint. Errors: CodeRouteNotFound,
+// parsePath parses the raw path of an endpoint. Errors: CodeRouteNotFound,
 // CodeValidationName.
 func parsePath(rawPath string) (target, error) {
 	parts := strings.SplitN(strings.TrimPrefix(rawPath, Prefix), "/", 5)
@@ -107,7 +107,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, requestID string) er
 	inv := t.invocation()
 	err = a.admit(r, &inv)
 	if err == nil {
-		err = corsErr // it tells of the function, and is only for those who may call it
+		err = corsErr // it describes the function: only callers that may call it see it
 	}
 	var outcome *api.Outcome
 	if err == nil {
@@ -120,7 +120,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, requestID string) er
 	return a.answer(w, r, requestID, outcome, cors)
 }
 
-// invocation is target's, as far as its URL says.
+// invocation returns the invocation that the URL describes.
 func (t *target) invocation() api.Invocation {
 	return api.Invocation{
 		Tenant: t.tenant, Namespace: t.namespace, Function: t.function, Ref: t.ref,
@@ -129,10 +129,10 @@ func (t *target) invocation() api.Invocation {
 	}
 }
 
-// admit finds out who calls an endpoint, and whether they may; nothing of the
-// body is read yet. A public endpoint has no callers to tell apart: no key is
-// looked at. What is not public and what does not exist look the same to those
-// without a key, and to those with a key of another tenant.
+// admit authenticates and authorizes the caller of an endpoint, before any of the body
+// is read. On a public endpoint no key is looked at. To callers without a key, or with
+// a key of another tenant, a function that is not public looks like one that does not
+// exist.
 func (a *API) admit(r *http.Request, inv *api.Invocation) error {
 	ctx := r.Context()
 	if a.auth.Mode() == access.Off {
@@ -169,11 +169,11 @@ func (a *API) admit(r *http.Request, inv *api.Invocation) error {
 	return a.engine.Authorize(ctx, inv)
 }
 
-// anonymous is who calls a public endpoint.
+// anonymous is the principal of callers of public endpoints.
 func anonymous() api.Principal { return api.Principal{Sub: "anonymous", Roles: []string{}} }
 
-// invoke runs the function for a request that was admitted. Where the
-// activation's id is known it is in the answer's headers already.
+// invoke runs the function for an admitted request. If the activation's id is known in
+// advance, the answer's headers have it even where invoke fails.
 func (a *API) invoke(w http.ResponseWriter, r *http.Request, requestID, rawPath string, t target, inv api.Invocation) (*api.Outcome, error) {
 	key, err := rest.IdempotencyKey(r)
 	if err != nil {
@@ -194,20 +194,20 @@ func (a *API) invoke(w http.ResponseWriter, r *http.Request, requestID, rawPath 
 	return a.engine.Invoke(r.Context(), inv)
 }
 
-// fingerprint is what makes a request the same as the one before it under an
-// idempotency key: its method, URL and body, and what it tells the function of its
-// caller. The event has more: a retry comes with headers and perhaps an address of
-// its own.
+// fingerprint returns the parts of a request that must be equal in two requests with
+// the same idempotency key: method, URL, body, and the Authorization that the function
+// sees. The event has more, such as headers and an address, in which a retry may
+// differ.
 func fingerprint(key string, r *http.Request, rawPath string, body []byte) []byte {
 	if key == "" {
 		return nil
 	}
-	// None of them can hold a line break.
+	// None of the parts before the body can contain a line break.
 	caller := strings.Join(withoutCredentials(r.Header[access.HeaderAuthorization]), ",")
 	return slices.Concat([]byte(r.Method+"\n"+rawPath+"\n"+r.URL.RawQuery+"\n"+caller+"\n"), body)
 }
 
-// answer turns a terminal activation into the endpoint's answer.
+// answer writes the endpoint's answer for a terminal activation.
 func (a *API) answer(w http.ResponseWriter, r *http.Request, requestID string, outcome *api.Outcome, cors *corsPolicy) error {
 	activation := &outcome.Activation
 	response, err := respond(outcome)
@@ -220,7 +220,7 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request, requestID string, o
 			h["Content-Type"] = []string{response.contentType}
 		}
 	}
-	// After the function's own headers: these are the platform's to say.
+	// Set last: these headers belong to the platform, not to the function.
 	h[rest.HeaderRequestID] = []string{requestID}
 	h[rest.HeaderActivationID] = []string{activation.ActivationID}
 	if outcome.Replayed {
@@ -239,7 +239,7 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request, requestID string, o
 	return nil
 }
 
-// requestPath is the path as it was sent, percent-encoding and all.
+// requestPath returns the path as it was sent, with its percent-encoding.
 func requestPath(r *http.Request) string {
 	if strings.HasPrefix(r.RequestURI, "/") {
 		path, _, _ := strings.Cut(r.RequestURI, "?")
