@@ -42,11 +42,11 @@ func TestCadenceCommands(t *testing.T) {
 		return server.Sous(t, args...)
 	}
 	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
+		t.Fatalf("os.Mkdir: %v", err)
 	}
 	source := `export default (event) => event.input.json.toUpperCase();`
 	if err := os.WriteFile(filepath.Join(dir, "function.js"), []byte(source), 0o644); err != nil {
-		t.Fatal(err)
+		t.Fatalf("os.WriteFile: %v", err)
 	}
 	sous("fn", "deploy", dir)
 	domain := fmt.Sprintf("later-%d", time.Now().UnixNano())
@@ -64,7 +64,7 @@ func TestCadenceCommands(t *testing.T) {
 			return nil
 		})
 	}
-	await("it waits for its domain", func(c api.BindingCounts) bool { return c.State == api.BindingWaiting && c.Reason != "" })
+	await("the binding waits for its domain", func(c api.BindingCounts) bool { return c.State == api.BindingWaiting && c.Reason != "" })
 
 	cadence.Register(t, domain)
 	cadence.Work(t, domain, "workflows", func(w worker.Worker) {
@@ -76,17 +76,17 @@ func TestCadenceCommands(t *testing.T) {
 		TaskList: "workflows", ExecutionStartToCloseTimeout: time.Minute, DecisionTaskStartToCloseTimeout: 10 * time.Second,
 	}, "shout", "hello")
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("ExecuteWorkflow: %v", err)
 	}
 	var loud string
 	if err := run.Get(ctx, &loud); err != nil || loud != "HELLO" {
-		t.Fatalf("the workflow gave %q and %v", loud, err)
+		t.Fatalf("workflow result = %q, %v, want HELLO", loud, err)
 	}
-	await("it tells what it did", func(c api.BindingCounts) bool {
+	await("the status counts the activity", func(c api.BindingCounts) bool {
 		return c.State == api.BindingRunning && c.LastPollMS > 0 && c.Taken == 1 && c.Completed == 1 && c.InFlight == 0
 	})
 	if text := sous("cadence", "worker", "list"); !strings.Contains(text, "running") {
-		t.Errorf("the list shows\n%s", text)
+		t.Errorf("cadence worker list = %s, want a running binding", text)
 	}
 	sous("cadence", "worker", "delete", "words", "--yes")
 }

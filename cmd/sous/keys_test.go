@@ -9,31 +9,31 @@ import (
 	"github.com/codesous/sous/storage/storagetest"
 )
 
-// A server that nobody can call says how to go on, as long as that is so.
-func TestServeWithoutKeysSaysHowToGoOn(t *testing.T) {
+// A server without any API key logs how to create the first one.
+func TestServeWithoutKeysLogsBootstrapCommand(t *testing.T) {
 	t.Parallel()
 	executable, store := soustest.Executable(t), storagetest.Redis(t).URL
 	says := func(args ...string) bool {
 		t.Helper()
 		server, err := soustest.Command{Args: append([]string{"serve", "--store", store}, args...)}.Start(executable)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("Start: %v", err)
 		}
 		if err := server.Stop(); err != nil {
-			t.Error(err)
+			t.Errorf("Stop: %v", err)
 		}
 		return strings.Contains(server.Output(), "sous keys bootstrap --store")
 	}
 	if !says() {
-		t.Error("it says nothing")
+		t.Error("serve without keys does not log the bootstrap command, want it logged")
 	}
 	if says("--auth", "off") || says("--roles", "scheduler") {
-		t.Error("it asks for keys that nobody needs")
+		t.Error("serve --auth off or --roles scheduler logs the bootstrap command, want no such line")
 	}
 	if out, err := exec.CommandContext(t.Context(), executable, "keys", "bootstrap", "--store", store, "--tenant", storagetest.Tenant(t)).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+		t.Fatalf("keys bootstrap: %v\n%s", err, out)
 	}
 	if says() {
-		t.Error("it asks for a key that is there")
+		t.Error("serve with a key logs the bootstrap command, want no such line")
 	}
 }

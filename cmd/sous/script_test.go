@@ -79,7 +79,7 @@ func onKVRocks(t *testing.T) bool {
 	t.Helper()
 	b, err := storeserver.Find(t.Context(), os.Getenv(storagetest.StoreServerEnv))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Find: %v", err)
 	}
 	return b.Kind == storeserver.KVRocks
 }
@@ -115,7 +115,7 @@ func stopServer(ts *testscript.TestScript, neg bool, args []string) {
 	children, err := soustest.Children(pid)
 	ts.Check(err)
 	if len(children) == 0 {
-		ts.Fatalf("the server had no sandbox to leave behind")
+		ts.Fatalf("the server has no sandbox, want at least one that stop can check")
 	}
 	ts.Check(syscall.Kill(pid, sig))
 	ts.Check(soustest.Gone(append(children, pid)))
@@ -141,8 +141,8 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// scriptPatience is how long a script waits for what happens beside it.
-const scriptPatience = 20 * time.Second
+// scriptTimeout bounds the wait of a script for other processes.
+const scriptTimeout = 20 * time.Second
 
 func until(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
@@ -177,7 +177,7 @@ func contains(text, want string) error {
 }
 
 func waitFor(ts *testscript.TestScript, try func() error) {
-	for deadline := time.Now().Add(scriptPatience); ; {
+	for deadline := time.Now().Add(scriptTimeout); ; {
 		err := try()
 		if err == nil {
 			return
@@ -185,11 +185,11 @@ func waitFor(ts *testscript.TestScript, try func() error) {
 		if time.Now().After(deadline) {
 			ts.Fatalf("%v", err)
 		}
-		time.Sleep(20 * time.Millisecond) // what runs beside the script tells nobody
+		time.Sleep(20 * time.Millisecond) // a process beside the script sends no notice
 	}
 }
 
-// post is what no command does: workers speak HTTP.
+// post sends a request that no command sends: workers use HTTP.
 func post(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: post PATH BODY")

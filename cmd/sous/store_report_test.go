@@ -37,10 +37,10 @@ func TestServersLogTheStore(t *testing.T) {
 			t.Parallel()
 			s, err := soustest.Command{Args: test.args}.Start(soustest.Executable(t))
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("Start: %v", err)
 			}
 			if err := s.Stop(); err != nil {
-				t.Error(err)
+				t.Errorf("Stop: %v", err)
 			}
 			output := s.Output()
 			for _, want := range test.logged {

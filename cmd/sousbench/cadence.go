@@ -76,7 +76,7 @@ func cadenceBench(ctx context.Context, o options) ([]row, error) {
 	}, nil
 }
 
-// activityFigures is what one side did, by rounds.
+// activityFigures are the rounds of one side.
 type activityFigures struct {
 	rates []float64       // activities a second, of each round
 	waits []time.Duration // from schedule to start, of all activities, by the server's clock
@@ -94,7 +94,8 @@ func (f *activityFigures) String() string {
 	return fmt.Sprintf("%.0f/s, schedule to start p50 %s, p99 %s", f.perSecond(), ms(at(0.5)), ms(at(0.99)))
 }
 
-// fanPlan is what a workflow does: AtOnce activities of the tasklist, Times times.
+// fanPlan is the plan of a workflow: Times times AtOnce concurrent activities of the
+// tasklist.
 type fanPlan struct {
 	Tasklist      string
 	Times, AtOnce int
@@ -132,10 +133,12 @@ type cadenceBed struct {
 func newCadenceBed(ctx context.Context, o options) (*cadenceBed, error) {
 	b := &cadenceBed{}
 	var err error
-	if b.dir, err = os.MkdirTemp("", "sousbench"); err != nil {
+	b.dir, err = os.MkdirTemp("", "sousbench")
+	if err != nil {
 		return nil, err
 	}
-	if b.server, err = cadencetest.New(); err == nil {
+	b.server, err = cadencetest.New()
+	if err == nil {
 		b.conn, err = cadenceworker.Dial(b.server.GRPCAddr)
 	}
 	if err == nil {

@@ -23,11 +23,11 @@ const (
 	documentNamespace = "docs"
 	smallNamespace    = 1000
 	largeNamespace    = 1_000_000
-	// documentConnections is how many callers there are at once in the throughput part.
+	// documentConnections is the number of concurrent callers in the throughput part.
 	documentConnections = 16
 )
 
-// documentValue is what every document holds: some 200 bytes.
+// documentValue is the value of every document: about 200 bytes.
 var documentValue = fmt.Sprintf(`{"name":"a document","tags":["one","two"],"text":%q}`, strings.Repeat("x", 140))
 
 // documentOp is an operation that is measured: its request over REST, and what a

@@ -24,10 +24,12 @@ type bed struct {
 func newBed(ctx context.Context, o options, args ...string) (*bed, error) {
 	b := &bed{}
 	var err error
-	if b.dir, err = os.MkdirTemp("", "sousbench"); err != nil {
+	b.dir, err = os.MkdirTemp("", "sousbench")
+	if err != nil {
 		return nil, err
 	}
-	if b.store, err = startStore(ctx, o, b.dir); err == nil {
+	b.store, err = startStore(ctx, o, b.dir)
+	if err == nil {
 		b.sous, err = startSous(ctx, o, b.store, args...)
 	}
 	if err == nil {
@@ -46,7 +48,7 @@ func (b *bed) close() {
 	_ = os.RemoveAll(b.dir) // the system clears its temporary files
 }
 
-// compare loads two servers in turn and gives the round of each with the median
+// compare loads two servers in turn and returns the round of each with the median
 // throughput. The first round of each warms up and is not counted.
 func compare(ctx context.Context, o options, a, b load) (ra, rb result, err error) {
 	warm := func(l load) load { l.length = min(l.length, 2*time.Second); return l }

@@ -23,7 +23,7 @@ type load struct {
 	length      time.Duration
 }
 
-// result is what a load saw.
+// result is the measurement of a load.
 type result struct {
 	perSecond float64
 	errors    int
@@ -90,7 +90,8 @@ func (l load) connection(ctx context.Context) (r result) {
 	for ctx.Err() == nil {
 		if conn == nil {
 			var err error
-			if conn, err = (&net.Dialer{}).DialContext(ctx, "tcp", l.addr); err != nil {
+			conn, err = (&net.Dialer{}).DialContext(ctx, "tcp", l.addr)
+			if err != nil {
 				if ctx.Err() == nil {
 					fail(err)
 				}
@@ -122,7 +123,8 @@ var (
 // exchange sends one request and reads the answer, which must carry a
 // Content-Length.
 func exchange(conn net.Conn, in *bufio.Reader, request []byte) (status int, err error) {
-	if _, err = conn.Write(request); err != nil {
+	_, err = conn.Write(request)
+	if err != nil {
 		return 0, err
 	}
 	line, err := in.ReadSlice('\n')
@@ -132,19 +134,22 @@ func exchange(conn net.Conn, in *bufio.Reader, request []byte) (status int, err 
 	if len(line) < 12 {
 		return 0, errors.New("malformed status line")
 	}
-	if status, err = strconv.Atoi(string(line[9:12])); err != nil {
+	status, err = strconv.Atoi(string(line[9:12]))
+	if err != nil {
 		return 0, err
 	}
 	length := -1
 	for {
-		if line, err = in.ReadSlice('\n'); err != nil {
+		line, err = in.ReadSlice('\n')
+		if err != nil {
 			return 0, err
 		}
 		if bytes.Equal(line, headerEnd) {
 			break
 		}
 		if len(line) > len(contentLength) && bytes.EqualFold(line[:len(contentLength)], contentLength) {
-			if length, err = strconv.Atoi(string(bytes.TrimSpace(line[len(contentLength):]))); err != nil {
+			length, err = strconv.Atoi(string(bytes.TrimSpace(line[len(contentLength):])))
+			if err != nil {
 				return 0, err
 			}
 		}

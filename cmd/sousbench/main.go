@@ -1,6 +1,6 @@
-// Command sousbench measures sous against bare-bones comparisons on the same
-// machine and prints a table. Every comparison is interleaved in one run, since
-// machines are noisy: the ratio is what counts, the absolute figures are context.
+// Command sousbench compares sous with minimal alternatives on the same machine and prints a
+// table. The rounds of both sides of a comparison alternate in one run, because machines are
+// noisy: the ratio is the result, and the absolute numbers are context.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/codesous/sous/storage/storeserver"
 )
 
-// options are what every benchmark is told.
+// options are the options of every benchmark.
 type options struct {
 	sous    string // the binary under test
 	store   storeserver.Binary
@@ -103,7 +103,8 @@ func run(o options, store, only string) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if o.store, err = storeserver.Find(ctx, store); err != nil {
+	o.store, err = storeserver.Find(ctx, store)
+	if err != nil {
 		return err
 	}
 	fmt.Println(machine(ctx, o))

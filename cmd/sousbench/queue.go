@@ -40,7 +40,7 @@ var queuePayload = json.RawMessage(`{"to":"somebody@example.com","subject":"hell
 type broker interface {
 	// enqueue adds n jobs in one call, or in n where the broker knows no batches.
 	enqueue(ctx context.Context, n int) error
-	// serve handles jobs until ctx ends, and tells handled of each one's payload.
+	// serve handles jobs until ctx ends, and calls handled with each payload.
 	serve(ctx context.Context, handled func(payload []byte)) error
 	// enqueuePayload adds one job with a payload of its own.
 	enqueuePayload(ctx context.Context, payload []byte) error
@@ -108,7 +108,7 @@ func queueOn(ctx context.Context, o options, mode storeMode) ([]row, error) {
 	), nil
 }
 
-// queueFigure is what one round of one side gave.
+// queueFigure is the result of one round of one side.
 type queueFigure struct {
 	enqueue, lifecycle float64 // jobs a second
 	p50, p99           time.Duration
@@ -247,7 +247,7 @@ func idleLatency(ctx context.Context, b broker) (p50, p99 time.Duration, err err
 	return took[len(took)/2], took[len(took)*99/100], <-served
 }
 
-// storeStats is what the store did since it started.
+// storeStats are the counters of the store since its start.
 type storeStats struct{ commands, bytes float64 }
 
 func readStats(ctx context.Context, c *redis.Client) (storeStats, error) {
@@ -294,7 +294,7 @@ func (a *asynqBroker) enqueuePayload(ctx context.Context, payload []byte) error 
 func (a *asynqBroker) serve(ctx context.Context, handled func([]byte)) error {
 	server := asynq.NewServer(asynq.RedisClientOpt{Addr: a.addr}, asynq.Config{
 		Concurrency: queueConcurrency, LogLevel: asynq.FatalLevel, ShutdownTimeout: time.Second,
-		TaskCheckInterval: time.Millisecond, // its default of 1 s is what an idle queue's job would wait
+		TaskCheckInterval: time.Millisecond, // by default the job of an idle queue waits 1 s
 	})
 	err := server.Start(asynq.HandlerFunc(func(_ context.Context, t *asynq.Task) error {
 		handled(t.Payload())
@@ -451,7 +451,7 @@ func (s *sousQueue) fill(ctx context.Context, name string, n int) error {
 	return nil
 }
 
-// drain fetches and acknowledges n jobs in batches, and gives the rate.
+// drain fetches and acknowledges n jobs in batches, and returns the rate.
 func (s *sousQueue) drain(ctx context.Context, name string, n int) (float64, error) {
 	begin := time.Now()
 	for left := n; left > 0; {

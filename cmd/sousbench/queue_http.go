@@ -69,7 +69,7 @@ func httpLifecycle(ctx context.Context, o options, mode storeMode) (float64, err
 }
 
 // httpRound produces for a while, ahead of the workers by a few thousand jobs at
-// most, and gives how many were completed a second.
+// most, and returns the number of completed ones a second.
 func httpRound(ctx context.Context, ns *client.Namespace, length time.Duration) (float64, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -96,10 +96,12 @@ type tickerFigures struct {
 
 func lookAtTicker(ctx context.Context, ticker, store *process) (f tickerFigures, err error) {
 	f.at = time.Now()
-	if f.cpu, err = ticker.processorTime(); err != nil {
+	f.cpu, err = ticker.processorTime()
+	if err != nil {
 		return f, err
 	}
-	if f.storeCPU, err = store.processorTime(); err != nil {
+	f.storeCPU, err = store.processorTime()
+	if err != nil {
 		return f, err
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+adminAddr+"/metrics", nil)
@@ -128,7 +130,7 @@ func lookAtTicker(ctx context.Context, ticker, store *process) (f tickerFigures,
 	return f, errors.Join(in.Err(), resp.Body.Close())
 }
 
-// processorTime is what the process has used of the processors.
+// processorTime returns the processor time that the process has used.
 func (p *process) processorTime() (time.Duration, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
 	if err != nil {

@@ -40,7 +40,7 @@ func (p *process) stop() {
 	}
 	done := make(chan struct{})
 	go func() {
-		_ = p.cmd.Wait() // it was told to end; how it ended is no matter
+		_ = p.cmd.Wait() // it was signalled; its exit status does not matter
 		close(done)
 	}()
 	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended already
@@ -156,7 +156,7 @@ func startBaseline(ctx context.Context, store *process) (*process, error) {
 	return &process{cmd: cmd, addr: strings.TrimSpace(line)}, err
 }
 
-// serveOn serves on a free port, which it prints, until it is told to end.
+// serveOn serves on a free port, which it prints, until it is signalled.
 func serveOn(handler http.Handler) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
@@ -176,7 +176,7 @@ func serveOn(handler http.Handler) error {
 	return nil
 }
 
-// await asks until ready gives nil, for at most fifteen seconds.
+// await calls ready until it returns nil, for at most fifteen seconds.
 func (p *process) await(ctx context.Context, ready func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()

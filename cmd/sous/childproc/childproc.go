@@ -2,9 +2,9 @@
 //
 // It does so in its init function: Go initialises a package as soon as its
 // imports are, in the order of import paths, so this one runs before the store,
-// the HTTP stack and the command line are set up. A child neither pays for those
-// nor holds their memory. That is why this package imports the child's runtime
-// and nothing else of the project.
+// the HTTP stack and the command line are set up. A child spends neither time nor memory
+// on those. Therefore this package imports the runtime of the child and no other package of
+// the project.
 package childproc
 
 import (
@@ -17,8 +17,8 @@ func init() {
 	if len(os.Args) < 2 || os.Args[1] != child.Arg {
 		return
 	}
-	// The goroutine that runs init functions is bound to the main thread; every
-	// hand-over to it would be a thread switch. So the child has another.
+	// The goroutine that runs init functions is locked to the main thread, and every
+	// switch to it is a thread switch. The child runs in a goroutine that is not.
 	go child.Main()
 	select {}
 }

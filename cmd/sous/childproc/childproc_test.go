@@ -17,13 +17,13 @@ func TestChildKnowsNoServer(t *testing.T) {
 	t.Parallel()
 	out, err := exec.Command("go", "list", "-deps", ".").Output()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Output: %v", err)
 	}
 	for _, pkg := range strings.Fields(string(out)) {
 		for _, forbidden := range []string{"github.com/redis/", "github.com/spf13/", "github.com/danielgtaylor/", "go.uber.org/zap",
 			"go.opentelemetry.io/", "github.com/codesous/sous/storage", "github.com/codesous/sous/controlplane"} {
 			if strings.HasPrefix(pkg, forbidden) {
-				t.Errorf("the child depends on %s", pkg)
+				t.Errorf("the child depends on %s, want only the runtime", pkg)
 			}
 		}
 	}
@@ -38,7 +38,7 @@ func TestDispatchComesEarly(t *testing.T) {
 	var trace bytes.Buffer
 	cmd.Stderr = &trace
 	if err := cmd.Run(); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Run: %v", err)
 	}
 	var order []string
 	for line := range strings.Lines(trace.String()) {
@@ -48,11 +48,11 @@ func TestDispatchComesEarly(t *testing.T) {
 	}
 	dispatch := slices.Index(order, "github.com/codesous/sous/cmd/sous/childproc")
 	if dispatch < 0 {
-		t.Fatalf("no dispatch in %v", order)
+		t.Fatalf("init order %v has no childproc, want it early", order)
 	}
 	for _, pkg := range []string{"go.uber.org/zap", "github.com/codesous/sous/controlplane", "github.com/codesous/sous/invoker"} {
 		if at := slices.Index(order, pkg); at >= 0 && at < dispatch {
-			t.Errorf("%s is initialised before the dispatch", pkg)
+			t.Errorf("%s is initialised before childproc, want it after", pkg)
 		}
 	}
 }

@@ -66,13 +66,13 @@ func TestKilledWorkerLosesNoActivity(t *testing.T) {
 	_, err := bindings.New(store).Create(t.Context(), platformtest.Tenant, platformtest.Namespace,
 		bindings.Record{WorkerBinding: binding, Access: api.AccessUnrestricted}, store.NowMS())
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Create: %v", err)
 	}
 	run, err := cadenceServer.Client(t, domain).ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
 		TaskList: "workflows", ExecutionStartToCloseTimeout: 5 * time.Minute, DecisionTaskStartToCloseTimeout: 10 * time.Second,
 	}, "fan", tasks)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("ExecuteWorkflow: %v", err)
 	}
 	platformtest.Eventually(t, time.Minute, "some are done and some run", func() error {
 		done, running := byStatus(t, store)
@@ -82,26 +82,26 @@ func TestKilledWorkerLosesNoActivity(t *testing.T) {
 		return nil
 	})
 	if err := first.Kill(); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Kill: %v", err)
 	}
 	if done, _ := byStatus(t, store); done >= tasks {
-		t.Fatal("all was done before the kill")
+		t.Fatal("all activities were done before the kill, want some in flight")
 	}
 	platformtest.Serve(t, url, args...)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	var results []string
 	if err := run.Get(ctx, &results); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Get: %v", err)
 	}
 	for i, r := range results {
 		if r != fmt.Sprint(i) {
-			t.Errorf("activity %d gave %q", i, r)
+			t.Errorf("activity %d = %q, want its own input", i, r)
 		}
 	}
 	// What was done before the kill, and reported, was not done again.
 	if done, _ := byStatus(t, store); done < tasks || done > tasks+8 {
-		t.Errorf("%d activations succeeded of %d activities", done, tasks)
+		t.Errorf("%d activations succeeded, want %d, one for each activity", done, tasks)
 	}
 }
 
@@ -112,7 +112,7 @@ func byStatus(t *testing.T, store *storage.Store) (done, running int) {
 		Tenant: platformtest.Tenant, Namespace: platformtest.Namespace, Function: "work", Limit: 500,
 	})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("List: %v", err)
 	}
 	for _, a := range items {
 		switch a.Status {

@@ -45,7 +45,7 @@ func (l *asyncLayout) enqueue(t *testing.T, s *platformtest.Server, n int) []str
 			for k := who; k < n; k += 4 {
 				out, err := fn.Enqueue(context.WithoutCancel(t.Context()), client.InvokeOptions{Ref: api.Ref{Alias: "prod"}, Event: json.RawMessage(fmt.Sprint(k))})
 				if err != nil {
-					t.Error(err)
+					t.Errorf("Enqueue: %v", err)
 					return
 				}
 				ids[k] = out.ActivationID
@@ -69,7 +69,7 @@ func TestKilledReplicaLosesNoAsyncInvocation(t *testing.T) {
 		return countStatus(t.Context(), survivor, ids[:40], api.StatusSuccess)
 	})
 	if err := l.replicas[1].Kill(); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Kill: %v", err)
 	}
 	killed := time.Now()
 	platformtest.Eventually(t, 60*time.Second, "all have succeeded", func() error {
@@ -80,10 +80,10 @@ func TestKilledReplicaLosesNoAsyncInvocation(t *testing.T) {
 	for k, id := range ids {
 		a, err := survivor.Activation(t.Context(), id)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("Activation: %v", err)
 		}
 		if want := fmt.Sprintf(`{"n":%d,"attempt":%d}`, k, a.Attempt); string(a.Result) != want || a.JobID != id {
-			t.Errorf("%+v %s", a, a.Result)
+			t.Errorf("Activation: got a %+v, a.Result %s; want string(a.Result) == want && a.JobID == id", a, a.Result)
 		}
 		if a.Attempt > 1 {
 			again++
@@ -91,15 +91,15 @@ func TestKilledReplicaLosesNoAsyncInvocation(t *testing.T) {
 		}
 	}
 	if again == 0 || again > 16 {
-		t.Errorf("%d were in the killed replica's hands", again)
+		t.Errorf("%d activations ran twice, want 1 to 16", again)
 	}
 	if slowest > 10*time.Second {
-		t.Errorf("the last of them was done %s after the kill", slowest)
+		t.Errorf("the last activation of the killed replica ended %s after the kill, want at most 10s", slowest)
 	}
 	t.Logf("%d ran again, the last one done %s after the kill", again, slowest)
 }
 
-// A replica that is told to end, as a deployment does, costs no attempt.
+// A replica that is stopped in order, as by a deployment, costs no attempt.
 func TestStoppedReplicaRepeatsNoAsyncInvocation(t *testing.T) {
 	t.Parallel()
 	l := startAsync(t, `{"timeout_ms": 20000, "memory_mb": 16, "max_concurrency": 8}`,
@@ -109,7 +109,7 @@ func TestStoppedReplicaRepeatsNoAsyncInvocation(t *testing.T) {
 		ids = append(ids, l.enqueue(t, l.replicas[0], 60)...)
 		old := l.replicas[1]
 		if err := errors.Join(old.Signal(syscall.SIGTERM), old.Wait()); err != nil {
-			t.Fatal(err)
+			t.Fatalf("stop the replica: %v", err)
 		}
 		l.replicas[1] = platformtest.Serve(t, l.store)
 	}
@@ -119,7 +119,7 @@ func TestStoppedReplicaRepeatsNoAsyncInvocation(t *testing.T) {
 	})
 	for _, id := range ids {
 		if a, err := tenant.Activation(t.Context(), id); err != nil || a.Attempt != 1 || string(a.Result) != "1" {
-			t.Errorf("%+v %v", a, err)
+			t.Errorf(`Activation: got a %+v, error %v; want a.Attempt == 1 && string(a.Result) == "1"`, a, err)
 		}
 	}
 }
@@ -136,10 +136,10 @@ func TestRolesApart(t *testing.T) {
 	ids := l.enqueue(t, front, 5)
 	scheduler := platformtest.Serve(t, store, "--roles", "scheduler")
 	if pids := scheduler.Sandboxes(t); len(pids) > 0 {
-		t.Errorf("a scheduler has %d sandboxes", len(pids))
+		t.Errorf("a replica with the scheduler role has %d sandboxes, want 0", len(pids))
 	}
 	if err := countStatus(t.Context(), front.API(t), ids, api.StatusQueued); err != nil {
-		t.Error(err)
+		t.Errorf("countStatus: %v", err)
 	}
 	platformtest.Serve(t, store, "--roles", "invoker")
 	platformtest.Eventually(t, 30*time.Second, "all have succeeded", func() error {

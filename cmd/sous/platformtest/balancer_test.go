@@ -29,7 +29,7 @@ type balancer struct {
 	next     atomic.Uint64
 
 	mu   sync.Mutex
-	cuts []cut
+	cuts []interrupted
 }
 
 // replica is a server as the balancer sees it.
@@ -39,8 +39,8 @@ type replica struct {
 	transport *http.Transport
 }
 
-// cut is a request that was sent and not answered.
-type cut struct {
+// interrupted is a request that was sent and not answered.
+type interrupted struct {
 	replica *replica
 	sent    time.Time
 	key     string // its Idempotency-Key
@@ -167,7 +167,8 @@ func (b *balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		response, err = to.send(r, body, &watch)
 		sent := watch.sent()
 		if err == nil && sent == 1 {
-			if err = pass(w, response); err == nil {
+			err = pass(w, response)
+			if err == nil {
 				return
 			}
 		}
@@ -176,7 +177,7 @@ func (b *balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				err = errors.New("net/http sent it twice")
 			}
 			b.mu.Lock()
-			b.cuts = append(b.cuts, cut{to, begin, r.Header.Get("Idempotency-Key"), err})
+			b.cuts = append(b.cuts, interrupted{to, begin, r.Header.Get("Idempotency-Key"), err})
 			b.mu.Unlock()
 			break
 		}
@@ -184,7 +185,7 @@ func (b *balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, err.Error(), http.StatusBadGateway)
 }
 
-// pick gives the ready replicas in turn, except those that were tried.
+// pick returns the next ready replica that was not tried.
 func (b *balancer) pick(tried map[*replica]bool) *replica {
 	at := b.next.Add(1)
 	for i := range uint64(len(b.replicas)) {
@@ -207,7 +208,7 @@ func (r *replica) send(in *http.Request, body []byte, watch *attempts) (*http.Re
 	return r.transport.RoundTrip(out)
 }
 
-// pass gives the client the answer, whole or not at all.
+// pass sends the answer to the client, whole or not at all.
 func pass(w http.ResponseWriter, response *http.Response) error {
 	body, err := io.ReadAll(response.Body)
 	if err := errors.Join(err, response.Body.Close()); err != nil {
@@ -223,9 +224,9 @@ func pass(w http.ResponseWriter, response *http.Response) error {
 	return nil
 }
 
-// cutOff is what was sent and not answered.
-func (b *balancer) cutOff() []cut {
+// cutOff returns the requests that were sent and not answered.
+func (b *balancer) cutOff() []interrupted {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return append([]cut(nil), b.cuts...)
+	return append([]interrupted(nil), b.cuts...)
 }

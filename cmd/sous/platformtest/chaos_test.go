@@ -50,10 +50,10 @@ func TestChaos(t *testing.T) {
 	c.rage()
 	c.finish(<-made)
 	if c.again < chaosJobs/200 {
-		t.Errorf("only %d jobs were begun more than once", c.again)
+		t.Errorf("%d jobs began more than once, want more", c.again)
 	}
 	if c.refused.Load() == 0 {
-		t.Error("no worker was refused an ack")
+		t.Error("0 acks were refused, want at least 1")
 	}
 }
 
@@ -63,8 +63,9 @@ func chaosRandom(t *testing.T) *rand.Rand {
 	seed := uint64(time.Now().UnixNano())
 	if text := os.Getenv("SOUS_CHAOS_SEED"); text != "" {
 		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatal(err)
+		seed, err = strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatalf("strconv.ParseUint: %v", err)
 		}
 	}
 	t.Logf("SOUS_CHAOS_SEED=%d", seed)
@@ -92,7 +93,7 @@ func (c *chaos) finish(ids []string) {
 	})
 	for _, w := range c.workers {
 		if err := w.stop(); err != nil {
-			t.Errorf("a worker did not end well: %v\n%s", err, w.said.String())
+			t.Errorf("end of a worker: %v, want no error\n%s", err, w.said.String())
 		}
 	}
 	c.verify(ids)
@@ -130,8 +131,9 @@ func startChaos(t *testing.T, lasts time.Duration) *chaos {
 		transport := &http.Transport{}
 		t.Cleanup(transport.CloseIdleConnections)
 		var err error
-		if c.clients[i], err = client.New(c.replicas[i].URL, client.Config{MaxAttempts: 1, Transport: transport}); err != nil {
-			t.Fatal(err)
+		c.clients[i], err = client.New(c.replicas[i].URL, client.Config{MaxAttempts: 1, Transport: transport})
+		if err != nil {
+			t.Fatalf("New: %v", err)
 		}
 	}
 	for i := range c.workers {
@@ -169,11 +171,12 @@ func (c *chaos) startWorker() *chaosWorker {
 	w.cmd = exec.Command(sandboxtest.Build(c.t, "github.com/codesous/sous/cmd/sous/platformtest/chaosworker"), args...)
 	w.cmd.Stderr = w.said
 	var err error
-	if w.hold, err = w.cmd.StdinPipe(); err == nil {
+	w.hold, err = w.cmd.StdinPipe()
+	if err == nil {
 		err = w.cmd.Start()
 	}
 	if err != nil {
-		c.t.Fatal(err)
+		c.t.Fatalf("StdinPipe: %v", err)
 	}
 	c.t.Cleanup(w.kill)
 	return w
@@ -222,7 +225,7 @@ func (c *chaos) rage() {
 			did["replicas killed"]++
 			i %= len(c.replicas)
 			if err := c.replicas[i].Kill(); err != nil {
-				c.t.Fatal(err)
+				c.t.Fatalf("Kill: %v", err)
 			}
 			again := c.config
 			again.Listen = strings.TrimPrefix(c.replicas[i].URL, "http://")
@@ -275,7 +278,7 @@ func (c *chaos) enqueueOnce(call int, ids []string) {
 		case c.t.Context().Err() != nil:
 			return // the test has failed
 		case c.fails(err):
-			time.Sleep(20 * time.Millisecond) // between two tries, not in place of one
+			time.Sleep(20 * time.Millisecond) // the pause between two attempts
 			continue
 		default:
 			c.t.Errorf("call %d: %v", call, err)
@@ -285,15 +288,16 @@ func (c *chaos) enqueueOnce(call int, ids []string) {
 			if job.Replayed {
 				c.replayed.Add(1)
 			}
-			if ids[k] = cmp.Or(ids[k], job.ID); ids[k] != job.ID || answered == 1 && !job.Replayed {
-				c.t.Errorf("call %d answers %+v, and said %s before", call, job, ids[k])
+			ids[k] = cmp.Or(ids[k], job.ID)
+			if ids[k] != job.ID || answered == 1 && !job.Replayed {
+				c.t.Errorf("call %d = %+v, want the job %s of the first call", call, job, ids[k])
 			}
 		}
 		answered++
 	}
 }
 
-// deed is what the workers wrote down of a job.
+// deed is the record that the workers wrote about a job.
 type deed struct {
 	begun []int64 // epochs
 	acked []int64 // epochs whose ack was answered with success
@@ -305,7 +309,7 @@ func (c *chaos) deeds() map[string]*deed {
 	for n := range c.begun {
 		raw, err := os.ReadFile(filepath.Join(c.dir, strconv.Itoa(n+1)))
 		if err != nil && !os.IsNotExist(err) { // killed before it could begin
-			c.t.Fatal(err)
+			c.t.Fatalf("read the record of job %d: %v", n+1, err)
 		}
 		for line := range strings.Lines(string(raw)) {
 			words := strings.Fields(line)
@@ -315,7 +319,7 @@ func (c *chaos) deeds() map[string]*deed {
 			}
 			epoch, err := strconv.ParseInt(words[2], 10, 64)
 			if err != nil {
-				c.t.Fatal(line)
+				c.t.Fatalf("strconv.ParseInt: got line %v; want no error", line)
 			}
 			d := out[words[1]]
 			if d == nil {
@@ -330,7 +334,7 @@ func (c *chaos) deeds() map[string]*deed {
 			case words[3] == string(api.CodeJobLeaseLost):
 				c.refused.Add(1)
 			default:
-				c.t.Errorf("a worker was answered %s", line)
+				c.t.Errorf("a worker got the answer %s, want none", line)
 			}
 		}
 	}
@@ -351,25 +355,25 @@ func (c *chaos) verify(ids []string) {
 		}
 		for job, err := range client.All(t.Context(), list, client.PageOptions{Limit: 200}) {
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("list the jobs: %v", err)
 			}
 			found++
 			n, known := numbers[job.ID]
 			d := deeds[job.ID]
 			if !known || string(job.Payload) != strconv.Itoa(n) || d == nil {
-				t.Fatalf("nobody knows of %+v", job)
+				t.Fatalf("job %+v is in the queue, want only jobs that were enqueued", job)
 			}
 			delete(numbers, job.ID)
 			if len(d.begun) > 1 {
 				c.again++
 			}
 			if err := c.consistent(n, &job, d); err != nil {
-				t.Errorf("job %d, %s: %v: %+v", n, job.ID, err, d)
+				t.Errorf("job %d (%s): %v; record %+v", n, job.ID, err, d)
 			}
 		}
 	}
 	if found != chaosJobs || len(numbers) > 0 {
-		t.Errorf("%d jobs, of %d; %d are lost", found, chaosJobs, len(numbers))
+		t.Errorf("found %d jobs, want %d; %d are lost", found, chaosJobs, len(numbers))
 	}
 	t.Logf("%d begun more than once, %d acks refused, %d jobs added again", c.again, c.refused.Load(), c.replayed.Load())
 }

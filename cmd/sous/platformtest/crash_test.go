@@ -40,7 +40,7 @@ func TestKilledServerLosesNothing(t *testing.T) {
 		wg.Go(func() {
 			answer, err := server.Web(context.WithoutCancel(t.Context()), "sleeper", map[string]string{"Idempotency-Key": key})
 			if err == nil && answer.Status == http.StatusOK {
-				t.Errorf("call %d was answered by a server that was killed", n)
+				t.Errorf("call %d succeeded on a killed server, want an error", n)
 			}
 		})
 	}
@@ -50,10 +50,10 @@ func TestKilledServerLosesNothing(t *testing.T) {
 	})
 	children := server.Sandboxes(t)
 	if len(children) < invocations {
-		t.Errorf("%d sandboxes for %d invocations", len(children), invocations)
+		t.Errorf("%d sandboxes run, want %d, one for each invocation", len(children), invocations)
 	}
 	if err := server.Kill(); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Kill: %v", err)
 	}
 	wg.Wait()
 	if err := soustest.Gone(children); err != nil {
@@ -74,7 +74,7 @@ func TestKilledServerLosesNothing(t *testing.T) {
 	}
 }
 
-// countStatus gives nil if all activations have the status.
+// countStatus returns nil if all activations have the status.
 func countStatus(ctx context.Context, tenant *client.Tenant, ids []string, want api.Status) error {
 	have := 0
 	var last error
@@ -134,14 +134,14 @@ func TestStoreOutageUnderLoad(t *testing.T) {
 	for range 2 {
 		platformtest.Eventually(t, 20*time.Second, "calls succeed", answers(http.StatusOK))
 		store.Stop(t)
-		platformtest.Eventually(t, 20*time.Second, "calls are told of the outage", answers(http.StatusServiceUnavailable))
+		platformtest.Eventually(t, 20*time.Second, "calls fail because of the outage", answers(http.StatusServiceUnavailable))
 		store.Start(t)
 	}
 	platformtest.Eventually(t, 20*time.Second, "service resumes", answers(http.StatusOK))
 	cancel()
 	load.Wait()
 	if len(wrong) > 0 {
-		t.Errorf("%d unexpected answers, the first: %s", len(wrong), wrong[0])
+		t.Errorf("%d unexpected answers, want 0; the first: %s", len(wrong), wrong[0])
 	}
 }
 
@@ -160,7 +160,7 @@ func TestStopsCleanly(t *testing.T) {
 		go func() {
 			answer, err := server.Web(context.WithoutCancel(t.Context()), "slow", nil)
 			if err != nil {
-				t.Error(err)
+				t.Errorf("Web: %v", err)
 			}
 			answers <- answer
 		}()
@@ -176,18 +176,18 @@ func TestStopsCleanly(t *testing.T) {
 	})
 	// Stop sees to it that no sandbox is left.
 	if err := server.Stop(); err != nil {
-		t.Error(err)
+		t.Errorf("Stop: %v", err)
 	}
 	ids := make([]string, 0, calls)
 	for range calls {
 		answer := <-answers
 		if answer.Status != http.StatusOK {
-			t.Errorf("a call in hand was answered %d %s", answer.Status, answer.Body)
+			t.Errorf("a call in flight got %d %s, want 200", answer.Status, answer.Body)
 		}
 		ids = append(ids, answer.ActivationID)
 	}
 	again := platformtest.Serve(t, store)
 	if err := countStatus(t.Context(), again.API(t), ids, api.StatusSuccess); err != nil {
-		t.Error(err)
+		t.Errorf("countStatus: %v", err)
 	}
 }

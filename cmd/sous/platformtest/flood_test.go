@@ -19,7 +19,7 @@ import (
 	"github.com/codesous/sous/cmd/sous/platformtest"
 )
 
-// flood is what clients without good manners keep open.
+// flood holds the connections of misbehaving clients.
 type flood struct {
 	t       *testing.T
 	address string
@@ -101,8 +101,9 @@ func (f *flood) drip(n int, begin string, every time.Duration) {
 			for {
 				if conn == nil {
 					var err error
-					if conn, err = f.dial(); err != nil {
-						return // the server ends, or the test is over its own limit: the calls will tell
+					conn, err = f.dial()
+					if err != nil {
+						return // the server ended, or the test is over its own limit: the calls will show it
 					}
 					_, _ = io.WriteString(conn, begin)
 				}
@@ -140,7 +141,7 @@ func (f *flood) calls(server *platformtest.Server, n int) []time.Duration {
 		body, err := io.ReadAll(response.Body)
 		response.Body.Close()
 		if err != nil || response.StatusCode != http.StatusOK {
-			f.t.Fatalf("call %d: %s %s, %v", i, response.Status, body, err)
+			f.t.Fatalf("call %d = %s %s, %v, want 200", i, response.Status, body, err)
 		}
 		took[i] = time.Since(begin)
 	}
@@ -153,12 +154,12 @@ func resident(t *testing.T, server *platformtest.Server) int {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", server.Pid()))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("os.ReadFile: %v", err)
 	}
 	_, rest, _ := strings.Cut(string(status), "VmRSS:")
 	kib, err := strconv.Atoi(strings.Fields(rest)[0])
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("strconv.Atoi: %v", err)
 	}
 	return kib
 }
@@ -168,7 +169,7 @@ func descriptors(t *testing.T) int {
 	t.Helper()
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Getrlimit: %v", err)
 	}
 	return int(min(limit.Cur, 1<<20))
 }
@@ -191,7 +192,7 @@ func TestFloodDoesNotSlowOthers(t *testing.T) {
 	after := resident(t, server)
 	t.Logf("%d idle connections: %d MiB resident before, %d MiB after, %.1f KiB each", idle, before>>10, after>>10, float64(after-before)/float64(idle))
 	if each := (after - before) / idle; each > 64 {
-		t.Errorf("an idle connection takes %d KiB", each)
+		t.Errorf("an idle connection takes %d KiB, want less", each)
 	}
 	f.drip(headers, slowHeader, 500*time.Millisecond)
 	f.drip(bodies, slowBody, 100*time.Millisecond)
@@ -219,10 +220,10 @@ func TestSurplusConnectionsMakeRoom(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 	f.calls(server, 50)
 	if n := openFiles(t, server); n > most+100 {
-		t.Errorf("%d open files, with at most %d connections", n, most)
+		t.Errorf("%d open files, want few more than the %d connections", n, most)
 	}
-	if !strings.Contains(server.Output(), "as many connections are open as may be") {
-		t.Error("the log does not say so")
+	if !strings.Contains(server.Output(), "connection limit reached") {
+		t.Error("the log has no line about the connection limit, want one")
 	}
 }
 
@@ -231,12 +232,12 @@ func openFiles(t *testing.T, server *platformtest.Server) int {
 	t.Helper()
 	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", server.Pid()))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("os.ReadDir: %v", err)
 	}
 	return len(files)
 }
 
-// Where all connections are at work, one more is told so at once.
+// If every connection has a request, a new one is refused immediately.
 func TestSurplusConnectionIsClosed(t *testing.T) {
 	t.Parallel()
 	const most = 4
@@ -274,12 +275,12 @@ func TestSlowRequestsAreCut(t *testing.T) {
 			t.Parallel()
 			conn, err := net.Dial("tcp", strings.TrimPrefix(server.URL, "http://"))
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("net.Dial: %v", err)
 			}
 			defer conn.Close()
 			begin := time.Now()
 			if _, err := io.WriteString(conn, test.begin); err != nil {
-				t.Fatal(err)
+				t.Fatalf("io.WriteString: %v", err)
 			}
 			stop := make(chan struct{})
 			defer close(stop)

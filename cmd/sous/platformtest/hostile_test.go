@@ -16,7 +16,7 @@ import (
 	"github.com/codesous/sous/cmd/sous/platformtest"
 )
 
-// hostile is what an untrusted tenant publishes, and what becomes of it.
+// hostile is a function of an untrusted tenant, and the expected outcome of its call.
 type hostile struct {
 	name, config, source string
 	status               int      // of the web endpoint
@@ -72,7 +72,7 @@ export default () => 1;`),
 		failed("never-settles", `export default () => new Promise(() => {});`, api.ErrUnsettled),
 		failed("throws-null", `export default () => { throw null; };`, api.ErrException),
 		failed("unhandled-rejection", `export default async () => {
-  Promise.reject(new Error("nobody waits"));
+  Promise.reject(new Error("not awaited"));
   await new Promise((r) => setTimeout(r, 20));
   return 1;
 };`, api.ErrException),
@@ -105,12 +105,12 @@ export default () => ({ before: before ?? "clean", statusCode: 200, body: before
 func startUpstreams(t *testing.T) (redirector, inside string) {
 	t.Helper()
 	target := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		t.Error("a function reached the inside")
+		t.Error("a function reached an internal address, want its fetch refused")
 	}))
 	t.Cleanup(target.Close)
 	listener, err := net.Listen("tcp", "127.0.0.2:0")
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("net.Listen: %v", err)
 	}
 	front := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		to := target.URL
@@ -156,7 +156,7 @@ func TestHostileFunctionsHarmNobody(t *testing.T) {
 func (h hostile) attack(t *testing.T, server *platformtest.Server) {
 	answer, err := server.Web(t.Context(), h.name, nil)
 	if err != nil {
-		t.Errorf("%s: %v", h.name, err)
+		t.Errorf("Web: got h.name %s, error %v; want no error", h.name, err)
 		return
 	}
 	if answer.Status != h.status || answer.Code() != string(h.code) || !strings.Contains(answer.Body, h.body) {
@@ -175,7 +175,7 @@ func (h hostile) attack(t *testing.T, server *platformtest.Server) {
 		t.Errorf("%s: ended as %s %+v, want %s %s", h.name, a.Status, a.Error, h.ends, h.errorType)
 	}
 	if h.name == "ten-megabytes-of-logs" && !a.LogsTruncated {
-		t.Errorf("%s: the activation does not say that its logs were cut", h.name)
+		t.Errorf("%s: logs_truncated = false, want true", h.name)
 	}
 }
 
@@ -183,7 +183,7 @@ func (h hostile) attack(t *testing.T, server *platformtest.Server) {
 func startNeighbour(t *testing.T, server *platformtest.Server) (stop func()) {
 	t.Helper()
 	if _, err := server.Web(t.Context(), "neighbour", nil); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Web: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
@@ -191,7 +191,7 @@ func startNeighbour(t *testing.T, server *platformtest.Server) (stop func()) {
 	call := func() {
 		answer, err := server.Web(context.WithoutCancel(ctx), "neighbour", nil)
 		if err != nil || answer.Status != http.StatusOK || answer.Took > 500*time.Millisecond {
-			t.Errorf("neighbour: %v %d %.200s after %s", err, answer.Status, answer.Body, answer.Took)
+			t.Errorf("call of the neighbour: %v, status %d %.200s after %s, want 200 in time", err, answer.Status, answer.Body, answer.Took)
 		}
 		calls.Add(1)
 		for took, was := int64(answer.Took), slowest.Load(); took > was && !slowest.CompareAndSwap(was, took); {

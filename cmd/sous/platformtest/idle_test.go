@@ -30,20 +30,20 @@ func TestIdleServerIsQuiet(t *testing.T) {
 	platformtest.Config{Store: server.URL, Args: []string{"--auth", "off"}}.Serve(t)
 	options, err := goredis.ParseURL(server.URL)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("ParseURL: %v", err)
 	}
 	client := goredis.NewClient(options)
 	t.Cleanup(func() { _ = client.Close() })
 	commands := func() int {
 		text, err := client.Info(t.Context(), "stats").Result()
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("Result: %v", err)
 		}
 		_, rest, _ := strings.Cut(text, "total_commands_processed:")
 		line, _, _ := strings.Cut(rest, "\r\n")
 		n, err := strconv.Atoi(line)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("strconv.Atoi: %v", err)
 		}
 		return n
 	}
@@ -60,7 +60,8 @@ func TestIdleServerIsQuiet(t *testing.T) {
 			}
 		}
 		rate := float64(commands()-before-1) / time.Since(begin).Seconds()
-		if rates = append(rates, rate); rate > 10 {
+		rates = append(rates, rate)
+		if rate > 10 {
 			return fmt.Errorf("%.1f commands a second", rate)
 		}
 		return nil
@@ -74,7 +75,7 @@ func servedQueues(t *testing.T, url string, queues int) {
 	store := storagetest.Open(t, storage.Config{URL: url, ScriptPrelude: "--\n"})
 	b, err := queue.New(t.Context(), store, queue.Config{})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("New: %v", err)
 	}
 	t.Cleanup(b.Close)
 	var work errgroup.Group
@@ -95,7 +96,7 @@ func servedQueues(t *testing.T, url string, queues int) {
 		})
 	}
 	if err := work.Wait(); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Wait: %v", err)
 	}
 	// Their leases' ends are looked after, as half a minute later.
 	ticker, err := scheduler.NewTicker(store, b, nil, zap.NewNop())
@@ -106,7 +107,7 @@ func servedQueues(t *testing.T, url string, queues int) {
 	for later := store.NowMS() + api.DefaultLeaseMS + 1000; ; {
 		counts, err := loop.RunOnce(t.Context(), later)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("RunOnce: %v", err)
 		}
 		if counts.Queues == 0 {
 			return

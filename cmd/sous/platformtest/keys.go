@@ -10,22 +10,23 @@ import (
 	"github.com/codesous/sous/cmd/sous/soustest"
 )
 
-// Bootstrap makes the first administrator's key in the store, as operators do.
+// Bootstrap creates the first administrator's key in the store with sous keys bootstrap, and
+// returns it.
 func Bootstrap(t testing.TB, storeURL string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), soustest.Executable(t), "keys", "bootstrap", "--store", storeURL)
-	var told strings.Builder
-	cmd.Stderr = &told
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("keys bootstrap: %v\n%s", err, told.String())
+		t.Fatalf("keys bootstrap: %v\n%s", err, stderr.String())
 	}
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	key := lines[len(lines)-1]
 	if !keyPattern.MatchString(key) {
-		t.Fatalf("keys bootstrap printed no key, but %q", out)
+		t.Fatalf("keys bootstrap printed %q, want a key on the last line", out)
 	}
-	if err := leak(told.String(), key); err != nil {
+	if err := leak(stderr.String(), key); err != nil {
 		t.Errorf("stderr of keys bootstrap: %v", err)
 	}
 	return key
@@ -34,8 +35,8 @@ func Bootstrap(t testing.TB, storeURL string) string {
 // keyPattern is the form of every API key; its group is the secret part.
 var keyPattern = regexp.MustCompile(`sous_[0-9A-Za-z]{26}_([0-9A-Za-z_-]{43})`)
 
-// leak says where a server's output shows a key: any key's text, or the secret
-// part of the given ones.
+// leak returns an error with the line of a server's output that shows an API key: the text
+// of any key, or the secret part of one of keys.
 func leak(output string, keys ...string) error {
 	secrets := []*regexp.Regexp{keyPattern}
 	for _, key := range keys {

@@ -16,7 +16,7 @@ func TestLateWorkerIsRefused(t *testing.T) {
 	namespace := server.API(t).Namespace(platformtest.Namespace)
 	made, err := namespace.Queue("late").Enqueue(t.Context(), "", api.NewJob{Payload: json.RawMessage(`1`)})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Enqueue: %v", err)
 	}
 	fetch := func(worker string) api.FetchedJob {
 		t.Helper()
@@ -24,20 +24,20 @@ func TestLateWorkerIsRefused(t *testing.T) {
 			Queues: []string{"late"}, WorkerID: worker, LeaseMS: api.MinLeaseMS, WaitMS: 20_000,
 		})
 		if err != nil || len(jobs) != 1 || jobs[0].ID != made[0].ID {
-			t.Fatalf("%s fetched %+v %v", worker, jobs, err)
+			t.Fatalf("fetch by %s = %+v, %v, want one job", worker, jobs, err)
 		}
 		return jobs[0]
 	}
 	slow := fetch("slow")
 	fast := fetch("fast") // waits until the first lease is over
 	if fast.LeaseEpoch <= slow.LeaseEpoch || fast.Attempt != 2 {
-		t.Errorf("%+v after %+v", fast, slow)
+		t.Errorf("second fetch = %+v, want the job %+v again with the next attempt", fast, slow)
 	}
 	ack := func(j api.FetchedJob, result string) api.JobOutcome {
 		t.Helper()
 		out, err := namespace.AckJobs(t.Context(), []api.JobAck{{ID: j.ID, LeaseEpoch: j.LeaseEpoch, Result: json.RawMessage(result)}})
 		if err != nil || len(out) != 1 {
-			t.Fatal(out, err)
+			t.Fatalf("AckJobs: got out %v, error %v; want len(out) == 1", out, err)
 		}
 		return out[0]
 	}
@@ -50,25 +50,25 @@ func TestLateWorkerIsRefused(t *testing.T) {
 	lost("ack beside the other", ack(slow, `"slow"`), api.JobActive)
 	beats, err := namespace.HeartbeatJobs(t.Context(), "slow", []api.JobHeartbeat{{ID: slow.ID, LeaseEpoch: slow.LeaseEpoch}})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("HeartbeatJobs: %v", err)
 	}
 	lost("heartbeat", beats[0], api.JobActive)
-	for range 2 { // a repeat is told the same
+	for range 2 { // a repeated ack has the same result
 		if out := ack(fast, `"fast"`); !out.OK || out.State != api.JobCompleted {
-			t.Errorf("%+v", out)
+			t.Errorf("ack: got out %+v; want out.OK && out.State == api.JobCompleted", out)
 		}
 	}
 	lost("ack after the other", ack(slow, `"slow"`), api.JobCompleted)
 	fails, err := namespace.FailJobs(t.Context(), []api.JobFail{{ID: slow.ID, LeaseEpoch: slow.LeaseEpoch, Error: "slow"}})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("FailJobs: %v", err)
 	}
 	lost("fail", fails[0], api.JobCompleted)
 	job, err := server.API(t).Job(t.Context(), slow.ID)
 	if err != nil || job.State != api.JobCompleted || string(job.Result) != `"fast"` {
-		t.Errorf("%+v %v", job, err)
+		t.Errorf("Job: got job %+v, error %v; want job.State == api.JobCompleted && string(job.Result) == `\"fast\"`", job, err)
 	}
 	if len(job.Errors) != 1 || job.Errors[0].Error != "the lease of worker slow ran out" {
-		t.Errorf("errors %+v", job.Errors)
+		t.Errorf("job.Errors = %+v, want the one of the expired lease", job.Errors)
 	}
 }

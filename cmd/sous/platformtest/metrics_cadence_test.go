@@ -36,7 +36,7 @@ func (w *work) activities() {
 			Name: name, Domain: domain, Tasklist: "beats", ActivityMap: map[string]api.JobTarget{"beat": {Function: "beat"}},
 		})
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("CreateBinding: %v", err)
 		}
 	}
 	w.cadence.Work(t, domain, "workflows", func(w worker.Worker) {
@@ -48,7 +48,7 @@ func (w *work) activities() {
 		TaskList: "workflows", ExecutionStartToCloseTimeout: time.Minute, DecisionTaskStartToCloseTimeout: 10 * time.Second,
 	}, "beat")
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("ExecuteWorkflow: %v", err)
 	}
 	platformtest.Eventually(t, 30*time.Second, "the activity runs", func() error {
 		now := scrape(t, w.server.Output())
@@ -59,7 +59,7 @@ func (w *work) activities() {
 		return nil
 	})
 	if err := run.Get(ctx, nil); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Get: %v", err)
 	}
 }
 

@@ -16,7 +16,7 @@ func secretsKey(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "secrets.key")
 	if _, err := secrets.Keygen(path, time.Now()); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Keygen: %v", err)
 	}
 	return path
 }
@@ -25,7 +25,7 @@ func secretsKey(t *testing.T) string {
 func (w *work) secrets() {
 	_, err := w.server.API(w.t).Namespace(platformtest.Namespace).Secret("stripe").Set(w.t.Context(), "sk_live_1", client.SecretCondition{})
 	if err != nil {
-		w.t.Fatal(err)
+		w.t.Fatalf("Set: %v", err)
 	}
 	w.server.Publish(w.t, "pay", `{"capabilities": {"secrets": ["stripe"]}}`, map[string]string{
 		"function.js": `export default async () => (await cs.secrets.get("stripe")).length;`,

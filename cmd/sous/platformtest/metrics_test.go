@@ -41,7 +41,7 @@ var steady = map[string]func(float64) bool{
 	"sous_sandbox_memory_budget_bytes":         func(v float64) bool { return v >= 256<<20 },
 	"sous_sandbox_processes_max":               func(v float64) bool { return v == fewSandboxes },
 	"sous_http_connections_max":                func(v float64) bool { return v == fewConnections },
-	"sous_store_connection_wait_seconds_total": func(v float64) bool { return v >= 0 }, // needs more calls at once than the pool has connections
+	"sous_store_connection_wait_seconds_total": func(v float64) bool { return v >= 0 }, // needs more concurrent calls than the pool has connections
 	"sous_secret_audit_lost_total":             func(v float64) bool { return v == 0 }, // needs a store that is away when the server ends
 	"sous_store_commit_queued":                 func(v float64) bool { return v >= 0 && v < 1000 },
 	"sous_store_clock_skew_seconds":            func(v float64) bool { return v > -1 && v < 1 }, // its store has this machine's clock
@@ -63,7 +63,7 @@ func documentedMetrics(t *testing.T) map[string]documentedMetric {
 	t.Helper()
 	text, err := os.ReadFile("../../../docs/metrics.md")
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("os.ReadFile: %v", err)
 	}
 	found := map[string]documentedMetric{}
 	for _, row := range regexp.MustCompile("(?m)^\\| `(sous_\\w+)` \\| (\\w+) \\| ([^|]*)\\|").FindAllStringSubmatch(string(text), -1) {
@@ -81,15 +81,15 @@ func scrape(t *testing.T, output string) families {
 	t.Helper()
 	at := regexp.MustCompile(`answering operators.*"address": ?"([^"]+)"`).FindStringSubmatch(output)
 	if at == nil {
-		t.Fatal("the admin address is not logged")
+		t.Fatal("no log line has the admin address")
 	}
 	resp, err := http.Get("http://" + at[1] + "/metrics")
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("http.Get: %v", err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		t.Fatalf("/metrics answers %s", resp.Status)
+		t.Fatalf("GET /metrics = %s, want 200", resp.Status)
 	}
 	out := families{}
 	decoder := expfmt.NewDecoder(resp.Body, expfmt.ResponseFormat(resp.Header))
@@ -98,7 +98,7 @@ func scrape(t *testing.T, output string) families {
 		if err := decoder.Decode(&family); errors.Is(err, io.EOF) {
 			return out
 		} else if err != nil {
-			t.Fatal(err)
+			t.Fatalf("http.Get: %v", err)
 		}
 		out[family.GetName()] = &family
 	}
@@ -147,11 +147,11 @@ func TestMetricsAreDocumentedAndMove(t *testing.T) {
 			continue
 		}
 		if last[name] == nil {
-			t.Errorf("%s is documented and not exported", name)
+			t.Errorf("metric %s is documented and not exported", name)
 			continue
 		}
 		if kind := strings.ToLower(last[name].GetType().String()); kind != doc.kind {
-			t.Errorf("%s is a %s, and documented as a %s", name, kind, doc.kind)
+			t.Errorf("metric %s is a %s, want the documented %s", name, kind, doc.kind)
 		}
 		for _, m := range last[name].GetMetric() {
 			labels := []string{}
@@ -160,7 +160,7 @@ func TestMetricsAreDocumentedAndMove(t *testing.T) {
 			}
 			slices.Sort(labels)
 			if !slices.Equal(labels, doc.labels) {
-				t.Errorf("%s has the labels %v, and is documented with %v", name, labels, doc.labels)
+				t.Errorf("metric %s has labels %v, want the documented %v", name, labels, doc.labels)
 				break
 			}
 		}
@@ -168,12 +168,12 @@ func TestMetricsAreDocumentedAndMove(t *testing.T) {
 	}
 	for name := range last {
 		if _, ok := documentedMetrics(t)[name]; strings.HasPrefix(name, "sous_") && !ok {
-			t.Errorf("%s is exported and not documented", name)
+			t.Errorf("metric %s is exported and not documented", name)
 		}
 	}
 	for _, name := range []string{"go_goroutines", "process_cpu_seconds_total"} {
 		if last[name] == nil {
-			t.Errorf("%s is missing", name)
+			t.Errorf("metric %s is not exported, want a sample", name)
 		}
 	}
 	w.check(scrapes)
@@ -184,7 +184,7 @@ func checkMoves(t *testing.T, name string, scrapes []families) {
 	if sensible, ok := steady[name]; ok {
 		for series, v := range scrapes[len(scrapes)-1].values(name) {
 			if !sensible(v) {
-				t.Errorf("%s%s is %g", name, series, v)
+				t.Errorf("%s%s = %g, want a value that fits its kind", name, series, v)
 			}
 		}
 		return
@@ -229,25 +229,25 @@ func abandon(t *testing.T, url string) {
 		Tenant: platformtest.Tenant, Namespace: platformtest.Namespace, Name: "abandoned", Runtime: api.RuntimeJS, CreatedAtMS: began,
 	})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Create: %v", err)
 	}
 	_, _, err = activations.New(s).Start(t.Context(), &activations.Record{Activation: api.Activation{
 		ActivationID: uuid.NewString(), Tenant: platformtest.Tenant, Namespace: platformtest.Namespace, Function: "abandoned",
 		Status: api.StatusRunning, StartMS: began, DeadlineMS: began + 3000, Attempt: 1,
 	}})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Start: %v", err)
 	}
 	_, err = documents.NewRepository(s).Write(t.Context(),
 		storage.DocumentPath{Tenant: platformtest.Tenant, Install: "abandoned", Namespace: "settings"},
 		[]documents.Step{{Op: api.DocumentStepPut, Key: "expired", Value: []byte(`1`), ExpiresAtMS: began + 1}},
 		documents.Quota{}, "", began)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Write: %v", err)
 	}
 }
 
-// work is what moves the metrics.
+// work moves the metrics.
 type work struct {
 	t      *testing.T
 	server *platformtest.Server
@@ -300,7 +300,7 @@ func (w *work) ordinary() {
 	w.want(http.StatusUnauthorized, "good", "Authorization", "")
 	if _, err := w.server.API(w.t).Install("crm").PutDocument(w.t.Context(),
 		api.DocumentPut{Namespace: "settings", DocumentItem: api.DocumentItem{Key: "a", Value: []byte(`1`)}}); err != nil {
-		w.t.Fatal(err)
+		w.t.Fatalf("PutDocument: %v", err)
 	}
 	for range 2 {
 		w.want(http.StatusUnauthorized, "good", "Authorization", "Bearer nonsense")
@@ -328,14 +328,15 @@ func (w *work) ordinary() {
 	})
 }
 
-// tasks leaves a task with a worker that falls silent, until the sweeper gives it back.
+// tasks claims a task with a worker that stops reporting, and waits until the sweeper
+// publishes the task again.
 func (w *work) tasks() {
 	tenant, ctx := w.server.API(w.t), w.t.Context()
 	if _, _, err := tenant.CreateTask(ctx, "email-send", "t1", api.NewTask{}); err != nil {
-		w.t.Fatal(err)
+		w.t.Fatalf("CreateTask: %v", err)
 	}
 	if _, err := tenant.ClaimTask(ctx, "email-send", "t1", api.TaskClaim{Worker: "w1", TimeoutMS: api.MinTaskTimeoutMS}); err != nil {
-		w.t.Fatal(err)
+		w.t.Fatalf("ClaimTask: %v", err)
 	}
 	platformtest.Eventually(w.t, 2*api.TaskSweepIntervalMS*time.Millisecond, "the task is given back", func() error {
 		task, err := tenant.Task(ctx, "email-send", "t1")
@@ -352,7 +353,7 @@ func (w *work) schedules() {
 		Name: "every-second", EverySeconds: 1, Queue: &api.ScheduleQueue{Name: "ticks"},
 	})
 	if err != nil {
-		w.t.Fatal(err)
+		w.t.Fatalf("CreateSchedule: %v", err)
 	}
 	platformtest.Eventually(w.t, 20*time.Second, "it ticks", func() error {
 		ticks := scrape(w.t, w.server.Output())["sous_schedule_ticks_total"]
@@ -371,7 +372,7 @@ func (w *work) jobs() {
 	must := func(err error) {
 		if err != nil {
 			w.t.Helper()
-			w.t.Fatal(err)
+			w.t.Fatalf("prepare the platform: %v", err)
 		}
 	}
 	_, err := ns.Queue("mails").Enqueue(ctx, "", make([]api.NewJob, 4)...)
@@ -393,7 +394,7 @@ func (w *work) jobs() {
 		return err
 	})
 	if out, err := ns.AckJobs(ctx, []api.JobAck{{ID: got[2].ID, LeaseEpoch: got[2].LeaseEpoch}}); err != nil || out[0].OK {
-		w.t.Fatalf("acknowledged what was reclaimed: %+v %v", out, err)
+		w.t.Fatalf("AckJobs of a reclaimed lease = %+v, %v, want a refusal", out, err)
 	}
 }
 
@@ -402,11 +403,11 @@ func (w *work) later(name string) {
 	w.t.Helper()
 	fn := w.server.API(w.t).Namespace(platformtest.Namespace).Function(name)
 	if _, err := fn.Enqueue(w.t.Context(), client.InvokeOptions{Ref: api.Ref{Alias: "prod"}}); err != nil {
-		w.t.Error(err)
+		w.t.Errorf("Enqueue: %v", err)
 	}
 }
 
-// crowd is more at once than there is room for.
+// crowd sends more concurrent calls than the limits allow.
 func (w *work) crowd() {
 	var calls sync.WaitGroup
 	for range 8 {
@@ -425,7 +426,7 @@ func (w *work) crowd() {
 	for range fewConnections + 8 {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(w.server.URL, "http://"))
 		if err != nil {
-			w.t.Fatal(err)
+			w.t.Fatalf("net.Dial: %v", err)
 		}
 		defer conn.Close()
 	}
@@ -443,7 +444,7 @@ func (w *work) deaths() {
 		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		if err == nil && strings.Contains(string(line), "nursery") {
 			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-				w.t.Fatal(err)
+				w.t.Fatalf("Kill: %v", err)
 			}
 		}
 	}
@@ -455,7 +456,7 @@ func (w *work) deaths() {
 		}
 		return nil
 	})
-	w.want(http.StatusOK, "good") // in a new sandbox or another one's place
+	w.want(http.StatusOK, "good") // in a new sandbox or one that replaces another
 	w.want(http.StatusOK, "public", "Authorization", "")
 }
 
@@ -465,7 +466,7 @@ func (w *work) outage() {
 	var calls sync.WaitGroup
 	calls.Go(func() {
 		if status := w.call(w.t.Context(), "wait"); status != http.StatusServiceUnavailable {
-			w.t.Errorf("without a store the call is answered %d", status)
+			w.t.Errorf("call without a store = %d, want 503", status)
 		}
 	})
 	platformtest.Eventually(w.t, 10*time.Second, "it runs", func() error {
@@ -504,14 +505,14 @@ func (w *work) redis(command string) {
 	w.t.Helper()
 	conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", w.store.Port))
 	if err != nil {
-		w.t.Fatal(err)
+		w.t.Fatalf("net.Dial: %v", err)
 	}
 	defer conn.Close()
 	if _, err := fmt.Fprintf(conn, "%s SKIPME yes\r\n", command); err != nil {
-		w.t.Fatal(err)
+		w.t.Fatalf("Fprintf: %v", err)
 	}
 	if answer, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.HasPrefix(answer, ":") {
-		w.t.Fatalf("%s: %q %v", command, answer, err)
+		w.t.Fatalf(`ReadString: got command %s, answer %q, error %v; want strings.HasPrefix(answer, ":")`, command, answer, err)
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package platformtest runs the built binary as its operators do, for tests of
-// what only whole processes show: crashes, outages and hostile tenants.
+// Package platformtest runs the built binary as operators do, for tests that need whole
+// processes: crashes, outages and hostile tenants.
 package platformtest
 
 import (
@@ -16,13 +16,13 @@ import (
 	"github.com/codesous/sous/cmd/sous/soustest"
 )
 
-// The tenant and namespace of what the tests publish.
+// The tenant and namespace of the functions that tests publish.
 const (
 	Tenant    = "t_platform"
 	Namespace = "default"
 )
 
-// Server is a running `sous serve`, and what tests ask of it.
+// Server is a running `sous serve`.
 type Server struct {
 	*soustest.Server
 	key string // of the administrator, under --auth keys
@@ -31,7 +31,7 @@ type Server struct {
 // Config is how a Server runs.
 type Config struct {
 	Store  string   // its URL
-	Key    string   // see Bootstrap; "" is a server that asks for none
+	Key    string   // of an administrator, see Bootstrap; "" is a server without API keys
 	Listen string   // "" is a free port
 	Args   []string // further ones
 }
@@ -56,12 +56,12 @@ func (c Config) Serve(t testing.TB) *Server {
 		Listen: c.Listen,
 	}.Start(soustest.Executable(t))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Start: %v", err)
 	}
 	s := &Server{Server: running, key: c.Key}
 	t.Cleanup(func() {
 		if err := s.Stop(); err != nil {
-			t.Error(err)
+			t.Errorf("Stop: %v", err)
 		}
 		if err := leak(s.Output(), s.key); err != nil {
 			t.Errorf("output of %s: %v", s.URL, err)
@@ -76,15 +76,15 @@ func (c Config) Serve(t testing.TB) *Server {
 	return s
 }
 
-// Key is the administrator's, "" where the server asks for none.
+// Key returns the administrator's API key, "" for a server without API keys.
 func (s *Server) Key() string { return s.key }
 
-// Sandboxes are the process ids of the server's children.
+// Sandboxes returns the process ids of the server's children.
 func (s *Server) Sandboxes(t testing.TB) []int {
 	t.Helper()
 	pids, err := soustest.Children(s.Pid())
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Children: %v", err)
 	}
 	return pids
 }
@@ -93,12 +93,12 @@ func (s *Server) client(t testing.TB) *client.Client {
 	t.Helper()
 	c, err := client.New(s.URL, client.Config{MaxAttempts: 1, Key: s.key})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("New: %v", err)
 	}
 	return c
 }
 
-// API speaks to the server, without repeating what fails.
+// API returns a client of Tenant that does not repeat failed requests.
 func (s *Server) API(t testing.TB) *client.Tenant {
 	t.Helper()
 	return s.client(t).Tenant(Tenant)
@@ -113,7 +113,7 @@ func (s *Server) Publish(t testing.TB, name, config string, files map[string]str
 	}
 }
 
-// TryPublish is Publish where a refusal is what the test wants to see.
+// TryPublish is Publish for tests that expect a refusal, which it returns.
 func (s *Server) TryPublish(t testing.TB, name string, files map[string]string) error {
 	t.Helper()
 	return s.publish(t, name, "", files)
@@ -138,7 +138,7 @@ func (s *Server) publish(t testing.TB, name, config string, files map[string]str
 	return err
 }
 
-// Answer is what a function's endpoint said.
+// Answer is the response of a function's endpoint.
 type Answer struct {
 	Status       int
 	ActivationID string
@@ -147,7 +147,7 @@ type Answer struct {
 	Took         time.Duration
 }
 
-// Code is the problem's code, if the answer is one.
+// Code returns the code of the problem in the body, "" if the body is no problem.
 func (a Answer) Code() string {
 	var problem struct {
 		Code string `json:"code"`
@@ -158,7 +158,7 @@ func (a Answer) Code() string {
 	return problem.Code
 }
 
-// Web calls a function's endpoint.
+// Web sends a GET request with headers to the endpoint of the function called name.
 func (s *Server) Web(ctx context.Context, name string, headers map[string]string) (Answer, error) {
 	url := s.URL + "/v1/web/" + Tenant + "/" + Namespace + "/" + name + "/prod"
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -181,7 +181,7 @@ func (s *Server) Web(ctx context.Context, name string, headers map[string]string
 	}, errors.Join(err, resp.Body.Close())
 }
 
-// Eventually asks until check gives nil, and fails the test after the given time.
+// Eventually calls check until it returns nil. It fails the test after the time within.
 func Eventually(t testing.TB, within time.Duration, what string, check func() error) {
 	t.Helper()
 	deadline := time.Now().Add(within)
@@ -193,6 +193,6 @@ func Eventually(t testing.TB, within time.Duration, what string, check func() er
 		if time.Now().After(deadline) {
 			t.Fatalf("after %s: %s: %v", within, what, err)
 		}
-		time.Sleep(25 * time.Millisecond) // between two questions, not in place of one
+		time.Sleep(25 * time.Millisecond) // the pause between two checks
 	}
 }

@@ -63,7 +63,7 @@ func (l *layout) restart(i int) {
 		err = old.Wait()
 	}
 	if err := errors.Join(err, soustest.Gone(children)); err != nil {
-		l.t.Fatal(err)
+		l.t.Fatalf("stop the replica: %v", err)
 	}
 	l.start(i)
 }
@@ -137,7 +137,7 @@ func (l *layout) call(ctx context.Context, c *http.Client, way int, key string) 
 	return nil
 }
 
-// end waits for the calls in hand and gives those that failed.
+// end waits for the calls in flight and returns those that failed.
 func (l *load) end() map[string]string {
 	l.stop()
 	l.wg.Wait()
@@ -156,13 +156,13 @@ func TestRollingRestart(t *testing.T) {
 			before := load.calls.Load()
 			l.restart(i)
 			if load.calls.Load() == before {
-				t.Error("nobody called meanwhile")
+				t.Error("0 calls during the rolling restart, want at least 1")
 			}
 		}
 	}
 	failed := load.end()
 	for key, why := range failed {
-		t.Errorf("%d of %d calls failed, %s: %s", len(failed), load.calls.Load(), key, why)
+		t.Errorf("%d of %d calls failed, want 0; %s: %s", len(failed), load.calls.Load(), key, why)
 		break
 	}
 	if cuts := l.balancer.cutOff(); len(cuts) > 0 {
@@ -185,12 +185,12 @@ func TestKilledReplica(t *testing.T) {
 	})
 	killed := l.balancer.replicas[1]
 	if err := l.replicas[1].Kill(); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Kill: %v", err)
 	}
 	// Until the balancer has seen the ends of its connections it may send more.
 	gone := time.Now().Add(pollInterval)
 	at := load.calls.Load()
-	platformtest.Eventually(t, 20*time.Second, "calls go on", func() error {
+	platformtest.Eventually(t, 20*time.Second, "calls succeed again", func() error {
 		if n := load.calls.Load() - at; n < 200 {
 			return fmt.Errorf("%d calls", n)
 		}
@@ -206,12 +206,12 @@ func TestKilledReplica(t *testing.T) {
 		inHand[c.key] = true
 	}
 	if len(inHand) == 0 || len(inHand) > clients {
-		t.Errorf("%d calls were in the replica's hands, of %d clients", len(inHand), clients)
+		t.Errorf("%d calls were in flight on the killed replica, want 1 to %d", len(inHand), clients)
 	}
 	var ids []string
 	for key, why := range failed {
 		if !inHand[key] {
-			t.Errorf("%s failed and was not in the replica's hands: %s", key, why)
+			t.Errorf("call %s failed and was not in flight on the killed replica: %s", key, why)
 		}
 		ids = append(ids, api.DerivedActivationID(platformtest.Tenant, platformtest.Namespace, "greet", api.Ref{Alias: "prod"}, key))
 	}
@@ -236,12 +236,12 @@ func (l *layout) awaitLost(ids []string) {
 			case a.Status == api.StatusError && a.Error != nil && a.Error.Type == api.ErrLost:
 				lost[id] = true
 			case a.Status != api.StatusSuccess:
-				l.t.Fatalf("%s ended as %s: %+v", id, a.Status, a.Error)
+				l.t.Fatalf("activation %s ended as %s: %+v, want success or lost", id, a.Status, a.Error)
 			}
 		}
 		return nil
 	})
 	if len(lost) == 0 {
-		l.t.Errorf("of %d activations none is lost", len(ids))
+		l.t.Errorf("0 of %d activations are lost, want at least 1", len(ids))
 	}
 }

@@ -27,7 +27,7 @@ const (
 )
 
 // Of three replicas one is killed every few seconds for a minute. Every tick of every
-// schedule has one activation, and the one that skips never ran twice at once and
+// schedule has one activation, and the one that skips never had two runs at the same time and
 // goes on although replicas that ran it died.
 //
 // Not parallel: the other tests hold answers to a time.
@@ -35,8 +35,9 @@ func TestSchedulesSurvive(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	if text := os.Getenv("SOUS_CHAOS_SEED"); text != "" {
 		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatal(err)
+		seed, err = strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatalf("strconv.ParseUint: %v", err)
 		}
 	}
 	t.Logf("SOUS_CHAOS_SEED=%d", seed)
@@ -61,7 +62,7 @@ func TestSchedulesSurvive(t *testing.T) {
 		time.Sleep(time.Duration(1000+random.IntN(2500)) * time.Millisecond) // until the next crash
 		i := random.IntN(len(replicas))
 		if err := replicas[i].Kill(); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Kill: %v", err)
 		}
 		again := config
 		again.Listen = strings.TrimPrefix(replicas[i].URL, "http://")
@@ -109,7 +110,7 @@ func schedule(t *testing.T, s *platformtest.Server, name, function, overlap stri
 		Name: name, EverySeconds: 1, OverlapPolicy: overlap, Ref: &api.JobTarget{Function: function, Alias: "prod"},
 	})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("CreateSchedule: %v", err)
 	}
 }
 
@@ -118,7 +119,7 @@ func disable(t *testing.T, s *platformtest.Server, name string) api.ScheduleStat
 	off := false
 	got, err := s.API(t).Namespace(platformtest.Namespace).Schedule(name).Update(t.Context(), client.ScheduleChange{Enabled: &off})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Update: %v", err)
 	}
 	return got
 }
@@ -132,7 +133,7 @@ func listActivations(t *testing.T, s *platformtest.Server, function string) (all
 	}
 	for a, err := range client.All(t.Context(), list, client.PageOptions{Limit: 500}) {
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("list the activations: %v", err)
 		}
 		all = append(all, a)
 	}

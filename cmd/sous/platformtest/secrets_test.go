@@ -28,7 +28,7 @@ func TestSecretsOnTwoReplicas(t *testing.T) {
 	set := func(value string) {
 		t.Helper()
 		if _, err := ns.Secret("stripe").Set(t.Context(), value, client.SecretCondition{}); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Set: %v", err)
 		}
 	}
 	const part = "hunter2hunter2"
@@ -47,12 +47,12 @@ func TestSecretsOnTwoReplicas(t *testing.T) {
 			a, err = s.Web(t.Context(), "pay", map[string]string{"X-Again": "1"})
 		}
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("Web: %v", err)
 		}
 		return strings.Trim(a.Body, "\"\n")
 	}
 	if last(one) != "-0" || last(two) != "-0" {
-		t.Fatal("a replica does not read the secret")
+		t.Fatal("a replica does not see the secret, want its value")
 	}
 	for i := range 3 {
 		set(fmt.Sprint(part, "-", i+1))
@@ -64,11 +64,11 @@ func TestSecretsOnTwoReplicas(t *testing.T) {
 			return nil
 		})
 		if took := time.Since(began); took > time.Second {
-			t.Errorf("seen after %s", took)
+			t.Errorf("the new value was visible after %s, want sooner", took)
 		}
 	}
 	if _, err := secrets.Rotate(key, time.Now()); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Rotate: %v", err)
 	}
 	platformtest.Eventually(t, 10*time.Second, "the servers have the new key", func() error {
 		report, err := one.API(t).RewrapSecrets(t.Context(), "")
@@ -86,10 +86,10 @@ func TestSecretsOnTwoReplicas(t *testing.T) {
 	})
 	for _, s := range []*platformtest.Server{one, two} {
 		if err := s.Stop(); err != nil {
-			t.Error(err)
+			t.Errorf("Stop: %v", err)
 		}
 		if out := s.Output(); strings.Contains(out, "hunter2") || strings.Contains(out, "AGE-SECRET-KEY-1") || !strings.Contains(out, "pay") {
-			t.Errorf("the output: %s", out)
+			t.Errorf("the output of a server holds the secret: %s", out)
 		}
 	}
 	checkStoreHolds(t, redis.URL, "hunter2")
@@ -107,7 +107,7 @@ func checkStoreHolds(t *testing.T, url, text string) {
 	keys := storagetest.Keys(t, client, "*")
 	for _, key := range keys {
 		if held := storagetest.Contents(t, client, key); strings.Contains(held, text) {
-			t.Errorf("%s holds it: %.300s", key, held)
+			t.Errorf("store key %s holds the secret: %.300s", key, held)
 		}
 	}
 	if len(keys) < 10 {

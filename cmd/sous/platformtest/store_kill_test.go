@@ -241,7 +241,7 @@ func (s *storeStorm) activations() {
 		t.Errorf("got %d synchronous calls, want %d at least", s.calls, want)
 	}
 	if s.busy > s.calls/10 {
-		t.Errorf("%d of %d synchronous calls were refused for lack of a free sandbox", s.busy, s.calls)
+		t.Errorf("%d of %d synchronous calls were refused for lack of a free sandbox, want fewer", s.busy, s.calls)
 	}
 	var readers sync.WaitGroup
 	ids := make(chan string)
@@ -273,14 +273,14 @@ func (s *storeStorm) answers() {
 	if len(s.wrong) > 0 {
 		t.Errorf("%d answers were not 503 %s with Retry-After, such as: %q", len(s.wrong), api.CodeStoreUnavailable, s.wrong[:min(len(s.wrong), 10)])
 	}
-	delete(s.failures, "0 none") // a worker gives up sooner than other callers
+	delete(s.failures, "0 none") // a worker has a shorter timeout than other callers
 	for answer, n := range s.failures {
 		if answer != fmt.Sprint(http.StatusServiceUnavailable, " ", api.CodeStoreUnavailable) {
-			t.Errorf("workers were answered %s %d times", answer, n)
+			t.Errorf("workers got the answer %s %d times, want 0", answer, n)
 		}
 	}
 	if s.codes[string(api.CodeStoreUnavailable)] < storeKills {
-		t.Errorf("only %d calls met the outages", s.codes[string(api.CodeStoreUnavailable)])
+		t.Errorf("%d calls met an outage, want more", s.codes[string(api.CodeStoreUnavailable)])
 	}
 }
 
@@ -379,7 +379,7 @@ func (w *documentWriter) verify() {
 	listed := map[string]string{}
 	page, err := w.install(1).Documents(t.Context(), api.DocumentList{Namespace: stormNamespace, KeyPrefix: fmt.Sprintf("writer %d,", w.who), IncludeValues: true})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Documents: %v", err)
 	}
 	for _, item := range page.Items {
 		listed[item.Key] = string(item.Value)
@@ -388,13 +388,13 @@ func (w *documentWriter) verify() {
 	for n := range w.known {
 		found, err := w.find(t.Context(), 0, n)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("find: %v", err)
 		}
 		if err := w.known[n].settle(found); err != nil {
 			t.Errorf("document %q: %v", w.key(n), err)
 		}
 		if listed[w.key(n)] != string(found.Value) {
-			t.Errorf("document %q is listed as %q, and read as %s", w.key(n), listed[w.key(n)], found.Value)
+			t.Errorf("document %q: list has %q, get has %s, want both equal", w.key(n), listed[w.key(n)], found.Value)
 		}
 		accepted += found.Revision
 	}

@@ -1,5 +1,5 @@
-// Package soustest gives tests a running sous: the program itself, built once
-// for each test process, with a store of its own.
+// Package soustest runs the sous binary for tests. It builds the binary once for each test
+// process.
 package soustest
 
 import (
@@ -24,11 +24,11 @@ import (
 	"github.com/codesous/sous/invoker/sandbox/sandboxtest"
 )
 
-// patience is how long a server may take to start or to stop.
-const patience = 20 * time.Second
+// waitLimit bounds the start and the stop of a server.
+const waitLimit = 20 * time.Second
 
-// Executable is the path of the program, built without -race: a sandbox child
-// cannot bear that.
+// Executable returns the path of the binary. It is built without -race: a sandbox child has
+// too little memory for the race detector.
 func Executable(t testing.TB) string {
 	t.Helper()
 	return sandboxtest.Build(t, "github.com/codesous/sous/cmd/sous")
@@ -42,27 +42,28 @@ type Server struct {
 	cmd    *exec.Cmd
 	log    *output
 	exited chan struct{} // closed when the process was waited for
-	err    error         // what it ended with; after exited
+	err    error         // the error that it ended with; valid after exited
 }
 
-// Command is what Start starts.
+// Command is a command line of sous that runs a server.
 type Command struct {
-	Args   []string // the subcommand, dev or serve, and its own
-	Env    []string // beside the test's own; later ones win
+	Args   []string // the subcommand, dev or serve, and its arguments
+	Env    []string // added to the environment of the test; later values win
 	Dir    string
 	Listen string // "" is a free port
 }
 
-// Start runs sous dev until the test ends and waits until it serves.
+// Start starts sous dev with args and waits until it serves. The server is stopped when the
+// test ends.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
 	s, err := Command{Args: append([]string{"dev", "--data-dir", t.TempDir()}, args...)}.Start(Executable(t))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Start: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := s.Stop(); err != nil {
-			t.Error(err)
+			t.Errorf("Stop: %v", err)
 		}
 	})
 	return s
@@ -70,10 +71,10 @@ func Start(t testing.TB, args ...string) *Server {
 
 var urlPattern = regexp.MustCompile(`https?://[0-9a-z.:\[\]]*[0-9]`)
 
-// Start starts executable and waits until it has said its URL.
+// Start starts executable and waits until it prints its URL.
 func (c Command) Start(executable string) (*Server, error) {
 	args := append(slices.Clone(c.Args), "--listen", cmp.Or(c.Listen, "127.0.0.1:0"))
-	// Not bound to a context: a test's ends before its cleanup, which is to stop the server in order.
+	// No context: that of a test ends before its cleanup, which stops the server in order.
 	cmd := exec.Command(executable, args...)
 	cmd.Env, cmd.Dir = append(os.Environ(), c.Env...), c.Dir
 	said, out := io.Pipe()
@@ -85,7 +86,7 @@ func (c Command) Start(executable string) (*Server, error) {
 	}
 	go func() {
 		s.err = cmd.Wait()
-		_ = out.Close() // a pipe's end cannot fail
+		_ = out.Close() // closing a pipe does not fail
 		close(s.exited)
 	}()
 	found := make(chan string, 1)
@@ -95,7 +96,7 @@ func (c Command) Start(executable string) (*Server, error) {
 			if url := urlPattern.FindString(lines.Text()); url != "" {
 				select {
 				case found <- url:
-				default: // later ones are of no interest
+				default: // only the first URL matters
 				}
 			}
 		}
@@ -106,8 +107,8 @@ func (c Command) Start(executable string) (*Server, error) {
 		return s, nil
 	case <-s.exited:
 		return nil, fmt.Errorf("sous ended: %w\n%s", s.err, s.log)
-	case <-time.After(patience):
-		return nil, errors.Join(fmt.Errorf("sous did not start within %s\n%s", patience, s.log), s.Kill())
+	case <-time.After(waitLimit):
+		return nil, errors.Join(fmt.Errorf("sous did not start within %s\n%s", waitLimit, s.log), s.Kill())
 	}
 }
 
@@ -132,27 +133,27 @@ func (s *Server) TrySous(t testing.TB, args ...string) (string, error) {
 	return string(out), err
 }
 
-// Output is all that the process wrote so far.
+// Output returns the text that the process wrote so far.
 func (s *Server) Output() string { return s.log.String() }
 
-// Pid is the process's id.
+// Pid returns the process id.
 func (s *Server) Pid() int { return s.cmd.Process.Pid }
 
 // Signal sends sig to the process.
 func (s *Server) Signal(sig os.Signal) error { return s.cmd.Process.Signal(sig) }
 
-// Wait waits for the process's end.
+// Wait waits until the process has ended, and returns its error.
 func (s *Server) Wait() error {
 	select {
 	case <-s.exited:
 		return s.err
-	case <-time.After(patience):
-		return fmt.Errorf("sous did not end within %s\n%s", patience, s.log)
+	case <-time.After(waitLimit):
+		return fmt.Errorf("sous did not end within %s\n%s", waitLimit, s.log)
 	}
 }
 
-// Stop interrupts the process as Ctrl-C does, unless it has ended, and demands
-// that it ends well and leaves no child behind.
+// Stop sends SIGINT to the process, as Ctrl-C does, unless it has ended. It fails if the
+// process ends with an error, or leaves child processes.
 func (s *Server) Stop() error {
 	select {
 	case <-s.exited:
@@ -167,12 +168,12 @@ func (s *Server) Stop() error {
 		return err
 	}
 	if err := s.Wait(); err != nil {
-		return fmt.Errorf("sous did not end well: %w\n%s", err, s.log)
+		return fmt.Errorf("sous ended with an error: %w\n%s", err, s.log)
 	}
 	return Gone(children)
 }
 
-// Kill ends the process without notice, unless it has ended.
+// Kill sends SIGKILL to the process, unless it has ended.
 func (s *Server) Kill() error {
 	if err := s.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -181,7 +182,7 @@ func (s *Server) Kill() error {
 	return nil
 }
 
-// Children lists the processes that pid started and that live.
+// Children returns the ids of the running child processes of pid.
 func Children(pid int) ([]int, error) {
 	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	if err != nil {
@@ -207,22 +208,22 @@ func Children(pid int) ([]int, error) {
 	return out, nil
 }
 
-// Gone is nil once none of pids lives any more, which may take a moment after
-// their parent's end.
+// Gone waits until none of the processes pids runs, which may take a moment after the end of
+// their parent. It fails after waitLimit.
 func Gone(pids []int) error {
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(waitLimit)
 	for _, pid := range pids {
 		for alive(pid) {
 			if time.Now().After(deadline) {
-				return fmt.Errorf("process %d is left behind", pid)
+				return fmt.Errorf("process %d still runs", pid)
 			}
-			time.Sleep(5 * time.Millisecond) // nobody tells of a stranger's child's end
+			time.Sleep(5 * time.Millisecond) // the end of another process's child sends no notice
 		}
 	}
 	return nil
 }
 
-// alive says whether pid runs; a zombie does not.
+// alive reports whether pid runs; a zombie does not.
 func alive(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

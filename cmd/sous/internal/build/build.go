@@ -1,4 +1,4 @@
-// Package build tells which build of sous runs.
+// Package build reports the version and the platform of the running binary.
 package build
 
 import (
@@ -11,7 +11,7 @@ import (
 // to the module's version.
 var version string
 
-// Info is what sous version prints.
+// Info describes a build.
 type Info struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`
@@ -19,7 +19,7 @@ type Info struct {
 	Platform string `json:"platform"`
 }
 
-// Read asks the binary itself: nothing has to be stamped into it.
+// Read returns the build information of the running binary.
 func Read() Info {
 	b := Info{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
@@ -35,4 +35,5 @@ func Read() Info {
 	return b
 }
 
+// Version returns the version of the running binary, "(devel)" if it has none.
 func Version() string { return Read().Version }

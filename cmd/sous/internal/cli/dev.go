@@ -32,7 +32,7 @@ sous serve.`,
 	return cmd
 }
 
-// banner is what dev prints once it accepts connections on url.
+// banner returns the text that dev prints once it accepts connections on url.
 func banner(url, store string) string {
 	where := ""
 	if url != command.DefaultURL {

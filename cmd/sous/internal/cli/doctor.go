@@ -22,12 +22,12 @@ import (
 // The verdicts of a check.
 const (
 	verdictOK   = "ok"
-	verdictOff  = "off"  // a layer that this host does not offer; others hold
-	verdictWarn = "warn" // a risk, or a setting that could not be examined
-	verdictFail = "fail" // functions cannot run, accepted work can be lost, or what was asked for is not there
+	verdictOff  = "off"  // a layer that this host does not offer; the others hold
+	verdictWarn = "warn" // a risk, or a setting that could not be read
+	verdictFail = "fail" // functions cannot run, accepted work can be lost, or a named server or store does not answer
 )
 
-// checkup is one line of sous doctor.
+// checkup is one line of the output of sous doctor.
 type checkup struct {
 	Name    string `json:"name"`
 	Verdict string `json:"verdict"`
@@ -41,15 +41,15 @@ func (a commands) doctorCommand() *cobra.Command {
 	var store string
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Say what this machine, a server and a store have to offer",
-		Long: `Say what this machine, a server and a store have to offer.
+		Short: "Check this machine, a server and a store",
+		Long: `Check this machine, a server and a store.
 
-It starts a sandbox and reports which of its layers are active here (an inactive one
-is a defence less, not an error), asks the server for its readiness, and examines
-the store that --store or SOUS_STORE names: its version, its settings (docs/storage.md,
-Supported servers) and its clock. A verdict of warn is a risk, or a setting that could
-not be examined. The exit code is 1 if a check fails, 2 if only checks of the server
-or of the store fail.`,
+It starts a sandbox and reports which of its layers are active on this machine (an
+inactive layer is one defence less, not an error), asks the server for its readiness,
+and examines the store that --store or SOUS_STORE names: its version, its settings
+(docs/storage.md, Supported servers) and its clock. A verdict of warn is a risk, or a
+setting that could not be read. The exit code is 1 if a check fails, 2 if only checks
+of the server or of the store fail.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			checks, sandboxErr := checkSandbox(cmd.Context())
@@ -73,11 +73,11 @@ or of the store fail.`,
 		},
 	}
 	a.RegisterRemote(cmd.Flags())
-	cmd.Flags().StringVar(&store, "store", "", "ask this store too (SOUS_STORE): "+server.StoreHelp)
+	cmd.Flags().StringVar(&store, "store", "", "examine this store too (SOUS_STORE): "+server.StoreHelp)
 	return cmd
 }
 
-// checkSandbox starts a child and tells what confines it.
+// checkSandbox starts a sandbox and reports the layers that confine it.
 func checkSandbox(ctx context.Context) ([]checkup, error) {
 	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
 	defer cancel()
@@ -101,8 +101,8 @@ func checkSandbox(ctx context.Context) ([]checkup, error) {
 	return out, nil
 }
 
-// checkServer asks the target for its readiness. That none runs at the default
-// address is no failure: nobody named it.
+// checkServer asks the target for its readiness. A missing server at the default address
+// is no failure unless the user named that address.
 func (a commands) checkServer(ctx context.Context) (checkup, error) {
 	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
 	defer cancel()
@@ -125,7 +125,7 @@ func checkStore(ctx context.Context, url string) (checks []checkup, err error) {
 	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
 	defer cancel()
 	begin := time.Now()
-	s, err := storage.Open(ctx, storage.Config{URL: url}) // it pings
+	s, err := storage.Open(ctx, storage.Config{URL: url}) // Open pings the server
 	if err != nil {
 		return []checkup{{"store", verdictFail, err.Error()}}, err
 	}
@@ -150,7 +150,7 @@ func checkStore(ctx context.Context, url string) (checks []checkup, err error) {
 	return checks, nil
 }
 
-// storeCheckup is the line of a finding.
+// storeCheckup returns the line of a finding.
 func storeCheckup(f examine.Finding) checkup {
 	verdict := map[examine.Level]string{
 		examine.LevelOK: verdictOK, examine.LevelWarning: verdictWarn, examine.LevelFailure: verdictFail,
@@ -165,7 +165,7 @@ func storeCheckup(f examine.Finding) checkup {
 	return checkup{"store: " + f.Name, verdict, detail}
 }
 
-// checkConfig tells which configuration file a server would read here.
+// checkConfig reports the configuration file that a server would read in this folder.
 func checkConfig() checkup {
 	path, named := server.ConfigFile("")
 	if _, err := os.Stat(path); err != nil && !named {

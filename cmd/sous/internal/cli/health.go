@@ -14,11 +14,10 @@ import (
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 )
 
-// healthTimeout bounds the question; the server's own look at its store takes
-// less.
+// healthTimeout bounds the request. The server bounds its own check of the store by less.
 const healthTimeout = 5 * time.Second
 
-// healthAnswer is what sous health prints for scripts.
+// healthAnswer is the JSON form of the output of sous health.
 type healthAnswer struct {
 	URL   string `json:"url"`
 	Ready bool   `json:"ready"`
@@ -32,7 +31,7 @@ func (a commands) healthCommand() *cobra.Command {
 		Long: `Ask a server whether it is ready, once, for health checks of containers.
 
 The exit code is 0 where /readyz answers 200, and 2 where it answers anything
-else or nothing within 5 seconds. Saved profiles are not looked at.`,
+else or nothing within 5 seconds. Saved profiles are not used.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), healthTimeout)

@@ -18,7 +18,7 @@ func (a commands) profileCommand() *cobra.Command {
 		a.profileSetCommand(), a.profileListCommand(), a.profileUseCommand(), a.profileDeleteCommand())
 }
 
-// editProfiles loads the saved profiles, lets edit change them, and saves them.
+// editProfiles loads the saved profiles, calls edit, and saves the result.
 func editProfiles(edit func(*command.Profiles) error) error {
 	path, err := command.ProfilesPath()
 	if err != nil {
@@ -38,7 +38,7 @@ func (a commands) profileSetCommand() *cobra.Command {
 	var given command.Profile
 	cmd := &cobra.Command{
 		Use:   "set NAME",
-		Short: "Save a profile, or change what is given of one; the first is put in use",
+		Short: "Save a profile, or change the given fields of one; the first becomes the current one",
 		Example: `  sous profile set staging --url https://sous.example.com --tenant t_acme01
   SOUS_KEY=… sous profile set staging --key-from-env`,
 		Args: cobra.ExactArgs(1),
@@ -48,7 +48,7 @@ func (a commands) profileSetCommand() *cobra.Command {
 	flags.StringVar(&given.Key, "key", "", "API key; other users of this machine can read command lines, so prefer --key-from-env")
 	flags.StringVar(&given.Tenant, "tenant", "", "tenant")
 	flags.StringVar(&given.Namespace, "namespace", "", "namespace")
-	fromEnv := flags.Bool("key-from-env", false, "take the key from SOUS_KEY, so that it is on no command line")
+	fromEnv := flags.Bool("key-from-env", false, "read the key from SOUS_KEY, so that no command line shows it")
 	cmd.MarkFlagsMutuallyExclusive("key", "key-from-env")
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		if err := api.ValidateName("profile", args[0]); err != nil {
@@ -78,7 +78,7 @@ func (a commands) profileSetCommand() *cobra.Command {
 	return cmd
 }
 
-// changed returns p with those fields of given whose flags were set.
+// changed returns p with the fields of given whose flags were set.
 func changed(p, given command.Profile, flags *pflag.FlagSet) command.Profile {
 	for name, field := range map[string]struct {
 		to   *string
@@ -95,7 +95,7 @@ func changed(p, given command.Profile, flags *pflag.FlagSet) command.Profile {
 	return p
 }
 
-// listedProfile is a profile as it is shown: without its key.
+// listedProfile is a profile as it is printed: without its key.
 type listedProfile struct {
 	Name      string `json:"name"`
 	Current   bool   `json:"current"`
@@ -134,7 +134,7 @@ func (a commands) profileListCommand() *cobra.Command {
 
 func (a commands) profileUseCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "use NAME", Short: "Let commands use a profile from now on", Args: cobra.ExactArgs(1),
+		Use: "use NAME", Short: "Make a profile the current one", Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			err := editProfiles(func(all *command.Profiles) error {
 				_, err := all.Pick(args[0])
@@ -153,7 +153,7 @@ func (a commands) profileUseCommand() *cobra.Command {
 func (a commands) profileDeleteCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "delete NAME", Short: "Forget a profile and its key", Args: cobra.ExactArgs(1),
+		Use: "delete NAME", Short: "Delete a profile and its key", Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := a.Confirm(yes, fmt.Sprintf("Delete profile %s?", args[0])); err != nil {
 				return err

@@ -45,6 +45,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return command.ExitCode(err)
 }
 
+// rootCommand returns the command sous with all commands below it.
 func rootCommand(a *command.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "sous",
@@ -78,10 +79,10 @@ or cannot be reached, 3 the function failed.`,
 	return root
 }
 
-// commands are the commands about this machine and about the server as a whole.
+// commands builds the commands about this machine and about the server as a whole.
 type commands struct{ *command.App }
 
-// asksForJSON says whether a command line that could not be parsed asks for it.
+// asksForJSON reports whether args, which could not be parsed, ask for --output json.
 func asksForJSON(args []string) bool {
 	for i, arg := range args {
 		switch arg {

@@ -18,19 +18,19 @@ for -, such as SOUS_DRAIN_TIMEOUT), else from a YAML file whose keys are the
 flags' names. The file is the one of --config, else of SOUS_CONFIG, else
 ./sous.yaml where it exists. A key that is no flag is refused.
 
-Roles: api answers the REST API and the functions' endpoints and runs their
+Roles: api serves the REST API and the endpoints of functions, and runs their
 sandboxes; invoker runs asynchronous invocations, in sandboxes of its own;
-scheduler fires schedules, looks after the queues, and mends what crashes left; cadence
-runs functions as activities of the Cadence server of --cadence-addr, in sandboxes
-of its own.
+scheduler fires schedules, maintains the queues, and repairs the records of crashed
+replicas; cadence runs functions as activities of the Cadence server of --cadence-addr,
+in sandboxes of its own.
 
-With --auth keys (the default) every call needs an API key; the first one is made
-by sous keys bootstrap. With --auth off whoever reaches the server is an
-administrator, and it answers on loopback addresses only.
+With --auth keys (the default) every call needs an API key; sous keys bootstrap
+creates the first one. With --auth off every caller is an administrator, and the
+server listens on loopback addresses only.
 
-A first SIGINT or SIGTERM drains: /readyz answers 503, after --drain-delay no
-connection is accepted any more, requests in hand finish and are recorded,
-sandboxes end. A second one ends the process at once.`,
+The first SIGINT or SIGTERM drains: /readyz answers 503, after --drain-delay the
+server accepts no more connections, requests in flight finish and are recorded,
+sandboxes end. The second one ends the process immediately.`,
 		Example: `  sous keys bootstrap --store redis://127.0.0.1:6666
   sous serve --store redis://127.0.0.1:6666 --listen :8080
   SOUS_STORE=redis-cluster://10.0.0.1:6379,10.0.0.2:6379 sous serve --roles api`,

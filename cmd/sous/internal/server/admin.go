@@ -14,22 +14,22 @@ import (
 	"go.uber.org/zap"
 )
 
-// Bounds of the operators' server. There is none on writing: a profile takes as
-// long as it is asked to.
+// Limits of the admin server. Writing has none: the client of a profile chooses how long it
+// takes.
 const (
 	adminReadTimeout = 10 * time.Second
 	adminIdleTimeout = 2 * time.Minute
 	adminHeaderBytes = 16 << 10
-	// Scrapes at once; each walks over all label sets.
+	// adminScrapes bounds concurrent scrapes; each walks over all label sets.
 	adminScrapes       = 4
 	adminScrapeTimeout = 30 * time.Second
-	// Connections at once: theirs are not among those of max-connections, and must
-	// not take the files that the others need.
+	// adminConnections bounds the connections of this server. max-connections does not
+	// count them, and they must not use up the process's file descriptors.
 	adminConnections = 64
 )
 
-// openAdmin answers operators' questions on an address of its own, apart from
-// tenants' traffic, if s names one, until ctx ends.
+// openAdmin serves metrics and profiles on s.AdminListen until ctx ends. It does nothing
+// if the setting is empty. The address is apart from the one that tenants use.
 func (p *platform) openAdmin(ctx context.Context, s settings) error {
 	if s.AdminListen == "" {
 		return nil
@@ -48,18 +48,18 @@ func (p *platform) openAdmin(ctx context.Context, s settings) error {
 	}
 	p.loops.Go(func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			p.logger.Error("the admin address does not answer any more", zap.Error(err))
+			p.logger.Error("the admin server stopped", zap.Error(err))
 		}
 	})
-	context.AfterFunc(ctx, func() { _ = server.Close() }) // nobody is left to tell
+	context.AfterFunc(ctx, func() { _ = server.Close() }) // the process ends: an error cannot matter
 	p.logger.Info("answering operators", zap.Stringer("address", listener.Addr()))
 	return nil
 }
 
-// adminHandler answers /metrics to whoever reaches it, and /debug/pprof to this
-// machine only: profiles show what the server holds in memory, keys and events
-// included. On a loopback address browsers are kept from reading either for a page
-// that they show (DNS rebinding).
+// adminHandler serves /metrics to every client, and /debug/pprof to clients on this machine
+// only: profiles show the memory of the server, API keys and events included. For a
+// loopback address it also checks the Host header, so that no web page can read either
+// through the browser of a user on this machine (DNS rebinding).
 func (p *platform) adminHandler(local bool) http.Handler {
 	mux := http.NewServeMux()
 	scrape := promhttp.HandlerFor(p.metrics, promhttp.HandlerOpts{
@@ -80,10 +80,10 @@ func (p *platform) adminHandler(local bool) http.Handler {
 	return mux
 }
 
-// readInTime ends answers that nobody reads, which would keep the next scrapes out.
+// readInTime ends answers whose client does not read them. They would keep later scrapes out.
 func readInTime(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// Writers that know no deadlines (in tests) have no client that could be deaf.
+		// A writer without deadlines (in tests) has no client that can stall.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(adminScrapeTimeout))
 		next.ServeHTTP(w, r)
 	})
@@ -93,14 +93,14 @@ func readInTime(next http.Handler) http.Handler {
 func localPeersOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !isLocal(r.RemoteAddr) {
-			http.Error(w, "only this machine may profile the server", http.StatusForbidden)
+			http.Error(w, "profiles are served to this machine only", http.StatusForbidden)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// isLocal says whether address, an IP and a port, is on the loopback.
+// isLocal reports whether address, an IP address and a port, is on the loopback interface.
 func isLocal(address string) bool {
 	peer, err := netip.ParseAddrPort(address)
 	return err == nil && peer.Addr().Unmap().IsLoopback()

@@ -27,7 +27,7 @@ func TestAdminListen(t *testing.T) {
 	server := soustest.Start(t, "--admin-listen", "127.0.0.1:0")
 	_, rest, found := strings.Cut(server.Output(), "answering operators")
 	if !found {
-		t.Fatalf("the address is not logged:\n%s", server.Output())
+		t.Fatalf("no log line has the admin address:\n%s", server.Output())
 	}
 	_, rest, _ = strings.Cut(rest, `"address": "`)
 	addr, _, _ := strings.Cut(rest, `"`)
@@ -35,12 +35,12 @@ func TestAdminListen(t *testing.T) {
 		for host, want := range map[string]int{addr: http.StatusOK, "rebound.example": http.StatusForbidden} {
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+addr+path, nil)
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("http.NewRequestWithContext: %v", err)
 			}
 			req.Host = host
 			resp, err := http.DefaultClient.Do(req)
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("Do: %v", err)
 			}
 			body, err := io.ReadAll(resp.Body)
 			_ = resp.Body.Close() // it has been read
@@ -61,7 +61,7 @@ func TestAdminConnectionsAreBounded(t *testing.T) {
 	for i := range adminConnections + 1 {
 		conn, err := net.Dial("tcp", addr)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("net.Dial: %v", err)
 		}
 		defer conn.Close()
 		if i == 0 {
@@ -81,17 +81,17 @@ func TestProfilesAreForThisMachine(t *testing.T) {
 	store := storagetest.Open(t, storage.Config{Embedded: storagetest.Embedded(t, t.TempDir())})
 	broker, err := queue.New(t.Context(), store, queue.Config{})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("New: %v", err)
 	}
 	t.Cleanup(broker.Close)
 	api, err := controlplane.New(t.Context(), store, noEngine{}, broker, controlplane.Config{Auth: access.Off})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("New: %v", err)
 	}
 	t.Cleanup(api.Close)
 	registry, err := newRegistry()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("newRegistry: %v", err)
 	}
 	p := &platform{server: api, metrics: registry, logger: zap.NewNop()}
 	const profile, scrape = "/debug/pprof/cmdline", "/metrics"

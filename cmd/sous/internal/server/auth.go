@@ -15,17 +15,17 @@ import (
 	storeaccess "github.com/codesous/sous/storage/access"
 )
 
-// How a server knows its callers.
+// The values of --auth.
 const (
-	authOff  = "off"  // whoever reaches it is an administrator
+	authOff  = "off"  // every caller is an administrator
 	authKeys = "keys" // API keys
 )
 
 func registerAuth(flags *pflag.FlagSet, mode string) {
-	flags.String("auth", mode, "who may call: keys (whoever has an API key), or off (whoever reaches the server, as an administrator; loopback only)")
+	flags.String("auth", mode, "who may call: keys (callers with an API key), or off (every caller, as an administrator; loopback addresses only)")
 }
 
-// validateAuth refuses an unknown mode, and without keys an address that other
+// validateAuth refuses an unknown mode. With auth off it refuses an address that other
 // machines can reach.
 func (s *settings) validateAuth() error {
 	switch s.Auth {
@@ -37,6 +37,7 @@ func (s *settings) validateAuth() error {
 	return fmt.Errorf("auth %q: want %s or %s", s.Auth, authKeys, authOff)
 }
 
+// checkAddress refuses a listen that is not HOST:PORT.
 func checkAddress(setting, listen string) error {
 	if _, _, err := net.SplitHostPort(listen); err != nil {
 		return fmt.Errorf("%s %q: %w", setting, listen, err)
@@ -49,7 +50,7 @@ func checkLoopback(setting, listen string) error {
 	if err := checkAddress(setting, listen); err != nil {
 		return err
 	}
-	host, _, _ := net.SplitHostPort(listen) // it can be
+	host, _, _ := net.SplitHostPort(listen) // checkAddress split it
 	if host == "localhost" {
 		return nil
 	}
@@ -57,11 +58,11 @@ func checkLoopback(setting, listen string) error {
 		return nil
 	}
 	return fmt.Errorf("%s %q: with auth off only loopback addresses (127.0.0.1, ::1, localhost) are allowed, "+
-		"because whoever reaches the server can do everything; --auth keys allows any", setting, listen)
+		"because every caller is an administrator; --auth keys allows any", setting, listen)
 }
 
-// errKeysEmbedded refuses keys that nobody could make: those of a store that is
-// in use by the server itself, and by no other process.
+// errKeysEmbedded refuses --auth keys on the embedded store: sous keys bootstrap could not
+// create the first key, because only the server has that store open.
 var errKeysEmbedded = errors.New("auth keys: sous dev needs a store server for that (--store redis://…): " +
 	"the first key is made by sous keys bootstrap, which cannot open the embedded store while dev has it")
 
@@ -72,7 +73,7 @@ func (s *settings) authMode() access.Mode {
 	return access.Keys
 }
 
-// noteKeys says once how to go on where nobody has a key yet.
+// noteKeys logs how to create the first API key if there is none.
 func (p *platform) noteKeys(ctx context.Context, store *storage.Store, s settings) error {
 	if s.Auth == authOff || !s.has(roleAPI) {
 		return nil
@@ -81,7 +82,7 @@ func (p *platform) noteKeys(ctx context.Context, store *storage.Store, s setting
 	if err != nil || exists {
 		return err
 	}
-	p.logger.Warn("there is no API key, so nobody can call; make the first one on the same store",
+	p.logger.Warn("there is no API key, so every call is refused; create the first one on the same store",
 		zap.String("command", "sous keys bootstrap --store URL"))
 	return nil
 }

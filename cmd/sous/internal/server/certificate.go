@@ -11,11 +11,11 @@ import (
 	"go.uber.org/zap"
 )
 
-// certificateInterval is how often handshakes look for new files at most.
+// certificateInterval is the shortest time between two looks for changed files.
 const certificateInterval = time.Second
 
-// certificate is a server's certificate, read again when its files change, so
-// that a renewal needs no restart.
+// certificate is the TLS certificate of a server. It is read again when its files change,
+// so that a renewal needs no restart.
 type certificate struct {
 	certFile, keyFile string
 	clock             func() time.Time
@@ -25,18 +25,19 @@ type certificate struct {
 	current *tls.Certificate
 	state   [2]fileState // of the files that current was read from
 	looked  time.Time
-	refused string // why newer files were, as the log has it
+	refused string // the error of newer files, logged already; "" if there is none
 }
 
-// fileState tells whether a file is another than before. Clocks of file systems
-// tick in milliseconds: a file that was renamed to its place tells by its inode.
+// fileState identifies the content of a file. Times of file systems are coarse, so the
+// inode is part of it: a file that is renamed into place changes the inode.
 type fileState struct {
 	inode    uint64
 	modified time.Time
 	size     int64
 }
 
-// loadCertificate reads the pair, and refuses one that does not fit.
+// loadCertificate reads the certificate chain and its private key. It fails if they do not
+// belong together.
 func loadCertificate(certFile, keyFile string, logger *zap.Logger) (*certificate, error) {
 	c := &certificate{certFile: certFile, keyFile: keyFile, clock: time.Now, logger: logger}
 	state, err := c.stat()
@@ -51,13 +52,14 @@ func loadCertificate(certFile, keyFile string, logger *zap.Logger) (*certificate
 	return c, nil
 }
 
-// config is for a server: TLS 1.2 and later, HTTP/2 where the client wants it.
+// config returns the configuration of a server: TLS 1.2 and later, and HTTP/2 if the client
+// offers it.
 func (c *certificate) config() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get}
 }
 
-// get is asked at each handshake. Files that cannot be used (half written, the
-// key of another certificate) leave the certificate that was.
+// get is the tls.Config's GetCertificate. If changed files cannot be used (half written,
+// or the key of another certificate), it keeps the certificate and logs the error once.
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,9 +77,9 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		pair, err = tls.LoadX509KeyPair(c.certFile, c.keyFile)
 	}
 	if err != nil {
-		if err.Error() != c.refused { // told once, not once a second
+		if err.Error() != c.refused { // logged once, not once a second
 			c.refused = err.Error()
-			c.logger.Error("the certificate's new files cannot be used; the old certificate stays", zap.Error(err))
+			c.logger.Error("the changed certificate files cannot be used; the old certificate stays in use", zap.Error(err))
 		}
 		return c.current, nil
 	}

@@ -24,7 +24,7 @@ func writeCertificate(t *testing.T, dir, name string) (certFile, keyFile string)
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("GenerateKey: %v", err)
 	}
 	template := x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name},
@@ -34,11 +34,11 @@ func writeCertificate(t *testing.T, dir, name string) (certFile, keyFile string)
 	}
 	cert, err := x509.CreateCertificate(rand.Reader, &template, &template, key.Public(), key)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("CreateCertificate: %v", err)
 	}
 	private, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("MarshalPKCS8PrivateKey: %v", err)
 	}
 	certFile, keyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	for path, block := range map[string]*pem.Block{
@@ -46,7 +46,7 @@ func writeCertificate(t *testing.T, dir, name string) (certFile, keyFile string)
 		keyFile:  {Type: "PRIVATE KEY", Bytes: private},
 	} {
 		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
+			t.Fatalf("os.WriteFile: %v", err)
 		}
 	}
 	return certFile, keyFile
@@ -59,7 +59,7 @@ func TestCertificateIsReadAgain(t *testing.T) {
 	core, logged := observer.New(zap.ErrorLevel)
 	c, err := loadCertificate(certFile, keyFile, zap.New(core))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("loadCertificate: %v", err)
 	}
 	now := time.Now()
 	c.clock, c.looked = func() time.Time { return now }, now
@@ -80,7 +80,7 @@ func TestCertificateIsReadAgain(t *testing.T) {
 	// Half a renewal: the key of another certificate, then no key at all.
 	other, otherKey := writeCertificate(t, t.TempDir(), "the other one")
 	if err := os.Rename(otherKey, keyFile); err != nil {
-		t.Fatal(err)
+		t.Fatalf("os.Rename: %v", err)
 	}
 	for range 3 {
 		now = now.Add(certificateInterval)
@@ -91,15 +91,15 @@ func TestCertificateIsReadAgain(t *testing.T) {
 	}
 	moved := keyFile + "~"
 	if err := os.Rename(keyFile, moved); err != nil {
-		t.Fatal(err)
+		t.Fatalf("os.Rename: %v", err)
 	}
 	now = now.Add(certificateInterval)
 	serves("the second")
 	if err := os.Rename(other, certFile); err != nil {
-		t.Fatal(err)
+		t.Fatalf("os.Rename: %v", err)
 	}
 	if err := os.Rename(moved, keyFile); err != nil {
-		t.Fatal(err)
+		t.Fatalf("os.Rename: %v", err)
 	}
 	now = now.Add(certificateInterval)
 	serves("the other one")
@@ -115,7 +115,7 @@ func TestCertificateRefused(t *testing.T) {
 		"key for a chain": {keyFile, keyFile},
 	} {
 		if _, err := loadCertificate(pair[0], pair[1], zap.NewNop()); err == nil {
-			t.Errorf("%s: accepted", name)
+			t.Errorf("loadCertificate of %s = nil, want an error", name)
 		}
 	}
 }

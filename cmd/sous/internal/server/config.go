@@ -16,15 +16,16 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// defaultConfigFile is read where it exists and no other is named.
+// defaultConfigFile is the configuration file if no other is named. It need not exist.
 const defaultConfigFile = "sous.yaml"
 
+// envPrefix starts the names of all environment variables of sous.
 const envPrefix = "SOUS_"
 
-// loadSettings reads a server's settings from its flags, else from SOUS_*
-// variables, else from a YAML file, else from the flags' defaults, and validates
-// them. A key of the file that is no flag of the command is refused; variables
-// are not, because others set some too (Kubernetes for a service named sous).
+// loadSettings returns the validated settings of a server. Each comes from its flag, else
+// from its SOUS_* variable, else from the YAML file, else from the flag's default. A key of
+// the file that is no flag is refused. Unknown variables are ignored, because other
+// programs set some: Kubernetes does for a service named sous.
 func loadSettings(flags *pflag.FlagSet) (settings, error) {
 	k := koanf.New(".")
 	if err := loadFile(k, flags); err != nil {
@@ -33,19 +34,19 @@ func loadSettings(flags *pflag.FlagSet) (settings, error) {
 	if err := k.Load(env.Provider(".", env.Opt{Prefix: envPrefix, TransformFunc: func(name, value string) (string, any) {
 		key := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name, envPrefix)), "_", "-")
 		if value == "" || flags.Lookup(key) == nil {
-			return "", nil // koanf takes this for "not there"
+			return "", nil // koanf ignores an empty key
 		}
 		return key, value
 	}}), nil); err != nil {
 		return settings{}, fmt.Errorf("settings: %w", err)
 	}
-	// The provider puts a flag's default only where nothing else gave a value.
+	// The provider sets a flag's default only where no other source has a value.
 	if err := k.Load(posflag.Provider(flags, ".", k), nil); err != nil {
 		return settings{}, fmt.Errorf("settings: %w", err)
 	}
 	var s settings
 	if err := k.Unmarshal("", &s); err != nil {
-		// The decoder has a headline of its own, and a line for each setting.
+		// The decoder's error has a headline, and a line for each setting.
 		_, each, _ := strings.Cut(err.Error(), "\n\n")
 		return settings{}, fmt.Errorf("settings: %s", strings.ReplaceAll(cmp.Or(each, err.Error()), "\n", "; "))
 	}
@@ -54,12 +55,14 @@ func loadSettings(flags *pflag.FlagSet) (settings, error) {
 	return s, s.validate()
 }
 
-// splitList takes a list apart that a variable or a file gave as one text, "a, b".
+// splitList splits the items of list at commas: a variable or a file may hold a list as
+// one text, "a, b".
 func splitList(list []string) []string {
 	var out []string
 	for _, text := range list {
 		for item := range strings.SplitSeq(text, ",") {
-			if item = strings.TrimSpace(item); item != "" {
+			item = strings.TrimSpace(item)
+			if item != "" {
 				out = append(out, item)
 			}
 		}
@@ -78,7 +81,7 @@ func ConfigFile(flag string) (path string, named bool) {
 // StoreURL returns the store's URL: that of the flag, else that of SOUS_STORE.
 func StoreURL(flag string) string { return cmp.Or(flag, os.Getenv(envPrefix+"STORE")) }
 
-// loadFile reads the configuration file, if there is one.
+// loadFile reads the configuration file into k, if there is one.
 func loadFile(k *koanf.Koanf, flags *pflag.FlagSet) error {
 	flag, err := flags.GetString("config")
 	if err != nil {

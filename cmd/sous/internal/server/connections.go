@@ -15,22 +15,22 @@ import (
 	"github.com/codesous/sous/controlplane/rest"
 )
 
-// How the descriptors of the process are shared out. A flood of connections must
-// not take those that the store, the sandboxes and functions' fetch need.
+// How the file descriptors of the process are divided. Connections must not use up those
+// that the store, the sandboxes and the fetch of functions need.
 const (
-	// mostConnections bounds what is derived: a connection takes memory, too
-	// (docs/configuration.md has the figure).
+	// mostConnections bounds the derived number: each connection takes memory
+	// (docs/configuration.md says how much).
 	mostConnections  = 32_768
 	leastConnections = 64
-	// Beside connections: the store's pool, the log, files that are read.
+	// reservedDescriptors are for the store's pool, the log and files.
 	reservedDescriptors = 256
-	// For each sandbox: socket, stderr, pidfd, and one for what it fetches.
+	// A sandbox has a socket, stderr, a pidfd, and a connection of its fetch.
 	descriptorsPerSandbox = 4
 	defaultSandboxes      = 100 // sandbox-max where it is 0
 )
 
-// maxConnections is how many connections a server takes with s, under the limit
-// of open files that Go has raised as far as it may.
+// maxConnections returns the number of connections that a server with s accepts. It
+// follows from the limit of open files, which the Go runtime has raised to its maximum.
 func maxConnections(s settings) (int, error) {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
@@ -39,18 +39,19 @@ func maxConnections(s settings) (int, error) {
 	return deriveConnections(limit.Cur, s.SandboxMax, s.Network.MaxConnections)
 }
 
-// maxWaits is how many fetches of jobs may wait at once: half the connections stay
-// for what does not wait.
+// maxWaits returns the number of fetches of jobs that may wait at the same time. Half of the
+// connections are kept for other requests.
 func maxWaits(s settings) int {
 	most, err := maxConnections(s)
 	if err != nil {
-		return rest.DefaultWaits // who serves has refused it
+		return rest.DefaultWaits // newDoor has refused these settings
 	}
 	return min(rest.DefaultWaits, most/2)
 }
 
-// deriveConnections takes the reserve, and a quarter at least, off the limit. A
-// configured number must fit too.
+// deriveConnections returns the configured number of connections, or for 0 the number that
+// limit leaves after the reserve, which is a quarter of limit at least. It fails if the
+// configured number, or the least that a server needs, does not fit.
 func deriveConnections(limit uint64, sandboxes, configured int) (int, error) {
 	if sandboxes == 0 {
 		sandboxes = defaultSandboxes
@@ -67,10 +68,10 @@ func deriveConnections(limit uint64, sandboxes, configured int) (int, error) {
 	return min(room, mostConnections), nil
 }
 
-// connections bounds how many connections are open. Where there is no room for
-// another one, the connection that has waited longest for a request (silent,
-// between two requests, or still sending its header) makes room; where every one
-// is being answered, the new one is closed, so that its client knows at once.
+// connections bounds the number of open connections. A new connection above the limit
+// replaces the one that has waited longest for a request: a connection that is idle between
+// two requests, has sent nothing, or is still sending a header. If every connection has a
+// request, the new one is closed, so that its client can go elsewhere immediately.
 type connections struct {
 	most   int
 	logger *zap.Logger
@@ -78,22 +79,23 @@ type connections struct {
 
 	mu      sync.Mutex
 	open    map[net.Conn]*linked.Element // of waiting; nil while a request is answered
-	waiting linked.List                  // of net.Conn, the longest first
-	full    bool                         // and the log has been told
+	waiting linked.List                  // of net.Conn, the longest waiting first
+	full    bool                         // the limit was reached and logged
 }
 
 func newConnections(most int, logger *zap.Logger) *connections {
 	return &connections{most: most, logger: logger, hungUp: newHungUp(), open: make(map[net.Conn]*linked.Element)}
 }
 
-// track is an http.Server's ConnState. net/http says active once a request's
-// header has arrived, and new or idle before that.
+// track is the http.Server's ConnState. net/http reports StateActive once the header of a
+// request has arrived; until then a connection is StateNew or StateIdle.
 func (c *connections) track(conn net.Conn, state http.ConnState) {
 	var victim net.Conn
 	c.mu.Lock()
 	switch state {
 	case http.StateNew:
-		if victim = c.makeRoom(); victim == nil && len(c.open) >= c.most {
+		victim = c.makeRoom()
+		if victim == nil && len(c.open) >= c.most {
 			victim = conn
 			break
 		}
@@ -119,15 +121,15 @@ func (c *connections) track(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// makeRoom gives the connection to close for a new one, and forgets it: nil if
-// there is room, or none can be spared.
+// makeRoom returns the connection to close for a new one and removes it. It returns nil if
+// there is room, or if every connection has a request.
 func (c *connections) makeRoom() net.Conn {
 	if len(c.open) < c.most {
 		return nil
 	}
 	if !c.full {
 		c.full = true
-		c.logger.Warn("as many connections are open as may be; those that wait longest are closed for new ones", zap.Int("connections", c.most))
+		c.logger.Warn("connection limit reached; idle connections are closed for new ones", zap.Int("connections", c.most))
 	}
 	oldest := c.waiting.Front()
 	if oldest == nil {
@@ -138,22 +140,22 @@ func (c *connections) makeRoom() net.Conn {
 	return conn
 }
 
-// remove forgets conn and says whether it was known: one that had to make room
-// is not, whatever its goroutine still reports.
+// remove removes conn and reports whether it was there. A connection that makeRoom returned
+// is not, although its goroutine still reports states.
 func (c *connections) remove(conn net.Conn) bool {
-	place, known := c.open[conn]
-	if place != nil {
-		c.waiting.Remove(place)
+	element, known := c.open[conn]
+	if element != nil {
+		c.waiting.Remove(element)
 	}
 	delete(c.open, conn)
 	return known
 }
 
-// hangUp closes conn without a TLS farewell, for which a deaf client could make
-// the caller wait. Its own goroutine sees the end and reports it to net/http.
+// hangUp closes conn without the TLS close message: a client that does not read could block
+// the caller. The connection's own goroutine notices the end and reports it to net/http.
 func hangUp(conn net.Conn) {
 	if wrapped, ok := conn.(*tls.Conn); ok {
 		conn = wrapped.NetConn()
 	}
-	_ = conn.Close() // gone already, at worst
+	_ = conn.Close() // an error means that it is closed already
 }

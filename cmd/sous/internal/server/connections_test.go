@@ -35,7 +35,7 @@ func TestDeriveConnections(t *testing.T) {
 			t.Errorf("%s: got %d, %v, want %d", test.name, got, err, test.want)
 		}
 		if err != nil && !strings.Contains(err.Error(), "ulimit -n") {
-			t.Errorf("%s: %v does not say what to do", test.name, err)
+			t.Errorf("%s: error %v, want one that names ulimit -n", test.name, err)
 		}
 	}
 }
@@ -51,7 +51,7 @@ func (c *closer) Close() error {
 	return nil
 }
 
-// openOn gives n new connections that c has been told of.
+// openOn returns n new connections that c tracks.
 func openOn(c *connections, n int) []*closer {
 	out := make([]*closer, n)
 	for i := range out {
@@ -81,11 +81,11 @@ func TestConnectionsMakeRoom(t *testing.T) {
 		}
 	}
 	if first[0].closed {
-		t.Error("a connection that is being answered was closed")
+		t.Error("a connection with a request was closed, want it open")
 	}
 	surplus := openOn(c, 1)
 	if !surplus[0].closed {
-		t.Error("all are being answered, and a fifth connection stays open")
+		t.Error("all connections have requests and a fifth stays open, want it closed")
 	}
 	// What the goroutines of closed ones say late changes nothing.
 	for _, conn := range append(first[1:], surplus[0]) {
@@ -97,7 +97,7 @@ func TestConnectionsMakeRoom(t *testing.T) {
 	}
 	c.track(first[0], http.StateClosed)
 	if conn := openOn(c, 1)[0]; conn.closed {
-		t.Error("there was room")
+		t.Error("a connection was closed below the limit, want it open")
 	}
 	if n := logged.Len(); n != 1 {
 		t.Errorf("logged %d times, want once", n)

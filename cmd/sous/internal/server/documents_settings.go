@@ -17,14 +17,14 @@ import (
 	"github.com/codesous/sous/storage/documents"
 )
 
-// documentTokenVariable holds the runners' token where no file does. Its name is that of
-// the storage's contract.
+// documentTokenVariable holds the runners' token if no file does. The contract of the
+// document storage defines its name.
 const documentTokenVariable = "RUNNER_STORAGE_API_TOKEN"
 
-// maxTokenFile bounds what is read of a token's file, in bytes.
+// maxTokenFile is the largest token file, in bytes.
 const maxTokenFile = 4 << 10
 
-// documentSettings are those of the document storage.
+// documentSettings are the settings of the document store: quotas, rate and token.
 type documentSettings struct {
 	NamespaceRecords int64   `koanf:"storage-namespace-records"`
 	NamespaceBytes   int64   `koanf:"storage-namespace-bytes"`
@@ -34,6 +34,7 @@ type documentSettings struct {
 	TokenFile        string  `koanf:"storage-token-file"`
 }
 
+// registerDocuments adds the settings of the document store to flags.
 func registerDocuments(flags *pflag.FlagSet) {
 	flags.Int64("storage-namespace-records", api.DefaultNamespaceRecords, "most documents of a namespace of the document storage (0: any number)")
 	flags.Int64("storage-namespace-bytes", api.DefaultNamespaceBytes, "most bytes of their keys, values and metadata (0: any)")
@@ -43,7 +44,7 @@ func registerDocuments(flags *pflag.FlagSet) {
 	flags.String("storage-token-file", "", "file with the token that runners send to the internal storage endpoint ("+documentTokenVariable+"); without a token there is no such endpoint")
 }
 
-// validate refuses what cannot be.
+// validate refuses negative limits and a token that is too short.
 func (s *documentSettings) validate() error {
 	if min(s.NamespaceRecords, s.NamespaceBytes, s.TenantRecords, s.TenantBytes) < 0 {
 		return errors.New("storage quotas cannot be negative")
@@ -55,13 +56,14 @@ func (s *documentSettings) validate() error {
 	return err
 }
 
-// token is what runners send, "" for none.
+// token returns the token that runners send, "" if there is none.
 func (s *documentSettings) token() (string, error) {
 	token, from := os.Getenv(documentTokenVariable), documentTokenVariable
 	if s.TokenFile != "" {
 		from = "storage-token-file"
 		var err error
-		if token, err = readToken(s.TokenFile); err != nil {
+		token, err = readToken(s.TokenFile)
+		if err != nil {
 			return "", fmt.Errorf("%s: %w", from, err)
 		}
 	}
@@ -71,7 +73,7 @@ func (s *documentSettings) token() (string, error) {
 	return token, nil
 }
 
-// readToken reads a file's only line.
+// readToken returns the only line of the file at path.
 func readToken(path string) (string, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -84,7 +86,7 @@ func readToken(path string) (string, error) {
 	return string(token), nil
 }
 
-// openDocuments makes the document storage.
+// openDocuments opens the document store.
 func (s *documentSettings) openDocuments(ctx context.Context, store *storage.Store, metrics prometheus.Registerer) (*documents.Service, error) {
 	return documents.New(ctx, store, documents.Config{
 		Quota: documents.Quota{

@@ -15,14 +15,15 @@ func (d *drainTest) ask(conn net.Conn, path string) (*http.Response, error) {
 	d.t.Helper()
 	if conn == nil {
 		var err error
-		if conn, err = net.Dial("tcp", strings.TrimPrefix(d.server.URL, "http://")); err != nil {
+		conn, err = net.Dial("tcp", strings.TrimPrefix(d.server.URL, "http://"))
+		if err != nil {
 			return nil, err
 		}
 		defer conn.Close()
 	}
 	request, err := http.NewRequest(http.MethodGet, d.server.URL+path, nil)
 	if err != nil {
-		d.t.Fatal(err)
+		d.t.Fatalf("http.NewRequest: %v", err)
 	}
 	if err := request.Write(conn); err != nil {
 		return nil, err
@@ -40,7 +41,7 @@ func (d *drainTest) awaitUnready() {
 	for deadline := time.Now().Add(waitLimit); ; time.Sleep(time.Millisecond) {
 		response, err := d.ask(nil, "/readyz")
 		if err != nil || time.Now().After(deadline) {
-			d.t.Fatalf("it does not say that it leaves: %v\n%s", err, d.server.Output())
+			d.t.Fatalf("/readyz did not answer 503 in time: %v\n%s", err, d.server.Output())
 		}
 		if response.StatusCode == http.StatusServiceUnavailable {
 			return
@@ -49,22 +50,22 @@ func (d *drainTest) awaitUnready() {
 }
 
 // While a load balancer has not looked yet, everything is answered, and each
-// answer tells it to connect elsewhere.
+// answer closes its connection, so that the client connects elsewhere.
 func TestDrainDelay(t *testing.T) {
 	t.Parallel()
 	const delay = 1500 * time.Millisecond
 	d := startDrain(t, 2*delay, "--drain-delay", delay.String())
 	kept, err := net.Dial("tcp", strings.TrimPrefix(d.server.URL, "http://"))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("net.Dial: %v", err)
 	}
 	defer kept.Close()
 	if response, err := d.ask(kept, "/healthz"); err != nil || response.Close {
-		t.Fatalf("before the signal: %+v, %v", response, err)
+		t.Fatalf("GET /healthz before the signal = %+v, %v, want an answer that keeps the connection", response, err)
 	}
 	begin := time.Now()
 	if err := d.server.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Signal: %v", err)
 	}
 	d.awaitUnready()
 	for name, conn := range map[string]net.Conn{"an idle connection": kept, "a fresh connection": nil} {
@@ -78,17 +79,17 @@ func TestDrainDelay(t *testing.T) {
 	}
 	for _, err := d.ask(nil, "/healthz"); err == nil; _, err = d.ask(nil, "/healthz") {
 		if time.Since(begin) > waitLimit {
-			t.Fatal("connections are accepted for ever")
+			t.Fatalf("connections are still accepted after %s, want them refused", waitLimit)
 		}
 	}
 	if took := time.Since(begin); took < delay {
 		t.Errorf("connections were refused after %s, want %s", took, delay)
 	}
 	if err := <-d.answer; err != nil || string(d.got.Result) != `"done"` {
-		t.Errorf("the call in hand: %+v, %v", d.got, err)
+		t.Errorf("call in flight = %+v, %v, want the result done", d.got, err)
 	}
 	if err := d.server.Wait(); err != nil {
-		t.Error(err)
+		t.Errorf("Wait: %v", err)
 	}
 }
 
@@ -96,18 +97,18 @@ func TestSecondSignalEndsTheDelay(t *testing.T) {
 	t.Parallel()
 	d := startDrain(t, time.Minute, "--drain-delay", "1m")
 	if err := d.server.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Signal: %v", err)
 	}
 	d.awaitUnready()
 	begin := time.Now()
 	if err := d.server.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Signal: %v", err)
 	}
 	if err := d.server.Wait(); err == nil || !strings.Contains(err.Error(), "terminated") {
 		t.Errorf("got %v, want death by the signal", err)
 	}
 	if took := time.Since(begin); took > 5*time.Second {
-		t.Errorf("it took %s", took)
+		t.Errorf("the end took %s, want at most 5s", took)
 	}
 	if err := <-d.answer; err == nil {
 		t.Errorf("the call was answered: %+v", d.got)

@@ -35,11 +35,11 @@ func startDrain(t *testing.T, pause time.Duration, args ...string) *drainTest {
 	d.start(args...)
 	source := filepath.Join(t.TempDir(), "sleeper")
 	if err := os.Mkdir(source, 0o755); err != nil {
-		t.Fatal(err)
+		t.Fatalf("os.Mkdir: %v", err)
 	}
 	code := `export default (ms) => new Promise((done) => { console.log("begun"); setTimeout(() => done("done"), ms); });`
 	if err := os.WriteFile(filepath.Join(source, "function.js"), []byte(code), 0o600); err != nil {
-		t.Fatal(err)
+		t.Fatalf("os.WriteFile: %v", err)
 	}
 	d.server.Sous(t, "fn", "deploy", source, "--config", `{"timeout_ms": 60000}`)
 	go func() {
@@ -58,11 +58,11 @@ func (d *drainTest) start(args ...string) {
 	c := soustest.Command{Args: append([]string{"dev", "--data-dir", d.data}, args...)}
 	server, err := c.Start(soustest.Executable(d.t))
 	if err != nil {
-		d.t.Fatal(err)
+		d.t.Fatalf("Start: %v", err)
 	}
 	d.t.Cleanup(func() {
 		if err := server.Kill(); err != nil {
-			d.t.Error(err)
+			d.t.Errorf("Kill: %v", err)
 		}
 	})
 	d.server = server
@@ -73,20 +73,20 @@ func (d *drainTest) start(args ...string) {
 	d.tenant = api.Tenant("t_default")
 }
 
-// await gives the one activation once it has the status.
+// await returns the only activation once it has the status.
 func (d *drainTest) await(status api.Status) api.Activation {
 	d.t.Helper()
 	filter := client.ActivationFilter{Namespace: "default", Function: "sleeper"}
 	for deadline := time.Now().Add(waitLimit); ; time.Sleep(10 * time.Millisecond) {
 		page, err := d.tenant.Activations(d.t.Context(), filter, client.PageOptions{})
 		if err != nil {
-			d.t.Fatal(err)
+			d.t.Fatalf("Activations: %v", err)
 		}
 		if len(page.Items) == 1 && page.Items[0].Status == status {
 			return page.Items[0]
 		}
 		if time.Now().After(deadline) {
-			d.t.Fatalf("no %s activation in %+v", status, page.Items)
+			d.t.Fatalf("activations %+[2]v, want one with status %[1]s", status, page.Items)
 		}
 	}
 }
@@ -95,10 +95,10 @@ func TestRequestInHandFinishes(t *testing.T) {
 	t.Parallel()
 	d := startDrain(t, time.Second)
 	if err := d.server.Stop(); err != nil { // a clean end, no child left
-		t.Fatal(err)
+		t.Fatalf("Stop: %v", err)
 	}
 	if err := <-d.answer; err != nil || d.got.Status != api.StatusSuccess || string(d.got.Result) != `"done"` {
-		t.Errorf("the call in hand: %+v, %v", d.got, err)
+		t.Errorf("call in flight = %+v, %v, want the result done", d.got, err)
 	}
 	d.start()
 	if a := d.await(api.StatusSuccess); a.ActivationID != d.got.ActivationID {
@@ -109,8 +109,8 @@ func TestRequestInHandFinishes(t *testing.T) {
 func TestDrainTimeout(t *testing.T) {
 	t.Parallel()
 	d := startDrain(t, time.Minute, "--drain-timeout", "100ms")
-	if err := d.server.Stop(); err == nil || !strings.Contains(d.server.Output(), "requests in hand were cut off") {
-		t.Errorf("got %v, want an end that says what was cut off\n%s", err, d.server.Output())
+	if err := d.server.Stop(); err == nil || !strings.Contains(d.server.Output(), "requests in flight were interrupted") {
+		t.Errorf("got %v, want an end that says that requests were interrupted\n%s", err, d.server.Output())
 	}
 	if err := <-d.answer; err == nil {
 		t.Errorf("the call was answered: %+v", d.got)
@@ -124,29 +124,29 @@ func TestSecondInterruptEndsAtOnce(t *testing.T) {
 	d := startDrain(t, time.Minute)
 	children, err := soustest.Children(d.server.Pid())
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Children: %v", err)
 	}
 	if err := d.server.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Signal: %v", err)
 	}
 	for deadline := time.Now().Add(waitLimit); !strings.Contains(d.server.Output(), "draining"); {
 		if time.Now().After(deadline) {
-			t.Fatalf("it does not drain\n%s", d.server.Output())
+			t.Fatalf("no log line says draining, want one\n%s", d.server.Output())
 		}
-		time.Sleep(5 * time.Millisecond) // its log is all that tells
+		time.Sleep(5 * time.Millisecond) // only the log shows it
 	}
 	begin := time.Now()
 	if err := d.server.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Signal: %v", err)
 	}
 	if err := d.server.Wait(); err == nil || !strings.Contains(err.Error(), "interrupt") {
 		t.Errorf("got %v, want death by the signal", err)
 	}
 	if took := time.Since(begin); took > 5*time.Second {
-		t.Errorf("it took %s", took)
+		t.Errorf("the end took %s, want at most 5s", took)
 	}
 	if err := soustest.Gone(children); err != nil {
-		t.Error(err)
+		t.Errorf("Gone: %v", err)
 	}
 	if err := <-d.answer; err == nil {
 		t.Errorf("the call was answered: %+v", d.got)
@@ -158,11 +158,11 @@ func TestServeOnCluster(t *testing.T) {
 	c := soustest.Command{Args: []string{"serve", "--auth", "off", "--store", storagetest.Cluster(t)}}
 	server, err := c.Start(soustest.Executable(t))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Start: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := server.Stop(); err != nil {
-			t.Error(err)
+			t.Errorf("Stop: %v", err)
 		}
 	})
 	tenant := storagetest.Tenant(t)

@@ -14,15 +14,17 @@ import (
 	"go.uber.org/zap"
 )
 
-// serverGCPercent trades memory for time: a server holds little beside its caches,
-// and collects five times less often than by Go's default. GOGC overrides it.
+// serverGCPercent is the garbage collector's target of a server, in percent of the live
+// heap. The heap is small beside the caches, so four times Go's default costs little memory
+// and saves processor time. GOGC overrides it.
 const serverGCPercent = 400
 
-// closeTimeout bounds what comes after the drain: records, sandboxes, snapshot.
+// closeTimeout bounds the end of a server after the drain: writing records, ending
+// sandboxes, writing the snapshot.
 const closeTimeout = 10 * time.Second
 
-// runServer opens the platform, answers on s.Listen until ctx ends, and drains.
-// ready is told the server's URL once it accepts connections.
+// runServer opens the platform, serves on s.Listen until ctx ends, and drains. It calls
+// ready with the server's URL once it accepts connections.
 func runServer(ctx context.Context, s settings, logger *zap.Logger, ready func(url string)) (err error) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(serverGCPercent)
@@ -48,7 +50,7 @@ func runServer(ctx context.Context, s settings, logger *zap.Logger, ready func(u
 	return p.serve(ctx, listener, d, s, ready)
 }
 
-// serve answers on listener until ctx ends; then the server drains.
+// serve serves on listener until ctx ends; then it drains.
 func (p *platform) serve(ctx context.Context, listener net.Listener, d *door, s settings, ready func(url string)) error {
 	server := p.server.HTTPServer(s.Listen)
 	leaving := &leaver{next: p.handler(s)}
@@ -68,8 +70,8 @@ func (p *platform) serve(ctx context.Context, listener net.Listener, d *door, s 
 	return p.drain(ctx, server, leaving, s, failed)
 }
 
-// door is how connections come in: how many at once, and with which certificate,
-// if any.
+// door is the configuration of the listener: the limit of connections, and the certificate
+// of a TLS server.
 type door struct {
 	most        int
 	certificate *certificate
@@ -87,7 +89,8 @@ func newDoor(s settings, logger *zap.Logger) (*door, error) {
 	return d, err
 }
 
-// hang gives what serves on listener until server is shut down.
+// hang configures server, and returns the function that serves on listener until server is
+// shut down.
 func (d *door) hang(server *http.Server, listener net.Listener, p *platform) (start func() error, err error) {
 	open := newConnections(d.most, p.logger)
 	if err := open.register(p.metrics); err != nil {
@@ -101,14 +104,14 @@ func (d *door) hang(server *http.Server, listener net.Listener, p *platform) (st
 	return func() error { return server.ServeTLS(listener, "", "") }, nil
 }
 
-// drain ends server in order. At first /readyz says no and connections end with
-// their next answer, while new ones are accepted for s.Network.DrainDelay: load
-// balancers look elsewhere before any connection is refused. Then no connection
-// is accepted any more, and requests in hand have s.DrainTimeout to finish.
+// drain shuts server down in two steps. For s.Network.DrainDelay the server still accepts
+// connections, but /readyz answers 503 and each connection closes after its next answer, so
+// that load balancers choose other replicas before a connection is refused. Then the
+// listener closes, and requests in flight have s.DrainTimeout to finish.
 func (p *platform) drain(ctx context.Context, server *http.Server, leaving *leaver, s settings, failed <-chan error) error {
-	p.stopWork() // what runs asynchronously has from now on to end, too
+	p.stopWork() // asynchronous invocations end as well
 	p.logger.Info("draining", zap.Duration("delay", s.Network.DrainDelay), zap.Duration("timeout", s.DrainTimeout))
-	leaving.leaves.Store(true)
+	leaving.draining.Store(true)
 	p.server.Unready()
 	if s.Network.DrainDelay > 0 {
 		select {
@@ -121,21 +124,22 @@ func (p *platform) drain(ctx context.Context, server *http.Server, leaving *leav
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.DrainTimeout)
 	defer cancel()
 	if err := server.Shutdown(bounded); err != nil {
-		return errors.Join(fmt.Errorf("drain: requests in hand were cut off: %w", err), server.Close())
+		return errors.Join(fmt.Errorf("drain: requests in flight were interrupted: %w", err), server.Close())
 	}
 	return nil
 }
 
-// leaver makes each answer its connection's last once the server is to end.
-// (SetKeepAlivesEnabled would also close the connections between two requests,
-// where the next one may be on its way.)
+// leaver closes each connection after its next answer once draining is set.
+// (SetKeepAlivesEnabled would also close idle connections, where the next request may be on
+// its way.)
 type leaver struct {
-	next   http.Handler
-	leaves atomic.Bool
+	next     http.Handler
+	draining atomic.Bool
 }
 
+// ServeHTTP implements http.Handler.
 func (l *leaver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if l.leaves.Load() {
+	if l.draining.Load() {
 		w.Header()["Connection"] = []string{"close"}
 	}
 	l.next.ServeHTTP(w, r)

@@ -12,13 +12,13 @@ import (
 	"github.com/codesous/sous/invoker"
 )
 
-// logDelay is how long the lines of activations may wait for company: to write
-// each by itself costs more than to make it.
+// logDelay is the longest time that log lines about activations are buffered: a write for
+// each line costs more than its encoding.
 const logDelay = 250 * time.Millisecond
 
-// newLogger logs to w: what is about activations within logDelay, and all else at
-// once, in order. stop writes what waits, at the end. Validated settings cannot fail
-// here.
+// newLogger returns a logger that writes to w: lines about activations within logDelay, all
+// others immediately, in order. stop writes the buffered lines. newLogger does not fail for
+// validated settings.
 func newLogger(w io.Writer, s settings) (logger *zap.Logger, stop func(), err error) {
 	level, err := zapcore.ParseLevel(s.LogLevel)
 	if err != nil {
@@ -34,14 +34,14 @@ func newLogger(w io.Writer, s settings) (logger *zap.Logger, stop func(), err er
 		form.EncodeLevel = zapcore.CapitalLevelEncoder
 		encoder = zapcore.NewConsoleEncoder(form)
 	}
-	// Without w's own Sync: there would be one for each line, and a line that the
-	// kernel has is safe from our end.
+	// Without the Sync of w, which would be called for each line: a line that the kernel
+	// has survives the end of this process.
 	buffered := &zapcore.BufferedWriteSyncer{WS: zapcore.AddSync(struct{ io.Writer }{w}), FlushInterval: logDelay}
-	stop = func() { _ = buffered.Stop() } // there is nobody left to tell
+	stop = func() { _ = buffered.Stop() } // an error can be reported nowhere
 	return zap.New(promptCore{zapcore.NewCore(encoder, buffered, level)}), stop, nil
 }
 
-// promptCore has its buffer written with every line but those of activations.
+// promptCore flushes its buffer after each line that is not about an activation.
 type promptCore struct{ zapcore.Core }
 
 // With implements zapcore.Core.

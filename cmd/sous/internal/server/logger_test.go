@@ -13,7 +13,7 @@ import (
 	"github.com/codesous/sous/invoker"
 )
 
-// lockedBuffer is what a logger writes to while the test reads.
+// lockedBuffer is a buffer that a logger writes while the test reads it.
 type lockedBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -38,7 +38,7 @@ func TestLoggerKeepsOrderAndPromptness(t *testing.T) {
 	var out lockedBuffer
 	logger, stop, err := newLogger(&out, settings{LogLevel: "info", LogFormat: logJSON})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("newLogger: %v", err)
 	}
 	defer stop()
 	named := logger.Named("invoker").With(zap.String("with", "fields"))
@@ -47,26 +47,26 @@ func TestLoggerKeepsOrderAndPromptness(t *testing.T) {
 	named.Warn("at once", zap.Int("n", 2))
 	lines := out.lines()
 	if len(lines) != 2 || !strings.Contains(lines[0], `"n":1`) || !strings.Contains(lines[1], `"n":2`) {
-		t.Fatalf("after a line of another kind:\n%s", strings.Join(lines, "\n"))
+		t.Fatalf("lines after one that is not about an activation, want all of them written:\n%s", strings.Join(lines, "\n"))
 	}
 	named.Info(invoker.LogActivation, zap.Int("n", 3))
 	for deadline := time.Now().Add(20 * time.Second); len(out.lines()) < 3; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("a line is never written")
+			t.Fatal("a delayed line was not written in time")
 		}
 	}
 	named.Info(invoker.LogActivation, zap.Int("n", 4))
 	stop()
 	if n := len(out.lines()); n != 4 {
-		t.Errorf("%d lines at the end", n)
+		t.Errorf("%d lines after stop, want all", n)
 	}
 }
 
-// BenchmarkLogOfAnActivation is what its line adds to an invocation.
+// BenchmarkLogOfAnActivation measures the cost of an activation's log line.
 func BenchmarkLogOfAnActivation(b *testing.B) {
 	logger, stop, err := newLogger(io.Discard, settings{LogLevel: "info", LogFormat: logJSON})
 	if err != nil {
-		b.Fatal(err)
+		b.Fatalf("newLogger: %v", err)
 	}
 	defer stop()
 	b.ReportAllocs()

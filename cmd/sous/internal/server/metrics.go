@@ -10,12 +10,12 @@ import (
 	"github.com/codesous/sous/metrics"
 )
 
-// newRegistry makes what the parts of a server export their metrics to, with the
-// figures of the process in it.
+// newRegistry returns the registry of all metrics of a server. It holds the metrics of the
+// Go runtime and of the process already.
 func newRegistry() (*prometheus.Registry, error) {
 	reg := prometheus.NewRegistry()
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
-		Namespace: metrics.Namespace, Name: "build_info", Help: "Always 1; the labels say what runs.",
+		Namespace: metrics.Namespace, Name: "build_info", Help: "Always 1; labels are the version and the Go release.",
 		ConstLabels: prometheus.Labels{"version": build.Version(), "go": runtime.Version()},
 	})
 	build.Set(1)
@@ -23,7 +23,7 @@ func newRegistry() (*prometheus.Registry, error) {
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 }
 
-// register exports how many connections there are, may be, and made room.
+// register registers the metrics of c.
 func (c *connections) register(reg prometheus.Registerer) error {
 	gauge := func(name, state, help string, value func(open, waiting int) int) prometheus.Collector {
 		opts := prometheus.GaugeOpts{Namespace: metrics.Namespace, Name: name, Help: help}
@@ -36,16 +36,16 @@ func (c *connections) register(reg prometheus.Registerer) error {
 			return float64(value(len(c.open), c.waiting.Len()))
 		})
 	}
-	const help = "Open connections: active ones have a request, waiting ones are between two, or silent."
+	const help = "Open connections, by state: active with a request, waiting without one."
 	return metrics.Register(reg, c.hungUp,
 		gauge("http_connections", "active", help, func(open, waiting int) int { return open - waiting }),
 		gauge("http_connections", "waiting", help, func(_, waiting int) int { return waiting }),
-		gauge("http_connections_max", "", "How many connections may be open.", func(int, int) int { return c.most }))
+		gauge("http_connections_max", "", "Limit of open connections.", func(int, int) int { return c.most }))
 }
 
 func newHungUp() prometheus.Counter {
 	return prometheus.NewCounter(prometheus.CounterOpts{
 		Namespace: metrics.Namespace, Name: "http_connections_hung_up_total",
-		Help: "Connections that were closed because too many were open.",
+		Help: "Connections closed because the limit was reached.",
 	})
 }

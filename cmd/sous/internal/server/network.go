@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// networkSettings are those of the listener itself: TLS, how many connections
-// there may be, and how a load balancer learns that this replica leaves.
+// networkSettings are the settings of the listener: TLS, the limit of connections, and the
+// delay before a drain.
 type networkSettings struct {
 	TLSCert        string        `koanf:"tls-cert"`
 	TLSKey         string        `koanf:"tls-key"`
@@ -16,13 +16,15 @@ type networkSettings struct {
 	DrainDelay     time.Duration `koanf:"drain-delay"`
 }
 
+// registerNetwork adds the settings of the listener to flags.
 func registerNetwork(flags *pflag.FlagSet) {
 	flags.String("tls-cert", "", "PEM file of the certificate chain to answer HTTPS with; read again when it changes")
 	flags.String("tls-key", "", "PEM file of the certificate's private key")
-	flags.Int("max-connections", 0, "most connections at once (0: what the limit of open files leaves beside store and sandboxes)")
-	flags.Duration("drain-delay", 0, "how long to accept connections after a signal while /readyz answers 503, for load balancers to look elsewhere")
+	flags.Int("max-connections", 0, "most connections at the same time (0: derived from the limit of open files, less those of store and sandboxes)")
+	flags.Duration("drain-delay", 0, "how long to accept connections after a signal while /readyz answers 503, so that load balancers choose other replicas")
 }
 
+// validate refuses settings that contradict each other or are negative.
 func (n *networkSettings) validate() error {
 	if (n.TLSCert == "") != (n.TLSKey == "") {
 		return errors.New("tls-cert and tls-key: want both or neither")
@@ -36,7 +38,7 @@ func (n *networkSettings) validate() error {
 	return nil
 }
 
-// scheme is how URLs of this server begin.
+// scheme returns the scheme of the server's URL.
 func (n *networkSettings) scheme() string {
 	if n.TLSCert != "" {
 		return "https"

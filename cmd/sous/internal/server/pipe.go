@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// pipeListener accepts connections that dial makes in memory.
+// pipeListener is a net.Listener whose connections are made in memory by its dial.
 type pipeListener struct {
 	conns     chan net.Conn
 	closed    chan struct{}

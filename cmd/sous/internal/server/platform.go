@@ -34,7 +34,7 @@ import (
 	"github.com/codesous/sous/storage/secrets"
 )
 
-// platform is every part of a running server, wired.
+// platform holds the parts of a running server.
 type platform struct {
 	server    *controlplane.Server
 	metrics   *prometheus.Registry
@@ -42,98 +42,105 @@ type platform struct {
 	documents *documents.Service
 	secrets   *secrets.Secrets
 
-	// closers undo what was opened, the last one first.
+	// closers close the parts, the last opened first.
 	closers []func(context.Context) error
-	tracer  trace.TracerProvider // nil where nothing is traced
+	tracer  trace.TracerProvider // nil if tracing is off
 	stop    context.CancelFunc   // of the loops
-	// stopWork ends the taking of asynchronous invocations.
+	// stopWork stops the fetching of asynchronous invocations and activities.
 	stopWork context.CancelFunc
 	loops    sync.WaitGroup
-	workEnds time.Time // when what runs is stopped; zero until the platform closes
+	workEnds time.Time // deadline of running work; zero until the platform closes
 	logger   *zap.Logger
 }
 
-// open opens what s asks for. The platform must be closed, also after
-// ctx ended.
-func open(ctx context.Context, s settings, logger *zap.Logger) (p *platform, err error) {
+// open opens the parts that s asks for and wires them. The caller must close the platform,
+// also after ctx ended; if open fails, it has closed it.
+func open(ctx context.Context, s settings, logger *zap.Logger) (*platform, error) {
+	registry, err := newRegistry()
+	if err != nil {
+		return nil, err
+	}
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
-	metrics, err := newRegistry()
 	working, stopWork := context.WithCancel(life)
-	p = &platform{stop: stop, stopWork: stopWork, logger: logger, metrics: metrics}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, p.close(context.WithoutCancel(ctx)))
-			p = nil
-		}
-	}()
-	if err != nil {
-		return p, err
-	}
-	if p.tracer, err = p.openTracing(ctx, s); err != nil {
-		return p, err
-	}
-	store, err := p.openStore(ctx, life, s)
-	if err != nil {
-		return p, err
-	}
-	if p.documents, err = s.Documents.openDocuments(ctx, store, metrics); err != nil {
-		return p, err
-	}
-	broker, err := queue.New(ctx, store, queue.Config{Logger: logger.Named("queue"), Metrics: metrics})
-	if err != nil {
-		return p, err
-	}
-	p.onClose(func(context.Context) error { broker.Close(); return nil })
-	cadence, err := p.openCadence(s)
-	if err != nil {
-		return p, err
-	}
-	schedules, err := p.openSchedules(s, store, broker)
-	if err != nil {
-		return p, err
-	}
-	engine, err := p.openEngine(ctx, working, s, store, broker, cadence)
-	if err != nil {
-		return p, err
-	}
-	if s.has(roleCadence) {
-		if err := p.openActivities(ctx, working, store, engine, cadence); err != nil {
-			return p, err
-		}
-	}
-	if err := p.openServer(ctx, s, store, engine, broker, schedules); err != nil {
-		return p, err
-	}
-	if err := p.noteKeys(ctx, store, s); err != nil {
-		return p, err
-	}
-	if err := p.openAdmin(life, s); err != nil {
-		return p, err
-	}
-	if s.has(roleScheduler) {
-		return p, p.maintain(life, store, broker)
+	p := &platform{stop: stop, stopWork: stopWork, logger: logger, metrics: registry}
+	if err := p.openParts(ctx, life, working, s); err != nil {
+		return nil, errors.Join(err, p.close(context.WithoutCancel(ctx)))
 	}
 	return p, nil
 }
 
-// openServer makes the API's server.
+// openParts opens each part after those that it uses. Loops run until life ends, and work on
+// jobs and activities until working ends.
+func (p *platform) openParts(ctx, life, working context.Context, s settings) error {
+	var err error
+	p.tracer, err = p.openTracing(ctx, s)
+	if err != nil {
+		return err
+	}
+	store, err := p.openStore(ctx, life, s)
+	if err != nil {
+		return err
+	}
+	p.documents, err = s.Documents.openDocuments(ctx, store, p.metrics)
+	if err != nil {
+		return err
+	}
+	broker, err := queue.New(ctx, store, queue.Config{Logger: p.logger.Named("queue"), Metrics: p.metrics})
+	if err != nil {
+		return err
+	}
+	p.onClose(func(context.Context) error { broker.Close(); return nil })
+	cadence, err := p.openCadence(s)
+	if err != nil {
+		return err
+	}
+	schedules, err := p.openSchedules(s, store, broker)
+	if err != nil {
+		return err
+	}
+	engine, err := p.openEngine(ctx, working, s, store, broker, cadence)
+	if err != nil {
+		return err
+	}
+	if s.has(roleCadence) {
+		if err := p.openActivities(ctx, working, store, engine, cadence); err != nil {
+			return err
+		}
+	}
+	if err := p.openServer(ctx, s, store, engine, broker, schedules); err != nil {
+		return err
+	}
+	if err := p.noteKeys(ctx, store, s); err != nil {
+		return err
+	}
+	if err := p.openAdmin(life, s); err != nil {
+		return err
+	}
+	if s.has(roleScheduler) {
+		return p.maintain(life, store, broker)
+	}
+	return nil
+}
+
+// openServer opens the control plane.
 func (p *platform) openServer(ctx context.Context, s settings, store *storage.Store, engine *invoker.Invoker, broker *queue.Broker, schedules *scheduler.Schedules) error {
 	runners, err := s.Documents.token()
 	if err != nil {
 		return err
 	}
-	if p.server, err = controlplane.New(ctx, store, engine, broker, controlplane.Config{
+	p.server, err = controlplane.New(ctx, store, engine, broker, controlplane.Config{
 		Logger: p.logger.Named("api"), Metrics: p.metrics, Tracer: p.tracer, Version: build.Version(), Auth: s.authMode(), MaxWaits: maxWaits(s), Schedules: schedules, Secrets: p.secrets,
 		Documents: p.documents, StorageToken: runners,
-	}); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	p.onClose(func(context.Context) error { p.server.Close(); return nil })
 	return nil
 }
 
-// openSchedules opens the schedules, and under the scheduler role the loop that fires them and
-// maintains the queues.
+// openSchedules returns the repository of schedules. Under the scheduler role the broker's
+// maintenance loop fires them.
 func (p *platform) openSchedules(s settings, store *storage.Store, broker *queue.Broker) (*scheduler.Schedules, error) {
 	ticker, err := scheduler.NewTicker(store, broker, p.metrics, p.logger.Named("ticker"))
 	if err != nil {
@@ -146,7 +153,7 @@ func (p *platform) openSchedules(s settings, store *storage.Store, broker *queue
 	return scheduler.NewSchedules(store, broker, ticker)
 }
 
-// maintain does the scheduler's work until life ends.
+// maintain starts the loops of the scheduler role, which run until life ends.
 func (p *platform) maintain(life context.Context, store *storage.Store, broker *queue.Broker) error {
 	sweeps, err := sweeper.New(store, broker, sweeper.Config{Metrics: p.metrics}, p.logger.Named("sweeper"))
 	if err != nil {
@@ -160,7 +167,7 @@ func (p *platform) maintain(life context.Context, store *storage.Store, broker *
 	return nil
 }
 
-// sweepTasks repairs stuck tasks until life ends.
+// sweepTasks starts the loop that repairs stuck tasks until life ends.
 func (p *platform) sweepTasks(life context.Context, store *storage.Store, broker *queue.Broker) error {
 	logger := p.logger.Named("tasks")
 	repairs, err := tasks.New(store, broker, tasks.Config{Logger: logger})
@@ -175,13 +182,14 @@ func (p *platform) sweepTasks(life context.Context, store *storage.Store, broker
 	return nil
 }
 
-// openEngine makes the engine, with sandboxes if a role of s runs functions, and
-// lets it take asynchronous invocations under the invoker role until working ends.
+// openEngine opens the engine, with sandboxes if a role of s runs functions. Under the
+// invoker role the engine works on asynchronous invocations until working ends.
 func (p *platform) openEngine(ctx, working context.Context, s settings, store *storage.Store, broker *queue.Broker, cadence *cadenceworker.Conn) (*invoker.Invoker, error) {
 	var pool *sandbox.Pool
 	if s.has(roleAPI) || s.has(roleInvoker) || s.has(roleCadence) {
 		var err error
-		if pool, err = p.openPool(s); err != nil {
+		pool, err = p.openPool(s)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -199,8 +207,8 @@ func (p *platform) openEngine(ctx, working context.Context, s settings, store *s
 		return nil, err
 	}
 	var work sync.WaitGroup
-	// The worker ends when what it has in hand is settled, which Close bounds: what
-	// is not done then goes back into its queue.
+	// The worker returns once its jobs are settled. Close bounds that time: jobs that are
+	// not done by then return to their queues.
 	p.onClose(func(ctx context.Context) error {
 		ctx, cancel := p.untilWorkEnds(ctx)
 		defer cancel()
@@ -214,7 +222,7 @@ func (p *platform) openEngine(ctx, working context.Context, s settings, store *s
 	return engine, nil
 }
 
-// openCadence makes the connection to the Cadence server, nil where none is named.
+// openCadence connects to the Cadence server. It returns nil if the settings name none.
 func (p *platform) openCadence(s settings) (*cadenceworker.Conn, error) {
 	if s.CadenceAddr == "" {
 		return nil, nil //nolint:nilnil // documented: there is no server
@@ -227,7 +235,8 @@ func (p *platform) openCadence(s settings) (*cadenceworker.Conn, error) {
 	return conn, nil
 }
 
-// openActivities works for the Cadence worker bindings until working ends.
+// openActivities starts the workers of the Cadence worker bindings, which run until working
+// ends.
 func (p *platform) openActivities(ctx, working context.Context, store *storage.Store, engine *invoker.Invoker, cadence *cadenceworker.Conn) error {
 	activities, err := cadenceworker.New(ctx, store, engine, cadenceworker.Config{
 		Conn: cadence, Logger: p.logger.Named("cadence"), Metrics: p.metrics, Tracer: p.tracer,
@@ -246,8 +255,8 @@ func (p *platform) openActivities(ctx, working context.Context, store *storage.S
 	return nil
 }
 
-// untilWorkEnds bounds the end of what runs: activities and asynchronous invocations
-// share the time.
+// untilWorkEnds returns ctx with the deadline of running work. Activities and asynchronous
+// invocations share it.
 func (p *platform) untilWorkEnds(ctx context.Context) (context.Context, context.CancelFunc) {
 	if p.workEnds.IsZero() {
 		p.workEnds = time.Now().Add(workTimeout)
@@ -255,11 +264,11 @@ func (p *platform) untilWorkEnds(ctx context.Context) (context.Context, context.
 	return context.WithDeadline(ctx, p.workEnds)
 }
 
-// workTimeout bounds the end of what runs when the server closes; what follows has
+// workTimeout bounds the end of running work when the server closes. The other parts have
 // the rest of closeTimeout.
 const workTimeout = closeTimeout / 2
 
-// openPool makes the sandboxes.
+// openPool opens the pool of sandboxes.
 func (p *platform) openPool(s settings) (*sandbox.Pool, error) {
 	executable, closeExecutable, err := SandboxExecutable()
 	if err != nil {
@@ -276,10 +285,11 @@ func (p *platform) openPool(s settings) (*sandbox.Pool, error) {
 	return pool, nil
 }
 
+// onClose registers a function that close calls before those registered earlier.
 func (p *platform) onClose(f func(context.Context) error) { p.closers = append(p.closers, f) }
 
-// openStore connects to the store server, which it examines until life ends, or opens
-// the embedded store.
+// openStore connects to the store server, or opens the embedded store if the settings name
+// no server. It compares the clock of a server with its own until life ends.
 func (p *platform) openStore(ctx, life context.Context, s settings) (*storage.Store, error) {
 	cfg := storage.Config{URL: s.Store, Metrics: p.metrics}
 	if s.Store == "" {
@@ -307,16 +317,16 @@ func (p *platform) openStore(ctx, life context.Context, s settings) (*storage.St
 // examineTimeout bounds the examination of the store at the start.
 const examineTimeout = 5 * time.Second
 
-// examineStore logs which server the store is and the problems of its settings, and
-// compares the clocks until life ends. No result keeps the server from starting: a store
-// without persistence is legal where work may be lost.
+// examineStore logs the kind and version of the store server and the problems of its
+// settings, and compares the clocks until life ends. Problems do not prevent the start:
+// some installations accept the loss of data.
 func (p *platform) examineStore(ctx, life context.Context, store *storage.Store) error {
 	logger := p.logger.Named("store")
 	bounded, cancel := context.WithTimeout(ctx, examineTimeout)
 	defer cancel()
 	report, err := examine.Servers(bounded, store)
 	if err != nil {
-		logger.Warn("the store could not be examined", zap.Error(err))
+		logger.Warn("cannot examine the store", zap.Error(err))
 	} else {
 		report.Log(logger)
 	}
@@ -328,8 +338,8 @@ func (p *platform) examineStore(ctx, life context.Context, store *storage.Store)
 	return nil
 }
 
-// handler answers everything that the roles of s do: without the api role, that
-// is only whether the process lives and is ready.
+// handler returns the HTTP handler for the roles of s: without the api role it serves the
+// health checks only.
 func (p *platform) handler(s settings) http.Handler {
 	if s.has(roleAPI) {
 		return p.server.Handler()
@@ -337,7 +347,7 @@ func (p *platform) handler(s settings) http.Handler {
 	return p.server.HealthHandler()
 }
 
-// close ends the loops and closes every part, within ctx.
+// close stops the loops and closes the parts, the last opened first. ctx bounds the time.
 func (p *platform) close(ctx context.Context) error {
 	p.stop()
 	p.loops.Wait()

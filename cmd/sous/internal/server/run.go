@@ -11,8 +11,8 @@ import (
 	"github.com/codesous/sous/cmd/sous/internal/build"
 )
 
-// Serve runs the server that flags describe, on a store server, until ctx ends. It logs
-// to log.
+// Serve runs the server that flags describe until ctx ends. It needs a store server, and
+// logs to log. The flags are those of RegisterServe.
 func Serve(ctx context.Context, flags *pflag.FlagSet, log io.Writer) error {
 	s, err := loadSettings(flags)
 	if err != nil {
@@ -31,9 +31,10 @@ func Serve(ctx context.Context, flags *pflag.FlagSet, log io.Writer) error {
 	})
 }
 
-// Dev runs the server that flags describe, in all roles and on an embedded store unless
-// they name another one, until ctx ends. It logs to log. It calls ready with the server's
-// URL and a description of its store once it accepts connections.
+// Dev runs the server that flags describe, with all roles, until ctx ends. It uses the
+// embedded store unless the flags name a store server, and logs to log. Once the server
+// accepts connections, Dev calls ready with its URL and a description of its store. The
+// flags are those of RegisterDev.
 func Dev(ctx context.Context, flags *pflag.FlagSet, log io.Writer, ready func(url, store string)) error {
 	s, err := loadSettings(flags)
 	if err != nil {

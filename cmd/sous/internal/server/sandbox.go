@@ -8,9 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SandboxExecutable is the program that sandboxes run: the small one inside this
-// binary, as a file in memory that nobody can change, or "" (this binary itself)
-// where there is none. close lets the file go; what was started from it lives on.
+// SandboxExecutable returns the path of the program that sandboxes run: the sandbox child
+// embedded in this binary, as a sealed file in memory. It returns "", which means this
+// binary itself, if the build embeds no child. closeFile releases the file; processes that
+// were started from it continue.
 func SandboxExecutable() (path string, closeFile func() error, err error) {
 	if len(sandboxChild) == 0 {
 		return "", func() error { return nil }, nil
@@ -22,12 +23,13 @@ func SandboxExecutable() (path string, closeFile func() error, err error) {
 	return fmt.Sprintf("/proc/self/fd/%d", file.Fd()), file.Close, nil
 }
 
-// firstFree is a descriptor that no child is given anything as. A child gets its
-// descriptors before it is executed, so a path that named one of them would lead
-// to something else by then.
+// firstFree is the lowest descriptor that no child inherits under the same number. A child
+// gets its descriptors before exec, so /proc/self/fd/N with a lower N would name another
+// file by then.
 const firstFree = 16
 
-// memoryFile is content as a file that nobody can change.
+// memoryFile returns an anonymous file in memory that holds content and is sealed against
+// every change.
 func memoryFile(name string, content []byte) (*os.File, error) {
 	low, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {

@@ -2,6 +2,6 @@
 
 package server
 
-// sandboxChild is empty where sous was built by a plain go build: it then is its
-// own sandbox child (see childproc).
+// sandboxChild is empty in a plain go build: sous is then its own sandbox child (see
+// package childproc).
 var sandboxChild []byte

@@ -19,31 +19,31 @@ func TestEmbeddedSandboxChild(t *testing.T) {
 	t.Parallel()
 	here, err := os.Getwd()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("os.Getwd: %v", err)
 	}
 	// The overlay puts the child where go:embed looks, and nothing into the source.
 	child := sandboxtest.Executable(t)
 	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(here, "sandbox-child"): child}})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("json.Marshal: %v", err)
 	}
 	file, binary := filepath.Join(t.TempDir(), "overlay.json"), filepath.Join(t.TempDir(), "sous")
 	if err := os.WriteFile(file, overlay, 0o600); err != nil {
-		t.Fatal(err)
+		t.Fatalf("os.WriteFile: %v", err)
 	}
 	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-tags", "sandboxchild", "-overlay", file, "-o", binary, "github.com/codesous/sous/cmd/sous")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		t.Fatalf("go build -tags sandboxchild: %v\n%s", err, out)
 	}
 
 	server, err := soustest.Command{Args: []string{"dev", "--data-dir", t.TempDir()}}.Start(binary)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Start: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := server.Stop(); err != nil {
-			t.Error(err)
+			t.Errorf("Stop: %v", err)
 		}
 	})
 	function := filepath.Join(t.TempDir(), "hello")
@@ -52,12 +52,12 @@ func TestEmbeddedSandboxChild(t *testing.T) {
 	}
 	children, err := soustest.Children(server.Pid())
 	if err != nil || len(children) == 0 {
-		t.Fatalf("children %v, %v", children, err)
+		t.Fatalf("children of the server = %v, %v, want at least one", children, err)
 	}
 	for _, pid := range children {
 		exe, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "exe"))
 		if err != nil || !strings.Contains(exe, "memfd:sous-sandbox-child") {
-			t.Errorf("child %d runs %q, %v", pid, exe, err)
+			t.Errorf("child %d runs %q, %v, want memfd:sous-sandbox-child", pid, exe, err)
 		}
 	}
 }
@@ -68,7 +68,7 @@ func TestMemoryFileIsNoDescriptorOfAChild(t *testing.T) {
 	t.Parallel()
 	file, err := memoryFile("test", []byte("content"))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("memoryFile: %v", err)
 	}
 	defer file.Close()
 	if file.Fd() < firstFree {
@@ -76,9 +76,9 @@ func TestMemoryFileIsNoDescriptorOfAChild(t *testing.T) {
 	}
 	content, err := os.ReadFile("/proc/self/fd/" + strconv.Itoa(int(file.Fd())))
 	if err != nil || string(content) != "content" {
-		t.Errorf("it holds %q, %v", content, err)
+		t.Errorf("memory file holds %q, %v, want \"content\"", content, err)
 	}
 	if _, err := file.Write([]byte("more")); err == nil {
-		t.Error("it can be written to")
+		t.Error("Write to the memory file succeeded, want an error")
 	}
 }

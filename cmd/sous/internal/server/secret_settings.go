@@ -15,14 +15,15 @@ import (
 	"github.com/codesous/sous/storage/secrets"
 )
 
-// devSecretsKey is the key file that dev makes in its data folder.
+// devSecretsKey is the name of the key file that dev creates in its data folder.
 const devSecretsKey = "secrets.key"
 
+// registerSecrets adds the settings of secrets to flags.
 func registerSecrets(flags *pflag.FlagSet) {
-	flags.String("secrets-key-file", "", "file of the keys that seal secrets (sous secret keygen), mode 0600; read again when it changes. Without it no secret is written or read")
+	flags.String("secrets-key-file", "", "file of the keys that seal secrets (sous secret keygen), mode 0600; read again when it changes. without it no secret can be written or read")
 }
 
-// openSecrets gives the secrets in store, with the key file if there is one.
+// openSecrets opens the secrets in store, with the key file if the settings name one.
 func (s *settings) openSecrets(store *storage.Store, logger *zap.Logger) (*secrets.Secrets, error) {
 	if s.SecretsKey == "" {
 		return secrets.New(store, nil), nil
@@ -34,7 +35,7 @@ func (s *settings) openSecrets(store *storage.Store, logger *zap.Logger) (*secre
 	return secrets.New(store, keys), nil
 }
 
-// makeSecretsKey gives dev a key file of its own where none is named.
+// makeSecretsKey creates a key file in the data folder unless one is named or exists.
 func (s *settings) makeSecretsKey() error {
 	if s.SecretsKey != "" {
 		return nil

@@ -15,8 +15,8 @@ import (
 	"github.com/codesous/sous/invoker/sandbox"
 )
 
-// settings of a server. A field's koanf name is its flag, its key in a
-// configuration file and, in upper case with SOUS_ before it, its variable.
+// settings are the settings of a server. The koanf name of a field is its flag, its key in
+// the configuration file and, in upper case with the prefix SOUS_, its variable.
 type settings struct {
 	Listen       string        `koanf:"listen"`
 	AdminListen  string        `koanf:"admin-listen"`
@@ -41,7 +41,7 @@ type settings struct {
 	SandboxIdleTimeout  time.Duration `koanf:"sandbox-idle-timeout"`
 }
 
-// The roles of a process.
+// The roles of a replica.
 const (
 	roleAPI       = "api"
 	roleInvoker   = "invoker"
@@ -51,7 +51,7 @@ const (
 
 var allRoles = []string{roleAPI, roleInvoker, roleScheduler, roleCadence}
 
-// The forms of the log.
+// The values of --log-format.
 const (
 	logJSON    = "json"
 	logConsole = "console"
@@ -63,6 +63,7 @@ const (
 	defaultDrainTimeout = 30 * time.Second
 )
 
+// StoreHelp describes the value of a --store flag.
 const StoreHelp = `a Redis-protocol server (KVRocks, Redis 7, Valkey):
 redis://[user:password@]host:port[/db], rediss://… with TLS, unix:///path,
 redis-cluster://host:port,host:port,… or redis-sentinel://host:port,…/master`
@@ -71,7 +72,7 @@ redis-cluster://host:port,host:port,… or redis-sentinel://host:port,…/master
 func RegisterServe(flags *pflag.FlagSet) {
 	registerShared(flags, logJSON, authKeys)
 	flags.String("store", "", StoreHelp)
-	flags.StringSlice("roles", allRoles, "what this replica does, of "+strings.Join(allRoles, ","))
+	flags.StringSlice("roles", allRoles, "the work of this replica, of "+strings.Join(allRoles, ","))
 }
 
 // RegisterDev adds the settings of sous dev to flags.
@@ -79,7 +80,7 @@ func RegisterDev(flags *pflag.FlagSet) {
 	registerShared(flags, logConsole, authOff)
 	flags.String("data-dir", defaultDataDir, "folder of the embedded store")
 	flags.String("store", "", "use this server instead of the embedded store: "+StoreHelp)
-	flags.StringSlice("roles", allRoles, "what this process does")
+	flags.StringSlice("roles", allRoles, "the work of this process")
 	flags.Lookup("roles").Hidden = true
 }
 
@@ -89,22 +90,22 @@ func registerShared(flags *pflag.FlagSet, logFormat, auth string) {
 	flags.String("listen", defaultListen, "address to answer on; port 0 takes a free one")
 	registerAuth(flags, auth)
 	flags.String("admin-listen", "", "address of /metrics and /debug/pprof, for operators; off by default")
-	flags.Duration("drain-timeout", defaultDrainTimeout, "how long requests in hand may take to finish after a signal")
+	flags.Duration("drain-timeout", defaultDrainTimeout, "how long requests in flight may take to finish after a signal")
 	registerNetwork(flags)
 	registerTracing(flags)
-	flags.String("log-level", zapcore.InfoLevel.String(), "the least that is logged: debug, info, warn or error")
+	flags.String("log-level", zapcore.InfoLevel.String(), "lowest level that is logged: debug, info, warn or error")
 	flags.String("log-format", logFormat, "json, or console for people")
 	flags.StringSlice("egress-allow", nil, "private address ranges (CIDR, comma-separated) that functions' fetch may reach; by default none")
 	flags.String("cadence-addr", "", "HOST:PORT of a Cadence server's frontend (its gRPC port, 7833 by default), for worker bindings and cs.cadence; by default none")
 	registerSecrets(flags)
 	registerDocuments(flags)
-	flags.Int("sandbox-max", 0, "most sandbox processes that serve a version, warm or at work (0: 100)")
-	flags.Int64("sandbox-memory-budget", 0, "MiB that those may use together, each counted as 2.2 times its version's limit (0: half of the memory here)")
+	flags.Int("sandbox-max", 0, "most sandbox processes that serve a version, warm or busy (0: 100)")
+	flags.Int64("sandbox-memory-budget", 0, "MiB that those may use together, each counted as 2.2 times its version's limit (0: half of this machine's memory)")
 	flags.Int("sandbox-spares", 0, "unassigned sandbox processes kept ready for cold starts (0: 2, -1: none)")
 	flags.Duration("sandbox-idle-timeout", 0, "how long a warm sandbox waits for its next call (0: 10m)")
 }
 
-// validate refuses what no server could run with.
+// validate refuses settings that no server can run with.
 func (s *settings) validate() error {
 	if err := s.validateAuth(); err != nil {
 		return err
@@ -157,10 +158,13 @@ func (s *settings) validate() error {
 	return nil
 }
 
-const maxBudgetMiB = 64 << 20 // 64 TiB: beyond it somebody wrote bytes
+// maxBudgetMiB is the largest memory budget, 64 TiB: a larger number was meant in bytes.
+const maxBudgetMiB = 64 << 20
 
+// has reports whether the replica has role.
 func (s *settings) has(role string) bool { return slices.Contains(s.Roles, role) }
 
+// egress returns the private address ranges that functions may reach.
 func (s *settings) egress() ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	for _, cidr := range s.EgressAllow {
@@ -173,6 +177,7 @@ func (s *settings) egress() ([]netip.Prefix, error) {
 	return out, nil
 }
 
+// sandboxConfig returns the configuration of the pool of sandboxes.
 func (s *settings) sandboxConfig() sandbox.Config {
 	return sandbox.Config{
 		MaxProcesses:      s.SandboxMax,
@@ -182,6 +187,7 @@ func (s *settings) sandboxConfig() sandbox.Config {
 	}
 }
 
+// invokerConfig returns the configuration of the engine.
 func (s *settings) invokerConfig() (invoker.Config, error) {
 	allow, err := s.egress()
 	return invoker.Config{EgressAllow: allow}, err

@@ -17,7 +17,7 @@ func serverFlags(t *testing.T, args ...string) *pflag.FlagSet {
 	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	RegisterServe(flags)
 	if err := flags.Parse(args); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Parse: %v", err)
 	}
 	return flags
 }
@@ -28,7 +28,7 @@ func TestSettingsFromEverySource(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sous.yaml")
 	content := "sandbox-max: 7\nsandbox-spares: 3\ndrain-timeout: 5s\nroles: [api, scheduler]\nlog-level: warn\negress-allow: 10.1.2.3/8\n"
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
+		t.Fatalf("os.WriteFile: %v", err)
 	}
 	t.Setenv("SOUS_CONFIG", path)
 	t.Setenv("SOUS_SANDBOX_SPARES", "4")
@@ -39,7 +39,7 @@ func TestSettingsFromEverySource(t *testing.T) {
 	t.Setenv("SOUS_SERVICE_HOST", "10.0.0.1") // Kubernetes sets it for a service named sous
 	got, err := loadSettings(serverFlags(t, "--log-level", "debug", "--sandbox-idle-timeout", "1m"))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("loadSettings: %v", err)
 	}
 	want := settings{
 		Listen: defaultListen, Auth: authKeys, Store: "redis://env", Roles: []string{"api", "scheduler"}, DrainTimeout: 5 * time.Second,
@@ -52,7 +52,7 @@ func TestSettingsFromEverySource(t *testing.T) {
 	}
 	invoker, err := got.invokerConfig()
 	if err != nil || len(invoker.EgressAllow) != 1 || invoker.EgressAllow[0].String() != "10.0.0.0/8" {
-		t.Errorf("egress %v, %v", invoker.EgressAllow, err)
+		t.Errorf("EgressAllow = %v, %v, want [10.0.0.0/8]", invoker.EgressAllow, err)
 	}
 }
 
@@ -61,7 +61,7 @@ func TestListsInVariablesMayHoldBlanks(t *testing.T) {
 	t.Setenv("SOUS_ROLES", "api, scheduler")
 	got, err := loadSettings(serverFlags(t))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("loadSettings: %v", err)
 	}
 	if diff := cmp.Diff([]string{"api", "scheduler"}, got.Roles); diff != "" {
 		t.Errorf("roles (-want +got):\n%s", diff)
@@ -77,7 +77,7 @@ func TestSettingsRefused(t *testing.T) {
 		"is not from 0 to 1":      {"--trace-sample", "1.5"},
 		"NaN is not":              {"--trace-sample", "NaN"},
 		"want http://HOST:PORT":   {"--trace-endpoint", "collector:4318"},
-		"no URL":                  {"--trace-endpoint", "http://user:s3cret@[collector"},
+		"not a URL":               {"--trace-endpoint", "http://user:s3cret@[collector"},
 		"put credentials into":    {"--trace-endpoint", "http://user:s3cret@collector"},
 		"no query":                {"--trace-endpoint", "http://collector/?token=1"},
 		"drain-timeout":           {"--drain-timeout", "-1s"},
@@ -122,7 +122,7 @@ func TestListenAnywhereWithKeys(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, listen := range []string{":8080", "0.0.0.0:1", "[::]:80", "192.168.1.1:1", "sous.example.com:80"} {
 		if _, err := loadSettings(serverFlags(t, "--listen", listen, "--admin-listen", listen)); err != nil {
-			t.Errorf("%s: %v", listen, err)
+			t.Errorf("loadSettings: got listen %s, error %v; want no error", listen, err)
 		}
 	}
 }

@@ -33,11 +33,11 @@ func startSecure(t *testing.T) *secure {
 	s.Server = soustest.Start(t, "--tls-cert", s.certFile, "--tls-key", s.keyFile)
 	source := filepath.Join(dir, "talker")
 	if err := os.Mkdir(source, 0o755); err != nil {
-		t.Fatal(err)
+		t.Fatalf("os.Mkdir: %v", err)
 	}
 	code := `export default (event) => { console.log("heard"); return { statusCode: 200, body: event.body }; };`
 	if err := os.WriteFile(filepath.Join(source, "function.js"), []byte(code), 0o600); err != nil {
-		t.Fatal(err)
+		t.Fatalf("os.WriteFile: %v", err)
 	}
 	s.Env = []string{"SSL_CERT_FILE=" + s.certFile} // the certificate is the system's root
 	s.Sous(t, "fn", "deploy", source)
@@ -49,11 +49,11 @@ func (s *secure) trust(t *testing.T) {
 	t.Helper()
 	text, err := os.ReadFile(s.certFile)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("os.ReadFile: %v", err)
 	}
 	s.roots = x509.NewCertPool()
 	if !s.roots.AppendCertsFromPEM(text) {
-		t.Fatal("no certificate")
+		t.Fatal("the certificate file holds no certificate")
 	}
 }
 
@@ -68,14 +68,14 @@ func TestHTTPS(t *testing.T) {
 	t.Parallel()
 	s := startSecure(t)
 	if !strings.HasPrefix(s.URL, "https://") {
-		t.Fatalf("it says %s", s.URL)
+		t.Fatalf("URL = %s, want https://…", s.URL)
 	}
 	if out, err := s.TrySous(t, "health"); err != nil {
-		t.Errorf("health by the system's roots: %v\n%s", err, out)
+		t.Errorf("health with the root: %v, want no error\n%s", err, out)
 	}
 	stranger := exec.CommandContext(t.Context(), soustest.Executable(t), "health", "--url", s.URL)
 	if out, err := stranger.CombinedOutput(); err == nil || !strings.Contains(string(out), "certificate") {
-		t.Errorf("health without the root: %v\n%s", err, out)
+		t.Errorf("health without the root: %v, want a certificate error\n%s", err, out)
 	}
 	for name, http2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2.0": true} {
 		id := callSecure(t, s.client(t, http2), s.URL, name)
@@ -84,21 +84,21 @@ func TestHTTPS(t *testing.T) {
 	old := &tls.Config{RootCAs: s.roots, MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10}
 	if conn, err := tls.Dial("tcp", strings.TrimPrefix(s.URL, "https://"), old); err == nil {
 		conn.Close()
-		t.Error("TLS 1.1 is accepted")
+		t.Error("dial with TLS 1.1 succeeded, want an error")
 	}
 }
 
-// callSecure calls the function's endpoint and gives the activation's id.
+// callSecure calls the function's endpoint and returns the activation's id.
 func callSecure(t *testing.T, c *http.Client, url, protocol string) string {
 	t.Helper()
 	response, err := c.Post(url+"/v1/web/t_default/default/talker/prod", "text/plain", strings.NewReader("hello"))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Post: %v", err)
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode != http.StatusOK || response.Proto != protocol || string(body) != "aGVsbG8=" {
-		t.Errorf("%s: %s %s %s, %v", protocol, response.Proto, response.Status, body, err)
+		t.Errorf("POST over %s = %s %s %s, %v, want %s 200 OK aGVsbG8=", protocol, response.Proto, response.Status, body, err, protocol)
 	}
 	return response.Header.Get("X-Cs-Activation-Id")
 }
@@ -108,7 +108,7 @@ func followSecure(t *testing.T, c *http.Client, url, id string) {
 	t.Helper()
 	response, err := c.Get(fmt.Sprintf("%s/v1/tenants/t_default/activations/%s/logs?follow=true", url, id))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Get: %v", err)
 	}
 	defer response.Body.Close()
 	var events []string
@@ -133,12 +133,12 @@ func TestCertificateRenewal(t *testing.T) {
 		if err == nil {
 			response.Body.Close()
 			if got := response.TLS.PeerCertificates[0].Subject.CommonName; got != "the second" {
-				t.Errorf("it serves %q", got)
+				t.Errorf("certificate after the renewal is that of %q, want %q", got, "the second")
 			}
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatal(err)
+			t.Fatalf("no answer with the new certificate after %s: %v", waitLimit, err)
 		}
 	}
 }

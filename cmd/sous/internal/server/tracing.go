@@ -22,31 +22,34 @@ import (
 	"github.com/codesous/sous/metrics"
 )
 
-// traceSettings say where spans go, and which.
+// traceSettings are the settings of tracing: the collector, and the share of traces that are
+// sent.
 type traceSettings struct {
 	Endpoint string  `koanf:"trace-endpoint"`
 	Sample   float64 `koanf:"trace-sample"`
 }
 
 const (
-	// tracesPath is OTLP's, of an endpoint that names none.
+	// tracesPath is the path that OTLP defines for an endpoint without one.
 	tracesPath = "/v1/traces"
-	// A collector that does not answer is tried for exportPatience; then the spans are
-	// given up, and the next ones tried.
+	// The export of a batch of spans is repeated for exportTimeout; then the batch is
+	// dropped and the next one is sent.
 	exportRetryMin = 500 * time.Millisecond
 	exportRetryMax = 2 * time.Second
-	exportPatience = 5 * time.Second
-	// flushTimeout bounds the sending of the last spans when the server ends.
+	exportTimeout  = 5 * time.Second
+	// flushTimeout bounds the export of the last spans when the server ends.
 	flushTimeout = 2 * time.Second
 )
 
+// registerTracing adds the settings of tracing to flags.
 func registerTracing(flags *pflag.FlagSet) {
 	flags.String("trace-endpoint", "", "URL of an OpenTelemetry collector that takes OTLP over HTTP, such as http://127.0.0.1:4318; off by default")
 	flags.Float64("trace-sample", 1, "share of traces that begin here and are kept, from 0 to 1; those that callers begin are kept as they say")
 }
 
+// validate refuses a share that is not from 0 to 1, and an endpoint that is no plain URL.
 func (s *traceSettings) validate() error {
-	if s.Sample < 0 || s.Sample > 1 || s.Sample != s.Sample { // what is no number is unlike itself
+	if s.Sample < 0 || s.Sample > 1 || s.Sample != s.Sample { // NaN is unequal to itself
 		return fmt.Errorf("trace-sample: %v is not from 0 to 1", s.Sample)
 	}
 	if s.Endpoint == "" {
@@ -56,12 +59,12 @@ func (s *traceSettings) validate() error {
 	return err
 }
 
-// url is where spans are sent.
+// url returns the URL that spans are sent to.
 func (s *traceSettings) url() (string, error) {
 	u, err := url.Parse(s.Endpoint)
 	switch {
 	case err != nil:
-		return "", errors.New("trace-endpoint: it is no URL") // the error would repeat it, with a password in it
+		return "", errors.New("trace-endpoint: not a URL") // the parser's error repeats the URL, which may hold a password
 	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
 		return "", errors.New("trace-endpoint: want http://HOST:PORT or https://HOST:PORT")
 	case u.User != nil:
@@ -75,8 +78,8 @@ func (s *traceSettings) url() (string, error) {
 	return u.String(), nil
 }
 
-// openTracing gives who gets the spans, nil where nobody does. Its end is the last:
-// what ends before has spans, too.
+// openTracing returns the provider of tracers, nil if tracing is off. It is closed last,
+// because the other parts end spans while they close.
 func (p *platform) openTracing(ctx context.Context, s settings) (trace.TracerProvider, error) {
 	if s.Trace.Endpoint == "" {
 		return nil, nil //nolint:nilnil // documented: nothing is traced
@@ -90,7 +93,7 @@ func (p *platform) openTracing(ctx context.Context, s settings) (trace.TracerPro
 		return nil, err
 	}
 	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(target), otlptracehttp.WithRetry(otlptracehttp.RetryConfig{
-		Enabled: true, InitialInterval: exportRetryMin, MaxInterval: exportRetryMax, MaxElapsedTime: exportPatience,
+		Enabled: true, InitialInterval: exportRetryMin, MaxInterval: exportRetryMax, MaxElapsedTime: exportTimeout,
 	}))
 	if err != nil {
 		return nil, fmt.Errorf("trace-endpoint: %w", err)
@@ -100,22 +103,22 @@ func (p *platform) openTracing(ctx context.Context, s settings) (trace.TracerPro
 		return nil, err
 	}
 	provider := sdktrace.NewTracerProvider(sdktrace.WithResource(about), sdktrace.WithBatcher(sender),
-		sdktrace.WithoutPanicRecording(), // a panic's text may be anything
+		sdktrace.WithoutPanicRecording(), // the text of a panic may hold secrets
 		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(s.Trace.Sample))))
 	p.onClose(func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 		defer cancel()
 		if err := provider.Shutdown(ctx); err != nil {
-			p.logger.Warn("the last spans were not sent", zap.Error(err))
-			return exporter.Shutdown(context.WithoutCancel(ctx)) // ends the call under way
+			p.logger.Warn("the last spans could not be exported", zap.Error(err))
+			return exporter.Shutdown(context.WithoutCancel(ctx)) // ends the export in progress
 		}
 		return nil
 	})
 	return provider, nil
 }
 
-// traceResource is what spans say of this process. OTEL_SERVICE_NAME and
-// OTEL_RESOURCE_ATTRIBUTES come last, so that they decide.
+// traceResource returns the attributes of this process in spans. OTEL_SERVICE_NAME and
+// OTEL_RESOURCE_ATTRIBUTES come last, so that they override the others.
 func traceResource(ctx context.Context) (*resource.Resource, error) {
 	about, err := resource.New(ctx,
 		resource.WithHost(), resource.WithTelemetrySDK(),
@@ -127,8 +130,8 @@ func traceResource(ctx context.Context) (*resource.Resource, error) {
 	return about, nil
 }
 
-// spanSender sends spans, and tells once when a collector takes none any more, and
-// once when it does again.
+// spanSender exports spans. It logs once when exports begin to fail, and once when they
+// succeed again.
 type spanSender struct {
 	sdktrace.SpanExporter
 	logger  *zap.Logger
@@ -136,7 +139,7 @@ type spanSender struct {
 	failing atomic.Bool
 }
 
-// What becomes of spans.
+// The outcomes of spans in the metric trace_spans_total.
 const (
 	spansSent = "sent"
 	spansLost = "lost"
@@ -144,24 +147,24 @@ const (
 
 func newSpanSender(to sdktrace.SpanExporter, logger *zap.Logger) *spanSender {
 	return &spanSender{SpanExporter: to, logger: logger, spans: prometheus.NewCounterVec(prometheus.CounterOpts{
-		Namespace: metrics.Namespace, Name: "trace_spans_total", Help: "Spans that a collector took, or did not.",
+		Namespace: metrics.Namespace, Name: "trace_spans_total", Help: "Spans exported, by outcome: sent or lost.",
 	}, []string{"outcome"})}
 }
 
-// ExportSpans implements sdktrace.SpanExporter. What fails is told here, and not by
-// the SDK, which would tell it each time.
+// ExportSpans implements sdktrace.SpanExporter. It logs failures itself and returns nil,
+// because the SDK would log each of them.
 func (s *spanSender) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	err := s.SpanExporter.ExportSpans(ctx, spans)
 	if err != nil {
 		s.spans.WithLabelValues(spansLost).Add(float64(len(spans)))
 		if !s.failing.Swap(true) {
-			s.logger.Warn("the collector takes no spans: they are lost until it does", zap.Error(err))
+			s.logger.Warn("cannot export spans to the collector: they are lost until it accepts them", zap.Error(err))
 		}
 		return nil
 	}
 	s.spans.WithLabelValues(spansSent).Add(float64(len(spans)))
 	if s.failing.Swap(false) {
-		s.logger.Info("the collector takes spans again")
+		s.logger.Info("the collector accepts spans again")
 	}
 	return nil
 }

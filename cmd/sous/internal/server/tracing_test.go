@@ -41,8 +41,9 @@ func newReceiver(t *testing.T) *receiver {
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		body, err := io.ReadAll(request.Body)
 		var batch collector.ExportTraceServiceRequest
-		if err = errors.Join(err, proto.Unmarshal(body, &batch)); err != nil || request.URL.Path != "/v1/traces" {
-			t.Errorf("%s: %v", request.URL.Path, err)
+		err = errors.Join(err, proto.Unmarshal(body, &batch))
+		if err != nil || request.URL.Path != "/v1/traces" {
+			t.Errorf("export to %s: %v, want a valid request to /v1/traces", request.URL.Path, err)
 			http.Error(w, "no", http.StatusBadRequest)
 			return
 		}
@@ -80,19 +81,19 @@ func startTraced(t *testing.T, env []string, args ...string) *soustest.Server {
 	t.Helper()
 	server, err := soustest.Command{Args: append([]string{"dev", "--data-dir", t.TempDir()}, args...), Env: env}.Start(soustest.Executable(t))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Start: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := server.Stop(); err != nil {
-			t.Error(err)
+			t.Errorf("Stop: %v", err)
 		}
 	})
 	source := filepath.Join(t.TempDir(), "hello")
 	if err := os.Mkdir(source, 0o755); err != nil {
-		t.Fatal(err)
+		t.Fatalf("os.Mkdir: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(source, "function.js"), []byte(`export default () => "hi";`), 0o600); err != nil {
-		t.Fatal(err)
+		t.Fatalf("os.WriteFile: %v", err)
 	}
 	server.Sous(t, "fn", "deploy", source)
 	return server
@@ -106,17 +107,17 @@ func callHello(t *testing.T, server *soustest.Server, mode, traceparent string) 
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+invokePath,
 		strings.NewReader(`{"ref":{"alias":"prod"},"mode":"`+mode+`","event":{}}`))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("http.NewRequestWithContext: %v", err)
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Traceparent", traceparent)
 	resp, err := http.DefaultClient.Do(request)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Do: %v", err)
 	}
 	defer resp.Body.Close()
 	if body, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode/100 != 2 {
-		t.Fatalf("%s %s %v", resp.Status, body, err)
+		t.Fatalf("POST %s = %s %s, %v, want a 2xx", invokePath, resp.Status, body, err)
 	}
 }
 
@@ -133,11 +134,11 @@ func TestSpansReachACollector(t *testing.T) {
 	callHello(t, server, "sync", "00-33333333333333333333333333333333-b7ad6b7169203331-00") // the caller keeps none
 	for deadline := time.Now().Add(waitLimit); strings.Count(server.Output(), `"trace_id":"2222`) == 0; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("the asynchronous invocation is not logged:\n%s", server.Output())
+			t.Fatalf("no log line of the asynchronous invocation, want one:\n%s", server.Output())
 		}
 	}
 	if err := server.Stop(); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Stop: %v", err)
 	}
 	for trace, want := range map[byte][]string{0x11: {"POST " + invokeRoute, "invoke"}, 0x22: {"POST " + invokeRoute, "enqueue", "job", "invoke"}} {
 		got := r.in(strings.Repeat(string(rune(trace)), 16))
@@ -156,10 +157,10 @@ func TestSpansReachACollector(t *testing.T) {
 		t.Errorf("a trace that its caller does not keep: %v", got)
 	}
 	if r.resource["service.name"] != "sous" || r.resource["deployment.environment.name"] != "test" || r.header.Get("X-Key") != "s3cret" {
-		t.Errorf("%v %v", r.resource, r.header)
+		t.Errorf("exported resource %v with header %v, want service.name sous, deployment.environment.name test and X-Key s3cret", r.resource, r.header)
 	}
 	if strings.Contains(server.Output(), "s3cret") {
-		t.Error("the collector's key is logged")
+		t.Error("the log holds the collector's key")
 	}
 }
 
@@ -167,11 +168,11 @@ const invokeRoute = "/v1/tenants/{tenant}/namespaces/{namespace}/functions/{func
 
 // A collector that takes connections and answers nothing holds nobody up, nor does one
 // that is not there; the end of the server waits for it no longer than it says.
-func TestDeadCollectorHoldsNobodyUp(t *testing.T) {
+func TestDeadCollectorDelaysNoCall(t *testing.T) {
 	t.Parallel()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Listen: %v", err)
 	}
 	t.Cleanup(func() { _ = listener.Close() })
 	for name, endpoint := range map[string]string{"silent": "http://" + listener.Addr().String(), "absent": "http://127.0.0.1:1"} {
@@ -183,24 +184,24 @@ func TestDeadCollectorHoldsNobodyUp(t *testing.T) {
 			for range 100 { // more spans than may wait
 				callHello(t, server, "sync", "00-11111111111111111111111111111111-b7ad6b7169203331-01")
 			}
-			if took := time.Since(began); took > exportPatience {
-				t.Errorf("100 calls took %s", took)
+			if took := time.Since(began); took > exportTimeout {
+				t.Errorf("100 calls took %s, want at most %s", took, exportTimeout)
 			}
 			began = time.Now()
 			if err := server.Stop(); err != nil {
-				t.Fatal(err)
+				t.Fatalf("Stop: %v", err)
 			}
 			if took := time.Since(began); took > flushTimeout+8*time.Second {
-				t.Errorf("the end took %s", took)
+				t.Errorf("the end took %s, want at most %s", took, flushTimeout+8*time.Second)
 			}
-			if n := strings.Count(server.Output(), "the collector takes no spans"); n > 1 {
-				t.Errorf("it is told %d times", n)
+			if n := strings.Count(server.Output(), "cannot export spans to the collector"); n > 1 {
+				t.Errorf("the failing collector was logged %d times, want at most once", n)
 			}
 		})
 	}
 }
 
-// refusing is an exporter that fails as it is told.
+// refusing is an exporter that returns err.
 type refusing struct {
 	sdktrace.SpanExporter
 	err error
@@ -208,7 +209,7 @@ type refusing struct {
 
 func (r *refusing) ExportSpans(context.Context, []sdktrace.ReadOnlySpan) error { return r.err }
 
-func TestCollectorsStateIsToldOnce(t *testing.T) {
+func TestCollectorsStateIsLoggedOnce(t *testing.T) {
 	t.Parallel()
 	core, logs := observer.New(zap.InfoLevel)
 	to := &refusing{}
@@ -217,17 +218,17 @@ func TestCollectorsStateIsToldOnce(t *testing.T) {
 	for _, err := range []error{nil, errors.New("away"), errors.New("away"), nil, nil, errors.New("away")} {
 		to.err = err
 		if err := s.ExportSpans(t.Context(), batch); err != nil {
-			t.Errorf("the SDK would tell, too: %v", err)
+			t.Errorf("ExportSpans = %v, want nil: the SDK would log the error, too", err)
 		}
 	}
-	var told []string
+	var levels []string
 	for _, line := range logs.All() {
-		told = append(told, line.Level.String())
+		levels = append(levels, line.Level.String())
 	}
-	if got := strings.Join(told, " "); got != "warn info warn" {
-		t.Errorf("%s: %v", got, logs.All())
+	if got := strings.Join(levels, " "); got != "warn info warn" {
+		t.Errorf("levels logged = %q, want %q: %v", got, "warn info warn", logs.All())
 	}
 	if sent, lost := testutil.ToFloat64(s.spans.WithLabelValues(spansSent)), testutil.ToFloat64(s.spans.WithLabelValues(spansLost)); sent != 6 || lost != 6 {
-		t.Errorf("%v sent, %v lost", sent, lost)
+		t.Errorf("%v spans sent, %v lost, want 6 and 6", sent, lost)
 	}
 }

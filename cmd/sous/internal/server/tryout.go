@@ -9,7 +9,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// tryoutSettings are those of a server for one function, one call at a time.
+// tryoutSettings returns the settings of a server for one function and one call at a time.
 func tryoutSettings(egressAllow []string) settings {
 	return settings{
 		Listen: defaultListen, Auth: authOff, Roles: []string{roleAPI}, EgressAllow: egressAllow, DrainTimeout: defaultDrainTimeout,
@@ -17,9 +17,9 @@ func tryoutSettings(egressAllow []string) settings {
 	}
 }
 
-// WithTryout calls use with a connection to a server of its own, which no other process
-// can reach: connections to it are made in memory, and its store is a folder that is
-// removed afterwards. egressAllow are the private address ranges that functions may reach.
+// WithTryout opens a server for the time of use and calls use with the transport to it. No
+// other process can reach the server: its connections are made in memory, and its store is
+// a temporary folder. egressAllow lists the private address ranges that functions may reach.
 func WithTryout(ctx context.Context, egressAllow []string, use func(http.RoundTripper) error) (err error) {
 	s := tryoutSettings(egressAllow)
 	if err := s.validate(); err != nil {

@@ -82,13 +82,13 @@ func work(ctx context.Context, j *worker.Job) error {
 		return worker.Fatal(errors.New("in vain"))
 	case 1:
 		if j.Attempt == 1 {
-			return errors.New("not at once")
+			return errors.New("fails first")
 		}
 	case 2:
 		takes = 2500 * time.Millisecond // longer than a lease
 	case 3:
 		if j.Attempt == 1 {
-			panic("not at once")
+			panic("panics first")
 		}
 	}
 	select {
@@ -99,7 +99,7 @@ func work(ctx context.Context, j *worker.Job) error {
 	return j.Return(map[string]int64{"epoch": j.LeaseEpoch})
 }
 
-// replicas is a source over several servers: after an error the next one is asked.
+// replicas is a source over several servers: after an error it uses the next one.
 type replicas struct {
 	each   []worker.Source
 	turn   atomic.Int64

@@ -16,7 +16,7 @@ func (a commands) auditCommand() *cobra.Command {
 	var filter client.AuditFilter
 	cmd := &cobra.Command{
 		Use:   "audit",
-		Short: "List who changed, or was refused to change, what in the tenant, newest first",
+		Short: "List the changes of the tenant and the refused attempts, newest first",
 		Example: `  sous audit --action cs:function:publish
   sous audit --sub key_01M7Z2CRKP8HHD15CCTVQJTHWY`,
 		Args: cobra.NoArgs,
@@ -24,7 +24,7 @@ func (a commands) auditCommand() *cobra.Command {
 	a.RegisterRemote(cmd.Flags())
 	limit := command.RegisterLimit(cmd)
 	cmd.Flags().StringVar(&filter.Action, "action", "", "only this action, such as cs:key:create")
-	cmd.Flags().StringVar(&filter.Sub, "sub", "", "only what the key of this id asked for")
+	cmd.Flags().StringVar(&filter.Sub, "sub", "", "only requests of the key with this id")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		t, err := a.Target()
 		if err != nil {
@@ -33,12 +33,7 @@ func (a commands) auditCommand() *cobra.Command {
 		list := func(ctx context.Context, o client.PageOptions) (api.Page[api.AuditEvent], error) {
 			return t.Tenant.Audit(ctx, filter, o)
 		}
-		items, more, err := command.Collect(client.All(cmd.Context(), list, client.PageOptions{}), *limit)
-		if err != nil {
-			return err
-		}
-		a.NoteMore(more)
-		return command.PrintList(a.App, items, []string{"TIME", "WHO", "ACTION", "STATUS", "CODE", "PATH", "MADE", "REQUEST"}, func(e api.AuditEvent) []string {
+		return command.PrintPages(cmd.Context(), a.App, list, *limit, []string{"TIME", "WHO", "ACTION", "STATUS", "CODE", "PATH", "MADE", "REQUEST"}, func(e api.AuditEvent) []string {
 			return []string{command.TimeText(e.AtMS), e.Sub, e.Action, strconv.Itoa(e.Status), cmp.Or(string(e.Code), "-"), e.Method + " " + e.Path, cmp.Or(e.Made, "-"), e.RequestID}
 		})
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 func (a commands) keysCommand() *cobra.Command {
-	// bootstrap asks no server: the flags that say which stand on the others alone.
+	// bootstrap calls no server, so only the other commands have the flags that name one.
 	commands := []*cobra.Command{a.keysCreateCommand(), a.keysListCommand(), a.keysRevokeCommand()}
 	for _, cmd := range commands {
 		a.RegisterRemote(cmd.Flags())
@@ -28,20 +28,21 @@ func (a commands) keysCreateCommand() *cobra.Command {
 	var expires time.Duration
 	cmd := &cobra.Command{
 		Use:   "create NAME",
-		Short: "Make an API key of the tenant and print it, once",
-		Long: `Make an API key of the tenant and print it on stdout. It is stored nowhere in a
-form that could be printed again.`,
+		Short: "Create an API key of the tenant and print it, once",
+		Long: `Create an API key of the tenant and print it on stdout. The server stores only a digest of
+it, so it cannot be printed again.`,
 		Example: `  sous keys create ci --role developer --expires 720h
   sous keys create shop --role invoker --role role:billing --for-namespace shop`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if k.Name = args[0]; cmd.Flags().Changed("expires") {
+			k.Name = args[0]
+			if cmd.Flags().Changed("expires") {
 				if expires <= 0 {
 					return api.Errorf(api.CodeValidation, "--expires %s: want more than 0", expires)
 				}
 				k.ExpiresAtMS = time.Now().Add(expires).UnixMilli()
 			}
-			// A key for all namespaces in place of the one that was meant is a hole.
+			// --namespace would be ignored, and the key would be valid for all namespaces.
 			if cmd.Flags().Changed("namespace") {
 				return api.Errorf(api.CodeValidation, "--namespace does not limit a key: --for-namespace does")
 			}
@@ -58,14 +59,14 @@ form that could be printed again.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVar(&k.Roles, "role", nil, "what the key may do: admin, developer, operator, invoker, worker, viewer, or role: and a name that functions ask for; more than one may be given")
+	flags.StringSliceVar(&k.Roles, "role", nil, "a role of the key: admin, developer, operator, invoker, worker, viewer, or role:NAME with a name that functions require; may be repeated")
 	flags.StringVar(&k.Namespace, "for-namespace", "", "the only namespace that the key opens (default: all)")
-	flags.DurationVar(&expires, "expires", 0, "how long the key is good for, such as 720h (default: until it is revoked)")
-	_ = cmd.MarkFlagRequired("role") // it is there
+	flags.DurationVar(&expires, "expires", 0, "how long the key is valid, such as 720h (default: until it is revoked)")
+	_ = cmd.MarkFlagRequired("role") // the flag exists
 	return cmd
 }
 
-// keyScope says in words what a key is good for.
+// keyScope returns the roles, the namespace and the end of a key as text.
 func keyScope(k api.Key) string {
 	scope := strings.Join(k.Roles, ", ")
 	if k.Namespace != "" {
@@ -85,12 +86,7 @@ func (a commands) keysListCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		items, more, err := command.Collect(client.All(cmd.Context(), t.Tenant.Keys, client.PageOptions{}), *limit)
-		if err != nil {
-			return err
-		}
-		a.NoteMore(more)
-		return command.PrintList(a.App, items, []string{"KEY", "NAME", "ROLES", "NAMESPACE", "CREATED", "EXPIRES", "CREATED BY"}, func(k api.Key) []string {
+		return command.PrintPages(cmd.Context(), a.App, t.Tenant.Keys, *limit, []string{"KEY", "NAME", "ROLES", "NAMESPACE", "CREATED", "EXPIRES", "CREATED BY"}, func(k api.Key) []string {
 			return []string{k.ID, k.Name, strings.Join(k.Roles, ","), cmp.Or(k.Namespace, "all"), command.TimeText(k.CreatedAtMS), command.TimeText(k.ExpiresAtMS), k.CreatedBy}
 		})
 	}

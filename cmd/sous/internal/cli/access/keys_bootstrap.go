@@ -16,7 +16,7 @@ import (
 	"github.com/codesous/sous/storage/access"
 )
 
-// bootstrapAction stands in the audit, where no request made a key.
+// bootstrapAction is the action of the audit event of bootstrap, which is no request.
 const bootstrapAction = "cs:key:bootstrap"
 
 func (a commands) keysBootstrapCommand() *cobra.Command {
@@ -25,13 +25,13 @@ func (a commands) keysBootstrapCommand() *cobra.Command {
 	k := api.Key{Roles: []string{api.RoleAdmin}, CreatedBy: "bootstrap"}
 	cmd := &cobra.Command{
 		Use:   "bootstrap",
-		Short: "Make the first administrator's key, in the store itself, and print it, once",
-		Long: `Make the first administrator's key and print it, as the last line of stdout.
+		Short: "Create the first administrator's key, in the store itself, and print it, once",
+		Long: `Create the first administrator's key and print it, as the last line of stdout.
 
-It speaks to the store and to no server: whoever may write to the store may do
-this. The key is for the whole platform, or with --tenant for that tenant. Where
-such an administrator's key exists, nothing is done, unless --replace asks for a
-new one in its place: the way back in for whoever lost it.`,
+It writes to the store and calls no server: write access to the store is all that it
+needs. The key is for the whole platform, or with --tenant for that tenant. If such
+an administrator's key exists, the command fails, unless --replace asks for a new key
+in its place, which restores access after a key was lost.`,
 		Example: `  sous keys bootstrap --store redis://127.0.0.1:6666
   SOUS_STORE=redis://127.0.0.1:6666 sous keys bootstrap --tenant t_acme01 --name "Ada of Acme"`,
 		Args: cobra.NoArgs,
@@ -41,7 +41,7 @@ new one in its place: the way back in for whoever lost it.`,
 			}
 			url := server.StoreURL(store)
 			if url == "" {
-				return errors.New("store: say which one has to know the key (--store redis://…, SOUS_STORE)")
+				return errors.New("store: name the server's store (--store redis://…, SOUS_STORE)")
 			}
 			s, err := storage.Open(cmd.Context(), storage.Config{URL: url})
 			if err != nil {
@@ -53,8 +53,8 @@ new one in its place: the way back in for whoever lost it.`,
 	flags := cmd.Flags()
 	flags.StringVar(&store, "store", "", "the server's store (SOUS_STORE): "+server.StoreHelp)
 	flags.StringVar(&k.Tenant, "tenant", api.AllTenants, "the only tenant that the key opens")
-	flags.StringVar(&k.Name, "name", "administrator", "what the key is called in lists")
-	flags.BoolVar(&replace, "replace", false, "revoke the administrators' keys that are there")
+	flags.StringVar(&k.Name, "name", "administrator", "the name of the key in lists")
+	flags.BoolVar(&replace, "replace", false, "revoke the existing administrators' keys")
 	return cmd
 }
 
@@ -68,7 +68,7 @@ func validateBootstrap(k api.Key) error {
 	return api.ValidateTenant(k.Tenant)
 }
 
-// bootstrap makes k in s and prints its text.
+// bootstrap creates the key k in s and prints its secret text.
 func (a commands) bootstrap(ctx context.Context, s *storage.Store, k api.Key, replace bool) error {
 	text, id, err := api.NewKeySecret(s.NowMS(), rand.Reader)
 	if err != nil {
@@ -78,7 +78,7 @@ func (a commands) bootstrap(ctx context.Context, s *storage.Store, k api.Key, re
 	replaced, err := access.NewAPIKeys(s).Bootstrap(ctx, k, api.KeyDigest(text), replace)
 	var refused *api.Error
 	if errors.As(err, &refused) && refused.Code == api.CodePreconditionFailed {
-		return api.Errorf(refused.Code, "%s: make further keys with it (sous keys create), or give --replace to revoke it and get another", refused.Message)
+		return api.Errorf(refused.Code, "%s: create further keys with it (sous keys create), or give --replace to revoke it and create another", refused.Message)
 	}
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func (a commands) bootstrap(ctx context.Context, s *storage.Store, k api.Key, re
 	if err := a.Print(api.NewKey{Key: k, Secret: text}, text+"\n"); err != nil {
 		return err
 	}
-	// After the key was printed: an audit that cannot be written must not lose it.
+	// The event comes after the key is printed: an error of the audit must not lose the key.
 	return access.NewAudit(s).Append(ctx, k.Tenant, api.AuditEvent{
 		AtMS: k.CreatedAtMS, Sub: "local", Action: bootstrapAction, Method: http.MethodPost,
 		Path: "/v1/tenants/" + k.Tenant + "/keys/" + k.ID, Status: http.StatusCreated, RequestID: api.NewRequestID(k.CreatedAtMS),

@@ -14,17 +14,16 @@ import (
 )
 
 func (a commands) secretCommand() *cobra.Command {
-	// keygen asks no server, and rewrap may ask the store: the flags that say which
-	// server stand on the others alone.
+	// keygen calls no server, so it has no flags that name one.
 	commands := []*cobra.Command{a.secretSetCommand(), a.secretListCommand(), a.secretShowCommand(), a.secretDeleteCommand(), a.secretRewrapCommand()}
 	for _, cmd := range commands {
 		a.RegisterRemote(cmd.Flags())
 	}
-	return command.Group("secret", "Secrets of functions: written here, read by functions that name them",
+	return command.Group("secret", "Secrets of functions, which functions read by name",
 		append(commands, a.secretKeygenCommand())...)
 }
 
-// secretTarget is the target of a command about a secret.
+// secretTarget returns the target of a command about the secret called name.
 func (a commands) secretTarget(name string) (*client.Secret, error) {
 	if err := api.ValidateSecretName(name); err != nil {
 		return nil, err
@@ -43,11 +42,12 @@ func (a commands) secretSetCommand() *cobra.Command {
 		Use:   "set NAME [-]",
 		Short: "Write a secret's value, as its next version",
 		Long: `Write a secret's value, as its next version. Functions that name it in their manifest
-(capabilities.secrets) read it with cs.secrets.get; nothing else shows it again.
+(capabilities.secrets) read it with cs.secrets.get; no command shows it again.
 
-The value is asked for, and not shown, on a terminal. Otherwise it comes from a file or
-from stdin (-), without the line's end behind its last line. It cannot be given on the command line: there it
-would stay in the shell's history, and be seen in the list of processes.`,
+On a terminal the command asks for the value and does not show it. Otherwise the value
+comes from a file or from stdin (-), without the line break at its end. The command line
+does not take it: there it would stay in the shell's history and show in the list of
+processes.`,
 		Example: `  sous secret set STRIPE_KEY
   sous secret set TLS_KEY --value-file key.pem
   pass show stripe | sous secret set STRIPE_KEY -`,
@@ -83,12 +83,12 @@ would stay in the shell's history, and be seen in the list of processes.`,
 func secretSetArgs(_ *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 0:
-		return errors.New("say which secret: sous secret set NAME")
+		return errors.New("name the secret: sous secret set NAME")
 	case len(args) > 2 || len(args) == 2 && args[1] != "-":
-		return errors.New("a value is not taken from the command line, since the shell's history and the list of processes would show it: " +
+		return errors.New("a value is not taken from the command line, because the shell's history and the list of processes would show it: " +
 			"give --value-file FILE, or - for stdin, or type it when you are asked")
 	case strings.Contains(args[0], "="):
-		return errors.New("NAME=VALUE is not taken, since the shell's history would keep the value: give the name alone, and --value-file FILE or - for stdin")
+		return errors.New("NAME=VALUE is not taken, because the shell's history would keep the value: give the name alone, and --value-file FILE or - for stdin")
 	}
 	return nil
 }
@@ -101,12 +101,7 @@ func (a commands) secretListCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		items, more, err := command.Collect(client.All(cmd.Context(), t.Namespace.Secrets, client.PageOptions{}), *limit)
-		if err != nil {
-			return err
-		}
-		a.NoteMore(more)
-		return command.PrintList(a.App, items, []string{"SECRET", "VERSION", "CREATED", "UPDATED", "BY"}, func(s api.Secret) []string {
+		return command.PrintPages(cmd.Context(), a.App, t.Namespace.Secrets, *limit, []string{"SECRET", "VERSION", "CREATED", "UPDATED", "BY"}, func(s api.Secret) []string {
 			return []string{s.Name, strconv.FormatInt(s.Version, 10), command.TimeText(s.CreatedAtMS), command.TimeText(s.UpdatedAtMS), s.UpdatedBy}
 		})
 	}
@@ -115,7 +110,7 @@ func (a commands) secretListCommand() *cobra.Command {
 
 func (a commands) secretShowCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "show NAME", Short: "Show a secret's version and dates; its value is shown to nobody", Args: cobra.ExactArgs(1),
+		Use: "show NAME", Short: "Show a secret's version and dates, without its value", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			target, err := a.secretTarget(args[0])
 			if err != nil {
@@ -142,7 +137,7 @@ func secretText(s *api.Secret) string {
 func (a commands) secretDeleteCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "delete NAME", Short: "Delete a secret; functions that name it get it no more", Args: cobra.ExactArgs(1),
+		Use: "delete NAME", Short: "Delete a secret; functions can no longer read it", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			target, err := a.secretTarget(args[0])
 			if err != nil {

@@ -23,13 +23,14 @@ func (a commands) secretKeygenCommand() *cobra.Command {
 	var rotate bool
 	cmd := &cobra.Command{
 		Use:   "keygen FILE",
-		Short: "Make a server's key file, or put a new key in front of those that it holds",
-		Long: `Make a server's key file (--secrets-key-file), which only its owner may read. It holds
-one age identity a line; the first one seals secrets, all of them open. Who has the file and the store
-can read every secret; without it nobody can: keep a copy where the store's backups are not.
+		Short: "Create a server's key file, or add a new first key to it",
+		Long: `Create a server's key file (--secrets-key-file), with mode 0600. It holds one age
+identity a line; the first one seals secrets, all of them open secrets. The file and the
+store together are enough to read every secret, and without the file no secret can be
+read: keep a copy of it apart from the store's backups.
 
-With --rotate a new key is put in front. Servers take it up within a second;
-sous secret rewrap then seals all secrets anew, and the old line can go.`,
+With --rotate a new key becomes the first one. Servers read it within a second; then
+sous secret rewrap seals all secrets again, and the old line can be removed.`,
 		Example: `  sous secret keygen /etc/sous/secrets.key
   sous secret keygen --rotate /etc/sous/secrets.key`,
 		Args: cobra.ExactArgs(1),
@@ -46,7 +47,7 @@ sous secret rewrap then seals all secrets anew, and the old line can go.`,
 			return a.Print(map[string]string{"file": args[0], "key": mark}, mark+"\n")
 		},
 	}
-	cmd.Flags().BoolVar(&rotate, "rotate", false, "put a new key in front of those of a file that exists")
+	cmd.Flags().BoolVar(&rotate, "rotate", false, "add a new first key to a file that exists")
 	return cmd
 }
 
@@ -54,12 +55,13 @@ func (a commands) secretRewrapCommand() *cobra.Command {
 	var store, file string
 	cmd := &cobra.Command{
 		Use:   "rewrap",
-		Short: "Seal anew with the first key what an older one sealed",
-		Long: `Seal anew with the first key what an older one sealed. It may be repeated, and says at
-the end what was done: once nothing is left that is unreadable, the old key can go from the file.
+		Short: "Seal the secrets of older keys again with the first key",
+		Long: `Seal the secrets of older keys again with the first key. The command may be repeated, and
+prints how many secrets it sealed. Once no secret is unreadable, the old keys can be
+removed from the file.
 
-The server does it for the tenant. With --store it is done here, in the store itself and
-for all tenants, with the key file of --secrets-key-file.`,
+The server seals the secrets of the tenant. With --store this process does it, in the
+store itself and for all tenants, with the key file of --secrets-key-file.`,
 		Example: `  sous secret rewrap --tenant t_acme01
   sous secret rewrap --store redis://127.0.0.1:6666 --secrets-key-file /etc/sous/secrets.key`,
 		Args: cobra.NoArgs,
@@ -68,7 +70,7 @@ for all tenants, with the key file of --secrets-key-file.`,
 				return a.rewrapStore(cmd.Context(), store, cmp.Or(file, os.Getenv("SOUS_SECRETS_KEY_FILE")))
 			}
 			if file != "" {
-				return errors.New("--secrets-key-file stands beside --store: a server has its own")
+				return errors.New("--secrets-key-file needs --store: a server has its own key file")
 			}
 			t, err := a.Target()
 			if err != nil {
@@ -80,18 +82,20 @@ for all tenants, with the key file of --secrets-key-file.`,
 				if err != nil {
 					return err
 				}
-				if add(&sum, report); sum.NextCursor == nil {
+				add(&sum, report)
+				if sum.NextCursor == nil {
 					return a.rewrapped(&sum)
 				}
 				a.Note("%d of %d so far", sum.Rewrapped, sum.Examined)
 			}
 		},
 	}
-	cmd.Flags().StringVar(&store, "store", "", "do it here, in this store, for all tenants: "+server.StoreHelp)
+	cmd.Flags().StringVar(&store, "store", "", "seal in this store itself, for all tenants: "+server.StoreHelp)
 	cmd.Flags().StringVar(&file, "secrets-key-file", "", "with --store: the servers' key file (SOUS_SECRETS_KEY_FILE)")
 	return cmd
 }
 
+// add adds the counts of report to sum, and takes its cursor.
 func add(sum *api.RewrapReport, report api.RewrapReport) {
 	sum.Examined += report.Examined
 	sum.Rewrapped += report.Rewrapped
@@ -99,22 +103,22 @@ func add(sum *api.RewrapReport, report api.RewrapReport) {
 	sum.NextCursor = report.NextCursor
 }
 
-// rewrapped prints what was done; secrets that no key opens are a failure.
+// rewrapped prints the counts. It fails if no key opens some of the secrets.
 func (a commands) rewrapped(sum *api.RewrapReport) error {
 	text := fmt.Sprintf("%d secrets, %d sealed anew, %d unreadable\n", sum.Examined, sum.Rewrapped, sum.Unreadable)
 	if err := a.Print(sum, text); err != nil {
 		return err
 	}
 	if sum.Unreadable > 0 {
-		return api.Errorf(api.CodeSecretUnreadable, "%d secrets cannot be opened with the keys of the file: do not take a key out of it", sum.Unreadable)
+		return api.Errorf(api.CodeSecretUnreadable, "%d secrets cannot be opened with the keys of the file: do not remove a key from it", sum.Unreadable)
 	}
 	return nil
 }
 
-// rewrapStore goes through all tenants of a store.
+// rewrapStore seals the secrets of all tenants of the store at url with the keys of file.
 func (a commands) rewrapStore(ctx context.Context, url, file string) (err error) {
 	if file == "" {
-		return errors.New("--secrets-key-file: say which keys the servers have")
+		return errors.New("--secrets-key-file: name the key file of the servers")
 	}
 	keys, err := secrets.OpenKeyFile(file, zap.NewNop())
 	if err != nil {
@@ -136,14 +140,15 @@ func (a commands) rewrapStore(ctx context.Context, url, file string) (err error)
 				return fmt.Errorf("%s: %w", tenant, err)
 			}
 		}
-		if after = next; after == "" {
+		after = next
+		if after == "" {
 			return a.rewrapped(&sum)
 		}
 	}
 }
 
-// rewrapTenant does one tenant, and leaves an event in its audit where there was
-// something to do.
+// rewrapTenant seals the secrets of one tenant. If it sealed some, it appends an event to
+// the tenant's audit.
 func (a commands) rewrapTenant(ctx context.Context, s *storage.Store, kept *secrets.Secrets, tenant string, sum *api.RewrapReport) error {
 	before := sum.Rewrapped
 	for after, more := "", true; more; more = after != "" {

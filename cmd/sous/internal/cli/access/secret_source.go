@@ -14,18 +14,18 @@ import (
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 )
 
-// valueSource is where a secret's value comes from.
+// valueSource is the source of a secret's value: a file, stdin or the terminal.
 type valueSource struct {
 	file    string // "-" is stdin
-	newline bool   // the last line's end belongs to the value
+	newline bool   // keep the line break at the end
 }
 
 func (s *valueSource) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.file, "value-file", "", "file that holds the value; - for stdin")
-	flags.BoolVar(&s.newline, "keep-newline", false, "let the last line's end be part of the value")
+	flags.BoolVar(&s.newline, "keep-newline", false, "keep the line break at the end of the value")
 }
 
-// read gives the value, asking for it where there is somebody to ask.
+// read returns the value. Without a file it asks for it on the terminal.
 func (s *valueSource) read(a commands, name string) (string, error) {
 	switch s.file {
 	case "":
@@ -41,7 +41,8 @@ func (s *valueSource) read(a commands, name string) (string, error) {
 	return s.trimmed(f, s.file)
 }
 
-// trimmed reads a value without its last line's end, and refuses what the server would.
+// trimmed returns the content of from without the line break at its end. It refuses a value
+// that the server would refuse.
 func (s *valueSource) trimmed(from io.Reader, where string) (string, error) {
 	raw, err := command.ReadBounded(from, api.MaxSecretBytes+int64(len("\r\n")))
 	if err != nil {
@@ -54,7 +55,7 @@ func (s *valueSource) trimmed(from io.Reader, where string) (string, error) {
 	return value, api.ValidateSecretValue(value)
 }
 
-// ask takes the value from a terminal, which does not show it.
+// ask reads the value from the terminal without echo.
 func (s *valueSource) ask(a commands, name string) (string, error) {
 	in, ok := a.Stdin.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {

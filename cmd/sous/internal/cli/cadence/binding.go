@@ -13,7 +13,7 @@ import (
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 )
 
-// commands are the commands of this package.
+// commands builds the commands of this package.
 type commands struct{ *command.App }
 
 // Commands returns the commands about Cadence worker bindings.
@@ -23,17 +23,17 @@ func Commands(a *command.App) []*cobra.Command {
 
 func (a commands) cadenceCommand() *cobra.Command {
 	return a.RemoteGroup("cadence", "Run functions as the activities of Cadence workflows",
-		command.Group("worker", "Say which activities of which tasklist functions run",
+		command.Group("worker", "Worker bindings: the activities of a tasklist that functions run",
 			a.bindingCreateCommand(), a.bindingListCommand(),
 			a.bindingStateCommand("get", "Show a worker binding and its state", (*client.Binding).Get, bindingText),
-			a.bindingStateCommand("status", "Show how the workers of a binding get on, on each replica", (*client.Binding).Get, bindingStatusText),
+			a.bindingStateCommand("status", "Show the workers of a binding on each replica", (*client.Binding).Get, bindingStatusText),
 			a.bindingUpdateCommand(),
-			a.bindingEnableCommand("enable", "Let a binding's workers take tasks", true),
-			a.bindingEnableCommand("disable", "Let them take no more tasks; those that they have go on", false),
+			a.bindingEnableCommand("enable", "Start the workers of a binding", true),
+			a.bindingEnableCommand("disable", "Stop the workers of a binding; running tasks continue", false),
 			a.bindingDeleteCommand()))
 }
 
-// bindingTarget is the target of a command about a worker binding.
+// bindingTarget returns the worker binding of a command about name.
 func (a commands) bindingTarget(name string) (*client.Binding, error) {
 	if err := api.ValidateName("worker", name); err != nil {
 		return nil, err
@@ -46,19 +46,14 @@ func (a commands) bindingTarget(name string) (*client.Binding, error) {
 }
 
 func (a commands) bindingListCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "list", Short: "List the namespace's worker bindings with how they get on", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "list", Short: "List the namespace's worker bindings with their state", Args: cobra.NoArgs}
 	limit := command.RegisterLimit(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		t, err := a.Target()
 		if err != nil {
 			return err
 		}
-		items, more, err := command.Collect(client.All(cmd.Context(), t.Namespace.Bindings, client.PageOptions{}), *limit)
-		if err != nil {
-			return err
-		}
-		a.NoteMore(more)
-		return command.PrintList(a.App, items, append([]string{"WORKER", "DOMAIN", "TASKLIST"}, countsHeader...), func(b api.BindingStatus) []string {
+		return command.PrintPages(cmd.Context(), a.App, t.Namespace.Bindings, *limit, append([]string{"WORKER", "DOMAIN", "TASKLIST"}, countsHeader...), func(b api.BindingStatus) []string {
 			return append([]string{b.Name, b.Domain, b.Tasklist}, countsRow(&b.Status)...)
 		})
 	}
@@ -75,7 +70,7 @@ func countsRow(c *api.BindingCounts) []string {
 	return row
 }
 
-// bindingStateCommand is a command that prints the binding as it is after do.
+// bindingStateCommand returns a command that prints the binding that do returns.
 func (a commands) bindingStateCommand(name, short string, do func(*client.Binding, context.Context) (api.BindingStatus, error), text func(*api.BindingStatus) string) *cobra.Command {
 	return &cobra.Command{
 		Use: name + " NAME", Short: short, Args: cobra.ExactArgs(1),
@@ -118,7 +113,7 @@ func bindingText(b *api.BindingStatus) string {
 	return command.Table([]string{"WORKER", b.Name}, rows)
 }
 
-// stateText is a state, with what is the matter.
+// stateText returns a state, with its reason.
 func stateText(c *api.BindingCounts) string {
 	if c.Reason == "" {
 		return string(c.State)
@@ -146,7 +141,7 @@ func bindingStatusText(b *api.BindingStatus) string {
 func (a commands) bindingDeleteCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "delete NAME", Short: "Delete a worker binding; activities that run go on to their end", Args: cobra.ExactArgs(1),
+		Use: "delete NAME", Short: "Delete a worker binding; running activities continue", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			binding, err := a.bindingTarget(args[0])
 			if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 )
 
-// bindingFlags are what a worker binding is told on the command line.
+// bindingFlags are the flags that describe a worker binding.
 type bindingFlags struct {
 	domain, tasklist, workerID string
 	activities                 []string
@@ -22,14 +22,14 @@ type bindingFlags struct {
 func (f *bindingFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.domain, "domain", "", "Cadence's domain")
-	flags.StringVar(&f.tasklist, "tasklist", "", "the tasklist whose activities are run")
+	flags.StringVar(&f.tasklist, "tasklist", "", "the tasklist of the activities")
 	flags.StringVar(&f.workerID, "worker-id", "", "the identity that Cadence shows (default the name)")
 	flags.StringArrayVar(&f.activities, "activity", nil, "TYPE=FUNCTION[@REF], for each activity type (REF is an alias or a version, default "+api.DefaultAlias+")")
-	flags.IntVar(&f.pollers.Activity, "pollers", 0, fmt.Sprintf("calls for tasks at once, on each replica (default %d)", api.DefaultActivityPollers))
-	flags.IntVar(&f.limits.MaxInflightTasks, "max-inflight", 0, fmt.Sprintf("tasks in hand at once, on each replica (default %d)", api.DefaultInflightTasks))
+	flags.IntVar(&f.pollers.Activity, "pollers", 0, fmt.Sprintf("concurrent polls for tasks, on each replica (default %d)", api.DefaultActivityPollers))
+	flags.IntVar(&f.limits.MaxInflightTasks, "max-inflight", 0, fmt.Sprintf("most tasks in progress, on each replica (default %d)", api.DefaultInflightTasks))
 }
 
-// activityMap is what --activity says.
+// activityMap returns the functions that --activity names, by activity type.
 func (f *bindingFlags) activityMap() (map[string]api.JobTarget, error) {
 	out := map[string]api.JobTarget{}
 	for _, text := range f.activities {
@@ -68,7 +68,7 @@ func (a commands) bindingCreateCommand() *cobra.Command {
 		Args: cobra.ExactArgs(1),
 	}
 	f.register(cmd)
-	cmd.Flags().BoolVar(&disabled, "disabled", false, "let it take no tasks until it is enabled")
+	cmd.Flags().BoolVar(&disabled, "disabled", false, "create it without workers until it is enabled")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		activities, err := f.activityMap()
 		if err != nil {
@@ -95,9 +95,9 @@ func (a commands) bindingUpdateCommand() *cobra.Command {
 	var f bindingFlags
 	var c client.BindingChange
 	cmd := &cobra.Command{
-		Use: "update NAME", Short: "Change a worker binding: what no flag says stays",
-		Long: `Change a worker binding: what no flag says stays. --activity gives the whole map: types that
-are not named go.`,
+		Use: "update NAME", Short: "Change a worker binding: settings without a flag stay",
+		Long: `Change a worker binding: settings without a flag stay. --activity replaces the whole map:
+types that it does not name are removed.`,
 		Example: `  sous cadence worker update charges --pollers 16 --max-inflight 100
   sous cadence worker update charges --activity Charge=charge@canary --if-revision 3`,
 		Args: cobra.ExactArgs(1),
@@ -117,7 +117,8 @@ are not named go.`,
 			}
 		}
 		var err error
-		if c.ActivityMap, err = f.activityMap(); err != nil {
+		c.ActivityMap, err = f.activityMap()
+		if err != nil {
 			return err
 		}
 		binding, err := a.bindingTarget(args[0])

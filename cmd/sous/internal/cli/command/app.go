@@ -11,17 +11,17 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// App is what every command shares: the streams, and the flags that stand on
-// all commands that print or speak to a server.
+// App is the state that every command shares: the streams, and the flags of all commands
+// that print or call a server.
 type App struct {
 	Stdin  io.Reader
 	Stdout io.Writer
 	Stderr io.Writer
-	Output string // formatText or formatJSON
+	Output string // FormatText or FormatJSON
 	remote remoteFlags
 }
 
-// Group makes a command that only holds others.
+// Group returns a command that only holds children: alone it prints its help.
 func Group(use, short string, children ...*cobra.Command) *cobra.Command {
 	group := &cobra.Command{
 		Use: use, Short: short, Args: NoSuchCommand, RunE: ShowHelp,
@@ -30,14 +30,15 @@ func Group(use, short string, children ...*cobra.Command) *cobra.Command {
 	return group
 }
 
-// ShowHelp is what a command without work of its own does; with it, cobra takes a
-// misspelt subcommand for the surplus argument that it is.
+// ShowHelp prints the help of a command that only holds others. Because the command
+// can run, cobra passes a misspelt subcommand to NoSuchCommand as an argument.
 func ShowHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
-// suggestWithin is how many letters a misspelt command may be off.
+// suggestWithin is the largest edit distance of a command that is suggested.
 const suggestWithin = 2
 
-// NoSuchCommand refuses the surplus argument, and says what may have been meant.
+// NoSuchCommand is a cobra.PositionalArgs that refuses any argument. Its error suggests
+// the subcommands whose names are similar.
 func NoSuchCommand(cmd *cobra.Command, args []string) error {
 	err := cobra.NoArgs(cmd, args)
 	if err == nil {

@@ -12,28 +12,31 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// defaultListLimit is how many items a list command shows unless told otherwise.
+// defaultListLimit is the number of items that a list command shows without --limit.
 const defaultListLimit = 50
 
-// RegisterLimit adds --limit to a list command.
+// RegisterLimit adds --limit to a list command and returns its value: the number of items
+// to show, 0 for all.
 func RegisterLimit(cmd *cobra.Command) *uint {
 	return cmd.Flags().Uint("limit", defaultListLimit, "how many to show (0: all)")
 }
 
-// NoteMore tells people that a list was cut.
+// NoteMore notes that a list has more items than were printed, if more is set.
 func (a *App) NoteMore(more bool) {
 	if more {
 		a.Note("there are more; see --limit")
 	}
 }
 
-// ReadJSONArg reads the value of a flag that takes JSON, @FILE, or - for stdin;
-// at most limit bytes. "" is nil.
+// ReadJSONArg returns the JSON that the value of a flag stands for: JSON itself, @FILE, or
+// - for stdin. It returns nil for "". It fails with CodeValidationJSON for text that is no
+// JSON, and with CodeBodyLimit for a file or stdin of more than limit bytes.
 func ReadJSONArg(flag, value string, stdin io.Reader, limit int64) (json.RawMessage, error) {
 	return readJSONText("--"+flag, value, stdin, limit)
 }
 
-// ReadJSONOperand is readJSONText for an argument that must be there: "" is no JSON.
+// ReadJSONOperand is ReadJSONArg for the argument that errors call name. It must not be
+// empty.
 func ReadJSONOperand(name, value string, stdin io.Reader, limit int64) (json.RawMessage, error) {
 	if value == "" {
 		return nil, api.Errorf(api.CodeValidationJSON, "%s is empty: give JSON, @FILE, or - for stdin", name)
@@ -41,7 +44,7 @@ func ReadJSONOperand(name, value string, stdin io.Reader, limit int64) (json.Raw
 	return readJSONText(name, value, stdin, limit)
 }
 
-// readJSONText is readJSONArg for what errors call name.
+// readJSONText is ReadJSONArg for the flag or argument that errors call name.
 func readJSONText(name, value string, stdin io.Reader, limit int64) (json.RawMessage, error) {
 	var raw []byte
 	switch file, isFile := strings.CutPrefix(value, "@"); {
@@ -49,7 +52,8 @@ func readJSONText(name, value string, stdin io.Reader, limit int64) (json.RawMes
 		return nil, nil
 	case value == "-":
 		var err error
-		if raw, err = ReadBounded(stdin, limit); err != nil {
+		raw, err = ReadBounded(stdin, limit)
+		if err != nil {
 			return nil, fmt.Errorf("%s: stdin: %w", name, err)
 		}
 	case isFile:
@@ -58,7 +62,8 @@ func readJSONText(name, value string, stdin io.Reader, limit int64) (json.RawMes
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		defer func() { _ = f.Close() }() // only read
-		if raw, err = ReadBounded(f, limit); err != nil {
+		raw, err = ReadBounded(f, limit)
+		if err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", name, file, err)
 		}
 	default:
@@ -70,6 +75,8 @@ func readJSONText(name, value string, stdin io.Reader, limit int64) (json.RawMes
 	return raw, nil
 }
 
+// ReadBounded reads r to its end. It fails with CodeBodyLimit if r holds more than limit
+// bytes.
 func ReadBounded(r io.Reader, limit int64) ([]byte, error) {
 	raw, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err == nil && int64(len(raw)) > limit {
@@ -78,7 +85,7 @@ func ReadBounded(r io.Reader, limit int64) ([]byte, error) {
 	return raw, err
 }
 
-// ParseRef reads --ref.
+// ParseRef parses the value of --ref: an alias or a version.
 func ParseRef(s string) (api.Ref, error) {
 	ref, err := api.ParseRef(s)
 	if err != nil {

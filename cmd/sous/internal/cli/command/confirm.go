@@ -12,10 +12,11 @@ import (
 	"golang.org/x/term"
 )
 
+// errDeclined ends a command whose question was not answered with yes.
 var errDeclined = errors.New("nothing was done")
 
-// Confirm asks before something is taken away. Without a terminal there is
-// nobody to ask: scripts say --yes.
+// Confirm asks the user before a command deletes something. It returns nil for the answer
+// yes and if yes is set by --yes. Without a terminal it refuses: scripts use --yes.
 func (a *App) Confirm(yes bool, question string) error {
 	if yes {
 		return nil
@@ -26,7 +27,7 @@ func (a *App) Confirm(yes bool, question string) error {
 	return ask(a.Stdin, a.Stderr, question)
 }
 
-// ask is nil for an answer that begins with y.
+// ask prints question and returns nil for an answer that begins with y, else errDeclined.
 func ask(in io.Reader, out io.Writer, question string) error {
 	if _, err := fmt.Fprintf(out, "%s [y/N] ", question); err != nil {
 		return err
@@ -41,6 +42,7 @@ func ask(in io.Reader, out io.Writer, question string) error {
 	return errDeclined
 }
 
+// RegisterYes adds --yes to a command that calls Confirm.
 func RegisterYes(cmd *cobra.Command, yes *bool) {
 	cmd.Flags().BoolVarP(yes, "yes", "y", false, "do not ask")
 }

@@ -20,12 +20,14 @@ const (
 	exitFunction = 3
 )
 
-// FunctionFailure says that everything worked but the function.
+// FunctionFailure is the error of a run that ended without success, while every call to
+// the server worked. The process exits with code 3.
 type FunctionFailure struct {
 	Status api.Status
-	Reason *api.ActivationError
+	Reason *api.ActivationError // nil where the activation has none
 }
 
+// Error implements error.
 func (e *FunctionFailure) Error() string {
 	if e.Reason == nil {
 		return "the function ended with status " + string(e.Status)
@@ -69,8 +71,8 @@ func ExitCode(err error) int {
 	return exitClient
 }
 
-// Interrupted makes the end that an interrupt brings no error: nothing else ends
-// such a command.
+// Interrupted returns nil if ctx has ended, else err. Commands that run until an interrupt
+// use it: for them the interrupt is no error.
 func Interrupted(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err
@@ -78,7 +80,7 @@ func Interrupted(ctx context.Context, err error) error {
 	return nil
 }
 
-// failure is an error as scripts read it.
+// failure is the JSON form of an error.
 type failure struct {
 	Code      api.Code             `json:"code,omitempty"`
 	Message   string               `json:"message"`
@@ -87,6 +89,8 @@ type failure struct {
 	Function  *api.ActivationError `json:"function,omitempty"`
 }
 
+// describe returns err as a failure. The fields come from the first error in the chain
+// that has them.
 func describe(err error) failure {
 	var (
 		answered *client.ResponseError
@@ -98,7 +102,7 @@ func describe(err error) failure {
 		f.Message = "interrupted"
 	}
 	if errors.As(err, &coded) {
-		// What was said around it, such as which flag it was, stays.
+		// The text around the coded error stays, such as the name of a flag.
 		around, _, _ := strings.Cut(err.Error(), coded.Error())
 		f = failure{Code: coded.Code, Message: around + coded.Message, Errors: coded.Fields}
 		if cause := coded.Unwrap(); cause != nil {
@@ -114,26 +118,27 @@ func describe(err error) failure {
 	return f
 }
 
-// Report prints err to stderr: for people, or as {"error": …}. Errors repeat what
-// was typed, and people paste keys where ids belong: those are cut.
+// Report prints err to stderr, as text or as {"error": …}. Errors repeat arguments, and
+// users sometimes paste an API key in place of an id: keys are removed.
 func (a *App) Report(err error) {
 	f := describe(err)
 	text := f.text(errors.Is(err, context.Canceled))
 	if a.Output == FormatJSON {
 		var b strings.Builder
-		_ = jsonTo(&b).Encode(map[string]failure{"error": f}) // a failure is JSON, and the builder takes it
+		_ = jsonTo(&b).Encode(map[string]failure{"error": f}) // a failure can be encoded, and a strings.Builder takes every write
 		text = b.String()
 	}
-	// That stderr cannot be written has nowhere to be told.
+	// An error of writing to stderr can be reported nowhere.
 	_, _ = io.WriteString(a.Stderr, api.WithoutKeys(text))
 }
 
-// FunctionErrorText is the text of a function's error, with its stack.
+// FunctionErrorText returns the text of a function's error, with its stack.
 func FunctionErrorText(e *api.ActivationError) string {
 	return failure{Message: string(e.Type) + ": " + e.Message, Function: e}.text(false)
 }
 
-// text is f in lines: the message, then one line for each place in question.
+// text returns f as lines: the message, then one line for each field or place in the
+// source that is wrong.
 func (f failure) text(interrupted bool) string {
 	if interrupted {
 		return "interrupted\n"
@@ -149,7 +154,7 @@ func (f failure) text(interrupted bool) string {
 	}
 	b.WriteByte('\n')
 	for _, e := range f.Errors {
-		fmt.Fprintf(&b, "  %s: %s\n", place(e), e.Message)
+		fmt.Fprintf(&b, "  %s: %s\n", location(e), e.Message)
 	}
 	if f.Code == api.CodeAuthnRequired {
 		b.WriteString("  give it in SOUS_KEY, or save it: sous profile set NAME --url URL --key-from-env (a profile's key goes to its own URL only)\n")
@@ -162,8 +167,8 @@ func (f failure) text(interrupted bool) string {
 	return b.String()
 }
 
-// place is e's path, with line and column in the form that editors open.
-func place(e api.FieldError) string {
+// location returns the path of e, with line and column in the form that editors open.
+func location(e api.FieldError) string {
 	switch {
 	case e.Line == 0:
 		return e.Path

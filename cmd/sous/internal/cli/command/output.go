@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,14 +11,18 @@ import (
 	"text/tabwriter"
 	"time"
 	"unicode"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/client"
 )
 
-// The forms in which commands print what they found.
+// The values of --output.
 const (
 	FormatText = "text"
 	FormatJSON = "json"
 )
 
+// ValidateFormat refuses a value of --output other than FormatText and FormatJSON.
 func ValidateFormat(s string) error {
 	if s != FormatText && s != FormatJSON {
 		return fmt.Errorf("--output %q: want text or json", s)
@@ -25,7 +30,7 @@ func ValidateFormat(s string) error {
 	return nil
 }
 
-// Print gives v to scripts as indented JSON, or text to people.
+// Print prints v as indented JSON under --output json, else text.
 func (a *App) Print(v any, text string) error {
 	if a.Output != FormatJSON {
 		_, err := io.WriteString(a.Stdout, text)
@@ -36,8 +41,8 @@ func (a *App) Print(v any, text string) error {
 	return out.Encode(v)
 }
 
-// PrintLine prints one value of a stream: v on a line of NDJSON for scripts, or text for
-// people.
+// PrintLine prints one value of a stream: v as one line of JSON under --output json, else
+// text and a line break.
 func (a *App) PrintLine(v any, text string) error {
 	if a.Output == FormatJSON {
 		return jsonTo(a.Stdout).Encode(v)
@@ -46,26 +51,27 @@ func (a *App) PrintLine(v any, text string) error {
 	return err
 }
 
-// jsonTo writes JSON as it is, one value a line: no output of ours is part of a page.
+// jsonTo returns an encoder that writes one value a line and does not escape <, > and &:
+// the output is no part of an HTML page.
 func jsonTo(w io.Writer) *json.Encoder {
 	out := json.NewEncoder(w)
 	out.SetEscapeHTML(false)
 	return out
 }
 
-// Note tells people something beside the output; scripts are not told.
+// Note prints a remark on stderr. Under --output json it prints nothing.
 func (a *App) Note(format string, args ...any) {
 	if a.Output == FormatText {
 		_, _ = fmt.Fprintf(a.Stderr, format+"\n", args...) // only a remark
 	}
 }
 
-// List is what a list command prints as JSON.
+// List is the JSON form of the output of a list command.
 type List[T any] struct {
 	Items []T `json:"items"`
 }
 
-// PrintList prints items as a table with a header, one row an item.
+// PrintList prints items as a List, or as a table with one row for each item.
 func PrintList[T any](a *App, items []T, header []string, row func(T) []string) error {
 	rows := make([][]string, 0, len(items))
 	for _, item := range items {
@@ -77,7 +83,20 @@ func PrintList[T any](a *App, items []T, header []string, row func(T) []string) 
 	return a.Print(List[T]{items}, Table(header, rows))
 }
 
-// Table aligns rows under header; without rows it says so.
+// PrintPages prints the first limit items (0: all of them) of a listing that list returns
+// in pages, as PrintList does.
+func PrintPages[T any](ctx context.Context, a *App, list func(context.Context, client.PageOptions) (api.Page[T], error),
+	limit uint, header []string, row func(T) []string,
+) error {
+	items, more, err := Collect(client.All(ctx, list, client.PageOptions{}), limit)
+	if err != nil {
+		return err
+	}
+	a.NoteMore(more)
+	return PrintList(a, items, header, row)
+}
+
+// Table aligns rows under header. Without rows it returns "none".
 func Table(header []string, rows [][]string) string {
 	if len(rows) == 0 {
 		return "none\n"
@@ -96,9 +115,9 @@ func Table(header []string, rows [][]string) string {
 	return trimLineEnds(b.String())
 }
 
-// Printable is text with everything that a terminal would not print, but act upon,
-// as Go writes it: others choose the paths of the audit, names and messages, and
-// must not move the cursor over what they did.
+// Printable returns text with every character that is not printable as a Go escape
+// sequence. Names, paths and messages come from other users: control sequences in them
+// must not move the cursor or hide lines.
 func Printable(text string) string {
 	if strings.IndexFunc(text, unprintable) < 0 {
 		return text
@@ -116,7 +135,7 @@ func Printable(text string) string {
 
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
-// trimLineEnds removes the blanks that align a last column that is empty.
+// trimLineEnds removes trailing blanks: those that align an empty last column.
 func trimLineEnds(s string) string {
 	var b strings.Builder
 	for line := range strings.Lines(s) {
@@ -126,8 +145,8 @@ func trimLineEnds(s string) string {
 	return b.String()
 }
 
-// Collect takes the first limit items of a list (0: all of them) and says
-// whether there are more.
+// Collect returns the first limit items (0: all of them) and reports whether there are
+// more.
 func Collect[T any](items iter.Seq2[T, error], limit uint) (out []T, more bool, err error) {
 	for item, err := range items {
 		if err != nil {
@@ -141,7 +160,7 @@ func Collect[T any](items iter.Seq2[T, error], limit uint) (out []T, more bool, 
 	return out, false, nil
 }
 
-// Mark is text for a cell of a table where on holds, else "-".
+// Mark returns text if on is set, else "-": a cell of a table.
 func Mark(on bool, text string) string {
 	if on {
 		return text
@@ -149,6 +168,7 @@ func Mark(on bool, text string) string {
 	return "-"
 }
 
+// TimeText returns the local time of a Unix time in milliseconds, "-" for 0.
 func TimeText(ms int64) string {
 	if ms == 0 {
 		return "-"
@@ -156,6 +176,7 @@ func TimeText(ms int64) string {
 	return time.UnixMilli(ms).Format(time.DateTime)
 }
 
+// SizeText returns a number of bytes with its unit, B, KiB or MiB.
 func SizeText(n int64) string {
 	const unit = 1024
 	switch {
@@ -167,10 +188,11 @@ func SizeText(n int64) string {
 	return fmt.Sprintf("%.1f MiB", float64(n)/(unit*unit))
 }
 
-// ShortDigest is enough of a sha256 to tell two versions apart.
+// ShortDigest returns the first 12 digits of a SHA-256: enough to tell two versions apart.
 func ShortDigest(sha256 string) string { return sha256[:min(len(sha256), 12)] }
 
-// IndentJSON is raw with line breaks for people; what is no JSON stays as it is.
+// IndentJSON returns raw, indented and with a line break at its end. Text that is no JSON
+// is not changed otherwise.
 func IndentJSON(raw json.RawMessage) string {
 	var b strings.Builder
 	out := jsonTo(&b)

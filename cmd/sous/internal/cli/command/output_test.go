@@ -2,7 +2,7 @@ package command
 
 import "testing"
 
-// A cell stays in its place, whatever somebody called something.
+// Control characters in a name do not move a cell of a table.
 func TestTablesPrintNoControls(t *testing.T) {
 	t.Parallel()
 	got := Table([]string{"WHO", "PATH"}, [][]string{

@@ -12,8 +12,8 @@ import (
 	"github.com/codesous/sous/api/client"
 )
 
-// Profile is a server and a place in it, saved under a name. Empty fields mean
-// the defaults.
+// Profile is a server and a tenant and namespace on it, saved under a name. An empty field
+// means the default.
 type Profile struct {
 	URL       string `json:"url,omitempty"`
 	Key       string `json:"key,omitempty"`
@@ -21,7 +21,7 @@ type Profile struct {
 	Namespace string `json:"namespace,omitempty"`
 }
 
-// Validate refuses fields that no server would take.
+// Validate refuses a URL, tenant or namespace that cannot be one.
 func (p Profile) Validate() error {
 	if p.URL != "" {
 		if _, err := client.New(p.URL, client.Config{}); err != nil {
@@ -39,13 +39,14 @@ func (p Profile) Validate() error {
 	return nil
 }
 
-// Profiles is the content of the profile file.
+// Profiles is the content of the profile file. Current is the name of the profile that
+// commands use when none is named.
 type Profiles struct {
 	Current  string             `json:"current,omitempty"`
 	Profiles map[string]Profile `json:"profiles"`
 }
 
-// ProfilesPath is where the user's profiles are kept.
+// ProfilesPath returns the path of the user's profile file.
 func ProfilesPath() (string, error) {
 	dir, err := os.UserConfigDir()
 	if err != nil {
@@ -54,7 +55,7 @@ func ProfilesPath() (string, error) {
 	return filepath.Join(dir, "sous", "profiles.json"), nil
 }
 
-// LoadProfiles reads the file at path; none there is none saved.
+// LoadProfiles reads the file at path. If there is no file, it returns no profiles.
 func LoadProfiles(path string) (Profiles, error) {
 	empty := Profiles{Profiles: map[string]Profile{}}
 	raw, err := os.ReadFile(path)
@@ -71,8 +72,7 @@ func LoadProfiles(path string) (Profiles, error) {
 	return out, nil
 }
 
-// Save replaces the file at path in one step. It holds keys: only its owner may
-// read it.
+// Save replaces the file at path in one step, with mode 0600: it holds API keys.
 func (p Profiles) Save(path string) (err error) {
 	raw, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
@@ -101,7 +101,8 @@ func (p Profiles) Save(path string) (err error) {
 	return nil
 }
 
-// Pick gives the profile called name, or for "" the one in use, if any.
+// Pick returns the profile called name; for "" the current one, or an empty profile if
+// there is none. It fails if there is no profile of that name.
 func (p Profiles) Pick(name string) (Profile, error) {
 	if name == "" {
 		name = p.Current
@@ -116,7 +117,7 @@ func (p Profiles) Pick(name string) (Profile, error) {
 	return found, nil
 }
 
-// KeyFromEnv is SOUS_KEY, which must then be set.
+// KeyFromEnv returns the value of SOUS_KEY. It fails if the variable is not set.
 func KeyFromEnv() (string, error) {
 	key := os.Getenv("SOUS_KEY")
 	if key == "" {

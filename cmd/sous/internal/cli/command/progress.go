@@ -9,12 +9,11 @@ import (
 	"golang.org/x/term"
 )
 
-// progressAfter is how long something may take before people are told that it
-// is still at work.
+// progressAfter is the time after which Working shows that a call is still running.
 const progressAfter = time.Second
 
-// Working runs f and shows people what it does, on stderr, when it takes over a
-// second: a line that counts on a terminal, else one line.
+// Working runs f. If f takes longer than progressAfter, Working prints what on stderr: with
+// a counter of seconds on a terminal, else once. Under --output json it prints nothing.
 func (a *App) Working(what string, f func() error) error {
 	if a.Output == FormatJSON {
 		return f()

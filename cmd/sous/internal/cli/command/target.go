@@ -12,16 +12,15 @@ import (
 	"github.com/codesous/sous/cmd/sous/internal/build"
 )
 
-// Where commands go that were told nothing else.
+// The defaults of flags, environment and profile.
 const (
 	DefaultURL       = "http://127.0.0.1:8080"
 	DefaultTenant    = "t_default"
 	DefaultNamespace = "default"
 )
 
-// remoteFlags say which server, and what there, a command is about. Each comes
-// from its flag, else from its variable, else from the profile, else it has a
-// default.
+// remoteFlags name the server of a command, and the tenant and namespace on it. Each value
+// comes from its flag, else from its variable, else from the profile, else it has a default.
 type remoteFlags struct {
 	url, key, tenant, namespace, profile string
 }
@@ -34,20 +33,21 @@ func (r *remoteFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&r.profile, "profile", "", "saved profile (SOUS_PROFILE, else the one in use)")
 }
 
-// RemoteGroup is a group whose commands speak to a server.
+// RemoteGroup is Group for commands that call a server: it has the flags of
+// RegisterRemote.
 func (a *App) RemoteGroup(use, short string, children ...*cobra.Command) *cobra.Command {
 	group := Group(use, short, children...)
 	a.RegisterRemote(group.PersistentFlags())
 	return group
 }
 
-// RegisterRemote adds the flags that name a server and a place in it.
+// RegisterRemote adds the flags that name a server, a tenant and a namespace.
 func (a *App) RegisterRemote(flags *pflag.FlagSet) { a.remote.register(flags) }
 
 // NamesServer reports whether a flag or SOUS_URL names the server.
 func (a *App) NamesServer() bool { return a.remote.url != "" || os.Getenv("SOUS_URL") != "" }
 
-// Target is the server and the place in it that a command works on.
+// Target is the server, tenant and namespace that a command works on.
 type Target struct {
 	Client    *client.Client
 	Tenant    *client.Tenant
@@ -57,7 +57,7 @@ type Target struct {
 	HasKey                    bool // requests carry an API key
 }
 
-// Target resolves flags, environment and profile.
+// Target returns the target that flags, environment and profile name.
 func (a *App) Target() (*Target, error) {
 	path, err := ProfilesPath()
 	if err != nil {
@@ -74,9 +74,8 @@ func (a *App) Target() (*Target, error) {
 	return openTarget(a.remote.over(p, os.Getenv))
 }
 
-// over puts flags and environment over a profile and fills the defaults in. A
-// profile's key goes to the profile's server only: whoever points a command at
-// another one must give that one's key.
+// over returns p with flags, environment and defaults applied. A profile's key is sent to
+// the profile's server only: a command for another server needs that server's key.
 func (r remoteFlags) over(p Profile, getenv func(string) string) Profile {
 	out := Profile{
 		URL:       cmp.Or(r.url, getenv("SOUS_URL"), p.URL, DefaultURL),
@@ -90,6 +89,7 @@ func (r remoteFlags) over(p Profile, getenv func(string) string) Profile {
 	return out
 }
 
+// openTarget returns the target of a profile whose fields are set.
 func openTarget(p Profile) (*Target, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -103,12 +103,13 @@ func openTarget(p Profile) (*Target, error) {
 	return t, nil
 }
 
+// NewTarget returns the target that names tenant and namespace on the server of c.
 func NewTarget(c *client.Client, tenant, namespace string) *Target {
 	t := c.Tenant(tenant)
 	return &Target{Client: c, Tenant: t, Namespace: t.Namespace(namespace), TenantName: tenant, NamespaceName: namespace}
 }
 
-// Function is the target's function name, refused here already if it can be none.
+// Function returns the function called name. It refuses a name that no function can have.
 func (t *Target) Function(name string) (*client.Function, error) {
 	if err := api.ValidateName("function", name); err != nil {
 		return nil, err

@@ -58,11 +58,11 @@ func TestProfilesKeepEachOther(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new", "profiles.json")
 	want := Profiles{Current: "a", Profiles: map[string]Profile{"a": {Key: "k"}, "b": {Tenant: "t_abcdef"}}}
 	if err := want.Save(path); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Save: %v", err)
 	}
 	got, err := LoadProfiles(path)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("LoadProfiles: %v", err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("profiles (-want +got):\n%s", diff)

@@ -20,7 +20,7 @@ import (
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 )
 
-// commands are the commands of this package.
+// commands builds the commands of this package.
 type commands struct{ *command.App }
 
 // Commands returns the commands about documents and the installs that own them.
@@ -29,7 +29,7 @@ func Commands(a *command.App) []*cobra.Command {
 	return []*cobra.Command{c.documentCommand(), c.installCommand()}
 }
 
-// ownerFlags say whose documents a command is about.
+// ownerFlags name the install whose documents a command works on.
 type ownerFlags struct{ install, function string }
 
 func (a commands) documentCommand() *cobra.Command {
@@ -43,14 +43,14 @@ func (a commands) documentCommand() *cobra.Command {
 }
 
 func (f *ownerFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.install, "install", "", "whose documents: any id of the tenant's, or fn.<namespace>.<function>")
-	flags.StringVar(&f.function, "function", "", "in place of --install: the documents of this function's own, of --namespace")
+	flags.StringVar(&f.install, "install", "", "the install that owns the documents: an id, or fn.<namespace>.<function>")
+	flags.StringVar(&f.function, "function", "", "in place of --install: this function of --namespace owns the documents")
 }
 
-// ownerTarget is the target of a command about documents.
+// ownerTarget returns the install that f names.
 func (a commands) ownerTarget(f *ownerFlags) (*client.Install, error) {
 	if (f.install == "") == (f.function == "") {
-		return nil, errors.New("say whose documents: --install ID or --function NAME")
+		return nil, errors.New("name the owner of the documents: --install ID or --function NAME")
 	}
 	t, err := a.Target()
 	if err != nil {
@@ -79,10 +79,12 @@ func (a commands) putCommand(f *ownerFlags) *cobra.Command {
 			return err
 		}
 		put := api.DocumentPut{Namespace: args[0], DocumentItem: api.DocumentItem{Key: args[1], IfRevision: guard.revision(cmd)}}
-		if put.Value, err = command.ReadJSONOperand("VALUE", args[2], a.Stdin, api.MaxRequestBytes); err != nil {
+		put.Value, err = command.ReadJSONOperand("VALUE", args[2], a.Stdin, api.MaxRequestBytes)
+		if err != nil {
 			return err
 		}
-		if put.Metadata, err = command.ReadJSONArg("metadata", metadata, a.Stdin, api.MaxRequestBytes); err != nil {
+		put.Metadata, err = command.ReadJSONArg("metadata", metadata, a.Stdin, api.MaxRequestBytes)
+		if err != nil {
 			return err
 		}
 		if cmd.Flags().Changed("ttl") {
@@ -92,14 +94,14 @@ func (a commands) putCommand(f *ownerFlags) *cobra.Command {
 		return a.printDocument(install.PutDocument(cmd.Context(), put))
 	}
 	cmd.Flags().StringVar(&metadata, "metadata", "", "a JSON object, or @FILE")
-	cmd.Flags().DurationVar(&ttl, "ttl", 0, "how long the document lives, 1m to 720h; left out it stays")
+	cmd.Flags().DurationVar(&ttl, "ttl", 0, "how long the document is kept, 1m to 720h (default: for ever)")
 	guard.register(cmd)
-	cmd.Flags().BoolVar(&guard.absent, "if-new", false, "only if there is none")
+	cmd.Flags().BoolVar(&guard.absent, "if-new", false, "only if the document does not exist")
 	cmd.MarkFlagsMutuallyExclusive("if-new", "if-revision")
 	return cmd
 }
 
-// revisionFlags guard a write.
+// revisionFlags are the condition of a read or a write on the revision.
 type revisionFlags struct {
 	number int64
 	absent bool
@@ -109,7 +111,8 @@ func (r *revisionFlags) register(cmd *cobra.Command) {
 	cmd.Flags().Int64Var(&r.number, "if-revision", 0, "only if it has this revision now")
 }
 
-// revision is what the document must have, nil for any.
+// revision returns the revision that the document must have, nil for any, 0 for a document
+// that must not exist.
 func (r *revisionFlags) revision(cmd *cobra.Command) *int64 {
 	if !cmd.Flags().Changed("if-revision") && !r.absent {
 		return nil
@@ -182,7 +185,8 @@ func (a commands) listCommand(f *ownerFlags) *cobra.Command {
 		}
 		list.Namespace, list.IncludeMetadata = args[0], true
 		list.Limit = api.MaxDocumentPage
-		if list.Metadata, err = metadataFilter(metadata); err != nil {
+		list.Metadata, err = metadataFilter(metadata)
+		if err != nil {
 			return err
 		}
 		items, more, err := command.Collect(allDocuments(cmd, install, list), *limit)
@@ -194,16 +198,16 @@ func (a commands) listCommand(f *ownerFlags) *cobra.Command {
 			return []string{d.Key, strconv.FormatInt(d.Revision, 10), command.TimeText(d.UpdatedAt.UnixMilli()), expiryText(&d), string(d.Metadata), cmp.Or(string(d.Value), "-")}
 		})
 	}
-	cmd.Flags().StringVar(&list.KeyPrefix, "prefix", "", "of the keys")
-	cmd.Flags().BoolVar(&list.IncludeValues, "values", false, "with their values")
-	cmd.Flags().StringToStringVar(&metadata, "metadata", nil, "members that the metadata must have: NAME=JSON or NAME=TEXT")
+	cmd.Flags().StringVar(&list.KeyPrefix, "prefix", "", "only keys with this prefix")
+	cmd.Flags().BoolVar(&list.IncludeValues, "values", false, "print the values too")
+	cmd.Flags().StringToStringVar(&metadata, "metadata", nil, "only documents whose metadata has this member: NAME=JSON or NAME=TEXT")
 	return cmd
 }
 
-// metadataFilter reads values as JSON, or as the texts that they are.
+// metadataFilter returns the values as JSON. A value that is no JSON becomes a JSON string.
 func metadataFilter(given map[string]string) (map[string]json.RawMessage, error) {
 	if len(given) == 0 {
-		return nil, nil //nolint:nilnil // no filter is none
+		return nil, nil //nolint:nilnil // nil is no filter
 	}
 	out := make(map[string]json.RawMessage, len(given))
 	for name, text := range given {
@@ -220,7 +224,7 @@ func metadataFilter(given map[string]string) (map[string]json.RawMessage, error)
 	return out, nil
 }
 
-// allDocuments walks a listing page by page.
+// allDocuments returns all documents of a listing, page by page.
 func allDocuments(cmd *cobra.Command, install *client.Install, list api.DocumentList) iter.Seq2[api.Document, error] {
 	return func(yield func(api.Document, error) bool) {
 		for {
@@ -245,7 +249,7 @@ func allDocuments(cmd *cobra.Command, install *client.Install, list api.Document
 func (a commands) deleteCommand(f *ownerFlags) *cobra.Command {
 	var guard revisionFlags
 	cmd := &cobra.Command{
-		Use: "delete NAMESPACE KEY", Short: "Delete a document; one that is not there is deleted already", Args: cobra.ExactArgs(2),
+		Use: "delete NAMESPACE KEY", Short: "Delete a document, if it exists", Args: cobra.ExactArgs(2),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		install, err := a.ownerTarget(f)
@@ -294,7 +298,8 @@ func (a commands) transactCommand(f *ownerFlags) *cobra.Command {
 	}
 }
 
-// documentItems reads the items of a command about several documents.
+// documentItems decodes the JSON list in arg into items, and returns the install that f
+// names.
 func (a commands) documentItems(f *ownerFlags, arg string, items any) (*client.Install, error) {
 	install, err := a.ownerTarget(f)
 	if err != nil {
@@ -322,7 +327,7 @@ func (a commands) printResults(results api.DocumentResults, err error) error {
 	})
 }
 
-// withItems says in the text of a refusal which items failed.
+// withItems adds the failed items to the message of a refusal.
 func withItems(err error) error {
 	var refused *api.Error
 	if !errors.As(err, &refused) || len(refused.Items) == 0 {

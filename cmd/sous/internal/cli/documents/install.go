@@ -13,11 +13,11 @@ import (
 )
 
 func (a commands) installCommand() *cobra.Command {
-	return a.RemoteGroup("install", "Installs: whose documents there are, and which functions may use them",
+	return a.RemoteGroup("install", "Installs: owners of documents, and the functions that may use them",
 		a.installListCommand(), a.installGetCommand(), a.installPutCommand(), a.installDeleteCommand())
 }
 
-// installTarget is the target of a command about an install.
+// installTarget returns the install of a command about id.
 func (a commands) installTarget(id string) (*client.Install, error) {
 	if err := api.ValidateInstall(id); err != nil {
 		return nil, err
@@ -30,19 +30,14 @@ func (a commands) installTarget(id string) (*client.Install, error) {
 }
 
 func (a commands) installListCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "list", Short: "List the tenant's installs, those included that are not registered", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "list", Short: "List the tenant's installs, unregistered ones included", Args: cobra.NoArgs}
 	limit := command.RegisterLimit(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		t, err := a.Target()
 		if err != nil {
 			return err
 		}
-		items, more, err := command.Collect(client.All(cmd.Context(), t.Tenant.Installs, client.PageOptions{}), *limit)
-		if err != nil {
-			return err
-		}
-		a.NoteMore(more)
-		return command.PrintList(a.App, items, []string{"INSTALL", "REGISTERED", "FUNCTIONS", "DESCRIPTION"}, func(i api.Install) []string {
+		return command.PrintPages(cmd.Context(), a.App, t.Tenant.Installs, *limit, []string{"INSTALL", "REGISTERED", "FUNCTIONS", "DESCRIPTION"}, func(i api.Install) []string {
 			return []string{i.Install, registeredText(&i), cmp.Or(strings.Join(i.Functions, " "), "-"), cmp.Or(i.Description, "-")}
 		})
 	}
@@ -58,7 +53,7 @@ func registeredText(i *api.Install) string {
 
 func (a commands) installGetCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "get ID", Short: "Show what was registered of an install", Args: cobra.ExactArgs(1),
+		Use: "get ID", Short: "Show a registered install", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			install, err := a.installTarget(args[0])
 			if err != nil {
@@ -83,7 +78,7 @@ func (a commands) printInstall(i api.Install, err error) error {
 func (a commands) installPutCommand() *cobra.Command {
 	var install api.Install
 	cmd := &cobra.Command{
-		Use: "put ID", Short: "Register an install, or change who may use it",
+		Use: "put ID", Short: "Register an install, or change its functions and description",
 		Example: `  sous install put crm --function sales/sync --function 'billing/*' --description "what the CRM keeps"`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -94,8 +89,8 @@ func (a commands) installPutCommand() *cobra.Command {
 			return a.printInstall(target.Register(cmd.Context(), install))
 		},
 	}
-	cmd.Flags().StringVar(&install.Description, "description", "", "what it is, for people")
-	cmd.Flags().StringArrayVar(&install.Functions, "function", nil, "<namespace>/<function> or <namespace>/* that may use it; repeat it for more")
+	cmd.Flags().StringVar(&install.Description, "description", "", "a description, shown in lists")
+	cmd.Flags().StringArrayVar(&install.Functions, "function", nil, "<namespace>/<function> or <namespace>/* that may use it; may be repeated")
 	return cmd
 }
 

@@ -13,7 +13,7 @@ import (
 
 func (a commands) namespacesCommand(f *ownerFlags) *cobra.Command {
 	return &cobra.Command{
-		Use: "namespaces", Short: "List an install's namespaces with what they hold and may hold", Args: cobra.NoArgs,
+		Use: "namespaces", Short: "List an install's namespaces with their use and quotas", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			install, err := a.ownerTarget(f)
 			if err != nil {
@@ -37,7 +37,7 @@ func (a commands) namespacesCommand(f *ownerFlags) *cobra.Command {
 	}
 }
 
-// partText is how much of a quota is used; 0 is no quota.
+// partText returns used and the quota most; 0 is no quota.
 func partText(used, most int64) string {
 	if most == 0 {
 		return strconv.FormatInt(used, 10)
@@ -81,7 +81,7 @@ func (a commands) changesCommand(f *ownerFlags) *cobra.Command {
 			}
 			if follow {
 				return command.Interrupted(cmd.Context(), install.FollowChanges(cmd.Context(), args[0], since, a.printChange, func() error {
-					a.Note("changes were missed that are not kept any more")
+					a.Note("some changes were missed: they are no longer kept")
 					return nil
 				}))
 			}
@@ -90,14 +90,14 @@ func (a commands) changesCommand(f *ownerFlags) *cobra.Command {
 				return err
 			}
 			if found.Reset {
-				a.Note("changes behind %d are not kept any more", since)
+				a.Note("the changes after %d are no longer kept", since)
 			}
 			return command.PrintList(a.App, found.Items, []string{"ID", "AT", "OP", "KEY", "REVISION"}, changeRow)
 		},
 	}
-	cmd.Flags().Int64Var(&since, "since", 0, "the id of the last change that was seen")
+	cmd.Flags().Int64Var(&since, "since", 0, "print changes after the one with this id")
 	cmd.Flags().IntVar(&limit, "limit", api.DefaultPageLimit, "how many to show, without --follow")
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with those to come, until interrupted")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "print new changes too, until interrupted")
 	return cmd
 }
 
@@ -105,13 +105,13 @@ func changeRow(c api.DocumentChange) []string {
 	return []string{strconv.FormatInt(c.ID, 10), command.TimeText(c.At.UnixMilli()), c.Op, c.Key, strconv.FormatInt(c.Revision, 10)}
 }
 
-// printChange prints one change on a line.
+// printChange prints one change of a stream.
 func (a commands) printChange(c api.DocumentChange) error {
 	return a.PrintLine(c, command.Printable(strings.Join(changeRow(c), "  ")))
 }
 
 func (a commands) schemaCommand(f *ownerFlags) *cobra.Command {
-	return command.Group("schema", "The JSON Schema that a namespace's values keep to",
+	return command.Group("schema", "The JSON Schema of a namespace's values",
 		&cobra.Command{
 			Use: "get NAMESPACE", Short: "Print a namespace's schema", Args: cobra.ExactArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error {
@@ -127,7 +127,7 @@ func (a commands) schemaCommand(f *ownerFlags) *cobra.Command {
 			},
 		},
 		&cobra.Command{
-			Use: "set NAMESPACE SCHEMA", Short: "Give a namespace a schema: JSON, @FILE, or - for stdin", Args: cobra.ExactArgs(2),
+			Use: "set NAMESPACE SCHEMA", Short: "Set a namespace's schema: JSON, @FILE, or - for stdin", Args: cobra.ExactArgs(2),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				install, err := a.ownerTarget(f)
 				if err != nil {
@@ -140,12 +140,12 @@ func (a commands) schemaCommand(f *ownerFlags) *cobra.Command {
 				if err := install.SetSchema(cmd.Context(), args[0], schema); err != nil {
 					return err
 				}
-				a.Note("what is written to %s from now on keeps to it", args[0])
+				a.Note("new values in %s must match the schema", args[0])
 				return nil
 			},
 		},
 		&cobra.Command{
-			Use: "delete NAMESPACE", Short: "Take a namespace's schema away", Args: cobra.ExactArgs(1),
+			Use: "delete NAMESPACE", Short: "Delete a namespace's schema", Args: cobra.ExactArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				install, err := a.ownerTarget(f)
 				if err != nil {
@@ -154,7 +154,7 @@ func (a commands) schemaCommand(f *ownerFlags) *cobra.Command {
 				if err := install.DeleteSchema(cmd.Context(), args[0]); err != nil {
 					return err
 				}
-				a.Note("the schema of %s is gone", args[0])
+				a.Note("the schema of %s is deleted", args[0])
 				return nil
 			},
 		},

@@ -15,7 +15,7 @@ import (
 )
 
 func (a commands) activationCommand() *cobra.Command {
-	return a.RemoteGroup("activation", "Look at what ran, and end what runs",
+	return a.RemoteGroup("activation", "Show and cancel activations",
 		a.activationListCommand(), a.activationGetCommand(), a.activationCancelCommand(), a.activationLogsCommand())
 }
 
@@ -27,7 +27,7 @@ func (a commands) activationListCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar((*string)(&filter.Status), "status", "", "only queued, running, success, error, timeout or cancelled ones")
 	flags.StringVar(&filter.Trigger, "trigger", "", "only those by http, api, schedule, queue or cadence")
-	flags.DurationVar(&since, "since", 0, "only those that started so long ago at most, such as 15m")
+	flags.DurationVar(&since, "since", 0, "only those that started within this time, such as 15m")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		t, fn, err := a.functionTarget(args[0])
 		if err != nil {
@@ -42,7 +42,7 @@ func (a commands) activationListCommand() *cobra.Command {
 			return err
 		}
 		if len(items) == 0 {
-			// Those of a deleted function are still listed; a misspelt name has none.
+			// A deleted function still has activations. A misspelt name has none.
 			if _, err := fn.Get(cmd.Context()); err != nil {
 				return err
 			}
@@ -86,7 +86,7 @@ func (a commands) activationGetCommand() *cobra.Command {
 	}
 }
 
-// activationTarget is the target of a command about the activation id.
+// activationTarget returns the target of a command about the activation id.
 func (a commands) activationTarget(id string) (*command.Target, error) {
 	if err := api.ValidateActivationID(id); err != nil {
 		return nil, err
@@ -118,8 +118,8 @@ func activationText(act api.Activation) string {
 	return b.String()
 }
 
-// versionText names the version that a ref means; one that has not run yet is
-// known by its alias alone.
+// versionText returns the version of r, with its alias. An activation that has not started
+// has an alias only.
 func versionText(r api.Ref) string {
 	if r.Version == 0 {
 		return r.Alias
@@ -167,6 +167,6 @@ func (a commands) activationLogsCommand() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the activation has ended")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "print new lines until the activation has ended")
 	return cmd
 }

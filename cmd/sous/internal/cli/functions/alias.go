@@ -42,6 +42,7 @@ func (a commands) aliasSetCommand() *cobra.Command {
 	return cmd
 }
 
+// registerGuard adds --if-version to a command that changes an alias.
 func registerGuard(cmd *cobra.Command, guard *client.AliasGuard) {
 	cmd.Flags().Var(command.VersionFlag(&guard.Version), "if-version", "only if the alias points at this version now")
 }
@@ -54,12 +55,7 @@ func (a commands) aliasListCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		items, more, err := command.Collect(client.All(cmd.Context(), fn.Aliases, client.PageOptions{}), *limit)
-		if err != nil {
-			return err
-		}
-		a.NoteMore(more)
-		return command.PrintList(a.App, items, []string{"ALIAS", "VERSION", "UPDATED", "URL"}, func(al api.Alias) []string {
+		return command.PrintPages(cmd.Context(), a.App, fn.Aliases, *limit, []string{"ALIAS", "VERSION", "UPDATED", "URL"}, func(al api.Alias) []string {
 			return []string{al.Alias, strconv.FormatInt(al.Version, 10), command.TimeText(al.UpdatedAtMS), fn.WebURL(api.Ref{Alias: al.Alias})}
 		})
 	}

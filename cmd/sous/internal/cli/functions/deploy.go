@@ -16,7 +16,7 @@ import (
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 )
 
-// deployment is what deploy does and where.
+// deployment is a folder to publish, and the function and alias to publish it as.
 type deployment struct {
 	source *sourceDir
 	name   string
@@ -24,7 +24,7 @@ type deployment struct {
 	config json.RawMessage // nil: the manifest's
 }
 
-// deployed is what deploy prints.
+// deployed is the JSON form of the output of deploy.
 type deployed struct {
 	Function string `json:"function"`
 	Version  int64  `json:"version"`
@@ -58,9 +58,9 @@ func (a commands) fnDeployCommand() *cobra.Command {
 		Short: "Publish a folder as a function's next version and set an alias to it",
 		Long: `Publish a folder as a function's next version and set an alias to it.
 
-The function is created if need be. What .sousignore names (in .gitignore's
-syntax) is left out, and always .git, node_modules and .sous. A folder equal to
-the latest version publishes nothing new.`,
+The function is created if it does not exist. Files that .sousignore names (in
+.gitignore's syntax) are left out, and always .git, node_modules and .sous. A folder
+equal to the latest version publishes no new version.`,
 		Example: `  sous fn deploy ./hello
   sous fn deploy . --name hello --alias staging --watch`,
 		Args: cobra.ExactArgs(1),
@@ -69,7 +69,8 @@ the latest version publishes nothing new.`,
 			if err != nil {
 				return err
 			}
-			if d.config, err = command.ReadJSONArg("config", config, a.Stdin, api.MaxRequestBytes); err != nil {
+			d.config, err = command.ReadJSONArg("config", config, a.Stdin, api.MaxRequestBytes)
+			if err != nil {
 				return err
 			}
 			t, err := a.Target()
@@ -85,7 +86,7 @@ the latest version publishes nothing new.`,
 	flags := cmd.Flags()
 	flags.StringVar(&name, "name", "", "the function's name (default: the folder's)")
 	flags.StringVar(&alias, "alias", api.DefaultAlias, "alias to set to the version")
-	flags.StringVar(&config, "config", "", "JSON, @FILE or -: settings of the version that win over the manifest, such as {\"timeout_ms\": 500}")
+	flags.StringVar(&config, "config", "", "JSON, @FILE or -: settings of the version that override the manifest, such as {\"timeout_ms\": 500}")
 	flags.BoolVar(&watch, "watch", false, "deploy again whenever a file changes, until interrupted")
 	return cmd
 }
@@ -96,7 +97,8 @@ func newDeployment(dir, name, alias string) (deployment, error) {
 		return deployment{}, err
 	}
 	if name == "" {
-		if name, err = source.name(); err != nil {
+		name, err = source.name()
+		if err != nil {
 			return deployment{}, fmt.Errorf("give --name: %w", err)
 		}
 	}
@@ -104,7 +106,7 @@ func newDeployment(dir, name, alias string) (deployment, error) {
 	return deployment{source: source, name: name, alias: alias}, err
 }
 
-// deploy publishes once and prints where the function answers.
+// deploy publishes the folder once and prints the URL of the function.
 func (a commands) deploy(ctx context.Context, t *command.Target, d deployment) error {
 	var out deployed
 	err := a.Working("deploying "+d.name, func() (err error) {
@@ -149,8 +151,8 @@ func (d deployment) run(ctx context.Context, t *command.Target) (deployed, error
 	}, nil
 }
 
-// opensEndpoint says whether a version of that config answers callers without a
-// key. The server has judged the config by then.
+// opensEndpoint reports whether the endpoint of a version with that config is open to
+// callers without a key. The server has validated the config by then.
 func opensEndpoint(config json.RawMessage) bool {
 	var c struct {
 		Authz api.Authz `json:"authz"`
@@ -158,8 +160,8 @@ func opensEndpoint(config json.RawMessage) bool {
 	return json.Unmarshal(config, &c) == nil && slices.Contains(c.Authz.InvokeHTTPRoles, "*")
 }
 
-// ensureFunction creates the function where it is not there. That another
-// deployment creates it at the same moment is as good.
+// ensureFunction creates the function if it does not exist. Another deployment may create
+// it at the same time.
 func ensureFunction(ctx context.Context, t *command.Target, fn *client.Function, name string) error {
 	_, err := fn.Get(ctx)
 	if api.ErrorCode(err) != api.CodeFunctionNotFound {

@@ -9,7 +9,7 @@ import (
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 )
 
-// commands are the commands of this package.
+// commands builds the commands of this package.
 type commands struct{ *command.App }
 
 // Commands returns the commands about functions and their activations.
@@ -19,7 +19,7 @@ func Commands(a *command.App) []*cobra.Command {
 }
 
 func (a commands) fnCommand() *cobra.Command {
-	return a.RemoteGroup("fn", "Write, publish, invoke and look after functions",
+	return a.RemoteGroup("fn", "Write, publish, invoke and manage functions",
 		a.fnInitCommand(), a.fnTestCommand(), a.fnDeployCommand(), a.fnInvokeCommand(),
 		a.fnListCommand(), a.fnGetCommand(), a.fnVersionsCommand(), a.fnAliasCommand(),
 		a.fnRollbackCommand(), a.fnDeleteCommand(), a.fnLogsCommand())

@@ -21,8 +21,8 @@ func (a commands) fnInitCommand() *cobra.Command {
 	var typescript bool
 	cmd := &cobra.Command{
 		Use:   "init DIR",
-		Short: "Write a function to begin with",
-		Long:  "Write a function to begin with, its manifest, .sousignore and README.md, and for editors types.d.ts with its tsconfig.json or jsconfig.json. Nothing that is there already is overwritten.",
+		Short: "Write the files of a new function",
+		Long:  "Write the files of a new function: its source, its manifest, .sousignore and README.md, and for editors types.d.ts with its tsconfig.json or jsconfig.json. Existing files are not overwritten.",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			entry := bundle.EntryJS
@@ -48,7 +48,7 @@ func (a commands) fnInitCommand() *cobra.Command {
 	return cmd
 }
 
-// initialFiles are the files of a new function, by name.
+// initialFiles returns the files of a new function, by name.
 func initialFiles(name, entry string) (map[string]string, error) {
 	language := strings.TrimPrefix(filepath.Ext(entry), ".")
 	config := language + "config.json" // what editors read
@@ -79,12 +79,12 @@ func initialFiles(name, entry string) (map[string]string, error) {
 	return out, nil
 }
 
-// writeNew writes files into dir, and none of them if one is there already.
+// writeNew writes files to dir, or none of them if one exists.
 func writeNew(dir string, files map[string]string) error {
 	for name := range files {
 		path := filepath.Join(dir, name)
 		if _, err := os.Lstat(path); err == nil {
-			return fmt.Errorf("%s is there already; nothing was written", path)
+			return fmt.Errorf("%s exists already; nothing was written", path)
 		} else if !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
@@ -100,7 +100,7 @@ func writeNew(dir string, files map[string]string) error {
 	return nil
 }
 
-// writeExclusive fails where path exists, also when it came a moment ago.
+// writeExclusive creates the file at path. It fails if path exists.
 func writeExclusive(path, content string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {

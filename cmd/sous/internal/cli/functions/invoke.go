@@ -22,11 +22,11 @@ func (a commands) fnInvokeCommand() *cobra.Command {
 		Short: "Run a function and print its result",
 		Long: `Run a function and print its result.
 
-With --async the server answers once the invocation is durable and runs it later,
-again where it fails, as the version's retry says; its activation's id is printed.
-With --wait too, its end is waited for.
+With --async the server answers once the invocation is durable and runs it later. It
+repeats a failed run as the retry setting of the version says. The command prints the
+id of the activation; with --wait too, it waits for the end and prints the result.
 
-The exit code is 3 where the function failed; its error then stands on stderr.`,
+The exit code is 3 if the function failed; its error is printed on stderr.`,
 		Example: `  sous fn invoke hello --event '{"name": "Ada"}'
   sous fn invoke hello --ref 3 --event @event.json --logs
   sous fn invoke hello --async --wait`,
@@ -47,9 +47,9 @@ The exit code is 3 where the function failed; its error then stands on stderr.`,
 			options := client.InvokeOptions{Ref: parsed, Event: raw, IdempotencyKey: key}
 			switch {
 			case wait && !async:
-				return errors.New("--wait stands beside --async: without it the end is waited for anyway")
+				return errors.New("--wait needs --async: without it the command always waits")
 			case async && !wait && logs:
-				return errors.New("--logs needs --wait beside --async")
+				return errors.New("--logs with --async needs --wait")
 			case async:
 				return a.invokeAsync(cmd.Context(), t, fn, args[0], options, wait, logs)
 			}
@@ -59,21 +59,22 @@ The exit code is 3 where the function failed; its error then stands on stderr.`,
 	flags := cmd.Flags()
 	flags.StringVar(&ref, "ref", api.DefaultAlias, "alias or version to run")
 	flags.StringVar(&event, "event", "", "JSON, @FILE or - for stdin (default null)")
-	flags.StringVar(&key, "idempotency-key", "", "run at most once under this key; a repeat prints the first run's result")
+	flags.StringVar(&key, "idempotency-key", "", "run at most once under this key; a repeated call prints the result of the first run")
 	flags.BoolVar(&logs, "logs", false, "print the run's log lines too, on stderr")
-	flags.BoolVar(&async, "async", false, "have it run later, with retries")
-	flags.BoolVar(&wait, "wait", false, "with --async, wait for its end and print its result")
+	flags.BoolVar(&async, "async", false, "run it later, with retries")
+	flags.BoolVar(&wait, "wait", false, "with --async, wait for the end and print the result")
 	return cmd
 }
 
-// invoked is what invoke and test print as JSON.
+// invoked is the JSON form of the output of invoke and test.
 type invoked struct {
 	api.InvokeResponse
 	Replayed bool          `json:"replayed"`
 	Logs     []api.LogLine `json:"logs,omitempty"`
 }
 
-// invoke runs fn and prints the outcome; the function's failure is an error.
+// invoke runs fn and prints the outcome. The failure of the function is a
+// command.FunctionFailure.
 func (a commands) invoke(ctx context.Context, t *command.Target, fn *client.Function, name string, o client.InvokeOptions, logs bool) error {
 	var out invoked
 	err := a.Working("running "+name, func() error {
@@ -113,7 +114,7 @@ func (i invoked) summary() string {
 		s += ", replayed"
 	}
 	if i.ResultTruncated {
-		s += ", result cut"
+		s += ", result truncated"
 	}
 	return s
 }
@@ -125,7 +126,7 @@ func resultText(r api.InvokeResponse) string {
 	return command.IndentJSON(r.Result)
 }
 
-// logText is a line for people: a message that is a string without its quotes.
+// logText returns a log line as text. A message that is a JSON string loses its quotes.
 func logText(l api.LogLine) string {
 	message := string(l.Message)
 	var s string

@@ -10,20 +10,21 @@ import (
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 )
 
-// How often the end of an asynchronous invocation is asked for: the pause grows
-// from the one to the other.
+// The pause between two looks at an asynchronous invocation grows from waitPauseMin to
+// waitPauseMax.
 const (
 	waitPauseMin = 50 * time.Millisecond
 	waitPauseMax = 2 * time.Second
 )
 
-// queued is what invoke --async prints as JSON.
+// queued is the JSON form of the output of invoke --async.
 type queued struct {
 	api.Queued
 	Replayed bool `json:"replayed"`
 }
 
-// invokeAsync has fn run later and prints the activation, or with wait its outcome.
+// invokeAsync enqueues an invocation of fn and prints the activation, or with wait its
+// outcome.
 func (a commands) invokeAsync(ctx context.Context, t *command.Target, fn *client.Function, name string, o client.InvokeOptions, wait, logs bool) error {
 	var out queued
 	var end invoked
@@ -60,7 +61,7 @@ func (q queued) summary() string {
 	return s
 }
 
-// awaitEnd asks for an activation until it has ended.
+// awaitEnd polls an activation until it has ended.
 func awaitEnd(ctx context.Context, tenant *client.Tenant, id string) (invoked, error) {
 	for pause := waitPauseMin; ; pause = min(2*pause, waitPauseMax) {
 		act, err := tenant.Activation(ctx, id)

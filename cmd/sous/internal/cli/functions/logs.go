@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// logRuns is how many of the latest activations fn logs shows at first.
+	// logRuns is the default number of activations whose lines fn logs prints first.
 	logRuns = 10
-	// logPoll is how often a followed function is asked for new activations.
+	// logPoll is the time between two looks for new activations under --follow.
 	logPoll = 500 * time.Millisecond
-	// logLookBack is how far back new activations are looked for: a start is its
-	// replica's clock, and is in the index a moment later.
+	// logLookBack is the age up to which an activation may appear in the index for the
+	// first time: replicas' clocks differ, and the index is written after the start.
 	logLookBack = 10 * time.Second
-	// logStreams bounds the activations that are followed at once.
+	// logStreams bounds the activations that are followed at the same time.
 	logStreams = 16
 )
 
@@ -40,15 +40,15 @@ func (a commands) fnLogsCommand() *cobra.Command {
 				return err
 			}
 			if _, err := fn.Get(cmd.Context()); err != nil {
-				return err // a misspelt name would be waited for, for ever
+				return err // a misspelt name would be followed for ever
 			}
 			tail := &logTail{app: a.App, target: t, seen: map[string]int64{},
 				filter: client.ActivationFilter{Namespace: t.NamespaceName, Function: args[0]}}
 			return tail.run(cmd.Context(), runs, follow)
 		},
 	}
-	cmd.Flags().UintVar(&runs, "runs", logRuns, "how many of the latest activations to begin with")
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with those to come, until interrupted")
+	cmd.Flags().UintVar(&runs, "runs", logRuns, "number of the latest activations to start with")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "print the lines of new activations too, until interrupted")
 	return cmd
 }
 
@@ -57,7 +57,7 @@ type logTail struct {
 	app    *command.App
 	target *command.Target
 	filter client.ActivationFilter
-	seen   map[string]int64 // start_ms of what was taken on, within the look-back
+	seen   map[string]int64 // start_ms of the activations printed or followed, within logLookBack
 
 	printing sync.Mutex
 }
@@ -88,8 +88,8 @@ func (l *logTail) run(ctx context.Context, runs uint, follow bool) error {
 	return l.follow(ctx, running)
 }
 
-// latest lists the runs latest activations, oldest first, and notes what is not
-// to be taken for new later.
+// latest returns the runs latest activations, oldest first. It marks every activation of
+// the look-back as seen.
 func (l *logTail) latest(ctx context.Context, runs uint) ([]api.Activation, error) {
 	if _, err := l.fresh(ctx); err != nil || runs == 0 {
 		return nil, err
@@ -101,8 +101,8 @@ func (l *logTail) latest(ctx context.Context, runs uint) ([]api.Activation, erro
 	return latest, err
 }
 
-// follow takes on what runs and each new activation, several at once, until ctx
-// ends: an interrupt is how following ends, and no error.
+// follow prints the lines of the running activations and of each new one, up to logStreams
+// at the same time, until ctx ends. The end of ctx is no error.
 func (l *logTail) follow(ctx context.Context, running []string) error {
 	streams, inner := errgroup.WithContext(ctx)
 	streams.SetLimit(logStreams)
@@ -117,11 +117,12 @@ func (l *logTail) follow(ctx context.Context, running []string) error {
 			}
 			select {
 			case <-inner.Done():
-				return nil // which of the streams failed, Wait says
+				return nil // Wait returns the error of the stream that failed
 			case <-tick.C:
 			}
 			var err error
-			if fresh, err = l.fresh(inner); err != nil && inner.Err() == nil {
+			fresh, err = l.fresh(inner)
+			if err != nil && inner.Err() == nil {
 				return err
 			}
 		}
@@ -135,8 +136,8 @@ func (l *logTail) follow(ctx context.Context, running []string) error {
 	return err
 }
 
-// fresh lists, oldest first, the latest activations that were not taken on
-// before. It forgets those too old to be listed again.
+// fresh returns the ids of the activations within logLookBack that were not seen before,
+// oldest first, and marks them as seen. It drops marks that are older.
 func (l *logTail) fresh(ctx context.Context) ([]string, error) {
 	l.filter.FromMS = time.Now().Add(-logLookBack).UnixMilli()
 	maps.DeleteFunc(l.seen, func(_ string, startMS int64) bool { return startMS < l.filter.FromMS })
@@ -154,7 +155,7 @@ func (l *logTail) fresh(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// print writes one line with the activation that it is from.
+// print prints one line with the activation that wrote it.
 func (l *logTail) print(id string, line api.LogLine) error {
 	l.printing.Lock()
 	defer l.printing.Unlock()
@@ -164,11 +165,11 @@ func (l *logTail) print(id string, line api.LogLine) error {
 	}{id, line}, shortID(id)+" "+logText(line))
 }
 
-// printLog writes one line of a known activation: NDJSON for scripts.
+// printLog prints one line of an activation that the user named.
 func (a commands) printLog(line api.LogLine) error {
 	return a.PrintLine(line, logText(line))
 }
 
-// shortID is the end of an activation's id: its beginning is its time, which
-// neighbours share.
+// shortID returns the last 8 characters of an activation's id. The first ones are the time,
+// which is the same for activations of the same moment.
 func shortID(id string) string { return id[max(len(id)-8, 0):] }

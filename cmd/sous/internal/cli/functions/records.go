@@ -22,12 +22,7 @@ func (a commands) fnListCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		items, more, err := command.Collect(client.All(cmd.Context(), t.Namespace.Functions, client.PageOptions{}), *limit)
-		if err != nil {
-			return err
-		}
-		a.NoteMore(more)
-		return command.PrintList(a.App, items, []string{"NAME", "CREATED", "DESCRIPTION"}, func(f api.Function) []string {
+		return command.PrintPages(cmd.Context(), a.App, t.Namespace.Functions, *limit, []string{"NAME", "CREATED", "DESCRIPTION"}, func(f api.Function) []string {
 			return []string{f.Name, command.TimeText(f.CreatedAtMS), f.Description}
 		})
 	}
@@ -77,12 +72,7 @@ func (a commands) fnVersionsCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		items, more, err := command.Collect(client.All(cmd.Context(), fn.Versions, client.PageOptions{}), *limit)
-		if err != nil {
-			return err
-		}
-		a.NoteMore(more)
-		return command.PrintList(a.App, items, []string{"VERSION", "PUBLISHED", "SHA256", "SIZE", "TIMEOUT", "MEMORY"}, func(v api.Version) []string {
+		return command.PrintPages(cmd.Context(), a.App, fn.Versions, *limit, []string{"VERSION", "PUBLISHED", "SHA256", "SIZE", "TIMEOUT", "MEMORY"}, func(v api.Version) []string {
 			return []string{strconv.FormatInt(v.Version, 10), command.TimeText(v.PublishedAtMS), command.ShortDigest(v.SHA256), command.SizeText(v.SizeBytes),
 				fmt.Sprintf("%d ms", v.Config.TimeoutMS), fmt.Sprintf("%d MB", v.Config.MemoryMB)}
 		})
@@ -117,8 +107,9 @@ func (a commands) fnRollbackCommand() *cobra.Command {
 	return cmd
 }
 
-// rollback sets alias from where it points to version to (0: the one before). A
-// deployment that comes between is not undone: the write is guarded.
+// rollback points alias at version to, or for 0 at the version before the current one, and
+// returns the version that it pointed at. The write is conditional: it does not undo a
+// deployment of the meantime.
 func rollback(ctx context.Context, fn *client.Function, alias string, to int64) (from int64, set api.Alias, err error) {
 	now, err := fn.Alias(ctx, alias)
 	if err != nil {
@@ -137,7 +128,7 @@ func rollback(ctx context.Context, fn *client.Function, alias string, to int64) 
 func (a commands) fnDeleteCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "delete NAME", Short: "Take a function out of service; its versions stay", Args: cobra.ExactArgs(1),
+		Use: "delete NAME", Short: "Delete a function; its versions are kept", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			_, fn, err := a.functionTarget(args[0])
 			if err != nil {

@@ -15,10 +15,11 @@ import (
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 )
 
-// ignoreFile lists, in .gitignore's syntax, what is no part of a bundle.
+// ignoreFile lists, in the syntax of .gitignore, the files that are left out of a bundle.
 const ignoreFile = ".sousignore"
 
-// alwaysIgnored never belongs into a bundle, whatever an ignore file says.
+// alwaysIgnored lists names that are left out of every bundle; an ignore file cannot
+// include them.
 var alwaysIgnored = []string{".git", "node_modules", ".sous", ignoreFile}
 
 // sourceDir is a function's folder on this machine.
@@ -27,7 +28,7 @@ type sourceDir struct {
 	ignored *ignore.GitIgnore
 }
 
-// openSource reads the folder's ignore file, if it has one.
+// openSource opens the folder root and reads its ignore file, if there is one.
 func openSource(root string) (*sourceDir, error) {
 	info, err := os.Stat(root)
 	if err != nil {
@@ -43,7 +44,7 @@ func openSource(root string) (*sourceDir, error) {
 	return &sourceDir{root: root, ignored: ignore.CompileIgnoreLines(strings.Split(string(raw), "\n")...)}, nil
 }
 
-// name is the function name that the folder's own name suggests.
+// name returns the folder's own name in lower case. It fails if no function can have it.
 func (s *sourceDir) name() (string, error) {
 	abs, err := filepath.Abs(s.root)
 	if err != nil {
@@ -51,12 +52,12 @@ func (s *sourceDir) name() (string, error) {
 	}
 	name := strings.ToLower(filepath.Base(abs))
 	if err := api.ValidateName("function", name); err != nil {
-		return "", fmt.Errorf("the folder's name is no function's: %w", err)
+		return "", fmt.Errorf("the folder's name is not a function name: %w", err)
 	}
 	return name, nil
 }
 
-// skips says whether the file or folder at rel, slash-separated, is left out.
+// skips reports whether the file or folder at rel, slash-separated, is left out.
 func (s *sourceDir) skips(rel string, isDir bool) bool {
 	for part := range strings.SplitSeq(rel, "/") {
 		for _, name := range alwaysIgnored {
@@ -69,8 +70,7 @@ func (s *sourceDir) skips(rel string, isDir bool) bool {
 	return s.ignored.MatchesPath(rel) || isDir && s.ignored.MatchesPath(rel+"/")
 }
 
-// walk calls visit for each file and folder that is not ignored, the root (".")
-// first.
+// walk calls visit for each file and folder that is not left out, the root (".") first.
 func (s *sourceDir) walk(visit func(rel string, d fs.DirEntry) error) error {
 	return filepath.WalkDir(s.root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -91,9 +91,9 @@ func (s *sourceDir) walk(visit func(rel string, d fs.DirEntry) error) error {
 	})
 }
 
-// files reads the bundle's files by slash-separated path, and stops
-// (CodeBodyLimit) as soon as they are more than a bundle may hold. Links are
-// refused: what they lead to may lie anywhere.
+// files returns the files of the bundle by slash-separated path. It stops with
+// CodeBodyLimit at the limits of a bundle. It refuses symbolic links, which may lead out of
+// the folder.
 func (s *sourceDir) files() (map[string][]byte, error) {
 	out := map[string][]byte{}
 	size := int64(0)
@@ -108,7 +108,8 @@ func (s *sourceDir) files() (map[string][]byte, error) {
 		if err != nil {
 			return err
 		}
-		if size += info.Size(); size > api.MaxBundleBytes || len(out) >= api.MaxBundleFiles {
+		size += info.Size()
+		if size > api.MaxBundleBytes || len(out) >= api.MaxBundleFiles {
 			return api.Errorf(api.CodeBodyLimit, "%s holds more than %s or %d files; name in %s what does not belong to the function",
 				s.root, command.SizeText(api.MaxBundleBytes), api.MaxBundleFiles, ignoreFile)
 		}

@@ -20,10 +20,10 @@ func folder(t *testing.T, files map[string]string) string {
 	for name, content := range files {
 		path := filepath.Join(root, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
+			t.Fatalf("os.MkdirAll: %v", err)
 		}
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
+			t.Fatalf("os.WriteFile: %v", err)
 		}
 	}
 	return root
@@ -54,11 +54,11 @@ func TestIgnoredFiles(t *testing.T) {
 			}
 			s, err := openSource(folder(t, with))
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("openSource: %v", err)
 			}
 			got, err := s.files()
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("files: %v", err)
 			}
 			if diff := cmp.Diff(tt.want, slices.Sorted(maps.Keys(got))); diff != "" {
 				t.Errorf("files (-want +got):\n%s", diff)
@@ -73,17 +73,17 @@ func TestFolderTooLargeIsNotRead(t *testing.T) {
 	// A sparse file of a terabyte: reading it would not end.
 	f, err := os.Create(filepath.Join(root, "data.json"))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("os.Create: %v", err)
 	}
 	if err := f.Truncate(1 << 40); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Truncate: %v", err)
 	}
 	if err := f.Close(); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Close: %v", err)
 	}
 	s, err := openSource(root)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("openSource: %v", err)
 	}
 	if _, err := s.files(); api.ErrorCode(err) != api.CodeBodyLimit {
 		t.Errorf("got %v, want %s", err, api.CodeBodyLimit)
@@ -98,7 +98,7 @@ func TestFolderOfTooManyFiles(t *testing.T) {
 	}
 	s, err := openSource(folder(t, files))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("openSource: %v", err)
 	}
 	if _, err := s.files(); api.ErrorCode(err) != api.CodeBodyLimit {
 		t.Errorf("got %v, want %s", err, api.CodeBodyLimit)

@@ -20,9 +20,9 @@ func (a commands) fnTestCommand() *cobra.Command {
 		Short: "Run a folder's function in the sandbox on this machine, without a server",
 		Long: `Run a folder's function in the sandbox on this machine, without a server.
 
-It runs with the limits and capabilities of its manifest, as it would once it is
-deployed, against a store of its own that begins empty and is gone afterwards. Its
-log goes to stderr. The exit code is 3 where the function failed.`,
+It runs with the limits and capabilities of its manifest, as a deployed function does,
+on an empty store of its own that is deleted afterwards. Its log is printed on stderr.
+The exit code is 3 if the function failed.`,
 		Example: `  sous fn test ./hello --event '{"name": "Ada"}'
   sous fn test ./hello --event @event.json --egress-allow 127.0.0.0/8`,
 		Args: cobra.ExactArgs(1),
@@ -39,7 +39,8 @@ log goes to stderr. The exit code is 3 where the function failed.`,
 			if err != nil {
 				return err
 			}
-			if d.config, err = command.ReadJSONArg("config", config, a.Stdin, api.MaxRequestBytes); err != nil {
+			d.config, err = command.ReadJSONArg("config", config, a.Stdin, api.MaxRequestBytes)
+			if err != nil {
 				return err
 			}
 			return server.WithTryout(cmd.Context(), egressAllow, func(transport http.RoundTripper) error {
@@ -53,13 +54,13 @@ log goes to stderr. The exit code is 3 where the function failed.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&event, "event", "", "JSON, @FILE or - for stdin (default null)")
-	flags.StringVar(&config, "config", "", "JSON, @FILE or -: settings of the version that win over the manifest")
+	flags.StringVar(&config, "config", "", "JSON, @FILE or -: settings of the version that override the manifest")
 	flags.StringSliceVar(&egressAllow, "egress-allow", nil, "private address ranges (CIDR) that fetch may reach")
 	return cmd
 }
 
-// tryoutName is what a function is called here whose folder is not named as one:
-// no URL needs its name.
+// tryoutName is the name of the function if the folder's name is not a function name: no
+// URL needs it.
 const tryoutName = "function"
 
 // tryOut publishes d and runs it once.

@@ -13,18 +13,18 @@ import (
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 )
 
-// settle is how long files must be at rest before they are deployed: editors and
-// version control write several files, each in several steps.
+// settle is the time without changes before a deployment: editors and version control
+// write several files, each in several steps.
 const settle = 150 * time.Millisecond
 
-// watchAndDeploy deploys now and after each change, until ctx ends. What is
-// wrong with the source is reported and waits for the next change.
+// watchAndDeploy deploys immediately and after each change, until ctx ends. It reports
+// errors of the source and waits for the next change.
 func (a commands) watchAndDeploy(ctx context.Context, t *command.Target, d deployment) error {
 	changes, err := fsnotify.NewWatcher()
 	if err != nil {
 		return fmt.Errorf("watch: %w", err)
 	}
-	defer func() { _ = changes.Close() }() // nothing is lost with it
+	defer func() { _ = changes.Close() }() // an error of closing loses nothing
 	if err := watchFolders(changes, d.source); err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (a commands) watchAndDeploy(ctx context.Context, t *command.Target, d deplo
 	for {
 		select {
 		case <-ctx.Done():
-			return nil // an interrupt is how watching ends
+			return nil // an interrupt ends watching; it is no error
 		case err := <-changes.Errors:
 			return fmt.Errorf("watch: %w", err)
 		case e := <-changes.Events:
@@ -63,7 +63,7 @@ func (a commands) watchAndDeploy(ctx context.Context, t *command.Target, d deplo
 	}
 }
 
-// deployWatched deploys and gives on only what no edit can mend: an interrupt.
+// deployWatched deploys, and reports an error rather than returning it.
 func (a commands) deployWatched(ctx context.Context, t *command.Target, d deployment) error {
 	err := a.deploy(ctx, t, d)
 	if err != nil && ctx.Err() == nil {
@@ -72,8 +72,8 @@ func (a commands) deployWatched(ctx context.Context, t *command.Target, d deploy
 	return nil
 }
 
-// watchFolders watches each folder that may hold a part of the bundle; those
-// that are watched already stay so.
+// watchFolders adds each folder that may hold a file of the bundle to w. Adding a folder
+// twice does no harm.
 func watchFolders(w *fsnotify.Watcher, s *sourceDir) error {
 	err := s.walk(func(rel string, d fs.DirEntry) error {
 		if !d.IsDir() {
@@ -82,12 +82,12 @@ func watchFolders(w *fsnotify.Watcher, s *sourceDir) error {
 		return w.Add(filepath.Join(s.root, filepath.FromSlash(rel)))
 	})
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // removed while it was walked; its removal is an event too
+		return nil // removed during the walk; its removal is an event too
 	}
 	return err
 }
 
-// concerns says whether e may have changed the bundle.
+// concerns reports whether e may have changed the bundle.
 func (s *sourceDir) concerns(e fsnotify.Event) bool {
 	if e.Op == fsnotify.Chmod {
 		return false

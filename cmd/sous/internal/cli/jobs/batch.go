@@ -15,16 +15,16 @@ import (
 )
 
 func (a commands) batchCommand() *cobra.Command {
-	return a.RemoteGroup("batch", "Groups of jobs with a job that follows them all",
+	return a.RemoteGroup("batch", "Groups of jobs with a callback job after the last one",
 		a.batchCreateCommand(),
 		a.batchStateCommand("get", "Show a batch with its counts", (*client.Namespace).Batch),
-		a.batchStateCommand("seal", "Close a batch to further jobs: its callback is made when none is left", (*client.Namespace).SealBatch))
+		a.batchStateCommand("seal", "Close a batch to further jobs: its callback is enqueued when all of them have ended", (*client.Namespace).SealBatch))
 }
 
 func (a commands) batchCreateCommand() *cobra.Command {
 	var queue, payload, options string
 	cmd := &cobra.Command{
-		Use: "create", Short: "Begin a batch and print its id",
+		Use: "create", Short: "Create a batch and print its id",
 		Example: `  sous batch create --callback-queue reports --callback-payload '{"day": "monday"}'
   sous job enqueue emails --batch ID
   sous batch seal ID`,
@@ -46,13 +46,13 @@ func (a commands) batchCreateCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&queue, "callback-queue", "", "the queue of the job that is made when the batch is done (default: none is made)")
+	flags.StringVar(&queue, "callback-queue", "", "the queue of the callback job, enqueued when the batch is done (default: no callback)")
 	flags.StringVar(&payload, "callback-payload", "", "its payload: JSON, @FILE, or - for stdin (default null)")
 	flags.StringVar(&options, "callback-options", "", "its further options, as JSON or @FILE")
 	return cmd
 }
 
-// callback is the job that the flags describe, nil where they do not.
+// callback returns the callback job that the flags describe, nil if they name no queue.
 func (a commands) callback(queue, payload, options string) (*api.BatchCallback, error) {
 	if queue == "" {
 		if payload != "" || options != "" {
@@ -79,7 +79,7 @@ func (a commands) callback(queue, payload, options string) (*api.BatchCallback, 
 	return callback, err
 }
 
-// batchStateCommand is a command that prints the batch as it is after do.
+// batchStateCommand returns a command that prints the batch that do returns.
 func (a commands) batchStateCommand(name, short string, do func(*client.Namespace, context.Context, string) (api.Batch, error)) *cobra.Command {
 	return &cobra.Command{
 		Use: name + " ID", Short: short, Args: cobra.ExactArgs(1),

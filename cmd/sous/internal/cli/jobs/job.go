@@ -19,10 +19,10 @@ import (
 
 func (a commands) jobCommand() *cobra.Command {
 	commands := []*cobra.Command{a.jobEnqueueCommand(), a.jobGetCommand(), a.jobListCommand()}
-	return a.RemoteGroup("job", "Add jobs to queues, look at them and steer them", append(commands, a.jobSteerCommands()...)...)
+	return a.RemoteGroup("job", "Enqueue, show and control jobs", append(commands, a.transitionCommands()...)...)
 }
 
-// queueTarget is the target of a command about a queue.
+// queueTarget returns the target of a command about the queue called name.
 func (a commands) queueTarget(name string) (*client.Queue, error) {
 	if err := api.ValidateQueue(name); err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func (a commands) queueTarget(name string) (*client.Queue, error) {
 	return t.Namespace.Queue(name), nil
 }
 
-// jobTarget is the tenant of a command about the jobs ids.
+// jobTarget returns the tenant of a command about the jobs ids.
 func (a commands) jobTarget(ids ...string) (*client.Tenant, error) {
 	for _, id := range ids {
 		if err := api.ValidateJobID(id); err != nil {
@@ -48,7 +48,7 @@ func (a commands) jobTarget(ids ...string) (*client.Tenant, error) {
 	return t.Tenant, nil
 }
 
-// enqueueFlags are what a job is told on the command line; --options has the rest.
+// enqueueFlags are the flags of enqueue that are not fields of api.JobOptions.
 type enqueueFlags struct {
 	payload, options, idempotencyKey string
 	in, expires, uniqueFor           time.Duration
@@ -69,14 +69,14 @@ func (a commands) jobEnqueueCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.payload, "payload", "", "JSON, @FILE, or - for stdin (default null)")
 	flags.StringVar((*string)(&o.Priority), "priority", "", "critical, high, normal or low")
-	flags.DurationVar(&f.in, "in", 0, "run it so long from now, such as 15m")
-	flags.DurationVar(&f.expires, "expires", 0, "give it up so long from now")
-	flags.StringVar(&o.UniqueKey, "unique-key", "", "add it only if no other job of the queue holds this key")
-	flags.DurationVar(&f.uniqueFor, "unique-for", 0, "how long it holds the key (default 24h)")
-	flags.IntVar(&o.MaxAttempts, "max-attempts", 0, "how often it is tried (default 4)")
-	flags.StringToStringVar(&f.tags, "tag", nil, "NAME=VALUE to find it by; more than one may be given")
+	flags.DurationVar(&f.in, "in", 0, "run it after this time, such as 15m")
+	flags.DurationVar(&f.expires, "expires", 0, "expire it after this time")
+	flags.StringVar(&o.UniqueKey, "unique-key", "", "add it only if no other job of the queue has this key")
+	flags.DurationVar(&f.uniqueFor, "unique-for", 0, "how long the job keeps the key (default 24h)")
+	flags.IntVar(&o.MaxAttempts, "max-attempts", 0, "most attempts (default 4)")
+	flags.StringToStringVar(&f.tags, "tag", nil, "NAME=VALUE to find it by; may be repeated")
 	flags.StringSliceVar(&o.DependsOn, "depends-on", nil, "ids of jobs that must complete first")
-	flags.StringVar(&o.BatchID, "batch", "", "the id of a batch that it is part of")
+	flags.StringVar(&o.BatchID, "batch", "", "the id of its batch")
 	flags.BoolVar(&o.Hold, "hold", false, "hold it until it is approved")
 	flags.StringVar(&f.options, "options", "", "further options as JSON or @FILE: backoff, chain, result_schema and so on")
 	flags.StringVar(&f.idempotencyKey, "idempotency-key", "", "makes the call safe to repeat for a day")
@@ -101,13 +101,15 @@ func (a commands) jobEnqueueCommand() *cobra.Command {
 	return cmd
 }
 
-// newJob puts the flags over --options.
+// newJob returns the job that --options and the other flags describe. The other flags
+// override --options.
 func (a commands) newJob(f enqueueFlags, o api.JobOptions) (job api.NewJob, err error) {
 	options, err := command.ReadJSONArg("options", f.options, a.Stdin, api.MaxRequestBytes)
 	if err != nil {
 		return job, err
 	}
-	if job.Payload, err = command.ReadJSONArg("payload", f.payload, a.Stdin, api.MaxJobPayloadBytes); err != nil {
+	job.Payload, err = command.ReadJSONArg("payload", f.payload, a.Stdin, api.MaxJobPayloadBytes)
+	if err != nil {
 		return job, err
 	}
 	now := time.Now()
@@ -118,7 +120,7 @@ func (a commands) newJob(f enqueueFlags, o api.JobOptions) (job api.NewJob, err 
 		o.ExpireAtMS = now.Add(f.expires).UnixMilli()
 	}
 	o.UniqueTTLMS, o.Tags = f.uniqueFor.Milliseconds(), f.tags
-	said, err := json.Marshal(o) // what no flag said is left out
+	said, err := json.Marshal(o) // fields without a flag are left out
 	if err != nil {
 		return job, err
 	}
@@ -202,7 +204,7 @@ func tagsText(tags map[string]string) string {
 	return strings.Join(out, ",")
 }
 
-// splitTag reads --tag of a filter: NAME, or NAME=VALUE.
+// splitTag splits the --tag of a filter: NAME or NAME=VALUE.
 func splitTag(s string) (name, value string) {
 	name, value, _ = strings.Cut(s, "=")
 	return name, value
@@ -225,12 +227,7 @@ func (a commands) jobListCommand() *cobra.Command {
 		list := func(ctx context.Context, o client.PageOptions) (api.Page[api.Job], error) {
 			return queue.Jobs(ctx, filter, o)
 		}
-		items, more, err := command.Collect(client.All(cmd.Context(), list, client.PageOptions{}), *limit)
-		if err != nil {
-			return err
-		}
-		a.NoteMore(more)
-		return command.PrintList(a.App, items, []string{"JOB", "STATE", "CREATED", "SINCE", "ATTEMPT", "PRIORITY", "TAGS", "REASON"}, jobRow)
+		return command.PrintPages(cmd.Context(), a.App, list, *limit, []string{"JOB", "STATE", "CREATED", "SINCE", "ATTEMPT", "PRIORITY", "TAGS", "REASON"}, jobRow)
 	}
 	return cmd
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 )
 
-// commands are the commands of this package.
+// commands builds the commands of this package.
 type commands struct{ *command.App }
 
 // Commands returns the commands about jobs, queues, batches, tasks and workers.

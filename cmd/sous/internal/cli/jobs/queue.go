@@ -15,27 +15,22 @@ import (
 )
 
 func (a commands) queueCommand() *cobra.Command {
-	return a.RemoteGroup("queue", "Look at job queues, say how they serve, and empty them",
+	return a.RemoteGroup("queue", "Show, configure and empty job queues",
 		a.queueListCommand(), a.queueGetCommand(), a.queueSetCommand(), a.queuePauseCommand(),
 		a.queueStateCommand("resume", "End a pause and a drain", (*client.Queue).Resume),
-		a.queueStateCommand("drain", "Take no new jobs, and serve those that are there", (*client.Queue).Drain),
+		a.queueStateCommand("drain", "Refuse new jobs and finish the existing ones", (*client.Queue).Drain),
 		a.queueTailCommand(), a.queueRedriveCommand(), a.queueClearCommand(), a.queueDeleteCommand())
 }
 
 func (a commands) queueListCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "list", Short: "List the namespace's queues with how many jobs they hold", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "list", Short: "List the namespace's queues with their numbers of jobs", Args: cobra.NoArgs}
 	limit := command.RegisterLimit(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		t, err := a.Target()
 		if err != nil {
 			return err
 		}
-		items, more, err := command.Collect(client.All(cmd.Context(), t.Namespace.Queues, client.PageOptions{}), *limit)
-		if err != nil {
-			return err
-		}
-		a.NoteMore(more)
-		return command.PrintList(a.App, items, []string{"QUEUE", "SERVES", "PENDING", "ACTIVE", "SCHEDULED", "RETRYING", "WAITING", "HELD", "DEAD", "OLDEST"}, queueRow)
+		return command.PrintPages(cmd.Context(), a.App, t.Namespace.Queues, *limit, []string{"QUEUE", "SERVES", "PENDING", "ACTIVE", "SCHEDULED", "RETRYING", "WAITING", "HELD", "DEAD", "OLDEST"}, queueRow)
 	}
 	return cmd
 }
@@ -48,7 +43,7 @@ func queueRow(q api.Queue) []string {
 	return append(row, (time.Duration(q.OldestPendingMS) * time.Millisecond).Round(time.Second).String())
 }
 
-// servesText says in a word how a queue serves.
+// servesText reports in a word whether a queue serves jobs.
 func servesText(c api.QueueConfig) string {
 	switch {
 	case c.Paused:
@@ -60,10 +55,10 @@ func servesText(c api.QueueConfig) string {
 }
 
 func (a commands) queueGetCommand() *cobra.Command {
-	return a.queueStateCommand("get", "Show a queue's configuration and how many jobs it holds", (*client.Queue).Get)
+	return a.queueStateCommand("get", "Show a queue's configuration and its numbers of jobs", (*client.Queue).Get)
 }
 
-// queueStateCommand is a command that prints the queue as it is after do.
+// queueStateCommand returns a command that prints the queue that do returns.
 func (a commands) queueStateCommand(name, short string, do func(*client.Queue, context.Context) (client.QueueState, error)) *cobra.Command {
 	return &cobra.Command{
 		Use: name + " QUEUE", Short: short, Args: cobra.ExactArgs(1),
@@ -108,7 +103,7 @@ func queueText(q api.Queue) string {
 
 func (a commands) queuePauseCommand() *cobra.Command {
 	return a.queueStateCommand("pause", "Hand out no jobs until the queue is resumed", func(q *client.Queue, ctx context.Context) (client.QueueState, error) {
-		if _, err := q.Get(ctx); err != nil { // a misspelt queue is not to be made
+		if _, err := q.Get(ctx); err != nil { // Configure would create a misspelt queue
 			return client.QueueState{}, err
 		}
 		on := true
@@ -120,14 +115,14 @@ func (a commands) queueSetCommand() *cobra.Command {
 	var concurrency, rate int64
 	var window time.Duration
 	cmd := &cobra.Command{
-		Use: "set QUEUE", Short: "Say how many jobs may be active, and how many may begin in a time",
+		Use: "set QUEUE", Short: "Limit the active jobs of a queue, and the jobs that start in a time",
 		Example: `  sous queue set emails --max-concurrency 20
   sous queue set emails --rate-limit 100 --rate-window 1m`,
 		Args: cobra.ExactArgs(1),
 	}
 	flags := cmd.Flags()
-	flags.Int64Var(&concurrency, "max-concurrency", 0, "how many jobs may be active (0: any number)")
-	flags.Int64Var(&rate, "rate-limit", 0, "how many jobs may begin in a window (0: any number)")
+	flags.Int64Var(&concurrency, "max-concurrency", 0, "most active jobs (0: no limit)")
+	flags.Int64Var(&rate, "rate-limit", 0, "most jobs that start in a window (0: no limit)")
 	flags.DurationVar(&window, "rate-window", 0, "the window (default 1s)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		queue, err := a.queueTarget(args[0])
@@ -146,7 +141,7 @@ func (a commands) queueSetCommand() *cobra.Command {
 			change.RateWindowMS = &ms
 		}
 		if change == (client.QueueChange{}) {
-			return fmt.Errorf("say what is to be set: --max-concurrency, --rate-limit or --rate-window")
+			return fmt.Errorf("nothing to set: give --max-concurrency, --rate-limit or --rate-window")
 		}
 		return a.printQueue(queue.Configure(cmd.Context(), change))
 	}
@@ -156,13 +151,13 @@ func (a commands) queueSetCommand() *cobra.Command {
 func (a commands) queueClearCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "clear QUEUE", Short: "Remove the jobs that wait; active and ended ones stay", Args: cobra.ExactArgs(1),
+		Use: "clear QUEUE", Short: "Remove the waiting jobs; active and ended ones stay", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			queue, err := a.queueTarget(args[0])
 			if err != nil {
 				return err
 			}
-			if err := a.Confirm(yes, fmt.Sprintf("Remove all jobs that wait in %s?", args[0])); err != nil {
+			if err := a.Confirm(yes, fmt.Sprintf("Remove all waiting jobs of %s?", args[0])); err != nil {
 				return err
 			}
 			n, err := queue.Clear(cmd.Context())
@@ -228,7 +223,7 @@ func (a commands) queueRedriveCommand() *cobra.Command {
 	flags.StringSliceVar(&f.IDs, "id", nil, "only these jobs")
 	flags.StringVar(&f.Reason, "reason", "", "only those that died of attempts, fatal, crashed, expired, rejected or dependency")
 	flags.StringVar(&tag, "tag", "", "only those with this tag: NAME or NAME=VALUE")
-	flags.DurationVar(&since, "since", 0, "only those that died so long ago at most, such as 1h")
-	flags.IntVar(&f.Limit, "limit", 0, "at most so many (0: all)")
+	flags.DurationVar(&since, "since", 0, "only those that died within this time, such as 1h")
+	flags.IntVar(&f.Limit, "limit", 0, "most jobs (0: all)")
 	return cmd
 }

@@ -34,30 +34,32 @@ func (a commands) queueTailCommand() *cobra.Command {
 			return command.Interrupted(cmd.Context(), tail.follow(cmd.Context(), every, a.printEnded))
 		},
 	}
-	cmd.Flags().DurationVar(&every, "interval", time.Second, "how often to look")
+	cmd.Flags().DurationVar(&every, "interval", time.Second, "time between two looks")
 	return cmd
 }
 
+// minTailInterval is the smallest --interval.
 const minTailInterval = 100 * time.Millisecond
 
-// tailSlack is how far behind the newest end a job may turn up: replicas' clocks
-// differ, and an end is written a moment after its time.
+// tailSlack is the time by which an end may be older than the newest one seen and still be
+// new: replicas' clocks differ, and an end is written a moment after its time.
 const tailSlack = 10_000 // ms
 
 // queueTail finds the jobs of a queue that ended since it looked last.
 type queueTail struct {
 	queue  *client.Queue
-	began  bool
-	newest int64            // end that was seen, in ms
+	began  bool             // the first poll is done
+	newest int64            // time of the newest end that was seen, in ms
 	seen   map[tailKey]bool // ends within tailSlack of it
 }
 
-// tailKey is one end of a job: brought back, it ends again.
+// tailKey identifies one end of a job: a job that is retried ends again.
 type tailKey struct {
 	id      string
 	endedMS int64
 }
 
+// follow polls every interval and calls show for each job that ended, until ctx ends.
 func (q *queueTail) follow(ctx context.Context, every time.Duration, show func(api.Job) error) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -79,7 +81,7 @@ func (q *queueTail) follow(ctx context.Context, every time.Duration, show func(a
 	}
 }
 
-// poll gives the ends that were not seen, oldest first.
+// poll returns the jobs whose ends were not seen, oldest first.
 func (q *queueTail) poll(ctx context.Context) ([]api.Job, error) {
 	var found []api.Job
 	from := q.newest - tailSlack
@@ -92,8 +94,9 @@ func (q *queueTail) poll(ctx context.Context) ([]api.Job, error) {
 			if err != nil {
 				return nil, err
 			}
-			if n++; job.EndedAtMS < from || !q.began && n > api.MaxPageLimit {
-				break // the first look is for where the end is: one page has it
+			n++
+			if job.EndedAtMS < from || !q.began && n > api.MaxPageLimit {
+				break // the first poll only finds the newest end, which is on the first page
 			}
 			if key := (tailKey{job.ID, job.EndedAtMS}); !q.seen[key] {
 				found = append(found, job)

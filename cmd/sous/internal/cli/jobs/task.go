@@ -19,8 +19,8 @@ func (a commands) taskCommand() *cobra.Command {
 		a.taskCompleteCommand(), a.taskFailCommand(), a.taskCancelCommand())
 }
 
-// taskCommandOf is a command about the task of its first two arguments, which prints
-// it as it is after do.
+// taskCommandOf returns a command about the task that its two arguments name. It prints the
+// task that do returns.
 func (a commands) taskCommandOf(use, short string, do func(ctx context.Context, t *command.Target, taskType, id string) (api.Task, error)) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Args: cobra.ExactArgs(2),
@@ -50,13 +50,14 @@ func (a commands) taskCreateCommand() *cobra.Command {
 	var timeout time.Duration
 	cmd := a.taskCommandOf("create TYPE ID", "Create a task and announce it on its queue, in the command's namespace",
 		func(ctx context.Context, t *command.Target, taskType, id string) (task api.Task, err error) {
-			if n.Payload, err = command.ReadJSONArg("payload", payload, a.Stdin, api.MaxTaskPayloadBytes); err != nil {
+			n.Payload, err = command.ReadJSONArg("payload", payload, a.Stdin, api.MaxTaskPayloadBytes)
+			if err != nil {
 				return task, err
 			}
 			n.Namespace, n.TimeoutMS = t.NamespaceName, timeout.Milliseconds()
 			task, created, err := t.Tenant.CreateTask(ctx, taskType, id, n)
 			if err == nil && !created {
-				a.Note("the task was there already: nothing was made")
+				a.Note("the task exists already: nothing was created")
 			}
 			return task, err
 		})
@@ -65,8 +66,8 @@ func (a commands) taskCreateCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&n.Queue, "queue", "", "the queue that announces it (default: the type)")
 	flags.StringVar(&n.ParamsRef, "params-ref", "", "where its input is, if that is large")
-	flags.StringVar(&payload, "payload", "", "what goes with its announcement: JSON, @FILE, or - for stdin")
-	flags.Int64Var(&n.StepCount, "steps", 0, "how many steps it has (0: nobody knows)")
+	flags.StringVar(&payload, "payload", "", "the payload of its job: JSON, @FILE, or - for stdin")
+	flags.Int64Var(&n.StepCount, "steps", 0, "number of its steps (0: unknown)")
 	flags.DurationVar(&timeout, "timeout", 0, "how long its worker may be silent before it is stuck (default 5m)")
 	return cmd
 }
@@ -77,10 +78,10 @@ func (a commands) taskGetCommand() *cobra.Command {
 	})
 }
 
-// worker adds the flag that says who reports.
+// registerTaskWorker adds the flag that names the reporting worker.
 func registerTaskWorker(cmd *cobra.Command, worker *string) {
-	cmd.Flags().StringVar(worker, "worker", "", "who reports")
-	_ = cmd.MarkFlagRequired("worker") // it is there: the line above adds it
+	cmd.Flags().StringVar(worker, "worker", "", "the worker that reports")
+	_ = cmd.MarkFlagRequired("worker") // the flag exists: the line above adds it
 }
 
 func registerTaskTimeout(cmd *cobra.Command, timeout *time.Duration) {
@@ -90,7 +91,7 @@ func registerTaskTimeout(cmd *cobra.Command, timeout *time.Duration) {
 func (a commands) taskClaimCommand() *cobra.Command {
 	var c api.TaskClaim
 	var timeout time.Duration
-	cmd := a.taskCommandOf("claim TYPE ID", "Take up a pending task", func(ctx context.Context, t *command.Target, taskType, id string) (api.Task, error) {
+	cmd := a.taskCommandOf("claim TYPE ID", "Claim a pending task", func(ctx context.Context, t *command.Target, taskType, id string) (api.Task, error) {
 		c.TimeoutMS = timeout.Milliseconds()
 		return t.Tenant.ClaimTask(ctx, taskType, id, c)
 	})
@@ -102,15 +103,15 @@ func (a commands) taskClaimCommand() *cobra.Command {
 func (a commands) taskStepCommand() *cobra.Command {
 	var s api.TaskStep
 	var timeout time.Duration
-	cmd := a.taskCommandOf("step TYPE ID", "Say how far a task has come", func(ctx context.Context, t *command.Target, taskType, id string) (api.Task, error) {
+	cmd := a.taskCommandOf("step TYPE ID", "Report the progress of a task", func(ctx context.Context, t *command.Target, taskType, id string) (api.Task, error) {
 		s.TimeoutMS = timeout.Milliseconds()
 		return t.Tenant.StepTask(ctx, taskType, id, s)
 	})
 	registerTaskWorker(cmd, &s.Worker)
 	registerTaskTimeout(cmd, &timeout)
-	cmd.Flags().Int64Var(&s.Step, "step", 0, "the step; the present one says that the worker lives")
-	cmd.Flags().Int64Var(&s.StepCount, "steps", 0, "how many it has by now (0: as before)")
-	_ = cmd.MarkFlagRequired("step") // it is there: see above
+	cmd.Flags().Int64Var(&s.Step, "step", 0, "the step; the current one renews the timeout")
+	cmd.Flags().Int64Var(&s.StepCount, "steps", 0, "number of its steps (0: unchanged)")
+	_ = cmd.MarkFlagRequired("step") // the flag exists: see above
 	return cmd
 }
 
@@ -131,7 +132,7 @@ func (a commands) taskFailCommand() *cobra.Command {
 	})
 	registerTaskWorker(cmd, &f.Worker)
 	cmd.Flags().StringVar(&f.Error, "error", "", "what went wrong")
-	_ = cmd.MarkFlagRequired("error") // it is there: see above
+	_ = cmd.MarkFlagRequired("error") // the flag exists: see above
 	return cmd
 }
 
@@ -144,11 +145,11 @@ func (a commands) taskCancelCommand() *cobra.Command {
 func (a commands) taskListCommand() *cobra.Command {
 	var filter client.TaskFilter
 	cmd := &cobra.Command{
-		Use: "list", Short: "List the tenant's tasks that have not ended, those first that changed longest ago", Args: cobra.NoArgs,
+		Use: "list", Short: "List the tenant's tasks that have not ended, longest unchanged first", Args: cobra.NoArgs,
 	}
 	limit := command.RegisterLimit(cmd)
 	cmd.Flags().StringVar(&filter.Type, "type", "", "only tasks of this type")
-	cmd.Flags().BoolVar(&filter.Stuck, "stuck", false, "only those of which nobody has heard in time")
+	cmd.Flags().BoolVar(&filter.Stuck, "stuck", false, "only tasks whose worker has not reported in time")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if filter.Type != "" {
 			if err := api.ValidateTaskType(filter.Type); err != nil {
@@ -162,12 +163,7 @@ func (a commands) taskListCommand() *cobra.Command {
 		list := func(ctx context.Context, o client.PageOptions) (api.Page[api.Task], error) {
 			return t.Tenant.Tasks(ctx, filter, o)
 		}
-		items, more, err := command.Collect(client.All(cmd.Context(), list, client.PageOptions{}), *limit)
-		if err != nil {
-			return err
-		}
-		a.NoteMore(more)
-		return command.PrintList(a.App, items, []string{"TASK", "STATE", "WORKER", "STEP", "CHANGED", "TIMES OUT", "AGAIN"}, taskRow)
+		return command.PrintPages(cmd.Context(), a.App, list, *limit, []string{"TASK", "STATE", "WORKER", "STEP", "CHANGED", "TIMES OUT", "AGAIN"}, taskRow)
 	}
 	return cmd
 }

@@ -6,12 +6,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/codesous/sous/api"
-	"github.com/codesous/sous/api/client"
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 )
 
 func (a commands) workerCommand() *cobra.Command {
-	return a.RemoteGroup("worker", "Look at the processes that do the jobs of queues", a.workerListCommand())
+	return a.RemoteGroup("worker", "Show the worker processes of queues", a.workerListCommand())
 }
 
 func (a commands) workerListCommand() *cobra.Command {
@@ -22,12 +21,7 @@ func (a commands) workerListCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		items, more, err := command.Collect(client.All(cmd.Context(), t.Tenant.Workers, client.PageOptions{}), *limit)
-		if err != nil {
-			return err
-		}
-		a.NoteMore(more)
-		return command.PrintList(a.App, items, []string{"WORKER", "HOST", "NAMESPACE", "QUEUES", "VERSION", "STARTED", "LAST SEEN"}, func(w api.Worker) []string {
+		return command.PrintPages(cmd.Context(), a.App, t.Tenant.Workers, *limit, []string{"WORKER", "HOST", "NAMESPACE", "QUEUES", "VERSION", "STARTED", "LAST SEEN"}, func(w api.Worker) []string {
 			return []string{w.ID, w.Hostname, w.Namespace, strings.Join(w.Queues, ","), w.Version, command.TimeText(w.StartedAtMS), command.TimeText(w.LastHeartbeatMS)}
 		})
 	}

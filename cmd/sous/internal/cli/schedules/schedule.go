@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	_ "time/tzdata" // for machines and images that know no time zones
+	_ "time/tzdata" // for machines and images without a time zone database
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +18,7 @@ import (
 	"github.com/codesous/sous/scheduler"
 )
 
-// commands are the commands of this package.
+// commands builds the commands of this package.
 type commands struct{ *command.App }
 
 // Commands returns the commands about schedules.
@@ -31,12 +31,12 @@ func (a commands) scheduleCommand() *cobra.Command {
 		a.scheduleCreateCommand(), a.scheduleListCommand(),
 		a.scheduleStateCommand("get", "Show a schedule, its next run and its last one", (*client.Schedule).Get),
 		a.scheduleUpdateCommand(),
-		a.scheduleEnableCommand("enable", "Let a schedule tick, from now on", true),
-		a.scheduleEnableCommand("disable", "Let a schedule tick no more until it is enabled", false),
+		a.scheduleEnableCommand("enable", "Start the ticks of a schedule, from now on", true),
+		a.scheduleEnableCommand("disable", "Stop the ticks of a schedule until it is enabled", false),
 		a.scheduleRunCommand(), a.scheduleDeleteCommand(), a.scheduleNextCommand())
 }
 
-// scheduleTarget is the target of a command about a schedule.
+// scheduleTarget returns the schedule of a command about name.
 func (a commands) scheduleTarget(name string) (*client.Schedule, error) {
 	if err := api.ValidateName("schedule", name); err != nil {
 		return nil, err
@@ -49,19 +49,14 @@ func (a commands) scheduleTarget(name string) (*client.Schedule, error) {
 }
 
 func (a commands) scheduleListCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "list", Short: "List the namespace's schedules with how they stand", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "list", Short: "List the namespace's schedules with their state", Args: cobra.NoArgs}
 	limit := command.RegisterLimit(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		t, err := a.Target()
 		if err != nil {
 			return err
 		}
-		items, more, err := command.Collect(client.All(cmd.Context(), t.Namespace.Schedules, client.PageOptions{}), *limit)
-		if err != nil {
-			return err
-		}
-		a.NoteMore(more)
-		return command.PrintList(a.App, items, []string{"SCHEDULE", "WHEN", "TARGET", "NEXT", "LAST", "FIRED", "SKIPPED", "MISSED"}, scheduleRow)
+		return command.PrintPages(cmd.Context(), a.App, t.Namespace.Schedules, *limit, []string{"SCHEDULE", "WHEN", "TARGET", "NEXT", "LAST", "FIRED", "SKIPPED", "MISSED"}, scheduleRow)
 	}
 	return cmd
 }
@@ -77,7 +72,7 @@ func scheduleRow(s api.ScheduleStatus) []string {
 	}
 }
 
-// whenText says when a schedule ticks.
+// whenText returns the timing of a schedule.
 func whenText(s *api.Schedule) string {
 	if s.Cron != "" {
 		return s.Cron + " " + s.Timezone
@@ -85,7 +80,7 @@ func whenText(s *api.Schedule) string {
 	return "every " + (time.Duration(s.EverySeconds) * time.Second).String()
 }
 
-// targetText says what a schedule fires.
+// targetText returns the target of a schedule.
 func targetText(s *api.Schedule) string {
 	if s.Queue != nil {
 		return "queue " + s.Queue.Name
@@ -100,7 +95,7 @@ func nextText(s *api.ScheduleStatus) string {
 	return command.TimeText(s.NextRunMS)
 }
 
-// scheduleStateCommand is a command that prints the schedule as it is after do.
+// scheduleStateCommand returns a command that prints the schedule that do returns.
 func (a commands) scheduleStateCommand(name, short string, do func(*client.Schedule, context.Context) (api.ScheduleStatus, error)) *cobra.Command {
 	return &cobra.Command{
 		Use: name + " NAME", Short: short, Args: cobra.ExactArgs(1),
@@ -178,14 +173,14 @@ func (a commands) scheduleRunCommand() *cobra.Command {
 			return a.Print(run, text)
 		},
 	}
-	cmd.Flags().StringVar(&key, "idempotency-key", "", "run at most once under this key; a repeat prints the first run's job")
+	cmd.Flags().StringVar(&key, "idempotency-key", "", "run at most once under this key; a repeated call prints the job of the first run")
 	return cmd
 }
 
 func (a commands) scheduleDeleteCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "delete NAME", Short: "Delete a schedule; jobs that it made go on", Args: cobra.ExactArgs(1),
+		Use: "delete NAME", Short: "Delete a schedule; its jobs continue", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			schedule, err := a.scheduleTarget(args[0])
 			if err != nil {
@@ -205,7 +200,7 @@ func (a commands) scheduleDeleteCommand() *cobra.Command {
 	return cmd
 }
 
-// tick is one of those that next prints.
+// tick is one line of the output of next.
 type tick struct {
 	TickMS int64  `json:"tick_ms"`
 	Time   string `json:"time"`
@@ -215,18 +210,18 @@ func (a commands) scheduleNextCommand() *cobra.Command {
 	var f scheduleFlags
 	var count int
 	cmd := &cobra.Command{
-		Use: "next [NAME]", Short: "Print the next ticks of a schedule, or of a timing that is to be",
+		Use: "next [NAME]", Short: "Print the next ticks of a schedule, or of a timing",
 		Long: `Print the next ticks of a schedule, or, without asking a server, of a timing.
 
-When within its interval a schedule ticks follows from its tenant, namespace and name:
---every needs the name that it is to have.`,
+The phase of a schedule with an interval follows from its tenant, namespace and name, so
+--every needs the name of the schedule.`,
 		Example: `  sous schedule next nightly -n 10
   sous schedule next --cron '30 2 * * *' --timezone Europe/Berlin
   sous schedule next heartbeat --every 5m`,
 		Args: cobra.MaximumNArgs(1),
 	}
 	f.registerTiming(cmd)
-	cmd.Flags().IntVarP(&count, "count", "n", 5, "how many")
+	cmd.Flags().IntVarP(&count, "count", "n", 5, "number of ticks")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if count < 1 || count > maxNextTicks {
 			return fmt.Errorf("--count: must be from 1 to %d", maxNextTicks)
@@ -244,11 +239,12 @@ When within its interval a schedule ticks follows from its tenant, namespace and
 			return err
 		}
 		if !s.Enabled {
-			a.Note("it is disabled; enabled now, it would tick so")
+			a.Note("the schedule is disabled; these would be its ticks if it were enabled now")
 		}
 		zone := time.Local
 		if s.Cron != "" {
-			if zone, err = time.LoadLocation(s.Timezone); err != nil {
+			zone, err = time.LoadLocation(s.Timezone)
+			if err != nil {
 				return err
 			}
 		}
@@ -261,11 +257,11 @@ When within its interval a schedule ticks follows from its tenant, namespace and
 	return cmd
 }
 
-// maxNextTicks bounds what next prints.
+// maxNextTicks is the largest --count.
 const maxNextTicks = 10_000
 
-// timed is the schedule whose ticks are asked for: that of the flags, or the one that
-// exists under the name.
+// timed returns the schedule whose ticks next prints: the one that the flags describe, or
+// the existing one that args name.
 func (f *scheduleFlags) timed(cmd *cobra.Command, t *command.Target, args []string) (*api.Schedule, error) {
 	flags := cmd.Flags()
 	switch {
@@ -277,15 +273,15 @@ func (f *scheduleFlags) timed(cmd *cobra.Command, t *command.Target, args []stri
 				return nil, err
 			}
 		} else if f.cron == "" {
-			return nil, errors.New("say the name: when within its interval a schedule ticks follows from it")
+			return nil, errors.New("name the schedule: the phase of its ticks follows from the name")
 		}
 		var err error
 		s.EverySeconds, err = f.seconds()
 		return s, err
 	case flags.Changed("timezone"):
-		return nil, errors.New("--timezone stands beside --cron")
+		return nil, errors.New("--timezone needs --cron")
 	case len(args) == 0:
-		return nil, errors.New("say which schedule, or --cron")
+		return nil, errors.New("name the schedule, or give --cron")
 	}
 	if err := api.ValidateName("schedule", args[0]); err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 )
 
-// scheduleFlags are what a schedule is told on the command line.
+// scheduleFlags are the flags that describe a schedule.
 type scheduleFlags struct {
 	every          time.Duration
 	cron, timezone string
@@ -28,9 +28,9 @@ type scheduleFlags struct {
 
 func (f *scheduleFlags) registerTiming(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.DurationVar(&f.every, "every", 0, "tick once in this time, such as 5m, in whole seconds")
+	flags.DurationVar(&f.every, "every", 0, "tick at this interval, such as 5m, in whole seconds")
 	flags.StringVar(&f.cron, "cron", "", "tick by five fields (minute, hour, day, month, weekday), or @hourly, @daily and the like")
-	flags.StringVar(&f.timezone, "timezone", "", "of --cron (default "+api.DefaultTimezone+")")
+	flags.StringVar(&f.timezone, "timezone", "", "time zone of --cron (default "+api.DefaultTimezone+")")
 }
 
 func (f *scheduleFlags) register(cmd *cobra.Command) {
@@ -40,16 +40,16 @@ func (f *scheduleFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.ref, "ref", api.DefaultAlias, "with --function, the alias or version")
 	flags.StringVar(&f.queue.Name, "queue", "", "add a job to this queue")
 	flags.StringVar(&f.queue.UniqueKey, "unique-key", "", "with --queue, only if no other job holds this key")
-	flags.IntVar(&f.queue.MaxAttempts, "max-attempts", 0, "with --queue, how often the job is tried")
+	flags.IntVar(&f.queue.MaxAttempts, "max-attempts", 0, "with --queue, most attempts of the job")
 	flags.StringVar((*string)(&f.queue.Priority), "priority", "", "with --queue: critical, high, normal or low")
 	flags.StringVar(&f.payload, "payload", "", "event or payload as JSON, @FILE, or - for stdin (default {})")
-	flags.StringVar(&f.overlap, "overlap", "", "while a run is under way: skip the tick, queue it, or run it in parallel (default "+api.OverlapSkip+")")
-	flags.IntVar(&f.queueLimit, "queue-limit", 0, fmt.Sprintf("with --overlap queue, how many runs may be under way and wait (default %d)", api.DefaultQueueLimit))
-	flags.StringVar(&f.catchup, "catchup", "", "of ticks that nobody fired in time: all, latest or none (default "+api.CatchupAll+")")
-	flags.IntVar(&f.maxCatchupTicks, "max-catchup-ticks", 0, fmt.Sprintf("how many of all are caught up (default %d)", api.DefaultMaxCatchupTicks))
+	flags.StringVar(&f.overlap, "overlap", "", "while a run is active: skip the tick, queue it, or run it in parallel (default "+api.OverlapSkip+")")
+	flags.IntVar(&f.queueLimit, "queue-limit", 0, fmt.Sprintf("with --overlap queue, most runs that are active or wait (default %d)", api.DefaultQueueLimit))
+	flags.StringVar(&f.catchup, "catchup", "", "missed ticks to fire later: all, latest or none (default "+api.CatchupAll+")")
+	flags.IntVar(&f.maxCatchupTicks, "max-catchup-ticks", 0, fmt.Sprintf("with --catchup all, most missed ticks to fire (default %d)", api.DefaultMaxCatchupTicks))
 }
 
-// seconds is --every.
+// seconds returns --every in seconds.
 func (f *scheduleFlags) seconds() (int64, error) {
 	if f.every < 0 || f.every%time.Second != 0 {
 		return 0, errors.New("--every: must be whole seconds")
@@ -57,12 +57,13 @@ func (f *scheduleFlags) seconds() (int64, error) {
 	return int64(f.every / time.Second), nil
 }
 
-// target is what --function and --ref, or --queue and what stands beside it, say.
+// target returns the target that --function and --ref, or --queue and its flags, describe.
+// Both are nil if no flag names a target.
 func (f *scheduleFlags) target(cmd *cobra.Command) (*api.JobTarget, *api.ScheduleQueue, error) {
 	flags := cmd.Flags()
 	for _, name := range []string{"unique-key", "max-attempts", "priority"} {
 		if flags.Changed(name) && f.queue.Name == "" {
-			return nil, nil, fmt.Errorf("--%s stands beside --queue", name)
+			return nil, nil, fmt.Errorf("--%s needs --queue", name)
 		}
 	}
 	switch {
@@ -72,7 +73,7 @@ func (f *scheduleFlags) target(cmd *cobra.Command) (*api.JobTarget, *api.Schedul
 		ref, err := command.ParseRef(f.ref)
 		return &api.JobTarget{Function: f.function, Alias: ref.Alias, Version: ref.Version}, nil, err
 	case flags.Changed("ref"):
-		return nil, nil, errors.New("--ref stands beside --function")
+		return nil, nil, errors.New("--ref needs --function")
 	case f.queue.Name != "":
 		return nil, &f.queue, nil
 	}
@@ -90,20 +91,23 @@ func (a commands) scheduleCreateCommand() *cobra.Command {
 		Args: cobra.ExactArgs(1),
 	}
 	f.register(cmd)
-	cmd.Flags().BoolVar(&disabled, "disabled", false, "let it not tick until it is enabled")
+	cmd.Flags().BoolVar(&disabled, "disabled", false, "create it without ticks until it is enabled")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		n := api.NewSchedule{
 			Name: args[0], Cron: f.cron, Timezone: f.timezone, OverlapPolicy: f.overlap, QueueLimit: f.queueLimit,
 			Catchup: f.catchup, MaxCatchupTicks: f.maxCatchupTicks,
 		}
 		var err error
-		if n.EverySeconds, err = f.seconds(); err != nil {
+		n.EverySeconds, err = f.seconds()
+		if err != nil {
 			return err
 		}
-		if n.Ref, n.Queue, err = f.target(cmd); err != nil {
+		n.Ref, n.Queue, err = f.target(cmd)
+		if err != nil {
 			return err
 		}
-		if n.Payload, err = command.ReadJSONArg("payload", f.payload, a.Stdin, api.MaxSchedulePayload); err != nil {
+		n.Payload, err = command.ReadJSONArg("payload", f.payload, a.Stdin, api.MaxSchedulePayload)
+		if err != nil {
 			return err
 		}
 		if disabled {
@@ -123,7 +127,7 @@ func (a commands) scheduleUpdateCommand() *cobra.Command {
 	var f scheduleFlags
 	var revision int64
 	cmd := &cobra.Command{
-		Use: "update NAME", Short: "Change a schedule: what no flag says stays",
+		Use: "update NAME", Short: "Change a schedule: settings without a flag stay",
 		Example: `  sous schedule update report --cron '0 7 * * 1-5'
   sous schedule update heartbeat --every 1m --if-revision 3
   sous schedule update import --queue imports`,
@@ -136,7 +140,8 @@ func (a commands) scheduleUpdateCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if c.Payload, err = command.ReadJSONArg("payload", f.payload, a.Stdin, api.MaxSchedulePayload); err != nil {
+		c.Payload, err = command.ReadJSONArg("payload", f.payload, a.Stdin, api.MaxSchedulePayload)
+		if err != nil {
 			return err
 		}
 		c.IfMatch = revision
@@ -149,8 +154,8 @@ func (a commands) scheduleUpdateCommand() *cobra.Command {
 	return cmd
 }
 
-// change is what the flags that were given say. The other kind of timing, and the other
-// kind of target, goes.
+// change returns the change that the given flags describe. A new timing or target of one
+// kind removes the one of the other kind.
 func (f *scheduleFlags) change(cmd *cobra.Command) (c client.ScheduleChange, err error) {
 	flags := cmd.Flags()
 	if flags.Changed("every") && flags.Changed("cron") {
@@ -177,7 +182,8 @@ func (f *scheduleFlags) change(cmd *cobra.Command) (c client.ScheduleChange, err
 			set()
 		}
 	}
-	if c.Ref, c.Queue, err = f.target(cmd); err != nil {
+	c.Ref, c.Queue, err = f.target(cmd)
+	if err != nil {
 		return c, err
 	}
 	switch {

@@ -11,32 +11,32 @@ import (
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 )
 
-// steer takes one job to another state.
-type steer func(ctx context.Context, t *client.Tenant, id string) (api.Job, error)
+// transition moves one job to another state.
+type transition func(ctx context.Context, t *client.Tenant, id string) (api.Job, error)
 
-func (a commands) jobSteerCommands() []*cobra.Command {
+func (a commands) transitionCommands() []*cobra.Command {
 	commands := []*cobra.Command{
-		a.steerCommand("retry", "Give dead or cancelled jobs one more attempt", (*client.Tenant).RetryJob),
-		a.steerCommand("cancel", "Cancel jobs that have not ended", (*client.Tenant).CancelJob),
-		a.steerCommand("approve", "Let held jobs run", (*client.Tenant).ApproveJob),
-		a.steerCommand("reject", "End held jobs as dead", (*client.Tenant).RejectJob),
+		a.transitionCommand("retry", "Give dead or cancelled jobs one more attempt", (*client.Tenant).RetryJob),
+		a.transitionCommand("cancel", "Cancel jobs that have not ended", (*client.Tenant).CancelJob),
+		a.transitionCommand("approve", "Let held jobs run", (*client.Tenant).ApproveJob),
+		a.transitionCommand("reject", "End held jobs as dead", (*client.Tenant).RejectJob),
 	}
 	return append(commands, a.jobHoldCommand(), a.jobMoveCommand(), a.jobDeleteCommand())
 }
 
-func (a commands) steerCommand(name, short string, do func(*client.Tenant, context.Context, string) (api.Job, error)) *cobra.Command {
+func (a commands) transitionCommand(name, short string, do func(*client.Tenant, context.Context, string) (api.Job, error)) *cobra.Command {
 	return &cobra.Command{
 		Use: name + " ID …", Short: short, Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.steerJobs(cmd.Context(), args, func(ctx context.Context, t *client.Tenant, id string) (api.Job, error) {
+			return a.changeJobs(cmd.Context(), args, func(ctx context.Context, t *client.Tenant, id string) (api.Job, error) {
 				return do(t, ctx, id)
 			})
 		},
 	}
 }
 
-// steerJobs does the same to each job; the first that cannot be ends it.
-func (a commands) steerJobs(ctx context.Context, ids []string, do steer) error {
+// changeJobs calls do for each job and prints the jobs. It stops at the first error.
+func (a commands) changeJobs(ctx context.Context, ids []string, do transition) error {
 	tenant, err := a.jobTarget(ids...)
 	if err != nil {
 		return err
@@ -57,25 +57,25 @@ func (a commands) steerJobs(ctx context.Context, ids []string, do steer) error {
 func (a commands) jobHoldCommand() *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
-		Use: "hold ID …", Short: "Keep jobs that wait from running until they are approved", Args: cobra.MinimumNArgs(1),
+		Use: "hold ID …", Short: "Hold waiting jobs until they are approved", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.steerJobs(cmd.Context(), args, func(ctx context.Context, t *client.Tenant, id string) (api.Job, error) {
+			return a.changeJobs(cmd.Context(), args, func(ctx context.Context, t *client.Tenant, id string) (api.Job, error) {
 				return t.HoldJob(ctx, id, reason)
 			})
 		},
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for whoever approves or rejects them")
+	cmd.Flags().StringVar(&reason, "reason", "", "the reason, shown to the user who approves or rejects them")
 	return cmd
 }
 
 func (a commands) jobMoveCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "move ID QUEUE", Short: "Take a job that waits to another queue of its namespace", Args: cobra.ExactArgs(2),
+		Use: "move ID QUEUE", Short: "Move a waiting job to another queue of its namespace", Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := api.ValidateQueue(args[1]); err != nil {
 				return err
 			}
-			return a.steerJobs(cmd.Context(), args[:1], func(ctx context.Context, t *client.Tenant, id string) (api.Job, error) {
+			return a.changeJobs(cmd.Context(), args[:1], func(ctx context.Context, t *client.Tenant, id string) (api.Job, error) {
 				return t.MoveJob(ctx, id, args[1])
 			})
 		},
@@ -85,7 +85,7 @@ func (a commands) jobMoveCommand() *cobra.Command {
 func (a commands) jobDeleteCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "delete ID …", Short: "Delete jobs and their records; those that have not ended are cancelled first", Args: cobra.MinimumNArgs(1),
+		Use: "delete ID …", Short: "Delete jobs and their records; jobs that have not ended are cancelled first", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			tenant, err := a.jobTarget(args...)
 			if err != nil {
