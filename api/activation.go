@@ -42,7 +42,7 @@ func (r Ref) String() string {
 func (r Ref) Validate() error {
 	switch {
 	case (r.Alias == "") == (r.Version == 0):
-		return Errorf(CodeValidation, "ref must have either an alias or a version").
+		return Errorf(CodeInvalid, "ref must have either an alias or a version").
 			WithFields(FieldError{Path: "ref", Message: "must have either an alias or a version"})
 	case r.Alias != "":
 		return ValidateAlias(r.Alias)

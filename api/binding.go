@@ -133,7 +133,7 @@ func validateCadenceName(path, s string) error {
 }
 
 func bindingField(path, rule string) error {
-	return Errorf(CodeValidation, "%s %s", path, rule).WithFields(FieldError{Path: path, Message: rule})
+	return Errorf(CodeInvalid, "%s %s", path, rule).WithFields(FieldError{Path: path, Message: rule})
 }
 
 // BindingState summarizes the workers of a binding.

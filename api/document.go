@@ -10,7 +10,7 @@ import (
 const (
 	CodeRevisionMismatch   Code = "REVISION_MISMATCH"
 	CodeQuotaExceeded      Code = "QUOTA_EXCEEDED"
-	CodeValidationFailed   Code = "VALIDATION_FAILED"
+	CodeDocumentInvalid    Code = "VALIDATION_FAILED"
 	CodeDocumentNotFound   Code = "NOT_FOUND"
 	CodeStorageDenied      Code = "UNAUTHORIZED"
 	CodeRateLimited        Code = "RATE_LIMITED"

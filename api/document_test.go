@@ -39,7 +39,7 @@ func TestNamesOfTheDocumentStorage(t *testing.T) {
 			}
 		}
 		for _, s := range tc.bad {
-			if err := tc.validate(s); api.ErrorCode(err) != api.CodeValidationFailed {
+			if err := tc.validate(s); api.ErrorCode(err) != api.CodeDocumentInvalid {
 				t.Errorf("%s: %q: %v", tc.name, s, err)
 			}
 		}
@@ -80,7 +80,7 @@ func TestInstallsLetTheFunctionsThatTheyList(t *testing.T) {
 		{Install: "crm", Functions: []string{"*/hello"}},
 		{Install: "crm", Functions: make([]string, 101)},
 	} {
-		if err := bad.Validate(); api.ErrorCode(err) != api.CodeValidationFailed {
+		if err := bad.Validate(); api.ErrorCode(err) != api.CodeDocumentInvalid {
 			t.Errorf("%+v: %v", bad, err)
 		}
 	}

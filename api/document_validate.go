@@ -26,7 +26,7 @@ const functionInstall = "fn."
 
 // DocumentFieldError returns CodeValidationFailed for the field at path.
 func DocumentFieldError(path, why string) *Error {
-	return Errorf(CodeValidationFailed, "%s: %s", path, why).WithFields(FieldError{Path: path, Message: why})
+	return Errorf(CodeDocumentInvalid, "%s: %s", path, why).WithFields(FieldError{Path: path, Message: why})
 }
 
 // ValidateInstall returns CodeValidationFailed unless s matches InstallPattern. An s that

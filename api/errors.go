@@ -26,7 +26,7 @@ const (
 	CodeMediaType        Code = "CS_MEDIA_TYPE_UNSUPPORTED"
 	CodeRequestTimeout   Code = "CS_REQUEST_TIMEOUT"
 
-	CodeValidation         Code = "CS_VALIDATION_FAILED"
+	CodeInvalid            Code = "CS_VALIDATION_FAILED"
 	CodeValidationName     Code = "CS_VALIDATION_NAME"
 	CodeValidationJSON     Code = "CS_VALIDATION_JSON"
 	CodeValidationSource   Code = "CS_VALIDATION_SOURCE"

@@ -20,11 +20,11 @@ func TestChainsAreBounded(t *testing.T) {
 		t.Errorf("one step: %v", err)
 	}
 	j.Chain.OnExit = &step
-	if err := j.Validate(0); api.ErrorCode(err) != api.CodeValidation {
+	if err := j.Validate(0); api.ErrorCode(err) != api.CodeInvalid {
 		t.Errorf("two halves and their quotes: %v", err)
 	}
 	j.Chain = &api.Chain{Steps: make([]api.ChainStep, api.MaxChainSteps+1)}
-	if err := j.Validate(0); api.ErrorCode(err) != api.CodeValidation {
+	if err := j.Validate(0); api.ErrorCode(err) != api.CodeInvalid {
 		t.Errorf("too many steps: %v", err)
 	}
 }

@@ -60,7 +60,7 @@ func (j *NewJob) Validate(nowMS int64) error {
 }
 
 func jobField(path, rule string) error {
-	return Errorf(CodeValidation, "%s %s", path, rule).WithFields(FieldError{Path: path, Message: rule})
+	return Errorf(CodeInvalid, "%s %s", path, rule).WithFields(FieldError{Path: path, Message: rule})
 }
 
 func (o *JobOptions) validate(nowMS int64, depth int) error {

@@ -153,7 +153,7 @@ func ValidateRole(role string) error {
 		return nil
 	}
 	const rule = "must be admin, developer, operator, invoker, worker, viewer, or role: and a name of your own"
-	return Errorf(CodeValidation, "role %q %s", role, rule).WithFields(FieldError{Path: "roles", Message: rule})
+	return Errorf(CodeInvalid, "role %q %s", role, rule).WithFields(FieldError{Path: "roles", Message: rule})
 }
 
 // ValidateKeyName returns CodeValidation unless name has 1 to MaxKeyNameLength
@@ -170,7 +170,7 @@ func ValidateKeyName(name string) error {
 	default:
 		return nil
 	}
-	return Errorf(CodeValidation, "name %s", rule).WithFields(FieldError{Path: "name", Message: rule})
+	return Errorf(CodeInvalid, "name %s", rule).WithFields(FieldError{Path: "name", Message: rule})
 }
 
 // AuditEvent is one entry of a tenant's audit: a change, a change that was denied, or a

@@ -85,7 +85,7 @@ func TestRoles(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "*", "Admin", "admn", "role:", "role:A", "role:" + strings.Repeat("a", 61)} {
-		if err := api.ValidateRole(bad); api.ErrorCode(err) != api.CodeValidation {
+		if err := api.ValidateRole(bad); api.ErrorCode(err) != api.CodeInvalid {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}

@@ -133,7 +133,7 @@ func (s *Schedule) Validate() error {
 }
 
 func scheduleField(path, rule string) error {
-	return Errorf(CodeValidation, "%s %s", path, rule).WithFields(FieldError{Path: path, Message: rule})
+	return Errorf(CodeInvalid, "%s %s", path, rule).WithFields(FieldError{Path: path, Message: rule})
 }
 
 func (s *Schedule) validateRef() error {

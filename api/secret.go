@@ -59,5 +59,5 @@ func ValidateSecretValue(v string) error {
 	default:
 		return nil
 	}
-	return Errorf(CodeValidation, "value %s", rule).WithFields(FieldError{Path: "value", Message: rule})
+	return Errorf(CodeInvalid, "value %s", rule).WithFields(FieldError{Path: "value", Message: rule})
 }

@@ -91,7 +91,7 @@ func TestAKeyThatNamesAFieldIsNotShown(t *testing.T) {
 	k := startKeyed(t, embedded(t))
 	admin, _ := k.key(t, api.RoleAdmin)
 	a := k.as(t, admin, "POST", "/v1/tenants/"+k.tenant+"/keys", `{"name":"x","roles":["viewer"],"`+admin+`":1}`)
-	a.refused(t, 422, api.CodeValidation)
+	a.refused(t, 422, api.CodeInvalid)
 	k.holdsNone(t, "a problem", string(a.body))
 }
 

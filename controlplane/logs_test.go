@@ -198,7 +198,7 @@ func TestLogsAreFollowedToTheEnd(t *testing.T) {
 			}
 		}
 		h.call(t, "GET", h.logs(a, "?follow=true"), "", "Last-Event-ID", "other").refused(t, 400, api.CodeValidationCursor)
-		h.call(t, "GET", h.logs(a, "?follow=maybe"), "").refused(t, 422, api.CodeValidation)
+		h.call(t, "GET", h.logs(a, "?follow=maybe"), "").refused(t, 422, api.CodeInvalid)
 	})
 }
 

@@ -99,8 +99,8 @@ func TestQueuesAreGuardedByTheirETag(t *testing.T) {
 	}
 	h.call(t, "PATCH", emails, `{"max_concurrency":9}`, "If-None-Match", "*").refused(t, 412, api.CodePreconditionFailed)
 	h.call(t, "PATCH", emails, `{"max_concurrency":9}`, "If-Match", `"x"`).refused(t, 412, api.CodePreconditionFailed)
-	h.call(t, "PATCH", emails, `{"max_concurrency":9}`, "If-Match", tag, "If-None-Match", "*").refused(t, 422, api.CodeValidation)
-	h.call(t, "PATCH", emails, `{"max_concurrency":9}`, "If-None-Match", tag).refused(t, 422, api.CodeValidation)
+	h.call(t, "PATCH", emails, `{"max_concurrency":9}`, "If-Match", tag, "If-None-Match", "*").refused(t, 422, api.CodeInvalid)
+	h.call(t, "PATCH", emails, `{"max_concurrency":9}`, "If-None-Match", tag).refused(t, 422, api.CodeInvalid)
 	h.call(t, "PATCH", h.at("N/queues/ghost"), `{"max_concurrency":9}`, "If-Match", "*").refused(t, 412, api.CodePreconditionFailed)
 	// Jobs do not change it.
 	h.add(t, "emails", `{}`)

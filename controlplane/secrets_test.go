@@ -50,8 +50,8 @@ func TestSecrets(t *testing.T) {
 	h.call(t, "PUT", path, `{"value":"x"}`, "If-None-Match", "*").refused(t, 412, api.CodePreconditionFailed)
 	h.call(t, "PUT", path, `{"value":"x"}`, "If-Match", `"2"`).refused(t, 412, api.CodePreconditionFailed)
 	h.call(t, "PUT", h.secretPath("none"), `{"value":"x"}`, "If-Match", `*`).refused(t, 412, api.CodePreconditionFailed)
-	h.call(t, "PUT", path, `{"value":"x"}`, "If-Match", `*`, "If-None-Match", "*").refused(t, 422, api.CodeValidation)
-	h.call(t, "PUT", path, `{"value":"x"}`, "If-None-Match", `"1"`).refused(t, 422, api.CodeValidation)
+	h.call(t, "PUT", path, `{"value":"x"}`, "If-Match", `*`, "If-None-Match", "*").refused(t, 422, api.CodeInvalid)
+	h.call(t, "PUT", path, `{"value":"x"}`, "If-None-Match", `"1"`).refused(t, 422, api.CodeInvalid)
 	a = h.call(t, "PUT", path, `{"value":"sk_live_2"}`, "If-Match", `"7", "1"`)
 	if changed := ok[api.Secret](t, a, http.StatusOK); changed.Version != 2 || changed.CreatedAtMS != made.CreatedAtMS || a.header.Get("ETag") != `"2"` {
 		t.Errorf("got %+v, want changed.Version == 2, changed.CreatedAtMS == made.CreatedAtMS, a.header.Get(\"ETag\") == \"2\"", changed)
@@ -132,18 +132,18 @@ func TestValuesShowNowhere(t *testing.T) {
 		{"more behind it", `{"value":"` + value + `"} ` + value, 400, api.CodeValidationJSON, nil},
 		{"no UTF-8", `{"value":"` + value + "\xff" + `"}`, 400, api.CodeValidationJSON, nil},
 		{"nothing", ``, 400, api.CodeValidationJSON, nil},
-		{"a text alone", `"` + value + `"`, 422, api.CodeValidation, nil},
-		{"null", `null`, 422, api.CodeValidation, nil},
-		{"a list", `["` + value + `"]`, 422, api.CodeValidation, nil},
-		{"no value", `{}`, 422, api.CodeValidation, nil},
-		{"another field's name", `{"` + value + `":"x"}`, 422, api.CodeValidation, nil},
-		{"one field more", `{"value":"x","` + value + `":1}`, 422, api.CodeValidation, nil},
-		{"in upper case", `{"Value":"` + value + `"}`, 422, api.CodeValidation, nil},
-		{"within an object", `{"value":{"a":"` + value + `"}}`, 422, api.CodeValidation, nil},
-		{"a number", `{"value":123456789123456789}`, 422, api.CodeValidation, nil},
-		{"null value", `{"value":null}`, 422, api.CodeValidation, nil},
-		{"empty", `{"value":""}`, 422, api.CodeValidation, nil},
-		{"too long", `{"value":"` + strings.Repeat(value, api.MaxSecretBytes/len(value)+1) + `"}`, 422, api.CodeValidation, nil},
+		{"a text alone", `"` + value + `"`, 422, api.CodeInvalid, nil},
+		{"null", `null`, 422, api.CodeInvalid, nil},
+		{"a list", `["` + value + `"]`, 422, api.CodeInvalid, nil},
+		{"no value", `{}`, 422, api.CodeInvalid, nil},
+		{"another field's name", `{"` + value + `":"x"}`, 422, api.CodeInvalid, nil},
+		{"one field more", `{"value":"x","` + value + `":1}`, 422, api.CodeInvalid, nil},
+		{"in upper case", `{"Value":"` + value + `"}`, 422, api.CodeInvalid, nil},
+		{"within an object", `{"value":{"a":"` + value + `"}}`, 422, api.CodeInvalid, nil},
+		{"a number", `{"value":123456789123456789}`, 422, api.CodeInvalid, nil},
+		{"null value", `{"value":null}`, 422, api.CodeInvalid, nil},
+		{"empty", `{"value":""}`, 422, api.CodeInvalid, nil},
+		{"too long", `{"value":"` + strings.Repeat(value, api.MaxSecretBytes/len(value)+1) + `"}`, 422, api.CodeInvalid, nil},
 		{"far too long", `{"value":"` + strings.Repeat(value, api.MaxRequestBytes/len(value)) + `"}`, 413, api.CodeBodyLimit, nil},
 		{"another type", `{"value":"` + value + `"}`, 415, api.CodeMediaType, []string{"Content-Type", "text/plain"}},
 		{"a precondition", `{"value":"` + value + `"}`, 412, api.CodePreconditionFailed, []string{"If-Match", `"9"`}},

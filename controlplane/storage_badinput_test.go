@@ -33,7 +33,7 @@ func TestBadDocumentsAreRefusedAndChangeNothing(t *testing.T) {
 	const (
 		put, list, settings = "T/installs/crm/storage/put", "T/installs/crm/storage/list", "T/installs/crm/storage/namespaces/settings"
 		records             = settings + "/records"
-		failed              = api.CodeValidationFailed
+		failed              = api.CodeDocumentInvalid
 	)
 	long := strings.Repeat("x", 65)
 	rows := []struct {

@@ -58,7 +58,7 @@ func TestKeysInPaths(t *testing.T) {
 	}
 	for _, key := range []string{"a%2Fb", "%2F", "%00", "a%0Ab", "%FF", "%2E", "%2E%2E", strings.Repeat("%F0%9F%98%80", 129)} {
 		for _, method := range []string{"GET", "PUT", "DELETE"} {
-			h.call(t, method, h.record(key), `{"value":1}`).refused(t, 400, api.CodeValidationFailed)
+			h.call(t, method, h.record(key), `{"value":1}`).refused(t, 400, api.CodeDocumentInvalid)
 		}
 	}
 }
@@ -91,7 +91,7 @@ func TestConfigurationOfTheStorageIsAudited(t *testing.T) {
 	ok[api.Document](t, h.call(t, "PUT", h.record("a"), `{"value":{}}`), 200)
 	ok[api.DocumentResults](t, h.call(t, "POST", storage+"/transact", `{"namespace":"settings","operations":[{"op":"delete","key":"a"}]}`), 200)
 	ok[any](t, h.call(t, "DELETE", h.record("a"), ""), 204)
-	p := h.call(t, "PUT", h.record("a"), `{"value":[]}`).refused(t, 400, api.CodeValidationFailed)
+	p := h.call(t, "PUT", h.record("a"), `{"value":[]}`).refused(t, 400, api.CodeDocumentInvalid)
 	if diff := cmp.Diff([]api.FieldError{{Path: "value", Message: "got array, want object"}}, p.Errors); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -138,7 +138,7 @@ func TestTheInternalEndpointNeedsItsToken(t *testing.T) {
 		"tenantId  ": `{"operation":"get","tenantId":7,"namespace":"settings","key":"a"}`,
 		"keyy":       `{"operation":"get","tenantId":"` + h.tenant + `","namespace":"settings","keyy":"a"}`,
 	} {
-		p := h.call(t, "POST", path, body, "Authorization", "Bearer "+runnerToken).refused(t, 400, api.CodeValidationFailed)
+		p := h.call(t, "POST", path, body, "Authorization", "Bearer "+runnerToken).refused(t, 400, api.CodeDocumentInvalid)
 		if len(p.Errors) == 0 || p.Errors[0].Path != strings.TrimSpace(name) {
 			t.Errorf("%s: POST: got %+v, want len(p.Errors) != 0, p.Errors[0].Path == strings.TrimSpace(name)", body, p.Errors)
 		}

@@ -84,7 +84,7 @@ func TestAuthorizeRefusesWhatIsNoRef(t *testing.T) {
 	each(t, func(b *bench) {
 		inv := b.invocation("hello", `1`)
 		inv.Ref = api.Ref{}
-		if err := b.engine.Authorize(b.t.Context(), &inv); api.ErrorCode(err) != api.CodeValidation {
+		if err := b.engine.Authorize(b.t.Context(), &inv); api.ErrorCode(err) != api.CodeInvalid {
 			b.t.Errorf("got %v", err)
 		}
 	})

@@ -199,7 +199,7 @@ func TestInvokeErrors(t *testing.T) {
 			"no such function": {func(i *api.Invocation) { i.Function = "nobody" }, api.CodeFunctionNotFound},
 			"no such alias":    {func(i *api.Invocation) { i.Ref = api.Ref{Alias: "beta"} }, api.CodeAliasNotFound},
 			"no such version":  {func(i *api.Invocation) { i.Ref = api.Ref{Version: 2} }, api.CodeVersionNotFound},
-			"no ref":           {func(i *api.Invocation) { i.Ref = api.Ref{} }, api.CodeValidation},
+			"no ref":           {func(i *api.Invocation) { i.Ref = api.Ref{} }, api.CodeInvalid},
 			"other tenant":     {func(i *api.Invocation) { i.Tenant = "t_somebodyelse" }, api.CodeFunctionNotFound},
 		} {
 			inv := b.invocation("hello", "null")

@@ -32,7 +32,7 @@ type Enqueue struct {
 
 // Enqueue adds jobs, all of them or none: an invalid one refuses the call, its
 // index in the fields' paths. It answers when the jobs are durable, in order.
-// Errors: CodeValidation…, CodeBodyLimit, CodeBatchNotFound, CodeBatchSealed,
+// Errors: CodeInvalid…, CodeBodyLimit, CodeBatchNotFound, CodeBatchSealed,
 // CodeQueueDraining, CodeQueueReserved, CodeJobNotFound (a dependency),
 // CodeIdempotencyMismatch, CodeStoreUnavailable.
 func (b *Broker) Enqueue(ctx context.Context, e Enqueue) ([]api.EnqueuedJob, error) {

@@ -13,9 +13,9 @@ import (
 func (e *Enqueue) validate(nowMS int64) error {
 	switch {
 	case len(e.Jobs) == 0:
-		return api.Errorf(api.CodeValidation, "there is no job").WithFields(api.FieldError{Path: "jobs", Message: "must hold at least one"})
+		return api.Errorf(api.CodeInvalid, "there is no job").WithFields(api.FieldError{Path: "jobs", Message: "must hold at least one"})
 	case len(e.Jobs) > api.MaxEnqueueJobs:
-		return api.Errorf(api.CodeValidation, "at most %d jobs a call", api.MaxEnqueueJobs).WithFields(api.FieldError{Path: "jobs", Message: "are too many"})
+		return api.Errorf(api.CodeInvalid, "at most %d jobs a call", api.MaxEnqueueJobs).WithFields(api.FieldError{Path: "jobs", Message: "are too many"})
 	}
 	total := 0
 	for i := range e.Jobs {
@@ -23,7 +23,7 @@ func (e *Enqueue) validate(nowMS int64) error {
 		total += len(j.Payload)
 		err := j.Validate(nowMS)
 		if err == nil && j.BatchID != e.Jobs[0].BatchID {
-			err = api.Errorf(api.CodeValidation, "all jobs of a call are of one batch").
+			err = api.Errorf(api.CodeInvalid, "all jobs of a call are of one batch").
 				WithFields(api.FieldError{Path: "batch_id", Message: "must be the same for all jobs of a call"})
 		}
 		if err != nil {
@@ -65,7 +65,7 @@ func (b *Broker) confine(ctx context.Context, e *Enqueue) error {
 }
 
 // checkOptions refuses what a job of a queue, or a step of its chain, cannot be
-// told: CodeQueueReserved, CodeValidation.
+// told: CodeQueueReserved, CodeInvalid.
 func (b *Broker) checkOptions(queue string, o *api.JobOptions) error {
 	if isFunctionQueue(queue) != (o.Target != nil) {
 		return api.Errorf(api.CodeQueueReserved, "queues fn.… are the platform's: their jobs, and only theirs, have a target")

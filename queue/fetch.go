@@ -61,11 +61,11 @@ func (f *Fetch) validate() error {
 }
 
 func fieldError(path, rule string) error {
-	return api.Errorf(api.CodeValidation, "%s %s", path, rule).WithFields(api.FieldError{Path: path, Message: rule})
+	return api.Errorf(api.CodeInvalid, "%s %s", path, rule).WithFields(api.FieldError{Path: path, Message: rule})
 }
 
 // Fetch hands out pending jobs under a lease, none if there was none until Wait
-// had passed or Until was closed. Queues that do not exist are empty. Errors: CodeValidation…,
+// had passed or Until was closed. Queues that do not exist are empty. Errors: CodeInvalid…,
 // CodeQueueReserved, CodeStoreUnavailable; the context's.
 func (b *Broker) Fetch(ctx context.Context, f Fetch) ([]api.FetchedJob, error) {
 	if err := f.validate(); err != nil {

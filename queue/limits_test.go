@@ -132,17 +132,17 @@ func TestBadEnqueues(t *testing.T) {
 			path string
 		}{
 			"payload":    {api.NewJob{Payload: big}, api.CodeBodyLimit, "payload"},
-			"no JSON":    {job(`{`), api.CodeValidation, "payload"},
-			"priority":   {change(func(j *api.NewJob) { j.Priority = "urgent" }), api.CodeValidation, "priority"},
-			"attempts":   {change(func(j *api.NewJob) { j.MaxAttempts = 1001 }), api.CodeValidation, "max_attempts"},
-			"expired":    {change(func(j *api.NewJob) { j.ExpireAtMS = 1 }), api.CodeValidation, "expire_at_ms"},
-			"backoff":    {change(func(j *api.NewJob) { j.Backoff = "random" }), api.CodeValidation, "backoff"},
-			"depends":    {change(func(j *api.NewJob) { j.DependsOn = []string{"x"} }), api.CodeValidation, "depends_on"},
+			"no JSON":    {job(`{`), api.CodeInvalid, "payload"},
+			"priority":   {change(func(j *api.NewJob) { j.Priority = "urgent" }), api.CodeInvalid, "priority"},
+			"attempts":   {change(func(j *api.NewJob) { j.MaxAttempts = 1001 }), api.CodeInvalid, "max_attempts"},
+			"expired":    {change(func(j *api.NewJob) { j.ExpireAtMS = 1 }), api.CodeInvalid, "expire_at_ms"},
+			"backoff":    {change(func(j *api.NewJob) { j.Backoff = "random" }), api.CodeInvalid, "backoff"},
+			"depends":    {change(func(j *api.NewJob) { j.DependsOn = []string{"x"} }), api.CodeInvalid, "depends_on"},
 			"no job":     {change(func(j *api.NewJob) { j.DependsOn = []string{api.NewJobID()} }), api.CodeJobNotFound, "depends_on"},
-			"schema":     {change(func(j *api.NewJob) { j.ResultSchema = json.RawMessage(`{"minLength":"x"}`) }), api.CodeValidation, "result_schema.minLength"},
+			"schema":     {change(func(j *api.NewJob) { j.ResultSchema = json.RawMessage(`{"minLength":"x"}`) }), api.CodeInvalid, "result_schema.minLength"},
 			"target":     {change(func(j *api.NewJob) { j.Target = &api.JobTarget{Function: "mail", Alias: "prod"} }), api.CodeQueueReserved, ""},
 			"fn step":    {change(func(j *api.NewJob) { j.Chain = &api.Chain{Steps: []api.ChainStep{{Queue: "fn.mail"}}} }), api.CodeQueueReserved, ""},
-			"unique key": {change(func(j *api.NewJob) { j.UniqueKey = "{a}" }), api.CodeValidation, "unique_key"},
+			"unique key": {change(func(j *api.NewJob) { j.UniqueKey = "{a}" }), api.CodeInvalid, "unique_key"},
 		}
 		for name, tt := range tests {
 			_, err := f.Enqueue(t.Context(), queue.Enqueue{Tenant: f.tenant, Namespace: namespace, Queue: emails, Jobs: []api.NewJob{job(`1`), job(`2`), tt.job}})
@@ -194,25 +194,25 @@ func boundsOf(t *testing.T, f *fixture) {
 		err  error
 		code api.Code
 	}{
-		"no jobs":         {enqueue(emails, 0, `1`), api.CodeValidation},
-		"1001 jobs":       {enqueue(emails, 1001, `1`), api.CodeValidation},
+		"no jobs":         {enqueue(emails, 0, `1`), api.CodeInvalid},
+		"1001 jobs":       {enqueue(emails, 1001, `1`), api.CodeInvalid},
 		"over 8 MiB":      {enqueue(emails, 9, `"`+strings.Repeat("a", 1<<20-2)+`"`), api.CodeBodyLimit},
 		"1000 jobs":       {enqueue(emails, 1000, `1`), ""},
 		"fn queue":        {enqueue("fn.mail", 1, `1`), api.CodeQueueReserved},
 		"unknown queue":   {fetch(func(*queue.Fetch) {}), ""},
 		"fetch fn":        {fetch(func(c *queue.Fetch) { c.Queues = []string{"fn.mail"} }), api.CodeQueueReserved},
-		"no queues":       {fetch(func(c *queue.Fetch) { c.Queues = nil }), api.CodeValidation},
-		"1001 at once":    {fetch(func(c *queue.Fetch) { c.Count = 1001 }), api.CodeValidation},
-		"short lease":     {fetch(func(c *queue.Fetch) { c.Lease = time.Millisecond }), api.CodeValidation},
-		"long wait":       {fetch(func(c *queue.Fetch) { c.Wait = time.Hour }), api.CodeValidation},
+		"no queues":       {fetch(func(c *queue.Fetch) { c.Queues = nil }), api.CodeInvalid},
+		"1001 at once":    {fetch(func(c *queue.Fetch) { c.Count = 1001 }), api.CodeInvalid},
+		"short lease":     {fetch(func(c *queue.Fetch) { c.Lease = time.Millisecond }), api.CodeInvalid},
+		"long wait":       {fetch(func(c *queue.Fetch) { c.Wait = time.Hour }), api.CodeInvalid},
 		"worker's name":   {fetch(func(c *queue.Fetch) { c.WorkerID = "a b" }), api.CodeValidationName},
-		"1001 acks":       {second(f.Ack(t.Context(), f.tenant, make([]api.JobAck, 1001))), api.CodeValidation},
-		"1001 fails":      {second(f.Fail(t.Context(), f.tenant, make([]api.JobFail, 1001))), api.CodeValidation},
-		"1001 beats":      {second(f.Heartbeat(t.Context(), f.tenant, make([]api.JobHeartbeat, 1001))), api.CodeValidation},
+		"1001 acks":       {second(f.Ack(t.Context(), f.tenant, make([]api.JobAck, 1001))), api.CodeInvalid},
+		"1001 fails":      {second(f.Fail(t.Context(), f.tenant, make([]api.JobFail, 1001))), api.CodeInvalid},
+		"1001 beats":      {second(f.Heartbeat(t.Context(), f.tenant, make([]api.JobHeartbeat, 1001))), api.CodeInvalid},
 		"no such job":     {second(f.Get(t.Context(), f.tenant, api.NewJobID())), api.CodeJobNotFound},
 		"no job's id":     {second(f.Cancel(t.Context(), f.tenant, "x")), api.CodeValidationName},
 		"no such queue":   {second(f.GetQueue(t.Context(), f.tenant, namespace, "nobodys")), api.CodeQueueNotFound},
-		"callback's jobs": {second(f.CreateBatch(t.Context(), f.tenant, namespace, &api.BatchCallback{Queue: emails, NewJob: job(`1`, func(j *api.NewJob) { j.DependsOn = []string{api.NewJobID()} })})), api.CodeValidation},
+		"callback's jobs": {second(f.CreateBatch(t.Context(), f.tenant, namespace, &api.BatchCallback{Queue: emails, NewJob: job(`1`, func(j *api.NewJob) { j.DependsOn = []string{api.NewJobID()} })})), api.CodeInvalid},
 	}
 	for name, tt := range tests {
 		if api.ErrorCode(tt.err) != tt.code {

@@ -10,14 +10,14 @@ import (
 
 const pathResultSchema = "result_schema"
 
-// checkSchema refuses a JSON Schema for results that is none. CodeValidation.
+// checkSchema refuses a JSON Schema for results that is none. CodeInvalid.
 func (b *Broker) checkSchema(raw json.RawMessage) error {
 	_, err := b.schemas.Get(string(raw), raw)
 	var refused *api.Error
 	if !errors.As(err, &refused) {
 		return err
 	}
-	out := api.Errorf(api.CodeValidation, "%s", inResultSchema(refused.Message))
+	out := api.Errorf(api.CodeInvalid, "%s", inResultSchema(refused.Message))
 	for _, field := range refused.Fields {
 		field.Path = inResultSchema(field.Path)
 		out = out.WithFields(field)

@@ -36,7 +36,7 @@ type ackItem struct {
 
 // Ack settles jobs whose attempt went well. Each gets its own outcome, in order:
 // CodeJobNotFound, CodeJobLeaseLost where another epoch holds the job or none
-// does, CodeJobResult, CodeValidation; a repeat of what the same epoch did is a
+// does, CodeJobResult, CodeInvalid; a repeat of what the same epoch did is a
 // success. An error means that nothing is known: ask again.
 func (b *Broker) Ack(ctx context.Context, tenant string, acks []api.JobAck) ([]api.JobOutcome, error) {
 	if err := checkCount(len(acks)); err != nil {
@@ -312,7 +312,7 @@ func (b *Broker) settleBy(ctx context.Context, tenant, id string, decide func(r 
 	if lost, ok := err.(leaseLost); ok { //nolint:errorlint // decide's own, never wrapped
 		return b.settled(id, lost.run.String(), ""), nil
 	}
-	if code := api.ErrorCode(err); code == api.CodeJobNotFound || code == api.CodeValidation {
+	if code := api.ErrorCode(err); code == api.CodeJobNotFound || code == api.CodeInvalid {
 		return refused(id, err), nil
 	}
 	if err != nil {

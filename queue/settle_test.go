@@ -200,7 +200,7 @@ func TestHostileResultSchemasEndSoon(t *testing.T) {
 			Tenant: f.tenant, Namespace: namespace, Queue: emails,
 			Jobs: []api.NewJob{job(`1`, func(j *api.NewJob) { j.ResultSchema = json.RawMessage(schema) })},
 		})
-		if api.ErrorCode(err) != api.CodeValidation || !strings.Contains(err.Error(), "result_schema") {
+		if api.ErrorCode(err) != api.CodeInvalid || !strings.Contains(err.Error(), "result_schema") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

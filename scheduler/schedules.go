@@ -44,7 +44,7 @@ func NewSchedules(store *storage.Store, broker *queue.Broker, runner Runner) (*S
 	return &Schedules{store: store, schedules: storage.NewSchedules(store), broker: broker, runner: runner}, nil
 }
 
-// Create makes a schedule. CodeValidation and CodeValidationName with the field's path,
+// Create makes a schedule. CodeInvalid and CodeValidationName with the field's path,
 // CodeScheduleExists, CodeScheduleLimit, and what by.May says.
 func (r *Schedules) Create(ctx context.Context, tenant, namespace string, n *api.NewSchedule, by Author) (*api.ScheduleStatus, error) {
 	path := storage.SchedulePath{Tenant: tenant, Namespace: namespace, Name: n.Name}

@@ -18,7 +18,7 @@ type timing interface {
 	next(afterMS int64) int64
 }
 
-// newTiming reads the timing of a schedule. CodeValidation, with the field's path.
+// newTiming reads the timing of a schedule. CodeInvalid, with the field's path.
 func newTiming(tenant, namespace string, s *api.Schedule) (timing, error) {
 	switch {
 	case s.EverySeconds != 0 && s.Cron != "":
@@ -34,10 +34,10 @@ func newTiming(tenant, namespace string, s *api.Schedule) (timing, error) {
 }
 
 func fieldError(path, rule string) error {
-	return api.Errorf(api.CodeValidation, "%s %s", path, rule).WithFields(api.FieldError{Path: path, Message: rule})
+	return api.Errorf(api.CodeInvalid, "%s %s", path, rule).WithFields(api.FieldError{Path: path, Message: rule})
 }
 
-// NextTicks are the next ticks of s after afterMS, n at most. CodeValidation where
+// NextTicks are the next ticks of s after afterMS, n at most. CodeInvalid where
 // its timing is none.
 func NextTicks(tenant, namespace string, s *api.Schedule, afterMS int64, n int) ([]int64, error) {
 	t, err := newTiming(tenant, namespace, s)

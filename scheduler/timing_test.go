@@ -255,12 +255,12 @@ func TestTimingsRefused(t *testing.T) {
 	}
 }
 
-// wantField fails unless err is CodeValidation for field.
+// wantField fails unless err is CodeInvalid for field.
 func wantField(t testing.TB, what string, err error, field string) {
 	t.Helper()
 	var e *api.Error
-	if !errors.As(err, &e) || e.Code != api.CodeValidation || len(e.Fields) != 1 || e.Fields[0].Path != field {
-		t.Errorf("%s: %v, want %s of %s", what, err, api.CodeValidation, field)
+	if !errors.As(err, &e) || e.Code != api.CodeInvalid || len(e.Fields) != 1 || e.Fields[0].Path != field {
+		t.Errorf("%s: %v, want %s of %s", what, err, api.CodeInvalid, field)
 	}
 }
 

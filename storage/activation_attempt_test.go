@@ -43,15 +43,15 @@ func TestAttemptsOfAnActivation(t *testing.T) {
 		other := at(a, api.StatusRunning, 9)
 		other.JobID = "another"
 		if won, _, err := f.activations.Attempt(t.Context(), other, 8); err != nil || won {
-			t.Errorf("another job took it over: %v", err)
+			t.Errorf("another job took it over: %v; want no error and won false", err)
 		}
 		done := succeeded(at(a, api.StatusRunning, 4), f.NowMS(), "1")
 		if won, _, err := f.activations.Finish(t.Context(), done, 4); err != nil || !won {
-			t.Fatal(won, err)
+			t.Fatalf("activations.Finish: got %+v, %v; want no error and won true", won, err)
 		}
 		turn(api.StatusRunning, 5, 4, false)
 		if ended, current, err := f.activations.End(t.Context(), a.Tenant, a.ActivationID, func(*activations.Record) { t.Error("asked") }); ended || err != nil || current.Status != api.StatusSuccess {
-			t.Errorf("ended twice: %v %+v %v", ended, current, err)
+			t.Errorf("ended twice: %v %+v %v; want not ended and no error and current.Status == api.StatusSuccess", ended, current, err)
 		}
 	})
 }
@@ -70,7 +70,7 @@ func TestOneWorkerBeginsAnAttempt(t *testing.T) {
 				mine.DeadlineMS = int64(n) // no two workers' records are the same
 				ok, _, err := f.activations.Attempt(t.Context(), mine, 0)
 				if err != nil {
-					t.Error(err)
+					t.Errorf("activations.Attempt: %v", err)
 				}
 				if ok {
 					won.Add(1)
@@ -79,7 +79,7 @@ func TestOneWorkerBeginsAnAttempt(t *testing.T) {
 		}
 		wg.Wait()
 		if won.Load() != 1 {
-			t.Errorf("%d began it", won.Load())
+			t.Errorf("%d began it; want won.Load() == 1", won.Load())
 		}
 	})
 }

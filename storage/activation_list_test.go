@@ -19,10 +19,10 @@ func (f *fixture) pages(t *testing.T, filter activations.Filter) (ids []string) 
 	for range 10_000 {
 		items, next, err := f.activations.List(t.Context(), filter)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("activations.List: %v", err)
 		}
 		if len(items) > filter.Limit {
-			t.Fatalf("a page of %d, limit %d", len(items), filter.Limit)
+			t.Fatalf("a page of %d, limit %d; want len(items) <= filter.Limit", len(items), filter.Limit)
 		}
 		for _, a := range items {
 			if a.Result != nil {
@@ -92,7 +92,7 @@ func TestListPages(t *testing.T) {
 			seen := map[string]bool{}
 			for i, id := range got {
 				if seen[id] {
-					t.Errorf("%s: %s comes twice", name, id)
+					t.Errorf("%s: %s comes twice; want not seen[id]", name, id)
 				}
 				seen[id] = true
 				if i > 0 && startOf[id] > startOf[got[i-1]] {
@@ -105,7 +105,7 @@ func TestListPages(t *testing.T) {
 		}
 		_, _, err := f.activations.List(t.Context(), activations.Filter{Tenant: f.fn.Tenant, Cursor: "x"})
 		if api.ErrorCode(err) != api.CodeValidationCursor {
-			t.Errorf("cursor: %v", err)
+			t.Errorf("cursor: %v; want CodeValidationCursor", err)
 		}
 	})
 }
@@ -119,10 +119,10 @@ func TestSweep(t *testing.T) {
 			t.Helper()
 			got, err := f.activations.SweepFunction(t.Context(), f.fn.Tenant, f.fn.Namespace, f.fn.Name, nowMS, limit)
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("activations.SweepFunction: %v", err)
 			}
 			if d := cmp.Diff(want, got.SweepCounts); d != "" {
-				t.Errorf("%s: %s", name, d)
+				t.Errorf("%s: difference (-want +got.SweepCounts):\n%s", name, d)
 			}
 		}
 		sweep("never invoked", now, 10, activations.SweepCounts{})
@@ -139,13 +139,13 @@ func TestSweep(t *testing.T) {
 		all[4].StartMS = now
 		f.start(t, all...)
 		if _, _, err := f.activations.Finish(t.Context(), succeeded(all[0], now, "1"), 1); err != nil {
-			t.Fatal(err)
+			t.Fatalf("activations.Finish: %v", err)
 		}
 		sweep("as far as the limit", now, 2, activations.SweepCounts{Read: 2, Lost: 1, More: true})
 		sweep("the rest", now, 10, activations.SweepCounts{Read: 2, Lost: 1})
 		sweep("again: only what still ran", now, 10, activations.SweepCounts{Read: 1})
 		if got, err := f.activations.Get(t.Context(), f.fn.Tenant, all[3].ActivationID); err != nil || got.Error == nil || got.Error.Type != api.ErrLost {
-			t.Errorf("%+v %v", got, err)
+			t.Errorf("activations.Get: got %+v %v; want no error and got.Error != nil and got.Error.Type == api.ErrLost", got, err)
 		}
 		sweep("the long one is lost too, the young one ran out", now+80_000, 10, activations.SweepCounts{Read: 2, Lost: 2})
 		sweep("nothing left", now+80_000, 10, activations.SweepCounts{})
@@ -153,7 +153,7 @@ func TestSweep(t *testing.T) {
 		sweep("after their time, as far as the limit", now+9*24*3600_000, 3, activations.SweepCounts{Trimmed: 3, Read: 2, More: true})
 		sweep("after their time", now+9*24*3600_000, 3, activations.SweepCounts{Trimmed: 2})
 		if got := f.pages(t, activations.Filter{Limit: 10}); len(got) != 0 {
-			t.Errorf("still listed: %v", got)
+			t.Errorf("still listed: %v; want len(got) == 0", got)
 		}
 	})
 }
@@ -180,17 +180,17 @@ func TestSweepWaitsForManyRunning(t *testing.T) {
 			for range 5 {
 				c, err := f.activations.SweepFunction(t.Context(), f.fn.Tenant, f.fn.Namespace, f.fn.Name, nowMS, 100)
 				if err != nil {
-					t.Fatal(err)
+					t.Fatalf("activations.SweepFunction: %v", err)
 				}
 				sum.Add(c.SweepCounts)
 			}
 			return sum
 		}
 		if c := sweep(now); c.Lost != 0 || c.Read > 5*100 {
-			t.Errorf("while they run: %+v", c)
+			t.Errorf("while they run: %+v; want c.Lost == 0 and c.Read <= 5*100", c)
 		}
 		if c := sweep(now + 80_000); c.Lost != n {
-			t.Errorf("when all are lost: %+v", c)
+			t.Errorf("when all are lost: %+v; want c.Lost == n", c)
 		}
 	})
 }
@@ -203,7 +203,7 @@ func TestSweepRemovesWhatHasNoRecord(t *testing.T) {
 	f := newFixture(t, storagetest.Open(t, storage.Config{URL: server.URL}))
 	options, err := redis.ParseURL(server.URL)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("redis.ParseURL: %v", err)
 	}
 	client := redis.NewClient(options)
 	t.Cleanup(func() { _ = client.Close() })
@@ -211,18 +211,18 @@ func TestSweepRemovesWhatHasNoRecord(t *testing.T) {
 	now := f.NowMS()
 	for id, start := range map[string]int64{"old": now - 60_000, "on its way": now} {
 		if err := client.ZAdd(t.Context(), index, redis.Z{Score: float64(start), Member: id}).Err(); err != nil {
-			t.Fatal(err)
+			t.Fatalf("client.ZAdd: %v", err)
 		}
 	}
 	if got := f.pages(t, activations.Filter{Limit: 10}); len(got) != 0 {
-		t.Errorf("listed: %v", got)
+		t.Errorf("listed: %v; want len(got) == 0", got)
 	}
 	c, err := f.activations.SweepFunction(t.Context(), f.fn.Tenant, f.fn.Namespace, f.fn.Name, now, 10)
 	if err != nil || c.Dangling != 1 {
-		t.Errorf("%+v %v", c, err)
+		t.Errorf("activations.SweepFunction: got %+v %v; want no error and c.Dangling == 1", c, err)
 	}
 	left, err := client.ZRange(t.Context(), index, 0, -1).Result()
 	if err != nil || len(left) != 1 || left[0] != "on its way" {
-		t.Errorf("left: %v %v", left, err)
+		t.Errorf("left: %v %v; want no error and len(left) == 1 and left[0] == \"on its way\"", left, err)
 	}
 }

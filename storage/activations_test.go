@@ -41,22 +41,22 @@ func TestActivationLifecycle(t *testing.T) {
 		a := f.running()
 		for range 2 {
 			if created, _, err := f.activations.Start(ctx, a); err != nil || !created {
-				t.Fatalf("start: %v %v", created, err)
+				t.Fatalf("start: %v %v; want no error and created true", created, err)
 			}
 		}
 		done := succeeded(a, s.NowMS(), `{"ok":true}`)
 		for range 2 {
 			won, _, err := f.activations.Finish(ctx, done, 1)
 			if err != nil || !won {
-				t.Fatalf("finish: %v %v", won, err)
+				t.Fatalf("finish: %v %v; want no error and won true", won, err)
 			}
 		}
 		got, err := f.activations.Get(ctx, a.Tenant, a.ActivationID)
 		if err != nil || string(got.Result) != `{"ok":true}` || got.Status != api.StatusSuccess {
-			t.Fatalf("get: %+v %v", got, err)
+			t.Fatalf("get: %+v %v; want no error and string(got.Result) == `{\"ok\":true}` and got.Status == api.StatusSuccess", got, err)
 		}
 		if _, err := f.activations.Cancel(ctx, a.Tenant, a.ActivationID, s.NowMS()); api.ErrorCode(err) != api.CodeActivationTerminal {
-			t.Errorf("cancel: %v", err)
+			t.Errorf("cancel: %v; want CodeActivationTerminal", err)
 		}
 	})
 }
@@ -73,7 +73,7 @@ func (f *fixture) start(t *testing.T, activations ...*activations.Record) {
 	t.Helper()
 	for _, a := range activations {
 		if created, _, err := f.activations.Start(t.Context(), a); err != nil || !created {
-			t.Fatal(created, err)
+			t.Fatalf("activations.Start: got %+v, %v; want no error and created true", created, err)
 		}
 	}
 }
@@ -89,13 +89,13 @@ func TestStartOfATakenIDGivesWhatIsThere(t *testing.T) {
 		b.EventSHA256, b.StartMS = "bb", a.StartMS+5
 		created, existing, err := f.activations.Start(t.Context(), &b)
 		if err != nil || created {
-			t.Fatal(created, err)
+			t.Fatalf("activations.Start: got %+v, %v; want no error and created false", created, err)
 		}
 		if d := cmp.Diff(a, existing); d != "" {
-			t.Error(d)
+			t.Errorf("difference (-a +existing):\n%s", d)
 		}
 		if got := f.pages(t, activations.Filter{Limit: 10, ToMS: a.StartMS + 1}); len(got) != 1 {
-			t.Errorf("the index moved: %v", got)
+			t.Errorf("the index moved: %v; want len(got) == 1", got)
 		}
 	})
 }
@@ -111,11 +111,11 @@ func TestWithdraw(t *testing.T) {
 		b := *a
 		b.Claim = "another's"
 		if created, existing, err := f.activations.Start(t.Context(), &b); err != nil || created || existing.Claim != "mine" {
-			t.Fatalf("a start of the same moment: %v %+v %v", created, existing, err)
+			t.Fatalf("a start of the same moment: %v %+v %v; want no error and created false and existing.Claim == \"mine\"", created, existing, err)
 		}
 		for range 2 {
 			if err := f.activations.Withdraw(t.Context(), &b); err != nil {
-				t.Fatal(err)
+				t.Fatalf("activations.Withdraw: %v", err)
 			}
 			if _, err := f.activations.Get(t.Context(), a.Tenant, a.ActivationID); err != nil {
 				t.Fatalf("another's record went: %v", err)
@@ -123,22 +123,22 @@ func TestWithdraw(t *testing.T) {
 		}
 		for range 2 { // the second finds nothing
 			if err := f.activations.Withdraw(t.Context(), a); err != nil {
-				t.Fatal(err)
+				t.Fatalf("activations.Withdraw: %v", err)
 			}
 		}
 		if _, err := f.activations.Get(t.Context(), a.Tenant, a.ActivationID); api.ErrorCode(err) != api.CodeActivationNotFound {
-			t.Errorf("after the withdrawal: %v", err)
+			t.Errorf("after the withdrawal: %v; want CodeActivationNotFound", err)
 		}
 		f.start(t, a)
 		done := succeeded(a, f.NowMS(), "1")
 		if won, _, err := f.activations.Finish(t.Context(), done, 1); err != nil || !won {
-			t.Fatal(won, err)
+			t.Fatalf("activations.Finish: got %+v, %v; want no error and won true", won, err)
 		}
 		if err := f.activations.Withdraw(t.Context(), a); err != nil {
-			t.Fatal(err)
+			t.Fatalf("activations.Withdraw: %v", err)
 		}
 		if got, err := f.activations.Get(t.Context(), a.Tenant, a.ActivationID); err != nil || got.Status != api.StatusSuccess {
-			t.Errorf("a record that had ended: %+v %v", got, err)
+			t.Errorf("a record that had ended: %+v %v; want no error and got.Status == api.StatusSuccess", got, err)
 		}
 	})
 }
@@ -159,21 +159,21 @@ func TestResultsAreStoredBySize(t *testing.T) {
 			for range 2 { // the second time recognises the first
 				won, stored, err := f.activations.Finish(t.Context(), done, 1)
 				if err != nil || !won {
-					t.Fatalf("%s: %v %v", name, won, err)
+					t.Fatalf("%s: activations.Finish: got %v %v; want no error and won true", name, won, err)
 				}
 				if stored.ResultTruncated != (name == "cut") {
-					t.Errorf("%s: truncated %v", name, stored.ResultTruncated)
+					t.Errorf("%s: truncated %v; want stored.ResultTruncated == (name == \"cut\")", name, stored.ResultTruncated)
 				}
 			}
 			// A loser gets the winner's record whole, and leaves its result alone.
 			late := succeeded(a, s.NowMS()+1, quoted(api.MaxInlineResultBytes+4))
 			won, current, err := f.activations.Finish(t.Context(), late, 1)
 			if err != nil || won {
-				t.Fatalf("%s, late: %v %v", name, won, err)
+				t.Fatalf("%s, late: %v %v; want no error and won false", name, won, err)
 			}
 			got, err := f.activations.Get(t.Context(), a.Tenant, a.ActivationID)
 			if err != nil {
-				t.Fatalf("%s: %v", name, err)
+				t.Fatalf("%s: activations.Get: %v", name, err)
 			}
 			want, _ := activations.TruncateResult(json.RawMessage(result))
 			if !bytes.Equal(got.Result, want) || !bytes.Equal(current.Result, want) {
@@ -203,7 +203,7 @@ func TestCutResult(t *testing.T) {
 			t.Parallel()
 			stored, truncated := activations.TruncateResult(json.RawMessage(tt.result))
 			if truncated != tt.truncated {
-				t.Fatalf("truncated %v", truncated)
+				t.Fatalf("truncated %v; want truncated == tt.truncated", truncated)
 			}
 			if !truncated {
 				if string(stored) != tt.result {
@@ -213,7 +213,7 @@ func TestCutResult(t *testing.T) {
 			}
 			var text string
 			if err := json.Unmarshal(stored, &text); err != nil {
-				t.Fatal(err)
+				t.Fatalf("json.Unmarshal: %v", err)
 			}
 			if text != tt.result[:tt.prefix] || !utf8.ValidString(text) {
 				t.Errorf("holds %d bytes, want %d", len(text), tt.prefix)
@@ -233,11 +233,11 @@ func TestLostActivationsAreRepairedByReaders(t *testing.T) {
 		f.start(t, a, b, alive, job, grace)
 		got, err := f.activations.Get(ctx, a.Tenant, a.ActivationID)
 		if err != nil || got.Status != api.StatusError || got.Error.Type != api.ErrLost || got.EndMS == 0 {
-			t.Fatalf("%+v %v", got, err)
+			t.Fatalf("activations.Get: got %+v %v; want no error and got.Status == api.StatusError and got.Error.Type == api.ErrLost and got.EndMS != 0", got, err)
 		}
 		items, _, err := f.activations.List(ctx, activations.Filter{Tenant: a.Tenant, Namespace: a.Namespace, Function: a.Function})
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("activations.List: %v", err)
 		}
 		statuses := map[string]api.Status{}
 		for _, item := range items {
@@ -248,12 +248,12 @@ func TestLostActivationsAreRepairedByReaders(t *testing.T) {
 			alive.ActivationID: api.StatusRunning, job.ActivationID: api.StatusRunning, grace.ActivationID: api.StatusRunning,
 		}
 		if d := cmp.Diff(want, statuses); d != "" {
-			t.Error(d)
+			t.Errorf("difference (-want +statuses):\n%s", d)
 		}
 		// Who comes late learns that it is over.
 		won, current, err := f.activations.Finish(ctx, succeeded(b, s.NowMS(), "1"), 1)
 		if err != nil || won || current.Error == nil || current.Error.Type != api.ErrLost {
-			t.Errorf("late finish: %v %+v %v", won, current, err)
+			t.Errorf("late finish: %v %+v %v; want no error and won false and current.Error != nil and current.Error.Type == api.ErrLost", won, current, err)
 		}
 	})
 }
@@ -294,7 +294,7 @@ func TestFinishCancelAndRepairRace(t *testing.T) {
 			}
 			final, err := f.activations.Get(ctx, a.Tenant, a.ActivationID)
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("activations.Get: %v", err)
 			}
 			winners = slices.DeleteFunc(winners, func(s api.Status) bool { return s == "" })
 			switch {
@@ -319,14 +319,14 @@ func TestFinishNeedsItsAttempt(t *testing.T) {
 		old := succeeded(a, s.NowMS(), "1")
 		old.Attempt = 1
 		if won, current, err := f.activations.Finish(t.Context(), old, 1); err != nil || won || current.Status != api.StatusRunning {
-			t.Errorf("an earlier attempt's end: %v %+v %v", won, current, err)
+			t.Errorf("an earlier attempt's end: %v %+v %v; want no error and won false and current.Status == api.StatusRunning", won, current, err)
 		}
 		gone := f.running()
 		if _, _, err := f.activations.Finish(t.Context(), gone, 1); api.ErrorCode(err) != api.CodeActivationNotFound {
-			t.Errorf("no record: %v", err)
+			t.Errorf("no record: %v; want CodeActivationNotFound", err)
 		}
 		if _, err := f.activations.Get(t.Context(), gone.Tenant, gone.ActivationID); api.ErrorCode(err) != api.CodeActivationNotFound {
-			t.Errorf("no record: %v", err)
+			t.Errorf("no record: %v; want CodeActivationNotFound", err)
 		}
 	})
 }
@@ -339,11 +339,11 @@ func TestCancelEndsARunningOne(t *testing.T) {
 		f.start(t, a)
 		got, err := f.activations.Cancel(t.Context(), a.Tenant, a.ActivationID, a.StartMS+7)
 		if err != nil || got.Status != api.StatusCancelled || got.EndMS != a.StartMS+7 || got.DurationMS != 7 {
-			t.Fatalf("%+v %v", got, err)
+			t.Fatalf("activations.Cancel: got %+v %v; want no error and got.Status == api.StatusCancelled and got.EndMS == a.StartMS+7 and got.DurationMS == 7", got, err)
 		}
 		got, err = f.activations.Cancel(t.Context(), a.Tenant, a.ActivationID, a.StartMS+8)
 		if api.ErrorCode(err) != api.CodeActivationTerminal || got.EndMS != a.StartMS+7 {
-			t.Fatalf("%+v %v", got, err)
+			t.Fatalf("activations.Cancel: got %+v %v; want CodeActivationTerminal and got.EndMS == a.StartMS+7", got, err)
 		}
 	})
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// Aliases keeps the names that point at versions.
+// Aliases keeps the named pointers to versions.
 type Aliases struct{ s *Store }
 
-// NewAliases gives the aliases in s.
+// NewAliases returns the aliases in s.
 func NewAliases(s *Store) *Aliases { return &Aliases{s} }
 
-// Set points an alias at a version that exists. With ifMatch, only if the alias
-// points at that version now; 0 there means that the alias must not exist.
-// CodeFunctionNotFound, CodeVersionNotFound, CodePreconditionFailed.
+// Set points an alias at an existing version. With ifMatch it does so only if the alias
+// points at version *ifMatch, or does not exist where *ifMatch is 0. CodeFunctionNotFound,
+// CodeVersionNotFound, CodePreconditionFailed.
 func (r *Aliases) Set(ctx context.Context, tenant, namespace, function, alias string, version int64, ifMatch *int64, nowMS int64) (api.Alias, error) {
 	a := api.Alias{Alias: alias, Version: version, UpdatedAtMS: nowMS}
 	raw, err := Encode(a)
@@ -45,7 +45,7 @@ func matchArg(ifMatch *int64) string {
 	return strconv.FormatInt(*ifMatch, 10)
 }
 
-// Get gives an alias. CodeAliasNotFound.
+// Get returns an alias. CodeAliasNotFound.
 func (r *Aliases) Get(ctx context.Context, tenant, namespace, function, alias string) (api.Alias, error) {
 	raw, err := r.s.rdb.Get(ctx, r.s.keys.function(tenant, namespace, function).alias(alias)).Result()
 	if errors.Is(err, redis.Nil) {
@@ -61,8 +61,8 @@ func aliasNotFound(alias string) error {
 	return api.Errorf(api.CodeAliasNotFound, "alias %q does not exist", alias)
 }
 
-// List is a page of a function's aliases by name, beginning behind after. next
-// is "" at the end; a page may be short and still have one.
+// List returns a page of a function's aliases by name, after the name after. next is "" at
+// the end. A page may be short and still have a next.
 func (r *Aliases) List(ctx context.Context, tenant, namespace, function, after string, limit int) (items []api.Alias, next string, err error) {
 	limit = PageLimit(limit)
 	k := r.s.keys.function(tenant, namespace, function)
@@ -70,10 +70,7 @@ func (r *Aliases) List(ctx context.Context, tenant, namespace, function, after s
 	if err != nil {
 		return nil, "", Failure(ctx, "list aliases", err)
 	}
-	if len(names) > limit {
-		names = names[:limit]
-		next = names[limit-1]
-	}
+	names, next = FirstPage(names, limit)
 	keys := make([]string, len(names))
 	for i, name := range names {
 		keys[i] = k.alias(name)
@@ -85,7 +82,7 @@ func (r *Aliases) List(ctx context.Context, tenant, namespace, function, after s
 	items = make([]api.Alias, 0, len(raws))
 	for _, raw := range raws {
 		if raw == "" {
-			continue // a write was cut short between the alias and its index
+			continue // a write was interrupted between the alias and its index
 		}
 		a, err := Decode[api.Alias](raw)
 		if err != nil {
@@ -96,7 +93,7 @@ func (r *Aliases) List(ctx context.Context, tenant, namespace, function, after s
 	return items, next, nil
 }
 
-// Delete removes an alias; with ifMatch, only if it points at that version.
+// Delete removes an alias; with ifMatch, only if it points at version *ifMatch.
 // CodeAliasNotFound, CodePreconditionFailed.
 func (r *Aliases) Delete(ctx context.Context, tenant, namespace, function, alias string, ifMatch *int64) error {
 	k := r.s.keys.function(tenant, namespace, function)

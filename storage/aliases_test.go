@@ -19,7 +19,7 @@ func TestAliases(t *testing.T) {
 		tn, ns, name := f.fn.Tenant, f.fn.Namespace, f.fn.Name
 		for _, sha := range []string{"aa", "bb"} {
 			if _, _, err := f.publish(f.draft(t, sha), sha, ""); err != nil {
-				t.Fatal(err)
+				t.Fatalf("publish: %v", err)
 			}
 		}
 		steps := []struct {
@@ -40,42 +40,42 @@ func TestAliases(t *testing.T) {
 		for i, step := range steps {
 			_, err := f.aliases.Set(ctx, tn, ns, name, "prod", step.version, step.ifMatch, int64(i))
 			if api.ErrorCode(err) != step.want {
-				t.Errorf("%s: %v", step.name, err)
+				t.Errorf("%s: aliases.Set: got %v; want the code step.want", step.name, err)
 			}
 		}
 		// A repeat of the same write succeeds, although the guard is met no more.
 		for range 2 {
 			if _, err := f.aliases.Set(ctx, tn, ns, name, "prod", 2, new(int64(1)), 99); err != nil {
-				t.Error(err)
+				t.Errorf("aliases.Set: %v", err)
 			}
 		}
 		want := api.Alias{Alias: "prod", Version: 2, UpdatedAtMS: 99}
 		got, err := f.aliases.Get(ctx, tn, ns, name, "prod")
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("aliases.Get: %v", err)
 		}
 		if d := cmp.Diff(want, got); d != "" {
-			t.Error(d)
+			t.Errorf("difference (-want +got):\n%s", d)
 		}
 		if err := f.aliases.Delete(ctx, tn, ns, name, "prod", new(int64(1))); api.ErrorCode(err) != api.CodePreconditionFailed {
-			t.Errorf("guarded delete: %v", err)
+			t.Errorf("guarded delete: %v; want CodePreconditionFailed", err)
 		}
 		for _, want := range []api.Code{"", api.CodeAliasNotFound} {
 			if err := f.aliases.Delete(ctx, tn, ns, name, "prod", nil); api.ErrorCode(err) != want {
-				t.Errorf("delete: %v", err)
+				t.Errorf("delete: %v; want the code want", err)
 			}
 		}
 		if _, err := f.versions.Resolve(ctx, tn, ns, name, api.Ref{Alias: "prod"}); api.ErrorCode(err) != api.CodeAliasNotFound {
-			t.Errorf("resolve: %v", err)
+			t.Errorf("resolve: %v; want CodeAliasNotFound", err)
 		}
 		if _, err := f.versions.Resolve(ctx, tn, ns, name, api.Ref{Version: 3}); api.ErrorCode(err) != api.CodeVersionNotFound {
-			t.Errorf("resolve: %v", err)
+			t.Errorf("resolve: %v; want CodeVersionNotFound", err)
 		}
 		if err := f.functions.Delete(ctx, tn, ns, name, 1); err != nil {
-			t.Fatal(err)
+			t.Fatalf("functions.Delete: %v", err)
 		}
 		if _, err := f.aliases.Set(ctx, tn, ns, name, "prod", 1, nil, 1); api.ErrorCode(err) != api.CodeFunctionNotFound {
-			t.Errorf("alias of a deleted function: %v", err)
+			t.Errorf("alias of a deleted function: %v; want CodeFunctionNotFound", err)
 		}
 	})
 }
@@ -86,30 +86,31 @@ func TestAliasPages(t *testing.T) {
 		f, ctx := newFixture(t, s), t.Context()
 		tn, ns, name := f.fn.Tenant, f.fn.Namespace, f.fn.Name
 		if _, _, err := f.publish(f.draft(t, "aa"), "aa", ""); err != nil {
-			t.Fatal(err)
+			t.Fatalf("publish: %v", err)
 		}
 		var want, got []string
 		for i := range 7 {
 			alias := fmt.Sprintf("alias-%d", i)
 			want = append(want, alias)
 			if _, err := f.aliases.Set(ctx, tn, ns, name, alias, 1, nil, 1); err != nil {
-				t.Fatal(err)
+				t.Fatalf("aliases.Set: %v", err)
 			}
 		}
 		for after := ""; ; {
 			items, next, err := f.aliases.List(ctx, tn, ns, name, after, 3)
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("aliases.List: %v", err)
 			}
 			for _, a := range items {
 				got = append(got, a.Alias)
 			}
-			if after = next; next == "" {
+			after = next
+			if next == "" {
 				break
 			}
 		}
 		if d := cmp.Diff(want, got); d != "" {
-			t.Error(d)
+			t.Errorf("difference (-want +got):\n%s", d)
 		}
 	})
 }
@@ -122,7 +123,7 @@ func TestConcurrentAliasUpdatesLeaveOneOfThem(t *testing.T) {
 		for i := range 4 {
 			sha := fmt.Sprint(i)
 			if _, _, err := f.publish(f.draft(t, sha), sha, ""); err != nil {
-				t.Fatal(err)
+				t.Fatalf("publish: %v", err)
 			}
 		}
 		// Unguarded: all succeed, and one of the values stands.
@@ -132,18 +133,18 @@ func TestConcurrentAliasUpdatesLeaveOneOfThem(t *testing.T) {
 			return err
 		})...)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("errors.Join: %v", err)
 		}
 		got, err := f.aliases.Get(ctx, tn, ns, name, "prod")
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("aliases.Get: %v", err)
 		}
 		if got != written[got.UpdatedAtMS] {
-			t.Errorf("%+v was never written", got)
+			t.Errorf("%+v was never written; want got == written[got.UpdatedAtMS]", got)
 		}
 		// Guarded by the same version: one succeeds.
 		if _, err := f.aliases.Set(ctx, tn, ns, name, "guarded", 1, nil, 1); err != nil {
-			t.Fatal(err)
+			t.Fatalf("aliases.Set: %v", err)
 		}
 		won := 0
 		for _, err := range storagetest.Concurrently(8, func(i int) error {
@@ -159,7 +160,7 @@ func TestConcurrentAliasUpdatesLeaveOneOfThem(t *testing.T) {
 			}
 		}
 		if won != 1 {
-			t.Errorf("%d guarded updates succeeded", won)
+			t.Errorf("%d guarded updates succeeded; want won == 1", won)
 		}
 	})
 }

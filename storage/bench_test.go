@@ -63,11 +63,11 @@ func openFast(b *testing.B, backend storagetest.Backend) *storage.Store {
 	b.Helper()
 	s, err := storage.Open(b.Context(), backend.Config(b))
 	if err != nil {
-		b.Fatal(err)
+		b.Fatalf("storage.Open: %v", err)
 	}
 	b.Cleanup(func() {
 		if err := s.Close(); err != nil {
-			b.Error(err)
+			b.Errorf("Close: %v", err)
 		}
 	})
 	return s

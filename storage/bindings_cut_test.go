@@ -15,7 +15,7 @@ func checkBindings(t *testing.T, f *fixture, want int) {
 	r := bindings.New(f.Store)
 	items, _, err := r.List(t.Context(), f.fn.Tenant, f.fn.Namespace, "", 10)
 	if err != nil || len(items) != want {
-		t.Errorf("listed: %+v %v", items, err)
+		t.Errorf("listed: %+v %v; want no error and len(items) == want", items, err)
 	}
 	all, err := r.All(t.Context())
 	found := 0
@@ -25,7 +25,7 @@ func checkBindings(t *testing.T, f *fixture, want int) {
 		}
 	}
 	if err != nil || found != want {
-		t.Errorf("%d found: %v", found, err)
+		t.Errorf("%d found: %v; want no error and found == want", found, err)
 	}
 }
 
@@ -50,7 +50,7 @@ func cutBindingCreate(_ *testing.T, _ *fixture) (func(*fixture) error, func(*tes
 func cutBindingUpdate(t *testing.T, f *fixture) (func(*fixture) error, func(*testing.T, *fixture)) {
 	t.Helper()
 	if err := createBinding(f); err != nil {
-		t.Fatal(err)
+		t.Fatalf("createBinding: %v", err)
 	}
 	return func(f *fixture) error {
 			_, err := bindings.New(f.Store).Update(context.Background(), bindingOf(f), nil, 2, func(b *bindings.Record) error {
@@ -63,7 +63,7 @@ func cutBindingUpdate(t *testing.T, f *fixture) (func(*fixture) error, func(*tes
 			checkBindings(t, f, 1)
 			b, err := bindings.New(f.Store).Get(t.Context(), bindingOf(f))
 			if err != nil || b.Tasklist != "other" || b.Revision != 2 {
-				t.Errorf("%+v %v", b, err)
+				t.Errorf("bindings.Get: got %+v %v; want no error and b.Tasklist == \"other\" and b.Revision == 2", b, err)
 			}
 		}
 }
@@ -71,7 +71,7 @@ func cutBindingUpdate(t *testing.T, f *fixture) (func(*fixture) error, func(*tes
 func cutBindingDelete(t *testing.T, f *fixture) (func(*fixture) error, func(*testing.T, *fixture)) {
 	t.Helper()
 	if err := createBinding(f); err != nil {
-		t.Fatal(err)
+		t.Fatalf("createBinding: %v", err)
 	}
 	return func(f *fixture) error {
 		err := bindings.New(f.Store).Delete(context.Background(), bindingOf(f), nil)

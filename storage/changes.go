@@ -24,8 +24,8 @@ const (
 	ChangeResubscribed = "resubscribed"
 )
 
-// Change is a notice to other processes. Notices are best effort: what depends
-// on one must find out by itself, later.
+// Change is a notice to other processes. Notices are best effort: a reader that depends on
+// one must also look by itself, later.
 type Change struct {
 	Kind         string `json:"kind"`
 	Tenant       string `json:"tenant,omitempty"`
@@ -60,10 +60,10 @@ func (s *Store) Publisher(ctx context.Context, channel string) (redis.Cmdable, e
 	return s.rdb, nil
 }
 
-// Subscribe calls hear with every notice, one at a time, until ctx ends or the
-// Store is closed. It returns when notices arrive, or at once where the store
-// does not answer; either way the connection is made anew whenever it breaks, and
-// hear gets ChangeResubscribed each time it stands again.
+// Subscribe calls hear with every notice, one at a time, until ctx ends or the Store is
+// closed. It returns once notices arrive, or without delay where the store does not
+// answer. In both cases the connection is made anew whenever it breaks, and hear receives
+// ChangeResubscribed each time, because notices may have been missed.
 func (s *Store) Subscribe(ctx context.Context, hear func(Change)) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -74,7 +74,7 @@ func (s *Store) Subscribe(ctx context.Context, hear func(Change)) error {
 	_, _ = sub.ReceiveTimeout(ctx, readTimeout)
 	events := sub.ChannelWithSubscriptions()
 	s.actors.Go(func() {
-		defer func() { _ = sub.Close() }() // there is nobody left to tell
+		defer func() { _ = sub.Close() }() // the subscription ends either way
 		for {
 			select {
 			case <-ctx.Done():
@@ -92,8 +92,8 @@ func (s *Store) Subscribe(ctx context.Context, hear func(Change)) error {
 	return nil
 }
 
-// deliver hands on what an event says. Once subscribed, every further
-// confirmation means that the connection was lost in between.
+// deliver passes an event to hear. After the first confirmation of the subscription, every
+// further one means that the connection was lost in between.
 func (s *Store) deliver(event any, hear func(Change)) {
 	switch event := event.(type) {
 	case *redis.Subscription:

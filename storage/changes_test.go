@@ -19,11 +19,11 @@ func TestChangesReachEverySubscriber(t *testing.T) {
 			heard := make(chan storage.Change, 1000)
 			all = append(all, heard)
 			if err := s.Subscribe(ctx, func(c storage.Change) { heard <- c }); err != nil {
-				t.Fatal(err)
+				t.Fatalf("Subscribe: %v", err)
 			}
 		}
 		if err := s.PublishChange(ctx, want); err != nil {
-			t.Fatal(err)
+			t.Fatalf("PublishChange: %v", err)
 		}
 		for _, heard := range all {
 			storagetest.AwaitChange(t, heard, want)
@@ -37,7 +37,7 @@ func TestSubscriptionOutlivesTheServer(t *testing.T) {
 	s := storagetest.Open(t, storage.Config{URL: server.URL})
 	heard := make(chan storage.Change, 1000)
 	if err := s.Subscribe(t.Context(), func(c storage.Change) { heard <- c }); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Subscribe: %v", err)
 	}
 	server.Kill()
 	server.Start(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Bounds of one group commit: how many writes go together, and how long it may
-// take, retries included.
+// Limits of one group commit: the number of writes in it, and its duration, retries
+// included.
 const (
 	commitBatch   = 256
 	commitTimeout = 4 * time.Second
@@ -36,7 +36,8 @@ func queueBatch(ctx context.Context, pipe redis.Pipeliner, batch []Write) {
 	keys := make([]string, len(batch))
 	for i, w := range batch {
 		key, entry := w.IndexEntry()
-		if keys[i] = key; key != "" {
+		keys[i] = key
+		if key != "" {
 			entries[key] = append(entries[key], entry)
 		}
 	}
@@ -122,10 +123,10 @@ func (w *scriptWrite) Queue(ctx context.Context, pipe redis.Pipeliner, _ *redis.
 	w.reply = w.script.EvalSha(ctx, pipe, w.keys, w.args...)
 }
 
-// commits batches the writes of concurrent activations: each stripe sends what
-// has gathered in one pipeline as soon as the one before returned. No timer: an
-// idle stripe sends at once, a busy one makes fewer round trips. Writes with one
-// key keep their order.
+// commits batches the writes of concurrent callers: each stripe sends the writes that
+// have gathered, in one pipeline, as soon as its previous pipeline has returned. There is
+// no timer: an idle stripe sends without delay, and a busy one makes fewer round trips.
+// Writes with one key keep their order.
 type commits struct {
 	seed    maphash.Seed
 	stripes [commitStripes]*stripe
@@ -155,7 +156,7 @@ func newCommits(s *Store) *commits {
 }
 
 // do sends w with the next batch of key's stripe and waits for its replies. A
-// caller that stops waiting gets its context's error, and its write goes on: one
+// caller that stops waiting gets its context's error, and its write is still sent: one
 // caller's context never ends the others' batch.
 func (c *commits) do(ctx context.Context, key string, w Write) error {
 	if err := ctx.Err(); err != nil {
@@ -168,7 +169,7 @@ func (c *commits) do(ctx context.Context, key string, w Write) error {
 	st.mu.Unlock()
 	select {
 	case st.wake <- struct{}{}:
-	default: // a token is there already
+	default: // the channel holds a token already
 	}
 	select {
 	case <-p.done:
@@ -180,7 +181,7 @@ func (c *commits) do(ctx context.Context, key string, w Write) error {
 	}
 }
 
-// waiting counts the writes that are in no batch yet at now, and says how long the
+// waiting returns the number of writes that are in no batch yet at now, and how long the
 // oldest of them has waited.
 func (c *commits) waiting(now time.Time) (queued int, oldest time.Duration) {
 	for _, st := range c.stripes {
@@ -207,8 +208,8 @@ func (st *stripe) run() {
 	}
 }
 
-// gather takes a batch once the goroutines that can run now have had their turn: on a
-// busy process some of them add writes of their own, and on an idle one there are none.
+// gather takes a batch after it has let other goroutines run: on a busy process some of
+// them add writes of their own, and on an idle one the call returns immediately.
 func (st *stripe) gather() []*pending {
 	runtime.Gosched()
 	return st.take()
@@ -226,8 +227,8 @@ func (st *stripe) take() []*pending {
 	return batch
 }
 
-// send leaves each write's outcome in its own replies; Exec's error is only the
-// first of those.
+// send executes a batch. Each write reads its outcome from its own replies: Exec's error
+// is the first of those only.
 func (st *stripe) send(batch []*pending) {
 	ctx, cancel := context.WithTimeout(st.store.life, commitTimeout)
 	defer cancel()

@@ -17,7 +17,7 @@ func TestHelloCostsFourCommands(t *testing.T) {
 	server := storagetest.Redis(t)
 	s, err := storage.Open(t.Context(), storage.Config{URL: server.URL})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("storage.Open: %v", err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
 	f := newFixture(t, s)
@@ -25,7 +25,7 @@ func TestHelloCostsFourCommands(t *testing.T) {
 		a := f.running()
 		f.start(t, a)
 		if won, _, err := f.activations.Finish(t.Context(), succeeded(a, s.NowMS(), `"hello"`), 1); err != nil || !won {
-			t.Fatal(won, err)
+			t.Fatalf("activations.Finish: got %+v, %v; want no error and won true", won, err)
 		}
 	}
 	hello() // loads the script
@@ -40,7 +40,7 @@ func TestHelloCostsFourCommands(t *testing.T) {
 	}
 	inScript := 2 * n // the script's own GET and SET
 	if sent-int64(inScript) != 3*n {
-		t.Errorf("got %d commands for %d activations: %v, then %v", sent-int64(inScript), n, before, after)
+		t.Errorf("got %d commands for %d activations: %v, then %v; want sent-int64(inScript) == 3*n", sent-int64(inScript), n, before, after)
 	}
 }
 
@@ -64,10 +64,10 @@ func TestACancelledCallerLeavesTheOthers(t *testing.T) {
 			return err
 		})
 		if err := errors.Join(errs...); err != nil {
-			t.Error(err)
+			t.Errorf("errors.Join: %v", err)
 		}
 		if got := f.pages(t, activations.Filter{Limit: 500}); len(got) < n/2 {
-			t.Errorf("%d of %d records", len(got), n)
+			t.Errorf("%d of %d records; want len(got) >= n/2", len(got), n)
 		}
 	})
 }
@@ -77,11 +77,11 @@ func TestWritesFailWhenTheStoreIsClosed(t *testing.T) {
 	e := storagetest.Embedded(t, t.TempDir())
 	s, err := storage.Open(t.Context(), storage.Config{Embedded: e})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("storage.Open: %v", err)
 	}
 	f := newFixture(t, s)
 	if err := s.Close(); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Close: %v", err)
 	}
 	_, _, err = f.activations.Start(t.Context(), f.running())
 	wantUnavailable(t, "start", err)
@@ -94,7 +94,7 @@ func TestGroupCommitsAreTransactionsOnKVRocks(t *testing.T) {
 	t.Parallel()
 	s, err := storage.Open(t.Context(), storage.Config{URL: storagetest.Redis(t).URL})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("storage.Open: %v", err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
 	f := newFixture(t, s)

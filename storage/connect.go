@@ -36,8 +36,8 @@ const (
 
 const defaultPoolSize = 64
 
-// connect makes the client that cfg names, without reaching for the server. It
-// says whether the store is a cluster.
+// connect makes the client that cfg names, without contacting the server. cluster reports
+// whether the store is a cluster.
 func connect(cfg Config) (client redis.UniversalClient, cluster bool, err error) {
 	o, err := universalOptions(cfg)
 	if err != nil {
@@ -47,8 +47,8 @@ func connect(cfg Config) (client redis.UniversalClient, cluster bool, err error)
 	redis.SetLogger(&logging.VoidLogger{})
 	o.Protocol = 2 // RESP3 is off by default on KVRocks
 	o.DisableIdentity = true
-	// Notices of a managed service's maintenance, for which the client would look
-	// up the server's name at once, be it none of DNS.
+	// For a managed service's maintenance notices the client would resolve the server's
+	// name immediately, even one that DNS does not know.
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	o.ContextTimeoutEnabled = true
 	o.DialTimeout = dialTimeout
@@ -130,7 +130,7 @@ func manyHosts(rest string) (*redis.UniversalOptions, error) {
 	return o, nil
 }
 
-// badURL leaves a password out of the text that people see.
+// badURL returns the error for a store URL. It leaves a password out of the text.
 func badURL(text string, cause error) error {
 	if at := strings.LastIndexByte(text, '@'); at >= 0 {
 		text = "…" + text[at:]
@@ -139,6 +139,6 @@ func badURL(text string, cause error) error {
 	if errors.As(cause, &parse) {
 		cause = parse.Err // its text repeats the whole URL
 	}
-	return api.Wrap(api.CodeValidation, cause, fmt.Sprintf("store URL %q is not one of redis://, rediss://, unix://, %s, %s",
+	return api.Wrap(api.CodeInvalid, cause, fmt.Sprintf("store URL %q is not one of redis://, rediss://, unix://, %s, %s",
 		text, schemeCluster, schemeSentinel))
 }

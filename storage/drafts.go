@@ -11,20 +11,20 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// Drafts keeps uploads until they are published or a day has passed.
+// Drafts keeps uploads for a day, or until they are published.
 type Drafts struct{ s *Store }
 
-// NewDrafts gives the drafts in s.
+// NewDrafts returns the drafts in s.
 func NewDrafts(s *Store) *Drafts { return &Drafts{s} }
 
-// tombstone takes a consumed draft's place for the rest of its day.
+// tombstone replaces a consumed draft for the rest of its day.
 type tombstone struct {
 	DraftID         string `json:"draft_id"`
 	ConsumedVersion int64  `json:"consumed_version"`
 }
 
-// draftHead is how much of a stored draft tells it from a tombstone and from
-// any other draft: both ids come first.
+// draftHead is the number of leading bytes that distinguish a stored draft from a
+// tombstone and from any other draft: both begin with their ids.
 const draftHead = 256
 
 // Put stores a draft for api.DraftTTLMS. CodeFunctionNotFound.
@@ -40,8 +40,8 @@ func (r *Drafts) Put(ctx context.Context, tenant, namespace, function string, d 
 	return Failure(ctx, "store draft", r.s.rdb.Set(ctx, key, raw, api.DraftTTLMS*time.Millisecond).Err())
 }
 
-// Get gives a draft. CodeDraftConsumed once it was published; otherwise an id
-// older than a draft lives is CodeDraftExpired, any other CodeDraftNotFound.
+// Get returns a draft. CodeDraftConsumed if it was published; CodeDraftExpired if its id
+// is older than api.DraftTTLMS; CodeDraftNotFound otherwise.
 func (r *Drafts) Get(ctx context.Context, tenant, namespace, function, id string) (api.Draft, error) {
 	key := r.s.keys.function(tenant, namespace, function).draft(id)
 	raw, err := r.s.rdb.Get(ctx, key).Bytes()
@@ -67,7 +67,7 @@ func (r *Drafts) Get(ctx context.Context, tenant, namespace, function, id string
 	return held.Draft, nil
 }
 
-// draftMissing says why there is no draft of that id.
+// draftMissing returns the error for an id without a draft.
 func draftMissing(id string, nowMS int64) error {
 	madeMS, err := api.DraftTimeMS(id)
 	if err != nil {
@@ -87,8 +87,8 @@ func draftConsumed(id string, version int64) error {
 	return api.Errorf(api.CodeDraftConsumed, "draft %s was published as version %d", id, version)
 }
 
-// headConsumed says whether a stored draft's first bytes are a tombstone, and of
-// which version.
+// headConsumed reports whether the first bytes of a stored draft are a tombstone, and the
+// version that it names.
 func headConsumed(head string) (version int64, consumed bool) {
 	var t tombstone
 	if err := json.Unmarshal([]byte(head), &t); err != nil {

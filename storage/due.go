@@ -9,12 +9,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A due set says when something is to be done where, for all tenants at once: its
-// members are looked after by whoever finds them due. Whoever makes something
-// due does so after it has written it, and only ever brings the moment nearer;
-// whoever has looked after a member gives it its next moment only if nobody
-// touched it since, and then looks once more. So nothing due is overlooked,
-// unless a process dies between its two writes: the sweeper finds that.
+// A due set orders the queues and schedules of all tenants by the moment at which they
+// need attention. Any replica may serve a member that is due.
+//
+// A writer first stores its record and then marks the member due; it may move the moment
+// earlier, never later. A replica that has served a member sets its next moment only if
+// the member's moment is unchanged since the replica read it, and then reads the queue or
+// schedule once more. So no due member is missed, unless a process dies between its two
+// writes: the sweeper finds those.
 
 // How the members of due sets begin.
 const (
@@ -35,13 +37,15 @@ type DueMember struct {
 	Score       int64 // the moment, in milliseconds
 }
 
-// MarkDue brings a member's moment to at, if it is not nearer yet.
+// MarkDue sets the moment of a member to at (milliseconds), unless its present one is
+// earlier.
 func MarkDue(ctx context.Context, pipe redis.Pipeliner, member string, at int64) {
 	pipe.ZAddLT(ctx, KeyDue(DueShard(member)), redis.Z{Score: float64(at), Member: member})
 }
 
-// SettleDue gives each member, which must still have its Score, its next moment, 0 for none. It
-// says of which ones that was so: nobody had touched them since they were read.
+// SettleDue sets the next moment of each member whose Score is unchanged, and removes it
+// where next is 0. The result reports, for each member, whether it was unchanged: no other
+// replica has marked or settled it since it was read.
 func (s *Store) SettleDue(ctx context.Context, members []DueMember, next []int64) ([]bool, error) {
 	calls := make([]ScriptCall, len(members))
 	for i, m := range members {

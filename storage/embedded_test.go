@@ -27,18 +27,18 @@ func openIn(t *testing.T, dir string) (*fixture, func()) {
 	t.Helper()
 	e, err := embedded.Open(dir, zaptest.NewLogger(t))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("embedded.Open: %v", err)
 	}
 	s, err := storage.Open(t.Context(), storage.Config{Embedded: e})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("storage.Open: %v", err)
 	}
 	return newFixture(t, s), func() {
 		if err := s.Close(); err != nil {
-			t.Error(err)
+			t.Errorf("Close: %v", err)
 		}
 		if err := e.Close(); err != nil {
-			t.Error(err)
+			t.Errorf("Close: %v", err)
 		}
 	}
 }
@@ -50,18 +50,18 @@ func TestEmbeddedKeepsWhatWasWritten(t *testing.T) {
 	ctx, tn, ns, name := t.Context(), f.fn.Tenant, f.fn.Namespace, f.fn.Name
 	id := f.draft(t, "aa")
 	if _, _, err := f.publish(id, "aa", "prod"); err != nil {
-		t.Fatal(err)
+		t.Fatalf("publish: %v", err)
 	}
 	a := f.lost()
 	f.start(t, a)
 	if _, err := f.activations.SweepFunction(ctx, tn, ns, name, f.NowMS(), 10); err != nil { // strings, sets, sorted sets, a hash
-		t.Fatal(err)
+		t.Fatalf("activations.SweepFunction: %v", err)
 	}
 	kv := storage.NewKV(f.Store)
 	binary := []byte("\x00\xff\n")
 	for key, ttl := range map[string]time.Duration{"for ever": 0, "a moment": 300 * time.Millisecond, "an hour": time.Hour} {
 		if err := kv.Set(ctx, tn, ns, key, binary, ttl); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Set: %v", err)
 		}
 	}
 	done()
@@ -73,21 +73,21 @@ func TestEmbeddedKeepsWhatWasWritten(t *testing.T) {
 	defer done()
 	g.fn = f.fn
 	if latest := checkFunction(t, g); latest != 1 {
-		t.Errorf("latest %d", latest)
+		t.Errorf("latest %d; want latest == 1", latest)
 	}
 	if _, err := g.drafts.Get(ctx, tn, ns, name, id); api.ErrorCode(err) != api.CodeDraftConsumed {
-		t.Error(err)
+		t.Errorf("drafts.Get: got %v; want CodeDraftConsumed", err)
 	}
 	if got, err := g.activations.Get(ctx, tn, a.ActivationID); err != nil || got.Status != api.StatusError {
-		t.Error(got, err)
+		t.Errorf("activations.Get: got %+v, %v; want no error and got.Status == api.StatusError", got, err)
 	}
 	if c, err := g.activations.SweepFunction(ctx, tn, ns, name, g.NowMS(), 10); err != nil || c.Read != 0 {
-		t.Error(c, err)
+		t.Errorf("activations.SweepFunction: got %+v, %v; want no error and c.Read == 0", c, err)
 	}
 	kv = storage.NewKV(g.Store)
 	for key, want := range map[string]bool{"for ever": true, "a moment": false, "an hour": true} {
 		if value, found, err := kv.Get(ctx, tn, ns, key); err != nil || found != want || found && !bytes.Equal(value, binary) {
-			t.Errorf("%s: %q %v %v", key, value, found, err)
+			t.Errorf("%s: Get: got %q %v %v; want no error and found == want and (found false or bytes.Equal(value, binary))", key, value, found, err)
 		}
 	}
 }
@@ -104,7 +104,7 @@ func TestEmbeddedWritesWhileItRuns(t *testing.T) {
 	})
 	left, err := filepath.Glob(path + ".*")
 	if err != nil || len(left) > 1 {
-		t.Errorf("temporary files: %v %v", left, err)
+		t.Errorf("temporary files: %v %v; want no error and len(left) <= 1", left, err)
 	}
 }
 
@@ -139,7 +139,7 @@ func TestEmbeddedRefusesASecondProcess(t *testing.T) {
 	dir := t.TempDir()
 	_, done := openIn(t, dir)
 	if _, err := embedded.Open(dir, zaptest.NewLogger(t)); err == nil || !strings.Contains(err.Error(), "in use by another process") {
-		t.Errorf("second: %v", err)
+		t.Errorf("second: %v; want an error and strings.Contains(err.Error(), \"in use by another process\")", err)
 	}
 	done()
 	_, done = openIn(t, dir)
@@ -154,7 +154,7 @@ func TestEmbeddedRefusesADamagedSnapshot(t *testing.T) {
 	path := filepath.Join(dir, "store.snapshot")
 	good, err := os.ReadFile(path)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("os.ReadFile: %v", err)
 	}
 	flipped := bytes.Clone(good)
 	flipped[len(flipped)/2] ^= 1
@@ -162,17 +162,17 @@ func TestEmbeddedRefusesADamagedSnapshot(t *testing.T) {
 		"empty": {}, "cut short": good[:len(good)-20], "a bit flipped": flipped, "something else": []byte(strings.Repeat("x", 100)),
 	} {
 		if err := os.WriteFile(path, raw, 0o600); err != nil {
-			t.Fatal(err)
+			t.Fatalf("os.WriteFile: %v", err)
 		}
 		if _, err := embedded.Open(dir, zaptest.NewLogger(t)); err == nil || !strings.Contains(err.Error(), "cannot be read") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: embedded.Open: got %v; want an error and strings.Contains(err.Error(), \"cannot be read\")", name, err)
 		}
 		if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, raw) {
-			t.Errorf("%s: the file was touched: %v", name, err)
+			t.Errorf("%s: the file was touched: %v; want no error and bytes.Equal(after, raw)", name, err)
 		}
 	}
 	if err := os.WriteFile(path, good, 0o600); err != nil {
-		t.Fatal(err)
+		t.Fatalf("os.WriteFile: %v", err)
 	}
 	_, done = openIn(t, dir)
 	done()
@@ -185,14 +185,14 @@ func TestEmbeddedTakesLargeValues(t *testing.T) {
 	kv, tenant := storage.NewKV(s), storagetest.Tenant(t)
 	value := bytes.Repeat([]byte("0123456789abcdef"), 1<<20)
 	if err := kv.Set(t.Context(), tenant, "n", "k", value, 0); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Set: %v", err)
 	}
 	got, _, err := kv.Get(t.Context(), tenant, "n", "k")
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Get: %v", err)
 	}
 	if !bytes.Equal(got, value) {
-		t.Errorf("%d bytes came back", len(got))
+		t.Errorf("%d bytes came back; want bytes.Equal(got, value)", len(got))
 	}
 }
 
@@ -213,7 +213,8 @@ func writeUntilKilled(dir string) int {
 	f := &fixture{Store: s, activations: activations.New(s), fn: killedFunction()}
 	for {
 		a := f.running()
-		if _, _, err = f.activations.Start(ctx, a); err == nil {
+		_, _, err = f.activations.Start(ctx, a)
+		if err == nil {
 			_, _, err = f.activations.Finish(ctx, succeeded(a, s.NowMS(), "1"), 1) // a script, so that its text is kept
 		}
 		if err != nil {
@@ -240,10 +241,10 @@ func TestEmbeddedOutlivesAKill(t *testing.T) {
 		child.Stderr = os.Stderr
 		out, err := child.StdoutPipe()
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("child.StdoutPipe: %v", err)
 		}
 		if err := child.Start(); err != nil {
-			t.Fatal(err)
+			t.Fatalf("child.Start: %v", err)
 		}
 		enough := time.Now().Add(time.Duration(round+1) * 500 * time.Millisecond) // before, at and after the first snapshot
 		lines := bufio.NewScanner(out)
@@ -251,7 +252,7 @@ func TestEmbeddedOutlivesAKill(t *testing.T) {
 			answered = append(answered, lines.Text())
 			if time.Now().After(enough) {
 				if err := child.Process.Kill(); err != nil {
-					t.Fatal(err)
+					t.Fatalf("Process.Kill: %v", err)
 				}
 			}
 		}
@@ -263,7 +264,7 @@ func TestEmbeddedOutlivesAKill(t *testing.T) {
 	activations := activations.New(s)
 	for _, id := range answered {
 		if a, err := activations.Get(t.Context(), killedFunction().Tenant, id); err != nil || a.Status != api.StatusSuccess {
-			t.Fatalf("%s of %d: %+v %v", id, len(answered), a, err)
+			t.Fatalf("%s of %d: %+v %v; want no error and a.Status == api.StatusSuccess", id, len(answered), a, err)
 		}
 	}
 	t.Logf("%d activations outlived the kills", len(answered))
@@ -281,7 +282,7 @@ func TestEmbeddedJournalKnowsItsScripts(t *testing.T) {
 		a := f.running()
 		f.start(t, a)
 		if won, _, err := f.activations.Finish(t.Context(), succeeded(a, f.NowMS(), "1"), 1); err != nil || !won {
-			t.Fatal(won, err)
+			t.Fatalf("activations.Finish: got %+v, %v; want no error and won true", won, err)
 		}
 		return a
 	}
@@ -298,7 +299,7 @@ func TestEmbeddedJournalKnowsItsScripts(t *testing.T) {
 	defer closeAgain()
 	got, err := again.activations.Get(t.Context(), a.Tenant, a.ActivationID)
 	if err != nil || got.Status != api.StatusSuccess {
-		t.Errorf("%+v %v", got, err)
+		t.Errorf("activations.Get: got %+v %v; want no error and got.Status == api.StatusSuccess", got, err)
 	}
 }
 
@@ -321,15 +322,15 @@ func TestEmbeddedJournalDamage(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, "store.journal.1"), tt.raw, 0o600); err != nil {
-			t.Fatal(err)
+			t.Fatalf("os.WriteFile: %v", err)
 		}
 		e, err := embedded.Open(dir, zap.NewNop())
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: embedded.Open: got %v; want (no error) == (tt.want == \"\") and (no error or strings.Contains(err.Error(), tt.want))", name, err)
 		}
 		if err == nil {
 			if err := e.Close(); err != nil {
-				t.Error(err)
+				t.Errorf("Close: %v", err)
 			}
 		}
 	}

@@ -12,20 +12,21 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// retryAfter is what a client is told to wait when the store does not answer.
+// retryAfter is the Retry-After of errors for a store that does not answer.
 const retryAfter = time.Second
 
-// unavailablePrefixes begin the replies of a server that lives but cannot serve
-// now: it loads, fails over, is read-only or full, or a slot is moving.
+// unavailablePrefixes begin the replies of a running server that cannot serve now: it is
+// loading, failing over, read-only or full, or a slot is moving.
 var unavailablePrefixes = []string{
 	"LOADING", "READONLY", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN", "NOREPLICAS",
 	"MISCONF", "OOM", "BUSY", "MOVED", "ASK", "UNBLOCKED", "max number of clients reached",
 }
 
-// Failure turns what the client returned from op into the package's errors. A
-// context that the caller ended stays a context error; a reply of the server is
-// an internal error unless it says that the server cannot serve now; whatever
-// else happened, the server was not reached.
+// Failure converts err, which the client returned from the operation op, to an error of
+// this package. An *api.Error is returned as it is. An error of ctx stays a context error.
+// A reply of the server is api.CodeInternal, unless it says that the server cannot serve
+// now. Every other error means that the server was not reached: api.CodeStoreUnavailable
+// with a Retry-After.
 func Failure(ctx context.Context, op string, err error) error {
 	if err == nil {
 		return nil
@@ -46,8 +47,8 @@ func Failure(ctx context.Context, op string, err error) error {
 	return e
 }
 
-// callerEnded is the context's error. A connection's deadline follows the
-// context's and can fire a moment before it.
+// callerEnded returns the error of ctx. A connection's deadline follows the context's and
+// can pass a moment earlier.
 func callerEnded(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -54,7 +54,7 @@ func TestFailureCodes(t *testing.T) {
 			}
 			var e *api.Error
 			if tt.want == api.CodeStoreUnavailable && (!errors.As(got, &e) || e.RetryAfter != time.Second) {
-				t.Errorf("no Retry-After in %v", got)
+				t.Errorf("no Retry-After in %v; want (tt.want != api.CodeStoreUnavailable or (errors.As(got, &e) and e.RetryAfter == time.Second))", got)
 			}
 		})
 	}
@@ -65,12 +65,12 @@ func TestFailureKeepsCallersContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := Failure(ctx, "op", io.EOF); !errors.Is(err, context.Canceled) || api.ErrorCode(err) != api.CodeInternal {
-		t.Errorf("cancelled: %v", err)
+		t.Errorf("cancelled: %v; want context.Canceled and CodeInternal", err)
 	}
 	ctx, cancel = context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer cancel()
 	if err := Failure(ctx, "op", &net.OpError{Op: "read", Err: syscall.ETIMEDOUT}); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("past its deadline: %v", err)
+		t.Errorf("past its deadline: %v; want context.DeadlineExceeded", err)
 	}
 }
 
@@ -88,9 +88,9 @@ func TestStoreURLs(t *testing.T) {
 		"cluster auth":  {"redis-cluster://u:p@h:1,i:2", true, 2, ""},
 		"one seed node": {"redis-cluster://h:1", true, 1, ""},
 		"sentinel":      {"redis-sentinel://h:1,i:2/main", false, 2, ""},
-		"no master":     {"redis-sentinel://h:1", false, 0, api.CodeValidation},
-		"no port":       {"redis-cluster://h:1,i", false, 0, api.CodeValidation},
-		"scheme":        {"http://h:1", false, 0, api.CodeValidation},
+		"no master":     {"redis-sentinel://h:1", false, 0, api.CodeInvalid},
+		"no port":       {"redis-cluster://h:1,i", false, 0, api.CodeInvalid},
+		"scheme":        {"http://h:1", false, 0, api.CodeInvalid},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestStoreURLs(t *testing.T) {
 				t.Fatalf("code %q, want %q: %v", code, tt.code, err)
 			}
 			if err == nil && (o.IsClusterMode != tt.cluster || len(o.Addrs) != tt.addrs) {
-				t.Errorf("cluster %v, addresses %v", o.IsClusterMode, o.Addrs)
+				t.Errorf("cluster %v, addresses %v; want (an error or (o.IsClusterMode == tt.cluster and len(o.Addrs) == tt.addrs))", o.IsClusterMode, o.Addrs)
 			}
 		})
 	}

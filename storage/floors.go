@@ -2,10 +2,9 @@ package storage
 
 import "sync"
 
-// Floors remember from where sets that are consumed at their head are read: on
-// KVRocks a read from the very start walks over all that was ever deleted there.
-// They go back by a margin, for entries that came late, and now and then to the
-// start.
+// Floors remember from which score to read a set whose head is consumed. On KVRocks a read
+// from the start walks over every entry that was ever deleted there. Reads begin a margin
+// below the floor, for entries that arrive late, and at the start from time to time.
 type Floors struct {
 	mu  sync.Mutex
 	all map[string]*floor
@@ -14,13 +13,13 @@ type Floors struct {
 type floor struct{ at, restart int64 }
 
 const (
-	// FloorMarginMS is how late an entry may come.
+	// FloorMarginMS is how late an entry may be added.
 	FloorMarginMS  = 60_000
 	floorRestartMS = 10 * 60_000
 	floorEntries   = 50_000
 )
 
-// From gives the least score at which key is to be read at now.
+// From returns the least score from which to read key at now (milliseconds).
 func (f *Floors) From(key string, now int64) int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -31,11 +30,11 @@ func (f *Floors) From(key string, now int64) int64 {
 	return max(0, known.at-FloorMarginMS)
 }
 
-// holds says whether the floor is still to be used: one that lies ahead of now is of a
-// clock that was wrong.
+// holds reports whether the floor is valid at now. A floor that lies ahead of now was set
+// by a wrong clock.
 func (k *floor) holds(now int64) bool { return now < k.restart && k.at <= now+FloorMarginMS }
 
-// Consumed remembers that key holds nothing below at that is not late.
+// Consumed records that key holds no entry below at, except for late ones.
 func (f *Floors) Consumed(key string, at, now int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

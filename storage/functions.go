@@ -12,19 +12,15 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// ScanBudget bounds how many entries one page looks at where a filter or a
-// deleted record leaves some out: such a page may be short and still go on.
-const ScanBudget = 2000
-
 // Functions keeps the function records and each namespace's index of them.
 type Functions struct{ s *Store }
 
-// NewFunctions gives the functions in s.
+// NewFunctions returns the functions in s.
 func NewFunctions(s *Store) *Functions { return &Functions{s} }
 
-// Create stores a new function. A deleted one of that name revives: its
-// versions and aliases are there again, and version numbers go on. A repeat of
-// the same record succeeds. CodeFunctionExists.
+// Create stores a new function. A deleted function of that name comes back, with its
+// versions, its aliases and its version numbers. A repeat of the same record succeeds.
+// CodeFunctionExists.
 func (r *Functions) Create(ctx context.Context, f api.Function) (api.Function, error) {
 	f.DeletedAtMS = nil
 	if err := NewTenants(r.s).Register(ctx, f.Tenant, f.Namespace); err != nil {
@@ -43,13 +39,13 @@ func (r *Functions) Create(ctx context.Context, f api.Function) (api.Function, e
 	return f, nil
 }
 
-// Get gives a function. CodeFunctionNotFound, also when it is deleted.
+// Get returns a function. CodeFunctionNotFound, also for a deleted one.
 func (r *Functions) Get(ctx context.Context, tenant, namespace, name string) (api.Function, error) {
 	f, _, err := r.read(ctx, tenant, namespace, name)
 	return f, err
 }
 
-// read gives the live record and its bytes.
+// read returns the live record and its bytes.
 func (r *Functions) read(ctx context.Context, tenant, namespace, name string) (api.Function, string, error) {
 	raw, err := r.s.rdb.Get(ctx, r.s.keys.function(tenant, namespace, name).meta()).Result()
 	if errors.Is(err, redis.Nil) {
@@ -74,8 +70,8 @@ func functionNotFound(name string) error {
 	return api.Errorf(api.CodeFunctionNotFound, "function %q does not exist", name)
 }
 
-// Delete marks a function as deleted at nowMS; its versions stay.
-// CodeFunctionNotFound; CodeStoreConflict where others keep changing it.
+// Delete marks a function as deleted at nowMS; its versions stay. CodeFunctionNotFound;
+// CodeStoreConflict if other writers keep changing it.
 func (r *Functions) Delete(ctx context.Context, tenant, namespace, name string, nowMS int64) error {
 	k := r.s.keys.function(tenant, namespace, name)
 	tried := false
@@ -108,23 +104,20 @@ func (r *Functions) Delete(ctx context.Context, tenant, namespace, name string, 
 	})
 }
 
-// Names is a page of a namespace's function names in order, deleted ones
-// included, beginning behind after. next is "" at the end.
+// Names returns a page of a namespace's function names in order, deleted functions
+// included, after the name after. next is "" at the end.
 func (r *Functions) Names(ctx context.Context, tenant, namespace, after string, limit int) (names []string, next string, err error) {
 	limit = PageLimit(limit)
 	names, err = r.s.LexRange(ctx, r.s.keys.functionIndex(tenant, namespace), after, limit+1)
 	if err != nil {
 		return nil, "", Failure(ctx, "list functions", err)
 	}
-	if len(names) > limit {
-		names = names[:limit]
-		next = names[limit-1]
-	}
+	names, next = FirstPage(names, limit)
 	return names, next, nil
 }
 
-// List is a page of a namespace's functions by name, beginning behind after.
-// next is "" at the end; a page may be short and still have one.
+// List returns a page of a namespace's functions by name, after the name after. next is ""
+// at the end. A page may be short and still have a next.
 func (r *Functions) List(ctx context.Context, tenant, namespace, after string, limit int) (items []api.Function, next string, err error) {
 	limit = PageLimit(limit)
 	items = make([]api.Function, 0, limit)
@@ -143,7 +136,7 @@ func (r *Functions) List(ctx context.Context, tenant, namespace, after string, l
 		}
 		for i, raw := range raws {
 			if raw == "" {
-				continue // a create was cut short
+				continue // a create was interrupted
 			}
 			f, err := Decode[api.Function](raw)
 			if err != nil {
@@ -165,8 +158,8 @@ func (r *Functions) List(ctx context.Context, tenant, namespace, after string, l
 	}
 }
 
-// Detail gives a function with its latest version and its aliases, at most
-// MaxPageLimit of them. CodeFunctionNotFound.
+// Detail returns a function with its latest version and its aliases, at most
+// api.MaxPageLimit of them. CodeFunctionNotFound.
 func (r *Functions) Detail(ctx context.Context, tenant, namespace, name string) (api.FunctionDetail, error) {
 	k := r.s.keys.function(tenant, namespace, name)
 	raws, err := r.s.GetMany(ctx, []string{k.meta(), k.versionSeq()})
@@ -204,7 +197,7 @@ func parseSeq(raw string) (int64, error) {
 	return n, nil
 }
 
-// encode gives a record's stored form.
+// Encode returns the JSON under which a record is stored.
 func Encode(record any) (string, error) {
 	raw, err := api.EncodeJSON(record)
 	if err != nil {
@@ -213,7 +206,7 @@ func Encode(record any) (string, error) {
 	return string(raw), nil
 }
 
-// decode reads a record's stored form.
+// Decode parses the JSON of a stored record.
 func Decode[T any](raw string) (T, error) {
 	var record T
 	if err := json.Unmarshal([]byte(raw), &record); err != nil {

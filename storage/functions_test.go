@@ -34,7 +34,7 @@ func newFixture(t *testing.T, s *storage.Store) *fixture {
 		},
 	}
 	if _, err := f.functions.Create(context.Background(), f.fn); err != nil {
-		t.Fatal(err)
+		t.Fatalf("functions.Create: %v", err)
 	}
 	return f
 }
@@ -48,7 +48,7 @@ func (f *fixture) draft(t *testing.T, sha string) string {
 		CreatedAtMS: now, ExpiresAtMS: now + api.DraftTTLMS,
 	}
 	if err := f.drafts.Put(context.Background(), f.fn.Tenant, f.fn.Namespace, f.fn.Name, d); err != nil {
-		t.Fatal(err)
+		t.Fatalf("drafts.Put: %v", err)
 	}
 	return d.DraftID
 }
@@ -68,36 +68,36 @@ func TestFunctionLifecycle(t *testing.T) {
 		tn, ns, name := f.fn.Tenant, f.fn.Namespace, f.fn.Name
 		got, err := f.functions.Get(ctx, tn, ns, name)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("functions.Get: %v", err)
 		}
 		if d := cmp.Diff(f.fn, got); d != "" {
-			t.Error(d)
+			t.Errorf("difference (-f.fn +got):\n%s", d)
 		}
 		other := f.fn
 		other.CreatedAtMS++
 		if _, err := f.functions.Create(ctx, other); api.ErrorCode(err) != api.CodeFunctionExists {
-			t.Errorf("second create: %v", err)
+			t.Errorf("second create: %v; want CodeFunctionExists", err)
 		}
 		v, created, err := f.publish(f.draft(t, "aa"), "aa", "prod")
 		if err != nil || !created || v.Version != 1 {
-			t.Fatalf("publish: %v %v %v", v, created, err)
+			t.Fatalf("publish: %v %v %v; want no error and created true and v.Version == 1", v, created, err)
 		}
 		if err := f.functions.Delete(ctx, tn, ns, name, s.NowMS()); err != nil {
-			t.Fatal(err)
+			t.Fatalf("functions.Delete: %v", err)
 		}
 		if _, err := f.functions.Get(ctx, tn, ns, name); api.ErrorCode(err) != api.CodeFunctionNotFound {
-			t.Errorf("get deleted: %v", err)
+			t.Errorf("get deleted: %v; want CodeFunctionNotFound", err)
 		}
 		if _, err := f.functions.Create(ctx, other); err != nil {
-			t.Fatal(err)
+			t.Fatalf("functions.Create: %v", err)
 		}
 		v, created, err = f.publish(f.draft(t, "bb"), "bb", "")
 		if err != nil || !created || v.Version != 2 {
-			t.Fatalf("publish after revival: %v %v %v", v, created, err)
+			t.Fatalf("publish after revival: %v %v %v; want no error and created true and v.Version == 2", v, created, err)
 		}
 		r, err := f.versions.Resolve(ctx, tn, ns, name, api.Ref{Alias: "prod"})
 		if err != nil || r.Version.Version != 1 {
-			t.Errorf("resolve: %+v %v", r, err)
+			t.Errorf("resolve: %+v %v; want no error and r.Version.Version == 1", r, err)
 		}
 	})
 }

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// keyedMutex is a lock for each key in use. Waiters give up with their context.
+// keyedMutex is a lock for each key in use. A waiter stops waiting when its context ends.
 type keyedMutex struct {
 	mu   sync.Mutex
 	held map[string]*keyLock
@@ -18,7 +18,7 @@ type keyLock struct {
 
 func newKeyedMutex() *keyedMutex { return &keyedMutex{held: map[string]*keyLock{}} }
 
-// lock waits for key and gives back its release, or the context's error.
+// lock waits for key and returns the function that releases it, or the error of ctx.
 func (m *keyedMutex) lock(ctx context.Context, key string) (unlock func(), err error) {
 	m.mu.Lock()
 	l := m.held[key]
@@ -31,17 +31,18 @@ func (m *keyedMutex) lock(ctx context.Context, key string) (unlock func(), err e
 
 	select {
 	case l.turn <- struct{}{}:
-		return func() { <-l.turn; m.leave(key, l) }, nil
+		return func() { <-l.turn; m.release(key, l) }, nil
 	case <-ctx.Done():
-		m.leave(key, l)
+		m.release(key, l)
 		return nil, ctx.Err()
 	}
 }
 
-func (m *keyedMutex) leave(key string, l *keyLock) {
+func (m *keyedMutex) release(key string, l *keyLock) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if l.users--; l.users == 0 {
+	l.users--
+	if l.users == 0 {
 		delete(m.held, key)
 	}
 }

@@ -84,34 +84,39 @@ func (f functionKeys) versionBundle(n int64) string {
 	return string(f) + ":ver:" + strconv.FormatInt(n, 10) + ":bundle"
 }
 
+// ActivationMeta holds the record of an activation.
 func (k Keys) ActivationMeta(t, id string) string {
 	return "cs:act:" + k.tenant(t) + ":" + id + ":meta"
 }
 
+// ActivationResult holds a result that is too large for the record.
 func (k Keys) ActivationResult(t, id string) string {
 	return "cs:act:" + k.tenant(t) + ":" + id + ":result"
 }
 
+// ActivationIndex is the set of a function's activations, by start time in milliseconds.
 func (k Keys) ActivationIndex(t, ns, fn string) string {
 	return "cs:act:" + k.tenant(t) + ":" + ns + ":" + fn + ":index"
 }
 
+// LogChunk holds chunk n of an activation's log.
 func (k Keys) LogChunk(t, id string, n int) string {
 	return "cs:log:" + k.tenant(t) + ":" + id + ":" + strconv.Itoa(n)
 }
 
+// LogChunks is the set of the numbers of an activation's log chunks.
 func (k Keys) LogChunks(t, id string) string {
 	return "cs:log:" + k.tenant(t) + ":" + id + ":chunks"
 }
 
-// apiKey is the place of an API key's record: whoever asks for it knows the key
-// and not yet whose it is.
+// APIKey holds the record of an API key. It is built from the key's digest alone: a caller
+// presents a key before its tenant is known.
 func (k Keys) APIKey(digest string) string { return "cs:key:" + digest }
 
-// apiKeys is the set of a tenant's API keys; t may be api.AllTenants.
+// APIKeySet is the set of a tenant's API keys; t may be api.AllTenants.
 func (k Keys) APIKeySet(t string) string { return "cs:keys:" + k.tenant(t) }
 
-// audit is a tenant's stream of audit events; t may be api.AllTenants.
+// Audit is a tenant's stream of audit events; t may be api.AllTenants.
 func (k Keys) Audit(t string) string { return "cs:audit:" + k.tenant(t) }
 
 func (k Keys) kv(t, ns, key string) string {
@@ -136,14 +141,14 @@ func (s scheduleKeys) meta() string     { return string(s) + ":meta" }
 func (s scheduleKeys) state() string    { return string(s) + ":state" }
 func (s scheduleKeys) inflight() string { return string(s) + ":inflight" }
 
-// SchedulePath is where a schedule stands.
+// SchedulePath names a schedule of a namespace.
 type SchedulePath struct{ Tenant, Namespace, Name string }
 
-// member is how the tenant's due set calls the schedule.
+// member is the schedule's member in the tenant's due set.
 func (p SchedulePath) member() string { return p.Namespace + "/" + p.Name }
 
-// ScheduleKeys are the hash of how a schedule stands and the set of its jobs in flight, for
-// package queue.
+// ScheduleKeys returns the keys of the hash of a schedule's state and of the set of its
+// jobs in flight.
 func (s *Store) ScheduleKeys(p SchedulePath) (state, inFlight string) {
 	k := s.keys.schedule(p.Tenant, p.Namespace, p.Name)
 	return k.state(), k.inflight()
@@ -152,7 +157,7 @@ func (s *Store) ScheduleKeys(p SchedulePath) (state, inFlight string) {
 // ScheduleDueKey is the set of a tenant's schedules, each as ns/name, by their next tick.
 func (s *Store) ScheduleDueKey(tenant string) string { return s.keys.scheduleDue(tenant) }
 
-// BindingPath is a worker binding of a namespace.
+// BindingPath names a worker binding of a namespace.
 type BindingPath struct{ Tenant, Namespace, Name string }
 
 // Binding begins the keys of a worker binding.
@@ -160,6 +165,7 @@ func (k Keys) Binding(p BindingPath) BindingKeys {
 	return BindingKeys("cs:cadence:" + k.tenant(p.Tenant) + ":" + p.Namespace + ":worker:" + p.Name)
 }
 
+// BindingIndex is the set of a namespace's worker bindings.
 func (k Keys) BindingIndex(t, ns string) string {
 	return "cs:cadence:" + k.tenant(t) + ":" + ns + ":workers:index"
 }
@@ -167,13 +173,16 @@ func (k Keys) BindingIndex(t, ns string) string {
 // BindingKeys is the prefix of a worker binding's keys.
 type BindingKeys string
 
-func (b BindingKeys) Meta() string   { return string(b) + ":meta" }
+// Meta holds the record of the binding.
+func (b BindingKeys) Meta() string { return string(b) + ":meta" }
+
+// Status is the hash of the reports of the replicas.
 func (b BindingKeys) Status() string { return string(b) + ":status" }
 
 // SecretKeys builds the keys of a namespace's secrets, for package secrets.
 type SecretKeys struct{ tenant, namespace string }
 
-// SecretKeys gives the builder for a namespace.
+// SecretKeys returns the key builder of a namespace.
 func (s *Store) SecretKeys(tenant, namespace string) SecretKeys {
 	return SecretKeys{s.keys.tenant(tenant), namespace}
 }
@@ -190,9 +199,10 @@ func (k SecretKeys) Index() string { return "cs:secrets:" + k.tenant + ":" + k.n
 // Floor is the highest version of the secrets that were deleted.
 func (k SecretKeys) Floor() string { return k.Index() + ":floor" }
 
-// DocumentPath is a namespace of documents.
+// DocumentPath names a namespace of documents.
 type DocumentPath struct{ Tenant, Install, Namespace string }
 
+// Documents begins the keys of a namespace of documents.
 func (k Keys) Documents(p DocumentPath) DocumentKeys {
 	return DocumentKeys("cs:doc:" + k.tenant(p.Tenant) + ":" + p.Install + ":" + p.Namespace)
 }
@@ -200,33 +210,51 @@ func (k Keys) Documents(p DocumentPath) DocumentKeys {
 // DocumentKeys is the prefix of the keys of a namespace of documents.
 type DocumentKeys string
 
+// Records is the hash of the documents, by key.
 func (d DocumentKeys) Records() string { return string(d) + ":records" }
-func (d DocumentKeys) Index() string   { return string(d) + ":index" }
-func (d DocumentKeys) Expiry() string  { return string(d) + ":expiry" }
+
+// Index is the set of the keys of the documents, in byte order.
+func (d DocumentKeys) Index() string { return string(d) + ":index" }
+
+// Expiry is the set of the documents that expire, by the time at which they do.
+func (d DocumentKeys) Expiry() string { return string(d) + ":expiry" }
+
+// Changes is the stream of the changes.
 func (d DocumentKeys) Changes() string { return string(d) + ":changes" }
-func (d DocumentKeys) Schema() string  { return string(d) + ":schema" }
+
+// Schema holds the digest of the schema and the schema.
+func (d DocumentKeys) Schema() string { return string(d) + ":schema" }
 
 // Those of an install have one part more than the tenant's, and one less than a
 // namespace's: no install and no namespace can be mistaken for another key.
 
+// DocumentInstall begins the keys of an install.
 func (k Keys) DocumentInstall(t, install string) string {
 	return "cs:doc:" + k.tenant(t) + ":" + install
 }
 
+// DocumentUsage is the hash of the counts of an install's namespaces.
 func (k Keys) DocumentUsage(t, install string) string {
 	return k.DocumentInstall(t, install) + ":usage"
 }
+
+// DocumentNamespaces is the set of an install's namespaces.
 func (k Keys) DocumentNamespaces(t, install string) string {
 	return k.DocumentInstall(t, install) + ":namespaces"
 }
+
+// DocumentInstallMeta holds the registration of an install.
 func (k Keys) DocumentInstallMeta(t, install string) string {
 	return k.DocumentInstall(t, install) + ":meta"
 }
 
+// DocumentTenantUsage is the hash of the counts of a tenant.
 func (k Keys) DocumentTenantUsage(t string) string { return "cs:doc:" + k.tenant(t) + ":usage" }
-func (k Keys) DocumentInstalls(t string) string    { return "cs:doc:" + k.tenant(t) + ":installs" }
 
-// documentExpiring is the set of a tenant's namespaces, each as install/ns, by the soonest
+// DocumentInstalls is the set of a tenant's installs.
+func (k Keys) DocumentInstalls(t string) string { return "cs:doc:" + k.tenant(t) + ":installs" }
+
+// DocumentExpiring is the set of a tenant's namespaces, each as install/ns, by the soonest
 // expiry in it.
 func (k Keys) DocumentExpiring(t string) string { return "cs:doc:" + k.tenant(t) + ":expiring" }
 
@@ -263,17 +291,18 @@ func (k Keys) taskIndexOf(text string) string {
 // JobKeys builds the keys of a tenant's jobs and queues, for package queue.
 type JobKeys struct{ tenant string }
 
-// JobKeys gives the builder for tenant.
+// JobKeys returns the key builder of tenant.
 func (s *Store) JobKeys(tenant string) JobKeys { return JobKeys{s.keys.tenant(tenant)} }
 
-// Spec is the string that a job was made with.
+// Spec holds the specification that a job was created with.
 func (k JobKeys) Spec(id string) string { return "cs:job:" + k.tenant + ":" + id + ":spec" }
 
-// Run is the string of what changes with every step of a job. A job exists while it
-// has one.
+// Run holds the part of a job that changes with every step, as one string. A job exists
+// while its Run does.
 func (k JobKeys) Run(id string) string { return "cs:job:" + k.tenant + ":" + id + ":run" }
 
-// Meta is the hash of what few jobs have: a checkpoint, a result, why they are held.
+// Meta is the hash of the fields that few jobs have: a checkpoint, a result, the reason
+// of a hold.
 func (k JobKeys) Meta(id string) string { return "cs:job:" + k.tenant + ":" + id + ":meta" }
 
 // Errors is the list of a job's failed attempts.
@@ -342,13 +371,14 @@ func (q QueueKeys) Config() string { return string(q) + ":config" }
 // Cursor is the hash of the scores from which pending jobs are read.
 func (q QueueKeys) Cursor() string { return string(q) + ":cursor" }
 
-// Rate is the hash of what began in the running rate window.
+// Rate is the hash of the jobs that have begun in the current rate window.
 func (q QueueKeys) Rate() string { return string(q) + ":rate" }
 
 // Expiry is the set of the queue's jobs by the time at which they expire.
 func (q QueueKeys) Expiry() string { return string(q) + ":expiry" }
 
-// After is the set of the queue's jobs whose end, or wait, is to be followed up.
+// After is the set of the queue's jobs whose end has consequences that are still to be
+// written: an outcome to deliver, or dependents to release.
 func (q QueueKeys) After() string { return string(q) + ":after" }
 
 // The beginnings of the keys of all jobs and of all batches, by which they are scanned.
@@ -373,7 +403,7 @@ func (s *Store) RecordOf(prefix, key string) (tenant, id string, ok bool) {
 // DueShards is over how many keys the moments of all queues and schedules spread.
 const DueShards = 16
 
-// KeyDue is the set of what is due, by the moment at which it is.
+// KeyDue is a shard of the due set: queues and schedules by their due moment.
 func KeyDue(shard int) string { return "cs:due:" + strconv.Itoa(shard) }
 
 // KeyReady is the set of the fn queues that may have work.

@@ -44,7 +44,7 @@ func TestKeys(t *testing.T) {
 		"cs:secret:t_abc123:payments:DB.url", "cs:secrets:t_abc123:payments", "cs:secrets:t_abc123:payments:floor",
 	}
 	if d := cmp.Diff(plain, all(Keys{})); d != "" {
-		t.Error(d)
+		t.Errorf("difference (-plain +all(Keys{})):\n%s", d)
 	}
 	tagged := []string{
 		"cs:tenants", "cs:sweep:act", "cs:tenant:{t_abc123}:namespaces", "cs:fn:{t_abc123}:payments:index",
@@ -63,6 +63,6 @@ func TestKeys(t *testing.T) {
 		"cs:secret:{t_abc123}:payments:DB.url", "cs:secrets:{t_abc123}:payments", "cs:secrets:{t_abc123}:payments:floor",
 	}
 	if d := cmp.Diff(tagged, all(Keys{hashTags: true})); d != "" {
-		t.Error(d)
+		t.Errorf("difference (-tagged +all(Keys{hashTags: true})):\n%s", d)
 	}
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// KV is what functions read and write as cs.kv. Values are opaque bytes.
+// KV is the key-value storage that functions use as cs.kv. Values are opaque bytes.
 type KV struct{ s *Store }
 
-// NewKV gives the key-value pairs in s.
+// NewKV returns the key-value pairs in s.
 func NewKV(s *Store) *KV { return &KV{s} }
 
-// Get gives the value under key, and whether there is one.
+// Get returns the value of key. found reports whether key exists.
 func (r *KV) Get(ctx context.Context, tenant, namespace, key string) (value []byte, found bool, err error) {
 	value, err = r.s.rdb.Get(ctx, r.s.keys.kv(tenant, namespace, key)).Bytes()
 	if errors.Is(err, redis.Nil) {
@@ -26,13 +26,13 @@ func (r *KV) Get(ctx context.Context, tenant, namespace, key string) (value []by
 	return value, true, nil
 }
 
-// Set stores value under key, for ttl; zero or less is for ever.
+// Set stores value under key for ttl; a ttl of zero or less is no expiry.
 func (r *KV) Set(ctx context.Context, tenant, namespace, key string, value []byte, ttl time.Duration) error {
-	ttl = max(0, ttl) // the client has a meaning of its own for -1
+	ttl = max(0, ttl) // -1 has a meaning of its own for the client
 	return Failure(ctx, "write kv", r.s.rdb.Set(ctx, r.s.keys.kv(tenant, namespace, key), value, ttl).Err())
 }
 
-// Del removes key and says whether it was there.
+// Del removes key. It reports whether key existed.
 func (r *KV) Del(ctx context.Context, tenant, namespace, key string) (bool, error) {
 	n, err := r.s.rdb.Del(ctx, r.s.keys.kv(tenant, namespace, key)).Result()
 	return n > 0, Failure(ctx, "delete kv", err)

@@ -18,29 +18,29 @@ func TestKV(t *testing.T) {
 			t.Helper()
 			value, found, err := kv.Get(ctx, tenant, ns, key)
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("Get: %v", err)
 			}
 			return fmt.Sprintf("%q %v", value, found)
 		}
 		if got := get("one"); got != `"" false` {
-			t.Error(got)
+			t.Errorf("get: got %+v; want got == `\"\" false`", got)
 		}
 		if err := kv.Set(ctx, tenant, "one", key, []byte("v\x00"), -1); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Set: %v", err)
 		}
 		if got := get("one"); got != `"v\x00" true` {
-			t.Error(got)
+			t.Errorf("get: got %+v; want got == `\"v\\x00\" true`", got)
 		}
 		if got := get("two"); got != `"" false` {
-			t.Errorf("another namespace: %s", got)
+			t.Errorf("another namespace: %s; want got == `\"\" false`", got)
 		}
 		for _, want := range []bool{true, false} {
 			if was, err := kv.Del(ctx, tenant, "one", key); err != nil || was != want {
-				t.Error(was, err)
+				t.Errorf("Del: got %+v, %v; want no error and was == want", was, err)
 			}
 		}
 		if err := kv.Set(ctx, tenant, "one", key, []byte("v"), 200*time.Millisecond); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Set: %v", err)
 		}
 		storagetest.Eventually(t, func() bool { return get("one") == `"" false` })
 	})

@@ -21,7 +21,7 @@ func ndjson(t *testing.T, from, to int) []byte {
 	for i := from; i < to; i++ {
 		raw, err := json.Marshal(api.LogLine{TSMS: int64(i), Level: "info", Message: json.RawMessage(fmt.Sprintf("%q", fmt.Sprint(i))), Attempt: 1})
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("json.Marshal: %v", err)
 		}
 		b.Write(append(raw, '\n'))
 	}
@@ -38,30 +38,31 @@ func TestLogsArePagedAndFollowed(t *testing.T) {
 			t.Helper()
 			lines, next, err := logs.Read(ctx, tenant, id, cursor, limit)
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("logs.Read: %v", err)
 			}
 			if len(lines) > limit {
-				t.Errorf("%d lines, limit %d", len(lines), limit)
+				t.Errorf("%d lines, limit %d; want len(lines) <= limit", len(lines), limit)
 			}
 			for _, l := range lines {
 				got = append(got, l.TSMS)
 			}
 			if len(lines) > 0 && lines[len(lines)-1].Cursor != next {
-				t.Errorf("last line's cursor %v, next %v", lines[len(lines)-1].Cursor, next)
+				t.Errorf("last line's cursor %v, next %v; want (len(lines) <= 0 or lines[len(lines)-1].Cursor == next)", lines[len(lines)-1].Cursor, next)
 			}
-			if cursor, err = activations.ParseLogCursor(next.String()); err != nil {
-				t.Fatal(err)
+			cursor, err = activations.ParseLogCursor(next.String())
+			if err != nil {
+				t.Fatalf("activations.ParseLogCursor: %v", err)
 			}
 		}
 		read(10) // nothing there yet
 		// Chunk 0 grows between reads; 12 chunks are more than one read takes at once.
 		if err := logs.Append(ctx, tenant, id, 0, ndjson(t, 0, 2)); err != nil {
-			t.Fatal(err)
+			t.Fatalf("logs.Append: %v", err)
 		}
 		read(10)
 		for chunk := range 12 {
 			if err := logs.Append(ctx, tenant, id, chunk, ndjson(t, chunk*5, chunk*5+5)); err != nil {
-				t.Fatal(err)
+				t.Fatalf("logs.Append: %v", err)
 			}
 		}
 		for range 4 {
@@ -74,7 +75,7 @@ func TestLogsArePagedAndFollowed(t *testing.T) {
 			want[i] = int64(i)
 		}
 		if d := cmp.Diff(want, got); d != "" {
-			t.Error(d)
+			t.Errorf("difference (-want +got):\n%s", d)
 		}
 		if err := logs.Append(ctx, tenant, id, 12, make([]byte, api.LogChunkBytes+1)); err == nil {
 			t.Error("a chunk over the limit was stored")
@@ -86,7 +87,7 @@ func TestLogCursors(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []string{"x", "1", "1:", "1:x", "-1:0", "0:-1"} {
 		if _, err := activations.ParseLogCursor(bad); api.ErrorCode(err) != api.CodeValidationCursor {
-			t.Errorf("%q: %v", bad, err)
+			t.Errorf("activations.ParseLogCursor: got %q: %v; want CodeValidationCursor", bad, err)
 		}
 	}
 }

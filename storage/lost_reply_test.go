@@ -39,25 +39,25 @@ func TestConditionalWritesWhoseRepliesAreLost(t *testing.T) {
 	state := storagetest.Tenant(t) + ":state"
 	f := newFixture(t, s)
 	if _, _, err := f.publish(f.draft(t, "aa"), "aa", "prod"); err != nil {
-		t.Fatal(err)
+		t.Fatalf("publish: %v", err)
 	}
 	// The server has the scripts, so that no reply asks for their text.
 	if _, err := states.CompareAndSet(t.Context(), state+":other", statestore.Fields{"n": nil}, statestore.Fields{"n": []byte("1")}); err != nil {
-		t.Fatal(err)
+		t.Fatalf("states.CompareAndSet: %v", err)
 	}
 	if err := storage.NewAliases(s).Delete(t.Context(), f.fn.Tenant, f.fn.Namespace, f.fn.Name, "none", nil); api.ErrorCode(err) != api.CodeAliasNotFound {
-		t.Fatal(err)
+		t.Fatalf("Aliases.Delete: got %v; want CodeAliasNotFound", err)
 	}
 	other := f.fn
 	other.Name = "other"
 	if _, err := f.functions.Create(t.Context(), other); err != nil {
-		t.Fatal(err)
+		t.Fatalf("functions.Create: %v", err)
 	}
 	if err := f.functions.Delete(t.Context(), other.Tenant, other.Namespace, other.Name, 1); err != nil {
-		t.Fatal(err)
+		t.Fatalf("functions.Delete: %v", err)
 	}
 	if _, err := f.functions.Create(t.Context(), other); err != nil {
-		t.Fatal(err)
+		t.Fatalf("functions.Create: %v", err)
 	}
 	for name, write := range map[string]struct{ call, made func() error }{
 		"document": {
@@ -104,7 +104,7 @@ func TestConditionalWritesWhoseRepliesAreLost(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", name, err, api.CodeStoreUnavailable)
 		}
 		if network.lose.Swap(false) {
-			t.Errorf("%s: no reply was lost", name)
+			t.Errorf("%s: no reply was lost; want not network.lose.Swap(false)", name)
 		}
 		if err := write.made(); err != nil {
 			t.Errorf("%s: the write whose reply was lost was not made: %v", name, err)
@@ -113,7 +113,7 @@ func TestConditionalWritesWhoseRepliesAreLost(t *testing.T) {
 	// Others are repeated by the client.
 	network.lose.Store(true)
 	if err := writeDocument(nil, "4"); err != nil || network.lose.Load() {
-		t.Errorf("an unconditional write whose reply is lost: got %v", err)
+		t.Errorf("an unconditional write whose reply is lost: got %v; want no error and not network.lose.Load()", err)
 	}
 }
 

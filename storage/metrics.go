@@ -12,8 +12,8 @@ import (
 	"github.com/codesous/sous/metrics"
 )
 
-// storeMetrics is what a Store counts, and the hook by which the client tells it
-// of every call. docs/metrics.md says what each metric means.
+// storeMetrics are the metrics of a Store, and the hook through which the client reports
+// every call. docs/metrics.md describes each metric.
 type storeMetrics struct {
 	calls     *prometheus.CounterVec
 	durations *prometheus.HistogramVec
@@ -26,7 +26,7 @@ type storeMetrics struct {
 	timed   metrics.Memo[string, prometheus.Observer]
 }
 
-// callResult is what a call of the store is counted under.
+// callResult are the labels of a counted call.
 type callResult struct{ command, outcome string }
 
 // The outcomes of a call.
@@ -38,7 +38,7 @@ const (
 	callError       = "error"       // any other error that the server answered
 )
 
-// commandPipeline is what all pipelines are counted under.
+// commandPipeline is the command label of all pipelines.
 const commandPipeline = "pipeline"
 
 // storeSeconds are the bounds of the buckets of a call's duration.
@@ -52,15 +52,15 @@ func newStoreMetrics(scripts map[string]*redis.Script, texts map[string]string) 
 		}, []string{"command", "outcome"}),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: metrics.Namespace, Name: "store_call_duration_seconds",
-			Help: "How long calls of the store took, retries included.", Buckets: storeSeconds,
+			Help: "Time spent in calls of the store, retries included, by command.", Buckets: storeSeconds,
 		}, []string{"command"}),
 		batches: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Namespace: metrics.Namespace, Name: "store_commit_batch_size",
-			Help: "Writes of activations that went together in one group commit.", Buckets: []float64{1, 2, 4, 8, 16, 32, 64, 128, commitBatch},
+			Help: "Number of writes in one group commit.", Buckets: []float64{1, 2, 4, 8, 16, 32, 64, 128, commitBatch},
 		}),
 		changes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: metrics.Namespace, Name: "store_changes_received_total",
-			Help: "Change notices that arrived, by kind.",
+			Help: "Change notices received, by kind.",
 		}, []string{"kind"}),
 		scripts: make(map[string]string, 2*len(scripts)),
 	}
@@ -120,8 +120,8 @@ func (m *storeMetrics) ProcessPipelineHook(next redis.ProcessPipelineHook) redis
 	}
 }
 
-// command is what cmd is counted under. All commands come from this package, so
-// they are few.
+// command returns the command label of cmd: for a script, its name. The label has few
+// values, since all commands come from this module.
 func (m *storeMetrics) command(cmd redis.Cmder) string {
 	name := cmd.Name()
 	if name != "evalsha" && name != "eval" {
@@ -136,7 +136,7 @@ func (m *storeMetrics) command(cmd redis.Cmder) string {
 	return name
 }
 
-// callOutcome judges a call as failure does.
+// callOutcome returns the outcome label of a call, by the same rules as Failure.
 func callOutcome(ctx context.Context, err error) string {
 	var reply redis.Error
 	switch {
@@ -152,7 +152,7 @@ func callOutcome(ctx context.Context, err error) string {
 	return callError
 }
 
-// heard counts a change notice. Kinds of other releases are not told apart.
+// heard counts a change notice. Kinds that this release does not know share one label.
 func (m *storeMetrics) heard(kind string) {
 	switch kind {
 	case ChangeFunction, ChangeCancel, ChangeKey, ChangeBinding, ChangeSecret, ChangeResubscribed:
@@ -162,7 +162,7 @@ func (m *storeMetrics) heard(kind string) {
 	m.changes.WithLabelValues(kind).Inc()
 }
 
-// connectionMetrics are the client's own figures of its connections.
+// connectionMetrics exports the client's own statistics of its connections.
 type connectionMetrics struct {
 	store                          *Store
 	connections, gets, waits, lost *prometheus.Desc
@@ -174,10 +174,10 @@ func newConnectionMetrics(s *Store) *connectionMetrics {
 	}
 	return &connectionMetrics{
 		store:       s,
-		connections: desc("connections", "Connections to the store, but for those that hear changes.", "state"),
-		gets:        desc("connection_gets_total", "Calls that wanted a connection: one was there (hit), one was made (miss), or none came free in time (timeout).", "result"),
-		waits:       desc("connection_wait_seconds_total", "Time that calls waited for a connection."),
-		lost:        desc("connections_lost_total", "Connections that were given up because they had broken or were stale."),
+		connections: desc("connections", "Connections to the store, except for subscriptions, by state.", "state"),
+		gets:        desc("connection_gets_total", "Requests for a pooled connection: an idle one was used (hit), one was dialled (miss), or none became free in time (timeout).", "result"),
+		waits:       desc("connection_wait_seconds_total", "Time that calls spent waiting for a connection."),
+		lost:        desc("connections_lost_total", "Connections closed because they were broken or stale."),
 	}
 }
 
@@ -202,17 +202,17 @@ func (c *connectionMetrics) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.MustNewConstMetric(c.lost, prometheus.CounterValue, float64(s.StaleConns))
 }
 
-// queueMetrics tell whether group commits keep up.
+// queueMetrics returns the gauges of the writes that wait for a group commit.
 func queueMetrics(c *commits) (queued, lag prometheus.Collector) {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Namespace: metrics.Namespace, Name: "store_commit_queued",
-			Help: "Writes of activations that wait for the next group commit.",
+			Help: "Writes waiting for the next group commit.",
 		}, func() float64 {
 			queued, _ := c.waiting(time.Now())
 			return float64(queued)
 		}), prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Namespace: metrics.Namespace, Name: "store_commit_lag_seconds",
-			Help: "How long the oldest of those has waited; 0 where there is none.",
+			Help: "Age of the oldest write that waits for a group commit; 0 if none waits.",
 		}, func() float64 {
 			_, oldest := c.waiting(time.Now())
 			return oldest.Seconds()

@@ -33,25 +33,25 @@ func TestCallsAreCountedByCommandAndOutcome(t *testing.T) {
 		t.Errorf("%g calls of a script that the server did not know", got)
 	}
 	if got := calls("function_create.lua", "ok"); got != 1 {
-		t.Errorf("%g creations", got)
+		t.Errorf("%g creations; want got == 1", got)
 	}
 	another := f.fn
 	another.CreatedAtMS++
 	if _, err := f.functions.Create(t.Context(), another); api.ErrorCode(err) != api.CodeFunctionExists {
-		t.Fatal(err)
+		t.Fatalf("functions.Create: got %v; want CodeFunctionExists", err)
 	}
 	if got := calls("function_create.lua", "refused"); got != 2 {
 		t.Errorf("%g refused creations, want one more", got)
 	}
 	if got := calls("evalsha", "ok") + calls("eval", "ok"); got != 0 {
-		t.Errorf("%g scripts have no name", got)
+		t.Errorf("%g scripts have no name; want got == 0", got)
 	}
 	pings := calls("ping", "ok")
 	if err := f.Ping(t.Context()); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Ping: %v", err)
 	}
 	if got := calls("ping", "ok"); got != pings+1 {
-		t.Errorf("%g pings after %g", got, pings)
+		t.Errorf("%g pings after %g; want got == pings+1", got, pings)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -77,16 +77,16 @@ func TestGroupCommitsAreMeasured(t *testing.T) {
 	before := pipelines("ok")
 	a := f.running()
 	if _, _, err := f.activations.Start(t.Context(), a); err != nil {
-		t.Fatal(err)
+		t.Fatalf("activations.Start: %v", err)
 	}
 	if got := metricstest.Value(t, reg, "sous_store_commit_batch_size"); got != 1 {
-		t.Errorf("%g batches", got)
+		t.Errorf("%g batches; want got == 1", got)
 	}
 	if got := pipelines("ok"); got != before+1 {
-		t.Errorf("%g pipelines after %g", got, before)
+		t.Errorf("%g pipelines after %g; want got == before+1", got, before)
 	}
 	if got := metricstest.Value(t, reg, "sous_store_commit_queued"); got != 0 {
-		t.Errorf("%g writes wait although nobody does", got)
+		t.Errorf("%g writes wait although nobody does; want got == 0", got)
 	}
 }
 
@@ -94,10 +94,10 @@ func TestConnectionsAreMeasured(t *testing.T) {
 	t.Parallel()
 	_, reg, _ := measured(t)
 	if got := metricstest.Value(t, reg, "sous_store_connections"); got < 1 {
-		t.Errorf("%g connections", got)
+		t.Errorf("%g connections; want got >= 1", got)
 	}
 	if got := metricstest.Value(t, reg, "sous_store_connection_gets_total", "result=miss"); got < 1 {
-		t.Errorf("%g connections were made", got)
+		t.Errorf("%g connections were made; want got >= 1", got)
 	}
 }
 
@@ -106,13 +106,13 @@ func TestChangesReceivedAreCounted(t *testing.T) {
 	f, reg, server := measured(t)
 	heard := make(chan storage.Change, 10)
 	if err := f.Subscribe(t.Context(), func(c storage.Change) { heard <- c }); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Subscribe: %v", err)
 	}
 	client := redis.NewClient(&redis.Options{Addr: server.URL[len("redis://"):]})
 	defer client.Close()
 	for _, message := range []string{`{"kind":"cancel"}`, `{"kind":"of a newer release"}`, `no JSON`, `{"kind":"key"}`} {
 		if err := client.Publish(t.Context(), "cs:changes", message).Err(); err != nil {
-			t.Fatal(err)
+			t.Fatalf("client.Publish: %v", err)
 		}
 	}
 	storagetest.AwaitChange(t, heard, storage.Change{Kind: storage.ChangeKey})
@@ -133,7 +133,7 @@ func TestEmbeddedLoopsAreMeasured(t *testing.T) {
 			return metricstest.Value(t, reg, "sous_loop_rounds_total", "loop="+loop, "outcome=ok") > 0
 		})
 		if lag := metricstest.Value(t, reg, "sous_loop_lag_seconds", "loop="+loop); lag > 10 {
-			t.Errorf("%s is %g s behind", loop, lag)
+			t.Errorf("%s is %g s behind; want lag <= 10", loop, lag)
 		}
 	}
 }
@@ -147,6 +147,6 @@ func TestOpenRefusesAUsedRegistry(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	if s, err := storage.Open(ctx, storage.Config{URL: server.URL, Metrics: reg}); err == nil {
-		t.Error("opened", s.Close())
+		t.Errorf("storage.Open: opened: got %+v; want an error", s.Close())
 	}
 }

@@ -56,7 +56,7 @@ func TestOutage(t *testing.T) {
 		began := time.Now()
 		wantUnavailable(t, name, call())
 		if d := time.Since(began); d > 5*time.Second {
-			t.Errorf("%s failed after %v", name, d)
+			t.Errorf("%s failed after %v; want d <= 5*time.Second", name, d)
 		}
 	}
 	server.Start(t)
@@ -72,7 +72,7 @@ func (f *fixture) firstPage(t *testing.T) []api.Activation {
 	t.Helper()
 	items, _, err := f.activations.List(t.Context(), activations.Filter{Tenant: f.fn.Tenant, Namespace: f.fn.Namespace, Function: f.fn.Name})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("activations.List: %v", err)
 	}
 	return items
 }
@@ -81,7 +81,7 @@ func wantUnavailable(t *testing.T, name string, err error) {
 	t.Helper()
 	var e *api.Error
 	if !errors.As(err, &e) || e.Code != api.CodeStoreUnavailable || e.RetryAfter <= 0 {
-		t.Errorf("%s: %v", name, err)
+		t.Errorf("%s: %v; want errors.As(err, &e) and e.Code == api.CodeStoreUnavailable and e.RetryAfter > 0", name, err)
 	}
 }
 
@@ -91,7 +91,7 @@ func TestSilentServer(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Listen: %v", err)
 	}
 	var held sync.WaitGroup
 	held.Go(func() {
@@ -113,16 +113,16 @@ func TestSilentServer(t *testing.T) {
 	defer cancel()
 	began := time.Now()
 	if _, err := storage.Open(ctx, storage.Config{URL: "redis://" + l.Addr().String()}); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("within a deadline: %v", err)
+		t.Errorf("within a deadline: %v; want context.DeadlineExceeded", err)
 	}
 	if d := time.Since(began); d > 2*time.Second {
-		t.Errorf("a deadline of 300 ms was kept after %v", d)
+		t.Errorf("a deadline of 300 ms was kept after %v; want d <= 2*time.Second", d)
 	}
 	began = time.Now()
 	_, err = storage.Open(t.Context(), storage.Config{URL: "redis://" + l.Addr().String()})
 	wantUnavailable(t, "open", err)
 	if d := time.Since(began); d > 15*time.Second {
-		t.Errorf("reported after %v", d)
+		t.Errorf("reported after %v; want d <= 15*time.Second", d)
 	}
 }
 
@@ -134,8 +134,8 @@ func TestOpenRefuses(t *testing.T) {
 		"a bad URL":  {URL: "http://h:1"},
 		"tiny pools": {URL: "redis://h:1", PoolSize: 2},
 	} {
-		if _, err := storage.Open(t.Context(), cfg); api.ErrorCode(err) != api.CodeValidation {
-			t.Errorf("%s: %v", name, err)
+		if _, err := storage.Open(t.Context(), cfg); api.ErrorCode(err) != api.CodeInvalid {
+			t.Errorf("%s: storage.Open: got %v; want CodeInvalid", name, err)
 		}
 	}
 }

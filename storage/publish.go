@@ -7,8 +7,8 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// Publish is a draft that is to become a version. Bundle is the canonical tar of
-// the draft's files and SHA256 its digest; Alias, unless "", is pointed at it.
+// Publish is a request to make a version of a draft. Bundle is the canonical tar of the
+// draft's files and SHA256 its digest; Alias, unless "", is pointed at the version.
 type Publish struct {
 	Tenant    string
 	Namespace string
@@ -21,11 +21,11 @@ type Publish struct {
 	NowMS     int64
 }
 
-// Publish makes the next version, or answers with the latest one (created is
-// false) where digest and config are the same; either way the alias is set and
-// the draft consumed. Publishes of one function queue up in this process;
-// conflicts with other processes are tried again for a while.
-// CodeFunctionNotFound, CodeDraftNotFound, CodeDraftExpired, CodeDraftConsumed.
+// Publish makes the next version. Where the latest version has the same digest and
+// configuration it returns that one, and created is false. In both cases it sets the alias
+// and consumes the draft. Publishes of one function wait for each other in this process;
+// conflicts with other processes are retried (see RetryConflicts). CodeFunctionNotFound,
+// CodeDraftNotFound, CodeDraftExpired, CodeDraftConsumed.
 func (r *Versions) Publish(ctx context.Context, p Publish) (version api.Version, created bool, err error) {
 	k := r.s.keys.function(p.Tenant, p.Namespace, p.Function)
 	unlock, err := r.s.publishing.lock(ctx, string(k))
@@ -50,7 +50,7 @@ func (r *Versions) Publish(ctx context.Context, p Publish) (version api.Version,
 	return version, created, err
 }
 
-// publishState is what a publish found and what its script checks again.
+// publishState is the state that a publish has read, and that its script compares again.
 type publishState struct {
 	seq    int64
 	latest *api.Version // nil where there is none
@@ -75,7 +75,8 @@ func (r *Versions) beforePublish(ctx context.Context, k functionKeys, p Publish)
 	}
 	state := publishState{head: head.Val()}
 	var err error
-	if state.seq, err = parseSeq(seq.Val()); err != nil || state.seq == 0 {
+	state.seq, err = parseSeq(seq.Val())
+	if err != nil || state.seq == 0 {
 		return state, err
 	}
 	latest, err := r.Get(ctx, p.Tenant, p.Namespace, p.Function, state.seq)
@@ -83,8 +84,8 @@ func (r *Versions) beforePublish(ctx context.Context, k functionKeys, p Publish)
 	return state, err
 }
 
-// ownPublish answers for a consumed draft: it is this publish's own doing if an
-// earlier try, whose answer was lost, made exactly what this one would make.
+// ownPublish returns the version of a consumed draft, if an earlier try of this publish,
+// whose answer was lost, made exactly the version that this one would make.
 func (r *Versions) ownPublish(ctx context.Context, p Publish, n int64, tried bool) (api.Version, bool, error) {
 	if tried {
 		v, err := r.Get(ctx, p.Tenant, p.Namespace, p.Function, n)
@@ -142,8 +143,8 @@ func (r *Versions) publish(ctx context.Context, k functionKeys, p Publish, befor
 	return v, true, err
 }
 
-// equals says whether v is what p would make. Configs are compared as they are
-// stored: there, an empty map and an absent one are the same.
+// equals reports whether v is the version that p would make. Configurations are compared
+// in their stored form: there, an empty map and an absent one are the same.
 func (p *Publish) equals(v api.Version) (bool, error) {
 	if v.SHA256 != p.SHA256 {
 		return false, nil
@@ -172,7 +173,8 @@ func (r *Versions) publishAgain(ctx context.Context, k functionKeys, p Publish, 
 	return err
 }
 
-// withAlias adds what a publish script needs to set the alias, if one is asked for.
+// withAlias adds the keys and arguments with which a publish script sets the alias, if p
+// has one.
 func withAlias(keys []string, args []any, k functionKeys, p Publish, version int64) ([]string, []any, error) {
 	if p.Alias == "" {
 		return keys, args, nil

@@ -38,7 +38,7 @@ func TestPublishChecksWhatItRead(t *testing.T) {
 			SHA256: same, NowMS: s.NowMS(), Alias: "prod",
 		}
 		if _, err := NewFunctions(s).Create(t.Context(), api.Function{Tenant: p.Tenant, Namespace: p.Namespace, Name: p.Function}); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Functions.Create: %v", err)
 		}
 		consume(s, same)(t, withDraft(t, s, p))
 		p = withDraft(t, s, p)
@@ -46,20 +46,20 @@ func TestPublishChecksWhatItRead(t *testing.T) {
 		versions, k := NewVersions(s), s.keys.function(p.Tenant, p.Namespace, p.Function)
 		before, err := versions.beforePublish(t.Context(), k, p)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("versions.beforePublish: %v", err)
 		}
 		if tt.change != nil {
 			tt.change(t, p)
 		}
 		latest, err := versions.Latest(t.Context(), p.Tenant, p.Namespace, p.Function)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("versions.Latest: %v", err)
 		}
 		if _, _, err := versions.publish(t.Context(), k, p, before); api.ErrorCode(err) != tt.want {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: versions.publish: got %v; want the code tt.want", name, err)
 		}
 		if after, err := versions.Latest(t.Context(), p.Tenant, p.Namespace, p.Function); err != nil || tt.want != "" && after != latest {
-			t.Errorf("%s: version %d became %d, %v", name, latest, after, err)
+			t.Errorf("%s: version %d became %d, %v; want no error and (tt.want == \"\" or after == latest)", name, latest, after, err)
 		}
 	}
 }
@@ -72,7 +72,7 @@ func withDraft(t *testing.T, s *Store, p Publish) Publish {
 	err := NewDrafts(s).Put(t.Context(), p.Tenant, p.Namespace, p.Function,
 		api.Draft{DraftID: p.DraftID, SHA256: p.SHA256, CreatedAtMS: now, ExpiresAtMS: now + api.DraftTTLMS})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Drafts.Put: %v", err)
 	}
 	return p
 }
@@ -83,7 +83,7 @@ func consume(s *Store, sha string) func(*testing.T, Publish) {
 		t.Helper()
 		p.SHA256 = sha
 		if _, _, err := NewVersions(s).Publish(t.Context(), p); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Versions.Publish: %v", err)
 		}
 	}
 }
@@ -100,7 +100,7 @@ func remove(s *Store) func(*testing.T, Publish) {
 	return func(t *testing.T, p Publish) {
 		t.Helper()
 		if err := NewFunctions(s).Delete(t.Context(), p.Tenant, p.Namespace, p.Function, 1); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Functions.Delete: %v", err)
 		}
 	}
 }
@@ -111,14 +111,14 @@ func TestDeleteChecksWhatItRead(t *testing.T) {
 	t.Parallel()
 	s := openEmbedded(t)
 	if _, err := NewFunctions(s).Create(t.Context(), api.Function{Tenant: "t_conflict", Namespace: "payments", Name: "fn"}); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Functions.Create: %v", err)
 	}
 	key := s.keys.function("t_conflict", "payments", "fn").meta()
 	if _, err := s.Script(t.Context(), scriptFunctionDelete, []string{key}, "something older", "{}"); api.ErrorCode(err) != api.CodeStoreConflict {
-		t.Error(err)
+		t.Errorf("Script: got %v; want CodeStoreConflict", err)
 	}
 	if _, err := NewFunctions(s).Get(t.Context(), "t_conflict", "payments", "fn"); err != nil {
-		t.Error(err)
+		t.Errorf("Functions.Get: %v", err)
 	}
 }
 
@@ -129,7 +129,7 @@ func TestPublishKnowsItsOwnDoing(t *testing.T) {
 	s := openEmbedded(t)
 	p := Publish{Tenant: "t_conflict", Namespace: "payments", Function: "own", SHA256: "aa", NowMS: s.NowMS()}
 	if _, err := NewFunctions(s).Create(t.Context(), api.Function{Tenant: p.Tenant, Namespace: p.Namespace, Name: p.Function}); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Functions.Create: %v", err)
 	}
 	p = withDraft(t, s, p)
 	consume(s, p.SHA256)(t, p)
@@ -145,7 +145,7 @@ func TestPublishKnowsItsOwnDoing(t *testing.T) {
 		p.SHA256 = tt.sha
 		v, created, err := NewVersions(s).ownPublish(t.Context(), p, 1, tt.tried)
 		if api.ErrorCode(err) != tt.want || created != (tt.want == "") || err == nil && v.Version != 1 {
-			t.Errorf("%s: %+v %v %v", name, v, created, err)
+			t.Errorf("%s: Versions.ownPublish: got %+v %v %v; want the code tt.want and created == (tt.want == \"\") and (an error or v.Version == 1)", name, v, created, err)
 		}
 	}
 }
@@ -154,15 +154,15 @@ func openEmbedded(t *testing.T) *Store {
 	t.Helper()
 	e, err := embedded.Open(t.TempDir(), zap.NewNop())
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("embedded.Open: %v", err)
 	}
 	s, err := Open(t.Context(), Config{Embedded: e})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Open: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := errors.Join(s.Close(), e.Close()); err != nil {
-			t.Error(err)
+			t.Errorf("errors.Join: %v", err)
 		}
 	})
 	return s

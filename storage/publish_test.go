@@ -22,33 +22,33 @@ func TestPublishStoresTheVersion(t *testing.T) {
 		id := f.draft(t, "aa")
 		v, created, err := f.publish(id, "aa", "prod")
 		if err != nil || !created {
-			t.Fatal(created, err)
+			t.Fatalf("publish: got %+v, %v; want no error and created true", created, err)
 		}
 		got, err := f.versions.Get(ctx, tn, ns, name, 1)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("versions.Get: %v", err)
 		}
 		if d := cmp.Diff(v, got); d != "" {
-			t.Error(d)
+			t.Errorf("difference (-v +got):\n%s", d)
 		}
 		if tar, err := f.versions.Bundle(ctx, tn, ns, name, 1); err != nil || string(tar) != "tar of aa" {
-			t.Errorf("bundle: %q %v", tar, err)
+			t.Errorf("bundle: %q %v; want no error and string(tar) == \"tar of aa\"", tar, err)
 		}
 		for _, ref := range []api.Ref{{Alias: "prod"}, {Version: 1}} {
 			r, err := f.versions.Resolve(ctx, tn, ns, name, ref)
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("versions.Resolve: %v", err)
 			}
 			if d := cmp.Diff(storage.Resolved{Function: f.fn, Version: v, Alias: ref.Alias}, r); d != "" {
-				t.Error(d)
+				t.Errorf("difference (-storage.Resolved{Function: f.fn, Version: v, Alias: ref.Alias} +r):\n%s", d)
 			}
 		}
 		_, err = f.drafts.Get(ctx, tn, ns, name, id)
 		if api.ErrorCode(err) != api.CodeDraftConsumed {
-			t.Errorf("consumed draft: %v", err)
+			t.Errorf("consumed draft: %v; want CodeDraftConsumed", err)
 		}
 		if _, _, err := f.publish(id, "aa", ""); api.ErrorCode(err) != api.CodeDraftConsumed {
-			t.Errorf("publish again: %v", err)
+			t.Errorf("publish again: %v; want CodeDraftConsumed", err)
 		}
 	})
 }
@@ -59,26 +59,26 @@ func TestPublishOfTheSameAnswersTheLatest(t *testing.T) {
 		f, ctx := newFixture(t, s), t.Context()
 		tn, ns, name := f.fn.Tenant, f.fn.Namespace, f.fn.Name
 		if _, _, err := f.publish(f.draft(t, "aa"), "aa", ""); err != nil {
-			t.Fatal(err)
+			t.Fatalf("publish: %v", err)
 		}
 		id := f.draft(t, "aa")
 		v, created, err := f.publish(id, "aa", "prod")
 		if err != nil || created || v.Version != 1 {
-			t.Fatal(v, created, err)
+			t.Fatalf("publish: got %+v, %+v, %v; want no error and created false and v.Version == 1", v, created, err)
 		}
 		if a, err := f.aliases.Get(ctx, tn, ns, name, "prod"); err != nil || a.Version != 1 {
-			t.Errorf("alias: %+v %v", a, err)
+			t.Errorf("alias: %+v %v; want no error and a.Version == 1", a, err)
 		}
 		if _, err := f.drafts.Get(ctx, tn, ns, name, id); api.ErrorCode(err) != api.CodeDraftConsumed {
-			t.Errorf("draft: %v", err)
+			t.Errorf("draft: %v; want CodeDraftConsumed", err)
 		}
 		if latest, err := f.versions.Latest(ctx, tn, ns, name); err != nil || latest != 1 {
-			t.Errorf("latest: %d %v", latest, err)
+			t.Errorf("latest: %d %v; want no error and latest == 1", latest, err)
 		}
 		// Equal to an older version is a new version.
 		for i, sha := range []string{"bb", "aa"} {
 			if v, created, err := f.publish(f.draft(t, sha), sha, ""); err != nil || !created || v.Version != int64(i+2) {
-				t.Error(v, created, err)
+				t.Errorf("publish: got %+v, %+v, %v; want no error and created true and v.Version == int64(i+2)", v, created, err)
 			}
 		}
 	})
@@ -100,28 +100,28 @@ func TestPublishRefuses(t *testing.T) {
 		}
 		for name, tt := range tests {
 			if _, _, err := f.publish(tt.id, "aa", "prod"); api.ErrorCode(err) != tt.want {
-				t.Errorf("publish %s: %v", name, err)
+				t.Errorf("publish %s: %v; want the code tt.want", name, err)
 			}
 			if _, err := f.drafts.Get(ctx, f.fn.Tenant, f.fn.Namespace, f.fn.Name, tt.id); api.ErrorCode(err) != tt.want {
-				t.Errorf("get %s: %v", name, err)
+				t.Errorf("get %s: %v; want the code tt.want", name, err)
 			}
 		}
 		over := api.Draft{DraftID: api.NewDraftID(now), ExpiresAtMS: now}
 		if err := f.drafts.Put(ctx, f.fn.Tenant, f.fn.Namespace, f.fn.Name, over); err != nil {
-			t.Fatal(err)
+			t.Fatalf("drafts.Put: %v", err)
 		}
 		if _, err := f.drafts.Get(ctx, f.fn.Tenant, f.fn.Namespace, f.fn.Name, over.DraftID); api.ErrorCode(err) != api.CodeDraftExpired {
-			t.Errorf("past its time: %v", err)
+			t.Errorf("past its time: %v; want CodeDraftExpired", err)
 		}
 		id := f.draft(t, "aa")
 		if err := f.functions.Delete(ctx, f.fn.Tenant, f.fn.Namespace, f.fn.Name, now); err != nil {
-			t.Fatal(err)
+			t.Fatalf("functions.Delete: %v", err)
 		}
 		if _, _, err := f.publish(id, "aa", "prod"); api.ErrorCode(err) != api.CodeFunctionNotFound {
-			t.Errorf("deleted function: %v", err)
+			t.Errorf("deleted function: %v; want CodeFunctionNotFound", err)
 		}
 		if err := f.drafts.Put(ctx, f.fn.Tenant, f.fn.Namespace, f.fn.Name, api.Draft{DraftID: id}); api.ErrorCode(err) != api.CodeFunctionNotFound {
-			t.Errorf("draft of a deleted function: %v", err)
+			t.Errorf("draft of a deleted function: %v; want CodeFunctionNotFound", err)
 		}
 	})
 }
@@ -153,12 +153,12 @@ func TestConcurrentPublishesNumberWithoutGaps(t *testing.T) {
 				return err
 			})
 			if err := errors.Join(errs...); err != nil {
-				t.Fatal(err)
+				t.Fatalf("errors.Join: %v", err)
 			}
 			slices.Sort(got)
 			for i, v := range got {
 				if v != int64(i+1) {
-					t.Fatalf("versions %v", got)
+					t.Fatalf("versions %v; want v == int64(i+1)", got)
 				}
 			}
 			checkFunction(t, f)
@@ -196,7 +196,7 @@ func TestConcurrentPublishesConsumeADraftOnce(t *testing.T) {
 				}
 			}
 			if won != 1 {
-				t.Errorf("%d publishes of one draft succeeded", won)
+				t.Errorf("%d publishes of one draft succeeded; want won == 1", won)
 			}
 			checkFunction(t, f)
 		})
@@ -210,37 +210,37 @@ func checkFunction(t *testing.T, f *fixture) int64 {
 	ctx, tn, ns, name := t.Context(), f.fn.Tenant, f.fn.Namespace, f.fn.Name
 	detail, err := f.functions.Detail(ctx, tn, ns, name)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("functions.Detail: %v", err)
 	}
 	latest, err := f.versions.Latest(ctx, tn, ns, name)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("versions.Latest: %v", err)
 	}
 	if latest > 0 && (detail.LatestVersion == nil || *detail.LatestVersion != latest) {
-		t.Errorf("detail says latest %v, counter %d", detail.LatestVersion, latest)
+		t.Errorf("detail says latest %v, counter %d; want (latest <= 0 or (detail.LatestVersion != nil and *detail.LatestVersion == latest))", detail.LatestVersion, latest)
 	}
 	items, _, err := f.versions.List(ctx, tn, ns, name, 0, api.MaxPageLimit)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("versions.List: %v", err)
 	}
 	if int64(len(items)) != min(latest, api.MaxPageLimit) {
-		t.Errorf("%d versions are listed, the counter is %d", len(items), latest)
+		t.Errorf("%d versions are listed, the counter is %d; want int64(len(items)) == min(latest, api.MaxPageLimit)", len(items), latest)
 	}
 	for i, v := range items {
 		if v.Version != latest-int64(i) {
-			t.Errorf("place %d holds version %d", i, v.Version)
+			t.Errorf("place %d holds version %d; want v.Version == latest-int64(i)", i, v.Version)
 		}
 		tar, err := f.versions.Bundle(ctx, tn, ns, name, v.Version)
 		if err != nil || len(tar) == 0 && v.SizeBytes > 0 {
-			t.Errorf("bundle of %d: %d bytes, %v", v.Version, len(tar), err)
+			t.Errorf("bundle of %d: %d bytes, %v; want no error and (len(tar) != 0 or v.SizeBytes <= 0)", v.Version, len(tar), err)
 		}
 	}
 	if _, err := f.versions.Get(ctx, tn, ns, name, latest+1); api.ErrorCode(err) != api.CodeVersionNotFound {
-		t.Errorf("version %d: %v", latest+1, err)
+		t.Errorf("version %d: %v; want CodeVersionNotFound", latest+1, err)
 	}
 	for _, a := range detail.Aliases {
 		if a.Version < 1 || a.Version > latest {
-			t.Errorf("alias %s points at %d of %d", a.Alias, a.Version, latest)
+			t.Errorf("alias %s points at %d of %d; want a.Version >= 1 and a.Version <= latest", a.Alias, a.Version, latest)
 		}
 	}
 	return latest

@@ -7,7 +7,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// GetMany reads strings of one tenant in one command; what is not there is "".
+// GetMany reads the strings of keys, all of one tenant, in one command. A missing key
+// reads as "".
 func (s *Store) GetMany(ctx context.Context, keys []string) ([]string, error) {
 	if len(keys) == 0 {
 		return nil, nil
@@ -25,8 +26,8 @@ func (s *Store) GetMany(ctx context.Context, keys []string) ([]string, error) {
 	return raws, nil
 }
 
-// LexRange reads up to limit members of an index whose scores are all equal, in
-// order, beginning behind after ("" is the start).
+// LexRange reads up to limit members of an index whose scores are all equal, in order,
+// after the member after ("" for the start).
 func (s *Store) LexRange(ctx context.Context, key, after string, limit int) ([]string, error) {
 	start := "-"
 	if after != "" {
@@ -38,8 +39,8 @@ func (s *Store) LexRange(ctx context.Context, key, after string, limit int) ([]s
 // scanCount is how many members of a set one call reads.
 const scanCount = 256
 
-// ScanSet goes through a set in no order, some members at a time. It ends at the
-// first error, which it yields.
+// ScanSet iterates over the members of a set, some at a time and in no order; a member may
+// appear twice. It ends at the first error, which it yields.
 func (s *Store) ScanSet(ctx context.Context, key string) iter.Seq2[[]string, error] {
 	return func(yield func([]string, error) bool) {
 		for cursor := uint64(0); ; {

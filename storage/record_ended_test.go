@@ -40,7 +40,7 @@ func TestRecordEnded(t *testing.T) {
 				}
 				stored, err := f.activations.Get(ctx, done.Tenant, done.ActivationID)
 				if err != nil {
-					t.Fatal(err)
+					t.Fatalf("activations.Get: %v", err)
 				}
 				if diff := cmp.Diff(stored, current); diff != "" {
 					t.Errorf("%s: the returned record differs from the stored one (-stored +returned):\n%s", name, diff)
@@ -114,8 +114,11 @@ func TestRecordEndedMayBeCut(t *testing.T) {
 			}
 			if after%2 == 0 {
 				_, _, err = f.activations.RecordEnded(ctx, done, log)
-			} else if _, _, err = f.activations.Start(ctx, running); err == nil {
-				_, _, err = f.activations.Finish(ctx, done, 1)
+			} else {
+				_, _, err = f.activations.Start(ctx, running)
+				if err == nil {
+					_, _, err = f.activations.Finish(ctx, done, 1)
+				}
 			}
 			if err != nil {
 				t.Fatalf("repeat behind %d commands: %v", after, err)
@@ -164,7 +167,7 @@ func TestRecordsOfOneMomentShareTheirIndexCommand(t *testing.T) {
 	server := storagetest.Redis(t)
 	s, err := storage.Open(t.Context(), storage.Config{URL: server.URL})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("storage.Open: %v", err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
 	f := newFixture(t, s)
@@ -176,7 +179,7 @@ func TestRecordsOfOneMomentShareTheirIndexCommand(t *testing.T) {
 		return err
 	})
 	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
+		t.Fatalf("errors.Join: %v", err)
 	}
 	after := storagetest.Calls(t, s.Client())
 	if got := after["set"] - before["set"]; got != n {

@@ -12,30 +12,29 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// StoredSchedule is a schedule's record. What it fires is invoked on behalf of whoever
-// made it or changed it last.
+// StoredSchedule is a schedule's record. Its invocations run on behalf of the principal
+// that created or last changed it.
 type StoredSchedule struct {
 	api.Schedule
 	Principal api.Principal `json:"principal"`
 	Access    api.Access    `json:"access"`
 }
 
-// LoadedSchedule is a schedule with how it stands.
+// LoadedSchedule is a schedule with its state.
 type LoadedSchedule struct {
 	Path     SchedulePath
-	Meta     *StoredSchedule // nil: there is none
-	Raw      string          // Meta as it is stored
+	Meta     *StoredSchedule // nil if the schedule does not exist
+	Raw      string          // the stored bytes of Meta
 	State    ScheduleState
 	InFlight []string // jobs, by tick; MaxQueueLimit+1 at most
-	Err      error    // what is stored cannot be read
+	Err      error    // why the record or the state cannot be read
 }
 
-// Schedules keeps the schedules, how they stand, and each namespace's index of them.
-// The index is a set as the record's contract has it: lists read it whole, which
-// MaxSchedules bounds.
+// Schedules keeps the schedules, their states, and each namespace's index of them. The
+// index is a set: lists read it whole, which api.MaxSchedules limits.
 type Schedules struct{ s *Store }
 
-// NewSchedules gives the schedules in s.
+// NewSchedules returns the schedules in s.
 func NewSchedules(s *Store) *Schedules { return &Schedules{s} }
 
 // SchedulePut is a change of a schedule.
@@ -43,17 +42,16 @@ type SchedulePut struct {
 	Path SchedulePath
 	// Before is the record as it was read, nil for a new schedule.
 	Before *LoadedSchedule
-	// After is the record as it is to be.
+	// After is the new record.
 	After *StoredSchedule
 	// NextMS is its next tick, 0 for none.
 	NextMS int64
-	// Keep leaves the next tick that the state has: neither the timing nor Enabled
-	// changed.
+	// Keep retains the next tick of the state: neither the timing nor Enabled changed.
 	Keep bool
 }
 
-// Put creates or changes a schedule. A repeat of the same succeeds.
-// CodeStoreConflict where it is not as it was read; CodeScheduleLimit.
+// Put creates or changes a schedule. A repeat of the same change succeeds.
+// CodeStoreConflict if the schedule has changed since it was read; CodeScheduleLimit.
 func (r *Schedules) Put(ctx context.Context, p SchedulePut) error {
 	before, keep := "", ""
 	if p.Before != nil {
@@ -70,8 +68,8 @@ func (r *Schedules) Put(ctx context.Context, p SchedulePut) error {
 	}
 	args := []any{
 		before, raw, p.After.Revision, p.Path.Name, p.Path.member(), p.NextMS, keep,
-		// No turn of an earlier schedule of this name comes again: they grow by one a
-		// write, and that took a millisecond at the least.
+		// No turn of an earlier schedule of this name is used again: turns grow by one a
+		// write, and a write takes a millisecond at least.
 		p.After.CreatedAtMS,
 		api.MaxSchedules,
 	}
@@ -83,20 +81,20 @@ func (r *Schedules) Put(ctx context.Context, p SchedulePut) error {
 	return err
 }
 
-// keys are those of the scripts that put and delete.
+// keys returns the keys of the scripts that put and delete a schedule.
 func (r *Schedules) keys(p SchedulePath) []string {
 	k := r.s.keys.schedule(p.Tenant, p.Namespace, p.Name)
 	return []string{k.meta(), k.state(), r.s.keys.scheduleIndex(p.Tenant, p.Namespace), r.s.keys.scheduleDue(p.Tenant), k.inflight()}
 }
 
-// Delete removes what Load has read: the schedule, or where there was none what a
-// crash left of one. CodeStoreConflict where another has come.
+// Delete removes the schedule that Load has returned, or, where Load found none, the
+// remains of an interrupted write. CodeStoreConflict if the schedule has changed since.
 func (r *Schedules) Delete(ctx context.Context, s *LoadedSchedule) error {
 	_, err := r.s.Script(ctx, scriptScheduleDelete, r.keys(s.Path), s.Raw, s.Path.Name, s.Path.member())
 	return err
 }
 
-// Load reads a schedule and how it stands; Meta is nil where there is none.
+// Load reads a schedule and its state. Meta is nil where the schedule does not exist.
 func (r *Schedules) Load(ctx context.Context, path SchedulePath) (*LoadedSchedule, error) {
 	loaded, err := r.LoadMany(ctx, []SchedulePath{path})
 	if err != nil {
@@ -105,8 +103,8 @@ func (r *Schedules) Load(ctx context.Context, path SchedulePath) (*LoadedSchedul
 	return &loaded[0], loaded[0].Err
 }
 
-// LoadMany reads schedules of any tenants, and how they stand, in one round trip.
-// One that cannot be read says so in its Err.
+// LoadMany reads schedules of any tenants, with their states, in one round trip. A
+// schedule that cannot be read has its error in Err.
 func (r *Schedules) LoadMany(ctx context.Context, paths []SchedulePath) ([]LoadedSchedule, error) {
 	if len(paths) == 0 {
 		return nil, nil
@@ -120,8 +118,8 @@ func (r *Schedules) LoadMany(ctx context.Context, paths []SchedulePath) ([]Loade
 	pipe := r.s.rdb.Pipeline()
 	for i, p := range paths {
 		k := r.s.keys.schedule(p.Tenant, p.Namespace, p.Name)
-		// The record last: a change that comes in between leaves a state of an earlier
-		// turn in the reader's hands, with which nothing can be written.
+		// The record last: a change in between leaves the reader with the state of an
+		// earlier turn, which every later write refuses.
 		sent[i].state = pipe.HGetAll(ctx, k.state())
 		sent[i].inFlight = pipe.ZRange(ctx, k.inflight(), 0, api.MaxQueueLimit)
 		sent[i].meta = pipe.Get(ctx, k.meta())
@@ -150,7 +148,8 @@ func (r *Schedules) LoadMany(ctx context.Context, paths []SchedulePath) ([]Loade
 
 func loadedSchedule(path SchedulePath, raw string, state map[string]string) (s LoadedSchedule, err error) {
 	s = LoadedSchedule{Path: path, Raw: raw}
-	if s.State, err = parseScheduleState(state); err != nil || raw == "" {
+	s.State, err = parseScheduleState(state)
+	if err != nil || raw == "" {
 		return s, err
 	}
 	meta, err := Decode[StoredSchedule](raw)
@@ -158,8 +157,9 @@ func loadedSchedule(path SchedulePath, raw string, state map[string]string) (s L
 	return s, err
 }
 
-// Names is a page of a namespace's schedules in order, beginning behind after. next is
-// "" at the end. Some may be of schedules that a crash left half-made or half-deleted.
+// Names returns a page of the names of a namespace's schedules, in order, after the name
+// after. next is "" at the end. A name may belong to a schedule whose creation or deletion
+// was interrupted.
 func (r *Schedules) Names(ctx context.Context, tenant, namespace, after string, limit int) (names []string, next string, err error) {
 	limit = PageLimit(limit)
 	names, err = r.s.rdb.SMembers(ctx, r.s.keys.scheduleIndex(tenant, namespace)).Result()
@@ -168,15 +168,12 @@ func (r *Schedules) Names(ctx context.Context, tenant, namespace, after string, 
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return name <= after })
 	slices.Sort(names)
-	if len(names) > limit {
-		names = names[:limit]
-		next = names[limit-1]
-	}
+	names, next = FirstPage(names, limit)
 	return names, next, nil
 }
 
-// List is a page of a namespace's schedules by name, beginning behind after. next is ""
-// at the end; a page may be short and still have one.
+// List returns a page of a namespace's schedules by name, after the name after. next is ""
+// at the end. A page may be short and still have a next.
 func (r *Schedules) List(ctx context.Context, tenant, namespace, after string, limit int) (items []LoadedSchedule, next string, err error) {
 	names, next, err := r.Names(ctx, tenant, namespace, after, limit)
 	if err != nil {

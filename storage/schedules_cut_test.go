@@ -86,22 +86,22 @@ func cutSchedule(t *testing.T, name string, prepare scheduleOperation, s *storag
 		err := call(cut)
 		if err == nil {
 			if k == 0 {
-				t.Errorf("%s writes nothing", name)
+				t.Errorf("%s writes nothing; want k != 0", name)
 			}
 			return
 		}
 		if cause := errors.Unwrap(err); cause == nil || !strings.Contains(cause.Error(), "CUT") {
-			t.Fatalf("%s: %v", name, err)
+			t.Fatalf("%s: errors.Unwrap: got %v; want cause != nil and strings.Contains(cause.Error(), \"CUT\")", name, err)
 		}
 		left := loadSchedule(t, s, path(tenant))
 		if left.Meta != nil && left.State.Rev == left.Meta.Revision && left.State.NextTickMS != 0 && left.State.NextTickMS < 61_000 {
-			t.Errorf("%s, cut after %d writes, takes an earlier schedule's next tick for its own", name, k)
+			t.Errorf("%s, cut after %d writes, takes an earlier schedule's next tick for its own; want (((left.Meta == nil or left.State.Rev != left.Meta.Revision) or left.State.NextTickMS == 0) or left.State.NextTickMS >= 61_000)", name, k)
 		}
 		if err := call(storage.NewSchedules(s)); err != nil {
 			t.Errorf("%s, cut after %d writes, again: %v", name, k, err)
 		}
 		if diff := cmp.Diff(want, scheduleKeyed(t, s, path(tenant))); diff != "" {
-			t.Errorf("%s, cut after %d writes, again: %s", name, k, diff)
+			t.Errorf("%s, cut after %d writes, again: %s; want diff == \"\"", name, k, diff)
 		}
 	}
 	t.Errorf("%s: more writes than a script should make", name)
@@ -110,7 +110,7 @@ func cutSchedule(t *testing.T, name string, prepare scheduleOperation, s *storag
 func mustPut(t *testing.T, s *storage.Store, put storage.SchedulePut) *storage.LoadedSchedule {
 	t.Helper()
 	if err := storage.NewSchedules(s).Put(t.Context(), put); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Schedules.Put: %v", err)
 	}
 	return loadSchedule(t, s, put.Path)
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// DueSchedule is a schedule and when its next tick is, in milliseconds.
+// DueSchedule is a schedule with the moment of its next tick, in milliseconds.
 type DueSchedule struct {
 	Path SchedulePath
 	AtMS int64
 }
 
-// Due reads the heads of tenants' due sets from floors on, up to limit schedules of each,
-// due at now or not, in one round trip.
+// Due reads the heads of tenants' due sets, from floors on, in one round trip: up to limit
+// schedules of each tenant, whether they are due at now or later.
 func (r *Schedules) Due(ctx context.Context, floors *Floors, tenants []string, now int64, limit int) ([][]DueSchedule, error) {
 	pipe := r.s.rdb.Pipeline()
 	heads := make([]*redis.ZSliceCmd, len(tenants))
@@ -36,7 +36,7 @@ func (r *Schedules) Due(ctx context.Context, floors *Floors, tenants []string, n
 			namespace, name, _ := strings.Cut(member, "/")
 			out[i] = append(out[i], DueSchedule{SchedulePath{tenant, namespace, name}, int64(z.Score)})
 			if k == 0 {
-				consumed = min(now, int64(z.Score)) // what is due has to be found again
+				consumed = min(now, int64(z.Score)) // a schedule that is due must be found again
 			}
 		}
 		floors.Consumed(r.s.keys.scheduleDue(tenant), consumed, now)
@@ -44,8 +44,8 @@ func (r *Schedules) Due(ctx context.Context, floors *Floors, tenants []string, n
 	return out, nil
 }
 
-// PutOff has schedules that are due looked at again at at, and not sooner. It changes
-// nothing but their due entries, and none of a schedule that is due later still.
+// PutOff moves the due entries of schedules to at (milliseconds). It changes no entry that
+// is later than at, and adds none.
 func (r *Schedules) PutOff(ctx context.Context, paths []SchedulePath, at int64) error {
 	pipe := r.s.rdb.Pipeline()
 	for _, p := range paths {
@@ -57,8 +57,8 @@ func (r *Schedules) PutOff(ctx context.Context, paths []SchedulePath, at int64) 
 	return Failure(ctx, "put schedules off", err)
 }
 
-// DueEntries gives the moments at which schedules are due by their tenants' due sets, 0 for
-// those that are not in them.
+// DueEntries returns the moments, in milliseconds, of schedules in their tenants' due
+// sets; 0 for a schedule that is not in one.
 func (r *Schedules) DueEntries(ctx context.Context, paths []SchedulePath) ([]int64, error) {
 	pipe := r.s.rdb.Pipeline()
 	scores := make([]*redis.FloatCmd, len(paths))
@@ -75,7 +75,8 @@ func (r *Schedules) DueEntries(ctx context.Context, paths []SchedulePath) ([]int
 	return out, nil
 }
 
-// Unmark takes a job out of those in flight, and says whether it was there.
+// Unmark removes a job from the jobs in flight of a schedule. It reports whether the job
+// was one of them.
 func (r *Schedules) Unmark(ctx context.Context, path SchedulePath, jobID string) (bool, error) {
 	n, err := r.s.rdb.ZRem(ctx, r.s.keys.schedule(path.Tenant, path.Namespace, path.Name).inflight(), jobID).Result()
 	return n == 1, Failure(ctx, "unmark a job", err)

@@ -8,13 +8,13 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// ScheduleState is how a schedule stands.
+// ScheduleState is the changing part of a schedule: its ticks and counters.
 type ScheduleState struct {
-	// Rev is the revision of the schedule for which NextTickMS was worked out.
+	// Rev is the revision of the schedule that NextTickMS was computed for.
 	Rev int64
-	// Turn grows with every write: whoever writes says which one it has read. 0: no state.
+	// Turn grows with every write. A writer passes the Turn that it has read; 0 is no state.
 	Turn int64
-	// NextTickMS is the next tick that is to be fired or passed over, 0 for none.
+	// NextTickMS is the next tick to fire or to skip, 0 for none.
 	NextTickMS int64
 	// TickSeq counts the ticks, fired or not.
 	TickSeq     int64
@@ -33,7 +33,7 @@ const (
 	stateLastSkip = "last_skip" // tick_ms and the reason
 )
 
-// numbers are the fields that are numbers, with their values.
+// numbers returns the numeric fields of the hash, by name.
 func (s *ScheduleState) numbers() []struct {
 	name  string
 	value *int64
@@ -60,10 +60,11 @@ func parseScheduleState(fields map[string]string) (s ScheduleState, err error) {
 		if !ok {
 			continue
 		}
-		if *number.value, err = strconv.ParseInt(text, 10, 64); err != nil {
+		*number.value, err = strconv.ParseInt(text, 10, 64)
+		if err != nil {
 			return s, fmt.Errorf("read %s: %w", number.name, err)
 		}
-		if strconv.FormatInt(*number.value, 10) != text { // with such a turn no write would ever be made
+		if strconv.FormatInt(*number.value, 10) != text { // a write compares the turn as text
 			return s, fmt.Errorf("read %s: %q is not as it was written", number.name, text)
 		}
 	}
@@ -71,14 +72,15 @@ func parseScheduleState(fields map[string]string) (s ScheduleState, err error) {
 	if text, ok := fields[stateLastSkip]; ok {
 		tick, reason, _ := strings.Cut(text, " ")
 		s.LastSkip = &api.ScheduleSkip{Reason: reason}
-		if s.LastSkip.TickMS, err = strconv.ParseInt(tick, 10, 64); err != nil {
+		s.LastSkip.TickMS, err = strconv.ParseInt(tick, 10, 64)
+		if err != nil {
 			return s, fmt.Errorf("read %s: %w", stateLastSkip, err)
 		}
 	}
 	return s, nil
 }
 
-// Words are the fields of the hash, each with its value.
+// Words returns the fields of the stored hash, each name followed by its value.
 func (s *ScheduleState) Words() []string {
 	var words []string
 	for _, number := range s.numbers() {

@@ -40,7 +40,7 @@ func loadSchedule(t *testing.T, s *storage.Store, path storage.SchedulePath) *st
 	t.Helper()
 	loaded, err := storage.NewSchedules(s).Load(t.Context(), path)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Schedules.Load: %v", err)
 	}
 	return loaded
 }
@@ -69,22 +69,22 @@ func TestScheduleLifecycle(t *testing.T) {
 		ctx, schedules, tenant := t.Context(), storage.NewSchedules(s), storagetest.Tenant(t)
 		put := newSchedule(tenant, "nightly", 1_000, 61_000)
 		if err := schedules.Put(ctx, put); err != nil {
-			t.Fatal(err)
+			t.Fatalf("schedules.Put: %v", err)
 		}
 		made := loadSchedule(t, s, put.Path)
 		if diff := cmp.Diff(put.After, made.Meta); diff != "" {
-			t.Error(diff)
+			t.Errorf("difference (-put.After +made.Meta):\n%s", diff)
 		}
 		if diff := cmp.Diff(storage.ScheduleState{Rev: 1, Turn: 1_000, NextTickMS: 61_000}, made.State); diff != "" {
-			t.Error(diff)
+			t.Errorf("difference (-storage.ScheduleState{Rev: 1, Turn: 1_000, NextTickMS: 61_000} +made.State):\n%s", diff)
 		}
 		member := storage.DueSchedulePrefix + tenant
 		due := storage.KeyDue(storage.DueShard(member))
 		if at := s.Client().ZScore(ctx, due, member).Val(); at != 61_000 {
-			t.Errorf("the tenant is due at %v", at)
+			t.Errorf("the tenant is due at %v; want at == 61_000", at)
 		}
 		if ok, err := storage.NewTenants(s).HasNamespace(ctx, tenant, "payments"); !ok || err != nil {
-			t.Error("the namespace is not registered", err)
+			t.Errorf("Tenants.HasNamespace: got the namespace is not registered %v; want ok and no error", err)
 		}
 
 		if err := schedules.Put(ctx, put); err != nil {
@@ -92,52 +92,52 @@ func TestScheduleLifecycle(t *testing.T) {
 		}
 		other := newSchedule(tenant, "nightly", 2_000, 62_000)
 		if err := schedules.Put(ctx, other); api.ErrorCode(err) != api.CodeStoreConflict {
-			t.Errorf("another of that name: %v", err)
+			t.Errorf("another of that name: %v; want CodeStoreConflict", err)
 		}
 		if diff := cmp.Diff(made, loadSchedule(t, s, put.Path)); diff != "" {
-			t.Error(diff)
+			t.Errorf("difference (-made +loadSchedule(t, s, put.Path)):\n%s", diff)
 		}
 
 		if err := schedules.Put(ctx, change(made, 99_000, true)); err != nil {
-			t.Fatal(err)
+			t.Fatalf("schedules.Put: %v", err)
 		}
 		kept := loadSchedule(t, s, put.Path)
 		if diff := cmp.Diff(storage.ScheduleState{Rev: 2, Turn: 1_001, NextTickMS: 61_000}, kept.State); diff != "" {
-			t.Errorf("a change that keeps the next tick: %s", diff)
+			t.Errorf("a change that keeps the next tick: %s; want diff == \"\"", diff)
 		}
 		stale := change(made, 99_000, false)
 		stale.After.EverySeconds = 99
 		if err := schedules.Put(ctx, stale); api.ErrorCode(err) != api.CodeStoreConflict {
-			t.Errorf("a change of what is another by now: %v", err)
+			t.Errorf("a change of what is another by now: %v; want CodeStoreConflict", err)
 		}
 		if err := schedules.Put(ctx, change(kept, 0, false)); err != nil {
-			t.Fatal(err)
+			t.Fatalf("schedules.Put: %v", err)
 		}
 		disabled := scheduleKeyed(t, s, put.Path)
 		if disabled["due"] != "" || disabled["next_tick_ms"] != "0" || disabled["rev"] != "3" {
-			t.Errorf("disabled: %v", disabled)
+			t.Errorf("disabled: %v; want disabled[\"due\"] == \"\" and disabled[\"next_tick_ms\"] == \"0\" and disabled[\"rev\"] == \"3\"", disabled)
 		}
 		if err := schedules.Put(ctx, change(loadSchedule(t, s, put.Path), 120_000, false)); err != nil {
-			t.Fatal(err)
+			t.Fatalf("schedules.Put: %v", err)
 		}
 		if enabled := scheduleKeyed(t, s, put.Path); enabled["due"] != "120000" || enabled["next_tick_ms"] != "120000" {
-			t.Errorf("enabled: %v", enabled)
+			t.Errorf("enabled: %v; want enabled[\"due\"] == \"120000\" and enabled[\"next_tick_ms\"] == \"120000\"", enabled)
 		}
 
 		last := loadSchedule(t, s, put.Path)
 		if err := schedules.Delete(ctx, made); api.ErrorCode(err) != api.CodeStoreConflict {
-			t.Errorf("deletion of what is another by now: %v", err)
+			t.Errorf("deletion of what is another by now: %v; want CodeStoreConflict", err)
 		}
 		for range 2 { // safe to repeat
 			if err := schedules.Delete(ctx, last); err != nil {
-				t.Fatal(err)
+				t.Fatalf("schedules.Delete: %v", err)
 			}
 			if diff := cmp.Diff(map[string]string{"meta": "", "in flight": ""}, scheduleKeyed(t, s, put.Path)); diff != "" {
-				t.Error(diff)
+				t.Errorf("difference (-map[string]string{\"meta\": \"\", \"in flight\": \"\"} +scheduleKeyed(t, s, put.Path)):\n%s", diff)
 			}
 		}
 		if err := schedules.Put(ctx, change(last, 99_000, false)); api.ErrorCode(err) != api.CodeStoreConflict {
-			t.Errorf("a change of what is deleted: %v", err)
+			t.Errorf("a change of what is deleted: %v; want CodeStoreConflict", err)
 		}
 	})
 }
@@ -154,11 +154,11 @@ func TestScheduleIsMadeAnew(t *testing.T) {
 		s.Client().HSet(ctx, state, "rev", 1, "turn", 7, "next_tick_ms", 5, "fired", 3)
 		s.Client().ZAdd(ctx, inFlight, redis.Z{Score: 5, Member: "some-job"})
 		if err := schedules.Put(ctx, put); err != nil {
-			t.Fatal(err)
+			t.Fatalf("schedules.Put: %v", err)
 		}
 		loaded := loadSchedule(t, s, put.Path)
 		if diff := cmp.Diff(storage.ScheduleState{Rev: 1, Turn: 1_000, NextTickMS: 61_000}, loaded.State); diff != "" || len(loaded.InFlight) > 0 {
-			t.Error(diff, loaded.InFlight)
+			t.Errorf("difference (-want +loaded.State):\n%s\njobs in flight: got %v, want none", diff, loaded.InFlight)
 		}
 	})
 }
@@ -169,15 +169,15 @@ func TestScheduleKeepsNoTickOfAnotherRevision(t *testing.T) {
 		ctx, schedules := t.Context(), storage.NewSchedules(s)
 		put := newSchedule(storagetest.Tenant(t), "nightly", 1_000, 61_000)
 		if err := schedules.Put(ctx, put); err != nil {
-			t.Fatal(err)
+			t.Fatalf("schedules.Put: %v", err)
 		}
 		state, _ := s.ScheduleKeys(put.Path)
 		s.Client().HSet(ctx, state, "rev", 0) // the change before was cut short
 		if err := schedules.Put(ctx, change(loadSchedule(t, s, put.Path), 99_000, true)); err != nil {
-			t.Fatal(err)
+			t.Fatalf("schedules.Put: %v", err)
 		}
 		if loaded := loadSchedule(t, s, put.Path); loaded.State.NextTickMS != 99_000 {
-			t.Errorf("the state is %+v", loaded.State)
+			t.Errorf("the state is %+v; want loaded.State.NextTickMS == 99_000", loaded.State)
 		}
 	})
 }
@@ -197,10 +197,10 @@ func TestScheduleStateRoundTrip(t *testing.T) {
 		}
 		loaded := loadSchedule(t, s, path)
 		if diff := cmp.Diff(want, loaded.State); diff != "" {
-			t.Error(diff)
+			t.Errorf("difference (-want +loaded.State):\n%s", diff)
 		}
 		if len(loaded.InFlight) != api.MaxQueueLimit+1 {
-			t.Errorf("%d jobs in flight", len(loaded.InFlight))
+			t.Errorf("%d jobs in flight; want len(loaded.InFlight) == api.MaxQueueLimit+1", len(loaded.InFlight))
 		}
 		s.Client().HSet(t.Context(), state, "fired", "many")
 		if _, err := storage.NewSchedules(s).Load(t.Context(), path); err == nil {
@@ -218,18 +218,18 @@ func TestSchedulesOfManyTenants(t *testing.T) {
 			put := newSchedule(storagetest.Tenant(t), fmt.Sprintf("job-%d", i), 1_000, 61_000+int64(i))
 			if i%5 != 0 { // every fifth is not there
 				if err := schedules.Put(t.Context(), put); err != nil {
-					t.Fatal(err)
+					t.Fatalf("schedules.Put: %v", err)
 				}
 			}
 			paths = append(paths, put.Path)
 		}
 		loaded, err := schedules.LoadMany(t.Context(), paths)
 		if err != nil || len(loaded) != len(paths) {
-			t.Fatal(len(loaded), err)
+			t.Fatalf("schedules.LoadMany: got %+v, %v; want no error and len(loaded) == len(paths)", len(loaded), err)
 		}
 		for i, l := range loaded {
 			if l.Path != paths[i] || (l.Meta == nil) != (i%5 == 0) || l.Meta != nil && (l.Meta.Name != paths[i].Name || l.State.NextTickMS != 61_000+int64(i)) {
-				t.Errorf("%d: %+v", i, l)
+				t.Errorf("%d: %+v; want l.Path == paths[i] and (l.Meta == nil) == (i%%5 == 0) and (l.Meta == nil or (l.Meta.Name == paths[i].Name and l.State.NextTickMS == 61_000+int64(i)))", i, l)
 			}
 		}
 	})
@@ -241,7 +241,7 @@ func TestScheduleList(t *testing.T) {
 		ctx, schedules, tenant := t.Context(), storage.NewSchedules(s), storagetest.Tenant(t)
 		for _, name := range []string{"ccc", "aaa", "ddd", "bbb", "eee"} {
 			if err := schedules.Put(ctx, newSchedule(tenant, name, 1_000, 61_000)); err != nil {
-				t.Fatal(err)
+				t.Fatalf("schedules.Put: %v", err)
 			}
 		}
 		state, _ := s.ScheduleKeys(storage.SchedulePath{Tenant: tenant, Namespace: "payments", Name: "bbb"})
@@ -250,7 +250,7 @@ func TestScheduleList(t *testing.T) {
 		for after, more := "", true; more; {
 			items, next, err := schedules.List(ctx, tenant, "payments", after, 2)
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("schedules.List: %v", err)
 			}
 			var names []string
 			for _, item := range items {
@@ -260,7 +260,7 @@ func TestScheduleList(t *testing.T) {
 			after, more = next, next != ""
 		}
 		if diff := cmp.Diff([][]string{{"aaa"}, {"ccc", "ddd"}, {"eee"}}, pages); diff != "" {
-			t.Error(diff)
+			t.Errorf("difference (-[][]string{{\"aaa\"}, {\"ccc\", \"ddd\"}, {\"eee\"}} +pages):\n%s", diff)
 		}
 	})
 }
@@ -278,14 +278,14 @@ func TestScheduleLimit(t *testing.T) {
 		}
 		s.Client().SAdd(ctx, index, names...)
 		if err := schedules.Put(ctx, put); api.ErrorCode(err) != api.CodeScheduleLimit {
-			t.Errorf("one too many: %v", err)
+			t.Errorf("one too many: %v; want CodeScheduleLimit", err)
 		}
 		if kept := scheduleKeyed(t, s, put.Path); kept["meta"] != "" || kept["listed"] != "" || kept["due"] != "" {
-			t.Errorf("it left %v", kept)
+			t.Errorf("it left %v; want kept[\"meta\"] == \"\" and kept[\"listed\"] == \"\" and kept[\"due\"] == \"\"", kept)
 		}
 		again := newSchedule(put.Path.Tenant, "job-7", 1_000, 61_000) // its creation was cut short
 		if err := schedules.Put(ctx, again); err != nil {
-			t.Error(err)
+			t.Errorf("schedules.Put: %v", err)
 		}
 	})
 }
@@ -318,7 +318,7 @@ func TestSchedulesAreMadeByOne(t *testing.T) {
 		won := race(func(i int64) storage.SchedulePut { return newSchedule(tenant, "nightly", 1_000+i, 61_000+i) })
 		made := loadSchedule(t, s, path)
 		if made.Meta.CreatedAtMS != 1_000+won || made.State.NextTickMS != 61_000+won {
-			t.Errorf("racer %d made it, and it is %+v %+v", won, made.Meta, made.State)
+			t.Errorf("racer %d made it, and it is %+v %+v; want made.Meta.CreatedAtMS == 1_000+won and made.State.NextTickMS == 61_000+won", won, made.Meta, made.State)
 		}
 		won = race(func(i int64) storage.SchedulePut {
 			put := change(made, 90_000+i, false)
@@ -327,7 +327,7 @@ func TestSchedulesAreMadeByOne(t *testing.T) {
 		})
 		changed := loadSchedule(t, s, path)
 		if changed.Meta.EverySeconds != 100+won || changed.State.NextTickMS != 90_000+won || changed.State.Rev != 2 {
-			t.Errorf("racer %d changed it, and it is %+v %+v", won, changed.Meta, changed.State)
+			t.Errorf("racer %d changed it, and it is %+v %+v; want changed.Meta.EverySeconds == 100+won and changed.State.NextTickMS == 90_000+won and changed.State.Rev == 2", won, changed.Meta, changed.State)
 		}
 	})
 }

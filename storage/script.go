@@ -8,6 +8,37 @@ import (
 	"github.com/codesous/sous/lua"
 )
 
+// Interrupted scripts and repair
+//
+// A script is atomic towards other callers, but not towards a crash: KVRocks does not undo
+// the writes of a script that was interrupted, by a killed process or a full disk. Every
+// script therefore orders its writes so that each prefix of them is harmless:
+//
+//  1. the data that no reader can reach yet,
+//  2. the one record or counter that makes the data visible,
+//  3. the clean-up of what the script replaces.
+//
+// The caller repeats a call whose outcome is unknown, and the script recognizes the writes
+// of its earlier try. Take publish.lua, which makes version 7 of a function:
+//
+//	SET  …:ver:7:bundle        the bundle        1. No reader looks at 7
+//	SET  …:ver:7:meta          its record           while version_seq is 6.
+//	ZADD …:versions 7
+//	SET  …:version_seq 7                         2. Version 7 exists.
+//	ZADD …:aliases, SET …:alias:prod             3. The alias follows,
+//	SET  …:draft:id            a tombstone          and the draft is consumed.
+//
+// Interrupted before step 2, the call has changed nothing that a reader sees; the next
+// publish overwrites the keys of version 7. Interrupted after step 2, version 7 exists
+// without its alias. The caller, which has got no answer, publishes the same draft again:
+// the latest version has the draft's digest, so publish_again.lua sets the alias and the
+// tombstone, and the answer is version 7.
+//
+// Where no caller repeats the call, the sweeper repairs what is left: an index entry
+// without its record, for example, is removed once the record can no longer be on its way.
+// The tests interrupt every script after each of its writes (storagetest.CutAfter) and
+// show that the remains are sound and that the repeated call completes them.
+
 // The scripts, by the names of their files in package lua.
 const (
 	scriptFunctionCreate = "function_create.lua"
@@ -41,14 +72,8 @@ const (
 	ScriptQueueConfig  = "queue_configure.lua"
 )
 
-// The scripts of package secrets.
-const (
-	ScriptSecretPut    = "secret_put.lua"
-	ScriptSecretDelete = "secret_delete.lua"
-)
-
-// loadScripts returns every script of package lua by its file name, each behind
-// prelude, and their texts.
+// loadScripts reads every script of package lua, each preceded by prelude. It returns the
+// scripts and their texts, by name.
 func loadScripts(prelude string) (scripts map[string]*redis.Script, texts map[string]string, err error) {
 	sources, err := lua.Sources()
 	if err != nil {
@@ -90,8 +115,8 @@ func (s *Store) ScriptOnce(ctx context.Context, name string, keys []string, args
 	return reply, nil
 }
 
-// ScriptThen runs a script and, once it has, the plain commands that then adds:
-// in one round trip where the store is one node, which keeps their order.
+// ScriptThen runs a script and, after it has succeeded, the plain commands that then adds:
+// in one round trip where the store is a single node, which keeps their order.
 func (s *Store) ScriptThen(ctx context.Context, name string, keys []string, args []any, then func(redis.Pipeliner)) (any, error) {
 	return s.ScriptBetween(ctx, name, keys, args, func(redis.Pipeliner) {}, then)
 }
@@ -134,8 +159,8 @@ type ScriptCall struct {
 	Args []any
 }
 
-// ScriptEach runs a script once for each call, all of them in one round trip, each
-// atomic by itself, and gives each one's reply or error.
+// ScriptEach runs a script once for each call, all of them in one round trip and each
+// atomic by itself. It returns the reply or the error of each call.
 func (s *Store) ScriptEach(ctx context.Context, name string, calls []ScriptCall) ([]any, []error) {
 	replies, errs := make([]any, len(calls)), make([]error, len(calls))
 	if len(calls) == 0 {

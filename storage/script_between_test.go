@@ -32,15 +32,15 @@ func TestScriptBetweenTellsWhatFailed(t *testing.T) {
 			ok           bool
 		}{"nothing fails": {fine, nothing, true}, "before": {fails, nothing, false}, "then": {nothing, fails, false}} {
 			if err := s.Client().Set(t.Context(), text, "no number", 0).Err(); err != nil {
-				t.Fatal(err)
+				t.Fatalf("Set: %v", err)
 			}
 			if !known {
 				if err := s.Client().ScriptFlush(t.Context()).Err(); err != nil {
-					t.Fatal(err)
+					t.Fatalf("ScriptFlush: %v", err)
 				}
 			}
 			if err := run(call.before, call.then); (err == nil) != call.ok {
-				t.Errorf("known %v, %s: %v", known, name, err)
+				t.Errorf("known %v, %s: %v; want (no error) == call.ok", known, name, err)
 			}
 		}
 	}

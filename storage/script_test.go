@@ -1,6 +1,7 @@
 package storage_test
 
 import (
+	"go/ast"
 	"io/fs"
 	"maps"
 	"os"
@@ -61,41 +62,46 @@ func TestScriptsKeepTheRules(t *testing.T) {
 	}
 }
 
-// TestNoScriptIsUnused finds scripts that neither a repository nor the queue runs.
+// TestNoScriptIsUnused finds scripts that no package runs. A package that runs one names
+// it in a constant.
 func TestNoScriptIsUnused(t *testing.T) {
 	t.Parallel()
-	var code strings.Builder
-	for _, pattern := range []string{"*.go", "statestore/kvrocks/*.go", "secrets/*.go", "../queue/*.go"} {
-		files, err := filepath.Glob(pattern)
-		if err != nil || len(files) == 0 {
-			t.Fatal(files, err)
+	declared := regexp.MustCompile(`(\w+) += "(\w+\.lua)"`)
+	type constant struct{ dir, name string }
+	constants := map[string]constant{}
+	used := map[constant]int{} // of a word in a folder; of exported words also in ""
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
 		}
-		for _, name := range files {
-			if strings.HasSuffix(name, "_test.go") {
-				continue
-			}
-			source, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			code.Write(source)
+		source, err := os.ReadFile(path)
+		if err != nil {
+			return err
 		}
-	}
-	constants, words := map[string]string{}, map[string]int{}
-	for _, m := range regexp.MustCompile(`(\w+) += "(\w+\.lua)"`).FindAllStringSubmatch(code.String(), -1) {
-		constants[m[2]] = m[1]
-	}
-	for word := range strings.FieldsFuncSeq(code.String(), func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
-		words[word]++
+		dir := filepath.Dir(path)
+		for _, m := range declared.FindAllStringSubmatch(string(source), -1) {
+			constants[m[2]] = constant{dir, m[1]}
+		}
+		for word := range strings.FieldsFuncSeq(string(source), func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+			used[constant{dir, word}]++
+			used[constant{"", word}]++
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("read the sources of the module: %v", err)
 	}
 	for name := range luaFiles(t, "*.lua") {
-		constant, ok := constants[name]
+		c, ok := constants[name]
 		if !ok {
-			t.Errorf("%s has no name in storage/script.go", name)
+			t.Errorf("got no constant with the name of %s, want one in the package that runs it", name)
 			continue
 		}
-		if words[constant] < 2 {
-			t.Errorf("%s is never run", name)
+		if ast.IsExported(c.name) {
+			c.dir = ""
+		}
+		if used[c] < 2 {
+			t.Errorf("no use of: got %s, which names %s; want used[c] >= 2", c.name, name)
 		}
 	}
 }
@@ -107,7 +113,7 @@ func TestStrictKeysCatches(t *testing.T) {
 	server := storagetest.Redis(t)
 	options, err := redis.ParseURL(server.URL)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("redis.ParseURL: %v", err)
 	}
 	client := redis.NewClient(options)
 	t.Cleanup(func() { _ = client.Close() })
@@ -122,7 +128,7 @@ func TestStrictKeysCatches(t *testing.T) {
 	for name, tt := range tests {
 		err := client.Eval(t.Context(), storagetest.StrictKeys()+tt.script, []string{"k"}).Err()
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: client.Eval: got %v; want (tt.want != \"\" or no error) and (tt.want == \"\" or (an error and strings.Contains(err.Error(), tt.want)))", name, err)
 		}
 	}
 }
@@ -134,20 +140,20 @@ func TestScriptsOutliveTheServersCache(t *testing.T) {
 	f := newFixture(t, storagetest.Open(t, storage.Config{URL: server.URL}))
 	options, err := redis.ParseURL(server.URL)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("redis.ParseURL: %v", err)
 	}
 	client := redis.NewClient(options)
 	t.Cleanup(func() { _ = client.Close() })
 	for range 2 {
 		if err := client.ScriptFlush(t.Context()).Err(); err != nil {
-			t.Fatal(err)
+			t.Fatalf("client.ScriptFlush: %v", err)
 		}
 		a := f.running()
 		if created, _, err := f.activations.Start(t.Context(), a); err != nil || !created {
-			t.Fatal(created, err)
+			t.Fatalf("activations.Start: got %+v, %v; want no error and created true", created, err)
 		}
 		if won, _, err := f.activations.Finish(t.Context(), succeeded(a, f.NowMS(), "1"), 1); err != nil || !won {
-			t.Fatal(won, err)
+			t.Fatalf("activations.Finish: got %+v, %v; want no error and won true", won, err)
 		}
 	}
 }

@@ -15,13 +15,14 @@ func (*Store) Failure(ctx context.Context, op string, err error) error {
 	return Failure(ctx, op, err)
 }
 
-// States gives the records of fields in the store, and keeps the given indexes of
-// them: whoever writes such records names the same ones.
+// States returns the state store: records of fields under a key. It maintains the given
+// indexes of them; every writer of such records must name the same indexes.
 func (s *Store) States(indexes ...kvrocks.Index) statestore.Store {
 	return kvrocks.New(s, indexes...)
 }
 
-// TaskStates gives the records of tasks, with the index of those that have not ended.
+// TaskStates returns the state store of tasks, with the index of the tasks that have not
+// ended.
 func (s *Store) TaskStates() statestore.Store {
 	return s.States(kvrocks.Index{
 		Prefix: taskRecords,
@@ -31,7 +32,7 @@ func (s *Store) TaskStates() statestore.Store {
 	})
 }
 
-// TaskEnded names the tasks that have ended. A scan of a tenant's tasks by updated_at
+// TaskEnded matches the tasks that have ended. A scan of a tenant's tasks by updated_at
 // that leaves them out is served by the index.
 func TaskEnded() statestore.Exception {
 	return statestore.Exception{Field: "state", Values: []string{
@@ -39,8 +40,8 @@ func TaskEnded() statestore.Exception {
 	}}
 }
 
-// TaskKey is the key of a tenant's task. Without an id it begins the keys of all of
-// the type, without a type those of the tenant's tasks.
+// TaskKey returns the key of a tenant's task. With an empty id it is the prefix of the
+// keys of all tasks of the type; with an empty type as well, of all the tenant's tasks.
 func (s *Store) TaskKey(tenant, taskType, id string) string {
 	return s.keys.taskPrefix(tenant, taskType) + id
 }

@@ -24,7 +24,7 @@ func TestTaskStates(t *testing.T) {
 				"state": []byte(state), "updated_at": fmt.Append(nil, updatedAt),
 			}})
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("states.Put: %v", err)
 			}
 		}
 		put(tenant, "email-send", "a", "running", 9)
@@ -46,14 +46,14 @@ func TestTaskStates(t *testing.T) {
 		a, b, c := s.TaskKey(tenant, "email-send", "a"), s.TaskKey(tenant, "email-send", "b"), s.TaskKey(tenant, "email-send", "c")
 		d := s.TaskKey(tenant, "email", "d")
 		if diff := cmp.Diff([]string{d, a, b}, scan(s.TaskKey(tenant, "", ""), open)); diff != "" {
-			t.Error("the tenant's:", diff)
+			t.Errorf("difference (-[]string{d, a, b} +scan(s.TaskKey(tenant, \"\", \"\"), open)):\n%s", diff)
 		}
 		if diff := cmp.Diff([]string{d}, scan(s.TaskKey(tenant, "email", ""), open)); diff != "" {
-			t.Error("of one type:", diff)
+			t.Errorf("difference (-[]string{d} +scan(s.TaskKey(tenant, \"email\", \"\"), open)):\n%s", diff)
 		}
 		all := &statestore.Filter{Field: "updated_at", Op: statestore.Less, Value: []byte("11")}
 		if diff := cmp.Diff([]string{c, d, a, b}, scan(s.TaskKey(tenant, "", ""), all)); diff != "" {
-			t.Error("with those that ended:", diff)
+			t.Errorf("difference (-[]string{c, d, a, b} +scan(s.TaskKey(tenant, \"\", \"\"), all)):\n%s", diff)
 		}
 	})
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// Config says which store to use and how. One of URL and Embedded is required;
-// every other zero means the default that its comment gives.
+// Config selects the store. One of URL and Embedded is required; every other field has a
+// default, which its zero value stands for.
 type Config struct {
 	// URL is redis://, rediss://, unix://, redis-cluster://host:port,host:port
 	// or redis-sentinel://host:port,host:port/master.
@@ -26,14 +26,14 @@ type Config struct {
 	// HashTags wraps tenants in braces, so that a cluster keeps a tenant in one
 	// slot. It must not change while data exists. Default: on for a cluster.
 	HashTags *bool
-	// Clock tells the time that records carry. Default: time.Now.
+	// Clock returns the time for records. Default: time.Now.
 	Clock func() time.Time
-	// PoolSize bounds the connections (to each node). Default: 64.
+	// PoolSize is the largest number of connections, to each node. Default: 64.
 	PoolSize int
-	// Metrics is where the Store's metrics are exported. Default: nowhere.
+	// Metrics registers the metrics of the Store. Default: none.
 	Metrics prometheus.Registerer
-	// ScriptPrelude is Lua text put before every script, for tests that watch
-	// what scripts do. Default: none.
+	// ScriptPrelude is Lua text that precedes every script, for tests that watch
+	// scripts. Default: none.
 	ScriptPrelude string
 	// Hook is called with the client before its first command, for tests that add
 	// hooks to it. Default: none.
@@ -72,18 +72,18 @@ type Store struct {
 	closing sync.Once
 }
 
-// Open connects to the store and makes sure that it answers. ctx bounds that
-// first contact only. A bad Config is api.CodeValidation, a silent store
-// api.CodeStoreUnavailable.
+// Open connects to the store and verifies that it answers. ctx applies to that first
+// contact only; it is not retained. An invalid Config is api.CodeInvalid; a store that
+// does not answer is api.CodeStoreUnavailable.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if (cfg.URL == "") == (cfg.Embedded == nil) {
-		return nil, api.Errorf(api.CodeValidation, "a store needs either a URL or the embedded store")
+		return nil, api.Errorf(api.CodeInvalid, "a store needs either a URL or the embedded store")
 	}
 	if cfg.PoolSize == 0 {
 		cfg.PoolSize = defaultPoolSize
 	}
 	if cfg.PoolSize < commitStripes+1 {
-		return nil, api.Errorf(api.CodeValidation, "a store needs a pool of at least %d connections", commitStripes+1)
+		return nil, api.Errorf(api.CodeInvalid, "a store needs a pool of at least %d connections", commitStripes+1)
 	}
 	if cfg.Clock == nil {
 		cfg.Clock = time.Now
@@ -137,31 +137,33 @@ func (s *Store) Go(f func(ctx context.Context)) bool {
 	return true
 }
 
-// Ping asks the store for a sign of life.
+// Ping verifies that the store answers. api.CodeStoreUnavailable.
 func (s *Store) Ping(ctx context.Context) error {
 	return Failure(ctx, "ping", s.rdb.Ping(ctx).Err())
 }
 
-// Close ends the Store's goroutines and connections. Writes that wait fail with
-// api.CodeStoreUnavailable. The embedded store, if any, stays open.
+// Close ends the goroutines and connections of the Store. Writes that wait fail with
+// api.CodeStoreUnavailable. An embedded server stays open. Calls after the first return
+// nil.
 func (s *Store) Close() error {
 	var err error
 	s.closing.Do(func() {
 		s.end()
 		s.actors.Wait()
-		if err = s.rdb.Close(); err != nil {
+		err = s.rdb.Close()
+		if err != nil {
 			err = fmt.Errorf("close store: %w", err)
 		}
 	})
 	return err
 }
 
-// Now is the time by the Store's clock.
+// Now returns the time of the Store's clock.
 func (s *Store) Now() time.Time { return s.clock() }
 
-// NowMS is Now in milliseconds since 1970.
+// NowMS returns Now in milliseconds since 1970.
 func (s *Store) NowMS() int64 { return s.clock().UnixMilli() }
 
-// commitStripes is how many group commits are under way at once: enough that a
-// large record delays few others, few enough that batches form under load.
+// commitStripes is the number of group commits that may be under way at the same time:
+// enough that a large record delays few others, few enough that batches form under load.
 const commitStripes = 2

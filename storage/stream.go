@@ -6,16 +6,16 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// StreamEntry is an entry of a stream. A field that it lacks is "": entries are
-// written without empty values.
+// StreamEntry is an entry of a stream. A missing field reads as "": entries are written
+// without empty values.
 type StreamEntry struct {
 	ID     string
 	Fields map[string]string
 }
 
-// StreamEntries parses the reply of an XRANGE or XREVRANGE that was sent with Do.
-// Of an entry with an empty value, as older releases wrote them, KVRocks replies nil
-// for the value, which the client's own XRange refuses to parse.
+// StreamEntries parses the reply of an XRANGE or XREVRANGE that was sent with Do. For an
+// empty value, as older releases wrote them, KVRocks replies nil, which the client's own
+// XRange refuses to parse.
 func StreamEntries(cmd *redis.Cmd) ([]StreamEntry, error) {
 	replies, err := cmd.Slice()
 	if err != nil {

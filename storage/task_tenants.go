@@ -5,19 +5,19 @@ import (
 	"iter"
 )
 
-// RegisterTasks enters a tenant among those that have tasks, before its first one is
-// written. It may be repeated.
+// RegisterTasks adds a tenant to those that have tasks, before its first task is written.
+// It may be repeated.
 func (r *Tenants) RegisterTasks(ctx context.Context, tenant string) error {
 	return Failure(ctx, "register a tenant's tasks", r.s.rdb.SAdd(ctx, keyTaskTenants, tenant).Err())
 }
 
-// WithTasks goes through the tenants that have ever had a task, in no order; it may
-// name one twice. It ends at the first error, which it yields.
+// WithTasks iterates over the tenants that have ever had a task, in no order; it may yield
+// one twice. It ends at the first error, which it yields.
 func (r *Tenants) WithTasks(ctx context.Context) iter.Seq2[string, error] {
 	return r.each(ctx, keyTaskTenants)
 }
 
-// WithDocuments does the same for those that have ever had documents.
+// WithDocuments iterates over the tenants that have ever had documents, as WithTasks does.
 func (r *Tenants) WithDocuments(ctx context.Context) iter.Seq2[string, error] {
 	return r.each(ctx, keyDocumentTenants)
 }
@@ -38,8 +38,8 @@ func (r *Tenants) each(ctx context.Context, key string) iter.Seq2[string, error]
 	}
 }
 
-// RegisterDocuments enters a tenant in the registry, and among those that have documents,
-// before its first one is written. It may be repeated.
+// RegisterDocuments adds a tenant to the registry and to those that have documents, before
+// its first document is written. It may be repeated.
 func (r *Tenants) RegisterDocuments(ctx context.Context, tenant string) error {
 	pipe := r.s.rdb.Pipeline()
 	pipe.SAdd(ctx, keyTenants, tenant)

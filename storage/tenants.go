@@ -8,16 +8,16 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// Tenants is the registry of what exists: tenants and their namespaces, which
-// come into being with their first record.
+// Tenants is the registry of tenants and their namespaces. A namespace is registered with
+// its first record.
 type Tenants struct{ s *Store }
 
-// NewTenants gives the registry in s.
+// NewTenants returns the registry in s.
 func NewTenants(s *Store) *Tenants { return &Tenants{s} }
 
-// Register enters a tenant and its namespace, before the first record below
-// them is written. It may be repeated. A tenant is entered before its namespace,
-// so that what the registry holds can always be reached from its root.
+// Register adds a tenant and its namespace to the registry, before the first record of the
+// namespace is written. It may be repeated. The tenant comes first, so that every
+// namespace in the registry can be reached from its root.
 func (r *Tenants) Register(ctx context.Context, tenant, namespace string) error {
 	if err := r.s.rdb.SAdd(ctx, keyTenants, tenant).Err(); err != nil {
 		return Failure(ctx, "register tenant", err)
@@ -25,26 +25,26 @@ func (r *Tenants) Register(ctx context.Context, tenant, namespace string) error 
 	return Failure(ctx, "register namespace", r.s.rdb.SAdd(ctx, r.s.keys.namespaces(tenant), namespace).Err())
 }
 
-// Exists says whether the tenant has ever had a record.
+// Exists reports whether the tenant has ever had a record.
 func (r *Tenants) Exists(ctx context.Context, tenant string) (bool, error) {
 	ok, err := r.s.rdb.SIsMember(ctx, keyTenants, tenant).Result()
 	return ok, Failure(ctx, "look up tenant", err)
 }
 
-// HasNamespace says whether the tenant's namespace has ever had a record.
+// HasNamespace reports whether the namespace has ever had a record.
 func (r *Tenants) HasNamespace(ctx context.Context, tenant, namespace string) (bool, error) {
 	ok, err := r.s.rdb.SIsMember(ctx, r.s.keys.namespaces(tenant), namespace).Result()
 	return ok, Failure(ctx, "look up namespace", err)
 }
 
-// List is a page of all tenants, in order, beginning behind after. next is "" at
-// the end, else what to pass as after.
+// List returns a page of all tenants, in order, after the tenant after. next is "" at the
+// end, else the after of the next page.
 func (r *Tenants) List(ctx context.Context, after string, limit int) (items []string, next string, err error) {
 	return r.page(ctx, keyTenants, after, limit)
 }
 
-// Namespaces is a page of a tenant's namespaces, in order, beginning behind
-// after. next is "" at the end, else what to pass as after.
+// Namespaces returns a page of a tenant's namespaces, in order, after the namespace after.
+// next is "" at the end, else the after of the next page.
 func (r *Tenants) Namespaces(ctx context.Context, tenant, after string, limit int) (items []string, next string, err error) {
 	return r.page(ctx, r.s.keys.namespaces(tenant), after, limit)
 }
@@ -68,10 +68,7 @@ func (r *Tenants) page(ctx context.Context, key, after string, limit int) (items
 			items = items[:limit+1]
 		}
 	}
-	if len(items) > limit {
-		items = items[:limit]
-		next = items[limit-1]
-	}
+	items, next = FirstPage(items, limit)
 	return items, next, nil
 }
 
@@ -79,9 +76,9 @@ func (r *Tenants) page(ctx context.Context, key, after string, limit int) (items
 // Function; or a tenant, without either.
 type FunctionPath struct{ Tenant, Namespace, Function string }
 
-// Walk goes through every tenant, every namespace of each, and every function of
-// those, deleted ones included, in small steps and no order; it may name one twice. It
-// ends at the first error, which it yields.
+// Walk iterates over every tenant, every namespace of each, and every function of those,
+// deleted ones included, in small steps and no order. It may yield one twice. It ends at
+// the first error, which it yields.
 func (r *Tenants) Walk(ctx context.Context) iter.Seq2[FunctionPath, error] {
 	return func(yield func(FunctionPath, error) bool) {
 		for tenants, err := range r.s.ScanSet(ctx, keyTenants) {
@@ -130,12 +127,4 @@ func (r *Tenants) walkNamespace(ctx context.Context, tenant, namespace string, y
 		}
 		after = next
 	}
-}
-
-// PageLimit keeps a page's size within bounds; zero means the default.
-func PageLimit(limit int) int {
-	if limit <= 0 {
-		return api.DefaultPageLimit
-	}
-	return min(limit, api.MaxPageLimit)
 }

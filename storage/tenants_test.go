@@ -22,7 +22,7 @@ func TestRegistryAndWalk(t *testing.T) {
 			exists bool
 		}{{tenant, true}, {storagetest.Tenant(t), false}} {
 			if got, err := tenants.Exists(ctx, want.tenant); err != nil || got != want.exists {
-				t.Error(got, err)
+				t.Errorf("tenants.Exists: got %+v, %v; want no error and got == want.exists", got, err)
 			}
 		}
 		want := []storage.FunctionPath{{Tenant: tenant}, {Tenant: tenant, Namespace: f.fn.Namespace}, {Tenant: tenant, Namespace: f.fn.Namespace, Function: f.fn.Name}}
@@ -31,7 +31,7 @@ func TestRegistryAndWalk(t *testing.T) {
 			fn := f.fn
 			fn.Namespace = fmt.Sprintf("space-%d", i)
 			if _, err := f.functions.Create(ctx, fn); err != nil {
-				t.Fatal(err)
+				t.Fatalf("functions.Create: %v", err)
 			}
 			namespaces = append(namespaces, fn.Namespace)
 			want = append(want, storage.FunctionPath{Tenant: tenant, Namespace: fn.Namespace},
@@ -39,7 +39,7 @@ func TestRegistryAndWalk(t *testing.T) {
 		}
 		// A deleted function may have activations left: it is walked too.
 		if err := f.functions.Delete(ctx, tenant, "space-3", f.fn.Name, 1); err != nil {
-			t.Fatal(err)
+			t.Fatalf("functions.Delete: %v", err)
 		}
 		var got []storage.FunctionPath
 		for path, err := range tenants.Walk(ctx) {
@@ -54,21 +54,22 @@ func TestRegistryAndWalk(t *testing.T) {
 			return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Function, b.Function))
 		})
 		if d := gocmp.Diff(want, slices.Compact(got)); d != "" {
-			t.Error(d)
+			t.Errorf("difference (-want +slices.Compact(got)):\n%s", d)
 		}
 		var paged []string
 		for after := ""; ; {
 			items, next, err := tenants.Namespaces(ctx, tenant, after, 3)
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("tenants.Namespaces: %v", err)
 			}
 			paged = append(paged, items...)
-			if after = next; next == "" {
+			after = next
+			if next == "" {
 				break
 			}
 		}
 		if d := gocmp.Diff(slices.Concat([]string{f.fn.Namespace}, namespaces), paged); d != "" {
-			t.Error(d)
+			t.Errorf("difference (-slices.Concat([]string{f.fn.Namespace}, namespaces) +paged):\n%s", d)
 		}
 	})
 }
@@ -82,11 +83,11 @@ func TestFunctionPages(t *testing.T) {
 			fn := f.fn
 			fn.Name = fmt.Sprintf("fn-%d", i)
 			if _, err := f.functions.Create(ctx, fn); err != nil {
-				t.Fatal(err)
+				t.Fatalf("functions.Create: %v", err)
 			}
 			if i%3 == 0 {
 				if err := f.functions.Delete(ctx, fn.Tenant, fn.Namespace, fn.Name, 1); err != nil {
-					t.Fatal(err)
+					t.Fatalf("functions.Delete: %v", err)
 				}
 				continue
 			}
@@ -98,20 +99,21 @@ func TestFunctionPages(t *testing.T) {
 			for after := ""; ; {
 				items, next, err := f.functions.List(ctx, f.fn.Tenant, f.fn.Namespace, after, limit)
 				if err != nil {
-					t.Fatal(err)
+					t.Fatalf("functions.List: %v", err)
 				}
 				if len(items) > limit {
-					t.Errorf("a page of %d, limit %d", len(items), limit)
+					t.Errorf("a page of %d, limit %d; want len(items) <= limit", len(items), limit)
 				}
 				for _, fn := range items {
 					got = append(got, fn.Name)
 				}
-				if after = next; next == "" {
+				after = next
+				if next == "" {
 					break
 				}
 			}
 			if d := gocmp.Diff(want, got); d != "" {
-				t.Errorf("limit %d: %s", limit, d)
+				t.Errorf("limit %d: %s; want d == \"\"", limit, d)
 			}
 		}
 	})
@@ -122,11 +124,11 @@ func TestHasNamespace(t *testing.T) {
 	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
 		tenants, tenant := storage.NewTenants(s), storagetest.Tenant(t)
 		if err := tenants.Register(t.Context(), tenant, "payments"); err != nil {
-			t.Fatal(err)
+			t.Fatalf("tenants.Register: %v", err)
 		}
 		for namespace, want := range map[string]bool{"payments": true, "others": false} {
 			if got, err := tenants.HasNamespace(t.Context(), tenant, namespace); err != nil || got != want {
-				t.Errorf("%s: %v %v", namespace, got, err)
+				t.Errorf("%s: tenants.HasNamespace: got %v %v; want no error and got == want", namespace, got, err)
 			}
 		}
 	})

@@ -22,7 +22,7 @@ func TestTimesToLive(t *testing.T) {
 	ctx := t.Context()
 	draft, consumed := f.draft(t, "aa"), f.draft(t, "bb")
 	if _, _, err := f.publish(consumed, "bb", "prod"); err != nil {
-		t.Fatal(err)
+		t.Fatalf("publish: %v", err)
 	}
 	running, inline, large := f.running(), f.running(), f.running()
 	f.start(t, running, inline, large)
@@ -30,16 +30,16 @@ func TestTimesToLive(t *testing.T) {
 		inline: `"r"`, large: `"` + strings.Repeat("r", api.MaxInlineResultBytes) + `"`,
 	} {
 		if _, _, err := f.activations.Finish(ctx, succeeded(a, f.NowMS(), result), 1); err != nil {
-			t.Fatal(err)
+			t.Fatalf("activations.Finish: %v", err)
 		}
 	}
 	if err := activations.NewLogs(f.Store).Append(ctx, f.fn.Tenant, running.ActivationID, 0, []byte("{}\n")); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Logs.Append: %v", err)
 	}
 	kv := storage.NewKV(f.Store)
 	for key, ttl := range map[string]time.Duration{"kept": 0, "hour": time.Hour} {
 		if err := kv.Set(ctx, f.fn.Tenant, "n", key, []byte("1"), ttl); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Set: %v", err)
 		}
 	}
 
@@ -62,20 +62,20 @@ func TestTimesToLive(t *testing.T) {
 	}
 	options, err := redis.ParseURL(server.URL)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("redis.ParseURL: %v", err)
 	}
 	client := redis.NewClient(options)
 	t.Cleanup(func() { _ = client.Close() })
 	keys, err := client.Keys(ctx, "*").Result()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("client.Keys: %v", err)
 	}
 	for _, key := range keys {
 		ttl, known := want[key]
 		delete(want, key)
 		got, err := client.PTTL(ctx, key).Result()
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("client.PTTL: %v", err)
 		}
 		if !known || got > ttl || got < ttl-time.Minute {
 			t.Errorf("%s lives %v, want %v (known: %v)", key, got, ttl, known)

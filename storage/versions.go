@@ -9,15 +9,15 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// Versions keeps what was published. Version N exists if and only if N is at
-// most version_seq: every read asks that, since a publish that was cut short may
-// have left the keys of the number after it.
+// Versions keeps published versions. Version N exists if and only if N is at most
+// version_seq. Every read checks that, since an interrupted publish may have left the keys
+// of the following number.
 type Versions struct{ s *Store }
 
-// NewVersions gives the versions in s.
+// NewVersions returns the versions in s.
 func NewVersions(s *Store) *Versions { return &Versions{s} }
 
-// Get gives version n. CodeVersionNotFound.
+// Get returns version n. CodeVersionNotFound.
 func (r *Versions) Get(ctx context.Context, tenant, namespace, function string, n int64) (api.Version, error) {
 	k := r.s.keys.function(tenant, namespace, function)
 	raws, err := r.s.GetMany(ctx, []string{k.versionSeq(), k.versionMeta(n)})
@@ -43,7 +43,7 @@ func versionNotFound(n int64) error {
 	return api.Errorf(api.CodeVersionNotFound, "version %d does not exist", n)
 }
 
-// Latest is the number of the newest version, 0 where there is none.
+// Latest returns the number of the newest version, 0 if none exists.
 func (r *Versions) Latest(ctx context.Context, tenant, namespace, function string) (int64, error) {
 	raw, err := Optional(r.s.rdb.Get(ctx, r.s.keys.function(tenant, namespace, function).versionSeq()))
 	if err != nil {
@@ -52,8 +52,8 @@ func (r *Versions) Latest(ctx context.Context, tenant, namespace, function strin
 	return parseSeq(raw)
 }
 
-// List is a page of a function's versions, newest first, beginning below before
-// (0: at the newest). next is 0 at the end, else what to pass as before.
+// List returns a page of a function's versions, newest first, below the number before (0
+// for the newest). next is 0 at the end, else the before of the next page.
 func (r *Versions) List(ctx context.Context, tenant, namespace, function string, before int64, limit int) (items []api.Version, next int64, err error) {
 	limit = PageLimit(limit)
 	newest, err := r.Latest(ctx, tenant, namespace, function)
@@ -86,7 +86,7 @@ func (r *Versions) List(ctx context.Context, tenant, namespace, function string,
 	return items, next, nil
 }
 
-// Bundle gives a version's canonical tar. CodeVersionNotFound.
+// Bundle returns a version's canonical tar. CodeVersionNotFound.
 func (r *Versions) Bundle(ctx context.Context, tenant, namespace, function string, n int64) ([]byte, error) {
 	latest, err := r.Latest(ctx, tenant, namespace, function)
 	if err != nil {
@@ -102,15 +102,16 @@ func (r *Versions) Bundle(ctx context.Context, tenant, namespace, function strin
 	return tar, Failure(ctx, "read bundle", err)
 }
 
-// Resolved is what a ref means: Alias is "" where it named a version.
+// Resolved is the function and version that a ref means. Alias is "" where the ref named a
+// version.
 type Resolved struct {
 	Function api.Function
 	Version  api.Version
 	Alias    string
 }
 
-// Resolve finds the live function and the version that ref means: one round trip
-// for a version, two for an alias. CodeFunctionNotFound, CodeAliasNotFound,
+// Resolve returns the live function and the version that ref means, in one round trip for
+// a version and two for an alias. CodeFunctionNotFound, CodeAliasNotFound,
 // CodeVersionNotFound.
 func (r *Versions) Resolve(ctx context.Context, tenant, namespace, function string, ref api.Ref) (Resolved, error) {
 	k := r.s.keys.function(tenant, namespace, function)
@@ -140,7 +141,8 @@ func (r *Versions) Resolve(ctx context.Context, tenant, namespace, function stri
 		}
 		n = a.Version
 		// A version's record never changes, so it may be read after its alias.
-		if raw, err = Optional(r.s.rdb.Get(ctx, k.versionMeta(n))); err != nil {
+		raw, err = Optional(r.s.rdb.Get(ctx, k.versionMeta(n)))
+		if err != nil {
 			return Resolved{}, Failure(ctx, "resolve", err)
 		}
 	}

@@ -64,7 +64,7 @@ func (i *Install) Delete(ctx context.Context) error {
 }
 
 // PutDocument writes a document. CodeRevisionMismatch, CodeQuotaExceeded,
-// CodeValidationFailed.
+// CodeDocumentInvalid.
 func (i *Install) PutDocument(ctx context.Context, put api.DocumentPut) (api.Document, error) {
 	var out api.Document
 	return out, i.send(ctx, http.MethodPost, i.storage("put"), put, &out)

@@ -72,7 +72,7 @@ func parseConfig(raw json.RawMessage) (Config, error) {
 		return Config{}, err
 	}
 	var c Config
-	if err := decode(raw, s.config, &c, api.CodeValidation, "config"); err != nil {
+	if err := decode(raw, s.config, &c, api.CodeInvalid, "config"); err != nil {
 		return Config{}, err
 	}
 	return c, c.validate()
@@ -119,7 +119,7 @@ func validateAuthz(lists *api.Authz) error {
 }
 
 func configError(path, why string) error {
-	return api.Errorf(api.CodeValidation, "%s: %s", path, why).WithFields(api.FieldError{Path: path, Message: why})
+	return api.Errorf(api.CodeInvalid, "%s: %s", path, why).WithFields(api.FieldError{Path: path, Message: why})
 }
 
 // Resolve merges fn's record, the bundle's manifest and the config of the publish request,

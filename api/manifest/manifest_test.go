@@ -43,7 +43,7 @@ func TestParse(t *testing.T) {
 
 func TestResolveNamesTheField(t *testing.T) {
 	t.Parallel()
-	const man, cfg = api.CodeValidationManifest, api.CodeValidation
+	const man, cfg = api.CodeValidationManifest, api.CodeInvalid
 	long := strings.Repeat("x", api.MaxEnvBytes)
 	for _, tc := range []struct {
 		manifest, config string

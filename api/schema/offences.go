@@ -28,7 +28,7 @@ func offencesError(path string, value any, failure *jsonschema.ValidationError) 
 		o.add(path, "breaks the schema")
 	}
 	first := o.fields[0]
-	return api.Errorf(api.CodeValidationFailed, "%s: %s", first.Path, first.Message).WithFields(o.fields...)
+	return api.Errorf(api.CodeDocumentInvalid, "%s: %s", first.Path, first.Message).WithFields(o.fields...)
 }
 
 type offences struct {

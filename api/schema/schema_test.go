@@ -70,7 +70,7 @@ func fields(t *testing.T, err error) []api.FieldError {
 		return nil
 	}
 	var refused *api.Error
-	if !errors.As(err, &refused) || refused.Code != api.CodeValidationFailed {
+	if !errors.As(err, &refused) || refused.Code != api.CodeDocumentInvalid {
 		t.Errorf("refused with %v", err)
 		return nil
 	}
@@ -263,7 +263,7 @@ func TestHostileSchemasEndSoon(t *testing.T) { // not parallel: it looks at the 
 					break
 				}
 			}
-			if api.ErrorCode(err) != api.CodeValidationFailed {
+			if api.ErrorCode(err) != api.CodeDocumentInvalid {
 				t.Fatalf("not refused: %v", err)
 			}
 			if len(err.Error()) > 2000 {

@@ -97,7 +97,7 @@ func bodyError(err error) error {
 	if errors.As(err, &slow) && slow.Timeout() {
 		return api.Wrap(api.CodeRequestTimeout, err, "the body did not arrive in time")
 	}
-	return api.Wrap(api.CodeValidation, err, "the body was cut short")
+	return api.Wrap(api.CodeInvalid, err, "the body was cut short")
 }
 
 // buffered reads the bodies of the routes below it before huma does, so that all routes

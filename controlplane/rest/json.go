@@ -45,5 +45,5 @@ func encodeLine(v any) ([]byte, error) {
 // FieldError returns the CodeValidation error of one field: path names the field, why
 // says what it must be.
 func FieldError(path, why string) error {
-	return api.Errorf(api.CodeValidation, "%s %s", path, why).WithFields(api.FieldError{Path: path, Message: why})
+	return api.Errorf(api.CodeInvalid, "%s %s", path, why).WithFields(api.FieldError{Path: path, Message: why})
 }

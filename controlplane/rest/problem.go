@@ -33,7 +33,7 @@ var statuses = map[api.Code]int{
 	api.CodeMediaType:        http.StatusUnsupportedMediaType,
 	api.CodeRequestTimeout:   http.StatusRequestTimeout,
 
-	api.CodeValidation:         http.StatusUnprocessableEntity,
+	api.CodeInvalid:            http.StatusUnprocessableEntity,
 	api.CodeValidationName:     http.StatusBadRequest,
 	api.CodeValidationJSON:     http.StatusBadRequest,
 	api.CodeValidationSource:   http.StatusUnprocessableEntity,
@@ -88,7 +88,7 @@ var statuses = map[api.Code]int{
 
 	api.CodeRevisionMismatch:   http.StatusConflict,
 	api.CodeQuotaExceeded:      http.StatusTooManyRequests,
-	api.CodeValidationFailed:   http.StatusBadRequest,
+	api.CodeDocumentInvalid:    http.StatusBadRequest,
 	api.CodeDocumentNotFound:   http.StatusNotFound,
 	api.CodeStorageDenied:      http.StatusForbidden,
 	api.CodeRateLimited:        http.StatusTooManyRequests,
@@ -297,7 +297,7 @@ func humaError(status int, msg string, errs []error) error {
 	case http.StatusBadRequest:
 		return api.Errorf(api.CodeValidationJSON, "the body cannot be read: %s", msg)
 	case http.StatusUnprocessableEntity:
-		return api.Errorf(api.CodeValidation, "%s", msg).WithFields(fields...)
+		return api.Errorf(api.CodeInvalid, "%s", msg).WithFields(fields...)
 	case http.StatusUnsupportedMediaType:
 		return api.Errorf(api.CodeMediaType, "the body must be application/json")
 	case http.StatusRequestTimeout:

@@ -257,7 +257,7 @@ func (s *Server) methodNotAllowed(routes chi.Routes) http.HandlerFunc {
 func IdempotencyKey(r *http.Request) (string, error) {
 	key := r.Header.Get("Idempotency-Key")
 	if len(key) > MaxIdempotencyKey {
-		return "", api.Errorf(api.CodeValidation, "Idempotency-Key exceeds %d bytes", MaxIdempotencyKey).
+		return "", api.Errorf(api.CodeInvalid, "Idempotency-Key exceeds %d bytes", MaxIdempotencyKey).
 			WithFields(api.FieldError{Path: "Idempotency-Key", Message: "is too long"})
 	}
 	return key, nil

@@ -63,7 +63,7 @@ func (d Decoder[T]) explain(body []byte, err error) error {
 		return api.Errorf(api.CodeValidationJSON, "the body is not JSON: %v", jsonErr)
 	}
 	if fields := d.unknown(document); len(fields) > 0 {
-		return api.Errorf(api.CodeValidation, "%s: %s", fields[0].Path, fields[0].Message).WithFields(fields...)
+		return api.Errorf(api.CodeInvalid, "%s: %s", fields[0].Path, fields[0].Message).WithFields(fields...)
 	}
 	var found huma.ValidateResult
 	huma.Validate(d.registry, d.schema, huma.NewPathBuffer([]byte{}, 0), huma.ModeWriteToServer, document, &found)
@@ -73,10 +73,10 @@ func (d Decoder[T]) explain(body []byte, err error) error {
 	// The schema admits the body: report the error of encoding/json.
 	var mismatch *json.UnmarshalTypeError
 	if errors.As(err, &mismatch) {
-		return api.Errorf(api.CodeValidation, "%s: must be of another type", mismatch.Field).
+		return api.Errorf(api.CodeInvalid, "%s: must be of another type", mismatch.Field).
 			WithFields(api.FieldError{Path: mismatch.Field, Message: "must be of another type"})
 	}
-	return api.Errorf(api.CodeValidation, "%s", strings.TrimPrefix(err.Error(), "json: "))
+	return api.Errorf(api.CodeInvalid, "%s", strings.TrimPrefix(err.Error(), "json: "))
 }
 
 // unknown returns the unknown fields of the document itself. huma would find them, too,

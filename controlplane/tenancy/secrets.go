@@ -151,15 +151,15 @@ func secretValue(contentType string, body []byte) (string, error) {
 	}
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(body, &fields) != nil || fields == nil {
-		return "", api.Errorf(api.CodeValidation, `the body must be an object, {"value": "…"}`)
+		return "", api.Errorf(api.CodeInvalid, `the body must be an object, {"value": "…"}`)
 	}
 	raw, given := fields["value"]
 	var value *string
 	switch {
 	case !given:
-		return "", api.Errorf(api.CodeValidation, "value is required").WithFields(api.FieldError{Path: "value", Message: "is required"})
+		return "", api.Errorf(api.CodeInvalid, "value is required").WithFields(api.FieldError{Path: "value", Message: "is required"})
 	case len(fields) > 1:
-		return "", api.Errorf(api.CodeValidation, "the body must have no field but value")
+		return "", api.Errorf(api.CodeInvalid, "the body must have no field but value")
 	case json.Unmarshal(raw, &value) != nil || value == nil:
 		return "", rest.FieldError("value", "must be a string")
 	}

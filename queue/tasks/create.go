@@ -13,7 +13,7 @@ import (
 // can be repeated. The record is first and the job second: a crash in between, or a
 // queue that begins to drain, leaves a pending task which the sweeper announces.
 // Errors: CodeTaskExists (made of something else), CodeQueueDraining, CodeQueueReserved,
-// CodeBodyLimit, CodeValidation….
+// CodeBodyLimit, CodeInvalid….
 func (t *Tasks) Create(ctx context.Context, tenant, taskType, id string, made api.NewTask) (task *api.Task, created bool, err error) {
 	if err := validate(tenant, taskType, id); err != nil {
 		return nil, false, err

@@ -155,15 +155,15 @@ func TestWhatIsNoTaskIsRefused(t *testing.T) {
 		"namespace":               {kind, id, api.NewTask{Namespace: "X"}, api.CodeValidationName, "namespace"},
 		"queue":                   {kind, id, api.NewTask{Queue: "X"}, api.CodeValidationName, "queue"},
 		"a function's queue":      {kind, id, api.NewTask{Queue: "fn.hello"}, api.CodeQueueReserved, "queue"},
-		"long ref":                {kind, id, api.NewTask{ParamsRef: strings.Repeat("a", api.MaxTaskRefBytes+1)}, api.CodeValidation, "params_ref"},
-		"ref of two lines":        {kind, id, api.NewTask{ParamsRef: "a\nb"}, api.CodeValidation, "params_ref"},
-		"ref that is no UTF-8":    {kind, id, api.NewTask{ParamsRef: "\xff"}, api.CodeValidation, "params_ref"},
-		"steps below none":        {kind, id, api.NewTask{StepCount: -1}, api.CodeValidation, "step_count"},
-		"too many steps":          {kind, id, api.NewTask{StepCount: api.MaxTaskSteps + 1}, api.CodeValidation, "step_count"},
-		"short timeout":           {kind, id, api.NewTask{TimeoutMS: api.MinTaskTimeoutMS - 1}, api.CodeValidation, "timeout_ms"},
-		"long timeout":            {kind, id, api.NewTask{TimeoutMS: api.MaxTaskTimeoutMS + 1}, api.CodeValidation, "timeout_ms"},
+		"long ref":                {kind, id, api.NewTask{ParamsRef: strings.Repeat("a", api.MaxTaskRefBytes+1)}, api.CodeInvalid, "params_ref"},
+		"ref of two lines":        {kind, id, api.NewTask{ParamsRef: "a\nb"}, api.CodeInvalid, "params_ref"},
+		"ref that is no UTF-8":    {kind, id, api.NewTask{ParamsRef: "\xff"}, api.CodeInvalid, "params_ref"},
+		"steps below none":        {kind, id, api.NewTask{StepCount: -1}, api.CodeInvalid, "step_count"},
+		"too many steps":          {kind, id, api.NewTask{StepCount: api.MaxTaskSteps + 1}, api.CodeInvalid, "step_count"},
+		"short timeout":           {kind, id, api.NewTask{TimeoutMS: api.MinTaskTimeoutMS - 1}, api.CodeInvalid, "timeout_ms"},
+		"long timeout":            {kind, id, api.NewTask{TimeoutMS: api.MaxTaskTimeoutMS + 1}, api.CodeInvalid, "timeout_ms"},
 		"payload that is large":   {kind, id, api.NewTask{Payload: json.RawMessage(`"` + strings.Repeat("a", api.MaxTaskPayloadBytes) + `"`)}, api.CodeBodyLimit, "payload"},
-		"payload that is no JSON": {kind, id, api.NewTask{Payload: json.RawMessage(`{`)}, api.CodeValidation, "payload"},
+		"payload that is no JSON": {kind, id, api.NewTask{Payload: json.RawMessage(`{`)}, api.CodeInvalid, "payload"},
 	} {
 		_, _, err := f.Create(t.Context(), f.tenant, row.kind, row.id, row.made)
 		isRefused(t, name, err, row.code, row.field)
@@ -190,19 +190,19 @@ func TestWhatIsNoReportIsRefused(t *testing.T) {
 	fail := func(c api.TaskFailure) error { _, err := f.Fail(t.Context(), f.tenant, kind, id, c); return err }
 	isRefused(t, "nobody's claim", claim(api.TaskClaim{}), api.CodeValidationName, "worker")
 	isRefused(t, "a worker with a blank", claim(api.TaskClaim{Worker: "a b"}), api.CodeValidationName, "worker")
-	isRefused(t, "short claim", claim(api.TaskClaim{Worker: "w1", TimeoutMS: 1}), api.CodeValidation, "timeout_ms")
+	isRefused(t, "short claim", claim(api.TaskClaim{Worker: "w1", TimeoutMS: 1}), api.CodeInvalid, "timeout_ms")
 	isRefused(t, "nobody's step", step(api.TaskStep{}), api.CodeValidationName, "worker")
-	isRefused(t, "step below none", step(api.TaskStep{Worker: "w1", Step: -1}), api.CodeValidation, "step")
-	isRefused(t, "step beyond all", step(api.TaskStep{Worker: "w1", Step: api.MaxTaskSteps + 1}), api.CodeValidation, "step")
-	isRefused(t, "step beyond the last", step(api.TaskStep{Worker: "w1", Step: 4}), api.CodeValidation, "step")
-	isRefused(t, "step beyond the new last", step(api.TaskStep{Worker: "w1", Step: 3, StepCount: 2}), api.CodeValidation, "step")
-	isRefused(t, "timeout of a step", step(api.TaskStep{Worker: "w1", TimeoutMS: -1}), api.CodeValidation, "timeout_ms")
-	isRefused(t, "steps of a step", step(api.TaskStep{Worker: "w1", StepCount: -1}), api.CodeValidation, "step_count")
+	isRefused(t, "step below none", step(api.TaskStep{Worker: "w1", Step: -1}), api.CodeInvalid, "step")
+	isRefused(t, "step beyond all", step(api.TaskStep{Worker: "w1", Step: api.MaxTaskSteps + 1}), api.CodeInvalid, "step")
+	isRefused(t, "step beyond the last", step(api.TaskStep{Worker: "w1", Step: 4}), api.CodeInvalid, "step")
+	isRefused(t, "step beyond the new last", step(api.TaskStep{Worker: "w1", Step: 3, StepCount: 2}), api.CodeInvalid, "step")
+	isRefused(t, "timeout of a step", step(api.TaskStep{Worker: "w1", TimeoutMS: -1}), api.CodeInvalid, "timeout_ms")
+	isRefused(t, "steps of a step", step(api.TaskStep{Worker: "w1", StepCount: -1}), api.CodeInvalid, "step_count")
 	isRefused(t, "nobody's end", complete(api.TaskCompletion{}), api.CodeValidationName, "worker")
-	isRefused(t, "long result", complete(api.TaskCompletion{Worker: "w1", ResultRef: strings.Repeat("a", api.MaxTaskRefBytes+1)}), api.CodeValidation, "result_ref")
+	isRefused(t, "long result", complete(api.TaskCompletion{Worker: "w1", ResultRef: strings.Repeat("a", api.MaxTaskRefBytes+1)}), api.CodeInvalid, "result_ref")
 	isRefused(t, "nobody's failure", fail(api.TaskFailure{Error: "x"}), api.CodeValidationName, "worker")
-	isRefused(t, "failure without a reason", fail(api.TaskFailure{Worker: "w1"}), api.CodeValidation, "error")
-	isRefused(t, "long failure", fail(api.TaskFailure{Worker: "w1", Error: strings.Repeat("a", api.MaxTaskErrorBytes+1)}), api.CodeValidation, "error")
+	isRefused(t, "failure without a reason", fail(api.TaskFailure{Worker: "w1"}), api.CodeInvalid, "error")
+	isRefused(t, "long failure", fail(api.TaskFailure{Worker: "w1", Error: strings.Repeat("a", api.MaxTaskErrorBytes+1)}), api.CodeInvalid, "error")
 	if after := f.get(t); after.UpdatedAtMS != before.UpdatedAtMS || after.State != before.State {
 		t.Errorf("%+v became %+v", before, after)
 	}

@@ -9,7 +9,7 @@ import (
 
 // Claim gives a pending task to a worker, in one step: there is no moment at which
 // a claimed task has no worker or no timeout. A worker that holds the task has it
-// again, unchanged. Errors: CodeTaskState, CodeTaskNotFound, CodeValidation….
+// again, unchanged. Errors: CodeTaskState, CodeTaskNotFound, CodeInvalid….
 func (t *Tasks) Claim(ctx context.Context, tenant, taskType, id string, c api.TaskClaim) (*api.Task, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func (t *Tasks) Claim(ctx context.Context, tenant, taskType, id string, c api.Ta
 }
 
 // Step says how far the worker that holds a task has come, and that it lives. Its
-// step must not go back. Errors: CodeTaskState, CodeTaskNotFound, CodeValidation….
+// step must not go back. Errors: CodeTaskState, CodeTaskNotFound, CodeInvalid….
 func (t *Tasks) Step(ctx context.Context, tenant, taskType, id string, s api.TaskStep) (*api.Task, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func (t *Tasks) Step(ctx context.Context, tenant, taskType, id string, s api.Tas
 		case s.Step < r.CurrentStep:
 			return nil, api.Errorf(api.CodeTaskState, "task %s/%s is at step %d and does not go back to %d", r.TaskType, r.TaskID, r.CurrentStep, s.Step)
 		case next.StepCount > 0 && s.Step > next.StepCount:
-			return nil, api.Errorf(api.CodeValidation, "step %d exceeds the task's %d", s.Step, next.StepCount).
+			return nil, api.Errorf(api.CodeInvalid, "step %d exceeds the task's %d", s.Step, next.StepCount).
 				WithFields(api.FieldError{Path: "step", Message: "must not exceed step_count"})
 		}
 		heard(&next, now, s.TimeoutMS)
@@ -53,7 +53,7 @@ func (t *Tasks) Step(ctx context.Context, tenant, taskType, id string, s api.Tas
 }
 
 // Complete ends a task that its worker has done. A repeat of the same succeeds.
-// Errors: CodeTaskState, CodeTaskNotFound, CodeValidation….
+// Errors: CodeTaskState, CodeTaskNotFound, CodeInvalid….
 func (t *Tasks) Complete(ctx context.Context, tenant, taskType, id string, c api.TaskCompletion) (*api.Task, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (t *Tasks) Complete(ctx context.Context, tenant, taskType, id string, c api
 }
 
 // Fail ends a task that its worker gave up. A repeat of the same succeeds.
-// Errors: CodeTaskState, CodeTaskNotFound, CodeValidation….
+// Errors: CodeTaskState, CodeTaskNotFound, CodeInvalid….
 func (t *Tasks) Fail(ctx context.Context, tenant, taskType, id string, f api.TaskFailure) (*api.Task, error) {
 	if err := f.Validate(); err != nil {
 		return nil, err

@@ -15,27 +15,27 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// APIKeys keeps the records of API keys, each under the digest of the key's text,
-// and for each tenant the set of its keys. The text itself is not stored.
+// APIKeys keeps the records of API keys, each under the digest of the key's text, and for
+// each tenant the set of its keys. The text itself is not stored.
 //
-// A record and its tenant's set are in different slots of a cluster and written
-// one after the other. An entry of the set without a record is no key; a record
-// without an entry would be a key that nobody could revoke, so the entry comes
-// first and goes last.
+// A record and its tenant's set are in different slots of a cluster and are written one
+// after the other. An entry of the set without a record is not a key. A record without an
+// entry would be a key that cannot be revoked, so the entry is written first and removed
+// last.
 type APIKeys struct{ s *storage.Store }
 
-// NewAPIKeys gives the API keys in s.
+// NewAPIKeys returns the API keys in s.
 func NewAPIKeys(s *storage.Store) *APIKeys { return &APIKeys{s} }
 
-// keyDanglingMS is how long an entry may be without its record before it is taken
-// for what an abandoned Create, an expiry or a Revoke that was cut short left.
+// keyDanglingMS is the age at which an entry without a record counts as the remains of an
+// interrupted Create, an interrupted Revoke or an expiry.
 const keyDanglingMS = 60_000
 
-// keyWindow is how many records one round trip reads.
+// keyWindow is the number of records that one round trip reads.
 const keyWindow = 200
 
-// Create stores k under the digest of its text. It may be repeated.
-// CodeKeyLimit; creators that race may exceed the limit by as many as they are.
+// Create stores k under the digest of its text. It may be repeated. CodeKeyLimit where the
+// tenant has api.MaxKeys keys; concurrent calls may exceed the limit by their number.
 func (r *APIKeys) Create(ctx context.Context, k api.Key, digest string) error {
 	if err := r.checkLimit(ctx, k); err != nil {
 		return err
@@ -61,7 +61,7 @@ func (r *APIKeys) Create(ctx context.Context, k api.Key, digest string) error {
 	if _, err := pipe.Exec(ctx); err != nil {
 		return storage.Failure(ctx, "write key", err)
 	}
-	// Again: between the two, prune may have taken the entry for an abandoned one.
+	// Again: meanwhile prune may have taken the entry for the remains of another call.
 	return r.enter(ctx, k.Tenant, member)
 }
 
@@ -69,8 +69,7 @@ func (r *APIKeys) enter(ctx context.Context, tenant string, m keyMember) error {
 	return storage.Failure(ctx, "register key", r.s.Client().SAdd(ctx, r.s.Keys().APIKeySet(tenant), m.String()).Err())
 }
 
-// checkLimit refuses (CodeKeyLimit) a further key of a tenant that has as many
-// live ones, beside k, as it may.
+// checkLimit fails with CodeKeyLimit where the tenant has api.MaxKeys live keys beside k.
 func (r *APIKeys) checkLimit(ctx context.Context, k api.Key) error {
 	n, err := r.s.Client().SCard(ctx, r.s.Keys().APIKeySet(k.Tenant)).Result()
 	if err != nil || n < api.MaxKeys {
@@ -85,10 +84,10 @@ func (r *APIKeys) checkLimit(ctx context.Context, k api.Key) error {
 	if err != nil || len(live) < api.MaxKeys {
 		return err
 	}
-	return api.Errorf(api.CodeKeyLimit, "%d API keys exist, which is the limit; revoke some", api.MaxKeys)
+	return api.Errorf(api.CodeKeyLimit, "limit of %d API keys reached; revoke some", api.MaxKeys)
 }
 
-// Find gives the live key whose text has the digest. CodeKeyNotFound.
+// Find returns the live key whose text has the digest. CodeKeyNotFound.
 func (r *APIKeys) Find(ctx context.Context, digest string) (api.Key, error) {
 	fields, err := r.s.Client().HGetAll(ctx, r.s.Keys().APIKey(digest)).Result()
 	if err != nil {
@@ -101,7 +100,7 @@ func (r *APIKeys) Find(ctx context.Context, digest string) (api.Key, error) {
 	return k, err
 }
 
-// Get gives a tenant's live key. CodeKeyNotFound.
+// Get returns a tenant's live key. CodeKeyNotFound.
 func (r *APIKeys) Get(ctx context.Context, tenant, id string) (api.Key, error) {
 	m, err := r.member(ctx, tenant, id)
 	if err != nil {
@@ -110,8 +109,8 @@ func (r *APIKeys) Get(ctx context.Context, tenant, id string) (api.Key, error) {
 	return r.Find(ctx, m.digest)
 }
 
-// List is a page of a tenant's live keys, by id, which is by age, beginning
-// behind after. next is "" at the end, else what to pass as after.
+// List returns a page of a tenant's live keys by id, which orders them by age, after the
+// id after. next is "" at the end, else the after of the next page.
 func (r *APIKeys) List(ctx context.Context, tenant, after string, limit int) (items []api.Key, next string, err error) {
 	limit = storage.PageLimit(limit)
 	members, err := r.members(ctx, tenant)
@@ -126,9 +125,8 @@ func (r *APIKeys) List(ctx context.Context, tenant, after string, limit int) (it
 	return items, next, err
 }
 
-// Revoke ends a tenant's key and tells every replica. The entry in the set goes
-// last, so that a Revoke that was cut short can be repeated to its end.
-// CodeKeyNotFound.
+// Revoke deletes a tenant's key and notifies every replica. It removes the entry of the
+// set last, so that an interrupted Revoke can be repeated. CodeKeyNotFound.
 func (r *APIKeys) Revoke(ctx context.Context, tenant, id string) error {
 	m, err := r.member(ctx, tenant, id)
 	if err != nil {
@@ -143,7 +141,7 @@ func (r *APIKeys) Revoke(ctx context.Context, tenant, id string) error {
 	return storage.Failure(ctx, "revoke key", r.s.Client().SRem(ctx, r.s.Keys().APIKeySet(tenant), m.String()).Err())
 }
 
-// Any says whether there is, of any tenant, a key that was not revoked.
+// Any reports whether any tenant has a key that was not revoked.
 func (r *APIKeys) Any(ctx context.Context) (bool, error) {
 	for tenants, err := range r.s.ScanSet(ctx, r.s.Keys().APIKeyTenants()) {
 		if err != nil {
@@ -159,13 +157,14 @@ func (r *APIKeys) Any(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// keyMember is an entry of a tenant's set: a key's id, and where its record is.
+// keyMember is an entry of a tenant's set: a key's id and the digest under which its
+// record is stored.
 type keyMember struct{ id, digest string }
 
 func (m keyMember) String() string { return m.id + ":" + m.digest }
 
-// members are the entries of a tenant's set, by id. The limit bounds them, but
-// for what was made within the last minute and is no key any more.
+// members returns the entries of a tenant's set, by id. Their number is limited, except
+// for entries of the last minute that are not keys any more.
 func (r *APIKeys) members(ctx context.Context, tenant string) ([]keyMember, error) {
 	entries, err := r.s.Client().SMembers(ctx, r.s.Keys().APIKeySet(tenant)).Result()
 	if err != nil {
@@ -179,7 +178,7 @@ func (r *APIKeys) members(ctx context.Context, tenant string) ([]keyMember, erro
 	return members, nil
 }
 
-// member is the entry of one key. CodeKeyNotFound.
+// member returns the entry of one key. CodeKeyNotFound.
 func (r *APIKeys) member(ctx context.Context, tenant, id string) (keyMember, error) {
 	members, err := r.members(ctx, tenant)
 	if err != nil {
@@ -194,8 +193,8 @@ func (r *APIKeys) member(ctx context.Context, tenant, id string) (keyMember, err
 
 func keyNotFound() error { return api.Errorf(api.CodeKeyNotFound, "no such API key") }
 
-// live reads the records of members, in their order, until it has found as many
-// keys as most. It removes the members that it finds to be none any more.
+// live reads the records of members, in their order, until it has found most keys. It
+// removes members that are not keys any more.
 func (r *APIKeys) live(ctx context.Context, tenant string, members []keyMember, most int) ([]api.Key, error) {
 	var found []api.Key
 	for window := range slices.Chunk(members, keyWindow) {
@@ -226,8 +225,8 @@ func (r *APIKeys) live(ctx context.Context, tenant string, members []keyMember, 
 	return found, nil
 }
 
-// prune removes a member that is no key any more, and its record if it has one,
-// unless it is so young that its record may be on its way.
+// prune removes a member that is not a key any more, with its record if it has one, unless
+// it is so young that its record may be on its way.
 func (r *APIKeys) prune(ctx context.Context, tenant string, m keyMember, recorded bool) error {
 	if made, err := api.KeyTimeMS(m.id); err != nil || made > r.s.NowMS()-keyDanglingMS {
 		return err
@@ -241,8 +240,8 @@ func (r *APIKeys) prune(ctx context.Context, tenant string, m keyMember, recorde
 	if err := r.s.Client().SRem(ctx, r.s.Keys().APIKeySet(tenant), m.String()).Err(); err != nil {
 		return storage.Failure(ctx, "prune keys", err)
 	}
-	// A creator that was held up, or whose clock is far behind, may have come to
-	// its end since the record was looked for.
+	// A Create that was delayed, or whose clock is slow, may have written its record
+	// since this call looked for it.
 	n, err := r.s.Client().Exists(ctx, record).Result()
 	if err != nil || n == 0 {
 		return storage.Failure(ctx, "prune keys", err)
@@ -250,9 +249,8 @@ func (r *APIKeys) prune(ctx context.Context, tenant string, m keyMember, recorde
 	return r.enter(ctx, tenant, m)
 }
 
-// key reads a record, and says whether it is there, is that of the digest, and
-// has not expired: a Create that was cut short may have left it without its
-// time-to-live.
+// key decodes a record. live reports whether the record exists, belongs to the digest, and
+// has not expired: an interrupted Create may have left it without a time to live.
 func (r *APIKeys) key(fields map[string]string, digest string) (k api.Key, live bool, err error) {
 	if subtle.ConstantTimeCompare([]byte(fields["sha256"]), []byte(digest)) != 1 {
 		return api.Key{}, false, nil
@@ -265,7 +263,8 @@ func (r *APIKeys) key(fields map[string]string, digest string) (k api.Key, live 
 		return api.Key{}, false, fmt.Errorf("decode roles of key %s: %w", k.ID, err)
 	}
 	for field, to := range map[string]*int64{"created_at_ms": &k.CreatedAtMS, "expires_at_ms": &k.ExpiresAtMS} {
-		if *to, err = strconv.ParseInt(fields[field], 10, 64); err != nil {
+		*to, err = strconv.ParseInt(fields[field], 10, 64)
+		if err != nil {
 			return api.Key{}, false, fmt.Errorf("decode %s of key %s: %w", field, k.ID, err)
 		}
 	}

@@ -9,19 +9,19 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// A Bootstrap has less time than its lock lives, so that two never work at once,
-// and gives the lock up within what is left.
+// A Bootstrap has less time than its lock lives, so that two never run at the same time,
+// and releases the lock within the remaining time.
 const (
 	bootstrapLockTTL = 30 * time.Second
 	bootstrapTime    = 20 * time.Second
 	bootstrapUnlock  = 5 * time.Second
 )
 
-// Bootstrap stores the key of an administrator of k.Tenant, whose Namespace must
-// be "", where there is none yet. With replace it does so in any case, and then
-// revokes the administrators' keys that were there, whose ids it gives.
-// CodePreconditionFailed where there is one, CodeStoreConflict while another
-// Bootstrap is under way, and Create's.
+// Bootstrap stores the key of an administrator of k.Tenant, if the tenant has none;
+// k.Namespace must be "". With replace it does so in any case, and then revokes the
+// earlier keys of administrators, whose ids it returns. CodePreconditionFailed where the
+// tenant has such a key, CodeStoreConflict while another Bootstrap runs, and the errors of
+// Create.
 func (r *APIKeys) Bootstrap(ctx context.Context, k api.Key, digest string, replace bool) (replaced []string, err error) {
 	unlocking, cancel := context.WithTimeout(context.WithoutCancel(ctx), bootstrapTime+bootstrapUnlock)
 	defer cancel()
@@ -30,7 +30,7 @@ func (r *APIKeys) Bootstrap(ctx context.Context, k api.Key, digest string, repla
 	if err := r.lockBootstrap(ctx, k.ID); err != nil {
 		return nil, err
 	}
-	// A lock that stays, because the store has gone, goes by itself.
+	// A lock that cannot be released expires.
 	defer func() { _ = r.unlockBootstrap(unlocking, k.ID) }()
 
 	before, err := r.administrators(ctx, k.Tenant)
@@ -44,7 +44,7 @@ func (r *APIKeys) Bootstrap(ctx context.Context, k api.Key, digest string, repla
 		return nil, err
 	}
 	for _, old := range before {
-		// It may have been revoked meanwhile by whoever holds it.
+		// Another caller may have revoked it meanwhile.
 		if err := r.Revoke(ctx, old.Tenant, old.ID); err != nil && api.ErrorCode(err) != api.CodeKeyNotFound {
 			return replaced, err
 		}
@@ -53,7 +53,8 @@ func (r *APIKeys) Bootstrap(ctx context.Context, k api.Key, digest string, repla
 	return replaced, nil
 }
 
-// administrators are a tenant's live keys that may do everything in it.
+// administrators returns a tenant's live keys that have the role admin in all its
+// namespaces.
 func (r *APIKeys) administrators(ctx context.Context, tenant string) ([]api.Key, error) {
 	members, err := r.members(ctx, tenant)
 	if err != nil {
@@ -65,8 +66,8 @@ func (r *APIKeys) administrators(ctx context.Context, tenant string) ([]api.Key,
 	}), err
 }
 
-// lockBootstrap takes the lock under token. A lock that is there may be this
-// call's own: the client repeats a command whose answer was lost.
+// lockBootstrap takes the lock under token. An existing lock may be this call's own: the
+// client repeats a command whose answer was lost.
 func (r *APIKeys) lockBootstrap(ctx context.Context, token string) error {
 	taken, err := r.s.Client().SetNX(ctx, r.s.Keys().APIKeyBootstrap(), token, bootstrapLockTTL).Result()
 	if err != nil || taken {
@@ -79,7 +80,7 @@ func (r *APIKeys) lockBootstrap(ctx context.Context, token string) error {
 	if holder == token {
 		return nil
 	}
-	return api.Errorf(api.CodeStoreConflict, "another bootstrap is under way; try again in %s", bootstrapLockTTL)
+	return api.Errorf(api.CodeStoreConflict, "another bootstrap is running; try again in %s", bootstrapLockTTL)
 }
 
 // unlockBootstrap needs no script to compare and delete: while ctx lasts, a lock

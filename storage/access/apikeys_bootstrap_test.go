@@ -34,24 +34,24 @@ func TestBootstrap(t *testing.T) {
 
 		first, firstDigest, replaced, err := bootstrap(t, s, tenant, false)
 		if err != nil || len(replaced) != 0 {
-			t.Fatal(replaced, err)
+			t.Fatalf("bootstrap: got %+v, %v; want no error and len(replaced) == 0", replaced, err)
 		}
 		refused, refusedDigest, _, err := bootstrap(t, s, tenant, false)
 		if api.ErrorCode(err) != api.CodePreconditionFailed {
-			t.Errorf("a second one: %v", err)
+			t.Errorf("a second one: %v; want CodePreconditionFailed", err)
 		}
 		wantNoKey(t, s, refused, refusedDigest)
 		next, _, replaced, err := bootstrap(t, s, tenant, true)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("bootstrap: %v", err)
 		}
 		if d := cmp.Diff([]string{first.ID}, replaced); d != "" {
-			t.Error(d)
+			t.Errorf("difference (-[]string{first.ID} +replaced):\n%s", d)
 		}
 		wantNoKey(t, s, first, firstDigest)
 		for _, k := range []api.Key{developer, narrow, next} {
 			if _, err := keys.Get(ctx, tenant, k.ID); err != nil {
-				t.Errorf("%+v: %v", k, err)
+				t.Errorf("%+v: keys.Get: %v", k, err)
 			}
 		}
 	})
@@ -79,7 +79,7 @@ func TestBootstrapsRace(t *testing.T) {
 		}
 		items, _, err := keys.List(t.Context(), tenant, "", 0)
 		if err != nil || made != 1 || len(items) != 1 {
-			t.Errorf("%d succeeded, and there are %+v %v", made, items, err)
+			t.Errorf("%d succeeded, and there are %+v %v; want no error and made == 1 and len(items) == 1", made, items, err)
 		}
 	})
 }
@@ -92,35 +92,35 @@ func TestBootstrapLock(t *testing.T) {
 	s := storagetest.Open(t, storage.Config{URL: server.URL})
 	keys, ctx := access.NewAPIKeys(s), t.Context()
 	if err := client.Set(ctx, "cs:keys:bootstrap", "key_x", time.Minute).Err(); err != nil {
-		t.Fatal(err)
+		t.Fatalf("client.Set: %v", err)
 	}
 	k, digest := newKey(t, api.AllTenants, s.NowMS())
 	if _, err := keys.Bootstrap(ctx, k, digest, true); api.ErrorCode(err) != api.CodeStoreConflict {
-		t.Errorf("while another is under way: %v", err)
+		t.Errorf("while another is under way: %v; want CodeStoreConflict", err)
 	}
 	if holder, err := client.Get(ctx, "cs:keys:bootstrap").Result(); err != nil || holder != "key_x" {
-		t.Errorf("the lock of another: %q %v", holder, err)
+		t.Errorf("the lock of another: %q %v; want no error and holder == \"key_x\"", holder, err)
 	}
 	if yes, err := keys.Any(ctx); err != nil || yes {
-		t.Errorf("any: %v %v", yes, err)
+		t.Errorf("any: %v %v; want no error and yes false", yes, err)
 	}
 	// As after a command whose answer was lost: the lock is this call's own.
 	if err := client.Set(ctx, "cs:keys:bootstrap", k.ID, time.Minute).Err(); err != nil {
-		t.Fatal(err)
+		t.Fatalf("client.Set: %v", err)
 	}
 	if _, err := keys.Bootstrap(ctx, k, digest, false); err != nil {
-		t.Error(err)
+		t.Errorf("keys.Bootstrap: %v", err)
 	}
 	if n, err := client.Exists(ctx, "cs:keys:bootstrap").Result(); err != nil || n != 0 {
-		t.Errorf("the lock stays: %v", err)
+		t.Errorf("the lock stays: %v; want no error and n == 0", err)
 	}
 	if yes, err := keys.Any(ctx); err != nil || !yes {
-		t.Errorf("any: %v %v", yes, err)
+		t.Errorf("any: %v %v; want no error and yes true", yes, err)
 	}
 	if err := keys.Revoke(ctx, api.AllTenants, k.ID); err != nil {
-		t.Error(err)
+		t.Errorf("keys.Revoke: %v", err)
 	}
 	if yes, err := keys.Any(ctx); err != nil || yes {
-		t.Errorf("any, after the revocation: %v %v", yes, err)
+		t.Errorf("any, after the revocation: %v %v; want no error and yes false", yes, err)
 	}
 }

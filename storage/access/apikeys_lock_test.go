@@ -12,12 +12,12 @@ func TestUnlockBootstrapOfAnother(t *testing.T) {
 	t.Parallel()
 	s, ctx := storagetest.Open(t, storage.Config{Embedded: storagetest.Embedded(t, t.TempDir())}), t.Context()
 	if err := s.Client().Set(ctx, s.Keys().APIKeyBootstrap(), "the next one's", 0).Err(); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Set: %v", err)
 	}
 	if err := NewAPIKeys(s).unlockBootstrap(ctx, "mine"); err != nil {
-		t.Error(err)
+		t.Errorf("APIKeys.unlockBootstrap: %v", err)
 	}
 	if holder, err := s.Client().Get(ctx, s.Keys().APIKeyBootstrap()).Result(); err != nil || holder != "the next one's" {
-		t.Errorf("the lock is %q %v", holder, err)
+		t.Errorf("the lock is %q %v; want no error and holder == \"the next one's\"", holder, err)
 	}
 }

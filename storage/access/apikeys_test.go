@@ -22,7 +22,7 @@ func newKey(t *testing.T, tenant string, nowMS int64) (k api.Key, digest string)
 	t.Helper()
 	text, id, err := api.NewKeySecret(nowMS, rand.Reader)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("NewKeySecret: %v", err)
 	}
 	return api.Key{ID: id, Tenant: tenant, Name: "a key", Roles: []string{api.RoleAdmin}, CreatedAtMS: nowMS}, api.KeyDigest(text)
 }
@@ -35,7 +35,7 @@ func createKey(t *testing.T, s *storage.Store, tenant string, change func(*api.K
 		change(&k)
 	}
 	if err := access.NewAPIKeys(s).Create(t.Context(), k, digest); err != nil {
-		t.Fatal(err)
+		t.Fatalf("APIKeys.Create: %v", err)
 	}
 	return k, digest
 }
@@ -45,13 +45,13 @@ func wantNoKey(t *testing.T, s *storage.Store, k api.Key, digest string) {
 	t.Helper()
 	keys := access.NewAPIKeys(s)
 	if got, err := keys.Find(t.Context(), digest); api.ErrorCode(err) != api.CodeKeyNotFound {
-		t.Errorf("found by its digest: %+v %v", got, err)
+		t.Errorf("found by its digest: %+v %v; want CodeKeyNotFound", got, err)
 	}
 	if got, err := keys.Get(t.Context(), k.Tenant, k.ID); api.ErrorCode(err) != api.CodeKeyNotFound {
-		t.Errorf("found by its id: %+v %v", got, err)
+		t.Errorf("found by its id: %+v %v; want CodeKeyNotFound", got, err)
 	}
 	if got, _, err := keys.List(t.Context(), k.Tenant, "", 0); err != nil || slices.ContainsFunc(got, func(o api.Key) bool { return o.ID == k.ID }) {
-		t.Errorf("listed: %+v %v", got, err)
+		t.Errorf("listed: %+v %v; want no error and not slices.ContainsFunc(got, func(o api.Key) bool { return o.ID == k.ID })", got, err)
 	}
 }
 
@@ -64,7 +64,7 @@ func TestKeyLifecycle(t *testing.T) {
 			k.ExpiresAtMS = s.NowMS() + time.Hour.Milliseconds()
 		})
 		if err := keys.Create(ctx, k, digest); err != nil { // again
-			t.Error(err)
+			t.Errorf("keys.Create: %v", err)
 		}
 		for name, read := range map[string]func() (api.Key, error){
 			"by digest": func() (api.Key, error) { return keys.Find(ctx, digest) },
@@ -79,35 +79,35 @@ func TestKeyLifecycle(t *testing.T) {
 		} {
 			got, err := read()
 			if err != nil {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf("%s: read: %v", name, err)
 			}
 			if d := cmp.Diff(k, got); d != "" {
-				t.Errorf("%s: %s", name, d)
+				t.Errorf("%s: difference (-k +got):\n%s", name, d)
 			}
 		}
 		other := k
 		other.Tenant = storagetest.Tenant(t)
 		if _, err := keys.Get(ctx, other.Tenant, k.ID); api.ErrorCode(err) != api.CodeKeyNotFound {
-			t.Errorf("another tenant's: %v", err)
+			t.Errorf("another tenant's: %v; want CodeKeyNotFound", err)
 		}
 		if err := keys.Revoke(ctx, other.Tenant, k.ID); api.ErrorCode(err) != api.CodeKeyNotFound {
-			t.Errorf("revoked by another tenant: %v", err)
+			t.Errorf("revoked by another tenant: %v; want CodeKeyNotFound", err)
 		}
 		if yes, err := keys.Any(ctx); err != nil || !yes {
-			t.Errorf("any: %v %v", yes, err)
+			t.Errorf("any: %v %v; want no error and yes true", yes, err)
 		}
 
 		heard := make(chan storage.Change, 1000)
 		if err := s.Subscribe(ctx, func(c storage.Change) { heard <- c }); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Subscribe: %v", err)
 		}
 		if err := keys.Revoke(ctx, tenant, k.ID); err != nil {
-			t.Fatal(err)
+			t.Fatalf("keys.Revoke: %v", err)
 		}
 		storagetest.AwaitChange(t, heard, storage.Change{Kind: storage.ChangeKey, Tenant: tenant, KeyID: k.ID})
 		wantNoKey(t, s, k, digest)
 		if err := keys.Revoke(ctx, tenant, k.ID); api.ErrorCode(err) != api.CodeKeyNotFound {
-			t.Errorf("revoked again: %v", err)
+			t.Errorf("revoked again: %v; want CodeKeyNotFound", err)
 		}
 	})
 }
@@ -128,17 +128,18 @@ func TestKeyPages(t *testing.T) {
 			for after := ""; ; {
 				items, next, err := access.NewAPIKeys(s).List(t.Context(), tenant, after, limit)
 				if err != nil || len(items) == 0 || len(items) > limit {
-					t.Fatalf("a page of %d, limit %d: %v", len(items), limit, err)
+					t.Fatalf("a page of %d, limit %d: %v; want no error and len(items) != 0 and len(items) <= limit", len(items), limit, err)
 				}
 				for _, k := range items {
 					got = append(got, k.ID)
 				}
-				if after = next; next == "" {
+				after = next
+				if next == "" {
 					break
 				}
 			}
 			if d := cmp.Diff(want, got); d != "" {
-				t.Errorf("limit %d: %s", limit, d)
+				t.Errorf("limit %d: %s; want d == \"\"", limit, d)
 			}
 		}
 	})
@@ -158,7 +159,7 @@ func storeClient(t *testing.T, url string) *redis.Client {
 	t.Helper()
 	options, err := redis.ParseURL(url)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("redis.ParseURL: %v", err)
 	}
 	client := redis.NewClient(options)
 	t.Cleanup(func() { _ = client.Close() })
@@ -177,7 +178,7 @@ func TestKeyWritesMayBeCut(t *testing.T) {
 		t.Helper()
 		all, err := client.SMembers(ctx, "cs:keys:"+tenant).Result()
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("client.SMembers: %v", err)
 		}
 		return all
 	}
@@ -187,18 +188,18 @@ func TestKeyWritesMayBeCut(t *testing.T) {
 		young, digest := newKey(t, tenant, s.NowMS())
 		old, oldDigest := newKey(t, tenant, s.NowMS()-2*time.Minute.Milliseconds())
 		if err := client.SAdd(ctx, "cs:keys:"+tenant, young.ID+":"+digest, old.ID+":"+oldDigest).Err(); err != nil {
-			t.Fatal(err)
+			t.Fatalf("client.SAdd: %v", err)
 		}
 		wantNoKey(t, s, young, digest)
 		wantNoKey(t, s, old, oldDigest)
 		if d := cmp.Diff([]string{young.ID + ":" + digest}, entries(tenant)); d != "" { // its record may be on its way
-			t.Error(d)
+			t.Errorf("difference (-[]string{young.ID + \":\" + digest} +entries(tenant)):\n%s", d)
 		}
 		if err := keys.Create(ctx, young, digest); err != nil {
-			t.Error(err)
+			t.Errorf("keys.Create: %v", err)
 		}
 		if got, err := keys.Get(ctx, tenant, young.ID); err != nil || got.ID != young.ID {
-			t.Errorf("%+v %v", got, err)
+			t.Errorf("keys.Get: got %+v %v; want no error and got.ID == young.ID", got, err)
 		}
 	})
 	t.Run("create before the time-to-live", func(t *testing.T) {
@@ -208,32 +209,32 @@ func TestKeyWritesMayBeCut(t *testing.T) {
 		})
 		past := s.NowMS() - 1
 		if err := client.Persist(ctx, "cs:key:"+digest).Err(); err != nil {
-			t.Fatal(err)
+			t.Fatalf("client.Persist: %v", err)
 		}
 		if err := client.HSet(ctx, "cs:key:"+digest, "expires_at_ms", past).Err(); err != nil {
-			t.Fatal(err)
+			t.Fatalf("client.HSet: %v", err)
 		}
 		wantNoKey(t, s, k, digest)
 		if n, err := client.Exists(ctx, "cs:key:"+digest, "cs:keys:"+k.Tenant).Result(); err != nil || n != 0 {
-			t.Errorf("%d keys are left: %v", n, err)
+			t.Errorf("%d keys are left: %v; want no error and n == 0", n, err)
 		}
 	})
 	t.Run("revoke after the record", func(t *testing.T) {
 		k, digest := createKey(t, s, storagetest.Tenant(t), nil)
 		if err := client.Del(ctx, "cs:key:"+digest).Err(); err != nil {
-			t.Fatal(err)
+			t.Fatalf("client.Del: %v", err)
 		}
 		wantNoKey(t, s, k, digest)
 		heard := make(chan storage.Change, 1000)
 		if err := s.Subscribe(ctx, func(c storage.Change) { heard <- c }); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Subscribe: %v", err)
 		}
 		if err := keys.Revoke(ctx, k.Tenant, k.ID); err != nil {
-			t.Error(err)
+			t.Errorf("keys.Revoke: %v", err)
 		}
 		storagetest.AwaitChange(t, heard, storage.Change{Kind: storage.ChangeKey, Tenant: k.Tenant, KeyID: k.ID})
 		if left := entries(k.Tenant); len(left) != 0 {
-			t.Errorf("left: %v", left)
+			t.Errorf("left: %v; want len(left) == 0", left)
 		}
 	})
 	// A creator whose clock is behind finds its entry pruned; the key can be revoked
@@ -277,10 +278,10 @@ func TestKeyOfAnotherDigest(t *testing.T) {
 	_, digest := createKey(t, s, storagetest.Tenant(t), nil)
 	_, other := newKey(t, "t_other0", s.NowMS())
 	if err := client.Copy(t.Context(), "cs:key:"+digest, "cs:key:"+other, 0, false).Err(); err != nil {
-		t.Fatal(err)
+		t.Fatalf("client.Copy: %v", err)
 	}
 	if got, err := access.NewAPIKeys(s).Find(t.Context(), other); api.ErrorCode(err) != api.CodeKeyNotFound {
-		t.Errorf("%+v %v", got, err)
+		t.Errorf("APIKeys.Find: got %+v %v; want CodeKeyNotFound", got, err)
 	}
 }
 
@@ -308,16 +309,16 @@ func TestKeyLimit(t *testing.T) {
 			}
 		}
 		if made < free {
-			t.Errorf("%d of %d were made, and %d were free", made, racers, free)
+			t.Errorf("%d of %d were made, and %d were free; want made >= free", made, racers, free)
 		}
 		revoke := func() {
 			t.Helper()
 			items, _, err := keys.List(ctx, tenant, "", 1)
 			if err != nil || len(items) != 1 {
-				t.Fatal(items, err)
+				t.Fatalf("keys.List: got %+v, %v; want no error and len(items) == 1", items, err)
 			}
 			if err := keys.Revoke(ctx, tenant, items[0].ID); err != nil {
-				t.Fatal(err)
+				t.Fatalf("keys.Revoke: %v", err)
 			}
 		}
 		for range made - free {
@@ -325,7 +326,7 @@ func TestKeyLimit(t *testing.T) {
 		}
 		k, digest := newKey(t, tenant, s.NowMS())
 		if err := keys.Create(ctx, k, digest); api.ErrorCode(err) != api.CodeKeyLimit {
-			t.Errorf("beyond the limit: %v", err)
+			t.Errorf("beyond the limit: %v; want CodeKeyLimit", err)
 		}
 		if err := keys.Create(ctx, last, lastDigest); err != nil { // it counts once
 			t.Errorf("again: %v", err)

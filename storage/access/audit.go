@@ -12,20 +12,20 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// auditMax is how many events a tenant's audit keeps; the oldest go.
+// auditMax is the number of events that a tenant's audit keeps; older ones are dropped.
 const auditMax = 10_000
 
-// auditWindow is how many events one command reads.
+// auditWindow is the number of events that one command reads.
 const auditWindow = 200
 
-// Audit keeps, for each tenant, who changed what, in a stream.
+// Audit keeps the changes of each tenant and their authors, in a stream.
 type Audit struct{ s *storage.Store }
 
-// NewAudit gives the audit in s.
+// NewAudit returns the audit in s.
 func NewAudit(s *storage.Store) *Audit { return &Audit{s} }
 
-// Append adds an event; the store gives it its id. Where an answer of the store
-// is lost, the event may be there twice.
+// Append adds an event; the store assigns its id. The event may be stored twice where an
+// answer of the store is lost.
 func (r *Audit) Append(ctx context.Context, tenant string, e api.AuditEvent) error {
 	values := []any{"at_ms", e.AtMS, "status", e.Status}
 	if e.Count > 0 {
@@ -44,7 +44,7 @@ func (r *Audit) Append(ctx context.Context, tenant string, e api.AuditEvent) err
 	}).Err())
 }
 
-// AuditFilter says which events of a tenant to list. Zero fields filter nothing.
+// AuditFilter selects events of a tenant. A zero field accepts all.
 type AuditFilter struct {
 	Tenant string
 	Action string
@@ -53,9 +53,9 @@ type AuditFilter struct {
 	Limit  int    // 0 means api.DefaultPageLimit
 }
 
-// List is a page of a tenant's audit, newest first. The filter is applied while
-// scanning, and the scan is bounded: a page may be short and still have a next
-// cursor, which is "" at the end. CodeValidationCursor.
+// List returns a page of a tenant's audit, newest first. The filter is applied while it
+// scans, and the scan is limited: a page may be short and still have a next cursor, which
+// is "" at the end. CodeValidationCursor.
 func (r *Audit) List(ctx context.Context, f AuditFilter) (items []api.AuditEvent, next string, err error) {
 	limit := storage.PageLimit(f.Limit)
 	from := "+"
@@ -66,7 +66,7 @@ func (r *Audit) List(ctx context.Context, f AuditFilter) (items []api.AuditEvent
 		from = "(" + f.Cursor
 	}
 	for budget := storage.ScanBudget; ; {
-		// One more than is looked at tells whether there is more.
+		// One more than the window: it decides whether the stream has older events.
 		found, err := storage.StreamEntries(r.s.Client().Do(ctx, "XREVRANGE", r.s.Keys().Audit(f.Tenant), from, "-", "COUNT", auditWindow+1))
 		if err != nil {
 			return nil, "", storage.Failure(ctx, "list audit", err)
@@ -80,7 +80,8 @@ func (r *Audit) List(ctx context.Context, f AuditFilter) (items []api.AuditEvent
 			if f.Action != "" && e.Action != f.Action || f.Sub != "" && e.Sub != f.Sub {
 				continue
 			}
-			if items = append(items, e); len(items) == limit {
+			items = append(items, e)
+			if len(items) == limit {
 				if i == len(found)-1 {
 					return items, "", nil
 				}
@@ -90,14 +91,15 @@ func (r *Audit) List(ctx context.Context, f AuditFilter) (items []api.AuditEvent
 		if len(found) <= auditWindow {
 			return items, "", nil
 		}
-		if budget -= auditWindow; budget <= 0 {
+		budget -= auditWindow
+		if budget <= 0 {
 			return items, from[1:], nil
 		}
 	}
 }
 
-// isStreamID knows what a stream calls its entries: milliseconds, a hyphen, and
-// a number that tells those of one millisecond apart.
+// isStreamID reports whether s has the form of the id of a stream entry: milliseconds, a
+// hyphen, and a sequence number within the millisecond.
 func isStreamID(s string) bool {
 	ms, seq, ok := strings.Cut(s, "-")
 	_, errMS := strconv.ParseUint(ms, 10, 64)
@@ -114,14 +116,17 @@ func auditEvent(entry storage.StreamEntry) (api.AuditEvent, error) {
 	}
 	var err error
 	if count := text("count"); count != "" {
-		if e.Count, err = strconv.ParseInt(count, 10, 64); err != nil {
+		e.Count, err = strconv.ParseInt(count, 10, 64)
+		if err != nil {
 			return e, fmt.Errorf("decode audit event %s: %w", entry.ID, err)
 		}
 	}
-	if e.AtMS, err = strconv.ParseInt(text("at_ms"), 10, 64); err != nil {
+	e.AtMS, err = strconv.ParseInt(text("at_ms"), 10, 64)
+	if err != nil {
 		return e, fmt.Errorf("decode audit event %s: %w", entry.ID, err)
 	}
-	if e.Status, err = strconv.Atoi(text("status")); err != nil {
+	e.Status, err = strconv.Atoi(text("status"))
+	if err != nil {
 		return e, fmt.Errorf("decode audit event %s: %w", entry.ID, err)
 	}
 	return e, nil

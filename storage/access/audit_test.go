@@ -24,14 +24,15 @@ func auditPages(t *testing.T, s *storage.Store, f access.AuditFilter) (all []api
 	for {
 		items, next, err := access.NewAudit(s).List(t.Context(), f)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("Audit.List: %v", err)
 		}
 		if f.Limit > 0 && len(items) > f.Limit {
-			t.Errorf("a page of %d, limit %d", len(items), f.Limit)
+			t.Errorf("a page of %d, limit %d; want (f.Limit <= 0 or len(items) <= f.Limit)", len(items), f.Limit)
 		}
 		all = append(all, items...)
 		pages++
-		if f.Cursor = next; next == "" {
+		f.Cursor = next
+		if next == "" {
 			return all, pages
 		}
 	}
@@ -48,7 +49,7 @@ func TestAudit(t *testing.T) {
 				Path: "/v1/tenants/" + tenant, Made: "it", Status: 403, Code: api.CodeAuthzDenied, RequestID: fmt.Sprintf("req_%d", i),
 			}
 			if err := audit.Append(ctx, tenant, e); err != nil {
-				t.Fatal(err)
+				t.Fatalf("audit.Append: %v", err)
 			}
 			want = append(want, e)
 		}
@@ -57,7 +58,7 @@ func TestAudit(t *testing.T) {
 		for _, limit := range []int{0, 1, 3, 10, 500} {
 			got, _ := auditPages(t, s, access.AuditFilter{Tenant: tenant, Limit: limit})
 			if d := cmp.Diff(want, got, withoutIDs); d != "" {
-				t.Errorf("limit %d: %s", limit, d)
+				t.Errorf("limit %d: %s; want d == \"\"", limit, d)
 			}
 		}
 		for name, f := range map[string]access.AuditFilter{
@@ -74,15 +75,15 @@ func TestAudit(t *testing.T) {
 			}
 			got, _ := auditPages(t, s, f)
 			if d := cmp.Diff(filtered, got, withoutIDs); d != "" {
-				t.Errorf("%s: %s", name, d)
+				t.Errorf("%s: difference (-filtered +got):\n%s", name, d)
 			}
 		}
 		if got, _ := auditPages(t, s, access.AuditFilter{Tenant: storagetest.Tenant(t)}); len(got) != 0 {
-			t.Errorf("another tenant's: %+v", got)
+			t.Errorf("another tenant's: %+v; want len(got) == 0", got)
 		}
 		for _, bad := range []string{"x", "1", "1-", "-1", "1-x", "+", "(1-1", "1-1-1"} {
 			if _, _, err := audit.List(ctx, access.AuditFilter{Tenant: tenant, Cursor: bad}); api.ErrorCode(err) != api.CodeValidationCursor {
-				t.Errorf("cursor %q: %v", bad, err)
+				t.Errorf("cursor %q: %v; want CodeValidationCursor", bad, err)
 			}
 		}
 	})
@@ -102,19 +103,19 @@ func TestAuditIsBounded(t *testing.T) {
 		pipe.Do(ctx, "XADD", "cs:audit:"+tenant, "*", "at_ms", i, "sub", "local", "action", "often", "status", 200)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		t.Fatal(err)
+		t.Fatalf("pipe.Exec: %v", err)
 	}
 	for i := range rare + more {
 		if err := access.NewAudit(s).Append(ctx, tenant, api.AuditEvent{AtMS: int64(i), Action: "rare"}); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Audit.Append: %v", err)
 		}
 	}
 	if n, err := client.XLen(ctx, "cs:audit:"+tenant).Result(); err != nil || n != kept {
-		t.Errorf("%d events are kept: %v", n, err)
+		t.Errorf("%d events are kept: %v; want no error and n == kept", n, err)
 	}
 	got, pages := auditPages(t, s, access.AuditFilter{Tenant: tenant, Action: "rare"})
 	if len(got) != rare+more || pages != 5 {
-		t.Errorf("%d events on %d pages", len(got), pages)
+		t.Errorf("%d events on %d pages; want len(got) == rare+more and pages == 5", len(got), pages)
 	}
 }
 
@@ -129,7 +130,7 @@ func TestEmbeddedKeepsAuditAndKeys(t *testing.T) {
 	add := func() (k api.Key) {
 		t.Helper()
 		if err := access.NewAudit(s).Append(ctx, tenant, api.AuditEvent{Action: "a"}); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Audit.Append: %v", err)
 		}
 		k, _ = createKey(t, s, tenant, func(k *api.Key) { k.ExpiresAtMS = s.NowMS() + life.Milliseconds() })
 		return k
@@ -147,14 +148,14 @@ func TestEmbeddedKeepsAuditAndKeys(t *testing.T) {
 	again := storagetest.Open(t, storage.Config{Embedded: storagetest.Embedded(t, killed)})
 	got, _ := auditPages(t, again, access.AuditFilter{Tenant: tenant})
 	if d := cmp.Diff(events, got); d != "" || len(got) != 2 {
-		t.Errorf("%d events: %s", len(got), d)
+		t.Errorf("%d events: %s; want d == \"\" and len(got) == 2", len(got), d)
 	}
 	k, err := access.NewAPIKeys(again).Get(ctx, tenant, want.ID)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("APIKeys.Get: %v", err)
 	}
 	if d := cmp.Diff(want, k); d != "" {
-		t.Error(d)
+		t.Errorf("difference (-want +k):\n%s", d)
 	}
 }
 
@@ -169,7 +170,7 @@ func TestAuditOfOlderReleases(t *testing.T) {
 		"at_ms", 1, "sub", "local", "action", "old", "method", "", "path", "", "made", "", "status", 200, "code", "", "request_id", "",
 	}}).Err()
 	if err := errors.Join(err, access.NewAudit(s).Append(ctx, tenant, api.AuditEvent{AtMS: 2, Action: "new"})); err != nil {
-		t.Fatal(err)
+		t.Fatalf("errors.Join: %v", err)
 	}
 	got, _ := auditPages(t, s, access.AuditFilter{Tenant: tenant})
 	if len(got) != 2 || got[0].Action != "new" || got[0].Sub != "" || got[1].Action != "old" || got[1].Sub != "local" || got[1].Status != 200 {

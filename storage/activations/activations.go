@@ -22,30 +22,31 @@ const (
 
 const recordTTL = api.ActivationTTLMS * time.Millisecond
 
-// Repository keeps the record of every invocation for a week, and an index of
-// them for each function.
+// Repository keeps the record of every invocation for a week, and an index of the records
+// for each function.
 type Repository struct{ s *storage.Store }
 
-// New gives the activations in s.
+// New returns the activations in s.
 func New(s *storage.Store) *Repository { return &Repository{s} }
 
-// Record is an activation's record, with what it hides from its
-// readers. A result that the handler returned as undefined is absent.
+// Record is the stored form of an activation, with fields that its readers do not see. A
+// result of undefined is absent.
 type Record struct {
 	api.Activation
-	// EventSHA256 tells whether a repeated idempotent invoke has the same body.
+	// EventSHA256 is the digest of the event. A repeated idempotent invoke is compared
+	// with it.
 	EventSHA256 string `json:"event_sha256,omitempty"`
-	// Claim is a random value that tells apart the records of two callers who start
-	// the same derived id in one moment: only one of them may take it for its own.
+	// Claim is a random value that distinguishes the records of two callers that start
+	// the same derived id at the same moment.
 	Claim string `json:"claim,omitempty"`
-	// ResultBytes is the size of the result that lies under a key of its own,
-	// because it is larger than api.MaxInlineResultBytes; else 0.
+	// ResultBytes is the size of a result that has a key of its own, because it is larger
+	// than api.MaxInlineResultBytes; else 0.
 	ResultBytes int `json:"result_bytes,omitempty"`
 }
 
-// Start stores the record of an activation that begins, if its id is new, and
-// enters it in its function's index. Where the id is taken, created is false and
-// existing is what is stored; a repeat of the same record counts as created.
+// Start stores the record of an activation that begins, if its id is new, and adds it to
+// the index of its function. Where the id is taken, created is false and existing is the
+// stored record. A repeat of the same record counts as created.
 func (r *Repository) Start(ctx context.Context, a *Record) (created bool, existing *Record, err error) {
 	raw, err := encodeRecord(a)
 	if err != nil {
@@ -58,12 +59,14 @@ func (r *Repository) Start(ctx context.Context, a *Record) (created bool, existi
 	return r.recorded(ctx, w)
 }
 
-// RecordEnded stores an activation that ended before its running record was
-// written: its index entry, its log and its terminal record, in one pipeline of
-// plain commands. log is a chunk as Logs.Append takes it, number 0, or nil.
-// a.Result is whole, as for Finish. won reports whether this record (from this call
-// or an earlier try) is the stored one; current is the stored one. A call whose
-// outcome is unknown may be repeated, or followed by Start and Finish.
+// RecordEnded stores an activation that ended before its running record was written: its
+// index entry, its log and its terminal record, in one pipeline of plain commands. log is
+// chunk 0 in the form that Logs.Append takes, or nil. a.Result is the full result, as for
+// Finish.
+//
+// won reports whether this record, from this call or an earlier try, is the stored one;
+// current is the stored one. A call whose outcome is unknown may be repeated, or followed
+// by Start and Finish.
 func (r *Repository) RecordEnded(ctx context.Context, a *Record, log []byte) (won bool, current *Record, err error) {
 	if err := checkChunk(log); err != nil {
 		return false, nil, err
@@ -79,7 +82,7 @@ func (r *Repository) RecordEnded(ctx context.Context, a *Record, log []byte) (wo
 	if end.stored.ResultBytes > 0 {
 		w.resultKey, w.result = r.s.Keys().ActivationResult(a.Tenant, a.ActivationID), end.result
 	}
-	// Beside the group commit: no other activation waits behind a large result or log.
+	// Outside the group commit: no other activation waits behind a large result or log.
 	if max(end.stored.ResultBytes, len(log)) > api.MaxInlineResultBytes {
 		r.s.CommitAlone(ctx, w)
 	} else if err := r.s.Commit(ctx, a.ActivationID, w); err != nil {
@@ -103,8 +106,8 @@ func (r *Repository) recordWrite(a *Record, raw string) *recordWrite {
 	}
 }
 
-// recorded reads the outcome of w: whether its record, from this try or an earlier
-// one, is the stored one, else the stored one.
+// recorded reads the outcome of w. created reports whether w's record, from this try or an
+// earlier one, is the stored one; otherwise existing is the stored one.
 func (r *Repository) recorded(ctx context.Context, w *recordWrite) (created bool, existing *Record, err error) {
 	for _, cmd := range w.before {
 		if err := cmd.Err(); err != nil {
@@ -127,18 +130,18 @@ func (r *Repository) recorded(ctx context.Context, w *recordWrite) (created bool
 	return false, held, nil
 }
 
-// recordWrite stores a record whose key does not exist. The index entry comes first:
-// the sweeper finds and removes an entry without a record, and nothing would find a
-// record without an entry. The record comes last: it makes log and result visible.
+// recordWrite stores a record whose key does not exist. The index entry comes first: the
+// sweeper finds and removes an entry without a record, but nothing finds a record without
+// an entry. The record comes last, since it makes log and result visible.
 type recordWrite struct {
 	meta, index, tenant, id, raw string
 	startMS                      int64
 	logKey, logIndex             string // with log
-	log                          []byte // nil: none
+	log                          []byte // nil if there is none
 	resultKey                    string // with result
-	result                       []byte // nil: it is in the record, or there is none
+	result                       []byte // nil if it is in the record, or if there is none
 
-	before []redis.Cmder // what the record's visibility rests on
+	before []redis.Cmder // the commands that must succeed before the record may become visible
 	set    *redis.StatusCmd
 }
 
@@ -159,8 +162,8 @@ func (w *recordWrite) Queue(ctx context.Context, pipe redis.Pipeliner, indexed *
 	w.set = pipe.SetArgs(ctx, w.meta, w.raw, redis.SetArgs{Mode: "NX", TTL: recordTTL})
 }
 
-// Withdraw takes back the record of a Start whose outcome was unknown and after
-// which nothing ran. A record that is not a's own stays.
+// Withdraw removes the record of a Start whose outcome was unknown, if nothing has run
+// since. It leaves any record but a's own.
 func (r *Repository) Withdraw(ctx context.Context, a *Record) error {
 	raw, err := encodeRecord(a)
 	if err != nil {
@@ -173,11 +176,13 @@ func (r *Repository) Withdraw(ctx context.Context, a *Record) error {
 	return err
 }
 
-// Finish stores a's terminal record in place of the queued or running one of
-// attempt fromAttempt. a.Result is whole: what is stored of it is cut (see
-// TruncateResult), and lies under a key of its own where it is large. won says whether
-// this record (from this call or an earlier try) is the one that stands; current
-// is what is stored. Call it when Start has returned. CodeActivationNotFound.
+// Finish replaces the queued or running record of attempt fromAttempt by a's terminal
+// record. a.Result is the full result; it is stored truncated (see TruncateResult), and
+// under a key of its own where it is large.
+//
+// won reports whether this record, from this call or an earlier try, is the stored one;
+// current is the stored one. Finish must follow the return of Start.
+// CodeActivationNotFound.
 func (r *Repository) Finish(ctx context.Context, a *Record, fromAttempt int) (won bool, current *Record, err error) {
 	end, err := encodeEnd(a)
 	if err != nil {
@@ -187,7 +192,7 @@ func (r *Repository) Finish(ctx context.Context, a *Record, fromAttempt int) (wo
 	args := []any{end.raw, fromAttempt, int64(api.ActivationTTLMS)}
 	var reply any
 	if end.stored.ResultBytes > 0 {
-		// Beside the group commit: no other activation waits behind a large result.
+		// Outside the group commit: no other activation waits behind a large result.
 		keys = append(keys, r.s.Keys().ActivationResult(a.Tenant, a.ActivationID))
 		reply, err = r.s.Script(ctx, scriptFinish, keys, append(args, end.result)...)
 	} else {
@@ -203,11 +208,11 @@ func (r *Repository) Finish(ctx context.Context, a *Record, fromAttempt int) (wo
 	return true, end.whole(), nil
 }
 
-// encodedEnd is a terminal activation as it is stored.
+// encodedEnd is a terminal activation in its stored form.
 type encodedEnd struct {
 	stored Record
 	raw    string // of stored
-	result []byte // cut (see TruncateResult); in stored unless it is large
+	result []byte // truncated (see TruncateResult); part of stored unless it is large
 }
 
 func encodeEnd(a *Record) (*encodedEnd, error) {
@@ -224,13 +229,13 @@ func encodeEnd(a *Record) (*encodedEnd, error) {
 	return e, err
 }
 
-// whole is the stored record with its result.
+// whole returns the stored record with its result.
 func (e *encodedEnd) whole() *Record {
 	e.stored.Result = e.result
 	return &e.stored
 }
 
-// Get gives an activation with its result. One that is lost is repaired first.
+// Get returns an activation with its result. It first ends a lost one.
 // CodeActivationNotFound.
 func (r *Repository) Get(ctx context.Context, tenant, id string) (*Record, error) {
 	a, _, err := r.read(ctx, tenant, id)
@@ -243,7 +248,7 @@ func (r *Repository) Get(ctx context.Context, tenant, id string) (*Record, error
 	return a, err
 }
 
-// read gives the stored record with its result, and the record's bytes.
+// read returns the stored record with its result, and the record's bytes.
 func (r *Repository) read(ctx context.Context, tenant, id string) (*Record, string, error) {
 	raws, err := r.s.GetMany(ctx, []string{r.s.Keys().ActivationMeta(tenant, id), r.s.Keys().ActivationResult(tenant, id)})
 	if err != nil {
@@ -262,7 +267,7 @@ func (r *Repository) read(ctx context.Context, tenant, id string) (*Record, stri
 	return &a, raws[0], nil
 }
 
-// join reads a record's bytes and adds a result that lies under its own key.
+// join decodes a record's bytes and reads a result that has a key of its own.
 func (r *Repository) join(ctx context.Context, raw string) (*Record, error) {
 	a, err := storage.Decode[Record](raw)
 	if err != nil || a.ResultBytes == 0 {
@@ -275,14 +280,14 @@ func (r *Repository) join(ctx context.Context, raw string) (*Record, error) {
 	return &a, nil
 }
 
-// repair ends a lost activation, unless somebody was faster; it gives what is
-// stored then, and whether this call ended it.
+// repair ends a lost activation, unless another caller has ended it. It returns the stored
+// record, and whether this call ended it.
 func (r *Repository) repair(ctx context.Context, lost *Record, nowMS int64) (*Record, bool, error) {
 	a := *lost
 	a.Status = api.StatusError
 	a.Error = &api.ActivationError{Type: api.ErrLost, Message: "the process that ran this activation ended before it did"}
 	a.end(nowMS)
-	a.Claim = uuid.NewString() // of two who end it in one millisecond one has
+	a.Claim = uuid.NewString() // of two callers that end it in one millisecond, one has this claim
 	won, current, err := r.Finish(ctx, &a, a.Attempt)
 	return current, won, err
 }
@@ -292,9 +297,8 @@ func (a *Record) end(nowMS int64) {
 	a.DurationMS = max(0, nowMS-a.StartMS)
 }
 
-// Cancel ends a queued or running activation as cancelled and gives the record.
-// CodeActivationTerminal, with the record, where it has ended;
-// CodeActivationNotFound.
+// Cancel ends a queued or running activation as cancelled and returns the record.
+// CodeActivationTerminal, with the record, where it has ended; CodeActivationNotFound.
 func (r *Repository) Cancel(ctx context.Context, tenant, id string, nowMS int64) (*Record, error) {
 	var current *Record
 	err := storage.RetryConflicts(ctx, func() error {
@@ -303,7 +307,8 @@ func (r *Repository) Cancel(ctx context.Context, tenant, id string, nowMS int64)
 			return err
 		}
 		if held.Lost(nowMS) {
-			if held, _, err = r.repair(ctx, held, nowMS); err != nil {
+			held, _, err = r.repair(ctx, held, nowMS)
+			if err != nil {
 				return err
 			}
 		}

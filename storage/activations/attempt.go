@@ -9,8 +9,8 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// Queued is the record of the activation that a job runs, before its
-// first attempt; nil where the job runs none.
+// Queued returns the record of the activation that a job runs, before its first attempt;
+// nil where the job does not run one.
 func Queued(tenant, jobID string, spec *api.JobSpec) *Record {
 	if spec.Target == nil {
 		return nil
@@ -31,8 +31,8 @@ func Queued(tenant, jobID string, spec *api.JobSpec) *Record {
 	return a
 }
 
-// InQueue says in a's trigger which attempt of its job runs it, unless it says which
-// tick made it.
+// InQueue stores in a's trigger which attempt of its job runs it, unless the trigger names
+// the tick of a schedule.
 func (a *Record) InQueue(queue string, attempt int) {
 	if a.Trigger.Type == api.TriggerSchedule && a.Trigger.Source != nil {
 		return
@@ -40,10 +40,10 @@ func (a *Record) InQueue(queue string, attempt int) {
 	a.Trigger.Source = json.RawMessage(fmt.Sprintf(`{"queue":%q,"job_id":%q,"attempt":%d}`, queue, a.JobID, attempt))
 }
 
-// Attempt stores the record of an asynchronous activation that begins an attempt
-// (running) or goes back into its queue (queued), if what is stored has not ended
-// and stands at attempt upTo at most. current is what stands there otherwise. One
-// that was never stored is stored now.
+// Attempt stores the record of an asynchronous activation that begins an attempt (running)
+// or returns to its queue (queued). It does so if the stored record has not ended and is
+// at attempt upTo at most, or does not exist yet. Otherwise won is false and current is
+// the stored record.
 func (r *Repository) Attempt(ctx context.Context, a *Record, upTo int) (won bool, current *Record, err error) {
 	raw, err := encodeRecord(a)
 	if err != nil {
@@ -65,20 +65,23 @@ func (r *Repository) Attempt(ctx context.Context, a *Record, upTo int) (won bool
 	return true, a, nil
 }
 
-// End ends an activation that has not, as change says; ended is false where it
-// had. It gives what is stored then. CodeActivationNotFound.
+// End applies change to an activation that has not ended, which must end it, and stores
+// the result. ended reports whether this call ended it; current is the stored record.
+// CodeActivationNotFound.
 func (r *Repository) End(ctx context.Context, tenant, id string, change func(*Record)) (ended bool, current *Record, err error) {
 	err = storage.RetryConflicts(ctx, func() error {
 		held, _, err := r.read(ctx, tenant, id)
 		if err != nil {
 			return err
 		}
-		if current = held; held.Status.Terminal() {
+		current = held
+		if held.Status.Terminal() {
 			return nil
 		}
 		a := *held
 		change(&a)
-		if ended, current, err = r.Finish(ctx, &a, held.Attempt); err != nil || ended {
+		ended, current, err = r.Finish(ctx, &a, held.Attempt)
+		if err != nil || ended {
 			return err
 		}
 		return api.Errorf(api.CodeStoreConflict, "the activation changed meanwhile")

@@ -4,6 +4,6 @@
 // A Repository writes each record with at most one script or one pipeline: absent to
 // running, running to terminal, or absent to terminal for an activation that ended before
 // its running record was written. A record that still says running after its deadline is
-// lost: its process died, and whoever reads the record ends it. SweepFunction does that
-// for records that nobody reads.
+// lost: its process died. Get, List and SweepFunction end the lost records that they read;
+// SweepFunction visits every record, so that none stays lost.
 package activations

@@ -8,8 +8,8 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// encodeRecord is encode for an activation's record, which is written for every
-// invocation: the fields are appended without reflection.
+// encodeRecord is storage.Encode for an activation, without reflection: one is written for
+// every invocation.
 func encodeRecord(a *Record) (string, error) {
 	raw, err := a.appendJSON(make([]byte, 0, 768+len(a.Result)+len(a.Trigger.Source)))
 	if err != nil {
@@ -18,8 +18,8 @@ func encodeRecord(a *Record) (string, error) {
 	return string(raw), nil
 }
 
-// appendJSON appends a as api.EncodeJSON encodes it: the fields in the order of the
-// structs. A field that is added there is added here.
+// appendJSON appends a in the form of api.EncodeJSON, the fields in the order of the
+// structs. A field that is added to the structs must be added here.
 func (a *Record) appendJSON(b []byte) ([]byte, error) {
 	b, err := a.appendIdentity(b)
 	if err != nil {
@@ -36,7 +36,8 @@ func (a *Record) appendJSON(b []byte) ([]byte, error) {
 	b = appendOptional(b, `,"job_id":`, a.JobID)
 	b = appendOptional(b, `,"retry_of":`, a.RetryOf)
 	b = appendOptional(b, `,"request_id":`, a.RequestID)
-	if b, err = a.appendOutcome(b); err != nil {
+	b, err = a.appendOutcome(b)
+	if err != nil {
 		return nil, err
 	}
 	b = appendOptional(b, `,"event_sha256":`, a.EventSHA256)
@@ -47,7 +48,7 @@ func (a *Record) appendJSON(b []byte) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// appendIdentity appends the fields that name what was invoked.
+// appendIdentity appends the fields that identify the invocation.
 func (a *Record) appendIdentity(b []byte) ([]byte, error) {
 	b = appendText(b, `{"activation_id":`, a.ActivationID)
 	b = appendText(b, `,"tenant":`, a.Tenant)
@@ -59,12 +60,13 @@ func (a *Record) appendIdentity(b []byte) ([]byte, error) {
 	return a.Trigger.AppendJSON(b)
 }
 
-// appendOutcome appends the fields that the function's run decides.
+// appendOutcome appends the fields that the run of the function determines.
 func (a *Record) appendOutcome(b []byte) ([]byte, error) {
 	var err error
 	if len(a.Result) > 0 {
 		b = append(b, `,"result":`...)
-		if b, err = api.AppendJSONValue(b, a.Result); err != nil {
+		b, err = api.AppendJSONValue(b, a.Result)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -75,7 +77,8 @@ func (a *Record) appendOutcome(b []byte) ([]byte, error) {
 	b = append(b, `,"cold_start":`...)
 	b = strconv.AppendBool(b, a.ColdStart)
 	b = append(b, `,"cpu_ms":`...)
-	if b, err = appendFloat(b, a.CPUMS); err != nil {
+	b, err = appendFloat(b, a.CPUMS)
+	if err != nil {
 		return nil, err
 	}
 	b = appendNumber(b, `,"memory_peak_bytes":`, a.MemoryPeakBytes)
@@ -105,7 +108,8 @@ func appendNumber(b []byte, name string, value int64) []byte {
 	return strconv.AppendInt(append(b, name...), value, 10)
 }
 
-// appendFloat leaves to encoding/json what it writes with an exponent or refuses.
+// appendFloat appends f. It leaves numbers that encoding/json writes with an exponent, or
+// refuses, to encoding/json.
 func appendFloat(b []byte, f float64) ([]byte, error) {
 	if size := math.Abs(f); f != 0 && !(size >= 1e-6 && size < 1e21) {
 		raw, err := api.EncodeJSON(f)

@@ -12,8 +12,7 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// Filter says which activations of a function to list. Zero fields
-// filter nothing.
+// Filter selects activations of a function. A zero field accepts all.
 type Filter struct {
 	Tenant    string
 	Namespace string
@@ -26,7 +25,7 @@ type Filter struct {
 	Limit     int    // 0 means api.DefaultPageLimit
 }
 
-// indexPlace is an activation's place in its function's index.
+// indexPlace is the position of an activation in the index of its function.
 type indexPlace struct {
 	startMS int64
 	id      string
@@ -43,13 +42,12 @@ func parseIndexPlace(s string) (indexPlace, error) {
 	return indexPlace{ms, id}, nil
 }
 
-// indexWindow is how many entries of an index one command reads.
+// indexWindow is the number of index entries that one command reads.
 const indexWindow = 200
 
-// List is a page of a function's activations, newest first, without results.
-// Lost ones are repaired and shown so. The filter is applied while scanning, and
-// the scan is bounded: a page may be short and still have a next cursor, which
-// is "" at the end. CodeValidationCursor.
+// List returns a page of a function's activations, newest first, without results. It ends
+// lost ones first. The filter is applied while it scans, and the scan is limited: a page
+// may be short and still have a next cursor, which is "" at the end. CodeValidationCursor.
 func (r *Repository) List(ctx context.Context, f Filter) (items []api.Activation, next string, err error) {
 	limit := storage.PageLimit(f.Limit)
 	scan := indexScan{r: r, filter: f}
@@ -72,7 +70,7 @@ func (r *Repository) List(ctx context.Context, f Filter) (items []api.Activation
 		}
 		for i, a := range records {
 			if a == nil {
-				continue // expired, or its start was cut short
+				continue // it has expired, or its start was interrupted
 			}
 			shown, err := r.shown(ctx, a, f)
 			if err != nil {
@@ -91,17 +89,19 @@ func (r *Repository) List(ctx context.Context, f Filter) (items []api.Activation
 		if scan.done {
 			return items, "", nil
 		}
-		if budget -= indexWindow; budget <= 0 {
+		budget -= indexWindow
+		if budget <= 0 {
 			return items, scan.behind.String(), nil
 		}
 	}
 }
 
-// shown gives the record as a list shows it, nil if the filter leaves it out.
+// shown returns the record as a list shows it, nil if the filter excludes it.
 func (r *Repository) shown(ctx context.Context, a *Record, f Filter) (*api.Activation, error) {
 	if a.Lost(r.s.NowMS()) {
 		var err error
-		if a, _, err = r.repair(ctx, a, r.s.NowMS()); err != nil {
+		a, _, err = r.repair(ctx, a, r.s.NowMS())
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -112,7 +112,8 @@ func (r *Repository) shown(ctx context.Context, a *Record, f Filter) (*api.Activ
 	return &a.Activation, nil
 }
 
-// readMany reads records, without results kept elsewhere; what is gone is nil.
+// readMany reads records, without results that have keys of their own. A missing record is
+// nil.
 func (r *Repository) readMany(ctx context.Context, tenant string, places []indexPlace) ([]*Record, error) {
 	keys := make([]string, len(places))
 	for i, p := range places {
@@ -136,17 +137,17 @@ func (r *Repository) readMany(ctx context.Context, tenant string, places []index
 	return records, nil
 }
 
-// indexScan goes through an index from the newest entry to the oldest, by
-// score: a position by rank would shift while entries are added.
+// indexScan reads an index from the newest entry to the oldest, by score: a position by
+// rank would shift while entries are added.
 type indexScan struct {
 	r      *Repository
 	filter Filter
-	behind *indexPlace // the last entry seen
-	ties   int64       // how many entries of that entry's score were seen
+	behind *indexPlace // the last entry read
+	ties   int64       // the number of entries read that have the score of behind
 	done   bool
 }
 
-// window gives the next entries, none only when the scan is done.
+// window returns the next entries. It returns none only at the end of the scan.
 func (s *indexScan) window(ctx context.Context) ([]indexPlace, error) {
 	f := s.filter
 	for {
@@ -170,12 +171,11 @@ func (s *indexScan) window(ctx context.Context) ([]indexPlace, error) {
 		if err != nil || len(places) > 0 || s.done {
 			return places, err
 		}
-		s.ties += indexWindow // all of this window had been seen
+		s.ties += indexWindow // every entry of this window was read before
 	}
 }
 
-// unseen leaves out what lies at or before the place the scan stands behind, and
-// moves the scan on.
+// unseen removes the entries up to the position of the scan, and advances the scan.
 func (s *indexScan) unseen(found []redis.Z) ([]indexPlace, error) {
 	places := make([]indexPlace, 0, len(found))
 	for _, z := range found {

@@ -17,11 +17,11 @@ import (
 // Logs keeps the log lines of activations, in chunks, as long as the records.
 type Logs struct{ s *storage.Store }
 
-// NewLogs gives the logs in s.
+// NewLogs returns the logs in s.
 func NewLogs(s *storage.Store) *Logs { return &Logs{s} }
 
-// LogCursor is a place in an activation's log: the line to read next. The zero
-// value is the start.
+// LogCursor is a position in an activation's log: the next line to read. The zero value is
+// the start.
 type LogCursor struct {
 	Chunk int
 	Line  int // counted from 0 in its chunk
@@ -39,7 +39,8 @@ func ParseLogCursor(s string) (LogCursor, error) {
 	chunk, line, _ := strings.Cut(s, ":")
 	var c LogCursor
 	var err error
-	if c.Chunk, err = strconv.Atoi(chunk); err == nil {
+	c.Chunk, err = strconv.Atoi(chunk)
+	if err == nil {
 		c.Line, err = strconv.Atoi(line)
 	}
 	if err != nil || c.Chunk < 0 || c.Line < 0 {
@@ -48,15 +49,15 @@ func ParseLogCursor(s string) (LogCursor, error) {
 	return c, nil
 }
 
-// LogEntry is a line with the cursor that stands behind it.
+// LogEntry is a line of a log with the cursor after it.
 type LogEntry struct {
 	api.LogLine
 	Cursor LogCursor
 }
 
-// Append stores a chunk of lines: NDJSON of api.LogLine, each line ended by a
-// newline, at most api.LogChunkBytes. Chunks count from 0. Writing a chunk again
-// replaces it, which is how a chunk grows; lines once written must stay.
+// Append stores a chunk of lines: NDJSON of api.LogLine, each line ended by a newline, at
+// most api.LogChunkBytes. Chunks count from 0. Writing a chunk again replaces it, which is
+// how a chunk grows; lines that were written must stay.
 func (r *Logs) Append(ctx context.Context, tenant, id string, chunk int, ndjson []byte) error {
 	if err := checkChunk(ndjson); err != nil {
 		return err
@@ -83,11 +84,11 @@ func queueChunk(ctx context.Context, pipe redis.Pipeliner, key, index string, n 
 	}
 }
 
-// logChunksAtOnce bounds what one read of a log holds in memory.
+// logChunksAtOnce is the number of chunks that one read of a log holds in memory.
 const logChunksAtOnce = 8
 
-// Read gives up to limit lines from cursor on. next is where to read on: behind
-// the last line, where later ones will appear.
+// Read returns up to limit lines, from cursor on. next is the cursor after the last line,
+// where later lines will appear.
 func (r *Logs) Read(ctx context.Context, tenant, id string, cursor LogCursor, limit int) (lines []LogEntry, next LogCursor, err error) {
 	limit = storage.PageLimit(limit)
 	next = cursor
@@ -155,7 +156,8 @@ func (c logChunk) entries(skip, limit int) ([]LogEntry, error) {
 		if len(entries) == limit {
 			break
 		}
-		if line++; line <= skip {
+		line++
+		if line <= skip {
 			continue
 		}
 		e := LogEntry{Cursor: LogCursor{Chunk: c.number, Line: line}}

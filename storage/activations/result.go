@@ -7,18 +7,18 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// TruncateResult gives what is stored of a result: the result itself up to
-// api.MaxStoredResultBytes, else a JSON string that holds that many first bytes
-// of its text (less what would split a character), and truncated.
+// TruncateResult returns the stored form of a result: the result itself, or, if it exceeds
+// api.MaxStoredResultBytes, a JSON string of that many leading bytes of its text, less a
+// split character. truncated reports the second case.
 func TruncateResult(result json.RawMessage) (stored json.RawMessage, truncated bool) {
 	if len(result) <= api.MaxStoredResultBytes {
 		return result, false
 	}
-	cut := api.MaxStoredResultBytes
-	for cut > 0 && !utf8.RuneStart(result[cut]) {
-		cut--
+	end := api.MaxStoredResultBytes
+	for end > 0 && !utf8.RuneStart(result[end]) {
+		end--
 	}
-	text, err := api.EncodeJSON(string(result[:cut]))
+	text, err := api.EncodeJSON(string(result[:end]))
 	if err != nil {
 		// A string always encodes; an empty one is the safe answer all the same.
 		return json.RawMessage(`""`), true

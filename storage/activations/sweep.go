@@ -13,16 +13,16 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// SweepCounts says what one sweep of a function's activations did.
+// SweepCounts counts the work of a sweep.
 type SweepCounts struct {
-	Read     int // records looked at
+	Read     int // records read
 	Lost     int // of these, ended as lost
 	Trimmed  int // index entries removed because they outlived their records
 	Dangling int // index entries removed because there is no record
-	// Waiting counts those of Read that an earlier sweep had seen, and whose jobs have
-	// not ended them since.
+	// Waiting counts the records that an earlier sweep has read, and that their jobs have
+	// not ended since.
 	Waiting int
-	// More says that the limit ended the sweep, not the index.
+	// More reports that the limit ended the sweep before the end of the index.
 	More bool
 }
 
@@ -36,34 +36,34 @@ func (c *SweepCounts) Add(o SweepCounts) {
 	c.More = c.More || o.More
 }
 
-// Swept is what one sweep of a function's activations found.
+// Swept is the result of one sweep of a function's activations.
 type Swept struct {
 	SweepCounts
 	// Ended are the ids of the lost ones, which were ended.
 	Ended []string
 	// Unreadable are the ids of records that cannot be read, which were passed over.
 	Unreadable []string
-	// Asynchronous are activations that have not ended and belong to jobs: whether
-	// those live is for the queue to say.
+	// Asynchronous are activations that have not ended and belong to jobs. The caller
+	// checks with the queue whether those jobs exist.
 	Asynchronous []*Record
 }
 
-// Bounds of a sweep.
+// Limits of a sweep.
 const (
-	// sweepOpenMax is how many running activations a sweep leaves behind its
-	// cursor, to be looked at again; with more, the cursor waits. Of those that
-	// belong to jobs as many are remembered; with more, the rescan finds the rest.
+	// sweepOpenMax is the number of running activations that a sweep may leave behind
+	// its cursor, to be read again; beyond it the cursor waits. As many that belong to
+	// jobs are remembered; beyond it the rescan finds the rest.
 	sweepOpenMax = 64
-	// sweepRescanMS is how often a function's index is swept from its start: an
-	// entry from a clock that runs far behind may lie before the cursor.
+	// sweepRescanMS is the interval at which a function's index is swept from its start:
+	// an entry from a slow clock may lie before the cursor.
 	sweepRescanMS = 24 * 60 * 60 * 1000
 	// indexTTLMS is how long an entry can have a record, which lives a week from
 	// its end.
 	indexTTLMS = api.ActivationTTLMS + api.MaxTimeoutMS + api.LostGraceMS
 )
 
-// sweepState is how far a function's sweeps have come. Two sweepers that save
-// one each do no harm: each state accounts for every entry by itself.
+// sweepState is the progress of a function's sweeps. Two sweepers that each save one do no
+// harm: each state accounts for every entry by itself.
 type sweepState struct {
 	AfterMS  int64    `json:"after_ms"`          // start_ms of the last entry passed
 	AfterID  string   `json:"after_id"`          // its id
@@ -73,10 +73,10 @@ type sweepState struct {
 	TrimMS   int64    `json:"trim_ms,omitempty"` // nothing lies before this start_ms
 }
 
-// SweepFunction looks at up to limit (at most api.MaxPageLimit) activations of a function that no sweep has
-// seen ended: it ends the lost ones, removes index entries whose record is
-// gone, and reports the asynchronous ones. A cursor in the store remembers how far it
-// came. A function that was never invoked costs three reads.
+// SweepFunction reads up to limit (at most api.MaxPageLimit) activations of a function
+// that no sweep has seen ended. It ends the lost ones, removes index entries without a
+// record, and reports the asynchronous ones. A cursor in the store keeps its progress. A
+// function that was never invoked costs three reads.
 func (r *Repository) SweepFunction(ctx context.Context, tenant, namespace, function string, nowMS int64, limit int) (Swept, error) {
 	sw := &sweep{
 		r: r, tenant: tenant, nowMS: nowMS, limit: storage.PageLimit(limit),
@@ -150,13 +150,13 @@ func (sw *sweep) loadState(ctx context.Context) error {
 	return nil
 }
 
-// saveState is a call of its own: the cursors belong to no tenant. A sweep that
-// is cut before it looks at the same entries again, which changes nothing.
+// saveState is a call of its own, since the cursors belong to no tenant. A sweep that is
+// interrupted before it reads the same entries again, which changes nothing.
 func (sw *sweep) saveState(ctx context.Context) error {
 	a, b := sw.state, sw.before
 	if a.AfterMS == b.AfterMS && a.AfterID == b.AfterID && a.RescanMS == b.RescanMS && a.TrimMS == b.TrimMS &&
 		slices.Equal(a.Open, b.Open) && slices.Equal(a.Jobs, b.Jobs) || a.AfterID == "" && sw.before.RescanMS == 0 {
-		return nil // nothing new, or an index that never had an entry
+		return nil // no progress, or an index that never had an entry
 	}
 	raw, err := storage.Encode(sw.state)
 	if err != nil {
@@ -165,8 +165,8 @@ func (sw *sweep) saveState(ctx context.Context) error {
 	return storage.Failure(ctx, "save sweep cursor", sw.r.s.Client().HSet(ctx, sw.r.s.Keys().ActivationSweeps(), sw.field, raw).Err())
 }
 
-// trim removes entries that are older than any record, from a cursor of its own:
-// on KVRocks the removed ones at the head would be walked over each time.
+// trim removes entries that are older than any record, from a cursor of its own: on
+// KVRocks a read from the start would walk over the entries removed before.
 func (sw *sweep) trim(ctx context.Context) error {
 	horizon := sw.nowMS - indexTTLMS
 	if horizon <= sw.state.TrimMS {
@@ -203,19 +203,22 @@ func (sw *sweep) remove(ctx context.Context, ids []string) error {
 	return storage.Failure(ctx, "trim index", sw.r.s.Client().ZRem(ctx, sw.index, members...).Err())
 }
 
-// reopen looks again at what was running, or a job's, when the cursor passed it.
+// reopen reads the activations again that ran, or belonged to jobs, when the cursor passed
+// them.
 func (sw *sweep) reopen(ctx context.Context) (err error) {
-	if sw.state.Open, _, err = sw.judge(ctx, placesOf(sw.state.Open)); err != nil {
+	sw.state.Open, _, err = sw.judge(ctx, placesOf(sw.state.Open))
+	if err != nil {
 		return err
 	}
 	asked := min(len(sw.state.Jobs), max(1, sw.limit-sw.swept.Read))
 	_, jobs, err := sw.judge(ctx, placesOf(sw.state.Jobs[:asked]))
 	sw.swept.Waiting = len(jobs)
-	sw.state.Jobs = append(sw.state.Jobs[asked:], jobs...) // the next sweep goes on behind these
+	sw.state.Jobs = append(sw.state.Jobs[asked:], jobs...) // the next sweep continues after these
 	return err
 }
 
-// placesOf reads what a state remembers. What it cannot read the rescan finds.
+// placesOf parses the positions of a state. It skips those that it cannot parse; the
+// rescan finds them.
 func placesOf(texts []string) []indexPlace {
 	places := make([]indexPlace, 0, len(texts))
 	for _, s := range texts {
@@ -226,8 +229,8 @@ func placesOf(texts []string) []indexPlace {
 	return places
 }
 
-// nextPlaces gives entries behind the cursor that are old enough to judge: what
-// is younger than the grace cannot be lost, and may still be on its way.
+// nextPlaces returns entries after the cursor that are old enough: an activation younger
+// than the grace period cannot be lost, and its record may still be on its way.
 func (sw *sweep) nextPlaces(ctx context.Context) ([]indexPlace, error) {
 	window := min(indexWindow, sw.limit-sw.swept.Read, sweepOpenMax-len(sw.state.Open))
 	by := redis.ZRangeBy{
@@ -255,8 +258,9 @@ func (sw *sweep) nextPlaces(ctx context.Context) ([]indexPlace, error) {
 	}
 }
 
-// judge ends what is lost, removes entries without a record, and gives the
-// places of what still runs, and of what belongs to jobs and has not ended.
+// judge ends lost activations and removes entries without a record. It returns the
+// positions of the activations that still run, and of those that belong to jobs and have
+// not ended.
 func (sw *sweep) judge(ctx context.Context, places []indexPlace) (open, jobs []string, err error) {
 	keys := make([]string, len(places))
 	for i, p := range places {
@@ -294,7 +298,7 @@ func (sw *sweep) judge(ctx context.Context, places []indexPlace) (open, jobs []s
 	return open, jobs, sw.remove(ctx, dangling)
 }
 
-// end ends a lost activation, unless somebody was faster.
+// end ends a lost activation, unless another caller has ended it.
 func (sw *sweep) end(ctx context.Context, a *Record) error {
 	_, won, err := sw.r.repair(ctx, a, sw.nowMS)
 	if won {

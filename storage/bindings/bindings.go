@@ -18,30 +18,29 @@ const (
 	scriptDelete = "binding_delete.lua"
 )
 
-// Record is a worker binding's record. Its activities are invoked on behalf
-// of whoever made it or changed it last.
+// Record is a worker binding's record. Its activities run on behalf of the principal that
+// created or last changed it.
 type Record struct {
 	api.WorkerBinding
 	Principal api.Principal `json:"principal"`
 	Access    api.Access    `json:"access"`
 }
 
-// Found is a binding of a walk through all.
+// Found is a binding of All.
 type Found struct {
 	Path storage.BindingPath
 	Record
 }
 
-// Repository keeps the Cadence worker bindings and each namespace's index of them.
-// The index is a set as the record's contract has it: lists read it whole, which
-// api.MaxBindings bounds.
+// Repository keeps the Cadence worker bindings and each namespace's index of them. The
+// index is a set: lists read it whole, which api.MaxBindings limits.
 type Repository struct{ s *storage.Store }
 
-// New gives the bindings in s.
+// New returns the bindings in s.
 func New(s *storage.Store) *Repository { return &Repository{s} }
 
-// Create stores a new binding, whose revision and times are given here. A repeat of
-// the same record succeeds. CodeBindingExists, CodeBindingLimit.
+// Create stores a new binding and sets its revision and times. A repeat of the same record
+// succeeds. CodeBindingExists, CodeBindingLimit.
 func (r *Repository) Create(ctx context.Context, tenant, namespace string, b Record, nowMS int64) (api.WorkerBinding, error) {
 	if err := storage.NewTenants(r.s).Register(ctx, tenant, namespace); err != nil {
 		return api.WorkerBinding{}, err
@@ -54,13 +53,13 @@ func (r *Repository) Create(ctx context.Context, tenant, namespace string, b Rec
 	if api.ErrorCode(err) == api.CodeStoreConflict {
 		err = api.Errorf(api.CodeBindingExists, "worker binding %q exists", b.Name)
 	}
-	return b.WorkerBinding, r.tell(ctx, storage.BindingPath{Tenant: tenant, Namespace: namespace, Name: b.Name}, err)
+	return b.WorkerBinding, r.notify(ctx, storage.BindingPath{Tenant: tenant, Namespace: namespace, Name: b.Name}, err)
 }
 
-// tell lets the replicas know of a change that was made, and gives err back.
-func (r *Repository) tell(ctx context.Context, path storage.BindingPath, err error) error {
+// notify publishes a change, if err is nil, and returns err.
+func (r *Repository) notify(ctx context.Context, path storage.BindingPath, err error) error {
 	if err == nil {
-		// Best effort: they read all bindings every few seconds.
+		// Best effort: the replicas read all bindings every few seconds.
 		_ = r.s.PublishChange(ctx, storage.Change{
 			Kind: storage.ChangeBinding, Tenant: path.Tenant, Namespace: path.Namespace, Binding: path.Name,
 		})
@@ -68,10 +67,10 @@ func (r *Repository) tell(ctx context.Context, path storage.BindingPath, err err
 	return err
 }
 
-// Update changes a binding as change says, and gives what it is then. With ifMatch,
-// only where that is its revision. change may be called again where others change it
-// too; it may leave the binding as it is, which is no change.
-// CodeBindingNotFound, CodePreconditionFailed, change's own.
+// Update applies change to a binding and returns the result. With ifMatch it does so only
+// if that is the binding's revision. change is called again where another caller has
+// changed the binding meanwhile; it may leave the binding unchanged. CodeBindingNotFound,
+// CodePreconditionFailed, and the errors of change.
 func (r *Repository) Update(ctx context.Context, path storage.BindingPath, ifMatch *int64, nowMS int64, change func(*Record) error) (api.WorkerBinding, error) {
 	var out api.WorkerBinding
 	err := storage.RetryConflicts(ctx, func() error {
@@ -96,7 +95,7 @@ func (r *Repository) Update(ctx context.Context, path storage.BindingPath, ifMat
 		out = b.WorkerBinding
 		return err
 	})
-	return out, r.tell(ctx, path, err)
+	return out, r.notify(ctx, path, err)
 }
 
 func matches(b *Record, ifMatch *int64) error {
@@ -117,7 +116,7 @@ func (r *Repository) put(ctx context.Context, path storage.BindingPath, before s
 	return err
 }
 
-// Get gives a binding. CodeBindingNotFound.
+// Get returns a binding. CodeBindingNotFound.
 func (r *Repository) Get(ctx context.Context, path storage.BindingPath) (*Record, error) {
 	b, _, err := r.read(ctx, path)
 	return b, err
@@ -139,14 +138,14 @@ func notFound(name string) error {
 	return api.Errorf(api.CodeBindingNotFound, "worker binding %q does not exist", name)
 }
 
-// Delete removes a binding; with ifMatch, only where that is its revision.
+// Delete removes a binding; with ifMatch, only if that is its revision.
 // CodeBindingNotFound, CodePreconditionFailed.
 func (r *Repository) Delete(ctx context.Context, path storage.BindingPath, ifMatch *int64) error {
-	return r.tell(ctx, path, storage.RetryConflicts(ctx, func() error {
+	return r.notify(ctx, path, storage.RetryConflicts(ctx, func() error {
 		b, raw, err := r.read(ctx, path)
 		switch code := api.ErrorCode(err); {
 		case code == api.CodeBindingNotFound && ifMatch == nil:
-			// What a cut left of it goes all the same.
+			// The script removes the remains of an interrupted write.
 		case err != nil:
 			return err
 		default:
@@ -161,8 +160,8 @@ func (r *Repository) Delete(ctx context.Context, path storage.BindingPath, ifMat
 	}))
 }
 
-// List is a page of a namespace's bindings by name, beginning behind after. next is
-// "" at the end; a page may be short and still have one.
+// List returns a page of a namespace's bindings by name, after the name after. next is ""
+// at the end. A page may be short and still have a next.
 func (r *Repository) List(ctx context.Context, tenant, namespace, after string, limit int) (items []api.WorkerBinding, next string, err error) {
 	limit = storage.PageLimit(limit)
 	names, err := r.names(ctx, tenant, namespace)
@@ -170,10 +169,8 @@ func (r *Repository) List(ctx context.Context, tenant, namespace, after string, 
 		return nil, "", err
 	}
 	from, _ := slices.BinarySearch(names, after+"\x00")
-	if names = names[from:]; len(names) > limit {
-		names = names[:limit]
-		next = names[limit-1]
-	}
+	names = names[from:]
+	names, next = storage.FirstPage(names, limit)
 	found, err := r.load(ctx, tenant, namespace, names)
 	items = make([]api.WorkerBinding, len(found))
 	for i := range found {
@@ -182,14 +179,14 @@ func (r *Repository) List(ctx context.Context, tenant, namespace, after string, 
 	return items, next, err
 }
 
-// names are those of a namespace's bindings, in order.
+// names returns the names of a namespace's bindings, in order.
 func (r *Repository) names(ctx context.Context, tenant, namespace string) ([]string, error) {
 	names, err := r.s.Client().SMembers(ctx, r.s.Keys().BindingIndex(tenant, namespace)).Result()
 	slices.Sort(names)
 	return names, storage.Failure(ctx, "list worker bindings", err)
 }
 
-// load reads bindings of a namespace, without those that are not there.
+// load reads bindings of a namespace. It leaves out names without a record.
 func (r *Repository) load(ctx context.Context, tenant, namespace string, names []string) ([]Found, error) {
 	keys := make([]string, len(names))
 	for i, name := range names {
@@ -202,7 +199,7 @@ func (r *Repository) load(ctx context.Context, tenant, namespace string, names [
 	out := make([]Found, 0, len(raws))
 	for i, raw := range raws {
 		if raw == "" {
-			continue // a write was cut short between the binding and its index
+			continue // a write was interrupted between the binding and its index
 		}
 		b, err := storage.Decode[Record](raw)
 		if err != nil {
@@ -213,7 +210,7 @@ func (r *Repository) load(ctx context.Context, tenant, namespace string, names [
 	return out, nil
 }
 
-// All reads every binding of every tenant: two commands for each namespace that has
+// All reads every binding of every tenant, with two commands for each namespace that has
 // ever had one.
 func (r *Repository) All(ctx context.Context) ([]Found, error) {
 	var out []Found

@@ -33,40 +33,40 @@ func TestBindings(t *testing.T) {
 		ctx, r, tenant := t.Context(), bindings.New(s), storagetest.Tenant(t)
 		heard := make(chan storage.Change, 1000)
 		if err := s.Subscribe(ctx, func(c storage.Change) { heard <- c }); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Subscribe: %v", err)
 		}
 		path := storage.BindingPath{Tenant: tenant, Namespace: "default", Name: "pay"}
 		notice := storage.Change{Kind: storage.ChangeBinding, Tenant: tenant, Namespace: "default", Binding: "pay"}
 		made, err := r.Create(ctx, tenant, "default", storedBinding("pay"), 7)
 		if err != nil || made.Revision != 1 || made.CreatedAtMS != 7 || made.UpdatedAtMS != 7 {
-			t.Fatalf("%+v %v", made, err)
+			t.Fatalf("Create: got %+v %v; want no error and made.Revision == 1 and made.CreatedAtMS == 7 and made.UpdatedAtMS == 7", made, err)
 		}
 		storagetest.AwaitChange(t, heard, notice)
 		if _, err := r.Create(ctx, tenant, "default", storedBinding("pay"), 8); api.ErrorCode(err) != api.CodeBindingExists {
-			t.Errorf("again: %v", err)
+			t.Errorf("again: %v; want CodeBindingExists", err)
 		}
 		got, err := r.Get(ctx, path)
 		want := storedBinding("pay")
 		want.Revision, want.CreatedAtMS, want.UpdatedAtMS = 1, 7, 7
 		if diff := cmp.Diff(&want, got); err != nil || diff != "" {
-			t.Errorf("%v %s", err, diff)
+			t.Errorf("Get: got error %v, difference (-want +got):\n%s", err, diff)
 		}
 		off := func(b *bindings.Record) error { b.Enabled = false; return nil }
 		if _, err := r.Update(ctx, path, new(int64(2)), 9, off); api.ErrorCode(err) != api.CodePreconditionFailed {
-			t.Errorf("another revision: %v", err)
+			t.Errorf("another revision: %v; want CodePreconditionFailed", err)
 		}
 		for range 2 { // the second changes nothing
 			changed, err := r.Update(ctx, path, nil, 9, off)
 			if err != nil || changed.Revision != 2 || changed.UpdatedAtMS != 9 || changed.CreatedAtMS != 7 || changed.Enabled {
-				t.Errorf("%+v %v", changed, err)
+				t.Errorf("Update: got %+v %v; want no error and changed.Revision == 2 and changed.UpdatedAtMS == 9 and changed.CreatedAtMS == 7 and not changed.Enabled", changed, err)
 			}
 		}
 		storagetest.AwaitChange(t, heard, notice)
 		if err := r.Delete(ctx, path, new(int64(1))); api.ErrorCode(err) != api.CodePreconditionFailed {
-			t.Errorf("another revision: %v", err)
+			t.Errorf("another revision: %v; want CodePreconditionFailed", err)
 		}
 		if err := r.Delete(ctx, path, new(int64(2))); err != nil {
-			t.Error(err)
+			t.Errorf("Delete: %v", err)
 		}
 		storagetest.AwaitChange(t, heard, notice)
 		for what, err := range map[string]error{
@@ -76,7 +76,7 @@ func TestBindings(t *testing.T) {
 			"status": func() error { _, err := r.Status(ctx, path); return err }(),
 		} {
 			if api.ErrorCode(err) != api.CodeBindingNotFound {
-				t.Errorf("%s of what is gone: %v", what, err)
+				t.Errorf("%s of what is gone: %v; want CodeBindingNotFound", what, err)
 			}
 		}
 	})
@@ -91,7 +91,7 @@ func TestBindingsAreListed(t *testing.T) {
 			for _, namespace := range []string{"one", "two"} {
 				for i := range 5 {
 					if _, err := r.Create(ctx, tenant, namespace, storedBinding(fmt.Sprint("worker-", i)), 1); err != nil {
-						t.Fatal(err)
+						t.Fatalf("Create: %v", err)
 					}
 				}
 			}
@@ -100,17 +100,18 @@ func TestBindingsAreListed(t *testing.T) {
 		for after := ""; ; {
 			items, next, err := r.List(ctx, tenants[0], "one", after, 2)
 			if err != nil || len(items) > 2 {
-				t.Fatal(items, err)
+				t.Fatalf("List: got %+v, %v; want no error and len(items) <= 2", items, err)
 			}
 			for _, b := range items {
 				names = append(names, b.Name)
 			}
-			if after = next; next == "" {
+			after = next
+			if next == "" {
 				break
 			}
 		}
 		if diff := cmp.Diff([]string{"worker-0", "worker-1", "worker-2", "worker-3", "worker-4"}, names); diff != "" {
-			t.Error(diff)
+			t.Errorf("difference (-[]string{\"worker-0\", \"worker-1\", \"worker-2\", \"worker-3\", \"worker-4\"} +names):\n%s", diff)
 		}
 		all, err := r.All(ctx)
 		found := map[storage.BindingPath]int{}
@@ -120,7 +121,7 @@ func TestBindingsAreListed(t *testing.T) {
 		for _, tenant := range tenants {
 			for _, namespace := range []string{"one", "two"} {
 				if path := (storage.BindingPath{Tenant: tenant, Namespace: namespace, Name: "worker-3"}); err != nil || found[path] != 1 {
-					t.Errorf("%+v was found %d times: %v", path, found[path], err)
+					t.Errorf("%+v was found %d times: %v; want no error and found true[path] == 1", path, found[path], err)
 				}
 			}
 		}
@@ -133,11 +134,11 @@ func TestBindingsAreBounded(t *testing.T) {
 	ctx, r, tenant := t.Context(), bindings.New(s), storagetest.Tenant(t)
 	for i := range api.MaxBindings {
 		if _, err := r.Create(ctx, tenant, "default", storedBinding(fmt.Sprint("worker-", i)), 1); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Create: %v", err)
 		}
 	}
 	if _, err := r.Create(ctx, tenant, "default", storedBinding("another"), 1); api.ErrorCode(err) != api.CodeBindingLimit {
-		t.Errorf("one too many: %v", err)
+		t.Errorf("one too many: %v; want CodeBindingLimit", err)
 	}
 	path := storage.BindingPath{Tenant: tenant, Namespace: "default", Name: "worker-0"}
 	if _, err := r.Update(ctx, path, nil, 2, func(b *bindings.Record) error { b.Enabled = false; return nil }); err != nil {
@@ -151,7 +152,7 @@ func TestBindingChangesRace(t *testing.T) {
 	storagetest.All(t, func(t *testing.T, s *storage.Store) {
 		ctx, r, tenant := t.Context(), bindings.New(s), storagetest.Tenant(t)
 		if _, err := r.Create(ctx, tenant, "default", storedBinding("pay"), 1); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Create: %v", err)
 		}
 		path := storage.BindingPath{Tenant: tenant, Namespace: "default", Name: "pay"}
 		var wg sync.WaitGroup
@@ -162,14 +163,14 @@ func TestBindingChangesRace(t *testing.T) {
 					return nil
 				})
 				if err != nil {
-					t.Error(err)
+					t.Errorf("Update: %v", err)
 				}
 			})
 		}
 		wg.Wait()
 		b, err := r.Get(ctx, path)
 		if err != nil || len(b.ActivityMap) != 9 || b.Revision != 9 {
-			t.Errorf("%+v %v", b, err)
+			t.Errorf("Get: got %+v %v; want no error and len(b.ActivityMap) == 9 and b.Revision == 9", b, err)
 		}
 	})
 }
@@ -189,27 +190,27 @@ func TestBindingStatus(t *testing.T) {
 	s := storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL, Clock: func() time.Time { return tick(0) }})
 	ctx, r, tenant := context.Background(), bindings.New(s), storagetest.Tenant(t)
 	if _, err := r.Create(ctx, tenant, "default", storedBinding("pay"), 1); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Create: %v", err)
 	}
 	path := storage.BindingPath{Tenant: tenant, Namespace: "default", Name: "pay"}
 	expect := func(what string, replicas int, want api.BindingCounts) {
 		t.Helper()
 		got, err := r.Status(ctx, path)
 		if err != nil || len(got.Shares) != replicas {
-			t.Errorf("%s: %+v %v", what, got, err)
+			t.Errorf("%s: Status: got %+v %v; want no error and len(got.Shares) == replicas", what, got, err)
 		}
 		if want.State == api.BindingStopped {
 			got.Status.Reason = ""
 		}
 		if diff := cmp.Diff(want, got.Status); diff != "" {
-			t.Errorf("%s: %s", what, diff)
+			t.Errorf("%s: difference (-want +got.Status):\n%s", what, diff)
 		}
 	}
 	report := func(replica string, c api.BindingCounts) {
 		t.Helper()
 		err := r.Report(ctx, []bindings.Report{{Path: path, Share: api.BindingReplica{Replica: replica, BindingCounts: c, ReportedAtMS: s.NowMS()}}})
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("Report: %v", err)
 		}
 	}
 	expect("nobody reports", 0, api.BindingCounts{State: api.BindingStopped})
@@ -221,11 +222,11 @@ func TestBindingStatus(t *testing.T) {
 	tick(20 * time.Second)
 	expect("one has gone", 1, api.BindingCounts{State: api.BindingRunning, LastPollMS: 4, Taken: 3, Failed: 2, Cancelled: 1})
 	if err := r.Withdraw(ctx, "b", []storage.BindingPath{path}); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Withdraw: %v", err)
 	}
 	expect("both have gone", 0, api.BindingCounts{State: api.BindingStopped})
 	if _, err := r.Update(ctx, path, nil, 2, func(b *bindings.Record) error { b.Enabled = false; return nil }); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Update: %v", err)
 	}
 	expect("it is disabled", 0, api.BindingCounts{State: api.BindingDisabled})
 }
@@ -244,17 +245,17 @@ func TestPruneRemovesTheDead(t *testing.T) {
 		t.Helper()
 		share := api.BindingReplica{Replica: replica, ReportedAtMS: now.Load()}
 		if err := r.Report(ctx, []bindings.Report{{Path: path, Share: share}}); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Report: %v", err)
 		}
 	}
 	report("dead")
 	now.Add(bindings.ReportTTL.Milliseconds() + 1)
 	report("alive")
 	if err := errors.Join(r.Prune(ctx, []storage.BindingPath{path}), r.Prune(ctx, nil)); err != nil {
-		t.Fatal(err)
+		t.Fatalf("errors.Join: %v", err)
 	}
 	raw := storagetest.Open(t, storage.Config{URL: redis.URL}).Client()
 	if fields := raw.HKeys(ctx, "cs:cadence:"+tenant+":default:worker:pay:status").Val(); !slices.Equal(fields, []string{"alive"}) {
-		t.Errorf("%q", fields)
+		t.Errorf("HKeys: got %q; want slices.Equal(fields, []string{\"alive\"})", fields)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// How long a replica's report of a binding is believed, and how often a replica that
-// lives repeats it, changed or not.
+// Times of the reports that replicas make of a binding: how long a report is valid, and
+// how often a replica repeats it, changed or not.
 const (
 	ReportTTL      = 30 * time.Second
 	ReportInterval = 10 * time.Second
@@ -26,9 +26,9 @@ type Report struct {
 	Share api.BindingReplica
 }
 
-// Report stores a replica's share of each binding's status, all in one round trip.
-// The hash goes where nobody reports any more; a dead replica's field in it is
-// removed by Status and Prune.
+// Report stores a replica's share of each binding's status, all in one round trip. The
+// hash of a binding expires when no replica reports on it; Status and Prune remove the
+// fields of dead replicas.
 func (r *Repository) Report(ctx context.Context, reports []Report) error {
 	if len(reports) == 0 {
 		return nil
@@ -47,7 +47,7 @@ func (r *Repository) Report(ctx context.Context, reports []Report) error {
 	return storage.Failure(ctx, "report worker bindings", err)
 }
 
-// Withdraw removes a replica's reports: it ends.
+// Withdraw removes the reports of a replica that shuts down.
 func (r *Repository) Withdraw(ctx context.Context, replica string, paths []storage.BindingPath) error {
 	if len(paths) == 0 {
 		return nil
@@ -60,7 +60,7 @@ func (r *Repository) Withdraw(ctx context.Context, replica string, paths []stora
 	return storage.Failure(ctx, "withdraw reports of worker bindings", err)
 }
 
-// Status gives a binding and how its workers get on. CodeBindingNotFound.
+// Status returns a binding with the status of its workers. CodeBindingNotFound.
 func (r *Repository) Status(ctx context.Context, path storage.BindingPath) (api.BindingStatus, error) {
 	b, err := r.Get(ctx, path)
 	if err != nil {
@@ -73,7 +73,7 @@ func (r *Repository) Status(ctx context.Context, path storage.BindingPath) (api.
 	return out[0], nil
 }
 
-// ListStatus is List with how the workers of each binding get on.
+// ListStatus is List with the status of the workers of each binding.
 func (r *Repository) ListStatus(ctx context.Context, tenant, namespace, after string, limit int) (items []api.BindingStatus, next string, err error) {
 	bindings, next, err := r.List(ctx, tenant, namespace, after, limit)
 	if err != nil {
@@ -99,14 +99,13 @@ func (r *Repository) statuses(ctx context.Context, tenant, namespace string, bin
 	return out, nil
 }
 
-// Prune removes the reports of replicas that have gone without a word.
+// Prune removes the expired reports of dead replicas.
 func (r *Repository) Prune(ctx context.Context, paths []storage.BindingPath) error {
 	_, err := r.shares(ctx, paths)
 	return err
 }
 
-// shares reads what the replicas report of each binding, and removes what is not
-// believed any more.
+// shares reads the reports of each binding, and removes expired ones.
 func (r *Repository) shares(ctx context.Context, paths []storage.BindingPath) ([][]api.BindingReplica, error) {
 	if len(paths) == 0 {
 		return nil, nil
@@ -131,8 +130,8 @@ func (r *Repository) shares(ctx context.Context, paths []storage.BindingPath) ([
 	return out, nil
 }
 
-// freshShares tells the reports that are believed from those of replicas that have
-// gone. Clocks of replicas may differ by as much as the report may be old.
+// freshShares separates valid reports from those of dead replicas. Clocks of replicas may
+// differ by as much as a report may be old.
 func freshShares(fields map[string]string, nowMS int64) (shares []api.BindingReplica, stale []string) {
 	shares = make([]api.BindingReplica, 0, len(fields))
 	for replica, raw := range fields {
@@ -147,13 +146,13 @@ func freshShares(fields map[string]string, nowMS int64) (shares []api.BindingRep
 	return shares, stale
 }
 
-// stateOrder are the states of replicas, the one first that counts for all of
-// them where any is in it.
+// stateOrder lists the states of replicas by precedence: the first that any replica is in
+// is the state of the binding.
 var stateOrder = []api.BindingState{
 	api.BindingRunning, api.BindingFailing, api.BindingWaiting, api.BindingNoServer, api.BindingDisabled, api.BindingStopped,
 }
 
-// sumShares makes one of the replicas' shares.
+// sumShares combines the shares of the replicas.
 func sumShares(enabled bool, shares []api.BindingReplica) api.BindingCounts {
 	sum := api.BindingCounts{State: api.BindingStopped, Reason: "no replica with the cadence role reports on it"}
 	rank := len(stateOrder)

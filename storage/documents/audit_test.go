@@ -28,11 +28,11 @@ func (d *harness) truth(what string, p storage.DocumentPath) (n documents.Count)
 	in := func(name string) string { return d.key(p.Install, p.Namespace, name) }
 	records, err := c.HGetAll(ctx, in("records")).Result()
 	if err != nil {
-		d.t.Fatal(err)
+		d.t.Fatalf("HGetAll: %v", err)
 	}
 	index, err := c.ZRange(ctx, in("index"), 0, -1).Result()
 	if err != nil {
-		d.t.Fatal(err)
+		d.t.Fatalf("ZRange: %v", err)
 	}
 	listed := map[string]bool{}
 	for _, key := range index {
@@ -41,17 +41,17 @@ func (d *harness) truth(what string, p storage.DocumentPath) (n documents.Count)
 	soonest, _ := c.ZScore(ctx, d.key("expiring"), p.Install+"/"+p.Namespace).Result()
 	for key, raw := range records {
 		if !listed[key] {
-			d.t.Errorf("%s: %q is in no index", what, key)
+			d.t.Errorf("%s: %q is in no index; want listed[key]", what, key)
 		}
 		if raw == "" {
 			continue
 		}
 		var r documents.Record
 		if err := json.Unmarshal([]byte(raw), &r); err != nil {
-			d.t.Fatalf("%s: %s: %v", what, raw, err)
+			d.t.Fatalf("%s: %s: json.Unmarshal: %v", what, raw, err)
 		}
 		if want := int64(len(key) + len(r.Metadata) + len(r.Value)); want != r.Bytes {
-			d.t.Errorf("%s: %q says it has %d bytes of %d", what, key, r.Bytes, want)
+			d.t.Errorf("%s: %q says it has %d bytes of %d; want want == r.Bytes", what, key, r.Bytes, want)
 		}
 		n.Records, n.Bytes = n.Records+1, n.Bytes+r.Bytes
 		if r.ExpiresAtMS == 0 {
@@ -59,7 +59,7 @@ func (d *harness) truth(what string, p storage.DocumentPath) (n documents.Count)
 		}
 		due, err := c.ZScore(ctx, in("expiry"), key).Result()
 		if err != nil || int64(due) > r.ExpiresAtMS || soonest == 0 || soonest > due {
-			d.t.Errorf("%s: %q expires at %d, is due at %v (%v), and its namespace at %v", what, key, r.ExpiresAtMS, due, err, soonest)
+			d.t.Errorf("%s: %q expires at %d, is due at %v (%v), and its namespace at %v; want no error and int64(due) <= r.ExpiresAtMS and soonest != 0 and soonest <= due", what, key, r.ExpiresAtMS, due, err, soonest)
 		}
 	}
 	return n
@@ -78,12 +78,12 @@ func (d *harness) stored(what string) stored {
 	out := stored{truth: map[storage.DocumentPath]documents.Count{}, used: map[storage.DocumentPath]documents.Count{}}
 	installs, _, err := d.Installs(ctx, d.path.Tenant, "", 100)
 	if err != nil {
-		d.t.Fatal(err)
+		d.t.Fatalf("Installs: %v", err)
 	}
 	for _, install := range installs {
 		namespaces, err := d.Namespaces(ctx, d.path.Tenant, install.Install)
 		if err != nil {
-			d.t.Fatal(err)
+			d.t.Fatalf("Namespaces: %v", err)
 		}
 		for _, ns := range namespaces {
 			p := storage.DocumentPath{Tenant: d.path.Tenant, Install: install.Install, Namespace: ns.Name}
@@ -93,8 +93,9 @@ func (d *harness) stored(what string) stored {
 			out.allOfUsed.Records, out.allOfUsed.Bytes = out.allOfUsed.Records+ns.Use.Records, out.allOfUsed.Bytes+ns.Use.Bytes
 		}
 	}
-	if _, out.tenant, err = d.Use(ctx, d.path); err != nil {
-		d.t.Fatal(err)
+	_, out.tenant, err = d.Use(ctx, d.path)
+	if err != nil {
+		d.t.Fatalf("Use: %v", err)
 	}
 	return out
 }
@@ -105,11 +106,11 @@ func (d *harness) audit(what string) {
 	s := d.stored(what)
 	for p, n := range s.truth {
 		if s.used[p] != n {
-			d.t.Errorf("%s: %s/%s holds %+v, counted %+v", what, p.Install, p.Namespace, n, s.used[p])
+			d.t.Errorf("%s: %s/%s holds %+v, counted %+v; want s.used[p] == n", what, p.Install, p.Namespace, n, s.used[p])
 		}
 	}
 	if s.tenant != s.all {
-		d.t.Errorf("%s: the tenant holds %+v, counted %+v", what, s.all, s.tenant)
+		d.t.Errorf("%s: the tenant holds %+v, counted %+v; want s.tenant == s.all", what, s.all, s.tenant)
 	}
 }
 
@@ -119,11 +120,11 @@ func (d *harness) auditCut(what string) {
 	s := d.stored(what)
 	for p, n := range s.truth {
 		if u := s.used[p]; u.Records < n.Records || u.Bytes < n.Bytes {
-			d.t.Errorf("%s: %s/%s holds %+v, counted only %+v", what, p.Install, p.Namespace, n, u)
+			d.t.Errorf("%s: %s/%s holds %+v, counted only %+v; want u.Records >= n.Records and u.Bytes >= n.Bytes", what, p.Install, p.Namespace, n, u)
 		}
 	}
 	if s.tenant.Records < s.all.Records || s.tenant.Bytes < s.all.Bytes {
-		d.t.Errorf("%s: the tenant holds %+v, counted only %+v", what, s.all, s.tenant)
+		d.t.Errorf("%s: the tenant holds %+v, counted only %+v; want s.tenant.Records >= s.all.Records and s.tenant.Bytes >= s.all.Bytes", what, s.all, s.tenant)
 	}
 }
 
@@ -151,7 +152,7 @@ func (d *harness) walk(step func() (documents.Recount, error)) {
 	for n := 0; ; n++ {
 		out, err := step()
 		if err != nil || n > 10_000 {
-			d.t.Fatal("after "+strconv.Itoa(n)+" steps", err)
+			d.t.Fatalf("step: got %+v, %v; want no error and n <= 10_000", "after "+strconv.Itoa(n)+" steps", err)
 		}
 		if out.Done {
 			return

@@ -8,11 +8,11 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// MaxChanges bounds the changes that are read at once.
+// MaxChanges is the largest number of changes that one call of Changes reads.
 const MaxChanges = 500
 
-// Changes reads up to limit changes of a namespace behind the one with the id since, 0 for
-// the start, in the order in which they were made. CodeValidationFailed.
+// Changes reads up to limit changes of a namespace, after the change with the id since (0
+// for the start), in the order in which they were made. CodeDocumentInvalid.
 func (s *Service) Changes(ctx context.Context, tenant, install, namespace string, since int64, limit int) (feed Feed, err error) {
 	defer s.metrics.done("changes", &err)
 	p, err := s.enter(tenant, install, namespace)
@@ -29,14 +29,15 @@ func (s *Service) Changes(ctx context.Context, tenant, install, namespace string
 	return feed, Failure(err)
 }
 
-// Follow gives a channel that gets a token whenever the namespace may have changed, until
-// done is called. Notices can be lost: who waits looks by itself as well, with
-// ChangesBehind, which counts against no rate.
+// Follow returns a channel that receives a token whenever the namespace may have changed,
+// until done is called. Notices can be lost: a follower must also call ChangesBehind from
+// time to time.
 func (s *Service) Follow(tenant, install, namespace string) (changed <-chan struct{}, done func()) {
 	return s.store.Follow(storage.DocumentPath{Tenant: tenant, Install: install, Namespace: namespace})
 }
 
-// ChangesBehind is Changes for who has been let in and follows.
+// ChangesBehind is Changes for a caller that follows the namespace. It does not count
+// against the rate of the tenant.
 func (s *Service) ChangesBehind(ctx context.Context, tenant, install, namespace string, since int64) (Feed, error) {
 	feed, err := s.store.Changes(ctx, storage.DocumentPath{Tenant: tenant, Install: install, Namespace: namespace}, since, MaxChanges)
 	return feed, Failure(err)

@@ -14,14 +14,14 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// cursors seals where a page of a listing ended: nobody can make one, and one is good for
-// the query that it came from alone.
+// cursors seals the position where a page of a listing ended. A client cannot forge a
+// cursor, and each is valid for its own query only.
 type cursors struct{ key []byte }
 
-// sealBytes is how much of the code stands in a cursor.
+// sealBytes is the length of the authentication code in a cursor.
 const sealBytes = 16
 
-// seal makes the cursor for what follows the key last; nil where last is "".
+// seal returns the cursor of the position after the key last; nil where last is "".
 func (c cursors) seal(p storage.DocumentPath, q *api.DocumentList, last string) *string {
 	if last == "" {
 		return nil
@@ -30,8 +30,8 @@ func (c cursors) seal(p storage.DocumentPath, q *api.DocumentList, last string) 
 	return &text
 }
 
-// open gives the key that seal was told, "" where the query has no cursor. Errors:
-// CodeValidationFailed.
+// open returns the key that the query's cursor was sealed with, "" where the query has no
+// cursor. CodeDocumentInvalid.
 func (c cursors) open(p storage.DocumentPath, q *api.DocumentList) (string, error) {
 	if q.Cursor == "" {
 		return "", nil
@@ -43,11 +43,11 @@ func (c cursors) open(p storage.DocumentPath, q *api.DocumentList) (string, erro
 			return last, nil
 		}
 	}
-	return "", api.DocumentFieldError("cursor", "is not one that this list gave")
+	return "", api.DocumentFieldError("cursor", "is not a cursor of this list")
 }
 
-// code authenticates a position in a query. Each part stands with its length, so that no
-// two queries have the same text.
+// code authenticates a position in a query. Each part is preceded by its length, so that
+// no two queries have the same text.
 func (c cursors) code(p storage.DocumentPath, q *api.DocumentList, last string) []byte {
 	mac := hmac.New(sha256.New, c.key)
 	write := func(part string) {
@@ -64,16 +64,17 @@ func (c cursors) code(p storage.DocumentPath, q *api.DocumentList, last string) 
 	return mac.Sum(nil)[:sealBytes]
 }
 
-// filter is what the members of a document's metadata must be.
+// filter holds the values that members of a document's metadata must have.
 type filter map[string]any
 
-// Bounds of a filter.
+// Limits of a filter.
 const (
 	maxFilterMembers = 16
 	maxFilterBytes   = 4 << 10
 )
 
-// newFilter reads that of a query, whose values it leaves compact: they are in its cursor.
+// newFilter parses the filter of a query. It makes the values of the query compact, since
+// they are part of its cursor.
 func newFilter(q *api.DocumentList) (filter, error) {
 	if len(q.Metadata) > maxFilterMembers {
 		return nil, api.DocumentFieldError("metadata", "has more than "+strconv.Itoa(maxFilterMembers)+" members")
@@ -84,7 +85,8 @@ func newFilter(q *api.DocumentList) (filter, error) {
 		if err != nil {
 			return nil, api.DocumentFieldError(schema.Below("metadata", name), "is not JSON")
 		}
-		if size += len(name) + len(short); size > maxFilterBytes {
+		size += len(name) + len(short)
+		if size > maxFilterBytes {
 			return nil, api.DocumentFieldError("metadata", "exceeds "+strconv.Itoa(maxFilterBytes)+" bytes")
 		}
 		q.Metadata[name] = short
@@ -97,7 +99,7 @@ func newFilter(q *api.DocumentList) (filter, error) {
 	return f, nil
 }
 
-// matches says whether metadata has every member of f.
+// matches reports whether metadata has every member of f.
 func (f filter) matches(metadata json.RawMessage) bool {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(metadata, &members); err != nil {
@@ -113,7 +115,7 @@ func (f filter) matches(metadata json.RawMessage) bool {
 	return true
 }
 
-// equal compares JSON that was decoded.
+// equal reports whether two decoded JSON values are the same.
 func equal(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:

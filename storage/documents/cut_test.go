@@ -76,11 +76,11 @@ func halfCounted(d *harness) {
 	d.mustWrite(steps...)
 	some(d)
 	if out, err := d.Recount(d.t.Context(), d.path, 0); err != nil || out.Done {
-		d.t.Fatal("the recount is not under way", out, err)
+		d.t.Fatalf("Recount: the recount is not under way: got %+v, %v; want no error and not out.Done", out, err)
 	}
 	for range 2 {
 		if out, err := d.RecountTenant(d.t.Context(), d.path.Tenant); err != nil || out.Done {
-			d.t.Fatal("the recount is not under way", out, err)
+			d.t.Fatalf("RecountTenant: the recount is not under way: got %+v, %v; want no error and not out.Done", out, err)
 		}
 	}
 }
@@ -114,7 +114,8 @@ func documentOperations() map[string]documentOperation {
 		"expire": later(documentOperation{some, func(d *harness, on *documents.Repository) error {
 			for more := true; more; {
 				var err error
-				if _, more, err = on.ExpireDue(d.t.Context(), d.path.Tenant, d.now, 10); err != nil {
+				_, more, err = on.ExpireDue(d.t.Context(), d.path.Tenant, d.now, 10)
+				if err != nil {
 					return err
 				}
 			}
@@ -178,7 +179,7 @@ func (d *harness) drift(n int64) {
 		{d.key("usage"), "r"}, {d.key("usage"), "b"},
 	} {
 		if err := d.s.Client().HIncrBy(d.t.Context(), counter.key, counter.field, n).Err(); err != nil {
-			d.t.Fatal(err)
+			d.t.Fatalf("HIncrBy: %v", err)
 		}
 	}
 }
@@ -191,11 +192,11 @@ func cutDocuments(t *testing.T, name string, op documentOperation, s *storage.St
 	op.prepare(whole)
 	before := whole.values()
 	if err := op.call(whole, whole.Repository); err != nil {
-		t.Fatalf("%s: %v", name, err)
+		t.Fatalf("%s: call: %v", name, err)
 	}
 	want, told := whole.values(), whole.told()
 	if op.atomic && !strings.Contains(name, "expired") && cmp.Equal(before, want) {
-		t.Errorf("%s changes nothing", name)
+		t.Errorf("%s changes nothing; want ((not op.atomic or strings.Contains(name, \"expired\")) or not cmp.Equal(before, want))", name)
 	}
 	for k, cut := range cuts {
 		what := fmt.Sprintf("%s, cut after %d writes", name, k)
@@ -204,12 +205,12 @@ func cutDocuments(t *testing.T, name string, op documentOperation, s *storage.St
 		err := op.call(d, cut)
 		if err == nil {
 			if k == 0 {
-				t.Errorf("%s writes nothing", name)
+				t.Errorf("%s writes nothing; want k != 0", name)
 			}
 			return
 		}
 		if cause := errors.Unwrap(err); cause == nil || !strings.Contains(cause.Error(), "CUT") {
-			t.Fatalf("%s: %v", what, err)
+			t.Fatalf("%s: errors.Unwrap: got %v; want cause != nil and strings.Contains(cause.Error(), \"CUT\")", what, err)
 		}
 		d.auditCut(what)
 		switch left := d.values(); {
@@ -218,14 +219,14 @@ func cutDocuments(t *testing.T, name string, op documentOperation, s *storage.St
 			t.Errorf("%s, half of it is done: %v", what, left)
 		default:
 			if diff := cmp.Diff(told, d.told()); diff != "" {
-				t.Errorf("%s, it is done, and the feed says: %s", what, diff)
+				t.Errorf("%s, it is done, and the feed says: %s; want diff == \"\"", what, diff)
 			}
 		}
 		if err := op.call(d, d.Repository); err != nil {
 			t.Errorf("%s, again: %v", what, err)
 		}
 		if diff := cmp.Diff(want, d.values()); diff != "" {
-			t.Errorf("%s, again: %s", what, diff)
+			t.Errorf("%s, again: %s; want diff == \"\"", what, diff)
 		}
 		d.auditCut(what + ", again")
 		d.recount()
@@ -241,7 +242,7 @@ func (d *harness) values() map[string]string {
 	out := map[string]string{}
 	items, next, err := d.Page(d.t.Context(), d.path, documents.Query{Limit: api.MaxDocumentPage, Values: true}, d.now)
 	if err != nil || next != "" {
-		d.t.Fatal(next, err)
+		d.t.Fatalf("Page: got %+v, %v; want no error and next == \"\"", next, err)
 	}
 	for _, item := range items {
 		out[item.Key] = fmt.Sprintf("%s until %d", item.Value, item.ExpiresAtMS)
@@ -265,15 +266,15 @@ func (d *harness) noRemains(what string) {
 	in := func(name string) string { return d.key(d.path.Install, d.path.Namespace, name) }
 	records, err := d.s.Client().HGetAll(d.t.Context(), in("records")).Result()
 	if err != nil {
-		d.t.Fatal(err)
+		d.t.Fatalf("HGetAll: %v", err)
 	}
 	for key, raw := range records {
 		if !json.Valid([]byte(raw)) {
-			d.t.Errorf("%s: the record of %q is %q", what, key, raw)
+			d.t.Errorf("%s: the record of %q is %q; want json.Valid([]byte(raw))", what, key, raw)
 		}
 	}
 	index, err := d.s.Client().ZCard(d.t.Context(), in("index")).Result()
 	if err != nil || int(index) != len(records) {
-		d.t.Errorf("%s: %d in the index, %d records, %v", what, index, len(records), err)
+		d.t.Errorf("%s: %d in the index, %d records, %v; want no error and int(index) == len(records)", what, index, len(records), err)
 	}
 }

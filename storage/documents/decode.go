@@ -12,14 +12,14 @@ import (
 	"github.com/codesous/sous/api/schema"
 )
 
-// Decode reads a request's body: one JSON object in UTF-8, no unknown fields. Errors:
-// CodeValidationFailed.
+// Decode parses the body of a request: one JSON object in UTF-8 without unknown fields.
+// CodeDocumentInvalid.
 func Decode(body []byte, v any) error {
 	if !utf8.Valid(body) {
-		return api.Errorf(api.CodeValidationFailed, "the body is not UTF-8")
+		return api.Errorf(api.CodeDocumentInvalid, "the body is not UTF-8")
 	}
 	if text := bytes.TrimSpace(body); len(text) == 0 || text[0] != '{' {
-		return api.Errorf(api.CodeValidationFailed, "the body must be a JSON object")
+		return api.Errorf(api.CodeDocumentInvalid, "the body must be a JSON object")
 	}
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
@@ -27,12 +27,12 @@ func Decode(body []byte, v any) error {
 		return decodeError(err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return api.Errorf(api.CodeValidationFailed, "the body holds more than one JSON value")
+		return api.Errorf(api.CodeDocumentInvalid, "the body holds more than one JSON value")
 	}
 	return nil
 }
 
-// decodeError says what is wrong without the names of our types.
+// decodeError describes a decoding error without the names of Go types.
 func decodeError(err error) error {
 	var coded *api.Error
 	if errors.As(err, &coded) {
@@ -41,7 +41,7 @@ func decodeError(err error) error {
 	var mismatch *json.UnmarshalTypeError
 	if errors.As(err, &mismatch) {
 		if mismatch.Field == "" {
-			return api.Errorf(api.CodeValidationFailed, "the body is of another form")
+			return api.Errorf(api.CodeDocumentInvalid, "the body has the wrong form")
 		}
 		// The fields of a document stand in its request, not in one of their own.
 		return api.DocumentFieldError(strings.ReplaceAll(mismatch.Field, "DocumentItem.", ""), "cannot be a "+mismatch.Value)
@@ -50,10 +50,10 @@ func decodeError(err error) error {
 	if name, unknown := strings.CutPrefix(text, "unknown field "); unknown {
 		return api.DocumentFieldError(schema.Shortened(strings.Trim(name, `"`)), "is not a known field")
 	}
-	return api.Errorf(api.CodeValidationFailed, "the body is not JSON: %s", text)
+	return api.Errorf(api.CodeDocumentInvalid, "the body is not JSON: %s", text)
 }
 
-// compact is JSON without the spaces between its parts.
+// compact returns raw without the spaces between its tokens.
 func compact(raw json.RawMessage) (json.RawMessage, error) {
 	var b bytes.Buffer
 	b.Grow(len(raw))
@@ -63,8 +63,8 @@ func compact(raw json.RawMessage) (json.RawMessage, error) {
 	return b.Bytes(), nil
 }
 
-// nesting is how many levels of arrays and objects JSON has. Lists of documents hold values
-// some levels deeper, which their readers must be able to take.
+// nesting returns the number of nested arrays and objects in raw. Lists of documents nest
+// values some levels deeper, which their readers must accept.
 func nesting(raw json.RawMessage) (most int) {
 	depth, text := 0, false
 	for i := 0; i < len(raw); i++ {

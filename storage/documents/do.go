@@ -8,11 +8,12 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// operationPrefix may begin the names of operations.
+// operationPrefix is an optional prefix of the names of operations.
 const operationPrefix = "storage."
 
-// Do does the operation of a name with the request that body is, and gives the answer;
-// nil for one without a body. CodeValidationFailed for an unknown name.
+// Do executes the named operation with the request in body. It returns the answer, nil for
+// an operation without one. CodeDocumentInvalid for an unknown name, and the errors of
+// the operation.
 func (s *Service) Do(ctx context.Context, tenant, install, operation string, body json.RawMessage) (any, error) {
 	switch strings.TrimPrefix(operation, operationPrefix) {
 	case "put":
@@ -42,7 +43,7 @@ func do[I, O any](ctx context.Context, body []byte, tenant, install string, call
 	}
 	out, err := call(ctx, tenant, install, request)
 	if err != nil {
-		return nil, err // and no pointer to nothing
+		return nil, err // not a typed nil pointer
 	}
 	return out, nil
 }

@@ -22,7 +22,7 @@ func TestFeedsMayExpireWhereNamespacesComeAgain(t *testing.T) {
 				d := newHarness(t, whole)
 				d.mustWrite(put("a", "1"))
 				if _, more, err := d.Clear(t.Context(), d.path, 10); more || err != nil {
-					t.Fatal(more, err)
+					t.Fatalf("Clear: got %+v, %v; want more false and no error", more, err)
 				}
 				if feeds := storagetest.ShortLived(t, whole.Client(), "*"+d.path.Tenant+"*"); len(feeds) != 1 {
 					t.Fatalf("got the keys %v with a time-to-live, want the feed", feeds)
@@ -36,7 +36,7 @@ func TestFeedsMayExpireWhereNamespacesComeAgain(t *testing.T) {
 					t.Errorf("expired before command %d: got %+v, want the change of b", k, feed)
 				}
 				if mortal := storagetest.ShortLived(t, whole.Client(), "*"+d.path.Tenant+"*"); len(mortal) > 0 {
-					t.Errorf("expired before command %d: %v would expire", k, mortal)
+					t.Errorf("expired before command %d: %v would expire; want len(mortal) <= 0", k, mortal)
 				}
 				d.audit("registered while the feed expired")
 			}

@@ -21,7 +21,7 @@ func (d *harness) changes(since int64, limit int) documents.Feed {
 	d.t.Helper()
 	feed, err := d.Changes(d.t.Context(), d.path, since, limit)
 	if err != nil {
-		d.t.Fatal(err)
+		d.t.Fatalf("Changes: %v", err)
 	}
 	return feed
 }
@@ -32,7 +32,7 @@ func TestTheFeedOfDocuments(t *testing.T) {
 	storagetest.All(t, func(t *testing.T, s *storage.Store) {
 		d := newHarness(t, s)
 		if feed := d.changes(0, 10); len(feed.Changes) != 0 || feed.Latest != 0 || feed.Lost {
-			t.Errorf("of nothing: %+v", feed)
+			t.Errorf("of nothing: %+v; want len(feed.Changes) == 0 and feed.Latest == 0 and not feed.Lost", feed)
 		}
 		d.mustWrite(put("a", "1"), until(d.now+5, put("b", "1")))
 		d.mustWrite(put("a", "2"))
@@ -52,25 +52,25 @@ func TestTheFeedOfDocuments(t *testing.T) {
 				want.Changes = nil
 			}
 			if diff := cmp.Diff(want, d.changes(int64(since), 10)); diff != "" {
-				t.Errorf("since %d: %s", since, diff)
+				t.Errorf("since %d: %s; want diff == \"\"", since, diff)
 			}
 		}
 		if feed := d.changes(1, 2); len(feed.Changes) != 2 || feed.Changes[1].ID != 3 || feed.Latest != 5 {
-			t.Errorf("a page: %+v", feed)
+			t.Errorf("a page: %+v; want len(feed.Changes) == 2 and feed.Changes[1].ID == 3 and feed.Latest == 5", feed)
 		}
 		stream := d.key(d.path.Install, d.path.Namespace, "changes")
 		if err := s.Client().XDel(t.Context(), stream, "3-0").Err(); err != nil {
-			t.Fatal(err)
+			t.Fatalf("XDel: %v", err)
 		}
 		if feed := d.changes(2, 10); feed.Lost || len(feed.Changes) != 2 {
 			t.Errorf("a change that a crash kept from happening is not lost: %+v", feed)
 		}
 		if err := s.Client().XTrimMaxLen(t.Context(), stream, 1).Err(); err != nil {
-			t.Fatal(err)
+			t.Fatalf("XTrimMaxLen: %v", err)
 		}
 		for since, lost := range []bool{true, true, true, true, false, false} {
 			if feed := d.changes(int64(since), 10); feed.Lost != lost {
-				t.Errorf("since %d of what is kept: %+v", since, feed)
+				t.Errorf("since %d of what is kept: %+v; want feed.Lost == lost", since, feed)
 			}
 		}
 	})
@@ -87,20 +87,20 @@ func TestTheFeedIsBounded(t *testing.T) {
 			pipe.Do(t.Context(), "XADD", stream, strconv.Itoa(id+1)+"-0", "op", "put", "key", "a", "rev", "1", "at", "1")
 			if pipe.Len() == 500 {
 				if _, err := pipe.Exec(t.Context()); err != nil {
-					t.Fatal(err)
+					t.Fatalf("pipe.Exec: %v", err)
 				}
 			}
 		}
 		pipe.HSet(t.Context(), d.key(d.path.Install, "usage"), d.path.Namespace+":c", api.MaxDocumentChanges)
 		if _, err := pipe.Exec(t.Context()); err != nil {
-			t.Fatal(err)
+			t.Fatalf("pipe.Exec: %v", err)
 		}
 		d.mustWrite(put("a", "1"), put("b", "1"))
 		if n, err := s.Client().XLen(t.Context(), stream).Result(); err != nil || n != api.MaxDocumentChanges {
-			t.Error(n, err)
+			t.Errorf("XLen: got %+v, %v; want no error and n == api.MaxDocumentChanges", n, err)
 		}
 		if feed := d.changes(1, 1); !feed.Lost || feed.Changes[0].ID != 3 || feed.Latest != api.MaxDocumentChanges+2 {
-			t.Errorf("%+v", feed)
+			t.Errorf("changes: got %+v; want feed.Lost and feed.Changes[0].ID == 3 and feed.Latest == api.MaxDocumentChanges+2", feed)
 		}
 	})
 }
@@ -128,7 +128,7 @@ func TestNoChangeIsMissing(t *testing.T) {
 			feed := clients[1].changes(last, 7)
 			for _, c := range feed.Changes {
 				if c.ID <= last {
-					t.Errorf("change %d comes after %d", c.ID, last)
+					t.Errorf("change %d comes after %d; want c.ID > last", c.ID, last)
 				}
 				last = c.ID
 				heard[fmt.Sprint(c.Op, " ", c.Key, " ", c.Revision)]++
@@ -186,7 +186,7 @@ func TestNoChangeIsMissing(t *testing.T) {
 		if strings.HasPrefix(what, "delete") {
 			delete(made, what)
 		} else if made[what] != n {
-			t.Errorf("%q was made %d times, and heard %d", what, made[what], n)
+			t.Errorf("%q was made %d times, and heard %d; want made[what] == n", what, made[what], n)
 		}
 	}
 	for what := range made {
@@ -205,20 +205,20 @@ func TestChangesOutliveTheirNamespace(t *testing.T) {
 		stream := d.key(d.path.Install, d.path.Namespace, "changes")
 		d.mustWrite(put("a", "1"), put("b", "1"))
 		if n, more, err := d.DeleteInstall(t.Context(), d.path.Tenant, d.path.Install, 100); n != 2 || more || err != nil {
-			t.Fatal(n, more, err)
+			t.Fatalf("DeleteInstall: got %+v, %+v, %v; want n == 2 and more false and no error", n, more, err)
 		}
 		if feed := d.changes(2, 10); feed.Lost || len(feed.Changes) != 2 || feed.Changes[0].Op != "delete" || feed.Changes[1].ID != 4 {
-			t.Errorf("%+v", feed)
+			t.Errorf("changes: got %+v; want not feed.Lost and len(feed.Changes) == 2 and feed.Changes[0].Op == \"delete\" and feed.Changes[1].ID == 4", feed)
 		}
 		if ttl, err := s.Client().PTTL(t.Context(), stream).Result(); err != nil || ttl <= 0 || ttl > 24*time.Hour {
-			t.Error("the feed stays for ever", ttl, err)
+			t.Errorf("PTTL: the feed stays for ever: got %+v, %v; want no error and ttl > 0 and ttl <= 24*time.Hour", ttl, err)
 		}
 		d.mustWrite(put("a", "1"))
 		if ttl, err := s.Client().PTTL(t.Context(), stream).Result(); err != nil || ttl > 0 {
-			t.Error("the feed of a namespace in use goes", ttl, err)
+			t.Errorf("PTTL: the feed of a namespace in use goes: got %+v, %v; want no error and ttl <= 0", ttl, err)
 		}
 		if feed := d.changes(4, 10); feed.Lost || len(feed.Changes) != 1 || feed.Changes[0].ID != 5 {
-			t.Errorf("%+v", feed)
+			t.Errorf("changes: got %+v; want not feed.Lost and len(feed.Changes) == 1 and feed.Changes[0].ID == 5", feed)
 		}
 	})
 }

@@ -6,7 +6,8 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// enterInstall checks the names of an install, and counts against the tenant's rate.
+// enterInstall validates the names of an install, and counts an operation against the rate
+// of the tenant.
 func (s *Service) enterInstall(tenant, install string) error {
 	if err := api.ValidateTenant(tenant); err != nil {
 		return Failure(err)
@@ -17,8 +18,8 @@ func (s *Service) enterInstall(tenant, install string) error {
 	return s.rates.take(tenant)
 }
 
-// MayUse refuses (CodeStorageDenied) an install that is neither the function's own nor
-// registered for it.
+// MayUse fails with CodeStorageDenied where the install neither belongs to the function
+// nor is registered for it.
 func (s *Service) MayUse(ctx context.Context, tenant, install, namespace, function string) error {
 	if install == api.FunctionInstall(namespace, function) {
 		return nil
@@ -43,8 +44,8 @@ func (s *Service) MayUse(ctx context.Context, tenant, install, namespace, functi
 	return nil
 }
 
-// Installs lists a tenant's installs by name, from the one after after; next is "" at the
-// end.
+// Installs returns a page of a tenant's installs by name, after the name after; next is ""
+// at the end.
 func (s *Service) Installs(ctx context.Context, tenant, after string, limit int) (items []api.Install, next string, err error) {
 	if err := api.ValidateTenant(tenant); err != nil {
 		return nil, "", Failure(err)
@@ -53,7 +54,7 @@ func (s *Service) Installs(ctx context.Context, tenant, after string, limit int)
 	return items, next, Failure(err)
 }
 
-// Install reads what was registered of an install. CodeDocumentNotFound.
+// Install returns the registration of an install. CodeDocumentNotFound.
 func (s *Service) Install(ctx context.Context, tenant, install string) (*api.Install, error) {
 	if err := s.enterInstall(tenant, install); err != nil {
 		return nil, err
@@ -65,7 +66,8 @@ func (s *Service) Install(ctx context.Context, tenant, install string) (*api.Ins
 	return found, nil
 }
 
-// RegisterInstall makes an install known, or changes who may use it. CodeValidationFailed.
+// RegisterInstall registers an install, or changes which functions may use it.
+// CodeDocumentInvalid.
 func (s *Service) RegisterInstall(ctx context.Context, tenant string, install api.Install) (*api.Install, error) {
 	if err := s.enterInstall(tenant, install.Install); err != nil {
 		return nil, err
@@ -81,7 +83,7 @@ func (s *Service) RegisterInstall(ctx context.Context, tenant string, install ap
 	return kept, nil
 }
 
-// DeleteInstall removes an install with all that it holds. CodeDocumentNotFound.
+// DeleteInstall removes an install and all its documents. CodeDocumentNotFound.
 func (s *Service) DeleteInstall(ctx context.Context, tenant, install string) error {
 	if err := s.enterInstall(tenant, install); err != nil {
 		return err

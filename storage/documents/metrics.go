@@ -11,13 +11,13 @@ import (
 	"github.com/codesous/sous/metrics"
 )
 
-// serviceMetrics counts what is done, and how it ends.
+// serviceMetrics counts operations by outcome.
 type serviceMetrics struct{ operations *prometheus.CounterVec }
 
 func newServiceMetrics() *serviceMetrics {
 	return &serviceMetrics{prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: metrics.Namespace, Name: "storage_operations_total",
-		Help: "Operations of the document storage by operation and by how they ended: ok, cancelled, or the code of their failure.",
+		Help: "Operations of the document store, by operation and outcome: ok, cancelled, or the error code.",
 	}, []string{"operation", "code"})}
 }
 
@@ -25,7 +25,7 @@ func (m *serviceMetrics) register(r prometheus.Registerer) error {
 	return metrics.Register(r, m.operations)
 }
 
-// done counts an operation that ended with what err points to.
+// done counts an operation that ended with *err.
 func (m *serviceMetrics) done(operation string, err *error) {
 	code := cmp.Or(string(api.ErrorCode(*err)), "ok")
 	if errors.Is(*err, context.Canceled) || errors.Is(*err, context.DeadlineExceeded) {

@@ -9,7 +9,7 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// namespace is one as the API has it.
+// namespace converts a Namespace to its form in the API.
 func (s *Service) namespace(n *Namespace) api.DocumentNamespace {
 	return api.DocumentNamespace{
 		Namespace: n.Name, HasSchema: n.Schema != "",
@@ -20,7 +20,7 @@ func (s *Service) namespace(n *Namespace) api.DocumentNamespace {
 	}
 }
 
-// Namespaces lists an install's namespaces by name.
+// Namespaces returns an install's namespaces by name.
 func (s *Service) Namespaces(ctx context.Context, tenant, install string) ([]api.DocumentNamespace, error) {
 	if err := s.enterInstall(tenant, install); err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func (s *Service) Namespaces(ctx context.Context, tenant, install string) ([]api
 	return out, nil
 }
 
-// Namespace reads one. CodeDocumentNotFound.
+// Namespace returns one namespace of an install. CodeDocumentNotFound.
 func (s *Service) Namespace(ctx context.Context, tenant, install, namespace string) (*api.DocumentNamespace, error) {
 	if err := api.ValidateDocumentNamespace(namespace); err != nil {
 		return nil, err
@@ -54,10 +54,11 @@ func (s *Service) Namespace(ctx context.Context, tenant, install, namespace stri
 }
 
 func noNamespace(namespace string) error {
-	return api.Errorf(api.CodeDocumentNotFound, "there is no namespace %q", namespace)
+	return api.Errorf(api.CodeDocumentNotFound, "namespace %q does not exist", namespace)
 }
 
-// TenantUse is what all of a tenant's namespaces hold together.
+// TenantUse returns the amount that all namespaces of a tenant hold together, with its
+// limits.
 func (s *Service) TenantUse(ctx context.Context, tenant string) (*api.DocumentUse, error) {
 	if err := api.ValidateTenant(tenant); err != nil {
 		return nil, Failure(err)
@@ -70,12 +71,13 @@ func (s *Service) TenantUse(ctx context.Context, tenant string) (*api.DocumentUs
 }
 
 const (
-	clearRecords = 1000 // that one step of a deletion removes
+	clearRecords = 1000 // removed by one step of a deletion
 	clearTries   = 10
 )
 
-// DeleteNamespace removes a namespace with its documents and its schema, in steps: what is
-// read or written meanwhile may be there or not. CodeDocumentNotFound.
+// DeleteNamespace removes a namespace with its documents and its schema, in steps.
+// Documents that are written meanwhile may remain. CodeDocumentNotFound; CodeStoreConflict
+// where other callers write faster than it removes.
 func (s *Service) DeleteNamespace(ctx context.Context, tenant, install, namespace string) error {
 	if _, err := s.Namespace(ctx, tenant, install, namespace); err != nil {
 		return err
@@ -85,8 +87,8 @@ func (s *Service) DeleteNamespace(ctx context.Context, tenant, install, namespac
 	return remove(func() (int, bool, error) { return s.store.Clear(ctx, p, clearRecords) })
 }
 
-// remove takes the steps of a deletion, up to where those who write all the time are not
-// to be outrun. CodeStoreConflict.
+// remove takes the steps of a deletion. It stops with CodeStoreConflict where other
+// callers keep writing.
 func remove(step func() (removed int, more bool, err error)) error {
 	for idle := 0; idle < clearTries; {
 		removed, more, err := step()
@@ -94,20 +96,20 @@ func remove(step func() (removed int, more bool, err error)) error {
 			return Failure(err)
 		}
 		if removed < clearRecords {
-			idle++ // what is left came meanwhile
+			idle++ // the rest was written meanwhile
 		}
 	}
-	return api.Errorf(api.CodeStoreConflict, "documents are being written there all the time")
+	return api.Errorf(api.CodeStoreConflict, "other callers keep writing documents to it")
 }
 
-// SetSchema gives a namespace a JSON Schema, to which everything that is written from then
-// on keeps; what is there stays as it is. CodeValidationFailed.
+// SetSchema stores the JSON Schema of a namespace. Later writes must satisfy it; stored
+// documents are not checked. CodeDocumentInvalid.
 func (s *Service) SetSchema(ctx context.Context, tenant, install, namespace string, raw []byte) error {
 	p, err := s.enter(tenant, install, namespace)
 	if err != nil {
 		return err
 	}
-	if !utf8.Valid(raw) { // it is given back as it came
+	if !utf8.Valid(raw) { // the API returns it unchanged
 		return api.DocumentFieldError("schema", "is not UTF-8")
 	}
 	compiled, err := schema.Compile(raw)
@@ -123,7 +125,7 @@ func (s *Service) SetSchema(ctx context.Context, tenant, install, namespace stri
 	return nil
 }
 
-// Schema reads a namespace's schema. CodeDocumentNotFound.
+// Schema returns a namespace's schema. CodeDocumentNotFound.
 func (s *Service) Schema(ctx context.Context, tenant, install, namespace string) ([]byte, error) {
 	p, err := s.enter(tenant, install, namespace)
 	if err != nil {
@@ -136,7 +138,7 @@ func (s *Service) Schema(ctx context.Context, tenant, install, namespace string)
 	return raw, Failure(err)
 }
 
-// DeleteSchema takes a namespace its schema. CodeDocumentNotFound.
+// DeleteSchema removes the schema of a namespace. CodeDocumentNotFound.
 func (s *Service) DeleteSchema(ctx context.Context, tenant, install, namespace string) error {
 	p, err := s.enter(tenant, install, namespace)
 	if err != nil {

@@ -37,7 +37,7 @@ func TestAnInstallHas32Namespaces(t *testing.T) {
 		})
 		refused := 0
 		for _, err := range errs {
-			if api.ErrorCode(err) == api.CodeValidationFailed {
+			if api.ErrorCode(err) == api.CodeDocumentInvalid {
 				refused++
 			} else if err != nil {
 				t.Error(err)
@@ -45,11 +45,11 @@ func TestAnInstallHas32Namespaces(t *testing.T) {
 		}
 		namespaces, err := d.Namespaces(t.Context(), d.path.Tenant, d.path.Install)
 		if err != nil || len(namespaces) != api.MaxDocumentNamespaces || refused != 8 {
-			t.Fatal(len(namespaces), refused, err)
+			t.Fatalf("Namespaces: got %+v, %+v, %v; want no error and len(namespaces) == api.MaxDocumentNamespaces and refused == 8", len(namespaces), refused, err)
 		}
 		d.path.Namespace = namespaces[0].Name
 		if _, more, err := d.Clear(t.Context(), d.path, 10); more || err != nil {
-			t.Fatal(more, err)
+			t.Fatalf("Clear: got %+v, %v; want more false and no error", more, err)
 		}
 		d.path.Namespace = "another"
 		d.mustWrite(put("a", "1"))
@@ -65,22 +65,22 @@ func TestATenantHasSoManyInstalls(t *testing.T) {
 		d.mustWrite(put("a", "1"))
 		installs := storagetest.Keys(t, s.Client(), "cs:doc:*"+d.path.Tenant+"*:installs")
 		if len(installs) != 1 {
-			t.Fatal(installs)
+			t.Fatalf("storagetest.Keys: got %+v; want len(installs) == 1", installs)
 		}
 		var members []redis.Z
 		for i := range api.MaxDocumentInstalls - 1 {
 			members = append(members, redis.Z{Member: fmt.Sprintf("install-%05d", i)})
 		}
 		if err := s.Client().ZAdd(t.Context(), installs[0], members...).Err(); err != nil {
-			t.Fatal(err)
+			t.Fatalf("ZAdd: %v", err)
 		}
 		other := *d
 		other.path.Install = "one-more"
-		if _, err := other.write(put("a", "1")); api.ErrorCode(err) != api.CodeValidationFailed {
-			t.Error(err)
+		if _, err := other.write(put("a", "1")); api.ErrorCode(err) != api.CodeDocumentInvalid {
+			t.Errorf("other.write: got %v; want CodeDocumentInvalid", err)
 		}
-		if _, err := d.RegisterInstall(t.Context(), d.path.Tenant, api.Install{Install: "one-more"}); api.ErrorCode(err) != api.CodeValidationFailed {
-			t.Error(err)
+		if _, err := d.RegisterInstall(t.Context(), d.path.Tenant, api.Install{Install: "one-more"}); api.ErrorCode(err) != api.CodeDocumentInvalid {
+			t.Errorf("RegisterInstall: got %v; want CodeDocumentInvalid", err)
 		}
 		other.path.Install = "install-00000"
 		other.mustWrite(put("a", "1"))
@@ -98,7 +98,7 @@ func TestNamespacesOfDocuments(t *testing.T) {
 		d.fill(250)
 		digest, err := d.SetSchema(t.Context(), storage.DocumentPath{Tenant: d.path.Tenant, Install: d.path.Install, Namespace: "bare"}, []byte(`{"type":"object"}`))
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("SetSchema: %v", err)
 		}
 		const size = int64(len(`key 0000000{}"value"`))
 		want := []documents.Namespace{
@@ -107,23 +107,24 @@ func TestNamespacesOfDocuments(t *testing.T) {
 		}
 		got, err := d.Namespaces(t.Context(), d.path.Tenant, d.path.Install)
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
-			t.Error(err, diff)
+			t.Errorf("got error %v, difference (-want +got):\n%s", err, diff)
 		}
 		for _, step := range []struct {
 			removed int
 			more    bool
 		}{{120, true}, {120, true}, {10, false}, {0, false}} {
 			if removed, more, err := d.Clear(t.Context(), d.path, 120); removed != step.removed || more != step.more || err != nil {
-				t.Error(removed, more, err, "not", step)
+				t.Errorf("Clear: got %+v, %+v, %v, %s, %+v; want removed == step.removed and more == step.more and no error", removed, more, err, "not", step)
 			}
 		}
-		if got, err = d.Namespaces(t.Context(), d.path.Tenant, d.path.Install); err != nil || len(got) != 1 {
-			t.Error(got, err)
+		got, err = d.Namespaces(t.Context(), d.path.Tenant, d.path.Install)
+		if err != nil || len(got) != 1 {
+			t.Errorf("Namespaces: got %+v, %v; want no error and len(got) == 1", got, err)
 		}
 		d.audit("cleared")
 		for _, part := range []string{"records", "index", "expiry", "schema"} {
 			if n, err := s.Client().Exists(t.Context(), d.key(d.path.Install, d.path.Namespace, part)).Result(); n != 0 || err != nil {
-				t.Error(part, "stays", err)
+				t.Errorf("Exists: got %+v, %s, %v; want n == 0 and no error", part, "stays", err)
 			}
 		}
 	})
@@ -141,39 +142,39 @@ func TestSchemasOfDocuments(t *testing.T) {
 		}
 		raw := bytes.Repeat([]byte(`{"é":"x"}`), 5_000)
 		if raw, digest, err := d.Schema(ctx, d.path); raw != nil || digest != "" || err != nil {
-			t.Error(raw, digest, err)
+			t.Errorf("Schema: got %+v, %+v, %v; want raw == nil and digest == \"\" and no error", raw, digest, err)
 		}
 		digest, err := d.SetSchema(ctx, d.path, raw)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("SetSchema: %v", err)
 		}
 		if got, of, err := d.Schema(ctx, d.path); err != nil || of != digest || !bytes.Equal(got, raw) {
-			t.Error(len(got), of, err)
+			t.Errorf("Schema: got %+v, %+v, %v; want no error and of == digest and bytes.Equal(got, raw)", len(got), of, err)
 		}
 		if code := write("", put("a", "1")); code != api.CodeStoreConflict {
-			t.Error("without the schema:", code)
+			t.Errorf("write: got without the schema: %+v; want code == api.CodeStoreConflict", code)
 		}
 		if code := write(digest, put("a", "1")); code != "" {
-			t.Error("with the schema:", code)
+			t.Errorf("write: got with the schema: %+v; want code == \"\"", code)
 		}
 		another, err := d.SetSchema(ctx, d.path, []byte(`{}`))
 		if err != nil || another == digest {
-			t.Fatal(another, err)
+			t.Fatalf("SetSchema: got %+v, %v; want no error and another != digest", another, err)
 		}
 		if code := write(digest, put("a", "1")); code != api.CodeStoreConflict {
-			t.Error("with the earlier schema:", code)
+			t.Errorf("write: got with the earlier schema: %+v; want code == api.CodeStoreConflict", code)
 		}
 		if code := write("", check("a"), remove("b")); code != "" {
-			t.Error("what writes no value needs no schema:", code)
+			t.Errorf("write: got what writes no value needs no schema: %+v; want code == \"\"", code)
 		}
 		if existed, err := d.DeleteSchema(ctx, d.path); !existed || err != nil {
-			t.Error(existed, err)
+			t.Errorf("DeleteSchema: got %+v, %v; want existed and no error", existed, err)
 		}
 		if existed, err := d.DeleteSchema(ctx, d.path); existed || err != nil {
-			t.Error(existed, err)
+			t.Errorf("DeleteSchema: got %+v, %v; want existed false and no error", existed, err)
 		}
 		if code := write("", put("a", "1")); code != "" {
-			t.Error("without a schema again:", code)
+			t.Errorf("write: got without a schema again: %+v; want code == \"\"", code)
 		}
 	})
 }
@@ -185,19 +186,20 @@ func TestInstalls(t *testing.T) {
 		d, ctx := newHarness(t, s), t.Context()
 		tenant := d.path.Tenant
 		if _, err := d.GetInstall(ctx, tenant, "shop"); api.ErrorCode(err) != api.CodeDocumentNotFound {
-			t.Error(err)
+			t.Errorf("GetInstall: got %v; want CodeDocumentNotFound", err)
 		}
 		made := time.UnixMilli(1_000).UTC()
 		if _, err := d.RegisterInstall(ctx, tenant, api.Install{Install: "shop", CreatedAt: made}); err != nil {
-			t.Fatal(err)
+			t.Fatalf("RegisterInstall: %v", err)
 		}
 		want := &api.Install{Install: "shop", Description: "of tests", CreatedAt: made}
 		got, err := d.RegisterInstall(ctx, tenant, api.Install{Install: "shop", Description: "of tests", CreatedAt: made.Add(time.Hour)})
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
-			t.Error(err, diff)
+			t.Errorf("got error %v, difference (-want +got):\n%s", err, diff)
 		}
-		if got, err = d.GetInstall(ctx, tenant, "shop"); err != nil || !cmp.Equal(want, got) {
-			t.Error(got, err)
+		got, err = d.GetInstall(ctx, tenant, "shop")
+		if err != nil || !cmp.Equal(want, got) {
+			t.Errorf("GetInstall: got %+v, %v; want no error and cmp.Equal(want, got)", got, err)
 		}
 		d.mustWrite(put("a", "1"))
 		d.path.Install = "shop"
@@ -206,28 +208,29 @@ func TestInstalls(t *testing.T) {
 		d.fill(30)
 		items, next, err := d.Installs(ctx, tenant, "", 1)
 		if err != nil || next != "fn.payments.reconcile" || !cmp.Equal(items, []api.Install{{Install: next}}) {
-			t.Error(items, next, err)
+			t.Errorf("Installs: got %+v, %+v, %v; want no error and next == \"fn.payments.reconcile\" and cmp.Equal(items, []api.Install{{Install: next}})", items, next, err)
 		}
-		if items, next, err = d.Installs(ctx, tenant, next, 1); err != nil || next != "" || !cmp.Equal(items, []api.Install{*want}) {
-			t.Error(items, next, err)
+		items, next, err = d.Installs(ctx, tenant, next, 1)
+		if err != nil || next != "" || !cmp.Equal(items, []api.Install{*want}) {
+			t.Errorf("Installs: got %+v, %+v, %v; want no error and next == \"\" and cmp.Equal(items, []api.Install{*want})", items, next, err)
 		}
 		for _, more := range []bool{true, true, false} {
 			if _, left, err := d.DeleteInstall(ctx, tenant, "shop", 11); left != more || err != nil {
-				t.Error(left, err)
+				t.Errorf("DeleteInstall: got %+v, %v; want left == more and no error", left, err)
 			}
 		}
 		if _, _, err := d.DeleteInstall(ctx, tenant, "shop", 11); api.ErrorCode(err) != api.CodeDocumentNotFound {
-			t.Error(err)
+			t.Errorf("DeleteInstall: got %v; want CodeDocumentNotFound", err)
 		}
 		if _, err := d.GetInstall(ctx, tenant, "shop"); api.ErrorCode(err) != api.CodeDocumentNotFound {
-			t.Error(err)
+			t.Errorf("GetInstall: got %v; want CodeDocumentNotFound", err)
 		}
 		d.audit("after all")
 		if s := d.stored("after all"); s.tenant.Records != 1 {
-			t.Errorf("%+v", s)
+			t.Errorf("stored: got %+v; want s.tenant.Records == 1", s)
 		}
 		if known, err := storage.NewTenants(s).Exists(ctx, tenant); !known || err != nil {
-			t.Error("the registry has no such tenant", err)
+			t.Errorf("Tenants.Exists: got the registry has no such tenant %v; want known and no error", err)
 		}
 	})
 }
@@ -247,7 +250,7 @@ func TestTheCursorKeyIsOne(t *testing.T) {
 		}
 		for _, key := range keys {
 			if len(key) != 32 || !bytes.Equal(key, keys[0]) {
-				t.Errorf("%x", keys)
+				t.Errorf("%x; want len(key) == 32 and bytes.Equal(key, keys[0])", keys)
 			}
 		}
 	})
@@ -265,11 +268,11 @@ func TestAnInstallInUseStays(t *testing.T) {
 	other.Client().AddHook(&before{key: d.key(d.path.Install, "meta"), do: func() { late.mustWrite(put("a", "1")) }})
 	d.mustWrite(put("a", "1"))
 	if removed, more, err := documents.NewRepository(other).DeleteInstall(t.Context(), d.path.Tenant, d.path.Install, 10); removed != 1 || !more || err != nil {
-		t.Error(removed, more, err)
+		t.Errorf("Repository.DeleteInstall: got %+v, %+v, %v; want removed == 1 and more true and no error", removed, more, err)
 	}
 	items, _, err := d.Installs(t.Context(), d.path.Tenant, "", 10)
 	if err != nil || len(items) != 1 || items[0].Install != d.path.Install {
-		t.Error(items, err)
+		t.Errorf("Installs: got %+v, %v; want no error and len(items) == 1 and items[0].Install == d.path.Install", items, err)
 	}
 	d.audit("after all")
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// rates bounds how many operations each tenant does a second, on this replica. What a
-// tenant leaves of a second it may use in the next.
+// rates limits the operations of each tenant a second, on this replica. A tenant may save
+// up one second of operations.
 type rates struct {
-	each  float64 // a second; 0: any
+	each  float64 // operations a second; 0 is no limit
 	clock func() time.Time
 
 	mu      sync.Mutex
@@ -19,16 +19,17 @@ type rates struct {
 	swept   time.Time
 }
 
-// bucket is what a tenant may do at once.
+// bucket is the number of operations that a tenant may make without waiting.
 type bucket struct {
 	left float64
 	at   time.Time
 }
 
-// idleBucket is how long a tenant that does nothing is remembered; its bucket is full then.
+// idleBucket is how long the bucket of an idle tenant is kept; it is full by then.
 const idleBucket = time.Minute
 
-// take does one operation of tenant. CodeRateLimited, with when to try again.
+// take counts one operation of tenant. CodeRateLimited, with the time after which to try
+// again.
 func (r *rates) take(tenant string) error {
 	if r.each <= 0 {
 		return nil
@@ -46,7 +47,7 @@ func (r *rates) take(tenant string) error {
 	b.left = math.Min(most, b.left+r.each*math.Max(0, now.Sub(b.at).Seconds()))
 	b.at = now
 	if b.left < 1 {
-		err := api.Errorf(api.CodeRateLimited, "the tenant does more than %g operations a second", r.each)
+		err := api.Errorf(api.CodeRateLimited, "limit of %g operations a second reached by the tenant", r.each)
 		err.RetryAfter = time.Duration((1 - b.left) / r.each * float64(time.Second))
 		return err
 	}
@@ -54,7 +55,7 @@ func (r *rates) take(tenant string) error {
 	return nil
 }
 
-// sweep forgets tenants whose buckets are full.
+// sweep removes the buckets that are full.
 func (r *rates) sweep(now time.Time) {
 	idle := max(idleBucket, time.Duration(2*float64(time.Second)/r.each))
 	if now.Sub(r.swept) < idle {

@@ -8,8 +8,8 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// Get reads a document. Errors: CodeValidationFailed, CodeDocumentNotFound, and
-// CodeRevisionMismatch where it has another revision than was asked for.
+// Get returns a document. CodeDocumentInvalid, CodeDocumentNotFound, and
+// CodeRevisionMismatch where the document has another revision than the request names.
 func (s *Service) Get(ctx context.Context, tenant, install string, get api.DocumentGet) (_ *api.Document, err error) {
 	defer s.metrics.done("get", &err)
 	p, err := s.enter(tenant, install, get.Namespace)
@@ -34,8 +34,8 @@ func (s *Service) Get(ctx context.Context, tenant, install string, get api.Docum
 	return &d, nil
 }
 
-// List lists documents by key, a page at a time. A page may be short, even empty, and
-// still have a cursor where a filter takes few. Errors: CodeValidationFailed.
+// List returns a page of documents by key. With a filter a page may be short, even empty,
+// and still have a cursor. CodeDocumentInvalid.
 func (s *Service) List(ctx context.Context, tenant, install string, list api.DocumentList) (_ *api.DocumentPage, err error) {
 	defer s.metrics.done("list", &err)
 	p, err := s.enter(tenant, install, list.Namespace)
@@ -63,7 +63,7 @@ func (s *Service) List(ctx context.Context, tenant, install string, list api.Doc
 	return page, nil
 }
 
-// query is what a listing asks of the store.
+// query converts a listing to a Query of the repository.
 func (s *Service) query(p storage.DocumentPath, list *api.DocumentList) (q Query, err error) {
 	if list.Limit < 0 || list.Limit > api.MaxDocumentPage {
 		return q, api.DocumentFieldError("limit", fmt.Sprintf("must be from 1 to %d", api.MaxDocumentPage))

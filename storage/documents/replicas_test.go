@@ -23,8 +23,9 @@ func replicas(t *testing.T, url string, n int) []*documents.Service {
 	out := make([]*documents.Service, n)
 	for i := range out {
 		var err error
-		if out[i], err = documents.New(t.Context(), storagetest.Open(t, storage.Config{URL: url}), documents.Config{}); err != nil {
-			t.Fatal(err)
+		out[i], err = documents.New(t.Context(), storagetest.Open(t, storage.Config{URL: url}), documents.Config{})
+		if err != nil {
+			t.Fatalf("documents.New: %v", err)
 		}
 	}
 	return out
@@ -48,13 +49,13 @@ func TestSchemasHoldOnAllReplicas(t *testing.T) {
 		}
 		_, err := service.BulkPut(ctx, tenant, "crm", api.DocumentBulkPut{Namespace: "settings", Items: []api.DocumentItem{{Key: "b", Value: json.RawMessage(value)}}})
 		if bulk := api.ErrorCode(err); (bulk == "") != (code == "") || bulk != "" && bulk != api.CodeBulkPartialFailure {
-			t.Errorf("bulk of %s: %v", value, err)
+			t.Errorf("bulk of %s: %v; want (bulk == \"\") == (code == \"\") and (bulk == \"\" or bulk == api.CodeBulkPartialFailure)", value, err)
 		}
 	}
 	set := func(service *documents.Service, schema string) {
 		t.Helper()
 		if err := service.SetSchema(ctx, tenant, "crm", "settings", []byte(schema)); err != nil {
-			t.Fatal(err)
+			t.Fatalf("service.SetSchema: %v", err)
 		}
 	}
 	for _, service := range two {
@@ -64,13 +65,13 @@ func TestSchemasHoldOnAllReplicas(t *testing.T) {
 	for i, service := range two {
 		other := two[1-i]
 		set(service, `{"type":"number"}`)
-		wants(other, `"x"`, api.CodeValidationFailed)
+		wants(other, `"x"`, api.CodeDocumentInvalid)
 		wants(other, `1`, "")
 		set(service, `{"type":"string"}`)
 		wants(other, `"x"`, "") // the one that it remembers would refuse it
-		wants(other, `1`, api.CodeValidationFailed)
+		wants(other, `1`, api.CodeDocumentInvalid)
 		if err := service.DeleteSchema(ctx, tenant, "crm", "settings"); err != nil {
-			t.Fatal(err)
+			t.Fatalf("service.DeleteSchema: %v", err)
 		}
 		wants(other, `1`, "")
 		wants(service, `1`, "")
@@ -78,7 +79,7 @@ func TestSchemasHoldOnAllReplicas(t *testing.T) {
 	set(two[0], `{"type":"number"}`)
 	wants(two[1], `1`, "")
 	if err := two[0].DeleteNamespace(ctx, tenant, "crm", "settings"); err != nil {
-		t.Fatal(err)
+		t.Fatalf("DeleteNamespace: %v", err)
 	}
 	wants(two[1], `"x"`, "")
 }
@@ -91,21 +92,21 @@ func TestCursorsAreOneTenantsOnEveryReplica(t *testing.T) {
 	for _, key := range []string{"a", "b"} {
 		for _, tenant := range []string{ours, theirs} {
 			if _, err := two[0].Put(t.Context(), tenant, "crm", putOf(key, `1`)); err != nil {
-				t.Fatal(err)
+				t.Fatalf("Put: %v", err)
 			}
 		}
 	}
 	page, err := two[0].List(t.Context(), ours, "crm", api.DocumentList{Namespace: "settings", Limit: 1})
 	if err != nil || page.NextCursor == nil {
-		t.Fatalf("%+v, %v", page, err)
+		t.Fatalf("List: got %+v, %v; want no error and page.NextCursor != nil", page, err)
 	}
 	next := api.DocumentList{Namespace: "settings", Cursor: *page.NextCursor}
 	if page, err := two[1].List(t.Context(), ours, "crm", next); err != nil || len(page.Items) != 1 || page.Items[0].Key != "b" {
-		t.Errorf("%+v, %v", page, err)
+		t.Errorf("List: got %+v, %v; want no error and len(page.Items) == 1 and page.Items[0].Key == \"b\"", page, err)
 	}
 	for _, elsewhere := range []struct{ tenant, install string }{{theirs, "crm"}, {ours, "crm2"}} {
-		if _, err := two[0].List(t.Context(), elsewhere.tenant, elsewhere.install, next); api.ErrorCode(err) != api.CodeValidationFailed {
-			t.Errorf("%+v: %v", elsewhere, err)
+		if _, err := two[0].List(t.Context(), elsewhere.tenant, elsewhere.install, next); api.ErrorCode(err) != api.CodeDocumentInvalid {
+			t.Errorf("List: got %+v: %v; want CodeDocumentInvalid", elsewhere, err)
 		}
 	}
 	// No letter of it can be another.
@@ -116,8 +117,8 @@ func TestCursorsAreOneTenantsOnEveryReplica(t *testing.T) {
 			letter = "B"
 		}
 		changed.Cursor = next.Cursor[:i] + letter + next.Cursor[i+1:]
-		if _, err := two[0].List(t.Context(), ours, "crm", changed); api.ErrorCode(err) != api.CodeValidationFailed {
-			t.Errorf("letter %d: %v", i, err)
+		if _, err := two[0].List(t.Context(), ours, "crm", changed); api.ErrorCode(err) != api.CodeDocumentInvalid {
+			t.Errorf("letter %d: %v; want CodeDocumentInvalid", i, err)
 		}
 	}
 }
@@ -149,11 +150,11 @@ func TestOperationsAreOneRoundTrip(t *testing.T) {
 	store := storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL})
 	service, err := documents.New(t.Context(), store, documents.Config{Quota: documents.DefaultQuota()})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("documents.New: %v", err)
 	}
 	tenant, ctx := storagetest.Tenant(t), t.Context()
 	if err := service.SetSchema(ctx, tenant, "crm", "settings", []byte(`{"type":"number"}`)); err != nil {
-		t.Fatal(err)
+		t.Fatalf("service.SetSchema: %v", err)
 	}
 	operations := map[string]func() error{
 		"put": func() error { _, err := service.Put(ctx, tenant, "crm", putOf("a", `1`)); return err },
@@ -171,7 +172,7 @@ func TestOperationsAreOneRoundTrip(t *testing.T) {
 	}
 	for _, name := range []string{"put", "get", "list", "delete"} { // which loads the scripts
 		if err := operations[name](); err != nil {
-			t.Fatalf("%s: %v", name, err)
+			t.Fatalf("%s: operations: %v", name, err)
 		}
 	}
 	var trips roundTrips
@@ -179,10 +180,10 @@ func TestOperationsAreOneRoundTrip(t *testing.T) {
 	for name, operation := range operations {
 		before := trips.n.Load()
 		if err := operation(); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: operation: %v", name, err)
 		}
 		if n := trips.n.Load() - before; n != 1 {
-			t.Errorf("%s takes %d round trips", name, n)
+			t.Errorf("%s takes %d round trips; want n == 1", name, n)
 		}
 	}
 }
@@ -192,7 +193,7 @@ func TestMayUse(t *testing.T) {
 	service := replicas(t, storagetest.Redis(t).URL, 1)[0]
 	tenant, ctx := storagetest.Tenant(t), t.Context()
 	if _, err := service.RegisterInstall(ctx, tenant, api.Install{Install: "crm", Functions: []string{"payments/hello", "sales/*"}}); err != nil {
-		t.Fatal(err)
+		t.Fatalf("service.RegisterInstall: %v", err)
 	}
 	for _, tc := range []struct {
 		install, namespace, function string
@@ -205,14 +206,14 @@ func TestMayUse(t *testing.T) {
 		{"crm", "sales", "any", ""},
 		{"crm", "payments", "other", api.CodeStorageDenied},
 		{"none", "payments", "hello", api.CodeStorageDenied},
-		{"a b", "payments", "hello", api.CodeValidationFailed},
+		{"a b", "payments", "hello", api.CodeDocumentInvalid},
 	} {
 		if err := service.MayUse(ctx, tenant, tc.install, tc.namespace, tc.function); api.ErrorCode(err) != tc.want {
-			t.Errorf("%+v: %v", tc, err)
+			t.Errorf("service.MayUse: got %+v: %v; want the code tc.want", tc, err)
 		}
 	}
 	if err := service.MayUse(ctx, storagetest.Tenant(t), "crm", "payments", "hello"); api.ErrorCode(err) != api.CodeStorageDenied {
-		t.Errorf("another tenant's: %v", err)
+		t.Errorf("another tenant's: %v; want CodeStorageDenied", err)
 	}
 }
 
@@ -223,13 +224,13 @@ func TestRates(t *testing.T) {
 	service, err := documents.New(t.Context(), storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL}),
 		documents.Config{Rate: 3, Clock: func() time.Time { return now }})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("documents.New: %v", err)
 	}
 	burst := func(tenant string) (done int) {
 		for {
 			_, err := service.List(t.Context(), tenant, "crm", api.DocumentList{Namespace: "settings"})
 			if err != nil && api.ErrorCode(err) != api.CodeRateLimited {
-				t.Fatal(err)
+				t.Fatalf("service.List: got %v; want (no error or CodeRateLimited)", err)
 			}
 			if err != nil || done > 10 {
 				return done
@@ -255,7 +256,7 @@ func TestServicesThatCannotBe(t *testing.T) {
 	store := storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL})
 	for _, bad := range []documents.Config{{Rate: -1}, {Quota: documents.Quota{TenantBytes: -1}}} {
 		if _, err := documents.New(t.Context(), store, bad); err == nil {
-			t.Errorf("%+v is taken", bad)
+			t.Errorf("%+v is taken; want an error", bad)
 		}
 	}
 	if _, err := documents.New(t.Context(), nil, documents.Config{}); err == nil {
@@ -275,12 +276,12 @@ func TestTooManyItemsAreNotLookedAt(t *testing.T) {
 		"transact": func() error { _, err := service.Transact(t.Context(), tenant, "crm", all); return err },
 	} {
 		n := testing.AllocsPerRun(1, func() {
-			if err := operation(); api.ErrorCode(err) != api.CodeValidationFailed {
-				t.Errorf("%s: %v", name, err)
+			if err := operation(); api.ErrorCode(err) != api.CodeDocumentInvalid {
+				t.Errorf("%s: operation: got %v; want CodeDocumentInvalid", name, err)
 			}
 		})
 		if n > 1000 {
-			t.Errorf("%s makes %.0f allocations", name, n)
+			t.Errorf("%s makes %.0f allocations; want n <= 1000", name, n)
 		}
 	}
 }
@@ -293,7 +294,7 @@ func TestListingsTakeFewRoundTrips(t *testing.T) {
 	store := storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL})
 	service, err := documents.New(t.Context(), store, documents.Config{Clock: func() time.Time { return time.UnixMilli(now.Load()) }})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("documents.New: %v", err)
 	}
 	tenant, ctx := storagetest.Tenant(t), t.Context()
 	ttl := int64(api.MinDocumentTTLSeconds)
@@ -303,7 +304,7 @@ func TestListingsTakeFewRoundTrips(t *testing.T) {
 			items[i] = api.DocumentItem{Key: fmt.Sprintf("%03d", bulk*len(items)+i), Value: json.RawMessage(`1`), TTLSeconds: &ttl}
 		}
 		if _, err := service.BulkPut(ctx, tenant, "crm", api.DocumentBulkPut{Namespace: "settings", Items: items}); err != nil {
-			t.Fatal(err)
+			t.Fatalf("service.BulkPut: %v", err)
 		}
 	}
 	var trips roundTrips
@@ -314,10 +315,10 @@ func TestListingsTakeFewRoundTrips(t *testing.T) {
 		before := trips.n.Load()
 		page, err := service.List(ctx, tenant, "crm", query)
 		if err != nil || len(page.Items) != 0 || page.NextCursor != nil {
-			t.Errorf("%s: %+v %v", name, page, err)
+			t.Errorf("%s: service.List: got %+v %v; want no error and len(page.Items) == 0 and page.NextCursor == nil", name, page, err)
 		}
 		if n := trips.n.Load() - before; n > 6 {
-			t.Errorf("%s takes %d round trips", name, n)
+			t.Errorf("%s takes %d round trips; want n <= 6", name, n)
 		}
 	}
 	list("a filter, with values", api.DocumentList{IncludeValues: true, Metadata: map[string]json.RawMessage{"kind": json.RawMessage(`1`)}})
@@ -330,7 +331,7 @@ func TestSchemasAreText(t *testing.T) {
 	t.Parallel()
 	service := replicas(t, storagetest.Redis(t).URL, 1)[0]
 	err := service.SetSchema(t.Context(), storagetest.Tenant(t), "crm", "settings", []byte("{\"title\":\"\xff\"}"))
-	if api.ErrorCode(err) != api.CodeValidationFailed {
-		t.Error(err)
+	if api.ErrorCode(err) != api.CodeDocumentInvalid {
+		t.Errorf("service.SetSchema: got %v; want CodeDocumentInvalid", err)
 	}
 }

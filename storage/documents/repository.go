@@ -24,53 +24,53 @@ const (
 	scriptRecountTenant = "document_recount_tenant.lua"
 )
 
-// Repository keeps the documents, namespace by namespace of a tenant's installs, with what
-// is counted of them and a feed of their changes. Names and values are the caller's to
-// check.
+// Repository keeps documents, the counts of each namespace and tenant, and a feed of each
+// namespace's changes. The caller validates names and values.
 //
-// A document that has expired is gone for every reader at once; its record, and what it
-// takes of a quota, goes with whoever meets it first: a reader, a writer who lacks room,
-// or the sweeper.
+// No reader sees a document that has expired. Its record, and its share of a quota, are
+// removed by the first caller that meets it: a reader, a writer that lacks room, or the
+// sweeper.
 type Repository struct {
 	s      *storage.Store
-	floors storage.Floors // of the sets of what expires
+	floors storage.Floors // of the sets of expiring documents
 	feeds  feeds
 }
 
-// NewRepository gives the documents in s.
+// NewRepository returns the documents in s.
 func NewRepository(s *storage.Store) *Repository { return &Repository{s: s, feeds: feeds{s: s}} }
 
-// Record is a document as it is stored.
+// Record is a stored document.
 type Record struct {
 	Key         string `json:"-"`
 	Revision    int64  `json:"revision"`
 	CreatedAtMS int64  `json:"created_at_ms"`
 	ExpiresAtMS int64  `json:"expires_at_ms"` // 0: never
-	// Bytes is what it takes of a quota: its key, metadata and value.
+	// Bytes counts against the quota: the bytes of key, metadata and value.
 	Bytes       int64           `json:"bytes"`
 	UpdatedAtMS int64           `json:"updated_at_ms"`
 	Metadata    json.RawMessage `json:"metadata"`
-	Value       json.RawMessage `json:"value"` // nil where it was not asked for
+	Value       json.RawMessage `json:"value"` // nil if it was not requested
 }
 
-// Expired says whether the document is gone at nowMS.
+// Expired reports whether the document has expired at nowMS.
 func (d *Record) Expired(nowMS int64) bool {
 	return d.ExpiresAtMS > 0 && d.ExpiresAtMS <= nowMS
 }
 
-// Count is how much there is of documents.
+// Count is a number of documents and their bytes.
 type Count struct{ Records, Bytes int64 }
 
-// Quota is how much there may be, 0 for no bound.
+// Quota limits the documents and bytes of a namespace and of a tenant; a zero field is no
+// limit.
 type Quota struct{ NamespaceRecords, NamespaceBytes, TenantRecords, TenantBytes int64 }
 
-// Get reads a document. CodeDocumentNotFound.
+// Get returns a document with its value. CodeDocumentNotFound.
 func (r *Repository) Get(ctx context.Context, p storage.DocumentPath, key string, nowMS int64) (*Record, error) {
 	raw, err := storage.Optional(r.s.Client().HGet(ctx, r.s.Keys().Documents(p).Records(), key))
 	if err != nil {
 		return nil, storage.Failure(ctx, "read document", err)
 	}
-	if raw == "" { // there is none, or it is being removed
+	if raw == "" { // it does not exist, or it is being removed
 		return nil, notFound(key)
 	}
 	d, err := parseRecord(key, raw)
@@ -78,7 +78,7 @@ func (r *Repository) Get(ctx context.Context, p storage.DocumentPath, key string
 		return nil, err
 	}
 	if d.Expired(nowMS) {
-		// The answer is the same where this fails, and the sweeper comes by.
+		// Best effort: the answer does not depend on it, and the sweeper removes the rest.
 		_ = r.Expire(ctx, p, []string{key}, nowMS)
 		return nil, notFound(key)
 	}
@@ -86,10 +86,10 @@ func (r *Repository) Get(ctx context.Context, p storage.DocumentPath, key string
 }
 
 func notFound(key string) error {
-	return api.Errorf(api.CodeDocumentNotFound, "there is no document %q", key)
+	return api.Errorf(api.CodeDocumentNotFound, "document %q does not exist", key)
 }
 
-// parseRecord reads a record, or one without its value.
+// parseRecord parses a stored record, with or without its value.
 func parseRecord(key, raw string) (*Record, error) {
 	d := &Record{Key: key}
 	if err := json.Unmarshal([]byte(raw), d); err != nil {
@@ -98,8 +98,8 @@ func parseRecord(key, raw string) (*Record, error) {
 	return d, nil
 }
 
-// Use is how much a namespace of documents and its tenant hold. It is never less than what
-// is stored; after a crash it may be more, until the sweeper has counted again.
+// Use returns the counts of a namespace and of its tenant. They are never below the stored
+// amount. After a crash they may be above it, until the sweeper has recounted.
 func (r *Repository) Use(ctx context.Context, p storage.DocumentPath) (namespace, tenant Count, err error) {
 	pipe := r.s.Client().Pipeline()
 	of := pipe.HMGet(ctx, r.s.Keys().DocumentUsage(p.Tenant, p.Install), p.Namespace+":r", p.Namespace+":b")
@@ -110,12 +110,12 @@ func (r *Repository) Use(ctx context.Context, p storage.DocumentPath) (namespace
 	return countOf(of.Val()), countOf(all.Val()), nil
 }
 
-// countOf reads two counters, which may be missing.
+// countOf parses two counters, each of which may be missing.
 func countOf(fields []any) Count {
 	return Count{Records: replyInt(fields[0]), Bytes: replyInt(fields[1])}
 }
 
-// replyInt reads a number that a script or a hash holds; what is none is 0.
+// replyInt returns the number in a reply of a script or a hash, 0 for any other reply.
 func replyInt(v any) int64 {
 	if n, ok := v.(int64); ok {
 		return n
@@ -125,7 +125,7 @@ func replyInt(v any) int64 {
 	return n
 }
 
-// CursorKey gives the key that cursors are authenticated with, the same to every process.
+// CursorKey returns the key that authenticates cursors. It is the same in every process.
 func (r *Repository) CursorKey(ctx context.Context) ([]byte, error) {
 	var fresh [32]byte
 	if _, err := rand.Read(fresh[:]); err != nil {

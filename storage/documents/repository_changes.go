@@ -9,17 +9,17 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// Feed is part of a namespace's feed of changes.
+// Feed is a part of a namespace's feed of changes.
 type Feed struct {
 	Changes []api.DocumentChange
-	// Latest is the id of the last change that the namespace had.
+	// Latest is the id of the namespace's last change.
 	Latest int64
-	// Lost says that changes before Changes were asked for and are not kept any more.
+	// Lost reports that earlier changes were requested that the feed no longer holds.
 	Lost bool
 }
 
-// Changes reads up to limit changes of a namespace behind the one with id since, 0 for the
-// start. Every change that was made is among them, in the order in which they were made.
+// Changes reads up to limit changes of a namespace, after the change with the id since (0
+// for the start), in the order in which they were made.
 func (r *Repository) Changes(ctx context.Context, p storage.DocumentPath, since int64, limit int) (feed Feed, err error) {
 	key := r.s.Keys().Documents(p).Changes()
 	pipe := r.s.Client().Pipeline()
@@ -44,8 +44,8 @@ func (r *Repository) Changes(ctx context.Context, p storage.DocumentPath, since 
 	if first <= since+1 {
 		return feed, nil
 	}
-	// Either the feed's older end is gone, or a crash kept a change from happening: then
-	// there is what came before.
+	// Either the feed has been trimmed, or a crash prevented the change of this id. In the
+	// second case the feed still holds an earlier entry.
 	before, err := storage.StreamEntries(r.s.Client().Do(ctx, "XREVRANGE", key, since, "-", "COUNT", 1))
 	feed.Lost = len(before) == 0
 	return feed, storage.Failure(ctx, "read changes", err)

@@ -10,14 +10,15 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// expiringPlaces is how many namespaces one step of ExpireDue goes to.
-const expiringPlaces = 8
+// expireNamespaces is the number of namespaces that one call of ExpireDue visits.
+const expireNamespaces = 8
 
-// ExpireDue removes documents of a tenant that have expired, up to limit in each of a few
-// namespaces. n is how many were due, more whether some may be left.
+// ExpireDue removes expired documents of a tenant, up to limit in each of a few
+// namespaces. n is the number of documents that were due; more reports whether others may
+// remain.
 func (r *Repository) ExpireDue(ctx context.Context, tenant string, nowMS int64, limit int) (n int, more bool, err error) {
 	expiring := r.s.Keys().DocumentExpiring(tenant)
-	places, err := r.due(ctx, expiring, nowMS, expiringPlaces)
+	places, err := r.due(ctx, expiring, nowMS, expireNamespaces)
 	if err != nil {
 		return 0, false, err
 	}
@@ -29,14 +30,14 @@ func (r *Repository) ExpireDue(ctx context.Context, tenant string, nowMS int64, 
 			return n, true, err
 		}
 	}
-	if len(places) < expiringPlaces && !more {
+	if len(places) < expireNamespaces && !more {
 		r.floors.Consumed(expiring, nowMS, nowMS)
 	}
-	return n, more || len(places) == expiringPlaces, nil
+	return n, more || len(places) == expireNamespaces, nil
 }
 
-// expireIn removes documents of a namespace that have expired, and says what is left there
-// to whoever asks its tenant.
+// expireIn removes expired documents of a namespace, and updates the namespace's next
+// expiry in its tenant's set.
 func (r *Repository) expireIn(ctx context.Context, p storage.DocumentPath, nowMS int64, limit int) (n int, more bool, err error) {
 	limit = min(max(limit, 1), MaxSteps)
 	expiry := r.s.Keys().Documents(p).Expiry()
@@ -58,7 +59,7 @@ func (r *Repository) expireIn(ctx context.Context, p storage.DocumentPath, nowMS
 	return len(keys), false, err
 }
 
-// Expire removes those of some documents that have expired.
+// Expire removes those of the given documents that have expired.
 func (r *Repository) Expire(ctx context.Context, p storage.DocumentPath, keys []string, nowMS int64) error {
 	_, err := r.write(ctx, p, expirySteps(keys), Quota{}, "", nowMS)
 	if err == nil {
@@ -67,7 +68,7 @@ func (r *Repository) Expire(ctx context.Context, p storage.DocumentPath, keys []
 	return err
 }
 
-// due reads the members of a set that are due at nowMS, from its floor on.
+// due returns the members of a set that are due at nowMS, from its floor on.
 func (r *Repository) due(ctx context.Context, key string, nowMS int64, limit int) ([]string, error) {
 	members, err := r.s.Client().ZRangeByScore(ctx, key, &redis.ZRangeBy{
 		Min: strconv.FormatInt(r.floors.From(key, nowMS), 10), Max: strconv.FormatInt(nowMS, 10), Count: int64(limit),
@@ -75,10 +76,11 @@ func (r *Repository) due(ctx context.Context, key string, nowMS int64, limit int
 	return members, storage.Failure(ctx, "read what expires", err)
 }
 
-// makeRoom removes what has expired in the namespace, and where there is nothing, in its
-// tenant.
+// makeRoom removes expired documents of the namespace, or, if it has none, of its tenant.
+// It returns the number of removed documents.
 func (r *Repository) makeRoom(ctx context.Context, p storage.DocumentPath, nowMS int64) (freed int, err error) {
-	if freed, _, err = r.expireIn(ctx, p, nowMS, MaxSteps); freed > 0 || err != nil {
+	freed, _, err = r.expireIn(ctx, p, nowMS, MaxSteps)
+	if freed > 0 || err != nil {
 		return freed, err
 	}
 	freed, _, err = r.ExpireDue(ctx, p.Tenant, nowMS, MaxSteps)

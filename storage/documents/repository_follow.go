@@ -12,26 +12,27 @@ import (
 )
 
 const (
-	// feedsEvery is how often the news of one process is published at most.
-	feedsEvery = 5 * time.Millisecond
-	// feedsTimeout bounds one publishing.
-	feedsTimeout = 5 * time.Second
+	// publishInterval is the shortest time between two publishings of one process.
+	publishInterval = 5 * time.Millisecond
+	// publishTimeout limits the duration of one publishing.
+	publishTimeout = 5 * time.Second
 )
 
-// feeds tells those who follow a namespace that it changed: in this process at once, in
-// others by a notice. Notices are best effort: who waits for one also looks by itself.
+// feeds notifies the followers of a namespace of its changes: followers in this process
+// directly, others by a notice through the store. Notices are best effort; followers must
+// also look by themselves from time to time.
 type feeds struct {
 	s *storage.Store
 
-	mu        sync.Mutex
-	fresh     map[storage.DocumentPath]struct{} // to be published
-	sending   bool
-	listening bool
-	waiting   map[storage.DocumentPath]map[chan struct{}]struct{}
+	mu          sync.Mutex
+	unpublished map[storage.DocumentPath]struct{} // namespaces with changes that are not published yet
+	sending     bool
+	listening   bool
+	waiting     map[storage.DocumentPath]map[chan struct{}]struct{}
 }
 
-// Follow gives a channel that gets a token whenever the namespace may have changed, until
-// done is called.
+// Follow returns a channel that receives a token whenever the namespace may have changed,
+// until done is called.
 func (r *Repository) Follow(p storage.DocumentPath) (changed <-chan struct{}, done func()) {
 	return r.feeds.follow(p)
 }
@@ -60,45 +61,46 @@ func (f *feeds) follow(p storage.DocumentPath) (changed <-chan struct{}, done fu
 	}
 }
 
-// wrote tells of a change, here and elsewhere.
+// wrote notifies the followers of p in this process, and publishes a notice to the others.
 func (f *feeds) wrote(p storage.DocumentPath) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.tell(p)
-	if f.fresh == nil {
-		f.fresh = map[storage.DocumentPath]struct{}{}
+	f.notify(p)
+	if f.unpublished == nil {
+		f.unpublished = map[storage.DocumentPath]struct{}{}
 	}
-	f.fresh[p] = struct{}{}
+	f.unpublished[p] = struct{}{}
 	if !f.sending {
 		f.sending = f.s.Go(f.send)
 	}
 }
 
-// tell wakes those who wait here. f.mu is held.
-func (f *feeds) tell(p storage.DocumentPath) {
+// notify wakes the followers in this process. The caller holds f.mu.
+func (f *feeds) notify(p storage.DocumentPath) {
 	for ch := range f.waiting[p] {
 		select {
 		case ch <- struct{}{}:
-		default: // a token is there already
+		default: // the channel holds a token already
 		}
 	}
 }
 
-// send publishes what is fresh, until nothing is.
+// send publishes notices until none are left. Notices of one namespace within
+// publishInterval become one.
 func (f *feeds) send(life context.Context) {
 	for {
 		f.mu.Lock()
-		fresh := f.fresh
-		f.fresh = nil
-		f.sending = len(fresh) > 0
+		batch := f.unpublished
+		f.unpublished = nil
+		f.sending = len(batch) > 0
 		f.mu.Unlock()
-		if len(fresh) == 0 {
+		if len(batch) == 0 {
 			return
 		}
-		ctx, cancel := context.WithTimeout(life, feedsTimeout)
+		ctx, cancel := context.WithTimeout(life, publishTimeout)
 		if node, err := f.s.Publisher(ctx, f.s.Keys().DocumentChangesChannel()); err == nil { // best effort
 			pipe := node.Pipeline()
-			for p := range fresh {
+			for p := range batch {
 				pipe.Publish(ctx, f.s.Keys().DocumentChangesChannel(), p.Tenant+"/"+p.Install+"/"+p.Namespace)
 			}
 			_, _ = pipe.Exec(ctx) // best effort
@@ -107,16 +109,16 @@ func (f *feeds) send(life context.Context) {
 		select {
 		case <-life.Done():
 			return
-		case <-time.After(feedsEvery):
+		case <-time.After(publishInterval):
 		}
 	}
 }
 
-// listen hears the notices of all processes until the Store is closed. Where the
-// connection was made anew, everybody looks: notices may have gone unheard.
+// listen receives the notices of all processes until life ends. After a reconnection every
+// follower is woken, since notices may have been missed.
 func (f *feeds) listen(life context.Context) {
 	sub := f.s.Client().Subscribe(life, f.s.Keys().DocumentChangesChannel())
-	defer func() { _ = sub.Close() }() // there is nobody left to tell
+	defer func() { _ = sub.Close() }() // the subscription ends either way
 	events := sub.ChannelWithSubscriptions()
 	for {
 		select {
@@ -126,22 +128,22 @@ func (f *feeds) listen(life context.Context) {
 			if !open {
 				return
 			}
-			f.hear(event)
+			f.receive(event)
 		}
 	}
 }
 
-func (f *feeds) hear(event any) {
+func (f *feeds) receive(event any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch event := event.(type) {
 	case *redis.Subscription:
 		for p := range f.waiting {
-			f.tell(p)
+			f.notify(p)
 		}
 	case *redis.Message:
 		tenant, rest, _ := strings.Cut(event.Payload, "/")
 		install, namespace, _ := strings.Cut(rest, "/")
-		f.tell(storage.DocumentPath{Tenant: tenant, Install: install, Namespace: namespace})
+		f.notify(storage.DocumentPath{Tenant: tenant, Install: install, Namespace: namespace})
 	}
 }

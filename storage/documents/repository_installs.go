@@ -10,8 +10,9 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// RegisterInstall stores what a tenant says of an install, in place of what it said before;
-// the time at which it came into being stays. It gives the install as it is then.
+// RegisterInstall stores the registration of an install, in place of the earlier one,
+// whose CreatedAt it keeps. It returns the stored registration. CodeDocumentInvalid where
+// the tenant has api.MaxDocumentInstalls installs.
 func (r *Repository) RegisterInstall(ctx context.Context, tenant string, install api.Install) (*api.Install, error) {
 	before, err := r.GetInstall(ctx, tenant, install.Install)
 	switch {
@@ -24,11 +25,11 @@ func (r *Repository) RegisterInstall(ctx context.Context, tenant string, install
 	if err != nil {
 		return nil, err
 	}
-	// The lists first: what is stored can be reached from their root.
+	// The lists first, so that every stored install can be reached from their root.
 	if err := storage.NewTenants(r.s).RegisterDocuments(ctx, tenant); err != nil {
 		return nil, err
 	}
-	// Administrators who race may go beyond the bound by their number.
+	// Concurrent registrations may exceed the limit by their number.
 	if n, err := r.s.Client().ZCard(ctx, r.s.Keys().DocumentInstalls(tenant)).Result(); err != nil {
 		return nil, storage.Failure(ctx, "register install", err)
 	} else if before == nil && n >= api.MaxDocumentInstalls {
@@ -40,8 +41,8 @@ func (r *Repository) RegisterInstall(ctx context.Context, tenant string, install
 	return &install, storage.Failure(ctx, "register install", r.s.Client().Set(ctx, r.s.Keys().DocumentInstallMeta(tenant, install.Install), raw, 0).Err())
 }
 
-// GetInstall gives what was registered of an install. CodeDocumentNotFound where nothing
-// was, though it may have documents.
+// GetInstall returns the registration of an install. CodeDocumentNotFound if it is not
+// registered, although it may have documents.
 func (r *Repository) GetInstall(ctx context.Context, tenant, install string) (*api.Install, error) {
 	raw, err := r.s.Client().Get(ctx, r.s.Keys().DocumentInstallMeta(tenant, install)).Result()
 	if errors.Is(err, redis.Nil) {
@@ -55,22 +56,19 @@ func (r *Repository) GetInstall(ctx context.Context, tenant, install string) (*a
 }
 
 func installNotFound(install string) error {
-	return api.Errorf(api.CodeDocumentNotFound, "there is no install %q", install)
+	return api.Errorf(api.CodeDocumentNotFound, "install %q does not exist", install)
 }
 
-// Installs is a page of a tenant's installs by id, beginning behind after: those that are
-// registered, and those that have had documents, of which nothing but the id may be known.
-// next is "" at the end, else what to pass as after.
+// Installs returns a page of a tenant's installs by id, after the id after: registered
+// installs, and installs that have had documents, of which only the id may be known. next
+// is "" at the end, else the after of the next page.
 func (r *Repository) Installs(ctx context.Context, tenant, after string, limit int) (items []api.Install, next string, err error) {
 	limit = storage.PageLimit(limit)
 	ids, err := r.s.LexRange(ctx, r.s.Keys().DocumentInstalls(tenant), after, limit+1)
 	if err != nil {
 		return nil, "", storage.Failure(ctx, "list installs", err)
 	}
-	if len(ids) > limit {
-		ids = ids[:limit]
-		next = ids[limit-1]
-	}
+	ids, next = storage.FirstPage(ids, limit)
 	keys := make([]string, len(ids))
 	for i, id := range ids {
 		keys[i] = r.s.Keys().DocumentInstallMeta(tenant, id)
@@ -82,7 +80,8 @@ func (r *Repository) Installs(ctx context.Context, tenant, after string, limit i
 	items = make([]api.Install, len(ids))
 	for i, raw := range raws {
 		if raw != "" {
-			if items[i], err = storage.Decode[api.Install](raw); err != nil {
+			items[i], err = storage.Decode[api.Install](raw)
+			if err != nil {
 				return nil, "", err
 			}
 		}
@@ -91,8 +90,9 @@ func (r *Repository) Installs(ctx context.Context, tenant, after string, limit i
 	return items, next, nil
 }
 
-// DeleteInstall deletes an install with all its documents step by step, up to limit
-// documents of each namespace. more says that it is not done. CodeDocumentNotFound.
+// DeleteInstall deletes an install and its documents in steps: one call removes up to
+// limit documents of each namespace. more reports whether another call is needed.
+// CodeDocumentNotFound.
 func (r *Repository) DeleteInstall(ctx context.Context, tenant, install string, limit int) (removed int, more bool, err error) {
 	k := r.s.Keys()
 	switch err := r.s.Client().ZScore(ctx, k.DocumentInstalls(tenant), install).Err(); {

@@ -13,18 +13,18 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// Namespace is a namespace of documents.
+// Namespace is a namespace of documents with its counts.
 type Namespace struct {
 	Name   string
 	Use    Count
 	Schema string // the digest of its schema, "" for none
 }
 
-// feedRetention is for how long the feed of a namespace that was deleted can be read.
+// feedRetention is how long the feed of a deleted namespace can be read.
 const feedRetention = 24 * time.Hour
 
-// Namespaces gives an install's namespaces, of which there are at most
-// api.MaxDocumentNamespaces, by name.
+// Namespaces returns an install's namespaces by name, of which there are at most
+// api.MaxDocumentNamespaces.
 func (r *Repository) Namespaces(ctx context.Context, tenant, install string) ([]Namespace, error) {
 	names, err := r.namespaces(ctx, tenant, install)
 	if err != nil || len(names) == 0 {
@@ -52,10 +52,10 @@ func (r *Repository) namespaces(ctx context.Context, tenant, install string) ([]
 	return names, storage.Failure(ctx, "list namespaces of documents", err)
 }
 
-// Clear deletes a namespace step by step: up to limit documents, each with its change in
-// the feed, and with the last of them the namespace, its schema and its count. more says
-// that it is not done; it may never be while others write. A higher limit reads less often
-// over what was deleted just now.
+// Clear deletes a namespace in steps: one call removes up to limit documents, each with
+// its change in the feed, and with the last document the namespace, its schema and its
+// count. more reports whether another call is needed, which remains so while other callers
+// write. A higher limit reads less often over entries that were just deleted.
 func (r *Repository) Clear(ctx context.Context, p storage.DocumentPath, limit int) (removed int, more bool, err error) {
 	k := r.s.Keys().Documents(p)
 	for after := ""; removed < max(limit, 1); {
@@ -82,12 +82,13 @@ func (r *Repository) Clear(ctx context.Context, p storage.DocumentPath, limit in
 	return removed, err != nil || reply != int64(1), err
 }
 
-// schemaDigest is the length of a schema's digest, which its record begins with.
+// schemaDigest is the length of a schema's digest, with which its record begins.
 const schemaDigest = 2 * sha256.Size
 
-// SetSchema gives a namespace, which comes into being if need be, its schema, and gives its
-// digest. Writes that keep to another are refused from then on; what is stored stays.
-// CodeValidationFailed where the install would have too many namespaces.
+// SetSchema stores the schema of a namespace, which it creates if necessary, and returns
+// the digest of the schema. From then on Write refuses callers that name another schema;
+// stored documents are not checked. CodeDocumentInvalid where the install has
+// api.MaxDocumentNamespaces namespaces.
 func (r *Repository) SetSchema(ctx context.Context, p storage.DocumentPath, raw []byte) (digest string, err error) {
 	sum := sha256.Sum256(raw)
 	digest = hex.EncodeToString(sum[:])
@@ -98,7 +99,7 @@ func (r *Repository) SetSchema(ctx context.Context, p storage.DocumentPath, raw 
 	})
 }
 
-// Schema gives a namespace's schema and its digest, "" for none.
+// Schema returns a namespace's schema and its digest, which is "" where it has no schema.
 func (r *Repository) Schema(ctx context.Context, p storage.DocumentPath) (raw []byte, digest string, err error) {
 	text, err := storage.Optional(r.s.Client().Get(ctx, r.s.Keys().Documents(p).Schema()))
 	if err != nil {
@@ -110,8 +111,7 @@ func (r *Repository) Schema(ctx context.Context, p storage.DocumentPath) (raw []
 	return []byte(text[schemaDigest:]), text[:schemaDigest], nil
 }
 
-// DeleteSchema lets a namespace's values be what they like. existed is false where it had
-// no schema.
+// DeleteSchema removes the schema of a namespace. existed reports whether it had one.
 func (r *Repository) DeleteSchema(ctx context.Context, p storage.DocumentPath) (existed bool, err error) {
 	n, err := r.s.Client().Del(ctx, r.s.Keys().Documents(p).Schema()).Result()
 	return n > 0, storage.Failure(ctx, "delete schema", err)

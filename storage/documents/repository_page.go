@@ -7,27 +7,27 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// Bounds of a listing's work.
+// Limits of one call of Page.
 const (
-	// maxRecordsScanned is how many records one call looks at for those that match.
+	// maxRecordsScanned is the number of records that one call reads in search of matches.
 	maxRecordsScanned = 2_000
-	// scanWindow is how many of those are read at once.
+	// scanWindow is the number of records that one command reads.
 	scanWindow = 100
 )
 
-// Query asks for documents by key.
+// Query selects documents by key.
 type Query struct {
 	Prefix string // of the keys
-	After  string // the key behind which to begin, "" for the start
+	After  string // the key after which to begin, "" for the start
 	Limit  int    // 0: api.DefaultDocumentPage; api.MaxDocumentPage at most
 	Values bool   // read the values as well
-	// Match says whether a document is to be listed; nil takes all.
+	// Match reports whether to list a document; nil lists all.
 	Match func(*Record) bool
 }
 
-// Page lists documents by key, in the order of its bytes. next is "" at the end, else
-// what to pass as After; a page may be short and still have one. A page that needs no more
-// than one look, as one without Match and without expired documents does, shows a single
+// Page lists documents in the byte order of their keys. next is "" at the end, else the
+// After of the next page; a page may be short and still have a next. A page that one read
+// suffices for, such as one without Match and without expired documents, shows a single
 // moment.
 func (r *Repository) Page(ctx context.Context, p storage.DocumentPath, q Query, nowMS int64) (items []Record, next string, err error) {
 	limit := q.Limit
@@ -36,12 +36,12 @@ func (r *Repository) Page(ctx context.Context, p storage.DocumentPath, q Query, 
 	}
 	limit = min(limit, api.MaxDocumentPage)
 	after := q.After
-	for looked := 0; looked < maxRecordsScanned; {
-		want := limit + 1 // one more shows whether there is a next page
-		if looked > 0 || q.Match != nil && !q.Values {
-			want = scanWindow // else a short page of few matches would be many small looks
+	for scanned := 0; scanned < maxRecordsScanned; {
+		want := limit + 1 // one more than the page holds: it decides whether a next page exists
+		if scanned > 0 || q.Match != nil && !q.Values {
+			want = scanWindow // few matches would otherwise cost many small reads
 		}
-		found, err := r.look(ctx, p, q, after, want)
+		found, err := r.scan(ctx, p, q, after, want)
 		if err != nil {
 			return nil, "", err
 		}
@@ -59,14 +59,14 @@ func (r *Repository) Page(ctx context.Context, p storage.DocumentPath, q Query, 
 		if len(found) < want {
 			return items, "", nil
 		}
-		looked += len(found)
+		scanned += len(found)
 	}
 	return items, after, nil
 }
 
-// look reads the next documents behind after; an entry of the index that has no record
-// has Revision 0.
-func (r *Repository) look(ctx context.Context, p storage.DocumentPath, q Query, after string, limit int) ([]Record, error) {
+// scan reads the documents that follow after. An entry of the index without a record has
+// Revision 0.
+func (r *Repository) scan(ctx context.Context, p storage.DocumentPath, q Query, after string, limit int) ([]Record, error) {
 	from, to := "["+q.Prefix, "+"
 	if q.Prefix == "" {
 		from = "-"
@@ -92,7 +92,8 @@ func (r *Repository) look(ctx context.Context, p storage.DocumentPath, q Query, 
 		raw, _ := pairs[i+1].(string)
 		d := &Record{Key: key}
 		if raw != "" {
-			if d, err = parseRecord(key, raw); err != nil {
+			d, err = parseRecord(key, raw)
+			if err != nil {
 				return nil, err
 			}
 		}
@@ -101,8 +102,8 @@ func (r *Repository) look(ctx context.Context, p storage.DocumentPath, q Query, 
 	return out, nil
 }
 
-// behindPrefix is the least text behind all that begin with prefix. Keys are UTF-8, in
-// which no byte is 255.
+// behindPrefix returns the least text that is greater than every text with the prefix.
+// Keys are UTF-8, in which no byte is 255.
 func behindPrefix(prefix string) string {
 	last := len(prefix) - 1
 	return prefix[:last] + string([]byte{prefix[last] + 1})

@@ -7,21 +7,22 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// recountPage is how many records one step of a recount reads, with their values.
+// recountPage is the number of records that one step of a recount reads, values included.
 const recountPage = 32
 
-// Recount is what a step of a recount did.
+// Recount is the result of one step of a recount.
 type Recount struct {
-	Done bool // at the end of a walk
-	// Drift is how much too much was counted, and is not any more. Less than nothing would
-	// be too little, which no crash makes it.
+	Done bool // the step was the last one of a walk
+	// Drift is the excess that the step removed from the counts. It is never negative: no
+	// crash leaves a count too low.
 	Drift Count
-	// Dangling are entries of the index that had no record, and went.
+	// Dangling is the number of index entries without a record, which were removed.
 	Dangling int
 }
 
-// Recount takes a step of a recount of a namespace, which goes on where anybody's last one
-// stopped. Others may write meanwhile. What it finds expired it removes.
+// Recount takes one step of a recount of a namespace. It continues where the last step of
+// any process ended; other callers may write meanwhile. It removes the expired documents
+// that it meets.
 func (r *Repository) Recount(ctx context.Context, p storage.DocumentPath, nowMS int64) (Recount, error) {
 	k := r.s.Keys().Documents(p)
 	reply, err := r.s.Script(ctx, scriptRecount,
@@ -43,13 +44,13 @@ func (r *Repository) Recount(ctx context.Context, p storage.DocumentPath, nowMS 
 	return out, r.Expire(ctx, p, expired, nowMS)
 }
 
-// recountHead is how many numbers a recount of a namespace answers; that of a tenant
-// answers the first three.
+// recountHead is the number of counters in the reply of a recount of a namespace. A
+// recount of a tenant replies with the first three.
 const recountHead = 4
 
 func recounted(parts []any) (Recount, error) {
 	if len(parts) < recountHead-1 {
-		return Recount{}, api.Errorf(api.CodeInternal, "a recount answered %v", parts)
+		return Recount{}, api.Errorf(api.CodeInternal, "the script of a recount replied %v", parts)
 	}
 	out := Recount{
 		Done:  replyInt(parts[0]) == 1,
@@ -61,8 +62,7 @@ func recounted(parts []any) (Recount, error) {
 	return out, nil
 }
 
-// RecountTenant takes a step of adding up what a tenant uses, an install a step, as Recount
-// does.
+// RecountTenant takes one step of a recount of a tenant: it adds up one install.
 func (r *Repository) RecountTenant(ctx context.Context, tenant string) (out Recount, err error) {
 	err = storage.RetryConflicts(ctx, func() error {
 		out, err = r.recountTenant(ctx, tenant)

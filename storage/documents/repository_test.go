@@ -43,7 +43,7 @@ func (d *harness) mustWrite(steps ...documents.Step) []documents.Record {
 	d.t.Helper()
 	out, err := d.write(steps...)
 	if err != nil {
-		d.t.Fatal(err)
+		d.t.Fatalf("write: %v", err)
 	}
 	return out
 }
@@ -52,7 +52,7 @@ func (d *harness) page(q documents.Query) (keys []string, next string) {
 	d.t.Helper()
 	items, next, err := d.Page(d.t.Context(), d.path, q, d.now)
 	if err != nil {
-		d.t.Fatal(err)
+		d.t.Fatalf("Page: %v", err)
 	}
 	for _, item := range items {
 		keys = append(keys, item.Key)
@@ -191,18 +191,18 @@ func TestAnExpiredDocumentIsGone(t *testing.T) {
 			Bytes: int64(len("goes{}22")), Metadata: json.RawMessage(`{}`), Value: json.RawMessage(`22`),
 		}
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
-			t.Error(err, diff)
+			t.Errorf("got error %v, difference (-want +got):\n%s", err, diff)
 		}
 		d.now++
 		if keys, next := d.page(documents.Query{}); !slices.Equal(keys, []string{"stays"}) || next != "" {
-			t.Error(keys, next)
+			t.Errorf("page: got %+v, %+v; want slices.Equal(keys, []string{\"stays\"}) and next == \"\"", keys, next)
 		}
 		if _, err := d.Get(t.Context(), d.path, "goes", d.now); api.ErrorCode(err) != api.CodeDocumentNotFound {
-			t.Error(err)
+			t.Errorf("Get: got %v; want CodeDocumentNotFound", err)
 		}
 		use, all, err := d.Use(t.Context(), d.path)
 		if want := (documents.Count{Records: 1, Bytes: 8}); err != nil || use != want || all != want {
-			t.Error("the read has not given its quota back:", use, all, err)
+			t.Errorf("the read has not given its quota back: got %+v, %+v, %v; want no error and use == want and all == want", use, all, err)
 		}
 	})
 }
@@ -250,7 +250,7 @@ func TestPagesOfDocuments(t *testing.T) {
 		}
 		items, _, err := d.Page(t.Context(), d.path, documents.Query{Limit: 1}, d.now)
 		if err != nil || items[0].Value != nil || string(items[0].Metadata) != `{"even":true,"text":"{\"value\":1}"}` {
-			t.Errorf("%+v %v", items, err)
+			t.Errorf("Page: got %+v %v; want no error and items[0].Value == nil and string(items[0].Metadata) == `{\"even\":true,\"text\":\"{\\\"value\\\":1}\"}`", items, err)
 		}
 	})
 }
@@ -266,28 +266,28 @@ func TestOnlyWhatHasExpiredExpires(t *testing.T) {
 		d.mustWrite(until(d.now+100, put("kept", "1")))
 		d.mustWrite(put("kept", "1"))
 		if err := s.Client().ZScore(t.Context(), expiry, "kept").Err(); !errors.Is(err, redis.Nil) {
-			t.Error("a document that stays is still due", err)
+			t.Errorf("ZScore: a document that stays is still due: got %v; want redis.Nil", err)
 		}
 		for _, key := range []string{"stays", "later", "nothing"} {
 			if err := s.Client().ZAdd(t.Context(), expiry, redis.Z{Score: float64(d.now + 1), Member: key}).Err(); err != nil {
-				t.Fatal(err)
+				t.Fatalf("ZAdd: %v", err)
 			}
 		}
 		d.now += 100
 		if n, more, err := d.ExpireDue(t.Context(), d.path.Tenant, d.now, 10); n != 4 || more || err != nil {
-			t.Error(n, more, err)
+			t.Errorf("ExpireDue: got %+v, %+v, %v; want n == 4 and more false and no error", n, more, err)
 		}
 		if keys, _ := d.page(documents.Query{}); !slices.Equal(keys, []string{"kept", "later", "stays"}) {
-			t.Error("there are", keys)
+			t.Errorf("page: there are: got %+v; want slices.Equal(keys, []string{\"kept\", \"later\", \"stays\"})", keys)
 		}
 		want := []redis.Z{{Score: float64(d.now + 400), Member: "later"}}
 		left, err := s.Client().ZRangeWithScores(t.Context(), expiry, 0, -1).Result()
 		if diff := cmp.Diff(want, left); err != nil || diff != "" {
-			t.Error(err, diff)
+			t.Errorf("got error %v, difference (-want +left):\n%s", err, diff)
 		}
 		due, err := s.Client().ZScore(t.Context(), d.key("expiring"), d.path.Install+"/"+d.path.Namespace).Result()
 		if err != nil || int64(due) != d.now+400 {
-			t.Error("the namespace is due at", due, err)
+			t.Errorf("ZScore: the namespace is due at: got %+v, %v; want no error and int64(due) == d.now+400", due, err)
 		}
 		d.audit("after all")
 	})

@@ -12,22 +12,23 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// MaxSteps bounds the steps of one write.
+// MaxSteps is the largest number of steps in one write.
 const MaxSteps = 100
 
-// Step is a check, a put or a delete, as its Op says (api.DocumentStepPut and the
-// like), in one write.
+// Step is a check, a put or a delete in a write, according to Op (api.DocumentStepPut and
+// its siblings).
 type Step struct {
 	Op  string
 	Key string
-	// Value and Metadata are compact JSON; no metadata is {}.
+	// Value and Metadata are compact JSON; empty metadata is {}.
 	Value, Metadata json.RawMessage
 	ExpiresAtMS     int64 // 0: never
-	// If is the revision that the document must have now, 0 for none at all; nil is any.
+	// If is the revision that the document must have, 0 if it must not exist; nil accepts
+	// any.
 	If *int64
 }
 
-// stepExpire removes a document that has expired, and no other.
+// stepExpire removes a document if it has expired.
 const stepExpire = "expire"
 
 func expirySteps(keys []string) []Step {
@@ -38,21 +39,23 @@ func expirySteps(keys []string) []Step {
 	return steps
 }
 
-// Write makes up to MaxSteps steps on documents of one namespace, all or none. schema
-// is the digest of the namespace's schema that the values keep to, "" for none. It gives
-// what each step's document is then, without Value and Metadata; Revision 0 is none.
+// Write makes up to MaxSteps steps on documents of one namespace, all or none. schema is
+// the digest of the namespace's schema that the values satisfy, "" for none. The result is
+// each step's document after the write, without Value and Metadata; Revision 0 means that
+// it does not exist.
 //
-// Where steps fail, the error has the first one's code and an item for each:
-// CodeRevisionMismatch; CodeDocumentNotFound for a delete of what is not there under
-// If; CodeValidationFailed for a key that an earlier step has. Other failures:
-// CodeQuotaExceeded with Quota; CodeValidationFailed where the install would have too many
-// namespaces; CodeStoreConflict where the schema is another.
+// Where steps fail, the error has the code of the first one and an item for each:
+// CodeRevisionMismatch; CodeDocumentNotFound for a conditional delete of a missing
+// document; CodeDocumentInvalid for a key that an earlier step has. Other failures:
+// CodeQuotaExceeded with Quota; CodeDocumentInvalid where the install has
+// api.MaxDocumentNamespaces namespaces; CodeStoreConflict where the namespace has another
+// schema.
 func (r *Repository) Write(ctx context.Context, p storage.DocumentPath, steps []Step, q Quota, schema string, nowMS int64) ([]Record, error) {
 	if err := checkSteps(steps); err != nil || len(steps) == 0 {
 		return nil, err
 	}
 	out, err := r.write(ctx, p, steps, q, schema, nowMS)
-	// Room that expired documents take is room.
+	// Expired documents must not refuse a write: their room is freed first.
 	for tries := 0; api.ErrorCode(err) == api.CodeQuotaExceeded && tries < makeRoomTries; tries++ {
 		freed, failed := r.makeRoom(ctx, p, nowMS)
 		if failed != nil {
@@ -69,20 +72,20 @@ func (r *Repository) Write(ctx context.Context, p storage.DocumentPath, steps []
 	return out, err
 }
 
-// makeRoomTries is how often a write that lacks room has what expired removed, up to
-// MaxSteps documents of each namespace at a time.
+// makeRoomTries is how often a write that lacks room removes expired documents, up to
+// MaxSteps of each namespace at a time.
 const makeRoomTries = 8
 
-// checkSteps refuses steps that no state of the store could let pass.
+// checkSteps refuses steps that fail in every state of the store.
 func checkSteps(steps []Step) error {
 	if len(steps) > MaxSteps {
-		return api.Errorf(api.CodeValidationFailed, "a write has at most %d steps", MaxSteps)
+		return api.Errorf(api.CodeDocumentInvalid, "a write has at most %d steps", MaxSteps)
 	}
 	var failed []api.ItemError
 	seen := make(map[string]struct{}, len(steps))
 	for i := range steps {
 		if _, twice := seen[steps[i].Key]; twice {
-			failed = append(failed, api.ItemError{Index: i, Code: api.CodeValidationFailed, Message: "an earlier item has the same key"})
+			failed = append(failed, api.ItemError{Index: i, Code: api.CodeDocumentInvalid, Message: "an earlier item has the same key"})
 		}
 		seen[steps[i].Key] = struct{}{}
 	}
@@ -98,7 +101,7 @@ func stepsFailed(items []api.ItemError) error {
 	return e
 }
 
-// write runs the script, and registers the namespace where it is new.
+// write runs the script of a write, and registers the namespace if it is new.
 func (r *Repository) write(ctx context.Context, p storage.DocumentPath, steps []Step, q Quota, schema string, nowMS int64) ([]Record, error) {
 	k := r.s.Keys().Documents(p)
 	keys := []string{
@@ -112,7 +115,7 @@ func (r *Repository) write(ctx context.Context, p storage.DocumentPath, steps []
 	}
 	eval := r.s.Script
 	if slices.ContainsFunc(steps, func(step Step) bool { return step.If != nil }) {
-		eval = r.s.ScriptOnce // it would find its own revision
+		eval = r.s.ScriptOnce // a repeated try would meet the revision that its first try wrote
 	}
 	var out []Record
 	err := r.registered(ctx, p, func() (bool, error) {
@@ -130,12 +133,12 @@ func (r *Repository) write(ctx context.Context, p storage.DocumentPath, steps []
 	return out, err
 }
 
-// registerTries is how often a write registers its namespace, which somebody else may be
+// registerTries is how often a write registers its namespace, which another caller may be
 // deleting.
 const registerTries = 5
 
-// registered calls do, which says whether it is done, and registers the namespace where it
-// is not for want of that.
+// registered calls do until it reports true, and registers the namespace before each
+// further call.
 func (r *Repository) registered(ctx context.Context, p storage.DocumentPath, do func() (bool, error)) error {
 	for range registerTries {
 		if done, err := do(); done || err != nil {
@@ -148,8 +151,9 @@ func (r *Repository) registered(ctx context.Context, p storage.DocumentPath, do 
 	return api.Errorf(api.CodeStoreConflict, "the namespace %q is being deleted", p.Namespace)
 }
 
-// register enters a namespace, below everything above it, before its first document.
-// CodeValidationFailed where the install, or the tenant, has as many as it may.
+// register adds a namespace to the registry, after its tenant and install, before its
+// first document is written. CodeDocumentInvalid where the install or the tenant has
+// reached its limit.
 func (r *Repository) register(ctx context.Context, p storage.DocumentPath) error {
 	if err := storage.NewTenants(r.s).RegisterDocuments(ctx, p.Tenant); err != nil {
 		return err
@@ -163,17 +167,17 @@ func (r *Repository) register(ctx context.Context, p storage.DocumentPath) error
 	case reply == int64(-1):
 		err = tooManyInstalls()
 	default:
-		err = api.Errorf(api.CodeValidationFailed, "the install %q has %d namespaces, as many as it may", p.Install, api.MaxDocumentNamespaces).
+		err = api.Errorf(api.CodeDocumentInvalid, "limit of %d namespaces reached by install %q", api.MaxDocumentNamespaces, p.Install).
 			WithFields(api.FieldError{Path: "namespace", Message: fmt.Sprintf("an install has at most %d", api.MaxDocumentNamespaces)})
 	}
 	return err
 }
 
 func tooManyInstalls() error {
-	return api.DocumentFieldError("install", fmt.Sprintf("the tenant has %d, as many as it may", api.MaxDocumentInstalls))
+	return api.DocumentFieldError("install", fmt.Sprintf("limit of %d installs reached", api.MaxDocumentInstalls))
 }
 
-// writeReply reads what the script answers.
+// writeReply parses the reply of the script of a write.
 func writeReply(steps []Step, parts []any) ([]Record, error) {
 	texts := make([]string, len(parts))
 	for i, part := range parts {
@@ -191,11 +195,11 @@ func writeReply(steps []Step, parts []any) ([]Record, error) {
 		return nil, stepsFailed(failedItems(texts[1:]))
 	case len(texts) == 5 && texts[0] == "quota":
 		use := &api.QuotaUse{Scope: texts[1], Unit: texts[2], Limit: replyInt(texts[3]), Used: replyInt(texts[4])}
-		e := api.Errorf(api.CodeQuotaExceeded, "the %s holds %d of %d %s, and has no room for this", use.Scope, use.Used, use.Limit, use.Unit)
+		e := api.Errorf(api.CodeQuotaExceeded, "the quota of the %s is exceeded: %d of %d %s in use", use.Scope, use.Used, use.Limit, use.Unit)
 		e.Quota = use
 		return nil, e
 	}
-	return nil, api.Errorf(api.CodeInternal, "%s answered %q", scriptWrite, texts)
+	return nil, api.Errorf(api.CodeInternal, "%s replied %q", scriptWrite, texts)
 }
 
 func writtenRecords(steps []Step, heads []string) ([]Record, error) {
@@ -214,7 +218,7 @@ func writtenRecords(steps []Step, heads []string) ([]Record, error) {
 	return out, nil
 }
 
-// failedItems reads pairs of an index and a code.
+// failedItems parses pairs of an index and a code.
 func failedItems(pairs []string) []api.ItemError {
 	var items []api.ItemError
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -228,7 +232,7 @@ func failedItems(pairs []string) []api.ItemError {
 	return items
 }
 
-// args are those of the script for one step.
+// args returns the script's arguments for one step.
 func (s *Step) args(nowMS int64) []any {
 	must := ""
 	if s.If != nil {

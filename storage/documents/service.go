@@ -15,21 +15,22 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// Config is what a Service can be told.
+// Config adjusts a Service. The zero value has no limits.
 type Config struct {
-	// Quota bounds what namespaces and tenants hold; zero members do not.
+	// Quota limits namespaces and tenants; a zero field is no limit.
 	Quota Quota
-	// Rate is how many operations a tenant may do each second on this replica (0: any).
+	// Rate is the largest number of operations of a tenant a second on this replica.
+	// Default: no limit.
 	Rate float64
-	// Clock tells the time of expiry (default: time.Now).
+	// Clock is the time by which documents expire. Default: time.Now.
 	Clock func() time.Time
-	// Metrics is where the operations are counted (default: nowhere).
+	// Metrics registers the metrics of the Service. Default: none.
 	Metrics prometheus.Registerer
 }
 
-// Service does the operations of the document storage. Each checks its request, and fails
-// with the codes of the storage's contract, CodeStoreUnavailable, or ctx's own error. Who
-// may ask is the caller's to know. It is safe for concurrent use.
+// Service implements the operations of the document store. Each validates its request, and
+// fails with the codes of the document contract, CodeStoreUnavailable, or the error of
+// ctx. The caller authorizes requests. A Service is safe for concurrent use.
 type Service struct {
 	store   *Repository
 	quota   Quota
@@ -37,16 +38,16 @@ type Service struct {
 	rates   rates
 	cursors cursors
 	schemas *schema.Cache
-	// digests are those of the schemas of namespaces that have one, as far as is known; the
-	// store says at each write whether it still is so.
+	// digests caches the digests of the schemas of namespaces. The store verifies the
+	// digest at each write.
 	digests *otter.Cache[storage.DocumentPath, string]
 	metrics *serviceMetrics
 }
 
-// knownNamespaces bounds the digests that are remembered.
+// knownNamespaces is the number of schema digests that are cached.
 const knownNamespaces = 10_000
 
-// New makes a service over a store. ctx bounds the call alone.
+// New returns a Service on store. ctx applies to New only; it is not retained.
 func New(ctx context.Context, store *storage.Store, cfg Config) (*Service, error) {
 	if store == nil {
 		return nil, errors.New("documents: a store is required")
@@ -76,7 +77,7 @@ func New(ctx context.Context, store *storage.Store, cfg Config) (*Service, error
 	return s, s.metrics.register(cfg.Metrics)
 }
 
-// DefaultQuota is that of a service of which nothing is said.
+// DefaultQuota returns the quota of a server without quota settings.
 func DefaultQuota() Quota {
 	return Quota{
 		NamespaceRecords: api.DefaultNamespaceRecords, NamespaceBytes: api.DefaultNamespaceBytes,
@@ -84,10 +85,10 @@ func DefaultQuota() Quota {
 	}
 }
 
-// now is the time in milliseconds since 1970.
+// now returns the time in milliseconds since 1970.
 func (s *Service) now() int64 { return s.clock().UnixMilli() }
 
-// path is a namespace whose names are checked. CodeValidationFailed.
+// path validates the names of a namespace. CodeDocumentInvalid.
 func path(tenant, install, namespace string) (storage.DocumentPath, error) {
 	p := storage.DocumentPath{Tenant: tenant, Install: install, Namespace: namespace}
 	if err := api.ValidateTenant(tenant); err != nil {
@@ -99,7 +100,8 @@ func path(tenant, install, namespace string) (storage.DocumentPath, error) {
 	return p, api.ValidateDocumentNamespace(namespace)
 }
 
-// enter is path for an operation, which counts against the tenant's rate.
+// enter validates the names of a namespace and counts an operation against the rate of the
+// tenant.
 func (s *Service) enter(tenant, install, namespace string) (storage.DocumentPath, error) {
 	p, err := path(tenant, install, namespace)
 	if err == nil {
@@ -108,8 +110,8 @@ func (s *Service) enter(tenant, install, namespace string) (storage.DocumentPath
 	return p, err
 }
 
-// Failure gives an error the code that the document storage has for it. Errors without a
-// code are CodeStorageInternal, but for those of a context.
+// Failure converts the code of err to the code that the document contract has for it. An
+// error without a code becomes CodeStorageInternal, except for an error of a context.
 func Failure(err error) error {
 	var coded *api.Error
 	switch {
@@ -130,17 +132,17 @@ func Failure(err error) error {
 	return &own
 }
 
-// codes are the storage's own for those of the platform.
+// codes maps codes of the platform to codes of the document contract.
 var codes = map[api.Code]api.Code{
 	api.CodeInternal:         api.CodeStorageInternal,
 	api.CodeAuthzDenied:      api.CodeStorageDenied,
-	api.CodeValidation:       api.CodeValidationFailed,
-	api.CodeValidationName:   api.CodeValidationFailed,
-	api.CodeValidationJSON:   api.CodeValidationFailed,
-	api.CodeValidationCursor: api.CodeValidationFailed,
+	api.CodeInvalid:          api.CodeDocumentInvalid,
+	api.CodeValidationName:   api.CodeDocumentInvalid,
+	api.CodeValidationJSON:   api.CodeDocumentInvalid,
+	api.CodeValidationCursor: api.CodeDocumentInvalid,
 }
 
-// moment is a time of the store's, nil for none.
+// moment converts milliseconds to a time; 0 is nil.
 func moment(ms int64) *time.Time {
 	if ms == 0 {
 		return nil
@@ -149,7 +151,7 @@ func moment(ms int64) *time.Time {
 	return &t
 }
 
-// document is a record as the API has it, without metadata and value.
+// document converts a record to its form in the API, without metadata and value.
 func document(p storage.DocumentPath, d *Record) api.Document {
 	return api.Document{
 		Namespace: p.Namespace, Key: d.Key, Revision: d.Revision, TTLExpiresAt: moment(d.ExpiresAtMS),

@@ -30,15 +30,16 @@ func (d direct) Do(t *testing.T, operation, body, ifRevision string) (int, []byt
 	if ifRevision != "" {
 		var get api.DocumentGet
 		if err := json.Unmarshal(request, &get); err != nil {
-			t.Fatal(err)
+			t.Fatalf("json.Unmarshal: %v", err)
 		}
 		n, err := strconv.ParseInt(ifRevision, 10, 64)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("strconv.ParseInt: %v", err)
 		}
 		get.IfRevision = &n
-		if request, err = json.Marshal(get); err != nil {
-			t.Fatal(err)
+		request, err = json.Marshal(get)
+		if err != nil {
+			t.Fatalf("json.Marshal: %v", err)
 		}
 	}
 	out, err := d.service.Do(t.Context(), d.tenant, d.install, operation, request)
@@ -55,7 +56,7 @@ func (d direct) Do(t *testing.T, operation, body, ifRevision string) (int, []byt
 	}
 	raw, err := json.Marshal(out)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("json.Marshal: %v", err)
 	}
 	return status, raw
 }
@@ -67,7 +68,7 @@ func TestServiceKeepsToTheContract(t *testing.T) {
 		store := storagetest.Open(t, storage.Config{URL: server.URL, Clock: cfg.Clock})
 		service, err := documents.New(t.Context(), store, cfg)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("documents.New: %v", err)
 		}
 		return direct{service, storagetest.Tenant(t), "crm"}
 	})

@@ -9,8 +9,8 @@ import (
 	"github.com/codesous/sous/api/schema"
 )
 
-// newStep makes the step of a store's write that op and item are, with JSON made compact.
-// Errors: CodeValidationFailed.
+// newStep validates item and converts it to a Step with compact JSON.
+// CodeDocumentInvalid.
 func newStep(op string, item *api.DocumentItem, nowMS int64) (Step, error) {
 	step := Step{Op: op, Key: item.Key, If: item.IfRevision}
 	if err := api.ValidateDocumentKey(item.Key); err != nil {
@@ -26,7 +26,8 @@ func newStep(op string, item *api.DocumentItem, nowMS int64) (Step, error) {
 		return step, api.DocumentFieldError("value", "is required")
 	}
 	var err error
-	if step.Value, err = compact(item.Value); err != nil {
+	step.Value, err = compact(item.Value)
+	if err != nil {
 		return step, api.DocumentFieldError("value", "is not JSON")
 	}
 	if len(step.Value) > api.MaxDocumentValueBytes {
@@ -35,7 +36,8 @@ func newStep(op string, item *api.DocumentItem, nowMS int64) (Step, error) {
 	if nesting(step.Value) > api.MaxDocumentNesting {
 		return step, api.DocumentFieldError("value", fmt.Sprintf("nests more than %d levels deep", api.MaxDocumentNesting))
 	}
-	if step.Metadata, err = compactMetadata(item.Metadata); err != nil {
+	step.Metadata, err = compactMetadata(item.Metadata)
+	if err != nil {
 		return step, err
 	}
 	if ttl := item.TTLSeconds; ttl != nil {
@@ -47,23 +49,24 @@ func newStep(op string, item *api.DocumentItem, nowMS int64) (Step, error) {
 	return step, nil
 }
 
-// onlyKey refuses what a check and a delete have no use for; null is nothing.
+// onlyKey refuses the fields that a check or a delete does not have; null counts as
+// absent.
 func onlyKey(op string, item *api.DocumentItem) error {
 	says := func(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 	switch {
 	case says(item.Value):
-		return api.DocumentFieldError("value", "stands with put alone")
+		return api.DocumentFieldError("value", "is allowed for put only")
 	case says(item.Metadata):
-		return api.DocumentFieldError("metadata", "stands with put alone")
+		return api.DocumentFieldError("metadata", "is allowed for put only")
 	case item.TTLSeconds != nil:
-		return api.DocumentFieldError("ttlSeconds", "stands with put alone")
+		return api.DocumentFieldError("ttlSeconds", "is allowed for put only")
 	case op == api.DocumentStepCheck && item.IfRevision == nil:
 		return api.DocumentFieldError("ifRevision", "is required of a check")
 	}
 	return nil
 }
 
-// noMetadata is what stands where none was given.
+// noMetadata is the metadata of a document that is put without any.
 var noMetadata = json.RawMessage(`{}`)
 
 func compactMetadata(raw json.RawMessage) (json.RawMessage, error) {
@@ -80,14 +83,15 @@ func compactMetadata(raw json.RawMessage) (json.RawMessage, error) {
 	return short, nil
 }
 
-// failure is what is wrong with one of several items.
+// failure is the error of one item of several.
 type failure struct {
 	index int
 	err   error
 }
 
-// failed gathers failures in one error of a code, "" for the first one's; the fields of
-// each stand below list. nil for no failure.
+// failed combines failures in one error with the given code, or with the code of the first
+// failure where code is "". The fields of each are below list in it. It is nil where
+// nothing failed.
 func failed(code api.Code, list string, failures []failure) error {
 	if len(failures) == 0 {
 		return nil
@@ -115,7 +119,8 @@ func failed(code api.Code, list string, failures []failure) error {
 	return e
 }
 
-// storeFailures takes apart what the store says of steps; nil where it is not about them.
+// storeFailures returns the failures of single steps in an error of the repository; nil
+// where the error is not about steps.
 func storeFailures(err error) []failure {
 	var e *api.Error
 	if !errors.As(err, &e) {

@@ -48,7 +48,7 @@ func TestAWalkMissesNothing(t *testing.T) {
 						step = remove(key)
 					}
 					if _, err := d.write(step, put(steady[rand.IntN(150)], "2")); err != nil {
-						t.Error(err)
+						t.Errorf("write: %v", err)
 						return
 					}
 				}
@@ -69,11 +69,11 @@ func TestAWalkMissesNothing(t *testing.T) {
 				q.After = next
 			}
 			if !slices.IsSorted(seen) || len(slices.Compact(slices.Clone(seen))) != len(seen) {
-				t.Errorf("out of order, or twice: %q", seen)
+				t.Errorf("out of order, or twice: %q; want slices.IsSorted(seen) and len(slices.Compact(slices.Clone(seen))) == len(seen)", seen)
 			}
 			seen = slices.DeleteFunc(seen, func(key string) bool { return !slices.Contains(steady, key) })
 			if !slices.Equal(seen, steady) {
-				t.Errorf("%d of %d documents", len(seen), len(steady))
+				t.Errorf("%d of %d documents; want slices.Equal(seen, steady)", len(seen), len(steady))
 			}
 		}
 		close(stop)
@@ -91,11 +91,12 @@ func TestALongSearchIsCutShort(t *testing.T) {
 		q := documents.Query{Match: func(d *documents.Record) bool { return d.Key == "key 0002400" }}
 		keys, next := d.page(q)
 		if len(keys) != 0 || next != "key 0001999" {
-			t.Errorf("%q %q", keys, next)
+			t.Errorf("page: got %q %q; want len(keys) == 0 and next == \"key 0001999\"", keys, next)
 		}
 		q.After = next
-		if keys, next = d.page(q); len(keys) != 1 || next != "" {
-			t.Errorf("%q %q", keys, next)
+		keys, next = d.page(q)
+		if len(keys) != 1 || next != "" {
+			t.Errorf("page: got %q %q; want len(keys) == 1 and next == \"\"", keys, next)
 		}
 	})
 }
@@ -124,15 +125,16 @@ func TestManyDocumentsCostNoMore(t *testing.T) {
 		all := map[string]map[string]int64{}
 		for name, call := range d.calls(n) {
 			if err := call(); err != nil { // the server learns the scripts
-				t.Fatal(name, err)
+				t.Fatalf("call: got %+v, %v; want no error", name, err)
 			}
 			before := d.served()
 			if err := call(); err != nil {
-				t.Fatal(name, err)
+				t.Fatalf("call: got %+v, %v; want no error", name, err)
 			}
 			all[name] = d.served()
 			for command, calls := range before {
-				if all[name][command] -= calls; all[name][command] == 0 {
+				all[name][command] -= calls
+				if all[name][command] == 0 {
 					delete(all[name], command)
 				}
 			}
@@ -141,14 +143,14 @@ func TestManyDocumentsCostNoMore(t *testing.T) {
 			few = all
 		}
 		if diff := cmp.Diff(few, all); diff != "" {
-			t.Errorf("%d documents cost more: %s", n, diff)
+			t.Errorf("%d documents cost more: %s; want diff == \"\"", n, diff)
 		}
 	}
 	if get := few["get"]; len(get) != 1 || get["hget"] != 1 {
-		t.Error("a get costs", get)
+		t.Errorf("a get costs: got %+v; want len(get) == 1 and get[\"hget\"] == 1", get)
 	}
 	if list := few["list"]; len(list) != 3 || list["evalsha"] != 1 || list["zrangebylex"] != 1 || list["hmget"] != 1 {
-		t.Error("a list costs", list)
+		t.Errorf("a list costs: got %+v; want len(list) == 3 and list[\"evalsha\"] == 1 and list[\"zrangebylex\"] == 1 and list[\"hmget\"] == 1", list)
 	}
 }
 

@@ -10,12 +10,11 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// schemaTries bounds how often a write begins anew because its namespace got another
-// schema meanwhile.
+// schemaTries is how often a write is repeated because the schema of its namespace has
+// changed meanwhile.
 const schemaTries = 5
 
-// Put writes a document. Errors: CodeValidationFailed, CodeRevisionMismatch,
-// CodeQuotaExceeded.
+// Put writes a document. CodeDocumentInvalid, CodeRevisionMismatch, CodeQuotaExceeded.
 func (s *Service) Put(ctx context.Context, tenant, install string, put api.DocumentPut) (_ *api.Document, err error) {
 	defer s.metrics.done("put", &err)
 	p, err := s.enter(tenant, install, put.Namespace)
@@ -37,8 +36,8 @@ func (s *Service) Put(ctx context.Context, tenant, install string, put api.Docum
 	return &d, nil
 }
 
-// Delete removes a document; one that is not there is none to remove, unless ifRevision
-// asks for it. Errors: CodeValidationFailed, CodeRevisionMismatch, CodeDocumentNotFound.
+// Delete removes a document. A missing document is an error only with ifRevision.
+// CodeDocumentInvalid, CodeRevisionMismatch, CodeDocumentNotFound.
 func (s *Service) Delete(ctx context.Context, tenant, install string, del api.DocumentDelete) (err error) {
 	defer s.metrics.done("delete", &err)
 	p, err := s.enter(tenant, install, del.Namespace)
@@ -56,9 +55,9 @@ func (s *Service) Delete(ctx context.Context, tenant, install string, del api.Do
 	return err
 }
 
-// BulkPut writes up to api.MaxDocumentBulkItems documents, all or none. Errors:
-// CodeValidationFailed for a request that is none, CodeBulkPartialFailure with the items
-// that failed.
+// BulkPut writes up to api.MaxDocumentBulkItems documents, all or none.
+// CodeDocumentInvalid for an invalid request, CodeBulkPartialFailure with the items that
+// failed.
 func (s *Service) BulkPut(ctx context.Context, tenant, install string, bulk api.DocumentBulkPut) (_ *api.DocumentResults, err error) {
 	defer s.metrics.done("bulkPut", &err)
 	p, err := s.enter(tenant, install, bulk.Namespace)
@@ -72,7 +71,8 @@ func (s *Service) BulkPut(ctx context.Context, tenant, install string, bulk api.
 	steps := make([]Step, len(bulk.Items))
 	var failures []failure
 	for i := range bulk.Items {
-		if steps[i], err = newStep(api.DocumentStepPut, &bulk.Items[i], now); err != nil {
+		steps[i], err = newStep(api.DocumentStepPut, &bulk.Items[i], now)
+		if err != nil {
 			failures = append(failures, failure{i, err})
 		}
 	}
@@ -93,7 +93,7 @@ func (s *Service) BulkPut(ctx context.Context, tenant, install string, bulk api.
 	return results(written), err
 }
 
-// bulkQuota says of a bulk what it says of a put: there is no room, for the items together.
+// bulkQuota converts an exceeded quota to the error of a bulk, in which every item failed.
 func bulkQuota(err error, items int) error {
 	var refused *api.Error
 	if !errors.As(err, &refused) {
@@ -107,8 +107,8 @@ func bulkQuota(err error, items int) error {
 }
 
 // Transact checks and writes up to api.MaxDocumentBulkItems documents of one namespace,
-// all or none. Where steps fail the error has the code of the first one, and all of them
-// as items. Errors: CodeValidationFailed, CodeRevisionMismatch, CodeDocumentNotFound,
+// all or none. Where steps fail, the error has the code of the first one and an item for
+// each. CodeDocumentInvalid, CodeRevisionMismatch, CodeDocumentNotFound,
 // CodeQuotaExceeded.
 func (s *Service) Transact(ctx context.Context, tenant, install string, t api.DocumentTransact) (_ *api.DocumentResults, err error) {
 	defer s.metrics.done("transact", &err)
@@ -148,8 +148,8 @@ func (s *Service) Transact(ctx context.Context, tenant, install string, t api.Do
 	return results(written), err
 }
 
-// checkItems bounds how many are written at once. It comes before a look at each of them:
-// a request has room for hundreds of thousands.
+// checkItems limits the number of items. It precedes every check of single items: a
+// request has room for hundreds of thousands.
 func checkItems(list string, n int) error {
 	if n == 0 || n > api.MaxDocumentBulkItems {
 		return api.DocumentFieldError(list, fmt.Sprintf("must be from 1 to %d", api.MaxDocumentBulkItems))
@@ -157,7 +157,7 @@ func checkItems(list string, n int) error {
 	return nil
 }
 
-// checkBulk bounds the bytes that are written at once.
+// checkBulk limits the bytes of all items together.
 func checkBulk(list string, steps []Step) error {
 	size := 0
 	for i := range steps {
@@ -169,13 +169,13 @@ func checkBulk(list string, steps []Step) error {
 	return nil
 }
 
-// repeated finds the steps whose key an earlier one has.
+// repeated returns a failure for each step whose key an earlier step has.
 func repeated(steps []Step) []failure {
 	var failures []failure
 	seen := map[string]bool{}
 	for i := range steps {
 		if seen[steps[i].Key] && steps[i].Key != "" {
-			failures = append(failures, failure{i, api.DocumentFieldError("key", "stands in an earlier item, too")})
+			failures = append(failures, failure{i, api.DocumentFieldError("key", "is repeated: an earlier item has the same key")})
 		}
 		seen[steps[i].Key] = true
 	}
@@ -191,22 +191,24 @@ func results(written []Record) *api.DocumentResults {
 	return out
 }
 
-// write checks values against the namespace's schema and has the store do all steps or
-// none: in one round trip, for the schema that is known is most often the one that is.
-// failures are those of single steps.
+// write checks values against the schema of the namespace and writes all steps or none. It
+// takes one round trip where the cached schema is current. failures are the failures of
+// single steps.
 func (s *Service) write(ctx context.Context, p storage.DocumentPath, steps []Step) ([]Record, []failure, error) {
 	digest, judge, err := s.schemaKnown(ctx, p)
 	for tries := 0; err == nil; tries++ {
 		if failures := checkAll(judge, steps); len(failures) > 0 {
-			// It may be the schema of yesterday that they break.
+			// The cached schema may be outdated: compare it with the stored one.
 			var current string
-			if current, judge, err = s.loadSchema(ctx, p); err == nil && current == digest {
+			current, judge, err = s.loadSchema(ctx, p)
+			if err == nil && current == digest {
 				return nil, failures, nil
 			}
 			digest = current
 		} else {
 			var written []Record
-			if written, err = s.store.Write(ctx, p, steps, s.quota, digest, s.now()); err == nil {
+			written, err = s.store.Write(ctx, p, steps, s.quota, digest, s.now())
+			if err == nil {
 				return written, nil, nil
 			}
 			if failures := storeFailures(err); len(failures) > 0 {
@@ -217,13 +219,14 @@ func (s *Service) write(ctx context.Context, p storage.DocumentPath, steps []Ste
 			}
 		}
 		if err == nil && tries == schemaTries {
-			err = api.Errorf(api.CodeStoreConflict, "the namespace's schema changes all the time")
+			err = api.Errorf(api.CodeStoreConflict, "the schema of the namespace keeps changing")
 		}
 	}
 	return nil, nil, Failure(err)
 }
 
-// checkAll finds the steps whose values break the schema, if there is one.
+// checkAll returns a failure for each step whose value violates the schema. A nil schema
+// accepts all.
 func checkAll(judge *schema.Schema, steps []Step) []failure {
 	var failures []failure
 	for i := range steps {
@@ -237,7 +240,8 @@ func checkAll(judge *schema.Schema, steps []Step) []failure {
 	return failures
 }
 
-// schemaKnown is what is remembered of a namespace's schema: its digest, "" for none.
+// schemaKnown returns the cached schema of a namespace and its digest, "" where none is
+// cached.
 func (s *Service) schemaKnown(ctx context.Context, p storage.DocumentPath) (string, *schema.Schema, error) {
 	digest, has := s.digests.GetIfPresent(p)
 	if !has {
@@ -249,7 +253,7 @@ func (s *Service) schemaKnown(ctx context.Context, p storage.DocumentPath) (stri
 	return s.loadSchema(ctx, p)
 }
 
-// loadSchema reads a namespace's schema from the store, and remembers it.
+// loadSchema reads the schema of a namespace from the store and caches it.
 func (s *Service) loadSchema(ctx context.Context, p storage.DocumentPath) (string, *schema.Schema, error) {
 	raw, digest, err := s.store.Schema(ctx, p)
 	if err != nil {

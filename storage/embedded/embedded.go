@@ -23,26 +23,25 @@ import (
 	"github.com/codesous/sous/metrics"
 )
 
-// The embedded store's files in its data directory.
+// The files of a Server in its data directory.
 const (
 	snapshotFile = "store.snapshot"
 	lockFile     = "store.lock"
 )
 
-// How often the embedded store expires keys and writes its snapshot. Both walk
-// over all keys while the store stands still, so they keep to one part in
-// standstillShare of the time where there are many.
+// Intervals at which a Server expires keys and writes its snapshot. Both walk over all
+// keys while no command runs, so with many keys they take at most one part in
+// standstillShare of the time.
 const (
 	expiryInterval   = 100 * time.Millisecond
 	snapshotInterval = time.Second
 	standstillShare  = 20
 )
 
-// Server is a store inside this process, for development: one process on one
-// machine, everything in memory. The data directory holds a snapshot, written
-// every second when something changed and when the store closes, and a journal
-// of the writes since. A killed process loses nothing that it had answered; a
-// power failure may lose the last moments.
+// Server is a store inside this process, with all data in memory. The data directory holds
+// a snapshot, written every second after a change and at Close, and a journal of the
+// writes since. A killed process loses nothing that it had answered; a power failure may
+// lose the last moments.
 type Server struct {
 	redis  *miniredis.Miniredis
 	server *server.Server
@@ -50,22 +49,22 @@ type Server struct {
 	log    *zap.Logger
 	lock   *os.File
 	still  standstill
-	// journal is changed while commands stand still.
+	// journal is replaced while no command runs.
 	journal *journal
 	dirty   atomic.Bool
 	stop    chan struct{}
 	actors  sync.WaitGroup
-	// How the two loops get on.
+	// Metrics of the two loops.
 	saving, expiring *metrics.Loop
 	close            func() error
 
-	dialing sync.Mutex // a connection is served either before closed is set, or never
+	dialing sync.Mutex // orders closed against Dial: no connection is served after closed is set
 	closed  bool
 }
 
-// Open loads the snapshot in dir, which it makes if need be, and serves
-// it. It refuses a directory that another process uses, and a snapshot that is
-// damaged: nothing is lost silently.
+// Open loads the snapshot and the journals in dir, which it creates if necessary, and
+// serves them. It fails where another process uses the directory, and where a file is
+// damaged: no data is lost silently.
 func Open(dir string, log *zap.Logger) (*Server, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make data directory: %w", err)
@@ -90,7 +89,7 @@ func Open(dir string, log *zap.Logger) (*Server, error) {
 	return e, nil
 }
 
-// start serves, without a port, what the data directory holds.
+// start serves the contents of the data directory, without a port.
 func (e *Server) start() error {
 	first, err := e.redis.Dial() // the first connection starts the server
 	if err == nil {
@@ -107,22 +106,22 @@ func (e *Server) start() error {
 	return nil
 }
 
-// wrote hears of each command that changed something, one at a time.
+// wrote is called with each command that changed data, one at a time.
 func (e *Server) wrote(args []string) {
 	e.dirty.Store(true)
 	if err := e.journal.append(e.withStreamID(args), time.Now()); err != nil {
-		e.log.Error("embedded store: a write is not safe until the next snapshot", zap.Error(err))
+		e.log.Error("embedded store: a write is not in the journal; a kill before the next snapshot loses it", zap.Error(err))
 	}
 }
 
-// withStreamID gives an XADD the id that its entry got: repeated as it came, it
-// would get another.
+// withStreamID replaces the star of an XADD by the id of the new entry: repeated with a
+// star, the command would assign another id.
 func (e *Server) withStreamID(args []string) []string {
-	const options = 2 // where those of an XADD begin, behind its key
+	const options = 2 // the index of the first option of an XADD, after its key
 	if !strings.EqualFold(args[0], "XADD") || len(args) < options {
 		return args
 	}
-	star := slices.Index(args[options:], "*") // none of the options is one
+	star := slices.Index(args[options:], "*") // no option is a star
 	entries, err := e.redis.DB(0).Stream(args[1])
 	if star < 0 || err != nil || len(entries) == 0 {
 		return args // nothing was added
@@ -132,8 +131,8 @@ func (e *Server) withStreamID(args []string) []string {
 	return args
 }
 
-// lockDir keeps a second process out. The lock goes with this process, however
-// it ends.
+// lockDir locks the directory against a second process. The lock ends with this process,
+// however it ends.
 func lockDir(dir string) (*os.File, error) {
 	path := filepath.Join(dir, lockFile)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
@@ -141,7 +140,7 @@ func lockDir(dir string) (*os.File, error) {
 		return nil, fmt.Errorf("open lock: %w", err)
 	}
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		err = api.Wrap(api.CodeValidation, err, fmt.Sprintf("the data directory %s is in use by another process", dir))
+		err = api.Wrap(api.CodeInvalid, err, fmt.Sprintf("the data directory %s is in use by another process", dir))
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
@@ -152,7 +151,8 @@ func (e *Server) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{e.saving, e.expiring}
 }
 
-// Close serves no more, writes what changed, and lets go of the directory.
+// Close stops serving, writes a snapshot if data has changed, and unlocks the directory.
+// Calls after the first return the same result.
 func (e *Server) Close() error { return e.close() }
 
 func (e *Server) shutdown() error {
@@ -194,18 +194,20 @@ func (e *Server) Dial(context.Context) (net.Conn, error) {
 
 func fileConn(fd int, name string) (net.Conn, error) {
 	f := os.NewFile(uintptr(fd), name)
-	conn, err := net.FileConn(f) // has a descriptor of its own
-	if err = errors.Join(err, f.Close()); err != nil {
+	conn, err := net.FileConn(f) // duplicates the descriptor
+	err = errors.Join(err, f.Close())
+	if err != nil {
 		return nil, fmt.Errorf("embedded store: %w", err)
 	}
 	return conn, nil
 }
 
-// expire makes the clock run: miniredis moves its times-to-live only when told.
+// expire advances the clock of miniredis, which expires keys only when it is told the
+// elapsed time.
 func (e *Server) expire() {
 	last := time.Now()
 	e.every(expiryInterval, e.expiring, func() error {
-		// Not within a snapshot's copy: a key would go between two looks at it.
+		// Not during the copy of a snapshot: a key would vanish between two reads of it.
 		e.still.mu.Lock()
 		defer e.still.mu.Unlock()
 		now := time.Now()
@@ -225,7 +227,8 @@ func (e *Server) save() {
 	})
 }
 
-// every makes a round of the loop by do with pauses of at least interval, until the store closes.
+// every calls do at least interval apart until the Server closes, and records each call in
+// loop.
 func (e *Server) every(interval time.Duration, loop *metrics.Loop, do func() error) {
 	wait := time.NewTimer(interval)
 	defer wait.Stop()

@@ -33,18 +33,18 @@ const (
 	journalMaxBody = 64 << 20
 )
 
-// journal is the file that writes go to.
+// journal is the file to which writes are appended.
 type journal struct {
 	number uint64
 	file   journalFile
 	size   int64 // of whole entries
-	torn   bool  // the file ends within an entry that could not be taken back
-	// scripts are the texts seen so far, by digest. A journal begins with them:
-	// later ones call them by digest alone.
+	torn   bool  // the file ends within an entry that could not be removed
+	// scripts are the texts of all scripts so far, by digest. A journal begins with them,
+	// since later commands may name only the digest.
 	scripts map[string]string
 }
 
-// journalFile is what a journal needs of an *os.File that it appends to.
+// journalFile is the part of an *os.File that a journal uses.
 type journalFile interface {
 	io.WriteCloser
 	Truncate(size int64) error
@@ -54,8 +54,7 @@ func journalPath(dir string, number uint64) string {
 	return filepath.Join(dir, journalPrefix+strconv.FormatUint(number, 10))
 }
 
-// next makes the journal that follows j, which stays open, while commands stand
-// still.
+// next creates the journal that follows j, which stays open. No command may run meanwhile.
 func (j *journal) next(dir string, now time.Time) (*journal, error) {
 	f, err := os.OpenFile(journalPath(dir, j.number+1), os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -70,8 +69,8 @@ func (j *journal) next(dir string, now time.Time) (*journal, error) {
 	return n, nil
 }
 
-// append writes one command. It is in the kernel's hands when append returns,
-// which outlives this process.
+// append writes one command. The kernel has the entry when append returns, so it outlives
+// this process.
 func (j *journal) append(args []string, now time.Time) error {
 	j.learn(args)
 	entry := make([]byte, journalHeader, 256)
@@ -87,11 +86,11 @@ func (j *journal) append(args []string, now time.Time) error {
 	return j.write(entry)
 }
 
-// write takes back what a full disk left of an entry: what came after it could
-// not be read.
+// write appends an entry. After a failure, such as a full disk, it removes the partial
+// entry, since entries behind it could not be read.
 func (j *journal) write(entry []byte) error {
 	if j.torn {
-		return errors.New("write journal: it has been given up")
+		return errors.New("write journal: an earlier write failed and left a partial entry")
 	}
 	n, err := j.file.Write(entry)
 	if err == nil {
@@ -100,9 +99,9 @@ func (j *journal) write(entry []byte) error {
 	}
 	err = fmt.Errorf("write journal: %w", err)
 	if n > 0 {
-		cut := j.file.Truncate(j.size)
-		j.torn = cut != nil
-		err = errors.Join(err, cut)
+		truncated := j.file.Truncate(j.size)
+		j.torn = truncated != nil
+		err = errors.Join(err, truncated)
 	}
 	return err
 }
@@ -118,11 +117,11 @@ func (j *journal) learn(args []string) {
 	default:
 		return
 	}
-	digest := sha1.Sum([]byte(text)) // what EVALSHA calls it by
+	digest := sha1.Sum([]byte(text)) // the argument of EVALSHA
 	j.scripts[hex.EncodeToString(digest[:])] = text
 }
 
-// journals gives the numbers of the journals in dir, in order.
+// journals returns the numbers of the journals in dir, in order.
 func journals(dir string) ([]uint64, error) {
 	names, err := fs.Glob(os.DirFS(dir), journalPrefix+"*")
 	if err != nil {
@@ -132,7 +131,7 @@ func journals(dir string) ([]uint64, error) {
 	for _, name := range names {
 		n, err := strconv.ParseUint(strings.TrimPrefix(name, journalPrefix), 10, 64)
 		if err != nil {
-			continue // not ours
+			continue // not a journal
 		}
 		numbers = append(numbers, n)
 	}
@@ -140,7 +139,7 @@ func journals(dir string) ([]uint64, error) {
 	return numbers, nil
 }
 
-// removeJournals removes those before number, which a snapshot has taken in.
+// removeJournals removes the journals before number, which a snapshot includes.
 func removeJournals(dir string, number uint64) error {
 	numbers, err := journals(dir)
 	for _, n := range numbers {
@@ -151,10 +150,10 @@ func removeJournals(dir string, number uint64) error {
 	return err
 }
 
-// replay hands each command of a journal to do. An entry that ends with the file
-// in its middle was being written when the process died: nobody had an answer
-// for it. The same goes for zeros up to the end, which a power failure leaves
-// where a file had grown before its bytes arrived. Anything else out of shape is damage.
+// replay calls do with each command of a journal. A partial entry at the end of the file
+// was being written when the process died, and had no answer yet; it is skipped. So are
+// zeros up to the end, which a power failure leaves where a file had grown before its
+// bytes arrived. Any other deviation is an error.
 func replay(path string, do func(at time.Time, args []string)) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -241,8 +240,8 @@ func journalEntry(body []byte) (at time.Time, args []string, err error) {
 	return at, args, err
 }
 
-// replayJournals repeats what was written after the snapshot of first, taken at
-// from, and gives the number of the last journal found and the time of its last
+// replayJournals repeats the writes since the snapshot that journal first follows, which
+// was taken at from. It returns the number of the last journal and the time of its last
 // entry.
 func (e *Server) replayJournals(srv *server.Server, first uint64, from time.Time) (last uint64, at time.Time, err error) {
 	numbers, err := journals(e.dir)

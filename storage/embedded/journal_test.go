@@ -41,7 +41,7 @@ func TestJournalOnAFullDisk(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "journal")
 		file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("os.OpenFile: %v", err)
 		}
 		disk := &fullDisk{File: file, stuck: stuck}
 		j := &journal{file: disk, scripts: map[string]string{}}
@@ -54,21 +54,21 @@ func TestJournalOnAFullDisk(t *testing.T) {
 			disk.full = step.full
 			err := j.append([]string{"SET", "k", step.text}, now)
 			if refused := step.full || stuck && step.text == "after"; (err != nil) != refused {
-				t.Errorf("stuck %v: append %q: %v", stuck, step.text, err)
+				t.Errorf("stuck %v: append %q: %v; want (an error) == refused", stuck, step.text, err)
 			}
 		}
 		if !stuck {
 			want = append(want, "after")
 		}
 		if err := file.Close(); err != nil {
-			t.Fatal(err)
+			t.Fatalf("file.Close: %v", err)
 		}
 		var got []string
 		if err := replay(path, func(_ time.Time, args []string) { got = append(got, args[2]) }); err != nil {
 			t.Errorf("stuck %v: %v", stuck, err)
 		}
 		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("stuck %v: %s", stuck, d)
+			t.Errorf("stuck %v: %s; want d == \"\"", stuck, d)
 		}
 	}
 }

@@ -28,10 +28,10 @@ const snapshotMagic = "code-sous store snapshot 1\n"
 type snapshotHeader struct {
 	TakenAtMS int64
 	Entries   int
-	Journal   uint64 // the first journal that follows
+	Journal   uint64 // the number of the first journal that follows
 }
 
-// snapshotEntry is one key; the member that Type names is set.
+// snapshotEntry is one key; the field that Type names is set.
 type snapshotEntry struct {
 	Key        string
 	Type       string
@@ -44,7 +44,7 @@ type snapshotEntry struct {
 	Stream     []miniredis.StreamEntry
 }
 
-// snapshot writes the file if something changed since the last one.
+// snapshot writes the file if data has changed since the last one.
 func (e *Server) snapshot() error {
 	if !e.dirty.Swap(false) {
 		return nil
@@ -56,8 +56,8 @@ func (e *Server) snapshot() error {
 	return err
 }
 
-// writeSnapshot begins a new journal at the moment of the copy. Until the
-// snapshot is in place, the one before it and both journals tell the same.
+// writeSnapshot starts a new journal at the moment of the copy. Until the new snapshot is
+// in place, the old one with both journals holds the same data.
 func (e *Server) writeSnapshot() error {
 	now := time.Now()
 	entries, journal, err := e.copyEntries(now)
@@ -73,7 +73,8 @@ func (e *Server) writeSnapshot() error {
 	if err == nil {
 		err = tmp.Sync()
 	}
-	if err = errors.Join(err, tmp.Close()); err == nil {
+	err = errors.Join(err, tmp.Close())
+	if err == nil {
 		err = os.Rename(tmp.Name(), filepath.Join(e.dir, snapshotFile))
 	}
 	if err != nil {
@@ -85,9 +86,8 @@ func (e *Server) writeSnapshot() error {
 	return removeJournals(e.dir, journal)
 }
 
-// copyEntries copies every key while commands stand still, and lets the ones
-// after that go to another journal, whose number it gives. Strings are shared, so
-// the standstill is short.
+// copyEntries copies every key while no command runs, and directs later commands to a new
+// journal, whose number it returns. Strings are shared, so the copy is fast.
 func (e *Server) copyEntries(now time.Time) (entries []snapshotEntry, following uint64, err error) {
 	e.still.mu.Lock()
 	defer e.still.mu.Unlock()
@@ -106,7 +106,7 @@ func (e *Server) copyEntries(now time.Time) (entries []snapshotEntry, following 
 			entry.Set, err = db.Members(key)
 		case "zset":
 			entry.SortedSet, err = db.SortedSet(key)
-			entry.SortedSet = maps.Clone(entry.SortedSet) // it is the live one
+			entry.SortedSet = maps.Clone(entry.SortedSet) // SortedSet returns the live map
 		case "list":
 			entry.List, err = db.List(key)
 			entry.List = slices.Clone(entry.List)
@@ -131,7 +131,8 @@ func (e *Server) copyEntries(now time.Time) (entries []snapshotEntry, following 
 		entries = append(entries, entry)
 	}
 	previous := e.journal
-	if e.journal, err = previous.next(e.dir, now); err != nil {
+	e.journal, err = previous.next(e.dir, now)
+	if err != nil {
 		e.journal = previous
 		return nil, 0, err
 	}
@@ -186,8 +187,8 @@ func decodeSnapshot(raw []byte) (header snapshotHeader, entries []snapshotEntry,
 	return header, entries, nil
 }
 
-// load fills the empty store from the snapshot, if there is one, and the
-// journals that follow it; then it begins a journal of its own.
+// load restores the snapshot, if one exists, and the journals that follow it, and then
+// starts a new journal.
 func (e *Server) load(srv *server.Server) error {
 	header, entries, err := e.readSnapshot()
 	if err != nil {
@@ -206,21 +207,23 @@ func (e *Server) load(srv *server.Server) error {
 	now := time.Now()
 	e.redis.FastForward(max(0, now.Sub(at)))
 	e.journal.number = last
-	if e.journal, err = e.journal.next(e.dir, now); err != nil {
+	e.journal, err = e.journal.next(e.dir, now)
+	if err != nil {
 		return err
 	}
 	e.dirty.Store(last > 0) // a snapshot soon makes the old journals superfluous
 	return nil
 }
 
-// readSnapshot gives nothing, taken now, where there is no snapshot.
+// readSnapshot reads the snapshot. Where none exists, it returns no entries and the
+// present time.
 func (e *Server) readSnapshot() (header snapshotHeader, entries []snapshotEntry, err error) {
 	path := filepath.Join(e.dir, snapshotFile)
 	left, err := filepath.Glob(path + ".*")
 	if err != nil {
 		return header, nil, fmt.Errorf("look for snapshots: %w", err)
 	}
-	for _, name := range left { // of a process that was killed while it wrote
+	for _, name := range left { // left by a process that was killed while it wrote
 		if err := os.Remove(name); err != nil {
 			return header, nil, fmt.Errorf("remove an unfinished snapshot: %w", err)
 		}
@@ -240,11 +243,12 @@ func (e *Server) readSnapshot() (header snapshotHeader, entries []snapshotEntry,
 	return header, entries, nil
 }
 
-// restore puts a key back as it was when the snapshot was taken.
+// restore restores a key in its state at the time of the snapshot.
 func (e *Server) restore(entry snapshotEntry, taken time.Time) error {
 	ttl := time.Duration(0)
 	if entry.ExpireAtMS > 0 {
-		if ttl = time.UnixMilli(entry.ExpireAtMS).Sub(taken); ttl <= 0 {
+		ttl = time.UnixMilli(entry.ExpireAtMS).Sub(taken)
+		if ttl <= 0 {
 			return nil
 		}
 	}
@@ -259,7 +263,8 @@ func (e *Server) restore(entry snapshotEntry, taken time.Time) error {
 		_, err = db.Push(entry.Key, entry.List...)
 	case "zset":
 		for member, score := range entry.SortedSet {
-			if _, err = db.ZAdd(entry.Key, score, member); err != nil {
+			_, err = db.ZAdd(entry.Key, score, member)
+			if err != nil {
 				break
 			}
 		}
@@ -269,7 +274,8 @@ func (e *Server) restore(entry snapshotEntry, taken time.Time) error {
 		}
 	case "stream":
 		for _, e := range entry.Stream {
-			if _, err = db.XAdd(entry.Key, e.ID, e.Values); err != nil {
+			_, err = db.XAdd(entry.Key, e.ID, e.Values)
+			if err != nil {
 				break
 			}
 		}
@@ -282,7 +288,7 @@ func (e *Server) restore(entry snapshotEntry, taken time.Time) error {
 	return err
 }
 
-// syncDir makes a rename in dir last.
+// syncDir makes a rename in dir durable.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

@@ -7,27 +7,26 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 )
 
-// standstill lets reads run beside each other, a write alone, and a snapshot
-// while nothing runs.
+// standstill schedules commands: reads run concurrently, a write runs alone, and snapshots
+// and expiry run while no command does.
 type standstill struct {
 	mu    sync.RWMutex
 	ended bool
-	peers sync.Map // *server.Peer of a connection → whether it is within a command
+	peers sync.Map // *server.Peer of a connection → bool: a command of it is being dispatched
 }
 
-// end refuses every further command. It waits for those that run: a script would
-// not survive the server that it calls.
+// end refuses every further command. It waits for running ones: a script would not survive
+// the end of the server that it calls.
 func (s *standstill) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
 }
 
-// command wraps every command that a connection sends in the lock, and tells
-// wrote of each that may have changed something, before its answer leaves.
-// miniredis calls the hook before each command, those within scripts included,
-// and offers nothing after it; so the hook runs the command itself, by
-// dispatching it once more.
+// command returns a hook that runs every command of a connection under the lock, and calls
+// wrote for each that may have changed data, before its answer is sent. miniredis calls
+// the hook before each command, those within scripts included, and offers no hook after
+// it. So the hook runs the command itself, by dispatching it once more.
 func (s *standstill) command(srv *server.Server, wrote func(args []string)) server.Hook {
 	return func(p *server.Peer, command string, args ...string) bool {
 		within, known := s.peers.Load(p)
@@ -62,6 +61,6 @@ func (s *standstill) command(srv *server.Server, wrote func(args []string)) serv
 	}
 }
 
-// withoutEffect are commands that concern a connection only, which miniredis
-// does not mark as reads.
+// withoutEffect lists commands that concern a connection only, but that miniredis does not
+// mark as reads.
 const withoutEffect = " PING HELLO AUTH SELECT QUIT ECHO CLIENT COMMAND INFO CLUSTER PUBLISH SUBSCRIBE UNSUBSCRIBE PSUBSCRIBE PUNSUBSCRIBE PUBSUB "

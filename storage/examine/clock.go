@@ -30,7 +30,7 @@ const (
 	SkewFailure = 5 * time.Second
 )
 
-// defaultClockInterval is how often a ClockWatch compares the clocks.
+// defaultClockInterval is the interval at which a ClockWatch compares the clocks.
 const defaultClockInterval = 30 * time.Second
 
 // Skew is the difference between the store's clock and this process's.
@@ -43,7 +43,8 @@ type Skew struct {
 	Server string
 }
 
-// Level judges the part of the difference that the round trip cannot explain.
+// Level returns the severity of the part of the difference that the round trip cannot
+// explain.
 func (k Skew) Level() Level {
 	switch certain := k.Ahead.Abs() - k.Bound; {
 	case certain > SkewFailure:
@@ -78,9 +79,9 @@ func (k Skew) finding() Finding {
 	return f
 }
 
-// CompareClocks compares the store's clock with the Store's own: of a cluster's masters, the
-// one that differs most. It fails with api.CodeStoreUnavailable where a server does
-// not answer, and with api.CodeInternal where it refuses TIME.
+// CompareClocks compares the store's clock with that of s; for a cluster it returns the
+// Skew of the master that differs most. It fails with api.CodeStoreUnavailable where a
+// server does not answer, and with api.CodeInternal where it refuses TIME.
 func CompareClocks(ctx context.Context, s *storage.Store) (Skew, error) {
 	nodes, err := s.Masters(ctx)
 	if err != nil {
@@ -93,7 +94,8 @@ func CompareClocks(ctx context.Context, s *storage.Store) (Skew, error) {
 	return skew, err
 }
 
-// measureSkew is CompareClocks for given servers; refusal is the answer of one that refuses TIME.
+// measureSkew is CompareClocks for the given servers. refusal is the error of a server
+// that refuses TIME.
 func measureSkew(ctx context.Context, s *storage.Store, nodes []storage.Node) (worst Skew, refusal, err error) {
 	for i, n := range nodes {
 		sent := s.Now()
@@ -118,15 +120,15 @@ func measureSkew(ctx context.Context, s *storage.Store, nodes []storage.Node) (w
 type ClockWatchConfig struct {
 	// Interval is the time between two comparisons. Default: 30 s.
 	Interval time.Duration
-	// Metrics is where the difference is exported. Default: nowhere.
+	// Metrics registers the difference. Default: none.
 	Metrics prometheus.Registerer
-	// Logger takes changes of level. Default: none.
+	// Logger receives changes of level. Default: none.
 	Logger *zap.Logger
 }
 
-// ClockWatch compares the clocks from time to time, exports the difference, and logs
-// when it crosses a limit. Every replica has one, so that the difference between two
-// replicas is bounded, too.
+// ClockWatch compares the clocks periodically, exports the difference, and logs when it
+// crosses a limit. Every replica has one, which limits the difference between two
+// replicas, too.
 type ClockWatch struct {
 	store *storage.Store
 	cfg   ClockWatchConfig
@@ -134,17 +136,17 @@ type ClockWatch struct {
 
 	mu       sync.Mutex
 	last     Skew
-	compared bool // last is of a comparison
+	compared bool // last is the result of a comparison
 }
 
-// NewClockWatch makes a ClockWatch that begins with the report's Skew, which the
-// caller has logged.
+// NewClockWatch returns a ClockWatch that begins with the Skew of report, which the caller
+// has logged.
 func NewClockWatch(s *storage.Store, report Report, cfg ClockWatchConfig) (*ClockWatch, error) {
 	if cfg.Interval == 0 {
 		cfg.Interval = defaultClockInterval
 	}
 	if cfg.Interval < 0 {
-		return nil, api.Errorf(api.CodeValidation, "clock watch: the interval %s is negative", cfg.Interval)
+		return nil, api.Errorf(api.CodeInvalid, "clock watch: the interval %s is negative", cfg.Interval)
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = zap.NewNop()
@@ -152,7 +154,7 @@ func NewClockWatch(s *storage.Store, report Report, cfg ClockWatchConfig) (*Cloc
 	w := &ClockWatch{store: s, cfg: cfg, loop: metrics.NewLoop("store_clock"), last: report.Skew, compared: report.Skew != (Skew{})}
 	gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Namespace: metrics.Namespace, Name: "store_clock_skew_seconds",
-		Help: "How far the store's clock is ahead of this replica's, by the last comparison; negative where it is behind, NaN before the first.",
+		Help: "Seconds by which the store's clock is ahead of this replica's in the last comparison; negative if behind, NaN before the first.",
 	}, func() float64 {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -164,7 +166,7 @@ func NewClockWatch(s *storage.Store, report Report, cfg ClockWatchConfig) (*Cloc
 	return w, metrics.Register(cfg.Metrics, gauge, w.loop)
 }
 
-// Run compares the clocks at once and then at each interval, until ctx ends.
+// Run compares the clocks immediately and then at each interval, until ctx ends.
 func (w *ClockWatch) Run(ctx context.Context) {
 	tick := time.NewTicker(w.cfg.Interval)
 	defer tick.Stop()

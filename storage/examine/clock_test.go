@@ -53,7 +53,7 @@ func TestSkew(t *testing.T) {
 			clock.step.Store(int64(test.step))
 			got, err := examine.CompareClocks(t.Context(), s)
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("examine.CompareClocks: %v", err)
 			}
 			const slack = 900 * time.Millisecond // a busy machine's
 			if (got.Ahead-test.ahead).Abs() > slack || (got.Bound-test.bound).Abs() > slack {
@@ -101,7 +101,7 @@ func TestExamineReportsTheClock(t *testing.T) {
 		clock := func() time.Time { return time.Now().Add(offset) }
 		r, err := examine.Servers(t.Context(), storagetest.Open(t, storage.Config{URL: url, Clock: clock}))
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("examine.Servers: %v", err)
 		}
 		checkFindings(t, r, want)
 	}
@@ -117,7 +117,7 @@ func TestClockWatch(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	w, err := examine.NewClockWatch(s, examine.Report{}, examine.ClockWatchConfig{Metrics: reg, Logger: zap.New(core)})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("examine.NewClockWatch: %v", err)
 	}
 	for _, step := range []struct {
 		offset time.Duration
@@ -134,10 +134,10 @@ func TestClockWatch(t *testing.T) {
 	} {
 		clock.set(step.offset)
 		if err := w.RunOnce(t.Context()); err != nil {
-			t.Fatal(err)
+			t.Fatalf("RunOnce: %v", err)
 		}
 		if got := metricstest.Value(t, reg, "sous_store_clock_skew_seconds"); got < -step.offset.Seconds()-0.9 || got > -step.offset.Seconds()+0.9 {
-			t.Errorf("%s: got %g exported", step.offset, got)
+			t.Errorf("%s: got %g exported; want got >= -step.offset.Seconds()-0.9 and got <= -step.offset.Seconds()+0.9", step.offset, got)
 		}
 		lines := logs.TakeAll()
 		switch {
@@ -160,19 +160,19 @@ func TestClockWatchDoesNotRepeatTheReport(t *testing.T) {
 	s := storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL, Clock: clock})
 	report, err := examine.Servers(t.Context(), s)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("examine.Servers: %v", err)
 	}
 	core, logs := observer.New(zap.InfoLevel)
 	reg := prometheus.NewRegistry()
 	w, err := examine.NewClockWatch(s, report, examine.ClockWatchConfig{Metrics: reg, Logger: zap.New(core)})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("examine.NewClockWatch: %v", err)
 	}
 	if got := metricstest.Value(t, reg, "sous_store_clock_skew_seconds"); got < 59 {
 		t.Errorf("got %g exported before the first comparison, want the report's", got)
 	}
 	if err := w.RunOnce(t.Context()); err != nil {
-		t.Fatal(err)
+		t.Fatalf("RunOnce: %v", err)
 	}
 	if logs.Len() > 0 {
 		t.Errorf("got %v logged, want nothing", logs.All())
@@ -185,7 +185,7 @@ func TestClockWatchStops(t *testing.T) {
 	s := storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL})
 	w, err := examine.NewClockWatch(s, examine.Report{}, examine.ClockWatchConfig{})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("examine.NewClockWatch: %v", err)
 	}
 	for range 100 {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -206,7 +206,7 @@ func TestClockWatchRuns(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	w, err := examine.NewClockWatch(s, examine.Report{}, examine.ClockWatchConfig{Interval: time.Millisecond, Metrics: reg, Logger: zap.New(core)})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("examine.NewClockWatch: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
@@ -233,7 +233,7 @@ func TestClockWatchRuns(t *testing.T) {
 func TestClockWatchRefusesANegativeInterval(t *testing.T) {
 	t.Parallel()
 	_, err := examine.NewClockWatch(nil, examine.Report{}, examine.ClockWatchConfig{Interval: -1})
-	if api.ErrorCode(err) != api.CodeValidation {
-		t.Errorf("got %v, want %s", err, api.CodeValidation)
+	if api.ErrorCode(err) != api.CodeInvalid {
+		t.Errorf("got %v, want %s", err, api.CodeInvalid)
 	}
 }

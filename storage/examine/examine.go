@@ -9,11 +9,11 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// Servers asks every server that holds data, which is each master of a cluster and
-// the master of sentinels, for its kind, version, settings and clock, and judges
-// them. A server that refuses a question is a warning in the report; a server that
-// does not answer is an error, api.CodeStoreUnavailable. The report of the embedded
-// store has no findings: its journal and its clock are this process's own.
+// Servers examines every server that holds data of s: each master of a cluster, or the
+// master of sentinels. It reads the kind, version, settings and clock of each, and judges
+// them. A server that refuses a question is a warning in the report; a server that does
+// not answer is an error, api.CodeStoreUnavailable. The report of an embedded store has no
+// findings: its journal and its clock belong to this process.
 func Servers(ctx context.Context, s *storage.Store) (Report, error) {
 	if s.Embedded() {
 		return Report{Kind: KindEmbedded}, nil
@@ -24,7 +24,8 @@ func Servers(ctx context.Context, s *storage.Store) (Report, error) {
 	}
 	servers := make([]serverReport, len(nodes))
 	for i, n := range nodes {
-		if servers[i], err = examineServer(ctx, n); err != nil {
+		servers[i], err = examineServer(ctx, n)
+		if err != nil {
 			return Report{}, err
 		}
 	}

@@ -31,7 +31,7 @@ func reportOf(t *testing.T, url string) examine.Report {
 	t.Helper()
 	r, err := examine.Servers(t.Context(), storagetest.Open(t, storage.Config{URL: url}))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("examine.Servers: %v", err)
 	}
 	return r
 }
@@ -43,12 +43,12 @@ func checkFindings(t *testing.T, r examine.Report, wanted ...verdict) {
 		return f.Name == examine.CheckPersistence && f.Level == examine.LevelFailure
 	})
 	if lost && slices.ContainsFunc(r.Findings, func(f examine.Finding) bool { return f.Name == examine.CheckPowerLoss }) {
-		t.Errorf("got a finding about power losses of a server that keeps nothing: %+v", r.Findings)
+		t.Errorf("got a finding about power losses of a server that keeps nothing: %+v; want (lost false or not slices.ContainsFunc(r.Findings, func(f examine.Finding) bool { return f.Name == examine.CheckPowerLoss }))", r.Findings)
 	}
 	for _, w := range wanted {
 		i := slices.IndexFunc(r.Findings, func(f examine.Finding) bool { return f.Name == w.name })
 		if i < 0 {
-			t.Errorf("got no finding %q in %+v", w.name, r.Findings)
+			t.Errorf("got no finding %q in %+v; want i >= 0", w.name, r.Findings)
 			continue
 		}
 		f := r.Findings[i]
@@ -56,7 +56,7 @@ func checkFindings(t *testing.T, r examine.Report, wanted ...verdict) {
 			t.Errorf("got %s %s %q, want %s with %q", f.Name, f.Level, f.Text, w.level, w.text)
 		}
 		if (f.Remedy == "") != (f.Level == examine.LevelOK) {
-			t.Errorf("got remedy %q of %s, which is %s", f.Remedy, f.Name, f.Level)
+			t.Errorf("got remedy %q of %s, which is %s; want (f.Remedy == \"\") == (f.Level == examine.LevelOK)", f.Remedy, f.Name, f.Level)
 		}
 	}
 	for _, f := range r.Problems() {
@@ -177,7 +177,7 @@ func TestExamineCluster(t *testing.T) {
 	}
 	for _, f := range r.Findings {
 		if (f.Server != "") != (f.Name == examine.CheckClock) {
-			t.Errorf("got %q as the server of finding %s", f.Server, f.Name)
+			t.Errorf("got %q as the server of finding %s; want (f.Server != \"\") == (f.Name == examine.CheckClock)", f.Server, f.Name)
 		}
 	}
 }
@@ -214,9 +214,9 @@ const (
 // kvrocksSettings are those of deploy/kvrocks.conf, with changes; "" leaves one out.
 func kvrocksSettings(t *testing.T, changes ...string) map[string]string {
 	t.Helper()
-	conf, err := os.ReadFile("../deploy/kvrocks.conf")
+	conf, err := os.ReadFile("../../deploy/kvrocks.conf")
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("os.ReadFile: %v", err)
 	}
 	settings := map[string]string{}
 	for line := range strings.Lines(string(conf)) {
@@ -235,7 +235,8 @@ func redisSettings(changes ...string) map[string]string {
 
 func changed(settings map[string]string, changes []string) map[string]string {
 	for i := 0; i < len(changes); i += 2 {
-		if settings[changes[i]] = changes[i+1]; changes[i+1] == "" {
+		settings[changes[i]] = changes[i+1]
+		if changes[i+1] == "" {
 			delete(settings, changes[i])
 		}
 	}
@@ -247,7 +248,7 @@ func answering(t *testing.T, info string, settings map[string]string) (url strin
 	t.Helper()
 	s, err := server.NewServer("127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("server.NewServer: %v", err)
 	}
 	t.Cleanup(s.Close)
 	for name, answer := range map[string]server.Cmd{
@@ -271,7 +272,7 @@ func answering(t *testing.T, info string, settings map[string]string) (url strin
 		},
 	} {
 		if err := s.Register(name, answer); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Register: %v", err)
 		}
 	}
 	return "redis://" + s.Addr().String()
@@ -376,6 +377,6 @@ func TestReportIsLogged(t *testing.T) {
 		"warn loses <nil> power loss warning sync <nil>",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("difference (-want +got):\n%s", diff)
 	}
 }

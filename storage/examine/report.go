@@ -7,7 +7,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// Kind is which server the store is.
+// Kind is the product of a server.
 type Kind string
 
 // The kinds of stores. KindUnknown is a server that speaks the Redis protocol and
@@ -20,7 +20,7 @@ const (
 	KindUnknown  Kind = "unknown"
 )
 
-// Level is how serious a Finding is.
+// Level is the severity of a Finding.
 type Level string
 
 // The levels of findings. A failure is a setting under which accepted work is
@@ -39,7 +39,7 @@ type Finding struct {
 	Level Level
 	// Text is one sentence, without a full stop, that names the value found.
 	Text string
-	// Remedy says what to do, in the imperative; "" where Level is LevelOK.
+	// Remedy is the action to take, in the imperative; "" where Level is LevelOK.
 	Remedy string
 	// Server is the address of the server, where the store has several and they
 	// differ; else "".
@@ -59,8 +59,8 @@ const (
 	CheckClock       = "clock"
 )
 
-// Report describes the store's servers: what they are, and whether their settings
-// meet the requirements of docs/storage.md.
+// Report describes the servers of a store, and how their settings meet the requirements of
+// docs/storage.md.
 type Report struct {
 	Kind Kind
 	// Version is the server's own, "" where it is not known; of servers that differ,
@@ -86,7 +86,7 @@ func (r Report) Log(logger *zap.Logger) {
 	}
 }
 
-// fields are what a log line about f has beside its text.
+// fields returns the fields of a log line about f, besides its text.
 func (f Finding) fields() []zap.Field {
 	fields := []zap.Field{zap.String("check", f.Name), zap.String("severity", string(f.Level))}
 	if f.Remedy != "" {

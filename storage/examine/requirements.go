@@ -93,7 +93,7 @@ func judgeVersion(kind Kind, version string) Finding {
 	return f
 }
 
-// judgeSettings judges what readSettings read of a server.
+// judgeSettings judges the settings that readSettings has read of a server.
 func judgeSettings(kind Kind, version string, settings map[string]string) []Finding {
 	switch kind {
 	case KindKVRocks:

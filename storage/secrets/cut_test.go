@@ -54,7 +54,7 @@ func TestScriptsMayBeCutAfterAnyWrite(t *testing.T) {
 					err := op.call(secrets.New(storagetest.Open(t, cfg), keys), p)
 					if err != nil {
 						if cause := errors.Unwrap(err); cause == nil || !strings.Contains(cause.Error(), "CUT") {
-							t.Fatal(err)
+							t.Fatalf("errors.Unwrap: got %v; want cause != nil and strings.Contains(cause.Error(), \"CUT\")", err)
 						}
 						if _, _, err := s.List(t.Context(), p, "", 10); err != nil {
 							t.Errorf("after %d writes: %v", k, err)
@@ -66,7 +66,7 @@ func TestScriptsMayBeCutAfterAnyWrite(t *testing.T) {
 					checkSecrets(t, whole, s, p, op.want)
 					if op.there && op.want == nil {
 						if again := put(t, s, p, "stripe", "again"); again.Version < 2 {
-							t.Errorf("after %d writes version %d comes again", k, again.Version)
+							t.Errorf("after %d writes version %d comes again; want again.Version >= 2", k, again.Version)
 						}
 					}
 					if err == nil {
@@ -86,7 +86,7 @@ func checkSecrets(t *testing.T, store *storage.Store, s *secrets.Secrets, p secr
 	t.Helper()
 	items, _, err := s.List(t.Context(), p, "", 10)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("List: %v", err)
 	}
 	var got []string
 	for _, item := range items {
@@ -96,6 +96,6 @@ func checkSecrets(t *testing.T, store *storage.Store, s *secrets.Secrets, p secr
 		t.Errorf("found %q, want %q", got, want)
 	}
 	if n := store.Client().ZCard(t.Context(), store.SecretKeys(p.Tenant, p.Namespace).Index()).Val(); n != int64(len(want)) {
-		t.Errorf("%d names in the index", n)
+		t.Errorf("%d names in the index; want n == int64(len(want))", n)
 	}
 }

@@ -12,10 +12,10 @@ import (
 	"go.uber.org/zap"
 )
 
-// lookInterval is how often a key file is looked at, at most.
+// lookInterval is the shortest time between two checks of a key file.
 const lookInterval = time.Second
 
-// KeyFile is the server's file of identities, read again when it changes, so that a
+// KeyFile is the server's file of identities. It is read again when it changes, so that a
 // rotation needs no restart.
 type KeyFile struct {
 	path   string
@@ -26,45 +26,47 @@ type KeyFile struct {
 	current *ring
 	state   fileState
 	looked  time.Time
-	refused string // why a newer file was, as the log has it
+	refused string // the error of a newer file, as it was logged
 }
 
-// fileState tells whether a file is another than before; one that was renamed to its
-// place tells by its inode.
+// fileState identifies a version of a file. A file that was replaced by a rename has
+// another inode.
 type fileState struct {
 	inode    uint64
 	modified time.Time
 	size     int64
 }
 
-// OpenKeyFile reads the file, and refuses one that is not to be used: with no
-// identity in it, or one that everybody may read.
+// OpenKeyFile reads the file. It fails for a file without an identity, and for a file that
+// users other than the owner and the group may read.
 func OpenKeyFile(path string, logger *zap.Logger) (*KeyFile, error) {
 	f := &KeyFile{path: path, logger: logger, clock: time.Now}
 	var err error
-	if f.current, f.state, err = readKeyFile(path, nil); err != nil {
+	f.current, f.state, err = readKeyFile(path, nil)
+	if err != nil {
 		return nil, fmt.Errorf("key file %s: %w", path, err)
 	}
 	f.looked = f.clock()
 	return f, nil
 }
 
-// ring gives the identities of now; a file that cannot be used leaves those that
-// were. At once where the caller cannot do with a second's delay.
-func (f *KeyFile) ring(atOnce bool) *ring {
+// ring returns the current identities. A changed file that cannot be used leaves the
+// previous ones in place. With fresh it checks the file, even within lookInterval of the
+// last check.
+func (f *KeyFile) ring(fresh bool) *ring {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.clock()
-	if !atOnce && now.Sub(f.looked) < lookInterval {
+	if !fresh && now.Sub(f.looked) < lookInterval {
 		return f.current
 	}
 	f.looked = now
 	newer, state, err := readKeyFile(f.path, &f.state)
 	switch {
 	case err != nil:
-		if err.Error() != f.refused { // told once, not once a second
+		if err.Error() != f.refused { // logged once, not once a second
 			f.refused = err.Error()
-			f.logger.Error("the new key file cannot be used; the keys that were stay", zap.String("file", f.path), zap.Error(err))
+			f.logger.Error("the changed key file cannot be used; the previous keys stay in use", zap.String("file", f.path), zap.Error(err))
 		}
 	case newer != nil:
 		f.current, f.state, f.refused = newer, state, ""
@@ -73,7 +75,7 @@ func (f *KeyFile) ring(atOnce bool) *ring {
 	return f.current
 }
 
-// readKeyFile reads a file, unless it is as known says: then it gives nothing.
+// readKeyFile reads a file. It returns a nil ring where the file is in the state known.
 func readKeyFile(path string, known *fileState) (*ring, fileState, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -103,12 +105,13 @@ func stateOf(info fs.FileInfo) fileState {
 	return state
 }
 
-// checkMode refuses files that others than the owner and the group may read, or than
-// the owner may write. A group may read it: that is how containers are given files.
+// checkMode refuses a directory, a file that users other than the owner and the group may
+// read, and a file that users other than the owner may write. The group may read it, since
+// containers receive files that way.
 func checkMode(info fs.FileInfo) error {
 	switch mode := info.Mode(); {
 	case mode.IsDir():
-		return errors.New("it is a folder")
+		return errors.New("it is a directory")
 	case mode.Perm()&0o027 != 0:
 		return fmt.Errorf("its mode is %#o, so that others may read or change it; make it 0600 (chmod 600)", mode.Perm())
 	}

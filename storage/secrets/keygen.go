@@ -12,8 +12,8 @@ import (
 	"filippo.io/age"
 )
 
-// Keygen makes a key file with one new identity, which only its owner may read. It
-// fails where there is a file, and gives the fingerprint by which records name the key.
+// Keygen creates a key file with one new identity, readable by its owner only. It returns
+// the fingerprint that records name the key by. It fails where the file exists.
 func Keygen(path string, now time.Time) (string, error) {
 	line, mark, err := newIdentity(now)
 	if err != nil {
@@ -30,8 +30,9 @@ func Keygen(path string, now time.Time) (string, error) {
 	return mark, errors.Join(err, file.Sync(), file.Close())
 }
 
-// Rotate puts a new identity in front of those of a key file, which open what they
-// sealed as before. The file is replaced whole, with its mode: no server sees half of it.
+// Rotate puts a new identity before those of a key file, which continue to open the
+// secrets that they sealed. It replaces the file as a whole and keeps its mode: no server
+// reads a part of it. It returns the fingerprint of the new identity.
 func Rotate(path string, now time.Time) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {

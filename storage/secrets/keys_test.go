@@ -20,7 +20,7 @@ import (
 func write(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
+		t.Fatalf("os.WriteFile: %v", err)
 	}
 }
 
@@ -28,7 +28,7 @@ func readFile(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("os.ReadFile: %v", err)
 	}
 	return string(text)
 }
@@ -39,13 +39,13 @@ func rewrapAll(t *testing.T, s *secrets.Secrets, tenant string) (sum api.RewrapR
 	for after, more := "", true; more; more = after != "" {
 		report, next, err := s.Rewrap(t.Context(), tenant, after)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("Rewrap: %v", err)
 		}
 		sum.Examined += report.Examined
 		sum.Rewrapped += report.Rewrapped
 		sum.Unreadable += report.Unreadable
 		if report.Examined > 200 {
-			t.Errorf("%d in one call", report.Examined)
+			t.Errorf("%d in one call; want report.Examined <= 200", report.Examined)
 		}
 		after = next
 		calls++
@@ -68,7 +68,7 @@ func TestRotation(t *testing.T) {
 		}
 		old := readFile(t, path)
 		if _, err := secrets.Rotate(path, time.Now()); err != nil {
-			t.Fatal(err)
+			t.Fatalf("secrets.Rotate: %v", err)
 		}
 		both := readFile(t, path)
 		if !strings.HasSuffix(both, old) || len(both) <= len(old) {
@@ -76,20 +76,20 @@ func TestRotation(t *testing.T) {
 		}
 		sum, calls := rewrapAll(t, s, tenant)
 		if sum.Examined != 230 || sum.Rewrapped != 230 || sum.Unreadable != 0 || calls < 2 {
-			t.Errorf("%+v in %d calls", sum, calls)
+			t.Errorf("%+v in %d calls; want sum.Examined == 230 and sum.Rewrapped == 230 and sum.Unreadable == 0 and calls >= 2", sum, calls)
 		}
 		if again, _ := rewrapAll(t, s, tenant); again.Examined != 230 || again.Rewrapped != 0 {
-			t.Errorf("again: %+v", again)
+			t.Errorf("again: %+v; want again.Examined == 230 and again.Rewrapped == 0", again)
 		}
 		write(t, path, strings.TrimSuffix(both, old))
 		fresh := secrets.New(store, openKeys(t, path)) // a replica that never had the old key
 		for name, was := range before {
 			p := secrets.Place{Tenant: tenant, Namespace: "ns-" + fmt.Sprint(atoi(t, name)%3)}
 			if v := reveal(t, fresh, p, name); string(v.Text) != "the value of "+name || v.Version != was.Version {
-				t.Errorf("%s: %q %v", name, v.Text, v.Err)
+				t.Errorf("%s: reveal: got %q %v; want string(v.Text) == \"the value of \"+name and v.Version == was.Version", name, v.Text, v.Err)
 			}
 			if got, err := fresh.Get(t.Context(), p, name); err != nil || got != was {
-				t.Errorf("%s: %+v, was %+v: %v", name, got, was, err)
+				t.Errorf("%s: %+v, was %+v: %v; want no error and got == was", name, got, was, err)
 			}
 		}
 	})
@@ -98,7 +98,7 @@ func TestRotation(t *testing.T) {
 func atoi(t *testing.T, name string) (n int) {
 	t.Helper()
 	if _, err := fmt.Sscanf(name, "secret%d", &n); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Sscanf: %v", err)
 	}
 	return n
 }
@@ -113,18 +113,18 @@ func TestAnotherKey(t *testing.T) {
 		s, other := secrets.New(store, keys), secrets.New(store, others)
 		put(t, s, p, "stripe", "sk_live_1")
 		if v := reveal(t, other, p, "stripe"); api.ErrorCode(v.Err) != api.CodeSecretUnreadable || v.Text != nil {
-			t.Errorf("%+v", v)
+			t.Errorf("reveal: got %+v; want CodeSecretUnreadable and v.Text == nil", v)
 		}
 		if sum, _ := rewrapAll(t, other, p.Tenant); sum.Unreadable != 1 || sum.Rewrapped != 0 {
-			t.Errorf("%+v", sum)
+			t.Errorf("rewrapAll: got %+v; want sum.Unreadable == 1 and sum.Rewrapped == 0", sum)
 		}
 		if v := reveal(t, s, p, "stripe"); string(v.Text) != "sk_live_1" {
-			t.Errorf("%+v", v)
+			t.Errorf("reveal: got %+v; want string(v.Text) == \"sk_live_1\"", v)
 		}
 		// A change needs no look at what was.
 		put(t, other, p, "stripe", "sk_live_2")
 		if v := reveal(t, other, p, "stripe"); string(v.Text) != "sk_live_2" {
-			t.Errorf("%+v", v)
+			t.Errorf("reveal: got %+v; want string(v.Text) == \"sk_live_2\"", v)
 		}
 		// The key comes: what could not be opened is opened at once.
 		put(t, s, p, "stripe", "sk_live_3")
@@ -133,13 +133,13 @@ func TestAnotherKey(t *testing.T) {
 		}
 		second := filepath.Join(t.TempDir(), "k")
 		if _, err := secrets.Keygen(second, time.Now()); err != nil {
-			t.Fatal(err)
+			t.Fatalf("secrets.Keygen: %v", err)
 		}
 		third := openKeys(t, second)
 		write(t, path, readFile(t, path)+readFile(t, second))
 		put(t, secrets.New(store, third), p, "stripe", "sk_live_4")
 		if v := reveal(t, other, p, "stripe"); string(v.Text) != "sk_live_4" {
-			t.Errorf("%+v", v)
+			t.Errorf("reveal: got %+v; want string(v.Text) == \"sk_live_4\"", v)
 		}
 	})
 }
@@ -160,21 +160,21 @@ func TestKeyFilesRefused(t *testing.T) {
 		write(t, path, content)
 		_, err := secrets.OpenKeyFile(path, zap.NewNop())
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), identity[16:30]) {
-			t.Errorf("%s: %v", want, err)
+			t.Errorf("%s: secrets.OpenKeyFile: got %v; want an error and strings.Contains(err.Error(), want) and not strings.Contains(err.Error(), \"hunter2\") and not strings.Contains(err.Error(), identity[16:30])", want, err)
 		}
 		if _, err := secrets.Rotate(path, time.Now()); err == nil {
-			t.Errorf("%s: rotated", want)
+			t.Errorf("%s: rotated; want an error", want)
 		}
 	}
 	for _, mode := range []os.FileMode{0o644, 0o604, 0o660, 0o601, 0o640, 0o400, 0o600, 0o440} {
 		path := filepath.Join(t.TempDir(), "keys")
 		write(t, path, text)
 		if err := os.Chmod(path, mode); err != nil {
-			t.Fatal(err)
+			t.Fatalf("os.Chmod: %v", err)
 		}
 		_, err := secrets.OpenKeyFile(path, zap.NewNop())
 		if open := mode&0o027 != 0; open != (err != nil) || open && !strings.Contains(err.Error(), "0600") {
-			t.Errorf("mode %o: %v", mode, err)
+			t.Errorf("mode %o: %v; want open == (an error) and (not open or strings.Contains(err.Error(), \"0600\"))", mode, err)
 		}
 	}
 	if _, err := secrets.OpenKeyFile(filepath.Join(t.TempDir(), "absent"), zap.NewNop()); err == nil {
@@ -184,10 +184,10 @@ func TestKeyFilesRefused(t *testing.T) {
 		t.Error("a folder")
 	}
 	if _, err := secrets.Keygen(good, time.Now()); err == nil || readFile(t, good) != text {
-		t.Errorf("overwritten: %v", err)
+		t.Errorf("overwritten: %v; want an error and readFile(t, good) == text", err)
 	}
 	if info, err := os.Stat(good); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("%v %v", info.Mode(), err)
+		t.Errorf("os.Stat: got %v %v; want no error and info.Mode().Perm() == 0o600", info.Mode(), err)
 	}
 }
 
@@ -198,12 +198,12 @@ func TestABrokenKeyFileChangesNothing(t *testing.T) {
 	store := storagetest.Open(t, storage.Config{Embedded: storagetest.Embedded(t, t.TempDir())})
 	path := filepath.Join(t.TempDir(), "keys")
 	if _, err := secrets.Keygen(path, time.Now()); err != nil {
-		t.Fatal(err)
+		t.Fatalf("secrets.Keygen: %v", err)
 	}
 	core, logs := observer.New(zap.DebugLevel)
 	keys, err := secrets.OpenKeyFile(path, zap.New(core))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("secrets.OpenKeyFile: %v", err)
 	}
 	s, p := secrets.New(store, keys), secrets.Place{Tenant: storagetest.Tenant(t), Namespace: "payments"}
 	put(t, s, p, "a", "alpha")
@@ -211,25 +211,25 @@ func TestABrokenKeyFileChangesNothing(t *testing.T) {
 	write(t, path, "half a li")
 	for range 3 { // each looks at the file
 		if _, _, err := s.Rewrap(t.Context(), p.Tenant, ""); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Rewrap: %v", err)
 		}
 	}
 	if v := reveal(t, s, p, "a"); string(v.Text) != "alpha" {
-		t.Errorf("%+v", v)
+		t.Errorf("reveal: got %+v; want string(v.Text) == \"alpha\"", v)
 	}
 	if n := logs.FilterMessageSnippet("cannot be used").Len(); n != 1 {
-		t.Errorf("told %d times", n)
+		t.Errorf("told %d times; want n == 1", n)
 	}
 	write(t, path, good)
 	if _, err := secrets.Rotate(path, time.Now()); err != nil {
-		t.Fatal(err)
+		t.Fatalf("secrets.Rotate: %v", err)
 	}
 	if sum, _ := rewrapAll(t, s, p.Tenant); sum.Rewrapped != 1 {
-		t.Errorf("%+v", sum)
+		t.Errorf("rewrapAll: got %+v; want sum.Rewrapped == 1", sum)
 	}
 	for _, entry := range logs.All() {
 		if text := fmt.Sprint(entry); strings.Contains(text, good[len(good)-40:len(good)-10]) || strings.Contains(text, "alpha") {
-			t.Errorf("the log holds %s", text)
+			t.Errorf("the log holds %s; want not strings.Contains(text, good[len(good)-40:len(good)-10]) and not strings.Contains(text, \"alpha\")", text)
 		}
 	}
 }

@@ -30,11 +30,11 @@ func TestSealedValuesStayWhereTheyAre(t *testing.T) {
 		record := func() map[string]any {
 			raw, err := store.Client().Get(ctx, key(p, "stripe")).Bytes()
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("Get: %v", err)
 			}
 			var rec map[string]any
 			if err := json.Unmarshal(raw, &rec); err != nil {
-				t.Fatal(err)
+				t.Fatalf("json.Unmarshal: %v", err)
 			}
 			return rec
 		}
@@ -45,7 +45,7 @@ func TestSealedValuesStayWhereTheyAre(t *testing.T) {
 			change(rec)
 			raw, err := json.Marshal(rec)
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("json.Marshal: %v", err)
 			}
 			return string(raw)
 		}
@@ -71,18 +71,18 @@ func TestSealedValuesStayWhereTheyAre(t *testing.T) {
 		} {
 			before, _ := store.Client().Get(ctx, key(move.to, move.name)).Result()
 			if err := store.Client().Set(ctx, key(move.to, move.name), move.raw, 0).Err(); err != nil {
-				t.Fatal(err)
+				t.Fatalf("Set: %v", err)
 			}
 			v := reveal(t, s, move.to, move.name)
 			if api.ErrorCode(v.Err) != api.CodeSecretUnreadable || v.Text != nil || strings.Contains(v.Err.Error(), "second value") {
-				t.Errorf("%s: %q %v", what, v.Text, v.Err)
+				t.Errorf("%s: reveal: got %q %v; want CodeSecretUnreadable and v.Text == nil and not strings.Contains(v.Err.Error(), \"second value\")", what, v.Text, v.Err)
 			}
 			if err := store.Client().Set(ctx, key(move.to, move.name), before, 0).Err(); err != nil {
-				t.Fatal(err)
+				t.Fatalf("Set: %v", err)
 			}
 		}
 		if v := reveal(t, s, p, "stripe"); string(v.Text) != "second value" {
-			t.Errorf("%+v", v)
+			t.Errorf("reveal: got %+v; want string(v.Text) == \"second value\"", v)
 		}
 	})
 }
@@ -98,22 +98,22 @@ func TestWhatIsKnownIsNotOpened(t *testing.T) {
 		names := []string{"a", "b", "none"}
 		first, err := s.Reveal(t.Context(), p, names, nil)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("Reveal: %v", err)
 		}
 		put(t, s, p, "b", "gamma")
 		second, err := s.Reveal(t.Context(), p, names, first)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("Reveal: %v", err)
 		}
 		first[0].Clear()
 		if v := second[0]; v.Opened || string(v.Text) != "alpha" || v.Version != 1 {
-			t.Errorf("a: %+v", v)
+			t.Errorf("a: %+v; want not v.Opened and string(v.Text) == \"alpha\" and v.Version == 1", v)
 		}
 		if v := second[1]; !v.Opened || string(v.Text) != "gamma" || v.Version != 2 {
-			t.Errorf("b: %+v", v)
+			t.Errorf("b: %+v; want v.Opened and string(v.Text) == \"gamma\" and v.Version == 2", v)
 		}
 		if v := second[2]; v.Opened || api.ErrorCode(v.Err) != api.CodeSecretNotFound {
-			t.Errorf("none: %+v", v)
+			t.Errorf("none: %+v; want not v.Opened and CodeSecretNotFound", v)
 		}
 	})
 }

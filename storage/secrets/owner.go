@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// keepOwner gives a file the owner that info has, where that is another: an
-// administrator rotates the key of a server that runs as somebody else.
+// keepOwner sets the owner of file to that of info, if it differs: an administrator may
+// rotate the key of a server that runs as another user.
 func keepOwner(file *os.File, info fs.FileInfo) error {
 	raw, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || int(raw.Uid) == os.Geteuid() && int(raw.Gid) == os.Getegid() {

@@ -7,24 +7,25 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// Value is a secret that was opened, or why it was not.
+// Value is an opened secret, or the error that prevented that.
 type Value struct {
 	Name    string
-	Version int64 // 0 where there is no record that can be read
+	Version int64 // 0 where no record could be read
 	Text    []byte
 	Err     error // CodeSecretNotFound, CodeSecretKeyMissing, CodeSecretUnreadable
-	// Opened says that this call opened it: it was not known before.
+	// Opened reports that this call opened the secret; it was not among the known ones.
 	Opened bool
 
-	sealed []byte // what Text was opened from
+	sealed []byte // the sealed form of Text
 }
 
 // Clear overwrites the value.
 func (v *Value) Clear() { clear(v.Text) }
 
-// Reveal reads the secrets of names in one command and opens those that are not, as
-// they are, among known, which an earlier call gave; of these it gives copies. What
-// cannot be opened has an error of its own: one of Reveal is the store's.
+// Reveal reads the secrets of names in one command and opens them. known are the values of
+// an earlier call: an unchanged secret is copied from them and not opened again. A secret
+// that cannot be opened has its error in its Value; an error of Reveal itself concerns the
+// store.
 func (s *Secrets) Reveal(ctx context.Context, p Place, names []string, known []Value) ([]Value, error) {
 	if len(names) == 0 {
 		return nil, nil
@@ -68,7 +69,8 @@ func (s *Secrets) value(p Place, name, raw string, known []Value) Value {
 		v.Text, err = opener.open(label(p, name, rec.Version), rec.Sealed)
 	}
 	if api.ErrorCode(err) == api.CodeSecretUnreadable {
-		if opener, err = s.ring(true); err == nil { // the key may have come a moment ago
+		opener, err = s.ring(true)
+		if err == nil { // the key may be newer than the cached key file
 			v.Text, err = opener.open(label(p, name, rec.Version), rec.Sealed)
 		}
 	}

@@ -8,22 +8,23 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// Bounds of one call of Rewrap.
+// Limits of one call of Rewrap.
 const (
 	rewrapSecrets    = 200
 	rewrapNamespaces = 100
 )
 
-// Rewrap seals anew, with the first identity, what another one sealed: some of a
-// tenant's secrets, behind after. Values, versions and dates stay. next is where to go
-// on, "" at the end. It may be repeated. CodeSecretKeyMissing.
+// Rewrap seals secrets of a tenant anew, with the first identity, where another one sealed
+// them. It takes some secrets after the position after; next is the position to continue
+// at, "" at the end. Values, versions and dates stay. It may be repeated.
+// CodeSecretKeyMissing.
 func (s *Secrets) Rewrap(ctx context.Context, tenant, after string) (report api.RewrapReport, next string, err error) {
 	sealer, err := s.ring(true)
 	if err != nil {
 		return report, "", err
 	}
 	namespace, name, within := strings.Cut(after, "/")
-	places := []string{namespace} // what is left of the one where the last call ended
+	places := []string{namespace} // the rest of the namespace in which the last call ended
 	if !within {
 		places = nil
 	}
@@ -46,10 +47,11 @@ func (s *Secrets) Rewrap(ctx context.Context, tenant, after string) (report api.
 					return report, "", err
 				}
 			}
-			if name = following; name == "" {
+			name = following
+			if name == "" {
 				break
 			}
-			if len(found) == 0 { // names without records alone: on, but not for ever
+			if len(found) == 0 { // names without records: continue in the next call
 				return report, namespace + "/" + name, nil
 			}
 		}
@@ -57,15 +59,16 @@ func (s *Secrets) Rewrap(ctx context.Context, tenant, after string) (report api.
 	return report, last, nil
 }
 
-// rewrap seals one secret anew, unless it changes meanwhile: then it is sealed as it
-// should be, or by a replica that has not got the new key yet, and is read again.
+// rewrap seals one secret anew. Where it changes meanwhile, it is read again: either the
+// change sealed it with the new key, or a replica that has not read the new key yet did
+// not.
 func (s *Secrets) rewrap(ctx context.Context, p Place, e entry, sealer *ring, report *api.RewrapReport) error {
 	report.Examined++
 	name, raw := e.name, e.raw
 	rec, err := decode(raw)
 	if err != nil {
 		report.Unreadable++
-		return nil //nolint:nilerr // counted: the others are to be sealed anew all the same
+		return nil //nolint:nilerr // counted: the other secrets are still sealed anew
 	}
 	rec.Name = name
 	err = storage.RetryConflicts(ctx, func() error {
@@ -79,13 +82,15 @@ func (s *Secrets) rewrap(ctx context.Context, p Place, e entry, sealer *ring, re
 		defer clear(value)
 		anew := *rec
 		anew.Key = sealer.fingerprint
-		if anew.Sealed, err = sealer.seal(label(p, name, rec.Version), value); err != nil {
+		anew.Sealed, err = sealer.seal(label(p, name, rec.Version), value)
+		if err != nil {
 			return err
 		}
 		err = s.write(ctx, p, raw, &anew, "")
 		if api.ErrorCode(err) == api.CodeStoreConflict {
 			var failed error
-			if rec, raw, _, failed = s.read(ctx, p, name); failed != nil {
+			rec, raw, _, failed = s.read(ctx, p, name)
+			if failed != nil {
 				return failed
 			}
 		}

@@ -16,18 +16,19 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// maxKeyFileBytes bounds a file of identities: some thousand of them.
+// maxKeyFileBytes limits a file of identities: room for about a thousand.
 const maxKeyFileBytes = 128 << 10
 
-// ring is the identities of a key file: the first seals, all of them open.
+// ring holds the identities of a key file: the first one seals, every one opens.
 type ring struct {
-	first       *age.X25519Identity
-	all         []age.Identity
-	fingerprint string // of the first one's recipient
+	first *age.X25519Identity
+	all   []age.Identity
+	// fingerprint is that of the first identity's recipient.
+	fingerprint string
 }
 
-// parseRing reads identities, one a line, between comments and empty lines. Its
-// errors hold nothing of a line: it may be a key with a slip in it.
+// parseRing parses identities, one a line, between comments and empty lines. Its errors
+// contain no part of a line, which may be a mistyped key.
 func parseRing(r io.Reader) (*ring, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxKeyFileBytes+1))
 	if err != nil {
@@ -61,20 +62,21 @@ func parseRing(r io.Reader) (*ring, error) {
 	return found, nil
 }
 
-// fingerprint tells recipients apart in records, and gives nothing to seal to.
+// fingerprint identifies a recipient in records. Nothing can be sealed to it.
 func fingerprint(r *age.X25519Recipient) string {
 	sum := sha256.Sum256([]byte(r.String()))
 	return hex.EncodeToString(sum[:8])
 }
 
-// label is what stands before a sealed value: whoever can write to the store cannot
-// have one secret's value read under another's name, nor an old value under a new version.
+// label is sealed before a value. It binds the value to its secret and version: a writer
+// to the store cannot have a value read under another name, or an old value under a new
+// version.
 func label(p Place, name string, version int64) []byte {
-	// None of these holds a line's end.
+	// None of the parts contains a line feed.
 	return []byte("sous secret 1\n" + p.Tenant + "\n" + p.Namespace + "\n" + name + "\n" + strconv.FormatInt(version, 10) + "\n")
 }
 
-// seal closes value for the first identity.
+// seal encrypts label and value for the first identity.
 func (r *ring) seal(label, value []byte) ([]byte, error) {
 	var sealed bytes.Buffer
 	w, err := age.Encrypt(&sealed, r.first.Recipient())
@@ -93,7 +95,8 @@ func (r *ring) seal(label, value []byte) ([]byte, error) {
 	return sealed.Bytes(), nil
 }
 
-// open gives the value that was sealed with label. CodeSecretUnreadable.
+// open decrypts sealed and returns the value that was sealed with label.
+// CodeSecretUnreadable.
 func (r *ring) open(label, sealed []byte) ([]byte, error) {
 	opened, err := age.Decrypt(bytes.NewReader(sealed), r.all...)
 	var nobody *age.NoIdentityMatchError
@@ -103,8 +106,8 @@ func (r *ring) open(label, sealed []byte) ([]byte, error) {
 	if err != nil {
 		return nil, damaged(err)
 	}
-	// One buffer, so that no copy of the value is left behind: what is sealed is
-	// longer than what was.
+	// One buffer, so that no copy of the value is left behind: the sealed text is
+	// longer than the value.
 	plain := make([]byte, len(sealed))
 	n, err := io.ReadFull(opened, plain)
 	if !errors.Is(err, io.ErrUnexpectedEOF) { // it ends before the buffer does

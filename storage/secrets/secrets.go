@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
 )
@@ -21,20 +19,20 @@ const (
 	scriptDelete = "secret_delete.lua"
 )
 
-// Place is a namespace of secrets.
+// Place names a namespace of secrets.
 type Place struct{ Tenant, Namespace string }
 
-// Secrets keeps and opens secrets. It is safe for concurrent use.
+// Secrets seals, stores and opens secrets. It is safe for concurrent use.
 type Secrets struct {
 	store *storage.Store
 	keys  *KeyFile
 }
 
-// New gives the secrets in store. Without keys (nil) they are listed and deleted, but
-// neither sealed nor opened.
+// New returns the secrets in store. With nil keys it lists and deletes secrets, but
+// neither seals nor opens them.
 func New(store *storage.Store, keys *KeyFile) *Secrets { return &Secrets{store, keys} }
 
-// record is a secret as it is stored.
+// record is a secret in its stored form.
 type record struct {
 	api.Secret
 	Sealed []byte `json:"sealed"`
@@ -43,13 +41,13 @@ type record struct {
 
 // Condition guards a Put.
 type Condition struct {
-	IfMatch *int64 // the version that the secret must have
-	IfNew   bool   // there must be none
+	IfMatch *int64 // the version that the secret must have; nil accepts any
+	IfNew   bool   // the secret must not exist
 }
 
-// Put seals a value and stores it under name, as its next version. by is the id of
-// who does it. created says that there was none. CodeValidation…, CodeSecretKeyMissing,
-// CodePreconditionFailed, CodeSecretLimit.
+// Put seals a value and stores it under name, as the secret's next version. by identifies
+// the caller. created reports that the secret did not exist. CodeInvalid…,
+// CodeSecretKeyMissing, CodePreconditionFailed, CodeSecretLimit.
 func (s *Secrets) Put(ctx context.Context, p Place, name, value, by string, on Condition) (out api.Secret, created bool, err error) {
 	if err := errors.Join(api.ValidateSecretName(name), api.ValidateSecretValue(value)); err != nil {
 		return api.Secret{}, false, err
@@ -74,10 +72,12 @@ func (s *Secrets) Put(ctx context.Context, p Place, name, value, by string, on C
 			return err
 		}
 		rec.Name, rec.UpdatedAtMS, rec.UpdatedBy, rec.Key = name, s.store.NowMS(), by, sealer.fingerprint
-		if created = before == nil; created {
+		created = before == nil
+		if created {
 			rec.CreatedAtMS = rec.UpdatedAtMS
 		}
-		if rec.Sealed, err = sealer.seal(label(p, name, rec.Version), []byte(value)); err != nil {
+		rec.Sealed, err = sealer.seal(label(p, name, rec.Version), []byte(value))
+		if err != nil {
 			return err
 		}
 		out = rec.Secret
@@ -86,11 +86,12 @@ func (s *Secrets) Put(ctx context.Context, p Place, name, value, by string, on C
 	if err != nil {
 		return api.Secret{}, false, err
 	}
-	s.tell(ctx, p, name)
+	s.notify(ctx, p, name)
 	return out, created, nil
 }
 
-// next is the record that follows before, nil for none. No version comes again.
+// next returns the record that follows before, which is nil for a new secret. No version
+// is used twice: a new secret continues after the floor.
 func next(before *record, floor string) (record, error) {
 	if before != nil {
 		rec := *before
@@ -100,7 +101,8 @@ func next(before *record, floor string) (record, error) {
 	deleted := int64(0)
 	if floor != "" {
 		var err error
-		if deleted, err = strconv.ParseInt(floor, 10, 64); err != nil {
+		deleted, err = strconv.ParseInt(floor, 10, 64)
+		if err != nil {
 			return record{}, fmt.Errorf("decode the floor of secrets: %w", err)
 		}
 	}
@@ -119,24 +121,25 @@ func (c Condition) check(name string, held *record) error {
 	return nil
 }
 
-// ring is the identities of now. CodeSecretKeyMissing.
-func (s *Secrets) ring(atOnce bool) (*ring, error) {
+// ring returns the current identities. With fresh it reads a changed key file without
+// delay. CodeSecretKeyMissing.
+func (s *Secrets) ring(fresh bool) (*ring, error) {
 	if s.keys == nil {
 		return nil, api.Errorf(api.CodeSecretKeyMissing,
 			"this server has no key for secrets: make a key file (sous secret keygen FILE) and start it with --secrets-key-file FILE (SOUS_SECRETS_KEY_FILE)")
 	}
-	return s.keys.ring(atOnce), nil
+	return s.keys.ring(fresh), nil
 }
 
-// read gives a secret's record, nil for none, with its text, and the floor.
+// read returns a secret's record, nil for none, with its stored text, and the floor of its
+// namespace.
 func (s *Secrets) read(ctx context.Context, p Place, name string) (rec *record, raw, floor string, err error) {
 	k := s.store.SecretKeys(p.Tenant, p.Namespace)
-	found, err := s.store.Client().MGet(ctx, k.Record(name), k.Floor()).Result()
+	found, err := s.store.GetMany(ctx, []string{k.Record(name), k.Floor()})
 	if err != nil {
 		return nil, "", "", storage.Failure(ctx, "read secret", err)
 	}
-	raw, _ = found[0].(string) // nil where there is none
-	floor, _ = found[1].(string)
+	raw, floor = found[0], found[1]
 	if raw == "" {
 		return nil, "", floor, nil
 	}
@@ -144,7 +147,7 @@ func (s *Secrets) read(ctx context.Context, p Place, name string) (rec *record, 
 	return rec, raw, floor, err
 }
 
-// decode reads a record; its error holds nothing of it.
+// decode parses a record. Its error contains no part of the record.
 func decode(raw string) (*record, error) {
 	var rec record
 	if err := json.Unmarshal([]byte(raw), &rec); err != nil {
@@ -164,9 +167,9 @@ func (s *Secrets) write(ctx context.Context, p Place, before string, rec *record
 	return err
 }
 
-// tell lets the replicas know of a change. Best effort: they look by themselves
-// every half minute.
-func (s *Secrets) tell(ctx context.Context, p Place, name string) {
+// notify publishes a change to the replicas. Best effort: they also look every half
+// minute.
+func (s *Secrets) notify(ctx context.Context, p Place, name string) {
 	_ = s.store.PublishChange(ctx, storage.Change{Kind: storage.ChangeSecret, Tenant: p.Tenant, Namespace: p.Namespace, Secret: name})
 }
 
@@ -174,7 +177,7 @@ func notFound(name string) error {
 	return api.Errorf(api.CodeSecretNotFound, "secret %q does not exist", name)
 }
 
-// Get tells of a secret. CodeSecretNotFound.
+// Get returns a secret without its value. CodeSecretNotFound.
 func (s *Secrets) Get(ctx context.Context, p Place, name string) (api.Secret, error) {
 	rec, _, _, err := s.read(ctx, p, name)
 	if err == nil && rec == nil {
@@ -186,13 +189,10 @@ func (s *Secrets) Get(ctx context.Context, p Place, name string) (api.Secret, er
 	return rec.Secret, nil
 }
 
-// List is a page of a namespace's secrets by name, beginning behind after. next is ""
-// at the end; a page may be short and still have one.
+// List returns a page of a namespace's secrets by name, after the name after. next is ""
+// at the end. A page may be short and still have a next.
 func (s *Secrets) List(ctx context.Context, p Place, after string, limit int) (items []api.Secret, next string, err error) {
-	if limit <= 0 {
-		limit = api.DefaultPageLimit
-	}
-	found, next, err := s.page(ctx, p, after, min(limit, api.MaxPageLimit))
+	found, next, err := s.page(ctx, p, after, storage.PageLimit(limit))
 	for _, e := range found {
 		rec, err := decode(e.raw)
 		if err != nil {
@@ -204,51 +204,41 @@ func (s *Secrets) List(ctx context.Context, p Place, after string, limit int) (i
 	return items, next, err
 }
 
-// entry is a record's text, and the name under which it stands.
+// entry is the stored text of a record, with its name.
 type entry struct{ name, raw string }
 
-// page reads up to limit records of the index behind after.
+// page reads up to limit records of the index, after the name after.
 func (s *Secrets) page(ctx context.Context, p Place, after string, limit int) (found []entry, next string, err error) {
 	k := s.store.SecretKeys(p.Tenant, p.Namespace)
-	from := "-"
-	if after != "" {
-		from = "(" + after
-	}
-	names, err := s.store.Client().ZRangeByLex(ctx, k.Index(), &redis.ZRangeBy{Min: from, Max: "+", Count: int64(limit) + 1}).Result()
+	names, err := s.store.LexRange(ctx, k.Index(), after, limit+1)
 	if err != nil {
 		return nil, "", storage.Failure(ctx, "list secrets", err)
 	}
-	if len(names) > limit {
-		names = names[:limit]
-		next = names[limit-1]
-	}
+	names, next = storage.FirstPage(names, limit)
 	found, err = s.records(ctx, k, names)
 	return found, next, err
 }
 
-// records reads those records of names that are there.
+// records reads the records of names. It leaves out names without a record.
 func (s *Secrets) records(ctx context.Context, k storage.SecretKeys, names []string) (found []entry, err error) {
-	if len(names) == 0 {
-		return nil, nil
-	}
 	keys := make([]string, len(names))
 	for i, name := range names {
 		keys[i] = k.Record(name)
 	}
-	values, err := s.store.Client().MGet(ctx, keys...).Result()
+	raws, err := s.store.GetMany(ctx, keys)
 	if err != nil {
 		return nil, storage.Failure(ctx, "read secrets", err)
 	}
-	for i, v := range values {
-		if raw, ok := v.(string); ok {
+	for i, raw := range raws {
+		if raw != "" {
 			found = append(found, entry{names[i], raw})
 		}
 	}
 	return found, nil
 }
 
-// Delete removes a secret; with ifMatch, only where that is its version.
-// CodeSecretNotFound, CodePreconditionFailed.
+// Delete removes a secret; with ifMatch, only if that is its version. CodeSecretNotFound,
+// CodePreconditionFailed.
 func (s *Secrets) Delete(ctx context.Context, p Place, name string, ifMatch *int64) error {
 	if err := api.ValidateSecretName(name); err != nil {
 		return err
@@ -270,7 +260,7 @@ func (s *Secrets) Delete(ctx context.Context, p Place, name string, ifMatch *int
 		return err
 	})
 	if err == nil {
-		s.tell(ctx, p, name)
+		s.notify(ctx, p, name)
 	}
 	return err
 }

@@ -23,7 +23,7 @@ func newKeys(t testing.TB) (*secrets.KeyFile, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "keys")
 	if _, err := secrets.Keygen(path, time.Now()); err != nil {
-		t.Fatal(err)
+		t.Fatalf("secrets.Keygen: %v", err)
 	}
 	return openKeys(t, path), path
 }
@@ -32,7 +32,7 @@ func openKeys(t testing.TB, path string) *secrets.KeyFile {
 	t.Helper()
 	keys, err := secrets.OpenKeyFile(path, zaptest.NewLogger(t))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("secrets.OpenKeyFile: %v", err)
 	}
 	return keys
 }
@@ -41,7 +41,7 @@ func put(t *testing.T, s *secrets.Secrets, p secrets.Place, name, value string) 
 	t.Helper()
 	out, _, err := s.Put(t.Context(), p, name, value, "key_1", secrets.Condition{})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Put: %v", err)
 	}
 	return out
 }
@@ -51,7 +51,7 @@ func reveal(t *testing.T, s *secrets.Secrets, p secrets.Place, name string) secr
 	t.Helper()
 	found, err := s.Reveal(t.Context(), p, []string{name}, nil)
 	if err != nil || len(found) != 1 {
-		t.Fatal(found, err)
+		t.Fatalf("Reveal: got %+v, %v; want no error and len(found) == 1", found, err)
 	}
 	return found[0]
 }
@@ -69,55 +69,56 @@ func TestSecrets(t *testing.T) {
 			}
 		})
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("store.Subscribe: %v", err)
 		}
 		made, created, err := s.Put(ctx, p, "stripe", "sk_live_1", "key_1", secrets.Condition{IfNew: true})
 		if err != nil || !created || made.Version != 1 || made.CreatedAtMS == 0 || made.UpdatedBy != "key_1" || made.Name != "stripe" {
-			t.Fatalf("%+v %v %v", made, created, err)
+			t.Fatalf("Put: got %+v %v %v; want no error and created true and made.Version == 1 and made.CreatedAtMS != 0 and made.UpdatedBy == \"key_1\" and made.Name == \"stripe\"", made, created, err)
 		}
 		want := storage.Change{Kind: storage.ChangeSecret, Tenant: p.Tenant, Namespace: "payments", Secret: "stripe"}
 		if got := <-heard; got != want {
-			t.Errorf("heard %+v", got)
+			t.Errorf("heard %+v; want got == want", got)
 		}
 		if _, _, err := s.Put(ctx, p, "stripe", "x", "key_1", secrets.Condition{IfNew: true}); api.ErrorCode(err) != api.CodePreconditionFailed {
-			t.Errorf("again: %v", err)
+			t.Errorf("again: %v; want CodePreconditionFailed", err)
 		}
 		if _, _, err := s.Put(ctx, p, "stripe", "x", "key_1", secrets.Condition{IfMatch: new(int64(2))}); api.ErrorCode(err) != api.CodePreconditionFailed {
-			t.Errorf("another version: %v", err)
+			t.Errorf("another version: %v; want CodePreconditionFailed", err)
 		}
 		changed, created, err := s.Put(ctx, p, "stripe", "sk_live_2", "key_2", secrets.Condition{IfMatch: new(int64(1))})
 		if err != nil || created || changed.Version != 2 || changed.CreatedAtMS != made.CreatedAtMS || changed.UpdatedBy != "key_2" {
-			t.Errorf("%+v %v %v", changed, created, err)
+			t.Errorf("Put: got %+v %v %v; want no error and created false and changed.Version == 2 and changed.CreatedAtMS == made.CreatedAtMS and changed.UpdatedBy == \"key_2\"", changed, created, err)
 		}
 		if got, err := s.Get(ctx, p, "stripe"); err != nil || got != changed {
-			t.Errorf("%+v %v", got, err)
+			t.Errorf("Get: got %+v %v; want no error and got == changed", got, err)
 		}
 		if v := reveal(t, s, p, "stripe"); string(v.Text) != "sk_live_2" || v.Version != 2 || v.Err != nil || !v.Opened {
-			t.Errorf("%+v", v)
+			t.Errorf("reveal: got %+v; want string(v.Text) == \"sk_live_2\" and v.Version == 2 and v.Err == nil and v.Opened", v)
 		}
 		if v := reveal(t, s, other, "stripe"); api.ErrorCode(v.Err) != api.CodeSecretNotFound || v.Text != nil {
-			t.Errorf("of another namespace: %+v", v)
+			t.Errorf("of another namespace: %+v; want CodeSecretNotFound and v.Text == nil", v)
 		}
 		put(t, s, p, "A", "a")
 		put(t, s, p, "_b", "b")
 		var listed []string
 		for after, more := "", true; more; more = after != "" {
 			var items []api.Secret
-			if items, after, err = s.List(ctx, p, after, 2); err != nil {
-				t.Fatal(err)
+			items, after, err = s.List(ctx, p, after, 2)
+			if err != nil {
+				t.Fatalf("List: %v", err)
 			}
 			for _, item := range items {
 				listed = append(listed, item.Name)
 			}
 		}
 		if diff := cmp.Diff([]string{"A", "_b", "stripe"}, listed); diff != "" {
-			t.Error(diff)
+			t.Errorf("difference (-[]string{\"A\", \"_b\", \"stripe\"} +listed):\n%s", diff)
 		}
 		if err := s.Delete(ctx, p, "stripe", new(int64(1))); api.ErrorCode(err) != api.CodePreconditionFailed {
-			t.Errorf("another version: %v", err)
+			t.Errorf("another version: %v; want CodePreconditionFailed", err)
 		}
 		if err := s.Delete(ctx, p, "stripe", new(int64(2))); err != nil {
-			t.Error(err)
+			t.Errorf("Delete: %v", err)
 		}
 		for what, err := range map[string]error{
 			"get":    func() error { _, err := s.Get(ctx, p, "stripe"); return err }(),
@@ -129,12 +130,12 @@ func TestSecrets(t *testing.T) {
 			"reveal": reveal(t, s, p, "stripe").Err,
 		} {
 			if api.ErrorCode(err) != api.CodeSecretNotFound {
-				t.Errorf("%s of what is gone: %v", what, err)
+				t.Errorf("%s of what is gone: %v; want CodeSecretNotFound", what, err)
 			}
 		}
 		// No cache and no If-Match takes the new one for the old.
 		if again := put(t, s, p, "stripe", "sk_live_3"); again.Version <= 2 {
-			t.Errorf("version %d again", again.Version)
+			t.Errorf("version %d again; want again.Version > 2", again.Version)
 		}
 	})
 }
@@ -147,26 +148,26 @@ func TestSecretsRefused(t *testing.T) {
 		s, keyless := secrets.New(store, keys), secrets.New(store, nil)
 		for name, value := range map[string]string{"a:b": "x", "": "x", "ok": "", "long": strings.Repeat("x", api.MaxSecretBytes+1)} {
 			if _, _, err := s.Put(ctx, p, name, value, "", secrets.Condition{}); err == nil {
-				t.Errorf("%q is stored", name)
+				t.Errorf("%q is stored; want an error", name)
 			}
 		}
 		if _, _, err := keyless.Put(ctx, p, "a", "x", "", secrets.Condition{}); api.ErrorCode(err) != api.CodeSecretKeyMissing || !strings.Contains(err.Error(), "--secrets-key-file") {
-			t.Errorf("without a key: %v", err)
+			t.Errorf("without a key: %v; want CodeSecretKeyMissing and strings.Contains(err.Error(), \"--secrets-key-file\")", err)
 		}
 		if _, _, err := keyless.Rewrap(ctx, p.Tenant, ""); api.ErrorCode(err) != api.CodeSecretKeyMissing {
-			t.Errorf("without a key: %v", err)
+			t.Errorf("without a key: %v; want CodeSecretKeyMissing", err)
 		}
 		put(t, s, p, "a", "x")
 		if v := reveal(t, keyless, p, "a"); api.ErrorCode(v.Err) != api.CodeSecretKeyMissing || v.Text != nil {
-			t.Errorf("without a key: %+v", v)
+			t.Errorf("without a key: %+v; want CodeSecretKeyMissing and v.Text == nil", v)
 		}
 		if items, _, err := keyless.List(ctx, p, "", 10); err != nil || len(items) != 1 {
-			t.Errorf("listed %v %v", items, err)
+			t.Errorf("listed %v %v; want no error and len(items) == 1", items, err)
 		}
 		long := strings.Repeat("s", api.MaxSecretBytes)
 		put(t, s, p, "a", long)
 		if v := reveal(t, s, p, "a"); string(v.Text) != long {
-			t.Errorf("%d bytes, %v", len(v.Text), v.Err)
+			t.Errorf("%d bytes, %v; want string(v.Text) == long", len(v.Text), v.Err)
 		}
 	})
 }
@@ -181,16 +182,16 @@ func TestSecretsAreCounted(t *testing.T) {
 		index := store.SecretKeys(p.Tenant, p.Namespace).Index()
 		for i := range api.MaxSecrets - 1 {
 			if err := store.Client().ZAdd(t.Context(), index, member(fmt.Sprint("s", i))).Err(); err != nil {
-				t.Fatal(err)
+				t.Fatalf("ZAdd: %v", err)
 			}
 		}
 		if _, _, err := s.Put(t.Context(), p, "more", "x", "", secrets.Condition{}); api.ErrorCode(err) != api.CodeSecretLimit {
-			t.Errorf("one more: %v", err)
+			t.Errorf("one more: %v; want CodeSecretLimit", err)
 		}
 		put(t, s, p, "mine", "y")
 		put(t, s, p, "s7", "what a cut left of it")
 		if err := s.Delete(t.Context(), p, "mine", nil); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Delete: %v", err)
 		}
 		put(t, s, p, "more", "x")
 	})
@@ -211,12 +212,12 @@ func TestSecretsAreChangedOneByOne(t *testing.T) {
 					value := fmt.Sprint("value ", i, " ", j)
 					out, _, err := s.Put(context.Background(), p, "stripe", value, "", secrets.Condition{})
 					if err != nil {
-						t.Error(err)
+						t.Errorf("Put: %v", err)
 						return
 					}
 					mu.Lock()
 					if values[out.Version] != "" {
-						t.Errorf("version %d twice", out.Version)
+						t.Errorf("version %d twice; want values[out.Version] == \"\"", out.Version)
 					}
 					values[out.Version] = value
 					mu.Unlock()
@@ -225,7 +226,7 @@ func TestSecretsAreChangedOneByOne(t *testing.T) {
 		}
 		all.Wait()
 		if v := reveal(t, s, p, "stripe"); v.Version != 40 || string(v.Text) != values[40] {
-			t.Errorf("%+v", v)
+			t.Errorf("reveal: got %+v; want v.Version == 40 and string(v.Text) == values[40]", v)
 		}
 	})
 }
@@ -244,7 +245,7 @@ func TestValuesAreNotInTheStore(t *testing.T) {
 	for _, key := range keysHeld {
 		held := storagetest.Contents(t, store.Client(), key)
 		if strings.Contains(held, "nobody shall") || strings.Contains(held, "bm9ib2R5IHNoYWxs") {
-			t.Errorf("%s holds %q", key, held)
+			t.Errorf("%s holds %q; want not strings.Contains(held, \"nobody shall\") and not strings.Contains(held, \"bm9ib2R5IHNoYWxs\")", key, held)
 		}
 	}
 	if len(keysHeld) < 3 {

@@ -38,20 +38,20 @@ func Number(v []byte) (n int64, ok bool) {
 	return n, true
 }
 
-// Validate returns CodeValidation for an invalid filter. A nil filter is valid and matches
-// every record.
+// Validate refuses (CodeInvalid) a filter that no scan can answer; nil is one
+// that passes all.
 func (f *Filter) Validate() error {
 	switch {
 	case f == nil:
 		return nil
 	case f.Field == "":
-		return api.Errorf(api.CodeValidation, "a filter names a field")
+		return api.Errorf(api.CodeInvalid, "a filter names a field")
 	case f.Op != Equal && f.Op != Less && f.Op != Greater:
-		return api.Errorf(api.CodeValidation, "a filter compares by eq, lt or gt, not by %q", f.Op)
+		return api.Errorf(api.CodeInvalid, "a filter compares by eq, lt or gt, not by %q", f.Op)
 	case f.MaxResults < 0:
-		return api.Errorf(api.CodeValidation, "a filter's bound of results is not negative")
+		return api.Errorf(api.CodeInvalid, "a filter's bound of results is not negative")
 	case f.Except.Field == "" && len(f.Except.Values) > 0:
-		return api.Errorf(api.CodeValidation, "a filter's exception names a field")
+		return api.Errorf(api.CodeInvalid, "a filter's exception names a field")
 	}
 	return nil
 }

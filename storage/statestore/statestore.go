@@ -10,16 +10,13 @@ import (
 	"time"
 )
 
-// Store keeps records. It is safe for concurrent use.
-//
-// A key has at most MaxKeyBytes and consists of segments joined by colons. No segment is
-// empty or has white space or control characters. A field's name is any text.
-//
-// Errors are CodeValidation for a malformed key, filter or time-to-live,
-// CodeStoreUnavailable if the store does not answer or is closed, CodeStoreConflict if
-// other writers changed the record too often meanwhile, and CodeBodyLimit for a record
-// that is too large for the store. After CodeStoreUnavailable a write may or may not have
-// been made.
+// Store keeps records. It is safe for concurrent use. A key is one or more
+// segments joined by colons, none of them empty, without white space or control
+// characters, of at most MaxKeyBytes; a field's name is any text. Errors:
+// CodeInvalid for a malformed key, filter or time-to-live, CodeStoreUnavailable
+// where the store does not answer or is closed, CodeStoreConflict where others
+// changed the record again and again meanwhile, CodeBodyLimit for a record that the
+// store cannot hold. After CodeStoreUnavailable a write may have been made or not.
 type Store interface {
 	// Get returns the record, nil if it does not exist.
 	Get(ctx context.Context, key string) (*Record, error)

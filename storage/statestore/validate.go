@@ -12,7 +12,7 @@ import (
 // MaxKeyBytes bounds a key, so that its escaped form is a valid NATS subject.
 const MaxKeyBytes = 1024
 
-// ValidateKey returns CodeValidation for a malformed key; see Store.
+// ValidateKey refuses (CodeInvalid) what is no key.
 func ValidateKey(key string) error {
 	if strings.HasSuffix(key, ":") {
 		return badKey("key", key, "ends with a colon")
@@ -20,7 +20,7 @@ func ValidateKey(key string) error {
 	return validate("key", key)
 }
 
-// ValidatePrefix returns CodeValidation if no key can begin with the prefix, and for "".
+// ValidatePrefix refuses (CodeInvalid) what no key begins with, and "".
 func ValidatePrefix(prefix string) error { return validate("prefix", prefix) }
 
 func validate(what, key string) error {
@@ -28,7 +28,7 @@ func validate(what, key string) error {
 	case key == "":
 		return badKey(what, key, "is empty")
 	case len(key) > MaxKeyBytes:
-		return api.Errorf(api.CodeValidation, "the %s has %d bytes; at most %d are allowed", what, len(key), MaxKeyBytes)
+		return api.Errorf(api.CodeInvalid, "the %s has %d bytes; at most %d are allowed", what, len(key), MaxKeyBytes)
 	case !utf8.ValidString(key):
 		return badKey(what, key, "is not UTF-8")
 	case key[0] == ':' || strings.Contains(key, "::"):
@@ -40,13 +40,13 @@ func validate(what, key string) error {
 }
 
 func badKey(what, key, why string) error {
-	return api.Errorf(api.CodeValidation, "the %s %q %s", what, key, why)
+	return api.Errorf(api.CodeInvalid, "the %s %q %s", what, key, why)
 }
 
-// ValidateTTL returns CodeValidation for a negative time-to-live.
+// ValidateTTL refuses (CodeInvalid) a negative time-to-live.
 func ValidateTTL(ttl time.Duration) error {
 	if ttl < 0 {
-		return api.Errorf(api.CodeValidation, "the time-to-live %s is negative", ttl)
+		return api.Errorf(api.CodeInvalid, "the time-to-live %s is negative", ttl)
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func Cluster(t testing.TB) string {
 	t.Helper()
 	c, err := sharedCluster()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("sharedCluster: %v", err)
 	}
 	return c.url
 }
@@ -41,7 +41,8 @@ var sharedCluster = sync.OnceValues(func() (*cluster, error) {
 	return newCluster(func() (*Server, error) { return newShared(true) })
 })
 
-// OwnCluster is Cluster for a test that must not meet what other tests keep.
+// OwnCluster starts a cluster for one test, for tests that the data of others would
+// disturb.
 func OwnCluster(t testing.TB) string {
 	t.Helper()
 	c, err := newCluster(func() (*Server, error) {
@@ -52,12 +53,12 @@ func OwnCluster(t testing.TB) string {
 		return s, err
 	})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("newCluster: %v", err)
 	}
 	return c.url
 }
 
-// newCluster makes a cluster of nodes that node starts.
+// newCluster makes a cluster of the nodes that node starts.
 func newCluster(node func() (*Server, error)) (*cluster, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -132,7 +133,7 @@ func joinKVRocks(ctx context.Context, nodes []*Server, clients []*redis.Client) 
 	return nil
 }
 
-// awaitCluster asks a node until it knows all others and every slot's owner.
+// awaitCluster polls a node until it knows all others and the owner of every slot.
 func awaitCluster(ctx context.Context, c *redis.Client) error {
 	for {
 		info, err := c.ClusterInfo(ctx).Result()

@@ -150,7 +150,7 @@ func isPrefix(pattern string) bool {
 // its time-to-live, or the key expires at that moment.
 var errPersist = errors.New("ERR NotFound: the key was expired")
 
-// errNilValue is what the client makes of a nil in a stream's entry.
+// errNilValue is the client's error for a nil in a stream entry.
 var errNilValue = errors.New(`redis: can't parse array/set/push reply: "$-1"`)
 
 // answer changes a reply into that of KVRocks.

@@ -15,15 +15,15 @@ import (
 	"github.com/codesous/sous/storage/storeserver"
 )
 
-// failer is the part of testing.TB that the looks need, which other checkers have too.
+// failer is the part of testing.TB that Keys uses; rapid.T implements it, too.
 type failer interface {
 	Helper()
 	Fatal(args ...any)
 	Context() context.Context
 }
 
-// Keys returns the keys of the whole store that match pattern, sorted. A * in it is
-// any text. The server is asked for all its keys: KVRocks matches prefixes only.
+// Keys returns the keys of the whole store that match pattern, sorted. A * in pattern
+// matches any text. It scans all keys, since KVRocks matches prefixes only.
 func Keys(t failer, client redis.UniversalClient, pattern string) []string {
 	t.Helper()
 	found := map[string]bool{} // SCAN may name a key twice
@@ -51,8 +51,8 @@ func Keys(t failer, client redis.UniversalClient, pattern string) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// matches reports whether key is pattern, in which each * is any text. It looks at
-// every key of the store, where package regexp would take most of a test's time.
+// matches reports whether key matches pattern, in which each * is any text. It is called
+// for every key of the store; package regexp would take most of the time of a test.
 func matches(key, pattern string) bool {
 	prefix, rest, star := strings.Cut(pattern, "*")
 	if !star {
@@ -61,7 +61,8 @@ func matches(key, pattern string) bool {
 	key, ok := strings.CutPrefix(key, prefix)
 	for ok {
 		var part string
-		if part, rest, star = strings.Cut(rest, "*"); !star {
+		part, rest, star = strings.Cut(rest, "*")
+		if !star {
 			return strings.HasSuffix(key, part)
 		}
 		_, key, ok = strings.Cut(key, part)
@@ -69,8 +70,8 @@ func matches(key, pattern string) bool {
 	return false
 }
 
-// Contents returns what a key holds, of whatever type, as text that differs where
-// the contents do. Its time-to-live is not in it.
+// Contents returns the value of a key of any type as text. The text differs where the
+// values do; it does not contain the time to live.
 func Contents(t testing.TB, client redis.UniversalClient, key string) string {
 	t.Helper()
 	ctx := t.Context()
@@ -97,48 +98,48 @@ func Contents(t testing.TB, client redis.UniversalClient, key string) string {
 		t.Fatalf("%s is a %s", key, kind)
 	}
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("client.Type: %v", err)
 	}
 	return kind + " " + fmt.Sprint(held)
 }
 
-// ShortLived leaves every key that matches pattern and has a time-to-live half a
-// minute, so that ExpireBefore lets it expire, and returns those keys.
+// ShortLived sets the time to live of every matching key that has one to half a minute, so
+// that ExpireBefore lets it expire. It returns those keys.
 func ShortLived(t testing.TB, client redis.UniversalClient, pattern string) (keys []string) {
 	t.Helper()
 	for _, key := range Keys(t, client, pattern) {
 		if ttl, err := client.PTTL(t.Context(), key).Result(); err != nil {
-			t.Fatal(err)
+			t.Fatalf("client.PTTL: %v", err)
 		} else if ttl < 0 {
 			continue
 		}
 		if err := client.PExpire(t.Context(), key, 30*time.Second).Err(); err != nil {
-			t.Fatal(err)
+			t.Fatalf("client.PExpire: %v", err)
 		}
 		keys = append(keys, key)
 	}
 	return keys
 }
 
-// Expire fails t for each of keys that is there and would stay for ever.
+// Expire fails t for each of keys that exists without a time to live.
 func Expire(t testing.TB, client redis.UniversalClient, keys []string) {
 	t.Helper()
 	for _, key := range keys {
 		if ttl, err := client.PTTL(t.Context(), key).Result(); err != nil {
-			t.Fatal(err)
+			t.Fatalf("client.PTTL: %v", err)
 		} else if ttl == -1 { // it has none
-			t.Errorf("%s has no time-to-live any more, and holds %s", key, Contents(t, client, key))
+			t.Errorf("%s has no time-to-live any more, and holds %s; want ttl != -1", key, Contents(t, client, key))
 		}
 	}
 }
 
-// Calls returns how often the server has executed each command, those of scripts
-// included. It grows only: the difference of two looks is what happened between.
+// Calls returns how often the server has executed each command, those of scripts included.
+// The counts only grow: the difference of two calls is the number in between.
 func Calls(t testing.TB, client redis.UniversalClient) map[string]int64 {
 	t.Helper()
 	calls, err := storeserver.Calls(context.WithoutCancel(t.Context()), client)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("storeserver.Calls: %v", err)
 	}
 	return calls
 }

@@ -31,14 +31,14 @@ func StrictKeys() string {
 	return shared + oneLine(kvrocksLua) + oneLine(strictLua)
 }
 
-// CutAfter is StrictKeys and ends every script after its nth write, which a crash in
-// the middle of a script does on KVRocks.
+// CutAfter is StrictKeys, and ends every script after its nth write, as a crash in the
+// middle of a script does on KVRocks.
 func CutAfter(n int) string {
 	return StrictKeys() + oneLine(strings.ReplaceAll(cutLua, "CUT_AFTER", strconv.Itoa(n)))
 }
 
-// ExpireBefore is StrictKeys and lets every key that has less than a minute to live
-// expire before a script's nth command, counted from 1; see ShortLived.
+// ExpireBefore is StrictKeys, and lets every key with less than a minute to live expire
+// before the nth command of a script, counted from 1; see ShortLived.
 func ExpireBefore(n int) string {
 	return StrictKeys() + oneLine(strings.ReplaceAll(expireLua, "EXPIRE_BEFORE", strconv.Itoa(n)))
 }
@@ -49,11 +49,13 @@ func OnKVRocks() bool {
 	return err == nil && b.Kind == storeserver.KVRocks // starting the server fails with err
 }
 
-// oneLine keeps the line numbers of the script behind the prelude.
+// oneLine removes line feeds and comments, so that the script after the prelude keeps its
+// line numbers.
 func oneLine(source string) string {
 	var b strings.Builder
 	for line := range strings.Lines(source) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "--") {
+		line = strings.TrimSpace(line)
+		if line != "" && !strings.HasPrefix(line, "--") {
 			b.WriteString(line + " ")
 		}
 	}

@@ -1,7 +1,10 @@
-// Package storagetest runs tests against real stores: the embedded one, a store
-// server of the tests' own, and a cluster of three. Each test takes a random
-// tenant, so that all of them share a server and run in parallel. The server is
-// redis-server, or the binary that StoreServerEnv names.
+// Package storagetest runs tests against real stores: the embedded one, a store server
+// that the test process starts, and a cluster of three. Each test takes a random tenant, so
+// that tests share a server and run in parallel. The server is redis-server, or the binary
+// that StoreServerEnv names.
+//
+// Its preludes precede every script of a Store: StrictKeys finds undeclared keys, CutAfter
+// interrupts a script after a write, and ExpireBefore lets keys expire within it.
 package storagetest
 
 import (
@@ -34,7 +37,7 @@ var binary = sync.OnceValues(func() (storeserver.Binary, error) {
 	return storeserver.Find(context.Background(), os.Getenv(StoreServerEnv))
 })
 
-// Server is a store server process of the tests' own.
+// Server is a store server process of a test.
 type Server struct {
 	URL  string // redis://127.0.0.1:port
 	Port int
@@ -61,13 +64,13 @@ func Redis(t testing.TB, args ...string) *Server {
 	t.Helper()
 	s, err := newServer(&Server{dir: t.TempDir(), args: args})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("newServer: %v", err)
 	}
 	t.Cleanup(s.Kill)
 	return s
 }
 
-// DurableServer is Redis for a server that keeps every write that it has answered,
+// DurableServer is Redis with a server that keeps every write that it has answered,
 // however it ends.
 func DurableServer(t testing.TB) *Server {
 	t.Helper()
@@ -87,18 +90,22 @@ func Kills() int {
 // and the start.
 func newServer(s *Server) (*Server, error) {
 	var err error
-	if s.binary, err = binary(); err != nil {
+	s.binary, err = binary()
+	if err != nil {
 		return nil, err
 	}
 	for range 5 {
-		if s.Port, err = storeserver.FreePort(context.Background()); err != nil {
+		s.Port, err = storeserver.FreePort(context.Background())
+		if err != nil {
 			return nil, err
 		}
-		if err = os.MkdirAll(s.dir, 0o700); err != nil { // a try that failed may have removed it
+		err = os.MkdirAll(s.dir, 0o700)
+		if err != nil { // a try that failed may have removed it
 			return nil, err
 		}
 		s.URL = "redis://" + s.addr()
-		if err = s.start(); err == nil {
+		err = s.start()
+		if err == nil {
 			return s, nil
 		}
 	}
@@ -109,7 +116,7 @@ func newServer(s *Server) (*Server, error) {
 func (s *Server) Start(t testing.TB) {
 	t.Helper()
 	if err := s.start(); err != nil {
-		t.Fatal(err)
+		t.Fatalf("start: %v", err)
 	}
 }
 
@@ -124,7 +131,8 @@ func (s *Server) start() error {
 	}
 	args = append([]string{"-c", guardScript, "store-guard", remove, s.binary.Path}, args...)
 	s.guard = exec.CommandContext(context.Background(), "/bin/sh", args...)
-	if s.hold, err = s.guard.StdinPipe(); err != nil {
+	s.hold, err = s.guard.StdinPipe()
+	if err != nil {
 		return fmt.Errorf("start %s: %w", s.binary.Path, err)
 	}
 	out, err := s.guard.StdoutPipe()
@@ -148,7 +156,7 @@ func (s *Server) start() error {
 	return nil
 }
 
-// awaitReady asks until the server answers; a client waits for nothing itself.
+// awaitReady polls the server until it answers.
 func (s *Server) awaitReady() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
@@ -169,7 +177,7 @@ func (s *Server) awaitReady() error {
 
 func (s *Server) addr() string { return storeserver.Addr(s.Port) }
 
-// Files returns all that the server has written to files.
+// Files returns the contents of all files that the server has written.
 func (s *Server) Files(t testing.TB) string {
 	t.Helper()
 	var all strings.Builder
@@ -185,12 +193,12 @@ func (s *Server) Files(t testing.TB) string {
 		return err
 	})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("filepath.WalkDir: %v", err)
 	}
 	return all.String()
 }
 
-// Kill ends the server at once, as kill -9 does.
+// Kill ends the server immediately, as kill -9 does.
 func (s *Server) Kill() {
 	if s.guard == nil {
 		return
@@ -200,7 +208,7 @@ func (s *Server) Kill() {
 	s.guard = nil
 }
 
-// Stop ends the server after it has written its data, if it keeps any.
+// Stop ends the server after it has written its data to disk, if it persists any.
 func (s *Server) Stop(t testing.TB) {
 	t.Helper()
 	if err := syscall.Kill(s.pid, syscall.SIGTERM); err != nil {
@@ -212,8 +220,8 @@ func (s *Server) Stop(t testing.TB) {
 	s.Kill()
 }
 
-// runs says whether the server's process is there and not only its exit status,
-// which the guard does not collect before its own end.
+// runs reports whether the server's process runs. The guard collects its exit status only
+// at its own end, so a zombie does not count.
 func (s *Server) runs() bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.pid))
 	if err != nil {

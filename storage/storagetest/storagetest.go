@@ -23,7 +23,7 @@ type Backend struct {
 	Config func(t testing.TB) storage.Config
 }
 
-// Backends are the stores that every test runs on: the embedded one and a
+// Backends returns the stores that every test runs on: the embedded one, and a
 // redis-server that the tests of this process share.
 func Backends() []Backend {
 	return []Backend{
@@ -32,14 +32,14 @@ func Backends() []Backend {
 			t.Helper()
 			s, err := shared()
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("shared: %v", err)
 			}
 			return storage.Config{URL: s.URL}
 		}},
 	}
 }
 
-// AllBackends are Backends and a cluster.
+// AllBackends returns Backends and a cluster.
 func AllBackends() []Backend {
 	return append(Backends(), Backend{"cluster", func(t testing.TB) storage.Config {
 		return storage.Config{URL: Cluster(t)}
@@ -81,18 +81,18 @@ func Open(t testing.TB, cfg storage.Config) *storage.Store {
 	}
 	s, err := storage.Open(context.Background(), cfg)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("storage.Open: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
-			t.Error(err)
+			t.Errorf("Close: %v", err)
 		}
 	})
 	return s
 }
 
-// AwaitReachable waits until the client of s has found its server again. After many
-// failed dials a client looks for it once a second only.
+// AwaitReachable waits until the client of s has connected to its server again. After many
+// failed dials a client tries once a second only.
 func AwaitReachable(t testing.TB, s *storage.Store) {
 	t.Helper()
 	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) { // between two questions
@@ -106,16 +106,16 @@ func AwaitReachable(t testing.TB, s *storage.Store) {
 	}
 }
 
-// Embedded opens an embedded store in dir and closes it when the test ends.
+// Embedded opens an embedded server in dir and closes it when the test ends.
 func Embedded(t testing.TB, dir string) *embedded.Server {
 	t.Helper()
 	e, err := embedded.Open(dir, zaptest.NewLogger(t))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("embedded.Open: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {
-			t.Error(err)
+			t.Errorf("Close: %v", err)
 		}
 	})
 	return e
@@ -129,11 +129,11 @@ func CopyEmbedded(t testing.TB, from, to string) (whole bool) {
 	snapshot := filepath.Join(from, "store.snapshot")
 	before, err := os.Stat(snapshot)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("os.Stat: %v", err)
 	}
 	journals, err := filepath.Glob(filepath.Join(from, "store.journal.*"))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("filepath.Glob: %v", err)
 	}
 	for _, path := range append(journals, snapshot) {
 		raw, err := os.ReadFile(path)
@@ -141,19 +141,19 @@ func CopyEmbedded(t testing.TB, from, to string) (whole bool) {
 			return false
 		}
 		if err := os.WriteFile(filepath.Join(to, filepath.Base(path)), raw, 0o600); err != nil {
-			t.Fatal(err)
+			t.Fatalf("os.WriteFile: %v", err)
 		}
 	}
 	after, err := os.Stat(snapshot)
 	return err == nil && os.SameFile(before, after)
 }
 
-// Tenant is a name that no other test has.
+// Tenant returns a random tenant name, which no other test has.
 func Tenant(t testing.TB) string {
 	t.Helper()
 	var b [8]byte
 	if _, err := rand.Read(b[:]); err != nil {
-		t.Fatal(err)
+		t.Fatalf("rand.Read: %v", err)
 	}
 	return "t_" + hex.EncodeToString(b[:])
 }

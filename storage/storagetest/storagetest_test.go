@@ -28,7 +28,7 @@ func TestLikeKVRocks(t *testing.T) {
 			args = append(args, word)
 		}
 		if err := c.Do(ctx, args...).Err(); err == nil {
-			t.Errorf("%s: got no error", command)
+			t.Errorf("%s: got no error; want an error", command)
 		}
 	}
 	if err := c.GetRange(ctx, key, 0, 9).Err(); !errors.Is(err, redis.Nil) {
@@ -45,12 +45,12 @@ func TestLikeKVRocks(t *testing.T) {
 	}
 	// A hash without fields keeps its time-to-live.
 	if err := c.HSet(ctx, key, "a", 1).Err(); err != nil {
-		t.Fatal(err)
+		t.Fatalf("HSet: %v", err)
 	}
 	persist := `redis.call('PEXPIRE', KEYS[1], 60000) redis.call('HDEL', KEYS[1], 'a')
 			if redis.call('PTTL', KEYS[1]) >= 0 and redis.call('PEXPIRE', KEYS[1], 1) == 0 then redis.call('PERSIST', KEYS[1]) end return 1`
 	if err := c.Eval(ctx, storagetest.StrictKeys()+persist, []string{key}).Err(); err == nil || !strings.Contains(err.Error(), "NotFound: the key was expired") {
-		t.Errorf("PERSIST of an emptied hash: got %v", err)
+		t.Errorf("PERSIST of an emptied hash: got %v; want an error and strings.Contains(err.Error(), \"NotFound: the key was expired\")", err)
 	}
 }
 
@@ -60,18 +60,18 @@ func TestEmptyStreamValues(t *testing.T) {
 	server := storagetest.Redis(t)
 	written := storagetest.Open(t, storage.Config{URL: server.URL, Hook: func(redis.UniversalClient) {}}).Client()
 	if err := written.XAdd(t.Context(), &redis.XAddArgs{Stream: "s", Values: []any{"a", "", "b", "c"}}).Err(); err != nil {
-		t.Fatal(err)
+		t.Fatalf("written.XAdd: %v", err)
 	}
 	c := storagetest.Open(t, storage.Config{URL: server.URL}).Client()
 	if err := c.XAdd(t.Context(), &redis.XAddArgs{Stream: "s", Values: []any{"a", "b", "c", "d"}}).Err(); err != nil {
-		t.Fatal(err)
+		t.Fatalf("XAdd: %v", err)
 	}
 	if _, err := c.XRange(t.Context(), "s", "-", "+").Result(); err == nil {
 		t.Error("XRANGE of an empty value: got no error")
 	}
 	reply, err := c.Do(t.Context(), "XRANGE", "s", "-", "+").Slice()
 	if err != nil || len(reply) != 2 {
-		t.Fatal(reply, err)
+		t.Fatalf("Do: got %+v, %v; want no error and len(reply) == 2", reply, err)
 	}
 	entry, _ := reply[0].([]any)
 	if values, _ := entry[1].([]any); len(values) != 4 || values[1] != nil || values[3] != "c" {
@@ -84,7 +84,7 @@ func TestKeysMatchesPatterns(t *testing.T) {
 	c := storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL}).Client()
 	for _, key := range []string{"a", "ab", "aba", "b:a:b", "a.b"} {
 		if err := c.Set(t.Context(), key, "x", 0).Err(); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Set: %v", err)
 		}
 	}
 	for pattern, want := range map[string]string{

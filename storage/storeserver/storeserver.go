@@ -126,10 +126,12 @@ func FreePort(ctx context.Context) (int, error) {
 	for range 100 {
 		port := firstPort + rand.IntN(lastPort-firstPort)
 		var l net.Listener
-		if l, err = (&net.ListenConfig{}).Listen(ctx, "tcp", Addr(port)); err != nil {
+		l, err = (&net.ListenConfig{}).Listen(ctx, "tcp", Addr(port))
+		if err != nil {
 			continue // it is taken
 		}
-		if err = l.Close(); err == nil {
+		err = l.Close()
+		if err == nil {
 			return port, nil
 		}
 	}
@@ -181,7 +183,8 @@ func Calls(ctx context.Context, client redis.UniversalClient) (map[string]int64,
 			continue
 		}
 		figure, _, _ := strings.Cut(rest, ",")
-		if calls[command], err = strconv.ParseInt(figure, 10, 64); err != nil {
+		calls[command], err = strconv.ParseInt(figure, 10, 64)
+		if err != nil {
 			return nil, fmt.Errorf("read the statistics of %s: %w", command, err)
 		}
 	}

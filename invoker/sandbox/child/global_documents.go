@@ -43,7 +43,7 @@ func documentRow(declared wire.DocumentCall, answer func(r *realm, head, blob []
 // badRequest throws that a request of the document storage is not of its form, as the
 // storage does.
 func (r *realm) badRequest(message string) {
-	e := r.newError(api.CodeValidationFailed, message)
+	e := r.newError(api.CodeDocumentInvalid, message)
 	must(e.DefineDataProperty("status", r.vm.ToValue(400), goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_TRUE))
 	panic(e)
 }

@@ -25,7 +25,7 @@ func cases() []testCase {
 	return out
 }
 
-// many joins what f gives for 0 to n-1.
+// many joins the results of f for 0 to n-1.
 func many(n int, f func(int) string) string {
 	parts := make([]string, n)
 	for i := range parts {
@@ -104,7 +104,7 @@ func puts() []testCase {
 			{op: "put", body: put(`,"value":` + strings.Repeat(`[{"a":`, 100) + "[]" + strings.Repeat("}]", 100)), code: validation, field: "value"},
 			{op: "list", body: `{"namespace":"settings","includeValues":true}`, want: `{"nextCursor":null}`},
 		}},
-		{name: "storage.put: what is no request", steps: []step{
+		{name: "storage.put: an invalid request", steps: []step{
 			{op: "put", body: put(""), code: validation, field: "value"},
 			{op: "put", body: put(`,"value":1,"metadata":[]`), code: validation, field: "metadata"},
 			{op: "put", body: put(`,"value":1,"metadata":"x"`), code: validation, field: "metadata"},
@@ -138,7 +138,7 @@ func gets() []testCase {
 			{op: "get", body: `{"namespace":"gets","key":"r"}`, ifRevision: "1", code: mismatch},
 			{op: "get", body: `{"namespace":"gets","key":"none"}`, ifRevision: "1", code: notFound},
 		}},
-		{name: "storage.get: what is no request", steps: []step{
+		{name: "storage.get: an invalid request", steps: []step{
 			{op: "get", body: `{"namespace":"gets","key":"a/b"}`, code: validation, field: "key"},
 			{op: "get", body: `{"namespace":"gets!","key":"a"}`, code: validation, field: "namespace"},
 			{op: "get", body: `{"namespace":"gets","key":""}`, code: validation, field: "key"},
@@ -222,7 +222,7 @@ func deletes() []testCase {
 			{op: "delete", body: at(`,"key":"r","ifRevision":2`)},
 			{op: "delete", body: at(`,"key":"r","ifRevision":2`), code: notFound},
 		}},
-		{name: "storage.delete: what is no request", steps: []step{
+		{name: "storage.delete: an invalid request", steps: []step{
 			{op: "delete", body: at(`,"key":"a/b"`), code: validation, field: "key"},
 			{op: "delete", body: at(`,"key":"a","ifRevision":-1`), code: validation, field: "ifRevision"},
 		}},

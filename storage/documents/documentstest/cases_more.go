@@ -151,7 +151,7 @@ func transactions() []testCase {
 			{op: "transact", body: at(`{"op":"delete","key":"a","ifRevision":1}`, `{"op":"put","key":"b","value":2,"ifRevision":1}`), want: `{"items":[{"key":"a","revision":0},{"key":"b","revision":2}]}`},
 			{op: "get", body: `{"namespace":"transact","key":"a"}`, code: notFound},
 		}},
-		{name: "transact: what is no request", steps: []step{
+		{name: "transact: an invalid request", steps: []step{
 			{op: "transact", body: at(), code: validation, field: "operations"},
 			{op: "transact", body: at(many(21, func(i int) string { return fmt.Sprintf(`{"op":"delete","key":"k%d"}`, i) })), code: validation, field: "operations"},
 			{op: "transact", body: at(`{"op":"move","key":"a"}`), code: validation, field: "operations[0].op"},

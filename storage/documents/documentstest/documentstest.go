@@ -17,17 +17,17 @@ import (
 	"github.com/codesous/sous/storage/documents"
 )
 
-// Face is a way in. Do does an operation (put, get, list, delete, bulkPut, transact) whose
-// request is body, in the words of the contract. ifRevision is what If-Revision-Match says
-// of a get, "" for nothing; a face without headers puts it into the request. The answer is
-// a status, by StatusOf where the face has none, and a body: that of a failure has code,
-// items and quota as problems have them.
+// Face is an interface of the document store under test. Do executes an operation (put,
+// get, list, delete, bulkPut, transact) with the request in body. ifRevision is the
+// If-Revision-Match of a get, "" for none; a face without headers puts it into the
+// request. The answer is a status (StatusOf where the face has none) and a body; the body
+// of a failure has code, items and quota, as problems have them.
 type Face interface {
 	Do(t *testing.T, operation, body, ifRevision string) (status int, answer []byte)
 }
 
-// Start makes a face over a service that cfg configures, for a tenant and an install that
-// nobody else uses.
+// Start makes a face over a Service with the configuration cfg, for a tenant and an
+// install of its own.
 type Start func(t *testing.T, cfg documents.Config) Face
 
 // statuses is the contract's table of codes, and what it says elsewhere.
@@ -42,10 +42,10 @@ var statuses = map[api.Code]int{
 	"BULK_PARTIAL_FAILURE": http.StatusConflict,
 }
 
-// StatusOf is the status that the contract has for a code, 0 for one that it does not know.
+// StatusOf returns the status that the contract has for a code, 0 for an unknown one.
 func StatusOf(code api.Code) int { return statuses[code] }
 
-// Namespaces are those that the cases use, for faces that must be told.
+// Namespaces are the namespaces of the cases, for faces that need to know them.
 func Namespaces() []string {
 	var out []string
 	for _, c := range cases() {
@@ -67,7 +67,7 @@ type testCase struct {
 	steps  []step
 }
 
-// step is an operation. want is what the answer holds at least: JSON whose objects may have
+// step is an operation. want is the least that the answer must hold: JSON whose objects may have
 // less members, and whose texts may be <any>, <absent> or <time>. A failure's want is of its
 // code, items and quota.
 type step struct {
@@ -80,7 +80,7 @@ type step struct {
 	field      string        // that the failure names
 }
 
-// clock tells a time that cases set forward.
+// clock is a time that cases set forward.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -126,7 +126,7 @@ func (c *testCase) run(t *testing.T, face Face, now *clock) {
 		body := strings.ReplaceAll(s.body, "$KEPT", kept)
 		status, answer := face.Do(t, s.op, body, s.ifRevision)
 		if problems := s.holds(status, answer, now.Now()); len(problems) > 0 {
-			t.Errorf("step %d, %s %.300s:\n  %s\n  got %d %.2000s", i+1, s.op, body, strings.Join(problems, "\n  "), status, answer)
+			t.Errorf("step %d, %s %.300s:\n  %s\n  got %d %.2000s; want len(problems) <= 0", i+1, s.op, body, strings.Join(problems, "\n "), status, answer)
 		}
 		if s.keep != "" {
 			var members map[string]string
@@ -140,7 +140,8 @@ func (c *testCase) run(t *testing.T, face Face, now *clock) {
 func (s *step) holds(status int, answer []byte, now time.Time) []string {
 	wanted := StatusOf(s.code)
 	if s.code == "" {
-		if wanted = http.StatusOK; s.op == "delete" {
+		wanted = http.StatusOK
+		if s.op == "delete" {
 			wanted = http.StatusNoContent
 		}
 	}
@@ -177,7 +178,7 @@ func (s *step) holds(status int, answer []byte, now time.Time) []string {
 	return problems
 }
 
-// differ compares what is there with what is wanted at least.
+// differ compares the answer got with want, which holds the least that got must have.
 func differ(at string, got, want any, now time.Time) []string {
 	switch want := want.(type) {
 	case map[string]any:

@@ -53,7 +53,7 @@ func failure(ctx context.Context, op string, err error) error {
 		return api.Wrap(api.CodeBodyLimit, err, "the record is larger than the server takes")
 	}
 	if errors.Is(err, natsjs.ErrInvalidBucketName) {
-		return api.Wrap(api.CodeValidation, err, "the bucket's name is not one")
+		return api.Wrap(api.CodeInvalid, err, "the bucket's name is not one")
 	}
 	var answer *natsjs.APIError
 	if errors.As(err, &answer) && answer.Code < http.StatusInternalServerError {

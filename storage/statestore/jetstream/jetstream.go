@@ -54,9 +54,10 @@ type Store struct {
 
 var _ statestore.Store = (*Store)(nil)
 
-// New opens the bucket, and creates it if it does not exist. The caller closes the
-// connection. The server must be 2.11 or later. New returns CodeValidation for a bucket
-// whose entries expire by themselves, or that keeps delete markers for ever.
+// New opens the bucket, and makes it where there is none, over a connection that
+// remains the caller's. The server is 2.11 or later. A bucket whose entries expire by
+// themselves, or that keeps the marks of deleted ones for ever, is refused
+// (CodeInvalid).
 func New(ctx context.Context, js natsjs.JetStream, cfg Config) (*Store, error) {
 	s := &Store{js: js, timeout: cfg.Timeout, clock: cfg.Clock}
 	if s.timeout == 0 {
@@ -76,7 +77,7 @@ func New(ctx context.Context, js natsjs.JetStream, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	if status.TTL() != 0 || status.LimitMarkerTTL() == 0 {
-		return nil, api.Errorf(api.CodeValidation, "the bucket %s must have no time-to-live, and one for its markers", cfg.Bucket)
+		return nil, api.Errorf(api.CodeInvalid, "the bucket %s must have no time-to-live, and one for its markers", cfg.Bucket)
 	}
 	return s, nil
 }

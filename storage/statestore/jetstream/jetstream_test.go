@@ -223,7 +223,7 @@ func TestBucketsThatDoNotFitAreRefused(t *testing.T) {
 		}
 	}
 	for _, bucket := range []string{"expires", "marks", "", "no bucket", "a.b"} {
-		if _, err := jetstream.New(t.Context(), js, jetstream.Config{Bucket: bucket}); api.ErrorCode(err) != api.CodeValidation {
+		if _, err := jetstream.New(t.Context(), js, jetstream.Config{Bucket: bucket}); api.ErrorCode(err) != api.CodeInvalid {
 			t.Errorf("%s: %v", bucket, err)
 		}
 	}

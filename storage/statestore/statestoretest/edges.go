@@ -75,13 +75,13 @@ func (f *fixture) malformed() {
 		strings.Repeat("k", statestore.MaxKeyBytes+1),
 	} {
 		for call, err := range f.calls(f.Context(), f.store, key) {
-			if api.ErrorCode(err) != api.CodeValidation {
+			if api.ErrorCode(err) != api.CodeInvalid {
 				f.Errorf("%s of %q: %v", call, key, err)
 			}
 		}
 	}
 	for call, err := range f.calls(f.Context(), f.store, f.key("a:")) {
-		if !strings.HasPrefix(call, "Scan") && api.ErrorCode(err) != api.CodeValidation {
+		if !strings.HasPrefix(call, "Scan") && api.ErrorCode(err) != api.CodeInvalid {
 			f.Errorf("%s of a key that ends with a colon: %v", call, err)
 		}
 	}
@@ -93,7 +93,7 @@ func (f *fixture) malformed() {
 		"bound":     {Field: "n", Op: statestore.Less, MaxResults: -1},
 		"exception": {Field: "n", Op: statestore.Less, Except: statestore.Exception{Values: []string{"x"}}},
 	} {
-		if err := scanError(f.Context(), f.store, f.root, filter); api.ErrorCode(err) != api.CodeValidation {
+		if err := scanError(f.Context(), f.store, f.root, filter); api.ErrorCode(err) != api.CodeInvalid {
 			f.Errorf("filter, %s: %v", name, err)
 		}
 	}
@@ -101,7 +101,7 @@ func (f *fixture) malformed() {
 		"Put":    f.store.Put(f.Context(), f.key("a"), statestore.Record{Fields: fields("n", "1"), TTL: -1}),
 		"Expire": f.store.Expire(f.Context(), f.key("a"), -time.Second),
 	} {
-		if api.ErrorCode(err) != api.CodeValidation {
+		if api.ErrorCode(err) != api.CodeInvalid {
 			f.Errorf("%s, a negative time-to-live: %v", name, err)
 		}
 	}

@@ -38,13 +38,13 @@ it, so it cannot be printed again.`,
 			k.Name = args[0]
 			if cmd.Flags().Changed("expires") {
 				if expires <= 0 {
-					return api.Errorf(api.CodeValidation, "--expires %s: want more than 0", expires)
+					return api.Errorf(api.CodeInvalid, "--expires %s: want more than 0", expires)
 				}
 				k.ExpiresAtMS = time.Now().Add(expires).UnixMilli()
 			}
 			// --namespace would be ignored, and the key would be valid for all namespaces.
 			if cmd.Flags().Changed("namespace") {
-				return api.Errorf(api.CodeValidation, "--namespace does not limit a key: --for-namespace does")
+				return api.Errorf(api.CodeInvalid, "--namespace does not limit a key: --for-namespace does")
 			}
 			t, err := a.Target()
 			if err != nil {

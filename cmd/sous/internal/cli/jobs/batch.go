@@ -72,7 +72,7 @@ func (a commands) callback(queue, payload, options string) (*api.BatchCallback, 
 		decoder := json.NewDecoder(strings.NewReader(string(raw)))
 		decoder.DisallowUnknownFields()
 		if err := decoder.Decode(&callback.JobOptions); err != nil {
-			return nil, api.Errorf(api.CodeValidation, "--callback-options: %s", strings.TrimPrefix(err.Error(), "json: "))
+			return nil, api.Errorf(api.CodeInvalid, "--callback-options: %s", strings.TrimPrefix(err.Error(), "json: "))
 		}
 	}
 	callback.Payload, err = command.ReadJSONArg("callback-payload", payload, a.Stdin, api.MaxJobPayloadBytes)

@@ -131,7 +131,7 @@ func (a commands) newJob(f enqueueFlags, o api.JobOptions) (job api.NewJob, err 
 		decoder := json.NewDecoder(strings.NewReader(string(raw)))
 		decoder.DisallowUnknownFields()
 		if err := decoder.Decode(&job.JobOptions); err != nil {
-			return job, api.Errorf(api.CodeValidation, "--options: %s", strings.TrimPrefix(err.Error(), "json: "))
+			return job, api.Errorf(api.CodeInvalid, "--options: %s", strings.TrimPrefix(err.Error(), "json: "))
 		}
 	}
 	return job, nil

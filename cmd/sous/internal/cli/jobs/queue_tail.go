@@ -24,7 +24,7 @@ func (a commands) queueTailCommand() *cobra.Command {
 				return err
 			}
 			if every < minTailInterval {
-				return api.Errorf(api.CodeValidation, "--interval %s: want at least %s", every, minTailInterval)
+				return api.Errorf(api.CodeInvalid, "--interval %s: want at least %s", every, minTailInterval)
 			}
 			tail := &queueTail{queue: queue, seen: map[tailKey]bool{}}
 			if _, err := tail.poll(cmd.Context()); err != nil {
