@@ -14,13 +14,15 @@ import (
 )
 
 const (
-	// workPage bounds the jobs of one set that one visit takes.
+	// workPage bounds the jobs of one set that one visit moves.
 	workPage = 500
-	// loadPage bounds those whose payloads are read at once.
+	// loadPage bounds the jobs whose payloads are read at once.
 	loadPage = 50
 )
 
-// Tend does what is due in one queue at now.
+// Tend does the due work of one queue at now: it follows jobs that have ended, promotes and
+// reclaims jobs, ends those that have expired, and purges old ones. It returns what it did; an
+// error in one of these steps does not keep it from the others.
 func (b *Broker) Tend(ctx context.Context, tenant, namespace, queue string, now int64) (Counts, error) {
 	return b.tend(ctx, queueKey{tenant, namespace, queue}, now)
 }
@@ -30,7 +32,6 @@ func (b *Broker) tend(ctx context.Context, q queueKey, now int64) (Counts, error
 	steps := []func(context.Context, queueKey, int64, *Counts) error{
 		b.followMarked, b.promote, b.reclaim, b.expire, b.purgeEnded,
 	}
-	// What fails does not keep the other steps from the queue's jobs.
 	var errs []error
 	for _, step := range steps {
 		errs = append(errs, step(ctx, q, now, &c))
@@ -39,8 +40,8 @@ func (b *Broker) tend(ctx context.Context, q queueKey, now int64) (Counts, error
 	return c, errors.Join(errs...)
 }
 
-// dueJobs reads the jobs of a set whose score is at most upTo, and drops entries
-// of jobs that are not, or not any more, in one of the given states of this queue.
+// dueJobs reads the jobs of a set whose score is at most upTo. It drops the entries of jobs
+// that are not in one of the given states of this queue, and counts them in c as repaired.
 func (b *Broker) dueJobs(ctx context.Context, q queueKey, key string, upTo, now int64, c *Counts, states ...api.JobState) ([]*record, error) {
 	ids, err := b.rdb.ZRangeByScore(ctx, key, &redis.ZRangeBy{
 		Min: strconv.FormatInt(b.floors.From(key, now), 10), Max: strconv.FormatInt(upTo, 10), Count: workPage,
@@ -55,7 +56,7 @@ func (b *Broker) dueJobs(ctx context.Context, q queueKey, key string, upTo, now 
 			return nil, err
 		}
 		for _, r := range more {
-			if r != nil { // nothing here looks at payloads, which may be large
+			if r != nil { // maintenance does not need the payloads, which may be large
 				r.spec.Payload = nil
 			}
 		}
@@ -73,8 +74,8 @@ func (b *Broker) dueJobs(ctx context.Context, q queueKey, key string, upTo, now 
 	return out, nil
 }
 
-// partition parts the members of one of q's sets from strays: jobs that are not, or not
-// any more, in one of the given states of q.
+// partition separates the members of one of q's sets from its strays: jobs that are not in one
+// of the given states of q.
 func partition(q queueKey, ids []string, found []*record, states ...api.JobState) (members, strays []*record) {
 	for i, r := range found {
 		switch {
@@ -89,14 +90,14 @@ func partition(q queueKey, ids []string, found []*record, states ...api.JobState
 	return members, strays
 }
 
-// drop takes strays out of a set, those that have not come back since they were
-// read, and says how many it took.
+// drop removes the strays from a set that have not changed since they were read. It returns
+// how many it removed.
 func (b *Broker) drop(ctx context.Context, q queueKey, key string, strays []*record) (int, error) {
 	dropped, err := b.dropEach(ctx, q, key, strays)
 	return len(dropped), err
 }
 
-// dropEach is drop that names the jobs whose entries it took.
+// dropEach is like drop, and returns the ids of the jobs whose entries it removed.
 func (b *Broker) dropEach(ctx context.Context, q queueKey, key string, strays []*record) ([]string, error) {
 	if len(strays) == 0 {
 		return nil, nil
@@ -110,7 +111,7 @@ func (b *Broker) dropEach(ctx context.Context, q queueKey, key string, strays []
 	return texts(reply), err
 }
 
-// dropFrom is dropEach for strays that a step met.
+// dropFrom is dropEach for strays of several sets, which step names.
 func (b *Broker) dropFrom(ctx context.Context, q queueKey, step []position, strays []*record) (dropped []string, err error) {
 	sets := make(map[string]string, len(step))
 	for _, p := range step {
@@ -139,7 +140,7 @@ func oneOf(s api.JobState, states []api.JobState) bool {
 	return len(states) == 0
 }
 
-// promote lets jobs whose time has come be fetched.
+// promote makes scheduled and retrying jobs pending whose time has come.
 func (b *Broker) promote(ctx context.Context, q queueKey, now int64, c *Counts) error {
 	for _, state := range []api.JobState{api.JobScheduled, api.JobRetrying} {
 		found, err := b.dueJobs(ctx, q, b.keys(q).Set(string(state)), now, now, c, state)
@@ -169,7 +170,8 @@ func countMoved(moves []*move) (n int) {
 	return n
 }
 
-// reclaim takes jobs back whose lease has run out: their workers died, or hang.
+// reclaim returns jobs to the queue whose leases have expired: their workers died or hang. A job
+// without another attempt is dead.
 func (b *Broker) reclaim(ctx context.Context, q queueKey, now int64, c *Counts) error {
 	key := b.keys(q).Set(string(api.JobActive))
 	found, err := b.dueJobs(ctx, q, key, now, now, c, api.JobActive)
@@ -179,7 +181,7 @@ func (b *Broker) reclaim(ctx context.Context, q queueKey, now int64, c *Counts) 
 	var moves []*move
 	crashed := 0
 	for _, r := range found {
-		if r.run.at > now { // a heartbeat whose second write was cut
+		if r.run.at > now { // a heartbeat was interrupted before its second write
 			if err := b.rdb.ZAddXX(ctx, key, redis.Z{Score: float64(r.run.at), Member: r.id}).Err(); err != nil {
 				return b.failure(ctx, "mend a lease", err)
 			}
@@ -207,7 +209,7 @@ func (b *Broker) reclaim(ctx context.Context, q queueKey, now int64, c *Counts) 
 	return nil
 }
 
-// expire ends jobs whose time to run is over. One that runs is let finish.
+// expire ends jobs whose expiry has passed. A running job may finish.
 func (b *Broker) expire(ctx context.Context, q queueKey, now int64, c *Counts) error {
 	key := b.keys(q).Expiry()
 	found, err := b.dueJobs(ctx, q, key, now, now, c,
@@ -220,9 +222,9 @@ func (b *Broker) expire(ctx context.Context, q queueKey, now int64, c *Counts) e
 	for _, r := range found {
 		switch {
 		case r.spec.ExpireAtMS == 0 || r.spec.ExpireAtMS > now:
-			gone = append(gone, r.id) // it was retried, and does not expire any more
+			gone = append(gone, r.id) // it was retried, which cleared its expiry
 		case r.run.state == api.JobActive:
-			// If it fails it is dead; if it is put back, this finds it again.
+			// Look again when its lease ends. A failed attempt ends it; a returned job expires then.
 			if err := b.rdb.ZAddXX(ctx, key, redis.Z{Score: float64(r.run.at), Member: r.id}).Err(); err != nil {
 				return b.failure(ctx, "put off an expiry", err)
 			}
@@ -236,7 +238,7 @@ func (b *Broker) expire(ctx context.Context, q queueKey, now int64, c *Counts) e
 	}
 	for _, m := range moves {
 		if m.outcome != moved && m.outcome != missing {
-			gone = without(gone, m.record.id) // it changed meanwhile: the next round looks again
+			gone = without(gone, m.record.id) // it changed meanwhile; the next round looks again
 		}
 	}
 	c.Expired += countMoved(moves)
@@ -256,18 +258,19 @@ func without(list []any, v any) []any {
 	return out
 }
 
-// expireClaimed ends a job that was claimed after its expiry.
+// expireClaimed ends a job that a fetch claimed after its expiry.
 func (b *Broker) expireClaimed(ctx context.Context, tenant, id string) error {
 	_, err := b.change(ctx, tenant, id, func(r *record) (*move, error) {
 		if r.run.state != api.JobActive {
-			return nil, nil //nolint:nilnil // somebody else has ended it
+			return nil, nil //nolint:nilnil // documented by change: there is nothing to write
 		}
-		r.run.attempt-- // nobody ran it
+		r.run.attempt-- // the claim counted an attempt that did not run
 		return (&move{record: r, to: r.run}).dead(api.DeadExpired, b.store.NowMS()), nil
 	})
 	return err
 }
 
+// followMarked does what follows the ends of jobs, where the process that ended them did not.
 func (b *Broker) followMarked(ctx context.Context, q queueKey, _ int64, c *Counts) error {
 	ids, err := b.pendingMarkers(ctx, q, workPage)
 	if err != nil {
@@ -284,7 +287,7 @@ func (b *Broker) followMarked(ctx context.Context, q queueKey, _ int64, c *Count
 	return errors.Join(errs...)
 }
 
-// purgeEnded deletes jobs that ended longer ago than they are kept.
+// purgeEnded deletes jobs that ended longer ago than the retention.
 func (b *Broker) purgeEnded(ctx context.Context, q queueKey, now int64, c *Counts) error {
 	for _, state := range endedStates {
 		found, err := b.dueJobs(ctx, q, b.keys(q).Set(string(state)), now-b.keepMS, now, c, state)
@@ -302,7 +305,7 @@ func (b *Broker) purgeEnded(ctx context.Context, q queueKey, now int64, c *Count
 
 var endedStates = []api.JobState{api.JobCompleted, api.JobDead, api.JobCancelled}
 
-// nextDue is the moment at which something is due in q next, 0 for never.
+// nextDue returns the moment at which something is due in q next, 0 for never.
 func (b *Broker) nextDue(ctx context.Context, q queueKey, now int64) (int64, error) {
 	k := b.keys(q)
 	type head struct {

@@ -2,13 +2,13 @@ package scheduler
 
 import "github.com/codesous/sous/api"
 
-// catchupSteps bounds how many late ticks one look goes through: what is beyond is for
-// the next one.
+// catchupSteps bounds the late ticks that one call of catchUp looks at. The next one looks at
+// those behind them.
 const catchupSteps = 20_000
 
-// catchUp says from which tick on a schedule is to be fired whose next tick is tick:
-// those that are late and that its policy leaves out are passed over, missed of them.
-// first may lie ahead of now; 0 means that there is none.
+// catchUp applies the catch-up policy of a schedule whose next tick is tick. It returns the
+// first tick that is to be fired, which may be later than now, 0 if there is none, and the
+// number of late ticks before it that the policy leaves out.
 func catchUp(s *api.Schedule, t timing, tick, now int64) (first, missed int64) {
 	late, keep := now-api.CatchupGraceMS, 0
 	switch s.Catchup {
@@ -17,7 +17,7 @@ func catchUp(s *api.Schedule, t timing, tick, now int64) (first, missed int64) {
 	case api.CatchupLatest:
 		keep = 1
 	}
-	if every, ok := t.(interval); ok && tick < late { // there is no need to walk over them
+	if every, ok := t.(interval); ok && tick < late { // an interval is computed, not walked over
 		if over := (late-1-tick)/every.periodMS + 1 - int64(keep); over > 0 {
 			tick, missed = tick+over*every.periodMS, over
 		}

@@ -15,7 +15,7 @@ func TestCatchUp(t *testing.T) {
 	at := func(back int64) int64 { return second.next(now - back*1000 - 1000) } // the tick within that second
 	hourly, err := newCronTiming("0 * * * *", "")
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("newCronTiming: %v", err)
 	}
 	const hours = int64(3_600_000)
 	for name, c := range map[string]struct {
@@ -51,7 +51,7 @@ func TestCatchUpLeavesOutWhatItSays(t *testing.T) {
 	t.Parallel()
 	minutely, err := newCronTiming("*/7 * * * *", "America/New_York")
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("newCronTiming: %v", err)
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		var timing timing = newInterval(rapid.Int64Range(1, 90).Draw(t, "every")*1000, "x")
@@ -86,7 +86,8 @@ func TestCatchUpLeavesOutWhatItSays(t *testing.T) {
 		first, missed := tick, int64(0)
 		for {
 			next, more := catchUp(s, timing, first, now)
-			if first, missed = next, missed+more; more == 0 {
+			first, missed = next, missed+more
+			if more == 0 {
 				break
 			}
 		}

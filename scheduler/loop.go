@@ -46,7 +46,7 @@ type outcome struct {
 	err    error
 }
 
-// Counts is what one round did.
+// Counts is the work of one round.
 type Counts struct {
 	queue.Counts     // maintenance of queues
 	Tenants      int // in which schedules were due

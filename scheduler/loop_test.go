@@ -168,5 +168,6 @@ func TestLoopStartsAndStops(t *testing.T) {
 		b.loop.Run(ctx)
 		stop()
 	}
+	b.broker.Close() // its own goroutines may have started after others was read
 	goleak.VerifyNone(t, others)
 }

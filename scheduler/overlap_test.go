@@ -21,7 +21,7 @@ func TestQueuedRunsNeverOverlap(t *testing.T) {
 			f.advance(time.Second)
 			f.round(t)
 			if now := f.load(t, path).State.Fired; now != fired+1 {
-				t.Fatalf("%d fired", now-fired)
+				t.Fatalf("schedule %s: got %d ticks fired, want 1 more", path.Name, now-fired)
 			}
 		}
 		tick() // runs
@@ -30,15 +30,15 @@ func TestQueuedRunsNeverOverlap(t *testing.T) {
 		tick() // is behind that
 		running := f.take(t)
 		if _, err := f.broker.Cancel(t.Context(), f.tenant, cancelled); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Cancel: %v", err)
 		}
 		f.round(t)
 		if other := f.take(t); other != nil {
-			t.Fatalf("tick %d runs beside tick %d", other.Spec.Schedule.TickMS, running.Spec.Schedule.TickMS)
+			t.Fatalf("Fetch: got the job of tick %d while that of tick %d runs, want none", other.Spec.Schedule.TickMS, running.Spec.Schedule.TickMS)
 		}
 		f.ms.Add(3_000)
 		if _, err := f.Run(t.Context(), path, api.NewJobID(), anybody); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Run: %v", err)
 		}
 		f.ms.Add(-3_000)
 		tick()
@@ -46,14 +46,15 @@ func TestQueuedRunsNeverOverlap(t *testing.T) {
 		for want := 4; ; want-- {
 			f.ack(t, running)
 			f.round(t)
-			if running = f.take(t); running == nil {
+			running = f.take(t)
+			if running == nil {
 				if want != 0 {
 					t.Errorf("%d runs never began", want)
 				}
 				return
 			}
 			if other := f.take(t); other != nil {
-				t.Fatalf("tick %d runs beside tick %d", other.Spec.Schedule.TickMS, running.Spec.Schedule.TickMS)
+				t.Fatalf("Fetch: got the job of tick %d while that of tick %d runs, want none", other.Spec.Schedule.TickMS, running.Spec.Schedule.TickMS)
 			}
 		}
 	})
@@ -70,10 +71,10 @@ func TestATickThatComesTooLateTakesNoMark(t *testing.T) {
 		now := f.load(t, path)
 		late := &queue.Tick{Path: path, Turn: strconv.FormatInt(before, 10), NextMS: now.State.NextTickMS, Ended: now.InFlight}
 		if outcomes, err := f.broker.Tick(t.Context(), []*queue.Tick{late}); err != nil || outcomes[0] != queue.TickMoved {
-			t.Errorf("it is %v: %v", outcomes, err)
+			t.Errorf("Tick of an old turn = %v, %v, want %s", outcomes, err, queue.TickMoved)
 		}
 		if left := f.load(t, path).InFlight; len(now.InFlight) != 1 || len(left) != 1 {
-			t.Errorf("in flight were %v, and are %v", now.InFlight, left)
+			t.Errorf("jobs in flight: got %v before and %v after, want one each", now.InFlight, left)
 		}
 	})
 }

@@ -10,24 +10,26 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// Runner fires schedules by hand: the Ticker.
+// Runner fires schedules on demand. Ticker implements it.
 type Runner interface {
-	// Run fires the schedule at path as job id, if may does not refuse what it is by
-	// then. CodeScheduleNotFound, CodeScheduleBusy, CodeQueueDraining.
+	// Run fires the schedule at path now, as job id, unless may refuses the schedule as it is
+	// stored by then. Errors: that of may, CodeScheduleNotFound, CodeScheduleBusy,
+	// CodeQueueDraining.
 	Run(ctx context.Context, path storage.SchedulePath, id string, may May) (*api.ScheduleRun, error)
 }
 
-// May refuses a schedule that would run what somebody may not.
+// May returns an error if the caller is not allowed to run what the schedule runs.
 type May func(ctx context.Context, s *api.Schedule) error
 
-// Author is who makes or changes a schedule: its ticks are invoked on their behalf.
+// Author is the caller that creates or changes a schedule. Its ticks run on the author's
+// behalf.
 type Author struct {
 	Principal api.Principal
 	Access    api.Access
 	May       May
 }
 
-// Schedules is what people do with schedules. It is safe for concurrent use.
+// Schedules creates, changes, lists and runs schedules. It is safe for concurrent use.
 type Schedules struct {
 	store     *storage.Store
 	schedules *storage.Schedules
@@ -35,8 +37,8 @@ type Schedules struct {
 	runner    Runner
 }
 
-// NewSchedules gives the schedules in store, whose jobs are in broker and which
-// runner fires by hand.
+// NewSchedules returns the schedules in store, whose jobs are in broker. runner fires them on
+// demand.
 func NewSchedules(store *storage.Store, broker *queue.Broker, runner Runner) (*Schedules, error) {
 	if store == nil || broker == nil || runner == nil {
 		return nil, errors.New("scheduler: a store, a queue and a runner are required")
@@ -44,8 +46,8 @@ func NewSchedules(store *storage.Store, broker *queue.Broker, runner Runner) (*S
 	return &Schedules{store: store, schedules: storage.NewSchedules(store), broker: broker, runner: runner}, nil
 }
 
-// Create makes a schedule. CodeInvalid and CodeValidationName with the field's path,
-// CodeScheduleExists, CodeScheduleLimit, and what by.May says.
+// Create creates a schedule. Errors: CodeValidation and CodeValidationName with the field's
+// path, CodeScheduleExists, CodeScheduleLimit, and that of by.May.
 func (r *Schedules) Create(ctx context.Context, tenant, namespace string, n *api.NewSchedule, by Author) (*api.ScheduleStatus, error) {
 	path := storage.SchedulePath{Tenant: tenant, Namespace: namespace, Name: n.Name}
 	s := n.Schedule(r.store.NowMS())
@@ -64,7 +66,7 @@ func (r *Schedules) Create(ctx context.Context, tenant, namespace string, n *api
 	return r.Get(ctx, tenant, namespace, n.Name)
 }
 
-// check refuses what no schedule can be, and what its author may not have run.
+// check refuses an invalid schedule, and one that its author is not allowed to run.
 func check(ctx context.Context, path storage.SchedulePath, s *api.Schedule, by Author) error {
 	if err := s.Validate(); err != nil {
 		return err
@@ -75,11 +77,13 @@ func check(ctx context.Context, path storage.SchedulePath, s *api.Schedule, by A
 	return by.May(ctx, s)
 }
 
-// put works out the next tick of a changed record, and stores both.
-func (r *Schedules) put(ctx context.Context, p storage.SchedulePut) (err error) {
-	if p.NextMS, err = firstTick(p.Path, &p.After.Schedule, r.store.NowMS()); err != nil {
+// put computes the next tick of a changed schedule, and stores both.
+func (r *Schedules) put(ctx context.Context, p storage.SchedulePut) error {
+	next, err := firstTick(p.Path, &p.After.Schedule, r.store.NowMS())
+	if err != nil {
 		return err
 	}
+	p.NextMS = next
 	if err := r.schedules.Put(ctx, p); err != nil {
 		return err
 	}
@@ -89,7 +93,8 @@ func (r *Schedules) put(ctx context.Context, p storage.SchedulePut) (err error) 
 	return nil
 }
 
-// Get gives a schedule and how it stands. CodeScheduleNotFound.
+// Get returns a schedule with its status, and the state of its last job. Error:
+// CodeScheduleNotFound.
 func (r *Schedules) Get(ctx context.Context, tenant, namespace, name string) (*api.ScheduleStatus, error) {
 	loaded, err := r.load(ctx, storage.SchedulePath{Tenant: tenant, Namespace: namespace, Name: name})
 	if err != nil {
@@ -107,7 +112,7 @@ func (r *Schedules) Get(ctx context.Context, tenant, namespace, name string) (*a
 	return status, nil
 }
 
-// load reads a schedule that exists. CodeScheduleNotFound.
+// load reads a schedule. Error: CodeScheduleNotFound.
 func (r *Schedules) load(ctx context.Context, path storage.SchedulePath) (*storage.LoadedSchedule, error) {
 	loaded, err := r.schedules.Load(ctx, path)
 	if err == nil && loaded.Meta == nil {
@@ -116,15 +121,15 @@ func (r *Schedules) load(ctx context.Context, path storage.SchedulePath) (*stora
 	return loaded, err
 }
 
-// status is how a schedule stands, as far as its own records tell.
+// status returns the status of a schedule, without the state of its last job.
 func (r *Schedules) status(s *storage.LoadedSchedule) *api.ScheduleStatus {
 	state := &s.State
 	status := &api.ScheduleStatus{
 		Schedule: s.Meta.Schedule, NextRunMS: state.NextTickMS, LastSkip: state.LastSkip, InFlight: s.InFlight,
 		Fired: state.Fired, Skipped: state.Skipped, Missed: state.Missed,
 	}
-	if state.Rev != s.Meta.Revision { // its change was cut short, which the ticker will find
-		status.NextRunMS = tickAfterCut(s, r.store.NowMS())
+	if state.Rev != s.Meta.Revision { // its change was interrupted; the ticker will repair it
+		status.NextRunMS = tickAfterInterrupt(s, r.store.NowMS())
 	}
 	if status.InFlight == nil {
 		status.InFlight = []string{}
@@ -135,8 +140,8 @@ func (r *Schedules) status(s *storage.LoadedSchedule) *api.ScheduleStatus {
 	return status
 }
 
-// List is a page of a namespace's schedules by name, beginning behind after. next is ""
-// at the end; a page may be short and still have one.
+// List returns a page of a namespace's schedules in the order of their names, those behind
+// after. next is "" at the end; a page may be shorter than limit and still have a next one.
 func (r *Schedules) List(ctx context.Context, tenant, namespace, after string, limit int) (items []api.ScheduleStatus, next string, err error) {
 	loaded, next, err := r.schedules.List(ctx, tenant, namespace, after, limit)
 	if err != nil {
@@ -149,12 +154,13 @@ func (r *Schedules) List(ctx context.Context, tenant, namespace, after string, l
 	return items, next, nil
 }
 
-// changeTries bounds how often a change is tried against those of others.
+// changeTries bounds the attempts to write a change that conflicts with other changes.
 const changeTries = 20
 
-// Update changes a schedule; with revision, only one that has it. It is by's from then
-// on, unless it is disabled and nothing else: who may not run it may still stop it.
-// CodeScheduleNotFound, CodePreconditionFailed, and those of Create.
+// Update changes a schedule; with a revision other than 0, only one that has this revision.
+// From then on its ticks run on behalf of by, unless the change does nothing but disable it:
+// a caller that is not allowed to run a schedule may still stop it. Errors:
+// CodeScheduleNotFound, CodePreconditionFailed, CodeStoreConflict, and those of Create.
 func (r *Schedules) Update(ctx context.Context, tenant, namespace, name string, c *api.ScheduleChange, revision int64, by Author) (*api.ScheduleStatus, error) {
 	path := storage.SchedulePath{Tenant: tenant, Namespace: namespace, Name: name}
 	for range changeTries {
@@ -192,19 +198,19 @@ func keepsChanging(name string) error {
 	return api.Errorf(api.CodeStoreConflict, "schedule %q keeps changing", name)
 }
 
-// loadRevision is load of a schedule that must have a revision, 0 for any.
-// CodePreconditionFailed.
+// loadRevision reads a schedule that must have the given revision, 0 for any. Errors:
+// CodeScheduleNotFound, CodePreconditionFailed.
 func (r *Schedules) loadRevision(ctx context.Context, path storage.SchedulePath, revision int64) (*storage.LoadedSchedule, error) {
 	loaded, err := r.load(ctx, path)
 	if err == nil && revision != 0 && loaded.Meta.Revision != revision {
-		err = api.Errorf(api.CodePreconditionFailed, "schedule %q has revision %d by now", path.Name, loaded.Meta.Revision)
+		err = api.Errorf(api.CodePreconditionFailed, "schedule %q has revision %d now", path.Name, loaded.Meta.Revision)
 	}
 	return loaded, err
 }
 
-// Delete removes a schedule; with revision, only one that has it, and without, also one
-// that cannot be read. Jobs that it made go on. CodeScheduleNotFound,
-// CodePreconditionFailed.
+// Delete removes a schedule; with a revision other than 0, only one that has this revision,
+// and without, also one that cannot be read. The jobs of its ticks are not affected. Errors:
+// CodeScheduleNotFound, CodePreconditionFailed, CodeStoreConflict.
 func (r *Schedules) Delete(ctx context.Context, tenant, namespace, name string, revision int64) error {
 	path := storage.SchedulePath{Tenant: tenant, Namespace: namespace, Name: name}
 	for range changeTries {
@@ -215,7 +221,7 @@ func (r *Schedules) Delete(ctx context.Context, tenant, namespace, name string, 
 		if refused != nil && api.ErrorCode(refused) != api.CodeScheduleNotFound {
 			return refused
 		}
-		// Where there is none, what a deletion that was cut short has left goes.
+		// If the schedule does not exist, this removes what an interrupted deletion left.
 		err := r.schedules.Delete(ctx, loaded)
 		if err == nil {
 			return refused
@@ -227,11 +233,11 @@ func (r *Schedules) Delete(ctx context.Context, tenant, namespace, name string, 
 	return keepsChanging(name)
 }
 
-// Run fires a schedule now, as its overlap policy allows, whether or not it is enabled:
-// on behalf of its author, for somebody who may use its target too. A repeat under the
-// same key, where that is not "", answers with the first one's job. activationID is ""
-// where the target is a queue. CodeScheduleNotFound, CodeScheduleBusy,
-// CodeQueueDraining, and what may says.
+// Run fires a schedule now if its overlap policy allows, whether or not it is enabled. The job
+// runs on behalf of the schedule's author; may decides whether the caller may run the target
+// too. A repeat with the same key, unless that is "", returns the job of the first call.
+// activationID is "" if the target is a queue. Errors: that of may, CodeScheduleNotFound,
+// CodeScheduleBusy, CodeQueueDraining, CodeStoreConflict.
 func (r *Schedules) Run(ctx context.Context, tenant, namespace, name, key string, may May) (run *api.ScheduleRun, activationID string, err error) {
 	path := storage.SchedulePath{Tenant: tenant, Namespace: namespace, Name: name}
 	loaded, err := r.load(ctx, path)
@@ -242,7 +248,8 @@ func (r *Schedules) Run(ctx context.Context, tenant, namespace, name, key string
 	if key != "" {
 		id = api.DerivedJobID("run", tenant, namespace, name, strconv.FormatInt(loaded.Meta.CreatedAtMS, 10), key)
 	}
-	if run, err = r.runner.Run(ctx, path, id, may); err != nil {
+	run, err = r.runner.Run(ctx, path, id, may)
+	if err != nil {
 		return nil, "", err
 	}
 	if loaded.Meta.Ref != nil {

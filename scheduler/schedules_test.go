@@ -12,12 +12,12 @@ import (
 	"github.com/codesous/sous/storage/storagetest"
 )
 
-// service is what people do with the schedules of f.
+// service returns the operations on the schedules of f.
 func (f *ticking) service(t *testing.T) *scheduler.Schedules {
 	t.Helper()
 	s, err := scheduler.NewSchedules(f.store, f.broker, f.Ticker)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("NewSchedules: %v", err)
 	}
 	return s
 }
@@ -48,29 +48,29 @@ func TestScheduleIsFiredAndStands(t *testing.T) {
 		ctx := t.Context()
 		made, err := s.Create(ctx, f.tenant, namespace, &hourly, somebody("ada"))
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("Create: %v", err)
 		}
 		if wait := made.NextRunMS - f.ms.Load(); wait <= 0 || wait > 3_600_000 {
-			t.Fatalf("it ticks in %d ms", wait)
+			t.Fatalf("Create: got the next run in %d ms, want within an hour", wait)
 		}
 		f.ms.Store(made.NextRunMS)
 		f.round(t)
 		fired, err := s.Get(ctx, f.tenant, namespace, "hourly")
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("Get: %v", err)
 		}
 		if fired.NextRunMS != made.NextRunMS+3_600_000 || fired.Fired != 1 || fired.LastRun == nil || fired.LastRun.TickMS != made.NextRunMS ||
 			fired.LastRun.State != api.JobPending || len(fired.InFlight) != 1 || fired.InFlight[0] != fired.LastRun.JobID {
-			t.Errorf("%+v %+v", fired, fired.LastRun)
+			t.Errorf("Get after a tick = %+v with last run %+v, want one pending job of tick %d", fired, fired.LastRun, made.NextRunMS)
 		}
 		f.ms.Store(fired.NextRunMS)
 		f.round(t)
 		skipped, err := s.Get(ctx, f.tenant, namespace, "hourly")
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("Get: %v", err)
 		}
 		if diff := cmp.Diff(&api.ScheduleSkip{TickMS: fired.NextRunMS, Reason: api.SkipOverlap}, skipped.LastSkip); diff != "" || skipped.Skipped != 1 {
-			t.Errorf("%+v: %s", skipped, diff)
+			t.Errorf("Get after a skipped tick = %+v, want one skip; -want +got of the last:\n%s", skipped, diff)
 		}
 		if _, _, err := s.Run(ctx, f.tenant, namespace, "hourly", "", anybody); api.ErrorCode(err) != api.CodeScheduleBusy {
 			t.Errorf("a run beside another one: %v", err)
@@ -87,37 +87,37 @@ func TestRunsByHandAreJudged(t *testing.T) {
 		parallel := hourly
 		parallel.OverlapPolicy = api.OverlapParallel
 		if _, err := s.Create(ctx, f.tenant, namespace, &parallel, somebody("ada")); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Create: %v", err)
 		}
 		first, _, err := s.Run(ctx, f.tenant, namespace, "hourly", "k", anybody)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("Run: %v", err)
 		}
-		nobody := func(_ context.Context, asked *api.Schedule) error {
+		refuse := func(_ context.Context, asked *api.Schedule) error {
 			if asked.Queue.Name != "work" {
-				t.Errorf("asked about %+v", asked)
+				t.Errorf("May: got schedule %+v, want one of queue work", asked)
 			}
 			return api.Errorf(api.CodeAuthzDenied, "no")
 		}
 		for _, key := range []string{"", "k", "other"} {
-			if _, _, err := s.Run(ctx, f.tenant, namespace, "hourly", key, nobody); api.ErrorCode(err) != api.CodeAuthzDenied {
-				t.Errorf("under the key %q: %v", key, err)
+			if _, _, err := s.Run(ctx, f.tenant, namespace, "hourly", key, refuse); api.ErrorCode(err) != api.CodeAuthzDenied {
+				t.Errorf("Run by a caller that may not, with key %q: got error %v, want %s", key, err, api.CodeAuthzDenied)
 			}
 		}
 		if jobs := f.jobs(t, "work"); len(jobs) != 1 {
-			t.Errorf("%d jobs", len(jobs))
+			t.Errorf("got %d jobs, want 1", len(jobs))
 		}
 
 		if err := s.Delete(ctx, f.tenant, namespace, "hourly", 0); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Delete: %v", err)
 		}
 		f.ms.Add(1)
 		if _, err := s.Create(ctx, f.tenant, namespace, &parallel, somebody("ada")); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Create: %v", err)
 		}
 		second, _, err := s.Run(ctx, f.tenant, namespace, "hourly", "k", anybody)
 		if err != nil || second.JobID == first.JobID {
-			t.Errorf("another schedule's run is %+v, as %+v before it: %v", second, first, err)
+			t.Errorf("Run of a schedule created anew = %+v, %v, want another job than %+v", second, err, first)
 		}
 	})
 }
@@ -128,14 +128,14 @@ func TestScheduleTimeWhileDisabledIsNotCaughtUp(t *testing.T) {
 		ctx := t.Context()
 		made, err := s.Create(ctx, f.tenant, namespace, &hourly, somebody("ada"))
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("Create: %v", err)
 		}
 		on, off := true, false
 		change := func(c api.ScheduleChange) *api.ScheduleStatus {
 			t.Helper()
 			status, err := s.Update(ctx, f.tenant, namespace, "hourly", &c, 0, somebody("ada"))
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("Update: %v", err)
 			}
 			return status
 		}
@@ -143,24 +143,24 @@ func TestScheduleTimeWhileDisabledIsNotCaughtUp(t *testing.T) {
 		f.ms.Store(made.NextRunMS + 1)
 		latest := api.CatchupLatest
 		if s := change(api.ScheduleChange{Catchup: &latest}); s.NextRunMS != made.NextRunMS {
-			t.Errorf("next run %d, and it was %d", s.NextRunMS, made.NextRunMS)
+			t.Errorf("Update of the catch-up policy: got next run %d, want %d as before", s.NextRunMS, made.NextRunMS)
 		}
 		if s := change(api.ScheduleChange{Enabled: &off}); s.NextRunMS != 0 {
-			t.Errorf("disabled, and it runs at %d", s.NextRunMS)
+			t.Errorf("Update that disables: got next run %d, want 0", s.NextRunMS)
 		}
 		f.advance(10 * time.Hour)
 		f.round(t)
 		s10 := change(api.ScheduleChange{Enabled: &on})
 		if wait := s10.NextRunMS - f.ms.Load(); wait <= 0 || wait > 3_600_000 || s10.Fired != 0 {
-			t.Errorf("enabled, and it is %+v", s10)
+			t.Errorf("Update that enables = %+v, want a next run within an hour and nothing fired", s10)
 		}
 		f.round(t)
 		if status, err := s.Get(ctx, f.tenant, namespace, "hourly"); err != nil || status.Fired != 0 || status.Missed != 0 || status.NextRunMS != s10.NextRunMS {
-			t.Errorf("%+v %v", status, err)
+			t.Errorf("Get = %+v, %v, want next run %d, and nothing fired or missed", status, err, s10.NextRunMS)
 		}
 		every := int64(10)
 		if s := change(api.ScheduleChange{EverySeconds: &every}); s.NextRunMS > f.ms.Load()+10_000 {
-			t.Errorf("every 10 s, and it runs at %d", s.NextRunMS)
+			t.Errorf("Update to every 10 s: got next run in %d ms, want at most 10,000", s.NextRunMS-f.ms.Load())
 		}
 	})
 }
@@ -177,20 +177,20 @@ func TestScheduleIsDeletedWithWhatACutLeft(t *testing.T) {
 			cut := f.beside(t, cutting).service(t)
 			whole := f.service(t)
 			if _, err := whole.Create(t.Context(), f.tenant, namespace, &hourly, somebody("ada")); err != nil {
-				t.Fatal(err)
+				t.Fatalf("Create: %v", err)
 			}
 			if err := cut.Delete(t.Context(), f.tenant, namespace, "hourly", 0); err == nil {
-				t.Fatal("it was not cut")
+				t.Fatal("got no error of the interrupted script, want one")
 			}
 			if err := whole.Delete(t.Context(), f.tenant, namespace, "hourly", 0); api.ErrorCode(err) != api.CodeScheduleNotFound {
 				t.Errorf("again: %v", err)
 			}
 			left, err := f.schedules.Load(t.Context(), f.path("hourly"))
 			if err != nil || left.State.Turn != 0 {
-				t.Errorf("left: %+v %v", left.State, err)
+				t.Errorf("Load of a deleted schedule = %+v, %v, want no state", left.State, err)
 			}
 			if names, _, err := f.schedules.Names(t.Context(), f.tenant, namespace, "", 10); err != nil || len(names) != 0 {
-				t.Errorf("listed: %v %v", names, err)
+				t.Errorf("Names = %v, %v, want none", names, err)
 			}
 		})
 	}
@@ -209,11 +209,11 @@ func TestScheduleCreatedInPartsTicks(t *testing.T) {
 			cutting.ScriptPrelude = storagetest.CutAfter(3) // the record is there, and no state
 			cut, whole := f.beside(t, cutting).service(t), f.service(t)
 			if _, err := cut.Create(t.Context(), f.tenant, namespace, &hourly, somebody("ada")); err == nil {
-				t.Fatal("it was not cut")
+				t.Fatal("got no error of the interrupted script, want one")
 			}
 			found, err := whole.Get(t.Context(), f.tenant, namespace, "hourly")
 			if err != nil || found.NextRunMS <= f.ms.Load() {
-				t.Fatalf("%+v %v", found, err)
+				t.Fatalf("Get = %+v, %v, want a next run after %d", found, err, f.ms.Load())
 			}
 			f.advance(time.Millisecond)
 			if _, err := whole.Create(t.Context(), f.tenant, namespace, &hourly, somebody("ada")); api.ErrorCode(err) != api.CodeScheduleExists {
@@ -222,12 +222,12 @@ func TestScheduleCreatedInPartsTicks(t *testing.T) {
 			latest := api.CatchupLatest
 			changed, err := whole.Update(t.Context(), f.tenant, namespace, "hourly", &api.ScheduleChange{Catchup: &latest}, 0, somebody("ada"))
 			if err != nil || changed.NextRunMS != found.NextRunMS {
-				t.Fatalf("%+v %v", changed, err)
+				t.Fatalf("Update = %+v, %v, want next run %d", changed, err, found.NextRunMS)
 			}
 			f.ms.Store(changed.NextRunMS)
 			f.round(t)
 			if s, err := whole.Get(t.Context(), f.tenant, namespace, "hourly"); err != nil || s.Fired != 1 {
-				t.Errorf("%+v %v", s, err)
+				t.Errorf("Get = %+v, %v, want one tick fired", s, err)
 			}
 		})
 	}
@@ -236,6 +236,6 @@ func TestScheduleCreatedInPartsTicks(t *testing.T) {
 func TestNewSchedulesNeedsItsParts(t *testing.T) {
 	t.Parallel()
 	if _, err := scheduler.NewSchedules(nil, nil, nil); err == nil {
-		t.Error("it needs none")
+		t.Error("NewSchedules without its parts: got no error, want one")
 	}
 }

@@ -62,7 +62,7 @@ func TestSweepersMendSchedulesOfAKilledStore(t *testing.T) {
 			fired += f.load(t, path).State.Fired
 		}
 		if err := f.rdb().FlushDB(t.Context()).Err(); err != nil {
-			t.Fatal(err)
+			t.Fatalf("FlushDB: %v", err)
 		}
 		if t.Failed() {
 			break
@@ -85,7 +85,7 @@ func (f *ticking) catchUp(t *testing.T, queues map[string]storage.SchedulePath) 
 		}
 		f.advance(time.Second) // the claim of a replica that failed runs out
 	}
-	t.Error("the schedules do not catch up")
+	t.Error("got schedules behind after 100 rounds, want none")
 }
 
 // tickUntilKilled lets replicas tick, and others make and delete schedules, until the
@@ -105,7 +105,7 @@ func tickUntilKilled(t *testing.T, replicas []*ticking, server *storagetest.Serv
 					failed++
 					return
 				default:
-					t.Error(err)
+					t.Errorf("step: %v", err)
 					return
 				}
 			}
@@ -125,7 +125,7 @@ func tickUntilKilled(t *testing.T, replicas []*ticking, server *storagetest.Serv
 	return failed
 }
 
-// tickOnce looks after what is due of the tenant.
+// tickOnce fires the due ticks of the tenant.
 func (f *ticking) tickOnce(ctx context.Context) error {
 	m := storage.DueSchedulePrefix + f.tenant
 	key := storage.KeyDue(storage.DueShard(m))

@@ -15,16 +15,16 @@ import (
 	"github.com/codesous/sous/storage/storagetest"
 )
 
-// sweepAll makes laps until what looks wrong has done so for long enough, and counts what
-// was mended.
-func (f *ticking) sweepAll(t *testing.T, sweeper *sweeper.Sweeper) map[string]int {
+// sweepAll makes passes until every suspect has looked wrong for long enough, and counts the
+// repairs.
+func (f *ticking) sweepAll(t *testing.T, sw *sweeper.Sweeper) map[string]int {
 	t.Helper()
 	mended := map[string]int{}
 	for range 8 {
 		f.advance(5 * time.Second)
-		counts, err := sweeper.RunOnce(t.Context(), f.store.Now())
+		counts, err := sw.RunOnce(t.Context(), f.store.Now())
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("RunOnce: %v", err)
 		}
 		for _, r := range counts.Repairs {
 			mended[r.Kind]++
@@ -37,7 +37,7 @@ func (f *ticking) sweeper(t *testing.T) *sweeper.Sweeper {
 	t.Helper()
 	s, err := sweeper.New(f.store, f.broker, sweeper.Config{Reads: 10_000}, zap.NewNop())
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("New: %v", err)
 	}
 	return s
 }
@@ -105,7 +105,7 @@ func TestSweeperMendsSchedules(t *testing.T) {
 				_, inFlight := f.store.ScheduleKeys(path)
 				f.rdb().ZAdd(t.Context(), inFlight, redis.Z{Score: 1, Member: api.NewJobID()}, redis.Z{Score: 2, Member: api.NewJobID()})
 				if _, err := f.Run(t.Context(), f.add(t, "runs", hourly), api.NewJobID(), anybody); err != nil { // this one lives
-					t.Fatal(err)
+					t.Fatalf("Run: %v", err)
 				}
 			},
 			map[string]int{"schedule_in_flight": 2},
@@ -128,15 +128,15 @@ func TestSweeperMendsSchedules(t *testing.T) {
 			}
 			s := f.load(t, path)
 			if s.State.NextTickMS <= f.ms.Load() || len(s.InFlight) != 0 {
-				t.Fatalf("%+v", s)
+				t.Fatalf("repaired schedule: got %+v, want a tick ahead and no job in flight", s)
 			}
 			f.ms.Store(s.State.NextTickMS)
 			f.round(t)
 			if after := f.load(t, path).State; after.Fired != s.State.Fired+1 {
-				t.Errorf("its next tick is not fired: %+v", after)
+				t.Errorf("next tick of the repaired schedule: got state %+v, want one tick more fired than %d", after, s.State.Fired)
 			}
 			if n := f.rdb().Exists(t.Context(), "cs:schedule:"+f.tenant+":"+namespace+":nobody:state", "cs:schedule:"+f.tenant+":"+namespace+":nobody:inflight").Val(); n != 0 {
-				t.Errorf("%d keys of a schedule that is not there are left", n)
+				t.Errorf("got %d keys of a schedule that does not exist, want none", n)
 			}
 		})
 	}
@@ -150,15 +150,15 @@ func TestSweeperLeavesSchedulesAlone(t *testing.T) {
 	for i := range count {
 		f.add(t, fmt.Sprintf("skips-%d", i), func(s *api.Schedule) { s.OverlapPolicy, s.EverySeconds = api.OverlapSkip, 7 })
 	}
-	sweeper := f.sweeper(t)
+	sw := f.sweeper(t)
 	for range 20 {
 		f.advance(1700 * time.Millisecond)
-		counts, err := sweeper.RunOnce(t.Context(), f.store.Now())
+		counts, err := sw.RunOnce(t.Context(), f.store.Now())
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("RunOnce: %v", err)
 		}
 		if len(counts.Repairs) > 0 {
-			t.Fatalf("it mended %+v", counts.Repairs)
+			t.Fatalf("RunOnce: got repairs %+v, want none", counts.Repairs)
 		}
 		f.round(t)
 		for j := f.take(t); j != nil; j = f.take(t) {
@@ -179,19 +179,19 @@ func TestSweeperGoesOnBehindATenantThatCannotBeRead(t *testing.T) {
 		f.rdb().Set(t.Context(), f.store.JobKeys(f.tenant).Queues(), "no set", 0)
 		f.rdb().ZRem(t.Context(), storage.KeyDue(storage.DueShard("schedule/"+f.tenant)), "schedule/"+f.tenant)
 	}
-	sweeper, failed := f.sweeper(t), 0
+	sw, failed := f.sweeper(t), 0
 	for range 8 {
 		f.advance(5 * time.Second)
-		if _, err := sweeper.RunOnce(t.Context(), f.store.Now()); err != nil {
+		if _, err := sw.RunOnce(t.Context(), f.store.Now()); err != nil {
 			failed++
 		}
 	}
 	if failed == 0 {
-		t.Error("nobody is told")
+		t.Error("sweeper: got no error, want that of the tenant that cannot be read")
 	}
 	for _, f.tenant = range tenants {
 		if f.marked(t) == 0 {
-			t.Errorf("tenant %s was never come to", f.tenant)
+			t.Errorf("tenant %s: got no mark in the due sets, want one", f.tenant)
 		}
 	}
 }

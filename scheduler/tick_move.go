@@ -9,43 +9,43 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// The kinds of moves.
+// The kinds of moves, as the metric sous_schedule_ticks_total names them.
 const (
 	moveFire = "fired"
 	moveSkip = "skipped" // by the overlap policy or the queue
 	moveMiss = "missed"  // by the catch-up policy
-	moveMend = "mended"  // what a crash left
+	moveMend = "mended"  // a repair of what a crash left
 )
 
-// tickMove is how a schedule goes on from one tick.
+// tickMove moves a schedule on from one tick to the next.
 type tickMove struct {
 	path   storage.SchedulePath
 	kind   string
 	state  storage.ScheduleState // as it was read
 	meta   *storage.StoredSchedule
-	tickMS int64
-	nextMS int64
-	missed int64
-	reason string
-	tick   *queue.Tick
+	tickMS int64       // the tick that is fired or skipped
+	nextMS int64       // the tick behind it, 0 for none
+	missed int64       // the number of ticks that are left out
+	reason string      // of a skip or a repair
+	tick   *queue.Tick // the write that makes the move
 }
 
-// decide says how a schedule goes on that the due set names.
+// decide returns the move of a schedule that the due set names.
 func (t *Ticker) decide(ctx context.Context, s *storage.LoadedSchedule, now int64) (*tickMove, error) {
 	m := &tickMove{path: s.Path, state: s.State, meta: s.Meta}
 	switch {
 	case s.Err != nil:
 		return nil, s.Err
 	case s.Meta == nil:
-		return m.mend("it is deleted", 0, false), nil
+		return m.mend("it has been deleted", 0, false), nil
 	case s.State.Rev != s.Meta.Revision || s.State.Turn == 0:
-		return m.mend("its change was cut short", tickAfterCut(s, now), true), nil
+		return m.mend("its change was interrupted", tickAfterInterrupt(s, now), true), nil
 	case s.State.NextTickMS == 0 || s.State.NextTickMS > now:
 		return m.mend("its due entry was wrong", s.State.NextTickMS, false), nil
 	}
 	timing, err := newTiming(s.Path.Tenant, s.Path.Namespace, &s.Meta.Schedule)
 	if err != nil {
-		return m.mend("its timing is none: "+err.Error(), 0, true), nil //nolint:nilerr // what it was made with is refused by this release
+		return m.mend("its timing is invalid: "+err.Error(), 0, true), nil //nolint:nilerr // this release refuses a timing that an earlier one accepted
 	}
 	first, missed := catchUp(&s.Meta.Schedule, timing, s.State.NextTickMS, now)
 	if missed > 0 {
@@ -73,7 +73,7 @@ func (t *Ticker) decide(ctx context.Context, s *storage.LoadedSchedule, now int6
 	return m, nil
 }
 
-// firstTick is the first tick after now, 0 where there is none or s is disabled.
+// firstTick returns the first tick after now, 0 if there is none or s is disabled.
 func firstTick(path storage.SchedulePath, s *api.Schedule, now int64) (int64, error) {
 	if !s.Enabled {
 		return 0, nil
@@ -85,9 +85,10 @@ func firstTick(path storage.SchedulePath, s *api.Schedule, now int64) (int64, er
 	return timing.next(now), nil
 }
 
-// tickAfterCut is the next tick of a schedule whose change was cut short, 0 for none: the
-// one that it waited for where that is one of its timing still, so that none is lost.
-func tickAfterCut(s *storage.LoadedSchedule, now int64) int64 {
+// tickAfterInterrupt returns the next tick of a schedule whose change was interrupted, 0 for
+// none. If the new timing still has the tick that the schedule waited for, it is that one: no
+// tick is lost.
+func tickAfterInterrupt(s *storage.LoadedSchedule, now int64) int64 {
 	waited := s.State.NextTickMS
 	if waited > 0 {
 		if next, err := firstTick(s.Path, &s.Meta.Schedule, waited-1); err == nil && (next == 0 || next == waited) {
@@ -101,7 +102,7 @@ func tickAfterCut(s *storage.LoadedSchedule, now int64) int64 {
 	return next
 }
 
-// next is the state after so many ticks.
+// next returns the state after the given number of ticks.
 func (m *tickMove) next(nextMS, ticks int64) storage.ScheduleState {
 	state := m.state
 	state.Turn++
@@ -110,11 +111,12 @@ func (m *tickMove) next(nextMS, ticks int64) storage.ScheduleState {
 	return state
 }
 
-// write makes state the schedule's.
+// write sets the move's write to one that stores state.
 func (m *tickMove) write(state storage.ScheduleState) {
 	m.tick = &queue.Tick{Path: m.path, Turn: turnText(m.state.Turn), NextMS: state.NextTickMS, State: state.Words()}
 }
 
+// turnText returns a turn as it is stored, "" where there is no state.
 func turnText(turn int64) string {
 	if turn == 0 {
 		return ""
@@ -122,7 +124,8 @@ func turnText(turn int64) string {
 	return strconv.FormatInt(turn, 10)
 }
 
-// mend brings the due entry, and the state where that is said, in line with nextMS.
+// mend turns the move into a repair that sets the schedule's due entry to nextMS, and with
+// whole its state as well.
 func (m *tickMove) mend(reason string, nextMS int64, whole bool) *tickMove {
 	m.kind, m.reason, m.nextMS = moveMend, reason, nextMS
 	if whole {
@@ -135,7 +138,7 @@ func (m *tickMove) mend(reason string, nextMS int64, whole bool) *tickMove {
 	return m
 }
 
-// skip passes the tick over.
+// skip turns the move into one that skips the tick.
 func (m *tickMove) skip(reason string) *tickMove {
 	m.kind, m.reason = moveSkip, reason
 	state := m.next(m.nextMS, 1)
@@ -145,7 +148,7 @@ func (m *tickMove) skip(reason string) *tickMove {
 	return m
 }
 
-// run makes job id, and state the schedule's with it.
+// run turns the move into one that creates job id and stores state.
 func (m *tickMove) run(now int64, state storage.ScheduleState, seq int64, o overlap, id string) {
 	state.Fired++
 	state.LastTickMS, state.LastFiredMS, state.LastJobID = m.tickMS, now, id
@@ -154,7 +157,7 @@ func (m *tickMove) run(now int64, state storage.ScheduleState, seq int64, o over
 	m.tick.Job = &queue.TickJob{ID: id, Spec: m.spec(seq, o)}
 }
 
-// spec is the job of the tick.
+// spec returns the job of the tick.
 func (m *tickMove) spec(seq int64, o overlap) *api.JobSpec {
 	s := &m.meta.Schedule
 	spec := &api.JobSpec{
@@ -177,24 +180,25 @@ func (m *tickMove) spec(seq int64, o overlap) *api.JobSpec {
 		target.Alias = api.DefaultAlias
 	}
 	spec.Queue, spec.Target = api.FunctionQueuePrefix+target.Function, &target
-	// The version's list of roles is judged at each attempt, by who made the schedule.
+	// The roles that the version requires are checked at each attempt, against the schedule's
+	// author.
 	spec.Activation = &api.AsyncActivation{
 		Trigger: api.Trigger{Type: api.TriggerSchedule}, Principal: m.meta.Principal, Access: m.meta.Access,
 	}
 	return spec
 }
 
-// overlap is what the runs in flight mean for a tick.
+// overlap describes what the overlap policy decides about a tick.
 type overlap struct {
-	refused string   // why the tick is passed over
-	behind  []string // the jobs that it waits for
-	ended   []string // jobs that are in flight no more
-	marked  bool     // its job is to be kept among those in flight
+	refused string   // the reason for which the tick is skipped, "" if it is not
+	behind  []string // the jobs that the tick's job waits for
+	ended   []string // jobs marked as in flight that have ended
+	marked  bool     // the tick's job is to be marked as in flight
 }
 
-// overlap looks at the jobs in flight themselves: their marks go when they end, but whoever
-// ends one may die before that. The tick's own job, which a look that was cut short has
-// made, is no other's.
+// overlap applies the overlap policy to a tick whose job is own. It reads the states of the
+// jobs that are marked as in flight, because the process that ended a job may have died before
+// it removed the mark. own may be among them, from an interrupted attempt to fire this tick.
 func (t *Ticker) overlap(ctx context.Context, s *storage.LoadedSchedule, own string) (o overlap, err error) {
 	if s.Meta.OverlapPolicy == api.OverlapParallel && len(s.InFlight) == 0 {
 		return o, nil
@@ -213,13 +217,16 @@ func (t *Ticker) overlap(ctx context.Context, s *storage.LoadedSchedule, own str
 			living = append(living, id)
 		}
 	}
-	switch o.marked = true; s.Meta.OverlapPolicy {
+	o.marked = true
+	switch s.Meta.OverlapPolicy {
 	case api.OverlapParallel:
 		o.marked = false
 	case api.OverlapQueue:
-		// Behind all of them: the last one may be cancelled while others wait, and one
-		// that was run by hand stands among them by another replica's clock.
-		if o.behind = living; len(living) >= s.Meta.QueueLimit {
+		// The job waits for all of them, not only the last: that one may be cancelled while
+		// others wait, and the order of one that was run on demand depends on the clock of
+		// another replica.
+		o.behind = living
+		if len(living) >= s.Meta.QueueLimit {
 			o.refused = api.SkipQueueFull
 		}
 	default:

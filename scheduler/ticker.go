@@ -24,23 +24,23 @@ import (
 const ClaimMS = 5_000
 
 const (
-	// tickPutOffMS is when a schedule that cannot be read is looked at again: the others of
-	// its tenant are not to stand behind it.
+	// tickPutOffMS is how long a schedule that cannot be read is put off, so that it does not
+	// delay the other schedules of its tenant.
 	tickPutOffMS = 30_000
-	// tickTime bounds one visit of due tenants: what is left is done at the next.
+	// tickTime bounds one visit of due tenants. The ticks that are left are fired at the next.
 	tickTime = 2 * time.Second
-	// firstPage is how many schedules of a tenant are read at first: most have one that
-	// is due. tickPage bounds those that one script moves on, and tickTenants the tenants
-	// that are looked after at once.
-	firstPage   = 4
-	tickPage    = 64
+	// firstPage is the number of schedules of a tenant that are read first: most tenants have
+	// one that is due. tickPage bounds the following pages.
+	firstPage = 4
+	tickPage  = 64
+	// tickTenants bounds the tenants that are visited at once.
 	tickTenants = 100
-	// movePage bounds the schedules whose records are in memory at once: their payloads
-	// may be large.
+	// movePage bounds the schedules whose records are in memory at once: their payloads may be
+	// large.
 	movePage = 500
 )
 
-// Ticker fires schedules. Any number may work on one store: a tick is fired once.
+// Ticker fires schedules. Any number of them may work on one store: a tick is fired once.
 type Ticker struct {
 	store     *storage.Store
 	schedules *storage.Schedules
@@ -63,7 +63,7 @@ func NewTicker(store *storage.Store, broker *queue.Broker, reg prometheus.Regist
 	}, nil
 }
 
-// Trace gives the spans of ticks to provider. It is called before the ticker works.
+// Trace sends the spans of ticks to provider. Call it before the ticker is used.
 func (t *Ticker) Trace(provider trace.TracerProvider) { t.tracer = tracing.New(provider, "scheduler") }
 
 // Tend fires the ticks that are due at now in those tenants of due, members of the due sets,
@@ -158,22 +158,22 @@ func (v *tickVisit) fire(ctx context.Context) (next []int64, err error) {
 	}
 }
 
-// move moves each schedule on by one tick, or mends it. One that cannot be read is put off;
-// stuck are the tenants of others that err tells of.
-func (t *Ticker) move(ctx context.Context, paths []storage.SchedulePath, now int64) (stuck map[string]bool, err error) {
+// move moves each schedule on by one tick, or repairs it. A schedule that cannot be read is put
+// off. failed are the tenants in which another error occurred; err joins all errors.
+func (t *Ticker) move(ctx context.Context, paths []storage.SchedulePath, now int64) (failed map[string]bool, err error) {
 	loaded, err := t.schedules.LoadMany(ctx, paths)
 	if err != nil {
 		return nil, err
 	}
-	now = max(now, t.store.NowMS()) // what is fired late says so
-	stuck = map[string]bool{}
+	now = max(now, t.store.NowMS()) // a late tick is recorded as late
+	failed = map[string]bool{}
 	var errs []error
 	var moves []*tickMove
 	var unread []storage.SchedulePath
 	for i := range loaded {
 		m, err := t.decide(ctx, &loaded[i], now)
 		if storage.Fatal(ctx, err) {
-			return stuck, err
+			return failed, err
 		}
 		if err != nil {
 			unread, errs = append(unread, loaded[i].Path), append(errs, err)
@@ -182,7 +182,7 @@ func (t *Ticker) move(ctx context.Context, paths []storage.SchedulePath, now int
 		moves = append(moves, m)
 	}
 	if err := t.schedules.PutOff(ctx, unread, now+tickPutOffMS); err != nil {
-		return stuck, errors.Join(append(errs, err)...)
+		return failed, errors.Join(append(errs, err)...)
 	}
 	for len(moves) > 0 {
 		ticks := make([]*queue.Tick, len(moves))
@@ -203,12 +203,12 @@ func (t *Ticker) move(ctx context.Context, paths []storage.SchedulePath, now int
 			case queue.TickDuplicate:
 				refused = append(refused, m.skip(api.SkipDuplicate))
 			case queue.TickFailed:
-				stuck[m.path.Tenant] = true
-			} // else another replica, or a change, was faster: the next look finds what is so
+				failed[m.path.Tenant] = true
+			} // queue.TickMoved: another replica fired the tick, or the schedule was changed
 		}
 		moves = refused
 	}
-	return stuck, errors.Join(errs...)
+	return failed, errors.Join(errs...)
 }
 
 // Mend moves one schedule on whose records do not agree after a crash, and marks its tenant
@@ -228,24 +228,23 @@ func (t *Ticker) Mend(ctx context.Context, path storage.SchedulePath, now int64)
 	return storage.Failure(ctx, "mark a tenant", err)
 }
 
-// did counts a move that was made, and logs what nobody else tells.
+// did counts a move that was made. It logs missed ticks and repairs, which no caller sees.
 func (t *Ticker) did(m *tickMove) {
 	t.metrics.moved(m, t.store.NowMS())
 	switch m.kind {
 	case moveMiss:
-		t.logger.Warn("ticks that nobody fired in time are left out", zap.String("tenant", m.path.Tenant), zap.String("namespace", m.path.Namespace),
+		t.logger.Warn("ticks that were not fired in time are skipped by the catch-up policy", zap.String("tenant", m.path.Tenant), zap.String("namespace", m.path.Namespace),
 			zap.String("schedule", m.path.Name), zap.Int64("ticks", m.missed))
 	case moveMend:
-		t.logger.Warn("a schedule that a crash left half-written was mended", zap.String("tenant", m.path.Tenant), zap.String("namespace", m.path.Namespace),
+		t.logger.Warn("repaired a schedule that a crash left half-written", zap.String("tenant", m.path.Tenant), zap.String("namespace", m.path.Namespace),
 			zap.String("schedule", m.path.Name), zap.String("reason", m.reason))
 	}
 }
 
-// Run fires a schedule by hand, as job id, whatever its timing says and whether or not
-// it is enabled; a repeat with the same id changes nothing. Its overlap policy holds,
-// and may is asked about the schedule that is fired. Errors: what may says,
-// CodeScheduleNotFound, CodeScheduleBusy, CodeQueueDraining, CodeStoreConflict,
-// CodeStoreUnavailable.
+// Run fires a schedule on demand, as job id, independently of its timing and whether or not it
+// is enabled. A repeat with the same id changes nothing. The overlap policy applies, and may
+// judges the schedule that is fired. Errors: that of may, CodeScheduleNotFound,
+// CodeScheduleBusy, CodeQueueDraining, CodeStoreConflict, CodeStoreUnavailable.
 func (t *Ticker) Run(ctx context.Context, path storage.SchedulePath, id string, may May) (*api.ScheduleRun, error) {
 	for range runTries {
 		loaded, err := t.schedules.LoadMany(ctx, []storage.SchedulePath{path})
@@ -274,7 +273,7 @@ func (t *Ticker) Run(ctx context.Context, path storage.SchedulePath, id string, 
 		case err != nil:
 			return nil, err
 		case o.refused == api.SkipQueueFull:
-			return nil, api.Errorf(api.CodeScheduleBusy, "%d runs of schedule %q are under way or wait, as many as its queue_limit allows", s.Meta.QueueLimit, path.Name)
+			return nil, api.Errorf(api.CodeScheduleBusy, "limit of %d runs of schedule %q that run or wait reached (queue_limit)", s.Meta.QueueLimit, path.Name)
 		case o.refused != "":
 			return nil, api.Errorf(api.CodeScheduleBusy, "a run of schedule %q is under way, and its overlap_policy is %s", path.Name, s.Meta.OverlapPolicy)
 		}
@@ -286,7 +285,7 @@ func (t *Ticker) Run(ctx context.Context, path storage.SchedulePath, id string, 
 		switch {
 		case outcomes[0] == queue.TickDone:
 			t.metrics.moved(m, run.FiredMS)
-			return run, nil // a notice that was not sent is not the caller's concern
+			return run, nil // the job exists; err can only be that of a notice to workers, which poll as well
 		case err != nil:
 			return nil, err
 		case outcomes[0] == queue.TickDraining:
@@ -295,8 +294,8 @@ func (t *Ticker) Run(ctx context.Context, path storage.SchedulePath, id string, 
 			return nil, api.Errorf(api.CodeScheduleBusy, "a job that has not ended holds the unique key")
 		}
 	}
-	return nil, api.Errorf(api.CodeStoreConflict, "schedule %q changed again and again meanwhile", path.Name)
+	return nil, api.Errorf(api.CodeStoreConflict, "schedule %q keeps changing", path.Name)
 }
 
-// runTries bounds how often a run by hand is tried against changes of the schedule.
+// runTries bounds the attempts of a run on demand that conflicts with changes of the schedule.
 const runTries = 20

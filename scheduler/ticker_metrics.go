@@ -8,7 +8,7 @@ import (
 	"github.com/codesous/sous/metrics"
 )
 
-// tickerMetrics is what a Ticker counts. docs/metrics.md says what each metric means.
+// tickerMetrics are the metrics of a Ticker. docs/metrics.md explains them.
 type tickerMetrics struct {
 	loop  *metrics.Loop
 	ticks *prometheus.CounterVec
@@ -24,7 +24,7 @@ func newTickerMetrics() *tickerMetrics {
 		}, []string{"outcome"}),
 		lag: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Namespace: metrics.Namespace, Name: "schedule_lag_seconds",
-			Help:    "From the moment of a tick to its job.",
+			Help:    "Time from the moment of a tick to the creation of its job.",
 			Buckets: []float64{0.05, 0.1, 0.25, 0.5, 1, 1.5, 2.5, 5, 10, 60, 600, 3600},
 		}),
 	}
@@ -38,7 +38,7 @@ func (m *tickerMetrics) register(reg prometheus.Registerer) error {
 // the metrics of the loop "ticker".
 func (t *Ticker) CountRound(began time.Time, err error) { t.metrics.loop.Round(began, err) }
 
-// moved counts a move that was made at now.
+// moved counts a move made at now.
 func (m *tickerMetrics) moved(move *tickMove, now int64) {
 	n := 1.0
 	if move.kind == moveMiss {

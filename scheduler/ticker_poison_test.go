@@ -38,7 +38,7 @@ func TestSchedulesThatCannotBeReadDelayNoOther(t *testing.T) {
 					err = rdb.HSet(t.Context(), state, "turn", "007").Err()
 				}
 				if err != nil {
-					t.Fatal(err)
+					t.Fatalf("HSet: %v", err)
 				}
 			}
 			sound := f.add(t, "sound", nil)
@@ -53,12 +53,12 @@ func TestSchedulesThatCannotBeReadDelayNoOther(t *testing.T) {
 			}
 			for of, path := range map[*ticking]storage.SchedulePath{f: sound, beside: other} {
 				if fired := of.load(t, path).State.Fired; fired != 4 {
-					t.Errorf("%s of %s fired %d times in 4 s", path.Name, of.tenant, fired)
+					t.Errorf("schedule %s of %s: got %d ticks fired in 4 s, want 4", path.Name, of.tenant, fired)
 				}
 			}
 			// A turn that no write would find as it was read is none.
 			if _, err := f.schedules.Load(t.Context(), f.path("broken-04")); err == nil {
-				t.Error("a turn of 007 is read as 7")
+				t.Error("Load of a state with turn 007: got no error, want one")
 			}
 			// Who can be read again is not forgotten.
 			state, _ := f.store.ScheduleKeys(f.path("broken-00"))
@@ -66,13 +66,13 @@ func TestSchedulesThatCannotBeReadDelayNoOther(t *testing.T) {
 			f.advance(time.Minute)
 			_, _ = f.Tend(t.Context(), f.due(t), f.ms.Load())
 			if s := f.load(t, f.path("broken-00")).State; s.Fired == 0 {
-				t.Errorf("it was mended, and stands at %+v", s)
+				t.Errorf("repaired schedule: got state %+v, want ticks fired", s)
 			}
 		})
 	}
 }
 
-// TestAScheduleThatCannotBeReadCanBeDeleted by whoever does not ask for a revision.
+// TestAScheduleThatCannotBeReadCanBeDeleted without a revision.
 func TestAScheduleThatCannotBeReadCanBeDeleted(t *testing.T) {
 	t.Parallel()
 	eachTicking(t, func(t *testing.T, f *ticking) {
@@ -81,16 +81,16 @@ func TestAScheduleThatCannotBeReadCanBeDeleted(t *testing.T) {
 		f.rdb().HSet(t.Context(), state, "turn", "x")
 		s := newSchedules(t, f)
 		if err := s.Delete(t.Context(), f.tenant, namespace, "broken", 7); err == nil {
-			t.Error("a revision that cannot be compared is taken for the right one")
+			t.Error("Delete of an unreadable schedule with a revision: got no error, want one")
 		}
 		if err := s.Delete(t.Context(), f.tenant, namespace, "broken", 0); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Delete: %v", err)
 		}
 		if _, err := s.Get(t.Context(), f.tenant, namespace, "broken"); api.ErrorCode(err) != api.CodeScheduleNotFound {
 			t.Errorf("it is still there: %v", err)
 		}
 		if n := f.rdb().Exists(t.Context(), state).Val(); n != 0 {
-			t.Error("its state is left")
+			t.Error("Delete: got the state left, want it removed")
 		}
 	})
 }
@@ -99,7 +99,7 @@ func newSchedules(t *testing.T, f *ticking) *scheduler.Schedules {
 	t.Helper()
 	s, err := scheduler.NewSchedules(f.store, f.broker, f.Ticker)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("NewSchedules: %v", err)
 	}
 	return s
 }

@@ -26,7 +26,7 @@ func TestTickerSkipsWhileARunIsUnderWay(t *testing.T) {
 		second(1, 0, "nothing runs")
 		second(1, 1, "it waits for a worker")
 		if s := f.load(t, path); s.State.LastSkip.Reason != api.SkipOverlap || len(s.InFlight) != 1 {
-			t.Errorf("%+v", s)
+			t.Errorf("Load = %+v, want a tick skipped for %s and one job in flight", s, api.SkipOverlap)
 		}
 		j := f.take(t)
 		second(1, 2, "it runs")
@@ -35,29 +35,30 @@ func TestTickerSkipsWhileARunIsUnderWay(t *testing.T) {
 		f.advance(10 * time.Second) // the ticks until then are passed over
 		f.round(t)
 		s := f.load(t, path)
-		if j = f.take(t); j == nil || j.Attempt != 2 {
-			t.Fatalf("the retry is %+v", j)
+		j = f.take(t)
+		if j == nil || j.Attempt != 2 {
+			t.Fatalf("Fetch = %+v, want attempt 2", j)
 		}
 		f.ack(t, j)
 		if left := f.load(t, path).InFlight; len(left) != 0 {
-			t.Fatalf("in flight is %v", left)
+			t.Fatalf("jobs in flight: got %v, want none", left)
 		}
 		skipped := s.State.Skipped
 		second(2, skipped, "it has completed")
 		f.fail(t, f.take(t), true)
 		second(3, skipped, "it is dead")
 		if _, err := f.broker.Cancel(t.Context(), f.tenant, f.load(t, path).State.LastJobID); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Cancel: %v", err)
 		}
 		second(4, skipped, "it was cancelled")
-		// Whoever took the mark away died before: the job itself tells.
+		// The process that ended the job died before it removed the mark: the job's state decides.
 		j = f.take(t)
 		f.ack(t, j)
 		_, inFlight := f.store.ScheduleKeys(path)
 		f.store.Client().ZAdd(t.Context(), inFlight, redisZ(1, j.ID), redisZ(2, api.NewJobID()))
 		second(5, skipped, "the marks are of jobs that ended, or never were")
 		if left := f.load(t, path).InFlight; len(left) != 1 {
-			t.Errorf("in flight is %v", left)
+			t.Errorf("jobs in flight: got %v, want one", left)
 		}
 	})
 }
@@ -72,31 +73,31 @@ func TestTickerQueuesRuns(t *testing.T) {
 		}
 		s := f.load(t, path)
 		if s.State.Fired != 3 || s.State.Skipped != 3 || s.State.LastSkip.Reason != api.SkipQueueFull || len(s.InFlight) != 3 {
-			t.Fatalf("%+v", s)
+			t.Fatalf("Load = %+v, want 3 ticks fired, 3 skipped for %s, and 3 jobs in flight", s, api.SkipQueueFull)
 		}
 		var ran []int64
 		for range 3 {
 			j := f.take(t)
 			if j == nil {
-				t.Fatalf("after %v none can be taken", ran)
+				t.Fatalf("Fetch after ticks %v: got no job, want one", ran)
 			}
 			if other := f.take(t); other != nil {
-				t.Fatal("two run at once")
+				t.Fatal("Fetch: got a second job while the first runs, want none")
 			}
 			ran = append(ran, j.Spec.Schedule.TickMS)
 			if len(ran) == 2 {
-				f.fail(t, j, true) // the next one goes on nevertheless
+				f.fail(t, j, true) // the next one starts nevertheless
 			} else {
 				f.ack(t, j)
 			}
 		}
 		if !slices.IsSorted(ran) || f.take(t) != nil || len(f.load(t, path).InFlight) != 0 {
-			t.Errorf("they ran in order %v", ran)
+			t.Errorf("order of runs: got %v, want it ascending, and no job left", ran)
 		}
 		f.advance(time.Second)
 		f.round(t)
 		if f.take(t) == nil {
-			t.Error("it does not go on")
+			t.Error("after all runs: got no further tick fired, want one")
 		}
 	})
 }
@@ -113,11 +114,11 @@ func TestTickerCatchesUp(t *testing.T) {
 			s := f.load(t, path).State
 			jobs := f.jobs(t, path.Name)
 			if over := int64(len(jobs)) - late - onTime; over < 0 || over > 1 || s.Fired != int64(len(jobs)) || s.Fired+s.Missed != s.TickSeq {
-				t.Errorf("%s: %d jobs, %+v", path.Name, len(jobs), s)
+				t.Errorf("schedule %s: got %d jobs with state %+v, want %d or one more, one each tick fired", path.Name, len(jobs), s, late+onTime)
 			}
 			for i, j := range jobs[1:] {
 				if j.Schedule.TickMS != jobs[i].Schedule.TickMS+1000 || j.Schedule.TickSeq != jobs[i].Schedule.TickSeq+1 {
-					t.Errorf("%s: behind %+v comes %+v", path.Name, jobs[i].Schedule, j.Schedule)
+					t.Errorf("schedule %s: got tick %+v behind %+v, want the next one", path.Name, j.Schedule, jobs[i].Schedule)
 				}
 			}
 		}
@@ -125,7 +126,7 @@ func TestTickerCatchesUp(t *testing.T) {
 		f.ms.Store(f.load(t, none).State.NextTickMS + 5*3_600_000 + 60_000)
 		f.round(t)
 		if s := f.load(t, none).State; s.Fired != 0 || s.Missed != 6 || s.NextTickMS <= f.ms.Load() || len(f.jobs(t, "none")) != 0 {
-			t.Errorf("none: %+v", s)
+			t.Errorf("catch-up none: got state %+v, want 6 ticks missed and none fired", s)
 		}
 	})
 }
@@ -150,18 +151,18 @@ func TestTickerRespectsTheQueue(t *testing.T) {
 		f.ack(t, f.take(t))
 		on, off := true, false
 		if _, err := f.broker.Configure(t.Context(), f.tenant, namespace, "work", queue.Change{Draining: &on}); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Configure: %v", err)
 		}
 		tick(2, 2, api.SkipDraining)
 		if _, err := f.broker.Configure(t.Context(), f.tenant, namespace, "work", queue.Change{Draining: &off}); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Configure: %v", err)
 		}
 		tick(3, 2, "")
 		// A holder that a crash left: the key names a job that is not there.
 		f.ack(t, f.take(t))
 		key := f.store.JobKeys(f.tenant).Unique(namespace, "work", "one")
 		if err := f.store.Client().Set(t.Context(), key, api.NewJobID(), time.Hour).Err(); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Set: %v", err)
 		}
 		tick(4, 2, "")
 	})

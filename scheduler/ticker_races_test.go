@@ -29,7 +29,7 @@ func TestRunsByHandRace(t *testing.T) {
 				work.Go(func() {
 					_, err := r.Run(t.Context(), path, api.NewJobID(), anybody)
 					if code := api.ErrorCode(err); err != nil && code != api.CodeScheduleBusy && code != api.CodeStoreConflict {
-						t.Error(err)
+						t.Errorf("Run: %v", err)
 					}
 				})
 			}
@@ -38,7 +38,7 @@ func TestRunsByHandRace(t *testing.T) {
 		work.Wait()
 		s := f.load(t, path)
 		if jobs := f.jobs(t, fmt.Sprintf("q-%d", i)); len(jobs) != 1 || s.State.Fired != 1 || len(s.InFlight) != 1 || s.InFlight[0] != jobs[0].ID {
-			t.Errorf("%d jobs: %+v", len(jobs), s)
+			t.Errorf("schedule %d: got %d jobs with %+v, want one job, fired and in flight", i, len(jobs), s)
 		}
 	}
 }
@@ -88,7 +88,7 @@ func TestTicksAreFiredOnce(t *testing.T) {
 			ticks[j.Schedule.TickMS] = true
 		}
 		if len(ticks) != len(jobs) || int(s.Fired) != len(jobs) || s.Fired+s.Skipped != s.TickSeq || s.TickSeq < seconds || s.TickSeq > seconds+11 || s.Missed != 0 {
-			t.Errorf("schedule %d: %d jobs for %d ticks, %+v", i, len(jobs), len(ticks), s)
+			t.Errorf("schedule %d: got %d jobs of %d ticks with state %+v, want one job each tick fired, and all ticks fired or skipped", i, len(jobs), len(ticks), s)
 		}
 		if want := []int64{s.TickSeq, 1, 3}[i%3]; s.Fired != want {
 			t.Errorf("schedule %d: %d fired, want %d", i, s.Fired, want)
@@ -128,11 +128,11 @@ func TestATickMayBeCutAfterAnyWrite(t *testing.T) {
 					}
 					f.advance(6 * time.Second) // its claim passes
 					if _, err := f.Tend(t.Context(), f.due(t), f.ms.Load()); err != nil {
-						t.Fatal(err)
+						t.Fatalf("Tend: %v", err)
 					}
 				}
 				f.sound(t, path, queueName)
-				if taken != nil { // what was made again is what it was
+				if taken != nil { // a repeated tick creates the same job
 					f.ack(t, taken)
 				}
 			})
@@ -150,12 +150,12 @@ func (f *ticking) sound(t *testing.T, path storage.SchedulePath, queueName strin
 		ticks[j.Schedule.TickMS]++
 	}
 	if int(s.State.Fired) != len(jobs) || len(ticks) != len(jobs) || s.State.Fired+s.State.Skipped != s.State.TickSeq || s.State.Missed != 0 || s.State.Fired == 0 {
-		t.Fatalf("%d jobs for %d ticks: %+v", len(jobs), len(ticks), s.State)
+		t.Fatalf("got %d jobs of %d ticks with state %+v, want one job each tick fired, and all ticks fired or skipped", len(jobs), len(ticks), s.State)
 	}
 	switch s.Meta.OverlapPolicy {
 	case api.OverlapSkip:
 		if len(jobs) != 1 || len(s.InFlight) != 1 || s.InFlight[0] != jobs[0].ID {
-			t.Errorf("it skips, and %d run: %v", len(jobs), s.InFlight)
+			t.Errorf("overlap policy %s: got %d jobs, in flight %v, want one, in flight", api.OverlapSkip, len(jobs), s.InFlight)
 		}
 	case api.OverlapQueue:
 		waiting := 0
@@ -165,13 +165,13 @@ func (f *ticking) sound(t *testing.T, path storage.SchedulePath, queueName strin
 			}
 		}
 		if len(jobs) != 3 || waiting != 2 || len(s.InFlight) != 3 {
-			t.Errorf("%d wait of %d: %v", waiting, len(jobs), s.InFlight)
+			t.Errorf("overlap policy %s: got %d of %d jobs waiting, in flight %v, want 2 of 3", api.OverlapQueue, waiting, len(jobs), s.InFlight)
 		}
 	}
 	if next, err := scheduler.NextTicks(f.tenant, namespace, &s.Meta.Schedule, f.ms.Load(), 1); err != nil || s.State.NextTickMS != next[0] {
-		t.Errorf("its next tick is %d, not %d", s.State.NextTickMS, next[0])
+		t.Errorf("next tick: got %d, want %d", s.State.NextTickMS, next[0])
 	}
 	if s.Meta.Queue != nil && f.take(t) == nil {
-		t.Error("none of its jobs can be taken")
+		t.Error("Fetch: got no job, want one")
 	}
 }

@@ -26,11 +26,11 @@ func TestTickerKeepsToTheGrid(t *testing.T) {
 		})
 		first := f.load(t, path).State.NextTickMS
 		if first <= created || first > created+60_000 {
-			t.Fatalf("the first tick is %d ms ahead", first-created)
+			t.Fatalf("first tick: got %d ms after the creation, want within 60,000", first-created)
 		}
 		f.round(t)
 		if len(f.jobs(t, "work")) != 0 {
-			t.Fatal("it fired before its time")
+			t.Fatal("got a job before the first tick, want none")
 		}
 		for i := range 5 {
 			f.ms.Store(first + int64(i)*60_000 + int64(i)*700) // ever later, but less than a tick
@@ -39,21 +39,21 @@ func TestTickerKeepsToTheGrid(t *testing.T) {
 		}
 		jobs := f.jobs(t, "work")
 		if len(jobs) != 5 {
-			t.Fatalf("%d jobs", len(jobs))
+			t.Fatalf("got %d jobs, want 5", len(jobs))
 		}
 		for i, j := range jobs {
 			tick := first + int64(i)*60_000
 			want := api.ScheduledTick{Schedule: "minutely", CreatedAtMS: created, TickMS: tick, TickSeq: int64(i) + 1}
 			if *j.Schedule != want || string(j.Payload) != `{"n":1}` || j.MaxAttempts != 2 || j.Priority != api.PriorityHigh || j.State != api.JobPending {
-				t.Errorf("job %d: %+v", i, j)
+				t.Errorf("job %d = %+v of tick %+v, want tick %+v", i, j, j.Schedule, want)
 			}
 			if j.ID != api.DerivedJobID("tick", f.tenant, namespace, "minutely", fmt.Sprint(created), fmt.Sprint(tick)) {
-				t.Errorf("job %d has another id", i)
+				t.Errorf("job %d: got id %s, want the one derived from tick %d", i, j.ID, tick)
 			}
 		}
 		s := f.load(t, path).State
 		if s.NextTickMS != first+5*60_000 || s.TickSeq != 5 || s.Fired != 5 || s.LastTickMS != first+4*60_000 || s.LastJobID != jobs[4].ID {
-			t.Errorf("it stands at %+v", s)
+			t.Errorf("after 5 ticks: got state %+v, want 5 fired, the last at %d with job %s", s, first+4*60_000, jobs[4].ID)
 		}
 		if got := metricstest.Value(t, f.metrics, "sous_schedule_ticks_total", "outcome=fired"); got != 5 {
 			t.Errorf("%g ticks were counted", got)
@@ -74,19 +74,19 @@ func TestTickerInvokesFunctions(t *testing.T) {
 		jobs := f.jobs(t, "fn.report")
 		if len(jobs) != 1 || jobs[0].Target.Alias != api.DefaultAlias || string(jobs[0].Payload) != "{}" ||
 			jobs[0].Activation.Principal.Sub != "me" || jobs[0].Activation.Access != api.AccessGranted {
-			t.Fatalf("%+v", jobs)
+			t.Fatalf("jobs = %+v, want one of the default alias, on behalf of me", jobs)
 		}
 		a, err := activations.New(f.store).Get(t.Context(), f.tenant, jobs[0].ID)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("Get: %v", err)
 		}
 		want := fmt.Sprintf(`{"schedule":"nightly","tick_ms":%d,"tick_seq":1}`, f.ms.Load())
 		if a.Status != api.StatusQueued || a.Trigger.Type != api.TriggerSchedule || string(a.Trigger.Source) != want || a.JobID != jobs[0].ID {
-			t.Errorf("%+v", a)
+			t.Errorf("activation = %+v, want it queued for job %s with source %s", a, jobs[0].ID, want)
 		}
 		ready, _, err := f.broker.Ready(t.Context(), f.ms.Load())
 		if err != nil || !slices.Contains(ready, queue.FunctionQueue{Tenant: f.tenant, Namespace: namespace, Queue: "fn.report"}) {
-			t.Errorf("ready are %v: %v", ready, err)
+			t.Errorf("Ready = %v, %v, want queue fn.report", ready, err)
 		}
 	})
 }
@@ -99,14 +99,14 @@ func TestRunByHand(t *testing.T) {
 		id := api.NewJobID()
 		run, err := f.Run(t.Context(), path, id, anybody)
 		if err != nil || run.JobID != id || run.TickMS != f.ms.Load() {
-			t.Fatal(run, err)
+			t.Fatalf("Run = %+v, %v, want job %s at %d", run, err, id, f.ms.Load())
 		}
 		after := f.load(t, path)
 		if s := after.State; s.NextTickMS != before.NextTickMS || s.TickSeq != 0 || s.Fired != 1 || s.LastJobID != id || !slices.Equal(after.InFlight, []string{id}) {
-			t.Errorf("%+v", after)
+			t.Errorf("after Run: got %+v, want one run more, in flight, and the same next tick", after)
 		}
 		if again, err := f.Run(t.Context(), path, id, anybody); err != nil || again.JobID != id || again.State != api.JobPending || len(f.jobs(t, "work")) != 1 {
-			t.Errorf("again: %+v, %v", again, err)
+			t.Errorf("Run again with the same id = %+v, %v, want the pending job %s and no other", again, err, id)
 		}
 		if _, err := f.Run(t.Context(), path, api.NewJobID(), anybody); api.ErrorCode(err) != api.CodeScheduleBusy {
 			t.Errorf("a second run: %v", err)
@@ -117,7 +117,7 @@ func TestRunByHand(t *testing.T) {
 		f.ack(t, f.take(t))
 		on := true
 		if _, err := f.broker.Configure(t.Context(), f.tenant, namespace, "work", queue.Change{Draining: &on}); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Configure: %v", err)
 		}
 		if _, err := f.Run(t.Context(), path, api.NewJobID(), anybody); api.ErrorCode(err) != api.CodeQueueDraining {
 			t.Errorf("into a queue that drains: %v", err)
@@ -140,7 +140,7 @@ func TestTickerMendsWhatACrashLeft(t *testing.T) {
 		pipe := f.store.Client().Pipeline()
 		storage.MarkDue(t.Context(), pipe, storage.DueSchedulePrefix+f.tenant, f.ms.Load())
 		if _, err := pipe.Exec(t.Context()); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Exec: %v", err)
 		}
 		f.round(t)
 		if got := score("early"); int64(got) != next {
@@ -155,7 +155,7 @@ func TestTickerMendsWhatACrashLeft(t *testing.T) {
 		f.ms.Store(next + 1)
 		f.round(t)
 		if s := f.load(t, path).State; s.Rev != 1 || s.NextTickMS != next+3_600_000 || s.Fired != 1 {
-			t.Errorf("%+v", s)
+			t.Errorf("after an interrupted change: got state %+v, want revision 1, one tick fired, the next at %d", s, next+3_600_000)
 		}
 		if got := metricstest.Value(t, f.metrics, "sous_schedule_ticks_total", "outcome=mended"); got != 3 {
 			t.Errorf("%g were mended", got)
@@ -180,10 +180,10 @@ func TestAScheduleThatCannotBeReadStopsNoOtherTenant(t *testing.T) {
 		t.Errorf("RunOnce: got error %v, want one that names the schedule %q", err, "broken")
 	}
 	if len(other.jobs(t, "work")) != 1 || len(f.jobs(t, "work")) != 1 {
-		t.Errorf("%d and %d jobs", len(other.jobs(t, "work")), len(f.jobs(t, "work")))
+		t.Errorf("sound schedules: got %d jobs of the other tenant and %d of the one with the broken schedule, want 1 each", len(other.jobs(t, "work")), len(f.jobs(t, "work")))
 	}
 	if due := f.store.Client().ZScore(t.Context(), storage.KeyDue(storage.DueShard("schedule/"+f.tenant)), "schedule/"+f.tenant).Val(); int64(due) <= f.ms.Load() {
-		t.Errorf("the tenant is due at %f", due)
+		t.Errorf("tenant with a broken schedule: got due at %.0f, want after %d", due, f.ms.Load())
 	}
 }
 
@@ -209,7 +209,7 @@ func TestCutChangeLosesNoTick(t *testing.T) {
 			changed.Revision++
 			err := f.schedules.Put(t.Context(), storage.SchedulePut{Path: path, Before: first, After: &changed, NextMS: first.State.NextTickMS})
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("Put: %v", err)
 			}
 			state, _ := f.store.ScheduleKeys(path)
 			f.rdb().HSet(t.Context(), state, "rev", first.State.Rev) // what a cut leaves

@@ -16,8 +16,7 @@ import (
 	"github.com/codesous/sous/storage/storagetest"
 )
 
-// settles runs step before the nth pipeline that gives members of due sets their next
-// moments.
+// settles runs step before the nth pipeline that settles members of due sets.
 type settles struct {
 	nth  int64
 	seen atomic.Int64
@@ -57,15 +56,15 @@ func TestATenantIsMarkedForItsNextTick(t *testing.T) {
 				s := api.Schedule{Name: path.Name, EverySeconds: 60, Queue: &api.ScheduleQueue{Name: "work"}, Enabled: true, Revision: 1, CreatedAtMS: f.ms.Load()}
 				err := beside.schedules.Put(t.Context(), storage.SchedulePut{Path: path, NextMS: f.ms.Load() + 3_000, After: &storage.StoredSchedule{Schedule: s}})
 				if err != nil {
-					t.Error(err)
+					t.Errorf("Put: %v", err)
 				}
 			}})
 			if _, err := f.Tend(t.Context(), f.due(t), f.ms.Load()); err != nil {
-				t.Fatal(err)
+				t.Fatalf("Tend: %v", err)
 			}
 			next := f.load(t, f.path("often")).State.NextTickMS
 			if due := f.marked(t); due == 0 || due > next {
-				t.Errorf("its next tick is in %d ms, and it is due in %d ms", next-f.ms.Load(), due-f.ms.Load())
+				t.Errorf("tenant due in %d ms, want at most %d: its next tick", due-f.ms.Load(), next-f.ms.Load())
 			}
 		})
 	}
@@ -83,10 +82,10 @@ func TestManyTenantsAreClaimedAnew(t *testing.T) {
 	var claim int64
 	f.store.Client().AddHook(&settles{nth: 2, step: func() { claim = f.marked(t) }})
 	if _, err := f.Tend(t.Context(), due, began); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Tend: %v", err)
 	}
 	if claim <= f.ms.Load() {
-		t.Errorf("the claim passed %d ms before it was made", f.ms.Load()-claim)
+		t.Errorf("claim until %d, want it after %d", claim, f.ms.Load())
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/codesous/sous/storage/storagetest"
 )
 
-// ticking is a ticker over a store, with a tenant and a time of its own.
+// ticking is a ticker over a store, with a tenant and a clock of its own.
 type ticking struct {
 	*scheduler.Ticker
 	store     *storage.Store
@@ -40,19 +40,21 @@ func newTicking(t *testing.T, cfg storage.Config) *ticking {
 	return f
 }
 
-// open gives f a store and what works on it.
+// open opens a store for f, with a broker and a ticker.
 func (f *ticking) open(t *testing.T, cfg storage.Config) {
 	t.Helper()
 	cfg.Clock = func() time.Time { return time.UnixMilli(f.ms.Load()) }
 	f.store = storagetest.Open(t, cfg)
 	var err error
-	if f.broker, err = queue.New(t.Context(), f.store, queue.Config{}); err != nil {
-		t.Fatal(err)
+	f.broker, err = queue.New(t.Context(), f.store, queue.Config{})
+	if err != nil {
+		t.Fatalf("queue.New: %v", err)
 	}
 	t.Cleanup(f.broker.Close)
 	f.metrics = prometheus.NewRegistry()
-	if f.Ticker, err = scheduler.NewTicker(f.store, f.broker, f.metrics, zap.NewNop()); err != nil {
-		t.Fatal(err)
+	f.Ticker, err = scheduler.NewTicker(f.store, f.broker, f.metrics, zap.NewNop())
+	if err != nil {
+		t.Fatalf("NewTicker: %v", err)
 	}
 	f.schedules = storage.NewSchedules(f.store)
 }
@@ -62,7 +64,7 @@ func (f *ticking) loop() *scheduler.Loop {
 	return scheduler.NewLoop(f.store, f.broker, f.Ticker, zap.NewNop())
 }
 
-// beside is another replica on the same store, tenant and time.
+// beside returns another replica with the same store, tenant and clock.
 func (f *ticking) beside(t *testing.T, cfg storage.Config) *ticking {
 	t.Helper()
 	other := *f
@@ -82,15 +84,15 @@ func eachTicking(t *testing.T, test func(t *testing.T, f *ticking)) {
 
 func (f *ticking) advance(d time.Duration) int64 { return f.ms.Add(d.Milliseconds()) }
 
-// round looks after what is due of the tenant: others, who share the store, have times of
+// round does the due work of f's tenant only: other tests share the store, and have clocks of
 // their own.
 func (f *ticking) round(t *testing.T) {
 	t.Helper()
 	if _, err := f.Tend(t.Context(), f.due(t), f.ms.Load()); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Tend: %v", err)
 	}
 	if _, err := f.broker.Tend(t.Context(), f.tenant, namespace, "work", f.ms.Load()); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Tend: %v", err)
 	}
 }
 
@@ -98,7 +100,7 @@ func (f *ticking) path(name string) storage.SchedulePath {
 	return storage.SchedulePath{Tenant: f.tenant, Namespace: namespace, Name: name}
 }
 
-// add makes a schedule of one second that fills queue work, as change says.
+// add creates a schedule of one second that fills the queue work, modified by change.
 func (f *ticking) add(t *testing.T, name string, change func(*api.Schedule)) storage.SchedulePath {
 	t.Helper()
 	s := api.Schedule{
@@ -111,14 +113,14 @@ func (f *ticking) add(t *testing.T, name string, change func(*api.Schedule)) sto
 	}
 	next, err := scheduler.NextTicks(f.tenant, namespace, &s, f.ms.Load(), 1)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("NextTicks: %v", err)
 	}
 	err = f.schedules.Put(t.Context(), storage.SchedulePut{
 		Path: f.path(name), NextMS: next[0],
 		After: &storage.StoredSchedule{Schedule: s, Principal: api.Principal{Sub: "me"}, Access: api.AccessGranted},
 	})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Put: %v", err)
 	}
 	return f.path(name)
 }
@@ -127,22 +129,23 @@ func (f *ticking) load(t *testing.T, path storage.SchedulePath) *storage.LoadedS
 	t.Helper()
 	s, err := f.schedules.Load(t.Context(), path)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Load: %v", err)
 	}
 	return s
 }
 
-// jobs are all jobs of a queue, by tick.
+// jobs returns all jobs of a queue in the order of their ticks.
 func (f *ticking) jobs(t *testing.T, queueName string) (all []api.Job) {
 	t.Helper()
 	for _, state := range api.JobStates() {
 		for after := ""; ; {
 			items, next, err := f.broker.List(t.Context(), queue.List{Tenant: f.tenant, Namespace: namespace, Queue: queueName, State: state, Cursor: after, Limit: 200})
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("List: %v", err)
 			}
 			all = append(all, items...)
-			if after = next; next == "" {
+			after = next
+			if next == "" {
 				break
 			}
 		}
@@ -156,7 +159,7 @@ func (f *ticking) take(t *testing.T) *api.FetchedJob {
 	t.Helper()
 	jobs, err := f.broker.Fetch(t.Context(), queue.Fetch{Tenant: f.tenant, Namespace: namespace, Queues: []string{"work"}, WorkerID: "w1", Count: 1})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Fetch: %v", err)
 	}
 	if len(jobs) == 0 {
 		return nil
@@ -168,7 +171,7 @@ func (f *ticking) ack(t *testing.T, j *api.FetchedJob) {
 	t.Helper()
 	out, err := f.broker.Ack(t.Context(), f.tenant, []api.JobAck{{ID: j.ID, LeaseEpoch: j.LeaseEpoch}})
 	if err != nil || !out[0].OK {
-		t.Fatal(out, err)
+		t.Fatalf("Ack(%s) = %+v, %v, want it accepted", j.ID, out, err)
 	}
 }
 
@@ -176,26 +179,24 @@ func (f *ticking) fail(t *testing.T, j *api.FetchedJob, fatal bool) {
 	t.Helper()
 	out, err := f.broker.Fail(t.Context(), f.tenant, []api.JobFail{{ID: j.ID, LeaseEpoch: j.LeaseEpoch, Error: "no", Fatal: fatal}})
 	if err != nil || !out[0].OK {
-		t.Fatal(out, err)
+		t.Fatalf("Fail(%s) = %+v, %v, want it accepted", j.ID, out, err)
 	}
 }
 
-// due are the tenant's members of the due sets.
+// due returns the tenant's member of the due sets, if it is due.
 func (f *ticking) due(t *testing.T) []storage.DueMember {
 	t.Helper()
 	m := storage.DueSchedulePrefix + f.tenant
 	key := storage.KeyDue(storage.DueShard(m))
 	score, err := f.store.Client().ZScore(t.Context(), key, m).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
-		t.Fatal(err)
+		t.Fatalf("ZScore: %v", err)
 	}
 	if err != nil || int64(score) > f.ms.Load() {
 		return nil
 	}
 	return []storage.DueMember{{Key: key, Member: m, Score: int64(score)}}
 }
-
-// sound holds a schedule after cuts to what it says it fired.
 
 func (f *ticking) rdb() redis.UniversalClient { return f.store.Client() }
 

@@ -12,13 +12,13 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// timing says when a schedule ticks.
+// timing is the series of a schedule's ticks.
 type timing interface {
-	// next is the first tick strictly after afterMS, 0 where there is none.
+	// next returns the first tick strictly after afterMS, 0 if there is none.
 	next(afterMS int64) int64
 }
 
-// newTiming reads the timing of a schedule. CodeInvalid, with the field's path.
+// newTiming returns the timing of a schedule. Error: CodeValidation with the field's path.
 func newTiming(tenant, namespace string, s *api.Schedule) (timing, error) {
 	switch {
 	case s.EverySeconds != 0 && s.Cron != "":
@@ -37,8 +37,8 @@ func fieldError(path, rule string) error {
 	return api.Errorf(api.CodeInvalid, "%s %s", path, rule).WithFields(api.FieldError{Path: path, Message: rule})
 }
 
-// NextTicks are the next ticks of s after afterMS, n at most. CodeInvalid where
-// its timing is none.
+// NextTicks returns the next ticks of s after afterMS, in milliseconds since 1970, at most n.
+// Error: CodeValidation if its timing is invalid.
 func NextTicks(tenant, namespace string, s *api.Schedule, afterMS int64, n int) ([]int64, error) {
 	t, err := newTiming(tenant, namespace, s)
 	if err != nil {
@@ -46,7 +46,8 @@ func NextTicks(tenant, namespace string, s *api.Schedule, afterMS int64, n int) 
 	}
 	ticks := make([]int64, 0, n)
 	for range n {
-		if afterMS = t.next(afterMS); afterMS == 0 {
+		afterMS = t.next(afterMS)
+		if afterMS == 0 {
 			break
 		}
 		ticks = append(ticks, afterMS)
@@ -54,15 +55,15 @@ func NextTicks(tenant, namespace string, s *api.Schedule, afterMS int64, n int) 
 	return ticks, nil
 }
 
-// interval ticks at the moments that are phaseMS more than a multiple of periodMS
-// since 1970: a grid of its own, from which no late tick pulls it.
+// interval ticks at the moments that are phaseMS after a multiple of periodMS since 1970. A late
+// tick does not shift the ticks behind it.
 type interval struct{ periodMS, phaseMS int64 }
 
-// newInterval gives name its place within the period, so that the many schedules of
-// one interval do not tick in the same moment.
+// newInterval derives the phase from name, so that schedules of the same period do not all tick
+// at the same moment.
 func newInterval(periodMS int64, name string) interval {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(name)) // a hash takes every write
+	_, _ = h.Write([]byte(name)) // a hash never fails to write
 	return interval{periodMS, int64(h.Sum64() % uint64(periodMS))}
 }
 
@@ -106,8 +107,8 @@ func newCronTiming(expression, zone string) (timing, error) {
 	return t, nil
 }
 
-// checkCron refuses what the library takes beyond what it documents: an empty list,
-// "*-5", zones of its own.
+// checkCron refuses what the library accepts beyond its documentation: an empty list, "*-5", a
+// zone inside the expression.
 func checkCron(expression string) error {
 	switch expression {
 	case "@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly":
@@ -136,13 +137,13 @@ var cronNames = [cronFields][]string{
 	4: {"sun", "mon", "tue", "wed", "thu", "fri", "sat"},
 }
 
-// isCronWord says whether s can stand in a field: a number, or a name of a month or of a
-// day of the week. Whether the number is one of the field's is for the library to say.
+// isCronWord reports whether s is a number, or the name of a month or of a day of the week in
+// the field for these. The library checks the range of the number.
 func isCronWord(field int, s string) bool {
 	return isNumber(s) || slices.Contains(cronNames[field], strings.ToLower(s))
 }
 
-// isNumber says whether s has from 1 to 3 digits and nothing else.
+// isNumber reports whether s consists of 1 to 3 digits.
 func isNumber(s string) bool {
 	for i := range len(s) {
 		if s[i] < '0' || s[i] > '9' {
@@ -152,9 +153,8 @@ func isNumber(s string) bool {
 	return s != "" && len(s) <= 3
 }
 
-// loadZone finds a zone by its IANA name; "" is the default. What stands for the zone
-// of the machine is refused, and so are its other files (posix/…, right/…): replicas
-// would differ.
+// loadZone returns a zone by its IANA name; "" is the default. It refuses the names for the
+// machine's own zone and for its other files (posix/…, right/…): replicas would differ.
 func loadZone(name string) (*time.Location, error) {
 	if name == "" {
 		name = api.DefaultTimezone
@@ -169,20 +169,20 @@ func loadZone(name string) (*time.Location, error) {
 	return zone, nil
 }
 
-// searchYears is how far ahead a tick is looked for. The rarest date is a 29 February
-// about 2100, eight years behind the one before.
+// searchYears bounds the search for a tick. The rarest date is a 29 February around 2100,
+// eight years after the one before.
 const searchYears = 9
 
-// next goes through the zone's clock in steps of a day, an hour or a minute, by what
-// does not match yet. No step leaps over a change of the clock, so that whatever its
-// change (by half an hour, at midnight, across a whole day) each minute that a clock
-// shows is looked at, twice where it shows it twice. The library's own search loses
-// some of them.
+// next walks through the zone's clock in steps of a day, an hour or a minute, depending on
+// which field does not match yet. No step crosses a change of the clock: after a change by half
+// an hour, at midnight, or across a whole day, every minute that the clock shows is looked at,
+// twice where the clock shows it twice. The library's own search misses some of these minutes.
 func (t cronTiming) next(afterMS int64) int64 {
 	at := time.UnixMilli(afterMS).In(t.zone).Truncate(time.Minute).Add(time.Minute)
 	for last := at.Year() + searchYears; at.Year() <= last; {
 		step := time.Minute
-		switch minutes := time.Duration(at.Minute()) * time.Minute; {
+		minutes := time.Duration(at.Minute()) * time.Minute
+		switch {
 		case !t.onDay(at):
 			step = 24*time.Hour - time.Duration(at.Hour())*time.Hour - minutes
 		case t.spec.Hour&(1<<at.Hour()) == 0:
@@ -192,7 +192,7 @@ func (t cronTiming) next(afterMS int64) int64 {
 		}
 		following := at.Add(step)
 		if _, offset := at.Zone(); step > time.Minute {
-			// ZoneBounds would tell where it changes, but is wrong at the end of leap years.
+			// ZoneBounds returns the moment of the change, but is wrong at the end of leap years.
 			if _, behind := following.Zone(); behind != offset {
 				following = at.Add(time.Minute)
 			}
@@ -202,11 +202,11 @@ func (t cronTiming) next(afterMS int64) int64 {
 	return 0
 }
 
-// everyDay is set by the library in a day field that leaves the days to the other one.
+// everyDay is the bit that the library sets in a day field that is "*" or "?".
 const everyDay = 1 << 63
 
-// onDay says whether the day of at matches: where both day fields are given, either
-// will do.
+// onDay reports whether the day of at matches. Where both day fields are restricted, one of
+// them must match.
 func (t cronTiming) onDay(at time.Time) bool {
 	if t.spec.Month&(1<<at.Month()) == 0 {
 		return false

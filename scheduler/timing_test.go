@@ -19,7 +19,7 @@ func mustTiming(t rapid.TB, s *api.Schedule) timing {
 	t.Helper()
 	timing, err := newTiming("t_test01", "default", s)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("newTiming: %v", err)
 	}
 	return timing
 }
@@ -29,19 +29,20 @@ func ticks(t testing.TB, expression, zone, from, to string) []string {
 	t.Helper()
 	location, err := time.LoadLocation(zone)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("LoadLocation: %v", err)
 	}
 	at := func(text string) int64 {
 		moment, err := time.ParseInLocation("2006-01-02 15:04", text, location)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("ParseInLocation: %v", err)
 		}
 		return moment.UnixMilli()
 	}
 	timing := mustTiming(t, &api.Schedule{Name: "job", Cron: expression, Timezone: zone})
 	var found []string
 	for now, end := at(from), at(to); ; {
-		if now = timing.next(now); now == 0 || now > end {
+		now = timing.next(now)
+		if now == 0 || now > end {
 			return found
 		}
 		found = append(found, time.UnixMilli(now).In(location).Format("2006-01-02 15:04 -0700"))
@@ -100,7 +101,7 @@ func TestCronTicks(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			if diff := cmp.Diff(c.want, ticks(t, c.cron, c.zone, c.from, c.to)); diff != "" {
-				t.Error(diff)
+				t.Errorf("ticks of %q in %s, -want +got:\n%s", c.cron, c.zone, diff)
 			}
 		})
 	}
@@ -118,7 +119,7 @@ func TestCronIsEveryMatchingMinute(t *testing.T) {
 		name := rapid.SampledFrom(zones).Draw(t, "zone")
 		zone, err := time.LoadLocation(name)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("LoadLocation: %v", err)
 		}
 		minute, hour := rapid.IntRange(-1, 59).Draw(t, "minute"), rapid.IntRange(-1, 23).Draw(t, "hour")
 		day, weekday := rapid.IntRange(-1, 6).Draw(t, "day"), rapid.IntRange(-1, 6).Draw(t, "weekday")
@@ -173,11 +174,11 @@ func TestIntervalsStayOnTheirGrid(t *testing.T) {
 		after := rapid.Int64Range(0, 1<<42).Draw(t, "after")
 		first := timing.next(after)
 		if period := s.EverySeconds * 1000; first <= after || first > after+period {
-			t.Fatalf("the first tick after %d is %d", after, first)
+			t.Fatalf("next(%d) = %d, want at most %d later", after, first, s.EverySeconds*1000)
 		}
 		late := first + rapid.Int64Range(0, s.EverySeconds*1000-1).Draw(t, "late")
 		if second := timing.next(late); second != first+s.EverySeconds*1000 {
-			t.Fatalf("looked at %d ms late, the tick after %d is %d", late-first, first, second)
+			t.Fatalf("next(%d) = %d, want %d: a late look does not shift ticks", late, second, first+s.EverySeconds*1000)
 		}
 	})
 }
@@ -191,10 +192,10 @@ func TestIntervalsSpread(t *testing.T) {
 		seconds[tick/1000%60]++
 	}
 	if most := slices.Max(seconds[:]); most > 3*share {
-		t.Errorf("%d of %d schedules tick in one second: %v", most, schedules, seconds)
+		t.Errorf("ticks in one second: got up to %d of %d (%v), want at most %d", most, schedules, seconds, 3*share)
 	}
 	if least := slices.Min(seconds[:]); least == 0 {
-		t.Errorf("a second without a tick: %v", seconds)
+		t.Errorf("ticks in one second: got none in some of %v, want some in each", seconds)
 	}
 }
 
@@ -268,10 +269,10 @@ func TestNextTicks(t *testing.T) {
 	t.Parallel()
 	got, err := NextTicks("t_test01", "default", &api.Schedule{Name: "job", Cron: "*/5 * * * *"}, 1, 3)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("NextTicks: %v", err)
 	}
 	if diff := cmp.Diff([]int64{300_000, 600_000, 900_000}, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("NextTicks, -want +got:\n%s", diff)
 	}
 }
 
@@ -279,7 +280,7 @@ func BenchmarkNewTiming(b *testing.B) {
 	s := api.Schedule{Name: "job", Cron: "30 2 * * 1-5", Timezone: "Europe/Berlin"}
 	for b.Loop() {
 		if _, err := newTiming("t_test01", "default", &s); err != nil {
-			b.Fatal(err)
+			b.Fatalf("newTiming: %v", err)
 		}
 	}
 }

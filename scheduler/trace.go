@@ -10,13 +10,13 @@ import (
 	"github.com/codesous/sous/tracing"
 )
 
-// trace begins a span for each of moves that makes a job, which carries it; end tells
-// them what became of the ticks.
+// trace starts a span for each of moves that creates a job, and puts its context into the job.
+// end ends the spans with the outcomes of the ticks.
 func (t *Ticker) trace(ctx context.Context, moves []*tickMove) (end func([]queue.TickOutcome)) {
 	if t.tracer == nil {
 		return func([]queue.TickOutcome) {}
 	}
-	spans := make([]trace.Span, len(moves)) // nil for what makes no job
+	spans := make([]trace.Span, len(moves)) // nil for a move without a job
 	for i, m := range moves {
 		if m.tick.Job == nil {
 			continue

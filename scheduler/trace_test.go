@@ -25,16 +25,16 @@ func TestTicksAreTraced(t *testing.T) {
 	f.round(t)
 	jobs, spans := f.jobs(t, "fn.report"), recorder.Ended()
 	if len(jobs) != 1 || len(spans) != 1 || spans[0].Name() != "schedule.tick" {
-		t.Fatalf("%d jobs, spans %v", len(jobs), spans)
+		t.Fatalf("got %d jobs and spans %v, want one job and one span schedule.tick", len(jobs), spans)
 	}
 	if carried := jobs[0].Activation.Traceparent; !strings.Contains(carried, spans[0].SpanContext().SpanID().String()) {
-		t.Errorf("the job carries %q, not %v", carried, spans[0].SpanContext())
+		t.Errorf("traceparent of the job: got %q, want span %v", carried, spans[0].SpanContext())
 	}
 	told := map[string]string{}
 	for _, kv := range spans[0].Attributes() {
 		told[string(kv.Key)] = kv.Value.String()
 	}
 	if told["sous.schedule"] != "nightly" || told["messaging.message.id"] != jobs[0].ID || told["sous.status"] != "ok" || told["sous.tenant"] != f.tenant {
-		t.Errorf("%v", told)
+		t.Errorf("attributes of the span: got %v, want those of job %s", told, jobs[0].ID)
 	}
 }

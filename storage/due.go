@@ -20,18 +20,18 @@ import (
 
 // How the members of due sets begin.
 const (
-	DueQueuePrefix    = "queue/"    // and tenant/namespace/queue
-	DueSchedulePrefix = "schedule/" // and a tenant
+	DueQueuePrefix    = "queue/"    // followed by tenant/namespace/queue
+	DueSchedulePrefix = "schedule/" // followed by a tenant
 )
 
-// DueShard is the shard of a member of the due and ready sets.
+// DueShard returns the shard of a member of the due and ready sets.
 func DueShard(member string) int {
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(member)) // a hash takes every write
+	_, _ = h.Write([]byte(member)) // a hash never fails to write
 	return int(h.Sum32() % DueShards)
 }
 
-// DueMember is one entry of a due or ready set.
+// DueMember is an entry of a due or ready set, as it was read.
 type DueMember struct {
 	Key, Member string
 	Score       int64 // the moment, in milliseconds

@@ -8,15 +8,15 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// announcementID is the id of the job that announces a task for the nth time after
-// its creation, because of its last change at updatedAtMS. Whoever repeats that makes
-// no second job.
+// announcementID returns the id of the job that announces a task for the nth time after its
+// creation, because of its last change at updatedAtMS. The id is derived, so that a repeat
+// creates no second job.
 func announcementID(r *record, updatedAtMS, n int64) string {
 	return api.DerivedJobID("task", r.tenant, r.TaskType, r.TaskID,
 		strconv.FormatInt(r.CreatedAtMS, 10), strconv.FormatInt(updatedAtMS, 10), strconv.FormatInt(n, 10))
 }
 
-// announce makes the job that a pending task's record names, unless it is there.
+// announce creates the job that a pending task's record names, unless it exists. Error:
 // CodeQueueDraining.
 func (t *Tasks) announce(ctx context.Context, r *record) error {
 	reason := api.TaskCreated
@@ -32,7 +32,7 @@ func (t *Tasks) announce(ctx context.Context, r *record) error {
 	return t.broker.EnqueueOnce(ctx, r.tenant, r.JobID, &api.JobSpec{Namespace: r.Namespace, Queue: r.Queue, Payload: payload})
 }
 
-// enter makes the tenant one whose tasks are swept, before its first one is written.
+// enter adds the tenant to those whose tasks are swept. It must precede the tenant's first task.
 func (t *Tasks) enter(ctx context.Context, tenant string) error {
 	if _, ok := t.known.GetIfPresent(tenant); ok {
 		return nil

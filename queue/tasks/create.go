@@ -8,12 +8,11 @@ import (
 	"github.com/codesous/sous/storage/statestore"
 )
 
-// Create makes a pending task and announces it on its queue. created is false where
-// the task was there already, made of the same; that is no error, so that the call
-// can be repeated. The record is first and the job second: a crash in between, or a
-// queue that begins to drain, leaves a pending task which the sweeper announces.
-// Errors: CodeTaskExists (made of something else), CodeQueueDraining, CodeQueueReserved,
-// CodeBodyLimit, CodeInvalid….
+// Create creates a pending task and announces it on its queue. created is false if the task
+// existed already with the same content: the call can be repeated. The record is written first
+// and the job second; a crash in between, or a queue that begins to drain, leaves a pending task
+// that the sweeper announces. Errors: CodeTaskExists (with other content), CodeQueueDraining,
+// CodeQueueReserved, CodeBodyLimit, CodeValidation….
 func (t *Tasks) Create(ctx context.Context, tenant, taskType, id string, made api.NewTask) (task *api.Task, created bool, err error) {
 	if err := validate(tenant, taskType, id); err != nil {
 		return nil, false, err
@@ -53,8 +52,8 @@ func (t *Tasks) newRecord(tenant, taskType, id string, made api.NewTask) (*recor
 	return r, nil
 }
 
-// insert stores r where no task of its id is, and gives the one that is there then.
-// CodeTaskExists.
+// insert stores r unless its task exists, and returns the stored record and whether it is r.
+// Error: CodeTaskExists if the task has other content.
 func (t *Tasks) insert(ctx context.Context, r *record) (*record, bool, error) {
 	draining, err := t.broker.Draining(ctx, r.tenant, r.Namespace, r.Queue)
 	if err != nil {
@@ -66,7 +65,7 @@ func (t *Tasks) insert(ctx context.Context, r *record) (*record, bool, error) {
 		case err == nil && found.digest == r.digest:
 			return found, false, nil
 		case err == nil:
-			return nil, false, api.Errorf(api.CodeTaskExists, "task %s/%s exists, made otherwise", r.TaskType, r.TaskID)
+			return nil, false, api.Errorf(api.CodeTaskExists, "task %s/%s exists with other content", r.TaskType, r.TaskID)
 		case api.ErrorCode(err) != api.CodeTaskNotFound:
 			return nil, false, err
 		case draining:
@@ -83,5 +82,5 @@ func (t *Tasks) insert(ctx context.Context, r *record) (*record, bool, error) {
 			return r, true, nil
 		}
 	}
-	return nil, false, api.Errorf(api.CodeStoreConflict, "others keep changing task %s/%s", r.TaskType, r.TaskID)
+	return nil, false, api.Errorf(api.CodeStoreConflict, "task %s/%s keeps changing", r.TaskType, r.TaskID)
 }

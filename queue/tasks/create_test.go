@@ -23,7 +23,7 @@ func TestCreationsAreRepeated(t *testing.T) {
 		again := func(n api.NewTask) (*api.Task, error) {
 			task, created, err := f.Create(t.Context(), f.tenant, kind, id, n)
 			if created {
-				t.Error("it was created twice")
+				t.Error("Create again: got created, want the task of the first call")
 			}
 			return task, err
 		}
@@ -32,7 +32,7 @@ func TestCreationsAreRepeated(t *testing.T) {
 		spelt.Namespace, spelt.Queue, spelt.Payload = api.DefaultTaskNamespace, kind, json.RawMessage(` {"a" : 1}`)
 		for _, same := range []api.NewTask{made, spelt} {
 			if task := must[*api.Task](t)(again(same)); task.CreatedAtMS != first.CreatedAtMS || task.JobID != first.JobID {
-				t.Errorf("%+v", task)
+				t.Errorf("Create again = %+v, want the task of the first call, %+v", task, first)
 			}
 		}
 		for _, other := range []api.NewTask{{}, {StepCount: 4, Payload: made.Payload}, {StepCount: 3}, {StepCount: 3, Payload: made.Payload, Queue: "others"}} {
@@ -46,7 +46,7 @@ func TestCreationsAreRepeated(t *testing.T) {
 		must[*api.Task](t)(f.Claim(t.Context(), f.tenant, kind, id, api.TaskClaim{Worker: "w1"}))
 		must[*api.Task](t)(f.Step(t.Context(), f.tenant, kind, id, api.TaskStep{Worker: "w1", Step: 1, StepCount: 9}))
 		if task := must[*api.Task](t)(again(made)); task.State != api.TaskRunning {
-			t.Errorf("%+v", task)
+			t.Errorf("Create again = %+v, want state %s", task, api.TaskRunning)
 		}
 		if got := f.announced(t); len(got) != 0 {
 			t.Errorf("announced %+v", got)
@@ -55,7 +55,7 @@ func TestCreationsAreRepeated(t *testing.T) {
 }
 
 // A crash between the record and the job leaves a pending task: a repeat of the
-// creation announces it, and the sweeper does where nobody repeats.
+// creation announces it, and the sweeper does if the call is not repeated.
 func TestACreationThatWasCutIsAnnounced(t *testing.T) {
 	t.Parallel()
 	server := storagetest.Redis(t)
@@ -64,30 +64,30 @@ func TestACreationThatWasCutIsAnnounced(t *testing.T) {
 		broken := brokerOn(t, storagetest.Open(t, storage.Config{URL: server.URL, Clock: f.clock.now, ScriptPrelude: storagetest.CutAfter(0)}))
 		_, _, err := tasksOn(t, f.store, broken, zap.NewNop()).Create(t.Context(), f.tenant, kind, id, api.NewTask{})
 		if err == nil {
-			t.Fatal("it was not cut")
+			t.Fatal("got no error of the interrupted call, want one")
 		}
 		task := f.get(t)
 		if task.State != api.TaskPending {
-			t.Fatalf("%+v", task)
+			t.Fatalf("Get = %+v, want state %s", task, api.TaskPending)
 		}
 		if state := must[api.JobState](t)(f.broker.StateOf(t.Context(), f.tenant, task.JobID)); state != "" {
-			t.Fatalf("its job is %s", state)
+			t.Fatalf("StateOf(%s) = %s, want no job", task.JobID, state)
 		}
 		if repeat {
 			if _, created, err := f.Create(t.Context(), f.tenant, kind, id, api.NewTask{}); created || err != nil {
-				t.Fatal(created, err)
+				t.Fatalf("Create again = created %v, %v, want neither", created, err)
 			}
 		} else {
 			f.clock.advance(api.TaskStuckMS * time.Millisecond)
 			if swept := f.sweep(t); swept.Announced != 1 || swept.Republished != 0 {
-				t.Errorf("%+v", swept)
+				t.Errorf("Sweep = %+v, want one announced", swept)
 			}
 		}
 		if got := f.announced(t); len(got) != 1 || got[0].Reason != api.TaskCreated {
 			t.Errorf("repeat %v: %+v", repeat, got)
 		}
 		if task := f.get(t); task.Republished != 0 || task.Stuck {
-			t.Errorf("%+v", task)
+			t.Errorf("Get = %+v, want it neither republished nor stuck", task)
 		}
 	}
 }
@@ -115,18 +115,18 @@ func TestDrainingQueues(t *testing.T) {
 		for range 5 {
 			f.clock.advance(api.TaskStuckMS * time.Millisecond)
 			if swept := f.sweep(t); swept.Refused != 1 {
-				t.Fatalf("%+v", swept)
+				t.Fatalf("Sweep = %+v, want one refused", swept)
 			}
 		}
 		if task := f.get(t); task.State != api.TaskPending || task.Republished != 1 {
-			t.Errorf("%+v", task)
+			t.Errorf("Get = %+v, want it pending and republished once", task)
 		}
 		if _, created, err := f.Create(t.Context(), f.tenant, kind, id, api.NewTask{}); created || err != nil {
-			t.Errorf("a repeat: %v %v", created, err)
+			t.Errorf("Create again = created %v, %v, want neither", created, err)
 		}
 		drain(false)
 		if swept := f.sweep(t); swept.Announced != 1 {
-			t.Errorf("%+v", swept)
+			t.Errorf("Sweep = %+v, want one announced", swept)
 		}
 		if got := f.announced(t); len(got) != 1 || got[0].Reason != api.TaskRepublished {
 			t.Errorf("%+v", got)
@@ -174,7 +174,7 @@ func TestWhatIsNoTaskIsRefused(t *testing.T) {
 		Payload: json.RawMessage(`"` + strings.Repeat("a", api.MaxTaskPayloadBytes-2) + `"`),
 	}
 	if _, _, err := f.Create(t.Context(), f.tenant, kind, strings.Repeat("a", api.MaxTaskIDLength), largest); err != nil {
-		t.Error(err)
+		t.Errorf("Create: %v", err)
 	}
 }
 
@@ -188,23 +188,23 @@ func TestWhatIsNoReportIsRefused(t *testing.T) {
 	step := func(s api.TaskStep) error { _, err := f.Step(t.Context(), f.tenant, kind, id, s); return err }
 	complete := func(c api.TaskCompletion) error { _, err := f.Complete(t.Context(), f.tenant, kind, id, c); return err }
 	fail := func(c api.TaskFailure) error { _, err := f.Fail(t.Context(), f.tenant, kind, id, c); return err }
-	isRefused(t, "nobody's claim", claim(api.TaskClaim{}), api.CodeValidationName, "worker")
+	isRefused(t, "anonymous claim", claim(api.TaskClaim{}), api.CodeValidationName, "worker")
 	isRefused(t, "a worker with a blank", claim(api.TaskClaim{Worker: "a b"}), api.CodeValidationName, "worker")
 	isRefused(t, "short claim", claim(api.TaskClaim{Worker: "w1", TimeoutMS: 1}), api.CodeInvalid, "timeout_ms")
-	isRefused(t, "nobody's step", step(api.TaskStep{}), api.CodeValidationName, "worker")
+	isRefused(t, "anonymous step", step(api.TaskStep{}), api.CodeValidationName, "worker")
 	isRefused(t, "step below none", step(api.TaskStep{Worker: "w1", Step: -1}), api.CodeInvalid, "step")
 	isRefused(t, "step beyond all", step(api.TaskStep{Worker: "w1", Step: api.MaxTaskSteps + 1}), api.CodeInvalid, "step")
 	isRefused(t, "step beyond the last", step(api.TaskStep{Worker: "w1", Step: 4}), api.CodeInvalid, "step")
 	isRefused(t, "step beyond the new last", step(api.TaskStep{Worker: "w1", Step: 3, StepCount: 2}), api.CodeInvalid, "step")
 	isRefused(t, "timeout of a step", step(api.TaskStep{Worker: "w1", TimeoutMS: -1}), api.CodeInvalid, "timeout_ms")
 	isRefused(t, "steps of a step", step(api.TaskStep{Worker: "w1", StepCount: -1}), api.CodeInvalid, "step_count")
-	isRefused(t, "nobody's end", complete(api.TaskCompletion{}), api.CodeValidationName, "worker")
+	isRefused(t, "anonymous end", complete(api.TaskCompletion{}), api.CodeValidationName, "worker")
 	isRefused(t, "long result", complete(api.TaskCompletion{Worker: "w1", ResultRef: strings.Repeat("a", api.MaxTaskRefBytes+1)}), api.CodeInvalid, "result_ref")
-	isRefused(t, "nobody's failure", fail(api.TaskFailure{Error: "x"}), api.CodeValidationName, "worker")
+	isRefused(t, "anonymous failure", fail(api.TaskFailure{Error: "x"}), api.CodeValidationName, "worker")
 	isRefused(t, "failure without a reason", fail(api.TaskFailure{Worker: "w1"}), api.CodeInvalid, "error")
 	isRefused(t, "long failure", fail(api.TaskFailure{Worker: "w1", Error: strings.Repeat("a", api.MaxTaskErrorBytes+1)}), api.CodeInvalid, "error")
 	if after := f.get(t); after.UpdatedAtMS != before.UpdatedAtMS || after.State != before.State {
-		t.Errorf("%+v became %+v", before, after)
+		t.Errorf("Get after refused calls = %+v, want %+v", after, before)
 	}
 }
 
@@ -220,6 +220,6 @@ func isRefused(t *testing.T, name string, err error, code api.Code, field string
 func (f *fixture) leavesNothing(t *testing.T) {
 	t.Helper()
 	if keys := storagetest.Keys(t, f.store.Client(), "*"+f.tenant+"*"); len(keys) > 0 {
-		t.Errorf("the store holds %v", keys)
+		t.Errorf("got keys %v in the store, want none", keys)
 	}
 }

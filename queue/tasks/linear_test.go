@@ -108,16 +108,16 @@ func TestTasksAreLinearizable(t *testing.T) {
 				for _, op := range history {
 					t.Logf("%d: %+v → %+v [%d, %d]", op.ClientId, op.Input, op.Output, op.Call, op.Return)
 				}
-				t.Fatal("the history is not linearizable")
+				t.Fatal("got a history that is not linearizable, want every history to be")
 			case porcupine.Unknown:
-				t.Fatal("the check took too long")
+				t.Fatal("the check of the history timed out, want an answer")
 			}
 			end := f.get(t)
 			ends[end.State]++
 			republished += end.Republished
 		}
 		if len(ends) < 2 || republished == 0 {
-			t.Errorf("the histories come to too little: %v, given back %d times", ends, republished)
+			t.Errorf("got ends %v and %d republished tasks, want more of each kind", ends, republished)
 		}
 		t.Logf("%v, given back %d times", ends, republished)
 	})
@@ -172,7 +172,8 @@ func linearCallOn(t *testing.T, f *fixture, on *tasks.Tasks, c linearCall) (a li
 	case "cancel":
 		_, err = on.Cancel(ctx, f.tenant, kind, id)
 	case "get":
-		if task, err = on.Get(ctx, f.tenant, kind, id); err == nil {
+		task, err = on.Get(ctx, f.tenant, kind, id)
+		if err == nil {
 			a.found = linearState{task.State, task.Worker, task.CurrentStep, task.Republished, task.Error}
 			if len(task.Error) > 8 {
 				a.found.error = task.Error[:8] // given up
@@ -184,7 +185,7 @@ func linearCallOn(t *testing.T, f *fixture, on *tasks.Tasks, c linearCall) (a li
 		a.republished, a.failed, err = swept.Republished, swept.Failed, failed
 	}
 	if err != nil && api.ErrorCode(err) != api.CodeTaskState {
-		t.Errorf("%+v: %v", c, err)
+		t.Errorf("%+v: got error %v, want none", c, err)
 	}
 	a.ok = err == nil
 	return a

@@ -14,24 +14,23 @@ import (
 	"github.com/codesous/sous/storage/statestore"
 )
 
-// List says which tasks that have not ended are wanted, and from where on.
+// List selects a page of a tenant's tasks that have not ended.
 type List struct {
-	Tenant   string
-	TaskType string // "" for all
-	// Namespace is the only one whose tasks are given, "" for all.
-	Namespace string
-	Stuck     bool   // only those of which nobody has heard in time
-	Cursor    string // where the page before ended, "" for the beginning
+	Tenant    string
+	TaskType  string // "" for all
+	Namespace string // "" for all
+	Stuck     bool   // only tasks whose workers have not reported in time
+	Cursor    string // the next cursor of the page before, "" for the first page
 	Limit     int
 }
 
-// listReads bounds how many records one page looks at.
+// listReads bounds the records that one page reads.
 const listReads = 2000
 
-// List gives a page of the tasks that have not ended, those first that changed
-// longest ago, without their payloads. next is "" at the end, else the cursor of the
-// page that follows; a page may be short, even empty, and still have one. A task
-// that changes meanwhile may be met again. CodeValidationCursor.
+// List returns a page of the tasks that have not ended, in the order of their last changes,
+// without their payloads. next is "" at the end, else the cursor of the page that follows. A
+// page may be shorter than the limit, even empty, and still have a next one. A task that
+// changes meanwhile may be listed twice. Error: CodeValidationCursor.
 func (t *Tasks) List(ctx context.Context, l List) (items []api.Task, next string, err error) {
 	from, err := parsePosition(l.Cursor)
 	if err != nil {
@@ -61,15 +60,15 @@ func (t *Tasks) List(ctx context.Context, l List) (items []api.Task, next string
 	return items, "", nil
 }
 
-// youngest is the time since which no stuck task has changed.
+// youngest returns a moment after which no task has changed that is stuck at now.
 func youngest(now int64) int64 { return now - api.MinTaskTimeoutMS + 1 }
 
-// scan goes through a tenant's tasks that have not ended, behind from, in the order
-// of their last changes, up to those that changed at before. A record that cannot be
-// read is an error of its own; others follow it.
+// scan iterates over a tenant's tasks that have not ended, in the order of their last changes:
+// those behind from that changed before the moment before. It yields an error for a record that
+// cannot be read, and continues.
 func (t *Tasks) scan(ctx context.Context, tenant, taskType string, from position, before int64) iter.Seq2[*record, error] {
 	filter := statestore.Filter{Field: fieldUpdatedAt, Op: statestore.Less, Value: strconv.AppendInt(nil, before, 10), Except: storage.TaskEnded()}
-	if from != (position{}) { // a filter bounds one side; the loop sees to the other
+	if from != (position{}) { // a filter bounds one side; the loop below bounds the other
 		filter.Op, filter.Value = statestore.Greater, strconv.AppendInt(nil, from.updatedAt-1, 10)
 	}
 	return func(yield func(*record, error) bool) {
@@ -92,8 +91,8 @@ func (t *Tasks) scan(ctx context.Context, tenant, taskType string, from position
 	}
 }
 
-// position is where in the order of changes a task stands: by its last change, then
-// by its key.
+// position is the position of a task in the order of changes: by its last change, then by its
+// key.
 type position struct {
 	updatedAt int64
 	name      string // type:id, as its key ends
@@ -108,7 +107,7 @@ func (p position) before(r *record) bool {
 
 func (p position) String() string { return strconv.FormatInt(p.updatedAt, 10) + " " + p.name }
 
-// parsePosition reads what String wrote; "" is the beginning.
+// parsePosition parses the result of String; "" is the beginning.
 func parsePosition(s string) (position, error) {
 	if s == "" {
 		return position{}, nil
@@ -116,7 +115,7 @@ func parsePosition(s string) (position, error) {
 	at, name, ok := strings.Cut(s, " ")
 	updatedAt, err := strconv.ParseInt(at, 10, 64)
 	if !ok || err != nil || updatedAt < 1 || name == "" {
-		return position{}, api.Errorf(api.CodeValidationCursor, "the cursor is not one that this list gave").
+		return position{}, api.Errorf(api.CodeValidationCursor, "the cursor is not one of this list").
 			WithFields(api.FieldError{Path: "cursor", Message: "must be next_cursor of a page of the same list"})
 	}
 	return position{updatedAt, name}, nil

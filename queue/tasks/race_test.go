@@ -24,7 +24,7 @@ func together(t *testing.T, n int, call func(n int) error) int {
 			case err == nil:
 				won.Add(1)
 			case api.ErrorCode(err) != api.CodeTaskState:
-				t.Error(err)
+				t.Errorf("call: %v", err)
 			}
 		})
 	}
@@ -39,14 +39,14 @@ func TestOneOfManyClaims(t *testing.T) {
 		for round := range 5 {
 			id := fmt.Sprint("t", round)
 			if _, _, err := f.Create(t.Context(), f.tenant, kind, id, api.NewTask{}); err != nil {
-				t.Fatal(err)
+				t.Fatalf("Create: %v", err)
 			}
 			won := together(t, 32, func(n int) error {
 				_, err := f.Claim(t.Context(), f.tenant, kind, id, api.TaskClaim{Worker: fmt.Sprint("w", n)})
 				return err
 			})
 			if won != 1 {
-				t.Errorf("%d of 32 claimed it", won)
+				t.Errorf("Claim of 32 workers: got %d successes, want 1", won)
 			}
 			// Of many ends of the same worker, only one kind can be.
 			task := must[*api.Task](t)(f.Get(t.Context(), f.tenant, kind, id))
@@ -69,7 +69,7 @@ func TestOneOfManyClaims(t *testing.T) {
 			end := must[*api.Task](t)(f.Get(t.Context(), f.tenant, kind, id)).State
 			for state, n := range ends {
 				if (state == end) != (n == 4) || state != end && n != 0 { // repeats of the one succeed
-					t.Errorf("it is %s, and of the ends there succeeded %v", end, ends)
+					t.Errorf("task is %s: got ends that succeeded %v, want 4 of this one", end, ends)
 				}
 			}
 		}
@@ -95,7 +95,7 @@ func TestOneOfManyCreates(t *testing.T) {
 			return err
 		})
 		if made.Load() != 1 {
-			t.Errorf("it was made %d times", made.Load())
+			t.Errorf("Create: got the task created %d times, want 1", made.Load())
 		}
 		if got := f.announced(t); len(got) != 1 {
 			t.Errorf("announced %+v", got)
@@ -113,7 +113,7 @@ func TestSweepsRaceWithEachOtherAndWithWorkers(t *testing.T) {
 		for round := range 40 {
 			id := fmt.Sprint("t", round)
 			if _, _, err := f.Create(t.Context(), f.tenant, kind, id, api.NewTask{}); err != nil {
-				t.Fatal(err)
+				t.Fatalf("Create: %v", err)
 			}
 			must[*api.Task](t)(f.Claim(t.Context(), f.tenant, kind, id, api.TaskClaim{Worker: "w1"}))
 			f.announced(t)
@@ -146,13 +146,13 @@ func TestSweepsRaceWithEachOtherAndWithWorkers(t *testing.T) {
 			gone := republished.Load() == 1
 			switch {
 			case republished.Load() > 1 || int64(republished.Load()) != task.Republished || announced != int(task.Republished):
-				t.Fatalf("given back %d times, announced %d times: %+v", republished.Load(), announced, task)
+				t.Fatalf("got %d repairs and %d announcements of %+v, want as many as republished, at most 1", republished.Load(), announced, task)
 			case !gone && (!stepped.Load() || claimed.Load() || task.State != api.TaskRunning || task.Worker != "w1"):
-				t.Fatalf("it was not given back: %+v", task)
+				t.Fatalf("got task %+v, want it running with w1, or republished", task)
 			case gone && stepped.Load():
-				t.Fatalf("it was given back in spite of a report: %+v", task)
+				t.Fatalf("got task %+v republished, though its worker reported", task)
 			case gone && claimed.Load() != (task.State == api.TaskClaimed && task.Worker == "w2"):
-				t.Fatalf("claimed %v: %+v", claimed.Load(), task)
+				t.Fatalf("got claimed %v and task %+v, want them to agree", claimed.Load(), task)
 			}
 			if gone {
 				lost++

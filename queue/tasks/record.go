@@ -10,7 +10,7 @@ import (
 	"github.com/codesous/sous/storage/statestore"
 )
 
-// The fields of a task's record: those of the seed, and what announces the task.
+// The fields of a task's record. Those of the first group are part of the API of the seed.
 const (
 	fieldState       = "state"
 	fieldTaskType    = "task_type"
@@ -34,14 +34,14 @@ const (
 	fieldDigest      = "digest"
 )
 
-// record is a task as it is stored.
+// record is a stored task.
 type record struct {
 	api.Task
 	tenant string
-	digest string // of what it was made of
+	digest string // of the content with which the task was created
 }
 
-// fields are the record's values; what is empty is absent.
+// fields returns the record's fields. Empty values are absent.
 func (r *record) fields() statestore.Fields {
 	out := statestore.Fields{}
 	for name, value := range map[string]string{
@@ -61,7 +61,7 @@ func (r *record) fields() statestore.Fields {
 	return out
 }
 
-// numbers are the fields that are decimal integers.
+// numbers returns the fields that are decimal integers.
 func (r *record) numbers() map[string]*int64 {
 	return map[string]*int64{
 		fieldCurrentStep: &r.CurrentStep, fieldStepCount: &r.StepCount, fieldCreatedAt: &r.CreatedAtMS, fieldUpdatedAt: &r.UpdatedAtMS,
@@ -69,13 +69,13 @@ func (r *record) numbers() map[string]*int64 {
 	}
 }
 
-// version is what of the record says that it has not changed.
+// version returns the fields that a compare-and-set compares: they differ after every change.
 func (r *record) version() statestore.Fields {
 	all := r.fields()
 	return statestore.Fields{fieldState: all[fieldState], fieldUpdatedAt: all[fieldUpdatedAt]}
 }
 
-// changes are the fields in which after differs from r, nil for those that go.
+// changes returns the fields in which after differs from r, nil for those that are removed.
 func (r *record) changes(after *record) statestore.Fields {
 	was, is := r.fields(), after.fields()
 	out := statestore.Fields{}
@@ -92,7 +92,7 @@ func (r *record) changes(after *record) statestore.Fields {
 	return out
 }
 
-// parse reads a stored record. CodeInternal where it is none of a task.
+// parse parses a stored record. Error: CodeInternal if the record is damaged.
 func parse(tenant string, stored statestore.Record) (*record, error) {
 	text := func(name string) string { return string(stored.Fields[name]) }
 	r := &record{
@@ -111,12 +111,13 @@ func parse(tenant string, stored statestore.Record) (*record, error) {
 		if !ok {
 			continue
 		}
-		var err error
-		if *number, err = strconv.ParseInt(string(value), 10, 64); err != nil {
+		n, err := strconv.ParseInt(string(value), 10, 64)
+		if err != nil {
 			return nil, damaged(r, name, text(name))
 		}
+		*number = n
 	}
-	// A crash in the middle of a write leaves fields that were to go.
+	// A crash in the middle of a write leaves fields that the write removes.
 	switch r.State {
 	case api.TaskPending:
 		r.Worker = ""

@@ -9,19 +9,20 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
 )
 
-// Swept is what a sweep did.
+// Swept counts the tasks of a sweep by what it did with them.
 type Swept struct {
-	Read        int // records it looked at
-	Announced   int // whose announcement had not been made, and was now
-	Republished int // given back and announced again
-	Failed      int // that had been republished too often
-	Waiting     int // whose announcement still waits in its queue: nothing to repair
-	Refused     int // that a draining queue did not take; they are tried again
+	Read        int // all records that were read
+	Announced   int // announced: their announcement had not been made
+	Republished int // returned to pending and announced again
+	Failed      int // ended: they had been republished too often
+	Waiting     int // left alone: their announcement still waits in its queue
+	Refused     int // left for the next sweep: their queue is draining
 }
 
-// Add counts what another sweep did.
+// Add adds the counts of another sweep.
 func (s *Swept) Add(other Swept) {
 	s.Read += other.Read
 	s.Announced += other.Announced
@@ -33,32 +34,31 @@ func (s *Swept) Add(other Swept) {
 
 func (s *Swept) repairs() int { return s.Announced + s.Republished + s.Failed }
 
-// sweep is one walk through a tenant's tasks.
+// sweep is one call of Sweep.
 type sweep struct {
 	*Tasks
 	now      int64
 	limit    int
 	done     Swept
-	draining map[string]bool // queues that take nothing now
+	draining map[string]bool // queues that refused an announcement
 }
 
-// sweepPage bounds how many stuck records a sweep has in memory.
+// sweepPage bounds the stuck records that a sweep holds in memory.
 const sweepPage = 500
 
-// Sweep repairs a tenant's tasks of which nobody has heard in time at now: they are
-// pending again and announced again, or fail when that has not helped
-// api.MaxTaskRepublishes times. It ends after limit repairs; what is left is the
-// next one's. Any number may sweep at once: each repair is made by one of them.
-// What cannot be repaired keeps it from nothing but a store that does not answer.
+// Sweep repairs the tasks of a tenant whose workers have not reported in time at now. It returns
+// them to pending and announces them again; after api.MaxTaskRepublishes times it fails them.
+// It ends after limit repairs. Any number of sweeps may run at once: each repair is made by one
+// of them. An error in one task does not keep Sweep from the others, unless the store does not
+// answer.
 func (t *Tasks) Sweep(ctx context.Context, tenant string, now int64, limit int) (Swept, error) {
 	s := &sweep{Tasks: t, now: now, limit: limit, draining: map[string]bool{}}
 	var failed error
 	for from, more := (position{}), true; more; {
 		var stuck []*record
 		var err error
-		if stuck, from, more, err = s.page(ctx, tenant, from); err != nil {
-			failed = cmp.Or(failed, err)
-		}
+		stuck, from, more, err = s.page(ctx, tenant, from)
+		failed = cmp.Or(failed, err)
 		for _, r := range stuck {
 			if s.done.repairs() >= limit {
 				return s.done, failed
@@ -66,7 +66,7 @@ func (t *Tasks) Sweep(ctx context.Context, tenant string, now int64, limit int) 
 			err := s.repair(ctx, r)
 			switch {
 			case err == nil:
-			case ctx.Err() != nil, api.ErrorCode(err) == api.CodeStoreUnavailable:
+			case storage.Fatal(ctx, err):
 				return s.done, err
 			default:
 				failed = cmp.Or(failed, err)
@@ -76,8 +76,8 @@ func (t *Tasks) Sweep(ctx context.Context, tenant string, now int64, limit int) 
 	return s.done, failed
 }
 
-// page collects the stuck tasks behind from: a repair moves its task to the end of
-// the order in which they are read.
+// page collects a page of the stuck tasks behind from before any is repaired: a repair moves
+// its task to the end of the order in which they are read.
 func (s *sweep) page(ctx context.Context, tenant string, from position) (stuck []*record, next position, more bool, err error) {
 	for r, bad := range s.scan(ctx, tenant, "", from, youngest(s.now)) {
 		if bad != nil {
@@ -96,10 +96,10 @@ func (s *sweep) page(ctx context.Context, tenant string, from position) (stuck [
 	return stuck, from, false, err
 }
 
-// repair brings one stuck task back to where a worker can find it.
+// repair returns one stuck task to where a worker can find it.
 func (s *sweep) repair(ctx context.Context, r *record) error {
 	if r.State != api.TaskPending {
-		return s.republish(ctx, r, fmt.Sprintf("worker %s was silent for %s at step %d", r.Worker, s.silence(r), r.CurrentStep))
+		return s.republish(ctx, r, fmt.Sprintf("worker %s has not reported for %s at step %d", r.Worker, s.silence(r), r.CurrentStep))
 	}
 	state, err := s.broker.StateOf(ctx, r.tenant, r.JobID)
 	switch {
@@ -108,7 +108,7 @@ func (s *sweep) repair(ctx context.Context, r *record) error {
 	case state == "":
 		return s.announceNow(ctx, r)
 	case state.Terminal():
-		return s.republish(ctx, r, fmt.Sprintf("nobody claimed it for %s, and the job that announced it is %s", s.silence(r), state))
+		return s.republish(ctx, r, fmt.Sprintf("no worker claimed it for %s, and the job that announced it is %s", s.silence(r), state))
 	}
 	s.done.Waiting++
 	return s.postpone(ctx, r)
@@ -118,8 +118,8 @@ func (s *sweep) silence(r *record) time.Duration {
 	return (time.Duration(s.now-r.UpdatedAtMS) * time.Millisecond).Round(time.Second)
 }
 
-// announceNow makes the announcement that the record names: a crash, or a draining
-// queue, kept it from being made.
+// announceNow makes the announcement that the record names, which a crash or a draining queue
+// had prevented.
 func (s *sweep) announceNow(ctx context.Context, r *record) error {
 	announced, err := s.offer(ctx, r)
 	if err != nil || !announced {
@@ -130,7 +130,7 @@ func (s *sweep) announceNow(ctx context.Context, r *record) error {
 	return s.postpone(ctx, r)
 }
 
-// offer announces r, and says whether its queue took the job.
+// offer announces r, and reports whether its queue accepted the job.
 func (s *sweep) offer(ctx context.Context, r *record) (bool, error) {
 	name := r.Namespace + "/" + r.Queue
 	if !s.draining[name] {
@@ -144,8 +144,8 @@ func (s *sweep) offer(ctx context.Context, r *record) (bool, error) {
 	return false, nil
 }
 
-// postpone has a pending task, which waits in its queue, looked at later: waiting is
-// no fault, however long the queue is paused or its backlog.
+// postpone puts off the next look at a pending task whose announcement waits in its queue. Such
+// a task is not at fault, however long the queue is paused or its backlog is.
 func (s *sweep) postpone(ctx context.Context, r *record) error {
 	after := *r
 	after.TimeoutAtMS = s.now + api.TaskStuckMS
@@ -153,10 +153,10 @@ func (s *sweep) postpone(ctx context.Context, r *record) error {
 	return err
 }
 
-// republish gives a task back and announces it again, or ends it. The record is
-// first: were the job first, a waiting worker could have it, be refused the task
-// which is still another's, and throw it away. A crash in between leaves a pending
-// task without its job, which a later sweep finds.
+// republish returns a task to pending and announces it again, or fails it. It writes the record
+// first. If the job came first, a waiting worker could fetch it, find the task still claimed by
+// another worker, and drop the job. A crash in between leaves a pending task without its job,
+// which a later sweep finds.
 func (s *sweep) republish(ctx context.Context, r *record, reason string) error {
 	next := r.Task
 	next.UpdatedAtMS, next.TimeoutAtMS = s.now, 0
@@ -182,7 +182,7 @@ func (s *sweep) republish(ctx context.Context, r *record, reason string) error {
 	return err
 }
 
-// note logs a repair, once.
+// note logs a repair.
 func (s *sweep) note(r *record, kind, reason string) {
 	s.log.Info("a stuck task was repaired", zap.String("kind", kind), zap.String("tenant", r.tenant), zap.String("type", r.TaskType),
 		zap.String("id", r.TaskID), zap.Int64("republished", r.Republished), zap.String("reason", reason))

@@ -29,30 +29,30 @@ func TestStuckTasksAreGivenBack(t *testing.T) {
 		must[*api.Task](t)(f.step(t, "w1", 3))
 		f.clock.advance(9999 * time.Millisecond)
 		if swept := f.sweep(t); swept != (tasks.Swept{Read: 1}) {
-			t.Errorf("before its time: %+v", swept)
+			t.Errorf("Sweep before the task is stuck = %+v, want one read", swept)
 		}
 		f.clock.advance(time.Millisecond)
 		if !f.get(t).Stuck {
-			t.Error("it does not say that it is stuck")
+			t.Error("Get: got a task that is not stuck, want it stuck")
 		}
 		if swept := f.sweep(t); swept.Republished != 1 {
-			t.Errorf("%+v", swept)
+			t.Errorf("Sweep = %+v, want one republished", swept)
 		}
 		task := f.get(t)
 		if task.State != api.TaskPending || task.Worker != "" || task.TimeoutAtMS != 0 || task.CurrentStep != 3 || task.Republished != 1 || task.UpdatedAtMS < f.clock.ms.Load() {
-			t.Errorf("%+v", task)
+			t.Errorf("Get = %+v, want it pending at step 3, without a worker, republished once", task)
 		}
 		if diff := cmp.Diff([]api.TaskAnnouncement{{TaskType: kind, TaskID: id, ParamsRef: "s3://in", Reason: api.TaskRepublished}}, f.announced(t)); diff != "" {
-			t.Error(diff)
+			t.Errorf("announcements, -want +got:\n%s", diff)
 		}
 		logs := f.logged.TakeAll()
 		if len(logs) != 1 {
-			t.Fatalf("%d lines", len(logs))
+			t.Fatalf("log: got %d lines, want 1", len(logs))
 		}
 		fields := logs[0].ContextMap()
 		if fields["tenant"] != f.tenant || fields["type"] != kind || fields["id"] != id || fields["kind"] != "republished" ||
-			!strings.Contains(fmt.Sprint(fields["reason"]), "w1 was silent for 10s at step 3") {
-			t.Errorf("%v", fields)
+			!strings.Contains(fmt.Sprint(fields["reason"]), "w1 has not reported for 10s at step 3") {
+			t.Errorf("log: got fields %v, want those of the republished task", fields)
 		}
 		// The one who was silent comes too late, whatever it wants.
 		_, err := f.step(t, "w1", 4)
@@ -66,7 +66,7 @@ func TestStuckTasksAreGivenBack(t *testing.T) {
 			refused(t, late(), api.CodeTaskState, "claimed", "w2")
 		}
 		if task := must[*api.Task](t)(f.step(t, "w2", 4)); task.State != api.TaskRunning {
-			t.Errorf("%+v", task)
+			t.Errorf("Step of the next worker = %+v, want state %s", task, api.TaskRunning)
 		}
 	})
 }
@@ -83,12 +83,12 @@ func TestTasksThatHelpNobodyFail(t *testing.T) {
 			f.clock.advance(stuckTime)
 			swept := f.sweep(t)
 			if want := min(n, api.MaxTaskRepublishes-1) + 1; swept.Republished+swept.Failed != 1 || int(f.get(t).Republished) != want {
-				t.Fatalf("round %d: %+v %+v", n, swept, f.get(t))
+				t.Fatalf("round %d: Sweep = %+v with task %+v, want one repair, the %dth", n, swept, f.get(t), want)
 			}
 		}
 		task := f.get(t)
-		if task.State != api.TaskFailed || !strings.Contains(task.Error, "announced again 10 times") || !strings.Contains(task.Error, "w1 was silent") || task.TimeoutAtMS != 0 {
-			t.Errorf("%+v", task)
+		if task.State != api.TaskFailed || !strings.Contains(task.Error, "announced again 10 times") || !strings.Contains(task.Error, "w1 has not reported") || task.TimeoutAtMS != 0 {
+			t.Errorf("Get = %+v, want it failed after 10 announcements", task)
 		}
 		f.isRetired(t)
 		if got := f.announced(t); len(got) != 0 {
@@ -96,7 +96,7 @@ func TestTasksThatHelpNobodyFail(t *testing.T) {
 		}
 		f.clock.advance(stuckTime)
 		if swept := f.sweep(t); swept != (tasks.Swept{}) {
-			t.Errorf("%+v", swept)
+			t.Errorf("Sweep of a failed task = %+v, want nothing read", swept)
 		}
 	})
 }
@@ -112,20 +112,20 @@ func TestWaitingInAQueueIsNoFault(t *testing.T) {
 		for range 2 * api.MaxTaskRepublishes {
 			f.clock.advance(stuckTime)
 			if swept := f.sweep(t); swept != (tasks.Swept{Read: 1, Waiting: 1}) {
-				t.Fatalf("%+v", swept)
+				t.Fatalf("Sweep = %+v, want one waiting", swept)
 			}
 			if swept := f.sweep(t); swept != (tasks.Swept{Read: 1}) {
-				t.Fatalf("looked at too often: %+v", swept)
+				t.Fatalf("Sweep again = %+v, want one read and nothing else", swept)
 			}
 		}
 		on = false
 		must[*api.Queue](t)(f.broker.Configure(t.Context(), f.tenant, api.DefaultTaskNamespace, kind, queue.Change{Paused: &on}))
-		if got := f.announced(t); len(got) != 1 { // and nobody claims
+		if got := f.announced(t); len(got) != 1 { // and no worker claims
 			t.Errorf("announced %+v", got)
 		}
 		f.clock.advance(stuckTime)
 		if swept := f.sweep(t); swept.Republished != 1 {
-			t.Errorf("%+v", swept)
+			t.Errorf("Sweep = %+v, want one republished", swept)
 		}
 		if got := f.announced(t); len(got) != 1 {
 			t.Errorf("announced again %+v", got)
@@ -133,7 +133,7 @@ func TestWaitingInAQueueIsNoFault(t *testing.T) {
 	})
 }
 
-// A crash between the record that gives a task back and its job loses nothing.
+// A crash between the record of a republished task and its job loses nothing.
 func TestARepairThatWasCutIsMadeGood(t *testing.T) {
 	t.Parallel()
 	server := storagetest.Redis(t)
@@ -144,14 +144,14 @@ func TestARepairThatWasCutIsMadeGood(t *testing.T) {
 	must[*api.Task](t)(f.claim(t, "w1"))
 	f.clock.advance(stuckTime)
 	if swept, err := tasksOn(t, f.store, broken, nil).Sweep(t.Context(), f.tenant, f.clock.ms.Load(), 10); err == nil || swept.Republished != 1 {
-		t.Fatal(swept, err)
+		t.Fatalf("Sweep with a broken queue = %+v, %v, want one republished and an error", swept, err)
 	}
 	if got := f.announced(t); len(got) != 0 {
 		t.Fatalf("it was not cut: %+v", got)
 	}
 	f.clock.advance(stuckTime)
 	if swept := f.sweep(t); swept.Announced != 1 || swept.Republished != 0 {
-		t.Errorf("%+v", swept)
+		t.Errorf("Sweep = %+v, want one announced", swept)
 	}
 	if got := f.announced(t); len(got) != 1 || got[0].Reason != api.TaskRepublished {
 		t.Errorf("%+v", got)
@@ -172,17 +172,17 @@ func TestARecordThatWasCut(t *testing.T) {
 		cut := storagetest.Open(t, storage.Config{URL: server.URL, Clock: f.clock.now, ScriptPrelude: storagetest.CutAfter(writes)})
 		_, err := tasksOn(t, cut, f.broker, nil).Sweep(t.Context(), f.tenant, f.clock.ms.Load(), 10)
 		if (err == nil) != (writes == 5) && writes < 3 {
-			t.Errorf("after %d writes: %v", writes, err)
+			t.Errorf("Sweep cut after %d writes: got error %v", writes, err)
 		}
 		for round := 0; len(f.announced(t)) == 0; round++ {
 			if round == 3 {
-				t.Fatalf("after %d writes it is never announced: %+v", writes, f.get(t))
+				t.Fatalf("after %d writes: got task %+v never announced, want it announced", writes, f.get(t))
 			}
 			f.sweep(t)
 			f.clock.advance(stuckTime)
 		}
 		if task := f.get(t); task.State != api.TaskPending || task.Worker != "" || task.CurrentStep != 3 || task.Republished != 1 {
-			t.Errorf("after %d writes: %+v", writes, task)
+			t.Errorf("after %d writes: Get = %+v, want it pending at step 3, republished once", writes, task)
 		}
 		must[*api.Task](t)(f.claim(t, "w2"))
 	}
@@ -194,31 +194,31 @@ func TestASweepPassesWhatItCannotRead(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		for n := range 3 {
 			if _, _, err := f.Create(t.Context(), f.tenant, kind, fmt.Sprint("t", n), api.NewTask{}); err != nil {
-				t.Fatal(err)
+				t.Fatalf("Create: %v", err)
 			}
 			must[*api.Task](t)(f.Claim(t.Context(), f.tenant, kind, fmt.Sprint("t", n), api.TaskClaim{Worker: "w1"}))
 		}
 		if err := f.store.Client().HSet(t.Context(), f.store.TaskKey(f.tenant, kind, "t0"), "state", "odd").Err(); err != nil {
-			t.Fatal(err)
+			t.Fatalf("HSet: %v", err)
 		}
 		f.clock.advance(stuckTime)
 		swept, err := f.Sweep(t.Context(), f.tenant, f.clock.ms.Load(), 10)
 		refused(t, err, api.CodeInternal, "t0")
 		if swept.Republished != 2 {
-			t.Errorf("%+v", swept)
+			t.Errorf("Sweep = %+v, want two republished", swept)
 		}
 		_, _, err = f.List(t.Context(), tasks.List{Tenant: f.tenant, Limit: 10})
 		refused(t, err, api.CodeInternal, "t0")
 	})
 }
 
-// Repairs are bounded, and what is left is the next sweep's.
+// Repairs are bounded; the next sweep makes those that remain.
 func TestRepairsAreBounded(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		for n := range 25 {
 			if _, _, err := f.Create(t.Context(), f.tenant, kind, fmt.Sprint("t", n), api.NewTask{}); err != nil {
-				t.Fatal(err)
+				t.Fatalf("Create: %v", err)
 			}
 			must[*api.Task](t)(f.Claim(t.Context(), f.tenant, kind, fmt.Sprint("t", n), api.TaskClaim{Worker: "w1"}))
 		}
@@ -296,7 +296,7 @@ func TestLists(t *testing.T) {
 		made := func(kind, id, namespace string) string {
 			t.Helper()
 			if _, _, err := f.Create(t.Context(), f.tenant, kind, id, api.NewTask{Namespace: namespace, Payload: []byte(`1`)}); err != nil {
-				t.Fatal(err)
+				t.Fatalf("Create: %v", err)
 			}
 			return kind + "/" + id
 		}
@@ -316,11 +316,11 @@ func TestLists(t *testing.T) {
 			for pages := 0; ; pages++ {
 				items, next, err := f.List(t.Context(), l)
 				if err != nil || len(items) > l.Limit || pages > 20 {
-					t.Fatal(items, err)
+					t.Fatalf("List(%+v) = %+v, %v on page %d, want at most %d tasks", l, items, err, pages, l.Limit)
 				}
 				for _, task := range items {
 					if task.Payload != nil {
-						t.Errorf("%+v", task)
+						t.Errorf("List: got a payload in %+v, want none", task)
 					}
 					out = append(out, task.TaskType+"/"+task.TaskID)
 				}
@@ -332,27 +332,27 @@ func TestLists(t *testing.T) {
 		}
 		for _, limit := range []int{1, 2, 3, 8, 9, 50} {
 			if diff := cmp.Diff(all, names(tasks.List{Limit: limit})); diff != "" {
-				t.Errorf("limit %d: %s", limit, diff)
+				t.Errorf("List of all, limit %d, -want +got:\n%s", limit, diff)
 			}
 			if diff := cmp.Diff([]string{"aaa/t", late}, names(tasks.List{Limit: limit, TaskType: "aaa"})); diff != "" {
-				t.Errorf("limit %d: %s", limit, diff)
+				t.Errorf("List of type aaa, limit %d, -want +got:\n%s", limit, diff)
 			}
 		}
 		if diff := cmp.Diff([]string{"aaa/t"}, names(tasks.List{Limit: 2, Namespace: "others"})); diff != "" {
-			t.Error(diff)
+			t.Errorf("List of namespace others, -want +got:\n%s", diff)
 		}
 		if got := names(tasks.List{Limit: 5, Stuck: true}); len(got) != 0 {
 			t.Errorf("stuck: %v", got)
 		}
 		f.clock.advance(stuckTime - time.Minute)
 		if diff := cmp.Diff(all[:8], names(tasks.List{Limit: 5, Stuck: true})); diff != "" {
-			t.Error(diff)
+			t.Errorf("List of stuck tasks, -want +got:\n%s", diff)
 		}
 		for _, cursor := range []string{"x", "1", "x y", "0 a", " a", "-5 a"} {
 			_, _, err := f.List(t.Context(), tasks.List{Tenant: f.tenant, Limit: 5, Cursor: cursor})
 			refused(t, err, api.CodeValidationCursor)
 		}
-		// One of another tenant is nobody's here.
+		// Another tenant has none of these tasks.
 		f.tenant = storagetest.Tenant(t)
 		if got := names(tasks.List{Limit: 5}); len(got) != 0 {
 			t.Errorf("%v", got)

@@ -1,7 +1,7 @@
-// Package tasks keeps the state of long pieces of work beside the queue that
-// announces them: who has a task, how far it has come, and since when nobody has
-// said anything. Every change is one compare-and-set of the task's record, so that
-// of many callers exactly one succeeds, and a repeat by the same one is safe.
+// Package tasks keeps the state of long-running work beside the queue that announces it: which
+// worker has a task, which step it has reached, and when it last reported. Every change is one
+// compare-and-set of the task's record: of many callers exactly one succeeds, and a repeat by
+// the same caller is safe.
 package tasks
 
 import (
@@ -19,28 +19,27 @@ import (
 	"github.com/codesous/sous/storage/statestore"
 )
 
-// Config is what Tasks can be told; zero values mean the documented default.
+// Config adjusts Tasks. A zero value means the default.
 type Config struct {
-	// Logger gets what the sweeper repairs (default: none).
+	// Logger logs repairs. Default: none.
 	Logger *zap.Logger
 }
 
-// Tasks are the tasks of all tenants over one store. It is safe for concurrent
-// use, and any number may work on one store.
+// Tasks manages the tasks of all tenants in one store. It is safe for concurrent use, and any
+// number of processes may have one over the same store.
 type Tasks struct {
 	store   *storage.Store
 	states  statestore.Store
 	broker  *queue.Broker
 	tenants *storage.Tenants
 	log     *zap.Logger
-	known   *otter.Cache[string, struct{}] // tenants that are entered
+	known   *otter.Cache[string, struct{}] // tenants that this process has entered; see enter
 }
 
-// knownTenants bounds what a process remembers.
+// knownTenants bounds the tenants that a process remembers.
 const knownTenants = 20_000
 
-// New makes tasks over a store and the queue that announces them, which stay the
-// caller's to close.
+// New returns the tasks in store, which are announced by jobs in broker. It closes neither.
 func New(store *storage.Store, broker *queue.Broker, cfg Config) (*Tasks, error) {
 	if store == nil || broker == nil {
 		return nil, errors.New("tasks: a store and a queue are required")
@@ -57,7 +56,7 @@ func New(store *storage.Store, broker *queue.Broker, cfg Config) (*Tasks, error)
 	}, nil
 }
 
-// Get reads a task. CodeTaskNotFound.
+// Get returns a task. Errors: CodeTaskNotFound, CodeValidationName.
 func (t *Tasks) Get(ctx context.Context, tenant, taskType, id string) (*api.Task, error) {
 	r, err := t.find(ctx, tenant, taskType, id)
 	if err != nil {
@@ -76,7 +75,7 @@ func validate(tenant, taskType, id string) error {
 	return api.ValidateTaskID(id)
 }
 
-// find reads a task's record. CodeTaskNotFound, CodeValidationName.
+// find reads a task's record. Errors: CodeTaskNotFound, CodeValidationName.
 func (t *Tasks) find(ctx context.Context, tenant, taskType, id string) (*record, error) {
 	if err := validate(tenant, taskType, id); err != nil {
 		return nil, err
@@ -92,40 +91,40 @@ func (t *Tasks) find(ctx context.Context, tenant, taskType, id string) (*record,
 	if err != nil {
 		return nil, err
 	}
-	// What ended is kept for a while only. A crash between the end and this leaves it
-	// to the next who looks.
+	// An ended task is kept for a limited time. A crash between its end and the call of retire
+	// leaves that call to the next reader.
 	if r.State.Terminal() && found.TTL == 0 {
 		err = t.retire(ctx, r)
 	}
 	return r, err
 }
 
-// NotFound is what is said of a task that does not exist.
+// NotFound returns the error for a task that does not exist, with CodeTaskNotFound.
 func NotFound(taskType, id string) error {
 	return api.Errorf(api.CodeTaskNotFound, "task %s/%s does not exist", taskType, id)
 }
 
-// retire lets the record of a task that has ended go when its time is over.
+// retire lets the record of an ended task expire after api.TaskRetentionMS.
 func (t *Tasks) retire(ctx context.Context, r *record) error {
 	return t.states.Expire(ctx, t.key(r), api.TaskRetentionMS*time.Millisecond)
 }
 
 func (t *Tasks) key(r *record) string { return t.store.TaskKey(r.tenant, r.TaskType, r.TaskID) }
 
-// show is the record as it is told to callers.
+// show returns the task as callers see it.
 func (t *Tasks) show(r *record) *api.Task {
 	task := r.Task
 	task.Stuck = task.StuckAt(t.store.NowMS())
 	return &task
 }
 
-// maxTries bounds how often a change is decided anew because others changed the
-// record meanwhile. Each of them got somewhere: it takes a storm to reach it.
+// maxTries bounds the attempts of a change that conflicts with other changes. Each conflict means
+// that another change succeeded, so only a storm of changes reaches it.
 const maxTries = 100
 
-// change lets decide say which fields of a task are to be others, nil for none,
-// and writes them if the task is still what decide saw; else decide looks again.
-// Whether a write was answered or not, a repeat meets its own result.
+// change writes the task that decide returns, nil for no change, if the task has not changed
+// since decide saw it; otherwise decide is called again with the new record. If the answer to
+// the write is lost, a repeat of the call finds its own result.
 func (t *Tasks) change(ctx context.Context, tenant, taskType, id string, decide func(r *record, now int64) (*api.Task, error)) (*api.Task, error) {
 	for range maxTries {
 		r, err := t.find(ctx, tenant, taskType, id)
@@ -143,11 +142,11 @@ func (t *Tasks) change(ctx context.Context, tenant, taskType, id string, decide 
 			return t.show(r), err
 		}
 	}
-	return nil, api.Errorf(api.CodeStoreConflict, "others keep changing task %s/%s", taskType, id)
+	return nil, api.Errorf(api.CodeStoreConflict, "task %s/%s keeps changing", taskType, id)
 }
 
-// write makes r what next says if it has not changed since it was read, and says
-// whether it did. Times of changes grow, so that one is the version of its record.
+// write replaces r by next if r has not changed since it was read, and reports whether it did.
+// The times of changes strictly increase, so that a time identifies a version of its record.
 func (t *Tasks) write(ctx context.Context, r *record, next api.Task) (bool, error) {
 	next.UpdatedAtMS = max(next.UpdatedAtMS, r.UpdatedAtMS+1)
 	after := *r

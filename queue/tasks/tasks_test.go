@@ -67,7 +67,7 @@ func brokerOn(t *testing.T, store *storage.Store) *queue.Broker {
 	t.Helper()
 	b, err := queue.New(t.Context(), store, queue.Config{})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("New: %v", err)
 	}
 	t.Cleanup(b.Close)
 	return b
@@ -77,17 +77,17 @@ func tasksOn(t *testing.T, store *storage.Store, broker *queue.Broker, logger *z
 	t.Helper()
 	out, err := tasks.New(store, broker, tasks.Config{Logger: logger})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("New: %v", err)
 	}
 	return out
 }
 
-// must is what a call gave that cannot fail here.
+// must returns the result of a call that must not fail.
 func must[T any](t *testing.T) func(T, error) T {
 	return func(v T, err error) T {
 		t.Helper()
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("got error %v, want none", err)
 		}
 		return v
 	}
@@ -97,7 +97,7 @@ func (f *fixture) create(t *testing.T, n api.NewTask) *api.Task {
 	t.Helper()
 	task, created, err := f.Create(t.Context(), f.tenant, kind, id, n)
 	if err != nil || !created {
-		t.Fatal(created, err)
+		t.Fatalf("Create = created %v, %v, want it created", created, err)
 	}
 	return task
 }
@@ -128,7 +128,7 @@ func (f *fixture) sweep(t *testing.T) tasks.Swept {
 }
 
 // announced takes the jobs of the task's queue and ends them, as a worker does that
-// has claimed or was refused, and gives what they announce.
+// has claimed or was refused, and returns the announcements.
 func (f *fixture) announced(t *testing.T) (out []api.TaskAnnouncement) {
 	t.Helper()
 	jobs := must[[]api.FetchedJob](t)(f.broker.Fetch(t.Context(), queue.Fetch{
@@ -137,7 +137,7 @@ func (f *fixture) announced(t *testing.T) (out []api.TaskAnnouncement) {
 	for _, job := range jobs {
 		var a api.TaskAnnouncement
 		if err := json.Unmarshal(job.Payload, &a); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Unmarshal: %v", err)
 		}
 		out = append(out, a)
 		if got := must[[]api.JobOutcome](t)(f.broker.Ack(t.Context(), f.tenant, []api.JobAck{{ID: job.ID, LeaseEpoch: job.LeaseEpoch}})); !got[0].OK {
@@ -154,7 +154,7 @@ func refused(t *testing.T, err error, code api.Code, texts ...string) {
 	}
 	for _, text := range texts {
 		if !strings.Contains(err.Error(), text) {
-			t.Errorf("%v does not name %q", err, text)
+			t.Errorf("got error %v, want it to name %q", err, text)
 		}
 	}
 }
@@ -169,10 +169,10 @@ func TestALife(t *testing.T) {
 			Namespace: api.DefaultTaskNamespace, Queue: kind, TimeoutMS: 60_000, JobID: task.JobID, Payload: json.RawMessage(`{"a": 1}`),
 		}
 		if diff := cmp.Diff(want, task); diff != "" {
-			t.Fatal(diff)
+			t.Fatalf("Create, -want +got:\n%s", diff)
 		}
 		if diff := cmp.Diff([]api.TaskAnnouncement{{TaskType: kind, TaskID: id, ParamsRef: "s3://in", Payload: json.RawMessage(`{"a":1}`), Reason: api.TaskCreated}}, f.announced(t)); diff != "" {
-			t.Error(diff)
+			t.Errorf("announcements, -want +got:\n%s", diff)
 		}
 		f.clock.advance(time.Second)
 		for range 2 { // a repeat changes nothing
@@ -180,13 +180,13 @@ func TestALife(t *testing.T) {
 		}
 		want.State, want.Worker, want.UpdatedAtMS, want.TimeoutAtMS = api.TaskClaimed, "w1", began+1000, began+61_000
 		if diff := cmp.Diff(want, task); diff != "" {
-			t.Error(diff)
+			t.Errorf("Claim, -want +got:\n%s", diff)
 		}
 		f.clock.advance(time.Second)
 		task = must[*api.Task](t)(f.Step(t.Context(), f.tenant, kind, id, api.TaskStep{Worker: "w1", Step: 2, StepCount: 4, TimeoutMS: 5000}))
 		want.State, want.CurrentStep, want.StepCount, want.UpdatedAtMS, want.TimeoutAtMS = api.TaskRunning, 2, 4, began+2000, began+7000
 		if diff := cmp.Diff(want, task); diff != "" {
-			t.Error(diff)
+			t.Errorf("Step, -want +got:\n%s", diff)
 		}
 		f.clock.advance(time.Second)
 		for range 2 {
@@ -194,10 +194,10 @@ func TestALife(t *testing.T) {
 		}
 		want.State, want.ResultRef, want.UpdatedAtMS, want.TimeoutAtMS = api.TaskCompleted, "s3://out", began+3000, 0
 		if diff := cmp.Diff(want, task); diff != "" {
-			t.Error(diff)
+			t.Errorf("Complete, -want +got:\n%s", diff)
 		}
 		if diff := cmp.Diff(want, f.get(t)); diff != "" {
-			t.Error(diff)
+			t.Errorf("Get, -want +got:\n%s", diff)
 		}
 		f.isRetired(t)
 	})
@@ -208,12 +208,12 @@ func (f *fixture) isRetired(t *testing.T) {
 	t.Helper()
 	ttl := must[time.Duration](t)(f.store.Client().PTTL(t.Context(), f.store.TaskKey(f.tenant, kind, id)).Result())
 	if most := api.TaskRetentionMS * time.Millisecond; ttl <= most-time.Minute || ttl > most {
-		t.Errorf("an ended task has %s to live", ttl)
+		t.Errorf("TTL of an ended task: got %s, want about %s", ttl, most)
 	}
 }
 
 // A task that ended, and was cut off before its time to live was set, gets it from
-// whoever looks at it, or repeats the call.
+// the next reader, or a repeat of the call.
 func TestACutEndIsRetired(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -221,7 +221,7 @@ func TestACutEndIsRetired(t *testing.T) {
 		must[*api.Task](t)(f.Cancel(t.Context(), f.tenant, kind, id))
 		for _, again := range []func(){func() { f.get(t) }, func() { must[*api.Task](t)(f.Cancel(t.Context(), f.tenant, kind, id)) }} {
 			if err := f.store.Client().Persist(t.Context(), f.store.TaskKey(f.tenant, kind, id)).Err(); err != nil {
-				t.Fatal(err)
+				t.Fatalf("Persist: %v", err)
 			}
 			again()
 			f.isRetired(t)
@@ -282,13 +282,13 @@ func TestWhoMayDoWhatInWhichState(t *testing.T) {
 				}
 				before := f.get(t)
 				if before.State != state {
-					t.Fatal(before)
+					t.Fatalf("Get = %+v, want state %s", before, state)
 				}
 				task, err := call(t, f)
 				want, allowed := row.after[name]
 				if allowed {
 					if err != nil || task.State != want {
-						t.Errorf("%s: %+v %v", name, task, err)
+						t.Errorf("%s = %+v, %v, want state %s", name, task, err, want)
 					}
 					continue
 				}
@@ -297,7 +297,7 @@ func TestWhoMayDoWhatInWhichState(t *testing.T) {
 					refused(t, err, api.CodeTaskState, string(state), before.Worker)
 				}
 				if diff := cmp.Diff(before, f.get(t)); diff != "" {
-					t.Errorf("%s is refused and changes: %s", name, diff)
+					t.Errorf("refused %s changes the task, -want +got:\n%s", name, diff)
 				}
 			}
 		})
@@ -329,7 +329,7 @@ func TestTimesOfChangesGrow(t *testing.T) {
 			_, _ = f.claim(t, "w1")
 			task := must[*api.Task](t)(f.step(t, "w1", 1))
 			if task.UpdatedAtMS <= last {
-				t.Errorf("%d follows %d", task.UpdatedAtMS, last)
+				t.Errorf("time of the change: got %d, want more than %d", task.UpdatedAtMS, last)
 			}
 			last = task.UpdatedAtMS
 		}
@@ -344,7 +344,7 @@ func TestADamagedRecordIsNamed(t *testing.T) {
 		key := f.store.TaskKey(f.tenant, kind, id)
 		was := f.store.Client().HGet(t.Context(), key, field).Val()
 		if err := f.store.Client().HSet(t.Context(), key, field, value).Err(); err != nil {
-			t.Fatal(err)
+			t.Fatalf("HSet: %v", err)
 		}
 		_, err := f.Get(t.Context(), f.tenant, kind, id)
 		refused(t, err, api.CodeInternal, field, value)
@@ -352,7 +352,7 @@ func TestADamagedRecordIsNamed(t *testing.T) {
 			was = "0"
 		}
 		if err := f.store.Client().HSet(t.Context(), key, field, was).Err(); err != nil {
-			t.Fatal(err)
+			t.Fatalf("HSet: %v", err)
 		}
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// Claim gives a pending task to a worker, in one step: there is no moment at which
-// a claimed task has no worker or no timeout. A worker that holds the task has it
-// again, unchanged. Errors: CodeTaskState, CodeTaskNotFound, CodeInvalid….
+// Claim assigns a pending task to a worker, in one write: a claimed task always has a worker and
+// a timeout. For the worker that holds the task already it returns the task unchanged. Errors:
+// CodeTaskState, CodeTaskNotFound, CodeValidation….
 func (t *Tasks) Claim(ctx context.Context, tenant, taskType, id string, c api.TaskClaim) (*api.Task, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -28,8 +28,8 @@ func (t *Tasks) Claim(ctx context.Context, tenant, taskType, id string, c api.Ta
 	})
 }
 
-// Step says how far the worker that holds a task has come, and that it lives. Its
-// step must not go back. Errors: CodeTaskState, CodeTaskNotFound, CodeInvalid….
+// Step reports the step that the worker of a task has reached, and extends the task's timeout.
+// Steps must not decrease. Errors: CodeTaskState, CodeTaskNotFound, CodeValidation….
 func (t *Tasks) Step(ctx context.Context, tenant, taskType, id string, s api.TaskStep) (*api.Task, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -52,8 +52,8 @@ func (t *Tasks) Step(ctx context.Context, tenant, taskType, id string, s api.Tas
 	})
 }
 
-// Complete ends a task that its worker has done. A repeat of the same succeeds.
-// Errors: CodeTaskState, CodeTaskNotFound, CodeInvalid….
+// Complete ends a task that its worker has completed. A repeat with the same result succeeds.
+// Errors: CodeTaskState, CodeTaskNotFound, CodeValidation….
 func (t *Tasks) Complete(ctx context.Context, tenant, taskType, id string, c api.TaskCompletion) (*api.Task, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -61,8 +61,8 @@ func (t *Tasks) Complete(ctx context.Context, tenant, taskType, id string, c api
 	return t.end(ctx, tenant, taskType, id, c.Worker, api.Task{State: api.TaskCompleted, ResultRef: c.ResultRef})
 }
 
-// Fail ends a task that its worker gave up. A repeat of the same succeeds.
-// Errors: CodeTaskState, CodeTaskNotFound, CodeInvalid….
+// Fail ends a task that its worker gave up. A repeat with the same error succeeds.
+// Errors: CodeTaskState, CodeTaskNotFound, CodeValidation….
 func (t *Tasks) Fail(ctx context.Context, tenant, taskType, id string, f api.TaskFailure) (*api.Task, error) {
 	if err := f.Validate(); err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (t *Tasks) Fail(ctx context.Context, tenant, taskType, id string, f api.Tas
 	return t.end(ctx, tenant, taskType, id, f.Worker, api.Task{State: api.TaskFailed, Error: f.Error})
 }
 
-// end gives the task that worker holds the state, the result and the error of how.
+// end ends the task that worker holds, with the state, the result and the error of how.
 func (t *Tasks) end(ctx context.Context, tenant, taskType, id, worker string, how api.Task) (*api.Task, error) {
 	return t.change(ctx, tenant, taskType, id, func(r *record, now int64) (*api.Task, error) {
 		if r.State == how.State && r.Worker == worker && r.ResultRef == how.ResultRef && r.Error == how.Error {
@@ -86,8 +86,8 @@ func (t *Tasks) end(ctx context.Context, tenant, taskType, id, worker string, ho
 	})
 }
 
-// Cancel ends a task that has not ended, whoever holds it: its worker learns of it
-// by its next report. A repeat succeeds. Errors: CodeTaskState, CodeTaskNotFound.
+// Cancel ends a task that has not ended. A worker that holds it learns of that from its next
+// report. A repeat succeeds. Errors: CodeTaskState, CodeTaskNotFound.
 func (t *Tasks) Cancel(ctx context.Context, tenant, taskType, id string) (*api.Task, error) {
 	return t.change(ctx, tenant, taskType, id, func(r *record, now int64) (*api.Task, error) {
 		if r.State == api.TaskCancelled {
@@ -102,12 +102,12 @@ func (t *Tasks) Cancel(ctx context.Context, tenant, taskType, id string) (*api.T
 	})
 }
 
-// heldBy says whether worker has the task in hand.
+// heldBy reports whether worker holds the task.
 func (r *record) heldBy(worker string) bool {
 	return (r.State == api.TaskClaimed || r.State == api.TaskRunning) && r.Worker == worker
 }
 
-// heard notes that the task's worker lives now, and until when it is believed.
+// heard records that the task's worker reported at now, and when it must report next.
 func heard(next *api.Task, now, timeoutMS int64) {
 	next.UpdatedAtMS, next.TimeoutAtMS = now, now+cmp.Or(timeoutMS, next.TimeoutMS, api.TaskStuckMS)
 }

@@ -67,7 +67,7 @@ func (b *repairBench) keys(q string) storage.QueueKeys {
 func (b *repairBench) must(err error) {
 	if err != nil {
 		b.t.Helper()
-		b.t.Fatal(err)
+		b.t.Fatalf("got error %v, want none", err)
 	}
 }
 
@@ -122,7 +122,7 @@ func (b *repairBench) fetch(q string) api.FetchedJob {
 	})
 	b.must(err)
 	if len(jobs) != 1 {
-		b.t.Fatalf("fetched %+v", jobs)
+		b.t.Fatalf("Fetch = %+v, want one job", jobs)
 	}
 	return jobs[0]
 }
@@ -132,7 +132,7 @@ func (b *repairBench) ack(j api.FetchedJob) {
 	out, err := b.Ack(b.t.Context(), b.tenant, []api.JobAck{{ID: j.ID, LeaseEpoch: j.LeaseEpoch}})
 	b.must(err)
 	if !out[0].OK {
-		b.t.Fatalf("%+v", out)
+		b.t.Fatalf("Ack(%s) = %+v, want it accepted", j.ID, out)
 	}
 }
 
@@ -149,12 +149,12 @@ func (b *repairBench) state(id string) api.JobState {
 	return state
 }
 
-// sweepers gives sweepers of replicas of their own.
+// sweepers returns n sweepers, each of a replica of its own.
 func (b *repairBench) sweepers(n int) (all []*sweeper.Sweeper) {
 	b.t.Helper()
 	for range n {
 		store := storagetest.Open(b.t, b.cfg)
-		s, err := sweeper.New(store, brokerOn(b.t, store), sweeper.Config{Lap: time.Millisecond, IdleInterval: 1, Reads: 1_000_000}, zap.NewNop())
+		s, err := sweeper.New(store, brokerOn(b.t, store), sweeper.Config{PassInterval: time.Millisecond, IdleInterval: 1, Reads: 1_000_000}, zap.NewNop())
 		b.must(err)
 		all = append(all, s)
 	}
@@ -164,22 +164,22 @@ func (b *repairBench) sweepers(n int) (all []*sweeper.Sweeper) {
 // kinds are repairs by kind.
 type kinds map[string]int
 
-// lapSteps are more than a lap takes where the one before found nothing.
-const lapSteps = 18
+// passSteps is more than the steps of a pass after one that found nothing.
+const passSteps = 18
 
-// lap lets all sweepers make a lap at once, at least, and counts what they did together.
-func (b *repairBench) lap(sweepers []*sweeper.Sweeper) kinds {
+// pass lets all sweepers make at least one pass at the same time, and counts their repairs.
+func (b *repairBench) pass(sweepers []*sweeper.Sweeper) kinds {
 	b.t.Helper()
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	got := kinds{}
 	for _, s := range sweepers {
 		wg.Go(func() {
-			for range lapSteps {
+			for range passSteps {
 				b.advance(2 * time.Millisecond)
 				counts, err := s.RunOnce(b.t.Context(), b.store.Now())
 				if err != nil {
-					b.t.Error(err)
+					b.t.Errorf("RunOnce: %v", err)
 				}
 				mu.Lock()
 				for _, r := range counts.Repairs {
@@ -195,12 +195,12 @@ func (b *repairBench) lap(sweepers []*sweeper.Sweeper) kinds {
 	return got
 }
 
-// sweep makes laps until all that is to be repaired must have been.
+// sweep makes passes until every repair must have been made.
 func (b *repairBench) sweep(sweepers []*sweeper.Sweeper) kinds {
 	b.t.Helper()
 	sum := kinds{}
 	for range 3 {
-		for kind, n := range b.lap(sweepers) {
+		for kind, n := range b.pass(sweepers) {
 			sum[kind] += n
 		}
 		b.advance(61 * time.Second)

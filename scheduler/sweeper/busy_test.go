@@ -35,7 +35,7 @@ func TestSweepersLeaveBusySystemsAlone(t *testing.T) {
 		produced.Go(func() {
 			for n := range each {
 				if err := produce(ctx, broker, tenant, p*each+n); err != nil {
-					t.Error(err)
+					t.Errorf("produce: %v", err)
 					return
 				}
 			}
@@ -47,7 +47,7 @@ func TestSweepersLeaveBusySystemsAlone(t *testing.T) {
 			for working.Err() == nil {
 				ids, err := consume(working, broker, tenant, fmt.Sprintf("w%d", w))
 				if err != nil && working.Err() == nil {
-					t.Error(err)
+					t.Errorf("consume: %v", err)
 					return
 				}
 				mu.Lock()
@@ -61,28 +61,28 @@ func TestSweepersLeaveBusySystemsAlone(t *testing.T) {
 			}
 		})
 	}
-	laps := 0
+	passes := 0
 	for _, ahead := range []time.Duration{0, 10 * time.Minute} {
-		sweeper, err := sweeper.New(store, brokerOn(t, store), sweeper.Config{Lap: 1, IdleInterval: 1}, zap.NewNop())
+		sw, err := sweeper.New(store, brokerOn(t, store), sweeper.Config{PassInterval: 1, IdleInterval: 1}, zap.NewNop())
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("New: %v", err)
 		}
 		swept.Go(func() {
 			for working.Err() == nil {
-				counts, err := sweeper.RunOnce(working, store.Now().Add(ahead))
+				counts, err := sw.RunOnce(working, store.Now().Add(ahead))
 				if err != nil && working.Err() == nil {
-					t.Error(err)
+					t.Errorf("RunOnce: %v", err)
 				}
 				for _, r := range counts.Repairs {
 					switch {
 					case r.Kind == queue.RepairExpiry: // acknowledged jobs leave these
 					case r.Kind == queue.RepairWaiting && ahead > 0: // it knows a wait that is over by its age alone
 					default:
-						t.Errorf("%+v", r)
+						t.Errorf("RunOnce beside working calls: got repair %+v, want none", r)
 					}
 				}
 				mu.Lock()
-				laps += counts.Tenants
+				passes += counts.Tenants
 				mu.Unlock()
 			}
 		})
@@ -93,14 +93,14 @@ func TestSweepersLeaveBusySystemsAlone(t *testing.T) {
 	consumed.Wait()
 	swept.Wait()
 	if ctx.Err() != nil || len(done) != producers*each*2 {
-		t.Fatalf("%d of %d jobs were done", len(done), producers*each*2)
+		t.Fatalf("got %d jobs done, want %d", len(done), producers*each*2)
 	}
 	for id, n := range done {
 		if n != 1 {
-			t.Errorf("job %s was done %d times", id, n)
+			t.Errorf("job %s: got %d runs, want 1", id, n)
 		}
 	}
-	t.Logf("%d laps", laps)
+	t.Logf("%d passes", passes)
 }
 
 // produce adds a job, and one that depends on it.

@@ -17,7 +17,7 @@ import (
 // cutWrites is more than any of the scripts makes.
 const cutWrites = 10
 
-// cutCalls are calls that a crash cuts short, and nobody repeats.
+// cutCalls are calls that a crash interrupts and no caller repeats.
 var cutCalls = map[string]func(b *repairBench) (call func(cut *queue.Broker) error){
 	"enqueue":       cutEnqueue(func(j *api.NewJob) { j.UniqueKey = "k" }),
 	"enqueue later": cutEnqueue(later),
@@ -104,7 +104,7 @@ func TestSweepersMendWhatACrashCut(t *testing.T) {
 				broken := b.cfg
 				broken.ScriptPrelude = storagetest.CutAfter(k)
 				if err := call(brokerOn(t, storagetest.Open(t, broken))); err != nil && k == cutWrites-1 {
-					t.Fatalf("it makes more than %d writes: %v", cutWrites, err)
+					t.Fatalf("after %d writes: got error %v, want success", cutWrites, err)
 				}
 				b.advance(time.Millisecond)
 				sweepers := b.sweepers(1)
@@ -136,19 +136,19 @@ func (b *repairBench) sound() {
 				}
 			}
 			if j.State.Terminal() && b.client().ZScore(ctx, b.keys(q).Expiry(), id).Err() == nil {
-				b.t.Errorf("job %s is %s, and is to expire", id, j.State)
+				b.t.Errorf("job %s, which is %s: got an expiry entry, want none", id, j.State)
 			}
 		}
 		if want := []string{j.Queue + ":" + string(j.State)}; !slices.Equal(in, want) {
 			b.t.Errorf("job %s is in %v, want %v", id, in, want)
 		}
 		if !b.client().SIsMember(ctx, b.store.JobKeys(b.tenant).Queues(), home+"/"+j.Queue).Val() {
-			b.t.Errorf("the queue of job %s is not listed", id)
+			b.t.Errorf("job %s: got no entry of its queue in the list, want one", id)
 		}
 		due, member := b.dueKey(j.Queue)
 		at, marked := b.client().ZScore(ctx, due, member).Val(), j.DueAtMS+j.ExpireAtMS > 0 || j.State.Terminal()
 		if marked && (at == 0 || j.DueAtMS > 0 && int64(at) > j.DueAtMS+60_000) {
-			b.t.Errorf("job %s is due at %d, its queue at %.0f", id, j.DueAtMS, at)
+			b.t.Errorf("job %s is due at %d: got its queue due at %.0f, want no later", id, j.DueAtMS, at)
 		}
 	}
 	for _, q := range []string{emails, "others"} {
@@ -156,7 +156,7 @@ func (b *repairBench) sound() {
 			for _, set := range b.keys(q).Sets(state) {
 				for _, id := range b.client().ZRange(ctx, set, 0, -1).Val() {
 					if b.state(id) == "" {
-						b.t.Errorf("%s holds %s, which does not exist", set, id)
+						b.t.Errorf("set %s: got an entry of job %s, which does not exist", set, id)
 					}
 				}
 			}

@@ -13,151 +13,151 @@ import (
 
 // The kinds of repairs of documents, as metrics name them.
 const (
-	repairDocumentUse    = "document_use"    // a namespace was said to hold more than it does
-	repairDocumentTenant = "document_tenant" // a tenant was
-	repairDocumentIndex  = "document_index"  // keys in a namespace's list had no document
+	repairDocumentUse    = "document_use"    // the counts of a namespace were higher than what it holds
+	repairDocumentTenant = "document_tenant" // the counts of a tenant were
+	repairDocumentIndex  = "document_index"  // the index of a namespace named documents that do not exist
 )
 
-// What a piece of the course costs, in reads, and how far one goes.
 const (
+	// expireReads, recountReads and listReads are the costs of the kinds of chunks.
 	expireReads  = 3
 	recountReads = 4 // a page of records with their values
-	recountPages = 64
 	listReads    = 3
+	// recountPages bounds the pages of one namespace that a pass counts. The next pass counts
+	// the pages behind them.
+	recountPages = 64
 )
 
-// documentCourse is the course through all tenants that have documents. It removes those
-// that have expired, and counts what each namespace and each tenant holds. A namespace's
-// recount goes on where it stopped: of a large one, a lap counts recountPages pages.
-type documentCourse struct {
+// documentWalker goes over all tenants that have documents. It removes documents that have
+// expired, and counts what each namespace and each tenant holds.
+type documentWalker struct {
 	s         *Sweeper
 	documents *documents.Repository
 	tenants   *storage.Tenants
 
-	next   func() (string, error, bool) // nil between laps
+	next   func() (string, error, bool) // nil between passes
 	end    func()
-	tenant string // under way, "" between two
-	// How far the tenant has come.
-	expired bool
-	listed  bool // all of its installs
-	after   string
-	paths   []storage.DocumentPath // that are left of an install
-	pages   int                    // of the first of them, counted
+	tenant string // whose documents are looked at, "" between two tenants
+
+	expired bool                   // the tenant's expired documents are removed
+	listed  bool                   // the namespaces of all its installs were in paths
+	after   string                 // the last of its installs that was
+	paths   []storage.DocumentPath // namespaces of an install that are still to be counted
+	pages   int                    // of the first of paths that were counted
 }
 
-func (c *documentCourse) piece(ctx context.Context, now time.Time, _ int, total *Counts) (p piece, err error) {
+func (w *documentWalker) chunk(ctx context.Context, now time.Time, _ int, total *Counts) (c chunk, err error) {
 	switch {
-	case c.tenant == "":
-		return c.walk(ctx)
-	case !c.expired:
-		p, err = c.expire(ctx, now, total)
-	case len(c.paths) > 0:
-		p, err = c.recount(ctx, now, total)
-	case !c.listed:
-		p, err = c.list(ctx)
+	case w.tenant == "":
+		return w.walk(ctx)
+	case !w.expired:
+		c, err = w.expire(ctx, now, total)
+	case len(w.paths) > 0:
+		c, err = w.recount(ctx, now, total)
+	case !w.listed:
+		c, err = w.list(ctx)
 	default:
-		p, err = c.recountTenant(ctx, total)
+		c, err = w.recountTenant(ctx, total)
 	}
 	if err != nil {
-		err = fmt.Errorf("sweep documents of %s: %w", c.tenant, err)
-		c.tenant = "" // it keeps the course from no other
+		err = fmt.Errorf("sweep documents of %s: %w", w.tenant, err)
+		w.tenant = "" // the other tenants have their turn
 	}
 	if storage.Fatal(ctx, err) {
-		c.stop()
+		w.stop()
 	}
-	return p, err
+	return c, err
 }
 
-// walk goes on to the next tenant.
-func (c *documentCourse) walk(ctx context.Context) (piece, error) {
-	if c.next == nil {
-		// The walk outlives the step that begins it.
-		c.next, c.end = iter.Pull2(c.tenants.WithDocuments(context.WithoutCancel(ctx)))
+// walk moves to the next tenant.
+func (w *documentWalker) walk(ctx context.Context) (chunk, error) {
+	if w.next == nil {
+		// The iterator outlives the step that creates it.
+		w.next, w.end = iter.Pull2(w.tenants.WithDocuments(context.WithoutCancel(ctx)))
 	}
-	p := piece{reads: walkReads}
-	tenant, err, more := c.next()
+	c := chunk{reads: walkReads}
+	tenant, err, more := w.next()
 	if err != nil || !more {
-		c.stop()
-		p.end = true
+		w.stop()
+		c.end = true
 	}
 	if err != nil {
-		return p, fmt.Errorf("walk tenants with documents: %w", err)
+		return c, fmt.Errorf("walk tenants with documents: %w", err)
 	}
-	c.tenant, c.expired, c.listed, c.after, c.paths, c.pages = tenant, false, false, "", nil, 0
-	return p, nil
+	w.tenant, w.expired, w.listed, w.after, w.paths, w.pages = tenant, false, false, "", nil, 0
+	return c, nil
 }
 
-func (c *documentCourse) expire(ctx context.Context, now time.Time, total *Counts) (piece, error) {
-	n, more, err := c.documents.ExpireDue(ctx, c.tenant, now.UnixMilli(), documents.MaxSteps)
+func (w *documentWalker) expire(ctx context.Context, now time.Time, total *Counts) (chunk, error) {
+	n, more, err := w.documents.ExpireDue(ctx, w.tenant, now.UnixMilli(), documents.MaxSteps)
 	total.Expired += n
-	c.expired = !more
-	return piece{reads: expireReads + n, busy: n > 0}, err
+	w.expired = !more
+	return chunk{reads: expireReads + n, busy: n > 0}, err
 }
 
-// list goes on to the next install.
-func (c *documentCourse) list(ctx context.Context) (piece, error) {
-	p := piece{reads: listReads}
-	installs, next, err := c.documents.Installs(ctx, c.tenant, c.after, 1)
+// list reads the namespaces of the tenant's next install.
+func (w *documentWalker) list(ctx context.Context) (chunk, error) {
+	c := chunk{reads: listReads}
+	installs, next, err := w.documents.Installs(ctx, w.tenant, w.after, 1)
 	if err != nil {
-		return p, err
+		return c, err
 	}
-	c.after, c.listed = next, next == ""
+	w.after, w.listed = next, next == ""
 	for _, install := range installs {
-		namespaces, err := c.documents.Namespaces(ctx, c.tenant, install.Install)
+		namespaces, err := w.documents.Namespaces(ctx, w.tenant, install.Install)
 		if err != nil {
-			return p, err
+			return c, err
 		}
 		for _, ns := range namespaces {
-			c.paths = append(c.paths, storage.DocumentPath{Tenant: c.tenant, Install: install.Install, Namespace: ns.Name})
+			w.paths = append(w.paths, storage.DocumentPath{Tenant: w.tenant, Install: install.Install, Namespace: ns.Name})
 		}
 	}
-	return p, nil
+	return c, nil
 }
 
-func (c *documentCourse) recount(ctx context.Context, now time.Time, total *Counts) (piece, error) {
-	path := c.paths[0]
-	out, err := c.documents.Recount(ctx, path, now.UnixMilli())
-	c.pages++
-	if out.Done || c.pages == recountPages {
-		c.paths, c.pages = c.paths[1:], 0
+// recount counts a page of the first namespace in paths.
+func (w *documentWalker) recount(ctx context.Context, now time.Time, total *Counts) (chunk, error) {
+	path := w.paths[0]
+	out, err := w.documents.Recount(ctx, path, now.UnixMilli())
+	w.pages++
+	if out.Done || w.pages == recountPages {
+		w.paths, w.pages = w.paths[1:], 0
 	}
-	found := c.mended(total, repairDocumentUse, path, out.Drift, "it holds less than was counted")
+	found := w.drifted(total, repairDocumentUse, path, out.Drift, "it holds less than was counted")
 	if out.Dangling > 0 {
 		found = true
-		c.repaired(total, repairDocumentIndex, path, fmt.Sprintf("%d keys", out.Dangling), "its list named documents that are not there")
+		w.repaired(total, repairDocumentIndex, path, fmt.Sprintf("%d keys", out.Dangling), "its index named documents that do not exist")
 	}
-	return piece{reads: recountReads, busy: found}, err
+	return chunk{reads: recountReads, busy: found}, err
 }
 
-func (c *documentCourse) recountTenant(ctx context.Context, total *Counts) (piece, error) {
-	out, err := c.documents.RecountTenant(ctx, c.tenant)
-	path := storage.DocumentPath{Tenant: c.tenant}
+// recountTenant sums up the counts of the tenant's namespaces.
+func (w *documentWalker) recountTenant(ctx context.Context, total *Counts) (chunk, error) {
+	out, err := w.documents.RecountTenant(ctx, w.tenant)
+	path := storage.DocumentPath{Tenant: w.tenant}
 	if out.Done {
-		c.tenant = ""
+		w.tenant = ""
 	}
-	found := c.mended(total, repairDocumentTenant, path, out.Drift, "its namespaces hold less than was counted")
-	return piece{reads: recountReads, busy: found}, err
+	found := w.drifted(total, repairDocumentTenant, path, out.Drift, "its namespaces hold less than was counted")
+	return chunk{reads: recountReads, busy: found}, err
 }
 
-// mended notes a count that was wrong, if it was.
-func (c *documentCourse) mended(total *Counts, kind string, path storage.DocumentPath, drift documents.Count, reason string) bool {
+// drifted records the repair of a count, and reports whether there was one.
+func (w *documentWalker) drifted(total *Counts, kind string, path storage.DocumentPath, drift documents.Count, reason string) bool {
 	if drift == (documents.Count{}) {
 		return false
 	}
-	c.repaired(total, kind, path, fmt.Sprintf("%d records, %d bytes", drift.Records, drift.Bytes), reason)
+	w.repaired(total, kind, path, fmt.Sprintf("%d records, %d bytes", drift.Records, drift.Bytes), reason)
 	return true
 }
 
-// repaired counts and logs a repair.
-func (c *documentCourse) repaired(total *Counts, kind string, path storage.DocumentPath, what, reason string) {
-	r := queue.Repair{Kind: kind, Tenant: path.Tenant, Namespace: path.Install, Queue: path.Namespace, ID: what, Reason: reason}
-	total.Repairs = append(total.Repairs, r)
-	c.s.mended(r)
+func (w *documentWalker) repaired(total *Counts, kind string, path storage.DocumentPath, what, reason string) {
+	w.s.repaired(queue.Repair{Kind: kind, Tenant: path.Tenant, Namespace: path.Install, Queue: path.Namespace, ID: what, Reason: reason}, total)
 }
 
-func (c *documentCourse) stop() {
-	if c.end != nil {
-		c.end()
+func (w *documentWalker) stop() {
+	if w.end != nil {
+		w.end()
 	}
-	c.next, c.end, c.tenant = nil, nil, ""
+	w.next, w.end, w.tenant = nil, nil, ""
 }

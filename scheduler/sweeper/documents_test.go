@@ -27,7 +27,7 @@ type swept struct {
 	t       *testing.T
 	cfg     storage.Config
 	store   *storage.Store
-	sweeper *sweeper.Sweeper
+	sw      *sweeper.Sweeper
 	logs    *observer.ObservedLogs
 	metrics *prometheus.Registry
 	path    storage.DocumentPath
@@ -46,9 +46,9 @@ func newSwept(t *testing.T, cfg storage.Config) *swept {
 		now:  time.UnixMilli(1_760_000_000_000),
 	}
 	var err error
-	f.sweeper, err = sweeper.New(s, brokerOn(t, s), sweeper.Config{Metrics: f.metrics}, zap.New(core))
+	f.sw, err = sweeper.New(s, brokerOn(t, s), sweeper.Config{Metrics: f.metrics}, zap.New(core))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("New: %v", err)
 	}
 	f.write(f.path, f.puts(sweptRecords, 0)...)
 	f.write(storage.DocumentPath{Tenant: f.path.Tenant, Install: "fn.default.other", Namespace: "settings"}, f.puts(3, 0)...)
@@ -70,19 +70,19 @@ func (f *swept) puts(n int, seconds int64) (steps []documents.Step) {
 func (f *swept) write(p storage.DocumentPath, steps ...documents.Step) {
 	f.t.Helper()
 	if _, err := f.Write(f.t.Context(), p, steps, documents.Quota{}, "", f.now.UnixMilli()); err != nil {
-		f.t.Fatal(err)
+		f.t.Fatalf("Write: %v", err)
 	}
 }
 
-// sweep makes laps of every course, and counts what was mended and what expired.
+// sweep makes a pass on every route, and counts the repairs and the expired documents.
 func (f *swept) sweep() (mended map[string]int, expired int) {
 	f.t.Helper()
 	mended = map[string]int{}
 	for range 12 {
 		f.now = f.now.Add(10 * time.Second)
-		counts, err := f.sweeper.RunOnce(f.t.Context(), f.now)
+		counts, err := f.sw.RunOnce(f.t.Context(), f.now)
 		if err != nil {
-			f.t.Fatal(err)
+			f.t.Fatalf("RunOnce: %v", err)
 		}
 		expired += counts.Expired
 		for _, r := range counts.Repairs {
@@ -97,7 +97,7 @@ func (f *swept) holds() string {
 	f.t.Helper()
 	namespace, tenant, err := f.Use(f.t.Context(), f.path)
 	if err != nil {
-		f.t.Fatal(err)
+		f.t.Fatalf("Use: %v", err)
 	}
 	return fmt.Sprint(namespace.Records, " ", tenant.Records)
 }
@@ -110,14 +110,14 @@ func TestSweeperRemovesExpiredDocuments(t *testing.T) {
 		f.write(f.path, f.puts(90, 6)...)
 		f.write(f.path, f.puts(20, 6_000)...)
 		if mended, expired := f.sweep(); len(mended) != 0 || expired != 150 {
-			t.Errorf("%d expired, mended %v", expired, mended)
+			t.Errorf("sweep: got %d expired documents and repairs %v, want 150 and none", expired, mended)
 		}
 		if got := f.holds(); got != "120 123" {
 			t.Error("the namespace and its tenant hold", got)
 		}
 		n, err := f.store.Client().HLen(t.Context(), "cs:doc:"+f.path.Tenant+":shop:carts:records").Result()
 		if err != nil || n != 120 {
-			t.Error(n, err)
+			t.Errorf("HLEN of the records = %d, %v, want 120", n, err)
 		}
 		if got := metricstest.Value(t, f.metrics, "sous_sweeper_documents_expired_total"); got != 150 {
 			t.Error("counted", got)
@@ -144,7 +144,7 @@ func TestSweeperMendsCountsOfDocuments(t *testing.T) {
 		"a list": {func(f *swept) {
 			f.store.Client().ZAdd(f.t.Context(), key(f, "shop:carts:index"), redis.Z{Member: "nothing"})
 		}, map[string]int{"document_index": 1}},
-		"what is due": {func(f *swept) { // as after clocks that were wrong
+		"due sets": {func(f *swept) { // as after clocks that were wrong
 			f.store.Client().ZRem(f.t.Context(), key(f, "expiring"), "shop/carts")
 		}, map[string]int{}},
 	} {
@@ -162,10 +162,10 @@ func TestSweeperMendsCountsOfDocuments(t *testing.T) {
 				}
 				for kind := range tt.want {
 					if n := metricstest.Value(t, f.metrics, "sous_sweeper_repairs_total", "kind="+kind); n != 1 {
-						t.Error(kind, "counted", n)
+						t.Errorf("repairs of kind %s: got %g, want 1", kind, n)
 					}
 				}
-				if got := f.logs.FilterMessage("a leftover of a crash was mended").Len(); got != len(tt.want) {
+				if got := f.logs.FilterMessage("repaired what a crash left behind").Len(); got != len(tt.want) {
 					t.Errorf("logged %d times: %+v", got, f.logs.All())
 				}
 			})
@@ -192,21 +192,21 @@ func TestSweeperMendsCutWritesOfDocuments(t *testing.T) {
 			break
 		}
 		if k == 15 {
-			t.Error("more writes than a script should make", err)
+			t.Errorf("got error %v after all cuts, want success: the script makes more writes than the test knows", err)
 		}
 	}
 	if mended, _ := f.sweep(); mended["document_use"] == 0 {
-		t.Error("nothing was mended", mended)
+		t.Errorf("got repairs %v, want some", mended)
 	}
 	var records int64
 	namespaces, err := f.Namespaces(t.Context(), f.path.Tenant, f.path.Install)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Namespaces: %v", err)
 	}
 	for _, ns := range namespaces {
 		n, err := f.store.Client().HLen(t.Context(), "cs:doc:"+f.path.Tenant+":shop:"+ns.Name+":records").Result()
 		if err != nil || n != ns.Use.Records {
-			t.Error(ns, n, err)
+			t.Errorf("HLEN of the records of %s = %d, %v, want %d", ns.Name, n, err, ns.Use.Records)
 		}
 		records += n
 	}
@@ -215,7 +215,7 @@ func TestSweeperMendsCutWritesOfDocuments(t *testing.T) {
 	}
 }
 
-// TestSweeperPassesATenantItCannotRead: it keeps the sweeper from no other's documents.
+// TestSweeperPassesATenantItCannotRead: it does not keep the sweeper from the documents of others.
 func TestSweeperPassesATenantItCannotRead(t *testing.T) {
 	t.Parallel()
 	f := newSwept(t, storage.Config{URL: storagetest.Redis(t).URL})
@@ -226,7 +226,7 @@ func TestSweeperPassesATenantItCannotRead(t *testing.T) {
 	failed := false
 	for range 5 {
 		f.now = f.now.Add(10 * time.Second)
-		_, err := f.sweeper.RunOnce(t.Context(), f.now)
+		_, err := f.sw.RunOnce(t.Context(), f.now)
 		failed = failed || err != nil && strings.Contains(err.Error(), broken)
 	}
 	if got := f.holds(); got != "100 103" || !failed {

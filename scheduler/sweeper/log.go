@@ -6,48 +6,54 @@ import (
 	"github.com/codesous/sous/queue"
 )
 
-// note adds what a look found to total, and logs it.
-func (s *Sweeper) note(look queue.Look, total *Counts) piece {
+// record adds what a repairer found to total, and logs it.
+func (s *Sweeper) record(look queue.Look, total *Counts) chunk {
 	total.Repairs = append(total.Repairs, look.Repairs...)
 	for _, r := range look.Repairs {
-		s.mended(r)
+		s.logRepair(r)
 	}
 	for _, what := range look.Unreadable {
-		s.cannotRead("job " + what)
+		s.logUnreadable("job " + what)
 	}
-	return piece{reads: look.Reads, busy: look.Busy || len(look.Repairs) > 0, end: look.End}
+	return chunk{reads: look.Reads, busy: look.Busy || len(look.Repairs) > 0, end: look.End}
 }
 
-// mended logs one repair.
-func (s *Sweeper) mended(r queue.Repair) {
+// repaired counts a repair in total, and logs it.
+func (s *Sweeper) repaired(r queue.Repair, total *Counts) {
+	total.Repairs = append(total.Repairs, r)
+	s.logRepair(r)
+}
+
+func (s *Sweeper) logRepair(r queue.Repair) {
 	log := s.logger.Warn
-	if r.Kind == queue.RepairExpiry { // acknowledged jobs leave these, too
+	if r.Kind == queue.RepairExpiry { // acknowledged jobs leave these, too: they are no sign of a crash
 		log = s.logger.Debug
 	}
-	log("a leftover of a crash was mended", zap.String("kind", r.Kind), zap.String("tenant", r.Tenant),
+	log("repaired what a crash left behind", zap.String("kind", r.Kind), zap.String("tenant", r.Tenant),
 		zap.String("namespace", r.Namespace), zap.String("what", r.Queue), zap.String("id", r.ID), zap.String("reason", r.Reason))
 }
 
-// cannotRead logs a record that cannot be read, once.
-func (s *Sweeper) cannotRead(what string) {
-	if s.told.first(what) {
-		s.logger.Error("a record cannot be read, and is passed over", zap.String("record", what))
+// logUnreadable logs that a record cannot be read, once in the life of the process.
+func (s *Sweeper) logUnreadable(record string) {
+	if s.unreadable.add(record) {
+		s.logger.Error("a record cannot be read; the sweeper skips it", zap.String("record", record))
 	}
 }
 
-// toldMax bounds what a sweeper remembers to have told.
-const toldMax = 10_000
+// maxLogged bounds the records that a sweeper remembers to have logged.
+const maxLogged = 10_000
 
-// told remembers what was logged.
-type told map[string]struct{}
+// logged is the set of records that were logged. When it is full it starts anew.
+type logged map[string]struct{}
 
-func (t *told) first(what string) bool {
-	if _, known := (*t)[what]; known {
+// add adds a record, and reports whether it is new.
+func (l *logged) add(record string) bool {
+	if _, known := (*l)[record]; known {
 		return false
 	}
-	if *t == nil || len(*t) >= toldMax {
-		*t = told{}
+	if *l == nil || len(*l) >= maxLogged {
+		*l = logged{}
 	}
-	(*t)[what] = struct{}{}
+	(*l)[record] = struct{}{}
 	return true
 }

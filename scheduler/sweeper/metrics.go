@@ -6,14 +6,13 @@ import (
 	"github.com/codesous/sous/metrics"
 )
 
-// sweepMetrics is what a Sweeper counts. docs/metrics.md says what each metric
-// means.
+// sweepMetrics are the metrics of a Sweeper. docs/metrics.md explains them.
 type sweepMetrics struct {
 	loop      *metrics.Loop
 	functions prometheus.Counter
 	expired   prometheus.Counter
 	repairs   *prometheus.CounterVec
-	lap       *prometheus.GaugeVec
+	pass      *prometheus.GaugeVec
 }
 
 func newSweepMetrics() *sweepMetrics {
@@ -21,28 +20,28 @@ func newSweepMetrics() *sweepMetrics {
 		loop: metrics.NewLoop("sweeper"),
 		functions: prometheus.NewCounter(prometheus.CounterOpts{
 			Namespace: metrics.Namespace, Name: "sweeper_functions_total",
-			Help: "Functions whose activations were swept.",
+			Help: "Functions whose activations the sweeper looked at.",
 		}),
 		expired: prometheus.NewCounter(prometheus.CounterOpts{
 			Namespace: metrics.Namespace, Name: "sweeper_documents_expired_total",
-			Help: "Documents that had expired, and that nobody had met since, removed.",
+			Help: "Expired documents removed by the sweeper.",
 		}),
 		repairs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: metrics.Namespace, Name: "sweeper_repairs_total",
-			Help: "Leftovers of crashes that were mended, by kind.",
+			Help: "Repairs of what crashes left behind, by kind.",
 		}, []string{"kind"}),
-		lap: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		pass: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: metrics.Namespace, Name: "sweeper_lap_seconds",
-			Help: "How long the last lap of a course over the store took: what a crash left is found within two of them.",
+			Help: "Duration of the last complete pass over part of the store. What a crash left behind is found within two passes.",
 		}, []string{"course"}),
 	}
 }
 
 func (m *sweepMetrics) register(reg prometheus.Registerer) error {
-	return metrics.Register(reg, m.loop, m.functions, m.expired, m.repairs, m.lap)
+	return metrics.Register(reg, m.loop, m.functions, m.expired, m.repairs, m.pass)
 }
 
-// swept counts what a step did.
+// swept counts the work of a step.
 func (m *sweepMetrics) swept(c Counts) {
 	m.functions.Add(float64(c.Functions))
 	m.expired.Add(float64(c.Expired))

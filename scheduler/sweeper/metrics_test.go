@@ -22,24 +22,24 @@ func TestSweeperIsMeasured(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	sw, err := sweeper.New(store, brokerOn(t, store), sweeper.Config{Interval: time.Millisecond, Metrics: reg}, zap.NewNop())
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("New: %v", err)
 	}
 	if _, err := sw.RunOnce(t.Context(), now); err != nil {
-		t.Fatal(err)
+		t.Fatalf("RunOnce: %v", err)
 	}
 	for name, want := range map[string]float64{"sous_sweeper_functions_total": 2, "sous_sweeper_repairs_total": 6} {
 		if got := metricstest.Value(t, reg, name); got != want {
-			t.Errorf("%s is %g, want %g", name, got, want)
+			t.Errorf("%s: got %g, want %g", name, got, want)
 		}
 	}
 	if got := metricstest.Value(t, reg, "sous_sweeper_repairs_total", "kind=lost"); got != 6 {
-		t.Errorf("%g lost activations", got)
+		t.Errorf("repairs of kind lost: got %g, want 6", got)
 	}
-	if _, err := sw.RunOnce(t.Context(), now.Add(time.Minute)); err != nil { // to the lap's end
-		t.Fatal(err)
+	if _, err := sw.RunOnce(t.Context(), now.Add(time.Minute)); err != nil { // to the end of the pass
+		t.Fatalf("RunOnce: %v", err)
 	}
 	if got := metricstest.Value(t, reg, "sous_sweeper_lap_seconds", "course=places"); got <= 0 || got > 60 {
-		t.Errorf("a lap took %g s", got)
+		t.Errorf("sous_sweeper_lap_seconds: got %g, want more than 0 and at most 60", got)
 	}
 	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
 	done := make(chan struct{})
@@ -51,11 +51,11 @@ func TestSweeperIsMeasured(t *testing.T) {
 		time.Sleep(time.Millisecond) // between two looks
 	}
 	if ctx.Err() != nil {
-		t.Error("no round was counted")
+		t.Error("sous_loop_rounds_total: got no round, want one")
 	}
 	stop()
 	<-done
 	if _, err := sweeper.New(store, brokerOn(t, store), sweeper.Config{Metrics: reg}, zap.NewNop()); err == nil {
-		t.Error("another sweeper took the same registry")
+		t.Error("New with a registry that has a sweeper's metrics: got no error, want one")
 	}
 }

@@ -5,46 +5,48 @@ import (
 	"time"
 )
 
-// course is a way over part of the store that is gone lap after lap, in pieces.
-type course interface {
-	// piece goes on, for about so many reads, and adds what it did to total.
-	piece(ctx context.Context, now time.Time, reads int, total *Counts) (piece, error)
-	// stop lets go of what the course holds. Another piece begins a new lap.
+// walker goes over part of the store again and again. One time over all of it is a pass; a
+// pass is done in chunks.
+type walker interface {
+	// chunk continues the pass, for about the given number of reads, and adds what it did to
+	// total. With the first chunk after the end of a pass another pass begins.
+	chunk(ctx context.Context, now time.Time, reads int, total *Counts) (chunk, error)
+	// stop ends the pass and releases what the walker holds.
 	stop()
 }
 
-// piece is part of a lap.
-type piece struct {
+// chunk describes a part of a pass that was done.
+type chunk struct {
 	reads int  // that it took
-	busy  bool // the store is in use there, or something was mended
-	end   bool // of the lap
+	busy  bool // the store is in use there, or something was repaired
+	end   bool // it was the last one of the pass
 }
 
-// lap is how far a course has come, and how fast it goes.
-type lap struct {
+// progress is how far a walker's pass has come, and how fast it goes.
+type progress struct {
 	name   string
-	course course
-	share  int // of a step's reads, among all courses'
+	walker walker
+	share  int // of a step's reads; the shares of all walkers sum up to the whole
 
-	under bool // a lap is under way
-	began time.Time
-	start time.Time // the same by the process's own clock
-	found bool      // it was busy somewhere
-	idle  bool      // the lap before it was nowhere
-	rest  time.Time // nothing is to be done before that, where it is idle
+	running    bool      // a pass is under way
+	began      time.Time // when the pass began, by the time that RunOnce was given
+	clock      time.Time // the same moment by the process's own clock
+	found      bool      // a chunk of this pass was busy
+	idle       bool      // no chunk of the pass before was
+	pauseUntil time.Time // of an idle walker
 }
 
-// ready says whether a piece may be done at now, and begins a new lap if the one before
-// is over and began at least least ago.
-func (l *lap) ready(now time.Time, least time.Duration) bool {
-	if l.idle && now.Before(l.rest) {
+// ready reports whether a chunk may be done at now. It begins a new pass if none is under way
+// and the last one began at least interval ago.
+func (p *progress) ready(now time.Time, interval time.Duration) bool {
+	if p.idle && now.Before(p.pauseUntil) {
 		return false
 	}
-	if !l.under {
-		if now.Sub(l.began) < least {
+	if !p.running {
+		if now.Sub(p.began) < interval {
 			return false
 		}
-		l.under, l.began, l.start, l.found = true, now, time.Now(), false
+		p.running, p.began, p.clock, p.found = true, now, time.Now(), false
 	}
 	return true
 }

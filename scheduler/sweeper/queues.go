@@ -8,14 +8,14 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// queueVisitor finds a tenant's queues of which nobody knows that something is due
-// there, and entries of their sets that do not belong there.
+// queueVisitor looks at a tenant's queues: for work that is due in a queue and not marked in
+// the due sets, and for entries of jobs that belong elsewhere.
 type queueVisitor struct {
 	s        *Sweeper
 	repairer *queue.Repairer
 }
 
-func (v *queueVisitor) visit(ctx context.Context, at storage.FunctionPath, now time.Time, reads int, total *Counts) (piece, error) {
+func (v *queueVisitor) visit(ctx context.Context, at storage.FunctionPath, now time.Time, reads int, total *Counts) (chunk, error) {
 	look, err := v.repairer.Queues(ctx, at.Tenant, now.UnixMilli(), reads)
-	return v.s.note(look, total), err
+	return v.s.record(look, total), err
 }

@@ -31,7 +31,7 @@ func (b *repairBench) dropped(set, id string) func() {
 	return func() {
 		b.t.Helper()
 		if err := b.client().ZScore(b.t.Context(), set, id).Err(); err != redis.Nil { //nolint:errorlint // never wrapped
-			b.t.Errorf("%s still holds %s: %v", set, id, err)
+			b.t.Errorf("set %s: got job %s (%v), want it removed", set, id, err)
 		}
 	}
 }
@@ -40,7 +40,7 @@ func (b *repairBench) holds(set, id string) func() {
 	return func() {
 		b.t.Helper()
 		if err := b.client().ZScore(b.t.Context(), set, id).Err(); err != nil {
-			b.t.Errorf("%s does not hold %s: %v", set, id, err)
+			b.t.Errorf("set %s: job %s not found (%v), want it there", set, id, err)
 		}
 	}
 }
@@ -80,7 +80,7 @@ var leftovers = map[string]leftover{
 		b.must(b.client().ZAdd(b.t.Context(), key, redis.Z{Score: float64(b.now() + 86_400_000), Member: member}).Err())
 		return func() {
 			if at := b.client().ZScore(b.t.Context(), key, member).Val(); int64(at) != 1_760_000_000_000+3_600_000 {
-				b.t.Errorf("due at %.0f", at)
+				b.t.Errorf("queue due at %.0f, want at its first job", at)
 			}
 		}
 	}},
@@ -119,7 +119,7 @@ var leftovers = map[string]leftover{
 		b.must(b.client().SRem(b.t.Context(), list, home+"/"+emails).Err())
 		return func() {
 			if ok := b.client().SIsMember(b.t.Context(), list, home+"/"+emails).Val(); !ok || b.fetch(emails).ID != id {
-				b.t.Error("the queue is not listed")
+				b.t.Error("list of queues: got no entry of the queue, want one")
 			}
 		}
 	}},
@@ -130,8 +130,9 @@ var leftovers = map[string]leftover{
 		b.must(b.client().Del(b.t.Context(), b.store.JobKeys(b.tenant).Dependents(first)).Err())
 		b.ack(b.fetch(emails))
 		return func() {
-			if b.tend(emails); b.state(second) != api.JobPending {
-				b.t.Errorf("the job is %s", b.state(second))
+			b.tend(emails)
+			if b.state(second) != api.JobPending {
+				b.t.Errorf("job %s: got state %s, want %s", second, b.state(second), api.JobPending)
 			}
 		}
 	}},
@@ -142,8 +143,9 @@ var leftovers = map[string]leftover{
 		b.must(b.client().Del(b.t.Context(), b.store.JobKeys(b.tenant).Dependents(first)).Err())
 		b.must(b.Delete(b.t.Context(), b.tenant, first))
 		return func() {
-			if b.tend(emails); b.state(second) != api.JobPending {
-				b.t.Errorf("the job is %s", b.state(second))
+			b.tend(emails)
+			if b.state(second) != api.JobPending {
+				b.t.Errorf("job %s: got state %s, want %s", second, b.state(second), api.JobPending)
 			}
 		}
 	}},
@@ -153,7 +155,7 @@ var leftovers = map[string]leftover{
 		b.must(b.client().HSet(b.t.Context(), b.store.JobKeys(b.tenant).Batch(batch.ID)+":meta", "sealed", "1").Err())
 		return func() {
 			if b.state(batch.CallbackID) != api.JobPending {
-				b.t.Errorf("the callback is %q", b.state(batch.CallbackID))
+				b.t.Errorf("callback of the batch: got state %q, want %s", b.state(batch.CallbackID), api.JobPending)
 			}
 		}
 	}},
@@ -205,7 +207,7 @@ func mendLeftovers(t *testing.T, cfg storage.Config, names []string) {
 			b := newRepairBench(t, cfg)
 			sound := l.make(b)
 			sweepers := b.sweepers(2)
-			got := b.lap(sweepers)
+			got := b.pass(sweepers)
 			if want := map[bool]kinds{true: l.want, false: {}}[l.soon]; !got.equal(want) {
 				t.Errorf("at first sight %v were repaired, want %v", got, want)
 			}
@@ -218,9 +220,9 @@ func mendLeftovers(t *testing.T, cfg storage.Config, names []string) {
 			}
 			sound()
 			if again := b.sweep(b.sweepers(1)); len(again) > 0 {
-				t.Errorf("a second sweep repaired %v", again)
+				t.Errorf("second sweep: got repairs %v, want none", again)
 			}
-			b.must(b.client().SRem(t.Context(), "cs:tenants", b.tenant).Err()) // it makes the next one's laps no longer
+			b.must(b.client().SRem(t.Context(), "cs:tenants", b.tenant).Err()) // keeps the passes of the next test short
 		})
 	}
 }
@@ -261,7 +263,7 @@ func TestSweepersLeaveWhatIsSound(t *testing.T) {
 		}
 		a, err := activations.New(b.store).Get(t.Context(), b.tenant, waiting.ActivationID)
 		if err != nil || a.Status != api.StatusQueued {
-			t.Errorf("an activation whose job waits: %+v %v", a, err)
+			t.Errorf("activation whose job waits: got %+v, %v, want it queued", a, err)
 		}
 	})
 }
@@ -296,13 +298,13 @@ func TestSweepersLeaveWhatIsUnderWay(t *testing.T) {
 		sweepers := b.sweepers(1)
 		for range 2 {
 			b.advance(20 * time.Second)
-			if got := b.lap(sweepers); len(got) > 0 {
+			if got := b.pass(sweepers); len(got) > 0 {
 				t.Errorf("%v were repaired", got)
 			}
 		}
 		b.advance(time.Minute)
 		want := kinds{queue.RepairWaiting: 1, queue.RepairUnfinished: 1, queue.RepairJobless: 1}
-		if got := b.lap(sweepers); !got.equal(want) {
+		if got := b.pass(sweepers); !got.equal(want) {
 			t.Errorf("a minute later %v were repaired, want %v", got, want)
 		}
 	})

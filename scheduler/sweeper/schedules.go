@@ -17,26 +17,27 @@ import (
 
 // The kinds of repairs of schedules, as metrics name them.
 const (
-	repairScheduleIndex  = "schedule_index"     // a name in the list was no schedule's
-	repairScheduleDue    = "schedule_due"       // a schedule was due at another moment than its next tick, or its change was cut short
-	repairScheduleMark   = "schedule_in_flight" // a job that had ended, or is not, was in flight
-	repairScheduleTenant = "schedule_tenant"    // a tenant's schedules were in no due set, or too late
+	repairScheduleIndex  = "schedule_index"     // the index named a schedule that does not exist
+	repairScheduleDue    = "schedule_due"       // a schedule was not due at its next tick, or its change was interrupted
+	repairScheduleMark   = "schedule_in_flight" // a job was marked as in flight that has ended or does not exist
+	repairScheduleTenant = "schedule_tenant"    // a tenant's schedules were in no due set, or due too late
 )
 
-// scheduleGraceMS is for how long what looks as if a crash had cut it is left alone: the
-// end of a job, or a tick, may be under way.
+// scheduleGraceMS is how long a record must look wrong before it is repaired: the end of a
+// job, or a tick, may be in progress.
 const scheduleGraceMS = 10_000
 
-// scheduleReads is what one schedule costs.
+// scheduleReads is the cost of one schedule.
 const scheduleReads = 4
 
-// scheduleSuspect is something of a schedule that looks wrong.
+// scheduleSuspect is a record of a schedule that looks wrong.
 type scheduleSuspect struct {
 	path storage.SchedulePath
 	kind string
 }
 
-// scheduleVisitor finds schedules whose records, due entries and marks do not agree.
+// scheduleVisitor looks for schedules whose records, due entries and marks of jobs in flight do
+// not agree.
 type scheduleVisitor struct {
 	s         *Sweeper
 	ticker    *scheduler.Ticker
@@ -44,15 +45,15 @@ type scheduleVisitor struct {
 	broker    *queue.Broker
 	floors    storage.Floors
 	suspects  queue.Suspects[scheduleSuspect]
-	suspected bool // something is to be looked at again
+	suspected bool // something looked wrong in this chunk
 
-	at    storage.FunctionPath // the namespace under way
-	names []string             // that are left of a page
-	after string               // the page's last name, "" where there is no other
+	at    storage.FunctionPath // the namespace that is visited
+	names []string             // the rest of a page of its schedules
+	after string               // the last name of that page, "" if there is no other page
 }
 
-// visit is a tenant's, or a namespace's.
-func (v *scheduleVisitor) visit(ctx context.Context, at storage.FunctionPath, now time.Time, reads int, total *Counts) (p piece, err error) {
+// visit looks at a tenant as a whole, or at the schedules of a namespace.
+func (v *scheduleVisitor) visit(ctx context.Context, at storage.FunctionPath, now time.Time, reads int, total *Counts) (c chunk, err error) {
 	if at.Namespace == "" {
 		return v.tenant(ctx, at.Tenant, now.UnixMilli(), total)
 	}
@@ -61,7 +62,7 @@ func (v *scheduleVisitor) visit(ctx context.Context, at storage.FunctionPath, no
 	}
 	if len(v.names) == 0 {
 		v.names, v.after, err = v.schedules.Names(ctx, at.Tenant, at.Namespace, v.after, api.MaxPageLimit)
-		return v.ended(piece{reads: 1}), err
+		return v.ended(chunk{reads: 1}), err
 	}
 	n := min(len(v.names), max(1, reads/scheduleReads))
 	paths := make([]storage.SchedulePath, n)
@@ -71,52 +72,54 @@ func (v *scheduleVisitor) visit(ctx context.Context, at storage.FunctionPath, no
 	v.names = v.names[n:]
 	v.suspected = false
 	err = v.look(ctx, paths, now.UnixMilli(), total)
-	return v.ended(piece{reads: scheduleReads * n, busy: v.suspected}), err
+	return v.ended(chunk{reads: scheduleReads * n, busy: v.suspected}), err
 }
 
-// ended is p with whether it was the namespace's last.
-func (v *scheduleVisitor) ended(p piece) piece {
-	if p.end = len(v.names) == 0 && v.after == ""; p.end {
+// ended sets whether c is the last chunk of the namespace.
+func (v *scheduleVisitor) ended(c chunk) chunk {
+	c.end = len(v.names) == 0 && v.after == ""
+	if c.end {
 		v.at = storage.FunctionPath{}
 	}
-	return p
+	return c
 }
 
-// tenant holds the due sets to the tenant's own.
-func (v *scheduleVisitor) tenant(ctx context.Context, tenant string, now int64, total *Counts) (piece, error) {
-	p := piece{reads: 1, end: true}
+// tenant compares the tenant's moment in the due sets with that of its next tick.
+func (v *scheduleVisitor) tenant(ctx context.Context, tenant string, now int64, total *Counts) (chunk, error) {
+	c := chunk{reads: 1, end: true}
 	heads, err := v.schedules.Due(ctx, &v.floors, []string{tenant}, now, 1)
 	if err != nil || len(heads[0]) == 0 {
-		return p, err
+		return c, err
 	}
-	p.reads++
+	c.reads++
 	member := storage.DueSchedulePrefix + tenant
 	score, err := v.s.store.Client().ZScore(ctx, storage.KeyDue(storage.DueShard(member)), member).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
-		return p, storage.Failure(ctx, "read a due set", err)
+		return c, storage.Failure(ctx, "read a due set", err)
 	}
 	at, suspect := heads[0][0].AtMS, scheduleSuspect{path: storage.SchedulePath{Tenant: tenant}, kind: repairScheduleTenant}
-	// A replica that has claimed it brings it back.
+	// A replica that has claimed the tenant settles its next moment when the claim ends.
 	if err == nil && int64(score) <= max(at, now+scheduler.ClaimMS) {
 		v.suspects.Clear(suspect)
-		return p, nil
+		return c, nil
 	}
-	p.busy = true
-	if !v.ripe(suspect, "", now) {
-		return p, nil
+	c.busy = true
+	if !v.overdue(suspect, "", now) {
+		return c, nil
 	}
 	pipe := v.s.store.Client().Pipeline()
 	storage.MarkDue(ctx, pipe, member, at)
 	if _, err := pipe.Exec(ctx); err != nil {
-		return p, storage.Failure(ctx, "mark a tenant", err)
+		return c, storage.Failure(ctx, "mark a tenant", err)
 	}
 	v.broker.DueAt(at)
-	v.mended(total, suspect, "", "its schedules were in no due set")
-	return p, nil
+	v.repaired(total, suspect, "", "its schedules were in no due set, or due too late")
+	return c, nil
 }
 
-// ripe says whether a suspect has looked as how says for long enough, and forgets it then.
-func (v *scheduleVisitor) ripe(what scheduleSuspect, how string, now int64) bool {
+// overdue reports whether a suspect has looked the same, as how says, for scheduleGraceMS. It
+// forgets the suspect then.
+func (v *scheduleVisitor) overdue(what scheduleSuspect, how string, now int64) bool {
 	v.suspected = true
 	if !v.suspects.Ripe(what, how, now, scheduleGraceMS) {
 		return false
@@ -125,7 +128,7 @@ func (v *scheduleVisitor) ripe(what scheduleSuspect, how string, now int64) bool
 	return true
 }
 
-// look holds schedules to their states, their due entries and their jobs.
+// look compares schedules with their states, their due entries and their jobs.
 func (v *scheduleVisitor) look(ctx context.Context, paths []storage.SchedulePath, now int64, total *Counts) error {
 	loaded, err := v.schedules.LoadMany(ctx, paths)
 	if err != nil {
@@ -140,7 +143,7 @@ func (v *scheduleVisitor) look(ctx context.Context, paths []storage.SchedulePath
 		s := &loaded[i]
 		switch {
 		case s.Err != nil:
-			v.s.cannotRead("schedule " + s.Path.Tenant + "/" + s.Path.Namespace + "/" + s.Path.Name)
+			v.s.logUnreadable("schedule " + s.Path.Tenant + "/" + s.Path.Namespace + "/" + s.Path.Name)
 			continue
 		case s.Meta == nil:
 			err = v.dangling(ctx, s, now, total)
@@ -151,47 +154,48 @@ func (v *scheduleVisitor) look(ctx context.Context, paths []storage.SchedulePath
 		if storage.Fatal(ctx, err) {
 			return err
 		}
-		errs = append(errs, err) // one schedule's trouble is no other's
+		errs = append(errs, err) // the other schedules have their turn
 	}
 	return errors.Join(errs...)
 }
 
-// dangling removes what is left of a schedule that is not there.
+// dangling removes what is left of a schedule that does not exist.
 func (v *scheduleVisitor) dangling(ctx context.Context, s *storage.LoadedSchedule, now int64, total *Counts) error {
 	suspect := scheduleSuspect{path: s.Path, kind: repairScheduleIndex}
-	if !v.ripe(suspect, "", now) {
+	if !v.overdue(suspect, "", now) {
 		return nil
 	}
-	switch err := v.schedules.Delete(ctx, s); {
-	case api.ErrorCode(err) == api.CodeStoreConflict: // it has come to be
+	err := v.schedules.Delete(ctx, s)
+	switch {
+	case api.ErrorCode(err) == api.CodeStoreConflict:
+		return nil // it has been created meanwhile
 	case err != nil:
 		return err
-	default:
-		v.mended(total, suspect, "", "the list named a schedule that is not there")
 	}
+	v.repaired(total, suspect, "", "the index named a schedule that does not exist")
 	return nil
 }
 
-// due has the ticker look at a schedule whose due entry is not its next tick, or whose
-// change was cut short.
+// due lets the ticker repair a schedule whose due entry is not its next tick, or whose change
+// was interrupted.
 func (v *scheduleVisitor) due(ctx context.Context, s *storage.LoadedSchedule, entry, now int64, total *Counts) error {
 	suspect := scheduleSuspect{path: s.Path, kind: repairScheduleDue}
 	if entry == s.State.NextTickMS && s.State.Rev == s.Meta.Revision {
 		v.suspects.Clear(suspect)
 		return nil
 	}
-	// Another turn is another matter: it was on its way.
-	if !v.ripe(suspect, strconv.FormatInt(s.State.Turn, 10), now) {
+	// A state of another turn is another suspect: the schedule has moved on since.
+	if !v.overdue(suspect, strconv.FormatInt(s.State.Turn, 10), now) {
 		return nil
 	}
 	if err := v.ticker.Mend(ctx, s.Path, now); err != nil {
 		return err
 	}
-	v.mended(total, suspect, "", "its due entry was not its next tick")
+	v.repaired(total, suspect, "", "its due entry was not its next tick")
 	return nil
 }
 
-// marks takes the first job out of those in flight that has ended, or is not there.
+// marks removes the first of the jobs in flight that has ended, or does not exist, from them.
 func (v *scheduleVisitor) marks(ctx context.Context, s *storage.LoadedSchedule, now int64, total *Counts) error {
 	suspect := scheduleSuspect{path: s.Path, kind: repairScheduleMark}
 	states, err := v.broker.Standing(ctx, s.Path.Tenant, s.InFlight)
@@ -204,19 +208,19 @@ func (v *scheduleVisitor) marks(ctx context.Context, s *storage.LoadedSchedule, 
 		return nil
 	}
 	id := s.InFlight[gone]
-	if !v.ripe(suspect, id, now) {
+	if !v.overdue(suspect, id, now) {
 		return nil
 	}
 	removed, err := v.schedules.Unmark(ctx, s.Path, id)
 	if removed {
-		v.mended(total, suspect, id, "a job that has ended was in flight")
+		v.repaired(total, suspect, id, "a job that has ended was in flight")
 	}
 	return err
 }
 
-// mended counts and logs a repair.
-func (v *scheduleVisitor) mended(total *Counts, what scheduleSuspect, id, reason string) {
-	r := queue.Repair{Kind: what.kind, Tenant: what.path.Tenant, Namespace: what.path.Namespace, Queue: what.path.Name, ID: id, Reason: reason}
-	total.Repairs = append(total.Repairs, r)
-	v.s.mended(r)
+// repaired counts and logs a repair.
+func (v *scheduleVisitor) repaired(total *Counts, what scheduleSuspect, id, reason string) {
+	v.s.repaired(queue.Repair{
+		Kind: what.kind, Tenant: what.path.Tenant, Namespace: what.path.Namespace, Queue: what.path.Name, ID: id, Reason: reason,
+	}, total)
 }

@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// shortCourse ends after so many reads, of one each.
-type shortCourse struct{ left, read int }
+// shortWalker makes a pass of left chunks, of one read each.
+type shortWalker struct{ left, read int }
 
-func (c *shortCourse) piece(context.Context, time.Time, int, *Counts) (piece, error) {
+func (c *shortWalker) chunk(context.Context, time.Time, int, *Counts) (chunk, error) {
 	c.left--
 	c.read++
-	return piece{reads: 1, end: c.left == 0}, nil
+	return chunk{reads: 1, end: c.left == 0}, nil
 }
 
-func (*shortCourse) stop() {}
+func (*shortWalker) stop() {}
 
-// What one course leaves of a step's reads is for the others, wherever they stand, and a
-// step takes no more than its reads.
-func TestCoursesShareWhatOneLeaves(t *testing.T) {
+// TestWalkersShareReads: the reads that one walker does not need are for the others, and a step
+// takes no more than its reads.
+func TestWalkersShareReads(t *testing.T) {
 	t.Parallel()
 	const reads = 100
 	for name, left := range map[string][3]int{
@@ -29,27 +29,27 @@ func TestCoursesShareWhatOneLeaves(t *testing.T) {
 	} {
 		cfg, err := Config{Reads: reads}.withDefaults()
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("withDefaults: %v", err)
 		}
 		s := &Sweeper{cfg: cfg, metrics: newSweepMetrics()}
-		var courses [3]*shortCourse
-		for i := range courses {
-			courses[i] = &shortCourse{left: left[i]}
-			s.laps = append(s.laps, &lap{name: "lap", share: 1, course: courses[i]})
+		var walkers [3]*shortWalker
+		for i := range walkers {
+			walkers[i] = &shortWalker{left: left[i]}
+			s.routes = append(s.routes, &progress{name: "walker", share: 1, walker: walkers[i]})
 		}
 		if _, err := s.RunOnce(t.Context(), time.UnixMilli(1e12)); err != nil {
-			t.Fatal(err)
+			t.Fatalf("RunOnce: %v", err)
 		}
 		total := 0
-		for i, c := range courses {
+		for i, c := range walkers {
 			total += c.read
 			if c.read < min(left[i], reads/3) {
-				t.Errorf("%s: course %d had %d reads, less than its share", name, i, c.read)
+				t.Errorf("%s: got %d reads for walker %d, want its share, at least %d", name, c.read, i, min(left[i], reads/3))
 			}
 		}
 		// Each may begin one more than its share.
-		if total < reads || total > reads+len(courses) {
-			t.Errorf("%s: %d of %d reads were taken", name, total, reads)
+		if total < reads || total > reads+len(walkers) {
+			t.Errorf("%s: got %d reads taken, want %d, or one more for each walker", name, total, reads)
 		}
 	}
 }

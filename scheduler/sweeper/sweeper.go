@@ -20,107 +20,100 @@ import (
 	"github.com/codesous/sous/storage/documents"
 )
 
-// Config is how fast a Sweeper works; zero values mean the default.
+// Config adjusts a Sweeper. A zero value means the default.
 type Config struct {
-	// Interval between steps (default 1 s).
+	// Interval is the time between two steps. Default: 1 s.
 	Interval time.Duration
-	// Reads that one step may spend (default 500).
+	// Reads bounds the commands of the store that one step may cost. Default: 500.
 	Reads int
-	// IdleInterval is the least time for each read once a whole lap has found
-	// nothing, until something is found or the store fails (default 600 ms).
+	// IdleInterval is the shortest time for each read after a whole pass has found nothing,
+	// until something is found or the store fails. Default: 600 ms.
 	IdleInterval time.Duration
-	// Lap is the least time from the start of one lap to the start of the next
-	// (default 5 s), so that a small store stays quiet.
-	Lap time.Duration
-	// Metrics is where the sweeper's metrics are exported (default: nowhere).
+	// PassInterval is the shortest time from the start of one pass to the start of the next,
+	// which keeps a sweeper of a small store quiet. Default: 5 s.
+	PassInterval time.Duration
+	// Metrics exports the sweeper's metrics. Default: they are not exported.
 	Metrics prometheus.Registerer
 }
 
 func (c Config) withDefaults() (Config, error) {
-	if c.Interval < 0 || c.Reads < 0 || c.IdleInterval < 0 || c.Lap < 0 {
-		return c, errors.New("scheduler: a sweeper's settings are not negative")
+	if c.Interval < 0 || c.Reads < 0 || c.IdleInterval < 0 || c.PassInterval < 0 {
+		return c, errors.New("sweeper: the settings must not be negative")
 	}
-	if c.Interval == 0 {
-		c.Interval = time.Second
-	}
-	if c.Reads == 0 {
-		c.Reads = 500
-	}
-	if c.IdleInterval == 0 {
-		c.IdleInterval = 600 * time.Millisecond
-	}
-	if c.Lap == 0 {
-		c.Lap = 5 * time.Second
-	}
+	c.Interval = cmp.Or(c.Interval, time.Second)
+	c.Reads = cmp.Or(c.Reads, 500)
+	c.IdleInterval = cmp.Or(c.IdleInterval, 600*time.Millisecond)
+	c.PassInterval = cmp.Or(c.PassInterval, 5*time.Second)
 	return c, nil
 }
 
-// Counts is what one step did.
+// Counts is the work of one step.
 type Counts struct {
-	Tenants, Functions int // visited
-	Expired            int // documents, removed
-	activations.SweepCounts
-	// Repairs are those of queues, jobs, batches, asynchronous activations and documents.
+	Tenants, Functions  int // visited
+	Expired             int // documents that had expired and were removed
+	activations.SweepCounts     // synchronous activations
+	// Repairs are those of queues, jobs, batches, asynchronous activations, schedules and
+	// documents.
 	Repairs []queue.Repair
 }
 
-// Sweeper finds what a crash left behind and nobody has come upon since, and mends
-// it. It goes over the store in three courses, one through all tenants, namespaces and
-// functions, one through all documents, one through all jobs, lap after lap, a bounded
-// number of reads a step. Where a lap found nothing it goes slowly.
+// Sweeper goes over the whole store again and again, a bounded number of reads a step, on
+// three routes: all tenants with their namespaces and functions, all documents, and all jobs.
+// A route on which a whole pass found nothing is followed slowly.
 type Sweeper struct {
-	store   *storage.Store
-	cfg     Config
-	logger  *zap.Logger
-	metrics *sweepMetrics
-	laps    []*lap
-	told    told
+	store      *storage.Store
+	cfg        Config
+	logger     *zap.Logger
+	metrics    *sweepMetrics
+	routes     []*progress
+	unreadable logged
 }
 
-// New makes a sweeper over store, in which broker keeps its jobs. A setting
-// below zero is refused, and a registry that has a sweeper's metrics.
+// New returns a Sweeper over store, in which broker keeps its jobs. It refuses a negative
+// setting, and a registry that has a sweeper's metrics already.
 func New(store *storage.Store, broker *queue.Broker, cfg Config, logger *zap.Logger) (*Sweeper, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	measured := newSweepMetrics()
-	if err := measured.register(cfg.Metrics); err != nil {
-		return nil, fmt.Errorf("scheduler: %w", err)
+	s := &Sweeper{store: store, cfg: cfg, logger: logger, metrics: newSweepMetrics()}
+	if err := s.metrics.register(cfg.Metrics); err != nil {
+		return nil, fmt.Errorf("sweeper: %w", err)
 	}
-	s := &Sweeper{store: store, cfg: cfg, logger: logger, metrics: measured}
-	repairer := broker.NewRepairer()
-	// What it mends is the sweeper's to count and to log.
+	// The sweeper itself counts and logs what this ticker repairs.
 	ticker, err := scheduler.NewTicker(store, broker, nil, zap.NewNop())
 	if err != nil {
 		return nil, err
 	}
-	s.laps = []*lap{
-		{name: "places", share: 3, course: s.places(broker, repairer, ticker)},
-		{name: "documents", share: 1, course: &documentCourse{s: s, documents: documents.NewRepository(s.store), tenants: storage.NewTenants(s.store)}},
-		{name: "jobs", share: 1, course: &jobCourse{s: s, repairer: repairer}},
+	repairer := broker.NewRepairer()
+	tenants := storage.NewTenants(store)
+	s.routes = []*progress{
+		{name: "places", share: 3, walker: s.tenantWalker(tenants, broker, repairer, ticker)},
+		{name: "documents", share: 1, walker: &documentWalker{s: s, documents: documents.NewRepository(store), tenants: tenants}},
+		{name: "jobs", share: 1, walker: &jobWalker{s: s, repairer: repairer}},
 	}
 	return s, nil
 }
 
-// places is the course through the tenants, with all who visit them.
-func (s *Sweeper) places(broker *queue.Broker, repairer *queue.Repairer, ticker *scheduler.Ticker) *placeCourse {
+// tenantWalker returns the walker over tenants, with its visitors.
+func (s *Sweeper) tenantWalker(tenants *storage.Tenants, broker *queue.Broker, repairer *queue.Repairer, ticker *scheduler.Ticker) *tenantWalker {
 	schedules := &scheduleVisitor{s: s, ticker: ticker, schedules: storage.NewSchedules(s.store), broker: broker}
-	return &placeCourse{
-		tenants:     storage.NewTenants(s.store),
+	return &tenantWalker{
+		tenants:     tenants,
 		ofTenant:    []visitor{&queueVisitor{s, repairer}, schedules},
 		ofNamespace: []visitor{schedules},
 		ofFunction:  []visitor{&activationVisitor{s, activations.New(s.store), repairer}},
 	}
 }
 
-// Run steps until ctx ends. A failed step is logged and tried again.
+// Run calls RunOnce at each interval until ctx ends. It logs the first of several failures in
+// a row.
 func (s *Sweeper) Run(ctx context.Context) {
 	tick := time.NewTicker(s.cfg.Interval)
 	defer tick.Stop()
 	defer func() {
-		for _, l := range s.laps {
-			l.course.stop()
+		for _, r := range s.routes {
+			r.walker.stop()
 		}
 	}()
 	failing := false
@@ -133,77 +126,84 @@ func (s *Sweeper) Run(ctx context.Context) {
 			_, err := s.RunOnce(ctx, s.store.Now())
 			s.metrics.loop.Round(began, err)
 			if err != nil && ctx.Err() == nil && !failing {
-				s.logger.Warn("the sweeper cannot work", zap.Error(err))
+				s.logger.Warn("a step of the sweeper failed; the next one tries again", zap.Error(err))
 			}
 			failing = err != nil
 		}
 	}
 }
 
-// RunOnce takes one step at the given time: each course goes on where it stopped,
-// until the reads are spent or its lap is over. What cannot be looked at keeps nothing
-// else from it; when the store fails, all courses are hurried again, since it may have
-// lost the end of what it did. It is not safe for concurrent use.
+// RunOnce takes one step at the given time: each route is continued where it was left, until
+// its share of the reads is spent or its pass has ended; the remaining reads then go to the
+// routes that have more to do. An error in one record does not keep the step from the
+// others. When the store fails, no route is idle any more: the store may have lost its last
+// writes. RunOnce returns what it did and the first error, and is not safe for concurrent use.
 func (s *Sweeper) RunOnce(ctx context.Context, now time.Time) (total Counts, err error) {
-	spent, shares := 0, 0
-	for _, l := range s.laps {
-		shares += l.share
+	shares := 0
+	for _, r := range s.routes {
+		shares += r.share
 	}
-	step := func(l *lap, budget int) (more bool) {
-		n, failed := s.advance(ctx, l, now, budget, s.cfg.IdleInterval*time.Duration(shares)/time.Duration(l.share), &total)
-		spent += n
-		if err = cmp.Or(err, failed); storage.Fatal(ctx, failed) {
-			for _, l := range s.laps {
-				l.idle = false
-			}
-			return false
-		}
-		return true
+	step := &step{s: s, now: now, shares: shares, total: &total}
+	for _, r := range s.routes {
+		step.advance(ctx, r, s.cfg.Reads*r.share/shares+1)
 	}
-	goesOn := true
-	for _, l := range s.laps {
-		if goesOn {
-			goesOn = step(l, s.cfg.Reads*l.share/shares+1)
-		}
-	}
-	// What is left of the reads is for whoever has more to do.
-	for _, l := range s.laps {
-		if left := s.cfg.Reads - spent; goesOn && left > 0 && l.under && !l.idle {
-			goesOn = step(l, left)
+	for _, r := range s.routes {
+		if left := s.cfg.Reads - step.spent; left > 0 && r.running && !r.idle {
+			step.advance(ctx, r, left)
 		}
 	}
 	s.metrics.swept(total)
-	return total, cmp.Or(err, ctx.Err())
+	return total, cmp.Or(step.err, ctx.Err())
 }
 
-// advance takes a lap's share of a step, and says how many reads it took; quiet is the
-// least time for each of them where the lap is idle.
-func (s *Sweeper) advance(ctx context.Context, l *lap, now time.Time, budget int, quiet time.Duration, total *Counts) (spent int, failed error) {
-	if !l.ready(now, s.cfg.Lap) {
-		return 0, nil
+// step is one call of RunOnce.
+type step struct {
+	s      *Sweeper
+	now    time.Time
+	shares int // the sum of all routes' shares
+	total  *Counts
+	spent  int   // reads
+	err    error // the first one
+	failed bool  // the store failed, which ends the step
+}
+
+// advance continues a route for about budget reads.
+func (t *step) advance(ctx context.Context, r *progress, budget int) {
+	if t.failed || !r.ready(t.now, t.s.cfg.PassInterval) {
+		return
 	}
-	slow := l.idle
+	spent := 0
+	defer func() { t.spent += spent }()
+	slow := r.idle
 	if slow {
 		budget = 1
 	}
 	for spent < budget && ctx.Err() == nil {
-		p, err := l.course.piece(ctx, now, budget-spent, total)
-		spent += max(1, p.reads)
-		if p.busy {
-			l.found, l.idle = true, false
+		c, err := r.walker.chunk(ctx, t.now, budget-spent, t.total)
+		spent += max(1, c.reads)
+		if c.busy {
+			r.found, r.idle = true, false
 		}
-		failed = cmp.Or(failed, err)
+		t.err = cmp.Or(t.err, err)
 		if storage.Fatal(ctx, err) {
-			return spent, err
+			t.fail()
+			return
 		}
-		if p.end {
-			s.metrics.lap.WithLabelValues(l.name).Set(time.Since(l.start).Seconds())
-			l.under, l.idle = false, !l.found
+		if c.end {
+			t.s.metrics.pass.WithLabelValues(r.name).Set(time.Since(r.clock).Seconds())
+			r.running, r.idle = false, !r.found
 			break
 		}
 	}
 	if slow {
-		l.rest = now.Add(time.Duration(spent) * quiet)
+		r.pauseUntil = t.now.Add(time.Duration(spent) * t.s.cfg.IdleInterval * time.Duration(t.shares) / time.Duration(r.share))
 	}
-	return spent, failed
+}
+
+// fail ends the step because the store failed.
+func (t *step) fail() {
+	t.failed = true
+	for _, r := range t.s.routes {
+		r.idle = false
+	}
 }

@@ -24,8 +24,8 @@ import (
 	"github.com/codesous/sous/storage/storagetest"
 )
 
-// fill makes functions with some activations each, all of which began an hour
-// ago and say running.
+// fill creates functions with some activations each, all of which began an hour
+// ago and are recorded as running.
 func fill(t *testing.T, s *storage.Store, tenant string, functions, runs int, now time.Time) (ids []string) {
 	t.Helper()
 	began := now.Add(-time.Hour).UnixMilli()
@@ -35,7 +35,7 @@ func fill(t *testing.T, s *storage.Store, tenant string, functions, runs int, no
 			Tenant: tenant, Namespace: "default", Name: name, Runtime: api.RuntimeJS, CreatedAtMS: began,
 		})
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("Create: %v", err)
 		}
 		for n := range runs {
 			id := uuid.NewString()
@@ -44,7 +44,7 @@ func fill(t *testing.T, s *storage.Store, tenant string, functions, runs int, no
 				StartMS: began + int64(n), DeadlineMS: began + 3000, Attempt: 1,
 			}})
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("Start: %v", err)
 			}
 			ids = append(ids, id)
 		}
@@ -69,7 +69,7 @@ func brokerOn(t *testing.T, s *storage.Store) *queue.Broker {
 	t.Helper()
 	b, err := queue.New(t.Context(), s, queue.Config{})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("New: %v", err)
 	}
 	t.Cleanup(b.Close)
 	return b
@@ -77,11 +77,11 @@ func brokerOn(t *testing.T, s *storage.Store) *queue.Broker {
 
 func sweeperOn(t *testing.T, s *storage.Store, cfg sweeper.Config) *sweeper.Sweeper {
 	t.Helper()
-	sweeper, err := sweeper.New(s, brokerOn(t, s), cfg, zap.NewNop())
+	sw, err := sweeper.New(s, brokerOn(t, s), cfg, zap.NewNop())
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("New: %v", err)
 	}
-	return sweeper
+	return sw
 }
 
 func TestSweeperEndsLostActivations(t *testing.T) {
@@ -89,28 +89,28 @@ func TestSweeperEndsLostActivations(t *testing.T) {
 	backends(t, func(t *testing.T, s *storage.Store) {
 		now, tenant := time.Now(), storagetest.Tenant(t)
 		ids := fill(t, s, tenant, 5, 20, now)
-		sweeper := sweeperOn(t, s, sweeper.Config{Reads: 30, Lap: time.Second})
+		sw := sweeperOn(t, s, sweeper.Config{Reads: 30, PassInterval: time.Second})
 		lost, steps := 0, 0
 		for ; lost < len(ids) && steps < 50; steps++ {
-			counts, err := sweeper.RunOnce(t.Context(), now)
+			counts, err := sw.RunOnce(t.Context(), now)
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("RunOnce: %v", err)
 			}
 			if counts.Read > 30 {
-				t.Errorf("a step read %d records, its bound is 30", counts.Read)
+				t.Errorf("RunOnce: got %d records read, want at most 30", counts.Read)
 			}
 			lost += counts.Lost
 			if counts.Functions == 0 {
-				now = now.Add(time.Second) // between laps
+				now = now.Add(time.Second) // between passes
 			}
 		}
 		if lost != len(ids) {
-			t.Errorf("%d of %d lost activations were ended in %d steps", lost, len(ids), steps)
+			t.Errorf("got %d lost activations ended in %d steps, want %d", lost, steps, len(ids))
 		}
 		for _, id := range ids {
 			a, err := activations.New(s).Get(t.Context(), tenant, id)
 			if err != nil || a.Status != api.StatusError || a.Error.Type != api.ErrLost {
-				t.Fatalf("%s: %+v %v", id, a, err)
+				t.Fatalf("Get(%s) = %+v, %v, want it ended as %s", id, a, err, api.ErrLost)
 			}
 		}
 	})
@@ -125,38 +125,38 @@ func TestSweeperPassesWhatItCannotRead(t *testing.T) {
 	ids := fill(t, s, tenant, 3, 2, now)
 	conn, err := net.Dial("tcp", strings.TrimPrefix(server.URL, "redis://"))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Dial: %v", err)
 	}
 	defer func() { _ = conn.Close() }()
 	if _, err := fmt.Fprintf(conn, "SET cs:act:%s:%s:meta {\r\n", tenant, ids[0]); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Fprintf: %v", err)
 	}
 	if answer, err := bufio.NewReader(conn).ReadString('\n'); err != nil || answer != "+OK\r\n" {
-		t.Fatal(answer, err)
+		t.Fatalf("reply of the store = %q, %v, want +OK", answer, err)
 	}
 	core, logs := observer.New(zap.ErrorLevel)
-	sweeper, err := sweeper.New(s, brokerOn(t, s), sweeper.Config{}, zap.New(core))
+	sw, err := sweeper.New(s, brokerOn(t, s), sweeper.Config{}, zap.New(core))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("New: %v", err)
 	}
-	counts, err := sweeper.RunOnce(t.Context(), now)
+	counts, err := sw.RunOnce(t.Context(), now)
 	if err != nil || counts.Lost != 5 || counts.Functions != 3 {
 		t.Errorf("%+v %v, want all that was lost but one", counts, err)
 	}
 	if got := logs.FilterField(zap.String("record", "activation "+tenant+"/"+ids[0])).Len(); got != 1 || logs.Len() != 1 {
-		t.Errorf("logged %+v", logs.All())
+		t.Errorf("log: got %+v, want one line that names activation %s", logs.All(), ids[0])
 	}
 	for day := range time.Duration(3) { // the whole index is swept again each day
-		if _, err := sweeper.RunOnce(t.Context(), now.Add(day*25*time.Hour)); err != nil {
-			t.Fatal(err)
+		if _, err := sw.RunOnce(t.Context(), now.Add(day*25*time.Hour)); err != nil {
+			t.Fatalf("RunOnce: %v", err)
 		}
 	}
 	if logs.Len() != 1 {
-		t.Errorf("logged again: %+v", logs.All())
+		t.Errorf("log after further steps: got %+v, want no line more", logs.All())
 	}
 }
 
-// A lap that is over is not begun again before its time, and goes slowly where the
+// A pass does not begin before its time, and is slow where the
 // one before found nothing: a small store stays quiet. When the store fails, it hurries
 // again.
 func TestSweeperRestsBetweenLaps(t *testing.T) {
@@ -165,12 +165,12 @@ func TestSweeperRestsBetweenLaps(t *testing.T) {
 	s := storagetest.Open(t, storage.Config{URL: server.URL})
 	now := time.Now()
 	fill(t, s, storagetest.Tenant(t), 3, 0, now)
-	sweeper := sweeperOn(t, s, sweeper.Config{Lap: 5 * time.Second, IdleInterval: 1200 * time.Millisecond})
+	sw := sweeperOn(t, s, sweeper.Config{PassInterval: 5 * time.Second, IdleInterval: 1200 * time.Millisecond})
 	visited := func(after time.Duration) (int, error) {
-		counts, err := sweeper.RunOnce(t.Context(), now.Add(after))
+		counts, err := sw.RunOnce(t.Context(), now.Add(after))
 		return counts.Functions, err
 	}
-	// A read takes 2 s of this course's time, and a function three of them, one to come
+	// A read takes 2 s of this route's time, and a function three of them, one to come
 	// to it, and one for each of the tenant, its queues and schedules, and the namespace
 	// and its schedules.
 	at := map[time.Duration]int{
@@ -185,7 +185,7 @@ func TestSweeperRestsBetweenLaps(t *testing.T) {
 	}
 	server.Kill()
 	if _, err := visited(time.Minute); err == nil {
-		t.Error("the store is away, and it swept")
+		t.Error("RunOnce without the store: got no error, want one")
 	}
 	server.Start(t)
 	fill(t, s, storagetest.Tenant(t), 3, 0, now)
@@ -196,9 +196,9 @@ func TestSweeperRestsBetweenLaps(t *testing.T) {
 
 func TestSweeperRefusesBadSettings(t *testing.T) {
 	t.Parallel()
-	for _, cfg := range []sweeper.Config{{Interval: -1}, {Reads: -1}, {IdleInterval: -1}, {Lap: -1}} {
+	for _, cfg := range []sweeper.Config{{Interval: -1}, {Reads: -1}, {IdleInterval: -1}, {PassInterval: -1}} {
 		if _, err := sweeper.New(nil, nil, cfg, zap.NewNop()); err == nil {
-			t.Errorf("%+v is accepted", cfg)
+			t.Errorf("New with %+v: got no error, want one", cfg)
 		}
 	}
 }
@@ -215,13 +215,13 @@ func TestSweeperStartsAndStops(t *testing.T) {
 			server.Kill()
 		}
 		ctx, stop := context.WithCancel(t.Context())
-		sweeper, err := sweeper.New(s, broker, sweeper.Config{Interval: time.Millisecond, Reads: 3, Lap: time.Millisecond}, zap.NewNop())
+		sw, err := sweeper.New(s, broker, sweeper.Config{Interval: time.Millisecond, Reads: 3, PassInterval: time.Millisecond}, zap.NewNop())
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("New: %v", err)
 		}
 		done := make(chan struct{})
 		go func() {
-			sweeper.Run(ctx)
+			sw.Run(ctx)
 			close(done)
 		}()
 		time.AfterFunc(time.Duration(round)*time.Millisecond, stop)

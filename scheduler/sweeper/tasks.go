@@ -16,20 +16,19 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// TaskSweeperConfig is how fast a TaskSweeper works; zero values mean the default.
-type TaskSweeperConfig struct {
-	// Interval between rounds (default api.TaskSweepIntervalMS).
+// TaskConfig adjusts a TaskSweeper. A zero value means the default.
+type TaskConfig struct {
+	// Interval is the time between two rounds. Default: api.TaskSweepIntervalMS.
 	Interval time.Duration
-	// Repairs that one round makes for one tenant; what is left is the next round's
-	// (default 1,000).
+	// Repairs bounds the repairs of one tenant in one round. Default: 1,000.
 	Repairs int
-	// Metrics is where the sweeper's metrics are exported (default: nowhere).
+	// Metrics exports the sweeper's metrics. Default: they are not exported.
 	Metrics prometheus.Registerer
 }
 
-func (c TaskSweeperConfig) withDefaults() (TaskSweeperConfig, error) {
+func (c TaskConfig) withDefaults() (TaskConfig, error) {
 	if c.Interval < 0 || c.Repairs < 0 {
-		return c, errors.New("scheduler: a task sweeper's settings are not negative")
+		return c, errors.New("sweeper: the settings of a task sweeper must not be negative")
 	}
 	if c.Interval == 0 {
 		c.Interval = api.TaskSweepIntervalMS * time.Millisecond
@@ -40,26 +39,26 @@ func (c TaskSweeperConfig) withDefaults() (TaskSweeperConfig, error) {
 	return c, nil
 }
 
-// TaskRepairs repairs the stuck tasks of one tenant: tasks.Tasks.
-type TaskRepairs interface {
+// TaskRepairer repairs the stuck tasks of one tenant. tasks.Tasks implements it.
+type TaskRepairer interface {
 	Sweep(ctx context.Context, tenant string, now int64, limit int) (tasks.Swept, error)
 }
 
-// TaskSweeper finds tasks of which nobody has heard in time, and brings them back to
-// where a worker can find them. A round that finds none costs a command for each
-// tenant that has ever had a task, and one for the set of those.
+// TaskSweeper finds tasks whose workers have not reported in time, and returns them to where a
+// worker can find them. A round that finds none costs one command for each tenant that has
+// ever had a task, and one for the set of those tenants.
 type TaskSweeper struct {
 	tenants *storage.Tenants
-	tasks   TaskRepairs
-	cfg     TaskSweeperConfig
+	tasks   TaskRepairer
+	cfg     TaskConfig
 	logger  *zap.Logger
 	loop    *metrics.Loop
 	repairs *prometheus.CounterVec
 }
 
-// NewTaskSweeper makes a sweeper of the tasks of store's tenants. A setting below
-// zero is refused, and a registry that has a task sweeper's metrics.
-func NewTaskSweeper(store *storage.Store, t TaskRepairs, cfg TaskSweeperConfig, logger *zap.Logger) (*TaskSweeper, error) {
+// NewTaskSweeper returns a sweeper of the tasks of all tenants in store. It refuses a negative
+// setting, and a registry that has a task sweeper's metrics already.
+func NewTaskSweeper(store *storage.Store, t TaskRepairer, cfg TaskConfig, logger *zap.Logger) (*TaskSweeper, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
@@ -68,17 +67,17 @@ func NewTaskSweeper(store *storage.Store, t TaskRepairs, cfg TaskSweeperConfig, 
 		tenants: storage.NewTenants(store), tasks: t, cfg: cfg, logger: logger, loop: metrics.NewLoop("tasks"),
 		repairs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: metrics.Namespace, Name: "sweeper_task_repairs_total",
-			Help: "Stuck tasks that were announced, announced again, or given up, by kind.",
+			Help: "Stuck tasks that were announced, announced again, or failed, by kind.",
 		}, []string{"kind"}),
 	}
 	if err := metrics.Register(cfg.Metrics, s.loop, s.repairs); err != nil {
-		return nil, fmt.Errorf("scheduler: %w", err)
+		return nil, fmt.Errorf("sweeper: %w", err)
 	}
 	return s, nil
 }
 
-// Run makes rounds until ctx ends, the first one at once. A failed one is logged, and
-// what it left is found by the next.
+// Run calls RunOnce at each interval until ctx ends, the first time immediately. It logs the
+// first of several failures in a row; the next round finds what a failed one left.
 func (s *TaskSweeper) Run(ctx context.Context) {
 	tick := time.NewTicker(s.cfg.Interval)
 	defer tick.Stop()
@@ -90,7 +89,7 @@ func (s *TaskSweeper) Run(ctx context.Context) {
 		}
 		s.loop.Round(began, err)
 		if err != nil && !failing {
-			s.logger.Warn("the task sweeper cannot work", zap.Error(err))
+			s.logger.Warn("a round of the task sweeper failed; the next one tries again", zap.Error(err))
 		}
 		failing = err != nil
 		select {
@@ -101,8 +100,9 @@ func (s *TaskSweeper) Run(ctx context.Context) {
 	}
 }
 
-// RunOnce sweeps the tasks of every tenant at the given time. A tenant that cannot be
-// swept keeps no other from it, unless the store does not answer.
+// RunOnce repairs the tasks of every tenant that are stuck at now, and returns what it did. A
+// tenant whose tasks cannot be read does not keep it from the others, unless the store does
+// not answer.
 func (s *TaskSweeper) RunOnce(ctx context.Context, now time.Time) (total tasks.Swept, err error) {
 	var failed error
 	for tenant, err := range s.tenants.WithTasks(ctx) {

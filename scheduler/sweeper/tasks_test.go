@@ -23,12 +23,12 @@ func tasksOver(t *testing.T, s *storage.Store) *tasks.Tasks {
 	t.Helper()
 	broker, err := queue.New(t.Context(), s, queue.Config{})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("New: %v", err)
 	}
 	t.Cleanup(broker.Close)
 	all, err := tasks.New(s, broker, tasks.Config{})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("New: %v", err)
 	}
 	return all
 }
@@ -36,10 +36,10 @@ func tasksOver(t *testing.T, s *storage.Store) *tasks.Tasks {
 func claimed(t *testing.T, all *tasks.Tasks, tenant, id string) {
 	t.Helper()
 	if _, _, err := all.Create(t.Context(), tenant, "email-send", id, api.NewTask{}); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Create: %v", err)
 	}
 	if _, err := all.Claim(t.Context(), tenant, "email-send", id, api.TaskClaim{Worker: "w1"}); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Claim: %v", err)
 	}
 }
 
@@ -54,16 +54,16 @@ func TestTaskSweeperRepairsTasksOfAllTenants(t *testing.T) {
 			claimed(t, all, tenant, "t2")
 		}
 		reg := prometheus.NewRegistry()
-		sweeper, err := sweeper.NewTaskSweeper(s, all, sweeper.TaskSweeperConfig{Metrics: reg, Repairs: 1}, zap.NewNop())
+		sw, err := sweeper.NewTaskSweeper(s, all, sweeper.TaskConfig{Metrics: reg, Repairs: 1}, zap.NewNop())
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("NewTaskSweeper: %v", err)
 		}
 		now := time.Now()
-		if swept, err := sweeper.RunOnce(t.Context(), now); err != nil || swept != (tasks.Swept{}) {
-			t.Errorf("before their time: %+v %v", swept, err)
+		if swept, err := sw.RunOnce(t.Context(), now); err != nil || swept != (tasks.Swept{}) {
+			t.Errorf("RunOnce before tasks are stuck = %+v, %v, want nothing done", swept, err)
 		}
 		for _, want := range []int{3, 3, 0} {
-			swept, err := sweeper.RunOnce(t.Context(), now.Add(api.TaskStuckMS*time.Millisecond+time.Second))
+			swept, err := sw.RunOnce(t.Context(), now.Add(api.TaskStuckMS*time.Millisecond+time.Second))
 			if err != nil || swept.Republished != want {
 				t.Errorf("%+v %v, want %d", swept, err, want)
 			}
@@ -74,7 +74,7 @@ func TestTaskSweeperRepairsTasksOfAllTenants(t *testing.T) {
 		for _, tenant := range tenants {
 			for _, id := range []string{"t1", "t2"} {
 				if task, err := all.Get(t.Context(), tenant, "email-send", id); err != nil || task.State != api.TaskPending || task.Republished != 1 {
-					t.Errorf("%+v %v", task, err)
+					t.Errorf("Get(%s) = %+v, %v, want it pending and republished once", id, task, err)
 				}
 			}
 		}
@@ -100,17 +100,17 @@ func TestTaskSweeperPassesTenants(t *testing.T) {
 			failing[tenant] = errors.New("odd")
 		}
 		reg := prometheus.NewRegistry()
-		sweeper, err := sweeper.NewTaskSweeper(s, failing, sweeper.TaskSweeperConfig{Metrics: reg}, zap.NewNop())
+		sw, err := sweeper.NewTaskSweeper(s, failing, sweeper.TaskConfig{Metrics: reg}, zap.NewNop())
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("NewTaskSweeper: %v", err)
 		}
-		if swept, err := sweeper.RunOnce(t.Context(), time.Now()); err == nil || swept.Read != 3 {
+		if swept, err := sw.RunOnce(t.Context(), time.Now()); err == nil || swept.Read != 3 {
 			t.Errorf("%+v %v, want an error and a look at all three", swept, err)
 		}
 		for tenant := range failing {
 			failing[tenant] = api.Errorf(api.CodeStoreUnavailable, "away")
 		}
-		if swept, err := sweeper.RunOnce(t.Context(), time.Now()); api.ErrorCode(err) != api.CodeStoreUnavailable || swept.Read != 1 {
+		if swept, err := sw.RunOnce(t.Context(), time.Now()); api.ErrorCode(err) != api.CodeStoreUnavailable || swept.Read != 1 {
 			t.Errorf("%+v %v, want the end at the first", swept, err)
 		}
 		if got := metricstest.Value(t, reg, "sous_sweeper_task_repairs_total", "kind=failed"); got != 4 {
@@ -121,9 +121,9 @@ func TestTaskSweeperPassesTenants(t *testing.T) {
 
 func TestTaskSweeperRefusesBadSettings(t *testing.T) {
 	t.Parallel()
-	for _, cfg := range []sweeper.TaskSweeperConfig{{Interval: -1}, {Repairs: -1}} {
+	for _, cfg := range []sweeper.TaskConfig{{Interval: -1}, {Repairs: -1}} {
 		if _, err := sweeper.NewTaskSweeper(nil, repairs{}, cfg, zap.NewNop()); err == nil {
-			t.Errorf("%+v is accepted", cfg)
+			t.Errorf("NewTaskSweeper with %+v: got no error, want one", cfg)
 		}
 	}
 }
@@ -142,14 +142,14 @@ func TestTaskSweeperStartsAndStops(t *testing.T) {
 			server.Kill()
 		}
 		ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
-		sweeper, err := sweeper.NewTaskSweeper(s, all, sweeper.TaskSweeperConfig{Interval: time.Millisecond, Metrics: reg}, zap.NewNop())
+		sw, err := sweeper.NewTaskSweeper(s, all, sweeper.TaskConfig{Interval: time.Millisecond, Metrics: reg}, zap.NewNop())
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("NewTaskSweeper: %v", err)
 		}
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			sweeper.Run(ctx)
+			sw.Run(ctx)
 		}()
 		outcome := "outcome=ok"
 		if round >= 10 {
@@ -159,7 +159,7 @@ func TestTaskSweeperStartsAndStops(t *testing.T) {
 			time.Sleep(time.Millisecond) // between two looks
 		}
 		if ctx.Err() != nil {
-			t.Errorf("round %d: no %s", round, outcome)
+			t.Errorf("round %d: got no outcome %s, want one", round, outcome)
 		}
 		stop()
 		<-done

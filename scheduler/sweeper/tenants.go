@@ -9,81 +9,82 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// visitor looks after what one kind of record left at one kind of place. It is asked
-// again for the same place until its piece is the end there.
+// visitor looks for what crashes left in one kind of record of a tenant, a namespace or a
+// function. It is called again for the same one until its chunk is the end.
 type visitor interface {
-	visit(ctx context.Context, at storage.FunctionPath, now time.Time, reads int, total *Counts) (piece, error)
+	visit(ctx context.Context, at storage.FunctionPath, now time.Time, reads int, total *Counts) (chunk, error)
 }
 
-// walkReads is what it costs to come to a place.
+// walkReads is the cost of finding the next tenant, namespace or function.
 const walkReads = 1
 
-// placeCourse is the course through all tenants, namespaces and functions. At each
-// place all visitors of its kind have their turn.
-type placeCourse struct {
+// tenantWalker goes over all tenants, namespaces and functions, and calls the visitors of
+// each.
+type tenantWalker struct {
 	tenants                           *storage.Tenants
 	ofTenant, ofNamespace, ofFunction []visitor
 
-	next func() (storage.FunctionPath, error, bool) // nil between laps
+	next func() (storage.FunctionPath, error, bool) // nil between passes
 	end  func()
-	at   storage.FunctionPath
-	left []visitor // who have not finished there
+	at   storage.FunctionPath // the function that is visited; a namespace or a tenant where the rest is ""
+	left []visitor            // that have not finished at
 }
 
-func (c *placeCourse) piece(ctx context.Context, now time.Time, reads int, total *Counts) (piece, error) {
-	if len(c.left) == 0 {
-		return c.walk(ctx, total)
+func (w *tenantWalker) chunk(ctx context.Context, now time.Time, reads int, total *Counts) (chunk, error) {
+	if len(w.left) == 0 {
+		return w.walk(ctx, total)
 	}
-	p, err := c.left[0].visit(ctx, c.at, now, reads, total)
+	c, err := w.left[0].visit(ctx, w.at, now, reads, total)
 	if err != nil {
-		err = fmt.Errorf("sweep %s: %w", placeName(c.at), err)
+		err = fmt.Errorf("sweep %s: %w", pathName(w.at), err)
 	}
 	if storage.Fatal(ctx, err) {
-		c.stop()
-		return p, err
+		w.stop()
+		return c, err
 	}
-	if p.end {
-		c.left, p.end = c.left[1:], false
+	if c.end {
+		w.left, c.end = w.left[1:], false
 	}
-	return p, err
+	return c, err
 }
 
-// walk goes on to the next place.
-func (c *placeCourse) walk(ctx context.Context, total *Counts) (piece, error) {
-	if c.next == nil {
-		// The walk outlives the step that begins it.
-		c.next, c.end = iter.Pull2(c.tenants.Walk(context.WithoutCancel(ctx)))
+// walk moves to the next tenant, namespace or function.
+func (w *tenantWalker) walk(ctx context.Context, total *Counts) (chunk, error) {
+	if w.next == nil {
+		// The iterator outlives the step that creates it.
+		w.next, w.end = iter.Pull2(w.tenants.Walk(context.WithoutCancel(ctx)))
 	}
-	at, err, more := c.next()
+	at, err, more := w.next()
 	if err != nil || !more {
-		c.stop()
+		w.stop()
 	}
 	switch {
 	case err != nil:
-		return piece{reads: walkReads, end: true}, fmt.Errorf("walk tenants: %w", err)
+		return chunk{reads: walkReads, end: true}, fmt.Errorf("walk tenants: %w", err)
 	case !more:
-		return piece{reads: walkReads, end: true}, nil
+		return chunk{reads: walkReads, end: true}, nil
 	case at.Namespace == "":
 		total.Tenants++
-		c.left = c.ofTenant
+		w.left = w.ofTenant
 	case at.Function == "":
-		c.left = c.ofNamespace
+		w.left = w.ofNamespace
 	default:
 		total.Functions++
-		c.left = c.ofFunction
+		w.left = w.ofFunction
 	}
-	c.at = at
-	return piece{reads: walkReads}, nil
+	w.at = at
+	return chunk{reads: walkReads}, nil
 }
 
-func (c *placeCourse) stop() {
-	if c.end != nil {
-		c.end()
+func (w *tenantWalker) stop() {
+	if w.end != nil {
+		w.end()
 	}
-	c.next, c.end, c.left = nil, nil, nil
+	w.next, w.end, w.left = nil, nil, nil
 }
 
-func placeName(at storage.FunctionPath) string {
+// pathName names a tenant, a namespace or a function in an error.
+func pathName(at storage.FunctionPath) string {
 	name := "tenant " + at.Tenant
 	if at.Namespace != "" {
 		name += "/" + at.Namespace

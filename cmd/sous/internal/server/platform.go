@@ -174,7 +174,7 @@ func (p *platform) sweepTasks(life context.Context, store *storage.Store, broker
 	if err != nil {
 		return err
 	}
-	sweeps, err := sweeper.NewTaskSweeper(store, repairs, sweeper.TaskSweeperConfig{Metrics: p.metrics}, logger)
+	sweeps, err := sweeper.NewTaskSweeper(store, repairs, sweeper.TaskConfig{Metrics: p.metrics}, logger)
 	if err != nil {
 		return err
 	}
