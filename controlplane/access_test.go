@@ -40,117 +40,117 @@ type row struct {
 
 // accessRows declares who may use each route a second time, independently of the code.
 var accessRows = []row{
-	{"GET /healthz", "-", reachAll, "/healthz", "", ""},
-	{"GET /readyz", "-", reachAll, "/readyz", "", ""},
-	{"GET /docs", "-", reachAll, "/docs", "", ""},
-	{"GET /openapi.json", "-", reachAll, "/openapi.json", "", ""},
-	{"GET /v1/limits", "*", reachAll, "/v1/limits", "", ""},
+	{route: "GET /healthz", roles: "-", reach: reachAll, path: "/healthz", body: "", action: ""},
+	{route: "GET /readyz", roles: "-", reach: reachAll, path: "/readyz", body: "", action: ""},
+	{route: "GET /docs", roles: "-", reach: reachAll, path: "/docs", body: "", action: ""},
+	{route: "GET /openapi.json", roles: "-", reach: reachAll, path: "/openapi.json", body: "", action: ""},
+	{route: "GET /v1/limits", roles: "*", reach: reachAll, path: "/v1/limits", body: "", action: ""},
 
-	{"GET T", "adoiv", reachAll, "T", "", "cs:tenant:read"},
-	{"GET T/namespaces", "adoiv", reachAll, "T/namespaces", "", "cs:tenant:read"},
+	{route: "GET T", roles: "adoiv", reach: reachAll, path: "T", body: "", action: "cs:tenant:read"},
+	{route: "GET T/namespaces", roles: "adoiv", reach: reachAll, path: "T/namespaces", body: "", action: "cs:tenant:read"},
 
-	{"POST N/functions", "ad", reachPath, "N/functions", "{}", "cs:function:create"},
-	{"GET N/functions", "adov", reachPath, "N/functions", "", "cs:function:read"},
-	{"GET F", "adov", reachPath, "F", "", "cs:function:read"},
-	{"DELETE F", "ad", reachPath, "N/functions/ghost", "", "cs:function:delete"},
-	{"POST F:invoke", "adoi", reachPath, "F:invoke", `{"ref":{"alias":"prod"}}`, "cs:function:invoke"},
-	{"PUT F/draft", "ad", reachPath, "F/draft", "{}", "cs:function:draft:upload"},
-	{"POST F/versions", "ad", reachPath, "F/versions", "{}", "cs:function:publish"},
-	{"GET F/versions", "adov", reachPath, "F/versions", "", "cs:function:read"},
-	{"GET F/versions/{version}", "adov", reachPath, "F/versions/1", "", "cs:function:read"},
-	{"GET F/versions/{version}/bundle", "adov", reachPath, "F/versions/1/bundle", "", "cs:function:read"},
-	{"GET F/aliases", "adov", reachPath, "F/aliases", "", "cs:function:read"},
-	{"GET F/aliases/{alias}", "adov", reachPath, "F/aliases/prod", "", "cs:function:read"},
-	{"PUT F/aliases/{alias}", "ado", reachPath, "F/aliases/prod", "{}", "cs:function:alias:set"},
-	{"DELETE F/aliases/{alias}", "ado", reachPath, "F/aliases/ghost", "", "cs:function:alias:set"},
+	{route: "POST N/functions", roles: "ad", reach: reachPath, path: "N/functions", body: "{}", action: "cs:function:create"},
+	{route: "GET N/functions", roles: "adov", reach: reachPath, path: "N/functions", body: "", action: "cs:function:read"},
+	{route: "GET F", roles: "adov", reach: reachPath, path: "F", body: "", action: "cs:function:read"},
+	{route: "DELETE F", roles: "ad", reach: reachPath, path: "N/functions/ghost", body: "", action: "cs:function:delete"},
+	{route: "POST F:invoke", roles: "adoi", reach: reachPath, path: "F:invoke", body: `{"ref":{"alias":"prod"}}`, action: "cs:function:invoke"},
+	{route: "PUT F/draft", roles: "ad", reach: reachPath, path: "F/draft", body: "{}", action: "cs:function:draft:upload"},
+	{route: "POST F/versions", roles: "ad", reach: reachPath, path: "F/versions", body: "{}", action: "cs:function:publish"},
+	{route: "GET F/versions", roles: "adov", reach: reachPath, path: "F/versions", body: "", action: "cs:function:read"},
+	{route: "GET F/versions/{version}", roles: "adov", reach: reachPath, path: "F/versions/1", body: "", action: "cs:function:read"},
+	{route: "GET F/versions/{version}/bundle", roles: "adov", reach: reachPath, path: "F/versions/1/bundle", body: "", action: "cs:function:read"},
+	{route: "GET F/aliases", roles: "adov", reach: reachPath, path: "F/aliases", body: "", action: "cs:function:read"},
+	{route: "GET F/aliases/{alias}", roles: "adov", reach: reachPath, path: "F/aliases/prod", body: "", action: "cs:function:read"},
+	{route: "PUT F/aliases/{alias}", roles: "ado", reach: reachPath, path: "F/aliases/prod", body: "{}", action: "cs:function:alias:set"},
+	{route: "DELETE F/aliases/{alias}", roles: "ado", reach: reachPath, path: "F/aliases/ghost", body: "", action: "cs:function:alias:set"},
 
-	{"GET T/activations", "adoiv", reachQuery, "T/activations?namespace=payments&function=hello", "", "cs:activation:read"},
-	{"GET A", "adoiv", reachRecord, "A", "", "cs:activation:read"},
-	{"GET A/logs", "adoiv", reachRecord, "A/logs", "", "cs:activation:read"},
-	{"POST A:cancel", "ado", reachRecord, "A:cancel", "", "cs:activation:cancel"},
+	{route: "GET T/activations", roles: "adoiv", reach: reachQuery, path: "T/activations?namespace=payments&function=hello", body: "", action: "cs:activation:read"},
+	{route: "GET A", roles: "adoiv", reach: reachRecord, path: "A", body: "", action: "cs:activation:read"},
+	{route: "GET A/logs", roles: "adoiv", reach: reachRecord, path: "A/logs", body: "", action: "cs:activation:read"},
+	{route: "POST A:cancel", roles: "ado", reach: reachRecord, path: "A:cancel", body: "", action: "cs:activation:cancel"},
 
-	{"POST T/keys", "a", reachNothing, "T/keys", "{}", "cs:key:create"},
-	{"GET T/keys", "a", reachNothing, "T/keys", "", "cs:key:read"},
-	{"GET T/keys/{key_id}", "a", reachNothing, "T/keys/key_00000000000000000000000000", "", "cs:key:read"},
-	{"DELETE T/keys/{key_id}", "a", reachNothing, "T/keys/key_00000000000000000000000000", "", "cs:key:revoke"},
-	{"GET T/audit", "ao", reachNothing, "T/audit", "", "cs:audit:read"},
+	{route: "POST T/keys", roles: "a", reach: reachNothing, path: "T/keys", body: "{}", action: "cs:key:create"},
+	{route: "GET T/keys", roles: "a", reach: reachNothing, path: "T/keys", body: "", action: "cs:key:read"},
+	{route: "GET T/keys/{key_id}", roles: "a", reach: reachNothing, path: "T/keys/key_00000000000000000000000000", body: "", action: "cs:key:read"},
+	{route: "DELETE T/keys/{key_id}", roles: "a", reach: reachNothing, path: "T/keys/key_00000000000000000000000000", body: "", action: "cs:key:revoke"},
+	{route: "GET T/audit", roles: "ao", reach: reachNothing, path: "T/audit", body: "", action: "cs:audit:read"},
 
-	{"POST N/queues/{queue}/jobs", "adoiw", reachPath, "N/queues/emails/jobs", "[]", "cs:job:enqueue"},
-	{"GET N/queues/{queue}/jobs", "adoivw", reachPath, "N/queues/emails/jobs", "", "cs:job:read"},
-	{"POST T/jobs:fetch", "adow", reachQuery, "T/jobs:fetch", `{"namespace":"payments","queues":["nothing"],"worker_id":"w1"}`, "cs:job:fetch"},
-	{"POST T/jobs:ack", "adow", reachAll, "T/jobs:ack", `{"acks":[{"id":"` + activationID + `","lease_epoch":1}]}`, "cs:job:settle"},
-	{"POST T/jobs:fail", "adow", reachAll, "T/jobs:fail", `{"fails":[{"id":"` + activationID + `","lease_epoch":1,"error":"x"}]}`, "cs:job:settle"},
-	{"POST T/jobs:heartbeat", "adow", reachAll, "T/jobs:heartbeat", `{"worker_id":"w1","jobs":[{"id":"` + activationID + `","lease_epoch":1}]}`, "cs:job:settle"},
-	{"GET T/jobs/{job_id}", "adoivw", reachJob, "T/jobs/J", "", "cs:job:read"},
-	{"DELETE T/jobs/{job_id}", "ado", reachJob, "T/jobs/J", "", "cs:job:delete"},
-	{"POST T/jobs/{job_id}:retry", "ado", reachJob, "T/jobs/J:retry", "", "cs:job:steer"},
-	{"POST T/jobs/{job_id}:cancel", "ado", reachJob, "T/jobs/C:cancel", "", "cs:job:steer"},
-	{"POST T/jobs/{job_id}:hold", "ado", reachJob, "T/jobs/J:hold", "", "cs:job:steer"},
-	{"POST T/jobs/{job_id}:approve", "ado", reachJob, "T/jobs/J:approve", "", "cs:job:steer"},
-	{"POST T/jobs/{job_id}:reject", "ado", reachJob, "T/jobs/J:reject", "", "cs:job:steer"},
-	{"POST T/jobs/{job_id}:move", "ado", reachJob, "T/jobs/J:move", `{"queue":"others"}`, "cs:job:steer"},
-	{"GET N/queues", "adov", reachPath, "N/queues", "", "cs:queue:read"},
-	{"GET N/queues/{queue}", "adov", reachPath, "N/queues/emails", "", "cs:queue:read"},
-	{"PATCH N/queues/{queue}", "ado", reachPath, "N/queues/emails", "{}", "cs:queue:configure"},
-	{"DELETE N/queues/{queue}", "ado", reachPath, "N/queues/ghost", "", "cs:queue:delete"},
-	{"POST N/queues/{queue}:clear", "ado", reachPath, "N/queues/ghost:clear", "", "cs:queue:clear"},
-	{"POST N/queues/{queue}:drain", "ado", reachPath, "N/queues/ghost:drain", "", "cs:queue:configure"},
-	{"POST N/queues/{queue}:resume", "ado", reachPath, "N/queues/ghost:resume", "", "cs:queue:configure"},
-	{"POST N/queues/{queue}:redrive", "ado", reachPath, "N/queues/ghost:redrive", "", "cs:job:steer"},
-	{"POST N/batches", "ad", reachPath, "N/batches", `{"callback":{}}`, "cs:batch:create"},
-	{"GET N/batches/{batch_id}", "adov", reachPath, "N/batches/" + activationID, "", "cs:batch:read"},
-	{"POST N/batches/{batch_id}:seal", "ad", reachPath, "N/batches/" + activationID + ":seal", "", "cs:batch:seal"},
-	{"GET T/workers", "adov", reachAll, "T/workers", "", "cs:worker:read"},
+	{route: "POST N/queues/{queue}/jobs", roles: "adoiw", reach: reachPath, path: "N/queues/emails/jobs", body: "[]", action: "cs:job:enqueue"},
+	{route: "GET N/queues/{queue}/jobs", roles: "adoivw", reach: reachPath, path: "N/queues/emails/jobs", body: "", action: "cs:job:read"},
+	{route: "POST T/jobs:fetch", roles: "adow", reach: reachQuery, path: "T/jobs:fetch", body: `{"namespace":"payments","queues":["nothing"],"worker_id":"w1"}`, action: "cs:job:fetch"},
+	{route: "POST T/jobs:ack", roles: "adow", reach: reachAll, path: "T/jobs:ack", body: `{"acks":[{"id":"` + activationID + `","lease_epoch":1}]}`, action: "cs:job:settle"},
+	{route: "POST T/jobs:fail", roles: "adow", reach: reachAll, path: "T/jobs:fail", body: `{"fails":[{"id":"` + activationID + `","lease_epoch":1,"error":"x"}]}`, action: "cs:job:settle"},
+	{route: "POST T/jobs:heartbeat", roles: "adow", reach: reachAll, path: "T/jobs:heartbeat", body: `{"worker_id":"w1","jobs":[{"id":"` + activationID + `","lease_epoch":1}]}`, action: "cs:job:settle"},
+	{route: "GET T/jobs/{job_id}", roles: "adoivw", reach: reachJob, path: "T/jobs/J", body: "", action: "cs:job:read"},
+	{route: "DELETE T/jobs/{job_id}", roles: "ado", reach: reachJob, path: "T/jobs/J", body: "", action: "cs:job:delete"},
+	{route: "POST T/jobs/{job_id}:retry", roles: "ado", reach: reachJob, path: "T/jobs/J:retry", body: "", action: "cs:job:steer"},
+	{route: "POST T/jobs/{job_id}:cancel", roles: "ado", reach: reachJob, path: "T/jobs/C:cancel", body: "", action: "cs:job:steer"},
+	{route: "POST T/jobs/{job_id}:hold", roles: "ado", reach: reachJob, path: "T/jobs/J:hold", body: "", action: "cs:job:steer"},
+	{route: "POST T/jobs/{job_id}:approve", roles: "ado", reach: reachJob, path: "T/jobs/J:approve", body: "", action: "cs:job:steer"},
+	{route: "POST T/jobs/{job_id}:reject", roles: "ado", reach: reachJob, path: "T/jobs/J:reject", body: "", action: "cs:job:steer"},
+	{route: "POST T/jobs/{job_id}:move", roles: "ado", reach: reachJob, path: "T/jobs/J:move", body: `{"queue":"others"}`, action: "cs:job:steer"},
+	{route: "GET N/queues", roles: "adov", reach: reachPath, path: "N/queues", body: "", action: "cs:queue:read"},
+	{route: "GET N/queues/{queue}", roles: "adov", reach: reachPath, path: "N/queues/emails", body: "", action: "cs:queue:read"},
+	{route: "PATCH N/queues/{queue}", roles: "ado", reach: reachPath, path: "N/queues/emails", body: "{}", action: "cs:queue:configure"},
+	{route: "DELETE N/queues/{queue}", roles: "ado", reach: reachPath, path: "N/queues/ghost", body: "", action: "cs:queue:delete"},
+	{route: "POST N/queues/{queue}:clear", roles: "ado", reach: reachPath, path: "N/queues/ghost:clear", body: "", action: "cs:queue:clear"},
+	{route: "POST N/queues/{queue}:drain", roles: "ado", reach: reachPath, path: "N/queues/ghost:drain", body: "", action: "cs:queue:configure"},
+	{route: "POST N/queues/{queue}:resume", roles: "ado", reach: reachPath, path: "N/queues/ghost:resume", body: "", action: "cs:queue:configure"},
+	{route: "POST N/queues/{queue}:redrive", roles: "ado", reach: reachPath, path: "N/queues/ghost:redrive", body: "", action: "cs:job:steer"},
+	{route: "POST N/batches", roles: "ad", reach: reachPath, path: "N/batches", body: `{"callback":{}}`, action: "cs:batch:create"},
+	{route: "GET N/batches/{batch_id}", roles: "adov", reach: reachPath, path: "N/batches/" + activationID, body: "", action: "cs:batch:read"},
+	{route: "POST N/batches/{batch_id}:seal", roles: "ad", reach: reachPath, path: "N/batches/" + activationID + ":seal", body: "", action: "cs:batch:seal"},
+	{route: "GET T/workers", roles: "adov", reach: reachAll, path: "T/workers", body: "", action: "cs:worker:read"},
 
-	{"POST N/schedules", "ado", reachPath, "N/schedules", "{}", "cs:schedule:create"},
-	{"GET N/schedules", "adov", reachPath, "N/schedules", "", "cs:schedule:read"},
-	{"GET N/schedules/{schedule}", "adov", reachPath, "N/schedules/ghost", "", "cs:schedule:read"},
-	{"PATCH N/schedules/{schedule}", "ado", reachPath, "N/schedules/ghost", "{}", "cs:schedule:update"},
-	{"DELETE N/schedules/{schedule}", "ado", reachPath, "N/schedules/ghost", "", "cs:schedule:delete"},
-	{"POST N/schedules/{schedule}:run", "ado", reachPath, "N/schedules/ghost:run", "", "cs:schedule:run"},
+	{route: "POST N/schedules", roles: "ado", reach: reachPath, path: "N/schedules", body: "{}", action: "cs:schedule:create"},
+	{route: "GET N/schedules", roles: "adov", reach: reachPath, path: "N/schedules", body: "", action: "cs:schedule:read"},
+	{route: "GET N/schedules/{schedule}", roles: "adov", reach: reachPath, path: "N/schedules/ghost", body: "", action: "cs:schedule:read"},
+	{route: "PATCH N/schedules/{schedule}", roles: "ado", reach: reachPath, path: "N/schedules/ghost", body: "{}", action: "cs:schedule:update"},
+	{route: "DELETE N/schedules/{schedule}", roles: "ado", reach: reachPath, path: "N/schedules/ghost", body: "", action: "cs:schedule:delete"},
+	{route: "POST N/schedules/{schedule}:run", roles: "ado", reach: reachPath, path: "N/schedules/ghost:run", body: "", action: "cs:schedule:run"},
 
-	{"PUT T/tasks/{task_type}/{task_id}", "adw", reachQuery, "T/tasks/email-send/k1", `{"namespace":"payments"}`, "cs:task:create"},
-	{"GET T/tasks/{task_type}/{task_id}", "adovw", reachTask, "T/tasks/email-send/k1", "", "cs:task:read"},
-	{"GET T/tasks", "adovw", reachAll, "T/tasks", "", "cs:task:read"},
-	{"POST T/tasks/{task_type}/{task_id}:claim", "adw", reachTask, "T/tasks/email-send/k1:claim", `{"worker":"w1"}`, "cs:task:work"},
-	{"POST T/tasks/{task_type}/{task_id}:step", "adw", reachTask, "T/tasks/email-send/k1:step", `{"worker":"w2","step":1}`, "cs:task:work"},
-	{"POST T/tasks/{task_type}/{task_id}:complete", "adw", reachTask, "T/tasks/email-send/k1:complete", `{"worker":"w2"}`, "cs:task:work"},
-	{"POST T/tasks/{task_type}/{task_id}:fail", "adw", reachTask, "T/tasks/email-send/k1:fail", `{"worker":"w2","error":"x"}`, "cs:task:work"},
-	{"POST T/tasks/{task_type}/{task_id}:cancel", "ado", reachTask, "T/tasks/email-send/k1:cancel", "", "cs:task:cancel"},
-	{"POST N/cadence/workers", "ado", reachPath, "N/cadence/workers", "{}", "cs:cadence:worker:create"},
-	{"GET N/cadence/workers", "adov", reachPath, "N/cadence/workers", "", "cs:cadence:worker:read"},
-	{"GET N/cadence/workers/{worker}", "adov", reachPath, "N/cadence/workers/ghost", "", "cs:cadence:worker:read"},
-	{"PATCH N/cadence/workers/{worker}", "ado", reachPath, "N/cadence/workers/ghost", "{}", "cs:cadence:worker:update"},
-	{"DELETE N/cadence/workers/{worker}", "ado", reachPath, "N/cadence/workers/ghost", "", "cs:cadence:worker:delete"},
+	{route: "PUT T/tasks/{task_type}/{task_id}", roles: "adw", reach: reachQuery, path: "T/tasks/email-send/k1", body: `{"namespace":"payments"}`, action: "cs:task:create"},
+	{route: "GET T/tasks/{task_type}/{task_id}", roles: "adovw", reach: reachTask, path: "T/tasks/email-send/k1", body: "", action: "cs:task:read"},
+	{route: "GET T/tasks", roles: "adovw", reach: reachAll, path: "T/tasks", body: "", action: "cs:task:read"},
+	{route: "POST T/tasks/{task_type}/{task_id}:claim", roles: "adw", reach: reachTask, path: "T/tasks/email-send/k1:claim", body: `{"worker":"w1"}`, action: "cs:task:work"},
+	{route: "POST T/tasks/{task_type}/{task_id}:step", roles: "adw", reach: reachTask, path: "T/tasks/email-send/k1:step", body: `{"worker":"w2","step":1}`, action: "cs:task:work"},
+	{route: "POST T/tasks/{task_type}/{task_id}:complete", roles: "adw", reach: reachTask, path: "T/tasks/email-send/k1:complete", body: `{"worker":"w2"}`, action: "cs:task:work"},
+	{route: "POST T/tasks/{task_type}/{task_id}:fail", roles: "adw", reach: reachTask, path: "T/tasks/email-send/k1:fail", body: `{"worker":"w2","error":"x"}`, action: "cs:task:work"},
+	{route: "POST T/tasks/{task_type}/{task_id}:cancel", roles: "ado", reach: reachTask, path: "T/tasks/email-send/k1:cancel", body: "", action: "cs:task:cancel"},
+	{route: "POST N/cadence/workers", roles: "ado", reach: reachPath, path: "N/cadence/workers", body: "{}", action: "cs:cadence:worker:create"},
+	{route: "GET N/cadence/workers", roles: "adov", reach: reachPath, path: "N/cadence/workers", body: "", action: "cs:cadence:worker:read"},
+	{route: "GET N/cadence/workers/{worker}", roles: "adov", reach: reachPath, path: "N/cadence/workers/ghost", body: "", action: "cs:cadence:worker:read"},
+	{route: "PATCH N/cadence/workers/{worker}", roles: "ado", reach: reachPath, path: "N/cadence/workers/ghost", body: "{}", action: "cs:cadence:worker:update"},
+	{route: "DELETE N/cadence/workers/{worker}", roles: "ado", reach: reachPath, path: "N/cadence/workers/ghost", body: "", action: "cs:cadence:worker:delete"},
 
-	{"PUT N/secrets/{secret}", "ad", reachPath, "N/secrets/ghost", "{}", "cs:secret:write"},
-	{"GET N/secrets", "ado", reachPath, "N/secrets", "", "cs:secret:read"},
-	{"GET N/secrets/{secret}", "ado", reachPath, "N/secrets/ghost", "", "cs:secret:read"},
-	{"DELETE N/secrets/{secret}", "ad", reachPath, "N/secrets/ghost", "", "cs:secret:delete"},
-	{"POST T/secrets:rewrap", "ad", reachNothing, "T/secrets:rewrap", "", "cs:secret:rewrap"},
+	{route: "PUT N/secrets/{secret}", roles: "ad", reach: reachPath, path: "N/secrets/ghost", body: "{}", action: "cs:secret:write"},
+	{route: "GET N/secrets", roles: "ado", reach: reachPath, path: "N/secrets", body: "", action: "cs:secret:read"},
+	{route: "GET N/secrets/{secret}", roles: "ado", reach: reachPath, path: "N/secrets/ghost", body: "", action: "cs:secret:read"},
+	{route: "DELETE N/secrets/{secret}", roles: "ad", reach: reachPath, path: "N/secrets/ghost", body: "", action: "cs:secret:delete"},
+	{route: "POST T/secrets:rewrap", roles: "ad", reach: reachNothing, path: "T/secrets:rewrap", body: "", action: "cs:secret:rewrap"},
 
-	{"GET T/installs", "adov", reachNothing, "T/installs", "", "cs:storage:read"},
-	{"PUT T/installs/{install}", "ad", reachNothing, "T/installs/crm", "[]", "cs:storage:admin"},
-	{"GET I", "adov", reachInstall, "I", "", "cs:storage:read"},
-	{"DELETE I", "ad", reachInstall, "I", "", "cs:storage:admin"},
-	{"GET S/namespaces", "adov", reachInstall, "S/namespaces", "", "cs:storage:read"},
-	{"GET S/namespaces/{document_namespace}", "adov", reachInstall, "S/namespaces/ghost", "", "cs:storage:read"},
-	{"DELETE S/namespaces/{document_namespace}", "ad", reachInstall, "S/namespaces/ghost", "", "cs:storage:admin"},
-	{"GET S/namespaces/{document_namespace}/schema", "adov", reachInstall, "S/namespaces/ghost/schema", "", "cs:storage:read"},
-	{"PUT S/namespaces/{document_namespace}/schema", "ad", reachInstall, "S/namespaces/ghost/schema", "[]", "cs:storage:admin"},
-	{"DELETE S/namespaces/{document_namespace}/schema", "ad", reachInstall, "S/namespaces/ghost/schema", "", "cs:storage:admin"},
-	{"GET S/namespaces/{document_namespace}/changes", "adov", reachInstall, "S/namespaces/ghost/changes", "", "cs:storage:read"},
-	{"GET S/namespaces/{document_namespace}/records", "adov", reachInstall, "S/namespaces/ghost/records", "", "cs:storage:read"},
-	{"GET S/namespaces/{document_namespace}/records/{key}", "adov", reachInstall, "S/namespaces/ghost/records/k", "", "cs:storage:read"},
-	{"PUT S/namespaces/{document_namespace}/records/{key}", "ad", reachInstall, "S/namespaces/ghost/records/k", "[]", "cs:storage:write"},
-	{"DELETE S/namespaces/{document_namespace}/records/{key}", "ad", reachInstall, "S/namespaces/ghost/records/k", "", "cs:storage:delete"},
-	{"GET S/get", "adov", reachInstall, "S/get?namespace=ghost&key=k", "", "cs:storage:read"},
-	{"POST S/list", "adov", reachInstall, "S/list", `{"namespace":"ghost"}`, "cs:storage:read"},
-	{"POST S/put", "ad", reachInstall, "S/put", "[]", "cs:storage:write"},
-	{"POST S/bulkPut", "ad", reachInstall, "S/bulkPut", "[]", "cs:storage:write"},
-	{"POST S/transact", "ad", reachInstall, "S/transact", `{"operations":[{"op":"delete"}]}`, "cs:storage:write"},
-	{"POST S/delete", "ad", reachInstall, "S/delete", "[]", "cs:storage:delete"},
-	{"POST /api/internal/ext-storage/install/{install}", "!", reachAll, "/api/internal/ext-storage/install/crm", "[]", ""},
+	{route: "GET T/installs", roles: "adov", reach: reachNothing, path: "T/installs", body: "", action: "cs:storage:read"},
+	{route: "PUT T/installs/{install}", roles: "ad", reach: reachNothing, path: "T/installs/crm", body: "[]", action: "cs:storage:admin"},
+	{route: "GET I", roles: "adov", reach: reachInstall, path: "I", body: "", action: "cs:storage:read"},
+	{route: "DELETE I", roles: "ad", reach: reachInstall, path: "I", body: "", action: "cs:storage:admin"},
+	{route: "GET S/namespaces", roles: "adov", reach: reachInstall, path: "S/namespaces", body: "", action: "cs:storage:read"},
+	{route: "GET S/namespaces/{document_namespace}", roles: "adov", reach: reachInstall, path: "S/namespaces/ghost", body: "", action: "cs:storage:read"},
+	{route: "DELETE S/namespaces/{document_namespace}", roles: "ad", reach: reachInstall, path: "S/namespaces/ghost", body: "", action: "cs:storage:admin"},
+	{route: "GET S/namespaces/{document_namespace}/schema", roles: "adov", reach: reachInstall, path: "S/namespaces/ghost/schema", body: "", action: "cs:storage:read"},
+	{route: "PUT S/namespaces/{document_namespace}/schema", roles: "ad", reach: reachInstall, path: "S/namespaces/ghost/schema", body: "[]", action: "cs:storage:admin"},
+	{route: "DELETE S/namespaces/{document_namespace}/schema", roles: "ad", reach: reachInstall, path: "S/namespaces/ghost/schema", body: "", action: "cs:storage:admin"},
+	{route: "GET S/namespaces/{document_namespace}/changes", roles: "adov", reach: reachInstall, path: "S/namespaces/ghost/changes", body: "", action: "cs:storage:read"},
+	{route: "GET S/namespaces/{document_namespace}/records", roles: "adov", reach: reachInstall, path: "S/namespaces/ghost/records", body: "", action: "cs:storage:read"},
+	{route: "GET S/namespaces/{document_namespace}/records/{key}", roles: "adov", reach: reachInstall, path: "S/namespaces/ghost/records/k", body: "", action: "cs:storage:read"},
+	{route: "PUT S/namespaces/{document_namespace}/records/{key}", roles: "ad", reach: reachInstall, path: "S/namespaces/ghost/records/k", body: "[]", action: "cs:storage:write"},
+	{route: "DELETE S/namespaces/{document_namespace}/records/{key}", roles: "ad", reach: reachInstall, path: "S/namespaces/ghost/records/k", body: "", action: "cs:storage:delete"},
+	{route: "GET S/get", roles: "adov", reach: reachInstall, path: "S/get?namespace=ghost&key=k", body: "", action: "cs:storage:read"},
+	{route: "POST S/list", roles: "adov", reach: reachInstall, path: "S/list", body: `{"namespace":"ghost"}`, action: "cs:storage:read"},
+	{route: "POST S/put", roles: "ad", reach: reachInstall, path: "S/put", body: "[]", action: "cs:storage:write"},
+	{route: "POST S/bulkPut", roles: "ad", reach: reachInstall, path: "S/bulkPut", body: "[]", action: "cs:storage:write"},
+	{route: "POST S/transact", roles: "ad", reach: reachInstall, path: "S/transact", body: `{"operations":[{"op":"delete"}]}`, action: "cs:storage:write"},
+	{route: "POST S/delete", roles: "ad", reach: reachInstall, path: "S/delete", body: "[]", action: "cs:storage:delete"},
+	{route: "POST /api/internal/ext-storage/install/{install}", roles: "!", reach: reachAll, path: "/api/internal/ext-storage/install/crm", body: "[]", action: ""},
 }
 
 // letters of the roles, as access has them.
@@ -229,9 +229,9 @@ func TestWhoMayDoWhat(t *testing.T) {
 	)...)
 	at := func(in time.Duration) int64 { return now.now().Add(in).UnixMilli() }
 
-	required := verdict{401, api.CodeAuthnRequired, "this needs an API key: Authorization: Bearer <key>"}
-	invalid := verdict{401, api.CodeAuthnInvalid, "the API key is unknown, malformed, expired or revoked"}
-	noTenant := verdict{404, api.CodeTenantNotFound, fmt.Sprintf("tenant %q does not exist", k.tenant)}
+	required := verdict{status: 401, code: api.CodeAuthnRequired, text: "this needs an API key: Authorization: Bearer <key>"}
+	invalid := verdict{status: 401, code: api.CodeAuthnInvalid, text: "the API key is unknown, malformed, expired or revoked"}
+	noTenant := verdict{status: 404, code: api.CodeTenantNotFound, text: fmt.Sprintf("tenant %q does not exist", k.tenant)}
 	// secured is what those meet who are nobody: only public routes are open.
 	secured := func(v verdict) func(row) verdict {
 		return func(r row) verdict {
@@ -247,7 +247,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 			if r.roles == "-" || r.roles == "*" || letter != "" && strings.Contains(r.roles, letter) {
 				return admitted
 			}
-			return verdict{403, r.denied(), "this needs " + r.action + ", which the API key's roles (" + role + ") do not grant"}
+			return verdict{status: 403, code: r.denied(), text: "this needs " + r.action + ", which the API key's roles (" + role + ") do not grant"}
 		}
 	}
 	stranger := func(r row) verdict {
@@ -258,7 +258,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	}
 	limited := func(own string) func(row) verdict {
 		return func(r row) verdict {
-			only := verdict{403, r.denied(), "the API key is for the namespace " + own + " only"}
+			only := verdict{status: 403, code: r.denied(), text: "the API key is for the namespace " + own + " only"}
 			switch {
 			case r.reach == reachNothing:
 				return only
@@ -269,11 +269,11 @@ func TestWhoMayDoWhat(t *testing.T) {
 				if strings.Contains(r.path, "C:") {
 					id = cancelled
 				}
-				return verdict{404, api.CodeJobNotFound, "job " + id + " does not exist"}
+				return verdict{status: 404, code: api.CodeJobNotFound, text: "job " + id + " does not exist"}
 			case r.reach == reachTask:
-				return verdict{404, api.CodeTaskNotFound, "task email-send/k1 does not exist"}
+				return verdict{status: 404, code: api.CodeTaskNotFound, text: "task email-send/k1 does not exist"}
 			case r.reach == reachRecord:
-				return verdict{404, api.CodeActivationNotFound, "activation " + run.ActivationID + " does not exist"}
+				return verdict{status: 404, code: api.CodeActivationNotFound, text: "activation " + run.ActivationID + " does not exist"}
 			}
 			return only
 		}
@@ -318,9 +318,9 @@ func TestWhoMayDoWhat(t *testing.T) {
 				method, _, _ := strings.Cut(row.route, " ")
 				want := tc.want(row)
 				if row.roles == "!" { // none of these is the runners' token
-					want = verdict{401, api.CodeAuthnInvalid, "the token is not the runners'"}
+					want = verdict{status: 401, code: api.CodeAuthnInvalid, text: "the token is not the runners'"}
 					if tc.key == "" {
-						want = verdict{401, api.CodeAuthnRequired, "this needs the runners' token: Authorization: Bearer <token>"}
+						want = verdict{status: 401, code: api.CodeAuthnRequired, text: "this needs the runners' token: Authorization: Bearer <token>"}
 					}
 				}
 				a := k.as(t, tc.key, method, paths.Replace(row.path), row.body)
@@ -355,7 +355,7 @@ func holds(t *testing.T, route string, a answer, want verdict) {
 		}
 		return
 	}
-	if got := (verdict{a.status, p.Code, p.Detail}); got != want {
+	if got := (verdict{status: a.status, code: p.Code, text: p.Detail}); got != want {
 		t.Errorf("%s: %+v, want %+v", route, got, want)
 	}
 	challenge := ""

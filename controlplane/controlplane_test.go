@@ -237,7 +237,7 @@ func (h *harness) send(t *testing.T, request *http.Request, headers ...string) a
 	if err != nil {
 		t.Fatalf("ReadAll: %v", err)
 	}
-	a := answer{response.StatusCode, response.Header, raw}
+	a := answer{status: response.StatusCode, header: response.Header, body: raw}
 	if request.URL.Host == h.Listener.Addr().String() && request.Method != http.MethodHead {
 		h.holdsContract(t, request.Method, request.URL.EscapedPath(), a)
 	}

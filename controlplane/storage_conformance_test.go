@@ -148,7 +148,7 @@ func TestFacesOfTheDocumentStorageKeepToItsContract(t *testing.T) {
 			t.Parallel()
 			documentstest.Run(t, func(t *testing.T, cfg documents.Config) documentstest.Face {
 				t.Helper()
-				return documentFace{storageHarness(t, storagetest.Open(t, storage.Config{URL: server.URL, Clock: cfg.Clock}), cfg), do}
+				return documentFace{harness: storageHarness(t, storagetest.Open(t, storage.Config{URL: server.URL, Clock: cfg.Clock}), cfg), do: do}
 			})
 		})
 	}

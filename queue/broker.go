@@ -18,6 +18,11 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/schema"
+	"github.com/codesous/sous/queue/internal/claim"
+	"github.com/codesous/sous/queue/internal/coalesce"
+	"github.com/codesous/sous/queue/internal/jobstore"
+	"github.com/codesous/sous/queue/internal/notify"
+	"github.com/codesous/sous/queue/internal/workers"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/storage/duework"
@@ -48,41 +53,26 @@ type Broker struct {
 	schedules   *storage.Schedules
 	log         *zap.Logger
 	random      func() float64
-	keepMS      int64
 	poll        time.Duration
-	sequence    sequence
-	briefs      *otter.Cache[jobKey, *brief]
-	lanes       *otter.Cache[queueKey, *lane]
-	known       *otter.Cache[namespaceKey, struct{}]
-	workers     *otter.Cache[jobKey, seenWorker]
+	sequence    jobstore.Sequence
+	jobs        *jobstore.Store
+	claimer     *claim.Claimer
+	known       *otter.Cache[jobstore.NamespaceKey, struct{}]
+	workers     *workers.Registry
 	schemas     *schema.Cache
-	wakes       *wakes
+	notifier    *notify.Notifier
 	metrics     *brokerMetrics
-	enqueues    *coalescer[queueKey, enqueueItem]
-	acks        *coalescer[queueKey, ackItem]
+	enqueues    *coalesce.Coalescer[jobstore.Queue, jobstore.Entry]
+	acks        *coalesce.Coalescer[jobstore.Queue, jobstore.Completion]
 	alarm       *duework.Alarm
-	floors      storage.Floors
 
 	life context.Context // the Broker's own lifetime, not a caller's
 	end  context.CancelFunc
 	work sync.WaitGroup
 }
 
-type (
-	jobKey       struct{ tenant, id string }
-	namespaceKey struct{ tenant, namespace string }
-)
-
-// queueKey names one queue of the whole store.
-type queueKey struct{ tenant, namespace, queue string }
-
-// name is how sets of a tenant's queues call it.
-func (q queueKey) name() string { return q.namespace + "/" + q.queue }
-
 // Bounds of what a process remembers.
 const (
-	briefEntries = 200_000
-	laneEntries  = 20_000
 	knownEntries = 20_000
 )
 
@@ -107,14 +97,19 @@ func New(ctx context.Context, store *storage.Store, cfg Config) (*Broker, error)
 	b := &Broker{
 		store: store, rdb: store.Client(), tenants: storage.NewTenants(store),
 		activations: activations.New(store), schedules: storage.NewSchedules(store), log: cfg.Logger,
-		random: cfg.Random, keepMS: cfg.Retention.Milliseconds(), poll: cfg.PollInterval,
+		random: cfg.Random, poll: cfg.PollInterval,
 		schemas: schema.NewCache(), alarm: duework.NewAlarm(),
 	}
 	var err1, err2, err3, err4 error
-	b.briefs, err1 = otter.New(&otter.Options[jobKey, *brief]{MaximumSize: briefEntries})
-	b.lanes, err2 = otter.New(&otter.Options[queueKey, *lane]{MaximumSize: laneEntries})
-	b.known, err3 = otter.New(&otter.Options[namespaceKey, struct{}]{MaximumSize: knownEntries})
-	b.workers, err4 = otter.New(&otter.Options[jobKey, seenWorker]{MaximumSize: knownEntries})
+	b.jobs, err1 = jobstore.New(store, cfg.Retention, jobstore.Notify{DueAt: b.DueAt, Wake: func(q jobstore.Queue) { b.notifier.Wake(q) }})
+	b.claimer, err2 = claim.New(store, b.jobs, claim.Hooks{
+		Claimed: func(q jobstore.Queue, status string, jobs []api.FetchedJob, now int64) {
+			b.metrics.claimed(q, status, jobs, now)
+		},
+		Expire: b.expireClaimed,
+	})
+	b.known, err3 = otter.New(&otter.Options[jobstore.NamespaceKey, struct{}]{MaximumSize: knownEntries})
+	b.workers, err4 = workers.New(store)
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return nil, fmt.Errorf("queue: %w", err)
 	}
@@ -123,9 +118,9 @@ func New(ctx context.Context, store *storage.Store, cfg Config) (*Broker, error)
 		return nil, fmt.Errorf("queue: %w", err)
 	}
 	b.life, b.end = context.WithCancel(context.WithoutCancel(ctx))
-	b.wakes = newWakes(b)
-	b.enqueues = newCoalescer(b.life, &b.work, api.MaxEnqueueJobs, func(e *enqueueItem) int { return len(e.text) }, b.flushEnqueues)
-	b.acks = newCoalescer(b.life, &b.work, api.MaxSettleJobs, func(a *ackItem) int { return len(a.result) }, b.flushAcks)
+	b.notifier = notify.New(b.life, &b.work, notify.Config{Store: store, Log: cfg.Logger, DueSoon: func() { b.alarm.Ring() }})
+	b.enqueues = coalesce.New(b.life, &b.work, api.MaxEnqueueJobs, func(e *jobstore.Entry) int { return len(e.Text) }, b.flushEnqueues)
+	b.acks = coalesce.New(b.life, &b.work, api.MaxSettleJobs, func(a *jobstore.Completion) int { return len(a.Result) }, b.flushAcks)
 	return b, nil
 }
 
@@ -136,13 +131,9 @@ func (b *Broker) Close() {
 	b.work.Wait()
 }
 
-func (b *Broker) keys(q queueKey) storage.QueueKeys {
-	return b.store.JobKeys(q.tenant).Queue(q.namespace, q.queue)
-}
-
 // register enters tenant and namespace once in the life of this process.
 func (b *Broker) register(ctx context.Context, tenant, namespace string) error {
-	key := namespaceKey{tenant, namespace}
+	key := jobstore.NamespaceKey{Tenant: tenant, Namespace: namespace}
 	if _, ok := b.known.GetIfPresent(key); ok {
 		return nil
 	}
@@ -151,27 +142,4 @@ func (b *Broker) register(ctx context.Context, tenant, namespace string) error {
 	}
 	b.known.Set(key, struct{}{})
 	return nil
-}
-
-// texts reads a script's list.
-func texts(reply any) []string {
-	list, _ := reply.([]any)
-	out := make([]string, len(list))
-	for i, v := range list {
-		switch v := v.(type) {
-		case string:
-			out[i] = v
-		case int64:
-			out[i] = scoreText(v)
-		}
-	}
-	return out
-}
-
-// failure types an error of a plain command.
-func (b *Broker) failure(ctx context.Context, op string, err error) error {
-	if errors.Is(err, redis.Nil) {
-		return nil
-	}
-	return storage.Failure(ctx, op, err)
 }

@@ -7,19 +7,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/queue/internal/jobstore"
 	"github.com/codesous/sous/storage"
 )
-
-// The fields of a queue's configuration.
-const (
-	configPaused      = "paused"
-	configDraining    = "draining"
-	configConcurrency = "max_concurrency"
-	configRateLimit   = "rate_limit"
-	configRateWindow  = "rate_window_ms"
-)
-
-var configFields = []string{configPaused, configDraining, configConcurrency, configRateLimit, configRateWindow}
 
 // Change is what of a queue's configuration is to be another; nil leaves it.
 type Change struct {
@@ -42,7 +32,7 @@ func (c *Change) validate() error {
 		"rate_window_ms":  {c.RateWindowMS, api.MinRateWindowMS, api.MaxRateWindowMS},
 	} {
 		if bound.value != nil && (*bound.value < bound.least || *bound.value > bound.most) {
-			return fieldError(path, "must be from "+strconv.FormatInt(bound.least, 10)+" to "+strconv.FormatInt(bound.most, 10))
+			return jobstore.FieldError(path, "must be from "+strconv.FormatInt(bound.least, 10)+" to "+strconv.FormatInt(bound.most, 10))
 		}
 	}
 	return nil
@@ -60,8 +50,8 @@ func (b *Broker) Configure(ctx context.Context, tenant, namespace, queue string,
 	if err := b.register(ctx, tenant, namespace); err != nil {
 		return nil, err
 	}
-	q := queueKey{tenant, namespace, queue}
-	if err := b.addQueue(ctx, q); err != nil {
+	q := jobstore.Queue{Tenant: tenant, Namespace: namespace, Name: queue}
+	if err := b.jobs.AddQueue(ctx, q); err != nil {
 		return nil, err
 	}
 	for try := range changeTries {
@@ -70,7 +60,7 @@ func (b *Broker) Configure(ctx context.Context, tenant, namespace, queue string,
 			return nil, err
 		}
 		if done {
-			b.wakes.wake(q)
+			b.notifier.Wake(q)
 			return b.GetQueue(ctx, tenant, namespace, queue)
 		}
 	}
@@ -79,22 +69,22 @@ func (b *Broker) Configure(ctx context.Context, tenant, namespace, queue string,
 
 // configure makes the change unless somebody else makes one meanwhile. again says
 // that it was tried before, and may have been made then.
-func (b *Broker) configure(ctx context.Context, q queueKey, c *Change, again bool) (bool, error) {
-	values, err := b.rdb.HMGet(ctx, b.keys(q).Config(), configFields...).Result()
+func (b *Broker) configure(ctx context.Context, q jobstore.Queue, c *Change, again bool) (bool, error) {
+	values, err := b.rdb.HMGet(ctx, b.jobs.Keys(q).Config(), jobstore.ConfigFields...).Result()
 	if err != nil {
-		return false, b.failure(ctx, "read a queue", err)
+		return false, jobstore.Failure(ctx, "read a queue", err)
 	}
-	held := configOf(values)
+	held := jobstore.ParseConfig(values)
 	if c.Now != nil && held != *c.Now && (!again || held != c.on(*c.Now)) {
-		return false, configChanged(q.queue)
+		return false, configChanged(q.Name)
 	}
-	args := []any{len(configFields)}
-	for i, value := range texts(values) {
-		args = append(args, configFields[i], value)
+	args := []any{len(jobstore.ConfigFields)}
+	for i, value := range jobstore.Words(values) {
+		args = append(args, jobstore.ConfigFields[i], value)
 	}
-	reply, err := b.store.ScriptThen(ctx, storage.ScriptQueueConfig, []string{b.keys(q).Config()}, append(args, configValues(c.on(held))...), func(pipe redis.Pipeliner) {
-		if isFunctionQueue(q.queue) { // it may serve again
-			b.markReady(ctx, pipe, q, b.store.NowMS())
+	reply, err := b.store.ScriptThen(ctx, storage.ScriptQueueConfig, []string{b.jobs.Keys(q).Config()}, append(args, jobstore.ConfigValues(c.on(held))...), func(pipe redis.Pipeliner) {
+		if jobstore.IsFunctionQueue(q.Name) { // it may serve again
+			b.jobs.MarkReady(ctx, pipe, q, b.store.NowMS())
 		}
 	})
 	return reply == "ok", err
@@ -102,20 +92,6 @@ func (b *Broker) configure(ctx context.Context, q queueKey, c *Change, again boo
 
 func configChanged(queue string) error {
 	return api.Errorf(api.CodePreconditionFailed, "the configuration of queue %q is another by now", queue)
-}
-
-// configValues are a configuration as the hash has it: each field with its value.
-func configValues(c api.QueueConfig) []any {
-	flag := func(on bool) string {
-		if on {
-			return "1"
-		}
-		return "0"
-	}
-	return []any{
-		configPaused, flag(c.Paused), configDraining, flag(c.Draining),
-		configConcurrency, c.MaxConcurrency, configRateLimit, c.RateLimit, configRateWindow, c.RateWindowMS,
-	}
 }
 
 // on is what c makes of a configuration.
@@ -134,16 +110,4 @@ func (c *Change) on(held api.QueueConfig) api.QueueConfig {
 		}
 	}
 	return held
-}
-
-func configOf(values []any) api.QueueConfig {
-	words := texts(values)
-	number := func(i int) int64 {
-		n, _ := strconv.ParseInt(words[i], 10, 64) // "" is 0: not set
-		return n
-	}
-	return api.QueueConfig{
-		Paused: words[0] == "1", Draining: words[1] == "1",
-		MaxConcurrency: number(2), RateLimit: number(3), RateWindowMS: number(4),
-	}
 }

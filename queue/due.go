@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
+	"github.com/codesous/sous/queue/internal/jobstore"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/duework"
 )
@@ -47,7 +44,7 @@ func (c *Counts) Add(o Counts) {
 func (b *Broker) MaintainDue(ctx context.Context, due []storage.DueMember, now int64) (total Counts, next int64, err error) {
 	var errs []error
 	for _, m := range due {
-		q, ok := queueOf(m.Member)
+		q, ok := jobstore.QueueOfMember(m.Member)
 		if !ok {
 			continue
 		}
@@ -67,7 +64,7 @@ func (b *Broker) MaintainDue(ctx context.Context, due []storage.DueMember, now i
 
 // visit claims a due queue, maintains it, and settles when it is due next. On an error the
 // queue is due again when the claim expires.
-func (b *Broker) visit(ctx context.Context, m storage.DueMember, q queueKey, now int64) (done Counts, next int64, err error) {
+func (b *Broker) visit(ctx context.Context, m storage.DueMember, q jobstore.Queue, now int64) (done Counts, next int64, err error) {
 	claims, err := duework.Claim(ctx, b.store, []storage.DueMember{m}, now+claimMS)
 	if err != nil || len(claims.Members) == 0 {
 		return done, 0, err
@@ -81,14 +78,14 @@ func (b *Broker) visit(ctx context.Context, m storage.DueMember, q queueKey, now
 	if err != nil {
 		return done, 0, err
 	}
-	next, err = b.nextDue(ctx, q, now)
+	next, err = b.jobs.NextDue(ctx, q, now)
 	if err != nil {
 		return done, 0, err
 	}
 	if err := claims.Settle(ctx, []int64{next}); err != nil {
 		return done, 0, err
 	}
-	next, err = b.nextDue(ctx, q, now)
+	next, err = b.jobs.NextDue(ctx, q, now)
 	if err != nil {
 		return done, 0, err
 	}
@@ -111,41 +108,6 @@ func (b *Broker) DueAt(at int64) {
 		return
 	}
 	if !b.alarm.Ring() {
-		b.wakes.due()
+		b.notifier.DueSoon()
 	}
-}
-
-// member returns the queue's name in the due and ready sets.
-func (q queueKey) member() string { return storage.DueQueuePrefix + q.tenant + "/" + q.name() }
-
-// queueOf returns the queue that a member of the due and ready sets names.
-func queueOf(member string) (queueKey, bool) {
-	rest, ok := strings.CutPrefix(member, storage.DueQueuePrefix)
-	if !ok {
-		return queueKey{}, false
-	}
-	return parseQueue(rest)
-}
-
-// markDue brings the queue's next maintenance forward to at, unless it is nearer already.
-func (b *Broker) markDue(ctx context.Context, pipe redis.Pipeliner, q queueKey, at int64) {
-	storage.MarkDue(ctx, pipe, q.member(), at)
-	b.DueAt(at)
-}
-
-// markReady enters the queue in the set of those from which a fetch may get work, from at on.
-func (b *Broker) markReady(ctx context.Context, pipe redis.Pipeliner, q queueKey, at int64) {
-	m := q.member()
-	pipe.ZAddLT(ctx, storage.KeyReady(storage.DueShard(m)), redis.Z{Score: float64(at), Member: m})
-}
-
-// dueIn reads the first members of a set whose scores are at least floor, due or not.
-func (b *Broker) dueIn(ctx context.Context, pipe redis.Pipeliner, key string, floor int64, limit int64) *redis.ZSliceCmd {
-	return pipe.ZRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{Min: strconv.FormatInt(floor, 10), Max: "+inf", Count: limit})
-}
-
-// settleDue gives one member its next moment; see storage.Store.SettleDue.
-func (b *Broker) settleDue(ctx context.Context, m storage.DueMember, next int64) (bool, error) {
-	mine, err := b.store.SettleDue(ctx, []storage.DueMember{m}, []int64{next})
-	return mine[0], err
 }

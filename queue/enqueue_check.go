@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/queue/internal/jobstore"
 )
 
 // validate refuses what cannot be enqueued.
@@ -67,11 +68,11 @@ func (b *Broker) confine(ctx context.Context, e *Enqueue) error {
 // checkOptions refuses what a job of a queue, or a step of its chain, cannot be
 // told: CodeQueueReserved, CodeInvalid.
 func (b *Broker) checkOptions(queue string, o *api.JobOptions) error {
-	if isFunctionQueue(queue) != (o.Target != nil) {
+	if jobstore.IsFunctionQueue(queue) != (o.Target != nil) {
 		return api.Errorf(api.CodeQueueReserved, "queues fn.… are the platform's: their jobs, and only theirs, have a target")
 	}
 	if o.Target != nil && queue != api.FunctionQueuePrefix+o.Target.Function {
-		return fieldError("target.function", "must be the function of the queue")
+		return jobstore.FieldError("target.function", "must be the function of the queue")
 	}
 	if len(o.ResultSchema) > 0 {
 		if err := b.checkSchema(o.ResultSchema); err != nil {
@@ -110,10 +111,10 @@ func (b *Broker) checkOptions(queue string, o *api.JobOptions) error {
 // atIndex puts the job's place before the paths of an error's fields.
 func atIndex(err error, i int) error {
 	place := "jobs[" + strconv.Itoa(i) + "]"
-	coded := api.Errorf(api.ErrorCode(err), "%s: %s", place, messageOf(err))
-	fields := fieldsOf(err)
+	coded := api.Errorf(api.ErrorCode(err), "%s: %s", place, jobstore.MessageOf(err))
+	fields := jobstore.FieldsOf(err)
 	if len(fields) == 0 {
-		fields = []api.FieldError{{Message: messageOf(err)}}
+		fields = []api.FieldError{{Message: jobstore.MessageOf(err)}}
 	}
 	for _, f := range fields {
 		f.Path = strings.TrimSuffix(place+"."+f.Path, ".")

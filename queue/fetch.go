@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"cmp"
 	"context"
 	"strconv"
 	"strings"
@@ -10,6 +9,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/queue/internal/claim"
+	"github.com/codesous/sous/queue/internal/jobstore"
 )
 
 // Fetch asks for work.
@@ -33,7 +34,7 @@ func (f *Fetch) validate() error {
 		return err
 	}
 	if len(f.Queues) == 0 || len(f.Queues) > api.MaxFetchQueues {
-		return fieldError("queues", "must name 1 to "+strconv.Itoa(api.MaxFetchQueues))
+		return jobstore.FieldError("queues", "must name 1 to "+strconv.Itoa(api.MaxFetchQueues))
 	}
 	for _, q := range f.Queues {
 		if err := api.ValidateQueue(q); err != nil {
@@ -51,17 +52,13 @@ func (f *Fetch) validate() error {
 	}
 	switch lease := f.Lease.Milliseconds(); {
 	case f.Count < 0 || f.Count > api.MaxFetchJobs:
-		return fieldError("count", "must be from 1 to "+strconv.Itoa(api.MaxFetchJobs))
+		return jobstore.FieldError("count", "must be from 1 to "+strconv.Itoa(api.MaxFetchJobs))
 	case lease < api.MinLeaseMS || lease > api.MaxLeaseMS:
-		return fieldError("lease_ms", "must be from "+strconv.Itoa(api.MinLeaseMS)+" to "+strconv.Itoa(api.MaxLeaseMS))
+		return jobstore.FieldError("lease_ms", "must be from "+strconv.Itoa(api.MinLeaseMS)+" to "+strconv.Itoa(api.MaxLeaseMS))
 	case f.Wait < 0 || f.Wait.Milliseconds() > api.MaxFetchWaitMS:
-		return fieldError("wait_ms", "must be from 0 to "+strconv.Itoa(api.MaxFetchWaitMS))
+		return jobstore.FieldError("wait_ms", "must be from 0 to "+strconv.Itoa(api.MaxFetchWaitMS))
 	}
 	return nil
-}
-
-func fieldError(path, rule string) error {
-	return api.Errorf(api.CodeInvalid, "%s %s", path, rule).WithFields(api.FieldError{Path: path, Message: rule})
 }
 
 // Fetch hands out pending jobs under a lease, none if there was none until Wait
@@ -71,18 +68,23 @@ func (b *Broker) Fetch(ctx context.Context, f Fetch) ([]api.FetchedJob, error) {
 	if err := f.validate(); err != nil {
 		return nil, err
 	}
-	queues := make([]queueKey, len(f.Queues))
+	queues := make([]jobstore.Queue, len(f.Queues))
 	for i, q := range f.Queues {
-		queues[i] = queueKey{f.Tenant, f.Namespace, q}
+		queues[i] = jobstore.Queue{Tenant: f.Tenant, Namespace: f.Namespace, Name: q}
 	}
-	if err := b.noteWorker(ctx, &f); err != nil {
-		return nil, err
+	if !f.Internal {
+		err := b.workers.Note(ctx, f.Tenant, api.Worker{
+			ID: f.WorkerID, Hostname: f.Hostname, Namespace: f.Namespace, Queues: f.Queues, Version: f.Version,
+		})
+		if err != nil {
+			return nil, err
+		}
 	}
 	if f.Wait == 0 {
 		jobs, _, err := b.fetchNow(ctx, &f, queues)
 		return jobs, err
 	}
-	woken, done := b.wakes.wait(queues)
+	woken, done := b.notifier.Wait(queues)
 	defer done()
 	// The wait ends between two looks at the queues: a claim that it cut short would
 	// leave jobs under leases that nobody knows of.
@@ -114,14 +116,15 @@ func (b *Broker) Fetch(ctx context.Context, f Fetch) ([]api.FetchedJob, error) {
 	}
 }
 
-// fetchNow is fetchAny for a caller who may go away meanwhile: what was claimed for one who
-// has is put back, without counting an attempt.
-func (b *Broker) fetchNow(ctx context.Context, f *Fetch, queues []queueKey) (jobs []api.FetchedJob, again time.Duration, err error) {
+// fetchNow takes what there is now. again is as of claimPending. A claim that has begun
+// is not cut short: what was claimed for a caller who has gone is put back, without
+// counting an attempt.
+func (b *Broker) fetchNow(ctx context.Context, f *Fetch, queues []jobstore.Queue) (jobs []api.FetchedJob, again time.Duration, err error) {
 	if ctx.Err() != nil {
 		return nil, 0, ctx.Err()
 	}
 	whole := context.WithoutCancel(ctx)
-	jobs, again, err = b.fetchAny(whole, f, queues)
+	jobs, again, err = b.claimPending(whole, f, queues)
 	if len(jobs) == 0 || ctx.Err() == nil {
 		return jobs, again, err
 	}
@@ -136,25 +139,22 @@ func (b *Broker) fetchNow(ctx context.Context, f *Fetch, queues []queueKey) (job
 	return nil, again, ctx.Err()
 }
 
-// longPause is when to ask again where nothing says a nearer moment.
-const longPause = time.Hour
-
-// fetchAny takes what there is in queues, in their order. again is after how long
+// claimPending takes what there is in queues, in their order. again is after how long
 // a rate limit may let more through.
-func (b *Broker) fetchAny(ctx context.Context, f *Fetch, queues []queueKey) (jobs []api.FetchedJob, again time.Duration, err error) {
-	again = longPause
+func (b *Broker) claimPending(ctx context.Context, f *Fetch, queues []jobstore.Queue) (jobs []api.FetchedJob, again time.Duration, err error) {
+	again = claim.LongPause
 	if len(queues) > 1 {
 		// One command where nothing is pending: an empty set is no key.
 		var keys []string
 		for _, q := range queues {
-			keys = append(keys, b.setsOf(q, api.JobPending)...)
+			keys = append(keys, b.jobs.Sets(q, api.JobPending)...)
 		}
 		if n, err := b.rdb.Exists(ctx, keys...).Result(); err != nil || n == 0 {
-			return nil, again, b.failure(ctx, "read queues", err)
+			return nil, again, jobstore.Failure(ctx, "read queues", err)
 		}
 	}
 	for _, q := range queues {
-		more, after, err := b.fetchFrom(ctx, f, q, f.Count-len(jobs))
+		more, after, err := b.claimer.Take(ctx, q, claim.Request{WorkerID: f.WorkerID, Lease: f.Lease}, f.Count-len(jobs))
 		jobs = append(jobs, more...)
 		if err != nil {
 			if len(jobs) > 0 {
@@ -167,50 +167,4 @@ func (b *Broker) fetchAny(ctx context.Context, f *Fetch, queues []queueKey) (job
 		}
 	}
 	return jobs, again, nil
-}
-
-// fetchTries bounds how often a fetch looks again when others took what it found.
-const fetchTries = 8
-
-// maxSpare bounds the jobs that a fetch reads beside those that it asks for.
-const maxSpare = 128
-
-func (b *Broker) fetchFrom(ctx context.Context, f *Fetch, q queueKey, want int) (jobs []api.FetchedJob, again time.Duration, err error) {
-	l := b.lane(q)
-	for try := 0; try < fetchTries; {
-		wanted := want - len(jobs)
-		if l.limited.Load() {
-			room, after, err := b.room(ctx, q, l, wanted)
-			if err != nil || after >= 0 {
-				return jobs, cmp.Or(max(after, 0), longPause), err
-			}
-			wanted = room
-		}
-		// Wider with each conflict: the head of the queue is where others look too.
-		found, freed, release, err := b.candidates(ctx, q, l, wanted+min(maxSpare, wanted*try))
-		switch {
-		case err != nil:
-			return jobs, longPause, err
-		case len(found) == 0 && freed != nil:
-			select {
-			case <-freed:
-				continue
-			case <-ctx.Done():
-				return jobs, longPause, ctx.Err()
-			}
-		case len(found) == 0:
-			return jobs, longPause, nil
-		}
-		try++
-		got, after, err := b.claim(ctx, f, q, l, found, wanted)
-		release(len(got))
-		jobs = append(jobs, got...)
-		if err != nil || after >= 0 || len(jobs) == want {
-			if after <= 0 {
-				after = longPause
-			}
-			return jobs, after, err
-		}
-	}
-	return jobs, 0, nil // there was work, and others took it: at once again
 }

@@ -39,7 +39,7 @@ func TestAFetchWhoseCallerHasGonePutsItsJobsBack(t *testing.T) {
 	f := newFixture(t, storage.Config{URL: storagetest.Redis(t).URL})
 	id := f.add(t, job(`1`))[0].ID
 	ctx, leave := context.WithCancel(t.Context())
-	f.store.Client().AddHook(afterClaim{leave})
+	f.store.Client().AddHook(afterClaim{then: leave})
 	jobs, err := f.Fetch(ctx, queue.Fetch{Tenant: f.tenant, Namespace: namespace, Queues: []string{emails}, WorkerID: "w1", Count: 5})
 	if !errors.Is(err, context.Canceled) || len(jobs) != 0 {
 		t.Fatalf("%+v, %v", jobs, err)

@@ -129,7 +129,7 @@ func TestOneQueueDoesNotKeepMaintenance(t *testing.T) {
 	f.addAt(t, f, "stuck", 1)
 	f.addAt(t, f, emails, 1)
 	f.clock.advance(time.Millisecond)
-	f.store.Client().AddHook(stuck{f.store.JobKeys(f.tenant).Queue(namespace, "stuck").Set("scheduled")})
+	f.store.Client().AddHook(stuck{key: f.store.JobKeys(f.tenant).Queue(namespace, "stuck").Set("scheduled")})
 	began := time.Now()
 	got, err := loopOn(t, f.store, f.Broker).RunOnce(t.Context(), f.clock.ms.Load())
 	if err != nil || got.NextMS <= f.clock.ms.Load() {

@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/queue/internal/jobstore"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
 )
@@ -15,24 +16,24 @@ import (
 // queue, as spec says it, and gives what the job was made with: a job of this id
 // may be there. Errors: CodeQueueDraining, CodeStoreUnavailable.
 func (b *Broker) EnqueueInvocation(ctx context.Context, tenant, id string, spec *api.JobSpec) (*api.JobSpec, error) {
-	q := queueKey{tenant, spec.Namespace, spec.Queue}
+	q := jobstore.Queue{Tenant: tenant, Namespace: spec.Namespace, Name: spec.Queue}
 	if _, err := b.enqueueTogether(ctx, q, []string{id}, []*api.JobSpec{spec}, false); err != nil {
 		return nil, err
 	}
 	if spec.Activation == nil || spec.Activation.Fingerprint == "" {
 		return spec, nil // its id is random: it is new
 	}
-	r, err := b.find(ctx, tenant, id)
+	r, err := b.jobs.Find(ctx, tenant, id)
 	if err != nil {
 		return nil, err
 	}
-	return r.spec, nil
+	return r.Spec, nil
 }
 
 // completeTargets gives jobs that run functions, and were not made by the invoker,
 // what the version says of its asynchronous invocations, as far as the job itself
 // says nothing. What cannot be resolved now is for the worker to find out.
-func (b *Broker) completeTargets(ctx context.Context, q queueKey, specs []*api.JobSpec) {
+func (b *Broker) completeTargets(ctx context.Context, q jobstore.Queue, specs []*api.JobSpec) {
 	versions := storage.NewVersions(b.store)
 	known := map[api.JobTarget]*api.VersionConfig{}
 	for _, spec := range specs {
@@ -41,7 +42,7 @@ func (b *Broker) completeTargets(ctx context.Context, q queueKey, specs []*api.J
 		}
 		config, seen := known[*spec.Target]
 		if !seen {
-			found, err := versions.Resolve(ctx, q.tenant, q.namespace, spec.Target.Function, spec.Target.Ref())
+			found, err := versions.Resolve(ctx, q.Tenant, q.Namespace, spec.Target.Function, spec.Target.Ref())
 			if err == nil {
 				config = &found.Version.Config
 			}
@@ -70,12 +71,12 @@ func (b *Broker) completeTargets(ctx context.Context, q queueKey, specs []*api.J
 
 // retried is the spec of an ended job that an operator brings back: it does not
 // expire again, and runs a new activation.
-func (b *Broker) retried(r *record) (*api.JobSpec, bool) {
-	before := r.spec.ActivationID(r.id)
-	if r.spec.ExpireAtMS == 0 && before == "" {
-		return r.spec, false
+func (b *Broker) retried(r *jobstore.Record) (*api.JobSpec, bool) {
+	before := r.Spec.ActivationID(r.Id)
+	if r.Spec.ExpireAtMS == 0 && before == "" {
+		return r.Spec, false
 	}
-	spec := *r.spec
+	spec := *r.Spec
 	spec.ExpireAtMS = 0
 	if before != "" {
 		var a api.AsyncActivation
@@ -83,7 +84,7 @@ func (b *Broker) retried(r *record) (*api.JobSpec, bool) {
 			a = *spec.Activation
 		}
 		a.RetryOf, a.RetriedAtMS, a.Fingerprint = before, b.store.NowMS(), ""
-		a.ActivationID = api.DerivedJobID("retry", r.id, strconv.FormatInt(r.run.epoch, 10), before)
+		a.ActivationID = api.DerivedJobID("retry", r.Id, strconv.FormatInt(r.Run.Epoch, 10), before)
 		spec.Activation = &a
 	}
 	return &spec, true
@@ -91,19 +92,19 @@ func (b *Broker) retried(r *record) (*api.JobSpec, bool) {
 
 // recordRetries writes the records of the activations that retried jobs will run,
 // so that they can be read before. A worker that is faster writes its own.
-func (b *Broker) recordRetries(ctx context.Context, tenant string, moves []*move) {
+func (b *Broker) recordRetries(ctx context.Context, tenant string, moves []*jobstore.Move) {
 	for _, m := range moves {
-		if m.outcome != moved || m.spec == "" {
+		if m.Outcome != jobstore.Moved || m.Spec == "" {
 			continue
 		}
-		spec, err := decodeSpec(m.spec)
+		spec, err := jobstore.DecodeSpec(m.Spec)
 		if err == nil {
-			if a := activations.Queued(tenant, m.record.id, spec); a != nil {
+			if a := activations.Queued(tenant, m.Record.Id, spec); a != nil {
 				_, _, err = b.activations.Start(ctx, a)
 			}
 		}
 		if err != nil {
-			b.log.Warn("a retried activation can be read once it runs", zap.String("tenant", tenant), zap.String("job_id", m.record.id), zap.Error(err))
+			b.log.Warn("a retried activation can be read once it runs", zap.String("tenant", tenant), zap.String("job_id", m.Record.Id), zap.Error(err))
 		}
 	}
 }

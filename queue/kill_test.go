@@ -10,6 +10,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/queue/repair"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/storagetest"
 )
@@ -69,11 +70,11 @@ func (f *fixture) repair(t *testing.T) map[string]int {
 	mended := map[string]int{}
 	r := f.NewRepairer()
 	for range 4 {
-		for _, look := range []func() (queue.Look, error){
-			func() (queue.Look, error) {
+		for _, look := range []func() (repair.Look, error){
+			func() (repair.Look, error) {
 				return r.Queues(t.Context(), f.tenant, f.clock.ms.Load(), 100_000)
 			},
-			func() (queue.Look, error) { return r.Jobs(t.Context(), f.clock.ms.Load(), 100_000) },
+			func() (repair.Look, error) { return r.Jobs(t.Context(), f.clock.ms.Load(), 100_000) },
 		} {
 			for end := false; !end; {
 				found, err := look()

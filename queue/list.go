@@ -2,14 +2,10 @@ package queue
 
 import (
 	"context"
-	"math"
 	"slices"
-	"strconv"
-	"strings"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/queue/internal/jobstore"
 )
 
 // pageLimit keeps a page's size within bounds; zero means the default.
@@ -52,33 +48,33 @@ const listBudget = 2000
 // queue that does not exist is empty.
 func (b *Broker) List(ctx context.Context, l List) (items []api.Job, next string, err error) {
 	if !slices.Contains(api.JobStates(), l.State) {
-		return nil, "", fieldError("state", "must be a job's state")
+		return nil, "", jobstore.FieldError("state", "must be a job's state")
 	}
-	q := queueKey{l.Tenant, l.Namespace, l.Queue}
+	q := jobstore.Queue{Tenant: l.Tenant, Namespace: l.Namespace, Name: l.Queue}
 	limit := pageLimit(l.Limit)
-	position, err := parsePosition(l.Cursor)
+	position, err := jobstore.ParsePosition(l.Cursor)
 	if err != nil {
 		return nil, "", err
 	}
 	for budget := listBudget; budget > 0; budget -= limit {
-		step, end, err := b.step(ctx, q, l.State, position, limit)
+		step, end, err := b.jobs.Page(ctx, q, l.State, position, limit)
 		if err != nil {
 			return nil, "", err
 		}
 		ids := make([]string, len(step))
 		for i, at := range step {
-			ids[i] = at.id
+			ids[i] = at.Id
 		}
-		found, err := b.load(ctx, l.Tenant, ids, details...)
+		found, err := b.jobs.Load(ctx, l.Tenant, ids, jobstore.DetailFields...)
 		if err != nil {
 			return nil, "", err
 		}
 		for i, r := range found {
 			position = &step[i]
-			if r == nil || r.run.state != l.State || r.key(l.Tenant) != q || !l.matches(r) {
+			if r == nil || r.Run.State != l.State || r.Queue(l.Tenant) != q || !l.matches(r) {
 				continue
 			}
-			j, err := r.view(nil)
+			j, err := r.View(nil)
 			if err != nil {
 				return nil, "", err
 			}
@@ -96,104 +92,10 @@ func (b *Broker) List(ctx context.Context, l List) (items []api.Job, next string
 	return items, position.String(), nil
 }
 
-func (l *List) matches(r *record) bool {
+func (l *List) matches(r *jobstore.Record) bool {
 	if l.Tag == "" {
 		return true
 	}
-	value, ok := r.spec.Tags[l.Tag]
+	value, ok := r.Spec.Tags[l.Tag]
 	return ok && (l.TagValue == "" || l.TagValue == value)
-}
-
-// position is a place in a set: behind the member with this score.
-type position struct {
-	score int64
-	id    string
-	set   string // the key of the set; "" in a position that came from a cursor
-}
-
-func (p *position) String() string { return strconv.FormatInt(p.score, 10) + " " + p.id }
-
-func parsePosition(s string) (*position, error) {
-	if s == "" {
-		return nil, nil //nolint:nilnil // the beginning
-	}
-	text, id, ok := strings.Cut(s, " ")
-	n, err := strconv.ParseInt(text, 10, 64)
-	if !ok || err != nil {
-		return nil, api.Errorf(api.CodeValidationCursor, "the cursor is none of this list's")
-	}
-	return &position{score: n, id: id}, nil
-}
-
-// step reads the next members behind from, at most limit; end reports that there
-// are no more. Members of one score are in the order of their ids.
-func (b *Broker) step(ctx context.Context, q queueKey, state api.JobState, from *position, limit int) (out []position, end bool, err error) {
-	sets := b.setsOf(q, state)
-	if from != nil {
-		set := from.set
-		if set == "" { // a score begins with the rank of its set
-			set = b.setOf(q, state, from.score)
-		}
-		sets = sets[slices.Index(sets, set):]
-	}
-	for _, set := range sets {
-		more, whole, err := b.stepIn(ctx, set, state.Terminal(), from, limit-len(out))
-		if out = append(out, more...); err != nil || !whole {
-			return out, false, err
-		}
-		from = nil
-	}
-	return out, true, nil
-}
-
-// stepIn is step in one set.
-func (b *Broker) stepIn(ctx context.Context, key string, newest bool, from *position, limit int) (out []position, end bool, err error) {
-	first := int64(limit) + 1
-	if from != nil {
-		first++ // it is read again
-	}
-	for window := first; ; window *= 4 {
-		zs, err := b.window(ctx, key, newest, from, window)
-		if err != nil {
-			return nil, false, b.failure(ctx, "list jobs", err)
-		}
-		out = out[:0]
-		for _, z := range zs {
-			id, _ := z.Member.(string)
-			at := position{int64(z.Score), id, key}
-			if from == nil || at.behind(from, newest) {
-				out = append(out, at)
-			}
-		}
-		end = int64(len(zs)) < window
-		if len(out) > limit {
-			return out[:limit], false, nil
-		}
-		if len(out) == limit || end || window > math.MaxInt32 {
-			return out, end, nil
-		}
-	}
-}
-
-// behind says whether p comes after from.
-func (p position) behind(from *position, newest bool) bool {
-	if p.score != from.score {
-		return (p.score > from.score) != newest
-	}
-	return p.id != from.id && (p.id > from.id) != newest
-}
-
-func (b *Broker) window(ctx context.Context, key string, newest bool, from *position, count int64) ([]redis.Z, error) {
-	if newest {
-		most := "+inf"
-		if from != nil {
-			most = strconv.FormatInt(from.score, 10)
-		}
-		return b.rdb.ZRevRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{Min: "-inf", Max: most, Count: count}).Result()
-	}
-	least := "-inf"
-	if from != nil {
-		least = strconv.FormatInt(from.score, 10)
-	}
-	return b.rdb.ZRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{Min: least, Max: "+inf", Count: count}).Result()
 }

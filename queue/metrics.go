@@ -12,6 +12,8 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/metrics"
+	"github.com/codesous/sous/queue/internal/claim"
+	"github.com/codesous/sous/queue/internal/jobstore"
 )
 
 // brokerMetrics is what a Broker counts. docs/metrics.md says what each metric
@@ -63,13 +65,13 @@ const (
 	outcomeConflict = "conflict" // others took all that had been found
 )
 
-func (m *brokerMetrics) added(q queueKey, items []*enqueueItem) {
+func (m *brokerMetrics) added(q jobstore.Queue, items []*jobstore.Entry) {
 	counts := map[string]int{}
 	for _, item := range items {
 		switch {
-		case item.again:
+		case item.Replayed:
 			counts[outcomeAgain]++
-		case item.holder != "":
+		case item.Holder != "":
 			counts[outcomeDuplicate]++
 		default:
 			counts[outcomeNew]++
@@ -82,10 +84,10 @@ func (m *brokerMetrics) added(q queueKey, items []*enqueueItem) {
 }
 
 // claimed counts a claim that answered with status; jobs are what it gave.
-func (m *brokerMetrics) claimed(q queueKey, status string, jobs []api.FetchedJob, now int64) {
+func (m *brokerMetrics) claimed(q jobstore.Queue, status string, jobs []api.FetchedJob, now int64) {
 	m.depths.touch(q)
 	switch {
-	case status != claimOK:
+	case status != claim.ClaimOK:
 	case len(jobs) == 0:
 		status = outcomeConflict
 	default:
@@ -140,11 +142,11 @@ type depths struct {
 	depth, oldest *prometheus.Desc
 
 	mu     sync.Mutex // never held while the store is asked: who adds and fetches takes it
-	recent map[queueKey]time.Time
+	recent map[jobstore.Queue]time.Time
 
 	collecting sync.Mutex // over what follows
 	readAt     time.Time
-	last       map[queueKey]api.Queue
+	last       map[jobstore.Queue]api.Queue
 }
 
 const (
@@ -158,14 +160,14 @@ func newDepths(b *Broker) *depths {
 	labels := []string{"tenant", "namespace", "queue"}
 	name := func(s string) string { return prometheus.BuildFQName(metrics.Namespace, "queue", s) }
 	return &depths{
-		b: b, recent: map[queueKey]time.Time{}, last: map[queueKey]api.Queue{},
+		b: b, recent: map[jobstore.Queue]time.Time{}, last: map[jobstore.Queue]api.Queue{},
 		depth:  prometheus.NewDesc(name("jobs"), "Jobs of a queue, by state.", append(labels, "state"), nil),
 		oldest: prometheus.NewDesc(name("oldest_pending_seconds"), "The age of the oldest pending job of a queue.", labels, nil),
 	}
 }
 
 // touch remembers that this process had to do with q.
-func (d *depths) touch(q queueKey) {
+func (d *depths) touch(q jobstore.Queue) {
 	now := time.Now()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -189,7 +191,7 @@ func (d *depths) Collect(ch chan<- prometheus.Metric) {
 		d.read()
 	}
 	for key, q := range d.last {
-		labels := []string{key.tenant, q.Namespace, q.Queue}
+		labels := []string{key.Tenant, q.Namespace, q.Queue}
 		for state, n := range q.Depths {
 			ch <- prometheus.MustNewConstMetric(d.depth, prometheus.GaugeValue, float64(n), append(labels, string(state))...)
 		}
@@ -213,7 +215,7 @@ func (d *depths) read() {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.readAt, d.last = time.Now(), make(map[queueKey]api.Queue, len(found))
+	d.readAt, d.last = time.Now(), make(map[jobstore.Queue]api.Queue, len(found))
 	for i, q := range found {
 		d.last[keys[i]] = q
 		if time.Since(d.recent[keys[i]]) > depthKept && q.Depths[api.JobPending]+q.Depths[api.JobActive]+q.Depths[api.JobRetrying]+q.Depths[api.JobScheduled] == 0 {

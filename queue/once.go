@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/queue/internal/jobstore"
 )
 
 // EnqueueOnce adds a job under an id derived from its cause, where there is none of
@@ -17,13 +18,13 @@ func (b *Broker) EnqueueOnce(ctx context.Context, tenant, id string, spec *api.J
 	if err := b.checkOptions(spec.Queue, &spec.JobOptions); err != nil {
 		return err
 	}
-	_, err := b.enqueueTogether(ctx, queueKey{tenant, spec.Namespace, spec.Queue}, []string{id}, []*api.JobSpec{spec}, false)
+	_, err := b.enqueueTogether(ctx, jobstore.Queue{Tenant: tenant, Namespace: spec.Namespace, Name: spec.Queue}, []string{id}, []*api.JobSpec{spec}, false)
 	return err
 }
 
 // StateOf says where a job stands, "" if there is none, and reads nothing else of it.
 func (b *Broker) StateOf(ctx context.Context, tenant, id string) (api.JobState, error) {
-	states, err := b.statesOf(ctx, tenant, []string{id})
+	states, err := b.jobs.States(ctx, tenant, []string{id})
 	if err != nil {
 		return "", err
 	}
@@ -32,9 +33,9 @@ func (b *Broker) StateOf(ctx context.Context, tenant, id string) (api.JobState, 
 
 // Draining says whether a queue takes no new jobs.
 func (b *Broker) Draining(ctx context.Context, tenant, namespace, queue string) (bool, error) {
-	reply, err := b.rdb.HMGet(ctx, b.keys(queueKey{tenant, namespace, queue}).Config(), configFields...).Result()
+	reply, err := b.rdb.HMGet(ctx, b.jobs.Keys(jobstore.Queue{Tenant: tenant, Namespace: namespace, Name: queue}).Config(), jobstore.ConfigFields...).Result()
 	if err != nil {
-		return false, b.failure(ctx, "read a queue", err)
+		return false, jobstore.Failure(ctx, "read a queue", err)
 	}
-	return configOf(reply).Draining, nil
+	return jobstore.ParseConfig(reply).Draining, nil
 }

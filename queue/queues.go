@@ -7,6 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/queue/internal/jobstore"
 	"github.com/codesous/sous/storage"
 )
 
@@ -15,15 +16,15 @@ func (b *Broker) GetQueue(ctx context.Context, tenant, namespace, queue string) 
 	if err := api.ValidateQueue(queue); err != nil {
 		return nil, err
 	}
-	q := queueKey{tenant, namespace, queue}
-	exists, err := b.rdb.SIsMember(ctx, b.store.JobKeys(tenant).Queues(), q.name()).Result()
+	q := jobstore.Queue{Tenant: tenant, Namespace: namespace, Name: queue}
+	exists, err := b.rdb.SIsMember(ctx, b.store.JobKeys(tenant).Queues(), q.Path()).Result()
 	if err != nil {
-		return nil, b.failure(ctx, "read a queue", err)
+		return nil, jobstore.Failure(ctx, "read a queue", err)
 	}
 	if !exists {
 		return nil, queueNotFound(queue)
 	}
-	found, err := b.readQueues(ctx, []queueKey{q})
+	found, err := b.readQueues(ctx, []jobstore.Queue{q})
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +36,7 @@ func queueNotFound(queue string) error {
 }
 
 // readQueues reads configurations and depths.
-func (b *Broker) readQueues(ctx context.Context, queues []queueKey) ([]api.Queue, error) {
+func (b *Broker) readQueues(ctx context.Context, queues []jobstore.Queue) ([]api.Queue, error) {
 	type replies struct {
 		config *redis.SliceCmd
 		depths map[api.JobState]func() int64
@@ -44,52 +45,35 @@ func (b *Broker) readQueues(ctx context.Context, queues []queueKey) ([]api.Queue
 	pipe := b.rdb.Pipeline()
 	all := make([]replies, len(queues))
 	for i, q := range queues {
-		k := b.keys(q)
-		all[i] = replies{config: pipe.HMGet(ctx, k.Config(), configFields...), depths: map[api.JobState]func() int64{}}
+		k := b.jobs.Keys(q)
+		all[i] = replies{config: pipe.HMGet(ctx, k.Config(), jobstore.ConfigFields...), depths: map[api.JobState]func() int64{}}
 		for _, state := range api.JobStates() {
-			all[i].depths[state] = b.depth(ctx, pipe, q, state)
+			all[i].depths[state] = b.jobs.Depth(ctx, pipe, q, state)
 		}
-		l := b.lane(q)
-		l.mu.Lock()
-		cursors := l.cursors
-		l.mu.Unlock()
-		for rank, set := range b.setsOf(q, api.JobPending) {
+		cursors := b.claimer.Cursors(q)
+		for rank, set := range b.jobs.Sets(q, api.JobPending) {
 			all[i].oldest = append(all[i].oldest, pipe.ZRangeByScoreWithScores(ctx, set,
-				&redis.ZRangeBy{Min: scoreText(cursors[rank]), Max: "(" + scoreText(bandStart(rank+1)), Count: 1}))
+				&redis.ZRangeBy{Min: jobstore.ScoreText(cursors[rank]), Max: "(" + jobstore.ScoreText(jobstore.BandStart(rank+1)), Count: 1}))
 		}
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, b.failure(ctx, "read queues", err)
+		return nil, jobstore.Failure(ctx, "read queues", err)
 	}
 	now := b.store.NowMS()
 	out := make([]api.Queue, len(queues))
 	for i, q := range queues {
-		out[i] = api.Queue{Namespace: q.namespace, Queue: q.queue, QueueConfig: configOf(all[i].config.Val()), Depths: map[api.JobState]int64{}}
+		out[i] = api.Queue{Namespace: q.Namespace, Queue: q.Name, QueueConfig: jobstore.ParseConfig(all[i].config.Val()), Depths: map[api.JobState]int64{}}
 		for state, depth := range all[i].depths {
 			out[i].Depths[state] = depth()
 		}
 		for rank, head := range all[i].oldest {
 			for _, z := range head.Val() {
-				made := (int64(z.Score) - bandStart(rank)) >> sequenceBits
+				made := (int64(z.Score) - jobstore.BandStart(rank)) >> jobstore.SequenceBits
 				out[i].OldestPendingMS = max(out[i].OldestPendingMS, now-made)
 			}
 		}
 	}
 	return out, nil
-}
-
-// depth counts q's jobs of one state; call the result when pipe has run.
-func (b *Broker) depth(ctx context.Context, pipe redis.Pipeliner, q queueKey, state api.JobState) func() int64 {
-	var sizes []*redis.IntCmd
-	for _, set := range b.setsOf(q, state) {
-		sizes = append(sizes, pipe.ZCard(ctx, set))
-	}
-	return func() (n int64) {
-		for _, size := range sizes {
-			n += size.Val()
-		}
-		return n
-	}
 }
 
 // Queues is a page of a namespace's queues by name, behind after.
@@ -98,7 +82,7 @@ func (b *Broker) Queues(ctx context.Context, tenant, namespace, after string, li
 	for cursor := uint64(0); ; {
 		step, following, err := b.rdb.SScan(ctx, b.store.JobKeys(tenant).Queues(), cursor, "", 1000).Result()
 		if err != nil {
-			return nil, "", b.failure(ctx, "list queues", err)
+			return nil, "", jobstore.Failure(ctx, "list queues", err)
 		}
 		for _, member := range step {
 			if name, ok := strings.CutPrefix(member, namespace+"/"); ok {
@@ -110,9 +94,9 @@ func (b *Broker) Queues(ctx context.Context, tenant, namespace, after string, li
 		}
 	}
 	names, next = pageOf(names, after, pageLimit(limit))
-	queues := make([]queueKey, len(names))
+	queues := make([]jobstore.Queue, len(names))
 	for i, name := range names {
-		queues[i] = queueKey{tenant, namespace, name}
+		queues[i] = jobstore.Queue{Tenant: tenant, Namespace: namespace, Name: name}
 	}
 	items, err = b.readQueues(ctx, queues)
 	return items, next, err
@@ -125,7 +109,7 @@ const clearPage = 200
 // those that run go on, those that ended stay. What depends on a removed job
 // learns of it as of a cancelled one.
 func (b *Broker) Clear(ctx context.Context, tenant, namespace, queue string) (int, error) {
-	q := queueKey{tenant, namespace, queue}
+	q := jobstore.Queue{Tenant: tenant, Namespace: namespace, Name: queue}
 	cleared := 0
 	for _, state := range []api.JobState{api.JobPending, api.JobScheduled, api.JobRetrying, api.JobHeld, api.JobWaiting} {
 		n, err := b.empty(ctx, q, state)
@@ -138,11 +122,11 @@ func (b *Broker) Clear(ctx context.Context, tenant, namespace, queue string) (in
 }
 
 // empty cancels and deletes all jobs of one state.
-func (b *Broker) empty(ctx context.Context, q queueKey, state api.JobState) (int, error) {
+func (b *Broker) empty(ctx context.Context, q jobstore.Queue, state api.JobState) (int, error) {
 	cleared := 0
-	var from *position
+	var from *jobstore.Position
 	for {
-		step, end, err := b.step(ctx, q, state, from, clearPage)
+		step, end, err := b.jobs.Page(ctx, q, state, from, clearPage)
 		if err != nil || len(step) == 0 {
 			return cleared, err
 		}
@@ -155,35 +139,35 @@ func (b *Broker) empty(ctx context.Context, q queueKey, state api.JobState) (int
 	}
 }
 
-func (b *Broker) discard(ctx context.Context, q queueKey, state api.JobState, step []position) (int, error) {
+func (b *Broker) discard(ctx context.Context, q jobstore.Queue, state api.JobState, step []jobstore.Position) (int, error) {
 	ids := make([]string, len(step))
 	for i, p := range step {
-		ids[i] = p.id
+		ids[i] = p.Id
 	}
-	found, err := b.load(ctx, q.tenant, ids, details...)
+	found, err := b.jobs.Load(ctx, q.Tenant, ids, jobstore.DetailFields...)
 	if err != nil {
 		return 0, err
 	}
 	now := b.store.NowMS()
-	var moves []*move
-	members, strays := partition(q, ids, found, state)
-	if _, err := b.dropFrom(ctx, q, step, strays); err != nil {
+	var moves []*jobstore.Move
+	members, strays := jobstore.Partition(q, ids, found, state)
+	if _, err := b.jobs.DropFrom(ctx, q, step, strays); err != nil {
 		return 0, err
 	}
 	for _, r := range members {
-		m := move{record: r, to: r.run.to(api.JobCancelled, now)}.end()
+		m := jobstore.Move{Record: r, To: r.Run.To(api.JobCancelled, now)}.End()
 		moves = append(moves, &m)
 	}
 	if err := b.moveAll(ctx, q, moves); err != nil {
 		return 0, err
 	}
-	var ended []*record
+	var ended []*jobstore.Record
 	for _, m := range moves {
-		if m.outcome == moved {
-			ended = append(ended, &record{id: m.record.id, text: m.to.String(), run: m.to, spec: m.record.spec})
+		if m.Outcome == jobstore.Moved {
+			ended = append(ended, &jobstore.Record{Id: m.Record.Id, Stored: m.To.String(), Run: m.To, Spec: m.Record.Spec})
 		}
 	}
-	return b.purge(ctx, q, api.JobCancelled, ended)
+	return b.jobs.Purge(ctx, q, api.JobCancelled, ended)
 }
 
 // Redrive is which dead jobs get one more attempt.
@@ -199,34 +183,34 @@ type Redrive struct {
 // Redrive retries the dead jobs of a queue that match, page by page, and says how
 // many.
 func (b *Broker) Redrive(ctx context.Context, f Redrive) (int, error) {
-	q := queueKey{f.Tenant, f.Namespace, f.Queue}
+	q := jobstore.Queue{Tenant: f.Tenant, Namespace: f.Namespace, Name: f.Queue}
 	match := List{Tag: f.Tag, TagValue: f.TagValue}
 	revived := 0
-	var from *position
+	var from *jobstore.Position
 	for {
-		step, end, err := b.step(ctx, q, api.JobDead, from, clearPage)
+		step, end, err := b.jobs.Page(ctx, q, api.JobDead, from, clearPage)
 		if err != nil || len(step) == 0 {
 			return revived, err
 		}
 		from = &step[len(step)-1]
 		ids := make([]string, 0, len(step))
 		for _, p := range step {
-			if (f.FromMS == 0 || p.score >= f.FromMS) && (f.ToMS == 0 || p.score < f.ToMS) && f.names(p.id) {
-				ids = append(ids, p.id)
+			if (f.FromMS == 0 || p.Score >= f.FromMS) && (f.ToMS == 0 || p.Score < f.ToMS) && f.names(p.Id) {
+				ids = append(ids, p.Id)
 			}
 		}
-		found, err := b.load(ctx, q.tenant, ids, details...)
+		found, err := b.jobs.Load(ctx, q.Tenant, ids, jobstore.DetailFields...)
 		if err != nil {
 			return revived, err
 		}
-		var moves []*move
+		var moves []*jobstore.Move
 		for _, r := range found {
 			full := f.Limit > 0 && revived+len(moves) >= f.Limit
-			if full || r == nil || r.run.state != api.JobDead || r.key(q.tenant) != q || !match.matches(r) ||
-				f.Reason != "" && r.more[fieldDeadReason] != f.Reason {
+			if full || r == nil || r.Run.State != api.JobDead || r.Queue(q.Tenant) != q || !match.matches(r) ||
+				f.Reason != "" && r.Details[jobstore.FieldDeadReason] != f.Reason {
 				continue
 			}
-			if err := b.followOutcome(ctx, q.tenant, r); err != nil {
+			if err := b.followOutcome(ctx, q.Tenant, r); err != nil {
 				return revived, err
 			}
 			moves = append(moves, b.revive(r))
@@ -234,7 +218,7 @@ func (b *Broker) Redrive(ctx context.Context, f Redrive) (int, error) {
 		if err := b.moveAll(ctx, q, moves); err != nil {
 			return revived, err
 		}
-		revived += countMoved(moves)
+		revived += jobstore.CountMoved(moves)
 		if end || f.Limit > 0 && revived >= f.Limit {
 			return revived, nil
 		}
@@ -260,88 +244,88 @@ func (b *Broker) DeleteQueue(ctx context.Context, tenant, namespace, queue strin
 	if n := found.Depths[api.JobActive]; n > 0 {
 		return api.Errorf(api.CodeQueueBusy, "%d jobs of queue %q run: pause it and let them end, or cancel them", n, queue)
 	}
-	q := queueKey{tenant, namespace, queue}
+	q := jobstore.Queue{Tenant: tenant, Namespace: namespace, Name: queue}
 	if _, err := b.Clear(ctx, tenant, namespace, queue); err != nil {
 		return err
 	}
-	for _, state := range endedStates {
+	for _, state := range jobstore.EndedStates {
 		if err := b.purgeAll(ctx, q, state); err != nil {
 			return err
 		}
 	}
 	// The index last: a delete that was cut short can be repeated.
-	k := b.keys(q)
+	k := b.jobs.Keys(q)
 	if err := b.rdb.Del(ctx, k.Config(), k.Rate(), k.Expiry(), k.After()).Err(); err != nil {
-		return b.failure(ctx, "delete a queue", err)
+		return jobstore.Failure(ctx, "delete a queue", err)
 	}
-	m := q.member()
+	m := q.Member()
 	pipe := b.rdb.Pipeline()
 	pipe.ZRem(ctx, storage.KeyDue(storage.DueShard(m)), m)
 	pipe.ZRem(ctx, storage.KeyReady(storage.DueShard(m)), m)
-	pipe.SRem(ctx, b.store.JobKeys(tenant).Queues(), q.name())
+	pipe.SRem(ctx, b.store.JobKeys(tenant).Queues(), q.Path())
 	if _, err = pipe.Exec(ctx); err != nil {
-		return b.failure(ctx, "delete a queue", err)
+		return jobstore.Failure(ctx, "delete a queue", err)
 	}
 	return b.relist(ctx, q)
 }
 
 // relist brings back a queue that got jobs while it was deleted.
-func (b *Broker) relist(ctx context.Context, q queueKey) error {
+func (b *Broker) relist(ctx context.Context, q jobstore.Queue) error {
 	var sets []string
 	for _, state := range api.JobStates() {
-		sets = append(sets, b.setsOf(q, state)...)
+		sets = append(sets, b.jobs.Sets(q, state)...)
 	}
 	n, err := b.rdb.Exists(ctx, sets...).Result()
 	if err != nil || n == 0 {
-		return b.failure(ctx, "look at a queue", err)
+		return jobstore.Failure(ctx, "look at a queue", err)
 	}
-	if err := b.addQueue(ctx, q); err != nil {
+	if err := b.jobs.AddQueue(ctx, q); err != nil {
 		return err
 	}
 	now := b.store.NowMS()
-	next, err := b.nextDue(ctx, q, now)
+	next, err := b.jobs.NextDue(ctx, q, now)
 	if err != nil {
 		return err
 	}
 	pipe := b.rdb.Pipeline()
 	if next > 0 {
-		b.markDue(ctx, pipe, q, next)
+		b.jobs.MarkDue(ctx, pipe, q, next)
 	}
-	if isFunctionQueue(q.queue) {
-		b.markReady(ctx, pipe, q, now)
+	if jobstore.IsFunctionQueue(q.Name) {
+		b.jobs.MarkReady(ctx, pipe, q, now)
 	}
 	if pipe.Len() > 0 {
 		_, err = pipe.Exec(ctx)
 	}
-	return b.failure(ctx, "mark a queue", err)
+	return jobstore.Failure(ctx, "mark a queue", err)
 }
 
 // purgeAll deletes all ended jobs of one state.
-func (b *Broker) purgeAll(ctx context.Context, q queueKey, state api.JobState) error {
+func (b *Broker) purgeAll(ctx context.Context, q jobstore.Queue, state api.JobState) error {
 	for {
-		step, _, err := b.step(ctx, q, state, nil, clearPage)
+		step, _, err := b.jobs.Page(ctx, q, state, nil, clearPage)
 		if err != nil || len(step) == 0 {
 			return err
 		}
 		ids := make([]string, len(step))
 		for i, p := range step {
-			ids[i] = p.id
+			ids[i] = p.Id
 		}
-		found, err := b.load(ctx, q.tenant, ids)
+		found, err := b.jobs.Load(ctx, q.Tenant, ids)
 		if err != nil {
 			return err
 		}
-		records, strays := partition(q, ids, found, state)
-		dropped, err := b.dropFrom(ctx, q, step, strays)
+		records, strays := jobstore.Partition(q, ids, found, state)
+		dropped, err := b.jobs.DropFrom(ctx, q, step, strays)
 		if err != nil {
 			return err
 		}
-		n, err := b.purge(ctx, q, state, records)
+		n, err := b.jobs.Purge(ctx, q, state, records)
 		if err != nil {
 			return err
 		}
 		if n == 0 && len(dropped) == 0 && len(records) > 0 {
-			return api.Errorf(api.CodeQueueBusy, "jobs of queue %q keep changing", q.queue)
+			return api.Errorf(api.CodeQueueBusy, "jobs of queue %q keep changing", q.Name)
 		}
 	}
 }

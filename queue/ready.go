@@ -7,20 +7,28 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/queue/internal/claim"
+	"github.com/codesous/sous/queue/internal/jobstore"
 	"github.com/codesous/sous/storage"
 )
 
 // FunctionQueue names an fn queue, which the platform's own workers serve.
 type FunctionQueue struct{ Tenant, Namespace, Queue string }
 
-func (f FunctionQueue) key() queueKey { return queueKey{f.Tenant, f.Namespace, f.Queue} }
+func (f FunctionQueue) key() jobstore.Queue {
+	return jobstore.Queue{Tenant: f.Tenant, Namespace: f.Namespace, Name: f.Queue}
+}
 
-func (q queueKey) function() FunctionQueue { return FunctionQueue{q.tenant, q.namespace, q.queue} }
+func functionQueue(q jobstore.Queue) FunctionQueue {
+	return FunctionQueue{q.Tenant, q.Namespace, q.Name}
+}
 
 // OnReady tells of every fn queue that gets work, here or elsewhere, until stop is
 // called. Notices from elsewhere may be lost: Ready is the truth. told must not
 // block.
-func (b *Broker) OnReady(told func(FunctionQueue)) (stop func()) { return b.wakes.watch(told) }
+func (b *Broker) OnReady(notified func(FunctionQueue)) (stop func()) {
+	return b.notifier.Watch(func(q jobstore.Queue) { notified(functionQueue(q)) })
+}
 
 const (
 	// readyPage bounds the queues of a shard that one reading gives.
@@ -37,10 +45,10 @@ func (b *Broker) Ready(ctx context.Context, now int64) (queues []FunctionQueue, 
 	heads := make([]*redis.ZSliceCmd, storage.DueShards)
 	for shard := range heads {
 		key := storage.KeyReady(shard)
-		heads[shard] = b.dueIn(ctx, pipe, key, b.floors.From(key, now), readyPage)
+		heads[shard] = b.jobs.DueIn(ctx, pipe, key, b.jobs.Floors.From(key, now), readyPage)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, 0, b.failure(ctx, "read what is ready", err)
+		return nil, 0, jobstore.Failure(ctx, "read what is ready", err)
 	}
 	for shard, head := range heads {
 		key, upTo := storage.KeyReady(shard), now
@@ -56,17 +64,17 @@ func (b *Broker) Ready(ctx context.Context, now int64) (queues []FunctionQueue, 
 				upTo, soonest = at, now
 			}
 			m, _ := z.Member.(string)
-			q, ok := queueOf(m)
+			q, ok := jobstore.QueueOfMember(m)
 			if !ok {
 				continue // a newer release's
 			}
-			if queues = append(queues, q.function()); at < now-readyFreshMS {
-				if _, err := b.settleDue(ctx, storage.DueMember{Key: key, Member: m, Score: at}, now); err != nil {
+			if queues = append(queues, functionQueue(q)); at < now-readyFreshMS {
+				if _, err := b.jobs.SettleDue(ctx, storage.DueMember{Key: key, Member: m, Score: at}, now); err != nil {
 					return nil, 0, err
 				}
 			}
 		}
-		b.floors.Consumed(key, upTo, now)
+		b.jobs.Floors.Consumed(key, upTo, now)
 	}
 	return queues, soonest, nil
 }
@@ -87,39 +95,39 @@ type Taken struct {
 // out to have none, or to serve none, leaves the ready set, and is looked at once
 // more then: a job enqueued in between would sleep.
 func (b *Broker) Take(ctx context.Context, f FunctionQueue, workerID string, count int, lease time.Duration) (Taken, error) {
-	q, m := f.key(), f.key().member()
-	fetch := &Fetch{Tenant: f.Tenant, Namespace: f.Namespace, WorkerID: workerID, Lease: lease, Internal: true}
-	got, err := b.take(ctx, fetch, q, count)
+	q, m := f.key(), f.key().Member()
+	request := claim.Request{WorkerID: workerID, Lease: lease}
+	got, err := b.take(ctx, request, q, count)
 	if err != nil || len(got.Jobs) > 0 || got.More {
 		return got, err
 	}
 	key := storage.KeyReady(storage.DueShard(m))
 	score, err := b.rdb.ZScore(ctx, key, m).Result()
 	if err != nil {
-		return got, b.failure(ctx, "read what is ready", err) // nil where it is not there
+		return got, jobstore.Failure(ctx, "read what is ready", err) // nil where it is not there
 	}
 	next := int64(0)
 	if got.After > 0 {
 		next = b.store.NowMS() + got.After.Milliseconds()
 	}
-	mine, err := b.settleDue(ctx, storage.DueMember{Key: key, Member: m, Score: int64(score)}, next)
+	mine, err := b.jobs.SettleDue(ctx, storage.DueMember{Key: key, Member: m, Score: int64(score)}, next)
 	if err != nil || !mine || next > 0 {
 		return got, err
 	}
-	if got, err = b.take(ctx, fetch, q, count); err != nil || len(got.Jobs) == 0 && !got.More {
+	if got, err = b.take(ctx, request, q, count); err != nil || len(got.Jobs) == 0 && !got.More {
 		return got, err
 	}
 	pipe := b.rdb.Pipeline()
-	b.markReady(ctx, pipe, q, b.store.NowMS())
+	b.jobs.MarkReady(ctx, pipe, q, b.store.NowMS())
 	_, err = pipe.Exec(ctx)
 	if len(got.Jobs) > 0 {
 		err = nil // they are leased: hand them out; the next enqueue or ack marks the queue
 	}
-	return got, b.failure(ctx, "mark a queue", err)
+	return got, jobstore.Failure(ctx, "mark a queue", err)
 }
 
-func (b *Broker) take(ctx context.Context, f *Fetch, q queueKey, count int) (got Taken, err error) {
-	jobs, after, err := b.fetchFrom(ctx, f, q, count)
+func (b *Broker) take(ctx context.Context, r claim.Request, q jobstore.Queue, count int) (got Taken, err error) {
+	jobs, after, err := b.claimer.Take(ctx, q, r, count)
 	if err != nil && len(jobs) == 0 {
 		return got, err
 	}
@@ -127,12 +135,12 @@ func (b *Broker) take(ctx context.Context, f *Fetch, q queueKey, count int) (got
 	switch {
 	case err != nil || len(jobs) == count || after == 0:
 		got.More = true
-	case after < longPause:
+	case after < claim.LongPause:
 		got.After = after
 	default:
-		n, err := b.rdb.Exists(ctx, b.setsOf(q, api.JobPending)...).Result()
+		n, err := b.rdb.Exists(ctx, b.jobs.Sets(q, api.JobPending)...).Result()
 		if err != nil && len(jobs) == 0 {
-			return got, b.failure(ctx, "read a queue", err)
+			return got, jobstore.Failure(ctx, "read a queue", err)
 		}
 		got.Held = n > 0
 	}

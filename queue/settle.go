@@ -3,36 +3,17 @@ package queue
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/codesous/sous/api"
-	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/queue/internal/jobstore"
 )
 
 // maxHoldReason bounds why a job is held, in bytes.
 const maxHoldReason = 1024
-
-// What the ack script answers, beside the words of a move, where the same epoch had
-// completed the job before.
-const (
-	repeated      = "again"
-	repeatedAfter = "again after" // and something is still to follow
-)
-
-// ackItem is one job to be completed.
-type ackItem struct {
-	id, result, unique string
-	epoch              int64
-	run                string // of the job, as this process knows it; may be out of date
-	outcome            string // answer: moved, movedAfter, repeated, repeatedAfter, missing, or the job's run as it is
-	err                error  // answer
-}
 
 // Ack settles jobs whose attempt went well. Each gets its own outcome, in order:
 // CodeJobNotFound, CodeJobLeaseLost where another epoch holds the job or none
@@ -47,17 +28,17 @@ func (b *Broker) Ack(ctx context.Context, tenant string, acks []api.JobAck) ([]a
 	for i := range acks {
 		ids[i], epochs[i] = acks[i].ID, acks[i].LeaseEpoch
 	}
-	briefs, err := b.briefsOf(ctx, tenant, ids, epochs)
+	briefs, err := b.jobs.Summaries(ctx, tenant, ids, epochs)
 	if err != nil {
 		return nil, err
 	}
-	items, places := map[queueKey][]*ackItem{}, map[queueKey][]int{}
+	items, places := map[jobstore.Queue][]*jobstore.Completion{}, map[jobstore.Queue][]int{}
 	for i := range acks {
 		a := &acks[i]
 		out[i].ID = a.ID
 		known := briefs[a.ID]
 		if known == nil {
-			out[i] = refused(a.ID, jobNotFound(a.ID))
+			out[i] = refused(a.ID, jobstore.NotFound(a.ID))
 			continue
 		}
 		if err := b.checkAck(a, known); err != nil {
@@ -70,147 +51,64 @@ func (b *Broker) Ack(ctx context.Context, tenant string, acks []api.JobAck) ([]a
 			}
 			continue
 		}
-		q := queueKey{tenant, known.namespace, known.queue}
-		items[q] = append(items[q], &ackItem{id: a.ID, epoch: a.LeaseEpoch, result: string(a.Result), unique: known.unique, run: known.run})
+		q := jobstore.Queue{Tenant: tenant, Namespace: known.Namespace, Name: known.Queue}
+		items[q] = append(items[q], &jobstore.Completion{Id: a.ID, Epoch: a.LeaseEpoch, Result: string(a.Result), Unique: known.Unique, Run: known.Run})
 		places[q] = append(places[q], i)
 	}
 	for q, list := range items {
-		if err := b.acks.do(ctx, q, list); err != nil {
+		if err := b.acks.Do(ctx, q, list); err != nil {
 			return nil, err
 		}
 		for k, item := range list {
-			if item.err != nil {
-				return nil, item.err
+			if item.Err != nil {
+				return nil, item.Err
 			}
-			out[places[q][k]] = b.settled(item.id, item.outcome, api.JobCompleted)
+			out[places[q][k]] = b.settled(item.Id, item.Outcome, api.JobCompleted)
 		}
 	}
 	return out, nil
 }
 
 // checkAck refuses what no job can end with.
-func (b *Broker) checkAck(a *api.JobAck, known *brief) error {
+func (b *Broker) checkAck(a *api.JobAck, known *jobstore.Summary) error {
 	switch {
 	case len(a.Result) > api.MaxJobResultBytes:
 		return api.Errorf(api.CodeBodyLimit, "the result exceeds %d bytes", api.MaxJobResultBytes)
 	case len(a.Checkpoint) > api.MaxCheckpointBytes:
 		return api.Errorf(api.CodeBodyLimit, "the checkpoint exceeds %d bytes", api.MaxCheckpointBytes)
 	case a.Continue && a.Hold != "":
-		return fieldError("hold", "cannot stand beside continue")
+		return jobstore.FieldError("hold", "cannot stand beside continue")
 	case len(a.Hold) > maxHoldReason:
-		return fieldError("hold", "is too long")
-	case len(known.schema) > 0 && !a.Continue && a.Hold == "":
-		return b.checkResult(known.schema, a.Result)
+		return jobstore.FieldError("hold", "is too long")
+	case len(known.Schema) > 0 && !a.Continue && a.Hold == "":
+		return b.checkResult(known.Schema, a.Result)
 	}
 	return nil
 }
 
-func (b *Broker) flushAcks(ctx context.Context, q queueKey, items []*ackItem) {
-	rest, err := b.completePlain(ctx, q, items)
+func (b *Broker) flushAcks(ctx context.Context, q jobstore.Queue, items []*jobstore.Completion) {
+	rest, err := b.jobs.CompleteKnown(ctx, q, items)
+	if err == nil {
+		b.metrics.completed(len(items) - len(rest))
+	}
 	if err == nil && len(rest) > 0 {
 		err = b.complete(ctx, q, rest)
 	}
 	if err != nil {
 		for _, item := range items {
-			item.err = err
+			item.Err = err
 		}
 	}
 }
 
-// completePlain completes jobs whose run is as this process knows it, and of which
-// nothing else is to be written. It returns the others.
-func (b *Broker) completePlain(ctx context.Context, q queueKey, items []*ackItem) (rest []*ackItem, err error) {
-	now := b.store.NowMS()
-	var plain []*ackItem
-	groups := map[run][]*ackItem{}
-	for _, item := range items {
-		held, err := parseRun(item.run)
-		if err != nil || item.result != "" || item.unique != "" || held.state != api.JobActive || held.epoch != item.epoch || held.follows == followsEnd {
-			rest = append(rest, item)
-			continue
-		}
-		groups[held] = append(groups[held], item)
-	}
-	if len(groups) == 0 {
-		return rest, nil
-	}
-	k, tenant := b.keys(q), b.store.JobKeys(q.tenant)
-	keys := append(make([]string, 0, 2+len(items)), k.Set(string(api.JobActive)), k.Set(string(api.JobCompleted)))
-	args := append(make([]any, 0, 1+2*len(items)), now)
-	for held, group := range groups {
-		args = append(args, len(group), held.String(), held.settle(settledAck).to(api.JobCompleted, now).String())
-		for _, item := range group {
-			plain = append(plain, item)
-			keys = append(keys, tenant.Run(item.id))
-			args = append(args, item.id)
-		}
-	}
-	reply, err := b.store.ScriptThen(ctx, storage.ScriptJobComplete, keys, args, func(pipe redis.Pipeliner) {
-		b.placeFreed(ctx, pipe, q)
-	})
-	if err != nil {
-		return nil, err
-	}
-	for _, item := range plain {
-		item.outcome = moved
-	}
-	changed, err := placesOf(storage.ScriptJobComplete, texts(reply), len(plain))
-	if err != nil {
-		return nil, err
-	}
-	for _, at := range changed {
-		rest = append(rest, plain[at])
-	}
-	b.metrics.completed(len(items) - len(rest))
-	return rest, nil
-}
-
-// placeFreed marks a queue of the platform's own: a place under its limits may have
-// become free.
-func (b *Broker) placeFreed(ctx context.Context, pipe redis.Pipeliner, q queueKey) {
-	if isFunctionQueue(q.queue) {
-		b.markReady(ctx, pipe, q, b.store.NowMS())
-	}
-}
-
-// complete runs the script on jobs of one queue.
-func (b *Broker) complete(ctx context.Context, q queueKey, items []*ackItem) error {
-	k, tenant := b.keys(q), b.store.JobKeys(q.tenant)
-	keys := append(make([]string, 0, 3+len(items)), k.Set(string(api.JobActive)), k.Set(string(api.JobCompleted)), k.After())
-	for _, item := range items {
-		keys = append(keys, tenant.Run(item.id))
-	}
-	for _, item := range items {
-		if item.result != "" {
-			keys = append(keys, tenant.Meta(item.id))
-		}
-	}
-	args := append(make([]any, 0, 2+4*len(items)), b.store.NowMS(), len(items))
-	for _, item := range items {
-		unique := ""
-		if item.unique != "" {
-			keys = append(keys, tenant.Unique(q.namespace, q.queue, item.unique))
-			unique = strconv.Itoa(len(keys))
-		}
-		args = append(args, item.id, item.epoch, item.result, unique)
-	}
-	reply, err := b.store.ScriptThen(ctx, storage.ScriptJobAck, keys, args, func(pipe redis.Pipeliner) {
-		b.placeFreed(ctx, pipe, q)
-	})
+// complete completes the jobs that have to be judged one by one, and does what follows
+// their ends.
+func (b *Broker) complete(ctx context.Context, q jobstore.Queue, items []*jobstore.Completion) error {
+	completed, follow, err := b.jobs.Complete(ctx, q, items)
 	if err != nil {
 		return err
 	}
-	var follow []string
-	for i, outcome := range texts(reply) {
-		switch items[i].outcome = outcome; outcome {
-		case movedAfter, repeatedAfter:
-			follow = append(follow, items[i].id)
-		}
-		switch outcome {
-		case moved, movedAfter:
-			b.metrics.left(api.JobActive, api.JobCompleted)
-		}
-	}
+	b.metrics.completed(completed)
 	b.followUp(ctx, q, follow)
 	return nil
 }
@@ -218,42 +116,36 @@ func (b *Broker) complete(ctx context.Context, q queueKey, items []*ackItem) err
 // settled turns a script's word into an outcome.
 func (b *Broker) settled(id, word string, to api.JobState) api.JobOutcome {
 	switch word {
-	case moved, movedAfter, repeated, repeatedAfter:
+	case jobstore.Moved, jobstore.MovedAfter, jobstore.Repeated, jobstore.RepeatedAfter:
 		return api.JobOutcome{ID: id, OK: true, State: to}
-	case missing:
-		return refused(id, jobNotFound(id))
+	case jobstore.Missing:
+		return refused(id, jobstore.NotFound(id))
 	}
 	b.metrics.lost.WithLabelValues("refused").Inc()
 	lost := refused(id, api.Errorf(api.CodeJobLeaseLost, "the lease is not held any more"))
-	if now, err := parseRun(word); err == nil {
-		lost.State = now.state
+	if now, err := jobstore.ParseRun(word); err == nil {
+		lost.State = now.State
 	}
 	return lost
 }
 
 func refused(id string, err error) api.JobOutcome {
-	return api.JobOutcome{ID: id, Code: api.ErrorCode(err), Message: messageOf(err)}
-}
-
-// holds says whether epoch holds r's lease; done, that it settled it in the given
-// way before.
-func (r *record) holds(epoch int64, kind string) (holds, done bool) {
-	return r.run.state == api.JobActive && r.run.epoch == epoch, r.run.settledBy(epoch, kind)
+	return api.JobOutcome{ID: id, Code: api.ErrorCode(err), Message: jobstore.MessageOf(err)}
 }
 
 // leaseLost is how decide says that the epoch is not the job's.
-type leaseLost struct{ run run }
+type leaseLost struct{ run jobstore.Run }
 
 func (leaseLost) Error() string { return "the lease is not held any more" }
 
 // putBack acknowledges with continue or hold: the job goes on later.
 func (b *Broker) putBack(ctx context.Context, tenant string, a *api.JobAck) (api.JobOutcome, error) {
-	kind := settledContinue
+	kind := jobstore.SettledContinue
 	if a.Hold != "" {
-		kind = settledHold
+		kind = jobstore.SettledHold
 	}
-	return b.settleBy(ctx, tenant, a.ID, func(r *record) (*move, error) {
-		holds, done := r.holds(a.LeaseEpoch, kind)
+	return b.settleBy(ctx, tenant, a.ID, func(r *jobstore.Record) (*jobstore.Move, error) {
+		holds, done := r.Holds(a.LeaseEpoch, kind)
 		if !holds {
 			return nil, lostUnless(done, r)
 		}
@@ -263,37 +155,37 @@ func (b *Broker) putBack(ctx context.Context, tenant string, a *api.JobAck) (api
 				return nil, err
 			}
 		}
-		m := &move{record: r, to: r.run.settle(kind).to(api.JobPending, b.store.NowMS())}
-		m.to.attempt = 0 // a round that went well is no failed attempt
+		m := &jobstore.Move{Record: r, To: r.Run.Settle(kind).To(api.JobPending, b.store.NowMS())}
+		m.To.Attempt = 0 // a round that went well is no failed attempt
 		if a.Hold != "" {
-			m.to.state = api.JobHeld
-			m.field, m.value = fieldHoldReason, a.Hold
+			m.To.State = api.JobHeld
+			m.Field, m.Value = jobstore.FieldHoldReason, a.Hold
 		}
 		return m, nil
 	})
 }
 
 // lostUnless is nil where the same call was made before.
-func lostUnless(done bool, r *record) error {
+func lostUnless(done bool, r *jobstore.Record) error {
 	if done {
 		return nil
 	}
-	return leaseLost{r.run}
+	return leaseLost{r.Run}
 }
 
 // keepCheckpoint stores a checkpoint while the lease holds, and gives the job as it
 // is then.
-func (b *Broker) keepCheckpoint(ctx context.Context, tenant string, r *record, epoch int64, checkpoint json.RawMessage) (*record, error) {
-	beat := api.JobHeartbeat{ID: r.id, LeaseEpoch: epoch, Checkpoint: checkpoint}
-	if _, err := b.beat(ctx, r.key(tenant), []*api.JobHeartbeat{&beat}); err != nil {
+func (b *Broker) keepCheckpoint(ctx context.Context, tenant string, r *jobstore.Record, epoch int64, checkpoint json.RawMessage) (*jobstore.Record, error) {
+	beat := api.JobHeartbeat{ID: r.Id, LeaseEpoch: epoch, Checkpoint: checkpoint}
+	if _, err := b.beat(ctx, r.Queue(tenant), []*api.JobHeartbeat{&beat}); err != nil {
 		return nil, err
 	}
-	fresh, err := b.find(ctx, tenant, r.id)
+	fresh, err := b.jobs.Find(ctx, tenant, r.Id)
 	if err != nil {
 		return nil, err
 	}
-	if holds, _ := fresh.holds(epoch, ""); !holds {
-		return nil, leaseLost{fresh.run} // it ran out meanwhile
+	if holds, _ := fresh.Holds(epoch, ""); !holds {
+		return nil, leaseLost{fresh.Run} // it ran out meanwhile
 	}
 	return fresh, nil
 }
@@ -301,13 +193,13 @@ func (b *Broker) keepCheckpoint(ctx context.Context, tenant string, r *record, e
 // checkCount bounds how many jobs one call settles.
 func checkCount(n int) error {
 	if n > api.MaxSettleJobs {
-		return fieldError("jobs", "must be at most "+strconv.Itoa(api.MaxSettleJobs))
+		return jobstore.FieldError("jobs", "must be at most "+strconv.Itoa(api.MaxSettleJobs))
 	}
 	return nil
 }
 
 // settleBy changes one job and gives its outcome.
-func (b *Broker) settleBy(ctx context.Context, tenant, id string, decide func(r *record) (*move, error)) (api.JobOutcome, error) {
+func (b *Broker) settleBy(ctx context.Context, tenant, id string, decide func(r *jobstore.Record) (*jobstore.Move, error)) (api.JobOutcome, error) {
 	r, err := b.change(ctx, tenant, id, decide)
 	if lost, ok := err.(leaseLost); ok { //nolint:errorlint // decide's own, never wrapped
 		return b.settled(id, lost.run.String(), ""), nil
@@ -318,7 +210,7 @@ func (b *Broker) settleBy(ctx context.Context, tenant, id string, decide func(r 
 	if err != nil {
 		return api.JobOutcome{}, err
 	}
-	return api.JobOutcome{ID: id, OK: true, State: r.run.state}, nil
+	return api.JobOutcome{ID: id, OK: true, State: r.Run.State}, nil
 }
 
 // Fail settles jobs whose attempt failed: they are retried after their backoff,
@@ -335,8 +227,8 @@ func (b *Broker) Fail(ctx context.Context, tenant string, fails []api.JobFail) (
 			continue
 		}
 		var err error
-		out[i], err = b.settleBy(ctx, tenant, f.ID, func(r *record) (*move, error) {
-			holds, done := r.holds(f.LeaseEpoch, settledFail)
+		out[i], err = b.settleBy(ctx, tenant, f.ID, func(r *jobstore.Record) (*jobstore.Move, error) {
+			holds, done := r.Holds(f.LeaseEpoch, jobstore.SettledFail)
 			if !holds {
 				return nil, lostUnless(done, r)
 			}
@@ -352,58 +244,50 @@ func (b *Broker) Fail(ctx context.Context, tenant string, fails []api.JobFail) (
 func checkFail(f *api.JobFail) error {
 	for path, ms := range map[string]*int64{"retry_after_ms": f.RetryAfterMS, "snooze_ms": f.SnoozeMS} {
 		if ms != nil && (*ms < 0 || *ms > api.MaxDelayMS) {
-			return fieldError(path, "must be from 0 to 30 days")
+			return jobstore.FieldError(path, "must be from 0 to 30 days")
 		}
 	}
 	if f.Fatal && (f.RetryAfterMS != nil || f.SnoozeMS != nil) || f.RetryAfterMS != nil && f.SnoozeMS != nil {
-		return fieldError("fatal", "stands alone, as do retry_after_ms and snooze_ms")
+		return jobstore.FieldError("fatal", "stands alone, as do retry_after_ms and snooze_ms")
 	}
 	return nil
 }
 
 // failed decides what becomes of a job whose attempt failed.
-func (b *Broker) failed(r *record, f *api.JobFail) (*move, error) {
+func (b *Broker) failed(r *jobstore.Record, f *api.JobFail) (*jobstore.Move, error) {
 	now := b.store.NowMS()
-	m := &move{record: r, to: r.run.settle(settledFail)}
+	m := &jobstore.Move{Record: r, To: r.Run.Settle(jobstore.SettledFail)}
 	if f.SnoozeMS != nil {
-		m.to.attempt--
-		m.to = m.to.to(api.JobRetrying, now+*f.SnoozeMS)
+		m.To.Attempt--
+		m.To = m.To.To(api.JobRetrying, now+*f.SnoozeMS)
 		return m, nil
 	}
 	var err error
-	m.failure, err = failureRecord(r.run.epoch, api.JobError{
-		Attempt: r.run.attempt, Error: cut(f.Error, api.MaxJobErrorBytes), Stack: cut(f.Stack, api.MaxJobStackBytes), AtMS: now,
+	m.Failure, err = jobstore.FailureRecord(r.Run.Epoch, api.JobError{
+		Attempt: r.Run.Attempt, Error: cut(f.Error, api.MaxJobErrorBytes), Stack: cut(f.Stack, api.MaxJobStackBytes), AtMS: now,
 	})
 	if err != nil {
 		return nil, err
 	}
-	options := r.spec.WithDefaults()
+	options := r.Spec.WithDefaults()
 	reason := ""
 	switch {
 	case f.Fatal:
 		reason = api.DeadFatal
-	case r.spec.ExpireAtMS > 0 && r.spec.ExpireAtMS <= now:
+	case r.Spec.ExpireAtMS > 0 && r.Spec.ExpireAtMS <= now:
 		reason = api.DeadExpired
-	case r.run.attempt >= options.MaxAttempts:
+	case r.Run.Attempt >= options.MaxAttempts:
 		reason = api.DeadAttempts
 	}
 	if reason != "" {
-		return m.dead(reason, now), nil
+		return m.Dead(reason, now), nil
 	}
-	delay := options.Delay(r.run.attempt, b.random())
+	delay := options.Delay(r.Run.Attempt, b.random())
 	if f.RetryAfterMS != nil {
 		delay = time.Duration(*f.RetryAfterMS) * time.Millisecond
 	}
-	m.to = m.to.to(api.JobRetrying, now+delay.Milliseconds())
+	m.To = m.To.To(api.JobRetrying, now+delay.Milliseconds())
 	return m, nil
-}
-
-// dead makes m end the job.
-func (m *move) dead(reason string, now int64) *move {
-	m.to = m.to.to(api.JobDead, now)
-	m.field, m.value = fieldDeadReason, reason
-	ended := m.end()
-	return &ended
 }
 
 // cut shortens a text to at most limit bytes of whole characters.
@@ -416,28 +300,3 @@ func cut(s string, limit int) string {
 	}
 	return strings.ToValidUTF8(s, "\uFFFD")
 }
-
-func codedOf(err error) *api.Error {
-	var coded *api.Error
-	if errors.As(err, &coded) {
-		return coded
-	}
-	return nil
-}
-
-// messageOf is what callers may read of err.
-func messageOf(err error) string {
-	if coded := codedOf(err); coded != nil {
-		return coded.Message
-	}
-	return err.Error()
-}
-
-func fieldsOf(err error) []api.FieldError {
-	if coded := codedOf(err); coded != nil {
-		return coded.Fields
-	}
-	return nil
-}
-
-func isFunctionQueue(q string) bool { return strings.HasPrefix(q, api.FunctionQueuePrefix) }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/queue/internal/jobstore"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
 )
@@ -35,7 +36,7 @@ type TickJob struct {
 	// Spec says which tick made it, and names the queue.
 	Spec *api.JobSpec
 
-	item *enqueueItem
+	item *jobstore.Entry
 	err  error
 }
 
@@ -78,7 +79,7 @@ func (b *Broker) tickItems(ctx context.Context, ticks []*Tick, out []TickOutcome
 		}
 		group.Go(func() error {
 			q := t.queue()
-			t.Job.Spec.Namespace = q.namespace
+			t.Job.Spec.Namespace = q.Namespace
 			items, err := b.items(ctx, q, []string{t.Job.ID}, []*api.JobSpec{t.Job.Spec}, false)
 			if t.Job.err = err; err == nil {
 				t.Job.item = items[0]
@@ -102,8 +103,8 @@ func (b *Broker) tickItems(ctx context.Context, ticks []*Tick, out []TickOutcome
 }
 
 // queue is where the tick's job goes.
-func (t *Tick) queue() queueKey {
-	return queueKey{t.Path.Tenant, t.Path.Namespace, t.Job.Spec.Queue}
+func (t *Tick) queue() jobstore.Queue {
+	return jobstore.Queue{Tenant: t.Path.Tenant, Namespace: t.Path.Namespace, Name: t.Job.Spec.Queue}
 }
 
 // tick runs the script for those of ticks that left names, and gives those that are to be
@@ -122,7 +123,7 @@ func (b *Broker) tick(ctx context.Context, ticks []*Tick, left []int, out []Tick
 	}
 	replies, failed := b.store.ScriptEach(ctx, storage.ScriptScheduleTick, calls)
 	for k, part := range parts {
-		words := texts(replies[k])
+		words := jobstore.Words(replies[k])
 		for i, place := range part {
 			err := failed[k]
 			if err == nil {
@@ -147,9 +148,9 @@ func (b *Broker) tickOutcome(ctx context.Context, t *Tick, word string) (TickOut
 		return TickOutcome(word), nil
 	}
 	item := t.Job.item
-	item.holder = holder
-	freed, _, err := b.lookAtHolders(ctx, t.Path.Tenant, []*enqueueItem{item})
-	item.holder = ""
+	item.Holder = holder
+	freed, _, err := b.lookAtHolders(ctx, t.Path.Tenant, []*jobstore.Entry{item})
+	item.Holder = ""
 	if err != nil || freed {
 		return "", err
 	}
@@ -169,7 +170,7 @@ func (b *Broker) tickCall(tenant string, ticks []*Tick, part []int) storage.Scri
 		c.Keys = append(c.Keys, state, inFlight)
 		next, id := "", ""
 		if t.NextMS > 0 {
-			next = scoreText(t.NextMS)
+			next = jobstore.ScoreText(t.NextMS)
 		}
 		if t.Job != nil {
 			id = t.Job.ID
@@ -196,18 +197,18 @@ func appendList(args []any, list []string) []any {
 // tickJob lays out the job of a tick.
 func (b *Broker) tickJob(c *storage.ScriptCall, jobs storage.JobKeys, t *Tick) {
 	item, key := t.Job.item, t.queue()
-	spec, q, options := item.spec, b.keys(key), item.spec.WithDefaults()
+	spec, q, options := item.Spec, b.jobs.Keys(key), item.Spec.WithDefaults()
 	unique, ttl, mark := q.Config(), int64(0), ""
 	if spec.UniqueKey != "" {
-		unique, ttl = jobs.Unique(key.namespace, key.queue, spec.UniqueKey), max(1, options.UniqueTTLMS)
+		unique, ttl = jobs.Unique(key.Namespace, key.Name, spec.UniqueKey), max(1, options.UniqueTTLMS)
 	}
 	if spec.Schedule.Marked {
-		mark = scoreText(spec.Schedule.TickMS)
+		mark = jobstore.ScoreText(spec.Schedule.TickMS)
 	}
-	c.Keys = append(c.Keys, jobs.Run(item.id), jobs.Spec(item.id), b.setOf(key, api.JobPending, spec.Score), q.Set(string(api.JobWaiting)),
+	c.Keys = append(c.Keys, jobs.Run(item.Id), jobs.Spec(item.Id), b.jobs.SetOf(key, api.JobPending, spec.Score), q.Set(string(api.JobWaiting)),
 		q.Expiry(), q.After(), q.Cursor(), q.Config(), unique)
-	c.Args = append(c.Args, mark, key.name(), item.text, item.firstRun().String(),
-		scoreText(spec.Score), spec.Priority.Rank(), spec.ExpireAtMS, ttl, item.ended)
+	c.Args = append(c.Args, mark, key.Path(), item.Text, item.Run.String(),
+		jobstore.ScoreText(spec.Score), spec.Priority.Rank(), spec.ExpireAtMS, ttl, item.Ended)
 }
 
 // announceTicks tells of the jobs that ticks made, and enters the records of those that run
@@ -221,11 +222,11 @@ func (b *Broker) announceTicks(ctx context.Context, ticks []*Tick, out []TickOut
 		if t.Job == nil || out[i] != TickDone {
 			continue
 		}
-		q, items := t.queue(), []*enqueueItem{t.Job.item}
-		b.announce(ctx, pipe, q, items)
+		q, items := t.queue(), []*jobstore.Entry{t.Job.item}
+		b.jobs.Announce(ctx, pipe, q, items)
 		b.metrics.added(q, items)
 		made = append(made, t)
-		if a := activations.Queued(q.tenant, t.Job.ID, t.Job.Spec); a != nil {
+		if a := activations.Queued(q.Tenant, t.Job.ID, t.Job.Spec); a != nil {
 			group.Go(func() error {
 				_, _, err := b.activations.Start(ctx, a)
 				return err
@@ -234,13 +235,13 @@ func (b *Broker) announceTicks(ctx context.Context, ticks []*Tick, out []TickOut
 	}
 	if pipe.Len() > 0 {
 		_, err := pipe.Exec(ctx)
-		if err := b.failure(ctx, "announce jobs", err); err != nil {
+		if err := jobstore.Failure(ctx, "announce jobs", err); err != nil {
 			_ = group.Wait() // the worker writes the records that are missing
 			return err
 		}
 	}
 	for _, t := range made {
-		b.woken(t.queue(), []*enqueueItem{t.Job.item})
+		b.woken(t.queue(), []*jobstore.Entry{t.Job.item})
 	}
 	return group.Wait()
 }
@@ -248,7 +249,7 @@ func (b *Broker) announceTicks(ctx context.Context, ticks []*Tick, out []TickOut
 // Standing says where a tenant's jobs stand, "" for those that are not there. One that
 // waits and is not in its queue, since its making was cut short, is entered there.
 func (b *Broker) Standing(ctx context.Context, tenant string, ids []string) ([]api.JobState, error) {
-	found, err := b.load(ctx, tenant, ids)
+	found, err := b.jobs.Load(ctx, tenant, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -257,8 +258,8 @@ func (b *Broker) Standing(ctx context.Context, tenant string, ids []string) ([]a
 		if r == nil {
 			continue
 		}
-		if out[i] = r.run.state; out[i] == api.JobPending || out[i] == api.JobWaiting {
-			if _, err := b.reindex(ctx, tenant, r); err != nil {
+		if out[i] = r.Run.State; out[i] == api.JobPending || out[i] == api.JobWaiting {
+			if _, err := b.jobs.Reindex(ctx, tenant, r); err != nil {
 				return nil, err
 			}
 		}
@@ -267,11 +268,11 @@ func (b *Broker) Standing(ctx context.Context, tenant string, ids []string) ([]a
 }
 
 // unmark takes a job that has ended out of those of its schedule that are in flight.
-func (b *Broker) unmark(ctx context.Context, tenant string, r *record) error {
-	s := r.spec.Schedule
+func (b *Broker) unmark(ctx context.Context, tenant string, r *jobstore.Record) error {
+	s := r.Spec.Schedule
 	if s == nil || !s.Marked {
 		return nil
 	}
-	_, err := b.schedules.Unmark(ctx, storage.SchedulePath{Tenant: tenant, Namespace: r.spec.Namespace, Name: s.Schedule}, r.id)
+	_, err := b.schedules.Unmark(ctx, storage.SchedulePath{Tenant: tenant, Namespace: r.Spec.Namespace, Name: s.Schedule}, r.Id)
 	return err
 }

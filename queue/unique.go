@@ -2,32 +2,33 @@ package queue
 
 import (
 	"context"
+	"github.com/codesous/sous/queue/internal/jobstore"
 )
 
 // lookAtHolders reads the jobs that hold unique keys. freed: one has ended, or
 // never was, since a crash came between, and its key is free. seen: one lives that
 // was not known to.
-func (b *Broker) lookAtHolders(ctx context.Context, tenant string, items []*enqueueItem) (freed, seen bool, err error) {
+func (b *Broker) lookAtHolders(ctx context.Context, tenant string, items []*jobstore.Entry) (freed, seen bool, err error) {
 	var holders []string
-	var held []*enqueueItem
+	var held []*jobstore.Entry
 	for _, item := range items {
-		if item.holder != "" && item.holder != item.living {
-			holders, held = append(holders, item.holder), append(held, item)
+		if item.Holder != "" && item.Holder != item.Living {
+			holders, held = append(holders, item.Holder), append(held, item)
 		}
 	}
-	found, err := b.load(ctx, tenant, holders)
+	found, err := b.jobs.Load(ctx, tenant, holders)
 	if err != nil {
 		return false, false, err
 	}
 	for i, r := range found {
-		if r == nil || r.run.state.Terminal() {
-			held[i].ended, freed = holders[i], true
+		if r == nil || r.Run.State.Terminal() {
+			held[i].Ended, freed = holders[i], true
 			continue
 		}
-		if _, err := b.reindex(ctx, tenant, r); err != nil {
+		if _, err := b.jobs.Reindex(ctx, tenant, r); err != nil {
 			return false, false, err
 		}
-		held[i].living, seen = holders[i], true
+		held[i].Living, seen = holders[i], true
 	}
 	return freed, seen, nil
 }

@@ -174,7 +174,7 @@ func linearCallOn(t *testing.T, f *fixture, on *tasks.Tasks, c linearCall) (a li
 	case "get":
 		task, err = on.Get(ctx, f.tenant, kind, id)
 		if err == nil {
-			a.found = linearState{task.State, task.Worker, task.CurrentStep, task.Republished, task.Error}
+			a.found = linearState{state: task.State, worker: task.Worker, step: task.CurrentStep, republished: task.Republished, error: task.Error}
 			if len(task.Error) > 8 {
 				a.found.error = task.Error[:8] // given up
 			}

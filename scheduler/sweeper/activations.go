@@ -5,7 +5,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/queue/repair"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
 )
@@ -18,7 +18,7 @@ const functionReads = 3
 type activationVisitor struct {
 	s           *Sweeper
 	activations *activations.Repository
-	repairer    *queue.Repairer
+	repairer    *repair.Repairer
 }
 
 func (v *activationVisitor) visit(ctx context.Context, at storage.FunctionPath, now time.Time, reads int, total *Counts) (chunk, error) {
@@ -26,7 +26,7 @@ func (v *activationVisitor) visit(ctx context.Context, at storage.FunctionPath, 
 	total.Add(swept.SweepCounts)
 	c := chunk{reads: functionReads + swept.Read, end: true, busy: swept.Read > swept.Waiting}
 	for _, id := range swept.Ended {
-		v.s.logRepair(queue.Repair{
+		v.s.logRepair(repair.Repair{
 			Kind: "lost", Tenant: at.Tenant, Namespace: at.Namespace, Queue: at.Function, ID: id, Reason: "it ran past its deadline",
 		})
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/queue/repair"
 	"github.com/codesous/sous/scheduler/sweeper"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/storagetest"
@@ -75,8 +76,8 @@ func TestSweepersLeaveBusySystemsAlone(t *testing.T) {
 				}
 				for _, r := range counts.Repairs {
 					switch {
-					case r.Kind == queue.RepairExpiry: // acknowledged jobs leave these
-					case r.Kind == queue.RepairWaiting && ahead > 0: // it knows a wait that is over by its age alone
+					case r.Kind == repair.KindExpiry: // acknowledged jobs leave these
+					case r.Kind == repair.KindWaiting && ahead > 0: // it knows a wait that is over by its age alone
 					default:
 						t.Errorf("RunOnce beside working calls: got repair %+v, want none", r)
 					}

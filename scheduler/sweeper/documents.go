@@ -6,7 +6,7 @@ import (
 	"iter"
 	"time"
 
-	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/queue/repair"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/documents"
 )
@@ -152,7 +152,7 @@ func (w *documentWalker) drifted(total *Counts, kind string, path storage.Docume
 }
 
 func (w *documentWalker) repaired(total *Counts, kind string, path storage.DocumentPath, what, reason string) {
-	w.s.repaired(queue.Repair{Kind: kind, Tenant: path.Tenant, Namespace: path.Install, Queue: path.Namespace, ID: what, Reason: reason}, total)
+	w.s.repaired(repair.Repair{Kind: kind, Tenant: path.Tenant, Namespace: path.Install, Queue: path.Namespace, ID: what, Reason: reason}, total)
 }
 
 func (w *documentWalker) stop() {

@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/queue/repair"
 )
 
 // jobWalker goes over the keys of all jobs and batches. When the store fails, it continues
 // where it was.
 type jobWalker struct {
 	s        *Sweeper
-	repairer *queue.Repairer
+	repairer *repair.Repairer
 }
 
 func (w *jobWalker) chunk(ctx context.Context, now time.Time, reads int, total *Counts) (chunk, error) {

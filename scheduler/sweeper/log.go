@@ -3,11 +3,11 @@ package sweeper
 import (
 	"go.uber.org/zap"
 
-	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/queue/repair"
 )
 
 // record adds what a repairer found to total, and logs it.
-func (s *Sweeper) record(look queue.Look, total *Counts) chunk {
+func (s *Sweeper) record(look repair.Look, total *Counts) chunk {
 	total.Repairs = append(total.Repairs, look.Repairs...)
 	for _, r := range look.Repairs {
 		s.logRepair(r)
@@ -19,14 +19,14 @@ func (s *Sweeper) record(look queue.Look, total *Counts) chunk {
 }
 
 // repaired counts a repair in total, and logs it.
-func (s *Sweeper) repaired(r queue.Repair, total *Counts) {
+func (s *Sweeper) repaired(r repair.Repair, total *Counts) {
 	total.Repairs = append(total.Repairs, r)
 	s.logRepair(r)
 }
 
-func (s *Sweeper) logRepair(r queue.Repair) {
+func (s *Sweeper) logRepair(r repair.Repair) {
 	log := s.logger.Warn
-	if r.Kind == queue.RepairExpiry { // acknowledged jobs leave these, too: they are no sign of a crash
+	if r.Kind == repair.KindExpiry { // acknowledged jobs leave these, too: they are no sign of a crash
 		log = s.logger.Debug
 	}
 	log("repaired what a crash left behind", zap.String("kind", r.Kind), zap.String("tenant", r.Tenant),

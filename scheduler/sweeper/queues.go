@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/queue/repair"
 	"github.com/codesous/sous/storage"
 )
 
@@ -12,7 +12,7 @@ import (
 // the due sets, and for entries of jobs that belong elsewhere.
 type queueVisitor struct {
 	s        *Sweeper
-	repairer *queue.Repairer
+	repairer *repair.Repairer
 }
 
 func (v *queueVisitor) visit(ctx context.Context, at storage.FunctionPath, now time.Time, reads int, total *Counts) (chunk, error) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/queue/repair"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/storage/storagetest"
@@ -50,7 +51,7 @@ func held(j *api.NewJob)  { j.Hold = true }
 
 // stray puts a job into a set where it does not belong.
 func stray(set string, job func(b *repairBench) string) leftover {
-	return leftover{soon: true, want: kinds{queue.RepairStray: 1}, make: func(b *repairBench) func() {
+	return leftover{soon: true, want: kinds{repair.KindStray: 1}, make: func(b *repairBench) func() {
 		b.add(emails, later)
 		id, key := job(b), b.keys(emails).Set(set)
 		b.must(b.client().ZAdd(b.t.Context(), key, redis.Z{Score: float64(b.now() + 7_200_000), Member: id}).Err())
@@ -60,7 +61,7 @@ func stray(set string, job func(b *repairBench) string) leftover {
 
 // orphan takes a job out of the index of its state.
 func orphan(set string, change ...func(*api.NewJob)) leftover {
-	return leftover{want: kinds{queue.RepairOrphan: 1}, make: func(b *repairBench) func() {
+	return leftover{want: kinds{repair.KindOrphan: 1}, make: func(b *repairBench) func() {
 		id, key := b.add(emails, change...), b.keys(emails).Set(set)
 		b.must(b.client().ZRem(b.t.Context(), key, id).Err())
 		return b.holds(key, id)
@@ -68,13 +69,13 @@ func orphan(set string, change ...func(*api.NewJob)) leftover {
 }
 
 var leftovers = map[string]leftover{
-	"no due mark": {want: kinds{queue.RepairDue: 1}, make: func(b *repairBench) func() {
+	"no due mark": {want: kinds{repair.KindDue: 1}, make: func(b *repairBench) func() {
 		b.add(emails, later)
 		key, member := b.dueKey(emails)
 		b.must(b.client().ZRem(b.t.Context(), key, member).Err())
 		return b.holds(key, member)
 	}},
-	"due too late": {want: kinds{queue.RepairDue: 1}, make: func(b *repairBench) func() {
+	"due too late": {want: kinds{repair.KindDue: 1}, make: func(b *repairBench) func() {
 		b.add(emails, later)
 		key, member := b.dueKey(emails)
 		b.must(b.client().ZAdd(b.t.Context(), key, redis.Z{Score: float64(b.now() + 86_400_000), Member: member}).Err())
@@ -84,20 +85,20 @@ var leftovers = map[string]leftover{
 			}
 		}
 	}},
-	"a purge that is not due": {want: kinds{queue.RepairDue: 1}, make: func(b *repairBench) func() {
+	"a purge that is not due": {want: kinds{repair.KindDue: 1}, make: func(b *repairBench) func() {
 		b.add(emails)
 		b.ack(b.fetch(emails))
 		key, member := b.dueKey(emails)
 		b.must(b.client().ZRem(b.t.Context(), key, member).Err())
 		return b.holds(key, member)
 	}},
-	"a marker that is not due": {want: kinds{queue.RepairDue: 1}, make: func(b *repairBench) func() {
+	"a marker that is not due": {want: kinds{repair.KindDue: 1}, make: func(b *repairBench) func() {
 		id := b.add(emails)
 		b.must(b.client().ZAdd(b.t.Context(), b.keys(emails).After(), redis.Z{Score: float64(b.now()), Member: id}).Err())
 		key, member := b.dueKey(emails)
 		return b.holds(key, member)
 	}},
-	"no ready mark": {want: kinds{queue.RepairReady: 1}, make: func(b *repairBench) func() {
+	"no ready mark": {want: kinds{repair.KindReady: 1}, make: func(b *repairBench) func() {
 		b.invoke("echo")
 		key, member := b.readyKey("fn.echo")
 		b.must(b.client().ZRem(b.t.Context(), key, member).Err())
@@ -108,13 +109,13 @@ var leftovers = map[string]leftover{
 	"waiting, and held":      stray("waiting", func(b *repairBench) string { return b.add(emails, held) }),
 	"held, and elsewhere":    stray("held", func(b *repairBench) string { b.add(emails); return b.add("others", held) }),
 	"scheduled, and held":    stray("scheduled", func(b *repairBench) string { return b.add(emails, held) }),
-	"to expire, and ended": {soon: true, want: kinds{queue.RepairExpiry: 1}, make: func(b *repairBench) func() {
+	"to expire, and ended": {soon: true, want: kinds{repair.KindExpiry: 1}, make: func(b *repairBench) func() {
 		id := b.add(emails, func(j *api.NewJob) { j.ExpireAtMS = b.now() + 3_600_000 })
 		b.ack(b.fetch(emails))
 		return b.dropped(b.keys(emails).Expiry(), id)
 	}},
 	"pending in no index": orphan("pending"), "held in no index": orphan("held", held), "scheduled in no index": orphan("scheduled", later),
-	"an enqueue without its queue": {want: kinds{queue.RepairUnlisted: 1}, make: func(b *repairBench) func() {
+	"an enqueue without its queue": {want: kinds{repair.KindUnlisted: 1}, make: func(b *repairBench) func() {
 		id, list := b.add(emails), b.store.JobKeys(b.tenant).Queues()
 		b.must(b.client().SRem(b.t.Context(), list, home+"/"+emails).Err())
 		return func() {
@@ -123,7 +124,7 @@ var leftovers = map[string]leftover{
 			}
 		}
 	}},
-	"waiting for what has ended": {want: kinds{queue.RepairWaiting: 1}, make: func(b *repairBench) func() {
+	"waiting for what has ended": {want: kinds{repair.KindWaiting: 1}, make: func(b *repairBench) func() {
 		first := b.add(emails)
 		second := b.add(emails, func(j *api.NewJob) { j.DependsOn = []string{first} })
 		b.tend(emails) // the enqueue's own marker
@@ -136,7 +137,7 @@ var leftovers = map[string]leftover{
 			}
 		}
 	}},
-	"waiting for what is gone": {want: kinds{queue.RepairWaiting: 1}, make: func(b *repairBench) func() {
+	"waiting for what is gone": {want: kinds{repair.KindWaiting: 1}, make: func(b *repairBench) func() {
 		first := b.add(emails)
 		second := b.add(emails, func(j *api.NewJob) { j.DependsOn = []string{first} })
 		b.tend(emails)
@@ -149,7 +150,7 @@ var leftovers = map[string]leftover{
 			}
 		}
 	}},
-	"a batch that was sealed": {want: kinds{queue.RepairBatch: 1}, make: func(b *repairBench) func() {
+	"a batch that was sealed": {want: kinds{repair.KindBatch: 1}, make: func(b *repairBench) func() {
 		batch, err := b.CreateBatch(b.t.Context(), b.tenant, home, &api.BatchCallback{Queue: emails, NewJob: api.NewJob{Payload: json.RawMessage(`1`)}})
 		b.must(err)
 		b.must(b.client().HSet(b.t.Context(), b.store.JobKeys(b.tenant).Batch(batch.ID)+":meta", "sealed", "1").Err())
@@ -159,13 +160,13 @@ var leftovers = map[string]leftover{
 			}
 		}
 	}},
-	"an activation whose job is gone": {want: kinds{queue.RepairJobless: 1}, make: func(b *repairBench) func() {
+	"an activation whose job is gone": {want: kinds{repair.KindJobless: 1}, make: func(b *repairBench) func() {
 		job, a := b.invoke("echo")
 		b.must(b.client().Del(b.t.Context(), b.store.JobKeys(b.tenant).Run(job), b.store.JobKeys(b.tenant).Spec(job)).Err())
 		b.must(b.client().ZRem(b.t.Context(), b.keys("fn.echo").Set("pending"), job).Err())
 		return b.ended(a, api.StatusError, api.ErrLost)
 	}},
-	"an activation whose job has ended": {want: kinds{queue.RepairUnfinished: 1}, make: func(b *repairBench) func() {
+	"an activation whose job has ended": {want: kinds{repair.KindUnfinished: 1}, make: func(b *repairBench) func() {
 		_, a := b.invoke("echo")
 		b.ack(b.fetch("fn.echo"))
 		return b.ended(a, api.StatusSuccess, "")
@@ -303,7 +304,7 @@ func TestSweepersLeaveWhatIsUnderWay(t *testing.T) {
 			}
 		}
 		b.advance(time.Minute)
-		want := kinds{queue.RepairWaiting: 1, queue.RepairUnfinished: 1, queue.RepairJobless: 1}
+		want := kinds{repair.KindWaiting: 1, repair.KindUnfinished: 1, repair.KindJobless: 1}
 		if got := b.pass(sweepers); !got.equal(want) {
 			t.Errorf("a minute later %v were repaired, want %v", got, want)
 		}

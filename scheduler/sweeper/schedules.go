@@ -11,6 +11,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/queue/repair"
 	"github.com/codesous/sous/scheduler"
 	"github.com/codesous/sous/storage"
 )
@@ -44,7 +45,7 @@ type scheduleVisitor struct {
 	schedules *storage.Schedules
 	broker    *queue.Broker
 	floors    storage.Floors
-	suspects  queue.Suspects[scheduleSuspect]
+	suspects  repair.Suspects[scheduleSuspect]
 	suspected bool // something looked wrong in this chunk
 
 	at    storage.FunctionPath // the namespace that is visited
@@ -121,7 +122,7 @@ func (v *scheduleVisitor) tenant(ctx context.Context, tenant string, now int64, 
 // forgets the suspect then.
 func (v *scheduleVisitor) overdue(what scheduleSuspect, how string, now int64) bool {
 	v.suspected = true
-	if !v.suspects.Ripe(what, how, now, scheduleGraceMS) {
+	if !v.suspects.Confirmed(what, how, now, scheduleGraceMS) {
 		return false
 	}
 	v.suspects.Clear(what)
@@ -220,7 +221,7 @@ func (v *scheduleVisitor) marks(ctx context.Context, s *storage.LoadedSchedule, 
 
 // repaired counts and logs a repair.
 func (v *scheduleVisitor) repaired(total *Counts, what scheduleSuspect, id, reason string) {
-	v.s.repaired(queue.Repair{
+	v.s.repaired(repair.Repair{
 		Kind: what.kind, Tenant: what.path.Tenant, Namespace: what.path.Namespace, Queue: what.path.Name, ID: id, Reason: reason,
 	}, total)
 }

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/queue/repair"
 	"github.com/codesous/sous/scheduler"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
@@ -49,12 +50,12 @@ func (c Config) withDefaults() (Config, error) {
 
 // Counts is the work of one step.
 type Counts struct {
-	Tenants, Functions  int // visited
-	Expired             int // documents that had expired and were removed
+	Tenants, Functions      int // visited
+	Expired                 int // documents that had expired and were removed
 	activations.SweepCounts     // synchronous activations
 	// Repairs are those of queues, jobs, batches, asynchronous activations, schedules and
 	// documents.
-	Repairs []queue.Repair
+	Repairs []repair.Repair
 }
 
 // Sweeper goes over the whole store again and again, a bounded number of reads a step, on
@@ -96,7 +97,7 @@ func New(store *storage.Store, broker *queue.Broker, cfg Config, logger *zap.Log
 }
 
 // tenantWalker returns the walker over tenants, with its visitors.
-func (s *Sweeper) tenantWalker(tenants *storage.Tenants, broker *queue.Broker, repairer *queue.Repairer, ticker *scheduler.Ticker) *tenantWalker {
+func (s *Sweeper) tenantWalker(tenants *storage.Tenants, broker *queue.Broker, repairer *repair.Repairer, ticker *scheduler.Ticker) *tenantWalker {
 	schedules := &scheduleVisitor{s: s, ticker: ticker, schedules: storage.NewSchedules(s.store), broker: broker}
 	return &tenantWalker{
 		tenants:     tenants,

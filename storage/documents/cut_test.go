@@ -97,21 +97,21 @@ func documentOperations() map[string]documentOperation {
 	}
 	mixed := writing(put("a", `"longer than before"`), until(4_000_000, put("b", "1")), until(1_500_000, put("c", "1")), remove("d"), until(5_000_000, put("e", `"five"`)))
 	return map[string]documentOperation{
-		"first put":        {func(*harness) {}, writing(until(2_000_000, put("a", "1"))), true},
-		"put":              {some, writing(put("z", "1")), true},
-		"overwrite":        {some, writing(put("a", "1")), true},
-		"overwrite longer": {some, writing(put("a", `"longer than before"`)), true},
-		"no more expiry":   {some, writing(put("c", "1")), true},
-		"sooner":           {some, writing(until(1_500_000, put("c", "1"))), true},
-		"later":            {some, writing(until(2_500_000, put("c", "1"))), true},
-		"over expired":     later(documentOperation{some, writing(until(9_000_000, put("c", "1"))), true}),
-		"bulk":             {some, writing(bulk...), true},
-		"delete":           {some, writing(remove("a"), remove("c")), true},
-		"mixed":            {some, mixed, true},
-		"mixed, walked":    {halfCounted, mixed, true},
-		"delete, walked":   {halfCounted, writing(remove("000"), remove("a"), remove("001")), true},
-		"put, walked":      {halfCounted, writing(put("0000", "1"), put("zzz", "1"), put("002", `"longer"`)), true},
-		"expire": later(documentOperation{some, func(d *harness, on *documents.Repository) error {
+		"first put":        {prepare: func(*harness) {}, call: writing(until(2_000_000, put("a", "1"))), atomic: true},
+		"put":              {prepare: some, call: writing(put("z", "1")), atomic: true},
+		"overwrite":        {prepare: some, call: writing(put("a", "1")), atomic: true},
+		"overwrite longer": {prepare: some, call: writing(put("a", `"longer than before"`)), atomic: true},
+		"no more expiry":   {prepare: some, call: writing(put("c", "1")), atomic: true},
+		"sooner":           {prepare: some, call: writing(until(1_500_000, put("c", "1"))), atomic: true},
+		"later":            {prepare: some, call: writing(until(2_500_000, put("c", "1"))), atomic: true},
+		"over expired":     later(documentOperation{prepare: some, call: writing(until(9_000_000, put("c", "1"))), atomic: true}),
+		"bulk":             {prepare: some, call: writing(bulk...), atomic: true},
+		"delete":           {prepare: some, call: writing(remove("a"), remove("c")), atomic: true},
+		"mixed":            {prepare: some, call: mixed, atomic: true},
+		"mixed, walked":    {prepare: halfCounted, call: mixed, atomic: true},
+		"delete, walked":   {prepare: halfCounted, call: writing(remove("000"), remove("a"), remove("001")), atomic: true},
+		"put, walked":      {prepare: halfCounted, call: writing(put("0000", "1"), put("zzz", "1"), put("002", `"longer"`)), atomic: true},
+		"expire": later(documentOperation{prepare: some, call: func(d *harness, on *documents.Repository) error {
 			for more := true; more; {
 				var err error
 				_, more, err = on.ExpireDue(d.t.Context(), d.path.Tenant, d.now, 10)
@@ -120,31 +120,31 @@ func documentOperations() map[string]documentOperation {
 				}
 			}
 			return nil
-		}, false}),
-		"clear": {some, func(d *harness, on *documents.Repository) error {
+		}, atomic: false}),
+		"clear": {prepare: some, call: func(d *harness, on *documents.Repository) error {
 			_, more, err := on.Clear(d.t.Context(), d.path, 1_000)
 			if err == nil && more {
 				err = errors.New("not cleared")
 			}
 			return err
-		}, false},
-		"delete install": {some, func(d *harness, on *documents.Repository) error {
+		}, atomic: false},
+		"delete install": {prepare: some, call: func(d *harness, on *documents.Repository) error {
 			_, more, err := on.DeleteInstall(d.t.Context(), d.path.Tenant, d.path.Install, 1_000)
 			if err == nil && more {
 				err = errors.New("not deleted")
 			}
 			return err
-		}, false},
-		"schema": {func(*harness) {}, func(d *harness, on *documents.Repository) error {
+		}, atomic: false},
+		"schema": {prepare: func(*harness) {}, call: func(d *harness, on *documents.Repository) error {
 			_, err := on.SetSchema(d.t.Context(), d.path, []byte(`{}`))
 			return err
-		}, false},
-		"recount": {drifted, func(d *harness, on *documents.Repository) error {
+		}, atomic: false},
+		"recount": {prepare: drifted, call: func(d *harness, on *documents.Repository) error {
 			return d.steps(func() (documents.Recount, error) { return on.Recount(d.t.Context(), d.path, 0) })
-		}, false},
-		"recount tenant": {drifted, func(d *harness, on *documents.Repository) error {
+		}, atomic: false},
+		"recount tenant": {prepare: drifted, call: func(d *harness, on *documents.Repository) error {
 			return d.steps(func() (documents.Recount, error) { return on.RecountTenant(d.t.Context(), d.path.Tenant) })
-		}, false},
+		}, atomic: false},
 	}
 }
 

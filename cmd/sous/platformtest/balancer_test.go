@@ -177,7 +177,7 @@ func (b *balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				err = errors.New("net/http sent it twice")
 			}
 			b.mu.Lock()
-			b.cuts = append(b.cuts, interrupted{to, begin, r.Header.Get("Idempotency-Key"), err})
+			b.cuts = append(b.cuts, interrupted{replica: to, sent: begin, key: r.Header.Get("Idempotency-Key"), cause: err})
 			b.mu.Unlock()
 			break
 		}

@@ -1,4 +1,4 @@
-package queue
+package claim
 
 import (
 	"context"
@@ -10,11 +10,12 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/queue/internal/jobstore"
 )
 
-// lane is what this process remembers of a queue that it fetches from: from where
+// queueState is what this process remembers of a queue that it fetches from: from where
 // to read each priority, and which candidates its own fetches are after.
-type lane struct {
+type queueState struct {
 	mu       sync.Mutex
 	cursors  [4]int64 // never above the stored ones: those only grow
 	reserved map[string]struct{}
@@ -37,16 +38,16 @@ const (
 	tieRoom = 8
 )
 
-// lane gives q's, from memory or new.
-func (b *Broker) lane(q queueKey) *lane {
-	l, _ := b.lanes.ComputeIfAbsent(q, func() (*lane, bool) {
-		l := &lane{reserved: map[string]struct{}{}, freed: make(chan struct{})}
-		for rank := range l.cursors {
-			l.cursors[rank] = bandStart(rank)
+// stateOf returns what this process remembers of q, which may be nothing yet.
+func (c *Claimer) stateOf(q jobstore.Queue) *queueState {
+	s, _ := c.states.ComputeIfAbsent(q, func() (*queueState, bool) {
+		s := &queueState{reserved: map[string]struct{}{}, freed: make(chan struct{})}
+		for rank := range s.cursors {
+			s.cursors[rank] = jobstore.BandStart(rank)
 		}
-		return l, false
+		return s, false
 	})
-	return l
+	return s
 }
 
 // candidate is a pending job that may be claimed.
@@ -55,45 +56,45 @@ type candidate struct {
 	score int64
 }
 
-// candidates reads the heads of q's priorities, want of them beside those that
+// reserve is the first step of a claim. It reads the heads of q's priorities, want of them beside those that
 // other fetches here are after, and reserves them. release ends that. freed is
 // not nil where other fetches are after all that was read, and may yet leave some: it
 // is closed when the next of them ends.
-func (b *Broker) candidates(ctx context.Context, q queueKey, l *lane, want int) (found []candidate, freed <-chan struct{}, release func(claimed int), err error) {
-	sets := b.setsOf(q, api.JobPending)
-	l.reading.Lock()
-	defer l.reading.Unlock()
-	from, window, whole := l.start(want)
-	pipe := b.rdb.Pipeline()
+func (c *Claimer) reserve(ctx context.Context, q jobstore.Queue, s *queueState, want int) (found []candidate, freed <-chan struct{}, release func(claimed int), err error) {
+	sets := c.jobs.Sets(q, api.JobPending)
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	from, window, whole := s.start(want)
+	pipe := c.rdb.Pipeline()
 	var heads [4]*redis.ZSliceCmd
 	for rank := range heads {
 		heads[rank] = pipe.ZRangeByScoreWithScores(ctx, sets[rank], &redis.ZRangeBy{
-			Min: scoreText(from[rank]), Max: "(" + scoreText(bandStart(rank+1)), Count: window,
+			Min: jobstore.ScoreText(from[rank]), Max: "(" + jobstore.ScoreText(jobstore.BandStart(rank+1)), Count: window,
 		})
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, nil, nil, b.failure(ctx, "read a queue", err)
+		return nil, nil, nil, jobstore.Failure(ctx, "read a queue", err)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch {
-	case !whole && (len(l.reserved) == 0 || l.since.IsZero()):
+	case !whole && (len(s.reserved) == 0 || s.since.IsZero()):
 		freed = alreadyClosed // a fetch that was passed over has ended meanwhile, and may have left some
-	case len(l.reserved) > 0:
-		freed = l.freed
+	case len(s.reserved) > 0:
+		freed = s.freed
 	}
 	for rank, head := range heads {
 		for _, z := range head.Val() {
 			id, _ := z.Member.(string)
-			if _, taken := l.reserved[id]; taken || len(found) == want {
+			if _, taken := s.reserved[id]; taken || len(found) == want {
 				continue
 			}
-			l.reserved[id] = struct{}{}
+			s.reserved[id] = struct{}{}
 			found = append(found, candidate{id, int64(z.Score)})
-			l.from[rank] = int64(z.Score)
+			s.from[rank] = int64(z.Score)
 		}
 	}
-	return found, freed, func(claimed int) { l.release(found, claimed) }, nil
+	return found, freed, func(claimed int) { s.release(found, claimed) }, nil
 }
 
 // alreadyClosed is for callers that need not wait.
@@ -105,41 +106,41 @@ var alreadyClosed = func() chan struct{} {
 
 // start returns from where to read each priority, and how many members. whole reports
 // whether the reading begins at the cursors and passes nothing over.
-func (l *lane) start(want int) (from [4]int64, window int64, whole bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if now := time.Now(); len(l.reserved) == 0 || now.Sub(l.since) > lookBack {
-		l.from, l.since = l.cursors, now
-		return l.from, int64(want + len(l.reserved)), true
+func (s *queueState) start(want int) (from [4]int64, window int64, whole bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now := time.Now(); len(s.reserved) == 0 || now.Sub(s.since) > lookBack {
+		s.from, s.since = s.cursors, now
+		return s.from, int64(want + len(s.reserved)), true
 	}
-	for rank := range l.from {
-		l.from[rank] = max(l.from[rank], l.cursors[rank])
+	for rank := range s.from {
+		s.from[rank] = max(s.from[rank], s.cursors[rank])
 	}
-	return l.from, int64(want + tieRoom), false
+	return s.from, int64(want + tieRoom), false
 }
 
 // release gives reservations back. Those that were not claimed are to be found
 // again: the next reading begins at the cursors.
-func (l *lane) release(found []candidate, claimed int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, c := range found {
-		delete(l.reserved, c.id)
+func (s *queueState) release(found []candidate, claimed int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, job := range found {
+		delete(s.reserved, job.id)
 	}
 	if claimed < len(found) {
-		l.since = time.Time{}
+		s.since = time.Time{}
 	}
-	close(l.freed)
-	l.freed = make(chan struct{})
+	close(s.freed)
+	s.freed = make(chan struct{})
 }
 
 // advance takes over the stored cursors.
-func (l *lane) advance(cursors []string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (s *queueState) advance(cursors []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for rank, text := range cursors {
 		if at, err := strconv.ParseInt(text, 10, 64); err == nil {
-			l.cursors[rank] = max(l.cursors[rank], at)
+			s.cursors[rank] = max(s.cursors[rank], at)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package queue
+package claim
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/queue/internal/jobstore"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/storagetest"
 )
@@ -55,33 +56,27 @@ func findsWhatIsLeft(t *testing.T, cfg storage.Config, all bool) {
 	ms.Store(1_760_000_000_000)
 	cfg.Clock = func() time.Time { return time.UnixMilli(ms.Load()) }
 	s := storagetest.Open(t, cfg)
-	broker, err := New(t.Context(), s, Config{})
+	jobs, err := jobstore.New(s, time.Hour, jobstore.Notify{DueAt: func(int64) {}, Wake: func(jobstore.Queue) {}})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("NewStore: %v", err)
 	}
-	t.Cleanup(broker.Close)
-	ctx, tenant := t.Context(), storagetest.Tenant(t)
-	var ids []string
-	for range 3 {
-		out, err := broker.Enqueue(ctx, Enqueue{Tenant: tenant, Namespace: "default", Queue: "emails", Jobs: []api.NewJob{{Payload: json.RawMessage(`1`)}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ids = append(ids, out[0].ID)
-		ms.Add(1) // each has a score of its own
+	c, err := New(s, jobs, Hooks{Claimed: func(jobstore.Queue, string, []api.FetchedJob, int64) {}})
+	if err != nil {
+		t.Fatalf("NewClaimer: %v", err)
 	}
-	q := queueKey{tenant, "default", "emails"}
-	l := broker.lane(q)
-	pair, _, releasePair, err := broker.candidates(ctx, q, l, 2)
+	ctx, q := t.Context(), jobstore.Queue{Tenant: storagetest.Tenant(t), Namespace: "default", Name: "emails"}
+	ids := addPending(t, jobs, q, &ms, 3)
+	state := c.stateOf(q)
+	pair, _, releasePair, err := c.reserve(ctx, q, state, 2)
 	if err != nil || len(pair) != 2 {
-		t.Fatal(pair, err)
+		t.Fatalf("reserve(2) = %v, %v, want two jobs", pair, err)
 	}
-	last, _, releaseLast, err := broker.candidates(ctx, q, l, 1)
+	last, _, releaseLast, err := c.reserve(ctx, q, state, 1)
 	if err != nil || len(last) != 1 || last[0].id != ids[2] {
-		t.Fatal(last, err)
+		t.Fatalf("reserve(1) = %v, %v, want %s", last, err, ids[2])
 	}
 	// The last job is claimed, and one of the pair; the other one is left.
-	if err := s.Client().ZRem(ctx, broker.keys(q).Set(string(api.JobPending)), ids[0], ids[2]).Err(); err != nil {
+	if err := s.Client().ZRem(ctx, jobs.Keys(q).Set(string(api.JobPending)), ids[0], ids[2]).Err(); err != nil {
 		t.Fatal(err)
 	}
 	s.Client().AddHook(&duringReading{step: func() {
@@ -90,13 +85,36 @@ func findsWhatIsLeft(t *testing.T, cfg storage.Config, all bool) {
 			releaseLast(1)
 		}
 	}})
-	l.mu.Lock()
-	l.since = time.Now().Add(time.Hour) // the fetch does not begin at the cursors again
-	l.mu.Unlock()
+	state.mu.Lock()
+	state.since = time.Now().Add(time.Hour) // the fetch does not begin at the cursors again
+	state.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	jobs, err := broker.Fetch(ctx, Fetch{Tenant: tenant, Namespace: "default", Queues: []string{"emails"}, WorkerID: "w"})
-	if err != nil || len(jobs) != 1 || jobs[0].ID != ids[1] {
-		t.Fatalf("fetched %+v, want %s: %v", jobs, ids[1], err)
+	got, _, err := c.Take(ctx, q, Request{WorkerID: "w", Lease: time.Minute}, 1)
+	if err != nil || len(got) != 1 || got[0].ID != ids[1] {
+		t.Fatalf("Take = %+v, %v, want %s", got, err, ids[1])
 	}
+}
+
+// addPending adds n pending jobs to q, each with a score of its own.
+func addPending(t *testing.T, jobs *jobstore.Store, q jobstore.Queue, ms *atomic.Int64, n int) (ids []string) {
+	t.Helper()
+	var moments jobstore.Sequence
+	for range n {
+		now := ms.Load()
+		spec := &api.JobSpec{Namespace: q.Namespace, Queue: q.Name, CreatedAtMS: now, Payload: json.RawMessage(`1`)}
+		spec.Score = jobstore.Score(spec.Priority, moments.Next(now, 1))
+		item := jobstore.NewEntry(api.NewJobID(), spec, now)
+		var err error
+		item.Text, err = jobstore.EncodeSpec(spec)
+		if err != nil {
+			t.Fatalf("encodeSpec: %v", err)
+		}
+		if err := jobs.InsertPlain(t.Context(), q, []*jobstore.Entry{item}); err != nil {
+			t.Fatalf("insertPlain: %v", err)
+		}
+		ids = append(ids, item.Id)
+		ms.Add(1)
+	}
+	return ids
 }

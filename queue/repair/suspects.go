@@ -1,4 +1,4 @@
-package queue
+package repair
 
 const (
 	// suspectsMax bounds what is suspected at once. What is not remembered is come upon
@@ -18,8 +18,8 @@ type suspect struct {
 	sinceMS int64
 }
 
-// Ripe notes that k looks as how says at now, and says whether it has for graceMS.
-func (s *Suspects[K]) Ripe(k K, how string, now, graceMS int64) bool {
+// Confirmed notes that k looks as how says at now, and says whether it has for graceMS.
+func (s *Suspects[K]) Confirmed(k K, how string, now, graceMS int64) bool {
 	known, ok := s.all[k]
 	if ok && known.how == how {
 		return now-known.sinceMS >= graceMS
@@ -38,7 +38,7 @@ func (s *Suspects[K]) Ripe(k K, how string, now, graceMS int64) bool {
 
 // forget makes room.
 func (s *Suspects[K]) forget(now int64) {
-	for _, k := range s.due(now, suspectsForgetMS) {
+	for _, k := range s.overdue(now, suspectsForgetMS) {
 		delete(s.all, k)
 	}
 }
@@ -46,8 +46,8 @@ func (s *Suspects[K]) forget(now int64) {
 // Clear forgets k: it is mended, or looks well again.
 func (s *Suspects[K]) Clear(k K) { delete(s.all, k) }
 
-// due gives those that have looked so for graceMS at now.
-func (s *Suspects[K]) due(now, graceMS int64) (due []K) {
+// overdue gives those that have looked so for graceMS at now.
+func (s *Suspects[K]) overdue(now, graceMS int64) (due []K) {
 	for k, known := range s.all {
 		if now-known.sinceMS >= graceMS {
 			due = append(due, k)

@@ -1,4 +1,4 @@
-package queue
+package jobstore
 
 import (
 	"encoding/json"
@@ -25,7 +25,7 @@ func TestSpecsAreReadAsTheyWereWritten(t *testing.T) {
 			spec.Hostname = rapid.StringMatching(`[a-z",:]+`).Draw(t, "hostname")
 			spec.MaxAttempts = rapid.IntRange(0, 9).Draw(t, "attempts")
 		}
-		text, err := encodeSpec(spec)
+		text, err := EncodeSpec(spec)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,7 +35,7 @@ func TestSpecsAreReadAsTheyWereWritten(t *testing.T) {
 			t.Fatalf("%s: %v", header, err)
 		}
 		long.Payload = spec.Payload
-		got, err := decodeSpec(text)
+		got, err := DecodeSpec(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,12 +72,12 @@ func TestHeadersThatOnlyLookPlain(t *testing.T) {
 func TestRunsAreReadAsTheyWereWritten(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"pending 0 0 1 - -", "active 1 2 3 1f w1 2"} {
-		if r, err := parseRun(text); err != nil || r.String() != text {
+		if r, err := ParseRun(text); err != nil || r.String() != text {
 			t.Errorf("%q became %q, %v", text, r, err)
 		}
 	}
 	for _, text := range []string{"", "pending", "pending 0 0 1 -", "pending 0 0 1 - - 1 2", "pending x 0 1 - -", "pending 0 x 1 - -", "pending 0 0 x - -"} {
-		if r, err := parseRun(text); err == nil {
+		if r, err := ParseRun(text); err == nil {
 			t.Errorf("%q was read as %+v", text, r)
 		}
 	}

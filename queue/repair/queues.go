@@ -1,4 +1,4 @@
-package queue
+package repair
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/queue/internal/jobstore"
 	"github.com/codesous/sous/storage"
 )
 
@@ -28,12 +29,9 @@ type queueList struct {
 
 // queueSuspect is a queue in which one kind of mark seems to be missing.
 type queueSuspect struct {
-	queue queueKey
+	queue jobstore.Queue
 	kind  string
 }
-
-// liveStates are those whose sets no purge empties.
-var liveStates = []api.JobState{api.JobPending, api.JobScheduled, api.JobRetrying, api.JobActive, api.JobHeld, api.JobWaiting}
 
 // Queues looks at the next queues of a tenant, for about so many reads: whether what
 // is due in each is marked, and whether its sets hold what they say. It goes on where
@@ -61,7 +59,7 @@ func (r *Repairer) Queues(ctx context.Context, tenant string, now int64, reads i
 	}
 	for _, m := range marks {
 		r.list.names = r.list.names[1:]
-		if m.sound(now, r.b.keepMS) {
+		if m.sound(now, r.jobs.RetentionMS) {
 			continue
 		}
 		err := r.queue(ctx, m.queue, m.due, now, &look)
@@ -81,15 +79,15 @@ func (r *Repairer) Queues(ctx context.Context, tenant string, now int64, reads i
 // listOn reads on in the list of a tenant's queues.
 func (r *Repairer) listOn(ctx context.Context, look *Look) error {
 	l := &r.list
-	names, cursor, err := r.b.rdb.SScan(ctx, r.b.store.JobKeys(l.tenant).Queues(), l.cursor, "", queuePage).Result()
+	names, cursor, err := r.rdb.SScan(ctx, r.store.JobKeys(l.tenant).Queues(), l.cursor, "", queuePage).Result()
 	look.Reads++
 	if err != nil {
 		r.list = queueList{}
-		return r.b.failure(ctx, "list queues", err)
+		return jobstore.Failure(ctx, "list queues", err)
 	}
 	l.begun, l.cursor = true, cursor
 	for _, name := range names {
-		if _, ok := parseQueue(l.tenant + "/" + name); ok {
+		if _, ok := jobstore.ParseQueue(l.tenant + "/" + name); ok {
 			l.names = append(l.names, name)
 		}
 	}
@@ -99,8 +97,8 @@ func (r *Repairer) listOn(ctx context.Context, look *Look) error {
 // queuesAgain looks once more at queues in which something seemed to be missing.
 func (r *Repairer) queuesAgain(ctx context.Context, now int64, look *Look) error {
 	var errs []error
-	for _, s := range r.queues.due(now, repairGraceMS) {
-		marks, err := r.marks(ctx, s.queue.tenant, []string{s.queue.name()}, look)
+	for _, s := range r.queues.overdue(now, repairGraceMS) {
+		marks, err := r.marks(ctx, s.queue.Tenant, []string{s.queue.Path()}, look)
 		if err == nil && len(marks) == 1 {
 			err = r.queue(ctx, s.queue, marks[0].due, now, look)
 		}
@@ -115,7 +113,7 @@ func (r *Repairer) queuesAgain(ctx context.Context, now int64, look *Look) error
 
 // mark is what is known of a queue at a glance.
 type mark struct {
-	queue queueKey
+	queue jobstore.Queue
 	due   int64 // in the due set, 0 where it is not
 	live  bool  // it has jobs that have not ended, or markers
 	any   bool  // it has jobs
@@ -128,37 +126,36 @@ func (m *mark) sound(now, keepMS int64) bool {
 }
 
 func (r *Repairer) marks(ctx context.Context, tenant string, names []string, look *Look) (out []*mark, err error) {
-	b := r.b
-	pipe := b.rdb.Pipeline()
+	pipe := r.rdb.Pipeline()
 	due := make([]*redis.FloatCmd, 0, len(names))
 	for _, name := range names {
-		if q, ok := parseQueue(tenant + "/" + name); ok {
+		if q, ok := jobstore.ParseQueue(tenant + "/" + name); ok {
 			out = append(out, &mark{queue: q})
-			due = append(due, pipe.ZScore(ctx, storage.KeyDue(storage.DueShard(q.member())), q.member()))
+			due = append(due, pipe.ZScore(ctx, storage.KeyDue(storage.DueShard(q.Member())), q.Member()))
 		}
 	}
 	if len(out) == 0 {
 		return nil, nil
 	}
-	if _, err := pipe.Exec(ctx); b.failure(ctx, "read marks", err) != nil {
-		return nil, b.failure(ctx, "read marks", err)
+	if _, err := pipe.Exec(ctx); jobstore.Failure(ctx, "read marks", err) != nil {
+		return nil, jobstore.Failure(ctx, "read marks", err)
 	}
 	exist := make([]*redis.IntCmd, len(out))
 	for i, m := range out {
-		k := b.keys(m.queue)
+		k := r.jobs.Keys(m.queue)
 		keys := []string{k.After(), k.Expiry()}
-		for _, state := range liveStates {
-			keys = append(keys, b.setsOf(m.queue, state)...)
+		for _, state := range jobstore.LiveStates {
+			keys = append(keys, r.jobs.Sets(m.queue, state)...)
 		}
 		if m.due = int64(due[i].Val()); m.due == 0 {
-			for _, state := range endedStates {
-				keys = append(keys, b.setsOf(m.queue, state)...)
+			for _, state := range jobstore.EndedStates {
+				keys = append(keys, r.jobs.Sets(m.queue, state)...)
 			}
 		}
 		exist[i] = pipe.Exists(ctx, keys...)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, b.failure(ctx, "look at queues", err)
+		return nil, jobstore.Failure(ctx, "look at queues", err)
 	}
 	for i, m := range out {
 		m.live = exist[i].Val() > 0
@@ -169,16 +166,16 @@ func (r *Repairer) marks(ctx context.Context, tenant string, names []string, loo
 }
 
 // queue looks closely at one queue; due is its mark.
-func (r *Repairer) queue(ctx context.Context, q queueKey, due, now int64, look *Look) error {
-	next, err := r.b.nextDue(ctx, q, now)
-	look.Reads += 5 + len(endedStates)
+func (r *Repairer) queue(ctx context.Context, q jobstore.Queue, due, now int64, look *Look) error {
+	next, err := r.jobs.NextDue(ctx, q, now)
+	look.Reads += 5 + len(jobstore.EndedStates)
 	if err != nil {
 		return err
 	}
 	if err := r.dueMark(ctx, q, due, next, now, look); err != nil {
 		return err
 	}
-	if isFunctionQueue(q.queue) {
+	if jobstore.IsFunctionQueue(q.Name) {
 		if err := r.readyMark(ctx, q, now, look); err != nil {
 			return err
 		}
@@ -188,61 +185,61 @@ func (r *Repairer) queue(ctx context.Context, q queueKey, due, now int64, look *
 
 // dueMark marks a queue whose next moment is not marked, or too late. One that is being
 // looked after is marked at the end of that.
-func (r *Repairer) dueMark(ctx context.Context, q queueKey, due, next, now int64, look *Look) error {
-	s := queueSuspect{q, RepairDue}
+func (r *Repairer) dueMark(ctx context.Context, q jobstore.Queue, due, next, now int64, look *Look) error {
+	s := queueSuspect{q, KindDue}
 	if next == 0 || due > 0 && due <= next+repairGraceMS {
 		r.queues.Clear(s)
 		return nil
 	}
-	if !r.queues.Ripe(s, "", now, repairGraceMS) {
+	if !r.queues.Confirmed(s, "", now, repairGraceMS) {
 		look.Busy = true
 		return nil
 	}
 	r.queues.Clear(s)
-	key, member := storage.KeyDue(storage.DueShard(q.member())), q.member()
+	key, member := storage.KeyDue(storage.DueShard(q.Member())), q.Member()
 	look.Reads++
 	var made bool
 	var err error
 	if due > 0 {
-		made, err = r.b.settleDue(ctx, storage.DueMember{Key: key, Member: member, Score: due}, next)
+		made, err = r.jobs.SettleDue(ctx, storage.DueMember{Key: key, Member: member, Score: due}, next)
 	} else {
-		made, err = r.b.added(ctx, r.b.rdb.ZAddNX(ctx, key, redis.Z{Score: float64(next), Member: member}))
+		made, err = added(ctx, r.rdb.ZAddNX(ctx, key, redis.Z{Score: float64(next), Member: member}))
 	}
 	if made {
-		look.mended(RepairDue, q, "", fmt.Sprintf("something is due at %d, and the mark is at %d", next, due))
-		r.b.DueAt(next)
+		look.mended(KindDue, q, "", fmt.Sprintf("something is due at %d, and the mark is at %d", next, due))
+		r.owner.DueAt(next)
 	}
 	return err
 }
 
 // readyMark marks an fn queue that has jobs to begin, lets them, and is in no ready set.
-func (r *Repairer) readyMark(ctx context.Context, q queueKey, now int64, look *Look) error {
-	b, k, s := r.b, r.b.keys(q), queueSuspect{q, RepairReady}
-	key := storage.KeyReady(storage.DueShard(q.member()))
-	pipe := b.rdb.Pipeline()
-	ready, config := pipe.ZScore(ctx, key, q.member()), pipe.HMGet(ctx, k.Config(), configFields...)
-	pending, active := b.depth(ctx, pipe, q, api.JobPending), pipe.ZCard(ctx, k.Set(string(api.JobActive)))
+func (r *Repairer) readyMark(ctx context.Context, q jobstore.Queue, now int64, look *Look) error {
+	k, s := r.jobs.Keys(q), queueSuspect{q, KindReady}
+	key := storage.KeyReady(storage.DueShard(q.Member()))
+	pipe := r.rdb.Pipeline()
+	ready, config := pipe.ZScore(ctx, key, q.Member()), pipe.HMGet(ctx, k.Config(), jobstore.ConfigFields...)
+	pending, active := r.jobs.Depth(ctx, pipe, q, api.JobPending), pipe.ZCard(ctx, k.Set(string(api.JobActive)))
 	look.Reads += pipe.Len()
-	if _, err := pipe.Exec(ctx); b.failure(ctx, "look at a queue", err) != nil {
-		return b.failure(ctx, "look at a queue", err)
+	if _, err := pipe.Exec(ctx); jobstore.Failure(ctx, "look at a queue", err) != nil {
+		return jobstore.Failure(ctx, "look at a queue", err)
 	}
-	c := configOf(config.Val())
+	c := jobstore.ParseConfig(config.Val())
 	full := c.MaxConcurrency > 0 && active.Val() >= c.MaxConcurrency
 	if ready.Err() == nil || pending() == 0 || c.Paused || full {
 		r.queues.Clear(s)
 		return nil
 	}
-	if !r.queues.Ripe(s, "", now, repairGraceMS) {
+	if !r.queues.Confirmed(s, "", now, repairGraceMS) {
 		look.Busy = true
 		return nil
 	}
 	r.queues.Clear(s)
-	cmd := b.rdb.ZAddNX(ctx, key, redis.Z{Score: float64(now), Member: q.member()})
+	cmd := r.rdb.ZAddNX(ctx, key, redis.Z{Score: float64(now), Member: q.Member()})
 	look.Reads++
-	made, err := b.added(ctx, cmd)
+	made, err := added(ctx, cmd)
 	if made {
-		look.mended(RepairReady, q, "", fmt.Sprintf("%d jobs are pending, and no worker would have looked", pending()))
-		b.wakes.wake(q)
+		look.mended(KindReady, q, "", fmt.Sprintf("%d jobs are pending, and no worker would have looked", pending()))
+		r.owner.Wake(q)
 	}
 	return err
 }

@@ -1,9 +1,10 @@
-package queue
+package repair
 
 import (
 	"context"
 	"errors"
 
+	"github.com/codesous/sous/queue/internal/jobstore"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -12,18 +13,18 @@ const batchRepaired = "repaired"
 
 // batchPage looks at some batches: one that is sealed, has no job left and is not on
 // its way out was not followed up.
-func (r *Repairer) batchPage(ctx context.Context, page []jobKey, now int64, look *Look) error {
+func (r *Repairer) batchPage(ctx context.Context, page []jobstore.Key, now int64, look *Look) error {
 	if len(page) == 0 {
 		return nil
 	}
-	pipe := r.b.rdb.Pipeline()
+	pipe := r.rdb.Pipeline()
 	sealed := make([]*redis.StringCmd, len(page))
 	for i, k := range page {
-		sealed[i] = pipe.HGet(ctx, r.b.store.JobKeys(k.tenant).Batch(k.id)+":meta", batchSealed)
+		sealed[i] = pipe.HGet(ctx, r.store.JobKeys(k.Tenant).Batch(k.Id)+":meta", jobstore.BatchSealed)
 	}
 	look.Reads += len(page)
-	if _, err := pipe.Exec(ctx); r.b.failure(ctx, "look at batches", err) != nil {
-		return r.b.failure(ctx, "look at batches", err)
+	if _, err := pipe.Exec(ctx); jobstore.Failure(ctx, "look at batches", err) != nil {
+		return jobstore.Failure(ctx, "look at batches", err)
 	}
 	var errs []error
 	for i, k := range page {
@@ -41,7 +42,7 @@ func (r *Repairer) batchPage(ctx context.Context, page []jobKey, now int64, look
 
 func (r *Repairer) batchesAgain(ctx context.Context, now int64, look *Look) error {
 	var errs []error
-	for _, k := range r.batches.due(now, repairGraceMS) {
+	for _, k := range r.batches.overdue(now, repairGraceMS) {
 		err := r.batch(ctx, k, now, look)
 		if fatal(ctx, err) {
 			return err
@@ -53,32 +54,32 @@ func (r *Repairer) batchesAgain(ctx context.Context, now int64, look *Look) erro
 }
 
 // batch looks closely at one batch.
-func (r *Repairer) batch(ctx context.Context, k jobKey, now int64, look *Look) error {
-	key := r.b.store.JobKeys(k.tenant).Batch(k.id) + ":meta"
-	ttl, err := r.b.rdb.PTTL(ctx, key).Result()
+func (r *Repairer) batch(ctx context.Context, k jobstore.Key, now int64, look *Look) error {
+	key := r.store.JobKeys(k.Tenant).Batch(k.Id) + ":meta"
+	ttl, err := r.rdb.PTTL(ctx, key).Result()
 	look.Reads++
 	if err != nil || ttl != -1 { // -1: it has none
 		r.batches.Clear(k)
-		return r.b.failure(ctx, "look at a batch", err)
+		return jobstore.Failure(ctx, "look at a batch", err)
 	}
-	batch, _, err := r.b.readBatch(ctx, k.tenant, k.id)
+	batch, _, err := r.jobs.ReadBatch(ctx, k.Tenant, k.Id)
 	look.Reads += 4
 	if err != nil || !batch.Sealed || batch.Pending > 0 {
 		r.batches.Clear(k)
 		return err
 	}
-	if !r.batches.Ripe(k, "", now, repairGraceMS) { // its last job may just have ended
+	if !r.batches.Confirmed(k, "", now, repairGraceMS) { // its last job may just have ended
 		look.Busy = true
 		return nil
 	}
 	r.batches.Clear(k)
 	look.Reads += 10
-	if err := r.b.noteInBatch(ctx, k.tenant, k.id, "", nil, nil); err != nil {
+	if err := r.owner.FinishBatch(ctx, k.Tenant, k.Id); err != nil {
 		return err
 	}
-	first, err := r.b.rdb.HSetNX(ctx, key, batchRepaired, now).Result()
+	first, err := r.rdb.HSetNX(ctx, key, batchRepaired, now).Result()
 	if err == nil && first {
-		look.mended(RepairBatch, queueKey{tenant: k.tenant, namespace: batch.Namespace}, k.id, "it was done, and not followed up")
+		look.mended(KindBatch, jobstore.Queue{Tenant: k.Tenant, Namespace: batch.Namespace}, k.Id, "it was done, and not followed up")
 	}
-	return r.b.failure(ctx, "note a repair", err)
+	return jobstore.Failure(ctx, "note a repair", err)
 }

@@ -1,4 +1,4 @@
-package queue
+package repair
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/codesous/sous/queue/internal/jobstore"
 	"github.com/codesous/sous/storage"
 )
 
@@ -23,7 +24,7 @@ type scan struct {
 	begun  bool
 	nodes  []string // addresses of the masters that are left; one "" where there is no cluster
 	cursor uint64
-	keys   []jobKey // found, and still to be looked at; sorted, so that a tenant's are neighbours
+	keys   []jobstore.Key // found, and still to be looked at; sorted, so that a tenant's are neighbours
 }
 
 func (s *scan) end() bool {
@@ -51,11 +52,11 @@ func (r *Repairer) scanOn(ctx context.Context, look *Look, reads int) error {
 			return err
 		}
 		for _, key := range found {
-			if tenant, id, ok := r.b.store.RecordOf(prefix, key); ok {
-				s.keys = append(s.keys, jobKey{tenant, id})
+			if tenant, id, ok := r.store.RecordOf(prefix, key); ok {
+				s.keys = append(s.keys, jobstore.Key{Tenant: tenant, Id: id})
 			}
 		}
-		slices.SortFunc(s.keys, jobKey.compare)
+		slices.SortFunc(s.keys, jobstore.Key.Compare)
 		s.keys = slices.Compact(s.keys)
 		if s.cursor = cursor; cursor == 0 {
 			s.nodes = s.nodes[1:]
@@ -66,7 +67,7 @@ func (r *Repairer) scanOn(ctx context.Context, look *Look, reads int) error {
 
 // nodes gives the addresses of all masters.
 func (r *Repairer) nodes(ctx context.Context) ([]string, error) {
-	cluster, ok := r.b.rdb.(*redis.ClusterClient)
+	cluster, ok := r.rdb.(*redis.ClusterClient)
 	if !ok {
 		return []string{""}, nil
 	}
@@ -79,13 +80,13 @@ func (r *Repairer) nodes(ctx context.Context) ([]string, error) {
 		return nil
 	})
 	slices.Sort(all)
-	return all, r.b.failure(ctx, "list the store's nodes", err)
+	return all, jobstore.Failure(ctx, "list the store's nodes", err)
 }
 
 // scanNode makes one step on one node. One that is no master any more has no keys of
 // its own: its cursor is 0.
 func (r *Repairer) scanNode(ctx context.Context, addr string, from uint64, prefix string) (keys []string, cursor uint64, err error) {
-	cluster, ok := r.b.rdb.(*redis.ClusterClient)
+	cluster, ok := r.rdb.(*redis.ClusterClient)
 	if ok {
 		prefix = "" // a node of a KVRocks cluster passes over keys of a prefix
 	}
@@ -94,7 +95,7 @@ func (r *Repairer) scanNode(ctx context.Context, addr string, from uint64, prefi
 		return err
 	}
 	if !ok {
-		err = step(ctx, r.b.rdb)
+		err = step(ctx, r.rdb)
 	} else {
 		err = cluster.ForEachMaster(ctx, func(ctx context.Context, c *redis.Client) error {
 			if c.Options().Addr != addr {
@@ -103,5 +104,5 @@ func (r *Repairer) scanNode(ctx context.Context, addr string, from uint64, prefi
 			return step(ctx, c)
 		})
 	}
-	return keys, cursor, r.b.failure(ctx, "scan jobs", err)
+	return keys, cursor, jobstore.Failure(ctx, "scan jobs", err)
 }

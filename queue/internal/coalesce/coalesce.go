@@ -1,4 +1,4 @@
-package queue
+package coalesce
 
 import (
 	"context"
@@ -14,18 +14,18 @@ const flushBytes = api.MaxEnqueueBytes
 // flushTimeout bounds one flush, retries of the store's client included.
 const flushTimeout = 5 * time.Second
 
-// coalescer makes one call of the store out of the single calls that arrive
+// Coalescer makes one call of the store out of the single calls that arrive
 // while the one before is under way, lane by lane. No timer: a lone call leaves
 // at once.
-type coalescer[K comparable, T any] struct {
+type Coalescer[K comparable, T any] struct {
 	life  context.Context // what a flush runs under: no caller's context ends the others'
 	work  *sync.WaitGroup
 	most  int
 	weigh func(*T) int // bytes that an item carries
 	flush func(ctx context.Context, key K, items []*T)
 
-	mu    sync.Mutex
-	lanes map[K]*flight[T]
+	mu      sync.Mutex
+	flights map[K]*flight[T]
 }
 
 // flight is a lane that is flushing; a lane without one is not in the map.
@@ -49,14 +49,14 @@ type waiting[T any] struct {
 	done  chan struct{} // closed when all items have their answers
 }
 
-func newCoalescer[K comparable, T any](life context.Context, work *sync.WaitGroup, most int, weigh func(*T) int, flush func(context.Context, K, []*T)) *coalescer[K, T] {
-	return &coalescer[K, T]{life: life, work: work, most: most, weigh: weigh, flush: flush, lanes: map[K]*flight[T]{}}
+func New[K comparable, T any](life context.Context, work *sync.WaitGroup, most int, weigh func(*T) int, flush func(context.Context, K, []*T)) *Coalescer[K, T] {
+	return &Coalescer[K, T]{life: life, work: work, most: most, weigh: weigh, flush: flush, flights: map[K]*flight[T]{}}
 }
 
-// do flushes items with whatever else waits in their lane; each item then holds
+// Do flushes items with whatever else waits in their lane; each item then holds
 // its answer. A caller that stops waiting gets its context's error, and its
 // items go on.
-func (c *coalescer[K, T]) do(ctx context.Context, key K, items []*T) error {
+func (c *Coalescer[K, T]) Do(ctx context.Context, key K, items []*T) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -66,10 +66,10 @@ func (c *coalescer[K, T]) do(ctx context.Context, key K, items []*T) error {
 		c.mu.Unlock()
 		return api.Errorf(api.CodeShuttingDown, "the queue is closed")
 	}
-	lane := c.lanes[key]
+	lane := c.flights[key]
 	if lane == nil {
 		lane = &flight[T]{}
-		c.lanes[key] = lane
+		c.flights[key] = lane
 	}
 	lane.waiting = append(lane.waiting, w)
 	lane.queued += len(items)
@@ -88,7 +88,7 @@ func (c *coalescer[K, T]) do(ctx context.Context, key K, items []*T) error {
 }
 
 // run flushes a lane until nothing waits in it.
-func (c *coalescer[K, T]) run(key K, lane *flight[T]) {
+func (c *Coalescer[K, T]) run(key K, lane *flight[T]) {
 	defer c.work.Done()
 	for {
 		group, items := c.take(key, lane)
@@ -106,7 +106,7 @@ func (c *coalescer[K, T]) run(key K, lane *flight[T]) {
 
 // take gives the callers whose items go together, at least one, and ends the
 // lane where there is none.
-func (c *coalescer[K, T]) take(key K, lane *flight[T]) (group []*waiting[T], items []*T) {
+func (c *Coalescer[K, T]) take(key K, lane *flight[T]) (group []*waiting[T], items []*T) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	bytes := 0
@@ -124,7 +124,7 @@ func (c *coalescer[K, T]) take(key K, lane *flight[T]) (group []*waiting[T], ite
 	}
 	if len(group) == 0 {
 		if lane.flushes--; lane.flushes == 0 {
-			delete(c.lanes, key)
+			delete(c.flights, key)
 		}
 	}
 	return group, items

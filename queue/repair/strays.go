@@ -1,10 +1,11 @@
-package queue
+package repair
 
 import (
 	"context"
 	"slices"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/queue/internal/jobstore"
 )
 
 const (
@@ -20,16 +21,16 @@ const expirySet api.JobState = "expiry"
 
 // strays drops what does not belong in the sets of q's jobs that have not ended. Those
 // of ended jobs are cleaned as they are purged.
-func (r *Repairer) strays(ctx context.Context, q queueKey, look *Look) error {
-	sets := append(slices.Clone(liveStates), expirySet)
-	pipe := r.b.rdb.Pipeline()
+func (r *Repairer) strays(ctx context.Context, q jobstore.Queue, look *Look) error {
+	sets := append(slices.Clone(jobstore.LiveStates), expirySet)
+	pipe := r.rdb.Pipeline()
 	sizes := make([]func() int64, len(sets))
 	for i, set := range sets {
-		sizes[i] = r.b.depth(ctx, pipe, q, set)
+		sizes[i] = r.jobs.Depth(ctx, pipe, q, set)
 	}
 	look.Reads += pipe.Len()
 	if _, err := pipe.Exec(ctx); err != nil {
-		return r.b.failure(ctx, "look at a queue", err)
+		return jobstore.Failure(ctx, "look at a queue", err)
 	}
 	for i, set := range sets {
 		if sizes[i]() == 0 {
@@ -44,13 +45,13 @@ func (r *Repairer) strays(ctx context.Context, q queueKey, look *Look) error {
 }
 
 // straysIn looks at the next members of one set.
-func (r *Repairer) straysIn(ctx context.Context, q queueKey, set api.JobState, look *Look) error {
-	key := r.b.keys(q).Set(string(set))
-	var from *position
+func (r *Repairer) straysIn(ctx context.Context, q jobstore.Queue, set api.JobState, look *Look) error {
+	key := r.jobs.Keys(q).Set(string(set))
+	var from *jobstore.Position
 	if p, known := r.far[key]; known {
 		from = &p
 	}
-	members, end, err := r.b.step(ctx, q, set, from, strayPage)
+	members, end, err := r.jobs.Page(ctx, q, set, from, strayPage)
 	if err != nil {
 		return err
 	}
@@ -60,39 +61,39 @@ func (r *Repairer) straysIn(ctx context.Context, q queueKey, set api.JobState, l
 	}
 	ids := make([]string, len(members))
 	for i, p := range members {
-		ids[i] = p.id
+		ids[i] = p.Id
 	}
-	found, err := r.b.glances(ctx, q.tenant, ids)
+	found, err := r.jobs.Headers(ctx, q.Tenant, ids)
 	look.Reads += 1 + len(ids)
 	if err != nil {
 		return err
 	}
-	var strays []*record
+	var strays []*jobstore.Record
 	reasons := map[string]string{}
 	for i, g := range found {
-		if set == api.JobPending && members[i].set != r.b.setOf(q, set, members[i].score) && !g.bad && misplaced(&g, q, set) == "" {
-			if err := r.enter(ctx, q, g.id, look); err != nil {
+		if set == api.JobPending && members[i].Set != r.jobs.SetOf(q, set, members[i].Score) && !g.Unreadable && misplaced(&g, q, set) == "" {
+			if err := r.enter(ctx, q, g.Id, look); err != nil {
 				return err
 			}
-			strays = append(strays, &record{id: g.id, text: g.text})
-			reasons[g.id] = "of another priority"
+			strays = append(strays, &jobstore.Record{Id: g.Id, Stored: g.Stored})
+			reasons[g.Id] = "of another priority"
 			continue
 		}
-		if g.bad {
-			look.Unreadable = append(look.Unreadable, g.id)
+		if g.Unreadable {
+			look.Unreadable = append(look.Unreadable, g.Id)
 		} else if reason := misplaced(&g, q, set); reason != "" {
-			strays = append(strays, &record{id: g.id, text: g.text})
-			reasons[g.id] = reason
+			strays = append(strays, &jobstore.Record{Id: g.Id, Stored: g.Stored})
+			reasons[g.Id] = reason
 		}
 	}
 	if len(strays) == 0 {
 		return nil
 	}
-	kind := RepairStray
+	kind := KindStray
 	if set == expirySet {
-		kind = RepairExpiry
+		kind = KindExpiry
 	}
-	dropped, err := r.b.dropFrom(ctx, q, members, strays)
+	dropped, err := r.jobs.DropFrom(ctx, q, members, strays)
 	look.Reads += len(strays)
 	for _, id := range dropped {
 		look.mended(kind, q, id, "among the "+string(set)+" ones, and "+reasons[id])
@@ -101,25 +102,25 @@ func (r *Repairer) straysIn(ctx context.Context, q queueKey, set api.JobState, l
 }
 
 // enter enters a job in the index where it belongs, before its entry elsewhere goes.
-func (r *Repairer) enter(ctx context.Context, q queueKey, id string, look *Look) error {
-	found, err := r.b.load(ctx, q.tenant, []string{id})
+func (r *Repairer) enter(ctx context.Context, q jobstore.Queue, id string, look *Look) error {
+	found, err := r.jobs.Load(ctx, q.Tenant, []string{id})
 	look.Reads += 2
 	if err != nil || found[0] == nil {
 		return err
 	}
-	_, err = r.b.reindex(ctx, q.tenant, found[0])
+	_, err = r.jobs.Reindex(ctx, q.Tenant, found[0])
 	return err
 }
 
 // misplaced says why a job is none of a set of q, "" if it is.
-func misplaced(g *glance, q queueKey, set api.JobState) string {
+func misplaced(g *jobstore.Header, q jobstore.Queue, set api.JobState) string {
 	switch {
-	case g.text == "":
+	case g.Stored == "":
 		return "does not exist"
-	case g.home != specBegin(q):
+	case g.Prefix != jobstore.SpecPrefix(q):
 		return "of another queue"
-	case set == expirySet && !g.run.state.Terminal(), g.run.state == set:
+	case set == expirySet && !g.Run.State.Terminal(), g.Run.State == set:
 		return ""
 	}
-	return string(g.run.state)
+	return string(g.Run.State)
 }

@@ -1,0 +1,71 @@
+package claim
+
+import (
+	"context"
+	"errors"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/queue/internal/jobstore"
+	"github.com/codesous/sous/storage"
+)
+
+// deliver is the third step of a claim. It makes jobs of the offers that were taken. Those that have expired meanwhile
+// are ended instead of being handed out.
+func (c *Claimer) deliver(ctx context.Context, a *attempt, offers []offer) (jobs []api.FetchedJob, err error) {
+	jobs = make([]api.FetchedJob, 0, len(offers))
+	for i := range offers {
+		o := &offers[i]
+		if !o.taken {
+			continue
+		}
+		spec := o.spec
+		if spec == nil {
+			err = errors.Join(err, o.unreadable)
+			continue
+		}
+		c.jobs.Remember(jobstore.Key{Tenant: a.q.Tenant, Id: o.id}, jobstore.NewSummary(spec, o.claim, o.leased))
+		if spec.ExpireAtMS > 0 && spec.ExpireAtMS <= a.now {
+			if err := c.hooks.Expire(ctx, a.q.Tenant, o.id); err != nil {
+				return jobs, err
+			}
+			continue
+		}
+		options := spec.WithDefaults()
+		payload := spec.Payload
+		if len(payload) == 0 {
+			payload = []byte("null")
+		}
+		jobs = append(jobs, api.FetchedJob{
+			ID: o.id, Namespace: a.q.Namespace, Queue: a.q.Name, Payload: payload,
+			Attempt: o.claim.Attempt, MaxAttempts: options.MaxAttempts, LeaseEpoch: o.claim.Epoch, LeaseExpiresMS: a.expires,
+			Tags: spec.Tags, ParentID: spec.ParentID, CreatedAtMS: spec.CreatedAtMS,
+			Spec: spec,
+		})
+	}
+	return jobs, err
+}
+
+// readCheckpoints completes claimed jobs by the checkpoints of earlier attempts. Only
+// the holder of a lease can write one, so they do not change meanwhile.
+func (c *Claimer) readCheckpoints(ctx context.Context, tenant string, jobs []api.FetchedJob) error {
+	pipe := c.rdb.Pipeline()
+	keys := c.store.JobKeys(tenant)
+	replies := map[int]*redis.StringCmd{}
+	for i := range jobs {
+		if jobs[i].LeaseEpoch > 1 { // only a worker leaves a checkpoint
+			replies[i] = pipe.HGet(ctx, keys.Meta(jobs[i].ID), jobstore.FieldCheckpoint)
+		}
+	}
+	if len(replies) == 0 {
+		return nil
+	}
+	if err := storage.ExecOptional(ctx, pipe); err != nil {
+		return jobstore.Failure(ctx, "read checkpoints", err)
+	}
+	for i, reply := range replies {
+		jobs[i].Checkpoint = jobstore.RawOf(reply.Val())
+	}
+	return nil
+}

@@ -1,0 +1,51 @@
+package jobstore
+
+import (
+	"context"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+)
+
+// Extend runs the script that extends leases of jobs of one queue. It returns the
+// script's word on each job, and when each lease then ends, in milliseconds.
+func (s *Store) Extend(ctx context.Context, q Queue, beats []*api.JobHeartbeat) (words []string, ends []int64, err error) {
+	now := s.store.NowMS()
+	tenant := s.store.JobKeys(q.Tenant)
+	keys := []string{s.Keys(q).Set(string(api.JobActive))}
+	args := []any{len(beats)}
+	soonest := int64(0)
+	ends = make([]int64, len(beats))
+	for i, h := range beats {
+		lease := h.LeaseMS
+		if lease == 0 {
+			lease = api.DefaultLeaseMS
+		}
+		ends[i] = now + lease
+		if soonest == 0 || ends[i] < soonest {
+			soonest = ends[i]
+		}
+		progress := ""
+		if h.Progress != nil {
+			raw, err := api.EncodeJSON(h.Progress)
+			if err != nil {
+				return nil, nil, api.Wrap(api.CodeInternal, err, "encode progress")
+			}
+			progress = string(raw)
+		}
+		keys = append(keys, tenant.Run(h.ID))
+		args = append(args, h.ID, h.LeaseEpoch, ends[i], progress, string(h.Checkpoint))
+	}
+	for _, h := range beats {
+		keys = append(keys, tenant.Meta(h.ID))
+	}
+	reply, err := s.store.ScriptThen(ctx, storage.ScriptJobHeartbeat, keys, args, func(pipe redis.Pipeliner) {
+		s.MarkDue(ctx, pipe, q, soonest)
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return Words(reply), ends, nil
+}

@@ -1,0 +1,53 @@
+package jobstore
+
+import (
+	"context"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/duework"
+)
+
+// Reindex enters a job in the index of its state if it is not there: its own enqueue
+// was cut short, and nobody knows it but its unique key, or a scan. It says whether
+// this call did.
+func (s *Store) Reindex(ctx context.Context, tenant string, r *Record) (bool, error) {
+	q := r.Queue(tenant)
+	k, rank, at, expire, waits := s.Keys(q), -1, r.Run.At, int64(0), ""
+	due := int64(0)
+	switch state := r.Run.State; {
+	case state.Terminal():
+		due = at + s.RetentionMS
+	case state == api.JobPending:
+		rank, at = RankOf(r.Spec.Score), r.Spec.Score
+	case state == api.JobWaiting: // what it waits for may have ended
+		waits, due = "1", at
+	case state != api.JobHeld:
+		due = at
+	}
+	if !r.Run.State.Terminal() {
+		expire = r.Spec.ExpireAtMS
+		due = duework.Sooner(due, expire)
+	}
+	reply, err := s.store.Script(ctx, storage.ScriptJobReindex, []string{
+		s.store.JobKeys(tenant).Run(r.Id), s.SetOf(q, r.Run.State, r.Spec.Score), k.Cursor(), k.After(), k.Expiry(), s.store.JobKeys(tenant).Queues(),
+	}, r.Id, r.Stored, q.Path(), ScoreText(at), rank, expire, waits)
+	if err != nil || reply != Moved {
+		return false, err
+	}
+	pipe := s.rdb.Pipeline()
+	if due > 0 {
+		s.MarkDue(ctx, pipe, q, due)
+	}
+	if r.Run.State == api.JobPending {
+		if IsFunctionQueue(q.Name) {
+			s.MarkReady(ctx, pipe, q, s.store.NowMS())
+		}
+		defer s.notify.Wake(q)
+	}
+	if pipe.Len() == 0 {
+		return true, nil
+	}
+	_, err = pipe.Exec(ctx)
+	return true, Failure(ctx, "mark a queue", err)
+}

@@ -1,0 +1,107 @@
+package jobstore
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/api"
+)
+
+// Position is a place in a set: behind the member with this score.
+type Position struct {
+	Score int64
+	Id    string
+	Set   string // the key of the set; "" in a position that came from a cursor
+}
+
+func (p *Position) String() string { return strconv.FormatInt(p.Score, 10) + " " + p.Id }
+
+func ParsePosition(s string) (*Position, error) {
+	if s == "" {
+		return nil, nil //nolint:nilnil // the beginning
+	}
+	text, id, ok := strings.Cut(s, " ")
+	n, err := strconv.ParseInt(text, 10, 64)
+	if !ok || err != nil {
+		return nil, api.Errorf(api.CodeValidationCursor, "the cursor is none of this list's")
+	}
+	return &Position{Score: n, Id: id}, nil
+}
+
+// Page reads the next members behind from, at most limit; end reports that there
+// are no more. Members of one score are in the order of their ids.
+func (s *Store) Page(ctx context.Context, q Queue, state api.JobState, from *Position, limit int) (out []Position, end bool, err error) {
+	sets := s.Sets(q, state)
+	if from != nil {
+		set := from.Set
+		if set == "" { // a score begins with the rank of its set
+			set = s.SetOf(q, state, from.Score)
+		}
+		sets = sets[slices.Index(sets, set):]
+	}
+	for _, set := range sets {
+		more, whole, err := s.pageOf(ctx, set, state.Terminal(), from, limit-len(out))
+		if out = append(out, more...); err != nil || !whole {
+			return out, false, err
+		}
+		from = nil
+	}
+	return out, true, nil
+}
+
+// pageOf is step in one set.
+func (s *Store) pageOf(ctx context.Context, key string, newest bool, from *Position, limit int) (out []Position, end bool, err error) {
+	first := int64(limit) + 1
+	if from != nil {
+		first++ // it is read again
+	}
+	for window := first; ; window *= 4 {
+		zs, err := s.window(ctx, key, newest, from, window)
+		if err != nil {
+			return nil, false, Failure(ctx, "list jobs", err)
+		}
+		out = out[:0]
+		for _, z := range zs {
+			id, _ := z.Member.(string)
+			at := Position{int64(z.Score), id, key}
+			if from == nil || at.behind(from, newest) {
+				out = append(out, at)
+			}
+		}
+		end = int64(len(zs)) < window
+		if len(out) > limit {
+			return out[:limit], false, nil
+		}
+		if len(out) == limit || end || window > math.MaxInt32 {
+			return out, end, nil
+		}
+	}
+}
+
+// behind says whether p comes after from.
+func (p Position) behind(from *Position, newest bool) bool {
+	if p.Score != from.Score {
+		return (p.Score > from.Score) != newest
+	}
+	return p.Id != from.Id && (p.Id > from.Id) != newest
+}
+
+func (s *Store) window(ctx context.Context, key string, newest bool, from *Position, count int64) ([]redis.Z, error) {
+	if newest {
+		most := "+inf"
+		if from != nil {
+			most = strconv.FormatInt(from.Score, 10)
+		}
+		return s.rdb.ZRevRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{Min: "-inf", Max: most, Count: count}).Result()
+	}
+	least := "-inf"
+	if from != nil {
+		least = strconv.FormatInt(from.Score, 10)
+	}
+	return s.rdb.ZRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{Min: least, Max: "+inf", Count: count}).Result()
+}

@@ -1,0 +1,115 @@
+package outcome
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/queue/internal/jobstore"
+	"github.com/codesous/sous/storage/activations"
+)
+
+// End ends a as its job r ended, at now, in milliseconds.
+func End(a *activations.Record, r *jobstore.Record, now int64) {
+	a.EndMS = max(now, a.StartMS)
+	a.Claim = uuid.NewString() // of two who end it in one millisecond one has
+	// What is known of the last attempt is better than what the job knows of it.
+	told := a.Error != nil && a.Attempt == r.Run.Attempt
+	reason := r.Details[jobstore.FieldDeadReason]
+	a.Status = api.StatusError
+	switch {
+	case r.Run.State == api.JobCompleted:
+		a.Status, a.Error = api.StatusSuccess, nil
+	case r.Run.State == api.JobCancelled || reason == api.DeadRejected:
+		a.Status, a.Error = api.StatusCancelled, nil
+	case reason == api.DeadExpired:
+		message := "it was not done within max_event_age_ms"
+		if a.Error != nil {
+			message += "; its last attempt: " + a.Error.Message
+		}
+		a.Error = &api.ActivationError{Type: api.ErrExpired, Message: message, Code: string(api.CodeEventExpired)}
+	case reason == api.DeadDependency:
+		a.Error = &api.ActivationError{Type: api.ErrRefused, Message: "a job that it depends on did not complete"}
+	case told:
+		if a.Error.Type == api.ErrTimeout {
+			a.Status = api.StatusTimeout
+		}
+	default:
+		a.Error = &api.ActivationError{Type: api.ErrLost, Message: "the processes that ran this activation ended before it did"}
+	}
+}
+
+// The conditions of an outcome, as AWS Lambda's records name them.
+const (
+	conditionSuccess   = "Success"
+	conditionExhausted = "RetriesExhausted"
+	conditionExpired   = "EventAgeExceeded"
+)
+
+// outcome is what a destination gets: the record that AWS Lambda sends.
+type outcome struct {
+	Version         string          `json:"version"`
+	Timestamp       string          `json:"timestamp"`
+	RequestContext  outcomeContext  `json:"requestContext"`
+	RequestPayload  json.RawMessage `json:"requestPayload"`
+	ResponseContext outcomeResponse `json:"responseContext"`
+	ResponsePayload json.RawMessage `json:"responsePayload"`
+}
+
+type outcomeContext struct {
+	RequestID              string `json:"requestId"` // the activation's id
+	Function               string `json:"function"`
+	Ref                    string `json:"ref"`
+	Version                int64  `json:"version,omitempty"` // that ran last
+	Condition              string `json:"condition"`
+	ApproximateInvokeCount int    `json:"approximateInvokeCount"`
+}
+
+type outcomeResponse struct {
+	StatusCode    int    `json:"statusCode"`
+	FunctionError string `json:"functionError,omitempty"`
+}
+
+func outcomeOf(a *activations.Record, r *jobstore.Record) outcome {
+	o := outcome{
+		Version:   "1.0",
+		Timestamp: time.UnixMilli(r.Run.At).UTC().Format("2006-01-02T15:04:05.000Z"),
+		RequestContext: outcomeContext{
+			RequestID: a.ActivationID, Function: a.Namespace + "/" + a.Function, Ref: r.Spec.Target.Ref().String(), Version: a.Ref.Version,
+			Condition: conditionSuccess, ApproximateInvokeCount: r.Run.Attempt,
+		},
+		RequestPayload:  json.RawMessage(cmp.Or(string(r.Spec.Payload), "null")),
+		ResponseContext: outcomeResponse{StatusCode: http.StatusOK},
+		ResponsePayload: a.Result,
+	}
+	if r.Run.State != api.JobCompleted {
+		o.RequestContext.Condition = conditionExhausted
+		if r.Details[jobstore.FieldDeadReason] == api.DeadExpired {
+			o.RequestContext.Condition = conditionExpired
+		}
+	}
+	return o
+}
+
+// JSON returns what a destination of a is sent: the outcome of its job r.
+func JSON(a *activations.Record, r *jobstore.Record) (json.RawMessage, error) {
+	o := outcomeOf(a, r)
+	if a.Error != nil {
+		o.ResponseContext.FunctionError = string(a.Error.Type)
+		raw, err := api.EncodeJSON(a.Error)
+		if err != nil {
+			return nil, fmt.Errorf("queue: encode an outcome: %w", err)
+		}
+		o.ResponsePayload = raw
+	}
+	raw, err := api.EncodeJSON(o)
+	if err != nil {
+		return nil, fmt.Errorf("queue: encode an outcome: %w", err)
+	}
+	return raw, nil
+}

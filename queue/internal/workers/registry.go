@@ -1,0 +1,156 @@
+package workers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/maypok86/otter/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/queue/internal/jobstore"
+	"github.com/codesous/sous/storage"
+)
+
+// A worker is known from its first fetch until it has neither fetched nor sent a
+// heartbeat for ttlMS. Its record is written at most once in writeEveryMS.
+const (
+	ttlMS        = 5 * 60_000
+	writeEveryMS = 10_000
+	maxHostname  = 255
+)
+
+// maxSeen bounds the workers that a process remembers.
+const maxSeen = 20_000
+
+// Registry keeps the workers of all tenants. It is safe for concurrent use.
+type Registry struct {
+	store *storage.Store
+	rdb   redis.UniversalClient
+	seen  *otter.Cache[jobstore.Key, written]
+}
+
+// written is what this process wrote of a worker last.
+type written struct{ startedMS, atMS int64 }
+
+// New returns the registry of the workers in store.
+func New(store *storage.Store) (*Registry, error) {
+	seen, err := otter.New(&otter.Options[jobstore.Key, written]{MaximumSize: maxSeen})
+	if err != nil {
+		return nil, fmt.Errorf("queue: %w", err)
+	}
+	return &Registry{store: store, rdb: store.Client(), seen: seen}, nil
+}
+
+// Note enters a worker that fetches, w, whose times Note sets. CodeValidation.
+func (r *Registry) Note(ctx context.Context, tenant string, w api.Worker) error {
+	if len(w.Hostname) > maxHostname || len(w.Version) > maxHostname {
+		return jobstore.FieldError("hostname", "and version must be at most 255 bytes")
+	}
+	now := r.store.NowMS()
+	before, known := r.seen.GetIfPresent(jobstore.Key{Tenant: tenant, Id: w.ID})
+	if known && now-before.atMS < writeEveryMS {
+		return nil
+	}
+	w.StartedAtMS, w.LastHeartbeatMS = now, now
+	if known {
+		w.StartedAtMS = before.startedMS
+		return r.write(ctx, tenant, w)
+	}
+	raw, err := r.rdb.Get(ctx, r.store.JobKeys(tenant).Worker(w.ID)).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return jobstore.Failure(ctx, "read a worker", err)
+	}
+	var stored api.Worker
+	if err == nil && json.Unmarshal([]byte(raw), &stored) == nil && stored.StartedAtMS > 0 {
+		w.StartedAtMS = stored.StartedAtMS
+	}
+	return r.write(ctx, tenant, w)
+}
+
+func (r *Registry) write(ctx context.Context, tenant string, w api.Worker) error {
+	raw, err := api.EncodeJSON(w)
+	if err != nil {
+		return fmt.Errorf("queue: encode a worker: %w", err)
+	}
+	keys, now := r.store.JobKeys(tenant), w.LastHeartbeatMS
+	pipe := r.rdb.Pipeline()
+	pipe.ZAdd(ctx, keys.Workers(), redis.Z{Score: float64(now), Member: w.ID})
+	pipe.ZRemRangeByScore(ctx, keys.Workers(), "-inf", strconv.FormatInt(now-ttlMS, 10))
+	pipe.Do(ctx, "SET", keys.Worker(w.ID), raw, "PX", ttlMS)
+	if _, err := pipe.Exec(ctx); err != nil {
+		return jobstore.Failure(ctx, "note a worker", err)
+	}
+	r.seen.Set(jobstore.Key{Tenant: tenant, Id: w.ID}, written{w.StartedAtMS, now})
+	return nil
+}
+
+// NoteAlive keeps a worker in the registry that works and does not fetch meanwhile. A
+// worker that never fetched is not entered. If namespace is not empty, a worker of
+// another namespace is left as it is.
+func (r *Registry) NoteAlive(ctx context.Context, tenant, namespace, id string) error {
+	if err := api.ValidateWorkerID(id); err != nil {
+		return err
+	}
+	now := r.store.NowMS()
+	if before, known := r.seen.GetIfPresent(jobstore.Key{Tenant: tenant, Id: id}); known && now-before.atMS < writeEveryMS {
+		return nil
+	}
+	raw, err := r.rdb.Get(ctx, r.store.JobKeys(tenant).Worker(id)).Result()
+	if errors.Is(err, redis.Nil) {
+		return nil
+	}
+	if err != nil {
+		return jobstore.Failure(ctx, "read a worker", err)
+	}
+	var w api.Worker
+	if err := json.Unmarshal([]byte(raw), &w); err != nil {
+		return fmt.Errorf("queue: a stored worker cannot be read: %w", err)
+	}
+	if namespace != "" && w.Namespace != namespace {
+		return nil
+	}
+	w.LastHeartbeatMS = now
+	return r.write(ctx, tenant, w)
+}
+
+// IDs returns the ids of the workers that were alive lately.
+func (r *Registry) IDs(ctx context.Context, tenant string) ([]string, error) {
+	ids, err := r.rdb.ZRangeByScore(ctx, r.store.JobKeys(tenant).Workers(),
+		&redis.ZRangeBy{Min: strconv.FormatInt(r.store.NowMS()-ttlMS, 10), Max: "+inf"}).Result()
+	if err != nil {
+		return nil, jobstore.Failure(ctx, "list workers", err)
+	}
+	return ids, nil
+}
+
+// Read returns workers in the order of ids, without those that have expired.
+func (r *Registry) Read(ctx context.Context, tenant string, ids []string) (workers []api.Worker, err error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	keys := r.store.JobKeys(tenant)
+	pipe := r.rdb.Pipeline()
+	replies := make([]*redis.StringCmd, len(ids))
+	for i, id := range ids {
+		replies[i] = pipe.Get(ctx, keys.Worker(id))
+	}
+	_, err = pipe.Exec(ctx)
+	if err := jobstore.Failure(ctx, "list workers", err); err != nil {
+		return nil, err
+	}
+	for _, reply := range replies {
+		if reply.Err() != nil {
+			continue // it has just expired
+		}
+		var w api.Worker
+		if err := json.Unmarshal([]byte(reply.Val()), &w); err != nil {
+			return nil, fmt.Errorf("queue: a stored worker cannot be read: %w", err)
+		}
+		workers = append(workers, w)
+	}
+	return workers, nil
+}

@@ -1,0 +1,207 @@
+package repair
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/queue/internal/jobstore"
+	"github.com/codesous/sous/storage"
+)
+
+const (
+	// jobsAtOnce is how many jobs are looked at in one round trip.
+	jobsAtOnce = 200
+	// jobReads is what a look at a job costs that is where it says.
+	jobReads = 2
+)
+
+// Jobs looks at the next jobs and batches of the whole store, for about so many reads:
+// whether each job is in the index of its state, whether those that wait have
+// something to wait for, and whether what follows batches was made. It goes on where
+// the last call stopped, until End.
+func (r *Repairer) Jobs(ctx context.Context, now int64, reads int) (look Look, err error) {
+	err = r.batchesAgain(ctx, now, &look)
+	if fatal(ctx, err) {
+		return look, err
+	}
+	errs := []error{err}
+	for {
+		if err := r.scanOn(ctx, &look, reads); err != nil {
+			return look, err
+		}
+		page := r.scan.keys[:min(len(r.scan.keys), max(1, min(jobsAtOnce, (reads-look.Reads)/jobReads)))]
+		if r.scan.prefix == 0 {
+			err = r.jobPage(ctx, page, now, &look)
+		} else {
+			err = r.batchPage(ctx, page, now, &look)
+		}
+		if fatal(ctx, err) {
+			return look, err
+		}
+		errs = append(errs, err)
+		r.scan.keys = r.scan.keys[len(page):]
+		if r.scan.end() {
+			r.scan, look.End = scan{}, true
+		}
+		if look.End || look.Reads >= reads {
+			return look, errors.Join(errs...)
+		}
+	}
+}
+
+// jobPlace is a job that was read, and where it belongs.
+type jobPlace struct {
+	jobstore.Header
+	queue jobstore.Queue
+	in    []*redis.FloatCmd // its score in each of the sets of its state, of which one has it
+	of    *redis.BoolCmd    // whether its queue is in the tenant's list
+}
+
+// jobPage looks at some jobs.
+func (r *Repairer) jobPage(ctx context.Context, page []jobstore.Key, now int64, look *Look) error {
+	found, err := r.glances(ctx, page, look)
+	if err != nil {
+		return err
+	}
+	places := make([]*jobPlace, 0, len(page))
+	pipe := r.rdb.Pipeline()
+	for i, g := range found {
+		if g.Stored == "" && g.Prefix == "" {
+			continue // it was deleted meanwhile
+		}
+		q, ok := g.Queue(page[i].Tenant)
+		if g.Unreadable || !ok || g.Stored == "" {
+			look.Unreadable = append(look.Unreadable, page[i].Tenant+"/"+g.Id)
+			continue
+		}
+		p := &jobPlace{Header: g, queue: q}
+		for _, set := range r.jobs.Sets(q, g.Run.State) {
+			p.in = append(p.in, pipe.ZScore(ctx, set, g.Id))
+		}
+		look.Reads += len(p.in)
+		if !g.Run.State.Terminal() { // an ended one is purged without it
+			p.of = pipe.SIsMember(ctx, r.store.JobKeys(q.Tenant).Queues(), q.Path())
+			look.Reads++
+		}
+		places = append(places, p)
+	}
+	if len(places) == 0 {
+		return nil
+	}
+	if _, err := pipe.Exec(ctx); jobstore.Failure(ctx, "look at jobs", err) != nil {
+		return jobstore.Failure(ctx, "look at jobs", err)
+	}
+	var errs []error
+	for _, p := range places {
+		err := r.job(ctx, p, now, look)
+		if fatal(ctx, err) {
+			return err
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// glances reads where the jobs of a page stand, those of the older layout too.
+func (r *Repairer) glances(ctx context.Context, page []jobstore.Key, look *Look) ([]jobstore.Header, error) {
+	found, err := r.jobs.HeadersOf(ctx, page)
+	look.Reads += len(page)
+	if err != nil {
+		return nil, err
+	}
+	moved := false
+	for i, g := range found {
+		if g.Stored != "" || g.Prefix != "" {
+			continue
+		}
+		// It was deleted meanwhile, or it is of the older layout.
+		keys := r.store.JobKeys(page[i].Tenant)
+		look.Reads++
+		reply, err := r.store.Script(ctx, storage.ScriptJobRelayout, []string{keys.Meta(g.Id), keys.Run(g.Id), keys.Spec(g.Id)}, 1)
+		if err != nil {
+			return nil, err
+		}
+		moved = moved || reply == int64(1)
+	}
+	if !moved {
+		return found, nil
+	}
+	look.Reads += len(page)
+	return r.jobs.HeadersOf(ctx, page)
+}
+
+// lost reports that the job is in none of the sets of its state.
+func (p *jobPlace) lost() bool {
+	return !slices.ContainsFunc(p.in, func(score *redis.FloatCmd) bool { return !errors.Is(score.Err(), redis.Nil) })
+}
+
+// job looks closely at one job where something seems to be missing.
+func (r *Repairer) job(ctx context.Context, p *jobPlace, now int64, look *Look) error {
+	look.Busy = look.Busy || p.Run.State == api.JobActive
+	lost, unlisted := p.lost(), p.of != nil && !p.of.Val()
+	waits := p.Run.State == api.JobWaiting && p.Run.At <= now-repairGraceMS
+	if !lost && !unlisted && !waits {
+		return nil
+	}
+	found, err := r.jobs.Load(ctx, p.queue.Tenant, []string{p.Id})
+	look.Reads++
+	if err != nil || found[0] == nil || found[0].Spec.CreatedAtMS > now-repairGraceMS {
+		return err // its enqueue may be under way
+	}
+	job := found[0]
+	if unlisted && !job.Run.State.Terminal() {
+		q := job.Queue(p.queue.Tenant)
+		look.Reads++
+		made, err := added(ctx, r.rdb.SAdd(ctx, r.store.JobKeys(q.Tenant).Queues(), q.Path()))
+		if err != nil {
+			return err
+		}
+		if made {
+			look.mended(KindUnlisted, q, p.Id, "its queue was in no list")
+		}
+	}
+	if lost {
+		look.Reads += 2
+		entered, err := r.jobs.Reindex(ctx, p.queue.Tenant, job)
+		if entered {
+			look.mended(KindOrphan, job.Queue(p.queue.Tenant), p.Id, "it was "+string(job.Run.State)+" and in no index")
+		}
+		return err
+	}
+	if waits {
+		return r.waiting(ctx, p.queue.Tenant, job, now, look)
+	}
+	return nil
+}
+
+// waiting lets a job be looked at whose wait has been over for some time.
+func (r *Repairer) waiting(ctx context.Context, tenant string, job *jobstore.Record, now int64, look *Look) error {
+	if job.Run.State != api.JobWaiting {
+		return nil
+	}
+	others, err := r.jobs.Headers(ctx, tenant, job.Spec.DependsOn)
+	look.Reads += len(job.Spec.DependsOn)
+	if err != nil {
+		return err
+	}
+	for _, o := range others {
+		if o.Stored != "" && (!o.Run.State.Terminal() || o.Run.At > now-repairGraceMS) {
+			return nil
+		}
+	}
+	q := job.Queue(tenant)
+	look.Reads += 2
+	made, err := added(ctx, r.rdb.ZAddNX(ctx, r.jobs.Keys(q).After(), redis.Z{Score: float64(now), Member: job.Id}))
+	if err != nil || !made {
+		return err // it is marked; that the queue is due is looked at with the queue
+	}
+	look.mended(KindWaiting, q, job.Id, "all that it depends on has ended")
+	pipe := r.rdb.Pipeline()
+	r.jobs.MarkDue(ctx, pipe, q, now)
+	_, err = pipe.Exec(ctx)
+	return jobstore.Failure(ctx, "mark a queue", err)
+}
