@@ -37,7 +37,7 @@ func (r Ref) String() string {
 	return strconv.FormatInt(r.Version, 10)
 }
 
-// Validate returns CodeValidation unless the ref has either an alias or a version, and
+// Validate returns CodeInvalid unless the ref has either an alias or a version, and
 // CodeValidationName if that one is malformed.
 func (r Ref) Validate() error {
 	switch {

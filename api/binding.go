@@ -68,7 +68,7 @@ func (b *WorkerBinding) Normalize() {
 	}
 }
 
-// Validate returns CodeValidation or CodeValidationName for a binding that cannot be
+// Validate returns CodeInvalid or CodeValidationName for a binding that cannot be
 // stored. Call Normalize first.
 func (b *WorkerBinding) Validate() error {
 	if err := ValidateName("name", b.Name); err != nil {
@@ -102,7 +102,7 @@ func (b *WorkerBinding) Validate() error {
 	return nil
 }
 
-// validateTarget returns CodeValidation unless the target names a function and a ref.
+// validateTarget returns CodeInvalid unless the target names a function and a ref.
 func (b *WorkerBinding) validateTarget(kind string) error {
 	target := b.ActivityMap[kind]
 	path := "activity_map." + kind
@@ -118,7 +118,7 @@ func (b *WorkerBinding) validateTarget(kind string) error {
 	return nil
 }
 
-// validateCadenceName returns CodeValidation for an invalid name. A Cadence server
+// validateCadenceName returns CodeInvalid for an invalid name. A Cadence server
 // itself allows nearly everything.
 func validateCadenceName(path, s string) error {
 	switch {

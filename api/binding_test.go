@@ -20,13 +20,14 @@ func TestWorkerBindingDefaults(t *testing.T) {
 	b := validBinding()
 	target := b.ActivityMap["SousInvokeActivity"]
 	if b.WorkerID != b.Name || b.Pollers.Activity != 8 || b.Limits.MaxInflightTasks != 256 || target.Alias != "prod" {
-		t.Errorf("b = %+v", b)
+		t.Errorf(`got b %+v; want b.WorkerID == b.Name && b.Pollers.Activity == 8 && b.Limits.MaxInflightTasks == 256 && target.Alias == "prod"`, b)
 	}
 	if err := b.Validate(); err != nil {
 		t.Errorf("Validate: %v", err)
 	}
 	pinned := WorkerBinding{ActivityMap: map[string]JobTarget{"A": {Function: "f", Version: 3}}}
-	if pinned.Normalize(); pinned.ActivityMap["A"] != (JobTarget{Function: "f", Version: 3}) {
+	pinned.Normalize()
+	if pinned.ActivityMap["A"] != (JobTarget{Function: "f", Version: 3}) {
 		t.Errorf("pinned = %+v; failed check: pinned.Normalize(); pinned.ActivityMap[\"A\"] != (JobTarget{Function: \"f\", Version: 3})", pinned)
 	}
 }

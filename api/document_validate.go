@@ -24,12 +24,12 @@ const AllFunctions = "*"
 
 const functionInstall = "fn."
 
-// DocumentFieldError returns CodeValidationFailed for the field at path.
+// DocumentFieldError returns CodeDocumentInvalid for the field at path.
 func DocumentFieldError(path, why string) *Error {
 	return Errorf(CodeDocumentInvalid, "%s: %s", path, why).WithFields(FieldError{Path: path, Message: why})
 }
 
-// ValidateInstall returns CodeValidationFailed unless s matches InstallPattern. An s that
+// ValidateInstall returns CodeDocumentInvalid unless s matches InstallPattern. An s that
 // begins with "fn." must be the install of a function.
 func ValidateInstall(s string) error {
 	if strings.HasPrefix(s, functionInstall) {
@@ -69,7 +69,7 @@ func InstallOf(install string) (namespace, function string, ok bool) {
 	return namespace, function, true
 }
 
-// ValidateDocumentNamespace returns CodeValidationFailed unless s matches
+// ValidateDocumentNamespace returns CodeDocumentInvalid unless s matches
 // DocumentNamespacePattern.
 func ValidateDocumentNamespace(s string) error {
 	if s == "" || s[0] == '_' || s[0] == '-' || !isTail(s, 1, 64, "_-") {
@@ -78,7 +78,7 @@ func ValidateDocumentNamespace(s string) error {
 	return nil
 }
 
-// ValidateDocumentKey returns CodeValidationFailed unless s has 1 to
+// ValidateDocumentKey returns CodeDocumentInvalid unless s has 1 to
 // MaxDocumentKeyCharacters, none of them a slash or a control character.
 func ValidateDocumentKey(s string) error {
 	if s == "" {
@@ -87,7 +87,7 @@ func ValidateDocumentKey(s string) error {
 	return validateKeyText("key", s)
 }
 
-// ValidateDocumentPrefix returns CodeValidationFailed if no key can begin with s.
+// ValidateDocumentPrefix returns CodeDocumentInvalid if no key can begin with s.
 func ValidateDocumentPrefix(s string) error { return validateKeyText("keyPrefix", s) }
 
 func validateKeyText(path, s string) error {
@@ -104,7 +104,7 @@ func validateKeyText(path, s string) error {
 	return nil
 }
 
-// Validate returns CodeValidationFailed for an install that cannot be registered.
+// Validate returns CodeDocumentInvalid for an install that cannot be registered.
 func (i *Install) Validate() error {
 	if err := ValidateInstall(i.Install); err != nil {
 		return err

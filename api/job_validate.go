@@ -46,7 +46,7 @@ func ValidateWorkerID(s string) error {
 	return nil
 }
 
-// Validate returns CodeValidation or CodeBodyLimit, with the path of the field, for a
+// Validate returns CodeInvalid or CodeBodyLimit, with the path of the field, for a
 // job that cannot be enqueued at nowMS.
 func (j *NewJob) Validate(nowMS int64) error {
 	switch {

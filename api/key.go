@@ -142,7 +142,7 @@ func KeyTimeMS(id string) (int64, error) {
 	return int64(u.Time()), nil
 }
 
-// ValidateRole returns CodeValidation unless role is a built-in role, or RolePrefix and
+// ValidateRole returns CodeInvalid unless role is a built-in role, or RolePrefix and
 // 1 to 59 of a-z, 0-9, _ and -.
 func ValidateRole(role string) error {
 	switch role {
@@ -156,7 +156,7 @@ func ValidateRole(role string) error {
 	return Errorf(CodeInvalid, "role %q %s", role, rule).WithFields(FieldError{Path: "roles", Message: rule})
 }
 
-// ValidateKeyName returns CodeValidation unless name has 1 to MaxKeyNameLength
+// ValidateKeyName returns CodeInvalid unless name has 1 to MaxKeyNameLength
 // characters, no control characters and no key.
 func ValidateKeyName(name string) error {
 	var rule string

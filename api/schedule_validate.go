@@ -93,7 +93,7 @@ func (s *Schedule) SameTiming(other *Schedule) bool {
 	return s.EverySeconds == other.EverySeconds && s.Cron == other.Cron && s.Timezone == other.Timezone
 }
 
-// Validate returns CodeValidation, with the field's path, for an invalid schedule.
+// Validate returns CodeInvalid, with the field's path, for an invalid schedule.
 // Package scheduler validates the timing.
 func (s *Schedule) Validate() error {
 	if err := ValidateName("name", s.Name); err != nil {

@@ -47,7 +47,7 @@ func ValidateSecretName(s string) error {
 	return nil
 }
 
-// ValidateSecretValue returns CodeValidation unless v is UTF-8 text of 1 to
+// ValidateSecretValue returns CodeInvalid unless v is UTF-8 text of 1 to
 // MaxSecretBytes. The error does not contain any part of v.
 func ValidateSecretValue(v string) error {
 	var rule string

@@ -27,7 +27,7 @@ func ValidateTaskID(s string) error {
 	return nil
 }
 
-// Validate returns CodeValidation, CodeValidationName, CodeBodyLimit or
+// Validate returns CodeInvalid, CodeValidationName, CodeBodyLimit or
 // CodeQueueReserved, with the field's path, for an invalid request. Call WithDefaults
 // first.
 func (n *NewTask) Validate() error {
@@ -53,7 +53,7 @@ func (n *NewTask) Validate() error {
 	return validateProgress(0, n.StepCount, n.TimeoutMS)
 }
 
-// Validate returns CodeValidation or CodeValidationName for an invalid claim.
+// Validate returns CodeInvalid or CodeValidationName for an invalid claim.
 func (c *TaskClaim) Validate() error {
 	if err := validateTaskWorker(c.Worker); err != nil {
 		return err
@@ -61,7 +61,7 @@ func (c *TaskClaim) Validate() error {
 	return validateProgress(0, 0, c.TimeoutMS)
 }
 
-// Validate returns CodeValidation or CodeValidationName for an invalid step.
+// Validate returns CodeInvalid or CodeValidationName for an invalid step.
 func (s *TaskStep) Validate() error {
 	if err := validateTaskWorker(s.Worker); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (s *TaskStep) Validate() error {
 	return validateProgress(s.Step, s.StepCount, s.TimeoutMS)
 }
 
-// Validate returns CodeValidation or CodeValidationName for an invalid completion.
+// Validate returns CodeInvalid or CodeValidationName for an invalid completion.
 func (c *TaskCompletion) Validate() error {
 	if err := validateTaskWorker(c.Worker); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (c *TaskCompletion) Validate() error {
 	return validateRef("result_ref", c.ResultRef)
 }
 
-// Validate returns CodeValidation or CodeValidationName for an invalid failure.
+// Validate returns CodeInvalid or CodeValidationName for an invalid failure.
 func (f *TaskFailure) Validate() error {
 	if err := validateTaskWorker(f.Worker); err != nil {
 		return err
@@ -107,7 +107,7 @@ func validateProgress(step, stepCount, timeoutMS int64) error {
 	return nil
 }
 
-// validateRef returns CodeValidation unless s is one line of text.
+// validateRef returns CodeInvalid unless s is one line of text.
 func validateRef(field, s string) error {
 	if len(s) > MaxTaskRefBytes || !utf8.ValidString(s) || strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c == 0x7f }) {
 		return jobField(field, "must be at most 2048 bytes on one line")

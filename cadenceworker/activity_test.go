@@ -131,7 +131,7 @@ func TestFailuresHaveReasons(t *testing.T) {
 		}
 		_ = json.Unmarshal(out.Details, &d)
 		if out.Kind != "custom" || out.Reason != c.reason || !strings.Contains(d.Message, c.message) {
-			t.Errorf("%s %s: %+v %s", c.activity, c.input, out, out.Details)
+			t.Errorf(`do: got c.activity %s, c.input %s, out %+v, out.Details %s; want out.Kind == "custom" && out.Reason == c.reason && strings.Contains(d.Message, c.message)`, c.activity, c.input, out, out.Details)
 		}
 		if ran := c.activity == "fun" || c.activity == "slow"; ran == (d.ActivationID == "") {
 			t.Errorf("%s %s: activation %q", c.activity, c.input, d.ActivationID)
@@ -214,7 +214,7 @@ func TestFunctionDeletedWhileBound(t *testing.T) {
 	}
 	out := b.do(plan{Activity: "fun"})
 	if out.Reason != string(api.CodeFunctionNotFound) || !strings.Contains(string(out.Details), "does not exist") {
-		t.Errorf("%+v %s", out, out.Details)
+		t.Errorf(`do: got out %+v, out.Details %s; want out.Reason == string(api.CodeFunctionNotFound) && strings.Contains(string(out.Details), "does not exist")`, out, out.Details)
 	}
 	b.awaitStatus("the status says so", func(c api.BindingCounts) bool {
 		return c.State == api.BindingRunning && strings.Contains(c.Reason, "CS_FUNCTION_NOT_FOUND")

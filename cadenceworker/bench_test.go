@@ -255,7 +255,8 @@ func (b *bench) awaitStatus(what string, is func(api.BindingCounts) bool) api.Bi
 	var last api.BindingStatus
 	eventually(b.t, what, func() error {
 		var err error
-		if last, err = b.bindings().Status(b.t.Context(), b.path()); err != nil {
+		last, err = b.bindings().Status(b.t.Context(), b.path())
+		if err != nil {
 			return err
 		}
 		if !is(last.Status) {
@@ -320,7 +321,8 @@ func (b *bench) activations(function string) []api.Activation {
 			b.t.Fatalf("List: %v", err)
 		}
 		out = append(out, items...)
-		if cursor = next; next == "" {
+		cursor = next
+		if next == "" {
 			return out
 		}
 	}

@@ -190,7 +190,8 @@ func (g *interceptor) begun(token []byte) *delivery {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	p := g.deliveries[string(token)]
-	if p.times--; p.times == 0 {
+	p.times--
+	if p.times == 0 {
 		delete(g.deliveries, string(token))
 	}
 	g.settle()

@@ -280,7 +280,7 @@ func TestFunctionsStartAndSignalWorkflows(t *testing.T) {
 	const want = `[36,"CS_RUNTIME_WORKFLOW_EXISTS","CS_RUNTIME_CAPABILITY_DENIED","CS_RUNTIME_WORKFLOW_NOT_FOUND",` +
 		`"CS_RUNTIME_CAPABILITY_DENIED","CS_RUNTIME_WORKFLOW_NOT_FOUND","CS_RUNTIME_WORKFLOW_NOT_FOUND",null]`
 	if err != nil || string(out.Activation.Result) != want {
-		t.Fatalf("%v %s %+v", err, out.Activation.Result, out.Activation.Error)
+		t.Fatalf("Invoke: got error %v, out.Activation.Result %s, out.Activation.Error %+v; want no error && string(out.Activation.Result) == want", err, out.Activation.Result, out.Activation.Error)
 	}
 	var result string
 	eventually(t, "the workflow ends", func() error { return b.client.GetWorkflow(t.Context(), id, "").Get(t.Context(), &result) })

@@ -36,7 +36,7 @@ func (b *bench) sayGo(say bool) {
 		_, err = kv.Del(b.t.Context(), b.tenant, namespace, "go")
 	}
 	if err != nil {
-		b.t.Fatal(err)
+		b.t.Fatalf("unexpected error: %v", err)
 	}
 }
 
@@ -50,7 +50,7 @@ func atOnce(t *testing.T, out report, want int) (most int) {
 	ran := make([][2]int64, want)
 	for i, result := range out.Results {
 		if err := json.Unmarshal([]byte(result), &ran[i]); err != nil {
-			t.Fatalf("%s: %v", result, err)
+			t.Fatalf("json.Unmarshal: got result %s, error %v; want no error", result, err)
 		}
 	}
 	for _, a := range ran {

@@ -59,7 +59,7 @@ func TestPlacesAreResized(t *testing.T) {
 	go func() { got <- p.acquire(t.Context()) }()
 	p.resize(2)
 	if err := <-got; err != nil {
-		t.Error(err)
+		t.Errorf("unexpected error: %v", err)
 	}
 }
 
@@ -89,6 +89,6 @@ func TestPlacesBeginUnderTheLimitOfThatMoment(t *testing.T) {
 	p.end()
 	p.release()
 	if err := <-got; err != nil {
-		t.Error(err)
+		t.Errorf("unexpected error: %v", err)
 	}
 }

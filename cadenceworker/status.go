@@ -22,7 +22,8 @@ func (b *binding) share(nowMS int64) api.BindingReplica {
 	case b.s.conn == nil:
 		state, reason = api.BindingNoServer, "the replicas with the cadence role have no Cadence server configured (--cadence-addr)"
 	case b.worker != nil:
-		if state, reason = b.worker.status(); state == api.BindingRunning {
+		state, reason = b.worker.status()
+		if state == api.BindingRunning {
 			reason = b.problem
 		}
 	}

@@ -139,7 +139,7 @@ func TestTasksAreTraced(t *testing.T) {
 		t.Errorf("it waited %v", waited.String())
 	}
 	if span.SpanKind() != trace.SpanKindConsumer || span.Status().Code != codes.Unset {
-		t.Errorf("%v, %v", span.SpanKind(), span.Status())
+		t.Errorf("SpanKind: got span.SpanKind() %v, span.Status() %v; want span.SpanKind() == trace.SpanKindConsumer && span.Status().Code == codes.Unset", span.SpanKind(), span.Status())
 	}
 	invoke := wantChild(t, recorder, span, "invoke")
 	if id := attr(invoke, "faas.invocation_id").AsString(); id != b.activations("pay")[0].ActivationID || attr(invoke, "sous.trigger").AsString() != "cadence" {
@@ -149,13 +149,13 @@ func TestTasksAreTraced(t *testing.T) {
 	b.do(plan{Activity: "fail"})
 	span = spans(t, recorder, 1, "cadence.activity", "cadence.activity.type", "fail")[0]
 	if span.Status().Code != codes.Error || attr(span, "error.type").AsString() != "NoMoney" || attr(span, "cadence.outcome").AsString() != "failed" || span.Status().Description != "" {
-		t.Errorf("%v %v", span.Status(), span.Attributes())
+		t.Errorf("Status: got span.Status() %v, span.Attributes() %v", span.Status(), span.Attributes())
 	}
 	if span.Parent().IsValid() {
 		t.Errorf("it has a parent: %v", span.Parent())
 	}
 	if invoke := wantChild(t, recorder, span, "invoke"); invoke.Status().Code != codes.Error || attr(invoke, "sous.status").AsString() != "error" {
-		t.Errorf("%v %v", invoke.Status(), invoke.Attributes())
+		t.Errorf(`wantChild: got invoke.Status() %v, invoke.Attributes() %v; want invoke.Status().Code == codes.Error && attr(invoke, "sous.status").AsString() == "error"`, invoke.Status(), invoke.Attributes())
 	}
 
 	b.do(plan{Activity: "flaky", Attempts: 3, Heartbeat: 10 * time.Second})
@@ -187,7 +187,7 @@ func TestCancelledTaskIsTraced(t *testing.T) {
 	span := spans(t, recorder, 1, "cadence.activity", "cadence.activity.type", "fun")[0]
 	beats := heartbeats(span)
 	if len(beats) == 0 || beats[len(beats)-1] != "cancel" || attr(span, "cadence.outcome").AsString() != "cancelled" || span.Status().Code != codes.Unset {
-		t.Errorf("%v %v %v", beats, span.Attributes(), span.Status())
+		t.Errorf(`AsString: got beats %v, span.Attributes() %v, span.Status() %v; want len(beats) != 0 && beats[len(beats)-1] == "cancel" && attr(span, "cadence.outcome").AsString() == "cancelled" && span.Status().Code == codes.Unset`, beats, span.Attributes(), span.Status())
 	}
 }
 
@@ -218,7 +218,7 @@ func TestStartedWorkflowsGoOnWithTheTrace(t *testing.T) {
 		Trigger: api.Trigger{Type: api.TriggerAPI}, Access: api.AccessUnrestricted, Event: fmt.Appendf(nil, `{"domain":%q}`, b.domain),
 	})
 	if err != nil || out.Activation.Status != api.StatusSuccess {
-		t.Fatalf("%v %+v", err, out)
+		t.Fatalf("Invoke: got error %v, out %+v; want no error && out.Activation.Status == api.StatusSuccess", err, out)
 	}
 	activity := spans(t, recorder, 1, "cadence.activity", "cadence.activity.type", "pay")[0]
 	start := spans(t, recorder, 1, "cadence.start", "", "")[0]

@@ -65,7 +65,8 @@ func Dial(addr string) (*Conn, error) {
 // worker was stopped.
 func (c *Conn) Close(ctx context.Context) error {
 	err := c.link.drain(ctx)
-	if err = errors.Join(err, c.dispatcher.Stop()); err != nil {
+	err = errors.Join(err, c.dispatcher.Stop())
+	if err != nil {
 		return fmt.Errorf("close the connection to Cadence: %w", err)
 	}
 	return nil

@@ -72,7 +72,8 @@ func (l *link) begin() (*connection, error) {
 func (l *link) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.calls--; l.calls == 0 {
+	l.calls--
+	if l.calls == 0 {
 		close(l.idle)
 	}
 }

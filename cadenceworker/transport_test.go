@@ -92,7 +92,7 @@ func TestCloseWaitsForCalls(t *testing.T) {
 		t.Error("a call that was cancelled gives no error")
 	}
 	if err := <-closed; err != nil {
-		t.Error(err)
+		t.Errorf("unexpected error: %v", err)
 	}
 	after, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()

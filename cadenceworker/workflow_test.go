@@ -57,7 +57,8 @@ func runPlan(ctx workflow.Context, p plan) (report, error) {
 	var futures []workflow.Future
 	for range max(1, p.Times) {
 		f := workflow.ExecuteActivity(ctx, p.Activity, []byte(p.Input))
-		if futures = append(futures, f); !p.AtOnce {
+		futures = append(futures, f)
+		if !p.AtOnce {
 			out.add(ctx, f)
 		}
 	}

@@ -35,7 +35,7 @@ func TestTheWorkerOverHTTP(t *testing.T) {
 	if err != nil || len(made) != total {
 		t.Fatalf("Enqueue: got %v %v, want no error, len(made) == %v", made, err, total)
 	}
-	w, err := worker.New(namespace, worker.Config{Concurrency: 4, Wait: 50 * time.Millisecond, OnError: func(err error) { t.Error(err) }})
+	w, err := worker.New(namespace, worker.Config{Concurrency: 4, Wait: 50 * time.Millisecond, OnError: func(err error) { t.Errorf("got error %v", err) }})
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}
@@ -100,7 +100,7 @@ func TestTheWorkerHearsOfItsJobs(t *testing.T) {
 	if err != nil {
 		t.Fatalf("Enqueue: %v", err)
 	}
-	w, err := worker.New(namespace, worker.Config{Lease: lease, OnError: func(err error) { t.Error(err) }})
+	w, err := worker.New(namespace, worker.Config{Lease: lease, OnError: func(err error) { t.Errorf("got error %v", err) }})
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}
@@ -145,7 +145,7 @@ func TestTheWorkerHearsOfItsJobs(t *testing.T) {
 	}
 	stop()
 	if err := <-ended; err != nil {
-		t.Error(err)
+		t.Errorf("New: %v", err)
 	}
 	if job := h.job(t, made[0].ID); job.State != api.JobCancelled || len(job.Errors) != 1 || len(visits) > 0 {
 		t.Errorf("%+v, and begun %d times more, want job.State == api.JobCancelled, len(job.Errors) == 1, len(visits) <= 0", job, len(visits))

@@ -128,7 +128,7 @@ func (h *harness) holdsContract(t *testing.T, method, path string, a answer) {
 		t.Fatalf("UnmarshalJSON: %v", err)
 	}
 	if err := schema.Validate(body); err != nil {
-		t.Errorf("%s %s: %v\n%s", method, template, err, a.body)
+		t.Errorf("Validate: got method %s, template %s, error %v, a.body %s; want no error", method, template, err, a.body)
 	}
 }
 

@@ -129,7 +129,7 @@ func TestOneGuardedChangeSucceeds(t *testing.T) {
 				won.Add(1)
 			case 412:
 			default:
-				t.Errorf("%d %s", a.status, a.body)
+				t.Errorf("got a.status %d, a.body %s", a.status, a.body)
 			}
 		})
 	}

@@ -57,7 +57,7 @@ func TestSchedulesOverHTTP(t *testing.T) {
 	h.call(t, "POST", minutely+":run", "").refused(t, 409, api.CodeScheduleBusy)
 	if s := ok[api.ScheduleStatus](t, h.call(t, "GET", minutely, ""), 200); s.LastRun == nil || s.LastRun.JobID != run["job_id"] || s.LastRun.State != api.JobPending ||
 		len(s.InFlight) != 1 || s.Fired != 1 || s.NextRunMS != made.NextRunMS {
-		t.Errorf("%+v %+v", s, s.LastRun)
+		t.Errorf("ok: got s %+v, s.LastRun %+v", s, s.LastRun)
 	}
 	queued := ok[map[string]string](t, h.call(t, "POST", h.at("N/schedules/nightly:run"), ""), 200)
 	if _, has := queued["activation_id"]; has || queued["job_id"] == "" {

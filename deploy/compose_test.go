@@ -66,10 +66,10 @@ func readYAML(t *testing.T, name string, into any) {
 	t.Helper()
 	k := koanf.New("\x00") // a separator that no key of these files contains
 	if err := k.Load(configfile.Provider(name), yaml.Parser()); err != nil {
-		t.Fatalf("%s: %v", name, err)
+		t.Fatalf("Provider: got name %s, error %v; want no error", name, err)
 	}
 	if err := k.Unmarshal("", into); err != nil {
-		t.Fatalf("%s: %v", name, err)
+		t.Fatalf("Unmarshal: got name %s, error %v; want no error", name, err)
 	}
 }
 
@@ -288,7 +288,7 @@ func TestServices(t *testing.T) {
 			from, _, _ := strings.Cut(volume, ":")
 			if _, named := c.Volumes[from]; !named {
 				if _, err := os.Stat(from); err != nil {
-					t.Errorf("%s: %v", name, err)
+					t.Errorf("os.Stat: got name %s, error %v; want no error", name, err)
 				}
 			}
 		}

@@ -102,7 +102,7 @@ func TestAsyncInvocation(t *testing.T) {
 		a := b.ends(id)
 		want := fmt.Sprintf(`{"event":{"n":1},"who":"tester","attempt":1,"id":%q,"trigger":"api","req":"req_test"}`, id)
 		if a.Status != api.StatusSuccess || string(a.Result) != want || a.Attempt != 1 || a.JobID != id || a.Ref != (api.Ref{Alias: "prod", Version: 1}) {
-			b.t.Errorf("%+v\n%s", a, a.Result)
+			b.t.Errorf(`got a %+v, a.Result %s; want a.Status == api.StatusSuccess && string(a.Result) == want && a.Attempt == 1 && a.JobID == id && a.Ref == (api.Ref{Alias: "prod", Version: 1})`, a, a.Result)
 		}
 		if got, want := string(a.Trigger.Source), fmt.Sprintf(`{"queue":"fn.echo","job_id":%q,"attempt":1}`, id); got != want || a.Trigger.Type != api.TriggerAPI {
 			b.t.Errorf("trigger %s %s", a.Trigger.Type, got)

@@ -15,7 +15,7 @@ import (
 // destinations are read now; the alias and the rights are checked again at each attempt.
 //
 // A repeat under the same idempotency key returns the first activation and its current
-// status. Errors: CodeValidation… for a malformed invocation, CodeBodyLimit,
+// status. Errors: CodeInvalid… for a malformed invocation, CodeBodyLimit,
 // Code…NotFound, CodeAuthnRequired and CodeAuthzDenied, CodeIdempotencyMismatch,
 // CodeQueueDraining, CodeStoreUnavailable (it may have been accepted),
 // CodeShuttingDown.

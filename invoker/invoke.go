@@ -18,7 +18,7 @@ import (
 // Invoke runs a function to its end and answers with the terminal activation.
 //
 // An error means that no activation of this call reached a terminal status
-// here: CodeValidation… for a malformed invocation, Code…NotFound for what does
+// here: CodeInvalid… for a malformed invocation, Code…NotFound for what does
 // not exist, CodeAuthnRequired and CodeAuthzDenied (see Authorize),
 // CodeConcurrencyLimit and CodeCapacityLimit (nothing ran),
 // CodeIdempotency… for a key in use, CodeStoreUnavailable (it may have run),

@@ -87,7 +87,8 @@ func oneLine(source string) string {
 	var code []string
 	for line := range strings.Lines(source) {
 		statement, _, _ := strings.Cut(line, "--")
-		if statement = strings.TrimSpace(statement); statement != "" {
+		statement = strings.TrimSpace(statement)
+		if statement != "" {
 			code = append(code, statement)
 		}
 	}

@@ -22,7 +22,7 @@ func BenchmarkLifecycle(b *testing.B) {
 			store := storagetest.Open(b, storage.Config{URL: server.URL, ScriptPrelude: "--\n"})
 			broker, err := queue.New(b.Context(), store, queue.Config{})
 			if err != nil {
-				b.Fatal(err)
+				b.Fatalf("New: %v", err)
 			}
 			b.Cleanup(broker.Close)
 			lifecycle(b, broker, size)
@@ -44,7 +44,7 @@ func lifecycle(b *testing.B, broker *queue.Broker, size int) {
 			}
 			for made.Add(int64(size)) <= int64(b.N)+int64(size) {
 				if _, err := broker.Enqueue(b.Context(), queue.Enqueue{Tenant: tenant, Namespace: namespace, Queue: emails, Jobs: jobs}); err != nil {
-					b.Error(err)
+					b.Errorf("Enqueue: %v", err)
 					return
 				}
 			}
@@ -58,7 +58,7 @@ func lifecycle(b *testing.B, broker *queue.Broker, size int) {
 			for done.Load() < int64(b.N) {
 				jobs, err := broker.Fetch(b.Context(), queue.Fetch{Tenant: tenant, Namespace: namespace, Queues: []string{emails}, WorkerID: fmt.Sprint("w", w), Count: size})
 				if err != nil {
-					b.Error(err)
+					b.Errorf("Fetch: %v", err)
 					return
 				}
 				if len(jobs) == 0 {
@@ -69,7 +69,7 @@ func lifecycle(b *testing.B, broker *queue.Broker, size int) {
 					acks[i] = api.JobAck{ID: j.ID, LeaseEpoch: j.LeaseEpoch}
 				}
 				if _, err := broker.Ack(b.Context(), tenant, acks); err != nil {
-					b.Error(err)
+					b.Errorf("Ack: %v", err)
 					return
 				}
 				done.Add(int64(len(jobs)))

@@ -43,11 +43,11 @@ func TestClearAndDeleteAQueue(t *testing.T) {
 			running := f.fetch(t, 3)
 			f.ack(t, running[0], "")
 			if n, err := f.Clear(t.Context(), f.tenant, namespace, emails); err != nil || n != all+1-3 {
-				t.Fatal(n, err)
+				t.Fatalf("Clear: got n %v, error %v; want no error && n == all+1-3", n, err)
 			}
 			q, err := f.GetQueue(t.Context(), f.tenant, namespace, emails)
 			if err != nil || q.Depths[api.JobActive] != 2 || q.Depths[api.JobCompleted] != 1 || len(f.sound(t)) != 3 {
-				t.Errorf("%+v %v", q, err)
+				t.Errorf("sound: got q %+v, error %v; want no error && q.Depths[api.JobActive] == 2 && q.Depths[api.JobCompleted] == 1 && len(f.sound(t)) == 3", q, err)
 			}
 			if err := f.DeleteQueue(t.Context(), f.tenant, namespace, emails); api.ErrorCode(err) != api.CodeQueueBusy {
 				t.Errorf("deleted while jobs run: %v", err)
@@ -55,10 +55,10 @@ func TestClearAndDeleteAQueue(t *testing.T) {
 			f.ack(t, running[1], "")
 			f.fail(t, running[2], func(j *api.JobFail) { j.Fatal = true })
 			if err := f.DeleteQueue(t.Context(), f.tenant, namespace, emails); err != nil {
-				t.Fatal(err)
+				t.Fatalf("DeleteQueue: %v", err)
 			}
 			if _, err := f.GetQueue(t.Context(), f.tenant, namespace, emails); api.ErrorCode(err) != api.CodeQueueNotFound {
-				t.Error(err)
+				t.Errorf("GetQueue: got error %v; want api.ErrorCode(err) == api.CodeQueueNotFound", err)
 			}
 			prefix := string(f.store.JobKeys(f.tenant).Queue(namespace, emails))
 			for _, key := range f.scan(t, prefix+":*") {
@@ -84,21 +84,21 @@ func TestDeletingAQueueSparesJobsThatLeftIt(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		id := f.add(t, job(`1`))[0].ID
 		if _, err := f.Cancel(t.Context(), f.tenant, id); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Cancel: %v", err)
 		}
 		set := f.store.JobKeys(f.tenant).Queue(namespace, emails).Set("cancelled")
 		entry := f.members(t, set)[0]
 		if _, err := f.Retry(t.Context(), f.tenant, id); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Retry: %v", err)
 		}
 		if _, err := f.Move(t.Context(), f.tenant, id, "others"); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Move: %v", err)
 		}
 		if err := f.store.Client().ZAdd(t.Context(), set, entry).Err(); err != nil {
-			t.Fatal(err)
+			t.Fatalf("ZAdd: %v", err)
 		}
 		if err := f.DeleteQueue(t.Context(), f.tenant, namespace, emails); err != nil {
-			t.Fatal(err)
+			t.Fatalf("DeleteQueue: %v", err)
 		}
 		f.sound(t, id)
 	})
@@ -157,7 +157,7 @@ func TestListsPageUnderInserts(t *testing.T) {
 				if state == api.JobDead {
 					for id := range f.jobs(t) {
 						if _, err := f.Reject(t.Context(), f.tenant, id); err != nil {
-							t.Fatal(err)
+							t.Fatalf("Reject: %v", err)
 						}
 					}
 				}
@@ -173,10 +173,10 @@ func TestListsPageUnderInserts(t *testing.T) {
 						}
 						added := f.add(t, job(`2`, func(j *api.NewJob) { j.Hold = true }))
 						if _, err := f.Reject(t.Context(), f.tenant, added[0].ID); err != nil {
-							t.Error(err)
+							t.Errorf("Reject: %v", err)
 						}
 						if err := f.Delete(t.Context(), f.tenant, added[0].ID); err != nil {
-							t.Error(err)
+							t.Errorf("Delete: %v", err)
 						}
 					}
 				})
@@ -186,12 +186,13 @@ func TestListsPageUnderInserts(t *testing.T) {
 						Tenant: f.tenant, Namespace: namespace, Queue: emails, State: state, Cursor: cursor, Limit: 33,
 					})
 					if err != nil {
-						t.Error(err)
+						t.Errorf("List: %v", err)
 					}
 					for _, j := range items {
 						listed[j.ID]++
 					}
-					if cursor = next; cursor == "" {
+					cursor = next
+					if cursor == "" {
 						break
 					}
 				}
@@ -204,7 +205,7 @@ func TestListsPageUnderInserts(t *testing.T) {
 				}
 			}
 			if _, _, err := f.List(t.Context(), queue.List{Tenant: f.tenant, Namespace: namespace, Queue: emails, State: api.JobDead, Cursor: "x"}); api.ErrorCode(err) != api.CodeValidationCursor {
-				t.Error(err)
+				t.Errorf("List: got error %v; want api.ErrorCode(err) == api.CodeValidationCursor", err)
 			}
 		})
 	}

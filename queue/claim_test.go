@@ -54,7 +54,7 @@ func (f *fixture) warm(t *testing.T) {
 	f.add(t, job(`0`))
 	for _, j := range f.fetch(t, 1) {
 		if out := f.ack(t, j, ""); !out.OK {
-			t.Fatalf("%+v", out)
+			t.Fatalf("ack: got out %+v; want out.OK", out)
 		}
 	}
 }
@@ -66,19 +66,19 @@ func TestAClaimTakesNoJobThatChangedMeanwhile(t *testing.T) {
 	changes := map[string]func(t *testing.T, f *fixture, id string) (want api.JobState){
 		"cancelled": func(t *testing.T, f *fixture, id string) api.JobState {
 			if _, err := f.Cancel(t.Context(), f.tenant, id); err != nil {
-				t.Error(err)
+				t.Errorf("Cancel: %v", err)
 			}
 			return api.JobCancelled
 		},
 		"moved": func(t *testing.T, f *fixture, id string) api.JobState {
 			if _, err := f.Move(t.Context(), f.tenant, id, "others"); err != nil {
-				t.Error(err)
+				t.Errorf("Move: %v", err)
 			}
 			return api.JobPending
 		},
 		"held": func(t *testing.T, f *fixture, id string) api.JobState {
 			if _, err := f.Hold(t.Context(), f.tenant, id, ""); err != nil {
-				t.Error(err)
+				t.Errorf("Hold: %v", err)
 			}
 			return api.JobHeld
 		},
@@ -139,11 +139,11 @@ func TestAnAddThatIsRepeatedLeavesBegunJobsAlone(t *testing.T) {
 			if ended {
 				want = api.JobCompleted
 				if out := f.ack(t, got[0], ""); !out.OK {
-					t.Errorf("%+v", out)
+					t.Errorf("ack: got out %+v; want out.OK", out)
 				}
 			}
 			if err := again(); err != nil {
-				t.Error(err)
+				t.Errorf("again: %v", err)
 			}
 		}}
 		f.store.Client().AddHook(hook)
@@ -164,11 +164,11 @@ func TestAnAddThatIsRefusedLeavesNothing(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		draining := true
 		if _, err := f.Configure(t.Context(), f.tenant, namespace, emails, queue.Change{Draining: &draining}); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Configure: %v", err)
 		}
 		_, err := f.Enqueue(t.Context(), queue.Enqueue{Tenant: f.tenant, Namespace: namespace, Queue: emails, Jobs: []api.NewJob{job(`1`), job(`2`)}})
 		if api.ErrorCode(err) != api.CodeQueueDraining {
-			t.Fatal(err)
+			t.Fatalf("Enqueue: got error %v; want api.ErrorCode(err) == api.CodeQueueDraining", err)
 		}
 		k := f.store.JobKeys(f.tenant)
 		if left := storagetest.Keys(t, f.store.Client(), strings.TrimSuffix(k.Run("x"), "x:run")+"*"); len(left) != 0 {
@@ -200,10 +200,10 @@ func TestAnAddThatIsRefusedWhenItIsRepeated(t *testing.T) {
 		}
 	}})
 	if _, err := f.Enqueue(t.Context(), queue.Enqueue{Tenant: f.tenant, Namespace: namespace, Queue: emails, Jobs: []api.NewJob{job(`1`)}}); api.ErrorCode(err) != api.CodeQueueDraining {
-		t.Error(err)
+		t.Errorf("Enqueue: got error %v; want api.ErrorCode(err) == api.CodeQueueDraining", err)
 	}
 	if out := f.ack(t, begun, ""); !out.OK {
-		t.Errorf("%+v", out)
+		t.Errorf("ack: got out %+v; want out.OK", out)
 	}
 }
 
@@ -215,14 +215,14 @@ func TestAPlainAckIsRepeated(t *testing.T) {
 		got := f.fetch(t, 1)[0]
 		for range 2 {
 			if out := f.ack(t, got, ""); !out.OK || out.State != api.JobCompleted {
-				t.Errorf("%+v", out)
+				t.Errorf("ack: got out %+v; want out.OK && out.State == api.JobCompleted", out)
 			}
 		}
 		if _, err := f.Heartbeat(t.Context(), f.tenant, []api.JobHeartbeat{{ID: id, LeaseEpoch: got.LeaseEpoch}}); err != nil {
-			t.Error(err)
+			t.Errorf("Heartbeat: %v", err)
 		}
 		if j := f.get(t, id); j.State != api.JobCompleted {
-			t.Errorf("%+v", j)
+			t.Errorf("get: got j %+v; want j.State == api.JobCompleted", j)
 		}
 		f.sound(t, id)
 	})
@@ -236,10 +236,10 @@ func TestAPlainAckAfterAHeartbeat(t *testing.T) {
 		got := f.fetch(t, 1)[0]
 		f.clock.ms.Add(1000)
 		if _, err := f.Heartbeat(t.Context(), f.tenant, []api.JobHeartbeat{{ID: id, LeaseEpoch: got.LeaseEpoch, Progress: &api.JobProgress{Current: 1}}}); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Heartbeat: %v", err)
 		}
 		if out := f.ack(t, got, ""); !out.OK {
-			t.Errorf("%+v", out)
+			t.Errorf("ack: got out %+v; want out.OK", out)
 		}
 		f.sound(t, id)
 	})
@@ -253,24 +253,24 @@ func TestAPlainAckOfALostLease(t *testing.T) {
 		cancelled, again := f.add(t, job(`1`))[0].ID, f.add(t, job(`2`))[0].ID
 		got := f.fetch(t, 2)
 		if _, err := f.Cancel(t.Context(), f.tenant, cancelled); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Cancel: %v", err)
 		}
 		f.clock.ms.Add(api.DefaultLeaseMS + 1000)
 		f.tend(t)
 		second := f.fetch(t, 1)
 		if len(second) != 1 || second[0].ID != again {
-			t.Fatalf("%+v", second)
+			t.Fatalf("fetch: got second %+v; want len(second) == 1 && second[0].ID == again", second)
 		}
 		for _, j := range got {
 			if out := f.ack(t, j, ""); out.OK || out.Code != api.CodeJobLeaseLost {
-				t.Errorf("%+v", out)
+				t.Errorf("ack: got out %+v; want !(out.OK) && out.Code == api.CodeJobLeaseLost", out)
 			}
 		}
 		if j := f.get(t, cancelled); j.State != api.JobCancelled {
-			t.Errorf("%+v", j)
+			t.Errorf("get: got j %+v; want j.State == api.JobCancelled", j)
 		}
 		if out := f.ack(t, second[0], ""); !out.OK {
-			t.Errorf("%+v", out)
+			t.Errorf("ack: got out %+v; want out.OK", out)
 		}
 		f.sound(t, cancelled, again)
 	})
@@ -282,7 +282,7 @@ func TestARetriedJobComesBeforeNewOnes(t *testing.T) {
 	for _, most := range []int64{0, 1} {
 		each(t, func(t *testing.T, f *fixture) {
 			if _, err := f.Configure(t.Context(), f.tenant, namespace, emails, queue.Change{MaxConcurrency: &most}); err != nil {
-				t.Fatal(err)
+				t.Fatalf("Configure: %v", err)
 			}
 			old := f.add(t, job(`1`))[0].ID
 			at := int64(0)
@@ -313,11 +313,11 @@ func TestWhatFollowsAnExpiredJobComesFirst(t *testing.T) {
 		}))
 		second := f.add(t, job(`2`))[0].ID
 		if _, err := f.Hold(t.Context(), f.tenant, second, ""); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Hold: %v", err)
 		}
 		f.clock.ms.Add(10)
 		if _, err := f.Approve(t.Context(), f.tenant, second); err != nil { // its run is not its first
-			t.Fatal(err)
+			t.Fatalf("Approve: %v", err)
 		}
 		f.clock.ms.Add(2000)
 		if got := f.fetch(t, 2); len(got) != 2 || string(got[0].Payload) != `"failed"` || string(got[1].Payload) != `2` {
@@ -335,7 +335,7 @@ func TestAWaitingJobIsNotServed(t *testing.T) {
 		pending := f.store.JobKeys(f.tenant).Queue(namespace, emails).Set("pending")
 		score := f.members(t, pending)[0].Score
 		if err := f.store.Client().ZAdd(t.Context(), pending, redis.Z{Score: score, Member: id}).Err(); err != nil {
-			t.Fatal(err)
+			t.Fatalf("ZAdd: %v", err)
 		}
 		if got := f.fetch(t, 2); len(got) != 1 || got[0].ID == id {
 			t.Errorf("fetched %+v", got)
@@ -353,10 +353,10 @@ func TestAJobThatCannotBeReadKeepsNoOtherFromItsTurn(t *testing.T) {
 		key := f.store.JobKeys(f.tenant).Spec(broken)
 		text, err := f.store.Client().Get(t.Context(), key).Result()
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("Result: %v", err)
 		}
 		if err := f.store.Client().Set(t.Context(), key, strings.Replace(text, `"score":`, `"score":x`, 1), 0).Err(); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Set: %v", err)
 		}
 		if got := f.fetch(t, 2); len(got) != 1 || got[0].ID != good {
 			t.Errorf("fetched %+v", got)
@@ -371,7 +371,7 @@ func TestAClosedQueueIsNotRead(t *testing.T) {
 	f := newFixture(t, storage.Config{URL: storagetest.Redis(t).URL})
 	one := int64(1)
 	if _, err := f.Configure(t.Context(), f.tenant, namespace, emails, queue.Change{MaxConcurrency: &one}); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Configure: %v", err)
 	}
 	f.add(t, job(`1`), job(`2`), job(`3`))
 	held := f.fetch(t, 3)
@@ -383,7 +383,7 @@ func TestAClosedQueueIsNotRead(t *testing.T) {
 	}
 	for _, j := range held {
 		if out := f.ack(t, j, ""); !out.OK {
-			t.Fatalf("%+v", out)
+			t.Fatalf("ack: got out %+v; want out.OK", out)
 		}
 	}
 	if got := f.fetch(t, 3); len(got) != 1 || read.keys.Load() != 1 {

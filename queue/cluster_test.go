@@ -16,7 +16,7 @@ func TestNoticesOfWorkOnACluster(t *testing.T) {
 	sub := f.store.Client().Subscribe(t.Context(), storage.ChannelWake)
 	defer sub.Close()
 	if _, err := sub.Receive(t.Context()); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Receive: %v", err)
 	}
 	f.add(t, job(`1`))
 	late := time.After(20 * time.Second)
@@ -40,14 +40,14 @@ func TestRepairsFindJobsOnACluster(t *testing.T) {
 	id := f.add(t, job(`1`))[0].ID
 	pending := f.store.JobKeys(f.tenant).Queue(namespace, emails).Set("pending")
 	if n, err := f.store.Client().ZRem(t.Context(), pending, id).Result(); err != nil || n != 1 {
-		t.Fatal(n, err)
+		t.Fatalf("Result: got n %v, error %v; want no error && n == 1", n, err)
 	}
 	repairer := f.NewRepairer()
 	for range 2 { // it is seen, and mended when it has looked so for a minute
 		for end := false; !end; {
 			look, err := repairer.Jobs(t.Context(), f.clock.ms.Load(), 10_000)
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("Jobs: %v", err)
 			}
 			end = look.End
 		}

@@ -156,7 +156,7 @@ func (c *crowd) step(t *testing.T, f *fixture, client int) {
 			job(`3`, func(j *api.NewJob) { j.RunAtMS = f.clock.ms.Load() + 500 }),
 		}})
 		if err != nil {
-			t.Error(err)
+			t.Errorf("Enqueue: %v", err)
 		}
 		c.mu.Lock()
 		c.accepted = append(c.accepted, idsOf(out)...)
@@ -166,7 +166,7 @@ func (c *crowd) step(t *testing.T, f *fixture, client int) {
 			Tenant: f.tenant, Namespace: namespace, Queues: crowdQueues, WorkerID: fmt.Sprint("w", client), Count: 3, Lease: time.Second,
 		})
 		if err != nil {
-			t.Error(err)
+			t.Errorf("Fetch: %v", err)
 		}
 		c.mu.Lock()
 		c.leases = append(c.leases, got...)
@@ -181,12 +181,13 @@ func (c *crowd) step(t *testing.T, f *fixture, client int) {
 	case r == 10:
 		_, err = f.Move(t.Context(), f.tenant, id, q)
 	case r == 11:
-		if _, err = f.Hold(t.Context(), f.tenant, id, ""); err == nil {
+		_, err = f.Hold(t.Context(), f.tenant, id, "")
+		if err == nil {
 			_, err = f.Approve(t.Context(), f.tenant, id)
 		}
 	}
 	if code := api.ErrorCode(err); code != "" && code != api.CodeJobState && code != api.CodeStoreConflict {
-		t.Error(err)
+		t.Errorf(`got error %v; want code == "" || code == api.CodeJobState || code == api.CodeStoreConflict`, err)
 	}
 }
 
@@ -218,17 +219,17 @@ func (c *crowd) drain(t *testing.T, f *fixture) {
 			switch j.state {
 			case api.JobHeld:
 				if _, err := f.Approve(t.Context(), f.tenant, id); err != nil {
-					t.Error(err)
+					t.Errorf("Approve: %v", err)
 				}
 			case api.JobDead:
 				if _, err := f.Retry(t.Context(), f.tenant, id); err != nil {
-					t.Error(err)
+					t.Errorf("Retry: %v", err)
 				}
 			}
 		}
 		got, err := f.Fetch(t.Context(), queue.Fetch{Tenant: f.tenant, Namespace: namespace, Queues: crowdQueues, WorkerID: "w", Count: 1000})
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("Fetch: %v", err)
 		}
 		c.leases = append(c.leases, got...)
 		for _, l := range got {
@@ -246,7 +247,7 @@ func TestMaxConcurrencyIsExact(t *testing.T) {
 			brokers := replicas(t, backend)
 			most := int64(5)
 			if _, err := brokers[0].Configure(t.Context(), brokers[0].tenant, namespace, emails, queue.Change{MaxConcurrency: &most}); err != nil {
-				t.Fatal(err)
+				t.Fatalf("Configure: %v", err)
 			}
 			const all = 120
 			brokers[0].many(t, all)

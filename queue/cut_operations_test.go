@@ -39,7 +39,7 @@ func cutEnqueue(change func(*api.NewJob)) cutOperation {
 				for _, name := range f.queues(t) {
 					q, err := f.GetQueue(t.Context(), f.tenant, namespace, strings.TrimPrefix(name, namespace+"/"))
 					if err != nil {
-						t.Fatal(err)
+						t.Fatalf("GetQueue: %v", err)
 					}
 					for _, n := range q.Depths {
 						indexed += int(n)
@@ -68,7 +68,7 @@ func cutEnqueueInBatch(t *testing.T, f *fixture) (cutCall, cutDone) {
 			return idsOf(out), err
 		}, func(t *testing.T, f *fixture, _ map[string]*stored) {
 			if _, err := f.SealBatch(t.Context(), f.tenant, namespace, batch.ID); err != nil {
-				t.Fatal(err)
+				t.Fatalf("SealBatch: %v", err)
 			}
 			for _, j := range f.fetch(t, 10) {
 				f.ack(t, j, "")
@@ -78,7 +78,7 @@ func cutEnqueueInBatch(t *testing.T, f *fixture) (cutCall, cutDone) {
 			}
 			b, err := f.GetBatch(t.Context(), f.tenant, namespace, batch.ID)
 			if err != nil || b.Pending != 0 || b.Total != b.Succeeded || b.Total < 2 {
-				t.Errorf("%+v %v", b, err)
+				t.Errorf("GetBatch: got b %+v, error %v; want no error && b.Pending == 0 && b.Total == b.Succeeded && b.Total >= 2", b, err)
 			}
 		}
 }
@@ -102,11 +102,11 @@ func cutEnqueueAgain(t *testing.T, f *fixture) (cutCall, cutDone) {
 			}
 			f.tend(t)
 			if _, err := f.SealBatch(t.Context(), f.tenant, namespace, batch.ID); err != nil {
-				t.Fatal(err)
+				t.Fatalf("SealBatch: %v", err)
 			}
 			for id := range jobs {
 				if _, err := f.Cancel(t.Context(), f.tenant, id); err != nil {
-					t.Fatal(err)
+					t.Fatalf("Cancel: %v", err)
 				}
 			}
 			f.sound(t)
@@ -117,7 +117,7 @@ func (f *fixture) batch(t testing.TB) *api.Batch {
 	t.Helper()
 	b, err := f.CreateBatch(t.Context(), f.tenant, namespace, &api.BatchCallback{Queue: "callbacks", NewJob: job(`"done"`)})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("CreateBatch: %v", err)
 	}
 	return b
 }
@@ -159,7 +159,7 @@ func (f *fixture) followed(t testing.TB, change ...func(*api.NewJob)) string {
 	})...))[0].ID
 	f.add(t, job(`2`, func(j *api.NewJob) { j.DependsOn, j.OnDependencyFailure = []string{id}, api.DependencyContinue }))
 	if _, err := f.SealBatch(t.Context(), f.tenant, namespace, batch.ID); err != nil {
-		t.Fatal(err)
+		t.Fatalf("SealBatch: %v", err)
 	}
 	return id
 }
@@ -196,7 +196,7 @@ func cutAck(t *testing.T, f *fixture) (cutCall, cutDone) {
 		}, func(t *testing.T, f *fixture, jobs map[string]*stored) {
 			checkFollowed(t, id, api.JobCompleted, jobs)
 			if got := f.get(t, id); string(got.Result) != "7" {
-				t.Errorf("%+v", got)
+				t.Errorf(`get: got %+v; want string(got.Result) == "7"`, got)
 			}
 		}
 }
@@ -237,7 +237,7 @@ func cutFail(attempts int, state api.JobState) cutOperation {
 				return nil, first(f.Fail(context.Background(), f.tenant, []api.JobFail{{ID: id, LeaseEpoch: j.LeaseEpoch, Error: "broke"}}))
 			}, func(t *testing.T, f *fixture, jobs map[string]*stored) {
 				if got := f.get(t, id); len(got.Errors) != 1 || got.State != state {
-					t.Errorf("%+v", got)
+					t.Errorf("get: got %+v; want len(got.Errors) == 1 && got.State == state", got)
 				}
 				if state == api.JobDead {
 					checkFollowed(t, id, state, jobs)
@@ -313,7 +313,7 @@ func cutMaintain(reclaim bool) cutOperation {
 				return nil, err
 			}, func(t *testing.T, f *fixture, _ map[string]*stored) {
 				if got := f.get(t, id); got.State != api.JobPending || len(got.Errors) != 1 {
-					t.Errorf("%+v", got)
+					t.Errorf("get: got %+v; want got.State == api.JobPending && len(got.Errors) == 1", got)
 				}
 			}
 	}
@@ -328,7 +328,7 @@ func cutSeal(t *testing.T, f *fixture) (cutCall, cutDone) {
 			return nil, err
 		}, func(t *testing.T, _ *fixture, jobs map[string]*stored) {
 			if len(jobs) != 2 || jobs[batch.CallbackID].state != api.JobPending {
-				t.Errorf("%+v", jobs)
+				t.Errorf("got jobs %+v; want len(jobs) == 2 && jobs[batch.CallbackID].state == api.JobPending", jobs)
 			}
 		}
 }
@@ -346,7 +346,7 @@ func cutChain(t *testing.T, f *fixture) (cutCall, cutDone) {
 			return nil, err
 		}, func(t *testing.T, _ *fixture, jobs map[string]*stored) {
 			if len(jobs) != 3 || jobs[id].state != api.JobDead {
-				t.Errorf("%+v", jobs)
+				t.Errorf("got jobs %+v; want len(jobs) == 3 && jobs[id].state == api.JobDead", jobs)
 			}
 		}
 }

@@ -51,7 +51,7 @@ func TestScriptsMayBeCutAfterAnyWrite(t *testing.T) {
 func (f *fixture) empty(t checker) {
 	t.Helper()
 	if err := f.store.Client().FlushDB(t.Context()).Err(); err != nil {
-		t.Fatal(err)
+		t.Fatalf("FlushDB: %v", err)
 	}
 }
 
@@ -74,7 +74,8 @@ func cutOnce(t *testing.T, op cutOperation, f *fixture, broken *queue.Broker, re
 		t.Fatalf("it makes more than %d writes", cutWrites)
 	}
 	if err != nil && repeat {
-		if accepted, err = call(f); err != nil {
+		accepted, err = call(f)
+		if err != nil {
 			t.Fatalf("again after the cut: %v", err)
 		}
 	}
@@ -100,11 +101,11 @@ func (f *fixture) leavesNothing(t *testing.T) {
 			q := strings.TrimPrefix(name, namespace+"/")
 			jobs, err := f.Fetch(t.Context(), queue.Fetch{Tenant: f.tenant, Namespace: namespace, Queues: []string{q}, WorkerID: "w1", Count: 100})
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("Fetch: %v", err)
 			}
 			for _, j := range jobs {
 				if out := f.ack(t, j, ""); !out.OK {
-					t.Errorf("%+v", out)
+					t.Errorf("ack: got out %+v; want out.OK", out)
 				}
 			}
 		}
@@ -119,7 +120,7 @@ func (f *fixture) leavesNothing(t *testing.T) {
 	for range 2 { // the end of what is cleared has followers of its own
 		for _, name := range f.queues(t) {
 			if _, err := f.Clear(t.Context(), f.tenant, namespace, strings.TrimPrefix(name, namespace+"/")); err != nil {
-				t.Fatal(err)
+				t.Fatalf("Clear: %v", err)
 			}
 		}
 	}

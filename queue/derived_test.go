@@ -20,17 +20,17 @@ func TestARemadeJobIsSettledInItsOwnQueue(t *testing.T) {
 			f, other := all[0], all[2]
 			batch, err := f.CreateBatch(t.Context(), f.tenant, namespace, &api.BatchCallback{Queue: "others"})
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("CreateBatch: %v", err)
 			}
 			seal := func() {
 				t.Helper()
 				if _, err := f.SealBatch(t.Context(), f.tenant, namespace, batch.ID); err != nil {
-					t.Fatal(err)
+					t.Fatalf("SealBatch: %v", err)
 				}
 			}
 			seal()
 			if _, err := f.Move(t.Context(), f.tenant, batch.CallbackID, emails); err != nil {
-				t.Fatal(err)
+				t.Fatalf("Move: %v", err)
 			}
 			first := f.fetch(t, 1) // from emails, which f remembers
 			if len(first) != 1 || first[0].ID != batch.CallbackID {
@@ -38,7 +38,7 @@ func TestARemadeJobIsSettledInItsOwnQueue(t *testing.T) {
 			}
 			f.ack(t, first[0], "")
 			if err := f.Delete(t.Context(), f.tenant, batch.CallbackID); err != nil {
-				t.Fatal(err)
+				t.Fatalf("Delete: %v", err)
 			}
 			seal() // makes the callback again
 			again, err := other.Fetch(t.Context(), queue.Fetch{

@@ -168,7 +168,7 @@ func TestADueQueueIsOnesToLookAfter(t *testing.T) {
 			t.Helper()
 			n, err := f.store.Script(t.Context(), storage.ScriptDueSettle, []string{key}, "q", score, next)
 			if err != nil {
-				t.Fatalf("%s(%d, %q): %v", storage.ScriptDueSettle, score, next, err)
+				t.Fatalf("Script: got storage.ScriptDueSettle %s, score %d, next %q, error %v; want no error", storage.ScriptDueSettle, score, next, err)
 			}
 			return n
 		}

@@ -128,7 +128,8 @@ func (b *Broker) items(ctx context.Context, q jobstore.Queue, ids []string, spec
 		item := jobstore.NewEntry(ids[i], spec, now)
 		item.Internal = internal
 		var err error
-		if item.Text, err = jobstore.EncodeSpec(spec); err != nil {
+		item.Text, err = jobstore.EncodeSpec(spec)
+		if err != nil {
 			return nil, err
 		}
 		if len(spec.DependsOn) > 0 {

@@ -46,7 +46,7 @@ func expireOnce(t *testing.T, op cutOperation, f *fixture, broken *queue.Broker)
 	late.Broker = broken
 	accepted, err := call(&late)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("call: %v", err)
 	}
 	storagetest.Expire(t, f.store.Client(), mortal)
 	for id := range before {
@@ -75,7 +75,7 @@ func TestBatchesMayExpireWhileCounted(t *testing.T) {
 				f.add(t, job(`1`, inBatch(batch.ID)))
 				f.ack(t, f.fetch(t, 1)[0], "")
 				if _, err := f.SealBatch(t.Context(), f.tenant, namespace, batch.ID); err != nil {
-					t.Fatal(err)
+					t.Fatalf("SealBatch: %v", err)
 				}
 				key := f.store.JobKeys(f.tenant).Batch(batch.ID)
 				if parts := storagetest.ShortLived(t, f.store.Client(), key+":*"); len(parts) != 3 {

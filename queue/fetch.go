@@ -162,7 +162,8 @@ func (b *Broker) claimPending(ctx context.Context, f *Fetch, queues []jobstore.Q
 			}
 			return nil, again, err
 		}
-		if again = min(again, after); len(jobs) == f.Count {
+		again = min(again, after)
+		if len(jobs) == f.Count {
 			break
 		}
 	}

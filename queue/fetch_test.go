@@ -42,13 +42,13 @@ func TestAFetchWhoseCallerHasGonePutsItsJobsBack(t *testing.T) {
 	f.store.Client().AddHook(afterClaim{then: leave})
 	jobs, err := f.Fetch(ctx, queue.Fetch{Tenant: f.tenant, Namespace: namespace, Queues: []string{emails}, WorkerID: "w1", Count: 5})
 	if !errors.Is(err, context.Canceled) || len(jobs) != 0 {
-		t.Fatalf("%+v, %v", jobs, err)
+		t.Fatalf("Fetch: got jobs %+v, error %v; want errors.Is(err, context.Canceled) && len(jobs) == 0", jobs, err)
 	}
 	if j := f.get(t, id); j.State != api.JobPending && j.State != api.JobRetrying || j.Attempt != 0 {
 		t.Errorf("it is %s after attempt %d", j.State, j.Attempt)
 	}
 	if _, err := f.Tend(t.Context(), f.tenant, namespace, emails, f.clock.ms.Load()); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Tend: %v", err)
 	}
 	if got := f.fetch(t, 1); len(got) != 1 || got[0].Attempt != 1 {
 		t.Errorf("then %+v is fetched", got)

@@ -23,13 +23,13 @@ func TestARateWindowThatGrowsStillEnds(t *testing.T) {
 			t.Helper()
 			limit := int64(2)
 			if _, err := f.Configure(t.Context(), f.tenant, namespace, emails, queue.Change{RateLimit: &limit, RateWindowMS: &windowMS}); err != nil {
-				t.Fatal(err)
+				t.Fatalf("Configure: %v", err)
 			}
 		}
 		configure(1000)
 		f.add(t, job(`1`), job(`2`), job(`3`))
 		if got := f.fetch(t, 3); len(got) != 2 {
-			t.Fatalf("%+v", got)
+			t.Fatalf("fetch: got %+v; want len(got) == 2", got)
 		}
 		configure(60_000)
 		f.clock.advance(2 * time.Minute)
@@ -46,11 +46,11 @@ func TestAWorkersIdIsNoKeyOfOthers(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		for _, id := range []string{"index", "w1", "w2"} {
 			if _, err := f.Fetch(t.Context(), queue.Fetch{Tenant: f.tenant, Namespace: namespace, Queues: []string{emails}, WorkerID: id}); err != nil {
-				t.Errorf("%s: %v", id, err)
+				t.Errorf("Fetch: got id %s, error %v; want no error", id, err)
 			}
 		}
 		if workers, _, err := f.Workers(t.Context(), f.tenant, "", 10); err != nil || len(workers) != 3 {
-			t.Errorf("%+v %v", workers, err)
+			t.Errorf("Workers: got workers %+v, error %v; want no error && len(workers) == 3", workers, err)
 		}
 	})
 }
@@ -64,7 +64,7 @@ func TestErrorsAreBounded(t *testing.T) {
 		key := f.store.JobKeys(f.tenant).Errors(id)
 		for i := range 100 {
 			if err := f.store.Client().RPush(t.Context(), key, fmt.Sprintf(`{"epoch":-1,"attempt":%d}`, i)).Err(); err != nil {
-				t.Fatal(err)
+				t.Fatalf("RPush: %v", err)
 			}
 		}
 		f.fail(t, f.fetch(t, 1)[0])
@@ -85,7 +85,7 @@ func TestAnIdempotencyKeyServesAgainAfterItsDay(t *testing.T) {
 				Tenant: f.tenant, Namespace: namespace, Queue: emails, Jobs: []api.NewJob{job(payload)}, IdempotencyKey: "daily",
 			})
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("Enqueue: %v", err)
 			}
 			return out[0].ID
 		}
@@ -106,7 +106,7 @@ func TestAnIdempotencyKeyServesAgainAfterItsDay(t *testing.T) {
 			f.forgetIdempotency(t)
 		}
 		if len(ids) != 3 {
-			t.Errorf("%v", ids)
+			t.Errorf("got ids %v; want len(ids) == 3", ids)
 		}
 	})
 }
@@ -117,7 +117,7 @@ func (f *fixture) forgetIdempotency(t *testing.T) {
 	keys := f.store.JobKeys(f.tenant)
 	n, err := f.store.Client().Del(t.Context(), keys.Idempotency(namespace+":"+emails+":daily")).Result()
 	if err != nil || n != 1 {
-		t.Fatal(n, err)
+		t.Fatalf("Result: got n %v, error %v; want no error && n == 1", n, err)
 	}
 }
 

@@ -79,7 +79,7 @@ func (f *fixture) repair(t *testing.T) map[string]int {
 			for end := false; !end; {
 				found, err := look()
 				if err != nil {
-					t.Fatal(err)
+					t.Fatalf("look: %v", err)
 				}
 				for _, m := range found.Repairs {
 					mended[m.Kind]++
@@ -117,7 +117,7 @@ func (m *mob) prepare() {
 	for range 3 {
 		b, err := m.brokers[0].CreateBatch(m.t.Context(), m.tenant, namespace, &api.BatchCallback{Queue: "callbacks", NewJob: job(`1`)})
 		if err != nil {
-			m.t.Fatal(err)
+			m.t.Fatalf("CreateBatch: %v", err)
 		}
 		m.batches = append(m.batches, *b)
 	}
@@ -137,7 +137,7 @@ func (m *mob) rage(kill func()) {
 					m.mu.Unlock()
 					return
 				default:
-					m.t.Error(err)
+					m.t.Errorf("got error %v", err)
 					return
 				}
 			}
@@ -271,7 +271,7 @@ func (m *mob) soundCallbacks(f *fixture) {
 	for _, batch := range m.batches {
 		b, err := f.GetBatch(m.t.Context(), m.tenant, namespace, batch.ID)
 		if err != nil {
-			m.t.Fatal(err)
+			m.t.Fatalf("GetBatch: %v", err)
 		}
 		if made := jobs[b.CallbackID] != nil; made != (b.Sealed && b.Pending == 0) {
 			m.t.Errorf("batch %+v: its callback exists: %v", b, made)

@@ -19,7 +19,7 @@ func TestRateLimitSlides(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		limit, window := int64(10), int64(1000)
 		if _, err := f.Configure(t.Context(), f.tenant, namespace, emails, queue.Change{RateLimit: &limit, RateWindowMS: &window}); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Configure: %v", err)
 		}
 		jobs := make([]api.NewJob, 200)
 		for i := range jobs {
@@ -56,32 +56,32 @@ func TestAWaitingFetch(t *testing.T) {
 					Tenant: f.tenant, Namespace: namespace, Queues: []string{emails, "others"}, WorkerID: "w1", Wait: d,
 				})
 				if err != nil {
-					t.Error(err)
+					t.Errorf("Fetch: %v", err)
 				}
 				got <- jobs
 			}()
 			return got
 		}
 		if got := <-wait(50 * time.Millisecond); len(got) != 0 {
-			t.Errorf("%+v", got)
+			t.Errorf("wait: got %+v; want len(got) == 0", got)
 		}
 		waits := wait(30 * time.Second)
 		f.add(t, job(`1`))
 		if got := <-waits; len(got) != 1 {
-			t.Errorf("%+v", got)
+			t.Errorf("got %+v; want len(got) == 1", got)
 		}
 		paused := true
 		if _, err := f.Configure(t.Context(), f.tenant, namespace, emails, queue.Change{Paused: &paused}); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Configure: %v", err)
 		}
 		f.add(t, job(`2`))
 		waits = wait(30 * time.Second)
 		paused = false
 		if _, err := f.Configure(t.Context(), f.tenant, namespace, emails, queue.Change{Paused: &paused}); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Configure: %v", err)
 		}
 		if got := <-waits; len(got) != 1 || string(got[0].Payload) != "2" {
-			t.Errorf("%+v", got)
+			t.Errorf(`got %+v; want len(got) == 1 && string(got[0].Payload) == "2"`, got)
 		}
 	})
 }
@@ -102,19 +102,19 @@ func TestExpiry(t *testing.T) {
 		f.settle(t)
 		for _, w := range waits {
 			if j := f.get(t, w.ID); j.State != api.JobDead || j.DeadReason != api.DeadExpired || j.Attempt != 0 {
-				t.Errorf("%+v", j)
+				t.Errorf("get: got j %+v; want j.State == api.JobDead && j.DeadReason == api.DeadExpired && j.Attempt == 0", j)
 			}
 		}
 		if out := f.ack(t, running, ""); !out.OK {
-			t.Errorf("%+v", out)
+			t.Errorf("ack: got out %+v; want out.OK", out)
 		}
 		if _, err := f.Retry(t.Context(), f.tenant, waits[0].ID); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Retry: %v", err)
 		}
 		f.clock.advance(time.Hour)
 		f.settle(t)
 		if got := f.fetch(t, 10); len(got) != 1 || got[0].ID != waits[0].ID {
-			t.Errorf("%+v", got)
+			t.Errorf("fetch: got %+v; want len(got) == 1 && got[0].ID == waits[0].ID", got)
 		}
 		f.sound(t, runs)
 	})
@@ -148,11 +148,11 @@ func TestBadEnqueues(t *testing.T) {
 			_, err := f.Enqueue(t.Context(), queue.Enqueue{Tenant: f.tenant, Namespace: namespace, Queue: emails, Jobs: []api.NewJob{job(`1`), job(`2`), tt.job}})
 			var coded *api.Error
 			if !asError(err, &coded) || coded.Code != tt.code {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf("asError: got name %s, error %v; want asError(err, &coded) && coded.Code == tt.code", name, err)
 				continue
 			}
 			if want := strings.TrimSuffix("jobs[2]."+tt.path, "."); len(coded.Fields) != 1 || coded.Fields[0].Path != want {
-				t.Errorf("%s: %+v", name, coded.Fields)
+				t.Errorf("TrimSuffix: got name %s, coded.Fields %+v; want len(coded.Fields) == 1 && coded.Fields[0].Path == want", name, coded.Fields)
 			}
 		}
 		if left := f.jobs(t); len(left) != 0 {
@@ -226,11 +226,11 @@ func boundsOf(t *testing.T, f *fixture) {
 	}
 	out, err := f.Ack(t.Context(), f.tenant, acks)
 	if err != nil || len(out) != 1000 {
-		t.Fatal(len(out), err)
+		t.Fatalf("Ack: got len(out) %v, error %v; want no error && len(out) == 1000", len(out), err)
 	}
 	for _, o := range out {
 		if !o.OK {
-			t.Fatalf("%+v", o)
+			t.Fatalf("got o %+v; want o.OK", o)
 		}
 	}
 }

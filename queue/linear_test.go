@@ -140,7 +140,7 @@ func linearHistory(t *testing.T, brokers []*queue.Broker, tenant string) []porcu
 		work.Go(func() {
 			for range 16 {
 				if err := l.step(t, brokers[client%len(brokers)], tenant, client); err != nil {
-					t.Error(err)
+					t.Errorf("step: %v", err)
 					return
 				}
 			}

@@ -24,7 +24,8 @@ func pageOf(names []string, after string, limit int) (page []string, next string
 	if found {
 		from++
 	}
-	if names = names[from:]; len(names) > limit {
+	names = names[from:]
+	if len(names) > limit {
 		return names[:limit], names[limit-1]
 	}
 	return names, ""
@@ -78,7 +79,8 @@ func (b *Broker) List(ctx context.Context, l List) (items []api.Job, next string
 			if err != nil {
 				return nil, "", err
 			}
-			if items = append(items, *j); len(items) == limit {
+			items = append(items, *j)
+			if len(items) == limit {
 				if end && i == len(found)-1 {
 					return items, "", nil
 				}

@@ -23,28 +23,33 @@ func (x *machine) steer(t *rapid.T) {
 	switch op {
 	case "cancel":
 		_, err = b.Cancel(t.Context(), x.f.tenant, id)
-		if allowed = j.state == api.JobCancelled || !j.state.Terminal(); allowed && j.state != api.JobCancelled {
+		allowed = j.state == api.JobCancelled || !j.state.Terminal()
+		if allowed && j.state != api.JobCancelled {
 			x.m.finish(j, api.JobCancelled, "")
 		}
 	case "retry":
 		_, err = b.Retry(t.Context(), x.f.tenant, id)
-		if allowed = j.state == api.JobDead || j.state == api.JobCancelled; allowed {
+		allowed = j.state == api.JobDead || j.state == api.JobCancelled
+		if allowed {
 			x.revive(j)
 		}
 	case "hold":
 		_, err = b.Hold(t.Context(), x.f.tenant, id, "wait")
 		waits := j.state == api.JobPending || j.state == api.JobScheduled || j.state == api.JobRetrying || j.state == api.JobWaiting
-		if allowed = waits || j.state == api.JobHeld; waits {
+		allowed = waits || j.state == api.JobHeld
+		if waits {
 			x.m.to(j, api.JobHeld, x.m.now)
 		}
 	case "approve":
 		_, err = b.Approve(t.Context(), x.f.tenant, id)
-		if allowed = j.state == api.JobHeld; allowed {
+		allowed = j.state == api.JobHeld
+		if allowed {
 			x.m.ready(j)
 		}
 	case "reject":
 		_, err = b.Reject(t.Context(), x.f.tenant, id)
-		if allowed = j.state == api.JobHeld; allowed {
+		allowed = j.state == api.JobHeld
+		if allowed {
 			x.m.finish(j, api.JobDead, api.DeadRejected)
 		}
 	}
@@ -120,7 +125,7 @@ func (x *machine) configure(t *rapid.T) {
 		c.RateLimit, c.RateWindowMS = &q.limit, &q.window
 		// The window's own count goes on; the model begins anew with the queue.
 		if err := x.f.store.Client().Del(t.Context(), x.f.store.JobKeys(x.f.tenant).Queue(namespace, name).Rate()).Err(); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Del: %v", err)
 		}
 	}
 	got, err := x.broker(t).Configure(t.Context(), x.f.tenant, namespace, name, c)

@@ -62,7 +62,7 @@ func TestTheQueueMatchesTheModel(t *testing.T) {
 func (x *machine) configureBoth(t *testing.T) {
 	for _, q := range []string{"emails", "others"} {
 		if _, err := x.f.Configure(t.Context(), x.f.tenant, namespace, q, queue.Change{}); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Configure: %v", err)
 		}
 	}
 }
@@ -309,7 +309,7 @@ func (x *machine) raw(t *rapid.T, ids []string) [][3]any {
 		reasons[i] = pipe.HMGet(t.Context(), keys.Meta(id), "dead_reason")
 	}
 	if _, err := pipe.Exec(t.Context()); err != nil && len(ids) > 0 {
-		t.Fatal(err)
+		t.Fatalf("Exec: got error %v; want no error || len(ids) <= 0", err)
 	}
 	out := make([][3]any, len(ids))
 	for i := range ids {
@@ -349,7 +349,8 @@ func (x *machine) compare(t *rapid.T) {
 			t.Fatalf("job %s: got %v, the model says that it is gone", gone[i], got)
 		}
 	}
-	if x.steps++; x.steps%10 == 0 {
+	x.steps++
+	if x.steps%10 == 0 {
 		x.depths(t)
 	}
 }

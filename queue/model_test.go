@@ -245,7 +245,8 @@ func (m *model) fetch(queues []string, worker string, n int, lease int64) (got [
 			}
 			from = append(from, m.claim(q, pending[:min(len(pending), room)], worker, lease)...)
 		}
-		if got = append(got, from...); len(got) == n {
+		got = append(got, from...)
+		if len(got) == n {
 			break
 		}
 	}

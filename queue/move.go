@@ -61,7 +61,8 @@ func (b *Broker) change(ctx context.Context, tenant, id string, decide func(r *j
 				after.Details[m.Field] = m.Value
 			}
 			if m.Spec != "" {
-				if after.Spec, err = jobstore.DecodeSpec(m.Spec); err != nil {
+				after.Spec, err = jobstore.DecodeSpec(m.Spec)
+				if err != nil {
 					return nil, err
 				}
 			}

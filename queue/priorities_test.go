@@ -79,7 +79,7 @@ func TestEntriesOfOtherPrioritiesAreMoved(t *testing.T) {
 			pipe.ZRem(t.Context(), k.Pending(p), id)
 			pipe.ZAdd(t.Context(), k.Pending(api.PriorityNormal), entry)
 			if _, err := pipe.Exec(t.Context()); err != nil {
-				t.Fatal(err)
+				t.Fatalf("Exec: %v", err)
 			}
 		}
 		normal := f.add(t, job(`2`))[0].ID

@@ -65,7 +65,7 @@ func brokerOn(t testing.TB, store *storage.Store, retention ...time.Duration) *q
 	}
 	b, err := queue.New(t.Context(), store, cfg)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("New: %v", err)
 	}
 	t.Cleanup(b.Close)
 	return b
@@ -81,7 +81,7 @@ func (f *fixture) add(t testing.TB, jobs ...api.NewJob) []api.EnqueuedJob {
 	t.Helper()
 	out, err := f.Enqueue(t.Context(), queue.Enqueue{Tenant: f.tenant, Namespace: namespace, Queue: emails, Jobs: jobs})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Enqueue: %v", err)
 	}
 	return out
 }
@@ -99,7 +99,7 @@ func (f *fixture) fetch(t testing.TB, n int) []api.FetchedJob {
 	t.Helper()
 	jobs, err := f.Fetch(t.Context(), queue.Fetch{Tenant: f.tenant, Namespace: namespace, Queues: []string{emails}, WorkerID: "w1", Count: n})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Fetch: %v", err)
 	}
 	return jobs
 }
@@ -108,7 +108,7 @@ func (f *fixture) get(t testing.TB, id string) *api.Job {
 	t.Helper()
 	j, err := f.Get(t.Context(), f.tenant, id)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Get: %v", err)
 	}
 	return j
 }
@@ -117,7 +117,7 @@ func (f *fixture) ack(t testing.TB, j api.FetchedJob, result string) api.JobOutc
 	t.Helper()
 	out, err := f.Ack(t.Context(), f.tenant, []api.JobAck{{ID: j.ID, LeaseEpoch: j.LeaseEpoch, Result: json.RawMessage(result)}})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Ack: %v", err)
 	}
 	return out[0]
 }
@@ -130,7 +130,7 @@ func (f *fixture) fail(t testing.TB, j api.FetchedJob, change ...func(*api.JobFa
 	}
 	out, err := f.Fail(t.Context(), f.tenant, []api.JobFail{fail})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Fail: %v", err)
 	}
 	return out[0]
 }
@@ -141,7 +141,7 @@ func (f *fixture) tend(t testing.TB) queue.Counts {
 	t.Helper()
 	counts, err := f.Tend(t.Context(), f.tenant, namespace, emails, f.clock.ms.Load())
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Tend: %v", err)
 	}
 	return counts
 }
@@ -151,18 +151,18 @@ func TestALife(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		added := f.add(t, job(`{"to":"a"}`), job(`{"to":"b"}`))
 		if added[0].State != api.JobPending || added[0].Duplicate {
-			t.Fatalf("%+v", added)
+			t.Fatalf("add: got added %+v; want added[0].State == api.JobPending && !(added[0].Duplicate)", added)
 		}
 		got := f.fetch(t, 10)
 		if len(got) != 2 || got[0].ID != added[0].ID || string(got[0].Payload) != `{"to":"a"}` || got[0].Attempt != 1 || got[0].LeaseEpoch != 1 {
-			t.Fatalf("%+v", got)
+			t.Fatalf("fetch: got %+v; want len(got) == 2 && got[0].ID == added[0].ID && string(got[0].Payload) == `{\"to\":\"a\"}` && got[0].Attempt == 1 && got[0].LeaseEpoch == 1", got)
 		}
 		if more := f.fetch(t, 10); len(more) != 0 {
 			t.Fatalf("fetched twice: %+v", more)
 		}
 		for range 2 { // a repeat is a success
 			if out := f.ack(t, got[0], `{"sent":true}`); !out.OK || out.State != api.JobCompleted {
-				t.Errorf("%+v", out)
+				t.Errorf("ack: got out %+v; want out.OK && out.State == api.JobCompleted", out)
 			}
 		}
 		if out := f.fail(t, got[0]); out.Code != api.CodeJobLeaseLost || out.State != api.JobCompleted {
@@ -170,7 +170,7 @@ func TestALife(t *testing.T) {
 		}
 		j := f.get(t, got[0].ID)
 		if j.State != api.JobCompleted || string(j.Result) != `{"sent":true}` || j.EndedAtMS == 0 || j.MaxAttempts != 4 {
-			t.Errorf("%+v", j)
+			t.Errorf("get: got j %+v; want j.State == api.JobCompleted && string(j.Result) == `{\"sent\":true}` && j.EndedAtMS != 0 && j.MaxAttempts == 4", j)
 		}
 		// The other fails until it is dead.
 		for attempt := 1; attempt <= 4; attempt++ {
@@ -205,17 +205,17 @@ func TestALife(t *testing.T) {
 			got[1] = next[0]
 		}
 		if j.State != api.JobDead || j.DeadReason != api.DeadAttempts {
-			t.Errorf("%+v", j)
+			t.Errorf("get: got j %+v; want j.State == api.JobDead && j.DeadReason == api.DeadAttempts", j)
 		}
 		if _, err := f.Retry(t.Context(), f.tenant, j.ID); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Retry: %v", err)
 		}
 		again := f.fetch(t, 1)
 		if len(again) != 1 || again[0].Attempt != 4 {
-			t.Fatalf("%+v", again)
+			t.Fatalf("fetch: got again %+v; want len(again) == 1 && again[0].Attempt == 4", again)
 		}
 		if out := f.ack(t, again[0], ""); !out.OK {
-			t.Errorf("%+v", out)
+			t.Errorf("ack: got out %+v; want out.OK", out)
 		}
 	})
 }
@@ -228,7 +228,7 @@ func TestLeasesRunOut(t *testing.T) {
 		f.clock.advance(20 * time.Second)
 		out, err := f.Heartbeat(t.Context(), f.tenant, []api.JobHeartbeat{{ID: first.ID, LeaseEpoch: 1, Progress: &api.JobProgress{Current: 1, Total: 2}, Checkpoint: json.RawMessage(`{"at":7}`)}})
 		if err != nil || !out[0].OK {
-			t.Fatal(out, err)
+			t.Fatalf("Heartbeat: got out %v, error %v; want no error && out[0].OK", out, err)
 		}
 		f.clock.advance(20 * time.Second)
 		if c := f.tend(t); c.Reclaimed != 0 {
@@ -236,21 +236,21 @@ func TestLeasesRunOut(t *testing.T) {
 		}
 		f.clock.advance(11 * time.Second)
 		if c := f.tend(t); c.Reclaimed != 1 {
-			t.Fatalf("%+v", c)
+			t.Fatalf("tend: got c %+v; want c.Reclaimed == 1", c)
 		}
 		second := f.fetch(t, 1)[0]
 		if second.Attempt != 2 || second.LeaseEpoch != 2 || string(second.Checkpoint) != `{"at":7}` {
-			t.Fatalf("%+v", second)
+			t.Fatalf("fetch: got second %+v; want second.Attempt == 2 && second.LeaseEpoch == 2 && string(second.Checkpoint) == `{\"at\":7}`", second)
 		}
 		if out := f.ack(t, first, `"late"`); out.Code != api.CodeJobLeaseLost || out.State != api.JobActive {
-			t.Fatalf("%+v", out)
+			t.Fatalf("ack: got out %+v; want out.Code == api.CodeJobLeaseLost && out.State == api.JobActive", out)
 		}
 		f.clock.advance(31 * time.Second)
 		if c := f.tend(t); c.Crashed != 1 {
-			t.Fatalf("%+v", c)
+			t.Fatalf("tend: got c %+v; want c.Crashed == 1", c)
 		}
 		if j := f.get(t, first.ID); j.State != api.JobDead || j.DeadReason != api.DeadCrashed || len(j.Errors) != 2 {
-			t.Fatalf("%+v", j)
+			t.Fatalf("get: got j %+v; want j.State == api.JobDead && j.DeadReason == api.DeadCrashed && len(j.Errors) == 2", j)
 		}
 	})
 }

@@ -89,7 +89,8 @@ func (b *Broker) Queues(ctx context.Context, tenant, namespace, after string, li
 				names = append(names, name)
 			}
 		}
-		if cursor = following; cursor == 0 {
+		cursor = following
+		if cursor == 0 {
 			break
 		}
 	}
@@ -263,7 +264,8 @@ func (b *Broker) DeleteQueue(ctx context.Context, tenant, namespace, queue strin
 	pipe.ZRem(ctx, storage.KeyDue(storage.DueShard(m)), m)
 	pipe.ZRem(ctx, storage.KeyReady(storage.DueShard(m)), m)
 	pipe.SRem(ctx, b.store.JobKeys(tenant).Queues(), q.Path())
-	if _, err = pipe.Exec(ctx); err != nil {
+	_, err = pipe.Exec(ctx)
+	if err != nil {
 		return jobstore.Failure(ctx, "delete a queue", err)
 	}
 	return b.relist(ctx, q)

@@ -68,7 +68,8 @@ func (b *Broker) Ready(ctx context.Context, now int64) (queues []FunctionQueue, 
 			if !ok {
 				continue // a newer release's
 			}
-			if queues = append(queues, functionQueue(q)); at < now-readyFreshMS {
+			queues = append(queues, functionQueue(q))
+			if at < now-readyFreshMS {
 				if _, err := b.jobs.SettleDue(ctx, storage.DueMember{Key: key, Member: m, Score: at}, now); err != nil {
 					return nil, 0, err
 				}
@@ -114,7 +115,8 @@ func (b *Broker) Take(ctx context.Context, f FunctionQueue, workerID string, cou
 	if err != nil || !mine || next > 0 {
 		return got, err
 	}
-	if got, err = b.take(ctx, request, q, count); err != nil || len(got.Jobs) == 0 && !got.More {
+	got, err = b.take(ctx, request, q, count)
+	if err != nil || len(got.Jobs) == 0 && !got.More {
 		return got, err
 	}
 	pipe := b.rdb.Pipeline()

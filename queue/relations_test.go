@@ -22,7 +22,7 @@ func TestOrderOfService(t *testing.T) {
 				Jobs: []api.NewJob{job(`1`, func(j *api.NewJob) { j.Priority = p })},
 			})
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("Enqueue: %v", err)
 			}
 			want[i%4] = append(want[i%4], added[0].ID)
 			if i%7 == 0 {
@@ -55,7 +55,7 @@ func TestAUniqueKeyOutlivesItsHolderNot(t *testing.T) {
 				Tenant: f.tenant, Namespace: namespace, Queue: emails, Jobs: []api.NewJob{job(`1`, unique)}, IdempotencyKey: idempotency,
 			})
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("Enqueue: %v", err)
 			}
 			return out[0]
 		}
@@ -63,12 +63,12 @@ func TestAUniqueKeyOutlivesItsHolderNot(t *testing.T) {
 		hold := func(id string) {
 			t.Helper()
 			if err := f.store.Client().Set(t.Context(), holder, id, 0).Err(); err != nil {
-				t.Fatal(err)
+				t.Fatalf("Set: %v", err)
 			}
 		}
 		first := add("")
 		if again := add("one"); !again.Duplicate || again.ID != first.ID || again.State != api.JobPending {
-			t.Errorf("%+v", again)
+			t.Errorf("add: got again %+v; want again.Duplicate && again.ID == first.ID && again.State == api.JobPending", again)
 		}
 		f.ack(t, f.fetch(t, 1)[0], "")
 		for n, ended := range []string{first.ID, api.NewJobID()} {
@@ -76,7 +76,7 @@ func TestAUniqueKeyOutlivesItsHolderNot(t *testing.T) {
 				hold(ended)
 				fresh := add(key)
 				if fresh.Duplicate {
-					t.Errorf("%q: %+v", key, fresh)
+					t.Errorf("add: got key %q, fresh %+v; want !(fresh.Duplicate)", key, fresh)
 				}
 				if key != "" {
 					if again := add(key); again.ID != fresh.ID || again.Duplicate || !again.Replayed {
@@ -88,10 +88,10 @@ func TestAUniqueKeyOutlivesItsHolderNot(t *testing.T) {
 		}
 		cut := add("")
 		if err := f.store.Client().ZRem(t.Context(), keys.Queue(namespace, emails).Set("pending"), cut.ID).Err(); err != nil {
-			t.Fatal(err)
+			t.Fatalf("ZRem: %v", err)
 		}
 		if again := add(""); !again.Duplicate || again.ID != cut.ID {
-			t.Errorf("%+v", again)
+			t.Errorf("add: got again %+v; want again.Duplicate && again.ID == cut.ID", again)
 		}
 		if got := f.fetch(t, 10); len(got) != 1 || got[0].ID != cut.ID {
 			t.Errorf("the holder is not served: %+v", got)
@@ -121,7 +121,7 @@ func TestDependenciesThatEndTooSoon(t *testing.T) {
 			go func() {
 				out, err := f.Enqueue(t.Context(), queue.Enqueue{Tenant: f.tenant, Namespace: namespace, Queue: emails, Jobs: []api.NewJob{job(`3`, waiting)}})
 				if err != nil {
-					t.Error(err)
+					t.Errorf("Enqueue: %v", err)
 				}
 				done <- out
 			}()
@@ -139,14 +139,14 @@ func TestDependenciesThatEndTooSoon(t *testing.T) {
 				}
 			}
 			if _, err := f.Clear(t.Context(), f.tenant, namespace, emails); err != nil {
-				t.Fatal(err)
+				t.Fatalf("Clear: %v", err)
 			}
 			f.settle(t)
 		}
 		if _, err := f.Enqueue(t.Context(), queue.Enqueue{Tenant: f.tenant, Namespace: namespace, Queue: emails, Jobs: []api.NewJob{
 			job(`1`), job(`2`, func(j *api.NewJob) { j.DependsOn = []string{api.NewJobID()} }),
 		}}); api.ErrorCode(err) != api.CodeJobNotFound {
-			t.Error(err)
+			t.Errorf("Enqueue: got error %v; want api.ErrorCode(err) == api.CodeJobNotFound", err)
 		}
 	})
 }
@@ -160,13 +160,13 @@ func TestABatchCallsBackOnce(t *testing.T) {
 			f.add(t, job(`1`, inBatch(b.ID)), job(`2`, inBatch(b.ID)))
 			seal := func() {
 				if _, err := f.SealBatch(t.Context(), f.tenant, namespace, b.ID); err != nil {
-					t.Fatal(err)
+					t.Fatalf("SealBatch: %v", err)
 				}
 			}
 			if early {
 				seal()
 				if _, err := f.Enqueue(t.Context(), queue.Enqueue{Tenant: f.tenant, Namespace: namespace, Queue: emails, Jobs: []api.NewJob{job(`3`, inBatch(b.ID))}}); api.ErrorCode(err) != api.CodeBatchSealed {
-					t.Error(err)
+					t.Errorf("Enqueue: got error %v; want api.ErrorCode(err) == api.CodeBatchSealed", err)
 				}
 			}
 			jobs := f.fetch(t, 2)
@@ -179,15 +179,15 @@ func TestABatchCallsBackOnce(t *testing.T) {
 			seal()
 			called, err := f.Get(t.Context(), f.tenant, b.CallbackID)
 			if err != nil || called.State != api.JobPending || string(called.Payload) != `"done"` || called.ParentID != b.ID {
-				t.Fatalf("%+v %v", called, err)
+				t.Fatalf("Get: got called %+v, error %v; want no error && called.State == api.JobPending && string(called.Payload) == `\"done\"` && called.ParentID == b.ID", called, err)
 			}
 			got, err := f.Fetch(t.Context(), queue.Fetch{Tenant: f.tenant, Namespace: namespace, Queues: []string{"callbacks"}, WorkerID: "w1", Count: 5})
 			if err != nil || len(got) != 1 {
-				t.Fatal(got, err)
+				t.Fatalf("Fetch: got %v, error %v; want no error && len(got) == 1", got, err)
 			}
 			f.ack(t, got[0], "")
 			if _, err := f.Retry(t.Context(), f.tenant, jobs[1].ID); err != nil { // it ends a second time
-				t.Fatal(err)
+				t.Fatalf("Retry: %v", err)
 			}
 			f.ack(t, f.fetch(t, 1)[0], "")
 			seal()
@@ -195,7 +195,7 @@ func TestABatchCallsBackOnce(t *testing.T) {
 				t.Errorf("called back again: %+v", got)
 			}
 			if got, err := f.GetBatch(t.Context(), f.tenant, namespace, b.ID); err != nil || got.Succeeded != 2 || got.Failed != 0 {
-				t.Errorf("%+v %v", got, err)
+				t.Errorf("GetBatch: got %+v, error %v; want no error && got.Succeeded == 2 && got.Failed == 0", got, err)
 			}
 		}
 	})
@@ -219,7 +219,7 @@ func TestAChainRunsItsSteps(t *testing.T) {
 			for n := 0; ; n++ {
 				got, err := f.Fetch(t.Context(), queue.Fetch{Tenant: f.tenant, Namespace: namespace, Queues: []string{emails, "others"}, WorkerID: "w1"})
 				if err != nil {
-					t.Fatal(err)
+					t.Fatalf("Fetch: %v", err)
 				}
 				if len(got) == 0 {
 					break
@@ -227,7 +227,7 @@ func TestAChainRunsItsSteps(t *testing.T) {
 				ran = append(ran, string(got[0].Payload))
 				if n > 0 {
 					if j := f.get(t, got[0].ID); j.ChainID != first || j.ChainStep == 0 {
-						t.Errorf("%+v", j)
+						t.Errorf("get: got j %+v; want j.ChainID == first && j.ChainStep != 0", j)
 					}
 				}
 				if n == fails {

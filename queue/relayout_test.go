@@ -14,7 +14,7 @@ func (f *fixture) toOlderLayout(t *testing.T, id, follows string) {
 	k, c := f.store.JobKeys(f.tenant), f.store.Client()
 	texts, err := c.MGet(t.Context(), k.Run(id), k.Spec(id)).Result()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Result: %v", err)
 	}
 	run, _ := texts[0].(string)
 	if follows != "" {
@@ -25,10 +25,10 @@ func (f *fixture) toOlderLayout(t *testing.T, id, follows string) {
 		fields = append(fields, "after", follows)
 	}
 	if err := c.HSet(t.Context(), k.Meta(id), fields...).Err(); err != nil {
-		t.Fatal(err)
+		t.Fatalf("HSet: %v", err)
 	}
 	if err := c.Del(t.Context(), k.Run(id), k.Spec(id)).Err(); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Del: %v", err)
 	}
 }
 
@@ -39,7 +39,7 @@ func (f *fixture) lap(t *testing.T) {
 	for end := false; !end; {
 		look, err := r.Jobs(t.Context(), f.clock.ms.Load(), 1000)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("Jobs: %v", err)
 		}
 		end = look.End
 	}
@@ -64,7 +64,7 @@ func TestJobsOfTheOlderLayoutAreMoved(t *testing.T) {
 			t.Fatalf("behind the repair: got %+v, want job %s", got, first)
 		}
 		if out := f.ack(t, got[0], ""); !out.OK {
-			t.Fatalf("%+v", out)
+			t.Fatalf("ack: got out %+v; want out.OK", out)
 		}
 		if got := f.fetch(t, 3); len(got) != 1 || got[0].ID != second {
 			t.Errorf("what follows: got %+v, want job %s", got, second)
@@ -87,11 +87,11 @@ func TestAMoveToTheNewLayoutMayBeCut(t *testing.T) {
 		k := f.store.JobKeys(f.tenant)
 		old, err := f.store.Client().MGet(t.Context(), k.Run(id), k.Spec(id)).Result()
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("Result: %v", err)
 		}
 		f.fetch(t, 1)
 		if err := f.store.Client().HSet(t.Context(), k.Meta(id), "run", old[0], "spec", old[1]).Err(); err != nil {
-			t.Fatal(err)
+			t.Fatalf("HSet: %v", err)
 		}
 		reply, err := f.store.Script(t.Context(), storage.ScriptJobRelayout, []string{k.Meta(id), k.Run(id), k.Spec(id)}, 1)
 		if err != nil || reply != int64(0) {

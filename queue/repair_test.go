@@ -19,7 +19,7 @@ func TestRepeatedAcksAreCountedOnce(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	measured, err := queue.New(t.Context(), f.store, queue.Config{Metrics: reg})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("New: %v", err)
 	}
 	t.Cleanup(measured.Close)
 	f.Broker = measured
@@ -27,7 +27,7 @@ func TestRepeatedAcksAreCountedOnce(t *testing.T) {
 	got := f.fetch(t, 1)
 	for range 3 {
 		if out := f.ack(t, got[0], ""); !out.OK || out.State != api.JobCompleted {
-			t.Errorf("%+v", out)
+			t.Errorf("ack: got out %+v; want out.OK && out.State == api.JobCompleted", out)
 		}
 	}
 	if n := metricstest.Value(t, reg, "sous_queue_settled_jobs_total", "state=completed"); n != 1 {
@@ -61,12 +61,12 @@ func TestDeletedQueueThatGetsJobs(t *testing.T) {
 		}()
 		for range 10 {
 			if err := f.DeleteQueue(t.Context(), f.tenant, namespace, emails); err != nil && api.ErrorCode(err) != api.CodeQueueNotFound {
-				t.Error(err)
+				t.Errorf("DeleteQueue: got error %v; want no error || api.ErrorCode(err) == api.CodeQueueNotFound", err)
 			}
 		}
 		close(stop)
 		if err := <-adding; err != nil {
-			t.Fatal(err)
+			t.Fatalf("unexpected error: %v", err)
 		}
 		for _, id := range added {
 			if state, err := f.StateOf(t.Context(), f.tenant, id); err != nil || state == "" {

@@ -46,7 +46,8 @@ func (b *Broker) Ack(ctx context.Context, tenant string, acks []api.JobAck) ([]a
 			continue
 		}
 		if a.Continue || a.Hold != "" {
-			if out[i], err = b.putBack(ctx, tenant, a); err != nil {
+			out[i], err = b.putBack(ctx, tenant, a)
+			if err != nil {
 				return nil, err
 			}
 			continue
@@ -151,7 +152,8 @@ func (b *Broker) putBack(ctx context.Context, tenant string, a *api.JobAck) (api
 		}
 		if len(a.Checkpoint) > 0 {
 			var err error
-			if r, err = b.keepCheckpoint(ctx, tenant, r, a.LeaseEpoch, a.Checkpoint); err != nil {
+			r, err = b.keepCheckpoint(ctx, tenant, r, a.LeaseEpoch, a.Checkpoint)
+			if err != nil {
 				return nil, err
 			}
 		}

@@ -26,11 +26,11 @@ func TestRepeatsAreAnsweredWithSuccess(t *testing.T) {
 		one := f.fetch(t, 1)[0]
 		for range 3 {
 			if out := f.fail(t, one, func(j *api.JobFail) { j.RetryAfterMS = new(int64) }); !out.OK || out.State != api.JobRetrying {
-				t.Fatalf("%+v", out)
+				t.Fatalf("fail: got out %+v; want out.OK && out.State == api.JobRetrying", out)
 			}
 			out, err := f.Heartbeat(t.Context(), f.tenant, []api.JobHeartbeat{{ID: one.ID, LeaseEpoch: 1}})
 			if err != nil || out[0].Code != api.CodeJobLeaseLost {
-				t.Fatal(out, err)
+				t.Fatalf("Heartbeat: got out %v, error %v; want no error && out[0].Code == api.CodeJobLeaseLost", out, err)
 			}
 		}
 		f.tend(t)
@@ -41,16 +41,16 @@ func TestRepeatsAreAnsweredWithSuccess(t *testing.T) {
 		for range 3 {
 			out, err := f.Heartbeat(t.Context(), f.tenant, []api.JobHeartbeat{{ID: two.ID, LeaseEpoch: 2}})
 			if err != nil || !out[0].OK || out[0].LeaseExpiresMS == 0 {
-				t.Fatal(out, err)
+				t.Fatalf("Heartbeat: got out %v, error %v; want no error && out[0].OK && out[0].LeaseExpiresMS != 0", out, err)
 			}
 		}
 		for range 3 {
 			if out := f.ack(t, two, `2`); !out.OK {
-				t.Fatalf("%+v", out)
+				t.Fatalf("ack: got out %+v; want out.OK", out)
 			}
 		}
 		if j := f.get(t, two.ID); len(j.Errors) != 1 || string(j.Result) != "2" {
-			t.Errorf("%+v", j)
+			t.Errorf(`get: got j %+v; want len(j.Errors) == 1 && string(j.Result) == "2"`, j)
 		}
 	})
 }
@@ -70,14 +70,14 @@ func TestALateWorkerChangesNothing(t *testing.T) {
 			"continue": func() api.JobOutcome {
 				out, err := f.Ack(t.Context(), f.tenant, []api.JobAck{{ID: late.ID, LeaseEpoch: 1, Continue: true, Checkpoint: json.RawMessage(`9`)}})
 				if err != nil {
-					t.Fatal(err)
+					t.Fatalf("Ack: %v", err)
 				}
 				return out[0]
 			},
 		}
 		for name, settle := range settles {
 			if out := settle(); out.Code != api.CodeJobLeaseLost || out.State != api.JobActive {
-				t.Errorf("%s: %+v", name, out)
+				t.Errorf("settle: got name %s, out %+v; want out.Code == api.CodeJobLeaseLost && out.State == api.JobActive", name, out)
 			}
 		}
 		f.ack(t, other, `"mine"`)
@@ -87,7 +87,7 @@ func TestALateWorkerChangesNothing(t *testing.T) {
 			}
 		}
 		if j := f.get(t, other.ID); string(j.Result) != `"mine"` || len(j.Errors) != 1 || j.Checkpoint != nil {
-			t.Errorf("%+v", j)
+			t.Errorf("get: got j %+v; want string(j.Result) == `\"mine\"` && len(j.Errors) == 1 && j.Checkpoint == nil", j)
 		}
 	})
 }
@@ -106,17 +106,17 @@ func TestWhatAProcessRemembersDoesNotOutliveAMove(t *testing.T) {
 			}
 			id := f.add(t, job(`1`))[0].ID
 			if _, err := other.Move(t.Context(), f.tenant, id, "others"); err != nil {
-				t.Fatal(err)
+				t.Fatalf("Move: %v", err)
 			}
 			got, err := other.Fetch(t.Context(), queue.Fetch{Tenant: f.tenant, Namespace: namespace, Queues: []string{"others"}, WorkerID: "w1"})
 			if err != nil || len(got) != 1 {
-				t.Fatal(got, err)
+				t.Fatalf("Fetch: got %v, error %v; want no error && len(got) == 1", got, err)
 			}
 			if _, err := f.Heartbeat(t.Context(), f.tenant, []api.JobHeartbeat{{ID: id, LeaseEpoch: got[0].LeaseEpoch}}); err != nil {
-				t.Fatal(err)
+				t.Fatalf("Heartbeat: %v", err)
 			}
 			if out := f.ack(t, got[0], ""); !out.OK {
-				t.Fatalf("%+v", out)
+				t.Fatalf("ack: got out %+v; want out.OK", out)
 			}
 			f.sound(t, id)
 		})
@@ -132,10 +132,10 @@ func TestAMovedJobIsNotServedInItsOldQueue(t *testing.T) {
 		old := f.store.JobKeys(f.tenant).Queue(namespace, emails).Set("pending")
 		entry := f.members(t, old)[0]
 		if _, err := f.Move(t.Context(), f.tenant, id, "others"); err != nil {
-			t.Fatal(err)
+			t.Fatalf("Move: %v", err)
 		}
 		if err := f.store.Client().ZAdd(t.Context(), old, entry).Err(); err != nil {
-			t.Fatal(err)
+			t.Fatalf("ZAdd: %v", err)
 		}
 		if got := f.fetch(t, 1); len(got) != 0 {
 			t.Errorf("fetched %+v", got)
@@ -177,10 +177,10 @@ func TestResultsKeepToTheirSchema(t *testing.T) {
 		}))
 		j := f.fetch(t, 1)[0]
 		if out := f.ack(t, j, `{"other":1}`); out.Code != api.CodeJobResult {
-			t.Errorf("%+v", out)
+			t.Errorf("ack: got out %+v; want out.Code == api.CodeJobResult", out)
 		}
 		if out := f.ack(t, j, `{"sent":1}`); !out.OK {
-			t.Errorf("%+v", out)
+			t.Errorf("ack: got out %+v; want out.OK", out)
 		}
 	})
 }
@@ -201,7 +201,7 @@ func TestHostileResultSchemasEndSoon(t *testing.T) {
 			Jobs: []api.NewJob{job(`1`, func(j *api.NewJob) { j.ResultSchema = json.RawMessage(schema) })},
 		})
 		if api.ErrorCode(err) != api.CodeInvalid || !strings.Contains(err.Error(), "result_schema") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf(`Enqueue: got name %s, error %v; want api.ErrorCode(err) == api.CodeInvalid && strings.Contains(err.Error(), "result_schema")`, name, err)
 		}
 	}
 	// Each level is judged in two ways, the innermost in 2^60.
@@ -210,7 +210,7 @@ func TestHostileResultSchemasEndSoon(t *testing.T) {
 	}))
 	result := strings.Repeat("[", 60) + "1" + strings.Repeat("]", 60)
 	if out := f.ack(t, f.fetch(t, 1)[0], result); out.Code != api.CodeJobResult {
-		t.Errorf("%+v", out)
+		t.Errorf("ack: got out %+v; want out.Code == api.CodeJobResult", out)
 	}
 }
 
@@ -225,12 +225,12 @@ func TestErrorsAreCut(t *testing.T) {
 		})
 		for _, j := range f.jobs(t) {
 			if j.state != api.JobDead {
-				t.Errorf("%+v", j)
+				t.Errorf("got j %+v; want j.state == api.JobDead", j)
 			}
 		}
 		items, _, err := f.List(t.Context(), queue.List{Tenant: f.tenant, Namespace: namespace, Queue: emails, State: api.JobDead})
 		if err != nil || len(items) != 1 {
-			t.Fatal(items, err)
+			t.Fatalf("List: got items %v, error %v; want no error && len(items) == 1", items, err)
 		}
 		e := f.get(t, items[0].ID).Errors[0]
 		if len(e.Error) != api.MaxJobErrorBytes || strings.Contains(e.Error, "\uFFFD") || e.Stack != "a\uFFFD" {
@@ -248,10 +248,10 @@ func TestALeaseThatLastsIsNotReclaimed(t *testing.T) {
 		f.fetch(t, 1)
 		active := f.store.JobKeys(f.tenant).Queue(namespace, emails).Set("active")
 		if err := f.store.Client().ZAdd(t.Context(), active, redis.Z{Score: 1, Member: id}).Err(); err != nil {
-			t.Fatal(err)
+			t.Fatalf("ZAdd: %v", err)
 		}
 		if c := f.tend(t); c.Reclaimed != 0 || c.Repaired != 1 {
-			t.Errorf("%+v", c)
+			t.Errorf("tend: got c %+v; want c.Reclaimed == 0 && c.Repaired == 1", c)
 		}
 		f.sound(t, id)
 	})
@@ -305,14 +305,14 @@ func TestALeaseThatIsLostWhileItIsSettled(t *testing.T) {
 		f.clock.advance(time.Minute)
 		other.tend(t)
 		if got := other.fetch(t, 1); len(got) != 1 {
-			t.Errorf("%+v", got)
+			t.Errorf("fetch: got %+v; want len(got) == 1", got)
 		}
 	}})
 	out, err := f.Ack(t.Context(), f.tenant, []api.JobAck{{ID: id, LeaseEpoch: late.LeaseEpoch, Continue: true, Checkpoint: json.RawMessage(`9`)}})
 	if err != nil || out[0].Code != api.CodeJobLeaseLost {
-		t.Errorf("%+v %v", out, err)
+		t.Errorf("Ack: got out %+v, error %v; want no error && out[0].Code == api.CodeJobLeaseLost", out, err)
 	}
 	if j := other.get(t, id); j.State != api.JobActive || j.Lease.Epoch != 2 || j.Checkpoint != nil {
-		t.Errorf("%+v", j)
+		t.Errorf("get: got j %+v; want j.State == api.JobActive && j.Lease.Epoch == 2 && j.Checkpoint == nil", j)
 	}
 }

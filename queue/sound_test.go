@@ -72,7 +72,7 @@ func (f *fixture) jobs(t checker) map[string]*stored {
 		replies[i] = pipe.MGet(t.Context(), keys.Spec(id), keys.Run(id))
 	}
 	if _, err := pipe.Exec(t.Context()); err != nil {
-		t.Fatal(err)
+		t.Fatalf("Exec: %v", err)
 	}
 	out := map[string]*stored{}
 	for i, reply := range replies {
@@ -93,7 +93,7 @@ func (f *fixture) queues(t checker) []string {
 	t.Helper()
 	names, err := f.store.Client().SMembers(t.Context(), f.store.JobKeys(f.tenant).Queues()).Result()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Result: %v", err)
 	}
 	slices.Sort(names)
 	return names
@@ -108,7 +108,7 @@ func (f *fixture) settle(t checker) {
 			ns, q, _ := strings.Cut(name, "/")
 			c, err := f.Tend(t.Context(), f.tenant, ns, q, f.clock.ms.Load())
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("Tend: %v", err)
 			}
 			c.Queues = 0
 			busy = busy || c != (queue.Counts{})
@@ -165,7 +165,7 @@ func (f *fixture) members(t checker, key string) []redis.Z {
 	t.Helper()
 	zs, err := f.store.Client().ZRangeWithScores(t.Context(), key, 0, -1).Result()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Result: %v", err)
 	}
 	return zs
 }
@@ -174,7 +174,7 @@ func (f *fixture) soundQueue(t checker, jobs map[string]*stored, places map[stri
 	t.Helper()
 	cursors, err := f.store.Client().HGetAll(t.Context(), k.Cursor()).Result()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Result: %v", err)
 	}
 	for _, state := range api.JobStates() {
 		var members []redis.Z
@@ -249,7 +249,7 @@ func (f *fixture) soundUniques(t checker, jobs map[string]*stored) {
 	for _, key := range f.scan(t, f.store.JobKeys(f.tenant).Unique("*", "*", "*")) {
 		id, err := f.store.Client().Get(t.Context(), key).Result()
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("Result: %v", err)
 		}
 		if j := jobs[id]; j == nil || j.state.Terminal() {
 			t.Errorf("%s is held by %s: %+v", key, id, j)
@@ -270,7 +270,7 @@ func (f *fixture) soundBatches(t checker, jobs map[string]*stored) {
 	for id, members := range of {
 		b, err := f.GetBatch(t.Context(), f.tenant, members[0].Namespace, id)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("GetBatch: %v", err)
 		}
 		var completed, failed int64
 		for _, j := range members {

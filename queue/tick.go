@@ -81,7 +81,8 @@ func (b *Broker) tickItems(ctx context.Context, ticks []*Tick, out []TickOutcome
 			q := t.queue()
 			t.Job.Spec.Namespace = q.Namespace
 			items, err := b.items(ctx, q, []string{t.Job.ID}, []*api.JobSpec{t.Job.Spec}, false)
-			if t.Job.err = err; err == nil {
+			t.Job.err = err
+			if err == nil {
 				t.Job.item = items[0]
 			}
 			return nil
@@ -258,7 +259,8 @@ func (b *Broker) Standing(ctx context.Context, tenant string, ids []string) ([]a
 		if r == nil {
 			continue
 		}
-		if out[i] = r.Run.State; out[i] == api.JobPending || out[i] == api.JobWaiting {
+		out[i] = r.Run.State
+		if out[i] == api.JobPending || out[i] == api.JobWaiting {
 			if _, err := b.jobs.Reindex(ctx, tenant, r); err != nil {
 				return nil, err
 			}

@@ -8,7 +8,7 @@ import (
 
 // NoteAlive keeps a worker in the registry that works and does not fetch meanwhile. A
 // worker that never fetched is not entered. If namespace is not empty, a worker of
-// another namespace is left as it is. Errors: CodeValidation, CodeStoreUnavailable.
+// another namespace is left as it is. Errors: CodeInvalid, CodeStoreUnavailable.
 func (b *Broker) NoteAlive(ctx context.Context, tenant, namespace, id string) error {
 	return b.workers.NoteAlive(ctx, tenant, namespace, id)
 }

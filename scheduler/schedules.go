@@ -46,7 +46,7 @@ func NewSchedules(store *storage.Store, broker *queue.Broker, runner Runner) (*S
 	return &Schedules{store: store, schedules: storage.NewSchedules(store), broker: broker, runner: runner}, nil
 }
 
-// Create creates a schedule. Errors: CodeValidation and CodeValidationName with the field's
+// Create creates a schedule. Errors: CodeInvalid and CodeValidationName with the field's
 // path, CodeScheduleExists, CodeScheduleLimit, and that of by.May.
 func (r *Schedules) Create(ctx context.Context, tenant, namespace string, n *api.NewSchedule, by Author) (*api.ScheduleStatus, error) {
 	path := storage.SchedulePath{Tenant: tenant, Namespace: namespace, Name: n.Name}

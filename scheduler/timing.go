@@ -18,7 +18,7 @@ type timing interface {
 	next(afterMS int64) int64
 }
 
-// newTiming returns the timing of a schedule. Error: CodeValidation with the field's path.
+// newTiming returns the timing of a schedule. Error: CodeInvalid with the field's path.
 func newTiming(tenant, namespace string, s *api.Schedule) (timing, error) {
 	switch {
 	case s.EverySeconds != 0 && s.Cron != "":
@@ -38,7 +38,7 @@ func fieldError(path, rule string) error {
 }
 
 // NextTicks returns the next ticks of s after afterMS, in milliseconds since 1970, at most n.
-// Error: CodeValidation if its timing is invalid.
+// Error: CodeInvalid if its timing is invalid.
 func NextTicks(tenant, namespace string, s *api.Schedule, afterMS int64, n int) ([]int64, error) {
 	t, err := newTiming(tenant, namespace, s)
 	if err != nil {

@@ -62,7 +62,7 @@ func TestListPages(t *testing.T) {
 			return err
 		}) {
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("unexpected error: %v", err)
 			}
 		}
 		tests := map[string]struct {
@@ -173,7 +173,7 @@ func TestSweepWaitsForManyRunning(t *testing.T) {
 			return err
 		}) {
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("unexpected error: %v", err)
 			}
 		}
 		sweep := func(nowMS int64) (sum activations.SweepCounts) {

@@ -289,7 +289,7 @@ func TestFinishCancelAndRepairRace(t *testing.T) {
 				}
 			}) {
 				if err != nil {
-					t.Fatal(err)
+					t.Fatalf("unexpected error: %v", err)
 				}
 			}
 			final, err := f.activations.Get(ctx, a.Tenant, a.ActivationID)

@@ -156,7 +156,7 @@ func TestConcurrentAliasUpdatesLeaveOneOfThem(t *testing.T) {
 				won++
 			case api.CodePreconditionFailed:
 			default:
-				t.Error(err)
+				t.Errorf("got error %v", err)
 			}
 		}
 		if won != 1 {

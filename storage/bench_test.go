@@ -36,7 +36,7 @@ func BenchmarkActivation(b *testing.B) {
 					return nil
 				}) {
 					if err != nil {
-						b.Error(err)
+						b.Errorf("unexpected error: %v", err)
 					}
 				}
 				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "activations/s")

@@ -129,7 +129,7 @@ func TestEmbeddedUnderLoad(t *testing.T) {
 		return nil
 	}) {
 		if err != nil {
-			t.Error(err)
+			t.Errorf("unexpected error: %v", err)
 		}
 	}
 }

@@ -192,7 +192,7 @@ func TestConcurrentPublishesConsumeADraftOnce(t *testing.T) {
 					won++
 				case api.CodeDraftConsumed:
 				default:
-					t.Error(err)
+					t.Errorf("got error %v", err)
 				}
 			}
 			if won != 1 {

@@ -77,7 +77,7 @@ func cutSchedule(t *testing.T, name string, prepare scheduleOperation, s *storag
 	}
 	tenant := storagetest.Tenant(t)
 	if err := prepare(t, s, tenant)(storage.NewSchedules(s)); err != nil {
-		t.Fatalf("%s: %v", name, err)
+		t.Fatalf("prepare: got name %s, error %v; want no error", name, err)
 	}
 	want := scheduleKeyed(t, s, path(tenant))
 	for k, cut := range cuts {

@@ -37,7 +37,7 @@ func TestTaskStates(t *testing.T) {
 			t.Helper()
 			for e, err := range states.Scan(t.Context(), prefix, f) {
 				if err != nil {
-					t.Fatal(err)
+					t.Fatalf("unexpected error: %v", err)
 				}
 				keys = append(keys, e.Key)
 			}

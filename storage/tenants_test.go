@@ -44,7 +44,7 @@ func TestRegistryAndWalk(t *testing.T) {
 		var got []storage.FunctionPath
 		for path, err := range tenants.Walk(ctx) {
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("unexpected error: %v", err)
 			}
 			if path.Tenant == tenant {
 				got = append(got, path)

@@ -177,7 +177,8 @@ func readFiles(r *tar.Reader) (map[string][]byte, error) {
 		if err != nil {
 			return nil, readError(err)
 		}
-		if total += len(content); total > api.MaxBundleBytes {
+		total += len(content)
+		if total > api.MaxBundleBytes {
 			return nil, tooLarge()
 		}
 		files[name] = content

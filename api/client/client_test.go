@@ -336,7 +336,7 @@ func TestAllWalksPages(t *testing.T) {
 	var got []string
 	for f, err := range client.All(t.Context(), c.Tenant("t_default").Namespace("default").Functions, client.PageOptions{}) {
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("unexpected error: %v", err)
 		}
 		got = append(got, f.Name)
 	}

@@ -16,6 +16,6 @@
 // every response is bounded.
 //
 // The comment of a method lists the codes of its errors, beside those that every method
-// can return: CodeAuthnRequired, CodeAuthnInvalid, CodeAuthzDenied, CodeValidation,
+// can return: CodeAuthnRequired, CodeAuthnInvalid, CodeAuthzDenied, CodeInvalid,
 // CodeValidationName, CodeStoreUnavailable and CodeShuttingDown.
 package client

@@ -17,7 +17,7 @@ type NewKey struct {
 }
 
 // CreateKey creates an API key of the tenant. Secret in the result is the key's text,
-// which cannot be read again. CodeKeyLimit, CodeValidation.
+// which cannot be read again. CodeKeyLimit, CodeInvalid.
 func (t *Tenant) CreateKey(ctx context.Context, k NewKey) (api.NewKey, error) {
 	var out api.NewKey
 	_, err := t.c.call(ctx, &request{method: http.MethodPost, path: t.path("keys")}, k, &out)

@@ -110,7 +110,7 @@ func TestLogLinesOfRunningActivationEnd(t *testing.T) {
 	lines := 0
 	for _, err := range c.Tenant("t_default").LogLines(t.Context(), "id1") {
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("unexpected error: %v", err)
 		}
 		lines++
 	}

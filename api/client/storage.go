@@ -42,7 +42,7 @@ func (i *Install) send(ctx context.Context, method, path string, in, out any) er
 }
 
 // Register registers the install, or changes its registration, with the fields of install
-// except its id. CodeValidationFailed.
+// except its id. CodeDocumentInvalid.
 func (i *Install) Register(ctx context.Context, install api.Install) (api.Install, error) {
 	in := struct {
 		Description string   `json:"description,omitempty"`
@@ -134,7 +134,7 @@ func (i *Install) Schema(ctx context.Context, namespace string) (json.RawMessage
 	return out, i.send(ctx, http.MethodGet, i.storage("namespaces", namespace, "schema"), nil, &out)
 }
 
-// SetSchema sets a namespace's JSON Schema. CodeValidationFailed.
+// SetSchema sets a namespace's JSON Schema. CodeDocumentInvalid.
 func (i *Install) SetSchema(ctx context.Context, namespace string, schema json.RawMessage) error {
 	return i.send(ctx, http.MethodPut, i.storage("namespaces", namespace, "schema"), schema, nil)
 }

@@ -117,7 +117,8 @@ func TestFollowChangesGoesOnWhereItBroke(t *testing.T) {
 	var got []string
 	enough := errors.New("enough")
 	err := c.Tenant("t_default").Install("crm").FollowChanges(t.Context(), "settings", 0, func(change api.DocumentChange) error {
-		if got = append(got, fmt.Sprintf("%d %s %s", change.ID, change.Op, change.Key)); len(got) == 3 {
+		got = append(got, fmt.Sprintf("%d %s %s", change.ID, change.Op, change.Key))
+		if len(got) == 3 {
 			return enough
 		}
 		return nil

@@ -28,7 +28,7 @@ var statuses = map[api.Code]int{
 	api.CodeMediaType:        http.StatusUnsupportedMediaType,
 	api.CodeRequestTimeout:   http.StatusRequestTimeout,
 
-	api.CodeInvalid:         http.StatusUnprocessableEntity,
+	api.CodeInvalid:            http.StatusUnprocessableEntity,
 	api.CodeValidationName:     http.StatusBadRequest,
 	api.CodeValidationJSON:     http.StatusBadRequest,
 	api.CodeValidationSource:   http.StatusUnprocessableEntity,
@@ -83,7 +83,7 @@ var statuses = map[api.Code]int{
 
 	api.CodeRevisionMismatch:   http.StatusConflict,
 	api.CodeQuotaExceeded:      http.StatusTooManyRequests,
-	api.CodeDocumentInvalid:   http.StatusBadRequest,
+	api.CodeDocumentInvalid:    http.StatusBadRequest,
 	api.CodeDocumentNotFound:   http.StatusNotFound,
 	api.CodeStorageDenied:      http.StatusForbidden,
 	api.CodeRateLimited:        http.StatusTooManyRequests,

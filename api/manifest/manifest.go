@@ -62,7 +62,7 @@ func Parse(raw []byte) (Manifest, error) {
 }
 
 // parseConfig parses the config of a publish request; nil and null are an empty one. It
-// returns CodeValidation with paths below "config" for an invalid one.
+// returns CodeInvalid with paths below "config" for an invalid one.
 func parseConfig(raw json.RawMessage) (Config, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return Config{}, nil
@@ -125,13 +125,14 @@ func configError(path, why string) error {
 // Resolve merges fn's record, the bundle's manifest and the config of the publish request,
 // of which later ones override earlier ones field by field, and sets the defaults. The entry
 // must be in the bundle; its default is function.js, else function.ts. Resolve returns
-// CodeValidationManifest, CodeValidation for the config, or CodeValidationBundle without an
+// CodeValidationManifest, CodeInvalid for the config, or CodeValidationBundle without an
 // entry.
 func Resolve(fn api.Function, files map[string][]byte, config json.RawMessage) (api.VersionConfig, error) {
 	var m Manifest
 	if raw, ok := files[bundle.ManifestFile]; ok {
 		var err error
-		if m, err = Parse(raw); err != nil {
+		m, err = Parse(raw)
+		if err != nil {
 			return api.VersionConfig{}, err
 		}
 	}

@@ -39,10 +39,12 @@ var compiled = sync.OnceValues(func() (schemas, error) {
 		return schemas{}, fmt.Errorf("manifest schema: %w", err)
 	}
 	var s schemas
-	if s.manifest, err = c.Compile(schemaURL); err != nil {
+	s.manifest, err = c.Compile(schemaURL)
+	if err != nil {
 		return schemas{}, fmt.Errorf("manifest schema: %w", err)
 	}
-	if s.config, err = c.Compile(schemaURL + "#/$defs/config"); err != nil {
+	s.config, err = c.Compile(schemaURL + "#/$defs/config")
+	if err != nil {
 		return schemas{}, fmt.Errorf("manifest schema: %w", err)
 	}
 	return s, nil

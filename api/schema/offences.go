@@ -40,7 +40,8 @@ type offences struct {
 }
 
 func (o *offences) collect(e *jsonschema.ValidationError) {
-	if o.pieces--; o.pieces < 0 || len(o.fields) >= MaxOffences {
+	o.pieces--
+	if o.pieces < 0 || len(o.fields) >= MaxOffences {
 		return
 	}
 	name, badName := e.ErrorKind.(*kind.PropertyNames)
@@ -91,7 +92,8 @@ func (o *offences) badName(e *jsonschema.ValidationError, name string) {
 	}
 	why := "is not an allowed name"
 	for inner := e; len(inner.Causes) > 0; {
-		if inner = inner.Causes[0]; len(inner.Causes) == 0 {
+		inner = inner.Causes[0]
+		if len(inner.Causes) == 0 {
 			if pattern, ok := inner.ErrorKind.(*kind.Format); ok {
 				why += ": " + pattern.Err.Error()
 			}

@@ -44,7 +44,8 @@ func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
 		return nil, err
 	}
 	size := sizeOf(parsed, p.room)
-	if p.room -= size; p.room < 0 {
+	p.room -= size
+	if p.room < 0 {
 		return nil, errors.New("the patterns are too large")
 	}
 	compiled, err := regexp.Compile(text)

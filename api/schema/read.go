@@ -43,7 +43,7 @@ func refuse(at, format string, args ...any) error {
 }
 
 // readText returns the document of a schema that is safe to compile, else
-// CodeValidationFailed.
+// CodeDocumentInvalid.
 func readText(raw []byte) (any, error) {
 	if len(raw) > api.MaxSchemaBytes {
 		return nil, refuse("", "exceeds %d bytes", api.MaxSchemaBytes)
@@ -141,7 +141,8 @@ func (r *reader) read(at string, v any) error {
 	if len(at) > maxSubschemaPath {
 		return refuse("", "a subschema's path exceeds %d bytes", maxSubschemaPath)
 	}
-	if r.subschemas[at] = true; len(r.subschemas) > maxSubschemas {
+	r.subschemas[at] = true
+	if len(r.subschemas) > maxSubschemas {
 		return refuse("", "has more than %d subschemas", maxSubschemas)
 	}
 	object, ok := v.(map[string]any)

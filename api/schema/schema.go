@@ -68,7 +68,7 @@ func (nothingElse) Load(string) (any, error) {
 	return nil, errors.New("nothing is loaded from elsewhere")
 }
 
-// Compile compiles a schema. It returns CodeValidationFailed, with fields below "schema", for
+// Compile compiles a schema. It returns CodeDocumentInvalid, with fields below "schema", for
 // an invalid or too complex one.
 func Compile(raw []byte) (*Schema, error) {
 	document, err := readText(raw)
@@ -89,7 +89,8 @@ func Compile(raw []byte) (*Schema, error) {
 		return nil, broken(document, err)
 	}
 	s := &Schema{root: root, weights: map[*jsonschema.Schema]weight{}, size: len(raw)}
-	if s.weigh(root); circular(s.weights) {
+	s.weigh(root)
+	if circular(s.weights) {
 		return nil, refuse("", "a subschema applies itself to the same value, without end")
 	}
 	return s, nil
@@ -113,7 +114,7 @@ func broken(document any, err error) error {
 // valuePath is the path of the value in the fields of errors.
 const valuePath = "value"
 
-// Check returns CodeValidationFailed, with the offending fields below valuePath, for a value
+// Check returns CodeDocumentInvalid, with the offending fields below valuePath, for a value
 // that does not match the schema, or whose validation would exceed the cost limit.
 func (s *Schema) Check(raw json.RawMessage) error {
 	value, err := readJSON(raw)

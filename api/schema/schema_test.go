@@ -58,7 +58,7 @@ func TestSchemasSayWhatIsWrongAndWhere(t *testing.T) {
 			got = append(got, f.Path+": "+f.Message)
 		}
 		if diff := cmp.Diff(tc.want, got); diff != "" {
-			t.Errorf("%s: %s", tc.value, diff)
+			t.Errorf(`got tc.value %s, diff %s; want diff == ""`, tc.value, diff)
 		}
 	}
 }
@@ -156,7 +156,8 @@ func collisions(n int) string {
 					if tail != "" {
 						tail = "," + tail
 					}
-					if out = append(out, head+tail); len(out) >= most {
+					out = append(out, head+tail)
+					if len(out) >= most {
 						return out
 					}
 				}
@@ -253,7 +254,8 @@ func TestHostileSchemasEndSoon(t *testing.T) { // not parallel: it looks at the 
 				runtime.ReadMemStats(&before)
 				begin := processorTime(t)
 				var s *Schema
-				if s, err = Compile([]byte(tc.schema)); err == nil {
+				s, err = Compile([]byte(tc.schema))
+				if err == nil {
 					err = s.Check(json.RawMessage(tc.value))
 				}
 				took = min(took, processorTime(t)-begin)
@@ -292,11 +294,11 @@ func TestOrdinaryValuesAreNotTooCostly(t *testing.T) {
 	} {
 		s, err := Compile([]byte(tc.schema))
 		if err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("Compile: got name %s, error %v; want no error", name, err)
 			continue
 		}
 		if err := s.Check(json.RawMessage(tc.value)); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("Check: got name %s, error %v; want no error", name, err)
 		}
 	}
 }

@@ -56,7 +56,8 @@ func TestOutcomes(t *testing.T) {
 				s := newSource("1")
 				begun := 0
 				w := run(t, s, worker.Config{}, func(_ context.Context, j *worker.Job) error {
-					if begun++; begun > 1 { // a snoozed one is there again
+					begun++
+					if begun > 1 { // a snoozed one is there again
 						return nil
 					}
 					return test.do(j)
@@ -66,12 +67,12 @@ func TestOutcomes(t *testing.T) {
 				if test.ack != nil {
 					test.ack.ID, test.ack.LeaseEpoch = "0", 1
 					if diff := cmp.Diff([]api.JobAck{*test.ack}, s.acks); diff != "" || len(s.fails) > 0 {
-						t.Errorf("%s%+v", diff, s.fails)
+						t.Errorf(`newSource: got diff %s, s.fails %+v; want diff == "" && len(s.fails) <= 0`, diff, s.fails)
 					}
 					return
 				}
 				if len(s.fails) != 1 {
-					t.Fatalf("%+v %+v", s.fails, s.acks)
+					t.Fatalf("newSource: got s.fails %+v, s.acks %+v; want len(s.fails) == 1", s.fails, s.acks)
 				}
 				test.fail.ID, test.fail.LeaseEpoch = "0", 1
 				stack := s.fails[0].Stack
@@ -150,7 +151,7 @@ func TestLateAckIsTold(t *testing.T) {
 		time.Sleep(time.Second)
 		w.end(t)
 		if len(told) != 1 || !strings.Contains(told[0], string(api.CodeJobLeaseLost)) || len(s.fails) > 0 {
-			t.Errorf("%q %+v", told, s.fails)
+			t.Errorf("newSource: got told %q, s.fails %+v; want len(told) == 1 && strings.Contains(told[0], string(api.CodeJobLeaseLost)) && len(s.fails) <= 0", told, s.fails)
 		}
 	})
 }

@@ -144,7 +144,8 @@ func (s *source) AckJobs(_ context.Context, acks []api.JobAck) (out []api.JobOut
 	time.Sleep(s.takes)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.calls++; s.away != nil {
+	s.calls++
+	if s.away != nil {
 		return nil, s.away
 	}
 	for _, a := range acks {
@@ -163,7 +164,8 @@ func (s *source) AckJobs(_ context.Context, acks []api.JobAck) (out []api.JobOut
 func (s *source) FailJobs(_ context.Context, fails []api.JobFail) (out []api.JobOutcome, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.calls++; s.away != nil {
+	s.calls++
+	if s.away != nil {
 		return nil, s.away
 	}
 	for _, f := range fails {
@@ -172,7 +174,8 @@ func (s *source) FailJobs(_ context.Context, fails []api.JobFail) (out []api.Job
 			if f.SnoozeMS != nil {
 				e.Attempt--
 			}
-			if e.state = api.JobDead; e.Attempt < e.MaxAttempts && !f.Fatal {
+			e.state = api.JobDead
+			if e.Attempt < e.MaxAttempts && !f.Fatal {
 				s.put(e)
 			}
 		}))
@@ -238,7 +241,7 @@ type running struct {
 func run(t *testing.T, s worker.Source, c worker.Config, h worker.Handler) *running {
 	t.Helper()
 	if c.OnError == nil {
-		c.OnError = func(err error) { t.Error(err) }
+		c.OnError = func(err error) { t.Errorf("got error %v", err) }
 	}
 	w, err := worker.New(s, c)
 	if err != nil {
@@ -256,6 +259,6 @@ func (r *running) end(t *testing.T) {
 	t.Helper()
 	r.stop()
 	if err := <-r.done; err != nil {
-		t.Error(err)
+		t.Errorf("unexpected error: %v", err)
 	}
 }

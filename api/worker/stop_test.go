@@ -71,7 +71,7 @@ func TestStopTimeout(t *testing.T) {
 			t.Errorf("stopped after %s", took)
 		}
 		if e := s.jobs["0"]; e.state != api.JobPending || e.Attempt != 0 || string(e.Checkpoint) != `"breaks off"` {
-			t.Errorf("%+v %s", e, e.Checkpoint)
+			t.Errorf("got e %+v, e.Checkpoint %s; want e.state == api.JobPending && e.Attempt == 0 && string(e.Checkpoint) == `\"breaks off\"`", e, e.Checkpoint)
 		}
 		got := map[string]api.JobState{"1": s.jobs["1"].state, "2": s.jobs["2"].state}
 		if diff := cmp.Diff(map[string]api.JobState{"1": api.JobCompleted, "2": api.JobDead}, got); diff != "" {

@@ -59,7 +59,7 @@ func TestConcurrencyIsKeptAndUsed(t *testing.T) {
 		}
 		for _, f := range s.fetched {
 			if f.Count < 1 || f.Count > concurrency+ahead || f.WorkerID != w.ID() || f.LeaseMS != 30_000 || f.WaitMS != 20_000 && f.WaitMS != 0 {
-				t.Errorf("f = %+v", f)
+				t.Errorf("ID: got f %+v; want f.Count >= 1 && f.Count <= concurrency+ahead && f.WorkerID == w.ID() && f.LeaseMS == 30_000 && f.WaitMS == 20_000 || f.WaitMS == 0", f)
 			}
 		}
 	})
@@ -157,8 +157,9 @@ func TestHeartbeatsKeepTheLease(t *testing.T) {
 			if h.Progress == nil {
 				continue
 			}
-			if told[h.ID]++; string(h.Checkpoint) != `{"page":"`+h.ID+`"}` || h.Progress.Current != 1 || h.Progress.Total != 3 || len(h.Progress.Message) > api.MaxProgressMessage || len(h.Progress.Message) < api.MaxProgressMessage-2 {
-				t.Errorf("%+v %s", h.Progress, h.Checkpoint)
+			told[h.ID]++
+			if string(h.Checkpoint) != `{"page":"`+h.ID+`"}` || h.Progress.Current != 1 || h.Progress.Total != 3 || len(h.Progress.Message) > api.MaxProgressMessage || len(h.Progress.Message) < api.MaxProgressMessage-2 {
+				t.Errorf("got h.Progress %+v, h.Checkpoint %s", h.Progress, h.Checkpoint)
 			}
 		}
 		if diff := cmp.Diff(map[string]int{"0": 1, "1": 1, "2": 1}, told); diff != "" {
@@ -360,7 +361,7 @@ func TestQueuesInTheirOrder(t *testing.T) {
 			t.Errorf("Run: %v", err)
 		}
 		if f := s.fetched[0]; !cmp.Equal(f.Queues, []string{"urgent", "work"}) || f.WorkerID != "me" || f.Version != "v1" || f.Hostname == "" {
-			t.Errorf("f = %+v", f)
+			t.Errorf(`got f %+v; want cmp.Equal(f.Queues, []string{"urgent", "work"}) && f.WorkerID == "me" && f.Version == "v1" && f.Hostname != ""`, f)
 		}
 		if err := w.Run(t.Context()); err == nil {
 			t.Error("ran twice")

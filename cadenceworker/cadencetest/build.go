@@ -24,7 +24,8 @@ const (
 
 // program is the path of the server's binary, and of the folder of its sources.
 func program() (binary, folder string, err error) {
-	if folder, err = sources(); err != nil {
+	folder, err = sources()
+	if err != nil {
 		return "", "", err
 	}
 	cache, err := os.UserCacheDir()
@@ -115,7 +116,8 @@ func lock(path string) (unlock func(), err error) {
 		return nil, fmt.Errorf("wait for another build: %w", err)
 	}
 	for {
-		if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX); !errors.Is(err, syscall.EINTR) {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
+		if !errors.Is(err, syscall.EINTR) {
 			break
 		}
 	}

@@ -108,10 +108,12 @@ func newServer() (*Server, error) {
 	s := &Server{GRPCAddr: address(first + 1), dir: dir}
 	s.guard, err = newGuard(dir, env, reservation,
 		binary, "--config", config, "start", "--services", "frontend,history,matching,worker")
-	if err = errors.Join(err, reservation.Close()); err != nil {
+	err = errors.Join(err, reservation.Close())
+	if err != nil {
 		return nil, fmt.Errorf("start a Cadence server: %w", errors.Join(err, os.RemoveAll(dir)))
 	}
-	if err = s.setUp(env, binary, config); err == nil {
+	err = s.setUp(env, binary, config)
+	if err == nil {
 		err = s.start()
 	}
 	if err != nil {
@@ -134,7 +136,8 @@ func (s *Server) setUp(env []string, binary, config string) error {
 // start starts the process and waits until workflows can run.
 func (s *Server) start() error {
 	var err error
-	if s.pid, err = s.guard.start(); err != nil {
+	s.pid, err = s.guard.start()
+	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), readyWithin)

@@ -43,7 +43,8 @@ func newGuard(dir string, env []string, reservation *os.File, command ...string)
 	// A signal to the tests' process group must not end the guard before the server.
 	g.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	var err error
-	if g.orders, err = g.cmd.StdinPipe(); err != nil {
+	g.orders, err = g.cmd.StdinPipe()
+	if err != nil {
 		return nil, err
 	}
 	out, err := g.cmd.StdoutPipe()
@@ -105,10 +106,12 @@ func reserve(count int) (first int, reservation *os.File, err error) {
 	for range 100 {
 		block := lowestPort + rand.IntN((highestPort-lowestPort)/(count+1))*(count+1)
 		var l net.Listener
-		if l, err = config.Listen(context.Background(), "tcp", address(block)); err != nil {
+		l, err = config.Listen(context.Background(), "tcp", address(block))
+		if err != nil {
 			continue // another server's
 		}
-		if err = free(config, block+1, count); err == nil {
+		err = free(config, block+1, count)
+		if err == nil {
 			reservation, err = file(l)
 			return block + 1, reservation, err
 		}

@@ -63,7 +63,7 @@ func (a *API) changeEndpoints() []rest.Endpoint {
 }
 
 // readChangesQuery decodes the query of a request for changes. Errors:
-// CodeValidationFailed.
+// CodeDocumentInvalid.
 func readChangesQuery(r *http.Request, p path) (q changesQuery, err error) {
 	q = changesQuery{path: p, limit: api.DefaultPageLimit}
 	query := r.URL.Query()

@@ -128,7 +128,7 @@ func answerDocument(w http.ResponseWriter, r *http.Request, d *api.Document) err
 }
 
 // revisionHeader returns the value of If-Revision-Match, nil without the header.
-// Errors: CodeValidationFailed.
+// Errors: CodeDocumentInvalid.
 func revisionHeader(r *http.Request) (*int64, error) {
 	values := r.Header.Values(headerIfRevision)
 	if len(values) == 0 {
@@ -148,7 +148,7 @@ type precondition struct {
 }
 
 // readPrecondition returns the precondition of a request, which may have one of
-// If-Match, If-None-Match and ifRevision. Errors: CodeValidationFailed.
+// If-Match, If-None-Match and ifRevision. Errors: CodeDocumentInvalid.
 func readPrecondition(r *http.Request, ifRevision *int64) (precondition, error) {
 	match, none := r.Header.Values("If-Match"), r.Header.Values("If-None-Match")
 	given := len(match) + len(none)

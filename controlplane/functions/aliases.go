@@ -160,7 +160,7 @@ func (a *API) listAliases(ctx context.Context, in *listAliasesInput) (*aliasPage
 
 // matchAlias returns the version that the alias must point at when it is written: nil
 // for any, 0 if the alias must not exist. Errors: CodePreconditionFailed,
-// CodeValidation.
+// CodeInvalid.
 func (a *API) matchAlias(ctx context.Context, p *AliasPath, c *Condition) (*int64, error) {
 	switch {
 	case c.IfMatch == "" && c.IfNoneMatch == "":

@@ -121,7 +121,7 @@ func (a *API) createFunction(ctx context.Context, in *createFunctionInput) (*fun
 
 var handlerRE = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$]{0,63}$`)
 
-// validate checks the fields of a new function. Errors: CodeValidation,
+// validate checks the fields of a new function. Errors: CodeInvalid,
 // CodeValidationName.
 func (b *createFunctionBody) validate() error {
 	if err := api.ValidateName("name", b.Name); err != nil {

@@ -64,7 +64,7 @@ func (a *API) getLogs(w http.ResponseWriter, r *http.Request) error {
 }
 
 // readLogQuery decodes the path and the query of a request for logs. Errors:
-// CodeValidation, CodeValidationName, CodeValidationCursor.
+// CodeInvalid, CodeValidationName, CodeValidationCursor.
 func readLogQuery(r *http.Request) (logQuery, error) {
 	q := logQuery{tenant: rest.PathParam(r, "tenant"), id: rest.PathParam(r, "activation_id"), limit: api.DefaultPageLimit}
 	if err := api.ValidateTenant(q.tenant); err != nil {

@@ -39,7 +39,7 @@ type PublishRequest struct {
 
 // Publish checks a draft and publishes it as the next version. created is false if the
 // draft equals the latest version, which is then returned. Everything is checked before
-// anything is written. Errors: CodeValidation… (name, config, manifest, bundle,
+// anything is written. Errors: CodeInvalid… (name, config, manifest, bundle,
 // source), CodeFunctionNotFound, CodeDraftNotFound, CodeDraftExpired,
 // CodeDraftConsumed.
 func (p *Publisher) Publish(ctx context.Context, r PublishRequest) (version api.Version, created bool, err error) {

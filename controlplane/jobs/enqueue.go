@@ -103,7 +103,7 @@ func (a *API) enqueueJobs(w http.ResponseWriter, r *http.Request) ([]api.Enqueue
 }
 
 // list returns the jobs of the request; body is the text that b was decoded from.
-// Errors: CodeValidation if it has both one job and a list.
+// Errors: CodeInvalid if it has both one job and a list.
 func (b *enqueueBody) list(body []byte) ([]api.NewJob, error) {
 	if b.Jobs == nil {
 		if namesJobs(body) {

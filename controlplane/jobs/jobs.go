@@ -172,7 +172,7 @@ func (a *API) deleteJob(ctx context.Context, in *jobInput) (*struct{}, error) {
 }
 
 // listJobs answers with a page of a queue's jobs of one state. tag_value without tag
-// is a CodeValidation.
+// is a CodeInvalid.
 func (a *API) listJobs(ctx context.Context, in *listJobsInput) (*rest.PageOutput[api.Job], error) {
 	if in.TagValue != "" && in.Tag == "" {
 		return nil, rest.FieldError("tag_value", "must stand beside tag")

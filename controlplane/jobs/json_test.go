@@ -37,7 +37,7 @@ func TestFetchedJobsAreWrittenAsEncodingJSONDoes(t *testing.T) {
 			t.Fatalf("EncodeJSON: %v", err)
 		}
 		if !bytes.Equal(got, append(want, '\n')) {
-			t.Errorf("%s\n%s", got, want)
+			t.Errorf("EncodeJSON: got %s, want %s; want bytes.Equal(got, append(want, '\\n'))", got, want)
 		}
 	}
 }
@@ -70,7 +70,7 @@ func BenchmarkJobJSON(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if err := do(); err != nil {
-					b.Fatalf("%s: %v", name, err)
+					b.Fatalf("do: got name %s, error %v; want no error", name, err)
 				}
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/size, "ns/job")

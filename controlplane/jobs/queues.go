@@ -193,7 +193,7 @@ func (a *API) configureQueue(ctx context.Context, in *configureQueueInput) (*que
 }
 
 // matchQueue returns the configuration that the queue must have when it is changed, nil
-// for any. Errors: CodePreconditionFailed, CodeValidation.
+// for any. Errors: CodePreconditionFailed, CodeInvalid.
 func (a *API) matchQueue(ctx context.Context, p *QueuePath, c QueueCondition) (*api.QueueConfig, error) {
 	switch {
 	case c.IfMatch == "" && c.IfNoneMatch == "":
@@ -272,7 +272,7 @@ func (a *API) changeExisting(ctx context.Context, p *QueuePath, change queue.Cha
 }
 
 // redriveQueue gives the dead jobs that match the body one more attempt, all of them
-// without a body. Errors: CodeValidation, CodeQueueNotFound.
+// without a body. Errors: CodeInvalid, CodeQueueNotFound.
 func (a *API) redriveQueue(ctx context.Context, in *redriveQueueInput) (*redrivenOutput, error) {
 	tenant, namespace, name := in.names()
 	f := queue.Redrive{Tenant: tenant, Namespace: namespace, Queue: name}

@@ -40,7 +40,7 @@ func boundRest(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 // ReadBody reads a request's body, which may have at most limit bytes. Errors: CodeBodyLimit
-// (after reading on and discarding), CodeRequestTimeout, CodeValidation for a
+// (after reading on and discarding), CodeRequestTimeout, CodeInvalid for a
 // body that was cut short.
 //
 // The deadline of boundBody is lifted when the body has arrived: the server detects a

@@ -42,7 +42,7 @@ func encodeLine(v any) ([]byte, error) {
 	return append(b, '\n'), err
 }
 
-// FieldError returns the CodeValidation error of one field: path names the field, why
+// FieldError returns the CodeInvalid error of one field: path names the field, why
 // says what it must be.
 func FieldError(path, why string) error {
 	return api.Errorf(api.CodeInvalid, "%s %s", path, why).WithFields(api.FieldError{Path: path, Message: why})

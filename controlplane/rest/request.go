@@ -253,7 +253,7 @@ func (s *Server) methodNotAllowed(routes chi.Routes) http.HandlerFunc {
 }
 
 // IdempotencyKey returns the Idempotency-Key of a request, "" without one. Errors:
-// CodeValidation if it exceeds MaxIdempotencyKey bytes.
+// CodeInvalid if it exceeds MaxIdempotencyKey bytes.
 func IdempotencyKey(r *http.Request) (string, error) {
 	key := r.Header.Get("Idempotency-Key")
 	if len(key) > MaxIdempotencyKey {

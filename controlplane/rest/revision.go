@@ -9,7 +9,7 @@ import (
 func RevisionTag(revision int64) string { return strconv.Quote(strconv.FormatInt(revision, 10)) }
 
 // CreateOnly checks the If-None-Match of a route that only creates records. Only * is
-// valid there, and it changes nothing. Errors: CodeValidation.
+// valid there, and it changes nothing. Errors: CodeInvalid.
 func CreateOnly(ifNoneMatch string) error {
 	if ifNoneMatch != "" && strings.TrimSpace(ifNoneMatch) != "*" {
 		return FieldError("If-None-Match", "must be *")

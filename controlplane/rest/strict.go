@@ -30,7 +30,7 @@ func NewDecoder[T any]() Decoder[T] {
 	return Decoder[T]{registry: registry, schema: content(registry, JSON(body))[ContentTypeJSON].Schema}
 }
 
-// Decode decodes body. Errors: CodeValidationJSON if it is not JSON, CodeValidation
+// Decode decodes body. Errors: CodeValidationJSON if it is not JSON, CodeInvalid
 // with the paths of the fields that break the schema of T. The schema is consulted only
 // to explain a refusal: encoding/json alone decides.
 func (d Decoder[T]) Decode(body []byte) (T, error) {

@@ -98,7 +98,7 @@ func (a *API) createKey(ctx context.Context, in *createKeyInput) (*newKeyOutput,
 	return &newKeyOutput{CacheControl: "no-store", Body: api.NewKey{Key: k, Secret: text}}, nil
 }
 
-// validate checks the fields of a new key. Errors: CodeValidation.
+// validate checks the fields of a new key. Errors: CodeInvalid.
 func (b *createKeyBody) validate(nowMS int64) error {
 	if err := api.ValidateKeyName(b.Name); err != nil {
 		return err

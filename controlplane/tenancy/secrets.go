@@ -167,7 +167,7 @@ func secretValue(contentType string, body []byte) (string, error) {
 }
 
 // secretCondition returns the precondition of a write. Errors: CodePreconditionFailed,
-// CodeValidation.
+// CodeInvalid.
 func (a *API) secretCondition(ctx context.Context, p *SecretPath, c *SecretCondition) (secrets.Condition, error) {
 	switch {
 	case c.IfNoneMatch != "" && c.IfMatch != "":

@@ -73,7 +73,7 @@ func checkParent(t *testing.T, cmd *exec.Cmd, namespaces bool) {
 	}
 	for _, l := range layers {
 		if want := namespaces || !strings.HasSuffix(l.Name, "namespace"); l.Active != want && l.Name != "no files" {
-			t.Errorf("%s: %v (%s)", l.Name, l.Active, l.Detail)
+			t.Errorf(`got l.Name %s, l.Active %v, l.Detail %s; want l.Active == want || l.Name == "no files"`, l.Name, l.Active, l.Detail)
 		}
 	}
 	if result.Status != api.StatusSuccess || !lines.Scan() || lines.Text() != "ready" {

@@ -66,11 +66,13 @@ func (r *Repairer) Queues(ctx context.Context, tenant string, now int64, reads i
 		if fatal(ctx, err) {
 			return look, err
 		}
-		if errs = append(errs, err); look.Reads >= reads {
+		errs = append(errs, err)
+		if look.Reads >= reads {
 			break
 		}
 	}
-	if look.End = len(r.list.names) == 0 && r.list.cursor == 0; look.End {
+	look.End = len(r.list.names) == 0 && r.list.cursor == 0
+	if look.End {
 		r.list = queueList{}
 	}
 	return look, errors.Join(errs...)
@@ -147,7 +149,8 @@ func (r *Repairer) marks(ctx context.Context, tenant string, names []string, loo
 		for _, state := range jobstore.LiveStates {
 			keys = append(keys, r.jobs.Sets(m.queue, state)...)
 		}
-		if m.due = int64(due[i].Val()); m.due == 0 {
+		m.due = int64(due[i].Val())
+		if m.due == 0 {
 			for _, state := range jobstore.EndedStates {
 				keys = append(keys, r.jobs.Sets(m.queue, state)...)
 			}

@@ -58,7 +58,8 @@ func (r *Repairer) scanOn(ctx context.Context, look *Look, reads int) error {
 		}
 		slices.SortFunc(s.keys, jobstore.Key.Compare)
 		s.keys = slices.Compact(s.keys)
-		if s.cursor = cursor; cursor == 0 {
+		s.cursor = cursor
+		if cursor == 0 {
 			s.nodes = s.nodes[1:]
 		}
 	}

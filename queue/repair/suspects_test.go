@@ -17,7 +17,8 @@ func TestSuspects(t *testing.T) {
 	if s.Confirmed(1, "b", 1_150, 100) || s.Confirmed(1, "b", 1_249, 100) || !s.Confirmed(1, "b", 1_250, 100) {
 		t.Error("what looks otherwise has looked so all the time")
 	}
-	if s.Clear(1); s.Confirmed(1, "b", 1_260, 100) || !s.Confirmed(2, "a", 1_260, 100) {
+	s.Clear(1)
+	if s.Confirmed(1, "b", 1_260, 100) || !s.Confirmed(2, "a", 1_260, 100) {
 		t.Error("another one was forgotten")
 	}
 }

@@ -12,7 +12,7 @@ import (
 // existed already with the same content: the call can be repeated. The record is written first
 // and the job second; a crash in between, or a queue that begins to drain, leaves a pending task
 // that the sweeper announces. Errors: CodeTaskExists (with other content), CodeQueueDraining,
-// CodeQueueReserved, CodeBodyLimit, CodeValidation….
+// CodeQueueReserved, CodeBodyLimit, CodeInvalid….
 func (t *Tasks) Create(ctx context.Context, tenant, taskType, id string, made api.NewTask) (task *api.Task, created bool, err error) {
 	if err := validate(tenant, taskType, id); err != nil {
 		return nil, false, err

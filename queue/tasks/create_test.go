@@ -129,7 +129,7 @@ func TestDrainingQueues(t *testing.T) {
 			t.Errorf("Sweep = %+v, want one announced", swept)
 		}
 		if got := f.announced(t); len(got) != 1 || got[0].Reason != api.TaskRepublished {
-			t.Errorf("%+v", got)
+			t.Errorf("announced: got %+v; want len(got) == 1 && got[0].Reason == api.TaskRepublished", got)
 		}
 	})
 }

@@ -154,7 +154,7 @@ func TestARepairThatWasCutIsMadeGood(t *testing.T) {
 		t.Errorf("Sweep = %+v, want one announced", swept)
 	}
 	if got := f.announced(t); len(got) != 1 || got[0].Reason != api.TaskRepublished {
-		t.Errorf("%+v", got)
+		t.Errorf("announced: got %+v; want len(got) == 1 && got[0].Reason == api.TaskRepublished", got)
 	}
 }
 
@@ -355,7 +355,7 @@ func TestLists(t *testing.T) {
 		// Another tenant has none of these tasks.
 		f.tenant = storagetest.Tenant(t)
 		if got := names(tasks.List{Limit: 5}); len(got) != 0 {
-			t.Errorf("%v", got)
+			t.Errorf("names: got %v; want len(got) == 0", got)
 		}
 	})
 }

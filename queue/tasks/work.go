@@ -9,7 +9,7 @@ import (
 
 // Claim assigns a pending task to a worker, in one write: a claimed task always has a worker and
 // a timeout. For the worker that holds the task already it returns the task unchanged. Errors:
-// CodeTaskState, CodeTaskNotFound, CodeValidation….
+// CodeTaskState, CodeTaskNotFound, CodeInvalid….
 func (t *Tasks) Claim(ctx context.Context, tenant, taskType, id string, c api.TaskClaim) (*api.Task, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func (t *Tasks) Claim(ctx context.Context, tenant, taskType, id string, c api.Ta
 }
 
 // Step reports the step that the worker of a task has reached, and extends the task's timeout.
-// Steps must not decrease. Errors: CodeTaskState, CodeTaskNotFound, CodeValidation….
+// Steps must not decrease. Errors: CodeTaskState, CodeTaskNotFound, CodeInvalid….
 func (t *Tasks) Step(ctx context.Context, tenant, taskType, id string, s api.TaskStep) (*api.Task, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func (t *Tasks) Step(ctx context.Context, tenant, taskType, id string, s api.Tas
 }
 
 // Complete ends a task that its worker has completed. A repeat with the same result succeeds.
-// Errors: CodeTaskState, CodeTaskNotFound, CodeValidation….
+// Errors: CodeTaskState, CodeTaskNotFound, CodeInvalid….
 func (t *Tasks) Complete(ctx context.Context, tenant, taskType, id string, c api.TaskCompletion) (*api.Task, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (t *Tasks) Complete(ctx context.Context, tenant, taskType, id string, c api
 }
 
 // Fail ends a task that its worker gave up. A repeat with the same error succeeds.
-// Errors: CodeTaskState, CodeTaskNotFound, CodeValidation….
+// Errors: CodeTaskState, CodeTaskNotFound, CodeInvalid….
 func (t *Tasks) Fail(ctx context.Context, tenant, taskType, id string, f api.TaskFailure) (*api.Task, error) {
 	if err := f.Validate(); err != nil {
 		return nil, err

@@ -73,7 +73,7 @@ func TestBootstrapsRace(t *testing.T) {
 					made++
 				case api.CodeStoreConflict, api.CodePreconditionFailed:
 				default:
-					t.Fatal(err)
+					t.Fatalf("got error %v", err)
 				}
 			}
 		}

@@ -264,7 +264,7 @@ func TestKeyWritesMayBeCut(t *testing.T) {
 		}
 		close(stop)
 		if err := <-pruned; err != nil {
-			t.Error(err)
+			t.Errorf("unexpected error: %v", err)
 		}
 	})
 }
@@ -305,7 +305,7 @@ func TestKeyLimit(t *testing.T) {
 				made++
 			case api.CodeKeyLimit:
 			default:
-				t.Error(err)
+				t.Errorf("got error %v", err)
 			}
 		}
 		if made < free {

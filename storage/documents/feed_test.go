@@ -176,7 +176,7 @@ func TestNoChangeIsMissing(t *testing.T) {
 		return nil
 	}) {
 		if err != nil {
-			t.Error(err)
+			t.Errorf("unexpected error: %v", err)
 		}
 	}
 	close(stop)

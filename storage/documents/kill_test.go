@@ -45,7 +45,7 @@ func TestDocumentsOutliveAKilledStore(t *testing.T) {
 			}
 		}) {
 			if err != nil {
-				t.Error(err)
+				t.Errorf("unexpected error: %v", err)
 			}
 		}
 		<-killed

@@ -108,7 +108,7 @@ func TestNoUpdateOfADocumentIsLost(t *testing.T) {
 		return nil
 	}) {
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("unexpected error: %v", err)
 		}
 	}
 	if got, err := clients[0].number("counter"); err != nil || got.value != writers*times || got.revision != writers*times {
@@ -180,7 +180,7 @@ func TestTransfersKeepTheSum(t *testing.T) {
 		return nil
 	}) {
 		if err != nil {
-			t.Error(err)
+			t.Errorf("unexpected error: %v", err)
 		}
 	}
 	close(stop)

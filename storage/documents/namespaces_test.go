@@ -40,7 +40,7 @@ func TestAnInstallHas32Namespaces(t *testing.T) {
 			if api.ErrorCode(err) == api.CodeDocumentInvalid {
 				refused++
 			} else if err != nil {
-				t.Error(err)
+				t.Errorf("unexpected error: %v", err)
 			}
 		}
 		namespaces, err := d.Namespaces(t.Context(), d.path.Tenant, d.path.Install)
@@ -245,7 +245,7 @@ func TestTheCursorKeyIsOne(t *testing.T) {
 			return err
 		}) {
 			if err != nil {
-				t.Error(err)
+				t.Errorf("unexpected error: %v", err)
 			}
 		}
 		for _, key := range keys {

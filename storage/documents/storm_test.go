@@ -133,7 +133,7 @@ func TestCountsAreExact(t *testing.T) {
 			return nil
 		}) {
 			if err != nil {
-				t.Error(err)
+				t.Errorf("unexpected error: %v", err)
 			}
 		}
 		close(stop)
@@ -181,7 +181,7 @@ func TestCountsOutliveCrashes(t *testing.T) {
 			return nil
 		}) {
 			if err != nil {
-				t.Error(err)
+				t.Errorf("unexpected error: %v", err)
 			}
 		}
 		if failed.Load() < 50 {

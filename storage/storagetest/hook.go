@@ -70,7 +70,8 @@ func (k kvrocks) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 			return err
 		}
 		for _, cmd := range cmds {
-			if answer(cmd); cmd.Err() != nil {
+			answer(cmd)
+			if cmd.Err() != nil {
 				return cmd.Err()
 			}
 		}

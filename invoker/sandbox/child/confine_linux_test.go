@@ -29,7 +29,7 @@ func TestConfineLayersAlone(t *testing.T) {
 		cmd.Env = append(os.Environ(), confineProbe+"="+layer)
 		out, err := cmd.CombinedOutput()
 		if err != nil || !strings.Contains(string(out), "probe: holds") {
-			t.Errorf("%s: %v\n%s", layer, err, out)
+			t.Errorf(`CombinedOutput: got layer %s, error %v, out %s; want no error && strings.Contains(string(out), "probe: holds")`, layer, err, out)
 		}
 	}
 }

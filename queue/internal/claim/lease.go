@@ -68,10 +68,12 @@ func (c *Claimer) lease(ctx context.Context, r Request, q jobstore.Queue, s *que
 	taken := len(offers) - len(others)
 	others = append(others, found[len(offers):]...)
 	// A job that had expired may have created another one, whose turn is nearer.
-	if want -= len(jobs); want == 0 || len(others) == 0 || len(jobs) < taken {
+	want -= len(jobs)
+	if want == 0 || len(others) == 0 || len(jobs) < taken {
 		return jobs, -1, nil
 	}
-	if offers, err = c.readOffers(ctx, a, others); err != nil {
+	offers, err = c.readOffers(ctx, a, others)
+	if err != nil {
 		return jobs, 0, err
 	}
 	more, after, err := c.claimOffers(ctx, a, offers, want)
@@ -91,7 +93,8 @@ type attempt struct {
 // room is how many of want jobs the queue's limits allow now. after is as of claim.
 func (c *Claimer) room(ctx context.Context, q jobstore.Queue, s *queueState, want int) (room int, after time.Duration, err error) {
 	a := &attempt{q: q, state: s, now: c.store.NowMS()}
-	if _, after, err = c.claimOffers(ctx, a, nil, want); err != nil || after >= 0 {
+	_, after, err = c.claimOffers(ctx, a, nil, want)
+	if err != nil || after >= 0 {
 		c.hooks.Claimed(q, a.status, nil, a.now)
 	}
 	return a.room, after, err
@@ -119,7 +122,8 @@ func (c *Claimer) firstOffers(ctx context.Context, a *attempt, found []candidate
 		if !strings.HasPrefix(text, home) {
 			continue
 		}
-		if o.spec, err = jobstore.DecodeSpec(text); err != nil {
+		o.spec, err = jobstore.DecodeSpec(text)
+		if err != nil {
 			continue // the second try tells
 		}
 		if r := jobstore.NewRun(o.spec, o.spec.CreatedAtMS); r.State == api.JobPending {

@@ -77,7 +77,7 @@ func findsWhatIsLeft(t *testing.T, cfg storage.Config, all bool) {
 	}
 	// The last job is claimed, and one of the pair; the other one is left.
 	if err := s.Client().ZRem(ctx, jobs.Keys(q).Set(string(api.JobPending)), ids[0], ids[2]).Err(); err != nil {
-		t.Fatal(err)
+		t.Fatalf("ZRem: %v", err)
 	}
 	s.Client().AddHook(&duringReading{step: func() {
 		releasePair(1)

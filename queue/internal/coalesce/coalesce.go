@@ -123,7 +123,8 @@ func (c *Coalescer[K, T]) take(key K, lane *flight[T]) (group []*waiting[T], ite
 		lane.queued -= len(w.items)
 	}
 	if len(group) == 0 {
-		if lane.flushes--; lane.flushes == 0 {
+		lane.flushes--
+		if lane.flushes == 0 {
 			delete(c.flights, key)
 		}
 	}

@@ -94,7 +94,8 @@ func (s *Store) CountBatch(ctx context.Context, tenant, id, seal string, succeed
 	}
 	var counts [3]int64
 	for i := range counts {
-		if counts[i], err = strconv.ParseInt(words[i+1], 10, 64); err != nil {
+		counts[i], err = strconv.ParseInt(words[i+1], 10, 64)
+		if err != nil {
 			return false, fmt.Errorf("queue: a batch answered %q: %w", words, err)
 		}
 	}

@@ -102,7 +102,8 @@ func (s *Store) Complete(ctx context.Context, q Queue, items []*Completion) (com
 		return 0, nil, err
 	}
 	for i, outcome := range Words(reply) {
-		switch items[i].Outcome = outcome; outcome {
+		items[i].Outcome = outcome
+		switch outcome {
 		case MovedAfter, RepeatedAfter:
 			follow = append(follow, items[i].Id)
 		}

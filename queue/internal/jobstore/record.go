@@ -65,7 +65,8 @@ func (s *Store) Load(ctx context.Context, tenant string, ids []string, fields ..
 		if err != nil {
 			return nil, err
 		}
-		if out[i] = r; r != nil && replies[i] != nil {
+		out[i] = r
+		if r != nil && replies[i] != nil {
 			for k, text := range Words(replies[i].Val()) {
 				if text != "" {
 					r.Details[fields[k]] = text
@@ -82,7 +83,8 @@ func newRecord(id, text, spec string) (r *Record, err error) {
 	if r.Stored == "" {
 		return nil, nil //nolint:nilnil // documented: no job
 	}
-	if r.Run, err = ParseRun(r.Stored); err != nil {
+	r.Run, err = ParseRun(r.Stored)
+	if err != nil {
 		return nil, err
 	}
 	r.Spec, err = DecodeSpec(spec)

@@ -27,20 +27,20 @@ func TestSpecsAreReadAsTheyWereWritten(t *testing.T) {
 		}
 		text, err := EncodeSpec(spec)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("EncodeSpec: %v", err)
 		}
 		header, _, _ := strings.Cut(text, "\n")
 		var long api.JobSpec
 		if err := json.Unmarshal([]byte(header), &long); err != nil {
-			t.Fatalf("%s: %v", header, err)
+			t.Fatalf("json.Unmarshal: got header %s, error %v; want no error", header, err)
 		}
 		long.Payload = spec.Payload
 		got, err := DecodeSpec(text)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("DecodeSpec: %v", err)
 		}
 		if diff := cmp.Diff(&long, got); diff != "" {
-			t.Errorf("%s\n%s", header, diff)
+			t.Errorf(`got header %s, diff %s; want diff == ""`, header, diff)
 		}
 		without := *spec
 		without.Payload = nil

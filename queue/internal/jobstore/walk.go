@@ -46,7 +46,8 @@ func (s *Store) Page(ctx context.Context, q Queue, state api.JobState, from *Pos
 	}
 	for _, set := range sets {
 		more, whole, err := s.pageOf(ctx, set, state.Terminal(), from, limit-len(out))
-		if out = append(out, more...); err != nil || !whole {
+		out = append(out, more...)
+		if err != nil || !whole {
 			return out, false, err
 		}
 		from = nil

@@ -45,7 +45,7 @@ func New(store *storage.Store) (*Registry, error) {
 	return &Registry{store: store, rdb: store.Client(), seen: seen}, nil
 }
 
-// Note enters a worker that fetches, w, whose times Note sets. CodeValidation.
+// Note enters a worker that fetches, w, whose times Note sets. CodeInvalid.
 func (r *Registry) Note(ctx context.Context, tenant string, w api.Worker) error {
 	if len(w.Hostname) > maxHostname || len(w.Version) > maxHostname {
 		return jobstore.FieldError("hostname", "and version must be at most 255 bytes")

@@ -22,7 +22,8 @@ type contended struct {
 }
 
 func (c *contended) Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
-	if c.updates++; c.updates <= c.times {
+	c.updates++
+	if c.updates <= c.times {
 		d := document{fields: statestore.Fields{"theirs": []byte{byte(c.updates)}}}
 		if _, err := c.Put(ctx, key, d.encode()); err != nil {
 			return 0, err
@@ -59,7 +60,8 @@ func TestChangesAreTriedAgain(t *testing.T) {
 }
 
 func (c *contended) Purge(ctx context.Context, key string, opts ...natsjs.KVDeleteOpt) error {
-	if c.updates++; c.updates <= c.times {
+	c.updates++
+	if c.updates <= c.times {
 		d := document{fields: statestore.Fields{"theirs": {}}}
 		if _, err := c.Put(ctx, key, d.encode()); err != nil {
 			return err
@@ -96,7 +98,7 @@ func TestRemovalsSpareWhatOthersWrote(t *testing.T) {
 		kv := &contended{KeyValue: s.kv, times: 1}
 		on := &Store{js: s.js, kv: kv, timeout: s.timeout, clock: func() time.Time { return time.Now().Add(2 * tt.later) }}
 		if err := tt.call(on, "a"); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("call: got name %s, error %v; want no error", name, err)
 		}
 		r, err := s.Get(t.Context(), "a")
 		if err != nil || r == nil || len(r.Fields) != 1 || r.Fields["theirs"] == nil || kv.updates == 0 {
@@ -165,7 +167,7 @@ func TestDecodeRefuses(t *testing.T) {
 	d := document{fields: statestore.Fields{"n": []byte("1"), "": {}}, expiresAtMS: 1 << 40}
 	whole := d.encode()
 	if got, err := decode(whole); err != nil || !got.holds(d.fields) || len(got.fields) != 2 || got.expiresAtMS != d.expiresAtMS {
-		t.Fatalf("%+v %v", got, err)
+		t.Fatalf("decode: got %+v, error %v; want no error && got.holds(d.fields) && len(got.fields) == 2 && got.expiresAtMS == d.expiresAtMS", got, err)
 	}
 	for cut := range whole {
 		if got, err := decode(whole[:cut]); err == nil {
@@ -174,7 +176,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 	for _, in := range [][]byte{append(whole, 0), append([]byte{2}, whole[1:]...), {1, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1}} {
 		if got, err := decode(in); err == nil {
-			t.Errorf("%v: %+v", in, got)
+			t.Errorf("decode: got in %v, %+v; want an error", in, got)
 		}
 	}
 }

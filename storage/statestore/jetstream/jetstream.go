@@ -68,7 +68,8 @@ func New(ctx context.Context, js natsjs.JetStream, cfg Config) (*Store, error) {
 	}
 	var status natsjs.KeyValueStatus
 	err := s.request(ctx, "open the bucket", func(ctx context.Context) (err error) {
-		if s.kv, err = openBucket(ctx, js, cfg); err == nil {
+		s.kv, err = openBucket(ctx, js, cfg)
+		if err == nil {
 			status, err = s.kv.Status(ctx)
 		}
 		return err

@@ -123,7 +123,7 @@ func scan(t *testing.T, s statestore.Store, prefix string) (keys []string) {
 	t.Helper()
 	for e, err := range s.Scan(t.Context(), prefix, nil) {
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("unexpected error: %v", err)
 		}
 		keys = append(keys, e.Key)
 	}
@@ -173,7 +173,7 @@ func TestWhatExpiredIsRemoved(t *testing.T) {
 			t.Fatalf("%s: %d records before", name, records)
 		}
 		if err := meet("a:b"); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("meet: got name %s, error %v; want no error", name, err)
 		}
 		if records, _ := messages(t, js, "states"); records != 0 {
 			t.Errorf("%s: it is still there", name)
@@ -224,7 +224,7 @@ func TestBucketsThatDoNotFitAreRefused(t *testing.T) {
 	}
 	for _, bucket := range []string{"expires", "marks", "", "no bucket", "a.b"} {
 		if _, err := jetstream.New(t.Context(), js, jetstream.Config{Bucket: bucket}); api.ErrorCode(err) != api.CodeInvalid {
-			t.Errorf("%s: %v", bucket, err)
+			t.Errorf("New: got bucket %s, error %v; want api.ErrorCode(err) == api.CodeInvalid", bucket, err)
 		}
 	}
 	_, err := js.CreateKeyValue(t.Context(), natsjs.KeyValueConfig{Bucket: "own", LimitMarkerTTL: time.Hour, MaxValueSize: 1000})
@@ -297,7 +297,7 @@ func TestRecordsOutliveTheServer(t *testing.T) {
 	deadline := time.Now().Add(20 * time.Second)
 	for err := s.Ping(t.Context()); err != nil; err = s.Ping(t.Context()) {
 		if api.ErrorCode(err) != api.CodeStoreUnavailable || time.Now().After(deadline) {
-			t.Fatal(err)
+			t.Fatalf("After: got error %v; want api.ErrorCode(err) == api.CodeStoreUnavailable && !(time.Now().After(deadline))", err)
 		}
 		time.Sleep(2 * time.Millisecond)
 	}
@@ -328,8 +328,9 @@ func TestClosedConnection(t *testing.T) {
 	answers := 0
 	for _, err := range s.Scan(t.Context(), "a:", nil) {
 		js.Conn().Close() // in the midst of a scan
-		if answers++; err != nil && api.ErrorCode(err) != api.CodeStoreUnavailable {
-			t.Error(err)
+		answers++
+		if err != nil && api.ErrorCode(err) != api.CodeStoreUnavailable {
+			t.Errorf("got error %v; want no error || api.ErrorCode(err) == api.CodeStoreUnavailable", err)
 		}
 	}
 	if answers == 0 {

@@ -139,7 +139,7 @@ func TestCutConnection(t *testing.T) {
 	deadline := time.Now().Add(20 * time.Second)
 	for err := s.Ping(t.Context()); err != nil; err = s.Ping(t.Context()) {
 		if api.ErrorCode(err) != api.CodeStoreUnavailable || time.Now().After(deadline) {
-			t.Fatal(err)
+			t.Fatalf("After: got error %v; want api.ErrorCode(err) == api.CodeStoreUnavailable && !(time.Now().After(deadline))", err)
 		}
 		time.Sleep(2 * time.Millisecond)
 	}

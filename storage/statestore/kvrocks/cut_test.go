@@ -124,7 +124,8 @@ func cutOnce(x *indexed, name string, op cutOperation, cut *kvrocks.Store) (uncu
 		}
 	}
 	err := op.call(x, cut, key)
-	if uncut = err == nil; !uncut {
+	uncut = err == nil
+	if !uncut {
 		if cause := errors.Unwrap(err); cause == nil || !strings.Contains(cause.Error(), "CUT") {
 			x.Fatalf("%s: %v", name, err)
 		}

@@ -164,7 +164,7 @@ func TestIndexServes(t *testing.T) {
 			}
 			found := x.scan(x.with, tt.prefix, tt.f)
 			if served := len(found) == 0; served != tt.serves {
-				t.Errorf("%s: %v", name, found)
+				t.Errorf("got name %s, found %v; want served == tt.serves", name, found)
 			}
 		}
 	})

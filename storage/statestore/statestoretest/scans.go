@@ -160,7 +160,8 @@ func (f *fixture) scanEndsEarly() {
 				if err != nil {
 					f.Fatal(err)
 				}
-				if seen++; seen == 3 {
+				seen++
+				if seen == 3 {
 					break
 				}
 			}
@@ -230,7 +231,8 @@ func (f *fixture) scanOfThousands() {
 	}
 	got := f.scan(f.root+":", nil)
 	slices.Sort(got)
-	if got = slices.Compact(got); len(got) != n {
+	got = slices.Compact(got)
+	if len(got) != n {
 		f.Errorf("%d of %d", len(got), n)
 	}
 	filter := by(statestore.Greater, "10")
@@ -259,7 +261,8 @@ func (f *fixture) expected(records []statestore.Entry, filter *statestore.Filter
 			continue
 		}
 		p := place{key: e.Key[len(f.root)+1:]}
-		if p.n, ok = statestore.Number(value); !ok {
+		p.n, ok = statestore.Number(value)
+		if !ok {
 			p.text = "text " + string(value)
 		}
 		places = append(places, p)
