@@ -13,108 +13,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/httpstatus"
 )
-
-// statuses is the only place where a code becomes an HTTP status. A code that is not
-// listed is a 500. A request that could not be parsed is a 400; one that was parsed and
-// refused is a 422.
-var statuses = map[api.Code]int{
-	api.CodeInternal:         http.StatusInternalServerError,
-	api.CodeStoreUnavailable: http.StatusServiceUnavailable,
-	api.CodeStoreConflict:    http.StatusConflict,
-	api.CodeShuttingDown:     http.StatusServiceUnavailable,
-
-	api.CodeAuthnRequired:    http.StatusUnauthorized,
-	api.CodeAuthnInvalid:     http.StatusUnauthorized,
-	api.CodeAuthzDenied:      http.StatusForbidden,
-	api.CodeHostRefused:      http.StatusForbidden,
-	api.CodeRouteNotFound:    http.StatusNotFound,
-	api.CodeMethodNotAllowed: http.StatusMethodNotAllowed,
-	api.CodeMediaType:        http.StatusUnsupportedMediaType,
-	api.CodeRequestTimeout:   http.StatusRequestTimeout,
-
-	api.CodeInvalid:            http.StatusUnprocessableEntity,
-	api.CodeValidationName:     http.StatusBadRequest,
-	api.CodeValidationJSON:     http.StatusBadRequest,
-	api.CodeValidationSource:   http.StatusUnprocessableEntity,
-	api.CodeValidationManifest: http.StatusUnprocessableEntity,
-	api.CodeValidationBundle:   http.StatusUnprocessableEntity,
-	api.CodeValidationCursor:   http.StatusBadRequest,
-
-	api.CodeFunctionNotFound:   http.StatusNotFound,
-	api.CodeFunctionExists:     http.StatusConflict,
-	api.CodeDraftNotFound:      http.StatusNotFound,
-	api.CodeDraftExpired:       http.StatusNotFound,
-	api.CodeDraftConsumed:      http.StatusConflict,
-	api.CodeVersionNotFound:    http.StatusNotFound,
-	api.CodeAliasNotFound:      http.StatusNotFound,
-	api.CodeActivationNotFound: http.StatusNotFound,
-	api.CodeTenantNotFound:     http.StatusNotFound,
-	api.CodeKeyNotFound:        http.StatusNotFound,
-	api.CodeKeyLimit:           http.StatusConflict,
-	api.CodePreconditionFailed: http.StatusPreconditionFailed,
-
-	api.CodeActivationTerminal:  http.StatusConflict,
-	api.CodeIdempotencyRunning:  http.StatusConflict,
-	api.CodeIdempotencyMismatch: http.StatusUnprocessableEntity,
-
-	api.CodeJobNotFound:   http.StatusNotFound,
-	api.CodeJobLeaseLost:  http.StatusConflict,
-	api.CodeJobState:      http.StatusConflict,
-	api.CodeJobResult:     http.StatusUnprocessableEntity,
-	api.CodeQueueNotFound: http.StatusNotFound,
-	api.CodeQueueDraining: http.StatusConflict,
-	api.CodeQueueBusy:     http.StatusConflict,
-	api.CodeQueueReserved: http.StatusConflict,
-	api.CodeBatchNotFound: http.StatusNotFound,
-	api.CodeBatchSealed:   http.StatusConflict,
-
-	api.CodeScheduleNotFound: http.StatusNotFound,
-	api.CodeScheduleExists:   http.StatusConflict,
-	api.CodeScheduleBusy:     http.StatusConflict,
-	api.CodeScheduleLimit:    http.StatusConflict,
-	api.CodeTaskNotFound:     http.StatusNotFound,
-	api.CodeTaskExists:       http.StatusConflict,
-	api.CodeTaskState:        http.StatusConflict,
-
-	api.CodeBindingNotFound: http.StatusNotFound,
-	api.CodeBindingExists:   http.StatusConflict,
-	api.CodeBindingLimit:    http.StatusConflict,
-
-	api.CodeSecretNotFound:   http.StatusNotFound,
-	api.CodeSecretLimit:      http.StatusConflict,
-	api.CodeSecretKeyMissing: http.StatusConflict,
-	api.CodeSecretUnreadable: http.StatusInternalServerError,
-
-	api.CodeRevisionMismatch:   http.StatusConflict,
-	api.CodeQuotaExceeded:      http.StatusTooManyRequests,
-	api.CodeDocumentInvalid:    http.StatusBadRequest,
-	api.CodeDocumentNotFound:   http.StatusNotFound,
-	api.CodeStorageDenied:      http.StatusForbidden,
-	api.CodeRateLimited:        http.StatusTooManyRequests,
-	api.CodeStorageInternal:    http.StatusInternalServerError,
-	api.CodeBulkPartialFailure: http.StatusConflict,
-
-	api.CodeBodyLimit:        http.StatusRequestEntityTooLarge,
-	api.CodeHeaderLimit:      http.StatusRequestHeaderFieldsTooLarge,
-	api.CodeQueryLimit:       http.StatusRequestURITooLong,
-	api.CodeConcurrencyLimit: http.StatusTooManyRequests,
-	api.CodeCapacityLimit:    http.StatusTooManyRequests,
-
-	api.CodeRuntimeException:      http.StatusBadGateway,
-	api.CodeRuntimeTimeout:        http.StatusGatewayTimeout,
-	api.CodeRuntimeMemoryLimit:    http.StatusBadGateway,
-	api.CodeRuntimeResultTooLarge: http.StatusBadGateway,
-	api.CodeRuntimeCancelled:      http.StatusBadGateway,
-}
-
-// StatusOf returns the HTTP status of a code.
-func StatusOf(code api.Code) int {
-	if status, ok := statuses[code]; ok {
-		return status
-	}
-	return http.StatusInternalServerError
-}
 
 // Problem is the body of every error: RFC 9457 with a stable code, the id under which
 // the server logged the request, and the invalid fields.
@@ -196,7 +96,7 @@ func newProblem(err error, requestID string) *Problem {
 		fields[i].Path, fields[i].Message = api.WithoutKeys(field.Path), api.WithoutKeys(field.Message)
 	}
 	p := &Problem{
-		Status:     StatusOf(coded.Code),
+		Status:     httpstatus.Of(coded.Code),
 		Detail:     message,
 		Code:       coded.Code,
 		RequestID:  requestID,

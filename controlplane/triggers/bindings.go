@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/httpstatus"
 	"github.com/codesous/sous/controlplane/access"
 	"github.com/codesous/sous/controlplane/rest"
 	"github.com/codesous/sous/storage"
@@ -229,7 +230,7 @@ func (a *API) mayBind(ctx context.Context, path storage.BindingPath, b *api.Work
 			Trigger: api.Trigger{Type: api.TriggerCadence}, Principal: c.Principal(), Access: c.Access(),
 		})
 		var refused *api.Error
-		if errors.As(err, &refused) && rest.StatusOf(refused.Code) == http.StatusNotFound {
+		if errors.As(err, &refused) && httpstatus.Of(refused.Code) == http.StatusNotFound {
 			return api.Wrap(refused.Code, err, refused.Message).
 				WithFields(api.FieldError{Path: "activity_map." + kind, Message: "must be a function that exists, with the alias or version"})
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/httpstatus"
 	"github.com/codesous/sous/controlplane/access"
 	"github.com/codesous/sous/controlplane/rest"
 	"github.com/codesous/sous/scheduler"
@@ -240,7 +241,7 @@ func (a *API) maySchedule(ctx context.Context, tenant, namespace string, schedul
 		Trigger: api.Trigger{Type: api.TriggerSchedule}, Principal: c.Principal(), Access: c.Access(),
 	})
 	var refused *api.Error
-	if errors.As(err, &refused) && rest.StatusOf(refused.Code) == http.StatusNotFound {
+	if errors.As(err, &refused) && httpstatus.Of(refused.Code) == http.StatusNotFound {
 		return api.Wrap(refused.Code, err, refused.Message).WithFields(api.FieldError{Path: "ref", Message: "must be a function that exists, with the alias or version"})
 	}
 	return err

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/httpstatus"
 	"github.com/codesous/sous/controlplane/access"
 	"github.com/codesous/sous/controlplane/rest"
 	"github.com/codesous/sous/storage"
@@ -149,7 +150,7 @@ func (a *API) admit(r *http.Request, inv *api.Invocation) error {
 		a.auth.CountPublic()
 		return nil
 	}
-	if code := api.ErrorCode(err); code != api.CodeAuthnRequired && rest.StatusOf(code) != http.StatusNotFound {
+	if code := api.ErrorCode(err); code != api.CodeAuthnRequired && httpstatus.Of(code) != http.StatusNotFound {
 		return err
 	}
 	c, err := a.auth.Authenticate(ctx, r.Header)
