@@ -148,6 +148,12 @@ func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
+// InvalidField returns the CodeInvalid error of one field: path names the field, rule
+// states what the field must be.
+func InvalidField(path, rule string) *Error {
+	return Errorf(CodeInvalid, "%s %s", path, rule).WithFields(FieldError{Path: path, Message: rule})
+}
+
 // Wrap returns an error with the code that keeps its cause for the log. Callers see
 // only message.
 func Wrap(code Code, cause error, message string) *Error {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/bundle"
+	"github.com/codesous/sous/api/sleep"
 	"github.com/codesous/sous/invoker/hostcall"
 	"github.com/codesous/sous/invoker/sandbox"
 	"github.com/codesous/sous/invoker/sandbox/wire"
@@ -99,7 +100,7 @@ func (i *Invoker) acquireSandbox(ctx context.Context, inv *api.Invocation, progr
 		if !inv.WaitForSlot || api.ErrorCode(err) != api.CodeCapacityLimit {
 			return box, err
 		}
-		if err := pause(ctx, retryInterval); err != nil {
+		if err := sleep.For(ctx, retryInterval); err != nil {
 			return nil, err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/sleep"
 )
 
 // Bounds of the wait for a slot of a version: how many callers wait, and how long.
@@ -80,7 +81,7 @@ func (l *limits) await(ctx context.Context, version string, limit int) (release 
 			return release, err
 		}
 		// Too many waited, or this caller waited for maxWait: it queues again at the end.
-		if err := pause(ctx, retryInterval); err != nil {
+		if err := sleep.For(ctx, retryInterval); err != nil {
 			return nil, err
 		}
 	}
@@ -88,18 +89,6 @@ func (l *limits) await(ctx context.Context, version string, limit int) (release 
 
 // retryInterval is the time after which a waiting invocation asks again.
 const retryInterval = 50 * time.Millisecond
-
-// pause waits for d. Errors: ctx's.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
-}
 
 // used returns how many slots of a version are taken.
 func (l *limits) used(version string) int {

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/sleep"
 	"github.com/codesous/sous/invoker/sandbox"
 	"github.com/codesous/sous/queue"
 )
@@ -114,7 +115,7 @@ func (w *worker) dispatch(ctx context.Context, running *sync.WaitGroup) {
 		case <-timer.C:
 		case <-w.wake:
 			if failing { // a notice does not repair the store
-				_ = pause(ctx, failedPoll) // ctx is looked at by the loop
+				_ = sleep.For(ctx, failedPoll) // ctx is looked at by the loop
 			}
 		}
 		timer.Stop()

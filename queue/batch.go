@@ -23,7 +23,7 @@ func (b *Broker) CreateBatch(ctx context.Context, tenant, namespace string, call
 			return nil, err
 		}
 		if callback.BatchID != "" || len(callback.DependsOn) > 0 {
-			return nil, jobstore.FieldError("callback", "must be in no batch and depend on no job")
+			return nil, api.InvalidField("callback", "must be in no batch and depend on no job")
 		}
 		raw, err := api.EncodeJSON(callback)
 		if err != nil {

@@ -32,7 +32,7 @@ func (c *Change) validate() error {
 		"rate_window_ms":  {c.RateWindowMS, api.MinRateWindowMS, api.MaxRateWindowMS},
 	} {
 		if bound.value != nil && (*bound.value < bound.least || *bound.value > bound.most) {
-			return jobstore.FieldError(path, "must be from "+strconv.FormatInt(bound.least, 10)+" to "+strconv.FormatInt(bound.most, 10))
+			return api.InvalidField(path, "must be from "+strconv.FormatInt(bound.least, 10)+" to "+strconv.FormatInt(bound.most, 10))
 		}
 	}
 	return nil

@@ -53,7 +53,7 @@ func (b *Broker) revive(r *jobstore.Record) *jobstore.Move {
 // CodeJobNotFound, CodeJobState.
 func (b *Broker) Hold(ctx context.Context, tenant, id, reason string) (*api.Job, error) {
 	if len(reason) > maxHoldReason {
-		return nil, jobstore.FieldError("reason", "is too long")
+		return nil, api.InvalidField("reason", "is too long")
 	}
 	return b.steer(ctx, tenant, id, func(r *jobstore.Record) (*jobstore.Move, error) {
 		switch r.Run.State {

@@ -72,7 +72,7 @@ func (b *Broker) checkOptions(queue string, o *api.JobOptions) error {
 		return api.Errorf(api.CodeQueueReserved, "queues fn.… are the platform's: their jobs, and only theirs, have a target")
 	}
 	if o.Target != nil && queue != api.FunctionQueuePrefix+o.Target.Function {
-		return jobstore.FieldError("target.function", "must be the function of the queue")
+		return api.InvalidField("target.function", "must be the function of the queue")
 	}
 	if len(o.ResultSchema) > 0 {
 		if err := b.checkSchema(o.ResultSchema); err != nil {

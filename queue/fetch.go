@@ -34,7 +34,7 @@ func (f *Fetch) validate() error {
 		return err
 	}
 	if len(f.Queues) == 0 || len(f.Queues) > api.MaxFetchQueues {
-		return jobstore.FieldError("queues", "must name 1 to "+strconv.Itoa(api.MaxFetchQueues))
+		return api.InvalidField("queues", "must name 1 to "+strconv.Itoa(api.MaxFetchQueues))
 	}
 	for _, q := range f.Queues {
 		if err := api.ValidateQueue(q); err != nil {
@@ -52,11 +52,11 @@ func (f *Fetch) validate() error {
 	}
 	switch lease := f.Lease.Milliseconds(); {
 	case f.Count < 0 || f.Count > api.MaxFetchJobs:
-		return jobstore.FieldError("count", "must be from 1 to "+strconv.Itoa(api.MaxFetchJobs))
+		return api.InvalidField("count", "must be from 1 to "+strconv.Itoa(api.MaxFetchJobs))
 	case lease < api.MinLeaseMS || lease > api.MaxLeaseMS:
-		return jobstore.FieldError("lease_ms", "must be from "+strconv.Itoa(api.MinLeaseMS)+" to "+strconv.Itoa(api.MaxLeaseMS))
+		return api.InvalidField("lease_ms", "must be from "+strconv.Itoa(api.MinLeaseMS)+" to "+strconv.Itoa(api.MaxLeaseMS))
 	case f.Wait < 0 || f.Wait.Milliseconds() > api.MaxFetchWaitMS:
-		return jobstore.FieldError("wait_ms", "must be from 0 to "+strconv.Itoa(api.MaxFetchWaitMS))
+		return api.InvalidField("wait_ms", "must be from 0 to "+strconv.Itoa(api.MaxFetchWaitMS))
 	}
 	return nil
 }

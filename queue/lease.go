@@ -54,11 +54,11 @@ func (b *Broker) Heartbeat(ctx context.Context, tenant string, beats []api.JobHe
 func checkBeat(h *api.JobHeartbeat) error {
 	switch {
 	case h.LeaseMS != 0 && (h.LeaseMS < api.MinLeaseMS || h.LeaseMS > api.MaxLeaseMS):
-		return jobstore.FieldError("lease_ms", "must be from "+strconv.Itoa(api.MinLeaseMS)+" to "+strconv.Itoa(api.MaxLeaseMS))
+		return api.InvalidField("lease_ms", "must be from "+strconv.Itoa(api.MinLeaseMS)+" to "+strconv.Itoa(api.MaxLeaseMS))
 	case len(h.Checkpoint) > api.MaxCheckpointBytes:
 		return api.Errorf(api.CodeBodyLimit, "the checkpoint exceeds %d bytes", api.MaxCheckpointBytes)
 	case h.Progress != nil && len(h.Progress.Message) > api.MaxProgressMessage:
-		return jobstore.FieldError("progress.message", "is too long")
+		return api.InvalidField("progress.message", "is too long")
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ const listBudget = 2000
 // queue that does not exist is empty.
 func (b *Broker) List(ctx context.Context, l List) (items []api.Job, next string, err error) {
 	if !slices.Contains(api.JobStates(), l.State) {
-		return nil, "", jobstore.FieldError("state", "must be a job's state")
+		return nil, "", api.InvalidField("state", "must be a job's state")
 	}
 	q := jobstore.Queue{Tenant: l.Tenant, Namespace: l.Namespace, Name: l.Queue}
 	limit := pageLimit(l.Limit)

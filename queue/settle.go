@@ -78,9 +78,9 @@ func (b *Broker) checkAck(a *api.JobAck, known *jobstore.Summary) error {
 	case len(a.Checkpoint) > api.MaxCheckpointBytes:
 		return api.Errorf(api.CodeBodyLimit, "the checkpoint exceeds %d bytes", api.MaxCheckpointBytes)
 	case a.Continue && a.Hold != "":
-		return jobstore.FieldError("hold", "cannot stand beside continue")
+		return api.InvalidField("hold", "cannot stand beside continue")
 	case len(a.Hold) > maxHoldReason:
-		return jobstore.FieldError("hold", "is too long")
+		return api.InvalidField("hold", "is too long")
 	case len(known.Schema) > 0 && !a.Continue && a.Hold == "":
 		return b.checkResult(known.Schema, a.Result)
 	}
@@ -195,7 +195,7 @@ func (b *Broker) keepCheckpoint(ctx context.Context, tenant string, r *jobstore.
 // checkCount bounds how many jobs one call settles.
 func checkCount(n int) error {
 	if n > api.MaxSettleJobs {
-		return jobstore.FieldError("jobs", "must be at most "+strconv.Itoa(api.MaxSettleJobs))
+		return api.InvalidField("jobs", "must be at most "+strconv.Itoa(api.MaxSettleJobs))
 	}
 	return nil
 }
@@ -246,11 +246,11 @@ func (b *Broker) Fail(ctx context.Context, tenant string, fails []api.JobFail) (
 func checkFail(f *api.JobFail) error {
 	for path, ms := range map[string]*int64{"retry_after_ms": f.RetryAfterMS, "snooze_ms": f.SnoozeMS} {
 		if ms != nil && (*ms < 0 || *ms > api.MaxDelayMS) {
-			return jobstore.FieldError(path, "must be from 0 to 30 days")
+			return api.InvalidField(path, "must be from 0 to 30 days")
 		}
 	}
 	if f.Fatal && (f.RetryAfterMS != nil || f.SnoozeMS != nil) || f.RetryAfterMS != nil && f.SnoozeMS != nil {
-		return jobstore.FieldError("fatal", "stands alone, as do retry_after_ms and snooze_ms")
+		return api.InvalidField("fatal", "stands alone, as do retry_after_ms and snooze_ms")
 	}
 	return nil
 }

@@ -22,19 +22,15 @@ type timing interface {
 func newTiming(tenant, namespace string, s *api.Schedule) (timing, error) {
 	switch {
 	case s.EverySeconds != 0 && s.Cron != "":
-		return nil, fieldError("cron", "cannot stand beside every_seconds")
+		return nil, api.InvalidField("cron", "cannot stand beside every_seconds")
 	case s.Cron != "":
 		return newCronTiming(s.Cron, s.Timezone)
 	case s.EverySeconds < api.MinEverySeconds || s.EverySeconds > api.MaxEverySeconds:
-		return nil, fieldError("every_seconds", fmt.Sprintf("must be from %d to %d, or cron must be given in its place", api.MinEverySeconds, api.MaxEverySeconds))
+		return nil, api.InvalidField("every_seconds", fmt.Sprintf("must be from %d to %d, or cron must be given in its place", api.MinEverySeconds, api.MaxEverySeconds))
 	case s.Timezone != "":
-		return nil, fieldError("timezone", "must stand beside cron")
+		return nil, api.InvalidField("timezone", "must stand beside cron")
 	}
 	return newInterval(s.EverySeconds*1000, tenant+"/"+namespace+"/"+s.Name), nil
-}
-
-func fieldError(path, rule string) error {
-	return api.Errorf(api.CodeInvalid, "%s %s", path, rule).WithFields(api.FieldError{Path: path, Message: rule})
 }
 
 // NextTicks returns the next ticks of s after afterMS, in milliseconds since 1970, at most n.
@@ -91,18 +87,18 @@ func newCronTiming(expression, zone string) (timing, error) {
 		return nil, err
 	}
 	if len(expression) > api.MaxCronLength {
-		return nil, fieldError("cron", fmt.Sprintf("exceeds %d bytes", api.MaxCronLength))
+		return nil, api.InvalidField("cron", fmt.Sprintf("exceeds %d bytes", api.MaxCronLength))
 	}
 	if err := checkCron(expression); err != nil {
 		return nil, err
 	}
 	spec, err := cron.ParseStandard(expression)
 	if err != nil {
-		return nil, fieldError("cron", "cannot be read: "+err.Error())
+		return nil, api.InvalidField("cron", "cannot be read: "+err.Error())
 	}
 	t := cronTiming{spec.(*cron.SpecSchedule), location} // @every, which is of another type, was refused
 	if t.next(0) == 0 {
-		return nil, fieldError("cron", "names a date that no calendar has")
+		return nil, api.InvalidField("cron", "names a date that no calendar has")
 	}
 	return t, nil
 }
@@ -116,7 +112,7 @@ func checkCron(expression string) error {
 	}
 	fields := strings.Fields(expression)
 	if len(fields) != cronFields {
-		return fieldError("cron", "must have five fields (minute, hour, day of the month, month, day of the week), or be @hourly, @daily, @weekly, @monthly or @yearly")
+		return api.InvalidField("cron", "must have five fields (minute, hour, day of the month, month, day of the week), or be @hourly, @daily, @weekly, @monthly or @yearly")
 	}
 	for i, field := range fields {
 		for element := range strings.SplitSeq(field, ",") {
@@ -124,7 +120,7 @@ func checkCron(expression string) error {
 			low, high, ranged := strings.Cut(span, "-")
 			star := low == "*" || low == "?"
 			if !star && !isCronWord(i, low) || ranged && (star || !isCronWord(i, high)) || stepped && !isNumber(step) {
-				return fieldError("cron", fmt.Sprintf("cannot be read: %q in its field %d", element, i+1))
+				return api.InvalidField("cron", fmt.Sprintf("cannot be read: %q in its field %d", element, i+1))
 			}
 		}
 	}
@@ -160,11 +156,11 @@ func loadZone(name string) (*time.Location, error) {
 		name = api.DefaultTimezone
 	}
 	if len(name) > api.MaxTimezoneLength || name == "Local" || name[0] < 'A' || name[0] > 'Z' {
-		return nil, fieldError("timezone", "must be the name of an IANA time zone, such as Europe/Berlin")
+		return nil, api.InvalidField("timezone", "must be the name of an IANA time zone, such as Europe/Berlin")
 	}
 	zone, err := time.LoadLocation(name) // refuses paths that lead elsewhere
 	if err != nil {
-		return nil, fieldError("timezone", fmt.Sprintf("%q is not known: it must be the name of an IANA time zone, such as Europe/Berlin", name))
+		return nil, api.InvalidField("timezone", fmt.Sprintf("%q is not known: it must be the name of an IANA time zone, such as Europe/Berlin", name))
 	}
 	return zone, nil
 }

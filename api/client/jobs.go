@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/sleep"
 )
 
 // Queue returns the handle of a queue of n. It sends no request.
@@ -242,7 +243,7 @@ func (t *Tenant) settleOnce(ctx context.Context, verb string, in any) ([]api.Job
 		if a != nil {
 			wait = max(wait, retryAfter(a.header))
 		}
-		if pause := sleep(ctx, min(wait, t.c.cfg.MaxRetryWait)); pause != nil {
+		if pause := sleep.For(ctx, min(wait, t.c.cfg.MaxRetryWait)); pause != nil {
 			return nil, errors.Join(err, pause)
 		}
 	}

@@ -9,9 +9,9 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"time"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/sleep"
 )
 
 // Limits of a response body.
@@ -70,7 +70,7 @@ func (c *Client) do(ctx context.Context, r *request) (*answer, error) {
 		if a.status != http.StatusServiceUnavailable || wait == 0 || !r.repeatable() || attempt >= c.cfg.MaxAttempts {
 			return nil, failure
 		}
-		if err := sleep(ctx, min(wait, c.cfg.MaxRetryWait)); err != nil {
+		if err := sleep.For(ctx, min(wait, c.cfg.MaxRetryWait)); err != nil {
 			return nil, errors.Join(failure, err)
 		}
 	}
@@ -157,15 +157,4 @@ func (c *Client) call(ctx context.Context, r *request, in, out any) (*answer, er
 			Err: api.Wrap(api.CodeInternal, err, "the server's answer cannot be read")}
 	}
 	return a, nil
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }

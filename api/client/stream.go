@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/codesous/sous/api/sleep"
 )
 
 // streamRetryWait is the wait before a broken stream is opened again, unless the server
@@ -39,7 +41,7 @@ func (s *stream) run(ctx context.Context) error {
 		if failures >= s.c.cfg.MaxAttempts {
 			return err
 		}
-		if err := sleep(ctx, min(wait, s.c.cfg.MaxRetryWait)); err != nil {
+		if err := sleep.For(ctx, min(wait, s.c.cfg.MaxRetryWait)); err != nil {
 			return err
 		}
 	}

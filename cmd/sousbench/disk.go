@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/codesous/sous/api/sleep"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/storage/storeserver"
@@ -65,7 +66,7 @@ func compact(ctx context.Context, server *process) error {
 		return err
 	}
 	for begin := time.Now(); time.Since(begin) < 5*time.Minute; {
-		if err := rest(ctx, 500*time.Millisecond); err != nil {
+		if err := sleep.For(ctx, 500*time.Millisecond); err != nil {
 			return err
 		}
 		info, err := client.InfoMap(ctx).Result()

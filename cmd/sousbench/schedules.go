@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/sleep"
 	"github.com/codesous/sous/scheduler"
 	"github.com/codesous/sous/storage"
 )
@@ -48,7 +49,7 @@ func schedules(ctx context.Context, o options) ([]row, error) {
 		return nil, err
 	}
 	defer ticker.stop()
-	if err := rest(ctx, 10*time.Second); err != nil { // what fell due while they were made is caught up
+	if err := sleep.For(ctx, 10*time.Second); err != nil { // what fell due while they were made is caught up
 		return nil, err
 	}
 	before, err := lookAtTicker(ctx, ticker, b.store)
@@ -56,7 +57,7 @@ func schedules(ctx context.Context, o options) ([]row, error) {
 		return nil, err
 	}
 	profiled := startProfile(ctx, o, "schedules")
-	if err := rest(ctx, scheduleWatch); err != nil {
+	if err := sleep.For(ctx, scheduleWatch); err != nil {
 		return nil, err
 	}
 	profiled()
@@ -77,15 +78,6 @@ func schedules(ctx context.Context, o options) ([]row, error) {
 }
 
 func scheduleTenant(n int) string { return fmt.Sprintf("t_bench%05d", n) }
-
-func rest(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
-}
 
 // tickerFigures is how the scheduler's process stands.
 type tickerFigures struct {

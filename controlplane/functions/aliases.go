@@ -168,9 +168,9 @@ func (a *API) matchAlias(ctx context.Context, p *AliasPath, c *Condition) (*int6
 	case c.IfMatch == "" && strings.TrimSpace(c.IfNoneMatch) == "*":
 		return new(int64), nil
 	case c.IfMatch == "":
-		return nil, rest.FieldError("If-None-Match", "must be *")
+		return nil, api.InvalidField("If-None-Match", "must be *")
 	case c.IfNoneMatch != "":
-		return nil, rest.FieldError("If-None-Match", "cannot stand beside If-Match")
+		return nil, api.InvalidField("If-None-Match", "cannot stand beside If-Match")
 	}
 	// The header may list several tags. The one that holds is read here, and guards the
 	// write.

@@ -42,7 +42,7 @@ func (f *draftFiles) UnmarshalJSON(raw []byte) error {
 	for _, name := range slices.Sorted(maps.Keys(encoded)) {
 		content, err := base64.StdEncoding.DecodeString(encoded[name])
 		if err != nil {
-			return rest.FieldError("files."+name, "is not base64")
+			return api.InvalidField("files."+name, "is not base64")
 		}
 		(*f)[name] = content
 	}

@@ -129,19 +129,19 @@ func (b *createFunctionBody) validate() error {
 	}
 	switch {
 	case b.Runtime != "" && b.Runtime != api.RuntimeJS:
-		return rest.FieldError("runtime", "must be "+api.RuntimeJS)
+		return api.InvalidField("runtime", "must be "+api.RuntimeJS)
 	case b.Entry != "" && bundle.PathRefusal(b.Entry) != "":
-		return rest.FieldError("entry", bundle.PathRefusal(b.Entry))
+		return api.InvalidField("entry", bundle.PathRefusal(b.Entry))
 	case b.Handler != "" && !handlerRE.MatchString(b.Handler):
-		return rest.FieldError("handler", "must be the name of an export")
+		return api.InvalidField("handler", "must be the name of an export")
 	case utf8.RuneCountInString(b.Description) > api.MaxDescriptionLength:
-		return rest.FieldError("description", "is too long")
+		return api.InvalidField("description", "is too long")
 	case len(b.Labels) > api.MaxLabels:
-		return rest.FieldError("labels", "are too many")
+		return api.InvalidField("labels", "are too many")
 	}
 	for name, value := range b.Labels {
 		if name == "" || utf8.RuneCountInString(name) > api.MaxLabelLength || utf8.RuneCountInString(value) > api.MaxLabelLength {
-			return rest.FieldError("labels", "must have names and values of at most 128 characters")
+			return api.InvalidField("labels", "must have names and values of at most 128 characters")
 		}
 	}
 	return nil

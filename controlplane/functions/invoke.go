@@ -115,7 +115,7 @@ func validateInvoke(request *api.InvokeRequest) error {
 	switch request.Mode {
 	case "", api.ModeSync, api.ModeAsync:
 	default:
-		return rest.FieldError("mode", "must be sync or async")
+		return api.InvalidField("mode", "must be sync or async")
 	}
 	if len(request.Event) == 0 {
 		request.Event = json.RawMessage("null")

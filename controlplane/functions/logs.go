@@ -78,13 +78,13 @@ func readLogQuery(r *http.Request) (logQuery, error) {
 	if limit := query.Get("limit"); limit != "" {
 		q.limit, err = strconv.Atoi(limit)
 		if err != nil || q.limit < 1 || q.limit > api.MaxPageLimit {
-			return q, rest.FieldError("limit", "must be from 1 to "+strconv.Itoa(api.MaxPageLimit))
+			return q, api.InvalidField("limit", "must be from 1 to "+strconv.Itoa(api.MaxPageLimit))
 		}
 	}
 	if follow := query.Get("follow"); follow != "" {
 		q.follow, err = strconv.ParseBool(follow)
 		if err != nil {
-			return q, rest.FieldError("follow", "must be true or false")
+			return q, api.InvalidField("follow", "must be true or false")
 		}
 	}
 	cursor := query.Get("cursor")

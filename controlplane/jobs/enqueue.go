@@ -107,12 +107,12 @@ func (a *API) enqueueJobs(w http.ResponseWriter, r *http.Request) ([]api.Enqueue
 func (b *enqueueBody) list(body []byte) ([]api.NewJob, error) {
 	if b.Jobs == nil {
 		if namesJobs(body) {
-			return nil, rest.FieldError("jobs", "must be a list")
+			return nil, api.InvalidField("jobs", "must be a list")
 		}
 		return []api.NewJob{b.NewJob}, nil
 	}
 	if !reflect.ValueOf(b.NewJob).IsZero() {
-		return nil, rest.FieldError("jobs", "stands alone: the options of each job stand in it")
+		return nil, api.InvalidField("jobs", "stands alone: the options of each job stand in it")
 	}
 	return b.Jobs, nil
 }

@@ -175,7 +175,7 @@ func (a *API) deleteJob(ctx context.Context, in *jobInput) (*struct{}, error) {
 // is a CodeInvalid.
 func (a *API) listJobs(ctx context.Context, in *listJobsInput) (*rest.PageOutput[api.Job], error) {
 	if in.TagValue != "" && in.Tag == "" {
-		return nil, rest.FieldError("tag_value", "must stand beside tag")
+		return nil, api.InvalidField("tag_value", "must stand beside tag")
 	}
 	tenant, namespace, name := in.names()
 	return rest.ReadPage(rest.ListScope("jobs", tenant, namespace, name, in.State, in.Tag, in.TagValue), in.Cursor, func(position string) ([]api.Job, string, error) {

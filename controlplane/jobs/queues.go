@@ -199,9 +199,9 @@ func (a *API) matchQueue(ctx context.Context, p *QueuePath, c QueueCondition) (*
 	case c.IfMatch == "" && c.IfNoneMatch == "":
 		return nil, nil //nolint:nilnil // documented: no precondition
 	case c.IfMatch == "" && strings.TrimSpace(c.IfNoneMatch) != "*":
-		return nil, rest.FieldError("If-None-Match", "must be *")
+		return nil, api.InvalidField("If-None-Match", "must be *")
 	case c.IfMatch != "" && c.IfNoneMatch != "":
-		return nil, rest.FieldError("If-None-Match", "cannot stand beside If-Match")
+		return nil, api.InvalidField("If-None-Match", "cannot stand beside If-Match")
 	}
 	tenant, namespace, name := p.names()
 	found, err := a.queue.GetQueue(ctx, tenant, namespace, name)
@@ -278,11 +278,11 @@ func (a *API) redriveQueue(ctx context.Context, in *redriveQueueInput) (*redrive
 	f := queue.Redrive{Tenant: tenant, Namespace: namespace, Queue: name}
 	if b := in.Body; b != nil {
 		if b.TagValue != "" && b.Tag == "" {
-			return nil, rest.FieldError("tag_value", "must stand beside tag")
+			return nil, api.InvalidField("tag_value", "must stand beside tag")
 		}
 		for i, id := range b.IDs {
 			if api.ValidateJobID(id) != nil {
-				return nil, rest.FieldError(fmt.Sprintf("ids[%d]", i), "must be the id of a job")
+				return nil, api.InvalidField(fmt.Sprintf("ids[%d]", i), "must be the id of a job")
 			}
 		}
 		f.IDs, f.Reason, f.Tag, f.TagValue, f.FromMS, f.ToMS, f.Limit = b.IDs, b.Reason, b.Tag, b.TagValue, b.FromMS, b.ToMS, b.Limit

@@ -120,9 +120,9 @@ func settle[B, T any](a *API, w http.ResponseWriter, r *http.Request, how *settl
 	jobs := how.jobs(&body)
 	switch {
 	case len(jobs) == 0:
-		return nil, rest.FieldError(how.field, "must hold at least one")
+		return nil, api.InvalidField(how.field, "must hold at least one")
 	case len(jobs) > api.MaxSettleJobs:
-		return nil, rest.FieldError(how.field, "are too many")
+		return nil, api.InvalidField(how.field, "are too many")
 	}
 	if how.begin != nil {
 		if err := how.begin(ctx, tenant, &body); err != nil {

@@ -41,9 +41,3 @@ func encodeLine(v any) ([]byte, error) {
 	b, err := api.EncodeJSON(v)
 	return append(b, '\n'), err
 }
-
-// FieldError returns the CodeInvalid error of one field: path names the field, why
-// says what it must be.
-func FieldError(path, why string) error {
-	return api.Errorf(api.CodeInvalid, "%s %s", path, why).WithFields(api.FieldError{Path: path, Message: why})
-}

@@ -3,6 +3,8 @@ package rest
 import (
 	"strconv"
 	"strings"
+
+	"github.com/codesous/sous/api"
 )
 
 // RevisionTag returns the ETag of a record that counts its changes: its revision.
@@ -12,7 +14,7 @@ func RevisionTag(revision int64) string { return strconv.Quote(strconv.FormatInt
 // valid there, and it changes nothing. Errors: CodeInvalid.
 func CreateOnly(ifNoneMatch string) error {
 	if ifNoneMatch != "" && strings.TrimSpace(ifNoneMatch) != "*" {
-		return FieldError("If-None-Match", "must be *")
+		return api.InvalidField("If-None-Match", "must be *")
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/sleep"
 )
 
 // Feed is a source of events that a client follows.
@@ -94,7 +95,9 @@ func (s *Server) stream(ctx context.Context, stream *EventStream, feed Feed) err
 				return err
 			}
 		case <-feed.Changed:
-			pause(ctx, feed.MinInterval-time.Since(read))
+			if err := sleep.For(ctx, feed.MinInterval-time.Since(read)); err != nil {
+				return err
+			}
 		case <-poll.C:
 		}
 	}
@@ -106,19 +109,6 @@ func isClosed(ch <-chan struct{}) bool {
 		return true
 	default:
 		return false
-	}
-}
-
-// pause waits for d, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
 	}
 }
 

@@ -105,16 +105,16 @@ func (b *createKeyBody) validate(nowMS int64) error {
 	}
 	switch {
 	case len(b.Roles) == 0 || len(b.Roles) > api.MaxKeyRoles:
-		return rest.FieldError("roles", "must be from 1 to "+strconv.Itoa(api.MaxKeyRoles))
+		return api.InvalidField("roles", "must be from 1 to "+strconv.Itoa(api.MaxKeyRoles))
 	case b.ExpiresAtMS != 0 && b.ExpiresAtMS <= nowMS:
-		return rest.FieldError("expires_at_ms", "must be in the future")
+		return api.InvalidField("expires_at_ms", "must be in the future")
 	}
 	for i, role := range b.Roles {
 		if err := api.ValidateRole(role); err != nil {
 			return err
 		}
 		if slices.Contains(b.Roles[:i], role) {
-			return rest.FieldError("roles", "must not name one twice")
+			return api.InvalidField("roles", "must not name one twice")
 		}
 	}
 	if b.Namespace != "" {

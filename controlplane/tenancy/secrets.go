@@ -161,7 +161,7 @@ func secretValue(contentType string, body []byte) (string, error) {
 	case len(fields) > 1:
 		return "", api.Errorf(api.CodeInvalid, "the body must have no field but value")
 	case json.Unmarshal(raw, &value) != nil || value == nil:
-		return "", rest.FieldError("value", "must be a string")
+		return "", api.InvalidField("value", "must be a string")
 	}
 	return *value, api.ValidateSecretValue(*value)
 }
@@ -171,9 +171,9 @@ func secretValue(contentType string, body []byte) (string, error) {
 func (a *API) secretCondition(ctx context.Context, p *SecretPath, c *SecretCondition) (secrets.Condition, error) {
 	switch {
 	case c.IfNoneMatch != "" && c.IfMatch != "":
-		return secrets.Condition{}, rest.FieldError("If-None-Match", "cannot stand beside If-Match")
+		return secrets.Condition{}, api.InvalidField("If-None-Match", "cannot stand beside If-Match")
 	case c.IfNoneMatch != "" && strings.TrimSpace(c.IfNoneMatch) != "*":
-		return secrets.Condition{}, rest.FieldError("If-None-Match", "must be *")
+		return secrets.Condition{}, api.InvalidField("If-None-Match", "must be *")
 	}
 	version, err := a.matchSecret(ctx, p, c.IfMatch)
 	return secrets.Condition{IfMatch: version, IfNew: c.IfNoneMatch != ""}, err

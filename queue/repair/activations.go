@@ -8,6 +8,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue/internal/jobstore"
+	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
 )
 
@@ -27,7 +28,7 @@ func (r *Repairer) Activations(ctx context.Context, found []*activations.Record,
 	var errs []error
 	for i, g := range seen {
 		err := r.activation(ctx, found[i], &g, now, &look)
-		if fatal(ctx, err) {
+		if storage.Fatal(ctx, err) {
 			return look, err
 		}
 		errs = append(errs, err)

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 
-	"github.com/codesous/sous/queue/internal/jobstore"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/queue/internal/jobstore"
+	"github.com/codesous/sous/storage"
 )
 
 // batchRepaired is set in a batch whose callback a repair made.
@@ -32,7 +34,7 @@ func (r *Repairer) batchPage(ctx context.Context, page []jobstore.Key, now int64
 			continue
 		}
 		err := r.batch(ctx, k, now, look)
-		if fatal(ctx, err) {
+		if storage.Fatal(ctx, err) {
 			return err
 		}
 		errs = append(errs, err)
@@ -44,7 +46,7 @@ func (r *Repairer) batchesAgain(ctx context.Context, now int64, look *Look) erro
 	var errs []error
 	for _, k := range r.batches.overdue(now, repairGraceMS) {
 		err := r.batch(ctx, k, now, look)
-		if fatal(ctx, err) {
+		if storage.Fatal(ctx, err) {
 			return err
 		}
 		errs = append(errs, err)

@@ -25,7 +25,7 @@ const (
 // the last call stopped, until End.
 func (r *Repairer) Jobs(ctx context.Context, now int64, reads int) (look Look, err error) {
 	err = r.batchesAgain(ctx, now, &look)
-	if fatal(ctx, err) {
+	if storage.Fatal(ctx, err) {
 		return look, err
 	}
 	errs := []error{err}
@@ -39,7 +39,7 @@ func (r *Repairer) Jobs(ctx context.Context, now int64, reads int) (look Look, e
 		} else {
 			err = r.batchPage(ctx, page, now, &look)
 		}
-		if fatal(ctx, err) {
+		if storage.Fatal(ctx, err) {
 			return look, err
 		}
 		errs = append(errs, err)
@@ -98,7 +98,7 @@ func (r *Repairer) jobPage(ctx context.Context, page []jobstore.Key, now int64, 
 	var errs []error
 	for _, p := range places {
 		err := r.job(ctx, p, now, look)
-		if fatal(ctx, err) {
+		if storage.Fatal(ctx, err) {
 			return err
 		}
 		errs = append(errs, err)

@@ -42,7 +42,7 @@ func (r *Repairer) Queues(ctx context.Context, tenant string, now int64, reads i
 		r.list = queueList{tenant: tenant}
 	}
 	errs := []error{r.queuesAgain(ctx, now, &look)}
-	if fatal(ctx, errs[0]) {
+	if storage.Fatal(ctx, errs[0]) {
 		return look, errs[0]
 	}
 	if len(r.list.names) == 0 && (!r.list.begun || r.list.cursor > 0) {
@@ -63,7 +63,7 @@ func (r *Repairer) Queues(ctx context.Context, tenant string, now int64, reads i
 			continue
 		}
 		err := r.queue(ctx, m.queue, m.due, now, &look)
-		if fatal(ctx, err) {
+		if storage.Fatal(ctx, err) {
 			return look, err
 		}
 		errs = append(errs, err)
@@ -104,7 +104,7 @@ func (r *Repairer) queuesAgain(ctx context.Context, now int64, look *Look) error
 		if err == nil && len(marks) == 1 {
 			err = r.queue(ctx, s.queue, marks[0].due, now, look)
 		}
-		if fatal(ctx, err) {
+		if storage.Fatal(ctx, err) {
 			return err
 		}
 		errs = append(errs, err)

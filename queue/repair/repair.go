@@ -5,7 +5,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue/internal/jobstore"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
@@ -98,9 +97,4 @@ func New(store *storage.Store, jobs *jobstore.Store, owner Owner) *Repairer {
 // added says whether one entry of a set was made by this command.
 func added(ctx context.Context, cmd *redis.IntCmd) (bool, error) {
 	return cmd.Val() == 1, jobstore.Failure(ctx, "repair", cmd.Err())
-}
-
-// fatal says whether an error is no single record's.
-func fatal(ctx context.Context, err error) bool {
-	return err != nil && (ctx.Err() != nil || api.ErrorCode(err) == api.CodeStoreUnavailable)
 }

@@ -6,10 +6,6 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-func FieldError(path, rule string) error {
-	return api.Errorf(api.CodeInvalid, "%s %s", path, rule).WithFields(api.FieldError{Path: path, Message: rule})
-}
-
 func codedOf(err error) *api.Error {
 	var coded *api.Error
 	if errors.As(err, &coded) {

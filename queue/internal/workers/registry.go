@@ -48,7 +48,7 @@ func New(store *storage.Store) (*Registry, error) {
 // Note enters a worker that fetches, w, whose times Note sets. CodeInvalid.
 func (r *Registry) Note(ctx context.Context, tenant string, w api.Worker) error {
 	if len(w.Hostname) > maxHostname || len(w.Version) > maxHostname {
-		return jobstore.FieldError("hostname", "and version must be at most 255 bytes")
+		return api.InvalidField("hostname", "and version must be at most 255 bytes")
 	}
 	now := r.store.NowMS()
 	before, known := r.seen.GetIfPresent(jobstore.Key{Tenant: tenant, Id: w.ID})

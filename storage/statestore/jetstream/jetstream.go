@@ -14,6 +14,7 @@ import (
 	natsjs "github.com/nats-io/nats.go/jetstream"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/sleep"
 	"github.com/codesous/sous/storage/statestore"
 )
 
@@ -251,7 +252,7 @@ func (s *Store) change(ctx context.Context, key string, edit func(d *document) (
 		if !conflict(err) {
 			return was && err == nil, err
 		}
-		if err := wait(ctx, rand.N(pause)); err != nil {
+		if err := sleep.For(ctx, rand.N(pause)); err != nil {
 			return false, fmt.Errorf("write a record: %w", err)
 		}
 		pause = min(2*pause, pauseMax)
@@ -270,15 +271,4 @@ func (s *Store) write(ctx context.Context, key string, d document) (err error) {
 		err = s.kv.Purge(ctx, escape(key), natsjs.LastRevision(d.revision), natsjs.PurgeTTL(markerTTL))
 	}
 	return err
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
