@@ -176,7 +176,7 @@ type JobSpec struct {
 	ChainID     string `json:"chain_id,omitempty"`  // the chain's first job
 	ChainStep   int    `json:"chain_step,omitempty"`
 	Hostname    string `json:"hostname,omitempty"` // of the producer, as it reported
-	// Score orders the job within its queue; see queue/score.go.
+	// Score orders the job within its queue; see queue/internal/jobstore/score.go.
 	Score int64 `json:"score"`
 	// Activation is the part of an asynchronous invocation beside its event; nil for
 	// other jobs.

@@ -8,7 +8,7 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// The names are matched by hand: what is written there and the pattern are one.
+// ValidateSecretName matches names without a regular expression; it must agree with SecretPattern.
 func TestSecretNames(t *testing.T) {
 	t.Parallel()
 	pattern := regexp.MustCompile("^" + api.SecretPattern + "$")

@@ -166,7 +166,7 @@ func TestActivityTimesOut(t *testing.T) {
 	b.bind(b.binding("slow"))
 	began := time.Now()
 	out := b.do(plan{Activity: "slow", Timeout: time.Second})
-	// Whoever is first: Cadence, or the function's own clamped deadline.
+	// Either Cadence or the function's own, clamped deadline ends the activity first.
 	if out.Reason != "START_TO_CLOSE" && out.Reason != string(api.CodeRuntimeTimeout) {
 		t.Errorf("out = %+v; failed check: out.Reason != \"START_TO_CLOSE\" && out.Reason != string(api.CodeRuntimeTimeout)", out)
 	}

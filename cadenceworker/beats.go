@@ -74,8 +74,9 @@ func (b *beats) started() {
 	b.wakeSender()
 }
 
-// end stops the sender and returns when it has returned. flush sends what is left. A call
-// that hangs is cancelled after endTimeout, so that it does not delay the response.
+// end stops the sender and waits until it has returned. flush sends the last unsent
+// details. A call that hangs is cancelled after endTimeout, so that it does not delay the
+// response.
 func (b *beats) end() {
 	defer b.cancelCalls()
 	b.mu.Lock()

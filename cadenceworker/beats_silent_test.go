@@ -61,8 +61,8 @@ func (t *task) add(test *testing.T, details string) {
 	}
 }
 
-// A function that reports is silent all the same where nothing reaches the server:
-// Cadence returns its task to somebody else.
+// A function that reports counts as silent if its reports do not reach the server:
+// Cadence then hands its task to another worker.
 func TestUnheardTaskIsSilent(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]func(context.Context) error{
@@ -105,7 +105,7 @@ func TestHangingHeartbeatEndsWithItsTask(t *testing.T) {
 	})
 }
 
-// What is reported while the one before is about to be sent is sent, too.
+// Details that are reported while the sender is about to send the previous ones are sent, too.
 func TestLatestHeartbeatIsSent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -122,7 +122,7 @@ func TestHangingSandboxMissesItsHeartbeat(t *testing.T) {
 	if out.Kind != "timeout" || out.Reason != "HEARTBEAT" {
 		t.Errorf("do: out = %+v; failed check: out.Kind != \"timeout\" || out.Reason != \"HEARTBEAT\"", out)
 	}
-	// Nobody waits for the sandbox any more: it ends long before its own timeout.
+	// No caller waits for the sandbox any more: it is stopped long before its own timeout.
 	eventually(t, "the sandbox is stopped", func() error { return ended(b.activations("hang"), api.StatusCancelled) })
 	if took := time.Since(began); took > 12*time.Second {
 		t.Errorf("it took %s", took)
@@ -195,8 +195,8 @@ func TestCancellationStopsTheSandbox(t *testing.T) {
 	b.awaitStatus("it counts as cancelled", func(c api.BindingCounts) bool { return c.Cancelled == 1 && c.Failed == 0 })
 }
 
-// An activation that somebody else cancels fails: Cadence would refuse a
-// cancellation that no workflow asked for.
+// An activation that a caller cancels, not the workflow, fails: Cadence would refuse a
+// cancellation that no workflow requested.
 func TestActivationCancelledByAPerson(t *testing.T) {
 	b := newBench(t, options{})
 	b.publish("fun", `export default () => new Promise(r => setTimeout(r, 15000));`)

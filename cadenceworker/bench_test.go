@@ -273,7 +273,7 @@ func (b *bench) begin(p plan) client.WorkflowRun {
 	return b.beginIn(b.t.Context(), p)
 }
 
-// beginIn is begin by somebody whose span is that of ctx.
+// beginIn is begin by a caller with the span of ctx.
 func (b *bench) beginIn(ctx context.Context, p plan) client.WorkflowRun {
 	b.t.Helper()
 	run, err := b.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{

@@ -87,7 +87,7 @@ func TestStopCutsLongActivities(t *testing.T) {
 		t.Errorf("wait: out = %+v; failed check: len(out.Results) != 1 || out.Results[0] != `\"resumed\"`", out)
 	}
 	if took := time.Since(began); took > 30*time.Second {
-		t.Errorf("the retry came after %s: nobody told Cadence", took)
+		t.Errorf("the retry came after %s, want at most 30s: the worker did not report the failure to Cadence", took)
 	}
 }
 
@@ -196,7 +196,7 @@ func TestNoServerIsShown(t *testing.T) {
 	if err := b.replica.end(time.Second); err != nil {
 		t.Fatalf("end: %v", err)
 	}
-	b.awaitStatus("nobody is left", func(c api.BindingCounts) bool { return c.State == api.BindingStopped })
+	b.awaitStatus("no worker is left", func(c api.BindingCounts) bool { return c.State == api.BindingStopped })
 }
 
 // A missing function is seen before any task comes, and so is its return.
@@ -262,7 +262,7 @@ func TestFunctionsStartAndSignalWorkflows(t *testing.T) {
 			run.workflowId === event.id && run.runId.length,
 			await said(cs.cadence.start("await", at)),
 			await said(cs.cadence.start("plan", { ...at, workflowId: "other" })),
-			await said(cs.cadence.signal("await", { ...at, workflowId: "nobody", signal: "go" })),
+			await said(cs.cadence.signal("await", { ...at, workflowId: "missing", signal: "go" })),
 			await said(cs.cadence.signal("plan", { ...at, signal: "go" })),
 			await said(cs.cadence.signal("ghost", { ...at, signal: "go" })),
 			await said(cs.cadence.start("await", { ...at, domain: "no-such-domain" })),

@@ -164,7 +164,7 @@ func TestTasksThatWaitForTheirPlaceAreStopped(t *testing.T) {
 			}
 		}},
 		"out of time": {plan{}, plan{Timeout: 2 * time.Second}, func(t *testing.T, b *bench, first, second client.WorkflowRun) {
-			// Whoever is first: Cadence, or the worker.
+			// Either Cadence or the worker ends the workflow first.
 			if out := b.wait(second); out.Reason != "START_TO_CLOSE" && out.Reason != string(api.CodeRuntimeTimeout) {
 				t.Errorf("wait: out = %+v; failed check: out.Reason != \"START_TO_CLOSE\" && out.Reason != string(api.CodeRuntimeTimeout)", out)
 			}

@@ -37,8 +37,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// A lower limit takes nobody's place away, and lets nobody in until it is kept; a
-// higher one is felt at once.
+// A lower limit leaves the slots that are held, and grants none until fewer than the
+// limit are held. A higher limit applies immediately.
 func TestPlacesAreResized(t *testing.T) {
 	t.Parallel()
 	p := newSlots()

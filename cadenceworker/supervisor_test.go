@@ -11,8 +11,8 @@ import (
 	"github.com/codesous/sous/storage/bindings"
 )
 
-// Whoever changes a binding again and again does not keep a replica from reading all
-// of them, which makes up for notices that were lost.
+// Repeated changes of one binding do not keep a replica from reading all bindings, which
+// makes up for lost notifications.
 func TestChangesDoNotPutOffTheReading(t *testing.T) {
 	b := newBench(t, options{noServer: true})
 	b.domain = "payments"

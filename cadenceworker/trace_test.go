@@ -18,8 +18,8 @@ import (
 	"github.com/codesous/sous/tracing"
 )
 
-// carriers carries a span from whoever starts a workflow to its activities, as
-// programs do that are traced.
+// carriers propagates a span from the caller that starts a workflow to the workflow's
+// activities, as traced programs do.
 type carriers struct{}
 
 type carried struct{}
@@ -191,7 +191,7 @@ func TestCancelledTaskIsTraced(t *testing.T) {
 	}
 }
 
-// A task of a type that nobody knows has a span as well: it is answered by nothing.
+// A task of an unknown type has a span as well; no function runs for it.
 func TestUnknownTaskIsTraced(t *testing.T) {
 	b, recorder := traced(t)
 	b.publish("fun", `export default () => 1;`)
@@ -202,8 +202,8 @@ func TestUnknownTaskIsTraced(t *testing.T) {
 	}
 }
 
-// A workflow that a function starts goes on with the function's trace, and so do its
-// activities.
+// A workflow that a function starts continues the function's trace, and so do the
+// workflow's activities.
 func TestStartedWorkflowsGoOnWithTheTrace(t *testing.T) {
 	b, recorder := traced(t)
 	b.publish("pay", `export default () => "paid";`)

@@ -42,7 +42,7 @@ func TestDialRefusesWhatIsNoAddress(t *testing.T) {
 	t.Parallel()
 	for _, addr := range []string{"", "localhost", "http://localhost:7833/"} {
 		if _, err := Dial(addr); err == nil {
-			t.Errorf("Dial(%q) gives no error", addr)
+			t.Errorf("Dial(%q) succeeded, want an error", addr)
 		}
 	}
 }
@@ -57,7 +57,7 @@ func TestCallsFailAtOnceWithoutAServer(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := describe(ctx, dial(t, l.Addr().String())); !yarpcerrors.IsUnavailable(err) {
-		t.Errorf("a call without a server gives %v, want unavailable", err)
+		t.Errorf("call without a server: got error %v, want unavailable", err)
 	}
 }
 
@@ -78,7 +78,7 @@ func TestCloseWaitsForCalls(t *testing.T) {
 	soon, stopSoon := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer stopSoon()
 	if err := conn.link.drain(soon); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("the wait for a call that goes on gives %v", err)
+		t.Errorf("drain during a call: got error %v, want %v", err, context.DeadlineExceeded)
 	}
 	closed := make(chan error, 1)
 	go func() { closed <- conn.Close(t.Context()) }()
@@ -89,7 +89,7 @@ func TestCloseWaitsForCalls(t *testing.T) {
 	}
 	cancel()
 	if err := <-called; err == nil {
-		t.Error("a call that was cancelled gives no error")
+		t.Error("cancelled call succeeded, want an error")
 	}
 	if err := <-closed; err != nil {
 		t.Errorf("unexpected error: %v", err)
@@ -97,7 +97,7 @@ func TestCloseWaitsForCalls(t *testing.T) {
 	after, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	if err := describe(after, conn); !yarpcerrors.IsUnavailable(err) {
-		t.Errorf("a call on a closed connection gives %v, want unavailable", err)
+		t.Errorf("call on a closed connection: got error %v, want unavailable", err)
 	}
 }
 

@@ -232,7 +232,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	required := verdict{status: 401, code: api.CodeAuthnRequired, text: "this needs an API key: Authorization: Bearer <key>"}
 	invalid := verdict{status: 401, code: api.CodeAuthnInvalid, text: "the API key is unknown, malformed, expired or revoked"}
 	noTenant := verdict{status: 404, code: api.CodeTenantNotFound, text: fmt.Sprintf("tenant %q does not exist", k.tenant)}
-	// secured is what those meet who are nobody: only public routes are open.
+	// secured is the verdict for callers without a valid key: only public routes admit them.
 	secured := func(v verdict) func(row) verdict {
 		return func(r row) verdict {
 			if r.roles == "-" {
@@ -337,7 +337,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	}
 }
 
-// holds checks an answer against what is expected of it.
+// holds compares an answer with the expected verdict.
 func holds(t *testing.T, route string, a answer, want verdict) {
 	t.Helper()
 	var p problem
@@ -367,7 +367,7 @@ func holds(t *testing.T, route string, a answer, want verdict) {
 	}
 }
 
-// Without keys everybody is an administrator.
+// Without keys every caller is an administrator.
 func TestWithoutKeysEverybodyMayDoEverything(t *testing.T) {
 	t.Parallel()
 	h := start(t)

@@ -70,7 +70,7 @@ func TestChangesAndRefusedOnesAreAudited(t *testing.T) {
 	for i := range want {
 		want[i].AtMS, want[i].RequestID = now.now().UnixMilli(), requests[i]
 	}
-	// What changes nothing, and what nobody asked, leaves no event.
+	// Requests that change nothing, and requests without a valid caller, leave no event.
 	k.as(t, admin, "GET", functions, "")
 	k.as(t, viewer, "GET", tenant+"/keys", "").refused(t, 403, api.CodeAuthzDenied)
 	k.as(t, admin, "POST", functions+"/hello:invoke", `{"ref":{"version":1}}`)
@@ -78,7 +78,7 @@ func TestChangesAndRefusedOnesAreAudited(t *testing.T) {
 	k.as(t, "", "POST", functions, `{"name":"other"}`).refused(t, 401, api.CodeAuthnRequired)
 	k.as(t, lost, "POST", functions, `{"name":"other"}`).refused(t, 401, api.CodeAuthnInvalid)
 	k.as(t, platform, "POST", "/v1/tenants/*/keys", `{"name":"other","roles":["admin"]}`).refused(t, 400, api.CodeValidationName)
-	// Nobody writes into another tenant's audit.
+	// No caller writes into another tenant's audit.
 	k.as(t, foreigner, "POST", functions, `{"name":"theirs"}`).refused(t, 404, api.CodeTenantNotFound)
 
 	got := k.audit(t, k.tenant)

@@ -33,7 +33,7 @@ func TestWhoMayInvoke(t *testing.T) {
 	}
 	const (
 		in = api.Code("") // admitted
-		// What is said of what is not there, and of what is another tenant's.
+		// The codes for missing functions, missing and wrong keys, missing rights, and other tenants.
 		gone, needs, wrong, refused, tenant = api.CodeFunctionNotFound, api.CodeAuthnRequired, api.CodeAuthnInvalid, api.CodeAuthzDenied, api.CodeTenantNotFound
 	)
 	type codes struct{ open, public, billing, missing api.Code }
@@ -42,7 +42,7 @@ func TestWhoMayInvoke(t *testing.T) {
 		key         string
 		web, invoke codes
 	}{
-		"nobody":                  {"", codes{needs, in, needs, needs}, codes{needs, needs, needs, needs}},
+		"no key":                  {"", codes{needs, in, needs, needs}, codes{needs, needs, needs, needs}},
 		"a wrong key":             {k.lost(t), codes{wrong, in, wrong, wrong}, codes{wrong, wrong, wrong, wrong}},
 		"a token of another kind": {"eyJhbGciOi", codes{wrong, in, wrong, wrong}, codes{wrong, wrong, wrong, wrong}},
 		"invoker":                 {key("invoker"), codes{in, in, refused, gone}, codes{in, in, refused, gone}},
@@ -90,8 +90,8 @@ func judge(t *testing.T, what string, a answer, status int, code api.Code) {
 	}
 }
 
-// What is private and what does not exist cannot be told apart by those who may
-// not know: not by a word.
+// A caller without access cannot tell a private function from a missing one: the answers
+// are identical.
 func TestPrivateAndMissingLookTheSame(t *testing.T) {
 	t.Parallel()
 	k := startKeyed(t, embedded(t))

@@ -69,7 +69,7 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 	functions := strings.TrimSuffix(h.fn(""), "/hello")
 	tenant := "/v1/tenants/" + h.tenant
 	activation := tenant + "/activations/" + activationID
-	lostKey, _, err := api.NewKeySecret(1, rand.Reader) // which somebody put where it does not belong
+	lostKey, _, err := api.NewKeySecret(1, rand.Reader) // a key in a place where it does not belong
 	if err != nil {
 		t.Fatalf("NewKeySecret: %v", err)
 	}
@@ -101,7 +101,7 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 		{"alias at publish", "POST", h.fn("/versions"), json, publish(good.DraftID, `,"alias":"A"`), 400, api.CodeValidationName, "alias"},
 		{"alias at invoke", "POST", h.fn(":invoke"), json, `{"ref":{"alias":"A"}}`, 400, api.CodeValidationName, "alias"},
 		{"alias under web", "POST", "/v1/web/" + h.tenant + "/payments/hello/A", json, ``, 400, api.CodeValidationName, "alias"},
-		{"tenant under web", "GET", "/v1/web/nobody/payments/hello/prod", json, ``, 400, api.CodeValidationName, "tenant"},
+		{"tenant under web", "GET", "/v1/web/missing/payments/hello/prod", json, ``, 400, api.CodeValidationName, "tenant"},
 		{"version", "GET", h.fn("/versions/0"), json, ``, 400, api.CodeValidationName, "version"},
 		{"version with a sign", "GET", h.fn("/versions/+1/bundle"), json, ``, 400, api.CodeValidationName, "version"},
 		{"version under web", "GET", "/v1/web/" + h.tenant + "/payments/hello/01/", json, ``, 400, api.CodeValidationName, "version"},
@@ -139,7 +139,7 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 		{"activations of no function", "GET", tenant + "/activations?namespace=payments", json, ``, 422, api.CodeInvalid, "function"},
 		{"unknown status", "GET", tenant + "/activations?namespace=payments&function=hello&status=late", json, ``, 422, api.CodeInvalid, "status"},
 
-		// What is not JSON, or more than that.
+		// Bodies that are not JSON, or that have trailing data.
 		{"function not JSON", "POST", functions, json, `{"name":`, 400, api.CodeValidationJSON, ""},
 		{"no body", "POST", functions, json, ``, 400, api.CodeValidationJSON, ""},
 		{"trailing garbage", "POST", functions, json, `{"name":"other"} x`, 400, api.CodeValidationJSON, ""},
@@ -157,8 +157,8 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 		{"draft not in base64", "PUT", h.fn("/draft"), json, `{"files":{"function.js":"%%"}}`, 422, api.CodeInvalid, "files.function.js"},
 		{"draft that is no text", "PUT", h.fn("/draft"), json, `{"files":{"function.js":"//79"}}`, 422, api.CodeValidationBundle, "function.js"},
 		{"tar that is none", "PUT", h.fn("/draft"), tarType, `hello`, 422, api.CodeValidationBundle, ""},
-		{"draft of no function", "PUT", functions + "/nobody/draft", json, `{"files":{"function.js":""}}`, 404, api.CodeFunctionNotFound, ""},
-		{"tar of no function", "PUT", functions + "/nobody/draft", tarType, tar(map[string][]byte{"function.js": nil}), 404, api.CodeFunctionNotFound, ""},
+		{"draft of no function", "PUT", functions + "/missing/draft", json, `{"files":{"function.js":""}}`, 404, api.CodeFunctionNotFound, ""},
+		{"tar of no function", "PUT", functions + "/missing/draft", tarType, tar(map[string][]byte{"function.js": nil}), 404, api.CodeFunctionNotFound, ""},
 		{"bundle over 16 MiB", "PUT", h.fn("/draft"), json, `{"files":{"function.js":"` + strings.Repeat("YWFh", api.MaxBundleBytes/3+1) + `"}}`, 413, api.CodeBodyLimit, ""},
 		{"draft over 24 MiB", "PUT", h.fn("/draft"), json, oversized(api.MaxDraftJSONBytes), 413, api.CodeBodyLimit, ""},
 		{"tar over 16 MiB", "PUT", h.fn("/draft"), tarType, oversized(api.MaxBundleBytes), 413, api.CodeBodyLimit, ""},
@@ -167,17 +167,17 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 		{"draft expired", "POST", h.fn("/versions"), json, publish(expired, ""), 404, api.CodeDraftExpired, ""},
 		{"draft consumed", "POST", h.fn("/versions"), json, publish(consumed.DraftID, ""), 409, api.CodeDraftConsumed, ""},
 		{"draft that never was", "POST", h.fn("/versions"), json, publish(unknown, ""), 404, api.CodeDraftNotFound, ""},
-		{"draft of no function", "POST", functions + "/nobody/versions", json, publish(good.DraftID, ""), 404, api.CodeFunctionNotFound, ""},
+		{"draft of no function", "POST", functions + "/missing/versions", json, publish(good.DraftID, ""), 404, api.CodeFunctionNotFound, ""},
 		{"syntax error", "POST", h.fn("/versions"), json, publish(broken.DraftID, `,"alias":"prod"`), 422, api.CodeValidationSource, "function.js"},
 		{"manifest out of its schema", "POST", h.fn("/versions"), json, publish(badManifest.DraftID, ""), 422, api.CodeValidationManifest, "limits.timeoutMs"},
 		{"no entry", "POST", h.fn("/versions"), json, publish(noEntry.DraftID, ""), 422, api.CodeValidationBundle, "function.js"},
 
 		// Names of nothing.
 		{"function that exists", "POST", functions, json, `{"name":"hello"}`, 409, api.CodeFunctionExists, ""},
-		{"no function", "GET", functions + "/nobody", json, ``, 404, api.CodeFunctionNotFound, ""},
-		{"delete of no function", "DELETE", functions + "/nobody", json, ``, 404, api.CodeFunctionNotFound, ""},
-		{"versions of no function", "GET", functions + "/nobody/versions", json, ``, 404, api.CodeFunctionNotFound, ""},
-		{"aliases of no function", "GET", functions + "/nobody/aliases", json, ``, 404, api.CodeFunctionNotFound, ""},
+		{"no function", "GET", functions + "/missing", json, ``, 404, api.CodeFunctionNotFound, ""},
+		{"delete of no function", "DELETE", functions + "/missing", json, ``, 404, api.CodeFunctionNotFound, ""},
+		{"versions of no function", "GET", functions + "/missing/versions", json, ``, 404, api.CodeFunctionNotFound, ""},
+		{"aliases of no function", "GET", functions + "/missing/aliases", json, ``, 404, api.CodeFunctionNotFound, ""},
 		{"no version", "GET", h.fn("/versions/99"), json, ``, 404, api.CodeVersionNotFound, ""},
 		{"bundle of no version", "GET", h.fn("/versions/99/bundle"), json, ``, 404, api.CodeVersionNotFound, ""},
 		{"no alias", "GET", h.fn("/aliases/beta"), json, ``, 404, api.CodeAliasNotFound, ""},
@@ -195,7 +195,7 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 		{"another method of invoke", "GET", h.fn(":invoke"), json, ``, 400, api.CodeValidationName, "function"},
 		{"another method of a draft", "GET", h.fn("/draft"), json, ``, 405, api.CodeMethodNotAllowed, ""},
 
-		// Keys that cannot be, and those of nobody.
+		// Invalid keys, and keys that do not exist.
 		{"key without a name", "POST", tenant + "/keys", json, `{"roles":["viewer"]}`, 422, api.CodeInvalid, "name"},
 		{"key with an empty name", "POST", tenant + "/keys", json, `{"name":"","roles":["viewer"]}`, 422, api.CodeInvalid, "name"},
 		{"key with a long name", "POST", tenant + "/keys", json, `{"name":"` + strings.Repeat("ü", 65) + `","roles":["viewer"]}`, 422, api.CodeInvalid, "name"},

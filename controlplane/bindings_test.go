@@ -265,7 +265,7 @@ func TestWorkerBindingsAreWhoeversChangedThem(t *testing.T) {
 	if owner() != other.ID {
 		t.Error("the caller that changed it did not become its owner")
 	}
-	// What is in another namespace is out of a key's reach before anything is asked.
+	// A key that is limited to another namespace is refused before the binding is read.
 	limited, _ := k.key(t, "admin", inNamespace("others"))
 	k.as(t, limited, "POST", workers, chargesBinding).refused(t, 403, api.CodeAuthzDenied)
 	if a := k.as(t, operator, "DELETE", charges, ""); a.status != 204 {

@@ -87,5 +87,5 @@ func TestCORS(t *testing.T) {
 	if got := a.header.Get("Access-Control-Allow-Origin"); got != "*" && got != "" {
 		t.Errorf("origin %q", got)
 	}
-	h.call(t, "GET", "/v1/web/"+h.tenant+"/payments/nobody/prod/", "", "Origin", other).refused(t, 404, api.CodeFunctionNotFound)
+	h.call(t, "GET", "/v1/web/"+h.tenant+"/payments/missing/prod/", "", "Origin", other).refused(t, 404, api.CodeFunctionNotFound)
 }

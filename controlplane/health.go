@@ -27,11 +27,11 @@ func (s *Server) serviceEndpoints() []rest.Endpoint {
 	return []rest.Endpoint{
 		rest.Handle(rest.Route{
 			Method: http.MethodGet, Path: rest.PathHealthz, Action: access.Public, Extent: rest.NoNamespace,
-			ID: "healthz", Tag: "service", Summary: "Say that the process answers", Answer: rest.JSON(healthStatus{}),
+			ID: "healthz", Tag: "service", Summary: "Report that the process answers", Answer: rest.JSON(healthStatus{}),
 		}, s.healthz),
 		rest.Handle(rest.Route{
 			Method: http.MethodGet, Path: rest.PathReadyz, Action: access.Public, Extent: rest.NoNamespace,
-			ID: "readyz", Tag: "service", Summary: "Say whether requests would be served", Answer: rest.JSON(healthStatus{}),
+			ID: "readyz", Tag: "service", Summary: "Report whether requests are served", Answer: rest.JSON(healthStatus{}),
 		}, s.readyz),
 		rest.Operation(rest.Route{
 			Method: http.MethodGet, Path: pathLimits, Action: access.AnyKey, Extent: rest.NoNamespace,

@@ -67,7 +67,7 @@ func TestJobsOfOtherNamespacesDoNotExist(t *testing.T) {
 	}
 }
 
-// Whoever may add jobs may not by that run functions.
+// The right to add jobs does not include the right to run functions.
 func TestJobsThatRunFunctionsNeedTheRightToInvoke(t *testing.T) {
 	t.Parallel()
 	k := startKeyed(t, embedded(t))

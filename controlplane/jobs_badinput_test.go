@@ -84,7 +84,7 @@ func TestBadJobsAreRefusedAndChangeNothing(t *testing.T) {
 		// Fetch.
 		{"fetch of no namespace", "POST", "T/jobs:fetch", `{"queues":["emails"],"worker_id":"w1"}`, 400, api.CodeValidationName, "namespace"},
 		{"fetch of no queue", "POST", "T/jobs:fetch", `{"namespace":"payments","queues":[],"worker_id":"w1"}`, 422, api.CodeInvalid, "queues"},
-		{"fetch by nobody", "POST", "T/jobs:fetch", `{"namespace":"payments","queues":["emails"]}`, 400, api.CodeValidationName, "worker_id"},
+		{"fetch without worker", "POST", "T/jobs:fetch", `{"namespace":"payments","queues":["emails"]}`, 400, api.CodeValidationName, "worker_id"},
 		{"fetch of the platform's", "POST", "T/jobs:fetch", `{"namespace":"payments","queues":["fn.hello"],"worker_id":"w1"}`, 409, api.CodeQueueReserved, ""},
 		{"fetch of too many", "POST", "T/jobs:fetch", fetch(`,"count":1001`), 422, api.CodeInvalid, "count"},
 		{"fetch of fewer than none", "POST", "T/jobs:fetch", fetch(`,"count":-1`), 422, api.CodeInvalid, "count"},
@@ -101,7 +101,7 @@ func TestBadJobsAreRefusedAndChangeNothing(t *testing.T) {
 		{"ack over 8 MiB", "POST", "T/jobs:ack", oversized(8 << 20), 413, api.CodeBodyLimit, ""},
 		{"fail of nothing", "POST", "T/jobs:fail", `{"fails":[]}`, 422, api.CodeInvalid, "fails"},
 		{"fail over 1 MiB", "POST", "T/jobs:fail", oversized(api.MaxRequestBytes), 413, api.CodeBodyLimit, ""},
-		{"heartbeat of nobody", "POST", "T/jobs:heartbeat", `{"jobs":[{"id":"x","lease_epoch":1}]}`, 400, api.CodeValidationName, "worker_id"},
+		{"heartbeat without worker", "POST", "T/jobs:heartbeat", `{"jobs":[{"id":"x","lease_epoch":1}]}`, 400, api.CodeValidationName, "worker_id"},
 		{"heartbeat of nothing", "POST", "T/jobs:heartbeat", `{"worker_id":"w1","jobs":[]}`, 422, api.CodeInvalid, "jobs"},
 
 		// One job.

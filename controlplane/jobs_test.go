@@ -29,7 +29,7 @@ func (h *harness) at(path string) string {
 	return strings.NewReplacer("T", "/v1/tenants/"+h.tenant, "N", "/v1/tenants/"+h.tenant+"/namespaces/payments").Replace(path)
 }
 
-// add enqueues one job and gives its id.
+// add enqueues one job and returns its id.
 func (h *harness) add(t *testing.T, queueName, body string) string {
 	t.Helper()
 	return ok[enqueued](t, h.call(t, "POST", h.at("N/queues/"+queueName+"/jobs"), body), http.StatusCreated).Jobs[0].ID
@@ -271,8 +271,8 @@ const fetchPatience = 40 * time.Second
 
 const waitingFetch = `{"namespace":"payments","queues":["emails"],"worker_id":"w1","wait_ms":60000}`
 
-// waiting begins a fetch that waits, and gives its answer. The worker's record says
-// that it has begun.
+// waiting begins a fetch that waits, and returns a channel of its response. It returns
+// once the worker's record shows that the fetch has begun.
 func (h *harness) waiting(ctx context.Context, t *testing.T) <-chan *http.Response {
 	t.Helper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, h.URL+h.at("T/jobs:fetch"), strings.NewReader(waitingFetch))
@@ -295,7 +295,7 @@ func (h *harness) waiting(ctx context.Context, t *testing.T) <-chan *http.Respon
 		if len(workers) == 1 {
 			return answered
 		}
-		time.Sleep(time.Millisecond) // the handler tells nobody that it has begun
+		time.Sleep(time.Millisecond) // the handler does not signal that it has begun
 	}
 }
 
@@ -341,7 +341,7 @@ func TestAWaitingFetchEndsWithItsClient(t *testing.T) {
 	begin := time.Now()
 	cancel()
 	<-answered
-	h.Close() // waits for what is in hand: no fetch waits any more
+	h.Close() // waits for the requests in progress: no fetch waits any more
 	if took := time.Since(begin); took > fetchPatience {
 		t.Errorf("it waited for another %s, want took <= fetchPatience", took)
 	}

@@ -140,7 +140,7 @@ func TestAKeyOfOneNamespaceSeesThatOneOnly(t *testing.T) {
 			t.Errorf("(-want +got):\n%s\n%+v", diff, p.NextCursor)
 		}
 	}
-	// A cursor that somebody else was given ends behind the same place.
+	// A cursor that another caller received continues at the same position.
 	first := ok[api.Page[namespace]](t, k.as(t, whole, "GET", list+"?limit=1", ""), 200)
 	if p := ok[api.Page[namespace]](t, k.as(t, payments, "GET", list+"?cursor="+*first.NextCursor, ""), 200); len(p.Items) != 1 {
 		t.Errorf("behind others: %+v, want len(p.Items) == 1", p.Items)
@@ -151,8 +151,8 @@ func TestAKeyOfOneNamespaceSeesThatOneOnly(t *testing.T) {
 	}
 }
 
-// Nothing of an activation is told outside its namespace: what is there answers
-// as what is not, by every way to it.
+// A key of another namespace learns nothing of an activation: every route to it answers
+// as it does for an activation that does not exist.
 func TestActivationsOfOtherNamespacesDoNotExist(t *testing.T) {
 	t.Parallel()
 	k := startKeyed(t, embedded(t))
@@ -168,7 +168,7 @@ func TestActivationsOfOtherNamespacesDoNotExist(t *testing.T) {
 		there := k.as(t, other, way.method, path+run.ActivationID+way.rest, "").refused(t, 404, api.CodeActivationNotFound)
 		gone := k.as(t, other, way.method, path+activationID+way.rest, "").refused(t, 404, api.CodeActivationNotFound)
 		if got := strings.ReplaceAll(there.Detail, run.ActivationID, activationID); got != gone.Detail {
-			t.Errorf("%s %s: %q, and of what is not there %q, want got == %v", way.method, way.rest, got, gone.Detail, gone.Detail)
+			t.Errorf("%s %s: got detail %q, want %q, the detail of a missing activation", way.method, way.rest, got, gone.Detail)
 		}
 	}
 	if cancelled != 0 {

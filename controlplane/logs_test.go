@@ -20,7 +20,7 @@ import (
 	"github.com/codesous/sous/storage/storagetest"
 )
 
-// run begins an activation of hello and gives its record.
+// run begins an activation of hello and returns its record.
 func (h *harness) run(t *testing.T, startMS int64) *activations.Record {
 	t.Helper()
 	a := &activations.Record{Activation: api.Activation{

@@ -70,7 +70,7 @@ func TestRequestsAreCountedByRoute(t *testing.T) {
 		}
 	}
 	before := metricstest.Value(t, reg, "sous_http_requests_total")
-	// A POST: the client repeats what is safe to repeat.
+	// A POST, since the client repeats requests that are safe to repeat.
 	if _, err := h.client.Post(h.URL+h.web("/abort"), "text/plain", nil); err == nil {
 		t.Error("the connection was not cut")
 	}

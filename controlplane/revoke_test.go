@@ -130,7 +130,7 @@ func TestKeysEndByTheClock(t *testing.T) {
 	if got := r.one.status(t, key); got != 200 {
 		t.Fatalf("before its end it is answered %d, want got == 200", got)
 	}
-	r.clock.advance(time.Second) // what is known of it is younger than 4 s
+	r.clock.advance(time.Second) // the cached record is younger than 4 s
 	if got := r.one.status(t, key); got != 401 {
 		t.Errorf("at its end it is answered %d, want got == 401", got)
 	}
@@ -210,8 +210,8 @@ func calls(t *testing.T, client *redis.Client) (n int64) {
 	return n
 }
 
-// A key that is none costs the store one call, whoever sends it and how often;
-// one that cannot be a key costs none.
+// An unknown key costs the store one call, however often and by how many clients it is
+// sent; a malformed key costs none.
 func TestWrongKeysCostTheStoreNothing(t *testing.T) {
 	t.Parallel()
 	server := storagetest.Redis(t)
@@ -258,10 +258,10 @@ func TestRefusalsComeBeforeTheBody(t *testing.T) {
 		line, key string
 		status    int
 	}{
-		"nobody, a route":      {"POST " + strings.TrimSuffix(k.fn(""), "/hello"), "", 401},
-		"nobody, a draft":      {"PUT " + k.fn("/draft"), "", 401},
-		"nobody, an invoke":    {"POST " + k.fn(":invoke"), "", 401},
-		"nobody, an endpoint":  {"POST " + k.web("/"), "", 401},
+		"no key, a route":      {"POST " + strings.TrimSuffix(k.fn(""), "/hello"), "", 401},
+		"no key, a draft":      {"PUT " + k.fn("/draft"), "", 401},
+		"no key, an invoke":    {"POST " + k.fn(":invoke"), "", 401},
+		"no key, an endpoint":  {"POST " + k.web("/"), "", 401},
 		"a viewer, a route":    {"POST " + strings.TrimSuffix(k.fn(""), "/hello"), viewer, 403},
 		"a viewer, a draft":    {"PUT " + k.fn("/draft"), viewer, 403},
 		"a viewer, an invoke":  {"POST " + k.fn(":invoke"), viewer, 403},

@@ -332,7 +332,7 @@ func TestSchedulesAreWhoeversChangedThem(t *testing.T) {
 	if owner() != other.ID {
 		t.Error("the caller that changed it did not become its owner")
 	}
-	// What is in another namespace is out of a key's reach before anything is asked.
+	// A key that is limited to another namespace is refused before the schedule is read.
 	limited, _ := k.key(t, "admin", inNamespace("others"))
 	k.as(t, limited, "POST", schedules, hello).refused(t, 403, api.CodeAuthzDenied)
 	for _, action := range []string{"cs:schedule:create", "cs:schedule:update"} {

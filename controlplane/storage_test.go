@@ -187,7 +187,7 @@ func (h *harness) followFeed(ctx context.Context, t *testing.T, query, last stri
 			case "event":
 				e.name = value
 			case "data":
-				_ = json.Unmarshal([]byte(value), &e.change) // what is none has no id
+				_ = json.Unmarshal([]byte(value), &e.change) // data that is not JSON leaves the id empty
 			case "":
 				if e.name != "" {
 					events <- e

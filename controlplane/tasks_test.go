@@ -235,7 +235,7 @@ func TestBadTasksAreRefusedAndChangeNothing(t *testing.T) {
 		{"no task", "GET", fresh, ``, 404, api.CodeTaskNotFound, ""},
 		{"claim of no task", "POST", fresh + ":claim", `{"worker":"w1"}`, 404, api.CodeTaskNotFound, ""},
 		{"cancel of no task", "POST", fresh + ":cancel", ``, 404, api.CodeTaskNotFound, ""},
-		{"claim by nobody", "POST", taskPath + ":claim", `{}`, 422, api.CodeInvalid, "worker"},
+		{"claim without worker", "POST", taskPath + ":claim", `{}`, 422, api.CodeInvalid, "worker"},
 		{"claim by a blank", "POST", taskPath + ":claim", `{"worker":"a b"}`, 400, api.CodeValidationName, "worker"},
 		{"claim's timeout", "POST", taskPath + ":claim", `{"worker":"w1","timeout_ms":1}`, 422, api.CodeInvalid, "timeout_ms"},
 		{"claim of another's", "POST", taskPath + ":claim", `{"worker":"w2"}`, 409, api.CodeTaskState, ""},

@@ -304,7 +304,7 @@ func TestServices(t *testing.T) {
 		}
 		for _, port := range s.Ports {
 			if !strings.Contains(port, "127.0.0.1:") {
-				t.Errorf("%s: %s is published everywhere unless somebody says otherwise", name, port)
+				t.Errorf("%s: %s is published on all addresses by default", name, port)
 			}
 		}
 	}

@@ -128,7 +128,7 @@ func letters(n, pages int) []string {
 // no valid address, and one is cancelled while it is sent.
 func (p *post) delivers(w *workerProcess) {
 	t := p.t
-	ids := p.enqueue(append(letters(97, 1), `{"to": "ada@busy.example"}`, `{"to": "nobody"}`, `{"to": "long@example.com", "pages": 100000}`)...)
+	ids := p.enqueue(append(letters(97, 1), `{"to": "ada@busy.example"}`, `{"to": "nowhere"}`, `{"to": "long@example.com", "pages": 100000}`)...)
 	long := ids[99]
 	p.await("the progress of the long letter is reported", long, func(j api.Job) bool {
 		return j.State == api.JobActive && bytes.Contains(j.Progress, []byte(`"total":100000`)) && len(j.Checkpoint) > 0
@@ -155,8 +155,8 @@ func (p *post) delivers(w *workerProcess) {
 		}
 	}
 	p.await("the letter without an address is dead", ids[98], in(api.JobDead))
-	if job := p.job(ids[98]); job.DeadReason != api.DeadFatal || len(job.Errors) != 1 || job.Errors[0].Error != "nobody is no address" {
-		t.Errorf("job: job = %+v; failed check: job.DeadReason != api.DeadFatal || len(job.Errors) != 1 || job.Errors[0].Error != \"nobody is no address\"", job)
+	if job := p.job(ids[98]); job.DeadReason != api.DeadFatal || len(job.Errors) != 1 || job.Errors[0].Error != "nowhere is no address" {
+		t.Errorf("job: job = %+v; failed check: job.DeadReason != api.DeadFatal || len(job.Errors) != 1 || job.Errors[0].Error != \"nowhere is no address\"", job)
 	}
 	if job := p.job(long); job.State != api.JobCancelled || job.Attempt != 1 {
 		t.Errorf("job: job = %+v; failed check: job.State != api.JobCancelled || job.Attempt != 1", job)

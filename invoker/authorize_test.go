@@ -111,7 +111,7 @@ func TestReplayIsForThoseWhoMayInvoke(t *testing.T) {
 			b.t.Errorf("another role: %v, %v", out, err)
 		}
 		if out, err := invoke(api.AccessPublic, "role:billing"); api.ErrorCode(err) != api.CodeAuthnRequired {
-			b.t.Errorf("nobody: %v, %v", out, err)
+			b.t.Errorf("invoke without a key = %+v, %v, want code %s", out, err, api.CodeAuthnRequired)
 		}
 		if out, err := invoke(api.AccessUnrestricted); err != nil || !out.Replayed {
 			b.t.Errorf("the platform: %v, %v", out, err)

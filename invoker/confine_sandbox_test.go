@@ -51,7 +51,7 @@ export default async () => ({
 });`, config)
 	got := b.result(b.granted("confined", "null"))
 	if strings.Contains(got, "theirs") {
-		t.Errorf("what is not the function's was read: %s", got)
+		t.Errorf("the function read data of another owner: got %s, want no \"theirs\"", got)
 	}
 	var said map[string][]any
 	if err := json.Unmarshal([]byte(got), &said); err != nil {

@@ -100,13 +100,13 @@ func TestInvokeFailuresReachTheCaller(t *testing.T) {
 		b.publish("large", `export default () => "x".repeat(6 << 20);`, defaults())
 		b.publish("caller", caught+`
 export default async (name) => { try { return { value: await cs.invoke(name.name ?? name, 1, name.options) } } catch (e) { return caught(e) } };`,
-			calling("throws", "sleeps", "large", "nobody", "default/throws", "../x", "a:b", "default/throws/prod"))
+			calling("throws", "sleeps", "large", "missing", "default/throws", "../x", "a:b", "default/throws/prod"))
 		for name, want := range map[string]string{
-			`"throws"`: `{"code":"CS_RUNTIME_EXCEPTION","message":"default/throws failed: Exception: TypeError: no good","status":"error","cause":{"type":"Exception","message":"TypeError: no good","code":"E_NO"},"id":"string"}`,
-			`"sleeps"`: `{"code":"CS_RUNTIME_TIMEOUT","message":"default/sleeps failed: Timeout: `,
-			`"large"`:  `{"code":"CS_RUNTIME_RESULT_TOO_LARGE","message":"default/large failed: ResultTooLarge: `,
-			`"nobody"`: `{"code":"CS_FUNCTION_NOT_FOUND"`,
-			`"other"`:  `{"code":"CS_RUNTIME_CAPABILITY_DENIED","message":"invoke is not allowed: declare capabilities {\"invoke\": {\"functions\": [\"other\"]}} in the manifest","id":"undefined"}`,
+			`"throws"`:  `{"code":"CS_RUNTIME_EXCEPTION","message":"default/throws failed: Exception: TypeError: no good","status":"error","cause":{"type":"Exception","message":"TypeError: no good","code":"E_NO"},"id":"string"}`,
+			`"sleeps"`:  `{"code":"CS_RUNTIME_TIMEOUT","message":"default/sleeps failed: Timeout: `,
+			`"large"`:   `{"code":"CS_RUNTIME_RESULT_TOO_LARGE","message":"default/large failed: ResultTooLarge: `,
+			`"missing"`: `{"code":"CS_FUNCTION_NOT_FOUND"`,
+			`"other"`:   `{"code":"CS_RUNTIME_CAPABILITY_DENIED","message":"invoke is not allowed: declare capabilities {\"invoke\": {\"functions\": [\"other\"]}} in the manifest","id":"undefined"}`,
 			`{"name":"throws","options":{"alias":"beta"}}`:             `{"code":"CS_ALIAS_NOT_FOUND"`,
 			`{"name":"throws","options":{"version":7}}`:                `{"code":"CS_VERSION_NOT_FOUND"`,
 			`{"name":"throws","options":{"alias":"prod","version":1}}`: `{"code":"CS_RUNTIME_INVALID_ARGUMENT"`,
@@ -239,8 +239,8 @@ func TestInvokeOfItsOwnPlace(t *testing.T) {
 	})
 }
 
-// Callers that hold all processes and wait for one more end, with a clear code, no
-// later than the pool lets anybody wait.
+// Callers that hold all processes and wait for one more end with a clear code, after at
+// most the pool's longest wait.
 func TestInvokeWithoutSandboxesLeft(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
@@ -323,7 +323,7 @@ func TestInvokeLetsNobodyInWhoWouldNotGetThere(t *testing.T) {
 		}
 		outcome := b.granted("open", "", "role:none") // as a destination of an outcome runs
 		outcome.Access = api.AccessUnrestricted
-		local := outcome // everybody, where there are no keys
+		local := outcome // the caller is local if there are no keys
 		local.AllNamespaces = true
 		const denied = `"CS_AUTHZ_DENIED"`
 		for name, tt := range map[string]struct {

@@ -196,7 +196,7 @@ func TestInvokeErrors(t *testing.T) {
 			change func(*api.Invocation)
 			want   api.Code
 		}{
-			"no such function": {func(i *api.Invocation) { i.Function = "nobody" }, api.CodeFunctionNotFound},
+			"no such function": {func(i *api.Invocation) { i.Function = "missing" }, api.CodeFunctionNotFound},
 			"no such alias":    {func(i *api.Invocation) { i.Ref = api.Ref{Alias: "beta"} }, api.CodeAliasNotFound},
 			"no such version":  {func(i *api.Invocation) { i.Ref = api.Ref{Version: 2} }, api.CodeVersionNotFound},
 			"no ref":           {func(i *api.Invocation) { i.Ref = api.Ref{} }, api.CodeInvalid},

@@ -163,11 +163,11 @@ func newLateMetrics() lateMetrics {
 	return lateMetrics{
 		retries: prometheus.NewCounter(prometheus.CounterOpts{
 			Namespace: metrics.Namespace, Name: "records_retries_total",
-			Help: "Background tries to write activation records that the store did not take.",
+			Help: "Retries of writes of activation records that the store did not accept.",
 		}),
 		lost: prometheus.NewCounter(prometheus.CounterOpts{
 			Namespace: metrics.Namespace, Name: "records_lost_total",
-			Help: "Activation records given up; readers find these activations lost.",
+			Help: "Activation records that were abandoned; readers find these activations lost.",
 		}),
 	}
 }

@@ -196,7 +196,7 @@ func (r *recorder) persistOnce(ctx context.Context, running **activations.Record
 	return err
 }
 
-// close waits for late writes until ctx ends, then gives them up.
+// close waits for late writes until ctx ends, then abandons them.
 func (r *recorder) close(ctx context.Context) error {
 	if late, _ := r.behind(time.Now()); late == 0 {
 		ctx = r.base // there is nothing to give up, even if ctx has ended

@@ -25,8 +25,8 @@ func (m *movingAlias) Resolve(context.Context, string, string, string, api.Ref) 
 	return answer, nil
 }
 
-// A reading that a change has overtaken may be of the old state: nobody is
-// answered with it, now or from the cache.
+// A read that a change overtakes may return the old state: no caller is answered with
+// it, now or from the cache.
 func TestResolverReadsAgainWhatAChangePassed(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*resolver){

@@ -18,8 +18,8 @@ import (
 
 var epoch = time.UnixMilli(1_800_000_000_000)
 
-// Beyond the bound keys share a place; one that nobody asked for in an hour gives
-// its place away, and only where it is wanted.
+// Beyond the bound, keys share one series. A key that was not used for an hour loses its
+// series, but only when another key needs it.
 func TestSeriesAreBounded(t *testing.T) {
 	t.Parallel()
 	var closed []string

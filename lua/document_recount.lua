@@ -1,7 +1,7 @@
 -- Counts one more page of a namespace of documents. At the end of the walk the counts of
--- the namespace and of its tenant are corrected. Writers change the walk's counts
--- with each document that it has passed, so that it ends with what is stored; what an
--- interrupted write has added to them is left to the next walk.
+-- the namespace and of its tenant are corrected. A write to a document that the walk has
+-- passed changes the walk's counts, so that the walk ends with the stored counts. Counts
+-- that an interrupted write has added are left to the next walk.
 -- KEYS[1] cs:doc:t:i:ns:records
 -- KEYS[2] …:index
 -- KEYS[3] cs:doc:t:i:usage

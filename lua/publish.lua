@@ -17,8 +17,8 @@
 -- ARGV[8] the alias's name            (with an alias only)
 -- ARGV[9] the alias's record          (with an alias only)
 -- Reply: 1 | CS_FUNCTION_NOT_FOUND | CS_STORE_CONFLICT
--- A version exists once version_seq has its number. What is written before that is
--- invisible; a publish interrupted after that is completed by publishing again.
+-- A version exists once version_seq has its number. Earlier writes are invisible; a publish
+-- that is interrupted later is completed by publishing again.
 -- include functions.lua
 local function_key, sequence_key, draft_key, versions_key, bundle_key, version_key, aliases_key, alias_key = unpack(KEYS)
 local read_sequence, version, draft_head, bundle, record, tombstone, tombstone_ttl, alias, alias_record = unpack(ARGV)

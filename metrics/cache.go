@@ -20,9 +20,9 @@ func NewCache[K comparable, V any](name string, of *otter.Cache[K, V]) prometheu
 	return &cache[K, V]{
 		of:        of,
 		requests:  desc("requests_total", "Reads of a cache, by whether it had the entry.", "result"),
-		evictions: desc("evictions_total", "Entries that a cache gave up for room or for their age."),
+		evictions: desc("evictions_total", "Entries removed from a cache for lack of room or for their age."),
 		entries:   desc("entries", "Entries of a cache."),
-		bytes:     desc("bytes", "Size of a cache that is bounded by it."),
+		bytes:     desc("bytes", "Size of a cache that has a limit in bytes."),
 	}
 }
 

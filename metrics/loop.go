@@ -26,7 +26,7 @@ func NewLoop(name string) *Loop {
 	return &Loop{
 		lag:    desc("lag_seconds", "Time since the last good round of a background loop, or since its start."),
 		rounds: desc("rounds_total", "Rounds of a background loop.", "outcome"),
-		busy:   desc("busy_seconds_total", "Time that the rounds of a background loop took."),
+		busy:   desc("busy_seconds_total", "Time spent in rounds of a background loop."),
 		good:   time.Now(),
 	}
 }

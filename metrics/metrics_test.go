@@ -93,13 +93,13 @@ func TestCache(t *testing.T) {
 	cache.GetIfPresent("k")
 	cache.CleanUp() // the cache weighs its entries in the background
 	const want = `
-# HELP sous_cache_bytes Size of a cache that is bounded by it.
+# HELP sous_cache_bytes Size of a cache that has a limit in bytes.
 # TYPE sous_cache_bytes gauge
 sous_cache_bytes{cache="c"} 4
 # HELP sous_cache_entries Entries of a cache.
 # TYPE sous_cache_entries gauge
 sous_cache_entries{cache="c"} 1
-# HELP sous_cache_evictions_total Entries that a cache gave up for room or for their age.
+# HELP sous_cache_evictions_total Entries removed from a cache for lack of room or for their age.
 # TYPE sous_cache_evictions_total counter
 sous_cache_evictions_total{cache="c"} 0
 # HELP sous_cache_requests_total Reads of a cache, by whether it had the entry.

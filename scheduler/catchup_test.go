@@ -82,7 +82,7 @@ func TestCatchUpLeavesOutWhatItSays(t *testing.T) {
 		keep = min(keep, len(late))
 		want := append(late[len(late)-keep:], onTime...)
 		want = append(want, timing.next(now))
-		// What is left out may take several looks.
+		// Skipping the missed ticks may take several calls.
 		first, missed := tick, int64(0)
 		for {
 			next, more := catchUp(s, timing, first, now)

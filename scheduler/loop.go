@@ -1,6 +1,6 @@
-// Package scheduler keeps schedules and fires their ticks, and runs the loop that does what is
-// due in queues and schedules. It has no leader: any number of replicas may run it over one
-// store. Package sweeper, below it, repairs what crashes leave behind.
+// Package scheduler keeps schedules and fires their ticks, and runs the loop that does the
+// due work of queues and schedules. It has no leader: any number of replicas may run it over
+// one store. Package sweeper repairs the records that crashes leave behind.
 package scheduler
 
 import (

@@ -24,7 +24,7 @@ func (f *ticking) service(t *testing.T) *scheduler.Schedules {
 
 func anybody(context.Context, *api.Schedule) error { return nil }
 
-// somebody may do everything.
+// somebody returns an author with all rights.
 func somebody(sub string) scheduler.Author {
 	return scheduler.Author{
 		Principal: api.Principal{Sub: sub, Roles: []string{"developer"}}, Access: api.AccessGranted,

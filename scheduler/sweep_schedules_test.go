@@ -52,8 +52,8 @@ func TestSweeperMendsSchedules(t *testing.T) {
 		"sound": {breaks: func(*testing.T, *ticking, storage.SchedulePath) {}},
 		"a name in the list is no schedule's": {
 			func(t *testing.T, f *ticking, _ storage.SchedulePath) {
-				f.rdb().SAdd(t.Context(), "cs:schedule:"+f.tenant+":"+namespace+":index", "nobody")
-				state, inFlight := f.store.ScheduleKeys(f.path("nobody"))
+				f.rdb().SAdd(t.Context(), "cs:schedule:"+f.tenant+":"+namespace+":index", "missing")
+				state, inFlight := f.store.ScheduleKeys(f.path("missing"))
 				f.rdb().HSet(t.Context(), state, "turn", 7)
 				f.rdb().ZAdd(t.Context(), inFlight, redis.Z{Score: 1, Member: api.NewJobID()})
 			},
@@ -135,7 +135,7 @@ func TestSweeperMendsSchedules(t *testing.T) {
 			if after := f.load(t, path).State; after.Fired != s.State.Fired+1 {
 				t.Errorf("next tick of the repaired schedule: got state %+v, want one tick more fired than %d", after, s.State.Fired)
 			}
-			if n := f.rdb().Exists(t.Context(), "cs:schedule:"+f.tenant+":"+namespace+":nobody:state", "cs:schedule:"+f.tenant+":"+namespace+":nobody:inflight").Val(); n != 0 {
+			if n := f.rdb().Exists(t.Context(), "cs:schedule:"+f.tenant+":"+namespace+":missing:state", "cs:schedule:"+f.tenant+":"+namespace+":missing:inflight").Val(); n != 0 {
 				t.Errorf("got %d keys of a schedule that does not exist, want none", n)
 			}
 		})

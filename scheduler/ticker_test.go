@@ -111,8 +111,8 @@ func TestRunByHand(t *testing.T) {
 		if _, err := f.Run(t.Context(), path, api.NewJobID(), anybody); api.ErrorCode(err) != api.CodeScheduleBusy {
 			t.Errorf("a second run: %v", err)
 		}
-		if _, err := f.Run(t.Context(), f.path("nobody"), api.NewJobID(), anybody); api.ErrorCode(err) != api.CodeScheduleNotFound {
-			t.Errorf("of no schedule: %v", err)
+		if _, err := f.Run(t.Context(), f.path("missing"), api.NewJobID(), anybody); api.ErrorCode(err) != api.CodeScheduleNotFound {
+			t.Errorf("Run of a missing schedule: got error %v, want code %s", err, api.CodeScheduleNotFound)
 		}
 		f.ack(t, f.take(t))
 		on := true

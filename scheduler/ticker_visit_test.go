@@ -39,8 +39,8 @@ func (s *settles) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	}
 }
 
-// TestATenantIsMarkedForItsNextTick though somebody marked it, for a tick of another
-// schedule that comes later, while it was looked after.
+// TestATenantIsMarkedForItsNextTick marks a tenant for a later tick of another schedule
+// while the ticker visits it. The tenant must be marked for the earlier tick all the same.
 func TestATenantIsMarkedForItsNextTick(t *testing.T) {
 	t.Parallel()
 	for _, backend := range storagetest.AllBackends() {

@@ -100,7 +100,7 @@ func TestStartOfATakenIDGivesWhatIsThere(t *testing.T) {
 	})
 }
 
-// A start is taken back by whoever made it, and only while nothing has changed it.
+// A start can be withdrawn by the replica that made it, and only while nothing has changed it.
 func TestWithdraw(t *testing.T) {
 	t.Parallel()
 	storagetest.All(t, func(t *testing.T, s *storage.Store) {
@@ -303,7 +303,7 @@ func TestFinishCancelAndRepairRace(t *testing.T) {
 			case len(winners) == 1 && final.Status != winners[0]:
 				t.Errorf("round %d: %s won, %s stands", round, winners[0], final.Status)
 			case len(winners) == 0 && (final.Error == nil || final.Error.Type != api.ErrLost):
-				t.Errorf("round %d: nobody won, %s stands", round, final.Status)
+				t.Errorf("round %d: no writer won and the final status is %s, want an error of type %s", round, final.Status, api.ErrLost)
 			}
 		}
 	})

@@ -12,9 +12,9 @@ import (
 	"github.com/codesous/sous/storage/storagetest"
 )
 
-// TestScriptsMayBeCutAfterAnyWrite ends every script after each of its writes,
-// as a crash of KVRocks does, and shows that what is left is sound, and that the
-// same call made again completes it.
+// TestScriptsMayBeCutAfterAnyWrite interrupts every script after each of its writes, as a
+// crash of KVRocks does, and checks that the remaining records are sound and that the
+// repeated call completes them.
 func TestScriptsMayBeCutAfterAnyWrite(t *testing.T) {
 	t.Parallel()
 	for _, b := range storagetest.AllBackends() {
@@ -44,8 +44,8 @@ func TestScriptsMayBeCutAfterAnyWrite(t *testing.T) {
 // checks what it should have done, once it has succeeded.
 type cutOperation func(t *testing.T, f *fixture) (call func(f *fixture) error, done func(t *testing.T, f *fixture))
 
-// cutOnce makes the call on a store that cuts its script, checks, and makes it
-// again. It says whether the script went through uncut.
+// cutOnce makes the call on a store that interrupts its script, checks the records, and
+// repeats the call. It reports whether the script ran to its end.
 func cutOnce(t *testing.T, name string, op cutOperation, whole, cut *storage.Store) (uncut bool) {
 	t.Helper()
 	f := newFixture(t, whole)
@@ -217,7 +217,7 @@ func cutFinish(t *testing.T, f *fixture) (func(*fixture) error, func(*testing.T,
 		}
 }
 
-// cutSweep: a finish that nobody repeats is repaired by the sweeper.
+// cutSweep is a finish that is not repeated; the sweeper repairs it.
 func cutSweep(t *testing.T, f *fixture) (func(*fixture) error, func(*testing.T, *fixture)) {
 	t.Helper()
 	a := f.lost()

@@ -39,7 +39,7 @@ func newFixture(t *testing.T, s *storage.Store) *fixture {
 	return f
 }
 
-// draft stores a draft and gives its id.
+// draft stores a draft and returns its id.
 func (f *fixture) draft(t *testing.T, sha string) string {
 	t.Helper()
 	now := f.NowMS()

@@ -86,7 +86,7 @@ func TestGroupCommitsAreMeasured(t *testing.T) {
 		t.Errorf("%g pipelines after %g; want got == before+1", got, before)
 	}
 	if got := metricstest.Value(t, reg, "sous_store_commit_queued"); got != 0 {
-		t.Errorf("%g writes wait although nobody does; want got == 0", got)
+		t.Errorf("sous_store_commit_queued = %g after the last write, want 0", got)
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	"github.com/codesous/sous/storage/storagetest"
 )
 
-// concurrently runs n calls at once and gives their errors.
 func TestPublishStoresTheVersion(t *testing.T) {
 	t.Parallel()
 	storagetest.All(t, func(t *testing.T, s *storage.Store) {
@@ -203,8 +202,8 @@ func TestConcurrentPublishesConsumeADraftOnce(t *testing.T) {
 	}
 }
 
-// checkFunction reads everything below a function and fails where it does not
-// hold together. It gives the latest version.
+// checkFunction reads all records of a function and fails if they are inconsistent. It
+// returns the latest version.
 func checkFunction(t *testing.T, f *fixture) int64 {
 	t.Helper()
 	ctx, tn, ns, name := t.Context(), f.fn.Tenant, f.fn.Namespace, f.fn.Name

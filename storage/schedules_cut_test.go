@@ -12,8 +12,8 @@ import (
 	"github.com/codesous/sous/storage/storagetest"
 )
 
-// TestScheduleScriptsMayBeCut ends each script after each of its writes, looks at what is
-// left, and runs it again.
+// TestScheduleScriptsMayBeCut interrupts each script after each of its writes, checks the
+// remaining records, and runs the script again.
 func TestScheduleScriptsMayBeCut(t *testing.T) {
 	t.Parallel()
 	created := func(tenant string) storage.SchedulePut { return newSchedule(tenant, "nightly", 1_000, 61_000) }

@@ -108,7 +108,7 @@ func TestScheduleLifecycle(t *testing.T) {
 		stale := change(made, 99_000, false)
 		stale.After.EverySeconds = 99
 		if err := schedules.Put(ctx, stale); api.ErrorCode(err) != api.CodeStoreConflict {
-			t.Errorf("a change of what is another by now: %v; want CodeStoreConflict", err)
+			t.Errorf("Put over a later change: got error %v, want CodeStoreConflict", err)
 		}
 		if err := schedules.Put(ctx, change(kept, 0, false)); err != nil {
 			t.Fatalf("schedules.Put: %v", err)
@@ -126,7 +126,7 @@ func TestScheduleLifecycle(t *testing.T) {
 
 		last := loadSchedule(t, s, put.Path)
 		if err := schedules.Delete(ctx, made); api.ErrorCode(err) != api.CodeStoreConflict {
-			t.Errorf("deletion of what is another by now: %v; want CodeStoreConflict", err)
+			t.Errorf("Delete after a later change: got error %v, want CodeStoreConflict", err)
 		}
 		for range 2 { // safe to repeat
 			if err := schedules.Delete(ctx, last); err != nil {
@@ -137,13 +137,13 @@ func TestScheduleLifecycle(t *testing.T) {
 			}
 		}
 		if err := schedules.Put(ctx, change(last, 99_000, false)); api.ErrorCode(err) != api.CodeStoreConflict {
-			t.Errorf("a change of what is deleted: %v; want CodeStoreConflict", err)
+			t.Errorf("Put over a deleted schedule: got error %v, want CodeStoreConflict", err)
 		}
 	})
 }
 
-// TestScheduleIsMadeAnew shows that nothing of an earlier schedule of the name stays, and
-// that whoever has read that one cannot move the new one on.
+// TestScheduleIsMadeAnew tests that a new schedule inherits nothing from a deleted one of
+// the same name, and that a replica that read the deleted one cannot advance the new one.
 func TestScheduleIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, s *storage.Store) {

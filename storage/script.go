@@ -34,8 +34,8 @@ import (
 // the latest version has the draft's digest, so publish_again.lua sets the alias and the
 // tombstone, and the answer is version 7.
 //
-// Where no caller repeats the call, the sweeper repairs what is left: an index entry
-// without its record, for example, is removed once the record can no longer be on its way.
+// If no caller repeats the call, the sweeper repairs the remaining records: an index entry
+// without its record, for example, is removed once the record can no longer be in transit.
 // The tests interrupt every script after each of its writes (storagetest.CutAfter) and
 // show that the remains are sound and that the repeated call completes them.
 

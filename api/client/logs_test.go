@@ -48,7 +48,7 @@ func TestFollowLogs(t *testing.T) {
 		"to the end":             {[]string{": hi\n\n" + line(1) + line(2) + end}, []int64{1, 2}, []string{""}, false},
 		"with CR LF":             {[]string{strings.ReplaceAll(line(1)+end, "\n", "\r\n")}, []int64{1}, []string{""}, false},
 		"reconnects where broke": {[]string{line(1) + line(2), line(3)[:9], "503", line(3) + end}, []int64{1, 2, 3}, []string{"", "2", "2", "2"}, false},
-		"gives up":               {[]string{line(1), ""}, []int64{1}, []string{"", "1", "1", "1"}, true},
+		"reconnects in vain":     {[]string{line(1), ""}, []int64{1}, []string{"", "1", "1", "1"}, true},
 		"other events":           {[]string{"event: other\ndata: x\n\n" + line(1) + end}, []int64{1}, []string{""}, false},
 		"a line that is no JSON": {[]string{"data: nope\n\n"}, nil, []string{""}, true},
 	}

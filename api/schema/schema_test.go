@@ -116,7 +116,7 @@ func TestSchemasThatAreNone(t *testing.T) {
 	}
 }
 
-// repeat joins n copies of what f gives.
+// repeat joins the results of f for 0 to n-1 with commas.
 func repeat(n int, f func(int) string) string {
 	parts := make([]string, n)
 	for i := range parts {
@@ -127,8 +127,8 @@ func repeat(n int, f func(int) string) string {
 
 func same(s string) func(int) string { return func(int) string { return s } }
 
-// doubling is a schema of n definitions, each of which is in the one before twice, within
-// what wrap gives.
+// doubling returns a schema of n definitions. Each is wrap with its NEXT replaced by a
+// reference to the following definition.
 func doubling(n int, wrap string) string {
 	return `{"$ref": "#/$defs/d0", "$defs": {` + repeat(n, func(i int) string {
 		return fmt.Sprintf(`"d%d": `, i) + strings.ReplaceAll(wrap, "NEXT", fmt.Sprintf(`{"$ref": "#/$defs/d%d"}`, i+1))

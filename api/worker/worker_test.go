@@ -292,8 +292,8 @@ func TestUnansweredSettlesAreRepeated(t *testing.T) {
 	})
 }
 
-// Where nobody answers for the time of a lease, the worker forgets the job, and
-// stops in spite of it.
+// If the server does not answer for the time of a lease, the worker drops the job and
+// can still be stopped.
 func TestSettlingIsGivenUp(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSource("0")

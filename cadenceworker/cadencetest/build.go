@@ -128,8 +128,8 @@ func lock(path string) (unlock func(), err error) {
 	return func() { _ = f.Close() }, nil
 }
 
-// sweep removes what builds that were killed left, and binaries that nobody has
-// used for long. Its caller holds the lock.
+// sweep removes the files of builds that were killed, and binaries that have not been
+// used for a long time. The caller must hold the lock.
 func sweep(cache string, now time.Time) error {
 	entries, err := os.ReadDir(cache)
 	if err != nil {

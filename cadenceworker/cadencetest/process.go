@@ -92,8 +92,8 @@ func runs(pid int) bool {
 	return !strings.HasPrefix(state, "Z")
 }
 
-// The ports below those that the system gives out by itself: a port of a server
-// that is stopped stays free.
+// These ports lie below the system's ephemeral ports, so a port stays free while its
+// server is stopped.
 const (
 	lowestPort  = 12_000
 	highestPort = 32_000

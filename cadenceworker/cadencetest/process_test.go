@@ -91,7 +91,7 @@ func TestShortRunsStartNoServer(t *testing.T) {
 	cmd.Args = append(cmd.Args, "-test.short")
 	text, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(text), "--- SKIP: TestAWorkflowRunsToItsEnd") {
-		t.Errorf("-short gives %v and\n%s", err, text)
+		t.Errorf("go test -short: got error %v, want the test skipped; output:\n%s", err, text)
 	}
 }
 

@@ -195,8 +195,8 @@ func profileArgs(o options) []string {
 
 const adminAddr = "127.0.0.1:6161"
 
-// startProfile takes a CPU profile of the server's next ten seconds; the
-// function that it gives waits for it.
+// startProfile takes a CPU profile of the server's next ten seconds; the returned
+// function waits for it.
 func startProfile(ctx context.Context, o options, name string) (wait func()) {
 	if o.profile == "" {
 		return func() {}

@@ -34,8 +34,8 @@ func localCaller() *Caller {
 	return &Caller{Sub: "local", Tenant: api.AllTenants, roles: []string{api.RoleAdmin}, local: true}
 }
 
-// Nobody returns a caller that enters no tenant and no namespace and may do nothing.
-func Nobody() *Caller { return &Caller{Namespace: "-"} }
+// Unknown returns a caller that enters no tenant and no namespace and may do nothing.
+func Unknown() *Caller { return &Caller{Namespace: "-"} }
 
 // Principal returns the caller as functions see it.
 func (c *Caller) Principal() api.Principal { return api.Principal{Sub: c.Sub, Roles: c.roles} }

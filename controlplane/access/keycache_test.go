@@ -152,8 +152,8 @@ func TestNoticesDropWhatIsKnown(t *testing.T) {
 	}
 }
 
-// A reading that a revocation has passed may be of the old state: nobody is let
-// in by it, now or from the cache.
+// A read that a revocation overtakes may return the old state: it admits no caller, now
+// or from the cache.
 func TestReadingsThatARevocationPassedAreNotKept(t *testing.T) {
 	t.Parallel()
 	c := newCacheTest(t)
@@ -207,7 +207,7 @@ func TestWrongKeysAreAMinuteLongWrong(t *testing.T) {
 	c.wants(t, api.CodeAuthnInvalid, 1)
 }
 
-// Whoever began before the first answer was there, and comes to read after it.
+// A caller that began before the first answer was cached, and reads after it, uses the cache.
 func TestWhoComesSecondReadsNothing(t *testing.T) {
 	t.Parallel()
 	c := newCacheTest(t)

@@ -12,12 +12,12 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// Nobody is the caller where none is known: it must be able to do nothing.
-func TestNobodyEntersNothing(t *testing.T) {
+// Unknown stands for a caller that is not known: it must not be able to do anything.
+func TestUnknownEntersNothing(t *testing.T) {
 	t.Parallel()
-	c := Nobody()
+	c := Unknown()
 	if c.Enters("t_abc123") || c.EntersNamespace("payments") || c.Need(FunctionRead) == nil || c.Access() == api.AccessUnrestricted {
-		t.Errorf("Nobody() = %+v, want a caller that may do nothing", c)
+		t.Errorf("Unknown() = %+v, want a caller that may do nothing", c)
 	}
 }
 

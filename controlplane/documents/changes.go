@@ -27,7 +27,7 @@ type changesBody struct {
 	// Latest is the id of the namespace's last change.
 	Latest int64 `json:"latest" doc:"the id of the namespace's last change"`
 	// Reset means that the changes after since are not kept any more.
-	Reset bool `json:"reset" doc:"changes behind since are not kept any more: read the documents anew"`
+	Reset bool `json:"reset" doc:"changes after since are no longer kept: read the documents again"`
 }
 
 // resetEvent is the data of the event reset.
@@ -50,11 +50,11 @@ func (a *API) changeEndpoints() []rest.Endpoint {
 			Method: http.MethodGet, Path: pathDocumentChanges, Action: access.StorageRead, Extent: rest.HandlerNamespace,
 			ID: "get-document-changes", Summary: "Read or follow the changes of a namespace",
 			Description: "In the order in which they were made, without their values; the last 10,000 are kept. follow=true streams server-sent events: " +
-				"put, delete and expire with a change as data and its id, reset where changes behind since are not kept any more, and end where the server ends. Last-Event-ID resumes.",
+				"put, delete and expire with a change as data and its id, reset if changes after since are no longer kept, and end when the server shuts down. Last-Event-ID resumes the stream.",
 			Parameters: []*huma.Param{
 				rest.QueryParameter("since", "the id of the last change that was seen; 0 for the start", number),
 				rest.QueryParameter("limit", "how many changes at most, without follow", &huma.Schema{Type: huma.TypeInteger, Default: api.DefaultPageLimit}),
-				rest.QueryParameter("follow", "stream what comes", &huma.Schema{Type: huma.TypeBoolean}),
+				rest.QueryParameter("follow", "stream new changes", &huma.Schema{Type: huma.TypeBoolean}),
 				rest.HeaderParameter("Last-Event-ID", "the id of the last event that was seen"),
 			},
 			Answer: rest.Content{rest.ContentTypeJSON: changesBody{}, rest.ContentTypeEvents: nil},

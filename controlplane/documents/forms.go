@@ -123,7 +123,7 @@ func (a *API) runnerEndpoints() []rest.Endpoint {
 	return []rest.Endpoint{
 		rest.Handle(rest.Route{
 			Method: http.MethodPost, Path: pathInternalStorage, Action: access.Runner, Extent: rest.NoNamespace,
-			ID: "internal-storage", Tag: "storage", Summary: "Do an operation of the document storage for a runner",
+			ID: "internal-storage", Tag: "storage", Summary: "Perform an operation of the document storage for a runner",
 			Description: "The body has the operation, the tenantId and the fields of the operation's own request; answers are those of the public routes. " +
 				"Authorization: Bearer and the runners' token; without one configured there is no such route.",
 			Parameters: pathParameters(pathInternalStorage),

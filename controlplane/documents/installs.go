@@ -14,7 +14,7 @@ import (
 // installBody is the body of a registration.
 type installBody struct {
 	Description string   `json:"description,omitempty" doc:"at most 1,024 characters"`
-	Functions   []string `json:"functions,omitempty" doc:"those that may use it beside their own: <namespace>/<function>, or <namespace>/*"`
+	Functions   []string `json:"functions,omitempty" doc:"functions that may use the install beside their own: <namespace>/<function>, or <namespace>/*"`
 }
 
 func (a *API) installEndpoints() []rest.Endpoint {
@@ -25,13 +25,13 @@ func (a *API) installEndpoints() []rest.Endpoint {
 			ID: "list-installs", Summary: "List the installs that hold documents or are registered, by name",
 			Parameters: []*huma.Param{
 				rest.QueryParameter("limit", "how many at most", &huma.Schema{Type: huma.TypeInteger, Default: api.DefaultPageLimit}),
-				rest.QueryParameter("cursor", "next_cursor of the page before", &huma.Schema{Type: huma.TypeString}),
+				rest.QueryParameter("cursor", "next_cursor of the previous page", &huma.Schema{Type: huma.TypeString}),
 			},
 			Answer: rest.JSON(api.Page[api.Install]{}),
 		}, a.listInstalls),
 		a.handle(rest.Route{
 			Method: http.MethodPut, Path: pathInstall, Action: access.StorageAdmin, Extent: rest.WholeTenant,
-			ID: "put-install", Summary: "Register an install, or change who may use it",
+			ID: "put-install", Summary: "Register an install, or change the functions that may use it",
 			Description: "A function's own install, fn.<namespace>.<function>, needs no registration.",
 			Request:     rest.JSON(installBody{}), Answer: one,
 		}, a.putInstall),
@@ -42,7 +42,7 @@ func (a *API) installEndpoints() []rest.Endpoint {
 		}, a.getInstall),
 		a.handle(rest.Route{
 			Method: http.MethodDelete, Path: pathInstall, Action: access.StorageAdmin, Extent: rest.HandlerNamespace,
-			ID: "delete-install", Summary: "Delete an install with all that it holds", Status: http.StatusNoContent,
+			ID: "delete-install", Summary: "Delete an install with all of its documents", Status: http.StatusNoContent,
 		}, a.deleteInstall),
 	}
 }

@@ -21,12 +21,12 @@ func (a *API) namespaceEndpoints() []rest.Endpoint {
 	return []rest.Endpoint{
 		a.handle(rest.Route{
 			Method: http.MethodGet, Path: pathDocumentNamespaces, Action: access.StorageRead, Extent: rest.HandlerNamespace,
-			ID: "list-document-namespaces", Summary: "List an install's namespaces with what they hold and may hold",
+			ID: "list-document-namespaces", Summary: "List the namespaces of an install with their usage and quotas",
 			Answer: rest.JSON(documentNamespaces{}),
 		}, a.listDocumentNamespaces),
 		a.handle(rest.Route{
 			Method: http.MethodGet, Path: pathDocumentNamespace, Action: access.StorageRead, Extent: rest.HandlerNamespace,
-			ID: "get-document-namespace", Summary: "Read what a namespace of documents holds and may hold",
+			ID: "get-document-namespace", Summary: "Read the usage and quota of a document namespace",
 			Answer: rest.JSON(api.DocumentNamespace{}),
 		}, a.getDocumentNamespace),
 		a.handle(rest.Route{
@@ -35,9 +35,9 @@ func (a *API) namespaceEndpoints() []rest.Endpoint {
 		}, a.deleteDocumentNamespace),
 		a.handle(rest.Route{
 			Method: http.MethodPut, Path: pathDocumentSchema, Action: access.StorageAdmin, Extent: rest.HandlerNamespace,
-			ID: "put-document-schema", Summary: "Give a namespace a JSON Schema",
-			Description: "Draft 2020-12, at most 64 KiB, all in one: every $ref begins with #. What is written from then on keeps to it; " +
-				"what is there stays as it is.",
+			ID: "put-document-schema", Summary: "Set the JSON Schema of a namespace",
+			Description: "Draft 2020-12, at most 64 KiB, in one document: every $ref begins with #. Later writes must conform to it; " +
+				"documents that are stored already are not validated.",
 			Request: schema, Status: http.StatusNoContent,
 		}, a.putDocumentSchema),
 		a.handle(rest.Route{
@@ -46,7 +46,7 @@ func (a *API) namespaceEndpoints() []rest.Endpoint {
 		}, a.getDocumentSchema),
 		a.handle(rest.Route{
 			Method: http.MethodDelete, Path: pathDocumentSchema, Action: access.StorageAdmin, Extent: rest.HandlerNamespace,
-			ID: "delete-document-schema", Summary: "Take a namespace its JSON Schema", Status: http.StatusNoContent,
+			ID: "delete-document-schema", Summary: "Delete the JSON Schema of a namespace", Status: http.StatusNoContent,
 		}, a.deleteDocumentSchema),
 	}
 }

@@ -17,9 +17,9 @@ import (
 // recordBody is the body of a put by path.
 type recordBody struct {
 	Value      json.RawMessage `json:"value"`
-	Metadata   json.RawMessage `json:"metadata,omitempty" doc:"an object; left out it is {}"`
-	TTLSeconds *int64          `json:"ttlSeconds,omitempty" doc:"60 to 2,592,000; left out the document stays"`
-	IfRevision *int64          `json:"ifRevision,omitempty" doc:"the revision that the document must have now; 0: there must be none"`
+	Metadata   json.RawMessage `json:"metadata,omitempty" doc:"an object; the default is {}"`
+	TTLSeconds *int64          `json:"ttlSeconds,omitempty" doc:"60 to 2,592,000; if it is left out, the document does not expire"`
+	IfRevision *int64          `json:"ifRevision,omitempty" doc:"the current revision that the document must have; 0: it must not exist"`
 }
 
 // metadataParameter is the prefix of a list's parameters that name members of metadata.
@@ -34,7 +34,7 @@ func (a *API) recordEndpoints() []rest.Endpoint {
 		a.handle(rest.Route{
 			Method: http.MethodPut, Path: pathRecord, Action: access.StorageWrite, Extent: rest.HandlerNamespace,
 			ID: "put-record", Summary: "Write a document",
-			Description: "Makes it, or replaces its value, metadata and time to live. If-None-Match: * makes it only (412 where it exists).",
+			Description: "Creates the document, or replaces its value, metadata and time to live. If-None-Match: * only creates (412 if it exists).",
 			Parameters:  []*huma.Param{match, rest.HeaderParameter("If-None-Match", "*: there must be none")},
 			Request:     rest.JSON(recordBody{}), Answer: one,
 		}, a.putRecord),
@@ -46,7 +46,7 @@ func (a *API) recordEndpoints() []rest.Endpoint {
 		}, a.getRecord),
 		a.handle(rest.Route{
 			Method: http.MethodDelete, Path: pathRecord, Action: access.StorageDelete, Extent: rest.HandlerNamespace,
-			ID: "delete-record", Summary: "Delete a document; one that is not there is deleted already",
+			ID: "delete-record", Summary: "Delete a document; deleting a missing one succeeds",
 			Parameters: []*huma.Param{match}, Status: http.StatusNoContent,
 		}, a.deleteRecord),
 		a.handle(rest.Route{
@@ -57,7 +57,7 @@ func (a *API) recordEndpoints() []rest.Endpoint {
 			Parameters: []*huma.Param{
 				rest.QueryParameter("prefix", "of the keys", text),
 				rest.QueryParameter("limit", "how many documents at most", &huma.Schema{Type: huma.TypeInteger, Default: api.DefaultDocumentPage}),
-				rest.QueryParameter("cursor", "nextCursor of the page before", text),
+				rest.QueryParameter("cursor", "nextCursor of the previous page", text),
 				rest.QueryParameter("includeMetadata", "default false", yes),
 				rest.QueryParameter("includeValues", "default false", yes),
 			},

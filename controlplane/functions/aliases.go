@@ -74,7 +74,7 @@ func (a *API) aliasEndpoints() []rest.Endpoint {
 		rest.Operation(rest.Route{
 			Method: http.MethodPut, Path: pathAlias, Action: access.AliasSet, Extent: rest.PathNamespaceOnly,
 			ID: "set-alias", Tag: "aliases", Summary: "Point an alias at a version",
-			Description: "If-Match with the version that the alias points at now, as its ETag, guards the write; If-None-Match: * only makes new ones.",
+			Description: "If-Match with the version that the alias points at now, as its ETag, guards the write; If-None-Match: * only creates.",
 		}, a.setAlias),
 		rest.Operation(rest.Route{
 			Method: http.MethodGet, Path: pathAliases, Action: access.FunctionRead, Extent: rest.PathNamespaceOnly,

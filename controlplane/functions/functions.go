@@ -47,7 +47,7 @@ func functionParameters(more ...*huma.Param) []*huma.Param {
 // createFunctionBody is the body of a request for a new function. Fields that are left
 // out have the defaults of api.Function.
 type createFunctionBody struct {
-	Name        string            `json:"name" doc:"what the function is called in URLs"`
+	Name        string            `json:"name" doc:"the name of the function in URLs"`
 	Runtime     string            `json:"runtime,omitempty" doc:"cs-js"`
 	Entry       string            `json:"entry,omitempty" doc:"the file to start from; function.js, else function.ts"`
 	Handler     string            `json:"handler,omitempty" doc:"the export to call; default"`
@@ -76,7 +76,7 @@ func (a *API) functionEndpoints() []rest.Endpoint {
 		rest.Operation(rest.Route{
 			Method: http.MethodPost, Path: pathFunctions, Action: access.FunctionCreate, Extent: rest.PathNamespaceOnly,
 			ID: "create-function", Tag: "functions", Summary: "Create a function", Status: http.StatusCreated,
-			Description: "The namespace comes into being with its first function. The name of a deleted function can be created again: it revives with its versions and aliases.",
+			Description: "The first function of a namespace creates it. A deleted function can be created again under its name, and has its versions and aliases again.",
 		}, a.createFunction),
 		rest.Operation(rest.Route{
 			Method: http.MethodGet, Path: pathFunctions, Action: access.FunctionRead, Extent: rest.PathNamespaceOnly,
@@ -88,7 +88,7 @@ func (a *API) functionEndpoints() []rest.Endpoint {
 		}, a.getFunction),
 		rest.Operation(rest.Route{
 			Method: http.MethodDelete, Path: pathFunction, Action: access.FunctionDelete, Extent: rest.PathNamespaceOnly,
-			ID: "delete-function", Tag: "functions", Summary: "Delete a function", Description: "Invokes answer 404 from then on; its versions stay.",
+			ID: "delete-function", Tag: "functions", Summary: "Delete a function", Description: "Later invocations answer 404; the versions stay.",
 		}, a.deleteFunction),
 	}
 }

@@ -13,7 +13,7 @@ func (a *API) invokeEndpoints() []rest.Endpoint {
 	return []rest.Endpoint{
 		rest.Handle(rest.Route{
 			Method: http.MethodPost, Path: pathFunction + ":invoke", Action: access.FunctionInvoke, Extent: rest.PathNamespaceOnly,
-			ID: "invoke-function", Tag: "invoke", Summary: "Invoke a function, and wait for its end or not",
+			ID: "invoke-function", Tag: "invoke", Summary: "Invoke a function synchronously or asynchronously",
 			Description: "Mode sync answers 200 whenever the activation reached a terminal status, and says which. " +
 				"Mode async answers 202 once the invocation is durable: it runs later, and again where it fails, as its version says. " +
 				"event is any JSON value of at most 6 MiB (async: 1 MiB), null if left out. With Idempotency-Key it is safe to repeat.",

@@ -38,7 +38,7 @@ func (a *API) logEndpoints() []rest.Endpoint {
 				rest.PathParameter("tenant", rest.TenantName("").Schema(nil)),
 				rest.PathParameter("activation_id", &huma.Schema{Type: huma.TypeString, Format: "uuid"}),
 				rest.QueryParameter("limit", "how many lines at most", &huma.Schema{Type: huma.TypeInteger, Default: api.DefaultPageLimit}),
-				rest.QueryParameter("cursor", "next_cursor of the page before", &huma.Schema{Type: huma.TypeString}),
+				rest.QueryParameter("cursor", "next_cursor of the previous page", &huma.Schema{Type: huma.TypeString}),
 				rest.QueryParameter("follow", "stream until the activation ends", &huma.Schema{Type: huma.TypeBoolean}),
 				rest.HeaderParameter("Last-Event-ID", "the id of the last event that was seen"),
 			},

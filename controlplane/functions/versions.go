@@ -19,7 +19,7 @@ const (
 
 // publishBody is the body of a publication.
 type publishBody struct {
-	DraftID string          `json:"draft_id" doc:"what the upload answered"`
+	DraftID string          `json:"draft_id" doc:"the draft_id of the answer to the upload"`
 	Config  json.RawMessage `json:"config,omitempty" doc:"over the manifest: timeout_ms, memory_mb, max_concurrency, env, capabilities, authz, cors"`
 	Alias   string          `json:"alias,omitempty" doc:"an alias to point at the version"`
 }
@@ -73,7 +73,7 @@ func (a *API) versionEndpoints() []rest.Endpoint {
 		rest.Operation(rest.Route{
 			Method: http.MethodPost, Path: pathVersions, Action: access.FunctionPublish, Extent: rest.PathNamespaceOnly,
 			ID: "publish-version", Tag: "versions", Summary: "Publish a draft as the next version", Status: http.StatusCreated,
-			Description: "Answers 200 with the latest version where the draft and its config equal it.",
+			Description: "Answers 200 with the latest version if its files and configuration equal those of the draft.",
 			Also:        []rest.Answer{{Status: http.StatusOK, Content: rest.JSON(publishedVersion{})}},
 		}, a.publishVersion),
 		rest.Operation(rest.Route{

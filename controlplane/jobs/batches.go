@@ -22,7 +22,7 @@ type createBatchInput struct {
 }
 
 type createBatchBody struct {
-	Callback *api.BatchCallback `json:"callback,omitempty" doc:"the job to be made when the batch is sealed and none of its jobs is left"`
+	Callback *api.BatchCallback `json:"callback,omitempty" doc:"the job to enqueue when the batch is sealed and all of its jobs have ended"`
 }
 
 type batchInput struct {
@@ -53,7 +53,7 @@ func (a *API) batchEndpoints() []rest.Endpoint {
 		rest.Operation(rest.Route{
 			Method: http.MethodPost, Path: pathBatch + ":seal", Action: access.BatchSeal, Extent: rest.PathNamespaceOnly,
 			ID: "seal-batch", Tag: "batches", Summary: "Close a batch to further jobs",
-			Description: "The callback is made when none of its jobs is left, once. A repeat succeeds.",
+			Description: "The callback job is enqueued once, when all jobs of the batch have ended. A repeated call succeeds.",
 		}, func(ctx context.Context, in *batchInput) (*batchOutput, error) {
 			return answerBatch(a.queue.SealBatch(ctx, string(in.Tenant), string(in.Namespace), in.BatchID))
 		}),

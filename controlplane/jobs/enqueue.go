@@ -18,7 +18,7 @@ import (
 // enqueueBody is the body of an enqueue: one job, or a list of them.
 type enqueueBody struct {
 	api.NewJob
-	Jobs []api.NewJob `json:"jobs,omitempty" doc:"in place of everything else: many jobs, all of which are added or none"`
+	Jobs []api.NewJob `json:"jobs,omitempty" doc:"several jobs instead of one; all of them are added, or none"`
 }
 
 // enqueuedBody is the answer to an enqueue.
@@ -31,7 +31,7 @@ func (a *API) enqueueEndpoints() []rest.Endpoint {
 		rest.Handle(rest.Route{
 			Method: http.MethodPost, Path: pathQueueJobs, Action: access.JobEnqueue, Extent: rest.PathNamespaceOnly,
 			ID: "enqueue-jobs", Tag: "jobs", Summary: "Add one job to a queue, or up to 1,000",
-			Description: "Answers when they are durable: 201, or 200 where every one is a duplicate by its unique_key, or the call a repeat under its Idempotency-Key. " +
+			Description: "Answers when the jobs are durable: 201, or 200 if every job is a duplicate by its unique_key or the call is a repeat under its Idempotency-Key. " +
 				"One invalid job refuses all; errors name its index. The queue comes into being with its first job.",
 			Parameters: []*huma.Param{
 				rest.PathParameter("tenant", rest.TenantName("").Schema(nil)),

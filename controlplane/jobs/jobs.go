@@ -47,7 +47,7 @@ type holdJobInput struct {
 }
 
 type holdJobBody struct {
-	Reason string `json:"reason,omitempty" maxLength:"1024" doc:"why, for whoever approves or rejects it"`
+	Reason string `json:"reason,omitempty" maxLength:"1024" doc:"why, shown to the user who approves or rejects the job"`
 }
 
 type moveJobInput struct {
@@ -64,7 +64,7 @@ func (a *API) jobEndpoints() []rest.Endpoint {
 		rest.Operation(rest.Route{
 			Method: http.MethodGet, Path: pathQueueJobs, Action: access.JobRead, Extent: rest.PathNamespaceOnly,
 			ID: "list-jobs", Tag: "jobs", Summary: "List a queue's jobs of one state, without their errors",
-			Description: "Ended ones newest first, the others in the order in which their turn comes. A queue that does not exist is empty. " +
+			Description: "Ended jobs newest first, others in the order in which they are due. A queue that does not exist is empty. " +
 				"Filters are applied while scanning: a page may be short, even empty, and still have a next_cursor.",
 		}, a.listJobs),
 		rest.Operation(rest.Route{

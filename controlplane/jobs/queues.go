@@ -96,12 +96,12 @@ type redriveQueueInput struct {
 
 type redriveBody struct {
 	IDs      []string `json:"ids,omitempty" maxItems:"1000" doc:"these jobs only"`
-	Reason   string   `json:"reason,omitempty" enum:"attempts,fatal,crashed,expired,rejected,dependency" doc:"only those that died of it"`
+	Reason   string   `json:"reason,omitempty" enum:"attempts,fatal,crashed,expired,rejected,dependency" doc:"only jobs that died for this reason"`
 	Tag      string   `json:"tag,omitempty" maxLength:"128" doc:"only those with this tag"`
 	TagValue string   `json:"tag_value,omitempty" maxLength:"128" doc:"and this value of it"`
-	FromMS   int64    `json:"from_ms,omitempty" minimum:"0" doc:"they died at or after"`
-	ToMS     int64    `json:"to_ms,omitempty" minimum:"0" doc:"they died before"`
-	Limit    int      `json:"limit,omitempty" minimum:"0" doc:"at most so many; 0 for all"`
+	FromMS   int64    `json:"from_ms,omitempty" minimum:"0" doc:"only jobs that died at or after this time"`
+	ToMS     int64    `json:"to_ms,omitempty" minimum:"0" doc:"only jobs that died before this time"`
+	Limit    int      `json:"limit,omitempty" minimum:"0" doc:"the maximum number of jobs; 0 for all"`
 }
 
 type clearedOutput struct{ Body clearedBody }
@@ -128,22 +128,22 @@ func (a *API) queueEndpoints() []rest.Endpoint {
 		}, a.getQueue),
 		rest.Operation(rest.Route{
 			Method: http.MethodPatch, Path: pathQueue, Action: access.QueueConfigure, Extent: rest.PathNamespaceOnly,
-			ID: "configure-queue", Tag: "queues", Summary: "Change how a queue serves",
-			Description: "What is left out stays. The queue comes into being with it. If-Match with the configuration's ETag guards the change; " +
-				"If-None-Match: * only makes new ones.",
+			ID: "configure-queue", Tag: "queues", Summary: "Change the configuration of a queue",
+			Description: "Fields that are left out keep their values. A queue that does not exist is created. If-Match with the configuration's ETag guards the change; " +
+				"If-None-Match: * only creates.",
 		}, a.configureQueue),
 		rest.Operation(rest.Route{
 			Method: http.MethodDelete, Path: pathQueue, Action: access.QueueDelete, Extent: rest.PathNamespaceOnly,
-			ID: "delete-queue", Tag: "queues", Summary: "Delete a queue with all its jobs", Description: "Refused while one of them is active. It can be repeated where it was cut short.",
+			ID: "delete-queue", Tag: "queues", Summary: "Delete a queue with all its jobs", Description: "Refused while one of the jobs is active. An interrupted deletion can be repeated.",
 		}, a.deleteQueue),
 		rest.Operation(rest.Route{
 			Method: http.MethodPost, Path: pathQueue + ":clear", Action: access.QueueClear, Extent: rest.PathNamespaceOnly,
-			ID: "clear-queue", Tag: "queues", Summary: "Remove the jobs that wait",
-			Description: "Those that are active go on, those that ended stay. What depends on a removed job learns of it as of a cancelled one.",
+			ID: "clear-queue", Tag: "queues", Summary: "Remove the waiting jobs of a queue",
+			Description: "Active jobs continue, and ended jobs stay. For its dependents, a removed job counts as cancelled.",
 		}, a.clearQueue),
 		rest.Operation(rest.Route{
 			Method: http.MethodPost, Path: pathQueue + ":drain", Action: access.QueueConfigure, Extent: rest.PathNamespaceOnly,
-			ID: "drain-queue", Tag: "queues", Summary: "Take no new jobs, and serve those that are there",
+			ID: "drain-queue", Tag: "queues", Summary: "Refuse new jobs, and serve the existing ones",
 		}, a.drainQueue),
 		rest.Operation(rest.Route{
 			Method: http.MethodPost, Path: pathQueue + ":resume", Action: access.QueueConfigure, Extent: rest.PathNamespaceOnly,
@@ -151,7 +151,7 @@ func (a *API) queueEndpoints() []rest.Endpoint {
 		}, a.resumeQueue),
 		rest.Operation(rest.Route{
 			Method: http.MethodPost, Path: pathQueue + ":redrive", Action: access.JobSteer, Extent: rest.PathNamespaceOnly,
-			ID: "redrive-queue", Tag: "queues", Summary: "Give dead jobs one more attempt", Description: "All of them, or those that the body describes.",
+			ID: "redrive-queue", Tag: "queues", Summary: "Make dead jobs pending again, for one more attempt", Description: "All of them, or those that the body describes.",
 		}, a.redriveQueue),
 	}
 }
@@ -271,8 +271,8 @@ func (a *API) changeExisting(ctx context.Context, p *QueuePath, change queue.Cha
 	return answerQueue(a.queue.Configure(ctx, tenant, namespace, name, change))
 }
 
-// redriveQueue gives the dead jobs that match the body one more attempt, all of them
-// without a body. Errors: CodeInvalid, CodeQueueNotFound.
+// redriveQueue makes the dead jobs that match the body pending again, for one more
+// attempt each; without a body, all dead jobs of the queue. Errors: CodeInvalid, CodeQueueNotFound.
 func (a *API) redriveQueue(ctx context.Context, in *redriveQueueInput) (*redrivenOutput, error) {
 	tenant, namespace, name := in.names()
 	f := queue.Redrive{Tenant: tenant, Namespace: namespace, Queue: name}

@@ -82,7 +82,7 @@ func settleEndpoint[B, T any](a *API, how settling[B, T]) rest.Endpoint {
 	return rest.Handle(rest.Route{
 		Method: http.MethodPost, Path: pathJobs + ":" + how.verb, Action: access.JobSettle, Extent: rest.HandlerNamespace,
 		ID: how.verb + "-jobs", Tag: "jobs", Summary: how.summary,
-		Description: "Up to 1,000. Answers an outcome for each in order: 200 if any succeeded, 409 if none did. A repeat of what the same lease epoch did is a success.",
+		Description: "At most 1,000 jobs. The answer has an outcome for each job, in order: 200 if any succeeded, 409 if none did. A repeated call of the same lease epoch succeeds.",
 		Parameters:  []*huma.Param{rest.PathParameter("tenant", rest.TenantName("").Schema(nil))},
 		Request:     rest.JSON(body),
 		Answer:      rest.JSON(outcomesBody{}),

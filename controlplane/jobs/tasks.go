@@ -54,7 +54,7 @@ type listTasksInput struct {
 	rest.TenantPath
 	rest.PageQuery
 	Type  rest.ResourceName `query:"type" doc:"only tasks of this type"`
-	Stuck bool              `query:"stuck" doc:"only those of which nobody has heard in time"`
+	Stuck bool              `query:"stuck" doc:"only tasks whose worker has not made progress within their timeout"`
 }
 
 func (a *API) taskEndpoints() []rest.Endpoint {
@@ -62,7 +62,7 @@ func (a *API) taskEndpoints() []rest.Endpoint {
 		rest.Operation(rest.Route{
 			Method: http.MethodPut, Path: pathTask, Action: access.TaskCreate, Extent: rest.HandlerNamespace,
 			ID: "create-task", Tag: "tasks", Summary: "Create a task and announce it on its queue", Status: http.StatusCreated,
-			Description: "The namespace is tasks, and the queue is called as the type, unless the body says otherwise. A repeat of the same answers 200 with the task.",
+			Description: "The default namespace is tasks, and the default queue has the name of the type. A repeated call with the same body answers 200 with the task.",
 			Also:        []rest.Answer{{Status: http.StatusOK, Content: rest.JSON(api.Task{})}},
 		}, a.createTask),
 		rest.Operation(rest.Route{
@@ -73,7 +73,7 @@ func (a *API) taskEndpoints() []rest.Endpoint {
 		}),
 		rest.Operation(rest.Route{
 			Method: http.MethodGet, Path: pathTasks, Action: access.TaskRead, Extent: rest.HandlerNamespace,
-			ID: "list-tasks", Tag: "tasks", Summary: "List tasks that have not ended, those first that changed longest ago, without their payloads",
+			ID: "list-tasks", Tag: "tasks", Summary: "List tasks that have not ended, without payloads, the least recently changed first",
 			Description: "Filters are applied while scanning: a page may be short, even empty, and still have a next_cursor.",
 		}, a.listTasks),
 		taskReport(a, "claim", "Take up a pending task", a.tasks.Claim),
@@ -83,7 +83,7 @@ func (a *API) taskEndpoints() []rest.Endpoint {
 		rest.Operation(rest.Route{
 			Method: http.MethodPost, Path: pathTask + ":cancel", Action: access.TaskCancel, Extent: rest.HandlerNamespace,
 			ID: "cancel-task", Tag: "tasks", Summary: "Cancel a task that has not ended",
-			Description: "Its worker learns of it by its next report. A repeat succeeds.",
+			Description: "The worker is notified by the answer to its next report. A repeated call succeeds.",
 		}, func(ctx context.Context, in *taskInput) (*taskOutput, error) {
 			if err := a.entersTask(ctx, &in.TaskPath); err != nil {
 				return nil, err

@@ -41,9 +41,9 @@ func TestTheZeroExtentIsTheWholeTenant(t *testing.T) {
 }
 
 // Outside of a request the caller may do nothing.
-func TestCallerOfNoRequestIsNobody(t *testing.T) {
+func TestCallerOfNoRequestIsUnknown(t *testing.T) {
 	t.Parallel()
 	if got := CallerOf(t.Context()); got.Enters("t_abc123") || got.EntersNamespace("payments") || got.Need(access.FunctionRead) == nil {
-		t.Errorf("CallerOf(no request) = %+v, want access.Nobody", got)
+		t.Errorf("CallerOf(no request) = %+v, want access.Unknown", got)
 	}
 }

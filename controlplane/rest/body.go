@@ -13,9 +13,9 @@ import (
 )
 
 // Limits on slow and oversized bodies. bodyTimeout bounds the time that a client may
-// take to send a body. What is left of a body that is too large is read and discarded,
-// up to discardBytes and for at most discardTimeout: a client that still writes when
-// the answer comes would see a reset connection instead of the answer.
+// take to send a body. The rest of a body that is too large is read and discarded, up to
+// discardBytes and for at most discardTimeout: a client that still writes when the answer
+// comes would see a reset connection instead of the answer.
 const (
 	bodyTimeout    = 60 * time.Second
 	discardBytes   = 32 << 20

@@ -27,7 +27,7 @@ func newAPI(r chi.Router, version string) huma.API {
 		"Requests say who sends them: Authorization: Bearer <API key>. " +
 		"Errors are application/problem+json; docs/errors.md lists their codes."
 	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
-		securityBearer: {Type: "http", Scheme: "bearer", Description: "An API key, where the server asks for keys."},
+		securityBearer: {Type: "http", Scheme: "bearer", Description: "An API key, if the server requires keys."},
 		securityRunner: {Type: "http", Scheme: "bearer", Description: "The runners' token, RUNNER_STORAGE_API_TOKEN of the server."},
 	}
 	return humachi.New(r, config)

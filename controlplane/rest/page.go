@@ -10,8 +10,8 @@ import (
 
 // PageQuery holds the parameters by which lists are paged.
 type PageQuery struct {
-	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"how many items at most"`
-	Cursor string `query:"cursor" maxLength:"1024" doc:"next_cursor of the page before"`
+	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"the maximum number of items"`
+	Cursor string `query:"cursor" maxLength:"1024" doc:"next_cursor of the previous page"`
 }
 
 // Scope identifies a list by its route, its path and its filters: a cursor is valid

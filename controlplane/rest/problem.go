@@ -21,11 +21,11 @@ import (
 type Problem struct {
 	Title     string           `json:"title" doc:"the HTTP status in words"`
 	Status    int              `json:"status" doc:"the HTTP status"`
-	Detail    string           `json:"detail" doc:"what happened, for people"`
-	Code      api.Code         `json:"code" doc:"what happened, for programs; see docs/errors.md"`
+	Detail    string           `json:"detail" doc:"the description of the error, for people"`
+	Code      api.Code         `json:"code" doc:"the code of the error, for programs; see docs/errors.md"`
 	RequestID string           `json:"request_id" doc:"the X-Request-Id of the answer"`
-	Errors    []api.FieldError `json:"errors,omitempty" doc:"the offending places of the request"`
-	Items     []api.ItemError  `json:"items,omitempty" doc:"which of several items failed, and why"`
+	Errors    []api.FieldError `json:"errors,omitempty" doc:"the invalid parts of the request"`
+	Items     []api.ItemError  `json:"items,omitempty" doc:"the items that failed, with the reasons"`
 	Quota     *api.QuotaUse    `json:"quota,omitempty" doc:"the quota that is used up"`
 	Envelope  Envelope         `json:"error" doc:"code, message and request id again, for clients that expect this envelope"`
 

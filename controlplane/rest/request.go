@@ -60,12 +60,12 @@ func RequestID(ctx context.Context) string {
 }
 
 // CallerOf returns the caller of the request that ctx belongs to. On public routes, and
-// outside of requests, it is access.Nobody.
+// outside of requests, it returns access.Unknown.
 func CallerOf(ctx context.Context) *access.Caller {
 	if x := exchangeOf(ctx); x != nil && x.caller != nil {
 		return x.caller
 	}
-	return access.Nobody()
+	return access.Unknown()
 }
 
 // Drained returns a channel that is closed when the server that answers the request of

@@ -16,14 +16,14 @@ type listAuditInput struct {
 	rest.TenantPath
 	rest.PageQuery
 	Action string `query:"action" maxLength:"64" doc:"cs:function:publish and so on"`
-	Sub    string `query:"sub" maxLength:"64" doc:"the id of the key that asked"`
+	Sub    string `query:"sub" maxLength:"64" doc:"the id of the key of the caller"`
 }
 
 func (a *API) auditEndpoints() []rest.Endpoint {
 	return []rest.Endpoint{
 		rest.Operation(rest.Route{
 			Method: http.MethodGet, Path: pathAudit, Action: access.AuditRead, Extent: rest.WholeTenant,
-			ID: "list-audit", Tag: "audit", Summary: "List who changed, or was refused to change, what; newest first",
+			ID: "list-audit", Tag: "audit", Summary: "List the changes, and the refused attempts to change, newest first",
 			Description: "The last 10,000 events of the tenant. Filters are applied while scanning: a page may be short, " +
 				"even empty, and still have a next_cursor.",
 		}, a.listAudit),

@@ -23,8 +23,8 @@ const (
 type createKeyBody struct {
 	Name        string   `json:"name" doc:"who has the key or what it is for; at most 64 characters"`
 	Roles       []string `json:"roles" nullable:"false" doc:"admin, developer, operator, invoker, viewer, or role: and a name of your own"`
-	Namespace   string   `json:"namespace,omitempty" doc:"the only namespace that the key enters; all of them if left out"`
-	ExpiresAtMS int64    `json:"expires_at_ms,omitempty" doc:"when the key ends by itself; never if left out"`
+	Namespace   string   `json:"namespace,omitempty" doc:"the only namespace that the key may access; all of them if left out"`
+	ExpiresAtMS int64    `json:"expires_at_ms,omitempty" doc:"when the key expires; never if left out"`
 }
 
 type createKeyInput struct {
@@ -59,7 +59,7 @@ func (a *API) keyEndpoints() []rest.Endpoint {
 	return []rest.Endpoint{
 		rest.Operation(rest.Route{
 			Method: http.MethodPost, Path: pathKeys, Action: access.KeyCreate, Extent: rest.WholeTenant,
-			ID: "create-key", Tag: "keys", Summary: "Make an API key", Status: http.StatusCreated,
+			ID: "create-key", Tag: "keys", Summary: "Create an API key", Status: http.StatusCreated,
 			Description: "The answer is the only place where the key itself is ever shown.",
 		}, a.createKey),
 		rest.Operation(rest.Route{
@@ -68,11 +68,11 @@ func (a *API) keyEndpoints() []rest.Endpoint {
 		}, a.listKeys),
 		rest.Operation(rest.Route{
 			Method: http.MethodGet, Path: pathKey, Action: access.KeyRead, Extent: rest.WholeTenant,
-			ID: "get-key", Tag: "keys", Summary: "Read what is known of an API key",
+			ID: "get-key", Tag: "keys", Summary: "Read the record of an API key",
 		}, a.getKey),
 		rest.Operation(rest.Route{
 			Method: http.MethodDelete, Path: pathKey, Action: access.KeyRevoke, Extent: rest.WholeTenant,
-			ID: "revoke-key", Tag: "keys", Summary: "Revoke an API key", Description: "It stops within 5 seconds, everywhere.",
+			ID: "revoke-key", Tag: "keys", Summary: "Revoke an API key", Description: "Every replica refuses the key after at most 5 seconds.",
 		}, a.revokeKey),
 	}
 }

@@ -50,7 +50,7 @@ type SecretCondition struct {
 
 // secretBody is the body of a write.
 type secretBody struct {
-	Value string `json:"value" minLength:"1" maxLength:"32768" doc:"UTF-8 text; it is shown to nobody"`
+	Value string `json:"value" minLength:"1" maxLength:"32768" doc:"UTF-8 text; no response returns it"`
 }
 
 // putSecretInput takes the raw body: huma's errors quote parts of a body that it cannot
@@ -76,7 +76,7 @@ type listSecretsInput struct {
 
 type rewrapInput struct {
 	rest.TenantPath
-	Cursor string `query:"cursor" maxLength:"1024" doc:"next_cursor of the call before"`
+	Cursor string `query:"cursor" maxLength:"1024" doc:"next_cursor of the previous call"`
 }
 
 type secretOutput struct {
@@ -92,8 +92,8 @@ func (a *API) secretEndpoints() []rest.Endpoint {
 		rest.Operation(rest.Route{
 			Method: http.MethodPut, Path: pathSecret, Action: access.SecretWrite, Extent: rest.PathNamespaceOnly,
 			ID: "put-secret", Tag: "secrets", Summary: "Write a secret",
-			Description: "201 where there was none, else 200 and its next version. The value is sealed and no route shows it again. " +
-				"If-Match with the secret's ETag, its version, guards the write; If-None-Match: * only makes new ones.",
+			Description: "201 for a new secret, otherwise 200 and its next version. The value is sealed, and no route returns it. " +
+				"If-Match with the secret's ETag, its version, guards the write; If-None-Match: * only creates.",
 			Request: rest.JSON(secretBody{}), // secretValue reads it: huma's errors quote the body
 			Also:    []rest.Answer{{Status: http.StatusCreated, Content: rest.JSON(api.Secret{})}},
 		}, a.putSecret),
@@ -103,16 +103,16 @@ func (a *API) secretEndpoints() []rest.Endpoint {
 		}, a.listSecrets),
 		rest.Operation(rest.Route{
 			Method: http.MethodGet, Path: pathSecret, Action: access.SecretRead, Extent: rest.PathNamespaceOnly,
-			ID: "get-secret", Tag: "secrets", Summary: "Read what is told of a secret: all but its value", Description: "The ETag is its version.",
+			ID: "get-secret", Tag: "secrets", Summary: "Read the metadata of a secret, without its value", Description: "The ETag is its version.",
 		}, a.getSecret),
 		rest.Operation(rest.Route{
 			Method: http.MethodDelete, Path: pathSecret, Action: access.SecretDelete, Extent: rest.PathNamespaceOnly,
-			ID: "delete-secret", Tag: "secrets", Summary: "Delete a secret", Description: "Functions that name it get it no more. If-Match guards it.",
+			ID: "delete-secret", Tag: "secrets", Summary: "Delete a secret", Description: "Functions that declare it can no longer read it. If-Match guards the deletion.",
 		}, a.deleteSecret),
 		rest.Operation(rest.Route{
 			Method: http.MethodPost, Path: pathRewrap, Action: access.SecretRewrap, Extent: rest.WholeTenant,
-			ID: "rewrap-secrets", Tag: "secrets", Summary: "Seal anew with the server's first key what an older one sealed",
-			Description: "For the rotation of keys. A call does some of the tenant's secrets and says where to go on, until next_cursor is null. It may be repeated.",
+			ID: "rewrap-secrets", Tag: "secrets", Summary: "Seal the secrets that an older key sealed again, with the first key of the server",
+			Description: "For the rotation of keys. A call handles a part of the tenant's secrets; continue with next_cursor until it is null. A call may be repeated.",
 		}, a.rewrapSecrets),
 	}
 }

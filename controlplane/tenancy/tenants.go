@@ -34,7 +34,7 @@ func (a *API) tenantEndpoints() []rest.Endpoint {
 	return []rest.Endpoint{
 		rest.Operation(rest.Route{
 			Method: http.MethodGet, Path: rest.PathTenant, Action: access.TenantRead, Extent: rest.NoNamespace,
-			ID: "get-tenant", Tag: "tenants", Summary: "Say whether a tenant exists", Description: "Tenants come into being with their first record.",
+			ID: "get-tenant", Tag: "tenants", Summary: "Report whether a tenant exists", Description: "A tenant is created by its first record.",
 		}, a.getTenant),
 		rest.Operation(rest.Route{
 			Method: http.MethodGet, Path: rest.PathNamespaces, Action: access.TenantRead, Extent: rest.HandlerNamespace,

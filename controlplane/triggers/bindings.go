@@ -59,7 +59,7 @@ type changeBindingBody struct {
 	Domain      rest.Nullable[string]                   `json:"domain,omitzero"`
 	Tasklist    rest.Nullable[string]                   `json:"tasklist,omitzero"`
 	WorkerID    rest.Nullable[string]                   `json:"worker_id,omitzero" doc:"the identity that Cadence shows"`
-	ActivityMap rest.Nullable[map[string]api.JobTarget] `json:"activity_map,omitzero" doc:"the whole of it: types that it leaves out go"`
+	ActivityMap rest.Nullable[map[string]api.JobTarget] `json:"activity_map,omitzero" doc:"the complete map: types that are left out are removed"`
 	Pollers     rest.Nullable[api.BindingPollers]       `json:"pollers,omitzero"`
 	Limits      rest.Nullable[api.BindingLimits]        `json:"limits,omitzero"`
 	Enabled     *bool                                   `json:"enabled,omitempty"`
@@ -92,21 +92,21 @@ func (a *API) bindingEndpoints() []rest.Endpoint {
 		}, a.createBinding),
 		rest.Operation(rest.Route{
 			Method: http.MethodGet, Path: pathBindings, Action: access.BindingRead, Extent: rest.PathNamespaceOnly,
-			ID: "list-worker-bindings", Tag: "cadence", Summary: "List a namespace's Cadence worker bindings by name, with how they get on",
+			ID: "list-worker-bindings", Tag: "cadence", Summary: "List a namespace's Cadence worker bindings by name, with their state",
 		}, a.listBindings),
 		rest.Operation(rest.Route{
 			Method: http.MethodGet, Path: pathBinding, Action: access.BindingRead, Extent: rest.PathNamespaceOnly,
-			ID: "get-worker-binding", Tag: "cadence", Summary: "Read a Cadence worker binding and how its workers get on", Description: "The ETag is its revision. Counts are seconds old.",
+			ID: "get-worker-binding", Tag: "cadence", Summary: "Read a Cadence worker binding and the state of its workers", Description: "The ETag is its revision. Counts are seconds old.",
 		}, a.getBinding),
 		rest.Operation(rest.Route{
 			Method: http.MethodPatch, Path: pathBinding, Action: access.BindingUpdate, Extent: rest.PathNamespaceOnly,
 			ID: "change-worker-binding", Tag: "cadence", Summary: "Change a Cadence worker binding, or enable or disable it",
-			Description: "What is left out stays; null gives the default. New workers take the next tasks, those before them finish what they have. " +
+			Description: "Fields that are left out keep their values; null restores the default. New workers take the next tasks; the previous ones finish theirs. " +
 				"If-Match guards the change.",
 		}, a.changeBinding),
 		rest.Operation(rest.Route{
 			Method: http.MethodDelete, Path: pathBinding, Action: access.BindingDelete, Extent: rest.PathNamespaceOnly,
-			ID: "delete-worker-binding", Tag: "cadence", Summary: "Delete a Cadence worker binding", Description: "Activities that run go on to their end. If-Match guards it.",
+			ID: "delete-worker-binding", Tag: "cadence", Summary: "Delete a Cadence worker binding", Description: "Running activities run to their end. If-Match guards the deletion.",
 		}, a.deleteBinding),
 	}
 }

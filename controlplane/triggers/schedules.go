@@ -102,7 +102,7 @@ func (a *API) scheduleEndpoints() []rest.Endpoint {
 		}, a.createSchedule),
 		rest.Operation(rest.Route{
 			Method: http.MethodGet, Path: pathSchedules, Action: access.ScheduleRead, Extent: rest.PathNamespaceOnly,
-			ID: "list-schedules", Tag: "schedules", Summary: "List a namespace's schedules by name, with how they stand",
+			ID: "list-schedules", Tag: "schedules", Summary: "List a namespace's schedules by name, with their state",
 		}, a.listSchedules),
 		rest.Operation(rest.Route{
 			Method: http.MethodGet, Path: pathSchedule, Action: access.ScheduleRead, Extent: rest.PathNamespaceOnly,
@@ -111,18 +111,18 @@ func (a *API) scheduleEndpoints() []rest.Endpoint {
 		rest.Operation(rest.Route{
 			Method: http.MethodPatch, Path: pathSchedule, Action: access.ScheduleUpdate, Extent: rest.PathNamespaceOnly,
 			ID: "change-schedule", Tag: "schedules", Summary: "Change a schedule, or enable or disable it",
-			Description: "What is left out stays; null removes, or gives the default: {\"every_seconds\": null, \"cron\": \"0 6 * * *\"}. " +
-				"A change of its timing, or enabling it, begins anew from now. If-Match guards the change.",
+			Description: "Fields that are left out keep their values; null removes a field or restores its default: {\"every_seconds\": null, \"cron\": \"0 6 * * *\"}. " +
+				"A schedule whose timing is changed, or that is enabled, starts anew from now. If-Match guards the change.",
 		}, a.changeSchedule),
 		rest.Operation(rest.Route{
 			Method: http.MethodDelete, Path: pathSchedule, Action: access.ScheduleDelete, Extent: rest.PathNamespaceOnly,
-			ID: "delete-schedule", Tag: "schedules", Summary: "Delete a schedule", Description: "Jobs that it made go on. If-Match guards it.",
+			ID: "delete-schedule", Tag: "schedules", Summary: "Delete a schedule", Description: "Jobs that it created continue. If-Match guards the deletion.",
 		}, a.deleteSchedule),
 		rest.Operation(rest.Route{
 			Method: http.MethodPost, Path: pathSchedule + ":run", Action: access.ScheduleRun, Extent: rest.PathNamespaceOnly,
 			ID: "run-schedule", Tag: "schedules", Summary: "Fire a schedule now",
-			Description: "Also one that is disabled, on behalf of whoever changed it last; the caller must be allowed to use its target, too. " +
-				"409 where its overlap policy does not let the run begin.",
+			Description: "A disabled schedule can be fired, too. The run acts for the caller that changed the schedule last; the caller of this operation must be allowed to use the target as well. " +
+				"409 if the overlap policy does not allow the run.",
 		}, a.runSchedule),
 	}
 }

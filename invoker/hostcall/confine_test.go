@@ -138,7 +138,7 @@ func (c *confined) try(ctx context.Context, t rapid.TB, spelling string) {
 	for _, k := range calls {
 		head, blob, err := c.host.Call(ctx, c.scope, k.name, []byte(k.head), []byte(k.blob))
 		if strings.Contains(string(head)+string(blob), "theirs") {
-			t.Errorf("%s %s %s reads what is not its own: %s%s", k.name, k.head, k.blob, head, blob)
+			t.Errorf("%s %s %s returned data of another owner: got %s%s, want no \"theirs\"", k.name, k.head, k.blob, head, blob)
 		}
 		granted := err == nil || api.ErrorCode(err) != api.CodeRuntimeCapabilityDenied && api.ErrorCode(err) != api.CodeHostInvalidArgument
 		if strings.HasPrefix(k.head, `{"key":`+text) && granted && !strings.HasPrefix(asJSON(text), "ctr:") {

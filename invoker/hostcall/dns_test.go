@@ -9,8 +9,8 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// resolverAnswering is a resolver whose only server is the test's own: every name
-// has the one address that answer gives.
+// resolverAnswering returns a resolver whose only server is the test's own: every name
+// has the one address that answer returns.
 func resolverAnswering(t *testing.T, answer func(name string) netip.Addr) *net.Resolver {
 	t.Helper()
 	return resolverOf(t, func(q dnsmessage.Question) []dnsmessage.Resource {

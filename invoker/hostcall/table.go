@@ -8,11 +8,11 @@
 //
 // To add a call cs.foo.bar:
 //
-//  1. declare its name, arguments, reply and limits in sandbox/wire/calls.go;
+//  1. declare its name, arguments, reply and limits in invoker/sandbox/wire/calls.go;
 //  2. write its permit and run functions in foo.go, with an entry in calls;
 //  3. for a new namespace, list its calls in New;
-//  4. write the function that scripts call in sandbox/child (see send there);
-//  5. declare its type in cmd/sous/template/types.d.ts.
+//  4. write the function that scripts call in invoker/sandbox/child (see send there);
+//  5. declare its type in cmd/sous/internal/cli/functions/template/types.d.ts.
 //
 // A function that a version did not declare a capability for must never reach run: permit
 // decides by the scope, which the parent sets, and by the arguments, which the sandbox may

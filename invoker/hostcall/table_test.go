@@ -153,8 +153,8 @@ func TestHostHidesCauses(t *testing.T) {
 	}
 }
 
-// Whatever a function names, only keys under its prefix are granted, and what is
-// granted stays under its tenant and namespace.
+// For any key that a function names, only keys under its prefix are granted, and granted
+// keys stay within its tenant and namespace.
 func FuzzKVPrefix(f *testing.F) {
 	for _, key := range []string{"ctr:", "ctr:x", "ctr", "CTR:", "\x00ctr:", "ctr:../x", "ctr:{t_other}", "ｃtr:", "ctr\u200b:"} {
 		f.Add(key)

@@ -101,9 +101,9 @@ func newStatsMetrics(p *Pool) *statsMetrics {
 	return &statsMetrics{
 		pool:         p,
 		processes:    desc("processes", "Sandbox processes, by state.", "state"),
-		most:         desc("processes_max", "How many may serve a version: those that are starting, busy and warm."),
-		budget:       desc("memory_budget_bytes", "What the processes that serve a version may use together."),
-		reserved:     desc("memory_reserved_bytes", "What those that there are may use together."),
+		most:         desc("processes_max", "Maximum number of processes that serve a version: starting, busy and warm ones."),
+		budget:       desc("memory_budget_bytes", "Memory that all processes that serve a version may use together, in bytes."),
+		reserved:     desc("memory_reserved_bytes", "Memory that the existing processes may use together, in bytes."),
 		waiters:      desc("waiters", "Invocations that wait for a sandbox."),
 		acquisitions: desc("acquisitions_total", "Invocations that got a warm sandbox, got a cold one, or were refused for want of room.", "result"),
 		nurseries:    desc("nursery_starts_total", "Starts of the process that starts the others; more than one means that it died."),

@@ -15,8 +15,8 @@ import (
 	"github.com/codesous/sous/invoker/sandbox/sandboxtest"
 )
 
-// TestParentKilled: no child survives a parent that is killed, whoever it ran as
-// and whatever its host allowed.
+// TestParentKilled tests that no child survives a parent that is killed, for every user
+// that the child runs as and every isolation that the host allows.
 func TestParentKilled(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

@@ -224,8 +224,8 @@ func TestHostCallsAreBoundedInBytes(t *testing.T) {
 	}
 }
 
-// TestRepliesAreBoundedInBytes: replies that reserve room wait for each other,
-// and each gives its room back.
+// TestRepliesAreBoundedInBytes tests that replies wait until they can reserve their
+// bytes, and that each releases its reservation.
 func TestRepliesAreBoundedInBytes(t *testing.T) {
 	t.Parallel()
 	p := newPool(t, fakeChild(t))

@@ -2,8 +2,8 @@
 -- an install has these fields for each namespace, that of a tenant has r, b, wr, wb and w:
 --   :r records  :b bytes  :wr and :wb those that a recount has counted so far
 --   :w the key (of a tenant, the install) that the recount has reached  :c changes so far
--- A count is never below what is stored: a script raises counts before it changes
--- records and lowers them after that.
+-- A count is never below the stored records and bytes: a script raises counts before it
+-- changes records and lowers them afterwards.
 
 -- namespace_count_fields returns the fields of a namespace in the order r, b, wr, wb, c, w.
 local function namespace_count_fields(namespace)

@@ -14,7 +14,7 @@ local function earlier_reply(stored, digest)
   return reply
 end
 
--- format_answer returns what is stored for a reply {'new', holder, …}.
+-- format_answer returns the text that is stored for a reply {'new', holder, …}.
 local function format_answer(digest, reply)
   return digest .. ' ' .. table.concat(reply, ' ', 2)
 end

@@ -15,7 +15,7 @@ func Value(t testing.TB, from prometheus.Gatherer, name string, labels ...string
 	t.Helper()
 	families, err := from.Gather()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("Gather: got error %v, want metric families", err)
 	}
 	for _, family := range families {
 		if family.GetName() == name {

@@ -252,8 +252,8 @@ func TestWhoMayDoWhatInWhichState(t *testing.T) {
 		},
 		"cancel": func(t *testing.T, f *fixture) (*api.Task, error) { return f.Cancel(t.Context(), f.tenant, kind, id) },
 	}
-	// The calls that lead to a state, and what each call makes of it; what is not
-	// named is refused.
+	// The calls that lead to a state, and the state after each further call; calls that
+	// are not listed are refused.
 	for state, row := range map[api.TaskState]struct {
 		before []string
 		after  map[string]api.TaskState

@@ -90,8 +90,8 @@ func cutEnqueue(change func(*api.NewJob)) func(b *repairBench) func(*queue.Broke
 	}
 }
 
-// Whichever write a crash cuts a call after, sweepers and maintenance make the store
-// sound, without anybody who repeats the call.
+// After a crash between any two writes of a call, sweepers and maintenance make the store
+// sound, even if no caller repeats the call.
 func TestSweepersMendWhatACrashCut(t *testing.T) {
 	t.Parallel()
 	server := storagetest.Redis(t)

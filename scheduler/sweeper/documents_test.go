@@ -173,8 +173,8 @@ func TestSweeperMendsCountsOfDocuments(t *testing.T) {
 	}
 }
 
-// TestSweeperMendsCutWritesOfDocuments: whichever write a crash cut a call after, and nobody
-// repeats it, the counts are what there is after the sweep.
+// TestSweeperMendsCutWritesOfDocuments interrupts a call after each of its writes and does
+// not repeat it. After the sweep the counts equal the stored documents.
 func TestSweeperMendsCutWritesOfDocuments(t *testing.T) {
 	t.Parallel()
 	cfg := storage.Config{URL: storagetest.Redis(t).URL}

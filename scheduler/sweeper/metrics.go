@@ -20,7 +20,7 @@ func newSweepMetrics() *sweepMetrics {
 		loop: metrics.NewLoop("sweeper"),
 		functions: prometheus.NewCounter(prometheus.CounterOpts{
 			Namespace: metrics.Namespace, Name: "sweeper_functions_total",
-			Help: "Functions whose activations the sweeper looked at.",
+			Help: "Functions whose activations the sweeper examined.",
 		}),
 		expired: prometheus.NewCounter(prometheus.CounterOpts{
 			Namespace: metrics.Namespace, Name: "sweeper_documents_expired_total",
@@ -28,11 +28,11 @@ func newSweepMetrics() *sweepMetrics {
 		}),
 		repairs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: metrics.Namespace, Name: "sweeper_repairs_total",
-			Help: "Repairs of what crashes left behind, by kind.",
+			Help: "Repairs of the effects of crashes, by kind.",
 		}, []string{"kind"}),
 		pass: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: metrics.Namespace, Name: "sweeper_lap_seconds",
-			Help: "Duration of the last complete pass over part of the store. What a crash left behind is found within two passes.",
+			Help: "Duration of the last complete pass over part of the store. Effects of a crash are found within two passes.",
 		}, []string{"course"}),
 	}
 }

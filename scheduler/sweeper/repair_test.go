@@ -18,16 +18,16 @@ import (
 	"github.com/codesous/sous/storage/storagetest"
 )
 
-// leftover makes what a crash leaves, says which repairs it takes, and gives what
-// holds after them.
+// leftover makes the records that a crash leaves behind, and names the repairs that they
+// need. The function that make returns checks the state after the repairs.
 type leftover struct {
 	make func(b *repairBench) (sound func())
 	want kinds
-	// soon: it is mended at first sight, since no call that is under way looks so.
+	// soon: it is repaired at first sight, since no call in progress leaves such a state.
 	soon bool
 }
 
-// dropped says that a set does not hold an id.
+// dropped returns a check that a set does not hold an id.
 func (b *repairBench) dropped(set, id string) func() {
 	return func() {
 		b.t.Helper()
@@ -137,7 +137,7 @@ var leftovers = map[string]leftover{
 			}
 		}
 	}},
-	"waiting for what is gone": {want: kinds{repair.KindWaiting: 1}, make: func(b *repairBench) func() {
+	"waiting for a job that is gone": {want: kinds{repair.KindWaiting: 1}, make: func(b *repairBench) func() {
 		first := b.add(emails)
 		second := b.add(emails, func(j *api.NewJob) { j.DependsOn = []string{first} })
 		b.tend(emails)
@@ -228,7 +228,7 @@ func mendLeftovers(t *testing.T, cfg storage.Config, names []string) {
 	}
 }
 
-// What is as it should be is left alone, however long it stays so.
+// Sound records are left alone, however long they stay unchanged.
 func TestSweepersLeaveWhatIsSound(t *testing.T) {
 	t.Parallel()
 	eachOwn(t, func(t *testing.T, cfg storage.Config) {

@@ -160,7 +160,7 @@ func (v *scheduleVisitor) look(ctx context.Context, paths []storage.SchedulePath
 	return errors.Join(errs...)
 }
 
-// dangling removes what is left of a schedule that does not exist.
+// dangling removes the remaining keys of a schedule that does not exist.
 func (v *scheduleVisitor) dangling(ctx context.Context, s *storage.LoadedSchedule, now int64, total *Counts) error {
 	suspect := scheduleSuspect{path: s.Path, kind: repairScheduleIndex}
 	if !v.overdue(suspect, "", now) {

@@ -84,7 +84,7 @@ func TestBootstrapsRace(t *testing.T) {
 	})
 }
 
-// The lock goes by itself, so that a crash does not keep everybody out.
+// The lock expires by itself, so that a crash does not lock out the next caller.
 func TestBootstrapLock(t *testing.T) {
 	t.Parallel()
 	server := storagetest.Redis(t)

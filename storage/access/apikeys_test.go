@@ -122,7 +122,7 @@ func TestKeyPages(t *testing.T) {
 			want = append(want, k.ID)
 		}
 		slices.Sort(want)
-		createKey(t, s, storagetest.Tenant(t), nil) // nobody else's are listed
+		createKey(t, s, storagetest.Tenant(t), nil) // a key of another tenant, which is not listed
 		for _, limit := range []int{1, 4, 11, 500} {
 			var got []string
 			for after := ""; ; {
@@ -259,7 +259,7 @@ func TestKeyWritesMayBeCut(t *testing.T) {
 		}()
 		for range 300 {
 			k, _ := createKey(t, slow, tenant, nil)
-			// Whoever prunes may be about to put the entry back.
+			// The pruning goroutine may be about to put the entry back.
 			storagetest.Eventually(t, func() bool { _, err := keys.Get(ctx, tenant, k.ID); return err == nil })
 		}
 		close(stop)

@@ -76,7 +76,7 @@ func TestBindings(t *testing.T) {
 			"status": func() error { _, err := r.Status(ctx, path); return err }(),
 		} {
 			if api.ErrorCode(err) != api.CodeBindingNotFound {
-				t.Errorf("%s of what is gone: %v; want CodeBindingNotFound", what, err)
+				t.Errorf("%s of a deleted binding: got error %v, want CodeBindingNotFound", what, err)
 			}
 		}
 	})
@@ -213,7 +213,7 @@ func TestBindingStatus(t *testing.T) {
 			t.Fatalf("Report: %v", err)
 		}
 	}
-	expect("nobody reports", 0, api.BindingCounts{State: api.BindingStopped})
+	expect("no replica reports", 0, api.BindingCounts{State: api.BindingStopped})
 	report("a", api.BindingCounts{State: api.BindingFailing, Reason: "down", LastPollMS: 5, Taken: 2, Completed: 1, InFlight: 1})
 	expect("one fails", 1, api.BindingCounts{State: api.BindingFailing, Reason: "down", LastPollMS: 5, Taken: 2, Completed: 1, InFlight: 1})
 	tick(20 * time.Second)
@@ -231,8 +231,8 @@ func TestBindingStatus(t *testing.T) {
 	expect("it is disabled", 0, api.BindingCounts{State: api.BindingDisabled})
 }
 
-// A replica that comes removes what those before it left without a word, also where
-// nobody ever asks for the status.
+// A replica that starts removes the reports of replicas that ended without withdrawing
+// them, even if no client ever reads the status.
 func TestPruneRemovesTheDead(t *testing.T) {
 	t.Parallel()
 	var now atomic.Int64

@@ -21,7 +21,8 @@ func (d *harness) key(parts ...string) string {
 	return "cs:doc:" + tenant + ":" + strings.Join(parts, ":")
 }
 
-// truth counts what is stored in a namespace, and checks what holds whatever was cut.
+// truth counts the stored records of a namespace, and checks the invariants that hold after
+// any interrupted call.
 func (d *harness) truth(what string, p storage.DocumentPath) (n documents.Count) {
 	d.t.Helper()
 	ctx, c := d.t.Context(), d.s.Client()
@@ -65,7 +66,7 @@ func (d *harness) truth(what string, p storage.DocumentPath) (n documents.Count)
 	return n
 }
 
-// stored are what namespaces of the tenant hold, the sum of that, and what is counted.
+// stored holds the stored records of the tenant's namespaces, their sum, and the counters.
 type stored struct {
 	truth, used    map[storage.DocumentPath]documents.Count
 	all, allOfUsed documents.Count
@@ -100,7 +101,7 @@ func (d *harness) stored(what string) stored {
 	return out
 }
 
-// audit checks that all is as it is where nothing was cut: counted is what there is.
+// audit checks the state after uninterrupted calls: the counters equal the stored records.
 func (d *harness) audit(what string) {
 	d.t.Helper()
 	s := d.stored(what)

@@ -16,13 +16,13 @@ import (
 	"github.com/codesous/sous/storage/storagetest"
 )
 
-// documentCuts is after how many writes a script is cut at most; the longest has 20 changes
-// to tell.
+// documentCuts is the number of writes after which scripts are interrupted; the longest
+// script publishes 20 changes.
 const documentCuts = 36
 
-// TestDocumentScriptsMayBeCut ends each script after each of its writes: what is left is
-// sound, nothing is half done, the call made again completes it, and a recount sets the
-// counts right.
+// TestDocumentScriptsMayBeCut interrupts each script after each of its writes. The remaining
+// records are sound and atomic, the repeated call completes them, and a recount corrects the
+// counters.
 func TestDocumentScriptsMayBeCut(t *testing.T) {
 	t.Parallel()
 	for _, b := range storagetest.AllBackends() {
@@ -171,7 +171,7 @@ func drifted(d *harness) {
 	d.drift(7)
 }
 
-// drift raises what is counted by n records and as many bytes, as a cut write does.
+// drift raises the counters by n records and n bytes, as an interrupted write does.
 func (d *harness) drift(n int64) {
 	d.t.Helper()
 	for _, counter := range []struct{ key, field string }{

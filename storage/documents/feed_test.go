@@ -26,7 +26,8 @@ func (d *harness) changes(since int64, limit int) documents.Feed {
 	return feed
 }
 
-// TestTheFeedOfDocuments: changes in order, from any one on, with what is lost named.
+// TestTheFeedOfDocuments reads changes in order, from any change on, and checks that lost
+// changes are reported.
 func TestTheFeedOfDocuments(t *testing.T) {
 	t.Parallel()
 	storagetest.All(t, func(t *testing.T, s *storage.Store) {
@@ -70,7 +71,7 @@ func TestTheFeedOfDocuments(t *testing.T) {
 		}
 		for since, lost := range []bool{true, true, true, true, false, false} {
 			if feed := d.changes(int64(since), 10); feed.Lost != lost {
-				t.Errorf("since %d of what is kept: %+v; want feed.Lost == lost", since, feed)
+				t.Errorf("changes since %d: got lost %v, want %v: %+v", since, feed.Lost, lost, feed)
 			}
 		}
 	})
@@ -182,7 +183,7 @@ func TestNoChangeIsMissing(t *testing.T) {
 	close(stop)
 	follower.Wait()
 	for what, n := range heard {
-		// Clear deletes what it finds; a delete of what is gone is no change.
+		// Clear deletes the documents that it finds; the deletion of a missing document is no change.
 		if strings.HasPrefix(what, "delete") {
 			delete(made, what)
 		} else if made[what] != n {

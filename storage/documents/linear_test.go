@@ -117,7 +117,7 @@ func TestNoUpdateOfADocumentIsLost(t *testing.T) {
 	if got := porcupine.CheckOperationsTimeout(documentModel, history, 60*time.Second); got != porcupine.Ok {
 		t.Errorf("the history of %d calls is %s; want got == porcupine.Ok", len(history), got)
 	}
-	// Refusals are left out of the history, where their order would be anybody's.
+	// Refusals are left out of the history, since their order is not defined.
 	for revision, at := range refused {
 		if by, replaced := begun[revision]; !replaced || by.After(at) {
 			t.Errorf("a put at revision %d was refused while that was the document's; want replaced and not by.After(at)", revision)

@@ -19,8 +19,8 @@ import (
 	"github.com/codesous/sous/storage/storagetest"
 )
 
-// TestAnInstallHas32Namespaces, also where writers race for the last of them; a schema
-// takes one as well, and a namespace that is cleared gives its place back.
+// TestAnInstallHas32Namespaces tests the limit, also while writers race for the last
+// namespace. A schema occupies a namespace as well, and clearing a namespace frees it.
 func TestAnInstallHas32Namespaces(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
@@ -130,8 +130,8 @@ func TestNamespacesOfDocuments(t *testing.T) {
 	})
 }
 
-// TestSchemasOfDocuments: writers who know another schema than the namespace's are sent
-// back, whoever changes it.
+// TestSchemasOfDocuments tests that a write that was validated against an outdated schema is
+// refused, for every change of the schema.
 func TestSchemasOfDocuments(t *testing.T) {
 	t.Parallel()
 	storagetest.All(t, func(t *testing.T, s *storage.Store) {

@@ -84,7 +84,7 @@ func TestSchemasHoldOnAllReplicas(t *testing.T) {
 	wants(two[1], `"x"`, "")
 }
 
-// Cursors are good on every replica, and for nobody else's documents.
+// A cursor is valid on every replica, and for no other tenant's documents.
 func TestCursorsAreOneTenantsOnEveryReplica(t *testing.T) {
 	t.Parallel()
 	two := replicas(t, storagetest.Redis(t).URL, 2)
@@ -123,7 +123,7 @@ func TestCursorsAreOneTenantsOnEveryReplica(t *testing.T) {
 	}
 }
 
-// roundTrips counts what is sent to a store.
+// roundTrips counts the requests to a store.
 type roundTrips struct{ n atomic.Int64 }
 
 func (r *roundTrips) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -137,7 +137,7 @@ func (r *roundTrips) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 
 func (r *roundTrips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		if !strings.Contains(cmds[0].Name(), "publish") { // which nobody waits for
+		if !strings.Contains(cmds[0].Name(), "publish") { // no caller waits for a publish
 			r.n.Add(1)
 		}
 		return next(ctx, cmds)

@@ -15,8 +15,8 @@ import (
 	"github.com/codesous/sous/storage/storagetest"
 )
 
-// TestAWalkMissesNothing: a walk page by page, while others write, gives every document
-// that is there throughout once, and none twice.
+// TestAWalkMissesNothing walks page by page while others write. The walk returns every
+// document that exists throughout once, and no document twice.
 func TestAWalkMissesNothing(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
@@ -113,8 +113,8 @@ func (d *harness) fill(n int) {
 	}
 }
 
-// TestManyDocumentsCostNoMore: what is done to a namespace of many documents takes the
-// server as many commands, those of scripts among them, as to one of few.
+// TestManyDocumentsCostNoMore tests that each operation takes the server as many commands,
+// including those of scripts, in a namespace of many documents as in one of few.
 func TestManyDocumentsCostNoMore(t *testing.T) {
 	t.Parallel()
 	server := storagetest.Redis(t)
@@ -154,7 +154,7 @@ func TestManyDocumentsCostNoMore(t *testing.T) {
 	}
 }
 
-// calls are what is done to a namespace of n documents.
+// calls returns the operations on a namespace of n documents.
 func (d *harness) calls(n int) map[string]func() error {
 	ctx := d.t.Context()
 	last, fresh := fmt.Sprintf("key %07d", n-1), 0

@@ -6,8 +6,8 @@
 //
 //  1. Claim moves the member's moment ahead by compare-and-set. The replica whose call
 //     succeeds holds the member. If the replica dies, the member is due again at that moment.
-//  2. The holder does what is due, and reads when something is due next.
-//  3. Claims.Settle gives the member that moment, by compare-and-set again.
+//  2. The holder does the due work, and reads when something is due next.
+//  3. Claims.Settle sets the member to that moment, by compare-and-set again.
 //  4. The holder reads once more when something is due next, and Claims.Recheck compares.
 //
 // Step 4 is needed because a writer only ever brings a member's moment nearer. A writer that
@@ -32,7 +32,7 @@ type Claims struct {
 	settled []settled // set by Settle, one for each of Members
 }
 
-// settled is the moment that Settle gave a member.
+// settled is the moment that Settle set for a member.
 type settled struct {
 	next int64
 	held bool // false: another process had changed the moment meanwhile
@@ -62,7 +62,7 @@ func (c *Claims) Abandon(failed func(member string) bool) {
 	c.Members = slices.DeleteFunc(c.Members, func(m storage.DueMember) bool { return failed(m.Member) })
 }
 
-// Settle gives each of Members the moment at which something is due there next, 0 for never.
+// Settle sets each of Members to the moment at which something is due there next, 0 for never.
 // A member whose moment another process has changed meanwhile keeps that one. Recheck must
 // follow.
 func (c *Claims) Settle(ctx context.Context, next []int64) error {
@@ -86,7 +86,7 @@ func (c *Claims) Recheck(ctx context.Context, next []int64) (soonest int64, err 
 			continue
 		}
 		soonest = Sooner(soonest, at)
-		// Who changed a member that was held knows of its own work only.
+		// The process that changed a held member knows only of its own work.
 		if s := c.settled[i]; !s.held || s.next == 0 || at < s.next {
 			storage.MarkDue(ctx, pipe, c.Members[i].Member, at)
 		}

@@ -45,7 +45,7 @@ func (r *Reader) Read(ctx context.Context, now int64) (due Due, err error) {
 		})
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return due, storage.Failure(ctx, "read what is due", err)
+		return due, storage.Failure(ctx, "read due members", err)
 	}
 	first := rand.N(storage.DueShards) // replicas begin at different shards, to claim different members
 	for i := range heads {

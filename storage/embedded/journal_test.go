@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fullDisk takes half of what is written while it is full.
+// fullDisk stores half of each write while it is full.
 type fullDisk struct {
 	*os.File
 	full, stuck bool
@@ -33,8 +33,8 @@ func (d *fullDisk) Truncate(size int64) error {
 	return d.File.Truncate(size)
 }
 
-// What is written before and after a disk was full can be read again, and where
-// its traces cannot be removed, at least what came before.
+// Records that are written before and after the disk was full can be read again; if the
+// partial write cannot be removed, at least the records before it.
 func TestJournalOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	for _, stuck := range []bool{false, true} {

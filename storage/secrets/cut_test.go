@@ -12,8 +12,9 @@ import (
 	"github.com/codesous/sous/storage/storagetest"
 )
 
-// TestScriptsMayBeCutAfterAnyWrite ends the scripts after each of their writes, as a
-// crash of KVRocks does: what is left is sound, and the same call completes it.
+// TestScriptsMayBeCutAfterAnyWrite interrupts the scripts after each of their writes, as a
+// crash of KVRocks does. The remaining records are sound, and the repeated call completes
+// them.
 func TestScriptsMayBeCutAfterAnyWrite(t *testing.T) {
 	t.Parallel()
 	change := func(s *secrets.Secrets, p secrets.Place) error {

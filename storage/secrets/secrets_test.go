@@ -130,7 +130,7 @@ func TestSecrets(t *testing.T) {
 			"reveal": reveal(t, s, p, "stripe").Err,
 		} {
 			if api.ErrorCode(err) != api.CodeSecretNotFound {
-				t.Errorf("%s of what is gone: %v; want CodeSecretNotFound", what, err)
+				t.Errorf("%s of a deleted secret: got error %v, want CodeSecretNotFound", what, err)
 			}
 		}
 		// No cache and no If-Match takes the new one for the old.
@@ -238,21 +238,21 @@ func TestValuesAreNotInTheStore(t *testing.T) {
 	store := storagetest.Open(t, storage.Config{URL: server.URL})
 	keys, _ := newKeys(t)
 	s, p := secrets.New(store, keys), secrets.Place{Tenant: storagetest.Tenant(t), Namespace: "payments"}
-	const value = "a value that nobody shall read"
+	const value = "plaintext of the secret"
 	put(t, s, p, "stripe", value)
 	put(t, s, p, "stripe", value+value)
 	keysHeld := storagetest.Keys(t, store.Client(), "*")
 	for _, key := range keysHeld {
 		held := storagetest.Contents(t, store.Client(), key)
-		if strings.Contains(held, "nobody shall") || strings.Contains(held, "bm9ib2R5IHNoYWxs") {
-			t.Errorf("%s holds %q; want not strings.Contains(held, \"nobody shall\") and not strings.Contains(held, \"bm9ib2R5IHNoYWxs\")", key, held)
+		if strings.Contains(held, "plaintext of") || strings.Contains(held, "cGxhaW50ZXh0IG9mIHRoZSBzZWNy") {
+			t.Errorf("key %s: got %q, want no plaintext of the value, also not in base64", key, held)
 		}
 	}
 	if len(keysHeld) < 3 {
 		t.Errorf("got the keys %v, want more", keysHeld)
 	}
 	saved := server.Files(t)
-	if strings.Contains(saved, "nobody shall") || !strings.Contains(saved, p.Tenant) {
+	if strings.Contains(saved, "plaintext of") || !strings.Contains(saved, p.Tenant) {
 		t.Errorf("the server's files of %d bytes hold the value, or not the tenant", len(saved))
 	}
 }

@@ -12,7 +12,7 @@ import (
 // MaxKeyBytes bounds a key, so that its escaped form is a valid NATS subject.
 const MaxKeyBytes = 1024
 
-// ValidateKey refuses (CodeInvalid) what is no key.
+// ValidateKey returns an error with CodeInvalid if key is not a valid key.
 func ValidateKey(key string) error {
 	if strings.HasSuffix(key, ":") {
 		return badKey("key", key, "ends with a colon")
@@ -20,7 +20,8 @@ func ValidateKey(key string) error {
 	return validate("key", key)
 }
 
-// ValidatePrefix refuses (CodeInvalid) what no key begins with, and "".
+// ValidatePrefix returns an error with CodeInvalid if prefix is empty or no valid key
+// begins with it.
 func ValidatePrefix(prefix string) error { return validate("prefix", prefix) }
 
 func validate(what, key string) error {

@@ -46,7 +46,7 @@ func Keys(t failer, client redis.UniversalClient, pattern string) []string {
 		err = scan(t.Context(), client)
 	}
 	if err != nil {
-		t.Fatal(err)
+		t.Fatal("scan the keys of the store:", err)
 	}
 	return slices.Sorted(maps.Keys(found))
 }

@@ -33,8 +33,8 @@ func startAsync(t *testing.T, config, source string) *asyncLayout {
 	return l
 }
 
-// enqueue has the function run n times, from four clients, and gives the
-// activations.
+// enqueue invokes the function n times asynchronously, from four clients, and returns
+// the ids of the activations.
 func (l *asyncLayout) enqueue(t *testing.T, s *platformtest.Server, n int) []string {
 	t.Helper()
 	fn := s.API(t).Namespace(platformtest.Namespace).Function("work")

@@ -235,8 +235,8 @@ func (c *chaos) rage() {
 	c.t.Log(did)
 }
 
-// enqueue adds the jobs while the storm goes on, and gives the ids of all, by
-// number.
+// enqueue adds the jobs while faults are injected, and returns the ids of all jobs by
+// their number.
 func (c *chaos) enqueue() <-chan []string {
 	out := make(chan []string, 1)
 	ids := make([]string, chaosJobs)

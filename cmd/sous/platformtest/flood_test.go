@@ -126,8 +126,8 @@ const (
 	slowBody   = "POST /v1/web/t_platform/default/hello/prod HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n"
 )
 
-// calls calls the function n times, each on a connection of its own, and gives
-// how long each took, the fastest first.
+// calls calls the function n times, each time on a connection of its own, and returns
+// the durations, the shortest first.
 func (f *flood) calls(server *platformtest.Server, n int) []time.Duration {
 	f.t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 20 * time.Second}

@@ -126,8 +126,8 @@ func startUpstreams(t *testing.T) (redirector, inside string) {
 	return front.URL, target.URL
 }
 
-// Functions of an untrusted tenant each end as documented, and harm nobody: a
-// neighbour that is called beside them sees no error and no slow answer.
+// Functions of an untrusted tenant each end as documented and harm no other tenant: a
+// function that is called beside them has no error and no slow answer.
 func TestHostileFunctionsHarmNobody(t *testing.T) {
 	redirector, inside := startUpstreams(t)
 	server := platformtest.Serve(t, redis(t), "--egress-allow", "127.0.0.2/32")

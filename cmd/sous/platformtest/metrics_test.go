@@ -200,8 +200,8 @@ func checkMoves(t *testing.T, name string, scrapes []families) {
 	t.Errorf("%s does not move: %v", name, first)
 }
 
-// The embedded store's loops are those of sous dev. The ticker's goes round where
-// nobody has a schedule, too.
+// The loops of the embedded store run under sous dev. The ticker's loop runs even if no
+// tenant has a schedule.
 func TestEmbeddedLoopsAreExported(t *testing.T) {
 	t.Parallel()
 	server := soustest.Start(t, "--admin-listen", "127.0.0.1:0")
@@ -460,8 +460,8 @@ func (w *work) deaths() {
 	w.want(http.StatusOK, "public", "Authorization", "")
 }
 
-// outage is a store that is away when an activation ends, for longer than anybody
-// would believe in its record, and for one that is in time.
+// outage stops the store while an activation runs, until the replica abandons the write
+// of its record, and starts the store again.
 func (w *work) outage() {
 	var calls sync.WaitGroup
 	calls.Go(func() {

@@ -171,8 +171,8 @@ func TestRollingRestart(t *testing.T) {
 	t.Logf("%d calls", load.calls.Load())
 }
 
-// A replica that is killed takes what is in its hands with it and nothing else,
-// and of that no activation stays running.
+// The kill of a replica loses the calls that it executes and no others, and none of
+// their activations stays running.
 func TestKilledReplica(t *testing.T) {
 	t.Parallel()
 	l := startLayout(t)

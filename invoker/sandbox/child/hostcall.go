@@ -24,7 +24,7 @@ type pendingCall struct {
 //
 //	var WeatherAt = Call[City, Weather]{"weather.at"}
 //
-// in wire/calls.go, is in full:
+// in invoker/sandbox/wire/calls.go, is in full:
 //
 //	func weatherAt(r *realm, call goja.FunctionCall) goja.Value {
 //		return r.promised(func() *deferred {

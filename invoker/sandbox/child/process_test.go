@@ -69,8 +69,8 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
-// TestMemoryLimitWithoutCollections: a script that holds too much and allocates
-// no more gives the collector no reason to run.
+// TestMemoryLimitWithoutCollections tests a script that holds too much memory and stops
+// allocating, so that no collection runs.
 func TestMemoryLimitWithoutCollections(t *testing.T) {
 	t.Parallel()
 	for name, then := range map[string]string{

@@ -30,8 +30,9 @@ const MaxMessage = 4 << 10
 // namespace. It is not 0, so that exec takes all capabilities away.
 const SandboxID = 1000
 
-// nobody is the host's user and group of children whose parent is root.
-const nobody = 65534
+// nobodyID is the id of user nobody and its group, which children run as on the host if
+// their parent is root.
+const nobodyID = 65534
 
 // Isolation is how far a host lets a child's namespaces go.
 type Isolation int
@@ -44,7 +45,7 @@ const (
 )
 
 func (i Isolation) String() string {
-	return [...]string{"user and network namespace, as nobody", "user and network namespace", "no namespaces"}[i]
+	return [...]string{"user and network namespace, as user nobody", "user and network namespace", "no namespaces"}[i]
 }
 
 // Greeting is the nursery's first message: what the host allows, and why no more.
@@ -161,7 +162,7 @@ func start(i Isolation, files []*os.File, flags uintptr) (*os.Process, error) {
 	if i != IsolateNone {
 		uid, gid := os.Geteuid(), os.Getegid()
 		if i == IsolateNobody {
-			uid, gid = nobody, nobody
+			uid, gid = nobodyID, nobodyID
 			attr.Credential = &syscall.Credential{Uid: SandboxID, Gid: SandboxID}
 			attr.GidMappingsEnableSetgroups = true
 		}

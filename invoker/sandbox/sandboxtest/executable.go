@@ -36,7 +36,7 @@ func Build(t testing.TB, pkg string) string {
 	once, _ := built.LoadOrStore(pkg, sync.OnceValues(func() (string, error) { return build(pkg) }))
 	path, err := once.(func() (string, error))()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("build %s: got error %v, want a sandbox child", pkg, err)
 	}
 	return path
 }

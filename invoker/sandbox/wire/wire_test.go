@@ -98,8 +98,8 @@ func again(kind Kind, payload []byte) (frame []byte, ok bool, err error) {
 	return nil, false, nil
 }
 
-// message is again for heads in JSON, of which many texts mean the same: what is
-// written must be understood as the same once more.
+// message is again for heads in JSON. Different texts encode the same value, so it
+// compares the decoded values.
 func message[T any](kind Kind, payload []byte) ([]byte, bool, error) {
 	var first, second T
 	blob, err := ParseMessage(payload, &first)

@@ -14,8 +14,8 @@ import (
 	"github.com/codesous/sous/storage/statestore"
 )
 
-// contended is a bucket in which somebody changes a record before each Update, as
-// often as it says.
+// contended is a bucket in which another writer changes a record before each Update, as
+// many times as its field says.
 type contended struct {
 	natsjs.KeyValue
 	times, updates int

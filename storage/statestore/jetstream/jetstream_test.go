@@ -155,7 +155,8 @@ func messages(t *testing.T, js natsjs.JetStream, bucket string) (records, marks 
 	return records, marks
 }
 
-// TestWhatExpiredIsRemoved by whoever meets it: a read, a scan, a write that needs it.
+// TestWhatExpiredIsRemoved tests that a read, a scan and a write remove the
+// expired records that they meet.
 func TestWhatExpiredIsRemoved(t *testing.T) {
 	t.Parallel()
 	js, c := connect(t, startServer(t, t.TempDir(), -1)), &clock{}
@@ -181,7 +182,8 @@ func TestWhatExpiredIsRemoved(t *testing.T) {
 	}
 }
 
-// TestMarksOfDeletedRecordsGo, and deleting what is not there leaves none.
+// TestMarksOfDeletedRecordsGo tests that the marks of deleted records expire, and that the
+// deletion of a missing record leaves no mark.
 func TestMarksOfDeletedRecordsGo(t *testing.T) {
 	t.Parallel()
 	js := connect(t, startServer(t, t.TempDir(), -1))

@@ -43,7 +43,7 @@ func (f *fixture) compare() {
 func (f *fixture) compareAbsence() {
 	key := f.key("a")
 	if f.swap(key, fields("state", "pending"), fields("state", "claimed")) || f.swap(key, fields("state", ""), fields("state", "claimed")) {
-		f.Error("what is not there has a value")
+		f.Error("CompareAndSet of a missing record with expected values succeeded, want false")
 	}
 	f.wants(key)
 	if !f.swap(key, statestore.Fields{"state": nil}, nil) || !f.swap(key, statestore.Fields{"state": nil}, statestore.Fields{"state": nil}) {

@@ -46,7 +46,7 @@ func (f *fixture) cancelled() {
 	cancel()
 	for call, err := range f.calls(ctx, f.store, f.key("a")) {
 		if !errors.Is(err, context.Canceled) {
-			f.Errorf("%s: %v", call, err)
+			f.Errorf("%s with a cancelled context: got error %v, want %v", call, err, context.Canceled)
 		}
 	}
 	f.wants(f.key("a"))
@@ -62,9 +62,9 @@ func (f *fixture) cancelled() {
 			cancel()
 			last = err
 		}
-		// What it had already may still be given.
+		// The scan may still yield records that it had read before.
 		if last != nil && !errors.Is(last, context.Canceled) {
-			f.Errorf("cancelled within: %v", last)
+			f.Errorf("Scan cancelled after its first record: got error %v, want %v", last, context.Canceled)
 		}
 	}
 }
@@ -122,7 +122,7 @@ func (f *fixture) tooLarge() {
 		"CompareAndSet": swap,
 	} {
 		if api.ErrorCode(err) != api.CodeBodyLimit {
-			f.Errorf("%s: %v", call, err)
+			f.Errorf("%s of %d bytes: got error %v, want code %s", call, f.cfg.TooLarge, err, api.CodeBodyLimit)
 		}
 	}
 	f.wants(key, "n", "1")

@@ -84,16 +84,16 @@ func Histories(t testing.TB, s statestore.Store, root string, seed uint64, check
 		key := root + ":" + pick(historyKeys)
 		switch draw.IntN(8) {
 		case 0:
-			fail(t, s.Delete(t.Context(), key))
+			fail(t, "Delete", s.Delete(t.Context(), key))
 			delete(model, key)
 		case 1, 2:
 			record := statestore.Record{Fields: some(), TTL: time.Duration(draw.IntN(2)) * time.Hour}
-			fail(t, s.Put(t.Context(), key, record))
+			fail(t, "Put", s.Put(t.Context(), key, record))
 			delete(model, key)
 			apply(model, key, record.Fields)
 		case 3, 4, 5:
 			fields := some()
-			fail(t, s.SetFields(t.Context(), key, fields))
+			fail(t, "SetFields", s.SetFields(t.Context(), key, fields))
 			apply(model, key, fields)
 		case 6:
 			expected, fields := some(), some()
@@ -101,7 +101,7 @@ func Histories(t testing.TB, s statestore.Store, root string, seed uint64, check
 				expected = maps.Clone(model[key])
 			}
 			was, err := s.CompareAndSet(t.Context(), key, expected, fields)
-			fail(t, err)
+			fail(t, "CompareAndSet", err)
 			if want := holds(model[key], expected); was != want {
 				t.Fatalf("call %d: %s as expected: %v, want %v", i, key, was, want)
 			}
@@ -109,7 +109,7 @@ func Histories(t testing.TB, s statestore.Store, root string, seed uint64, check
 				apply(model, key, fields)
 			}
 		default:
-			fail(t, s.Expire(t.Context(), key, time.Duration(draw.IntN(2))*time.Hour))
+			fail(t, "Expire", s.Expire(t.Context(), key, time.Duration(draw.IntN(2))*time.Hour))
 		}
 		if i%30 == 29 {
 			check(model)
@@ -117,10 +117,11 @@ func Histories(t testing.TB, s statestore.Store, root string, seed uint64, check
 	}
 }
 
-func fail(t testing.TB, err error) {
+// fail ends the test if call returned an error.
+func fail(t testing.TB, call string, err error) {
 	t.Helper()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%s: got error %v, want none", call, err)
 	}
 }
 

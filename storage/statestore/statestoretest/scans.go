@@ -23,7 +23,7 @@ func (f *fixture) scanAll() {
 	got := map[string]statestore.Fields{}
 	for e, err := range f.store.Scan(f.Context(), f.root+":", nil) {
 		if err != nil {
-			f.Fatal(err)
+			f.Fatalf("Scan: got error %v, want all records", err)
 		}
 		got[e.Key] = e.Fields
 	}
@@ -158,7 +158,7 @@ func (f *fixture) scanEndsEarly() {
 			seen := 0
 			for _, err := range scan {
 				if err != nil {
-					f.Fatal(err)
+					f.Fatalf("Scan: got error %v after %d records, want 3 records", err, seen)
 				}
 				seen++
 				if seen == 3 {
@@ -166,15 +166,15 @@ func (f *fixture) scanEndsEarly() {
 				}
 			}
 			if seen != 3 {
-				f.Errorf("%d before the end", seen)
+				f.Errorf("Scan yielded %d records before the break, want 3", seen)
 			}
 		}
 	}
 	f.wantsScan(by(statestore.Less, "2"), "0", "1")
 }
 
-// scanWhileItChanges: the caller changes each record that it is given, which neither
-// hides others nor brings it back.
+// scanWhileItChanges tests that a caller that changes each record of the scan still
+// meets every record, and each of them once.
 func (f *fixture) scanWhileItChanges() {
 	const n = 700
 	for i := range n {
@@ -183,7 +183,7 @@ func (f *fixture) scanWhileItChanges() {
 	seen := map[string]int{}
 	for e, err := range f.store.Scan(f.Context(), f.root+":", by(statestore.Less, "1000000")) {
 		if err != nil {
-			f.Fatal(err)
+			f.Fatalf("Scan while records change: got error %v after %d records, want %d records", err, len(seen), n)
 		}
 		seen[e.Key]++
 		switch len(seen) % 3 {
@@ -199,11 +199,11 @@ func (f *fixture) scanWhileItChanges() {
 	}
 	for key, times := range seen {
 		if times != 1 {
-			f.Errorf("%s came %d times", key, times)
+			f.Errorf("Scan yielded %s %d times, want once", key, times)
 		}
 	}
 	if len(seen) != n {
-		f.Errorf("%d of %d", len(seen), n)
+		f.Errorf("Scan yielded %d records, want %d", len(seen), n)
 	}
 }
 
@@ -233,7 +233,7 @@ func (f *fixture) scanOfThousands() {
 	slices.Sort(got)
 	got = slices.Compact(got)
 	if len(got) != n {
-		f.Errorf("%d of %d", len(got), n)
+		f.Errorf("Scan yielded %d records, want %d", len(got), n)
 	}
 	filter := by(statestore.Greater, "10")
 	f.wantsScan(filter, f.expected(want, filter)...)
@@ -243,7 +243,7 @@ func (f *fixture) scanOfThousands() {
 	f.wantsScan(filter, f.expected(want, filter)...)
 }
 
-// expected returns the keys, less the root, that a scan of records gives.
+// expected returns the keys, less the root, that a scan of records returns.
 func (f *fixture) expected(records []statestore.Entry, filter *statestore.Filter) []string {
 	type place struct {
 		n    int64

@@ -78,8 +78,8 @@ func Root(t testing.TB) string {
 	return "gbe:state:{test_" + hex.EncodeToString(b[:]) + "}"
 }
 
-// fixture is a test of the suite. Its methods fail the test where the store gives
-// an error.
+// fixture is a test of the suite. Its methods fail the test if the store returns an
+// error.
 type fixture struct {
 	*testing.T
 	cfg   Config
@@ -147,7 +147,7 @@ func (f *fixture) wantsFields(key string, want statestore.Fields) {
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		f.Errorf("%s: %s", key, diff)
+		f.Errorf("fields of %s (-want +got):\n%s", key, diff)
 	}
 }
 
@@ -169,18 +169,18 @@ func (f *fixture) scan(prefix string, filter *statestore.Filter) []string {
 	keys := []string{}
 	for e, err := range f.store.Scan(f.Context(), prefix, filter) {
 		if err != nil {
-			f.Fatal(err)
+			f.Fatalf("Scan of %s: got error %v, want its keys", prefix, err)
 		}
 		keys = append(keys, e.Key[len(f.root)+1:])
 	}
 	return keys
 }
 
-// wantsScan checks the keys that a scan of all that the test made gives, in order.
+// wantsScan checks the keys that a scan of all of the test's records returns, in order.
 func (f *fixture) wantsScan(filter *statestore.Filter, want ...string) {
 	f.Helper()
 	if diff := cmp.Diff(append([]string{}, want...), f.scan(f.root+":", filter)); diff != "" {
-		f.Errorf("scan by %s: %s", describe(filter), diff)
+		f.Errorf("scan by %s (-want +got):\n%s", describe(filter), diff)
 	}
 }
 

@@ -67,7 +67,8 @@ func (f *fixture) expire() {
 	f.wants(key)
 }
 
-// whatExpired is there for nobody, and whoever writes begins anew.
+// whatExpired tests that no call sees an expired record, and that a write over one starts
+// with a new record.
 func (f *fixture) whatExpired() {
 	field, gone := &statestore.Filter{Field: "n", Op: statestore.Greater, Value: []byte("0")}, []string{"a", "b", "c", "d", "e", "f"}
 	for _, k := range gone {

@@ -74,8 +74,8 @@ func TestAdminConnectionsAreBounded(t *testing.T) {
 	}
 }
 
-// Other machines may read the metrics where the address lets them in, but never
-// what is in the server's memory.
+// Other machines may read the metrics if the admin address admits them, but never the
+// profiles, which expose the server's memory.
 func TestProfilesAreForThisMachine(t *testing.T) {
 	t.Parallel()
 	store := storagetest.Open(t, storage.Config{Embedded: storagetest.Embedded(t, t.TempDir())})

@@ -166,8 +166,8 @@ func TestSpansReachACollector(t *testing.T) {
 
 const invokeRoute = "/v1/tenants/{tenant}/namespaces/{namespace}/functions/{function}:invoke"
 
-// A collector that takes connections and answers nothing holds nobody up, nor does one
-// that is not there; the end of the server waits for it no longer than it says.
+// A collector that accepts connections and never answers delays no call, nor does a
+// collector that is absent. The server's shutdown waits at most exportTimeout for it.
 func TestDeadCollectorDelaysNoCall(t *testing.T) {
 	t.Parallel()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -1,8 +1,8 @@
-// The platform as functions see it, for editors and for tsc. Written by sous fn init;
-// no part of the function. A newer sous may know more: sous fn init writes it anew into
-// a folder that has none.
+// The declarations of the platform for editors and for tsc. sous fn init writes this file;
+// it is not part of the function. A newer sous may declare more: sous fn init in an empty
+// folder writes its declarations.
 
-/** The platform: what a function reaches beside the language. */
+/** The interface of the platform. */
 declare const cs: Cs;
 
 interface Cs {
@@ -19,13 +19,13 @@ interface Cs {
   /** Jobs. Capability: `queue`. */
   readonly queue: CsQueue;
   /**
-   * Runs another function to its end and gives its result. Capability: `invoke`.
-   * The callee has what is left of this activation's time; calls nest at most 8 deep.
+   * Runs another function to its end and returns its result. Capability: `invoke`.
+   * The callee may run for the remaining time of this activation; calls nest at most 8 deep.
    * @param name of a function of this namespace, or `namespace/name` of the tenant
-   * @throws {InvokeError} where the function failed, with its `activationId`
+   * @throws {InvokeError} if the function failed, with its `activationId`
    */
   invoke<T = any>(name: string, event?: unknown, options?: InvokeOptions): Promise<T>;
-  /** The job that this activation is an attempt of: of asynchronous invocations. */
+  /** The job that this activation is an attempt of, for asynchronous invocations. */
   readonly job: CsJob;
   /** Cadence: activities, and workflows. Capability for workflows: `cadence`. */
   readonly cadence: CsCadence;
@@ -50,27 +50,27 @@ interface CsLog {
 }
 
 interface CsKv {
-  /** The value under a key of 1 to 512 bytes, `undefined` where there is none. */
+  /** Returns the value of a key of 1 to 512 bytes, `undefined` if there is none. */
   get<T = any>(key: string): Promise<T | undefined>;
-  /** Stores JSON of at most 64 KiB, for ever or for a time. */
+  /** Stores JSON of at most 64 KiB, without an end or for `ttlSeconds`. */
   set(key: string, value: unknown, options?: { ttlSeconds?: number }): Promise<void>;
-  /** Deletes, and says whether there was something. */
+  /** Deletes a key and reports whether it had a value. */
   del(key: string): Promise<boolean>;
 }
 
 /** Every operation rejects with a {@link StorageError}. */
 interface CsStorage {
-  /** Writes a document, in place of the one that is there. */
+  /** Writes a document and replaces the existing one. */
   put(request: DocumentPut): Promise<DocumentHead>;
-  /** Reads a document. Rejects with `NOT_FOUND` where there is none. */
+  /** Reads a document. Rejects with `NOT_FOUND` if there is none. */
   get<T = any>(request: DocumentGet): Promise<StoredDocument<T>>;
   /** Lists documents by key, a page at a time. */
   list<T = any>(request: DocumentList): Promise<DocumentPage<T>>;
-  /** Deletes a document; without `ifRevision`, one that is not there is none to delete. */
+  /** Deletes a document. Without `ifRevision`, a missing document is not an error. */
   delete(request: DocumentGet): Promise<void>;
   /** Writes up to 20 documents, all or none. */
   bulkPut(request: { namespace: string; items: DocumentItem[] }): Promise<{ items: DocumentResult[] }>;
-  /** Does up to 20 checks and writes in one namespace, all or none. */
+  /** Makes up to 20 checks and writes in one namespace, all or none. */
   transact(request: { namespace: string; operations: DocumentStep[] }): Promise<{ items: DocumentResult[] }>;
 }
 
@@ -79,11 +79,11 @@ interface DocumentItem {
   key: string;
   /** JSON of at most 64 KiB. */
   value: unknown;
-  /** An object of at most 4 KiB, by whose members lists can be filtered. */
+  /** An object of at most 4 KiB. Lists can be filtered by its members. */
   metadata?: Record<string, unknown>;
-  /** 60 to 2,592,000 (30 days); none for a document that stays. */
+  /** 60 to 2,592,000 (30 days); without it the document does not expire. */
   ttlSeconds?: number | null;
-  /** The revision that the document must have now; 0: there must be none. */
+  /** The current revision that the document must have; 0: it must not exist. */
   ifRevision?: number | null;
 }
 
@@ -94,15 +94,15 @@ interface DocumentPut extends DocumentItem {
 interface DocumentGet {
   namespace: string;
   key: string;
-  /** The revision that the document must have now. */
+  /** The current revision that the document must have. */
   ifRevision?: number | null;
 }
 
 interface DocumentList {
   namespace: string;
-  /** `nextCursor` of the page before. */
+  /** `nextCursor` of the previous page. */
   cursor?: string;
-  /** 1 to 100; 25 where it is left out. */
+  /** 1 to 100; the default is 25. */
   limit?: number;
   keyPrefix?: string;
   /** Only documents whose metadata has these members. */
@@ -119,9 +119,9 @@ type DocumentStep =
 interface DocumentHead {
   namespace: string;
   key: string;
-  /** Counts the key's writes, from 1. */
+  /** The number of writes of the key, from 1. */
   revision: number;
-  /** RFC 3339, `null` for a document that stays. */
+  /** RFC 3339, `null` for a document that does not expire. */
   ttlExpiresAt: string | null;
   createdAt: string;
   updatedAt: string;
@@ -133,7 +133,7 @@ interface StoredDocument<T = any> extends DocumentHead {
 }
 
 interface DocumentPage<T = any> {
-  /** `value` and `metadata` where they were asked for. */
+  /** With `value` and `metadata` if the request includes them. */
   items: (DocumentHead & { value?: T; metadata?: Record<string, any> })[];
   /** `null` at the end. */
   nextCursor: string | null;
@@ -150,18 +150,18 @@ interface StorageError extends CsError {
   code:
     | "REVISION_MISMATCH" | "QUOTA_EXCEEDED" | "VALIDATION_FAILED" | "NOT_FOUND" | "UNAUTHORIZED" | "RATE_LIMITED"
     | "INTERNAL_ERROR" | "BULK_PARTIAL_FAILURE" | (string & {});
-  /** The HTTP status that the REST API has for it. */
+  /** The HTTP status of the REST API for this code. */
   status: number;
-  /** Which fields are wrong. */
+  /** The invalid fields. */
   errors?: { path: string; message: string }[];
-  /** Which of several items failed, and why. */
+  /** The items that failed, with the reasons. */
   items?: { index: number; code: string; message?: string }[];
-  /** Which quota was met. */
+  /** The quota that was reached. */
   quota?: { scope: "namespace" | "tenant"; unit: "records" | "bytes"; limit: number; used: number };
 }
 
 interface CsHttp {
-  /** Is the global `fetch`. */
+  /** The global `fetch`. */
   fetch(input: string | URL | Request, init?: RequestInit): Promise<Response>;
 }
 
@@ -182,57 +182,57 @@ interface EnqueuedJob {
 
 interface JobOptions {
   priority?: "critical" | "high" | "normal" | "low";
-  /** When it may begin: after a while, or (not both) at a time. */
+  /** The delay before the job may start. Excludes `runAtMs`. */
   delaySeconds?: number;
-  /** Milliseconds since 1970. */
+  /** The time before which the job may not start, in milliseconds since 1970. Excludes `delaySeconds`. */
   runAtMs?: number;
-  /** What has not begun by then is dead. Milliseconds since 1970. */
+  /** The time at which a job that has not started is dead, in milliseconds since 1970. */
   expireAtMs?: number;
-  /** While a job with this key has not ended, there is no second one. */
+  /** At most one job with this key exists that has not ended. */
   uniqueKey?: string;
-  /** How long the key is held at most: a day, up to 30. */
+  /** The longest time that the key is held: a day by default, at most 30 days. */
   uniqueTtlSeconds?: number;
-  /** 4, up to 1,000. */
+  /** The default is 4, the maximum 1,000. */
   maxAttempts?: number;
   backoff?: "none" | "fixed" | "linear" | "exponential";
   baseDelayMs?: number;
   maxDelayMs?: number;
   jitter?: boolean;
   tags?: Record<string, string>;
-  /** It waits for somebody's approval. */
+  /** The job waits for approval. */
   hold?: boolean;
-  /** A JSON Schema that the job's result must keep. */
+  /** A JSON Schema that the job's result must match. */
   resultSchema?: object;
 }
 
 interface EnqueueOptions extends JobOptions {
-  /** A repeat with this key within a day gets the same job. */
+  /** A repeated call with this key within a day returns the same job. */
   idempotencyKey?: string;
-  /** Jobs of this namespace that must have completed. */
+  /** Jobs of this namespace that must complete first. */
   dependsOn?: string[];
   onDependencyFailure?: "fail" | "continue" | "hold";
   batchId?: string;
-  /** What follows the job. */
+  /** The steps that follow the job. */
   chain?: { steps?: JobStep[]; onFailure?: JobStep; onExit?: JobStep };
 }
 
 interface JobStep extends JobOptions {
-  /** The queue of the job before it, where it is left out. */
+  /** The default is the queue of the previous job. */
   queue?: string;
   payload?: unknown;
 }
 
 interface InvokeOptions {
-  /** `prod`, where neither is given. */
+  /** The default is `prod`, unless `version` is set. */
   alias?: string;
   version?: number;
 }
 
 interface InvokeError extends CsError {
-  /** The activation that failed; none where nothing ran. */
+  /** The activation that failed; undefined if the function did not run. */
   activationId?: string;
   status?: "error" | "timeout" | "cancelled";
-  /** What the function failed with; `code` is its own error's. */
+  /** The error of the function; `code` is the code that it set. */
   cause?: { type: string; message: string; code?: string };
 }
 
@@ -240,32 +240,32 @@ interface InvokeError extends CsError {
 interface CsJob {
   readonly id: string | undefined;
   readonly queue: string | undefined;
-  /** Counts the attempts from 1. */
+  /** The number of the attempt, from 1. */
   readonly attempt: number | undefined;
   readonly maxAttempts: number | undefined;
-  /** Tells how far the job is: a share of 100, or counts. At most two a second are sent. */
+  /** Reports the progress of the job: a percentage, or counts. At most two reports a second are sent. */
   progress(done: number | { current: number; total?: number; message?: string }): Promise<void>;
-  /** Keeps JSON of at most 256 KiB for the next attempt. It is sent within a second, and at the attempt's end. */
+  /** Stores JSON of at most 256 KiB for the next attempt. It is sent within a second, and at the end of the attempt. */
   checkpoint(value: unknown): Promise<void>;
-  /** What the attempts before kept last, `undefined` where they kept nothing. */
+  /** The last checkpoint of the previous attempts, `undefined` if there is none. */
   lastCheckpoint<T = any>(): T | undefined;
 }
 
 interface CsCadence {
   /** Records an activity's progress: JSON of at most 64 KiB. */
   heartbeat(details?: unknown): Promise<void>;
-  /** What the attempt before recorded last. */
+  /** The last details that the previous attempt recorded. */
   lastHeartbeat<T = any>(): T | undefined;
   /** Starts a workflow. */
   start(workflowType: string, options: WorkflowStart): Promise<{ workflowId: string; runId: string }>;
-  /** Signals a workflow that runs. */
+  /** Signals a running workflow. */
   signal(workflowType: string, options: WorkflowSignal): Promise<void>;
 }
 
 interface WorkflowStart {
   domain: string;
   tasklist: string;
-  /** A new one, where it is left out. */
+  /** The default is a new id. */
   workflowId?: string;
   /** JSON of at most 1 MiB. */
   input?: unknown;
@@ -277,47 +277,47 @@ interface WorkflowStart {
 interface WorkflowSignal {
   domain: string;
   workflowId: string;
-  /** The run under way, where it is left out. */
+  /** The default is the current run. */
   runId?: string;
   signal: string;
   input?: unknown;
 }
 
 interface CsSecrets {
-  /** A secret's value of now. */
+  /** Returns the current value of a secret. */
   get(name: string): Promise<string>;
 }
 
 /** The handler's second argument. */
 interface Context {
   readonly activation_id: string;
-  /** When the activation is interrupted, in milliseconds since 1970. */
+  /** The time at which the activation is interrupted, in milliseconds since 1970. */
   readonly deadline_ms: number;
   readonly tenant: string;
   readonly namespace: string;
   readonly function: string;
   readonly version: number;
   readonly ref: { alias?: string; version: number };
-  /** What called: `source` depends on `type`. */
+  /** The cause of the invocation; the form of `source` depends on `type`. */
   readonly trigger: { type: "http" | "api" | "schedule" | "cadence" | "queue"; source?: any };
-  /** Who called first. */
+  /** The identity on whose behalf the function runs. */
   readonly principal: { sub: string; roles: string[] };
-  /** Counts from 1. */
+  /** The number of the attempt, from 1. */
   readonly attempt: number;
   readonly request_id: string;
-  /** The time that is left, in milliseconds. */
+  /** Returns the remaining time in milliseconds. */
   remainingMs(): number;
 }
 
 /** A function. Its result is JSON of at most 6 MiB. */
 type Handler<Event = any, Result = any> = (event: Event, ctx: Context) => Result | Promise<Result>;
 
-/** The event of a function's HTTP endpoint: version 2.0 of AWS Lambda's. */
+/** The event of a function's HTTP endpoint, in version 2.0 of the format of AWS Lambda. */
 interface HttpEvent {
   version: "2.0";
   routeKey: "$default";
   rawPath: string;
-  /** What follows the alias in the URL. */
+  /** The part of the URL path after the alias. */
   path: string;
   rawQueryString: string;
   queryStringParameters?: Record<string, string>;
@@ -325,12 +325,12 @@ interface HttpEvent {
   headers: Record<string, string>;
   cookies?: string[];
   requestContext: { http: { method: string; path: string; sourceIp: string; userAgent: string }; [more: string]: any };
-  /** In base64. */
+  /** Always base64. */
   body?: string;
   isBase64Encoded: boolean;
 }
 
-/** What an HTTP endpoint answers. `undefined` is 204, and any other value 200 with it as JSON. */
+/** The response of an HTTP endpoint. `undefined` is answered with 204, any other value with 200 and the value as JSON. */
 interface HttpResponse {
   statusCode: number;
   headers?: Record<string, string | string[]>;
@@ -361,7 +361,7 @@ interface OutcomeEvent {
   responsePayload: any;
 }
 
-// The standard globals, as far as the sandbox has them.
+// The standard globals that the sandbox has.
 
 declare function fetch(input: string | URL | Request, init?: RequestInit): Promise<Response>;
 declare function setTimeout(f: (...args: any[]) => void, ms?: number, ...args: any[]): number;
