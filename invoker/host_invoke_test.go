@@ -42,7 +42,7 @@ func (b *bench) result(inv api.Invocation) string {
 	b.t.Helper()
 	out, err := b.engine.Invoke(b.t.Context(), inv)
 	if err != nil || out.Activation.Status != api.StatusSuccess {
-		b.t.Fatalf("invoke %s: %+v %v", inv.Function, out, err)
+		b.t.Fatalf("invoke %s: got %+v, error %v and %v; want success", inv.Function, out, resultError(out), err)
 	}
 	return string(out.Activation.Result)
 }
@@ -388,4 +388,12 @@ func TestInvokeWhileShuttingDown(t *testing.T) {
 	if err := <-closed; err != nil {
 		t.Errorf("<-closed: %v", err)
 	}
+}
+
+// resultError returns the error of an activation that ended, nil for none.
+func resultError(out *api.Outcome) error {
+	if out == nil || out.Activation.Error == nil {
+		return nil
+	}
+	return fmt.Errorf("%+v", *out.Activation.Error)
 }

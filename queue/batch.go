@@ -8,7 +8,9 @@ import (
 	"github.com/codesous/sous/queue/internal/jobstore"
 )
 
-// CreateBatch makes an empty batch. callback may be nil.
+// CreateBatch creates an empty batch. callback is the job to be made when all jobs of the
+// batch have ended, nil for none. Errors: CodeInvalid…, CodeQueueReserved,
+// CodeStoreUnavailable.
 func (b *Broker) CreateBatch(ctx context.Context, tenant, namespace string, callback *api.BatchCallback) (*api.Batch, error) {
 	now := b.store.NowMS()
 	text := ""
@@ -23,7 +25,7 @@ func (b *Broker) CreateBatch(ctx context.Context, tenant, namespace string, call
 			return nil, err
 		}
 		if callback.BatchID != "" || len(callback.DependsOn) > 0 {
-			return nil, api.InvalidField("callback", "must be in no batch and depend on no job")
+			return nil, api.InvalidField("callback", "must not have batch_id or depends_on")
 		}
 		raw, err := api.EncodeJSON(callback)
 		if err != nil {
@@ -43,7 +45,7 @@ func (b *Broker) CreateBatch(ctx context.Context, tenant, namespace string, call
 	return b.GetBatch(ctx, tenant, namespace, id)
 }
 
-// GetBatch gives a batch with its counts. CodeBatchNotFound.
+// GetBatch returns a batch with its counts. Errors: CodeBatchNotFound, CodeStoreUnavailable.
 func (b *Broker) GetBatch(ctx context.Context, tenant, namespace, id string) (*api.Batch, error) {
 	batch, _, err := b.jobs.ReadBatch(ctx, tenant, id)
 	if err == nil && batch.Namespace != namespace {
@@ -55,8 +57,8 @@ func (b *Broker) GetBatch(ctx context.Context, tenant, namespace, id string) (*a
 	return batch, nil
 }
 
-// SealBatch closes a batch to further jobs. When none of its jobs is left, the
-// callback is made, once. A repeat succeeds. CodeBatchNotFound.
+// SealBatch closes a batch to further jobs. When all of its jobs have ended, the callback is
+// made, once. A repeat succeeds. Errors: CodeBatchNotFound, CodeStoreUnavailable.
 func (b *Broker) SealBatch(ctx context.Context, tenant, namespace, id string) (*api.Batch, error) {
 	if _, err := b.GetBatch(ctx, tenant, namespace, id); err != nil {
 		return nil, err
@@ -67,16 +69,16 @@ func (b *Broker) SealBatch(ctx context.Context, tenant, namespace, id string) (*
 	return b.GetBatch(ctx, tenant, namespace, id)
 }
 
-// countInBatch notes r's end in its batch.
+// countInBatch counts the end of r in its batch, if it has one that still exists.
 func (b *Broker) countInBatch(ctx context.Context, tenant string, r *jobstore.Record) error {
 	if r.Spec.BatchID == "" {
 		return nil
 	}
 	var succeeded, failed []string
 	if r.Run.State == api.JobCompleted {
-		succeeded = []string{r.Id}
+		succeeded = []string{r.ID}
 	} else {
-		failed = []string{r.Id}
+		failed = []string{r.ID}
 	}
 	err := b.noteInBatch(ctx, tenant, r.Spec.BatchID, "", succeeded, failed)
 	if api.ErrorCode(err) == api.CodeBatchNotFound {
@@ -85,8 +87,8 @@ func (b *Broker) countInBatch(ctx context.Context, tenant string, r *jobstore.Re
 	return err
 }
 
-// noteInBatch counts ended jobs, seals if asked, and makes the callback when the
-// batch is done.
+// noteInBatch counts ended jobs, seals the batch if seal is "seal", and makes the callback
+// when the batch is complete.
 func (b *Broker) noteInBatch(ctx context.Context, tenant, id, seal string, succeeded, failed []string) error {
 	done, err := b.jobs.CountBatch(ctx, tenant, id, seal, succeeded, failed)
 	if err != nil || !done {

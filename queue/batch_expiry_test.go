@@ -8,7 +8,8 @@ import (
 	"github.com/codesous/sous/queue"
 )
 
-// A batch stays while it has work or takes more, and goes when its jobs do.
+// TestBatchesThatAreDoneExpire: the records of a batch expire only after it is sealed and its
+// jobs have ended, and then after the retention of jobs.
 func TestBatchesThatAreDoneExpire(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -28,19 +29,19 @@ func TestBatchesThatAreDoneExpire(t *testing.T) {
 			t.Fatalf("SealBatch: %v", err)
 		}
 		if d := lives(":meta"); d > 0 {
-			t.Errorf("expires in %s with a job in hand", d)
+			t.Errorf("time to live of an unfinished batch = %s, want none", d)
 		}
 		if out := f.ack(t, f.fetch(t, 1)[0], ""); !out.OK {
 			t.Fatalf("ack: got out %+v; want out.OK", out)
 		}
 		for _, part := range []string{":meta", ":jobs", ":succeeded"} {
 			if d := lives(part); d <= 0 || d > api.JobRetentionMS*time.Millisecond {
-				t.Errorf("%s expires in %s", part, d)
+				t.Errorf("time to live of %s = %s, want at most %d ms", part, d, int64(api.JobRetentionMS))
 			}
 		}
 		made, err := f.Fetch(t.Context(), queue.Fetch{Tenant: f.tenant, Namespace: namespace, Queues: []string{"reports"}, WorkerID: "w"})
 		if err != nil || len(made) != 1 {
-			t.Errorf("the callback: %v %v", made, err)
+			t.Errorf("Fetch of the callback = %v, %v, want one job", made, err)
 		}
 	})
 }

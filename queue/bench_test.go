@@ -14,7 +14,7 @@ import (
 	"github.com/codesous/sous/storage/storagetest"
 )
 
-// BenchmarkLifecycle takes jobs from enqueue to ack, in calls of the given size.
+// BenchmarkLifecycle measures jobs from enqueue to ack, in calls of the given size.
 func BenchmarkLifecycle(b *testing.B) {
 	for _, size := range []int{64, 1} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {

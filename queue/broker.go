@@ -1,6 +1,9 @@
-// Package queue is the durable job queue: states, leases, retries, priorities,
-// limits, batches and chains, kept in the store and moved by its scripts. Every
-// step is atomic, safe to repeat, and may be made by any replica.
+// Package queue is the durable job queue. It implements states, leases, retries, priorities,
+// limits, batches and chains of jobs. The store holds all state, and scripts in it make each
+// change of a job, so every step is atomic and safe to repeat, and any replica may take it.
+//
+// Jobs are delivered at least once: a worker has a job under a lease, and a job whose lease
+// expires is handed out again. queue/internal/claim explains leases by an example.
 package queue
 
 import (
@@ -28,23 +31,23 @@ import (
 	"github.com/codesous/sous/storage/duework"
 )
 
-// Config is what a Broker can be told; zero values mean the documented default.
+// Config is the configuration of a Broker. Zero values mean the documented defaults.
 type Config struct {
-	// Logger gets what no caller can be told (default: none).
+	// Logger receives failures that cannot be returned to a caller (default: none).
 	Logger *zap.Logger
-	// Random gives numbers in [0, 1), for jitter (default: math/rand).
+	// Random returns numbers in [0, 1), for jitter (default: math/rand/v2).
 	Random func() float64
 	// Retention is how long ended jobs are kept (default: api.JobRetentionMS).
 	Retention time.Duration
-	// PollInterval is how often a fetch that waits asks again without having
-	// been woken (default 1 s).
+	// PollInterval is how often a waiting fetch polls the store without having been
+	// notified (default 1 s).
 	PollInterval time.Duration
-	// Metrics gets the broker's metrics (default: nobody does).
+	// Metrics is where the broker registers its metrics (default: nowhere).
 	Metrics prometheus.Registerer
 }
 
-// Broker is the queue of all tenants over one store. It is safe for concurrent
-// use, and any number may work on one store.
+// Broker operates the queues of all tenants in one store. It is safe for concurrent use, and
+// any number of Brokers may use one store.
 type Broker struct {
 	store       *storage.Store
 	rdb         redis.UniversalClient
@@ -71,13 +74,12 @@ type Broker struct {
 	work sync.WaitGroup
 }
 
-// Bounds of what a process remembers.
-const (
-	knownEntries = 20_000
-)
+// knownEntries is the maximum number of namespaces that a process caches as registered.
+const knownEntries = 20_000
 
-// New makes a broker over a store, which stays the caller's to close, after it.
-// ctx bounds nothing but the call.
+// New returns a Broker over store, which the caller closes after the Broker. ctx applies to
+// New only; its values are retained, its end is not. New fails if store is nil or the
+// metrics cannot be registered.
 func New(ctx context.Context, store *storage.Store, cfg Config) (*Broker, error) {
 	if store == nil {
 		return nil, errors.New("queue: a store is required")
@@ -124,14 +126,15 @@ func New(ctx context.Context, store *storage.Store, cfg Config) (*Broker, error)
 	return b, nil
 }
 
-// Close ends what the broker does by itself. Calls in hand may fail with
-// CodeStoreUnavailable.
+// Close stops the broker's goroutines and waits for them. Concurrent calls may fail with
+// CodeStoreUnavailable or CodeShuttingDown.
 func (b *Broker) Close() {
 	b.end()
 	b.work.Wait()
 }
 
-// register enters tenant and namespace once in the life of this process.
+// register adds tenant and namespace to the store's registry, once in the life of this
+// process.
 func (b *Broker) register(ctx context.Context, tenant, namespace string) error {
 	key := jobstore.NamespaceKey{Tenant: tenant, Namespace: namespace}
 	if _, ok := b.known.GetIfPresent(key); ok {

@@ -12,9 +12,10 @@ import (
 	"github.com/codesous/sous/storage/storagetest"
 )
 
+// asError reports whether err is an api.Error, and sets target to it.
 func asError(err error, target **api.Error) bool { return errors.As(err, target) }
 
-// many enqueues n jobs in calls of 500.
+// many enqueues n jobs in calls of at most 500.
 func (f *fixture) many(t testing.TB, n int, change ...func(*api.NewJob)) {
 	t.Helper()
 	for n > 0 {
@@ -50,7 +51,7 @@ func TestClearAndDeleteAQueue(t *testing.T) {
 				t.Errorf("sound: got q %+v, error %v; want no error && q.Depths[api.JobActive] == 2 && q.Depths[api.JobCompleted] == 1 && len(f.sound(t)) == 3", q, err)
 			}
 			if err := f.DeleteQueue(t.Context(), f.tenant, namespace, emails); api.ErrorCode(err) != api.CodeQueueBusy {
-				t.Errorf("deleted while jobs run: %v", err)
+				t.Errorf("DeleteQueue with active jobs = %v, want CodeQueueBusy", err)
 			}
 			f.ack(t, running[1], "")
 			f.fail(t, running[2], func(j *api.JobFail) { j.Fatal = true })
@@ -62,23 +63,23 @@ func TestClearAndDeleteAQueue(t *testing.T) {
 			}
 			prefix := string(f.store.JobKeys(f.tenant).Queue(namespace, emails))
 			for _, key := range f.scan(t, prefix+":*") {
-				if key != prefix+":cursor" { // producers' clocks may still be behind
-					t.Errorf("%s is left", key)
+				if key != prefix+":cursor" { // the clocks of producers may still be behind it
+					t.Errorf("key %s exists after DeleteQueue", key)
 				}
 			}
 			if left := f.jobs(t); len(left) != 0 {
-				t.Errorf("%d jobs are left", len(left))
+				t.Errorf("%d jobs exist after DeleteQueue, want none", len(left))
 			}
 			added := f.add(t, job(`1`, func(j *api.NewJob) { j.UniqueKey = "k" }))
 			if got := f.fetch(t, 5); added[0].Duplicate || len(got) != 1 {
-				t.Errorf("the new queue: %+v, fetched %+v", added, got)
+				t.Errorf("the queue made again: added %+v, fetched %+v, want one job, no duplicate", added, got)
 			}
 		})
 	}
 }
 
-// TestDeletingAQueueSparesJobsThatLeftIt: an entry that a crash left in a set of
-// ended jobs costs no live job.
+// TestDeletingAQueueSparesJobsThatLeftIt: DeleteQueue does not delete a live job because of an
+// entry that a crash left in a set of ended jobs.
 func TestDeletingAQueueSparesJobsThatLeftIt(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -121,7 +122,7 @@ func TestRedriveFilters(t *testing.T) {
 			r := queue.Redrive{Tenant: f.tenant, Namespace: namespace, Queue: emails}
 			change(&r)
 			if n, err := f.Redrive(t.Context(), r); err != nil || n != want {
-				t.Errorf("%s: %d %v, want %d", name, n, err, want)
+				t.Errorf("Redrive by %s = %d, %v, want %d", name, n, err, want)
 			}
 			for _, j := range f.fetch(t, 100) {
 				f.fail(t, j, func(j *api.JobFail) { j.Fatal = true })
@@ -141,8 +142,8 @@ func TestRedriveFilters(t *testing.T) {
 	})
 }
 
-// TestListsPageUnderInserts: 1,000 jobs of one score, and others that come and go
-// meanwhile: each that was there all the time is listed once.
+// TestListsPageUnderInserts lists 1,000 jobs of one score page by page while others are added
+// and deleted. Each job that exists throughout is listed once.
 func TestListsPageUnderInserts(t *testing.T) {
 	t.Parallel()
 	for _, backend := range storagetest.Backends() {
@@ -200,7 +201,7 @@ func TestListsPageUnderInserts(t *testing.T) {
 				work.Wait()
 				for id := range there {
 					if listed[id] != 1 {
-						t.Errorf("%s: %s is listed %d times", state, id, listed[id])
+						t.Errorf("%s job %s was listed %d times, want once", state, id, listed[id])
 					}
 				}
 			}

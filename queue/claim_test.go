@@ -14,13 +14,13 @@ import (
 	"github.com/codesous/sous/storage/storagetest"
 )
 
-// aroundScripts calls before ahead of the pipelines that hold a script, and after behind
-// them; n counts the earlier such pipelines. Both may be nil.
+// aroundScripts is a hook that calls before ahead of each pipeline with a script, and after
+// behind it. n counts the earlier such pipelines. Either may be nil.
 type aroundScripts struct {
 	before func(n int64)
 	after  func(n int64, again func() error)
 	seen   atomic.Int64
-	busy   atomic.Bool // in a call of before or after: what those do is not seen
+	busy   atomic.Bool // during a call of before or after, whose own scripts are ignored
 }
 
 func (h *aroundScripts) DialHook(next redis.DialHook) redis.DialHook          { return next }
@@ -48,7 +48,7 @@ func (h *aroundScripts) ProcessPipelineHook(next redis.ProcessPipelineHook) redi
 	}
 }
 
-// warm makes the store know every script that a life needs: pipelines then hold them.
+// warm loads every script that the life of a job needs, so that later pipelines contain them.
 func (f *fixture) warm(t *testing.T) {
 	t.Helper()
 	f.add(t, job(`0`))
@@ -59,8 +59,8 @@ func (f *fixture) warm(t *testing.T) {
 	}
 }
 
-// TestAClaimTakesNoJobThatChangedMeanwhile changes a job between the moment when a
-// fetch has read it and its claim, of a job that never ran and of one that did.
+// TestAClaimTakesNoJobThatChangedMeanwhile changes a job between the read by a fetch and its
+// claim. The job has never run, or has run once.
 func TestAClaimTakesNoJobThatChangedMeanwhile(t *testing.T) {
 	t.Parallel()
 	changes := map[string]func(t *testing.T, f *fixture, id string) (want api.JobState){
@@ -95,7 +95,7 @@ func TestAClaimTakesNoJobThatChangedMeanwhile(t *testing.T) {
 					at := int64(0)
 					f.fail(t, f.fetch(t, 1)[0], func(fail *api.JobFail) { fail.RetryAfterMS = &at })
 					f.tend(t)
-					claims = 1 // behind one that finds another run than the spec tells
+					claims = 1 // the first claim finds that the run does not follow from the spec
 				}
 				var want api.JobState
 				hook := &aroundScripts{before: func(n int64) {
@@ -105,10 +105,10 @@ func TestAClaimTakesNoJobThatChangedMeanwhile(t *testing.T) {
 				}}
 				f.store.Client().AddHook(hook)
 				if got := f.fetch(t, 1); len(got) != 0 {
-					t.Errorf("fetched %+v", got)
+					t.Errorf("Fetch = %+v, want no job", got)
 				}
 				if want == "" {
-					t.Fatal("there was no claim")
+					t.Fatal("Fetch ran no claim script")
 				}
 				if j := f.get(t, id); j.State != want {
 					t.Errorf("the job is %s, want %s", j.State, want)
@@ -119,8 +119,8 @@ func TestAClaimTakesNoJobThatChangedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestAnAddThatIsRepeatedLeavesBegunJobsAlone sends an enqueue again, as the store's
-// client does where an answer is lost, when a worker has begun, and when it has ended.
+// TestAnAddThatIsRepeatedLeavesBegunJobsAlone sends an enqueue again, as the store's client
+// does after a lost reply, when a worker has started the job, and when the job has ended.
 func TestAnAddThatIsRepeatedLeavesBegunJobsAlone(t *testing.T) {
 	t.Parallel()
 	for _, ended := range []bool{false, true} {
@@ -152,13 +152,14 @@ func TestAnAddThatIsRepeatedLeavesBegunJobsAlone(t *testing.T) {
 			t.Errorf("the job is %s, want %s", j.State, want)
 		}
 		if got := f.fetch(t, 1); len(got) != 0 {
-			t.Errorf("fetched again: %+v", got)
+			t.Errorf("second Fetch = %+v, want no job", got)
 		}
 		f.sound(t, id)
 	}
 }
 
-// TestAnAddThatIsRefusedLeavesNothing: the records are written before the queue says no.
+// TestAnAddThatIsRefusedLeavesNothing: the records are written before the script refuses the
+// call, and are deleted then.
 func TestAnAddThatIsRefusedLeavesNothing(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -172,13 +173,13 @@ func TestAnAddThatIsRefusedLeavesNothing(t *testing.T) {
 		}
 		k := f.store.JobKeys(f.tenant)
 		if left := storagetest.Keys(t, f.store.Client(), strings.TrimSuffix(k.Run("x"), "x:run")+"*"); len(left) != 0 {
-			t.Errorf("left: %v", left)
+			t.Errorf("keys after a refused Enqueue = %v, want none", left)
 		}
 	})
 }
 
-// TestAnAddThatIsRefusedWhenItIsRepeated deletes no job that a worker has begun: the
-// first try had entered it, and the queue drains since.
+// TestAnAddThatIsRefusedWhenItIsRepeated: a refused enqueue does not delete a job that a worker
+// has started. The first try had added it, and the queue has been draining since.
 func TestAnAddThatIsRefusedWhenItIsRepeated(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, storage.Config{URL: storagetest.Redis(t).URL})
@@ -191,12 +192,12 @@ func TestAnAddThatIsRefusedWhenItIsRepeated(t *testing.T) {
 		draining := true
 		got := f.fetch(t, 1)
 		if _, err := f.Configure(t.Context(), f.tenant, namespace, emails, queue.Change{Draining: &draining}); err != nil || len(got) != 1 {
-			t.Errorf("fetched %+v, %v", got, err)
+			t.Errorf("Fetch = %+v, Configure error %v; want one job, no error", got, err)
 			return
 		}
 		begun = got[0]
 		if err := again(); err == nil {
-			t.Error("the repeat is not refused")
+			t.Error("the repeat succeeded, want CodeQueueDraining")
 		}
 	}})
 	if _, err := f.Enqueue(t.Context(), queue.Enqueue{Tenant: f.tenant, Namespace: namespace, Queue: emails, Jobs: []api.NewJob{job(`1`)}}); api.ErrorCode(err) != api.CodeQueueDraining {
@@ -207,7 +208,7 @@ func TestAnAddThatIsRefusedWhenItIsRepeated(t *testing.T) {
 	}
 }
 
-// TestAPlainAckIsRepeated: the second finds the run that the first wrote.
+// TestAPlainAckIsRepeated: the second ack finds the run that the first one wrote.
 func TestAPlainAckIsRepeated(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -228,7 +229,7 @@ func TestAPlainAckIsRepeated(t *testing.T) {
 	})
 }
 
-// TestAPlainAckAfterAHeartbeat: the run is another one than the process remembers.
+// TestAPlainAckAfterAHeartbeat: the stored run differs from the one that the process cached.
 func TestAPlainAckAfterAHeartbeat(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -245,8 +246,7 @@ func TestAPlainAckAfterAHeartbeat(t *testing.T) {
 	})
 }
 
-// TestAPlainAckOfALostLease: the process remembers the run of a lease that is not held
-// any more.
+// TestAPlainAckOfALostLease: the process has cached the run of a lease that has been lost.
 func TestAPlainAckOfALostLease(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -276,7 +276,7 @@ func TestAPlainAckOfALostLease(t *testing.T) {
 	})
 }
 
-// TestARetriedJobComesBeforeNewOnes, also where the limits let only one through.
+// TestARetriedJobComesBeforeNewOnes, also if the limits allow only one job.
 func TestARetriedJobComesBeforeNewOnes(t *testing.T) {
 	t.Parallel()
 	for _, most := range []int64{0, 1} {
@@ -295,15 +295,15 @@ func TestARetriedJobComesBeforeNewOnes(t *testing.T) {
 			}
 			got := f.fetch(t, 2)
 			if len(got) != want || got[0].ID != old || got[0].Attempt != 2 {
-				t.Errorf("fetched %+v", got)
+				t.Errorf("Fetch(2) = %+v, want %d jobs, the first %s in attempt 2", got, want, old)
 			}
 		})
 	}
 }
 
-// TestWhatFollowsAnExpiredJobComesFirst: it has a higher priority than the job behind
-// the expired one, which the same fetch has read.
-func TestWhatFollowsAnExpiredJobComesFirst(t *testing.T) {
+// TestConsequencesOfAnExpiredJobComeFirst: the chain of an expired job makes a job with a higher
+// priority than the job behind the expired one, which the same fetch has read.
+func TestConsequencesOfAnExpiredJobComeFirst(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		late := f.clock.ms.Load() + 1000
@@ -316,17 +316,18 @@ func TestWhatFollowsAnExpiredJobComesFirst(t *testing.T) {
 			t.Fatalf("Hold: %v", err)
 		}
 		f.clock.ms.Add(10)
-		if _, err := f.Approve(t.Context(), f.tenant, second); err != nil { // its run is not its first
+		if _, err := f.Approve(t.Context(), f.tenant, second); err != nil { // which changes its run
 			t.Fatalf("Approve: %v", err)
 		}
 		f.clock.ms.Add(2000)
 		if got := f.fetch(t, 2); len(got) != 2 || string(got[0].Payload) != `"failed"` || string(got[1].Payload) != `2` {
-			t.Errorf("fetched %+v", got)
+			t.Errorf("Fetch(2) = %+v, want the payloads \"failed\" and 2", got)
 		}
 	})
 }
 
-// TestAWaitingJobIsNotServed, though a crash left it an entry among the pending ones.
+// TestAWaitingJobIsNotServed: a held job is not fetched although a crash left an entry for it
+// among the pending jobs.
 func TestAWaitingJobIsNotServed(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -338,14 +339,15 @@ func TestAWaitingJobIsNotServed(t *testing.T) {
 			t.Fatalf("ZAdd: %v", err)
 		}
 		if got := f.fetch(t, 2); len(got) != 1 || got[0].ID == id {
-			t.Errorf("fetched %+v", got)
+			t.Errorf("Fetch(2) = %+v, want one job, not %s", got, id)
 		}
 		f.sound(t, id)
 	})
 }
 
-// TestAJobThatCannotBeReadKeepsNoOtherFromItsTurn: it fails its own fetch, under a lease.
-func TestAJobThatCannotBeReadKeepsNoOtherFromItsTurn(t *testing.T) {
+// TestAnUnreadableJobDoesNotBlockOthers: a job whose spec cannot be decoded is leased, so that the
+// jobs behind it are served.
+func TestAnUnreadableJobDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		broken := f.add(t, job(`1`))[0].ID
@@ -359,14 +361,14 @@ func TestAJobThatCannotBeReadKeepsNoOtherFromItsTurn(t *testing.T) {
 			t.Fatalf("Set: %v", err)
 		}
 		if got := f.fetch(t, 2); len(got) != 1 || got[0].ID != good {
-			t.Errorf("fetched %+v", got)
+			t.Errorf("Fetch(2) = %+v, want %s alone", got, good)
 		}
 	})
 }
 
-// TestAClosedQueueIsNotRead: a worker that asks a paused or full queue again makes the
-// server read none of its jobs.
-func TestAClosedQueueIsNotRead(t *testing.T) {
+// TestAFullQueueIsNotRead: a worker that polls a queue at its concurrency limit makes the store
+// read none of its jobs.
+func TestAFullQueueIsNotRead(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, storage.Config{URL: storagetest.Redis(t).URL})
 	one := int64(1)
@@ -379,7 +381,7 @@ func TestAClosedQueueIsNotRead(t *testing.T) {
 	read := &countedReads{}
 	f.store.Client().AddHook(read)
 	if got := f.fetch(t, 3); len(got) != 0 || read.keys.Load() != 0 {
-		t.Errorf("fetched %+v, read %d records", got, read.keys.Load())
+		t.Errorf("Fetch of a full queue = %+v and read %d records, want no job and no read", got, read.keys.Load())
 	}
 	for _, j := range held {
 		if out := f.ack(t, j, ""); !out.OK {
@@ -387,7 +389,7 @@ func TestAClosedQueueIsNotRead(t *testing.T) {
 		}
 	}
 	if got := f.fetch(t, 3); len(got) != 1 || read.keys.Load() != 1 {
-		t.Errorf("fetched %+v, read %d records", got, read.keys.Load())
+		t.Errorf("Fetch after the ack = %+v and read %d records, want one of each", got, read.keys.Load())
 	}
 }
 

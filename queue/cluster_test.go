@@ -8,8 +8,8 @@ import (
 	"github.com/codesous/sous/storage/storagetest"
 )
 
-// TestNoticesOfWorkOnACluster: a notice is published on the node that subscribers
-// listen on, since the nodes of a KVRocks cluster do not pass it on.
+// TestNoticesOfWorkOnACluster: a notice must be published on the node that subscribers listen
+// on, because the nodes of a KVRocks cluster do not forward it.
 func TestNoticesOfWorkOnACluster(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, storage.Config{URL: storagetest.Cluster(t)})
@@ -32,8 +32,8 @@ func TestNoticesOfWorkOnACluster(t *testing.T) {
 	}
 }
 
-// TestRepairsFindJobsOnACluster: a node of a KVRocks cluster passes over keys where it
-// scans for a prefix.
+// TestRepairsFindJobsOnACluster: a node of a KVRocks cluster skips keys when it scans with a
+// prefix, and the repairer finds all jobs nevertheless.
 func TestRepairsFindJobsOnACluster(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, storage.Config{URL: storagetest.Cluster(t)})
@@ -43,7 +43,7 @@ func TestRepairsFindJobsOnACluster(t *testing.T) {
 		t.Fatalf("Result: got n %v, error %v; want no error && n == 1", n, err)
 	}
 	repairer := f.NewRepairer()
-	for range 2 { // it is seen, and mended when it has looked so for a minute
+	for range 2 { // found in the first pass, repaired in the second, a minute later
 		for end := false; !end; {
 			look, err := repairer.Jobs(t.Context(), f.clock.ms.Load(), 10_000)
 			if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/codesous/sous/storage/storagetest"
 )
 
-// beside makes a broker of another process, whose clock differs by skew.
+// beside returns a broker of another process on f's store, whose clock differs by skew.
 func (f *fixture) beside(t testing.TB, cfg storage.Config, skew time.Duration) *fixture {
 	t.Helper()
 	other := *f
@@ -24,7 +24,7 @@ func (f *fixture) beside(t testing.TB, cfg storage.Config, skew time.Duration) *
 	return &other
 }
 
-// replicas are brokers over one store, the second with a clock 5 s behind.
+// replicas returns brokers over one store. The clock of the second is 5 s behind.
 func replicas(t *testing.T, backend storagetest.Backend) []*fixture {
 	t.Helper()
 	cfg := backend.Config(t)
@@ -32,9 +32,8 @@ func replicas(t *testing.T, backend storagetest.Backend) []*fixture {
 	return []*fixture{f, f.beside(t, cfg, -5*time.Second), f.beside(t, cfg, 0)}
 }
 
-// TestNoLiveMemberLiesBelowACursor: producers whose clocks are 5 s apart, jobs of
-// one millisecond, and fetchers that move the cursors on meanwhile. Every job is
-// handed out once.
+// TestNoLiveMemberLiesBelowACursor: producers whose clocks differ by 5 s add jobs of one
+// millisecond while fetchers advance the cursors. Every job is handed out once.
 func TestNoLiveMemberLiesBelowACursor(t *testing.T) {
 	t.Parallel()
 	for _, backend := range storagetest.Backends() {
@@ -84,8 +83,8 @@ func TestNoLiveMemberLiesBelowACursor(t *testing.T) {
 	}
 }
 
-// TestConcurrentClientsLoseNothing: whatever clients of several brokers do at the
-// same time, no job is lost and none is completed twice.
+// TestConcurrentClientsLoseNothing: whatever clients of several brokers do concurrently, no job
+// is lost and none is completed twice.
 func TestConcurrentClientsLoseNothing(t *testing.T) {
 	t.Parallel()
 	for _, backend := range storagetest.AllBackends() {
@@ -104,7 +103,7 @@ func TestConcurrentClientsLoseNothing(t *testing.T) {
 			work.Wait()
 			c.drain(t, brokers[0])
 			if len(c.accepted) < 50 {
-				t.Errorf("only %d jobs", len(c.accepted))
+				t.Errorf("the clients added %d jobs, too few for the test", len(c.accepted))
 			}
 			for _, id := range c.accepted {
 				if j := brokers[0].get(t, id); j.State != api.JobCompleted || c.completed[id] != 1 {
@@ -115,7 +114,7 @@ func TestConcurrentClientsLoseNothing(t *testing.T) {
 	}
 }
 
-// crowd is what concurrent clients know together.
+// crowd is the state that concurrent clients share.
 type crowd struct {
 	mu        sync.Mutex
 	accepted  []string
@@ -191,7 +190,8 @@ func (c *crowd) step(t *testing.T, f *fixture, client int) {
 	}
 }
 
-// complete acknowledges, and counts what was no repeat of the same lease's.
+// complete acknowledges a job, and counts the completion unless the ack repeats one of the same
+// lease.
 func (c *crowd) complete(t *testing.T, f *fixture, l api.FetchedJob) {
 	out := f.ack(t, l, "")
 	c.mu.Lock()
@@ -200,7 +200,7 @@ func (c *crowd) complete(t *testing.T, f *fixture, l api.FetchedJob) {
 		if c.leases[i].ID != l.ID || c.leases[i].LeaseEpoch != l.LeaseEpoch {
 			continue
 		}
-		if out.OK { // whoever has the same lease, too, only repeats
+		if out.OK { // another client with the same lease only repeats the ack
 			c.completed[l.ID]++
 		}
 		c.leases = append(c.leases[:i:i], c.leases[i+1:]...)
@@ -238,7 +238,7 @@ func (c *crowd) drain(t *testing.T, f *fixture) {
 	}
 }
 
-// TestMaxConcurrencyIsExact: 16 fetchers of three brokers race for the places.
+// TestMaxConcurrencyIsExact: 16 fetchers of three brokers race for the slots of a queue.
 func TestMaxConcurrencyIsExact(t *testing.T) {
 	t.Parallel()
 	for _, backend := range storagetest.Backends() {
@@ -258,7 +258,7 @@ func TestMaxConcurrencyIsExact(t *testing.T) {
 				for done.Load() < all && !t.Failed() {
 					n, err := brokers[0].store.Client().ZCard(t.Context(), active).Result()
 					if err != nil || n > most {
-						t.Errorf("%d jobs run: %v", n, err)
+						t.Errorf("active jobs = %d, %v, want at most %d", n, err, most)
 					}
 					peak.Store(max(peak.Load(), n))
 				}
@@ -277,7 +277,7 @@ func TestMaxConcurrencyIsExact(t *testing.T) {
 			work.Wait()
 			watch.Wait()
 			if peak.Load() != most || done.Load() != all {
-				t.Errorf("%d ran at once, %d in all", peak.Load(), done.Load())
+				t.Errorf("at most %d jobs were active at a time, and %d ran in total", peak.Load(), done.Load())
 			}
 			if got := brokers[0].fetch(t, 10); len(got) != 0 {
 				t.Errorf("fetched %+v", got)

@@ -11,14 +11,15 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// Change is what of a queue's configuration is to be another; nil leaves it.
+// Change is a partial update of a queue's configuration. A nil field leaves its value.
 type Change struct {
 	Paused         *bool
 	Draining       *bool
-	MaxConcurrency *int64
-	RateLimit      *int64
-	RateWindowMS   *int64
-	// Now, where set, is what the configuration must be when it is changed.
+	MaxConcurrency *int64 // active jobs, from 0, which means no limit, to api.MaxQueueConcurrency
+	RateLimit      *int64 // claims in each window, from 0, which means no limit, to api.MaxRateLimit
+	RateWindowMS   *int64 // from api.MinRateWindowMS to api.MaxRateWindowMS
+	// Now is the configuration that the queue must have for the change to be made; nil
+	// for any.
 	Now *api.QueueConfig
 }
 
@@ -38,8 +39,9 @@ func (c *Change) validate() error {
 	return nil
 }
 
-// Configure changes how a queue serves; the queue comes into being with it.
-// CodePreconditionFailed where its configuration is not c.Now.
+// Configure changes a queue's configuration and returns the queue, which is created if it
+// does not exist. Errors: CodeInvalid…, CodePreconditionFailed if the configuration is not
+// c.Now, CodeStoreConflict if others keep changing it, CodeStoreUnavailable.
 func (b *Broker) Configure(ctx context.Context, tenant, namespace, queue string, c Change) (*api.Queue, error) {
 	if err := api.ValidateQueue(queue); err != nil {
 		return nil, err
@@ -64,11 +66,12 @@ func (b *Broker) Configure(ctx context.Context, tenant, namespace, queue string,
 			return b.GetQueue(ctx, tenant, namespace, queue)
 		}
 	}
-	return nil, api.Errorf(api.CodeStoreConflict, "the configuration of queue %q keeps changing", queue)
+	return nil, api.Errorf(api.CodeStoreConflict, "the configuration of queue %q keeps changing: try again", queue)
 }
 
-// configure makes the change unless somebody else makes one meanwhile. again says
-// that it was tried before, and may have been made then.
+// configure makes the change and reports whether it did: it does not if the configuration
+// changes concurrently. again marks another try, whose predecessor may have made the change
+// although its reply was lost.
 func (b *Broker) configure(ctx context.Context, q jobstore.Queue, c *Change, again bool) (bool, error) {
 	values, err := b.rdb.HMGet(ctx, b.jobs.Keys(q).Config(), jobstore.ConfigFields...).Result()
 	if err != nil {
@@ -83,7 +86,7 @@ func (b *Broker) configure(ctx context.Context, q jobstore.Queue, c *Change, aga
 		args = append(args, jobstore.ConfigFields[i], value)
 	}
 	reply, err := b.store.ScriptThen(ctx, storage.ScriptQueueConfig, []string{b.jobs.Keys(q).Config()}, append(args, jobstore.ConfigValues(c.on(held))...), func(pipe redis.Pipeliner) {
-		if jobstore.IsFunctionQueue(q.Name) { // it may serve again
+		if jobstore.IsFunctionQueue(q.Name) { // the change may let jobs start
 			b.jobs.MarkReady(ctx, pipe, q, b.store.NowMS())
 		}
 	})
@@ -91,10 +94,10 @@ func (b *Broker) configure(ctx context.Context, q jobstore.Queue, c *Change, aga
 }
 
 func configChanged(queue string) error {
-	return api.Errorf(api.CodePreconditionFailed, "the configuration of queue %q is another by now", queue)
+	return api.Errorf(api.CodePreconditionFailed, "the configuration of queue %q has changed since it was read", queue)
 }
 
-// on is what c makes of a configuration.
+// on returns the configuration held with the change applied.
 func (c *Change) on(held api.QueueConfig) api.QueueConfig {
 	for to, value := range map[*bool]*bool{&held.Paused: c.Paused, &held.Draining: c.Draining} {
 		if value != nil {

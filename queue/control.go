@@ -2,18 +2,20 @@ package queue
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue/internal/jobstore"
 )
 
-// Cancel ends a job that has not ended. Its worker, if it has one, learns of it
-// with its next heartbeat. A repeat succeeds. CodeJobNotFound, CodeJobState.
+// Cancel ends a job that has not ended and returns it. The worker of an active job is
+// informed by the outcome of its next heartbeat. A repeat succeeds. Errors: CodeInvalid,
+// CodeJobNotFound, CodeJobState, CodeStoreConflict, CodeStoreUnavailable.
 func (b *Broker) Cancel(ctx context.Context, tenant, id string) (*api.Job, error) {
 	return b.steer(ctx, tenant, id, func(r *jobstore.Record) (*jobstore.Move, error) {
 		switch {
 		case r.Run.State == api.JobCancelled:
-			return nil, nil //nolint:nilnil // nothing is to be done
+			return nil, nil //nolint:nilnil // documented by change: there is nothing to write
 		case r.Run.State.Terminal():
 			return nil, stateConflict(r, "cancelled")
 		}
@@ -22,22 +24,22 @@ func (b *Broker) Cancel(ctx context.Context, tenant, id string) (*api.Job, error
 	})
 }
 
-// Retry gives a dead or cancelled job one more attempt, at once.
-// CodeJobNotFound, CodeJobState.
+// Retry makes a dead or cancelled job pending for one more attempt and returns it. Errors:
+// as of Cancel.
 func (b *Broker) Retry(ctx context.Context, tenant, id string) (*api.Job, error) {
 	return b.steer(ctx, tenant, id, func(r *jobstore.Record) (*jobstore.Move, error) {
 		if r.Run.State != api.JobDead && r.Run.State != api.JobCancelled {
 			return nil, stateConflict(r, "retried")
 		}
-		if err := b.followOutcome(ctx, tenant, r); err != nil { // of the end that it is to be brought back from
+		if err := b.followOutcome(ctx, tenant, r); err != nil { // the outcome of the end that Retry undoes
 			return nil, err
 		}
 		return b.revive(r), nil
 	})
 }
 
-// revive brings an ended job back for one more attempt. One that had expired
-// does not expire again.
+// revive returns the move that makes an ended job pending for one more attempt. The job does
+// not expire any more.
 func (b *Broker) revive(r *jobstore.Record) *jobstore.Move {
 	m := &jobstore.Move{Record: r, To: r.Run.To(api.JobPending, b.store.NowMS())}
 	m.To.Attempt = min(m.To.Attempt, r.Spec.WithDefaults().MaxAttempts-1)
@@ -49,16 +51,16 @@ func (b *Broker) revive(r *jobstore.Record) *jobstore.Move {
 	return m
 }
 
-// Hold keeps a job that waits from running until it is approved.
-// CodeJobNotFound, CodeJobState.
+// Hold keeps a job that is not active from running until Approve, and returns it. reason has
+// at most 1,024 bytes. A repeat succeeds. Errors: as of Cancel.
 func (b *Broker) Hold(ctx context.Context, tenant, id, reason string) (*api.Job, error) {
 	if len(reason) > maxHoldReason {
-		return nil, api.InvalidField("reason", "is too long")
+		return nil, api.InvalidField("reason", "must have at most "+strconv.Itoa(maxHoldReason)+" bytes")
 	}
 	return b.steer(ctx, tenant, id, func(r *jobstore.Record) (*jobstore.Move, error) {
 		switch r.Run.State {
 		case api.JobHeld:
-			return nil, nil //nolint:nilnil // nothing is to be done
+			return nil, nil //nolint:nilnil // documented by change: there is nothing to write
 		case api.JobPending, api.JobScheduled, api.JobRetrying, api.JobWaiting:
 			return &jobstore.Move{Record: r, To: r.Run.To(api.JobHeld, b.store.NowMS()), Field: jobstore.FieldHoldReason, Value: reason}, nil
 		}
@@ -66,7 +68,8 @@ func (b *Broker) Hold(ctx context.Context, tenant, id, reason string) (*api.Job,
 	})
 }
 
-// Approve lets a held job run, at its time. CodeJobNotFound, CodeJobState.
+// Approve releases a held job and returns it. The job is pending, or scheduled if its time
+// has not come. Errors: as of Cancel.
 func (b *Broker) Approve(ctx context.Context, tenant, id string) (*api.Job, error) {
 	return b.steer(ctx, tenant, id, func(r *jobstore.Record) (*jobstore.Move, error) {
 		if r.Run.State != api.JobHeld {
@@ -76,7 +79,7 @@ func (b *Broker) Approve(ctx context.Context, tenant, id string) (*api.Job, erro
 	})
 }
 
-// ready is r's run when nothing but its time keeps it from running.
+// ready returns the run of r when only its scheduled time may keep it from running.
 func (b *Broker) ready(r *jobstore.Record) jobstore.Run {
 	now := b.store.NowMS()
 	if r.Spec.RunAtMS > now {
@@ -85,7 +88,7 @@ func (b *Broker) ready(r *jobstore.Record) jobstore.Run {
 	return r.Run.To(api.JobPending, now)
 }
 
-// Reject ends a held job as dead. CodeJobNotFound, CodeJobState.
+// Reject ends a held job as dead and returns it. Errors: as of Cancel.
 func (b *Broker) Reject(ctx context.Context, tenant, id string) (*api.Job, error) {
 	return b.steer(ctx, tenant, id, func(r *jobstore.Record) (*jobstore.Move, error) {
 		if r.Run.State != api.JobHeld {
@@ -95,6 +98,7 @@ func (b *Broker) Reject(ctx context.Context, tenant, id string) (*api.Job, error
 	})
 }
 
+// steer makes the move that decide returns, and returns the job as the API shows it.
 func (b *Broker) steer(ctx context.Context, tenant, id string, decide func(r *jobstore.Record) (*jobstore.Move, error)) (*api.Job, error) {
 	if err := api.ValidateJobID(id); err != nil {
 		return nil, err
@@ -106,7 +110,8 @@ func (b *Broker) steer(ctx context.Context, tenant, id string, decide func(r *jo
 	return b.show(ctx, tenant, r)
 }
 
-// Get gives a job with its errors. CodeJobNotFound.
+// Get returns a job with its errors. Errors: CodeInvalid, CodeJobNotFound,
+// CodeStoreUnavailable.
 func (b *Broker) Get(ctx context.Context, tenant, id string) (*api.Job, error) {
 	if err := api.ValidateJobID(id); err != nil {
 		return nil, err
@@ -118,16 +123,18 @@ func (b *Broker) Get(ctx context.Context, tenant, id string) (*api.Job, error) {
 	return b.show(ctx, tenant, r)
 }
 
+// show returns r as the API shows it, with its errors.
 func (b *Broker) show(ctx context.Context, tenant string, r *jobstore.Record) (*api.Job, error) {
-	errs, err := b.rdb.LRange(ctx, b.store.JobKeys(tenant).Errors(r.Id), 0, -1).Result()
+	errs, err := b.rdb.LRange(ctx, b.store.JobKeys(tenant).Errors(r.ID), 0, -1).Result()
 	if err != nil {
 		return nil, jobstore.Failure(ctx, "read a job's errors", err)
 	}
 	return r.View(errs)
 }
 
-// Move takes a job that waits to another queue of its namespace, where it is as
-// old as it is. CodeJobNotFound, CodeJobState, CodeQueueReserved.
+// Move moves a job that is neither active nor ended to another queue of its namespace, and
+// returns it. It keeps its priority and age. Errors: as of Cancel, and CodeQueueReserved
+// for fn queues.
 func (b *Broker) Move(ctx context.Context, tenant, id, queue string) (*api.Job, error) {
 	if err := api.ValidateQueue(queue); err != nil {
 		return nil, err
@@ -139,7 +146,7 @@ func (b *Broker) Move(ctx context.Context, tenant, id, queue string) (*api.Job, 
 		}
 		switch {
 		case jobstore.IsFunctionQueue(queue) || jobstore.IsFunctionQueue(r.Spec.Queue):
-			return nil, api.Errorf(api.CodeQueueReserved, "queues fn.… are the platform's: jobs are not moved there or away")
+			return nil, api.Errorf(api.CodeQueueReserved, "queues fn.… are reserved for the platform: jobs cannot be moved to or from them")
 		case r.Spec.UniqueKey != "":
 			return nil, api.Errorf(api.CodeJobState, "job %s has a unique key in its queue: it cannot be moved", id)
 		case r.Run.State.Terminal() || r.Run.State == api.JobActive:
@@ -158,12 +165,12 @@ func (b *Broker) Move(ctx context.Context, tenant, id, queue string) (*api.Job, 
 		b.jobs.ForgetSummary(tenant, id)
 		return b.Get(ctx, tenant, id)
 	}
-	return nil, api.Errorf(api.CodeStoreConflict, "job %s keeps changing", id)
+	return nil, api.Errorf(api.CodeStoreConflict, "job %s keeps changing: try again", id)
 }
 
-// Delete removes a job and its record. One that has not ended is cancelled first,
-// so that what depends on it learns of its end. CodeJobNotFound, CodeJobState
-// where it is active.
+// Delete deletes a job with its record. A job that has not ended is cancelled first, so that
+// the consequences of its end are handled. Errors: as of Cancel, where CodeJobState means
+// that the job is active.
 func (b *Broker) Delete(ctx context.Context, tenant, id string) error {
 	if err := api.ValidateJobID(id); err != nil {
 		return err
@@ -182,7 +189,7 @@ func (b *Broker) Delete(ctx context.Context, tenant, id string) error {
 			}
 			continue
 		}
-		if err := b.followMarker(ctx, r.Queue(tenant), r.Id); err != nil {
+		if err := b.followMarker(ctx, r.Queue(tenant), r.ID); err != nil {
 			return err
 		}
 		deleted, err := b.jobs.Purge(ctx, r.Queue(tenant), r.Run.State, []*jobstore.Record{r})
@@ -190,5 +197,5 @@ func (b *Broker) Delete(ctx context.Context, tenant, id string) error {
 			return err
 		}
 	}
-	return api.Errorf(api.CodeStoreConflict, "job %s keeps changing", id)
+	return api.Errorf(api.CodeStoreConflict, "job %s keeps changing: try again", id)
 }

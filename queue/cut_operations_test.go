@@ -26,7 +26,7 @@ func idsOf(jobs []api.EnqueuedJob) (ids []string) {
 	return ids
 }
 
-// cutEnqueue: two jobs in one call, and one of them again by its unique key.
+// cutEnqueue adds two jobs in one call, and one of them again by its unique key.
 func cutEnqueue(change func(*api.NewJob)) cutOperation {
 	return func(_ *testing.T, _ *fixture) (cutCall, cutDone) {
 		return func(f *fixture) ([]string, error) {
@@ -51,9 +51,9 @@ func cutEnqueue(change func(*api.NewJob)) cutOperation {
 						depending = 1
 					}
 				}
-				// A repeat makes new jobs: beside them the first call's may be there.
+				// A repeat makes new jobs. Those of the first call may exist, too.
 				if indexed < 2+depending || indexed > 4+depending {
-					t.Errorf("%d jobs are indexed", indexed)
+					t.Errorf("indexed jobs = %d, want %d to %d", indexed, 2+depending, 4+depending)
 				}
 			}
 	}
@@ -74,7 +74,7 @@ func cutEnqueueInBatch(t *testing.T, f *fixture) (cutCall, cutDone) {
 				f.ack(t, j, "")
 			}
 			if j, err := f.Get(t.Context(), f.tenant, batch.CallbackID); err != nil || j.State != api.JobPending {
-				t.Errorf("the callback: %+v %v", j, err)
+				t.Errorf("Get of the callback = %+v, %v, want a pending job", j, err)
 			}
 			b, err := f.GetBatch(t.Context(), f.tenant, namespace, batch.ID)
 			if err != nil || b.Pending != 0 || b.Total != b.Succeeded || b.Total < 2 {
@@ -83,8 +83,7 @@ func cutEnqueueInBatch(t *testing.T, f *fixture) (cutCall, cutDone) {
 		}
 }
 
-// cutEnqueueAgain: a call under an idempotency key, repeated when the job that
-// was to wait is due.
+// cutEnqueueAgain is a call with an idempotency key, repeated when its scheduled job is due.
 func cutEnqueueAgain(t *testing.T, f *fixture) (cutCall, cutDone) {
 	runAt := f.clock.ms.Load() + 1000
 	batch := f.batch(t)
@@ -98,7 +97,7 @@ func cutEnqueueAgain(t *testing.T, f *fixture) (cutCall, cutDone) {
 			return idsOf(out), err
 		}, func(t *testing.T, f *fixture, jobs map[string]*stored) {
 			if got := f.fetch(t, 10); len(got) != 2 || len(jobs) != 2 {
-				t.Errorf("of %d jobs, fetched %+v", len(jobs), got)
+				t.Errorf("of %d jobs, Fetch returned %+v", len(jobs), got)
 			}
 			f.tend(t)
 			if _, err := f.SealBatch(t.Context(), f.tenant, namespace, batch.ID); err != nil {
@@ -132,7 +131,7 @@ func cutClaim(t *testing.T, f *fixture) (cutCall, cutDone) {
 			})
 			return nil, err
 		}, func(t *testing.T, f *fixture, _ map[string]*stored) {
-			f.clock.advance(time.Minute) // those that nobody got come back
+			f.clock.advance(time.Minute) // jobs whose claim was interrupted are reclaimed
 			f.settle(t)
 			if got := f.fetch(t, 10); len(got) != 3 {
 				t.Errorf("fetched %+v", got)
@@ -140,7 +139,7 @@ func cutClaim(t *testing.T, f *fixture) (cutCall, cutDone) {
 		}
 }
 
-// cutClaimAgain: the first of the jobs ran before.
+// cutClaimAgain claims jobs of which the first has run before.
 func cutClaimAgain(t *testing.T, f *fixture) (cutCall, cutDone) {
 	call, done := cutClaim(t, f)
 	at := int64(0)
@@ -149,7 +148,7 @@ func cutClaimAgain(t *testing.T, f *fixture) (cutCall, cutDone) {
 	return call, done
 }
 
-// followed is a job whose end has every consequence there is.
+// followed adds a job whose end has all kinds of consequences, and returns its id.
 func (f *fixture) followed(t testing.TB, change ...func(*api.NewJob)) string {
 	t.Helper()
 	batch := f.batch(t)
@@ -164,23 +163,23 @@ func (f *fixture) followed(t testing.TB, change ...func(*api.NewJob)) string {
 	return id
 }
 
-// checkFollowed: the job ended so, and all that follows has come to be, once.
+// checkFollowed checks that the job ended in state, and that each consequence was handled once.
 func checkFollowed(t *testing.T, id string, state api.JobState, jobs map[string]*stored) {
 	t.Helper()
 	if jobs[id].state != state {
 		t.Errorf("the job is %s", jobs[id].run)
 	}
 	if len(jobs) != 4 {
-		t.Errorf("there are %d jobs: %+v", len(jobs), jobs)
+		t.Errorf("got %d jobs: %+v", len(jobs), jobs)
 	}
 	for other, j := range jobs {
 		if other != id && j.state != api.JobPending {
-			t.Errorf("what follows is %s", j.run)
+			t.Errorf("the run of a job made by the end = %s", j.run)
 		}
 	}
 }
 
-// first is the first outcome, as an error where it is none of success.
+// first returns the first outcome as an error, nil if it is a success.
 func first(out []api.JobOutcome, err error) error {
 	if err == nil && !out[0].OK {
 		err = fmt.Errorf("%+v", out[0])
@@ -201,7 +200,7 @@ func cutAck(t *testing.T, f *fixture) (cutCall, cutDone) {
 		}
 }
 
-// cutAckPlain: the job has no result, and nothing follows it.
+// cutAckPlain acknowledges a job without a result and without consequences.
 func cutAckPlain(t *testing.T, f *fixture) (cutCall, cutDone) {
 	id := f.add(t, job(`1`))[0].ID
 	j := f.fetch(t, 1)[0]
@@ -255,7 +254,7 @@ func cutHeartbeat(t *testing.T, f *fixture) (cutCall, cutDone) {
 		}, func(t *testing.T, f *fixture, _ map[string]*stored) {
 			f.clock.advance(20 * time.Second)
 			if jobs := f.sound(t); jobs[id].state != api.JobActive {
-				t.Errorf("the lease was not kept: %s", jobs[id].run)
+				t.Errorf("the run after the heartbeat = %s, want the extended lease", jobs[id].run)
 			}
 		}
 }
@@ -279,7 +278,7 @@ func cutRetry(t *testing.T, f *fixture) (cutCall, cutDone) {
 	return func(f *fixture) ([]string, error) {
 			_, err := f.Retry(context.Background(), f.tenant, id)
 			if api.ErrorCode(err) == api.CodeJobState {
-				err = nil // it had been retried before the cut
+				err = nil // it was retried before the interruption
 			}
 			return nil, err
 		}, func(t *testing.T, f *fixture, _ map[string]*stored) {
@@ -333,7 +332,7 @@ func cutSeal(t *testing.T, f *fixture) (cutCall, cutDone) {
 		}
 }
 
-// cutChain: what a dead job's chain has.
+// cutChain ends a job whose chain has jobs for its failure and its exit.
 func cutChain(t *testing.T, f *fixture) (cutCall, cutDone) {
 	id := f.add(t, job(`1`, func(j *api.NewJob) {
 		j.Hold, j.Chain = true, &api.Chain{OnFailure: &api.ChainStep{NewJob: job(`1`)}, OnExit: &api.ChainStep{Queue: "others", NewJob: job(`2`)}}
@@ -341,7 +340,7 @@ func cutChain(t *testing.T, f *fixture) (cutCall, cutDone) {
 	return func(f *fixture) ([]string, error) {
 			_, err := f.Reject(context.Background(), f.tenant, id)
 			if api.ErrorCode(err) == api.CodeJobState {
-				err = nil // it had been rejected before the cut
+				err = nil // it was rejected before the interruption
 			}
 			return nil, err
 		}, func(t *testing.T, _ *fixture, jobs map[string]*stored) {
@@ -363,7 +362,7 @@ func cutDependents(t *testing.T, f *fixture) (cutCall, cutDone) {
 			f.ack(t, f.fetch(t, 1)[0], "")
 			for id, j := range f.sound(t, slices.Collect(maps.Keys(jobs))...) {
 				if id != first && j.state == api.JobWaiting {
-					t.Errorf("%s still waits", id)
+					t.Errorf("job %s waits, want it released", id)
 				}
 			}
 		}

@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// cutWrites is more than any script of the queue makes.
+	// cutWrites is more than the writes of any script of the queue.
 	cutWrites    = 12
 	cutRetention = 5 * time.Minute
-	// farAhead is a moment that no test of cuts comes to.
+	// farAhead is a Unix time in milliseconds after the end of each of these tests.
 	farAhead = 1_790_000_000_000
 )
 
-// TestScriptsMayBeCutAfterAnyWrite ends every script after each of its writes, as
-// a crash of KVRocks does. What is left is made sound by maintenance, whether the
-// call is repeated or not, and a repeat succeeds.
+// TestScriptsMayBeCutAfterAnyWrite interrupts every script after each of its writes, as a kill of
+// KVRocks does. Maintenance makes the rest consistent, whether the call is repeated or not, and
+// a repeat succeeds.
 func TestScriptsMayBeCutAfterAnyWrite(t *testing.T) {
 	t.Parallel()
 	cfg := storage.Config{URL: storagetest.Redis(t).URL}
@@ -47,7 +47,7 @@ func TestScriptsMayBeCutAfterAnyWrite(t *testing.T) {
 	}
 }
 
-// empty forgets all that a store of the test's own holds: the checks look for keys.
+// empty deletes all keys of the test's store, since the checks search for keys.
 func (f *fixture) empty(t checker) {
 	t.Helper()
 	if err := f.store.Client().FlushDB(t.Context()).Err(); err != nil {
@@ -55,8 +55,8 @@ func (f *fixture) empty(t checker) {
 	}
 }
 
-// cutOperation prepares, and gives the call to be cut and what holds once it has
-// succeeded. The call names the jobs for which it had an answer.
+// cutOperation prepares a test and returns the call to be interrupted, and a check of the state
+// after the call has succeeded. The call returns the jobs that it confirmed.
 type cutOperation func(t *testing.T, f *fixture) (call func(f *fixture) (accepted []string, err error), done func(t *testing.T, f *fixture, jobs map[string]*stored))
 
 func cutOnce(t *testing.T, op cutOperation, f *fixture, broken *queue.Broker, repeat, uncut bool) {
@@ -69,20 +69,20 @@ func cutOnce(t *testing.T, op cutOperation, f *fixture, broken *queue.Broker, re
 	accepted, err := call(&half)
 	switch {
 	case err != nil && !strings.Contains(fmt.Sprint(err), "CUT") && !strings.Contains(fmt.Sprint(errorsOf(err)), "CUT"):
-		t.Fatalf("it failed otherwise than by the cut: %v", err)
+		t.Fatalf("call = %v, want the error of the interruption", err)
 	case err != nil && uncut:
-		t.Fatalf("it makes more than %d writes", cutWrites)
+		t.Fatalf("the call was interrupted after %d writes: increase cutWrites", cutWrites)
 	}
 	if err != nil && repeat {
 		accepted, err = call(f)
 		if err != nil {
-			t.Fatalf("again after the cut: %v", err)
+			t.Fatalf("repeat after the interruption: %v", err)
 		}
 	}
 	for id := range before {
 		accepted = append(accepted, id)
 	}
-	if done == nil { // it deletes
+	if done == nil { // the call deletes the jobs
 		f.soundIndexes(t, func(string) bool { return true })
 	} else if jobs := f.sound(t, accepted...); err == nil {
 		done(t, f, jobs)
@@ -90,11 +90,11 @@ func cutOnce(t *testing.T, op cutOperation, f *fixture, broken *queue.Broker, re
 	f.leavesNothing(t)
 }
 
-// leavesNothing takes all jobs to their end, and finds that nothing a cut left
-// behind outlives them.
+// leavesNothing takes all jobs to their end, and checks that nothing that the interruption left
+// outlives them.
 func (f *fixture) leavesNothing(t *testing.T) {
 	t.Helper()
-	f.clock.advance(time.Hour) // leases and backoffs are over
+	f.clock.advance(time.Hour) // after all leases and backoffs
 	for range 5 {
 		f.settle(t)
 		for _, name := range f.queues(t) {
@@ -114,10 +114,10 @@ func (f *fixture) leavesNothing(t *testing.T) {
 		added := f.add(t, job(`1`, func(j *api.NewJob) { j.UniqueKey = key }))[0]
 		f.settle(t)
 		if got := f.fetch(t, 10); len(got) != 1 && (added.State != api.JobHeld && added.State != api.JobScheduled) || len(got) == 1 && (got[0].ID != added.ID || !f.ack(t, got[0], "").OK) {
-			t.Errorf("of the unique key %q, %+v was added, and fetched %+v", key, added, got)
+			t.Errorf("a job with unique key %q: added %+v, fetched %+v, want the same job", key, added, got)
 		}
 	}
-	for range 2 { // the end of what is cleared has followers of its own
+	for range 2 { // the cancellation of a job may make others
 		for _, name := range f.queues(t) {
 			if _, err := f.Clear(t.Context(), f.tenant, namespace, strings.TrimPrefix(name, namespace+"/")); err != nil {
 				t.Fatalf("Clear: %v", err)
@@ -130,7 +130,7 @@ func (f *fixture) leavesNothing(t *testing.T) {
 		k := f.store.JobKeys(f.tenant).Queue(namespace, strings.TrimPrefix(name, namespace+"/"))
 		for _, set := range append([]string{k.Expiry(), k.After()}, setsOf(k)...) {
 			if left := f.members(t, set); len(left) > 0 && int64(left[0].Score) != farAhead {
-				t.Errorf("%s still holds %v", set, left)
+				t.Errorf("set %s = %v, want no members", set, left)
 			}
 		}
 	}
@@ -143,7 +143,7 @@ func setsOf(k storage.QueueKeys) (sets []string) {
 	return sets
 }
 
-// errorsOf are the causes of err: messages alone do not name them.
+// errorsOf returns the messages of err and its causes: the outer ones do not contain them.
 func errorsOf(err error) (all []string) {
 	for err != nil {
 		all = append(all, err.Error())

@@ -8,9 +8,9 @@ import (
 	"github.com/codesous/sous/storage/storagetest"
 )
 
-// A job under a derived id may come back after it was deleted: in another queue, with
-// epochs that begin again. A replica that knew the earlier one settles the new one
-// where it is.
+// TestARemadeJobIsSettledInItsOwnQueue: a job with a derived id may be made again after it was
+// deleted, in another queue and with epochs from 1. A replica that cached the earlier one settles
+// the new one in the right queue.
 func TestARemadeJobIsSettledInItsOwnQueue(t *testing.T) {
 	t.Parallel()
 	for _, backend := range storagetest.Backends() {

@@ -20,7 +20,8 @@ const (
 	visitTime = 2 * time.Second
 )
 
-// Counts is what maintenance did: queues visited, and jobs by what became of them.
+// Counts is the result of maintenance: the number of queues visited, and of jobs by what was
+// done with them. Crashed jobs are counted as reclaimed, too. Repaired counts index entries.
 type Counts struct {
 	Queues, Promoted, Reclaimed, Crashed, Expired, Followed, Purged, Repaired int
 }
@@ -37,10 +38,10 @@ func (c *Counts) Add(o Counts) {
 	c.Repaired += o.Repaired
 }
 
-// MaintainDue does what is due at now in those queues of due, members of the due sets, that
-// no other replica has claimed. It returns what it did, and the moment in milliseconds at
-// which something is due next in one of them, 0 if none is known. An error in one queue does
-// not keep it from the others, unless the store does not answer.
+// MaintainDue does the work due at now, a Unix time in milliseconds, in those queues of due,
+// members of the due sets, that no other replica has claimed. It returns what it did, and
+// the moment at which something is due next in one of them, 0 if none is known. An error in
+// one queue does not stop it, unless the store is unavailable.
 func (b *Broker) MaintainDue(ctx context.Context, due []storage.DueMember, now int64) (total Counts, next int64, err error) {
 	var errs []error
 	for _, m := range due {

@@ -17,13 +17,13 @@ import (
 	"github.com/codesous/sous/storage/storagetest"
 )
 
-// dueRounds is how many queues see their enqueues race against maintenance.
+// dueRounds is the number of queues whose enqueues race against maintenance.
 const dueRounds = 1500
 
-// TestNoJobSleepsBehindARemovedDueEntry races enqueuers against maintenance of two
-// replicas, on queues of which each is used once: an entry that is lost stays so.
-// One job is due at once, which makes maintenance look at the queue; the other
-// comes meanwhile and is due later than the claim of whoever looks.
+// TestNoJobSleepsBehindARemovedDueEntry races enqueues against the maintenance of two replicas.
+// Each queue is used once, so that a lost due entry is not replaced. One job is due immediately,
+// which makes maintenance visit the queue. The other is added during the visit, and is due
+// after the visitor's claim ends.
 func TestNoJobSleepsBehindARemovedDueEntry(t *testing.T) {
 	t.Parallel()
 	cfg := storage.Config{URL: storagetest.Redis(t).URL}
@@ -68,7 +68,7 @@ func TestNoJobSleepsBehindARemovedDueEntry(t *testing.T) {
 	close(done)
 	maintainers.Wait()
 	f.clock.advance(2 * time.Hour)
-	for range 200 { // a round takes a page of each shard
+	for range 200 { // one round reads one page of each shard
 		c, err := loops[0].RunOnce(t.Context(), f.clock.ms.Load())
 		if err != nil {
 			t.Fatalf("RunOnce: %v", err)
@@ -105,8 +105,8 @@ func loopOn(t *testing.T, s *storage.Store, b *queue.Broker) *scheduler.Loop {
 	return scheduler.NewLoop(s, b, ticker, zap.NewNop())
 }
 
-// TestLoopKeepsUp: the loop promotes a job at its time, which another replica
-// made known, and ends with its context.
+// TestLoopKeepsUp: the loop promotes a job of another replica at its time, and ends with its
+// context.
 func TestLoopKeepsUp(t *testing.T) {
 	t.Parallel()
 	cfg := storage.Config{URL: storagetest.Redis(t).URL}
@@ -135,9 +135,9 @@ func TestLoopKeepsUp(t *testing.T) {
 	}
 }
 
-// TestAJobThatComesWhileItsQueueIsLookedAfter, due later than the visitor's claim
-// lasts: it leaves the member as it is, and the visitor is about to remove it.
-func TestAJobThatComesWhileItsQueueIsLookedAfter(t *testing.T) {
+// TestAJobThatComesWhileItsQueueIsMaintained adds a job that is due after the visitor's claim ends.
+// The enqueue does not change the due entry, which the visitor is about to remove.
+func TestAJobThatComesWhileItsQueueIsMaintained(t *testing.T) {
 	t.Parallel()
 	cfg := storage.Config{URL: storagetest.Redis(t).URL}
 	f := newFixture(t, cfg)
@@ -158,9 +158,9 @@ func TestAJobThatComesWhileItsQueueIsLookedAfter(t *testing.T) {
 	}
 }
 
-// TestADueQueueIsOnesToLookAfter: who claims a due member or gives it its next
-// moment does so only if nobody else touched it since it was read.
-func TestADueQueueIsOnesToLookAfter(t *testing.T) {
+// TestADueEntryIsSettledOnce: of two callers of the settle script that have read the same entry,
+// only the first changes it.
+func TestADueEntryIsSettledOnce(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		key := f.store.JobKeys(f.tenant).Queue(namespace, "due").Set("due") // a key of the test's own

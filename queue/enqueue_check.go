@@ -10,13 +10,13 @@ import (
 	"github.com/codesous/sous/queue/internal/jobstore"
 )
 
-// validate refuses what cannot be enqueued.
+// validate checks the call without reading the store: CodeInvalid…, CodeBodyLimit.
 func (e *Enqueue) validate(nowMS int64) error {
 	switch {
 	case len(e.Jobs) == 0:
-		return api.Errorf(api.CodeInvalid, "there is no job").WithFields(api.FieldError{Path: "jobs", Message: "must hold at least one"})
+		return api.Errorf(api.CodeInvalid, "the call has no jobs").WithFields(api.FieldError{Path: "jobs", Message: "must hold at least one job"})
 	case len(e.Jobs) > api.MaxEnqueueJobs:
-		return api.Errorf(api.CodeInvalid, "at most %d jobs a call", api.MaxEnqueueJobs).WithFields(api.FieldError{Path: "jobs", Message: "are too many"})
+		return api.Errorf(api.CodeInvalid, "the call has %d jobs, the limit is %d", len(e.Jobs), api.MaxEnqueueJobs).WithFields(api.FieldError{Path: "jobs", Message: "must hold at most " + strconv.Itoa(api.MaxEnqueueJobs) + " jobs"})
 	}
 	total := 0
 	for i := range e.Jobs {
@@ -24,7 +24,7 @@ func (e *Enqueue) validate(nowMS int64) error {
 		total += len(j.Payload)
 		err := j.Validate(nowMS)
 		if err == nil && j.BatchID != e.Jobs[0].BatchID {
-			err = api.Errorf(api.CodeInvalid, "all jobs of a call are of one batch").
+			err = api.Errorf(api.CodeInvalid, "the jobs of the call name different batches").
 				WithFields(api.FieldError{Path: "batch_id", Message: "must be the same for all jobs of a call"})
 		}
 		if err != nil {
@@ -32,15 +32,15 @@ func (e *Enqueue) validate(nowMS int64) error {
 		}
 	}
 	if total > api.MaxEnqueueBytes {
-		return api.Errorf(api.CodeBodyLimit, "the payloads exceed %d bytes together", api.MaxEnqueueBytes)
+		return api.Errorf(api.CodeBodyLimit, "the payloads have %d bytes in total, the limit is %d", total, api.MaxEnqueueBytes)
 	}
 	return nil
 }
 
-// confine refuses (CodeBatchNotFound, CodeJobNotFound) what jobs refer to outside
-// their namespace.
+// confine checks that the batches and jobs that e's jobs refer to belong to their namespace:
+// CodeBatchNotFound, CodeJobNotFound.
 func (b *Broker) confine(ctx context.Context, e *Enqueue) error {
-	if id := e.Jobs[0].BatchID; id != "" { // of all of them
+	if id := e.Jobs[0].BatchID; id != "" { // all jobs name the same batch
 		if _, err := b.GetBatch(ctx, e.Tenant, e.Namespace, id); err != nil {
 			return err
 		}
@@ -65,11 +65,11 @@ func (b *Broker) confine(ctx context.Context, e *Enqueue) error {
 	return nil
 }
 
-// checkOptions refuses what a job of a queue, or a step of its chain, cannot be
-// told: CodeQueueReserved, CodeInvalid.
+// checkOptions checks the options of a job of queue, and of the steps of its chain:
+// CodeQueueReserved, CodeInvalid.
 func (b *Broker) checkOptions(queue string, o *api.JobOptions) error {
 	if jobstore.IsFunctionQueue(queue) != (o.Target != nil) {
-		return api.Errorf(api.CodeQueueReserved, "queues fn.… are the platform's: their jobs, and only theirs, have a target")
+		return api.Errorf(api.CodeQueueReserved, "queues fn.… are reserved for the platform: their jobs, and no others, have a target")
 	}
 	if o.Target != nil && queue != api.FunctionQueuePrefix+o.Target.Function {
 		return api.InvalidField("target.function", "must be the function of the queue")
@@ -82,7 +82,7 @@ func (b *Broker) checkOptions(queue string, o *api.JobOptions) error {
 	if o.Chain == nil {
 		return nil
 	}
-	queues := []string{queue} // in which a step may end
+	queues := []string{queue} // those in which the chain may end
 	for i := range o.Chain.Steps {
 		step := &o.Chain.Steps[i]
 		queue = cmp.Or(step.Queue, queue)
@@ -108,16 +108,16 @@ func (b *Broker) checkOptions(queue string, o *api.JobOptions) error {
 	return nil
 }
 
-// atIndex puts the job's place before the paths of an error's fields.
+// atIndex returns err with jobs[i] before its message and the paths of its fields.
 func atIndex(err error, i int) error {
-	place := "jobs[" + strconv.Itoa(i) + "]"
-	coded := api.Errorf(api.ErrorCode(err), "%s: %s", place, jobstore.MessageOf(err))
+	index := "jobs[" + strconv.Itoa(i) + "]"
+	coded := api.Errorf(api.ErrorCode(err), "%s: %s", index, jobstore.MessageOf(err))
 	fields := jobstore.FieldsOf(err)
 	if len(fields) == 0 {
 		fields = []api.FieldError{{Message: jobstore.MessageOf(err)}}
 	}
 	for _, f := range fields {
-		f.Path = strings.TrimSuffix(place+"."+f.Path, ".")
+		f.Path = strings.TrimSuffix(index+"."+f.Path, ".")
 		coded.Fields = append(coded.Fields, f)
 	}
 	return coded

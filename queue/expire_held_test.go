@@ -7,8 +7,8 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// TestAJobPutBackExpiresAtItsTime: maintenance puts the expiry of an active job off to
-// its lease's end. A job that its worker then holds is dead at the next maintenance.
+// TestAJobPutBackExpiresAtItsTime: maintenance postpones the expiry of an active job to the end of
+// its lease. If its worker then holds the job, the next maintenance ends it.
 func TestAJobPutBackExpiresAtItsTime(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {

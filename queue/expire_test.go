@@ -11,12 +11,12 @@ import (
 	"github.com/codesous/sous/storage/storagetest"
 )
 
-// expireCommands is more than any script of the queue executes in these tests.
+// expireCommands is more than the commands of any script of the queue in these tests.
 const expireCommands = 24
 
-// TestKeysMayExpireWithinScripts lets the keys with a time-to-live (of idempotency, of
-// uniqueness) expire before each command of the scripts, as the clock of KVRocks does.
-// No call fails, and nothing that had a time-to-live stays for ever.
+// TestKeysMayExpireWithinScripts lets the keys with a time-to-live (idempotency and unique keys)
+// expire before each command of the scripts, as the clock of KVRocks may. No call fails, and no
+// key with a time-to-live loses it.
 func TestKeysMayExpireWithinScripts(t *testing.T) {
 	t.Parallel()
 	cfg := storage.Config{URL: storagetest.Redis(t).URL}
@@ -52,7 +52,7 @@ func expireOnce(t *testing.T, op cutOperation, f *fixture, broken *queue.Broker)
 	for id := range before {
 		accepted = append(accepted, id)
 	}
-	if done == nil { // it deletes
+	if done == nil { // the call deletes the jobs
 		f.soundIndexes(t, func(string) bool { return true })
 	} else {
 		done(t, f, f.sound(t, accepted...))
@@ -60,8 +60,8 @@ func expireOnce(t *testing.T, op cutOperation, f *fixture, broken *queue.Broker)
 	f.leavesNothing(t)
 }
 
-// TestBatchesMayExpireWhileCounted: a job is counted in a batch that is done while the
-// batch expires. No part of it stays for ever.
+// TestBatchesMayExpireWhileCounted counts a job in a completed batch while the batch expires. No
+// part of the batch remains.
 func TestBatchesMayExpireWhileCounted(t *testing.T) {
 	t.Parallel()
 	for _, backend := range storagetest.Backends() {

@@ -13,19 +13,19 @@ import (
 	"github.com/codesous/sous/queue/internal/jobstore"
 )
 
-// Fetch asks for work.
+// Fetch is a worker's call for jobs.
 type Fetch struct {
 	Tenant, Namespace string
 	Queues            []string // in the order in which they are served
 	WorkerID          string
-	Count             int           // at most so many jobs (default 1)
-	Lease             time.Duration // default api.DefaultLeaseMS
-	Wait              time.Duration // how long to wait for the first job
-	Hostname, Version string        // of the worker, as it says
-	// Until ends the wait when it is closed, between two looks at the queues, where
-	// ctx might cut a claim short that has taken jobs already.
+	Count             int           // maximum number of jobs (default 1, at most api.MaxFetchJobs)
+	Lease             time.Duration // from api.MinLeaseMS to api.MaxLeaseMS (default api.DefaultLeaseMS)
+	Wait              time.Duration // how long to wait for the first job, at most api.MaxFetchWaitMS
+	Hostname, Version string        // reported by the worker
+	// Until ends the wait when it is closed. Unlike the end of ctx it never interrupts a
+	// claim, which may have taken jobs already. nil never ends it.
 	Until <-chan struct{}
-	// Internal is set by the platform, the only one that may fetch from fn queues.
+	// Internal is set for workers of the platform. Only they may fetch from fn queues.
 	Internal bool
 }
 
@@ -34,14 +34,14 @@ func (f *Fetch) validate() error {
 		return err
 	}
 	if len(f.Queues) == 0 || len(f.Queues) > api.MaxFetchQueues {
-		return api.InvalidField("queues", "must name 1 to "+strconv.Itoa(api.MaxFetchQueues))
+		return api.InvalidField("queues", "must name from 1 to "+strconv.Itoa(api.MaxFetchQueues)+" queues")
 	}
 	for _, q := range f.Queues {
 		if err := api.ValidateQueue(q); err != nil {
 			return err
 		}
 		if !f.Internal && strings.HasPrefix(q, api.FunctionQueuePrefix) {
-			return api.Errorf(api.CodeQueueReserved, "queue %s is served by the platform itself", q)
+			return api.Errorf(api.CodeQueueReserved, "queue %s is reserved for the platform's own workers", q)
 		}
 	}
 	if f.Count == 0 {
@@ -61,9 +61,9 @@ func (f *Fetch) validate() error {
 	return nil
 }
 
-// Fetch hands out pending jobs under a lease, none if there was none until Wait
-// had passed or Until was closed. Queues that do not exist are empty. Errors: CodeInvalid…,
-// CodeQueueReserved, CodeStoreUnavailable; the context's.
+// Fetch claims pending jobs under leases and returns them. It returns none if there was none
+// until Wait had passed or Until was closed. A queue that does not exist is empty. Errors:
+// CodeInvalid…, CodeQueueReserved, CodeShuttingDown, CodeStoreUnavailable, ctx's.
 func (b *Broker) Fetch(ctx context.Context, f Fetch) ([]api.FetchedJob, error) {
 	if err := f.validate(); err != nil {
 		return nil, err
@@ -86,8 +86,8 @@ func (b *Broker) Fetch(ctx context.Context, f Fetch) ([]api.FetchedJob, error) {
 	}
 	woken, done := b.notifier.Wait(queues)
 	defer done()
-	// The wait ends between two looks at the queues: a claim that it cut short would
-	// leave jobs under leases that nobody knows of.
+	// The timer is not part of ctx, because an interrupted claim could leave jobs under
+	// leases that no worker knows of.
 	over := time.NewTimer(f.Wait)
 	defer over.Stop()
 	for {
@@ -116,9 +116,9 @@ func (b *Broker) Fetch(ctx context.Context, f Fetch) ([]api.FetchedJob, error) {
 	}
 }
 
-// fetchNow takes what there is now. again is as of claimPending. A claim that has begun
-// is not cut short: what was claimed for a caller who has gone is put back, without
-// counting an attempt.
+// fetchNow claims the jobs that are pending now. again is as in claimPending. A claim that
+// has started is completed even if ctx ends: jobs that were claimed for a caller that has
+// gone are put back, without counting an attempt.
 func (b *Broker) fetchNow(ctx context.Context, f *Fetch, queues []jobstore.Queue) (jobs []api.FetchedJob, again time.Duration, err error) {
 	if ctx.Err() != nil {
 		return nil, 0, ctx.Err()
@@ -134,17 +134,17 @@ func (b *Broker) fetchNow(ctx context.Context, f *Fetch, queues []jobstore.Queue
 		back[i] = api.JobFail{ID: jobs[i].ID, LeaseEpoch: jobs[i].LeaseEpoch, SnoozeMS: &at}
 	}
 	if _, err := b.Fail(whole, f.Tenant, back); err != nil {
-		b.log.Warn("jobs whose worker has gone wait for their leases to run out", zap.String("tenant", f.Tenant), zap.Error(err))
+		b.log.Warn("jobs claimed for a worker that disconnected were not put back; they are reclaimed when their leases expire", zap.String("tenant", f.Tenant), zap.Error(err))
 	}
 	return nil, again, ctx.Err()
 }
 
-// claimPending takes what there is in queues, in their order. again is after how long
-// a rate limit may let more through.
+// claimPending claims jobs of queues, in their order. again is how long to wait before a
+// rate limit may allow more; see claim.Claimer.Take.
 func (b *Broker) claimPending(ctx context.Context, f *Fetch, queues []jobstore.Queue) (jobs []api.FetchedJob, again time.Duration, err error) {
 	again = claim.LongPause
 	if len(queues) > 1 {
-		// One command where nothing is pending: an empty set is no key.
+		// An empty set does not exist, so one command finds that nothing is pending.
 		var keys []string
 		for _, q := range queues {
 			keys = append(keys, b.jobs.Sets(q, api.JobPending)...)
@@ -158,7 +158,7 @@ func (b *Broker) claimPending(ctx context.Context, f *Fetch, queues []jobstore.Q
 		jobs = append(jobs, more...)
 		if err != nil {
 			if len(jobs) > 0 {
-				return jobs, again, nil // they are leased: hand them out
+				return jobs, again, nil // they are leased and must reach the worker
 			}
 			return nil, again, err
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/codesous/sous/storage/storagetest"
 )
 
-// afterClaim calls then when a claim has been made.
+// afterClaim is a hook that calls then after a claim.
 type afterClaim struct{ then func() }
 
 func (h afterClaim) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -33,7 +33,7 @@ func (h afterClaim) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// TestAFetchWhoseCallerHasGonePutsItsJobsBack: nobody would know of their leases.
+// TestAFetchWhoseCallerHasGonePutsItsJobsBack: no worker would know of their leases.
 func TestAFetchWhoseCallerHasGonePutsItsJobsBack(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, storage.Config{URL: storagetest.Redis(t).URL})
@@ -45,12 +45,12 @@ func TestAFetchWhoseCallerHasGonePutsItsJobsBack(t *testing.T) {
 		t.Fatalf("Fetch: got jobs %+v, error %v; want errors.Is(err, context.Canceled) && len(jobs) == 0", jobs, err)
 	}
 	if j := f.get(t, id); j.State != api.JobPending && j.State != api.JobRetrying || j.Attempt != 0 {
-		t.Errorf("it is %s after attempt %d", j.State, j.Attempt)
+		t.Errorf("the job is %s after attempt %d, want it put back without an attempt", j.State, j.Attempt)
 	}
 	if _, err := f.Tend(t.Context(), f.tenant, namespace, emails, f.clock.ms.Load()); err != nil {
 		t.Fatalf("Tend: %v", err)
 	}
 	if got := f.fetch(t, 1); len(got) != 1 || got[0].Attempt != 1 {
-		t.Errorf("then %+v is fetched", got)
+		t.Errorf("next Fetch = %+v, want the job in attempt 1", got)
 	}
 }

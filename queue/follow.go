@@ -11,25 +11,25 @@ import (
 	"github.com/codesous/sous/queue/internal/jobstore"
 )
 
-// What follows a job's end (the next step of its chain, its batch's count, the
-// jobs that depend on it, where its outcome is sent) is done in steps that may be
-// repeated: everything made has an id derived from its cause. A marker in the
-// queue's after set is written with the end and removed when all is done, so that
-// maintenance finishes what a crash cut short.
+// The end of a job has consequences: the next job of its chain, the count of its batch, the
+// release of jobs that depend on it, and its outcome for a destination. Each of these steps
+// is safe to repeat, because the id of each job that it makes is derived from the cause. The
+// script that ends the job also writes a marker to the queue's after set, which is removed
+// after the last step. Maintenance handles the markers that a crash left.
 
-// followUp does what follows the given jobs at once. What fails is left to
+// followUp handles the consequences of the ends of jobs. Those that fail are left to
 // maintenance.
 func (b *Broker) followUp(ctx context.Context, q jobstore.Queue, ids []string) {
 	for _, id := range ids {
 		if err := b.followOne(ctx, q, id); err != nil && ctx.Err() == nil {
-			b.log.Warn("what follows a job is left to maintenance", zap.String("tenant", q.Tenant),
+			b.log.Warn("the consequences of a job's end were not handled; maintenance tries again", zap.String("tenant", q.Tenant),
 				zap.String("job_id", id), zap.Error(err))
 		}
 	}
 }
 
-// followOne does what follows one job, or finds that its wait is over, and
-// removes its marker.
+// followOne handles the consequences of one job's end, or releases a waiting job whose wait
+// is over, and removes the job's marker.
 func (b *Broker) followOne(ctx context.Context, q jobstore.Queue, id string) error {
 	found, err := b.jobs.Load(ctx, q.Tenant, []string{id}, jobstore.DetailFields...)
 	if err != nil {
@@ -49,8 +49,8 @@ func (b *Broker) followOne(ctx context.Context, q jobstore.Queue, id string) err
 	return jobstore.Failure(ctx, "remove a marker", b.rdb.ZRem(ctx, b.jobs.Keys(q).After(), id).Err())
 }
 
-// followMarker does what follows a job if that is still to be done. What it made
-// before may have been deleted since, and is not to be made again.
+// followMarker is followOne for a job that may have no marker. Without one all consequences
+// were handled, and the jobs that they made may have been deleted and must not be made again.
 func (b *Broker) followMarker(ctx context.Context, q jobstore.Queue, id string) error {
 	err := b.rdb.ZScore(ctx, b.jobs.Keys(q).After(), id).Err()
 	if err != nil {
@@ -59,17 +59,18 @@ func (b *Broker) followMarker(ctx context.Context, q jobstore.Queue, id string) 
 	return b.followOne(ctx, q, id)
 }
 
+// followEnd handles the consequences of r's end.
 func (b *Broker) followEnd(ctx context.Context, tenant string, r *jobstore.Record) error {
 	return errors.Join(
 		b.followChain(ctx, tenant, r),
 		b.followOutcome(ctx, tenant, r),
 		b.countInBatch(ctx, tenant, r),
 		b.unmark(ctx, tenant, r),
-		b.releaseDependents(ctx, tenant, r.Id),
+		b.releaseDependents(ctx, tenant, r.ID),
 	)
 }
 
-// followChain makes the next job of r's chain.
+// followChain makes the next jobs of r's chain.
 func (b *Broker) followChain(ctx context.Context, tenant string, r *jobstore.Record) error {
 	c := r.Spec.Chain
 	if c == nil {
@@ -89,8 +90,8 @@ func (b *Broker) followChain(ctx context.Context, tenant string, r *jobstore.Rec
 	)
 }
 
-// chainOn makes one job of a chain, which goes on with rest. Its id is derived
-// from the job before it.
+// chainOn makes the job of one step of r's chain. rest is the remaining chain, nil for none.
+// The id is derived from r and kind. A nil step makes no job.
 func (b *Broker) chainOn(ctx context.Context, tenant string, r *jobstore.Record, step *api.ChainStep, rest *api.Chain, kind string) error {
 	if step == nil {
 		return nil
@@ -101,19 +102,19 @@ func (b *Broker) chainOn(ctx context.Context, tenant string, r *jobstore.Record,
 	}
 	first := r.Spec.ChainID
 	if first == "" {
-		first = r.Id
+		first = r.ID
 	}
 	spec := &api.JobSpec{
-		Payload: step.Payload, JobOptions: step.JobOptions, ParentID: r.Id, ChainID: first, ChainStep: r.Spec.ChainStep + 1,
+		Payload: step.Payload, JobOptions: step.JobOptions, ParentID: r.ID, ChainID: first, ChainStep: r.Spec.ChainStep + 1,
 	}
 	spec.Chain = rest
-	return b.enqueueInternal(ctx, q, api.DerivedJobID("chain", tenant, r.Id, kind), spec)
+	return b.enqueueInternal(ctx, q, api.DerivedJobID("chain", tenant, r.ID, kind), spec)
 }
 
-// releasePage is how many dependents are looked at in one go.
+// releasePage is how many dependents one step reads.
 const releasePage = 200
 
-// releaseDependents looks at each job that waited for id.
+// releaseDependents releases the jobs that waited for id, if id was the last.
 func (b *Broker) releaseDependents(ctx context.Context, tenant, id string) error {
 	key := b.store.JobKeys(tenant).Dependents(id)
 	for {
@@ -141,13 +142,13 @@ func (b *Broker) releaseDependents(ctx context.Context, tenant, id string) error
 	}
 }
 
-// release lets a waiting job go on, if all that it waits for has ended.
+// release moves a waiting job on if all jobs that it waits for have ended.
 func (b *Broker) release(ctx context.Context, tenant string, r *jobstore.Record) error {
-	_, err := b.change(ctx, tenant, r.Id, func(r *jobstore.Record) (*jobstore.Move, error) {
+	_, err := b.change(ctx, tenant, r.ID, func(r *jobstore.Record) (*jobstore.Move, error) {
 		if r.Run.State != api.JobWaiting {
-			return nil, nil //nolint:nilnil // nothing is to be done
+			return nil, nil //nolint:nilnil // documented by change: there is nothing to write
 		}
-		// A job that was purged ended long ago: had it failed, this one would not wait.
+		// A purged job completed: had it failed, its end would have released r long ago.
 		states, err := b.jobs.States(ctx, tenant, r.Spec.DependsOn)
 		if err != nil {
 			return nil, err
@@ -159,7 +160,7 @@ func (b *Broker) release(ctx context.Context, tenant string, r *jobstore.Record)
 			case state.Terminal():
 				failed = r.Spec.DependsOn[i]
 			default:
-				return nil, nil //nolint:nilnil // it has to wait on
+				return nil, nil //nolint:nilnil // documented by change: it keeps waiting
 			}
 		}
 		return b.released(r, failed), nil
@@ -170,8 +171,8 @@ func (b *Broker) release(ctx context.Context, tenant string, r *jobstore.Record)
 	return err
 }
 
-// released decides what becomes of a job that waits no more; failed is one that
-// did not complete, if any.
+// released returns the move of a job whose wait is over. failed is a job that did not
+// complete, "" if all did.
 func (b *Broker) released(r *jobstore.Record, failed string) *jobstore.Move {
 	now := b.store.NowMS()
 	switch {
@@ -187,7 +188,7 @@ func (b *Broker) released(r *jobstore.Record, failed string) *jobstore.Move {
 	return (&jobstore.Move{Record: r, To: r.Run}).Dead(api.DeadDependency, now)
 }
 
-// pendingMarkers reads the jobs whose end, or wait, is to be followed up.
+// pendingMarkers returns the ids of up to limit jobs whose end, or wait, has to be handled.
 func (b *Broker) pendingMarkers(ctx context.Context, q jobstore.Queue, limit int64) ([]string, error) {
 	ids, err := b.rdb.ZRangeByScore(ctx, b.jobs.Keys(q).After(), &redis.ZRangeBy{Min: "-inf", Max: "+inf", Count: limit}).Result()
 	return ids, jobstore.Failure(ctx, "read markers", err)

@@ -14,8 +14,8 @@ import (
 	"github.com/codesous/sous/storage/storagetest"
 )
 
-// TestARateWindowThatGrowsStillEnds: what began in the tenths of a shorter window
-// is not counted for ever.
+// TestARateWindowThatGrowsStillEnds: claims counted in the tenths of a shorter window leave the
+// count of the longer one.
 func TestARateWindowThatGrowsStillEnds(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -34,13 +34,12 @@ func TestARateWindowThatGrowsStillEnds(t *testing.T) {
 		configure(60_000)
 		f.clock.advance(2 * time.Minute)
 		if got := f.fetch(t, 3); len(got) != 1 {
-			t.Errorf("after the window: %+v", got)
+			t.Errorf("Fetch(3) after the window = %+v, want one job", got)
 		}
 	})
 }
 
-// TestAWorkersIdIsNoKeyOfOthers: workers choose their ids, and one's record is
-// nobody else's key.
+// TestAWorkersIdIsNoKeyOfOthers: workers choose their ids, and none leads to another record's key.
 func TestAWorkersIdIsNoKeyOfOthers(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -55,8 +54,8 @@ func TestAWorkersIdIsNoKeyOfOthers(t *testing.T) {
 	})
 }
 
-// TestErrorsAreBounded although a job that is continued in between may fail without
-// end.
+// TestErrorsAreBounded: a job that is continued between failures may fail without end, but keeps
+// a limited number of errors.
 func TestErrorsAreBounded(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -69,13 +68,13 @@ func TestErrorsAreBounded(t *testing.T) {
 		}
 		f.fail(t, f.fetch(t, 1)[0])
 		if errs := f.get(t, id).Errors; len(errs) != 100 || errs[0].Attempt != 1 || errs[99].Error != "broke" {
-			t.Errorf("%d errors", len(errs))
+			t.Errorf("the job has %d errors %+v, want the last 100", len(errs), errs)
 		}
 	})
 }
 
-// TestAnIdempotencyKeyServesAgainAfterItsDay: the jobs of its first use are still
-// there, and are not taken for those of the second.
+// TestAnIdempotencyKeyServesAgainAfterItsDay: the jobs of its first use still exist, and are not
+// returned for the second.
 func TestAnIdempotencyKeyServesAgainAfterItsDay(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -94,11 +93,11 @@ func TestAnIdempotencyKeyServesAgainAfterItsDay(t *testing.T) {
 			payload := fmt.Sprint(day)
 			first := enqueue(payload)
 			if again := enqueue(payload); again != first {
-				t.Errorf("day %d: %s, then %s", day, first, again)
+				t.Errorf("day %d: first call made %s, repeat made %s", day, first, again)
 			}
 			got := f.fetch(t, 5)
 			if len(got) != 1 || got[0].ID != first || string(got[0].Payload) != payload {
-				t.Fatalf("day %d: %+v", day, got)
+				t.Fatalf("day %d: Fetch = %+v", day, got)
 			}
 			f.ack(t, got[0], "")
 			ids[first] = true
@@ -111,7 +110,7 @@ func TestAnIdempotencyKeyServesAgainAfterItsDay(t *testing.T) {
 	})
 }
 
-// forgetIdempotency does what a day does to the store's own clock.
+// forgetIdempotency deletes the idempotency key, which the store's own clock would let expire.
 func (f *fixture) forgetIdempotency(t *testing.T) {
 	t.Helper()
 	keys := f.store.JobKeys(f.tenant)
@@ -121,9 +120,9 @@ func (f *fixture) forgetIdempotency(t *testing.T) {
 	}
 }
 
-// TestOneQueueDoesNotKeepMaintenance: a queue whose visit would take for ever loses
-// its turn, and the round goes on without an error.
-func TestOneQueueDoesNotKeepMaintenance(t *testing.T) {
+// TestOneQueueDoesNotBlockMaintenance: the visit of a queue that takes too long ends, and the round
+// continues with the next queue, without an error.
+func TestOneQueueDoesNotBlockMaintenance(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, storage.Config{URL: storagetest.Redis(t).URL})
 	f.addAt(t, f, "stuck", 1)
@@ -136,14 +135,14 @@ func TestOneQueueDoesNotKeepMaintenance(t *testing.T) {
 		t.Errorf("RunOnce = %+v, %v, want a NextMS behind %d and no error", got, err, f.clock.ms.Load())
 	}
 	if took := time.Since(began); took > 20*time.Second {
-		t.Errorf("the round took %s", took)
+		t.Errorf("RunOnce took %s", took)
 	}
 	if got := f.fetch(t, 1); len(got) != 1 {
-		t.Error("the other queue had no turn")
+		t.Error("the other queue was not maintained")
 	}
 }
 
-// stuck holds reads of a sorted set until their callers give up.
+// stuck is a hook that blocks reads of a sorted set until their contexts end.
 type stuck struct{ key string }
 
 func (stuck) DialHook(next redis.DialHook) redis.DialHook { return next }

@@ -12,16 +12,17 @@ import (
 	"github.com/codesous/sous/storage/activations"
 )
 
-// EnqueueInvocation adds the job of an asynchronous invocation to its function's
-// queue, as spec says it, and gives what the job was made with: a job of this id
-// may be there. Errors: CodeQueueDraining, CodeStoreUnavailable.
+// EnqueueInvocation adds the job of an asynchronous invocation to the queue that spec names,
+// under the given id. It returns the spec that the job has: if the id is derived, an earlier
+// call may have made the job with another one. Errors: CodeQueueDraining, CodeShuttingDown,
+// CodeStoreUnavailable.
 func (b *Broker) EnqueueInvocation(ctx context.Context, tenant, id string, spec *api.JobSpec) (*api.JobSpec, error) {
 	q := jobstore.Queue{Tenant: tenant, Namespace: spec.Namespace, Name: spec.Queue}
 	if _, err := b.enqueueTogether(ctx, q, []string{id}, []*api.JobSpec{spec}, false); err != nil {
 		return nil, err
 	}
 	if spec.Activation == nil || spec.Activation.Fingerprint == "" {
-		return spec, nil // its id is random: it is new
+		return spec, nil // its id is random, so this call made it
 	}
 	r, err := b.jobs.Find(ctx, tenant, id)
 	if err != nil {
@@ -30,9 +31,9 @@ func (b *Broker) EnqueueInvocation(ctx context.Context, tenant, id string, spec 
 	return r.Spec, nil
 }
 
-// completeTargets gives jobs that run functions, and were not made by the invoker,
-// what the version says of its asynchronous invocations, as far as the job itself
-// says nothing. What cannot be resolved now is for the worker to find out.
+// completeTargets completes the specs of jobs that run functions and that the invoker did not
+// make: options that a spec leaves out are those that the function's version has for its
+// asynchronous invocations. A target that cannot be resolved now is left to the worker.
 func (b *Broker) completeTargets(ctx context.Context, q jobstore.Queue, specs []*api.JobSpec) {
 	versions := storage.NewVersions(b.store)
 	known := map[api.JobTarget]*api.VersionConfig{}
@@ -49,7 +50,7 @@ func (b *Broker) completeTargets(ctx context.Context, q jobstore.Queue, specs []
 			known[*spec.Target] = config
 		}
 		if spec.Activation == nil {
-			// It was judged when it was enqueued.
+			// Access was checked when the job was enqueued.
 			spec.Activation = &api.AsyncActivation{Trigger: api.Trigger{Type: api.TriggerQueue}, Access: api.AccessGranted}
 		}
 		if config == nil {
@@ -69,10 +70,10 @@ func (b *Broker) completeTargets(ctx context.Context, q jobstore.Queue, specs []
 	}
 }
 
-// retried is the spec of an ended job that an operator brings back: it does not
-// expire again, and runs a new activation.
+// retried returns the spec of an ended job that an operator retries, and whether it differs
+// from the present one: the job does not expire any more, and runs a new activation.
 func (b *Broker) retried(r *jobstore.Record) (*api.JobSpec, bool) {
-	before := r.Spec.ActivationID(r.Id)
+	before := r.Spec.ActivationID(r.ID)
 	if r.Spec.ExpireAtMS == 0 && before == "" {
 		return r.Spec, false
 	}
@@ -84,14 +85,14 @@ func (b *Broker) retried(r *jobstore.Record) (*api.JobSpec, bool) {
 			a = *spec.Activation
 		}
 		a.RetryOf, a.RetriedAtMS, a.Fingerprint = before, b.store.NowMS(), ""
-		a.ActivationID = api.DerivedJobID("retry", r.Id, strconv.FormatInt(r.Run.Epoch, 10), before)
+		a.ActivationID = api.DerivedJobID("retry", r.ID, strconv.FormatInt(r.Run.Epoch, 10), before)
 		spec.Activation = &a
 	}
 	return &spec, true
 }
 
-// recordRetries writes the records of the activations that retried jobs will run,
-// so that they can be read before. A worker that is faster writes its own.
+// recordRetries writes the records of the activations that retried jobs will run, so that
+// they can be read before they run. A worker that is faster writes its own.
 func (b *Broker) recordRetries(ctx context.Context, tenant string, moves []*jobstore.Move) {
 	for _, m := range moves {
 		if m.Outcome != jobstore.Moved || m.Spec == "" {
@@ -99,12 +100,12 @@ func (b *Broker) recordRetries(ctx context.Context, tenant string, moves []*jobs
 		}
 		spec, err := jobstore.DecodeSpec(m.Spec)
 		if err == nil {
-			if a := activations.Queued(tenant, m.Record.Id, spec); a != nil {
+			if a := activations.Queued(tenant, m.Record.ID, spec); a != nil {
 				_, _, err = b.activations.Start(ctx, a)
 			}
 		}
 		if err != nil {
-			b.log.Warn("a retried activation can be read once it runs", zap.String("tenant", tenant), zap.String("job_id", m.Record.Id), zap.Error(err))
+			b.log.Warn("the record of a retried activation was not written; the worker writes it when the activation runs", zap.String("tenant", tenant), zap.String("job_id", m.Record.ID), zap.Error(err))
 		}
 	}
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/codesous/sous/storage/storagetest"
 )
 
-// TestRepairersMendWhatAKilledStoreLeaves kills the store at random moments, in the
-// middle of scripts: KVRocks keeps what a script has written by then. What was
-// answered is there, and after maintenance and a repairer every index is right.
+// TestRepairersMendWhatAKilledStoreLeaves kills the store at random moments, also during scripts,
+// whose earlier writes KVRocks keeps. Every confirmed job exists, and after maintenance and a
+// repairer every index is correct.
 func TestRepairersMendWhatAKilledStoreLeaves(t *testing.T) {
 	t.Parallel()
 	kills := storagetest.Kills()
@@ -57,14 +57,14 @@ func TestRepairersMendWhatAKilledStoreLeaves(t *testing.T) {
 			break
 		}
 	}
-	t.Logf("%d jobs were accepted, %d calls failed, and %v were mended", all, failed, mended)
+	t.Logf("%d jobs were accepted, %d calls failed, repairs: %v", all, failed, mended)
 	if failed < kills {
-		t.Errorf("only %d calls met a kill", failed)
+		t.Errorf("only %d calls failed by a kill, too few for the test", failed)
 	}
 }
 
-// repair lets a repairer go over everything until what looks cut short has done so
-// for long enough, and counts what it mended.
+// repair runs passes of a repairer over the whole store until every suspect is old enough to be
+// repaired, and returns the number of repairs by kind.
 func (f *fixture) repair(t *testing.T) map[string]int {
 	t.Helper()
 	mended := map[string]int{}
@@ -96,7 +96,7 @@ func (f *fixture) repair(t *testing.T) map[string]int {
 	return mended
 }
 
-// mob are clients that do anything at random, on a store that is killed.
+// mob is a group of clients that make random calls to a store that is killed.
 type mob struct {
 	t       *testing.T
 	tenant  string
@@ -111,7 +111,7 @@ type mob struct {
 
 func newMob(t *testing.T) *mob { return &mob{t: t, tenant: storagetest.Tenant(t)} }
 
-// prepare makes the batches, with callbacks.
+// prepare makes the batches, which have callbacks.
 func (m *mob) prepare() {
 	m.t.Helper()
 	for range 3 {
@@ -123,7 +123,7 @@ func (m *mob) prepare() {
 	}
 }
 
-// rage lets clients call until the store does not answer, which kill brings about.
+// rage runs the clients until the store, which kill stops, is unavailable.
 func (m *mob) rage(kill func()) {
 	var clients sync.WaitGroup
 	for i := range 9 {
@@ -147,7 +147,7 @@ func (m *mob) rage(kill func()) {
 	clients.Wait()
 }
 
-// pick returns an element at random, the zero value where there is none.
+// pick removes and returns a random element, the zero value if there is none.
 func pick[T any](m *mob, of *[]T) (one T) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -157,7 +157,7 @@ func pick[T any](m *mob, of *[]T) (one T) {
 	return one
 }
 
-// jobs makes some jobs of every kind.
+// jobs returns jobs of every kind.
 func (m *mob) jobs(f *fixture) []api.NewJob {
 	jobs, batch := make([]api.NewJob, 1+rand.IntN(100)), ""
 	if rand.IntN(5) == 0 {
@@ -231,7 +231,7 @@ func (m *mob) step(f *fixture, client int) error {
 	return nil
 }
 
-// settle settles some leases. Other clients may have settled them.
+// settle settles some leases, which other clients may have settled.
 func (m *mob) settle(f *fixture, how int) error {
 	m.mu.Lock()
 	leases := slices.Clone(m.leases[:min(len(m.leases), 1+rand.IntN(10))])
@@ -264,7 +264,7 @@ func (m *mob) settle(f *fixture, how int) error {
 	return err
 }
 
-// soundCallbacks: what follows a batch is there if and only if the batch is done.
+// soundCallbacks checks that the callback of a batch exists if and only if the batch is complete.
 func (m *mob) soundCallbacks(f *fixture) {
 	m.t.Helper()
 	jobs := f.jobs(m.t)
@@ -274,7 +274,7 @@ func (m *mob) soundCallbacks(f *fixture) {
 			m.t.Fatalf("GetBatch: %v", err)
 		}
 		if made := jobs[b.CallbackID] != nil; made != (b.Sealed && b.Pending == 0) {
-			m.t.Errorf("batch %+v: its callback exists: %v", b, made)
+			m.t.Errorf("batch %+v: the callback exists is %v, want %v", b, made, !made)
 		}
 	}
 }

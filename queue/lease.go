@@ -8,9 +8,14 @@ import (
 	"github.com/codesous/sous/queue/internal/jobstore"
 )
 
-// Heartbeat extends leases and keeps what the workers tell. An outcome with
-// CodeJobLeaseLost tells the worker to stop; its State says whether the job was
-// cancelled.
+// Heartbeat extends the leases of jobs and stores the progress and checkpoints that their
+// workers report. Each job has its own outcome, in order. An outcome with CodeJobLeaseLost
+// means that the worker must stop; its State is JobCancelled if the job was cancelled. Other
+// codes: CodeInvalid, CodeBodyLimit, CodeJobNotFound. Errors: CodeInvalid for more than
+// api.MaxSettleJobs jobs, CodeStoreUnavailable.
+//
+// An extended lease expires LeaseMS after the heartbeat, or api.DefaultLeaseMS if LeaseMS is
+// 0. The outcome has the moment; see queue/internal/claim for an example of a lease.
 func (b *Broker) Heartbeat(ctx context.Context, tenant string, beats []api.JobHeartbeat) ([]api.JobOutcome, error) {
 	if err := checkCount(len(beats)); err != nil {
 		return nil, err
@@ -20,13 +25,13 @@ func (b *Broker) Heartbeat(ctx context.Context, tenant string, beats []api.JobHe
 	for i := range beats {
 		ids[i], epochs[i] = beats[i].ID, beats[i].LeaseEpoch
 	}
-	briefs, err := b.jobs.Summaries(ctx, tenant, ids, epochs)
+	summaries, err := b.jobs.Summaries(ctx, tenant, ids, epochs)
 	if err != nil {
 		return nil, err
 	}
-	groups, places := map[jobstore.Queue][]*api.JobHeartbeat{}, map[jobstore.Queue][]int{}
+	groups, positions := map[jobstore.Queue][]*api.JobHeartbeat{}, map[jobstore.Queue][]int{}
 	for i := range beats {
-		known := briefs[beats[i].ID]
+		known := summaries[beats[i].ID]
 		err := checkBeat(&beats[i])
 		if err == nil && known == nil {
 			err = jobstore.NotFound(beats[i].ID)
@@ -37,7 +42,7 @@ func (b *Broker) Heartbeat(ctx context.Context, tenant string, beats []api.JobHe
 		}
 		q := jobstore.Queue{Tenant: tenant, Namespace: known.Namespace, Name: known.Queue}
 		groups[q] = append(groups[q], &beats[i])
-		places[q] = append(places[q], i)
+		positions[q] = append(positions[q], i)
 	}
 	for q, group := range groups {
 		answers, err := b.beat(ctx, q, group)
@@ -45,25 +50,26 @@ func (b *Broker) Heartbeat(ctx context.Context, tenant string, beats []api.JobHe
 			return nil, err
 		}
 		for k, answer := range answers {
-			out[places[q][k]] = answer
+			out[positions[q][k]] = answer
 		}
 	}
 	return out, nil
 }
 
+// checkBeat checks the limits of a heartbeat.
 func checkBeat(h *api.JobHeartbeat) error {
 	switch {
 	case h.LeaseMS != 0 && (h.LeaseMS < api.MinLeaseMS || h.LeaseMS > api.MaxLeaseMS):
 		return api.InvalidField("lease_ms", "must be from "+strconv.Itoa(api.MinLeaseMS)+" to "+strconv.Itoa(api.MaxLeaseMS))
 	case len(h.Checkpoint) > api.MaxCheckpointBytes:
-		return api.Errorf(api.CodeBodyLimit, "the checkpoint exceeds %d bytes", api.MaxCheckpointBytes)
+		return api.Errorf(api.CodeBodyLimit, "the checkpoint of job %s has %d bytes, the limit is %d", h.ID, len(h.Checkpoint), api.MaxCheckpointBytes)
 	case h.Progress != nil && len(h.Progress.Message) > api.MaxProgressMessage:
-		return api.InvalidField("progress.message", "is too long")
+		return api.InvalidField("progress.message", "must have at most "+strconv.Itoa(api.MaxProgressMessage)+" bytes")
 	}
 	return nil
 }
 
-// beat extends the leases of jobs of one queue.
+// beat extends the leases of jobs of q.
 func (b *Broker) beat(ctx context.Context, q jobstore.Queue, beats []*api.JobHeartbeat) ([]api.JobOutcome, error) {
 	words, ends, err := b.jobs.Extend(ctx, q, beats)
 	if err != nil {

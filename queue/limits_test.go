@@ -12,8 +12,8 @@ import (
 	"github.com/codesous/sous/storage/storagetest"
 )
 
-// TestRateLimitSlides: the window slides by tenths, so no nine tenths of it see more
-// than the limit, and no two windows in a row less than they may.
+// TestRateLimitSlides: the window slides by tenths, so that no nine tenths of it see more claims
+// than the limit, and no two consecutive windows see fewer than they may.
 func TestRateLimitSlides(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -35,7 +35,7 @@ func TestRateLimitSlides(t *testing.T) {
 		}
 		for i := 10; i < len(began); i++ {
 			if began[i]-began[i-10] < 900 {
-				t.Fatalf("11 jobs within %d ms", began[i]-began[i-10])
+				t.Fatalf("11 jobs were claimed within %d ms, want at least 900 ms", began[i]-began[i-10])
 			}
 		}
 		if spent := began[99] - began[0]; spent > 9*1000+2*120 {
@@ -44,8 +44,8 @@ func TestRateLimitSlides(t *testing.T) {
 	})
 }
 
-// TestAWaitingFetch is woken by an enqueue of another replica, by a resume, and ends
-// in time.
+// TestAWaitingFetch: a fetch is woken by an enqueue of another replica and by a resume, and
+// returns when its wait is over.
 func TestAWaitingFetch(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -86,8 +86,8 @@ func TestAWaitingFetch(t *testing.T) {
 	})
 }
 
-// TestExpiry: a job that has not begun by then is dead, one that runs may finish,
-// and one that was retried by an operator does not expire again.
+// TestExpiry: a job that has not started at its expiry is dead, an active one may finish, and one
+// that an operator retried does not expire again.
 func TestExpiry(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -97,7 +97,7 @@ func TestExpiry(t *testing.T) {
 		waits := f.add(t, job(`2`, soon), job(`3`, soon, func(j *api.NewJob) { j.Hold = true }))
 		f.clock.advance(time.Second)
 		if got := f.fetch(t, 10); len(got) != 0 {
-			t.Errorf("expired jobs were handed out: %+v", got)
+			t.Errorf("Fetch = %+v, want no expired job", got)
 		}
 		f.settle(t)
 		for _, w := range waits {
@@ -120,7 +120,7 @@ func TestExpiry(t *testing.T) {
 	})
 }
 
-// TestBadEnqueues: one bad job refuses all, and the field's path names it.
+// TestBadEnqueues: one invalid job makes the whole call fail, with its index in the field's path.
 func TestBadEnqueues(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -161,14 +161,14 @@ func TestBadEnqueues(t *testing.T) {
 	})
 }
 
-// TestBounds: how many and how much one call takes, and what is the platform's.
+// TestBounds checks the limits of calls, and the operations reserved for the platform.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	for _, backend := range storagetest.Backends() {
 		t.Run(backend.Name, func(t *testing.T) {
 			t.Parallel()
 			cfg := backend.Config(t)
-			cfg.ScriptPrelude = "--\n" // the strict one doubles what the embedded store's Lua holds
+			cfg.ScriptPrelude = "--\n" // the strict prelude doubles the memory that the embedded store's Lua needs
 			boundsOf(t, newFixture(t, cfg))
 		})
 	}
@@ -237,7 +237,8 @@ func boundsOf(t *testing.T, f *fixture) {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestUnknownTransitions are refused, naming the state that the job is in.
+// TestUnknownTransitions: operations that the state of a job does not allow fail with an error that
+// names the state.
 func TestUnknownTransitions(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -265,7 +266,7 @@ func TestUnknownTransitions(t *testing.T) {
 		} {
 			err := steer[tt.op](tt.id)
 			if api.ErrorCode(err) != api.CodeJobState || !strings.Contains(fmt.Sprint(err), string(" is "+tt.state)) {
-				t.Errorf("%s of a job that is %s: %v", tt.op, tt.state, err)
+				t.Errorf("%s of a job that is %s = %v, want CodeJobState and the state", tt.op, tt.state, err)
 			}
 		}
 		f.sound(t, held, pending, done, active)

@@ -27,12 +27,12 @@ const (
 
 type linearCall struct {
 	call  int
-	job   int // which one is settled
+	job   int // the job that is settled
 	epoch int64
 }
 
-// linearAnswer is the job that was made or fetched (-1 for none) with its epoch, or
-// whether a lease was held.
+// linearAnswer is the job that was made or fetched, -1 for none, with its epoch, or whether the
+// lease was held.
 type linearAnswer struct {
 	job   int
 	epoch int64
@@ -41,15 +41,15 @@ type linearAnswer struct {
 
 const linearJobs = 48
 
-// linearState is what every job is: 0 for none, p pending, a active, e ended.
+// linearState is the state of every job: 0 if it does not exist, p pending, a active, e ended.
 type linearState [linearJobs]struct {
 	state   byte
 	epoch   uint8
 	settled string
 }
 
-// linearModel is one queue as a sequence of single steps. Which of the pending jobs
-// a fetch gets is left open: their order is another test's.
+// linearModel is a queue that handles one call at a time. A fetch may return any pending job:
+// another test checks their order.
 var linearModel = porcupine.Model{
 	Init: func() any { return linearState{} },
 	Step: func(before, call, answer any) (bool, any) {
@@ -85,8 +85,8 @@ var linearModel = porcupine.Model{
 	},
 }
 
-// TestTheQueueIsLinearizable: what concurrent clients of two brokers see is what
-// they would see if their calls were made one after another.
+// TestTheQueueIsLinearizable: the results of concurrent calls to two brokers are those of the same
+// calls made one after another.
 func TestTheQueueIsLinearizable(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
@@ -106,7 +106,7 @@ func TestTheQueueIsLinearizable(t *testing.T) {
 	})
 }
 
-// linearClients is what the clients of one history share.
+// linearClients is the state that the clients of one history share.
 type linearClients struct {
 	mu      sync.Mutex
 	numbers map[string]int
@@ -123,7 +123,7 @@ func (l *linearClients) number(id string) int {
 	return l.numbers[id]
 }
 
-// note records a call.
+// note adds a call to the history.
 func (l *linearClients) note(client int, begin time.Time, c linearCall, a linearAnswer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,7 +8,8 @@ import (
 	"github.com/codesous/sous/queue/internal/jobstore"
 )
 
-// pageLimit keeps a page's size within bounds; zero means the default.
+// pageLimit returns the number of items of a page: limit, at most api.MaxPageLimit, or
+// api.DefaultPageLimit if limit is not positive.
 func pageLimit(limit int) int {
 	if limit <= 0 {
 		return api.DefaultPageLimit
@@ -16,8 +17,8 @@ func pageLimit(limit int) int {
 	return min(limit, api.MaxPageLimit)
 }
 
-// pageOf sorts names and gives the first limit behind after, and what to pass as
-// after for the rest.
+// pageOf sorts names and returns the first limit names after after. next is the value of
+// after for the next page, "" at the end.
 func pageOf(names []string, after string, limit int) (page []string, next string) {
 	slices.Sort(names)
 	from, found := slices.BinarySearch(names, after)
@@ -31,25 +32,26 @@ func pageOf(names []string, after string, limit int) (page []string, next string
 	return names, ""
 }
 
-// List is a page of a queue's jobs.
+// List is a call that reads a page of a queue's jobs.
 type List struct {
 	Tenant, Namespace, Queue string
 	State                    api.JobState
 	Tag, TagValue            string // filters, "" for any
-	Cursor                   string // of the page before
-	Limit                    int
+	Cursor                   string // next of the page before, "" for the first page
+	Limit                    int    // at most api.MaxPageLimit, 0 for api.DefaultPageLimit
 }
 
-// listBudget bounds how many jobs one page looks at where a filter leaves some
-// out: such a page may be short and still go on.
+// listBudget is how many jobs the store reads for one page if a filter excludes some. A page
+// may therefore be short, or empty, although more follow.
 const listBudget = 2000
 
-// List gives jobs of one state without their errors: the ended ones newest first,
-// the others in the order in which their turn comes. next is "" at the end. A
-// queue that does not exist is empty.
+// List returns jobs of one state without their errors: ended jobs newest first, others in the
+// order in which they are served. next is the cursor of the next page, "" at the end. A queue
+// that does not exist is empty. Errors: CodeInvalid, CodeValidationCursor,
+// CodeStoreUnavailable.
 func (b *Broker) List(ctx context.Context, l List) (items []api.Job, next string, err error) {
 	if !slices.Contains(api.JobStates(), l.State) {
-		return nil, "", api.InvalidField("state", "must be a job's state")
+		return nil, "", api.InvalidField("state", "must be the name of a job state")
 	}
 	q := jobstore.Queue{Tenant: l.Tenant, Namespace: l.Namespace, Name: l.Queue}
 	limit := pageLimit(l.Limit)
@@ -64,7 +66,7 @@ func (b *Broker) List(ctx context.Context, l List) (items []api.Job, next string
 		}
 		ids := make([]string, len(step))
 		for i, at := range step {
-			ids[i] = at.Id
+			ids[i] = at.ID
 		}
 		found, err := b.jobs.Load(ctx, l.Tenant, ids, jobstore.DetailFields...)
 		if err != nil {
@@ -94,6 +96,7 @@ func (b *Broker) List(ctx context.Context, l List) (items []api.Job, next string
 	return items, position.String(), nil
 }
 
+// matches reports whether r passes the filter by tag.
 func (l *List) matches(r *jobstore.Record) bool {
 	if l.Tag == "" {
 		return true

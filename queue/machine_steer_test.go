@@ -13,7 +13,7 @@ import (
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
-// steer makes an operator's step.
+// steer makes a random operation of an operator.
 func (x *machine) steer(t *rapid.T) {
 	id := x.someJob(t)
 	j, b := x.m.jobs[id], x.broker(t)
@@ -123,7 +123,7 @@ func (x *machine) configure(t *rapid.T) {
 		q.limit, q.window = rapid.Int64Range(0, 4).Draw(t, "limit"), 10_000
 		clear(q.tenths)
 		c.RateLimit, c.RateWindowMS = &q.limit, &q.window
-		// The window's own count goes on; the model begins anew with the queue.
+		// The queue's rate window keeps its count, but the model's starts at zero.
 		if err := x.f.store.Client().Del(t.Context(), x.f.store.JobKeys(x.f.tenant).Queue(namespace, name).Rate()).Err(); err != nil {
 			t.Fatalf("Del: %v", err)
 		}
@@ -146,7 +146,7 @@ func (x *machine) bulk(t *rapid.T) {
 			x.revive(j)
 		}
 		if n != len(dead) {
-			t.Fatalf("%d redriven, the model says %d", n, len(dead))
+			t.Fatalf("Redrive = %d, the model says %d", n, len(dead))
 		}
 		return
 	}
@@ -165,7 +165,7 @@ func (x *machine) bulk(t *rapid.T) {
 		cleared += len(found)
 	}
 	if n != cleared {
-		t.Fatalf("%d cleared, the model says %d", n, cleared)
+		t.Fatalf("Clear = %d, the model says %d", n, cleared)
 	}
 }
 
@@ -181,7 +181,7 @@ func (x *machine) tick(t *rapid.T) {
 	x.f.clock.ms.Store(x.m.now)
 }
 
-// batch makes one, or seals one.
+// batch creates a batch, or seals one.
 func (x *machine) batch(t *rapid.T) {
 	if ids := sortedKeys(x.m.batches); len(ids) > 0 && rapid.Bool().Draw(t, "seal") {
 		id := rapid.SampledFrom(ids).Draw(t, "batch")
@@ -196,7 +196,7 @@ func (x *machine) batch(t *rapid.T) {
 	x.m.batches[made.ID] = &modelBatch{jobs: map[string]bool{}, succeeded: map[string]bool{}, failed: map[string]bool{}}
 }
 
-// whole compares what the API shows at the end, and the indexes.
+// whole compares the jobs and batches that the API returns at the end, and checks the indexes.
 func (x *machine) whole(t *rapid.T) {
 	x.compare(t)
 	x.depths(t)

@@ -18,18 +18,17 @@ import (
 	"github.com/codesous/sous/storage/storagetest"
 )
 
-// machine applies each step to a queue and to the model, and compares what comes
-// of it.
+// machine applies each step to a queue and to the model, and compares the results.
 type machine struct {
 	f       *fixture
 	m       *model
 	brokers []*queue.Broker
-	leases  []api.FetchedJob // all there ever were
+	leases  []api.FetchedJob // all leases, including those that were lost
 	steps   int
 }
 
-// TestTheQueueMatchesTheModel compares the queue with the model over random
-// histories of clients of two brokers.
+// TestTheQueueMatchesTheModel compares the queue with the model over random histories of clients of
+// two brokers.
 func TestTheQueueMatchesTheModel(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(t testing.TB) storage.Config{
@@ -58,7 +57,7 @@ func TestTheQueueMatchesTheModel(t *testing.T) {
 	}
 }
 
-// configureBoth makes the queues, so that their depths can be asked for.
+// configureBoth creates the queues, so that their depths can be read.
 func (x *machine) configureBoth(t *testing.T) {
 	for _, q := range []string{"emails", "others"} {
 		if _, err := x.f.Configure(t.Context(), x.f.tenant, namespace, q, queue.Change{}); err != nil {
@@ -88,7 +87,7 @@ func want(t *rapid.T, op string, code api.Code, err error) {
 	}
 }
 
-// options draws what a job is told.
+// options returns random options of a job.
 func (x *machine) options(t *rapid.T) (o api.JobOptions) {
 	sometimes := func(what string) bool { return rapid.IntRange(0, 5).Draw(t, what) == 0 }
 	o.Priority = rapid.SampledFrom(append(api.Priorities(), "")).Draw(t, "priority")
@@ -181,7 +180,7 @@ func (x *machine) fetch(t *rapid.T) {
 	x.leases = append(x.leases, got...)
 }
 
-// lease is one that is held, or was.
+// lease returns a random lease that is held, or was.
 func (x *machine) lease(t *rapid.T) (api.FetchedJob, *modelJob) {
 	if len(x.leases) == 0 {
 		t.Skip("no lease")
@@ -190,8 +189,8 @@ func (x *machine) lease(t *rapid.T) (api.FetchedJob, *modelJob) {
 	return l, x.m.jobs[l.ID]
 }
 
-// settled checks one outcome: the lease is held, or the same was done before, or
-// it is lost.
+// settled checks one outcome: the lease is held, or the call repeats an earlier one, or the lease
+// is lost.
 func (x *machine) settled(t *rapid.T, op string, j *modelJob, l api.FetchedJob, kind string, out []api.JobOutcome, err error) (holds bool) {
 	want(t, op, "", err)
 	code := api.Code("")
@@ -275,7 +274,7 @@ func (x *machine) fail(t *rapid.T) {
 	}
 }
 
-// delay is the documented backoff, in ms; the brokers' random number is 0.5.
+// delay returns the documented backoff in milliseconds. The brokers' random number is 0.5.
 func delay(j *modelJob) (ms int64) {
 	switch n := int64(j.attempt); j.opts.Backoff {
 	case api.BackoffFixed:
@@ -299,7 +298,7 @@ func (x *machine) beat(t *rapid.T) {
 	}
 }
 
-// raw reads the jobs' runs, reasons and specs in one go; a missing one is nil.
+// raw reads the runs, reasons and specs of jobs in one round trip. A missing one is nil.
 func (x *machine) raw(t *rapid.T, ids []string) [][3]any {
 	keys := x.f.store.JobKeys(x.f.tenant)
 	pipe := x.f.store.Client().Pipeline()
@@ -327,13 +326,13 @@ func (x *machine) score(t *rapid.T, id string) int64 {
 	return readStored(t, spec, fmt.Sprint(stored[0])).Score
 }
 
-// compare looks at every job after every step.
+// compare checks every job after every step.
 func (x *machine) compare(t *rapid.T) {
 	ids := x.m.ids()
 	for i, got := range x.raw(t, ids) {
 		j := x.m.jobs[ids[i]]
 		run, _ := got[0].(string)
-		if words := strings.Split(run, " "); len(words) == 7 { // whether something follows its end
+		if words := strings.Split(run, " "); len(words) == 7 { // the seventh is whether its end has consequences
 			run = strings.Join(words[:6], " ")
 		}
 		if run != j.run() {
@@ -361,7 +360,7 @@ func (x *machine) depths(t *rapid.T) {
 		want(t, "queue", "", err)
 		for _, state := range api.JobStates() {
 			if n := len(x.m.in(name, state)); q.Depths[state] != int64(n) {
-				t.Fatalf("%d jobs of %s are %s, the model says %d", q.Depths[state], name, state, n)
+				t.Fatalf("queue %s has %d jobs that are %s, the model says %d", name, q.Depths[state], state, n)
 			}
 		}
 	}

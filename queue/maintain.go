@@ -15,13 +15,14 @@ import (
 const (
 	// workPage bounds the jobs of one set that one visit moves.
 	workPage = 500
-	// loadPage bounds the jobs whose payloads are read at once.
+	// loadPage bounds the jobs whose payloads are in memory at the same time.
 	loadPage = 50
 )
 
-// Tend does the due work of one queue at now: it follows jobs that have ended, promotes and
-// reclaims jobs, ends those that have expired, and purges old ones. It returns what it did; an
-// error in one of these steps does not keep it from the others.
+// Tend does the work of one queue that is due at now, a Unix time in milliseconds: it handles
+// the consequences of jobs that have ended, promotes and reclaims jobs, ends those that have
+// expired, and purges old ones. It returns what it did. An error in one of these steps does
+// not stop the others.
 func (b *Broker) Tend(ctx context.Context, tenant, namespace, queue string, now int64) (Counts, error) {
 	return b.tend(ctx, jobstore.Queue{Tenant: tenant, Namespace: namespace, Name: queue}, now)
 }
@@ -73,7 +74,7 @@ func (b *Broker) dueJobs(ctx context.Context, q jobstore.Queue, key string, upTo
 	return out, nil
 }
 
-// promote makes scheduled and retrying jobs pending whose time has come.
+// promote makes scheduled and retrying jobs pending when their time has come.
 func (b *Broker) promote(ctx context.Context, q jobstore.Queue, now int64, c *Counts) error {
 	for _, state := range []api.JobState{api.JobScheduled, api.JobRetrying} {
 		found, err := b.dueJobs(ctx, q, b.jobs.Keys(q).Set(string(state)), now, now, c, state)
@@ -94,8 +95,8 @@ func (b *Broker) promote(ctx context.Context, q jobstore.Queue, now int64, c *Co
 	return nil
 }
 
-// reclaim returns jobs to the queue whose leases have expired: their workers died or hang. A job
-// without another attempt is dead.
+// reclaim returns jobs to the queue whose leases have expired, because their workers died or
+// hang. A job without another attempt is dead.
 func (b *Broker) reclaim(ctx context.Context, q jobstore.Queue, now int64, c *Counts) error {
 	key := b.jobs.Keys(q).Set(string(api.JobActive))
 	found, err := b.dueJobs(ctx, q, key, now, now, c, api.JobActive)
@@ -106,7 +107,7 @@ func (b *Broker) reclaim(ctx context.Context, q jobstore.Queue, now int64, c *Co
 	crashed := 0
 	for _, r := range found {
 		if r.Run.At > now { // a heartbeat was interrupted before its second write
-			if err := b.rdb.ZAddXX(ctx, key, redis.Z{Score: float64(r.Run.At), Member: r.Id}).Err(); err != nil {
+			if err := b.rdb.ZAddXX(ctx, key, redis.Z{Score: float64(r.Run.At), Member: r.ID}).Err(); err != nil {
 				return jobstore.Failure(ctx, "mend a lease", err)
 			}
 			c.Repaired++
@@ -146,15 +147,15 @@ func (b *Broker) expire(ctx context.Context, q jobstore.Queue, now int64, c *Cou
 	for _, r := range found {
 		switch {
 		case r.Spec.ExpireAtMS == 0 || r.Spec.ExpireAtMS > now:
-			gone = append(gone, r.Id) // it was retried, which cleared its expiry
+			gone = append(gone, r.ID) // it was retried, which cleared its expiry
 		case r.Run.State == api.JobActive:
 			// Look again when its lease ends. A failed attempt ends it; a returned job expires then.
-			if err := b.rdb.ZAddXX(ctx, key, redis.Z{Score: float64(r.Run.At), Member: r.Id}).Err(); err != nil {
+			if err := b.rdb.ZAddXX(ctx, key, redis.Z{Score: float64(r.Run.At), Member: r.ID}).Err(); err != nil {
 				return jobstore.Failure(ctx, "put off an expiry", err)
 			}
 		default:
 			moves = append(moves, (&jobstore.Move{Record: r, To: r.Run}).Dead(api.DeadExpired, now))
-			gone = append(gone, r.Id)
+			gone = append(gone, r.ID)
 		}
 	}
 	if err := b.moveAll(ctx, q, moves); err != nil {
@@ -162,7 +163,7 @@ func (b *Broker) expire(ctx context.Context, q jobstore.Queue, now int64, c *Cou
 	}
 	for _, m := range moves {
 		if m.Outcome != jobstore.Moved && m.Outcome != jobstore.Missing {
-			gone = without(gone, m.Record.Id) // it changed meanwhile; the next round looks again
+			gone = without(gone, m.Record.ID) // it changed meanwhile; the next round looks again
 		}
 	}
 	c.Expired += jobstore.CountMoved(moves)
@@ -172,6 +173,7 @@ func (b *Broker) expire(ctx context.Context, q jobstore.Queue, now int64, c *Cou
 	return jobstore.Failure(ctx, "drop expiries", b.rdb.ZRem(ctx, key, gone...).Err())
 }
 
+// without returns list without v.
 func without(list []any, v any) []any {
 	var out []any
 	for _, x := range list {
@@ -194,7 +196,8 @@ func (b *Broker) expireClaimed(ctx context.Context, tenant, id string) error {
 	return err
 }
 
-// followMarked does what follows the ends of jobs, where the process that ended them did not.
+// followMarked handles the consequences of jobs' ends that the process that ended them did
+// not handle.
 func (b *Broker) followMarked(ctx context.Context, q jobstore.Queue, _ int64, c *Counts) error {
 	ids, err := b.pendingMarkers(ctx, q, workPage)
 	if err != nil {

@@ -16,8 +16,7 @@ import (
 	"github.com/codesous/sous/queue/internal/jobstore"
 )
 
-// brokerMetrics is what a Broker counts. docs/metrics.md says what each metric
-// means.
+// brokerMetrics holds the metrics of a Broker. docs/metrics.md explains each.
 type brokerMetrics struct {
 	loop       *metrics.Loop
 	enqueued   *prometheus.CounterVec
@@ -36,17 +35,17 @@ func newBrokerMetrics(b *Broker) *brokerMetrics {
 	}
 	return &brokerMetrics{
 		loop:     metrics.NewLoop("queues"),
-		enqueued: counter("enqueued_jobs_total", "Jobs that were enqueued, by outcome.", "outcome"),
+		enqueued: counter("enqueued_jobs_total", "Jobs enqueued, by outcome.", "outcome"),
 		fetches:  counter("fetches_total", "Claims of pending jobs, by outcome.", "outcome"),
-		attempts: counter("attempts_total", "Jobs that were handed to workers, by the number of the attempt.", "attempt"),
+		attempts: counter("attempts_total", "Jobs claimed by workers, by number of the attempt.", "attempt"),
 		wait: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Namespace: metrics.Namespace, Subsystem: "queue", Name: "wait_seconds",
-			Help:    "From the moment at which a job could first be fetched to its first attempt.",
+			Help:    "Time from the moment at which a job could first be fetched to its first attempt.",
 			Buckets: []float64{0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60, 300, 3600},
 		}),
-		settled:    counter("settled_jobs_total", "Jobs that left a worker's hands, by the state that they went to.", "state"),
-		lost:       counter("lease_losses_total", "Leases that ran out, and calls of workers that held none any more.", "kind"),
-		maintained: counter("maintained_jobs_total", "Jobs that maintenance moved, by what it did.", "kind"),
+		settled:    counter("settled_jobs_total", "Jobs that left the active state, by their new state.", "state"),
+		lost:       counter("lease_losses_total", "Expired leases that were reclaimed, and calls refused because the worker no longer held the lease, by kind.", "kind"),
+		maintained: counter("maintained_jobs_total", "Jobs changed by maintenance, by kind of change.", "kind"),
 		depths:     newDepths(b),
 	}
 }
@@ -62,9 +61,10 @@ const (
 	outcomeDuplicate = "duplicate"
 
 	outcomeJobs     = "jobs"
-	outcomeConflict = "conflict" // others took all that had been found
+	outcomeConflict = "conflict" // other fetches claimed all candidates
 )
 
+// added counts enqueued jobs of q by outcome.
 func (m *brokerMetrics) added(q jobstore.Queue, items []*jobstore.Entry) {
 	counts := map[string]int{}
 	for _, item := range items {
@@ -83,7 +83,7 @@ func (m *brokerMetrics) added(q jobstore.Queue, items []*jobstore.Entry) {
 	m.depths.touch(q)
 }
 
-// claimed counts a claim that answered with status; jobs are what it gave.
+// claimed counts a claim that returned status and jobs at now, a Unix time in milliseconds.
 func (m *brokerMetrics) claimed(q jobstore.Queue, status string, jobs []api.FetchedJob, now int64) {
 	m.depths.touch(q)
 	switch {
@@ -103,16 +103,17 @@ func (m *brokerMetrics) claimed(q jobstore.Queue, status string, jobs []api.Fetc
 	}
 }
 
-// attemptLabel keeps the label's values few.
+// attemptLabel returns the label of an attempt. It has few values, so that there are few time
+// series.
 func attemptLabel(attempt int) string {
-	const told = 5
-	if attempt > told {
+	const labelled = 5
+	if attempt > labelled {
 		return "more"
 	}
 	return strconv.Itoa(attempt)
 }
 
-// left counts a job that left its worker's hands for another state.
+// left counts a job that changed from active to another state.
 func (m *brokerMetrics) left(from, to api.JobState) {
 	if from == api.JobActive && to != api.JobActive {
 		m.settled.WithLabelValues(string(to)).Inc()
@@ -124,6 +125,7 @@ func (m *brokerMetrics) completed(n int) {
 	m.settled.WithLabelValues(string(api.JobCompleted)).Add(float64(n))
 }
 
+// tended counts the jobs that maintenance changed.
 func (m *brokerMetrics) tended(c Counts) {
 	for kind, n := range map[string]int{
 		"promoted": c.Promoted, "reclaimed": c.Reclaimed, "expired": c.Expired,
@@ -134,17 +136,17 @@ func (m *brokerMetrics) tended(c Counts) {
 	m.lost.WithLabelValues("reclaimed").Add(float64(c.Reclaimed))
 }
 
-// depths exports how full queues are: those that this process had to do with
-// lately, and those of them that still hold work, at most depthQueues. A scrape
-// reads them in one pipeline, and not more often than each depthEvery.
+// depths is a collector of the depths of queues that this process has used recently, and of
+// those among them that still have work, at most depthQueues. A scrape reads them in one
+// pipeline, at most once every depthEvery.
 type depths struct {
 	b             *Broker
 	depth, oldest *prometheus.Desc
 
-	mu     sync.Mutex // never held while the store is asked: who adds and fetches takes it
+	mu     sync.Mutex // enqueues and fetches lock it, so it is never held during a read of the store
 	recent map[jobstore.Queue]time.Time
 
-	collecting sync.Mutex // over what follows
+	collecting sync.Mutex // guards the fields below
 	readAt     time.Time
 	last       map[jobstore.Queue]api.Queue
 }
@@ -152,7 +154,7 @@ type depths struct {
 const (
 	depthQueues  = 500
 	depthEvery   = 5 * time.Second
-	depthKept    = 10 * time.Minute
+	depthKept    = 10 * time.Minute // how long an unused queue without work is exported
 	depthTimeout = 3 * time.Second
 )
 
@@ -161,12 +163,12 @@ func newDepths(b *Broker) *depths {
 	name := func(s string) string { return prometheus.BuildFQName(metrics.Namespace, "queue", s) }
 	return &depths{
 		b: b, recent: map[jobstore.Queue]time.Time{}, last: map[jobstore.Queue]api.Queue{},
-		depth:  prometheus.NewDesc(name("jobs"), "Jobs of a queue, by state.", append(labels, "state"), nil),
-		oldest: prometheus.NewDesc(name("oldest_pending_seconds"), "The age of the oldest pending job of a queue.", labels, nil),
+		depth:  prometheus.NewDesc(name("jobs"), "Jobs in a queue, by state.", append(labels, "state"), nil),
+		oldest: prometheus.NewDesc(name("oldest_pending_seconds"), "Age of the oldest pending job in a queue.", labels, nil),
 	}
 }
 
-// touch remembers that this process had to do with q.
+// touch records that this process uses q.
 func (d *depths) touch(q jobstore.Queue) {
 	now := time.Now()
 	d.mu.Lock()
@@ -182,8 +184,8 @@ func (d *depths) Describe(ch chan<- *prometheus.Desc) {
 	ch <- d.oldest
 }
 
-// Collect implements prometheus.Collector. Where the store does not answer, the
-// queues are as they were read last.
+// Collect implements prometheus.Collector. If the store is unavailable it exports the values
+// that were read last.
 func (d *depths) Collect(ch chan<- prometheus.Metric) {
 	d.collecting.Lock()
 	defer d.collecting.Unlock()
@@ -199,7 +201,7 @@ func (d *depths) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// read asks the store. d.collecting is held.
+// read reads the depths from the store. The caller holds d.collecting.
 func (d *depths) read() {
 	d.mu.Lock()
 	keys := slices.Collect(maps.Keys(d.recent))
@@ -211,7 +213,7 @@ func (d *depths) read() {
 	defer cancel()
 	found, err := d.b.readQueues(ctx, keys)
 	if err != nil {
-		return // the store's own metrics tell of it
+		return // the metrics of the store count the failure
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -18,7 +18,7 @@ type model struct {
 	queues  map[string]*modelQueue
 	uniques map[string]string // queue/key → job
 	batches map[string]*modelBatch
-	// scoreOf reads the score that the queue gave a job when it made it.
+	// scoreOf reads the score that the queue assigned to a new job.
 	scoreOf func(id string) int64
 }
 
@@ -31,13 +31,13 @@ type modelJob struct {
 	at         int64
 	settled    string
 	worker     string
-	score      int64 // of its making
-	place      int64 // its score among the pending
+	score      int64 // of its creation
+	place      int64 // its score among the pending jobs
 	errors     int
 	dead       string
 	dependents []string
-	after      bool   // something follows its end
-	marked     string // in which queue maintenance has to follow it up, since it waited there
+	after      bool   // its end has consequences
+	marked     string // the queue where it waited, whose maintenance has to handle it
 }
 
 type modelQueue struct {
@@ -96,7 +96,7 @@ func (m *model) add(id, queue string, opts api.JobOptions) *modelJob {
 	return j
 }
 
-// to brings a job into a state that is not an end.
+// to moves a job to a state that is not terminal.
 func (m *model) to(j *modelJob, state api.JobState, at int64) {
 	j.state, j.at = state, at
 	if state == api.JobPending {
@@ -112,7 +112,7 @@ func (m *model) ready(j *modelJob) {
 	}
 }
 
-// end brings a job to an end; follow does what comes after it.
+// end ends a job and handles the consequences.
 func (m *model) end(j *modelJob, state api.JobState, reason string) {
 	j.state, j.at = state, m.now
 	if state == api.JobDead {
@@ -178,7 +178,7 @@ func (m *model) step(j *modelJob, s *api.ChainStep, rest *api.Chain, kind string
 	m.derive(api.DerivedJobID("chain", m.tenant, j.id, kind), queue, opts)
 }
 
-// derive makes a job of the platform's own, once.
+// derive makes a job of the platform, once.
 func (m *model) derive(id, queue string, opts api.JobOptions) {
 	if m.jobs[id] == nil {
 		delete(m.gone, id)
@@ -193,7 +193,7 @@ func (m *model) callback(batch string) {
 	}
 }
 
-// release lets a waiting job go on if all that it waits for has ended.
+// release moves a waiting job on if all jobs that it waits for have ended.
 func (m *model) release(w *modelJob) {
 	failed := false
 	for _, d := range w.opts.DependsOn {
@@ -215,7 +215,7 @@ func (m *model) release(w *modelJob) {
 	}
 }
 
-// in lists the jobs of a queue in a state, in the order of their index.
+// in returns the jobs of a queue in a state, in the order of their index.
 func (m *model) in(queue string, state api.JobState) (found []*modelJob) {
 	for _, j := range m.jobs {
 		if j.queue == queue && j.state == state {
@@ -231,7 +231,7 @@ func (m *model) in(queue string, state api.JobState) (found []*modelJob) {
 	return found
 }
 
-// fetch hands out up to n jobs of queues.
+// fetch claims up to n jobs of queues.
 func (m *model) fetch(queues []string, worker string, n int, lease int64) (got []string) {
 	for _, q := range queues {
 		want := n - len(got)
@@ -253,7 +253,7 @@ func (m *model) fetch(queues []string, worker string, n int, lease int64) (got [
 	return got
 }
 
-// room is how many jobs the queue's limits let through.
+// room returns how many jobs the queue's limits allow.
 func (m *model) room(q string, want int) int {
 	c := m.queues[q]
 	if c.paused {
@@ -306,7 +306,7 @@ func (m *model) claim(q string, taken []*modelJob, worker string, lease int64) (
 	return got
 }
 
-// tend does what is due in a queue.
+// tend does the due work of a queue.
 func (m *model) tend(q string) {
 	for _, id := range m.ids() {
 		j := m.jobs[id]
@@ -376,5 +376,5 @@ func (m *model) remove(j *modelJob) {
 	m.gone[j.id] = true
 }
 
-// ids are the jobs that there are, in an order that a seed repeats.
+// ids returns the ids of all jobs, in an order that a seed reproduces.
 func (m *model) ids() []string { return slices.Sorted(maps.Keys(m.jobs)) }

@@ -7,9 +7,8 @@ import (
 	"github.com/codesous/sous/queue/internal/jobstore"
 )
 
-// moveAll makes moves of jobs of one queue, each if the job still is what was
-// read; outcomes say which were made. Then what follows is done, and whoever
-// waits for work is woken.
+// moveAll makes moves of jobs of q, each if the job is still as it was read, and sets their
+// outcomes. It then handles the consequences of the moves and notifies waiting fetches.
 func (b *Broker) moveAll(ctx context.Context, q jobstore.Queue, moves []*jobstore.Move) error {
 	if len(moves) == 0 {
 		return nil
@@ -33,13 +32,13 @@ func (b *Broker) moveAll(ctx context.Context, q jobstore.Queue, moves []*jobstor
 	return nil
 }
 
-// changeTries bounds how often a change is decided anew because somebody else
-// changed the job meanwhile.
+// changeTries is how often a change is tried if the record keeps changing concurrently.
 const changeTries = 20
 
-// change decides on a job and makes the move, again on what it has become where
-// somebody was faster. decide gives nil where there is nothing to be done.
-// Errors: CodeJobNotFound, decide's, CodeStoreConflict, CodeStoreUnavailable.
+// change makes the move that decide returns for a job. If the job changes concurrently it
+// calls decide again with the new record. decide returns nil if there is nothing to change.
+// change returns the job after it. Errors: CodeJobNotFound, decide's, CodeStoreConflict,
+// CodeStoreUnavailable.
 func (b *Broker) change(ctx context.Context, tenant, id string, decide func(r *jobstore.Record) (*jobstore.Move, error)) (*jobstore.Record, error) {
 	for range changeTries {
 		r, err := b.jobs.Find(ctx, tenant, id)
@@ -71,10 +70,11 @@ func (b *Broker) change(ctx context.Context, tenant, id string, decide func(r *j
 			return nil, jobstore.NotFound(id)
 		}
 	}
-	return nil, api.Errorf(api.CodeStoreConflict, "job %s keeps changing", id)
+	return nil, api.Errorf(api.CodeStoreConflict, "job %s keeps changing: try again", id)
 }
 
-// stateConflict refuses what the job's state does not allow, and names it.
+// stateConflict returns the error with CodeJobState for an operation that the state of r does
+// not allow. what names the operation by its participle, for example "retried".
 func stateConflict(r *jobstore.Record, what string) error {
-	return api.Errorf(api.CodeJobState, "job %s is %s: it cannot be %s", r.Id, r.Run.State, what)
+	return api.Errorf(api.CodeJobState, "job %s is %s: it cannot be %s", r.ID, r.Run.State, what)
 }

@@ -7,9 +7,8 @@ import (
 	"github.com/codesous/sous/queue/internal/jobstore"
 )
 
-// EnqueueOnce adds a job under an id derived from its cause, where there is none of
-// that id: a repeat changes nothing. spec says its namespace and queue. Errors: as
-// of Enqueue.
+// EnqueueOnce adds a job under an id derived from its cause to the queue that spec names. If a
+// job with this id exists, it changes nothing. Errors: as of Enqueue.
 func (b *Broker) EnqueueOnce(ctx context.Context, tenant, id string, spec *api.JobSpec) error {
 	job := api.NewJob{Payload: spec.Payload, JobOptions: spec.JobOptions}
 	if err := job.Validate(b.store.NowMS()); err != nil {
@@ -22,7 +21,8 @@ func (b *Broker) EnqueueOnce(ctx context.Context, tenant, id string, spec *api.J
 	return err
 }
 
-// StateOf says where a job stands, "" if there is none, and reads nothing else of it.
+// StateOf returns the state of a job, "" if it does not exist, and reads nothing else of it.
+// Errors: CodeStoreUnavailable.
 func (b *Broker) StateOf(ctx context.Context, tenant, id string) (api.JobState, error) {
 	states, err := b.jobs.States(ctx, tenant, []string{id})
 	if err != nil {
@@ -31,7 +31,8 @@ func (b *Broker) StateOf(ctx context.Context, tenant, id string) (api.JobState, 
 	return states[0], nil
 }
 
-// Draining says whether a queue takes no new jobs.
+// Draining reports whether a queue is draining, which means that it accepts no new jobs.
+// Errors: CodeStoreUnavailable.
 func (b *Broker) Draining(ctx context.Context, tenant, namespace, queue string) (bool, error) {
 	reply, err := b.rdb.HMGet(ctx, b.jobs.Keys(jobstore.Queue{Tenant: tenant, Namespace: namespace, Name: queue}).Config(), jobstore.ConfigFields...).Result()
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 	"github.com/codesous/sous/storage/activations"
 )
 
-// followOutcome ends the activation that r ran, if it died without a worker that
-// could, and sends the outcome where the version wants it.
+// followOutcome ends the activation that r ran, unless its worker did, and sends the outcome
+// to the destination that its version names.
 func (b *Broker) followOutcome(ctx context.Context, tenant string, r *jobstore.Record) error {
-	id := r.Spec.ActivationID(r.Id)
+	id := r.Spec.ActivationID(r.ID)
 	if id == "" {
 		return nil
 	}
@@ -30,18 +30,18 @@ func (b *Broker) followOutcome(ctx context.Context, tenant string, r *jobstore.R
 	case api.JobDead:
 		return b.sendOutcome(ctx, tenant, r, a, r.Spec.Activation.OnFailure)
 	}
-	return nil // whoever cancelled it knows
+	return nil // the client that cancelled it needs no outcome
 }
 
-// endActivation ends an activation as its job ended, unless it has, and gives it;
-// ended says whether this call did.
+// endActivation ends an activation as its job r ended, unless it has ended, and returns it.
+// ended reports whether this call ended it.
 func (b *Broker) endActivation(ctx context.Context, tenant, id string, r *jobstore.Record) (ended bool, a *activations.Record, err error) {
 	end := func() (bool, *activations.Record, error) {
 		return b.activations.End(ctx, tenant, id, func(a *activations.Record) { outcome.End(a, r, b.store.NowMS()) })
 	}
 	ended, a, err = end()
-	if api.ErrorCode(err) == api.CodeActivationNotFound { // its record was cut short, or is too old
-		if _, _, err := b.activations.Start(ctx, activations.Queued(tenant, r.Id, r.Spec)); err != nil {
+	if api.ErrorCode(err) == api.CodeActivationNotFound { // the write of its record was interrupted, or the record has expired
+		if _, _, err := b.activations.Start(ctx, activations.Queued(tenant, r.ID, r.Spec)); err != nil {
 			return false, nil, err
 		}
 		ended, a, err = end()
@@ -49,15 +49,15 @@ func (b *Broker) endActivation(ctx context.Context, tenant, id string, r *jobsto
 	if err != nil || !ended {
 		return ended, a, err
 	}
-	// Who runs it is to stop; one that misses this learns it by its next heartbeat.
+	// A worker that still runs it stops, at the latest after its next heartbeat.
 	if err := b.store.PublishChange(ctx, storage.Change{Kind: storage.ChangeCancel, Tenant: tenant, ActivationID: id}); err != nil {
-		b.log.Debug("a notice of an end was not sent", zap.String("activation_id", id), zap.Error(err))
+		b.log.Debug("the notice that an activation has ended was not published; its worker stops after its next heartbeat", zap.String("activation_id", id), zap.Error(err))
 	}
 	return ended, a, nil
 }
 
-// sendOutcome makes the job that tells to of an outcome. Its id is derived from
-// the activation: a repeat makes no other.
+// sendOutcome makes the job that sends an outcome to a destination, nil for none. Its id is
+// derived from the activation, so that a repeat makes no other job.
 func (b *Broker) sendOutcome(ctx context.Context, tenant string, r *jobstore.Record, a *activations.Record, to *api.Destination) error {
 	if to == nil {
 		return nil
@@ -66,13 +66,13 @@ func (b *Broker) sendOutcome(ctx context.Context, tenant string, r *jobstore.Rec
 	if err != nil {
 		return err
 	}
-	spec := &api.JobSpec{Payload: payload, ParentID: r.Id}
+	spec := &api.JobSpec{Payload: payload, ParentID: r.ID}
 	q := r.Queue(tenant)
 	q.Name = to.Queue
 	if to.Function != "" {
 		from := r.Spec.Activation
 		if from.Hops >= api.MaxDestinationHops {
-			b.log.Warn("functions are each other's destination: the circle ends here", zap.String("tenant", tenant),
+			b.log.Warn("an outcome was dropped: functions that are destinations of each other reached the limit of hops", zap.String("tenant", tenant),
 				zap.String("namespace", a.Namespace), zap.String("function", a.Function), zap.String("activation_id", a.ActivationID))
 			return nil
 		}
@@ -81,7 +81,7 @@ func (b *Broker) sendOutcome(ctx context.Context, tenant string, r *jobstore.Rec
 		if to.Alias == "" && to.Version == 0 {
 			spec.Target.Alias = api.DefaultAlias
 		}
-		// The version that named it decided that it may be told.
+		// The author of the version that names the destination granted the access.
 		spec.Activation = &api.AsyncActivation{
 			Trigger: api.Trigger{Type: api.TriggerQueue}, Principal: from.Principal, Access: api.AccessUnrestricted,
 			RequestID: from.RequestID, Hops: from.Hops + 1, Traceparent: from.Traceparent, Tracestate: from.Tracestate,

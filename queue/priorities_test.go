@@ -9,8 +9,8 @@ import (
 	"github.com/codesous/sous/queue"
 )
 
-// Each priority has an index of its own: on KVRocks a read of one that is empty would
-// walk over the deleted entries of the next one, were they in one set.
+// TestEachPriorityHasAnIndex: with one set for all priorities, reading an empty priority on KVRocks
+// would walk over the deleted entries of the next one.
 func TestEachPriorityHasAnIndex(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -61,9 +61,8 @@ func TestEachPriorityHasAnIndex(t *testing.T) {
 	})
 }
 
-// Releases before the sets by priority kept all pending jobs in one. Entries of other
-// priorities that are there hinder no fetch, and a repairer enters them where they
-// belong.
+// TestEntriesOfOtherPrioritiesAreMoved: earlier releases kept all pending jobs in one set. Entries of
+// other priorities in it do not hinder fetches, and a repairer moves them to their sets.
 func TestEntriesOfOtherPrioritiesAreMoved(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {

@@ -12,7 +12,7 @@ import (
 	"github.com/codesous/sous/storage/storagetest"
 )
 
-// clock is a test's own time.
+// clock is the manual clock of a test.
 type clock struct{ ms atomic.Int64 }
 
 func newClock() *clock {
@@ -30,15 +30,15 @@ type fixture struct {
 	store  *storage.Store
 	clock  *clock
 	tenant string
-	// crashed: a script was cut, so that entries may be left in indexes until
-	// somebody meets them, and unique keys until somebody wants them.
+	// crashed reports that a script was interrupted. Stale entries may be in indexes until
+	// a call reads them, and stale unique keys until an enqueue needs them.
 	crashed bool
-	// repaired: a repairer has been over what a crash left. Entries may be left in
-	// the sets of ended jobs, and unique keys as before.
+	// repaired reports that a repairer ran after an interruption. Stale entries may only
+	// be in the sets of ended jobs, and unique keys as before.
 	repaired bool
 }
 
-// each runs test on every kind of store.
+// each runs test on every backend.
 func each(t *testing.T, test func(t *testing.T, f *fixture)) {
 	t.Helper()
 	for _, backend := range storagetest.AllBackends() {
@@ -94,7 +94,7 @@ func job(payload string, change ...func(*api.NewJob)) api.NewJob {
 	return j
 }
 
-// fetch takes up to n jobs of emails.
+// fetch claims up to n jobs of emails.
 func (f *fixture) fetch(t testing.TB, n int) []api.FetchedJob {
 	t.Helper()
 	jobs, err := f.Fetch(t.Context(), queue.Fetch{Tenant: f.tenant, Namespace: namespace, Queues: []string{emails}, WorkerID: "w1", Count: n})
@@ -135,8 +135,8 @@ func (f *fixture) fail(t testing.TB, j api.FetchedJob, change ...func(*api.JobFa
 	return out[0]
 }
 
-// tend does what is due in emails. RunOnce would look after the queues of tests
-// with other clocks, too.
+// tend does the due work of emails. RunOnce would also maintain the queues of tests with other
+// clocks.
 func (f *fixture) tend(t testing.TB) queue.Counts {
 	t.Helper()
 	counts, err := f.Tend(t.Context(), f.tenant, namespace, emails, f.clock.ms.Load())
@@ -146,7 +146,7 @@ func (f *fixture) tend(t testing.TB) queue.Counts {
 	return counts
 }
 
-func TestALife(t *testing.T) {
+func TestJobLifecycle(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		added := f.add(t, job(`{"to":"a"}`), job(`{"to":"b"}`))
@@ -158,21 +158,21 @@ func TestALife(t *testing.T) {
 			t.Fatalf("fetch: got %+v; want len(got) == 2 && got[0].ID == added[0].ID && string(got[0].Payload) == `{\"to\":\"a\"}` && got[0].Attempt == 1 && got[0].LeaseEpoch == 1", got)
 		}
 		if more := f.fetch(t, 10); len(more) != 0 {
-			t.Fatalf("fetched twice: %+v", more)
+			t.Fatalf("second Fetch = %+v, want no job", more)
 		}
-		for range 2 { // a repeat is a success
+		for range 2 { // a repeat succeeds
 			if out := f.ack(t, got[0], `{"sent":true}`); !out.OK || out.State != api.JobCompleted {
 				t.Errorf("ack: got out %+v; want out.OK && out.State == api.JobCompleted", out)
 			}
 		}
 		if out := f.fail(t, got[0]); out.Code != api.CodeJobLeaseLost || out.State != api.JobCompleted {
-			t.Errorf("failed after its end: %+v", out)
+			t.Errorf("Fail after the end of the job = %+v, want CodeJobLeaseLost and completed", out)
 		}
 		j := f.get(t, got[0].ID)
 		if j.State != api.JobCompleted || string(j.Result) != `{"sent":true}` || j.EndedAtMS == 0 || j.MaxAttempts != 4 {
 			t.Errorf("get: got j %+v; want j.State == api.JobCompleted && string(j.Result) == `{\"sent\":true}` && j.EndedAtMS != 0 && j.MaxAttempts == 4", j)
 		}
-		// The other fails until it is dead.
+		// The other job fails until it is dead.
 		for attempt := 1; attempt <= 4; attempt++ {
 			for range 2 {
 				if out := f.fail(t, got[1]); !out.OK {
@@ -188,7 +188,7 @@ func TestALife(t *testing.T) {
 			}
 			wait := time.Duration(5<<(attempt-1)) * time.Second
 			if j.State != api.JobRetrying || j.DueAtMS != f.clock.ms.Load()+wait.Milliseconds() {
-				t.Fatalf("attempt %d: %s due in %d", attempt, j.State, j.DueAtMS-f.clock.ms.Load())
+				t.Fatalf("attempt %d: the job is %s and due in %d ms, want retrying after its backoff", attempt, j.State, j.DueAtMS-f.clock.ms.Load())
 			}
 			f.tend(t)
 			if early := f.fetch(t, 1); len(early) != 0 {
@@ -220,7 +220,7 @@ func TestALife(t *testing.T) {
 	})
 }
 
-func TestLeasesRunOut(t *testing.T) {
+func TestLeasesExpire(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		f.add(t, job(`1`, func(j *api.NewJob) { j.MaxAttempts = 2 }))
@@ -232,7 +232,7 @@ func TestLeasesRunOut(t *testing.T) {
 		}
 		f.clock.advance(20 * time.Second)
 		if c := f.tend(t); c.Reclaimed != 0 {
-			t.Fatalf("reclaimed although it lives: %+v", c)
+			t.Fatalf("Tend = %+v, want no reclaimed job before the extended lease expires", c)
 		}
 		f.clock.advance(11 * time.Second)
 		if c := f.tend(t); c.Reclaimed != 1 {

@@ -11,7 +11,8 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// GetQueue gives a queue's configuration and depths. CodeQueueNotFound.
+// GetQueue returns a queue's configuration and depths. Errors: CodeInvalid, CodeQueueNotFound,
+// CodeStoreUnavailable.
 func (b *Broker) GetQueue(ctx context.Context, tenant, namespace, queue string) (*api.Queue, error) {
 	if err := api.ValidateQueue(queue); err != nil {
 		return nil, err
@@ -31,11 +32,12 @@ func (b *Broker) GetQueue(ctx context.Context, tenant, namespace, queue string) 
 	return &found[0], nil
 }
 
+// queueNotFound returns the error with CodeQueueNotFound.
 func queueNotFound(queue string) error {
 	return api.Errorf(api.CodeQueueNotFound, "queue %q does not exist", queue)
 }
 
-// readQueues reads configurations and depths.
+// readQueues returns the configurations and depths of queues, in their order.
 func (b *Broker) readQueues(ctx context.Context, queues []jobstore.Queue) ([]api.Queue, error) {
 	type replies struct {
 		config *redis.SliceCmd
@@ -76,7 +78,9 @@ func (b *Broker) readQueues(ctx context.Context, queues []jobstore.Queue) ([]api
 	return out, nil
 }
 
-// Queues is a page of a namespace's queues by name, behind after.
+// Queues returns a page of a namespace's queues in the order of their names, after the name
+// after. next is the value of after for the next page, "" at the end. limit is as in List.
+// Errors: CodeStoreUnavailable.
 func (b *Broker) Queues(ctx context.Context, tenant, namespace, after string, limit int) (items []api.Queue, next string, err error) {
 	var names []string
 	for cursor := uint64(0); ; {
@@ -103,12 +107,12 @@ func (b *Broker) Queues(ctx context.Context, tenant, namespace, after string, li
 	return items, next, err
 }
 
-// clearPage is how many jobs one step of a clear or a redrive takes.
+// clearPage is how many jobs one step of Clear, Redrive or DeleteQueue reads.
 const clearPage = 200
 
-// Clear removes the jobs that wait in a queue, page by page, and says how many:
-// those that run go on, those that ended stay. What depends on a removed job
-// learns of it as of a cancelled one.
+// Clear deletes the jobs of a queue that have not started, page by page, and returns how many
+// it deleted. Active and ended jobs remain. For jobs that depend on a deleted one it counts
+// as cancelled. Errors: CodeStoreUnavailable.
 func (b *Broker) Clear(ctx context.Context, tenant, namespace, queue string) (int, error) {
 	q := jobstore.Queue{Tenant: tenant, Namespace: namespace, Name: queue}
 	cleared := 0
@@ -140,10 +144,11 @@ func (b *Broker) empty(ctx context.Context, q jobstore.Queue, state api.JobState
 	}
 }
 
+// discard cancels and deletes the jobs of one page, and returns how many it deleted.
 func (b *Broker) discard(ctx context.Context, q jobstore.Queue, state api.JobState, step []jobstore.Position) (int, error) {
 	ids := make([]string, len(step))
 	for i, p := range step {
-		ids[i] = p.Id
+		ids[i] = p.ID
 	}
 	found, err := b.jobs.Load(ctx, q.Tenant, ids, jobstore.DetailFields...)
 	if err != nil {
@@ -165,24 +170,24 @@ func (b *Broker) discard(ctx context.Context, q jobstore.Queue, state api.JobSta
 	var ended []*jobstore.Record
 	for _, m := range moves {
 		if m.Outcome == jobstore.Moved {
-			ended = append(ended, &jobstore.Record{Id: m.Record.Id, Stored: m.To.String(), Run: m.To, Spec: m.Record.Spec})
+			ended = append(ended, &jobstore.Record{ID: m.Record.ID, Stored: m.To.String(), Run: m.To, Spec: m.Record.Spec})
 		}
 	}
 	return b.jobs.Purge(ctx, q, api.JobCancelled, ended)
 }
 
-// Redrive is which dead jobs get one more attempt.
+// Redrive is a call that retries dead jobs of a queue. A job must match all filters.
 type Redrive struct {
 	Tenant, Namespace, Queue string
-	IDs                      []string // these only; empty for all
-	Reason                   string   // why they died, "" for any
-	Tag, TagValue            string
-	FromMS, ToMS             int64 // they ended in [FromMS, ToMS); 0 is open
-	Limit                    int   // at most so many; 0 for all
+	IDs                      []string // only these; empty for all
+	Reason                   string   // the reason of their death, "" for any
+	Tag, TagValue            string   // "" for any
+	FromMS, ToMS             int64    // they ended in [FromMS, ToMS), in Unix milliseconds; 0 is open
+	Limit                    int      // maximum number of jobs; 0 for all
 }
 
-// Redrive retries the dead jobs of a queue that match, page by page, and says how
-// many.
+// Redrive makes the dead jobs of a queue that match f pending for one more attempt, page by
+// page, and returns how many. Errors: CodeStoreUnavailable.
 func (b *Broker) Redrive(ctx context.Context, f Redrive) (int, error) {
 	q := jobstore.Queue{Tenant: f.Tenant, Namespace: f.Namespace, Name: f.Queue}
 	match := List{Tag: f.Tag, TagValue: f.TagValue}
@@ -196,8 +201,8 @@ func (b *Broker) Redrive(ctx context.Context, f Redrive) (int, error) {
 		from = &step[len(step)-1]
 		ids := make([]string, 0, len(step))
 		for _, p := range step {
-			if (f.FromMS == 0 || p.Score >= f.FromMS) && (f.ToMS == 0 || p.Score < f.ToMS) && f.names(p.Id) {
-				ids = append(ids, p.Id)
+			if (f.FromMS == 0 || p.Score >= f.FromMS) && (f.ToMS == 0 || p.Score < f.ToMS) && f.names(p.ID) {
+				ids = append(ids, p.ID)
 			}
 		}
 		found, err := b.jobs.Load(ctx, q.Tenant, ids, jobstore.DetailFields...)
@@ -226,6 +231,7 @@ func (b *Broker) Redrive(ctx context.Context, f Redrive) (int, error) {
 	}
 }
 
+// names reports whether IDs contains id or is empty.
 func (f *Redrive) names(id string) bool {
 	for _, known := range f.IDs {
 		if known == id {
@@ -235,15 +241,16 @@ func (f *Redrive) names(id string) bool {
 	return len(f.IDs) == 0
 }
 
-// DeleteQueue removes a queue with all its jobs, page by page. CodeQueueNotFound;
-// CodeQueueBusy while jobs run.
+// DeleteQueue deletes a queue with all its jobs, page by page. Errors: CodeInvalid,
+// CodeQueueNotFound, CodeQueueBusy while jobs are active or keep changing,
+// CodeStoreUnavailable.
 func (b *Broker) DeleteQueue(ctx context.Context, tenant, namespace, queue string) error {
 	found, err := b.GetQueue(ctx, tenant, namespace, queue)
 	if err != nil {
 		return err
 	}
 	if n := found.Depths[api.JobActive]; n > 0 {
-		return api.Errorf(api.CodeQueueBusy, "%d jobs of queue %q run: pause it and let them end, or cancel them", n, queue)
+		return api.Errorf(api.CodeQueueBusy, "%d jobs of queue %q are active: pause it and wait until they end, or cancel them", n, queue)
 	}
 	q := jobstore.Queue{Tenant: tenant, Namespace: namespace, Name: queue}
 	if _, err := b.Clear(ctx, tenant, namespace, queue); err != nil {
@@ -254,7 +261,7 @@ func (b *Broker) DeleteQueue(ctx context.Context, tenant, namespace, queue strin
 			return err
 		}
 	}
-	// The index last: a delete that was cut short can be repeated.
+	// The index is last, so that an interrupted delete can be repeated.
 	k := b.jobs.Keys(q)
 	if err := b.rdb.Del(ctx, k.Config(), k.Rate(), k.Expiry(), k.After()).Err(); err != nil {
 		return jobstore.Failure(ctx, "delete a queue", err)
@@ -271,7 +278,7 @@ func (b *Broker) DeleteQueue(ctx context.Context, tenant, namespace, queue strin
 	return b.relist(ctx, q)
 }
 
-// relist brings back a queue that got jobs while it was deleted.
+// relist adds a queue to the lists again that got jobs while it was deleted.
 func (b *Broker) relist(ctx context.Context, q jobstore.Queue) error {
 	var sets []string
 	for _, state := range api.JobStates() {
@@ -311,7 +318,7 @@ func (b *Broker) purgeAll(ctx context.Context, q jobstore.Queue, state api.JobSt
 		}
 		ids := make([]string, len(step))
 		for i, p := range step {
-			ids[i] = p.Id
+			ids[i] = p.ID
 		}
 		found, err := b.jobs.Load(ctx, q.Tenant, ids)
 		if err != nil {
@@ -327,7 +334,7 @@ func (b *Broker) purgeAll(ctx context.Context, q jobstore.Queue, state api.JobSt
 			return err
 		}
 		if n == 0 && len(dropped) == 0 && len(records) > 0 {
-			return api.Errorf(api.CodeQueueBusy, "jobs of queue %q keep changing", q.Name)
+			return api.Errorf(api.CodeQueueBusy, "jobs of queue %q keep changing: try again", q.Name)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// FunctionQueue names an fn queue, which the platform's own workers serve.
+// FunctionQueue identifies an fn queue, which only the platform's own workers serve.
 type FunctionQueue struct{ Tenant, Namespace, Queue string }
 
 func (f FunctionQueue) key() jobstore.Queue {
@@ -23,23 +23,23 @@ func functionQueue(q jobstore.Queue) FunctionQueue {
 	return FunctionQueue{q.Tenant, q.Namespace, q.Name}
 }
 
-// OnReady tells of every fn queue that gets work, here or elsewhere, until stop is
-// called. Notices from elsewhere may be lost: Ready is the truth. told must not
-// block.
+// OnReady calls notified for every fn queue that gets work, in this process or another, until
+// stop is called. Notices of other processes may be lost, so callers must also poll Ready.
+// notified must not block.
 func (b *Broker) OnReady(notified func(FunctionQueue)) (stop func()) {
 	return b.notifier.Watch(func(q jobstore.Queue) { notified(functionQueue(q)) })
 }
 
 const (
-	// readyPage bounds the queues of a shard that one reading gives.
+	// readyPage is the maximum number of queues of a shard that one read returns.
 	readyPage = 1000
-	// readyFreshMS is at what age a member of a ready set is dated anew: see floors,
-	// whose margin it has to stay within.
+	// readyFreshMS is the age at which the score of a member is set to the present. Older
+	// scores could fall below the floor from which the set is read, see storage.Floors.
 	readyFreshMS = storage.FloorMarginMS / 2
 )
 
-// Ready gives the fn queues that may have work at now, and at what moment the next
-// one may, 0 if none is known.
+// Ready returns the fn queues that may have work at now, and the moment at which the next one
+// may, 0 if none is known. Both are Unix times in milliseconds. Errors: CodeStoreUnavailable.
 func (b *Broker) Ready(ctx context.Context, now int64) (queues []FunctionQueue, soonest int64, err error) {
 	pipe := b.rdb.Pipeline()
 	heads := make([]*redis.ZSliceCmd, storage.DueShards)
@@ -48,7 +48,7 @@ func (b *Broker) Ready(ctx context.Context, now int64) (queues []FunctionQueue, 
 		heads[shard] = b.jobs.DueIn(ctx, pipe, key, b.jobs.Floors.From(key, now), readyPage)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, 0, jobstore.Failure(ctx, "read what is ready", err)
+		return nil, 0, jobstore.Failure(ctx, "read the ready sets", err)
 	}
 	for shard, head := range heads {
 		key, upTo := storage.KeyReady(shard), now
@@ -66,7 +66,7 @@ func (b *Broker) Ready(ctx context.Context, now int64) (queues []FunctionQueue, 
 			m, _ := z.Member.(string)
 			q, ok := jobstore.QueueOfMember(m)
 			if !ok {
-				continue // a newer release's
+				continue // written by a newer release
 			}
 			queues = append(queues, functionQueue(q))
 			if at < now-readyFreshMS {
@@ -80,21 +80,21 @@ func (b *Broker) Ready(ctx context.Context, now int64) (queues []FunctionQueue, 
 	return queues, soonest, nil
 }
 
-// Taken is what a worker of the platform got out of a queue.
+// Taken is the result of Take.
 type Taken struct {
 	Jobs []api.FetchedJob
-	// More: there may be more at once. Else After, where it is not 0, is after how
-	// long a rate limit may let more through.
-	More  bool
+	// More reports whether the queue may have more jobs now.
+	More bool
+	// After is how long to wait until a rate limit allows more jobs, 0 if none applies.
 	After time.Duration
-	// Held: jobs are pending that the queue does not let begin: it is paused, or as
-	// many run as may.
+	// Held reports whether jobs are pending that may not start, because the queue is
+	// paused or at its concurrency limit.
 	Held bool
 }
 
-// Take hands out up to count jobs of an fn queue under leases. A queue that turns
-// out to have none, or to serve none, leaves the ready set, and is looked at once
-// more then: a job enqueued in between would sleep.
+// Take claims up to count jobs of an fn queue under leases. A queue without jobs that may
+// start leaves the ready set and is then read once more, because a job that was enqueued in
+// between would otherwise not be noticed. Errors: CodeStoreUnavailable, ctx's.
 func (b *Broker) Take(ctx context.Context, f FunctionQueue, workerID string, count int, lease time.Duration) (Taken, error) {
 	q, m := f.key(), f.key().Member()
 	request := claim.Request{WorkerID: workerID, Lease: lease}
@@ -105,7 +105,7 @@ func (b *Broker) Take(ctx context.Context, f FunctionQueue, workerID string, cou
 	key := storage.KeyReady(storage.DueShard(m))
 	score, err := b.rdb.ZScore(ctx, key, m).Result()
 	if err != nil {
-		return got, jobstore.Failure(ctx, "read what is ready", err) // nil where it is not there
+		return got, jobstore.Failure(ctx, "read a ready set", err) // nil if q is not in it
 	}
 	next := int64(0)
 	if got.After > 0 {
@@ -123,11 +123,12 @@ func (b *Broker) Take(ctx context.Context, f FunctionQueue, workerID string, cou
 	b.jobs.MarkReady(ctx, pipe, q, b.store.NowMS())
 	_, err = pipe.Exec(ctx)
 	if len(got.Jobs) > 0 {
-		err = nil // they are leased: hand them out; the next enqueue or ack marks the queue
+		err = nil // they are leased and must reach the worker; the next enqueue or ack marks the queue
 	}
 	return got, jobstore.Failure(ctx, "mark a queue", err)
 }
 
+// take is Take without the update of the ready set.
 func (b *Broker) take(ctx context.Context, r claim.Request, q jobstore.Queue, count int) (got Taken, err error) {
 	jobs, after, err := b.claimer.Take(ctx, q, r, count)
 	if err != nil && len(jobs) == 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/codesous/sous/storage/storagetest"
 )
 
-// TestReindexEntersWhatWasRead: a job that has gone on since, or is gone, is left as it is,
-// and a pending one is not entered where no fetch looks any more.
+// TestReindexEntersWhatWasRead: a job that has changed since it was read, or does not exist, is not
+// added. A pending job is added at the cursor if its score is below it.
 func TestReindexEntersWhatWasRead(t *testing.T) {
 	t.Parallel()
 	storagetest.All(t, func(t *testing.T, s *storage.Store) {
@@ -23,8 +23,8 @@ func TestReindexEntersWhatWasRead(t *testing.T) {
 			"as it was read":     {read, "", "ok", 70},
 			"behind the cursor":  {read, "60", "ok", 70},
 			"before the cursor":  {read, "90", "ok", 90},
-			"it has gone on":     {since, "", since, 0},
-			"it is gone":         {"", "", "gone", 0},
+			"changed since":      {since, "", since, 0},
+			"deleted since":      {"", "", "gone", 0},
 			"on, behind a score": {since, "90", since, 0},
 		} {
 			jobs := s.JobKeys(storagetest.Tenant(t))
@@ -39,11 +39,11 @@ func TestReindexEntersWhatWasRead(t *testing.T) {
 				jobs.Run(id), q.Set("pending"), q.Cursor(), q.After(), q.Expiry(), jobs.Queues(),
 			}, id, read, "default/work", "70", 2, 0, "")
 			if err != nil || reply != c.reply {
-				t.Errorf("%s: it says %v: %v", name, reply, err)
+				t.Errorf("%s: got reply %v, %v; want %q", name, reply, err, c.reply)
 			}
 			score, err := s.Client().ZScore(t.Context(), q.Set("pending"), id).Result()
 			if score != c.score || (err == redis.Nil) != (c.score == 0) { //nolint:errorlint // never wrapped
-				t.Errorf("%s: it stands at %g: %v", name, score, err)
+				t.Errorf("%s: got score %g, %v; want %g", name, score, err, c.score)
 			}
 		}
 	})

@@ -16,7 +16,7 @@ func TestOrderOfService(t *testing.T) {
 		var want [4][]string
 		for i := range 40 {
 			p := api.Priorities()[i%4]
-			// Under a key, ids say nothing of their order.
+			// With an idempotency key, the order of ids is not that of the jobs.
 			added, err := f.Enqueue(t.Context(), queue.Enqueue{
 				Tenant: f.tenant, Namespace: namespace, Queue: emails, IdempotencyKey: strconv.Itoa(i),
 				Jobs: []api.NewJob{job(`1`, func(j *api.NewJob) { j.Priority = p })},
@@ -36,15 +36,15 @@ func TestOrderOfService(t *testing.T) {
 			}
 		}
 		if all := slices.Concat(want[:]...); !slices.Equal(got, all) {
-			t.Errorf("got %v\nwant %v", got, all)
+			t.Errorf("Fetch order: got %v\nwant %v", got, all)
 		}
 	})
 }
 
-// TestAUniqueKeyOutlivesItsHolderNot: a holder that ended without letting go, one
-// that never came to be, one whose enqueue was cut before its index, also where an
-// idempotency key remembers the answer.
-func TestAUniqueKeyOutlivesItsHolderNot(t *testing.T) {
+// TestAStaleUniqueKeyIsFree: the holder has ended without releasing its key, or was never stored. A
+// holder whose enqueue was interrupted before it was indexed keeps the key and is indexed. An
+// idempotency key, if there is one, remembers the answer.
+func TestAStaleUniqueKeyIsFree(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		keys := f.store.JobKeys(f.tenant)
@@ -80,28 +80,28 @@ func TestAUniqueKeyOutlivesItsHolderNot(t *testing.T) {
 				}
 				if key != "" {
 					if again := add(key); again.ID != fresh.ID || again.Duplicate || !again.Replayed {
-						t.Errorf("%q: %+v, then %+v", key, fresh, again)
+						t.Errorf("idempotency key %q: first %+v, repeat %+v, want the same job replayed", key, fresh, again)
 					}
 				}
 				f.ack(t, f.fetch(t, 1)[0], "")
 			}
 		}
-		cut := add("")
-		if err := f.store.Client().ZRem(t.Context(), keys.Queue(namespace, emails).Set("pending"), cut.ID).Err(); err != nil {
+		interrupted := add("")
+		if err := f.store.Client().ZRem(t.Context(), keys.Queue(namespace, emails).Set("pending"), interrupted.ID).Err(); err != nil {
 			t.Fatalf("ZRem: %v", err)
 		}
-		if again := add(""); !again.Duplicate || again.ID != cut.ID {
-			t.Errorf("add: got again %+v; want again.Duplicate && again.ID == cut.ID", again)
+		if again := add(""); !again.Duplicate || again.ID != interrupted.ID {
+			t.Errorf("add: got again %+v; want again.Duplicate && again.ID == interrupted.ID", again)
 		}
-		if got := f.fetch(t, 10); len(got) != 1 || got[0].ID != cut.ID {
-			t.Errorf("the holder is not served: %+v", got)
+		if got := f.fetch(t, 10); len(got) != 1 || got[0].ID != interrupted.ID {
+			t.Errorf("Fetch = %+v, want the holder of the key", got)
 		}
-		f.sound(t, cut.ID)
+		f.sound(t, interrupted.ID)
 	})
 }
 
-// TestDependenciesThatEndTooSoon: a job that is waited for ends before the one that
-// waits is there, and at the same time.
+// TestDependenciesThatEndTooSoon: a job ends before the one that depends on it is added, or at the
+// same time.
 func TestDependenciesThatEndTooSoon(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -135,7 +135,7 @@ func TestDependenciesThatEndTooSoon(t *testing.T) {
 			f.settle(t)
 			for _, id := range []string{during[0].ID, after[0].ID} {
 				if j := f.get(t, id); j.State != tt.want || (j.State == api.JobDead) != (j.DeadReason == api.DeadDependency) {
-					t.Errorf("%s: %s, dead of %q", name, j.State, j.DeadReason)
+					t.Errorf("%s: the dependent job is %s, dead reason %q", name, j.State, j.DeadReason)
 				}
 			}
 			if _, err := f.Clear(t.Context(), f.tenant, namespace, emails); err != nil {
@@ -151,7 +151,8 @@ func TestDependenciesThatEndTooSoon(t *testing.T) {
 	})
 }
 
-// TestABatchCallsBackOnce: sealed before or after its jobs ended, and again.
+// TestABatchCallsBackOnce: the batch is sealed before or after its jobs have ended, and a job ends a
+// second time.
 func TestABatchCallsBackOnce(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -173,7 +174,7 @@ func TestABatchCallsBackOnce(t *testing.T) {
 			f.ack(t, jobs[0], "")
 			f.settle(t)
 			if _, err := f.Get(t.Context(), f.tenant, b.CallbackID); api.ErrorCode(err) != api.CodeJobNotFound {
-				t.Error("called back too soon:", err)
+				t.Error("Get of the callback before the batch is complete: want CodeJobNotFound, got", err)
 			}
 			f.fail(t, jobs[1], func(j *api.JobFail) { j.Fatal = true })
 			seal()
@@ -192,7 +193,7 @@ func TestABatchCallsBackOnce(t *testing.T) {
 			f.ack(t, f.fetch(t, 1)[0], "")
 			seal()
 			if got := f.get(t, b.CallbackID); got.State != api.JobCompleted || got.Attempt != 1 {
-				t.Errorf("called back again: %+v", got)
+				t.Errorf("Fetch = %+v, want no second callback", got)
 			}
 			if got, err := f.GetBatch(t.Context(), f.tenant, namespace, b.ID); err != nil || got.Succeeded != 2 || got.Failed != 0 {
 				t.Errorf("GetBatch: got %+v, error %v; want no error && got.Succeeded == 2 && got.Failed == 0", got, err)
@@ -201,7 +202,8 @@ func TestABatchCallsBackOnce(t *testing.T) {
 	})
 }
 
-// TestAChainRunsItsSteps: to the end, or to on_failure; on_exit in either case.
+// TestAChainRunsItsSteps: a chain runs all steps, or on_failure after the first failure, and on_exit in
+// either case.
 func TestAChainRunsItsSteps(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -237,7 +239,7 @@ func TestAChainRunsItsSteps(t *testing.T) {
 				}
 			}
 			if !slices.Equal(ran, want) {
-				t.Errorf("failing at %d: %v, want %v", fails, ran, want)
+				t.Errorf("chain failing at step %d ran %v, want %v", fails, ran, want)
 			}
 		}
 		f.sound(t)

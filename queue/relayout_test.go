@@ -8,7 +8,7 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// toOlderLayout stores a job as releases before the keys of specs and runs did.
+// toOlderLayout stores a job in the layout of releases without keys for specs and runs.
 func (f *fixture) toOlderLayout(t *testing.T, id, follows string) {
 	t.Helper()
 	k, c := f.store.JobKeys(f.tenant), f.store.Client()
@@ -32,8 +32,8 @@ func (f *fixture) toOlderLayout(t *testing.T, id, follows string) {
 	}
 }
 
-// lap lets a repairer look at all jobs.
-func (f *fixture) lap(t *testing.T) {
+// pass runs one pass of a repairer over all jobs.
+func (f *fixture) pass(t *testing.T) {
 	t.Helper()
 	r := f.NewRepairer()
 	for end := false; !end; {
@@ -45,8 +45,8 @@ func (f *fixture) lap(t *testing.T) {
 	}
 }
 
-// TestJobsOfTheOlderLayoutAreMoved: releases before kept a job's spec and run in its
-// hash. No fetch finds such a job until a repairer has given it keys for both.
+// TestJobsOfTheOlderLayoutAreMoved: earlier releases kept a job's spec and run in its hash. No fetch
+// finds such a job until a repairer has converted it.
 func TestJobsOfTheOlderLayoutAreMoved(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -55,19 +55,19 @@ func TestJobsOfTheOlderLayoutAreMoved(t *testing.T) {
 		f.toOlderLayout(t, first, "1")
 		f.toOlderLayout(t, held, "")
 		if got := f.fetch(t, 3); len(got) != 0 {
-			t.Errorf("before the repair: got %+v", got)
+			t.Errorf("Fetch before the repair = %+v, want no job", got)
 		}
 		f.clock.advance(2 * time.Minute)
-		f.lap(t)
+		f.pass(t)
 		got := f.fetch(t, 3)
 		if len(got) != 1 || got[0].ID != first {
-			t.Fatalf("behind the repair: got %+v, want job %s", got, first)
+			t.Fatalf("Fetch after the repair = %+v, want job %s", got, first)
 		}
 		if out := f.ack(t, got[0], ""); !out.OK {
 			t.Fatalf("ack: got out %+v; want out.OK", out)
 		}
 		if got := f.fetch(t, 3); len(got) != 1 || got[0].ID != second {
-			t.Errorf("what follows: got %+v, want job %s", got, second)
+			t.Errorf("Fetch of the dependent job = %+v, want job %s", got, second)
 		}
 		for _, id := range []string{first, held} {
 			if n, err := f.store.Client().Exists(t.Context(), f.store.JobKeys(f.tenant).Meta(id)).Result(); err != nil || n != 0 {
@@ -78,8 +78,8 @@ func TestJobsOfTheOlderLayoutAreMoved(t *testing.T) {
 	})
 }
 
-// TestAMoveToTheNewLayoutMayBeCut: what a killed store left of it is completed, and a
-// job that went on in the new layout is not taken back.
+// TestAMoveToTheNewLayoutMayBeCut: an interrupted conversion is completed, and a job that has changed
+// in the new layout is not reset.
 func TestAMoveToTheNewLayoutMayBeCut(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -95,7 +95,7 @@ func TestAMoveToTheNewLayoutMayBeCut(t *testing.T) {
 		}
 		reply, err := f.store.Script(t.Context(), storage.ScriptJobRelayout, []string{k.Meta(id), k.Run(id), k.Spec(id)}, 1)
 		if err != nil || reply != int64(0) {
-			t.Errorf("it moved %v: %v", reply, err)
+			t.Errorf("the relayout script replied %v, %v, want 0", reply, err)
 		}
 		if j := f.get(t, id); j.State != api.JobActive {
 			t.Errorf("the job is %s", j.State)

@@ -12,7 +12,7 @@ import (
 	"github.com/codesous/sous/storage/storagetest"
 )
 
-// An ack that is repeated settles its job once.
+// TestRepeatedAcksAreCountedOnce: a repeated ack does not increment the counter of settled jobs.
 func TestRepeatedAcksAreCountedOnce(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, storage.Config{URL: storagetest.Redis(t).URL})
@@ -31,11 +31,11 @@ func TestRepeatedAcksAreCountedOnce(t *testing.T) {
 		}
 	}
 	if n := metricstest.Value(t, reg, "sous_queue_settled_jobs_total", "state=completed"); n != 1 {
-		t.Errorf("%g jobs were settled", n)
+		t.Errorf("settled jobs = %g", n)
 	}
 }
 
-// A queue that gets jobs while it is deleted is there with them.
+// TestDeletedQueueThatGetsJobs: a queue that gets jobs while it is deleted exists afterwards.
 func TestDeletedQueueThatGetsJobs(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -70,10 +70,10 @@ func TestDeletedQueueThatGetsJobs(t *testing.T) {
 		}
 		for _, id := range added {
 			if state, err := f.StateOf(t.Context(), f.tenant, id); err != nil || state == "" {
-				continue // it was deleted with the queue
+				continue // deleted with the queue
 			}
 			if names := f.queues(t); len(names) != 1 {
-				t.Fatalf("job %s is there, and its queue is not: %v", id, names)
+				t.Fatalf("job %s exists, but its queue is not among %v", id, names)
 			}
 		}
 	})

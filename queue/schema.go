@@ -8,9 +8,10 @@ import (
 	"github.com/codesous/sous/api"
 )
 
+// pathResultSchema is the field of a job that holds the JSON Schema of its result.
 const pathResultSchema = "result_schema"
 
-// checkSchema refuses a JSON Schema for results that is none. CodeInvalid.
+// checkSchema checks that raw is a valid JSON Schema: CodeInvalid.
 func (b *Broker) checkSchema(raw json.RawMessage) error {
 	_, err := b.schemas.Get(string(raw), raw)
 	var refused *api.Error
@@ -25,7 +26,8 @@ func (b *Broker) checkSchema(raw json.RawMessage) error {
 	return out
 }
 
-// inResultSchema names the schema as the job does: its own name for it begins text.
+// inResultSchema replaces the name "schema" at the beginning of text, which package schema
+// uses, by the name of the job's field.
 func inResultSchema(text string) string {
 	if rest, ok := strings.CutPrefix(text, "schema"); ok {
 		return pathResultSchema + rest
@@ -33,7 +35,7 @@ func inResultSchema(text string) string {
 	return text
 }
 
-// checkResult refuses (CodeJobResult) a result that breaks its job's schema.
+// checkResult checks a result against its job's schema raw: CodeJobResult.
 func (b *Broker) checkResult(raw, result json.RawMessage) error {
 	judge, err := b.schemas.Get(string(raw), raw)
 	if err != nil {
@@ -45,7 +47,7 @@ func (b *Broker) checkResult(raw, result json.RawMessage) error {
 	err = judge.Check(result)
 	var refused *api.Error
 	if errors.As(err, &refused) {
-		return api.Errorf(api.CodeJobResult, "the result breaks the job's schema: %s", refused.Message).WithFields(refused.Fields...)
+		return api.Errorf(api.CodeJobResult, "the result does not match the job's result_schema: %s", refused.Message).WithFields(refused.Fields...)
 	}
 	return err
 }

@@ -12,13 +12,17 @@ import (
 	"github.com/codesous/sous/queue/internal/jobstore"
 )
 
-// maxHoldReason bounds why a job is held, in bytes.
+// messageLeaseLost is the message of CodeJobLeaseLost.
+const messageLeaseLost = "the lease is no longer held: it expired, or the job was changed"
+
+// maxHoldReason is the maximum length of the reason for which a job is held, in bytes.
 const maxHoldReason = 1024
 
-// Ack settles jobs whose attempt went well. Each gets its own outcome, in order:
-// CodeJobNotFound, CodeJobLeaseLost where another epoch holds the job or none
-// does, CodeJobResult, CodeInvalid; a repeat of what the same epoch did is a
-// success. An error means that nothing is known: ask again.
+// Ack settles jobs whose attempts succeeded. Each has its own outcome, in order, whose code is
+// CodeJobNotFound, CodeJobLeaseLost if its lease epoch does not hold the job, CodeJobResult,
+// CodeBodyLimit or CodeInvalid. Repeating what the same epoch did before succeeds. After an
+// error (CodeInvalid for more than api.MaxSettleJobs jobs, CodeShuttingDown,
+// CodeStoreUnavailable, ctx's) some jobs may have been settled: repeat the call.
 func (b *Broker) Ack(ctx context.Context, tenant string, acks []api.JobAck) ([]api.JobOutcome, error) {
 	if err := checkCount(len(acks)); err != nil {
 		return nil, err
@@ -28,15 +32,15 @@ func (b *Broker) Ack(ctx context.Context, tenant string, acks []api.JobAck) ([]a
 	for i := range acks {
 		ids[i], epochs[i] = acks[i].ID, acks[i].LeaseEpoch
 	}
-	briefs, err := b.jobs.Summaries(ctx, tenant, ids, epochs)
+	summaries, err := b.jobs.Summaries(ctx, tenant, ids, epochs)
 	if err != nil {
 		return nil, err
 	}
-	items, places := map[jobstore.Queue][]*jobstore.Completion{}, map[jobstore.Queue][]int{}
+	items, positions := map[jobstore.Queue][]*jobstore.Completion{}, map[jobstore.Queue][]int{}
 	for i := range acks {
 		a := &acks[i]
 		out[i].ID = a.ID
-		known := briefs[a.ID]
+		known := summaries[a.ID]
 		if known == nil {
 			out[i] = refused(a.ID, jobstore.NotFound(a.ID))
 			continue
@@ -53,8 +57,8 @@ func (b *Broker) Ack(ctx context.Context, tenant string, acks []api.JobAck) ([]a
 			continue
 		}
 		q := jobstore.Queue{Tenant: tenant, Namespace: known.Namespace, Name: known.Queue}
-		items[q] = append(items[q], &jobstore.Completion{Id: a.ID, Epoch: a.LeaseEpoch, Result: string(a.Result), Unique: known.Unique, Run: known.Run})
-		places[q] = append(places[q], i)
+		items[q] = append(items[q], &jobstore.Completion{ID: a.ID, Epoch: a.LeaseEpoch, Result: string(a.Result), Unique: known.Unique, Run: known.Run})
+		positions[q] = append(positions[q], i)
 	}
 	for q, list := range items {
 		if err := b.acks.Do(ctx, q, list); err != nil {
@@ -64,82 +68,39 @@ func (b *Broker) Ack(ctx context.Context, tenant string, acks []api.JobAck) ([]a
 			if item.Err != nil {
 				return nil, item.Err
 			}
-			out[places[q][k]] = b.settled(item.Id, item.Outcome, api.JobCompleted)
+			out[positions[q][k]] = b.settled(item.ID, item.Outcome, api.JobCompleted)
 		}
 	}
 	return out, nil
 }
 
-// checkAck refuses what no job can end with.
+// checkCount checks the number of jobs that one call settles.
+func checkCount(n int) error {
+	if n > api.MaxSettleJobs {
+		return api.InvalidField("jobs", "must hold at most "+strconv.Itoa(api.MaxSettleJobs)+" jobs")
+	}
+	return nil
+}
+
+// checkAck checks the limits of an ack, and its result against the job's schema.
 func (b *Broker) checkAck(a *api.JobAck, known *jobstore.Summary) error {
 	switch {
 	case len(a.Result) > api.MaxJobResultBytes:
-		return api.Errorf(api.CodeBodyLimit, "the result exceeds %d bytes", api.MaxJobResultBytes)
+		return api.Errorf(api.CodeBodyLimit, "the result of job %s has %d bytes, the limit is %d", a.ID, len(a.Result), api.MaxJobResultBytes)
 	case len(a.Checkpoint) > api.MaxCheckpointBytes:
-		return api.Errorf(api.CodeBodyLimit, "the checkpoint exceeds %d bytes", api.MaxCheckpointBytes)
+		return api.Errorf(api.CodeBodyLimit, "the checkpoint of job %s has %d bytes, the limit is %d", a.ID, len(a.Checkpoint), api.MaxCheckpointBytes)
 	case a.Continue && a.Hold != "":
-		return api.InvalidField("hold", "cannot stand beside continue")
+		return api.InvalidField("hold", "cannot be combined with continue")
 	case len(a.Hold) > maxHoldReason:
-		return api.InvalidField("hold", "is too long")
+		return api.InvalidField("hold", "must have at most "+strconv.Itoa(maxHoldReason)+" bytes")
 	case len(known.Schema) > 0 && !a.Continue && a.Hold == "":
 		return b.checkResult(known.Schema, a.Result)
 	}
 	return nil
 }
 
-func (b *Broker) flushAcks(ctx context.Context, q jobstore.Queue, items []*jobstore.Completion) {
-	rest, err := b.jobs.CompleteKnown(ctx, q, items)
-	if err == nil {
-		b.metrics.completed(len(items) - len(rest))
-	}
-	if err == nil && len(rest) > 0 {
-		err = b.complete(ctx, q, rest)
-	}
-	if err != nil {
-		for _, item := range items {
-			item.Err = err
-		}
-	}
-}
-
-// complete completes the jobs that have to be judged one by one, and does what follows
-// their ends.
-func (b *Broker) complete(ctx context.Context, q jobstore.Queue, items []*jobstore.Completion) error {
-	completed, follow, err := b.jobs.Complete(ctx, q, items)
-	if err != nil {
-		return err
-	}
-	b.metrics.completed(completed)
-	b.followUp(ctx, q, follow)
-	return nil
-}
-
-// settled turns a script's word into an outcome.
-func (b *Broker) settled(id, word string, to api.JobState) api.JobOutcome {
-	switch word {
-	case jobstore.Moved, jobstore.MovedAfter, jobstore.Repeated, jobstore.RepeatedAfter:
-		return api.JobOutcome{ID: id, OK: true, State: to}
-	case jobstore.Missing:
-		return refused(id, jobstore.NotFound(id))
-	}
-	b.metrics.lost.WithLabelValues("refused").Inc()
-	lost := refused(id, api.Errorf(api.CodeJobLeaseLost, "the lease is not held any more"))
-	if now, err := jobstore.ParseRun(word); err == nil {
-		lost.State = now.State
-	}
-	return lost
-}
-
-func refused(id string, err error) api.JobOutcome {
-	return api.JobOutcome{ID: id, Code: api.ErrorCode(err), Message: jobstore.MessageOf(err)}
-}
-
-// leaseLost is how decide says that the epoch is not the job's.
-type leaseLost struct{ run jobstore.Run }
-
-func (leaseLost) Error() string { return "the lease is not held any more" }
-
-// putBack acknowledges with continue or hold: the job goes on later.
+// putBack settles an ack with continue or hold: the job runs again, immediately or when it is
+// approved.
 func (b *Broker) putBack(ctx context.Context, tenant string, a *api.JobAck) (api.JobOutcome, error) {
 	kind := jobstore.SettledContinue
 	if a.Hold != "" {
@@ -158,7 +119,7 @@ func (b *Broker) putBack(ctx context.Context, tenant string, a *api.JobAck) (api
 			}
 		}
 		m := &jobstore.Move{Record: r, To: r.Run.Settle(kind).To(api.JobPending, b.store.NowMS())}
-		m.To.Attempt = 0 // a round that went well is no failed attempt
+		m.To.Attempt = 0 // attempts count failures in a row
 		if a.Hold != "" {
 			m.To.State = api.JobHeld
 			m.Field, m.Value = jobstore.FieldHoldReason, a.Hold
@@ -167,43 +128,10 @@ func (b *Broker) putBack(ctx context.Context, tenant string, a *api.JobAck) (api
 	})
 }
 
-// lostUnless is nil where the same call was made before.
-func lostUnless(done bool, r *jobstore.Record) error {
-	if done {
-		return nil
-	}
-	return leaseLost{r.Run}
-}
-
-// keepCheckpoint stores a checkpoint while the lease holds, and gives the job as it
-// is then.
-func (b *Broker) keepCheckpoint(ctx context.Context, tenant string, r *jobstore.Record, epoch int64, checkpoint json.RawMessage) (*jobstore.Record, error) {
-	beat := api.JobHeartbeat{ID: r.Id, LeaseEpoch: epoch, Checkpoint: checkpoint}
-	if _, err := b.beat(ctx, r.Queue(tenant), []*api.JobHeartbeat{&beat}); err != nil {
-		return nil, err
-	}
-	fresh, err := b.jobs.Find(ctx, tenant, r.Id)
-	if err != nil {
-		return nil, err
-	}
-	if holds, _ := fresh.Holds(epoch, ""); !holds {
-		return nil, leaseLost{fresh.Run} // it ran out meanwhile
-	}
-	return fresh, nil
-}
-
-// checkCount bounds how many jobs one call settles.
-func checkCount(n int) error {
-	if n > api.MaxSettleJobs {
-		return api.InvalidField("jobs", "must be at most "+strconv.Itoa(api.MaxSettleJobs))
-	}
-	return nil
-}
-
-// settleBy changes one job and gives its outcome.
+// settleBy changes one job by decide and returns its outcome.
 func (b *Broker) settleBy(ctx context.Context, tenant, id string, decide func(r *jobstore.Record) (*jobstore.Move, error)) (api.JobOutcome, error) {
 	r, err := b.change(ctx, tenant, id, decide)
-	if lost, ok := err.(leaseLost); ok { //nolint:errorlint // decide's own, never wrapped
+	if lost, ok := err.(leaseLost); ok { //nolint:errorlint // change returns decide's error unwrapped
 		return b.settled(id, lost.run.String(), ""), nil
 	}
 	if code := api.ErrorCode(err); code == api.CodeJobNotFound || code == api.CodeInvalid {
@@ -215,8 +143,87 @@ func (b *Broker) settleBy(ctx context.Context, tenant, id string, decide func(r 
 	return api.JobOutcome{ID: id, OK: true, State: r.Run.State}, nil
 }
 
-// Fail settles jobs whose attempt failed: they are retried after their backoff,
-// or dead. Outcomes as with Ack.
+// leaseLost is the error of a decision whose lease epoch does not hold the job.
+type leaseLost struct{ run jobstore.Run }
+
+func (leaseLost) Error() string { return messageLeaseLost }
+
+// lostUnless returns leaseLost, or nil if done, which marks a repeated call.
+func lostUnless(done bool, r *jobstore.Record) error {
+	if done {
+		return nil
+	}
+	return leaseLost{r.Run}
+}
+
+// keepCheckpoint stores a checkpoint if epoch holds the job, and returns the job after it.
+func (b *Broker) keepCheckpoint(ctx context.Context, tenant string, r *jobstore.Record, epoch int64, checkpoint json.RawMessage) (*jobstore.Record, error) {
+	beat := api.JobHeartbeat{ID: r.ID, LeaseEpoch: epoch, Checkpoint: checkpoint}
+	if _, err := b.beat(ctx, r.Queue(tenant), []*api.JobHeartbeat{&beat}); err != nil {
+		return nil, err
+	}
+	fresh, err := b.jobs.Find(ctx, tenant, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	if holds, _ := fresh.Holds(epoch, ""); !holds {
+		return nil, leaseLost{fresh.Run} // it expired and was reclaimed
+	}
+	return fresh, nil
+}
+
+// flushAcks completes the jobs of concurrent calls and stores an error in each item.
+func (b *Broker) flushAcks(ctx context.Context, q jobstore.Queue, items []*jobstore.Completion) {
+	rest, err := b.jobs.CompleteKnown(ctx, q, items)
+	if err == nil {
+		b.metrics.completed(len(items) - len(rest))
+	}
+	if err == nil && len(rest) > 0 {
+		err = b.complete(ctx, q, rest)
+	}
+	if err != nil {
+		for _, item := range items {
+			item.Err = err
+		}
+	}
+}
+
+// complete completes the jobs that CompleteKnown did not, and handles the consequences of
+// their ends.
+func (b *Broker) complete(ctx context.Context, q jobstore.Queue, items []*jobstore.Completion) error {
+	completed, follow, err := b.jobs.Complete(ctx, q, items)
+	if err != nil {
+		return err
+	}
+	b.metrics.completed(completed)
+	b.followUp(ctx, q, follow)
+	return nil
+}
+
+// settled returns the outcome for a script's reply on a job: a known word, or the run of a job
+// that the lease epoch does not hold. to is the state after success.
+func (b *Broker) settled(id, word string, to api.JobState) api.JobOutcome {
+	switch word {
+	case jobstore.Moved, jobstore.MovedAfter, jobstore.Repeated, jobstore.RepeatedAfter:
+		return api.JobOutcome{ID: id, OK: true, State: to}
+	case jobstore.Missing:
+		return refused(id, jobstore.NotFound(id))
+	}
+	b.metrics.lost.WithLabelValues("refused").Inc()
+	lost := refused(id, api.Errorf(api.CodeJobLeaseLost, messageLeaseLost))
+	if now, err := jobstore.ParseRun(word); err == nil {
+		lost.State = now.State
+	}
+	return lost
+}
+
+// refused returns the outcome of a job whose settlement failed with err.
+func refused(id string, err error) api.JobOutcome {
+	return api.JobOutcome{ID: id, Code: api.ErrorCode(err), Message: jobstore.MessageOf(err)}
+}
+
+// Fail settles jobs whose attempts failed: they are retried after their backoff, or dead if no
+// attempt is left. Outcomes and errors are as of Ack.
 func (b *Broker) Fail(ctx context.Context, tenant string, fails []api.JobFail) ([]api.JobOutcome, error) {
 	if err := checkCount(len(fails)); err != nil {
 		return nil, err
@@ -243,6 +250,7 @@ func (b *Broker) Fail(ctx context.Context, tenant string, fails []api.JobFail) (
 	return out, nil
 }
 
+// checkFail checks the limits of a fail.
 func checkFail(f *api.JobFail) error {
 	for path, ms := range map[string]*int64{"retry_after_ms": f.RetryAfterMS, "snooze_ms": f.SnoozeMS} {
 		if ms != nil && (*ms < 0 || *ms > api.MaxDelayMS) {
@@ -250,12 +258,12 @@ func checkFail(f *api.JobFail) error {
 		}
 	}
 	if f.Fatal && (f.RetryAfterMS != nil || f.SnoozeMS != nil) || f.RetryAfterMS != nil && f.SnoozeMS != nil {
-		return api.InvalidField("fatal", "stands alone, as do retry_after_ms and snooze_ms")
+		return api.InvalidField("fatal", "cannot be combined with retry_after_ms or snooze_ms, nor these with each other")
 	}
 	return nil
 }
 
-// failed decides what becomes of a job whose attempt failed.
+// failed returns the move of a job whose attempt failed.
 func (b *Broker) failed(r *jobstore.Record, f *api.JobFail) (*jobstore.Move, error) {
 	now := b.store.NowMS()
 	m := &jobstore.Move{Record: r, To: r.Run.Settle(jobstore.SettledFail)}
@@ -266,7 +274,7 @@ func (b *Broker) failed(r *jobstore.Record, f *api.JobFail) (*jobstore.Move, err
 	}
 	var err error
 	m.Failure, err = jobstore.FailureRecord(r.Run.Epoch, api.JobError{
-		Attempt: r.Run.Attempt, Error: cut(f.Error, api.MaxJobErrorBytes), Stack: cut(f.Stack, api.MaxJobStackBytes), AtMS: now,
+		Attempt: r.Run.Attempt, Error: truncate(f.Error, api.MaxJobErrorBytes), Stack: truncate(f.Stack, api.MaxJobStackBytes), AtMS: now,
 	})
 	if err != nil {
 		return nil, err
@@ -292,8 +300,8 @@ func (b *Broker) failed(r *jobstore.Record, f *api.JobFail) (*jobstore.Move, err
 	return m, nil
 }
 
-// cut shortens a text to at most limit bytes of whole characters.
-func cut(s string, limit int) string {
+// truncate shortens s to at most limit bytes of whole characters, and replaces invalid ones.
+func truncate(s string, limit int) string {
 	if len(s) > limit {
 		s = s[:limit]
 		for len(s) > 0 && !utf8.ValidString(s[len(s)-min(len(s), utf8.UTFMax):]) {

@@ -17,8 +17,8 @@ import (
 	"github.com/codesous/sous/storage/storagetest"
 )
 
-// TestRepeatsAreAnsweredWithSuccess: the same call of the same epoch, made twice,
-// changes nothing the second time, even when another worker has the job by then.
+// TestRepeatsAreAnsweredWithSuccess: repeating a call of one epoch changes nothing, even if another
+// worker has the job by then.
 func TestRepeatsAreAnsweredWithSuccess(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -36,7 +36,7 @@ func TestRepeatsAreAnsweredWithSuccess(t *testing.T) {
 		f.tend(t)
 		two := f.fetch(t, 1)[0]
 		if out := f.fail(t, one); !out.OK || out.State != api.JobActive {
-			t.Errorf("the repeat meets another worker's lease: %+v", out)
+			t.Errorf("repeated Fail under another worker's lease = %+v, want success", out)
 		}
 		for range 3 {
 			out, err := f.Heartbeat(t.Context(), f.tenant, []api.JobHeartbeat{{ID: two.ID, LeaseEpoch: 2}})
@@ -55,7 +55,8 @@ func TestRepeatsAreAnsweredWithSuccess(t *testing.T) {
 	})
 }
 
-// TestALateWorkerChangesNothing: after a reclaim the outcome is the other worker's.
+// TestALateWorkerChangesNothing: after a reclaim the calls of the former worker fail, and the outcome
+// is that of the new one.
 func TestALateWorkerChangesNothing(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -83,7 +84,7 @@ func TestALateWorkerChangesNothing(t *testing.T) {
 		f.ack(t, other, `"mine"`)
 		for name, settle := range settles {
 			if out := settle(); out.Code != api.CodeJobLeaseLost || out.State != api.JobCompleted {
-				t.Errorf("%s after the end: %+v", name, out)
+				t.Errorf("%s after the end = %+v, want CodeJobLeaseLost and completed", name, out)
 			}
 		}
 		if j := f.get(t, other.ID); string(j.Result) != `"mine"` || len(j.Errors) != 1 || j.Checkpoint != nil {
@@ -92,9 +93,9 @@ func TestALateWorkerChangesNothing(t *testing.T) {
 	})
 }
 
-// TestWhatAProcessRemembersDoesNotOutliveAMove: a job that went to another queue
-// and to a worker by another replica is completed there.
-func TestWhatAProcessRemembersDoesNotOutliveAMove(t *testing.T) {
+// TestSummariesDoNotOutliveAMove: a job that another replica moved to another queue and handed to a
+// worker is completed in the new queue.
+func TestSummariesDoNotOutliveAMove(t *testing.T) {
 	t.Parallel()
 	for _, backend := range storagetest.AllBackends() {
 		t.Run(backend.Name, func(t *testing.T) {
@@ -123,8 +124,8 @@ func TestWhatAProcessRemembersDoesNotOutliveAMove(t *testing.T) {
 	}
 }
 
-// TestAMovedJobIsNotServedInItsOldQueue: an entry that a crash left there is
-// dropped, and the job keeps its place in the new queue.
+// TestAMovedJobIsNotServedInItsOldQueue: an entry that a crash left in the old queue is dropped, and
+// the job keeps its position in the new one.
 func TestAMovedJobIsNotServedInItsOldQueue(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -144,8 +145,8 @@ func TestAMovedJobIsNotServedInItsOldQueue(t *testing.T) {
 	})
 }
 
-// TestMaintenanceDropsNoJobThatCameBack: an entry is dropped only if the job still
-// is what made it a stray.
+// TestMaintenanceDropsNoJobThatCameBack: an entry is dropped only if the job's run is still the one
+// that made it a stray.
 func TestMaintenanceDropsNoJobThatCameBack(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -157,13 +158,13 @@ func TestMaintenanceDropsNoJobThatCameBack(t *testing.T) {
 		for _, run := range []string{read, ""} {
 			dropped, err := f.store.Script(t.Context(), "job_drop.lua", []string{active, k.Run(id)}, 1, id, run)
 			if list, ok := dropped.([]any); err != nil || !ok || len(list) != 0 {
-				t.Errorf("dropped %v %v", dropped, err)
+				t.Errorf("Drop of an entry whose job has changed = %v, %v, want none", dropped, err)
 			}
 		}
-		for _, want := range []int{1, 0} { // what another one dropped is not counted twice
+		for _, want := range []int{1, 0} { // an entry that is already dropped does not count
 			dropped, err := f.store.Script(t.Context(), "job_drop.lua", []string{active, k.Run(api.NewJobID())}, 1, id, "")
 			if list, ok := dropped.([]any); err != nil || !ok || len(list) != want {
-				t.Errorf("a stray: dropped %v %v, want %d", dropped, err, want)
+				t.Errorf("Drop of a stray = %v, %v, want %d", dropped, err, want)
 			}
 		}
 	})
@@ -185,8 +186,8 @@ func TestResultsKeepToTheirSchema(t *testing.T) {
 	})
 }
 
-// TestHostileResultSchemasEndSoon: neither reading a schema nor holding a result to it
-// costs much, whatever they ask for.
+// TestHostileResultSchemasEndSoon: neither compiling a schema nor validating a result takes long,
+// whatever the schema contains.
 func TestHostileResultSchemasEndSoon(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, storage.Config{URL: storagetest.Redis(t).URL})
@@ -204,7 +205,7 @@ func TestHostileResultSchemasEndSoon(t *testing.T) {
 			t.Errorf(`Enqueue: got name %s, error %v; want api.ErrorCode(err) == api.CodeInvalid && strings.Contains(err.Error(), "result_schema")`, name, err)
 		}
 	}
-	// Each level is judged in two ways, the innermost in 2^60.
+	// Each level is validated in two ways, so that the innermost is validated in 2^60 ways.
 	f.add(t, job(`1`, func(j *api.NewJob) {
 		j.ResultSchema = json.RawMessage(`{"items":{"$ref":"#"},"contains":{"$ref":"#"}}`)
 	}))
@@ -214,9 +215,8 @@ func TestHostileResultSchemasEndSoon(t *testing.T) {
 	}
 }
 
-// TestErrorsAreCut: what a worker reports is kept up to its bound, in whole
-// characters.
-func TestErrorsAreCut(t *testing.T) {
+// TestErrorsAreTruncated: the error of a worker is kept up to its maximum size, in whole characters.
+func TestErrorsAreTruncated(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		f.add(t, job(`1`))
@@ -234,13 +234,13 @@ func TestErrorsAreCut(t *testing.T) {
 		}
 		e := f.get(t, items[0].ID).Errors[0]
 		if len(e.Error) != api.MaxJobErrorBytes || strings.Contains(e.Error, "\uFFFD") || e.Stack != "a\uFFFD" {
-			t.Errorf("%d bytes, stack %q", len(e.Error), e.Stack)
+			t.Errorf("stored error has %d bytes, stack %q", len(e.Error), e.Stack)
 		}
 	})
 }
 
-// TestALeaseThatLastsIsNotReclaimed, whatever the index says: a heartbeat may come
-// between the reading of the index and of the job.
+// TestALeaseThatLastsIsNotReclaimed: a job whose index entry is due is not reclaimed before its lease
+// expires. A heartbeat may come between the reads of the index and of the job.
 func TestALeaseThatLastsIsNotReclaimed(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -257,8 +257,7 @@ func TestALeaseThatLastsIsNotReclaimed(t *testing.T) {
 	})
 }
 
-// between runs step before the nth script that a store sends on a key of the given
-// beginning.
+// between is a hook that runs step before the nth script with a key of the given prefix.
 type between struct {
 	key  string
 	nth  int64
@@ -292,8 +291,8 @@ func (b *between) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	}
 }
 
-// TestALeaseThatIsLostWhileItIsSettled: the job goes to another worker between the
-// reading of it and the writing.
+// TestALeaseThatIsLostWhileItIsSettled: the job is handed to another worker between the read and the
+// write of a call that settles it.
 func TestALeaseThatIsLostWhileItIsSettled(t *testing.T) {
 	t.Parallel()
 	cfg := storage.Config{URL: storagetest.Redis(t).URL}

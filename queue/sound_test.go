@@ -16,7 +16,7 @@ import (
 	"github.com/codesous/sous/storage/storagetest"
 )
 
-// checker is what the checks need of a test: those of rapid are none of testing's.
+// checker is the part of testing.TB that the checks need, which rapid.T has, too.
 type checker interface {
 	Helper()
 	Context() context.Context
@@ -25,7 +25,7 @@ type checker interface {
 	Fatal(args ...any)
 }
 
-// stored is a job as it lies in the store.
+// stored is a job as it is stored.
 type stored struct {
 	api.JobSpec
 	run     string
@@ -48,7 +48,7 @@ func readStored(t checker, spec, run string) *stored {
 	return s
 }
 
-// scan finds the store's keys of a pattern.
+// scan returns the store's keys that match a pattern.
 func (f *fixture) scan(t checker, pattern string) (keys []string) {
 	t.Helper()
 	return storagetest.Keys(t, f.store.Client(), pattern)
@@ -60,7 +60,7 @@ func (f *fixture) jobs(t checker) map[string]*stored {
 	keys := f.store.JobKeys(f.tenant)
 	prefix, _, _ := strings.Cut(keys.Run("*"), "*")
 	var ids []string
-	for _, key := range f.scan(t, prefix+"*") { // whatever it is of a job, the job is there
+	for _, key := range f.scan(t, prefix+"*") { // any key of a job means that the job must exist
 		id, _, _ := strings.Cut(strings.TrimPrefix(key, prefix), ":")
 		ids = append(ids, id)
 	}
@@ -80,7 +80,7 @@ func (f *fixture) jobs(t checker) map[string]*stored {
 		spec, ok1 := reply.Val()[0].(string)
 		run, ok2 := reply.Val()[1].(string)
 		if !ok1 || !ok2 {
-			t.Errorf("of job %s there is %v", id, reply.Val())
+			t.Errorf("job %s has spec and run %v, want both", id, reply.Val())
 			continue
 		}
 		out[id] = readStored(t, spec, run)
@@ -88,7 +88,7 @@ func (f *fixture) jobs(t checker) map[string]*stored {
 	return out
 }
 
-// queues names the tenant's queues, ns/q each.
+// queues returns the paths of the tenant's queues.
 func (f *fixture) queues(t checker) []string {
 	t.Helper()
 	names, err := f.store.Client().SMembers(t.Context(), f.store.JobKeys(f.tenant).Queues()).Result()
@@ -99,7 +99,7 @@ func (f *fixture) queues(t checker) []string {
 	return names
 }
 
-// settle tends all queues of the tenant until nothing is left to do.
+// settle maintains all queues of the tenant until no work is due.
 func (f *fixture) settle(t checker) {
 	t.Helper()
 	for range 50 {
@@ -117,12 +117,11 @@ func (f *fixture) settle(t checker) {
 			return
 		}
 	}
-	t.Fatal("maintenance finds no end")
+	t.Fatal("maintenance still finds work after the last round")
 }
 
-// sound settles the tenant's queues and checks what holds then. Jobs that were
-// answered for are the given ones; others may be in no index, since their enqueue
-// was cut short.
+// sound settles the tenant's queues and checks the invariants of the store. The accepted jobs must
+// exist and be indexed. Others may be in no index, since their enqueue may have been interrupted.
 func (f *fixture) sound(t checker, accepted ...string) map[string]*stored {
 	t.Helper()
 	jobs := f.soundIndexes(t, func(id string) bool { return !slices.Contains(accepted, id) })
@@ -137,22 +136,22 @@ func (f *fixture) sound(t checker, accepted ...string) map[string]*stored {
 	return jobs
 }
 
-// soundIndexes is sound without the batches, whose counts retries and deletes
-// leave as they were. A job that may be unborn may be in no index.
+// soundIndexes is sound without the counts of batches, which retries and deletes do not change. A job
+// for which unborn returns true may be in no index.
 func (f *fixture) soundIndexes(t checker, unborn func(id string) bool) map[string]*stored {
 	t.Helper()
 	f.settle(t)
 	jobs := f.jobs(t)
-	places := map[string][]string{}
+	indexes := map[string][]string{}
 	for _, name := range f.queues(t) {
 		ns, q, _ := strings.Cut(name, "/")
-		f.soundQueue(t, jobs, places, name, f.store.JobKeys(f.tenant).Queue(ns, q))
+		f.soundQueue(t, jobs, indexes, name, f.store.JobKeys(f.tenant).Queue(ns, q))
 	}
 	for id, j := range jobs {
 		want := []string{j.Namespace + "/" + j.Queue + ":" + string(j.state)}
-		indexed := slices.Equal(places[id], want) || f.crashed && slices.Contains(places[id], want[0])
-		if !indexed && (len(places[id]) > 0 || !unborn(id)) {
-			t.Errorf("job %s (%s) is indexed in %v, want %v", id, j.run, places[id], want)
+		indexed := slices.Equal(indexes[id], want) || f.crashed && slices.Contains(indexes[id], want[0])
+		if !indexed && (len(indexes[id]) > 0 || !unborn(id)) {
+			t.Errorf("job %s (%s) is indexed in %v, want %v", id, j.run, indexes[id], want)
 		}
 	}
 	if !f.crashed && !f.repaired {
@@ -170,7 +169,7 @@ func (f *fixture) members(t checker, key string) []redis.Z {
 	return zs
 }
 
-func (f *fixture) soundQueue(t checker, jobs map[string]*stored, places map[string][]string, name string, k storage.QueueKeys) {
+func (f *fixture) soundQueue(t checker, jobs map[string]*stored, indexes map[string][]string, name string, k storage.QueueKeys) {
 	t.Helper()
 	cursors, err := f.store.Client().HGetAll(t.Context(), k.Cursor()).Result()
 	if err != nil {
@@ -185,9 +184,9 @@ func (f *fixture) soundQueue(t checker, jobs map[string]*stored, places map[stri
 			id, _ := z.Member.(string)
 			j := jobs[id]
 			if f.repaired && state.Terminal() && (j == nil || j.state != state) {
-				continue // it goes when the set is purged
+				continue // the entry is removed when the set is purged
 			}
-			places[id] = append(places[id], name+":"+string(state))
+			indexes[id] = append(indexes[id], name+":"+string(state))
 			if f.crashed && (j == nil || j.state != state || state == api.JobActive) {
 				continue
 			}
@@ -210,14 +209,14 @@ func (f *fixture) soundQueue(t checker, jobs map[string]*stored, places map[stri
 		}
 	}
 	for _, z := range f.members(t, k.After()) {
-		t.Errorf("%s: %v is still to be followed up", name, z.Member)
+		t.Errorf("queue %s: the end of job %v was not handled", name, z.Member)
 	}
 	for _, z := range f.members(t, k.Expiry()) {
 		id, _ := z.Member.(string)
 		if j := jobs[id]; j != nil && !j.state.Terminal() && j.ExpireAtMS == 0 && int64(z.Score) <= f.clock.ms.Load() {
-			t.Errorf("job %s (%s) never expires, and is among those that do", id, j.run)
+			t.Errorf("job %s (%s) has no expiry, but is in the set of jobs that expire", id, j.run)
 		} else if f.repaired && (j == nil || j.state.Terminal()) {
-			t.Errorf("job %s is to expire, got %+v", id, j)
+			t.Errorf("job %s is in the set of jobs that expire, got %+v", id, j)
 		}
 	}
 	if f.repaired {
@@ -225,7 +224,7 @@ func (f *fixture) soundQueue(t checker, jobs map[string]*stored, places map[stri
 	}
 }
 
-// soundDue checks that the queue is looked after in time.
+// soundDue checks that the queue is marked as due in time.
 func (f *fixture) soundDue(t checker, name string, k storage.QueueKeys) {
 	t.Helper()
 	first := 0.0
@@ -239,11 +238,11 @@ func (f *fixture) soundDue(t checker, name string, k storage.QueueKeys) {
 	member := storage.DueQueuePrefix + f.tenant + "/" + name
 	due, err := f.store.Client().ZScore(t.Context(), storage.KeyDue(storage.DueShard(member)), member).Result()
 	if first > 0 && (err != nil || due > first+60_000) {
-		t.Errorf("something is due in %s at %.0f, its mark is at %.0f: %v", name, first, due, err)
+		t.Errorf("queue %s has work due at %.0f, but is marked as due at %.0f: %v", name, first, due, err)
 	}
 }
 
-// soundUniques: what holds a unique key lives.
+// soundUniques checks that every holder of a unique key lives.
 func (f *fixture) soundUniques(t checker, jobs map[string]*stored) {
 	t.Helper()
 	for _, key := range f.scan(t, f.store.JobKeys(f.tenant).Unique("*", "*", "*")) {
@@ -257,8 +256,8 @@ func (f *fixture) soundUniques(t checker, jobs map[string]*stored) {
 	}
 }
 
-// soundBatches: the counts are what a recount gives, and the callback is there
-// if and only if the batch is done.
+// soundBatches checks that the counts of batches are correct, and that a callback exists if and only if
+// the batch is complete.
 func (f *fixture) soundBatches(t checker, jobs map[string]*stored) {
 	t.Helper()
 	of := map[string][]*stored{}
@@ -286,7 +285,7 @@ func (f *fixture) soundBatches(t checker, jobs map[string]*stored) {
 		}
 		done := b.Sealed && b.Pending == 0 && b.CallbackID != ""
 		if made := jobs[b.CallbackID] != nil; made != done {
-			t.Errorf("batch %+v: its callback exists: %v", b, made)
+			t.Errorf("batch %+v: the callback exists is %v, want %v", b, made, !made)
 		}
 	}
 }

@@ -14,50 +14,51 @@ import (
 	"github.com/codesous/sous/storage/activations"
 )
 
-// Tick moves one schedule on, if it is still as it was read.
+// Tick is one step of a schedule: its next moment, its new state, and the job that it makes.
 type Tick struct {
 	Path storage.SchedulePath
-	// Turn is that of the state that was read, "" for none.
+	// Turn is the turn of the schedule's state that was read, "" if it had none.
 	Turn string
-	// NextMS is the schedule's next tick, 0 for none.
+	// NextMS is the Unix time in milliseconds of the schedule's next tick, 0 for none.
 	NextMS int64
-	// State is the new fields of its state, and their values.
+	// State holds the changed fields of the state, each followed by its value.
 	State []string
-	// Ended are jobs in flight that have ended.
+	// Ended holds the ids of the jobs in flight that have ended.
 	Ended []string
-	// Job is what the tick makes, nil for nothing.
+	// Job is the job that the tick makes, nil for none.
 	Job *TickJob
 }
 
-// TickJob is the job of a tick, under an id that is derived from it: whatever is cut
-// short and done again makes the same one.
+// TickJob is the job of a tick. Its id is derived from the tick, so that repeating an
+// interrupted tick makes the same job.
 type TickJob struct {
 	ID string
-	// Spec says which tick made it, and names the queue.
+	// Spec names the queue, and the tick that made the job.
 	Spec *api.JobSpec
 
 	item *jobstore.Entry
 	err  error
 }
 
-// TickOutcome is what became of a Tick.
+// TickOutcome is the outcome of a Tick.
 type TickOutcome string
 
-// The outcomes. Only TickDone changed anything.
+// The outcomes of a Tick. Only TickDone means that something was changed.
 const (
 	TickDone      TickOutcome = "ok"
-	TickMoved     TickOutcome = "moved"     // the schedule is not as it was read
-	TickDraining  TickOutcome = "draining"  // the queue takes no new jobs
-	TickDuplicate TickOutcome = "duplicate" // a living job has the unique key
-	TickFailed    TickOutcome = "failed"    // the store, or what it holds, did not allow it
+	TickMoved     TickOutcome = "moved"     // the schedule has changed since it was read
+	TickDraining  TickOutcome = "draining"  // the queue accepts no new jobs
+	TickDuplicate TickOutcome = "duplicate" // a job that has not ended holds the unique key
+	TickFailed    TickOutcome = "failed"    // the store is unavailable, or a record in it is invalid
 )
 
-// tickConcurrency is how many functions are looked up at once for the jobs of ticks.
+// tickConcurrency is how many functions are resolved concurrently for the jobs of ticks.
 const tickConcurrency = 8
 
-// Tick moves schedules on, those of each tenant in one script, all tenants' in one round
-// trip, and makes their jobs. The outcomes are in the order of ticks, which come
-// tenant by tenant; err tells of those that failed.
+// Tick advances schedules that have not changed since they were read, and makes their jobs.
+// One script handles the ticks of each tenant, and one round trip those of all tenants; the
+// ticks of one tenant must be consecutive. The outcomes are in the order of ticks. err joins
+// the errors of those with TickFailed.
 func (b *Broker) Tick(ctx context.Context, ticks []*Tick) (out []TickOutcome, err error) {
 	out = make([]TickOutcome, len(ticks))
 	left, errs := b.tickItems(ctx, ticks, out)
@@ -69,7 +70,8 @@ func (b *Broker) Tick(ctx context.Context, ticks []*Tick) (out []TickOutcome, er
 	return out, errors.Join(append(errs, b.announceTicks(ctx, ticks, out))...)
 }
 
-// tickItems prepares the jobs of ticks, and gives the places of those that go on.
+// tickItems prepares the jobs of ticks. It returns the indexes of the ticks whose jobs could
+// be prepared, or that have none, and sets the outcomes of the others.
 func (b *Broker) tickItems(ctx context.Context, ticks []*Tick, out []TickOutcome) (left []int, errs []error) {
 	var group errgroup.Group
 	group.SetLimit(tickConcurrency)
@@ -103,13 +105,13 @@ func (b *Broker) tickItems(ctx context.Context, ticks []*Tick, out []TickOutcome
 	return left, errs
 }
 
-// queue is where the tick's job goes.
+// queue returns the queue of the tick's job.
 func (t *Tick) queue() jobstore.Queue {
 	return jobstore.Queue{Tenant: t.Path.Tenant, Namespace: t.Path.Namespace, Name: t.Job.Spec.Queue}
 }
 
-// tick runs the script for those of ticks that left names, and gives those that are to be
-// tried again: the unique key's holder has ended.
+// tick runs the script for the ticks with the indexes left. It returns the indexes of those
+// to be tried again, because the holder of their unique key has ended.
 func (b *Broker) tick(ctx context.Context, ticks []*Tick, left []int, out []TickOutcome) (again []int, errs []error) {
 	var calls []storage.ScriptCall
 	var parts [][]int
@@ -142,7 +144,8 @@ func (b *Broker) tick(ctx context.Context, ticks []*Tick, left []int, out []Tick
 	return again, errs
 }
 
-// tickOutcome reads the script's word on a tick; "" where it is to be tried again.
+// tickOutcome returns the outcome for the script's reply word, "" if the tick is to be tried
+// again.
 func (b *Broker) tickOutcome(ctx context.Context, t *Tick, word string) (TickOutcome, error) {
 	holder, held := strings.CutPrefix(word, "held ")
 	if !held {
@@ -158,7 +161,7 @@ func (b *Broker) tickOutcome(ctx context.Context, t *Tick, word string) (TickOut
 	return TickDuplicate, nil
 }
 
-// tickCall lays the ticks of one tenant out as schedule_tick.lua reads them.
+// tickCall returns the keys and arguments of schedule_tick.lua for ticks of one tenant.
 func (b *Broker) tickCall(tenant string, ticks []*Tick, part []int) storage.ScriptCall {
 	jobs := b.store.JobKeys(tenant)
 	c := storage.ScriptCall{
@@ -187,6 +190,7 @@ func (b *Broker) tickCall(tenant string, ticks []*Tick, part []int) storage.Scri
 	return c
 }
 
+// appendList appends the length of list and its elements.
 func appendList(args []any, list []string) []any {
 	args = append(args, len(list))
 	for _, s := range list {
@@ -195,7 +199,7 @@ func appendList(args []any, list []string) []any {
 	return args
 }
 
-// tickJob lays out the job of a tick.
+// tickJob appends the keys and arguments of the job of a tick.
 func (b *Broker) tickJob(c *storage.ScriptCall, jobs storage.JobKeys, t *Tick) {
 	item, key := t.Job.item, t.queue()
 	spec, q, options := item.Spec, b.jobs.Keys(key), item.Spec.WithDefaults()
@@ -206,14 +210,14 @@ func (b *Broker) tickJob(c *storage.ScriptCall, jobs storage.JobKeys, t *Tick) {
 	if spec.Schedule.Marked {
 		mark = jobstore.ScoreText(spec.Schedule.TickMS)
 	}
-	c.Keys = append(c.Keys, jobs.Run(item.Id), jobs.Spec(item.Id), b.jobs.SetOf(key, api.JobPending, spec.Score), q.Set(string(api.JobWaiting)),
+	c.Keys = append(c.Keys, jobs.Run(item.ID), jobs.Spec(item.ID), b.jobs.SetOf(key, api.JobPending, spec.Score), q.Set(string(api.JobWaiting)),
 		q.Expiry(), q.After(), q.Cursor(), q.Config(), unique)
 	c.Args = append(c.Args, mark, key.Path(), item.Text, item.Run.String(),
 		jobstore.ScoreText(spec.Score), spec.Priority.Rank(), spec.ExpireAtMS, ttl, item.Ended)
 }
 
-// announceTicks tells of the jobs that ticks made, and enters the records of those that run
-// functions, so that they can be read before they run.
+// announceTicks marks and notifies the jobs that ticks made, and writes the records of those
+// that run functions, so that they can be read before they run.
 func (b *Broker) announceTicks(ctx context.Context, ticks []*Tick, out []TickOutcome) error {
 	pipe := b.rdb.Pipeline()
 	var group errgroup.Group
@@ -237,7 +241,7 @@ func (b *Broker) announceTicks(ctx context.Context, ticks []*Tick, out []TickOut
 	if pipe.Len() > 0 {
 		_, err := pipe.Exec(ctx)
 		if err := jobstore.Failure(ctx, "announce jobs", err); err != nil {
-			_ = group.Wait() // the worker writes the records that are missing
+			_ = group.Wait() // a worker writes the records that are missing
 			return err
 		}
 	}
@@ -247,8 +251,9 @@ func (b *Broker) announceTicks(ctx context.Context, ticks []*Tick, out []TickOut
 	return group.Wait()
 }
 
-// Standing says where a tenant's jobs stand, "" for those that are not there. One that
-// waits and is not in its queue, since its making was cut short, is entered there.
+// Standing returns the states of a tenant's jobs, in the order of ids, "" for those that do
+// not exist. It adds pending and waiting jobs to their index if the call that made them was
+// interrupted. Errors: CodeStoreUnavailable.
 func (b *Broker) Standing(ctx context.Context, tenant string, ids []string) ([]api.JobState, error) {
 	found, err := b.jobs.Load(ctx, tenant, ids)
 	if err != nil {
@@ -269,12 +274,12 @@ func (b *Broker) Standing(ctx context.Context, tenant string, ids []string) ([]a
 	return out, nil
 }
 
-// unmark takes a job that has ended out of those of its schedule that are in flight.
+// unmark removes a job that has ended from the jobs in flight of its schedule.
 func (b *Broker) unmark(ctx context.Context, tenant string, r *jobstore.Record) error {
 	s := r.Spec.Schedule
 	if s == nil || !s.Marked {
 		return nil
 	}
-	_, err := b.schedules.Unmark(ctx, storage.SchedulePath{Tenant: tenant, Namespace: r.Spec.Namespace, Name: s.Schedule}, r.Id)
+	_, err := b.schedules.Unmark(ctx, storage.SchedulePath{Tenant: tenant, Namespace: r.Spec.Namespace, Name: s.Schedule}, r.ID)
 	return err
 }

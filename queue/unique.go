@@ -2,12 +2,13 @@ package queue
 
 import (
 	"context"
+
 	"github.com/codesous/sous/queue/internal/jobstore"
 )
 
-// lookAtHolders reads the jobs that hold unique keys. freed: one has ended, or
-// never was, since a crash came between, and its key is free. seen: one lives that
-// was not known to.
+// lookAtHolders reads the jobs that hold unique keys. freed reports whether one has ended, or
+// was never stored because of a crash, so that its key is free. seen reports whether one
+// lives that was not known to.
 func (b *Broker) lookAtHolders(ctx context.Context, tenant string, items []*jobstore.Entry) (freed, seen bool, err error) {
 	var holders []string
 	var held []*jobstore.Entry

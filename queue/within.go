@@ -2,18 +2,19 @@ package queue
 
 import (
 	"context"
+
 	"github.com/codesous/sous/queue/internal/jobstore"
 )
 
-// Within says which of a tenant's jobs exist in a namespace. A job never leaves
-// its namespace, so that what is remembered holds.
+// Within reports, by id, which of a tenant's jobs exist in a namespace. A job never leaves its
+// namespace, so a cached answer is valid. Errors: CodeStoreUnavailable.
 func (b *Broker) Within(ctx context.Context, tenant, namespace string, ids []string) (map[string]bool, error) {
 	return b.jobs.Which(ctx, tenant, ids, func(known *jobstore.Summary) bool { return known.Namespace == namespace })
 }
 
-// Settleable says which of a tenant's jobs exist, in a namespace if one is named, and
-// are for workers outside to settle: those of fn queues, which no job enters or
-// leaves, are the platform's own.
+// Settleable reports, by id, which of a tenant's jobs exist, in namespace if it is not empty,
+// and may be settled by workers outside the platform. Jobs of fn queues, which no job enters
+// or leaves, may not. Errors: CodeStoreUnavailable.
 func (b *Broker) Settleable(ctx context.Context, tenant, namespace string, ids []string) (map[string]bool, error) {
 	return b.jobs.Which(ctx, tenant, ids, func(known *jobstore.Summary) bool {
 		return (namespace == "" || known.Namespace == namespace) && !jobstore.IsFunctionQueue(known.Queue)

@@ -6,15 +6,16 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// NoteAlive keeps a worker in the registry that works and does not fetch meanwhile. A
-// worker that never fetched is not entered. If namespace is not empty, a worker of
-// another namespace is left as it is. Errors: CodeInvalid, CodeStoreUnavailable.
+// NoteAlive refreshes the record of a worker that sends heartbeats but does not fetch. It
+// ignores workers that have never fetched and, if namespace is not empty, workers of other
+// namespaces. Errors: CodeInvalid, CodeStoreUnavailable.
 func (b *Broker) NoteAlive(ctx context.Context, tenant, namespace, id string) error {
 	return b.workers.NoteAlive(ctx, tenant, namespace, id)
 }
 
-// Workers returns a page of the workers that were alive lately, by id, behind after.
-// next is what to pass as after for the rest, "" at the end.
+// Workers returns a page of a tenant's workers that were alive in the last five minutes, in
+// the order of their ids, after the id after. next is the value of after for the next page,
+// "" at the end. limit is as in List. Errors: CodeStoreUnavailable.
 func (b *Broker) Workers(ctx context.Context, tenant, after string, limit int) (items []api.Worker, next string, err error) {
 	ids, err := b.workers.IDs(ctx, tenant)
 	if err != nil {

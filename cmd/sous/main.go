@@ -8,15 +8,21 @@ import (
 	"os/signal"
 	"syscall"
 
-	// First, so that a sandbox child does not initialise packages that only a server needs.
+	// First, so that a sandbox child never initialises what only a server needs.
 	_ "github.com/codesous/sous/cmd/sous/childproc"
 	"github.com/codesous/sous/cmd/sous/internal/cli"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// After the first signal the default action is restored: the second one ends the
-	// process immediately.
-	context.AfterFunc(ctx, stop)
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		// The default action is restored before the shutdown begins, so that a second
+		// signal ends the process immediately.
+		signal.Reset(os.Interrupt, syscall.SIGTERM)
+		cancel()
+	}()
 	os.Exit(cli.Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

@@ -12,13 +12,14 @@ import (
 	"github.com/codesous/sous/storage/activations"
 )
 
-// Activations looks at asynchronous activations that have not ended: one whose job is
-// gone is ended as lost, one whose job has ended gets the end that it should have got.
-// Those whose jobs live are left.
+// Activations checks asynchronous activations that have not ended, at now, a Unix time in
+// milliseconds. An activation whose job does not exist is ended as lost, one whose job has ended
+// is ended accordingly, and its outcome is sent. Activations with live jobs are not changed. An
+// error with one record does not stop the check of the others, unless the store is unavailable.
 func (r *Repairer) Activations(ctx context.Context, found []*activations.Record, now int64) (look Look, err error) {
 	jobs := make([]jobstore.Key, len(found))
 	for i, a := range found {
-		jobs[i] = jobstore.Key{Tenant: a.Tenant, Id: a.JobID}
+		jobs[i] = jobstore.Key{Tenant: a.Tenant, ID: a.JobID}
 	}
 	seen, err := r.jobs.HeadersOf(ctx, jobs)
 	look.Reads += len(jobs)
@@ -36,6 +37,7 @@ func (r *Repairer) Activations(ctx context.Context, found []*activations.Record,
 	return look, errors.Join(errs...)
 }
 
+// activation checks one activation whose job has the given header.
 func (r *Repairer) activation(ctx context.Context, a *activations.Record, job *jobstore.Header, now int64, look *Look) error {
 	switch {
 	case job.Unreadable:
@@ -64,16 +66,16 @@ func (r *Repairer) activation(ctx context.Context, a *activations.Record, job *j
 	return r.owner.SendOutcome(ctx, a.Tenant, found[0])
 }
 
-// jobless ends an activation that no job will run.
+// jobless ends an activation whose job does not exist.
 func (r *Repairer) jobless(ctx context.Context, a *activations.Record, now int64, look *Look) error {
 	ended, _, err := r.activations.End(ctx, a.Tenant, a.ActivationID, func(a *activations.Record) {
 		a.Status, a.EndMS, a.DurationMS = api.StatusError, max(now, a.StartMS), max(0, now-a.StartMS)
-		a.Error = &api.ActivationError{Type: api.ErrLost, Message: "the job that was to run this activation is gone"}
-		a.Claim = uuid.NewString() // of two who end it in one millisecond one has
+		a.Error = &api.ActivationError{Type: api.ErrLost, Message: "the job of this activation does not exist any more"}
+		a.Claim = uuid.NewString() // distinguishes callers that end it in the same millisecond
 	})
 	look.Reads += 2
 	if ended {
-		look.mended(KindJobless, jobstore.Queue{Tenant: a.Tenant, Namespace: a.Namespace, Name: api.FunctionQueuePrefix + a.Function}, a.ActivationID, "its job "+a.JobID+" is gone")
+		look.mended(KindJobless, jobstore.Queue{Tenant: a.Tenant, Namespace: a.Namespace, Name: api.FunctionQueuePrefix + a.Function}, a.ActivationID, "its job "+a.JobID+" does not exist")
 	}
 	if api.ErrorCode(err) == api.CodeActivationNotFound {
 		return nil

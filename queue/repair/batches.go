@@ -10,11 +10,11 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// batchRepaired is set in a batch whose callback a repair made.
+// batchRepaired is the field of a batch that is set when a repair made its callback.
 const batchRepaired = "repaired"
 
-// batchPage looks at some batches: one that is sealed, has no job left and is not on
-// its way out was not followed up.
+// batchPage checks the batches of a page. A sealed batch without live jobs that does not expire
+// was not finished.
 func (r *Repairer) batchPage(ctx context.Context, page []jobstore.Key, now int64, look *Look) error {
 	if len(page) == 0 {
 		return nil
@@ -22,7 +22,7 @@ func (r *Repairer) batchPage(ctx context.Context, page []jobstore.Key, now int64
 	pipe := r.rdb.Pipeline()
 	sealed := make([]*redis.StringCmd, len(page))
 	for i, k := range page {
-		sealed[i] = pipe.HGet(ctx, r.store.JobKeys(k.Tenant).Batch(k.Id)+":meta", jobstore.BatchSealed)
+		sealed[i] = pipe.HGet(ctx, r.store.JobKeys(k.Tenant).Batch(k.ID)+":meta", jobstore.BatchSealed)
 	}
 	look.Reads += len(page)
 	if _, err := pipe.Exec(ctx); jobstore.Failure(ctx, "look at batches", err) != nil {
@@ -42,6 +42,7 @@ func (r *Repairer) batchPage(ctx context.Context, page []jobstore.Key, now int64
 	return errors.Join(errs...)
 }
 
+// batchesAgain checks the batches again that have been suspicious for repairGraceMS.
 func (r *Repairer) batchesAgain(ctx context.Context, now int64, look *Look) error {
 	var errs []error
 	for _, k := range r.batches.overdue(now, repairGraceMS) {
@@ -55,33 +56,34 @@ func (r *Repairer) batchesAgain(ctx context.Context, now int64, look *Look) erro
 	return errors.Join(errs...)
 }
 
-// batch looks closely at one batch.
+// batch checks one sealed batch, and finishes it if it has been complete and unfinished for
+// repairGraceMS.
 func (r *Repairer) batch(ctx context.Context, k jobstore.Key, now int64, look *Look) error {
-	key := r.store.JobKeys(k.Tenant).Batch(k.Id) + ":meta"
+	key := r.store.JobKeys(k.Tenant).Batch(k.ID) + ":meta"
 	ttl, err := r.rdb.PTTL(ctx, key).Result()
 	look.Reads++
-	if err != nil || ttl != -1 { // -1: it has none
+	if err != nil || ttl != -1 { // -1: it has no expiry
 		r.batches.Clear(k)
 		return jobstore.Failure(ctx, "look at a batch", err)
 	}
-	batch, _, err := r.jobs.ReadBatch(ctx, k.Tenant, k.Id)
+	batch, _, err := r.jobs.ReadBatch(ctx, k.Tenant, k.ID)
 	look.Reads += 4
 	if err != nil || !batch.Sealed || batch.Pending > 0 {
 		r.batches.Clear(k)
 		return err
 	}
-	if !r.batches.Confirmed(k, "", now, repairGraceMS) { // its last job may just have ended
+	if !r.batches.Confirmed(k, "", now, repairGraceMS) { // its last job may have ended a moment ago
 		look.Busy = true
 		return nil
 	}
 	r.batches.Clear(k)
 	look.Reads += 10
-	if err := r.owner.FinishBatch(ctx, k.Tenant, k.Id); err != nil {
+	if err := r.owner.FinishBatch(ctx, k.Tenant, k.ID); err != nil {
 		return err
 	}
 	first, err := r.rdb.HSetNX(ctx, key, batchRepaired, now).Result()
 	if err == nil && first {
-		look.mended(KindBatch, jobstore.Queue{Tenant: k.Tenant, Namespace: batch.Namespace}, k.Id, "it was done, and not followed up")
+		look.mended(KindBatch, jobstore.Queue{Tenant: k.Tenant, Namespace: batch.Namespace}, k.ID, "it was complete, but its callback was not made")
 	}
 	return jobstore.Failure(ctx, "note a repair", err)
 }

@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// jobsAtOnce is how many jobs are looked at in one round trip.
+	// jobsAtOnce is how many jobs one round trip checks.
 	jobsAtOnce = 200
-	// jobReads is what a look at a job costs that is where it says.
+	// jobReads is how many commands the check of a job takes that needs no repair.
 	jobReads = 2
 )
 
-// Jobs looks at the next jobs and batches of the whole store, for about so many reads:
-// whether each job is in the index of its state, whether those that wait have
-// something to wait for, and whether what follows batches was made. It goes on where
-// the last call stopped, until End.
+// Jobs checks the next jobs and batches of the whole store: whether each job is in the index of
+// its state and its queue in the tenant's list, whether waiting jobs still have something to
+// wait for, and whether complete batches were finished. One call takes about reads commands and
+// continues where the last one stopped, until End. now is a Unix time in milliseconds.
 func (r *Repairer) Jobs(ctx context.Context, now int64, reads int) (look Look, err error) {
 	err = r.batchesAgain(ctx, now, &look)
 	if storage.Fatal(ctx, err) {
@@ -53,50 +53,50 @@ func (r *Repairer) Jobs(ctx context.Context, now int64, reads int) (look Look, e
 	}
 }
 
-// jobPlace is a job that was read, and where it belongs.
-type jobPlace struct {
+// indexedJob is a job that was read, and its index entries.
+type indexedJob struct {
 	jobstore.Header
 	queue jobstore.Queue
-	in    []*redis.FloatCmd // its score in each of the sets of its state, of which one has it
-	of    *redis.BoolCmd    // whether its queue is in the tenant's list
+	in    []*redis.FloatCmd // its score in each set of its state, one of which should have it
+	of    *redis.BoolCmd    // whether its queue is in the tenant's list; nil for ended jobs
 }
 
-// jobPage looks at some jobs.
+// jobPage checks the jobs of a page.
 func (r *Repairer) jobPage(ctx context.Context, page []jobstore.Key, now int64, look *Look) error {
-	found, err := r.glances(ctx, page, look)
+	found, err := r.headers(ctx, page, look)
 	if err != nil {
 		return err
 	}
-	places := make([]*jobPlace, 0, len(page))
+	indexed := make([]*indexedJob, 0, len(page))
 	pipe := r.rdb.Pipeline()
 	for i, g := range found {
 		if g.Stored == "" && g.Prefix == "" {
-			continue // it was deleted meanwhile
+			continue // it was deleted after the scan
 		}
 		q, ok := g.Queue(page[i].Tenant)
 		if g.Unreadable || !ok || g.Stored == "" {
-			look.Unreadable = append(look.Unreadable, page[i].Tenant+"/"+g.Id)
+			look.Unreadable = append(look.Unreadable, page[i].Tenant+"/"+g.ID)
 			continue
 		}
-		p := &jobPlace{Header: g, queue: q}
+		p := &indexedJob{Header: g, queue: q}
 		for _, set := range r.jobs.Sets(q, g.Run.State) {
-			p.in = append(p.in, pipe.ZScore(ctx, set, g.Id))
+			p.in = append(p.in, pipe.ZScore(ctx, set, g.ID))
 		}
 		look.Reads += len(p.in)
-		if !g.Run.State.Terminal() { // an ended one is purged without it
+		if !g.Run.State.Terminal() { // ended jobs are purged without it
 			p.of = pipe.SIsMember(ctx, r.store.JobKeys(q.Tenant).Queues(), q.Path())
 			look.Reads++
 		}
-		places = append(places, p)
+		indexed = append(indexed, p)
 	}
-	if len(places) == 0 {
+	if len(indexed) == 0 {
 		return nil
 	}
 	if _, err := pipe.Exec(ctx); jobstore.Failure(ctx, "look at jobs", err) != nil {
 		return jobstore.Failure(ctx, "look at jobs", err)
 	}
 	var errs []error
-	for _, p := range places {
+	for _, p := range indexed {
 		err := r.job(ctx, p, now, look)
 		if storage.Fatal(ctx, err) {
 			return err
@@ -106,8 +106,9 @@ func (r *Repairer) jobPage(ctx context.Context, page []jobstore.Key, now int64, 
 	return errors.Join(errs...)
 }
 
-// glances reads where the jobs of a page stand, those of the older layout too.
-func (r *Repairer) glances(ctx context.Context, page []jobstore.Key, look *Look) ([]jobstore.Header, error) {
+// headers reads the headers of a page of jobs. It first converts jobs of the previous storage
+// layout to the present one.
+func (r *Repairer) headers(ctx context.Context, page []jobstore.Key, look *Look) ([]jobstore.Header, error) {
 	found, err := r.jobs.HeadersOf(ctx, page)
 	look.Reads += len(page)
 	if err != nil {
@@ -118,10 +119,10 @@ func (r *Repairer) glances(ctx context.Context, page []jobstore.Key, look *Look)
 		if g.Stored != "" || g.Prefix != "" {
 			continue
 		}
-		// It was deleted meanwhile, or it is of the older layout.
+		// The job was deleted after the scan, or has the previous layout.
 		keys := r.store.JobKeys(page[i].Tenant)
 		look.Reads++
-		reply, err := r.store.Script(ctx, storage.ScriptJobRelayout, []string{keys.Meta(g.Id), keys.Run(g.Id), keys.Spec(g.Id)}, 1)
+		reply, err := r.store.Script(ctx, storage.ScriptJobRelayout, []string{keys.Meta(g.ID), keys.Run(g.ID), keys.Spec(g.ID)}, 1)
 		if err != nil {
 			return nil, err
 		}
@@ -134,23 +135,23 @@ func (r *Repairer) glances(ctx context.Context, page []jobstore.Key, look *Look)
 	return r.jobs.HeadersOf(ctx, page)
 }
 
-// lost reports that the job is in none of the sets of its state.
-func (p *jobPlace) lost() bool {
+// lost reports whether the job is in none of the sets of its state.
+func (p *indexedJob) lost() bool {
 	return !slices.ContainsFunc(p.in, func(score *redis.FloatCmd) bool { return !errors.Is(score.Err(), redis.Nil) })
 }
 
-// job looks closely at one job where something seems to be missing.
-func (r *Repairer) job(ctx context.Context, p *jobPlace, now int64, look *Look) error {
+// job checks one job closely if something seems to be missing.
+func (r *Repairer) job(ctx context.Context, p *indexedJob, now int64, look *Look) error {
 	look.Busy = look.Busy || p.Run.State == api.JobActive
 	lost, unlisted := p.lost(), p.of != nil && !p.of.Val()
 	waits := p.Run.State == api.JobWaiting && p.Run.At <= now-repairGraceMS
 	if !lost && !unlisted && !waits {
 		return nil
 	}
-	found, err := r.jobs.Load(ctx, p.queue.Tenant, []string{p.Id})
+	found, err := r.jobs.Load(ctx, p.queue.Tenant, []string{p.ID})
 	look.Reads++
 	if err != nil || found[0] == nil || found[0].Spec.CreatedAtMS > now-repairGraceMS {
-		return err // its enqueue may be under way
+		return err // the call that makes it may be under way
 	}
 	job := found[0]
 	if unlisted && !job.Run.State.Terminal() {
@@ -161,14 +162,14 @@ func (r *Repairer) job(ctx context.Context, p *jobPlace, now int64, look *Look) 
 			return err
 		}
 		if made {
-			look.mended(KindUnlisted, q, p.Id, "its queue was in no list")
+			look.mended(KindUnlisted, q, p.ID, "its queue was not in the tenant's list")
 		}
 	}
 	if lost {
 		look.Reads += 2
 		entered, err := r.jobs.Reindex(ctx, p.queue.Tenant, job)
 		if entered {
-			look.mended(KindOrphan, job.Queue(p.queue.Tenant), p.Id, "it was "+string(job.Run.State)+" and in no index")
+			look.mended(KindOrphan, job.Queue(p.queue.Tenant), p.ID, "it was "+string(job.Run.State)+", but in no index")
 		}
 		return err
 	}
@@ -178,7 +179,8 @@ func (r *Repairer) job(ctx context.Context, p *jobPlace, now int64, look *Look) 
 	return nil
 }
 
-// waiting lets a job be looked at whose wait has been over for some time.
+// waiting marks a waiting job for release if all jobs that it depends on have ended at least
+// repairGraceMS ago.
 func (r *Repairer) waiting(ctx context.Context, tenant string, job *jobstore.Record, now int64, look *Look) error {
 	if job.Run.State != api.JobWaiting {
 		return nil
@@ -195,11 +197,11 @@ func (r *Repairer) waiting(ctx context.Context, tenant string, job *jobstore.Rec
 	}
 	q := job.Queue(tenant)
 	look.Reads += 2
-	made, err := added(ctx, r.rdb.ZAddNX(ctx, r.jobs.Keys(q).After(), redis.Z{Score: float64(now), Member: job.Id}))
+	made, err := added(ctx, r.rdb.ZAddNX(ctx, r.jobs.Keys(q).After(), redis.Z{Score: float64(now), Member: job.ID}))
 	if err != nil || !made {
-		return err // it is marked; that the queue is due is looked at with the queue
+		return err // it is marked already; Queues checks whether its queue is due
 	}
-	look.mended(KindWaiting, q, job.Id, "all that it depends on has ended")
+	look.mended(KindWaiting, q, job.ID, "all that it depends on has ended")
 	pipe := r.rdb.Pipeline()
 	r.jobs.MarkDue(ctx, pipe, q, now)
 	_, err = pipe.Exec(ctx)

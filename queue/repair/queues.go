@@ -13,18 +13,18 @@ import (
 )
 
 const (
-	// queuePage is how many queues of a tenant are looked at in one round trip.
+	// queuePage is how many queues of a tenant one round trip checks.
 	queuePage = 100
-	// queueReads is what a look at a queue without work costs.
+	// queueReads is how many commands the check of a queue without work takes.
 	queueReads = 2
 )
 
-// queueList is a tenant's list of queues on the way through it.
+// queueList is the position of a pass over the queues of a tenant.
 type queueList struct {
 	tenant string
 	begun  bool
 	cursor uint64
-	names  []string // read, and still to be looked at
+	names  []string // read, but not yet checked
 }
 
 // queueSuspect is a queue in which one kind of mark seems to be missing.
@@ -33,10 +33,10 @@ type queueSuspect struct {
 	kind  string
 }
 
-// Queues looks at the next queues of a tenant, for about so many reads: whether what
-// is due in each is marked, and whether its sets hold what they say. It goes on where
-// the last call for the tenant stopped, until End, which a tenant whose queues cannot
-// be read is at as well.
+// Queues checks the next queues of a tenant: whether each is marked as due and ready when it has
+// to be, and whether its sets hold only jobs of their state. One call takes about reads commands
+// and continues where the last call for the tenant stopped, until End. The pass also ends if
+// the tenant's queues cannot be read. now is a Unix time in milliseconds.
 func (r *Repairer) Queues(ctx context.Context, tenant string, now int64, reads int) (look Look, err error) {
 	if r.list.tenant != tenant {
 		r.list = queueList{tenant: tenant}
@@ -78,7 +78,7 @@ func (r *Repairer) Queues(ctx context.Context, tenant string, now int64, reads i
 	return look, errors.Join(errs...)
 }
 
-// listOn reads on in the list of a tenant's queues.
+// listOn reads the next names of the tenant's list of queues.
 func (r *Repairer) listOn(ctx context.Context, look *Look) error {
 	l := &r.list
 	names, cursor, err := r.rdb.SScan(ctx, r.store.JobKeys(l.tenant).Queues(), l.cursor, "", queuePage).Result()
@@ -96,7 +96,7 @@ func (r *Repairer) listOn(ctx context.Context, look *Look) error {
 	return nil
 }
 
-// queuesAgain looks once more at queues in which something seemed to be missing.
+// queuesAgain checks the queues again that have been suspicious for repairGraceMS.
 func (r *Repairer) queuesAgain(ctx context.Context, now int64, look *Look) error {
 	var errs []error
 	for _, s := range r.queues.overdue(now, repairGraceMS) {
@@ -113,26 +113,27 @@ func (r *Repairer) queuesAgain(ctx context.Context, now int64, look *Look) error
 	return errors.Join(errs...)
 }
 
-// mark is what is known of a queue at a glance.
-type mark struct {
+// queueMark is the part of a queue's state that decides whether it needs a close check.
+type queueMark struct {
 	queue jobstore.Queue
-	due   int64 // in the due set, 0 where it is not
-	live  bool  // it has jobs that have not ended, or markers
-	any   bool  // it has jobs
+	due   int64 // its score in the due set, 0 if it is not in it
+	live  bool  // it has jobs that have not ended, or markers of consequences
+	any   bool  // it has jobs or a score in the due set
 }
 
-// sound says that nothing can be missing: a queue with work is looked at closely, one
-// without only has jobs to purge in time.
-func (m *mark) sound(now, keepMS int64) bool {
+// sound reports whether the queue needs no close check: it has no jobs, or only ended ones that
+// are due to be purged in time.
+func (m *queueMark) sound(now, keepMS int64) bool {
 	return !m.any || !m.live && m.due > 0 && m.due <= now+keepMS
 }
 
-func (r *Repairer) marks(ctx context.Context, tenant string, names []string, look *Look) (out []*mark, err error) {
+// marks reads the marks of a tenant's queues. Names that are no queue's are left out.
+func (r *Repairer) marks(ctx context.Context, tenant string, names []string, look *Look) (out []*queueMark, err error) {
 	pipe := r.rdb.Pipeline()
 	due := make([]*redis.FloatCmd, 0, len(names))
 	for _, name := range names {
 		if q, ok := jobstore.ParseQueue(tenant + "/" + name); ok {
-			out = append(out, &mark{queue: q})
+			out = append(out, &queueMark{queue: q})
 			due = append(due, pipe.ZScore(ctx, storage.KeyDue(storage.DueShard(q.Member())), q.Member()))
 		}
 	}
@@ -168,7 +169,7 @@ func (r *Repairer) marks(ctx context.Context, tenant string, names []string, loo
 	return out, nil
 }
 
-// queue looks closely at one queue; due is its mark.
+// queue checks one queue closely. due is its score in the due set, 0 for none.
 func (r *Repairer) queue(ctx context.Context, q jobstore.Queue, due, now int64, look *Look) error {
 	next, err := r.jobs.NextDue(ctx, q, now)
 	look.Reads += 5 + len(jobstore.EndedStates)
@@ -186,8 +187,9 @@ func (r *Repairer) queue(ctx context.Context, q jobstore.Queue, due, now int64, 
 	return r.strays(ctx, q, look)
 }
 
-// dueMark marks a queue whose next moment is not marked, or too late. One that is being
-// looked after is marked at the end of that.
+// dueMark makes a queue due at next, if it is not in the due set or more than repairGraceMS too
+// late. A replica that maintains the queue at present marks it itself when it finishes, which
+// is within the grace.
 func (r *Repairer) dueMark(ctx context.Context, q jobstore.Queue, due, next, now int64, look *Look) error {
 	s := queueSuspect{q, KindDue}
 	if next == 0 || due > 0 && due <= next+repairGraceMS {
@@ -209,13 +211,13 @@ func (r *Repairer) dueMark(ctx context.Context, q jobstore.Queue, due, next, now
 		made, err = added(ctx, r.rdb.ZAddNX(ctx, key, redis.Z{Score: float64(next), Member: member}))
 	}
 	if made {
-		look.mended(KindDue, q, "", fmt.Sprintf("something is due at %d, and the mark is at %d", next, due))
+		look.mended(KindDue, q, "", fmt.Sprintf("work was due at %d, but the queue was marked as due at %d", next, due))
 		r.owner.DueAt(next)
 	}
 	return err
 }
 
-// readyMark marks an fn queue that has jobs to begin, lets them, and is in no ready set.
+// readyMark adds an fn queue to the ready set that has jobs, may start them, and is not in it.
 func (r *Repairer) readyMark(ctx context.Context, q jobstore.Queue, now int64, look *Look) error {
 	k, s := r.jobs.Keys(q), queueSuspect{q, KindReady}
 	key := storage.KeyReady(storage.DueShard(q.Member()))
@@ -241,7 +243,7 @@ func (r *Repairer) readyMark(ctx context.Context, q jobstore.Queue, now int64, l
 	look.Reads++
 	made, err := added(ctx, cmd)
 	if made {
-		look.mended(KindReady, q, "", fmt.Sprintf("%d jobs are pending, and no worker would have looked", pending()))
+		look.mended(KindReady, q, "", fmt.Sprintf("%d jobs were pending, but the queue was not marked as ready", pending()))
 		r.owner.Wake(q)
 	}
 	return err

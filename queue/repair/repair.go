@@ -1,3 +1,7 @@
+// Package repair finds records and index entries that a crash left inconsistent, and that
+// neither a call nor maintenance would find, and corrects them. Each store has three ways to
+// look: Jobs scans all jobs and batches, Queues reads the queues of one tenant, and Activations
+// checks activations that have not ended.
 package repair
 
 import (
@@ -10,25 +14,25 @@ import (
 	"github.com/codesous/sous/storage/activations"
 )
 
-// repairGraceMS is how long a call may be under way: what looks as if a crash had cut
-// it is left alone until it has looked so for this long.
+// repairGraceMS is how long a call may be under way, in milliseconds. A state that a crash or
+// an unfinished call can explain is repaired only after it has lasted this long.
 const repairGraceMS = 60_000
 
-// The kinds of repairs, as metrics name them.
+// The kinds of repairs, which are also the labels of their metric.
 const (
-	KindDue        = "due"        // a queue in which something is due was in no due set, or too late
-	KindReady      = "ready"      // an fn queue with jobs to begin was in no ready set
-	KindStray      = "stray"      // an index held a job that is elsewhere, or is not
-	KindExpiry     = "expiry"     // an ended job was still to expire
+	KindDue        = "due"        // a queue had due work, but was not in the due set, or with a later moment
+	KindReady      = "ready"      // an fn queue had jobs that may start, but was not in the ready set
+	KindStray      = "stray"      // an index held a job that is in another state or queue, or does not exist
+	KindExpiry     = "expiry"     // a job that had ended was in the index of jobs that expire
 	KindOrphan     = "orphan"     // a job was in no index
 	KindUnlisted   = "unlisted"   // a queue with jobs was not in its tenant's list
 	KindWaiting    = "waiting"    // a job waited for jobs that have all ended
-	KindBatch      = "batch"      // a batch was done, and its callback not made
-	KindJobless    = "jobless"    // an activation's job was gone
-	KindUnfinished = "unfinished" // an activation's job had ended, and it had not
+	KindBatch      = "batch"      // a batch was complete, but its callback was not made
+	KindJobless    = "jobless"    // an activation's job did not exist
+	KindUnfinished = "unfinished" // an activation's job had ended, but the activation had not
 )
 
-// Repair is a leftover of a crash that was mended.
+// Repair is one correction that was made.
 type Repair struct {
 	Kind                     string
 	Tenant, Namespace, Queue string
@@ -36,28 +40,30 @@ type Repair struct {
 	Reason                   string
 }
 
-// Look is what a look at part of the store cost and found.
+// Look is the result of looking at a part of the store.
 type Look struct {
-	// Reads are the commands that it took.
+	// Reads is the approximate number of commands that the look took.
 	Reads int
-	// Busy: jobs run there, or something is to be looked at once more soon.
+	// Busy reports whether jobs are active in the part, or a suspicious state in it has to
+	// be checked again soon.
 	Busy bool
-	// End: there is no more of it.
+	// End reports whether the pass over the part is complete.
 	End bool
-	// Repairs were made, each by this call alone.
+	// Repairs holds the corrections that this call made.
 	Repairs []Repair
-	// Unreadable are keys or ids of records that cannot be read.
+	// Unreadable holds the keys or ids of records that cannot be decoded.
 	Unreadable []string
 }
 
+// mended adds a repair to l.
 func (l *Look) mended(kind string, q jobstore.Queue, id, reason string) {
 	l.Repairs = append(l.Repairs, Repair{kind, q.Tenant, q.Namespace, q.Name, id, reason})
 }
 
-// Repairer finds what crashes left in a broker's store, where no call and no
-// maintenance would come upon it, and mends it. Any number may work at once; one is
-// not safe for concurrent use. It takes what it looks at as if calls were under way:
-// every repair is made only if it still applies, by the store's own word.
+// Repairer corrects leftovers of crashes in the store of a Broker. It is not safe for concurrent
+// use, but any number of Repairers may work on one store. Calls may be under way at any time,
+// so every correction is a command that has an effect only if the state still is as it was
+// read.
 type Repairer struct {
 	jobs        *jobstore.Store
 	store       *storage.Store
@@ -67,21 +73,21 @@ type Repairer struct {
 	queues      Suspects[queueSuspect]
 	batches     Suspects[jobstore.Key]
 	list        queueList
-	far         map[string]jobstore.Position // how far sets of more than strayPage have been looked through
+	far         map[string]jobstore.Position // by set with more than strayPage members, the position that was reached
 	scan        scan
 }
 
-// Owner does what a repair leads to beyond the records of jobs.
+// Owner handles the effects of a repair outside the records of jobs.
 type Owner interface {
 	// EndActivation ends an activation as its job r ended, unless it has ended. ended
-	// reports whether this call did.
+	// reports whether this call ended it.
 	EndActivation(ctx context.Context, tenant, id string, r *jobstore.Record) (ended bool, a *activations.Record, err error)
 	// SendOutcome ends the activation of the job r, which has ended, and sends its
-	// outcome where its version wants it.
+	// outcome to the destination that its version names.
 	SendOutcome(ctx context.Context, tenant string, r *jobstore.Record) error
-	// FinishBatch makes the callback of a batch that is done, unless it was made.
+	// FinishBatch makes the callback of a complete batch, unless it was made.
 	FinishBatch(ctx context.Context, tenant, id string) error
-	// DueAt reports the moment, in milliseconds, at which a queue is due.
+	// DueAt reports the Unix time in milliseconds at which a queue is due.
 	DueAt(ms int64)
 	// Wake reports that a queue has pending jobs.
 	Wake(q jobstore.Queue)
@@ -94,7 +100,7 @@ func New(store *storage.Store, jobs *jobstore.Store, owner Owner) *Repairer {
 	}
 }
 
-// added says whether one entry of a set was made by this command.
+// added reports whether cmd, which adds one entry to a set, added it.
 func added(ctx context.Context, cmd *redis.IntCmd) (bool, error) {
 	return cmd.Val() == 1, jobstore.Failure(ctx, "repair", cmd.Err())
 }

@@ -11,27 +11,28 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// scanCount is how many keys one step of a scan goes over.
+// scanCount is the COUNT of one SCAN command.
 const scanCount = 500
 
-// scanPrefixes begin the keys that are scanned, one after the other.
+// scanPrefixes are the prefixes of the keys that are scanned, in this order.
 var scanPrefixes = []string{storage.PrefixJobs, storage.PrefixBatches}
 
-// scan is a way through the keys of all jobs and batches, on every master of a
-// cluster. A key that is there from its beginning to its end is found.
+// scan is the position of a scan of the keys of all jobs and batches, on every master of a
+// cluster. It finds every key that exists from its beginning to its end.
 type scan struct {
-	prefix int // of scanPrefixes
+	prefix int // index in scanPrefixes
 	begun  bool
-	nodes  []string // addresses of the masters that are left; one "" where there is no cluster
+	nodes  []string // addresses of the masters to be scanned; one "" without a cluster
 	cursor uint64
-	keys   []jobstore.Key // found, and still to be looked at; sorted, so that a tenant's are neighbours
+	keys   []jobstore.Key // found, but not yet checked; sorted, so that the keys of a tenant are neighbours
 }
 
+// end reports whether the scan is complete.
 func (s *scan) end() bool {
 	return s.begun && len(s.keys) == 0 && len(s.nodes) == 0 && s.prefix == len(scanPrefixes)-1
 }
 
-// scanOn reads on until some keys are found, or the reads are spent.
+// scanOn scans until it has found keys or reached the limit of reads.
 func (r *Repairer) scanOn(ctx context.Context, look *Look, reads int) error {
 	s := &r.scan
 	for len(s.keys) == 0 && !s.end() && (look.Reads == 0 || look.Reads < reads) {
@@ -53,7 +54,7 @@ func (r *Repairer) scanOn(ctx context.Context, look *Look, reads int) error {
 		}
 		for _, key := range found {
 			if tenant, id, ok := r.store.RecordOf(prefix, key); ok {
-				s.keys = append(s.keys, jobstore.Key{Tenant: tenant, Id: id})
+				s.keys = append(s.keys, jobstore.Key{Tenant: tenant, ID: id})
 			}
 		}
 		slices.SortFunc(s.keys, jobstore.Key.Compare)
@@ -66,7 +67,7 @@ func (r *Repairer) scanOn(ctx context.Context, look *Look, reads int) error {
 	return nil
 }
 
-// nodes gives the addresses of all masters.
+// nodes returns the addresses of all masters.
 func (r *Repairer) nodes(ctx context.Context) ([]string, error) {
 	cluster, ok := r.rdb.(*redis.ClusterClient)
 	if !ok {
@@ -84,12 +85,12 @@ func (r *Repairer) nodes(ctx context.Context) ([]string, error) {
 	return all, jobstore.Failure(ctx, "list the store's nodes", err)
 }
 
-// scanNode makes one step on one node. One that is no master any more has no keys of
-// its own: its cursor is 0.
+// scanNode takes one step on one node. A node that is no longer a master has no keys of its own:
+// its cursor is 0.
 func (r *Repairer) scanNode(ctx context.Context, addr string, from uint64, prefix string) (keys []string, cursor uint64, err error) {
 	cluster, ok := r.rdb.(*redis.ClusterClient)
 	if ok {
-		prefix = "" // a node of a KVRocks cluster passes over keys of a prefix
+		prefix = "" // with a prefix, a node of a KVRocks cluster skips keys
 	}
 	step := func(ctx context.Context, c redis.Cmdable) (err error) {
 		keys, cursor, err = c.Scan(ctx, from, prefix+"*", scanCount).Result()

@@ -9,18 +9,18 @@ import (
 )
 
 const (
-	// strayPage is how many members of one set a look takes: the next look at a longer
-	// one goes on there.
+	// strayPage is how many members of one set a look checks. The next look at a longer
+	// set continues behind them.
 	strayPage = 100
-	// farMax bounds how many such places are remembered.
+	// farMax is the maximum number of sets whose positions are kept.
 	farMax = 10_000
 )
 
-// expirySet is the set of a queue's jobs that expire, which is read as those of states.
+// expirySet names the set of a queue's jobs that expire, which is read like the sets of states.
 const expirySet api.JobState = "expiry"
 
-// strays drops what does not belong in the sets of q's jobs that have not ended. Those
-// of ended jobs are cleaned as they are purged.
+// strays removes entries that do not belong in the sets of q's live jobs. The sets of ended jobs
+// are cleaned when these are purged.
 func (r *Repairer) strays(ctx context.Context, q jobstore.Queue, look *Look) error {
 	sets := append(slices.Clone(jobstore.LiveStates), expirySet)
 	pipe := r.rdb.Pipeline()
@@ -44,7 +44,7 @@ func (r *Repairer) strays(ctx context.Context, q jobstore.Queue, look *Look) err
 	return nil
 }
 
-// straysIn looks at the next members of one set.
+// straysIn checks the next members of one set.
 func (r *Repairer) straysIn(ctx context.Context, q jobstore.Queue, set api.JobState, look *Look) error {
 	key := r.jobs.Keys(q).Set(string(set))
 	var from *jobstore.Position
@@ -61,7 +61,7 @@ func (r *Repairer) straysIn(ctx context.Context, q jobstore.Queue, set api.JobSt
 	}
 	ids := make([]string, len(members))
 	for i, p := range members {
-		ids[i] = p.Id
+		ids[i] = p.ID
 	}
 	found, err := r.jobs.Headers(ctx, q.Tenant, ids)
 	look.Reads += 1 + len(ids)
@@ -72,18 +72,18 @@ func (r *Repairer) straysIn(ctx context.Context, q jobstore.Queue, set api.JobSt
 	reasons := map[string]string{}
 	for i, g := range found {
 		if set == api.JobPending && members[i].Set != r.jobs.SetOf(q, set, members[i].Score) && !g.Unreadable && misplaced(&g, q, set) == "" {
-			if err := r.enter(ctx, q, g.Id, look); err != nil {
+			if err := r.enter(ctx, q, g.ID, look); err != nil {
 				return err
 			}
-			strays = append(strays, &jobstore.Record{Id: g.Id, Stored: g.Stored})
-			reasons[g.Id] = "of another priority"
+			strays = append(strays, &jobstore.Record{ID: g.ID, Stored: g.Stored})
+			reasons[g.ID] = "has another priority"
 			continue
 		}
 		if g.Unreadable {
-			look.Unreadable = append(look.Unreadable, g.Id)
+			look.Unreadable = append(look.Unreadable, g.ID)
 		} else if reason := misplaced(&g, q, set); reason != "" {
-			strays = append(strays, &jobstore.Record{Id: g.Id, Stored: g.Stored})
-			reasons[g.Id] = reason
+			strays = append(strays, &jobstore.Record{ID: g.ID, Stored: g.Stored})
+			reasons[g.ID] = reason
 		}
 	}
 	if len(strays) == 0 {
@@ -96,12 +96,12 @@ func (r *Repairer) straysIn(ctx context.Context, q jobstore.Queue, set api.JobSt
 	dropped, err := r.jobs.DropFrom(ctx, q, members, strays)
 	look.Reads += len(strays)
 	for _, id := range dropped {
-		look.mended(kind, q, id, "among the "+string(set)+" ones, and "+reasons[id])
+		look.mended(kind, q, id, "it was in the set "+string(set)+", but the job "+reasons[id])
 	}
 	return err
 }
 
-// enter enters a job in the index where it belongs, before its entry elsewhere goes.
+// enter adds a job to the index where it belongs, before its entry elsewhere is removed.
 func (r *Repairer) enter(ctx context.Context, q jobstore.Queue, id string, look *Look) error {
 	found, err := r.jobs.Load(ctx, q.Tenant, []string{id})
 	look.Reads += 2
@@ -112,15 +112,15 @@ func (r *Repairer) enter(ctx context.Context, q jobstore.Queue, id string, look 
 	return err
 }
 
-// misplaced says why a job is none of a set of q, "" if it is.
+// misplaced returns why a job does not belong in a set of q, "" if it does.
 func misplaced(g *jobstore.Header, q jobstore.Queue, set api.JobState) string {
 	switch {
 	case g.Stored == "":
 		return "does not exist"
 	case g.Prefix != jobstore.SpecPrefix(q):
-		return "of another queue"
+		return "belongs to another queue"
 	case set == expirySet && !g.Run.State.Terminal(), g.Run.State == set:
 		return ""
 	}
-	return string(g.Run.State)
+	return "is " + string(g.Run.State)
 }

@@ -1,24 +1,26 @@
 package repair
 
 const (
-	// suspectsMax bounds what is suspected at once. What is not remembered is come upon
-	// again.
+	// suspectsMax is the maximum number of suspects. Others are found again by a later
+	// look.
 	suspectsMax = 1000
-	// suspectsForgetMS is when nobody will meet a suspect again: what it was is gone.
+	// suspectsForgetMS is the age, in milliseconds, after which a suspect is forgotten if
+	// room is needed. It no longer exists, or looks would have confirmed or cleared it.
 	suspectsForgetMS = 6 * 60 * 60_000
 )
 
-// Suspects remembers since when something has looked as if it was cut short: the call
-// that is to make it whole may be under way.
+// Suspects remembers since when records have been in a state that an unfinished call or a crash
+// can explain. Only a state that lasts is the result of a crash. The zero value is ready to use.
 type Suspects[K comparable] struct{ all map[K]suspect }
 
-// suspect is how something looks, and since when.
+// suspect is the state of a record, and since when it has been in it, in Unix milliseconds.
 type suspect struct {
 	how     string
 	sinceMS int64
 }
 
-// Confirmed notes that k looks as how says at now, and says whether it has for graceMS.
+// Confirmed records that k is in the state how at now, a Unix time in milliseconds, and reports
+// whether it has been in this state for graceMS.
 func (s *Suspects[K]) Confirmed(k K, how string, now, graceMS int64) bool {
 	known, ok := s.all[k]
 	if ok && known.how == how {
@@ -36,17 +38,17 @@ func (s *Suspects[K]) Confirmed(k K, how string, now, graceMS int64) bool {
 	return false
 }
 
-// forget makes room.
+// forget removes old suspects.
 func (s *Suspects[K]) forget(now int64) {
 	for _, k := range s.overdue(now, suspectsForgetMS) {
 		delete(s.all, k)
 	}
 }
 
-// Clear forgets k: it is mended, or looks well again.
+// Clear removes k, which was repaired or needs no repair.
 func (s *Suspects[K]) Clear(k K) { delete(s.all, k) }
 
-// overdue gives those that have looked so for graceMS at now.
+// overdue returns the suspects that have been in their state for graceMS at now.
 func (s *Suspects[K]) overdue(now, graceMS int64) (due []K) {
 	for k, known := range s.all {
 		if now-known.sinceMS >= graceMS {

@@ -1,3 +1,7 @@
+// Package claim hands out pending jobs to workers under leases. A claim has three steps:
+// reserve picks candidates at the head of a queue that no other fetch of this process is
+// after, lease asks the store for them, and deliver turns those that the store granted into
+// fetched jobs. Only the second step changes the store, by one script.
 package claim
 
 import (
@@ -14,7 +18,7 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// Claimer hands out pending jobs under leases. It is safe for concurrent use.
+// Claimer claims pending jobs. It is safe for concurrent use.
 type Claimer struct {
 	jobs   *jobstore.Store
 	store  *storage.Store
@@ -23,19 +27,19 @@ type Claimer struct {
 	hooks  Hooks
 }
 
-// Hooks are what a Claimer reports and leaves to its owner.
+// Hooks are the functions by which a Claimer calls its owner.
 type Hooks struct {
 	// Claimed is called with the outcome of each claim: the script's status, and the
-	// jobs that were handed out at now, in milliseconds.
+	// jobs that were handed out at now, a Unix time in milliseconds.
 	Claimed func(q jobstore.Queue, status string, jobs []api.FetchedJob, now int64)
-	// Expire ends a job that was leased after its expiry.
+	// Expire ends a job that was leased after its expiry. Take returns its error.
 	Expire func(ctx context.Context, tenant, id string) error
 }
 
-// maxStates bounds the queues of which a process remembers the state.
+// maxStates is the maximum number of queues whose state a process caches.
 const maxStates = 20_000
 
-// New returns a Claimer of the jobs in store.
+// New returns a Claimer of the jobs in store, which jobs reads and writes.
 func New(store *storage.Store, jobs *jobstore.Store, hooks Hooks) (*Claimer, error) {
 	states, err := otter.New(&otter.Options[jobstore.Queue, *queueState]{MaximumSize: maxStates})
 	if err != nil {
@@ -44,13 +48,14 @@ func New(store *storage.Store, jobs *jobstore.Store, hooks Hooks) (*Claimer, err
 	return &Claimer{jobs: jobs, store: store, rdb: store.Client(), states: states, hooks: hooks}, nil
 }
 
-// Request says for whom jobs are claimed.
+// Request holds the worker that claims jobs, and the length of its leases.
 type Request struct {
 	WorkerID string
 	Lease    time.Duration
 }
 
-// Cursors returns the scores from which the pending jobs of q are read, by priority.
+// Cursors returns the scores from which the pending jobs of q are read, by rank. All jobs
+// with a lower score have been claimed or removed.
 func (c *Claimer) Cursors(q jobstore.Queue) [4]int64 {
 	s := c.stateOf(q)
 	s.mu.Lock()
@@ -58,19 +63,21 @@ func (c *Claimer) Cursors(q jobstore.Queue) [4]int64 {
 	return s.cursors
 }
 
-// LongPause is when to ask again where nothing says a nearer moment.
+// LongPause is the pause before the next look at a queue if no nearer moment is known. A
+// notice of new work ends it early.
 const LongPause = time.Hour
 
-// maxTries bounds how often a fetch looks again when others took what it found.
+// maxTries is how often a fetch tries again because other fetches claimed its candidates.
 const maxTries = 8
 
-// maxSpare bounds the jobs that a fetch reads beside those that it asks for.
+// maxSpare is the maximum number of candidates that a fetch reads beyond those that it
+// wants.
 const maxSpare = 128
 
-// Take hands out up to want of q's pending jobs under leases. again is how long to wait
-// before the queue may have more: 0 where other claims took what this one found, and
-// LongPause where no nearer moment is known. Jobs that come with an error are leased all
-// the same.
+// Take claims up to want of q's pending jobs. again is how long to wait before the queue may
+// have more: 0 if other claims took all candidates, and LongPause if no nearer moment is
+// known. Jobs returned together with an error are leased nevertheless. Errors:
+// CodeStoreUnavailable, those of Hooks.Expire, ctx's.
 func (c *Claimer) Take(ctx context.Context, q jobstore.Queue, r Request, want int) (jobs []api.FetchedJob, again time.Duration, err error) {
 	s := c.stateOf(q)
 	for try := 0; try < maxTries; {
@@ -82,7 +89,7 @@ func (c *Claimer) Take(ctx context.Context, q jobstore.Queue, r Request, want in
 			}
 			wanted = room
 		}
-		// Wider with each conflict: the head of the queue is where others look too.
+		// Each conflict widens the selection, because other fetches read the same head.
 		found, freed, release, err := c.reserve(ctx, q, s, wanted+min(maxSpare, wanted*try))
 		switch {
 		case err != nil:
@@ -108,5 +115,5 @@ func (c *Claimer) Take(ctx context.Context, q jobstore.Queue, r Request, want in
 			return jobs, after, err
 		}
 	}
-	return jobs, 0, nil // there was work, and others took it: at once again
+	return jobs, 0, nil // there was work, but other fetches took it: try again immediately
 }

@@ -11,8 +11,9 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// deliver is the third step of a claim. It makes jobs of the offers that were taken. Those that have expired meanwhile
-// are ended instead of being handed out.
+// deliver is the third step of a claim. It returns the granted offers as fetched jobs. Jobs
+// that expired before they were claimed are ended instead. A job whose spec cannot be
+// decoded is reported in err.
 func (c *Claimer) deliver(ctx context.Context, a *attempt, offers []offer) (jobs []api.FetchedJob, err error) {
 	jobs = make([]api.FetchedJob, 0, len(offers))
 	for i := range offers {
@@ -25,7 +26,7 @@ func (c *Claimer) deliver(ctx context.Context, a *attempt, offers []offer) (jobs
 			err = errors.Join(err, o.unreadable)
 			continue
 		}
-		c.jobs.Remember(jobstore.Key{Tenant: a.q.Tenant, Id: o.id}, jobstore.NewSummary(spec, o.claim, o.leased))
+		c.jobs.Remember(jobstore.Key{Tenant: a.q.Tenant, ID: o.id}, jobstore.NewSummary(spec, o.claim, o.leased))
 		if spec.ExpireAtMS > 0 && spec.ExpireAtMS <= a.now {
 			if err := c.hooks.Expire(ctx, a.q.Tenant, o.id); err != nil {
 				return jobs, err
@@ -47,14 +48,14 @@ func (c *Claimer) deliver(ctx context.Context, a *attempt, offers []offer) (jobs
 	return jobs, err
 }
 
-// readCheckpoints completes claimed jobs by the checkpoints of earlier attempts. Only
-// the holder of a lease can write one, so they do not change meanwhile.
+// readCheckpoints sets the checkpoints that earlier attempts of claimed jobs left. Only the
+// holder of a lease can write one, so they do not change concurrently.
 func (c *Claimer) readCheckpoints(ctx context.Context, tenant string, jobs []api.FetchedJob) error {
 	pipe := c.rdb.Pipeline()
 	keys := c.store.JobKeys(tenant)
 	replies := map[int]*redis.StringCmd{}
 	for i := range jobs {
-		if jobs[i].LeaseEpoch > 1 { // only a worker leaves a checkpoint
+		if jobs[i].LeaseEpoch > 1 { // a first attempt has no checkpoint
 			replies[i] = pipe.HGet(ctx, keys.Meta(jobs[i].ID), jobstore.FieldCheckpoint)
 		}
 	}

@@ -15,34 +15,61 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// ClaimOK is the claim script's word for a queue that serves.
+// A lease assigns a job to one worker for a limited time. It is part of the job's run: the state
+// active, the lease epoch, the worker, and the moment at which it expires. The epoch is a
+// fencing token: it is incremented by each claim, and each call that settles or extends the
+// lease must present it. For a job with a lease of 30 s, whose first worker loses its network:
+//
+//	 t        event                                       state    epoch  expires
+//	 0 s      the job is enqueued                         pending  0
+//	 0 s      w1 claims it                                active   1      30 s
+//	10 s      w1's heartbeat (epoch 1) extends the lease  active   1      40 s
+//	20 s      w1's heartbeat (epoch 1) extends the lease  active   1      50 s
+//	25 s      w1 loses its network
+//	50 s      the lease expires; maintenance reclaims     pending  1
+//	51 s      w2 claims it, as attempt 2                  active   2      81 s
+//	60 s      w1 is back and acks (epoch 1):              active   2      81 s
+//	          CodeJobLeaseLost, nothing changes
+//	70 s      w2 acks (epoch 2)                           completed
+//	71 s      w2 repeats its ack (epoch 2): success       completed
+//
+// An expired lease remains valid until the job is reclaimed: an ack of w1 at 50.1 s, before
+// maintenance reaches the job, succeeds, because the epoch still is 1. The fencing token
+// protects the store only. Between 50 s and 60 s w1 may still run the job, so a job can run
+// twice at the same time, and its other effects must be idempotent or carry the epoch.
+
+// ClaimOK is the status with which the claim script replies for a queue that is neither
+// paused nor at one of its limits.
 const ClaimOK = "ok"
 
-// offer is a candidate, and what a claim makes of it.
+// offer is a candidate with the run that a claim would give it, and the result.
 type offer struct {
 	candidate
-	known  string // its run as the script must find it, "" for none
+	known  string // the run that the script must find, "" for none
 	spec   *api.JobSpec
 	claim  jobstore.Run // under the lease
-	leased string       // claim as it is stored, "" for a job that is not pending in the queue
-	taken  bool         // answer: the worker has it
-	// unreadable is why there is no spec. The job is leased all the same, so that it
-	// does not keep the others of its queue from their turn.
+	leased string       // the stored form of claim, "" for a job that is not pending in the queue
+	taken  bool         // set by claimOffers: the worker has the lease
+	// unreadable is the error of decoding the spec. The job is leased nevertheless, so
+	// that it does not block the jobs behind it.
 	unreadable error
 }
 
-// unknownRun is no job's run.
+// unknownRun stands for a run that has to be read. It equals no stored run.
 const unknownRun = "?"
 
-// lease is the second step of a claim. It hands out candidates in their order, at most want. after is -1 where the queue
-// serves, else how long it will not (0: unknown). The spec of a job that was pending
-// from the first tells its first run, which is then read by the script alone. From the
-// first job on of which that does not hold, a second try reads both.
+// lease is the second step of a claim. It claims candidates in their order, at most want.
+// after is -1 if the queue serves, or how long it does not, 0 if unknown.
+//
+// The first try reads only specs. A job that was pending when it was created has a first run
+// that follows from its spec, and only the script reads the stored run to compare it. The
+// second try reads run and spec of the candidates from the first one on of which that does
+// not hold, for example jobs that were retried.
 func (c *Claimer) lease(ctx context.Context, r Request, q jobstore.Queue, s *queueState, found []candidate, want int) (jobs []api.FetchedJob, after time.Duration, err error) {
 	now := c.store.NowMS()
 	a := &attempt{q: q, state: s, worker: r.WorkerID, now: now, expires: now + r.Lease.Milliseconds()}
 	defer func() {
-		if a.status != "" { // the script answered
+		if a.status != "" { // the script replied
 			c.hooks.Claimed(q, a.status, jobs, now)
 		}
 	}()
@@ -67,7 +94,7 @@ func (c *Claimer) lease(ctx context.Context, r Request, q jobstore.Queue, s *que
 	}
 	taken := len(offers) - len(others)
 	others = append(others, found[len(offers):]...)
-	// A job that had expired may have created another one, whose turn is nearer.
+	// Ending an expired job may have created another one, which has to be served first.
 	want -= len(jobs)
 	if want == 0 || len(others) == 0 || len(jobs) < taken {
 		return jobs, -1, nil
@@ -80,17 +107,17 @@ func (c *Claimer) lease(ctx context.Context, r Request, q jobstore.Queue, s *que
 	return append(jobs, more...), after, err
 }
 
-// attempt holds the values that the tries of one claim share.
+// attempt holds the values that the tries of one claim share, and the results of the last.
 type attempt struct {
 	q            jobstore.Queue
 	state        *queueState
 	worker       string
-	now, expires int64  // ms
-	status       string // answer: of the last script
-	room         int    // answer: how many jobs it allowed
+	now, expires int64  // Unix times in milliseconds
+	status       string // set by claimOffers: the script's status
+	room         int    // set by claimOffers: how many jobs the limits allowed
 }
 
-// room is how many of want jobs the queue's limits allow now. after is as of claim.
+// room returns how many of want jobs the queue's limits allow now. after is as in lease.
 func (c *Claimer) room(ctx context.Context, q jobstore.Queue, s *queueState, want int) (room int, after time.Duration, err error) {
 	a := &attempt{q: q, state: s, now: c.store.NowMS()}
 	_, after, err = c.claimOffers(ctx, a, nil, want)
@@ -100,8 +127,8 @@ func (c *Claimer) room(ctx context.Context, q jobstore.Queue, s *queueState, wan
 	return a.room, after, err
 }
 
-// firstOffers reads the specs of candidates and makes offers of them as if they had
-// never run.
+// firstOffers reads the specs of candidates and returns offers of them as if they had never
+// run.
 func (c *Claimer) firstOffers(ctx context.Context, a *attempt, found []candidate) ([]offer, error) {
 	tenant, home := c.store.JobKeys(a.q.Tenant), jobstore.SpecPrefix(a.q)
 	keys := make([]string, len(found))
@@ -117,14 +144,14 @@ func (c *Claimer) firstOffers(ctx context.Context, a *attempt, found []candidate
 		o := &offers[i]
 		o.candidate, o.known = found[i], unknownRun
 		if text == "" {
-			o.known = "" // no job: the entry leaves the index
+			o.known = "" // the job does not exist: the script removes the entry
 		}
 		if !strings.HasPrefix(text, home) {
 			continue
 		}
 		o.spec, err = jobstore.DecodeSpec(text)
 		if err != nil {
-			continue // the second try tells
+			continue // the second try reports the error
 		}
 		if r := jobstore.NewRun(o.spec, o.spec.CreatedAtMS); r.State == api.JobPending {
 			o.known = r.String()
@@ -134,7 +161,7 @@ func (c *Claimer) firstOffers(ctx context.Context, a *attempt, found []candidate
 	return offers, nil
 }
 
-// lease sets what the job's run r becomes when f's worker has the job.
+// lease sets the run that the job, whose run is r, has once worker has leased it.
 func (o *offer) lease(r jobstore.Run, worker string, expires int64) {
 	o.claim = r.To(api.JobActive, expires)
 	o.claim.Attempt++
@@ -143,8 +170,8 @@ func (o *offer) lease(r jobstore.Run, worker string, expires int64) {
 	o.leased = o.claim.String()
 }
 
-// readOffers reads the runs and specs of candidates. A job's run and spec belong
-// together: one command reads both.
+// readOffers reads the runs and specs of candidates by one command, so that run and spec of
+// a job belong together, and returns offers of them.
 func (c *Claimer) readOffers(ctx context.Context, a *attempt, found []candidate) ([]offer, error) {
 	tenant, home := c.store.JobKeys(a.q.Tenant), jobstore.SpecPrefix(a.q)
 	keys := make([]string, 0, 2*len(found))
@@ -172,8 +199,9 @@ func (c *Claimer) readOffers(ctx context.Context, a *attempt, found []candidate)
 	return offers, nil
 }
 
-// claimOffers runs the script on offers, which are ordered by rank, and marks those that
-// it took.
+// claimOffers runs the claim script on offers, which are ordered by rank, marks those that it
+// granted and delivers their jobs. Without offers it reads the room under the limits. after
+// is as in lease.
 func (c *Claimer) claimOffers(ctx context.Context, a *attempt, offers []offer, want int) (jobs []api.FetchedJob, after time.Duration, err error) {
 	keys, args := c.claimArguments(a, offers, want)
 	reply, err := c.store.ScriptThen(ctx, storage.ScriptJobClaim, keys, args, func(pipe redis.Pipeliner) {
@@ -202,11 +230,11 @@ func (c *Claimer) claimOffers(ctx context.Context, a *attempt, offers []offer, w
 		return nil, -1, nil
 	}
 	a.state.advance(words[3:7])
-	places, err := jobstore.Indexes(storage.ScriptJobClaim, words[7:], len(offers))
+	positions, err := jobstore.Indexes(storage.ScriptJobClaim, words[7:], len(offers))
 	if err != nil {
 		return nil, 0, err
 	}
-	for _, at := range places {
+	for _, at := range positions {
 		offers[at].taken = true
 	}
 	jobs, err = c.deliver(ctx, a, offers)
@@ -216,7 +244,7 @@ func (c *Claimer) claimOffers(ctx context.Context, a *attempt, offers []offer, w
 	return jobs, -1, err
 }
 
-// claimArguments lays offers out as job_claim.lua reads them.
+// claimArguments returns the keys and arguments of job_claim.lua.
 func (c *Claimer) claimArguments(a *attempt, offers []offer, want int) (keys []string, args []any) {
 	k, tenant := c.jobs.Keys(a.q), c.store.JobKeys(a.q.Tenant)
 	keys = append(make([]string, 0, 8+len(offers)), k.Config(), k.Cursor(), k.Rate(), k.Set(string(api.JobActive)))
@@ -240,7 +268,7 @@ func (c *Claimer) claimArguments(a *attempt, offers []offer, want int) (keys []s
 	return keys, args
 }
 
-// alike reports whether two offers are told to the script together.
+// alike reports whether two offers can be in one group of the script's arguments.
 func (o *offer) alike(p *offer) bool {
 	return o.known == p.known && o.leased == p.leased && jobstore.RankOf(o.score) == jobstore.RankOf(p.score)
 }

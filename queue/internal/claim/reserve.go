@@ -13,32 +13,32 @@ import (
 	"github.com/codesous/sous/queue/internal/jobstore"
 )
 
-// queueState is what this process remembers of a queue that it fetches from: from where
-// to read each priority, and which candidates its own fetches are after.
+// queueState is the state of a queue that this process fetches from: the scores from which
+// to read each priority, and the candidates that its own fetches have reserved.
 type queueState struct {
 	mu       sync.Mutex
-	cursors  [4]int64 // never above the stored ones: those only grow
+	cursors  [4]int64 // never above the stored cursors, which only increase
 	reserved map[string]struct{}
-	freed    chan struct{} // closed, and another one made, when reservations end
-	// from is behind the candidates that fetches are after, where all of these will
-	// be claimed; since is when it was at the cursors last.
+	freed    chan struct{} // closed and replaced when a reservation ends
+	// from is the score up to which candidates are reserved, by rank. since is when from
+	// was last set to the cursors; zero after a reservation that was not fully claimed.
 	from  [4]int64
 	since time.Time
-	// limited is set where the queue's limits allowed fewer jobs than a claim wanted:
-	// fetches then ask for the room that is left before they read jobs.
+	// limited is set if the queue's limits allowed fewer jobs than a claim wanted.
+	// Fetches then ask for the remaining room before they read candidates.
 	limited atomic.Bool
-	// reading lets one fetch read at a time: two would find the same candidates.
+	// reading serializes reads, since concurrent ones would find the same candidates.
 	reading sync.Mutex
 }
 
 const (
-	// lookBack is how long candidates that came in below from may go unseen.
+	// lookBack is how long jobs that are added below from may be passed over.
 	lookBack = 20 * time.Millisecond
-	// tieRoom is how many of a score that was read before a reading makes up for.
+	// tieRoom is how many members more are read because some at from are reserved.
 	tieRoom = 8
 )
 
-// stateOf returns what this process remembers of q, which may be nothing yet.
+// stateOf returns the state of q, which is created if it is not cached.
 func (c *Claimer) stateOf(q jobstore.Queue) *queueState {
 	s, _ := c.states.ComputeIfAbsent(q, func() (*queueState, bool) {
 		s := &queueState{reserved: map[string]struct{}{}, freed: make(chan struct{})}
@@ -56,10 +56,11 @@ type candidate struct {
 	score int64
 }
 
-// reserve is the first step of a claim. It reads the heads of q's priorities, want of them beside those that
-// other fetches here are after, and reserves them. release ends that. freed is
-// not nil where other fetches are after all that was read, and may yet leave some: it
-// is closed when the next of them ends.
+// reserve is the first step of a claim. It reads the heads of q's priorities and reserves up
+// to want jobs that no other fetch of this process has reserved. release ends the
+// reservation, with the number of jobs that were claimed. freed is not nil if jobs may
+// exist that other fetches have reserved and may not claim: it is closed when the next of
+// those reservations ends.
 func (c *Claimer) reserve(ctx context.Context, q jobstore.Queue, s *queueState, want int) (found []candidate, freed <-chan struct{}, release func(claimed int), err error) {
 	sets := c.jobs.Sets(q, api.JobPending)
 	s.reading.Lock()
@@ -79,7 +80,7 @@ func (c *Claimer) reserve(ctx context.Context, q jobstore.Queue, s *queueState, 
 	defer s.mu.Unlock()
 	switch {
 	case !whole && (len(s.reserved) == 0 || s.since.IsZero()):
-		freed = alreadyClosed // a fetch that was passed over has ended meanwhile, and may have left some
+		freed = alreadyClosed // a reservation that the read passed over ended during it, perhaps without claiming all
 	case len(s.reserved) > 0:
 		freed = s.freed
 	}
@@ -104,8 +105,8 @@ var alreadyClosed = func() chan struct{} {
 	return c
 }()
 
-// start returns from where to read each priority, and how many members. whole reports
-// whether the reading begins at the cursors and passes nothing over.
+// start returns the scores from which to read each priority, and how many members to read.
+// whole reports whether the read begins at the cursors and so passes no job over.
 func (s *queueState) start(want int) (from [4]int64, window int64, whole bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,8 +120,8 @@ func (s *queueState) start(want int) (from [4]int64, window int64, whole bool) {
 	return s.from, int64(want + tieRoom), false
 }
 
-// release gives reservations back. Those that were not claimed are to be found
-// again: the next reading begins at the cursors.
+// release ends the reservation of found. If some were not claimed, the next read begins at
+// the cursors, so that it finds them again.
 func (s *queueState) release(found []candidate, claimed int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,7 +135,7 @@ func (s *queueState) release(found []candidate, claimed int) {
 	s.freed = make(chan struct{})
 }
 
-// advance takes over the stored cursors.
+// advance raises the cursors to the stored ones.
 func (s *queueState) advance(cursors []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

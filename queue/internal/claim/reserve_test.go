@@ -15,8 +15,8 @@ import (
 	"github.com/codesous/sous/storage/storagetest"
 )
 
-// duringReading runs step once, after a reading of a queue's heads was answered and
-// before it is judged.
+// duringReading is a hook that runs step once, between the reply to a read of a queue's
+// heads and its evaluation.
 type duringReading struct {
 	step func()
 	ran  atomic.Bool
@@ -35,9 +35,10 @@ func (d *duringReading) ProcessPipelineHook(next redis.ProcessPipelineHook) redi
 	}
 }
 
-// A fetch reads behind the candidates of other fetches. Where those end while it
-// reads, and leave a job, it looks again and does not find the queue empty, nor does it
-// wait for those that have not ended.
+// TestAFetchFindsWhatOthersLeaveWhileItReads: a fetch reads behind the candidates that other
+// fetches have reserved. If one of those ends during the read without claiming all of its
+// candidates, the fetch reads again. It neither reports an empty queue nor waits for the
+// reservations that have not ended.
 func TestAFetchFindsWhatOthersLeaveWhileItReads(t *testing.T) {
 	t.Parallel()
 	for _, backend := range storagetest.Backends() {
@@ -58,11 +59,11 @@ func findsWhatIsLeft(t *testing.T, cfg storage.Config, all bool) {
 	s := storagetest.Open(t, cfg)
 	jobs, err := jobstore.New(s, time.Hour, jobstore.Notify{DueAt: func(int64) {}, Wake: func(jobstore.Queue) {}})
 	if err != nil {
-		t.Fatalf("NewStore: %v", err)
+		t.Fatalf("jobstore.New: %v", err)
 	}
 	c, err := New(s, jobs, Hooks{Claimed: func(jobstore.Queue, string, []api.FetchedJob, int64) {}})
 	if err != nil {
-		t.Fatalf("NewClaimer: %v", err)
+		t.Fatalf("New: %v", err)
 	}
 	ctx, q := t.Context(), jobstore.Queue{Tenant: storagetest.Tenant(t), Namespace: "default", Name: "emails"}
 	ids := addPending(t, jobs, q, &ms, 3)
@@ -75,7 +76,7 @@ func findsWhatIsLeft(t *testing.T, cfg storage.Config, all bool) {
 	if err != nil || len(last) != 1 || last[0].id != ids[2] {
 		t.Fatalf("reserve(1) = %v, %v, want %s", last, err, ids[2])
 	}
-	// The last job is claimed, and one of the pair; the other one is left.
+	// The last job and one of the pair are claimed; the other one of the pair is not.
 	if err := s.Client().ZRem(ctx, jobs.Keys(q).Set(string(api.JobPending)), ids[0], ids[2]).Err(); err != nil {
 		t.Fatalf("ZRem: %v", err)
 	}
@@ -86,7 +87,7 @@ func findsWhatIsLeft(t *testing.T, cfg storage.Config, all bool) {
 		}
 	}})
 	state.mu.Lock()
-	state.since = time.Now().Add(time.Hour) // the fetch does not begin at the cursors again
+	state.since = time.Now().Add(time.Hour) // keeps the fetch from starting at the cursors
 	state.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -108,12 +109,12 @@ func addPending(t *testing.T, jobs *jobstore.Store, q jobstore.Queue, ms *atomic
 		var err error
 		item.Text, err = jobstore.EncodeSpec(spec)
 		if err != nil {
-			t.Fatalf("encodeSpec: %v", err)
+			t.Fatalf("EncodeSpec: %v", err)
 		}
 		if err := jobs.InsertPlain(t.Context(), q, []*jobstore.Entry{item}); err != nil {
-			t.Fatalf("insertPlain: %v", err)
+			t.Fatalf("InsertPlain: %v", err)
 		}
-		ids = append(ids, item.Id)
+		ids = append(ids, item.ID)
 		ms.Add(1)
 	}
 	return ids

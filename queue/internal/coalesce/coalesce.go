@@ -1,3 +1,4 @@
+// Package coalesce combines concurrent calls with the same key into batches.
 package coalesce
 
 import (
@@ -8,54 +9,60 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// flushBytes bounds what one flush carries.
+// flushBytes is the maximum size of the items of one flush, unless one caller's items exceed
+// it alone.
 const flushBytes = api.MaxEnqueueBytes
 
-// flushTimeout bounds one flush, retries of the store's client included.
+// flushTimeout limits one flush, including retries by the store's client.
 const flushTimeout = 5 * time.Second
 
-// Coalescer makes one call of the store out of the single calls that arrive
-// while the one before is under way, lane by lane. No timer: a lone call leaves
-// at once.
+// Coalescer combines the items of concurrent calls with the same key into flushes: the calls
+// that arrive while a flush is under way are flushed together after it. It uses no timer, so
+// that a lone call is flushed immediately. It is safe for concurrent use.
 type Coalescer[K comparable, T any] struct {
-	life  context.Context // what a flush runs under: no caller's context ends the others'
+	life  context.Context // of flushes: no caller's context may end the calls of others
 	work  *sync.WaitGroup
 	most  int
-	weigh func(*T) int // bytes that an item carries
+	weigh func(*T) int // the size of an item in bytes
 	flush func(ctx context.Context, key K, items []*T)
 
 	mu      sync.Mutex
 	flights map[K]*flight[T]
 }
 
-// flight is a lane that is flushing; a lane without one is not in the map.
+// flight is the state of one key with flushes under way. Other keys are not in the map.
 type flight[T any] struct {
 	waiting []*waiting[T]
-	queued  int // items that wait
-	flushes int // under way
+	queued  int // the number of items in waiting
+	flushes int // the number of flushes under way
 }
 
 const (
-	// flushesMost is how many flushes of a lane are under way at once: while the
-	// store works on one, the next is made ready and the one before is read.
+	// flushesMost is the maximum number of concurrent flushes of one key. With two, one is
+	// prepared or read while the store works on the other.
 	flushesMost = 2
-	// flushSecond is how many items must wait for another flush to begin beside one
-	// that is under way: fewer go together sooner if they wait.
+	// flushSecond is how many items must wait before a second flush starts. Fewer items
+	// are cheaper in one flush after the current one.
 	flushSecond = 128
 )
 
+// waiting is one call of Do.
 type waiting[T any] struct {
 	items []*T
-	done  chan struct{} // closed when all items have their answers
+	done  chan struct{} // closed when all items have their results
 }
 
+// New returns a Coalescer that passes at most most items, of one or more whole calls, to each
+// call of flush; a single call may have more. flush stores the results, including errors,
+// in the items. weigh returns the size of an item in bytes. Flushes run in goroutines that
+// work counts, until life ends.
 func New[K comparable, T any](life context.Context, work *sync.WaitGroup, most int, weigh func(*T) int, flush func(context.Context, K, []*T)) *Coalescer[K, T] {
 	return &Coalescer[K, T]{life: life, work: work, most: most, weigh: weigh, flush: flush, flights: map[K]*flight[T]{}}
 }
 
-// Do flushes items with whatever else waits in their lane; each item then holds
-// its answer. A caller that stops waiting gets its context's error, and its
-// items go on.
+// Do flushes items together with those of concurrent calls with the same key, and returns
+// when each item holds its result. If ctx ends before, Do returns ctx's error, and the items
+// are flushed nevertheless. Errors: CodeShuttingDown after the end of life.
 func (c *Coalescer[K, T]) Do(ctx context.Context, key K, items []*T) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -66,17 +73,17 @@ func (c *Coalescer[K, T]) Do(ctx context.Context, key K, items []*T) error {
 		c.mu.Unlock()
 		return api.Errorf(api.CodeShuttingDown, "the queue is closed")
 	}
-	lane := c.flights[key]
-	if lane == nil {
-		lane = &flight[T]{}
-		c.flights[key] = lane
+	f := c.flights[key]
+	if f == nil {
+		f = &flight[T]{}
+		c.flights[key] = f
 	}
-	lane.waiting = append(lane.waiting, w)
-	lane.queued += len(items)
-	if lane.flushes == 0 || lane.flushes < flushesMost && lane.queued >= flushSecond {
-		lane.flushes++
+	f.waiting = append(f.waiting, w)
+	f.queued += len(items)
+	if f.flushes == 0 || f.flushes < flushesMost && f.queued >= flushSecond {
+		f.flushes++
 		c.work.Add(1)
-		go c.run(key, lane)
+		go c.run(key, f)
 	}
 	c.mu.Unlock()
 	select {
@@ -87,11 +94,11 @@ func (c *Coalescer[K, T]) Do(ctx context.Context, key K, items []*T) error {
 	}
 }
 
-// run flushes a lane until nothing waits in it.
-func (c *Coalescer[K, T]) run(key K, lane *flight[T]) {
+// run flushes the calls of key until none waits.
+func (c *Coalescer[K, T]) run(key K, f *flight[T]) {
 	defer c.work.Done()
 	for {
-		group, items := c.take(key, lane)
+		group, items := c.take(key, f)
 		if len(group) == 0 {
 			return
 		}
@@ -104,14 +111,14 @@ func (c *Coalescer[K, T]) run(key K, lane *flight[T]) {
 	}
 }
 
-// take gives the callers whose items go together, at least one, and ends the
-// lane where there is none.
-func (c *Coalescer[K, T]) take(key K, lane *flight[T]) (group []*waiting[T], items []*T) {
+// take removes the next calls to be flushed together, at least one, and returns them with
+// their items. If none waits it ends the flight's flush.
+func (c *Coalescer[K, T]) take(key K, f *flight[T]) (group []*waiting[T], items []*T) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	bytes := 0
-	for len(lane.waiting) > 0 {
-		w := lane.waiting[0]
+	for len(f.waiting) > 0 {
+		w := f.waiting[0]
 		for _, item := range w.items {
 			bytes += c.weigh(item)
 		}
@@ -119,12 +126,12 @@ func (c *Coalescer[K, T]) take(key K, lane *flight[T]) (group []*waiting[T], ite
 			break
 		}
 		group, items = append(group, w), append(items, w.items...)
-		lane.waiting = lane.waiting[1:]
-		lane.queued -= len(w.items)
+		f.waiting = f.waiting[1:]
+		f.queued -= len(w.items)
 	}
 	if len(group) == 0 {
-		lane.flushes--
-		if lane.flushes == 0 {
+		f.flushes--
+		if f.flushes == 0 {
 			delete(c.flights, key)
 		}
 	}

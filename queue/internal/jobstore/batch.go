@@ -13,8 +13,8 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// The fields of a batch's hash. Its counts are the sizes of sets: a counter that
-// two steps keep drifts when a crash cuts one short.
+// The fields of a batch's hash. Its counts are the sizes of sets, because a crash between
+// two steps would make a counter wrong, and adding to a set is safe to repeat.
 const (
 	BatchNamespace = "namespace"
 	BatchCallback  = "callback"
@@ -22,10 +22,13 @@ const (
 	BatchCreated   = "created_ms"
 )
 
+// BatchNotFound returns the error with CodeBatchNotFound for batch id.
 func BatchNotFound(id string) error {
 	return api.Errorf(api.CodeBatchNotFound, "batch %s does not exist", id)
 }
 
+// ReadBatch returns a batch with its counts, and its callback, nil for none. Errors:
+// CodeBatchNotFound, CodeStoreUnavailable.
 func (s *Store) ReadBatch(ctx context.Context, tenant, id string) (*api.Batch, *api.BatchCallback, error) {
 	if api.ValidateJobID(id) != nil {
 		return nil, nil, BatchNotFound(id)
@@ -43,7 +46,7 @@ func (s *Store) ReadBatch(ctx context.Context, tenant, id string) (*api.Batch, *
 	}
 	created, err := strconv.ParseInt(fields[3], 10, 64)
 	if err != nil {
-		return nil, nil, fmt.Errorf("queue: a batch's time is %q: %w", fields[3], err)
+		return nil, nil, fmt.Errorf("queue: created_ms of batch %s is %q: %w", id, fields[3], err)
 	}
 	out := &api.Batch{
 		ID: id, Namespace: fields[0], Sealed: fields[2] == "1", CreatedAtMS: created,
@@ -53,17 +56,20 @@ func (s *Store) ReadBatch(ctx context.Context, tenant, id string) (*api.Batch, *
 	if fields[1] != "" {
 		out.Callback = &api.BatchCallback{}
 		if err := json.Unmarshal([]byte(fields[1]), out.Callback); err != nil {
-			return nil, nil, fmt.Errorf("queue: a stored callback cannot be read: %w", err)
+			return nil, nil, fmt.Errorf("queue: decode the callback of batch %s: %w", id, err)
 		}
 		out.CallbackID = CallbackID(tenant, id)
 	}
 	return out, out.Callback, nil
 }
 
+// CallbackID returns the id of the job that a batch's callback makes. It is derived from
+// the batch, so that making the callback twice creates one job.
 func CallbackID(tenant, batch string) string { return api.DerivedJobID("callback", tenant, batch) }
 
-// ExpireBatch lets a batch that is done go when its jobs do. The callback's job is
-// kept longer, so that none is made a second time.
+// ExpireBatch makes the records of a finished batch expire after the retention of jobs. The
+// callback's job ends later and is therefore kept longer, so that it is not made twice.
+// Errors: CodeStoreUnavailable.
 func (s *Store) ExpireBatch(ctx context.Context, tenant, id string) error {
 	key := s.store.JobKeys(tenant).Batch(id)
 	pipe := s.rdb.Pipeline()
@@ -74,8 +80,9 @@ func (s *Store) ExpireBatch(ctx context.Context, tenant, id string) error {
 	return Failure(ctx, "expire a batch", err)
 }
 
-// CountBatch counts ended jobs in their batch, and seals it if seal is "seal". done
-// reports that the batch is sealed and all of its jobs have ended.
+// CountBatch counts ended jobs in their batch, and seals the batch if seal is "seal". done
+// reports whether the batch is sealed and all of its jobs have ended. Counting a job twice
+// changes nothing. Errors: CodeBatchNotFound, CodeStoreUnavailable.
 func (s *Store) CountBatch(ctx context.Context, tenant, id, seal string, succeeded, failed []string) (done bool, err error) {
 	key := s.store.JobKeys(tenant).Batch(id)
 	args := []any{seal, len(succeeded)}
@@ -96,7 +103,7 @@ func (s *Store) CountBatch(ctx context.Context, tenant, id, seal string, succeed
 	for i := range counts {
 		counts[i], err = strconv.ParseInt(words[i+1], 10, 64)
 		if err != nil {
-			return false, fmt.Errorf("queue: a batch answered %q: %w", words, err)
+			return false, fmt.Errorf("queue: %s replied %q: %w", storage.ScriptBatchCount, words, err)
 		}
 	}
 	return counts[0] <= counts[1]+counts[2], nil

@@ -10,24 +10,26 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// What the ack script answers, beside the words of a move, where the same epoch had
-// completed the job before.
+// The replies of the ack script for a job that the same epoch has completed before. Its
+// other replies are those of a move.
 const (
 	Repeated      = "again"
-	RepeatedAfter = "again after" // and something is still to follow
+	RepeatedAfter = "again after" // and its consequences are still to be handled
 )
 
-// Completion is one job to be completed.
+// Completion is one job to be completed, and the result.
 type Completion struct {
-	Id, Result, Unique string
-	Epoch              int64
+	ID, Result, Unique string // Result and Unique are "" for none
+	Epoch              int64  // of the lease that the worker holds
 	Run                string // of the job, as this process knows it; may be out of date
-	Outcome            string // answer: moved, movedAfter, repeated, repeatedAfter, missing, or the job's run as it is
-	Err                error  // answer
+	Outcome            string // set by the call: Moved, MovedAfter, Repeated, RepeatedAfter, Missing, or the job's present run
+	Err                error  // set by the call
 }
 
-// CompleteKnown completes jobs whose run is as this process knows it, and of which
-// nothing else is to be written. It returns the others.
+// CompleteKnown completes those of items whose run this process knows and that need no
+// other write: no result, no unique key, no consequences. It passes fewer arguments to a
+// shorter script than Complete. It returns the items that it did not complete; their runs
+// have changed, or they need Complete. Errors: CodeStoreUnavailable.
 func (s *Store) CompleteKnown(ctx context.Context, q Queue, items []*Completion) (rest []*Completion, err error) {
 	now := s.store.NowMS()
 	var plain []*Completion
@@ -50,8 +52,8 @@ func (s *Store) CompleteKnown(ctx context.Context, q Queue, items []*Completion)
 		args = append(args, len(group), held.String(), held.Settle(settledAck).To(api.JobCompleted, now).String())
 		for _, item := range group {
 			plain = append(plain, item)
-			keys = append(keys, tenant.Run(item.Id))
-			args = append(args, item.Id)
+			keys = append(keys, tenant.Run(item.ID))
+			args = append(args, item.ID)
 		}
 	}
 	reply, err := s.store.ScriptThen(ctx, storage.ScriptJobComplete, keys, args, func(pipe redis.Pipeliner) {
@@ -73,17 +75,18 @@ func (s *Store) CompleteKnown(ctx context.Context, q Queue, items []*Completion)
 	return rest, nil
 }
 
-// Complete runs the script that judges each job of one queue. It returns how many it
-// completed, and the ids of those whose end has consequences.
+// Complete completes items of q, each if its epoch holds the job, and sets their outcomes.
+// It returns how many it completed, and the ids of those whose end has consequences.
+// Errors: CodeStoreUnavailable.
 func (s *Store) Complete(ctx context.Context, q Queue, items []*Completion) (completed int, follow []string, err error) {
 	k, tenant := s.Keys(q), s.store.JobKeys(q.Tenant)
 	keys := append(make([]string, 0, 3+len(items)), k.Set(string(api.JobActive)), k.Set(string(api.JobCompleted)), k.After())
 	for _, item := range items {
-		keys = append(keys, tenant.Run(item.Id))
+		keys = append(keys, tenant.Run(item.ID))
 	}
 	for _, item := range items {
 		if item.Result != "" {
-			keys = append(keys, tenant.Meta(item.Id))
+			keys = append(keys, tenant.Meta(item.ID))
 		}
 	}
 	args := append(make([]any, 0, 2+4*len(items)), s.store.NowMS(), len(items))
@@ -93,7 +96,7 @@ func (s *Store) Complete(ctx context.Context, q Queue, items []*Completion) (com
 			keys = append(keys, tenant.Unique(q.Namespace, q.Name, item.Unique))
 			unique = strconv.Itoa(len(keys))
 		}
-		args = append(args, item.Id, item.Epoch, item.Result, unique)
+		args = append(args, item.ID, item.Epoch, item.Result, unique)
 	}
 	reply, err := s.store.ScriptThen(ctx, storage.ScriptJobAck, keys, args, func(pipe redis.Pipeliner) {
 		s.markSlotFreed(ctx, pipe, q)
@@ -105,7 +108,7 @@ func (s *Store) Complete(ctx context.Context, q Queue, items []*Completion) (com
 		items[i].Outcome = outcome
 		switch outcome {
 		case MovedAfter, RepeatedAfter:
-			follow = append(follow, items[i].Id)
+			follow = append(follow, items[i].ID)
 		}
 		switch outcome {
 		case Moved, MovedAfter:
@@ -115,8 +118,8 @@ func (s *Store) Complete(ctx context.Context, q Queue, items []*Completion) (com
 	return completed, follow, nil
 }
 
-// markSlotFreed marks a queue of the platform's own: a place under its limits may have
-// become free.
+// markSlotFreed marks an fn queue as ready, since a slot under its concurrency limit may
+// have become free. Other queues have no ready mark.
 func (s *Store) markSlotFreed(ctx context.Context, pipe redis.Pipeliner, q Queue) {
 	if IsFunctionQueue(q.Name) {
 		s.MarkReady(ctx, pipe, q, s.store.NowMS())

@@ -18,9 +18,11 @@ const (
 	configRateWindow  = "rate_window_ms"
 )
 
+// ConfigFields are the fields of a queue's configuration, in the order that ParseConfig
+// expects.
 var ConfigFields = []string{configPaused, configDraining, configConcurrency, configRateLimit, configRateWindow}
 
-// ConfigValues are a configuration as the hash has it: each field with its value.
+// ConfigValues returns c as arguments of HSET: each field followed by its value.
 func ConfigValues(c api.QueueConfig) []any {
 	flag := func(on bool) string {
 		if on {
@@ -34,10 +36,12 @@ func ConfigValues(c api.QueueConfig) []any {
 	}
 }
 
+// ParseConfig returns the configuration whose fields, in the order of ConfigFields, have
+// the given values. A missing value is the zero value.
 func ParseConfig(values []any) api.QueueConfig {
 	words := Words(values)
 	number := func(i int) int64 {
-		n, _ := strconv.ParseInt(words[i], 10, 64) // "" is 0: not set
+		n, _ := strconv.ParseInt(words[i], 10, 64) // "" is 0, which means not set
 		return n
 	}
 	return api.QueueConfig{
@@ -46,7 +50,8 @@ func ParseConfig(values []any) api.QueueConfig {
 	}
 }
 
-// Depth counts q's jobs of one state; call the result when pipe has run.
+// Depth queues commands on pipe that count the jobs of q in one state. The returned
+// function returns the count after pipe was executed.
 func (s *Store) Depth(ctx context.Context, pipe redis.Pipeliner, q Queue, state api.JobState) func() int64 {
 	var sizes []*redis.IntCmd
 	for _, set := range s.Sets(q, state) {
@@ -60,6 +65,8 @@ func (s *Store) Depth(ctx context.Context, pipe redis.Pipeliner, q Queue, state 
 	}
 }
 
+// AddQueue adds q to the list of its tenant's queues. A repeat succeeds. Errors:
+// CodeStoreUnavailable.
 func (s *Store) AddQueue(ctx context.Context, q Queue) error {
 	return Failure(ctx, "enter a queue", s.rdb.SAdd(ctx, s.store.JobKeys(q.Tenant).Queues(), q.Path()).Err())
 }

@@ -11,24 +11,28 @@ import (
 	"github.com/codesous/sous/storage/duework"
 )
 
-// MarkDue brings the queue's next maintenance to at, if it is not nearer yet.
+// MarkDue queues a command on pipe that makes maintenance of q due at the given Unix time in
+// milliseconds, unless it is due earlier. It also reports the moment to Notify.DueAt.
 func (s *Store) MarkDue(ctx context.Context, pipe redis.Pipeliner, q Queue, at int64) {
 	storage.MarkDue(ctx, pipe, q.Member(), at)
 	s.notify.DueAt(at)
 }
 
-// MarkReady says that a fetch of the queue may find work from at on.
+// MarkReady queues a command on pipe that makes q ready at the given Unix time in
+// milliseconds: a fetch from then on may find work.
 func (s *Store) MarkReady(ctx context.Context, pipe redis.Pipeliner, q Queue, at int64) {
 	m := q.Member()
 	pipe.ZAddLT(ctx, storage.KeyReady(storage.DueShard(m)), redis.Z{Score: float64(at), Member: m})
 }
 
-// DueIn reads the first members of a set from floor on, due or not.
+// DueIn queues a command on pipe that reads the first limit members of a set with a score
+// of at least floor, due or not.
 func (s *Store) DueIn(ctx context.Context, pipe redis.Pipeliner, key string, floor int64, limit int64) *redis.ZSliceCmd {
 	return pipe.ZRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{Min: strconv.FormatInt(floor, 10), Max: "+inf", Count: limit})
 }
 
-// NextDue is the moment at which something is due in q next, 0 for never.
+// NextDue returns the Unix time in milliseconds at which maintenance of q is due next, 0 if
+// nothing is left to become due. Errors: CodeStoreUnavailable.
 func (s *Store) NextDue(ctx context.Context, q Queue, now int64) (int64, error) {
 	k := s.Keys(q)
 	type head struct {
@@ -64,8 +68,9 @@ func (s *Store) NextDue(ctx context.Context, q Queue, now int64) (int64, error) 
 	return next, nil
 }
 
-// SettleDue moves one member of a due set to its next moment, unless the member has
-// changed since it was read; see storage.Store.SettleDue. It reports whether it did.
+// SettleDue moves one member of a due set to its next moment, or removes it if next is 0,
+// unless the member has changed since it was read; see storage.Store.SettleDue. It reports
+// whether it did. Errors: CodeStoreUnavailable.
 func (s *Store) SettleDue(ctx context.Context, m storage.DueMember, next int64) (bool, error) {
 	mine, err := s.store.SettleDue(ctx, []storage.DueMember{m}, []int64{next})
 	return mine[0], err

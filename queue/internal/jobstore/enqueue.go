@@ -13,36 +13,38 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// Entry is one job on its way into a queue.
+// Entry is one job to be added to a queue, and the result.
 type Entry struct {
-	Id       string
+	ID       string
 	Spec     *api.JobSpec
-	Run      Run    // with which the job is stored
-	Text     string // the spec, encoded
-	Internal bool   // made by the platform: a draining queue takes it
-	Fresh    bool   // no earlier call can have made a job of this id
+	Run      Run    // the run with which the job is stored
+	Text     string // the encoded spec
+	Internal bool   // made by the platform; accepted by a draining queue
+	Fresh    bool   // no earlier call can have created a job with this id
 	Ended    string // a holder of the unique key that is known to have ended
-	Living   string // one that is known to live
-	Holder   string // answer: the job that holds the unique key, if it is a duplicate
-	Replayed bool   // answer: the whole call was made before
-	Err      error  // answer
+	Living   string // a holder of the unique key that is known to live
+	Holder   string // set by the call: the job that holds the unique key, if the entry is a duplicate
+	Replayed bool   // set by the call: the whole call was made before
+	Err      error  // set by the call
 }
 
-// NewEntry returns the entry of a job that is made at now, in milliseconds.
+// NewEntry returns the entry of a job created at now, a Unix time in milliseconds.
 func NewEntry(id string, spec *api.JobSpec, now int64) *Entry {
-	return &Entry{Id: id, Spec: spec, Run: NewRun(spec, now)}
+	return &Entry{ID: id, Spec: spec, Run: NewRun(spec, now)}
 }
 
-// Call is what the jobs of one call share.
+// Call holds the properties that the jobs of one call share.
 type Call struct {
 	Queue          Queue
-	Batch          string
-	IdempotencyKey string
-	Digest         string
+	Batch          string // the batch of all jobs, "" for none
+	IdempotencyKey string // "" for none
+	Digest         string // of the call's jobs, to detect another call with the same key
 }
 
-// Insert runs the script that adds items, all of them or none. Each item then holds its
-// answer. again reports that the whole call was made before.
+// Insert adds items to their queue, all of them or none, and sets their results. again
+// reports whether the same call, by its idempotency key, was made before. Errors:
+// CodeBatchNotFound, CodeBatchSealed, CodeQueueDraining, CodeIdempotencyMismatch,
+// CodeStoreUnavailable.
 func (s *Store) Insert(ctx context.Context, call Call, items []*Entry) (again bool, err error) {
 	keys, args := s.enqueueArguments(call, items)
 	reply, err := s.store.ScriptThen(ctx, storage.ScriptJobEnqueue, keys, args, func(pipe redis.Pipeliner) {
@@ -59,7 +61,7 @@ func (s *Store) Insert(ctx context.Context, call Call, items []*Entry) (again bo
 	return again, nil
 }
 
-// enqueueArguments lays the call out as job_enqueue.lua reads it.
+// enqueueArguments returns the keys and arguments of job_enqueue.lua.
 func (s *Store) enqueueArguments(call Call, items []*Entry) (keys []string, args []any) {
 	q, tenant := s.Keys(call.Queue), s.store.JobKeys(call.Queue.Tenant)
 	idempotency := q.Cursor()
@@ -70,10 +72,10 @@ func (s *Store) enqueueArguments(call Call, items []*Entry) (keys []string, args
 	keys = append(keys, q.Set(string(api.JobScheduled)), q.Set(string(api.JobWaiting)), q.Set(string(api.JobHeld)),
 		q.Cursor(), q.Expiry(), q.After(), tenant.Queues(), idempotency, q.Config())
 	for _, item := range items {
-		keys = append(keys, tenant.Run(item.Id))
+		keys = append(keys, tenant.Run(item.ID))
 	}
 	for _, item := range items {
-		keys = append(keys, tenant.Spec(item.Id))
+		keys = append(keys, tenant.Spec(item.ID))
 	}
 	uniques := make([]int, len(items))
 	external := "1"
@@ -94,13 +96,13 @@ func (s *Store) enqueueArguments(call Call, items []*Entry) (keys []string, args
 	args = append(make([]any, 0, 6+5*len(items)), len(items), call.Queue.Path(), call.Digest,
 		max(1, items[0].Spec.CreatedAtMS+api.IdempotencyTTLMS-s.store.NowMS()), batch, external)
 	for i, item := range items {
-		args = append(args, item.Id, item.Text, item.Run.String(), ScoreText(item.Spec.Score), item.conditions(uniques[i]))
+		args = append(args, item.ID, item.Text, item.Run.String(), ScoreText(item.Spec.Score), item.conditions(uniques[i]))
 	}
 	return keys, args
 }
 
-// conditions lays out what few jobs have: when the job expires, and its unique key,
-// which is the script's key of that number.
+// conditions returns the argument for the options that few jobs have: when the job expires,
+// and its unique key, which is the script's key with the number unique.
 func (e *Entry) conditions(unique int) string {
 	if unique == 0 && e.Spec.ExpireAtMS == 0 {
 		return ""
@@ -109,8 +111,8 @@ func (e *Entry) conditions(unique int) string {
 	return fmt.Sprint(e.Spec.ExpireAtMS, " ", unique, " ", max(1, options.UniqueTTLMS), " ", cmp.Or(e.Ended, none), " ", cmp.Or(e.Living, none))
 }
 
-// Announce tells, behind the enqueue, when something is due in the queue, and
-// that a queue of the platform's own has work.
+// Announce queues commands on pipe that mark when added jobs become due, and that an fn
+// queue has work. They run after the enqueue.
 func (s *Store) Announce(ctx context.Context, pipe redis.Pipeliner, q Queue, items []*Entry) {
 	due, ready := int64(0), false
 	for _, item := range items {
@@ -129,7 +131,8 @@ func (s *Store) Announce(ctx context.Context, pipe redis.Pipeliner, q Queue, ite
 	}
 }
 
-// dueAt is when maintenance is to look after the new job, 0 for never.
+// dueAt returns the Unix time in milliseconds at which maintenance has to handle the new
+// job, 0 for never.
 func (e *Entry) dueAt() int64 {
 	if e.Run.State == api.JobScheduled || e.Run.State == api.JobWaiting {
 		return e.Run.At
@@ -137,7 +140,8 @@ func (e *Entry) dueAt() int64 {
 	return 0
 }
 
-// DependOn enters a job among those that wait for others. CodeJobNotFound.
+// DependOn registers a job as a dependent of the jobs on. Errors: CodeJobNotFound if one of
+// them does not exist, CodeStoreUnavailable.
 func (s *Store) DependOn(ctx context.Context, tenant, id string, on []string) error {
 	tk := s.store.JobKeys(tenant)
 	keys := make([]string, 0, 2*len(on))
@@ -153,27 +157,28 @@ func (s *Store) DependOn(ctx context.Context, tenant, id string, on []string) er
 	}
 	for i, text := range Words(reply) {
 		if text == "" {
-			return api.Errorf(api.CodeJobNotFound, "job %s, to depend on, does not exist", on[i]).
+			return api.Errorf(api.CodeJobNotFound, "job %s in depends_on does not exist", on[i]).
 				WithFields(api.FieldError{Path: "depends_on", Message: "must be ids of jobs that exist"})
 		}
 	}
 	return nil
 }
 
-// Plain reports whether the job is a new one, for a worker at once, that only a draining
-// queue can refuse.
+// Plain reports whether the job is new, can be fetched immediately, and can be refused only
+// because its queue is draining. InsertPlain accepts such entries.
 func (e *Entry) Plain() bool {
 	return e.Fresh && e.Run.State == api.JobPending && e.Spec.UniqueKey == "" && e.Spec.ExpireAtMS == 0
 }
 
-// InsertPlain adds plain jobs: their records by one plain command, then their entries by a
-// script, in one round trip. Payloads pass through no script that way.
+// InsertPlain adds plain entries to q in one round trip: it writes their records by one
+// command, so that payloads pass through no script, and then indexes them by a script.
+// Errors: CodeQueueDraining, CodeStoreUnavailable.
 func (s *Store) InsertPlain(ctx context.Context, q Queue, items []*Entry) error {
 	k, tenant := s.Keys(q), s.store.JobKeys(q.Tenant)
 	records := make([]any, 0, 4*len(items))
 	var byRank [4][]*Entry
 	for _, item := range items {
-		records = append(records, tenant.Spec(item.Id), item.Text, tenant.Run(item.Id), item.Run.String())
+		records = append(records, tenant.Spec(item.ID), item.Text, tenant.Run(item.ID), item.Run.String())
 		rank := RankOf(item.Spec.Score)
 		byRank[rank] = append(byRank[rank], item)
 	}
@@ -192,13 +197,13 @@ func (s *Store) InsertPlain(ctx context.Context, q Queue, items []*Entry) error 
 	}
 	for _, list := range byRank {
 		for _, item := range list {
-			args = append(args, item.Spec.Score, item.Id)
+			args = append(args, item.Spec.Score, item.ID)
 		}
 	}
 	keys := append([]string{k.Config(), k.Cursor(), tenant.Queues()}, s.Sets(q, api.JobPending)...)
 	_, err := s.store.ScriptBetween(ctx, storage.ScriptJobAdd, keys, args, func(pipe redis.Pipeliner) {
-		// A call that got no answer is sent again by the store's client: NX keeps the
-		// runs of jobs that workers have begun since.
+		// The store's client sends a call again that got no reply. NX keeps the runs of
+		// jobs that workers have started since the first try.
 		pipe.MSetNX(ctx, records...)
 	}, func(pipe redis.Pipeliner) {
 		s.Announce(ctx, pipe, q, items)
@@ -209,12 +214,12 @@ func (s *Store) InsertPlain(ctx context.Context, q Queue, items []*Entry) error 
 	return err
 }
 
-// withdraw deletes the records of refused jobs, as long as no worker has begun them: a
-// call whose answer was lost may have entered them before.
+// withdraw deletes the records of refused jobs that no worker has started: an earlier try,
+// whose reply was lost, may have added them.
 func (s *Store) withdraw(ctx context.Context, q Queue, items []*Entry) error {
 	records := make([]*Record, len(items))
 	for i, item := range items {
-		records[i] = &Record{Id: item.Id, Stored: item.Run.String()}
+		records[i] = &Record{ID: item.ID, Stored: item.Run.String()}
 	}
 	_, err := s.Purge(ctx, q, api.JobPending, records)
 	return err

@@ -14,7 +14,8 @@ func codedOf(err error) *api.Error {
 	return nil
 }
 
-// MessageOf is what callers may read of err.
+// MessageOf returns the message of err that clients may see: that of the api.Error in its
+// chain, or else its text.
 func MessageOf(err error) string {
 	if coded := codedOf(err); coded != nil {
 		return coded.Message
@@ -22,6 +23,7 @@ func MessageOf(err error) string {
 	return err.Error()
 }
 
+// FieldsOf returns the fields of the api.Error in err's chain, nil if there is none.
 func FieldsOf(err error) []api.FieldError {
 	if coded := codedOf(err); coded != nil {
 		return coded.Fields

@@ -8,19 +8,21 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// headersAtOnce bounds the headers that one script reads.
+// headersAtOnce is the maximum number of headers that one script reads.
 const headersAtOnce = 50
 
-// Header is where a job stands, read without its payload.
+// Header is the part of a job that locates it. It is read without the job's payload, which
+// may be large.
 type Header struct {
-	Id         string
-	Stored     string // of run, "" where there is no such job
-	Prefix     string // how its spec begins
+	ID         string
+	Stored     string // the stored run, "" if the job does not exist
+	Prefix     string // the beginning of its stored spec, which names its queue
 	Run        Run
-	Unreadable bool // it is there, and cannot be read
+	Unreadable bool // the job exists, but its run or queue cannot be decoded
 }
 
-// Headers reads where jobs stand.
+// Headers returns the headers of a tenant's jobs, in the order of ids. Errors:
+// CodeStoreUnavailable.
 func (s *Store) Headers(ctx context.Context, tenant string, ids []string) ([]Header, error) {
 	jobs := make([]Key, len(ids))
 	for i, id := range ids {
@@ -29,8 +31,8 @@ func (s *Store) Headers(ctx context.Context, tenant string, ids []string) ([]Hea
 	return s.HeadersOf(ctx, jobs)
 }
 
-// HeadersOf reads where jobs of any tenants stand. Neighbours of one tenant are read
-// by one script.
+// HeadersOf returns the headers of jobs of any tenants, in their order. One script reads
+// consecutive jobs of one tenant. Errors: CodeStoreUnavailable.
 func (s *Store) HeadersOf(ctx context.Context, jobs []Key) ([]Header, error) {
 	var calls []storage.ScriptCall
 	for from := 0; from < len(jobs); {
@@ -40,10 +42,10 @@ func (s *Store) HeadersOf(ctx context.Context, jobs []Key) ([]Header, error) {
 		}
 		call := storage.ScriptCall{Args: []any{to - from}}
 		for _, j := range jobs[from:to] {
-			call.Keys = append(call.Keys, s.store.JobKeys(j.Tenant).Run(j.Id))
+			call.Keys = append(call.Keys, s.store.JobKeys(j.Tenant).Run(j.ID))
 		}
 		for _, j := range jobs[from:to] {
-			call.Keys = append(call.Keys, s.store.JobKeys(j.Tenant).Spec(j.Id))
+			call.Keys = append(call.Keys, s.store.JobKeys(j.Tenant).Spec(j.ID))
 		}
 		calls, from = append(calls, call), to
 	}
@@ -55,7 +57,7 @@ func (s *Store) HeadersOf(ctx context.Context, jobs []Key) ([]Header, error) {
 	for _, reply := range replies {
 		words := Words(reply)
 		for i := 0; i+1 < len(words); i += 2 {
-			g := Header{Id: jobs[len(out)].Id, Stored: words[i], Prefix: words[i+1]}
+			g := Header{ID: jobs[len(out)].ID, Stored: words[i], Prefix: words[i+1]}
 			if g.Stored != "" {
 				var err error
 				g.Run, err = ParseRun(g.Stored)
@@ -68,12 +70,13 @@ func (s *Store) HeadersOf(ctx context.Context, jobs []Key) ([]Header, error) {
 	return out, nil
 }
 
-// Queue is the queue that the job names.
-func (g *Header) Queue(tenant string) (Queue, bool) {
+// Queue returns the queue that the job's spec names. ok is false if the spec does not begin
+// as one does.
+func (g *Header) Queue(tenant string) (q Queue, ok bool) {
 	words := strings.Split(g.Prefix, `"`)
 	if len(words) != 9 { // {"namespace":"ns","queue":"q",
 		return Queue{}, false
 	}
-	q := Queue{tenant, words[3], words[7]}
+	q = Queue{tenant, words[3], words[7]}
 	return q, SpecPrefix(q) == g.Prefix
 }

@@ -9,8 +9,10 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// Extend runs the script that extends leases of jobs of one queue. It returns the
-// script's word on each job, and when each lease then ends, in milliseconds.
+// Extend extends the leases of jobs of q and stores their progress and checkpoints, each if
+// its epoch holds the job. It returns, in the order of beats, the script's reply on each
+// job (see Completion.Outcome) and the Unix time in milliseconds at which an extended lease
+// ends. Errors: CodeStoreUnavailable.
 func (s *Store) Extend(ctx context.Context, q Queue, beats []*api.JobHeartbeat) (words []string, ends []int64, err error) {
 	now := s.store.NowMS()
 	tenant := s.store.JobKeys(q.Tenant)

@@ -9,24 +9,28 @@ import (
 )
 
 type (
-	Key          struct{ Tenant, Id string }
+	// Key identifies a job, or another record with an id, in the whole store.
+	Key struct{ Tenant, ID string }
+	// NamespaceKey identifies a namespace in the whole store.
 	NamespaceKey struct{ Tenant, Namespace string }
 )
 
-// Queue names one queue of the whole store.
+// Queue identifies a queue in the whole store.
 type Queue struct{ Tenant, Namespace, Name string }
 
-// Path is how sets of a tenant's queues call it.
+// Path returns namespace/queue, the name of q in the sets of its tenant.
 func (q Queue) Path() string { return q.Namespace + "/" + q.Name }
 
+// Keys returns the store's keys of q.
 func (s *Store) Keys(q Queue) storage.QueueKeys {
 	return s.store.JobKeys(q.Tenant).Queue(q.Namespace, q.Name)
 }
 
-// Member is how the due and ready sets call a queue.
+// Member returns the member of the due and ready sets that stands for q.
 func (q Queue) Member() string { return storage.DueQueuePrefix + q.Tenant + "/" + q.Path() }
 
-// QueueOfMember is the queue that a member of the due and ready sets is.
+// QueueOfMember returns the queue that a member of the due and ready sets stands for. It
+// returns false if the member stands for something else.
 func QueueOfMember(member string) (Queue, bool) {
 	rest, ok := strings.CutPrefix(member, storage.DueQueuePrefix)
 	if !ok {
@@ -35,7 +39,7 @@ func QueueOfMember(member string) (Queue, bool) {
 	return ParseQueue(rest)
 }
 
-// ParseQueue reads tenant/namespace/queue.
+// ParseQueue parses tenant/namespace/queue.
 func ParseQueue(s string) (Queue, bool) {
 	parts := strings.Split(s, "/")
 	if len(parts) != 3 {
@@ -44,18 +48,21 @@ func ParseQueue(s string) (Queue, bool) {
 	return Queue{parts[0], parts[1], parts[2]}, true
 }
 
+// Compare orders keys by tenant, then by id.
 func (k Key) Compare(o Key) int {
-	return cmp.Or(strings.Compare(k.Tenant, o.Tenant), strings.Compare(k.Id, o.Id))
+	return cmp.Or(strings.Compare(k.Tenant, o.Tenant), strings.Compare(k.ID, o.ID))
 }
 
+// IsFunctionQueue reports whether q is the name of an fn queue: one that holds the
+// asynchronous invocations of a function and that only the platform's workers fetch from.
 func IsFunctionQueue(q string) bool { return strings.HasPrefix(q, api.FunctionQueuePrefix) }
 
-// Sets are the keys that hold q's jobs of one state, in the order in which their
-// turn comes: one, and for pending jobs one for each rank.
+// Sets returns the keys of the sets that hold q's jobs of one state, in the order in which
+// they are served: one set, or one for each priority if state is pending.
 func (s *Store) Sets(q Queue, state api.JobState) []string { return s.Keys(q).Sets(state) }
 
-// SetOf is the key among setsOf that holds a job with a score, of which only the rank
-// counts.
+// SetOf returns the key among Sets that holds a job with the given score. Only the rank in
+// the score matters.
 func (s *Store) SetOf(q Queue, state api.JobState, score int64) string {
 	sets := s.Sets(q, state)
 	if state != api.JobPending {

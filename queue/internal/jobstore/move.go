@@ -11,40 +11,42 @@ import (
 	"github.com/codesous/sous/storage/duework"
 )
 
-// Move takes one job from where it was read to another state.
+// Move is a change of one job from the run that was read to another, and the result.
 type Move struct {
 	Record  *Record
 	To      Run
-	Field   string // written with it, "" for none
-	Value   string
-	Failure string // an error's record, "" for none
-	release bool   // lets the unique key go
-	follow  bool   // what follows the job's end is to be done
-	Spec    string // replaces the spec, "" leaves it
+	Field   string // a detail that is written with the run, "" for none
+	Value   string // of Field
+	Failure string // an error that is recorded, see FailureRecord; "" for none
+	release bool   // releases the unique key
+	follow  bool   // marks the consequences of the job's end as to be handled
+	Spec    string // replaces the encoded spec; "" leaves it
 
-	Outcome string // answer: moved, movedAfter, missing, or the job's run as it is
+	Outcome string // set by the call: Moved, Missing, or the job's present run
 }
 
-// The answers of the move script that are no run.
+// The replies of the move script for a job, unless it replies with the job's run.
 const (
 	Moved      = "ok"
-	MovedAfter = "after" // moved, and something follows
+	MovedAfter = "after" // moved, and its end has consequences
 	Missing    = "gone"
 )
 
-// End is what every move into a terminal state does beside the state.
+// End returns m with the effects that every move into a terminal state has: it releases the
+// unique key and marks the consequences of the end as to be handled.
 func (m Move) End() Move {
 	m.release, m.follow = m.Record.Spec.UniqueKey != "", true
 	return m
 }
 
-// Apply makes moves of jobs of one queue, each if the job still is as it was
-// read. The outcome of each move reports whether it was made. follow holds the ids of
-// jobs that have ended and whose end has consequences.
+// Apply makes moves of jobs of q, each if the job's run is still the one that was read, and
+// sets their outcomes. follow holds the ids of jobs that have ended and whose end has
+// consequences. Errors: CodeInternal for a transition that the state machine does not have,
+// CodeStoreUnavailable.
 func (s *Store) Apply(ctx context.Context, q Queue, moves []*Move) (follow []string, err error) {
 	for _, m := range moves {
 		if m.Record.Run.State != m.To.State && !allowed(m.Record.Run.State, m.To.State) {
-			return nil, api.Errorf(api.CodeInternal, "a job cannot go from %s to %s", m.Record.Run.State, m.To.State)
+			return nil, api.Errorf(api.CodeInternal, "job %s cannot go from %s to %s", m.Record.ID, m.Record.Run.State, m.To.State)
 		}
 	}
 	keys, args := s.moveArguments(q, moves)
@@ -58,43 +60,43 @@ func (s *Store) Apply(ctx context.Context, q Queue, moves []*Move) (follow []str
 		m := moves[i]
 		m.Outcome = outcome
 		if outcome == MovedAfter {
-			follow = append(follow, m.Record.Id)
+			follow = append(follow, m.Record.ID)
 			m.Outcome = Moved
 		}
 	}
 	return follow, nil
 }
 
-// moveArguments lays the moves out as job_move.lua reads them.
+// moveArguments returns the keys and arguments of job_move.lua.
 func (s *Store) moveArguments(q Queue, moves []*Move) (keys []string, args []any) {
 	k, tenant := s.Keys(q), s.store.JobKeys(q.Tenant)
 	keys = []string{k.Cursor(), k.After()}
-	places := map[string]int{}
+	positions := map[string]int{}
 	for _, m := range moves {
 		for _, state := range []api.JobState{m.Record.Run.State, m.To.State} {
-			if set := s.SetOf(q, state, m.Record.Spec.Score); places[set] == 0 {
+			if set := s.SetOf(q, state, m.Record.Spec.Score); positions[set] == 0 {
 				keys = append(keys, set)
-				places[set] = len(keys)
+				positions[set] = len(keys)
 			}
 		}
 	}
 	sets := len(keys) - 2
 	for _, m := range moves {
-		keys = append(keys, tenant.Run(m.Record.Id))
+		keys = append(keys, tenant.Run(m.Record.ID))
 	}
 	args = append(make([]any, 0, 3+16*len(moves)), sets, len(moves), s.store.NowMS())
 	for _, m := range moves {
 		meta, failures, unique, spec, rank, at := 0, 0, 0, 0, -1, ScoreText(m.To.At)
 		if m.Field != "" {
-			keys = append(keys, tenant.Meta(m.Record.Id))
+			keys = append(keys, tenant.Meta(m.Record.ID))
 			meta = len(keys)
 		}
 		if m.Spec != "" {
-			keys = append(keys, tenant.Spec(m.Record.Id))
+			keys = append(keys, tenant.Spec(m.Record.ID))
 			spec = len(keys)
 		}
 		if m.Failure != "" {
-			keys = append(keys, tenant.Errors(m.Record.Id))
+			keys = append(keys, tenant.Errors(m.Record.ID))
 			failures = len(keys)
 		}
 		if m.release && m.Record.Spec.UniqueKey != "" {
@@ -108,14 +110,15 @@ func (s *Store) moveArguments(q Queue, moves []*Move) (keys []string, args []any
 		if m.follow {
 			follow = "1"
 		}
-		args = append(args, m.Record.Id, m.Record.Stored, m.To.String(),
-			places[s.SetOf(q, m.Record.Run.State, m.Record.Spec.Score)], places[s.SetOf(q, m.To.State, m.Record.Spec.Score)],
+		args = append(args, m.Record.ID, m.Record.Stored, m.To.String(),
+			positions[s.SetOf(q, m.Record.Run.State, m.Record.Spec.Score)], positions[s.SetOf(q, m.To.State, m.Record.Spec.Score)],
 			at, rank, m.Field, m.Value, meta, failures, m.Failure, unique, m.Spec, spec, follow)
 	}
 	return keys, args
 }
 
-// announceMoves tells, behind the moves, what they made due.
+// announceMoves queues commands on pipe that mark when moved jobs become due, and that an
+// fn queue may have work. They run after the moves.
 func (s *Store) announceMoves(ctx context.Context, pipe redis.Pipeliner, q Queue, moves []*Move) {
 	due, ready := int64(0), false
 	for _, m := range moves {
@@ -128,9 +131,9 @@ func (s *Store) announceMoves(ctx context.Context, pipe redis.Pipeliner, q Queue
 			at = s.store.NowMS()
 		}
 		if m.Record.Run.State == api.JobActive && !m.To.State.Terminal() && m.Record.Spec.ExpireAtMS > 0 {
-			// While it was active, its expiry may have been put off to its lease's end.
+			// While the job was active, its expiry may have been postponed to its lease's end.
 			expires := max(m.Record.Spec.ExpireAtMS, s.store.NowMS())
-			pipe.ZAdd(ctx, s.Keys(q).Expiry(), redis.Z{Score: float64(expires), Member: m.Record.Id})
+			pipe.ZAdd(ctx, s.Keys(q).Expiry(), redis.Z{Score: float64(expires), Member: m.Record.ID})
 			at = duework.Sooner(at, expires)
 		}
 		due = duework.Sooner(due, at)
@@ -143,8 +146,8 @@ func (s *Store) announceMoves(ctx context.Context, pipe redis.Pipeliner, q Queue
 	}
 }
 
-// FailureRecord is an error as the store keeps it. It begins with the epoch, by
-// which a repeated write knows its own.
+// FailureRecord returns the error e as it is stored. It begins with the lease epoch, by
+// which the script detects that a repeated call has already stored it.
 func FailureRecord(epoch int64, e api.JobError) (string, error) {
 	raw, err := api.EncodeJSON(e)
 	if err != nil {
@@ -153,7 +156,8 @@ func FailureRecord(epoch int64, e api.JobError) (string, error) {
 	return fmt.Sprintf(`{"epoch":%d,%s`, epoch, raw[1:]), nil
 }
 
-// Dead makes m end the job.
+// Dead returns m with the dead state since now, a Unix time in milliseconds, for the given
+// reason.
 func (m *Move) Dead(reason string, now int64) *Move {
 	m.To = m.To.To(api.JobDead, now)
 	m.Field, m.Value = FieldDeadReason, reason
@@ -161,6 +165,7 @@ func (m *Move) Dead(reason string, now int64) *Move {
 	return &ended
 }
 
+// CountMoved returns how many of moves were made.
 func CountMoved(moves []*Move) (n int) {
 	for _, m := range moves {
 		if m.Outcome == Moved {
@@ -170,10 +175,11 @@ func CountMoved(moves []*Move) (n int) {
 	return n
 }
 
-// Requeue moves a job to another queue. It enters the job in its new queue, together with the spec that says so,
-// and then takes it out of the old one: entries there that a crash leaves behind
-// are dropped by whoever meets them. It says whether the job still was what was
-// read.
+// Requeue moves a job that is not active from one queue to another. It adds the job to the
+// new queue, together with the changed spec, and then removes it from the old one: if a
+// crash comes between, a later reader of the old queue drops the entry. It reports whether
+// it moved the job, which it does only if the job is still as it was read. Errors:
+// CodeJobNotFound, CodeStoreUnavailable.
 func (s *Store) Requeue(ctx context.Context, r *Record, from, to Queue) (bool, error) {
 	spec := *r.Spec
 	spec.Queue = to.Name
@@ -184,9 +190,9 @@ func (s *Store) Requeue(ctx context.Context, r *Record, from, to Queue) (bool, e
 	if err := s.AddQueue(ctx, to); err != nil {
 		return false, err
 	}
-	// The epoch grows, so that whoever decided on the job in its old queue has to
-	// look again, and what a process remembers of it does not outlive the move.
-	// What is overdue goes as due now: sets are not read far back, see floors.
+	// Incrementing the epoch changes the run, so that concurrent decisions on the job in
+	// its old queue fail, and invalidates cached summaries. An overdue job is moved as
+	// pending, because due sets are read only from a floor on, see storage.Floors.
 	there, now := r.Run, s.store.NowMS()
 	if (there.State == api.JobScheduled || there.State == api.JobRetrying) && there.At <= now {
 		there = there.To(api.JobPending, now)
@@ -200,17 +206,17 @@ func (s *Store) Requeue(ctx context.Context, r *Record, from, to Queue) (bool, e
 	switch word := Words(reply)[0]; word {
 	case Moved, MovedAfter:
 	case Missing:
-		return false, NotFound(r.Id)
+		return false, NotFound(r.ID)
 	default:
 		return false, nil
 	}
 	old := s.Keys(from)
 	pipe := s.rdb.Pipeline()
-	pipe.ZRem(ctx, s.SetOf(from, r.Run.State, r.Spec.Score), r.Id)
-	pipe.ZRem(ctx, old.Expiry(), r.Id)
+	pipe.ZRem(ctx, s.SetOf(from, r.Run.State, r.Spec.Score), r.ID)
+	pipe.ZRem(ctx, old.Expiry(), r.ID)
 	if spec.ExpireAtMS > 0 {
 		at := max(spec.ExpireAtMS, now)
-		pipe.ZAdd(ctx, s.Keys(to).Expiry(), redis.Z{Score: float64(at), Member: r.Id})
+		pipe.ZAdd(ctx, s.Keys(to).Expiry(), redis.Z{Score: float64(at), Member: r.ID})
 		s.MarkDue(ctx, pipe, to, at)
 	}
 	if there.State == api.JobScheduled || there.State == api.JobRetrying {

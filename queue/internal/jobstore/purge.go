@@ -8,7 +8,8 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// Purge deletes jobs of one state and queue, those whose run still is the record's.
+// Purge deletes jobs of q in one state, those whose run is still that of the record, with
+// all their data. It returns how many it deleted. Errors: CodeStoreUnavailable.
 func (s *Store) Purge(ctx context.Context, q Queue, state api.JobState, records []*Record) (int, error) {
 	if len(records) == 0 {
 		return 0, nil
@@ -17,8 +18,8 @@ func (s *Store) Purge(ctx context.Context, q Queue, state api.JobState, records 
 	keys := []string{s.Keys(q).Set(string(state))}
 	args := []any{len(records)}
 	for _, r := range records {
-		keys = append(keys, tenant.Run(r.Id), tenant.Spec(r.Id), tenant.Meta(r.Id), tenant.Errors(r.Id), tenant.Dependents(r.Id))
-		args = append(args, r.Id, r.Stored)
+		keys = append(keys, tenant.Run(r.ID), tenant.Spec(r.ID), tenant.Meta(r.ID), tenant.Errors(r.ID), tenant.Dependents(r.ID))
+		args = append(args, r.ID, r.Stored)
 	}
 	reply, err := s.store.Script(ctx, storage.ScriptJobPurge, keys, args...)
 	if err != nil {
@@ -26,18 +27,19 @@ func (s *Store) Purge(ctx context.Context, q Queue, state api.JobState, records 
 	}
 	n, ok := reply.(int64)
 	if !ok {
-		return 0, fmt.Errorf("queue: a purge answered %v", reply)
+		return 0, fmt.Errorf("queue: %s replied %v", storage.ScriptJobPurge, reply)
 	}
 	return int(n), nil
 }
 
-// Partition parts the members of one of q's sets from strays: jobs that are not, or not
-// any more, in one of the given states of q.
+// Partition separates the members of one of q's sets from strays: entries of jobs that do
+// not exist, or that are no longer in q and in one of the given states. found[i] is the
+// record of ids[i], nil if there is none. No states means any state.
 func Partition(q Queue, ids []string, found []*Record, states ...api.JobState) (members, strays []*Record) {
 	for i, r := range found {
 		switch {
 		case r == nil:
-			strays = append(strays, &Record{Id: ids[i]})
+			strays = append(strays, &Record{ID: ids[i]})
 		case r.Queue(q.Tenant) != q || !oneOf(r.Run.State, states):
 			strays = append(strays, r)
 		default:
@@ -47,14 +49,14 @@ func Partition(q Queue, ids []string, found []*Record, states ...api.JobState) (
 	return members, strays
 }
 
-// Drop takes strays out of a set, those that have not come back since they were
-// read, and says how many it took.
+// Drop removes the entries of strays from a set of q, unless their jobs have changed since
+// they were read. It returns how many it removed. Errors: CodeStoreUnavailable.
 func (s *Store) Drop(ctx context.Context, q Queue, key string, strays []*Record) (int, error) {
 	dropped, err := s.dropEach(ctx, q, key, strays)
 	return len(dropped), err
 }
 
-// dropEach is drop that names the jobs whose entries it took.
+// dropEach is Drop, but returns the ids of the removed entries.
 func (s *Store) dropEach(ctx context.Context, q Queue, key string, strays []*Record) ([]string, error) {
 	if len(strays) == 0 {
 		return nil, nil
@@ -62,21 +64,22 @@ func (s *Store) dropEach(ctx context.Context, q Queue, key string, strays []*Rec
 	tenant := s.store.JobKeys(q.Tenant)
 	keys, args := []string{key}, []any{len(strays)}
 	for _, r := range strays {
-		keys, args = append(keys, tenant.Run(r.Id)), append(args, r.Id, r.Stored)
+		keys, args = append(keys, tenant.Run(r.ID)), append(args, r.ID, r.Stored)
 	}
 	reply, err := s.store.Script(ctx, storage.ScriptJobDrop, keys, args...)
 	return Words(reply), err
 }
 
-// DropFrom is dropEach for strays that a step met.
+// DropFrom is Drop for strays found in a page of one or more sets, which Page returned. It
+// returns the ids of the removed entries. Errors: CodeStoreUnavailable.
 func (s *Store) DropFrom(ctx context.Context, q Queue, step []Position, strays []*Record) (dropped []string, err error) {
 	sets := make(map[string]string, len(step))
 	for _, p := range step {
-		sets[p.Id] = p.Set
+		sets[p.ID] = p.Set
 	}
 	in := map[string][]*Record{}
 	for _, r := range strays {
-		in[sets[r.Id]] = append(in[sets[r.Id]], r)
+		in[sets[r.ID]] = append(in[sets[r.ID]], r)
 	}
 	for set, strays := range in {
 		some, err := s.dropEach(ctx, q, set, strays)

@@ -10,8 +10,8 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// The fields of a job's hash, each there only where it says something. Most jobs
-// have no hash: a job's spec and its run have keys of their own.
+// The fields of a job's hash, called its details. An empty field is not stored, and most
+// jobs have no hash at all: a job's spec and its run have keys of their own.
 const (
 	fieldProgress   = "progress"
 	FieldCheckpoint = "checkpoint"
@@ -22,29 +22,31 @@ const (
 
 // Record is a job as it is stored.
 type Record struct {
-	Id      string
-	Stored  string // of run, for compare-and-set
+	ID      string
+	Stored  string // the stored run, for compare-and-set
 	Run     Run
 	Spec    *api.JobSpec
-	Details map[string]string // the details that were read
+	Details map[string]string // those that were read
 }
 
+// Queue returns the queue of r, a job of tenant.
 func (r *Record) Queue(tenant string) Queue {
 	return Queue{tenant, r.Spec.Namespace, r.Spec.Queue}
 }
 
-// DetailFields are the fields that are read where a job is shown, beside its spec and run.
+// DetailFields are the details that a complete view of a job needs.
 var DetailFields = []string{fieldProgress, FieldCheckpoint, fieldResult, FieldHoldReason, FieldDeadReason}
 
-// Load reads jobs and some of their details; jobs that do not exist are nil.
+// Load returns jobs of a tenant with the given details, in the order of ids. The record of
+// a job that does not exist is nil. Errors: CodeStoreUnavailable.
 func (s *Store) Load(ctx context.Context, tenant string, ids []string, fields ...string) ([]*Record, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
 	keys := s.store.JobKeys(tenant)
 	pipe := s.rdb.Pipeline()
-	// Run and spec of a job by one command: they belong together. The details behind
-	// them: those of the run that was read are there by then.
+	// One command reads run and spec, so that they belong together. The details are read
+	// after it: those that belong to the run are written no later than the run.
 	pairs := make([]string, 0, 2*len(ids))
 	for _, id := range ids {
 		pairs = append(pairs, keys.Run(id), keys.Spec(id))
@@ -77,9 +79,10 @@ func (s *Store) Load(ctx context.Context, tenant string, ids []string, fields ..
 	return out, nil
 }
 
-// newRecord reads a job; nil where it has no run, and so does not exist.
+// newRecord decodes a job's stored run and spec. It returns nil if text is empty, which
+// means that the job does not exist.
 func newRecord(id, text, spec string) (r *Record, err error) {
-	r = &Record{Id: id, Stored: text, Details: map[string]string{}}
+	r = &Record{ID: id, Stored: text, Details: map[string]string{}}
 	if r.Stored == "" {
 		return nil, nil //nolint:nilnil // documented: no job
 	}
@@ -91,8 +94,8 @@ func newRecord(id, text, spec string) (r *Record, err error) {
 	return r, err
 }
 
-// States reads where jobs stand, "" where there is none, and nothing else of them:
-// their payloads may be large.
+// States returns the states of jobs, "" for those that do not exist. It reads no specs,
+// whose payloads may be large. Errors: CodeStoreUnavailable.
 func (s *Store) States(ctx context.Context, tenant string, ids []string) ([]api.JobState, error) {
 	out := make([]api.JobState, len(ids))
 	if len(ids) == 0 {
@@ -118,7 +121,7 @@ func (s *Store) States(ctx context.Context, tenant string, ids []string) ([]api.
 	return out, nil
 }
 
-// Find reads one job, all its fields. CodeJobNotFound.
+// Find returns one job with all its details. Errors: CodeJobNotFound, CodeStoreUnavailable.
 func (s *Store) Find(ctx context.Context, tenant, id string) (*Record, error) {
 	found, err := s.Load(ctx, tenant, []string{id}, DetailFields...)
 	if err != nil {
@@ -130,13 +133,14 @@ func (s *Store) Find(ctx context.Context, tenant, id string) (*Record, error) {
 	return found[0], nil
 }
 
+// NotFound returns the error with CodeJobNotFound for job id.
 func NotFound(id string) error {
 	return api.Errorf(api.CodeJobNotFound, "job %s does not exist", id)
 }
 
-// View is a job as the API shows it.
+// View returns r as the API shows it, with errs, its stored errors, oldest first.
 func (r *Record) View(errs []string) (*api.Job, error) {
-	j := &api.Job{ID: r.Id, JobSpec: *r.Spec, State: r.Run.State, Attempt: r.Run.Attempt}
+	j := &api.Job{ID: r.ID, JobSpec: *r.Spec, State: r.Run.State, Attempt: r.Run.Attempt}
 	j.JobOptions = r.Spec.WithDefaults()
 	if len(j.Payload) == 0 {
 		j.Payload = json.RawMessage("null")
@@ -152,7 +156,7 @@ func (r *Record) View(errs []string) (*api.Job, error) {
 		j.EndedAtMS = r.Run.At
 	}
 	j.Progress, j.Checkpoint = RawOf(r.Details[fieldProgress]), RawOf(r.Details[FieldCheckpoint])
-	switch r.Run.State { // the details may be newer than the run
+	switch r.Run.State { // the details may be newer than the run: show only those that fit it
 	case api.JobCompleted:
 		j.Result = RawOf(r.Details[fieldResult])
 	case api.JobHeld:
@@ -163,13 +167,14 @@ func (r *Record) View(errs []string) (*api.Job, error) {
 	for _, raw := range errs {
 		var e api.JobError
 		if err := json.Unmarshal([]byte(raw), &e); err != nil {
-			return nil, fmt.Errorf("queue: a stored error cannot be read: %w", err)
+			return nil, fmt.Errorf("queue: decode an error of a job: %w", err)
 		}
 		j.Errors = append(j.Errors, e)
 	}
 	return j, nil
 }
 
+// RawOf returns s as JSON, nil if it is empty.
 func RawOf(s string) json.RawMessage {
 	if s == "" {
 		return nil
@@ -177,8 +182,8 @@ func RawOf(s string) json.RawMessage {
 	return json.RawMessage(s)
 }
 
-// Holds says whether epoch holds r's lease; done, that it settled it in the given
-// way before.
+// Holds reports whether epoch holds r's lease, and whether epoch has settled it in the
+// given way before: done then marks a repeated call.
 func (r *Record) Holds(epoch int64, kind string) (holds, done bool) {
 	return r.Run.State == api.JobActive && r.Run.Epoch == epoch, r.Run.settledBy(epoch, kind)
 }

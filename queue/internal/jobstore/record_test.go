@@ -11,8 +11,8 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// TestSpecsAreReadAsTheyWereWritten: with options and without, and the short way as
-// the long one.
+// TestSpecsAreReadAsTheyWereWritten encodes and decodes specs with and without options, and
+// compares the short encoding with the general one.
 func TestSpecsAreReadAsTheyWereWritten(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -45,12 +45,13 @@ func TestSpecsAreReadAsTheyWereWritten(t *testing.T) {
 		without := *spec
 		without.Payload = nil
 		if raw, err := api.EncodeJSON(without); err != nil || string(raw) != header {
-			t.Errorf("got %s, want %s, %v", header, raw, err)
+			t.Errorf("EncodeSpec header = %s, EncodeJSON = %s, %v; want them equal", header, raw, err)
 		}
 	})
 }
 
-// TestHeadersThatOnlyLookPlain are read the long way, or refused.
+// TestHeadersThatOnlyLookPlain checks that decodePlain leaves headers with options, escapes
+// or errors to the general decoder.
 func TestHeadersThatOnlyLookPlain(t *testing.T) {
 	t.Parallel()
 	for _, header := range []string{
@@ -63,22 +64,22 @@ func TestHeadersThatOnlyLookPlain(t *testing.T) {
 		`{"namespace":"a","queue":"b","payload":null,"created_at_ms":1,"score":2}}`,
 	} {
 		if s, ok := decodePlain(header); ok {
-			t.Errorf("%s was read as %+v", header, s)
+			t.Errorf("decodePlain(%s) = %+v, true; want false", header, s)
 		}
 	}
 }
 
-// TestRunsAreReadAsTheyWereWritten, and nothing else is.
+// TestRunsAreReadAsTheyWereWritten parses and formats runs, and refuses malformed ones.
 func TestRunsAreReadAsTheyWereWritten(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"pending 0 0 1 - -", "active 1 2 3 1f w1 2"} {
 		if r, err := ParseRun(text); err != nil || r.String() != text {
-			t.Errorf("%q became %q, %v", text, r, err)
+			t.Errorf("ParseRun(%q) = %q, %v; want the same text and no error", text, r, err)
 		}
 	}
 	for _, text := range []string{"", "pending", "pending 0 0 1 -", "pending 0 0 1 - - 1 2", "pending x 0 1 - -", "pending 0 x 1 - -", "pending 0 0 x - -"} {
 		if r, err := ParseRun(text); err == nil {
-			t.Errorf("%q was read as %+v", text, r)
+			t.Errorf("ParseRun(%q) = %+v, nil; want an error", text, r)
 		}
 	}
 }

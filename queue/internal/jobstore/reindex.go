@@ -8,9 +8,9 @@ import (
 	"github.com/codesous/sous/storage/duework"
 )
 
-// Reindex enters a job in the index of its state if it is not there: its own enqueue
-// was cut short, and nobody knows it but its unique key, or a scan. It says whether
-// this call did.
+// Reindex adds a job to the index of its state if it is missing there: its enqueue was
+// interrupted after it had written the record. It reports whether it added the job. Errors:
+// CodeStoreUnavailable.
 func (s *Store) Reindex(ctx context.Context, tenant string, r *Record) (bool, error) {
 	q := r.Queue(tenant)
 	k, rank, at, expire, waits := s.Keys(q), -1, r.Run.At, int64(0), ""
@@ -20,7 +20,7 @@ func (s *Store) Reindex(ctx context.Context, tenant string, r *Record) (bool, er
 		due = at + s.RetentionMS
 	case state == api.JobPending:
 		rank, at = RankOf(r.Spec.Score), r.Spec.Score
-	case state == api.JobWaiting: // what it waits for may have ended
+	case state == api.JobWaiting: // the jobs that it waits for may have ended
 		waits, due = "1", at
 	case state != api.JobHeld:
 		due = at
@@ -30,8 +30,8 @@ func (s *Store) Reindex(ctx context.Context, tenant string, r *Record) (bool, er
 		due = duework.Sooner(due, expire)
 	}
 	reply, err := s.store.Script(ctx, storage.ScriptJobReindex, []string{
-		s.store.JobKeys(tenant).Run(r.Id), s.SetOf(q, r.Run.State, r.Spec.Score), k.Cursor(), k.After(), k.Expiry(), s.store.JobKeys(tenant).Queues(),
-	}, r.Id, r.Stored, q.Path(), ScoreText(at), rank, expire, waits)
+		s.store.JobKeys(tenant).Run(r.ID), s.SetOf(q, r.Run.State, r.Spec.Score), k.Cursor(), k.After(), k.Expiry(), s.store.JobKeys(tenant).Queues(),
+	}, r.ID, r.Stored, q.Path(), ScoreText(at), rank, expire, waits)
 	if err != nil || reply != Moved {
 		return false, err
 	}

@@ -11,7 +11,8 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// Words reads a script's list.
+// Words returns a reply that is a list as strings. Integers are formatted in base 10; nil
+// and other elements become "".
 func Words(reply any) []string {
 	list, _ := reply.([]any)
 	out := make([]string, len(list))
@@ -26,7 +27,9 @@ func Words(reply any) []string {
 	return out
 }
 
-// Failure types an error of a plain command.
+// Failure returns err, the result of a plain command, with the code that storage.Failure
+// assigns. A missing key (redis.Nil) is no failure. op names the operation, for example
+// "read a queue".
 func Failure(ctx context.Context, op string, err error) error {
 	if errors.Is(err, redis.Nil) {
 		return nil
@@ -34,13 +37,14 @@ func Failure(ctx context.Context, op string, err error) error {
 	return storage.Failure(ctx, op, err)
 }
 
-// Indexes reads the places, from 1, that a script answered of n, as indexes.
+// Indexes converts the positions, from 1 to n, that script replied to indexes from 0.
+// Errors: CodeInternal for any other word.
 func Indexes(script string, words []string, n int) ([]int, error) {
 	out := make([]int, len(words))
 	for i, word := range words {
 		at, err := strconv.Atoi(word)
 		if err != nil || at < 1 || at > n {
-			return nil, api.Errorf(api.CodeInternal, "%s answered with place %q", script, word)
+			return nil, api.Errorf(api.CodeInternal, "%s replied with position %q", script, word)
 		}
 		out[i] = at - 1
 	}

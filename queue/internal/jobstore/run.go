@@ -9,25 +9,26 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// Run is what of a job changes with every step, stored as one string of six
-// words: state, attempt, epoch, at, settled, worker; and a seventh, follows, if
-// something follows its end. It has a key of its own, so that a script reads and
-// writes those of all its jobs by one command each.
+// Run is the part of a job that changes with every step. It is stored under a key of its
+// own, so that a script reads or writes the runs of all its jobs by one command, as one
+// string of six words: state, attempt, epoch, at, settled, worker; and a seventh, follows,
+// if the end of the job has consequences.
 type Run struct {
 	State   api.JobState
-	Attempt int   // runs begun, from 1
-	Epoch   int64 // of the lease; grows with every lease
-	// At is when the lease ends (active), the job is due (scheduled, retrying),
-	// it ended (terminal states), or since when it is so; in milliseconds.
+	Attempt int   // how many attempts have started
+	Epoch   int64 // of the last lease; it increases with every lease and is the fencing token
+	// At is a Unix time in milliseconds: when the lease ends (active), when the job is
+	// due (scheduled, retrying), when it ended (terminal states), or when it entered
+	// its state (all others).
 	At int64
-	// settled is the last epoch that was settled and how (a, f, c, h), by which
-	// a repeated call is recognised; "-" for none.
+	// settled is the last epoch that was settled, followed by how (a, f, c, h). It
+	// identifies repeated calls. "-" for none.
 	settled string
-	Worker  string // the last one, "-" for none
-	follows string // what happens when the job has ended: followsEnd, followsFailure, or "" for nothing
+	Worker  string // the last worker, "-" for none
+	follows string // when the job's end has consequences: followsEnd, followsFailure, or "" for never
 }
 
-// The kinds of settling.
+// The ways to settle a lease.
 const (
 	settledAck      = "a"
 	SettledFail     = "f"
@@ -35,8 +36,10 @@ const (
 	SettledHold     = "h"
 )
 
+// none stands for an empty word of a run.
 const none = "-"
 
+// String returns r as it is stored.
 func (r Run) String() string {
 	b := make([]byte, 0, 96)
 	b = append(append(b, r.State...), ' ')
@@ -51,6 +54,7 @@ func (r Run) String() string {
 	return string(b)
 }
 
+// ParseRun parses a stored run.
 func ParseRun(s string) (Run, error) {
 	var words [7]string
 	n, rest, more := 0, s, true
@@ -58,42 +62,42 @@ func ParseRun(s string) (Run, error) {
 		words[n], rest, more = strings.Cut(rest, " ")
 	}
 	if more || n < 6 {
-		return Run{}, fmt.Errorf("queue: a job's run is %q", s)
+		return Run{}, fmt.Errorf("queue: malformed run %q", s)
 	}
 	attempt, err1 := strconv.Atoi(words[1])
 	epoch, err2 := strconv.ParseInt(words[2], 10, 64)
 	at, err3 := strconv.ParseInt(words[3], 10, 64)
 	if err := cmp.Or(err1, err2, err3); err != nil {
-		return Run{}, fmt.Errorf("queue: a job's run is %q: %w", s, err)
+		return Run{}, fmt.Errorf("queue: malformed run %q: %w", s, err)
 	}
 	return Run{api.JobState(words[0]), attempt, epoch, at, words[4], words[5], words[6]}, nil
 }
 
-// Settle is r after its lease was settled in the given way.
+// Settle returns r after its lease was settled in the given way.
 func (r Run) Settle(kind string) Run {
 	r.settled = strconv.FormatInt(r.Epoch, 10) + kind
 	return r
 }
 
-// settledBy says whether epoch was settled in the given way before.
+// settledBy reports whether epoch was settled in the given way before.
 func (r Run) settledBy(epoch int64, kind string) bool {
 	return r.settled == strconv.FormatInt(epoch, 10)+kind
 }
 
-// To is r in another state since, or due at, the given time.
+// To returns r in another state. at is Run.At of that state.
 func (r Run) To(state api.JobState, at int64) Run {
 	r.State, r.At = state, at
 	return r
 }
 
-// What is to happen when a job has ended.
+// When the end of a job has consequences.
 const (
-	followsEnd     = "1" // something, however it ended
-	followsFailure = "2" // something, unless it completed
+	followsEnd     = "1" // always
+	followsFailure = "2" // unless it completed
 )
 
-// NewRun returns the run with which the job of spec is stored when it is made at now,
-// in milliseconds.
+// NewRun returns the run with which a job of spec is stored when it is created at now, a
+// Unix time in milliseconds.
 func NewRun(spec *api.JobSpec, now int64) Run {
 	r := Run{At: now, settled: none, Worker: none, follows: followsOf(spec)}
 	switch {
@@ -109,14 +113,14 @@ func NewRun(spec *api.JobSpec, now int64) Run {
 	return r
 }
 
-// followsOf reports whether the end of spec's job has consequences.
+// followsOf returns when the end of a job of spec has consequences.
 func followsOf(spec *api.JobSpec) string {
 	switch of := spec.Activation; {
 	case spec.Chain != nil || spec.ChainID != "" || spec.BatchID != "" || of != nil && of.OnSuccess != nil,
 		spec.Schedule != nil && spec.Schedule.Marked:
 		return followsEnd
 	case spec.Target != nil:
-		return followsFailure // its worker has ended the activation where it completes
+		return followsFailure // a worker that completes the job has ended its activation
 	}
 	return ""
 }

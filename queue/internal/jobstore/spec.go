@@ -11,8 +11,8 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// EncodeSpec writes a spec as its header in JSON, a line break, and the payload
-// as it was sent: most readers need only one of the two.
+// EncodeSpec encodes a spec as its header in JSON, a line break, and the payload as it was
+// sent. Most readers need only one of the two.
 func EncodeSpec(s *api.JobSpec) (string, error) {
 	if header, ok := encodePlain(s); ok {
 		return header + "\n" + string(s.Payload), nil
@@ -33,7 +33,7 @@ const (
 	headerScore   = `,"score":`
 )
 
-// encodePlain writes the header of a job without options, the most frequent kind, as
+// encodePlain encodes the header of a job without options, the most frequent kind, as
 // EncodeJSON would, in a tenth of the time. ok is false for any other job.
 func encodePlain(s *api.JobSpec) (header string, ok bool) {
 	rest := *s
@@ -49,7 +49,7 @@ func encodePlain(s *api.JobSpec) (header string, ok bool) {
 	return string(append(b, '}')), true
 }
 
-// bare reports whether JSON writes s as it is.
+// bare reports whether s needs no escapes in JSON.
 func bare(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
@@ -59,7 +59,7 @@ func bare(s string) bool {
 	return true
 }
 
-// decodePlain reads what encodePlain writes. ok is false for any other header.
+// decodePlain decodes headers that encodePlain wrote. ok is false for any other header.
 func decodePlain(header string) (s *api.JobSpec, ok bool) {
 	header, begins := strings.CutPrefix(header, `{"namespace":"`)
 	header, ends := strings.CutSuffix(header, "}")
@@ -76,21 +76,23 @@ func decodePlain(header string) (s *api.JobSpec, ok bool) {
 	return s, err1 == nil && err2 == nil
 }
 
-// SpecPrefix is how the spec of every job of q begins: what JobSpec encodes first.
+// SpecPrefix returns the beginning of the stored spec of every job of q. It relies on the
+// order of the first fields of api.JobSpec.
 func SpecPrefix(q Queue) string {
 	return `{"namespace":"` + q.Namespace + `","queue":"` + q.Name + `",`
 }
 
+// DecodeSpec decodes a spec that EncodeSpec wrote.
 func DecodeSpec(text string) (*api.JobSpec, error) {
 	header, payload, ok := strings.Cut(text, "\n")
 	if !ok {
-		return nil, errors.New("queue: a stored job has no payload")
+		return nil, errors.New("queue: decode a job: the spec has no payload")
 	}
 	s, ok := decodePlain(header)
 	if !ok {
 		s = &api.JobSpec{}
 		if err := json.Unmarshal([]byte(header), s); err != nil {
-			return nil, fmt.Errorf("queue: a stored job cannot be read: %w", err)
+			return nil, fmt.Errorf("queue: decode a job: %w", err)
 		}
 	}
 	s.Payload = json.RawMessage(payload)

@@ -6,8 +6,8 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// transitions is the whole state machine: from each state, where a job can go.
-// What an operator may bring back (dead, cancelled) goes to pending.
+// transitions is the whole state machine: the states that a job can go to from each state.
+// A dead or cancelled job that an operator retries becomes pending.
 var transitions = map[api.JobState][]api.JobState{
 	api.JobWaiting:   {api.JobPending, api.JobScheduled, api.JobHeld, api.JobDead, api.JobCancelled},
 	api.JobScheduled: {api.JobPending, api.JobHeld, api.JobDead, api.JobCancelled},
@@ -20,10 +20,12 @@ var transitions = map[api.JobState][]api.JobState{
 	api.JobCompleted: {},
 }
 
-// allowed says whether a job may go from one state to the other.
+// allowed reports whether a job may go from one state to the other.
 func allowed(from, to api.JobState) bool { return slices.Contains(transitions[from], to) }
 
+// EndedStates are the states in which a job has ended. Their records are purged after the
+// retention.
 var EndedStates = []api.JobState{api.JobCompleted, api.JobDead, api.JobCancelled}
 
-// LiveStates are those whose sets no purge empties.
+// LiveStates are the states in which a job has not ended.
 var LiveStates = []api.JobState{api.JobPending, api.JobScheduled, api.JobRetrying, api.JobActive, api.JobHeld, api.JobWaiting}

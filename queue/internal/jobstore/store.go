@@ -1,3 +1,7 @@
+// Package jobstore reads and writes the records of jobs: their specs, their runs, the sets
+// that index them by state, and the configuration and batches of their queues. Each change
+// of a job is one script, which compares the job's stored run with the one that the caller
+// read, so that of two concurrent changes only one is made.
 package jobstore
 
 import (
@@ -12,31 +16,34 @@ import (
 
 // Store reads and writes the jobs of all tenants. It is safe for concurrent use.
 type Store struct {
-	store       *storage.Store
-	rdb         redis.UniversalClient
+	store *storage.Store
+	rdb   redis.UniversalClient
+	// RetentionMS is how long the records of ended jobs are kept, in milliseconds.
 	RetentionMS int64
-	Floors      storage.Floors
-	summaries   *otter.Cache[Key, *Summary]
-	notify      Notify
+	// Floors are the scores from which the sets with a time as score are read.
+	Floors    storage.Floors
+	summaries *otter.Cache[Key, *Summary]
+	notify    Notify
 }
 
 // Notify holds the functions by which a Store reports what it changed.
 type Notify struct {
-	// DueAt is called with the moment, in milliseconds, at which maintenance of a
-	// queue becomes due.
+	// DueAt is called with the Unix time in milliseconds at which maintenance of a queue
+	// becomes due.
 	DueAt func(ms int64)
-	// Wake is called with a queue that has got pending jobs.
+	// Wake is called with a queue to which pending jobs were added.
 	Wake func(q Queue)
 }
 
-// maxSummaries bounds the summaries that a process remembers.
+// maxSummaries is the maximum number of summaries that a process caches.
 const maxSummaries = 200_000
 
-// New returns a Store over store. Ended jobs are kept for retention.
+// New returns a Store over store, which keeps ended jobs for retention. It calls the
+// functions of notify after each change that concerns them; they must not block.
 func New(store *storage.Store, retention time.Duration, notify Notify) (*Store, error) {
-	briefs, err := otter.New(&otter.Options[Key, *Summary]{MaximumSize: maxSummaries})
+	summaries, err := otter.New(&otter.Options[Key, *Summary]{MaximumSize: maxSummaries})
 	if err != nil {
 		return nil, fmt.Errorf("queue: %w", err)
 	}
-	return &Store{store: store, rdb: store.Client(), RetentionMS: retention.Milliseconds(), summaries: briefs, notify: notify}, nil
+	return &Store{store: store, rdb: store.Client(), RetentionMS: retention.Milliseconds(), summaries: summaries, notify: notify}, nil
 }

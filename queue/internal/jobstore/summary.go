@@ -8,33 +8,34 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// Summary is the part of a job that settling it needs: some of its spec, and its run. It holds for leases up
-// to the one that follows epoch: moving a job, which makes its epoch grow, comes
-// before any later one.
+// Summary is the part of a job that is needed to settle it. A cached summary is valid for
+// leases up to the one after epoch: moving the job to another queue increments its epoch
+// and precedes any later lease.
 type Summary struct {
 	epoch            int64
-	Namespace, Queue string
-	Unique           string
-	Schema           json.RawMessage
-	Run              string // as stored when epoch's lease began, or as read since
+	Namespace, Queue string          // of the job
+	Unique           string          // its unique key, "" for none
+	Schema           json.RawMessage // of its result, empty for none
+	Run              string          // as stored when the lease of epoch began, or as read later
 }
 
+// NewSummary returns the summary of a job with spec s and run r, which is stored as text.
 func NewSummary(s *api.JobSpec, r Run, text string) *Summary {
-	// The names of a decoded spec are parts of the stored text, payload and all.
+	// The names of a decoded spec share the memory of the stored text, payload included.
 	return &Summary{r.Epoch, strings.Clone(s.Namespace), strings.Clone(s.Queue), s.UniqueKey, s.ResultSchema, text}
 }
 
-// Remember keeps what settling a job needs to know. A derived id may come back after
-// its job was deleted, by another replica and in another queue, with epochs that
-// begin again: of those nothing is kept.
+// Remember caches the summary of a job. It ignores jobs with derived ids: another replica
+// may delete such a job and create it again in another queue, with epochs from 1.
 func (s *Store) Remember(key Key, known *Summary) {
-	if !api.IsDerivedJobID(key.Id) {
+	if !api.IsDerivedJobID(key.ID) {
 		s.summaries.Set(key, known)
 	}
 }
 
-// Summaries knows the queues of jobs under leases of the given epochs, from memory
-// or from the store. Jobs that do not exist are left out.
+// Summaries returns the summaries of a tenant's jobs by id, from the cache or the store.
+// epochs[i] is the lease epoch that the caller holds of ids[i]. Jobs that do not exist are
+// left out. Errors: CodeStoreUnavailable.
 func (s *Store) Summaries(ctx context.Context, tenant string, ids []string, epochs []int64) (map[string]*Summary, error) {
 	out := make(map[string]*Summary, len(ids))
 	var missing []string
@@ -51,14 +52,15 @@ func (s *Store) Summaries(ctx context.Context, tenant string, ids []string, epoc
 	}
 	for _, r := range found {
 		if r != nil {
-			out[r.Id] = NewSummary(r.Spec, r.Run, r.Stored)
-			s.Remember(Key{tenant, r.Id}, out[r.Id])
+			out[r.ID] = NewSummary(r.Spec, r.Run, r.Stored)
+			s.Remember(Key{tenant, r.ID}, out[r.ID])
 		}
 	}
 	return out, nil
 }
 
-// Which says which of a tenant's jobs exist and are such.
+// Which reports, by id, which of a tenant's jobs satisfy such. Jobs that do not exist are
+// left out. Errors: CodeStoreUnavailable.
 func (s *Store) Which(ctx context.Context, tenant string, ids []string, such func(*Summary) bool) (map[string]bool, error) {
 	in := make(map[string]bool, len(ids))
 	var missing []string
@@ -76,12 +78,12 @@ func (s *Store) Which(ctx context.Context, tenant string, ids []string, such fun
 	for _, r := range found {
 		if r != nil {
 			known := NewSummary(r.Spec, r.Run, r.Stored)
-			in[r.Id] = such(known)
-			s.Remember(Key{tenant, r.Id}, known)
+			in[r.ID] = such(known)
+			s.Remember(Key{tenant, r.ID}, known)
 		}
 	}
 	return in, nil
 }
 
-// ForgetSummary drops the remembered summary of a job whose spec has changed.
+// ForgetSummary removes the cached summary of a job whose spec has changed.
 func (s *Store) ForgetSummary(tenant, id string) { s.summaries.Invalidate(Key{tenant, id}) }

@@ -12,15 +12,18 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// Position is a place in a set: behind the member with this score.
+// Position is a position in the sets of one state: after the member with this score and id.
 type Position struct {
 	Score int64
-	Id    string
-	Set   string // the key of the set; "" in a position that came from a cursor
+	ID    string
+	Set   string // the key of the set; "" in a position parsed from a cursor
 }
 
-func (p *Position) String() string { return strconv.FormatInt(p.Score, 10) + " " + p.Id }
+// String returns p as a cursor for clients.
+func (p *Position) String() string { return strconv.FormatInt(p.Score, 10) + " " + p.ID }
 
+// ParsePosition parses a cursor that String returned. The empty cursor is nil, the
+// beginning. Errors: CodeValidationCursor.
 func ParsePosition(s string) (*Position, error) {
 	if s == "" {
 		return nil, nil //nolint:nilnil // the beginning
@@ -28,13 +31,15 @@ func ParsePosition(s string) (*Position, error) {
 	text, id, ok := strings.Cut(s, " ")
 	n, err := strconv.ParseInt(text, 10, 64)
 	if !ok || err != nil {
-		return nil, api.Errorf(api.CodeValidationCursor, "the cursor is none of this list's")
+		return nil, api.Errorf(api.CodeValidationCursor, "the cursor was not returned by this list")
 	}
-	return &Position{Score: n, Id: id}, nil
+	return &Position{Score: n, ID: id}, nil
 }
 
-// Page reads the next members behind from, at most limit; end reports that there
-// are no more. Members of one score are in the order of their ids.
+// Page returns the next members of q's sets of one state after from, at most limit. Ended
+// jobs come newest first, others in the order in which they are served; members with one
+// score are ordered by id. end reports whether there are no more. Errors:
+// CodeStoreUnavailable.
 func (s *Store) Page(ctx context.Context, q Queue, state api.JobState, from *Position, limit int) (out []Position, end bool, err error) {
 	sets := s.Sets(q, state)
 	if from != nil {
@@ -55,11 +60,11 @@ func (s *Store) Page(ctx context.Context, q Queue, state api.JobState, from *Pos
 	return out, true, nil
 }
 
-// pageOf is step in one set.
+// pageOf is Page for one set.
 func (s *Store) pageOf(ctx context.Context, key string, newest bool, from *Position, limit int) (out []Position, end bool, err error) {
 	first := int64(limit) + 1
 	if from != nil {
-		first++ // it is read again
+		first++ // the member at from is read again
 	}
 	for window := first; ; window *= 4 {
 		zs, err := s.window(ctx, key, newest, from, window)
@@ -84,12 +89,12 @@ func (s *Store) pageOf(ctx context.Context, key string, newest bool, from *Posit
 	}
 }
 
-// behind says whether p comes after from.
+// behind reports whether p comes after from.
 func (p Position) behind(from *Position, newest bool) bool {
 	if p.Score != from.Score {
 		return (p.Score > from.Score) != newest
 	}
-	return p.Id != from.Id && (p.Id > from.Id) != newest
+	return p.ID != from.ID && (p.ID > from.ID) != newest
 }
 
 func (s *Store) window(ctx context.Context, key string, newest bool, from *Position, count int64) ([]redis.Z, error) {

@@ -1,3 +1,6 @@
+// Package notify wakes fetches that wait for work. Inside the process it does so directly;
+// between processes it publishes a notice on a channel of the store. Notices may be lost:
+// they only shorten the wait until the next poll, which reads the stored state.
 package notify
 
 import (
@@ -11,31 +14,30 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// wakeEvery is how often one queue's news is published at most. Notices only
-// save those who wait their next poll, which is the truth.
+// wakeEvery is the minimum interval between two publications of a process.
 const wakeEvery = 5 * time.Millisecond
 
-// publishTimeout bounds one publication.
+// publishTimeout limits one publication.
 const publishTimeout = 5 * time.Second
 
-// dueSoonNotice is sent where a queue's name is else: something is due before
-// anybody would look.
+// dueSoonNotice is the notice, in place of a queue's name, that something becomes due before
+// the next regular read of the due sets.
 const dueSoonNotice = "due"
 
-// Notifier tells those who wait for work that a queue got some: in this process at
-// once, in others by a notice.
+// Notifier notifies waiting fetches, here and in other processes, that a queue has new work.
+// It is safe for concurrent use.
 type Notifier struct {
 	cfg     Config
 	mu      sync.Mutex
 	waiting map[jobstore.Queue]map[chan struct{}]struct{}
-	fresh   map[jobstore.Queue]struct{} // to be published
-	dueSoon bool                        // to be published, too
+	fresh   map[jobstore.Queue]struct{} // queues to be published
+	dueSoon bool                        // dueSoonNotice is to be published
 	watches map[int]func(jobstore.Queue)
-	watched int           // ever
-	news    chan struct{} // holds a token when there is something to be published
+	watched int           // number of calls of Watch, the last key of watches
+	news    chan struct{} // holds a token if there is something to be published
 }
 
-// Config holds what a Notifier works with. Every field is required.
+// Config is the configuration of a Notifier. Every field is required.
 type Config struct {
 	Store *storage.Store
 	Log   *zap.Logger
@@ -43,7 +45,7 @@ type Config struct {
 	DueSoon func()
 }
 
-// New starts a Notifier, which runs in work until life ends.
+// New returns a Notifier whose goroutines, counted by work, run until life ends.
 func New(life context.Context, work *sync.WaitGroup, cfg Config) *Notifier {
 	n := &Notifier{
 		cfg: cfg, waiting: map[jobstore.Queue]map[chan struct{}]struct{}{},
@@ -54,8 +56,8 @@ func New(life context.Context, work *sync.WaitGroup, cfg Config) *Notifier {
 	return n
 }
 
-// Wait gives a channel that gets a token when one of queues gets work, until
-// done is called.
+// Wait returns a channel that receives a token when one of queues gets work. The caller must
+// call done when it stops waiting.
 func (n *Notifier) Wait(queues []jobstore.Queue) (woken <-chan struct{}, done func()) {
 	ch := make(chan struct{}, 1)
 	n.mu.Lock()
@@ -78,7 +80,8 @@ func (n *Notifier) Wait(queues []jobstore.Queue) (woken <-chan struct{}, done fu
 	}
 }
 
-// Watch has told called for every fn queue that gets work, until stop is called.
+// Watch calls notified for every fn queue that gets work, until stop is called. notified runs
+// while the Notifier is locked: it must neither block nor call the Notifier.
 func (n *Notifier) Watch(notified func(jobstore.Queue)) (stop func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -92,7 +95,7 @@ func (n *Notifier) Watch(notified func(jobstore.Queue)) (stop func()) {
 	}
 }
 
-// Wake tells of work in q, here and elsewhere.
+// Wake notifies waiting fetches, here and in other processes, of work in q.
 func (n *Notifier) Wake(q jobstore.Queue) {
 	n.mu.Lock()
 	n.notify(q)
@@ -104,7 +107,7 @@ func (n *Notifier) Wake(q jobstore.Queue) {
 	}
 }
 
-// DueSoon tells other processes that something is due soon.
+// DueSoon notifies other processes that something becomes due soon.
 func (n *Notifier) DueSoon() {
 	n.mu.Lock()
 	n.dueSoon = true
@@ -115,7 +118,7 @@ func (n *Notifier) DueSoon() {
 	}
 }
 
-// notify wakes those who wait here. n.mu is held.
+// notify wakes the fetches that wait in this process. The caller holds n.mu.
 func (n *Notifier) notify(q jobstore.Queue) {
 	for ch := range n.waiting[q] {
 		select {
@@ -130,7 +133,7 @@ func (n *Notifier) notify(q jobstore.Queue) {
 	}
 }
 
-// publish sends what is fresh, all of it in one pipeline.
+// publish sends the pending notices, all in one pipeline, until life ends.
 func (n *Notifier) publish(life context.Context) {
 	for {
 		select {
@@ -146,7 +149,7 @@ func (n *Notifier) publish(life context.Context) {
 		err := n.send(ctx, fresh, due)
 		cancel()
 		if err != nil && life.Err() == nil {
-			n.cfg.Log.Debug("a notice of work was not sent", zap.Error(err))
+			n.cfg.Log.Debug("a notice of new work was not published; waiting fetches find the work by polling", zap.Error(err))
 		}
 		select {
 		case <-life.Done():
@@ -156,7 +159,8 @@ func (n *Notifier) publish(life context.Context) {
 	}
 }
 
-// send publishes that jobs wait in queues, and that one is due soon, in one pipeline.
+// send publishes in one pipeline that the queues of fresh have work and, if due is set, that
+// something becomes due soon.
 func (n *Notifier) send(ctx context.Context, fresh map[jobstore.Queue]struct{}, due bool) error {
 	node, err := n.cfg.Store.Publisher(ctx, storage.ChannelWake)
 	if err != nil {
@@ -173,11 +177,11 @@ func (n *Notifier) send(ctx context.Context, fresh map[jobstore.Queue]struct{}, 
 	return err
 }
 
-// listen hears the other processes' notices. The client makes its connection
-// anew when it breaks; what was missed is found by polling.
+// listen handles the notices of other processes, until life ends. The client reconnects by
+// itself; polling finds the work whose notices were lost meanwhile.
 func (n *Notifier) listen(life context.Context) {
 	sub := n.cfg.Store.Client().Subscribe(life, storage.ChannelWake)
-	defer func() { _ = sub.Close() }() // there is nobody left to tell
+	defer func() { _ = sub.Close() }() // no one can act on this error any more
 	messages := sub.Channel()
 	for {
 		select {

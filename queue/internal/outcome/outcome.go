@@ -1,3 +1,5 @@
+// Package outcome computes how an asynchronous activation ended from how its job ended, and
+// the record of it that the activation's destination receives.
 package outcome
 
 import (
@@ -14,12 +16,13 @@ import (
 	"github.com/codesous/sous/storage/activations"
 )
 
-// End ends a as its job r ended, at now, in milliseconds.
+// End sets status, end and error of a, an activation that its job r ended. now is a Unix time
+// in milliseconds. Of two concurrent callers one prevails, by a.Claim.
 func End(a *activations.Record, r *jobstore.Record, now int64) {
 	a.EndMS = max(now, a.StartMS)
-	a.Claim = uuid.NewString() // of two who end it in one millisecond one has
-	// What is known of the last attempt is better than what the job knows of it.
-	told := a.Error != nil && a.Attempt == r.Run.Attempt
+	a.Claim = uuid.NewString() // distinguishes callers that end it in the same millisecond
+	// The worker's error of the last attempt is more precise than the job's.
+	reported := a.Error != nil && a.Attempt == r.Run.Attempt
 	reason := r.Details[jobstore.FieldDeadReason]
 	a.Status = api.StatusError
 	switch {
@@ -28,30 +31,31 @@ func End(a *activations.Record, r *jobstore.Record, now int64) {
 	case r.Run.State == api.JobCancelled || reason == api.DeadRejected:
 		a.Status, a.Error = api.StatusCancelled, nil
 	case reason == api.DeadExpired:
-		message := "it was not done within max_event_age_ms"
+		message := "the activation did not complete within max_event_age_ms"
 		if a.Error != nil {
 			message += "; its last attempt: " + a.Error.Message
 		}
 		a.Error = &api.ActivationError{Type: api.ErrExpired, Message: message, Code: string(api.CodeEventExpired)}
 	case reason == api.DeadDependency:
 		a.Error = &api.ActivationError{Type: api.ErrRefused, Message: "a job that it depends on did not complete"}
-	case told:
+	case reported:
 		if a.Error.Type == api.ErrTimeout {
 			a.Status = api.StatusTimeout
 		}
 	default:
-		a.Error = &api.ActivationError{Type: api.ErrLost, Message: "the processes that ran this activation ended before it did"}
+		a.Error = &api.ActivationError{Type: api.ErrLost, Message: "the workers that ran this activation died before it completed"}
 	}
 }
 
-// The conditions of an outcome, as AWS Lambda's records name them.
+// The conditions of an outcome, named as in AWS Lambda's invocation records.
 const (
 	conditionSuccess   = "Success"
 	conditionExhausted = "RetriesExhausted"
 	conditionExpired   = "EventAgeExceeded"
 )
 
-// outcome is what a destination gets: the record that AWS Lambda sends.
+// outcome is the payload that a destination receives. Its format is that of AWS Lambda's
+// invocation records.
 type outcome struct {
 	Version         string          `json:"version"`
 	Timestamp       string          `json:"timestamp"`
@@ -65,7 +69,7 @@ type outcomeContext struct {
 	RequestID              string `json:"requestId"` // the activation's id
 	Function               string `json:"function"`
 	Ref                    string `json:"ref"`
-	Version                int64  `json:"version,omitempty"` // that ran last
+	Version                int64  `json:"version,omitempty"` // the one that ran last
 	Condition              string `json:"condition"`
 	ApproximateInvokeCount int    `json:"approximateInvokeCount"`
 }
@@ -75,6 +79,8 @@ type outcomeResponse struct {
 	FunctionError string `json:"functionError,omitempty"`
 }
 
+// outcomeOf returns the outcome of a, an activation of the job r, without the payload of a
+// failure.
 func outcomeOf(a *activations.Record, r *jobstore.Record) outcome {
 	o := outcome{
 		Version:   "1.0",
@@ -96,7 +102,7 @@ func outcomeOf(a *activations.Record, r *jobstore.Record) outcome {
 	return o
 }
 
-// JSON returns what a destination of a is sent: the outcome of its job r.
+// JSON returns the payload for a destination of a: the outcome of its job r, which has ended.
 func JSON(a *activations.Record, r *jobstore.Record) (json.RawMessage, error) {
 	o := outcomeOf(a, r)
 	if a.Error != nil {

@@ -1,3 +1,4 @@
+// Package workers keeps a registry of the workers that fetch jobs, for operators.
 package workers
 
 import (
@@ -15,28 +16,28 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// A worker is known from its first fetch until it has neither fetched nor sent a
-// heartbeat for ttlMS. Its record is written at most once in writeEveryMS.
+// A worker is registered from its first fetch until it has neither fetched nor sent a
+// heartbeat for ttlMS. A process writes its record at most once every writeEveryMS.
 const (
 	ttlMS        = 5 * 60_000
 	writeEveryMS = 10_000
-	maxHostname  = 255
+	maxHostname  = 255 // bytes; also of the version
 )
 
-// maxSeen bounds the workers that a process remembers.
+// maxSeen is the maximum number of workers that a process caches.
 const maxSeen = 20_000
 
-// Registry keeps the workers of all tenants. It is safe for concurrent use.
+// Registry is the registry of the workers of all tenants. It is safe for concurrent use.
 type Registry struct {
 	store *storage.Store
 	rdb   redis.UniversalClient
 	seen  *otter.Cache[jobstore.Key, written]
 }
 
-// written is what this process wrote of a worker last.
+// written is the record of a worker that this process wrote last, in Unix milliseconds.
 type written struct{ startedMS, atMS int64 }
 
-// New returns the registry of the workers in store.
+// New returns the registry in store.
 func New(store *storage.Store) (*Registry, error) {
 	seen, err := otter.New(&otter.Options[jobstore.Key, written]{MaximumSize: maxSeen})
 	if err != nil {
@@ -45,13 +46,15 @@ func New(store *storage.Store) (*Registry, error) {
 	return &Registry{store: store, rdb: store.Client(), seen: seen}, nil
 }
 
-// Note enters a worker that fetches, w, whose times Note sets. CodeInvalid.
+// Note registers w, a worker that fetches, or refreshes its record. Note sets the times of w.
+// Errors: CodeInvalid for a host name or version of more than 255 bytes,
+// CodeStoreUnavailable.
 func (r *Registry) Note(ctx context.Context, tenant string, w api.Worker) error {
 	if len(w.Hostname) > maxHostname || len(w.Version) > maxHostname {
 		return api.InvalidField("hostname", "and version must be at most 255 bytes")
 	}
 	now := r.store.NowMS()
-	before, known := r.seen.GetIfPresent(jobstore.Key{Tenant: tenant, Id: w.ID})
+	before, known := r.seen.GetIfPresent(jobstore.Key{Tenant: tenant, ID: w.ID})
 	if known && now-before.atMS < writeEveryMS {
 		return nil
 	}
@@ -84,19 +87,19 @@ func (r *Registry) write(ctx context.Context, tenant string, w api.Worker) error
 	if _, err := pipe.Exec(ctx); err != nil {
 		return jobstore.Failure(ctx, "note a worker", err)
 	}
-	r.seen.Set(jobstore.Key{Tenant: tenant, Id: w.ID}, written{w.StartedAtMS, now})
+	r.seen.Set(jobstore.Key{Tenant: tenant, ID: w.ID}, written{w.StartedAtMS, now})
 	return nil
 }
 
-// NoteAlive keeps a worker in the registry that works and does not fetch meanwhile. A
-// worker that never fetched is not entered. If namespace is not empty, a worker of
-// another namespace is left as it is.
+// NoteAlive refreshes the record of a worker that sends heartbeats but does not fetch. It
+// ignores workers that are not registered and, if namespace is not empty, workers of other
+// namespaces. Errors: CodeInvalid, CodeStoreUnavailable.
 func (r *Registry) NoteAlive(ctx context.Context, tenant, namespace, id string) error {
 	if err := api.ValidateWorkerID(id); err != nil {
 		return err
 	}
 	now := r.store.NowMS()
-	if before, known := r.seen.GetIfPresent(jobstore.Key{Tenant: tenant, Id: id}); known && now-before.atMS < writeEveryMS {
+	if before, known := r.seen.GetIfPresent(jobstore.Key{Tenant: tenant, ID: id}); known && now-before.atMS < writeEveryMS {
 		return nil
 	}
 	raw, err := r.rdb.Get(ctx, r.store.JobKeys(tenant).Worker(id)).Result()
@@ -108,7 +111,7 @@ func (r *Registry) NoteAlive(ctx context.Context, tenant, namespace, id string) 
 	}
 	var w api.Worker
 	if err := json.Unmarshal([]byte(raw), &w); err != nil {
-		return fmt.Errorf("queue: a stored worker cannot be read: %w", err)
+		return fmt.Errorf("queue: decode worker %s: %w", id, err)
 	}
 	if namespace != "" && w.Namespace != namespace {
 		return nil
@@ -117,7 +120,7 @@ func (r *Registry) NoteAlive(ctx context.Context, tenant, namespace, id string) 
 	return r.write(ctx, tenant, w)
 }
 
-// IDs returns the ids of the workers that were alive lately.
+// IDs returns the ids of a tenant's registered workers. Errors: CodeStoreUnavailable.
 func (r *Registry) IDs(ctx context.Context, tenant string) ([]string, error) {
 	ids, err := r.rdb.ZRangeByScore(ctx, r.store.JobKeys(tenant).Workers(),
 		&redis.ZRangeBy{Min: strconv.FormatInt(r.store.NowMS()-ttlMS, 10), Max: "+inf"}).Result()
@@ -127,7 +130,8 @@ func (r *Registry) IDs(ctx context.Context, tenant string) ([]string, error) {
 	return ids, nil
 }
 
-// Read returns workers in the order of ids, without those that have expired.
+// Read returns the records of workers in the order of ids, without those that have expired.
+// Errors: CodeStoreUnavailable.
 func (r *Registry) Read(ctx context.Context, tenant string, ids []string) (workers []api.Worker, err error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -148,7 +152,7 @@ func (r *Registry) Read(ctx context.Context, tenant string, ids []string) (worke
 		}
 		var w api.Worker
 		if err := json.Unmarshal([]byte(reply.Val()), &w); err != nil {
-			return nil, fmt.Errorf("queue: a stored worker cannot be read: %w", err)
+			return nil, fmt.Errorf("queue: decode a worker: %w", err)
 		}
 		workers = append(workers, w)
 	}
