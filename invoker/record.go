@@ -18,13 +18,14 @@ import (
 // newRecord returns the record of an activation that begins.
 func newRecord(inv *api.Invocation, res *resolution, beginMS, deadlineMS int64, cold bool) *activations.Record {
 	var id, digest, claim string
-	if inv.IdempotencyKey != "" {
+	switch {
+	case inv.IdempotencyKey != "":
 		id = api.DerivedActivationID(inv.Tenant, inv.Namespace, inv.Function, inv.Ref, inv.IdempotencyKey)
 		digest = fingerprint(inv)
 		claim = newActivationID()
-	} else if inv.ActivationID != "" {
+	case inv.ActivationID != "":
 		id, claim = inv.ActivationID, newActivationID()
-	} else {
+	default:
 		id = newActivationID()
 	}
 	return &activations.Record{

@@ -183,9 +183,11 @@ func TestAlarm(t *testing.T) {
 		t.Error("Ring without a loop = true, want false")
 	}
 	rung, stop := a.Listen()
-	<-rung // of the call before, which costs the loop one reading
-	if !a.Ring() || !a.Ring() {
-		t.Error("Ring with a loop = false, want true")
+	<-rung        // of the call before, which costs the loop one reading
+	for range 2 { // the second one finds the alarm ringing
+		if !a.Ring() {
+			t.Error("Ring with a loop = false, want true")
+		}
 	}
 	<-rung
 	stop()

@@ -51,7 +51,7 @@ func (a commands) changeJobs(ctx context.Context, ids []string, do transition) e
 		jobs = append(jobs, job)
 		text += fmt.Sprintf("%s is %s in %s\n", job.ID, job.State, job.Queue)
 	}
-	return a.Print(command.List[api.Job]{jobs}, text)
+	return a.Print(command.List[api.Job]{Items: jobs}, text)
 }
 
 func (a commands) jobHoldCommand() *cobra.Command {
