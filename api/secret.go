@@ -25,7 +25,7 @@ type Secret struct {
 	UpdatedBy   string `json:"updated_by,omitempty"` // the id of the key that wrote the value
 }
 
-// RewrapReport is the progress of one call that seals secrets anew with the current key.
+// RewrapReport is the progress of one call that re-encrypts secrets with the current key.
 type RewrapReport struct {
 	Examined   int `json:"examined"`
 	Rewrapped  int `json:"rewrapped"`

@@ -11,7 +11,7 @@ import (
 	"go.uber.org/yarpc/yarpcerrors"
 )
 
-// renewAfter is the time without a successful call after which a link connects anew.
+// renewAfter is the time without a successful call after which a link reconnects.
 // gRPC itself waits longer after each attempt, up to two minutes; a new connection tries
 // every few seconds.
 const renewAfter = 5 * time.Second

@@ -33,7 +33,7 @@ import (
 	"github.com/codesous/sous/storage/secrets"
 )
 
-// Engine is what the control plane asks of the invoker, which executes functions.
+// Engine is the part of the invoker that the control plane uses to execute functions.
 type Engine interface {
 	// Authorize returns the error with which Invoke would refuse inv. Nothing runs.
 	Authorize(ctx context.Context, inv *api.Invocation) error

@@ -69,7 +69,7 @@ func (h *leasedJob) invocation() *api.Invocation {
 	return inv
 }
 
-// acquire resolves the job's function, anew at each attempt, and takes a slot and a sandbox
+// acquire resolves the job's function again at each attempt and takes a slot and a sandbox
 // for it. res is nil where the function was not resolved.
 func (w *worker) acquire(ctx context.Context, h *leasedJob, inv *api.Invocation) (res *resolution, a attempt, err error) {
 	i := w.i

@@ -19,7 +19,7 @@ const (
 	ChangeSecret = "secret"
 	// ChangeKey: the API key was revoked.
 	ChangeKey = "key"
-	// ChangeResubscribed is no message: the connection was made anew, and
+	// ChangeResubscribed is no message: the connection was re-established, and
 	// changes before it may have gone unheard.
 	ChangeResubscribed = "resubscribed"
 )
@@ -62,7 +62,7 @@ func (s *Store) Publisher(ctx context.Context, channel string) (redis.Cmdable, e
 
 // Subscribe calls hear with every notice, one at a time, until ctx ends or the Store is
 // closed. It returns once notices arrive, or without delay where the store does not
-// answer. In both cases the connection is made anew whenever it breaks, and hear receives
+// answer. In both cases the connection is re-established whenever it breaks, and hear receives
 // ChangeResubscribed each time, because notices may have been missed.
 func (s *Store) Subscribe(ctx context.Context, hear func(Change)) error {
 	if err := ctx.Err(); err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/codesous/sous/api/client"
 )
 
-// seen is what a server saw of one request.
+// seen is one request as the server received it.
 type seen struct {
 	Method, URI, Body, ContentType, Auth, IfMatch, IfNoneMatch, Idempotency string
 }

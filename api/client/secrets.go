@@ -69,7 +69,7 @@ func (s *Secret) Delete(ctx context.Context, ifMatch int64) error {
 	return err
 }
 
-// RewrapSecrets seals some of the tenant's secrets anew with the server's first key. cursor
+// RewrapSecrets re-encrypts some of the tenant's secrets with the server's first key. cursor
 // is the NextCursor of the previous call's report, "" for the start.
 func (t *Tenant) RewrapSecrets(ctx context.Context, cursor string) (api.RewrapReport, error) {
 	var out api.RewrapReport

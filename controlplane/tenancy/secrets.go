@@ -226,7 +226,7 @@ func (a *API) deleteSecret(ctx context.Context, in *deleteSecretInput) (*struct{
 	return nil, a.secrets.Delete(ctx, place, name, version)
 }
 
-// rewrapSecrets encrypts a bounded number of a tenant's secrets anew with the server's
+// rewrapSecrets re-encrypts a bounded number of a tenant's secrets with the server's
 // first key. next_cursor says where the next call continues.
 func (a *API) rewrapSecrets(ctx context.Context, in *rewrapInput) (*rewrapOutput, error) {
 	list := rest.ListScope("rewrap", string(in.Tenant))

@@ -43,7 +43,7 @@ func (s *Sweeper) logUnreadable(record string) {
 // maxLogged bounds the records that a sweeper remembers to have logged.
 const maxLogged = 10_000
 
-// logged is the set of records that were logged. When it is full it starts anew.
+// logged is the set of records that were logged. When it is full it is emptied.
 type logged map[string]struct{}
 
 // add adds a record, and reports whether it is new.

@@ -82,7 +82,7 @@ func until(ms int64, step documents.Step) documents.Step {
 	return step
 }
 
-// wrote is what a write says: revisions, or the codes of the items that failed.
+// wrote is the reply of a write: revisions, or the codes of the items that failed.
 func wrote(out []documents.Record, err error) string {
 	var said []string
 	for _, d := range out {

@@ -24,7 +24,7 @@ type Reader struct {
 // NewReader returns a Reader of the due sets in store.
 func NewReader(store *storage.Store) *Reader { return &Reader{store: store} }
 
-// Due is what one reading of the due sets found.
+// Due is the result of one reading of the due sets.
 type Due struct {
 	// Queues and Schedules are the members that are due.
 	Queues, Schedules []storage.DueMember

@@ -14,7 +14,7 @@ const (
 	rewrapNamespaces = 100
 )
 
-// Rewrap seals secrets of a tenant anew, with the first identity, where another one sealed
+// Rewrap re-encrypts secrets of a tenant with the first identity, where another one sealed
 // them. It takes some secrets after the position after; next is the position to continue
 // at, "" at the end. Values, versions and dates stay. It may be repeated.
 // CodeSecretKeyMissing.
@@ -59,7 +59,7 @@ func (s *Secrets) Rewrap(ctx context.Context, tenant, after string) (report api.
 	return report, last, nil
 }
 
-// rewrap seals one secret anew. Where it changes meanwhile, it is read again: either the
+// rewrap re-encrypts one secret. Where it changes meanwhile, it is read again: either the
 // change sealed it with the new key, or a replica that has not read the new key yet did
 // not.
 func (s *Secrets) rewrap(ctx context.Context, p Place, e entry, sealer *ring, report *api.RewrapReport) error {
