@@ -12,7 +12,7 @@ type cache[K comparable, V any] struct {
 }
 
 // NewCache returns the metrics of a cache that has a StatsRecorder, under name. If the cache
-// weighs its entries, the weights must be bytes.
+// weighs its entries, the weights must be bytes. Without a StatsRecorder the counters stay 0.
 func NewCache[K comparable, V any](name string, of *otter.Cache[K, V]) prometheus.Collector {
 	desc := func(metric, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc(prometheus.BuildFQName(Namespace, "cache", metric), help, labels, prometheus.Labels{"cache": name})

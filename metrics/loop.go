@@ -8,7 +8,9 @@ import (
 )
 
 // Loop collects the metrics of a background loop: the time since its last successful round,
-// and the number and the durations of its rounds. It is safe for concurrent use.
+// and the number and the durations of its rounds. It is safe for concurrent use. An alert on
+// lag_seconds notices a loop that fails, one that hangs in a round, and one that has ended: it
+// grows until a round succeeds.
 type Loop struct {
 	lag, rounds, busy *prometheus.Desc
 
@@ -31,7 +33,8 @@ func NewLoop(name string) *Loop {
 	}
 }
 
-// Round records a round that started at the given time and ends now with err.
+// Round records a round that started at the given time and ends now with err. A loop that ends
+// with its context does not record the round that the context interrupted.
 func (l *Loop) Round(began time.Time, err error) {
 	now := time.Now()
 	l.mu.Lock()

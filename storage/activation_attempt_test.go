@@ -43,15 +43,15 @@ func TestAttemptsOfAnActivation(t *testing.T) {
 		other := at(a, api.StatusRunning, 9)
 		other.JobID = "another"
 		if won, _, err := f.activations.Attempt(t.Context(), other, 8); err != nil || won {
-			t.Errorf("another job took it over: %v; want no error and won false", err)
+			t.Errorf("Attempt for another job: got won %v and error %v, want false", won, err)
 		}
 		done := succeeded(at(a, api.StatusRunning, 4), f.NowMS(), "1")
 		if won, _, err := f.activations.Finish(t.Context(), done, 4); err != nil || !won {
-			t.Fatalf("activations.Finish: got %+v, %v; want no error and won true", won, err)
+			t.Fatalf("Finish: got won %v and error %v, want true", won, err)
 		}
 		turn(api.StatusRunning, 5, 4, false)
 		if ended, current, err := f.activations.End(t.Context(), a.Tenant, a.ActivationID, func(*activations.Record) { t.Error("asked") }); ended || err != nil || current.Status != api.StatusSuccess {
-			t.Errorf("ended twice: %v %+v %v; want not ended and no error and current.Status == api.StatusSuccess", ended, current, err)
+			t.Errorf("End of an activation that has ended: got ended %v, record %+v and error %v, want false and status %s", ended, current, err, api.StatusSuccess)
 		}
 	})
 }
@@ -79,7 +79,7 @@ func TestOneWorkerBeginsAnAttempt(t *testing.T) {
 		}
 		wg.Wait()
 		if won.Load() != 1 {
-			t.Errorf("%d began it; want won.Load() == 1", won.Load())
+			t.Errorf("got %d attempts that began, want 1", won.Load())
 		}
 	})
 }

@@ -22,7 +22,7 @@ func (f *fixture) pages(t *testing.T, filter activations.Filter) (ids []string) 
 			t.Fatalf("activations.List: %v", err)
 		}
 		if len(items) > filter.Limit {
-			t.Fatalf("a page of %d, limit %d; want len(items) <= filter.Limit", len(items), filter.Limit)
+			t.Fatalf("got %d items on a page, want at most %d", len(items), filter.Limit)
 		}
 		for _, a := range items {
 			if a.Result != nil {
@@ -122,7 +122,7 @@ func TestSweep(t *testing.T) {
 				t.Fatalf("activations.SweepFunction: %v", err)
 			}
 			if d := cmp.Diff(want, got.SweepCounts); d != "" {
-				t.Errorf("%s: difference (-want +got.SweepCounts):\n%s", name, d)
+				t.Errorf("%s: counts of the sweep differ (-want +got):\n%s", name, d)
 			}
 		}
 		sweep("never invoked", now, 10, activations.SweepCounts{})
@@ -145,7 +145,7 @@ func TestSweep(t *testing.T) {
 		sweep("the rest", now, 10, activations.SweepCounts{Read: 2, Lost: 1})
 		sweep("again: only what still ran", now, 10, activations.SweepCounts{Read: 1})
 		if got, err := f.activations.Get(t.Context(), f.fn.Tenant, all[3].ActivationID); err != nil || got.Error == nil || got.Error.Type != api.ErrLost {
-			t.Errorf("activations.Get: got %+v %v; want no error and got.Error != nil and got.Error.Type == api.ErrLost", got, err)
+			t.Errorf("Get of a lost activation: got %+v and error %v, want error type %s", got, err, api.ErrLost)
 		}
 		sweep("the long one is lost too, the young one ran out", now+80_000, 10, activations.SweepCounts{Read: 2, Lost: 2})
 		sweep("nothing left", now+80_000, 10, activations.SweepCounts{})
@@ -153,7 +153,7 @@ func TestSweep(t *testing.T) {
 		sweep("after their time, as far as the limit", now+9*24*3600_000, 3, activations.SweepCounts{Trimmed: 3, Read: 2, More: true})
 		sweep("after their time", now+9*24*3600_000, 3, activations.SweepCounts{Trimmed: 2})
 		if got := f.pages(t, activations.Filter{Limit: 10}); len(got) != 0 {
-			t.Errorf("still listed: %v; want len(got) == 0", got)
+			t.Errorf("got %v listed after the records expired, want none", got)
 		}
 	})
 }
@@ -187,10 +187,10 @@ func TestSweepWaitsForManyRunning(t *testing.T) {
 			return sum
 		}
 		if c := sweep(now); c.Lost != 0 || c.Read > 5*100 {
-			t.Errorf("while they run: %+v; want c.Lost == 0 and c.Read <= 5*100", c)
+			t.Errorf("sweep while the activations run: got %+v, want none lost and at most %d read", c, 5*100)
 		}
 		if c := sweep(now + 80_000); c.Lost != n {
-			t.Errorf("when all are lost: %+v; want c.Lost == n", c)
+			t.Errorf("sweep after all deadlines: got %+v, want %d lost", c, n)
 		}
 	})
 }
@@ -215,14 +215,14 @@ func TestSweepRemovesWhatHasNoRecord(t *testing.T) {
 		}
 	}
 	if got := f.pages(t, activations.Filter{Limit: 10}); len(got) != 0 {
-		t.Errorf("listed: %v; want len(got) == 0", got)
+		t.Errorf("got %v listed, want none: no entry has a record", got)
 	}
 	c, err := f.activations.SweepFunction(t.Context(), f.fn.Tenant, f.fn.Namespace, f.fn.Name, now, 10)
 	if err != nil || c.Dangling != 1 {
-		t.Errorf("activations.SweepFunction: got %+v %v; want no error and c.Dangling == 1", c, err)
+		t.Errorf("SweepFunction: got %+v and error %v, want 1 dangling entry", c, err)
 	}
 	left, err := client.ZRange(t.Context(), index, 0, -1).Result()
 	if err != nil || len(left) != 1 || left[0] != "on its way" {
-		t.Errorf("left: %v %v; want no error and len(left) == 1 and left[0] == \"on its way\"", left, err)
+		t.Errorf("index after the sweep: got %v and error %v, want only %q", left, err, "on its way")
 	}
 }

@@ -41,19 +41,19 @@ func TestActivationLifecycle(t *testing.T) {
 		a := f.running()
 		for range 2 {
 			if created, _, err := f.activations.Start(ctx, a); err != nil || !created {
-				t.Fatalf("start: %v %v; want no error and created true", created, err)
+				t.Fatalf("Start: got created %v and error %v, want true", created, err)
 			}
 		}
 		done := succeeded(a, s.NowMS(), `{"ok":true}`)
 		for range 2 {
 			won, _, err := f.activations.Finish(ctx, done, 1)
 			if err != nil || !won {
-				t.Fatalf("finish: %v %v; want no error and won true", won, err)
+				t.Fatalf("Finish: got won %v and error %v, want true", won, err)
 			}
 		}
 		got, err := f.activations.Get(ctx, a.Tenant, a.ActivationID)
 		if err != nil || string(got.Result) != `{"ok":true}` || got.Status != api.StatusSuccess {
-			t.Fatalf("get: %+v %v; want no error and string(got.Result) == `{\"ok\":true}` and got.Status == api.StatusSuccess", got, err)
+			t.Fatalf("Get: got %+v and error %v, want status %s and result %s", got, err, api.StatusSuccess, `{"ok":true}`)
 		}
 		if _, err := f.activations.Cancel(ctx, a.Tenant, a.ActivationID, s.NowMS()); api.ErrorCode(err) != api.CodeActivationTerminal {
 			t.Errorf("cancel: %v; want CodeActivationTerminal", err)
@@ -73,7 +73,7 @@ func (f *fixture) start(t *testing.T, activations ...*activations.Record) {
 	t.Helper()
 	for _, a := range activations {
 		if created, _, err := f.activations.Start(t.Context(), a); err != nil || !created {
-			t.Fatalf("activations.Start: got %+v, %v; want no error and created true", created, err)
+			t.Fatalf("Start: got created %v and error %v, want true", created, err)
 		}
 	}
 }
@@ -89,13 +89,13 @@ func TestStartOfATakenIDGivesWhatIsThere(t *testing.T) {
 		b.EventSHA256, b.StartMS = "bb", a.StartMS+5
 		created, existing, err := f.activations.Start(t.Context(), &b)
 		if err != nil || created {
-			t.Fatalf("activations.Start: got %+v, %v; want no error and created false", created, err)
+			t.Fatalf("Start of an id that is taken: got created %v and error %v, want false", created, err)
 		}
 		if d := cmp.Diff(a, existing); d != "" {
 			t.Errorf("difference (-a +existing):\n%s", d)
 		}
 		if got := f.pages(t, activations.Filter{Limit: 10, ToMS: a.StartMS + 1}); len(got) != 1 {
-			t.Errorf("the index moved: %v; want len(got) == 1", got)
+			t.Errorf("List by the first start: got %v, want 1 activation: a repeated start leaves its index entry", got)
 		}
 	})
 }
@@ -111,7 +111,7 @@ func TestWithdraw(t *testing.T) {
 		b := *a
 		b.Claim = "another's"
 		if created, existing, err := f.activations.Start(t.Context(), &b); err != nil || created || existing.Claim != "mine" {
-			t.Fatalf("a start of the same moment: %v %+v %v; want no error and created false and existing.Claim == \"mine\"", created, existing, err)
+			t.Fatalf("Start of a derived id that another caller has started: got created %v, record %+v and error %v, want false and the claim %q", created, existing, err, "mine")
 		}
 		for range 2 {
 			if err := f.activations.Withdraw(t.Context(), &b); err != nil {
@@ -132,13 +132,13 @@ func TestWithdraw(t *testing.T) {
 		f.start(t, a)
 		done := succeeded(a, f.NowMS(), "1")
 		if won, _, err := f.activations.Finish(t.Context(), done, 1); err != nil || !won {
-			t.Fatalf("activations.Finish: got %+v, %v; want no error and won true", won, err)
+			t.Fatalf("Finish: got won %v and error %v, want true", won, err)
 		}
 		if err := f.activations.Withdraw(t.Context(), a); err != nil {
 			t.Fatalf("activations.Withdraw: %v", err)
 		}
 		if got, err := f.activations.Get(t.Context(), a.Tenant, a.ActivationID); err != nil || got.Status != api.StatusSuccess {
-			t.Errorf("a record that had ended: %+v %v; want no error and got.Status == api.StatusSuccess", got, err)
+			t.Errorf("Get of a record that had ended: got %+v and error %v, want status %s", got, err, api.StatusSuccess)
 		}
 	})
 }
@@ -159,17 +159,17 @@ func TestResultsAreStoredBySize(t *testing.T) {
 			for range 2 { // the second time recognises the first
 				won, stored, err := f.activations.Finish(t.Context(), done, 1)
 				if err != nil || !won {
-					t.Fatalf("%s: activations.Finish: got %v %v; want no error and won true", name, won, err)
+					t.Fatalf("%s: Finish: got won %v and error %v, want true", name, won, err)
 				}
 				if stored.ResultTruncated != (name == "cut") {
-					t.Errorf("%s: truncated %v; want stored.ResultTruncated == (name == \"cut\")", name, stored.ResultTruncated)
+					t.Errorf("%s: got result_truncated %v, want %v", name, stored.ResultTruncated, name == "cut")
 				}
 			}
 			// A loser gets the winner's record whole, and leaves its result alone.
 			late := succeeded(a, s.NowMS()+1, quoted(api.MaxInlineResultBytes+4))
 			won, current, err := f.activations.Finish(t.Context(), late, 1)
 			if err != nil || won {
-				t.Fatalf("%s, late: %v %v; want no error and won false", name, won, err)
+				t.Fatalf("%s: late Finish: got won %v and error %v, want false", name, won, err)
 			}
 			got, err := f.activations.Get(t.Context(), a.Tenant, a.ActivationID)
 			if err != nil {
@@ -203,7 +203,7 @@ func TestCutResult(t *testing.T) {
 			t.Parallel()
 			stored, truncated := activations.TruncateResult(json.RawMessage(tt.result))
 			if truncated != tt.truncated {
-				t.Fatalf("truncated %v; want truncated == tt.truncated", truncated)
+				t.Fatalf("TruncateResult: got truncated %v, want %v", truncated, tt.truncated)
 			}
 			if !truncated {
 				if string(stored) != tt.result {
@@ -233,7 +233,7 @@ func TestLostActivationsAreRepairedByReaders(t *testing.T) {
 		f.start(t, a, b, alive, job, grace)
 		got, err := f.activations.Get(ctx, a.Tenant, a.ActivationID)
 		if err != nil || got.Status != api.StatusError || got.Error.Type != api.ErrLost || got.EndMS == 0 {
-			t.Fatalf("activations.Get: got %+v %v; want no error and got.Status == api.StatusError and got.Error.Type == api.ErrLost and got.EndMS != 0", got, err)
+			t.Fatalf("Get of a lost activation: got %+v and error %v, want status %s, error type %s and an end", got, err, api.StatusError, api.ErrLost)
 		}
 		items, _, err := f.activations.List(ctx, activations.Filter{Tenant: a.Tenant, Namespace: a.Namespace, Function: a.Function})
 		if err != nil {
@@ -253,7 +253,7 @@ func TestLostActivationsAreRepairedByReaders(t *testing.T) {
 		// Who comes late learns that it is over.
 		won, current, err := f.activations.Finish(ctx, succeeded(b, s.NowMS(), "1"), 1)
 		if err != nil || won || current.Error == nil || current.Error.Type != api.ErrLost {
-			t.Errorf("late finish: %v %+v %v; want no error and won false and current.Error != nil and current.Error.Type == api.ErrLost", won, current, err)
+			t.Errorf("Finish after the activation was lost: got won %v, record %+v and error %v, want false and error type %s", won, current, err, api.ErrLost)
 		}
 	})
 }
@@ -319,7 +319,7 @@ func TestFinishNeedsItsAttempt(t *testing.T) {
 		old := succeeded(a, s.NowMS(), "1")
 		old.Attempt = 1
 		if won, current, err := f.activations.Finish(t.Context(), old, 1); err != nil || won || current.Status != api.StatusRunning {
-			t.Errorf("an earlier attempt's end: %v %+v %v; want no error and won false and current.Status == api.StatusRunning", won, current, err)
+			t.Errorf("Finish of an earlier attempt: got won %v, record %+v and error %v, want false and status %s", won, current, err, api.StatusRunning)
 		}
 		gone := f.running()
 		if _, _, err := f.activations.Finish(t.Context(), gone, 1); api.ErrorCode(err) != api.CodeActivationNotFound {
@@ -339,11 +339,11 @@ func TestCancelEndsARunningOne(t *testing.T) {
 		f.start(t, a)
 		got, err := f.activations.Cancel(t.Context(), a.Tenant, a.ActivationID, a.StartMS+7)
 		if err != nil || got.Status != api.StatusCancelled || got.EndMS != a.StartMS+7 || got.DurationMS != 7 {
-			t.Fatalf("activations.Cancel: got %+v %v; want no error and got.Status == api.StatusCancelled and got.EndMS == a.StartMS+7 and got.DurationMS == 7", got, err)
+			t.Fatalf("Cancel: got %+v and error %v, want status %s, end %d and duration 7", got, err, api.StatusCancelled, a.StartMS+7)
 		}
 		got, err = f.activations.Cancel(t.Context(), a.Tenant, a.ActivationID, a.StartMS+8)
 		if api.ErrorCode(err) != api.CodeActivationTerminal || got.EndMS != a.StartMS+7 {
-			t.Fatalf("activations.Cancel: got %+v %v; want CodeActivationTerminal and got.EndMS == a.StartMS+7", got, err)
+			t.Fatalf("Cancel of a cancelled activation: got %+v and error %v, want code %s and end %d", got, err, api.CodeActivationTerminal, a.StartMS+7)
 		}
 	})
 }

@@ -10,7 +10,9 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// Aliases keeps the named pointers to versions.
+// Aliases keeps the named pointers to versions. An alias never points at a version that does
+// not exist: the script that sets it compares the number with version_seq, and versions are
+// never removed.
 type Aliases struct{ s *Store }
 
 // NewAliases returns the aliases in s.

@@ -140,7 +140,7 @@ func TestConcurrentAliasUpdatesLeaveOneOfThem(t *testing.T) {
 			t.Fatalf("aliases.Get: %v", err)
 		}
 		if got != written[got.UpdatedAtMS] {
-			t.Errorf("%+v was never written; want got == written[got.UpdatedAtMS]", got)
+			t.Errorf("got alias %+v, want one that a call has written: %+v", got, written[got.UpdatedAtMS])
 		}
 		// Guarded by the same version: one succeeds.
 		if _, err := f.aliases.Set(ctx, tn, ns, name, "guarded", 1, nil, 1); err != nil {
@@ -160,7 +160,7 @@ func TestConcurrentAliasUpdatesLeaveOneOfThem(t *testing.T) {
 			}
 		}
 		if won != 1 {
-			t.Errorf("%d guarded updates succeeded; want won == 1", won)
+			t.Errorf("got %d guarded updates that succeeded, want 1", won)
 		}
 	})
 }

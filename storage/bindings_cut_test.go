@@ -15,7 +15,7 @@ func checkBindings(t *testing.T, f *fixture, want int) {
 	r := bindings.New(f.Store)
 	items, _, err := r.List(t.Context(), f.fn.Tenant, f.fn.Namespace, "", 10)
 	if err != nil || len(items) != want {
-		t.Errorf("listed: %+v %v; want no error and len(items) == want", items, err)
+		t.Errorf("List: got %+v and error %v, want %d bindings", items, err, want)
 	}
 	all, err := r.All(t.Context())
 	found := 0
@@ -25,7 +25,7 @@ func checkBindings(t *testing.T, f *fixture, want int) {
 		}
 	}
 	if err != nil || found != want {
-		t.Errorf("%d found: %v; want no error and found == want", found, err)
+		t.Errorf("All: got %d bindings of the namespace and error %v, want %d", found, err, want)
 	}
 }
 
@@ -63,7 +63,7 @@ func cutBindingUpdate(t *testing.T, f *fixture) (func(*fixture) error, func(*tes
 			checkBindings(t, f, 1)
 			b, err := bindings.New(f.Store).Get(t.Context(), bindingOf(f))
 			if err != nil || b.Tasklist != "other" || b.Revision != 2 {
-				t.Errorf("bindings.Get: got %+v %v; want no error and b.Tasklist == \"other\" and b.Revision == 2", b, err)
+				t.Errorf("Get: got %+v and error %v, want tasklist %q at revision 2", b, err, "other")
 			}
 		}
 }

@@ -19,13 +19,18 @@ const (
 	ChangeSecret = "secret"
 	// ChangeKey: the API key was revoked.
 	ChangeKey = "key"
-	// ChangeResubscribed is no message: the connection was re-established, and
-	// changes before it may have gone unheard.
+	// ChangeResubscribed is never published. Subscribe passes it on when the connection was
+	// re-established, since changes before that may have been missed.
 	ChangeResubscribed = "resubscribed"
 )
 
-// Change is a notice to other processes. Notices are best effort: a reader that depends on
-// one must also look by itself, later.
+// Change is a notice to other processes, in JSON on the channel cs:changes, such as
+//
+//	{"kind":"function","tenant":"t_acme01","namespace":"default","function":"mail"}
+//
+// Kind determines which other fields are set. Notices are best effort: a reader that depends
+// on one must also look by itself, later. It looks at the record, which the notice does not
+// contain; notices may arrive in another order than the changes were made.
 type Change struct {
 	Kind         string `json:"kind"`
 	Tenant       string `json:"tenant,omitempty"`
@@ -37,7 +42,9 @@ type Change struct {
 	Secret       string `json:"secret,omitempty"`
 }
 
-// PublishChange sends a notice to every process that subscribed.
+// PublishChange sends a notice to every process that subscribed, this one included. It does
+// not wait for them. It comes after the change that it announces: a reader that is notified
+// first would read the old record and keep it. CodeStoreUnavailable.
 func (s *Store) PublishChange(ctx context.Context, c Change) error {
 	raw, err := Encode(c)
 	if err != nil {
@@ -69,8 +76,8 @@ func (s *Store) Subscribe(ctx context.Context, hear func(Change)) error {
 		return err
 	}
 	sub := s.rdb.Subscribe(ctx, channelChanges)
-	// The first confirmation is taken here; a failure is made good below, where
-	// the confirmation then counts as a repeated one.
+	// The first confirmation is received here. If that fails, the goroutine below receives
+	// it, and treats it like every later one.
 	_, _ = sub.ReceiveTimeout(ctx, readTimeout)
 	events := sub.ChannelWithSubscriptions()
 	s.actors.Go(func() {

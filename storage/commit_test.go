@@ -25,7 +25,7 @@ func TestHelloCostsFourCommands(t *testing.T) {
 		a := f.running()
 		f.start(t, a)
 		if won, _, err := f.activations.Finish(t.Context(), succeeded(a, s.NowMS(), `"hello"`), 1); err != nil || !won {
-			t.Fatalf("activations.Finish: got %+v, %v; want no error and won true", won, err)
+			t.Fatalf("Finish: got won %v and error %v, want true", won, err)
 		}
 	}
 	hello() // loads the script
@@ -40,7 +40,7 @@ func TestHelloCostsFourCommands(t *testing.T) {
 	}
 	inScript := 2 * n // the script's own GET and SET
 	if sent-int64(inScript) != 3*n {
-		t.Errorf("got %d commands for %d activations: %v, then %v; want sent-int64(inScript) == 3*n", sent-int64(inScript), n, before, after)
+		t.Errorf("got %d commands for %d activations, from %v to %v, want %d", sent-int64(inScript), n, before, after, 3*n)
 	}
 }
 
@@ -67,7 +67,7 @@ func TestACancelledCallerLeavesTheOthers(t *testing.T) {
 			t.Errorf("errors.Join: %v", err)
 		}
 		if got := f.pages(t, activations.Filter{Limit: 500}); len(got) < n/2 {
-			t.Errorf("%d of %d records; want len(got) >= n/2", len(got), n)
+			t.Errorf("got %d of %d records, want at least %d", len(got), n, n/2)
 		}
 	})
 }

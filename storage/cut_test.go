@@ -25,12 +25,12 @@ func TestScriptsMayBeCutAfterAnyWrite(t *testing.T) {
 			for name, op := range cutOperations() {
 				for k := 0; ; k++ {
 					if k > 10 {
-						t.Fatalf("%s: more writes than a script should make; want k <= 10", name)
+						t.Fatalf("%s: got more than 10 writes of one script, want at most 10", name)
 					}
 					cfg.ScriptPrelude = storagetest.CutAfter(k)
 					if cutOnce(t, name, op, whole, storagetest.Open(t, cfg)) {
 						if k == 0 {
-							t.Errorf("%s writes nothing; want k != 0", name)
+							t.Errorf("%s: got a script without writes, want at least 1", name)
 						}
 						break // the script has no more than k writes
 					}
@@ -59,7 +59,7 @@ func cutOnce(t *testing.T, name string, op cutOperation, whole, cut *storage.Sto
 		return true
 	}
 	if cause := errors.Unwrap(err); cause == nil || !strings.Contains(cause.Error(), "CUT") {
-		t.Fatalf("%s: errors.Unwrap: got %v; want cause != nil and strings.Contains(cause.Error(), \"CUT\")", name, err)
+		t.Fatalf("%s: got error %v, want the CUT of the prelude", name, err)
 	}
 	if _, err := f.functions.Get(t.Context(), f.fn.Tenant, f.fn.Namespace, f.fn.Name); err == nil {
 		checkFunction(t, f)
@@ -100,7 +100,7 @@ func cutCreate(_ *testing.T, f *fixture) (func(*fixture) error, func(*testing.T,
 		}, func(t *testing.T, f *fixture) {
 			t.Helper()
 			if items, _, err := f.functions.List(t.Context(), fn.Tenant, fn.Namespace, "", 10); err != nil || len(items) != 2 {
-				t.Errorf("listed: %+v %v; want no error and len(items) == 2", items, err)
+				t.Errorf("List: got %+v and error %v, want 2 functions", items, err)
 			}
 		}
 }
@@ -151,14 +151,14 @@ func cutPublishAgain(t *testing.T, f *fixture) (func(*fixture) error, func(*test
 func checkPublished(t *testing.T, f *fixture, draftID string) {
 	t.Helper()
 	if latest := checkFunction(t, f); latest != 1 {
-		t.Errorf("latest is %d; want latest == 1", latest)
+		t.Errorf("got latest version %d, want 1", latest)
 	}
 	tn, ns, name := f.fn.Tenant, f.fn.Namespace, f.fn.Name
 	if r, err := f.versions.Resolve(t.Context(), tn, ns, name, api.Ref{Alias: "prod"}); err != nil || r.Version.Version != 1 {
-		t.Errorf("prod: %+v %v; want no error and r.Version.Version == 1", r, err)
+		t.Errorf("Resolve of prod: got %+v and error %v, want version 1", r, err)
 	}
 	if d, err := f.functions.Detail(t.Context(), tn, ns, name); err != nil || len(d.Aliases) != 1 {
-		t.Errorf("aliases: %+v %v; want no error and len(d.Aliases) == 1", d.Aliases, err)
+		t.Errorf("Detail: got aliases %+v and error %v, want 1 alias", d.Aliases, err)
 	}
 	if _, err := f.drafts.Get(t.Context(), tn, ns, name, draftID); api.ErrorCode(err) != api.CodeDraftConsumed {
 		t.Errorf("draft: %v; want CodeDraftConsumed", err)
@@ -192,7 +192,7 @@ func cutAliasDelete(t *testing.T, f *fixture) (func(*fixture) error, func(*testi
 			t.Helper()
 			items, _, err := f.aliases.List(t.Context(), f.fn.Tenant, f.fn.Namespace, f.fn.Name, "", 10)
 			if err != nil || len(items) != 0 {
-				t.Errorf("aliases.List: got %+v %v; want no error and len(items) == 0", items, err)
+				t.Errorf("List of aliases: got %+v and error %v, want none", items, err)
 			}
 		}
 }
@@ -212,7 +212,7 @@ func cutFinish(t *testing.T, f *fixture) (func(*fixture) error, func(*testing.T,
 			t.Helper()
 			got, err := f.activations.Get(t.Context(), a.Tenant, a.ActivationID)
 			if err != nil || got.Status != api.StatusSuccess || string(got.Result) != string(done.Result) {
-				t.Errorf("activations.Get: got %+v %v; want no error and got.Status == api.StatusSuccess and string(got.Result) == string(done.Result)", got, err)
+				t.Errorf("Get: got %+v and error %v, want status %s and a result of %d bytes", got, err, api.StatusSuccess, len(done.Result))
 			}
 		}
 }
@@ -229,7 +229,7 @@ func cutSweep(t *testing.T, f *fixture) (func(*fixture) error, func(*testing.T, 
 			t.Helper()
 			got, err := f.activations.Get(t.Context(), a.Tenant, a.ActivationID)
 			if err != nil || got.Error == nil || got.Error.Type != api.ErrLost {
-				t.Errorf("activations.Get: got %+v %v; want no error and got.Error != nil and got.Error.Type == api.ErrLost", got, err)
+				t.Errorf("Get: got %+v and error %v, want error type %s", got, err, api.ErrLost)
 			}
 		}
 }
@@ -242,7 +242,7 @@ func cutWithdraw(t *testing.T, f *fixture) (func(*fixture) error, func(*testing.
 		func(t *testing.T, f *fixture) {
 			t.Helper()
 			if items := f.firstPage(t); len(items) != 0 {
-				t.Errorf("still listed: %+v; want len(items) == 0", items)
+				t.Errorf("got %+v listed after the withdrawal, want none", items)
 			}
 		}
 }
@@ -261,7 +261,7 @@ func cutAttempt(t *testing.T, f *fixture) (func(*fixture) error, func(*testing.T
 		}, func(t *testing.T, f *fixture) {
 			t.Helper()
 			if items := f.firstPage(t); len(items) != 1 || items[0].Status != api.StatusRunning || items[0].Attempt != 1 {
-				t.Errorf("firstPage: got %+v; want len(items) == 1 and items[0].Status == api.StatusRunning and items[0].Attempt == 1", items)
+				t.Errorf("List: got %+v, want 1 activation with status %s at attempt 1", items, api.StatusRunning)
 			}
 		}
 }

@@ -17,14 +17,18 @@ type Drafts struct{ s *Store }
 // NewDrafts returns the drafts in s.
 func NewDrafts(s *Store) *Drafts { return &Drafts{s} }
 
-// tombstone replaces a consumed draft for the rest of its day.
+// tombstone replaces a consumed draft for the rest of its day, so that a repeated publish
+// learns its version:
+//
+//	{"draft_id":"drf_…","consumed_version":7}
 type tombstone struct {
 	DraftID         string `json:"draft_id"`
 	ConsumedVersion int64  `json:"consumed_version"`
 }
 
 // draftHead is the number of leading bytes that distinguish a stored draft from a
-// tombstone and from any other draft: both begin with their ids.
+// tombstone and from any other draft: both begin with their ids. Publish reads and compares
+// only these, since a draft may have many megabytes.
 const draftHead = 256
 
 // Put stores a draft for api.DraftTTLMS. CodeFunctionNotFound.

@@ -73,21 +73,21 @@ func TestEmbeddedKeepsWhatWasWritten(t *testing.T) {
 	defer done()
 	g.fn = f.fn
 	if latest := checkFunction(t, g); latest != 1 {
-		t.Errorf("latest %d; want latest == 1", latest)
+		t.Errorf("got latest version %d, want 1", latest)
 	}
 	if _, err := g.drafts.Get(ctx, tn, ns, name, id); api.ErrorCode(err) != api.CodeDraftConsumed {
 		t.Errorf("drafts.Get: got %v; want CodeDraftConsumed", err)
 	}
 	if got, err := g.activations.Get(ctx, tn, a.ActivationID); err != nil || got.Status != api.StatusError {
-		t.Errorf("activations.Get: got %+v, %v; want no error and got.Status == api.StatusError", got, err)
+		t.Errorf("Get: got %+v and error %v, want status %s", got, err, api.StatusError)
 	}
 	if c, err := g.activations.SweepFunction(ctx, tn, ns, name, g.NowMS(), 10); err != nil || c.Read != 0 {
-		t.Errorf("activations.SweepFunction: got %+v, %v; want no error and c.Read == 0", c, err)
+		t.Errorf("SweepFunction: got %+v and error %v, want no record read: the cursor was kept", c, err)
 	}
 	kv = storage.NewKV(g.Store)
 	for key, want := range map[string]bool{"for ever": true, "a moment": false, "an hour": true} {
 		if value, found, err := kv.Get(ctx, tn, ns, key); err != nil || found != want || found && !bytes.Equal(value, binary) {
-			t.Errorf("%s: Get: got %q %v %v; want no error and found == want and (found false or bytes.Equal(value, binary))", key, value, found, err)
+			t.Errorf("Get of %s: got %q, found %v and error %v, want found %v and the stored bytes", key, value, found, err, want)
 		}
 	}
 }
@@ -104,7 +104,7 @@ func TestEmbeddedWritesWhileItRuns(t *testing.T) {
 	})
 	left, err := filepath.Glob(path + ".*")
 	if err != nil || len(left) > 1 {
-		t.Errorf("temporary files: %v %v; want no error and len(left) <= 1", left, err)
+		t.Errorf("got temporary files %v and error %v, want at most 1", left, err)
 	}
 }
 
@@ -139,7 +139,7 @@ func TestEmbeddedRefusesASecondProcess(t *testing.T) {
 	dir := t.TempDir()
 	_, done := openIn(t, dir)
 	if _, err := embedded.Open(dir, zaptest.NewLogger(t)); err == nil || !strings.Contains(err.Error(), "in use by another process") {
-		t.Errorf("second: %v; want an error and strings.Contains(err.Error(), \"in use by another process\")", err)
+		t.Errorf("Open of a directory in use: got error %v, want one with %q", err, "in use by another process")
 	}
 	done()
 	_, done = openIn(t, dir)
@@ -165,10 +165,10 @@ func TestEmbeddedRefusesADamagedSnapshot(t *testing.T) {
 			t.Fatalf("os.WriteFile: %v", err)
 		}
 		if _, err := embedded.Open(dir, zaptest.NewLogger(t)); err == nil || !strings.Contains(err.Error(), "cannot be read") {
-			t.Errorf("%s: embedded.Open: got %v; want an error and strings.Contains(err.Error(), \"cannot be read\")", name, err)
+			t.Errorf("%s: Open: got error %v, want one with %q", name, err, "cannot be read")
 		}
 		if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, raw) {
-			t.Errorf("%s: the file was touched: %v; want no error and bytes.Equal(after, raw)", name, err)
+			t.Errorf("%s: got file of %d bytes and error %v after Open, want the file unchanged", name, len(after), err)
 		}
 	}
 	if err := os.WriteFile(path, good, 0o600); err != nil {
@@ -192,7 +192,7 @@ func TestEmbeddedTakesLargeValues(t *testing.T) {
 		t.Fatalf("Get: %v", err)
 	}
 	if !bytes.Equal(got, value) {
-		t.Errorf("%d bytes came back; want bytes.Equal(got, value)", len(got))
+		t.Errorf("got %d bytes, want the %d bytes that were written", len(got), len(value))
 	}
 }
 
@@ -264,7 +264,7 @@ func TestEmbeddedOutlivesAKill(t *testing.T) {
 	activations := activations.New(s)
 	for _, id := range answered {
 		if a, err := activations.Get(t.Context(), killedFunction().Tenant, id); err != nil || a.Status != api.StatusSuccess {
-			t.Fatalf("%s of %d: %+v %v; want no error and a.Status == api.StatusSuccess", id, len(answered), a, err)
+			t.Fatalf("Get of %s, one of %d answered: got %+v and error %v, want status %s", id, len(answered), a, err, api.StatusSuccess)
 		}
 	}
 	t.Logf("%d activations outlived the kills", len(answered))
@@ -282,7 +282,7 @@ func TestEmbeddedJournalKnowsItsScripts(t *testing.T) {
 		a := f.running()
 		f.start(t, a)
 		if won, _, err := f.activations.Finish(t.Context(), succeeded(a, f.NowMS(), "1"), 1); err != nil || !won {
-			t.Fatalf("activations.Finish: got %+v, %v; want no error and won true", won, err)
+			t.Fatalf("Finish: got won %v and error %v, want true", won, err)
 		}
 		return a
 	}
@@ -299,7 +299,7 @@ func TestEmbeddedJournalKnowsItsScripts(t *testing.T) {
 	defer closeAgain()
 	got, err := again.activations.Get(t.Context(), a.Tenant, a.ActivationID)
 	if err != nil || got.Status != api.StatusSuccess {
-		t.Errorf("activations.Get: got %+v %v; want no error and got.Status == api.StatusSuccess", got, err)
+		t.Errorf("Get: got %+v and error %v, want status %s", got, err, api.StatusSuccess)
 	}
 }
 
@@ -326,7 +326,7 @@ func TestEmbeddedJournalDamage(t *testing.T) {
 		}
 		e, err := embedded.Open(dir, zap.NewNop())
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: embedded.Open: got %v; want (no error) == (tt.want == \"\") and (no error or strings.Contains(err.Error(), tt.want))", name, err)
+			t.Errorf("%s: Open: got error %v, want one with %q, or none if that is empty", name, err, tt.want)
 		}
 		if err == nil {
 			if err := e.Close(); err != nil {

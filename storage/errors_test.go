@@ -54,7 +54,7 @@ func TestFailureCodes(t *testing.T) {
 			}
 			var e *api.Error
 			if tt.want == api.CodeStoreUnavailable && (!errors.As(got, &e) || e.RetryAfter != time.Second) {
-				t.Errorf("no Retry-After in %v; want (tt.want != api.CodeStoreUnavailable or (errors.As(got, &e) and e.RetryAfter == time.Second))", got)
+				t.Errorf("got error %v, want a Retry-After of %s", got, time.Second)
 			}
 		})
 	}
@@ -65,12 +65,12 @@ func TestFailureKeepsCallersContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := Failure(ctx, "op", io.EOF); !errors.Is(err, context.Canceled) || api.ErrorCode(err) != api.CodeInternal {
-		t.Errorf("cancelled: %v; want context.Canceled and CodeInternal", err)
+		t.Errorf("Failure with a cancelled context: got %v, want %v without a code", err, context.Canceled)
 	}
 	ctx, cancel = context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer cancel()
 	if err := Failure(ctx, "op", &net.OpError{Op: "read", Err: syscall.ETIMEDOUT}); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("past its deadline: %v; want context.DeadlineExceeded", err)
+		t.Errorf("Failure past the deadline: got %v, want %v", err, context.DeadlineExceeded)
 	}
 }
 
@@ -100,7 +100,7 @@ func TestStoreURLs(t *testing.T) {
 				t.Fatalf("code %q, want %q: %v", code, tt.code, err)
 			}
 			if err == nil && (o.IsClusterMode != tt.cluster || len(o.Addrs) != tt.addrs) {
-				t.Errorf("cluster %v, addresses %v; want (an error or (o.IsClusterMode == tt.cluster and len(o.Addrs) == tt.addrs))", o.IsClusterMode, o.Addrs)
+				t.Errorf("got cluster %v and addresses %v, want cluster %v and %d addresses", o.IsClusterMode, o.Addrs, tt.cluster, tt.addrs)
 			}
 		})
 	}

@@ -24,7 +24,7 @@ func TestFloors(t *testing.T) {
 	f.Consumed("set", now+1_000, now+1_000)
 	read("consumed further", now+1_000, now+1_000-storage.FloorMarginMS)
 	if from := f.From("other", now); from != 0 {
-		t.Errorf("another set is read from %d; want from == 0", from)
+		t.Errorf("From of another set: got %d, want 0", from)
 	}
 	read("after a while", now+600_000, 0)
 	f.Consumed("set", now+600_000, now+600_000)
@@ -38,10 +38,10 @@ func TestFloorsOutliveAWrongClock(t *testing.T) {
 	var f storage.Floors
 	f.Consumed("set", now+day, now+day)
 	if from := f.From("set", now); from > now-storage.FloorMarginMS {
-		t.Fatalf("it is read from %d ms ahead; want from <= now-storage.FloorMarginMS", from-now)
+		t.Fatalf("From: got %d ms after now, want at most %d", from-now, -storage.FloorMarginMS)
 	}
 	f.Consumed("set", now, now)
 	if from := f.From("set", now); from != now-storage.FloorMarginMS {
-		t.Errorf("then it is read from %d; want from == now-storage.FloorMarginMS", from)
+		t.Errorf("From after the restart: got %d, want %d", from, now-storage.FloorMarginMS)
 	}
 }

@@ -12,7 +12,9 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// Functions keeps the function records and each namespace's index of them.
+// Functions keeps the function records and each namespace's index of them. A deleted
+// function keeps its record, with deleted_at_ms, and its index entry: its version numbers
+// are not used again, and its activations can still be found.
 type Functions struct{ s *Store }
 
 // NewFunctions returns the functions in s.
@@ -197,7 +199,8 @@ func parseSeq(raw string) (int64, error) {
 	return n, nil
 }
 
-// Encode returns the JSON under which a record is stored.
+// Encode returns the JSON under which a record is stored. Equal records have equal bytes:
+// scripts compare records as they were read with records as they are stored.
 func Encode(record any) (string, error) {
 	raw, err := api.EncodeJSON(record)
 	if err != nil {

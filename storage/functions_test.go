@@ -80,7 +80,7 @@ func TestFunctionLifecycle(t *testing.T) {
 		}
 		v, created, err := f.publish(f.draft(t, "aa"), "aa", "prod")
 		if err != nil || !created || v.Version != 1 {
-			t.Fatalf("publish: %v %v %v; want no error and created true and v.Version == 1", v, created, err)
+			t.Fatalf("Publish: got %v, created %v and error %v, want a new version 1", v, created, err)
 		}
 		if err := f.functions.Delete(ctx, tn, ns, name, s.NowMS()); err != nil {
 			t.Fatalf("functions.Delete: %v", err)
@@ -93,11 +93,11 @@ func TestFunctionLifecycle(t *testing.T) {
 		}
 		v, created, err = f.publish(f.draft(t, "bb"), "bb", "")
 		if err != nil || !created || v.Version != 2 {
-			t.Fatalf("publish after revival: %v %v %v; want no error and created true and v.Version == 2", v, created, err)
+			t.Fatalf("Publish after the function was created again: got %v, created %v and error %v, want a new version 2", v, created, err)
 		}
 		r, err := f.versions.Resolve(ctx, tn, ns, name, api.Ref{Alias: "prod"})
 		if err != nil || r.Version.Version != 1 {
-			t.Errorf("resolve: %+v %v; want no error and r.Version.Version == 1", r, err)
+			t.Errorf("Resolve: got %+v and error %v, want version 1", r, err)
 		}
 	})
 }

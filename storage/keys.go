@@ -9,10 +9,17 @@ import (
 
 // Keys builds every key of the store; no other file writes one. Names never
 // contain a colon or a brace (see api.ValidateName), so no key can be mistaken for
-// another, and the tenant's braces are the first in any key.
+// another, and the tenant's braces are the first in any key. docs/storage.md lists the keys
+// with their types and contents. Some keys of version 7 of the function mail in the
+// namespace default of the tenant t_acme01, on a single node and on a cluster:
+//
+//	cs:fn:t_acme01:default:mail:ver:7:meta
+//	cs:fn:{t_acme01}:default:mail:ver:7:meta
+//
+// The methods only concatenate: they accept names that are not valid.
 type Keys struct {
 	// hashTags wraps tenants in braces, so that a cluster keeps all of a
-	// tenant's keys in one slot.
+	// tenant's keys in one slot: it hashes only the text between the first braces.
 	hashTags bool
 }
 
@@ -225,8 +232,9 @@ func (d DocumentKeys) Changes() string { return string(d) + ":changes" }
 // Schema holds the digest of the schema and the schema.
 func (d DocumentKeys) Schema() string { return string(d) + ":schema" }
 
-// Those of an install have one part more than the tenant's, and one less than a
-// namespace's: no install and no namespace can be mistaken for another key.
+// The keys of an install have one segment more than those of its tenant, and one less than
+// those of a namespace. So no install and no namespace can be mistaken for another key, even
+// one that is called usage or installs.
 
 // DocumentInstall begins the keys of an install.
 func (k Keys) DocumentInstall(t, install string) string {
@@ -261,9 +269,10 @@ func (k Keys) DocumentExpiring(t string) string { return "cs:doc:" + k.tenant(t)
 // taskRecords begins the keys of all tasks.
 const taskRecords = "gbe:state:tasks:"
 
-// taskPrefix begins the keys of a tenant's tasks of a type, or of all types where that is
-// "". The seed's task type is the tenant and the type here, so that no tenant can name
-// another's task.
+// taskPrefix begins the keys of a tenant's tasks of a type, or of all types where taskType is
+// "". Tenant and type share one segment, as in gbe:state:tasks:t_acme01.resize:42: the layout
+// has one segment for a task type, and with the tenant in it no tenant can name another's
+// task.
 func (k Keys) taskPrefix(t, taskType string) string {
 	if taskType == "" {
 		return taskRecords + k.tenant(t) + "."
@@ -274,8 +283,9 @@ func (k Keys) taskPrefix(t, taskType string) string {
 // taskIndex is the set of the keys of a tenant's tasks that have not ended, by updated_at.
 func (k Keys) taskIndex(t string) string { return "gbe:idx:tasks:" + k.tenant(t) + ":by_updated" }
 
-// taskIndexOf is the taskIndex of the one tenant whose tasks' keys can begin with text; ""
-// where there is not one.
+// taskIndexOf is the taskIndex of the one tenant whose tasks' keys can begin with text, a
+// complete key or a part of one. It is "" where text ends before the tenant does, as in
+// gbe:state:tasks:t_ac, or is not the beginning of a task's key.
 func (k Keys) taskIndexOf(text string) string {
 	rest, _ := strings.CutPrefix(text, taskRecords)
 	tenant, _, ended := strings.Cut(rest, ".")
@@ -387,8 +397,10 @@ const (
 	PrefixBatches = "cs:batch:"
 )
 
-// RecordOf reads a key below one of these prefixes: the tenant and the id of the job or
-// batch whose record it is, a job's run or a hash. ok is false for every other key.
+// RecordOf parses a key below PrefixJobs or PrefixBatches. It returns the tenant and the id
+// of the job or batch if the key holds its record: :run or :meta of a job, :meta of a batch.
+// ok is false for every other key, such as :spec. For cs:job:{t_acme01}:j1:run on a cluster
+// it returns t_acme01 and j1.
 func (s *Store) RecordOf(prefix, key string) (tenant, id string, ok bool) {
 	rest, below := strings.CutPrefix(key, prefix)
 	rest, record := strings.CutSuffix(rest, ":meta")
@@ -400,15 +412,18 @@ func (s *Store) RecordOf(prefix, key string) (tenant, id string, ok bool) {
 	return bare, id, below && record && parted && s.keys.tenant(bare) == tenant
 }
 
-// DueShards is over how many keys the moments of all queues and schedules spread.
+// DueShards is the number of keys over which the members of the due set are spread, and
+// those of the ready set. Changing it would strand the members of other shards.
 const DueShards = 16
 
-// KeyDue is a shard of the due set: queues and schedules by their due moment.
+// KeyDue is a shard of the due set: queues, and tenants with schedules, by the moment at
+// which they are due (see MarkDue).
 func KeyDue(shard int) string { return "cs:due:" + strconv.Itoa(shard) }
 
-// KeyReady is the set of the fn queues that may have work.
+// KeyReady is a shard of the ready set: the fn. queues in which a fetch may find work, by the
+// moment from which it may.
 func KeyReady(shard int) string { return "cs:ready:" + strconv.Itoa(shard) }
 
-// ChannelWake carries t/ns/q of queues that got work, and notices that something is
-// due soon.
+// ChannelWake is the pub/sub channel of package queue. It carries t/ns/q of queues that got
+// work, and notices that something is due soon.
 const ChannelWake = "cs:wake"

@@ -8,7 +8,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// KV is the key-value storage that functions use as cs.kv. Values are opaque bytes.
+// KV is the key-value storage that functions use as cs.kv. Values are opaque bytes. The last
+// write wins; there is no compare-and-set. A key may contain colons, since nothing follows
+// it in the key of the store. The caller checks its size and the function's capability.
 type KV struct{ s *Store }
 
 // NewKV returns the key-value pairs in s.

@@ -23,20 +23,20 @@ func TestKV(t *testing.T) {
 			return fmt.Sprintf("%q %v", value, found)
 		}
 		if got := get("one"); got != `"" false` {
-			t.Errorf("get: got %+v; want got == `\"\" false`", got)
+			t.Errorf("Get of a missing key: got %s, want %s", got, `"" false`)
 		}
 		if err := kv.Set(ctx, tenant, "one", key, []byte("v\x00"), -1); err != nil {
 			t.Fatalf("Set: %v", err)
 		}
 		if got := get("one"); got != `"v\x00" true` {
-			t.Errorf("get: got %+v; want got == `\"v\\x00\" true`", got)
+			t.Errorf("Get: got %s, want %s", got, `"v\x00" true`)
 		}
 		if got := get("two"); got != `"" false` {
-			t.Errorf("another namespace: %s; want got == `\"\" false`", got)
+			t.Errorf("Get in another namespace: got %s, want %s", got, `"" false`)
 		}
 		for _, want := range []bool{true, false} {
 			if was, err := kv.Del(ctx, tenant, "one", key); err != nil || was != want {
-				t.Errorf("Del: got %+v, %v; want no error and was == want", was, err)
+				t.Errorf("Del: got %v and error %v, want %v", was, err, want)
 			}
 		}
 		if err := kv.Set(ctx, tenant, "one", key, []byte("v"), 200*time.Millisecond); err != nil {

@@ -41,13 +41,13 @@ func TestLogsArePagedAndFollowed(t *testing.T) {
 				t.Fatalf("logs.Read: %v", err)
 			}
 			if len(lines) > limit {
-				t.Errorf("%d lines, limit %d; want len(lines) <= limit", len(lines), limit)
+				t.Errorf("Read: got %d lines, want at most %d", len(lines), limit)
 			}
 			for _, l := range lines {
 				got = append(got, l.TSMS)
 			}
 			if len(lines) > 0 && lines[len(lines)-1].Cursor != next {
-				t.Errorf("last line's cursor %v, next %v; want (len(lines) <= 0 or lines[len(lines)-1].Cursor == next)", lines[len(lines)-1].Cursor, next)
+				t.Errorf("Read: got next cursor %v, want that of the last line, %v", next, lines[len(lines)-1].Cursor)
 			}
 			cursor, err = activations.ParseLogCursor(next.String())
 			if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Node is a server that holds data of its own.
+// Node is a server that holds data of its own: the single server, or a master of a cluster.
 type Node struct {
 	Addr   string // host:port; "" where the store is a single server
 	Client redis.Cmdable

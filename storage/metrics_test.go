@@ -33,7 +33,7 @@ func TestCallsAreCountedByCommandAndOutcome(t *testing.T) {
 		t.Errorf("%g calls of a script that the server did not know", got)
 	}
 	if got := calls("function_create.lua", "ok"); got != 1 {
-		t.Errorf("%g creations; want got == 1", got)
+		t.Errorf("got %g calls of function_create.lua, want 1", got)
 	}
 	another := f.fn
 	another.CreatedAtMS++
@@ -44,14 +44,14 @@ func TestCallsAreCountedByCommandAndOutcome(t *testing.T) {
 		t.Errorf("%g refused creations, want one more", got)
 	}
 	if got := calls("evalsha", "ok") + calls("eval", "ok"); got != 0 {
-		t.Errorf("%g scripts have no name; want got == 0", got)
+		t.Errorf("got %g scripts counted without a name, want 0", got)
 	}
 	pings := calls("ping", "ok")
 	if err := f.Ping(t.Context()); err != nil {
 		t.Fatalf("Ping: %v", err)
 	}
 	if got := calls("ping", "ok"); got != pings+1 {
-		t.Errorf("%g pings after %g; want got == pings+1", got, pings)
+		t.Errorf("got %g pings, want %g", got, pings+1)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -80,10 +80,10 @@ func TestGroupCommitsAreMeasured(t *testing.T) {
 		t.Fatalf("activations.Start: %v", err)
 	}
 	if got := metricstest.Value(t, reg, "sous_store_commit_batch_size"); got != 1 {
-		t.Errorf("%g batches; want got == 1", got)
+		t.Errorf("got %g batches, want 1", got)
 	}
 	if got := pipelines("ok"); got != before+1 {
-		t.Errorf("%g pipelines after %g; want got == before+1", got, before)
+		t.Errorf("got %g pipelines, want %g", got, before+1)
 	}
 	if got := metricstest.Value(t, reg, "sous_store_commit_queued"); got != 0 {
 		t.Errorf("sous_store_commit_queued = %g after the last write, want 0", got)
@@ -94,10 +94,10 @@ func TestConnectionsAreMeasured(t *testing.T) {
 	t.Parallel()
 	_, reg, _ := measured(t)
 	if got := metricstest.Value(t, reg, "sous_store_connections"); got < 1 {
-		t.Errorf("%g connections; want got >= 1", got)
+		t.Errorf("got %g connections, want at least 1", got)
 	}
 	if got := metricstest.Value(t, reg, "sous_store_connection_gets_total", "result=miss"); got < 1 {
-		t.Errorf("%g connections were made; want got >= 1", got)
+		t.Errorf("got %g connections dialled, want at least 1", got)
 	}
 }
 
@@ -133,7 +133,7 @@ func TestEmbeddedLoopsAreMeasured(t *testing.T) {
 			return metricstest.Value(t, reg, "sous_loop_rounds_total", "loop="+loop, "outcome=ok") > 0
 		})
 		if lag := metricstest.Value(t, reg, "sous_loop_lag_seconds", "loop="+loop); lag > 10 {
-			t.Errorf("%s is %g s behind; want lag <= 10", loop, lag)
+			t.Errorf("loop %s: got a lag of %g s, want at most 10", loop, lag)
 		}
 	}
 }
@@ -147,6 +147,6 @@ func TestOpenRefusesAUsedRegistry(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	if s, err := storage.Open(ctx, storage.Config{URL: server.URL, Metrics: reg}); err == nil {
-		t.Errorf("storage.Open: opened: got %+v; want an error", s.Close())
+		t.Errorf("Open with a registry that has the metrics: got success (Close: %v), want an error", s.Close())
 	}
 }

@@ -143,7 +143,7 @@ func (m *machine) publish(t *rapid.T) {
 		n++
 	}
 	if created != fresh || v.Version != int64(n) || v.SHA256 != d.sha {
-		t.Fatalf("publish: got %+v created %v, the model has version %d created %v; want created == fresh and v.Version == int64(n) and v.SHA256 == d.sha", v, created, n, fresh)
+		t.Fatalf("Publish: got %+v and created %v, want version %d with digest %s and created %v", v, created, n, d.sha, fresh)
 	}
 	d.consumed = true
 	if alias != "" {
@@ -224,7 +224,7 @@ func (m *machine) end(t *rapid.T) {
 	won, _, err := m.f.activations.Finish(t.Context(), done, 1)
 	want(t, "finish", "", err)
 	if won == held.status.Terminal() {
-		t.Fatalf("finish of a %s one: won %v; want won != held.status.Terminal()", held.status, won)
+		t.Fatalf("Finish of an activation with status %s: got won %v, want %v", held.status, won, !held.status.Terminal())
 	}
 	if won {
 		held.status, held.result = api.StatusSuccess, string(done.Result)
@@ -243,7 +243,7 @@ func (m *machine) kvStep(t *rapid.T) {
 		was, err := kv.Del(t.Context(), tenant, "n", key)
 		want(t, "del", "", err)
 		if _, ok := m.m.kv[key]; was != ok {
-			t.Fatalf("del %s: %v; want was == ok", key, was)
+			t.Fatalf("Del of %s: got %v, want %v", key, was, ok)
 		}
 		delete(m.m.kv, key)
 		return
@@ -270,7 +270,7 @@ func (m *machine) compare(t *rapid.T) {
 			got[a.Alias] = a.Version
 		}
 		if d := cmp.Diff(m.m.aliases, got); d != "" || latest != int64(len(m.m.versions)) {
-			t.Fatalf("latest %d, the model has %d; aliases %s; want d == \"\" and latest == int64(len(m.m.versions))", latest, len(m.m.versions), d)
+			t.Fatalf("got latest version %d, want %d; aliases differ (-want +got):\n%s", latest, len(m.m.versions), d)
 		}
 	}
 	items, _, err := m.f.versions.List(ctx, fn.Tenant, fn.Namespace, fn.Name, 0, api.MaxPageLimit)
@@ -281,7 +281,7 @@ func (m *machine) compare(t *rapid.T) {
 	}
 	slices.Reverse(shas)
 	if !slices.Equal(shas, m.m.versions) {
-		t.Fatalf("versions %v, the model has %v; want slices.Equal(shas, m.m.versions)", shas, m.m.versions)
+		t.Fatalf("got versions %v, want %v", shas, m.m.versions)
 	}
 	for id, held := range m.m.drafts {
 		_, err := m.f.drafts.Get(ctx, fn.Tenant, fn.Namespace, fn.Name, id)
@@ -296,7 +296,7 @@ func (m *machine) compare(t *rapid.T) {
 		got, found, err := storage.NewKV(m.f.Store).Get(ctx, fn.Tenant, "n", key)
 		want(t, "kv", "", err)
 		if !found || string(got) != value {
-			t.Fatalf("kv %s is %q; want found and string(got) == value", key, got)
+			t.Fatalf("Get of %s: got %q and found %v, want %q", key, got, found, value)
 		}
 	}
 }
@@ -308,17 +308,17 @@ func (m *machine) compareActivations(t *rapid.T) {
 	})
 	want(t, "list", "", err)
 	if len(items) != len(m.m.activations) {
-		t.Fatalf("%d activations are listed, the model has %d; want len(items) == len(m.m.activations)", len(items), len(m.m.activations))
+		t.Fatalf("got %d activations listed, want %d", len(items), len(m.m.activations))
 	}
 	for i, a := range items {
 		held := m.m.activations[a.ActivationID]
 		if held == nil || a.Status != held.status || i > 0 && a.StartMS > items[i-1].StartMS {
-			t.Fatalf("listed %+v, the model has %+v; want held != nil and a.Status == held.status and (i <= 0 or a.StartMS <= items[i-1].StartMS)", a, held)
+			t.Fatalf("List: got %+v at position %d, want it as in the model, %+v, and newest first", a, i, held)
 		}
 		got, err := m.f.activations.Get(t.Context(), fn.Tenant, a.ActivationID)
 		want(t, "get", "", err)
 		if string(got.Result) != held.result {
-			t.Fatalf("result of %d bytes, the model has %d; want string(got.Result) == held.result", len(got.Result), len(held.result))
+			t.Fatalf("got a result of %d bytes, want the model's %d", len(got.Result), len(held.result))
 		}
 	}
 }

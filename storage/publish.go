@@ -84,8 +84,10 @@ func (r *Versions) beforePublish(ctx context.Context, k functionKeys, p Publish)
 	return state, err
 }
 
-// ownPublish returns the version of a consumed draft, if an earlier try of this publish,
-// whose answer was lost, made exactly the version that this one would make.
+// ownPublish returns version n of a consumed draft, if an earlier try of this publish, whose
+// answer was lost, made exactly the version that this one would make. tried reports that
+// this call has run the script before; without it, another caller consumed the draft.
+// CodeDraftConsumed.
 func (r *Versions) ownPublish(ctx context.Context, p Publish, n int64, tried bool) (api.Version, bool, error) {
 	if tried {
 		v, err := r.Get(ctx, p.Tenant, p.Namespace, p.Function, n)

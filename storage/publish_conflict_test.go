@@ -59,7 +59,7 @@ func TestPublishChecksWhatItRead(t *testing.T) {
 			t.Errorf("%s: versions.publish: got %v; want the code tt.want", name, err)
 		}
 		if after, err := versions.Latest(t.Context(), p.Tenant, p.Namespace, p.Function); err != nil || tt.want != "" && after != latest {
-			t.Errorf("%s: version %d became %d, %v; want no error and (tt.want == \"\" or after == latest)", name, latest, after, err)
+			t.Errorf("%s: got latest version %d and error %v, want %d", name, after, err, latest)
 		}
 	}
 }
@@ -145,7 +145,7 @@ func TestPublishKnowsItsOwnDoing(t *testing.T) {
 		p.SHA256 = tt.sha
 		v, created, err := NewVersions(s).ownPublish(t.Context(), p, 1, tt.tried)
 		if api.ErrorCode(err) != tt.want || created != (tt.want == "") || err == nil && v.Version != 1 {
-			t.Errorf("%s: Versions.ownPublish: got %+v %v %v; want the code tt.want and created == (tt.want == \"\") and (an error or v.Version == 1)", name, v, created, err)
+			t.Errorf("%s: ownPublish: got %+v, created %v and error %v, want code %q, or the created version 1 if that is empty", name, v, created, err, tt.want)
 		}
 	}
 }

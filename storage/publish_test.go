@@ -21,7 +21,7 @@ func TestPublishStoresTheVersion(t *testing.T) {
 		id := f.draft(t, "aa")
 		v, created, err := f.publish(id, "aa", "prod")
 		if err != nil || !created {
-			t.Fatalf("publish: got %+v, %v; want no error and created true", created, err)
+			t.Fatalf("Publish: got created %v and error %v, want true", created, err)
 		}
 		got, err := f.versions.Get(ctx, tn, ns, name, 1)
 		if err != nil {
@@ -31,7 +31,7 @@ func TestPublishStoresTheVersion(t *testing.T) {
 			t.Errorf("difference (-v +got):\n%s", d)
 		}
 		if tar, err := f.versions.Bundle(ctx, tn, ns, name, 1); err != nil || string(tar) != "tar of aa" {
-			t.Errorf("bundle: %q %v; want no error and string(tar) == \"tar of aa\"", tar, err)
+			t.Errorf("Bundle: got %q and error %v, want %q", tar, err, "tar of aa")
 		}
 		for _, ref := range []api.Ref{{Alias: "prod"}, {Version: 1}} {
 			r, err := f.versions.Resolve(ctx, tn, ns, name, ref)
@@ -63,21 +63,21 @@ func TestPublishOfTheSameAnswersTheLatest(t *testing.T) {
 		id := f.draft(t, "aa")
 		v, created, err := f.publish(id, "aa", "prod")
 		if err != nil || created || v.Version != 1 {
-			t.Fatalf("publish: got %+v, %+v, %v; want no error and created false and v.Version == 1", v, created, err)
+			t.Fatalf("Publish of equal files: got %+v, created %v and error %v, want the existing version 1", v, created, err)
 		}
 		if a, err := f.aliases.Get(ctx, tn, ns, name, "prod"); err != nil || a.Version != 1 {
-			t.Errorf("alias: %+v %v; want no error and a.Version == 1", a, err)
+			t.Errorf("Get of prod: got %+v and error %v, want version 1", a, err)
 		}
 		if _, err := f.drafts.Get(ctx, tn, ns, name, id); api.ErrorCode(err) != api.CodeDraftConsumed {
 			t.Errorf("draft: %v; want CodeDraftConsumed", err)
 		}
 		if latest, err := f.versions.Latest(ctx, tn, ns, name); err != nil || latest != 1 {
-			t.Errorf("latest: %d %v; want no error and latest == 1", latest, err)
+			t.Errorf("Latest: got %d and error %v, want 1", latest, err)
 		}
 		// Equal to an older version is a new version.
 		for i, sha := range []string{"bb", "aa"} {
 			if v, created, err := f.publish(f.draft(t, sha), sha, ""); err != nil || !created || v.Version != int64(i+2) {
-				t.Errorf("publish: got %+v, %+v, %v; want no error and created true and v.Version == int64(i+2)", v, created, err)
+				t.Errorf("Publish of %s: got %+v, created %v and error %v, want a new version %d", sha, v, created, err, i+2)
 			}
 		}
 	})
@@ -157,7 +157,7 @@ func TestConcurrentPublishesNumberWithoutGaps(t *testing.T) {
 			slices.Sort(got)
 			for i, v := range got {
 				if v != int64(i+1) {
-					t.Fatalf("versions %v; want v == int64(i+1)", got)
+					t.Fatalf("got versions %v, want %d at position %d", got, i+1, i)
 				}
 			}
 			checkFunction(t, f)
@@ -195,7 +195,7 @@ func TestConcurrentPublishesConsumeADraftOnce(t *testing.T) {
 				}
 			}
 			if won != 1 {
-				t.Errorf("%d publishes of one draft succeeded; want won == 1", won)
+				t.Errorf("got %d publishes of one draft that succeeded, want 1", won)
 			}
 			checkFunction(t, f)
 		})
@@ -216,22 +216,22 @@ func checkFunction(t *testing.T, f *fixture) int64 {
 		t.Fatalf("versions.Latest: %v", err)
 	}
 	if latest > 0 && (detail.LatestVersion == nil || *detail.LatestVersion != latest) {
-		t.Errorf("detail says latest %v, counter %d; want (latest <= 0 or (detail.LatestVersion != nil and *detail.LatestVersion == latest))", detail.LatestVersion, latest)
+		t.Errorf("Detail: got latest version %v, want %d", detail.LatestVersion, latest)
 	}
 	items, _, err := f.versions.List(ctx, tn, ns, name, 0, api.MaxPageLimit)
 	if err != nil {
 		t.Fatalf("versions.List: %v", err)
 	}
 	if int64(len(items)) != min(latest, api.MaxPageLimit) {
-		t.Errorf("%d versions are listed, the counter is %d; want int64(len(items)) == min(latest, api.MaxPageLimit)", len(items), latest)
+		t.Errorf("List: got %d versions, want %d: version_seq is %d", len(items), min(latest, api.MaxPageLimit), latest)
 	}
 	for i, v := range items {
 		if v.Version != latest-int64(i) {
-			t.Errorf("place %d holds version %d; want v.Version == latest-int64(i)", i, v.Version)
+			t.Errorf("List: got version %d at position %d, want %d", v.Version, i, latest-int64(i))
 		}
 		tar, err := f.versions.Bundle(ctx, tn, ns, name, v.Version)
 		if err != nil || len(tar) == 0 && v.SizeBytes > 0 {
-			t.Errorf("bundle of %d: %d bytes, %v; want no error and (len(tar) != 0 or v.SizeBytes <= 0)", v.Version, len(tar), err)
+			t.Errorf("Bundle of version %d: got %d bytes and error %v, want about %d", v.Version, len(tar), err, v.SizeBytes)
 		}
 	}
 	if _, err := f.versions.Get(ctx, tn, ns, name, latest+1); api.ErrorCode(err) != api.CodeVersionNotFound {
@@ -239,7 +239,7 @@ func checkFunction(t *testing.T, f *fixture) int64 {
 	}
 	for _, a := range detail.Aliases {
 		if a.Version < 1 || a.Version > latest {
-			t.Errorf("alias %s points at %d of %d; want a.Version >= 1 and a.Version <= latest", a.Alias, a.Version, latest)
+			t.Errorf("alias %s: got version %d, want from 1 to %d", a.Alias, a.Version, latest)
 		}
 	}
 	return latest

@@ -20,7 +20,8 @@ type StoredSchedule struct {
 	Access    api.Access    `json:"access"`
 }
 
-// LoadedSchedule is a schedule with its state.
+// LoadedSchedule is a schedule with its state. The two are read one after the other, so a
+// change may lie between them; a write with the Turn of the state finds out.
 type LoadedSchedule struct {
 	Path     SchedulePath
 	Meta     *StoredSchedule // nil if the schedule does not exist
@@ -46,12 +47,23 @@ type SchedulePut struct {
 	After *StoredSchedule
 	// NextMS is its next tick, 0 for none.
 	NextMS int64
-	// Keep retains the next tick of the state: neither the timing nor Enabled changed.
+	// Keep retains the next tick of the state, in place of NextMS, if the state still belongs
+	// to Before: neither the timing nor Enabled changed.
 	Keep bool
 }
 
-// Put creates or changes a schedule. A repeat of the same change succeeds.
-// CodeStoreConflict if the schedule has changed since it was read; CodeScheduleLimit.
+// Put creates or changes a schedule. A repeat of the same change succeeds. A crash after
+// each of the writes of a change from revision 4 to 5 leaves:
+//
+//	SET  …:meta         revision 5, the state of revision 4: rev differs from the record's
+//	HSET …:state        revision 5 with its next tick; the tenant's due set has the old one
+//	ZADD cs:schedule:t_acme01:due 1767225660000 default/nightly
+//	                    complete; the tenant may be looked at too late
+//	ZADD cs:due:1 LT 1767225660000 schedule/t_acme01
+//
+// The same Put again completes it. Otherwise the ticker computes the tick again where rev
+// differs, and the sweeper corrects the due times. CodeStoreConflict if the schedule has
+// changed since it was read; CodeScheduleLimit.
 func (r *Schedules) Put(ctx context.Context, p SchedulePut) error {
 	before, keep := "", ""
 	if p.Before != nil {

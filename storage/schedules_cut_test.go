@@ -77,7 +77,7 @@ func cutSchedule(t *testing.T, name string, prepare scheduleOperation, s *storag
 	}
 	tenant := storagetest.Tenant(t)
 	if err := prepare(t, s, tenant)(storage.NewSchedules(s)); err != nil {
-		t.Fatalf("prepare: got name %s, error %v; want no error", name, err)
+		t.Fatalf("%s: prepare: got error %v, want success", name, err)
 	}
 	want := scheduleKeyed(t, s, path(tenant))
 	for k, cut := range cuts {
@@ -86,22 +86,22 @@ func cutSchedule(t *testing.T, name string, prepare scheduleOperation, s *storag
 		err := call(cut)
 		if err == nil {
 			if k == 0 {
-				t.Errorf("%s writes nothing; want k != 0", name)
+				t.Errorf("%s: got a script without writes, want at least 1", name)
 			}
 			return
 		}
 		if cause := errors.Unwrap(err); cause == nil || !strings.Contains(cause.Error(), "CUT") {
-			t.Fatalf("%s: errors.Unwrap: got %v; want cause != nil and strings.Contains(cause.Error(), \"CUT\")", name, err)
+			t.Fatalf("%s: got error %v, want the CUT of the prelude", name, err)
 		}
 		left := loadSchedule(t, s, path(tenant))
 		if left.Meta != nil && left.State.Rev == left.Meta.Revision && left.State.NextTickMS != 0 && left.State.NextTickMS < 61_000 {
-			t.Errorf("%s, cut after %d writes, takes an earlier schedule's next tick for its own; want (((left.Meta == nil or left.State.Rev != left.Meta.Revision) or left.State.NextTickMS == 0) or left.State.NextTickMS >= 61_000)", name, k)
+			t.Errorf("%s, interrupted after %d writes: got the next tick %d of an earlier schedule, want none or at least 61000", name, k, left.State.NextTickMS)
 		}
 		if err := call(storage.NewSchedules(s)); err != nil {
 			t.Errorf("%s, cut after %d writes, again: %v", name, k, err)
 		}
 		if diff := cmp.Diff(want, scheduleKeyed(t, s, path(tenant))); diff != "" {
-			t.Errorf("%s, cut after %d writes, again: %s; want diff == \"\"", name, k, diff)
+			t.Errorf("%s, repeated after %d writes: schedule differs (-want +got):\n%s", name, k, diff)
 		}
 	}
 	t.Errorf("%s: more writes than a script should make", name)

@@ -8,14 +8,17 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// DueSchedule is a schedule with the moment of its next tick, in milliseconds.
+// DueSchedule is an entry of a tenant's due set: a schedule with the moment of its next tick,
+// in milliseconds since 1970. The state of the schedule may have another one; it decides.
 type DueSchedule struct {
 	Path SchedulePath
 	AtMS int64
 }
 
 // Due reads the heads of tenants' due sets, from floors on, in one round trip: up to limit
-// schedules of each tenant, whether they are due at now or later.
+// schedules of each tenant, whether they are due at now or later, soonest first. The result
+// has a list for each of tenants. floors belong to the caller, which passes the same ones
+// each time; Due advances them. CodeStoreUnavailable.
 func (r *Schedules) Due(ctx context.Context, floors *Floors, tenants []string, now int64, limit int) ([][]DueSchedule, error) {
 	pipe := r.s.rdb.Pipeline()
 	heads := make([]*redis.ZSliceCmd, len(tenants))
@@ -44,8 +47,9 @@ func (r *Schedules) Due(ctx context.Context, floors *Floors, tenants []string, n
 	return out, nil
 }
 
-// PutOff moves the due entries of schedules to at (milliseconds). It changes no entry that
-// is later than at, and adds none.
+// PutOff moves the due entries of schedules to at (milliseconds since 1970), so that one that
+// cannot be ticked does not stay at the head of its set. It changes no entry that is later
+// than at, and adds none: the schedule may have been deleted meanwhile.
 func (r *Schedules) PutOff(ctx context.Context, paths []SchedulePath, at int64) error {
 	pipe := r.s.rdb.Pipeline()
 	for _, p := range paths {

@@ -8,23 +8,31 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// ScheduleState is the changing part of a schedule: its ticks and counters.
+// ScheduleState is the changing part of a schedule: its ticks and counters. The ticker
+// writes it with each tick (lua/schedule_tick.lua); a change of the schedule writes the
+// first three fields (lua/schedule_put.lua). Times are milliseconds since 1970, 0 for none.
 type ScheduleState struct {
-	// Rev is the revision of the schedule that NextTickMS was computed for.
+	// Rev is the revision of the schedule that NextTickMS was computed for. If it is not the
+	// revision of the record, a Put was interrupted; the ticker computes the tick again.
 	Rev int64
-	// Turn grows with every write. A writer passes the Turn that it has read; 0 is no state.
+	// Turn grows with every write. A writer passes the Turn that it has read, and its write
+	// is refused if another one came first; 0 is no state.
 	Turn int64
 	// NextTickMS is the next tick to fire or to skip, 0 for none.
 	NextTickMS int64
 	// TickSeq counts the ticks, fired or not.
-	TickSeq     int64
+	TickSeq int64
+	// LastTickMS is the last tick that fired, LastFiredMS the time at which it did, and
+	// LastJobID its job.
 	LastTickMS  int64
 	LastFiredMS int64
 	LastJobID   string
-	Fired       int64
-	Skipped     int64
-	Missed      int64
-	LastSkip    *api.ScheduleSkip
+	// Fired, Skipped and Missed count ticks since the schedule was created. LastSkip is the
+	// last one that was skipped, nil for none.
+	Fired    int64
+	Skipped  int64
+	Missed   int64
+	LastSkip *api.ScheduleSkip
 }
 
 // The fields of the hash.

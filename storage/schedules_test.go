@@ -81,7 +81,7 @@ func TestScheduleLifecycle(t *testing.T) {
 		member := storage.DueSchedulePrefix + tenant
 		due := storage.KeyDue(storage.DueShard(member))
 		if at := s.Client().ZScore(ctx, due, member).Val(); at != 61_000 {
-			t.Errorf("the tenant is due at %v; want at == 61_000", at)
+			t.Errorf("got the tenant due at %v, want 61000", at)
 		}
 		if ok, err := storage.NewTenants(s).HasNamespace(ctx, tenant, "payments"); !ok || err != nil {
 			t.Errorf("Tenants.HasNamespace: got the namespace is not registered %v; want ok and no error", err)
@@ -103,7 +103,7 @@ func TestScheduleLifecycle(t *testing.T) {
 		}
 		kept := loadSchedule(t, s, put.Path)
 		if diff := cmp.Diff(storage.ScheduleState{Rev: 2, Turn: 1_001, NextTickMS: 61_000}, kept.State); diff != "" {
-			t.Errorf("a change that keeps the next tick: %s; want diff == \"\"", diff)
+			t.Errorf("change that keeps the next tick: state differs (-want +got):\n%s", diff)
 		}
 		stale := change(made, 99_000, false)
 		stale.After.EverySeconds = 99
@@ -158,7 +158,7 @@ func TestScheduleIsMadeAnew(t *testing.T) {
 		}
 		loaded := loadSchedule(t, s, put.Path)
 		if diff := cmp.Diff(storage.ScheduleState{Rev: 1, Turn: 1_000, NextTickMS: 61_000}, loaded.State); diff != "" || len(loaded.InFlight) > 0 {
-			t.Errorf("difference (-want +loaded.State):\n%s\njobs in flight: got %v, want none", diff, loaded.InFlight)
+			t.Errorf("state differs (-want +got):\n%s\njobs in flight: got %v, want none", diff, loaded.InFlight)
 		}
 	})
 }
@@ -177,7 +177,7 @@ func TestScheduleKeepsNoTickOfAnotherRevision(t *testing.T) {
 			t.Fatalf("schedules.Put: %v", err)
 		}
 		if loaded := loadSchedule(t, s, put.Path); loaded.State.NextTickMS != 99_000 {
-			t.Errorf("the state is %+v; want loaded.State.NextTickMS == 99_000", loaded.State)
+			t.Errorf("got state %+v, want the next tick 99000", loaded.State)
 		}
 	})
 }
@@ -197,10 +197,10 @@ func TestScheduleStateRoundTrip(t *testing.T) {
 		}
 		loaded := loadSchedule(t, s, path)
 		if diff := cmp.Diff(want, loaded.State); diff != "" {
-			t.Errorf("difference (-want +loaded.State):\n%s", diff)
+			t.Errorf("state differs (-want +got):\n%s", diff)
 		}
 		if len(loaded.InFlight) != api.MaxQueueLimit+1 {
-			t.Errorf("%d jobs in flight; want len(loaded.InFlight) == api.MaxQueueLimit+1", len(loaded.InFlight))
+			t.Errorf("got %d jobs in flight, want %d", len(loaded.InFlight), api.MaxQueueLimit+1)
 		}
 		s.Client().HSet(t.Context(), state, "fired", "many")
 		if _, err := storage.NewSchedules(s).Load(t.Context(), path); err == nil {
@@ -225,11 +225,11 @@ func TestSchedulesOfManyTenants(t *testing.T) {
 		}
 		loaded, err := schedules.LoadMany(t.Context(), paths)
 		if err != nil || len(loaded) != len(paths) {
-			t.Fatalf("schedules.LoadMany: got %+v, %v; want no error and len(loaded) == len(paths)", len(loaded), err)
+			t.Fatalf("LoadMany: got %d schedules and error %v, want %d", len(loaded), err, len(paths))
 		}
 		for i, l := range loaded {
 			if l.Path != paths[i] || (l.Meta == nil) != (i%5 == 0) || l.Meta != nil && (l.Meta.Name != paths[i].Name || l.State.NextTickMS != 61_000+int64(i)) {
-				t.Errorf("%d: %+v; want l.Path == paths[i] and (l.Meta == nil) == (i%%5 == 0) and (l.Meta == nil or (l.Meta.Name == paths[i].Name and l.State.NextTickMS == 61_000+int64(i)))", i, l)
+				t.Errorf("LoadMany: got %+v at position %d, want %v, missing if the position is a multiple of 5, else with the next tick %d", l, i, paths[i], 61_000+int64(i))
 			}
 		}
 	})
@@ -318,7 +318,7 @@ func TestSchedulesAreMadeByOne(t *testing.T) {
 		won := race(func(i int64) storage.SchedulePut { return newSchedule(tenant, "nightly", 1_000+i, 61_000+i) })
 		made := loadSchedule(t, s, path)
 		if made.Meta.CreatedAtMS != 1_000+won || made.State.NextTickMS != 61_000+won {
-			t.Errorf("racer %d made it, and it is %+v %+v; want made.Meta.CreatedAtMS == 1_000+won and made.State.NextTickMS == 61_000+won", won, made.Meta, made.State)
+			t.Errorf("got record %+v and state %+v, want those of the racer that succeeded, %d", made.Meta, made.State, won)
 		}
 		won = race(func(i int64) storage.SchedulePut {
 			put := change(made, 90_000+i, false)
@@ -327,7 +327,7 @@ func TestSchedulesAreMadeByOne(t *testing.T) {
 		})
 		changed := loadSchedule(t, s, path)
 		if changed.Meta.EverySeconds != 100+won || changed.State.NextTickMS != 90_000+won || changed.State.Rev != 2 {
-			t.Errorf("racer %d changed it, and it is %+v %+v; want changed.Meta.EverySeconds == 100+won and changed.State.NextTickMS == 90_000+won and changed.State.Rev == 2", won, changed.Meta, changed.State)
+			t.Errorf("got record %+v and state %+v, want those of the racer that succeeded, %d, at revision 2", changed.Meta, changed.State, won)
 		}
 	})
 }

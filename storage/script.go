@@ -19,23 +19,34 @@ import (
 //  3. the clean-up of what the script replaces.
 //
 // The caller repeats a call whose outcome is unknown, and the script recognizes the writes
-// of its earlier try. Take publish.lua, which makes version 7 of a function:
+// of its earlier try. Take publish.lua, which makes version 7 of a function and points the
+// alias prod, which was at 6, to it. A crash after each of its writes leaves:
 //
-//	SET  …:ver:7:bundle        the bundle        1. No reader looks at 7
-//	SET  …:ver:7:meta          its record           while version_seq is 6.
-//	ZADD …:versions 7
-//	SET  …:version_seq 7                         2. Version 7 exists.
-//	ZADD …:aliases, SET …:alias:prod             3. The alias follows,
-//	SET  …:draft:id            a tombstone          and the draft is consumed.
+//	1  SET  …:ver:7:bundle     a bundle that no reader looks at, because version_seq is 6
+//	   SET  …:ver:7:meta       the same, and its record
+//	   ZADD …:versions 7       the same, and an entry
+//	2  SET  …:version_seq 7    version 7; prod is at 6, and the draft is not consumed
+//	3  ZADD …:aliases prod     the same: the entry existed
+//	   SET  …:alias:prod       version 7 under prod; the draft is not consumed
+//	   SET  …:draft:id         all of it: the draft is a tombstone that names version 7
 //
-// Interrupted before step 2, the call has changed nothing that a reader sees; the next
-// publish overwrites the keys of version 7. Interrupted after step 2, version 7 exists
-// without its alias. The caller, which has got no answer, publishes the same draft again:
-// the latest version has the draft's digest, so publish_again.lua sets the alias and the
-// tombstone, and the answer is version 7.
+// After a crash in step 1, no reader sees a difference, and the next publish of any draft
+// overwrites the keys of version 7. After a crash in step 2 or 3, version 7 exists for
+// good. The caller, which has got no answer, publishes the same draft again: the latest
+// version has the draft's digest and configuration, so publish_again.lua sets the alias and
+// the tombstone, and the answer is version 7. If the caller does not, prod stays at 6, which
+// is a valid state, and the draft expires after its day.
 //
-// If no caller repeats the call, the sweeper repairs the remaining records: an index entry
-// without its record, for example, is removed once the record can no longer be in transit.
+// An interrupted script is completed or repaired by one of four:
+//
+//   - the same call again: a create whose index entry exists writes the record;
+//   - the next call on the same record: a deletion of an alias that is gone removes its
+//     name from the index, and then answers CS_ALIAS_NOT_FOUND;
+//   - no call, because readers ignore the remains: List skips a name without a record;
+//   - the sweeper, for what would otherwise stay for good or delay work: it removes an entry
+//     of an activation index that is 10 s old and still has no record, counts documents
+//     again, and restores due times. docs/storage.md lists its repairs.
+//
 // The tests interrupt every script after each of its writes (storagetest.CutAfter) and
 // show that the remains are sound and that the repeated call completes them.
 
@@ -51,7 +62,8 @@ const (
 	scriptScheduleDelete = "schedule_delete.lua"
 )
 
-// The scripts of package queue.
+// The scripts of package queue. ScriptDueSettle is called by SettleDue in this package, for
+// queues and for tenants with schedules.
 const (
 	ScriptJobEnqueue   = "job_enqueue.lua"
 	ScriptJobAdd       = "job_add.lua"
@@ -95,7 +107,9 @@ func loadScripts(prelude string) (scripts map[string]*redis.Script, texts map[st
 //
 // Where the answer of a first try was lost, the client sends the script again: a script
 // must recognize what its own first try has written (see ScriptOnce for those that
-// cannot). An error that the script returned is an *api.Error with the script's code.
+// cannot). An error that the script returned is an *api.Error with the script's code:
+// redis.error_reply('CS_ALIAS_NOT_FOUND no such alias') becomes api.CodeAliasNotFound with
+// the message "no such alias". All keys must be of one tenant, and so in one slot.
 func (s *Store) Script(ctx context.Context, name string, keys []string, args ...any) (any, error) {
 	reply, err := s.scripts[name].Run(ctx, s.rdb, keys, args...).Result()
 	if err != nil {
@@ -115,8 +129,11 @@ func (s *Store) ScriptOnce(ctx context.Context, name string, keys []string, args
 	return reply, nil
 }
 
-// ScriptThen runs a script and, after it has succeeded, the plain commands that then adds:
-// in one round trip where the store is a single node, which keeps their order.
+// ScriptThen runs a script and the plain commands that then adds, which may be of other
+// slots: notices, or due sets, which belong to no tenant. On a single node both take one
+// round trip and keep their order, and then runs even if the script failed; on a cluster
+// then runs only after the script has succeeded. A crash in between leaves the script's
+// writes without those of then: the sweeper adds a missing mark.
 func (s *Store) ScriptThen(ctx context.Context, name string, keys []string, args []any, then func(redis.Pipeliner)) (any, error) {
 	return s.ScriptBetween(ctx, name, keys, args, func(redis.Pipeliner) {}, then)
 }
@@ -160,7 +177,9 @@ type ScriptCall struct {
 }
 
 // ScriptEach runs a script once for each call, all of them in one round trip and each
-// atomic by itself. It returns the reply or the error of each call.
+// atomic by itself: a failure of one has no effect on the others. It returns the reply or
+// the error of each call, in the order of calls; of the two, one is nil. A call that was not
+// sent, because the connection broke before it, has the error of the pipeline.
 func (s *Store) ScriptEach(ctx context.Context, name string, calls []ScriptCall) ([]any, []error) {
 	replies, errs := make([]any, len(calls)), make([]error, len(calls))
 	if len(calls) == 0 {

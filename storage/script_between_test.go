@@ -40,7 +40,7 @@ func TestScriptBetweenTellsWhatFailed(t *testing.T) {
 				}
 			}
 			if err := run(call.before, call.then); (err == nil) != call.ok {
-				t.Errorf("known %v, %s: %v; want (no error) == call.ok", known, name, err)
+				t.Errorf("script known %v, %s: got error %v, want success %v", known, name, err, call.ok)
 			}
 		}
 	}

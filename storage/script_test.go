@@ -101,7 +101,7 @@ func TestNoScriptIsUnused(t *testing.T) {
 			c.dir = ""
 		}
 		if used[c] < 2 {
-			t.Errorf("no use of: got %s, which names %s; want used[c] >= 2", c.name, name)
+			t.Errorf("constant %s: got %d mentions of script %s, want at least 2: a declaration and a use", c.name, used[c], name)
 		}
 	}
 }
@@ -128,7 +128,7 @@ func TestStrictKeysCatches(t *testing.T) {
 	for name, tt := range tests {
 		err := client.Eval(t.Context(), storagetest.StrictKeys()+tt.script, []string{"k"}).Err()
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
-			t.Errorf("%s: client.Eval: got %v; want (tt.want != \"\" or no error) and (tt.want == \"\" or (an error and strings.Contains(err.Error(), tt.want)))", name, err)
+			t.Errorf("%s: Eval: got error %v, want one with %q, or none if that is empty", name, err, tt.want)
 		}
 	}
 }
@@ -150,10 +150,10 @@ func TestScriptsOutliveTheServersCache(t *testing.T) {
 		}
 		a := f.running()
 		if created, _, err := f.activations.Start(t.Context(), a); err != nil || !created {
-			t.Fatalf("activations.Start: got %+v, %v; want no error and created true", created, err)
+			t.Fatalf("Start: got created %v and error %v, want true", created, err)
 		}
 		if won, _, err := f.activations.Finish(t.Context(), succeeded(a, f.NowMS(), "1"), 1); err != nil || !won {
-			t.Fatalf("activations.Finish: got %+v, %v; want no error and won true", won, err)
+			t.Fatalf("Finish: got won %v and error %v, want true", won, err)
 		}
 	}
 }

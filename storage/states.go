@@ -22,7 +22,16 @@ func (s *Store) States(indexes ...kvrocks.Index) statestore.Store {
 }
 
 // TaskStates returns the state store of tasks, with the index of the tasks that have not
-// ended.
+// ended. A task's record and its entry, before and after its last step:
+//
+//	HGETALL gbe:state:tasks:t_acme01.resize:42     state running, updated_at 1767225600000, …
+//	ZSCORE  gbe:idx:tasks:t_acme01:by_updated …    1767225600000
+//
+//	HGETALL gbe:state:tasks:t_acme01.resize:42     state completed, updated_at 1767225660000, …
+//	ZSCORE  gbe:idx:tasks:t_acme01:by_updated …    (none)
+//
+// The member is the record's key. Every writer of tasks uses this store: a scan corrects an
+// entry that is wrong, but cannot find a record whose entry is missing.
 func (s *Store) TaskStates() statestore.Store {
 	return s.States(kvrocks.Index{
 		Prefix: taskRecords,
@@ -33,7 +42,7 @@ func (s *Store) TaskStates() statestore.Store {
 }
 
 // TaskEnded matches the tasks that have ended. A scan of a tenant's tasks by updated_at
-// that leaves them out is served by the index.
+// with this exception is served by the index; with any other it reads all keys.
 func TaskEnded() statestore.Exception {
 	return statestore.Exception{Field: "state", Values: []string{
 		string(api.TaskCompleted), string(api.TaskFailed), string(api.TaskCancelled),

@@ -24,11 +24,15 @@ type Config struct {
 	// storage/embedded. The Store does not close it.
 	Embedded EmbeddedServer
 	// HashTags wraps tenants in braces, so that a cluster keeps a tenant in one
-	// slot. It must not change while data exists. Default: on for a cluster.
+	// slot. It must not change while data exists: it is part of every key, and the data
+	// under the other keys would not be found. Default: on for a cluster.
 	HashTags *bool
-	// Clock returns the time for records. Default: time.Now.
+	// Clock returns the time for records (see Store.Now). Expiry of keys follows the
+	// server's clock instead. Default: time.Now.
 	Clock func() time.Time
-	// PoolSize is the largest number of connections, to each node. Default: 64.
+	// PoolSize is the largest number of connections to each node, at least 3: the group
+	// commits may occupy commitStripes of them. Subscriptions have connections of their
+	// own. Default: 64.
 	PoolSize int
 	// Metrics registers the metrics of the Store. Default: none.
 	Metrics prometheus.Registerer
@@ -49,12 +53,13 @@ type EmbeddedServer interface {
 	Collectors() []prometheus.Collector
 }
 
-// Store is a connection to the store, safe for concurrent use.
+// Store is a connection to the store, safe for concurrent use. A process opens one and
+// shares it; Close ends it.
 type Store struct {
 	rdb redis.UniversalClient
 	// embedded is set where the server is in this process.
 	embedded bool
-	// transactions: group commits are transactions.
+	// transactions is set where group commits are transactions; see transacts.
 	transactions bool
 
 	keys    Keys
@@ -121,13 +126,15 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// Client returns the connection, for plain commands and pipelines.
+// Client returns the connection, for plain commands and pipelines. A command whose answer
+// was lost is sent once more, so it must be safe to repeat. Its errors are converted by
+// Failure. Only keys of Keys and its siblings may be used.
 func (s *Store) Client() redis.UniversalClient { return s.rdb }
 
 // Embedded reports whether the store's server is in this process.
 func (s *Store) Embedded() bool { return s.embedded }
 
-// Go runs f in a goroutine that Close waits for. The context of f ends with Close. Go
+// Go runs f in a goroutine that Close waits for: f must return when its context ends. Go
 // reports whether it started f: it does not once the Store is closed.
 func (s *Store) Go(f func(ctx context.Context)) bool {
 	if s.life.Err() != nil {
@@ -158,7 +165,8 @@ func (s *Store) Close() error {
 	return err
 }
 
-// Now returns the time of the Store's clock.
+// Now returns the time of Config.Clock. Records get their times from it; scripts receive it
+// as an argument.
 func (s *Store) Now() time.Time { return s.clock() }
 
 // NowMS returns Now in milliseconds since 1970.

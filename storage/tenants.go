@@ -8,8 +8,10 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// Tenants is the registry of tenants and their namespaces. A namespace is registered with
-// its first record.
+// Tenants is the registry of tenants and their namespaces: the set cs:tenants, and a set
+// cs:tenant:t:namespaces for each tenant. A namespace is registered before its first record
+// is written and is never removed, so a walk from the registry reaches every record. A crash
+// in between leaves an entry without records, which does no harm.
 type Tenants struct{ s *Store }
 
 // NewTenants returns the registry in s.
@@ -77,8 +79,9 @@ func (r *Tenants) page(ctx context.Context, key, after string, limit int) (items
 type FunctionPath struct{ Tenant, Namespace, Function string }
 
 // Walk iterates over every tenant, every namespace of each, and every function of those,
-// deleted ones included, in small steps and no order. It may yield one twice. It ends at
-// the first error, which it yields.
+// deleted ones included. It reads some entries at a time and in no order, may yield one
+// twice, and may miss one that is added meanwhile. A tenant comes before its namespaces, and
+// a namespace before its functions. Walk ends at the first error, which it yields.
 func (r *Tenants) Walk(ctx context.Context) iter.Seq2[FunctionPath, error] {
 	return func(yield func(FunctionPath, error) bool) {
 		for tenants, err := range r.s.ScanSet(ctx, keyTenants) {

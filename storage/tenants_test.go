@@ -22,7 +22,7 @@ func TestRegistryAndWalk(t *testing.T) {
 			exists bool
 		}{{tenant, true}, {storagetest.Tenant(t), false}} {
 			if got, err := tenants.Exists(ctx, want.tenant); err != nil || got != want.exists {
-				t.Errorf("tenants.Exists: got %+v, %v; want no error and got == want.exists", got, err)
+				t.Errorf("Exists of %s: got %v and error %v, want %v", want.tenant, got, err, want.exists)
 			}
 		}
 		want := []storage.FunctionPath{{Tenant: tenant}, {Tenant: tenant, Namespace: f.fn.Namespace}, {Tenant: tenant, Namespace: f.fn.Namespace, Function: f.fn.Name}}
@@ -54,7 +54,7 @@ func TestRegistryAndWalk(t *testing.T) {
 			return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Function, b.Function))
 		})
 		if d := gocmp.Diff(want, slices.Compact(got)); d != "" {
-			t.Errorf("difference (-want +slices.Compact(got)):\n%s", d)
+			t.Errorf("Walk differs (-want +got):\n%s", d)
 		}
 		var paged []string
 		for after := ""; ; {
@@ -102,7 +102,7 @@ func TestFunctionPages(t *testing.T) {
 					t.Fatalf("functions.List: %v", err)
 				}
 				if len(items) > limit {
-					t.Errorf("a page of %d, limit %d; want len(items) <= limit", len(items), limit)
+					t.Errorf("got %d items on a page, want at most %d", len(items), limit)
 				}
 				for _, fn := range items {
 					got = append(got, fn.Name)
@@ -113,7 +113,7 @@ func TestFunctionPages(t *testing.T) {
 				}
 			}
 			if d := gocmp.Diff(want, got); d != "" {
-				t.Errorf("limit %d: %s; want d == \"\"", limit, d)
+				t.Errorf("pages of %d differ (-want +got):\n%s", limit, d)
 			}
 		}
 	})
@@ -128,7 +128,7 @@ func TestHasNamespace(t *testing.T) {
 		}
 		for namespace, want := range map[string]bool{"payments": true, "others": false} {
 			if got, err := tenants.HasNamespace(t.Context(), tenant, namespace); err != nil || got != want {
-				t.Errorf("%s: tenants.HasNamespace: got %v %v; want no error and got == want", namespace, got, err)
+				t.Errorf("HasNamespace of %s: got %v and error %v, want %v", namespace, got, err, want)
 			}
 		}
 	})

@@ -1,6 +1,10 @@
 // Package tracing contains shared parts of the spans of several packages; docs/tracing.md
 // lists the spans. Each package receives a TracerProvider in its Config and creates no spans
 // without one. The global provider is not used.
+//
+// A span continues over HTTP by Receive and Send, and over the store by Carry and Resume: the
+// job of an asynchronous invocation stores the two headers of W3C trace context, and its
+// worker resumes the trace minutes or days later.
 package tracing
 
 import (
@@ -48,8 +52,8 @@ func Fail(span trace.Span, reason string) {
 	span.SetAttributes(semconv.ErrorTypeKey.String(reason))
 }
 
-// maxState bounds the tracestate in a record, in bytes. It is the size that W3C requires
-// every system to propagate.
+// maxState bounds the tracestate in a record, in bytes. W3C Trace Context requires a system to
+// propagate at least 512 characters; callers control this text, and each job stores it.
 const maxState = 512
 
 // carrier has the two headers of W3C trace context.
@@ -75,14 +79,21 @@ func (c *carrier) field(key string) *string {
 	return &c.parent
 }
 
-// Carry returns the span of ctx as the two texts for a record, "" if ctx has none.
+// Carry returns the span of ctx as the two texts for a record, "" if ctx has none. A traceparent
+// is, for example,
+//
+//	00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01
+//
+// the version, the trace id, the id of the span, and the flag that the trace is sampled. A
+// tracestate of more than maxState bytes is dropped.
 func Carry(ctx context.Context) (traceparent, tracestate string) {
 	var c carrier
 	propagation.TraceContext{}.Inject(ctx, &c)
 	return c.parent, c.state
 }
 
-// Resume returns ctx with the remote span of a record, or ctx if the record has none.
+// Resume returns ctx with the remote span of a record, or ctx if the record has none or one
+// that cannot be parsed. Spans that are started under the result are its children.
 func Resume(ctx context.Context, traceparent, tracestate string) context.Context {
 	return propagation.TraceContext{}.Extract(ctx, &carrier{traceparent, tracestate})
 }

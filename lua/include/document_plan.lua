@@ -1,5 +1,8 @@
 -- What the steps of document_write change, collected before anything is written. The
 -- lists are arguments of commands; those of a sorted set hold scores and keys in turns.
+-- For a put that changes the expiry of "a" from 5000 to 9000, and a delete of "b":
+--   records = {'a', '{"revision":2,…}'}  emptied = {'b', ''}  removed = {'b'}
+--   later = {'9000', 'a'}  feed = {{'put', 'a', '2'}, {'delete', 'b', '1'}}
 local plan = {
   records = {},  -- key, record: to be stored
   emptied = {},  -- key, '': to be emptied by the same command that stores the others
@@ -31,10 +34,10 @@ local function plan_put(key, record, revision, expires_at_ms, held_expires_at_ms
   if not held_expires_at_ms then
     append(plan.index, '0', key)
   end
-  local expired_before = held_expires_at_ms and held_expires_at_ms ~= '0'
-  if expired_before and expires_at_ms == '0' then
+  local had_expiry = held_expires_at_ms and held_expires_at_ms ~= '0'
+  if had_expiry and expires_at_ms == '0' then
     append(plan.forever, key)
-  elseif expired_before and tonumber(held_expires_at_ms) <= tonumber(expires_at_ms) then
+  elseif had_expiry and tonumber(held_expires_at_ms) <= tonumber(expires_at_ms) then
     append(plan.later, expires_at_ms, key)
   elseif expires_at_ms ~= '0' then
     append(plan.sooner, expires_at_ms, key)

@@ -1,7 +1,11 @@
 -- The record of a document is JSON whose first fields have this order, so that
 -- scripts read and write them without decoding the whole:
 --   {"revision":…,"created_at_ms":…,"expires_at_ms":…,"bytes":…,"updated_at_ms":…,"metadata_bytes":…,
--- They are its head. expires_at_ms is 0 for a document that does not expire.
+-- They are its head. expires_at_ms is 0 for a document that does not expire. Behind the head
+-- follow "metadata":{…},"value":…}. An example, whose first line is its head:
+--   {"revision":2,"created_at_ms":1000,"expires_at_ms":0,"bytes":16,"updated_at_ms":1060,"metadata_bytes":2,
+--    "metadata":{},"value":{"n":1}}
+-- A record may be '', which is a document that is being removed.
 
 -- parse_head returns the head of a record, then its revision, created_at_ms,
 -- expires_at_ms and bytes as strings. It returns nil if there is no record.

@@ -22,6 +22,14 @@ import (
 // after the other. An entry of the set without a record is not a key. A record without an
 // entry would be a key that cannot be revoked, so the entry is written first and removed
 // last.
+//
+// A crash after each write of Create leaves: the tenant in the registry; an entry without a
+// record, which a list removes once it is a minute old; a record that does not expire by itself, but
+// whose expires_at_ms readers compare; the key. A crash after each write of Revoke leaves: an
+// entry without a record, so the key is revoked, but a replica may accept it from its cache
+// until the cached entry is too old; the same after the notice; nothing.
+//
+// APIKeys is safe for concurrent use.
 type APIKeys struct{ s *storage.Store }
 
 // NewAPIKeys returns the API keys in s.
@@ -34,8 +42,9 @@ const keyDanglingMS = 60_000
 // keyWindow is the number of records that one round trip reads.
 const keyWindow = 200
 
-// Create stores k under the digest of its text. It may be repeated. CodeKeyLimit where the
-// tenant has api.MaxKeys keys; concurrent calls may exceed the limit by their number.
+// Create stores k under the digest of its text, the SHA-256 in hexadecimal digits. It may be
+// repeated with the same k and digest. An ExpiresAtMS of 0 is no expiry. CodeKeyLimit where
+// the tenant has api.MaxKeys live keys; concurrent calls may exceed the limit by their number.
 func (r *APIKeys) Create(ctx context.Context, k api.Key, digest string) error {
 	if err := r.checkLimit(ctx, k); err != nil {
 		return err
@@ -65,6 +74,7 @@ func (r *APIKeys) Create(ctx context.Context, k api.Key, digest string) error {
 	return r.enter(ctx, k.Tenant, member)
 }
 
+// enter adds an entry to the set of a tenant.
 func (r *APIKeys) enter(ctx context.Context, tenant string, m keyMember) error {
 	return storage.Failure(ctx, "register key", r.s.Client().SAdd(ctx, r.s.Keys().APIKeySet(tenant), m.String()).Err())
 }
@@ -87,7 +97,8 @@ func (r *APIKeys) checkLimit(ctx context.Context, k api.Key) error {
 	return api.Errorf(api.CodeKeyLimit, "limit of %d API keys reached; revoke some", api.MaxKeys)
 }
 
-// Find returns the live key whose text has the digest. CodeKeyNotFound.
+// Find returns the live key whose text has the digest: one that was not revoked and has not
+// expired by the clock of this process. CodeKeyNotFound.
 func (r *APIKeys) Find(ctx context.Context, digest string) (api.Key, error) {
 	fields, err := r.s.Client().HGetAll(ctx, r.s.Keys().APIKey(digest)).Result()
 	if err != nil {
@@ -141,7 +152,9 @@ func (r *APIKeys) Revoke(ctx context.Context, tenant, id string) error {
 	return storage.Failure(ctx, "revoke key", r.s.Client().SRem(ctx, r.s.Keys().APIKeySet(tenant), m.String()).Err())
 }
 
-// Any reports whether any tenant has a key that was not revoked.
+// Any reports whether any tenant has a key that was not revoked. It counts entries of the
+// sets, so an expired key, or the remains of an interrupted Create, count until they are
+// pruned.
 func (r *APIKeys) Any(ctx context.Context) (bool, error) {
 	for tenants, err := range r.s.ScanSet(ctx, r.s.Keys().APIKeyTenants()) {
 		if err != nil {

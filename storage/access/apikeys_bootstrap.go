@@ -10,7 +10,9 @@ import (
 )
 
 // A Bootstrap has less time than its lock lives, so that two never run at the same time,
-// and releases the lock within the remaining time.
+// and releases the lock within the remaining time: it works for 20 s at most, may release the
+// lock until 25 s, and the lock expires after 30 s. If its process dies, the next Bootstrap
+// has to wait for that.
 const (
 	bootstrapLockTTL = 30 * time.Second
 	bootstrapTime    = 20 * time.Second
@@ -19,7 +21,8 @@ const (
 
 // Bootstrap stores the key of an administrator of k.Tenant, if the tenant has none;
 // k.Namespace must be "". With replace it does so in any case, and then revokes the
-// earlier keys of administrators, whose ids it returns. CodePreconditionFailed where the
+// earlier keys of administrators, whose ids it returns. The new key is stored before the old
+// ones are revoked, so a crash in between leaves both. CodePreconditionFailed where the
 // tenant has such a key, CodeStoreConflict while another Bootstrap runs, and the errors of
 // Create.
 func (r *APIKeys) Bootstrap(ctx context.Context, k api.Key, digest string, replace bool) (replaced []string, err error) {

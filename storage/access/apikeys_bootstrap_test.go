@@ -34,7 +34,7 @@ func TestBootstrap(t *testing.T) {
 
 		first, firstDigest, replaced, err := bootstrap(t, s, tenant, false)
 		if err != nil || len(replaced) != 0 {
-			t.Fatalf("bootstrap: got %+v, %v; want no error and len(replaced) == 0", replaced, err)
+			t.Fatalf("Bootstrap: got replaced %v and error %v, want none replaced", replaced, err)
 		}
 		refused, refusedDigest, _, err := bootstrap(t, s, tenant, false)
 		if api.ErrorCode(err) != api.CodePreconditionFailed {
@@ -79,7 +79,7 @@ func TestBootstrapsRace(t *testing.T) {
 		}
 		items, _, err := keys.List(t.Context(), tenant, "", 0)
 		if err != nil || made != 1 || len(items) != 1 {
-			t.Errorf("%d succeeded, and there are %+v %v; want no error and made == 1 and len(items) == 1", made, items, err)
+			t.Errorf("got %d bootstraps that succeeded, keys %+v and error %v, want 1 and its key", made, items, err)
 		}
 	})
 }
@@ -99,10 +99,10 @@ func TestBootstrapLock(t *testing.T) {
 		t.Errorf("while another is under way: %v; want CodeStoreConflict", err)
 	}
 	if holder, err := client.Get(ctx, "cs:keys:bootstrap").Result(); err != nil || holder != "key_x" {
-		t.Errorf("the lock of another: %q %v; want no error and holder == \"key_x\"", holder, err)
+		t.Errorf("lock of another bootstrap: got holder %q and error %v, want %q", holder, err, "key_x")
 	}
 	if yes, err := keys.Any(ctx); err != nil || yes {
-		t.Errorf("any: %v %v; want no error and yes false", yes, err)
+		t.Errorf("Any: got %v and error %v, want false", yes, err)
 	}
 	// As after a command whose answer was lost: the lock is this call's own.
 	if err := client.Set(ctx, "cs:keys:bootstrap", k.ID, time.Minute).Err(); err != nil {
@@ -112,15 +112,15 @@ func TestBootstrapLock(t *testing.T) {
 		t.Errorf("keys.Bootstrap: %v", err)
 	}
 	if n, err := client.Exists(ctx, "cs:keys:bootstrap").Result(); err != nil || n != 0 {
-		t.Errorf("the lock stays: %v; want no error and n == 0", err)
+		t.Errorf("lock after the bootstrap: got %d keys and error %v, want none", n, err)
 	}
 	if yes, err := keys.Any(ctx); err != nil || !yes {
-		t.Errorf("any: %v %v; want no error and yes true", yes, err)
+		t.Errorf("Any: got %v and error %v, want true", yes, err)
 	}
 	if err := keys.Revoke(ctx, api.AllTenants, k.ID); err != nil {
 		t.Errorf("keys.Revoke: %v", err)
 	}
 	if yes, err := keys.Any(ctx); err != nil || yes {
-		t.Errorf("any, after the revocation: %v %v; want no error and yes false", yes, err)
+		t.Errorf("Any after the revocation: got %v and error %v, want false", yes, err)
 	}
 }

@@ -18,6 +18,6 @@ func TestUnlockBootstrapOfAnother(t *testing.T) {
 		t.Errorf("APIKeys.unlockBootstrap: %v", err)
 	}
 	if holder, err := s.Client().Get(ctx, s.Keys().APIKeyBootstrap()).Result(); err != nil || holder != "the next one's" {
-		t.Errorf("the lock is %q %v; want no error and holder == \"the next one's\"", holder, err)
+		t.Errorf("lock: got holder %q and error %v, want %q", holder, err, "the next one's")
 	}
 }

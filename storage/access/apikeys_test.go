@@ -51,7 +51,7 @@ func wantNoKey(t *testing.T, s *storage.Store, k api.Key, digest string) {
 		t.Errorf("found by its id: %+v %v; want CodeKeyNotFound", got, err)
 	}
 	if got, _, err := keys.List(t.Context(), k.Tenant, "", 0); err != nil || slices.ContainsFunc(got, func(o api.Key) bool { return o.ID == k.ID }) {
-		t.Errorf("listed: %+v %v; want no error and not slices.ContainsFunc(got, func(o api.Key) bool { return o.ID == k.ID })", got, err)
+		t.Errorf("List: got %+v and error %v, want it without %s", got, err, k.ID)
 	}
 }
 
@@ -94,7 +94,7 @@ func TestKeyLifecycle(t *testing.T) {
 			t.Errorf("revoked by another tenant: %v; want CodeKeyNotFound", err)
 		}
 		if yes, err := keys.Any(ctx); err != nil || !yes {
-			t.Errorf("any: %v %v; want no error and yes true", yes, err)
+			t.Errorf("Any: got %v and error %v, want true", yes, err)
 		}
 
 		heard := make(chan storage.Change, 1000)
@@ -128,7 +128,7 @@ func TestKeyPages(t *testing.T) {
 			for after := ""; ; {
 				items, next, err := access.NewAPIKeys(s).List(t.Context(), tenant, after, limit)
 				if err != nil || len(items) == 0 || len(items) > limit {
-					t.Fatalf("a page of %d, limit %d: %v; want no error and len(items) != 0 and len(items) <= limit", len(items), limit, err)
+					t.Fatalf("List: got %d keys on a page and error %v, want from 1 to %d", len(items), err, limit)
 				}
 				for _, k := range items {
 					got = append(got, k.ID)
@@ -139,7 +139,7 @@ func TestKeyPages(t *testing.T) {
 				}
 			}
 			if d := cmp.Diff(want, got); d != "" {
-				t.Errorf("limit %d: %s; want d == \"\"", limit, d)
+				t.Errorf("pages of %d differ (-want +got):\n%s", limit, d)
 			}
 		}
 	})
@@ -199,7 +199,7 @@ func TestKeyWritesMayBeCut(t *testing.T) {
 			t.Errorf("keys.Create: %v", err)
 		}
 		if got, err := keys.Get(ctx, tenant, young.ID); err != nil || got.ID != young.ID {
-			t.Errorf("keys.Get: got %+v %v; want no error and got.ID == young.ID", got, err)
+			t.Errorf("Get of a young key: got %+v and error %v, want id %s", got, err, young.ID)
 		}
 	})
 	t.Run("create before the time-to-live", func(t *testing.T) {
@@ -216,7 +216,7 @@ func TestKeyWritesMayBeCut(t *testing.T) {
 		}
 		wantNoKey(t, s, k, digest)
 		if n, err := client.Exists(ctx, "cs:key:"+digest, "cs:keys:"+k.Tenant).Result(); err != nil || n != 0 {
-			t.Errorf("%d keys are left: %v; want no error and n == 0", n, err)
+			t.Errorf("got %d keys left in the store and error %v, want none", n, err)
 		}
 	})
 	t.Run("revoke after the record", func(t *testing.T) {
@@ -234,7 +234,7 @@ func TestKeyWritesMayBeCut(t *testing.T) {
 		}
 		storagetest.AwaitChange(t, heard, storage.Change{Kind: storage.ChangeKey, Tenant: k.Tenant, KeyID: k.ID})
 		if left := entries(k.Tenant); len(left) != 0 {
-			t.Errorf("left: %v; want len(left) == 0", left)
+			t.Errorf("got entries %v left, want none", left)
 		}
 	})
 	// A creator whose clock is behind finds its entry pruned; the key can be revoked
@@ -309,13 +309,13 @@ func TestKeyLimit(t *testing.T) {
 			}
 		}
 		if made < free {
-			t.Errorf("%d of %d were made, and %d were free; want made >= free", made, racers, free)
+			t.Errorf("got %d of %d keys created, want at least the %d that were free", made, racers, free)
 		}
 		revoke := func() {
 			t.Helper()
 			items, _, err := keys.List(ctx, tenant, "", 1)
 			if err != nil || len(items) != 1 {
-				t.Fatalf("keys.List: got %+v, %v; want no error and len(items) == 1", items, err)
+				t.Fatalf("List: got %+v and error %v, want 1 key", items, err)
 			}
 			if err := keys.Revoke(ctx, tenant, items[0].ID); err != nil {
 				t.Fatalf("keys.Revoke: %v", err)

@@ -18,14 +18,16 @@ const auditMax = 10_000
 // auditWindow is the number of events that one command reads.
 const auditWindow = 200
 
-// Audit keeps the changes of each tenant and their authors, in a stream.
+// Audit keeps the changes of each tenant and their authors, in a stream: an entry has the
+// fields of api.AuditEvent that are not empty. A change and its event are separate writes, so
+// a crash can leave a change without its event. Audit is safe for concurrent use.
 type Audit struct{ s *storage.Store }
 
 // NewAudit returns the audit in s.
 func NewAudit(s *storage.Store) *Audit { return &Audit{s} }
 
-// Append adds an event; the store assigns its id. The event may be stored twice where an
-// answer of the store is lost.
+// Append adds an event; the store assigns its id, and e.ID is ignored. The event may be stored
+// twice where an answer of the store is lost. CodeStoreUnavailable.
 func (r *Audit) Append(ctx context.Context, tenant string, e api.AuditEvent) error {
 	values := []any{"at_ms", e.AtMS, "status", e.Status}
 	if e.Count > 0 {
@@ -107,6 +109,7 @@ func isStreamID(s string) bool {
 	return ok && errMS == nil && errSeq == nil
 }
 
+// auditEvent decodes an entry of the stream.
 func auditEvent(entry storage.StreamEntry) (api.AuditEvent, error) {
 	text := func(field string) string { return entry.Fields[field] }
 	e := api.AuditEvent{

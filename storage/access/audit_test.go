@@ -27,7 +27,7 @@ func auditPages(t *testing.T, s *storage.Store, f access.AuditFilter) (all []api
 			t.Fatalf("Audit.List: %v", err)
 		}
 		if f.Limit > 0 && len(items) > f.Limit {
-			t.Errorf("a page of %d, limit %d; want (f.Limit <= 0 or len(items) <= f.Limit)", len(items), f.Limit)
+			t.Errorf("List: got %d events on a page, want at most %d", len(items), f.Limit)
 		}
 		all = append(all, items...)
 		pages++
@@ -58,7 +58,7 @@ func TestAudit(t *testing.T) {
 		for _, limit := range []int{0, 1, 3, 10, 500} {
 			got, _ := auditPages(t, s, access.AuditFilter{Tenant: tenant, Limit: limit})
 			if d := cmp.Diff(want, got, withoutIDs); d != "" {
-				t.Errorf("limit %d: %s; want d == \"\"", limit, d)
+				t.Errorf("pages of %d differ (-want +got):\n%s", limit, d)
 			}
 		}
 		for name, f := range map[string]access.AuditFilter{
@@ -79,7 +79,7 @@ func TestAudit(t *testing.T) {
 			}
 		}
 		if got, _ := auditPages(t, s, access.AuditFilter{Tenant: storagetest.Tenant(t)}); len(got) != 0 {
-			t.Errorf("another tenant's: %+v; want len(got) == 0", got)
+			t.Errorf("audit of another tenant: got %+v, want no events", got)
 		}
 		for _, bad := range []string{"x", "1", "1-", "-1", "1-x", "+", "(1-1", "1-1-1"} {
 			if _, _, err := audit.List(ctx, access.AuditFilter{Tenant: tenant, Cursor: bad}); api.ErrorCode(err) != api.CodeValidationCursor {
@@ -111,11 +111,11 @@ func TestAuditIsBounded(t *testing.T) {
 		}
 	}
 	if n, err := client.XLen(ctx, "cs:audit:"+tenant).Result(); err != nil || n != kept {
-		t.Errorf("%d events are kept: %v; want no error and n == kept", n, err)
+		t.Errorf("got %d events kept and error %v, want %d", n, err, kept)
 	}
 	got, pages := auditPages(t, s, access.AuditFilter{Tenant: tenant, Action: "rare"})
 	if len(got) != rare+more || pages != 5 {
-		t.Errorf("%d events on %d pages; want len(got) == rare+more and pages == 5", len(got), pages)
+		t.Errorf("got %d events on %d pages, want %d on 5", len(got), pages, rare+more)
 	}
 }
 
@@ -148,7 +148,7 @@ func TestEmbeddedKeepsAuditAndKeys(t *testing.T) {
 	again := storagetest.Open(t, storage.Config{Embedded: storagetest.Embedded(t, killed)})
 	got, _ := auditPages(t, again, access.AuditFilter{Tenant: tenant})
 	if d := cmp.Diff(events, got); d != "" || len(got) != 2 {
-		t.Errorf("%d events: %s; want d == \"\" and len(got) == 2", len(got), d)
+		t.Errorf("got %d events, want 2 (-want +got):\n%s", len(got), d)
 	}
 	k, err := access.NewAPIKeys(again).Get(ctx, tenant, want.ID)
 	if err != nil {

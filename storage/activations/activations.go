@@ -20,24 +20,30 @@ const (
 	scriptAttempt  = "activation_attempt.lua"
 )
 
+// recordTTL is the time-to-live of records, results and logs, renewed by each write of the
+// key.
 const recordTTL = api.ActivationTTLMS * time.Millisecond
 
 // Repository keeps the record of every invocation for a week, and an index of the records
-// for each function.
+// for each function. It is safe for concurrent use, by any number of processes: of two
+// writers that end an activation, one wins, and the other gets the winner's record.
 type Repository struct{ s *storage.Store }
 
 // New returns the activations in s.
 func New(s *storage.Store) *Repository { return &Repository{s} }
 
 // Record is the stored form of an activation, with fields that its readers do not see. A
-// result of undefined is absent.
+// result of undefined is absent. Scripts compare records by their bytes, so a field that is
+// added here must be added to appendJSON.
 type Record struct {
 	api.Activation
-	// EventSHA256 is the digest of the event. A repeated idempotent invoke is compared
-	// with it.
+	// EventSHA256 is the digest of the event of an idempotent invoke, in hexadecimal digits.
+	// A repeated one must have the same event.
 	EventSHA256 string `json:"event_sha256,omitempty"`
 	// Claim is a random value that distinguishes the records of two callers that start
-	// the same derived id at the same moment.
+	// the same derived id at the same moment, or that end the same lost activation. Without
+	// it their records would have equal bytes, and each caller would take the stored one for
+	// its own.
 	Claim string `json:"claim,omitempty"`
 	// ResultBytes is the size of a result that has a key of its own, because it is larger
 	// than api.MaxInlineResultBytes; else 0.
@@ -46,7 +52,9 @@ type Record struct {
 
 // Start stores the record of an activation that begins, if its id is new, and adds it to
 // the index of its function. Where the id is taken, created is false and existing is the
-// stored record. A repeat of the same record counts as created.
+// stored record. A repeat of the same record counts as created: if the answer of a first try
+// is lost, the caller can call Start again with the same a. CodeStoreUnavailable, after which
+// the record may exist.
 func (r *Repository) Start(ctx context.Context, a *Record) (created bool, existing *Record, err error) {
 	raw, err := encodeRecord(a)
 	if err != nil {
@@ -95,6 +103,7 @@ func (r *Repository) RecordEnded(ctx context.Context, a *Record, log []byte) (wo
 	return true, end.whole(), nil
 }
 
+// recordWrite returns the write of the record raw of a, without log and result.
 func (r *Repository) recordWrite(a *Record, raw string) *recordWrite {
 	return &recordWrite{
 		meta:    r.s.Keys().ActivationMeta(a.Tenant, a.ActivationID),
@@ -162,8 +171,10 @@ func (w *recordWrite) Queue(ctx context.Context, pipe redis.Pipeliner, indexed *
 	w.set = pipe.SetArgs(ctx, w.meta, w.raw, redis.SetArgs{Mode: "NX", TTL: recordTTL})
 }
 
-// Withdraw removes the record of a Start whose outcome was unknown, if nothing has run
-// since. It leaves any record but a's own.
+// Withdraw removes the record of a Start whose outcome was unknown, so that its derived id can
+// be used again. The caller has not run it. Withdraw leaves any record but a's own, byte for
+// byte; a missing record is no error. Interrupted after the record is removed, it leaves an
+// index entry to the sweeper.
 func (r *Repository) Withdraw(ctx context.Context, a *Record) error {
 	raw, err := encodeRecord(a)
 	if err != nil {
@@ -181,8 +192,9 @@ func (r *Repository) Withdraw(ctx context.Context, a *Record) error {
 // under a key of its own where it is large.
 //
 // won reports whether this record, from this call or an earlier try, is the stored one;
-// current is the stored one. Finish must follow the return of Start.
-// CodeActivationNotFound.
+// current is the stored one. Finish loses to a terminal record, and to a record of another
+// attempt, which belongs to another worker. Finish must follow the return of Start.
+// CodeActivationNotFound, also for a record that has expired.
 func (r *Repository) Finish(ctx context.Context, a *Record, fromAttempt int) (won bool, current *Record, err error) {
 	end, err := encodeEnd(a)
 	if err != nil {
@@ -208,13 +220,15 @@ func (r *Repository) Finish(ctx context.Context, a *Record, fromAttempt int) (wo
 	return true, end.whole(), nil
 }
 
-// encodedEnd is a terminal activation in its stored form.
+// encodedEnd is a terminal activation in its stored form: the record, and a result of more
+// than api.MaxInlineResultBytes beside it.
 type encodedEnd struct {
 	stored Record
 	raw    string // of stored
 	result []byte // truncated (see TruncateResult); part of stored unless it is large
 }
 
+// encodeEnd returns the stored form of a, which it does not change.
 func encodeEnd(a *Record) (*encodedEnd, error) {
 	e := &encodedEnd{stored: *a}
 	result, truncated := TruncateResult(a.Result)
@@ -235,8 +249,8 @@ func (e *encodedEnd) whole() *Record {
 	return &e.stored
 }
 
-// Get returns an activation with its result. It first ends a lost one.
-// CodeActivationNotFound.
+// Get returns an activation with its result. A lost one, which is still running
+// api.LostGraceMS after its deadline, it ends first: it writes. CodeActivationNotFound.
 func (r *Repository) Get(ctx context.Context, tenant, id string) (*Record, error) {
 	a, _, err := r.read(ctx, tenant, id)
 	if err != nil {
@@ -248,7 +262,8 @@ func (r *Repository) Get(ctx context.Context, tenant, id string) (*Record, error
 	return a, err
 }
 
-// read returns the stored record with its result, and the record's bytes.
+// read returns the stored record with its result, and the record's bytes. The key of a
+// large result, which most activations do not have, is read in the same command.
 func (r *Repository) read(ctx context.Context, tenant, id string) (*Record, string, error) {
 	raws, err := r.s.GetMany(ctx, []string{r.s.Keys().ActivationMeta(tenant, id), r.s.Keys().ActivationResult(tenant, id)})
 	if err != nil {
@@ -281,7 +296,8 @@ func (r *Repository) join(ctx context.Context, raw string) (*Record, error) {
 }
 
 // repair ends a lost activation, unless another caller has ended it. It returns the stored
-// record, and whether this call ended it.
+// record, and whether this call ended it. The process that ran it may still live, with a
+// clock that is behind; its Finish then loses.
 func (r *Repository) repair(ctx context.Context, lost *Record, nowMS int64) (*Record, bool, error) {
 	a := *lost
 	a.Status = api.StatusError
@@ -292,13 +308,16 @@ func (r *Repository) repair(ctx context.Context, lost *Record, nowMS int64) (*Re
 	return current, won, err
 }
 
+// end sets the time of the end. Clocks differ: a duration is never negative.
 func (a *Record) end(nowMS int64) {
 	a.EndMS = nowMS
 	a.DurationMS = max(0, nowMS-a.StartMS)
 }
 
-// Cancel ends a queued or running activation as cancelled and returns the record.
-// CodeActivationTerminal, with the record, where it has ended; CodeActivationNotFound.
+// Cancel ends a queued or running activation as cancelled and returns the record. It does not
+// stop the function: the caller publishes storage.ChangeCancel for the replica that runs it.
+// CodeActivationTerminal, with the record, where it has ended; CodeActivationNotFound;
+// CodeStoreConflict where other writers keep changing it.
 func (r *Repository) Cancel(ctx context.Context, tenant, id string, nowMS int64) (*Record, error) {
 	var current *Record
 	err := storage.RetryConflicts(ctx, func() error {

@@ -32,7 +32,7 @@ func Queued(tenant, jobID string, spec *api.JobSpec) *Record {
 }
 
 // InQueue stores in a's trigger which attempt of its job runs it, unless the trigger names
-// the tick of a schedule.
+// the tick of a schedule. An attempt of 0 is none yet.
 func (a *Record) InQueue(queue string, attempt int) {
 	if a.Trigger.Type == api.TriggerSchedule && a.Trigger.Source != nil {
 		return
@@ -41,9 +41,20 @@ func (a *Record) InQueue(queue string, attempt int) {
 }
 
 // Attempt stores the record of an asynchronous activation that begins an attempt (running)
-// or returns to its queue (queued). It does so if the stored record has not ended and is
-// at attempt upTo at most, or does not exist yet. Otherwise won is false and current is
-// the stored record.
+// or returns to its queue (queued). It does so if the stored record has not ended, belongs to
+// the job a.JobID and is at attempt upTo at most, or does not exist yet. Otherwise won is
+// false and current is the stored record. A repeat of the same record wins.
+//
+// A job with one retry, as status and attempt of the record:
+//
+//	queued 0     accepted
+//	running 1    Attempt(a, 0): the worker that holds the lease of attempt 1
+//	queued 1     Attempt(a, 1): the attempt failed, the job is retried later
+//	running 2    Attempt(a, 1)
+//	success 2    Finish(a, 2)
+//
+// If the lease of attempt 1 expires and a second worker begins attempt 2, every write of the
+// first worker finds attempt 2 and loses.
 func (r *Repository) Attempt(ctx context.Context, a *Record, upTo int) (won bool, current *Record, err error) {
 	raw, err := encodeRecord(a)
 	if err != nil {
@@ -66,8 +77,10 @@ func (r *Repository) Attempt(ctx context.Context, a *Record, upTo int) (won bool
 }
 
 // End applies change to an activation that has not ended, which must end it, and stores
-// the result. ended reports whether this call ended it; current is the stored record.
-// CodeActivationNotFound.
+// the result. change is called again, on the record as it is then, where another writer was
+// first. ended reports whether this call ended it; current is the stored record. One that had
+// ended before is no error. CodeActivationNotFound; CodeStoreConflict where other writers
+// keep changing it.
 func (r *Repository) End(ctx context.Context, tenant, id string, change func(*Record)) (ended bool, current *Record, err error) {
 	err = storage.RetryConflicts(ctx, func() error {
 		held, _, err := r.read(ctx, tenant, id)

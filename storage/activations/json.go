@@ -9,7 +9,7 @@ import (
 )
 
 // encodeRecord is storage.Encode for an activation, without reflection: one is written for
-// every invocation.
+// every invocation. json_test.go compares the two.
 func encodeRecord(a *Record) (string, error) {
 	raw, err := a.appendJSON(make([]byte, 0, 768+len(a.Result)+len(a.Trigger.Source)))
 	if err != nil {
@@ -108,8 +108,8 @@ func appendNumber(b []byte, name string, value int64) []byte {
 	return strconv.AppendInt(append(b, name...), value, 10)
 }
 
-// appendFloat appends f. It leaves numbers that encoding/json writes with an exponent, or
-// refuses, to encoding/json.
+// appendFloat appends f in the form of encoding/json. It leaves numbers that encoding/json
+// writes with an exponent, and NaN and infinities, which it refuses, to encoding/json.
 func appendFloat(b []byte, f float64) ([]byte, error) {
 	if size := math.Abs(f); f != 0 && !(size >= 1e-6 && size < 1e21) {
 		raw, err := api.EncodeJSON(f)

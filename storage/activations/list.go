@@ -19,13 +19,15 @@ type Filter struct {
 	Function  string
 	Status    api.Status
 	Trigger   string // a trigger type
-	FromMS    int64  // start_ms, inclusive
-	ToMS      int64  // start_ms, exclusive
+	FromMS    int64  // start_ms, inclusive; 0 or less is no bound
+	ToMS      int64  // start_ms, exclusive; 0 or less is no bound
 	Cursor    string // where an earlier page ended; "" is the newest
 	Limit     int    // 0 means api.DefaultPageLimit
 }
 
-// indexPlace is the position of an activation in the index of its function.
+// indexPlace is the position of an activation in the index of its function. As a cursor it
+// is the text of String, such as 1767225600000:0b1e…; entries of one millisecond are ordered
+// by id.
 type indexPlace struct {
 	startMS int64
 	id      string
@@ -96,7 +98,8 @@ func (r *Repository) List(ctx context.Context, f Filter) (items []api.Activation
 	}
 }
 
-// shown returns the record as a list shows it, nil if the filter excludes it.
+// shown returns the record as a list shows it, nil if the filter excludes it. The filter
+// applies after the repair: a lost activation has the status error.
 func (r *Repository) shown(ctx context.Context, a *Record, f Filter) (*api.Activation, error) {
 	if a.Lost(r.s.NowMS()) {
 		var err error
@@ -139,6 +142,11 @@ func (r *Repository) readMany(ctx context.Context, tenant string, places []index
 
 // indexScan reads an index from the newest entry to the oldest, by score: a position by
 // rank would shift while entries are added.
+//
+// A score can be shared by more entries than one window has. The scan then reads from the
+// last score again, with an offset: behind is (1000, b), and the next command begins at score
+// 1000. It finds (1000, c) and (1000, b), which unseen removes, and then new entries. If a
+// whole window was read before, ties is the offset of the next one.
 type indexScan struct {
 	r      *Repository
 	filter Filter

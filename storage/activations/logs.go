@@ -14,14 +14,18 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// Logs keeps the log lines of activations, in chunks, as long as the records.
+// Logs keeps the log lines of activations, in chunks, as long as the records. A chunk is a
+// string of NDJSON, and a sorted set has the numbers of the chunks; docs/storage.md lists
+// both keys. Numbers may have gaps: each attempt of an asynchronous activation begins at a
+// number of its own. Lines are not checked against the record; a log can exist without one.
 type Logs struct{ s *storage.Store }
 
 // NewLogs returns the logs in s.
 func NewLogs(s *storage.Store) *Logs { return &Logs{s} }
 
 // LogCursor is a position in an activation's log: the next line to read. The zero value is
-// the start.
+// the start. 2:14 is line 14, counted from 0, of chunk 2. It stays valid while the log grows,
+// because written lines keep their chunk and their number.
 type LogCursor struct {
 	Chunk int
 	Line  int // counted from 0 in its chunk
@@ -75,7 +79,10 @@ func checkChunk(ndjson []byte) error {
 	return nil
 }
 
-// queueChunk adds the writes of one chunk, number n, to a pipeline.
+// queueChunk adds the writes of one chunk, number n, to a pipeline. The chunk comes before its
+// number, so that a reader never finds a number without lines; a crash in between leaves a
+// chunk that expires unread. It returns the commands, which must succeed before the record
+// that makes the log visible.
 func queueChunk(ctx context.Context, pipe redis.Pipeliner, key, index string, n int, ndjson []byte) []redis.Cmder {
 	return []redis.Cmder{
 		pipe.Set(ctx, key, ndjson, recordTTL),
@@ -87,8 +94,10 @@ func queueChunk(ctx context.Context, pipe redis.Pipeliner, key, index string, n 
 // logChunksAtOnce is the number of chunks that one read of a log holds in memory.
 const logChunksAtOnce = 8
 
-// Read returns up to limit lines, from cursor on. next is the cursor after the last line,
-// where later lines will appear.
+// Read returns up to limit lines, from cursor on; a limit of 0 is api.DefaultPageLimit. next is
+// the cursor after the last line, where later lines will appear: a reader follows a log by
+// calling Read with it until the activation has ended and no line is returned. A missing log
+// has no lines. CodeStoreUnavailable.
 func (r *Logs) Read(ctx context.Context, tenant, id string, cursor LogCursor, limit int) (lines []LogEntry, next LogCursor, err error) {
 	limit = storage.PageLimit(limit)
 	next = cursor

@@ -9,7 +9,8 @@ import (
 
 // TruncateResult returns the stored form of a result: the result itself, or, if it exceeds
 // api.MaxStoredResultBytes, a JSON string of that many leading bytes of its text, less a
-// split character. truncated reports the second case.
+// split character. The quotes and escapes of the string come on top of that size, so the
+// stored form can be longer than the limit. truncated reports the second case.
 func TruncateResult(result json.RawMessage) (stored json.RawMessage, truncated bool) {
 	if len(result) <= api.MaxStoredResultBytes {
 		return result, false

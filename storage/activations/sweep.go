@@ -57,26 +57,37 @@ const (
 	// sweepRescanMS is the interval at which a function's index is swept from its start:
 	// an entry from a slow clock may lie before the cursor.
 	sweepRescanMS = 24 * 60 * 60 * 1000
-	// indexTTLMS is how long an entry can have a record, which lives a week from
-	// its end.
+	// indexTTLMS is the age, by start_ms, at which an entry is removed. A synchronous call ends
+	// within its timeout and the grace period, and its record lives a week from then, so it is
+	// gone by this age. The record of an asynchronous activation, whose start_ms is the time at
+	// which it was accepted, can outlive its entry if its job runs days later.
 	indexTTLMS = api.ActivationTTLMS + api.MaxTimeoutMS + api.LostGraceMS
 )
 
-// sweepState is the progress of a function's sweeps. Two sweepers that each save one do no
-// harm: each state accounts for every entry by itself.
+// sweepState is the progress of a function's sweeps, stored as JSON in the hash cs:sweep:act
+// under tenant/namespace/function:
+//
+//	{"after_ms":1767225600000,"after_id":"0b1e…","open":["1767225599000:77aa…"],
+//	 "rescan_ms":1767180000000,"trim_ms":1766600000000}
+//
+// Every entry up to (after_ms, after_id) has been examined. Those that had not ended then are
+// in Open or Jobs and are examined again by each sweep, until they end. Two sweepers that each
+// save a state do no harm: each state accounts for every entry by itself.
 type sweepState struct {
 	AfterMS  int64    `json:"after_ms"`          // start_ms of the last entry passed
 	AfterID  string   `json:"after_id"`          // its id
 	Open     []string `json:"open,omitempty"`    // places passed whose activations still ran
 	Jobs     []string `json:"jobs,omitempty"`    // places passed whose activations belong to jobs, and had not ended
-	RescanMS int64    `json:"rescan_ms"`         // when the index was last begun anew
+	RescanMS int64    `json:"rescan_ms"`         // when a sweep last began at the start of the index
 	TrimMS   int64    `json:"trim_ms,omitempty"` // nothing lies before this start_ms
 }
 
 // SweepFunction reads up to limit (at most api.MaxPageLimit) activations of a function
 // that no sweep has seen ended. It ends the lost ones, removes index entries without a
-// record, and reports the asynchronous ones. A cursor in the store keeps its progress. A
-// function that was never invoked costs three reads.
+// record, and reports the asynchronous ones. A cursor in the store keeps its progress: the
+// next call, of any process, continues there. A function that was never invoked costs three
+// reads. With an error the Swept holds the work done so far, which is not repeated except for
+// reads. CodeStoreUnavailable.
 func (r *Repository) SweepFunction(ctx context.Context, tenant, namespace, function string, nowMS int64, limit int) (Swept, error) {
 	sw := &sweep{
 		r: r, tenant: tenant, nowMS: nowMS, limit: storage.PageLimit(limit),
@@ -98,6 +109,9 @@ type sweep struct {
 	swept         Swept
 }
 
+// run trims, examines the activations that earlier sweeps left open, and then continues at the
+// cursor. It ends at the limit of reads, at the end of the index, or when too many activations
+// behind the cursor are still running.
 func (sw *sweep) run(ctx context.Context) error {
 	if err := sw.loadState(ctx); err != nil {
 		return err
@@ -130,6 +144,8 @@ func (sw *sweep) run(ctx context.Context) error {
 	return sw.saveState(ctx)
 }
 
+// loadState reads the cursor. A day after the last start of the index it returns to the start
+// and drops Open and Jobs, whose entries it will pass again.
 func (sw *sweep) loadState(ctx context.Context) error {
 	raw, err := sw.r.s.Client().HGet(ctx, sw.r.s.Keys().ActivationSweeps(), sw.field).Bytes()
 	switch {
@@ -139,7 +155,7 @@ func (sw *sweep) loadState(ctx context.Context) error {
 	case err != nil:
 		return storage.Failure(ctx, "read sweep cursor", err)
 	}
-	if json.Unmarshal(raw, &sw.state) != nil { // nothing is lost by beginning anew
+	if json.Unmarshal(raw, &sw.state) != nil { // nothing is lost by beginning again
 		sw.state = sweepState{RescanMS: sw.nowMS}
 	}
 	sw.before = sw.state
@@ -192,6 +208,9 @@ func (sw *sweep) trim(ctx context.Context) error {
 	return nil
 }
 
+// remove removes entries from the index, whose records do not exist. A record that is being
+// written has its entry already and would lose it here, so the callers pass only entries
+// whose start_ms is at least the grace period old.
 func (sw *sweep) remove(ctx context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return nil

@@ -26,21 +26,23 @@ type Record struct {
 	Access    api.Access    `json:"access"`
 }
 
-// Found is a binding of All.
+// Found is a binding with the names that locate it.
 type Found struct {
 	Path storage.BindingPath
 	Record
 }
 
 // Repository keeps the Cadence worker bindings and each namespace's index of them. The
-// index is a set: lists read it whole, which api.MaxBindings limits.
+// index is a set: lists read it whole, which api.MaxBindings limits. It is safe for concurrent
+// use, by any number of processes.
 type Repository struct{ s *storage.Store }
 
 // New returns the bindings in s.
 func New(s *storage.Store) *Repository { return &Repository{s} }
 
-// Create stores a new binding and sets its revision and times. A repeat of the same record
-// succeeds. CodeBindingExists, CodeBindingLimit.
+// Create stores a new binding and sets its revision and times; nowMS is milliseconds since
+// 1970. A repeat of the same record succeeds. The namespace is registered before, so that All
+// finds the binding. CodeBindingExists, CodeBindingLimit.
 func (r *Repository) Create(ctx context.Context, tenant, namespace string, b Record, nowMS int64) (api.WorkerBinding, error) {
 	if err := storage.NewTenants(r.s).Register(ctx, tenant, namespace); err != nil {
 		return api.WorkerBinding{}, err
@@ -69,8 +71,8 @@ func (r *Repository) notify(ctx context.Context, path storage.BindingPath, err e
 
 // Update applies change to a binding and returns the result. With ifMatch it does so only
 // if that is the binding's revision. change is called again where another caller has
-// changed the binding meanwhile; it may leave the binding unchanged. CodeBindingNotFound,
-// CodePreconditionFailed, and the errors of change.
+// changed the binding meanwhile; it may leave the binding unchanged, and then nothing is
+// written. CodeBindingNotFound, CodePreconditionFailed, and the errors of change.
 func (r *Repository) Update(ctx context.Context, path storage.BindingPath, ifMatch *int64, nowMS int64, change func(*Record) error) (api.WorkerBinding, error) {
 	var out api.WorkerBinding
 	err := storage.RetryConflicts(ctx, func() error {
@@ -98,6 +100,7 @@ func (r *Repository) Update(ctx context.Context, path storage.BindingPath, ifMat
 	return out, r.notify(ctx, path, err)
 }
 
+// matches returns CodePreconditionFailed unless b is at the revision *ifMatch; nil accepts any.
 func matches(b *Record, ifMatch *int64) error {
 	if ifMatch != nil && *ifMatch != b.Revision {
 		return api.Errorf(api.CodePreconditionFailed, "worker binding %q is at revision %d", b.Name, b.Revision)
@@ -105,6 +108,7 @@ func matches(b *Record, ifMatch *int64) error {
 	return nil
 }
 
+// put writes b if the stored record still is before, the text that was read, or "" for none.
 func (r *Repository) put(ctx context.Context, path storage.BindingPath, before string, b *Record) error {
 	raw, err := storage.Encode(b)
 	if err != nil {
@@ -122,6 +126,8 @@ func (r *Repository) Get(ctx context.Context, path storage.BindingPath) (*Record
 	return b, err
 }
 
+// read returns a binding and the stored text, which a later write is compared with.
+// CodeBindingNotFound.
 func (r *Repository) read(ctx context.Context, path storage.BindingPath) (*Record, string, error) {
 	raw, err := r.s.Client().Get(ctx, r.s.Keys().Binding(path).Meta()).Result()
 	if errors.Is(err, redis.Nil) {
@@ -138,8 +144,9 @@ func notFound(name string) error {
 	return api.Errorf(api.CodeBindingNotFound, "worker binding %q does not exist", name)
 }
 
-// Delete removes a binding; with ifMatch, only if that is its revision.
-// CodeBindingNotFound, CodePreconditionFailed.
+// Delete removes a binding with its status; with ifMatch, only if that is its revision.
+// CodeBindingNotFound, also where it removes the remains of an interrupted Create or Delete;
+// CodePreconditionFailed. After CodeStoreUnavailable the binding may be deleted.
 func (r *Repository) Delete(ctx context.Context, path storage.BindingPath, ifMatch *int64) error {
 	return r.notify(ctx, path, storage.RetryConflicts(ctx, func() error {
 		b, raw, err := r.read(ctx, path)
@@ -211,7 +218,7 @@ func (r *Repository) load(ctx context.Context, tenant, namespace string, names [
 }
 
 // All reads every binding of every tenant, with two commands for each namespace that has
-// ever had one.
+// ever had one. It is not one moment: a binding that is created meanwhile may be missing.
 func (r *Repository) All(ctx context.Context) ([]Found, error) {
 	var out []Found
 	seen := map[string]bool{} // a scan may name a member twice

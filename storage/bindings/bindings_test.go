@@ -39,7 +39,7 @@ func TestBindings(t *testing.T) {
 		notice := storage.Change{Kind: storage.ChangeBinding, Tenant: tenant, Namespace: "default", Binding: "pay"}
 		made, err := r.Create(ctx, tenant, "default", storedBinding("pay"), 7)
 		if err != nil || made.Revision != 1 || made.CreatedAtMS != 7 || made.UpdatedAtMS != 7 {
-			t.Fatalf("Create: got %+v %v; want no error and made.Revision == 1 and made.CreatedAtMS == 7 and made.UpdatedAtMS == 7", made, err)
+			t.Fatalf("Create: got %+v and error %v, want revision 1 and the time 7", made, err)
 		}
 		storagetest.AwaitChange(t, heard, notice)
 		if _, err := r.Create(ctx, tenant, "default", storedBinding("pay"), 8); api.ErrorCode(err) != api.CodeBindingExists {
@@ -58,7 +58,7 @@ func TestBindings(t *testing.T) {
 		for range 2 { // the second changes nothing
 			changed, err := r.Update(ctx, path, nil, 9, off)
 			if err != nil || changed.Revision != 2 || changed.UpdatedAtMS != 9 || changed.CreatedAtMS != 7 || changed.Enabled {
-				t.Errorf("Update: got %+v %v; want no error and changed.Revision == 2 and changed.UpdatedAtMS == 9 and changed.CreatedAtMS == 7 and not changed.Enabled", changed, err)
+				t.Errorf("Update: got %+v and error %v, want a disabled binding at revision 2, created at 7 and updated at 9", changed, err)
 			}
 		}
 		storagetest.AwaitChange(t, heard, notice)
@@ -100,7 +100,7 @@ func TestBindingsAreListed(t *testing.T) {
 		for after := ""; ; {
 			items, next, err := r.List(ctx, tenants[0], "one", after, 2)
 			if err != nil || len(items) > 2 {
-				t.Fatalf("List: got %+v, %v; want no error and len(items) <= 2", items, err)
+				t.Fatalf("List: got %+v and error %v, want at most 2 bindings", items, err)
 			}
 			for _, b := range items {
 				names = append(names, b.Name)
@@ -121,7 +121,7 @@ func TestBindingsAreListed(t *testing.T) {
 		for _, tenant := range tenants {
 			for _, namespace := range []string{"one", "two"} {
 				if path := (storage.BindingPath{Tenant: tenant, Namespace: namespace, Name: "worker-3"}); err != nil || found[path] != 1 {
-					t.Errorf("%+v was found %d times: %v; want no error and found true[path] == 1", path, found[path], err)
+					t.Errorf("All: got %+v %d times and error %v, want it once", path, found[path], err)
 				}
 			}
 		}
@@ -170,7 +170,7 @@ func TestBindingChangesRace(t *testing.T) {
 		wg.Wait()
 		b, err := r.Get(ctx, path)
 		if err != nil || len(b.ActivityMap) != 9 || b.Revision != 9 {
-			t.Errorf("Get: got %+v %v; want no error and len(b.ActivityMap) == 9 and b.Revision == 9", b, err)
+			t.Errorf("Get: got %+v and error %v, want 9 activities at revision 9", b, err)
 		}
 	})
 }
@@ -197,13 +197,13 @@ func TestBindingStatus(t *testing.T) {
 		t.Helper()
 		got, err := r.Status(ctx, path)
 		if err != nil || len(got.Shares) != replicas {
-			t.Errorf("%s: Status: got %+v %v; want no error and len(got.Shares) == replicas", what, got, err)
+			t.Errorf("%s: Status: got %+v and error %v, want %d shares", what, got, err, replicas)
 		}
 		if want.State == api.BindingStopped {
 			got.Status.Reason = ""
 		}
 		if diff := cmp.Diff(want, got.Status); diff != "" {
-			t.Errorf("%s: difference (-want +got.Status):\n%s", what, diff)
+			t.Errorf("%s: status differs (-want +got):\n%s", what, diff)
 		}
 	}
 	report := func(replica string, c api.BindingCounts) {
@@ -256,6 +256,6 @@ func TestPruneRemovesTheDead(t *testing.T) {
 	}
 	raw := storagetest.Open(t, storage.Config{URL: redis.URL}).Client()
 	if fields := raw.HKeys(ctx, "cs:cadence:"+tenant+":default:worker:pay:status").Val(); !slices.Equal(fields, []string{"alive"}) {
-		t.Errorf("HKeys: got %q; want slices.Equal(fields, []string{\"alive\"})", fields)
+		t.Errorf("status hash: got replicas %q, want only %q", fields, "alive")
 	}
 }

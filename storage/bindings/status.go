@@ -14,7 +14,8 @@ import (
 )
 
 // Times of the reports that replicas make of a binding: how long a report is valid, and
-// how often a replica repeats it, changed or not.
+// how often a replica repeats it, changed or not. So the reports of a replica that died
+// disappear within 30 s, and two lost reports do no harm.
 const (
 	ReportTTL      = 30 * time.Second
 	ReportInterval = 10 * time.Second
@@ -28,7 +29,8 @@ type Report struct {
 
 // Report stores a replica's share of each binding's status, all in one round trip. The
 // hash of a binding expires when no replica reports on it; Status and Prune remove the
-// fields of dead replicas.
+// fields of dead replicas. Each Share must have Replica and ReportedAtMS, by the clock of the
+// replica. CodeStoreUnavailable.
 func (r *Repository) Report(ctx context.Context, reports []Report) error {
 	if len(reports) == 0 {
 		return nil
@@ -47,7 +49,8 @@ func (r *Repository) Report(ctx context.Context, reports []Report) error {
 	return storage.Failure(ctx, "report worker bindings", err)
 }
 
-// Withdraw removes the reports of a replica that shuts down.
+// Withdraw removes the reports of a replica that shuts down, so that its bindings do not count
+// as running until the reports expire.
 func (r *Repository) Withdraw(ctx context.Context, replica string, paths []storage.BindingPath) error {
 	if len(paths) == 0 {
 		return nil
@@ -83,6 +86,7 @@ func (r *Repository) ListStatus(ctx context.Context, tenant, namespace, after st
 	return items, next, err
 }
 
+// statuses returns the status of each binding, in their order.
 func (r *Repository) statuses(ctx context.Context, tenant, namespace string, bindings []api.WorkerBinding) ([]api.BindingStatus, error) {
 	paths := make([]storage.BindingPath, len(bindings))
 	for i := range bindings {
@@ -99,7 +103,8 @@ func (r *Repository) statuses(ctx context.Context, tenant, namespace string, bin
 	return out, nil
 }
 
-// Prune removes the expired reports of dead replicas.
+// Prune removes the expired reports of dead replicas. Without it the fields of replicas whose
+// names never return would stay as long as any replica reports on the binding.
 func (r *Repository) Prune(ctx context.Context, paths []storage.BindingPath) error {
 	_, err := r.shares(ctx, paths)
 	return err
@@ -130,8 +135,9 @@ func (r *Repository) shares(ctx context.Context, paths []storage.BindingPath) ([
 	return out, nil
 }
 
-// freshShares separates valid reports from those of dead replicas. Clocks of replicas may
-// differ by as much as a report may be old.
+// freshShares separates valid reports, sorted by replica, from those of dead replicas and those
+// that cannot be decoded. A report is judged by the clock of the reader: if that is more than
+// ReportTTL less ReportInterval ahead, live replicas can count as dead.
 func freshShares(fields map[string]string, nowMS int64) (shares []api.BindingReplica, stale []string) {
 	shares = make([]api.BindingReplica, 0, len(fields))
 	for replica, raw := range fields {
@@ -152,7 +158,9 @@ var stateOrder = []api.BindingState{
 	api.BindingRunning, api.BindingFailing, api.BindingWaiting, api.BindingNoServer, api.BindingDisabled, api.BindingStopped,
 }
 
-// sumShares combines the shares of the replicas.
+// sumShares combines the shares of the replicas: counts are added, and the state is the first
+// in stateOrder with its reason. A binding that one replica runs is running, even if another
+// replica fails. A disabled binding is disabled, even while replicas still report on it.
 func sumShares(enabled bool, shares []api.BindingReplica) api.BindingCounts {
 	sum := api.BindingCounts{State: api.BindingStopped, Reason: "no replica with the cadence role reports on it"}
 	rank := len(stateOrder)

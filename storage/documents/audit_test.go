@@ -3,7 +3,6 @@ package documents_test
 import (
 	"encoding/json"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -52,7 +51,7 @@ func (d *harness) truth(what string, p storage.DocumentPath) (n documents.Count)
 			d.t.Fatalf("%s: %s: json.Unmarshal: %v", what, raw, err)
 		}
 		if want := int64(len(key) + len(r.Metadata) + len(r.Value)); want != r.Bytes {
-			d.t.Errorf("%s: %q says it has %d bytes of %d; want want == r.Bytes", what, key, r.Bytes, want)
+			d.t.Errorf("%s: document %q: got %d bytes in its record, want %d", what, key, r.Bytes, want)
 		}
 		n.Records, n.Bytes = n.Records+1, n.Bytes+r.Bytes
 		if r.ExpiresAtMS == 0 {
@@ -60,7 +59,7 @@ func (d *harness) truth(what string, p storage.DocumentPath) (n documents.Count)
 		}
 		due, err := c.ZScore(ctx, in("expiry"), key).Result()
 		if err != nil || int64(due) > r.ExpiresAtMS || soonest == 0 || soonest > due {
-			d.t.Errorf("%s: %q expires at %d, is due at %v (%v), and its namespace at %v; want no error and int64(due) <= r.ExpiresAtMS and soonest != 0 and soonest <= due", what, key, r.ExpiresAtMS, due, err, soonest)
+			d.t.Errorf("%s: document %q, which expires at %d: got it due at %v (error %v) and its namespace at %v, want neither later than that", what, key, r.ExpiresAtMS, due, err, soonest)
 		}
 	}
 	return n
@@ -107,11 +106,11 @@ func (d *harness) audit(what string) {
 	s := d.stored(what)
 	for p, n := range s.truth {
 		if s.used[p] != n {
-			d.t.Errorf("%s: %s/%s holds %+v, counted %+v; want s.used[p] == n", what, p.Install, p.Namespace, n, s.used[p])
+			d.t.Errorf("%s: %s/%s: got counts %+v, want %+v", what, p.Install, p.Namespace, s.used[p], n)
 		}
 	}
 	if s.tenant != s.all {
-		d.t.Errorf("%s: the tenant holds %+v, counted %+v; want s.tenant == s.all", what, s.all, s.tenant)
+		d.t.Errorf("%s: tenant: got counts %+v, want %+v", what, s.tenant, s.all)
 	}
 }
 
@@ -121,11 +120,11 @@ func (d *harness) auditCut(what string) {
 	s := d.stored(what)
 	for p, n := range s.truth {
 		if u := s.used[p]; u.Records < n.Records || u.Bytes < n.Bytes {
-			d.t.Errorf("%s: %s/%s holds %+v, counted only %+v; want u.Records >= n.Records and u.Bytes >= n.Bytes", what, p.Install, p.Namespace, n, u)
+			d.t.Errorf("%s: %s/%s: got counts %+v, want at least %+v", what, p.Install, p.Namespace, u, n)
 		}
 	}
 	if s.tenant.Records < s.all.Records || s.tenant.Bytes < s.all.Bytes {
-		d.t.Errorf("%s: the tenant holds %+v, counted only %+v; want s.tenant.Records >= s.all.Records and s.tenant.Bytes >= s.all.Bytes", what, s.all, s.tenant)
+		d.t.Errorf("%s: tenant: got counts %+v, want at least %+v", what, s.tenant, s.all)
 	}
 }
 
@@ -153,7 +152,7 @@ func (d *harness) walk(step func() (documents.Recount, error)) {
 	for n := 0; ; n++ {
 		out, err := step()
 		if err != nil || n > 10_000 {
-			d.t.Fatalf("step: got %+v, %v; want no error and n <= 10_000", "after "+strconv.Itoa(n)+" steps", err)
+			d.t.Fatalf("recount: got %d steps without an end and error %v, want at most 10000", n, err)
 		}
 		if out.Done {
 			return

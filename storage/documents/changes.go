@@ -31,7 +31,7 @@ func (s *Service) Changes(ctx context.Context, tenant, install, namespace string
 
 // Follow returns a channel that receives a token whenever the namespace may have changed,
 // until done is called. Notices can be lost: a follower must also call ChangesBehind from
-// time to time.
+// time to time. The caller has validated the names.
 func (s *Service) Follow(tenant, install, namespace string) (changed <-chan struct{}, done func()) {
 	return s.store.Follow(storage.DocumentPath{Tenant: tenant, Install: install, Namespace: namespace})
 }

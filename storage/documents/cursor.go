@@ -15,7 +15,12 @@ import (
 )
 
 // cursors seals the position where a page of a listing ended. A client cannot forge a
-// cursor, and each is valid for its own query only.
+// cursor, and each is valid for its own query only: the same namespace, prefix and filter.
+// Limit and the choice of values may differ. A cursor is, in unpadded base64url,
+//
+//	the first 16 bytes of an HMAC-SHA256 | the last key of the page
+//
+// Cursors do not expire, and any replica opens them (see Repository.CursorKey).
 type cursors struct{ key []byte }
 
 // sealBytes is the length of the authentication code in a cursor.
@@ -115,7 +120,8 @@ func (f filter) matches(metadata json.RawMessage) bool {
 	return true
 }
 
-// equal reports whether two decoded JSON values are the same.
+// equal reports whether two decoded JSON values are the same. Numbers are compared as
+// float64: 1 and 1.0 are equal.
 func equal(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:

@@ -76,11 +76,11 @@ func halfCounted(d *harness) {
 	d.mustWrite(steps...)
 	some(d)
 	if out, err := d.Recount(d.t.Context(), d.path, 0); err != nil || out.Done {
-		d.t.Fatalf("Recount: the recount is not under way: got %+v, %v; want no error and not out.Done", out, err)
+		d.t.Fatalf("Recount: got %+v and error %v, want a walk under way", out, err)
 	}
 	for range 2 {
 		if out, err := d.RecountTenant(d.t.Context(), d.path.Tenant); err != nil || out.Done {
-			d.t.Fatalf("RecountTenant: the recount is not under way: got %+v, %v; want no error and not out.Done", out, err)
+			d.t.Fatalf("RecountTenant: got %+v and error %v, want a walk under way", out, err)
 		}
 	}
 }
@@ -196,7 +196,7 @@ func cutDocuments(t *testing.T, name string, op documentOperation, s *storage.St
 	}
 	want, told := whole.values(), whole.told()
 	if op.atomic && !strings.Contains(name, "expired") && cmp.Equal(before, want) {
-		t.Errorf("%s changes nothing; want ((not op.atomic or strings.Contains(name, \"expired\")) or not cmp.Equal(before, want))", name)
+		t.Errorf("%s: got no change of any document, want one", name)
 	}
 	for k, cut := range cuts {
 		what := fmt.Sprintf("%s, cut after %d writes", name, k)
@@ -205,12 +205,12 @@ func cutDocuments(t *testing.T, name string, op documentOperation, s *storage.St
 		err := op.call(d, cut)
 		if err == nil {
 			if k == 0 {
-				t.Errorf("%s writes nothing; want k != 0", name)
+				t.Errorf("%s: got a script without writes, want at least 1", name)
 			}
 			return
 		}
 		if cause := errors.Unwrap(err); cause == nil || !strings.Contains(cause.Error(), "CUT") {
-			t.Fatalf("%s: errors.Unwrap: got %v; want cause != nil and strings.Contains(cause.Error(), \"CUT\")", what, err)
+			t.Fatalf("%s: got error %v, want the CUT of the prelude", what, err)
 		}
 		d.auditCut(what)
 		switch left := d.values(); {
@@ -219,14 +219,14 @@ func cutDocuments(t *testing.T, name string, op documentOperation, s *storage.St
 			t.Errorf("%s, half of it is done: %v", what, left)
 		default:
 			if diff := cmp.Diff(told, d.told()); diff != "" {
-				t.Errorf("%s, it is done, and the feed says: %s; want diff == \"\"", what, diff)
+				t.Errorf("%s: got the change made, but another feed (-want +got):\n%s", what, diff)
 			}
 		}
 		if err := op.call(d, d.Repository); err != nil {
 			t.Errorf("%s, again: %v", what, err)
 		}
 		if diff := cmp.Diff(want, d.values()); diff != "" {
-			t.Errorf("%s, again: %s; want diff == \"\"", what, diff)
+			t.Errorf("%s, repeated: documents differ (-want +got):\n%s", what, diff)
 		}
 		d.auditCut(what + ", again")
 		d.recount()
@@ -242,7 +242,7 @@ func (d *harness) values() map[string]string {
 	out := map[string]string{}
 	items, next, err := d.Page(d.t.Context(), d.path, documents.Query{Limit: api.MaxDocumentPage, Values: true}, d.now)
 	if err != nil || next != "" {
-		d.t.Fatalf("Page: got %+v, %v; want no error and next == \"\"", next, err)
+		d.t.Fatalf("Page: got next %q and error %v, want a single page", next, err)
 	}
 	for _, item := range items {
 		out[item.Key] = fmt.Sprintf("%s until %d", item.Value, item.ExpiresAtMS)
@@ -270,11 +270,11 @@ func (d *harness) noRemains(what string) {
 	}
 	for key, raw := range records {
 		if !json.Valid([]byte(raw)) {
-			d.t.Errorf("%s: the record of %q is %q; want json.Valid([]byte(raw))", what, key, raw)
+			d.t.Errorf("%s: document %q: got record %q, want JSON", what, key, raw)
 		}
 	}
 	index, err := d.s.Client().ZCard(d.t.Context(), in("index")).Result()
 	if err != nil || int(index) != len(records) {
-		d.t.Errorf("%s: %d in the index, %d records, %v; want no error and int(index) == len(records)", what, index, len(records), err)
+		d.t.Errorf("%s: got %d entries in the index and error %v, want %d, the number of records", what, index, err, len(records))
 	}
 }

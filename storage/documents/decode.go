@@ -63,8 +63,9 @@ func compact(raw json.RawMessage) (json.RawMessage, error) {
 	return b.Bytes(), nil
 }
 
-// nesting returns the number of nested arrays and objects in raw. Lists of documents nest
-// values some levels deeper, which their readers must accept.
+// nesting returns the depth of the arrays and objects in raw, which must be valid JSON: 2 for
+// {"a":[1]}. Lists of documents nest values some levels deeper, which their readers must
+// accept.
 func nesting(raw json.RawMessage) (most int) {
 	depth, text := 0, false
 	for i := 0; i < len(raw); i++ {

@@ -11,8 +11,9 @@ import (
 // operationPrefix is an optional prefix of the names of operations.
 const operationPrefix = "storage."
 
-// Do executes the named operation with the request in body. It returns the answer, nil for
-// an operation without one. CodeDocumentInvalid for an unknown name, and the errors of
+// Do executes the named operation with the request in body: put, get, list, delete, bulkPut or
+// transact, each also with the prefix "storage.". It returns the answer, nil for an operation
+// without one. CodeDocumentInvalid for an unknown name, and the errors of
 // the operation.
 func (s *Service) Do(ctx context.Context, tenant, install, operation string, body json.RawMessage) (any, error) {
 	switch strings.TrimPrefix(operation, operationPrefix) {
@@ -36,6 +37,7 @@ func (s *Service) Do(ctx context.Context, tenant, install, operation string, bod
 	return nil, api.DocumentFieldError("operation", "must be put, get, list, delete, bulkPut or transact")
 }
 
+// do decodes body into the request of call and returns its answer.
 func do[I, O any](ctx context.Context, body []byte, tenant, install string, call func(context.Context, string, string, I) (*O, error)) (any, error) {
 	var request I
 	if err := Decode(body, &request); err != nil {

@@ -33,7 +33,7 @@ func TestTheFeedOfDocuments(t *testing.T) {
 	storagetest.All(t, func(t *testing.T, s *storage.Store) {
 		d := newHarness(t, s)
 		if feed := d.changes(0, 10); len(feed.Changes) != 0 || feed.Latest != 0 || feed.Lost {
-			t.Errorf("of nothing: %+v; want len(feed.Changes) == 0 and feed.Latest == 0 and not feed.Lost", feed)
+			t.Errorf("changes of a namespace that never existed: got %+v, want none and latest 0", feed)
 		}
 		d.mustWrite(put("a", "1"), until(d.now+5, put("b", "1")))
 		d.mustWrite(put("a", "2"))
@@ -53,11 +53,11 @@ func TestTheFeedOfDocuments(t *testing.T) {
 				want.Changes = nil
 			}
 			if diff := cmp.Diff(want, d.changes(int64(since), 10)); diff != "" {
-				t.Errorf("since %d: %s; want diff == \"\"", since, diff)
+				t.Errorf("changes since %d differ (-want +got):\n%s", since, diff)
 			}
 		}
 		if feed := d.changes(1, 2); len(feed.Changes) != 2 || feed.Changes[1].ID != 3 || feed.Latest != 5 {
-			t.Errorf("a page: %+v; want len(feed.Changes) == 2 and feed.Changes[1].ID == 3 and feed.Latest == 5", feed)
+			t.Errorf("page of 2 changes since 1: got %+v, want 2 and 3, with latest 5", feed)
 		}
 		stream := d.key(d.path.Install, d.path.Namespace, "changes")
 		if err := s.Client().XDel(t.Context(), stream, "3-0").Err(); err != nil {
@@ -98,10 +98,10 @@ func TestTheFeedIsBounded(t *testing.T) {
 		}
 		d.mustWrite(put("a", "1"), put("b", "1"))
 		if n, err := s.Client().XLen(t.Context(), stream).Result(); err != nil || n != api.MaxDocumentChanges {
-			t.Errorf("XLen: got %+v, %v; want no error and n == api.MaxDocumentChanges", n, err)
+			t.Errorf("XLEN of the feed: got %d and error %v, want %d", n, err, api.MaxDocumentChanges)
 		}
 		if feed := d.changes(1, 1); !feed.Lost || feed.Changes[0].ID != 3 || feed.Latest != api.MaxDocumentChanges+2 {
-			t.Errorf("changes: got %+v; want feed.Lost and feed.Changes[0].ID == 3 and feed.Latest == api.MaxDocumentChanges+2", feed)
+			t.Errorf("changes since 1: got %+v, want Lost, change 3 first, and latest %d", feed, api.MaxDocumentChanges+2)
 		}
 	})
 }
@@ -129,7 +129,7 @@ func TestNoChangeIsMissing(t *testing.T) {
 			feed := clients[1].changes(last, 7)
 			for _, c := range feed.Changes {
 				if c.ID <= last {
-					t.Errorf("change %d comes after %d; want c.ID > last", c.ID, last)
+					t.Errorf("got change %d after change %d, want ascending ids", c.ID, last)
 				}
 				last = c.ID
 				heard[fmt.Sprint(c.Op, " ", c.Key, " ", c.Revision)]++
@@ -187,7 +187,7 @@ func TestNoChangeIsMissing(t *testing.T) {
 		if strings.HasPrefix(what, "delete") {
 			delete(made, what)
 		} else if made[what] != n {
-			t.Errorf("%q was made %d times, and heard %d; want made[what] == n", what, made[what], n)
+			t.Errorf("%q: got %d changes in the feed, want %d, the number that was made", what, n, made[what])
 		}
 	}
 	for what := range made {
@@ -206,20 +206,20 @@ func TestChangesOutliveTheirNamespace(t *testing.T) {
 		stream := d.key(d.path.Install, d.path.Namespace, "changes")
 		d.mustWrite(put("a", "1"), put("b", "1"))
 		if n, more, err := d.DeleteInstall(t.Context(), d.path.Tenant, d.path.Install, 100); n != 2 || more || err != nil {
-			t.Fatalf("DeleteInstall: got %+v, %+v, %v; want n == 2 and more false and no error", n, more, err)
+			t.Fatalf("DeleteInstall: got %d removed, more %v and error %v, want 2 and no more", n, more, err)
 		}
 		if feed := d.changes(2, 10); feed.Lost || len(feed.Changes) != 2 || feed.Changes[0].Op != "delete" || feed.Changes[1].ID != 4 {
-			t.Errorf("changes: got %+v; want not feed.Lost and len(feed.Changes) == 2 and feed.Changes[0].Op == \"delete\" and feed.Changes[1].ID == 4", feed)
+			t.Errorf("changes since 2: got %+v, want two deletions, up to 4", feed)
 		}
 		if ttl, err := s.Client().PTTL(t.Context(), stream).Result(); err != nil || ttl <= 0 || ttl > 24*time.Hour {
-			t.Errorf("PTTL: the feed stays for ever: got %+v, %v; want no error and ttl > 0 and ttl <= 24*time.Hour", ttl, err)
+			t.Errorf("PTTL of the feed of a deleted namespace: got %v and error %v, want up to 24 h", ttl, err)
 		}
 		d.mustWrite(put("a", "1"))
 		if ttl, err := s.Client().PTTL(t.Context(), stream).Result(); err != nil || ttl > 0 {
-			t.Errorf("PTTL: the feed of a namespace in use goes: got %+v, %v; want no error and ttl <= 0", ttl, err)
+			t.Errorf("PTTL of the feed of a namespace in use: got %v and error %v, want none", ttl, err)
 		}
 		if feed := d.changes(4, 10); feed.Lost || len(feed.Changes) != 1 || feed.Changes[0].ID != 5 {
-			t.Errorf("changes: got %+v; want not feed.Lost and len(feed.Changes) == 1 and feed.Changes[0].ID == 5", feed)
+			t.Errorf("changes since 4: got %+v, want only change 5", feed)
 		}
 	})
 }

@@ -19,7 +19,9 @@ func (s *Service) enterInstall(tenant, install string) error {
 }
 
 // MayUse fails with CodeStorageDenied where the install neither belongs to the function
-// nor is registered for it.
+// nor is registered for it. A function's own install, fn.<namespace>.<function>, needs no
+// registration, and no other function can be registered for it. MayUse reads the store for
+// any other install.
 func (s *Service) MayUse(ctx context.Context, tenant, install, namespace, function string) error {
 	if install == api.FunctionInstall(namespace, function) {
 		return nil
@@ -66,8 +68,8 @@ func (s *Service) Install(ctx context.Context, tenant, install string) (*api.Ins
 	return found, nil
 }
 
-// RegisterInstall registers an install, or changes which functions may use it.
-// CodeDocumentInvalid.
+// RegisterInstall registers an install, or changes which functions may use it. The list in
+// install replaces the earlier one. CodeDocumentInvalid.
 func (s *Service) RegisterInstall(ctx context.Context, tenant string, install api.Install) (*api.Install, error) {
 	if err := s.enterInstall(tenant, install.Install); err != nil {
 		return nil, err

@@ -112,15 +112,15 @@ func TestNoUpdateOfADocumentIsLost(t *testing.T) {
 		}
 	}
 	if got, err := clients[0].number("counter"); err != nil || got.value != writers*times || got.revision != writers*times {
-		t.Errorf("%d increments left %+v %v; want no error and got.value == writers*times and got.revision == writers*times", writers*times, got, err)
+		t.Errorf("after %d increments: got %+v and error %v, want that value and revision", writers*times, got, err)
 	}
 	if got := porcupine.CheckOperationsTimeout(documentModel, history, 60*time.Second); got != porcupine.Ok {
-		t.Errorf("the history of %d calls is %s; want got == porcupine.Ok", len(history), got)
+		t.Errorf("history of %d calls: got %s, want %s", len(history), got, porcupine.Ok)
 	}
 	// Refusals are left out of the history, since their order is not defined.
 	for revision, at := range refused {
 		if by, replaced := begun[revision]; !replaced || by.After(at) {
-			t.Errorf("a put at revision %d was refused while that was the document's; want replaced and not by.After(at)", revision)
+			t.Errorf("put at revision %d: got it refused, want success: no later write had begun", revision)
 		}
 	}
 	clients[0].audit("after all")
@@ -155,7 +155,7 @@ func TestTransfersKeepTheSum(t *testing.T) {
 			default:
 			}
 			if sum, err := clients[1].sum(); err != nil || sum != 2_000 {
-				t.Errorf("sum: a reader sees the sum: got %+v, %v; want no error and sum == 2_000", sum, err)
+				t.Errorf("sum: got %d and error %v, want 2000 in every page", sum, err)
 				return
 			}
 		}
@@ -186,7 +186,7 @@ func TestTransfersKeepTheSum(t *testing.T) {
 	close(stop)
 	reader.Wait()
 	if right, err := clients[0].number("right"); err != nil || right.value != 1_160 {
-		t.Errorf("number: 160 moves left: got %+v, %v; want no error and right.value == 1_160", right, err)
+		t.Errorf("right after 160 moves: got %+v and error %v, want 1160", right, err)
 	}
 }
 

@@ -25,7 +25,8 @@ func (m *serviceMetrics) register(r prometheus.Registerer) error {
 	return metrics.Register(r, m.operations)
 }
 
-// done counts an operation that ended with *err.
+// done counts an operation that ended with *err, by its code. Operations defer it with the
+// address of their result.
 func (m *serviceMetrics) done(operation string, err *error) {
 	code := cmp.Or(string(api.ErrorCode(*err)), "ok")
 	if errors.Is(*err, context.Canceled) || errors.Is(*err, context.DeadlineExceeded) {

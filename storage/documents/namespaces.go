@@ -71,8 +71,11 @@ func (s *Service) TenantUse(ctx context.Context, tenant string) (*api.DocumentUs
 }
 
 const (
-	clearRecords = 1000 // removed by one step of a deletion
-	clearTries   = 10
+	// clearRecords is the number of documents that one step of a deletion removes.
+	clearRecords = 1000
+	// clearTries is the number of steps that may find fewer than that before a deletion
+	// stops: other callers write as fast as it removes.
+	clearTries = 10
 )
 
 // DeleteNamespace removes a namespace with its documents and its schema, in steps.
@@ -87,8 +90,9 @@ func (s *Service) DeleteNamespace(ctx context.Context, tenant, install, namespac
 	return remove(func() (int, bool, error) { return s.store.Clear(ctx, p, clearRecords) })
 }
 
-// remove takes the steps of a deletion. It stops with CodeStoreConflict where other
-// callers keep writing.
+// remove takes the steps of a deletion until one of them reports that nothing is left. It stops
+// with CodeStoreConflict where other callers keep writing. A deletion that is interrupted
+// between two steps has removed some documents; the same call continues.
 func remove(step func() (removed int, more bool, err error)) error {
 	for idle := 0; idle < clearTries; {
 		removed, more, err := step()
@@ -102,8 +106,9 @@ func remove(step func() (removed int, more bool, err error)) error {
 	return api.Errorf(api.CodeStoreConflict, "other callers keep writing documents to it")
 }
 
-// SetSchema stores the JSON Schema of a namespace. Later writes must satisfy it; stored
-// documents are not checked. CodeDocumentInvalid.
+// SetSchema stores the JSON Schema of a namespace, which it creates if necessary. Later writes,
+// on every replica, must satisfy it; stored documents are not checked. CodeDocumentInvalid for
+// a schema that cannot be compiled.
 func (s *Service) SetSchema(ctx context.Context, tenant, install, namespace string, raw []byte) error {
 	p, err := s.enter(tenant, install, namespace)
 	if err != nil {
@@ -138,7 +143,8 @@ func (s *Service) Schema(ctx context.Context, tenant, install, namespace string)
 	return raw, Failure(err)
 }
 
-// DeleteSchema removes the schema of a namespace. CodeDocumentNotFound.
+// DeleteSchema removes the schema of a namespace: later writes may have any value. A write
+// that another replica has checked against it meanwhile starts again. CodeDocumentNotFound.
 func (s *Service) DeleteSchema(ctx context.Context, tenant, install, namespace string) error {
 	p, err := s.enter(tenant, install, namespace)
 	if err != nil {

@@ -45,7 +45,7 @@ func TestAnInstallHas32Namespaces(t *testing.T) {
 		}
 		namespaces, err := d.Namespaces(t.Context(), d.path.Tenant, d.path.Install)
 		if err != nil || len(namespaces) != api.MaxDocumentNamespaces || refused != 8 {
-			t.Fatalf("Namespaces: got %+v, %+v, %v; want no error and len(namespaces) == api.MaxDocumentNamespaces and refused == 8", len(namespaces), refused, err)
+			t.Fatalf("got %d namespaces, %d writes refused and error %v, want %d and 8", len(namespaces), refused, err, api.MaxDocumentNamespaces)
 		}
 		d.path.Namespace = namespaces[0].Name
 		if _, more, err := d.Clear(t.Context(), d.path, 10); more || err != nil {
@@ -65,7 +65,7 @@ func TestATenantHasSoManyInstalls(t *testing.T) {
 		d.mustWrite(put("a", "1"))
 		installs := storagetest.Keys(t, s.Client(), "cs:doc:*"+d.path.Tenant+"*:installs")
 		if len(installs) != 1 {
-			t.Fatalf("storagetest.Keys: got %+v; want len(installs) == 1", installs)
+			t.Fatalf("got keys of installs %v, want 1", installs)
 		}
 		var members []redis.Z
 		for i := range api.MaxDocumentInstalls - 1 {
@@ -114,17 +114,17 @@ func TestNamespacesOfDocuments(t *testing.T) {
 			more    bool
 		}{{120, true}, {120, true}, {10, false}, {0, false}} {
 			if removed, more, err := d.Clear(t.Context(), d.path, 120); removed != step.removed || more != step.more || err != nil {
-				t.Errorf("Clear: got %+v, %+v, %v, %s, %+v; want removed == step.removed and more == step.more and no error", removed, more, err, "not", step)
+				t.Errorf("Clear: got %d removed, more %v and error %v, want %+v", removed, more, err, step)
 			}
 		}
 		got, err = d.Namespaces(t.Context(), d.path.Tenant, d.path.Install)
 		if err != nil || len(got) != 1 {
-			t.Errorf("Namespaces: got %+v, %v; want no error and len(got) == 1", got, err)
+			t.Errorf("Namespaces: got %+v and error %v, want 1", got, err)
 		}
 		d.audit("cleared")
 		for _, part := range []string{"records", "index", "expiry", "schema"} {
 			if n, err := s.Client().Exists(t.Context(), d.key(d.path.Install, d.path.Namespace, part)).Result(); n != 0 || err != nil {
-				t.Errorf("Exists: got %+v, %s, %v; want n == 0 and no error", part, "stays", err)
+				t.Errorf("EXISTS of %s of the deleted namespace: got %d and error %v, want 0", part, n, err)
 			}
 		}
 	})
@@ -142,30 +142,30 @@ func TestSchemasOfDocuments(t *testing.T) {
 		}
 		raw := bytes.Repeat([]byte(`{"é":"x"}`), 5_000)
 		if raw, digest, err := d.Schema(ctx, d.path); raw != nil || digest != "" || err != nil {
-			t.Errorf("Schema: got %+v, %+v, %v; want raw == nil and digest == \"\" and no error", raw, digest, err)
+			t.Errorf("Schema of a namespace without one: got %s, digest %q and error %v, want none", raw, digest, err)
 		}
 		digest, err := d.SetSchema(ctx, d.path, raw)
 		if err != nil {
 			t.Fatalf("SetSchema: %v", err)
 		}
 		if got, of, err := d.Schema(ctx, d.path); err != nil || of != digest || !bytes.Equal(got, raw) {
-			t.Errorf("Schema: got %+v, %+v, %v; want no error and of == digest and bytes.Equal(got, raw)", len(got), of, err)
+			t.Errorf("Schema: got %d bytes, digest %q and error %v, want the %d bytes that were set, with digest %q", len(got), of, err, len(raw), digest)
 		}
 		if code := write("", put("a", "1")); code != api.CodeStoreConflict {
-			t.Errorf("write: got without the schema: %+v; want code == api.CodeStoreConflict", code)
+			t.Errorf("write without the digest of the schema: got code %q, want %s", code, api.CodeStoreConflict)
 		}
 		if code := write(digest, put("a", "1")); code != "" {
-			t.Errorf("write: got with the schema: %+v; want code == \"\"", code)
+			t.Errorf("write with the digest of the schema: got code %q, want success", code)
 		}
 		another, err := d.SetSchema(ctx, d.path, []byte(`{}`))
 		if err != nil || another == digest {
-			t.Fatalf("SetSchema: got %+v, %v; want no error and another != digest", another, err)
+			t.Fatalf("SetSchema of another schema: got digest %q and error %v, want another digest than the first", another, err)
 		}
 		if code := write(digest, put("a", "1")); code != api.CodeStoreConflict {
-			t.Errorf("write: got with the earlier schema: %+v; want code == api.CodeStoreConflict", code)
+			t.Errorf("write with the digest of the earlier schema: got code %q, want %s", code, api.CodeStoreConflict)
 		}
 		if code := write("", check("a"), remove("b")); code != "" {
-			t.Errorf("write: got what writes no value needs no schema: %+v; want code == \"\"", code)
+			t.Errorf("check and delete without a digest: got code %q, want success: they write no value", code)
 		}
 		if existed, err := d.DeleteSchema(ctx, d.path); !existed || err != nil {
 			t.Errorf("DeleteSchema: got %+v, %v; want existed and no error", existed, err)
@@ -174,7 +174,7 @@ func TestSchemasOfDocuments(t *testing.T) {
 			t.Errorf("DeleteSchema: got %+v, %v; want existed false and no error", existed, err)
 		}
 		if code := write("", put("a", "1")); code != "" {
-			t.Errorf("write: got without a schema again: %+v; want code == \"\"", code)
+			t.Errorf("write after the schema was deleted: got code %q, want success", code)
 		}
 	})
 }
@@ -199,7 +199,7 @@ func TestInstalls(t *testing.T) {
 		}
 		got, err = d.GetInstall(ctx, tenant, "shop")
 		if err != nil || !cmp.Equal(want, got) {
-			t.Errorf("GetInstall: got %+v, %v; want no error and cmp.Equal(want, got)", got, err)
+			t.Errorf("GetInstall: got %+v and error %v, want %+v", got, err, want)
 		}
 		d.mustWrite(put("a", "1"))
 		d.path.Install = "shop"
@@ -208,15 +208,15 @@ func TestInstalls(t *testing.T) {
 		d.fill(30)
 		items, next, err := d.Installs(ctx, tenant, "", 1)
 		if err != nil || next != "fn.payments.reconcile" || !cmp.Equal(items, []api.Install{{Install: next}}) {
-			t.Errorf("Installs: got %+v, %+v, %v; want no error and next == \"fn.payments.reconcile\" and cmp.Equal(items, []api.Install{{Install: next}})", items, next, err)
+			t.Errorf("Installs, first page: got %+v, next %q and error %v, want %q with its id only", items, next, err, "fn.payments.reconcile")
 		}
 		items, next, err = d.Installs(ctx, tenant, next, 1)
 		if err != nil || next != "" || !cmp.Equal(items, []api.Install{*want}) {
-			t.Errorf("Installs: got %+v, %+v, %v; want no error and next == \"\" and cmp.Equal(items, []api.Install{*want})", items, next, err)
+			t.Errorf("Installs, last page: got %+v, next %q and error %v, want %+v", items, next, err, *want)
 		}
 		for _, more := range []bool{true, true, false} {
 			if _, left, err := d.DeleteInstall(ctx, tenant, "shop", 11); left != more || err != nil {
-				t.Errorf("DeleteInstall: got %+v, %v; want left == more and no error", left, err)
+				t.Errorf("DeleteInstall: got more %v and error %v, want %v", left, err, more)
 			}
 		}
 		if _, _, err := d.DeleteInstall(ctx, tenant, "shop", 11); api.ErrorCode(err) != api.CodeDocumentNotFound {
@@ -227,7 +227,7 @@ func TestInstalls(t *testing.T) {
 		}
 		d.audit("after all")
 		if s := d.stored("after all"); s.tenant.Records != 1 {
-			t.Errorf("stored: got %+v; want s.tenant.Records == 1", s)
+			t.Errorf("tenant after the deletion: got %+v, want 1 record", s)
 		}
 		if known, err := storage.NewTenants(s).Exists(ctx, tenant); !known || err != nil {
 			t.Errorf("Tenants.Exists: got the registry has no such tenant %v; want known and no error", err)
@@ -250,7 +250,7 @@ func TestTheCursorKeyIsOne(t *testing.T) {
 		}
 		for _, key := range keys {
 			if len(key) != 32 || !bytes.Equal(key, keys[0]) {
-				t.Errorf("%x; want len(key) == 32 and bytes.Equal(key, keys[0])", keys)
+				t.Errorf("cursor keys: got %x, want equal keys of 32 bytes", keys)
 			}
 		}
 	})
@@ -268,11 +268,11 @@ func TestAnInstallInUseStays(t *testing.T) {
 	other.Client().AddHook(&before{key: d.key(d.path.Install, "meta"), do: func() { late.mustWrite(put("a", "1")) }})
 	d.mustWrite(put("a", "1"))
 	if removed, more, err := documents.NewRepository(other).DeleteInstall(t.Context(), d.path.Tenant, d.path.Install, 10); removed != 1 || !more || err != nil {
-		t.Errorf("Repository.DeleteInstall: got %+v, %+v, %v; want removed == 1 and more true and no error", removed, more, err)
+		t.Errorf("DeleteInstall that is interrupted: got %d removed, more %v and error %v, want 1 and more", removed, more, err)
 	}
 	items, _, err := d.Installs(t.Context(), d.path.Tenant, "", 10)
 	if err != nil || len(items) != 1 || items[0].Install != d.path.Install {
-		t.Errorf("Installs: got %+v, %v; want no error and len(items) == 1 and items[0].Install == d.path.Install", items, err)
+		t.Errorf("Installs after the interruption: got %+v and error %v, want only %s", items, err, d.path.Install)
 	}
 	d.audit("after all")
 }

@@ -8,8 +8,9 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// rates limits the operations of each tenant a second, on this replica. A tenant may save
-// up one second of operations.
+// rates limits the operations of each tenant a second, on this replica: with three replicas a
+// tenant gets up to three times the rate. It is a token bucket for each tenant that holds
+// one second of operations, at least one.
 type rates struct {
 	each  float64 // operations a second; 0 is no limit
 	clock func() time.Time

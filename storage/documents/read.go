@@ -34,8 +34,10 @@ func (s *Service) Get(ctx context.Context, tenant, install string, get api.Docum
 	return &d, nil
 }
 
-// List returns a page of documents by key. With a filter a page may be short, even empty,
-// and still have a cursor. CodeDocumentInvalid.
+// List returns a page of documents in the byte order of their keys. With a filter a page may
+// be short, even empty, and still have a cursor. A list of several pages is not one moment:
+// documents that are written between them appear or not, but a document that exists
+// throughout appears once. CodeDocumentInvalid, also for the cursor of another query.
 func (s *Service) List(ctx context.Context, tenant, install string, list api.DocumentList) (_ *api.DocumentPage, err error) {
 	defer s.metrics.done("list", &err)
 	p, err := s.enter(tenant, install, list.Namespace)

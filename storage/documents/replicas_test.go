@@ -49,7 +49,7 @@ func TestSchemasHoldOnAllReplicas(t *testing.T) {
 		}
 		_, err := service.BulkPut(ctx, tenant, "crm", api.DocumentBulkPut{Namespace: "settings", Items: []api.DocumentItem{{Key: "b", Value: json.RawMessage(value)}}})
 		if bulk := api.ErrorCode(err); (bulk == "") != (code == "") || bulk != "" && bulk != api.CodeBulkPartialFailure {
-			t.Errorf("bulk of %s: %v; want (bulk == \"\") == (code == \"\") and (bulk == \"\" or bulk == api.CodeBulkPartialFailure)", value, err)
+			t.Errorf("BulkPut of %s: got error %v, want code %s if a Put has the code %q, else success", value, err, api.CodeBulkPartialFailure, code)
 		}
 	}
 	set := func(service *documents.Service, schema string) {
@@ -98,11 +98,11 @@ func TestCursorsAreOneTenantsOnEveryReplica(t *testing.T) {
 	}
 	page, err := two[0].List(t.Context(), ours, "crm", api.DocumentList{Namespace: "settings", Limit: 1})
 	if err != nil || page.NextCursor == nil {
-		t.Fatalf("List: got %+v, %v; want no error and page.NextCursor != nil", page, err)
+		t.Fatalf("List: got %+v and error %v, want a next cursor", page, err)
 	}
 	next := api.DocumentList{Namespace: "settings", Cursor: *page.NextCursor}
 	if page, err := two[1].List(t.Context(), ours, "crm", next); err != nil || len(page.Items) != 1 || page.Items[0].Key != "b" {
-		t.Errorf("List: got %+v, %v; want no error and len(page.Items) == 1 and page.Items[0].Key == \"b\"", page, err)
+		t.Errorf("List on another replica: got %+v and error %v, want only %q", page, err, "b")
 	}
 	for _, elsewhere := range []struct{ tenant, install string }{{theirs, "crm"}, {ours, "crm2"}} {
 		if _, err := two[0].List(t.Context(), elsewhere.tenant, elsewhere.install, next); api.ErrorCode(err) != api.CodeDocumentInvalid {
@@ -183,7 +183,7 @@ func TestOperationsAreOneRoundTrip(t *testing.T) {
 			t.Errorf("%s: operation: %v", name, err)
 		}
 		if n := trips.n.Load() - before; n != 1 {
-			t.Errorf("%s takes %d round trips; want n == 1", name, n)
+			t.Errorf("%s: got %d round trips, want 1", name, n)
 		}
 	}
 }
@@ -230,7 +230,7 @@ func TestRates(t *testing.T) {
 		for {
 			_, err := service.List(t.Context(), tenant, "crm", api.DocumentList{Namespace: "settings"})
 			if err != nil && api.ErrorCode(err) != api.CodeRateLimited {
-				t.Fatalf("service.List: got %v; want (no error or CodeRateLimited)", err)
+				t.Fatalf("List: got error %v, want success or code %s", err, api.CodeRateLimited)
 			}
 			if err != nil || done > 10 {
 				return done
@@ -256,7 +256,7 @@ func TestServicesThatCannotBe(t *testing.T) {
 	store := storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL})
 	for _, bad := range []documents.Config{{Rate: -1}, {Quota: documents.Quota{TenantBytes: -1}}} {
 		if _, err := documents.New(t.Context(), store, bad); err == nil {
-			t.Errorf("%+v is taken; want an error", bad)
+			t.Errorf("New with %+v: got success, want an error", bad)
 		}
 	}
 	if _, err := documents.New(t.Context(), nil, documents.Config{}); err == nil {
@@ -281,7 +281,7 @@ func TestTooManyItemsAreNotLookedAt(t *testing.T) {
 			}
 		})
 		if n > 1000 {
-			t.Errorf("%s makes %.0f allocations; want n <= 1000", name, n)
+			t.Errorf("%s: got %.0f allocations, want at most 1000", name, n)
 		}
 	}
 }
@@ -315,10 +315,10 @@ func TestListingsTakeFewRoundTrips(t *testing.T) {
 		before := trips.n.Load()
 		page, err := service.List(ctx, tenant, "crm", query)
 		if err != nil || len(page.Items) != 0 || page.NextCursor != nil {
-			t.Errorf("%s: service.List: got %+v %v; want no error and len(page.Items) == 0 and page.NextCursor == nil", name, page, err)
+			t.Errorf("%s: List: got %+v and error %v, want an empty last page", name, page, err)
 		}
 		if n := trips.n.Load() - before; n > 6 {
-			t.Errorf("%s takes %d round trips; want n <= 6", name, n)
+			t.Errorf("%s: got %d round trips, want at most 6", name, n)
 		}
 	}
 	list("a filter, with values", api.DocumentList{IncludeValues: true, Metadata: map[string]json.RawMessage{"kind": json.RawMessage(`1`)}})

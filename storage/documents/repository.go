@@ -25,7 +25,8 @@ const (
 )
 
 // Repository keeps documents, the counts of each namespace and tenant, and a feed of each
-// namespace's changes. The caller validates names and values.
+// namespace's changes. The caller validates names and values. It is safe for concurrent use,
+// by any number of processes.
 //
 // No reader sees a document that has expired. Its record, and its share of a quota, are
 // removed by the first caller that meets it: a reader, a writer that lacks room, or the
@@ -39,7 +40,10 @@ type Repository struct {
 // NewRepository returns the documents in s.
 func NewRepository(s *storage.Store) *Repository { return &Repository{s: s, feeds: feeds{s: s}} }
 
-// Record is a stored document.
+// Record is a stored document. The order of its fields is that of the stored JSON; scripts
+// rely on it. Revision is 1 for a new document and grows by one with each put; a document
+// that is created again after a removal begins at 1. Times are milliseconds since 1970, by
+// the clock of the writer.
 type Record struct {
 	Key         string `json:"-"`
 	Revision    int64  `json:"revision"`
@@ -64,7 +68,8 @@ type Count struct{ Records, Bytes int64 }
 // limit.
 type Quota struct{ NamespaceRecords, NamespaceBytes, TenantRecords, TenantBytes int64 }
 
-// Get returns a document with its value. CodeDocumentNotFound.
+// Get returns a document with its value. A document that has expired at nowMS does not exist;
+// Get then also tries to remove it. CodeDocumentNotFound.
 func (r *Repository) Get(ctx context.Context, p storage.DocumentPath, key string, nowMS int64) (*Record, error) {
 	raw, err := storage.Optional(r.s.Client().HGet(ctx, r.s.Keys().Documents(p).Records(), key))
 	if err != nil {
@@ -115,7 +120,8 @@ func countOf(fields []any) Count {
 	return Count{Records: replyInt(fields[0]), Bytes: replyInt(fields[1])}
 }
 
-// replyInt returns the number in a reply of a script or a hash, 0 for any other reply.
+// replyInt returns the number in a reply of a script or a hash, an integer or its decimal text,
+// and 0 for any other reply.
 func replyInt(v any) int64 {
 	if n, ok := v.(int64); ok {
 		return n
@@ -125,7 +131,8 @@ func replyInt(v any) int64 {
 	return n
 }
 
-// CursorKey returns the key that authenticates cursors. It is the same in every process.
+// CursorKey returns the 32 bytes that authenticate cursors. They are the same in every process
+// and never change: the first process stores them, and each process reads them back.
 func (r *Repository) CursorKey(ctx context.Context) ([]byte, error) {
 	var fresh [32]byte
 	if _, err := rand.Read(fresh[:]); err != nil {

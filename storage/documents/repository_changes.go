@@ -14,12 +14,24 @@ type Feed struct {
 	Changes []api.DocumentChange
 	// Latest is the id of the namespace's last change.
 	Latest int64
-	// Lost reports that earlier changes were requested that the feed no longer holds.
+	// Lost reports that earlier changes were requested that the feed no longer holds. The
+	// caller has to read the namespace again.
 	Lost bool
 }
 
 // Changes reads up to limit changes of a namespace, after the change with the id since (0
-// for the start), in the order in which they were made.
+// for the start), in the order in which they were made. A namespace that never had documents has
+// no changes and Latest 0.
+//
+// Ids grow by one, but a crash can leave a gap: a write takes its ids before it adds its
+// changes. With since 4, the ids found decide:
+//
+//	5 6 7     nothing is missing
+//	6 7       5 is missing. If the feed still has an entry up to 4, a crash prevented 5.
+//	          Otherwise the feed was trimmed: Lost
+//
+// A change may also be in the feed and not have been made, if a crash came between the two. A
+// reader that applies changes therefore reads the document, and takes the change as a hint.
 func (r *Repository) Changes(ctx context.Context, p storage.DocumentPath, since int64, limit int) (feed Feed, err error) {
 	key := r.s.Keys().Documents(p).Changes()
 	pipe := r.s.Client().Pipeline()

@@ -16,6 +16,12 @@ const expireNamespaces = 8
 // ExpireDue removes expired documents of a tenant, up to limit in each of a few
 // namespaces. n is the number of documents that were due; more reports whether others may
 // remain.
+//
+// Two sets lead to them. cs:doc:t:expiring has each namespace by its earliest expiry, and
+// …:expiry of a namespace has its documents by theirs. Both may hold an earlier time than the
+// true one, but never a later one: a put that expires sooner lowers the entries before it
+// writes the document, and one that expires later raises the document's entry after that.
+// An entry that proves too early is corrected here.
 func (r *Repository) ExpireDue(ctx context.Context, tenant string, nowMS int64, limit int) (n int, more bool, err error) {
 	expiring := r.s.Keys().DocumentExpiring(tenant)
 	places, err := r.due(ctx, expiring, nowMS, expireNamespaces)
@@ -59,7 +65,9 @@ func (r *Repository) expireIn(ctx context.Context, p storage.DocumentPath, nowMS
 	return len(keys), false, err
 }
 
-// Expire removes those of the given documents that have expired.
+// Expire removes those of the given documents that have expired at nowMS, each with a change
+// "expire" in the feed. Missing documents are no error; the remains of an interrupted removal
+// go as well. The caller passes at most MaxSteps keys.
 func (r *Repository) Expire(ctx context.Context, p storage.DocumentPath, keys []string, nowMS int64) error {
 	_, err := r.write(ctx, p, expirySteps(keys), Quota{}, "", nowMS)
 	if err == nil {
@@ -76,7 +84,8 @@ func (r *Repository) due(ctx context.Context, key string, nowMS int64, limit int
 	return members, storage.Failure(ctx, "read what expires", err)
 }
 
-// makeRoom removes expired documents of the namespace, or, if it has none, of its tenant.
+// makeRoom removes expired documents of the namespace, or, if it has none, of its tenant: the
+// quota that refused the write may be the tenant's.
 // It returns the number of removed documents.
 func (r *Repository) makeRoom(ctx context.Context, p storage.DocumentPath, nowMS int64) (freed int, err error) {
 	freed, _, err = r.expireIn(ctx, p, nowMS, MaxSteps)

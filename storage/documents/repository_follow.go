@@ -20,7 +20,9 @@ const (
 
 // feeds notifies the followers of a namespace of its changes: followers in this process
 // directly, others by a notice through the store. Notices are best effort; followers must
-// also look by themselves from time to time.
+// also look by themselves from time to time. A notice is tenant/install/namespace on the
+// channel cs:doc:changes; it contains no change. A process listens once it has had a follower.
+// The zero value with s is ready for use.
 type feeds struct {
 	s *storage.Store
 

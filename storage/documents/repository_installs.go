@@ -11,8 +11,9 @@ import (
 )
 
 // RegisterInstall stores the registration of an install, in place of the earlier one,
-// whose CreatedAt it keeps. It returns the stored registration. CodeDocumentInvalid where
-// the tenant has api.MaxDocumentInstalls installs.
+// whose CreatedAt it keeps. It returns the stored registration. Of concurrent registrations
+// the last one stays. CodeDocumentInvalid where the tenant has api.MaxDocumentInstalls
+// installs.
 func (r *Repository) RegisterInstall(ctx context.Context, tenant string, install api.Install) (*api.Install, error) {
 	before, err := r.GetInstall(ctx, tenant, install.Install)
 	switch {
@@ -91,8 +92,9 @@ func (r *Repository) Installs(ctx context.Context, tenant, after string, limit i
 }
 
 // DeleteInstall deletes an install and its documents in steps: one call removes up to
-// limit documents of each namespace. more reports whether another call is needed.
-// CodeDocumentNotFound.
+// limit documents of each namespace. more reports whether another call is needed. The
+// registration goes last, with the entry in the list, so that an interrupted deletion can be
+// repeated. CodeDocumentNotFound where the tenant's list does not have the install.
 func (r *Repository) DeleteInstall(ctx context.Context, tenant, install string, limit int) (removed int, more bool, err error) {
 	k := r.s.Keys()
 	switch err := r.s.Client().ZScore(ctx, k.DocumentInstalls(tenant), install).Err(); {

@@ -64,8 +64,10 @@ func (r *Repository) Page(ctx context.Context, p storage.DocumentPath, q Query, 
 	return items, after, nil
 }
 
-// scan reads the documents that follow after. An entry of the index without a record has
-// Revision 0.
+// scan reads up to limit documents that follow after, in one command and so at one moment. An
+// entry of the index without a record has Revision 0. For the prefix "inv" and after
+// "invoice" the range of keys is from "(invoice" to "(inw", as ZRANGEBYLEX writes exclusive
+// bounds.
 func (r *Repository) scan(ctx context.Context, p storage.DocumentPath, q Query, after string, limit int) ([]Record, error) {
 	from, to := "["+q.Prefix, "+"
 	if q.Prefix == "" {

@@ -195,14 +195,14 @@ func TestAnExpiredDocumentIsGone(t *testing.T) {
 		}
 		d.now++
 		if keys, next := d.page(documents.Query{}); !slices.Equal(keys, []string{"stays"}) || next != "" {
-			t.Errorf("page: got %+v, %+v; want slices.Equal(keys, []string{\"stays\"}) and next == \"\"", keys, next)
+			t.Errorf("Page: got keys %v and next %q, want only %q", keys, next, "stays")
 		}
 		if _, err := d.Get(t.Context(), d.path, "goes", d.now); api.ErrorCode(err) != api.CodeDocumentNotFound {
 			t.Errorf("Get: got %v; want CodeDocumentNotFound", err)
 		}
 		use, all, err := d.Use(t.Context(), d.path)
 		if want := (documents.Count{Records: 1, Bytes: 8}); err != nil || use != want || all != want {
-			t.Errorf("the read has not given its quota back: got %+v, %+v, %v; want no error and use == want and all == want", use, all, err)
+			t.Errorf("counts after reads of expired documents: got %+v of the namespace, %+v of the tenant and error %v, want %+v", use, all, err, want)
 		}
 	})
 }
@@ -250,7 +250,7 @@ func TestPagesOfDocuments(t *testing.T) {
 		}
 		items, _, err := d.Page(t.Context(), d.path, documents.Query{Limit: 1}, d.now)
 		if err != nil || items[0].Value != nil || string(items[0].Metadata) != `{"even":true,"text":"{\"value\":1}"}` {
-			t.Errorf("Page: got %+v %v; want no error and items[0].Value == nil and string(items[0].Metadata) == `{\"even\":true,\"text\":\"{\\\"value\\\":1}\"}`", items, err)
+			t.Errorf("Page without values: got %+v and error %v, want the metadata as it was put and no values", items, err)
 		}
 	})
 }
@@ -266,7 +266,7 @@ func TestOnlyWhatHasExpiredExpires(t *testing.T) {
 		d.mustWrite(until(d.now+100, put("kept", "1")))
 		d.mustWrite(put("kept", "1"))
 		if err := s.Client().ZScore(t.Context(), expiry, "kept").Err(); !errors.Is(err, redis.Nil) {
-			t.Errorf("ZScore: a document that stays is still due: got %v; want redis.Nil", err)
+			t.Errorf("ZSCORE of a document that no longer expires: got error %v, want %v", err, redis.Nil)
 		}
 		for _, key := range []string{"stays", "later", "nothing"} {
 			if err := s.Client().ZAdd(t.Context(), expiry, redis.Z{Score: float64(d.now + 1), Member: key}).Err(); err != nil {
@@ -275,10 +275,10 @@ func TestOnlyWhatHasExpiredExpires(t *testing.T) {
 		}
 		d.now += 100
 		if n, more, err := d.ExpireDue(t.Context(), d.path.Tenant, d.now, 10); n != 4 || more || err != nil {
-			t.Errorf("ExpireDue: got %+v, %+v, %v; want n == 4 and more false and no error", n, more, err)
+			t.Errorf("ExpireDue: got %d due, more %v and error %v, want 4 and no more", n, more, err)
 		}
 		if keys, _ := d.page(documents.Query{}); !slices.Equal(keys, []string{"kept", "later", "stays"}) {
-			t.Errorf("page: there are: got %+v; want slices.Equal(keys, []string{\"kept\", \"later\", \"stays\"})", keys)
+			t.Errorf("Page after the expiry: got keys %v, want %v", keys, []string{"kept", "later", "stays"})
 		}
 		want := []redis.Z{{Score: float64(d.now + 400), Member: "later"}}
 		left, err := s.Client().ZRangeWithScores(t.Context(), expiry, 0, -1).Result()
@@ -287,7 +287,7 @@ func TestOnlyWhatHasExpiredExpires(t *testing.T) {
 		}
 		due, err := s.Client().ZScore(t.Context(), d.key("expiring"), d.path.Install+"/"+d.path.Namespace).Result()
 		if err != nil || int64(due) != d.now+400 {
-			t.Errorf("ZScore: the namespace is due at: got %+v, %v; want no error and int64(due) == d.now+400", due, err)
+			t.Errorf("ZSCORE of the namespace: got %v and error %v, want %d", due, err, d.now+400)
 		}
 		d.audit("after all")
 	})

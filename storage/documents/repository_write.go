@@ -15,20 +15,22 @@ import (
 // MaxSteps is the largest number of steps in one write.
 const MaxSteps = 100
 
-// Step is a check, a put or a delete in a write, according to Op (api.DocumentStepPut and
-// its siblings).
+// Step is a check, a put or a delete in a write. A check changes nothing: it only makes the
+// write depend on a revision. A delete of a missing document succeeds, unless If is set.
 type Step struct {
-	Op  string
+	Op  string // api.DocumentStepCheck, DocumentStepPut or DocumentStepDelete
 	Key string
 	// Value and Metadata are compact JSON; empty metadata is {}.
 	Value, Metadata json.RawMessage
-	ExpiresAtMS     int64 // 0: never
+	ExpiresAtMS     int64 // milliseconds since 1970; 0: never
 	// If is the revision that the document must have, 0 if it must not exist; nil accepts
 	// any.
 	If *int64
 }
 
-// stepExpire removes a document if it has expired.
+// stepExpire is a step of the repository's own: it removes a document if it has expired when
+// the script runs. A document that was written again meanwhile stays, and its entry among the
+// expiring ones is corrected.
 const stepExpire = "expire"
 
 func expirySteps(keys []string) []Step {
@@ -42,7 +44,11 @@ func expirySteps(keys []string) []Step {
 // Write makes up to MaxSteps steps on documents of one namespace, all or none. schema is
 // the digest of the namespace's schema that the values satisfy, "" for none. The result is
 // each step's document after the write, without Value and Metadata; Revision 0 means that
-// it does not exist.
+// it does not exist. nowMS is the time of the write, by which documents expire. The first
+// write of a namespace registers it.
+//
+// The script is sent a second time where its answer was lost, unless a step has an If: a put
+// without If then writes the document twice, and its revision grows by two.
 //
 // Where steps fail, the error has the code of the first one and an item for each:
 // CodeRevisionMismatch; CodeDocumentNotFound for a conditional delete of a missing
@@ -101,7 +107,14 @@ func stepsFailed(items []api.ItemError) error {
 	return e
 }
 
-// write runs the script of a write, and registers the namespace if it is new.
+// write runs the script of a write, and registers the namespace if it is new. Its arguments
+// for a put of "invoice" with the value {"n":1} that must be at revision 1:
+//
+//	settings crm 1767225660000 "" 10000  10000 67108864 100000 671088640
+//	put invoice 1 0 16 "expires_at_ms":0,"bytes":16,…,"metadata":{},"value":{"n":1}}
+//
+// The record's text begins with expires_at_ms, because the script adds revision and
+// created_at_ms, which only it knows.
 func (r *Repository) write(ctx context.Context, p storage.DocumentPath, steps []Step, q Quota, schema string, nowMS int64) ([]Record, error) {
 	k := r.s.Keys().Documents(p)
 	keys := []string{
@@ -177,7 +190,8 @@ func tooManyInstalls() error {
 	return api.DocumentFieldError("install", fmt.Sprintf("limit of %d installs reached", api.MaxDocumentInstalls))
 }
 
-// writeReply parses the reply of the script of a write.
+// writeReply parses the reply of the script of a write; lua/document_write.lua lists its forms.
+// The head of a record, which ends with a comma, becomes a Record without metadata and value.
 func writeReply(steps []Step, parts []any) ([]Record, error) {
 	texts := make([]string, len(parts))
 	for i, part := range parts {

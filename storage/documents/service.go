@@ -17,7 +17,8 @@ import (
 
 // Config adjusts a Service. The zero value has no limits.
 type Config struct {
-	// Quota limits namespaces and tenants; a zero field is no limit.
+	// Quota limits namespaces and tenants; a zero field is no limit. Every replica should
+	// have the same one: each write is checked with that of its replica.
 	Quota Quota
 	// Rate is the largest number of operations of a tenant a second on this replica.
 	// Default: no limit.
@@ -30,7 +31,9 @@ type Config struct {
 
 // Service implements the operations of the document store. Each validates its request, and
 // fails with the codes of the document contract, CodeStoreUnavailable, or the error of
-// ctx. The caller authorizes requests. A Service is safe for concurrent use.
+// ctx. An operation with valid names counts against the rate of its tenant, even if the rest of
+// its request is invalid, and can fail with CodeRateLimited. The caller authorizes requests. A Service is
+// safe for concurrent use.
 type Service struct {
 	store   *Repository
 	quota   Quota
@@ -38,8 +41,8 @@ type Service struct {
 	rates   rates
 	cursors cursors
 	schemas *schema.Cache
-	// digests caches the digests of the schemas of namespaces. The store verifies the
-	// digest at each write.
+	// digests caches the digests of the schemas of namespaces that have one. An outdated
+	// entry does no harm: the script of a write compares the digest with the stored one.
 	digests *otter.Cache[storage.DocumentPath, string]
 	metrics *serviceMetrics
 }
@@ -47,7 +50,8 @@ type Service struct {
 // knownNamespaces is the number of schema digests that are cached.
 const knownNamespaces = 10_000
 
-// New returns a Service on store. ctx applies to New only; it is not retained.
+// New returns a Service on store. It reads the key that authenticates cursors, and makes one
+// if no replica has: it needs the store. ctx applies to New only; it is not retained.
 func New(ctx context.Context, store *storage.Store, cfg Config) (*Service, error) {
 	if store == nil {
 		return nil, errors.New("documents: a store is required")
@@ -88,7 +92,7 @@ func DefaultQuota() Quota {
 // now returns the time in milliseconds since 1970.
 func (s *Service) now() int64 { return s.clock().UnixMilli() }
 
-// path validates the names of a namespace. CodeDocumentInvalid.
+// path validates the names of a namespace. CodeDocumentInvalid with the offending field.
 func path(tenant, install, namespace string) (storage.DocumentPath, error) {
 	p := storage.DocumentPath{Tenant: tenant, Install: install, Namespace: namespace}
 	if err := api.ValidateTenant(tenant); err != nil {

@@ -9,8 +9,9 @@ import (
 	"github.com/codesous/sous/api/schema"
 )
 
-// newStep validates item and converts it to a Step with compact JSON.
-// CodeDocumentInvalid.
+// newStep validates item and converts it to a Step with compact JSON: limits and quotas do
+// not count the spaces between tokens. The error has CodeDocumentInvalid and names the first
+// invalid field; the Step then still has the key, for the check of repeated keys.
 func newStep(op string, item *api.DocumentItem, nowMS int64) (Step, error) {
 	step := Step{Op: op, Key: item.Key, If: item.IfRevision}
 	if err := api.ValidateDocumentKey(item.Key); err != nil {
@@ -52,11 +53,11 @@ func newStep(op string, item *api.DocumentItem, nowMS int64) (Step, error) {
 // onlyKey refuses the fields that a check or a delete does not have; null counts as
 // absent.
 func onlyKey(op string, item *api.DocumentItem) error {
-	says := func(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
+	present := func(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 	switch {
-	case says(item.Value):
+	case present(item.Value):
 		return api.DocumentFieldError("value", "is allowed for put only")
-	case says(item.Metadata):
+	case present(item.Metadata):
 		return api.DocumentFieldError("metadata", "is allowed for put only")
 	case item.TTLSeconds != nil:
 		return api.DocumentFieldError("ttlSeconds", "is allowed for put only")
@@ -69,6 +70,8 @@ func onlyKey(op string, item *api.DocumentItem) error {
 // noMetadata is the metadata of a document that is put without any.
 var noMetadata = json.RawMessage(`{}`)
 
+// compactMetadata returns raw as compact JSON; absent and null are {}. CodeDocumentInvalid for
+// anything but an object of at most api.MaxDocumentMetadataBytes.
 func compactMetadata(raw json.RawMessage) (json.RawMessage, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return noMetadata, nil
@@ -90,8 +93,9 @@ type failure struct {
 }
 
 // failed combines failures in one error with the given code, or with the code of the first
-// failure where code is "". The fields of each are below list in it. It is nil where
-// nothing failed.
+// failure where code is "". list is the name of the request's list: a field "value" of the
+// third item becomes "items[2].value". failed returns nil where nothing failed, and an error
+// without a code as it is.
 func failed(code api.Code, list string, failures []failure) error {
 	if len(failures) == 0 {
 		return nil

@@ -116,7 +116,7 @@ func TestCountsAreExact(t *testing.T) {
 					out, err = d.RecountTenant(t.Context(), d.path.Tenant)
 				}
 				if err != nil || out.Drift != (documents.Count{}) || out.Dangling != 0 {
-					t.Errorf("a recount found %+v %v; want no error and out.Drift == (documents.Count{}) and out.Dangling == 0", out, err)
+					t.Errorf("recount during writes: got %+v and error %v, want no drift and no dangling entries", out, err)
 					return
 				}
 				if out.Done {
@@ -140,7 +140,7 @@ func TestCountsAreExact(t *testing.T) {
 		counter.Wait()
 		d.audit("after the storm")
 		if recounts < 5 {
-			t.Errorf("only %d recounts came to an end; want recounts >= 5", recounts)
+			t.Errorf("got %d complete recounts, want at least 5", recounts)
 		}
 	})
 }
@@ -185,7 +185,7 @@ func TestCountsOutliveCrashes(t *testing.T) {
 			}
 		}
 		if failed.Load() < 50 {
-			t.Errorf("only %d calls were cut; want failed.Load() >= 50", failed.Load())
+			t.Errorf("got %d interrupted calls, want at least 50", failed.Load())
 		}
 		d.auditCut("after the storm")
 		d.recount()
@@ -226,14 +226,14 @@ func TestQuotasAreExact(t *testing.T) {
 				return err
 			}) {
 				if err != nil {
-					t.Errorf("got %+v, %v; want no error", name, err)
+					t.Errorf("%s: got error %v, want success", name, err)
 				}
 			}
 			if got := accepted.Load(); got != tt.fits {
-				t.Errorf("%s: %d writes were accepted, %d fit; want got == tt.fits", name, got, tt.fits)
+				t.Errorf("%s: got %d writes accepted, want %d", name, got, tt.fits)
 			}
 			if got := wrote(d.write(put("key zz", "1"))); got != "QUOTA_EXCEEDED "+tt.refuse {
-				t.Errorf("%s: wrote: got %s; want got == \"QUOTA_EXCEEDED \"+tt.refuse", name, got)
+				t.Errorf("%s: write above the quota: got %s, want %s", name, got, "QUOTA_EXCEEDED "+tt.refuse)
 			}
 			d.audit(name)
 		}
@@ -265,7 +265,7 @@ func TestQuotasLeaveRoomForWhatFits(t *testing.T) {
 		d.now += 10
 		d.q = documents.Quota{NamespaceRecords: 3}
 		if got := wrote(d.write(put("e", "1"))); got != "1" {
-			t.Errorf("wrote: the expired document still takes room: got %+v; want got == \"1\"", got)
+			t.Errorf("write over the quota with an expired document in the namespace: got %s, want revision 1", got)
 		}
 		// The same where another namespace holds what has expired.
 		other := *d
@@ -274,7 +274,7 @@ func TestQuotasLeaveRoomForWhatFits(t *testing.T) {
 		d.now += 10
 		d.q = documents.Quota{TenantRecords: 5}
 		if got := wrote(d.write(put("f", "1"), put("g", "1"))); got != "1 1" {
-			t.Errorf("wrote: the expired documents elsewhere still take room: got %+v; want got == \"1 1\"", got)
+			t.Errorf("write over the quota with expired documents in another namespace: got %s, want revisions 1 1", got)
 		}
 		d.audit("after all")
 	})
@@ -290,14 +290,14 @@ func TestARecountWithinARecount(t *testing.T) {
 		d.drift(7)
 		tenant := func() (documents.Recount, error) { return d.RecountTenant(t.Context(), d.path.Tenant) }
 		if out, err := tenant(); out.Done || err != nil {
-			t.Fatalf("tenant: got %+v, %v; want not out.Done and no error", out, err)
+			t.Fatalf("RecountTenant: got %+v and error %v, want a step that is not the last", out, err)
 		}
 		drift := documents.Count{Records: 7, Bytes: 7}
 		if out, err := d.Recount(t.Context(), d.path, d.now); !out.Done || out.Drift != drift || err != nil {
-			t.Errorf("Recount: got %+v, %v; want out.Done and out.Drift == drift and no error", out, err)
+			t.Errorf("Recount: got %+v and error %v, want the last step with drift %+v", out, err, drift)
 		}
 		if out, err := tenant(); !out.Done || out.Drift != (documents.Count{}) || err != nil {
-			t.Errorf("tenant: got %+v, %v; want out.Done and out.Drift == (documents.Count{}) and no error", out, err)
+			t.Errorf("RecountTenant: got %+v and error %v, want the last step without drift", out, err)
 		}
 		d.audit("after both")
 	})
@@ -316,7 +316,7 @@ func TestARecountSeesNewNamespaces(t *testing.T) {
 	d.walk(func() (documents.Recount, error) {
 		out, err := documents.NewRepository(other).RecountTenant(t.Context(), d.path.Tenant)
 		if out.Drift != (documents.Count{}) {
-			t.Errorf("Repository.RecountTenant: it found: got %+v; want out.Drift == (documents.Count{})", out)
+			t.Errorf("RecountTenant: got %+v, want no drift", out)
 		}
 		return out, err
 	})

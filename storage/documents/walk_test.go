@@ -69,11 +69,11 @@ func TestAWalkMissesNothing(t *testing.T) {
 				q.After = next
 			}
 			if !slices.IsSorted(seen) || len(slices.Compact(slices.Clone(seen))) != len(seen) {
-				t.Errorf("out of order, or twice: %q; want slices.IsSorted(seen) and len(slices.Compact(slices.Clone(seen))) == len(seen)", seen)
+				t.Errorf("got keys %q, want them in order and each once", seen)
 			}
 			seen = slices.DeleteFunc(seen, func(key string) bool { return !slices.Contains(steady, key) })
 			if !slices.Equal(seen, steady) {
-				t.Errorf("%d of %d documents; want slices.Equal(seen, steady)", len(seen), len(steady))
+				t.Errorf("got %d of the documents that exist throughout, want %d", len(seen), len(steady))
 			}
 		}
 		close(stop)
@@ -91,12 +91,12 @@ func TestALongSearchIsCutShort(t *testing.T) {
 		q := documents.Query{Match: func(d *documents.Record) bool { return d.Key == "key 0002400" }}
 		keys, next := d.page(q)
 		if len(keys) != 0 || next != "key 0001999" {
-			t.Errorf("page: got %q %q; want len(keys) == 0 and next == \"key 0001999\"", keys, next)
+			t.Errorf("Page without matches: got keys %q and next %q, want none and %q", keys, next, "key 0001999")
 		}
 		q.After = next
 		keys, next = d.page(q)
 		if len(keys) != 1 || next != "" {
-			t.Errorf("page: got %q %q; want len(keys) == 1 and next == \"\"", keys, next)
+			t.Errorf("Page at the end: got keys %q and next %q, want 1 key and no next", keys, next)
 		}
 	})
 }
@@ -125,11 +125,11 @@ func TestManyDocumentsCostNoMore(t *testing.T) {
 		all := map[string]map[string]int64{}
 		for name, call := range d.calls(n) {
 			if err := call(); err != nil { // the server learns the scripts
-				t.Fatalf("call: got %+v, %v; want no error", name, err)
+				t.Fatalf("%s: got error %v, want success", name, err)
 			}
 			before := d.served()
 			if err := call(); err != nil {
-				t.Fatalf("call: got %+v, %v; want no error", name, err)
+				t.Fatalf("%s: got error %v, want success", name, err)
 			}
 			all[name] = d.served()
 			for command, calls := range before {
@@ -143,14 +143,14 @@ func TestManyDocumentsCostNoMore(t *testing.T) {
 			few = all
 		}
 		if diff := cmp.Diff(few, all); diff != "" {
-			t.Errorf("%d documents cost more: %s; want diff == \"\"", n, diff)
+			t.Errorf("commands with %d documents differ from those with few (-want +got):\n%s", n, diff)
 		}
 	}
 	if get := few["get"]; len(get) != 1 || get["hget"] != 1 {
-		t.Errorf("a get costs: got %+v; want len(get) == 1 and get[\"hget\"] == 1", get)
+		t.Errorf("commands of a get: got %v, want 1 HGET", get)
 	}
 	if list := few["list"]; len(list) != 3 || list["evalsha"] != 1 || list["zrangebylex"] != 1 || list["hmget"] != 1 {
-		t.Errorf("a list costs: got %+v; want len(list) == 3 and list[\"evalsha\"] == 1 and list[\"zrangebylex\"] == 1 and list[\"hmget\"] == 1", list)
+		t.Errorf("commands of a list: got %v, want 1 EVALSHA with 1 ZRANGEBYLEX and 1 HMGET", list)
 	}
 }
 

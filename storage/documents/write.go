@@ -14,7 +14,11 @@ import (
 // changed meanwhile.
 const schemaTries = 5
 
-// Put writes a document. CodeDocumentInvalid, CodeRevisionMismatch, CodeQuotaExceeded.
+// Put creates or replaces a document: value, metadata and time to live together. It returns
+// the document without value and metadata. The value must satisfy the namespace's schema, if
+// it has one. CodeDocumentInvalid, CodeRevisionMismatch, CodeQuotaExceeded. After
+// CodeStoreUnavailable the document may have been written; a conditional Put is not sent to
+// the store twice.
 func (s *Service) Put(ctx context.Context, tenant, install string, put api.DocumentPut) (_ *api.Document, err error) {
 	defer s.metrics.done("put", &err)
 	p, err := s.enter(tenant, install, put.Namespace)
@@ -57,7 +61,8 @@ func (s *Service) Delete(ctx context.Context, tenant, install string, del api.Do
 
 // BulkPut writes up to api.MaxDocumentBulkItems documents, all or none.
 // CodeDocumentInvalid for an invalid request, CodeBulkPartialFailure with the items that
-// failed.
+// failed: an invalid item, another revision, a repeated key, or every item where the quota is
+// exceeded.
 func (s *Service) BulkPut(ctx context.Context, tenant, install string, bulk api.DocumentBulkPut) (_ *api.DocumentResults, err error) {
 	defer s.metrics.done("bulkPut", &err)
 	p, err := s.enter(tenant, install, bulk.Namespace)
@@ -193,7 +198,11 @@ func results(written []Record) *api.DocumentResults {
 
 // write checks values against the schema of the namespace and writes all steps or none. It
 // takes one round trip where the cached schema is current. failures are the failures of
-// single steps.
+// single steps; with failures the error is nil and nothing was written.
+//
+// The schema can change between the check and the write. The script therefore compares the
+// digest of the schema that was used with the stored one, and CodeStoreConflict starts again
+// with the stored schema. A violation is only final if the schema is the stored one.
 func (s *Service) write(ctx context.Context, p storage.DocumentPath, steps []Step) ([]Record, []failure, error) {
 	digest, judge, err := s.schemaKnown(ctx, p)
 	for tries := 0; err == nil; tries++ {

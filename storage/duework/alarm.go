@@ -20,13 +20,16 @@ type Alarm struct {
 // NewAlarm returns an Alarm that no loop listens to.
 func NewAlarm() *Alarm { return &Alarm{token: make(chan struct{}, 1)} }
 
-// Listen returns a channel that receives after calls of Ring, until stop is called.
+// Listen returns a channel that receives after calls of Ring, until stop is called. Several
+// calls of Ring can be one token, and a token may be from before Listen: it means only that
+// the due sets should be read now.
 func (a *Alarm) Listen() (rung <-chan struct{}, stop func()) {
 	a.loops.Add(1)
 	return a.token, func() { a.loops.Add(-1) }
 }
 
-// Ring wakes a loop of this process, and reports whether there is one. It does not block.
+// Ring wakes a loop of this process, and reports whether there is one; otherwise the caller
+// notifies other processes. It does not block.
 func (a *Alarm) Ring() bool {
 	select {
 	case a.token <- struct{}{}:

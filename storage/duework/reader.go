@@ -33,8 +33,10 @@ type Due struct {
 	NextMS int64
 }
 
-// Read returns the members that are due at now, at most 100 of each shard. Members of a kind
-// that this release does not know are left to newer ones.
+// Read returns the members that are due at now, at most 100 of each shard, in one round trip.
+// It changes nothing: a due member is returned again until it is settled at a later moment.
+// Members of a kind that this release does not know are left to newer ones.
+// CodeStoreUnavailable.
 func (r *Reader) Read(ctx context.Context, now int64) (due Due, err error) {
 	pipe := r.store.Client().Pipeline()
 	heads := make([]*redis.ZSliceCmd, storage.DueShards)

@@ -51,8 +51,8 @@ type Server struct {
 	still  standstill
 	// journal is replaced while no command runs.
 	journal *journal
-	dirty   atomic.Bool
-	stop    chan struct{}
+	dirty   atomic.Bool   // data has changed since the last snapshot
+	stop    chan struct{} // closed by Close; ends the two loops
 	actors  sync.WaitGroup
 	// Metrics of the two loops.
 	saving, expiring *metrics.Loop
@@ -63,8 +63,9 @@ type Server struct {
 }
 
 // Open loads the snapshot and the journals in dir, which it creates if necessary, and
-// serves them. It fails where another process uses the directory, and where a file is
-// damaged: no data is lost silently.
+// serves them. It fails with api.CodeInvalid where another process uses the directory, and
+// with api.CodeInternal where a file is damaged: no data is lost silently. The caller must
+// Close the Server, which otherwise runs two goroutines for good.
 func Open(dir string, log *zap.Logger) (*Server, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make data directory: %w", err)
@@ -106,7 +107,9 @@ func (e *Server) start() error {
 	return nil
 }
 
-// wrote is called with each command that changed data, one at a time.
+// wrote is called with each command that may have changed data, one at a time, before its
+// answer is sent. A journal that cannot be written does not fail the command, whose effect is
+// in memory already: the next snapshot will hold it.
 func (e *Server) wrote(args []string) {
 	e.dirty.Store(true)
 	if err := e.journal.append(e.withStreamID(args), time.Now()); err != nil {
@@ -114,8 +117,12 @@ func (e *Server) wrote(args []string) {
 	}
 }
 
-// withStreamID replaces the star of an XADD by the id of the new entry: repeated with a
-// star, the command would assign another id.
+// withStreamID replaces the star of an XADD by the id of the new entry, as in
+//
+//	XADD cs:audit:t_acme01 MAXLEN 10000 * at_ms 1767225600000 …
+//	XADD cs:audit:t_acme01 MAXLEN 10000 1767225600000-0 at_ms 1767225600000 …
+//
+// Replayed with a star, the command would assign another id. Within scripts no XADD has one.
 func (e *Server) withStreamID(args []string) []string {
 	const options = 2 // the index of the first option of an XADD, after its key
 	if !strings.EqualFold(args[0], "XADD") || len(args) < options {
@@ -155,6 +162,8 @@ func (e *Server) Collectors() []prometheus.Collector {
 // Calls after the first return the same result.
 func (e *Server) Close() error { return e.close() }
 
+// shutdown ends the loops, then new connections and running commands, and then writes the last
+// snapshot: nothing changes any more. The lock is released last.
 func (e *Server) shutdown() error {
 	close(e.stop)
 	e.actors.Wait()
@@ -192,6 +201,7 @@ func (e *Server) Dial(context.Context) (net.Conn, error) {
 	return client, nil
 }
 
+// fileConn returns the connection of a socket's descriptor, which it closes.
 func fileConn(fd int, name string) (net.Conn, error) {
 	f := os.NewFile(uintptr(fd), name)
 	conn, err := net.FileConn(f) // duplicates the descriptor
@@ -202,8 +212,8 @@ func fileConn(fd int, name string) (net.Conn, error) {
 	return conn, nil
 }
 
-// expire advances the clock of miniredis, which expires keys only when it is told the
-// elapsed time.
+// expire advances the clock of miniredis every expiryInterval. miniredis expires keys only when
+// it is passed the elapsed time, so a key lives up to that interval longer than it should.
 func (e *Server) expire() {
 	last := time.Now()
 	e.every(expiryInterval, e.expiring, func() error {
@@ -217,6 +227,8 @@ func (e *Server) expire() {
 	})
 }
 
+// save writes the snapshot at each snapshotInterval in which data has changed. After a failure
+// it tries again; the journal holds the data meanwhile.
 func (e *Server) save() {
 	e.every(snapshotInterval, e.saving, func() error {
 		err := e.snapshot()

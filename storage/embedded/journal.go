@@ -27,17 +27,32 @@ import (
 // and its body: uvarints for the time in milliseconds and the number of
 // arguments, and each argument behind its own length. The snapshot names the
 // first journal that follows it; later ones follow in order of their number.
+//
+// SET k v one second after 1970 began is
+//
+//	00 00 00 0b              the body has 11 bytes
+//	7f d7 74 43              and this CRC-32 (IEEE)
+//	e8 07                    1000 ms
+//	03                       3 arguments:
+//	03 53 45 54  01 6b  01 76    "SET", "k", "v"
+//
+// A script is one entry, the EVAL or EVALSHA with its arguments. It does the same when it is
+// run again, because scripts read no clock and no random numbers, and entries are in the order
+// in which the commands ran.
 const (
-	journalPrefix  = "store.journal."
-	journalHeader  = 8
+	journalPrefix = "store.journal." // followed by a decimal number
+	journalHeader = 8                // bytes before the body
+	// journalMaxBody bounds the length of an entry when a journal is read: a damaged length
+	// must not allocate gigabytes.
 	journalMaxBody = 64 << 20
 )
 
-// journal is the file to which writes are appended.
+// journal is the file to which writes are appended. Its callers hold the lock of standstill,
+// so it needs none of its own.
 type journal struct {
 	number uint64
 	file   journalFile
-	size   int64 // of whole entries
+	size   int64 // bytes of whole entries, to which a partial one is truncated
 	torn   bool  // the file ends within an entry that could not be removed
 	// scripts are the texts of all scripts so far, by digest. A journal begins with them,
 	// since later commands may name only the digest.
@@ -54,7 +69,8 @@ func journalPath(dir string, number uint64) string {
 	return filepath.Join(dir, journalPrefix+strconv.FormatUint(number, 10))
 }
 
-// next creates the journal that follows j, which stays open. No command may run meanwhile.
+// next creates the journal that follows j, which stays open, and writes the known scripts to
+// it. No command may run meanwhile. The file must not exist.
 func (j *journal) next(dir string, now time.Time) (*journal, error) {
 	f, err := os.OpenFile(journalPath(dir, j.number+1), os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -70,7 +86,7 @@ func (j *journal) next(dir string, now time.Time) (*journal, error) {
 }
 
 // append writes one command. The kernel has the entry when append returns, so it outlives
-// this process.
+// this process. It is not synced: a power failure can lose it.
 func (j *journal) append(args []string, now time.Time) error {
 	j.learn(args)
 	entry := make([]byte, journalHeader, 256)
@@ -188,6 +204,8 @@ func replay(path string, do func(at time.Time, args []string)) error {
 	}
 }
 
+// zeroTail reads the rest of a journal, in which an entry of length 0 has begun. It returns nil
+// if only zeros follow.
 func zeroTail(path string, r *bufio.Reader) error {
 	for {
 		b, err := r.ReadByte()
@@ -200,6 +218,7 @@ func zeroTail(path string, r *bufio.Reader) error {
 	}
 }
 
+// journalEnd returns the error of a read that failed, nil where the file ended.
 func journalEnd(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil
@@ -212,6 +231,7 @@ func damagedJournal(path string, cause error) error {
 		fmt.Sprintf("the journal %s cannot be read: restore it from a copy, or move it away to lose what it holds", path))
 }
 
+// journalEntry decodes the body of an entry.
 func journalEntry(body []byte) (at time.Time, args []string, err error) {
 	next := func() uint64 {
 		v, n := binary.Uvarint(body)
@@ -241,15 +261,17 @@ func journalEntry(body []byte) (at time.Time, args []string, err error) {
 }
 
 // replayJournals repeats the writes since the snapshot that journal first follows, which
-// was taken at from. It returns the number of the last journal and the time of its last
-// entry.
+// was taken at from. It returns the number of the last journal and the time to which the keys
+// have aged. Each command runs at the time at which it ran first, to expiryInterval: a key
+// that had expired before a command has expired before its repetition. The connection that
+// runs them discards the replies, errors included: a command that failed fails again.
 func (e *Server) replayJournals(srv *server.Server, first uint64, from time.Time) (last uint64, at time.Time, err error) {
 	numbers, err := journals(e.dir)
 	if err != nil {
 		return 0, from, fmt.Errorf("read journals: %w", err)
 	}
 	last, at = first, from
-	defer e.redis.SetTime(time.Time{}) // the clock's
+	defer e.redis.SetTime(time.Time{}) // the zero time is the present one
 	peer := server.NewPeer(bufio.NewWriter(io.Discard))
 	for _, n := range numbers {
 		if n < first {

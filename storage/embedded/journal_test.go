@@ -54,7 +54,7 @@ func TestJournalOnAFullDisk(t *testing.T) {
 			disk.full = step.full
 			err := j.append([]string{"SET", "k", step.text}, now)
 			if refused := step.full || stuck && step.text == "after"; (err != nil) != refused {
-				t.Errorf("stuck %v: append %q: %v; want (an error) == refused", stuck, step.text, err)
+				t.Errorf("stuck %v: append of %q: got error %v, want an error: %v", stuck, step.text, err, refused)
 			}
 		}
 		if !stuck {
@@ -68,7 +68,7 @@ func TestJournalOnAFullDisk(t *testing.T) {
 			t.Errorf("stuck %v: %v", stuck, err)
 		}
 		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("stuck %v: %s; want d == \"\"", stuck, d)
+			t.Errorf("stuck %v: replayed commands differ (-want +got):\n%s", stuck, d)
 		}
 	}
 }

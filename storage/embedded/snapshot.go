@@ -22,12 +22,14 @@ import (
 )
 
 // A snapshot file is snapshotMagic, one gob stream of a snapshotHeader and its
-// entries, and the CRC-64 of all that.
+// entries, and the CRC-64 (ECMA, 8 bytes, big endian) of all that. The number in the magic is
+// the version of the format; a file of another version is refused.
 const snapshotMagic = "code-sous store snapshot 1\n"
 
+// snapshotHeader precedes the entries. gob matches fields by name, so none may be renamed.
 type snapshotHeader struct {
-	TakenAtMS int64
-	Entries   int
+	TakenAtMS int64  // milliseconds since 1970
+	Entries   int    // how many follow
 	Journal   uint64 // the number of the first journal that follows
 }
 
@@ -44,7 +46,8 @@ type snapshotEntry struct {
 	Stream     []miniredis.StreamEntry
 }
 
-// snapshot writes the file if data has changed since the last one.
+// snapshot writes the file if data has changed since the last one. It is called by one
+// goroutine at a time: save, and shutdown after save has ended.
 func (e *Server) snapshot() error {
 	if !e.dirty.Swap(false) {
 		return nil
@@ -57,7 +60,10 @@ func (e *Server) snapshot() error {
 }
 
 // writeSnapshot starts a new journal at the moment of the copy. Until the new snapshot is
-// in place, the old one with both journals holds the same data.
+// in place, the old one with both journals holds the same data. The order is: copy and new
+// journal, temporary file, sync, rename, sync of the directory, removal of old journals. The
+// rename decides; whatever a crash leaves before it or after it is removed by Open or by the
+// next snapshot. Commands wait only for the copy.
 func (e *Server) writeSnapshot() error {
 	now := time.Now()
 	entries, journal, err := e.copyEntries(now)
@@ -142,6 +148,7 @@ func (e *Server) copyEntries(now time.Time) (entries []snapshotEntry, following 
 	return entries, e.journal.number, nil
 }
 
+// encodeSnapshot writes a snapshot file to w.
 func encodeSnapshot(w io.Writer, header snapshotHeader, entries []snapshotEntry) error {
 	sum := crc64.New(crc64.MakeTable(crc64.ECMA))
 	buffered := bufio.NewWriterSize(w, 1<<20)
@@ -164,6 +171,7 @@ func encodeSnapshot(w io.Writer, header snapshotHeader, entries []snapshotEntry)
 	return buffered.Flush()
 }
 
+// decodeSnapshot parses a snapshot file. It verifies the checksum before it decodes anything.
 func decodeSnapshot(raw []byte) (header snapshotHeader, entries []snapshotEntry, err error) {
 	end := len(raw) - crc64.Size
 	if end < len(snapshotMagic) || !bytes.HasPrefix(raw, []byte(snapshotMagic)) {
@@ -188,7 +196,8 @@ func decodeSnapshot(raw []byte) (header snapshotHeader, entries []snapshotEntry,
 }
 
 // load restores the snapshot, if one exists, and the journals that follow it, and then
-// starts a new journal.
+// starts a new journal. Time passes for the keys in between: they age from the snapshot to
+// the last entry while the journals are replayed, and from there to the present at the end.
 func (e *Server) load(srv *server.Server) error {
 	header, entries, err := e.readSnapshot()
 	if err != nil {
@@ -243,7 +252,8 @@ func (e *Server) readSnapshot() (header snapshotHeader, entries []snapshotEntry,
 	return header, entries, nil
 }
 
-// restore restores a key in its state at the time of the snapshot.
+// restore restores a key in its state at the time of the snapshot, with the time to live that
+// it had then.
 func (e *Server) restore(entry snapshotEntry, taken time.Time) error {
 	ttl := time.Duration(0)
 	if entry.ExpireAtMS > 0 {

@@ -26,7 +26,15 @@ func (s *standstill) end() {
 // command returns a hook that runs every command of a connection under the lock, and calls
 // wrote for each that may have changed data, before its answer is sent. miniredis calls
 // the hook before each command, those within scripts included, and offers no hook after
-// it. So the hook runs the command itself, by dispatching it once more.
+// it. So the hook runs the command itself, by dispatching it once more. Of EVALSHA the hook
+// sees, in this order:
+//
+//	EVALSHA on the connection     takes the lock and dispatches it
+//	EVALSHA on the connection     is being dispatched: returns false, and miniredis runs it
+//	SET, … on a peer of the script's own    returns false, and miniredis runs it
+//
+// A hook that returns true has answered the command. The peer buffers its reply, whose end
+// leaves after the hook has returned, when the journal has the command.
 func (s *standstill) command(srv *server.Server, wrote func(args []string)) server.Hook {
 	return func(p *server.Peer, command string, args ...string) bool {
 		within, known := s.peers.Load(p)

@@ -55,6 +55,7 @@ func (k Skew) Level() Level {
 	return LevelOK
 }
 
+// String describes the difference in words, as a Finding has it.
 func (k Skew) String() string {
 	direction := "ahead of"
 	if k.Ahead < 0 {
@@ -64,6 +65,7 @@ func (k Skew) String() string {
 		k.Ahead.Abs().Round(10*time.Microsecond), k.Bound.Round(10*time.Microsecond), direction)
 }
 
+// finding judges the difference.
 func (k Skew) finding() Finding {
 	f := Finding{Name: CheckClock, Level: k.Level(), Text: k.String(), Server: k.Server}
 	limit, consequence := SkewWarning, "two such replicas may take each other's asynchronous runs, and schedules tick at the wrong time"
@@ -96,6 +98,11 @@ func CompareClocks(ctx context.Context, s *storage.Store) (Skew, error) {
 
 // measureSkew is CompareClocks for the given servers. refusal is the error of a server
 // that refuses TIME.
+//
+// The server's answer is compared with the middle of the round trip. If TIME was sent at
+// 10.000 s and answered at 10.020 s with 11.510 s, the store is 1.5 s ahead, to 10 ms: at
+// least 1.49 s, which exceeds SkewWarning. Of several servers, the one whose difference is
+// the largest after that deduction counts.
 func measureSkew(ctx context.Context, s *storage.Store, nodes []storage.Node) (worst Skew, refusal, err error) {
 	for i, n := range nodes {
 		sent := s.Now()
@@ -128,7 +135,8 @@ type ClockWatchConfig struct {
 
 // ClockWatch compares the clocks periodically, exports the difference, and logs when it
 // crosses a limit. Every replica has one, which limits the difference between two
-// replicas, too.
+// replicas, too. It changes nothing else: a replica with a wrong clock continues to work. The
+// owner calls Run once; RunOnce is for Run and for tests.
 type ClockWatch struct {
 	store *storage.Store
 	cfg   ClockWatchConfig
@@ -140,7 +148,8 @@ type ClockWatch struct {
 }
 
 // NewClockWatch returns a ClockWatch that begins with the Skew of report, which the caller
-// has logged.
+// has logged: the first comparison logs only a change from it. It fails with
+// api.CodeInvalid for a negative interval, and where cfg.Metrics has its metrics already.
 func NewClockWatch(s *storage.Store, report Report, cfg ClockWatchConfig) (*ClockWatch, error) {
 	if cfg.Interval == 0 {
 		cfg.Interval = defaultClockInterval
@@ -166,7 +175,8 @@ func NewClockWatch(s *storage.Store, report Report, cfg ClockWatchConfig) (*Cloc
 	return w, metrics.Register(cfg.Metrics, gauge, w.loop)
 }
 
-// Run compares the clocks immediately and then at each interval, until ctx ends.
+// Run compares the clocks immediately and then at each interval, until ctx ends. Of several
+// failures in a row it logs the first one.
 func (w *ClockWatch) Run(ctx context.Context) {
 	tick := time.NewTicker(w.cfg.Interval)
 	defer tick.Stop()
@@ -189,7 +199,8 @@ func (w *ClockWatch) Run(ctx context.Context) {
 	}
 }
 
-// RunOnce compares the clocks and logs a change of the Skew's level.
+// RunOnce compares the clocks and logs a change of the Skew's level. A failed comparison leaves
+// the last Skew, and returns the error of CompareClocks.
 func (w *ClockWatch) RunOnce(ctx context.Context) error {
 	skew, err := CompareClocks(ctx, w.store)
 	if err != nil {

@@ -46,7 +46,8 @@ func Servers(ctx context.Context, s *storage.Store) (Report, error) {
 	return r, nil
 }
 
-// examineServer judges one server, except for its clock.
+// examineServer judges one server, except for its clock. A question that the server refuses
+// becomes a warning, and the questions that follow from its answer are not asked.
 func examineServer(ctx context.Context, n storage.Node) (serverReport, error) {
 	report := serverReport{addr: n.Addr}
 	info, err := n.Client.Info(ctx, "server").Result()

@@ -43,12 +43,12 @@ func checkFindings(t *testing.T, r examine.Report, wanted ...verdict) {
 		return f.Name == examine.CheckPersistence && f.Level == examine.LevelFailure
 	})
 	if lost && slices.ContainsFunc(r.Findings, func(f examine.Finding) bool { return f.Name == examine.CheckPowerLoss }) {
-		t.Errorf("got a finding about power losses of a server that keeps nothing: %+v; want (lost false or not slices.ContainsFunc(r.Findings, func(f examine.Finding) bool { return f.Name == examine.CheckPowerLoss }))", r.Findings)
+		t.Errorf("got a finding about power losses of a server that keeps nothing, want none: %+v", r.Findings)
 	}
 	for _, w := range wanted {
 		i := slices.IndexFunc(r.Findings, func(f examine.Finding) bool { return f.Name == w.name })
 		if i < 0 {
-			t.Errorf("got no finding %q in %+v; want i >= 0", w.name, r.Findings)
+			t.Errorf("got findings %+v, want one named %q", r.Findings, w.name)
 			continue
 		}
 		f := r.Findings[i]
@@ -56,7 +56,7 @@ func checkFindings(t *testing.T, r examine.Report, wanted ...verdict) {
 			t.Errorf("got %s %s %q, want %s with %q", f.Name, f.Level, f.Text, w.level, w.text)
 		}
 		if (f.Remedy == "") != (f.Level == examine.LevelOK) {
-			t.Errorf("got remedy %q of %s, which is %s; want (f.Remedy == \"\") == (f.Level == examine.LevelOK)", f.Remedy, f.Name, f.Level)
+			t.Errorf("finding %s: got remedy %q at level %s, want a remedy unless the level is ok", f.Name, f.Remedy, f.Level)
 		}
 	}
 	for _, f := range r.Problems() {
@@ -177,7 +177,7 @@ func TestExamineCluster(t *testing.T) {
 	}
 	for _, f := range r.Findings {
 		if (f.Server != "") != (f.Name == examine.CheckClock) {
-			t.Errorf("got %q as the server of finding %s; want (f.Server != \"\") == (f.Name == examine.CheckClock)", f.Server, f.Name)
+			t.Errorf("finding %s: got server %q, want one for the clock only", f.Name, f.Server)
 		}
 	}
 }

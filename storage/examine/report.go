@@ -32,7 +32,8 @@ const (
 	LevelFailure Level = "failure"
 )
 
-// Finding is the result of one check of the store.
+// Finding is the result of one check of the store. Findings are comparable, so that merge
+// recognizes equal ones.
 type Finding struct {
 	// Name of the check, one of the Check constants.
 	Name  string
@@ -106,8 +107,14 @@ type serverReport struct {
 	findings []Finding
 }
 
-// merge makes one list of findings of all servers. A finding that all servers share
-// appears once; others carry their server's address.
+// merge makes one list of findings of all servers, in the order of checkOrder. A finding that
+// all servers share appears once; others carry their server's address. For three masters of
+// which one has appendonly no:
+//
+//	version      redis 7.2.4
+//	persistence  10.0.0.1:6379  appendonly is "yes": …
+//	persistence  10.0.0.2:6379  appendonly is "no" and save is "": …
+//	persistence  10.0.0.3:6379  appendonly is "yes": …
 func merge(servers []serverReport) []Finding {
 	var merged []Finding
 	seen := map[Finding]int{}
@@ -132,6 +139,7 @@ func merge(servers []serverReport) []Finding {
 	return merged
 }
 
+// checkOrder returns the position of a check in a report: version, settings, then the clock.
 func checkOrder(name string) int {
 	return slices.Index([]string{
 		CheckVersion, CheckSettings, CheckPersistence, CheckPowerLoss, CheckEviction, CheckScripts, CheckCursors, CheckProtocol, CheckClock,

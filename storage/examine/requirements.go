@@ -30,7 +30,8 @@ var requiredSettings = map[Kind][]string{
 	KindValkey:  redisSettings,
 }
 
-// minimum is the oldest supported release of each kind of server.
+// minimum is the oldest supported release of each kind of server. KVRocks 2.14 has
+// lua-strict-key-accessing, without which a script stops the whole server while it runs.
 var minimum = map[Kind]release{
 	KindKVRocks: {2, 14},
 	KindRedis:   {7, 0},
@@ -67,6 +68,8 @@ func tooOld(kind Kind, version string) bool {
 	return ok && r.before(minimum[kind])
 }
 
+// judgeVersion judges the release of a server. An old KVRocks works, only slowly; an old Redis
+// or Valkey may lack commands.
 func judgeVersion(kind Kind, version string) Finding {
 	name := strings.TrimSpace(string(kind) + " " + version)
 	f := Finding{Name: CheckVersion, Level: LevelOK, Text: name}
@@ -115,8 +118,11 @@ func judgeSettings(kind Kind, version string, settings map[string]string) []Find
 	return nil
 }
 
-// judged returns the finding called name about the value of a setting: the text and
-// remedy that verdicts has for the value, or a warning where it has none.
+// judged returns the finding called name about the value of a setting: the level, text and
+// remedy that verdicts has for the value, or a warning where it has none. The text of a
+// verdict follows the setting and its value, as in
+//
+//	appendfsync is "no": a power loss takes what the kernel has not written by itself, commonly 30 s
 func judged(name, setting string, settings map[string]string, verdicts map[string]Finding) Finding {
 	value, ok := settings[setting]
 	f, known := verdicts[value]
@@ -138,6 +144,8 @@ func judged(name, setting string, settings map[string]string, verdicts map[strin
 	return f
 }
 
+// judgeAppendOnly distinguishes a server that loses everything at its end from one that loses
+// the writes since its last snapshot.
 func judgeAppendOnly(settings map[string]string) Finding {
 	f := judged(CheckPersistence, settingAppendOnly, settings, map[string]Finding{
 		"yes": {Level: LevelOK, Text: "writes survive a killed server"},
@@ -202,6 +210,8 @@ func judgeSync(settings map[string]string) Finding {
 	})
 }
 
+// judgeStrictKeys judges the setting by which KVRocks runs scripts in parallel. It requires
+// that every script declares its keys.
 func judgeStrictKeys(settings map[string]string) Finding {
 	if _, ok := settings[settingStrictKeys]; !ok {
 		return Finding{

@@ -55,7 +55,7 @@ func TestScriptsMayBeCutAfterAnyWrite(t *testing.T) {
 					err := op.call(secrets.New(storagetest.Open(t, cfg), keys), p)
 					if err != nil {
 						if cause := errors.Unwrap(err); cause == nil || !strings.Contains(cause.Error(), "CUT") {
-							t.Fatalf("errors.Unwrap: got %v; want cause != nil and strings.Contains(cause.Error(), \"CUT\")", err)
+							t.Fatalf("got error %v, want the CUT of the prelude", err)
 						}
 						if _, _, err := s.List(t.Context(), p, "", 10); err != nil {
 							t.Errorf("after %d writes: %v", k, err)
@@ -67,7 +67,7 @@ func TestScriptsMayBeCutAfterAnyWrite(t *testing.T) {
 					checkSecrets(t, whole, s, p, op.want)
 					if op.there && op.want == nil {
 						if again := put(t, s, p, "stripe", "again"); again.Version < 2 {
-							t.Errorf("after %d writes version %d comes again; want again.Version >= 2", k, again.Version)
+							t.Errorf("Put after a deletion that was interrupted after %d writes: got version %d, want at least 2", k, again.Version)
 						}
 					}
 					if err == nil {
@@ -97,6 +97,6 @@ func checkSecrets(t *testing.T, store *storage.Store, s *secrets.Secrets, p secr
 		t.Errorf("found %q, want %q", got, want)
 	}
 	if n := store.Client().ZCard(t.Context(), store.SecretKeys(p.Tenant, p.Namespace).Index()).Val(); n != int64(len(want)) {
-		t.Errorf("%d names in the index; want n == int64(len(want))", n)
+		t.Errorf("got %d names in the index, want %d", n, len(want))
 	}
 }

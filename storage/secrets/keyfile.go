@@ -12,11 +12,14 @@ import (
 	"go.uber.org/zap"
 )
 
-// lookInterval is the shortest time between two checks of a key file.
+// lookInterval is the shortest time between two checks of a key file, except for uses that
+// failed with the known identities.
 const lookInterval = time.Second
 
 // KeyFile is the server's file of identities. It is read again when it changes, so that a
-// rotation needs no restart.
+// rotation needs no restart: a use of it checks the file's state if the last check is a second
+// old. A file that cannot be used later on is logged, and the identities that were read before
+// stay. It is safe for concurrent use.
 type KeyFile struct {
 	path   string
 	logger *zap.Logger
@@ -37,8 +40,8 @@ type fileState struct {
 	size     int64
 }
 
-// OpenKeyFile reads the file. It fails for a file without an identity, and for a file that
-// users other than the owner and the group may read.
+// OpenKeyFile reads the file. It fails for a file without an identity, for a directory, and for
+// a file that users other than the owner and the group may read, or that the group may write.
 func OpenKeyFile(path string, logger *zap.Logger) (*KeyFile, error) {
 	f := &KeyFile{path: path, logger: logger, clock: time.Now}
 	var err error
@@ -106,8 +109,8 @@ func stateOf(info fs.FileInfo) fileState {
 }
 
 // checkMode refuses a directory, a file that users other than the owner and the group may
-// read, and a file that users other than the owner may write. The group may read it, since
-// containers receive files that way.
+// read, write or execute, and a file that the group may write. The group may read it, since
+// containers receive files that way. 0600, 0640 and 0400 pass; 0660 and 0644 do not.
 func checkMode(info fs.FileInfo) error {
 	switch mode := info.Mode(); {
 	case mode.IsDir():

@@ -13,7 +13,11 @@ import (
 )
 
 // Keygen creates a key file with one new identity, readable by its owner only. It returns
-// the fingerprint that records name the key by. It fails where the file exists.
+// the fingerprint that records name the key by. It fails where the file exists: a key that is
+// overwritten makes its secrets unreadable. The file is synced, and has this form:
+//
+//	# 6f1d2c3b4a596877, made 2026-01-01T00:00:00Z
+//	AGE-SECRET-KEY-1…
 func Keygen(path string, now time.Time) (string, error) {
 	line, mark, err := newIdentity(now)
 	if err != nil {
@@ -55,7 +59,9 @@ func Rotate(path string, now time.Time) (string, error) {
 	return mark, replace(path, info, append(line, old...))
 }
 
-// replace writes text beside path and renames it to its place.
+// replace writes text to a new file beside path and renames it to path. info has the mode and
+// the owner of the file that it replaces. A crash leaves the old file, and perhaps a temporary
+// one beside it that holds keys.
 func replace(path string, info fs.FileInfo, text []byte) error {
 	next, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // mode 0600
 	if err != nil {
@@ -72,6 +78,7 @@ func replace(path string, info fs.FileInfo, text []byte) error {
 	return err
 }
 
+// newIdentity returns a new identity as two lines of a key file, and its fingerprint.
 func newIdentity(now time.Time) (line []byte, mark string, err error) {
 	identity, err := age.GenerateX25519Identity()
 	if err != nil {

@@ -45,7 +45,7 @@ func rewrapAll(t *testing.T, s *secrets.Secrets, tenant string) (sum api.RewrapR
 		sum.Rewrapped += report.Rewrapped
 		sum.Unreadable += report.Unreadable
 		if report.Examined > 200 {
-			t.Errorf("%d in one call; want report.Examined <= 200", report.Examined)
+			t.Errorf("Rewrap: got %d secrets examined in one call, want at most 200", report.Examined)
 		}
 		after = next
 		calls++
@@ -76,20 +76,20 @@ func TestRotation(t *testing.T) {
 		}
 		sum, calls := rewrapAll(t, s, tenant)
 		if sum.Examined != 230 || sum.Rewrapped != 230 || sum.Unreadable != 0 || calls < 2 {
-			t.Errorf("%+v in %d calls; want sum.Examined == 230 and sum.Rewrapped == 230 and sum.Unreadable == 0 and calls >= 2", sum, calls)
+			t.Errorf("Rewrap: got %+v in %d calls, want 230 examined and rewrapped in several calls", sum, calls)
 		}
 		if again, _ := rewrapAll(t, s, tenant); again.Examined != 230 || again.Rewrapped != 0 {
-			t.Errorf("again: %+v; want again.Examined == 230 and again.Rewrapped == 0", again)
+			t.Errorf("second Rewrap: got %+v, want 230 examined and none rewrapped", again)
 		}
 		write(t, path, strings.TrimSuffix(both, old))
 		fresh := secrets.New(store, openKeys(t, path)) // a replica that never had the old key
 		for name, was := range before {
 			p := secrets.Place{Tenant: tenant, Namespace: "ns-" + fmt.Sprint(atoi(t, name)%3)}
 			if v := reveal(t, fresh, p, name); string(v.Text) != "the value of "+name || v.Version != was.Version {
-				t.Errorf("%s: reveal: got %q %v; want string(v.Text) == \"the value of \"+name and v.Version == was.Version", name, v.Text, v.Err)
+				t.Errorf("%s: Reveal: got %q at version %d and error %v, want %q at version %d", name, v.Text, v.Version, v.Err, "the value of "+name, was.Version)
 			}
 			if got, err := fresh.Get(t.Context(), p, name); err != nil || got != was {
-				t.Errorf("%s: %+v, was %+v: %v; want no error and got == was", name, got, was, err)
+				t.Errorf("Get of %s after Rewrap: got %+v and error %v, want %+v", name, got, err, was)
 			}
 		}
 	})
@@ -113,18 +113,18 @@ func TestAnotherKey(t *testing.T) {
 		s, other := secrets.New(store, keys), secrets.New(store, others)
 		put(t, s, p, "stripe", "sk_live_1")
 		if v := reveal(t, other, p, "stripe"); api.ErrorCode(v.Err) != api.CodeSecretUnreadable || v.Text != nil {
-			t.Errorf("reveal: got %+v; want CodeSecretUnreadable and v.Text == nil", v)
+			t.Errorf("Reveal with another key: got %+v, want code %s and no value", v, api.CodeSecretUnreadable)
 		}
 		if sum, _ := rewrapAll(t, other, p.Tenant); sum.Unreadable != 1 || sum.Rewrapped != 0 {
-			t.Errorf("rewrapAll: got %+v; want sum.Unreadable == 1 and sum.Rewrapped == 0", sum)
+			t.Errorf("Rewrap with another key: got %+v, want 1 unreadable and none rewrapped", sum)
 		}
 		if v := reveal(t, s, p, "stripe"); string(v.Text) != "sk_live_1" {
-			t.Errorf("reveal: got %+v; want string(v.Text) == \"sk_live_1\"", v)
+			t.Errorf("Reveal: got %+v, want %q", v, "sk_live_1")
 		}
 		// A change needs no look at what was.
 		put(t, other, p, "stripe", "sk_live_2")
 		if v := reveal(t, other, p, "stripe"); string(v.Text) != "sk_live_2" {
-			t.Errorf("reveal: got %+v; want string(v.Text) == \"sk_live_2\"", v)
+			t.Errorf("Reveal: got %+v, want %q", v, "sk_live_2")
 		}
 		// The key comes: what could not be opened is opened at once.
 		put(t, s, p, "stripe", "sk_live_3")
@@ -139,7 +139,7 @@ func TestAnotherKey(t *testing.T) {
 		write(t, path, readFile(t, path)+readFile(t, second))
 		put(t, secrets.New(store, third), p, "stripe", "sk_live_4")
 		if v := reveal(t, other, p, "stripe"); string(v.Text) != "sk_live_4" {
-			t.Errorf("reveal: got %+v; want string(v.Text) == \"sk_live_4\"", v)
+			t.Errorf("Reveal: got %+v, want %q", v, "sk_live_4")
 		}
 	})
 }
@@ -160,10 +160,10 @@ func TestKeyFilesRefused(t *testing.T) {
 		write(t, path, content)
 		_, err := secrets.OpenKeyFile(path, zap.NewNop())
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), identity[16:30]) {
-			t.Errorf("%s: secrets.OpenKeyFile: got %v; want an error and strings.Contains(err.Error(), want) and not strings.Contains(err.Error(), \"hunter2\") and not strings.Contains(err.Error(), identity[16:30])", want, err)
+			t.Errorf("OpenKeyFile: got error %v, want one with %q and without text of the file", err, want)
 		}
 		if _, err := secrets.Rotate(path, time.Now()); err == nil {
-			t.Errorf("%s: rotated; want an error", want)
+			t.Errorf("Rotate of a key file with the error %q: got success, want an error", want)
 		}
 	}
 	for _, mode := range []os.FileMode{0o644, 0o604, 0o660, 0o601, 0o640, 0o400, 0o600, 0o440} {
@@ -174,7 +174,7 @@ func TestKeyFilesRefused(t *testing.T) {
 		}
 		_, err := secrets.OpenKeyFile(path, zap.NewNop())
 		if open := mode&0o027 != 0; open != (err != nil) || open && !strings.Contains(err.Error(), "0600") {
-			t.Errorf("mode %o: %v; want open == (an error) and (not open or strings.Contains(err.Error(), \"0600\"))", mode, err)
+			t.Errorf("OpenKeyFile of mode %o: got error %v, want one with %q: %v", mode, err, "0600", open)
 		}
 	}
 	if _, err := secrets.OpenKeyFile(filepath.Join(t.TempDir(), "absent"), zap.NewNop()); err == nil {
@@ -184,10 +184,10 @@ func TestKeyFilesRefused(t *testing.T) {
 		t.Error("a folder")
 	}
 	if _, err := secrets.Keygen(good, time.Now()); err == nil || readFile(t, good) != text {
-		t.Errorf("overwritten: %v; want an error and readFile(t, good) == text", err)
+		t.Errorf("Keygen over a key file: got error %v, want one and the file unchanged", err)
 	}
 	if info, err := os.Stat(good); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("os.Stat: got %v %v; want no error and info.Mode().Perm() == 0o600", info.Mode(), err)
+		t.Errorf("got mode %v of the key file and error %v, want %v", info.Mode(), err, os.FileMode(0o600))
 	}
 }
 
@@ -215,21 +215,21 @@ func TestABrokenKeyFileChangesNothing(t *testing.T) {
 		}
 	}
 	if v := reveal(t, s, p, "a"); string(v.Text) != "alpha" {
-		t.Errorf("reveal: got %+v; want string(v.Text) == \"alpha\"", v)
+		t.Errorf("Reveal: got %+v, want %q", v, "alpha")
 	}
 	if n := logs.FilterMessageSnippet("cannot be used").Len(); n != 1 {
-		t.Errorf("told %d times; want n == 1", n)
+		t.Errorf("got %d log lines about the unusable file, want 1", n)
 	}
 	write(t, path, good)
 	if _, err := secrets.Rotate(path, time.Now()); err != nil {
 		t.Fatalf("secrets.Rotate: %v", err)
 	}
 	if sum, _ := rewrapAll(t, s, p.Tenant); sum.Rewrapped != 1 {
-		t.Errorf("rewrapAll: got %+v; want sum.Rewrapped == 1", sum)
+		t.Errorf("Rewrap: got %+v, want 1 rewrapped", sum)
 	}
 	for _, entry := range logs.All() {
 		if text := fmt.Sprint(entry); strings.Contains(text, good[len(good)-40:len(good)-10]) || strings.Contains(text, "alpha") {
-			t.Errorf("the log holds %s; want not strings.Contains(text, good[len(good)-40:len(good)-10]) and not strings.Contains(text, \"alpha\")", text)
+			t.Errorf("got log line %s, want none with a key or a value", text)
 		}
 	}
 }

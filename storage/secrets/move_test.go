@@ -75,14 +75,14 @@ func TestSealedValuesStayWhereTheyAre(t *testing.T) {
 			}
 			v := reveal(t, s, move.to, move.name)
 			if api.ErrorCode(v.Err) != api.CodeSecretUnreadable || v.Text != nil || strings.Contains(v.Err.Error(), "second value") {
-				t.Errorf("%s: reveal: got %q %v; want CodeSecretUnreadable and v.Text == nil and not strings.Contains(v.Err.Error(), \"second value\")", what, v.Text, v.Err)
+				t.Errorf("%s: Reveal: got %q and error %v, want code %s without the value", what, v.Text, v.Err, api.CodeSecretUnreadable)
 			}
 			if err := store.Client().Set(ctx, key(move.to, move.name), before, 0).Err(); err != nil {
 				t.Fatalf("Set: %v", err)
 			}
 		}
 		if v := reveal(t, s, p, "stripe"); string(v.Text) != "second value" {
-			t.Errorf("reveal: got %+v; want string(v.Text) == \"second value\"", v)
+			t.Errorf("Reveal: got %+v, want %q", v, "second value")
 		}
 	})
 }
@@ -107,13 +107,13 @@ func TestWhatIsKnownIsNotOpened(t *testing.T) {
 		}
 		first[0].Clear()
 		if v := second[0]; v.Opened || string(v.Text) != "alpha" || v.Version != 1 {
-			t.Errorf("a: %+v; want not v.Opened and string(v.Text) == \"alpha\" and v.Version == 1", v)
+			t.Errorf("unchanged secret: got %+v, want %q at version 1, not opened", v, "alpha")
 		}
 		if v := second[1]; !v.Opened || string(v.Text) != "gamma" || v.Version != 2 {
-			t.Errorf("b: %+v; want v.Opened and string(v.Text) == \"gamma\" and v.Version == 2", v)
+			t.Errorf("changed secret: got %+v, want %q at version 2, opened", v, "gamma")
 		}
 		if v := second[2]; v.Opened || api.ErrorCode(v.Err) != api.CodeSecretNotFound {
-			t.Errorf("none: %+v; want not v.Opened and CodeSecretNotFound", v)
+			t.Errorf("missing secret: got %+v, want code %s, not opened", v, api.CodeSecretNotFound)
 		}
 	})
 }

@@ -7,25 +7,27 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// Value is an opened secret, or the error that prevented that.
+// Value is an opened secret, or the error that prevented that. Its holder must call Clear
+// before it drops the Value, and must not log it.
 type Value struct {
 	Name    string
-	Version int64 // 0 where no record could be read
-	Text    []byte
-	Err     error // CodeSecretNotFound, CodeSecretKeyMissing, CodeSecretUnreadable
+	Version int64  // 0 where no record could be read
+	Text    []byte // nil with Err
+	Err     error  // CodeSecretNotFound, CodeSecretKeyMissing, CodeSecretUnreadable
 	// Opened reports that this call opened the secret; it was not among the known ones.
 	Opened bool
 
 	sealed []byte // the sealed form of Text
 }
 
-// Clear overwrites the value.
+// Clear overwrites the value in memory. Copies of Text are the caller's.
 func (v *Value) Clear() { clear(v.Text) }
 
 // Reveal reads the secrets of names in one command and opens them. known are the values of
 // an earlier call: an unchanged secret is copied from them and not opened again. A secret
 // that cannot be opened has its error in its Value; an error of Reveal itself concerns the
-// store.
+// store. The result has a Value for each of names, in their order, and shares no memory with
+// known. Reveal does not write to the audit; its caller does.
 func (s *Secrets) Reveal(ctx context.Context, p Place, names []string, known []Value) ([]Value, error) {
 	if len(names) == 0 {
 		return nil, nil
@@ -45,6 +47,7 @@ func (s *Secrets) Reveal(ctx context.Context, p Place, names []string, known []V
 	return out, nil
 }
 
+// value opens one record; raw is "" for a missing one.
 func (s *Secrets) value(p Place, name, raw string, known []Value) Value {
 	v := Value{Name: name}
 	if raw == "" {

@@ -8,7 +8,8 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// Limits of one call of Rewrap.
+// Limits of one call of Rewrap, which the caller repeats: secrets that it examines, and
+// namespaces that it reads the names of.
 const (
 	rewrapSecrets    = 200
 	rewrapNamespaces = 100
@@ -16,8 +17,9 @@ const (
 
 // Rewrap re-encrypts secrets of a tenant with the first identity, where another one sealed
 // them. It takes some secrets after the position after; next is the position to continue
-// at, "" at the end. Values, versions and dates stay. It may be repeated.
-// CodeSecretKeyMissing.
+// at, "" at the end: a namespace and the last name of it, such as "default/stripe". Values,
+// versions and dates stay. It may be repeated, and run while secrets change. A secret that no
+// identity opens is counted in the report and is no error. CodeSecretKeyMissing.
 func (s *Secrets) Rewrap(ctx context.Context, tenant, after string) (report api.RewrapReport, next string, err error) {
 	sealer, err := s.ring(true)
 	if err != nil {
@@ -68,7 +70,7 @@ func (s *Secrets) rewrap(ctx context.Context, p Place, e entry, sealer *ring, re
 	rec, err := decode(raw)
 	if err != nil {
 		report.Unreadable++
-		return nil //nolint:nilerr // counted: the other secrets are still sealed anew
+		return nil //nolint:nilerr // counted: the other secrets are still sealed again
 	}
 	rec.Name = name
 	err = storage.RetryConflicts(ctx, func() error {
@@ -80,13 +82,13 @@ func (s *Secrets) rewrap(ctx context.Context, p Place, e entry, sealer *ring, re
 			return err
 		}
 		defer clear(value)
-		anew := *rec
-		anew.Key = sealer.fingerprint
-		anew.Sealed, err = sealer.seal(label(p, name, rec.Version), value)
+		resealed := *rec
+		resealed.Key = sealer.fingerprint
+		resealed.Sealed, err = sealer.seal(label(p, name, rec.Version), value)
 		if err != nil {
 			return err
 		}
-		err = s.write(ctx, p, raw, &anew, "")
+		err = s.write(ctx, p, raw, &resealed, "")
 		if api.ErrorCode(err) == api.CodeStoreConflict {
 			var failed error
 			rec, raw, _, failed = s.read(ctx, p, name)

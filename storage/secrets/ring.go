@@ -16,7 +16,8 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// maxKeyFileBytes limits a file of identities: room for about a thousand.
+// maxKeyFileBytes limits a file of identities: an identity with its comment takes less than 128
+// bytes, so it has room for about a thousand.
 const maxKeyFileBytes = 128 << 10
 
 // ring holds the identities of a key file: the first one seals, every one opens.
@@ -62,7 +63,8 @@ func parseRing(r io.Reader) (*ring, error) {
 	return found, nil
 }
 
-// fingerprint identifies a recipient in records. Nothing can be sealed to it.
+// fingerprint identifies a recipient in records and logs: the first 8 bytes of its SHA-256 in
+// 16 hexadecimal digits. A value cannot be sealed for a fingerprint, unlike for a recipient.
 func fingerprint(r *age.X25519Recipient) string {
 	sum := sha256.Sum256([]byte(r.String()))
 	return hex.EncodeToString(sum[:8])
@@ -70,7 +72,9 @@ func fingerprint(r *age.X25519Recipient) string {
 
 // label is sealed before a value. It binds the value to its secret and version: a writer
 // to the store cannot have a value read under another name, or an old value under a new
-// version.
+// version. The plain text of version 2 of stripe with the value sk_live_2 is
+//
+//	"sous secret 1\nt_acme01\ndefault\nstripe\n2\nsk_live_2"
 func label(p Place, name string, version int64) []byte {
 	// None of the parts contains a line feed.
 	return []byte("sous secret 1\n" + p.Tenant + "\n" + p.Namespace + "\n" + name + "\n" + strconv.FormatInt(version, 10) + "\n")
@@ -95,12 +99,12 @@ func (r *ring) seal(label, value []byte) ([]byte, error) {
 	return sealed.Bytes(), nil
 }
 
-// open decrypts sealed and returns the value that was sealed with label.
-// CodeSecretUnreadable.
+// open decrypts sealed and returns the value that was sealed with label. The caller owns the
+// value, and clears it when it is no longer needed. CodeSecretUnreadable.
 func (r *ring) open(label, sealed []byte) ([]byte, error) {
 	opened, err := age.Decrypt(bytes.NewReader(sealed), r.all...)
-	var nobody *age.NoIdentityMatchError
-	if errors.As(err, &nobody) {
+	var unmatched *age.NoIdentityMatchError
+	if errors.As(err, &unmatched) {
 		return nil, api.Errorf(api.CodeSecretUnreadable, "the secret was sealed with a key that is not in the key file")
 	}
 	if err != nil {
@@ -121,6 +125,7 @@ func (r *ring) open(label, sealed []byte) ([]byte, error) {
 	return plain[len(label):n:n], nil
 }
 
+// damaged returns CodeSecretUnreadable for a sealed value that age cannot decrypt.
 func damaged(err error) error {
 	return api.Wrap(api.CodeSecretUnreadable, err, "the secret's record is damaged")
 }

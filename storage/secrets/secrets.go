@@ -1,5 +1,29 @@
 // Package secrets keeps the secrets of namespaces in the store, sealed with age. A
 // value leaves it through Reveal alone.
+//
+// The key file (KeyFile) holds age identities: the first one seals, every one opens. A secret
+// is a record that contains the sealed value:
+//
+//	cs:secret:t_acme01:default:stripe   {"name":"stripe","version":2,…,"sealed":"YWdl…","key":"6f1d…"}
+//	cs:secrets:t_acme01:default         {stripe, …}, the names
+//	cs:secrets:t_acme01:default:floor   7
+//
+// key is the fingerprint of the identity that sealed the value. floor is the highest version
+// of any deleted secret of the namespace: a new secret begins above it, here with version 8.
+// So a name and a version never mean two values, and a cached value that a replica holds
+// under both is either current or recognizably old.
+//
+// A Put interrupted after the name was added leaves a name without a record, which readers
+// skip. A Delete raises the floor, removes the record, and then the name: interrupted after
+// the floor, the secret exists; after the record, only its name is left, which the next Put or
+// Delete of the name uses or removes.
+//
+// To rotate a key: Rotate puts a new identity first in the file, every replica reads the file
+// again within a second of its next use, and Rewrap seals all secrets with it. After that the
+// old identity can be removed.
+//
+// Files: secrets.go has the records, reveal.go opens them, ring.go seals and opens, keyfile.go
+// follows the file, keygen.go and owner.go write it, and rewrap.go seals again.
 package secrets
 
 import (
@@ -32,7 +56,8 @@ type Secrets struct {
 // neither seals nor opens them.
 func New(store *storage.Store, keys *KeyFile) *Secrets { return &Secrets{store, keys} }
 
-// record is a secret in its stored form.
+// record is a secret in its stored form, JSON. Sealed is age's binary format, which JSON has in
+// base64.
 type record struct {
 	api.Secret
 	Sealed []byte `json:"sealed"`
@@ -46,8 +71,10 @@ type Condition struct {
 }
 
 // Put seals a value and stores it under name, as the secret's next version. by identifies
-// the caller. created reports that the secret did not exist. CodeInvalid…,
-// CodeSecretKeyMissing, CodePreconditionFailed, CodeSecretLimit.
+// the caller. created reports that the secret did not exist. A try whose answer was lost is
+// repeated with the same record and succeeds. CodeValidationName and CodeInvalid for a name or
+// a value that is not valid, CodeSecretKeyMissing without a key file, CodePreconditionFailed,
+// CodeSecretNotFound for an IfMatch of a missing secret, CodeSecretLimit.
 func (s *Secrets) Put(ctx context.Context, p Place, name, value, by string, on Condition) (out api.Secret, created bool, err error) {
 	if err := errors.Join(api.ValidateSecretName(name), api.ValidateSecretValue(value)); err != nil {
 		return api.Secret{}, false, err
@@ -109,6 +136,8 @@ func next(before *record, floor string) (record, error) {
 	return record{Secret: api.Secret{Version: deleted + 1}}, nil
 }
 
+// check returns CodePreconditionFailed or CodeSecretNotFound unless held, nil for a missing
+// secret, meets the condition.
 func (c Condition) check(name string, held *record) error {
 	switch {
 	case c.IfNew && held != nil:
@@ -156,6 +185,8 @@ func decode(raw string) (*record, error) {
 	return &rec, nil
 }
 
+// write stores rec if the stored text still is before ("" for none) and, for a new secret, if
+// the floor still is floor. CodeStoreConflict if not; CodeSecretLimit.
 func (s *Secrets) write(ctx context.Context, p Place, before string, rec *record, floor string) error {
 	raw, err := api.EncodeJSON(rec)
 	if err != nil {
@@ -167,8 +198,8 @@ func (s *Secrets) write(ctx context.Context, p Place, before string, rec *record
 	return err
 }
 
-// notify publishes a change to the replicas. Best effort: they also look every half
-// minute.
+// notify publishes a change to the replicas, which hold opened values of secrets in use. Best
+// effort: they also look every half minute.
 func (s *Secrets) notify(ctx context.Context, p Place, name string) {
 	_ = s.store.PublishChange(ctx, storage.Change{Kind: storage.ChangeSecret, Tenant: p.Tenant, Namespace: p.Namespace, Secret: name})
 }
@@ -237,8 +268,9 @@ func (s *Secrets) records(ctx context.Context, k storage.SecretKeys, names []str
 	return found, nil
 }
 
-// Delete removes a secret; with ifMatch, only if that is its version. CodeSecretNotFound,
-// CodePreconditionFailed.
+// Delete removes a secret; with ifMatch, only if that is its version. It needs no key file.
+// CodeSecretNotFound, CodePreconditionFailed. After CodeStoreUnavailable the secret may be
+// deleted: the script is not sent twice, because a second run would not find it.
 func (s *Secrets) Delete(ctx context.Context, p Place, name string, ifMatch *int64) error {
 	if err := api.ValidateSecretName(name); err != nil {
 		return err

@@ -51,7 +51,7 @@ func reveal(t *testing.T, s *secrets.Secrets, p secrets.Place, name string) secr
 	t.Helper()
 	found, err := s.Reveal(t.Context(), p, []string{name}, nil)
 	if err != nil || len(found) != 1 {
-		t.Fatalf("Reveal: got %+v, %v; want no error and len(found) == 1", found, err)
+		t.Fatalf("Reveal: got %+v and error %v, want 1 value", found, err)
 	}
 	return found[0]
 }
@@ -73,11 +73,11 @@ func TestSecrets(t *testing.T) {
 		}
 		made, created, err := s.Put(ctx, p, "stripe", "sk_live_1", "key_1", secrets.Condition{IfNew: true})
 		if err != nil || !created || made.Version != 1 || made.CreatedAtMS == 0 || made.UpdatedBy != "key_1" || made.Name != "stripe" {
-			t.Fatalf("Put: got %+v %v %v; want no error and created true and made.Version == 1 and made.CreatedAtMS != 0 and made.UpdatedBy == \"key_1\" and made.Name == \"stripe\"", made, created, err)
+			t.Fatalf("Put: got %+v, created %v and error %v, want a new stripe at version 1, with its time, by key_1", made, created, err)
 		}
 		want := storage.Change{Kind: storage.ChangeSecret, Tenant: p.Tenant, Namespace: "payments", Secret: "stripe"}
 		if got := <-heard; got != want {
-			t.Errorf("heard %+v; want got == want", got)
+			t.Errorf("got notice %+v, want %+v", got, want)
 		}
 		if _, _, err := s.Put(ctx, p, "stripe", "x", "key_1", secrets.Condition{IfNew: true}); api.ErrorCode(err) != api.CodePreconditionFailed {
 			t.Errorf("again: %v; want CodePreconditionFailed", err)
@@ -87,16 +87,16 @@ func TestSecrets(t *testing.T) {
 		}
 		changed, created, err := s.Put(ctx, p, "stripe", "sk_live_2", "key_2", secrets.Condition{IfMatch: new(int64(1))})
 		if err != nil || created || changed.Version != 2 || changed.CreatedAtMS != made.CreatedAtMS || changed.UpdatedBy != "key_2" {
-			t.Errorf("Put: got %+v %v %v; want no error and created false and changed.Version == 2 and changed.CreatedAtMS == made.CreatedAtMS and changed.UpdatedBy == \"key_2\"", changed, created, err)
+			t.Errorf("second Put: got %+v, created %v and error %v, want version 2, by key_2, with the first creation time", changed, created, err)
 		}
 		if got, err := s.Get(ctx, p, "stripe"); err != nil || got != changed {
-			t.Errorf("Get: got %+v %v; want no error and got == changed", got, err)
+			t.Errorf("Get: got %+v and error %v, want %+v", got, err, changed)
 		}
 		if v := reveal(t, s, p, "stripe"); string(v.Text) != "sk_live_2" || v.Version != 2 || v.Err != nil || !v.Opened {
-			t.Errorf("reveal: got %+v; want string(v.Text) == \"sk_live_2\" and v.Version == 2 and v.Err == nil and v.Opened", v)
+			t.Errorf("Reveal: got %+v, want %q at version 2, opened", v, "sk_live_2")
 		}
 		if v := reveal(t, s, other, "stripe"); api.ErrorCode(v.Err) != api.CodeSecretNotFound || v.Text != nil {
-			t.Errorf("of another namespace: %+v; want CodeSecretNotFound and v.Text == nil", v)
+			t.Errorf("Reveal in another namespace: got %+v, want code %s and no value", v, api.CodeSecretNotFound)
 		}
 		put(t, s, p, "A", "a")
 		put(t, s, p, "_b", "b")
@@ -135,7 +135,7 @@ func TestSecrets(t *testing.T) {
 		}
 		// No cache and no If-Match takes the new one for the old.
 		if again := put(t, s, p, "stripe", "sk_live_3"); again.Version <= 2 {
-			t.Errorf("version %d again; want again.Version > 2", again.Version)
+			t.Errorf("Put after a deletion: got version %d, want above 2", again.Version)
 		}
 	})
 }
@@ -148,26 +148,26 @@ func TestSecretsRefused(t *testing.T) {
 		s, keyless := secrets.New(store, keys), secrets.New(store, nil)
 		for name, value := range map[string]string{"a:b": "x", "": "x", "ok": "", "long": strings.Repeat("x", api.MaxSecretBytes+1)} {
 			if _, _, err := s.Put(ctx, p, name, value, "", secrets.Condition{}); err == nil {
-				t.Errorf("%q is stored; want an error", name)
+				t.Errorf("Put of %q: got success, want an error", name)
 			}
 		}
 		if _, _, err := keyless.Put(ctx, p, "a", "x", "", secrets.Condition{}); api.ErrorCode(err) != api.CodeSecretKeyMissing || !strings.Contains(err.Error(), "--secrets-key-file") {
-			t.Errorf("without a key: %v; want CodeSecretKeyMissing and strings.Contains(err.Error(), \"--secrets-key-file\")", err)
+			t.Errorf("Put without a key file: got error %v, want code %s with %q", err, api.CodeSecretKeyMissing, "--secrets-key-file")
 		}
 		if _, _, err := keyless.Rewrap(ctx, p.Tenant, ""); api.ErrorCode(err) != api.CodeSecretKeyMissing {
 			t.Errorf("without a key: %v; want CodeSecretKeyMissing", err)
 		}
 		put(t, s, p, "a", "x")
 		if v := reveal(t, keyless, p, "a"); api.ErrorCode(v.Err) != api.CodeSecretKeyMissing || v.Text != nil {
-			t.Errorf("without a key: %+v; want CodeSecretKeyMissing and v.Text == nil", v)
+			t.Errorf("Reveal without a key file: got %+v, want code %s and no value", v, api.CodeSecretKeyMissing)
 		}
 		if items, _, err := keyless.List(ctx, p, "", 10); err != nil || len(items) != 1 {
-			t.Errorf("listed %v %v; want no error and len(items) == 1", items, err)
+			t.Errorf("List without a key file: got %v and error %v, want 1 secret", items, err)
 		}
 		long := strings.Repeat("s", api.MaxSecretBytes)
 		put(t, s, p, "a", long)
 		if v := reveal(t, s, p, "a"); string(v.Text) != long {
-			t.Errorf("%d bytes, %v; want string(v.Text) == long", len(v.Text), v.Err)
+			t.Errorf("Reveal: got %d bytes and error %v, want the %d bytes that were put", len(v.Text), v.Err, len(long))
 		}
 	})
 }
@@ -217,7 +217,7 @@ func TestSecretsAreChangedOneByOne(t *testing.T) {
 					}
 					mu.Lock()
 					if values[out.Version] != "" {
-						t.Errorf("version %d twice; want values[out.Version] == \"\"", out.Version)
+						t.Errorf("Put: got version %d twice, want each version once", out.Version)
 					}
 					values[out.Version] = value
 					mu.Unlock()
@@ -226,7 +226,7 @@ func TestSecretsAreChangedOneByOne(t *testing.T) {
 		}
 		all.Wait()
 		if v := reveal(t, s, p, "stripe"); v.Version != 40 || string(v.Text) != values[40] {
-			t.Errorf("reveal: got %+v; want v.Version == 40 and string(v.Text) == values[40]", v)
+			t.Errorf("Reveal: got %+v, want version 40 with the value %q", v, values[40])
 		}
 	})
 }

@@ -8,9 +8,11 @@ import (
 // errStop ends a scan whose caller stops.
 var errStop = errors.New("statestore: the scan was left")
 
-// Entries turns scan into the result of Store.Scan, with at most MaxResults entries. scan
-// calls give with each record and stops at its error. A malformed prefix or filter is
-// returned as the only element, an error.
+// Entries turns scan into the result of Store.Scan, with at most MaxResults entries: an
+// implementation writes a function that calls give with each record, and returns the first
+// error of give unchanged. That error is how Entries stops scan when the caller of the
+// iterator has left its loop; it is not passed on. A malformed prefix or filter is returned
+// as the only element, an error, and scan is not called.
 func Entries(prefix string, f *Filter, scan func(give func(Entry) error) error) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		err := errors.Join(ValidatePrefix(prefix), f.Validate())

@@ -45,8 +45,8 @@ type Store interface {
 	// Scan iterates over the records whose keys begin with prefix and that pass the
 	// filter (nil: all). The prefix may end within a segment; it must not be "". An
 	// error is the last element. With a filter, the records are in ascending order of
-	// its field, then of their keys. No record is repeated; a record that changes
-	// during the scan may be missing.
+	// its field, then of their keys; without one they are in no order. No record is
+	// repeated; a record that changes during the scan may be missing.
 	Scan(ctx context.Context, prefix string, f *Filter) iter.Seq2[Entry, error]
 
 	// Ping returns nil if the store answers.
@@ -97,8 +97,8 @@ type Exception struct {
 	Values []string
 }
 
-// CompareAndSwap sets field to new if its value is expected (nil: absent). It reports
-// whether it was.
+// CompareAndSwap sets field to value if its value is expected (nil: absent). It reports
+// whether it was. A nil value removes the field. See Store.CompareAndSet.
 func CompareAndSwap(ctx context.Context, s Store, key, field string, expected, value []byte) (bool, error) {
 	return s.CompareAndSet(ctx, key, Fields{field: expected}, Fields{field: value})
 }

@@ -58,7 +58,8 @@ func OwnCluster(t testing.TB) string {
 	return c.url
 }
 
-// newCluster makes a cluster of the nodes that node starts.
+// newCluster makes a cluster of the nodes that node starts, and waits until each node knows the
+// owner of every slot.
 func newCluster(node func() (*Server, error)) (*cluster, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -91,7 +92,8 @@ func newCluster(node func() (*Server, error)) (*cluster, error) {
 	return &made, nil
 }
 
-// slotsOf returns the first and the last slot of the nth node.
+// slotsOf returns the first and the last slot of the nth node, counted from 0: 0 and 5460, 5461
+// and 10921, 10922 and 16383.
 func slotsOf(n int) (first, last int) {
 	return n * clusterSlots / clusterNodes, (n+1)*clusterSlots/clusterNodes - 1
 }
@@ -114,7 +116,9 @@ func joinRedis(ctx context.Context, nodes []*Server, clients []*redis.Client) er
 }
 
 // joinKVRocks sets the same topology on each node. KVRocks nodes do not talk to
-// each other about it.
+// each other about it. A line of the topology is the id, address, role and slots of a node:
+//
+//	0000000000000000000000000000000000000001 127.0.0.1 12345 master - 0-5460
 func joinKVRocks(ctx context.Context, nodes []*Server, clients []*redis.Client) error {
 	var topology []string
 	id := func(n int) string { return fmt.Sprintf("%040d", n+1) }
@@ -133,7 +137,8 @@ func joinKVRocks(ctx context.Context, nodes []*Server, clients []*redis.Client) 
 	return nil
 }
 
-// awaitCluster polls a node until it knows all others and the owner of every slot.
+// awaitCluster polls a node every 10 ms until it knows all others and the owner of every slot.
+// Before that, commands can fail.
 func awaitCluster(ctx context.Context, c *redis.Client) error {
 	for {
 		info, err := c.ClusterInfo(ctx).Result()

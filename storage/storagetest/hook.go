@@ -23,7 +23,9 @@ func LikeKVRocks(client redis.UniversalClient) {
 	cluster.OnNewNode(func(node *redis.Client) { node.AddHook(kvrocks{node: true}) })
 }
 
-// kvrocks imitates KVRocks.
+// kvrocks is the hook. It refuses commands before they are sent (refusal) and changes replies
+// after they have come (answer). The commands of scripts do not pass through it; kvrocks.lua
+// does the same for them.
 type kvrocks struct {
 	cluster bool // the client chooses the node
 	node    bool // it is one node of a cluster
@@ -79,10 +81,12 @@ func (k kvrocks) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 	}
 }
 
-// unknown are commands that KVRocks lacks, or whose replies differ there.
+// unknown are commands that KVRocks lacks, or whose replies differ there. A test that uses one
+// fails on every server, not only on KVRocks.
 var unknown = wordSet(`hexpire hpexpire hexpireat hpexpireat hexpiretime hpexpiretime httl hpttl hpersist hgetex hsetex hgetdel
 	wait waitaof latency touch swapdb object save function spublish ssubscribe sunsubscribe select zmscore xreadgroup xautoclaim`)
 
+// wordSet returns the set of the words of a text.
 func wordSet(words string) map[string]bool {
 	set := map[string]bool{}
 	for _, word := range strings.Fields(words) {
@@ -154,7 +158,8 @@ var errPersist = errors.New("ERR NotFound: the key was expired")
 // errNilValue is the client's error for a nil in a stream entry.
 var errNilValue = errors.New(`redis: can't parse array/set/push reply: "$-1"`)
 
-// answer changes a reply into that of KVRocks.
+// answer changes a reply into that of KVRocks: nil for GETRANGE of a missing key, and nil for
+// an empty value in a stream entry.
 func answer(cmd redis.Cmder) {
 	switch cmd := cmd.(type) {
 	case *redis.StringCmd:
@@ -179,6 +184,7 @@ func answer(cmd redis.Cmder) {
 	}
 }
 
+// emptyToNil replaces empty strings in a nested reply by nil.
 func emptyToNil(reply any) {
 	list, _ := reply.([]any)
 	for i, v := range list {

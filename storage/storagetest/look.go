@@ -70,8 +70,8 @@ func matches(key, pattern string) bool {
 	return false
 }
 
-// Contents returns the value of a key of any type as text. The text differs where the
-// values do; it does not contain the time to live.
+// Contents returns the value of a key of any type as text, such as "set [a b]" or "none ". The
+// text differs where the values do; it does not contain the time to live.
 func Contents(t testing.TB, client redis.UniversalClient, key string) string {
 	t.Helper()
 	ctx := t.Context()
@@ -104,7 +104,7 @@ func Contents(t testing.TB, client redis.UniversalClient, key string) string {
 }
 
 // ShortLived sets the time to live of every matching key that has one to half a minute, so
-// that ExpireBefore lets it expire. It returns those keys.
+// that ExpireBefore lets it expire within a script. It returns those keys.
 func ShortLived(t testing.TB, client redis.UniversalClient, pattern string) (keys []string) {
 	t.Helper()
 	for _, key := range Keys(t, client, pattern) {
@@ -128,13 +128,14 @@ func Expire(t testing.TB, client redis.UniversalClient, keys []string) {
 		if ttl, err := client.PTTL(t.Context(), key).Result(); err != nil {
 			t.Fatalf("client.PTTL: %v", err)
 		} else if ttl == -1 { // it has none
-			t.Errorf("%s has no time-to-live any more, and holds %s; want ttl != -1", key, Contents(t, client, key))
+			t.Errorf("%s: got no time-to-live and the contents %s, want a time-to-live", key, Contents(t, client, key))
 		}
 	}
 }
 
 // Calls returns how often the server has executed each command, those of scripts included.
-// The counts only grow: the difference of two calls is the number in between.
+// The counts only grow: the difference of two calls is the number in between. Other tests on
+// the same server count as well, so the caller needs a server of its own.
 func Calls(t testing.TB, client redis.UniversalClient) map[string]int64 {
 	t.Helper()
 	calls, err := storeserver.Calls(context.WithoutCancel(t.Context()), client)

@@ -4,7 +4,25 @@
 // that StoreServerEnv names.
 //
 // Its preludes precede every script of a Store: StrictKeys finds undeclared keys, CutAfter
-// interrupts a script after a write, and ExpireBefore lets keys expire within it.
+// interrupts a script after a write, and ExpireBefore lets keys expire within it. A prelude is
+// Lua on one line that shadows the variable redis, so that every redis.call of the script
+// passes through it. A test of an operation that runs one script interrupts it like this:
+//
+//	for k := 0; ; k++ {
+//		cut := storagetest.Open(t, storage.Config{URL: url, ScriptPrelude: storagetest.CutAfter(k)})
+//		err := operation(cut)           // the script makes k writes and fails
+//		if err == nil {
+//			break                   // it has no more than k writes
+//		}
+//		// Check that the records are sound, and repeat the operation on a whole store.
+//	}
+//
+// Where the server is not KVRocks, a hook and a prelude make it answer like KVRocks, so that
+// most differences between the servers show up in every test run.
+//
+// Files: storagetest.go opens stores and has helpers, server.go and cluster.go start servers,
+// prelude.go and the .lua files are the preludes, hook.go imitates KVRocks, and look.go reads
+// keys of any type.
 package storagetest
 
 import (
@@ -32,24 +50,25 @@ import (
 // redis-server of the PATH.
 const StoreServerEnv = "SOUS_TEST_STORE_SERVER"
 
-// binary is the store server that all tests of this process start.
+// binary is the store server that all tests of this process start. It is looked up once.
 var binary = sync.OnceValues(func() (storeserver.Binary, error) {
 	return storeserver.Find(context.Background(), os.Getenv(StoreServerEnv))
 })
 
-// Server is a store server process of a test.
+// Server is a store server process of a test. It can be killed and started again on the same
+// port with its data. It is not safe for concurrent use.
 type Server struct {
 	URL  string // redis://127.0.0.1:port
 	Port int
 
 	binary  storeserver.Binary
 	dir     string
-	owned   bool // dir goes with the server
-	cluster bool
-	args    []string
+	owned   bool     // the guard removes dir when the server ends
+	cluster bool     // it is a node of a cluster
+	args    []string // further arguments for redis-server
 	guard   *exec.Cmd
 	hold    io.WriteCloser // the guard kills the server when this closes
-	pid     int
+	pid     int            // of the server, not of the guard
 }
 
 // guardScript starts the server and outlives this process by a moment: when its
@@ -71,7 +90,7 @@ func Redis(t testing.TB, args ...string) *Server {
 }
 
 // DurableServer is Redis with a server that keeps every write that it has answered,
-// however it ends.
+// however it ends. Tests that kill the server and start it again use it.
 func DurableServer(t testing.TB) *Server {
 	t.Helper()
 	return Redis(t, "--appendonly", "yes", "--appendfsync", "always")
@@ -86,8 +105,8 @@ func Kills() int {
 	return 8
 }
 
-// newServer tries a few ports: another process may take one between the look
-// and the start.
+// newServer starts s, of which the caller has set the directory and the kind. It tries a few
+// ports: another process may take one between the look and the start.
 func newServer(s *Server) (*Server, error) {
 	var err error
 	s.binary, err = binary()
@@ -120,6 +139,8 @@ func (s *Server) Start(t testing.TB) {
 	}
 }
 
+// start starts the server under its guard and waits until it answers. The guard prints the
+// process id of the server.
 func (s *Server) start() error {
 	args, err := s.binary.Args(storeserver.Config{Port: s.Port, Dir: s.dir, Cluster: s.cluster, RedisArgs: s.args})
 	if err != nil {
@@ -175,9 +196,11 @@ func (s *Server) awaitReady() error {
 	}
 }
 
+// addr returns host and port.
 func (s *Server) addr() string { return storeserver.Addr(s.Port) }
 
-// Files returns the contents of all files that the server has written.
+// Files returns the contents of all files that the server has written, one after another, for
+// tests that look for a text which must not be on the disk.
 func (s *Server) Files(t testing.TB) string {
 	t.Helper()
 	var all strings.Builder
@@ -198,7 +221,7 @@ func (s *Server) Files(t testing.TB) string {
 	return all.String()
 }
 
-// Kill ends the server immediately, as kill -9 does.
+// Kill ends the server immediately, as kill -9 does. A second call does nothing.
 func (s *Server) Kill() {
 	if s.guard == nil {
 		return
@@ -240,5 +263,6 @@ func newShared(cluster bool) (*Server, error) {
 	return newServer(&Server{dir: dir, owned: true, cluster: cluster})
 }
 
-// shared is the server that the tests of this process have in common.
+// shared is the server that the tests of this process have in common. The guard stops it and
+// removes its directory when this process ends.
 var shared = sync.OnceValues(func() (*Server, error) { return newShared(false) })

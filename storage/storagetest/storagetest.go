@@ -18,13 +18,15 @@ import (
 
 // Backend is one kind of store to test on.
 type Backend struct {
-	Name string
-	// Config opens the backend, which lives as long as the test.
+	Name string // the name of the subtest
+	// Config starts the backend if necessary, and returns the settings for storage.Open. The
+	// embedded one lives as long as the test, the others as long as this process.
 	Config func(t testing.TB) storage.Config
 }
 
-// Backends returns the stores that every test runs on: the embedded one, and a
-// redis-server that the tests of this process share.
+// Backends returns the stores that every test runs on: the embedded one, and a store server
+// that the tests of this process share, which is redis-server unless StoreServerEnv names
+// another one.
 func Backends() []Backend {
 	return []Backend{
 		{"embedded", func(t testing.TB) storage.Config { return storage.Config{Embedded: Embedded(t, t.TempDir())} }},
@@ -46,7 +48,8 @@ func AllBackends() []Backend {
 	}})
 }
 
-// Each runs test on every one of Backends, in parallel.
+// Each runs test on every one of Backends, in parallel. The Store is closed when its subtest
+// ends; keys of other tests may be in it.
 func Each(t *testing.T, test func(t *testing.T, s *storage.Store)) {
 	t.Helper()
 	each(t, Backends(), test)
@@ -58,6 +61,7 @@ func All(t *testing.T, test func(t *testing.T, s *storage.Store)) {
 	each(t, AllBackends(), test)
 }
 
+// each runs test in a parallel subtest for each backend.
 func each(t *testing.T, backends []Backend, test func(t *testing.T, s *storage.Store)) {
 	t.Helper()
 	for _, b := range backends {
@@ -70,7 +74,7 @@ func each(t *testing.T, backends []Backend, test func(t *testing.T, s *storage.S
 
 // Open opens a store, under the strict-key prelude unless cfg has another, and
 // closes it when the test ends. In a test, but not in a benchmark, a server that is
-// not KVRocks answers as KVRocks does.
+// not KVRocks answers as KVRocks does; a Hook in cfg replaces that. A failure ends the test.
 func Open(t testing.TB, cfg storage.Config) *storage.Store {
 	t.Helper()
 	if cfg.ScriptPrelude == "" {
@@ -91,8 +95,9 @@ func Open(t testing.TB, cfg storage.Config) *storage.Store {
 	return s
 }
 
-// AwaitReachable waits until the client of s has connected to its server again. After many
-// failed dials a client tries once a second only.
+// AwaitReachable waits until the client of s has connected to its server again, for 20 s at
+// most. After many failed dials a client tries once a second only, so the first command after
+// a restart can still fail.
 func AwaitReachable(t testing.TB, s *storage.Store) {
 	t.Helper()
 	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) { // between two questions
@@ -106,7 +111,8 @@ func AwaitReachable(t testing.TB, s *storage.Store) {
 	}
 }
 
-// Embedded opens an embedded server in dir and closes it when the test ends.
+// Embedded opens an embedded server in dir and closes it when the test ends. Its log is the
+// test's.
 func Embedded(t testing.TB, dir string) *embedded.Server {
 	t.Helper()
 	e, err := embedded.Open(dir, zaptest.NewLogger(t))
@@ -148,7 +154,8 @@ func CopyEmbedded(t testing.TB, from, to string) (whole bool) {
 	return err == nil && os.SameFile(before, after)
 }
 
-// Tenant returns a random tenant name, which no other test has.
+// Tenant returns a random tenant name, which no other test has, such as t_0123456789abcdef.
+// Tests share servers, so a test must not depend on keys without a tenant.
 func Tenant(t testing.TB) string {
 	t.Helper()
 	var b [8]byte
@@ -158,8 +165,8 @@ func Tenant(t testing.TB) string {
 	return "t_" + hex.EncodeToString(b[:])
 }
 
-// Concurrently calls call n times at once, with 0 to n-1, and returns the errors in that
-// order.
+// Concurrently calls call n times at once, with 0 to n-1, waits for all of them, and returns
+// the errors in that order. call runs in other goroutines, so it must not end the test.
 func Concurrently(n int, call func(i int) error) []error {
 	errs := make([]error, n)
 	var wg sync.WaitGroup
@@ -170,7 +177,7 @@ func Concurrently(n int, call func(i int) error) []error {
 	return errs
 }
 
-// Eventually fails t where ok does not return true within 10 s.
+// Eventually calls ok every 5 ms and fails t where it does not return true within 10 s.
 func Eventually(t testing.TB, ok func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(10 * time.Second)
@@ -182,7 +189,8 @@ func Eventually(t testing.TB, ok func() bool) {
 	}
 }
 
-// AwaitChange receives from heard until want comes, for 20 s at most.
+// AwaitChange receives from heard until want comes, for 20 s at most. It drops the notices
+// before it.
 func AwaitChange(t testing.TB, heard <-chan storage.Change, want storage.Change) {
 	t.Helper()
 	limit := time.After(20 * time.Second)

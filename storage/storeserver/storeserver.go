@@ -19,10 +19,10 @@ import (
 	"github.com/codesous/sous/deploy"
 )
 
-// Kind is a store server's program.
+// Kind is a store server's program, by the name of its executable.
 type Kind string
 
-// ErrOtherServer reports that a port belongs to a server that was not asked for.
+// ErrOtherServer reports that a port belongs to a server that the caller did not start.
 var ErrOtherServer = errors.New("another server listens on the port")
 
 // The kinds of store servers.
@@ -73,7 +73,7 @@ type Config struct {
 	RedisArgs []string
 }
 
-// Args returns the arguments that start b in the foreground. For KVRocks it
+// Args returns the arguments that start b in the foreground; it does not start it. For KVRocks it
 // writes a configuration file to cfg.Dir: that of production with other paths, another
 // port and no backups. KVRocks ignores settings that its version does not know.
 func (b Binary) Args(cfg Config) ([]string, error) {
@@ -90,6 +90,8 @@ func (b Binary) Args(cfg Config) ([]string, error) {
 	return append(args, cfg.RedisArgs...), nil
 }
 
+// kvrocksArgs writes the configuration file and returns the arguments. Arguments on the command
+// line override the settings of the file.
 func kvrocksArgs(cfg Config) ([]string, error) {
 	file := filepath.Join(cfg.Dir, "kvrocks.conf")
 	var text strings.Builder
@@ -120,7 +122,8 @@ const (
 	lastPort  = 22_000
 )
 
-// FreePort returns a port that was free at the time of the call.
+// FreePort returns a port that was free at the time of the call. Another process can take it
+// before the server does; Ready then returns ErrOtherServer, and the caller tries another.
 func FreePort(ctx context.Context) (int, error) {
 	var err error
 	for range 100 {
@@ -142,7 +145,7 @@ func FreePort(ctx context.Context) (int, error) {
 func Addr(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
 // Client returns a client for tests and measurements. It sends no commands by itself and
-// does not retry.
+// does not retry, so the server's statistics count only the caller's commands.
 func Client(addr string) *redis.Client {
 	return redis.NewClient(&redis.Options{Addr: addr, Protocol: 2, DisableIdentity: true, MaxRetries: -1, DialerRetries: 1})
 }

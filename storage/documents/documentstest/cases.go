@@ -8,7 +8,8 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// The codes of the contract, as it writes them.
+// The codes of the contract, as it writes them. They are texts of their own, not constants of
+// package api, so that a changed constant fails the suite.
 const (
 	mismatch   api.Code = "REVISION_MISMATCH"
 	quota      api.Code = "QUOTA_EXCEEDED"
@@ -17,6 +18,8 @@ const (
 	bulk       api.Code = "BULK_PARTIAL_FAILURE"
 )
 
+// cases returns all cases, in the order of the sections of the contract. Cases of one section
+// may share documents: each begins with the state that the ones before it left.
 func cases() []testCase {
 	var out []testCase
 	for _, section := range [][]testCase{hierarchy(), puts(), gets(), lists(), deletes(), bulks(), concurrency(), expiry(), quotas(), transactions()} {
@@ -25,7 +28,7 @@ func cases() []testCase {
 	return out
 }
 
-// many joins the results of f for 0 to n-1.
+// many joins the results of f for 0 to n-1 by commas, as the elements of a JSON list.
 func many(n int, f func(int) string) string {
 	parts := make([]string, n)
 	for i := range parts {
@@ -34,14 +37,16 @@ func many(n int, f func(int) string) string {
 	return strings.Join(parts, ",")
 }
 
-// text is a JSON text of n bytes with its quotes.
+// text returns a JSON text of n bytes, its quotes included: the limit of a value counts them.
 func text(n int) string { return `"` + strings.Repeat("x", n-2) + `"` }
 
-// refused is a case of one put that fails for a field.
+// refused returns a case of one put that fails with VALIDATION_FAILED for a field.
 func refused(name, field, body string) testCase {
 	return testCase{name: "Resource Hierarchy: " + name, steps: []step{{op: "put", body: body, code: validation, field: field}}}
 }
 
+// hierarchy returns the cases for the names of namespaces and keys: their lengths, their
+// characters, and that namespaces do not share keys.
 func hierarchy() []testCase {
 	key := func(key string) string { return fmt.Sprintf(`{"namespace":"names","key":%s,"value":1}`, key) }
 	in := func(namespace string) string { return fmt.Sprintf(`{"namespace":%q,"key":"a","value":1}`, namespace) }
@@ -76,6 +81,8 @@ func hierarchy() []testCase {
 	}
 }
 
+// puts returns the cases for put: its answer, values of every kind, the limits of values and
+// metadata, and invalid requests.
 func puts() []testCase {
 	put := func(more string) string { return `{"namespace":"puts","key":"k"` + more + `}` }
 	return []testCase{
@@ -120,6 +127,7 @@ func puts() []testCase {
 	}
 }
 
+// gets returns the cases for get, with and without a revision.
 func gets() []testCase {
 	return []testCase{
 		{name: "storage.get: the answer", steps: []step{
@@ -146,6 +154,7 @@ func gets() []testCase {
 	}
 }
 
+// lists returns the cases for list: order, prefixes, filters, pages and their cursors.
 func lists() []testCase {
 	list := func(more string) string { return `{"namespace":"lists"` + more + `}` }
 	items := func(keys ...string) string {
@@ -203,6 +212,7 @@ func lists() []testCase {
 	}
 }
 
+// deletes returns the cases for delete, with and without a revision.
 func deletes() []testCase {
 	at := func(more string) string { return `{"namespace":"deletes"` + more + `}` }
 	return []testCase{

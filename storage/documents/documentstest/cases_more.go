@@ -6,6 +6,7 @@ import (
 	"time"
 )
 
+// bulks returns the cases for bulkPut: all or none, and the limits of 20 items and 512 KiB.
 func bulks() []testCase {
 	at := func(items string) string { return `{"namespace":"bulks","items":[` + items + `]}` }
 	return []testCase{
@@ -43,6 +44,7 @@ func bulks() []testCase {
 	}
 }
 
+// concurrency returns the cases for the revision of a document and ifRevision.
 func concurrency() []testCase {
 	at := func(more string) string { return `{"namespace":"revisions"` + more + `}` }
 	return []testCase{
@@ -63,6 +65,7 @@ func concurrency() []testCase {
 	}
 }
 
+// expiry returns the cases for ttlSeconds, which advance the clock of the service.
 func expiry() []testCase {
 	at := func(more string) string { return `{"namespace":"ttl"` + more + `}` }
 	const month = 30 * 24 * 60 * 60
@@ -135,6 +138,7 @@ func quotas() []testCase {
 	}
 }
 
+// transactions returns the cases for transact: checks, puts and deletes, all or none.
 func transactions() []testCase {
 	at := func(steps ...string) string {
 		return `{"namespace":"transact","operations":[` + strings.Join(steps, ",") + `]}`

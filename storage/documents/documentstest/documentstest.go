@@ -1,5 +1,15 @@
-// Package documentstest holds every face of the document storage to its contract: one
-// table of cases, written from the contract section by section.
+// Package documentstest tests that every interface of the document storage, a Face, keeps the
+// contract: one table of cases, written from the contract section by section. A test of an
+// interface implements Face and calls Run.
+//
+// documentstest.go runs the cases and compares answers; cases.go and cases_more.go have the
+// cases. Most cases are a few operations on keys of their own. Here a put succeeds with
+// revision 1, and a repetition with a condition fails:
+//
+//	{name: "Concurrency & Consistency: ifRevision 0", steps: []step{
+//		{op: "put", body: `{"namespace":"n","key":"a","value":1,"ifRevision":0}`, want: `{"revision":1}`},
+//		{op: "put", body: `{"namespace":"n","key":"a","value":2,"ifRevision":0}`, code: mismatch},
+//	}}
 package documentstest
 
 import (
@@ -60,27 +70,28 @@ func Namespaces() []string {
 	return slices.Compact(out)
 }
 
-// testCase is a few operations in order, and what each answers.
+// testCase is a few operations in order, with the answer that each must have.
 type testCase struct {
-	name   string // with the section of the contract
+	name   string // begins with the section of the contract
 	config string // of the service: "" or small
 	steps  []step
 }
 
 // step is an operation. want is the least that the answer must hold: JSON whose objects may have
-// less members, and whose texts may be <any>, <absent> or <time>. A failure's want is of its
-// code, items and quota.
+// fewer members than the answer's, and whose texts may be <any> for any value but null,
+// <absent> for no member, and <time> or <time+60s> for that time by the service's clock, to a
+// second. For a failure, want is compared with its code, items and quota.
 type step struct {
 	op, body   string
 	ifRevision string
-	code       api.Code // "": it succeeds
+	code       api.Code // of the failure; "": the operation succeeds
 	want       string
-	wait       time.Duration // before it
+	wait       time.Duration // by which the clock advances before the operation
 	keep       string        // a member of the answer that later bodies name as $KEPT
 	field      string        // that the failure names
 }
 
-// clock is a time that cases set forward.
+// clock is the clock of the service under test. It stands still; cases advance it.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -98,7 +109,9 @@ func (c *clock) advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// Run holds a face to the contract. Its cases share what start makes, one after another.
+// Run runs all cases on the faces that start makes: one face for the cases with the default
+// quota, and one for those with a small one. The cases of a face run one after another and
+// share its documents.
 func Run(t *testing.T, start Start) {
 	t.Helper()
 	for _, config := range []string{"", "small"} {
@@ -126,7 +139,7 @@ func (c *testCase) run(t *testing.T, face Face, now *clock) {
 		body := strings.ReplaceAll(s.body, "$KEPT", kept)
 		status, answer := face.Do(t, s.op, body, s.ifRevision)
 		if problems := s.holds(status, answer, now.Now()); len(problems) > 0 {
-			t.Errorf("step %d, %s %.300s:\n  %s\n  got %d %.2000s; want len(problems) <= 0", i+1, s.op, body, strings.Join(problems, "\n "), status, answer)
+			t.Errorf("step %d, %s %.300s: got status %d and body %.2000s, which differ from the contract:\n  %s", i+1, s.op, body, status, answer, strings.Join(problems, "\n  "))
 		}
 		if s.keep != "" {
 			var members map[string]string
@@ -136,7 +149,7 @@ func (c *testCase) run(t *testing.T, face Face, now *clock) {
 	}
 }
 
-// holds says how an answer is not what the step wants.
+// holds returns the differences between an answer and what the step wants, nil for none.
 func (s *step) holds(status int, answer []byte, now time.Time) []string {
 	wanted := StatusOf(s.code)
 	if s.code == "" {
@@ -178,7 +191,8 @@ func (s *step) holds(status int, answer []byte, now time.Time) []string {
 	return problems
 }
 
-// differ compares the answer got with want, which holds the least that got must have.
+// differ compares the answer got with want, which holds the least that got must have. at is the
+// path of the two, such as .items[0].key. It returns the differences as sentences.
 func differ(at string, got, want any, now time.Time) []string {
 	switch want := want.(type) {
 	case map[string]any:
@@ -221,6 +235,7 @@ func differ(at string, got, want any, now time.Time) []string {
 	return nil
 }
 
+// differText is differ for a text in want, which may be one of the patterns of step.
 func differText(at string, got any, want string, now time.Time) []string {
 	text, isText := got.(string)
 	offset, timed := strings.CutPrefix(want, "<time")

@@ -48,7 +48,7 @@ func TestChangesAreTriedAgain(t *testing.T) {
 		}
 		r, err := s.Get(t.Context(), "a")
 		if err != nil || r == nil {
-			t.Fatalf("Get: r = %v, err = %v; failed check: err != nil || r == nil", r, err)
+			t.Fatalf("Get: got %v and error %v, want a record", r, err)
 		}
 		if _, mine := r.Fields["mine"]; mine != (want == "") {
 			t.Errorf("%d conflicts: %v", times, r.Fields)
@@ -98,7 +98,7 @@ func TestRemovalsSpareWhatOthersWrote(t *testing.T) {
 		kv := &contended{KeyValue: s.kv, times: 1}
 		on := &Store{js: s.js, kv: kv, timeout: s.timeout, clock: func() time.Time { return time.Now().Add(2 * tt.later) }}
 		if err := tt.call(on, "a"); err != nil {
-			t.Errorf("call: got name %s, error %v; want no error", name, err)
+			t.Errorf("%s: got error %v, want success", name, err)
 		}
 		r, err := s.Get(t.Context(), "a")
 		if err != nil || r == nil || len(r.Fields) != 1 || r.Fields["theirs"] == nil || kv.updates == 0 {
@@ -118,7 +118,7 @@ func TestConflictsEndWithTheCaller(t *testing.T) {
 	defer cancel()
 	on := &Store{js: s.js, kv: &cancelling{contended{KeyValue: s.kv, times: maxTries}, cancel}, timeout: s.timeout, clock: s.clock}
 	if err := on.SetFields(ctx, "a", statestore.Fields{"mine": {}}); !errors.Is(err, context.Canceled) {
-		t.Errorf("SetFields = %v, failed check: !errors.Is(err, context.Canceled)", err)
+		t.Errorf("SetFields with a cancelled context: got error %v, want %v", err, context.Canceled)
 	}
 }
 
@@ -167,7 +167,7 @@ func TestDecodeRefuses(t *testing.T) {
 	d := document{fields: statestore.Fields{"n": []byte("1"), "": {}}, expiresAtMS: 1 << 40}
 	whole := d.encode()
 	if got, err := decode(whole); err != nil || !got.holds(d.fields) || len(got.fields) != 2 || got.expiresAtMS != d.expiresAtMS {
-		t.Fatalf("decode: got %+v, error %v; want no error && got.holds(d.fields) && len(got.fields) == 2 && got.expiresAtMS == d.expiresAtMS", got, err)
+		t.Fatalf("decode: got %+v and error %v, want 2 fields as encoded and expiry %d", got, err, d.expiresAtMS)
 	}
 	for cut := range whole {
 		if got, err := decode(whole[:cut]); err == nil {
@@ -176,7 +176,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 	for _, in := range [][]byte{append(whole, 0), append([]byte{2}, whole[1:]...), {1, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1}} {
 		if got, err := decode(in); err == nil {
-			t.Errorf("decode: got in %v, %+v; want an error", in, got)
+			t.Errorf("decode of %v: got %+v, want an error", in, got)
 		}
 	}
 }

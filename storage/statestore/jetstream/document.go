@@ -11,9 +11,17 @@ import (
 	"github.com/codesous/sous/storage/statestore"
 )
 
-// documentVersion is the first byte of every document. Then follow the expiry in ms (0:
-// never) and the number of fields as uvarints, and each field's name and value, each after
-// its length.
+// documentVersion is the first byte of every document. Then follow the expiry in milliseconds
+// since 1970 (0: never) and the number of fields as uvarints, and each field's name and value,
+// each after its length. A record with the field state, pending, that does not expire is
+//
+//	01                          the version
+//	00                          no expiry
+//	01                          1 field:
+//	05 73 74 61 74 65           "state"
+//	07 70 65 6e 64 69 6e 67     "pending"
+//
+// Fields are sorted by name, so that equal records have equal bytes.
 const documentVersion = 1
 
 var errMalformed = errors.New("the document is malformed")
@@ -25,6 +33,7 @@ type document struct {
 	revision    uint64 // 0 if it is not in the bucket
 }
 
+// encode returns the stored form of the document, without its revision.
 func (d *document) encode() []byte {
 	out := []byte{documentVersion}
 	out = binary.AppendUvarint(out, uint64(d.expiresAtMS))
@@ -117,11 +126,13 @@ func (d *document) expire(now time.Time, ttl time.Duration) {
 	}
 }
 
+// expired reports whether the document has expired at now.
 func (d *document) expired(now time.Time) bool {
 	return d.expiresAtMS > 0 && d.expiresAtMS <= now.UnixMilli()
 }
 
-// record returns the document, which must not have expired, as a record.
+// record returns the document as a record. A document that expires at this moment has the
+// shortest time-to-live, since 0 would mean none.
 func (d *document) record(now time.Time) statestore.Record {
 	r := statestore.Record{Fields: d.fields}
 	if d.expiresAtMS > 0 {

@@ -17,7 +17,7 @@ import (
 const retryAfter = time.Second
 
 // request runs do within the request timeout and converts its error into one of package
-// api.
+// api; a conflict stays the client's error. op names the operation in error texts.
 func (s *Store) request(ctx context.Context, op string, do func(ctx context.Context) error) error {
 	if err := s.connected(ctx, op); err != nil {
 		return err

@@ -2,6 +2,20 @@
 // JetStream. A record is one document, changed by compare-and-swap on its revision. Its
 // time-to-live is in the document, since a bucket has only one for all entries. An expired
 // record reads as absent and is removed by the next call that reads it.
+//
+// It is for programs that have NATS and no Redis; the platform itself uses package kvrocks.
+// There is no index: a scan reads every record below its prefix. Two writers of one record
+// change it one after the other:
+//
+//	A reads revision 7            B reads revision 7
+//	A updates it from 7: now 8    B updates it from 7: refused
+//	                              B waits, reads revision 8, and updates it: now 9
+//
+// Each write is one message, so no crash leaves half of one. After CodeStoreUnavailable the
+// message may have been stored.
+//
+// Files: jetstream.go has the calls for one record, document.go the layout of a record, key.go
+// the escape of keys, scan.go the scan, and errors.go timeouts and errors.
 package jetstream
 
 import (
@@ -22,8 +36,8 @@ import (
 // defaults.
 type Config struct {
 	Bucket string
-	// Replicas and Storage configure a bucket that New creates. Default: one replica,
-	// in files.
+	// Replicas and Storage configure a bucket that New creates; an existing one keeps its
+	// settings. Default: one replica, in files.
 	Replicas int
 	Storage  natsjs.StorageType
 	// Timeout bounds one request, and the wait for a scan's next record. Default: 3 s.
@@ -40,11 +54,13 @@ const (
 	// A change that conflicts with another writer is repeated after a random part of a
 	// pause that grows from pauseMin to pauseMax.
 	maxTries = 64
+	// The tries together wait for less than 3.2 s.
 	pauseMin = time.Millisecond
 	pauseMax = 50 * time.Millisecond
 )
 
-// Store implements statestore.Store.
+// Store implements statestore.Store. It is safe for concurrent use, by any number of processes
+// with the same bucket.
 type Store struct {
 	statestore.Lifecycle
 	js      natsjs.JetStream
@@ -55,10 +71,11 @@ type Store struct {
 
 var _ statestore.Store = (*Store)(nil)
 
-// New opens the bucket, and makes it where there is none, over a connection that
-// remains the caller's. The server is 2.11 or later. A bucket whose entries expire by
-// themselves, or that keeps the marks of deleted ones for ever, is refused
-// (CodeInvalid).
+// New opens the bucket, and creates it if it does not exist, over a connection that the caller
+// closes. The server must be 2.11 or later, which lets the markers of deleted entries expire.
+// A bucket whose entries expire by themselves, or whose markers do not, is refused
+// (CodeInvalid): the first would lose records, the second would grow without bound.
+// CodeStoreUnavailable. ctx applies to New only.
 func New(ctx context.Context, js natsjs.JetStream, cfg Config) (*Store, error) {
 	s := &Store{js: js, timeout: cfg.Timeout, clock: cfg.Clock}
 	if s.timeout == 0 {
@@ -84,6 +101,7 @@ func New(ctx context.Context, js natsjs.JetStream, cfg Config) (*Store, error) {
 	return s, nil
 }
 
+// openBucket opens the bucket or creates it. Two clients may do so at the same time.
 func openBucket(ctx context.Context, js natsjs.JetStream, cfg Config) (natsjs.KeyValue, error) {
 	kv, err := js.KeyValue(ctx, cfg.Bucket)
 	if !errors.Is(err, natsjs.ErrBucketNotFound) {
@@ -233,7 +251,10 @@ func (s *Store) remove(ctx context.Context, entry natsjs.KeyValueEntry) {
 }
 
 // change reads a record, changes it by edit and writes it, and starts again if another
-// writer changed the record meanwhile. It returns the result of edit.
+// writer changed the record meanwhile, up to maxTries times. edit reports in was whether the
+// record was as its caller expects, and in changed whether there is something to write; it is
+// called again with each new document. change returns was. CodeStoreConflict after the last
+// try.
 func (s *Store) change(ctx context.Context, key string, edit func(d *document) (was, changed bool)) (bool, error) {
 	if err := s.CheckKey(key); err != nil {
 		return false, err
@@ -260,7 +281,8 @@ func (s *Store) change(ctx context.Context, key string, edit func(d *document) (
 	return false, api.Errorf(api.CodeStoreConflict, "others changed the record %q %d times meanwhile", key, maxTries)
 }
 
-// write stores d if the record still has its revision.
+// write stores d if the record still has its revision: it creates, updates or deletes the
+// entry. Nothing is written for a document without fields that was not stored.
 func (s *Store) write(ctx context.Context, key string, d document) (err error) {
 	switch {
 	case len(d.fields) > 0 && d.revision == 0:

@@ -174,7 +174,7 @@ func TestWhatExpiredIsRemoved(t *testing.T) {
 			t.Fatalf("%s: %d records before", name, records)
 		}
 		if err := meet("a:b"); err != nil {
-			t.Errorf("meet: got name %s, error %v; want no error", name, err)
+			t.Errorf("%s: got error %v, want success", name, err)
 		}
 		if records, _ := messages(t, js, "states"); records != 0 {
 			t.Errorf("%s: it is still there", name)
@@ -226,7 +226,7 @@ func TestBucketsThatDoNotFitAreRefused(t *testing.T) {
 	}
 	for _, bucket := range []string{"expires", "marks", "", "no bucket", "a.b"} {
 		if _, err := jetstream.New(t.Context(), js, jetstream.Config{Bucket: bucket}); api.ErrorCode(err) != api.CodeInvalid {
-			t.Errorf("New: got bucket %s, error %v; want api.ErrorCode(err) == api.CodeInvalid", bucket, err)
+			t.Errorf("New on bucket %s: got error %v, want code %s", bucket, err, api.CodeInvalid)
 		}
 	}
 	_, err := js.CreateKeyValue(t.Context(), natsjs.KeyValueConfig{Bucket: "own", LimitMarkerTTL: time.Hour, MaxValueSize: 1000})
@@ -264,10 +264,10 @@ func TestForeignEntriesArePassedOver(t *testing.T) {
 		}
 	}
 	if keys := scan(t, s, "a:"); len(keys) != 1 || keys[0] != "a:b" {
-		t.Errorf("scan: keys = %v; failed check: len(keys) != 1 || keys[0] != \"a:b\"", keys)
+		t.Errorf("Scan: got keys %v, want only a:b", keys)
 	}
 	if _, err := s.Get(t.Context(), "a:json"); api.ErrorCode(err) != api.CodeInternal {
-		t.Errorf("Get = %v, failed check: api.ErrorCode(err) != api.CodeInternal", err)
+		t.Errorf("Get of a malformed entry: got error %v, want code %s", err, api.CodeInternal)
 	}
 }
 
@@ -282,7 +282,7 @@ func TestRecordsOutliveTheServer(t *testing.T) {
 	put(t, s, "a:b", time.Hour)
 	addr, ok := first.Addr().(*net.TCPAddr)
 	if !ok {
-		t.Fatalf("first.Addr() = %v; failed check: !ok", first.Addr())
+		t.Fatalf("address of the server: got %v, want a TCP address", first.Addr())
 	}
 	stopServer(first)
 	for call, err := range map[string]error{
@@ -299,7 +299,7 @@ func TestRecordsOutliveTheServer(t *testing.T) {
 	deadline := time.Now().Add(20 * time.Second)
 	for err := s.Ping(t.Context()); err != nil; err = s.Ping(t.Context()) {
 		if api.ErrorCode(err) != api.CodeStoreUnavailable || time.Now().After(deadline) {
-			t.Fatalf("After: got error %v; want api.ErrorCode(err) == api.CodeStoreUnavailable && !(time.Now().After(deadline))", err)
+			t.Fatalf("Ping while the client reconnects: got error %v, want code %s, and success within 20 s", err, api.CodeStoreUnavailable)
 		}
 		time.Sleep(2 * time.Millisecond)
 	}
@@ -332,17 +332,17 @@ func TestClosedConnection(t *testing.T) {
 		js.Conn().Close() // in the midst of a scan
 		answers++
 		if err != nil && api.ErrorCode(err) != api.CodeStoreUnavailable {
-			t.Errorf("got error %v; want no error || api.ErrorCode(err) == api.CodeStoreUnavailable", err)
+			t.Errorf("got error %v, want none or code %s", err, api.CodeStoreUnavailable)
 		}
 	}
 	if answers == 0 {
 		t.Error("the scan gave nothing")
 	}
 	if err := s.SetFields(t.Context(), "a:b", fields("n", "2")); api.ErrorCode(err) != api.CodeStoreUnavailable {
-		t.Errorf("SetFields = %v, failed check: api.ErrorCode(err) != api.CodeStoreUnavailable", err)
+		t.Errorf("SetFields over a closed connection: got error %v, want code %s", err, api.CodeStoreUnavailable)
 	}
 	if _, err := jetstream.New(t.Context(), js, jetstream.Config{Bucket: "states"}); api.ErrorCode(err) != api.CodeStoreUnavailable {
-		t.Errorf("jetstream.New = %v, failed check: api.ErrorCode(err) != api.CodeStoreUnavailable", err)
+		t.Errorf("New over a closed connection: got error %v, want code %s", err, api.CodeStoreUnavailable)
 	}
 }
 

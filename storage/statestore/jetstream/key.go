@@ -13,7 +13,12 @@ func plain(c byte) bool {
 }
 
 // escape returns the NATS key of a key. Segments become tokens between dots, and each byte
-// with a meaning in NATS or in this escape becomes = and two hexadecimal digits.
+// with a meaning in NATS or in this escape becomes = and two hexadecimal digits:
+//
+//	gbe:state:tasks:t_acme01.resize:42
+//	gbe.state.tasks.t_acme01=2Eresize.42
+//
+// Different keys have different escapes.
 func escape(key string) string {
 	var b strings.Builder
 	for i := range len(key) {
@@ -56,7 +61,8 @@ func unescape(tokens string) (key string, ok bool) {
 }
 
 // subjects returns the narrowest NATS filter for keys that begin with prefix: NATS compares
-// complete tokens.
+// complete tokens. For gbe:state:tasks:t_ac it is gbe.state.tasks.> and so matches keys of
+// other tenants, which the client drops.
 func subjects(prefix string) string {
 	last := strings.LastIndexByte(prefix, ':')
 	if last < 0 {

@@ -139,12 +139,12 @@ func TestCutConnection(t *testing.T) {
 	deadline := time.Now().Add(20 * time.Second)
 	for err := s.Ping(t.Context()); err != nil; err = s.Ping(t.Context()) {
 		if api.ErrorCode(err) != api.CodeStoreUnavailable || time.Now().After(deadline) {
-			t.Fatalf("After: got error %v; want api.ErrorCode(err) == api.CodeStoreUnavailable && !(time.Now().After(deadline))", err)
+			t.Fatalf("Ping while the client reconnects: got error %v, want code %s, and success within 20 s", err, api.CodeStoreUnavailable)
 		}
 		time.Sleep(2 * time.Millisecond)
 	}
 	if keys := scan(t, s, "a:"); len(keys) != 2 {
-		t.Errorf("scan: keys = %v; failed check: len(keys) != 2", keys)
+		t.Errorf("Scan: got keys %v, want 2", keys)
 	}
 	if err := s.SetFields(t.Context(), "a:b", fields("n", "3")); err != nil {
 		t.Errorf("SetFields: %v", err)

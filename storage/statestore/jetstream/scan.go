@@ -26,27 +26,29 @@ func (s *Store) Scan(ctx context.Context, prefix string, f *statestore.Filter) i
 	})
 }
 
-// watch iterates over each record below prefix once.
+// watch iterates over each record below prefix once, in the server's order. The timeout applies
+// to the start of the watch and to the wait for each record, not to the whole scan.
 func (s *Store) watch(ctx context.Context, prefix string, give func(statestore.Entry) error) error {
 	const op = "scan the records"
 	if err := s.connected(ctx, op); err != nil {
 		return err
 	}
-	// The watch ends with its context; a deadline would bound the whole scan.
+	// The watch ends with its context; a deadline would bound the whole scan. So a timer ends
+	// the context if the watch does not start in time, and another one limits each wait.
 	life, end := context.WithCancel(ctx)
 	defer end()
-	impatience := time.AfterFunc(s.timeout, end)
+	starting := time.AfterFunc(s.timeout, end)
 	watcher, err := s.kv.Watch(life, subjects(prefix), natsjs.IgnoreDeletes())
 	if err != nil {
 		return failure(ctx, op, err)
 	}
 	defer func() { go drain(watcher) }()
-	if !impatience.Stop() {
+	if !starting.Stop() {
 		return failure(ctx, op, errLate)
 	}
 	seen := map[string]bool{}
-	patience := time.NewTimer(s.timeout)
-	defer patience.Stop()
+	next := time.NewTimer(s.timeout)
+	defer next.Stop()
 	for {
 		select {
 		case entry, open := <-watcher.Updates():
@@ -62,8 +64,8 @@ func (s *Store) watch(ctx context.Context, prefix string, give func(statestore.E
 					return err
 				}
 			}
-			patience.Reset(s.timeout)
-		case <-patience.C:
+			next.Reset(s.timeout)
+		case <-next.C:
 			return failure(ctx, op, errLate)
 		case <-ctx.Done():
 			return failure(ctx, op, ctx.Err())

@@ -129,7 +129,7 @@ func TestExpireOfWhatIsGone(t *testing.T) {
 				t.Fatalf("SetFields: %v", err)
 			}
 			if err := change(key); err != nil {
-				t.Errorf("change: got name %s, error %v; want no error", name, err)
+				t.Errorf("%s: got error %v, want success", name, err)
 			}
 			if r, err := x.full.Get(t.Context(), key); err != nil || (r != nil) != (name == "put") || r != nil && r.TTL != 0 {
 				t.Errorf("%s: got %+v, %v", name, r, err)

@@ -17,13 +17,15 @@ const (
 	// textScore is the score of values that are not numbers, above all numbers; see
 	// lua/include/field_score.lua.
 	textScore = 1e19
-	// exactScore bounds the integers that have distinct scores.
+	// exactScore bounds the integers that have distinct scores: a score is a float64.
 	exactScore = 1 << 53
-	// indexPage and indexPageMin bound the entries of one read.
+	// indexPage is the number of entries of one read, indexPageMin that of a scan with few
+	// results. A read of entries with one score may have more.
 	indexPage, indexPageMin = 256, 16
 )
 
-// place is where a record stands, if there is one and it does.
+// place returns the score that the entry of a record should have. ok is false for a record that
+// belongs out of the index, and for none (nil).
 func (x Index) place(r *statestore.Record) (score float64, ok bool) {
 	if r == nil {
 		return 0, false
@@ -35,6 +37,7 @@ func (x Index) place(r *statestore.Record) (score float64, ok bool) {
 	return valueScore(value), true
 }
 
+// valueScore returns the score of a value; lua/include/field_score.lua is the same function.
 func valueScore(value []byte) float64 {
 	if n, ok := statestore.Number(value); ok {
 		return float64(n)
@@ -54,8 +57,9 @@ func (s *Store) serves(prefix string, f *statestore.Filter) (x Index, set string
 // scoreText returns a score as an argument of a command.
 func scoreText(score float64) string { return strconv.FormatFloat(score, 'f', -1, 64) }
 
-// scoreRange returns the inclusive range of scores of values that can pass. Beyond
-// exactScore other values share the scores.
+// scoreRange returns the range of scores of values that can pass. It is inclusive for Less and
+// Greater, too: beyond exactScore several values share a score. The filter decides on each
+// record.
 func scoreRange(f *statestore.Filter) (from, to string) {
 	at := scoreText(valueScore(f.Value))
 	switch f.Op {
@@ -76,14 +80,17 @@ type indexWalk struct {
 	f           *statestore.Filter
 	give        func(statestore.Entry) error
 
-	given map[string]bool // keys: a record whose score changes is found again
-	// tied holds records that share a score but may have different values.
+	given map[string]bool // keys passed to give: a record whose score changes is found again
+	// tied holds records that share tiedScore but may have different values, which the scores
+	// do not order. They are sorted by value once the scan has read all of them.
 	tied      []statestore.Entry
 	tiedScore float64
 }
 
 // walkIndex iterates over the records of an index in order. It continues from the last score,
-// since ranks change while entries are added and removed.
+// since ranks change while entries are added and removed: after a page that ends at
+// (score 100, key b), the next command begins at score 100, and the entries up to b are
+// dropped. The scan ends with a page that is not full.
 func (s *Store) walkIndex(ctx context.Context, x Index, set, prefix string, f *statestore.Filter, give func(statestore.Entry) error) error {
 	w := &indexWalk{s: s, x: x, set: set, prefix: prefix, f: f, give: give, given: map[string]bool{}}
 	least := indexPage
@@ -119,6 +126,7 @@ func (s *Store) walkIndex(ctx context.Context, x Index, set, prefix string, f *s
 	}
 }
 
+// behind reports whether z comes after last in the order of a sorted set.
 func behind(z, last redis.Z) bool {
 	return z.Score > last.Score || z.Score == last.Score && member(z) > member(last)
 }
@@ -128,9 +136,10 @@ func member(z redis.Z) string {
 	return text
 }
 
-// page handles a page of entries after last and repairs wrong entries. Their records take
-// their right place in the order, unless that is before the page, or after it, where a
-// later page finds them.
+// page handles a page of entries after last and repairs wrong entries. The record of a wrong
+// entry is passed on at its right position if that is within the page. If it is after the
+// page, a later page finds the corrected entry; if it is before the page, the scan misses the
+// record. more reports that a later page follows.
 func (w *indexWalk) page(ctx context.Context, page []redis.Z, last *redis.Z, more bool) error {
 	var keys, foreign, wrong []string
 	scores := map[string]float64{}
@@ -200,6 +209,7 @@ func (w *indexWalk) take(e statestore.Entry, score float64) error {
 	return nil
 }
 
+// untie passes on the records that were kept.
 func (w *indexWalk) untie() error {
 	results := statestore.NewResults(w.f)
 	for _, e := range w.tied {

@@ -164,7 +164,7 @@ func TestIndexServes(t *testing.T) {
 			}
 			found := x.scan(x.with, tt.prefix, tt.f)
 			if served := len(found) == 0; served != tt.serves {
-				t.Errorf("got name %s, found %v; want served == tt.serves", name, found)
+				t.Errorf("%s: got the scan served by the index %v, which returned %v, want %v", name, served, found, tt.serves)
 			}
 		}
 	})
@@ -219,7 +219,7 @@ func TestExpiredRecordsLeaveTheIndex(t *testing.T) {
 			time.Sleep(2 * time.Millisecond)
 		}
 		if members := x.members(); len(members) > 0 {
-			t.Errorf("members: members = %v; failed check: len(members) > 0", members)
+			t.Errorf("got index members %v, want none", members)
 		}
 	})
 }

@@ -1,5 +1,26 @@
 // Package kvrocks implements package statestore with hashes of KVRocks or Redis, and with
 // sorted sets as indexes for scans of one field.
+//
+// A record is a hash under its key, and its time-to-live is that of the hash. A write of
+// several fields, and of the index entry, is one script (lua/state_write.lua): on KVRocks it
+// can be interrupted between its writes. An entry of an index is never missing for a record
+// that belongs in it, and never above the indexed value. A write that raises updated_at of a
+// task from 100 to 200, interrupted after each write:
+//
+//	HSET …:42 state completed updated_at 200    the entry is still at 100
+//	ZADD …:by_updated 200 …:42                  complete
+//
+// and one that lowers it to 50:
+//
+//	ZADD …:by_updated 50 …:42                   the record is still at 100
+//	HSET …:42 updated_at 50                     complete
+//
+// In both cases a scan of values below some bound finds the record, reads it, sees that the
+// entry is wrong, and corrects it (lua/state_repair.lua). A record that has expired leaves its
+// entry, which a scan removes.
+//
+// Files: kvrocks.go has reads and writes of one record, scan.go scans by SCAN, and index.go
+// scans by an index.
 package kvrocks
 
 import (
@@ -19,7 +40,8 @@ import (
 // Backend is the connection of a Store; *storage.Store implements it.
 type Backend interface {
 	Client() redis.UniversalClient
-	// Script runs a script of package lua by its file name.
+	// Script runs a script of package lua by its file name. It may run twice if a reply is
+	// lost.
 	Script(ctx context.Context, name string, keys []string, args ...any) (any, error)
 	// ScriptOnce is Script without sending the script again if its reply is lost.
 	ScriptOnce(ctx context.Context, name string, keys []string, args ...any) (any, error)
@@ -46,8 +68,10 @@ type Index struct {
 	// Prefix begins the keys of the records.
 	Prefix string
 	// Key returns the key of the set with all records whose keys begin with the given
-	// text, which may be a complete key; "" if no single set has them all. On a
-	// cluster the set must be in the slot of its records.
+	// text, which may be a complete key; "" if no single set has them all. For tasks it
+	// returns the tenant's set for "gbe:state:tasks:t_acme01." and "" for "gbe:state:tasks:",
+	// whose records are of several tenants. On a cluster the set must be in the slot of its
+	// records.
 	Key func(text string) string
 	// Field is the indexed field. A record without it has no entry.
 	Field string
@@ -55,7 +79,8 @@ type Index struct {
 	Except statestore.Exception
 }
 
-// Store implements statestore.Store.
+// Store implements statestore.Store. A read is one round trip, a write one script. It is safe
+// for concurrent use.
 type Store struct {
 	statestore.Lifecycle
 	backend  Backend
@@ -65,12 +90,13 @@ type Store struct {
 
 var _ statestore.Store = (*Store)(nil)
 
-// New returns a Store over backend, which the caller closes.
+// New returns a Store over backend, which the caller closes. All Stores that write the same
+// records, in all processes, must have the same indexes.
 func New(backend Backend, indexes ...Index) *Store {
 	return &Store{backend: backend, indexes: indexes}
 }
 
-// Repaired returns the number of index entries that scans have repaired.
+// Repaired returns the number of index entries that scans of this Store have repaired.
 func (s *Store) Repaired() int64 { return s.repaired.Load() }
 
 // Ping implements statestore.Store.
@@ -168,6 +194,7 @@ func (s *Store) Expire(ctx context.Context, key string, ttl time.Duration) error
 	if forever {
 		ttl = beforePersist
 	}
+	// With forever, a crash between the two commands leaves a record that expires in a year.
 	found, err := s.backend.Client().Do(ctx, "PEXPIRE", key, statestore.Milliseconds(ttl)).Int()
 	if err == nil && forever && found == 1 {
 		err = s.backend.Client().Persist(ctx, key).Err()
@@ -180,7 +207,8 @@ func (s *Store) Expire(ctx context.Context, key string, ttl time.Duration) error
 // fields. PEXPIRE replies 0 for both.
 const beforePersist = 365 * 24 * time.Hour
 
-// change is one call of the script that writes.
+// change is one call of the script that writes. A nil value in expected means that the field
+// must be absent, in fields that it is removed.
 type change struct {
 	replace  bool   // removes fields that are not named
 	ttl      string // ms, "0" for none, "" to keep it
@@ -188,7 +216,8 @@ type change struct {
 	fields   statestore.Fields
 }
 
-// write runs the script and reports whether the record was as expected.
+// write runs the script and reports whether the record was as expected; if not, it changed
+// nothing. CodeInvalid for a malformed key, CodeBodyLimit.
 func (s *Store) write(ctx context.Context, key string, c change) (bool, error) {
 	if err := errors.Join(s.CheckKey(key), c.validate()); err != nil {
 		return false, err
@@ -221,7 +250,11 @@ func (c change) validate() error {
 	return nil
 }
 
-// args returns the ARGV of the script.
+// args returns the ARGV of the script. For an expected state pending and new fields state and
+// worker, with the index of tasks:
+//
+//	keep "" updated_at state 3 1 0 2 0
+//	completed failed cancelled  state pending  state claimed worker w1
 func (c change) args(x Index) []any {
 	mode := "keep"
 	if c.replace {
@@ -255,7 +288,7 @@ func split(fields statestore.Fields) (pairs, names []any) {
 }
 
 // indexOf returns the index of the records whose keys begin with text, and the key of its
-// set.
+// set, which is "" if no index or no single set has them.
 func (s *Store) indexOf(text string) (x Index, set string) {
 	for _, x := range s.indexes {
 		if strings.HasPrefix(text, x.Prefix) {

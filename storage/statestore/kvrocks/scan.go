@@ -38,7 +38,8 @@ func (s *Store) Scan(ctx context.Context, prefix string, f *statestore.Filter) i
 // prefix, it skips the rest of that key's slot.
 const anyKey = "*"
 
-// scanKeys iterates over every record below prefix once; SCAN can return a key twice.
+// scanKeys iterates over every record below prefix once, in no order; SCAN can return a key
+// twice. The server looks at many keys of other records, so it is for rare calls.
 func (s *Store) scanKeys(ctx context.Context, prefix string, give func(statestore.Entry) error) error {
 	nodes, err := s.masters(ctx)
 	if err != nil {
@@ -99,6 +100,7 @@ func (s *Store) masters(ctx context.Context) ([]redis.Cmdable, error) {
 	return nodes, s.backend.Failure(ctx, "find the masters", err)
 }
 
+// giveRecords reads the records of keys and passes on those that exist.
 func (s *Store) giveRecords(ctx context.Context, keys []string, give func(statestore.Entry) error) error {
 	for batch := range slices.Chunk(keys, readBatch) {
 		records, err := s.readMany(ctx, batch)
@@ -117,7 +119,8 @@ func (s *Store) giveRecords(ctx context.Context, keys []string, give func(states
 	return nil
 }
 
-// readMany returns the record of each key, nil if it does not exist or has another type.
+// readMany returns the record of each key, nil if it does not exist or has another type: a scan
+// by a prefix may meet keys that are no records.
 func (s *Store) readMany(ctx context.Context, keys []string) ([]*statestore.Record, error) {
 	if len(keys) == 0 {
 		return nil, nil

@@ -8,6 +8,9 @@ import (
 	"github.com/codesous/sous/storage/statestore"
 )
 
+// compare tests CompareAndSet on an existing record: every expected field must have its value,
+// byte for byte, an empty value differs from an absent field, and a refused call changes
+// nothing.
 func (f *fixture) compare() {
 	key := f.key("a")
 	f.put(key, 0, "state", "pending", "step", "1", "empty", "")
@@ -22,24 +25,26 @@ func (f *fixture) compare() {
 		"present and absent":  {"state": []byte("pending"), "step": nil},
 	} {
 		if f.swap(key, expected, fields("state", "stolen")) {
-			f.Errorf("%s: was as expected", name)
+			f.Errorf("CompareAndSet, %s: got true, want false", name)
 		}
 	}
 	f.wants(key, "state", "pending", "step", "1", "empty", "")
 	if !f.swap(key, statestore.Fields{"state": []byte("pending"), "step": []byte("1"), "empty": {}, "worker": nil}, fields("state", "claimed", "worker", "w1")) {
-		f.Error("was not as expected")
+		f.Error("CompareAndSet with the stored values: got false, want true")
 	}
 	f.wants(key, "state", "claimed", "worker", "w1", "step", "1", "empty", "")
 	if !f.swap(key, fields("step", "1"), nil) || f.swap(key, fields("step", "2"), nil) || !f.swap(key, nil, fields("step", "2")) {
-		f.Error("a comparison alone, or none")
+		f.Error("CompareAndSet without new fields, or without expected ones: got another result than the comparison's")
 	}
 	f.wants(key, "state", "claimed", "worker", "w1", "step", "2", "empty", "")
 	if was, err := statestore.CompareAndSwap(f.Context(), f.store, key, "step", []byte("2"), []byte("3")); err != nil || !was {
-		f.Errorf("one field: %v %v", was, err)
+		f.Errorf("CompareAndSwap of one field: got %v and error %v, want true", was, err)
 	}
 	f.wants(key, "state", "claimed", "worker", "w1", "step", "3", "empty", "")
 }
 
+// compareAbsence tests CompareAndSet on a missing record: only an expectation of absent fields
+// holds, and it holds for one caller.
 func (f *fixture) compareAbsence() {
 	key := f.key("a")
 	if f.swap(key, fields("state", "pending"), fields("state", "claimed")) || f.swap(key, fields("state", ""), fields("state", "claimed")) {
@@ -47,35 +52,37 @@ func (f *fixture) compareAbsence() {
 	}
 	f.wants(key)
 	if !f.swap(key, statestore.Fields{"state": nil}, nil) || !f.swap(key, statestore.Fields{"state": nil}, statestore.Fields{"state": nil}) {
-		f.Error("not absent")
+		f.Error("CompareAndSet of an absent field without a new value: got false, want true")
 	}
 	f.wants(key)
 	if !f.swap(key, statestore.Fields{"state": nil}, fields("state", "pending")) {
-		f.Error("not absent")
+		f.Error("CompareAndSet of an absent field: got false, want true")
 	}
 	if f.swap(key, statestore.Fields{"state": nil}, fields("state", "again")) {
-		f.Error("absent a second time")
+		f.Error("CompareAndSet of a field that is no longer absent: got true, want false")
 	}
 	f.wants(key, "state", "pending")
 }
 
+// compareAndRemove tests CompareAndSet with fields that are removed, down to the last one,
+// which ends the record.
 func (f *fixture) compareAndRemove() {
 	key := f.key("a")
 	f.put(key, 0, "state", "claimed", "worker", "w1")
 	if f.swap(key, fields("worker", "w2"), statestore.Fields{"worker": nil}) {
-		f.Error("another's")
+		f.Error("CompareAndSet with another worker's name: got true, want false")
 	}
 	if !f.swap(key, fields("worker", "w1"), statestore.Fields{"worker": nil, "state": []byte("pending")}) {
-		f.Error("not as expected")
+		f.Error("CompareAndSet with the stored worker: got false, want true")
 	}
 	f.wants(key, "state", "pending")
 	if !f.swap(key, fields("state", "pending"), statestore.Fields{"state": nil}) {
-		f.Error("not as expected")
+		f.Error("CompareAndSet with the stored state: got false, want true")
 	}
 	f.wants(key)
 }
 
-// together runs do n times at once.
+// together runs do n times at once, with 0 to n-1, and waits for all of them.
 func together(n int, do func(i int)) {
 	var all sync.WaitGroup
 	begin := make(chan struct{})
@@ -89,6 +96,8 @@ func together(n int, do func(i int)) {
 	all.Wait()
 }
 
+// oneClaimWins tests that of 32 concurrent claims of one record exactly one succeeds, and that
+// the record has the winner.
 func (f *fixture) oneClaimWins() {
 	key := f.key("a")
 	f.put(key, 0, "state", "pending")
@@ -106,12 +115,14 @@ func (f *fixture) oneClaimWins() {
 		}
 	})
 	if wins.Load() != 1 {
-		f.Fatalf("%d claims won", wins.Load())
+		f.Fatalf("got %d claims that succeeded, want 1", wins.Load())
 	}
 	worker, _ := winner.Load().(string)
 	f.wants(key, "state", "claimed", "worker", worker)
 }
 
+// noIncrementIsLost tests that 64 concurrent increments by compare-and-set, each repeated
+// until it succeeds, add up.
 func (f *fixture) noIncrementIsLost() {
 	key := f.key("a")
 	together(64, func(int) {

@@ -28,7 +28,7 @@ func (f *fixture) calls(ctx context.Context, s statestore.Store, key string) map
 	}
 }
 
-// scanError returns how a scan failed, which has to be its only answer.
+// scanError returns the error of a scan, which must be its only element.
 func scanError(ctx context.Context, s statestore.Store, prefix string, filter *statestore.Filter) (failed error) {
 	answers := 0
 	for _, err := range s.Scan(ctx, prefix, filter) {
@@ -41,6 +41,8 @@ func scanError(ctx context.Context, s statestore.Store, prefix string, filter *s
 	return failed
 }
 
+// cancelled tests that a call with a cancelled context returns its error and writes nothing,
+// and that a scan ends when its context is cancelled on the way.
 func (f *fixture) cancelled() {
 	ctx, cancel := context.WithCancel(f.Context())
 	cancel()
@@ -69,6 +71,8 @@ func (f *fixture) cancelled() {
 	}
 }
 
+// malformed tests that malformed keys, filters and times-to-live are refused with CodeInvalid
+// by every call that takes them.
 func (f *fixture) malformed() {
 	for _, key := range []string{
 		"", ":", ":a", "a::b", "a b", "a\tb", "a\n", "a\x00b", "a\u00a0b", "a\u0085", "a\u2028", "\x7f", "\xff", "a:\xc3",
@@ -76,13 +80,13 @@ func (f *fixture) malformed() {
 	} {
 		for call, err := range f.calls(f.Context(), f.store, key) {
 			if api.ErrorCode(err) != api.CodeInvalid {
-				f.Errorf("%s of %q: %v", call, key, err)
+				f.Errorf("%s of the key %q: got error %v, want %s", call, key, err, api.CodeInvalid)
 			}
 		}
 	}
 	for call, err := range f.calls(f.Context(), f.store, f.key("a:")) {
 		if !strings.HasPrefix(call, "Scan") && api.ErrorCode(err) != api.CodeInvalid {
-			f.Errorf("%s of a key that ends with a colon: %v", call, err)
+			f.Errorf("%s of a key that ends with a colon: got error %v, want %s", call, err, api.CodeInvalid)
 		}
 	}
 	for name, filter := range map[string]*statestore.Filter{
@@ -94,7 +98,7 @@ func (f *fixture) malformed() {
 		"exception": {Field: "n", Op: statestore.Less, Except: statestore.Exception{Values: []string{"x"}}},
 	} {
 		if err := scanError(f.Context(), f.store, f.root, filter); api.ErrorCode(err) != api.CodeInvalid {
-			f.Errorf("filter, %s: %v", name, err)
+			f.Errorf("Scan with a malformed filter (%s): got error %v, want %s", name, err, api.CodeInvalid)
 		}
 	}
 	for name, err := range map[string]error{
@@ -102,12 +106,14 @@ func (f *fixture) malformed() {
 		"Expire": f.store.Expire(f.Context(), f.key("a"), -time.Second),
 	} {
 		if api.ErrorCode(err) != api.CodeInvalid {
-			f.Errorf("%s, a negative time-to-live: %v", name, err)
+			f.Errorf("%s with a negative time-to-live: got error %v, want %s", name, err, api.CodeInvalid)
 		}
 	}
 	f.wantsScan(nil)
 }
 
+// tooLarge tests that a record above the store's limit is refused with CodeBodyLimit and
+// leaves the old record.
 func (f *fixture) tooLarge() {
 	if f.cfg.TooLarge == 0 {
 		f.Skip("this store has no such limit")
@@ -128,6 +134,8 @@ func (f *fixture) tooLarge() {
 	f.wants(key, "n", "1")
 }
 
+// pingAndClose tests that calls after Close fail with CodeStoreUnavailable, that Close can be
+// repeated, and that other stores on the same connection still work.
 func (f *fixture) pingAndClose() {
 	if err := f.store.Ping(f.Context()); err != nil {
 		f.Fatalf("Ping: %v", err)
@@ -143,7 +151,7 @@ func (f *fixture) pingAndClose() {
 	failures["Ping"] = s.Ping(f.Context())
 	for call, err := range failures {
 		if api.ErrorCode(err) != api.CodeStoreUnavailable {
-			f.Errorf("%s of a closed store: %v", call, err)
+			f.Errorf("%s of a closed store: got error %v, want %s", call, err, api.CodeStoreUnavailable)
 		}
 	}
 	f.wants(f.key("a"), "n", "1") // as the other one sees it

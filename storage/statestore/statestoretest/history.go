@@ -10,7 +10,7 @@ import (
 	"github.com/codesous/sous/storage/statestore"
 )
 
-// history makes random calls and compares all that the store says with a model.
+// history makes random calls and compares the store's answers with a model. It logs its seed.
 func (f *fixture) history() {
 	seed := rand.Uint64()
 	f.Logf("seed %d", seed)
@@ -62,8 +62,9 @@ func HistoryFilters() []*statestore.Filter {
 	return filters
 }
 
-// Histories makes random calls of s on a few keys below root, and has check look at
-// what should be there now and then.
+// Histories makes 300 random calls of s on a few keys below root, one after another, and
+// compares the result of each CompareAndSet with a model. After every 30 calls it passes the
+// model to check, which compares the records. Equal seeds make equal calls.
 func Histories(t testing.TB, s statestore.Store, root string, seed uint64, check func(model map[string]statestore.Fields)) {
 	t.Helper()
 	draw := rand.New(rand.NewPCG(seed, 1))
@@ -125,6 +126,7 @@ func fail(t testing.TB, call string, err error) {
 	}
 }
 
+// apply makes the write of fields to key in the model.
 func apply(model map[string]statestore.Fields, key string, fields statestore.Fields) {
 	record := maps.Clone(model[key])
 	if record == nil {
@@ -144,6 +146,7 @@ func apply(model map[string]statestore.Fields, key string, fields statestore.Fie
 	model[key] = record
 }
 
+// holds reports whether record has the expected values; nil means absent.
 func holds(record, expected statestore.Fields) bool {
 	for name, value := range expected {
 		held, ok := record[name]

@@ -11,6 +11,7 @@ import (
 	"github.com/codesous/sous/storage/statestore"
 )
 
+// putAndGet tests reads of a record and of a field, existing and missing.
 func (f *fixture) putAndGet() {
 	key := f.key("tasks:a")
 	f.wants(key)
@@ -18,15 +19,17 @@ func (f *fixture) putAndGet() {
 	f.wants(key, "state", "pending", "step", "1")
 	f.wantsTTL(key, 0)
 	if value, found, err := f.store.GetField(f.Context(), key, "state"); err != nil || !found || string(value) != "pending" {
-		f.Errorf("state: %q %v %v", value, found, err)
+		f.Errorf("GetField of state: got %q, %v and error %v, want the stored pending", value, found, err)
 	}
 	for _, missing := range []string{key, f.key("none")} {
 		if value, found, err := f.store.GetField(f.Context(), missing, "worker"); err != nil || found || value != nil {
-			f.Errorf("worker of %s: %q %v %v", missing, value, found, err)
+			f.Errorf("GetField of worker of %s: got %q, %v and error %v, want none", missing, value, found, err)
 		}
 	}
 }
 
+// putReplaces tests that Put removes the fields that it does not name, and that a record
+// without fields does not exist.
 func (f *fixture) putReplaces() {
 	key := f.key("a")
 	f.put(key, 0, "state", "running", "worker", "w1", "step", "3")
@@ -59,7 +62,7 @@ func (f *fixture) putReplaces() {
 	f.wants(key, "one", "1")
 }
 
-// values: any bytes are a value, none of them too.
+// values tests that any bytes are a value and any text is a name, the empty ones included.
 func (f *fixture) values() {
 	key := f.key("a")
 	all := make([]byte, 256)
@@ -73,15 +76,16 @@ func (f *fixture) values() {
 	f.set(key, want)
 	f.wantsFields(key, want)
 	if value, found, err := f.store.GetField(f.Context(), key, "empty"); err != nil || !found || value == nil || len(value) != 0 {
-		f.Errorf("an empty value: %q %v %v", value, found, err)
+		f.Errorf("GetField of an empty value: got %q, %v and error %v, want a value of no bytes that is not nil", value, found, err)
 	}
-	// What was given is not kept by reference, nor is what was got.
+	// The store keeps no reference to the arguments, and returns none to its own memory.
 	f.get(key).Fields["all"][0] = 'x'
 	want["zero"][0] = 'x'
 	want["zero"] = []byte{0}
 	f.wantsFields(key, want)
 }
 
+// deletes tests Delete, twice, and that a record written after it has no time-to-live.
 func (f *fixture) deletes() {
 	key := f.key("a")
 	f.put(key, time.Hour, "state", "pending")
@@ -98,6 +102,7 @@ func (f *fixture) deletes() {
 	f.wantsScan(nil, "a")
 }
 
+// fields tests that SetFields leaves the fields that it does not name.
 func (f *fixture) fields() {
 	key := f.key("a")
 	f.set(key, fields("state", "pending", "step", "1"))
@@ -112,6 +117,8 @@ func (f *fixture) fields() {
 	f.wants(key, "state", "pending", "step", "3", "worker", "w1")
 }
 
+// removedFields tests the removal of fields: the time-to-live stays while a field is left, and
+// the record ends with its last field.
 func (f *fixture) removedFields() {
 	key := f.key("a")
 	f.set(key, statestore.Fields{"never": nil})
@@ -120,7 +127,7 @@ func (f *fixture) removedFields() {
 	f.put(key, time.Hour, "state", "running", "worker", "w1", "timeout", "9")
 	f.set(key, statestore.Fields{"worker": nil, "timeout": nil, "never": nil, "state": []byte("completed")})
 	f.wants(key, "state", "completed")
-	// All that it had goes, yet it lives on, as long as it would have.
+	// All earlier fields are removed in a write that adds one: the time-to-live stays.
 	f.set(key, statestore.Fields{"state": nil, "other": []byte("x")})
 	f.wants(key, "other", "x")
 	f.wantsTTL(key, time.Hour)

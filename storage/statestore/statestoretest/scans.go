@@ -15,6 +15,7 @@ func by(op statestore.Op, value string) *statestore.Filter {
 	return &statestore.Filter{Field: "n", Op: op, Value: []byte(value)}
 }
 
+// scanAll tests a scan without a filter.
 func (f *fixture) scanAll() {
 	f.wantsScan(nil)
 	f.put(f.key("b"), time.Hour, "n", "1", "binary", "\x00\xff")
@@ -32,7 +33,8 @@ func (f *fixture) scanAll() {
 	}
 }
 
-// scanFilters: numbers compare as numbers and come first, all else byte by byte.
+// scanFilters tests the order and the comparisons of a filter: numbers compare as numbers and
+// come first, all else byte by byte.
 func (f *fixture) scanFilters() {
 	for k, n := range map[string]string{
 		"minus": "-5", "zero": "0", "seven": "7", "nine": "9", "ten": "10", "ten-too": "10",
@@ -76,6 +78,7 @@ func (f *fixture) scanFilters() {
 	f.wantsScan(&statestore.Filter{Field: "absent", Op: statestore.Greater})
 }
 
+// scanExceptions tests filters with exceptions, before and after the fields of records change.
 func (f *fixture) scanExceptions() {
 	for i, state := range []string{"pending", "running", "completed", "failed", ""} {
 		f.put(f.key(strconv.Itoa(i)+state), 0, "n", strconv.Itoa(10-i), "state", state)
@@ -100,6 +103,7 @@ func (f *fixture) scanExceptions() {
 	f.wantsScan(filter, "stateless", "2completed", "0pending", "3failed")
 }
 
+// scanBounds tests that MaxResults keeps the first records in order.
 func (f *fixture) scanBounds() {
 	for i := range 50 {
 		f.put(f.key(fmt.Sprintf("k%02d", i)), 0, "n", strconv.Itoa(50-i), "same", "x")
@@ -111,11 +115,11 @@ func (f *fixture) scanBounds() {
 	f.wantsScan(same, "k00", "k01")
 	filter.MaxResults = 100
 	if found := f.scan(f.root+":", filter); len(found) != 50 {
-		f.Errorf("%d of 50", len(found))
+		f.Errorf("Scan with a bound of 100: got %d records, want all 50", len(found))
 	}
 }
 
-// scanPrefixes: a prefix ends anywhere in a key, and is text, not a pattern.
+// scanPrefixes tests that a prefix may end anywhere in a key, and is text, not a pattern.
 func (f *fixture) scanPrefixes() {
 	keys := []string{"t_a.email:1", "t_a.email:2", "t_a.email-send:1", "t_ab.email:1", "t_a", "t_a:1", "t*x:1", "t[a]:1", "t?:1", "tax:1", `t\:1`, "t>:1"}
 	for _, k := range keys {
@@ -139,15 +143,17 @@ func (f *fixture) scanPrefixes() {
 			got := f.scan(f.key(prefix), filter)
 			slices.Sort(got)
 			if diff := cmp.Diff(want, got); diff != "" {
-				f.Errorf("%q by %s: %s", prefix, describe(filter), diff)
+				f.Errorf("Scan of the prefix %q by %s (-want +got):\n%s", prefix, describe(filter), diff)
 			}
 		}
 	}
 	if all := f.scan(f.root, nil); len(all) != len(keys) {
-		f.Errorf("%d keys below the root", len(all))
+		f.Errorf("Scan of the root: got %d keys, want %d", len(all), len(keys))
 	}
 }
 
+// scanEndsEarly tests that a caller may leave the loop, and that the same scan can be
+// repeated.
 func (f *fixture) scanEndsEarly() {
 	for i := range 600 {
 		f.put(f.key(strconv.Itoa(i)), 0, "n", strconv.Itoa(i))
@@ -207,6 +213,8 @@ func (f *fixture) scanWhileItChanges() {
 	}
 }
 
+// scanOfThousands tests scans of more records than one page has, a third of which share a
+// value.
 func (f *fixture) scanOfThousands() {
 	const n = 3000
 	together(16, func(w int) {
@@ -243,14 +251,15 @@ func (f *fixture) scanOfThousands() {
 	f.wantsScan(filter, f.expected(want, filter)...)
 }
 
-// expected returns the keys, less the root, that a scan of records returns.
+// expected returns the keys, less the root, that a scan of records returns. It does not use
+// Filter.Passes or Results, which the implementations use.
 func (f *fixture) expected(records []statestore.Entry, filter *statestore.Filter) []string {
-	type place struct {
+	type position struct {
 		n    int64
 		text string
 		key  string
 	}
-	var places []place
+	var sorted []position
 	for _, e := range records {
 		value, ok := e.Fields[filter.Field]
 		if !ok || slices.Contains(filter.Except.Values, string(e.Fields[filter.Except.Field])) {
@@ -260,14 +269,14 @@ func (f *fixture) expected(records []statestore.Entry, filter *statestore.Filter
 			c == 0 && filter.Op != statestore.Equal || c > 0 && filter.Op != statestore.Greater {
 			continue
 		}
-		p := place{key: e.Key[len(f.root)+1:]}
+		p := position{key: e.Key[len(f.root)+1:]}
 		p.n, ok = statestore.Number(value)
 		if !ok {
 			p.text = "text " + string(value)
 		}
-		places = append(places, p)
+		sorted = append(sorted, p)
 	}
-	slices.SortFunc(places, func(a, b place) int {
+	slices.SortFunc(sorted, func(a, b position) int {
 		switch {
 		case (a.text == "") != (b.text == ""):
 			if a.text == "" {
@@ -290,7 +299,7 @@ func (f *fixture) expected(records []statestore.Entry, filter *statestore.Filter
 		return 1
 	})
 	keys := []string{}
-	for _, p := range places {
+	for _, p := range sorted {
 		keys = append(keys, p.key)
 	}
 	if filter.MaxResults > 0 && len(keys) > filter.MaxResults {

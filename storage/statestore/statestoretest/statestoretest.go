@@ -1,4 +1,10 @@
-// Package statestoretest is the test suite for implementations of package statestore.
+// Package statestoretest is the test suite for implementations of package statestore. An
+// implementation calls Run from a test of its own; each test of the suite is a method of
+// fixture, on keys below a random root, so that all of them share one server.
+//
+// Files: records.go tests reads and writes of a record, atomic.go compare-and-set and
+// concurrent writers, times.go expiry, scans.go scans, edges.go malformed input, cancelled
+// contexts and closed stores, and history.go compares random calls with a model.
 package statestoretest
 
 import (
@@ -87,10 +93,10 @@ type fixture struct {
 	root  string
 }
 
-// key is one of the test's own.
+// key returns a key below the test's root.
 func (f *fixture) key(rest string) string { return f.root + ":" + rest }
 
-// fields makes fields of texts, given by turns with their names.
+// fields returns fields from alternating names and values.
 func fields(pairs ...string) statestore.Fields {
 	made := statestore.Fields{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -99,6 +105,7 @@ func fields(pairs ...string) statestore.Fields {
 	return made
 }
 
+// put stores a record with the given names and values.
 func (f *fixture) put(key string, ttl time.Duration, pairs ...string) {
 	f.Helper()
 	if err := f.store.Put(f.Context(), key, statestore.Record{Fields: fields(pairs...), TTL: ttl}); err != nil {
@@ -106,6 +113,7 @@ func (f *fixture) put(key string, ttl time.Duration, pairs ...string) {
 	}
 }
 
+// set writes fields; a nil value removes one.
 func (f *fixture) set(key string, fields statestore.Fields) {
 	f.Helper()
 	if err := f.store.SetFields(f.Context(), key, fields); err != nil {
@@ -113,6 +121,7 @@ func (f *fixture) set(key string, fields statestore.Fields) {
 	}
 }
 
+// swap is CompareAndSet, and returns its result.
 func (f *fixture) swap(key string, expected, fields statestore.Fields) bool {
 	f.Helper()
 	was, err := f.store.CompareAndSet(f.Context(), key, expected, fields)
@@ -122,6 +131,7 @@ func (f *fixture) swap(key string, expected, fields statestore.Fields) bool {
 	return was
 }
 
+// get returns a record, nil for none.
 func (f *fixture) get(key string) *statestore.Record {
 	f.Helper()
 	r, err := f.store.Get(f.Context(), key)
@@ -151,7 +161,8 @@ func (f *fixture) wantsFields(key string, want statestore.Fields) {
 	}
 }
 
-// wantsTTL checks what remains of a time-to-live of which little can have passed.
+// wantsTTL checks that a record has at most want to live, and at most a minute less; 0 is a
+// record that does not expire.
 func (f *fixture) wantsTTL(key string, want time.Duration) {
 	f.Helper()
 	r := f.get(key)
@@ -191,14 +202,15 @@ func describe(filter *statestore.Filter) string {
 	return fmt.Sprintf("%s %s %q except %v", filter.Field, filter.Op, filter.Value, filter.Except)
 }
 
-// pass lets d go by.
+// pass lets d go by for the stores: it sets their clock forward. Where the suite has no such
+// clock it returns, and await waits in real time.
 func (f *fixture) pass(d time.Duration) {
 	if f.cfg.Pass != nil {
 		f.cfg.Pass(d)
 	}
 }
 
-// await asks until done says so.
+// await calls done until it returns true, for 20 s at most.
 func (f *fixture) await(what string, done func() bool) {
 	f.Helper()
 	deadline := time.Now().Add(20 * time.Second)

@@ -8,13 +8,15 @@ import (
 
 const short = 100 * time.Millisecond
 
+// timeToLive tests the time-to-live of Put: it is replaced with the record, and a short one
+// ends the record.
 func (f *fixture) timeToLive() {
 	key := f.key("a")
 	f.put(key, time.Hour, "n", "1")
 	f.wantsTTL(key, time.Hour)
 	for e, err := range f.store.Scan(f.Context(), f.root+":", nil) {
 		if err != nil || e.TTL <= 59*time.Minute || e.TTL > time.Hour {
-			f.Errorf("scanned: %s to live, %v", e.TTL, err)
+			f.Errorf("Scan: got a time-to-live of %s and error %v, want about %s", e.TTL, err, time.Hour)
 		}
 	}
 	f.put(key, 2*time.Hour, "n", "1")
@@ -23,12 +25,12 @@ func (f *fixture) timeToLive() {
 	f.wantsTTL(key, 0)
 	f.put(key, time.Hour, "n", "1")
 	f.wantsTTL(key, time.Hour)
-	f.put(key, time.Nanosecond, "n", "1") // some, be it a millisecond
+	f.put(key, time.Nanosecond, "n", "1") // rounded up to a millisecond: 0 would be none
 	f.pass(time.Second)
 	f.await("the record's end", func() bool { return f.get(key) == nil })
 }
 
-// timeToLiveKept: writes of fields leave the time-to-live.
+// timeToLiveKept tests that writes of fields leave the time-to-live.
 func (f *fixture) timeToLiveKept() {
 	key := f.key("a")
 	f.put(key, time.Hour, "n", "1")
@@ -37,12 +39,13 @@ func (f *fixture) timeToLiveKept() {
 	f.set(key, statestore.Fields{"m": nil})
 	f.wantsTTL(key, time.Hour)
 	if !f.swap(key, fields("n", "2"), fields("n", "3")) {
-		f.Error("not as expected")
+		f.Error("CompareAndSet with the stored value: got false, want true")
 	}
 	f.wantsTTL(key, time.Hour)
 	f.wants(key, "n", "3")
 }
 
+// expire tests Expire on a record with a time-to-live, without one, and on a missing record.
 func (f *fixture) expire() {
 	key := f.key("a")
 	expire := func(ttl time.Duration) {
@@ -79,13 +82,13 @@ func (f *fixture) whatExpired() {
 	f.await("the records' end", func() bool { return len(f.scan(f.root+":", nil)) == 1 })
 	f.wantsScan(field, "stays")
 	if value, found, err := f.store.GetField(f.Context(), f.key("a"), "n"); found || err != nil {
-		f.Errorf("a field: %q %v", value, err)
+		f.Errorf("GetField of an expired record: got %q and error %v, want none", value, err)
 	}
 	if f.swap(f.key("a"), fields("n", "1"), fields("n", "2")) {
-		f.Error("expired, and yet as expected")
+		f.Error("CompareAndSet with the values of an expired record: got true, want false")
 	}
 	if !f.swap(f.key("b"), statestore.Fields{"n": nil}, fields("n", "3")) {
-		f.Error("expired, and yet not absent")
+		f.Error("CompareAndSet with absent fields of an expired record: got false, want true")
 	}
 	f.set(f.key("c"), fields("n", "4"))
 	f.put(f.key("d"), 0, "n", "5")
