@@ -6,7 +6,10 @@ import (
 )
 
 // Status is the status of an activation. An activation is queued and running in turns
-// until it reaches a terminal status, which never changes.
+// until it reaches a terminal status, which never changes:
+//
+//	synchronous    running → success, error, timeout or cancelled
+//	asynchronous   queued → running → success, or queued again for a retry, or a terminal one
 type Status string
 
 // The statuses; those from StatusSuccess on are terminal.
@@ -69,6 +72,7 @@ const (
 )
 
 // Principal identifies the caller of an invocation: the id of its API key and its roles.
+// Functions see it in their context. Schedules, bindings and jobs store it.
 type Principal struct {
 	Sub   string   `json:"sub"`
 	Roles []string `json:"roles"`
@@ -175,7 +179,8 @@ func (a *Activation) FailureCode() Code {
 }
 
 // Lost reports whether the replica that ran the activation must have died: it is
-// running, has no job that would be retried, and is LostGraceMS past its deadline.
+// running, has no job that would be retried, and is LostGraceMS past its deadline. A live
+// replica ends it at the deadline.
 func (a *Activation) Lost(nowMS int64) bool {
 	return a.Status == StatusRunning && a.JobID == "" && nowMS > a.DeadlineMS+LostGraceMS
 }

@@ -49,7 +49,7 @@ type BindingLimits struct {
 	MaxInflightTasks int `json:"max_inflight_tasks"`
 }
 
-// Normalize sets the defaults of empty fields.
+// Normalize sets the defaults of empty fields. It changes the entries of b.ActivityMap.
 func (b *WorkerBinding) Normalize() {
 	if b.WorkerID == "" {
 		b.WorkerID = b.Name

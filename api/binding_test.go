@@ -20,7 +20,7 @@ func TestWorkerBindingDefaults(t *testing.T) {
 	b := validBinding()
 	target := b.ActivityMap["SousInvokeActivity"]
 	if b.WorkerID != b.Name || b.Pollers.Activity != 8 || b.Limits.MaxInflightTasks != 256 || target.Alias != "prod" {
-		t.Errorf(`got b %+v; want b.WorkerID == b.Name && b.Pollers.Activity == 8 && b.Limits.MaxInflightTasks == 256 && target.Alias == "prod"`, b)
+		t.Errorf("got binding %+v, want the name as worker id, 8 pollers, 256 tasks and the alias prod", b)
 	}
 	if err := b.Validate(); err != nil {
 		t.Errorf("Validate: %v", err)
@@ -28,7 +28,7 @@ func TestWorkerBindingDefaults(t *testing.T) {
 	pinned := WorkerBinding{ActivityMap: map[string]JobTarget{"A": {Function: "f", Version: 3}}}
 	pinned.Normalize()
 	if pinned.ActivityMap["A"] != (JobTarget{Function: "f", Version: 3}) {
-		t.Errorf("pinned = %+v; failed check: pinned.Normalize(); pinned.ActivityMap[\"A\"] != (JobTarget{Function: \"f\", Version: 3})", pinned)
+		t.Errorf("Normalize: got %+v, want version 3 of f without an alias", pinned)
 	}
 }
 
@@ -82,6 +82,6 @@ func TestTaskActivationID(t *testing.T) {
 	t.Parallel()
 	first, again, other := TaskActivationID([]byte("a")), TaskActivationID([]byte("a")), TaskActivationID([]byte("b"))
 	if first != again || first == other || ValidateActivationID(first) != nil {
-		t.Errorf("TaskActivationID: first = %v, again = %v, other = %v; failed check: first != again || first == other || ValidateActivationID(first) != nil", first, again, other)
+		t.Errorf("TaskActivationID: got %v and %v for one token and %v for another, want equal ids for one token only, each a UUID", first, again, other)
 	}
 }

@@ -82,7 +82,8 @@ type DocumentGet struct {
 }
 
 // DocumentList is the request of storage.list: the documents whose keys begin with
-// KeyPrefix and whose metadata has every member of Metadata, by key.
+// KeyPrefix and whose metadata has every member of Metadata, by key. The filter is applied
+// while scanning, so a page can be short and still have a cursor.
 type DocumentList struct {
 	Namespace       string                     `json:"namespace"`
 	Cursor          string                     `json:"cursor,omitempty"`
@@ -126,7 +127,12 @@ type DocumentStep struct {
 }
 
 // DocumentTransact is the request of storage.transact: up to MaxDocumentBulkItems steps
-// on as many keys of one namespace, all or none.
+// on as many keys of one namespace, all or none:
+//
+//	{"namespace": "stock", "operations": [
+//	  {"op": "check", "key": "open", "ifRevision": 4},
+//	  {"op": "put", "key": "pen", "value": 9, "ifRevision": 12},
+//	  {"op": "delete", "key": "cart-7"}]}
 type DocumentTransact struct {
 	Namespace  string         `json:"namespace"`
 	Operations []DocumentStep `json:"operations"`

@@ -35,12 +35,12 @@ func TestNamesOfTheDocumentStorage(t *testing.T) {
 	} {
 		for _, s := range tc.good {
 			if err := tc.validate(s); err != nil {
-				t.Errorf("validate: got tc.name %s, s %q, error %v; want no error", tc.name, s, err)
+				t.Errorf("%s: %q: got error %v, want none", tc.name, s, err)
 			}
 		}
 		for _, s := range tc.bad {
 			if err := tc.validate(s); api.ErrorCode(err) != api.CodeDocumentInvalid {
-				t.Errorf("validate: got tc.name %s, s %q, error %v; want api.ErrorCode(err) == api.CodeDocumentInvalid", tc.name, s, err)
+				t.Errorf("%s: %q: got error %v, want CodeDocumentInvalid", tc.name, s, err)
 			}
 		}
 	}
@@ -49,10 +49,10 @@ func TestNamesOfTheDocumentStorage(t *testing.T) {
 func TestInstallOfReadsWhatFunctionInstallWrites(t *testing.T) {
 	t.Parallel()
 	if ns, fn, ok := api.InstallOf(api.FunctionInstall("payments", "hello")); ns != "payments" || fn != "hello" || !ok {
-		t.Errorf(`InstallOf: got ns %s, fn %s, ok %v; want ns == "payments" && fn == "hello" && ok`, ns, fn, ok)
+		t.Errorf("InstallOf: got namespace %q, function %q and %v, want payments, hello and true", ns, fn, ok)
 	}
 	if ns, fn, ok := api.InstallOf("fn.payments"); ns+fn != "" || ok {
-		t.Errorf(`InstallOf: got ns %s, fn %s, ok %v; want ns+fn == "" && !(ok)`, ns, fn, ok)
+		t.Errorf("InstallOf(fn.payments): got namespace %q, function %q and %v, want none and false", ns, fn, ok)
 	}
 }
 
@@ -67,7 +67,7 @@ func TestInstallsLetTheFunctionsThatTheyList(t *testing.T) {
 		want                bool
 	}{{"payments", "hello", true}, {"payments", "other", false}, {"ops-team", "any", true}, {"ops", "any", false}, {"payments", "*", false}} {
 		if got := install.Allows(tc.namespace, tc.function); got != tc.want {
-			t.Errorf("Allows: got tc %+v, %v; want got == tc.want", tc, got)
+			t.Errorf("Allows(%s, %s) = %v, want %v", tc.namespace, tc.function, got, tc.want)
 		}
 	}
 	for _, bad := range []api.Install{
@@ -81,7 +81,7 @@ func TestInstallsLetTheFunctionsThatTheyList(t *testing.T) {
 		{Install: "crm", Functions: make([]string, 101)},
 	} {
 		if err := bad.Validate(); api.ErrorCode(err) != api.CodeDocumentInvalid {
-			t.Errorf("Validate: got bad %+v, error %v; want api.ErrorCode(err) == api.CodeDocumentInvalid", bad, err)
+			t.Errorf("Validate of %+v: got error %v, want CodeDocumentInvalid", bad, err)
 		}
 	}
 }

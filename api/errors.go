@@ -7,7 +7,7 @@ import (
 )
 
 // Code is the stable name of a kind of failure. Clients match on it; the message beside
-// it is for people. Package controlplane maps each code to its HTTP status.
+// it is for people. Package api/httpstatus maps each code to its HTTP status.
 type Code string
 
 // The codes, by family. docs/errors.md describes each and lists its HTTP status.
@@ -113,7 +113,10 @@ const (
 )
 
 // FieldError names one offending part of a request: the JSON path of a field, or the
-// file, line and column of source text. Line and Column count from 1.
+// file, line and column of source text. Line and Column count from 1; 0 means none.
+//
+//	{"path": "config.env", "message": "names and values together exceed 32 KiB"}
+//	{"path": "function.js", "message": "unexpected token", "line": 3, "column": 7}
 type FieldError struct {
 	Path    string `json:"path"`
 	Message string `json:"message"`
@@ -121,8 +124,10 @@ type FieldError struct {
 	Column  int    `json:"column,omitempty"`
 }
 
-// Error is a failure with a stable code. A RetryAfter that is not zero becomes the
-// Retry-After header. Use errors.As or ErrorCode to inspect an error.
+// Error is a failure with a stable code. Message and the exported fields are shown to the
+// caller; the cause is only logged. A RetryAfter that is not zero becomes the Retry-After
+// header. Use errors.As or ErrorCode to inspect an error, never its text. An *Error is not
+// changed after it was returned.
 type Error struct {
 	Code       Code
 	Message    string
@@ -143,7 +148,8 @@ func (e *Error) Error() string {
 // Unwrap returns the cause of the error, or nil.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Errorf returns an error with the code. Its message is shown to callers.
+// Errorf returns an error with the code. Its message is shown to callers, so it must not
+// contain the text of another error. A %w in format is not supported; use Wrap.
 func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
@@ -160,13 +166,15 @@ func Wrap(code Code, cause error, message string) *Error {
 	return &Error{Code: code, Message: message, cause: cause}
 }
 
-// WithFields adds offending fields to e and returns e.
+// WithFields adds offending fields to e and returns e. It is meant for an error that was
+// just made.
 func (e *Error) WithFields(fields ...FieldError) *Error {
 	e.Fields = append(e.Fields, fields...)
 	return e
 }
 
-// ErrorCode returns the code of err: CodeInternal if it has none, "" for nil.
+// ErrorCode returns the code of the first *Error in err's chain: CodeInternal if it has
+// none, "" for nil.
 func ErrorCode(err error) Code {
 	if err == nil {
 		return ""

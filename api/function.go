@@ -15,7 +15,8 @@ type Function struct {
 	DeletedAtMS *int64            `json:"deleted_at_ms"`
 }
 
-// FunctionDetail is a function with its latest version and its aliases.
+// FunctionDetail is a function with its latest version, null before the first one, and its
+// aliases.
 type FunctionDetail struct {
 	Function
 	LatestVersion *int64  `json:"latest_version"`
@@ -45,7 +46,7 @@ type Alias struct {
 }
 
 // Draft is an uploaded bundle that is not published yet. The files' bytes are base64 in
-// JSON.
+// JSON. SHA256 is the digest of their canonical tar (api/bundle).
 type Draft struct {
 	DraftID     string            `json:"draft_id"`
 	SHA256      string            `json:"sha256"`

@@ -88,6 +88,7 @@ const (
 
 // Outcome is a terminal activation as its caller sees it. Activation.Result is complete,
 // up to MaxResultBytes, unless the outcome is a replay whose stored result is truncated.
+// Replayed means that an earlier call with the same idempotency key ran.
 type Outcome struct {
 	Activation Activation
 	Replayed   bool
@@ -124,7 +125,8 @@ type InvokeResponse struct {
 	DurationMS      int64            `json:"duration_ms"`
 }
 
-// Page is one page of a list; NextCursor is null at its end.
+// Page is one page of a list; NextCursor is null at its end. A page can be short, even
+// empty, and still have a next cursor: continue until it is null.
 type Page[T any] struct {
 	Items      []T     `json:"items"`
 	NextCursor *string `json:"next_cursor"`

@@ -137,13 +137,13 @@ type JobOptions struct {
 	Target              *JobTarget        `json:"target,omitempty"`
 }
 
-// NewJob is one job of an enqueue.
+// NewJob is one job of an enqueue. An absent Payload is null.
 type NewJob struct {
 	Payload json.RawMessage `json:"payload,omitempty"`
 	JobOptions
 }
 
-// JobTarget is the function that a job of an fn.* queue runs.
+// JobTarget is the function that a job of an fn.* queue runs, by alias or version.
 type JobTarget struct {
 	Function string `json:"function"`
 	Alias    string `json:"alias,omitempty"`
@@ -152,7 +152,10 @@ type JobTarget struct {
 
 // Chain lists the jobs that follow a job. Each step starts when the previous one has
 // completed. OnFailure runs if a step is dead or cancelled, OnExit at the end of the
-// chain in any case.
+// chain in any case. A job with the steps B and C:
+//
+//	A completed, B completed, C completed   then OnExit
+//	A completed, B dead                     then OnFailure and OnExit; C never exists
 type Chain struct {
 	Steps     []ChainStep `json:"steps,omitempty"`
 	OnFailure *ChainStep  `json:"on_failure,omitempty"`
@@ -165,7 +168,8 @@ type ChainStep struct {
 	NewJob
 }
 
-// JobSpec is the stored part of a job that does not change after its enqueue.
+// JobSpec is the stored part of a job that does not change after its enqueue. The part that
+// changes is the run; queue/internal/jobstore stores both.
 type JobSpec struct {
 	Namespace string          `json:"namespace"`
 	Queue     string          `json:"queue"`
@@ -226,7 +230,9 @@ func (s *JobSpec) ActivationID(id string) string {
 	return id
 }
 
-// Job is a job with its current state, as the API returns it.
+// Job is a job with its current state, as the API returns it. Attempt is the number of the
+// current or last attempt, 0 before the first. Lease is set while the job is active, DueAtMS
+// while it waits for a time, EndedAtMS once it has ended.
 type Job struct {
 	ID string `json:"id"`
 	JobSpec
@@ -245,7 +251,8 @@ type Job struct {
 }
 
 // Lease assigns an active job to a worker until ExpiresMS. A call that settles the job
-// must name the lease's epoch; a job's epochs increase with every lease.
+// must name the lease's epoch; a job's epochs increase with every lease. A worker that was
+// frozen past ExpiresMS still names the old epoch, and is refused with CodeJobLeaseLost.
 type Lease struct {
 	Epoch     int64  `json:"epoch"`
 	ExpiresMS int64  `json:"expires_ms"`
@@ -303,7 +310,8 @@ type RunningJob struct {
 	MaxAttempts int    `json:"max_attempts"`
 }
 
-// FetchRequest is the body of POST T/jobs:fetch.
+// FetchRequest is the body of POST T/jobs:fetch. Queues are searched in order. Zero values:
+// Count 1, LeaseMS DefaultLeaseMS, WaitMS no wait.
 type FetchRequest struct {
 	Namespace string   `json:"namespace"`
 	Queues    []string `json:"queues"`
@@ -363,7 +371,8 @@ type JobOutcome struct {
 func NewJobID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // DerivedJobID returns the id of a job that a cause creates at most once: the same
-// cause has the same id.
+// cause has the same id, so that an interrupted creation can be repeated. It is the UUIDv5
+// of the parts of the cause, joined by line breaks, which none of them contains.
 func DerivedJobID(cause ...string) string {
 	return uuid.NewSHA1(jobSpace, []byte(strings.Join(cause, "\n"))).String()
 }
@@ -398,7 +407,8 @@ func (p Priority) Rank() int {
 // Ref returns the alias or version that the target names.
 func (t *JobTarget) Ref() Ref { return Ref{Alias: t.Alias, Version: t.Version} }
 
-// WithDefaults returns the options with the defaults of empty fields.
+// WithDefaults returns the options with the defaults of empty fields. Options are stored
+// without them, so that a spec is small.
 func (o JobOptions) WithDefaults() JobOptions {
 	if o.Priority == "" {
 		o.Priority = PriorityNormal
@@ -423,7 +433,8 @@ func (o JobOptions) WithDefaults() JobOptions {
 }
 
 // Delay returns the delay after attempt n, which counts from 1. With jitter the delay is
-// multiplied by random, which must be in [0, 1).
+// multiplied by random, which must be in [0, 1). With the defaults (exponential, 5 s, at
+// most 600 s) the delays after attempts 1, 2, 3, 4, … are 5 s, 10 s, 20 s, 40 s, ….
 func (o *JobOptions) Delay(n int, random float64) time.Duration {
 	base, ceiling := int64(DefaultBaseDelayMS), o.MaxDelayMS
 	if o.BaseDelayMS != nil {

@@ -47,7 +47,7 @@ func TestBackoffs(t *testing.T) {
 		}
 		o.Jitter = true
 		if got := o.Delay(3, 0.5); got != want[2]/2 {
-			t.Errorf("%q with jitter: %s", backoff, got)
+			t.Errorf("%q with jitter: got %s, want %s", backoff, got, want[2]/2)
 		}
 	}
 }

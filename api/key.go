@@ -13,7 +13,9 @@ import (
 	"github.com/oklog/ulid/v2"
 )
 
-// Key is the record of an API key. The key's text is shown once, when it is created, and never stored.
+// Key is the record of an API key. The key's text is shown once, when it is created, and
+// never stored. An empty Namespace means all of the tenant; ExpiresAtMS 0 means never.
+// CreatedBy is the id of the key that created it.
 type Key struct {
 	ID          string   `json:"id"`
 	Tenant      string   `json:"tenant"`
@@ -55,6 +57,8 @@ const (
 )
 
 const (
+	// A key's text is keyPrefix, a ULID, an underscore, and 256 random bits in base64url:
+	// keyLength is 5 + 26 + 1 + 43 = 75 bytes.
 	keyPrefix   = "sous_"
 	keyIDPrefix = "key_"
 	secretBytes = 32
@@ -66,7 +70,11 @@ const (
 var secretText = base64.RawURLEncoding.Strict()
 
 // NewKeySecret returns the text and the id of a new key. entropy must be an
-// unpredictable source such as crypto/rand.Reader; it is an error if it ends.
+// unpredictable source such as crypto/rand.Reader; it is an error if it ends. Both share a
+// ULID, so a text names its record, but the id does not reveal the text:
+//
+//	sous_01M7ZBPKNXHSGMWVY24PRT2QCX_ and 43 characters for 256 random bits
+//	key_01M7ZBPKNXHSGMWVY24PRT2QCX
 func NewKeySecret(nowMS int64, entropy io.Reader) (text, id string, err error) {
 	u, err := ulid.New(uint64(nowMS), entropy)
 	if err != nil {

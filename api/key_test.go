@@ -19,7 +19,7 @@ func TestKeysAreRecognised(t *testing.T) {
 		t.Errorf("%q is no key", text)
 	}
 	if at, err := api.KeyTimeMS(id); err != nil || at != 1_700_000_000_000 {
-		t.Errorf("KeyTimeMS: got id %q, at %d, error %v; want no error && at == 1_700_000_000_000", id, at, err)
+		t.Errorf("KeyTimeMS(%q) = %d and error %v, want 1700000000000 and no error", id, at, err)
 	}
 	if strings.TrimPrefix(id, "key_") != text[5:31] {
 		t.Errorf("the id %q is not that of %q", id, text)
@@ -72,7 +72,7 @@ func TestKeyIDs(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []string{"", "key_", "key_x", "drf_01ARZ3NDEKTSV4RRFFQ69G5FAV", "key_01ARZ3NDEKTSV4RRFFQ69G5FA!"} {
 		if _, err := api.KeyTimeMS(bad); api.ErrorCode(err) != api.CodeValidationName {
-			t.Errorf("KeyTimeMS: got bad %q, error %v; want api.ErrorCode(err) == api.CodeValidationName", bad, err)
+			t.Errorf("KeyTimeMS(%q): got error %v, want CodeValidationName", bad, err)
 		}
 	}
 }
@@ -81,12 +81,12 @@ func TestRoles(t *testing.T) {
 	t.Parallel()
 	for _, good := range []string{"admin", "developer", "operator", "invoker", "viewer", "role:billing", "role:a_b-9"} {
 		if err := api.ValidateRole(good); err != nil {
-			t.Errorf("ValidateRole: got good %q, error %v; want no error", good, err)
+			t.Errorf("ValidateRole(%q): got error %v, want none", good, err)
 		}
 	}
 	for _, bad := range []string{"", "*", "Admin", "admn", "role:", "role:A", "role:" + strings.Repeat("a", 61)} {
 		if err := api.ValidateRole(bad); api.ErrorCode(err) != api.CodeInvalid {
-			t.Errorf("ValidateRole: got bad %q, error %v; want api.ErrorCode(err) == api.CodeInvalid", bad, err)
+			t.Errorf("ValidateRole(%q): got error %v, want CodeInvalid", bad, err)
 		}
 	}
 }

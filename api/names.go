@@ -119,6 +119,8 @@ func NewDraftID(nowMS int64) string { return newID(draftPrefix, nowMS) }
 // NewRequestID returns a new id of a request.
 func NewRequestID(nowMS int64) string { return newID(requestPrefix, nowMS) }
 
+// newID returns prefix and a ULID: 48 bits of time and 80 random bits, which sort by time.
+// nowMS must not be negative.
 func newID(prefix string, nowMS int64) string {
 	// ulid.DefaultEntropy is safe for concurrent use.
 	return prefix + ulid.MustNew(uint64(nowMS), ulid.DefaultEntropy()).String()
@@ -142,7 +144,10 @@ func DraftTimeMS(id string) (int64, error) {
 var idSpace = uuid.MustParse("6f8a7a50-5c1e-5d0f-9a35-0d5b0cde5005")
 
 // DerivedActivationID returns the activation id of an idempotent invocation: the UUIDv5
-// of tenant, namespace, function, ref and the caller's key.
+// of tenant, namespace, function, ref and the caller's key. The client can compute it before
+// the call, and two replicas that get the same call compute the same. The parts are hashed
+// with their lengths, as in 8:t_acme017:default5:greet4:prod2:k1. The alias is part of it,
+// not the version behind it: a repeat after a deployment is still a repeat.
 func DerivedActivationID(tenant, namespace, function string, ref Ref, key string) string {
 	parts := []string{tenant, namespace, function, ref.String(), key}
 	var b strings.Builder

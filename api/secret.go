@@ -16,7 +16,8 @@ const (
 // SecretPattern is the pattern of names of secrets. It allows no colon and no slash.
 const SecretPattern = `[A-Za-z_][A-Za-z0-9_.-]{0,63}`
 
-// Secret is the metadata of a secret. It never has the value.
+// Secret is the metadata of a secret. It never has the value, which storage/secrets seals
+// and stores apart.
 type Secret struct {
 	Name        string `json:"name"`
 	Version     int64  `json:"version"` // increases with every change, also after a deletion

@@ -19,7 +19,7 @@ func TestSecretNames(t *testing.T) {
 	}
 	for _, name := range names {
 		if err := api.ValidateSecretName(name); (err == nil) != pattern.MatchString(name) || err != nil && api.ErrorCode(err) != api.CodeValidationName {
-			t.Errorf("ValidateSecretName: got name %q, error %v; want (err == nil) == pattern.MatchString(name) && no error || api.ErrorCode(err) == api.CodeValidationName", name, err)
+			t.Errorf("ValidateSecretName(%q): got error %v, want CodeValidationName unless the name matches SecretPattern", name, err)
 		}
 	}
 }
@@ -32,7 +32,7 @@ func TestSecretValues(t *testing.T) {
 	} {
 		err := api.ValidateSecretValue(value)
 		if (err == nil) != ok {
-			t.Errorf("ValidateSecretValue: got value %.20q, error %v; want (err == nil) == ok", value, err)
+			t.Errorf("ValidateSecretValue(%.20q): got error %v, want success: %v", value, err, ok)
 		}
 		if err != nil && len(value) > 0 && strings.Contains(err.Error(), value) {
 			t.Errorf("the error tells the value: %v", err)

@@ -69,7 +69,8 @@ type Task struct {
 }
 
 // StuckAt reports whether the task has no worker that makes progress: its timeout has
-// passed, or, without a timeout, TaskStuckMS have passed since its last change.
+// passed, or, without a timeout, TaskStuckMS have passed since its last change. A pending
+// task that no worker claims is stuck as well. The sweeper announces stuck tasks again.
 func (t *Task) StuckAt(nowMS int64) bool {
 	switch {
 	case t.State.Terminal():

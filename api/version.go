@@ -1,7 +1,8 @@
 package api
 
 // Version is an immutable published bundle. Config merges the manifest with the
-// configuration in the publish request.
+// configuration in the publish request. Versions of a function are numbered from 1 without
+// gaps. SHA256 and SizeBytes are those of the canonical tar.
 type Version struct {
 	Version       int64         `json:"version"`
 	SHA256        string        `json:"sha256"`
@@ -130,7 +131,9 @@ type HTTPCapability struct {
 	TimeoutMS  int64    `json:"timeoutMs,omitempty"`
 }
 
-// Authz restricts who may invoke a version, by trigger. ["*"] under HTTP makes it public.
+// Authz restricts who may invoke a version, by trigger. An empty list admits every caller
+// with the right to invoke. ["*"] under HTTP makes the version public: it then needs no API
+// key. Lists are about roles of API keys, the tenant's own ("role:billing") included.
 type Authz struct {
 	InvokeHTTPRoles     []string `json:"invoke_http_roles,omitempty"`
 	InvokeScheduleRoles []string `json:"invoke_schedule_roles,omitempty"`

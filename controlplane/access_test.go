@@ -330,7 +330,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 					continue
 				}
 				if head := k.as(t, tc.key, http.MethodHead, paths.Replace(row.path), ""); head.status != a.status {
-					t.Errorf("HEAD %s: %d, and GET %d, want head.status == %v", row.path, head.status, a.status, a.status)
+					t.Errorf("HEAD %s: %d, and GET %d, want status %v", row.path, head.status, a.status, a.status)
 				}
 			}
 		})
@@ -363,7 +363,7 @@ func holds(t *testing.T, route string, a answer, want verdict) {
 		challenge = `Bearer realm="sous"`
 	}
 	if got := a.header.Get("WWW-Authenticate"); got != challenge {
-		t.Errorf("%s: WWW-Authenticate %q, want got == %v", route, got, challenge)
+		t.Errorf("%s: WWW-Authenticate %q, want %v", route, got, challenge)
 	}
 }
 
@@ -392,6 +392,6 @@ func TestWithoutKeysEverybodyMayDoEverything(t *testing.T) {
 	h.call(t, "POST", h.fn(":invoke"), `{"ref":{"alias":"prod"}}`)
 	inv := h.engine.last(t)
 	if inv.Access != api.AccessUnrestricted || inv.Principal.Sub != "local" {
-		t.Errorf("invoked as %+v with %v, want inv.Access == api.AccessUnrestricted, inv.Principal.Sub == \"local\"", inv.Principal, inv.Access)
+		t.Errorf("invoked as %+v with %v, want access unrestricted and sub \"local\"", inv.Principal, inv.Access)
 	}
 }

@@ -87,7 +87,7 @@ func TestChangesAndRefusedOnesAreAudited(t *testing.T) {
 	}
 	theirs := k.audit(t, f.Tenant)
 	if len(theirs) != 1 || theirs[0].Sub != f.ID || theirs[0].Status != 404 || theirs[0].Path != functions {
-		t.Errorf("in their own: %+v, want len(theirs) == 1, theirs[0].Sub == %v, theirs[0].Status == 404, theirs[0].Path == %v", theirs, f.ID, functions)
+		t.Errorf("got events %+v in the caller's own tenant, want one by %s with status 404 and path %s", theirs, f.ID, functions)
 	}
 	for _, e := range got {
 		line, err := api.EncodeJSON(e)
@@ -96,7 +96,7 @@ func TestChangesAndRefusedOnesAreAudited(t *testing.T) {
 		}
 		k.holdsNone(t, "an event", string(line))
 		if strings.Contains(string(line), "in the body") {
-			t.Errorf("holds a body: %s", line)
+			t.Errorf("got event %s, want none of the body in it", line)
 		}
 	}
 }
@@ -147,7 +147,7 @@ func TestAuditWithoutKeys(t *testing.T) {
 	h.create(t)
 	events := h.audit(t, h.tenant)
 	if len(events) != 1 || events[0].Sub != "local" || events[0].Status != 201 {
-		t.Errorf("audit: got %+v, want len(events) == 1, events[0].Sub == \"local\", events[0].Status == 201", events)
+		t.Errorf("got events %+v, want one by local with status 201", events)
 	}
 }
 
@@ -159,7 +159,7 @@ func TestPanicsAreAudited(t *testing.T) {
 	h.call(t, "POST", "/v1/tenants/"+h.tenant+"/activations/"+activationID+":cancel", "").refused(t, 500, api.CodeInternal)
 	events := h.audit(t, h.tenant)
 	if len(events) != 1 || events[0].Status != 500 || events[0].Code != api.CodeInternal {
-		t.Errorf("audit: got %+v, want len(events) == 1, events[0].Status == 500, events[0].Code == api.CodeInternal", events)
+		t.Errorf("got events %+v, want one with status 500 and CodeInternal", events)
 	}
 }
 
@@ -175,7 +175,7 @@ func TestAuditOfWhoWentAway(t *testing.T) {
 	path := "http://localhost/v1/tenants/" + h.tenant + "/activations/" + activationID + ":cancel"
 	h.control.Handler().ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("POST", path, nil).WithContext(ctx))
 	if events := h.audit(t, h.tenant); len(events) != 1 {
-		t.Errorf("audit: got %+v, want len(events) == 1", events)
+		t.Errorf("got events %+v, want 1", events)
 	}
 }
 
@@ -186,7 +186,7 @@ func TestAuditKeepsPathsShort(t *testing.T) {
 	h.call(t, "DELETE", h.fn("/aliases/"+strings.Repeat("é", 2000)), "").refused(t, 400, api.CodeValidationName)
 	events := h.audit(t, h.tenant)
 	if len(events) != 1 || len(events[0].Path) > 520 || !strings.HasPrefix(events[0].Path, h.fn("/aliases/éé")) {
-		t.Errorf("audit: got %+v, want len(events) == 1, len(events[0].Path) <= 520, strings.HasPrefix(events[0].Path, h.fn(\"/aliases/éé\"))", events)
+		t.Errorf("got events %+v, want one whose path has at most 520 bytes and begins with %s", events, h.fn("/aliases/éé"))
 	}
 }
 
@@ -199,7 +199,7 @@ func TestAnEncodedPathIsAudited(t *testing.T) {
 	limited, _ := k.key(t, api.RoleDeveloper, inNamespace("payments"))
 	encoded := "/v1/tenants/t%5f" + strings.TrimPrefix(k.tenant, "t_")
 	if encoded == "/v1/tenants/t%5f"+k.tenant {
-		t.Fatalf("tenant %q, want encoded != \"/v1/tenants/t%%5f\"+k.tenant", k.tenant)
+		t.Fatalf("got tenant %q, want one whose encoded path differs from its plain one", k.tenant)
 	}
 	made := ok[api.NewKey](t, k.as(t, platform, "POST", encoded+"/keys", `{"name":"quiet","roles":["viewer"]}`), 201)
 	k.secret(made.Secret)

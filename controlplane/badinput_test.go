@@ -251,7 +251,7 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 		t.Errorf("the store changed: (-want +got):\n%s", diff)
 	}
 	if h.engine.count() != invoked {
-		t.Errorf("%d invocations reached the engine, want h.engine.count() == %v", h.engine.count()-invoked, invoked)
+		t.Errorf("got %d further invocations of the engine, want none", h.engine.count()-invoked)
 	}
 }
 
@@ -280,7 +280,7 @@ func TestHeadersOverTheLimitAreRefused(t *testing.T) {
 	// Beyond four times the limit net/http answers by itself.
 	response := h.raw(t, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: "+strings.Repeat("x", 5*api.MaxHeaderBytes)+"\r\n\r\n")
 	if response.StatusCode != 431 {
-		t.Errorf("got %d, want response.StatusCode == 431", response.StatusCode)
+		t.Errorf("got %d, want status 431", response.StatusCode)
 	}
 }
 
@@ -295,7 +295,7 @@ func TestIdempotencyKeyIsBounded(t *testing.T) {
 	}
 	h.call(t, "POST", h.fn(":invoke"), `{"ref":{"version":1}}`, "Idempotency-Key", long[:255])
 	if got := h.engine.last(t).IdempotencyKey; got != long[:255] {
-		t.Errorf("key %q, want got == long[:255]", got)
+		t.Errorf("got key %q, want the first 255 bytes of %q", got, long)
 	}
 }
 

@@ -69,7 +69,7 @@ func BenchmarkHandlers(b *testing.B) {
 				w := httptest.NewRecorder()
 				tc.handler.ServeHTTP(w, r)
 				if w.Code != http.StatusOK {
-					b.Fatalf("got %d %s, want w.Code == http.StatusOK", w.Code, w.Body)
+					b.Fatalf("got %d %s, want status 200", w.Code, w.Body)
 				}
 			}
 		})

@@ -54,7 +54,7 @@ func TestWorkerBindingsOverHTTP(t *testing.T) {
 	first := ok[api.Page[api.BindingStatus]](t, h.call(t, "GET", h.at("N/cadence/workers")+"?limit=1", ""), 200)
 	second := ok[api.Page[api.BindingStatus]](t, h.call(t, "GET", h.at("N/cadence/workers")+"?limit=1&cursor="+*first.NextCursor, ""), 200)
 	if len(first.Items) != 1 || len(second.Items) != 1 || first.Items[0].Name != "charges" || second.Items[0].Name != "refunds" || second.NextCursor != nil {
-		t.Errorf("GET: got %+v %+v, want len(first.Items) == 1, len(second.Items) == 1, first.Items[0].Name == \"charges\", second.Items[0].Name == \"refunds\", second.NextCursor == nil", first, second)
+		t.Errorf("got pages %+v and %+v, want charges alone on the first, refunds alone on the second, and no third", first, second)
 	}
 
 	share := api.BindingReplica{Replica: "r1", ReportedAtMS: h.store.NowMS(), BindingCounts: api.BindingCounts{
@@ -70,7 +70,7 @@ func TestWorkerBindingsOverHTTP(t *testing.T) {
 	}
 
 	if a := h.call(t, "DELETE", h.at("N/cadence/workers/charges"), ""); a.status != 204 {
-		t.Errorf("DELETE: got %d %s, want a.status == 204", a.status, a.body)
+		t.Errorf("DELETE: got %d %s, want status 204", a.status, a.body)
 	}
 	h.call(t, "GET", h.at("N/cadence/workers/charges"), "").refused(t, 404, api.CodeBindingNotFound)
 	h.call(t, "DELETE", h.at("N/cadence/workers/charges"), "").refused(t, 404, api.CodeBindingNotFound)
@@ -107,10 +107,10 @@ func TestWorkerBindingChanges(t *testing.T) {
 	h.call(t, "PATCH", charges, `{"enabled":true}`, "If-Match", `"1"`).refused(t, 412, api.CodePreconditionFailed)
 	h.call(t, "DELETE", charges, "", "If-Match", `"1"`).refused(t, 412, api.CodePreconditionFailed)
 	if a := h.call(t, "PATCH", charges, `{"enabled":true}`, "If-Match", `"5"`); a.status != 200 || a.header.Get("ETag") != `"6"` {
-		t.Errorf("PATCH: got %d %v, want a.status == 200, a.header.Get(\"ETag\") == \"6\"", a.status, a.header)
+		t.Errorf("PATCH: got %d %v, want status 200 and ETag \"6\"", a.status, a.header)
 	}
 	if a := h.call(t, "DELETE", charges, "", "If-Match", "*"); a.status != 204 {
-		t.Errorf("DELETE: got %d %s, want a.status == 204", a.status, a.body)
+		t.Errorf("DELETE: got %d %s, want status 204", a.status, a.body)
 	}
 	h.call(t, "PATCH", charges, `{}`, "If-Match", "*").refused(t, 404, api.CodeBindingNotFound)
 }
@@ -128,7 +128,7 @@ func TestBadWorkerBindingsAreRefusedAndChangeNothing(t *testing.T) {
 	h.addBinding(t)
 	h.engine.authorize = func(inv *api.Invocation) error {
 		if inv.Trigger.Type != api.TriggerCadence {
-			t.Errorf("judged as %+v, want inv.Trigger.Type == api.TriggerCadence", inv.Trigger)
+			t.Errorf("got authorization with trigger %+v, want type cadence", inv.Trigger)
 		}
 		switch {
 		case inv.Function == "ghost":
@@ -242,7 +242,7 @@ func TestWorkerBindingsAreWhoeversChangedThem(t *testing.T) {
 		t.Helper()
 		stored, err := bindings.New(store).Get(t.Context(), storage.BindingPath{Tenant: k.tenant, Namespace: "payments", Name: "charges"})
 		if err != nil || stored.Access != api.AccessGranted {
-			t.Fatalf("Get: got %v %v, want no error, stored.Access == api.AccessGranted", stored, err)
+			t.Fatalf("Get: got %v %v, want no error and access granted", stored, err)
 		}
 		return stored.Principal.Sub
 	}
@@ -254,7 +254,7 @@ func TestWorkerBindingsAreWhoeversChangedThem(t *testing.T) {
 	k.as(t, developer, "PATCH", charges, `{"tasklist":"others"}`).refused(t, 403, api.CodeAuthzDenied)
 	k.as(t, developer, "PATCH", charges, `{"enabled":false,"tasklist":"others"}`).refused(t, 403, api.CodeAuthzDenied)
 	if b := ok[api.BindingStatus](t, k.as(t, developer, "PATCH", charges, `{}`), 200); b.Revision != 1 {
-		t.Errorf("nothing was changed, and it is %+v, want b.Revision == 1", b)
+		t.Errorf("after an empty change: got binding %+v, want revision 1", b)
 	}
 	ok[api.BindingStatus](t, k.as(t, developer, "PATCH", charges, `{"enabled":false}`), 200)
 	k.as(t, developer, "PATCH", charges, `{"enabled":true}`).refused(t, 403, api.CodeAuthzDenied)
@@ -269,7 +269,7 @@ func TestWorkerBindingsAreWhoeversChangedThem(t *testing.T) {
 	limited, _ := k.key(t, "admin", inNamespace("others"))
 	k.as(t, limited, "POST", workers, chargesBinding).refused(t, 403, api.CodeAuthzDenied)
 	if a := k.as(t, operator, "DELETE", charges, ""); a.status != 204 {
-		t.Errorf("DELETE: got %d %s, want a.status == 204", a.status, a.body)
+		t.Errorf("DELETE: got %d %s, want status 204", a.status, a.body)
 	}
 	events := ok[api.Page[api.AuditEvent]](t, k.as(t, operator, "GET", "/v1/tenants/"+k.tenant+"/audit", ""), 200)
 	audited := map[string]bool{}

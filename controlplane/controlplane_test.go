@@ -255,7 +255,7 @@ func (a answer) refused(t *testing.T, status int, code api.Code) problem {
 		t.Fatalf("got %d %s (%s), want %d %s", a.status, p.Code, p.Detail, status, code)
 	}
 	if got := a.header.Get("Content-Type"); got != "application/problem+json" {
-		t.Errorf("content type %q, want got == \"application/problem+json\"", got)
+		t.Errorf("content type %q, want \"application/problem+json\"", got)
 	}
 	id := a.header.Get("X-Request-Id")
 	if p.Status != status || p.Title == "" || p.Detail == "" || p.Error.Code != code ||
@@ -307,6 +307,6 @@ func (h *harness) deploy(t *testing.T, source, config string) {
 		body += `,"config":` + config
 	}
 	if a := h.call(t, "POST", h.fn("/versions"), body+"}"); a.status >= 300 {
-		t.Fatalf("publish: %d %s, want a.status < 300", a.status, a.body)
+		t.Fatalf("publish: %d %s, want status less than 300", a.status, a.body)
 	}
 }

@@ -64,7 +64,7 @@ func TestCORS(t *testing.T) {
 			}
 			a := h.call(t, tc.method, h.web("/"), "", sent...)
 			if a.status != tc.status || (h.engine.count() > before) != tc.invoked {
-				t.Errorf("status %d, invoked %v, want a.status == %v, (h.engine.count() > before) == %v", a.status, h.engine.count() > before, tc.status, tc.invoked)
+				t.Errorf("got status %d and invoked %v, want status %d and invoked %v", a.status, h.engine.count() > before, tc.status, tc.invoked)
 			}
 			for name, want := range tc.want {
 				got := ""
@@ -85,7 +85,7 @@ func TestCORS(t *testing.T) {
 	a := h.call(t, "GET", "/v1/web/"+h.tenant+"/payments/hello/4/", "", "Origin", other)
 	a.refused(t, 502, api.CodeRuntimeException)
 	if got := a.header.Get("Access-Control-Allow-Origin"); got != "*" && got != "" {
-		t.Errorf("origin %q", got)
+		t.Errorf("got Access-Control-Allow-Origin %q, want * or none", got)
 	}
 	h.call(t, "GET", "/v1/web/"+h.tenant+"/payments/missing/prod/", "", "Origin", other).refused(t, 404, api.CodeFunctionNotFound)
 }

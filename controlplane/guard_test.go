@@ -63,12 +63,12 @@ func TestPagesOfOtherSitesMayNotChangeAnything(t *testing.T) {
 			h.call(t, "DELETE", h.fn(""), "", headers...).refused(t, 403, api.CodeAuthzDenied)
 			// Reading changes nothing, and browsers keep the answer from the page.
 			if a := h.call(t, "GET", h.fn(""), "", headers...); a.status != 200 {
-				t.Errorf("GET answered %d, want a.status == 200", a.status)
+				t.Errorf("GET: got %d, want 200", a.status)
 			}
 		})
 	}
 	if a := h.call(t, "POST", path, `{"name":"mine"}`, "Origin", h.URL, "Sec-Fetch-Site", "same-origin"); a.status != 201 {
-		t.Errorf("our own page: %d %s, want a.status == 201", a.status, a.body)
+		t.Errorf("request of the server's own page: got %d %s, want 201", a.status, a.body)
 	}
 }
 
@@ -78,6 +78,6 @@ func TestEndpointsAreForPagesOfOtherSites(t *testing.T) {
 	h.create(t)
 	h.deploy(t, "x", "")
 	if a := h.call(t, "POST", h.web("/"), "x", "Origin", "https://shop.example", "Sec-Fetch-Site", "cross-site"); a.status != 200 {
-		t.Errorf("got %d %s, want a.status == 200", a.status, a.body)
+		t.Errorf("got %d %s, want status 200", a.status, a.body)
 	}
 }

@@ -22,7 +22,9 @@ type healthStatus struct {
 
 type limitsOutput struct{ Body Limits }
 
-// serviceEndpoints declares the routes that are about the server itself.
+// serviceEndpoints declares the routes that are about the server itself. The probes are
+// public and are answered even where the store does not answer; an orchestrator restarts
+// a process by healthz and routes requests by readyz.
 func (s *Server) serviceEndpoints() []rest.Endpoint {
 	return []rest.Endpoint{
 		rest.Handle(rest.Route{
@@ -42,12 +44,14 @@ func (s *Server) serviceEndpoints() []rest.Endpoint {
 	}
 }
 
-// healthz answers while the process runs.
+// healthz answers while the process runs. It does not ask the store: a restart would not
+// repair it.
 func (s *Server) healthz(w http.ResponseWriter, r *http.Request) error {
 	return rest.WriteJSON(w, r, http.StatusOK, healthStatus{"ok"})
 }
 
-// readyz answers 200 if the server takes requests and the store answers.
+// readyz answers 200 if the server takes requests and the store answers. Errors:
+// CodeShuttingDown, CodeStoreUnavailable.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) error {
 	if !s.rest.Ready() {
 		return api.Errorf(api.CodeShuttingDown, "the server is shutting down")

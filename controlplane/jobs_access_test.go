@@ -27,7 +27,7 @@ func TestJobsOfOtherNamespacesDoNotExist(t *testing.T) {
 	fetch(theirs, "payments", "w1").refused(t, 403, api.CodeAuthzDenied)
 	jobs := ok[fetched](t, fetch(ours, "payments", "w1"), 200).Jobs
 	if len(jobs) != 1 || jobs[0].ID != id {
-		t.Fatalf("got %+v, want len(jobs) == 1, jobs[0].ID == %v", jobs, id)
+		t.Fatalf("got %+v, want 1 job and id %v of the first job", jobs, id)
 	}
 	own := ok[enqueued](t, enqueue(theirs, "others", `{}`), 201).Jobs[0].ID
 	mine := ok[fetched](t, fetch(theirs, "others", "w2"), 200).Jobs[0]
@@ -39,11 +39,11 @@ func TestJobsOfOtherNamespacesDoNotExist(t *testing.T) {
 		a := k.as(t, theirs, "POST", k.at("T/jobs:"+verb), fmt.Sprintf(body, id, own, mine.LeaseEpoch))
 		got := ok[settled](t, a, a.status).Jobs
 		if len(got) != 2 || got[0].OK || got[0].Code != api.CodeJobNotFound || got[0].State != "" || got[1].ID != own {
-			t.Errorf("%s: got %s, want len(got) == 2, !got[0].OK, got[0].Code == api.CodeJobNotFound, got[0].State == \"\", got[1].ID == %v", verb, a.body, own)
+			t.Errorf("%s: got %s, want CodeJobNotFound without a state for the first job, and an outcome of %v", verb, a.body, own)
 		}
 	}
 	if job := ok[api.Job](t, k.as(t, ours, "GET", k.at("T/jobs/"+id), ""), 200); job.State != api.JobActive || job.Lease.Epoch != 1 {
-		t.Errorf("GET: got %+v, want job.State == api.JobActive, job.Lease.Epoch == 1", job)
+		t.Errorf("got job %+v, want it active with lease epoch 1", job)
 	}
 	// Neither its batch nor the job itself can be referred to.
 	batch := ok[api.Batch](t, k.as(t, ours, "POST", k.at("N/batches"), ""), 201).ID
@@ -83,7 +83,7 @@ func TestJobsThatRunFunctionsNeedTheRightToInvoke(t *testing.T) {
 	} {
 		path := k.at("N/queues/emails/jobs")
 		if p := k.as(t, worker, "POST", path, body).refused(t, 403, api.CodeAuthzDenied); p.Detail != "this needs cs:function:invoke, which the API key's roles (worker) do not grant" {
-			t.Errorf("%s: POST: got %s, want p.Detail == \"this needs cs:function:invoke, which the API key's roles (worker) do not grant\"", name, p.Detail)
+			t.Errorf("%s: POST: got %s, want detail \"this needs cs:function:invoke, which the API key's roles (worker) do not grant\"", name, p.Detail)
 		}
 		k.as(t, invoker, "POST", path, body).refused(t, 403, api.CodeAuthzDenied)
 		ok[enqueued](t, k.as(t, billing, "POST", path, body), 201)
@@ -108,7 +108,7 @@ func TestSteeringIsAudited(t *testing.T) {
 	batch := ok[api.Batch](t, h.call(t, "POST", h.at("N/batches"), ""), 201).ID
 	ok[api.Batch](t, h.call(t, "POST", h.at("N/batches/"+batch+":seal"), ""), 200)
 	if events := h.audit(t, h.tenant); len(events) != 0 {
-		t.Errorf("audit: got %+v, want len(events) == 0", events)
+		t.Errorf("audit: got %+v, want no events", events)
 	}
 	var want []string
 	for _, call := range []struct{ method, path, action string }{

@@ -157,7 +157,7 @@ func TestBadJobsAreRefusedAndChangeNothing(t *testing.T) {
 			}
 			if tc.code == api.CodeJobState && !strings.Contains(p.Detail, "unique key") &&
 				!strings.Contains(p.Detail, " is active") && !strings.Contains(p.Detail, " is pending") && !strings.Contains(p.Detail, " is cancelled") {
-				t.Errorf("does not name the state: %s", p.Detail)
+				t.Errorf("got detail %q, want one that names the state", p.Detail)
 			}
 		})
 	}
@@ -168,12 +168,12 @@ func TestBadJobsAreRefusedAndChangeNothing(t *testing.T) {
 	// A queue that does not exist is empty.
 	none := h.call(t, "POST", h.at("T/jobs:fetch"), `{"namespace":"payments","queues":["ghost"],"worker_id":"w1"}`)
 	if jobs := ok[fetched](t, none, 200).Jobs; jobs == nil || len(jobs) != 0 {
-		t.Errorf("got %s, want jobs != nil, len(jobs) == 0", none.body)
+		t.Errorf("got %s, want jobs []", none.body)
 	}
 	// What one job of many cannot be told is its own outcome.
 	two := ok[settled](t, h.call(t, "POST", h.at("T/jobs:fail"),
 		fmt.Sprintf(`{"fails":[{"id":%q,"lease_epoch":1,"error":"x","retry_after_ms":-1},{"id":%q,"lease_epoch":1,"error":"x"}]}`, active, active)), 200)
 	if two.Jobs[0].Code != api.CodeInvalid || !two.Jobs[1].OK {
-		t.Errorf("got %+v, want two.Jobs[0].Code == api.CodeInvalid, two.Jobs[1].OK", two)
+		t.Errorf("got outcomes %+v, want CodeInvalid for the first job and success for the second", two)
 	}
 }

@@ -24,7 +24,7 @@ func TestTheJobsOfFunctionsAreNobodysToSettle(t *testing.T) {
 		t.Fatalf("EnqueueInvocation: %v", err)
 	}
 	if got, err := h.queue.Take(t.Context(), q, "invoker", 1, 5*time.Second); err != nil || len(got.Jobs) != 1 {
-		t.Fatalf("Take: got %v %v, want no error, len(got.Jobs) == 1", got, err)
+		t.Fatalf("Take: got %v %v, want no error and 1 job", got, err)
 	}
 	for verb, body := range map[string]string{
 		"ack":       `{"acks":[{"id":%q,"lease_epoch":1,"continue":true}]}`,
@@ -33,11 +33,11 @@ func TestTheJobsOfFunctionsAreNobodysToSettle(t *testing.T) {
 	} {
 		a := h.call(t, "POST", h.at("T/jobs:"+verb), fmt.Sprintf(body, id))
 		if got := ok[settled](t, a, 409).Jobs; len(got) != 1 || got[0].Code != api.CodeJobNotFound {
-			t.Errorf("%s: got %s, want len(got) == 1, got[0].Code == api.CodeJobNotFound", verb, a.body)
+			t.Errorf("%s: got %s, want one outcome with CodeJobNotFound", verb, a.body)
 		}
 	}
 	if job := h.job(t, id); job.State != api.JobActive || job.Lease.ExpiresMS > time.Now().Add(time.Minute).UnixMilli() {
-		t.Errorf("job: got %+v, want job.State == api.JobActive, job.Lease.ExpiresMS <= time.Now().Add(time.Minute).UnixMilli()", job)
+		t.Errorf("got job %+v, want it active under a lease that ends within a minute", job)
 	}
 }
 
@@ -59,7 +59,7 @@ func TestWaitingFetchesAreBounded(t *testing.T) {
 	ok[fetched](t, fetch(h.tenant+"2", "others"), 200)
 	h.add(t, "others", `{}`)
 	if got := ok[fetched](t, fetch(h.tenant, "others"), 200).Jobs; len(got) != 1 {
-		t.Errorf("got %+v, want len(got) == 1", got)
+		t.Errorf("got %+v, want one item", got)
 	}
 	h.add(t, "emails", `{}`)
 	response := <-first

@@ -64,7 +64,7 @@ func (h *harness) jobs(t *testing.T) (active, cancelled string) {
 	}
 	got, err := h.queue.Fetch(t.Context(), queue.Fetch{Tenant: h.tenant, Namespace: "payments", Queues: []string{"emails"}, WorkerID: "w0", Lease: time.Hour})
 	if err != nil || len(got) != 1 {
-		t.Fatalf("Fetch: got %v %v, want no error, len(got) == 1", got, err)
+		t.Fatalf("Fetch: got jobs %v and error %v, want 1 job and no error", got, err)
 	}
 	return ids[0], ids[1]
 }
@@ -76,40 +76,40 @@ func TestJobsOverHTTP(t *testing.T) {
 	id := h.add(t, "emails", `{"payload":{"to":"a"},"priority":"high","tags":{"kind":"mail"},"max_attempts":3,"base_delay_ms":0}`)
 	many := ok[enqueued](t, h.call(t, "POST", h.at("N/queues/emails/jobs"), `{"jobs":[{"payload":1},{},{"payload":null,"hold":true}]}`), 201)
 	if len(many.Jobs) != 3 || many.Jobs[2].State != api.JobHeld {
-		t.Fatalf("POST: got %+v, want len(many.Jobs) == 3, many.Jobs[2].State == api.JobHeld", many)
+		t.Fatalf("got %+v, want 3 jobs, the third held", many)
 	}
 	jobs := h.take(t, "emails", 1)
 	if len(jobs) != 1 || jobs[0].ID != id || string(jobs[0].Payload) != `{"to":"a"}` || jobs[0].Attempt != 1 || jobs[0].MaxAttempts != 3 || jobs[0].Tags["kind"] != "mail" {
-		t.Fatalf("take: got %+v, want len(jobs) == 1, jobs[0].ID == %v, string(jobs[0].Payload) == {\"to\":\"a\"}, jobs[0].Attempt == 1, jobs[0].MaxAttempts == 3, jobs[0].Tags[\"kind\"] == \"mail\"", jobs, id)
+		t.Fatalf("got jobs %+v, want %v alone: attempt 1 of 3, with its payload and the tag kind=mail", jobs, id)
 	}
 	epoch := jobs[0].LeaseEpoch
 	beat := ok[settled](t, h.call(t, "POST", h.at("T/jobs:heartbeat"),
 		fmt.Sprintf(`{"worker_id":"w1","jobs":[{"id":%q,"lease_epoch":%d,"lease_ms":60000,"progress":{"current":1,"total":2,"message":"half"},"checkpoint":{"at":1}}]}`, id, epoch)), 200)
 	if !beat.Jobs[0].OK || beat.Jobs[0].LeaseExpiresMS <= jobs[0].LeaseExpiresMS {
-		t.Errorf("got %+v, want beat.Jobs[0].OK, beat.Jobs[0].LeaseExpiresMS > jobs[0].LeaseExpiresMS", beat)
+		t.Errorf("heartbeat: got %+v, want success and a lease beyond %d", beat, jobs[0].LeaseExpiresMS)
 	}
 	job := h.job(t, id)
 	if job.State != api.JobActive || job.Lease.WorkerID != "w1" || string(job.Checkpoint) != `{"at":1}` || !strings.Contains(string(job.Progress), "half") {
-		t.Errorf("job: got %+v, want job.State == api.JobActive, job.Lease.WorkerID == \"w1\", string(job.Checkpoint) == {\"at\":1}, strings.Contains(string(job.Progress), \"half\")", job)
+		t.Errorf("got job %+v, want it leased to w1 with checkpoint {\"at\":1} and progress half", job)
 	}
 	failed := ok[settled](t, h.call(t, "POST", h.at("T/jobs:fail"), fmt.Sprintf(`{"fails":[{"id":%q,"lease_epoch":%d,"error":"no such host","stack":"at x","fatal":true}]}`, id, epoch)), 200)
 	if !failed.Jobs[0].OK || failed.Jobs[0].State != api.JobDead {
-		t.Errorf("POST: got %+v, want failed.Jobs[0].OK, failed.Jobs[0].State == api.JobDead", failed)
+		t.Errorf("fail: got %+v, want success and state dead", failed)
 	}
 	job = h.job(t, id)
 	if job.DeadReason != api.DeadFatal || len(job.Errors) != 1 || job.Errors[0].Error != "no such host" {
-		t.Errorf("job: got %+v, want job.DeadReason == api.DeadFatal, len(job.Errors) == 1, job.Errors[0].Error == \"no such host\"", job)
+		t.Errorf("got job %+v, want dead reason fatal and the error \"no such host\"", job)
 	}
 	// An operator brings it back.
 	ok[api.Job](t, h.call(t, "POST", h.at("T/jobs/"+id+":retry"), ""), 200)
 	again := h.take(t, "emails", 1)
 	if len(again) != 1 || again[0].LeaseEpoch != epoch+1 || string(again[0].Checkpoint) != `{"at":1}` {
-		t.Fatalf("take: got %+v, want len(again) == 1, again[0].LeaseEpoch == epoch+1, string(again[0].Checkpoint) == {\"at\":1}", again)
+		t.Fatalf("got jobs %+v, want 1 with lease epoch %d and checkpoint {\"at\":1}", again, epoch+1)
 	}
 	// The old epoch settles nothing, and a call of which nothing succeeded says so.
 	late := ok[settled](t, h.call(t, "POST", h.at("T/jobs:ack"), fmt.Sprintf(`{"acks":[{"id":%q,"lease_epoch":%d}]}`, id, epoch)), 409)
 	if late.Jobs[0].OK || late.Jobs[0].Code != api.CodeJobLeaseLost || late.Jobs[0].State != api.JobActive {
-		t.Errorf("POST: got %+v, want !late.Jobs[0].OK, late.Jobs[0].Code == api.CodeJobLeaseLost, late.Jobs[0].State == api.JobActive", late)
+		t.Errorf("ack of the earlier lease: got %+v, want CodeJobLeaseLost and state active", late)
 	}
 	ack := fmt.Sprintf(`{"acks":[{"id":"nonsense","lease_epoch":1},{"id":%q,"lease_epoch":%d,"result":{"sent":true}},{"id":%q,"lease_epoch":1}]}`, id, epoch+1, activationID)
 	for range 2 { // a repeat succeeds
@@ -123,11 +123,11 @@ func TestJobsOverHTTP(t *testing.T) {
 	}
 	job = h.job(t, id)
 	if job.State != api.JobCompleted || string(job.Result) != `{"sent":true}` || job.EndedAtMS == 0 {
-		t.Errorf("job: got %+v, want job.State == api.JobCompleted, string(job.Result) == {\"sent\":true}, job.EndedAtMS != 0", job)
+		t.Errorf("got job %+v, want it completed with result {\"sent\":true} and an end time", job)
 	}
 	workers := ok[api.Page[api.Worker]](t, h.call(t, "GET", h.at("T/workers"), ""), 200)
 	if len(workers.Items) != 1 || workers.Items[0].ID != "w1" || workers.Items[0].Hostname != "here" || workers.Items[0].Version != "1.2" {
-		t.Errorf("GET: got %+v, want len(workers.Items) == 1, workers.Items[0].ID == \"w1\", workers.Items[0].Hostname == \"here\", workers.Items[0].Version == \"1.2\"", workers)
+		t.Errorf("got workers %+v, want w1 alone, of the host here and version 1.2", workers)
 	}
 	h.call(t, "DELETE", h.at("T/jobs/"+id), "")
 	h.call(t, "GET", h.at("T/jobs/"+id), "").refused(t, 404, api.CodeJobNotFound)
@@ -141,28 +141,28 @@ func TestJobsAreSteered(t *testing.T) {
 		t.Helper()
 		job := ok[api.Job](t, h.call(t, "POST", h.at("T/jobs/"+id+":"+verb), body), 200)
 		if job.State != want {
-			t.Errorf("%s made it %s, want job.State == %v", verb, job.State, want)
+			t.Errorf("%s made it %s, want state %v", verb, job.State, want)
 		}
 		return job
 	}
 	if job := steer("hold", `{"reason":"look at it"}`, api.JobHeld); job.HoldReason != "look at it" {
-		t.Errorf("steer: got %+v, want job.HoldReason == \"look at it\"", job)
+		t.Errorf("steer: got %+v, want hold reason \"look at it\"", job)
 	}
 	steer("approve", "", api.JobPending)
 	if job := steer("move", `{"queue":"slow"}`, api.JobPending); job.Queue != "slow" {
-		t.Errorf("steer: got %+v, want job.Queue == \"slow\"", job)
+		t.Errorf("steer: got %+v, want queue \"slow\"", job)
 	}
 	steer("cancel", "", api.JobCancelled)
 	steer("cancel", "", api.JobCancelled)
 	steer("retry", "", api.JobPending)
 	steer("hold", "", api.JobHeld)
 	if job := steer("reject", "", api.JobDead); job.DeadReason != api.DeadRejected {
-		t.Errorf("steer: got %+v, want job.DeadReason == api.DeadRejected", job)
+		t.Errorf("steer: got %+v, want dead reason rejected", job)
 	}
 	for _, verb := range []string{"hold", "approve", "reject", "cancel"} {
 		p := h.call(t, "POST", h.at("T/jobs/"+id+":"+verb), "").refused(t, 409, api.CodeJobState)
 		if !strings.Contains(p.Detail, "is dead") {
-			t.Errorf("%s: POST: got %s, want strings.Contains(p.Detail, \"is dead\")", verb, p.Detail)
+			t.Errorf("%s: POST: got %s, want a detail that contains \"is dead\"", verb, p.Detail)
 		}
 	}
 }
@@ -210,11 +210,11 @@ func TestEnqueueSaysWhatIsADuplicate(t *testing.T) {
 	first := ok[enqueued](t, h.call(t, "POST", path, `{"unique_key":"a"}`), 201)
 	same := ok[enqueued](t, h.call(t, "POST", path, `{"jobs":[{"unique_key":"a"}]}`), 200)
 	if !same.Jobs[0].Duplicate || same.Jobs[0].ID != first.Jobs[0].ID || same.Jobs[0].State != api.JobPending {
-		t.Errorf("POST: got %+v, want same.Jobs[0].Duplicate, same.Jobs[0].ID == first.Jobs[0].ID, same.Jobs[0].State == api.JobPending", same)
+		t.Errorf("got %+v, want a duplicate of the pending job %s", same, first.Jobs[0].ID)
 	}
 	mixed := ok[enqueued](t, h.call(t, "POST", path, `{"jobs":[{"unique_key":"a"},{"unique_key":"b"}]}`), 201)
 	if !mixed.Jobs[0].Duplicate || mixed.Jobs[1].Duplicate {
-		t.Errorf("POST: got %+v, want mixed.Jobs[0].Duplicate, !mixed.Jobs[1].Duplicate", mixed)
+		t.Errorf("got %+v, want a duplicate first and a new job second", mixed)
 	}
 	made := h.call(t, "POST", path, `{"payload":7}`, "Idempotency-Key", "k1")
 	again := h.call(t, "POST", path, `{"payload":7}`, "Idempotency-Key", "k1")
@@ -222,7 +222,7 @@ func TestEnqueueSaysWhatIsADuplicate(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if made.header.Get("Idempotent-Replayed") != "" || again.header.Get("Idempotent-Replayed") != "true" {
-		t.Errorf("got %v %v, want made.header.Get(\"Idempotent-Replayed\") == \"\", again.header.Get(\"Idempotent-Replayed\") == \"true\"", made.header, again.header)
+		t.Errorf("got headers %v and %v, want Idempotent-Replayed in the second answer only", made.header, again.header)
 	}
 	h.call(t, "POST", path, `{"payload":8}`, "Idempotency-Key", "k1").refused(t, 422, api.CodeIdempotencyMismatch)
 }
@@ -243,10 +243,10 @@ func TestFetchStopsAtItsBytes(t *testing.T) {
 		}
 	}
 	if n := len(h.take(t, "large", 1000)); n != 64 {
-		t.Errorf("%d jobs, want n == 64", n)
+		t.Errorf("got %d jobs, want 64", n)
 	}
 	if n := len(h.take(t, "large", 1000)); n != total-64 {
-		t.Errorf("%d jobs, want n == total-64", n)
+		t.Errorf("got %d jobs, want %d", n, total-64)
 	}
 }
 
@@ -259,10 +259,10 @@ func TestFetchTakesAllThatFits(t *testing.T) {
 		t.Fatalf("Enqueue: %v", err)
 	}
 	if n := len(h.take(t, "small", 250)); n != 250 {
-		t.Errorf("%d jobs, want n == 250", n)
+		t.Errorf("got %d jobs, want 250", n)
 	}
 	if n := len(h.take(t, "small", 250)); n != 50 {
-		t.Errorf("%d jobs, want n == 50", n)
+		t.Errorf("got %d jobs, want 50", n)
 	}
 }
 
@@ -311,7 +311,7 @@ func TestAFetchWaitsForWork(t *testing.T) {
 		t.Fatalf("ReadAll: %v", err)
 	}
 	if jobs := ok[fetched](t, answer{response.StatusCode, response.Header, raw}, 200).Jobs; len(jobs) != 1 || jobs[0].ID != id {
-		t.Errorf("got %s, want len(jobs) == 1, jobs[0].ID == %v", raw, id)
+		t.Errorf("got %s, want 1 job and id %v of the first job", raw, id)
 	}
 }
 
@@ -323,12 +323,12 @@ func TestAWaitingFetchEndsWithTheServer(t *testing.T) {
 	h.control.Drain()
 	response := <-answered
 	if took := time.Since(begin); took > fetchPatience {
-		t.Errorf("it waited for another %s, want took <= fetchPatience", took)
+		t.Errorf("the fetch waited %s longer, want at most %s", took, fetchPatience)
 	}
 	defer response.Body.Close()
 	raw, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode != http.StatusOK || string(raw) != "{\"jobs\":[]}\n" {
-		t.Errorf("ReadAll: got %d %s %v, want no error, response.StatusCode == http.StatusOK, string(raw) == \"{\\\"jobs\\\":[]}\\n\"", response.StatusCode, raw, err)
+		t.Errorf("got %d %q and error %v, want 200 and jobs []", response.StatusCode, raw, err)
 	}
 }
 
@@ -343,7 +343,7 @@ func TestAWaitingFetchEndsWithItsClient(t *testing.T) {
 	<-answered
 	h.Close() // waits for the requests in progress: no fetch waits any more
 	if took := time.Since(begin); took > fetchPatience {
-		t.Errorf("it waited for another %s, want took <= fetchPatience", took)
+		t.Errorf("the fetch waited %s longer, want at most %s", took, fetchPatience)
 	}
 	in := queue.Enqueue{Tenant: h.tenant, Namespace: "payments", Queue: "emails", Jobs: make([]api.NewJob, 1)}
 	if _, err := h.queue.Enqueue(t.Context(), in); err != nil {
@@ -351,6 +351,6 @@ func TestAWaitingFetchEndsWithItsClient(t *testing.T) {
 	}
 	got, err := h.queue.Fetch(t.Context(), queue.Fetch{Tenant: h.tenant, Namespace: "payments", Queues: []string{"emails"}, WorkerID: "w2"})
 	if err != nil || len(got) != 1 || got[0].Attempt != 1 {
-		t.Errorf("Fetch: got %+v %v, want no error, len(got) == 1, got[0].Attempt == 1", got, err)
+		t.Errorf("Fetch: got jobs %+v and error %v, want 1 job of attempt 1 and no error", got, err)
 	}
 }

@@ -33,7 +33,7 @@ func TestTheWorkerOverHTTP(t *testing.T) {
 	}
 	made, err := namespace.Queue("emails").Enqueue(t.Context(), "once", jobs...)
 	if err != nil || len(made) != total {
-		t.Fatalf("Enqueue: got %v %v, want no error, len(made) == %v", made, err, total)
+		t.Fatalf("Enqueue: got %d jobs and error %v, want %d jobs and no error", len(made), err, total)
 	}
 	w, err := worker.New(namespace, worker.Config{Concurrency: 4, Wait: 50 * time.Millisecond, OnError: func(err error) { t.Errorf("got error %v", err) }})
 	if err != nil {
@@ -66,7 +66,7 @@ func TestTheWorkerOverHTTP(t *testing.T) {
 			t.Errorf("%s, want %s", got.Result, want)
 		}
 		if seen[fmt.Sprint(i)] != 1 {
-			t.Errorf("job %d was done %d times, want seen[fmt.Sprint(i)] == 1", i, seen[fmt.Sprint(i)])
+			t.Errorf("job %d was done %d times, want once", i, seen[fmt.Sprint(i)])
 		}
 	}
 	if diff := cmp.Diff(map[api.JobState]int{api.JobCompleted: total - 1, api.JobDead: 1}, states); diff != "" {
@@ -135,7 +135,7 @@ func TestTheWorkerHearsOfItsJobs(t *testing.T) {
 		}
 	}
 	if job := h.job(t, made[0].ID); string(job.Progress) != `{"current":2,"total":2,"message":"half"}` {
-		t.Errorf("progress %s, want string(job.Progress) == {\"current\":2,\"total\":2,\"message\":\"half\"}", job.Progress)
+		t.Errorf("progress %s, want progress {\"current\":2,\"total\":2,\"message\":\"half\"}", job.Progress)
 	}
 	if _, err := tenant.CancelJob(t.Context(), made[0].ID); err != nil {
 		t.Fatalf("CancelJob: %v", err)
@@ -148,6 +148,6 @@ func TestTheWorkerHearsOfItsJobs(t *testing.T) {
 		t.Errorf("New: %v", err)
 	}
 	if job := h.job(t, made[0].ID); job.State != api.JobCancelled || len(job.Errors) != 1 || len(visits) > 0 {
-		t.Errorf("%+v, and begun %d times more, want job.State == api.JobCancelled, len(job.Errors) == 1, len(visits) <= 0", job, len(visits))
+		t.Errorf("got job %+v and %d further starts, want it cancelled with 1 error and not started again", job, len(visits))
 	}
 }

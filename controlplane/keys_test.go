@@ -32,10 +32,10 @@ func TestKeysAreMadeListedAndRevoked(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if a.header.Get("Cache-Control") != "no-store" {
-		t.Errorf("Cache-Control %q, want a.header.Get(\"Cache-Control\") == \"no-store\"", a.header.Get("Cache-Control"))
+		t.Errorf("Cache-Control %q, want Cache-Control \"no-store\"", a.header.Get("Cache-Control"))
 	}
 	if !api.LooksLikeKey(made.Secret) || "key_"+made.Secret[5:31] != made.ID {
-		t.Errorf("the key %s of %s, want api.LooksLikeKey(made.Secret), \"key_\"+made.Secret[5:31] == made.ID", made.Secret, made.ID)
+		t.Errorf("got key %q with the id %s, want the text of a key that contains the ULID of the id", made.Secret, made.ID)
 	}
 	plain := ok[api.NewKey](t, k.as(t, admin, "POST", keys, `{"name":"x","roles":["viewer"]}`), http.StatusCreated)
 	k.secret(plain.Secret)
@@ -105,7 +105,7 @@ func TestKeysBelongToTheirTenant(t *testing.T) {
 		made[tenant] = ok[api.NewKey](t, k.as(t, platform, "POST", "/v1/tenants/"+tenant+"/keys", `{"name":"first","roles":["admin"]}`), 201)
 		k.secret(made[tenant].Secret)
 		if made[tenant].Tenant != tenant {
-			t.Errorf("of %s: %+v, want made[tenant].Tenant == %v", tenant, made[tenant], tenant)
+			t.Errorf("got key %+v, want one of the tenant %s", made[tenant], tenant)
 		}
 	}
 	theirs := "/v1/tenants/" + two + "/keys/" + made[two].ID
@@ -117,7 +117,7 @@ func TestKeysBelongToTheirTenant(t *testing.T) {
 	ok[any](t, k.as(t, made[two].Secret, "GET", "/v1/limits", ""), 200)
 	p := ok[api.Page[api.Key]](t, k.as(t, made[one].Secret, "GET", "/v1/tenants/"+one+"/keys", ""), 200)
 	if len(p.Items) != 1 || p.Items[0].ID != made[one].ID {
-		t.Errorf("listed %+v, want len(p.Items) == 1, p.Items[0].ID == %v", p.Items, made[one].ID)
+		t.Errorf("listed %+v, want 1 item and id %v of the first item", p.Items, made[one].ID)
 	}
 }
 
@@ -143,11 +143,11 @@ func TestAKeyOfOneNamespaceSeesThatOneOnly(t *testing.T) {
 	// A cursor that another caller received continues at the same position.
 	first := ok[api.Page[namespace]](t, k.as(t, whole, "GET", list+"?limit=1", ""), 200)
 	if p := ok[api.Page[namespace]](t, k.as(t, payments, "GET", list+"?cursor="+*first.NextCursor, ""), 200); len(p.Items) != 1 {
-		t.Errorf("behind others: %+v, want len(p.Items) == 1", p.Items)
+		t.Errorf("cursor of another caller: got namespaces %+v, want the caller's own", p.Items)
 	}
 	others, _ := k.key(t, api.RoleViewer, inNamespace("others"))
 	if p := ok[api.Page[namespace]](t, k.as(t, others, "GET", list+"?cursor="+*first.NextCursor, ""), 200); len(p.Items) != 0 {
-		t.Errorf("again: %+v, want len(p.Items) == 0", p.Items)
+		t.Errorf("cursor behind the caller's namespace: got namespaces %+v, want none", p.Items)
 	}
 }
 

@@ -7,7 +7,10 @@ import (
 )
 
 // Limits lists every limit that callers can meet. Sizes are in bytes, times in
-// milliseconds.
+// milliseconds, unless the name has another unit. Clients read it from GET /v1/limits
+// instead of copying numbers. Each value is a constant of the package that enforces it,
+// most of them of api; quotas that a server configures (documents) are not listed here
+// but with the resource.
 type Limits struct {
 	Version    VersionLimits    `json:"version"`
 	Bundle     BundleLimits     `json:"bundle"`
@@ -24,7 +27,11 @@ type Limits struct {
 	Page       PageLimits       `json:"page"`
 }
 
-// Bound is the range of a setting, and its default.
+// Bound is the range of a setting, both ends included, and its default. A default of 0
+// means that the setting has none:
+//
+//	"timeout_ms":    {"min": 1, "max": 900000, "default": 3000}
+//	"every_seconds": {"min": 1, "max": …, "default": 0}
 type Bound struct {
 	Min     int64 `json:"min"`
 	Max     int64 `json:"max"`
@@ -33,6 +40,8 @@ type Bound struct {
 
 // VersionLimits bound how a version runs.
 type VersionLimits struct {
+	// TimeoutMS is configurable up to its maximum; under /v1/web a call ends after
+	// WebTimeoutMaxMS all the same.
 	TimeoutMS       Bound `json:"timeout_ms"`
 	WebTimeoutMaxMS int64 `json:"web_timeout_max_ms"`
 	MemoryMB        Bound `json:"memory_mb"`
@@ -41,7 +50,8 @@ type VersionLimits struct {
 	EnvBytes        int   `json:"env_bytes"`
 }
 
-// BundleLimits bound uploads.
+// BundleLimits bound uploads. Bytes is the size of the tar; DraftJSONBytes is that of an
+// upload in JSON, which is larger because of its base64.
 type BundleLimits struct {
 	Bytes          int   `json:"bytes"`
 	Files          int   `json:"files"`
@@ -50,7 +60,8 @@ type BundleLimits struct {
 	DraftTTLMS     int64 `json:"draft_ttl_ms"`
 }
 
-// RequestLimits bound requests.
+// RequestLimits bound requests. EventBytes is for invocations and function endpoints,
+// OtherBodyBytes for all bodies that have no limit of their own.
 type RequestLimits struct {
 	EventBytes          int `json:"event_bytes"`
 	OtherBodyBytes      int `json:"other_body_bytes"`
@@ -59,7 +70,9 @@ type RequestLimits struct {
 	IdempotencyKeyBytes int `json:"idempotency_key_bytes"`
 }
 
-// ActivationLimits bound the results and the records of activations.
+// ActivationLimits bound the results and the records of activations. A result has at most
+// ResultBytes for the caller; of one larger than StoredResultBytes the record keeps a
+// part.
 type ActivationLimits struct {
 	ResultBytes       int   `json:"result_bytes"`
 	StoredResultBytes int   `json:"stored_result_bytes"`
@@ -146,7 +159,8 @@ type SecretLimits struct {
 	VersionSecrets int `json:"version_secrets"` // that a version names
 }
 
-// DocumentLimits bound the documents of installs, and calls about them.
+// DocumentLimits bound the documents of installs, and calls about them. The quotas of
+// documents and bytes are configured on the server and are in the answer about a namespace.
 type DocumentLimits struct {
 	Installs         int   `json:"installs"`   // of a tenant
 	Namespaces       int   `json:"namespaces"` // of an install
@@ -175,6 +189,8 @@ type PageLimits struct {
 	Max     int `json:"max"`
 }
 
+// limitsInForce collects the constants. A limit without a line here is one that clients
+// cannot learn: add both together.
 func limitsInForce() Limits {
 	return Limits{
 		Version: VersionLimits{

@@ -72,7 +72,7 @@ func TestLogsArePaged(t *testing.T) {
 		a := h.run(t, time.Now().UnixMilli())
 		empty := ok[api.Page[api.LogLine]](t, h.call(t, "GET", h.logs(a, ""), ""), 200)
 		if len(empty.Items) != 0 || empty.NextCursor == nil {
-			t.Errorf("nothing logged yet: %+v, want len(empty.Items) == 0, empty.NextCursor != nil", empty)
+			t.Errorf("before the first line: got page %+v, want no items and a next cursor", empty)
 		}
 		h.write(t, a, 0, `"a"`, `{"b":1}`, `"c"`)
 		first := ok[api.Page[api.LogLine]](t, h.call(t, "GET", h.logs(a, "?limit=2&cursor="+*empty.NextCursor), ""), 200)
@@ -82,7 +82,7 @@ func TestLogsArePaged(t *testing.T) {
 		h.finish(t, a, api.StatusSuccess, `1`)
 		third := ok[api.Page[api.LogLine]](t, h.call(t, "GET", h.logs(a, "?cursor="+*second.NextCursor), ""), 200)
 		if third.NextCursor != nil || len(third.Items) != 0 {
-			t.Errorf("behind the end: %+v, want third.NextCursor == nil, len(third.Items) == 0", third)
+			t.Errorf("after the end: got page %+v, want no items and no next cursor", third)
 		}
 		var got []string
 		for _, line := range append(first.Items, second.Items...) {
@@ -117,7 +117,7 @@ func events(t *testing.T, h *harness, path string, each func(event), headers ...
 	}
 	defer response.Body.Close()
 	if response.StatusCode != 200 || response.Header.Get("Content-Type") != "text/event-stream" {
-		t.Fatalf("got %d %s, want response.StatusCode == 200, response.Header.Get(\"Content-Type\") == \"text/event-stream\"", response.StatusCode, response.Header.Get("Content-Type"))
+		t.Fatalf("got %d %s, want status 200 and Content-Type \"text/event-stream\"", response.StatusCode, response.Header.Get("Content-Type"))
 	}
 	var e event
 	lines := bufio.NewScanner(response.Body)
@@ -194,7 +194,7 @@ func TestLogsAreFollowedToTheEnd(t *testing.T) {
 				}
 			}, resume[1:]...)
 			if len(got) != 3 || !strings.Contains(got[0], `"c"`) || got[2] != `end{"status":"timeout"}` {
-				t.Errorf("%s: got %v, want len(got) == 3, strings.Contains(got[0], \"c\"), got[2] == end{\"status\":\"timeout\"}", name, got)
+				t.Errorf("%s: got events %v, want 3, the first with line c, the last with end and status timeout", name, got)
 			}
 		}
 		h.call(t, "GET", h.logs(a, "?follow=true"), "", "Last-Event-ID", "other").refused(t, 400, api.CodeValidationCursor)
@@ -242,7 +242,7 @@ func TestSilentStreamsSayThatTheyAreAlive(t *testing.T) {
 		ended = e.name == "end"
 	})
 	if alive < 2 || !ended {
-		t.Errorf("alive %d times, ended %v, want alive >= 2, ended", alive, ended)
+		t.Errorf("got %d keep-alive comments and ended %v, want at least 2 and an end", alive, ended)
 	}
 }
 
@@ -252,7 +252,7 @@ func TestHeadDoesNotFollow(t *testing.T) {
 	a := h.run(t, 1) // it runs until the end of the test
 	got := h.call(t, "HEAD", "/v1/tenants/"+h.tenant+"/activations/"+a.ActivationID+"/logs?follow=true", "")
 	if got.status != 200 || got.header.Get("Content-Type") != "text/event-stream" {
-		t.Errorf("HEAD: got %d %v, want got.status == 200, got.header.Get(\"Content-Type\") == \"text/event-stream\"", got.status, got.header)
+		t.Errorf("HEAD: got %d %v, want status 200 and Content-Type \"text/event-stream\"", got.status, got.header)
 	}
 }
 
@@ -304,13 +304,13 @@ func TestActivations(t *testing.T) {
 
 		one := "/v1/tenants/" + h.tenant + "/activations/" + newestFirst[0]
 		if a := ok[api.Activation](t, h.call(t, "GET", one, ""), 200); string(a.Result) != `{"n":1}` {
-			t.Errorf("result %s, want string(a.Result) == {\"n\":1}", a.Result)
+			t.Errorf("result %s, want result {\"n\":1}", a.Result)
 		}
 		h.engine.cancel = func(_, id string) (*api.Activation, error) {
 			return &api.Activation{ActivationID: id, Status: api.StatusCancelled}, nil
 		}
 		if a := ok[api.Activation](t, h.call(t, "POST", one+":cancel", ""), 200); a.Status != api.StatusCancelled || a.ActivationID != newestFirst[0] {
-			t.Errorf("cancelled %+v, want a.Status == api.StatusCancelled, a.ActivationID == newestFirst[0]", a)
+			t.Errorf("got activation %+v, want %s cancelled", a, newestFirst[0])
 		}
 		h.engine.cancel = func(string, string) (*api.Activation, error) {
 			return nil, api.Errorf(api.CodeActivationTerminal, "x")

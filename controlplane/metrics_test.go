@@ -76,10 +76,10 @@ func TestRequestsAreCountedByRoute(t *testing.T) {
 	}
 	h.counted(t, reg, before+1)
 	if got := metricstest.Value(t, reg, "sous_http_requests_total", "route=/v1/web", "code=0"); got != 1 {
-		t.Errorf("%g cut connections, want got == 1", got)
+		t.Errorf("got %g cut connections, want 1", got)
 	}
 	if got := metricstest.Value(t, reg, "sous_http_requests_in_flight"); got != 0 {
-		t.Errorf("%g in flight at the end, want got == 0", got)
+		t.Errorf("got %g requests in flight at the end, want 0", got)
 	}
 }
 
@@ -115,12 +115,12 @@ func TestAuthenticationsAreCounted(t *testing.T) {
 		}
 	}
 	if got := metricstest.Value(t, reg, "sous_cache_requests_total", "cache=wrong_keys", "result=hit"); got != 1 {
-		t.Errorf("%g wrong keys were known, want got == 1", got)
+		t.Errorf("got %g hits of the cache of wrong keys, want 1", got)
 	}
 	server.Stop(t)
 	k.as(t, k.lost(t), "GET", k.fn("none"), "").refused(t, 503, api.CodeStoreUnavailable)
 	if got := metricstest.Value(t, reg, "sous_authentications_total", "result=unavailable"); got != 1 {
-		t.Errorf("%g could not be told, want got == 1", got)
+		t.Errorf("got %g authentications with result unavailable, want 1", got)
 	}
 }
 
@@ -136,12 +136,12 @@ func TestFailuresAreLoggedWithTheirIDs(t *testing.T) {
 		p := a.refused(t, 503, api.CodeStoreUnavailable)
 		lines := logged.FilterField(zap.String("request_id", p.RequestID)).All()
 		if len(lines) != 1 {
-			t.Fatalf("%d lines, want len(lines) == 1", len(lines))
+			t.Fatalf("got %d log lines, want 1", len(lines))
 		}
 		fields := lines[0].ContextMap()
 		for _, name := range []string{"tenant", "namespace", "function"} {
 			if value, _ := fields[name].(string); value == "" || !strings.Contains(h.web(""), "/"+value) {
-				t.Errorf("%s is %q, want value != \"\", strings.Contains(h.web(\"\"), \"/\"+value)", name, value)
+				t.Errorf("got %s %q in a log line, want the name in the path %s", name, value, h.web(""))
 			}
 		}
 	}

@@ -128,7 +128,7 @@ func (h *harness) holdsContract(t *testing.T, method, path string, a answer) {
 		t.Fatalf("UnmarshalJSON: %v", err)
 	}
 	if err := schema.Validate(body); err != nil {
-		t.Errorf("Validate: got method %s, template %s, error %v, a.body %s; want no error", method, template, err, a.body)
+		t.Errorf("%s %s: the answer breaks its schema: %v: %s, want a valid one", method, template, err, a.body)
 	}
 }
 
@@ -213,10 +213,10 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 		}
 	}
 	if version := document.(map[string]any)["openapi"]; version != "3.1.0" {
-		t.Errorf("OpenAPI version %v, want version == \"3.1.0\"", version)
+		t.Errorf("got OpenAPI version %v, want 3.1.0", version)
 	}
 	if a.header.Get("Content-Type") != "application/openapi+json" {
-		t.Errorf("content type %q, want a.header.Get(\"Content-Type\") == \"application/openapi+json\"", a.header.Get("Content-Type"))
+		t.Errorf("content type %q, want Content-Type \"application/openapi+json\"", a.header.Get("Content-Type"))
 	}
 }
 
@@ -225,7 +225,7 @@ func TestDocsNeedNoNetwork(t *testing.T) {
 	h := start(t)
 	a := h.call(t, "GET", "/docs", "")
 	if a.status != http.StatusOK || a.header.Get("Content-Type") != "text/html; charset=utf-8" {
-		t.Fatalf("GET: got %d %v, want a.status == http.StatusOK, a.header.Get(\"Content-Type\") == \"text/html; charset=utf-8\"", a.status, a.header)
+		t.Fatalf("GET: got %d %v, want status 200 and Content-Type \"text/html; charset=utf-8\"", a.status, a.header)
 	}
 	for _, outside := range []string{"http://", "https://", "<script", "src="} {
 		if strings.Contains(string(a.body), outside) {

@@ -22,7 +22,7 @@ func TestFromNothingToAnInvokedFunction(t *testing.T) {
 	body := `{"draft_id":"` + draft.DraftID + `","alias":"prod","config":{"timeout_ms":500}}`
 	v := ok[published](t, h.call(t, "POST", h.fn("/versions"), body), http.StatusCreated)
 	if v.Version != 1 || v.SHA256 != draft.SHA256 {
-		t.Errorf("published %+v, want v.Version == 1, v.SHA256 == %v", v, draft.SHA256)
+		t.Errorf("published %+v, want version 1 and sha256 %v", v, draft.SHA256)
 	}
 	detail := ok[api.FunctionDetail](t, h.call(t, "GET", h.fn(""), ""), http.StatusOK)
 	one := int64(1)
@@ -39,10 +39,10 @@ func TestFromNothingToAnInvokedFunction(t *testing.T) {
 	}
 	r := ok[api.InvokeResponse](t, h.call(t, "POST", h.fn(":invoke"), `{"ref":{"alias":"prod"},"event":{"a":1}}`), http.StatusOK)
 	if r.Status != api.StatusSuccess || string(r.Result) != `{"ok":true}` {
-		t.Errorf("invoke answered %+v, want r.Status == api.StatusSuccess, string(r.Result) == {\"ok\":true}", r)
+		t.Errorf("invoke answered %+v, want status success and result {\"ok\":true}", r)
 	}
 	a := h.call(t, "POST", h.web("/orders?x=1"), "hi")
 	if a.status != http.StatusOK || string(a.body) != `{"ok":true}` || a.header.Get("X-Cs-Activation-Id") != activationID {
-		t.Errorf("web answered %d %s, want a.status == http.StatusOK, string(a.body) == {\"ok\":true}, a.header.Get(\"X-Cs-Activation-Id\") == %v", a.status, a.body, activationID)
+		t.Errorf("web answered %d %s, want status 200, body {\"ok\":true} and X-Cs-Activation-Id %v", a.status, a.body, activationID)
 	}
 }

@@ -21,12 +21,12 @@ func TestQueuesOverHTTP(t *testing.T) {
 	h.add(t, "reports", `{}`)
 	queues := ok[api.Page[api.Queue]](t, h.call(t, "GET", h.at("N/queues"), ""), 200)
 	if len(queues.Items) != 2 || queues.Items[0].Queue != "emails" || queues.Items[0].Depths[api.JobPending] != 3 {
-		t.Errorf("GET: got %+v, want len(queues.Items) == 2, queues.Items[0].Queue == \"emails\", queues.Items[0].Depths[api.JobPending] == 3", queues)
+		t.Errorf("got queues %+v, want 2, the first emails with 3 pending jobs", queues)
 	}
 	first := ok[api.Page[api.Queue]](t, h.call(t, "GET", h.at("N/queues")+"?limit=1", ""), 200)
 	second := ok[api.Page[api.Queue]](t, h.call(t, "GET", h.at("N/queues")+"?limit=1&cursor="+*first.NextCursor, ""), 200)
 	if len(second.Items) != 1 || second.Items[0].Queue != "reports" {
-		t.Errorf("GET: got %+v, want len(second.Items) == 1, second.Items[0].Queue == \"reports\"", second)
+		t.Errorf("GET: got %+v, want 1 item and queue \"reports\" of the first item", second)
 	}
 	set := ok[api.Queue](t, h.call(t, "PATCH", emails, `{"max_concurrency":2,"rate_limit":50}`), 200)
 	want := api.QueueConfig{MaxConcurrency: 2, RateLimit: 50, RateWindowMS: 1000}
@@ -34,7 +34,7 @@ func TestQueuesOverHTTP(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if n := len(h.take(t, "emails", 10)); n != 2 {
-		t.Errorf("%d jobs under a limit of 2, want n == 2", n)
+		t.Errorf("got %d jobs under a limit of 2, want 2", n)
 	}
 	if !ok[api.Queue](t, h.call(t, "PATCH", emails, `{"paused":true,"max_concurrency":0}`), 200).Paused || len(h.take(t, "emails", 10)) != 0 {
 		t.Error("a paused queue serves")
@@ -44,11 +44,11 @@ func TestQueuesOverHTTP(t *testing.T) {
 	}
 	h.call(t, "POST", emails+"/jobs", `{}`).refused(t, 409, api.CodeQueueDraining)
 	if q := ok[api.Queue](t, h.call(t, "POST", emails+":resume", ""), 200); q.Paused || q.Draining {
-		t.Errorf("POST: got %+v, want !q.Paused, !q.Draining", q)
+		t.Errorf("got queue %+v, want it neither paused nor draining", q)
 	}
 	cleared := ok[map[string]int](t, h.call(t, "POST", emails+":clear", ""), 200)
 	if cleared["cleared"] != 1 {
-		t.Errorf("POST: got %v, want cleared[\"cleared\"] == 1", cleared)
+		t.Errorf("got %v, want 1 job cleared", cleared)
 	}
 	h.call(t, "DELETE", emails, "").refused(t, 409, api.CodeQueueBusy)
 	h.call(t, "DELETE", h.at("N/queues/reports"), "")
@@ -95,7 +95,7 @@ func TestQueuesAreGuardedByTheirETag(t *testing.T) {
 	ok[api.Queue](t, made, 200)
 	tag := made.header.Get("ETag")
 	if read := h.call(t, "GET", emails, ""); tag == "" || read.header.Get("ETag") != tag {
-		t.Errorf("GET: got %q %q, want tag != \"\", read.header.Get(\"ETag\") == %v", tag, read.header.Get("ETag"), tag)
+		t.Errorf("got ETag %q of the change and %q of a read, want equal ones", tag, read.header.Get("ETag"))
 	}
 	h.call(t, "PATCH", emails, `{"max_concurrency":9}`, "If-None-Match", "*").refused(t, 412, api.CodePreconditionFailed)
 	h.call(t, "PATCH", emails, `{"max_concurrency":9}`, "If-Match", `"x"`).refused(t, 412, api.CodePreconditionFailed)
@@ -106,11 +106,11 @@ func TestQueuesAreGuardedByTheirETag(t *testing.T) {
 	h.add(t, "emails", `{}`)
 	next := h.call(t, "PATCH", emails, `{"paused":true}`, "If-Match", tag)
 	if q := ok[api.Queue](t, next, 200); q.MaxConcurrency != 1 || !q.Paused || next.header.Get("ETag") == tag {
-		t.Errorf("got %+v %v, want q.MaxConcurrency == 1, q.Paused, next.header.Get(\"ETag\") != tag", q, next.header)
+		t.Errorf("got queue %+v with headers %v, want it paused with max concurrency 1 and an ETag other than %s", q, next.header, tag)
 	}
 	h.call(t, "DELETE", emails, "", "If-Match", tag).refused(t, 412, api.CodePreconditionFailed)
 	if a := h.call(t, "DELETE", emails, "", "If-Match", next.header.Get("ETag")); a.status != 204 {
-		t.Errorf("DELETE: got %d %s, want a.status == 204", a.status, a.body)
+		t.Errorf("DELETE: got %d %s, want status 204", a.status, a.body)
 	}
 }
 
@@ -129,13 +129,13 @@ func TestOneGuardedChangeSucceeds(t *testing.T) {
 				won.Add(1)
 			case 412:
 			default:
-				t.Errorf("got a.status %d, a.body %s", a.status, a.body)
+				t.Errorf("got %d %s, want 200 or 412", a.status, a.body)
 			}
 		})
 	}
 	work.Wait()
 	if won.Load() != 1 {
-		t.Errorf("%d succeeded, want won.Load() == 1", won.Load())
+		t.Errorf("%d of the concurrent changes succeeded, want 1", won.Load())
 	}
 }
 
@@ -163,7 +163,7 @@ func TestBatchesOverHTTP(t *testing.T) {
 	h.add(t, "emails", `{"batch_id":"`+batch.ID+`"}`)
 	got := ok[api.Batch](t, h.call(t, "GET", path, ""), 200)
 	if got.Total != 1 || got.Pending != 1 || got.Sealed || got.Callback.Queue != "reports" {
-		t.Errorf("GET: got %+v, want got.Total == 1, got.Pending == 1, !got.Sealed, got.Callback.Queue == \"reports\"", got)
+		t.Errorf("GET: got %+v, want total 1, pending 1, not sealed and queue \"reports\"", got)
 	}
 	for range 2 {
 		if !ok[api.Batch](t, h.call(t, "POST", path+":seal", ""), 200).Sealed {
@@ -173,7 +173,7 @@ func TestBatchesOverHTTP(t *testing.T) {
 	job := h.take(t, "emails", 1)[0]
 	ok[settled](t, h.call(t, "POST", h.at("T/jobs:ack"), fmt.Sprintf(`{"acks":[{"id":%q,"lease_epoch":%d}]}`, job.ID, job.LeaseEpoch)), 200)
 	if after := h.take(t, "reports", 1); len(after) != 1 || after[0].ID != got.CallbackID || string(after[0].Payload) != `{"a":1}` {
-		t.Errorf("take: got %+v, want len(after) == 1, after[0].ID == got.CallbackID, string(after[0].Payload) == {\"a\":1}", after)
+		t.Errorf("got jobs %+v, want the callback %s with the payload {\"a\":1}", after, got.CallbackID)
 	}
 	other := h.at("T/namespaces/others/batches/" + batch.ID)
 	h.call(t, "GET", other, "").refused(t, 404, api.CodeBatchNotFound)

@@ -55,21 +55,21 @@ func TestDraftsAsTarAndAsJSONAreTheSame(t *testing.T) {
 			t.Fatalf("Pack: %v", err)
 		}
 		if asTar.SHA256 != bundle.Digest(packed) || asTar.SizeBytes != int64(len(packed)) {
-			t.Errorf("receipt %+v, want asTar.SHA256 == bundle.Digest(packed), asTar.SizeBytes == int64(len(packed))", asTar)
+			t.Errorf("got receipt %+v, want digest %s and size %d of the packed files", asTar, bundle.Digest(packed), len(packed))
 		}
 		ok[any](t, h.call(t, "POST", h.fn("/versions"), `{"draft_id":"`+asTar.DraftID+`"}`), http.StatusCreated)
 
 		// The same digest and config again is the same version.
 		again := ok[api.Version](t, h.call(t, "POST", h.fn("/versions"), `{"draft_id":"`+asJSON.DraftID+`","alias":"prod"}`), http.StatusOK)
 		if again.Version != 1 {
-			t.Errorf("version %d, want again.Version == 1", again.Version)
+			t.Errorf("version %d, want version 1", again.Version)
 		}
 		if a := ok[api.Alias](t, h.call(t, "GET", h.fn("/aliases/prod"), ""), 200); a.Version != 1 {
-			t.Errorf("alias %+v, want a.Version == 1", a)
+			t.Errorf("alias %+v, want version 1", a)
 		}
 		a := h.call(t, "GET", h.fn("/versions/1/bundle"), "")
 		if a.status != 200 || !bytes.Equal(a.body, packed) || a.header.Get("Content-Type") != "application/x-tar" {
-			t.Errorf("bundle: %d, %d bytes, want a.status == 200, bytes.Equal(a.body, packed), a.header.Get(\"Content-Type\") == \"application/x-tar\"", a.status, len(a.body))
+			t.Errorf("GET bundle: got %d with %d bytes, want 200 with the %d packed bytes as application/x-tar", a.status, len(a.body), len(packed))
 		}
 		tag := a.header.Get("ETag")
 		if tag != `"`+asTar.SHA256+`"` {
@@ -77,7 +77,7 @@ func TestDraftsAsTarAndAsJSONAreTheSame(t *testing.T) {
 		}
 		for condition, status := range map[string]int{tag: 304, "W/" + tag: 304, `"a", ` + tag: 304, "*": 304, `"other"`: 200} {
 			if a := h.call(t, "GET", h.fn("/versions/1/bundle"), "", "If-None-Match", condition); a.status != status {
-				t.Errorf("If-None-Match %s: %d, want a.status == %v", condition, a.status, status)
+				t.Errorf("If-None-Match %s: %d, want status %v", condition, a.status, status)
 			}
 		}
 	})
@@ -137,7 +137,7 @@ func TestAliasesAreGuarded(t *testing.T) {
 				continue
 			}
 			if a.status != step.status || a.header.Get("ETag") != step.tag {
-				t.Fatalf("%s %s %v: %d, ETag %s: %s, want a.status == %v, a.header.Get(\"ETag\") == %v", step.method, step.body, step.condition, a.status, a.header.Get("ETag"), a.body, step.status, step.tag)
+				t.Fatalf("%s %s %v: %d, ETag %s: %s, want status %v and ETag %v", step.method, step.body, step.condition, a.status, a.header.Get("ETag"), a.body, step.status, step.tag)
 			}
 		}
 	})
@@ -165,7 +165,7 @@ func TestConcurrentPublishesAreConsecutive(t *testing.T) {
 					Version int64 `json:"version"`
 				}
 				if err := json.Unmarshal(a.body, &v); err != nil || a.status != 201 {
-					t.Errorf("Unmarshal: got %d %s, want no error, a.status == 201", a.status, a.body)
+					t.Errorf("Unmarshal: got %d %s, want no error and status 201", a.status, a.body)
 				}
 				mu.Lock()
 				seen[v.Version] = true
@@ -194,7 +194,7 @@ func pages(t *testing.T, h *harness, path, field string, limit int) []string {
 	for cursor := ""; ; {
 		p := ok[api.Page[map[string]any]](t, h.call(t, "GET", path+query+cursor, ""), 200)
 		if len(p.Items) > limit {
-			t.Fatalf("%d items on a page of %d, want len(p.Items) <= limit", len(p.Items), limit)
+			t.Fatalf("got %d items on a page, want at most %d", len(p.Items), limit)
 		}
 		for _, item := range p.Items {
 			got = append(got, fmt.Sprint(item[field]))
@@ -212,7 +212,7 @@ func TestListsArePaged(t *testing.T) {
 		h := startOn(t, s)
 		functions := strings.TrimSuffix(h.fn(""), "/hello")
 		if p := ok[api.Page[any]](t, h.call(t, "GET", functions, ""), 200); p.Items == nil || len(p.Items) != 0 || p.NextCursor != nil {
-			t.Errorf("an empty list is %+v, want p.Items != nil, len(p.Items) == 0, p.NextCursor == nil", p)
+			t.Errorf("got page %+v, want items [] and no next cursor", p)
 		}
 		var names []string
 		for i := range 7 {
@@ -264,7 +264,7 @@ func TestDeletedFunctionsAreGoneAndRevive(t *testing.T) {
 		h.deploy(t, "x", "")
 		before := h.engine.invalidated
 		if a := h.call(t, "DELETE", h.fn(""), ""); a.status != 204 || len(a.body) != 0 {
-			t.Fatalf("DELETE: got %d %s, want a.status == 204, len(a.body) == 0", a.status, a.body)
+			t.Fatalf("DELETE: got %d %s, want status 204 and an empty body", a.status, a.body)
 		}
 		if h.engine.invalidated == before {
 			t.Error("the engine was not notified")
@@ -274,7 +274,7 @@ func TestDeletedFunctionsAreGoneAndRevive(t *testing.T) {
 		h.create(t)
 		h.deploy(t, "y", "")
 		if d := ok[api.FunctionDetail](t, h.call(t, "GET", h.fn(""), ""), 200); *d.LatestVersion != 2 {
-			t.Errorf("latest version %d, want *d.LatestVersion == 2", *d.LatestVersion)
+			t.Errorf("latest version %d, want latest version 2", *d.LatestVersion)
 		}
 	})
 }
@@ -291,11 +291,11 @@ func TestInvokeAnswersWithTheActivation(t *testing.T) {
 	inv := h.engine.last(t)
 	if string(inv.Event) != `{"a": [1, 2.0]}` || inv.Ref != (api.Ref{Version: 3}) || inv.Trigger.Type != "api" || inv.MaxTimeout != 0 ||
 		inv.RequestID != a.header.Get("X-Request-Id") {
-		t.Errorf("invoked with %+v", inv)
+		t.Errorf("got invocation %+v, want the event as it was sent, version 3, trigger api and the id of the request", inv)
 	}
 	h.call(t, "POST", h.fn(":invoke"), `{"ref":{"alias":"prod"}}`)
 	if inv := h.engine.last(t); string(inv.Event) != "null" || inv.Ref.Alias != "prod" {
-		t.Errorf("invoked with %+v, want string(inv.Event) == \"null\", inv.Ref.Alias == \"prod\"", inv)
+		t.Errorf("got invocation %+v, want the event null and the alias prod", inv)
 	}
 }
 
@@ -311,6 +311,6 @@ func TestLimitsAreListed(t *testing.T) {
 		}
 	}](t, h.call(t, "GET", "/v1/limits", ""), 200)
 	if limits.Version.TimeoutMS.Max != 900000 || limits.Version.TimeoutMS.Default != 3000 || limits.Request.EventBytes != 6<<20 {
-		t.Errorf("got %+v, want limits.Version.TimeoutMS.Max == 900000, limits.Version.TimeoutMS.Default == 3000, limits.Request.EventBytes == 6<<20", limits)
+		t.Errorf("got limits %+v, want timeout_ms max 900000 and default 3000, and event_bytes %d", limits, 6<<20)
 	}
 }

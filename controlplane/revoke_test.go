@@ -60,7 +60,7 @@ func (k *keyed) refuses(t *testing.T, key string) {
 func (r *replicas) cut(t *testing.T, key string) {
 	t.Helper()
 	if n, err := r.client.Del(t.Context(), "cs:key:"+api.KeyDigest(key)).Result(); err != nil || n != 1 {
-		t.Fatalf("Result: got %v %v, want no error, n == 1", n, err)
+		t.Fatalf("DEL: got %d keys and error %v, want 1 and no error", n, err)
 	}
 }
 
@@ -77,7 +77,7 @@ func TestRevokedKeysStopAtOnceWhereTheNoticeArrives(t *testing.T) {
 	}
 	ok[any](t, r.one.as(t, admin, "DELETE", "/v1/tenants/"+r.one.tenant+"/keys/"+record.ID, ""), 204)
 	if got := r.one.status(t, key); got != 401 {
-		t.Errorf("where it was revoked it is answered %d, want got == 401", got)
+		t.Errorf("revoked key on the replica that revoked it: got %d, want 401", got)
 	}
 	r.two.refuses(t, key)
 	for _, k := range []*keyed{r.one, r.two} {
@@ -104,7 +104,7 @@ func TestRevokedKeysStopWithin5SecondsUnheard(t *testing.T) {
 	r.clock.advance(3 * time.Second)
 	for _, k := range []*keyed{r.one, r.two} {
 		if got := k.status(t, key); got != 401 {
-			t.Errorf("after 4 s it is answered %d, want got == 401", got)
+			t.Errorf("revoked key after 4 s: got %d, want 401", got)
 		}
 	}
 }
@@ -128,11 +128,11 @@ func TestKeysEndByTheClock(t *testing.T) {
 	key, _ := r.one.key(t, api.RoleViewer, until(r.clock.now().Add(time.Hour).UnixMilli()))
 	r.clock.advance(time.Hour - time.Second)
 	if got := r.one.status(t, key); got != 200 {
-		t.Fatalf("before its end it is answered %d, want got == 200", got)
+		t.Fatalf("key before it expires: got %d, want 200", got)
 	}
 	r.clock.advance(time.Second) // the cached record is younger than 4 s
 	if got := r.one.status(t, key); got != 401 {
-		t.Errorf("at its end it is answered %d, want got == 401", got)
+		t.Errorf("key when it expires: got %d, want 401", got)
 	}
 }
 
@@ -190,7 +190,7 @@ func TestWithoutTheStoreKnownKeysWorkFor4Seconds(t *testing.T) {
 		status int
 	}{"known": {known, 200}, "unseen": {unseen, 503}, "wrong": {wrong, 401}, "malformed": {"x", 401}, "none": {"", 401}} {
 		if got := k.status(t, tc.key); got != tc.status {
-			t.Errorf("%s: status: got %d, want got == %v", name, got, tc.status)
+			t.Errorf("%s: status: got %d, want %v", name, got, tc.status)
 		}
 	}
 	now.advance(4 * time.Second)
@@ -275,7 +275,7 @@ func TestRefusalsComeBeforeTheBody(t *testing.T) {
 			authorization+"Content-Length: 1000000\r\n\r\n{")
 		// net/http waits a moment for the rest of a small body, of a large one for nothing.
 		if response.StatusCode != tc.status || time.Since(begin) > 4*time.Second {
-			t.Errorf("%s: %d after %s, want response.StatusCode == %v, time.Since(begin) <= 4*time.Second", name, response.StatusCode, time.Since(begin), tc.status)
+			t.Errorf("%s: got %d after %s, want %d within 4s", name, response.StatusCode, time.Since(begin), tc.status)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func TestSchedulesOverHTTP(t *testing.T) {
 		t.Errorf("(-want +got):\n%s\n%v", diff, a.header)
 	}
 	if wait := made.NextRunMS - made.CreatedAtMS; wait <= 0 || wait > 60_000 || made.LastRun != nil || made.InFlight == nil {
-		t.Errorf("got %s, want wait > 0, wait <= 60_000, made.LastRun == nil, made.InFlight != nil", a.body)
+		t.Errorf("got %s, want a next run within 60 s, no last run and in_flight []", a.body)
 	}
 	h.addSchedule(t)
 	h.call(t, "POST", h.at("N/schedules"), `{"name":"nightly","every_seconds":60,"ref":{"function":"hello"}}`).refused(t, 409, api.CodeScheduleExists)
@@ -43,34 +43,34 @@ func TestSchedulesOverHTTP(t *testing.T) {
 	first := ok[api.Page[api.ScheduleStatus]](t, h.call(t, "GET", h.at("N/schedules")+"?limit=1", ""), 200)
 	second := ok[api.Page[api.ScheduleStatus]](t, h.call(t, "GET", h.at("N/schedules")+"?limit=1&cursor="+*first.NextCursor, ""), 200)
 	if len(first.Items) != 1 || len(second.Items) != 1 || first.Items[0].Name != "minutely" || second.Items[0].Name != "nightly" || second.NextCursor != nil {
-		t.Errorf("GET: got %+v %+v, want len(first.Items) == 1, len(second.Items) == 1, first.Items[0].Name == \"minutely\", second.Items[0].Name == \"nightly\", second.NextCursor == nil", first, second)
+		t.Errorf("got pages %+v and %+v, want minutely alone on the first, nightly alone on the second, and no third", first, second)
 	}
 
 	minutely := h.at("N/schedules/minutely")
 	run := ok[map[string]string](t, h.call(t, "POST", minutely+":run", "", "Idempotency-Key", "k"), 200)
 	if run["job_id"] == "" || run["activation_id"] != run["job_id"] {
-		t.Errorf("POST: got %v, want run[\"job_id\"] != \"\", run[\"activation_id\"] == run[\"job_id\"]", run)
+		t.Errorf("got run %v, want a job_id and the same activation_id", run)
 	}
 	if again := ok[map[string]string](t, h.call(t, "POST", minutely+":run", "", "Idempotency-Key", "k"), 200); again["job_id"] != run["job_id"] {
-		t.Errorf("a repeat made %v beside %v, want again[\"job_id\"] == run[\"job_id\"]", again, run)
+		t.Errorf("got run %v for a repeat of %v, want the same job_id", again, run)
 	}
 	h.call(t, "POST", minutely+":run", "").refused(t, 409, api.CodeScheduleBusy)
 	if s := ok[api.ScheduleStatus](t, h.call(t, "GET", minutely, ""), 200); s.LastRun == nil || s.LastRun.JobID != run["job_id"] || s.LastRun.State != api.JobPending ||
 		len(s.InFlight) != 1 || s.Fired != 1 || s.NextRunMS != made.NextRunMS {
-		t.Errorf("ok: got s %+v, s.LastRun %+v", s, s.LastRun)
+		t.Errorf("got schedule %+v with last run %+v, want the pending job of the run in flight, 1 fired, and next run %d", s, s.LastRun, made.NextRunMS)
 	}
 	queued := ok[map[string]string](t, h.call(t, "POST", h.at("N/schedules/nightly:run"), ""), 200)
 	if _, has := queued["activation_id"]; has || queued["job_id"] == "" {
-		t.Errorf("got %v, want !has, queued[\"job_id\"] != \"\"", queued)
+		t.Errorf("got run %v of a queue's schedule, want a job_id and no activation_id", queued)
 	}
 
 	if a := h.call(t, "DELETE", minutely, ""); a.status != 204 {
-		t.Errorf("DELETE: got %d %s, want a.status == 204", a.status, a.body)
+		t.Errorf("DELETE: got %d %s, want status 204", a.status, a.body)
 	}
 	h.call(t, "GET", minutely, "").refused(t, 404, api.CodeScheduleNotFound)
 	h.call(t, "DELETE", minutely, "").refused(t, 404, api.CodeScheduleNotFound)
 	if a := h.call(t, "GET", h.at("T/jobs/"+run["job_id"]), ""); a.status != 200 {
-		t.Errorf("its job: %s, want a.status == 200", a.body)
+		t.Errorf("its job: %s, want status 200", a.body)
 	}
 }
 
@@ -84,39 +84,39 @@ func TestScheduleChanges(t *testing.T) {
 		return ok[api.ScheduleStatus](t, h.call(t, "PATCH", nightly, body), 200)
 	}
 	if s := change(`{}`); s.Revision != 1 {
-		t.Errorf("nothing was said, and it is %+v, want s.Revision == 1", s)
+		t.Errorf("after an empty change: got schedule %+v, want revision 1", s)
 	}
 	if s := change(`{"payload":[1,2],"overlap_policy":"queue"}`); string(s.Payload) != "[1,2]" || s.QueueLimit != api.DefaultQueueLimit || s.NextRunMS != made.NextRunMS || s.Revision != 2 {
-		t.Errorf("change: got %+v, want string(s.Payload) == \"[1,2]\", s.QueueLimit == api.DefaultQueueLimit, s.NextRunMS == made.NextRunMS, s.Revision == 2", s)
+		t.Errorf("got schedule %+v, want payload [1,2], queue limit %d, next run %d and revision 2", s, api.DefaultQueueLimit, made.NextRunMS)
 	}
 	if s := change(`{"payload":null,"overlap_policy":null,"max_catchup_ticks":5}`); s.Payload != nil || s.OverlapPolicy != "skip" || s.QueueLimit != 0 || s.MaxCatchupTicks != 5 {
-		t.Errorf("change: got %+v, want s.Payload == nil, s.OverlapPolicy == \"skip\", s.QueueLimit == 0, s.MaxCatchupTicks == 5", s)
+		t.Errorf("got schedule %+v, want no payload, overlap policy skip, no queue limit and 5 catch-up ticks", s)
 	}
 	if s := change(`{"cron":null,"every_seconds":7,"max_catchup_ticks":null}`); s.EverySeconds != 7 || s.Cron != "" || s.Timezone != "" || s.MaxCatchupTicks != 60 || s.NextRunMS == made.NextRunMS {
-		t.Errorf("change: got %+v, want s.EverySeconds == 7, s.Cron == \"\", s.Timezone == \"\", s.MaxCatchupTicks == 60, s.NextRunMS != made.NextRunMS", s)
+		t.Errorf("got schedule %+v, want every 7 seconds, no cron and timezone, 60 catch-up ticks, and a next run other than %d", s, made.NextRunMS)
 	}
 	if s := change(`{"queue":null,"ref":{"function":"hello","version":3}}`); s.Queue != nil || *s.Ref != (api.JobTarget{Function: "hello", Version: 3}) {
-		t.Errorf("change: got %+v, want s.Queue == nil, *s.Ref == (api.JobTarget{Function: \"hello\", Version: 3})", s)
+		t.Errorf("got schedule %+v, want no queue and version 3 of hello", s)
 	}
 	if s := change(`{"enabled":false}`); s.Enabled || s.NextRunMS != 0 {
-		t.Errorf("change: got %+v, want !s.Enabled, s.NextRunMS == 0", s)
+		t.Errorf("got schedule %+v, want it disabled and without a next run", s)
 	}
 	if s := change(`{"ref":null,"queue":{"name":"others","priority":"high"}}`); s.Ref != nil || s.Queue.Name != "others" || s.Queue.Priority != "high" || s.NextRunMS != 0 {
-		t.Errorf("change: got %+v, want s.Ref == nil, s.Queue.Name == \"others\", s.Queue.Priority == \"high\", s.NextRunMS == 0", s)
+		t.Errorf("got schedule %+v, want no ref, the queue others with priority high, and no next run", s)
 	}
 	last := change(`{"enabled":true}`)
 	if wait := last.NextRunMS - last.UpdatedAtMS; wait <= 0 || wait > 7000 {
-		t.Errorf("got %+v, want wait > 0, wait <= 7000", last)
+		t.Errorf("got schedule %+v, want a next run within 7 s", last)
 	}
 
 	etag := fmt.Sprintf(`"%d"`, last.Revision)
 	h.call(t, "PATCH", nightly, `{"enabled":false}`, "If-Match", `"1"`).refused(t, 412, api.CodePreconditionFailed)
 	h.call(t, "DELETE", nightly, "", "If-Match", `"1"`).refused(t, 412, api.CodePreconditionFailed)
 	if a := h.call(t, "PATCH", nightly, `{"enabled":false}`, "If-Match", etag); a.status != 200 || a.header.Get("ETag") == etag {
-		t.Errorf("PATCH: got %d %v, want a.status == 200, a.header.Get(\"ETag\") != etag", a.status, a.header)
+		t.Errorf("PATCH: got %d with headers %v, want 200 and an ETag other than %s", a.status, a.header, etag)
 	}
 	if a := h.call(t, "DELETE", nightly, "", "If-Match", "*"); a.status != 204 {
-		t.Errorf("DELETE: got %d %s, want a.status == 204", a.status, a.body)
+		t.Errorf("DELETE: got %d %s, want status 204", a.status, a.body)
 	}
 }
 
@@ -162,7 +162,7 @@ func TestOneOfManyChangesASchedule(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if s := ok[api.ScheduleStatus](t, h.call(t, "GET", h.at("N/schedules/nightly"), ""), 200); s.Revision != 18 {
-		t.Errorf("after eighteen writes: %+v, want s.Revision == 18", s)
+		t.Errorf("after eighteen writes: %+v, want revision 18", s)
 	}
 }
 
@@ -179,7 +179,7 @@ func TestBadSchedulesAreRefusedAndChangeNothing(t *testing.T) {
 	h.addSchedule(t)
 	h.engine.authorize = func(inv *api.Invocation) error {
 		if inv.Trigger.Type != api.TriggerSchedule {
-			t.Errorf("judged as %+v, want inv.Trigger.Type == api.TriggerSchedule", inv.Trigger)
+			t.Errorf("got authorization with trigger %+v, want type schedule", inv.Trigger)
 		}
 		if inv.Function == "ghost" {
 			return api.Errorf(api.CodeFunctionNotFound, "function %q does not exist", inv.Function)
@@ -310,7 +310,7 @@ func TestSchedulesAreWhoeversChangedThem(t *testing.T) {
 		t.Helper()
 		loaded, err := storage.NewSchedules(store).Load(t.Context(), storage.SchedulePath{Tenant: k.tenant, Namespace: "payments", Name: "nightly"})
 		if err != nil || loaded.Meta.Access != api.AccessGranted {
-			t.Fatalf("Load: got %v %v, want no error, loaded.Meta.Access == api.AccessGranted", loaded, err)
+			t.Fatalf("Load: got %v %v, want no error and access granted", loaded, err)
 		}
 		return loaded.Meta.Principal.Sub
 	}

@@ -45,7 +45,7 @@ func TestSecrets(t *testing.T) {
 	a := h.call(t, "PUT", path, `{"value":"sk_live_1"}`, "If-None-Match", "*")
 	made := ok[api.Secret](t, a, http.StatusCreated)
 	if made.Name != "stripe" || made.Version != 1 || made.UpdatedBy != "local" || made.CreatedAtMS == 0 || a.header.Get("ETag") != `"1"` {
-		t.Errorf("got %+v %v, want made.Name == \"stripe\", made.Version == 1, made.UpdatedBy == \"local\", made.CreatedAtMS != 0, a.header.Get(\"ETag\") == \"1\"", made, a.header)
+		t.Errorf("got secret %+v with headers %v, want version 1 of stripe by local with a creation time, and ETag \"1\"", made, a.header)
 	}
 	h.call(t, "PUT", path, `{"value":"x"}`, "If-None-Match", "*").refused(t, 412, api.CodePreconditionFailed)
 	h.call(t, "PUT", path, `{"value":"x"}`, "If-Match", `"2"`).refused(t, 412, api.CodePreconditionFailed)
@@ -54,11 +54,11 @@ func TestSecrets(t *testing.T) {
 	h.call(t, "PUT", path, `{"value":"x"}`, "If-None-Match", `"1"`).refused(t, 422, api.CodeInvalid)
 	a = h.call(t, "PUT", path, `{"value":"sk_live_2"}`, "If-Match", `"7", "1"`)
 	if changed := ok[api.Secret](t, a, http.StatusOK); changed.Version != 2 || changed.CreatedAtMS != made.CreatedAtMS || a.header.Get("ETag") != `"2"` {
-		t.Errorf("got %+v, want changed.Version == 2, changed.CreatedAtMS == made.CreatedAtMS, a.header.Get(\"ETag\") == \"2\"", changed)
+		t.Errorf("got secret %+v, want version 2 with the creation time %d, and ETag \"2\"", changed, made.CreatedAtMS)
 	}
 	a = h.call(t, "GET", path, "")
 	if got := ok[api.Secret](t, a, http.StatusOK); got.Version != 2 || a.header.Get("ETag") != `"2"` || strings.Contains(string(a.body), "sk_live") {
-		t.Errorf("got %s, want got.Version == 2, a.header.Get(\"ETag\") == \"2\", !strings.Contains(string(a.body), \"sk_live\")", a.body)
+		t.Errorf("got %s, want version 2, ETag \"2\" and a body without \"sk_live\"", a.body)
 	}
 	for _, name := range []string{"A", "z.y-x", "_"} {
 		ok[api.Secret](t, h.call(t, "PUT", h.secretPath(name), `{"value":"v"}`), http.StatusCreated)
@@ -79,7 +79,7 @@ func TestSecrets(t *testing.T) {
 	}
 	report := ok[api.RewrapReport](t, h.call(t, "POST", "/v1/tenants/"+h.tenant+"/secrets:rewrap", ""), http.StatusOK)
 	if report.Examined != 4 || report.Rewrapped != 0 || report.NextCursor != nil {
-		t.Errorf("POST: got %+v, want report.Examined == 4, report.Rewrapped == 0, report.NextCursor == nil", report)
+		t.Errorf("POST: got %+v, want examined 4, rewrapped 0 and no next cursor", report)
 	}
 	h.call(t, "POST", "/v1/tenants/"+h.tenant+"/secrets:rewrap?cursor=xyz", "").refused(t, 400, api.CodeValidationCursor)
 	h.call(t, "DELETE", path, "", "If-Match", `"1"`).refused(t, 412, api.CodePreconditionFailed)
@@ -105,7 +105,7 @@ func TestSecretsWithoutAKey(t *testing.T) {
 	a := h.call(t, "PUT", h.secretPath("stripe"), `{"value":"x"}`)
 	a.refused(t, 409, api.CodeSecretKeyMissing)
 	if !strings.Contains(string(a.body), "--secrets-key-file") {
-		t.Errorf("got %s, want strings.Contains(string(a.body), \"--secrets-key-file\")", a.body)
+		t.Errorf("got %s, want a body that contains \"--secrets-key-file\"", a.body)
 	}
 	h.call(t, "POST", "/v1/tenants/"+h.tenant+"/secrets:rewrap", "").refused(t, 409, api.CodeSecretKeyMissing)
 	ok[api.Page[api.Secret]](t, h.call(t, "GET", strings.TrimSuffix(h.secretPath(""), "/"), ""), http.StatusOK)
@@ -159,7 +159,7 @@ func TestValuesShowNowhere(t *testing.T) {
 	h.call(t, "PUT", h.secretPath("9"), `{"value":"`+value+`"}`).refused(t, 400, api.CodeValidationName)
 	events := h.audit(t, h.tenant)
 	if len(events) != len(tests)+2 {
-		t.Errorf("%d events, want len(events) == len(tests)+2", len(events))
+		t.Errorf("got %d audit events, want %d", len(events), len(tests)+2)
 	}
 	if slices.ContainsFunc(events, func(e api.AuditEvent) bool { return strings.Contains(fmt.Sprint(e), value) }) {
 		t.Errorf("the audit holds the value: %+v", events)
@@ -168,6 +168,6 @@ func TestValuesShowNowhere(t *testing.T) {
 	log.mu.Lock()
 	defer log.mu.Unlock()
 	if text := log.text.String(); strings.Contains(text, value) || !strings.Contains(text, "stripe") {
-		t.Errorf("the log: %s", text)
+		t.Errorf("got log %s, want the name stripe and not the value", text)
 	}
 }

@@ -1,7 +1,22 @@
 // Package controlplane is the platform's HTTP server: the REST API and the endpoints of
-// functions. It wires the packages below it: rest is the kernel that every request
-// passes, access authenticates and authorizes, and each of the others declares the
-// endpoints of some resources.
+// functions. It wires the packages below it:
+//
+//	rest       the kernel that every request passes; read its package comment first
+//	access     authentication by API key, actions and roles
+//	functions  functions, drafts, versions, aliases, invocations, activations, logs
+//	jobs       queues, jobs, batches, workers, tasks
+//	triggers   schedules and Cadence worker bindings
+//	documents  the document storage, in its own dialect of errors
+//	tenancy    tenants, namespaces, API keys, secrets, the audit
+//	web        the HTTP endpoints of functions, past the router
+//
+// Each of them but web returns its Endpoints; New collects them and hands them to
+// rest.NewServer. None of them imports another, except rest and access.
+//
+// Files: server.go wires, health.go has the probes, limits.go has GET /v1/limits. A new
+// route is one declaration in one of the packages (see rest.Endpoint), a line in the table
+// of access_test.go, which calls every route with the keys of different roles, and a line
+// in docs/api.md and docs/access.md.
 package controlplane
 
 import (
@@ -33,7 +48,8 @@ import (
 	"github.com/codesous/sous/storage/secrets"
 )
 
-// Engine is the part of the invoker that the control plane uses to execute functions.
+// Engine is the part of the invoker that the control plane uses to execute functions. It
+// must be safe for concurrent use.
 type Engine interface {
 	// Authorize returns the error with which Invoke would refuse inv. Nothing runs.
 	Authorize(ctx context.Context, inv *api.Invocation) error
@@ -57,15 +73,17 @@ type Config struct {
 	Clock func() time.Time
 	// Version is the version that the OpenAPI document states (default "dev").
 	Version string
-	// FollowInterval is how often a followed log is read again (default 200 ms).
+	// FollowInterval is how often a followed log is read again, and how often the key of
+	// its reader is examined (default 200 ms).
 	FollowInterval time.Duration
 	// KeepAlive is how often a silent event stream sends a comment (default 15 s).
 	KeepAlive time.Duration
 	// AnswerTimeout is how long a client may take to read the first bytes of an answer
 	// (default 30 s); large answers have more time.
 	AnswerTimeout time.Duration
-	// MaxWaits limits the fetches of jobs and the followed feeds that wait at once. One
-	// tenant may have at most half of them (default rest.DefaultWaits).
+	// MaxWaits limits the fetches of jobs and the followed feeds of documents that wait at
+	// once, on this replica. One tenant may have at most half of them (default
+	// rest.DefaultWaits). Followed logs are not counted.
 	MaxWaits int
 	// Schedules keeps the schedules (default: a service over the server's store and
 	// queue, whose manual runs are not counted in metrics).
@@ -82,7 +100,8 @@ type Config struct {
 	StorageToken string
 }
 
-// Server answers the platform's HTTP requests. It is safe for concurrent use.
+// Server answers the platform's HTTP requests. It is safe for concurrent use. Its life is
+// New, Handler or HTTPServer, Unready, Drain, the end of all requests, Close.
 type Server struct {
 	store *storage.Store
 	auth  *access.Authenticator
@@ -90,6 +109,8 @@ type Server struct {
 	end   context.CancelFunc // ends the subscription to the store's notices
 }
 
+// withDefaults sets the defaults that need nothing but the store. Those of Schedules and
+// Documents can fail, and are opened by openSchedules and openDocuments.
 func (cfg Config) withDefaults(store *storage.Store) Config {
 	if cfg.Logger == nil {
 		cfg.Logger = zap.NewNop()
@@ -113,7 +134,9 @@ func (cfg Config) withDefaults(store *storage.Store) Config {
 }
 
 // New returns a server over a store, an engine and a queue. The caller closes these
-// after the server. ctx applies to New only; it is not retained.
+// after the server. ctx applies to New only; it is not retained. Errors are those of the
+// configuration, of the registration of metrics, and of the subscription to the store's
+// notices.
 func New(ctx context.Context, store *storage.Store, engine Engine, broker *queue.Broker, cfg Config) (*Server, error) {
 	if store == nil || engine == nil || broker == nil {
 		return nil, errors.New("controlplane: a store, an engine and a queue are required")
@@ -142,7 +165,8 @@ func New(ctx context.Context, store *storage.Store, engine Engine, broker *queue
 	return s, nil
 }
 
-// endpoints makes the APIs of all resources and returns their endpoints.
+// endpoints makes the APIs of all resources and returns their endpoints. Fetches of jobs
+// and feeds of documents share one limit, waits.
 func (s *Server) endpoints(ctx context.Context, engine Engine, broker *queue.Broker, cfg *Config) ([]rest.Endpoint, error) {
 	taskService, err := tasks.New(s.store, broker, tasks.Config{})
 	if err != nil {
@@ -182,7 +206,8 @@ func openSchedules(store *storage.Store, broker *queue.Broker, cfg *Config) (tri
 	return scheduler.NewSchedules(store, broker, ticker)
 }
 
-// openDocuments returns the document store of cfg, or the default.
+// openDocuments returns the document store of cfg, or the default. It refuses a
+// StorageToken that is too short to be a secret.
 func openDocuments(ctx context.Context, store *storage.Store, cfg *Config) (*documents.Service, error) {
 	if cfg.StorageToken != "" && len(cfg.StorageToken) < MinStorageToken {
 		return nil, fmt.Errorf("the token of the internal storage endpoint has less than %d bytes", MinStorageToken)
@@ -193,7 +218,8 @@ func openDocuments(ctx context.Context, store *storage.Store, cfg *Config) (*doc
 	return documents.New(ctx, store, documents.Config{Quota: documents.DefaultQuota(), Clock: cfg.Clock})
 }
 
-// openAuth makes the authenticator, which hears of revoked keys until Close.
+// openAuth makes the authenticator, which receives the store's notices of revoked keys
+// until Close. The subscription must not end with ctx, which ends with New.
 func (s *Server) openAuth(ctx context.Context, cfg *Config) error {
 	auth, err := access.NewAuthenticator(cfg.Auth, storeaccess.NewAPIKeys(s.store), cfg.Clock)
 	if err != nil {

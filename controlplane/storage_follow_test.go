@@ -55,12 +55,12 @@ func TestFollowersReadNowAndThen(t *testing.T) {
 	for last := int64(0); last < writes; {
 		e, more := <-events
 		if !more || e.change.ID != last+1 {
-			t.Fatalf("%+v behind %d, want more, e.change.ID == last+1", e, last)
+			t.Fatalf("got event %+v after the change %d, want the change %d", e, last, last+1)
 		}
 		last = e.change.ID
 	}
 	const pause = 20 * time.Millisecond // as the documentation says
 	if most := 3 + int64(time.Since(begin)/pause); reads.n.Load() > most {
-		t.Errorf("%d reads for %d writes in %v, more than %d, want reads.n.Load() <= most", reads.n.Load(), writes, time.Since(begin), most)
+		t.Errorf("got %d reads for %d writes in %v, want at most %d", reads.n.Load(), writes, time.Since(begin), most)
 	}
 }

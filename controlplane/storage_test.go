@@ -29,7 +29,7 @@ func TestHeadersGuardDocuments(t *testing.T) {
 	h := start(t)
 	made := h.call(t, "PUT", h.record("a"), `{"value":1}`, "If-None-Match", "*")
 	if d := ok[api.Document](t, made, 200); d.Revision != 1 || made.header.Get("ETag") != `"1"` {
-		t.Errorf("%+v, ETag %s, want d.Revision == 1, made.header.Get(\"ETag\") == \"1\"", d, made.header.Get("ETag"))
+		t.Errorf("got document %+v with ETag %s, want revision 1 and ETag \"1\"", d, made.header.Get("ETag"))
 	}
 	h.call(t, "PUT", h.record("a"), `{"value":2}`, "If-None-Match", "*").refused(t, 412, api.CodePreconditionFailed)
 	h.call(t, "PUT", h.record("a"), `{"value":2}`, "If-Match", `"7"`).refused(t, 412, api.CodePreconditionFailed)
@@ -38,7 +38,7 @@ func TestHeadersGuardDocuments(t *testing.T) {
 	h.call(t, "PUT", h.record("a"), `{"value":2,"ifRevision":9}`).refused(t, 409, api.CodeRevisionMismatch)
 	read := h.call(t, "GET", h.record("a"), "", "If-Revision-Match", "2")
 	if d := ok[api.Document](t, read, 200); string(d.Value) != "2" || read.header.Get("ETag") != `"2"` {
-		t.Errorf("got %s, want string(d.Value) == \"2\", read.header.Get(\"ETag\") == \"2\"", read.body)
+		t.Errorf("got %s, want value \"2\" and ETag \"2\"", read.body)
 	}
 	h.call(t, "DELETE", h.record("a"), "", "If-Match", `"1"`).refused(t, 412, api.CodePreconditionFailed)
 	h.call(t, "DELETE", h.record("none"), "", "If-Match", `"1"`).refused(t, 412, api.CodePreconditionFailed)
@@ -53,7 +53,7 @@ func TestKeysInPaths(t *testing.T) {
 	for _, key := range []string{"a:b", "%20", "%F0%9F%98%80%25", "a%2Bb", strings.Repeat("%F0%9F%98%80", 128), "a{b}", "a:put"} {
 		made := ok[api.Document](t, h.call(t, "PUT", h.record(key), `{"value":1}`), 200)
 		if read := ok[api.Document](t, h.call(t, "GET", h.record(key), ""), 200); read.Key != made.Key || strings.Contains(made.Key, "%2") {
-			t.Errorf("%s: wrote %q, read %q, want read.Key == made.Key, !strings.Contains(made.Key, \"%%2\")", key, made.Key, read.Key)
+			t.Errorf("key %s: wrote %q and read %q, want equal keys without percent-encoding", key, made.Key, read.Key)
 		}
 	}
 	for _, key := range []string{"a%2Fb", "%2F", "%00", "a%0Ab", "%FF", "%2E", "%2E%2E", strings.Repeat("%F0%9F%98%80", 129)} {
@@ -96,10 +96,10 @@ func TestConfigurationOfTheStorageIsAudited(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if schema := h.call(t, "GET", storage+"/namespaces/settings/schema", ""); strings.TrimSpace(string(schema.body)) != `{"type":"object"}` {
-		t.Errorf("GET: got %s, want strings.TrimSpace(string(schema.body)) == {\"type\":\"object\"}", schema.body)
+		t.Errorf("GET: got %s, want body {\"type\":\"object\"}", schema.body)
 	}
 	if found := ok[api.DocumentNamespace](t, h.call(t, "GET", storage+"/namespaces/settings", ""), 200); !found.HasSchema || found.Use.Records != 0 || found.Use.MaxRecords != api.DefaultNamespaceRecords {
-		t.Errorf("GET: got %+v, want found.HasSchema, found.Use.Records == 0, found.Use.MaxRecords == api.DefaultNamespaceRecords", found)
+		t.Errorf("got namespace %+v, want a schema, 0 records and at most %d records", found, api.DefaultNamespaceRecords)
 	}
 	ok[any](t, h.call(t, "DELETE", storage+"/namespaces/settings/schema", ""), 204)
 	h.call(t, "DELETE", storage+"/namespaces/settings/schema", "").refused(t, 404, api.CodeDocumentNotFound)
@@ -140,7 +140,7 @@ func TestTheInternalEndpointNeedsItsToken(t *testing.T) {
 	} {
 		p := h.call(t, "POST", path, body, "Authorization", "Bearer "+runnerToken).refused(t, 400, api.CodeDocumentInvalid)
 		if len(p.Errors) == 0 || p.Errors[0].Path != strings.TrimSpace(name) {
-			t.Errorf("%s: POST: got %+v, want len(p.Errors) != 0, p.Errors[0].Path == strings.TrimSpace(name)", body, p.Errors)
+			t.Errorf("POST %s: got errors %+v, want one with the path %q first", body, p.Errors, strings.TrimSpace(name))
 		}
 	}
 	// Without one there is no endpoint, and a short one does not start.
@@ -171,7 +171,7 @@ func (h *harness) followFeed(ctx context.Context, t *testing.T, query, last stri
 		t.Fatalf("Do: %v", err)
 	}
 	if response.StatusCode != 200 || response.Header.Get("Content-Type") != "text/event-stream" {
-		t.Fatalf("got %d %v, want response.StatusCode == 200, response.Header.Get(\"Content-Type\") == \"text/event-stream\"", response.StatusCode, response.Header)
+		t.Fatalf("got %d %v, want status 200 and Content-Type \"text/event-stream\"", response.StatusCode, response.Header)
 	}
 	events := make(chan feedEvent, 10_000)
 	go func() {
@@ -211,7 +211,7 @@ func TestFollowersSeeEveryChangeOnce(t *testing.T) {
 			for i := range each {
 				a := h.call(t, "PUT", h.record(fmt.Sprintf("k%d", w)), fmt.Sprintf(`{"value":%d}`, i))
 				if a.status != 200 {
-					t.Errorf("PUT: got %d %s, want a.status == 200", a.status, a.body)
+					t.Errorf("PUT: got %d %s, want status 200", a.status, a.body)
 				}
 			}
 		})
@@ -228,10 +228,10 @@ func TestFollowersSeeEveryChangeOnce(t *testing.T) {
 		taken := 0
 		for e := range h.followFeed(ctx, t, query, last) {
 			if e.name != "put" || e.id != fmt.Sprint(e.change.ID) {
-				t.Fatalf("got %+v, want e.name == \"put\", e.id == fmt.Sprint(e.change.ID)", e)
+				t.Fatalf("got event %+v, want a put whose id is that of its change", e)
 			}
 			if e.change.Revision != revisions[e.change.Key]+1 {
-				t.Fatalf("%+v comes behind revision %d, want e.change.Revision == revisions[e.change.Key]+1", e.change, revisions[e.change.Key])
+				t.Fatalf("got change %+v, want revision %d", e.change, revisions[e.change.Key]+1)
 			}
 			revisions[e.change.Key] = e.change.Revision
 			seen, last = append(seen, e.change.ID), e.id
@@ -241,13 +241,13 @@ func TestFollowersSeeEveryChangeOnce(t *testing.T) {
 			}
 		}
 		if taken == 0 {
-			t.Fatalf("the feed ends behind %d of %d changes, want taken != 0", len(seen), writers*each)
+			t.Fatalf("the feed ended after %d of %d changes, want further events", len(seen), writers*each)
 		}
 		cancel()
 	}
 	writing.Wait()
 	if !slices.IsSorted(seen) || len(slices.Compact(slices.Clone(seen))) != writers*each {
-		t.Errorf("ids %v, want slices.IsSorted(seen), len(slices.Compact(slices.Clone(seen))) == writers*each", seen)
+		t.Errorf("got ids %v, want %d different ones in ascending order", seen, writers*each)
 	}
 	page := ok[struct {
 		Items  []api.DocumentChange
@@ -255,7 +255,7 @@ func TestFollowersSeeEveryChangeOnce(t *testing.T) {
 		Reset  bool
 	}](t, h.call(t, "GET", h.at("T/installs/crm/storage/namespaces/settings/changes")+fmt.Sprintf("?since=%d&limit=5", seen[9]), ""), 200)
 	if len(page.Items) != 5 || page.Items[0].ID != seen[10] || page.Reset || page.Latest != seen[len(seen)-1] {
-		t.Errorf("GET: got %+v, want len(page.Items) == 5, page.Items[0].ID == seen[10], !page.Reset, page.Latest == seen[len(seen)-1]", page)
+		t.Errorf("got changes %+v, want 5 from id %d on, no reset and latest %d", page, seen[10], seen[len(seen)-1])
 	}
 }
 
@@ -265,14 +265,14 @@ func TestFeedsEndWithTheServer(t *testing.T) {
 	ok[api.Document](t, h.call(t, "PUT", h.record("a"), `{"value":1}`), 200)
 	events := h.followFeed(t.Context(), t, "", "")
 	if e := <-events; e.name != "put" {
-		t.Fatalf("got %+v, want e.name == \"put\"", e)
+		t.Fatalf("got %+v, want name \"put\"", e)
 	}
 	h.control.Drain()
 	if e, more := <-events; e.name != "end" || !more {
-		t.Errorf("got %+v, want e.name == \"end\", more", e)
+		t.Errorf("got event %+v, want end", e)
 	}
 	if e, more := <-events; more {
-		t.Errorf("%+v behind the end", e)
+		t.Errorf("got event %+v after the end, want none", e)
 	}
 }
 
@@ -328,7 +328,7 @@ func TestOperationsAreLimited(t *testing.T) {
 	a := h.call(t, "GET", h.record("a"), "")
 	a.refused(t, 429, api.CodeRateLimited)
 	if a.header.Get("Retry-After") != "1" {
-		t.Errorf("Retry-After %q, want a.header.Get(\"Retry-After\") == \"1\"", a.header.Get("Retry-After"))
+		t.Errorf("Retry-After %q, want Retry-After \"1\"", a.header.Get("Retry-After"))
 	}
 	now.advance(500 * time.Millisecond)
 	ok[api.Document](t, h.call(t, "GET", h.record("a"), ""), 200)

@@ -37,7 +37,7 @@ func TestTasksOverHTTP(t *testing.T) {
 	h := start(t)
 	now := func(task api.Task) api.Task {
 		if task.CreatedAtMS == 0 || task.UpdatedAtMS == 0 || api.ValidateJobID(task.JobID) != nil {
-			t.Errorf("func: got %+v, want task.CreatedAtMS != 0, task.UpdatedAtMS != 0, api.ValidateJobID(task.JobID) == nil", task)
+			t.Errorf("got task %+v, want creation and change times and a valid job id", task)
 		}
 		return task
 	}
@@ -56,7 +56,7 @@ func TestTasksOverHTTP(t *testing.T) {
 	h.call(t, "PUT", h.at(taskPath), `{}`).refused(t, 409, api.CodeTaskExists)
 	jobs := h.take(t, "mails", 10)
 	if len(jobs) != 1 || string(jobs[0].Payload) != `{"task_type":"email-send","task_id":"k1","params_ref":"s3://in","payload":{"a":1},"reason":"created"}` {
-		t.Errorf("take: got %+v, want len(jobs) == 1, string(jobs[0].Payload) == {\"task_type\":\"email-send\",\"task_id\":\"k1\",\"params_ref\":\"s3://in\",\"payload\":{\"a\":1},\"reason\":\"created\"}", jobs)
+		t.Errorf("take: got %+v, want 1 job and payload {\"task_type\":\"email-send\",\"task_id\":\"k1\",\"params_ref\":\"s3://in\",\"payload\":{\"a\":1},\"reason\":\"created\"} of the first job", jobs)
 	}
 	report := func(verb, body string) api.Task {
 		t.Helper()
@@ -68,7 +68,7 @@ func TestTasksOverHTTP(t *testing.T) {
 	}
 	p := h.call(t, "POST", h.at(taskPath)+":claim", `{"worker":"w2"}`).refused(t, 409, api.CodeTaskState)
 	if !strings.Contains(p.Detail, "claimed") || !strings.Contains(p.Detail, "w1") {
-		t.Errorf("POST: got %v, want strings.Contains(p.Detail, \"claimed\"), strings.Contains(p.Detail, \"w1\")", p.Detail)
+		t.Errorf("POST: got %v, want a detail that contains \"claimed\" and a detail that contains \"w1\"", p.Detail)
 	}
 	want.State, want.CurrentStep = api.TaskRunning, 2
 	stepped := report("step", `{"worker":"w1","step":2,"timeout_ms":5000}`)
@@ -96,16 +96,16 @@ func TestTasksOverHTTP(t *testing.T) {
 	for _, id := range []string{"k2", "K.3_x"} {
 		path := h.at("T/tasks/email-send/") + id
 		if task := ok[api.Task](t, h.call(t, "PUT", path, `{}`), 201); task.Queue != "email-send" || task.Namespace != api.DefaultTaskNamespace {
-			t.Errorf("PUT: got %+v, want task.Queue == \"email-send\", task.Namespace == api.DefaultTaskNamespace", task)
+			t.Errorf("got task %+v, want queue email-send and namespace %s", task, api.DefaultTaskNamespace)
 		}
 		ok[api.Task](t, h.call(t, "POST", path+":claim", `{"worker":"w1"}`), 200)
 	}
 	if task := ok[api.Task](t, h.call(t, "POST", h.at("T/tasks/email-send/k2:fail"), `{"worker":"w1","error":"broke"}`), 200); task.State != api.TaskFailed || task.Error != "broke" {
-		t.Errorf("POST: got %+v, want task.State == api.TaskFailed, task.Error == \"broke\"", task)
+		t.Errorf("POST: got %+v, want state failed and error \"broke\"", task)
 	}
 	for range 2 {
 		if task := ok[api.Task](t, h.call(t, "POST", h.at("T/tasks/email-send/")+"K.3_x:cancel", ""), 200); task.State != api.TaskCancelled {
-			t.Errorf("POST: got %+v, want task.State == api.TaskCancelled", task)
+			t.Errorf("POST: got %+v, want state cancelled", task)
 		}
 	}
 }
@@ -137,7 +137,7 @@ func TestListTasksOverHTTP(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if page := ok[api.Page[api.Task]](t, h.call(t, "GET", h.at("T/tasks")+"?stuck=true", ""), 200); page.Items == nil || len(page.Items) != 0 {
-		t.Errorf("GET: got %+v, want page.Items != nil, len(page.Items) == 0", page)
+		t.Errorf("got page %+v, want items []", page)
 	}
 }
 
@@ -150,7 +150,7 @@ func TestTasksOfOtherNamespacesDoNotExist(t *testing.T) {
 	theirs, _ := k.key(t, api.RoleDeveloper, inNamespace("others"))
 	ok[api.Task](t, k.as(t, ours, "PUT", k.at(taskPath), `{"namespace":"payments"}`), 201)
 	if p := k.as(t, ours, "PUT", k.at("T/tasks/email-send/k2"), `{}`).refused(t, 403, api.CodeAuthzDenied); len(p.Errors) != 1 || p.Errors[0].Path != "namespace" {
-		t.Errorf("what to say instead is not named: %+v, want len(p.Errors) == 1, p.Errors[0].Path == \"namespace\"", p)
+		t.Errorf("got problem %+v, want one error, with the path namespace", p)
 	}
 	k.as(t, theirs, "PUT", k.at("T/tasks/email-send/k2"), `{"namespace":"payments"}`).refused(t, 403, api.CodeAuthzDenied)
 	for verb, body := range map[string]string{
@@ -160,10 +160,10 @@ func TestTasksOfOtherNamespacesDoNotExist(t *testing.T) {
 	}
 	k.as(t, theirs, "GET", k.at(taskPath), "").refused(t, 404, api.CodeTaskNotFound)
 	if page := ok[api.Page[api.Task]](t, k.as(t, theirs, "GET", k.at("T/tasks"), ""), 200); len(page.Items) != 0 {
-		t.Errorf("GET: got %+v, want len(page.Items) == 0", page)
+		t.Errorf("GET: got %+v, want no items", page)
 	}
 	if page := ok[api.Page[api.Task]](t, k.as(t, ours, "GET", k.at("T/tasks"), ""), 200); len(page.Items) != 1 || page.Items[0].State != api.TaskPending {
-		t.Errorf("GET: got %+v, want len(page.Items) == 1, page.Items[0].State == api.TaskPending", page)
+		t.Errorf("GET: got %+v, want 1 item and state pending of the first item", page)
 	}
 }
 
@@ -176,7 +176,7 @@ func TestCancellingTasksIsAudited(t *testing.T) {
 	ok[api.Task](t, h.call(t, "POST", h.at(taskPath)+":cancel", ""), 200)
 	events := h.audit(t, h.tenant)
 	if len(events) != 1 || events[0].Action != "cs:task:cancel" {
-		t.Errorf("audit: got %+v, want len(events) == 1, events[0].Action == \"cs:task:cancel\"", events)
+		t.Errorf("got events %+v, want one with the action cs:task:cancel", events)
 	}
 }
 

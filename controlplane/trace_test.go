@@ -59,7 +59,7 @@ func TestRequestsAreTraced(t *testing.T) {
 		fail, under = c.fail, trace.SpanContext{}
 		span := ask(c.method, c.path)
 		if span == nil {
-			t.Errorf("%s %s has no span, want span != nil", c.method, c.path)
+			t.Errorf("%s %s has no span, want a span", c.method, c.path)
 			continue
 		}
 		told := fmt.Sprint(span.Attributes(), span.Name(), span.Status(), span.Events())
@@ -70,7 +70,7 @@ func TestRequestsAreTraced(t *testing.T) {
 			t.Errorf("%s %s tells what the client wrote: %s", c.method, c.path, told)
 		}
 		if got := span.Parent().SpanID().String(); got != parent[36:52] || !span.Parent().IsRemote() {
-			t.Errorf("the parent is %s, want got == parent[36:52], span.Parent().IsRemote()", got)
+			t.Errorf("got parent span %s, want %s, and the parent to be remote", got, parent[36:52])
 		}
 		if strings.HasPrefix(c.path, "/v1/web") && !under.Equal(span.SpanContext()) {
 			t.Errorf("the engine is below %v, not %v", under, span.SpanContext())
@@ -81,7 +81,7 @@ func TestRequestsAreTraced(t *testing.T) {
 	}
 	for _, probe := range []string{"/healthz", "/readyz"} {
 		if span := ask("GET", probe); span != nil {
-			t.Errorf("%s has the span %s, want span == nil", probe, span.Name())
+			t.Errorf("%s has the span %s, want no span", probe, span.Name())
 		}
 	}
 }

@@ -80,7 +80,7 @@ func TestWebEvent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if response := h.raw(t, tc.request); response.StatusCode != 200 {
-				t.Fatalf("status %d, want response.StatusCode == 200", response.StatusCode)
+				t.Fatalf("status %d, want status 200", response.StatusCode)
 			}
 			inv := h.engine.last(t)
 			var got, want any
@@ -116,7 +116,7 @@ func TestWebTakesVersions(t *testing.T) {
 	h := start(t)
 	h.call(t, "GET", "/v1/web/"+h.tenant+"/payments/hello/17/x", "")
 	if got := h.engine.last(t).Ref; got != (api.Ref{Version: 17}) {
-		t.Errorf("ref %+v, want got == (api.Ref{Version: 17})", got)
+		t.Errorf("got ref %+v, want version 17", got)
 	}
 }
 
@@ -129,7 +129,7 @@ func TestEqualRequestsMakeEqualEvents(t *testing.T) {
 		if event := string(h.engine.last(t).Event); i == 0 {
 			first = event
 		} else if event != first {
-			t.Fatalf("%s\n%s, want event == %v", first, event, first)
+			t.Fatalf("got event %s, want the first one again: %s", event, first)
 		}
 	}
 }
@@ -156,12 +156,12 @@ func TestFingerprintLeavesHeadersOut(t *testing.T) {
 		"caller": fingerprint("POST", h.web("/a?b=1"), "x", "Authorization", "Bearer of the function's own"),
 	} {
 		if other == first {
-			t.Errorf("another %s has the same fingerprint %q, want other != first", name, other)
+			t.Errorf("another %s: got fingerprint %q, want another than that of the first request", name, other)
 		}
 	}
 	h.call(t, "POST", h.web("/"), "x")
 	if got := h.engine.last(t).Fingerprint; got != nil {
-		t.Errorf("fingerprint %q of a call without a key, want got == nil", got)
+		t.Errorf("got fingerprint %q of a call without a key, want none", got)
 	}
 }
 
@@ -171,13 +171,13 @@ func TestAnswersLeaveMarkupAlone(t *testing.T) {
 	const markup = `"<b>&amp;</b>"`
 	h.engine.invoke = func(context.Context, api.Invocation) (*api.Outcome, error) { return success(markup), nil }
 	if a := h.call(t, "POST", h.fn(":invoke"), `{"ref":{"version":1}}`); !strings.Contains(string(a.body), `"result":`+markup+`,`) {
-		t.Errorf("invoke: %s", a.body)
+		t.Errorf("POST :invoke: got %s, want the result %s unescaped", a.body, markup)
 	}
 	if a := h.call(t, "GET", h.web("/"), ""); string(a.body) != markup {
-		t.Errorf("web: %s, want string(a.body) == %v", a.body, markup)
+		t.Errorf("web: %s, want body %v", a.body, markup)
 	}
 	if a := h.call(t, "POST", h.fn(":invoke"), `{"<b>":1}`); a.status != 422 || !strings.Contains(string(a.body), `"path":"<b>"`) {
-		t.Errorf("problem: %s, want a.status == 422, strings.Contains(string(a.body), \"path\":\"<b>\")", a.body)
+		t.Errorf("problem: %s, want status 422 and a body that contains \"path\":\"<b>\"", a.body)
 	}
 }
 
@@ -226,7 +226,7 @@ func TestWebResponse(t *testing.T) {
 				}
 			}
 			if a.header.Get("X-Cs-Activation-Id") != activationID || !strings.HasPrefix(a.header.Get("X-Request-Id"), "req_") {
-				t.Errorf("headers %v, want a.header.Get(\"X-Cs-Activation-Id\") == %v, strings.HasPrefix(a.header.Get(\"X-Request-Id\"), \"req_\")", a.header, activationID)
+				t.Errorf("headers %v, want X-Cs-Activation-Id %v and X-Request-Id with the prefix \"req_\"", a.header, activationID)
 			}
 		})
 	}
@@ -338,10 +338,10 @@ func TestIdempotentReplaysSaySo(t *testing.T) {
 		h.call(t, "POST", h.fn(":invoke"), `{"ref":{"version":1}}`, "Idempotency-Key", "k"),
 	} {
 		if a.status != 200 || a.header.Get("Idempotent-Replayed") != "true" {
-			t.Errorf("got %d %v, want a.status == 200, a.header.Get(\"Idempotent-Replayed\") == \"true\"", a.status, a.header)
+			t.Errorf("got %d %v, want status 200 and Idempotent-Replayed \"true\"", a.status, a.header)
 		}
 		if got := h.engine.last(t).IdempotencyKey; got != "k" {
-			t.Errorf("key %q, want got == \"k\"", got)
+			t.Errorf("key %q, want \"k\"", got)
 		}
 	}
 }
@@ -359,7 +359,7 @@ func TestWebSaysThatItClampsTheTimeout(t *testing.T) {
 			return o, nil
 		}
 		if got := h.call(t, "GET", h.web("/"), "").header.Get("X-Cs-Timeout-Limit-Ms"); got != tc.want {
-			t.Errorf("%d ms: %q, want got == %v", tc.timeoutMS, got, tc.want)
+			t.Errorf("%d ms: %q, want %v", tc.timeoutMS, got, tc.want)
 		}
 	}
 }

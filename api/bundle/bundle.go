@@ -1,6 +1,11 @@
 // Package bundle is the one form in which source files are stored and hashed: a
-// tar whose bytes follow from the files alone. Equal files give an equal digest
+// tar whose bytes follow from the files alone. Equal files have an equal digest
 // on every machine, whatever tool, order, owner or clock made the upload.
+//
+// An upload is unpacked by Unpack, or comes as a map of paths; Pack makes the canonical tar
+// of either; Digest names it. The digest identifies a version's source everywhere: in
+// drafts, in versions, in the caches of compiled programs. The map's keys are slash-separated
+// paths, such as "lib/money.ts".
 package bundle
 
 import (
@@ -37,7 +42,8 @@ func Digest(tar []byte) string {
 // api.MaxBundleFiles, a path that is not relative, clean, printable UTF-8 of at
 // most api.MaxBundlePath bytes, or contents that are not UTF-8
 // (CodeValidationBundle, one field a path); and contents that together exceed
-// api.MaxBundleBytes (CodeBodyLimit).
+// api.MaxBundleBytes (CodeBodyLimit). The size is judged first. A path that lies below
+// another file (a.js and a.js/b.js) is refused too.
 func Validate(files map[string][]byte) error {
 	if len(files) == 0 {
 		return api.Errorf(api.CodeValidationBundle, "the bundle holds no file")
@@ -99,7 +105,8 @@ func tooLarge() error {
 
 // Pack validates files and returns their canonical tar: names sorted, mode 0644,
 // no owner, no time; a PAX header only where a name does not fit USTAR. A tar
-// over api.MaxBundleBytes is refused (CodeBodyLimit).
+// over api.MaxBundleBytes is refused (CodeBodyLimit). The format must not change: equal
+// files would get another digest, and a repeated publication another version.
 func Pack(files map[string][]byte) ([]byte, error) {
 	if err := Validate(files); err != nil {
 		return nil, err
@@ -131,8 +138,9 @@ func Pack(files map[string][]byte) ([]byte, error) {
 }
 
 // Unpack reads a tar that any tool made: regular files, with or without a
-// leading "./"; directories are passed over, links and devices refused. It reads
-// at most api.MaxBundleBytes and validates what it found.
+// leading "./"; directories are skipped, links and devices refused. It reads
+// at most api.MaxBundleBytes and validates the files. Errors: CodeValidationBundle,
+// CodeBodyLimit, and the coded errors of r.
 func Unpack(r io.Reader) (map[string][]byte, error) {
 	// One byte more than the limit distinguishes a tar that is too long from one of exactly
 	// that size.
@@ -147,6 +155,8 @@ func Unpack(r io.Reader) (map[string][]byte, error) {
 	return files, Validate(files)
 }
 
+// readFiles reads the files of a tar, without validating names and contents. A file that
+// occurs twice is refused: tools disagree on which one counts.
 func readFiles(r *tar.Reader) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	total := 0
@@ -185,14 +195,15 @@ func readFiles(r *tar.Reader) (map[string][]byte, error) {
 	}
 }
 
+// fileError returns the CodeValidationBundle of one file of a tar.
 func fileError(name, why string) error {
 	name = strings.ToValidUTF8(name, "\uFFFD")
 	return api.Errorf(api.CodeValidationBundle, "file %q %s", name, why).
 		WithFields(api.FieldError{Path: name, Message: why})
 }
 
-// readError passes on what the reader of the request says with a code of its
-// own (a body over its limit) and calls the rest a malformed tar.
+// readError returns the coded errors of the request's reader (a body over its limit) as they
+// are, and CodeValidationBundle for any other error.
 func readError(err error) error {
 	var coded *api.Error
 	if errors.As(err, &coded) {

@@ -54,7 +54,7 @@ func TestBindingRequests(t *testing.T) {
 			t.Parallel()
 			c, all := serve(t, 200, `{"revision":7,"status":{"state":"running","taken":3},"replicas":[{"replica":"r1","taken":3}]}`)
 			if err := tt.call(t.Context(), c); err != nil {
-				t.Fatalf("call: got name %s, error %v; want no error", name, err)
+				t.Fatalf("%s: got error %v, want none", name, err)
 			}
 			if diff := cmp.Diff([]seen{tt.want}, *all); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)

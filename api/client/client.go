@@ -104,12 +104,14 @@ func (c *Client) URL() string { return c.base }
 // Tenant returns the handle of a tenant. It sends no request.
 func (c *Client) Tenant(name string) *Tenant { return &Tenant{c: c, name: name} }
 
-// Tenant is one tenant: its namespaces, activations, batches and API keys.
+// Tenant is one tenant: its namespaces, activations, batches and API keys. Like every handle
+// it is immutable, cheap, and safe for concurrent use.
 type Tenant struct {
 	c    *Client
 	name string
 }
 
+// path returns the escaped path of a resource below the tenant.
 func (t *Tenant) path(rest ...string) string {
 	return joinPath(append([]string{"v1", "tenants", t.name}, rest...)...)
 }

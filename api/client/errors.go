@@ -12,8 +12,10 @@ import (
 )
 
 // ResponseError is a response that is not a success. Err is the error of its
-// problem+json. If the body is not problem+json, Err has CodeInternal and the beginning
-// of the body.
+// problem+json. If the body is not problem+json, as of a proxy, Err has CodeInternal and the
+// beginning of the body. api.ErrorCode sees through it:
+//
+//	if api.ErrorCode(err) == api.CodeFunctionNotFound { … }
 type ResponseError struct {
 	Status    int    // the HTTP status
 	RequestID string // "" if the response has none
@@ -53,6 +55,7 @@ type problem struct {
 	Quota     *api.QuotaUse    `json:"quota"`
 }
 
+// responseError returns the error of a response that is not a success.
 func responseError(a *answer) *ResponseError {
 	out := &ResponseError{
 		Status:    a.status,
@@ -75,6 +78,7 @@ func responseError(a *answer) *ResponseError {
 	return out
 }
 
+// excerpt returns the beginning of a body, quoted, since it may be binary.
 func excerpt(body []byte) string {
 	const most = 200
 	s := strings.TrimSpace(string(body[:min(len(body), most)]))

@@ -189,7 +189,8 @@ func (n *Namespace) HeartbeatJobs(ctx context.Context, workerID string, beats []
 // settleOverhead is the size of a job in a request without its variable fields, in bytes.
 const settleOverhead = 300
 
-// settle sends jobs in requests of bounded size, one after the other.
+// settle sends jobs in requests of bounded size, one after the other. A job that exceeds the
+// bound by itself has a request of its own, which the server judges.
 func settle[T any](ctx context.Context, t *Tenant, verb string, jobs []T, most int, size func(*T) int, body func([]T) any) ([]api.JobOutcome, error) {
 	out := make([]api.JobOutcome, 0, len(jobs))
 	for len(jobs) > 0 {

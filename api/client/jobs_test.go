@@ -123,11 +123,11 @@ func TestSettlingsAreRepeated(t *testing.T) {
 	})
 	got, err := payments(c).AckJobs(t.Context(), []api.JobAck{{ID: "j1", LeaseEpoch: 1}})
 	if err != nil || len(got) != 1 || got[0].Code != api.CodeJobLeaseLost || asked.Load() != 3 {
-		t.Errorf("%+v %v after %d", got, err, asked.Load())
+		t.Errorf("AckJobs: got outcomes %+v and error %v after %d requests, want CodeJobLeaseLost after 3", got, err, asked.Load())
 	}
 	asked.Store(1)
 	if _, err := payments(c).FetchJobs(t.Context(), api.FetchRequest{}); err == nil || asked.Load() != 2 {
-		t.Errorf("%v after %d", err, asked.Load())
+		t.Errorf("FetchJobs: got error %v after %d requests, want an error after 2", err, asked.Load())
 	}
 }
 
@@ -138,7 +138,7 @@ func TestSettlingsAreCutToSize(t *testing.T) {
 	c := start(t, func(w http.ResponseWriter, r *http.Request) {
 		calls.Add(1)
 		if r.ContentLength > 8<<20 {
-			t.Errorf("a body of %d bytes", r.ContentLength)
+			t.Errorf("got a body of %d bytes, want at most %d", r.ContentLength, 8<<20)
 		}
 		var in struct{ Acks []api.JobAck }
 		if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
@@ -161,11 +161,11 @@ func TestSettlingsAreCutToSize(t *testing.T) {
 	}
 	got, err := payments(c).AckJobs(t.Context(), acks)
 	if err != nil || len(got) != len(acks) || calls.Load() != 4 {
-		t.Fatalf("%d outcomes in %d calls, %v", len(got), calls.Load(), err)
+		t.Fatalf("AckJobs: got %d outcomes in %d calls and error %v, want %d outcomes in 4 calls", len(got), calls.Load(), err, len(acks))
 	}
 	for i := range got {
 		if got[i].ID != acks[i].ID {
-			t.Errorf("outcome %d is of %s", i, got[i].ID)
+			t.Errorf("outcome %d: got job %s, want %s", i, got[i].ID, acks[i].ID)
 		}
 	}
 }

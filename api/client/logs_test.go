@@ -83,7 +83,7 @@ func TestFollowLogsStopsOnHandlersError(t *testing.T) {
 	calls := 0
 	err := c.Tenant("t_default").FollowLogs(t.Context(), "id1", func(api.LogLine) error { calls++; return enough })
 	if !errors.Is(err, enough) || calls != 1 {
-		t.Errorf("got %v after %d lines", err, calls)
+		t.Errorf("FollowLogs: got error %v after %d lines, want the handler's error after 1", err, calls)
 	}
 }
 
@@ -92,7 +92,7 @@ func TestFollowLogsOfUnknownActivation(t *testing.T) {
 	c, all := serve(t, 404, `{"code":"CS_ACTIVATION_NOT_FOUND","detail":"no"}`)
 	err := c.Tenant("t_default").FollowLogs(t.Context(), "id1", func(api.LogLine) error { return nil })
 	if api.ErrorCode(err) != api.CodeActivationNotFound || len(*all) != 1 {
-		t.Errorf("got %v after %d requests", err, len(*all))
+		t.Errorf("FollowLogs: got error %v after %d requests, want CodeActivationNotFound after 1", err, len(*all))
 	}
 }
 

@@ -28,9 +28,7 @@ func (o PageOptions) query() url.Values {
 }
 
 // All iterates over a list to its end, page by page, from o on. It stops after the first
-// error, which it yields with a zero item.
-//
-//	for fn, err := range client.All(ctx, ns.Functions, client.PageOptions{}) { … }
+// error, which it yields with a zero item. It continues over empty pages that have a cursor.
 func All[T any](ctx context.Context, list func(context.Context, PageOptions) (api.Page[T], error), o PageOptions) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for {

@@ -37,7 +37,9 @@ type request struct {
 	again       bool  // a POST that is safe to repeat
 }
 
-// repeatable reports whether r is safe to send twice.
+// repeatable reports whether r is safe to send twice: by its method, by an idempotency key,
+// or because its caller says so. A repeated DELETE can end with a not-found error although
+// the first one was executed.
 func (r *request) repeatable() bool {
 	switch r.method {
 	case http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete:
@@ -55,7 +57,13 @@ type answer struct {
 
 // do sends r, repeats it if that is safe and the server asks for it, and returns the
 // response of a success. Its errors are *ResponseError, *UnreachableError and the error of
-// ctx.
+// ctx. A request without a response is not repeated here: it may have taken effect, and its
+// caller knows whether that matters.
+//
+//	POST (no key)           503, Retry-After: 1   the error
+//	POST, Idempotency-Key   503, Retry-After: 1   sent again after 1 s, up to MaxAttempts
+//	GET, PUT, DELETE        503, Retry-After: 1   the same
+//	GET                     no response           UnreachableError
 func (c *Client) do(ctx context.Context, r *request) (*answer, error) {
 	for attempt := 1; ; attempt++ {
 		a, err := c.once(ctx, r)
@@ -100,7 +108,7 @@ func (c *Client) once(ctx context.Context, r *request) (*answer, error) {
 	return &answer{status: res.StatusCode, header: res.Header, body: body}, nil
 }
 
-// send sends r and returns the open response of any status.
+// send sends r and returns the open response of any status. The caller closes its body.
 func (c *Client) send(ctx context.Context, r *request) (*http.Response, error) {
 	target := c.base + r.path
 	if len(r.query) > 0 {

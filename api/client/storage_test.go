@@ -95,7 +95,7 @@ func TestFailuresOfTheStorageAreWhole(t *testing.T) {
 	_, err := c.Tenant("t_default").Install("crm").BulkPut(t.Context(), api.DocumentBulkPut{})
 	var refused *api.Error
 	if !errors.As(err, &refused) || refused.Code != api.CodeBulkPartialFailure || len(refused.Items) != 1 || refused.Items[0].Index != 3 || refused.Quota == nil || refused.Quota.Used != 5 {
-		t.Errorf("err = %+v", err)
+		t.Errorf("BulkPut: got error %+v, want CodeBulkPartialFailure with item 3 and the tenant's quota", err)
 	}
 }
 
@@ -130,6 +130,6 @@ func TestFollowChangesGoesOnWhereItBroke(t *testing.T) {
 		t.Errorf("difference (-want +got):\n%s", diff)
 	}
 	if first, second := <-asked, <-asked; first != "follow=true&since=0 " || second != "follow=true&since=0 2" {
-		t.Errorf("asked %q, then %q", first, second)
+		t.Errorf("got requests %q and %q, want since=0, and then the same with Last-Event-ID 2", first, second)
 	}
 }

@@ -14,7 +14,9 @@ import (
 // requests another.
 const streamRetryWait = 250 * time.Millisecond
 
-// stream follows a stream of events across connections.
+// stream follows a stream of events across connections: rest.Follow is the server's side.
+// A connection that is cut after the event with the id B is replaced by one that sends
+// Last-Event-ID: B, so take sees every event once.
 type stream struct {
 	c     *Client
 	path  string

@@ -62,7 +62,7 @@ func TestTaskRequests(t *testing.T) {
 			c, all := serve(t, 200, `{"task_id":"j1"}`)
 			got, err := tt.call(t.Context(), c.Tenant("t_default"))
 			if err != nil || got.TaskID != "j1" {
-				t.Fatalf("call: got = %v, err = %v; failed check: err != nil || got.TaskID != \"j1\"", got, err)
+				t.Fatalf("got task %v and error %v, want task j1 and no error", got, err)
 			}
 			if diff := cmp.Diff([]seen{tt.want}, *all); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)
@@ -86,9 +86,9 @@ func TestTaskReportsAreRepeated(t *testing.T) {
 		_, _ = io.WriteString(w, `{"task_id":"j1","state":"claimed"}`)
 	})
 	if got, err := c.Tenant("t_default").ClaimTask(t.Context(), "email-send", "j1", api.TaskClaim{Worker: "w1"}); err != nil || got.State != api.TaskClaimed || asked.Load() != 2 {
-		t.Errorf("%+v %v after %d", got, err, asked.Load())
+		t.Errorf("ClaimTask: got task %+v and error %v after %d requests, want it claimed after 2", got, err, asked.Load())
 	}
 	if _, created, err := c.Tenant("t_default").CreateTask(t.Context(), "email-send", "j1", api.NewTask{}); err != nil || !created {
-		t.Errorf("CreateTask: created = %v, err = %v; failed check: err != nil || !created", created, err)
+		t.Errorf("CreateTask: got created %v and error %v, want true and no error", created, err)
 	}
 }

@@ -1,6 +1,9 @@
 // Package httpstatus is the one place where an error code becomes an HTTP status. The
 // REST API answers with these statuses; functions see them on errors of the document
 // storage.
+//
+// To add a code: a constant in api (errors.go, document.go), a line in this table, a row in
+// docs/errors.md. A test compares the three.
 package httpstatus
 
 import (
@@ -11,8 +14,18 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// statuses holds the codes that requests are answered with. The difference between 400
-// and 422: a 400 could not be read, a 422 was read and refused.
+// statuses holds the codes that requests are answered with, in the order of api's
+// constants. The choice follows a few rules:
+//
+//	400  the request could not be read; the document storage also uses it for 422
+//	404  the resource does not exist, or not for this caller
+//	409  the state of the resource refuses the request; another request may change it
+//	412  a precondition in a header does not hold
+//	422  the request was read and refused
+//	429  a limit is reached; 503: the request may be repeated on another replica
+//	502, 504  the function failed; 500 is only the platform's own failure
+//
+// Codes that exist only inside functions (CodeHost…) have no status here.
 var statuses = map[api.Code]int{
 	api.CodeInternal:         http.StatusInternalServerError,
 	api.CodeStoreUnavailable: http.StatusServiceUnavailable,
@@ -111,11 +124,12 @@ func Of(code api.Code) int {
 	return http.StatusInternalServerError
 }
 
-// Lookup returns the HTTP status of a code, and whether it is in the table.
+// Lookup returns the HTTP status of a code, and whether it is in the table. Use Of to
+// answer a request.
 func Lookup(code api.Code) (status int, ok bool) {
 	status, ok = statuses[code]
 	return status, ok
 }
 
-// All returns the table.
+// All returns the table, in no order.
 func All() iter.Seq2[api.Code, int] { return maps.All(statuses) }

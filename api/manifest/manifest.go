@@ -1,5 +1,17 @@
 // Package manifest parses manifest.json and the config of a publish request, validates both
 // against schema.json and merges them into an api.VersionConfig.
+//
+// A version's configuration has three sources, of which later ones win, field by field: the
+// defaults of api, the manifest in the bundle, the config of the publish request. Resolve
+// merges once, at the publication, and the version stores the result: a later change of
+// these defaults does not reach it.
+//
+//	manifest.json   {"schema": "cs.function.script.v1", "limits": {"timeoutMs": 5000}}
+//	config          {"memory_mb": 128}
+//	version         {"timeout_ms": 5000, "memory_mb": 128, "max_concurrency": 10, …}
+//
+// Lists and objects are fields as a whole: a config with capabilities replaces all of the
+// manifest's.
 package manifest
 
 import (
@@ -15,7 +27,7 @@ import (
 const SchemaV1 = "cs.function.script.v1"
 
 // Manifest is the content of manifest.json. A zero field means its default; the default of
-// capabilities is none.
+// capabilities is none. Its names are in camel case, unlike those of Config.
 type Manifest struct {
 	Schema       string           `json:"schema,omitempty"`
 	Runtime      string           `json:"runtime,omitempty"`
@@ -33,6 +45,7 @@ type Limits struct {
 }
 
 // Config is the config of a publish request. Each field that is set replaces the manifest's.
+// The fields from Env on, except Capabilities, have no counterpart in the manifest.
 type Config struct {
 	TimeoutMS      int64             `json:"timeout_ms,omitempty"`
 	MemoryMB       int               `json:"memory_mb,omitempty"`
@@ -48,7 +61,8 @@ type Config struct {
 }
 
 // Parse parses a manifest. It returns CodeValidationManifest for one that does not match the
-// schema, with a field for each offence whose path is as in "limits.timeoutMs".
+// schema, with a field for each offence whose path is as in "limits.timeoutMs". Fields that
+// the schema does not know are offences.
 func Parse(raw []byte) (Manifest, error) {
 	s, err := compiled()
 	if err != nil {
@@ -118,6 +132,7 @@ func validateAuthz(lists *api.Authz) error {
 	return nil
 }
 
+// configError returns the CodeInvalid of one field of the config.
 func configError(path, why string) error {
 	return api.Errorf(api.CodeInvalid, "%s: %s", path, why).WithFields(api.FieldError{Path: path, Message: why})
 }
@@ -165,7 +180,9 @@ func Resolve(fn api.Function, files map[string][]byte, config json.RawMessage) (
 	}, nil
 }
 
-// entryOf returns the file that a version starts from.
+// entryOf returns the file that a version starts from: the manifest's, else the function's,
+// else function.js, else function.ts. A file that the manifest or the function names must
+// exist; only function.js falls back.
 func entryOf(fn api.Function, m Manifest, files map[string][]byte) (string, error) {
 	if m.Entry != "" {
 		if _, ok := files[m.Entry]; !ok {

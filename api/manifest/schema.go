@@ -24,8 +24,10 @@ import (
 //go:embed schema.json
 var Schema []byte
 
+// schemaURL is the $id of Schema. Nothing is fetched from it.
 const schemaURL = "https://github.com/codesous/sous/api/manifest/schema.json"
 
+// schemas are the compiled forms of Schema and of its $defs/config.
 type schemas struct{ manifest, config *jsonschema.Schema }
 
 // compiled is lazy: a sandbox child links this package and must start fast.
@@ -82,8 +84,8 @@ func decode(raw []byte, schema *jsonschema.Schema, v any, code api.Code, prefix 
 	return nil
 }
 
-// describe says a failure in a sentence; a manifest's paths do not say where
-// they are from, a config's do.
+// describe returns a failure as a sentence. The paths of a manifest do not name the file,
+// so it begins with manifest.json; those of a config begin with config already.
 func describe(prefix string, f api.FieldError) string {
 	text := strings.TrimPrefix(f.Path+": "+f.Message, ": ")
 	if prefix == "" {
@@ -92,7 +94,8 @@ func describe(prefix string, f api.FieldError) string {
 	return text
 }
 
-// leaves returns the innermost failures, each with the path of its field.
+// leaves returns the innermost failures below e, each with the path of its field: an outer
+// one, such as "allOf failed", says nothing that its causes do not.
 func leaves(e *jsonschema.ValidationError, prefix string, p *message.Printer, fields []api.FieldError) []api.FieldError {
 	names, badName := e.ErrorKind.(*kind.PropertyNames)
 	if len(e.Causes) > 0 && !badName {
@@ -120,6 +123,7 @@ func leaves(e *jsonschema.ValidationError, prefix string, p *message.Printer, fi
 	return fields
 }
 
+// join returns the path of a field below prefix; either may be "".
 func join(prefix, path string) string {
 	switch {
 	case prefix == "":

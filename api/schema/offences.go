@@ -20,7 +20,8 @@ const (
 )
 
 // offencesError returns an error with the innermost failures, each with the path of its
-// field.
+// field: path is "schema" for a broken schema, valuePath for a value. It names at most
+// MaxOffences of them; the message repeats the first.
 func offencesError(path string, value any, failure *jsonschema.ValidationError) error {
 	o := offences{path: path, value: value, printer: message.NewPrinter(language.English), pieces: maxOffencePieces}
 	o.collect(failure)
@@ -31,6 +32,8 @@ func offencesError(path string, value any, failure *jsonschema.ValidationError) 
 	return api.Errorf(api.CodeDocumentInvalid, "%s: %s", first.Path, first.Message).WithFields(o.fields...)
 }
 
+// offences collects the field errors of one failed validation. pieces is the number of
+// nodes that may still be visited.
 type offences struct {
 	path    string
 	value   any
@@ -39,6 +42,8 @@ type offences struct {
 	fields  []api.FieldError
 }
 
+// collect adds the innermost failures below e. Outer ones, such as "allOf failed", say
+// nothing that their causes do not.
 func (o *offences) collect(e *jsonschema.ValidationError) {
 	o.pieces--
 	if o.pieces < 0 || len(o.fields) >= MaxOffences {
@@ -74,6 +79,7 @@ func (o *offences) collect(e *jsonschema.ValidationError) {
 	}
 }
 
+// at returns the path of a location: ["a", "3"] is value.a[3].
 func (o *offences) at(location []string) string {
 	at := o.path
 	for _, part := range location {
@@ -102,7 +108,8 @@ func (o *offences) badName(e *jsonschema.ValidationError, name string) {
 	o.add(Below(o.at(location), name), why)
 }
 
-// holds reports whether the object at location has a member called name.
+// holds reports whether the object at location has a member called name. Parts of location
+// are names of members and indexes of items.
 func holds(v any, location []string, name string) bool {
 	for _, part := range location {
 		switch at := v.(type) {
@@ -121,7 +128,8 @@ func holds(v any, location []string, name string) bool {
 	return has
 }
 
-// locate returns the first such object at a depth.
+// locate returns the location of the first object at a depth that holds name. The order of
+// members is random, so several candidates make the result random.
 func locate(v any, depth int, name string) ([]string, bool) {
 	if depth == 0 {
 		return nil, holds(v, nil, name)
@@ -154,7 +162,7 @@ func (o *offences) add(path, text string) {
 	}
 }
 
-// Shortened returns a caller's text, truncated for an error.
+// Shortened returns a caller's text for an error, with at most 300 bytes of it, in UTF-8.
 func Shortened(s string) string {
 	if len(s) > maxOffenceBytes {
 		s = s[:maxOffenceBytes] + "…"
@@ -162,7 +170,8 @@ func Shortened(s string) string {
 	return strings.ToValidUTF8(s, "\ufffd")
 }
 
-// Below returns the path of a member as in errors: a.b, a[3].
+// Below returns the path of a member as in errors: a.b, a[3]. A member of an object whose
+// name is a number looks like an item of a list.
 func Below(path, part string) string {
 	if n, err := strconv.Atoi(part); err == nil && n >= 0 {
 		return path + "[" + part + "]"

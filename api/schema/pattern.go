@@ -16,19 +16,23 @@ const (
 	maxPatternSize  = 10_000 // instructions of all patterns of a schema together
 )
 
-// pattern is a regular expression of a schema with the size of its program.
+// pattern is a regular expression of a schema with the size of its program, from which match
+// in cost.go computes the cost of a text.
 type pattern struct {
 	*regexp.Regexp
 	size int64
 }
 
 // patterns compiles a schema's patterns within the limits, each once, since the metaschema
-// compiles them too.
+// compiles them too. room is the number of instructions left. It serves one Compile.
 type patterns struct {
 	known map[string]*pattern
 	room  int64
 }
 
+// compile compiles a pattern in Go's syntax (RE2), which has no backreferences and no
+// lookahead. The size is estimated before it is compiled: (abcdefghij){1000} is 18 bytes
+// and more than 10,000 instructions.
 func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
 	if known := p.known[text]; known != nil {
 		return known, nil
@@ -56,7 +60,8 @@ func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
 	return p.known[text], nil
 }
 
-// sizeOf returns the approximate number of instructions of re. It stops counting beyond room.
+// sizeOf returns the approximate number of instructions of re. It stops counting beyond
+// room, since a pattern can repeat a repetition.
 func sizeOf(re *syntax.Regexp, room int64) int64 {
 	size := 1 + int64(len(re.Rune))/32
 	if re.Op == syntax.OpLiteral {

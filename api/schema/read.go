@@ -28,22 +28,26 @@ const (
 // draft2020 is the only value of $schema.
 const draft2020 = "https://json-schema.org/draft/2020-12/schema"
 
-// reader checks the text of a schema before it is compiled.
+// reader checks the text of a schema before it is compiled. It walks the document once and
+// collects the subschemas, the anchors and the references, which it then resolves.
 type reader struct {
 	subschemas map[string]bool // by JSON pointer
 	anchors    map[string]bool
 	refs       []reference
 }
 
+// reference is a $ref: the pointer of the keyword and its value.
 type reference struct{ at, to string }
 
+// refuse returns the error of a schema at a JSON pointer: "/properties/a" becomes the field
+// schema.properties.a.
 func refuse(at, format string, args ...any) error {
 	path := "schema" + strings.ReplaceAll(at, "/", ".")
 	return api.DocumentFieldError(path, fmt.Sprintf(format, args...))
 }
 
 // readText returns the document of a schema that is safe to compile, else
-// CodeDocumentInvalid.
+// CodeDocumentInvalid. It removes $schema and $id from the root.
 func readText(raw []byte) (any, error) {
 	if len(raw) > api.MaxSchemaBytes {
 		return nil, refuse("", "exceeds %d bytes", api.MaxSchemaBytes)
@@ -72,7 +76,8 @@ func readText(raw []byte) (any, error) {
 	return document, r.resolve()
 }
 
-// readJSON parses JSON with bounded numbers and nesting.
+// readJSON parses JSON with bounded numbers and nesting. Numbers stay text (json.Number).
+// Values are bounded like schemas, so that both can be walked recursively.
 func readJSON(raw []byte) (any, error) {
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
@@ -82,7 +87,8 @@ func readJSON(raw []byte) (any, error) {
 }
 
 // bounded returns an error for a value that is nested deeper than levels, and for a number
-// whose exact value would be large.
+// whose exact value would be large. The library computes with exact fractions: 1e1000000
+// would become an integer of 400 KB.
 func bounded(v any, levels int) error {
 	if levels < 0 {
 		return fmt.Errorf("nests more than %d levels deep", maxSchemaNesting)
@@ -106,6 +112,7 @@ func bounded(v any, levels int) error {
 	return nil
 }
 
+// boundedNumber looks at the text only. An exponent that does not fit an int is too large.
 func boundedNumber(text string) error {
 	tooLarge := fmt.Errorf("holds a number of more than %d characters, or an exponent beyond %d", maxNumberLength, maxNumberExponent)
 	if len(text) > maxNumberLength {
@@ -136,7 +143,9 @@ var nameLists = []string{"required", "type"}
 // single resource, $dynamicRef is equivalent to $ref.
 var knownDollar = []string{"$ref", "$anchor", "$defs", "$comment"}
 
-// read registers the subschema at a path and those in it.
+// read registers the subschema at a path and those in it. Members that are not keywords
+// with subschemas, such as enum or default, are data: they are not walked, and no $ref may
+// lead into them.
 func (r *reader) read(at string, v any) error {
 	if len(at) > maxSubschemaPath {
 		return refuse("", "a subschema's path exceeds %d bytes", maxSubschemaPath)
@@ -178,7 +187,8 @@ func (r *reader) read(at string, v any) error {
 	return nil
 }
 
-// keywords checks the keywords of a subschema that the metaschema does not restrict.
+// keywords checks the keywords of a subschema that the metaschema does not restrict, and
+// registers its anchor and its reference.
 func (r *reader) keywords(at string, object map[string]any) error {
 	for name := range object {
 		if strings.HasPrefix(name, "$") && !slices.Contains(knownDollar, name) {
@@ -213,6 +223,8 @@ func (r *reader) keywords(at string, object map[string]any) error {
 	return nil
 }
 
+// namesOnly returns an error for a list with an item that is no string. The metaschema
+// refuses values that are no list.
 func namesOnly(at string, v any) error {
 	list, _ := v.([]any)
 	for _, name := range list {
@@ -223,7 +235,8 @@ func namesOnly(at string, v any) error {
 	return nil
 }
 
-// resolve returns an error for a reference outside the subschemas of the same schema.
+// resolve returns an error for a reference outside the subschemas of the same schema. A
+// reference is "#", a pointer ("#/$defs/text") or an anchor ("#text"), percent-encoded.
 func (r *reader) resolve() error {
 	for _, ref := range r.refs {
 		fragment, local := strings.CutPrefix(ref.to, "#")

@@ -1,6 +1,26 @@
 // Package schema validates JSON values against JSON Schemas (draft 2020-12). Both come from
 // tenants and may be hostile, so the size of schemas and the cost of a validation are
 // bounded.
+//
+// Compile reads the text (read.go), compiles it with the jsonschema library under limits on
+// its patterns (pattern.go), and weighs the subschemas (cost.go). Check estimates the cost of
+// a value, validates it, and turns the failures into field errors (offences.go). Callers are
+// the document storage, for the schema of a namespace, and the queue, for a result_schema.
+//
+// The subset is draft 2020-12 without what leaves the document or changes its base:
+//
+//	{"type": "object", "required": ["name"], "properties": {"name": {"$ref": "#/$defs/text"}},
+//	 "$defs": {"text": {"type": "string", "maxLength": 80}}}       compiles
+//
+//	{"$ref": "https://a.example/s.json"}    must begin with #: nothing is loaded from elsewhere
+//	{"$ref": "#/$defs/none"}                does not lead to a subschema
+//	{"$dynamicRef": …}, a nested "$id"      cannot stand here
+//	{"items": [{}, {}]}                     is a list, which is prefixItems now
+//	{"dependencies": …}                     is of an older draft
+//	{"$schema": ".../draft-07/schema#"}     must be https://json-schema.org/draft/2020-12/schema
+//
+// $schema and $id of the root are accepted and ignored. Formats are annotations, as in the
+// draft: {"format": "email"} refuses nothing.
 package schema
 
 import (
@@ -14,14 +34,16 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// Schema is a compiled JSON Schema that validates values at a bounded cost.
+// Schema is a compiled JSON Schema that validates values at a bounded cost. It is
+// immutable and safe for concurrent use.
 type Schema struct {
 	root    *jsonschema.Schema
 	weights map[*jsonschema.Schema]weight
 	size    int // bytes of its text
 }
 
-// Cache caches compiled schemas by a name, such as the digest of the text.
+// Cache caches compiled schemas by a name, such as the digest of the text. It is safe for
+// concurrent use.
 type Cache struct {
 	compiled *otter.Cache[string, *Schema]
 }
@@ -44,7 +66,8 @@ func NewCache() *Cache {
 // Known returns the cached schema of that name, if there is one.
 func (c *Cache) Known(name string) (*Schema, bool) { return c.compiled.GetIfPresent(name) }
 
-// Keep caches a schema. A name must always stand for the same text.
+// Keep caches a schema. A name must always stand for the same text. The cache drops the
+// schemas that are used least when it is full.
 func (c *Cache) Keep(name string, s *Schema) { c.compiled.Set(name, s) }
 
 // Get returns the cached schema of that name, or compiles the text and caches it. Its errors
@@ -61,7 +84,8 @@ func (c *Cache) Get(name string, raw []byte) (*Schema, error) {
 	return s, nil
 }
 
-// nothingElse is the loader of referenced schemas. It fetches and opens nothing.
+// nothingElse is the loader of referenced schemas. It fetches and opens nothing: a schema
+// must not make the server read a file or call an address.
 type nothingElse struct{}
 
 func (nothingElse) Load(string) (any, error) {
@@ -69,7 +93,9 @@ func (nothingElse) Load(string) (any, error) {
 }
 
 // Compile compiles a schema. It returns CodeDocumentInvalid, with fields below "schema", for
-// an invalid or too complex one.
+// an invalid or too complex one: a text over api.MaxSchemaBytes, one that the metaschema
+// refuses, one outside the subset, and one that applies itself to the same value without
+// end, such as {"$ref": "#"}.
 func Compile(raw []byte) (*Schema, error) {
 	document, err := readText(raw)
 	if err != nil {
@@ -96,7 +122,7 @@ func Compile(raw []byte) (*Schema, error) {
 	return s, nil
 }
 
-// broken returns the error for an invalid schema.
+// broken returns the error for a schema that the library has refused.
 func broken(document any, err error) error {
 	var invalid *jsonschema.SchemaValidationError
 	var offences *jsonschema.ValidationError
@@ -115,7 +141,8 @@ func broken(document any, err error) error {
 const valuePath = "value"
 
 // Check returns CodeDocumentInvalid, with the offending fields below valuePath, for a value
-// that does not match the schema, or whose validation would exceed the cost limit.
+// that does not match the schema, or whose validation would exceed the cost limit. The
+// schema above refuses {"size": [1]} with the field "value.name": is required.
 func (s *Schema) Check(raw json.RawMessage) error {
 	value, err := readJSON(raw)
 	if err != nil {

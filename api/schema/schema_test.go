@@ -58,7 +58,7 @@ func TestSchemasSayWhatIsWrongAndWhere(t *testing.T) {
 			got = append(got, f.Path+": "+f.Message)
 		}
 		if diff := cmp.Diff(tc.want, got); diff != "" {
-			t.Errorf(`got tc.value %s, diff %s; want diff == ""`, tc.value, diff)
+			t.Errorf("Check(%s): offences differ (-want +got):\n%s", tc.value, diff)
 		}
 	}
 }
@@ -269,7 +269,7 @@ func TestHostileSchemasEndSoon(t *testing.T) { // not parallel: it looks at the 
 				t.Fatalf("not refused: %v", err)
 			}
 			if len(err.Error()) > 2000 {
-				t.Errorf("an error of %d bytes", len(err.Error()))
+				t.Errorf("got an error of %d bytes, want at most 2000", len(err.Error()))
 			}
 			if took > most || allocated > mostBytes*slowdown {
 				t.Errorf("took %v and %d KiB: %v", took, allocated>>10, err)
@@ -294,11 +294,11 @@ func TestOrdinaryValuesAreNotTooCostly(t *testing.T) {
 	} {
 		s, err := Compile([]byte(tc.schema))
 		if err != nil {
-			t.Errorf("Compile: got name %s, error %v; want no error", name, err)
+			t.Errorf("Compile of %s: got error %v, want none", name, err)
 			continue
 		}
 		if err := s.Check(json.RawMessage(tc.value)); err != nil {
-			t.Errorf("Check: got name %s, error %v; want no error", name, err)
+			t.Errorf("Check of %s: got error %v, want none", name, err)
 		}
 	}
 }

@@ -7,7 +7,8 @@ import (
 )
 
 // For waits for d or until ctx ends. It returns nil after d and ctx.Err() when ctx ended
-// first. A d of zero or less returns immediately, with ctx.Err().
+// first. A d of zero or less returns immediately, with ctx.Err(): a loop without a pause
+// still stops with its context.
 func For(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()

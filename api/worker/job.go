@@ -14,7 +14,9 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// Job is a job that a handler runs. Its methods are safe for concurrent use.
+// Job is a job that a handler runs. Its methods are safe for concurrent use. Progress and
+// Keep are reports: they return immediately, and are sent with the next heartbeat. Return,
+// Continue and Hold select how the job is settled once the handler returns nil.
 type Job struct {
 	api.FetchedJob
 
@@ -30,7 +32,8 @@ type Job struct {
 	hold       string
 }
 
-// Decode reads the payload into v.
+// Decode reads the payload into v. Its error is Fatal: a payload that cannot be read now
+// cannot be read by a retry either.
 func (j *Job) Decode(v any) error {
 	if err := json.Unmarshal(j.Payload, v); err != nil {
 		return Fatal(fmt.Errorf("the payload of job %s: %w", j.ID, err))
@@ -38,8 +41,8 @@ func (j *Job) Decode(v any) error {
 	return nil
 }
 
-// Progress reports the progress of the job with the next heartbeat. A message over
-// api.MaxProgressMessage bytes is truncated.
+// Progress reports the progress of the job with the next heartbeat; only the last report in
+// between is sent. A message over api.MaxProgressMessage bytes is truncated.
 func (j *Job) Progress(current, total int64, message string) {
 	if len(message) > api.MaxProgressMessage {
 		message = strings.ToValidUTF8(message[:api.MaxProgressMessage], "")
@@ -51,7 +54,20 @@ func (j *Job) Progress(current, total int64, message string) {
 
 // Keep stores v, as JSON of at most api.MaxCheckpointBytes, as the checkpoint from which a
 // later attempt may continue. It is sent with the next heartbeat, or before the job fails
-// or is returned, and the next attempt finds it in Checkpoint.
+// or is returned, and the next attempt finds it in Checkpoint. A killed process loses the
+// checkpoints since its last heartbeat. It returns an error if v cannot be encoded or is too
+// large.
+//
+//	var done int
+//	if len(j.Checkpoint) > 0 {
+//		err := json.Unmarshal(j.Checkpoint, &done)
+//		…
+//	}
+//	for ; done < len(rows); done++ {
+//		…
+//		err := j.Keep(done + 1)
+//		…
+//	}
 func (j *Job) Keep(v any) error {
 	raw, err := marshal("checkpoint", v, api.MaxCheckpointBytes)
 	if err != nil {
@@ -63,7 +79,8 @@ func (j *Job) Keep(v any) error {
 	return nil
 }
 
-// Return sets the result of the job, as JSON of at most api.MaxJobResultBytes.
+// Return sets the result of the job, as JSON of at most api.MaxJobResultBytes. It is stored
+// only if the job completes.
 func (j *Job) Return(v any) error {
 	raw, err := marshal("result", v, api.MaxJobResultBytes)
 	if err != nil {
@@ -88,7 +105,7 @@ func marshal(what string, v any, limit int) (json.RawMessage, error) {
 }
 
 // Continue makes the job pending again with its checkpoint, instead of completed, when the
-// handler returns nil.
+// handler returns nil. A long job can so run in parts, between which others run.
 func (j *Job) Continue() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -96,6 +113,8 @@ func (j *Job) Continue() {
 }
 
 // Hold holds the job for approval, instead of completing it, when the handler returns nil.
+// The approved job runs again, with its checkpoint. Hold wins over Continue; an empty reason
+// has no effect.
 func (j *Job) Hold(reason string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -103,7 +122,7 @@ func (j *Job) Hold(reason string) {
 }
 
 // begin sets the cancel function of the handler's context. It returns false if the lease
-// is lost already.
+// is lost already, so that the handler is not called.
 func (j *Job) begin(cancel context.CancelCauseFunc) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -128,7 +147,8 @@ func (j *Job) isLost() bool {
 	return j.lost != nil
 }
 
-// heartbeat returns the next heartbeat, with the progress and checkpoint that are not sent yet.
+// heartbeat returns the next heartbeat, with the progress and checkpoint that are not sent
+// yet. It takes them from j; unsent puts them back.
 func (j *Job) heartbeat(lease time.Duration) api.JobHeartbeat {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -162,7 +182,7 @@ func (j *Job) sent(h api.JobHeartbeat) {
 }
 
 // unsaved returns the heartbeat with the last checkpoint that must be sent before the job is
-// settled, nil if the queue has it.
+// settled, nil if the queue has it. A fail has no field for a checkpoint, an ack has one.
 func (j *Job) unsaved(lease time.Duration) *api.JobHeartbeat {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -200,7 +220,8 @@ func (j *Job) failed(err error, lease time.Duration) settlement {
 	return settlement{fail: fail, beat: j.unsaved(lease)}
 }
 
-// failure is an error with the way in which the job continues.
+// failure is an error with the way in which the job continues. At most one of its fields is
+// set.
 type failure struct {
 	error
 	fatal        bool
@@ -211,7 +232,8 @@ type failure struct {
 // Unwrap returns the wrapped error.
 func (f *failure) Unwrap() error { return f.error }
 
-// Fatal wraps err so that the job is not retried.
+// Fatal wraps err so that the job is not retried: it is dead, with the reason
+// api.DeadFatal. Like RetryAfter it may itself be wrapped; the outermost of them counts.
 func Fatal(err error) error { return &failure{error: err, fatal: true} }
 
 // RetryAfter wraps err so that the job is retried after d (at most 30 days) instead of its

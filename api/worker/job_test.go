@@ -67,12 +67,12 @@ func TestOutcomes(t *testing.T) {
 				if test.ack != nil {
 					test.ack.ID, test.ack.LeaseEpoch = "0", 1
 					if diff := cmp.Diff([]api.JobAck{*test.ack}, s.acks); diff != "" || len(s.fails) > 0 {
-						t.Errorf(`newSource: got diff %s, s.fails %+v; want diff == "" && len(s.fails) <= 0`, diff, s.fails)
+						t.Errorf("ack difference (-want +got):\n%s\nand fails %+v, want none", diff, s.fails)
 					}
 					return
 				}
 				if len(s.fails) != 1 {
-					t.Fatalf("newSource: got s.fails %+v, s.acks %+v; want len(s.fails) == 1", s.fails, s.acks)
+					t.Fatalf("got fails %+v and acks %+v, want 1 fail", s.fails, s.acks)
 				}
 				test.fail.ID, test.fail.LeaseEpoch = "0", 1
 				stack := s.fails[0].Stack
@@ -81,7 +81,7 @@ func TestOutcomes(t *testing.T) {
 					t.Errorf("difference (-want +got):\n%s", diff)
 				}
 				if (name == "panic") != strings.Contains(stack, "job_test.go") {
-					t.Errorf("stack %q", stack)
+					t.Errorf("got stack %q, want one with this file after a panic only", stack)
 				}
 			})
 		})
@@ -120,7 +120,7 @@ func TestCheckpointOutlivesAFailure(t *testing.T) {
 			}
 		}
 		if carried != 2 {
-			t.Errorf("%d heartbeats with a checkpoint", carried)
+			t.Errorf("got %d heartbeats with a checkpoint, want 2", carried)
 		}
 	})
 }
@@ -133,7 +133,7 @@ func TestRefusedAckFails(t *testing.T) {
 		w := run(t, s, worker.Config{}, func(_ context.Context, j *worker.Job) error { return j.Return(1) })
 		time.Sleep(time.Second)
 		if got := s.failed(); len(got) != 1 || got[0].Error != "the ack was refused: "+string(api.CodeJobResult)+": no" {
-			t.Errorf("failed: got = %+v; failed check: len(got) != 1 || got[0].Error != \"the ack was refused: \"+string(api.CodeJobResult)+\": no\"", got)
+			t.Errorf("got fails %+v, want one with the error of the refused ack", got)
 		}
 		w.end(t)
 	})
@@ -151,7 +151,7 @@ func TestLateAckIsTold(t *testing.T) {
 		time.Sleep(time.Second)
 		w.end(t)
 		if len(told) != 1 || !strings.Contains(told[0], string(api.CodeJobLeaseLost)) || len(s.fails) > 0 {
-			t.Errorf("newSource: got told %q, s.fails %+v; want len(told) == 1 && strings.Contains(told[0], string(api.CodeJobLeaseLost)) && len(s.fails) <= 0", told, s.fails)
+			t.Errorf("got reports %q and fails %+v, want one report of CodeJobLeaseLost and no fail", told, s.fails)
 		}
 	})
 }

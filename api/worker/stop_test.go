@@ -32,11 +32,11 @@ func TestStopGivesBack(t *testing.T) {
 			t.Errorf("%v, want %v", got, want)
 		}
 		if n := len(s.fails); n != 4 {
-			t.Errorf("%d were given back", n)
+			t.Errorf("got %d jobs returned, want 4", n)
 		}
 		for _, e := range s.jobs {
 			if e.reclaimed > 0 || e.Attempt > 1 || e.state == api.JobPending && e.Attempt != 0 {
-				t.Errorf("e = %+v; failed check: e.reclaimed > 0 || e.Attempt > 1 || e.state == api.JobPending && e.Attempt != 0", e)
+				t.Errorf("got job %+v, want no reclaim, at most 1 attempt, and attempt 0 if it is pending", e)
 			}
 		}
 	})
@@ -71,7 +71,7 @@ func TestStopTimeout(t *testing.T) {
 			t.Errorf("stopped after %s", took)
 		}
 		if e := s.jobs["0"]; e.state != api.JobPending || e.Attempt != 0 || string(e.Checkpoint) != `"breaks off"` {
-			t.Errorf("got e %+v, e.Checkpoint %s; want e.state == api.JobPending && e.Attempt == 0 && string(e.Checkpoint) == `\"breaks off\"`", e, e.Checkpoint)
+			t.Errorf("got job %+v with checkpoint %s, want it pending with attempt 0 and checkpoint \"breaks off\"", e, e.Checkpoint)
 		}
 		got := map[string]api.JobState{"1": s.jobs["1"].state, "2": s.jobs["2"].state}
 		if diff := cmp.Diff(map[string]api.JobState{"1": api.JobCompleted, "2": api.JobDead}, got); diff != "" {
@@ -90,7 +90,7 @@ func TestFetchedWhileItStops(t *testing.T) {
 		time.Sleep(500 * time.Millisecond) // taken, and not answered yet
 		w.end(t)
 		if e := s.jobs["0"]; e.state != api.JobPending || e.Attempt != 0 || e.LeaseEpoch != 1 {
-			t.Errorf("e = %+v; failed check: e.state != api.JobPending || e.Attempt != 0 || e.LeaseEpoch != 1", e)
+			t.Errorf("got job %+v, want it pending with attempt 0 and lease epoch 1", e)
 		}
 	})
 }

@@ -1,10 +1,28 @@
 // Package worker runs handlers for the jobs of queues: it fetches ahead, keeps
 // leases alive, settles in groups, and stops without losing or repeating work.
 //
-//	w, err := worker.New(client.Tenant("t_acme1").Namespace("default"), worker.Config{Concurrency: 20})
+//	w, err := worker.New(c.Tenant("t_acme01").Namespace("default"), worker.Config{Concurrency: 20})
 //	…
-//	w.Handle("emails", func(ctx context.Context, j *worker.Job) error { return send(ctx, j.Payload) })
+//	w.Handle("emails", func(ctx context.Context, j *worker.Job) error {
+//		return send(ctx, j.Payload)
+//	})
 //	err = w.Run(ctx)
+//
+// Run has four kinds of goroutines. fetch leases jobs and puts them into the channel work;
+// Concurrency goroutines take them from there and call the handlers; beat renews the leases
+// of all jobs in hand; the settler (settler.go) acknowledges and fails them in groups. A job
+// is in hand from its fetch until the server has answered its settlement, or its lease is
+// lost. With the default lease of 30 s:
+//
+//	0 s     fetch: job A, lease epoch 1, leased until 30 s; it waits in work
+//	0.1 s   a handler starts with A
+//	10 s    beat: leased until 40 s; sends what Progress and Keep have stored
+//	14 s    the handler returns nil; the settler sends {"acks": [{A, epoch 1}, …]}
+//
+// If the process is killed at 12 s, the lease ends at 40 s. The job is then fetched again,
+// by any worker, with epoch 2 and the checkpoint of 10 s. If the process was only frozen, its
+// ack of epoch 1 fails with CodeJobLeaseLost. So a handler runs at least once: what it does
+// must be safe to repeat.
 package worker
 
 import (
@@ -22,7 +40,8 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// Source provides jobs and settles them; *client.Namespace implements it.
+// Source provides jobs and settles them; *client.Namespace implements it. It must be safe
+// for concurrent use. A Worker passes it contexts with deadlines.
 type Source interface {
 	// FetchJobs leases jobs, and waits up to r.WaitMS for the first. It may return none.
 	FetchJobs(ctx context.Context, r api.FetchRequest) ([]api.FetchedJob, error)
@@ -73,7 +92,8 @@ var (
 	ErrStopped = errors.New("worker: stopped")
 )
 
-// Worker runs handlers. Register them with Handle, then call Run once.
+// Worker runs handlers. Register them with Handle, then call Run once. Only Run and ID may be
+// called concurrently.
 type Worker struct {
 	source   Source
 	cfg      Config
@@ -81,8 +101,10 @@ type Worker struct {
 	queues   []string
 	handlers map[string]Handler
 
-	began  atomic.Bool
-	mu     sync.Mutex
+	began atomic.Bool
+	mu    sync.Mutex
+	// mu protects inHand and asked. Together they are at most the capacity of work, so
+	// that each job that a fetch returns has room there.
 	inHand map[string]*Job // fetched and not settled, by id
 	asked  int             // jobs that unfinished fetches asked for
 
@@ -91,7 +113,8 @@ type Worker struct {
 	settler *settler
 }
 
-// New returns a worker that fetches from source. It fails for an invalid Config.
+// New returns a worker that fetches from source. It fails for an invalid Config. It starts
+// nothing and sends nothing.
 func New(source Source, cfg Config) (*Worker, error) {
 	if source == nil {
 		return nil, errors.New("worker: a source is required")
@@ -124,6 +147,7 @@ func New(source Source, cfg Config) (*Worker, error) {
 	return w, nil
 }
 
+// validate checks a Config whose defaults are set.
 func (c *Config) validate() error {
 	const leastLease, mostLease, mostWait = api.MinLeaseMS * time.Millisecond, api.MaxLeaseMS * time.Millisecond, api.MaxFetchWaitMS * time.Millisecond
 	switch {
@@ -137,6 +161,7 @@ func (c *Config) validate() error {
 	return api.ValidateWorkerID(c.ID)
 }
 
+// setDefault sets *v to standard if it is zero.
 func setDefault[T comparable](v *T, standard T) {
 	var zero T
 	if *v == zero {
@@ -160,7 +185,12 @@ func (w *Worker) ID() string { return w.cfg.ID }
 // handler has started to the queue, waits up to StopTimeout for the other handlers, and
 // settles their jobs. It stops trying to settle a job after the time of a lease. A job
 // whose handler ended because of StopTimeout is returned too: it can run again at once, and
-// the attempt does not count. Run returns nil after such a stop. Call it once.
+// the attempt does not count. A handler that ignores its context delays the return of Run.
+// Run returns nil after such a stop. Call it once. It fails at once without a handler, with
+// more than api.MaxFetchQueues queues, and for a queue of the platform.
+//
+// The stop goes backwards through the pipeline: fetch, then the handlers, then the settler,
+// and last the renewal of leases, which all of them need until then.
 func (w *Worker) Run(ctx context.Context) error {
 	if err := w.check(); err != nil {
 		return err
@@ -168,7 +198,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	// Leases are renewed and jobs settled while handlers finish.
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
-	patience, halt := context.WithCancelCause(life)
+	handling, halt := context.WithCancelCause(life)
 	defer halt(nil)
 	var handlers, keepers sync.WaitGroup
 	keepers.Go(func() { w.settler.run(life) })
@@ -180,7 +210,7 @@ func (w *Worker) Run(ctx context.Context) error {
 					w.giveBack(j)
 					continue
 				}
-				w.handle(patience, j)
+				w.handle(handling, j)
 			}
 		})
 	}
@@ -242,7 +272,8 @@ const secondFetchShare = 4
 
 // fetchWhile fetches until ctx ends or goOn returns false. goOn is called after each fetch
 // with whether it returned as many jobs as it asked for. Before each fetch it waits on room
-// until least jobs fit. A fetch waits up to wait for its first job.
+// until least jobs fit. A fetch waits up to wait for its first job. After an error it
+// pauses, for a growing time.
 func (w *Worker) fetchWhile(ctx context.Context, room <-chan struct{}, least int, wait time.Duration, goOn func(full bool) bool) {
 	pause := newBackoff()
 	for ctx.Err() == nil {
@@ -284,7 +315,8 @@ func (w *Worker) fetchWhile(ctx context.Context, room <-chan struct{}, least int
 	}
 }
 
-// reserve returns how many jobs a fetch may ask for, none if that is fewer than least.
+// reserve returns how many jobs a fetch may ask for, none if that is fewer than least. It
+// counts them as asked until takeAll, since two fetches share the room.
 func (w *Worker) reserve(least int) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -297,8 +329,9 @@ func (w *Worker) reserve(least int) int {
 	return count
 }
 
-// takeAll registers the jobs of a fetch for count jobs. A job that is registered already
-// had a lease that expired.
+// takeAll registers the jobs of a fetch that asked for count jobs, and ends its reservation. A
+// job that is registered already had a lease that expired: this worker has fetched it again,
+// and the handler of the earlier lease is stopped.
 func (w *Worker) takeAll(fetched []api.FetchedJob, count int) []*Job {
 	jobs := make([]*Job, len(fetched))
 	var lost []*Job
@@ -321,7 +354,8 @@ func (w *Worker) takeAll(fetched []api.FetchedJob, count int) []*Job {
 	return jobs
 }
 
-// freed notifies fetches that wait for room.
+// freed notifies fetches that wait for room. A token that is in the channel already is
+// enough: a fetch looks at the room itself.
 func (w *Worker) freed() {
 	for _, room := range w.room {
 		select {
@@ -331,7 +365,7 @@ func (w *Worker) freed() {
 	}
 }
 
-// settled unregisters a job.
+// settled unregisters a job. A job of the same id that was fetched again stays.
 func (w *Worker) settled(j *Job) {
 	w.mu.Lock()
 	if w.inHand[j.ID] == j {
@@ -341,7 +375,8 @@ func (w *Worker) settled(j *Job) {
 	w.freed()
 }
 
-// giveBack returns a job that no handler has finished to its queue. The attempt does not count.
+// giveBack returns a job that no handler has finished to its queue: it fails the job with a
+// snooze of 0 ms, so that it is due immediately. The attempt does not count.
 func (w *Worker) giveBack(j *Job) {
 	now := int64(0)
 	w.settler.add(j, settlement{
@@ -350,9 +385,11 @@ func (w *Worker) giveBack(j *Job) {
 	})
 }
 
-// handle runs the job's handler and passes its outcome to the settler.
-func (w *Worker) handle(patience context.Context, j *Job) {
-	ctx, stop := context.WithCancelCause(patience)
+// handle runs the job's handler and passes its outcome to the settler. The handler's own
+// result counts, unless the lease is lost (there is nothing to settle), or the worker's stop
+// ended the handler (the job is returned).
+func (w *Worker) handle(handling context.Context, j *Job) {
+	ctx, stop := context.WithCancelCause(handling)
 	defer stop(nil)
 	if !j.begin(stop) {
 		w.settled(j) // its lease was lost before it began
@@ -381,7 +418,8 @@ func (w *Worker) call(ctx context.Context, j *Job) (err error) {
 	return w.handlers[j.Queue](ctx, j)
 }
 
-// beat renews the leases of all registered jobs in one call.
+// beat renews the leases of all registered jobs, every third of a lease: two renewals may
+// fail before a lease ends.
 func (w *Worker) beat(ctx context.Context) {
 	tick := time.NewTicker(w.cfg.Lease / 3)
 	defer tick.Stop()
@@ -395,6 +433,9 @@ func (w *Worker) beat(ctx context.Context) {
 	}
 }
 
+// renew sends one heartbeat for each job in hand, with its progress and checkpoint if they
+// are new. A job whose lease is lost, or which was cancelled, has its handler stopped. After
+// an error, or an answer that does not match, everything is sent again with the next one.
 func (w *Worker) renew(ctx context.Context) {
 	w.mu.Lock()
 	jobs := make([]*Job, 0, len(w.inHand))

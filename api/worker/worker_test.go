@@ -47,7 +47,7 @@ func TestConcurrencyIsKeptAndUsed(t *testing.T) {
 		// Fetched ahead: no handler waits between two jobs.
 		time.Sleep(jobs / concurrency * time.Second)
 		if got := s.states(); got[api.JobCompleted] != jobs {
-			t.Errorf("%v after %s", got, time.Since(begin))
+			t.Errorf("got states %v after %s, want %d completed", got, time.Since(begin), jobs)
 		}
 		if most.Load() != concurrency {
 			t.Errorf("%d at once, want %d", most.Load(), concurrency)
@@ -55,11 +55,11 @@ func TestConcurrencyIsKeptAndUsed(t *testing.T) {
 		w.end(t)
 		// The first of those that end together goes alone, the others behind it.
 		if s.calls > 2*jobs/concurrency+5 {
-			t.Errorf("%d calls for %d jobs", s.calls, jobs)
+			t.Errorf("got %d settling calls for %d jobs, want at most %d", s.calls, jobs, 2*jobs/concurrency+5)
 		}
 		for _, f := range s.fetched {
 			if f.Count < 1 || f.Count > concurrency+ahead || f.WorkerID != w.ID() || f.LeaseMS != 30_000 || f.WaitMS != 20_000 && f.WaitMS != 0 {
-				t.Errorf("ID: got f %+v; want f.Count >= 1 && f.Count <= concurrency+ahead && f.WorkerID == w.ID() && f.LeaseMS == 30_000 && f.WaitMS == 20_000 || f.WaitMS == 0", f)
+				t.Errorf("got fetch %+v, want 1 to %d jobs for the worker %s, a lease of 30000 ms and a wait of 20000 or 0 ms", f, concurrency+ahead, w.ID())
 			}
 		}
 	})
@@ -78,12 +78,12 @@ func TestASecondFetchWhileThereIsMore(t *testing.T) {
 		})
 		time.Sleep(time.Minute + 50*time.Millisecond) // no fetch begins or ends at that moment
 		if got := s.states(); got[api.JobCompleted] != jobs {
-			t.Errorf("states: got = %v; failed check: got[api.JobCompleted] != jobs", got)
+			t.Errorf("got states %v, want %d completed", got, jobs)
 		}
 		s.mu.Lock()
 		for _, f := range s.fetched {
 			if f.WaitMS == 0 && f.Count < (concurrency+ahead)/4 {
-				t.Errorf("the second fetch asked for %d jobs", f.Count)
+				t.Errorf("the second fetch asked for %d jobs, want at least %d", f.Count, (concurrency+ahead)/4)
 			}
 		}
 		twice := 0
@@ -93,17 +93,17 @@ func TestASecondFetchWhileThereIsMore(t *testing.T) {
 				sum += n
 			}
 			if len(asks) > 2 || sum > concurrency+ahead {
-				t.Errorf("fetches for %v jobs were under way", asks)
+				t.Errorf("got concurrent fetches for %v jobs, want at most 2 for at most %d jobs together", asks, concurrency+ahead)
 			}
 			if len(asks) == 2 {
 				twice++
 			}
 		}
 		if twice < 5 {
-			t.Errorf("%d of %d fetches began beside another", twice, len(s.asks))
+			t.Errorf("%d of %d fetches began beside another, want at least 5", twice, len(s.asks))
 		}
 		if len(s.asked) != 1 {
-			t.Errorf("fetches for %v jobs wait at an empty queue", s.asked)
+			t.Errorf("fetches for %v jobs wait at an empty queue, want 1 fetch", s.asked)
 		}
 		s.mu.Unlock()
 		w.end(t)
@@ -129,7 +129,7 @@ func TestAFreeHandlerWaitsForNoOther(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		if took := time.Since(begin); took > jobs/concurrency*(time.Second+concurrency*time.Millisecond) {
-			t.Errorf("%d jobs took %s", jobs, took)
+			t.Errorf("%d jobs took %s, want at most %s", jobs, took, jobs/concurrency*(time.Second+concurrency*time.Millisecond))
 		}
 		w.end(t)
 	})
@@ -150,7 +150,7 @@ func TestHeartbeatsKeepTheLease(t *testing.T) {
 		time.Sleep(13 * time.Second)
 		w.end(t)
 		if got := s.states(); got[api.JobCompleted] != 3 {
-			t.Errorf("states: got = %v; failed check: got[api.JobCompleted] != 3", got)
+			t.Errorf("got states %v, want 3 completed", got)
 		}
 		told := map[string]int{}
 		for _, h := range s.beats {
@@ -159,7 +159,7 @@ func TestHeartbeatsKeepTheLease(t *testing.T) {
 			}
 			told[h.ID]++
 			if string(h.Checkpoint) != `{"page":"`+h.ID+`"}` || h.Progress.Current != 1 || h.Progress.Total != 3 || len(h.Progress.Message) > api.MaxProgressMessage || len(h.Progress.Message) < api.MaxProgressMessage-2 {
-				t.Errorf("got h.Progress %+v, h.Checkpoint %s", h.Progress, h.Checkpoint)
+				t.Errorf("got progress %+v and checkpoint %s, want 1 of 3, a truncated message and the job's own page", h.Progress, h.Checkpoint)
 			}
 		}
 		if diff := cmp.Diff(map[string]int{"0": 1, "1": 1, "2": 1}, told); diff != "" {
@@ -167,7 +167,7 @@ func TestHeartbeatsKeepTheLease(t *testing.T) {
 		}
 		for id, e := range s.jobs {
 			if e.LeaseEpoch != 1 {
-				t.Errorf("job %s was given out %d times", id, e.LeaseEpoch)
+				t.Errorf("job %s was leased %d times, want once", id, e.LeaseEpoch)
 			}
 		}
 	})
@@ -195,7 +195,7 @@ func TestProgressOutlivesALostHeartbeat(t *testing.T) {
 		time.Sleep(6 * time.Second)
 		w.end(t)
 		if told.Load() != 1 || len(s.acks) != 1 || len(s.beats) == 0 || s.beats[0].Progress == nil || s.beats[0].Progress.Current != 5 {
-			t.Errorf("%d errors, %d acks, heartbeats %+v", told.Load(), len(s.acks), s.beats)
+			t.Errorf("got %d errors, %d acks and heartbeats %+v, want 1 error, 1 ack and progress 5 in the first heartbeat", told.Load(), len(s.acks), s.beats)
 		}
 	})
 }
@@ -238,11 +238,11 @@ func TestCancelledAndLost(t *testing.T) {
 				w.end(t)
 				for _, a := range s.acks {
 					if string(a.Result) != `"again"` {
-						t.Errorf("acknowledged %s", a.Result)
+						t.Errorf("got ack with result %s, want \"again\"", a.Result)
 					}
 				}
 				if len(s.fails) > 0 {
-					t.Errorf("failed: %+v", s.fails)
+					t.Errorf("got fails %+v, want none", s.fails)
 				}
 			})
 		})
@@ -286,7 +286,7 @@ func TestUnansweredSettlesAreRepeated(t *testing.T) {
 		s.goAway(nil)
 		time.Sleep(10 * time.Second)
 		if got := s.states(); got[api.JobCompleted] != 1 || got[api.JobDead] != 1 || told.Load() < 5 || told.Load() > 30 {
-			t.Errorf("%v, %d errors", got, told.Load())
+			t.Errorf("got states %v and %d errors, want 1 completed, 1 dead and 5 to 30 errors", got, told.Load())
 		}
 		w.end(t)
 	})
@@ -318,7 +318,7 @@ func TestAHangingFetchIsBroken(t *testing.T) {
 		time.Sleep(time.Minute)
 		s.with(func() {
 			if len(s.fetched) != 2 {
-				t.Errorf("%d fetches in a minute", len(s.fetched))
+				t.Errorf("got %d fetches in a minute, want 2", len(s.fetched))
 			}
 		})
 		w.end(t)
@@ -335,11 +335,11 @@ func TestFetchBacksOff(t *testing.T) {
 		var n int
 		s.with(func() { s.away, n = nil, len(s.fetched) })
 		if n < 12 || n > 40 {
-			t.Errorf("%d fetches in a minute", n)
+			t.Errorf("got %d fetches in a minute, want 12 to 40", n)
 		}
 		time.Sleep(6 * time.Second)
 		if got := s.states(); got[api.JobCompleted] != 1 {
-			t.Errorf("states: got = %v; failed check: got[api.JobCompleted] != 1", got)
+			t.Errorf("got states %v, want 1 completed", got)
 		}
 		w.end(t)
 	})
@@ -361,7 +361,7 @@ func TestQueuesInTheirOrder(t *testing.T) {
 			t.Errorf("Run: %v", err)
 		}
 		if f := s.fetched[0]; !cmp.Equal(f.Queues, []string{"urgent", "work"}) || f.WorkerID != "me" || f.Version != "v1" || f.Hostname == "" {
-			t.Errorf(`got f %+v; want cmp.Equal(f.Queues, []string{"urgent", "work"}) && f.WorkerID == "me" && f.Version == "v1" && f.Hostname != ""`, f)
+			t.Errorf("got fetch %+v, want the queues urgent and work, worker me, version v1 and a host name", f)
 		}
 		if err := w.Run(t.Context()); err == nil {
 			t.Error("ran twice")
@@ -376,7 +376,7 @@ func TestWhatCannotWorkIsRefused(t *testing.T) {
 		"long wait": {Wait: time.Hour}, "no wait": {Wait: -1}, "id": {ID: "a b"},
 	} {
 		if _, err := worker.New(newSource(), c); err == nil {
-			t.Errorf("%s: accepted", name)
+			t.Errorf("New with a bad %s: got no error, want one", name)
 		}
 	}
 	if _, err := worker.New(nil, worker.Config{}); err == nil {
@@ -397,7 +397,7 @@ func TestWhatCannotWorkIsRefused(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := w.Run(ctx); err == nil {
-			t.Errorf("ran for %d queues %.1v", len(queues), queues)
+			t.Errorf("Run with %d queues (%.1v): got no error, want one", len(queues), queues)
 		}
 	}
 }

@@ -2,8 +2,9 @@ package access
 
 import "strings"
 
-// Action names what a request does, for example cs:function:publish. Roles grant
-// actions, and the audit log records them.
+// Action names what a request does, for example cs:function:publish: cs, the kind of
+// resource, the verb. Roles grant actions, and the audit log records them. Its events keep
+// the text, by which callers filter: an action must not be renamed.
 type Action string
 
 // The actions. The first three are not granted by roles: they say that a route is

@@ -37,7 +37,8 @@ const (
 )
 
 // Authenticator finds the caller of a request by its API key. It is safe for
-// concurrent use.
+// concurrent use. It retains no key: its caches, like the store, know keys by their
+// SHA-256.
 type Authenticator struct {
 	mode    Mode
 	local   *Caller   // every caller, under Off
@@ -106,7 +107,8 @@ func (a *Authenticator) identify(ctx context.Context, h http.Header) (*Caller, e
 }
 
 // Recheck returns an error if the key of c does not hold any more. Requests that take
-// long call it repeatedly. Errors: those of Authenticate.
+// long, such as streams, call it repeatedly. It is not counted as an authentication. Errors:
+// those of Authenticate, where CodeStoreUnavailable does not mean that the key ended.
 func (a *Authenticator) Recheck(ctx context.Context, c *Caller) error {
 	if c.local {
 		return nil
@@ -119,14 +121,16 @@ func (a *Authenticator) Recheck(ctx context.Context, c *Caller) error {
 func (a *Authenticator) CountPublic() { a.results.WithLabelValues(resultPublic).Inc() }
 
 // ForgetKey drops a key from this process's cache, so that the next request with it
-// reads the store.
+// reads the store. The handler that revokes a key calls it after the store's write, since
+// the notice of the change arrives later.
 func (a *Authenticator) ForgetKey(id string) {
 	if a.keys != nil {
 		a.keys.forget(id)
 	}
 }
 
-// OnChange takes a notice of the store. Keys are also revoked on other replicas.
+// OnChange takes a notice of the store. Keys are also revoked on other replicas. Notices
+// can be lost; keyTTL limits what that costs.
 func (a *Authenticator) OnChange(change storage.Change) {
 	if a.keys != nil {
 		a.keys.onChange(change)
@@ -143,6 +147,11 @@ const HeaderAuthorization = "Authorization"
 // Bearer returns the bearer token of h, which may be "", and false if h has no
 // Authorization header of this scheme. Two headers are one malformed token: a proxy
 // may have judged either of them.
+//
+//	(none)                        "", false     CodeAuthnRequired
+//	Authorization: Basic …        "", false     CodeAuthnRequired
+//	Authorization: bearer sous_…  "sous_…", true
+//	two Authorization headers     "", true      CodeAuthnInvalid
 func Bearer(h http.Header) (token string, ok bool) {
 	values := h[HeaderAuthorization]
 	if len(values) != 1 {

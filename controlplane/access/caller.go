@@ -1,5 +1,17 @@
 // Package access decides who may do what: it authenticates callers by their API keys,
 // and knows which actions each role grants. It knows nothing of routes.
+//
+// Authenticator (authenticator.go) finds the Caller (caller.go) of a request by the
+// digest of its key, mostly in the cache of keycache.go. A Caller then answers three
+// questions, which controlplane/rest asks in this order:
+//
+//	Enters          may it know the tenant?         no: 404, as if the tenant did not exist
+//	Need            does a role grant the action?   no: 403
+//	NeedNamespace   may it enter the namespace?     no: 403
+//
+// action.go names the actions and which of them are audited, role.go has the table from
+// role to actions. docs/access.md documents both, and a test compares them. The store's
+// records of keys are in storage/access.
 package access
 
 import (
@@ -14,14 +26,15 @@ import (
 type Caller struct {
 	// Sub is the id of the caller's API key.
 	Sub string
-	// Tenant is the only tenant that the caller may enter, or api.AllTenants.
+	// Tenant is the only tenant that the caller may enter, or api.AllTenants for the
+	// administrator of the platform.
 	Tenant string
 	// Namespace is the only namespace that the caller may enter, "" for all of the
 	// tenant's.
 	Namespace string
 
 	roles     []string
-	expiresMS int64     // Unix milliseconds; 0 is never
+	expiresMS int64     // Unix milliseconds, checked at each use; 0 is never
 	digest    keyDigest // of the key, for Recheck
 	local     bool      // authentication is off: callers cannot be told apart
 }
@@ -29,18 +42,22 @@ type Caller struct {
 // keyDigest is the SHA-256 of a key's text.
 type keyDigest [sha256.Size]byte
 
-// localCaller returns the caller that stands for every caller under Off.
+// localCaller returns the caller that stands for every caller under Off: an administrator
+// of all tenants whose access to functions ignores a version's roles.
 func localCaller() *Caller {
 	return &Caller{Sub: "local", Tenant: api.AllTenants, roles: []string{api.RoleAdmin}, local: true}
 }
 
-// Unknown returns a caller that enters no tenant and no namespace and may do nothing.
+// Unknown returns a caller that enters no tenant and no namespace and may do nothing. No
+// namespace is called "-", which is not a valid name.
 func Unknown() *Caller { return &Caller{Namespace: "-"} }
 
-// Principal returns the caller as functions see it.
+// Principal returns the caller as functions see it: the id of its key, never the key. The
+// slice of roles is shared and must not be changed.
 func (c *Caller) Principal() api.Principal { return api.Principal{Sub: c.Sub, Roles: c.roles} }
 
-// Access returns the access to functions of a caller that may invoke.
+// Access returns the access to functions of a caller that may invoke. Where callers can be
+// told apart, a version's own list of roles applies on top (AccessGranted).
 func (c *Caller) Access() api.Access {
 	if c.local {
 		return api.AccessUnrestricted
@@ -48,7 +65,8 @@ func (c *Caller) Access() api.Access {
 	return api.AccessGranted
 }
 
-// Calls makes c, which must be allowed to invoke, the caller of inv.
+// Calls makes c, which must be allowed to invoke, the caller of inv. It checks nothing: the
+// route's Action or Need has done that, and the engine checks the version's roles.
 func (c *Caller) Calls(inv *api.Invocation) {
 	inv.Principal, inv.Access, inv.AllNamespaces = c.Principal(), c.Access(), c.Namespace == ""
 }
@@ -70,7 +88,8 @@ func (c *Caller) NeedNamespace(namespace string) error {
 	return api.Errorf(api.CodeAuthzDenied, "the API key is for the namespace %s only", c.Namespace)
 }
 
-// Need returns CodeAuthzDenied for an action that none of the caller's roles grants.
+// Need returns CodeAuthzDenied for an action that none of the caller's roles grants. It
+// says nothing about the namespace.
 func (c *Caller) Need(action Action) error {
 	if granted(c.roles, action) {
 		return nil

@@ -27,8 +27,9 @@ const (
 	wrongEntries = 100_000
 )
 
-// KeySource reads API keys by the digest of their text.
+// KeySource reads API keys by the digest of their text, the SHA-256 in hexadecimal.
 type KeySource interface {
+	// Find returns a live key. Errors: CodeKeyNotFound, CodeStoreUnavailable.
 	Find(ctx context.Context, digest string) (api.Key, error)
 }
 
@@ -36,11 +37,22 @@ type KeySource interface {
 type knownKey struct {
 	caller *Caller
 	readAt time.Time // when the read began
-	// raced means that a key was revoked during the read; it may be this one.
+	// raced means that a key was revoked during the read; it may be this one. The
+	// notice found no entry to drop, so the entry must not be used.
 	raced bool
 }
 
-// keyCache caches the keys that are in use, and the texts that are no keys.
+// keyCache caches the keys that are in use, and the texts that are no keys. A key that is
+// in use while another replica revokes it, and whose notice is lost:
+//
+//	0.0 s  a request: the key is read, readAt is the start of the read
+//	2.0 s  the next request is served from the cache, and reads the key again meanwhile
+//	2.1 s  that read ends: readAt is 2.0 s
+//	3.0 s  the key is revoked elsewhere
+//	4.2 s  the next request is served from the cache; the read that it starts finds no key
+//	4.3 s  the next request gets 401
+//
+// Without the request at 4.2 s, the entry would end at readAt + keyTTL, 6.0 s.
 type keyCache struct {
 	source KeySource
 	clock  func() time.Time
@@ -80,6 +92,10 @@ func newKeyCache(source KeySource, clock func() time.Time) (*keyCache, error) {
 
 // find returns the caller whose key has the digest. Errors: CodeAuthnInvalid; those of
 // the store if the key is not cached and cannot be read.
+//
+// An entry that is stale by the server's clock, or raced, is read once more. That read
+// began after the notice that raced the first, so its result is used for this request,
+// but is not cached.
 func (c *keyCache) find(ctx context.Context, digest keyDigest) (*Caller, error) {
 	if _, wrong := c.wrong.GetIfPresent(digest); wrong {
 		return nil, invalidKey()
@@ -134,7 +150,9 @@ func (c *keyCache) load(ctx context.Context, digest keyDigest) (*knownKey, error
 	}, nil
 }
 
-// forget drops a key from the cache.
+// forget drops a key from the cache. It counts the change first, so that a load that is
+// reading the key now detects it. A load between its comparison and the cache is missed:
+// keyTTL limits how long its entry is used.
 func (c *keyCache) forget(id string) {
 	c.changes.Add(1)
 	for digest, k := range c.known.All() {

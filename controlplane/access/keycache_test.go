@@ -125,7 +125,7 @@ func TestKeysAreForgottenInTimeThatHasPassed(t *testing.T) {
 	c.revoke()
 	passed.Store(int64(keyTTL))
 	if _, err := cache.find(t.Context(), c.digest); api.ErrorCode(err) != api.CodeAuthnInvalid {
-		t.Errorf("got %v, want api.ErrorCode(err) == api.CodeAuthnInvalid", err)
+		t.Errorf("got %v, want code CodeAuthnInvalid", err)
 	}
 }
 
@@ -190,7 +190,7 @@ func TestFirstTriesOfOneKeyCoalesce(t *testing.T) {
 			close(leave)
 			all.Wait()
 			if got := c.store.reads.Load(); got != 1 {
-				t.Errorf("%d readings, want got == 1", got)
+				t.Errorf("got %d reads of the store, want 1", got)
 			}
 		})
 	}
@@ -214,7 +214,7 @@ func TestWhoComesSecondReadsNothing(t *testing.T) {
 	c.revoke()
 	c.wants(t, api.CodeAuthnInvalid, 1)
 	if k, err := c.load(t.Context(), c.digest); err == nil || c.store.reads.Load() != 1 {
-		t.Errorf("%+v %v after %d readings, want an error, c.store.reads.Load() == 1", k, err, c.store.reads.Load())
+		t.Errorf("got key %+v and error %v after %d reads, want an error after 1 read", k, err, c.store.reads.Load())
 	}
 }
 
@@ -251,7 +251,7 @@ func TestWrongKeysAreBoundedAndCrowdOutNone(t *testing.T) {
 	}
 	c.wrong.CleanUp()
 	if n := c.wrong.EstimatedSize(); n > wrongEntries {
-		t.Errorf("%d are kept, want n <= wrongEntries", n)
+		t.Errorf("got %d wrong texts in the cache, want at most %d", n, wrongEntries)
 	}
 	c.wants(t, "", 0)
 }

@@ -7,7 +7,9 @@ import (
 )
 
 // roles maps each built-in role to the actions that it grants. A pattern that ends
-// in * grants every action that begins with the text before it.
+// in * grants every action that begins with the text before it. Roles that a tenant
+// defines (role:billing) are not in it: they grant nothing here, but a version can
+// require them of its callers.
 var roles = map[string][]Action{
 	api.RoleAdmin: {"*"},
 	api.RoleDeveloper: {

@@ -14,28 +14,33 @@ import (
 	"github.com/codesous/sous/storage/documents"
 )
 
-// pollInterval is how often a followed feed is read without a notice.
+// pollInterval is how often a followed feed is read without a notice. Notices are sent
+// best-effort: a lost one delays a change by at most this.
 const pollInterval = 5 * time.Second
 
 // minReadInterval is the least time between two reads of a followed feed: each follower
 // reads the store, however often the namespace changes.
 const minReadInterval = 20 * time.Millisecond
 
-// changesBody is a page of a feed.
+// changesBody is a page of a feed. It has no cursor: a client continues with since set to
+// the id of the last item, until that is latest.
 type changesBody struct {
 	Items []api.DocumentChange `json:"items"`
 	// Latest is the id of the namespace's last change.
 	Latest int64 `json:"latest" doc:"the id of the namespace's last change"`
-	// Reset means that the changes after since are not kept any more.
+	// Reset means that the changes after since are not kept any more: the client has
+	// missed some and must read the documents again.
 	Reset bool `json:"reset" doc:"changes after since are no longer kept: read the documents again"`
 }
 
-// resetEvent is the data of the event reset.
+// resetEvent is the data of the event reset. Latest is the id of the namespace's last
+// change when it was sent.
 type resetEvent struct {
 	Latest int64 `json:"latest"`
 }
 
-// changesQuery holds the parameters of a request for changes.
+// changesQuery holds the parameters of a request for changes. since is the id of the last
+// change that the client knows, 0 for none.
 type changesQuery struct {
 	path
 	since  int64
@@ -95,7 +100,8 @@ func readChangesQuery(r *http.Request, p path) (q changesQuery, err error) {
 }
 
 // documentChanges answers with a page of a namespace's changes, or streams them. A
-// stream counts against the requests that wait: CodeRateLimited.
+// stream counts against the requests that wait: CodeRateLimited. The first read comes
+// before the stream, so that errors are still answered with a problem.
 func (a *API) documentChanges(w http.ResponseWriter, r *http.Request, p path) error {
 	q, err := readChangesQuery(r, p)
 	if err != nil {
@@ -121,7 +127,15 @@ func (a *API) documentChanges(w http.ResponseWriter, r *http.Request, p path) er
 	return nil
 }
 
-// followChanges streams changes until the client goes away or the server drains.
+// followChanges streams changes until the client goes away or the server drains. A feed
+// has no end of its own. A follower that was away for more than the 10,000 changes that are
+// kept:
+//
+//	GET …/changes?follow=true&since=17     (the oldest change kept is 5018)
+//	event: reset   id: 5017   data: {"latest": 15017}
+//	event: put     id: 5018   data: {"id": 5018, "op": "put", "key": "c-17", …}
+//	…
+//	event: end     data: {}                the server drains; reconnect with Last-Event-ID
 func (a *API) followChanges(w http.ResponseWriter, r *http.Request, q changesQuery) {
 	// Subscribed before the first read, so that no change is missed in between.
 	changed, unsubscribe := a.documents.Follow(q.tenant, q.install, q.namespace)
@@ -146,7 +160,9 @@ func (a *API) followChanges(w http.ResponseWriter, r *http.Request, q changesQue
 	})
 }
 
-// sendChanges writes part of a feed, and returns the id after which it continues.
+// sendChanges writes part of a feed, and returns the id after which it continues. A lost
+// part is announced by reset; the id of that event lies just before the first change that
+// follows, so a client that is cut off there misses none.
 func sendChanges(stream *rest.EventStream, feed documents.Feed, since int64) (int64, error) {
 	if feed.Lost {
 		data, err := api.EncodeJSON(resetEvent{feed.Latest})

@@ -1,5 +1,29 @@
-// Package documents serves the document store: records by path, the operations of the
-// store's contract, namespaces with their schemas and feeds, and installs.
+// Package documents serves the document storage: records by path, the operations of the
+// storage's contract, namespaces with their schemas and feeds, and installs. The service
+// behind it is storage/documents, whose methods document quotas, schemas and atomicity.
+//
+// The storage follows a contract that is older than the platform, and keeps its dialect:
+// codes without CS_, names in camel case, times in RFC 3339. handle sets that dialect for
+// all errors of a route (rest.Route.Failure); only codes for which the contract has no word
+// stay the platform's:
+//
+//	a key that is not of the tenant      404 CS_TENANT_NOT_FOUND
+//	a role that grants no cs:storage:…   403 UNAUTHORIZED
+//	a body that is too large             413 CS_BODY_LIMIT
+//	a document that does not exist       404 NOT_FOUND
+//
+// Every operation has two forms, over the same methods. By path (records.go), with ETag and
+// If-Match; and as in the contract (forms.go), with the request as the body:
+//
+//	PUT  S/namespaces/carts/records/c-17  {"value": 1, "ifRevision": 3}
+//	POST S/put  {"namespace": "carts", "key": "c-17", "value": 1, "ifRevision": 3}
+//
+// where S is T/installs/{install}/storage. Runners use the second form at an endpoint of
+// their own, with a token instead of an API key.
+//
+// A namespace of documents lies within an install and is not a namespace of the tenant.
+// needInstall judges keys that are limited to one: only installs of functions in it
+// (fn.<namespace>.<function>) are open to them.
 package documents
 
 import (
@@ -27,7 +51,8 @@ const (
 	pathRecord             = pathRecords + "/{key}"
 )
 
-// headerIfRevision makes a get conditional.
+// headerIfRevision makes a get conditional: a document with another revision is a 409
+// REVISION_MISMATCH, so that a caller which must not see a newer state notices one.
 const headerIfRevision = "If-Revision-Match"
 
 // path holds the parameters of a request's path; those that its route does not have
@@ -67,7 +92,8 @@ func (a *API) Endpoints() []rest.Endpoint {
 }
 
 // handle declares a route whose caller must enter the path's install. Its errors have
-// the codes of the documents API.
+// the codes of the documents API. It completes route: tag, parameters of the path, Failure.
+// The route's Extent must be WholeTenant or HandlerNamespace.
 func (a *API) handle(route rest.Route, handle handler) rest.Endpoint {
 	route.Tag, route.Failure = "storage", documents.Failure
 	route.Parameters = append(pathParameters(route.Path), route.Parameters...)
@@ -80,7 +106,7 @@ func (a *API) handle(route rest.Route, handle handler) rest.Endpoint {
 	})
 }
 
-// pathParameters describes the parameters of a path.
+// pathParameters describes those of the parameters that occur in path.
 func pathParameters(path string) []*huma.Param {
 	var out []*huma.Param
 	for _, p := range []struct {
@@ -100,7 +126,11 @@ func pathParameters(path string) []*huma.Param {
 }
 
 // needInstall returns CodeAuthzDenied if c is limited to one namespace and install is
-// not that of a function in it.
+// not that of a function in it. For a key of the namespace shop:
+//
+//	fn.shop.cart      allowed
+//	fn.billing.cart   refused
+//	inventory         refused: a registered install belongs to the tenant as a whole
 func needInstall(c *access.Caller, install string) error {
 	if c.Namespace == "" {
 		return nil
@@ -112,7 +142,8 @@ func needInstall(c *access.Caller, install string) error {
 	return c.NeedNamespace(namespace)
 }
 
-// decodeBody reads a request's body into v.
+// decodeBody reads a request's body into v. Errors: those of rest.ReadBody,
+// CodeDocumentInvalid.
 func decodeBody(w http.ResponseWriter, r *http.Request, v any) error {
 	body, err := rest.ReadBody(w, r, api.MaxRequestBytes)
 	if err != nil {
@@ -121,7 +152,7 @@ func decodeBody(w http.ResponseWriter, r *http.Request, v any) error {
 	return documents.Decode(body, v)
 }
 
-// answerDocument answers with a document; its ETag is its revision.
+// answerDocument answers with a document; its ETag is its revision, as in "3".
 func answerDocument(w http.ResponseWriter, r *http.Request, d *api.Document) error {
 	w.Header().Set("ETag", rest.RevisionTag(d.Revision))
 	return rest.WriteJSON(w, r, http.StatusOK, d)
@@ -141,7 +172,15 @@ func revisionHeader(r *http.Request) (*int64, error) {
 	return &n, nil
 }
 
-// precondition is the revision that a document must have, by a header or by the body.
+// precondition is the revision that a document must have, by a header or by the body; 0 for
+// a document that must not exist, nil for any. The two ways fail differently, as HTTP and
+// the contract demand:
+//
+//	If-Match: "3", the document has revision 4      412 CS_PRECONDITION_FAILED
+//	{"ifRevision": 3}, the document has revision 4  409 REVISION_MISMATCH
+//
+// Both are decided by the store's compare-and-set. Unlike the other resources, a document
+// takes one tag in If-Match, neither a list nor *.
 type precondition struct {
 	revision *int64
 	header   string // the header that requires it, "" for the body
@@ -176,7 +215,8 @@ func readPrecondition(r *http.Request, ifRevision *int64) (precondition, error) 
 }
 
 // failed returns CodePreconditionFailed for an error that a header's precondition
-// caused, and other errors as they are.
+// caused, and other errors as they are. With If-Match a missing document breaks the
+// condition, too.
 func (p precondition) failed(err error) error {
 	code := api.ErrorCode(err)
 	if p.header == "" || code != api.CodeRevisionMismatch && code != api.CodeDocumentNotFound {

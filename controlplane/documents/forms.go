@@ -12,10 +12,12 @@ import (
 	"github.com/codesous/sous/storage/documents"
 )
 
-// pathInternalStorage is the endpoint of runners.
+// pathInternalStorage is the endpoint of runners. The contract defines the path, which
+// therefore has no version and no tenant.
 const pathInternalStorage = "/api/internal/ext-storage/install/{install}"
 
-// formEndpoints declares the operations in the form of the store's contract.
+// formEndpoints declares the operations in the form of the store's contract. get is the
+// only one without a body: its request is the query.
 func (a *API) formEndpoints() []rest.Endpoint {
 	text := &huma.Schema{Type: huma.TypeString}
 	one, results := rest.JSON(api.Document{}), rest.JSON(api.DocumentResults{})
@@ -47,7 +49,8 @@ func (a *API) formEndpoints() []rest.Endpoint {
 	}
 }
 
-// form declares an operation whose request is the body.
+// form declares an operation whose request is the body. It is decoded by
+// documents.Service.Do, which the host calls of functions use as well.
 func (a *API) form(operation string, action access.Action, route rest.Route) rest.Endpoint {
 	route.Method, route.Path = http.MethodPost, pathStorage+"/"+operation
 	route.Action, route.Extent = action, rest.HandlerNamespace
@@ -66,7 +69,8 @@ func (a *API) form(operation string, action access.Action, route rest.Route) res
 }
 
 // mayTransact returns CodeAuthzDenied for a transaction with deletes if the caller may
-// only write.
+// only write: the route's action is cs:storage:write, a delete needs cs:storage:delete. The
+// body is decoded once more for it.
 func mayTransact(r *http.Request, body []byte) error {
 	var request api.DocumentTransact
 	if err := documents.Decode(body, &request); err != nil {
@@ -80,7 +84,8 @@ func mayTransact(r *http.Request, body []byte) error {
 	return nil
 }
 
-// do performs an operation and answers with its result.
+// do performs an operation and answers with its result: 204 for one without a result, a
+// document with its ETag, and any other result as JSON.
 func (a *API) do(w http.ResponseWriter, r *http.Request, tenant, install, operation string, body json.RawMessage) error {
 	out, err := a.documents.Do(r.Context(), tenant, install, operation, body)
 	if err != nil {
@@ -96,6 +101,8 @@ func (a *API) do(w http.ResponseWriter, r *http.Request, tenant, install, operat
 	return rest.WriteJSON(w, r, http.StatusOK, out)
 }
 
+// getByQuery answers with the document that the query names. Errors: CodeDocumentInvalid,
+// CodeDocumentNotFound, CodeRevisionMismatch.
 func (a *API) getByQuery(w http.ResponseWriter, r *http.Request, p path) error {
 	revision, err := revisionHeader(r)
 	if err != nil {
@@ -112,13 +119,16 @@ func (a *API) getByQuery(w http.ResponseWriter, r *http.Request, p path) error {
 }
 
 // internalBody is the body of the internal endpoint, without the fields of the
-// operation.
+// operation:
+//
+//	{"operation": "storage.get", "tenantId": "t_acme01", "namespace": "carts", "key": "c-17"}
 type internalBody struct {
 	Operation string `json:"operation" doc:"put, get, list, delete, bulkPut or transact, with or without storage. before it"`
 	TenantID  string `json:"tenantId"`
 }
 
-// runnerEndpoints declares the endpoint of runners, which act for any tenant.
+// runnerEndpoints declares the endpoint of runners, which act for any tenant. The kernel
+// checks their token (access.Runner); there is no caller, no role and no audit event.
 func (a *API) runnerEndpoints() []rest.Endpoint {
 	return []rest.Endpoint{
 		rest.Handle(rest.Route{
@@ -136,7 +146,8 @@ func (a *API) runnerEndpoints() []rest.Endpoint {
 }
 
 // internalStorage performs the operation that the body names for the tenant that it
-// names. The other fields of the body are the operation's own request.
+// names. The other fields of the body are the operation's own request, which Do decodes
+// strictly. Errors: CodeDocumentInvalid, and those of the operation.
 func (a *API) internalStorage(w http.ResponseWriter, r *http.Request) error {
 	body, err := rest.ReadBody(w, r, api.MaxRequestBytes)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/codesous/sous/controlplane/rest"
 )
 
-// installBody is the body of a registration.
+// installBody is the body of a registration, which replaces the previous one as a whole.
 type installBody struct {
 	Description string   `json:"description,omitempty" doc:"at most 1,024 characters"`
 	Functions   []string `json:"functions,omitempty" doc:"functions that may use the install beside their own: <namespace>/<function>, or <namespace>/*"`
@@ -47,6 +47,8 @@ func (a *API) installEndpoints() []rest.Endpoint {
 	}
 }
 
+// listInstalls answers with a page of a tenant's installs by name. Its cursor is that of the
+// platform's lists, not of the document storage: it is not authenticated.
 func (a *API) listInstalls(w http.ResponseWriter, r *http.Request, p path) error {
 	query, limit := r.URL.Query(), api.DefaultPageLimit
 	if text := query.Get("limit"); text != "" {
@@ -68,6 +70,8 @@ func (a *API) listInstalls(w http.ResponseWriter, r *http.Request, p path) error
 	return rest.WriteJSON(w, r, http.StatusOK, rest.NewPage(items, list.Seal(next)))
 }
 
+// putInstall registers an install, or replaces its registration. Errors:
+// CodeDocumentInvalid.
 func (a *API) putInstall(w http.ResponseWriter, r *http.Request, p path) error {
 	var body installBody
 	if err := decodeBody(w, r, &body); err != nil {
@@ -80,6 +84,8 @@ func (a *API) putInstall(w http.ResponseWriter, r *http.Request, p path) error {
 	return rest.WriteJSON(w, r, http.StatusOK, kept)
 }
 
+// getInstall answers with an install. Errors: CodeDocumentNotFound if it has neither a
+// document nor a registration.
 func (a *API) getInstall(w http.ResponseWriter, r *http.Request, p path) error {
 	found, err := a.documents.Install(r.Context(), p.tenant, p.install)
 	if err != nil {
@@ -88,6 +94,8 @@ func (a *API) getInstall(w http.ResponseWriter, r *http.Request, p path) error {
 	return rest.WriteJSON(w, r, http.StatusOK, found)
 }
 
+// deleteInstall deletes an install with all of its documents, step by step, as
+// deleteDocumentNamespace does. Errors: CodeDocumentNotFound, CodeStoreConflict.
 func (a *API) deleteInstall(w http.ResponseWriter, r *http.Request, p path) error {
 	if err := a.documents.DeleteInstall(r.Context(), p.tenant, p.install); err != nil {
 		return err

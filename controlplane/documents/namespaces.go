@@ -9,13 +9,16 @@ import (
 	"github.com/codesous/sous/controlplane/rest"
 )
 
-// documentNamespaces is the answer to a list of namespaces.
+// documentNamespaces is the answer to a list of namespaces. The list has no pages: an
+// install has at most api.MaxDocumentNamespaces.
 type documentNamespaces struct {
 	Items []api.DocumentNamespace `json:"items"`
 	// Use is the size of all of the tenant's documents.
 	Use api.DocumentUse `json:"tenantUse" doc:"of all of the tenant's installs together"`
 }
 
+// namespaceEndpoints declares the routes of namespaces and of their schemas. A namespace is
+// created by its first document or its schema.
 func (a *API) namespaceEndpoints() []rest.Endpoint {
 	schema := rest.JSON(rest.AnyJSON{})
 	return []rest.Endpoint{
@@ -51,6 +54,8 @@ func (a *API) namespaceEndpoints() []rest.Endpoint {
 	}
 }
 
+// listDocumentNamespaces answers with the usage and quota of each namespace of an install.
+// The tenant's usage is read after them, so the two need not add up.
 func (a *API) listDocumentNamespaces(w http.ResponseWriter, r *http.Request, p path) error {
 	all, err := a.documents.Namespaces(r.Context(), p.tenant, p.install)
 	if err != nil {
@@ -63,6 +68,8 @@ func (a *API) listDocumentNamespaces(w http.ResponseWriter, r *http.Request, p p
 	return rest.WriteJSON(w, r, http.StatusOK, documentNamespaces{all, *use})
 }
 
+// getDocumentNamespace answers with the usage and quota of a namespace. Errors:
+// CodeDocumentNotFound.
 func (a *API) getDocumentNamespace(w http.ResponseWriter, r *http.Request, p path) error {
 	found, err := a.documents.Namespace(r.Context(), p.tenant, p.install, p.namespace)
 	if err != nil {
@@ -71,6 +78,9 @@ func (a *API) getDocumentNamespace(w http.ResponseWriter, r *http.Request, p pat
 	return rest.WriteJSON(w, r, http.StatusOK, found)
 }
 
+// deleteDocumentNamespace deletes a namespace step by step. An interrupted call has deleted
+// some of the documents and can be repeated; documents that are written meanwhile may stay.
+// Errors: CodeDocumentNotFound, CodeStoreConflict if others write faster than it deletes.
 func (a *API) deleteDocumentNamespace(w http.ResponseWriter, r *http.Request, p path) error {
 	if err := a.documents.DeleteNamespace(r.Context(), p.tenant, p.install, p.namespace); err != nil {
 		return err
@@ -80,7 +90,8 @@ func (a *API) deleteDocumentNamespace(w http.ResponseWriter, r *http.Request, p 
 }
 
 // putDocumentSchema sets the JSON Schema that later writes must match. Existing
-// documents are not checked.
+// documents are not checked: one that does not match can be read, and fails its next
+// write. The body is stored as it was sent. Errors: CodeDocumentInvalid.
 func (a *API) putDocumentSchema(w http.ResponseWriter, r *http.Request, p path) error {
 	body, err := rest.ReadBody(w, r, api.MaxRequestBytes)
 	if err != nil {
@@ -93,6 +104,7 @@ func (a *API) putDocumentSchema(w http.ResponseWriter, r *http.Request, p path) 
 	return nil
 }
 
+// getDocumentSchema answers with the schema. Errors: CodeDocumentNotFound without one.
 func (a *API) getDocumentSchema(w http.ResponseWriter, r *http.Request, p path) error {
 	raw, err := a.documents.Schema(r.Context(), p.tenant, p.install, p.namespace)
 	if err != nil {
@@ -101,6 +113,8 @@ func (a *API) getDocumentSchema(w http.ResponseWriter, r *http.Request, p path) 
 	return rest.WriteJSON(w, r, http.StatusOK, json.RawMessage(raw))
 }
 
+// deleteDocumentSchema deletes the schema; later writes may have any value. Errors:
+// CodeDocumentNotFound without one.
 func (a *API) deleteDocumentSchema(w http.ResponseWriter, r *http.Request, p path) error {
 	if err := a.documents.DeleteSchema(r.Context(), p.tenant, p.install, p.namespace); err != nil {
 		return err

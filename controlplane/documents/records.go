@@ -14,7 +14,8 @@ import (
 	"github.com/codesous/sous/controlplane/rest"
 )
 
-// recordBody is the body of a put by path.
+// recordBody is the body of a put by path. It is api.DocumentPut without the names, which
+// stand in the path.
 type recordBody struct {
 	Value      json.RawMessage `json:"value"`
 	Metadata   json.RawMessage `json:"metadata,omitempty" doc:"an object; the default is {}"`
@@ -75,8 +76,15 @@ func (p path) recordKey() (string, error) {
 	return p.key, api.ValidateDocumentKey(p.key)
 }
 
-// putRecord writes a document. A precondition in a header fails with
-// CodePreconditionFailed, one in the body with CodeRevisionMismatch.
+// putRecord writes a document, and answers with it and its new revision. A precondition in
+// a header fails with CodePreconditionFailed, one in the body with CodeRevisionMismatch.
+// Other errors: CodeDocumentInvalid (also for a value that breaks the namespace's schema),
+// CodeQuotaExceeded, CodeRateLimited.
+//
+//	PUT …/records/c-17, If-None-Match: *   {"value": 1}   200, ETag: "1"
+//	PUT …/records/c-17, If-None-Match: *   {"value": 2}   412
+//	PUT …/records/c-17, If-Match: "1"      {"value": 2}   200, ETag: "2"
+//	PUT …/records/c-17                     {"value": 3}   200, ETag: "3": unconditional
 func (a *API) putRecord(w http.ResponseWriter, r *http.Request, p path) error {
 	key, err := p.recordKey()
 	if err != nil {
@@ -99,6 +107,8 @@ func (a *API) putRecord(w http.ResponseWriter, r *http.Request, p path) error {
 	return answerDocument(w, r, d)
 }
 
+// getRecord answers with a document. Errors: CodeDocumentNotFound, also for one that has
+// expired; CodeRevisionMismatch by If-Revision-Match.
 func (a *API) getRecord(w http.ResponseWriter, r *http.Request, p path) error {
 	key, err := p.recordKey()
 	if err != nil {
@@ -116,7 +126,8 @@ func (a *API) getRecord(w http.ResponseWriter, r *http.Request, p path) error {
 }
 
 // deleteRecord deletes a document. One that does not exist is deleted already, unless
-// If-Match requires a revision.
+// If-Match requires a revision: then the condition does not hold. A repeat of a conditional
+// delete therefore answers 412.
 func (a *API) deleteRecord(w http.ResponseWriter, r *http.Request, p path) error {
 	key, err := p.recordKey()
 	if err != nil {
@@ -136,6 +147,8 @@ func (a *API) deleteRecord(w http.ResponseWriter, r *http.Request, p path) error
 	return nil
 }
 
+// listRecords answers with a page of documents by key. Cursors are made and verified by
+// storage/documents.
 func (a *API) listRecords(w http.ResponseWriter, r *http.Request, p path) error {
 	list, err := listQuery(r.URL.Query())
 	if err != nil {
@@ -149,7 +162,8 @@ func (a *API) listRecords(w http.ResponseWriter, r *http.Request, p path) error 
 	return rest.WriteJSON(w, r, http.StatusOK, page)
 }
 
-// listQuery decodes the parameters of a list.
+// listQuery decodes the parameters of a list. Unknown parameters are ignored; the bounds
+// of limit are checked by the service. Errors: CodeDocumentInvalid.
 func listQuery(query url.Values) (list api.DocumentList, err error) {
 	list.KeyPrefix, list.Cursor = query.Get("prefix"), query.Get("cursor")
 	if limit := query.Get("limit"); limit != "" {
@@ -185,7 +199,12 @@ func listQuery(query url.Values) (list api.DocumentList, err error) {
 	return list, nil
 }
 
-// metadataValue returns text that is JSON as it is, and other text as a JSON string.
+// metadataValue returns text that is JSON as it is, and other text as a JSON string. The
+// string "7" is therefore written with its quotes:
+//
+//	metadata.size=7        7
+//	metadata.size="7"      "7"
+//	metadata.colour=red    "red"
 func metadataValue(text string) (json.RawMessage, error) {
 	if json.Valid([]byte(text)) {
 		return json.RawMessage(text), nil

@@ -30,6 +30,8 @@ func (p *activationInput) Resolve(huma.Context) []error {
 
 type activationOutput struct{ Body api.Activation }
 
+// listActivationsInput names a function, since activations are indexed by function. The
+// times select by start_ms, in [from_ms, to_ms); 0 leaves an end open.
 type listActivationsInput struct {
 	rest.TenantPath
 	rest.PageQuery
@@ -41,6 +43,8 @@ type listActivationsInput struct {
 	ToMS      int64             `query:"to_ms" minimum:"0" doc:"start_ms before"`
 }
 
+// activationEndpoints declares the routes of activations. They lie below the tenant, since an
+// id alone identifies an activation; the list names the function in its query.
 func (a *API) activationEndpoints() []rest.Endpoint {
 	return []rest.Endpoint{
 		rest.Operation(rest.Route{
@@ -59,7 +63,8 @@ func (a *API) activationEndpoints() []rest.Endpoint {
 	}
 }
 
-// listActivations answers with a page of a function's activations, newest first.
+// listActivations answers with a page of a function's activations, newest first. The
+// filters are part of the cursor's scope: a cursor does not continue another selection.
 func (a *API) listActivations(ctx context.Context, in *listActivationsInput) (*rest.PageOutput[api.Activation], error) {
 	tenant, namespace, function := string(in.Tenant), string(in.Namespace), string(in.Function)
 	if err := rest.ValidateFunctionPath(tenant, namespace, function); err != nil {
@@ -79,6 +84,8 @@ func (a *API) listActivations(ctx context.Context, in *listActivationsInput) (*r
 	})
 }
 
+// getActivation answers with an activation and its result. One whose replica died is ended
+// as Lost by the read that finds it.
 func (a *API) getActivation(ctx context.Context, in *activationInput) (*activationOutput, error) {
 	found, err := a.activation(ctx, string(in.Tenant), in.ActivationID)
 	if err != nil {
@@ -88,7 +95,8 @@ func (a *API) getActivation(ctx context.Context, in *activationInput) (*activati
 }
 
 // activation returns an activation of a namespace that the caller may enter; its path
-// does not contain the namespace. Errors: CodeActivationNotFound.
+// does not contain the namespace. Errors: CodeActivationNotFound, for a missing one and
+// for one of another namespace, in the same words.
 func (a *API) activation(ctx context.Context, tenant, id string) (*activations.Record, error) {
 	found, err := a.activations.Get(ctx, tenant, id)
 	if err == nil && !rest.CallerOf(ctx).EntersNamespace(found.Namespace) {
@@ -98,7 +106,8 @@ func (a *API) activation(ctx context.Context, tenant, id string) (*activations.R
 }
 
 // cancelActivation ends an activation that is queued or running. The read that checks
-// its namespace is spared for callers of the whole tenant.
+// its namespace is spared for callers of the whole tenant. Errors: CodeActivationNotFound,
+// CodeActivationTerminal.
 func (a *API) cancelActivation(ctx context.Context, in *activationInput) (*activationOutput, error) {
 	if rest.CallerOf(ctx).Namespace != "" {
 		if _, err := a.activation(ctx, string(in.Tenant), in.ActivationID); err != nil {

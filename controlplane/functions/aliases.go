@@ -23,7 +23,7 @@ type aliasName string
 // Schema returns the pattern of aliases.
 func (aliasName) Schema(huma.Registry) *huma.Schema { return rest.PatternSchema(api.AliasPattern) }
 
-// AliasPath holds the parameters of an alias's path.
+// AliasPath holds the parameters of an alias's path. The alias need not exist.
 type AliasPath struct {
 	FunctionPath
 	Alias aliasName `path:"alias"`
@@ -34,7 +34,9 @@ func (p *AliasPath) Resolve(huma.Context) []error {
 	return rest.Problems(rest.ValidateFunctionPath(p.names()), api.ValidateAlias(string(p.Alias)))
 }
 
-// Condition holds the precondition of a write.
+// Condition holds the precondition of a write. At most one of the two may be set. An alias
+// has no revision: its ETag is the version that it points at, so a move from 3 to 4 and
+// back to 3 satisfies If-Match: "3" again.
 type Condition struct {
 	IfMatch     string `header:"If-Match" doc:"the ETag that the alias must have now"`
 	IfNoneMatch string `header:"If-None-Match" doc:"* if the alias must not exist"`
@@ -69,6 +71,8 @@ type listAliasesInput struct {
 
 type aliasPageOutput struct{ Body api.Page[api.Alias] }
 
+// aliasEndpoints declares the routes of aliases. Setting and deleting one is an action of its
+// own, cs:function:alias:set, so that operators can roll back without the right to publish.
 func (a *API) aliasEndpoints() []rest.Endpoint {
 	return []rest.Endpoint{
 		rest.Operation(rest.Route{
@@ -97,7 +101,13 @@ func answerAlias(a api.Alias) *aliasOutput {
 }
 
 // setAlias points an alias at a version, and drops the function from the caches of all
-// replicas.
+// replicas. A deployment that must not overwrite another one:
+//
+//	GET F/aliases/prod                                200, ETag: "3"
+//	PUT F/aliases/prod, If-Match: "3", {"version":4}  200, ETag: "4"
+//	the same from another client, {"version":5}       412 CS_PRECONDITION_FAILED
+//
+// Errors: CodeFunctionNotFound, CodeVersionNotFound, CodePreconditionFailed, CodeInvalid.
 func (a *API) setAlias(ctx context.Context, in *setAliasInput) (*aliasOutput, error) {
 	tenant, namespace, function := in.names()
 	match, err := a.matchAlias(ctx, &in.AliasPath, &in.Condition)
@@ -115,6 +125,7 @@ func (a *API) setAlias(ctx context.Context, in *setAliasInput) (*aliasOutput, er
 	return answerAlias(set), nil
 }
 
+// getAlias answers with an alias, uncached. Errors: CodeAliasNotFound.
 func (a *API) getAlias(ctx context.Context, in *aliasInput) (*aliasOutput, error) {
 	tenant, namespace, function := in.names()
 	found, err := a.aliases.Get(ctx, tenant, namespace, function, string(in.Alias))
@@ -124,6 +135,9 @@ func (a *API) getAlias(ctx context.Context, in *aliasInput) (*aliasOutput, error
 	return answerAlias(found), nil
 }
 
+// deleteAlias deletes an alias, and drops the function from the caches of all replicas, so
+// that its next invocation gets CodeAliasNotFound. Errors: CodeAliasNotFound,
+// CodePreconditionFailed, CodeInvalid.
 func (a *API) deleteAlias(ctx context.Context, in *deleteAliasInput) (*struct{}, error) {
 	tenant, namespace, function := in.names()
 	match, err := a.matchAlias(ctx, &in.AliasPath, &in.Condition)
@@ -161,6 +175,13 @@ func (a *API) listAliases(ctx context.Context, in *listAliasesInput) (*aliasPage
 // matchAlias returns the version that the alias must point at when it is written: nil
 // for any, 0 if the alias must not exist. Errors: CodePreconditionFailed,
 // CodeInvalid.
+//
+//	If-Match  If-None-Match   result
+//	                          nil
+//	          *               0
+//	"3", "4"                  the alias points at 3 now: 3; at 5: CodePreconditionFailed
+//	*                         its present version
+//	any       any             CodeInvalid
 func (a *API) matchAlias(ctx context.Context, p *AliasPath, c *Condition) (*int64, error) {
 	switch {
 	case c.IfMatch == "" && c.IfNoneMatch == "":

@@ -1,5 +1,17 @@
 // Package functions serves functions with their drafts, versions and aliases, their
-// invocation, and activations with their logs.
+// invocation, and activations with their logs. One file has one resource: its types, its
+// endpoints and its handlers.
+//
+// The life of a version runs through the files: POST N/functions (functions.go) creates
+// the function, PUT F/draft (drafts.go) stores files for a day, POST F/versions
+// (versions.go) has the Publisher (publish.go) check the draft and write the next version,
+// PUT F/aliases/prod (aliases.go) points an alias at it, and POST F:invoke (invoke.go) runs
+// what the alias names. GET T/activations/{id} (activations.go) and its logs (logs.go) show
+// the result.
+//
+// Functions, drafts, versions and aliases have their namespace in the path, and the kernel
+// judges it. The path of an activation has none: its handlers read the record first, and
+// an activation of another namespace does not exist for the caller.
 package functions
 
 import (
@@ -12,19 +24,22 @@ import (
 	"github.com/codesous/sous/storage/activations"
 )
 
-// Engine checks and executes functions.
+// Engine checks and executes functions. invoker.Invoker implements it.
 type Engine interface {
 	Compiler
-	// Invoke runs a function to a terminal activation. An error means that the
-	// activation did not reach one.
+	// Invoke runs a function to a terminal activation, whatever its status. An error
+	// means that the activation did not reach one: it was refused, or its end could not be
+	// recorded.
 	Invoke(ctx context.Context, inv api.Invocation) (*api.Outcome, error)
-	// Enqueue accepts an invocation that is run later. It is durable on return.
+	// Enqueue accepts an invocation that is run later. It is durable on return: the
+	// activation exists and a job runs it.
 	Enqueue(ctx context.Context, inv api.Invocation) (*api.Queued, error)
-	// Cancel ends an activation that is queued or running.
+	// Cancel ends an activation that is queued or running, and returns it. Errors:
+	// CodeActivationNotFound, CodeActivationTerminal.
 	Cancel(ctx context.Context, tenant, id string) (*api.Activation, error)
 }
 
-// API serves functions and what belongs to them.
+// API serves functions and what belongs to them. It is safe for concurrent use.
 type API struct {
 	functions   *storage.Functions
 	drafts      *storage.Drafts

@@ -23,7 +23,9 @@ const (
 	contentTypeTar = "application/x-tar"
 )
 
-// draftBody is the JSON form of an upload.
+// draftBody is the JSON form of an upload:
+//
+//	{"files": {"function.js": "ZXhwb3J0IGRlZmF1bHQ…", "manifest.json": "ewog…"}}
 type draftBody struct {
 	Files draftFiles `json:"files" doc:"paths to contents in base64"`
 }
@@ -32,7 +34,7 @@ type draftBody struct {
 type draftFiles map[string][]byte
 
 // UnmarshalJSON decodes the contents. Its error names the file that is not base64,
-// unlike that of encoding/json.
+// unlike that of encoding/json: with several such files, the first by name.
 func (f *draftFiles) UnmarshalJSON(raw []byte) error {
 	var encoded map[string]string
 	if err := json.Unmarshal(raw, &encoded); err != nil {
@@ -57,6 +59,8 @@ func (draftFiles) Schema(huma.Registry) *huma.Schema {
 	}
 }
 
+// draftEndpoints declares the upload. It is a Handle route, since an upload is larger than
+// the body of an Operation and may be a tar.
 func (a *API) draftEndpoints() []rest.Endpoint {
 	return []rest.Endpoint{
 		rest.Handle(rest.Route{
@@ -71,7 +75,8 @@ func (a *API) draftEndpoints() []rest.Endpoint {
 	}
 }
 
-// uploadDraft stores an upload as a draft and answers with its receipt.
+// uploadDraft stores an upload as a draft and answers with its receipt. Each upload is a
+// new draft, also of equal files; earlier ones stay until they expire.
 func (a *API) uploadDraft(w http.ResponseWriter, r *http.Request) error {
 	tenant, namespace, function := rest.PathParam(r, "tenant"), rest.PathParam(r, "namespace"), rest.PathParam(r, "function")
 	if err := rest.ValidateFunctionPath(tenant, namespace, function); err != nil {
@@ -88,7 +93,9 @@ func (a *API) uploadDraft(w http.ResponseWriter, r *http.Request) error {
 	return rest.WriteJSON(w, r, http.StatusOK, receipt)
 }
 
-// readDraft decodes an upload in either form.
+// readDraft decodes an upload in either form, which the Content-Type selects; without
+// one it is JSON. Errors: CodeMediaType, CodeBodyLimit, CodeValidationBundle for a
+// malformed tar, and those of Decode.
 func readDraft(w http.ResponseWriter, r *http.Request, decoder rest.Decoder[draftBody]) (map[string][]byte, error) {
 	contentType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if r.Header.Get("Content-Type") == "" {
@@ -113,7 +120,9 @@ func readDraft(w http.ResponseWriter, r *http.Request, decoder rest.Decoder[draf
 }
 
 // storeDraft stores files for a day. Their source is not parsed here: tenants' source
-// is compiled only in sandboxes, when the draft is published.
+// is compiled only in sandboxes, when the draft is published. The receipt's digest is that
+// of the canonical tar, so equal files have equal digests whatever form they came in.
+// Errors: CodeValidationBundle, CodeBodyLimit, CodeFunctionNotFound.
 func (a *API) storeDraft(ctx context.Context, tenant, namespace, function string, files map[string][]byte) (api.DraftReceipt, error) {
 	packed, err := bundle.Pack(files)
 	if err != nil {

@@ -19,7 +19,9 @@ const (
 	pathFunction  = pathFunctions + "/{function}"
 )
 
-// FunctionPath holds the parameters of a function's path, F in docs/api.md.
+// FunctionPath holds the parameters of a function's path, F in docs/api.md. Inputs of
+// Operations embed it; huma fills it from the path's parameters and calls Resolve before the
+// handler. Handle routes read the same names with rest.PathParam.
 type FunctionPath struct {
 	rest.NamespacePath
 	Function rest.ResourceName `path:"function"`
@@ -30,12 +32,13 @@ func (p *FunctionPath) Resolve(huma.Context) []error {
 	return rest.Problems(rest.ValidateFunctionPath(p.names()))
 }
 
-// names returns the path's names as the repositories take them.
+// names returns the path's names as the repositories take them. Resolve has validated them.
 func (p *FunctionPath) names() (tenant, namespace, function string) {
 	return string(p.Tenant), string(p.Namespace), string(p.Function)
 }
 
-// functionParameters describes the parameters of a function's path, and more.
+// functionParameters describes the parameters of a function's path, and more, for Handle
+// routes. It is the counterpart of FunctionPath.
 func functionParameters(more ...*huma.Param) []*huma.Param {
 	return append([]*huma.Param{
 		rest.PathParameter("tenant", rest.TenantName("").Schema(nil)),
@@ -62,8 +65,11 @@ type createFunctionInput struct {
 
 type functionOutput struct{ Body api.Function }
 
+// functionDetailOutput is a function with its latest version and its aliases. All versions
+// and aliases have lists of their own.
 type functionDetailOutput struct{ Body api.FunctionDetail }
 
+// listFunctionsInput is a namespace and a page of its functions.
 type listFunctionsInput struct {
 	rest.NamespacePath
 	rest.PageQuery
@@ -71,6 +77,8 @@ type listFunctionsInput struct {
 
 type functionInput struct{ FunctionPath }
 
+// functionEndpoints declares the routes of function records. Function names share one URL
+// space per namespace with deleted functions, which can be created again.
 func (a *API) functionEndpoints() []rest.Endpoint {
 	return []rest.Endpoint{
 		rest.Operation(rest.Route{
@@ -94,7 +102,7 @@ func (a *API) functionEndpoints() []rest.Endpoint {
 }
 
 // createFunction creates a function, or revives a deleted one of that name with its
-// versions and aliases.
+// versions and aliases. Errors: CodeFunctionExists, CodeInvalid, CodeValidationName.
 func (a *API) createFunction(ctx context.Context, in *createFunctionInput) (*functionOutput, error) {
 	if err := in.Body.validate(); err != nil {
 		return nil, err
@@ -119,10 +127,11 @@ func (a *API) createFunction(ctx context.Context, in *createFunctionInput) (*fun
 	return &functionOutput{Body: f}, nil
 }
 
+// handlerRE matches names of exports: ASCII identifiers of at most 64 characters.
 var handlerRE = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$]{0,63}$`)
 
-// validate checks the fields of a new function. Errors: CodeInvalid,
-// CodeValidationName.
+// validate checks the fields of a new function. Empty ones are valid: they have defaults.
+// Errors: CodeInvalid, CodeValidationName.
 func (b *createFunctionBody) validate() error {
 	if err := api.ValidateName("name", b.Name); err != nil {
 		return err
@@ -154,6 +163,8 @@ func orDefault(value, standard string) string {
 	return value
 }
 
+// listFunctions answers with a page of a namespace's functions by name, without the
+// deleted ones. A namespace that does not exist is empty.
 func (a *API) listFunctions(ctx context.Context, in *listFunctionsInput) (*rest.PageOutput[api.Function], error) {
 	tenant, namespace := string(in.Tenant), string(in.Namespace)
 	return rest.ReadPage(rest.ListScope("functions", tenant, namespace), in.Cursor, func(after string) ([]api.Function, string, error) {
@@ -161,6 +172,8 @@ func (a *API) listFunctions(ctx context.Context, in *listFunctionsInput) (*rest.
 	})
 }
 
+// getFunction answers with a function, its latest version and at most api.MaxPageLimit of
+// its aliases.
 func (a *API) getFunction(ctx context.Context, in *functionInput) (*functionDetailOutput, error) {
 	tenant, namespace, function := in.names()
 	detail, err := a.functions.Detail(ctx, tenant, namespace, function)
@@ -174,7 +187,8 @@ func (a *API) getFunction(ctx context.Context, in *functionInput) (*functionDeta
 }
 
 // deleteFunction hides a function and drops it from the caches of all replicas. Its
-// versions stay.
+// versions stay. Runs in progress continue; queued invocations end as refused. Errors:
+// CodeFunctionNotFound, CodeStoreConflict.
 func (a *API) deleteFunction(ctx context.Context, in *functionInput) (*struct{}, error) {
 	tenant, namespace, function := in.names()
 	if err := a.functions.Delete(ctx, tenant, namespace, function, a.clock().UnixMilli()); err != nil {

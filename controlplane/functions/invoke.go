@@ -9,6 +9,8 @@ import (
 	"github.com/codesous/sous/controlplane/rest"
 )
 
+// invokeEndpoints declares :invoke. It is a Handle route, since an event may be larger
+// than the body of an Operation.
 func (a *API) invokeEndpoints() []rest.Endpoint {
 	return []rest.Endpoint{
 		rest.Handle(rest.Route{
@@ -26,7 +28,13 @@ func (a *API) invokeEndpoints() []rest.Endpoint {
 }
 
 // invokeFunction runs a function and waits for its end, or accepts the invocation for
-// later in mode async.
+// later in mode async. Both modes share one route, one action and one decoding:
+//
+//	POST F:invoke {"ref": {"alias": "prod"}, "event": {"n": 1}}
+//	200 {"activation_id": A, "status": "success", "result": 2, "duration_ms": 3}
+//
+//	POST F:invoke {"ref": {"alias": "prod"}, "event": {"n": 1}, "mode": "async"}
+//	202 {"activation_id": A, "status": "queued"}, Location: /v1/tenants/…/activations/A
 func (a *API) invokeFunction(w http.ResponseWriter, r *http.Request) error {
 	inv, async, err := a.invocation(w, r)
 	if err != nil {
@@ -38,7 +46,10 @@ func (a *API) invokeFunction(w http.ResponseWriter, r *http.Request) error {
 	return a.invoke(w, r, inv)
 }
 
-// invoke answers 200 with the terminal activation, whatever its status.
+// invoke answers 200 with the terminal activation, whatever its status: the request to
+// run the function has succeeded, even if the function has not. A problem means that it
+// did not run, or that its end is unknown. If the client goes away, its context ends and
+// the engine ends the run.
 func (a *API) invoke(w http.ResponseWriter, r *http.Request, inv api.Invocation) error {
 	outcome, err := a.engine.Invoke(r.Context(), inv)
 	if err != nil {
@@ -60,7 +71,7 @@ func (a *API) invoke(w http.ResponseWriter, r *http.Request, inv api.Invocation)
 	})
 }
 
-// enqueue answers 202 once the invocation is durable.
+// enqueue answers 202 once the invocation is durable. Location names the activation.
 func (a *API) enqueue(w http.ResponseWriter, r *http.Request, inv api.Invocation) error {
 	queued, err := a.engine.Enqueue(r.Context(), inv)
 	if err != nil {
@@ -75,7 +86,8 @@ func (a *API) enqueue(w http.ResponseWriter, r *http.Request, inv api.Invocation
 	return rest.WriteJSON(w, r, http.StatusAccepted, queued)
 }
 
-// invocation decodes the request.
+// invocation decodes the request. The caller's right to invoke has been judged by the
+// route, the version's own roles are judged by the engine.
 func (a *API) invocation(w http.ResponseWriter, r *http.Request) (inv api.Invocation, async bool, err error) {
 	tenant, namespace, function := rest.PathParam(r, "tenant"), rest.PathParam(r, "namespace"), rest.PathParam(r, "function")
 	if err := rest.ValidateFunctionPath(tenant, namespace, function); err != nil {
@@ -110,7 +122,8 @@ func (a *API) invocation(w http.ResponseWriter, r *http.Request) (inv api.Invoca
 	return inv, request.Mode == api.ModeAsync, nil
 }
 
-// validateInvoke checks an invoke request and sets the defaults of its fields.
+// validateInvoke checks an invoke request and sets the default of its event, null. The
+// default mode is sync. Errors: CodeInvalid, CodeValidationName.
 func validateInvoke(request *api.InvokeRequest) error {
 	switch request.Mode {
 	case "", api.ModeSync, api.ModeAsync:

@@ -13,12 +13,14 @@ import (
 	"github.com/codesous/sous/storage/activations"
 )
 
-// endEvent is the data of the last event of a followed log.
+// endEvent is the data of the last event of a followed log: the terminal status. A stream
+// that ends without it was cut, and its client reconnects.
 type endEvent struct {
 	Status api.Status `json:"status"`
 }
 
-// logQuery holds the parameters of a request for logs.
+// logQuery holds the parameters of a request for logs. from is the position of the first
+// line to read; list seals positions into cursors and event ids.
 type logQuery struct {
 	tenant, id string
 	limit      int
@@ -27,6 +29,7 @@ type logQuery struct {
 	list       rest.Scope
 }
 
+// logEndpoints declares the log of an activation. It is a Handle route because of the stream.
 func (a *API) logEndpoints() []rest.Endpoint {
 	return []rest.Endpoint{
 		rest.Handle(rest.Route{
@@ -47,6 +50,12 @@ func (a *API) logEndpoints() []rest.Endpoint {
 	}
 }
 
+// getLogs answers with a page of lines, or streams them with follow=true. Both use the same
+// positions: next_cursor of a page and the id of an event can be exchanged. A client that
+// was cut off resumes behind the last line that it saw:
+//
+//	GET …/logs?follow=true                         event log, id A; event log, id B; (cut)
+//	GET …/logs?follow=true, Last-Event-ID: B       event log, id C; event end
 func (a *API) getLogs(w http.ResponseWriter, r *http.Request) error {
 	q, err := readLogQuery(r)
 	if err != nil {
@@ -132,7 +141,8 @@ func (a *API) readLogs(ctx context.Context, q logQuery) (terminal bool, status a
 	return activation.Status.Terminal(), activation.Status, lines, next, err
 }
 
-// followLogs streams lines until the activation has ended and all of them are sent.
+// followLogs streams lines until the activation has ended and all of them are sent. q.from
+// moves on with each call of Send, so that no line is sent twice.
 func (a *API) followLogs(w http.ResponseWriter, r *http.Request, q logQuery) {
 	q.limit = api.MaxPageLimit
 	rest.Follow(w, r, rest.Feed{Name: "log", Poll: a.followInterval, Send: func(ctx context.Context, stream *rest.EventStream) (rest.Progress, error) {
@@ -153,6 +163,7 @@ func (a *API) followLogs(w http.ResponseWriter, r *http.Request, q logQuery) {
 	}})
 }
 
+// sendLines writes each line as an event log, whose id is the position behind it.
 func sendLines(stream *rest.EventStream, list rest.Scope, lines []activations.LogEntry) error {
 	if len(lines) == 0 {
 		return nil
@@ -167,6 +178,8 @@ func sendLines(stream *rest.EventStream, list rest.Scope, lines []activations.Lo
 	return stream.Flush()
 }
 
+// sendEnd writes the event end. It has no id: a client that resumes after it would get it
+// again.
 func sendEnd(stream *rest.EventStream, status api.Status) error {
 	data, err := api.EncodeJSON(endEvent{status})
 	if err != nil {

@@ -13,13 +13,16 @@ import (
 
 // Compiler checks bundles before they are published.
 type Compiler interface {
-	// Check compiles a tenant's bundle. Errors: CodeValidationSource.
+	// Check compiles a tenant's bundle in a sandbox of its own. Errors:
+	// CodeValidationSource with file, line and column.
 	Check(ctx context.Context, tenant, entry, handler string, bundle []byte) error
-	// Invalidate drops what every replica has cached of a function.
+	// Invalidate drops what every replica has cached of a function: here immediately,
+	// elsewhere by a notice. If the notice is lost, the cached resolution ends after a
+	// second.
 	Invalidate(ctx context.Context, tenant, namespace, function string)
 }
 
-// Publisher publishes drafts as versions.
+// Publisher publishes drafts as versions. All fields are required.
 type Publisher struct {
 	Functions *storage.Functions
 	Drafts    *storage.Drafts
@@ -28,8 +31,9 @@ type Publisher struct {
 	Clock     func() time.Time
 }
 
-// PublishRequest describes a publication. Config is in the format of manifest.Config;
-// Alias may be "".
+// PublishRequest describes a publication. Config is in the format of manifest.Config, nil or
+// null for none, and overrides the manifest of the draft. Alias may be ""; else the step that
+// writes the version also points it there, whatever it pointed at before.
 type PublishRequest struct {
 	Tenant, Namespace, Function string
 	DraftID                     string
@@ -39,9 +43,13 @@ type PublishRequest struct {
 
 // Publish checks a draft and publishes it as the next version. created is false if the
 // draft equals the latest version, which is then returned. Everything is checked before
-// anything is written. Errors: CodeInvalid… (name, config, manifest, bundle,
-// source), CodeFunctionNotFound, CodeDraftNotFound, CodeDraftExpired,
+// anything is written, and the write is one script: after a crash the version exists as a
+// whole or not at all. A draft is published once; a later call with it gets
+// CodeDraftConsumed. Errors: CodeInvalid… (name, config, manifest,
+// bundle, source), CodeFunctionNotFound, CodeDraftNotFound, CodeDraftExpired,
 // CodeDraftConsumed.
+//
+// The caches are invalidated only for an alias, since a version itself never changes.
 func (p *Publisher) Publish(ctx context.Context, r PublishRequest) (version api.Version, created bool, err error) {
 	if _, err := api.DraftTimeMS(r.DraftID); err != nil {
 		return api.Version{}, false, err

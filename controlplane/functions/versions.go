@@ -17,7 +17,8 @@ const (
 	pathVersion  = pathVersions + "/{version}"
 )
 
-// publishBody is the body of a publication.
+// publishBody is the body of a publication. Config stays raw: package manifest validates
+// it, with paths below config.
 type publishBody struct {
 	DraftID string          `json:"draft_id" doc:"the draft_id of the answer to the upload"`
 	Config  json.RawMessage `json:"config,omitempty" doc:"over the manifest: timeout_ms, memory_mb, max_concurrency, env, capabilities, authz, cors"`
@@ -29,7 +30,7 @@ type publishInput struct {
 	Body publishBody
 }
 
-// publishedVersion is the answer to a publication.
+// publishedVersion is the answer to a publication. GET F/versions/{n} has the rest.
 type publishedVersion struct {
 	Version       int64  `json:"version"`
 	SHA256        string `json:"sha256"`
@@ -41,7 +42,8 @@ type publishOutput struct {
 	Body   publishedVersion
 }
 
-// VersionPath holds the parameters of a version's path.
+// VersionPath holds the parameters of a version's path. The version is text, so that
+// ParseVersion refuses forms such as 01 and +1 with CodeValidationName.
 type VersionPath struct {
 	FunctionPath
 	Version string `path:"version" doc:"a version number"`
@@ -61,6 +63,7 @@ type listVersionsInput struct {
 	rest.PageQuery
 }
 
+// bundleOutput is the tar, or a 304 without a body. huma writes a []byte as it is.
 type bundleOutput struct {
 	Status      int
 	ContentType string `header:"Content-Type"`
@@ -68,6 +71,8 @@ type bundleOutput struct {
 	Body        []byte
 }
 
+// versionEndpoints declares the routes of versions. There is none that changes or deletes
+// one.
 func (a *API) versionEndpoints() []rest.Endpoint {
 	return []rest.Endpoint{
 		rest.Operation(rest.Route{
@@ -96,7 +101,9 @@ func (a *API) versionEndpoints() []rest.Endpoint {
 }
 
 // publishVersion answers 201 for a new version, and 200 if the draft equals the latest
-// one.
+// one, which happens when a pipeline publishes an unchanged tree again. In both cases the
+// alias of the request points at the version in the answer. Errors: those of
+// Publisher.Publish.
 func (a *API) publishVersion(ctx context.Context, in *publishInput) (*publishOutput, error) {
 	tenant, namespace, function := in.names()
 	version, created, err := a.publisher.Publish(ctx, PublishRequest{
@@ -116,6 +123,10 @@ func (a *API) publishVersion(ctx context.Context, in *publishInput) (*publishOut
 	}}, nil
 }
 
+// listVersions answers with a page of a function's versions, newest first. The position of
+// a cursor is the lowest version number of its page; below it the next page begins. An
+// empty first page costs one more read, to tell a function without versions from one that
+// does not exist.
 func (a *API) listVersions(ctx context.Context, in *listVersionsInput) (*versionPageOutput, error) {
 	tenant, namespace, function := in.names()
 	list := rest.ListScope("versions", tenant, namespace, function)
@@ -147,6 +158,9 @@ func (a *API) listVersions(ctx context.Context, in *listVersionsInput) (*version
 	return &versionPageOutput{Body: rest.NewPage(items, list.Seal(position))}, nil
 }
 
+// getVersion answers with a version and its configuration. Errors: CodeVersionNotFound,
+// also for a function that never existed; CodeValidationName. A deleted function's
+// versions remain readable.
 func (a *API) getVersion(ctx context.Context, in *VersionPath) (*versionOutput, error) {
 	n, err := api.ParseVersion(in.Version)
 	if err != nil {
@@ -161,7 +175,10 @@ func (a *API) getVersion(ctx context.Context, in *VersionPath) (*versionOutput, 
 }
 
 // getBundle answers with a version's tar. Its ETag is the tar's SHA-256; a request
-// whose If-None-Match names it gets a 304 and costs no read of the tar.
+// whose If-None-Match names it gets a 304 and costs no read of the tar:
+//
+//	GET F/versions/3/bundle                              200, ETag: "9f86d0…"
+//	GET F/versions/3/bundle, If-None-Match: "9f86d0…"    304 without a body
 func (a *API) getBundle(ctx context.Context, in *bundleInput) (*bundleOutput, error) {
 	version, err := a.getVersion(ctx, &in.VersionPath)
 	if err != nil {
@@ -180,7 +197,7 @@ func (a *API) getBundle(ctx context.Context, in *bundleInput) (*bundleOutput, er
 }
 
 // matchesTag reports whether an If-None-Match names tag. Weak tags match, too: equal
-// bytes have equal meaning.
+// bytes have equal meaning. rest.NamesTag, for If-Match, refuses them.
 func matchesTag(header, tag string) bool {
 	for candidate := range strings.SplitSeq(header, ",") {
 		candidate = strings.TrimPrefix(strings.TrimSpace(candidate), "W/")

@@ -1,4 +1,18 @@
-// Package jobs serves jobs with their queues, batches and workers, and tasks.
+// Package jobs serves jobs with their queues, batches and workers, and tasks. It decodes,
+// authorizes and encodes; queue.Broker and tasks.Tasks do the work, and their methods
+// document the states and the errors.
+//
+// A job passes through the files: producers add it (enqueue.go), workers take it under a
+// lease (fetch.go) and settle it (settle.go), people look at it and steer it (jobs.go) or its
+// queue (queues.go). batches.go, workers.go and tasks.go have the other resources.
+//
+// Two rules concern keys that are limited to one namespace. The path of a queue contains
+// its namespace, and the kernel judges it. The path of a job, of a task, and of the calls of
+// workers does not: the handlers look it up, and what lies in another namespace does not
+// exist for the caller.
+//
+// A job that runs a function is authorized when it is enqueued, not when it runs: mayRun
+// examines its target, the steps of its chain and the callback of its batch.
 package jobs
 
 import (
@@ -18,7 +32,7 @@ type Engine interface {
 	Authorize(ctx context.Context, inv *api.Invocation) error
 }
 
-// API serves jobs and what belongs to them.
+// API serves jobs and what belongs to them. It is safe for concurrent use.
 type API struct {
 	queue  *queue.Broker
 	tasks  *tasks.Tasks

@@ -16,6 +16,7 @@ const (
 	pathBatch   = pathBatches + "/{batch_id}"
 )
 
+// createBatchInput has an optional body: a batch without a callback only counts.
 type createBatchInput struct {
 	rest.NamespacePath
 	Body *createBatchBody
@@ -60,6 +61,7 @@ func (a *API) batchEndpoints() []rest.Endpoint {
 	}
 }
 
+// answerBatch answers with a batch. It takes the results of a method of the broker.
 func answerBatch(b *api.Batch, err error) (*batchOutput, error) {
 	if err != nil {
 		return nil, err
@@ -68,7 +70,15 @@ func answerBatch(b *api.Batch, err error) (*batchOutput, error) {
 }
 
 // createBatch creates an open batch. Its callback is a job that is not authorized
-// again when it runs, so the caller must be allowed to run its target.
+// again when it runs, so the caller must be allowed to run its target. Errors: CodeInvalid,
+// CodeQueueReserved, those of mayRun.
+//
+// A batch is used in three steps. The order of the last two does not matter: the callback
+// is enqueued once, by the later of the seal and the end of the last job.
+//
+//	POST N/batches {"callback": {"queue": "reports"}}            201, {"id": B, …}
+//	POST N/queues/pages/jobs {"batch_id": B, …}                  any number of times
+//	POST N/batches/B:seal
 func (a *API) createBatch(ctx context.Context, in *createBatchInput) (*batchOutput, error) {
 	tenant, namespace := string(in.Tenant), string(in.Namespace)
 	var callback *api.BatchCallback

@@ -15,7 +15,11 @@ import (
 	"github.com/codesous/sous/queue"
 )
 
-// enqueueBody is the body of an enqueue: one job, or a list of them.
+// enqueueBody is the body of an enqueue: one job, or a list of them. Both forms are one
+// type, since the fields of a single job stand beside jobs:
+//
+//	{"payload": {"n": 1}, "tags": {"customer": "7"}}
+//	{"jobs": [{"payload": {"n": 1}}, {"payload": {"n": 2}}]}
 type enqueueBody struct {
 	api.NewJob
 	Jobs []api.NewJob `json:"jobs,omitempty" doc:"several jobs instead of one; all of them are added, or none"`
@@ -26,6 +30,8 @@ type enqueuedBody struct {
 	Jobs []api.EnqueuedJob `json:"jobs" doc:"in the order of the request"`
 }
 
+// enqueueEndpoints declares the route that adds jobs. It is a Handle route, since a call may
+// have 8 MiB.
 func (a *API) enqueueEndpoints() []rest.Endpoint {
 	return []rest.Endpoint{
 		rest.Handle(rest.Route{
@@ -47,7 +53,8 @@ func (a *API) enqueueEndpoints() []rest.Endpoint {
 }
 
 // postJobs answers 201 if at least one of the jobs is new, and 200 if all are
-// duplicates or the request is a repeat under its idempotency key.
+// duplicates or the request is a repeat under its idempotency key. The jobs are durable
+// when it answers.
 func (a *API) postJobs(w http.ResponseWriter, r *http.Request) error {
 	made, err := a.enqueueJobs(w, r)
 	if err != nil {
@@ -65,7 +72,10 @@ func (a *API) postJobs(w http.ResponseWriter, r *http.Request) error {
 	return rest.WriteJSON(w, r, status, enqueuedBody{made})
 }
 
-// enqueueJobs decodes the request and adds its jobs to the queue.
+// enqueueJobs decodes the request and adds its jobs to the queue, all or none. Jobs of a
+// caller that is limited to one namespace may only refer to jobs and batches of it
+// (Confined). Errors: CodeQueueReserved for fn queues, those of mayRun and of
+// queue.Broker.Enqueue.
 func (a *API) enqueueJobs(w http.ResponseWriter, r *http.Request) ([]api.EnqueuedJob, error) {
 	tenant, namespace, name := rest.PathParam(r, "tenant"), rest.PathParam(r, "namespace"), rest.PathParam(r, "queue")
 	if err := validateQueuePath(tenant, namespace, name); err != nil {
@@ -103,7 +113,8 @@ func (a *API) enqueueJobs(w http.ResponseWriter, r *http.Request) ([]api.Enqueue
 }
 
 // list returns the jobs of the request; body is the text that b was decoded from.
-// Errors: CodeInvalid if it has both one job and a list.
+// An empty list is returned as it is; the broker judges it. Errors: CodeInvalid if the body
+// has both one job and a list, or if jobs is null.
 func (b *enqueueBody) list(body []byte) ([]api.NewJob, error) {
 	if b.Jobs == nil {
 		if namesJobs(body) {
@@ -118,7 +129,9 @@ func (b *enqueueBody) list(body []byte) ([]api.NewJob, error) {
 }
 
 // namesJobs reports whether a body without a list of jobs has the field "jobs" all the
-// same, as null. Such a body must not count as one job without a payload.
+// same, as null. Such a body must not count as one job without a payload. Only a body that
+// has the name in its first 64 bytes is parsed again: a null that stands further behind is
+// not found.
 func namesJobs(body []byte) bool {
 	if !strings.Contains(strings.ToLower(string(body[:min(len(body), 64)])), `"jobs"`) {
 		return false
@@ -136,7 +149,9 @@ func namesJobs(body []byte) bool {
 }
 
 // mayRun refuses options that run a function which the caller may not invoke: their
-// jobs are not authorized again when they run. Errors: those of Engine.Authorize.
+// jobs are not authorized again when they run. It examines the target and the targets of
+// all steps of the chain, each once. Options without a target need no permission beyond
+// the route's. Errors: CodeAuthzDenied, CodeValidationName, those of Engine.Authorize.
 func (a *API) mayRun(ctx context.Context, tenant, namespace string, o *api.JobOptions) error {
 	targets := []*api.JobTarget{o.Target}
 	if o.Chain != nil {

@@ -16,7 +16,8 @@ import (
 )
 
 // A fetch claims jobs in rounds of at most fetchRound, and stops once it holds
-// fetchBytes: the size of jobs is known only after they are claimed.
+// fetchBytes: the size of jobs is known only after they are claimed. An answer has at most
+// fetchBytes and the jobs of one more round, whose size is not known in advance.
 const (
 	fetchRound = 64
 	fetchBytes = 16 << 20
@@ -30,6 +31,17 @@ type fetchedBody struct {
 	Jobs []api.FetchedJob `json:"jobs"`
 }
 
+// fetchEndpoints declares :fetch. A worker asks for two jobs, and waits up to ten seconds
+// for the first:
+//
+//	POST T/jobs:fetch
+//	{"namespace": "payments", "queues": ["emails"], "worker_id": "w1", "count": 2, "wait_ms": 10000}
+//
+//	200 {"jobs": [{"id": A, "namespace": "payments", "queue": "emails", "payload": …, "attempt": 1,
+//	     "max_attempts": 4, "lease_epoch": 1, "lease_expires_ms": …, "created_at_ms": …}]}
+//
+// After ten seconds without a job the answer is {"jobs": []}. Until lease_expires_ms only
+// this worker can settle A, by its lease_epoch; heartbeats move that moment.
 func (a *API) fetchEndpoints() []rest.Endpoint {
 	return []rest.Endpoint{
 		rest.Handle(rest.Route{
@@ -45,7 +57,13 @@ func (a *API) fetchEndpoints() []rest.Endpoint {
 }
 
 // fetchJobs answers with jobs under leases. If the client goes away before it has the
-// answer, the jobs are released at once instead of when their leases expire.
+// answer, the jobs are released at once instead of when their leases expire. An answer that
+// was sent but did not arrive looks delivered here: those jobs wait for their leases.
+//
+//	0 ms    the fetch begins to wait
+//	700 ms  a job is enqueued and claimed for it: attempt 1, lease epoch 1
+//	701 ms  the write of the answer fails: the job is released
+//	702 ms  another fetch claims it: attempt 1 again, lease epoch 2
 func (a *API) fetchJobs(w http.ResponseWriter, r *http.Request) error {
 	tenant := rest.PathParam(r, "tenant")
 	jobs, err := a.fetch(w, r, tenant)
@@ -68,6 +86,11 @@ func (a *API) fetchJobs(w http.ResponseWriter, r *http.Request) error {
 
 // fetch decodes the request and claims jobs. The jobs that it returns are leased, even
 // if it also returns an error.
+//
+// A fetch that waits takes a place of a.waits. Without a free place it claims what there is
+// and does not wait; only if there was no job is that an error, so that the client pauses
+// before its next fetch. Errors: CodeInvalid, CodeAuthzDenied for another namespace,
+// CodeCapacityLimit, those of queue.Broker.Fetch.
 func (a *API) fetch(w http.ResponseWriter, r *http.Request, tenant string) ([]api.FetchedJob, error) {
 	if err := api.ValidateTenant(tenant); err != nil {
 		return nil, err
@@ -122,7 +145,7 @@ func (a *API) fetch(w http.ResponseWriter, r *http.Request, tenant string) ([]ap
 }
 
 // validateFetch checks the fields that the broker cannot: it is called in rounds, and
-// with durations.
+// with durations. A count of 0 means 1, a lease of 0 means api.DefaultLeaseMS.
 func validateFetch(f *api.FetchRequest) error {
 	between := func(path string, n, least, most int64) error {
 		if n < least || n > most {
@@ -144,7 +167,8 @@ func validateFetch(f *api.FetchRequest) error {
 	return between("wait_ms", f.WaitMS, 0, api.MaxFetchWaitMS)
 }
 
-// fetchRounds claims up to count jobs. If a round fails after earlier ones claimed
+// fetchRounds claims up to count jobs. Only the first round waits; a round that returns
+// fewer jobs than it asked for was the last. If a round fails after earlier ones claimed
 // jobs, it returns those jobs without an error: they are leased to the caller.
 func (a *API) fetchRounds(ctx context.Context, f queue.Fetch, count int) (jobs []api.FetchedJob, err error) {
 	for size := 0; len(jobs) < count && size < fetchBytes; {
@@ -166,8 +190,9 @@ func (a *API) fetchRounds(ctx context.Context, f queue.Fetch, count int) (jobs [
 	return jobs, nil
 }
 
-// release returns jobs to their queues whose fetcher did not receive them. The attempt
-// does not count.
+// release returns jobs to their queues whose fetcher did not receive them. It fails them
+// with a snooze of 0 ms: they are due immediately and the attempt does not count. If the
+// release fails, the jobs return when their leases expire.
 func (a *API) release(r *http.Request, tenant string, jobs []api.FetchedJob) {
 	if len(jobs) == 0 {
 		return
@@ -186,7 +211,7 @@ func (a *API) release(r *http.Request, tenant string, jobs []api.FetchedJob) {
 }
 
 // appendFetched encodes a fetchedBody by hand: payloads are stored as JSON, and
-// encoding/json would parse all of them again.
+// encoding/json would parse all of them again. A test compares it with encoding/json.
 func appendFetched(b []byte, jobs []api.FetchedJob) ([]byte, error) {
 	size := 0
 	for i := range jobs {
@@ -206,7 +231,9 @@ func appendFetched(b []byte, jobs []api.FetchedJob) ([]byte, error) {
 	return append(b, "]}\n"...), nil
 }
 
-// appendJob encodes one job. Ids and names need no escaping.
+// appendJob encodes one job, with the fields and the omissions of api.FetchedJob's tags.
+// Ids and names need no escaping, by their patterns. The last field is always present: its
+// comma becomes the closing brace.
 func appendJob(b []byte, j *api.FetchedJob) ([]byte, error) {
 	text := func(name, value string) {
 		b = append(append(append(append(append(b, '"'), name...), `":"`...), value...), `",`...)

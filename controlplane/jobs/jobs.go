@@ -33,6 +33,7 @@ type jobInput struct{ JobPath }
 
 type jobOutput struct{ Body api.Job }
 
+// listJobsInput selects the jobs of one state, by default pending. TagValue needs a Tag.
 type listJobsInput struct {
 	QueuePath
 	rest.PageQuery
@@ -41,6 +42,7 @@ type listJobsInput struct {
 	TagValue string `query:"tag_value" maxLength:"128" doc:"and this value of it"`
 }
 
+// holdJobInput has an optional body: a hold needs no reason.
 type holdJobInput struct {
 	JobPath
 	Body *holdJobBody
@@ -59,6 +61,7 @@ type moveJobBody struct {
 	Queue queueName `json:"queue" doc:"another queue of the job's namespace"`
 }
 
+// jobEndpoints declares the routes that read and delete jobs.
 func (a *API) jobEndpoints() []rest.Endpoint {
 	return []rest.Endpoint{
 		rest.Operation(rest.Route{
@@ -78,7 +81,15 @@ func (a *API) jobEndpoints() []rest.Endpoint {
 	}
 }
 
-// steeringEndpoints declares the routes by which people move a job to another state.
+// steeringEndpoints declares the routes by which people move a job to another state. The
+// broker decides which states a verb accepts; others are refused with CodeJobState:
+//
+//	retry     dead, cancelled            to pending
+//	cancel    any that has not ended     to cancelled
+//	hold      any that is not active and has not ended, to held
+//	approve   held                       to pending, or scheduled until its time
+//	reject    held                       to dead
+//	move      any that is not active and has not ended, to the other queue
 func (a *API) steeringEndpoints() []rest.Endpoint {
 	steer := func(verb, summary string, do func(ctx context.Context, tenant, id string) (*api.Job, error)) rest.Endpoint {
 		return rest.Operation(steering(verb, summary), func(ctx context.Context, in *jobInput) (*jobOutput, error) {
@@ -103,6 +114,8 @@ func steering(verb, summary string) rest.Route {
 	}
 }
 
+// holdJob keeps a job from running until it is approved or rejected. The reason is shown
+// to the people who decide. A repeat succeeds and keeps the first reason.
 func (a *API) holdJob(ctx context.Context, in *holdJobInput) (*jobOutput, error) {
 	reason := ""
 	if in.Body != nil {
@@ -113,6 +126,8 @@ func (a *API) holdJob(ctx context.Context, in *holdJobInput) (*jobOutput, error)
 	})
 }
 
+// moveJob moves a job to another queue of its namespace. Errors: those of steerJob,
+// CodeQueueReserved for fn queues.
 func (a *API) moveJob(ctx context.Context, in *moveJobInput) (*jobOutput, error) {
 	return a.steerJob(ctx, &in.JobPath, func(ctx context.Context, tenant, id string) (*api.Job, error) {
 		return a.queue.Move(ctx, tenant, id, string(in.Body.Queue))
@@ -120,7 +135,8 @@ func (a *API) moveJob(ctx context.Context, in *moveJobInput) (*jobOutput, error)
 }
 
 // steerJob changes the state of a job by do, and answers with the job after the
-// change. Errors: CodeJobNotFound, also for a job in a namespace that the caller may
+// change. The check of the namespace and the change are two steps, but a job never leaves
+// its namespace. Errors: CodeJobNotFound, also for a job in a namespace that the caller may
 // not enter; those of do.
 func (a *API) steerJob(ctx context.Context, p *JobPath, do func(ctx context.Context, tenant, id string) (*api.Job, error)) (*jobOutput, error) {
 	if err := a.entersJob(ctx, p); err != nil {
@@ -134,7 +150,8 @@ func (a *API) steerJob(ctx context.Context, p *JobPath, do func(ctx context.Cont
 }
 
 // entersJob returns CodeJobNotFound for a job in a namespace that the caller may not
-// enter; the path of a job does not contain its namespace.
+// enter; the path of a job does not contain its namespace. For callers of the whole tenant
+// it reads nothing.
 func (a *API) entersJob(ctx context.Context, p *JobPath) error {
 	if rest.CallerOf(ctx).Namespace == "" {
 		return nil
@@ -152,10 +169,13 @@ func (a *API) job(ctx context.Context, p *JobPath) (*api.Job, error) {
 	return job, err
 }
 
+// jobNotFound returns the error of the broker for a missing job, so that a job of another
+// namespace cannot be told from it.
 func jobNotFound(id string) *api.Error {
 	return api.Errorf(api.CodeJobNotFound, "job %s does not exist", id)
 }
 
+// getJob answers with a job and the errors of its attempts.
 func (a *API) getJob(ctx context.Context, in *jobInput) (*jobOutput, error) {
 	job, err := a.job(ctx, &in.JobPath)
 	if err != nil {
@@ -164,6 +184,8 @@ func (a *API) getJob(ctx context.Context, in *jobInput) (*jobOutput, error) {
 	return &jobOutput{Body: *job}, nil
 }
 
+// deleteJob deletes a job and its record. One that has not ended is cancelled first; an
+// active one is a CodeJobState.
 func (a *API) deleteJob(ctx context.Context, in *jobInput) (*struct{}, error) {
 	if err := a.entersJob(ctx, &in.JobPath); err != nil {
 		return nil, err
@@ -171,8 +193,8 @@ func (a *API) deleteJob(ctx context.Context, in *jobInput) (*struct{}, error) {
 	return nil, a.queue.Delete(ctx, string(in.Tenant), in.JobID)
 }
 
-// listJobs answers with a page of a queue's jobs of one state. tag_value without tag
-// is a CodeInvalid.
+// listJobs answers with a page of a queue's jobs of one state. A queue that does not exist
+// is empty. tag_value without tag is a CodeInvalid.
 func (a *API) listJobs(ctx context.Context, in *listJobsInput) (*rest.PageOutput[api.Job], error) {
 	if in.TagValue != "" && in.Tag == "" {
 		return nil, api.InvalidField("tag_value", "must stand beside tag")

@@ -37,7 +37,7 @@ func TestFetchedJobsAreWrittenAsEncodingJSONDoes(t *testing.T) {
 			t.Fatalf("EncodeJSON: %v", err)
 		}
 		if !bytes.Equal(got, append(want, '\n')) {
-			t.Errorf("EncodeJSON: got %s, want %s; want bytes.Equal(got, append(want, '\\n'))", got, want)
+			t.Errorf("appendFetched: got %s, want %s and a line break", got, want)
 		}
 	}
 }
@@ -70,7 +70,7 @@ func BenchmarkJobJSON(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if err := do(); err != nil {
-					b.Fatalf("do: got name %s, error %v; want no error", name, err)
+					b.Fatalf("%s: got error %v, want none", name, err)
 				}
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/size, "ns/job")

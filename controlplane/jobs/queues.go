@@ -43,6 +43,7 @@ func (p *QueuePath) names() (tenant, namespace, queue string) {
 	return string(p.Tenant), string(p.Namespace), string(p.Queue)
 }
 
+// validateQueuePath returns CodeValidationName for the path of a queue that cannot exist.
 func validateQueuePath(tenant, namespace, queue string) error {
 	if err := api.ValidateTenant(tenant); err != nil {
 		return err
@@ -65,7 +66,8 @@ type listQueuesInput struct {
 	rest.PageQuery
 }
 
-// QueueCondition holds the precondition of a change to a queue.
+// QueueCondition holds the precondition of a change to a queue. At most one of the two may
+// be set.
 type QueueCondition struct {
 	IfMatch     string `header:"If-Match" doc:"the ETag that the configuration must have now"`
 	IfNoneMatch string `header:"If-None-Match" doc:"* if the queue must not exist"`
@@ -77,6 +79,8 @@ type configureQueueInput struct {
 	Body configureQueueBody
 }
 
+// configureQueueBody is a partial update: nil keeps the value. draining is not part of it;
+// :drain and :resume set it.
 type configureQueueBody struct {
 	Paused         *bool  `json:"paused,omitempty" doc:"hand out no jobs"`
 	MaxConcurrency *int64 `json:"max_concurrency,omitempty" doc:"how many jobs may be active; 0 for any number"`
@@ -94,6 +98,8 @@ type redriveQueueInput struct {
 	Body *redriveBody
 }
 
+// redriveBody selects dead jobs; a job must match all of it. Without a body all match.
+// FromMS and ToMS are Unix milliseconds, in [from_ms, to_ms); 0 leaves an end open.
 type redriveBody struct {
 	IDs      []string `json:"ids,omitempty" maxItems:"1000" doc:"these jobs only"`
 	Reason   string   `json:"reason,omitempty" enum:"attempts,fatal,crashed,expired,rejected,dependency" doc:"only jobs that died for this reason"`
@@ -116,6 +122,8 @@ type redrivenBody struct {
 	Redriven int `json:"redriven" doc:"jobs that have one more attempt"`
 }
 
+// queueEndpoints declares the routes of queues. Only configureQueue creates a queue; the
+// other verbs answer 404 for a queue that does not exist.
 func (a *API) queueEndpoints() []rest.Endpoint {
 	return []rest.Endpoint{
 		rest.Operation(rest.Route{
@@ -156,11 +164,16 @@ func (a *API) queueEndpoints() []rest.Endpoint {
 	}
 }
 
-// queueTag returns the ETag of a configuration, which is made of its values.
+// queueTag returns the ETag of a configuration, which is made of its values: a queue has
+// no revision, and its depths must not change the tag. A queue that is paused, with at most
+// 10 active jobs and no rate limit:
+//
+//	"true.false.10.0.0"       paused.draining.max_concurrency.rate_limit.rate_window_ms
 func queueTag(c api.QueueConfig) string {
 	return fmt.Sprintf(`"%t.%t.%d.%d.%d"`, c.Paused, c.Draining, c.MaxConcurrency, c.RateLimit, c.RateWindowMS)
 }
 
+// answerQueue answers with a queue. It takes the results of a method of the broker.
 func answerQueue(q *api.Queue, err error) (*queueOutput, error) {
 	if err != nil {
 		return nil, err
@@ -168,6 +181,8 @@ func answerQueue(q *api.Queue, err error) (*queueOutput, error) {
 	return &queueOutput{ETag: queueTag(q.QueueConfig), Body: *q}, nil
 }
 
+// listQueues answers with a page of a namespace's queues by name. The depths are counted
+// while the page is read, so they need not add up over pages.
 func (a *API) listQueues(ctx context.Context, in *listQueuesInput) (*rest.PageOutput[api.Queue], error) {
 	tenant, namespace := string(in.Tenant), string(in.Namespace)
 	return rest.ReadPage(rest.ListScope("queues", tenant, namespace), in.Cursor, func(after string) ([]api.Queue, string, error) {
@@ -175,12 +190,14 @@ func (a *API) listQueues(ctx context.Context, in *listQueuesInput) (*rest.PageOu
 	})
 }
 
+// getQueue answers with a queue's configuration and depths. Errors: CodeQueueNotFound.
 func (a *API) getQueue(ctx context.Context, in *queueInput) (*queueOutput, error) {
 	return answerQueue(a.queue.GetQueue(ctx, string(in.Tenant), string(in.Namespace), string(in.Queue)))
 }
 
 // configureQueue changes the fields of a configuration that the body has, and creates
-// the queue if it does not exist.
+// the queue if it does not exist. Errors: CodeInvalid, CodePreconditionFailed,
+// CodeStoreConflict if others keep changing it.
 func (a *API) configureQueue(ctx context.Context, in *configureQueueInput) (*queueOutput, error) {
 	tenant, namespace, name := in.names()
 	now, err := a.matchQueue(ctx, &in.QueuePath, in.QueueCondition)
@@ -193,7 +210,8 @@ func (a *API) configureQueue(ctx context.Context, in *configureQueueInput) (*que
 }
 
 // matchQueue returns the configuration that the queue must have when it is changed, nil
-// for any. Errors: CodePreconditionFailed, CodeInvalid.
+// for any; the zero configuration is that of a queue that does not exist. The broker
+// compares it again in the step that writes. Errors: CodePreconditionFailed, CodeInvalid.
 func (a *API) matchQueue(ctx context.Context, p *QueuePath, c QueueCondition) (*api.QueueConfig, error) {
 	switch {
 	case c.IfMatch == "" && c.IfNoneMatch == "":
@@ -239,6 +257,8 @@ func (a *API) existing(ctx context.Context, p *QueuePath) error {
 	return err
 }
 
+// clearQueue removes the jobs of an existing queue that have not started, page by page. An
+// interrupted call has removed some of them and can be repeated.
 func (a *API) clearQueue(ctx context.Context, in *queueInput) (*clearedOutput, error) {
 	if err := a.existing(ctx, &in.QueuePath); err != nil {
 		return nil, err
@@ -251,18 +271,20 @@ func (a *API) clearQueue(ctx context.Context, in *queueInput) (*clearedOutput, e
 	return &clearedOutput{clearedBody{n}}, nil
 }
 
+// drainQueue makes an existing queue refuse new jobs (CodeQueueDraining) until resumeQueue.
 func (a *API) drainQueue(ctx context.Context, in *queueInput) (*queueOutput, error) {
 	on := true
 	return a.changeExisting(ctx, &in.QueuePath, queue.Change{Draining: &on})
 }
 
+// resumeQueue ends both a pause and a drain of an existing queue.
 func (a *API) resumeQueue(ctx context.Context, in *queueInput) (*queueOutput, error) {
 	off := false
 	return a.changeExisting(ctx, &in.QueuePath, queue.Change{Paused: &off, Draining: &off})
 }
 
-// changeExisting changes the configuration of a queue that exists. Errors:
-// CodeQueueNotFound.
+// changeExisting changes the configuration of a queue that exists. A queue that is deleted
+// between the two steps is created again, empty. Errors: CodeQueueNotFound.
 func (a *API) changeExisting(ctx context.Context, p *QueuePath, change queue.Change) (*queueOutput, error) {
 	if err := a.existing(ctx, p); err != nil {
 		return nil, err
@@ -272,7 +294,8 @@ func (a *API) changeExisting(ctx context.Context, p *QueuePath, change queue.Cha
 }
 
 // redriveQueue makes the dead jobs that match the body pending again, for one more
-// attempt each; without a body, all dead jobs of the queue. Errors: CodeInvalid, CodeQueueNotFound.
+// attempt each; without a body, all dead jobs of the queue. tag_value needs a tag, as in
+// listJobs. Errors: CodeInvalid, CodeQueueNotFound.
 func (a *API) redriveQueue(ctx context.Context, in *redriveQueueInput) (*redrivenOutput, error) {
 	tenant, namespace, name := in.names()
 	f := queue.Redrive{Tenant: tenant, Namespace: namespace, Queue: name}

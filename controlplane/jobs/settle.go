@@ -38,18 +38,24 @@ const (
 )
 
 // settling describes a route that settles jobs: how its body is decoded, and the
-// operation.
+// operation. B is the body, T one of its jobs. The three routes differ only in this.
 type settling[B, T any] struct {
 	verb, summary string
 	bodies        rest.Decoder[B]
 	limit         int64
-	jobs          func(*B) []T
-	field         string // the field that holds the jobs
-	id            func(*T) string
-	begin         func(ctx context.Context, tenant string, body *B) error
-	do            func(ctx context.Context, tenant string, jobs []T) ([]api.JobOutcome, error)
+	// jobs returns the jobs of a body, which stand in the field of that name; id returns
+	// the id of one.
+	jobs  func(*B) []T
+	field string // the field that holds the jobs
+	id    func(*T) string
+	// begin is called before the jobs are settled, nil for none.
+	begin func(ctx context.Context, tenant string, body *B) error
+	do    func(ctx context.Context, tenant string, jobs []T) ([]api.JobOutcome, error)
 }
 
+// settleEndpoints declares :ack, :fail and :heartbeat. Heartbeats settle nothing, but have
+// the same form: they prove the lease of each job and get an outcome each. They also
+// refresh the record of the worker in T/workers, even if all of their leases are lost.
 func (a *API) settleEndpoints() []rest.Endpoint {
 	return []rest.Endpoint{
 		settleEndpoint(a, settling[ackBody, api.JobAck]{
@@ -75,7 +81,14 @@ func (a *API) settleEndpoints() []rest.Endpoint {
 
 // settleEndpoint declares a route that settles jobs. It answers 200 if at least one
 // job was settled, else 409: a request whose leases are all lost must not look like a
-// success.
+// success. Each job has an outcome of its own, in the order of the request:
+//
+//	POST T/jobs:ack {"acks": [{"id": A, "lease_epoch": 1}, {"id": B, "lease_epoch": 3}]}
+//	200 {"jobs": [{"id": A, "ok": true, …},
+//	              {"id": B, "ok": false, "code": "CS_JOB_LEASE_LOST", …}]}
+//
+// A client that got no answer repeats the whole call: jobs that the same epoch settled
+// before succeed again.
 func settleEndpoint[B, T any](a *API, how settling[B, T]) rest.Endpoint {
 	var body B
 	how.bodies = rest.NewDecoder[B]()
@@ -103,7 +116,9 @@ func settleEndpoint[B, T any](a *API, how settling[B, T]) rest.Endpoint {
 	})
 }
 
-// settle decodes the request and settles its jobs.
+// settle decodes the request and settles its jobs. Errors concern the request as a whole:
+// CodeInvalid for none or more than api.MaxSettleJobs jobs, and those of the broker. After
+// an error of the broker some jobs may be settled.
 func settle[B, T any](a *API, w http.ResponseWriter, r *http.Request, how *settling[B, T]) ([]api.JobOutcome, error) {
 	ctx, tenant := r.Context(), rest.PathParam(r, "tenant")
 	if err := api.ValidateTenant(tenant); err != nil {
@@ -133,7 +148,8 @@ func settle[B, T any](a *API, w http.ResponseWriter, r *http.Request, how *settl
 }
 
 // settleKnown settles the jobs that the caller may settle. The outcome of each of the
-// others is CodeJobNotFound.
+// others is CodeJobNotFound: they do not exist, lie in another namespace, or belong to the
+// platform's fn queues.
 func settleKnown[B, T any](ctx context.Context, a *API, tenant string, jobs []T, how *settling[B, T]) ([]api.JobOutcome, error) {
 	known, indexes, err := a.settleable(ctx, tenant, len(jobs), func(i int) string { return how.id(&jobs[i]) })
 	if err != nil {
@@ -166,7 +182,8 @@ func settleKnown[B, T any](ctx context.Context, a *API, tenant string, jobs []T,
 }
 
 // settleable returns which of n ids belong to jobs that the caller may settle, and the
-// indexes of those.
+// indexes of those, in order. Malformed ids belong to none. An id that occurs twice has two
+// indexes.
 func (a *API) settleable(ctx context.Context, tenant string, n int, id func(int) string) (known map[string]bool, indexes []int, err error) {
 	ids := make([]string, 0, n)
 	for i := range n {

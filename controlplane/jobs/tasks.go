@@ -37,7 +37,8 @@ func (p *TaskPath) names() (tenant, taskType, id string) {
 
 type taskInput struct{ TaskPath }
 
-// taskOf is the path of a task, and a body.
+// taskOf is the path of a task, and a body. taskReport fills it with the different reports
+// of workers.
 type taskOf[B any] struct {
 	TaskPath
 	Body B
@@ -45,6 +46,7 @@ type taskOf[B any] struct {
 
 type taskOutput struct{ Body api.Task }
 
+// madeTaskOutput is a task with the status of its creation: 201 or 200.
 type madeTaskOutput struct {
 	Status int
 	Body   api.Task
@@ -57,6 +59,16 @@ type listTasksInput struct {
 	Stuck bool              `query:"stuck" doc:"only tasks whose worker has not made progress within their timeout"`
 }
 
+// taskEndpoints declares the routes of tasks. A task of five steps, which one worker begins
+// and another ends after the first one died:
+//
+//	PUT  T/tasks/import/42         {"step_count": 5}                 201, pending; a job announces it
+//	POST T/tasks/import/42:claim   {"worker": "w1"}                  claimed by w1
+//	POST T/tasks/import/42:step    {"worker": "w1", "step": 2}       step 2
+//	(w1 dies; after the timeout the sweeper makes the task pending and announces it again)
+//	POST T/tasks/import/42:claim   {"worker": "w2"}                  claimed by w2, still at step 2
+//	POST T/tasks/import/42:step    {"worker": "w1", "step": 3}       409 CS_TASK_STATE_CONFLICT
+//	POST T/tasks/import/42:complete {"worker": "w2"}                 completed
 func (a *API) taskEndpoints() []rest.Endpoint {
 	return []rest.Endpoint{
 		rest.Operation(rest.Route{
@@ -94,7 +106,8 @@ func (a *API) taskEndpoints() []rest.Endpoint {
 	}
 }
 
-// taskReport declares a route by which workers report on a task.
+// taskReport declares a route by which workers report on a task. The body names the
+// worker; a report of another worker than the task's is a CodeTaskState.
 func taskReport[B any](a *API, verb, summary string, do func(ctx context.Context, tenant, taskType, id string, body B) (*api.Task, error)) rest.Endpoint {
 	return rest.Operation(rest.Route{
 		Method: http.MethodPost, Path: pathTask + ":" + verb, Action: access.TaskWork, Extent: rest.HandlerNamespace,
@@ -108,6 +121,7 @@ func taskReport[B any](a *API, verb, summary string, do func(ctx context.Context
 	})
 }
 
+// answerTask answers with a task. It takes the results of a method of tasks.Tasks.
 func answerTask(task *api.Task, err error) (*taskOutput, error) {
 	if err != nil {
 		return nil, err
@@ -116,8 +130,9 @@ func answerTask(task *api.Task, err error) (*taskOutput, error) {
 }
 
 // createTask creates a task and the job that announces it. The caller must therefore
-// be allowed to enqueue, and to enter the namespace of that job. It answers 200 for a
-// repeat.
+// be allowed to enqueue, and to enter the namespace of that job, which is api's default if
+// the body has none. It answers 200 for a repeat. Errors: CodeAuthzDenied, CodeTaskExists
+// if the task was created with other values, those of tasks.Tasks.Create.
 func (a *API) createTask(ctx context.Context, in *taskOf[api.NewTask]) (*madeTaskOutput, error) {
 	tenant, taskType, id := in.names()
 	caller := rest.CallerOf(ctx)
@@ -140,7 +155,7 @@ func (a *API) createTask(ctx context.Context, in *taskOf[api.NewTask]) (*madeTas
 }
 
 // task returns a task of a namespace that the caller may enter; the path of a task does
-// not contain its namespace. Errors: CodeTaskNotFound.
+// not contain its namespace. Errors: CodeTaskNotFound, also for one of another namespace.
 func (a *API) task(ctx context.Context, p *TaskPath) (*api.Task, error) {
 	tenant, taskType, id := p.names()
 	task, err := a.tasks.Get(ctx, tenant, taskType, id)
@@ -161,7 +176,7 @@ func (a *API) entersTask(ctx context.Context, p *TaskPath) error {
 }
 
 // listTasks answers with a page of the tasks that have not ended, of the namespaces
-// that the caller may enter.
+// that the caller may enter, the least recently changed first.
 func (a *API) listTasks(ctx context.Context, in *listTasksInput) (*rest.PageOutput[api.Task], error) {
 	tenant, taskType := string(in.Tenant), string(in.Type)
 	return rest.ReadPage(rest.ListScope("tasks", tenant, taskType, strconv.FormatBool(in.Stuck)), in.Cursor, func(position string) ([]api.Task, string, error) {

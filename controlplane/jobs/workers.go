@@ -19,6 +19,8 @@ type listWorkersInput struct {
 
 type workerPageOutput struct{ Body api.Page[api.Worker] }
 
+// workerEndpoints declares the list of workers. A worker is not registered: fetching makes
+// it appear, and five minutes of silence remove it.
 func (a *API) workerEndpoints() []rest.Endpoint {
 	return []rest.Endpoint{
 		rest.Operation(rest.Route{
@@ -29,6 +31,9 @@ func (a *API) workerEndpoints() []rest.Endpoint {
 	}
 }
 
+// listWorkers answers with a page of the workers that were alive in the last five minutes,
+// by id. Workers of namespaces that the caller may not enter are removed from the page, so
+// it may be short, even empty, and still have a next_cursor.
 func (a *API) listWorkers(ctx context.Context, in *listWorkersInput) (*workerPageOutput, error) {
 	tenant := string(in.Tenant)
 	list := rest.ListScope("workers", tenant)

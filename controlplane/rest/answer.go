@@ -6,7 +6,8 @@ import (
 )
 
 // Limits on clients that read slowly. Without them, clients that read nothing could
-// hold every connection.
+// hold every connection. A client has answerTimeout for the first bytes, and a second
+// more for each 64 KiB: 6 MiB may take 126 s.
 const (
 	answerTimeout = 30 * time.Second
 	answerRate    = 64 << 10 // bytes per additional second
@@ -23,9 +24,9 @@ type trackedWriter struct {
 	deadline time.Time // for the client, as set last
 }
 
-// bound sets the deadline for size more bytes. A deadline that would hardly move is
-// left, so that a small answer sets one instead of two. net/http lifts the deadline
-// before the connection's next request.
+// bound sets the deadline for size more bytes. A deadline that would hardly move (by less
+// than a sixteenth of the timeout) is left, so that a small answer sets one instead of
+// two. net/http lifts the deadline before the connection's next request.
 func (w *trackedWriter) bound(size int) {
 	at := time.Now().Add(w.timeout + time.Duration(size)*time.Second/answerRate)
 	if at.Sub(w.deadline).Abs() > w.timeout/16 {

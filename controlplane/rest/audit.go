@@ -18,7 +18,9 @@ const auditTimeout = 5 * time.Second
 // something that can exist is shorter.
 const maxAuditPath = 512
 
-// NoteMade tells the audit log what the request of ctx created.
+// NoteMade tells the audit log what the request of ctx created, where the path does not
+// contain it: the id of a key, the number of a version. Outside of requests it does
+// nothing.
 func NoteMade(ctx context.Context, what string) {
 	if x := exchangeOf(ctx); x != nil {
 		x.made = what
@@ -28,6 +30,10 @@ func NoteMade(ctx context.Context, what string) {
 // audit writes the event of a request that changed something, or was refused to. The
 // event belongs to the caller's own tenant, so that a caller cannot fill the log of
 // another; for an administrator of all tenants it belongs to the path's tenant.
+//
+// The event is written after the handler, whose status it has, and without the deadline
+// of the request: a client that goes away must not prevent it. A crash in between loses
+// the event, but not the change; a failed write is logged with the whole event.
 func (s *Server) audit(r *http.Request, x *exchange) {
 	if x.caller == nil || !x.action.Audited() {
 		return

@@ -23,7 +23,16 @@ func (s *Server) authorize(next http.Handler) http.Handler {
 
 // admit judges a request by its route's declaration, and notes its caller. The order
 // matters: another tenant's resources do not exist for the caller, so that a 403
-// cannot tell what a 404 hides.
+// cannot tell what a 404 hides. For GET /v1/tenants/t_other1/keys with a key of t_acme01:
+//
+//	no key                           401 CS_AUTHN_REQUIRED
+//	an expired key                   401 CS_AUTHN_INVALID
+//	any valid key of t_acme01        404 CS_TENANT_NOT_FOUND, also if t_other1 exists
+//
+// and for the same path of its own tenant:
+//
+//	a key with the role viewer       403 CS_AUTHZ_DENIED: no role grants cs:key:read
+//	an admin's key of one namespace  403 CS_AUTHZ_DENIED: the route is WholeTenant
 func (s *Server) admit(r *http.Request) error {
 	ctx := r.Context()
 	route := s.routeOf(r)
@@ -64,8 +73,8 @@ func (s *Server) admit(r *http.Request) error {
 	return c.NeedNamespace("") // all of them
 }
 
-// TenantNotFound is the answer for a tenant that does not exist, or that the caller
-// may not enter.
+// TenantNotFound returns the CodeTenantNotFound for a tenant that does not exist, or that
+// the caller may not enter: both answers are equal.
 func TenantNotFound(tenant string) error {
 	return api.Errorf(api.CodeTenantNotFound, "tenant %q does not exist", tenant)
 }

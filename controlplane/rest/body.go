@@ -32,16 +32,17 @@ func boundBody(w http.ResponseWriter, r *http.Request) {
 }
 
 // boundRest sets the deadline of discardTimeout for the rest of the body of a request
-// that was refused with err, unless the deadline has passed already.
+// that was refused with err. After CodeRequestTimeout the deadline has passed already,
+// and a new one would grant the slow client more time.
 func boundRest(w http.ResponseWriter, r *http.Request, err error) {
 	if r.ContentLength != 0 && api.ErrorCode(err) != api.CodeRequestTimeout {
 		setReadDeadline(http.NewResponseController(w), time.Now().Add(discardTimeout))
 	}
 }
 
-// ReadBody reads a request's body, which may have at most limit bytes. Errors: CodeBodyLimit
-// (after reading on and discarding), CodeRequestTimeout, CodeInvalid for a
-// body that was cut short.
+// ReadBody reads a request's body, which may have at most limit bytes. It returns nil for
+// a request without a body. Errors: CodeBodyLimit (after reading on and discarding),
+// CodeRequestTimeout, CodeInvalid for a body that was cut short.
 //
 // The deadline of boundBody is lifted when the body has arrived: the server detects a
 // client that goes away by reading, and a deadline would end long runs.
@@ -64,7 +65,9 @@ func ReadBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	return body, nil
 }
 
-// readUpTo reads at most limit bytes. size is the Content-Length, or -1.
+// readUpTo reads at most limit bytes. size is the Content-Length, or -1. It is only a
+// hint for the buffer: a client that announces more than it sends costs at most limit
+// bytes.
 func readUpTo(body io.Reader, size, limit int64) ([]byte, error) {
 	var buf bytes.Buffer
 	if size > 0 {
@@ -92,6 +95,7 @@ func setReadDeadline(control *http.ResponseController, at time.Time) {
 	_ = control.SetReadDeadline(at)
 }
 
+// bodyError returns the coded error for a body that could not be read.
 func bodyError(err error) error {
 	var slow net.Error
 	if errors.As(err, &slow) && slow.Timeout() {

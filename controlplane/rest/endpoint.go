@@ -12,7 +12,14 @@ import (
 )
 
 // Extent is how far into a tenant a route reaches. It decides what keys that are
-// limited to one namespace may call.
+// limited to one namespace may call. For a key of the namespace "billing":
+//
+//	WholeTenant        GET T/keys                  403
+//	PathNamespaceOnly  GET N/functions             200 if {namespace} is billing, else 403
+//	HandlerNamespace   GET T/jobs/{id}             200 if the job is in billing, else 404
+//	NoNamespace        GET T                       200
+//
+// Keys without a namespace pass all of them.
 type Extent int
 
 const (
@@ -22,7 +29,8 @@ const (
 	// PathNamespaceOnly is open to keys of the path's {namespace}.
 	PathNamespaceOnly
 	// HandlerNamespace is judged by the handler: the namespace stands in the query or
-	// in a record, or the answer leaves out other namespaces.
+	// in a record, or the answer leaves out other namespaces. The handler must call
+	// NeedNamespace or EntersNamespace of its CallerOf: the kernel checks nothing here.
 	HandlerNamespace
 	// NoNamespace is open to them.
 	NoNamespace
@@ -32,10 +40,13 @@ const (
 // describes it.
 type Route struct {
 	Method, Path string
-	Action       access.Action
-	Extent       Extent
+	// Action is what a caller's roles must grant, or one of access.Public, AnyKey and
+	// Runner. The zero value is Public, so every route must set it.
+	Action access.Action
+	Extent Extent
 
-	// ID is the operation's id in the document; "" leaves the route out of it.
+	// ID is the operation's id in the document; "" leaves a Handle route out of it.
+	// Tag groups the operations of the page /docs.
 	ID, Tag, Summary, Description string
 	// Status is the status of success (0: 200, or 204 for an Operation without a body).
 	Status int
@@ -47,10 +58,13 @@ type Route struct {
 	Request Content
 	// Answer is the body of success of a Handle route.
 	Answer Content
-	// Also lists the answers of further statuses.
+	// Also lists the answers of further statuses. The problem is added to every route.
 	Also []Answer
 
-	// Failure translates the errors of the route (nil: they stay as they are).
+	// Failure translates the errors of the route (nil: they stay as they are). It is how
+	// the document storage keeps its own codes: documents.Failure turns CS_AUTHZ_DENIED
+	// into UNAUTHORIZED, which has the same status. Only Handle routes may set it: it is
+	// not applied to the errors of an Operation's handler.
 	Failure func(error) error
 }
 
@@ -70,15 +84,29 @@ type Answer struct {
 }
 
 // Handler answers a request, or returns why it does not; the server then answers with
-// the problem.
+// the problem. An error that is returned after the answer has begun cannot change the
+// status any more and corrupts the body.
 type Handler func(w http.ResponseWriter, r *http.Request) error
 
-// Endpoint is a route with its handler. Operation and Handle make them:
+// Endpoint is a route with its handler. Operation and Handle make them. One declaration
+// is the route, the permission, the documentation and the handler:
+//
+//	type jobInput struct{ JobPath }             // path parameters, checked by JobPath.Resolve
+//	type jobOutput struct{ Body api.Job }       // the JSON of the answer
 //
 //	rest.Operation(rest.Route{
 //		Method: http.MethodGet, Path: pathJob, Action: access.JobRead, Extent: rest.HandlerNamespace,
 //		ID: "get-job", Tag: "jobs", Summary: "Read a job with its errors",
 //	}, a.getJob)
+//
+//	func (a *API) getJob(ctx context.Context, in *jobInput) (*jobOutput, error)
+//
+// Server registers GET /v1/tenants/{tenant}/jobs/{job_id} (and HEAD with it). It admits
+// only keys whose roles grant cs:job:read, of this tenant or of all tenants. It derives the
+// parameters and the answer of get-job in the OpenAPI document from the two types, whose
+// tags are huma's: path, query and header name the parameters, and minimum, maxLength, enum
+// and so on are enforced before the handler runs. A field Status of the output replaces the route's
+// status, and a field with the tag header sets a header of the answer.
 //
 // A handler decodes the request, authorizes what the route could not, calls one method
 // and encodes its result. Operation leaves decoding and encoding to huma; Handle is for
@@ -88,7 +116,8 @@ type Endpoint struct {
 	mount func(on *mounting, route *Route)
 }
 
-// mounting holds the router and the document that endpoints are added to.
+// mounting holds the router and the document that endpoints are added to. document and
+// typed describe the same OpenAPI document; routes of typed stand behind buffered.
 type mounting struct {
 	server   *Server
 	router   chi.Router
@@ -98,10 +127,15 @@ type mounting struct {
 
 // Operation declares an endpoint whose request huma decodes and whose answer it
 // encodes. Bodies have at most api.MaxRequestBytes. The document follows from I and O.
+// handle is called concurrently, with an input of its own. An endpoint that answers
+// without a body (204) has the output type struct{}, and handle returns nil for it;
+// huma cannot encode a nil of any other type.
 func Operation[I, O any](route Route, handle func(context.Context, *I) (*O, error)) Endpoint {
 	return Endpoint{route, func(on *mounting, route *Route) { mountOperation(on, route, handle) }}
 }
 
+// mountOperation registers an Operation with huma, and logs the errors of its handler.
+// huma writes the problem itself, since *Problem is a huma.StatusError.
 func mountOperation[I, O any](on *mounting, route *Route, handle func(context.Context, *I) (*O, error)) {
 	schemas := on.document.OpenAPI().Components.Schemas
 	op := huma.Operation{
@@ -149,7 +183,8 @@ func Handle(route Route, handle Handler) Endpoint {
 	}}
 }
 
-// describe adds a route that huma does not serve to the document.
+// describe adds a route that huma does not serve to the document. Nothing compares the
+// description with the handler, except the tests that call every route.
 func describe(document huma.API, route *Route) {
 	schemas := document.OpenAPI().Components.Schemas
 	status := route.Status

@@ -9,7 +9,14 @@ import (
 )
 
 // Nullable is a field of a partial update. Value is nil where the field was left out,
-// and points to the zero value of T where the field was null.
+// and points to the zero value of T where the field was null. For a Nullable[int64] with
+// the tag `json:"every_seconds,omitzero"`:
+//
+//	{}                       Value == nil      the field keeps its value
+//	{"every_seconds": null}  *Value == 0       the field is removed, or gets its default
+//	{"every_seconds": 60}    *Value == 60
+//
+// A null and an explicit zero value are therefore the same.
 type Nullable[T any] struct{ Value *T }
 
 // UnmarshalJSON reads a value, or null.

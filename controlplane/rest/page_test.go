@@ -12,7 +12,7 @@ func TestCursorsBelongToTheirList(t *testing.T) {
 	list := ListScope("functions", "t_abcdef", "payments")
 	cursor := list.Seal("hello")
 	if got, err := list.Open(*cursor); err != nil || got != "hello" {
-		t.Errorf("Open: got %q %v, want no error, got == \"hello\"", got, err)
+		t.Errorf("Open: got %q %v, want no error and \"hello\"", got, err)
 	}
 	if list.Seal("") != nil {
 		t.Error("the end has a cursor")
@@ -25,7 +25,7 @@ func TestCursorsBelongToTheirList(t *testing.T) {
 		"an empty part too": ListScope("functions", "t_abcdef", "payments", ""),
 	} {
 		if _, err := other.Open(*cursor); api.ErrorCode(err) != api.CodeValidationCursor {
-			t.Errorf("%s: Open: got %v, want api.ErrorCode(err) == api.CodeValidationCursor", name, err)
+			t.Errorf("%s: Open: got %v, want code CodeValidationCursor", name, err)
 		}
 	}
 }
@@ -40,7 +40,7 @@ func FuzzCursor(f *testing.F) {
 		position, err := list.Open(cursor)
 		if err != nil {
 			if api.ErrorCode(err) != api.CodeValidationCursor {
-				t.Errorf("code of %v, want api.ErrorCode(err) == api.CodeValidationCursor", err)
+				t.Errorf("code of %v, want code CodeValidationCursor", err)
 			}
 			return
 		}

@@ -17,7 +17,9 @@ import (
 )
 
 // Problem is the body of every error: RFC 9457 with a stable code, the id under which
-// the server logged the request, and the invalid fields.
+// the server logged the request, and the invalid fields. docs/errors.md has an example,
+// and the code's statuses and meanings. It contains only what the caller may see: the
+// text of a wrapped cause, such as a store's, is in the log.
 type Problem struct {
 	Title     string           `json:"title" doc:"the HTTP status in words"`
 	Status    int              `json:"status" doc:"the HTTP status"`
@@ -53,6 +55,8 @@ func (p *Problem) GetHeaders() http.Header {
 	return h
 }
 
+// setHeaders sets the headers that accompany the problem. Retry-After is in whole
+// seconds, rounded up: a retry that is too early would be refused again.
 func (p *Problem) setHeaders(h http.Header) {
 	if p.Status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", `Bearer realm="sous"`)
@@ -77,8 +81,14 @@ func (p *Problem) ContentType(string) string { return ContentTypeProblem }
 // one.
 const defaultRetryAfter = time.Second
 
-// newProblem returns the problem that the caller sees of err. The text of an error
-// without a code stays in the log.
+// newProblem returns the problem that the caller sees of err:
+//
+//	*api.Error (also wrapped)      its code, message, fields, items, quota, RetryAfter
+//	context.Canceled, Deadline…    503 CS_SHUTTING_DOWN
+//	any other error                500 CS_INTERNAL; the text stays in the log
+//
+// 429 and 503 have a Retry-After, by default a second; an exhausted quota does not, since
+// time does not free it.
 func newProblem(err error, requestID string) *Problem {
 	var coded *api.Error
 	switch {
@@ -113,6 +123,7 @@ func newProblem(err error, requestID string) *Problem {
 	return p
 }
 
+// itemsWithoutKeys returns a copy of items whose messages contain no API keys.
 func itemsWithoutKeys(items []api.ItemError) []api.ItemError {
 	items = slices.Clone(items)
 	for i, item := range items {
@@ -122,7 +133,9 @@ func itemsWithoutKeys(items []api.ItemError) []api.ItemError {
 }
 
 // fail answers a request with the problem that err is, and logs err if the server is
-// its cause.
+// its cause. It applies the route's Failure first, so that errors of the kernel (a missing
+// role, a body that is too large) have the route's codes, too. It must be called before
+// anything of the answer is written.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, requestID string, err error) {
 	if route := s.routeOf(r); route != nil && route.Failure != nil {
 		err = route.Failure(err)
@@ -181,7 +194,8 @@ func init() {
 }
 
 // humaError returns huma's error with one of our codes. A coded error among errs, which
-// comes from a resolver, wins.
+// comes from a resolver, wins. An error that matches no case has no code and so becomes
+// a CodeInternal.
 func humaError(status int, msg string, errs []error) error {
 	for _, err := range errs {
 		var coded *api.Error

@@ -37,7 +37,7 @@ func codes(t *testing.T) []api.Code {
 		return true
 	})
 	if len(found) < 40 {
-		t.Fatalf("found %d codes, want len(found) >= 40", len(found))
+		t.Fatalf("found %d codes, want at least 40 found", len(found))
 	}
 	return found
 }

@@ -32,7 +32,9 @@ const MaxIdempotencyKey = 255
 type exchangeKey struct{}
 
 // exchange is the state of one request to the API and of its answer. Only the
-// goroutine of the request uses it.
+// goroutine of the request uses it. It travels in the context, since huma passes
+// handlers nothing else: admit writes caller, action and tenant, and Problem.note writes
+// code, for audit and nameRoute to read. Requests of Direct have none.
 type exchange struct {
 	server    *Server
 	requestID string
@@ -52,6 +54,7 @@ func exchangeOf(ctx context.Context) *exchange {
 }
 
 // RequestID returns the id of the request that ctx belongs to, "" where there is none.
+// It has the form req_<ULID>; the answer's X-Request-Id, the log and problems have it.
 func RequestID(ctx context.Context) string {
 	if x := exchangeOf(ctx); x != nil {
 		return x.requestID
@@ -60,7 +63,8 @@ func RequestID(ctx context.Context) string {
 }
 
 // CallerOf returns the caller of the request that ctx belongs to. On public routes, and
-// outside of requests, it returns access.Unknown.
+// outside of requests, it returns access.Unknown, which may do nothing: a handler that
+// forgets its route's Action fails closed.
 func CallerOf(ctx context.Context) *access.Caller {
 	if x := exchangeOf(ctx); x != nil && x.caller != nil {
 		return x.caller
@@ -69,7 +73,8 @@ func CallerOf(ctx context.Context) *access.Caller {
 }
 
 // Drained returns a channel that is closed when the server that answers the request of
-// ctx drains. It is nil outside of requests.
+// ctx drains. It is nil outside of requests, and so never ready. Handlers that wait
+// select on it.
 func Drained(ctx context.Context) <-chan struct{} {
 	if x := exchangeOf(ctx); x != nil {
 		return x.server.drained
@@ -80,6 +85,9 @@ func Drained(ctx context.Context) <-chan struct{} {
 // serve answers every request: it makes the request id, applies the limits, recovers
 // from panics, and writes metrics and the log. The requests of Direct part from the
 // others here.
+//
+// The deferred calls run in reverse: first the recovery, which may still write an
+// answer, then the metrics, then the last deadline, then the span.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	begin := s.clock()
 	requestID := api.NewRequestID(begin.UnixMilli())
@@ -131,7 +139,9 @@ func (s *Server) serveAPI(w *trackedWriter, r *http.Request, requestID string) {
 }
 
 // checkLimits refuses requests that are too large, or not addressed to this server,
-// before anything else reads them.
+// before anything else reads them. The size of the headers counts the URL, and each
+// header with its ": " and its line break. Errors: CodeHostRefused, CodeQueryLimit,
+// CodeHeaderLimit.
 func (s *Server) checkLimits(r *http.Request) error {
 	if err := s.checkHost(r); err != nil {
 		return err
@@ -151,8 +161,9 @@ func (s *Server) checkLimits(r *http.Request) error {
 	return nil
 }
 
-// recovered answers a request whose handler panicked, unless part of an answer has been
-// sent.
+// recovered answers a request whose handler panicked with CodeInternal. If a part of an
+// answer has been sent it cuts the connection instead; http.ErrAbortHandler, by which
+// handlers ask for that, passes through.
 func (s *Server) recovered(w *trackedWriter, r *http.Request, requestID string, p any) {
 	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(p) // net/http's way to close the connection
@@ -179,7 +190,7 @@ func (s *Server) logRequest(entry *zapcore.CheckedEntry, w *trackedWriter, r *ht
 }
 
 // requestFields returns the fields that identify a request and its resource in a log
-// line.
+// line. Names come from the router's parameters, or from Direct.Names.
 func (s *Server) requestFields(ctx context.Context, requestID, method, path string) []zap.Field {
 	fields := []zap.Field{
 		zap.String("request_id", requestID), zap.String("method", method), zap.String("path", api.WithoutKeys(path)),

@@ -1,10 +1,27 @@
 // Package rest is the kernel of the control plane's HTTP API: what every request
 // passes before and after its handler (request ids, limits, authentication,
-// authorisation, the audit log, metrics, traces, problems), and the OpenAPI document.
+// authorization, the audit log, metrics, traces, problems), and the OpenAPI document.
 //
 // The packages beside it declare what the API serves: each returns a list of
 // Endpoints, and an Endpoint names its route, the action that a caller needs, its
 // description and its handler in one place. Server mounts them.
+//
+// A request passes these stations; the first that refuses it answers with a problem
+// (problem.go):
+//
+//	serve           request.go    request id, span, metrics, deadlines, size of URL and headers
+//	  Direct.Serve  request.go    endpoints of functions part here; the rest goes to the router
+//	serveAPI        request.go    the exchange, and the audit event at the end (audit.go)
+//	router          server.go     404 and 405
+//	refuseCrossOrigin  guard.go   only without API keys
+//	authorize       authorize.go  401, 403, or 404 for another tenant's resources
+//	buffered        body.go       the body, for Operations only
+//	handler         endpoint.go   decoded and encoded by huma, or by itself under Handle
+//
+// Invariants: a handler never chooses the status of an error, which follows from its
+// code (api/httpstatus). No part of a body is read before the caller is authorized.
+// Paths in logs and audit events, and the texts of problems, pass api.WithoutKeys, since
+// a client may have put an API key in the wrong place.
 package rest
 
 import (
@@ -31,10 +48,13 @@ import (
 
 // AuditLog keeps audit events.
 type AuditLog interface {
+	// Append stores an event for tenant. It may store it twice if the store's answer is
+	// lost.
 	Append(ctx context.Context, tenant string, event api.AuditEvent) error
 }
 
-// Config is the environment of a Server. Auth, Audit, Logger and Clock are required.
+// Config is the environment of a Server. Auth, Audit, Logger, Clock and KeepAlive are
+// required; controlplane.Config has the defaults for users.
 type Config struct {
 	Auth   *access.Authenticator
 	Audit  AuditLog
@@ -46,7 +66,8 @@ type Config struct {
 	Tracer trace.TracerProvider
 	// Version is the version that the OpenAPI document states.
 	Version string
-	// KeepAlive is how often a silent event stream sends a comment.
+	// KeepAlive is how often a silent event stream sends a comment, so that proxies do
+	// not close it. It must be positive.
 	KeepAlive time.Duration
 	// AnswerTimeout is how long a client may take to read the first bytes of an answer
 	// (0: 30 s); large answers have more time.
@@ -64,7 +85,8 @@ type Config struct {
 type Direct struct {
 	Prefix string
 	// Serve answers a request, or returns why it does not; the server then answers
-	// with the problem.
+	// with the problem. An error must not be returned after a part of the answer was
+	// written.
 	Serve func(w http.ResponseWriter, r *http.Request, requestID string) error
 	// Names returns the names in a path, for the log; they are "" where the path has
 	// none.
@@ -94,7 +116,9 @@ type Server struct {
 }
 
 // NewServer returns a server of the endpoints, and of the OpenAPI document and the page
-// that describe them.
+// that describe them. The error is that of the registration of its metrics. An endpoint
+// that cannot be mounted (a malformed pattern, a type that huma cannot describe) is a
+// mistake in the program and panics.
 func NewServer(cfg Config, endpoints []Endpoint) (*Server, error) {
 	s := &Server{
 		auth:          cfg.Auth,
@@ -118,7 +142,9 @@ func NewServer(cfg Config, endpoints []Endpoint) (*Server, error) {
 	return s, nil
 }
 
-// mount builds the router and the OpenAPI document.
+// mount builds the router and the OpenAPI document. All routes share refuseCrossOrigin
+// and authorize. Operations stand behind buffered as well; Handle routes read their own
+// bodies, with limits of their own.
 func (s *Server) mount(endpoints []Endpoint, version string) {
 	router := chi.NewRouter()
 	router.Use(nameRoute)
@@ -144,7 +170,8 @@ func (s *Server) mount(endpoints []Endpoint, version string) {
 	s.docsPage = sync.OnceValues(func() ([]byte, error) { return renderDocs(document.OpenAPI()) })
 }
 
-// Routes returns the routes that the server answers, in no order.
+// Routes returns the routes that the server answers, in no order. Tests use it to find
+// routes that are not documented or whose access is not tested.
 func (s *Server) Routes() []Route {
 	routes := make([]Route, 0, len(s.routes))
 	for _, route := range s.routes {
@@ -153,7 +180,8 @@ func (s *Server) Routes() []Route {
 	return routes
 }
 
-// routeOf returns the route that the router matched, nil where it has none.
+// routeOf returns the route that the router matched, nil where it has none: before the
+// router has run, for unknown paths, and for requests of Direct.
 func (s *Server) routeOf(r *http.Request) *Route {
 	routed := chi.RouteContext(r.Context())
 	if routed == nil {
@@ -193,7 +221,8 @@ func (s *Server) Unready() { s.unready.Store(true) }
 func (s *Server) Ready() bool { return !s.unready.Load() }
 
 // Drain calls Unready, and ends event streams and waiting fetches while other requests
-// finish.
+// finish. It may be called repeatedly, and does not wait. A shutdown is: Unready, a pause
+// in which load balancers notice it, Drain, http.Server.Shutdown.
 func (s *Server) Drain() {
 	s.Unready()
 	s.drain.Do(func() { close(s.drained) })

@@ -15,7 +15,9 @@ import (
 type Feed struct {
 	// Name of the feed, for the log.
 	Name string
-	// Send writes to the stream what has come since the last call.
+	// Send writes to the stream what has come since the last call, and returns without
+	// waiting. Calls do not overlap. An error ends the stream; the client sees it end
+	// without a last event, and reconnects.
 	Send func(ctx context.Context, stream *EventStream) (Progress, error)
 	// Changed receives a value when there may be something new (nil: the feed is only
 	// polled).
@@ -24,11 +26,12 @@ type Feed struct {
 	Poll time.Duration
 	// MinInterval is the least time between two calls of Send that Changed causes.
 	MinInterval time.Duration
-	// Drained writes the last event when the server drains (nil: none).
+	// Drained writes the last event when the server drains (nil: none), after which the
+	// client reconnects, to another replica.
 	Drained func(stream *EventStream) error
 }
 
-// Progress is the result of Feed.Send.
+// Progress is the result of Feed.Send. The zero value means that there was nothing new.
 type Progress struct {
 	Sent  bool // events were written
 	More  bool // there is more to read: Send is called again without a pause
@@ -37,7 +40,19 @@ type Progress struct {
 
 // Follow streams a feed as server-sent events until it ends, the client goes away, the
 // caller's key does not hold any more, or the server drains; the client then connects
-// to another replica and resumes by the id of the last event.
+// to another replica and resumes by the id of the last event. Errors after the headers
+// cannot be answered any more: they are logged. The stream of a log:
+//
+//	: following
+//
+//	id: hK0m3…                                  Last-Event-ID of a resumption
+//	event: log
+//	data: {"ts_ms":…,"level":"info",…}
+//
+//	: alive                                     every KeepAlive without events
+//
+//	event: end
+//	data: {"status":"success"}
 func Follow(w http.ResponseWriter, r *http.Request, feed Feed) {
 	h := w.Header()
 	h.Set("Content-Type", ContentTypeEvents)
@@ -55,6 +70,9 @@ func Follow(w http.ResponseWriter, r *http.Request, feed Feed) {
 	}
 }
 
+// stream calls feed.Send, and again after each notice, poll or keep-alive. The caller's
+// key is examined before each call, so that a revoked key soon stops reading; its client
+// sees the stream end, and a 401 when it reconnects.
 func (s *Server) stream(ctx context.Context, stream *EventStream, feed Feed) error {
 	poll := time.NewTicker(feed.Poll)
 	defer poll.Stop()
@@ -112,15 +130,17 @@ func isClosed(ch <-chan struct{}) bool {
 	}
 }
 
-// EventStream writes server-sent events.
+// EventStream writes server-sent events. It buffers what Add adds until Flush. One
+// goroutine uses it.
 type EventStream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	buf     []byte
 }
 
-// Add appends an event; Flush sends it. id may be nil. data is JSON, which has no line
-// breaks that would end it.
+// Add appends an event; Flush sends it. id is what a client sends as Last-Event-ID after
+// this event; nil leaves the previous id in force. data is JSON, which has no line breaks
+// that would end it.
 func (e *EventStream) Add(name string, id *string, data []byte) {
 	if id != nil {
 		e.buf = append(append(append(e.buf, "id: "...), *id...), '\n')

@@ -17,7 +17,8 @@ import (
 )
 
 // Decoder decodes the JSON bodies of Handle routes strictly: one value, in UTF-8,
-// without unknown fields. The zero Decoder cannot be used.
+// without unknown fields. It refuses with the same codes and paths as huma does for
+// Operations. The zero Decoder cannot be used. It is safe for concurrent use.
 type Decoder[T any] struct {
 	registry huma.Registry
 	schema   *huma.Schema
@@ -30,9 +31,10 @@ func NewDecoder[T any]() Decoder[T] {
 	return Decoder[T]{registry: registry, schema: content(registry, JSON(body))[ContentTypeJSON].Schema}
 }
 
-// Decode decodes body. Errors: CodeValidationJSON if it is not JSON, CodeInvalid
-// with the paths of the fields that break the schema of T. The schema is consulted only
-// to explain a refusal: encoding/json alone decides.
+// Decode decodes body. Errors: CodeValidationJSON if it is not one JSON value in UTF-8,
+// CodeInvalid with the paths of the fields that break the schema of T, and the coded
+// errors of a field's own UnmarshalJSON. The schema is consulted only to explain a
+// refusal: encoding/json alone decides, so a valid body is parsed once.
 func (d Decoder[T]) Decode(body []byte) (T, error) {
 	var v T
 	if !utf8.Valid(body) {
@@ -50,6 +52,9 @@ func (d Decoder[T]) Decode(body []byte) (T, error) {
 	return v, d.explain(body, err)
 }
 
+// explain returns the coded error for a body that encoding/json refused with err, in this
+// order: a field's own error, a syntax error, unknown fields, a broken schema, and at last
+// the error of encoding/json itself.
 func (d Decoder[T]) explain(body []byte, err error) error {
 	var coded *api.Error
 	if errors.As(err, &coded) {

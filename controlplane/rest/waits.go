@@ -7,7 +7,8 @@ const DefaultWaits = 1024
 
 // Waits limits the requests that wait: fetches of jobs and followed feeds. Each holds a
 // connection, polls the store, and wakes at every notice. One tenant may have at most
-// half of them.
+// half of them (at least one), so that it cannot keep the others from waiting. It is safe
+// for concurrent use.
 type Waits struct {
 	limit int
 
@@ -25,7 +26,8 @@ func NewWaits(limit int) *Waits {
 }
 
 // Enter admits a request of tenant that waits, until release is called; ok is false
-// where the limit is reached. release is never nil.
+// where the limit is reached. release is never nil, and must be called exactly once: a
+// second call would free the place of another request. Enter itself never waits.
 func (w *Waits) Enter(tenant string) (release func(), ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

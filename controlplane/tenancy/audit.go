@@ -12,6 +12,7 @@ import (
 
 const pathAudit = rest.PathTenant + "/audit"
 
+// listAuditInput filters by equality; "" accepts all.
 type listAuditInput struct {
 	rest.TenantPath
 	rest.PageQuery
@@ -19,6 +20,8 @@ type listAuditInput struct {
 	Sub    string `query:"sub" maxLength:"64" doc:"the id of the key of the caller"`
 }
 
+// auditEndpoints declares the route of the audit, which shows requests to all namespaces and
+// is therefore closed to keys of one.
 func (a *API) auditEndpoints() []rest.Endpoint {
 	return []rest.Endpoint{
 		rest.Operation(rest.Route{
@@ -30,6 +33,8 @@ func (a *API) auditEndpoints() []rest.Endpoint {
 	}
 }
 
+// listAudit answers with a page of the tenant's audit, newest first. rest.Server writes
+// most of the events, at the end of the requests that they describe.
 func (a *API) listAudit(ctx context.Context, in *listAuditInput) (*rest.PageOutput[api.AuditEvent], error) {
 	tenant := string(in.Tenant)
 	return rest.ReadPage(rest.ListScope("audit", tenant, in.Action, in.Sub), in.Cursor, func(position string) ([]api.AuditEvent, string, error) {

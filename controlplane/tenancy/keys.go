@@ -19,7 +19,8 @@ const (
 	pathKey  = pathKeys + "/{key_id}"
 )
 
-// createKeyBody is the body of a request for a new key.
+// createKeyBody is the body of a request for a new key. ExpiresAtMS is in Unix
+// milliseconds; 0 is never.
 type createKeyBody struct {
 	Name        string   `json:"name" doc:"who has the key or what it is for; at most 64 characters"`
 	Roles       []string `json:"roles" nullable:"false" doc:"admin, developer, operator, invoker, viewer, or role: and a name of your own"`
@@ -32,6 +33,7 @@ type createKeyInput struct {
 	Body createKeyBody
 }
 
+// newKeyOutput is the new key with its text. Cache-Control keeps the text out of caches.
 type newKeyOutput struct {
 	CacheControl string `header:"Cache-Control"`
 	Body         api.NewKey
@@ -55,6 +57,8 @@ type listKeysInput struct {
 	rest.PageQuery
 }
 
+// keyEndpoints declares the routes of API keys. All are WholeTenant: a key of one namespace
+// neither sees nor makes keys, which could reach further than itself.
 func (a *API) keyEndpoints() []rest.Endpoint {
 	return []rest.Endpoint{
 		rest.Operation(rest.Route{
@@ -77,7 +81,13 @@ func (a *API) keyEndpoints() []rest.Endpoint {
 	}
 }
 
-// createKey creates a key. Its text is only in this answer: the store keeps a digest.
+// createKey creates a key. Its text is only in this answer: the store keeps a digest. If
+// the answer is lost the key exists but is of no use: revoke it and create another.
+//
+// The caller needs cs:key:create, which only the role admin grants, and no restriction to
+// a namespace (WholeTenant): it could grant itself every role anyway, so the roles of the
+// new key are not compared with its own. Errors: CodeInvalid, CodeValidationName,
+// CodeKeyLimit.
 func (a *API) createKey(ctx context.Context, in *createKeyInput) (*newKeyOutput, error) {
 	nowMS := a.clock().UnixMilli()
 	if err := in.Body.validate(nowMS); err != nil {
@@ -98,7 +108,8 @@ func (a *API) createKey(ctx context.Context, in *createKeyInput) (*newKeyOutput,
 	return &newKeyOutput{CacheControl: "no-store", Body: api.NewKey{Key: k, Secret: text}}, nil
 }
 
-// validate checks the fields of a new key. Errors: CodeInvalid.
+// validate checks the fields of a new key. Errors: CodeInvalid, CodeValidationName for
+// the namespace, which need not exist yet.
 func (b *createKeyBody) validate(nowMS int64) error {
 	if err := api.ValidateKeyName(b.Name); err != nil {
 		return err
@@ -123,6 +134,8 @@ func (b *createKeyBody) validate(nowMS int64) error {
 	return nil
 }
 
+// listKeys answers with a page of the tenant's live keys by id. An id begins with the time
+// of its creation, so the oldest is first.
 func (a *API) listKeys(ctx context.Context, in *listKeysInput) (*rest.PageOutput[api.Key], error) {
 	tenant := string(in.Tenant)
 	return rest.ReadPage(rest.ListScope("keys", tenant), in.Cursor, func(after string) ([]api.Key, string, error) {
@@ -130,6 +143,7 @@ func (a *API) listKeys(ctx context.Context, in *listKeysInput) (*rest.PageOutput
 	})
 }
 
+// getKey answers with the record of a live key. Errors: CodeKeyNotFound.
 func (a *API) getKey(ctx context.Context, in *keyInput) (*keyOutput, error) {
 	k, err := a.keys.Get(ctx, string(in.Tenant), in.KeyID)
 	if err != nil {
@@ -139,7 +153,8 @@ func (a *API) getKey(ctx context.Context, in *keyInput) (*keyOutput, error) {
 }
 
 // revokeKey also drops the key from this replica's cache, which would otherwise hold it
-// until the notice of the revocation arrives.
+// until the notice of the revocation arrives. It does so even after an error, since the
+// key may be gone. An interrupted call can be repeated. Errors: CodeKeyNotFound.
 func (a *API) revokeKey(ctx context.Context, in *keyInput) (*struct{}, error) {
 	err := a.keys.Revoke(ctx, string(in.Tenant), in.KeyID)
 	a.auth.ForgetKey(in.KeyID)

@@ -38,17 +38,19 @@ func (p *SecretPath) Resolve(huma.Context) []error {
 	return rest.Problems(api.ValidateTenant(string(p.Tenant)), api.ValidateName("namespace", string(p.Namespace)), api.ValidateSecretName(string(p.Secret)))
 }
 
+// place returns the path's names as secrets.Secrets takes them.
 func (p *SecretPath) place() (secrets.Place, string) {
 	return secrets.Place{Tenant: string(p.Tenant), Namespace: string(p.Namespace)}, string(p.Secret)
 }
 
-// SecretCondition holds the precondition of a write.
+// SecretCondition holds the precondition of a write. At most one of the two may be set.
 type SecretCondition struct {
 	IfMatch     string `header:"If-Match" doc:"the ETag that the secret must have now"`
 	IfNoneMatch string `header:"If-None-Match" doc:"* if the secret must not exist"`
 }
 
-// secretBody is the body of a write.
+// secretBody is the body of a write. It only describes the body in the OpenAPI document;
+// secretValue decodes it.
 type secretBody struct {
 	Value string `json:"value" minLength:"1" maxLength:"32768" doc:"UTF-8 text; no response returns it"`
 }
@@ -74,6 +76,7 @@ type listSecretsInput struct {
 	rest.PageQuery
 }
 
+// rewrapInput has no limit: a call handles a number of secrets that the server chooses.
 type rewrapInput struct {
 	rest.TenantPath
 	Cursor string `query:"cursor" maxLength:"1024" doc:"next_cursor of the previous call"`
@@ -87,6 +90,9 @@ type secretOutput struct {
 
 type rewrapOutput struct{ Body api.RewrapReport }
 
+// secretEndpoints declares the routes of secrets. Writing needs cs:secret:write, which is
+// apart from cs:function:publish. A function reads a secret only if its version declares the
+// name, and each read is counted in the audit.
 func (a *API) secretEndpoints() []rest.Endpoint {
 	return []rest.Endpoint{
 		rest.Operation(rest.Route{
@@ -118,7 +124,9 @@ func (a *API) secretEndpoints() []rest.Endpoint {
 }
 
 // putSecret writes a secret, and answers 201 for a new one. The audit log gets its
-// name and version.
+// name and version, as in "stripe@3". Errors: CodeValidationJSON, CodeInvalid, CodeMediaType,
+// CodePreconditionFailed, CodeSecretLimit, CodeSecretKeyMissing if the server has no key
+// file.
 func (a *API) putSecret(ctx context.Context, in *putSecretInput) (*secretOutput, error) {
 	place, name := in.place()
 	value, err := secretValue(in.ContentType, in.RawBody)
@@ -141,7 +149,9 @@ func (a *API) putSecret(ctx context.Context, in *putSecretInput) (*secretOutput,
 	return out, nil
 }
 
-// secretValue decodes {"value": "…"} strictly. Its errors quote nothing of the body.
+// secretValue decodes {"value": "…"} strictly. Its errors quote nothing of the body, which
+// holds a secret, perhaps misplaced: neither a field's name nor a piece of malformed JSON.
+// Errors: CodeMediaType, CodeValidationJSON, CodeInvalid.
 func secretValue(contentType string, body []byte) (string, error) {
 	if kind, _, err := mime.ParseMediaType(contentType); contentType != "" && (err != nil || kind != rest.ContentTypeJSON) {
 		return "", api.Errorf(api.CodeMediaType, "the body must be application/json")
@@ -166,8 +176,8 @@ func secretValue(contentType string, body []byte) (string, error) {
 	return *value, api.ValidateSecretValue(*value)
 }
 
-// secretCondition returns the precondition of a write. Errors: CodePreconditionFailed,
-// CodeInvalid.
+// secretCondition returns the precondition of a write, which the store judges again in
+// the step that writes. Errors: CodePreconditionFailed, CodeInvalid.
 func (a *API) secretCondition(ctx context.Context, p *SecretPath, c *SecretCondition) (secrets.Condition, error) {
 	switch {
 	case c.IfNoneMatch != "" && c.IfMatch != "":
@@ -180,7 +190,8 @@ func (a *API) secretCondition(ctx context.Context, p *SecretPath, c *SecretCondi
 }
 
 // matchSecret returns the version that the secret must have by an If-Match, nil for
-// any. Errors: CodePreconditionFailed.
+// any. A secret that does not exist matches nothing, not even *. Errors:
+// CodePreconditionFailed.
 func (a *API) matchSecret(ctx context.Context, p *SecretPath, ifMatch string) (*int64, error) {
 	if ifMatch == "" {
 		return nil, nil //nolint:nilnil // documented: no precondition
@@ -196,11 +207,13 @@ func (a *API) matchSecret(ctx context.Context, p *SecretPath, ifMatch string) (*
 	return nil, api.Errorf(api.CodePreconditionFailed, "the secret does not have the ETag that If-Match names")
 }
 
-// answerSecret answers with a secret without its value. Its ETag is its version.
+// answerSecret answers with a secret without its value. Its ETag is its version, which
+// increases even when a deleted secret is written again, so no tag ever returns.
 func answerSecret(secret api.Secret) *secretOutput {
 	return &secretOutput{Status: http.StatusOK, ETag: rest.RevisionTag(secret.Version), Body: secret}
 }
 
+// getSecret answers with a secret's version, times and author. Errors: CodeSecretNotFound.
 func (a *API) getSecret(ctx context.Context, in *secretInput) (*secretOutput, error) {
 	place, name := in.place()
 	found, err := a.secrets.Get(ctx, place, name)
@@ -210,6 +223,7 @@ func (a *API) getSecret(ctx context.Context, in *secretInput) (*secretOutput, er
 	return answerSecret(found), nil
 }
 
+// listSecrets answers with a page of a namespace's secrets by name, without values.
 func (a *API) listSecrets(ctx context.Context, in *listSecretsInput) (*rest.PageOutput[api.Secret], error) {
 	tenant, namespace := string(in.Tenant), string(in.Namespace)
 	return rest.ReadPage(rest.ListScope("secrets", tenant, namespace), in.Cursor, func(after string) ([]api.Secret, string, error) {
@@ -217,6 +231,8 @@ func (a *API) listSecrets(ctx context.Context, in *listSecretsInput) (*rest.Page
 	})
 }
 
+// deleteSecret deletes a secret. Runs that have opened it keep its value until they end.
+// Errors: CodeSecretNotFound, CodePreconditionFailed.
 func (a *API) deleteSecret(ctx context.Context, in *deleteSecretInput) (*struct{}, error) {
 	place, name := in.place()
 	version, err := a.matchSecret(ctx, &in.SecretPath, in.IfMatch)
@@ -227,7 +243,14 @@ func (a *API) deleteSecret(ctx context.Context, in *deleteSecretInput) (*struct{
 }
 
 // rewrapSecrets re-encrypts a bounded number of a tenant's secrets with the server's
-// first key. next_cursor says where the next call continues.
+// first key; next_cursor is the position of the next call, null at the end. It is the
+// second step of a rotation:
+//
+//	sous secret keygen --rotate   a new first key in the file; the old ones still open
+//	POST T/secrets:rewrap         until next_cursor is null, for every tenant
+//	                              then the old keys can be removed from the file
+//
+// Values, versions and ETags stay. Errors: CodeSecretKeyMissing, CodeValidationCursor.
 func (a *API) rewrapSecrets(ctx context.Context, in *rewrapInput) (*rewrapOutput, error) {
 	list := rest.ListScope("rewrap", string(in.Tenant))
 	after, err := list.Open(in.Cursor)

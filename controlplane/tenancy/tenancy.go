@@ -1,4 +1,10 @@
 // Package tenancy serves tenants and their namespaces, API keys, secrets and audit log.
+// Each file has one of them: tenants.go, keys.go, secrets.go, audit.go.
+//
+// Two values enter and never leave again. The text of an API key is in the answer that
+// creates it, and only its digest is stored. The value of a secret is sealed by
+// storage/secrets, and no route returns it; neither logs, errors nor the audit may quote
+// the body that has it.
 package tenancy
 
 import (
@@ -12,11 +18,11 @@ import (
 
 // KeyCache caches API keys.
 type KeyCache interface {
-	// ForgetKey drops a key from the cache.
+	// ForgetKey drops a key from the cache, so that this replica refuses it immediately.
 	ForgetKey(id string)
 }
 
-// API serves a tenant's own resources.
+// API serves a tenant's own resources. It is safe for concurrent use.
 type API struct {
 	tenants *storage.Tenants
 	keys    *access.APIKeys
@@ -27,7 +33,7 @@ type API struct {
 }
 
 // New returns the API of the tenants in a store; keys that it revokes are dropped from
-// auth.
+// auth. clock dates new keys and refuses an expiry in the past.
 func New(store *storage.Store, secrets *secrets.Secrets, auth KeyCache, clock func() time.Time) *API {
 	return &API{
 		tenants: storage.NewTenants(store),

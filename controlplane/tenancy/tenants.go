@@ -30,6 +30,8 @@ type listNamespacesInput struct {
 
 type namespacePageOutput struct{ Body api.Page[namespaceRecord] }
 
+// tenantEndpoints declares the routes that read tenants and namespaces. Neither can be
+// created or deleted: they exist from their first record on.
 func (a *API) tenantEndpoints() []rest.Endpoint {
 	return []rest.Endpoint{
 		rest.Operation(rest.Route{
@@ -43,6 +45,8 @@ func (a *API) tenantEndpoints() []rest.Endpoint {
 	}
 }
 
+// getTenant reports that a tenant exists. Errors: CodeTenantNotFound, which a caller also
+// gets for tenants that it may not enter.
 func (a *API) getTenant(ctx context.Context, in *tenantInput) (*tenantOutput, error) {
 	tenant := string(in.Tenant)
 	if err := a.tenantExists(ctx, tenant); err != nil {
@@ -51,7 +55,8 @@ func (a *API) getTenant(ctx context.Context, in *tenantInput) (*tenantOutput, er
 	return &tenantOutput{Body: tenantRecord{tenant}}, nil
 }
 
-// tenantExists returns CodeTenantNotFound for a tenant without any record.
+// tenantExists returns CodeTenantNotFound for a tenant without any record. A record counts
+// for ever: deleting all of a tenant's functions does not remove the tenant.
 func (a *API) tenantExists(ctx context.Context, tenant string) error {
 	exists, err := a.tenants.Exists(ctx, tenant)
 	if err == nil && !exists {
@@ -60,6 +65,8 @@ func (a *API) tenantExists(ctx context.Context, tenant string) error {
 	return err
 }
 
+// listNamespaces answers with a page of the namespaces that the caller may enter. Errors:
+// CodeTenantNotFound, CodeValidationCursor.
 func (a *API) listNamespaces(ctx context.Context, in *listNamespacesInput) (*namespacePageOutput, error) {
 	tenant := string(in.Tenant)
 	list := rest.ListScope("namespaces", tenant)
@@ -81,7 +88,8 @@ func (a *API) listNamespaces(ctx context.Context, in *listNamespacesInput) (*nam
 	return &namespacePageOutput{Body: rest.NewPage(items, list.Seal(next))}, nil
 }
 
-// namespaces returns a page of the namespaces that the caller may enter.
+// namespaces returns a page of the namespaces that the caller may enter. For a key of one
+// namespace the page has at most that name: the names of others are not shown.
 func (a *API) namespaces(ctx context.Context, tenant, after string, limit int) (names []string, next string, err error) {
 	own := rest.CallerOf(ctx).Namespace
 	if own == "" {

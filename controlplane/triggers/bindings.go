@@ -55,6 +55,8 @@ type changeBindingInput struct {
 	Body    changeBindingBody
 }
 
+// changeBindingBody is a partial update: a field that is left out keeps its value, null
+// restores its default. A map or an object replaces the stored one as a whole.
 type changeBindingBody struct {
 	Domain      rest.Nullable[string]                   `json:"domain,omitzero"`
 	Tasklist    rest.Nullable[string]                   `json:"tasklist,omitzero"`
@@ -65,6 +67,7 @@ type changeBindingBody struct {
 	Enabled     *bool                                   `json:"enabled,omitempty"`
 }
 
+// change returns the body as the domain knows it.
 func (b *changeBindingBody) change() *api.BindingChange {
 	return &api.BindingChange{
 		Domain: b.Domain.Value, Tasklist: b.Tasklist.Value, WorkerID: b.WorkerID.Value, ActivityMap: b.ActivityMap.Value,
@@ -82,6 +85,8 @@ type bindingOutput struct {
 	Body api.BindingStatus
 }
 
+// bindingEndpoints declares the routes of bindings. The replicas follow the records
+// (cadenceworker); a change reaches them by a notice, or within ten seconds.
 func (a *API) bindingEndpoints() []rest.Endpoint {
 	return []rest.Endpoint{
 		rest.Operation(rest.Route{
@@ -111,7 +116,8 @@ func (a *API) bindingEndpoints() []rest.Endpoint {
 	}
 }
 
-// answerBinding answers with the binding as it is now, and its status.
+// answerBinding answers with the binding as it is now, and its status. It reads both again
+// after a change, so a later change by another caller may show.
 func (a *API) answerBinding(ctx context.Context, path storage.BindingPath) (*bindingOutput, error) {
 	status, err := a.bindings.Status(ctx, path)
 	if err != nil {
@@ -120,7 +126,8 @@ func (a *API) answerBinding(ctx context.Context, path storage.BindingPath) (*bin
 	return &bindingOutput{ETag: rest.RevisionTag(status.Revision), Body: status}, nil
 }
 
-// createBinding creates a binding that the caller owns.
+// createBinding creates a binding that the caller owns. Errors: CodeBindingExists,
+// CodeBindingLimit, CodeInvalid, those of mayBind.
 func (a *API) createBinding(ctx context.Context, in *createBindingInput) (*bindingOutput, error) {
 	if err := rest.CreateOnly(in.IfNoneMatch); err != nil {
 		return nil, err
@@ -137,6 +144,8 @@ func (a *API) createBinding(ctx context.Context, in *createBindingInput) (*bindi
 	return a.answerBinding(ctx, path)
 }
 
+// listBindings answers with a page of a namespace's bindings by name. The counts of their
+// workers are reports of the replicas and seconds old.
 func (a *API) listBindings(ctx context.Context, in *listBindingsInput) (*rest.PageOutput[api.BindingStatus], error) {
 	tenant, namespace := string(in.Tenant), string(in.Namespace)
 	return rest.ReadPage(rest.ListScope("bindings", tenant, namespace), in.Cursor, func(after string) ([]api.BindingStatus, string, error) {
@@ -149,7 +158,10 @@ func (a *API) getBinding(ctx context.Context, in *bindingInput) (*bindingOutput,
 }
 
 // changeBinding changes a binding and makes the caller its owner. A change that only
-// disables it keeps the owner, and needs no permission to invoke its functions.
+// disables it keeps the owner, and needs no permission to invoke its functions. An empty
+// body changes nothing. The function that it passes to Update is called again if another
+// change comes between, each time with the binding as it is then. Errors:
+// CodeBindingNotFound, CodePreconditionFailed, those of createBinding.
 func (a *API) changeBinding(ctx context.Context, in *changeBindingInput) (*bindingOutput, error) {
 	path, change := in.path(), in.Body.change()
 	revision, err := a.matchBinding(ctx, path, in.IfMatch)
@@ -172,6 +184,8 @@ func (a *API) changeBinding(ctx context.Context, in *changeBindingInput) (*bindi
 	return a.answerBinding(ctx, path)
 }
 
+// deleteBinding deletes a binding. Running activities run to their end. Errors:
+// CodeBindingNotFound, CodePreconditionFailed.
 func (a *API) deleteBinding(ctx context.Context, in *deleteBindingInput) (*struct{}, error) {
 	revision, err := a.matchBinding(ctx, in.path(), in.IfMatch)
 	if err != nil {
@@ -197,7 +211,7 @@ func (a *API) matchBinding(ctx context.Context, path storage.BindingPath, ifMatc
 }
 
 // ownBinding validates a binding and makes the caller its owner, on whose behalf its
-// functions are invoked.
+// functions are invoked. Errors: CodeInvalid, those of mayBind.
 func (a *API) ownBinding(ctx context.Context, path storage.BindingPath, b *bindings.Record) error {
 	if err := b.Validate(); err != nil {
 		return err
@@ -211,8 +225,9 @@ func (a *API) ownBinding(ctx context.Context, path storage.BindingPath, b *bindi
 }
 
 // mayBind refuses a binding whose functions do not exist, or that the caller may not
-// invoke: activities are not authorized again when they run. Errors: those of
-// Engine.Authorize, CodeAuthzDenied.
+// invoke: activities are not authorized again when they run. A function that several
+// activity types name is judged once. Errors: those of Engine.Authorize, where a missing
+// function names the activity type; CodeAuthzDenied.
 func (a *API) mayBind(ctx context.Context, path storage.BindingPath, b *api.WorkerBinding) error {
 	c := rest.CallerOf(ctx)
 	if err := c.Need(access.FunctionInvoke); err != nil {

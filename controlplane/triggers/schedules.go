@@ -56,6 +56,11 @@ type changeScheduleInput struct {
 	Body    changeScheduleBody
 }
 
+// changeScheduleBody is a partial update: a field that is left out keeps its value, null
+// removes the field or restores its default. A schedule has either every_seconds or cron,
+// so a change from one to the other removes the first:
+//
+//	{"every_seconds": null, "cron": "0 6 * * *"}
 type changeScheduleBody struct {
 	EverySeconds    rest.Nullable[int64]             `json:"every_seconds,omitzero" doc:"an interval"`
 	Cron            rest.Nullable[string]            `json:"cron,omitzero" doc:"five fields, or @hourly and the like"`
@@ -75,6 +80,7 @@ type deleteScheduleInput struct {
 	IfMatch string `header:"If-Match" doc:"the ETag that the schedule must have now"`
 }
 
+// runScheduleInput has no body: a run has the schedule's own payload.
 type runScheduleInput struct {
 	SchedulePath
 	IdempotencyKey string `header:"Idempotency-Key" doc:"at most 255 bytes; a repeat gets the same job" maxLength:"255"`
@@ -92,6 +98,13 @@ type runScheduleBody struct {
 	ActivationID string `json:"activation_id,omitempty" doc:"where a function runs"`
 }
 
+// scheduleEndpoints declares the routes of schedules. The life of one with an owner that
+// changes:
+//
+//	POST  N/schedules, key K1, {"name": "nightly", …}     ticks run on behalf of K1
+//	PATCH N/schedules/nightly, key K2, {"enabled": false} disabled; still of K1
+//	PATCH N/schedules/nightly, key K2, {"enabled": true}  ticks run on behalf of K2
+//	POST  N/schedules/nightly:run, key K3                 one run on behalf of K2
 func (a *API) scheduleEndpoints() []rest.Endpoint {
 	return []rest.Endpoint{
 		rest.Operation(rest.Route{
@@ -135,6 +148,8 @@ func answerSchedule(status *api.ScheduleStatus, err error) (*scheduleOutput, err
 	return &scheduleOutput{ETag: rest.RevisionTag(status.Revision), Body: *status}, nil
 }
 
+// createSchedule creates a schedule that the caller owns. Errors: CodeInvalid,
+// CodeValidationName, CodeScheduleExists, CodeScheduleLimit, those of maySchedule.
 func (a *API) createSchedule(ctx context.Context, in *createScheduleInput) (*scheduleOutput, error) {
 	if err := rest.CreateOnly(in.IfNoneMatch); err != nil {
 		return nil, err
@@ -147,6 +162,7 @@ func (a *API) createSchedule(ctx context.Context, in *createScheduleInput) (*sch
 	return out, err
 }
 
+// listSchedules answers with a page of a namespace's schedules by name, with their state.
 func (a *API) listSchedules(ctx context.Context, in *listSchedulesInput) (*rest.PageOutput[api.ScheduleStatus], error) {
 	tenant, namespace := string(in.Tenant), string(in.Namespace)
 	return rest.ReadPage(rest.ListScope("schedules", tenant, namespace), in.Cursor, func(after string) ([]api.ScheduleStatus, string, error) {
@@ -154,10 +170,16 @@ func (a *API) listSchedules(ctx context.Context, in *listSchedulesInput) (*rest.
 	})
 }
 
+// getSchedule answers with a schedule and the state of its last job. Errors:
+// CodeScheduleNotFound.
 func (a *API) getSchedule(ctx context.Context, in *scheduleInput) (*scheduleOutput, error) {
 	return answerSchedule(a.schedules.Get(ctx, string(in.Tenant), string(in.Namespace), string(in.Schedule)))
 }
 
+// changeSchedule changes a schedule and makes the caller its owner, unless the change only
+// disables it. An empty body changes nothing, not even the owner. Errors:
+// CodePreconditionFailed, CodeStoreConflict if others keep changing it, and those of
+// createSchedule and getSchedule.
 func (a *API) changeSchedule(ctx context.Context, in *changeScheduleInput) (*scheduleOutput, error) {
 	tenant, namespace, name := in.names()
 	revision, err := a.matchSchedule(ctx, &in.SchedulePath, in.IfMatch)
@@ -172,6 +194,8 @@ func (a *API) changeSchedule(ctx context.Context, in *changeScheduleInput) (*sch
 	}, revision, a.author(ctx, tenant, namespace)))
 }
 
+// deleteSchedule deletes a schedule. Jobs of its ticks continue. Errors:
+// CodeScheduleNotFound, CodePreconditionFailed.
 func (a *API) deleteSchedule(ctx context.Context, in *deleteScheduleInput) (*struct{}, error) {
 	tenant, namespace, name := in.names()
 	revision, err := a.matchSchedule(ctx, &in.SchedulePath, in.IfMatch)
@@ -182,7 +206,8 @@ func (a *API) deleteSchedule(ctx context.Context, in *deleteScheduleInput) (*str
 }
 
 // matchSchedule returns the revision that the schedule must have by an If-Match, 0 for
-// any. Errors: CodePreconditionFailed, CodeScheduleNotFound.
+// any; the store compares it again in the step that writes. Errors:
+// CodePreconditionFailed, CodeScheduleNotFound.
 func (a *API) matchSchedule(ctx context.Context, p *SchedulePath, ifMatch string) (int64, error) {
 	if ifMatch == "" || strings.TrimSpace(ifMatch) == "*" {
 		return 0, nil // an update of a schedule that does not exist fails anyway
@@ -199,7 +224,9 @@ func (a *API) matchSchedule(ctx context.Context, p *SchedulePath, ifMatch string
 }
 
 // runSchedule fires a schedule now, on behalf of its author. The caller must be
-// allowed to use its target, too.
+// allowed to use its target, too: otherwise cs:schedule:run would be a way around the
+// roles of a version. With an Idempotency-Key a repeat gets the same job. Errors:
+// CodeScheduleNotFound, CodeScheduleBusy by the overlap policy, those of maySchedule.
 func (a *API) runSchedule(ctx context.Context, in *runScheduleInput) (*runScheduleOutput, error) {
 	tenant, namespace, name := in.names()
 	run, activationID, err := a.schedules.Run(ctx, tenant, namespace, name, in.IdempotencyKey, a.mayUse(tenant, namespace))
@@ -211,7 +238,8 @@ func (a *API) runSchedule(ctx context.Context, in *runScheduleInput) (*runSchedu
 }
 
 // mayUse returns the check whether the caller may use the target of a schedule in a
-// namespace.
+// namespace. The scheduler calls it with the schedule that it has read or is to write,
+// during the request.
 func (a *API) mayUse(tenant, namespace string) scheduler.May {
 	return func(ctx context.Context, schedule *api.Schedule) error {
 		return a.maySchedule(ctx, tenant, namespace, schedule)
@@ -226,8 +254,9 @@ func (a *API) author(ctx context.Context, tenant, namespace string) scheduler.Au
 }
 
 // maySchedule refuses a schedule whose target does not exist, or that the caller may
-// not use: ticks are not authorized again. Errors: those of Engine.Authorize,
-// CodeAuthzDenied.
+// not use: ticks are not authorized again. A queue as the target needs cs:job:enqueue, a
+// function cs:function:invoke and the version's invoke_schedule_roles. Errors: those of
+// Engine.Authorize, where a missing function or alias names the field ref; CodeAuthzDenied.
 func (a *API) maySchedule(ctx context.Context, tenant, namespace string, schedule *api.Schedule) error {
 	c := rest.CallerOf(ctx)
 	if schedule.Queue != nil {

@@ -1,5 +1,11 @@
 // Package triggers serves the resources that make functions run by themselves:
-// schedules and Cadence worker bindings.
+// schedules (schedules.go) and Cadence worker bindings (bindings.go).
+//
+// Both act later, without the caller. So the caller that creates or changes one becomes
+// its owner: its principal is stored with the record, its right to invoke is examined then
+// (maySchedule, mayBind), and runs have its principal. A key that is revoked later does not
+// stop them. A change that does nothing but disable the resource keeps the owner and needs
+// no right to invoke: a caller that may not run the functions may still stop them.
 package triggers
 
 import (
@@ -13,7 +19,8 @@ import (
 	"github.com/codesous/sous/storage/bindings"
 )
 
-// Schedules keeps and runs schedules.
+// Schedules keeps and runs schedules. scheduler.Schedules implements it and documents the
+// methods.
 type Schedules interface {
 	Create(ctx context.Context, tenant, namespace string, n *api.NewSchedule, by scheduler.Author) (*api.ScheduleStatus, error)
 	Get(ctx context.Context, tenant, namespace, name string) (*api.ScheduleStatus, error)
@@ -25,11 +32,12 @@ type Schedules interface {
 
 // Engine authorizes invocations.
 type Engine interface {
-	// Authorize returns the error with which an invocation of inv would be refused.
+	// Authorize returns the error with which an invocation of inv would be refused; it
+	// runs nothing.
 	Authorize(ctx context.Context, inv *api.Invocation) error
 }
 
-// API serves schedules and worker bindings.
+// API serves schedules and worker bindings. It is safe for concurrent use.
 type API struct {
 	schedules Schedules
 	bindings  *bindings.Repository
@@ -37,7 +45,7 @@ type API struct {
 	clock     func() time.Time
 }
 
-// New returns the API of schedules and of the bindings in a store.
+// New returns the API of schedules and of the bindings in a store. engine authorizes owners.
 func New(store *storage.Store, schedules Schedules, engine Engine, clock func() time.Time) *API {
 	return &API{schedules: schedules, bindings: bindings.New(store), engine: engine, clock: clock}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // corsPolicy is a version's CORS configuration, applied to one origin. A nil policy,
-// and one without a configuration, adds no headers.
+// and one without a configuration, adds no headers: the function may then set its own.
 type corsPolicy struct {
 	config *api.CORS
 	origin string // the Access-Control-Allow-Origin; "" refuses the origin
@@ -26,6 +26,13 @@ func (a *API) corsPolicy(ctx context.Context, t target, origin string) (*corsPol
 	return newCORSPolicy(resolved.Version.Config.CORS, origin), nil
 }
 
+// newCORSPolicy returns the policy of config for an origin, nil without a configuration.
+// An origin that is listed by name wins over "*".
+//
+//	allow_origins                  Origin            Access-Control-Allow-Origin
+//	["https://a.example"]          https://a.example https://a.example
+//	["https://a.example"]          https://b.example none: the browser refuses the answer
+//	["*"]                          https://b.example *
 func newCORSPolicy(config *api.CORS, origin string) *corsPolicy {
 	if config == nil {
 		return nil

@@ -15,6 +15,15 @@ import (
 
 // eventOf returns a request as its function sees it: an HTTP API event of version 2.0,
 // as AWS Lambda has it, with the additional field path. All fields are always present.
+// POST /v1/web/t_acme01/default/greet/prod/hello?x=1&x=2 with the body {} is
+//
+//	{"version":"2.0","routeKey":"$default","rawPath":"/v1/web/t_acme01/default/greet/prod/hello",
+//	 "rawQueryString":"x=1&x=2","cookies":[],"headers":{"content-type":"application/json",…},
+//	 "queryStringParameters":{"x":"1,2"},"requestContext":{"http":{"method":"POST",…}},
+//	 "path":"/hello","body":"e30=","isBase64Encoded":true}
+//
+// The body is always base64, since it may be any bytes. The JSON is appended by hand into
+// one buffer of about the right size: this is the hot path of every call.
 func eventOf(r *http.Request, rawPath, path string, body []byte) json.RawMessage {
 	size := 512 + 3*len(r.RequestURI) + base64.StdEncoding.EncodedLen(len(body))
 	for name, values := range r.Header {
@@ -135,7 +144,8 @@ func appendParameters(b []byte, rawQuery string) []byte {
 
 // withoutCredentials returns the values of an Authorization header without those that
 // hold one of our keys: they are meant for the platform, and a function could use them.
-// Other values are a matter between the function and its callers.
+// Other values are a matter between the function and its callers. nil means that no value
+// is left, and that the event has no such header.
 func withoutCredentials(values []string) []string {
 	if !slices.ContainsFunc(values, api.ContainsKey) {
 		return values

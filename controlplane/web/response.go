@@ -56,6 +56,13 @@ func failure(a *api.Activation) error {
 
 // mapResult returns a result as a response: an object with a statusCode is a response
 // itself, undefined is a 204, and any other value is the body of a 200.
+//
+//	return undefined                                       204
+//	return {ok: true}                                      200 application/json {"ok":true}
+//	return {statusCode: 302, headers: {location: "/x"}}    302, no body
+//	return {statusCode: 200, body: "aGk=", isBase64Encoded: true}
+//	                                                       200 application/octet-stream hi
+//	return {statusCode: "200"}                             502 CS_RUNTIME_EXCEPTION
 func mapResult(result json.RawMessage) (response, error) {
 	if len(result) == 0 {
 		return response{status: http.StatusNoContent}, nil
@@ -94,6 +101,8 @@ func mapObject(rawStatus json.RawMessage, object map[string]json.RawMessage) (re
 	return answer, nil
 }
 
+// setHeaders sets headers and Set-Cookie from the fields headers and cookies. Headers of the
+// connection are dropped silently; names and values that HTTP cannot carry are refused.
 func (r *response) setHeaders(rawHeaders, rawCookies json.RawMessage) error {
 	var headers map[string]headerValues
 	if err := decodeField(rawHeaders, &headers); err != nil {
@@ -118,6 +127,8 @@ func (r *response) setHeaders(rawHeaders, rawCookies json.RawMessage) error {
 	return r.add("Set-Cookie", cookies)
 }
 
+// add appends values to a header. A line break in a value would begin another header: such
+// values are refused.
 func (r *response) add(name string, values []string) error {
 	for _, value := range values {
 		if !httpguts.ValidHeaderFieldValue(value) {
@@ -138,6 +149,8 @@ func isConnectionHeader(canonical string) bool {
 	return false
 }
 
+// setBody sets the body, decoded if isBase64Encoded is true, and the Content-Type where the
+// function sets none: application/octet-stream for a decoded body, else application/json.
 func (r *response) setBody(rawBody, rawEncoded json.RawMessage) error {
 	var body *string
 	if err := decodeField(rawBody, &body); err != nil {
@@ -168,7 +181,8 @@ func (r *response) setBody(rawBody, rawEncoded json.RawMessage) error {
 }
 
 // write sends the response. It calls undelivered with the error if it could not be
-// sent.
+// sent; the run has happened all the same. A 204 or 304 has no body and no
+// Content-Length, whatever the function returned.
 func (r *response) write(w http.ResponseWriter, method string, undelivered func(error)) {
 	bodyless := r.status == http.StatusNoContent || r.status == http.StatusNotModified
 	h := w.Header()
@@ -221,6 +235,7 @@ func decodeField(raw json.RawMessage, v any) error {
 	return json.Unmarshal(raw, v)
 }
 
+// malformed returns the CodeRuntimeException for a result that is not a response.
 func malformed(why string) error {
 	return api.Errorf(api.CodeRuntimeException, "the function's response is malformed: %s", why)
 }

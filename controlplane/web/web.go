@@ -1,5 +1,19 @@
 // Package web serves the HTTP endpoints of functions: it turns a request into a
 // function's event, and the function's result into the answer.
+//
+// A request to /v1/web/t_acme01/default/greet/prod/hello?x=1 passes:
+//
+//	parsePath, serve    web.go       tenant, namespace, function, alias; the path /hello
+//	corsPolicy          cors.go      only with an Origin; answers a preflight
+//	admit               web.go       public, or a key that may invoke
+//	eventOf             event.go     the event, in the form of AWS Lambda (HTTP API 2.0)
+//	engine.Invoke                    the run; at most api.MaxWebTimeoutMS
+//	respond, write      response.go  the answer
+//
+// The endpoints bypass the router and the OpenAPI document (rest.Direct): they have any
+// method and any path below the alias. Errors of the platform and failures of the function
+// are problems, like those of the API; failures have the codes CS_RUNTIME_…. The answer
+// names the activation in X-Cs-Activation-Id, where its owner finds the details.
 package web
 
 import (
@@ -26,7 +40,7 @@ const Prefix = "/v1/web/"
 // headerTimeoutLimit tells the caller that the timeout was cut to api.MaxWebTimeoutMS.
 const headerTimeoutLimit = "X-Cs-Timeout-Limit-Ms"
 
-// Engine executes functions.
+// Engine executes functions. invoker.Invoker implements it.
 type Engine interface {
 	// Authorize returns the error with which an invocation of inv would be refused.
 	Authorize(ctx context.Context, inv *api.Invocation) error
@@ -35,12 +49,12 @@ type Engine interface {
 	Invoke(ctx context.Context, inv api.Invocation) (*api.Outcome, error)
 }
 
-// Versions resolves aliases.
+// Versions resolves aliases. It is used for CORS only; the engine resolves by itself.
 type Versions interface {
 	Resolve(ctx context.Context, tenant, namespace, function string, ref api.Ref) (storage.Resolved, error)
 }
 
-// API serves the endpoints of functions.
+// API serves the endpoints of functions. It is safe for concurrent use.
 type API struct {
 	versions Versions
 	engine   Engine
@@ -65,6 +79,10 @@ func (a *API) Direct() rest.Direct {
 }
 
 // target is the function that a URL names, and the path below it.
+//
+//	/v1/web/t_acme01/default/greet/prod          path "/"
+//	/v1/web/t_acme01/default/greet/prod/         path "/"
+//	/v1/web/t_acme01/default/greet/3/a%20b/      version 3, path "/a%20b/"
 type target struct {
 	tenant, namespace, function string
 	ref                         api.Ref
@@ -90,7 +108,9 @@ func parsePath(rawPath string) (target, error) {
 	return t, err
 }
 
-// serve answers a function's HTTP endpoint.
+// serve answers a function's HTTP endpoint. An error is answered with a problem by the
+// caller. The order of the steps matters: a preflight has no key and is answered before
+// admit, an error of the CORS configuration only after it, and the body is read last.
 func (a *API) serve(w http.ResponseWriter, r *http.Request, requestID string) error {
 	rawPath := requestPath(r)
 	t, err := parsePath(rawPath)
@@ -133,7 +153,13 @@ func (t *target) invocation() api.Invocation {
 // admit authenticates and authorizes the caller of an endpoint, before any of the body
 // is read. On a public endpoint no key is looked at. To callers without a key, or with
 // a key of another tenant, a function that is not public looks like one that does not
-// exist.
+// exist:
+//
+//	public, any or no key                  admitted as anonymous
+//	not public or missing, no key          401 CS_AUTHN_REQUIRED
+//	not public or missing, foreign key     404 CS_FUNCTION_NOT_FOUND
+//	not public, key without the right      403 CS_AUTHZ_DENIED
+//	missing, key that may invoke           404 of the function, the alias or the version
 func (a *API) admit(r *http.Request, inv *api.Invocation) error {
 	ctx := r.Context()
 	if a.auth.Mode() == access.Off {
@@ -174,7 +200,9 @@ func (a *API) admit(r *http.Request, inv *api.Invocation) error {
 func anonymous() api.Principal { return api.Principal{Sub: "anonymous", Roles: []string{}} }
 
 // invoke runs the function for an admitted request. If the activation's id is known in
-// advance, the answer's headers have it even where invoke fails.
+// advance, the answer's headers have it even where invoke fails, so that the caller can
+// look for the run. Errors: CodeInvalid for the key, those of rest.ReadBody and of
+// Engine.Invoke.
 func (a *API) invoke(w http.ResponseWriter, r *http.Request, requestID, rawPath string, t target, inv api.Invocation) (*api.Outcome, error) {
 	key, err := rest.IdempotencyKey(r)
 	if err != nil {
@@ -208,7 +236,9 @@ func fingerprint(key string, r *http.Request, rawPath string, body []byte) []byt
 	return slices.Concat([]byte(r.Method+"\n"+rawPath+"\n"+r.URL.RawQuery+"\n"+caller+"\n"), body)
 }
 
-// answer writes the endpoint's answer for a terminal activation.
+// answer writes the endpoint's answer for a terminal activation. A function's headers are
+// written first, then those of the platform over them; without its own the function
+// could pretend to be another activation.
 func (a *API) answer(w http.ResponseWriter, r *http.Request, requestID string, outcome *api.Outcome, cors *corsPolicy) error {
 	activation := &outcome.Activation
 	response, err := respond(outcome)
