@@ -45,7 +45,7 @@ func TestDerivedActivationRunsOnce(t *testing.T) {
 		}
 		again, err := b.engine.Invoke(t.Context(), inv)
 		if err != nil || !again.Replayed || again.Activation.ActivationID != inv.ActivationID || again.Activation.Attempt != 3 {
-			t.Fatalf("Invoke: %+v %v, want err == nil and again.Replayed and again.Activation.ActivationID == inv.ActivationID and again.Activation.Attempt == 3", again, err)
+			t.Fatalf("repeat: got %+v and error %v, want a replay of activation %s at attempt 3", again, err, inv.ActivationID)
 		}
 		if ran != 1 {
 			t.Errorf("%d of four ran", ran)
@@ -70,7 +70,7 @@ func TestPatientWaitsForAPlace(t *testing.T) {
 	inv := b.invocation("f", "1")
 	inv.ActivationID, inv.WaitForSlot = api.TaskActivationID([]byte(t.Name())), true
 	if out, err := b.engine.Invoke(t.Context(), inv); err != nil || out.Activation.Status != api.StatusSuccess {
-		t.Errorf("Invoke: %+v %v, want err == nil and out.Activation.Status == api.StatusSuccess", out, err)
+		t.Errorf("call that waits for a slot: got %+v and error %v, want success", out, err)
 	}
 	if err := <-first; err != nil {
 		t.Errorf("<-first: %v", err)
@@ -108,7 +108,7 @@ func TestDeadlineClamps(t *testing.T) {
 		inv.Deadline = time.Now().Add(300 * time.Millisecond)
 		out, err := b.engine.Invoke(t.Context(), inv)
 		if err != nil || out.Activation.Status != api.StatusTimeout || out.Activation.DeadlineMS != inv.Deadline.UnixMilli() {
-			t.Errorf("Invoke: %+v %v, want err == nil and out.Activation.Status == api.StatusTimeout and out.Activation.DeadlineMS == inv.Deadline.UnixMilli()", out, err)
+			t.Errorf("got %+v and error %v, want status timeout at deadline %d", out, err, inv.Deadline.UnixMilli())
 		}
 	})
 }
@@ -128,13 +128,13 @@ func TestHeartbeatsReachTheCaller(t *testing.T) {
 		inv.Heartbeat = func(details json.RawMessage) error { beats = append(beats, string(details)); return nil }
 		out, err := b.engine.Invoke(t.Context(), inv)
 		if err != nil || string(out.Activation.Result) != `{"done":7}` || strings.Join(beats, ";") != `{"done":8};` {
-			t.Errorf("%+v %v %q, want err == nil and string(out.Activation.Result) == `{\"done\":7}` and strings.Join(beats, \";\") == `{\"done\":8};`", out, err, beats)
+			t.Errorf(`got %+v, error %v, heartbeats %q, want result {"done":7} and heartbeats {"done":8} and an empty one`, out, err, beats)
 		}
 		// Other triggers have no heartbeats.
 		inv.Trigger.Type, inv.Heartbeat = api.TriggerAPI, nil
 		out, err = b.engine.Invoke(t.Context(), inv)
 		if err != nil || out.Activation.Error == nil || out.Activation.Error.Code != string(api.CodeHostInvalidArgument) {
-			t.Errorf("Invoke: %+v %v, want err == nil and out.Activation.Error != nil and out.Activation.Error.Code == string(api.CodeHostInvalidArgument)", out, err)
+			t.Errorf("heartbeat outside of an activity: got %+v and error %v, want code %s", out, err, api.CodeHostInvalidArgument)
 		}
 	})
 }
@@ -187,7 +187,7 @@ func TestWorkflowsNeedTheCapability(t *testing.T) {
 			t.Errorf("%s, want %s (%+v)", out.Activation.Result, want, out.Activation.Error)
 		}
 		if configured && (len(asked.started) != 1 || string(asked.started[0].Input) != `{"n":1}` || len(asked.signalled) != 1) {
-			t.Errorf("%+v, want !configured or (len(asked.started) == 1 and string(asked.started[0].Input) == `{\"n\":1}` and len(asked.signalled) == 1)", asked)
+			t.Errorf(`got %d starts and %d signals, %+v, want one of each, the start with input {"n":1}`, len(asked.started), len(asked.signalled), asked)
 		}
 	}
 }

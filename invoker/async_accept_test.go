@@ -27,7 +27,7 @@ func TestAsyncIdempotencyKey(t *testing.T) {
 			wg.Go(func() {
 				out, err := call("1")
 				if err != nil || out.Status != api.StatusQueued {
-					b.t.Errorf("call: %+v %v, want err == nil and out.Status == api.StatusQueued", out, err)
+					b.t.Errorf("one of 8 concurrent calls: got %+v and error %v, want status queued", out, err)
 					return
 				}
 				ids.Store(out.ActivationID, true)
@@ -44,13 +44,13 @@ func TestAsyncIdempotencyKey(t *testing.T) {
 		}
 		out, err := call("1")
 		if err != nil || !out.Replayed || out.Status != api.StatusQueued {
-			b.t.Fatalf("call: %+v %v, want err == nil and out.Replayed and out.Status == api.StatusQueued", out, err)
+			b.t.Fatalf("repeat while queued: got %+v and error %v, want a replay with status queued", out, err)
 		}
 		b.pause("fn.echo", false)
 		b.ends(out.ActivationID)
 		out, err = call("1")
 		if err != nil || !out.Replayed || out.Status != api.StatusSuccess {
-			b.t.Errorf("call: %+v %v, want err == nil and out.Replayed and out.Status == api.StatusSuccess", out, err)
+			b.t.Errorf("repeat after the end: got %+v and error %v, want a replay with status success", out, err)
 		}
 		if items := b.list("echo"); len(items) != 1 {
 			b.t.Errorf("%d are listed", len(items))
@@ -80,11 +80,11 @@ func TestAsyncIdempotencyKeyOfAJobAlone(t *testing.T) {
 			b.t.Errorf("another event: %+v %v", out, err)
 		}
 		if out, err := b.engine.Enqueue(b.t.Context(), inv); err != nil || out.ActivationID != id {
-			b.t.Errorf("Enqueue: %+v %v, want err == nil and out.ActivationID == id", out, err)
+			b.t.Errorf("repeat of Enqueue: got %+v and error %v, want activation %s", out, err, id)
 		}
 		b.pause("fn.echo", false)
 		if a := b.ends(id); string(a.Result) != "1" {
-			b.t.Errorf(`b.ends: %+v, want string(a.Result) == "1"`, a)
+			b.t.Errorf("got result %s, error %+v, want 1", a.Result, a.Error)
 		}
 	})
 }
@@ -100,7 +100,7 @@ func TestAsyncAliasIsResolvedAnew(t *testing.T) {
 		b.eventually("it fails", func() bool { a := b.stored(id); return a.Error != nil && a.Ref.Version == 1 })
 		b.publish("moving", `export default () => "new";`, config)
 		if a := b.ends(id); a.Status != api.StatusSuccess || a.Ref.Version != 2 || a.Attempt < 2 {
-			b.t.Errorf("b.ends: %+v, want a.Status == api.StatusSuccess and a.Ref.Version == 2 and a.Attempt >= 2", a)
+			b.t.Errorf("got status %s, version %d, attempt %d, want success of version 2 at attempt 2 or later", a.Status, a.Ref.Version, a.Attempt)
 		}
 	})
 }
@@ -118,7 +118,7 @@ func TestAsyncRefusals(t *testing.T) {
 		b.engine.Invalidate(b.t.Context(), b.tenant, namespace, "gone")
 		b.pause("fn.gone", false)
 		if a := b.ends(id); a.Status != api.StatusError || a.Error.Type != api.ErrRefused || a.Error.Code != string(api.CodeAliasNotFound) || a.Attempt != 1 {
-			b.t.Errorf("%+v %+v, want a.Status == api.StatusError and a.Error.Type == api.ErrRefused and a.Error.Code == string(api.CodeAliasNotFound) and a.Attempt == 1", a, a.Error)
+			b.t.Errorf("got status %s, error %+v, attempt %d, want error %s with code %s at attempt 1", a.Status, a.Error, a.Attempt, api.ErrRefused, api.CodeAliasNotFound)
 		}
 		if j := b.job(id); j.State != api.JobDead || j.DeadReason != api.DeadFatal {
 			b.t.Errorf("job %+v", j)
@@ -136,7 +136,7 @@ func TestAsyncRefusals(t *testing.T) {
 		b.publish("closed", `export default () => 2;`, config)
 		b.pause("fn.closed", false)
 		if a := b.ends(out.ActivationID); a.Error == nil || a.Error.Code != string(api.CodeAuthzDenied) {
-			b.t.Errorf("b.ends: %+v, want a.Error != nil and a.Error.Code == string(api.CodeAuthzDenied)", a)
+			b.t.Errorf("got status %s, error %+v, want an error with code %s", a.Status, a.Error, api.CodeAuthzDenied)
 		}
 		if _, err := b.engine.Enqueue(b.t.Context(), inv); api.ErrorCode(err) != api.CodeAuthzDenied {
 			b.t.Errorf("enqueued: %v", err)

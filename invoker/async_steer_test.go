@@ -19,10 +19,10 @@ func TestAsyncExpires(t *testing.T) {
 		b.pause("fn.late", true)
 		a := b.ends(b.enqueue("late", "1"))
 		if a.Status != api.StatusError || a.Error == nil || a.Error.Type != api.ErrExpired || a.Error.Code != string(api.CodeEventExpired) || a.Attempt != 0 {
-			b.t.Errorf("b.ends: %+v, want a.Status == api.StatusError and a.Error != nil and a.Error.Type == api.ErrExpired and a.Error.Code == string(api.CodeEventExpired) and a.Attempt == 0", a)
+			b.t.Errorf("got status %s, error %+v, attempt %d, want error %s with code %s at attempt 0", a.Status, a.Error, a.Attempt, api.ErrExpired, api.CodeEventExpired)
 		}
 		if o := b.told("failures"); o.RequestContext.Condition != "EventAgeExceeded" || o.RequestContext.ApproximateInvokeCount != 0 {
-			b.t.Errorf(`b.told: %+v, want o.RequestContext.Condition == "EventAgeExceeded" and o.RequestContext.ApproximateInvokeCount == 0`, o)
+			b.t.Errorf("event of the destination: got %+v, want EventAgeExceeded after 0 invocations", o)
 		}
 	})
 }
@@ -48,13 +48,13 @@ func TestAsyncPause(t *testing.T) {
 		b.ends(b.enqueue("other", "1"))
 		for _, id := range paused {
 			if a := b.stored(id); a.Status != api.StatusQueued || a.Attempt != 0 {
-				b.t.Errorf("b.stored: %+v, want a.Status == api.StatusQueued and a.Attempt == 0", a)
+				b.t.Errorf("activation %s of a paused queue: got status %s at attempt %d, want queued at attempt 0", id, a.Status, a.Attempt)
 			}
 		}
 		b.pause("fn.echo", false)
 		for _, id := range paused {
 			if a := b.ends(id); a.Status != api.StatusSuccess {
-				b.t.Errorf("b.ends: %+v, want a.Status == api.StatusSuccess", a)
+				b.t.Errorf("activation %s after the pause: got status %s, error %+v, want success", id, a.Status, a.Error)
 			}
 		}
 	})
@@ -70,7 +70,7 @@ func TestAsyncCancel(t *testing.T) {
 		cancel := func(id string) {
 			b.t.Helper()
 			if a, err := b.engine.Cancel(b.t.Context(), b.tenant, id); err != nil || a.Status != api.StatusCancelled {
-				b.t.Fatalf("Cancel: %+v %v, want err == nil and a.Status == api.StatusCancelled", a, err)
+				b.t.Fatalf("cancel activation %s: got %+v and error %v, want status cancelled", id, a, err)
 			}
 			if j := b.job(id); j.State != api.JobCancelled {
 				b.t.Errorf("its job is %s", j.State)
@@ -91,7 +91,7 @@ func TestAsyncCancel(t *testing.T) {
 			b.t.Fatalf("Cancel: %v", err)
 		}
 		if a := b.ends(third); a.Status != api.StatusCancelled || a.Error != nil {
-			b.t.Errorf("b.ends: %+v, want a.Status == api.StatusCancelled and a.Error == nil", a)
+			b.t.Errorf("activation of the cancelled job %s: got status %s, error %+v, want cancelled without an error", third, a.Status, a.Error)
 		}
 		b.eventually("nothing runs any more", func() bool { return b.engine.LeasedJobs() == 0 })
 	})
@@ -103,7 +103,7 @@ func TestAsyncOperatorsRetry(t *testing.T) {
 		b.publish("moody", `export default async (e, ctx) => { if (!(await cs.kv.get("n"))) throw new Error("not now"); return ctx.activation_id; };`, asynchronous(1))
 		first := b.ends(b.enqueue("moody", "1"))
 		if first.Status != api.StatusError {
-			b.t.Fatalf("b.ends: %+v, want first.Status == api.StatusError", first)
+			b.t.Fatalf("first run of moody: got status %s, want error", first.Status)
 		}
 		retry := func(of string) *activations.Record {
 			b.t.Helper()
@@ -117,18 +117,18 @@ func TestAsyncOperatorsRetry(t *testing.T) {
 			}
 			a := b.ends(id)
 			if a.RetryOf != of || a.JobID != first.JobID || a.Attempt != 1 {
-				b.t.Errorf("b.ends: %+v, want a.RetryOf == of and a.JobID == first.JobID and a.Attempt == 1", a)
+				b.t.Errorf("got retry of %s, job %s, attempt %d, want retry of %s, job %s, attempt 1", a.RetryOf, a.JobID, a.Attempt, of, first.JobID)
 			}
 			return a
 		}
 		second := retry(first.ActivationID)
 		if second.Status != api.StatusError {
-			b.t.Errorf("retry: %+v, want second.Status == api.StatusError", second)
+			b.t.Errorf("retry of the old version: got status %s, want error", second.Status)
 		}
 		b.publish("moody", `export default (e, ctx) => ctx.activation_id;`, asynchronous(1))
 		third := retry(second.ActivationID)
 		if third.Status != api.StatusSuccess || string(third.Result) != `"`+third.ActivationID+`"` {
-			b.t.Errorf("%+v %s, want third.Status == api.StatusSuccess and string(third.Result) == `\"` + third.ActivationID + `\"`", third, third.Result)
+			b.t.Errorf("retry of the new version: got status %s, result %s, want success with its own id %s", third.Status, third.Result, third.ActivationID)
 		}
 		if items := b.list("moody"); len(items) != 3 {
 			b.t.Errorf("%d are listed", len(items))

@@ -47,7 +47,7 @@ func TestAsyncRespectsMaxConcurrency(t *testing.T) {
 		}
 		for _, id := range ids {
 			if j := b.job(id); j.Attempt != 1 || len(j.Errors) > 0 {
-				b.t.Errorf("b.job: %+v, want j.Attempt == 1 and len(j.Errors) <= 0", j)
+				b.t.Errorf("job %s: got attempt %d, errors %+v, want attempt 1 without errors", id, j.Attempt, j.Errors)
 			}
 		}
 	})
@@ -95,7 +95,7 @@ func TestAsyncCleanStop(t *testing.T) {
 	load.Wait()
 	for _, id := range ids {
 		if a := here.ends(id); a.Status != api.StatusSuccess || a.Attempt != 1 || string(a.Result) != "1" {
-			t.Errorf(`here.ends: %+v, want a.Status == api.StatusSuccess and a.Attempt == 1 and string(a.Result) == "1"`, a)
+			t.Errorf("activation %s: got status %s, attempt %d, result %s, want success with 1 at attempt 1", id, a.Status, a.Attempt, a.Result)
 		}
 	}
 	t.Logf("%d invocations", len(ids))
@@ -125,7 +125,7 @@ func TestAsyncGivesBack(t *testing.T) {
 	}
 	there.work()
 	if a := there.ends(id); a.Status != api.StatusSuccess || string(a.Result) != "1" || a.Attempt != 1 {
-		t.Errorf(`there.ends: %+v, want a.Status == api.StatusSuccess and string(a.Result) == "1" and a.Attempt == 1`, a)
+		t.Errorf("on the other replica: got status %s, result %s, attempt %d, want success with 1 at attempt 1", a.Status, a.Result, a.Attempt)
 	}
 	if lines, _, err := activations.NewLogs(there.store).Read(t.Context(), there.tenant, id, activations.LogCursor{}, 10); err != nil || len(lines) != 2 {
 		t.Errorf("logs %+v %v", lines, err)

@@ -102,7 +102,7 @@ func TestAsyncInvocation(t *testing.T) {
 		a := b.ends(id)
 		want := fmt.Sprintf(`{"event":{"n":1},"who":"tester","attempt":1,"id":%q,"trigger":"api","req":"req_test"}`, id)
 		if a.Status != api.StatusSuccess || string(a.Result) != want || a.Attempt != 1 || a.JobID != id || a.Ref != (api.Ref{Alias: "prod", Version: 1}) {
-			b.t.Errorf(`got a %+v, a.Result %s; want a.Status == api.StatusSuccess && string(a.Result) == want && a.Attempt == 1 && a.JobID == id && a.Ref == (api.Ref{Alias: "prod", Version: 1})`, a, a.Result)
+			b.t.Errorf("got %+v with result %s, want success of job %s with result %s at attempt 1 of prod, version 1", a, a.Result, id, want)
 		}
 		if got, want := string(a.Trigger.Source), fmt.Sprintf(`{"queue":"fn.echo","job_id":%q,"attempt":1}`, id); got != want || a.Trigger.Type != api.TriggerAPI {
 			b.t.Errorf("trigger %s %s", a.Trigger.Type, got)
@@ -126,7 +126,7 @@ func TestAsyncRetriesUntilSuccess(t *testing.T) {
 		id := b.enqueue("third", "null")
 		a := b.ends(id)
 		if a.Status != api.StatusSuccess || string(a.Result) != "3" || a.Attempt != 3 || a.Error != nil {
-			b.t.Errorf(`b.ends: %+v, want a.Status == api.StatusSuccess and string(a.Result) == "3" and a.Attempt == 3 and a.Error == nil`, a)
+			b.t.Errorf("got status %s, result %s, attempt %d, error %+v, want success with 3 at attempt 3 without an error", a.Status, a.Result, a.Attempt, a.Error)
 		}
 		j := b.job(id)
 		if j.State != api.JobCompleted || len(j.Errors) != 2 || j.Errors[0].Error != "Exception: not yet" || j.Errors[0].Stack == "" {
@@ -194,7 +194,7 @@ func TestAsyncDestinations(t *testing.T) {
 
 		failed := b.ends(b.enqueue("fragile", `{"fail":true}`))
 		if failed.Status != api.StatusError || failed.Error == nil || failed.Error.Type != api.ErrException || failed.Attempt != 2 {
-			b.t.Errorf("b.ends: %+v, want failed.Status == api.StatusError and failed.Error != nil and failed.Error.Type == api.ErrException and failed.Attempt == 2", failed)
+			b.t.Errorf("got status %s, error %+v, attempt %d, want error %s at attempt 2", failed.Status, failed.Error, failed.Attempt, api.ErrException)
 		}
 		if j := b.job(failed.JobID); j.State != api.JobDead || j.DeadReason != api.DeadAttempts || len(j.Errors) != 2 {
 			b.t.Errorf("job %+v", j)
@@ -212,7 +212,7 @@ func TestAsyncDestinations(t *testing.T) {
 		o = outcome{}
 		if err := json.Unmarshal([]byte(b.kv("done")), &o); err != nil || o.RequestContext.RequestID != fine.ActivationID ||
 			o.RequestContext.Condition != "Success" || string(o.ResponsePayload) != `"fine"` {
-			b.t.Errorf("json.Unmarshal: %s %v, want err == nil and o.RequestContext.RequestID == fine.ActivationID and o.RequestContext.Condition == \"Success\" and string(o.ResponsePayload) == `\"fine\"`", b.kv("done"), err)
+			b.t.Errorf("event of the destination keeper: got %s and error %v, want Success of %s with the result fine", b.kv("done"), err, fine.ActivationID)
 		}
 		b.eventually("the function's own activation ends", func() bool {
 			items := b.list("keeper")

@@ -69,7 +69,7 @@ func TestIdempotentCallAfterAnUnknownStart(t *testing.T) {
 	b.eventually("the key is good again", func() bool {
 		out, err := b.engine.Invoke(t.Context(), inv)
 		if err != nil && api.ErrorCode(err) != api.CodeIdempotencyRunning {
-			t.Fatalf("Invoke: %v, want err == nil or api.ErrorCode(err) == api.CodeIdempotencyRunning", err)
+			t.Fatalf("Invoke: got error %v, want none or code %s", err, api.CodeIdempotencyRunning)
 		}
 		return err == nil && !out.Replayed && out.Activation.Status == api.StatusSuccess
 	})

@@ -70,7 +70,7 @@ export default async () => ({
 	for name, fits := range want {
 		for i, v := range said[name] {
 			if !fits(i, v) {
-				t.Errorf("%s %d: %v, want fits(i, v)", name, i, v)
+				t.Errorf("attempt %d of %s: got %v, want a refusal", i, name, v)
 			}
 		}
 	}

@@ -19,6 +19,9 @@ import (
 // Code…NotFound, CodeAuthnRequired and CodeAuthzDenied, CodeIdempotencyMismatch,
 // CodeQueueDraining, CodeStoreUnavailable (it may have been accepted),
 // CodeShuttingDown.
+//
+// The version's timeout, memory and capabilities are not fixed by Enqueue: an attempt of an
+// alias runs the version that the alias names when the attempt begins.
 func (i *Invoker) Enqueue(ctx context.Context, inv api.Invocation) (*api.Queued, error) {
 	if i.tracer != nil {
 		return i.traceEnqueue(ctx, &inv)
@@ -51,6 +54,10 @@ func (i *Invoker) enqueue(ctx context.Context, inv *api.Invocation) (*api.Queued
 	return out, nil
 }
 
+// enqueueable refuses a malformed invocation before the store is asked. Errors:
+// CodeInvalid… for its reference, CodeInternal on a replica without a broker, CodeBodyLimit
+// for an event over api.MaxJobPayloadBytes, which is less than a synchronous event may
+// have.
 func (i *Invoker) enqueueable(inv *api.Invocation) error {
 	switch {
 	case i.broker == nil:
@@ -61,8 +68,15 @@ func (i *Invoker) enqueueable(inv *api.Invocation) error {
 	return inv.Ref.Validate()
 }
 
-// accept makes the job, then the record: a worker that is faster writes the
-// record itself.
+// accept makes the job, then the record. After a crash between the two steps the worker
+// finds a job without a record and writes the record itself (activations.Attempt); in the
+// other order a crash would leave a queued record without a job to run it. The worker also
+// writes the record if it is faster than this call.
+//
+// With an idempotency key the id is derived, and an earlier call may have got as far as the
+// record, the job, or neither. A record answers the call. A job with another fingerprint is
+// another request. Replayed is false for the call that made the job, also if a worker wrote
+// the record first: both carry its request id.
 func (i *Invoker) accept(ctx context.Context, inv *api.Invocation, res *resolution) (*api.Queued, error) {
 	id, digest := newActivationID(), ""
 	if inv.IdempotencyKey != "" {
@@ -95,6 +109,9 @@ func (i *Invoker) accept(ctx context.Context, inv *api.Invocation, res *resoluti
 	return &api.Queued{ActivationID: id, Status: api.StatusQueued}, err
 }
 
+// jobSpec returns the job of inv: payload, retries, expiry and destinations as the version
+// configures them now, and the alias or version as the caller named it: with an alias, an
+// attempt after a deployment runs the new version.
 func (i *Invoker) jobSpec(inv *api.Invocation, res *resolution, digest string) *api.JobSpec {
 	config := res.Version.Config
 	return &api.JobSpec{
@@ -107,7 +124,8 @@ func (i *Invoker) jobSpec(inv *api.Invocation, res *resolution, digest string) *
 	}
 }
 
-// repeated answers an asynchronous call whose activation id is in use.
+// repeated answers an asynchronous call whose activation id is in use, with the status that
+// the activation has now. Errors: err, CodeIdempotencyMismatch.
 func repeated(existing *activations.Record, digest string, err error) (*api.Queued, error) {
 	switch {
 	case err != nil:

@@ -64,7 +64,7 @@ func (f hostFace) Do(t *testing.T, operation, body, ifRevision string) (int, []b
 	}
 	out, err := f.b.engine.Invoke(t.Context(), f.b.granted("storer", string(event)))
 	if err != nil || out.Activation.Status != api.StatusSuccess {
-		t.Fatalf("Invoke: %+v %v, want err == nil and out.Activation.Status == api.StatusSuccess", out, err)
+		t.Fatalf("invoke storer: got %+v and error %v, want success", out, err)
 	}
 	var answer struct {
 		Status int
@@ -105,7 +105,7 @@ func TestStorageIsTheFunctionsOwn(t *testing.T) {
 		b.publish("alpha", storer, storing("settings"))
 		b.publish("beta", storer, storing("settings"))
 		if got := b.do("alpha", "put", `{"namespace":"settings","key":"k","value":{"of":"alpha<&>","n":[]}}`); !strings.HasPrefix(got, `{"status":200,"value":{"namespace":"settings","key":"k","revision":1,`) {
-			t.Fatalf("b.do = %v, want strings.HasPrefix(got, `{\"status\":200,\"value\":{\"namespace\":\"settings\",\"key\":\"k\",\"revision\":1,`)", got)
+			t.Fatalf("put of alpha: got %s, want status 200 and revision 1 of settings/k", got)
 		}
 		if got := b.do("beta", "get", `{"namespace":"settings","key":"k"}`); !strings.Contains(got, `"status":404`) || !strings.Contains(got, `"NOT_FOUND"`) {
 			t.Errorf("the other function: %s", got)
@@ -149,7 +149,7 @@ func TestStorageIsDeniedByDefault(t *testing.T) {
 		t.Helper()
 		got := b.do(function, op, request)
 		if !strings.HasPrefix(got, `{"status":403,"value":{"code":"UNAUTHORIZED","detail":`) || !strings.Contains(got, text) {
-			t.Errorf("b.do: %s %s %s: %s, want strings.HasPrefix(got, `{\"status\":403,\"value\":{\"code\":\"UNAUTHORIZED\",\"detail\":`) and strings.Contains(got, text)", function, op, request, got)
+			t.Errorf("%s %s %s: got %s, want status 403 with code UNAUTHORIZED and a text that contains %q", function, op, request, got, text)
 		}
 	}
 	const get, put = `{"namespace":"settings","key":"k"}`, `{"namespace":"settings","key":"k","value":1}`
@@ -220,7 +220,7 @@ func TestStorageFromWithinFunctions(t *testing.T) {
 		wg.Go(func() {
 			out, err := b.engine.Invoke(t.Context(), b.granted("adder", "5"))
 			if err != nil || out.Activation.Status != api.StatusSuccess {
-				t.Errorf("Invoke: %+v %v, want err == nil and out.Activation.Status == api.StatusSuccess", out, err)
+				t.Errorf("invoke adder: got %+v and error %v, want success", out, err)
 			}
 		})
 	}

@@ -25,7 +25,7 @@ func TestInvokeAfterTheEnd(t *testing.T) {
 			"a job's":   func() api.Activation { return b.ends(b.enqueue("caller", "null")).Activation },
 		} {
 			if a := run(); a.Status != api.StatusSuccess {
-				b.t.Fatalf("%s: %s %+v, want a.Status == api.StatusSuccess", how, a.Status, a.Error)
+				b.t.Fatalf("%s: got status %s, error %+v, want success", how, a.Status, a.Error)
 			}
 			if err := late.Load().(func(context.Context, string) error)(b.t.Context(), "callee"); api.ErrorCode(err) != api.CodeRuntimeTimeout {
 				b.t.Errorf("%s: %v, want code %s", how, err, api.CodeRuntimeTimeout)

@@ -161,7 +161,7 @@ func TestInvokeInheritsDeadlineAndCancel(t *testing.T) {
 		}
 		out, err := b.engine.Invoke(b.t.Context(), b.granted("brief", "null"))
 		if err != nil || out.Activation.Status != api.StatusTimeout && api.Code(out.Activation.Error.Code) != api.CodeRuntimeTimeout {
-			b.t.Fatalf("Invoke: %+v %v, want err == nil and out.Activation.Status == api.StatusTimeout or api.Code(out.Activation.Error.Code) == api.CodeRuntimeTimeout", out, err)
+			b.t.Fatalf("invoke brief: got %+v and error %v, want status timeout or code %s", out, err, api.CodeRuntimeTimeout)
 		}
 		kept := began()
 		if kept.Deadline != out.Activation.DeadlineMS {

@@ -26,7 +26,7 @@ func TestJobCheckpointReachesTheNextAttempt(t *testing.T) {
 		a := b.ends(id)
 		want := `{"before":{"page":2,"s":"ü<&>"},"id":true,"queue":"fn.steps","attempt":3,"most":3}`
 		if a.Status != api.StatusSuccess || string(a.Result) != want {
-			b.t.Errorf("%s %s %+v, want a.Status == api.StatusSuccess and string(a.Result) == want", a.Status, a.Result, a.Error)
+			b.t.Errorf("got status %s, result %s, error %+v, want success with %s", a.Status, a.Result, a.Error, want)
 		}
 		if j := b.job(id); string(j.Progress) != `{"current":7,"total":9,"message":"nearly"}` || string(j.Checkpoint) != `{"page":2,"s":"ü<&>"}` {
 			b.t.Errorf("progress %s checkpoint %s", j.Progress, j.Checkpoint)
@@ -49,7 +49,7 @@ func TestJobProgressIsSeenWhileItRuns(t *testing.T) {
 		})
 		b.setKV("n", "1")
 		if a := b.ends(id); a.Status != api.StatusSuccess {
-			b.t.Fatalf("%+v, want a.Status == api.StatusSuccess", a.Error)
+			b.t.Fatalf("got status %s, error %+v, want success", a.Status, a.Error)
 		}
 		if j := b.job(id); string(j.Progress) != `{"current":100,"total":100}` || string(j.Checkpoint) != "300" {
 			b.t.Errorf("progress %s checkpoint %s", j.Progress, j.Checkpoint)
@@ -68,7 +68,7 @@ func TestJobTellsNothingAfterItsLeaseIsLost(t *testing.T) {
 		}
 		b.eventually("nothing is in hand", func() bool { return b.engine.LeasedJobs() == 0 })
 		if j := b.job(id); j.State != api.JobCancelled {
-			b.t.Errorf("b.job: %+v, want j.State == api.JobCancelled", j)
+			b.t.Errorf("job %s: got state %s, want %s", id, j.State, api.JobCancelled)
 		}
 	})
 }
@@ -101,7 +101,7 @@ func TestJobRefusesWhatTheQueueWouldNotTake(t *testing.T) {
 };`, asynchronous(1))
 		a := b.ends(b.enqueue("wrong", "null"))
 		if want := "[" + strings.Repeat(`"CS_RUNTIME_INVALID_ARGUMENT",`, 11) + `"taken","taken","taken"]`; string(a.Result) != want {
-			b.t.Errorf("%s %+v, want string(a.Result) == want", a.Result, a.Error)
+			b.t.Errorf("got result %s, error %+v, want result %s", a.Result, a.Error, want)
 		}
 	})
 }

@@ -51,7 +51,7 @@ func TestEnqueueFromAFunction(t *testing.T) {
 		first := enqueue(`{"queue":"orders","payload":{"n":1,"s":"ü<&>"}}`)
 		job := b.job(first.ID)
 		if first.State != api.JobPending || first.Duplicate || string(job.Payload) != `{"n":1,"s":"ü<&>"}` || job.Queue != "orders" || job.Namespace != namespace {
-			b.t.Errorf("job: got first %+v, job %+v; want first.State == api.JobPending && !(first.Duplicate) && string(job.Payload) == `{\"n\":1,\"s\":\"ü<&>\"}` && job.Queue == \"orders\" && job.Namespace == namespace", first, job)
+			b.t.Errorf(`got answer %+v and job %+v, want a new pending job in queue orders of namespace %s with payload {"n":1,"s":"ü<&>"}`, first, job, namespace)
 		}
 
 		zero := int64(0)

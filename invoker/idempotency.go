@@ -9,9 +9,10 @@ import (
 	"github.com/codesous/sous/storage/activations"
 )
 
-// replay answers a repeated idempotent call from its record; both results are nil where
-// there is none yet. Authorize comes first: only a caller that could have made the record
-// sees it.
+// replay answers a repeated idempotent call from its record, before the function is
+// resolved; both results are nil where there is no record yet. Authorize comes first: only
+// a caller that could have made the record sees it. Two first calls at the same moment both
+// find nothing; recorder.claim then decides which of them runs.
 func (i *Invoker) replay(ctx context.Context, inv *api.Invocation) (*api.Outcome, error) {
 	if inv.Access != api.AccessUnrestricted {
 		if err := i.Authorize(ctx, inv); err != nil {
@@ -39,7 +40,9 @@ func (i *Invoker) replayed(inv *api.Invocation, found bool, out *api.Outcome, er
 	return out, nil
 }
 
-// taken answers a call whose activation id is in use.
+// taken answers a call whose activation id is in use. existing is nil if err is not.
+// Errors: err, CodeIdempotencyMismatch for another request or another principal,
+// CodeIdempotencyRunning while the first call runs.
 func taken(existing *activations.Record, digest string, err error) (*api.Outcome, error) {
 	switch {
 	case err != nil:
@@ -52,12 +55,17 @@ func taken(existing *activations.Record, digest string, err error) (*api.Outcome
 	return &api.Outcome{Activation: existing.Activation, Replayed: true}, nil
 }
 
+// mismatch does not say in which part the requests differ: the other request may be another
+// caller's.
 func mismatch() error {
 	return api.Errorf(api.CodeIdempotencyMismatch, "this idempotency key was used with another request")
 }
 
 // fingerprint returns the digest of the request and the caller of inv, which a repeat must
 // equal: another caller that guesses the key must not see the result.
+//
+// The digest covers the principal's sub, a line feed, and inv.Fingerprint, or the event
+// where that is empty. It is stored as event_sha256 of the record.
 func fingerprint(inv *api.Invocation) string {
 	whole := inv.Fingerprint
 	if len(whole) == 0 {

@@ -102,7 +102,7 @@ func (b *bench) publishIn(namespace, name string, tar []byte, digest string, con
 		Entry: api.DefaultEntry, Handler: api.DefaultHandler, CreatedAtMS: now,
 	})
 	if err != nil && api.ErrorCode(err) != api.CodeFunctionExists {
-		b.t.Fatalf("Create: %v, want err == nil or api.ErrorCode(err) == api.CodeFunctionExists", err)
+		b.t.Fatalf("create function %s: got error %v, want none or code %s", name, err, api.CodeFunctionExists)
 	}
 	draft := api.Draft{
 		DraftID: api.NewDraftID(now), SHA256: digest, Files: map[string][]byte{bundle.EntryJS: nil},
@@ -282,7 +282,7 @@ func TestMaxTimeoutClamps(t *testing.T) {
 		inv.MaxTimeout = 100 * time.Millisecond
 		out, err := b.engine.Invoke(b.t.Context(), inv)
 		if err != nil || out.Activation.Status != api.StatusTimeout {
-			b.t.Errorf("Invoke: %+v %v, want err == nil and out.Activation.Status == api.StatusTimeout", out, err)
+			b.t.Errorf("invoke with a timeout of 100 ms: got %+v and error %v, want status timeout", out, err)
 		}
 	})
 }
@@ -534,7 +534,7 @@ func TestCloseEndsWhatIsInHand(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := b.engine.Close(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("Close: %v, want err == nil or errors.Is(err, context.DeadlineExceeded)", err)
+		t.Errorf("Close: got error %v, want none or %v", err, context.DeadlineExceeded)
 	}
 	out := <-done
 	if a := b.stored(out.Activation.ActivationID); a.Status != api.StatusCancelled {

@@ -1,7 +1,28 @@
 // Package invoker is the execution engine. Every trigger enters through Invoke, which
-// resolves the function's version, takes a slot under the version's concurrency limit,
-// runs the function in a sandbox, and records the activation. Enqueue accepts
-// invocations that Work runs later, on any replica.
+// resolves the function's version, takes a slot under the version's concurrency limit, runs
+// the function in a sandbox, and records the activation. Enqueue accepts invocations that
+// Work runs later, on any replica.
+//
+// A synchronous call passes through the files in this order:
+//
+//	invoke.go      the steps, from the invocation to the outcome
+//	idempotency.go an earlier activation under the same key answers the call
+//	resolve.go     alias → version, from a cache that is at most a second old
+//	authorize.go   the roles that the version admits
+//	limits.go      a slot of the version; the sandbox itself comes from sandbox.Pool
+//	visibility.go  when the running record is written
+//	logs.go        the function's log lines, in chunks
+//	recorder.go    the running and the terminal record
+//
+// An asynchronous one is accepted in enqueue.go. The worker takes its job (worker.go), runs
+// one attempt (serve.go), and settles record and job (settle.go); lease.go and
+// job_updates.go keep the job's lease alive meanwhile.
+//
+// Three invariants hold across these files. An effect of a function never precedes the
+// record of its activation. A terminal record never changes: all writers compare before
+// they set, and the first one wins. The terminal record of an asynchronous activation is
+// written before its job is settled, so a job that is found again after a crash is settled
+// without a second run.
 package invoker
 
 import (
@@ -79,7 +100,8 @@ type Invoker struct {
 	metrics     *engineMetrics
 	tracer      trace.Tracer // nil for none
 	logger      *zap.Logger
-	// life ends when Close is done; what outlives a caller runs under it.
+	// life ends when Close is done. Work that outlives its caller runs under it: late
+	// records, background log writes, reads of secrets, the subscription to notices.
 	life context.Context
 	end  context.CancelFunc
 
@@ -162,6 +184,9 @@ func (i *Invoker) services(cfg *Config) hostcall.Services {
 
 // Cancel ends a queued or running activation wherever it runs. Errors:
 // CodeActivationNotFound, CodeActivationTerminal, CodeStoreUnavailable.
+//
+// The terminal record is written first: from then on the outcome of the run, wherever it
+// executes, loses its compare-and-set. Stopping the run only saves its resources.
 func (i *Invoker) Cancel(ctx context.Context, tenant, id string) (*api.Activation, error) {
 	rec, err := i.activations.Cancel(ctx, tenant, id, i.store.NowMS())
 	if err != nil {
@@ -205,6 +230,8 @@ func (i *Invoker) Invalidate(ctx context.Context, tenant, namespace, function st
 	}
 }
 
+// onChange handles a notice of another replica, or of this one. It is called for one notice
+// at a time and must not block.
 func (i *Invoker) onChange(c storage.Change) {
 	switch c.Kind {
 	case storage.ChangeFunction:
@@ -229,6 +256,9 @@ func (i *Invoker) begin(inv *api.Invocation) error {
 	return nil
 }
 
+// enter counts a piece of work that Close waits for; the caller ends it with i.active.Done.
+// It fails with CodeShuttingDown once Close has begun. Errors carry a RetryAfter of a
+// second: another replica can serve the call.
 func (i *Invoker) enter() error {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -8,12 +8,21 @@ import (
 	"github.com/codesous/sous/invoker/sandbox"
 )
 
-// maxUpdateBytes bounds the checkpoints that one renewal carries, in bytes; the others
-// go with the next one.
+// maxUpdateBytes bounds the checkpoints that one renewal carries together, in bytes; the
+// others follow with the next one. A single checkpoint has at most api.MaxCheckpointBytes,
+// 256 KiB.
 const maxUpdateBytes = 4 << 20
 
-// join makes an activation the job's attempt: its function sees the job, and can send
-// progress and checkpoints of it.
+// join makes an activation the job's attempt: its function sees the job (cs.job), and can
+// send progress and checkpoints of it.
+//
+// Updates wait in h.update for the next tick of renew, usually less than half a second. A
+// later update replaces an earlier one that is not sent yet, so a function that reports
+// progress in a loop costs the store one write for each renewal. order decides which is
+// later, because the host calls of a function are served concurrently:
+//
+//	cs.job.progress(10)   order 1, served second: dropped, 2 > 1
+//	cs.job.progress(20)   order 2, served first: kept
 func (w *worker) join(h *leasedJob, call *sandbox.Call, s *hostcall.Scope) {
 	call.Head.Job = mustJSON(api.RunningJob{ID: h.job.ID, Queue: h.queue.Queue, Attempt: h.job.Attempt, MaxAttempts: h.job.MaxAttempts})
 	call.Head.Checkpoint = h.job.Checkpoint
@@ -30,8 +39,9 @@ func (w *worker) join(h *leasedJob, call *sandbox.Call, s *hostcall.Scope) {
 	}
 }
 
-// takeRenewal returns the renewal of h, with the update of h if it fits into room bytes.
-// The caller holds h.updating until it has called sent with the result.
+// takeRenewal returns the renewal of h, with the update of h if its checkpoint fits into
+// room bytes; a negative room takes no update. The caller holds h.updating until it has
+// called sent with the result, unless room is negative.
 func (w *worker) takeRenewal(h *leasedJob, room int) (renewal api.JobHeartbeat, taken hostcall.JobUpdate) {
 	renewal = api.JobHeartbeat{ID: h.job.ID, LeaseEpoch: h.job.LeaseEpoch, LeaseMS: leaseTime.Milliseconds()}
 	w.mu.Lock()
@@ -44,7 +54,8 @@ func (w *worker) takeRenewal(h *leasedJob, room int) (renewal api.JobHeartbeat, 
 	return renewal, taken
 }
 
-// sent keeps an update that did not arrive for the next renewal.
+// sent keeps an update that did not arrive for the next renewal. Parts that the function
+// has updated again meanwhile are not brought back.
 func (w *worker) sent(h *leasedJob, taken hostcall.JobUpdate, arrived bool) {
 	if arrived || taken.Empty() {
 		return
@@ -54,7 +65,8 @@ func (w *worker) sent(h *leasedJob, taken hostcall.JobUpdate, arrived bool) {
 	h.update = h.update.Over(taken)
 }
 
-// answered handles the answer to a renewal.
+// answered handles the answer to a renewal: a new deadline, or the loss of the lease, which
+// ends the run with errLeaseLost.
 func (w *worker) answered(h *leasedJob, answer *api.JobOutcome) {
 	if !answer.OK {
 		h.lose(errLeaseLost)
@@ -67,6 +79,9 @@ func (w *worker) answered(h *leasedJob, answer *api.JobOutcome) {
 
 // flushUpdate sends the update that no renewal has carried yet: the next attempt begins
 // with its checkpoint.
+//
+// It is called after the run and before the settlement, which ends the lease that an update
+// needs.
 func (w *worker) flushUpdate(h *leasedJob) {
 	h.updating.Lock()
 	defer h.updating.Unlock()

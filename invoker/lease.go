@@ -13,7 +13,8 @@ import (
 	"github.com/codesous/sous/queue"
 )
 
-// leasedJob is a job that this worker holds.
+// leasedJob is a job that this worker holds, from take to done. One goroutine runs it
+// (serve); the renewing goroutine reads it and may end its ctx.
 type leasedJob struct {
 	job   api.FetchedJob
 	queue queue.FunctionQueue
@@ -34,13 +35,17 @@ type leasedJob struct {
 // errLeaseLost is the cause of the end of a run whose lease was lost.
 var errLeaseLost = errors.New("the job's lease is lost")
 
+// lost reports whether another worker may have the job: nothing must be written for it any
+// more. A write that is on its way is refused by the job's lease epoch or by the attempt of
+// its activation.
 func (h *leasedJob) lost() bool { return errors.Is(context.Cause(h.ctx), errLeaseLost) }
 
-// renewTimeout bounds one renewal, which must end before the leases expire.
+// renewTimeout bounds one renewal, which must end before the leases expire: a lease has at
+// least leaseTime - renewAfter = 3.5 s left when its renewal begins on time.
 const renewTimeout = 2 * time.Second
 
 // renew renews the leases of all jobs until settled is closed. The leases of one tenant
-// that are due are renewed by one call.
+// that are due are renewed by one call; the tenants follow one another.
 func (w *worker) renew(ctx context.Context, settled <-chan struct{}) {
 	tick := time.NewTicker(renewTick)
 	defer tick.Stop()
@@ -58,7 +63,8 @@ func (w *worker) renew(ctx context.Context, settled <-chan struct{}) {
 	}
 }
 
-// dueLeases returns, by tenant, the jobs whose lease is due or that have an update to send.
+// dueLeases returns, by tenant, the jobs whose lease is due or that have an update to send,
+// at most api.MaxSettleJobs of a tenant. The others follow at the next tick.
 func (w *worker) dueLeases() map[string][]*leasedJob {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -72,7 +78,9 @@ func (w *worker) dueLeases() map[string][]*leasedJob {
 	return due
 }
 
-// renewTenant renews leases of one tenant, and stops the jobs whose lease is lost.
+// renewTenant renews leases of one tenant, and stops the jobs whose lease is lost. An
+// error, CodeStoreUnavailable for example, leaves all leases as they are: the next tick
+// tries again.
 func (w *worker) renewTenant(ctx context.Context, tenant string, due []*leasedJob) error {
 	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
 	defer cancel()

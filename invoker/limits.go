@@ -10,7 +10,9 @@ import (
 	"github.com/codesous/sous/api/sleep"
 )
 
-// Bounds of the wait for a slot of a version: how many callers wait, and how long.
+// Bounds of the wait for a slot of a version: how many callers wait, and how long. A caller
+// beyond maxWaiting is refused at once, one that waited for maxWait when its time is over;
+// both get CodeConcurrencyLimit.
 const (
 	maxWaiting = 256
 	maxWait    = time.Second
@@ -48,7 +50,8 @@ type versionLimit struct {
 	armed  bool
 }
 
-// waiter is a waiting caller. admitted receives one value: whether it got a slot.
+// waiter is a waiting caller. admitted receives exactly one value, true if it got a slot;
+// the channel has room for it, so the sender never blocks under limits.mu.
 type waiter struct {
 	admitted chan bool
 	until    time.Time
@@ -56,20 +59,22 @@ type waiter struct {
 
 func newLimits() *limits { return &limits{versions: make(map[string]*versionLimit)} }
 
-// acquire takes one of limit slots, and waits for it for at most maxWait.
-// Errors: CodeConcurrencyLimit, or ctx's own.
+// acquire takes one of limit slots of a version, and waits for it for at most maxWait.
+// version is the sandbox.Program's key, tenant/namespace/function/version. limit is that of
+// the version, so all callers pass the same; the first of them sets it. release may be
+// called more than once, and must be called. Errors: CodeConcurrencyLimit, or ctx's own.
 func (l *limits) acquire(ctx context.Context, version string, limit int) (release func(), err error) {
-	g, w, err := l.enter(version, limit)
+	v, w, err := l.enter(version, limit)
 	if err != nil {
 		return nil, err
 	}
 	if w != nil {
-		if err := l.wait(ctx, g, w); err != nil {
+		if err := l.wait(ctx, v, w); err != nil {
 			return nil, err
 		}
 	}
 	var once sync.Once
-	return func() { once.Do(func() { l.release(g) }) }, nil
+	return func() { once.Do(func() { l.release(v) }) }, nil
 }
 
 // await takes a slot as acquire does, but waits for it until ctx ends.
@@ -94,116 +99,125 @@ const retryInterval = 50 * time.Millisecond
 func (l *limits) used(version string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if g := l.versions[version]; g != nil {
-		return g.taken
+	if v := l.versions[version]; v != nil {
+		return v.taken
 	}
 	return 0
 }
 
 // enter takes a free slot (w is nil) or queues for one. Errors: CodeConcurrencyLimit
 // where maxWaiting callers wait.
-func (l *limits) enter(version string, limit int) (g *versionLimit, w *waiter, err error) {
+func (l *limits) enter(version string, limit int) (v *versionLimit, w *waiter, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	g = l.versions[version]
+	v = l.versions[version]
 	switch {
-	case g == nil:
-		g = &versionLimit{version: version, limit: limit, taken: 1}
-		l.versions[version] = g
-		return g, nil, nil
-	case g.taken < g.limit:
-		g.taken++
-		return g, nil, nil
-	case len(g.waiters) >= maxWaiting:
+	case v == nil:
+		v = &versionLimit{version: version, limit: limit, taken: 1}
+		l.versions[version] = v
+		return v, nil, nil
+	case v.taken < v.limit:
+		v.taken++
+		return v, nil, nil
+	case len(v.waiters) >= maxWaiting:
 		return nil, nil, concurrencyLimit("too many calls of this version wait already")
 	}
 	w = &waiter{admitted: make(chan bool, 1), until: time.Now().Add(maxWait)}
-	g.waiters = append(g.waiters, w)
-	l.arm(g)
-	return g, w, nil
+	v.waiters = append(v.waiters, w)
+	l.arm(v)
+	return v, w, nil
 }
 
-// wait returns nil once w has a slot.
-func (l *limits) wait(ctx context.Context, g *versionLimit, w *waiter) error {
+// wait returns nil once w has a slot. A ctx that ends at the same moment as a slot is
+// passed on returns ctx's error; quit then passes the slot to the next waiter.
+func (l *limits) wait(ctx context.Context, v *versionLimit, w *waiter) error {
 	select {
-	case placed := <-w.admitted:
-		if !placed {
+	case admitted := <-w.admitted:
+		if !admitted {
 			return concurrencyLimit("the version's running calls did not end in time")
 		}
 		return nil
 	case <-ctx.Done():
-		l.quit(g, w)
+		l.quit(v, w)
 		return ctx.Err()
 	}
 }
 
 // quit removes w from the waiters, or frees the slot that it got meanwhile.
-func (l *limits) quit(g *versionLimit, w *waiter) {
+func (l *limits) quit(v *versionLimit, w *waiter) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if i := slices.Index(g.waiters, w); i >= 0 {
-		g.waiters = slices.Delete(g.waiters, i, i+1)
+	if i := slices.Index(v.waiters, w); i >= 0 {
+		v.waiters = slices.Delete(v.waiters, i, i+1)
 		return
 	}
 	if <-w.admitted { // it is no waiter any more, so the answer is there
-		l.pass(g)
+		l.pass(v)
 	}
 }
 
-func (l *limits) release(g *versionLimit) {
+// release returns a slot. acquire wraps it, so that a second call does nothing.
+func (l *limits) release(v *versionLimit) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.pass(g)
+	l.pass(v)
 }
 
-// pass hands a slot to the first waiter, if there is one. The caller holds l.mu.
-func (l *limits) pass(g *versionLimit) {
-	if len(g.waiters) > 0 {
-		g.answerFirst(true)
+// pass hands a slot to the first waiter: taken stays as it is, since the slot only changes
+// its owner. Without a waiter the slot becomes free, and the last free slot removes the
+// version's entry. The caller holds l.mu.
+func (l *limits) pass(v *versionLimit) {
+	if len(v.waiters) > 0 {
+		v.answerFirst(true)
 		return
 	}
-	g.taken--
-	if g.taken == 0 {
-		delete(l.versions, g.version)
-		if g.armed {
-			g.expiry.Stop()
+	v.taken--
+	if v.taken == 0 {
+		delete(l.versions, v.version)
+		if v.armed {
+			v.expiry.Stop()
 		}
 	}
 }
 
-// answerFirst tells the first waiter whether it has a slot, and removes it.
-func (g *versionLimit) answerFirst(placed bool) {
-	g.waiters[0].admitted <- placed
-	g.waiters = slices.Delete(g.waiters, 0, 1)
+// answerFirst sends the first waiter its answer, true for a slot, and removes it. The
+// caller holds limits.mu.
+func (v *versionLimit) answerFirst(admitted bool) {
+	v.waiters[0].admitted <- admitted
+	v.waiters = slices.Delete(v.waiters, 0, 1)
 }
 
 // arm makes expiry fire for the first waiter. The caller holds l.mu.
-func (l *limits) arm(g *versionLimit) {
-	if g.armed {
+func (l *limits) arm(v *versionLimit) {
+	if v.armed {
 		return
 	}
-	g.armed = true
-	wait := time.Until(g.waiters[0].until)
-	if g.expiry == nil {
-		g.expiry = time.AfterFunc(wait, func() { l.expire(g) })
+	v.armed = true
+	wait := time.Until(v.waiters[0].until)
+	if v.expiry == nil {
+		v.expiry = time.AfterFunc(wait, func() { l.expire(v) })
 		return
 	}
-	g.expiry.Reset(wait)
+	v.expiry.Reset(wait)
 }
 
-// expire refuses the callers that have waited for maxWait.
-func (l *limits) expire(g *versionLimit) {
+// expire refuses the callers that have waited for maxWait, and sets the timer for the next.
+// It runs on the timer's goroutine. v may have left the table of versions by then; it has
+// no waiters in that case.
+func (l *limits) expire(v *versionLimit) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	g.armed = false
-	for now := time.Now(); len(g.waiters) > 0 && !now.Before(g.waiters[0].until); {
-		g.answerFirst(false)
+	v.armed = false
+	for now := time.Now(); len(v.waiters) > 0 && !now.Before(v.waiters[0].until); {
+		v.answerFirst(false)
 	}
-	if len(g.waiters) > 0 {
-		l.arm(g)
+	if len(v.waiters) > 0 {
+		l.arm(v)
 	}
 }
 
+// concurrencyLimit returns the refusal for want of a slot, which callers may repeat after a
+// second.
 func concurrencyLimit(why string) error {
 	err := api.Errorf(api.CodeConcurrencyLimit, "%s; raise max_concurrency or slow down", why)
 	err.RetryAfter = time.Second

@@ -13,20 +13,30 @@ import (
 	"github.com/codesous/sous/invoker/vault"
 )
 
-// logFlushDelay is how long a line waits for others before it is written: followers see
-// it by then, and a function that logs much does not write a chunk for each line.
+// logFlushDelay is how long a line waits for others before it is written: followers see it
+// by then, and a function that logs much does not write a chunk for each line.
 const logFlushDelay = 250 * time.Millisecond
 
-// logWriter stores chunks.
+// logWriter stores chunks: activations.Logs. Append replaces a chunk of the same number, so
+// a write with an unknown outcome can be repeated.
 type logWriter interface {
 	Append(ctx context.Context, tenant, activationID string, chunk int, ndjson []byte) error
 }
 
 // logSink gathers an activation's lines into chunks of at most LogChunkBytes and writes
-// them in order. Chunks are numbered from 0; those of a later lease of the same job begin
-// at a higher number (see from), so that a worker which lost its lease and still writes
-// cannot overwrite them. While the function runs, chunks leave in the background;
-// drain writes the rest, and returns an error where some were not written.
+// them in order. A chunk is NDJSON, one api.LogLine a line. Chunks are numbered from 0;
+// those of a later lease of the same job begin at a higher number (see from), so that a
+// worker which lost its lease and still writes cannot overwrite them. While the function
+// runs, chunks leave in the background; drain writes the rest, and returns an error if some
+// were not written.
+//
+//	add                 appends to the open chunk; never waits
+//	64 KiB, or 250 ms   the open chunk is sealed, and flush begins
+//	flush               waits for ready, then writes the sealed chunks in order
+//	only, drain         end the sink: further lines count as truncated
+//
+// A line belongs to exactly one chunk and never changes once its chunk is sealed. Sealed
+// chunks stay in memory until they are written: at most api.MaxLogBytes.
 type logSink struct {
 	writer     logWriter
 	ctx        context.Context // bounds the background writes of one activation
@@ -48,22 +58,27 @@ type logSink struct {
 	writing sync.Mutex // one writer at a time, so that chunks arrive in order
 }
 
+// newLogSink returns the sink of one attempt. ctx applies to the writes in the background;
+// it must outlive the request.
 func newLogSink(ctx context.Context, writer logWriter, tenant, id string, attempt int) *logSink {
 	return &logSink{writer: writer, ctx: ctx, tenant: tenant, id: id, attempt: attempt}
 }
 
-// from makes the chunks of a later lease of the activation's job follow those of
-// the leases before it, whatever those still write.
+// from makes the chunks of a later lease of the activation's job follow those of the leases
+// before it, whatever those still write: the chunks of epoch 1 begin at 0, those of epoch 2
+// at 65536. It is called before the first add.
 func (s *logSink) from(epoch int64) *logSink {
 	s.next = int(epoch-1) * chunksOfALease
 	return s
 }
 
-// chunksOfALease bounds the chunks that one attempt writes: one in each
-// logFlushDelay of the longest timeout, and as many full ones as fit.
+// chunksOfALease bounds the chunks that one attempt writes. An attempt of the longest
+// timeout, 900 s, writes at most one chunk in each logFlushDelay, 3,600, and MaxLogBytes
+// hold 16 full ones.
 const chunksOfALease = 1 << 16
 
-// discard ends the sink without writing what it holds.
+// discard ends the sink without writing its lines: the attempt lost its lease, or its end
+// could not be recorded, and another attempt will follow.
 func (s *logSink) discard() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +88,9 @@ func (s *logSink) discard() {
 	}
 }
 
-// add takes one record. It never waits for the store.
+// add takes one record, with secrets replaced. It never waits for the store. A line that
+// would exceed api.MaxLogBytes in total is dropped, as is a line after the end of the sink;
+// both mark the log as truncated.
 func (s *logSink) add(r wire.LogRecord) {
 	r.Text = s.secrets.Line(r.Text)
 	line, cut := s.line(r)
@@ -95,7 +112,8 @@ func (s *logSink) add(r wire.LogRecord) {
 	}
 }
 
-// line encodes r; a message that would not fit a chunk is cut.
+// line encodes r as a line of NDJSON. A message that would not fit a chunk is cut, and
+// becomes a string if it was JSON; cut reports that.
 func (s *logSink) line(r wire.LogRecord) (line []byte, cut bool) {
 	message := json.RawMessage(r.Text)
 	if !r.JSON || !json.Valid(r.Text) {
@@ -118,6 +136,7 @@ func (s *logSink) line(r wire.LogRecord) (line []byte, cut bool) {
 	return append(line, '\n'), cut
 }
 
+// jsonString returns text as a JSON string; invalid UTF-8 becomes U+FFFD.
 func jsonString(text []byte) json.RawMessage {
 	b, err := api.EncodeJSON(string(text))
 	if err != nil { // a string always encodes
@@ -161,6 +180,8 @@ func (s *logSink) flush() {
 	}
 }
 
+// write writes the sealed chunks, one after another, until none is left or one fails. It
+// takes the lock for each chunk, not for the writes, so add does not wait for the store.
 func (s *logSink) write(ctx context.Context) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -191,9 +212,10 @@ func (s *logSink) drain(ctx context.Context) error {
 	return s.write(ctx)
 }
 
-// only ends the sink and returns its lines where one chunk, number 0, holds all of
-// them; nil where there are none. It writes nothing: drain may follow. ok is false
-// where there are more chunks, or one was written.
+// only ends the sink and returns its lines if one chunk, number 0, holds all of them; nil
+// if there are none. It writes nothing: drain may follow. ok is false if there are more
+// chunks, or one was written. recorder.finish writes the one chunk together with the
+// terminal record.
 func (s *logSink) only() (chunk []byte, ok bool) {
 	s.close()
 	s.mu.Lock()

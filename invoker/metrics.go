@@ -13,7 +13,9 @@ import (
 	"github.com/codesous/sous/storage/activations"
 )
 
-// engineMetrics are the metrics of an Invoker. docs/metrics.md explains each.
+// engineMetrics are the metrics of an Invoker. docs/metrics.md explains each. calls,
+// seconds and refusals have the names of a function as labels, so their label sets are
+// bounded by ended and refused.
 type engineMetrics struct {
 	calls, seconds *prometheus.CounterVec
 	durations      *prometheus.HistogramVec
@@ -41,7 +43,9 @@ func (k endedKey) labels() []string {
 	return []string{k.tenant, k.namespace, k.function, version, k.trigger, string(k.status)}
 }
 
-// endedSeries are the series of an endedKey.
+// endedSeries are the series of an endedKey, kept so that an activation's end looks up one
+// key and not three label sets. durations has no names as labels and is shared by many
+// keys.
 type endedSeries struct {
 	calls, seconds prometheus.Counter
 	durations      prometheus.Observer
@@ -61,6 +65,8 @@ func (k refusedKey) labels() []string {
 // the longest timeout.
 var callSeconds = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, api.MaxTimeoutMS / 1000}
 
+// newEngineMetrics makes the metrics; most bounds the label sets of ended and of refused,
+// each.
 func newEngineMetrics(most int) *engineMetrics {
 	ended := []string{"tenant", "namespace", "function", "version", "trigger", "status"}
 	m := &engineMetrics{
@@ -109,6 +115,8 @@ func (m *engineMetrics) openEnded(k endedKey) endedSeries {
 	}
 }
 
+// closeEnded removes the series of a key that another one replaces. Their counts are lost,
+// as after a restart; the durations stay, since other keys share them.
 func (m *engineMetrics) closeEnded(k endedKey) {
 	m.calls.DeleteLabelValues(k.labels()...)
 	m.seconds.DeleteLabelValues(k.labels()...)
@@ -120,11 +128,12 @@ func (m *engineMetrics) openRefused(k refusedKey) prometheus.Counter {
 
 func (m *engineMetrics) closeRefused(k refusedKey) { m.refusals.DeleteLabelValues(k.labels()...) }
 
+// otherRefused returns the shared key of a refusal without the names.
 func otherRefused(k refusedKey) refusedKey {
 	return refusedKey{metrics.Other, metrics.Other, metrics.Other, k.code}
 }
 
-// end counts an activation that ended at now.
+// end counts an activation that ended at now and took so long, from its slot to its end.
 func (m *engineMetrics) end(rec *activations.Record, took time.Duration, now time.Time) {
 	s := m.ended.get(endedKey{rec.Tenant, rec.Namespace, rec.Function, rec.Ref.Version, rec.Trigger.Type, rec.Status}, now)
 	s.calls.Inc()
@@ -182,4 +191,5 @@ func (m lateMetrics) register(reg prometheus.Registerer, r *recorder) error {
 		gauge("records_lag_seconds", "Age of the oldest activation record that the store has not taken yet; 0 without one.", func(_ int, lag time.Duration) float64 { return lag.Seconds() }))
 }
 
+// versionText returns a version as a label and as an attribute.
 func versionText(version int64) string { return strconv.FormatInt(version, 10) }

@@ -7,10 +7,12 @@ import (
 	"github.com/codesous/sous/invoker/hostcall"
 )
 
-// nestedEngine runs the functions that cs.invoke calls.
+// nestedEngine runs the functions that cs.invoke calls: it is the Engine of hostcall. It
+// exists so that package hostcall, which invoker imports, needs no import of invoker.
 type nestedEngine struct{ i *Invoker }
 
-// Hold counts a call among the work that Close waits for.
+// Hold counts a call among the work that Close waits for. The calling activation is counted
+// at that moment, so the count is not zero and Close cannot have finished.
 func (e nestedEngine) Hold() { e.i.active.Add(1) }
 
 // Release ends what Hold began.
@@ -22,8 +24,13 @@ func (e nestedEngine) Invoke(ctx context.Context, inv api.Invocation) (*api.Outc
 }
 
 // checkHeld refuses a call that would wait for itself: one whose callers hold all slots of
-// its version, or all processes, until the call has ended. Errors:
-// CodeHostInvokeCycle, CodeCapacityLimit.
+// its version, or all processes, until the call has ended. Errors: CodeHostInvokeCycle,
+// CodeCapacityLimit.
+//
+// With max_concurrency 2, for example, a → b → a is allowed, because the first a holds one
+// of two slots; the third a of a → a → a waits for the first two and is refused. The check
+// knows the callers of this call only. Two chains that hold each other's slots are not
+// found: they end when their wait for a slot does, after a second.
 func (i *Invoker) checkHeld(inv *api.Invocation, res *resolution) error {
 	held, limit := 0, res.Version.Config.MaxConcurrency
 	for _, c := range inv.Callers {

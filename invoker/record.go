@@ -15,7 +15,15 @@ import (
 	"github.com/codesous/sous/tracing"
 )
 
-// newRecord returns the record of an activation that begins.
+// newRecord returns the record of an activation that begins. Its id is
+//
+//   - derived from the idempotency key, so that a repeat finds the record;
+//   - inv.ActivationID, which the trigger derived from its cause (a Cadence task);
+//   - otherwise random, a UUIDv7, whose order is that of creation.
+//
+// A derived id comes with a claim, a random value by which a caller whose write has an
+// unknown outcome recognizes its own record. beginMS is the moment at which the slot was
+// taken.
 func newRecord(inv *api.Invocation, res *resolution, beginMS, deadlineMS int64, cold bool) *activations.Record {
 	var id, digest, claim string
 	switch {
@@ -43,7 +51,9 @@ func newRecord(inv *api.Invocation, res *resolution, beginMS, deadlineMS int64, 
 	}
 }
 
-// terminal returns rec as it ended with result, of a run that began at beginMS.
+// terminal returns rec as it ended with result, of a run that began at beginMS. DurationMS
+// is counted from beginMS, EndMS is the store's clock; both stay plausible (not negative,
+// not before the start) if that clock is set back during the run.
 func (i *Invoker) terminal(rec *activations.Record, beginMS int64, result sandbox.Result) *activations.Record {
 	final := *rec
 	final.Status = result.Status

@@ -12,9 +12,10 @@ import (
 	"github.com/codesous/sous/storage/activations"
 )
 
-// Delays between tries when the store does not answer. The caller gets its error after
-// one try, which the store bounds. The write is repeated in the background until readers
-// would treat the activation as lost. A caller that goes away ends no write.
+// Delays between tries when the store does not answer: the first, and the bound of the
+// doubled ones. The caller gets its error after one try, which the store bounds. The write
+// is repeated in the background until readers would treat the activation as lost,
+// api.LostGraceMS after its deadline. A caller that goes away ends no write.
 const (
 	recordRetryMin = 100 * time.Millisecond
 	recordRetryMax = 2 * time.Second
@@ -49,7 +50,9 @@ func newRecorder(base context.Context, records *activations.Repository, logger *
 	}
 }
 
-// start writes the record of a random id as running.
+// start writes the record of a random id as running. Only visibility calls it, at most once
+// for an activation. A record that is stored already counts as written, since the id is
+// this activation's own.
 func (r *recorder) start(ctx context.Context, rec *activations.Record) error {
 	_, _, err := r.activations.Start(context.WithoutCancel(ctx), rec)
 	return err
@@ -78,8 +81,14 @@ func (r *recorder) claim(ctx context.Context, rec *activations.Record) (existing
 // (see visibility), it stores all of it at once. It returns the record that stands:
 // another writer may have ended the activation first (a cancel). On an error the
 // writes continue in the background.
+//
+// If final itself stands, it is returned with its complete result, also if the stored one is
+// truncated (see activations.TruncateResult). running and final must not be changed after the
+// call: the background writes use them.
 func (r *recorder) finish(ctx context.Context, running, final *activations.Record, logs *logSink, visible *visibility) (*activations.Record, error) {
 	ctx = context.WithoutCancel(ctx)
+	// A log of several chunks is written before the terminal record, so the running
+	// record has to be there first: log chunks without a record would belong to nothing.
 	chunk, one := logs.only()
 	if !one {
 		_ = visible.Ensure(ctx) // end returns its error
@@ -92,7 +101,7 @@ func (r *recorder) finish(ctx context.Context, running, final *activations.Recor
 		}
 		return current, err
 	}
-	if !begun {
+	if !begun { // the short call: the record is written once, as terminal
 		final.LogsTruncated = final.LogsTruncated || logs.truncated()
 		var current *activations.Record
 		var won bool
@@ -104,10 +113,14 @@ func (r *recorder) finish(ctx context.Context, running, final *activations.Recor
 			return current, nil
 		}
 	}
+	// The running record may or may not be stored. Writing it again before the terminal
+	// one is right in both cases.
 	r.persist(running, final, logs)
 	return nil, err
 }
 
+// try writes the remaining logs and then the terminal record, once, and returns the record
+// that stands: final itself if this writer won. It may be repeated after an error.
 func (r *recorder) try(ctx context.Context, final *activations.Record, logs *logSink) (*activations.Record, error) {
 	if err := logs.drain(ctx); err != nil {
 		return nil, err
@@ -123,7 +136,8 @@ func (r *recorder) try(ctx context.Context, final *activations.Record, logs *log
 	return current, nil
 }
 
-// persist repeats the writes in the background.
+// persist repeats the writes of an end in the background. running is nil if the running
+// record is known to be stored.
 func (r *recorder) persist(running, final *activations.Record, logs *logSink) {
 	r.later(final, "an activation's end was not recorded", func(ctx context.Context) error {
 		return r.persistOnce(ctx, &running, final, logs)
@@ -131,7 +145,8 @@ func (r *recorder) persist(running, final *activations.Record, logs *logSink) {
 }
 
 // later repeats write in the background until it succeeds or readers would treat rec as
-// lost; failed is the log message of the second case.
+// lost; failed is the log message of the second case. The metrics records_late and
+// records_lag_seconds cover rec until then.
 func (r *recorder) later(rec *activations.Record, failed string, write func(context.Context) error) {
 	r.late.Add(1)
 	r.mu.Lock()
@@ -154,6 +169,7 @@ func (r *recorder) later(rec *activations.Record, failed string, write func(cont
 	}()
 }
 
+// arrived ends the wait for a late record, whether it was written or abandoned.
 func (r *recorder) arrived(rec *activations.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -171,6 +187,8 @@ func (r *recorder) behind(now time.Time) (late int, oldest time.Duration) {
 	return len(r.pending), oldest
 }
 
+// tryUntil repeats write until it succeeds or ctx ends. It waits between tries, for
+// recordRetryMin at first and twice as long after each failure.
 func tryUntil(ctx context.Context, write func(context.Context) error) error {
 	for wait := recordRetryMin; ; wait = min(2*wait, recordRetryMax) {
 		err := write(ctx)
@@ -185,6 +203,8 @@ func tryUntil(ctx context.Context, write func(context.Context) error) error {
 	}
 }
 
+// persistOnce is one try of persist. Once the running record is stored it sets *running to
+// nil, and the next try goes on to the terminal record.
 func (r *recorder) persistOnce(ctx context.Context, running **activations.Record, final *activations.Record, logs *logSink) error {
 	if *running != nil {
 		if _, _, err := r.activations.Start(ctx, *running); err != nil {
@@ -196,7 +216,8 @@ func (r *recorder) persistOnce(ctx context.Context, running **activations.Record
 	return err
 }
 
-// close waits for late writes until ctx ends, then abandons them.
+// close waits for late writes until ctx ends, then abandons them and returns ctx's error.
+// The activations that it abandons end as lost: their readers find them.
 func (r *recorder) close(ctx context.Context) error {
 	if late, _ := r.behind(time.Now()); late == 0 {
 		ctx = r.base // there is nothing to give up, even if ctx has ended

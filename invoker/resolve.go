@@ -23,13 +23,15 @@ const (
 	resolveEntries = 20_000
 )
 
-// target names a function and a version or alias of it.
+// target names a function and a version or alias of it. It is the key of the cache: a call
+// of version 3 and a call of the alias prod that names version 3 are two entries.
 type target struct {
 	tenant, namespace, function string
 	ref                         api.Ref
 }
 
-// resolution is the version that a target named when it was read.
+// resolution is the version that a target named when it was read. It is shared by all calls
+// that find it in the cache and, apart from program, is never changed.
 type resolution struct {
 	storage.Resolved
 	// raced reports that a change notice came while this was being read: it may be old, and
@@ -46,7 +48,16 @@ type versionSource interface {
 }
 
 // resolver turns aliases into versions through a short-lived cache. A change notice drops
-// the entries of its function at once; a lost notice delays a change by at most a second.
+// the entries of its function immediately; a lost notice delays a change by at most a
+// second.
+//
+// A notice can arrive while the store is being read, and then drops nothing:
+//
+//	load:    reads changes = 7
+//	load:    the store answers: prod is version 3
+//	         prod is moved to version 4; its notice arrives: changes = 8, no entry to drop
+//	load:    changes is not 7: the resolution is marked raced
+//	resolve: drops the entry and reads once more: version 4
 type resolver struct {
 	versions versionSource
 	cache    *otter.Cache[target, *resolution]
@@ -70,6 +81,9 @@ func newResolver(versions versionSource) (*resolver, error) {
 
 // resolve returns the version that t names, at most a second old. Errors: those of
 // storage.Versions.Resolve; they are not cached.
+//
+// Concurrent callers of one target share one load. A caller whose ctx ends still waits for
+// the load, which the store bounds.
 func (r *resolver) resolve(ctx context.Context, t target) (*resolution, error) {
 	// One caller's load serves all callers that wait for it: it must outlive that caller.
 	detached := context.WithoutCancel(ctx)
@@ -81,6 +95,8 @@ func (r *resolver) resolve(ctx context.Context, t target) (*resolution, error) {
 	return res, err
 }
 
+// load reads t from the store. The cache calls it, once for concurrent callers of one
+// target, and again in the background for entries older than resolveRefresh.
 func (r *resolver) load(ctx context.Context, t target) (*resolution, error) {
 	before := r.changes.Load()
 	found, err := r.versions.Resolve(ctx, t.tenant, t.namespace, t.function, t.ref)
@@ -90,7 +106,8 @@ func (r *resolver) load(ctx context.Context, t target) (*resolution, error) {
 	return &resolution{Resolved: found, raced: r.changes.Load() != before}, nil
 }
 
-// invalidate drops the resolutions of a function.
+// invalidate drops the resolutions of a function. It counts the change first, so that a
+// load that has read the old state and is not in the cache yet is marked raced.
 func (r *resolver) invalidate(tenant, namespace, function string) {
 	r.changes.Add(1)
 	for key := range r.cache.Keys() {
@@ -106,4 +123,5 @@ func (r *resolver) invalidateAll() {
 	r.cache.InvalidateAll()
 }
 
+// close ends the goroutines of the cache; resolve must not be called any more.
 func (r *resolver) close() { r.cache.StopAllGoroutines() }

@@ -43,7 +43,7 @@ func TestResolverReadsAgainWhatAChangePassed(t *testing.T) {
 		for range 2 {
 			got, err := r.resolve(t.Context(), target{"t_test00", "n", "f", api.Ref{Alias: "prod"}})
 			if err != nil || got.Version.Version < 2 {
-				t.Errorf("r.resolve: %s: %+v %v, want err == nil and got.Version.Version >= 2", name, got, err)
+				t.Errorf("resolve after %s: got %+v and error %v, want version 2 or later", name, got, err)
 			}
 		}
 	}

@@ -5,10 +5,17 @@ import (
 	"sync"
 )
 
+// activationKey names an activation; ids are unique within a tenant only.
 type activationKey struct{ tenant, id string }
 
-// running is the registry of the activations of this replica, by which Cancel and Close stop
-// them. A cancel of an activation elsewhere arrives as a notice.
+// running is the registry of the activations of this replica, by which Cancel and Close
+// stop them. A cancel of an activation elsewhere arrives as a notice
+// (storage.ChangeCancel).
+//
+// An id is registered twice when an invocation that waited for a slot begins to run, and
+// when an attempt of a job begins while the run of an expired lease still ends. The later
+// one replaces the earlier one, and the removal of the earlier one leaves the later one in
+// place: that is why the values are pointers, which can be compared.
 type running struct {
 	mu    sync.Mutex
 	stop  map[activationKey]*context.CancelFunc // of the latest run, where an older one has not ended yet
@@ -19,7 +26,8 @@ func newRunning() *running {
 	return &running{stop: make(map[activationKey]*context.CancelFunc)}
 }
 
-// add registers an activation; remove takes it out again.
+// add registers an activation under the function that stops it; remove takes it out again.
+// After cancelAll, stop is called before add returns.
 func (r *running) add(tenant, id string, stop context.CancelFunc) (remove func()) {
 	key := activationKey{tenant, id}
 	r.mu.Lock()
@@ -49,7 +57,8 @@ func (r *running) cancel(tenant, id string) {
 	}
 }
 
-// cancelAll stops all activations, and each that is added later.
+// cancelAll stops all activations, and each that is added later. stop functions must not
+// call running: they run under its mutex.
 func (r *running) cancelAll() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -96,7 +96,7 @@ func TestSecrets(t *testing.T) {
 		} {
 			var got string
 			if err := json.Unmarshal(b.invoke("f", quote(name)).Activation.Result, &got); err != nil || got != want {
-				t.Errorf("json.Unmarshal: %s: %q %v, want err == nil and got == want", name, got, err)
+				t.Errorf("secret %s: got %q and error %v, want %q", name, got, err, want)
 			}
 		}
 	})
@@ -133,7 +133,7 @@ func TestHostileNamesOfSecrets(t *testing.T) {
 		} {
 			a := b.invoke("f", quote(name)).Activation
 			if text := string(a.Result) + fmt.Sprint(a.Error); strings.Contains(text, "plaintext of") || !strings.Contains(text, "CS_RUNTIME_") {
-				t.Errorf(`%.40q: %.200s, want !strings.Contains(text, "plaintext of") and strings.Contains(text, "CS_RUNTIME_")`, name, text)
+				t.Errorf("secret %.40q: got %.200s, want an error with a code CS_RUNTIME_ and no plaintext", name, text)
 			}
 		}
 	})
@@ -163,11 +163,11 @@ func TestSecretsAreRedacted(t *testing.T) {
 };`, naming("a", "b"))
 		a := b.invoke("logs", "null").Activation
 		if string(a.Result) != quote(value) {
-			t.Errorf("%s %+v, want string(a.Result) == quote(value)", a.Result, a.Error)
+			t.Errorf("got result %s, error %+v, want the secret itself, %s", a.Result, a.Error, quote(value))
 		}
 		text := b.lines(a.ActivationID)
 		if !strings.Contains(text, "it is ***") || !strings.Contains(text, `{"a":"***","inner":"{\"a\":\"***\"}"}`) {
-			t.Errorf("b.lines: %.3000s, want strings.Contains(text, \"it is ***\") and strings.Contains(text, `{\"a\":\"***\",\"inner\":\"{\\\"a\\\":\\\"***\\\"}\"}`)", text)
+			t.Errorf("got log %.3000s, want one with *** in place of the secret, as text and within JSON", text)
 		}
 		b.publish("throws", `export default async (how) => {
   const a = await cs.secrets.get("a");
@@ -181,11 +181,11 @@ func TestSecretsAreRedacted(t *testing.T) {
 			a := b.invoke("throws", quote(how)).Activation
 			stored := b.stored(a.ActivationID).Activation
 			if diff := cmp.Diff(a, stored); diff != "" || a.Status != api.StatusError {
-				t.Errorf(`cmp.Diff: %s: %+v %s, want diff == "" and a.Status == api.StatusError`, how, a, diff)
+				t.Errorf("throw of %s: got %+v, want status error and the stored record (-got +stored):\n%s", how, a, diff)
 			}
 			text += fmt.Sprintf("%+v", stored.Error)
 			if !strings.Contains(stored.Error.Message, "***") {
-				t.Errorf(`%s: %.100s, want strings.Contains(stored.Error.Message, "***")`, how, stored.Error.Message)
+				t.Errorf("throw of %s: got message %.100s, want one with ***", how, stored.Error.Message)
 			}
 		}
 		for _, part := range []string{"hunter", "MIIBOg", "aHVudGVy", "secret"} {
@@ -232,7 +232,7 @@ func TestSecretsAreRedactedInJobs(t *testing.T) {
 		job := b.job(rec.JobID)
 		text := fmt.Sprintf("%+v %+v %s", rec.Error, job, b.lines(rec.ActivationID))
 		if strings.Contains(text, "hunter2") || !strings.Contains(text, "no ***") {
-			t.Errorf(`fmt.Sprintf: %s, want !strings.Contains(text, "hunter2") and strings.Contains(text, "no ***")`, text)
+			t.Errorf("got error, job and log %s, want *** in place of the secret", text)
 		}
 	})
 }
@@ -246,7 +246,7 @@ func TestSecretsWithoutAKey(t *testing.T) {
 		b.publish("f", getSecret, naming("a", "gone"))
 		for name, want := range map[string]string{"a": "CS_RUNTIME_SECRET_UNAVAILABLE: secrets cannot be opened here: the server has no key file", "gone": "CS_RUNTIME_SECRET_NOT_FOUND"} {
 			if got := string(b.invoke("f", quote(name)).Activation.Result); !strings.Contains(got, want) {
-				t.Errorf("string: %s: %s, want strings.Contains(got, want)", name, got)
+				t.Errorf("secret %s: got %s, want a text that contains %q", name, got, want)
 			}
 		}
 		other := newBench(t, s, withSafe(safe(t, s))) // another key
@@ -337,7 +337,7 @@ func TestSecretsThatChangeWhileARunHasThem(t *testing.T) {
 		b.secret(kept, "a", "second hunter2")
 		a := (<-done).Activation
 		if a.Error == nil || a.Error.Message != "******" || !strings.Contains(b.lines(a.ActivationID), "from *** to ***") {
-			t.Errorf(`%+v %s, want a.Error != nil and a.Error.Message == "******" and strings.Contains(b.lines(a.ActivationID), "from *** to ***")`, a.Error, b.lines(a.ActivationID))
+			t.Errorf("got error %+v and log %s, want both values of the secret replaced, also in \"from *** to ***\"", a.Error, b.lines(a.ActivationID))
 		}
 	})
 }
@@ -375,7 +375,7 @@ func TestReadingSecretsIsAudited(t *testing.T) {
 		got := map[string]int64{}
 		for _, e := range b.reads() {
 			if e.Sub != "fn:default/f@1" || e.AtMS == 0 || e.RequestID != "req_test" || strings.Contains(fmt.Sprint(e), "alpha") {
-				t.Errorf(`%+v, want e.Sub == "fn:default/f@1" and e.AtMS != 0 and e.RequestID == "req_test" and !strings.Contains(fmt.Sprint(e), "alpha")`, e)
+				t.Errorf("got audit event %+v, want one of fn:default/f@1 with its time and request req_test, without the value", e)
 			}
 			got[fmt.Sprint(e.Method, " ", e.Made, " ", e.Status, " ", e.Code)] += e.Count
 			if e.Method == "GET" && e.Made == "a@1" && quick && (e.ActivationID != first.ActivationID || e.LastActivationID != last.ActivationID ||
@@ -407,7 +407,7 @@ func TestReadingsAreWrittenAtTheEnd(t *testing.T) {
 	}
 	found := b.reads()
 	if len(found) != 2 || found[0].Count+found[1].Count != 51 {
-		t.Errorf("b.reads: %+v, want len(found) == 2 and found[0].Count + found[1].Count == 51", found)
+		t.Errorf("got audit events %+v, want 2 with 51 reads together", found)
 	}
 }
 

@@ -15,7 +15,12 @@ import (
 // snoozeTime is the delay of a job that found no slot.
 const snoozeTime = time.Second
 
-// serve runs a job and settles it.
+// serve runs a job and settles it. It is the whole life of the job's goroutine.
+//
+//	acquire succeeds          run: an attempt
+//	ctx has ended             interrupted: put back, unless the lease is lost
+//	a temporary refusal       put back for snoozeTime; no attempt is counted
+//	any other refusal         run with an attempt that fails, so that the activation ends
 func (w *worker) serve(h *leasedJob) {
 	defer w.done(h)
 	if err := w.i.enter(); err != nil {
@@ -53,9 +58,12 @@ func (w *worker) serve(h *leasedJob) {
 	}
 }
 
+// activationID returns the id of the activation that the job runs: the job's own, or
+// another one if an operator retried the job.
 func (h *leasedJob) activationID() string { return h.job.Spec.ActivationID(h.job.ID) }
 
-// invocation returns the invocation that the job describes.
+// invocation returns the invocation that the job describes. A job without Spec.Activation
+// was enqueued to an fn queue by an operation that had checked the access then.
 func (h *leasedJob) invocation() *api.Invocation {
 	spec := h.job.Spec
 	inv := &api.Invocation{
@@ -69,8 +77,9 @@ func (h *leasedJob) invocation() *api.Invocation {
 	return inv
 }
 
-// acquire resolves the job's function again at each attempt and takes a slot and a sandbox
-// for it. res is nil where the function was not resolved.
+// acquire resolves the job's function again at each attempt, checks its caller's roles
+// again, and takes a slot and a sandbox for it. res is nil if the function was not
+// resolved. After an error the caller holds neither slot nor sandbox.
 func (w *worker) acquire(ctx context.Context, h *leasedJob, inv *api.Invocation) (res *resolution, a attempt, err error) {
 	i := w.i
 	res, err = i.resolver.resolve(ctx, target{inv.Tenant, inv.Namespace, inv.Function, inv.Ref})
@@ -109,6 +118,8 @@ func postpones(err error) bool {
 }
 
 // refused returns an attempt that fails with err, which keeps the function from running.
+// The text of an error without a code is hidden from the record. It is the last attempt
+// unless err is CodeInternal, which a retry may not meet.
 func refused(err error) attempt {
 	message := "the function could not be run; the server's log says why"
 	var coded *api.Error
@@ -130,6 +141,10 @@ func refused(err error) attempt {
 
 // run records the beginning of the job's attempt, makes it, and settles it. The run stops
 // when ctx ends.
+//
+// The beginning is a compare-and-set: a worker that finds a record that has ended, or that is
+// at this attempt already, runs nothing, and settles the job as that record says. So an activation
+// that ended, whose worker died before it settled the job, is not run again.
 func (w *worker) run(ctx context.Context, h *leasedJob, inv *api.Invocation, res *resolution, a attempt) {
 	i := w.i
 	begin := i.store.NowMS()
@@ -181,7 +196,8 @@ func (w *worker) run(ctx context.Context, h *leasedJob, inv *api.Invocation, res
 }
 
 // attempt returns the activation's record as the job's attempt begins, and the attempt's
-// deadline. res is nil where the function was not resolved.
+// deadline. res is nil if the function was not resolved; the deadline is now in that case.
+// Each attempt has the whole timeout of its version.
 func (h *leasedJob) attempt(res *resolution, now time.Time, cold bool) (*activations.Record, time.Time) {
 	rec := activations.Queued(h.queue.Tenant, h.job.ID, h.job.Spec)
 	rec.Status, rec.Attempt, rec.ColdStart = api.StatusRunning, h.job.Attempt, cold
@@ -195,7 +211,8 @@ func (h *leasedJob) attempt(res *resolution, now time.Time, cold bool) (*activat
 	return rec, deadline
 }
 
-// last reports whether no attempt follows a failure at nowMS.
+// last reports whether no attempt follows a failure at nowMS: all attempts are used, or the
+// job has expired.
 func (h *leasedJob) last(nowMS int64) bool {
 	expires := h.job.Spec.ExpireAtMS
 	return h.job.Attempt >= h.job.MaxAttempts || expires > 0 && expires <= nowMS

@@ -11,7 +11,8 @@ import (
 	"github.com/codesous/sous/tracing"
 )
 
-// ending is the end of an attempt, with all that its record and its log line need.
+// ending is the end of an attempt, with all that its record and its log line need. rec is
+// the record as the attempt began, final as it would end; a retry stores neither as it is.
 type ending struct {
 	rec, final *activations.Record
 	logs       *logSink
@@ -21,9 +22,16 @@ type ending struct {
 	traceID    string // "" for none
 }
 
-// settle records an attempt's end, then settles its job. In this order the activation is
-// never behind its job, and a worker that finds the job unsettled beside an activation that
-// ended settles the job without running it. If a write fails, the lease expires.
+// settle records an attempt's end, then settles its job:
+//
+//	final's status                   record                 job
+//	cancelled, and Close aborted it  queued, attempt - 1    put back, no attempt counted
+//	error or timeout, not the last   queued, with the error failed; it decides on the retry
+//	anything else                    terminal               as the record says (settleAs)
+//
+// In this order the activation is never behind its job, and a worker that finds the job
+// unsettled beside an activation that ended settles the job without running it. If a write
+// fails, the lease expires.
 func (w *worker) settle(h *leasedJob, e *ending) {
 	switch {
 	case e.final.Status == api.StatusCancelled && w.aborting():
@@ -35,7 +43,7 @@ func (w *worker) settle(h *leasedJob, e *ending) {
 	}
 }
 
-// aborting reports whether Close has stopped waiting.
+// aborting reports whether Close has stopped waiting for running work.
 func (w *worker) aborting() bool {
 	select {
 	case <-w.i.aborted:
@@ -45,7 +53,9 @@ func (w *worker) aborting() bool {
 	}
 }
 
-// finish writes the terminal record.
+// finish writes the terminal record and settles the job by the record that stands, its own
+// or that of a cancel that came first. Only the writer of the record counts and logs the
+// activation.
 func (w *worker) finish(h *leasedJob, e *ending) {
 	var current *activations.Record
 	err := w.retryWrite(h, func(ctx context.Context) (err error) {
@@ -64,7 +74,8 @@ func (w *worker) finish(h *leasedJob, e *ending) {
 }
 
 // retry returns an activation to its queue with the error of its attempt, and fails the
-// job, which decides when the next attempt begins.
+// job, which decides when the next attempt begins. A crash between the two leaves a queued
+// record and a leased job: the lease expires, and the job gets its next attempt.
 func (w *worker) retry(h *leasedJob, e *ending) {
 	queued := *e.final
 	queued.Status, queued.EndMS, queued.Result = api.StatusQueued, 0, nil
@@ -78,7 +89,8 @@ func (w *worker) retry(h *leasedJob, e *ending) {
 	w.fail(h, e.final.Error, false)
 }
 
-// giveBack returns an activation to its queue as if its attempt had not been made.
+// giveBack returns an activation to its queue as if its attempt had not been made. Its logs
+// stay.
 func (w *worker) giveBack(h *leasedJob, e *ending) {
 	queued := *activations.Queued(h.queue.Tenant, h.job.ID, h.job.Spec)
 	queued.Attempt = e.rec.Attempt - 1
@@ -91,8 +103,9 @@ func (w *worker) giveBack(h *leasedJob, e *ending) {
 	w.putBack(h, 0)
 }
 
-// requeue replaces the running record by queued. Where another record stands instead, it
-// returns that one, nil if it is unknown.
+// requeue writes the remaining logs and replaces the running record by queued. If another
+// record stands instead, it returns that one with ok false, or nil if it is unknown,
+// because the store did not answer.
 func (w *worker) requeue(h *leasedJob, e *ending, queued *activations.Record) (current *activations.Record, ok bool) {
 	err := w.retryWrite(h, func(ctx context.Context) (err error) {
 		if err := e.logs.drain(ctx); err != nil {
@@ -110,7 +123,7 @@ func (w *worker) requeue(h *leasedJob, e *ending, queued *activations.Record) (c
 }
 
 // settleAs settles the job of an activation that ended as current. An activation that has
-// not ended, or is unknown (nil), belongs to another worker.
+// not ended, or is unknown (nil), belongs to another worker: the job is left to its lease.
 func (w *worker) settleAs(h *leasedJob, current *activations.Record) {
 	switch {
 	case current == nil || !current.Status.Terminal():
@@ -124,6 +137,8 @@ func (w *worker) settleAs(h *leasedJob, current *activations.Record) {
 	}
 }
 
+// ack completes the job. The answer for a lost lease is not read: the other worker finds
+// the terminal record and settles the job.
 func (w *worker) ack(h *leasedJob) {
 	acks := []api.JobAck{{ID: h.job.ID, LeaseEpoch: h.job.LeaseEpoch}}
 	w.settleJob(h, func(ctx context.Context) error {
@@ -132,6 +147,8 @@ func (w *worker) ack(h *leasedJob) {
 	})
 }
 
+// fail counts the attempt as failed, with the error's type, message and stack. fatal makes
+// it the last one, whatever the job's options say.
 func (w *worker) fail(h *leasedJob, why *api.ActivationError, fatal bool) {
 	f := api.JobFail{ID: h.job.ID, LeaseEpoch: h.job.LeaseEpoch, Fatal: fatal}
 	if why != nil {
@@ -153,15 +170,16 @@ func (w *worker) putBack(h *leasedJob, after time.Duration) {
 	})
 }
 
-// interrupted settles a job whose run was stopped before it began.
+// interrupted settles a job whose run was stopped before it began: by Cancel, by Close, or
+// by the loss of its lease.
 func (w *worker) interrupted(h *leasedJob) {
 	if !h.lost() {
 		w.putBack(h, 0) // if it is cancelled, the next attempt finds that out
 	}
 }
 
-// settleJob settles the job by write, and logs a failure. A lost lease is none: another
-// worker has the job.
+// settleJob settles the job by write, and logs a failure. A lost lease is no failure:
+// another worker has the job.
 func (w *worker) settleJob(h *leasedJob, write func(context.Context) error) {
 	if err := w.retryWrite(h, write); err != nil && !h.lost() {
 		w.i.logger.Warn("a job was not settled; its lease will expire", zap.String("tenant", h.queue.Tenant),
@@ -169,8 +187,9 @@ func (w *worker) settleJob(h *leasedJob, write func(context.Context) error) {
 	}
 }
 
-// retryWrite repeats write while the store is unavailable and the job is held; it tries
-// once where Close has stopped waiting.
+// retryWrite repeats write while the store is unavailable and the job is held, with the
+// delays of recorder.later. It tries once after Close has stopped waiting. The write itself
+// is not interrupted by the end of the run; the store bounds it.
 func (w *worker) retryWrite(h *leasedJob, write func(context.Context) error) error {
 	ctx := context.WithoutCancel(h.ctx)
 	for wait := recordRetryMin; ; wait = min(2*wait, recordRetryMax) {

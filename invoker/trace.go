@@ -14,10 +14,10 @@ import (
 	"github.com/codesous/sous/tracing"
 )
 
-// messagingSystem names the queue in spans.
+// messagingSystem names the queue in spans (semantic conventions: messaging.system.name).
 const messagingSystem = "sous"
 
-// named returns the attributes of an invocation that begins.
+// named returns the attributes of an invocation that begins: names only, never the event.
 func named(inv *api.Invocation) []attribute.KeyValue {
 	return []attribute.KeyValue{
 		tracing.Tenant.String(inv.Tenant), tracing.Namespace.String(inv.Namespace), semconv.FaaSName(inv.Function),
@@ -55,7 +55,8 @@ func traceEnd(span trace.Span, a *api.Activation) {
 	}
 }
 
-// traceHost performs a host call under a span with its name, and without its arguments.
+// traceHost performs a host call under a span with its name, and without its arguments:
+// keys, URLs and payloads are the tenant's data.
 func (i *Invoker) traceHost(ctx context.Context, s *hostcall.Scope, name string, head, blob []byte) (replyHead, replyBlob []byte, err error) {
 	title, kind := name, trace.SpanKindInternal
 	switch {
@@ -73,7 +74,8 @@ func (i *Invoker) traceHost(ctx context.Context, s *hostcall.Scope, name string,
 	return replyHead, replyBlob, err
 }
 
-// traceEnqueue is Enqueue under a span, which the job carries.
+// traceEnqueue is Enqueue under a span, which the job carries as its traceparent, so that
+// the attempts of the job belong to the trace of the request that enqueued it.
 func (i *Invoker) traceEnqueue(ctx context.Context, inv *api.Invocation) (*api.Queued, error) {
 	queue := api.FunctionQueuePrefix + inv.Function
 	ctx, span := i.tracer.Start(ctx, "enqueue", trace.WithSpanKind(trace.SpanKindProducer), trace.WithAttributes(named(inv)...),

@@ -99,7 +99,7 @@ func TestInvocationsAreTraced(t *testing.T) {
 	}
 	lines := logs.FilterMessage(invoker.LogActivation).All()
 	if len(lines) != 2 || lines[0].ContextMap()["trace_id"] != got[0].SpanContext().TraceID().String() {
-		t.Errorf(`All: %v, want len(lines) == 2 and lines[0].ContextMap()["trace_id"] == got[0].SpanContext().TraceID().String()`, lines)
+		t.Errorf("got log lines %v, want 2, the first with trace_id %s", lines, got[0].SpanContext().TraceID())
 	}
 	for _, span := range recorder.Ended() {
 		for _, kv := range span.Attributes() {
@@ -126,7 +126,7 @@ func TestFetchCarriesTheTrace(t *testing.T) {
 	b, recorder, _ := traced(t)
 	b.publish("fun", source, config)
 	if out := b.invoke("fun", `"`+server.URL+`"`).Activation; out.Status != api.StatusSuccess {
-		t.Fatalf("%+v, want out.Status == api.StatusSuccess", out.Error)
+		t.Fatalf("invoke fun: got status %s, error %+v, want success", out.Status, out.Error)
 	}
 	span := named(recorder, "http.fetch")[0]
 	if span.SpanKind() != trace.SpanKindClient || len(got) != 2 || len(got[0]) != 1 || !strings.Contains(got[0][0], span.SpanContext().SpanID().String()) {
@@ -158,7 +158,7 @@ func TestJobsGoOnWithTheTrace(t *testing.T) {
 	b.eventually("all have ended", func() bool { return len(named(recorder, "job")) == 3 })
 	enqueue, jobs, runs := named(recorder, "enqueue")[0], named(recorder, "job"), named(recorder, "invoke")
 	if attr(enqueue, "faas.invocation_id") != id || attr(enqueue, "messaging.destination.name") != "fn.fun" || enqueue.SpanKind() != trace.SpanKindProducer {
-		t.Errorf(`%v, want attr(enqueue, "faas.invocation_id") == id and attr(enqueue, "messaging.destination.name") == "fn.fun" and enqueue.SpanKind() == trace.SpanKindProducer`, enqueue.Attributes())
+		t.Errorf("span enqueue: got kind %s, attributes %v, want a producer of activation %s to fn.fun", enqueue.SpanKind(), enqueue.Attributes(), id)
 	}
 	for i, want := range []struct{ queue, attempt, status string }{{"fn.fun", "1", "error"}, {"fn.fun", "2", "success"}, {"fn.next", "1", "success"}} {
 		job := jobs[i]
@@ -174,7 +174,7 @@ func TestJobsGoOnWithTheTrace(t *testing.T) {
 	}
 	for _, line := range logs.FilterMessage(invoker.LogActivation).All() {
 		if line.ContextMap()["trace_id"] != enqueue.SpanContext().TraceID().String() {
-			t.Errorf(`%v, want line.ContextMap()["trace_id"] == enqueue.SpanContext().TraceID().String()`, line.ContextMap())
+			t.Errorf("got log line %v, want trace_id %s", line.ContextMap(), enqueue.SpanContext().TraceID())
 		}
 	}
 }

@@ -9,15 +9,26 @@ import (
 // visibleAfter is how long an activation may run before its record is written.
 const visibleAfter = 25 * time.Millisecond
 
-// visibility decides when the running record of one activation is written: before
-// the first host call that has an effect (see hostcall.Table.Call), or visibleAfter after the
-// start. An activation that ends before both is recorded once, as ended (see
-// recorder.finish), which saves half of the store's work for a short call.
+// visibility decides when the running record of one activation is written: before the first
+// host call that has an effect (see hostcall.Table.Call), or visibleAfter after the start.
+// An activation that ends before both is recorded once, as ended (see recorder.finish),
+// which saves half of the store's work for a short call. Three calls, with the time since
+// the function was handed to its sandbox:
+//
+//	no effect, short    6 ms  the function ends          absent → success, one write
+//	with an effect      2 ms  cs.kv.set: Ensure begins the write, and the call waits
+//	                    4 ms  the record is stored       absent → running; cs.kv.set runs
+//	                    9 ms  the function ends          running → success
+//	no effect, long    25 ms  the clock begins the write absent → running
+//	                  300 ms  the function ends          running → success
 //
 // The first 25 ms are the price: a replica that dies in them leaves neither a record nor an
-// answer, and the function has had no effect (docs/architecture.md).
+// answer, and the function has had no effect. docs/decisions/activation-visibility.md has
+// the reasons.
 //
-// A nil visibility is that of an activation whose record was written before it began.
+// A chunk of logs that is written while the function runs waits for the record too
+// (logSink.ready). A nil visibility is that of an activation with a derived id, whose
+// record was written before it began. The methods may be called concurrently.
 type visibility struct {
 	write func() error // stores the running record
 
@@ -36,7 +47,10 @@ func newVisibility(write func() error) *visibility {
 	return v
 }
 
-// begin starts the write of the record, once. done is nil where the activation ended first.
+// begin starts the write of the record, once, and returns the channel that is closed when
+// it has ended; later calls return the same channel. done is nil if the activation ended
+// first. The write runs in a goroutine of its own, so that neither the clock nor a host
+// call whose ctx ends interrupts it.
 func (v *visibility) begin() (done <-chan struct{}) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -50,8 +64,10 @@ func (v *visibility) begin() (done <-chan struct{}) {
 	return v.done
 }
 
-// Ensure returns nil once the record is in the store. Errors: those of the write,
-// ctx's, and context.Canceled where the activation ended without a running record.
+// Ensure returns nil once the record is in the store, and begins its write if no write has
+// begun. A write that failed is not repeated: every later call of the activation gets its
+// error, and the end of the activation writes the record. Errors: those of the write,
+// ctx's, and context.Canceled if the activation ended without a running record.
 func (v *visibility) Ensure(ctx context.Context) error {
 	if v == nil {
 		return nil
@@ -68,8 +84,9 @@ func (v *visibility) Ensure(ctx context.Context) error {
 	}
 }
 
-// end stops the clock and reports whether a write of the running record was begun,
-// with the error of that write, which has returned. No write begins after it.
+// end stops the clock and reports whether a write of the running record was begun, with the
+// error of that write, which has returned. No write begins after end, so the caller knows
+// which of the two ways of recorder.finish is right.
 func (v *visibility) end() (begun bool, err error) {
 	if v == nil {
 		return true, nil

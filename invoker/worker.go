@@ -15,6 +15,13 @@ import (
 	"github.com/codesous/sous/queue"
 )
 
+// The times of the worker.
+//
+//	0 s     a job is taken under a lease of leaseTime
+//	1.5 s   a tick has renewed it, for another leaseTime from then on
+//	5 s     without a renewal the lease has expired: maintenance returns the job to its queue
+//
+// A renewal may fail once, because of renewTimeout, and the next one still comes in time.
 const (
 	// leaseTime is the time after which another replica runs the jobs of a replica that
 	// died. A lease is renewed when renewAfter of it has passed.
@@ -32,8 +39,8 @@ const (
 	takeMost = 256
 )
 
-// worker runs asynchronous invocations. It takes jobs out of the fn queues, as many as
-// find a slot on this replica, renews their leases while they run, and settles them.
+// worker runs asynchronous invocations. It takes jobs out of the fn queues, as many as find
+// a slot on this replica, renews their leases while they run, and settles them.
 //
 // A job passes through the worker like this:
 //
@@ -44,8 +51,21 @@ const (
 //	settle        the job is acknowledged, failed or put back
 //	done          its lease is renewed no more
 //
-// Settling may take long where the store does not answer, so jobs exceeds busy then; visit
+// Settling may take long if the store does not answer, so jobs exceeds busy then; visit
 // takes no jobs beyond twice the slots.
+//
+// A replica shuts down in two steps, of which the second is only for jobs that do not end
+// in time:
+//
+//	Work's ctx ends     no more jobs are taken; runs in progress continue under their leases
+//	Close begins        jobs that have not begun are put back (serve); they lose no attempt
+//	a run ends          its end is recorded, its job settled
+//	Close's ctx ends    Invoker.aborted is closed and the remaining runs are cancelled: the
+//	                    activation becomes queued at the previous attempt, the job is put
+//	                    back (giveBack), and another replica begins the same attempt
+//	the last job ends   the renewals stop, and Work returns
+//
+// A write that fails after that is not repeated: the lease of its job expires.
 type worker struct {
 	i       *Invoker
 	id      string
@@ -60,7 +80,8 @@ type worker struct {
 	busy   int                     // of those, how many have, or wait for, a slot
 }
 
-// newWorker makes the worker of i; 0 slots stand for the default.
+// newWorker makes the worker of i; 0 slots stand for the default, one for each sandbox
+// process. Its id names this replica in the leases and in the list of workers.
 func newWorker(i *Invoker, slots int) *worker {
 	if slots == 0 && i.pool != nil {
 		slots = i.pool.MaxProcesses()
@@ -73,6 +94,7 @@ func newWorker(i *Invoker, slots int) *worker {
 
 // Work runs asynchronous invocations until ctx ends. Then it takes no more jobs, and
 // returns when those that it has are settled: Close bounds that. It is called once at most.
+// It returns immediately on a replica without a broker or without sandboxes.
 func (i *Invoker) Work(ctx context.Context) {
 	if i.broker == nil || i.pool == nil {
 		return
@@ -89,10 +111,14 @@ func (i *Invoker) Work(ctx context.Context) {
 	renewing.Wait()
 }
 
-// LeasedJobs returns the number of jobs of asynchronous invocations that this replica holds.
+// LeasedJobs returns the number of jobs of asynchronous invocations that this replica
+// holds, running or being settled.
 func (i *Invoker) LeasedJobs() int { return i.worker.leasedJobs() }
 
-// dispatch takes jobs and runs each in a goroutine of running, until ctx ends.
+// dispatch takes jobs and runs each in a goroutine of running, until ctx ends. A round
+// follows a notice, the time that the previous round returned, or the next poll of the
+// ready sets, which finds work whose notice was lost. A failing store is asked once a
+// second, and logged once until it answers.
 func (w *worker) dispatch(ctx context.Context, running *sync.WaitGroup) {
 	nextPoll, failing := time.Now(), false
 	for ctx.Err() == nil {
@@ -122,8 +148,9 @@ func (w *worker) dispatch(ctx context.Context, running *sync.WaitGroup) {
 	}
 }
 
-// round takes the jobs that find a slot. again is the time until the next round where no
-// notice comes earlier; polled reports whether the ready queues were read.
+// round takes the jobs that find a slot. It visits the ready queues in turn until none of
+// them may have more, so that queues with much work share the slots. again is the longest
+// time until the next round; polled reports whether the ready queues were read.
 func (w *worker) round(ctx context.Context, running *sync.WaitGroup, poll bool) (again time.Duration, polled bool, err error) {
 	again = readyPoll
 	if poll {
@@ -154,8 +181,8 @@ func (w *worker) round(ctx context.Context, running *sync.WaitGroup, poll bool) 
 	return again, poll, nil
 }
 
-// visit takes out of one queue the jobs that find a slot. after is the longest time until
-// the next visit.
+// visit takes out of one queue the jobs that find a slot. took reports whether the queue
+// may have more; after is the longest time until the next visit.
 func (w *worker) visit(ctx context.Context, running *sync.WaitGroup, q queue.FunctionQueue) (took bool, after time.Duration, err error) {
 	room := w.room(q)
 	if room == 0 {
@@ -182,7 +209,8 @@ func (w *worker) visit(ctx context.Context, running *sync.WaitGroup, q queue.Fun
 	return got.More, after, nil
 }
 
-// markReady adds a queue to those that may have work.
+// markReady adds a queue to those that may have work. The broker calls it for each notice,
+// so it must not block.
 func (w *worker) markReady(q queue.FunctionQueue) {
 	w.mu.Lock()
 	w.ready[q] = struct{}{}
@@ -190,6 +218,8 @@ func (w *worker) markReady(q queue.FunctionQueue) {
 	w.poke()
 }
 
+// poke begins the next round of dispatch, if it waits. The channel holds one token, which
+// stands for any number of calls.
 func (w *worker) poke() {
 	select {
 	case w.wake <- struct{}{}:
@@ -197,8 +227,8 @@ func (w *worker) poke() {
 	}
 }
 
-// readyQueues returns the queues that may have work, in random order, so that none is
-// always the last.
+// readyQueues returns the queues that may have work. The order is that of a map, random, so
+// that no queue is always the last.
 func (w *worker) readyQueues() []queue.FunctionQueue {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -213,20 +243,23 @@ func (w *worker) readyQueues() []queue.FunctionQueue {
 type queueState struct {
 	// learned reports that key, memoryMB and atOnce are set, to those of the version that
 	// the queue's last job ran.
-	learned          bool
-	key              string
-	memoryMB, atOnce int
-	active, withSlot int  // jobs that have or wait for a slot; of these, that have one
-	more             bool // jobs wait until one of those has ended
+	learned  bool
+	key      string // of the version's sandbox.Program
+	memoryMB int    // the version's memory limit
+	atOnce   int    // the version's concurrency limit
+	active   int    // jobs that have a slot or wait for one
+	withSlot int    // of these, the jobs that have one
+	more     bool   // jobs wait until one of those has ended
 }
 
-// maxQueueStates bounds the states of queues without a running job.
+// maxQueueStates bounds the states of queues without a running job. Beyond it they are
+// removed, and their limits are learned again from their next job.
 const maxQueueStates = 10_000
 
 // state returns the state of q. The caller holds w.mu.
 func (w *worker) state(q queue.FunctionQueue) *queueState {
-	l := w.queues[q]
-	if l == nil {
+	s := w.queues[q]
+	if s == nil {
 		if len(w.queues) >= maxQueueStates {
 			for other, known := range w.queues {
 				if known.active == 0 {
@@ -234,44 +267,51 @@ func (w *worker) state(q queue.FunctionQueue) *queueState {
 				}
 			}
 		}
-		l = &queueState{}
-		w.queues[q] = l
+		s = &queueState{}
+		w.queues[q] = s
 	}
-	return l
+	return s
 }
 
 // room returns how many jobs of q would find a slot now. It is at most 1 until the first
 // job has shown the limits of its version.
+//
+// A version with max_concurrency 10, of which 4 slots are used, and 2 jobs that were taken
+// and have no slot yet, leaves room for 10 - 4 - 2 = 4 jobs, unless the worker's own slots
+// or the pool leave less. The result is an estimate: synchronous calls use the same slots.
+// A job that finds none after all is put back for snoozeTime.
 func (w *worker) room(q queue.FunctionQueue) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	l := w.state(q)
+	s := w.state(q)
 	free := min(w.slots-w.busy, 2*w.slots-len(w.jobs), takeMost)
-	if !l.learned {
-		if l.active > 0 {
+	if !s.learned {
+		if s.active > 0 {
 			return 0
 		}
 		return max(0, min(1, free, w.i.pool.Room("", api.DefaultMemoryMB)))
 	}
-	coming := l.active - l.withSlot
+	coming := s.active - s.withSlot
 	return max(0, min(free,
-		l.atOnce-w.i.limits.used(l.key)-coming,
-		w.i.pool.Room(l.key, l.memoryMB)-coming))
+		s.atOnce-w.i.limits.used(s.key)-coming,
+		w.i.pool.Room(s.key, s.memoryMB)-coming))
 }
 
-// learn keeps the limits of the version that a queue's job runs.
+// learn keeps the limits of the version that a queue's job runs. The first time, it begins
+// a round, which may then take more than one job.
 func (w *worker) learn(q queue.FunctionQueue, program *sandbox.Program, atOnce int) {
 	w.mu.Lock()
-	l := w.state(q)
-	fresh := !l.learned
-	l.learned, l.key, l.memoryMB, l.atOnce = true, program.Key, program.MemoryMB, atOnce
+	s := w.state(q)
+	fresh := !s.learned
+	s.learned, s.key, s.memoryMB, s.atOnce = true, program.Key, program.MemoryMB, atOnce
 	w.mu.Unlock()
 	if fresh {
 		w.poke()
 	}
 }
 
-// noteTaken keeps what a take reported of its queue.
+// noteTaken keeps what a take reported of its queue: more jobs keep it ready, and held ones
+// are looked for when a job of the queue ends.
 func (w *worker) noteTaken(q queue.FunctionQueue, got *queue.Taken) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -281,7 +321,8 @@ func (w *worker) noteTaken(q queue.FunctionQueue, got *queue.Taken) {
 	w.state(q).more = got.Held
 }
 
-// take adds a job to those of the worker.
+// take adds a job to those of the worker, before its goroutine begins: from here on its
+// lease is renewed.
 func (w *worker) take(ctx context.Context, q queue.FunctionQueue, job api.FetchedJob) *leasedJob {
 	h := &leasedJob{job: job, queue: q, expiresMS: job.LeaseExpiresMS}
 	// The run outlives ctx, and ends when its lease is lost.
@@ -294,7 +335,8 @@ func (w *worker) take(ctx context.Context, q queue.FunctionQueue, job api.Fetche
 	return h
 }
 
-// slotTaken notes that a job has its slot.
+// slotTaken notes that a job has its slot: limits.used counts it from now on, so room must
+// not count it twice.
 func (w *worker) slotTaken(h *leasedJob) {
 	w.mu.Lock()
 	h.hasSlot = true
@@ -302,7 +344,8 @@ func (w *worker) slotTaken(h *leasedJob) {
 	w.mu.Unlock()
 }
 
-// releaseSlot notes that a job needs its slot no more, so that the next may be taken.
+// releaseSlot notes that a job needs its slot no more, so that the next may be taken. It
+// may be called more than once.
 func (w *worker) releaseSlot(h *leasedJob) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -311,20 +354,20 @@ func (w *worker) releaseSlot(h *leasedJob) {
 	}
 	h.released = true
 	w.busy--
-	l := w.state(h.queue)
-	l.active--
+	s := w.state(h.queue)
+	s.active--
 	if h.hasSlot {
-		l.withSlot--
+		s.withSlot--
 	}
-	if l.more || len(w.ready) > 0 {
-		if l.more {
+	if s.more || len(w.ready) > 0 {
+		if s.more {
 			w.ready[h.queue] = struct{}{}
 		}
 		w.poke()
 	}
 }
 
-// done removes a job from those of the worker.
+// done removes a job from those of the worker, and ends its ctx.
 func (w *worker) done(h *leasedJob) {
 	w.releaseSlot(h)
 	h.lose(nil)

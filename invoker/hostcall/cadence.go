@@ -10,7 +10,8 @@ import (
 	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
-// Workflows starts and signals the workflows of a Cadence server.
+// Workflows starts and signals the workflows of a Cadence server. Package cadenceworker
+// implements it. Its methods may be called concurrently.
 type Workflows interface {
 	// StartWorkflow starts a workflow and returns its run. Errors:
 	// CodeHostWorkflowExists, CodeHostCadence….
@@ -21,6 +22,9 @@ type Workflows interface {
 }
 
 // WorkflowStart is a workflow to be started. Calls with the same RequestID are one start.
+//
+// Input, the timeouts and IDReuse are checked and completed before they get here. An ID
+// that the script leaves out is random.
 type WorkflowStart struct {
 	Domain, Tasklist, Type, ID, RequestID string
 	Input                                 []byte // JSON, empty for none
@@ -55,7 +59,7 @@ const (
 	maxExecutionTimeout     = 10 * 365 * 24 * time.Hour
 )
 
-// maxCadenceInput bounds the input of a workflow or a signal, in bytes.
+// maxCadenceInput bounds the input of a workflow or a signal, in bytes of JSON.
 const maxCadenceInput = 1 << 20
 
 // cadenceCalls serves cs.cadence. workflows is nil where no server is configured.
@@ -63,6 +67,8 @@ type cadenceCalls struct {
 	workflows Workflows
 }
 
+// calls returns the three calls. Heartbeats go through Scope.Heartbeat, to the server that
+// the activity came from; the others through Workflows.
 func (c *cadenceCalls) calls() map[string]call {
 	return map[string]call{
 		wire.CadenceHeartbeat.Name: handle(wire.CadenceHeartbeat, free, c.heartbeat),
@@ -85,6 +91,7 @@ func (*cadenceCalls) heartbeat(_ context.Context, s *Scope, _ wire.None, details
 	return none, nil, s.Heartbeat(details)
 }
 
+// permit compares the domain and the workflow type with the declared ones; "*" admits all.
 func (*cadenceCalls) permit(s *Scope, a wire.Workflow) string {
 	if allowed := s.Capabilities.Cadence; allowed != nil && allows(allowed.Domains, a.Domain) && allows(allowed.Workflows, a.Workflow) {
 		return ""
@@ -92,6 +99,8 @@ func (*cadenceCalls) permit(s *Scope, a wire.Workflow) string {
 	return `{"cadence": {"domains": [` + quoted(shortened(a.Domain)) + `], "workflows": [` + quoted(shortened(a.Workflow)) + `]}}`
 }
 
+// check refuses a malformed start or signal before the server is asked. Errors:
+// CodeHostCadenceUnavailable without a server, CodeHostInvalidArgument.
 func (c *cadenceCalls) check(a wire.Workflow, input []byte) error {
 	switch {
 	case c.workflows == nil:
@@ -110,6 +119,8 @@ func (c *cadenceCalls) check(a wire.Workflow, input []byte) error {
 	return nil
 }
 
+// start starts a workflow. Its RequestID is new for each call: a script that repeats a call
+// with an unknown outcome names a workflow ID and the policy reject to have one start.
 func (c *cadenceCalls) start(ctx context.Context, _ *Scope, a wire.Workflow, input []byte) (out wire.WorkflowRun, _ []byte, err error) {
 	if err := c.check(a, input); err != nil {
 		return out, nil, err
@@ -142,7 +153,8 @@ func (c *cadenceCalls) start(ctx context.Context, _ *Scope, a wire.Workflow, inp
 	return wire.WorkflowRun(run), nil, err
 }
 
-// seconds returns n as a duration, rounded up to whole seconds, which Cadence counts in.
+// seconds returns n as a duration, rounded up to whole seconds, which Cadence counts in; 0
+// stands for otherwise. A negative n becomes 0, which the caller's bounds refuse.
 func seconds(n float64, otherwise time.Duration) time.Duration {
 	if n == 0 {
 		return otherwise
@@ -150,6 +162,7 @@ func seconds(n float64, otherwise time.Duration) time.Duration {
 	return time.Duration(math.Ceil(max(0, min(n, 1e9)))) * time.Second
 }
 
+// signal signals a running workflow. It does not start one.
 func (c *cadenceCalls) signal(ctx context.Context, _ *Scope, a wire.Workflow, input []byte) (none wire.None, _ []byte, err error) {
 	if err := c.check(a, input); err != nil {
 		return none, nil, err

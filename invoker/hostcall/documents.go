@@ -12,7 +12,9 @@ import (
 	"github.com/codesous/sous/storage/documents"
 )
 
-// Documents is the document storage: documents.Service, as far as functions use it.
+// Documents is the document storage: documents.Service, as far as functions use it. tenant
+// and install select the documents; neither comes from the script. The errors are those of
+// documents.Service, and get the form for scripts in documentFailure.
 type Documents interface {
 	Put(ctx context.Context, tenant, install string, put api.DocumentPut) (*api.Document, error)
 	Get(ctx context.Context, tenant, install string, get api.DocumentGet) (*api.Document, error)
@@ -32,7 +34,9 @@ type documentCalls struct {
 }
 
 // handleDocument makes the call of an operation. Its request is the blob: the bytes of a
-// document count as the script wrote them. namespace returns that of a request.
+// document count as the script wrote them, and decoding and encoding them again could
+// change their number. namespace returns the namespace of a request, by which permit
+// decides.
 func handleDocument[A any](c *documentCalls, declared wire.DocumentCall, namespace func(*A) string,
 	run func(ctx context.Context, s *Scope, install string, request A) (any, []byte, error),
 ) call {
@@ -63,6 +67,8 @@ func handleDocument[A any](c *documentCalls, declared wire.DocumentCall, namespa
 	}
 }
 
+// calls returns the six operations. Get and list need functions of their own because of the
+// form of their replies; the others pass their result on.
 func (c *documentCalls) calls() map[string]call {
 	return map[string]call{
 		wire.DocumentPut.Name(): handleDocument(c, wire.DocumentPut, func(r *api.DocumentPut) string { return r.Namespace },
@@ -86,7 +92,7 @@ func (c *documentCalls) calls() map[string]call {
 	}
 }
 
-// replyHead makes the head of a reply of an operation's result.
+// replyHead returns an operation's result as the head of the reply.
 func replyHead[A any](out *A, err error) (any, []byte, error) {
 	if err != nil {
 		return nil, nil, err // out is a nil pointer, which is no nil any
@@ -94,8 +100,8 @@ func replyHead[A any](out *A, err error) (any, []byte, error) {
 	return out, nil, nil
 }
 
-// permitDocuments compares the operation and the exact namespace. A malformed name of a
-// namespace passes: the storage refuses it with a better reason.
+// permitDocuments compares the operation and the exact namespace; only operations have a
+// "*". A malformed name of a namespace passes: the storage refuses it with a better reason.
 func permitDocuments(s *Scope, op, namespace string) string {
 	if api.ValidateDocumentNamespace(namespace) != nil {
 		return ""
@@ -106,9 +112,11 @@ func permitDocuments(s *Scope, op, namespace string) string {
 	return `{"storage": {"namespaces": [` + quoted(namespace) + `], "ops": [` + quoted(op) + `]}}`
 }
 
-// install returns the install whose documents the function uses: its own, or the one that
-// its manifest names, which must be registered for it. The storage is asked for that once
-// an activation.
+// install returns the install whose documents the function uses: its own,
+// fn.<namespace>.<function>, or the one that its manifest names, which must be registered
+// for it. The storage is asked for that once an activation; a registration that ends
+// meanwhile counts from the next activation on. Errors: CodeStorageInternal without a
+// storage, CodeStorageDenied.
 func (c *documentCalls) install(ctx context.Context, s *Scope) (string, error) {
 	if c.documents == nil {
 		return "", api.Errorf(api.CodeStorageInternal, "this replica has no document storage")
@@ -143,6 +151,9 @@ func (c *documentCalls) get(ctx context.Context, s *Scope, install string, r api
 // listItemBytes is the largest size of a document in a list, without its value.
 const listItemBytes = api.MaxDocumentMetadataBytes + 1<<10
 
+// list returns a page as the blob. A page with values or metadata may be large, so its room
+// is reserved first, by the largest size that its limit allows, unless that is at most
+// smallReply: 25 documents with values reserve 1.8 MB.
 func (c *documentCalls) list(ctx context.Context, s *Scope, install string, r api.DocumentList) (any, []byte, error) {
 	if r.IncludeValues || r.IncludeMetadata {
 		limit := r.Limit
@@ -168,7 +179,9 @@ func (c *documentCalls) list(ctx context.Context, s *Scope, install string, r ap
 }
 
 // documentFailure returns an operation's error as the REST API answers it: with the HTTP
-// status and the other members of a problem.
+// status and the other members of a problem. A script sees e.code, e.status and, where they
+// apply, e.errors, e.items and e.quota. The end of the activation keeps its own code,
+// CodeRuntimeTimeout.
 func documentFailure(err error) error {
 	err = documents.Failure(err)
 	if ended := publicError(err); api.ErrorCode(ended) == api.CodeRuntimeTimeout {

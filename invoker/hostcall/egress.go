@@ -46,7 +46,12 @@ func (e *blockedError) Error() string {
 
 // egress guards the connections of functions: it lets them reach the public network, and
 // what the operator allows, but neither private networks nor this machine. The check is
-// made on the socket, before connect, where DNS, redirects and spellings are resolved.
+// made on the socket, before connect, when DNS, redirects and spellings are resolved:
+//
+//	http://127.1/            dials 127.0.0.1          refused: loopback
+//	http://[::ffff:10.0.0.1] dials ::ffff:10.0.0.1    refused: private, once unmapped
+//	http://rebind.example/   resolves to 169.254.169.254 at the second lookup
+//	                                                  refused: the address dialled counts
 type egress struct {
 	allow []netip.Prefix
 	// own returns the machine's addresses. A packet to one of them never passes the
@@ -56,7 +61,8 @@ type egress struct {
 
 // check refuses every address that is not public, unless the operator allowed it. It sees
 // the address that is about to be dialled, after DNS and for every hop, so no name,
-// spelling, redirect or second DNS answer evades it.
+// spelling, redirect or second DNS answer evades it. Errors: a *blockedError, or that the
+// machine's own addresses cannot be read: then nothing is reached.
 func (e *egress) check(addr netip.Addr) error {
 	// A zone or an IPv4-mapped form must not hide what the address is.
 	plain := addr.WithZone("").Unmap()
@@ -79,6 +85,7 @@ func (e *egress) check(addr netip.Addr) error {
 	return e.checkOwn(plain)
 }
 
+// checkOwn refuses the addresses of this machine's interfaces, public ones included.
 func (e *egress) checkOwn(plain netip.Addr) error {
 	own, err := e.own()
 	if err != nil {
@@ -93,6 +100,8 @@ func (e *egress) checkOwn(plain netip.Addr) error {
 }
 
 // control is a net.Dialer's hook: the socket exists, connect has not happened.
+//
+// Only TCP passes: DNS goes through the resolver, which has a dialer of its own.
 func (e *egress) control(_ context.Context, network, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -104,8 +113,9 @@ func (e *egress) control(_ context.Context, network, address string, _ syscall.R
 	return e.check(at.Addr())
 }
 
-// transport dials through the guard and through nothing else: no proxy of the
-// environment, which would dial for us.
+// transport dials through the guard and through nothing else: no proxy of the environment,
+// which would dial for us. Its timeouts bound single steps; the activation bounds the
+// whole.
 func (e *egress) transport(resolver *net.Resolver) *http.Transport {
 	dialer := &net.Dialer{
 		Timeout:        10 * time.Second,
@@ -125,8 +135,14 @@ func (e *egress) transport(resolver *net.Resolver) *http.Transport {
 	}
 }
 
-// hostAllowed matches u against patterns: "host", "*.domain" (its subdomains),
-// "*" (any), each with an optional ":port"; without one, the scheme's own.
+// hostAllowed matches u against patterns: "host", "*.domain" (its subdomains), "*" (any),
+// each with an optional ":port"; without one, the scheme's own port is meant.
+//
+//	api.example.com          https://api.example.com, http://api.example.com
+//	api.example.com:8443     https://api.example.com:8443
+//	*.example.com:*          any subdomain, at any port; not example.com itself
+//
+// Case and a final dot of the host do not matter.
 func hostAllowed(patterns []string, u *url.URL) bool {
 	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
 	port := u.Port()
@@ -142,6 +158,8 @@ func hostAllowed(patterns []string, u *url.URL) bool {
 	return false
 }
 
+// matchHost compares one pattern, in lower case, with a host and its port; standard is the
+// port of the URL's scheme.
 func matchHost(pattern, host, port, standard string) bool {
 	name, wantPort := splitPattern(pattern)
 	if wantPort == "" {
@@ -156,7 +174,8 @@ func matchHost(pattern, host, port, standard string) bool {
 	return name == "*" || name == host
 }
 
-// splitPattern takes the port off, leaving bare or bracketed IPv6 hosts whole.
+// splitPattern takes the port off, leaving bare or bracketed IPv6 hosts whole: "[::1]:80"
+// is "::1" and "80", "::1" has no port.
 func splitPattern(pattern string) (name, port string) {
 	if h, p, err := net.SplitHostPort(pattern); err == nil {
 		return h, p

@@ -21,6 +21,7 @@ import (
 	"github.com/codesous/sous/tracing"
 )
 
+// Bounds of an exchange. Those of its bodies are in package wire.
 const (
 	maxFetchRedirects = 20 // the fetch standard's
 	// smallReply is the size of a reply, in bytes, from which a call reserves its room
@@ -30,11 +31,14 @@ const (
 
 // fetchCalls serves fetch and cs.http.fetch. An exchange passes two independent checks: the
 // version's capability, by host name, for the first URL and each redirect; and the egress
-// guard, by address, for each connection.
+// guard, by address, for each connection. The transport, with its idle connections, is
+// shared by all functions; a connection carries nothing of the function that opened it.
 type fetchCalls struct {
 	transport http.RoundTripper
 }
 
+// newFetchCalls returns the calls with a transport of their own. The machine's addresses
+// are asked for at each new connection, since they may change.
 func newFetchCalls(allow []netip.Prefix, resolver *net.Resolver) *fetchCalls {
 	return &fetchCalls{transport: (&egress{allow: allow, own: net.InterfaceAddrs}).transport(resolver)}
 }
@@ -52,6 +56,7 @@ func (*fetchCalls) permit(s *Scope, a wire.FetchRequest) string {
 	return permitHost(s, u)
 }
 
+// permitHost compares the host and port of u with the declared patterns (see hostAllowed).
 func permitHost(s *Scope, u *url.URL) string {
 	if c := s.Capabilities.HTTP; c != nil && hostAllowed(c.AllowHosts, u) {
 		return ""
@@ -59,6 +64,15 @@ func permitHost(s *Scope, u *url.URL) string {
 	return `{"http": {"allowHosts": [` + quoted(u.Host) + `]}}`
 }
 
+// fetch performs an exchange and returns the response with its whole body. It is bounded by
+// ctx, the activation, and by the timeout that the capability sets. The request carries the
+// trace of the activation unless the script set a traceparent. A status of 400 or more is
+// no error.
+//
+// Errors: CodeHostInvalidArgument for a malformed request, CodeHostFetchBlocked for an
+// address that the guard refuses, CodeRuntimeCapabilityDenied for a redirect to another
+// host than the declared ones, CodeHostFetchTooLarge, CodeHostFetchTimeout, and
+// CodeHostFetchFailed for everything else.
 func (c *fetchCalls) fetch(ctx context.Context, s *Scope, a wire.FetchRequest, body []byte) (out wire.FetchResponse, got []byte, err error) {
 	if allowed := s.Capabilities.HTTP; allowed != nil && allowed.TimeoutMS > 0 {
 		var cancel context.CancelFunc
@@ -89,9 +103,10 @@ func (c *fetchCalls) fetch(ctx context.Context, s *Scope, a wire.FetchRequest, b
 	return fetchResponse(resp, redirected), got, nil
 }
 
-// readBody reads a response. It reads the first smallReply bytes at once; the rest waits
-// until the activation has room, so that a function that does not take its replies
-// cannot fill this process with large ones.
+// readBody reads a response. It reads the first smallReply bytes without asking; the rest
+// waits until the activation has room, so that a function that does not take its replies
+// cannot fill this process with large ones. A response without a Content-Length reserves
+// the largest size, 6 MiB.
 func readBody(ctx context.Context, resp *http.Response) ([]byte, error) {
 	got, err := io.ReadAll(io.LimitReader(resp.Body, smallReply))
 	if err != nil {
@@ -118,6 +133,9 @@ func readBody(ctx context.Context, resp *http.Response) ([]byte, error) {
 	return got, nil
 }
 
+// newFetchRequest makes the request, with its limits checked again. Headers that the
+// transport sets are ignored, as in browsers; several values of another header keep their
+// order. Errors: CodeHostInvalidArgument.
 func newFetchRequest(ctx context.Context, a wire.FetchRequest, body []byte) (*http.Request, error) {
 	u, err := url.Parse(a.URL)
 	switch {
@@ -155,6 +173,8 @@ func newFetchRequest(ctx context.Context, a wire.FetchRequest, body []byte) (*ht
 	return req, nil
 }
 
+// framing holds the headers, in canonical form, that frame the message or concern the
+// connection. Only the transport sets them.
 var framing = map[string]bool{
 	"Host": true, "Content-Length": true, "Transfer-Encoding": true, "Connection": true, "Trailer": true,
 	"Te": true, "Upgrade": true, "Keep-Alive": true, "Proxy-Connection": true, "Expect": true,
@@ -165,6 +185,9 @@ type deniedError struct{ declare string }
 
 func (e *deniedError) Error() string { return "redirect refused" }
 
+// redirectPolicy returns the client's check of each redirect, for the modes of fetch:
+// manual answers with the redirect itself, error fails, and follow (any other) checks the
+// next host as the first one was checked. It sets *redirected once a redirect is followed.
 func redirectPolicy(s *Scope, mode string, redirected *bool) func(*http.Request, []*http.Request) error {
 	return func(next *http.Request, via []*http.Request) error {
 		switch {
@@ -212,7 +235,8 @@ func sameOrigin(via []*http.Request, next *url.URL) bool {
 }
 
 // fetchError maps an error to the code and the reason that the function sees. The text
-// shows no more of the host's network than the address that the function named.
+// shows no more of the host's network than the address that the function named. The
+// capability and the guard come before the timeout, because their errors are certain.
 func fetchError(ctx context.Context, err error) error {
 	var denied *deniedError
 	var blocked *blockedError
@@ -233,6 +257,9 @@ func fetchError(ctx context.Context, err error) error {
 	return api.Errorf(api.CodeHostFetchFailed, "fetch failed: %v", err)
 }
 
+// fetchResponse returns the head of a response. Names of headers are in lower case; several
+// values of one name stay separate pairs, as Set-Cookie needs. The order of names is not
+// kept.
 func fetchResponse(resp *http.Response, redirected bool) wire.FetchResponse {
 	r := wire.FetchResponse{
 		Status:     resp.StatusCode,

@@ -14,7 +14,8 @@ import (
 	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
-// Engine runs functions for cs.invoke.
+// Engine runs functions for cs.invoke: the invoker, behind an interface because it imports
+// this package.
 type Engine interface {
 	// Hold counts a call among the work that the engine's shutdown waits for, until
 	// Release. It is called only while the calling activation is counted itself, and
@@ -25,10 +26,15 @@ type Engine interface {
 }
 
 // invokeCalls serves cs.invoke.
+//
+// A nested call is an invocation of its own, with a record, a slot and a sandbox on this
+// replica, while its caller keeps all three. It ends with its caller: the caller's deadline
+// bounds it, and the end of the caller cancels it.
 type invokeCalls struct {
 	engine Engine
 }
 
+// calls returns the call.
 func (c *invokeCalls) calls() map[string]call {
 	return map[string]call{wire.InvokeFunction.Name: handle(wire.InvokeFunction, c.permit, c.invoke)}
 }
@@ -51,7 +57,8 @@ func NewNestedCalls(inv *api.Invocation, self api.Caller, deadline time.Time) *N
 }
 
 // hold counts a call among the engine's work, unless the activation has ended: an engine
-// that shuts down lets its running activations call until they end.
+// that shuts down lets its running activations call until they end. The check and the count
+// are one step under n.mu, so that no call is counted after End has returned.
 func (n *NestedCalls) hold(engine Engine) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -62,7 +69,8 @@ func (n *NestedCalls) hold(engine Engine) bool {
 	return true
 }
 
-// End lets no more calls begin: the activation has ended. n may be nil.
+// End lets no more calls begin: the activation has ended. Calls in progress are not waited
+// for; their ctx has ended, and the engine counts each until its Release. n may be nil.
 func (n *NestedCalls) End() {
 	if n == nil {
 		return
@@ -92,7 +100,10 @@ func splitFunction(s *Scope, named string) (namespace, function string) {
 	return s.Namespace, named
 }
 
-// invoke runs another function to its end, as part of the calling activation.
+// invoke runs another function to its end, as part of the calling activation. It waits
+// while api.MaxInvokesAtOnce calls of the activation run. Errors: those of nested, those of
+// Engine.Invoke if nothing ran, and a sandbox.HostError with the callee's code if it ran
+// and failed.
 func (c *invokeCalls) invoke(ctx context.Context, s *Scope, a wire.InvokeTarget, event []byte) (reply wire.InvokeReply, result []byte, err error) {
 	inv, err := s.nested(a, event)
 	if err != nil {
@@ -161,7 +172,8 @@ func (s *Scope) nested(a wire.InvokeTarget, event []byte) (api.Invocation, error
 	return inv, nil
 }
 
-// checkNested refuses a malformed call, and fills in the alias.
+// checkNested refuses a malformed call, and fills in the default alias. Errors:
+// CodeHostInvalidArgument.
 func checkNested(inv *api.Invocation, a wire.InvokeTarget) error {
 	if a.Alias == "" && a.Version == 0 {
 		inv.Ref.Alias = api.DefaultAlias
@@ -189,7 +201,8 @@ func CallChain(inv *api.Invocation) string {
 }
 
 // calleeFailed returns the error of a call whose function failed, with the callee's
-// activation and error as members.
+// activation and error as members. A script that catches it reads e.code, e.activationId,
+// e.status and e.cause, {type, message, code}.
 func calleeFailed(code api.Code, inv *api.Invocation, a *api.Activation) error {
 	type cause struct {
 		Type    api.ErrorType `json:"type"`

@@ -13,6 +13,8 @@ import (
 // of a job.
 type jobCalls struct{}
 
+// calls returns the two calls. Both are accepted as soon as they are checked; the worker
+// sends them with the next renewal of the job's lease (invoker/job_updates.go).
 func (c jobCalls) calls() map[string]call {
 	return map[string]call{
 		wire.JobProgress.Name:   handle(wire.JobProgress, free, c.progress),
@@ -20,7 +22,8 @@ func (c jobCalls) calls() map[string]call {
 	}
 }
 
-// JobUpdate is the news of a job's attempt. A nil field is unchanged.
+// JobUpdate is a change of a job's progress, of its checkpoint, or of both. A nil field is
+// unchanged.
 type JobUpdate struct {
 	Progress   *api.JobProgress
 	Checkpoint json.RawMessage
@@ -29,7 +32,8 @@ type JobUpdate struct {
 // Empty reports whether u changes nothing.
 func (u JobUpdate) Empty() bool { return u.Progress == nil && u.Checkpoint == nil }
 
-// Over returns u with the fields of older that u leaves unchanged.
+// Over returns u with the fields of older that u leaves unchanged: the update to send after
+// older did not arrive.
 func (u JobUpdate) Over(older JobUpdate) JobUpdate {
 	if u.Progress == nil {
 		u.Progress = older.Progress
@@ -40,10 +44,13 @@ func (u JobUpdate) Over(older JobUpdate) JobUpdate {
 	return u
 }
 
+// notAJob is the refusal of call, the name that scripts use, outside of jobs.
 func notAJob(call string) error {
 	return invalid("%s is for jobs: this activation is not an asynchronous invocation", call)
 }
 
+// progress keeps how far the job has come. Fractions are cut off. Errors:
+// CodeHostInvalidArgument, also for an activation that is no attempt of a job.
 func (jobCalls) progress(_ context.Context, s *Scope, a wire.Progress, _ []byte) (none wire.None, _ []byte, err error) {
 	const most = wire.MaxProgressCount
 	switch {
@@ -60,6 +67,8 @@ func (jobCalls) progress(_ context.Context, s *Scope, a wire.Progress, _ []byte)
 	return none, nil, nil
 }
 
+// checkpoint keeps a value for the job's next attempt, which reads it by
+// cs.job.lastCheckpoint. Errors: as those of progress.
 func (jobCalls) checkpoint(_ context.Context, s *Scope, a wire.Checkpoint, value []byte) (none wire.None, _ []byte, err error) {
 	switch {
 	case s.UpdateJob == nil:

@@ -24,6 +24,8 @@ type kvCalls struct {
 	kv KV
 }
 
+// calls returns the three calls. Each has a permit of its own because the types of their
+// arguments differ.
 func (c *kvCalls) calls() map[string]call {
 	return map[string]call{
 		wire.KVGet.Name: handle(wire.KVGet, c.permitGet, c.get),
@@ -32,6 +34,8 @@ func (c *kvCalls) calls() map[string]call {
 	}
 }
 
+// permitKV compares the operation with the declared ones and the key with the declared
+// prefixes. A refusal shows at most 64 bytes of the key.
 func permitKV(s *Scope, op, key string) string {
 	if c := s.Capabilities.KV; c != nil && allows(c.Ops, op) {
 		for _, prefix := range c.Prefixes {
@@ -50,6 +54,8 @@ func (*kvCalls) permitGet(s *Scope, a wire.KVKey) string   { return permitKV(s, 
 func (*kvCalls) permitSet(s *Scope, a wire.KVEntry) string { return permitKV(s, "set", a.Key) }
 func (*kvCalls) permitDel(s *Scope, a wire.KVKey) string   { return permitKV(s, "del", a.Key) }
 
+// checkKVKey refuses a key that the store does not take. The child checks the same, but may
+// be forged. Errors: CodeHostInvalidArgument.
 func checkKVKey(key string) error {
 	if key == "" || len(key) > wire.MaxKVKeyBytes || !utf8.ValidString(key) {
 		return invalid("a key is 1 to %d bytes of UTF-8", wire.MaxKVKeyBytes)
@@ -57,6 +63,8 @@ func checkKVKey(key string) error {
 	return nil
 }
 
+// get returns a value as it was set, as the blob. The namespace is the function's own:
+// functions of one namespace share their keys.
 func (c *kvCalls) get(ctx context.Context, s *Scope, a wire.KVKey, _ []byte) (wire.KVFound, []byte, error) {
 	if err := checkKVKey(a.Key); err != nil {
 		return wire.KVFound{}, nil, err
@@ -65,6 +73,9 @@ func (c *kvCalls) get(ctx context.Context, s *Scope, a wire.KVKey, _ []byte) (wi
 	return wire.KVFound{Found: found}, value, err
 }
 
+// set stores a value, which must be JSON: the child of another version will parse it. A TTL
+// of 0 keeps it until it is deleted, and also removes the TTL of an earlier value. Errors:
+// CodeHostInvalidArgument, the store's.
 func (c *kvCalls) set(ctx context.Context, s *Scope, a wire.KVEntry, value []byte) (none wire.None, _ []byte, err error) {
 	switch err := checkKVKey(a.Key); {
 	case err != nil:
@@ -80,6 +91,7 @@ func (c *kvCalls) set(ctx context.Context, s *Scope, a wire.KVEntry, value []byt
 	return none, nil, c.kv.Set(ctx, s.Tenant, s.Namespace, a.Key, value, ttl)
 }
 
+// del deletes a value and reports whether there was one.
 func (c *kvCalls) del(ctx context.Context, s *Scope, a wire.KVKey, _ []byte) (wire.KVDeleted, []byte, error) {
 	if err := checkKVKey(a.Key); err != nil {
 		return wire.KVDeleted{}, nil, err

@@ -12,7 +12,7 @@ import (
 	"github.com/codesous/sous/queue"
 )
 
-// Queue takes jobs.
+// Queue takes jobs: the queue.Broker.
 type Queue interface {
 	// Enqueue adds jobs, all or none.
 	Enqueue(ctx context.Context, e queue.Enqueue) ([]api.EnqueuedJob, error)
@@ -24,6 +24,8 @@ type queueCalls struct {
 	nowMS func() int64
 }
 
+// calls returns the call. Its arguments are decoded into another type than the declared
+// one, under the same name.
 func (c *queueCalls) calls() map[string]call {
 	declared := wire.Call[enqueueArgs, wire.EnqueueReply](wire.EnqueueJob)
 	return map[string]call{wire.EnqueueJob.Name: handle(declared, c.permit, c.enqueue)}
@@ -65,12 +67,15 @@ type stepOptions struct {
 	ResultSchema     json.RawMessage   `json:"resultSchema"`
 }
 
+// enqueueChain is the chain option: the steps that follow the job, and the jobs for a
+// failure and for any end.
 type enqueueChain struct {
 	Steps     []enqueueStep `json:"steps"`
 	OnFailure *enqueueStep  `json:"onFailure"`
 	OnExit    *enqueueStep  `json:"onExit"`
 }
 
+// enqueueStep is a job of a chain. An empty queue stands for that of the previous job.
 type enqueueStep struct {
 	Queue   string          `json:"queue"`
 	Payload json.RawMessage `json:"payload"`
@@ -87,7 +92,8 @@ func (a *enqueueArgs) UnmarshalJSON(raw []byte) error {
 	return decodeStrict(target.Options, &a.options)
 }
 
-// queues returns all queues that jobs of the call may enter.
+// queues returns all queues that jobs of the call may enter. The capability must admit each
+// of them: a chain must not reach a queue that a direct call would not.
 func (a *enqueueArgs) queues() []string {
 	out := []string{a.queue}
 	if chain := a.options.Chain; chain != nil {
@@ -100,6 +106,7 @@ func (a *enqueueArgs) queues() []string {
 	return out
 }
 
+// all returns the steps and, if they are set, the jobs for failure and exit.
 func (c *enqueueChain) all() []*enqueueStep {
 	var out []*enqueueStep
 	for i := range c.Steps {
@@ -113,6 +120,8 @@ func (c *enqueueChain) all() []*enqueueStep {
 	return out
 }
 
+// permit compares each queue with the declared ones; "*" admits all of the namespace. The
+// refusal names the first that is missing.
 func (c *queueCalls) permit(s *Scope, a enqueueArgs) string {
 	for _, name := range a.queues() {
 		if allowed := s.Capabilities.Queue; allowed == nil || !allows(allowed.Publish, name) {
@@ -123,7 +132,9 @@ func (c *queueCalls) permit(s *Scope, a enqueueArgs) string {
 }
 
 // enqueue adds a job to a queue of the function's own namespace. The broker checks it as it
-// checks the jobs of the REST API, and refuses with the same codes.
+// checks the jobs of the REST API, and refuses with the same codes. Without an
+// idempotencyKey or a uniqueKey, a repeat makes another job. Queues of functions (fn.) are
+// refused with CodeQueueReserved: cs.invoke calls a function.
 func (c *queueCalls) enqueue(ctx context.Context, s *Scope, a enqueueArgs, payload []byte) (out wire.EnqueueReply, _ []byte, err error) {
 	if c.queue == nil {
 		return out, nil, api.Errorf(api.CodeInternal, "this replica has no queues")
@@ -184,6 +195,9 @@ func (s *enqueueStep) job(nowMS int64) (*api.ChainStep, error) {
 	return &api.ChainStep{Queue: s.Queue, NewJob: api.NewJob{Payload: s.Payload, JobOptions: options}}, err
 }
 
+// job returns the options of one job in the form of the broker: milliseconds, and a moment
+// for a delay. Fractions of a millisecond are rounded up, so that a job is never early.
+// Errors: CodeHostInvalidArgument; the broker checks the options that pass as they are.
 func (o *stepOptions) job(nowMS int64) (api.JobOptions, error) {
 	out := api.JobOptions{
 		Priority: o.Priority, RunAtMS: o.RunAtMS, ExpireAtMS: o.ExpireAtMS, UniqueKey: o.UniqueKey,

@@ -8,10 +8,13 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// Scope is the activation that makes host calls: whose it is, what its version may do,
-// and what the engine does for it. The engine sets it; nothing in it comes from the
-// sandbox. A nil field turns off the calls that need it.
+// Scope is the activation that makes host calls: whose it is, what its version may do, and
+// what the engine does for it. The engine sets it before the activation runs and does not
+// change it afterwards; nothing in it comes from the sandbox. A nil field turns off the
+// calls that need it. It is used by many calls concurrently.
 type Scope struct {
+	// Tenant, Namespace and Function are the caller's. Calls use them as the prefix of
+	// keys and queues: a script cannot name another tenant.
 	Tenant, Namespace, Function string
 	Capabilities                api.Capabilities
 	// Record is awaited before every call: it stores the activation's record, so that
@@ -24,13 +27,14 @@ type Scope struct {
 	UpdateJob func(order int64, u JobUpdate)
 	// Nested are the calls of cs.invoke; nil where nothing can be called.
 	Nested *NestedCalls
-	// Secrets reads the secrets that the version names.
+	// Secrets reads the secrets that the version names; nil if it names none.
 	Secrets Secrets
 
 	install installGrant
 }
 
-// Record is the activation's record in the store.
+// Record is the activation's record in the store: the engine's visibility. A nil Record is
+// that of an activation whose record is known to be stored.
 type Record interface {
 	// Ensure returns nil once the record is stored.
 	Ensure(ctx context.Context) error

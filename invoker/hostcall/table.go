@@ -1,10 +1,25 @@
 // Package hostcall performs the side effects that sandboxed functions ask for: cs.kv,
 // cs.storage, cs.queue, cs.invoke, cs.job, cs.cadence, cs.secrets and fetch.
 //
-// A Table holds one entry for each call that sandbox/wire declares. Every call takes
-// the same way through Table.Call: its arguments are decoded, the version's
-// capabilities are checked, the activation's record is stored, and only then the call
-// runs. Each file adds the calls of one namespace by a method calls.
+// A Table holds one entry for each call that sandbox/wire declares. Every call takes the
+// same way through Table.Call: its arguments are decoded, the version's capabilities are
+// checked, the activation's record is stored, and only then the call runs. Each file adds
+// the calls of one namespace by a method calls.
+//
+// The way of await cs.kv.get("a"), from the script to the store and back:
+//
+//	child/global_kv.go   kvGet checks the key and sends
+//	child/hostcall.go    realm.call writes a HostCall frame and keeps the promise under its id
+//	                     ---- socket ----
+//	sandbox/run.go       run.handle reads the frame
+//	sandbox/hostcalls.go start waits for room, and continues in a goroutine of the call
+//	invoker/invoke.go    Call.Host adds the activation's Scope, and a span
+//	hostcall/table.go    Table.Call decodes {"key":"a"}, asks permitGet, awaits the record
+//	hostcall/kv.go       get checks the limits and reads the store
+//	sandbox/hostcalls.go answer writes a HostReply frame {"found":true}, value 1
+//	                     ---- socket ----
+//	child/loop.go        turn receives the frame
+//	child/hostcall.go    replied settles the promise; its reactions run
 //
 // To add a call cs.foo.bar:
 //
@@ -38,8 +53,8 @@ import (
 	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
-// Services are what the calls work with. The calls of a nil service fail, except
-// those that need none.
+// Services are what the calls work with. The calls of a nil service fail when they are
+// made, except those that need none; New never fails.
 type Services struct {
 	KV KV
 	// EgressAllow are address ranges that fetch may reach although they are not public.
@@ -54,12 +69,13 @@ type Services struct {
 	NowMS func() int64
 }
 
-// Table performs host calls. It is safe for concurrent use.
+// Table performs host calls. It is safe for concurrent use, and holds no state of an
+// activation: that is in its Scope.
 type Table struct {
 	calls map[string]call
 }
 
-// New makes the table of all calls.
+// New makes the table of all calls. It is made once for an engine and never changed.
 func New(s Services) *Table {
 	t := &Table{calls: map[string]call{}}
 	for _, calls := range []map[string]call{
@@ -84,14 +100,16 @@ type call struct {
 	// permit returns "" if the version may do this, otherwise the capability that it
 	// must declare.
 	permit func(s *Scope, args any) (declare string)
-	run    func(ctx context.Context, s *Scope, args any, blob []byte) (head any, reply []byte, err error)
+	// run performs the call. head is encoded as JSON; reply is sent as it is.
+	run func(ctx context.Context, s *Scope, args any, blob []byte) (head any, reply []byte, err error)
 	// denied is the code of a refusal by permit. failure turns any error into the one
 	// that the function sees.
 	denied  api.Code
 	failure func(error) error
 }
 
-// handle makes a call of a declaration and its two typed functions.
+// handle makes a call of a declaration and its two typed functions. permit may not block.
+// run may be called concurrently for one activation; it ends when ctx does.
 func handle[A, R any](
 	_ wire.Call[A, R],
 	permit func(*Scope, A) string,
@@ -116,7 +134,8 @@ func handle[A, R any](
 // free is the permit of a call that needs no capability.
 func free[A any](*Scope, A) string { return "" }
 
-// decodeStrict decodes one JSON object all of whose members are known.
+// decodeStrict decodes one JSON object all of whose members are known. It ignores text
+// behind the object.
 func decodeStrict(raw []byte, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
@@ -131,6 +150,16 @@ func (t *Table) Knows(name string) bool {
 
 // Call performs the call name for s. The code and the message of an error are meant
 // for the function: internal causes are named, not shown.
+//
+// The order of the steps matters: a call that is malformed or not allowed neither waits for
+// the record nor writes one, and no effect precedes the record. Errors of the steps:
+//
+//	unknown name, malformed   CodeHostInvalidArgument
+//	not declared              CodeRuntimeCapabilityDenied
+//	record not stored         CodeStoreUnavailable, or CodeRuntimeTimeout if ctx ended
+//	run                       those of the call; without a code CodeInternal
+//
+// The calls of cs.storage have codes of their own for the same cases (documentFailure).
 func (t *Table) Call(ctx context.Context, s *Scope, name string, head, blob []byte) (replyHead, replyBlob []byte, err error) {
 	c, ok := t.calls[name]
 	if !ok {
@@ -156,7 +185,7 @@ func (t *Table) Call(ctx context.Context, s *Scope, name string, head, blob []by
 	return replyHead, replyBlob, err
 }
 
-// publicError keeps a coded error's text and hides any other.
+// publicError keeps a coded error's code and text, without its causes, and hides any other.
 func publicError(err error) error {
 	var coded *api.Error
 	var detailed *sandbox.HostError
@@ -190,7 +219,8 @@ func quoted(v string) string {
 	return string(b)
 }
 
-// shortened cuts a name of any length to the part that an error text shows.
+// shortened cuts a name of any length to the part that an error text shows, at most 64
+// bytes.
 func shortened(name string) string { return name[:min(len(name), 64)] }
 
 // mustJSON encodes a value of our own types, which cannot fail.

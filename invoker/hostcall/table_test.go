@@ -54,11 +54,11 @@ func TestHostDeniesByDefault(t *testing.T) {
 		for _, name := range free {
 			_, _, err := h.Call(t.Context(), &Scope{}, name, []byte(`{}`), []byte("1"))
 			if api.ErrorCode(err) != api.CodeHostInvalidArgument || !strings.Contains(err.Error(), " is for ") {
-				t.Errorf(`h.Call: %s: %v, want api.ErrorCode(err) == api.CodeHostInvalidArgument and strings.Contains(err.Error(), " is for ")`, name, err)
+				t.Errorf("call %s: got error %v, want code %s and a text with \" is for \"", name, err, api.CodeHostInvalidArgument)
 			}
 		}
 		if len(heads)+len(free) != len(h.calls) {
-			t.Errorf("the table has %d calls, this test knows %d", len(h.calls), len(heads))
+			t.Errorf("got %d calls in the table, want the %d that this test knows", len(h.calls), len(heads)+len(free))
 		}
 		for name, head := range heads {
 			blob, code := "1", api.CodeRuntimeCapabilityDenied
@@ -67,7 +67,7 @@ func TestHostDeniesByDefault(t *testing.T) {
 			}
 			_, _, err := h.Call(t.Context(), &Scope{Tenant: storagetest.Tenant(t), Namespace: "default"}, name, []byte(head), []byte(blob))
 			if api.ErrorCode(err) != code || !strings.Contains(err.Error(), "declare capabilities {") {
-				t.Errorf(`h.Call: %s: %v, want api.ErrorCode(err) == code and strings.Contains(err.Error(), "declare capabilities {")`, name, err)
+				t.Errorf("call %s: got error %v, want code %s and the capability to declare", name, err, code)
 			}
 		}
 	})
@@ -190,7 +190,7 @@ func TestStorageStatuses(t *testing.T) {
 	} {
 		var told *sandbox.HostError
 		if !errors.As(documentFailure(err), &told) {
-			t.Fatalf("%v: %v, want errors.As(documentFailure(err), &told)", err, documentFailure(err))
+			t.Fatalf("documentFailure(%v): got %v, want a sandbox.HostError", err, documentFailure(err))
 		}
 		if got := told.Error() + " " + string(told.Members); got != want {
 			t.Errorf("%v: %s, want %s", err, got, want)

@@ -12,14 +12,15 @@ import (
 	"go.uber.org/zap"
 )
 
-// Sandbox is a child that has its program: acquired from a Pool, given back by
-// Release. It runs one activation at a time.
+// Sandbox is a child that has its program: acquired from a Pool, returned by Release. It
+// runs one activation at a time. Between Acquire and Release only its user touches it;
+// while it is idle, the pool's mutex guards it.
 type Sandbox struct {
 	pool   *Pool
 	prog   *Program
 	child  *process
 	key    string
-	memory int64 // of the pool's budget
+	memory int64 // its share of the pool's budget, in bytes
 	cold   bool
 	spent  bool   // must not be used again
 	frame  []byte // reused for Invoke frames
@@ -28,7 +29,7 @@ type Sandbox struct {
 	billed time.Duration
 
 	// While idle:
-	idleAt    *list.Element
+	idleAt    *list.Element // in Pool.idleOrder; nil while it is not idle
 	idleSince time.Time
 	seen      time.Time     // idleSince at the keeper's last look
 	seenCPU   time.Duration // the child's processor time then
@@ -45,7 +46,9 @@ func (s *Sandbox) ids() []zap.Field {
 // Cold reports whether this acquisition had to assign a child.
 func (s *Sandbox) Cold() bool { return s.cold }
 
-// waiter is an Acquire that found no room.
+// waiter is an Acquire that found no room. granted receives one sandbox, which may still
+// need a child, or is closed by Close. The sender removes the waiter from the list in the
+// same step, under the pool's mutex.
 type waiter struct {
 	prog    *Program
 	granted chan *Sandbox // holds one; closed by Close
@@ -56,6 +59,10 @@ type waiter struct {
 // Config.AcquireTimeout. Errors: CodeCapacityLimit; CodeShuttingDown;
 // CodeValidationSource where a child could not use the source; ctx's; those of
 // prog.Bundle; anything else is a failure to start a child.
+//
+// The caller must Release the sandbox. Every version has children of its own: a warm one of
+// another version is only ended, if that makes room. ctx applies to the wait and to the
+// load; a sandbox that was acquired outlives it.
 func (p *Pool) Acquire(ctx context.Context, prog *Program) (*Sandbox, error) {
 	for {
 		s, err := p.reserve(ctx, prog)
@@ -73,8 +80,8 @@ func (p *Pool) Acquire(ctx context.Context, prog *Program) (*Sandbox, error) {
 	}
 }
 
-// Room is how many calls of Acquire would be served without waiting now, for a
-// version of that key and memory limit.
+// Room returns how many calls of Acquire would be served without waiting now, for a version
+// of that key and memory limit. The answer may be out of date when it arrives.
 func (p *Pool) Room(key string, memoryMB int) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -92,7 +99,9 @@ func (p *Pool) Room(key string, memoryMB int) int {
 // MaxProcesses returns the largest number of sandboxes that serve a version at once.
 func (p *Pool) MaxProcesses() int { return p.cfg.MaxProcesses }
 
-// Release ends the use of s. It stays warm unless its child must retire.
+// Release ends the use of s. It stays warm unless its child must retire. It must be called
+// exactly once for each Acquire; s must not be used afterwards. A waiter for the same
+// program gets s before any other waiter.
 func (p *Pool) Release(s *Sandbox) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -109,6 +118,9 @@ func (p *Pool) Release(s *Sandbox) {
 
 // reserve returns an idle sandbox of prog, or a new one without a child, for which room in
 // the pool is reserved.
+//
+// A caller whose program has no warm child does not overtake the waiters. Errors:
+// CodeShuttingDown, CodeCapacityLimit, ctx's.
 func (p *Pool) reserve(ctx context.Context, prog *Program) (*Sandbox, error) {
 	p.mu.Lock()
 	if p.closed {
@@ -133,6 +145,8 @@ func (p *Pool) reserve(ctx context.Context, prog *Program) (*Sandbox, error) {
 	return p.wait(ctx, e, w)
 }
 
+// wait returns the sandbox that w is granted. After the timeout or the end of ctx it looks
+// once more, under the mutex: a sandbox that was granted meanwhile would be lost otherwise.
 func (p *Pool) wait(ctx context.Context, e *list.Element, w *waiter) (*Sandbox, error) {
 	timeout := time.NewTimer(p.cfg.AcquireTimeout)
 	defer timeout.Stop()
@@ -167,6 +181,10 @@ func (p *Pool) wait(ctx context.Context, e *list.Element, w *waiter) (*Sandbox, 
 
 // take is reserve without waiting; the caller holds p.mu. It ends idle children, the least
 // recently used first, only where that makes room.
+//
+// With a budget of 300 MB, a busy child of 141 MB and an idle one of 141 MB, a new child of
+// 141 MB takes the place of the idle one; a new child of 282 MB does not fit beside the
+// busy one, so nothing is ended and take returns nil.
 func (p *Pool) take(prog *Program) *Sandbox {
 	if warm := p.idle[prog.Key]; len(warm) > 0 {
 		s := warm[len(warm)-1]
@@ -193,6 +211,9 @@ func (p *Pool) take(prog *Program) *Sandbox {
 // grant serves waiters after a change; the caller holds p.mu. If key is not "", a sandbox of
 // key has become idle, and the first waiter for key gets it, even if others wait longer.
 // Otherwise the waiters are served in their order as far as there is room.
+//
+// The order is strict, so that a version with a large memory limit is not overtaken for
+// ever by small ones.
 func (p *Pool) grant(key string) {
 	for e := p.waiters.Front(); e != nil && key != ""; e = e.Next() {
 		if w := e.Value.(*waiter); w.prog.Key == key {
@@ -213,6 +234,9 @@ func (p *Pool) grant(key string) {
 }
 
 // fill loads the program into a child for s, for which room is reserved.
+//
+// On an error the room is free again and the child, if there is one, is killed. The start
+// of a child and the loading of its program are each bounded by Config.LoadTimeout.
 func (p *Pool) fill(ctx context.Context, s *Sandbox, prog *Program) (*Sandbox, error) {
 	began := time.Now()
 	err := p.load(ctx, s, prog)
@@ -236,6 +260,9 @@ func (p *Pool) fill(ctx context.Context, s *Sandbox, prog *Program) (*Sandbox, e
 // load finds or makes the script and assigns it. Of concurrent loads of one
 // bundle, the first compiles it in the child that then serves, and the others
 // wait for its script.
+//
+// The script is bound to tenant, digest, entry and handler, so the next version with the
+// same bundle, or the same version after all of its children have ended, compiles nothing.
 func (p *Pool) load(ctx context.Context, s *Sandbox, prog *Program) error {
 	compile := func(ctx context.Context, _ scriptKey) ([]byte, error) {
 		source, err := prog.Bundle(ctx)
@@ -257,6 +284,9 @@ func (p *Pool) load(ctx context.Context, s *Sandbox, prog *Program) error {
 }
 
 // assign takes a child for s and loads the program into it.
+//
+// source is a bundle tar, or a script if compiled is true; the result is the script that
+// was compiled, nil if compiled is true.
 func (p *Pool) assign(ctx context.Context, s *Sandbox, prog *Program, source []byte, compiled bool) ([]byte, error) {
 	child := p.takeSpare()
 	if child == nil {
@@ -273,6 +303,7 @@ func (p *Pool) assign(ctx context.Context, s *Sandbox, prog *Program, source []b
 	return child.assign(ctx, prog.assignment(compiled), source)
 }
 
+// assignment returns the head of the Assign frame for p.
 func (p *Program) assignment(compiled bool) wire.Assign {
 	return wire.Assign{
 		Entry: p.Entry, Handler: p.Handler, MemoryMB: p.MemoryMB, Env: p.Env,
@@ -297,7 +328,9 @@ func (p *Pool) drop(s *Sandbox, why endReason) {
 	p.freeRoom(s)
 }
 
-// evict ends an idle sandbox for a reason; p.mu is held.
+// evict ends an idle sandbox for a reason and frees its room. It serves no waiters: idle
+// sandboxes count as room already (see take), so none waits for this one. The caller holds
+// p.mu.
 func (p *Pool) evict(s *Sandbox, why endReason) {
 	p.removeIdle(s)
 	s.child.end(why)
@@ -312,7 +345,8 @@ func (p *Pool) freeRoom(s *Sandbox) {
 	p.grant("")
 }
 
-// removeIdle takes s out of the idle ones; p.mu is held.
+// removeIdle takes s out of the idle ones, not out of the room that is counted. The caller
+// holds p.mu.
 func (p *Pool) removeIdle(s *Sandbox) {
 	p.idleOrder.Remove(s.idleAt)
 	s.idleAt = nil

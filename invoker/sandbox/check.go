@@ -6,9 +6,14 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// Check compiles prog's bundle in a child that ends thereafter, and keeps the
-// script for the version's first activation. What cannot be used is
-// CodeValidationSource, with file, line, column and message in Fields.
+// Check compiles prog's bundle in a child that ends thereafter, and keeps the script for
+// the version's first activation. Nothing of the source runs: its modules are not
+// evaluated. A source that cannot be used is CodeValidationSource, with file, line, column
+// and message in Fields. Other errors: CodeShuttingDown, ctx's, those of prog.Bundle, a
+// child that cannot be started.
+//
+// The child is bound by compileRoom and LoadTimeout only, not by the pool's budget:
+// publishing works on a busy server.
 func (p *Pool) Check(ctx context.Context, prog *Program) error {
 	leave, err := p.queueCheck(ctx, prog.Tenant)
 	if err != nil {
@@ -43,14 +48,15 @@ func (p *Pool) Check(ctx context.Context, prog *Program) error {
 }
 
 // queue is a slot for one compilation at a time, and the number of its users: those that
-// have it or wait for it.
+// have it or wait for it. Pool.checking keeps it while there are users.
 type queue struct {
 	slot  chan struct{}
 	users int
 }
 
 // queueCheck waits for a slot to compile in: first for the tenant's own, so that the slow
-// sources of one tenant take only one of the pool's slots.
+// sources of one tenant take only one of the pool's slots. release frees both, the pool's
+// first. Errors: ctx's, CodeShuttingDown.
 func (p *Pool) queueCheck(ctx context.Context, tenant string) (release func(), err error) {
 	p.mu.Lock()
 	own := p.checking[tenant]

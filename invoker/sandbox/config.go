@@ -11,7 +11,8 @@ import (
 // Config configures a Pool. A zero field means its documented default.
 type Config struct {
 	// Executable is the program that is started with the argument
-	// "sandbox-child" and must then run child.Main. Default /proc/self/exe.
+	// "sandbox-child" and must then run child.Main. Default /proc/self/exe: this
+	// program is its own child.
 	Executable string
 	// MaxProcesses bounds the children that serve a version, warm or at work;
 	// spares come on top. Default 100.
@@ -25,12 +26,14 @@ type Config struct {
 	Spares int
 	// IdleTimeout ends a warm child that was not called for so long. Default 10 minutes.
 	IdleTimeout time.Duration
-	// AcquireTimeout is how long Acquire waits for room. Default 1 second.
+	// AcquireTimeout is how long Acquire waits for room before it fails with
+	// CodeCapacityLimit. Default 1 second.
 	AcquireTimeout time.Duration
 	// LoadTimeout bounds a child's start, and its reading and compiling of
 	// source. Default 10 seconds.
 	LoadTimeout time.Duration
-	// ScriptCacheBytes bounds the cache of compiled scripts. Default 64 MiB.
+	// ScriptCacheBytes bounds the cache of compiled scripts, which are the output of
+	// the bundler as text. Default 64 MiB.
 	ScriptCacheBytes int64
 	// Metrics exports the pool's metrics. Default: none are exported.
 	Metrics prometheus.Registerer
@@ -38,7 +41,8 @@ type Config struct {
 	Logger *zap.Logger
 }
 
-// The defaults.
+// The defaults. minimumBudgetBytes is the least default of MemoryBudgetBytes: a small host
+// gets room for one child of 64 MB at least.
 const (
 	defaultExecutable   = "/proc/self/exe"
 	defaultMaxProcesses = 100
@@ -88,6 +92,7 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
+// setDefault sets a field that has its zero value.
 func setDefault[T comparable](field *T, value T) {
 	var zero T
 	if *field == zero {

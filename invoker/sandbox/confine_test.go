@@ -211,7 +211,7 @@ func TestWithoutNamespaces(t *testing.T) {
 		p.spawner.first = i // no child has been asked for yet
 		s := acquire(t, p, program(t, "plain", `export default () => 1`))
 		if r := s.Run(t.Context(), call("1", time.Second)); r.Status != api.StatusSuccess {
-			t.Errorf("%s: %+v, want r.Status == api.StatusSuccess", i, r.Error)
+			t.Errorf("run with %s: got status %s, error %+v, want success", i, r.Status, r.Error)
 		}
 		if got := ownNamespace(s.child.pid, "net"); got != (i != nursery.IsolateNone) || s.child.isolation != i {
 			t.Errorf("%s: it is %s, own network %v", i, s.child.isolation, got)

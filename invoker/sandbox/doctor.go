@@ -17,12 +17,13 @@ import (
 // Layer is one layer of a sandbox's confinement on this host.
 type Layer struct {
 	Name   string `json:"name"`
-	Active bool   `json:"active"`
-	Detail string `json:"detail"`
+	Active bool   `json:"active"` // it holds in a child that this host started just now
+	Detail string `json:"detail"` // for people
 }
 
-// Doctor starts a child as a Pool with cfg would and looks from outside, and
-// asks the child, which layers hold. It fails where no child can start.
+// Doctor starts a child as a Pool with cfg would, and reports which layers hold: those that
+// can be seen from outside, and those that only the child can try. It ends the child, and
+// its nursery with it. It fails if no child can start. cfg's Metrics are not used.
 func Doctor(ctx context.Context, cfg Config) ([]Layer, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -49,8 +50,9 @@ func Doctor(ctx context.Context, cfg Config) ([]Layer, error) {
 	return layers, nil
 }
 
-// inspect is every layer but the last: what /proc shows of the child, and what
-// the child has tried.
+// inspect returns every layer but the last. It believes the child's claims (Hello) only
+// together with what /proc shows, except for Landlock and the resource limits, which /proc
+// does not show.
 func (p *process) inspect() []Layer {
 	status := procStatus(p.pid)
 	claims := func(layer string) bool { return slices.Contains(p.hello.Layers, layer) }
@@ -70,7 +72,7 @@ func (p *process) inspect() []Layer {
 	}
 }
 
-// threadLimit is the child's RLIMIT_NPROC, as text.
+// threadLimit returns the child's RLIMIT_NPROC as text; limitThreads sets it.
 func (p *process) threadLimit() string {
 	var limit unix.Rlimit
 	if err := unix.Prlimit(p.pid, unix.RLIMIT_NPROC, nil, &limit); err != nil || limit.Cur != maxThreads {
@@ -79,8 +81,9 @@ func (p *process) threadLimit() string {
 	return strconv.Itoa(maxThreads)
 }
 
-// descriptors are open in the child: its socket, its stderr, the empty device,
-// what Go's poller needs, and its own size.
+// descriptors reports whether the child has only its own descriptors open: its socket, its
+// stderr, the empty device, those of Go's poller, and its own size (/proc/PID/statm).
+// Another one would have leaked from the server.
 func (p *process) descriptors() Layer {
 	l := Layer{Name: "no foreign descriptors", Active: true}
 	names, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", p.pid))
@@ -103,7 +106,8 @@ func (p *process) descriptors() Layer {
 	return l
 }
 
-// dispensable: a host that runs out of memory ends a child before the server.
+// dispensable reports whether a host that runs out of memory ends the child before the
+// server: its oom_score_adj is 1000, the highest.
 func (p *process) dispensable() Layer {
 	score, err := os.ReadFile(fmt.Sprintf("/proc/%d/oom_score_adj", p.pid))
 	return Layer{
@@ -113,7 +117,8 @@ func (p *process) dispensable() Layer {
 	}
 }
 
-// diesWithParent waits for the child to die of the end of the thread that spawned it.
+// diesWithParent waits for the child to die of the end of the thread that spawned it, for
+// two seconds at most. The caller has stopped the spawner.
 func (p *process) diesWithParent(ctx context.Context) Layer {
 	l := Layer{Name: "dies with its parent", Detail: "SIGKILL by the kernel"}
 	select {
@@ -137,7 +142,7 @@ func ownNamespace(pid int, kind string) bool {
 	return err == nil && theirs != ours
 }
 
-// procStatus is /proc/PID/status; empty where it cannot be read.
+// procStatus returns the fields of /proc/PID/status, nil if it cannot be read.
 func procStatus(pid int) map[string]string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -15,13 +15,15 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// HostFunc performs the host call name with the arguments head (JSON) and blob.
-// An error's api code and message reach the function. ctx ends with the
-// activation.
+// HostFunc performs the host call name with the arguments head (JSON) and blob. It is
+// called from several goroutines at once. An error's api code and message reach the
+// function; any other error is logged, and the function sees CodeInternal. ctx ends with
+// the activation. An empty replyHead stands for {}.
 type HostFunc func(ctx context.Context, name string, head, blob []byte) (replyHead, replyBlob []byte, err error)
 
 // HostError is an error of a HostFunc with further members for the function beside code and
-// message. Members must be a JSON object.
+// message. Members must be a JSON object. The child copies them to the Error that rejects
+// the promise.
 type HostError struct {
 	Refusal *api.Error
 	Members json.RawMessage
@@ -34,6 +36,10 @@ func (e *HostError) Unwrap() error { return e.Refusal }
 
 // Bounds of the host calls in flight of one activation. At a bound the child's next frame is
 // not read until a call has ended.
+//
+// 64 calls with small arguments are in flight together, or about eight of 1 MiB, or one of
+// any size. These bounds are the parent's; the child's own, wire.MaxCallsInFlight, is larger,
+// and the calls between the two wait in the socket.
 const (
 	maxHostCalls     = 64
 	maxHostCallBytes = wire.MaxActivationFrame
@@ -69,6 +75,14 @@ func ReserveReply(ctx context.Context, n int64) error {
 // hostCalls are the host calls of one activation: each in a goroutine, replies written as
 // they come, and nothing written once the activation has ended. A reply that was written in
 // part leaves the stream unusable: the child is not used again (see end).
+//
+//	start    the reading goroutine waits for room: frames behind this call wait too
+//	perform  a goroutine of the call runs the HostFunc
+//	answer   writes the reply, one goroutine at a time
+//	done     makes room, and wakes start
+//
+// Replies may come in another order than the calls. A HostFunc that outlives its activation
+// is waited for by Pool.Close, not by Run.
 type hostCalls struct {
 	child  *process
 	call   *Call
@@ -79,8 +93,8 @@ type hostCalls struct {
 
 	slots sync.WaitGroup // goroutines at work
 	mu    sync.Mutex
-	count int
-	bytes int
+	count int           // calls in flight
+	bytes int           // of their frames
 	room  chan struct{} // holds a token when a call has ended
 
 	replies *semaphore.Weighted // bytes that ReserveReply hands out
@@ -94,6 +108,9 @@ type hostCalls struct {
 	release func()
 }
 
+// newHostCalls returns the host calls of call, which child runs. ctx is the activation's;
+// the ctx of the calls ends killGrace after the deadline at the latest. The caller must
+// call end.
 func newHostCalls(ctx context.Context, child *process, call *Call, log *zap.Logger, ids func() []zap.Field, release func()) *hostCalls {
 	h := &hostCalls{child: child, call: call, log: log, ids: ids, room: make(chan struct{}, 1), release: release}
 	h.replies = semaphore.NewWeighted(maxReplyBytes)
@@ -101,8 +118,10 @@ func newHostCalls(ctx context.Context, child *process, call *Call, log *zap.Logg
 	return h
 }
 
-// start performs c concurrently, once there is room for it. size is its memory in bytes. It
-// fails where the activation ends first.
+// start performs c concurrently, once there is room for it. size is its memory in bytes.
+// Only the goroutine that reads the child's frames calls it. Errors, which end the
+// activation: os.ErrDeadlineExceeded if ctx ends while it waits, wire.ErrFrame if the child
+// dies.
 func (h *hostCalls) start(c wire.HostCall, size int) error {
 	for !h.admit(size) {
 		select {
@@ -123,6 +142,8 @@ func (h *hostCalls) start(c wire.HostCall, size int) error {
 	return nil
 }
 
+// admit counts a call if there is room for it. The first call is admitted whatever its
+// size.
 func (h *hostCalls) admit(size int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -134,6 +155,7 @@ func (h *hostCalls) admit(size int) bool {
 	return true
 }
 
+// done ends what admit began.
 func (h *hostCalls) done(size int) {
 	h.mu.Lock()
 	h.count--
@@ -187,6 +209,9 @@ func (h *hostCalls) refuse(c wire.HostCall, err error) wire.HostReply {
 }
 
 // answer writes a reply unless the activation has ended.
+//
+// Writing waits until the child reads. It fails at the deadline of the connection, which
+// Run sets.
 func (h *hostCalls) answer(reply wire.HostReply) {
 	h.writing.Lock()
 	defer h.writing.Unlock()
@@ -209,6 +234,10 @@ func (h *hostCalls) answer(reply wire.HostReply) {
 
 // end stops the running calls and drops their replies. It reports whether
 // the stream to the child is whole.
+//
+// It does not wait for calls that ignore their ctx. The order matters: ended is set before
+// the ctx ends, so that no reply of a call that was stopped reaches the child's next
+// activation.
 func (h *hostCalls) end() (whole bool) {
 	// A reply that is being written gets a moment more, then fails.
 	_ = h.child.conn.SetWriteDeadline(time.Now().Add(killGrace))
@@ -224,7 +253,8 @@ func (h *hostCalls) end() (whole bool) {
 	return whole
 }
 
-// encodeHostError is e as JSON, which two strings and an object always have.
+// encodeHostError returns e as JSON. It cannot fail: Code and Message are strings, and
+// Members is an object by contract.
 func encodeHostError(e wire.HostError) []byte {
 	head, _ := json.Marshal(e)
 	return head

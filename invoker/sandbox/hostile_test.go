@@ -19,7 +19,7 @@ func TestRestlessChildEnds(t *testing.T) {
 	for _, what := range []string{"echo", "restless"} {
 		s := acquire(t, p, fakeProgram(what, ""))
 		if r := s.Run(t.Context(), do(what)); r.Status != api.StatusSuccess {
-			t.Fatalf("s.Run: %s: %+v, want r.Status == api.StatusSuccess", what, r)
+			t.Fatalf("run %s: got %+v, want success", what, r)
 		}
 		p.Release(s)
 	}
@@ -107,7 +107,7 @@ func TestRunEndsAFlood(t *testing.T) {
 	s := acquire(t, p, fakeProgram("flood", ""))
 	defer p.Release(s)
 	if r := s.Run(t.Context(), call(`"flood"`, 20*time.Second)); r.Status != api.StatusError || r.Error.Type != api.ErrSandboxCrash {
-		t.Errorf("%s %+v, want r.Status == api.StatusError and r.Error.Type == api.ErrSandboxCrash", r.Status, r.Error)
+		t.Errorf("run flood: got status %s, error %+v, want error %s", r.Status, r.Error, api.ErrSandboxCrash)
 	}
 }
 
@@ -119,6 +119,6 @@ func TestRunRefusesLargeFrames(t *testing.T) {
 	s := acquire(t, p, fakeProgram("large", ""))
 	defer p.Release(s)
 	if r := s.Run(t.Context(), do("big 9000000")); r.Status != api.StatusError || r.Error.Type != api.ErrSandboxCrash {
-		t.Errorf("%s %+v, want r.Status == api.StatusError and r.Error.Type == api.ErrSandboxCrash", r.Status, r.Error)
+		t.Errorf("run big: got status %s, error %+v, want error %s", r.Status, r.Error, api.ErrSandboxCrash)
 	}
 }

@@ -189,7 +189,7 @@ func TestNeighbours(t *testing.T) {
 		p.Release(s)
 		slowest = max(slowest, time.Since(start))
 		if r.Status != api.StatusSuccess {
-			t.Fatalf("%+v, want r.Status == api.StatusSuccess", r.Error)
+			t.Fatalf("run: got status %s, error %+v, want success", r.Status, r.Error)
 		}
 		time.Sleep(5 * time.Millisecond) // a steady rate
 	}

@@ -39,7 +39,7 @@ func TestFailedLoads(t *testing.T) {
 			err := f(t.Context(), fakeProgram("load", tc.handler))
 			var e *api.Error
 			if !errors.As(err, &e) || e.Code != api.CodeValidationSource {
-				t.Errorf("f: %s: %v, want errors.As(err, &e) and e.Code == api.CodeValidationSource", tc.handler, err)
+				t.Errorf("handler %s: got error %v, want code %s", tc.handler, err, api.CodeValidationSource)
 				continue
 			}
 			if diff := cmp.Diff(tc.fields, e.Fields); diff != "" || e.Message != tc.message {
@@ -48,7 +48,7 @@ func TestFailedLoads(t *testing.T) {
 		}
 	}
 	if s := p.Stats(); s.Busy != 0 || s.ReservedBytes != 0 {
-		t.Errorf("p.Stats: %+v, want s.Busy == 0 and s.ReservedBytes == 0", s)
+		t.Errorf("got %d busy and %d bytes reserved after the failures, want 0 and 0", s.Busy, s.ReservedBytes)
 	}
 }
 
@@ -84,7 +84,7 @@ func TestBundleErrorIsTheCallers(t *testing.T) {
 		t.Errorf("Check: %v", err)
 	}
 	if s := p.Stats(); s.Busy != 0 || s.Spawned != spawned {
-		t.Errorf("p.Stats: %+v, want s.Busy == 0 and s.Spawned == spawned", s)
+		t.Errorf("got %d busy and %d spawned, want 0 and %d", s.Busy, s.Spawned, spawned)
 	}
 }
 

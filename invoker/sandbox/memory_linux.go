@@ -17,14 +17,17 @@ const megabyte = 1 << 20
 // 2.2 times the limit, for garbage that is not collected yet and the process itself.
 func budgetBytes(memoryMB int) int64 { return int64(memoryMB) * megabyte * 22 / 10 }
 
-// compileRoom is the address space a child may add while it reads and compiles
-// source, before it has a limit of its own.
+// compileRoom is the address space that a child may add while it reads and compiles source,
+// before it has a limit of its own.
 const compileRoom = 512 * megabyte
 
-// addressSpaceLimit is the RLIMIT_AS of a child that has mapped so many bytes
-// before its first activation. Go maps its heap in arenas of 64 MB; 1.5 times
-// the limit lets the collector do its work before the hard end, and 48 MB is the
-// runtime's own metadata.
+// addressSpaceLimit returns the RLIMIT_AS, in bytes, of a child that has mapped so many
+// bytes before its first activation. Go maps its heap in arenas of 64 MB; 1.5 times the
+// limit lets the collector do its work before the hard end, and 48 MB is the runtime's own
+// metadata. For limits of 64 and 128 MB:
+//
+//	 64 MB:  1.5 * 64  + 16 = 112, rounded up to 128; + 48 = 176 MB
+//	128 MB:  1.5 * 128 + 16 = 208, rounded up to 256; + 48 = 304 MB
 func addressSpaceLimit(mapped uint64, memoryMB int) uint64 {
 	const arena = 64 * megabyte
 	heap := uint64(memoryMB)*megabyte*3/2 + 16*megabyte
@@ -32,8 +35,9 @@ func addressSpaceLimit(mapped uint64, memoryMB int) uint64 {
 	return mapped + heap + 48*megabyte
 }
 
-// hostMemory is the memory this process may count on, in bytes: the host's, or
-// its container's limit where that is less.
+// hostMemory returns the memory that this process may count on, in bytes: the host's, or
+// its container's limit if that is less. Of the cgroup file system only the root is read,
+// which shows a container its own limit.
 func hostMemory() (int64, error) {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {
@@ -58,7 +62,8 @@ func hostMemory() (int64, error) {
 	return total, nil
 }
 
-// mappedBytes is the address space (VmSize) of process pid.
+// mappedBytes returns the address space (VmSize) of process pid in bytes, the first number
+// of /proc/PID/statm.
 func mappedBytes(pid int) (uint64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if err != nil {

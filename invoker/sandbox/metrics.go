@@ -9,7 +9,7 @@ import (
 	"github.com/codesous/sous/metrics"
 )
 
-// endReason is why a child ended.
+// endReason is the reason why a child ended, a label of sandbox_ends_total.
 type endReason int32
 
 // The reasons, of which the first that applies counts.
@@ -38,7 +38,8 @@ func (r endReason) String() string {
 	}[r]
 }
 
-// interruptedFor is why a child ends whose ctx has ended.
+// interruptedFor returns the reason for which a child is killed when its ctx has ended:
+// timeout for a deadline of ctx, cancelled otherwise.
 func interruptedFor(ctx context.Context) endReason {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return endTimeout
@@ -88,7 +89,7 @@ func (m *poolMetrics) register(reg prometheus.Registerer, p *Pool) error {
 		metrics.NewCache("scripts", p.scripts), newStatsMetrics(p))
 }
 
-// statsMetrics exports the Stats of a pool.
+// statsMetrics exports the Stats of a pool, read when the metrics are scraped.
 type statsMetrics struct {
 	pool                                                                *Pool
 	processes, most, budget, reserved, waiters, acquisitions, nurseries *prometheus.Desc

@@ -46,7 +46,7 @@ func TestNurseryIsReplaced(t *testing.T) {
 	second := acquire(t, p, fakeProgram("b", ""))
 	for _, s := range []*Sandbox{first, second} {
 		if r := s.Run(t.Context(), do("echo")); r.Status != api.StatusSuccess {
-			t.Errorf("%+v, want r.Status == api.StatusSuccess", r.Error)
+			t.Errorf("run: got status %s, error %+v, want success", r.Status, r.Error)
 		}
 		p.Release(s)
 	}

@@ -14,11 +14,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxErrorCodeBytes bounds the code that a function's error carries. The child's
-// own bound is half of it.
+// maxErrorCodeBytes bounds the code that a function's error carries. The child cuts it at
+// half of that; a longer one comes from a child that is not ours any more.
 const maxErrorCodeBytes = 256
 
-// done turns the child's Done into a Result, believing none of it unchecked.
+// done turns the child's Done into a Result, and checks everything in it. A Done that is
+// malformed ends the activation as SandboxCrash.
 func (r *run) done(d wire.Done) Result {
 	result, err := outcome(d)
 	if err != nil {
@@ -35,7 +36,8 @@ func (r *run) done(d wire.Done) Result {
 	return result
 }
 
-// retires is why a child asks to be replaced after an activation with this result.
+// retires returns the reason for which a child asks to be replaced after an activation with
+// this result.
 func (r Result) retires() endReason {
 	switch {
 	case r.Status == api.StatusTimeout:
@@ -46,8 +48,9 @@ func (r Result) retires() endReason {
 	return endRetired
 }
 
-// processorTime returns the processor time that the child claims. Asking the kernel costs
-// as much as a tenth of a small call, so only large claims are verified.
+// processorTime returns the processor time of the activation: the child's claim, at most
+// what the kernel counts for the child beyond r.billed. Asking the kernel costs as much as
+// a tenth of a small call, so only claims above 20 ms are verified.
 func (r *run) processorTime(claimed uint64) time.Duration {
 	const doubtful = 20 * time.Millisecond
 	if claimed <= uint64(doubtful) {
@@ -56,6 +59,7 @@ func (r *run) processorTime(claimed uint64) time.Duration {
 	return time.Duration(min(claimed, uint64(max(r.child.cpuTime()-r.billed, 0))))
 }
 
+// outcome returns the result that d describes, without its figures. Errors: wire.ErrFrame.
 func outcome(d wire.Done) (Result, error) {
 	switch d.Outcome {
 	case wire.OutcomeValue:
@@ -70,6 +74,8 @@ func outcome(d wire.Done) (Result, error) {
 	return Result{}, fmt.Errorf("%w: outcome %d", wire.ErrFrame, d.Outcome)
 }
 
+// value returns a successful result. A child refuses a result that is too large by itself;
+// the check here is for one that does not.
 func value(body []byte) (Result, error) {
 	if len(body) > api.MaxResultBytes {
 		return failure(api.ErrResultTooLarge,
@@ -81,7 +87,9 @@ func value(body []byte) (Result, error) {
 	return Result{Status: api.StatusSuccess, Value: body}, nil
 }
 
-// thrown reads the error of a function, cut to what a record keeps.
+// thrown reads the error of a function, cut to what a record keeps. It accepts only the
+// types that a child can know: Timeout, SandboxCrash, Lost and Refused are the parent's to
+// decide.
 func thrown(body []byte) (Result, error) {
 	var e api.ActivationError
 	if err := json.Unmarshal(body, &e); err != nil {
@@ -98,6 +106,7 @@ func thrown(body []byte) (Result, error) {
 	return Result{Status: api.StatusError, Error: &e}, nil
 }
 
+// timedOut is the result of an activation that did not end before its deadline.
 func timedOut() Result {
 	return Result{
 		Status: api.StatusTimeout,
@@ -105,12 +114,13 @@ func timedOut() Result {
 	}
 }
 
+// failure is the result of an activation that failed with an error of the platform.
 func failure(t api.ErrorType, message string) Result {
 	return Result{Status: api.StatusError, Error: &api.ActivationError{Type: t, Message: message}}
 }
 
-// cutText cuts s to at most n bytes, between characters. Cloned, so that a small
-// part does not keep a large frame alive.
+// cutText cuts s to at most n bytes, between characters. The result is a copy, so that a
+// small part does not keep a large frame alive.
 func cutText(s string, n int) string {
 	if len(s) <= n {
 		return s

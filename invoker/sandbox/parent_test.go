@@ -73,7 +73,7 @@ func checkParent(t *testing.T, cmd *exec.Cmd, namespaces bool) {
 	}
 	for _, l := range layers {
 		if want := namespaces || !strings.HasSuffix(l.Name, "namespace"); l.Active != want && l.Name != "no files" {
-			t.Errorf(`got l.Name %s, l.Active %v, l.Detail %s; want l.Active == want || l.Name == "no files"`, l.Name, l.Active, l.Detail)
+			t.Errorf("layer %s: got active %v (%s), want %v", l.Name, l.Active, l.Detail, want)
 		}
 	}
 	if result.Status != api.StatusSuccess || !lines.Scan() || lines.Text() != "ready" {

@@ -11,7 +11,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// Pool spawns, keeps and ends sandbox children. A child passes through these states:
+// Pool spawns, keeps and ends sandbox children. It is safe for concurrent use. A child
+// passes through these states:
 //
 //	spare     started and confined, without a program; Config.Spares of them are kept
 //	filling   loading the program of its first call
@@ -19,9 +20,12 @@ import (
 //	idle      warm: the next Acquire of its program takes it
 //
 // A child never changes its program, and never serves a second tenant. Room is counted when
-// filling begins: one process, and the memory budget of the program. Where there is none,
-// idle children of other programs are ended, the least recently used first; busy ones are
-// never ended for room.
+// filling begins: one process, and the memory budget of the program. If there is none, idle
+// children of other programs are ended, the least recently used first; busy ones are never
+// ended for room. Spares, and children that compile for Check, are not counted.
+//
+// mu guards the state of all children; it is never held while a child or the nursery is
+// waited for.
 type Pool struct {
 	cfg     Config
 	log     *zap.Logger
@@ -41,13 +45,13 @@ type Pool struct {
 	spares    []*process
 	assigned  int                   // processes counted: busy, idle or filling
 	filling   int                   // of these, filling
-	reserved  int64                 // bytes of the budget that those count
+	reserved  int64                 // bytes of the budget that the counted processes have
 	idle      map[string][]*Sandbox // by Program.Key, the most recently used last
 	idleOrder *list.List            // every idle Sandbox, the least recently used first
-	idleBytes int64
-	waiters   *list.List        // of *waiter, first come first served
-	checking  map[string]*queue // by tenant
-	counts    Stats             // only the counters
+	idleBytes int64                 // of reserved, the part of the idle ones
+	waiters   *list.List            // of *waiter, first come first served
+	checking  map[string]*queue     // by tenant
+	counts    Stats                 // only the counters
 }
 
 // Stats are the state and the counters of a Pool.
@@ -62,8 +66,8 @@ type Stats struct {
 // checksAtOnce bounds concurrent compilations for Check; a tenant has one of them.
 const checksAtOnce = 2
 
-// New makes a pool and starts to fill its spares in the background. It fails
-// where a Config field is bad.
+// New makes a pool and starts to fill its spares in the background. It fails if a Config
+// field is bad, not if no child can start: Acquire reports that. Close must be called.
 func New(cfg Config) (*Pool, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -101,8 +105,9 @@ func New(cfg Config) (*Pool, error) {
 	return p, nil
 }
 
-// Close ends every child and returns when none is left, or with ctx's error.
-// Activations at work end as SandboxCrash: drain first.
+// Close ends every child and returns when none is left, or with ctx's error. Activations at
+// work end as SandboxCrash: drain first. It also waits for host calls that outlive their
+// activation. After an error it may be called again to wait on.
 func (p *Pool) Close(ctx context.Context) error {
 	p.mu.Lock()
 	first := !p.closed
@@ -134,7 +139,7 @@ func (p *Pool) Close(ctx context.Context) error {
 	}
 }
 
-// Stats is a snapshot.
+// Stats returns the state and the counters of p at one moment.
 func (p *Pool) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -145,7 +150,8 @@ func (p *Pool) Stats() Stats {
 	return s
 }
 
-// begin counts a task that Close waits for; false once it does.
+// begin counts a task that Close waits for; the caller ends it with p.tasks.Done. It
+// returns false once the pool is closed, and nothing is counted then.
 func (p *Pool) begin() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -155,7 +161,8 @@ func (p *Pool) begin() bool {
 	return !p.closed
 }
 
-// spawn starts a child without a program. It counts as alive until it is reaped.
+// spawn starts a child without a program. It is in p.children until it is reaped. A child
+// that dies between its Hello and this function's end is an error, not a child.
 func (p *Pool) spawn(ctx context.Context) (*process, error) {
 	if !p.begin() { // the reaper's task
 		return nil, errClosed()
@@ -183,7 +190,8 @@ func (p *Pool) spawn(ctx context.Context) (*process, error) {
 	return nil, errors.New("sandbox: the child died at once")
 }
 
-// reaped forgets a child that has ended.
+// reaped forgets a child that has ended. Its sandbox, if it is in use, belongs to its user,
+// who finds the child dead and releases it; an idle one and a spare leave the pool here.
 func (p *Pool) reaped(child *process) {
 	defer p.tasks.Done()
 	p.metrics.ends.WithLabelValues(child.exit.why.String()).Inc()
@@ -203,15 +211,15 @@ func (p *Pool) reaped(child *process) {
 	}
 }
 
-// crashed counts a child that died of no limit.
+// crashed counts a child that died of no limit while it ran an activation.
 func (p *Pool) crashed() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.counts.Crashed++
 }
 
-// keep is the background loop: it refills the spares, retires the idle and ends
-// those that are not.
+// keep is the background loop of the pool, until Close: it refills the spares, ends
+// children that were idle for too long, and ends idle children that work.
 func (p *Pool) keep() {
 	tick := time.NewTicker(max(p.cfg.IdleTimeout/8, time.Millisecond))
 	defer tick.Stop()
@@ -241,7 +249,9 @@ func (p *Pool) keep() {
 // respawnDelay is how long the keeper waits after a spawn that failed.
 const respawnDelay = time.Second
 
-// fillSpares spawns one child after another until the spares are complete.
+// fillSpares spawns one child after another until the spares are complete. An error ends
+// it; the keeper tries again after respawnDelay, since calls can still spawn for
+// themselves.
 func (p *Pool) fillSpares() error {
 	for {
 		p.mu.Lock()
@@ -269,6 +279,7 @@ func (p *Pool) fillSpares() error {
 	}
 }
 
+// wakeKeeper makes the keeper look at the spares. It does not block.
 func (p *Pool) wakeKeeper() {
 	select {
 	case p.refill <- struct{}{}:
@@ -276,7 +287,8 @@ func (p *Pool) wakeKeeper() {
 	}
 }
 
-// retireIdle ends children that have been idle for too long at now.
+// retireIdle ends children that have been idle for Config.IdleTimeout or longer at now, and
+// returns their number.
 func (p *Pool) retireIdle(now time.Time) (retired int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -291,13 +303,14 @@ func (p *Pool) retireIdle(now time.Time) (retired int) {
 	return retired
 }
 
-// restlessLook is how often idle children are looked at. One that worked for
-// more than half of the time since the last look has no business to: it evaluates
-// modules ahead that do not end, in code that no interrupt reaches, or it is not
-// the program that we started. Nothing else bounds, or bills, what it does.
+// restlessLook is how often idle children are looked at. One that worked for more than half
+// of the time since the last look has no business to: it evaluates modules ahead that do
+// not end, in code that no interrupt reaches, or it is not the program that we started.
+// Nothing else bounds, or bills, that work.
 const restlessLook = time.Second
 
-// endRestless ends idle children that work.
+// endRestless ends idle children that work. A child is judged at its second look in one
+// idle time: the first one only notes its processor time.
 func (p *Pool) endRestless() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -332,7 +345,8 @@ func (p *Pool) takeSpare() *process {
 	return nil
 }
 
-// removeSpare takes child out of the spares; p.mu is held.
+// removeSpare takes child out of the spares, and reports whether it was one. The caller
+// holds p.mu.
 func (p *Pool) removeSpare(child *process) bool {
 	for i, c := range p.spares {
 		if c == child {

@@ -23,7 +23,7 @@ func pid(t *testing.T, s *Sandbox) string {
 	t.Helper()
 	r := s.Run(t.Context(), do("pid"))
 	if r.Status != api.StatusSuccess {
-		t.Fatalf("%+v, want r.Status == api.StatusSuccess", r.Error)
+		t.Fatalf("run pid: got status %s, error %+v, want success", r.Status, r.Error)
 	}
 	return string(r.Value)
 }
@@ -117,7 +117,7 @@ func TestEvictionTakesTheLeastRecentlyUsed(t *testing.T) {
 				defer p.Release(s)
 			}
 			if s := p.Stats(); s.Evicted != 1 || s.Busy != 3 || s.ReservedBytes != 3*budgetBytes(64) {
-				t.Errorf("p.Stats: %+v, want s.Evicted == 1 and s.Busy == 3 and s.ReservedBytes == 3 * budgetBytes(64)", s)
+				t.Errorf("got %d evicted, %d busy, %d bytes reserved, want 1, 3 and %d", s.Evicted, s.Busy, s.ReservedBytes, 3*budgetBytes(64))
 			}
 		})
 	}
@@ -196,7 +196,7 @@ func TestAcquireGivesUp(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if s := p.Stats(); s.Waiting != 0 || s.Refused != 2 {
-		t.Errorf("p.Stats: %+v, want s.Waiting == 0 and s.Refused == 2", s)
+		t.Errorf("got %d waiting and %d refused, want 0 and 2", s.Waiting, s.Refused)
 	}
 }
 
@@ -277,7 +277,7 @@ func TestDeadIdleChildIsReplaced(t *testing.T) {
 			t.Error("the dead one serves")
 		}
 		if r := again.Run(t.Context(), do("echo")); r.Status != api.StatusSuccess {
-			t.Errorf("%+v, want r.Status == api.StatusSuccess", r.Error)
+			t.Errorf("run in the new child: got status %s, error %+v, want success", r.Status, r.Error)
 		}
 		again.spent = true
 		p.Release(again)
@@ -292,7 +292,7 @@ func TestChildThatSpeaksWhileIdleIsEnded(t *testing.T) {
 	prog := fakeProgram("chatty", "")
 	s := acquire(t, p, prog)
 	if r := s.Run(t.Context(), do("after")); r.Status != api.StatusSuccess {
-		t.Fatalf("%+v, want r.Status == api.StatusSuccess", r.Error)
+		t.Fatalf("run after: got status %s, error %+v, want success", r.Status, r.Error)
 	}
 	eventually(t, func() bool { return !s.child.alive() })
 	p.Release(s)
@@ -335,7 +335,7 @@ func TestIdleAreRetired(t *testing.T) {
 		t.Errorf("%d retired", n)
 	}
 	if s := p.Stats(); s.Idle != 0 || s.ReservedBytes != 0 {
-		t.Errorf("p.Stats: %+v, want s.Idle == 0 and s.ReservedBytes == 0", s)
+		t.Errorf("got %d idle and %d bytes reserved after the retirement, want 0 and 0", s.Idle, s.ReservedBytes)
 	}
 }
 

@@ -24,7 +24,9 @@ const (
 	stderrRead = 4 << 20
 )
 
-// process is one child from its spawn to its death.
+// process is one child from its spawn to its death. It has one owner at a time, who reads
+// and writes its socket: the keeper for a spare, the user of its sandbox otherwise. Its
+// reaper waits for its death; kill may be called from any goroutine at any time.
 type process struct {
 	os        *os.Process
 	pid       int
@@ -48,15 +50,17 @@ type process struct {
 	why, expected atomic.Int32
 }
 
-// exit is the end of a child.
+// exit is the end of a child. It is set before process.gone is closed and not changed
+// afterwards.
 type exit struct {
 	state  *os.ProcessState
 	stderr string // its first 4 KB
 	why    endReason
 }
 
-// spawnProcess starts a child and waits for its Hello. Where it started, onExit
-// is called once it is reaped, also if it failed thereafter.
+// spawnProcess starts a child and waits for its Hello, for s's loadTimeout at most. started
+// reports whether there was a process: then onExit is called once it is reaped, also if
+// spawnProcess fails. Errors: ctx's, or the child's state and the beginning of its stderr.
 func spawnProcess(ctx context.Context, s *spawner, onExit func(*process)) (_ *process, started bool, err error) {
 	p, stderr, err := startProcess(s)
 	if err != nil {
@@ -77,6 +81,8 @@ func spawnProcess(ctx context.Context, s *spawner, onExit func(*process)) (_ *pr
 	return p, true, nil
 }
 
+// startProcess has s start a child, with one end of a socket pair as its descriptor 3 and a
+// pipe as its stderr. The caller reads stderr to its end (reap).
 func startProcess(s *spawner) (_ *process, stderr *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -117,7 +123,9 @@ func startProcess(s *spawner) (_ *process, stderr *os.File, err error) {
 	}, stderr, nil
 }
 
-// reap waits for the child's end, which closes its stderr, and for its status.
+// reap waits for the child's end, which closes its stderr, and for its status. It runs in a
+// goroutine of its own from the start of the child. The socket stays open: frames that the
+// child wrote before it died can still be read.
 func (p *process) reap(stderr *os.File) {
 	first := make([]byte, stderrKept)
 	n, err := io.ReadFull(stderr, first)
@@ -144,13 +152,15 @@ func (p *process) kill() {
 	_ = p.os.Kill()
 }
 
-// killFor is kill for a reason, unless there is one already.
+// killFor is kill for a reason. The first reason counts.
 func (p *process) killFor(why endReason) {
 	p.why.CompareAndSwap(int32(endCrash), int32(why))
 	p.kill()
 }
 
-// reason says why the child ended whose exit is set.
+// reason returns the reason why the child ended. p.exit's state and stderr are set. A kill
+// by the pool comes first, then the reason that the pool expected, then what the child's
+// stderr shows; a child that died for no known reason is a crash.
 func (p *process) reason() endReason {
 	why, expected := endReason(p.why.Load()), endReason(p.expected.Load())
 	switch {
@@ -166,7 +176,7 @@ func (p *process) reason() endReason {
 	return endCrash
 }
 
-// retirement is why the child of a spent sandbox ends.
+// retirement returns the reason why the child of a spent sandbox is ended.
 func (p *process) retirement() endReason {
 	if expected := endReason(p.expected.Load()); expected != endCrash {
 		return expected
@@ -193,7 +203,9 @@ func (p *process) alive() bool {
 	return err == nil && silent
 }
 
-// greet reads the child's Hello and bounds its address space for what follows.
+// greet reads the child's Hello and bounds its threads and its address space for what
+// follows. It notes the address space that the child has mapped so far, before it has seen
+// any source: the base of its later limit, should the child not report one.
 func (p *process) greet(ctx context.Context) error {
 	defer p.boundBy(ctx)()
 	kind, payload, err := p.frames.Next()
@@ -218,8 +230,8 @@ func (p *process) greet(ctx context.Context) error {
 	return p.limitAddressSpace(p.mapped+compileRoom, unix.RLIM_INFINITY)
 }
 
-// boundBy kills the child when ctx ends, and fails reads and writes when loading
-// takes too long. release ends both bounds.
+// boundBy kills the child when ctx ends, and fails reads and writes when loading takes
+// longer than loadTimeout. release ends both bounds; it must be called.
 func (p *process) boundBy(ctx context.Context) (release func()) {
 	// Errors are those of a closed connection, which the reads report too.
 	_ = p.conn.SetDeadline(time.Now().Add(p.loadTimeout))
@@ -230,6 +242,8 @@ func (p *process) boundBy(ctx context.Context) (release func()) {
 	}
 }
 
+// limitAddressSpace sets RLIMIT_AS of the child, in bytes. The mutex keeps the reaper from
+// freeing the pid, which another process could get.
 func (p *process) limitAddressSpace(soft, hard uint64) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -255,7 +269,9 @@ func (p *process) cpuTime() time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// usage is the processor time and the largest resident size of an ended child.
+// usage returns the processor time and the largest resident size, in bytes, of an ended
+// child. The size includes the Go runtime and the program, unlike the one that a child
+// reports.
 func (e exit) usage() (cpu time.Duration, peak int64) {
 	if e.state == nil {
 		return 0, 0
@@ -266,7 +282,7 @@ func (e exit) usage() (cpu time.Duration, peak int64) {
 	return e.state.UserTime() + e.state.SystemTime(), peak
 }
 
-// reason says how the child ended, for people: "exit status 2", "signal: killed".
+// reason returns how the child ended, for people: "exit status 2", "signal: killed".
 func (e exit) reason() string {
 	if e.state == nil {
 		return "unknown exit status"

@@ -13,12 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Program is one version of one function, which a child serves.
+// Program is one version of one function, which a child serves. It must not be changed once
+// it was passed to a Pool: sandboxes keep it.
 type Program struct {
 	// Key is tenant/namespace/function/version. A child never serves two.
 	Key string
-	// Digest is the bundle's sha256 in hex. With Entry and Handler it names the
-	// compiled script; "" keeps the script out of the cache.
+	// Digest is the bundle's sha256 in hex. With Tenant, Entry and Handler it names
+	// the compiled script; "" keeps the script out of the cache.
 	Digest         string
 	Entry, Handler string
 	MemoryMB       int
@@ -39,8 +40,11 @@ func (p *Program) scriptKey() scriptKey {
 	return scriptKey{p.Tenant, p.Digest, p.Entry, p.Handler}
 }
 
+// scripts is the cache of compiled scripts: the text that a child made of a bundle, by
+// scriptKey.
 type scripts = otter.Cache[scriptKey, []byte]
 
+// newScripts returns a cache of at most maxBytes. An entry counts its script and 256 bytes.
 func newScripts(maxBytes int64) (*scripts, error) {
 	return otter.New(&otter.Options[scriptKey, []byte]{
 		MaximumWeight: uint64(maxBytes),
@@ -50,8 +54,13 @@ func newScripts(maxBytes int64) (*scripts, error) {
 }
 
 // assign sends the child its program: source is a bundle tar or, with head.Compiled, a
-// script. It returns the script that the child compiled from a bundle, nil otherwise. The child's memory limit holds from here on. Source that the
-// child refuses, or that it cannot get through, is CodeValidationSource.
+// script. It returns the script that the child compiled from a bundle, nil otherwise. The
+// child's memory limit holds from here on. After an error the child must be ended; after a
+// check, it ends by itself.
+//
+// Errors: CodeValidationSource for source that the child refuses, or that it cannot get
+// through in time or memory; CodeValidationBundle for a bundle that fits no frame; ctx's;
+// others if the child was killed or broke the protocol.
 func (p *process) assign(ctx context.Context, head wire.Assign, source []byte) ([]byte, error) {
 	frame, err := wire.AppendMessage(nil, wire.KindAssign, head, source)
 	if err != nil {
@@ -93,8 +102,9 @@ func (p *process) assign(ctx context.Context, head wire.Assign, source []byte) (
 	return nil, p.assignError(ctx, fmt.Errorf("%w: kind %d for Ready", wire.ErrFrame, kind))
 }
 
-// tighten sets the hard memory limit before the first activation. What the child
-// says it has mapped counts only up to the limit that held until now.
+// tighten sets the hard memory limit before the first activation. The size that the child
+// claims to have mapped counts only up to the limit that held until now: a larger one would
+// raise the limit. A child without /proc claims 0, and the size at its Hello counts.
 func (p *process) tighten(ready wire.Ready, memoryMB int) error {
 	mapped := uint64(max(ready.MappedBytes, 0))
 	if mapped == 0 {
@@ -107,8 +117,10 @@ func (p *process) tighten(ready wire.Ready, memoryMB int) error {
 	return nil
 }
 
-// assignError says why no answer came: the caller's ctx, the watchdog, or the
-// child's death over the source.
+// assignError returns the error of an assignment that got no valid answer: ctx's;
+// CodeValidationSource if the child exceeded the time or its memory or its stack over the
+// source; any other error if another process killed it, for example the kernel when the
+// host is out of memory.
 func (p *process) assignError(ctx context.Context, err error) error {
 	p.killFor(endUnusable)
 	<-p.gone
@@ -130,7 +142,9 @@ func (p *process) assignError(ctx context.Context, err error) error {
 		"the source cannot be used: "+reason)
 }
 
-// sourceError is the child's refusal: each problem with file, line and column.
+// sourceError returns the child's refusal as CodeValidationSource: each problem with file,
+// line and column, and the first one as the message, "function.js:3:9: Unexpected token".
+// The texts are the child's and are cut.
 func sourceError(r wire.Refused) error {
 	message := "the source cannot be used"
 	fields := make([]api.FieldError, 0, min(len(r.Problems), maxProblems))
@@ -164,8 +178,9 @@ const (
 	maxProblemBytes = 4 << 10
 )
 
-// outOfMemory reports whether the child died of a memory limit: Go's runtime says so
-// on stderr, in several ways.
+// outOfMemory reports whether the child died of a memory limit: Go's runtime reports that
+// on stderr, in several ways. A hostile child can write these words too; it then only
+// changes the error of its own activation.
 func (e exit) outOfMemory() bool {
 	for _, text := range []string{
 		"out of memory",

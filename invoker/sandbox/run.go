@@ -13,7 +13,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// killGrace is how long after its deadline a child may take to interrupt itself.
+// killGrace is how long after its deadline a child may take to interrupt itself and to
+// answer. Then it is killed.
 const killGrace = 100 * time.Millisecond
 
 // keptFrameBytes bounds the buffer that a warm sandbox keeps for its next frame.
@@ -21,7 +22,7 @@ const keptFrameBytes = 64 << 10
 
 // Call is one activation.
 type Call struct {
-	Head     wire.InvokeHead // its DeadlineMS is Deadline's
+	Head     wire.InvokeHead // Run sets its DeadlineMS from Deadline
 	Event    []byte          // JSON
 	Deadline time.Time
 	// Host performs the function's side effects; nil refuses all of them. It is
@@ -32,8 +33,11 @@ type Call struct {
 	Log func(wire.LogRecord)
 }
 
-// Result is how an activation ended. Value is nil unless Status is success and
-// the handler returned something; Error is nil where Status is success or cancelled.
+// Result is the end of an activation. Value is nil unless Status is success and the handler
+// returned something; Error is nil if Status is success or cancelled. CPU is processor time
+// since the end of the activation before, so it includes the scope that was built ahead for
+// this one. MemoryPeakBytes is the child's figure, at most its limit; for a child that died
+// it is the resident size of the whole process.
 type Result struct {
 	Status          api.Status
 	Value           json.RawMessage
@@ -43,7 +47,7 @@ type Result struct {
 	LogsTruncated   bool
 }
 
-// run is the state of one Run.
+// run is the state of one Run. Only the goroutine of Run uses it.
 type run struct {
 	*Sandbox
 	ctx      context.Context // Run's own
@@ -54,8 +58,16 @@ type run struct {
 }
 
 // Run has the child handle one event. It always returns a result: errors of the child are
-// those of the activation. When ctx ends the child is killed and the
-// Status is cancelled, or timeout where it was ctx's deadline.
+// those of the activation. When ctx ends the child is killed and the Status is cancelled,
+// or timeout if it was ctx's deadline. An activation with a deadline in the past does not
+// reach the child.
+//
+//	Done in time                          as the child reports it
+//	deadline + killGrace without a Done   timeout; the child is killed
+//	the child dies                        MemoryLimit, Exception (stack) or SandboxCrash
+//	a frame that must not come            SandboxCrash; the child is killed
+//
+// In all cases but the first the sandbox is spent, and Release ends it.
 func (s *Sandbox) Run(ctx context.Context, call Call) Result {
 	switch {
 	case ctx.Err() != nil:
@@ -79,7 +91,8 @@ func (s *Sandbox) Run(ctx context.Context, call Call) Result {
 	return result
 }
 
-// handle sends the event and reads frames until the activation has ended.
+// handle sends the event and reads frames until the activation has ended. Frames are
+// handled one after another; a host call only waits here for room (hostCalls.start).
 func (r *run) handle() Result {
 	if err := r.send(); err != nil {
 		return r.failed(err)
@@ -111,6 +124,8 @@ func (r *run) handle() Result {
 	}
 }
 
+// send writes the Invoke frame. Its buffer is kept for the next activation unless it grew
+// large.
 func (r *run) send() error {
 	r.call.Head.DeadlineMS = r.call.Deadline.UnixMilli()
 	frame, err := wire.AppendInvoke(r.frame[:0], &r.call.Head, r.call.Event)
@@ -124,6 +139,8 @@ func (r *run) send() error {
 	return err
 }
 
+// log passes a record on until api.MaxLogBytes are reached. The child has the same budget;
+// this one holds for a child that does not keep to it.
 func (r *run) log(record wire.LogRecord) {
 	r.logBytes += len(record.Text) + wire.LogRecordOverhead
 	r.logsCut = r.logsCut || r.logBytes > api.MaxLogBytes
@@ -135,11 +152,13 @@ func (r *run) log(record wire.LogRecord) {
 	}
 }
 
-// ids name the activation in a log line.
+// ids returns the fields that name the activation in a log line.
 func (r *run) ids() []zap.Field {
 	return append(r.Sandbox.ids(), zap.String("activation_id", r.call.Head.ActivationID), zap.String("request_id", r.call.Head.RequestID))
 }
 
+// hostCall starts the host call of a frame. The first one of an activation makes the state
+// for all of them, which most activations do not need.
 func (r *run) hostCall(payload []byte) error {
 	call, err := wire.ParseHostCall(payload)
 	if err != nil {
@@ -156,6 +175,9 @@ func (r *run) hostCall(payload []byte) error {
 
 // failed ends an activation without a Done frame: the child is late, dead, or broke the
 // protocol.
+//
+// It waits for the child's death, so that its exit status and stderr can explain the
+// failure.
 func (r *run) failed(cause error) Result {
 	r.spent = true
 	switch {
@@ -174,7 +196,8 @@ func (r *run) failed(cause error) Result {
 	return result
 }
 
-// classify says what an activation without a Done was.
+// classify returns the result of an activation without a Done, whose child has been reaped.
+// The end of ctx and the deadline come first, because they are why the child was killed.
 func (r *run) classify(cause error) Result {
 	exit := r.child.exit
 	switch {
@@ -197,7 +220,7 @@ func (r *run) classify(cause error) Result {
 	return failure(api.ErrSandboxCrash, reason)
 }
 
-// interrupted is how an activation ends whose ctx has ended.
+// interrupted returns the result of an activation whose ctx has ended.
 func interrupted(ctx context.Context) Result {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return timedOut()
@@ -210,4 +233,5 @@ func isEOF(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || isDisconnect(err)
 }
 
+// isTimeout reports whether a deadline of the connection has passed.
 func isTimeout(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }

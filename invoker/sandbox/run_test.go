@@ -174,7 +174,7 @@ func TestManyHostCallsAtOnce(t *testing.T) {
 		return []byte(`{"found":true}`), value, nil
 	}
 	if r := s.Run(t.Context(), c); string(r.Value) != "900" {
-		t.Errorf(`%s %s %+v, want string(r.Value) == "900"`, r.Status, r.Value, r.Error)
+		t.Errorf("run 900: got status %s, value %s, error %+v, want value 900", r.Status, r.Value, r.Error)
 	}
 }
 
@@ -220,7 +220,7 @@ func TestHostCallsAreBoundedInBytes(t *testing.T) {
 		return nil, nil, nil
 	}
 	if r := s.Run(t.Context(), c); r.Status != api.StatusSuccess {
-		t.Errorf("s.Run: %+v, want r.Status == api.StatusSuccess", r)
+		t.Errorf("run with large calls: got %+v, want success", r)
 	}
 }
 
@@ -247,7 +247,7 @@ func TestRepliesAreBoundedInBytes(t *testing.T) {
 		return nil, nil, nil
 	}
 	if r := s.Run(t.Context(), c); r.Status != api.StatusSuccess {
-		t.Errorf("s.Run: %+v, want r.Status == api.StatusSuccess", r)
+		t.Errorf("run calls 20: got %+v, want success", r)
 	}
 	if most.Load() > maxReplyBytes/api.MaxResultBytes || done.Load() != 20 {
 		t.Errorf("%d replies in memory at once, %d calls done", most.Load(), done.Load())
@@ -310,13 +310,13 @@ func TestLateRepliesAreDropped(t *testing.T) {
 		return nil, nil, nil
 	}
 	if r := s.Run(t.Context(), c); r.Status != api.StatusSuccess {
-		t.Fatalf("s.Run: %+v, want r.Status == api.StatusSuccess", r)
+		t.Fatalf("run leave: got %+v, want success", r)
 	}
 	returned.Wait()
 	// The fake child dies of a frame that is no Invoke.
 	for range 20 {
 		if r := s.Run(t.Context(), do("echo")); r.Status != api.StatusSuccess {
-			t.Fatalf("%+v, want r.Status == api.StatusSuccess", r.Error)
+			t.Fatalf("run echo after leave: got status %s, error %+v, want success", r.Status, r.Error)
 		}
 	}
 }
@@ -328,14 +328,14 @@ func TestTooLateToRun(t *testing.T) {
 	s := acquire(t, p, fakeProgram("too late", ""))
 	defer p.Release(s)
 	if r := s.Run(t.Context(), call(`"echo"`, -time.Second)); r.Status != api.StatusTimeout {
-		t.Errorf("s.Run: %+v, want r.Status == api.StatusTimeout", r)
+		t.Errorf("run with a deadline in the past: got %+v, want status %s", r, api.StatusTimeout)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if r := s.Run(ctx, do("echo")); r.Status != api.StatusCancelled {
-		t.Errorf("s.Run: %+v, want r.Status == api.StatusCancelled", r)
+		t.Errorf("run with a cancelled ctx: got %+v, want status %s", r, api.StatusCancelled)
 	}
 	if r := s.Run(t.Context(), do("echo")); r.Status != api.StatusSuccess {
-		t.Errorf("s.Run: %+v, want r.Status == api.StatusSuccess", r)
+		t.Errorf("run in time: got %+v, want success", r)
 	}
 }

@@ -21,15 +21,23 @@ import (
 // what links this package.
 const childArg = "sandbox-child"
 
-// spawner starts children through a nursery that it starts, from one thread that
-// lives as long as they do: the kernel sends the death signal when the *thread*
-// that is their parent ends, and Go ends threads as it likes.
+// spawner starts children through a nursery that it starts, from one thread that lives as
+// long as they do: the kernel sends the death signal when the *thread* that is their parent
+// ends, and Go ends threads as it likes.
+//
+//	start      any goroutine; hands its request to the thread and waits
+//	serve      the thread: one request after another
+//	request    has the nursery fork, or starts a new nursery first
+//	stop       the thread ends, and the kernel kills the nursery and all children
+//
+// The descriptors of a child's stderr and socket travel to the nursery as ancillary data
+// (SCM_RIGHTS) of a message of one byte; the nursery answers with a nursery.Birth.
 type spawner struct {
 	executable  string
 	loadTimeout time.Duration // of its children
 	log         *zap.Logger
-	requests    chan spawnRequest
-	first       nursery.Isolation // to be tried first
+	requests    chan spawnRequest // unbuffered; closed by stop
+	first       nursery.Isolation // to be tried first; the best, except in tests
 	nurseries   atomic.Uint64     // that were started
 
 	// Only the thread's:
@@ -38,6 +46,8 @@ type spawner struct {
 	isolation nursery.Isolation
 }
 
+// spawnRequest asks for a child with these two descriptors. They stay the requester's to
+// close.
 type spawnRequest struct {
 	stderr, socket *os.File
 	reply          chan spawnReply
@@ -65,10 +75,13 @@ func newSpawner(cfg Config) (*spawner, error) {
 	return s, nil
 }
 
-// stop ends the nursery and the thread, and with it every child that still lives.
+// stop ends the nursery and the thread, and with it every child that still lives. start
+// must not be called any more.
 func (s *spawner) stop() { close(s.requests) }
 
-// start runs the executable with stderr and the socket (descriptor 3) alone.
+// start runs the executable with stderr and the socket (descriptor 3) alone. The process is
+// a child of this one: the caller waits for it. The isolation is the one that its nursery
+// found.
 func (s *spawner) start(stderr, socket *os.File) (*os.Process, nursery.Isolation, error) {
 	reply := make(chan spawnReply, 1)
 	s.requests <- spawnRequest{stderr, socket, reply}
@@ -76,6 +89,7 @@ func (s *spawner) start(stderr, socket *os.File) (*os.Process, nursery.Isolation
 	return r.process, r.isolation, r.err
 }
 
+// serve is the spawner's thread: it handles requests until stop.
 func (s *spawner) serve() {
 	runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
 	if unix.Gettid() == os.Getpid() {
@@ -95,7 +109,8 @@ func (s *spawner) serve() {
 	s.endNursery()
 }
 
-// request asks the nursery for a child, a new nursery where the old one died.
+// request asks the nursery for a child. If there is no nursery, or it died, a new one is
+// started and asked once.
 func (s *spawner) request(r spawnRequest) (*os.Process, error) {
 	if s.nursery != nil {
 		process, err := s.ask(r)
@@ -110,7 +125,9 @@ func (s *spawner) request(r spawnRequest) (*os.Process, error) {
 	return s.ask(r)
 }
 
-// ask ends the nursery where it does not answer.
+// ask has the nursery fork one child. It ends a nursery that does not answer within
+// loadTimeout, or at all; s.nursery is nil then. A fork that failed is an error with the
+// nursery intact.
 func (s *spawner) ask(r spawnRequest) (*os.Process, error) {
 	rights := unix.UnixRights(int(r.stderr.Fd()), int(r.socket.Fd()))
 	if err := unix.Sendmsg(s.socket, []byte{0}, rights, nil, unix.MSG_NOSIGNAL); err != nil {
@@ -128,6 +145,8 @@ func (s *spawner) ask(r spawnRequest) (*os.Process, error) {
 	return os.FindProcess(birth.PID)
 }
 
+// startNursery starts a nursery and waits for its greeting. What the host refuses is
+// logged, once for each nursery.
 func (s *spawner) startNursery() error {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -168,6 +187,7 @@ func (s *spawner) startNursery() error {
 	return nil
 }
 
+// receive reads one message of the nursery, as JSON of at most nursery.MaxMessage bytes.
 func (s *spawner) receive(message any) error {
 	buf := make([]byte, nursery.MaxMessage)
 	for {
@@ -184,7 +204,8 @@ func (s *spawner) receive(message any) error {
 	}
 }
 
-// endNursery leaves its children as they are: they are this process's.
+// endNursery kills the nursery, if there is one. Children that it forked live on: they are
+// this process's own.
 func (s *spawner) endNursery() {
 	if s.nursery == nil {
 		return

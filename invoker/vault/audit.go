@@ -37,6 +37,10 @@ const (
 // auditLog gathers the readings of secrets into events: a function that reads all the
 // time leaves one event a minute, not one a call, because the audit keeps a bounded number
 // of events.
+//
+// An event waits for its window, 50 s, and is then written once with the number of its
+// readings. Events that a killed replica had not written are lost; those that the store
+// does not take are kept and tried again, up to maxReadings.
 type auditLog struct {
 	append func(ctx context.Context, tenant string, e api.AuditEvent) error
 	nowMS  func() int64
@@ -52,12 +56,15 @@ type auditLog struct {
 	writing sync.Mutex
 }
 
-// reading is the key of one event: equal readings are counted together.
+// reading is the key of one event: equal readings are counted together. sub names the
+// version, not the activation; the event names its first and its last activation. made is
+// name@version of the secret.
 type reading struct {
 	tenant, sub, method, path, made string
 	code                            api.Code
 }
 
+// newAuditLog returns the log of a vault; a window of 0 stands for readWindow.
 func newAuditLog(life context.Context, store *storage.Store, window time.Duration, logger *zap.Logger) *auditLog {
 	if window <= 0 {
 		window = readWindow
@@ -75,7 +82,9 @@ func newAuditLog(life context.Context, store *storage.Store, window time.Duratio
 // reader is the activation for which secrets are read.
 type reader struct{ tenant, namespace, sub, activation, request string }
 
-// note counts a reading.
+// note counts a reading by who; version is that of the secret, 0 if it has none. It does
+// not wait for the store. The first reading of a window starts its clock, and a full log is
+// written without delay.
 func (l *auditLog) note(who *reader, method, name string, version int64, err error) {
 	key := reading{
 		tenant: who.tenant, sub: who.sub, method: method, code: api.ErrorCode(err),
@@ -142,7 +151,9 @@ func (l *auditLog) flush(life context.Context) {
 	}
 }
 
-// again keeps an event that was not written for the next flush.
+// again keeps an event that was not written for the next flush, together with the readings
+// that were noted meanwhile. It counts and logs the event as lost after close, or if
+// maxReadings wait.
 func (l *auditLog) again(key reading, e *api.AuditEvent, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

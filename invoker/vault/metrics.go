@@ -6,7 +6,8 @@ import (
 	"github.com/codesous/sous/metrics"
 )
 
-// counters are the counters of a vault.
+// counters are the counters of a vault, by outcome: reads of a version's secrets from the
+// store, and openings of single sealed values.
 type counters struct{ resolves, openings *prometheus.CounterVec }
 
 // The outcomes of both.

@@ -36,7 +36,9 @@ type redactor struct {
 	forms    []string // the longest first
 }
 
-// newRedactor returns a redactor of values, nil where there is nothing to find.
+// newRedactor returns a redactor of values, nil if there is nothing to find. Beyond
+// maxRedactedForms further forms are left out: those of lines first, then base64, so that
+// each value itself is found.
 func newRedactor(values []string) *redactor {
 	found := map[string]bool{}
 	add := func(form string) {
@@ -83,6 +85,8 @@ func (r *redactor) with(other *redactor) (both *redactor, ok bool) {
 	return redactorOfForms(found), true
 }
 
+// redactorOfForms returns the redactor of a set of forms. If one form contains another, the
+// longer one is found: base64 with its padding, for example, before the same without.
 func redactorOfForms(found map[string]bool) *redactor {
 	r := &redactor{}
 	for form := range found {
@@ -98,8 +102,9 @@ func redactorOfForms(found map[string]bool) *redactor {
 	return r
 }
 
-// linesOf are the lines of a value, without blanks around them; none of one that is its
-// only line as it is.
+// linesOf returns the lines of a value, without blanks around them: a private key is often
+// logged line by line. It returns none for a value that is one line without blanks around
+// it, which writtenForms covers.
 func linesOf(value string) []string {
 	if !strings.Contains(value, "\n") && strings.TrimSpace(value) == value {
 		return nil
@@ -163,8 +168,13 @@ func uri(text string) string {
 		Replace(component)
 }
 
-// base64Forms are a value in base64, alone and wherever in a longer text it begins:
-// without the characters that hold bits of its neighbours too.
+// base64Forms returns a value in base64, alone and at each of the three offsets that it may
+// have in a longer text. Three bytes are four characters, so the characters at both ends
+// may hold bits of the neighbours, and are left out. The secret s3cret-42 in longer texts:
+//
+//	offset 0   s3cret-42yy     czNjcmV0LTQyeXk=    found: czNjcmV0LTQy
+//	offset 1   xs3cret-42yy    eHMzY3JldC00Mnl5    found: MzY3JldC00M
+//	offset 2   xxs3cret-42yy   eHhzM2NyZXQtNDJ5eQ== found: zM2NyZXQtND
 func base64Forms(value string) []string {
 	if utf8.RuneCountInString(value) < minRedacted {
 		return nil
@@ -198,7 +208,8 @@ func (r *redactor) text(s string) string {
 	return r.replacer.Replace(s)
 }
 
-// cut is text for a string that may have been cut to limit bytes, and a secret with it.
+// cut is text for a string that may have been cut to limit bytes, and a secret with it: a
+// beginning of a secret at the end, of at least minRedacted bytes, is replaced too.
 func (r *redactor) cut(s string, limit int) string {
 	out := r.text(s)
 	if r == nil || len(s) <= limit-utf8.UTFMax {
@@ -230,7 +241,8 @@ func (r *redactor) line(text []byte) []byte {
 	return text
 }
 
-// failure returns an error without secrets.
+// failure returns an error without secrets, as a copy. Type is one of the platform's own
+// words and needs no search.
 func (r *redactor) failure(e *api.ActivationError) *api.ActivationError {
 	if r == nil || e == nil {
 		return e

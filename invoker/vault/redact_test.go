@@ -83,7 +83,7 @@ func TestRedactorOfNothing(t *testing.T) {
 	t.Parallel()
 	for _, values := range [][]string{nil, {""}, {"abc", "ü€x"}, {"a\nb\nc"[:3]}} {
 		if r := newRedactor(values); r != nil {
-			t.Errorf("%q: %q, want r == nil", values, r.forms)
+			t.Errorf("redactor of %q: got forms %q, want no redactor", values, r.forms)
 		}
 	}
 	var none *redactor
@@ -108,7 +108,7 @@ func TestRedactorOfWhatWasCut(t *testing.T) {
 	}
 	e := &api.ActivationError{Type: api.ErrException, Message: "x abcdefgh", Stack: "at abcdefgh", Code: "abcdefgh"}
 	if got := r.failure(e); *got != (api.ActivationError{Type: api.ErrException, Message: "x ***", Stack: "at ***", Code: "***"}) || e.Code != "abcdefgh" {
-		t.Errorf(`r.failure: %+v, want *got == (api.ActivationError{Type: api.ErrException, Message: "x ***", Stack: "at ***", Code: "***"}) and e.Code == "abcdefgh"`, got)
+		t.Errorf("failure: got %+v of %+v, want *** in place of the secret, in a copy", got, e)
 	}
 }
 

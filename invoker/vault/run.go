@@ -10,9 +10,13 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// Run holds the secrets of one activation: Get reads them, Line and Failure remove them from
-// its logs and its error. It is safe for concurrent use. A nil Run is that of a version that
-// names no secrets: it costs nothing and changes nothing.
+// Run holds the secrets of one activation: Get reads them, Line and Failure remove them
+// from its logs and its error. It is safe for concurrent use. A nil Run is that of a
+// version that names no secrets: Line and Failure change nothing, and Get must not be
+// called.
+//
+// A run does not hold a generation between calls: it copies the value that it returns, and
+// keeps only the redactor.
 type Run struct {
 	vault  *Vault
 	name   Version
@@ -26,9 +30,11 @@ type Run struct {
 	last *redactor // the one that was added to find last
 }
 
-// Begin resolves the secrets that a version names, for one activation and the request
-// that it serves. It returns nil where names is empty. A secret that cannot be read is
-// tried again when the function asks for it, and only then an error.
+// Begin resolves the secrets that a version names, for one activation and the request that
+// it serves. It returns nil if names is empty. It waits for the store for secretsTimeout at
+// most, and only if the held secrets are out of date. A secret that cannot be read is tried
+// again when the function asks for it, and only then an error: a function that does not ask
+// for it runs. Its earlier values are found in text all the same.
 func (v *Vault) Begin(name Version, names []string, activation, request string) *Run {
 	if len(names) == 0 {
 		return nil
@@ -52,8 +58,9 @@ func (v *Vault) Begin(name Version, names []string, activation, request string) 
 	return r
 }
 
-// keep adds a generation's values to those that the run finds, and releases the
-// generation. Errors: CodeHostSecretUnavailable where one run would hold too many.
+// keep adds a generation's values to those that the run finds, and releases the generation.
+// Errors: CodeHostSecretUnavailable if one run would hold more than maxRunForms; the value
+// must not reach the function in that case.
 func (r *Run) keep(g *generation) error {
 	defer r.vault.release(g)
 	r.mu.Lock()
@@ -72,8 +79,9 @@ func (r *Run) keep(g *generation) error {
 	return nil
 }
 
-// Get returns a secret's current value. Errors: CodeHostSecretNotFound,
-// CodeHostSecretUnavailable, the store's.
+// Get returns a secret's current value, a copy that the caller may keep. Each call is noted
+// in the audit, also a failed one, except when the store did not answer. Errors:
+// CodeHostSecretNotFound, CodeHostSecretUnavailable, the store's.
 func (r *Run) Get(ctx context.Context, name string) ([]byte, error) {
 	now, err := r.vault.hold(ctx, r.name, r.names, &r.reader)
 	if err != nil {
@@ -106,7 +114,7 @@ func (r *Run) Get(ctx context.Context, name string) ([]byte, error) {
 	return text, err
 }
 
-// Line returns a log line's text without secrets.
+// Line returns a log line's text without secrets; text itself if it holds none.
 func (r *Run) Line(text []byte) []byte {
 	if r == nil {
 		return text
@@ -117,7 +125,8 @@ func (r *Run) Line(text []byte) []byte {
 	return find.line(text)
 }
 
-// Failure returns the activation's error without secrets.
+// Failure returns the activation's error without secrets, a copy if there is something to
+// find. e may be nil.
 func (r *Run) Failure(e *api.ActivationError) *api.ActivationError {
 	if r == nil {
 		return e

@@ -1,11 +1,32 @@
-// Package vault keeps the secrets that function versions name, opened, for as long as
-// the versions are in use. It writes every reading into the audit, and finds the values
-// in logs and errors, where they must not appear.
+// Package vault keeps the secrets that function versions name, opened, for as long as the
+// versions are in use. It writes every reading into the audit, and finds the values in logs
+// and errors, where they must not appear.
+//
+// vault.go reads and keeps the secrets of each version, run.go hands them to an activation,
+// redact.go finds them in text, and audit.go gathers the readings into events. Package
+// secrets seals, stores and opens them.
 //
 // Each read of a version's secrets makes a generation. An activation uses the generation
 // that is current when it asks, and keeps finding the values of all generations that it has
-// used: a function that read a token before its rotation still must not log the old one.
-// A generation's values are overwritten when the vault and all activations have dropped it.
+// used: a function that read a token before its rotation still must not log the old one. A
+// generation's values are overwritten when the vault and all activations have dropped it.
+//
+// A value that changes while a function runs:
+//
+//	Begin              generation 1 {TOKEN: "old-1234"}      the run finds old-1234
+//	cs.secrets.get     "old-1234"
+//	                   PUT TOKEN "new-5678"; the notice arrives: generation 1 is out of date
+//	cs.secrets.get     generation 2, "new-5678"              the run finds both
+//	                   generation 1 has no holder any more: its values are overwritten
+//	console.log(both)  "*** ***"
+//
+// A rotation of the key file changes no value. A resealed secret has another sealed form,
+// so the next read opens it again, with the key that the file then has; the values are the
+// same, and the new generation shares the redactor of the old one. A secret whose key the
+// file does not have yet is unreadable, and is tried again after secretsRetry.
+//
+// Invariants: a value reaches a function only after its run finds it; every opening and
+// every reading by a function is noted in the audit; after Close, no value is held.
 package vault
 
 import (
@@ -22,9 +43,10 @@ import (
 	"github.com/codesous/sous/storage/secrets"
 )
 
-// How long opened secrets are kept and used. A notice announces a change; where the notice
-// is lost, the change is seen after secretsTTL at the latest, because older values are not
-// used. Versions in use are read again in the background before that.
+// How long opened secrets are kept and used. A notice announces a change; if the notice is
+// lost, the change is seen after secretsTTL at the latest, because older values are not
+// used. Versions in use are read again in the background when half of that has passed, so a
+// function waits for the store only at the first call and after a change.
 const (
 	secretsTTL     = 30 * time.Second
 	secretsRetry   = 5 * time.Second // where some could not be opened
@@ -52,13 +74,17 @@ type Vault struct {
 	janitor *time.Timer // while there are entries
 }
 
-// Version names a version of a function.
+// Version names a version of a function. It is the key of an entry: two versions of a
+// function may name different secrets.
 type Version struct {
 	Tenant, Namespace, Function string
 	Version                     int64
 }
 
-// entry holds the secrets of a version. The vault's mutex guards it.
+// entry holds the secrets of a version. The vault's mutex guards it. The generation now is
+// current as long as seen equals changes: every notice increments changes, and a read
+// stores in seen the number at its beginning, so a change during the read makes its result
+// out of date.
 type entry struct {
 	names   []string
 	now     *generation // nil before the first read
@@ -72,6 +98,9 @@ type entry struct {
 
 // generation is the result of one read of a version's secrets. Runs that still use it keep
 // it after a newer one was read.
+//
+// Its values are not changed until the last holder drops it, so holders read them without
+// the mutex.
 type generation struct {
 	values   []secrets.Value
 	redactor *redactor
@@ -93,7 +122,8 @@ type Config struct {
 	Logger *zap.Logger
 }
 
-// New makes a vault over a store. life bounds its reads and its writes of the audit.
+// New makes a vault over a store. life bounds its reads and its writes of the audit; it
+// should be the life of the process, since a read serves several activations.
 func New(life context.Context, store *storage.Store, cfg Config) *Vault {
 	if cfg.Secrets == nil {
 		cfg.Secrets = secrets.New(store, nil)
@@ -110,6 +140,9 @@ func New(life context.Context, store *storage.Store, cfg Config) *Vault {
 // hold returns the current secrets of a version: not older than the last notice that
 // arrived, nor than the vault's TTL. The caller releases them. The audit names who as the
 // reader. Errors: the store's, CodeShuttingDown.
+//
+// Concurrent callers of one version share one read. It starts a read even if ctx has ended;
+// the next caller profits.
 func (v *Vault) hold(ctx context.Context, name Version, names []string, who *reader) (*generation, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -145,8 +178,9 @@ func (v *Vault) hold(ctx context.Context, name Version, names []string, who *rea
 	}
 }
 
-// last returns the secrets of a version as they were read last, however old, nil where they
-// were not read. They serve to find the values in text, never as values.
+// last returns the secrets of a version as they were read last, however old, nil if they
+// were not read. They serve to find the values in text, never as values. The caller
+// releases them.
 func (v *Vault) last(name Version) *generation {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -157,7 +191,8 @@ func (v *Vault) last(name Version) *generation {
 	return nil
 }
 
-// find finds or makes a version's entry; nil once the vault is closed.
+// find finds or makes a version's entry; nil once the vault is closed. Beyond maxEntries
+// the entry that was used least recently is removed. The caller holds the mutex.
 func (v *Vault) find(name Version, names []string) *entry {
 	if v.closed {
 		return nil
@@ -177,6 +212,8 @@ func (v *Vault) find(name Version, names []string) *entry {
 	return e
 }
 
+// fresh reports whether the current generation may be used: read less than ttl ago, with no
+// notice since. One with values that could not be opened is used for secretsRetry at most.
 func (e *entry) fresh(ttl time.Duration) bool {
 	if e.now != nil && e.now.retry {
 		ttl = min(ttl, secretsRetry)
@@ -184,7 +221,9 @@ func (e *entry) fresh(ttl time.Duration) bool {
 	return e.now != nil && e.seen == e.changes && time.Since(e.readAt) < ttl
 }
 
-// read reads an entry again in the background. The caller holds the mutex.
+// read reads an entry again in the background, and closes e.reading when it is done; e.err
+// is nil or the reason why now is still the previous generation. At most one read of an
+// entry is in progress. The caller holds the mutex.
 func (v *Vault) read(name Version, e *entry, who *reader) {
 	done, began, changes := make(chan struct{}), time.Now(), e.changes
 	e.reading = done
@@ -209,7 +248,7 @@ func (v *Vault) read(name Version, e *entry, who *reader) {
 		if v.entries[name] != e { // it was evicted meanwhile
 			next.holders = 1
 			next.drop()
-			return // a waiting caller makes another
+			return // a waiting caller makes another entry and reads again
 		}
 		if e.now != nil {
 			e.now.drop()
@@ -219,7 +258,9 @@ func (v *Vault) read(name Version, e *entry, who *reader) {
 	})
 }
 
-// open reads the secrets, and opens those that changed since known.
+// open reads the secrets, and opens those that changed since known. A secret that cannot be
+// opened, or that exceeds maxVersionSecretBytes together with those before it, has its
+// error in its Value. The error of open itself is the store's.
 func (v *Vault) open(ctx context.Context, name Version, names []string, known *generation, who *reader) (*generation, error) {
 	var before []secrets.Value
 	if known != nil {
@@ -249,7 +290,8 @@ func (v *Vault) open(ctx context.Context, name Version, names []string, known *g
 	return next, nil
 }
 
-// redactorOf returns the redactor of values: that of known where the values are the same.
+// redactorOf returns the redactor of values: that of known if the values are the same,
+// since making one costs much more than comparing.
 func redactorOf(values []secrets.Value, known *generation) *redactor {
 	same := func(a, b secrets.Value) bool { return bytes.Equal(a.Text, b.Text) }
 	if known != nil && slices.EqualFunc(values, known.values, same) {
@@ -269,8 +311,9 @@ func (v *Vault) release(g *generation) {
 	g.drop()
 }
 
-// drop overwrites the values when their last holder ends. Their redactor is left to the
-// garbage collector: Go's strings cannot be overwritten. The caller holds the mutex.
+// drop ends one use of g, and overwrites the values with the last one. Their redactor is
+// left to the garbage collector: Go's strings cannot be overwritten. The caller holds the
+// mutex.
 func (g *generation) drop() {
 	g.holders--
 	if g.holders > 0 {
@@ -310,6 +353,7 @@ func (v *Vault) clean() {
 	}
 }
 
+// evictOldest removes the entry that was used least recently. The caller holds the mutex.
 func (v *Vault) evictOldest() {
 	var oldest Version
 	var at time.Time
@@ -321,6 +365,8 @@ func (v *Vault) evictOldest() {
 	v.evict(oldest, v.entries[oldest])
 }
 
+// evict removes an entry. Runs that hold its generation keep it until they release it. The
+// caller holds the mutex.
 func (v *Vault) evict(name Version, e *entry) {
 	delete(v.entries, name)
 	if e.now != nil {
@@ -329,6 +375,7 @@ func (v *Vault) evict(name Version, e *entry) {
 	}
 }
 
+// size returns the number of versions whose secrets are held, for the metrics.
 func (v *Vault) size() int {
 	v.mu.Lock()
 	defer v.mu.Unlock()

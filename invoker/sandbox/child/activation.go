@@ -11,7 +11,8 @@ import (
 	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
-// activation is one run of the handler, from Invoke to Done.
+// activation is one run of the handler, from Invoke to Done. Only the goroutine that runs
+// scripts uses it; other goroutines reach ctl alone.
 type activation struct {
 	server    *server
 	realm     *realm
@@ -24,8 +25,11 @@ type activation struct {
 	order     int64 // of its last update of its job
 }
 
-// invoke runs one activation and answers it. An error is the link's: there is
-// no peer to answer any more.
+// invoke runs one activation and answers it. An error is the link's, or the parent's end:
+// there is no peer to answer any more, and the process ends.
+//
+// The clock runs from here to the end of describe. The error of a script is described only
+// if nothing stopped the script: a stop decides the outcome by itself.
 func (s *server) invoke(f frame) error {
 	head, event, err := wire.ParseInvoke(f.payload)
 	if err != nil {
@@ -52,11 +56,14 @@ func (s *server) invoke(f frame) error {
 	// From the end of the activation before: what was built ahead was for this one.
 	now := cpuTime()
 	done.CPUNanos, s.cpuBefore = uint64(max(0, now-s.cpuBefore)), now
+	// From here on a stop finds no activation. The reader may have set the next one's control
+	// already only if the parent sent an Invoke before this Done, which it does not.
 	s.current.CompareAndSwap(a.ctl, nil)
 	return s.link.send(func(dst []byte) ([]byte, error) { return wire.AppendDone(dst, done) })
 }
 
-// run returns the result's JSON, nil for undefined.
+// run calls the handler with the event and waits for its result. It returns the result's
+// JSON, nil for undefined.
 func (a *activation) run(event []byte) ([]byte, error) {
 	if err := a.enter(); err != nil {
 		return nil, err
@@ -76,7 +83,8 @@ func (a *activation) run(event []byte) ([]byte, error) {
 	return r.result(value)
 }
 
-// enter sets the realm of the activation: the one built ahead, or a new one.
+// enter sets the realm of the activation: the one built ahead, or a new one, whose modules
+// are then evaluated as a part of the activation. An error is that of the modules.
 func (a *activation) enter() error {
 	s := a.server
 	a.realm, s.next = s.next, nil
@@ -88,13 +96,17 @@ func (a *activation) enter() error {
 	return a.realm.evaluate()
 }
 
+// errUnsettled ends an activation whose promise cannot settle. errStopped ends the waiting
+// of one that was stopped; its cause decides the outcome, so the text is never shown.
 var (
 	errUnsettled = errors.New("the handler's promise can never settle: no timer and no host call is left")
 	errStopped   = errors.New("stopped")
 )
 
-// await turns the loop until the handler's promise settles. What it leaves
-// behind, timers and calls, is dropped.
+// await turns the loop until the handler's promise settles. What it leaves behind, timers
+// and calls, is dropped. A promise that was rejected without a handler ends the activation
+// as soon as the script has returned to the loop, as in Node; a handler that is added in
+// the same turn is in time.
 func (a *activation) await(value goja.Value) (goja.Value, error) {
 	p, err := a.promiseOf(value)
 	if p == nil || err != nil {
@@ -119,7 +131,8 @@ func (a *activation) await(value goja.Value) (goja.Value, error) {
 	return p.Result(), nil
 }
 
-// promiseOf returns the promise that value is or becomes, nil for plain values.
+// promiseOf returns the promise that value is or becomes, nil for plain values. An object
+// with a method then becomes one, as await has it (ECMAScript, PromiseResolve).
 func (a *activation) promiseOf(value goja.Value) (*goja.Promise, error) {
 	obj, ok := value.(*goja.Object)
 	if !ok {
@@ -142,6 +155,10 @@ func (a *activation) promiseOf(value goja.Value) (*goja.Promise, error) {
 
 // done is the frame that answers an activation. Whatever the script made of
 // being stopped, the stop counts.
+//
+// Of several reasons the first in this order counts: the deadline, the memory limit, an
+// error, the value. A child whose activation was stopped asks to be replaced (FlagRetire):
+// the script may have been interrupted anywhere, and its memory may be far above the limit.
 func (a *activation) done(body []byte, failure api.ActivationError) wire.Done {
 	d := wire.Done{Outcome: wire.OutcomeValue, Body: body}
 	if a.logs.truncated {

@@ -7,21 +7,24 @@ import (
 	"github.com/dop251/goja"
 )
 
-// body is the body of a Request or a Response
-// (https://fetch.spec.whatwg.org/#body-mixin). It is whole when a script gets it.
+// body is the body of a Request or a Response (https://fetch.spec.whatwg.org/#body-mixin).
+// It is whole when a script gets it: there are no streams, so the member body is missing,
+// and reading settles without waiting.
 type body struct {
 	data []byte
 	null bool // there is none, not even an empty one
 	used bool
 }
 
-// bodied is a Request or a Response.
+// bodied is a Request or a Response, which share the members of bodyMembers.
 type bodied interface {
 	content() *body
 	headerList() *headers
 }
 
-// bodyOf takes a BodyInit, and returns the content type that it implies.
+// bodyOf takes a BodyInit (https://fetch.spec.whatwg.org/#bodyinit-unions), and returns the
+// content type that it implies, "" for none: URLSearchParams, an ArrayBuffer or a view of
+// one, which is copied, and anything else as text. undefined and null are no body.
 func (r *realm) bodyOf(v goja.Value) (b *body, contentType string) {
 	if v == nil || goja.IsUndefined(v) || goja.IsNull(v) {
 		return &body{null: true}, ""
@@ -35,7 +38,8 @@ func (r *realm) bodyOf(v goja.Value) (b *body, contentType string) {
 	return &body{data: []byte(v.String())}, "text/plain;charset=UTF-8"
 }
 
-// take returns the data, once.
+// take returns the data, once: a second call throws a TypeError, as the standard has it for
+// a body that is unusable. A body that is null can be read any number of times.
 func (b *body) take(r *realm) []byte {
 	if b.used {
 		panic(r.vm.NewTypeError("Body is unusable: it has already been read"))
@@ -44,7 +48,9 @@ func (b *body) take(r *realm) []byte {
 	return b.data
 }
 
-// bodyMembers are the members that Request and Response share.
+// bodyMembers are the members that Request and Response share: headers, bodyUsed, text,
+// json, arrayBuffer and bytes. The four methods return promises, which reject if the body
+// was read before, and json also if it is not JSON.
 func bodyMembers[T bodied]() []member[T] {
 	read := func(name string, convert func(r *realm, data []byte) goja.Value) member[T] {
 		return member[T]{name: name, call: func(r *realm, this T, _ goja.FunctionCall) goja.Value {
@@ -76,7 +82,8 @@ func bodyMembers[T bodied]() []member[T] {
 	}
 }
 
-// decodedText decodes UTF-8 with its mark removed, as text() does.
+// decodedText decodes UTF-8 as text() does: without its byte order mark, and with U+FFFD in
+// place of invalid bytes.
 func decodedText(data []byte) string {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	return strings.ToValidUTF8(string(data), "\ufffd")

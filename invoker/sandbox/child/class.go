@@ -9,6 +9,9 @@ import (
 var slot = goja.NewSymbol("[[State]]")
 
 // holder carries Go state in a script object that has no members.
+//
+// A script that gets hold of it sees an object without members; only Go code that exports
+// it reaches state.
 type holder struct{ state any }
 
 func (*holder) Get(string) goja.Value       { return nil }
@@ -17,7 +20,9 @@ func (*holder) Has(string) bool             { return false }
 func (*holder) Delete(string) bool          { return false }
 func (*holder) Keys() []string              { return nil }
 
-// member is a method, or with set or get an accessor, of a class with state T.
+// member is a method, or with get or set an accessor, of a class with state T. call, get
+// and set receive the state of their receiver; a receiver without one is a TypeError
+// ("Illegal invocation"), so scripts cannot call a method on an object of another class.
 type member[T any] struct {
 	name   string
 	length int
@@ -26,8 +31,12 @@ type member[T any] struct {
 	set    func(r *realm, this T, v goja.Value)
 }
 
-// class describes a class of native objects with state T. A nil construct makes
-// `new` throw.
+// class describes a class of native objects with state T. A nil construct makes `new`
+// throw, for classes whose objects only the platform makes. A description is made when it
+// is needed and holds no state of a realm; define makes its objects.
+//
+//	headersClass().instance(r, h)   an object whose state is h
+//	stateOf[*headers](v)            the state of v, if it is such an object
 type class[T any] struct {
 	name      string
 	length    int
@@ -37,10 +46,11 @@ type class[T any] struct {
 	iterate   string // the method that Symbol.iterator is
 }
 
-// built is a class in one realm.
+// built is a class in one realm. Realms share no objects, so each has its own.
 type built struct{ ctor, proto *goja.Object }
 
-// define makes the class's constructor and prototype, once in a realm.
+// define makes the class's constructor and prototype, once in a realm. Members are
+// enumerable, as WebIDL has them; name, length and statics are not.
 func (c *class[T]) define(r *realm) built {
 	if b, ok := r.classes[c.name]; ok {
 		return b
@@ -72,6 +82,8 @@ func (c *class[T]) define(r *realm) built {
 	return b
 }
 
+// add defines one member on the prototype. Its function has the JavaScript name that
+// browsers show: append, get href, set href.
 func (c *class[T]) add(r *realm, proto *goja.Object, m *member[T]) {
 	if m.call != nil {
 		f := r.newFunction(m.name, m.length, func(call goja.FunctionCall) goja.Value {
@@ -98,13 +110,15 @@ func (c *class[T]) global() row {
 	return row{c.name, func(r *realm) goja.Value { return c.define(r).ctor }}
 }
 
-// instance makes an object of the class around state.
+// instance makes an object of the class around state, without calling construct.
 func (c *class[T]) instance(r *realm, state T) *goja.Object {
 	obj := r.vm.CreateObject(c.define(r).proto)
 	r.attach(obj, state)
 	return obj
 }
 
+// attach makes state the Go state of obj, for ever: the property cannot be changed or
+// deleted.
 func (r *realm) attach(obj *goja.Object, state any) {
 	must(obj.DefineDataPropertySymbol(slot, r.vm.NewDynamicObject(&holder{state}), goja.FLAG_FALSE, goja.FLAG_FALSE, goja.FLAG_FALSE))
 }
@@ -114,7 +128,9 @@ func (r *realm) hidden(obj *goja.Object, name string, v goja.Value) {
 	must(obj.DefineDataProperty(name, v, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE))
 }
 
-// stateOf returns an object's Go state, if it is of type T.
+// stateOf returns an object's Go state, if it is of type T. An object of a script that
+// inherits from a platform object shares its state, since the property is found on the
+// prototype.
 func stateOf[T any](v goja.Value) (state T, ok bool) {
 	obj, ok := v.(*goja.Object)
 	if !ok {
@@ -132,6 +148,8 @@ func stateOf[T any](v goja.Value) (state T, ok bool) {
 	return state, ok
 }
 
+// receiver returns the state of a method's receiver, or throws a TypeError. name is the
+// class's, for the message.
 func receiver[T any](r *realm, this goja.Value, name string) T {
 	state, ok := stateOf[T](this)
 	if !ok {
@@ -140,7 +158,8 @@ func receiver[T any](r *realm, this goja.Value, name string) T {
 	return state
 }
 
-// iterator makes an iterable iterator over values that are known.
+// iterator makes an iterable iterator over values that are known: that of an array. Later
+// changes of the object that it came from do not show in it.
 func (r *realm) iterator(values []any) goja.Value {
 	array := r.vm.NewArray(values...)
 	start, ok := goja.AssertFunction(array.GetSymbol(goja.SymIterator))
@@ -154,6 +173,9 @@ func (r *realm) iterator(values []any) goja.Value {
 
 // pairs reads name and value pairs of an iterable of pairs or of an object's
 // members, as the constructors of Headers and URLSearchParams take them.
+//
+// It throws a TypeError for values that are no objects and for pairs of another length;
+// what names the class in the message.
 func (r *realm) pairs(v goja.Value, what string) [][2]string {
 	obj, ok := v.(*goja.Object)
 	if !ok {

@@ -26,6 +26,9 @@ const scriptName = "bundle.js"
 const bindName = "__cs_handler"
 
 // program is the program that a child serves: the compiled script and its assignment.
+//
+// The script is parsed once; each realm runs the same goja.Program, which is immutable.
+// aheadRefused and words change while activations run, on the goroutine that runs scripts.
 type program struct {
 	assign wire.Assign
 	code   *goja.Program
@@ -41,8 +44,9 @@ type program struct {
 	words        words
 }
 
-// load makes the program of an assignment, and its script where it was
-// compiled here, or the problems of the source.
+// load makes the program of an assignment, and its script if it was compiled here, or the
+// problems of the source. A script in the assignment was made by another child, from the
+// same bundle; it is parsed like any other, not trusted.
 func load(assign wire.Assign, blob []byte) (*program, []byte, []wire.Problem) {
 	script := blob
 	if !assign.Compiled {
@@ -74,7 +78,8 @@ func load(assign wire.Assign, blob []byte) (*program, []byte, []wire.Problem) {
 	return p, script, nil
 }
 
-// chooseEntry finds the entry module: function.js before function.ts where none is named.
+// chooseEntry finds the entry module: function.js before function.ts if none is named. A
+// name may begin with "./".
 func chooseEntry(files map[string][]byte, entry string) (string, *wire.Problem) {
 	if entry == "" {
 		entry = bundle.EntryJS
@@ -114,8 +119,19 @@ func fatal() map[string]api.LogLevel {
 	}
 }
 
-// compile turns the modules of a bundle into one script: the text of a function
-// that returns the handler.
+// compile turns the modules of a bundle into one script: the text of a function that
+// returns the handler. The module function.js, with export default (n) => n + 1, becomes
+// about
+//
+//	(function(__cs_handler){"use strict";
+//	var function_default = (n) => n + 1;
+//	__cs_handler = function_default;
+//	return __cs_handler})
+//	//# sourceMappingURL=data:application/json;base64,eyJ2ZXJzaW9uIjozLC…
+//
+// realm.evaluate calls that function once for each activation, so the modules' top level
+// runs in each fresh scope. The bundler resolves imports from the bundle alone
+// (modules.go).
 func compile(files map[string][]byte, entry, handler string) ([]byte, []wire.Problem) {
 	entry, problem := chooseEntry(files, entry)
 	if problem != nil {
@@ -168,10 +184,12 @@ func refusals(result api.BuildResult, entry, handler string) []wire.Problem {
 	return problems
 }
 
-// maxProblemText bounds the texts of a problem, which may quote the source: all
-// of them together must fit a message's head.
+// maxProblemText bounds the texts of a problem, in bytes. They may quote the source, and
+// all of them together must fit a message's head (wire.MaxHead).
 const maxProblemText = 4 << 10
 
+// refusal returns the problem that esbuild's message m stands for. A message about the
+// import that this package adds is about the entry: it does not export the handler.
 func refusal(m api.Message, entry, handler string) wire.Problem {
 	p := wire.Problem{Message: m.Text}
 	if m.Location == nil {
@@ -190,7 +208,8 @@ func refusal(m api.Message, entry, handler string) wire.Problem {
 	return p
 }
 
-// exportForm shows how a handler of that name is exported.
+// exportForm shows how a handler of that name is exported, for the message of a missing
+// one.
 func exportForm(handler string) string {
 	if handler == "default" {
 		return "`export default function (event, ctx) { … }`"
@@ -198,8 +217,9 @@ func exportForm(handler string) string {
 	return fmt.Sprintf("`export function %s(event, ctx) { … }`", handler)
 }
 
-// withSourceMap joins a script and its source map, whose files are named as the
-// bundle names them.
+// withSourceMap joins a script and its source map, whose files are named as the bundle
+// names them. The map is the last line of the script, so a script travels and is cached as
+// one text. The contents of the sources are left out.
 func withSourceMap(outputs []api.OutputFile) ([]byte, []wire.Problem) {
 	var script, mapping []byte
 	for _, out := range outputs {
@@ -229,8 +249,8 @@ func withSourceMap(outputs []api.OutputFile) ([]byte, []wire.Problem) {
 	return base64.StdEncoding.AppendEncode(script, mapping), nil
 }
 
-// parse compiles a script for goja. What goja refuses after esbuild let it pass
-// is syntax that the runtime lacks.
+// parse compiles a script for goja. Syntax that esbuild lets pass and goja refuses is
+// syntax that the runtime lacks. The problems have the positions of the user's source.
 func parse(script []byte) (*goja.Program, []wire.Problem) {
 	tree, err := parser.ParseFile(nil, scriptName, script, 0)
 	if err != nil {
@@ -243,12 +263,15 @@ func parse(script []byte) (*goja.Program, []wire.Problem) {
 	return code, nil
 }
 
+// unparsed returns the problem of a script that goja refuses, with its texts cut.
 func unparsed(err error, script []byte) wire.Problem {
 	p := syntaxProblem(err, script)
 	p.File, p.Message = cut(p.File, maxProblemText), cut(p.Message, maxProblemText)
 	return p
 }
 
+// syntaxProblem returns the problem of goja's error. Its parser reports positions in the
+// script, its compiler positions in the user's source.
 func syntaxProblem(err error, script []byte) wire.Problem {
 	var list parser.ErrorList
 	var syntax *goja.CompilerSyntaxError
@@ -264,6 +287,8 @@ func syntaxProblem(err error, script []byte) wire.Problem {
 
 // original maps a position in the script to the user's source: the parser reads the source
 // map only of a script without errors.
+//
+// Without a usable map the position is that in the script.
 func original(p file.Position, message string, script []byte) wire.Problem {
 	lines := bytes.Split(script, []byte("\n"))
 	if p.Line >= 1 && p.Line <= len(lines) && p.Column >= 1 && p.Column <= len(lines[p.Line-1]) {

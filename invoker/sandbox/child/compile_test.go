@@ -222,11 +222,11 @@ func TestGuessesWhatIsAsynchronous(t *testing.T) {
 		}
 		p, script, problems := load(wire.Assign{}, tar)
 		if len(problems) > 0 {
-			t.Fatalf("load = %v, want len(problems) <= 0", problems)
+			t.Fatalf("load the bundle: got problems %v, want none", problems)
 		}
 		again, _, problems := load(wire.Assign{Compiled: true}, script)
 		if len(problems) > 0 {
-			t.Fatalf("load = %v, want len(problems) <= 0", problems)
+			t.Fatalf("load the compiled script: got problems %v, want none", problems)
 		}
 		if p.asynchronous != want || again.asynchronous != want {
 			t.Errorf("%s: %v, then %v", source, p.asynchronous, again.asynchronous)

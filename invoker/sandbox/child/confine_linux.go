@@ -17,11 +17,13 @@ import (
 	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
-// Confine takes from the process, for ever, what no activation needs, and names
-// the layers that hold. Each is tried out before it is named. Landlock may be
-// missing on a host; without the others Confine fails and nothing must run.
+// Confine takes from the process, for ever, what no activation needs, and names the layers
+// that hold (wire.Layer…). Each is tried out before it is named. Landlock may be missing on
+// a host; without the others Confine fails and nothing must run.
 //
-// What needs a descriptor, a file or another thread's system calls comes before.
+// The order is fixed: operations that need a descriptor, a file or another thread's system
+// calls come before the layer that forbids them, and the system call filter is last,
+// because it forbids the calls that set up the others.
 func Confine() ([]string, error) {
 	if err := nursery.DieWithServer(); err != nil {
 		return nil, fmt.Errorf("death signal: %w", err)
@@ -46,12 +48,14 @@ func Confine() ([]string, error) {
 	return append(layers, wire.LayerNoNewPrivs, wire.LayerSeccomp), nil
 }
 
-// maxDescriptors are those that the process has, with a little room.
+// maxDescriptors are those that the process has, the socket, stderr and Go's poller among
+// them, with a little room.
 const maxDescriptors = 16
 
-// limitResources: no file may grow, no core, few descriptors, no locked memory.
-// RLIMIT_NPROC is left alone: it counts all threads of a user. RLIMIT_AS is the
-// parent's to set, once it is known what the process has mapped.
+// limitResources sets limits that the process cannot raise again: no file may grow, no
+// core, few descriptors, no locked memory. RLIMIT_NPROC is left to the parent: it counts
+// all threads of a user. RLIMIT_AS is the parent's to set, once it is known how much the
+// process has mapped.
 func limitResources() error {
 	for _, l := range []struct {
 		name     string
@@ -70,8 +74,9 @@ func limitResources() error {
 	return nil
 }
 
-// dropCapabilities drops those of a child without a user namespace of its own
-// whose parent is root; elsewhere exec has taken them.
+// dropCapabilities drops the capabilities of a child without a user namespace of its own
+// whose parent is root; in other cases exec has taken them. psx makes the system call on
+// every thread.
 func dropCapabilities() error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var have, none [2]unix.CapUserData
@@ -91,6 +96,9 @@ func dropCapabilities() error {
 
 // forbidFiles has Landlock refuse every path, port, abstract socket and signal
 // that the kernel's version of it knows. It reports whether the kernel has Landlock.
+//
+// A Landlock ruleset without rules forbids everything that it handles; descriptors that are
+// open stay usable.
 func forbidFiles() (bool, error) {
 	if version, err := ll.LandlockGetABIVersion(); err != nil || version < 1 {
 		return false, nil //nolint:nilerr // not built in, or not enabled at boot: that is the answer
@@ -105,8 +113,9 @@ func forbidFiles() (bool, error) {
 	return true, nil
 }
 
-// filterSystemCalls leaves what Go's runtime and one socket need. The filter goes
-// to all threads, and those to come inherit it.
+// filterSystemCalls leaves what Go's runtime and one socket need: any other call fails with
+// EPERM. The filter goes to all threads, and those to come inherit it. A socket that is
+// refused afterwards shows that it holds.
 func filterSystemCalls() error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -134,6 +143,10 @@ func filterSystemCalls() error {
 
 // allowedCalls are the system calls of process pid. It can open no file, connect to no
 // address, start no process, signal no process but itself, and map no executable memory.
+//
+// The conditions look at arguments by value: tgkill at its thread group, clone at
+// CLONE_THREAD, so that only threads can be made, and mmap at PROT_EXEC. mprotect is
+// missing: memory stays as it was mapped.
 func allowedCalls(pid int) seccomp.SyscallGroup {
 	only := func(name string, c seccomp.Condition) seccomp.NameWithConditions {
 		return seccomp.NameWithConditions{Name: name, Conditions: seccomp.ArgumentConditions{c}}

@@ -29,7 +29,7 @@ func TestConfineLayersAlone(t *testing.T) {
 		cmd.Env = append(os.Environ(), confineProbe+"="+layer)
 		out, err := cmd.CombinedOutput()
 		if err != nil || !strings.Contains(string(out), "probe: holds") {
-			t.Errorf(`CombinedOutput: got layer %s, error %v, out %s; want no error && strings.Contains(string(out), "probe: holds")`, layer, err, out)
+			t.Errorf("probe of %s: got error %v and output %s, want one that says that the layer holds", layer, err, out)
 		}
 	}
 }

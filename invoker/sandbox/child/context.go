@@ -6,11 +6,13 @@ import (
 	"github.com/dop251/goja"
 )
 
-// newContext makes the handler's second argument. Its members are made when
-// they are read: most handlers read none.
+// newContext makes the handler's second argument, ctx. Its members are made when they are
+// read: most handlers read none.
 func (r *realm) newContext() goja.Value { return r.newNamespace(r.program.context) }
 
-// contextTable holds the fields of ctx that a handler reads.
+// contextTable holds the fields of ctx that a handler reads. Those of the version come from
+// the assignment, those of the activation from its Invoke frame. ref, trigger and principal
+// are JSON, parsed at their first reading.
 func contextTable() []row {
 	text := func(of func(*activation) string) func(*realm) goja.Value {
 		return func(r *realm) goja.Value { return r.vm.ToValue(of(r.act)) }

@@ -11,18 +11,21 @@ import (
 type cause int32
 
 const (
-	causeNone cause = iota
-	causeDeadline
-	causeHangup
-	causeMemory
-	causeImpure // evaluated ahead, a module did what belongs to an activation
-	causeSlow   // evaluated ahead, a module took too long
+	causeNone     cause = iota
+	causeDeadline       // the deadline of the activation has passed
+	causeHangup         // the parent closed the socket
+	causeMemory         // the memory watch found too much live memory
+	causeImpure         // evaluated ahead, a module did what belongs to an activation
+	causeSlow           // evaluated ahead, a module took too long
 )
 
 // control stops an activation from any goroutine: the deadline's timer, the memory watch,
 // the reader of the socket. It interrupts the script where it runs and wakes the loop where
 // it waits. The first cause wins, and decides the outcome of the activation whatever the
 // script does afterwards.
+//
+// The reader makes it with the Invoke frame, before the activation has a runtime. attach
+// connects the two, so a stop before, during and after that moment takes effect.
 type control struct {
 	reason atomic.Int32
 	vm     atomic.Pointer[goja.Runtime]
@@ -39,6 +42,8 @@ func (c *control) attach(vm *goja.Runtime) {
 	}
 }
 
+// stop interrupts the script and wakes its loop, for the first cause; later causes are
+// ignored. It may be called from any goroutine, and after the end of the activation.
 func (c *control) stop(why cause) {
 	if !c.reason.CompareAndSwap(int32(causeNone), int32(why)) {
 		return
@@ -52,4 +57,5 @@ func (c *control) stop(why cause) {
 	}
 }
 
+// cause returns why the activation was stopped, causeNone while it was not.
 func (c *control) cause() cause { return cause(c.reason.Load()) }

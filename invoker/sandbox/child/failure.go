@@ -10,7 +10,8 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// thrown is a value that a script threw or rejected with.
+// thrown is a value that a script threw or rejected with. It may be any value, not only an
+// Error.
 type thrown struct {
 	value     goja.Value
 	unhandled bool // a promise was rejected without a handler
@@ -18,7 +19,8 @@ type thrown struct {
 
 func (t *thrown) Error() string { return "the script threw" }
 
-// refusedResult is a result that cannot be answered.
+// refusedResult is a result that cannot be answered: not JSON (ErrResultInvalid) or too
+// large (ErrResultTooLarge).
 type refusedResult struct {
 	kind    api.ErrorType
 	message string
@@ -26,7 +28,9 @@ type refusedResult struct {
 
 func (e *refusedResult) Error() string { return e.message }
 
-// describe makes the record's error of how an activation failed.
+// describe makes the record's error of how an activation failed. It may run script code, so
+// the caller keeps the deadline running. Interrupts never get here: their cause decides the
+// outcome.
 func (a *activation) describe(err error) api.ActivationError {
 	var refused *refusedResult
 	var value *thrown
@@ -53,6 +57,13 @@ func (a *activation) describe(err error) api.ActivationError {
 
 // exception describes a value that was thrown, which may be anything; reading
 // it runs script code (getters, toString), which may throw in turn.
+//
+// For throw new Error("boom") in a function handle, on the second line of function.js, it is
+// the type Exception with the message "boom" and a stack that has the line
+//
+//	at handle (function.js:2:9)
+//
+// and the code of the value, if it has a property code that is a string.
 func (a *activation) exception(v goja.Value, stack []goja.StackFrame, unhandled bool) api.ActivationError {
 	e := api.ActivationError{Type: api.ErrException}
 	err := a.realm.try(func() {
@@ -79,10 +90,13 @@ func (a *activation) exception(v goja.Value, stack []goja.StackFrame, unhandled 
 	return e
 }
 
+// maxErrorCode bounds the code of an error, in bytes. The parent's own bound is twice that
+// (sandbox/outcome.go).
 const maxErrorCode = 128
 
-// thrownMessage returns the text of a thrown value: an error's name and message,
-// the name left out where it is only "Error".
+// thrownMessage returns the text of a thrown value: an error's name and message, the name
+// left out if it is only "Error". A string is its own text; another object is shown as
+// JSON, or as its own toString has it.
 func thrownMessage(r *realm, v goja.Value) string {
 	obj, ok := v.(*goja.Object)
 	if !ok {
@@ -141,6 +155,7 @@ func cut(s string, n int) string {
 	return s[:n]
 }
 
+// errorJSON encodes the body of a Done frame with OutcomeError.
 func errorJSON(e api.ActivationError) []byte {
 	b, err := json.Marshal(e)
 	if err != nil { // strings always encode

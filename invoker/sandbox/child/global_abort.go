@@ -7,16 +7,21 @@ import (
 	"github.com/dop251/goja"
 )
 
-// abortSignal is an AbortSignal (https://dom.spec.whatwg.org/#interface-AbortSignal).
+// abortSignal is an AbortSignal (https://dom.spec.whatwg.org/#interface-AbortSignal). It
+// has its own listeners for the type abort instead of an EventTarget: no other type of
+// event, no options and no dispatchEvent.
 type abortSignal struct {
 	aborted   bool
-	reason    goja.Value
-	listeners []goja.Value
-	onabort   goja.Value
+	reason    goja.Value                // nil until it is aborted
+	listeners []goja.Value              // those of addEventListener, in their order
+	onabort   goja.Value                // called before listeners
 	then      []func(reason goja.Value) // the platform's own listeners, called first
 }
 
-// abort calls all listeners, once.
+// abort calls all listeners, once (DOM: signal abort). this is the signal's object, and
+// reason the script's, an AbortError if it is undefined. A listener that throws keeps the
+// later ones from being called, and the exception reaches the caller of abort; in browsers
+// it is reported instead.
 func (s *abortSignal) abort(r *realm, this, reason goja.Value) {
 	if s.aborted {
 		return
@@ -41,6 +46,8 @@ func (s *abortSignal) abort(r *realm, this, reason goja.Value) {
 	}
 }
 
+// signalClass describes AbortSignal, with the statics abort, timeout and any. A script
+// cannot construct one.
 func signalClass() *class[*abortSignal] {
 	return &class[*abortSignal]{
 		name: "AbortSignal",
@@ -87,6 +94,9 @@ func signalClass() *class[*abortSignal] {
 	}
 }
 
+// signalTimeout is AbortSignal.timeout(ms): a signal that aborts with a TimeoutError after
+// ms, at least 1. Its timer keeps the loop from being empty, unlike in browsers, until it
+// fires.
 func signalTimeout(r *realm, call goja.FunctionCall) goja.Value {
 	s := &abortSignal{}
 	obj := signalClass().instance(r, s)
@@ -99,7 +109,8 @@ func signalTimeout(r *realm, call goja.FunctionCall) goja.Value {
 	return obj
 }
 
-// signalAny aborts when the first of the given signals does.
+// signalAny is AbortSignal.any(signals): a signal that aborts when the first of the given
+// signals does, with its reason; immediately if one has aborted already.
 func signalAny(r *realm, call goja.FunctionCall) goja.Value {
 	s := &abortSignal{}
 	obj := signalClass().instance(r, s)
@@ -115,12 +126,15 @@ func signalAny(r *realm, call goja.FunctionCall) goja.Value {
 	return obj
 }
 
-// abortController is an AbortController.
+// abortController is an AbortController
+// (https://dom.spec.whatwg.org/#interface-abortcontroller), with the one object of its
+// signal.
 type abortController struct {
 	signal *abortSignal
 	object *goja.Object
 }
 
+// controllerClass describes AbortController.
 func controllerClass() *class[*abortController] {
 	return &class[*abortController]{
 		name: "AbortController",
@@ -138,6 +152,8 @@ func controllerClass() *class[*abortController] {
 	}
 }
 
+// orUndefined returns v, and undefined for a Go nil, by which goja says that a property is
+// missing.
 func orUndefined(v goja.Value) goja.Value {
 	if v == nil {
 		return goja.Undefined()

@@ -8,7 +8,8 @@ import (
 	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
-// csCadence makes cs.cadence: heartbeats of activities, and calls of workflows.
+// csCadence makes cs.cadence: heartbeats of activities, and calls of workflows. The host's
+// half is hostcall/cadence.go, which checks domains, limits and capabilities.
 func csCadence(r *realm) goja.Value {
 	return r.newNamespace([]row{
 		{"heartbeat", function("heartbeat", 1, cadenceHeartbeat)},
@@ -18,7 +19,8 @@ func csCadence(r *realm) goja.Value {
 	})
 }
 
-// cadenceHeartbeat records progress: details is any JSON, or nothing.
+// cadenceHeartbeat records progress: details is any JSON, or nothing. The promise rejects
+// outside of activities.
 func cadenceHeartbeat(r *realm, call goja.FunctionCall) goja.Value {
 	return r.promised(func() *deferred {
 		details := r.optionalJSON(call.Argument(0), "cs.cadence.heartbeat: the details")
@@ -36,7 +38,10 @@ func cadenceLastHeartbeat(r *realm, _ goja.FunctionCall) goja.Value {
 	return r.parsed(r.act.head.LastHeartbeat)
 }
 
-// cadenceStart starts a workflow and answers {workflowId, runId}.
+// cadenceStart starts a workflow and answers {workflowId, runId}:
+//
+//	cs.cadence.start("OrderWorkflow", {
+//		domain: "orders", tasklist: "main", input: {id: 7}, executionTimeoutSeconds: 600 })
 func cadenceStart(r *realm, call goja.FunctionCall) goja.Value {
 	return r.promised(func() *deferred {
 		workflow, options := r.workflowOptions(call, "cs.cadence.start")
@@ -55,7 +60,8 @@ func cadenceStart(r *realm, call goja.FunctionCall) goja.Value {
 	})
 }
 
-// cadenceSignal signals a running workflow.
+// cadenceSignal signals a running workflow: cs.cadence.signal("OrderWorkflow", {domain,
+// workflowId, signal, runId, input}), of which runId and input may be missing.
 func cadenceSignal(r *realm, call goja.FunctionCall) goja.Value {
 	return r.promised(func() *deferred {
 		workflow, options := r.workflowOptions(call, "cs.cadence.signal")
@@ -67,7 +73,8 @@ func cadenceSignal(r *realm, call goja.FunctionCall) goja.Value {
 	})
 }
 
-// workflowOptions takes (workflowType, options).
+// workflowOptions takes (workflowType, options), as start and signal do, and reads the
+// domain. name is the function's, for the messages.
 func (r *realm) workflowOptions(call goja.FunctionCall, name string) (wire.Workflow, *goja.Object) {
 	kind, ok := call.Argument(0).(goja.String)
 	if !ok || kind.Length() == 0 {
@@ -80,7 +87,8 @@ func (r *realm) workflowOptions(call goja.FunctionCall, name string) (wire.Workf
 	return wire.Workflow{Workflow: kind.String(), Domain: r.option(options, "domain", name, true)}, options
 }
 
-// option takes a member that is a string.
+// option takes a member of options that is a string and not empty; "" stands for a missing
+// one, which is an error if it is required. A bad one throws CS_RUNTIME_INVALID_ARGUMENT.
 func (r *realm) option(options *goja.Object, member, name string, required bool) string {
 	v := options.Get(member)
 	if v == nil || goja.IsUndefined(v) {
@@ -96,8 +104,8 @@ func (r *realm) option(options *goja.Object, member, name string, required bool)
 	return s.String()
 }
 
-// numberOption takes a member that is a number; 0 stands for none. The host knows
-// its bounds.
+// numberOption takes a member of options that is a number above 0; 0 stands for a missing
+// one. The host knows its upper bound.
 func (r *realm) numberOption(options *goja.Object, member, name string) float64 {
 	v := options.Get(member)
 	if v == nil || goja.IsUndefined(v) {
@@ -110,7 +118,8 @@ func (r *realm) numberOption(options *goja.Object, member, name string) float64 
 	return n
 }
 
-// optionalJSON is v as JSON, nil for undefined.
+// optionalJSON encodes v as JSON, and returns nil for undefined. what names the argument in
+// the error. It throws CS_RUNTIME_INVALID_ARGUMENT for values that JSON cannot hold.
 func (r *realm) optionalJSON(v goja.Value, what string) json.RawMessage {
 	if v == nil || goja.IsUndefined(v) {
 		return nil

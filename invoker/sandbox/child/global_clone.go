@@ -10,7 +10,7 @@ import (
 // maxCloneDepth bounds structuredClone, which recurses.
 const maxCloneDepth = 1000
 
-// Maps and Sets are known by what goja would export them as.
+// Maps and Sets are known by the type that goja exports them as.
 var (
 	mapType = reflect.TypeFor[[][2]any]()
 	setType = reflect.TypeFor[[]any]()
@@ -18,12 +18,18 @@ var (
 
 // cloner copies values as the structured clone algorithm does
 // (https://html.spec.whatwg.org/#structuredserializeinternal).
+//
+// It copies primitives, arrays, plain objects, boxed primitives, Date, RegExp, Error, Map,
+// Set, ArrayBuffer and its views, also in cycles. It refuses functions, symbols, promises
+// and objects of the platform's classes with a DataCloneError. An object of a script's own
+// class becomes a plain one.
 type cloner struct {
 	*realm
-	done  map[*goja.Object]*goja.Object
-	depth int
+	done  map[*goja.Object]*goja.Object // the copies, by their original
+	depth int                           // of the value that is being copied
 }
 
+// structuredClone is structuredClone(value, options). The option transfer is not supported.
 func structuredClone(r *realm, call goja.FunctionCall) goja.Value {
 	if options, ok := call.Argument(1).(*goja.Object); ok && given(options, "transfer") != nil {
 		panic(r.newDOMException("NotSupportedError", "structuredClone: transfer is not supported"))
@@ -32,10 +38,13 @@ func structuredClone(r *realm, call goja.FunctionCall) goja.Value {
 	return c.clone(call.Argument(0))
 }
 
+// refuse throws a DataCloneError; what describes the value, "a function" for example.
 func (c *cloner) refuse(what string) {
 	panic(c.newDOMException("DataCloneError", what+" cannot be cloned"))
 }
 
+// clone returns the copy of v: v itself for a primitive, and the same copy for every
+// occurrence of an object.
 func (c *cloner) clone(v goja.Value) goja.Value {
 	switch v := v.(type) {
 	case *goja.Symbol:
@@ -60,12 +69,15 @@ func (c *cloner) keep(from, to *goja.Object) *goja.Object {
 	return to
 }
 
+// create makes an object of one of the language's classes, by the constructor that the
+// script has under that name.
 func (c *cloner) create(class string, args ...goja.Value) *goja.Object {
 	obj, err := c.vm.New(c.vm.Get(class), args...)
 	must(err)
 	return obj
 }
 
+// object copies an object by its class.
 func (c *cloner) object(from *goja.Object) goja.Value {
 	if isPromise(from) {
 		c.refuse("a Promise")
@@ -102,6 +114,7 @@ func (c *cloner) object(from *goja.Object) goja.Value {
 	return c.members(from, c.keep(from, c.vm.NewObject()))
 }
 
+// primitive returns the value of a boxed Boolean, Number or String.
 func primitive(obj *goja.Object) goja.Value {
 	if obj.ClassName() == "String" {
 		return obj.ToString()
@@ -115,6 +128,8 @@ func primitive(obj *goja.Object) goja.Value {
 	return obj.ToNumber()
 }
 
+// members copies the own enumerable members from one object to another, and an array's
+// length, since an array may have holes.
 func (c *cloner) members(from, to *goja.Object) goja.Value {
 	if from.ClassName() == "Array" {
 		must(to.Set("length", from.Get("length")))

@@ -10,14 +10,17 @@ import (
 	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
-// logBudget is the number of bytes that an activation may still log.
+// logBudget is the number of bytes that an activation may still log, of api.MaxLogBytes. A
+// record costs its text and wire.LogRecordOverhead. The first record that does not fit ends
+// the log: later, shorter ones are dropped too, so that the log has no holes.
 type logBudget struct {
 	left      int
 	truncated bool
 	flushed   time.Time
 }
 
-// logInterval is how long a line may wait while the script runs.
+// logInterval is how long a line may wait while the script runs without returning to the
+// loop.
 const logInterval = 200 * time.Millisecond
 
 func newLogBudget() logBudget { return logBudget{left: api.MaxLogBytes, flushed: time.Now()} }
@@ -30,7 +33,9 @@ const (
 	levelError
 )
 
-// log records a line of the activation, or drops it once the budget is used up.
+// log records a line of the activation, or drops it once the budget is used up. isJSON
+// reports that text is a JSON value. Logging is an effect: a module that logs at its top
+// level is evaluated in each activation.
 func (r *realm) log(level uint8, isJSON bool, text []byte) {
 	if !r.effect() {
 		return
@@ -50,7 +55,12 @@ func (r *realm) log(level uint8, isJSON bool, text []byte) {
 	}
 }
 
-// console is the standard one (https://console.spec.whatwg.org), with Node's formats.
+// console is the standard one (https://console.spec.whatwg.org), with Node's formats. Of
+// its methods it has log, info, debug, warn, error and trace; log is info.
+//
+//	console.log("%s has %d", "a", 1, {b: 2})   a text, "a has 1 { b: 2 }"
+//	console.log({b: 2})                        the JSON {"b":2}
+//	console.log({b: 2}, 3)                     a text, "{ b: 2 } 3"
 func console(r *realm) goja.Value {
 	return r.newNamespace([]row{
 		{"log", consoleMethod("log", levelInfo)},
@@ -62,6 +72,7 @@ func console(r *realm) goja.Value {
 	})
 }
 
+// consoleMethod makes the method of a level.
 func consoleMethod(name string, level uint8) func(*realm) goja.Value {
 	return function(name, 0, func(r *realm, call goja.FunctionCall) goja.Value {
 		r.logArguments(level, call.Arguments)
@@ -69,6 +80,7 @@ func consoleMethod(name string, level uint8) func(*realm) goja.Value {
 	})
 }
 
+// consoleTrace logs a message and the script's stack, at the level debug.
 func consoleTrace(r *realm, call goja.FunctionCall) goja.Value {
 	text := "Trace"
 	if len(call.Arguments) > 0 {
@@ -90,7 +102,8 @@ func (r *realm) logArguments(level uint8, args []goja.Value) {
 	r.log(level, false, []byte(r.format(args)))
 }
 
-// plainJSON returns the JSON of a plain object or array.
+// plainJSON returns the JSON of a plain object or array. ok is false for other values, and
+// for those that are not JSON: they are logged as text.
 func (r *realm) plainJSON(v goja.Value) ([]byte, bool) {
 	obj, ok := v.(*goja.Object)
 	if !ok {

@@ -14,11 +14,19 @@ import (
 	"github.com/google/uuid"
 )
 
-// maxRandomBytes is the largest array that getRandomValues fills (WebCrypto 10.1.1).
+// maxRandomBytes is the largest array, in bytes, that getRandomValues fills (WebCrypto
+// 10.1.1).
 const maxRandomBytes = 65536
 
-// crypto is the part of WebCrypto (https://w3c.github.io/webcrypto/) that
-// webhooks and tokens need.
+// crypto is the part of WebCrypto (https://w3c.github.io/webcrypto/) that webhooks and
+// tokens need: random values, digests, and HMAC. There are no ciphers and no asymmetric
+// keys. Randomness is the kernel's, by the system call getrandom.
+//
+// A webhook's signature is checked by
+//
+//	const key = await crypto.subtle.importKey("raw", new TextEncoder().encode(secret),
+//		{name: "HMAC", hash: "SHA-256"}, false, ["verify"]);
+//	const ok = await crypto.subtle.verify("HMAC", key, signature, body);
 func crypto(r *realm) goja.Value {
 	return r.newNamespace([]row{
 		{"randomUUID", function("randomUUID", 0, randomUUID)},
@@ -27,6 +35,7 @@ func crypto(r *realm) goja.Value {
 	})
 }
 
+// randomUUID returns a random UUID (RFC 9562, version 4) in lower case.
 func randomUUID(r *realm, _ goja.FunctionCall) goja.Value {
 	id, err := uuid.NewRandom()
 	if err != nil {
@@ -35,6 +44,8 @@ func randomUUID(r *realm, _ goja.FunctionCall) goja.Value {
 	return r.vm.ToValue(id.String())
 }
 
+// getRandomValues fills a typed array and returns it. More than maxRandomBytes is a
+// QuotaExceededError.
 func getRandomValues(r *realm, call goja.FunctionCall) goja.Value {
 	array := call.Argument(0)
 	into, ok := bufferSource(array)
@@ -50,7 +61,8 @@ func getRandomValues(r *realm, call goja.FunctionCall) goja.Value {
 	return array
 }
 
-// cryptoKey is a CryptoKey: an HMAC key.
+// cryptoKey is a CryptoKey: an HMAC key. hash is the name of its hash function, SHA-256 for
+// example.
 type cryptoKey struct {
 	raw         []byte
 	hash        string
@@ -58,6 +70,7 @@ type cryptoKey struct {
 	usages      []string
 }
 
+// keyClass describes CryptoKey, whose objects only importKey makes.
 func keyClass() *class[*cryptoKey] {
 	return &class[*cryptoKey]{
 		name: "CryptoKey",
@@ -84,7 +97,8 @@ func keyClass() *class[*cryptoKey] {
 	}
 }
 
-// subtle is crypto.subtle; what it computes is ready at once, its promises settled.
+// subtle is crypto.subtle. Its results are computed before its functions return, so their
+// promises are settled, and a large input blocks the script until it is done.
 func subtle(r *realm) goja.Value {
 	promised := func(name string, length int, compute func(*realm, goja.FunctionCall) goja.Value) row {
 		return row{name, function(name, length, func(r *realm, call goja.FunctionCall) goja.Value {
@@ -112,7 +126,8 @@ func subtle(r *realm) goja.Value {
 	})
 }
 
-// algorithm reads an AlgorithmIdentifier: a name or an object with one.
+// algorithm reads an AlgorithmIdentifier, a name or an object with one, and returns the
+// name in upper case.
 func (r *realm) algorithm(v goja.Value) string {
 	if obj, ok := v.(*goja.Object); ok {
 		v = orUndefined(obj.Get("name"))
@@ -120,7 +135,8 @@ func (r *realm) algorithm(v goja.Value) string {
 	return strings.ToUpper(v.String())
 }
 
-// hasher returns the hash of a name, which must be one of SHA's.
+// hasher returns the hash of a name: SHA-1, SHA-256, SHA-384 or SHA-512. Other names are a
+// NotSupportedError.
 func (r *realm) hasher(name string) func() hash.Hash {
 	switch name {
 	case "SHA-1":
@@ -135,6 +151,8 @@ func (r *realm) hasher(name string) func() hash.Hash {
 	panic(r.newDOMException("NotSupportedError", "the algorithm "+name+" is not supported; use SHA-1, SHA-256, SHA-384 or SHA-512"))
 }
 
+// bytesOf returns the bytes of an ArrayBuffer or a view, in place; what names the function
+// in the TypeError for other values.
 func (r *realm) bytesOf(v goja.Value, what string) []byte {
 	data, ok := bufferSource(v)
 	if !ok {
@@ -143,12 +161,15 @@ func (r *realm) bytesOf(v goja.Value, what string) []byte {
 	return data
 }
 
+// digest is subtle.digest(algorithm, data).
 func digest(r *realm, call goja.FunctionCall) goja.Value {
 	h := r.hasher(r.algorithm(call.Argument(0)))()
 	h.Write(r.bytesOf(call.Argument(1), "digest"))
 	return r.vm.ToValue(r.vm.NewArrayBuffer(h.Sum(nil)))
 }
 
+// importKey is subtle.importKey("raw", data, {name: "HMAC", hash}, extractable, usages).
+// Other formats and algorithms are a NotSupportedError; an empty key is a DataError.
 func importKey(r *realm, call goja.FunctionCall) goja.Value {
 	if format := call.Argument(0).String(); format != "raw" {
 		panic(r.newDOMException("NotSupportedError", "importKey: the format "+format+" is not supported; use raw"))
@@ -173,6 +194,7 @@ func importKey(r *realm, call goja.FunctionCall) goja.Value {
 	return keyClass().instance(r, k)
 }
 
+// exportKey is subtle.exportKey("raw", key), for a key that was imported as extractable.
 func exportKey(r *realm, call goja.FunctionCall) goja.Value {
 	k := receiver[*cryptoKey](r, call.Argument(1), "CryptoKey")
 	if !k.extractable || call.Argument(0).String() != "raw" {
@@ -181,7 +203,8 @@ func exportKey(r *realm, call goja.FunctionCall) goja.Value {
 	return r.vm.ToValue(r.vm.NewArrayBuffer(slices.Clone(k.raw)))
 }
 
-// keyFor takes the key of sign or verify, which must be meant for that.
+// keyFor takes the key of sign or verify, which must have usage among its usages: otherwise
+// an InvalidAccessError.
 func (r *realm) keyFor(call goja.FunctionCall, usage string) *cryptoKey {
 	if name := r.algorithm(call.Argument(0)); name != "HMAC" {
 		panic(r.newDOMException("NotSupportedError", usage+": the algorithm "+name+" is not supported; use HMAC"))
@@ -193,6 +216,7 @@ func (r *realm) keyFor(call goja.FunctionCall, usage string) *cryptoKey {
 	return k
 }
 
+// mac returns the HMAC of data (RFC 2104).
 func (k *cryptoKey) mac(r *realm, data []byte) []byte {
 	m := hmac.New(r.hasher(k.hash), k.raw)
 	m.Write(data)

@@ -28,6 +28,8 @@ func platform(r *realm) goja.Value {
 	})
 }
 
+// csLog is cs.log: log lines without console's formats, one level a method. A value is
+// logged as JSON, so that readers of logs can query it.
 func csLog(r *realm) goja.Value {
 	return r.newNamespace([]row{
 		{"debug", csLogMethod("debug", levelDebug)},
@@ -45,6 +47,8 @@ func csLogMethod(name string, level uint8) func(*realm) goja.Value {
 	})
 }
 
+// logValues logs a string as text, an Error as console shows it, and any other value as
+// JSON, or as console shows it if JSON cannot hold it.
 func (r *realm) logValues(level uint8, args []goja.Value) {
 	if len(args) != 1 {
 		items := make([]any, len(args))
@@ -80,6 +84,9 @@ func isError(v goja.Value) bool {
 
 // csEnv is the version's environment: frozen, without a prototype, so that only
 // what was set is there.
+//
+// Its values are not secret: they are stored with the version. It is the same for all
+// activations of the version.
 func csEnv(r *realm) goja.Value {
 	env := r.vm.CreateObject(nil)
 	for _, key := range slices.Sorted(maps.Keys(r.program.assign.Env)) {
@@ -94,13 +101,15 @@ func csEnv(r *realm) goja.Value {
 	return env
 }
 
-// decode reads the head of a host's reply.
+// decode reads the head of a host's reply. It throws if the head is not of the form that
+// the call declares, which only a bug of the host can cause.
 func (r *realm) decode(head []byte, into any) {
 	if err := json.Unmarshal(head, into); err != nil {
 		panic(r.newError(api.CodeInternal, "the host's answer cannot be read"))
 	}
 }
 
+// csHTTP is cs.http, whose fetch is the global one.
 func csHTTP(r *realm) goja.Value {
 	return r.newNamespace([]row{{"fetch", function("fetch", 1, fetch)}})
 }
@@ -110,7 +119,12 @@ func csQueue(r *realm) goja.Value {
 	return r.newNamespace([]row{{"enqueue", function("enqueue", 2, queueEnqueue)}})
 }
 
-// queueEnqueue adds a job and answers {id, state, duplicate}.
+// queueEnqueue adds a job and answers {id, state, duplicate}:
+//
+//	cs.queue.enqueue("mail", {to: "a@example.com"}, {delaySeconds: 60, maxAttempts: 5})
+//
+// The options travel as the script's JSON; the host knows their names and bounds
+// (hostcall/queue.go). A missing payload is sent as an empty blob, and the host checks it.
 func queueEnqueue(r *realm, call goja.FunctionCall) goja.Value {
 	return r.promised(func() *deferred {
 		const name = "cs.queue.enqueue"
@@ -125,12 +139,13 @@ func queueEnqueue(r *realm, call goja.FunctionCall) goja.Value {
 	})
 }
 
-// csSecrets is the secrets that the manifest names.
+// csSecrets is cs.secrets: the secrets that the manifest names.
 func csSecrets(r *realm) goja.Value {
 	return r.newNamespace([]row{{"get", function("get", 1, secretsGet)}})
 }
 
-// secretsGet returns a secret's current value, a string.
+// secretsGet answers a secret's current value, a string. The host caches it, so scripts
+// need not.
 func secretsGet(r *realm, call goja.FunctionCall) goja.Value {
 	return r.promised(func() *deferred {
 		name, ok := call.Argument(0).(goja.String)

@@ -7,7 +7,8 @@ import (
 	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
-// csDocuments is the document storage. Each operation takes its request as one object.
+// csDocuments is cs.storage, the document storage. Each operation takes its request as one
+// object, the same as the body of the REST route of that name.
 func csDocuments(r *realm) goja.Value {
 	return r.newNamespace([]row{
 		documentRow(wire.DocumentPut, documentsReply),
@@ -21,6 +22,8 @@ func csDocuments(r *realm) goja.Value {
 
 // documentRow makes the row of an operation. Its request travels as a value does, because
 // the bytes of a document count as the script wrote them.
+//
+// answer makes the value of the reply, as wire declares it for each operation.
 func documentRow(declared wire.DocumentCall, answer func(r *realm, head, blob []byte) goja.Value) row {
 	op := declared.Op
 	return row{op, function(op, 1, func(r *realm, call goja.FunctionCall) goja.Value {
@@ -48,8 +51,13 @@ func (r *realm) badRequest(message string) {
 	panic(e)
 }
 
+// documentsReply answers a result that travels as the head.
 func documentsReply(r *realm, head, _ []byte) goja.Value { return r.parsed(head) }
-func documentsPage(r *realm, _, blob []byte) goja.Value  { return r.parsed(blob) }
+
+// documentsPage answers a page, which travels as the blob.
+func documentsPage(r *realm, _, blob []byte) goja.Value { return r.parsed(blob) }
+
+// documentsNothing answers an operation without a result.
 func documentsNothing(*realm, []byte, []byte) goja.Value { return goja.Undefined() }
 
 // documentsDocument adds a document's value, which the reply carries as its blob.

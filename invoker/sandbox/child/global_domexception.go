@@ -2,10 +2,13 @@ package child
 
 import "github.com/dop251/goja"
 
-// domException makes the class DOMException (https://webidl.spec.whatwg.org/#idl-DOMException):
-// an Error whose name is the kind of failure.
+// domException makes the class DOMException
+// (https://webidl.spec.whatwg.org/#idl-DOMException): an Error whose name is the kind of
+// failure, and whose code is the legacy number of that name.
 func domException(r *realm) goja.Value { return r.domException().ctor }
 
+// domException defines the class, once in a realm. It is no class[T] because its objects
+// are Errors, with a stack, and not objects with a Go state.
 func (r *realm) domException() built {
 	const class = "DOMException"
 	if b, ok := r.classes[class]; ok {
@@ -32,7 +35,8 @@ func (r *realm) domException() built {
 	return b
 }
 
-// legacyCode returns the legacy number of a name that the platform throws.
+// legacyCode returns the legacy number of a name that the platform throws, 0 for others, as
+// WebIDL has it for newer names.
 func legacyCode(name string) int {
 	switch name {
 	case "AbortError":
@@ -53,6 +57,7 @@ func legacyCode(name string) int {
 	return 0
 }
 
+// newDOMException makes a DOMException, to be thrown or to be a reason.
 func (r *realm) newDOMException(name, message string) *goja.Object {
 	e := r.newNamedError("Error", message)
 	must(e.SetPrototype(r.domException().proto))

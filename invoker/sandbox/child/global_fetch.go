@@ -6,7 +6,17 @@ import (
 	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
-// fetch asks the host for an exchange (https://fetch.spec.whatwg.org/#fetch-method).
+// fetch asks the host for an exchange (https://fetch.spec.whatwg.org/#fetch-method). The
+// host answers when the whole response has arrived; it decides on capabilities, redirects
+// and addresses (hostcall/fetch.go). A failure of the exchange rejects with an error that
+// has a code, not with a TypeError:
+//
+//	const r = await fetch("https://api.example.com/v1/items", {method: "POST", body: "{}"});
+//	if (!r.ok) throw new Error("status " + r.status);
+//	return r.json();
+//
+// A signal that aborts rejects the promise with its reason. The request may have been sent
+// by then.
 func fetch(r *realm, call goja.FunctionCall) goja.Value {
 	return r.promised(func() *deferred {
 		q := r.newRequest(call.Argument(0), call.Argument(1))

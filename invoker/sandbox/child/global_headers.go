@@ -8,13 +8,15 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// headers is a header list (https://fetch.spec.whatwg.org/#headers-class), names
-// in lower case, in the order of their arrival.
+// headers is a header list (https://fetch.spec.whatwg.org/#headers-class), names in lower
+// case, in the order of their arrival. There is no guard: scripts may set any header, and
+// the host leaves out those that are the transport's.
 type headers struct {
 	list   [][2]string
 	object *goja.Object // what a Request or Response shows it as
 }
 
+// headersClass describes Headers.
 func headersClass() *class[*headers] {
 	return &class[*headers]{
 		name: "Headers",
@@ -70,7 +72,8 @@ func headersClass() *class[*headers] {
 	}
 }
 
-// newHeaders copies a HeadersInit; undefined makes an empty list.
+// newHeaders copies a HeadersInit: Headers, an iterable of pairs, or an object. undefined
+// makes an empty list.
 func (r *realm) newHeaders(init goja.Value) *headers {
 	h := &headers{}
 	if init == nil || goja.IsUndefined(init) {
@@ -86,7 +89,8 @@ func (r *realm) newHeaders(init goja.Value) *headers {
 	return h
 }
 
-// checked refuses a malformed header name or value.
+// checked returns a name in lower case and a value without surrounding white space. It
+// throws a TypeError for a malformed one (Fetch: header name, header value).
 func (h *headers) checked(r *realm, name, value string) (string, string) {
 	value = strings.Trim(value, " \t\r\n")
 	if !httpguts.ValidHeaderFieldName(name) {
@@ -98,11 +102,13 @@ func (h *headers) checked(r *realm, name, value string) (string, string) {
 	return strings.ToLower(name), value
 }
 
+// add appends a value to those of a name.
 func (h *headers) add(r *realm, name, value string) {
 	name, value = h.checked(r, name, value)
 	h.list = append(h.list, [2]string{name, value})
 }
 
+// set replaces all values of a name, at the place of the first.
 func (h *headers) set(r *realm, name, value string) {
 	name, value = h.checked(r, name, value)
 	for i := range h.list {
@@ -116,12 +122,13 @@ func (h *headers) set(r *realm, name, value string) {
 	h.list = append(h.list, [2]string{name, value})
 }
 
+// remove removes all values of a name.
 func (h *headers) remove(name string) {
 	name = strings.ToLower(name)
 	h.list = slices.DeleteFunc(h.list, func(p [2]string) bool { return p[0] == name })
 }
 
-// get joins the values of a name.
+// get joins the values of a name with ", "; ok is false if there are none.
 func (h *headers) get(name string) (string, bool) {
 	name = strings.ToLower(name)
 	var values []string
@@ -133,7 +140,11 @@ func (h *headers) get(name string) (string, bool) {
 	return strings.Join(values, ", "), values != nil
 }
 
-// sorted is the list as iteration shows it: by name, joined, Set-Cookie apart.
+// sorted returns the list as iteration shows it (Fetch: sort and combine): by name, joined,
+// each Set-Cookie by itself.
+//
+//	b: 1, set-cookie: x, a: 2, b: 3, set-cookie: y
+//	→ a: 2, b: "1, 3", set-cookie: x, set-cookie: y
 func (h *headers) sorted() [][2]string {
 	out := make([][2]string, 0, len(h.list))
 	seen := make(map[string]bool, len(h.list))
@@ -151,6 +162,7 @@ func (h *headers) sorted() [][2]string {
 	return out
 }
 
+// pairValues returns pairs as arrays of scripts, for an iterator.
 func (r *realm) pairValues(pairs [][2]string) []any {
 	out := make([]any, len(pairs))
 	for i, p := range pairs {
@@ -159,6 +171,7 @@ func (r *realm) pairValues(pairs [][2]string) []any {
 	return out
 }
 
+// column returns the names (0) or the values (1) of pairs, for an iterator.
 func column(pairs [][2]string, i int) []any {
 	out := make([]any, len(pairs))
 	for n, p := range pairs {

@@ -10,7 +10,13 @@ import (
 	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
-// csInvoke runs another function and answers its result.
+// csInvoke runs another function and answers its result:
+//
+//	cs.invoke("resize", {url})                    in the function's own namespace
+//	cs.invoke("media/resize", {url}, {version: 3})
+//
+// If the other function fails, the promise rejects with its code, activationId, status and
+// cause.
 func csInvoke(r *realm, call goja.FunctionCall) goja.Value {
 	return r.promised(func() *deferred {
 		const name = "cs.invoke"
@@ -37,8 +43,9 @@ func csInvoke(r *realm, call goja.FunctionCall) goja.Value {
 	})
 }
 
-// options takes an object, nil where there is none, that has no members but those known;
-// all are where none are named.
+// options takes an object, nil if there is none. Of its members only the known ones are
+// allowed, so that a misspelt option is not ignored; all are allowed if none are named.
+// name is the function's, for the messages.
 func (r *realm) options(v goja.Value, name string, known ...string) *goja.Object {
 	if v == nil || goja.IsUndefined(v) || goja.IsNull(v) {
 		return nil
@@ -58,8 +65,7 @@ func (r *realm) options(v goja.Value, name string, known ...string) *goja.Object
 	return options
 }
 
-// optionsJSON is such an object as JSON, {} where there is none. The host knows its
-// members.
+// optionsJSON takes an object as JSON, {} if there is none. The host knows its members.
 func (r *realm) optionsJSON(v goja.Value, name string) json.RawMessage {
 	options := r.options(v, name)
 	if options == nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
-// csJob is the job that the activation is an attempt of, where it is one.
+// csJob is cs.job, the job that the activation is an attempt of. In other activations its
+// members are undefined and its calls reject.
 func csJob(r *realm) goja.Value {
 	return r.newNamespace([]row{
 		{"id", jobMember(func(j *api.RunningJob) any { return j.ID })},
@@ -22,7 +23,8 @@ func csJob(r *realm) goja.Value {
 	})
 }
 
-// jobMember makes a member of the job, undefined where there is none.
+// jobMember makes a member of the job, undefined if there is none. Reading one at the top
+// level of a module is an effect: the job is not known ahead.
 func jobMember(of func(*api.RunningJob) any) func(*realm) goja.Value {
 	return func(r *realm) goja.Value {
 		if !r.effect() || len(r.act.head.Job) == 0 {
@@ -34,7 +36,8 @@ func jobMember(of func(*api.RunningJob) any) func(*realm) goja.Value {
 	}
 }
 
-// jobProgress takes a share of 100, or {current, total, message}.
+// jobProgress takes a share of 100, or {current, total, message}: progress(40) is {current:
+// 40, total: 100}. The worker sends it with the next renewal of the job's lease.
 func jobProgress(r *realm, call goja.FunctionCall) goja.Value {
 	return r.promised(func() *deferred {
 		const name = "cs.job.progress"
@@ -52,7 +55,8 @@ func jobProgress(r *realm, call goja.FunctionCall) goja.Value {
 	})
 }
 
-// count takes a number from 0 to most.
+// count takes a number from 0 to most, as it is, also a fraction; the host cuts fractions
+// off. what names the argument in the message.
 func (r *realm) count(v goja.Value, what string, most float64) float64 {
 	n := -1.0
 	if v != nil && (goja.IsNumber(v)) {
@@ -64,8 +68,9 @@ func (r *realm) count(v goja.Value, what string, most float64) float64 {
 	return n
 }
 
-// order numbers the updates that the activation sends of its job: the host serves calls
-// concurrently, and must keep the update that was sent last.
+// order numbers the updates that the activation sends of its job, from 1: the host serves
+// calls concurrently, and must keep the update that was sent last. Progress and checkpoints
+// share the numbers.
 func (r *realm) order() int64 {
 	if r.act == nil {
 		return 0
@@ -74,7 +79,8 @@ func (r *realm) order() int64 {
 	return r.act.order
 }
 
-// jobCheckpoint keeps a value for the next attempt.
+// jobCheckpoint keeps a value for the next attempt, which reads it by lastCheckpoint. A
+// missing value is null.
 func jobCheckpoint(r *realm, call goja.FunctionCall) goja.Value {
 	return r.promised(func() *deferred {
 		value := r.optionalJSON(call.Argument(0), "cs.job.checkpoint: the value")

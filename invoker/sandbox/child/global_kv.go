@@ -8,7 +8,8 @@ import (
 	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
-// csKV is the key-value store of the function's namespace.
+// csKV is cs.kv, the key-value store of the function's namespace. The host's half is
+// hostcall/kv.go.
 func csKV(r *realm) goja.Value {
 	return r.newNamespace([]row{
 		{"get", function("get", 1, kvGet)},
@@ -17,7 +18,8 @@ func csKV(r *realm) goja.Value {
 	})
 }
 
-// kvGet returns the value under a key, undefined where there is none.
+// kvGet answers the value under a key, undefined if there is none. It is parsed from its
+// JSON for each reading.
 func kvGet(r *realm, call goja.FunctionCall) goja.Value {
 	return r.promised(func() *deferred {
 		key := wire.KVKey{Key: r.key(call, "cs.kv.get")}
@@ -30,6 +32,8 @@ func kvGet(r *realm, call goja.FunctionCall) goja.Value {
 	})
 }
 
+// kvSet sets a value: cs.kv.set("a", {n: 1}, {ttlSeconds: 60}). undefined and functions are
+// refused rather than stored as nothing.
 func kvSet(r *realm, call goja.FunctionCall) goja.Value {
 	return r.promised(func() *deferred {
 		entry := wire.KVEntry{Key: r.key(call, "cs.kv.set"), TTLSeconds: r.ttl(call.Argument(2))}
@@ -48,7 +52,7 @@ func kvSet(r *realm, call goja.FunctionCall) goja.Value {
 	})
 }
 
-// kvDel reports whether there was something to delete.
+// kvDel deletes a value and answers whether there was one.
 func kvDel(r *realm, call goja.FunctionCall) goja.Value {
 	return r.promised(func() *deferred {
 		key := wire.KVKey{Key: r.key(call, "cs.kv.del")}
@@ -58,7 +62,8 @@ func kvDel(r *realm, call goja.FunctionCall) goja.Value {
 	})
 }
 
-// key takes the first argument, which must be a string.
+// key takes the first argument, which must be a string and not empty. The host knows its
+// longest length.
 func (r *realm) key(call goja.FunctionCall, name string) string {
 	s, ok := call.Argument(0).(goja.String)
 	if !ok || s.Length() == 0 {
@@ -67,7 +72,7 @@ func (r *realm) key(call goja.FunctionCall, name string) string {
 	return s.String()
 }
 
-// ttl takes {ttlSeconds}, a whole number of at least 1; 0 stands for none.
+// ttl takes {ttlSeconds}, a whole number from 1 to wire.MaxKVTTLSeconds; 0 stands for none.
 func (r *realm) ttl(options goja.Value) int64 {
 	obj := r.options(options, "cs.kv.set", "ttlSeconds")
 	if obj == nil {

@@ -9,12 +9,14 @@ import (
 	"github.com/dop251/goja"
 )
 
-// params is a URLSearchParams (https://url.spec.whatwg.org/#urlsearchparams).
+// params is a URLSearchParams (https://url.spec.whatwg.org/#urlsearchparams). Names and
+// values are decoded; they are encoded again when a URL or a body is made of them.
 type params struct {
 	list [][2]string
 	url  *urlState // its query follows the list; nil for a list without a URL
 }
 
+// paramsClass describes URLSearchParams. Iteration shows the list as it is when it begins.
 func paramsClass() *class[*params] {
 	return &class[*params]{
 		name: "URLSearchParams",
@@ -74,7 +76,8 @@ func paramsClass() *class[*params] {
 	}
 }
 
-// sortParams sorts by name, in the order of UTF-16 code units.
+// sortParams sorts by name, in the order of UTF-16 code units; equal names keep their
+// order.
 func sortParams(_ *realm, p *params, _ goja.FunctionCall) goja.Value {
 	sort.SliceStable(p.list, func(i, j int) bool {
 		return slices.Compare(utf16.Encode([]rune(p.list[i][0])), utf16.Encode([]rune(p.list[j][0]))) < 0
@@ -82,6 +85,8 @@ func sortParams(_ *realm, p *params, _ goja.FunctionCall) goja.Value {
 	return p.changed()
 }
 
+// paramsOf reads the argument of the constructor: another list, an iterable of pairs, an
+// object, or text with or without its "?".
 func (r *realm) paramsOf(init goja.Value) [][2]string {
 	if init == nil || goja.IsUndefined(init) {
 		return nil
@@ -95,11 +100,13 @@ func (r *realm) paramsOf(init goja.Value) [][2]string {
 	return decodeForm(strings.TrimPrefix(init.String(), "?"))
 }
 
+// named returns a predicate for the pairs of a name.
 func named(name string) func([2]string) bool {
 	return func(p [2]string) bool { return p[0] == name }
 }
 
-// matcher is by name, or by name and value where a second argument is given.
+// matcher returns the predicate of has and delete: by name, or by name and value if a
+// second argument is present.
 func (p *params) matcher(call goja.FunctionCall) func([2]string) bool {
 	name := call.Argument(0).String()
 	if v := call.Argument(1); !goja.IsUndefined(v) {
@@ -109,6 +116,7 @@ func (p *params) matcher(call goja.FunctionCall) func([2]string) bool {
 	return named(name)
 }
 
+// set replaces all values of a name, at the place of the first.
 func (p *params) set(name, value string) {
 	i := slices.IndexFunc(p.list, named(name))
 	if i < 0 {
@@ -119,7 +127,8 @@ func (p *params) set(name, value string) {
 	p.list = append(p.list[:i+1], slices.DeleteFunc(p.list[i+1:], named(name))...)
 }
 
-// changed carries the list over to the URL that it belongs to.
+// changed carries the list over to the URL that it belongs to (URL: update steps), and
+// returns undefined.
 func (p *params) changed() goja.Value {
 	if p.url != nil {
 		p.url.SetSearch(encodeForm(p.list))
@@ -127,7 +136,8 @@ func (p *params) changed() goja.Value {
 	return goja.Undefined()
 }
 
-// decodeForm reads application/x-www-form-urlencoded text.
+// decodeForm reads application/x-www-form-urlencoded text (URL, 5.1): "a=1&b=x+y&c" is a:
+// "1", b: "x y", c: "".
 func decodeForm(text string) [][2]string {
 	var list [][2]string
 	for part := range strings.SplitSeq(text, "&") {
@@ -140,7 +150,8 @@ func decodeForm(text string) [][2]string {
 	return list
 }
 
-// decodePercent decodes escapes, and leaves malformed ones as they are.
+// decodePercent decodes + and escapes, and leaves malformed escapes as they are: "100%"
+// stays "100%". Bytes that are not UTF-8 become U+FFFD.
 func decodePercent(s string) string {
 	s = strings.ReplaceAll(s, "+", " ")
 	if !strings.Contains(s, "%") {
@@ -162,6 +173,7 @@ func decodePercent(s string) string {
 	return strings.ToValidUTF8(b.String(), "\ufffd")
 }
 
+// hexValue returns the value of a hexadecimal digit; ok is false for other bytes.
 func hexValue(c byte) (byte, bool) {
 	switch {
 	case '0' <= c && c <= '9':
@@ -174,7 +186,8 @@ func hexValue(c byte) (byte, bool) {
 	return 0, false
 }
 
-// encodeForm writes application/x-www-form-urlencoded text.
+// encodeForm writes application/x-www-form-urlencoded text (URL, 5.2): a: "x y", b: "ü" is
+// "a=x+y&b=%C3%BC".
 func encodeForm(list [][2]string) string {
 	var b strings.Builder
 	for i, p := range list {
@@ -188,6 +201,7 @@ func encodeForm(list [][2]string) string {
 	return b.String()
 }
 
+// encodePercent writes s with all bytes escaped but letters, digits and * - . _.
 func encodePercent(b *strings.Builder, s string) {
 	const upper = "0123456789ABCDEF"
 	for i := range len(s) {

@@ -6,7 +6,9 @@ import (
 	"github.com/dop251/goja"
 )
 
-// performance counts from the activation's start (https://w3c.github.io/hr-time/).
+// performance counts milliseconds from the activation's start
+// (https://w3c.github.io/hr-time/), with microseconds behind the point. Reading it while
+// modules are evaluated ahead is an effect.
 func performance(r *realm) goja.Value {
 	return r.newNamespace([]row{
 		{"now", function("now", 0, func(r *realm, _ goja.FunctionCall) goja.Value {

@@ -8,7 +8,9 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// request is a Request (https://fetch.spec.whatwg.org/#request-class).
+// request is a Request (https://fetch.spec.whatwg.org/#request-class). It has the members
+// that a server can honour: url, method, headers, body, redirect and signal. Options such
+// as mode, credentials and cache are ignored.
 type request struct {
 	body     *body
 	headers  *headers
@@ -21,6 +23,7 @@ type request struct {
 func (q *request) content() *body       { return q.body }
 func (q *request) headerList() *headers { return q.headers }
 
+// requestClass describes Request.
 func requestClass() *class[*request] {
 	text := func(name string, get func(*request) string) member[*request] {
 		return member[*request]{name: name, get: func(r *realm, q *request) goja.Value { return r.vm.ToValue(get(q)) }}
@@ -50,6 +53,8 @@ func requestClass() *class[*request] {
 	}
 }
 
+// copy returns a request with headers and a body of its own; the bytes of the body are
+// shared, and never changed.
 func (q *request) copy() *request {
 	c := *q
 	c.body = &body{data: q.body.data, null: q.body.null}
@@ -57,7 +62,11 @@ func (q *request) copy() *request {
 	return &c
 }
 
-// newRequest makes a request of a URL or another request, and what init changes.
+// newRequest makes a request of a URL or another request, and the changes of init (Fetch:
+// new Request(input, init)). The body of another request is taken: it counts as read
+// afterwards. It throws a TypeError for malformed values, and for a body with GET or HEAD.
+//
+// A body without a content-type among the headers sets the one that it implies.
 func (r *realm) newRequest(input, init goja.Value) *request {
 	q := &request{body: &body{null: true}, headers: &headers{}, method: "GET", redirect: "follow"}
 	if other, ok := stateOf[*request](input); ok {
@@ -106,7 +115,7 @@ func (r *realm) newRequest(input, init goja.Value) *request {
 	return q
 }
 
-// given reads an option that is not undefined.
+// given reads an option; nil stands for a missing and an undefined one.
 func given(options *goja.Object, name string) goja.Value {
 	v := options.Get(name)
 	if v == nil || goja.IsUndefined(v) {
@@ -115,7 +124,8 @@ func given(options *goja.Object, name string) goja.Value {
 	return v
 }
 
-// requestURL takes an absolute http or https URL without credentials.
+// requestURL takes an absolute http or https URL without credentials, and returns it in its
+// normal form. There is no base URL: a relative one is a TypeError.
 func (r *realm) requestURL(input goja.Value) string {
 	u, err := parseURL(input, nil)
 	if err != nil {
@@ -130,7 +140,8 @@ func (r *realm) requestURL(input goja.Value) string {
 	return u.Href(false)
 }
 
-// requestMethod puts the known methods in upper case (Fetch: normalize a method).
+// requestMethod puts the known methods in upper case (Fetch: normalize a method), PATCH
+// among them, unlike the standard. CONNECT, TRACE and TRACK are forbidden.
 func (r *realm) requestMethod(method string) string {
 	if !httpguts.ValidHeaderFieldName(method) { // both are tokens
 		panic(r.vm.NewTypeError("fetch: %q is not a method", method))

@@ -9,7 +9,9 @@ import (
 	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
-// response is a Response (https://fetch.spec.whatwg.org/#response-class).
+// response is a Response (https://fetch.spec.whatwg.org/#response-class). kind is its type:
+// basic for an answer of the host, default for one that a script made, error for
+// Response.error.
 type response struct {
 	body       *body
 	headers    *headers
@@ -23,6 +25,7 @@ type response struct {
 func (p *response) content() *body       { return p.body }
 func (p *response) headerList() *headers { return p.headers }
 
+// responseClass describes Response, with the statics json, error and redirect.
 func responseClass() *class[*response] {
 	return &class[*response]{
 		name: "Response",
@@ -63,7 +66,8 @@ func responseClass() *class[*response] {
 	}
 }
 
-// thrownJSON throws what kept a value from becoming JSON.
+// thrownJSON throws a TypeError if a value did not become JSON: ok and err are the results
+// of encodeJSON. what names the function.
 func (r *realm) thrownJSON(what string, ok bool, err error) {
 	switch {
 	case err == nil:
@@ -77,6 +81,9 @@ func (r *realm) thrownJSON(what string, ok bool, err error) {
 	}
 }
 
+// newResponse makes a response of a body and init, {status, statusText, headers}.
+// contentType is the body's, which a header of init replaces. A status outside of 200 to
+// 599 is a RangeError.
 func (r *realm) newResponse(b *body, contentType string, init goja.Value) *response {
 	p := &response{body: b, status: http.StatusOK, kind: "default", headers: &headers{}}
 	if options, ok := init.(*goja.Object); ok {
@@ -97,6 +104,7 @@ func (r *realm) newResponse(b *body, contentType string, init goja.Value) *respo
 	return p
 }
 
+// redirect is Response.redirect(url, status), with status 302 by default.
 func redirect(r *realm, call goja.FunctionCall) goja.Value {
 	u, err := parseURL(call.Argument(0), nil)
 	if err != nil {
@@ -116,7 +124,8 @@ func redirect(r *realm, call goja.FunctionCall) goja.Value {
 	return responseClass().instance(r, p)
 }
 
-// fetched makes the Response of the host's answer.
+// fetched makes the Response of the host's answer: head is a wire.FetchResponse, blob the
+// body.
 func (r *realm) fetched(head, blob []byte) goja.Value {
 	var reply wire.FetchResponse
 	r.decode(head, &reply)

@@ -16,6 +16,7 @@ import (
 // textEncoder is a TextEncoder (https://encoding.spec.whatwg.org/#interface-textencoder).
 type textEncoder struct{}
 
+// encoderClass describes TextEncoder.
 func encoderClass() *class[textEncoder] {
 	return &class[textEncoder]{
 		name:      "TextEncoder",
@@ -34,7 +35,8 @@ func encoderClass() *class[textEncoder] {
 	}
 }
 
-// encodeInto writes as many whole characters as fit.
+// encodeInto writes as many whole characters as fit, and returns {read, written}: UTF-16
+// code units of the text, and bytes of the array.
 func encodeInto(r *realm, _ textEncoder, call goja.FunctionCall) goja.Value {
 	into, ok := bufferSource(call.Argument(1))
 	if !ok {
@@ -55,7 +57,8 @@ func encodeInto(r *realm, _ textEncoder, call goja.FunctionCall) goja.Value {
 	return result
 }
 
-// textDecoder is a TextDecoder for the encodings that programs of today meet.
+// textDecoder is a TextDecoder for UTF-8 and UTF-16LE
+// (https://encoding.spec.whatwg.org/#interface-textdecoder).
 type textDecoder struct {
 	encoding  string
 	fatal     bool
@@ -63,6 +66,7 @@ type textDecoder struct {
 	left      []byte // of a character that the last chunk cut, while streaming
 }
 
+// decoderClass describes TextDecoder. An unknown label is a RangeError.
 func decoderClass() *class[*textDecoder] {
 	return &class[*textDecoder]{
 		name: "TextDecoder",
@@ -92,11 +96,17 @@ func decoderClass() *class[*textDecoder] {
 	}
 }
 
+// truthy reports whether an option is set to a value that JavaScript counts as true.
 func truthy(obj *goja.Object, name string) bool {
 	v := obj.Get(name)
 	return v != nil && v.ToBoolean()
 }
 
+// decodeText is TextDecoder.decode(input, {stream}). With stream, the bytes of a character
+// that input cuts are kept for the next call:
+//
+//	d.decode(Uint8Array.of(0xc3), {stream: true})   ""
+//	d.decode(Uint8Array.of(0xbc))                   "ü"
 func decodeText(r *realm, d *textDecoder, call goja.FunctionCall) goja.Value {
 	var chunk []byte
 	if v := call.Argument(0); !goja.IsUndefined(v) {
@@ -127,7 +137,8 @@ func decodeText(r *realm, d *textDecoder, call goja.FunctionCall) goja.Value {
 	return r.vm.ToValue(string(text))
 }
 
-// whole is how much of text is complete characters.
+// whole returns the number of bytes of text that are complete characters, or wrong ones
+// that no further byte completes.
 func (d *textDecoder) whole(text []byte) int {
 	if d.encoding == "utf-16le" {
 		return len(text) &^ 1
@@ -143,6 +154,8 @@ func (d *textDecoder) whole(text []byte) int {
 	return len(text)
 }
 
+// utf16 decodes UTF-16LE; an odd last byte becomes U+FFFD, or a TypeError if the decoder is
+// fatal.
 func (d *textDecoder) utf16(r *realm, text []byte) goja.Value {
 	units := make([]uint16, 0, len(text)/2+1)
 	for len(text) >= 2 {
@@ -161,7 +174,8 @@ func (d *textDecoder) utf16(r *realm, text []byte) goja.Value {
 	return r.vm.ToValue(string(utf16.Decode(units)))
 }
 
-// lossyUTF8 puts U+FFFD in place of each maximal wrong part, as the standard says.
+// lossyUTF8 puts U+FFFD in place of each maximal wrong part, as the standard says: "a",
+// 0xe2 0x82, "b" is "a\ufffdb", with one U+FFFD for the two bytes.
 func lossyUTF8(text []byte) string {
 	var b strings.Builder
 	for len(text) > 0 {
@@ -175,7 +189,8 @@ func lossyUTF8(text []byte) string {
 	return b.String()
 }
 
-// wrongPart is how many bytes begin a character that is then cut short.
+// wrongPart returns the number of bytes at the beginning of text that begin a character
+// which is then cut short, at least 1.
 func wrongPart(text []byte) int {
 	for n := min(len(text), 3); n > 1; n-- {
 		if !utf8.FullRune(text[:n]) {
@@ -185,9 +200,13 @@ func wrongPart(text []byte) int {
 	return 1
 }
 
+// bufferType is the type that goja exports an ArrayBuffer as.
 var bufferType = reflect.TypeFor[goja.ArrayBuffer]()
 
 // bufferSource returns the bytes of an ArrayBuffer or of a view of one, in place.
+//
+// ok is false for other values, and for a view whose offset and length do not lie within
+// its buffer.
 func bufferSource(v goja.Value) ([]byte, bool) {
 	obj, ok := v.(*goja.Object)
 	if !ok {
@@ -208,6 +227,7 @@ func bufferSource(v goja.Value) ([]byte, bool) {
 	return all[start : start+size], true
 }
 
+// integerProperty returns a property as an integer, -1 if it is missing.
 func integerProperty(obj *goja.Object, name string) int64 {
 	v := obj.Get(name)
 	if v == nil {
@@ -216,7 +236,7 @@ func integerProperty(obj *goja.Object, name string) int64 {
 	return v.ToInteger()
 }
 
-// newBytes makes a Uint8Array around b.
+// newBytes makes a Uint8Array around b, which is the script's from then on.
 func (r *realm) newBytes(b []byte) goja.Value {
 	array, err := r.vm.New(r.vm.Get("Uint8Array"), r.vm.ToValue(r.vm.NewArrayBuffer(b)))
 	must(err)
@@ -224,6 +244,9 @@ func (r *realm) newBytes(b []byte) goja.Value {
 }
 
 // btoa encodes characters up to U+00FF as base64.
+//
+// A character above U+00FF is an InvalidCharacterError
+// (https://html.spec.whatwg.org/#dom-btoa).
 func btoa(r *realm, call goja.FunctionCall) goja.Value {
 	text := call.Argument(0).String()
 	raw := make([]byte, 0, len(text))
@@ -237,6 +260,9 @@ func btoa(r *realm, call goja.FunctionCall) goja.Value {
 }
 
 // atob decodes forgiving base64 (https://infra.spec.whatwg.org/#forgiving-base64-decode).
+//
+// White space is ignored, and so is a missing padding. The result has one character for
+// each byte.
 func atob(r *realm, call goja.FunctionCall) goja.Value {
 	text := strings.Map(func(c rune) rune {
 		if strings.ContainsRune("\t\n\f\r ", c) {

@@ -8,10 +8,12 @@ import (
 	"github.com/dop251/goja"
 )
 
-// maxDelay is the longest delay of a timer (HTML: a signed 32-bit number of
-// milliseconds); a longer or negative one means none, as in browsers and Node.
+// maxDelay is the longest delay of a timer in milliseconds (HTML: a signed 32-bit number);
+// a longer or negative one means none, as in browsers and Node.
 const maxDelay = math.MaxInt32
 
+// setTimeout, setInterval and setImmediate are those of HTML and Node
+// (https://html.spec.whatwg.org/#timers). They return a number, not Node's object.
 func setTimeout(r *realm, call goja.FunctionCall) goja.Value {
 	return r.startTimer("setTimeout", call, false)
 }
@@ -20,6 +22,7 @@ func setInterval(r *realm, call goja.FunctionCall) goja.Value {
 	return r.startTimer("setInterval", call, true)
 }
 
+// setImmediate is a timeout of 0: it runs after the timers that are due already.
 func setImmediate(r *realm, call goja.FunctionCall) goja.Value {
 	args := call.Arguments
 	if len(args) > 0 {
@@ -28,6 +31,8 @@ func setImmediate(r *realm, call goja.FunctionCall) goja.Value {
 	return r.startTimer("setImmediate", goja.FunctionCall{This: call.This, Arguments: args}, false)
 }
 
+// startTimer starts the timer of a call (callback, delay, ...args). An interval has a delay
+// of at least 1 ms. Text as a callback is refused.
 func (r *realm) startTimer(name string, call goja.FunctionCall, repeat bool) goja.Value {
 	callback, ok := goja.AssertFunction(call.Argument(0))
 	if !ok {
@@ -50,6 +55,9 @@ func (r *realm) startTimer(name string, call goja.FunctionCall, repeat bool) goj
 }
 
 // after starts a timer of the activation and returns its id.
+//
+// name is the function's, for the error beyond maxTimers. call runs on the goroutine of
+// scripts. While modules are evaluated ahead it is an effect, and starts nothing.
 func (r *realm) after(name string, delay, every time.Duration, call func() error) int64 {
 	if !r.effect() {
 		return 0
@@ -61,6 +69,8 @@ func (r *realm) after(name string, delay, every time.Duration, call func() error
 	return id
 }
 
+// delayOf returns a delay in milliseconds as a duration, 0 for one that is no number or out
+// of bounds.
 func delayOf(v goja.Value) time.Duration {
 	ms := v.ToFloat()
 	if math.IsNaN(ms) || ms < 0 || ms > maxDelay {
@@ -69,6 +79,8 @@ func delayOf(v goja.Value) time.Duration {
 	return time.Duration(ms * float64(time.Millisecond))
 }
 
+// clearTimer is clearTimeout, clearInterval and clearImmediate: ids are shared, and unknown
+// ones are ignored.
 func clearTimer(r *realm, call goja.FunctionCall) goja.Value {
 	if id, ok := call.Argument(0).Export().(int64); ok && r.act != nil {
 		r.act.loop.clear(id)

@@ -9,10 +9,17 @@ import (
 // that are its query, once a script asked for them.
 type urlState struct {
 	*whatwg.Url
-	params *params
+	params *params      // nil until searchParams is read
 	object *goja.Object // of params: the same at every reading
 }
 
+// urlClass describes URL, with the statics canParse and parse. Parsing and setters are
+// those of the standard's state machine, in package whatwg-url.
+//
+// The object of searchParams and its URL follow each other:
+//
+//	u.searchParams.set("a", "1")   u.href ends in ?a=1
+//	u.search = "?b=2"              u.searchParams.get("b") is "2"
 func urlClass() *class[*urlState] {
 	text := func(name string, get func(*whatwg.Url) string, set func(*whatwg.Url, string)) member[*urlState] {
 		m := member[*urlState]{name: name, get: func(r *realm, u *urlState) goja.Value { return r.vm.ToValue(get(u.Url)) }}
@@ -65,6 +72,7 @@ func urlClass() *class[*urlState] {
 	}
 }
 
+// urlStatics returns canParse and parse, which report a malformed URL without throwing.
 func urlStatics() []row {
 	return []row{
 		{"canParse", function("canParse", 1, func(r *realm, call goja.FunctionCall) goja.Value {
@@ -81,6 +89,7 @@ func urlStatics() []row {
 	}
 }
 
+// parseURL parses text, relative to base unless that is undefined.
 func parseURL(text, base goja.Value) (*whatwg.Url, error) {
 	if base == nil || goja.IsUndefined(base) {
 		return whatwg.Parse(text.String())
@@ -88,6 +97,7 @@ func parseURL(text, base goja.Value) (*whatwg.Url, error) {
 	return whatwg.ParseRef(base.String(), text.String())
 }
 
+// setHref replaces the whole URL, or throws a TypeError.
 func setHref(r *realm, u *urlState, v goja.Value) {
 	parsed, err := whatwg.Parse(v.String())
 	if err != nil {
@@ -97,14 +107,16 @@ func setHref(r *realm, u *urlState, v goja.Value) {
 	u.reread()
 }
 
-// reread brings the parameters in line with the query.
+// reread brings the parameters in line with the query, after a change of the URL; the other
+// direction is params.changed.
 func (u *urlState) reread() {
 	if u.params != nil {
 		u.params.list = decodeForm(u.Query())
 	}
 }
 
-// origin is that of a special URL; any other's is opaque.
+// origin returns the origin of a URL with a special scheme; that of any other is opaque,
+// "null".
 func origin(u *whatwg.Url) string {
 	switch u.Scheme() {
 	case "http", "https", "ws", "wss", "ftp":

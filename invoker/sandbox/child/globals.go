@@ -2,7 +2,10 @@ package child
 
 import "github.com/dop251/goja"
 
-// globalTable returns the globals that a script can reach beside the language itself.
+// globalTable returns the globals that a script can reach beside the language itself. It is
+// the only way in: a script cannot reach a Go function that is neither a row here nor a
+// member of a row's value. A row's value is made in each realm at the first use of its
+// name. The table has at most 64 rows, the bits of realm.built.
 func globalTable() []row {
 	return []row{
 		{"console", console},
@@ -34,18 +37,22 @@ func globalTable() []row {
 	}
 }
 
-// globals is the prototype of the global object, and makes each
-// global when it is first looked for. The value becomes the global object's own property, so that scripts may replace or delete it.
+// globals is the prototype of the global object, and makes each global when it is first
+// looked for. The value becomes the global object's own property, so that scripts may
+// replace or delete it; realm.built keeps a deleted one from coming back.
 type globals struct {
 	realm *realm
 	rows  []row
 }
 
+// installGlobals puts the table behind the global object. The language's own globals are
+// properties of that object and come first.
 func (r *realm) installGlobals() {
 	global := r.vm.GlobalObject()
 	must(global.SetPrototype(r.vm.NewDynamicObject(&globals{r, r.program.globals})))
 }
 
+// find returns the row of a global that has not been made yet, -1 for none.
 func (g *globals) find(key string) int {
 	for i := range g.rows {
 		if g.rows[i].name == key && g.realm.built&(1<<i) == 0 {
@@ -55,6 +62,7 @@ func (g *globals) find(key string) int {
 	return -1
 }
 
+// Get makes a global. It is called for a name that the global object does not have.
 func (g *globals) Get(key string) goja.Value {
 	i := g.find(key)
 	if i < 0 {

@@ -9,7 +9,8 @@ import (
 	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
-// pendingCall is a host call that the parent has not answered.
+// pendingCall is a host call that the parent has not answered. It waits in loop.calls under
+// the id of its frame.
 type pendingCall struct {
 	promise *deferred
 	answer  func(head, blob []byte) goja.Value
@@ -57,6 +58,11 @@ func sendOnly[A any](r *realm, declared wire.Call[A, wire.None], args A, blob []
 
 // call asks the parent for a side effect. answer makes the promise's value of the reply;
 // an exception that it throws rejects the promise. The id is for abandon.
+//
+// It throws CS_RUNTIME_INVALID_ARGUMENT for too many or too large calls, before anything is
+// sent. Outside of an activation, while modules are evaluated ahead, nothing is sent and
+// the realm is thrown away (see effect). The frame is written before the call returns;
+// writing may wait until the parent has room (sandbox.hostCalls).
 func (r *realm) call(name string, head any, blob []byte, answer func(head, blob []byte) goja.Value) (*deferred, uint32) {
 	d := r.newDeferred()
 	if !r.effect() {
@@ -92,7 +98,9 @@ func (r *realm) call(name string, head any, blob []byte, answer func(head, blob 
 	return d, id
 }
 
-// abandon forgets a call that still waits: its reply is dropped when it comes.
+// abandon forgets a call that still waits, and reports whether it did: its reply is dropped
+// when it comes. The caller settles the promise. The call stays counted in loop.flying
+// until the reply, because the reader's queue must have room for it.
 func (r *realm) abandon(id uint32) bool {
 	if r.act == nil || r.act.loop.calls[id] == nil {
 		return false
@@ -102,6 +110,9 @@ func (r *realm) abandon(id uint32) bool {
 }
 
 // replied settles the call that a frame answers; the reply to an abandoned call is dropped.
+//
+// Errors, which end the process: errProtocol for a frame that is no reply, a malformed one.
+// An exception that scripts cannot catch ends the activation.
 func (a *activation) replied(f frame) error {
 	if f.kind != wire.KindHostReply {
 		return errProtocol
@@ -128,7 +139,8 @@ func (a *activation) replied(f frame) error {
 	})
 }
 
-// hostError makes a script's Error of the host's, with the members that it has.
+// hostError makes a script's Error of the host's: message, code, and the further members
+// that it has.
 func (r *realm) hostError(e *wire.HostError) *goja.Object {
 	made := r.newError(api.Code(e.Code), e.Message)
 	if len(e.Members) == 0 {
@@ -151,7 +163,9 @@ func (r *realm) newError(code api.Code, message string) *goja.Object {
 	return e
 }
 
-// newNamedError makes an error of one of the language's own classes.
+// newNamedError makes an error of one of the language's own classes, by the name that the
+// script has for it. It is a TypeError if the script replaced the class with a value that
+// is no constructor.
 func (r *realm) newNamedError(class, message string) *goja.Object {
 	e, err := r.vm.New(r.vm.Get(class), r.vm.ToValue(message))
 	if err != nil { // the script replaced the class

@@ -11,7 +11,9 @@ import (
 	"github.com/dop251/goja"
 )
 
-// Bounds of what inspection shows, as in Node.
+// Bounds of what inspection shows, as in Node: inspectDepth levels of objects, inspectItems
+// items or members of each. inspectMaxBytes bounds the text, approximately: at that size,
+// further objects are shown as [Object].
 const (
 	inspectDepth    = 2
 	inspectItems    = 100
@@ -20,6 +22,10 @@ const (
 
 // format returns the text that console methods print: the first argument with its
 // directives filled in, the others inspected (https://console.spec.whatwg.org/#formatter).
+//
+//	("%s: %d%%", "load", 7, [1])   load: 7% [ 1 ]
+//	({a: {b: {c: {}}}})            { a: { b: { c: [Object] } } }
+//	("x", "y")                     x y
 func (r *realm) format(args []goja.Value) string {
 	var b strings.Builder
 	if len(args) > 0 {
@@ -43,6 +49,8 @@ func (r *realm) format(args []goja.Value) string {
 
 // directives writes text with %s and the like filled in, and returns the remaining
 // arguments.
+//
+// A directive without an argument stays as it is.
 func (r *realm) directives(b *strings.Builder, text string, args []goja.Value) []goja.Value {
 	for {
 		at := strings.IndexByte(text, '%')
@@ -67,6 +75,8 @@ func (r *realm) directives(b *strings.Builder, text string, args []goja.Value) [
 	}
 }
 
+// directive writes v as the directive verb wants it: s a string, d and f a number, i an
+// integer, j JSON, c nothing, o and O an inspected value.
 func (r *realm) directive(b *strings.Builder, verb byte, v goja.Value) {
 	switch verb {
 	case 's':
@@ -95,6 +105,8 @@ func (r *realm) directive(b *strings.Builder, verb byte, v goja.Value) {
 	}
 }
 
+// numberText returns v as a number, cut to an integer if whole is true; NaN for objects and
+// symbols.
 func numberText(v goja.Value, whole bool) string {
 	switch v.(type) {
 	case *goja.Object, *goja.Symbol:
@@ -111,17 +123,23 @@ func numberText(v goja.Value, whole bool) string {
 }
 
 // inspector writes a value as a reader of logs likes it, as Node's util.inspect.
+//
+// It reads members, and so may run getters of the script, which may throw: the exception
+// reaches the caller of console.log.
 type inspector struct {
 	*realm
 	b     *strings.Builder
-	stack []*goja.Object
+	stack []*goja.Object // the objects being written, to find cycles
 }
 
+// inspect writes v with depth levels of objects; at -1 it writes the kind of an object
+// alone.
 func (r *realm) inspect(b *strings.Builder, v goja.Value, depth int) {
 	i := inspector{realm: r, b: b}
 	i.value(v, depth)
 }
 
+// value writes a value within another one: strings are quoted there.
 func (i *inspector) value(v goja.Value, depth int) {
 	switch v := v.(type) {
 	case nil:
@@ -144,11 +162,13 @@ func (i *inspector) value(v goja.Value, depth int) {
 	}
 }
 
-// quoted uses single quotes, as Node does.
+// quoted returns s in single quotes, with \, ' and line feeds escaped, as Node does.
 func quoted(s string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`, "\n", `\n`).Replace(s) + "'"
 }
 
+// object writes an object by its class. A cycle is [Circular *1], whichever object it leads
+// back to.
 func (i *inspector) object(obj *goja.Object, depth int) {
 	for _, outer := range i.stack {
 		if outer == obj {
@@ -184,6 +204,7 @@ func (i *inspector) object(obj *goja.Object, depth int) {
 	i.stack = i.stack[:len(i.stack)-1]
 }
 
+// content writes the items or members of an object.
 func (i *inspector) content(obj *goja.Object, class string, depth int) {
 	switch {
 	case class == "Array":
@@ -197,6 +218,7 @@ func (i *inspector) content(obj *goja.Object, class string, depth int) {
 	}
 }
 
+// list writes an array. Holes are undefined.
 func (i *inspector) list(array *goja.Object, depth int) {
 	n := int(array.Get("length").ToInteger())
 	if n == 0 {
@@ -240,6 +262,8 @@ func (i *inspector) collection(obj *goja.Object, class string, depth int) {
 
 var identifier = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_$][\w$]*$`) })
 
+// members writes an object's own enumerable members, behind the name of its class unless
+// that is Object.
 func (i *inspector) members(obj *goja.Object, depth int) {
 	if ctor, ok := orUndefined(obj.Get("constructor")).(*goja.Object); ok {
 		if name := textOf(ctor, "name"); name != "" && name != "Object" {
@@ -267,6 +291,7 @@ func (i *inspector) members(obj *goja.Object, depth int) {
 	i.b.WriteString(" }")
 }
 
+// failure writes an Error: its stack, which begins with its name and message.
 func (i *inspector) failure(obj *goja.Object) {
 	if stack, ok := stringProperty(obj, "stack"); ok {
 		i.b.WriteString(cleanStack(stack))
@@ -275,6 +300,7 @@ func (i *inspector) failure(obj *goja.Object) {
 	i.b.WriteString("[" + obj.String() + "]")
 }
 
+// textOf returns a property as text, "" if it is missing.
 func textOf(obj *goja.Object, name string) string {
 	v := obj.Get(name)
 	if v == nil {
@@ -283,6 +309,7 @@ func textOf(obj *goja.Object, name string) string {
 	return v.String()
 }
 
+// dateText returns a Date in ISO 8601, as its toJSON writes it.
 func dateText(obj *goja.Object) string {
 	iso, ok := goja.AssertFunction(obj.Get("toJSON"))
 	if !ok {

@@ -13,12 +13,14 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// encoder writes JSON as JSON.stringify does, within a bound, so that a result
-// is refused before its text has eaten the memory.
+// encoder writes JSON as JSON.stringify does (ECMAScript, 25.5.2), without replacer and
+// indentation. It works within a bound, so that a result is refused before its text has
+// eaten the memory; goja's own has none. It differs from JSON.stringify in the bound of
+// nesting.
 type encoder struct {
 	realm *realm
-	out   []byte
-	limit int
+	out   []byte         // the text so far
+	limit int            // of out, in bytes; passing it is found at the next value
 	stack []*goja.Object // the objects being written, to find cycles
 }
 
@@ -32,7 +34,8 @@ type tooLong struct{}
 
 func (tooLong) Error() string { return "the JSON text is too long" }
 
-// notEncodable reports whether err is the value's, not what a script threw meanwhile.
+// notEncodable reports whether err is about the value: not JSON, or too long. Any other
+// error of encodeJSON was thrown by the script meanwhile.
 func notEncodable(err error) bool {
 	var not *notJSON
 	var long tooLong
@@ -42,6 +45,13 @@ func notEncodable(err error) bool {
 // encodeJSON returns v's JSON text of at most limit bytes. ok is false where
 // JSON.stringify would return undefined. err is a *notJSON, a tooLong or the exception of a
 // script's toJSON or getter.
+//
+// For example, with JSON.stringify's rules:
+//
+//	{a: undefined, b: [undefined, () => 1], c: NaN}   {"b":[null,null],"c":null}
+//	new Date(0)                                       "1970-01-01T00:00:00.000Z"
+//	undefined                                         ok is false
+//	10n                                               *notJSON
 func (r *realm) encodeJSON(v goja.Value, limit int) (text []byte, ok bool, err error) {
 	e := encoder{realm: r, limit: limit}
 	threw := r.try(func() { ok, err = e.value("", v) })
@@ -57,7 +67,9 @@ func (r *realm) encodeJSON(v goja.Value, limit int) (text []byte, ok bool, err e
 	return e.out, true, nil
 }
 
-// result encodes what a handler returned; nil stands for undefined.
+// result encodes the value that a handler returned; nil stands for undefined. Errors: a
+// *refusedResult for a value that is too large or not JSON, otherwise what the script threw
+// meanwhile.
 func (r *realm) result(v goja.Value) ([]byte, error) {
 	text, ok, err := r.encodeJSON(v, api.MaxResultBytes)
 	var long tooLong
@@ -77,8 +89,9 @@ func (r *realm) result(v goja.Value) ([]byte, error) {
 	return text, nil
 }
 
-// value writes v, the member key of something, and reports whether there is
-// anything to write.
+// value writes v and reports whether there was anything to write: undefined, functions and
+// symbols have no JSON form. key is the name under which v stands, which a toJSON method
+// receives. What v wrote before an error stays in out.
 func (e *encoder) value(key string, v goja.Value) (bool, error) {
 	if len(e.out) > e.limit {
 		return false, tooLong{}
@@ -117,6 +130,7 @@ func (e *encoder) value(key string, v goja.Value) (bool, error) {
 	return true, nil
 }
 
+// bigInt writes a BigInt if a script has defined a toJSON for it, and refuses it otherwise.
 func (e *encoder) bigInt(key string, v goja.Value) (bool, error) {
 	boxed := v.ToObject(e.realm.vm)
 	if replaced, ok, err := e.toJSON(key, v, boxed); err != nil || ok {
@@ -130,7 +144,8 @@ func (e *encoder) bigInt(key string, v goja.Value) (bool, error) {
 	return false, &notJSON{"a BigInt has no JSON form"}
 }
 
-// toJSON calls the method of that name, if there is one.
+// toJSON calls the method of that name, if there is one; ok reports that. this is its
+// receiver, obj the object on which it is looked for.
 func (e *encoder) toJSON(key string, this goja.Value, obj *goja.Object) (goja.Value, bool, error) {
 	method, ok := obj.Get("toJSON").(*goja.Object)
 	if !ok {
@@ -144,6 +159,8 @@ func (e *encoder) toJSON(key string, this goja.Value, obj *goja.Object) (goja.Va
 	return v, err == nil, err
 }
 
+// object writes an object: what its toJSON returns, a boxed primitive as its value, and an
+// array or any other object by its elements or members.
 func (e *encoder) object(key string, obj *goja.Object) (bool, error) {
 	if v, ok, err := e.toJSON(key, obj, obj); err != nil {
 		return false, err
@@ -188,6 +205,8 @@ func (e *encoder) object(key string, obj *goja.Object) (bool, error) {
 	return true, err
 }
 
+// enter notes that obj is being written, and refuses cycles and deep nesting. The caller
+// removes obj from the stack.
 func (e *encoder) enter(obj *goja.Object) error {
 	for _, outer := range e.stack {
 		if outer == obj {
@@ -201,9 +220,11 @@ func (e *encoder) enter(obj *goja.Object) error {
 	return nil
 }
 
-// maxEncodeDepth bounds nesting, and the cost of looking for cycles.
+// maxEncodeDepth bounds nesting, and the cost of looking for cycles, which compares each
+// object with all around it.
 const maxEncodeDepth = 1000
 
+// elements writes an array, with null in place of a value without a JSON form.
 func (e *encoder) elements(array *goja.Object) error {
 	n := array.Get("length").ToInteger()
 	e.out = append(e.out, '[')
@@ -224,6 +245,8 @@ func (e *encoder) elements(array *goja.Object) error {
 	return nil
 }
 
+// members writes an object's own enumerable members, without those whose value has no JSON
+// form: the name is written first, and removed again.
 func (e *encoder) members(obj *goja.Object) error {
 	e.out = append(e.out, '{')
 	empty := true
@@ -248,8 +271,9 @@ func (e *encoder) members(obj *goja.Object) error {
 	return nil
 }
 
-// string writes a string value. Where Go's form of it shows U+FFFD it may have
-// been a lone surrogate, which only its code units show.
+// string writes a string value. If Go's form of it shows U+FFFD it may have been a lone
+// surrogate, which only its code units show; JSON has an escape for it (well-formed
+// JSON.stringify).
 func (e *encoder) string(s goja.String) error {
 	if s.Length() > e.limit {
 		return tooLong{}
@@ -288,6 +312,7 @@ func (e *encoder) unit(s goja.String, i *int) {
 
 const hexDigits = "0123456789abcdef"
 
+// escaped writes a code unit as \uXXXX, in lower case as JSON.stringify.
 func (e *encoder) escaped(u rune) {
 	e.out = append(e.out, '\\', 'u', hexDigits[u>>12&15], hexDigits[u>>8&15], hexDigits[u>>4&15], hexDigits[u&15])
 }

@@ -15,9 +15,11 @@ import (
 // into the end of the stack. encoding/json has the same bound.
 const maxJSONDepth = 10_000
 
-// parseJSON makes script values of JSON text (RFC 8259), as JSON.parse does:
-// "__proto__" is a member like any other, numbers are doubles, lone surrogates
-// stay in strings (in member names they become U+FFFD).
+// parseJSON makes script values of JSON text (RFC 8259), as JSON.parse does: "__proto__" is
+// a member like any other, numbers are doubles, lone surrogates stay in strings (in member
+// names they become U+FFFD). Short strings are shared among activations (words). It runs no
+// script code. The text of an error is for people, as that of JSON.parse: Unexpected token '}'
+// in JSON at position 5.
 func (r *realm) parseJSON(text []byte) (goja.Value, error) {
 	p := jsonParser{vm: r.vm, words: &r.program.words, text: text}
 	p.space()
@@ -41,6 +43,8 @@ func (r *realm) parsed(text []byte) goja.Value {
 	return v
 }
 
+// jsonParser is a parser of recursive descent: at is the offset of the byte to be read
+// next.
 type jsonParser struct {
 	vm    *goja.Runtime
 	words *words
@@ -48,6 +52,7 @@ type jsonParser struct {
 	at    int
 }
 
+// unexpected returns the error for the byte at p.at.
 func (p *jsonParser) unexpected() error {
 	if p.at >= len(p.text) {
 		return errors.New("Unexpected end of JSON input")
@@ -56,6 +61,7 @@ func (p *jsonParser) unexpected() error {
 	return fmt.Errorf("Unexpected token %q in JSON at position %d", c, p.at)
 }
 
+// space skips white space.
 func (p *jsonParser) space() {
 	for p.at < len(p.text) {
 		switch p.text[p.at] {
@@ -67,6 +73,8 @@ func (p *jsonParser) space() {
 	}
 }
 
+// value reads a value that begins at p.at; depth is the number of objects and arrays around
+// it.
 func (p *jsonParser) value(depth int) (goja.Value, error) {
 	if p.at >= len(p.text) {
 		return nil, p.unexpected()
@@ -89,6 +97,7 @@ func (p *jsonParser) value(depth int) (goja.Value, error) {
 	}
 }
 
+// word reads true, false or null.
 func (p *jsonParser) word(word string, v goja.Value) (goja.Value, error) {
 	for i := range len(word) {
 		if p.at >= len(p.text) || p.text[p.at] != word[i] {
@@ -99,6 +108,7 @@ func (p *jsonParser) word(word string, v goja.Value) (goja.Value, error) {
 	return v, nil
 }
 
+// object reads an object. Of equal names the last counts.
 func (p *jsonParser) object(depth int) (goja.Value, error) {
 	if depth > maxJSONDepth {
 		return nil, fmt.Errorf("JSON nested deeper than %d", maxJSONDepth)
@@ -145,6 +155,7 @@ func define(obj *goja.Object, key string, v goja.Value) error {
 	return obj.DefineDataProperty(key, v, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_TRUE)
 }
 
+// array reads an array.
 func (p *jsonParser) array(depth int) (goja.Value, error) {
 	if depth > maxJSONDepth {
 		return nil, fmt.Errorf("JSON nested deeper than %d", maxJSONDepth)
@@ -172,6 +183,7 @@ func (p *jsonParser) array(depth int) (goja.Value, error) {
 	}
 }
 
+// take skips c if it is the next byte, and reports whether it was.
 func (p *jsonParser) take(c byte) bool {
 	if p.at < len(p.text) && p.text[p.at] == c {
 		p.at++
@@ -182,6 +194,9 @@ func (p *jsonParser) take(c byte) bool {
 
 // plain advances over a string's text and returns it if it needs no
 // decoding.
+//
+// ok is false for text with escapes, control characters or invalid UTF-8; p.at is unchanged
+// then, and units reads it.
 func (p *jsonParser) plain() ([]byte, bool) {
 	for i := p.at + 1; i < len(p.text); i++ {
 		switch c := p.text[i]; {
@@ -199,6 +214,7 @@ func (p *jsonParser) plain() ([]byte, bool) {
 	return nil, false
 }
 
+// key reads a member's name.
 func (p *jsonParser) key() (string, error) {
 	if s, ok := p.plain(); ok {
 		return p.words.find(p.vm, s).text, nil
@@ -207,6 +223,7 @@ func (p *jsonParser) key() (string, error) {
 	return string(utf16.Decode(units)), err
 }
 
+// string reads a string value.
 func (p *jsonParser) string() (goja.Value, error) {
 	if s, ok := p.plain(); ok {
 		return p.words.find(p.vm, s).value, nil
@@ -247,6 +264,8 @@ func (p *jsonParser) units() ([]uint16, error) {
 	return nil, p.unexpected()
 }
 
+// escape reads an escape, at its backslash, as one code unit. A pair of surrogates is two
+// escapes.
 func (p *jsonParser) escape() (uint16, error) {
 	p.at++
 	if p.at >= len(p.text) {
@@ -284,6 +303,9 @@ func (p *jsonParser) escape() (uint16, error) {
 }
 
 // number reads a number by RFC 8259's grammar, which is narrower than Go's.
+//
+// A number of at most maxExactDigits digits becomes an integer of goja, which is exact and
+// cheaper; -0 and all others become doubles.
 func (p *jsonParser) number() (goja.Value, error) {
 	start := p.at
 	negative := p.take('-')
@@ -334,9 +356,11 @@ func (p *jsonParser) number() (goja.Value, error) {
 	return p.vm.ToValue(f), nil
 }
 
-// maxExactDigits is how many digits an integer may have and be a double exactly.
+// maxExactDigits is the number of digits up to which every integer is a double exactly:
+// 10^15 is less than 2^53.
 const maxExactDigits = 15
 
+// digit reports whether the next byte is a digit.
 func (p *jsonParser) digit() bool {
 	return p.at < len(p.text) && '0' <= p.text[p.at] && p.text[p.at] <= '9'
 }

@@ -6,11 +6,14 @@ import (
 	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
-// flushBytes is how much waits before it is written without being asked.
+// flushBytes is the size, in bytes, at which the open Log frame is written without being
+// asked. Others are written when a frame follows them, when the loop waits, and after
+// logInterval.
 const flushBytes = 16 << 10
 
-// link writes frames, several at a time where they come together. Only the
-// goroutine that runs scripts uses it.
+// link writes frames, several at a time if they come together. Only the goroutine that runs
+// scripts uses it, so frames leave in the order of the script's calls: a log line before a
+// host call arrives before it.
 type link struct {
 	w     io.Writer
 	out   []byte // whole frames, not yet written
@@ -22,7 +25,8 @@ type link struct {
 // keepBytes bounds the buffer that stays between writes.
 const keepBytes = 256 << 10
 
-// flush writes everything that waits.
+// flush writes everything that waits. Errors: that of the first write that failed, again at
+// each call.
 func (l *link) flush() error {
 	l.closeLogs()
 	if l.err == nil && len(l.out) > 0 {
@@ -41,6 +45,9 @@ func (l *link) message(kind wire.Kind, head any, blob []byte) error {
 }
 
 // send writes the frame that add appends, after the frames that wait.
+//
+// An error of add leaves the frames before it in place; an error of the write is the link's
+// end.
 func (l *link) send(add func(dst []byte) ([]byte, error)) error {
 	l.closeLogs()
 	out, err := add(l.out)
@@ -51,7 +58,7 @@ func (l *link) send(add func(dst []byte) ([]byte, error)) error {
 	return l.flush()
 }
 
-// log adds a record; records travel together.
+// log adds a record to the open Log frame; records travel together.
 func (l *link) log(r wire.LogRecord) {
 	if l.logs == nil {
 		l.logs, l.logAt = wire.BeginLog(l.logs)
@@ -62,6 +69,7 @@ func (l *link) log(r wire.LogRecord) {
 	}
 }
 
+// closeLogs ends the open Log frame, if there is one, behind the frames that wait.
 func (l *link) closeLogs() {
 	if l.logs == nil {
 		return

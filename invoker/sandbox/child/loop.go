@@ -10,7 +10,7 @@ import (
 // maxTimers bounds the timers that wait at once.
 const maxTimers = 100_000
 
-// timer is one setTimeout or setInterval.
+// timer is one setTimeout or setInterval, or a timeout of the platform.
 type timer struct {
 	id    int64
 	at    time.Time
@@ -52,6 +52,13 @@ func (t *timers) Pop() any {
 // loop is an activation's event loop: its timers and the host calls in flight. Microtasks
 // are goja's: they run whenever a call returns to the loop. The loop is empty when no timer
 // and no call is left; a handler's promise that is pending then can never settle.
+//
+//	setTimeout(f, 5); await fetch(u); return 1
+//
+//	turn   no timer is due: waits for a timer or a frame
+//	turn   5 ms: fires f
+//	turn   the reply: settles fetch's promise; the handler's promise settles, and the
+//	       loop is left, whatever it still holds
 type loop struct {
 	timers timers
 	byID   map[int64]*timer
@@ -75,6 +82,8 @@ func (l *loop) start(after, every time.Duration, call func() error) int64 {
 	return t.id
 }
 
+// clear removes a timer; an unknown id is ignored. An interval may clear itself while it
+// runs.
 func (l *loop) clear(id int64) {
 	if t, ok := l.byID[id]; ok {
 		delete(l.byID, id)
@@ -84,10 +93,15 @@ func (l *loop) clear(id int64) {
 	}
 }
 
-// empty reports whether nothing can ever happen any more.
+// empty reports whether nothing can happen any more. Abandoned calls do not count: no
+// promise waits for them.
 func (l *loop) empty() bool { return len(l.timers) == 0 && len(l.calls) == 0 }
 
 // fire runs the next timer that is due.
+//
+// An interval is started again after its call, from that moment on, so a slow callback does
+// not fall behind. An error of the callback ends the activation, as an exception that no
+// caller can catch.
 func (l *loop) fire(now time.Time) (fired bool, err error) {
 	if len(l.timers) == 0 || l.timers[0].at.After(now) {
 		return false, nil
@@ -105,7 +119,9 @@ func (l *loop) fire(now time.Time) (fired bool, err error) {
 	return true, err
 }
 
-// turn does one thing: runs a timer that is due, or waits for the next event.
+// turn does one thing: it runs a timer that is due, or waits for the next event. Log lines
+// are sent before it waits, so that followers see them. It returns after a wake without an
+// error; await looks at the cause.
 func (a *activation) turn() error {
 	if fired, err := a.loop.fire(time.Now()); fired || err != nil {
 		return err
@@ -133,5 +149,5 @@ func (a *activation) turn() error {
 	}
 }
 
-// settled looks at a handler's promise.
+// settled reports whether a promise is fulfilled or rejected.
 func settled(p *goja.Promise) bool { return p.State() != goja.PromiseStatePending }

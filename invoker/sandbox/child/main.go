@@ -14,14 +14,16 @@ import (
 	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
-// Arg is the first argument that makes the binary a sandbox child.
+// Arg is the first argument that makes the binary a sandbox child. sandbox.childArg is the
+// same text.
 const Arg = "sandbox-child"
 
 // socketFD is where the parent leaves the socket.
 const socketFD = 3
 
-// maxStackBytes bounds the Go stack, for native recursion that goja's own
-// call-stack limit does not see: the process ends instead of eating memory.
+// maxStackBytes bounds the Go stack, for native recursion that goja's own call-stack limit
+// does not see: the process ends instead of eating memory. The parent recognizes that end
+// by its text on stderr (exit.stackOverflow in sandbox/program.go).
 const maxStackBytes = 16 << 20
 
 // Main serves the socket at descriptor 3, as a child or as the nursery that
@@ -40,6 +42,8 @@ func Main() {
 	os.Exit(0)
 }
 
+// run opens what needs a descriptor, confines the process, and serves the socket until the
+// parent closes it.
 func run() error {
 	// What needs a descriptor or a file is opened before confinement takes both.
 	sizes := openSizes()
@@ -65,7 +69,8 @@ func run() error {
 	})
 }
 
-// unannounced is a connection that is read and written as a wire.Socket.
+// unannounced is a connection that is read and written as a wire.Socket, which does not
+// announce its system calls to Go's scheduler.
 type unannounced struct {
 	net.Conn
 	socket *wire.Socket
@@ -80,7 +85,8 @@ type connection interface {
 	syscall.Conn
 }
 
-// inherited makes a connection of a descriptor that the parent left open.
+// inherited makes a connection of a descriptor that the parent left open, and closes the
+// descriptor: the connection has a duplicate.
 func inherited(fd uintptr) (connection, error) {
 	f := os.NewFile(fd, "sandbox-socket")
 	if f == nil {

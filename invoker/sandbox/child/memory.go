@@ -20,12 +20,24 @@ const lookInterval = 100 * time.Millisecond
 
 // memoryWatch enforces the memory limit of an activation within the child. After each
 // collection it reads the live bytes of the heap: above the limit at two consecutive
-// collections, or a quarter above it at one, the activation is stopped. No other metric of Go shows how much a script really holds.
-// A script that has stopped allocating causes no collections: so the first collection above
-// the limit starts the second, and a timer starts one where the heap stands above the limit.
+// collections, or a quarter above it at one, the activation is stopped. No other metric of Go
+// shows how much a script really holds. A script that has stopped allocating causes no
+// collections: so the first collection above the limit starts the second, and a timer starts
+// one where the heap stands above the limit.
 //
 // A nil watch does nothing. The parent's own limits, of the address space, hold where the
 // watch fails (see package sandbox).
+//
+// With a limit of 64 MB, after the base, a script that fills an array sees
+//
+//	collection 7    50 MB live    fine
+//	collection 8    70 MB live    over; the watch starts a collection itself
+//	collection 9    70 MB live    over twice: the activation is stopped
+//	collection 9    60 MB live    or: 10 MB have become garbage, nothing happens
+//	any             81 MB live    over 1.25 times the limit: stopped at once
+//
+// Finalizers run on a goroutine of the runtime and the timer on its own, so the fields that
+// they share with activations are atomic.
 type memoryWatch struct {
 	base        int64 // live before the first activation
 	limit       int64
@@ -34,11 +46,18 @@ type memoryWatch struct {
 	twice       atomic.Bool  // the last collection was over the limit
 	peak        atomic.Int64 // highest live since reset, base included
 	look        *time.Timer
-	armed       atomic.Bool  // look will fire
-	looking     atomic.Bool  // an activation runs
-	highAt      atomic.Int64 // one more than collections at a look that found the heap above the limit; 0: it was not
+	armed       atomic.Bool // look will fire
+	looking     atomic.Bool // an activation runs
+	// highAt is one more than collections at a look that found the heap above the limit,
+	// 0 after any other look.
+	highAt atomic.Int64
 }
 
+// newMemoryWatch makes the watch of a child with a limit of limitMB; base is the live
+// memory before the first activation. over is called, on any goroutine, when an activation
+// must be stopped. It also sets Go's memory limit, 1.25 times the limit above the memory
+// that is mapped now, so that the collector runs more often before a script reaches its
+// own.
 func newMemoryWatch(base int64, limitMB int, over func()) *memoryWatch {
 	limit := int64(limitMB) << 20
 	mapped := gauge(metricTotal) - gauge(metricReleased)
@@ -52,8 +71,11 @@ func newMemoryWatch(base int64, limitMB int, over func()) *memoryWatch {
 // sentinel is garbage at every collection; its finalizer is the watch's clock.
 type sentinel struct{ watch *memoryWatch }
 
+// start begins to watch, with the first and only sentinel.
 func (w *memoryWatch) start() { runtime.SetFinalizer(&sentinel{w}, (*sentinel).collected) }
 
+// collected runs after each collection, which finds s to be garbage. It registers s again
+// for the next one.
 func (s *sentinel) collected() {
 	again := s.watch.check(gauge(metricLive))
 	runtime.SetFinalizer(s, (*sentinel).collected)
@@ -64,6 +86,8 @@ func (s *sentinel) collected() {
 
 // check compares the live bytes that a collection found with the limit, and reports whether
 // another collection is needed to decide.
+//
+// It runs once for each collection.
 func (w *memoryWatch) check(live int64) (again bool) {
 	w.collections.Add(1)
 	if live > w.peak.Load() {
@@ -97,13 +121,14 @@ func (w *memoryWatch) looked() {
 	w.arm()
 }
 
+// arm starts the timer unless it runs.
 func (w *memoryWatch) arm() {
 	if w.armed.CompareAndSwap(false, true) {
 		w.look.Reset(lookInterval)
 	}
 }
 
-// reset begins an activation.
+// reset begins an activation: the peak and the memory of earlier collections are forgotten.
 func (w *memoryWatch) reset() {
 	if w != nil {
 		w.peak.Store(0)
@@ -114,8 +139,9 @@ func (w *memoryWatch) reset() {
 	}
 }
 
-// measured ends an activation: the most bytes that its heap was seen to hold,
-// what was there before it not counted.
+// measured ends an activation and returns the most bytes that its heap was seen to hold,
+// without those that were there before the first activation. Memory between two collections
+// is not seen, except at the end.
 func (w *memoryWatch) measured() int64 {
 	if w == nil {
 		return 0
@@ -127,11 +153,14 @@ func (w *memoryWatch) measured() int64 {
 	return max(0, w.peak.Load()-w.base)
 }
 
-// heavy reports whether the last activation used so much that memory is worth returning.
+// heavy reports whether the last activation used so much, a quarter of its limit, that
+// memory is worth returning.
 func (w *memoryWatch) heavy() bool {
 	return w != nil && w.peak.Load()-w.base > w.limit/heavyShare
 }
 
+// release returns free memory to the kernel, once for each heavy activation. It costs a
+// full collection.
 func (w *memoryWatch) release() {
 	debug.FreeOSMemory()
 	w.peak.Store(0)

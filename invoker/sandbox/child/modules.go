@@ -10,9 +10,12 @@ import (
 
 // namespace is how esbuild knows the modules of a bundle from files, which it
 // must never look for.
+//
+// Paths in this namespace are names in the bundle, without a leading "./".
 const namespace = "bundle"
 
-// modules resolves and loads imports from a bundle's files alone.
+// modules resolves and loads imports from a bundle's files alone: it is a plugin of esbuild
+// that answers for every path, so esbuild never reads a file.
 type modules struct{ files map[string][]byte }
 
 func (m modules) plugin() api.Plugin {
@@ -25,6 +28,9 @@ func (m modules) plugin() api.Plugin {
 // extensions are tried in turn for an import without one, as bundlers do.
 func extensions() []string { return []string{".ts", ".mts", ".js", ".mjs", ".json"} }
 
+// resolve finds the file of an import, relative to the module that has it. Dynamic imports,
+// modules of Node and packages are refused, each with the reason as a problem at the
+// position of the import.
 func (m modules) resolve(args api.OnResolveArgs) (api.OnResolveResult, error) {
 	if args.Kind == api.ResolveEntryPoint {
 		return api.OnResolveResult{}, nil
@@ -51,12 +57,17 @@ func (m modules) resolve(args api.OnResolveArgs) (api.OnResolveResult, error) {
 	return api.OnResolveResult{Path: name, Namespace: namespace}, nil
 }
 
+// refuse returns a problem that esbuild reports at the import.
 func refuse(format string, args ...any) (api.OnResolveResult, error) {
 	return api.OnResolveResult{Errors: []api.Message{{Text: fmt.Sprintf(format, args...)}}}, nil
 }
 
-// find returns the file that an import of name means: itself, with an extension,
-// TypeScript under its emitted name, or a folder's index.
+// find returns the file that an import of name means: itself, with an extension, TypeScript
+// under its emitted name, or a folder's index. For ./lib it tries
+//
+//	lib, lib.ts, lib.mts, lib.js, lib.mjs, lib.json, lib/index.ts, … lib/index.json
+//
+// and ./lib.js also stands for lib.ts.
 func (m modules) find(name string) (string, bool) {
 	candidates := []string{name}
 	for _, ext := range extensions() {
@@ -79,6 +90,7 @@ func (m modules) find(name string) (string, bool) {
 	return "", false
 }
 
+// load returns a module's text and its language, by its extension.
 func (m modules) load(args api.OnLoadArgs) (api.OnLoadResult, error) {
 	contents := string(m.files[args.Path])
 	loader, ok := loaderOf(path.Ext(args.Path))
@@ -90,6 +102,8 @@ func (m modules) load(args api.OnLoadArgs) (api.OnLoadResult, error) {
 	return api.OnLoadResult{Contents: &contents, Loader: loader}, nil
 }
 
+// loaderOf returns the language of an extension; ok is false for one that cannot be
+// imported.
 func loaderOf(ext string) (api.Loader, bool) {
 	switch ext {
 	case ".js", ".mjs":

@@ -6,15 +6,15 @@ import (
 	"github.com/dop251/goja"
 )
 
-// row is one name that scripts can reach, and how its value is made when it is
-// first read.
+// row is one name that scripts can reach, and how its value is made when it is first read.
+// Rows are values of Go: a table of them belongs to no realm.
 type row struct {
 	name string
 	make func(*realm) goja.Value
 }
 
-// function makes a row's value of a Go function. Errors are thrown by panic with
-// a script value.
+// function makes a row's value of a Go function; length is its JavaScript length. The Go
+// function throws by panic with a script value, and may use r.act only behind r.effect.
 func function(name string, length int, call func(*realm, goja.FunctionCall) goja.Value) func(*realm) goja.Value {
 	return func(r *realm) goja.Value {
 		return r.newFunction(name, length, func(c goja.FunctionCall) goja.Value { return call(r, c) })
@@ -31,13 +31,14 @@ func (r *realm) newFunction(name string, length int, call func(goja.FunctionCall
 	return f
 }
 
-// space is an object whose members are made when they are first read. Scripts
-// may replace and delete members, in their own activation.
+// space is an object whose members are made when they are first read, such as cs and ctx.
+// Scripts may replace and delete members, in their own activation: the next one has a new
+// object.
 type space struct {
 	realm *realm
 	rows  []row
-	order []string // names that scripts added
-	made  map[string]goja.Value
+	order []string              // names that scripts added
+	made  map[string]goja.Value // values by name; nil for a member that was deleted
 }
 
 // newNamespace makes an object of rows.
@@ -45,6 +46,7 @@ func (r *realm) newNamespace(rows []row) goja.Value {
 	return r.vm.NewDynamicObject(&space{realm: r, rows: rows})
 }
 
+// Get returns a member, and makes it if it is a row that was not read before.
 func (s *space) Get(key string) goja.Value {
 	if v, ok := s.made[key]; ok {
 		return v
@@ -59,6 +61,7 @@ func (s *space) Get(key string) goja.Value {
 	return nil
 }
 
+// keep sets a member's value; nil deletes a row.
 func (s *space) keep(key string, v goja.Value) {
 	if s.made == nil {
 		s.made = make(map[string]goja.Value)
@@ -66,10 +69,12 @@ func (s *space) keep(key string, v goja.Value) {
 	s.made[key] = v
 }
 
+// find reports whether key is a row, also a deleted one.
 func (s *space) find(key string) bool {
 	return slices.ContainsFunc(s.rows, func(r row) bool { return r.name == key })
 }
 
+// Set replaces a member or adds one, as on an ordinary object.
 func (s *space) Set(key string, v goja.Value) bool {
 	if !s.Has(key) && !s.find(key) {
 		s.order = append(s.order, key)
@@ -86,6 +91,7 @@ func (s *space) Has(key string) bool {
 	return s.find(key)
 }
 
+// Delete removes a member. A row is marked as deleted, so that it is not made again.
 func (s *space) Delete(key string) bool {
 	if i := slices.Index(s.order, key); i >= 0 {
 		s.order = slices.Delete(s.order, i, i+1)
@@ -96,6 +102,7 @@ func (s *space) Delete(key string) bool {
 	return true
 }
 
+// Keys returns the members in the order of the table, then those that scripts added.
 func (s *space) Keys() []string {
 	keys := make([]string, 0, len(s.rows)+len(s.order))
 	for _, r := range s.rows {

@@ -114,7 +114,7 @@ func TestProcessEndsWithItsSocket(t *testing.T) {
 	p.begin("null", time.Minute)
 	_ = p.conn.Close()
 	if err := p.cmd.Wait(); err != nil {
-		t.Errorf("%v: %s, want err == nil", err, p.stderr.String())
+		t.Errorf("Wait: got error %v, stderr %s, want exit status 0", err, p.stderr.String())
 	}
 }
 

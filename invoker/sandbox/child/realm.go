@@ -9,26 +9,30 @@ import (
 	"github.com/dop251/goja/parser"
 )
 
-// maxCallStack is how deep calls nest before the script fails with goja's
-// uncatchable overflow.
+// maxCallStack is the depth of calls at which the script fails with goja's uncatchable
+// overflow. Recursion of native functions, which goja does not count, is bounded by
+// maxStackBytes.
 const maxCallStack = 2000
 
-// aheadBudget is how long modules may take when they are evaluated ahead.
+// aheadBudget is how long modules may take when they are evaluated ahead, while the child
+// is idle and no activation is charged for it.
 const aheadBudget = 250 * time.Millisecond
 
-// realm is one fresh global scope with its program's modules evaluated in it.
-// It serves one activation.
+// realm is one fresh global scope with its program's modules evaluated in it. It serves one
+// activation, after which it is garbage: nothing that a script changes in it, not even a
+// builtin's prototype, is seen by the next activation.
 type realm struct {
 	vm      *goja.Runtime
 	program *program
 	ctl     *control
 	act     *activation // nil while built ahead
 	handler goja.Callable
-	built   uint64 // rows of the global table that exist, as bits
-	classes map[string]built
+	built   uint64           // rows of the global table that were made, as bits
+	classes map[string]built // by name, those that were defined
 }
 
-// newRealm makes a scope; act may be nil.
+// newRealm makes a scope without evaluating anything; act is nil for one that is built
+// ahead. The clock of Date is r.now, and every rejection is reported to r.rejection.
 func newRealm(p *program, ctl *control, act *activation) *realm {
 	r := &realm{vm: goja.New(), program: p, ctl: ctl, act: act}
 	r.vm.SetMaxCallStackSize(maxCallStack)
@@ -40,7 +44,8 @@ func newRealm(p *program, ctl *control, act *activation) *realm {
 	return r
 }
 
-// evaluate runs the modules and keeps the handler that they export.
+// evaluate runs the modules and keeps the handler that they export. Errors: those that the
+// modules throw, or that the export is not a function.
 func (r *realm) evaluate() error {
 	if r.program.additions != nil {
 		if _, err := r.vm.RunProgram(r.program.additions); err != nil {
@@ -73,6 +78,9 @@ func (r *realm) evaluate() error {
 //
 //	const table = build();          // built ahead: pure
 //	const started = Date.now();     // never built ahead: reads the clock
+//
+// It does nothing if a frame waits already. A failure to build is not reported: the next
+// activation evaluates the modules itself and meets the same error.
 func (s *server) buildAhead() {
 	if s.next != nil || s.program.aheadRefused || len(s.frames) > 0 {
 		return
@@ -99,7 +107,9 @@ func (r *realm) adopt(ctl *control, act *activation) {
 	ctl.attach(r.vm)
 }
 
-// effect reports whether the script may act on the world: only in an activation.
+// effect reports whether the script may act on the world, which it may only in an
+// activation. In a realm that is built ahead it stops the evaluation with causeImpure, so
+// the caller must return without an effect; its result does not matter.
 func (r *realm) effect() bool {
 	if r.act == nil {
 		r.ctl.stop(causeImpure)
@@ -108,12 +118,15 @@ func (r *realm) effect() bool {
 	return true
 }
 
+// now is the clock of Date. Reading it counts as an effect.
 func (r *realm) now() time.Time {
 	r.effect()
 	return time.Now()
 }
 
-// rejection keeps the promises that are rejected without a handler, until one is added.
+// rejection keeps the promises that are rejected without a handler, until one is added
+// (ECMAScript, HostPromiseRejectionTracker). await ends the activation over the first that
+// is left.
 func (r *realm) rejection(p *goja.Promise, op goja.PromiseRejectionOperation) {
 	if !r.effect() {
 		return
@@ -148,14 +161,17 @@ func (r *realm) try(f func()) (err error) {
 	return nil
 }
 
-// uncatchable reports whether no script may catch err.
+// uncatchable reports whether no script may catch err: an interrupt or a stack overflow. Go
+// code that calls scripts passes such an error on.
 func uncatchable(err error) bool {
 	var interrupted *goja.InterruptedError
 	var overflow *goja.StackOverflowError
 	return errors.As(err, &interrupted) || errors.As(err, &overflow)
 }
 
-// must passes on what a nested call threw.
+// must passes an error of a nested call on, by a panic: the value of an exception, so that
+// the script sees what was thrown, or an uncatchable error as it is. Any other error is a
+// bug of this package, and panics as it is.
 func must(err error) {
 	if err == nil {
 		return

@@ -37,6 +37,9 @@ var errProtocol = errors.New("child: frame out of place")
 
 // Serve speaks the child's side of the protocol on conn until the peer hangs up
 // (nil), ctx ends, or the peer breaks the protocol. It closes conn.
+//
+// In this order: Hello, then the one assignment, then activations until the end. nil is
+// also returned after a refused or a checked assignment, which leave nothing to serve.
 func Serve(ctx context.Context, conn net.Conn, opts Options) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -55,7 +58,8 @@ func Serve(ctx context.Context, conn net.Conn, opts Options) error {
 	return err
 }
 
-// server is one child: its link, its program and the runtime built ahead.
+// server is one child: its link, its program and the realm built ahead. The goroutine of
+// serve owns all fields but frames, hangup and current, which it shares with the reader.
 type server struct {
 	opts    Options
 	link    *link
@@ -81,6 +85,9 @@ type frame struct {
 
 // read passes frames to the loop. It also notices the peer's end while a script
 // has the main goroutine.
+//
+// It makes the control of an activation before it passes the Invoke frame on. A hangup
+// behind the frame then finds the control, even if the loop has not taken the frame yet.
 func (s *server) read(r *wire.Reader) {
 	defer close(s.frames)
 	for {
@@ -106,13 +113,15 @@ func (s *server) read(r *wire.Reader) {
 	}
 }
 
-// stop ends the running activation, if there is one.
+// stop ends the running activation, if there is one. It may be called from any goroutine.
 func (s *server) stop(c cause) {
 	if ctl := s.current.Load(); ctl != nil {
 		ctl.stop(c)
 	}
 }
 
+// serve greets, takes the assignment, and runs activations until an error, which may be the
+// end of the socket (io.EOF). Between activations it builds the realm of the next one.
 func (s *server) serve() error {
 	if err := s.link.message(wire.KindHello, wire.Hello{Layers: s.opts.Layers}, nil); err != nil {
 		return err
@@ -139,8 +148,8 @@ func (s *server) serve() error {
 	}
 }
 
-// receive waits for the next frame; the memory of a heavy activation is given
-// back meanwhile.
+// receive waits for the next frame. After a heavy activation it returns memory to the
+// kernel if none comes within idleBeforeRelease.
 func (s *server) receive() (frame, error) {
 	if s.memory.heavy() {
 		select {
@@ -154,6 +163,7 @@ func (s *server) receive() (frame, error) {
 	return s.received(f, ok)
 }
 
+// received returns f, or the reason why the reader has ended.
 func (s *server) received(f frame, ok bool) (frame, error) {
 	if !ok {
 		return frame{}, s.hangup
@@ -161,8 +171,10 @@ func (s *server) received(f frame, ok bool) (frame, error) {
 	return f, nil
 }
 
-// assign takes the one program that this child serves. It answers false when
-// there is nothing to serve: the source was refused or only to be checked.
+// assign takes the one program that this child serves, and answers Ready or Refused. more
+// is false if there is nothing to serve: the source was refused or only to be checked. The
+// figures in Ready are measured after a collection, when the program is compiled and no
+// activation has run: they are the base of the memory limits on both sides.
 func (s *server) assign() (more bool, err error) {
 	f, err := s.receive()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // confinement: afterwards nothing can be opened. It can be read once.
 type sizes struct{ statm *os.File }
 
-// openSizes tolerates a host without /proc: mapped then answers 0.
+// openSizes opens the file. It tolerates a host without /proc: mapped then returns 0.
 func openSizes() *sizes {
 	f, err := os.Open("/proc/self/statm")
 	if err != nil {
@@ -20,7 +20,8 @@ func openSizes() *sizes {
 	return &sizes{statm: f}
 }
 
-// mapped returns the address space in use (VmSize) in bytes, 0 where unknown.
+// mapped returns the address space in use (VmSize) in bytes, 0 if it is unknown. It closes
+// the file: the second call returns 0.
 func (s *sizes) mapped() int64 {
 	if s.statm == nil {
 		return 0
@@ -40,6 +41,7 @@ func (s *sizes) mapped() int64 {
 	return pages * int64(os.Getpagesize())
 }
 
+// Names of metrics of the Go runtime (runtime/metrics), all in bytes.
 const (
 	metricLive     = "/gc/heap/live:bytes"                // marked by the last collection
 	metricObjects  = "/memory/classes/heap/objects:bytes" // live and not yet swept
@@ -47,7 +49,8 @@ const (
 	metricReleased = "/memory/classes/heap/released:bytes"
 )
 
-// gauge reads one of the Go runtime's own metrics, in bytes.
+// gauge reads one of the Go runtime's own metrics, in bytes; 0 for a name that this Go
+// release does not have.
 func gauge(name string) int64 {
 	sample := []metrics.Sample{{Name: name}}
 	metrics.Read(sample)

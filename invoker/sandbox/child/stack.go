@@ -16,6 +16,8 @@ const mappedColumn = 1
 const maxStackFrames = 100
 
 // frames writes a stack in goja's own form, which cleanStack reads.
+//
+// A frame without a position in the script is "native".
 func frames(stack []goja.StackFrame) string {
 	var b strings.Builder
 	for _, f := range stack[:min(len(stack), maxStackFrames)] {
@@ -36,6 +38,9 @@ func frames(stack []goja.StackFrame) string {
 // cleanStack turns goja's form of a stack, "\tat f (function.js:3:9(12))", into
 // the usual "    at f (function.js:3:10)", without the frames that are not the
 // user's.
+//
+// Frames of the wrapper that compile adds, which no source map names, and of native
+// functions are left out. Lines that are no frames, such as the message, stay.
 func cleanStack(s string) string {
 	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
 	kept := lines[:0]
@@ -74,7 +79,8 @@ func cleanFrame(frame string) string {
 	return name + " (" + place + ")"
 }
 
-// cutPlace splits "file:line:column".
+// cutPlace splits "file:line:column" at its last two colons: a file's name may contain
+// colons. line stays text; column is goja's.
 func cutPlace(place string) (file, line string, column int, ok bool) {
 	at := strings.LastIndexByte(place, ':')
 	if at < 0 {

@@ -155,7 +155,7 @@ func TestTypesAreTypeScript(t *testing.T) {
 		}
 		result := esbuild.Transform(string(raw), esbuild.TransformOptions{Loader: esbuild.LoaderTS, Sourcefile: name})
 		for _, e := range append(result.Errors, result.Warnings...) {
-			t.Errorf("got name %s, e.Location.Line %d, e.Text %s", name, e.Location.Line, e.Text)
+			t.Errorf("%s:%d: got problem %q, want none", name, e.Location.Line, e.Text)
 		}
 	}
 }

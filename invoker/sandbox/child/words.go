@@ -13,6 +13,9 @@ const maxWordBytes = 64
 // many values of one event are those of the next. A string of goja belongs to no
 // runtime, so the realms of a program share them. A slot holds the last word that
 // fell on it. The zero value is ready for use.
+//
+// 256 slots of at most 64 bytes of text bound its memory. It is used by the goroutine that
+// runs scripts only.
 type words struct {
 	seed  maphash.Seed
 	ready bool
@@ -25,7 +28,7 @@ type word struct {
 	value goja.Value
 }
 
-// find returns text, which is valid UTF-8, as a word.
+// find returns text, which is valid UTF-8, as a word. A text over maxWordBytes is not kept.
 func (w *words) find(vm *goja.Runtime, text []byte) word {
 	if len(text) > maxWordBytes {
 		return newWord(vm, text)

@@ -1,5 +1,6 @@
-// Command childmain is the sandbox child and its nursery alone: the program that
-// `make build` puts inside sous, and that tests run.
+// Command childmain is the sandbox child and its nursery alone: the program that `make
+// build` puts inside sous, and that tests run. It links the interpreter and nothing else of
+// the server.
 package main
 
 import (

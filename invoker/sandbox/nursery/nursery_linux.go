@@ -1,9 +1,19 @@
 // Package nursery is the small process that starts sandbox children.
 //
-// A child with a user namespace of its own cannot be started with vfork, and a
-// fork copies the page tables of the forking process: 260 ms for a server of 1 GB. So the server starts a nursery once, by vfork, and the nursery, which
-// stays small, forks. With CLONE_PARENT each child is the server's own: it reaps
-// it, and the kernel kills the child when the server's thread ends.
+// A child with a user namespace of its own cannot be started with vfork, and a fork copies
+// the page tables of the forking process: 260 ms for a server of 1 GB. So the server starts
+// a nursery once, by vfork, and the nursery, which stays small, forks. With CLONE_PARENT
+// each child is the server's own: it reaps it, and the kernel kills the child when the
+// server's thread ends.
+//
+// Server and nursery talk over a SOCK_SEQPACKET socket, one message at a time:
+//
+//	nursery → server   Greeting: the isolation that this host allows
+//	server → nursery   one byte, with the descriptors of a child's stderr and socket
+//	nursery → server   Birth: the child's pid, or why it could not be started
+//
+// The nursery and its children run the same executable; their arguments decide what they
+// become (Dispatch, and child.Main behind it). sandbox/spawn_linux.go is the server's half.
 package nursery
 
 import (

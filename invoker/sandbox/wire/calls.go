@@ -7,7 +7,8 @@ import "encoding/json"
 // the same declaration, so that neither side can have a name, a field or a limit that
 // the other has not.
 //
-//	child:   send(r, wire.KVGet, wire.KVKey{Key: "a"}, nil, func(found wire.KVFound, value []byte) goja.Value { … })
+//	child:   send(r, wire.KVGet, wire.KVKey{Key: "a"}, nil,
+//	             func(found wire.KVFound, value []byte) goja.Value { … })
 //	parent:  wire.KVGet.Name: handle(wire.KVGet, kv.permitGet, kv.get)
 //
 // Args and Reply travel as the JSON head of a HostCall and its HostReply. A value of

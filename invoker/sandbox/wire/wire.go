@@ -1,6 +1,6 @@
-// Package wire is the one protocol between a sandbox child and its parent:
-// length-prefixed frames over an inherited stream socket. Neither side trusts
-// the other's lengths: every read is bounded before it allocates.
+// Package wire is the one protocol between a sandbox child and its parent: length-prefixed
+// frames over an inherited stream socket. Neither side trusts the other's lengths: every
+// read is bounded before it allocates.
 //
 // A frame is
 //
@@ -10,8 +10,36 @@
 //
 //	u32 length of head | head (JSON) | blob (the rest)
 //
-// so that results, bodies and bundles travel without being encoded twice. The
-// frames of the hot path (Invoke, Done) carry fixed binary fields before those.
+// so that results, bodies and bundles travel without being encoded twice. The frames of the
+// hot path (Invoke, Done) carry fixed binary fields before those. payload.go has the layout
+// of each kind.
+//
+// The host call cs.kv.get("a") with the id 1, and the reply that the value is 1:
+//
+//	00 00 00 1b                         27 bytes follow
+//	07                                  KindHostCall
+//	00 00 00 01                         id 1
+//	06 6b 76 2e 67 65 74                6 bytes: kv.get
+//	00 00 00 0b                         the head has 11 bytes
+//	7b 22 6b 65 79 22 3a 22 61 22 7d    {"key":"a"}; no blob follows
+//
+//	00 00 00 19                         25 bytes follow
+//	08                                  KindHostReply
+//	00 00 00 01                         to call 1
+//	01                                  it succeeded
+//	00 00 00 0e                         the head has 14 bytes
+//	7b 22 66 6f 75 6e 64 22 3a          {"found":
+//	74 72 75 65 7d                      true}
+//	31                                  the blob: 1
+//
+// The frames of a child's life, in order: Hello, Assign, Ready; then for each activation
+// one Invoke, any number of Log, HostCall and HostReply, and one Done. A reply may come
+// after the Done of its activation, when the child did not wait for it. Both sides close
+// the socket to end.
+//
+// wire.go has the kinds and the reading of frames, payload.go the writing and the parsing
+// of each kind, calls.go the declarations of host calls, socket.go the connection. Parent
+// and child are always of the same build, so there is no version in the protocol.
 package wire
 
 import (
@@ -59,7 +87,8 @@ const (
 	LayerSeccomp    = "seccomp"
 )
 
-// Hello reports the confinement layers that hold in the child.
+// Hello reports the confinement layers that hold in the child. The child sends it once,
+// before it has read anything.
 type Hello struct {
 	Layers []string `json:"layers"`
 }
@@ -91,7 +120,8 @@ type Refused struct {
 	Problems []Problem `json:"problems"`
 }
 
-// Problem is one error in source text. Line and Column count from 1; 0 where unknown.
+// Problem is one error in source text. Line and Column count from 1 and are 0 if unknown.
+// File is the name in the bundle.
 type Problem struct {
 	File    string `json:"file"`
 	Line    int    `json:"line"`
@@ -100,12 +130,12 @@ type Problem struct {
 }
 
 // InvokeHead describes an activation: the fields of the handler's ctx that Assign has not,
-// and the result of cs.cadence.lastHeartbeat, empty for none. Ref, Trigger, Principal and
-// LastHeartbeat are JSON.
+// and what cs.cadence.lastHeartbeat and cs.job need. Ref, Trigger, Principal and the fields
+// below them are JSON, which the child parses only if the script reads it.
 type InvokeHead struct {
 	ActivationID string
-	DeadlineMS   int64
-	Attempt      int
+	DeadlineMS   int64 // Unix milliseconds
+	Attempt      int   // from 1
 	RequestID    string
 	Ref          []byte
 	Trigger      []byte
@@ -137,8 +167,10 @@ const (
 	FlagRetire
 )
 
-// Done ends an activation. Body is the result's JSON for OutcomeValue, the
-// error's JSON for OutcomeError, else empty.
+// Done ends an activation. Body is the result's JSON for OutcomeValue, the error's JSON for
+// OutcomeError, else empty. CPUNanos is the processor time of the child since its last Done
+// or Ready, in nanoseconds; MemoryPeak is the most that the heap of the activation held, in
+// bytes. Both are claims that the parent checks.
 type Done struct {
 	Outcome    Outcome
 	Flags      uint8
@@ -149,8 +181,9 @@ type Done struct {
 
 const doneHeader = 1 + 1 + 8 + 8
 
-// HostCall asks the parent for a side effect; Name is a row of the parent's
-// table. ID is unique within an activation.
+// HostCall asks the parent for a side effect; Name is a row of the parent's table. ID is
+// unique within an activation; the child never uses one twice, so that a late reply to an
+// earlier activation cannot be taken for another.
 type HostCall struct {
 	ID   uint32
 	Name string
@@ -176,7 +209,7 @@ type HostError struct {
 
 // LogRecord is one line. Text is a plain string, or a JSON value where JSON is set.
 type LogRecord struct {
-	TSMS  int64
+	TSMS  int64 // Unix milliseconds
 	Level uint8 // index into Levels
 	JSON  bool
 	Text  []byte
@@ -199,8 +232,9 @@ func NewReader(r io.Reader) *Reader {
 // Bound refuses frames of more than limit bytes from now on.
 func (r *Reader) Bound(limit uint32) { r.max = limit }
 
-// Next reads one frame; the payload is the caller's to keep. At the peer's end
-// it returns io.EOF, in the middle of a frame io.ErrUnexpectedEOF.
+// Next reads one frame; the payload is the caller's to keep. At the peer's end it returns
+// io.EOF, in the middle of a frame io.ErrUnexpectedEOF, for a length out of bounds
+// ErrFrame. After an error the stream cannot be read any further.
 func (r *Reader) Next() (Kind, []byte, error) {
 	head, err := r.r.Peek(5)
 	if err != nil {
@@ -247,13 +281,14 @@ func readFull(r *bufio.Reader, n int) ([]byte, error) {
 	}
 }
 
-// begin starts a frame in dst, and returns the offset of its length.
+// begin starts a frame in dst, and returns the offset of its length, which end fills in.
 func begin(dst []byte, kind Kind) ([]byte, int) {
 	at := len(dst)
 	return append(dst, 0, 0, 0, 0, byte(kind)), at
 }
 
-// end fills the frame's length in.
+// end fills the frame's length in. A frame over MaxFrame is an error, and is removed from
+// dst: the frames before it stay usable.
 func end(dst []byte, at int) ([]byte, error) {
 	n := len(dst) - at - 4
 	if n > MaxFrame {

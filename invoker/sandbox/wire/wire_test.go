@@ -228,10 +228,10 @@ func TestAppendRefusesTooMuch(t *testing.T) {
 	t.Parallel()
 	before := []byte("kept")
 	if out, err := AppendInvoke(before, &InvokeHead{}, make([]byte, MaxFrame)); !errors.Is(err, ErrFrame) || string(out) != "kept" {
-		t.Errorf(`AppendInvoke: %q, %v, want errors.Is(err, ErrFrame) and string(out) == "kept"`, out, err)
+		t.Errorf("AppendInvoke of an event over MaxFrame: got %q and error %v, want kept and %v", out, err, ErrFrame)
 	}
 	if _, err := AppendHostCall(nil, HostCall{Name: string(make([]byte, 256))}); !errors.Is(err, ErrFrame) {
-		t.Errorf("AppendHostCall: %v, want errors.Is(err, ErrFrame)", err)
+		t.Errorf("AppendHostCall with a name of 256 bytes: got error %v, want %v", err, ErrFrame)
 	}
 }
 

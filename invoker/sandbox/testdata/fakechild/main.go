@@ -1,6 +1,7 @@
-// Command fakechild speaks the child's side of the protocol and breaks it on
-// demand. The handler of its assignment says how it loads; the event, a JSON
-// string, says what an activation does.
+// Command fakechild speaks the child's side of the protocol and breaks it on demand. The
+// handler of its assignment decides how it loads (load); the event, a JSON string of a
+// command and a number, decides what an activation does (handle): "spin", "exit 3", "logs
+// 2000". An unknown command is answered with the event itself.
 package main
 
 import (
@@ -47,6 +48,8 @@ func main() {
 	}
 }
 
+// load answers the assignment, or breaks it as the handler says. Any other handler is
+// Ready, with a script that names it.
 func (c *child) load(head wire.Assign) {
 	switch head.Handler {
 	case "hang":
@@ -83,6 +86,7 @@ func huge() []byte {
 	return append(frame, head...)
 }
 
+// handle performs the command of one event.
 func (c *child) handle(event []byte) {
 	var do string
 	must(json.Unmarshal(event, &do))
@@ -161,6 +165,7 @@ func (c *child) handle(event []byte) {
 	}
 }
 
+// calls makes n host calls named x and waits for their replies.
 func (c *child) calls(n int) {
 	for i := range n {
 		c.call(uint32(i), "x", nil)
@@ -168,7 +173,7 @@ func (c *child) calls(n int) {
 	c.replies(n)
 }
 
-// replies waits for n replies and answers with what they said.
+// replies waits for n replies and answers with an array of what each of them said.
 func (c *child) replies(n int) {
 	var said []string
 	for range n {
@@ -191,6 +196,7 @@ func (c *child) call(id uint32, name string, blob []byte) {
 	c.write(frame)
 }
 
+// emptyLogs sends n records without text in one frame: only their overhead counts.
 func (c *child) emptyLogs(n int) {
 	frame, at := wire.BeginLog(nil)
 	for range n {
@@ -216,6 +222,7 @@ func (c *child) fail(e api.ActivationError) {
 	c.done(wire.Done{Outcome: wire.OutcomeError, Body: body})
 }
 
+// done ends the activation; a Done without a body is undefined.
 func (c *child) done(d wire.Done) {
 	if d.Body == nil && d.Outcome == wire.OutcomeValue {
 		d.Outcome = wire.OutcomeUndefined
@@ -251,6 +258,7 @@ func must(err error) {
 	}
 }
 
+// die ends the process with a text on stderr, as Go's runtime does when it dies.
 func die(status int, text string) {
 	fmt.Fprintln(os.Stderr, text)
 	os.Exit(status)

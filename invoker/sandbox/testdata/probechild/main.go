@@ -53,7 +53,7 @@ func send(conn net.Conn, kind wire.Kind, head any) {
 	must(err)
 }
 
-// try does what name says; "allowed" or the error's name.
+// try makes the attempt of that name and returns "allowed", or the name of its error.
 func try(name string) string {
 	attempt, ok := attempts()[name]
 	if !ok {
@@ -75,7 +75,8 @@ func try(name string) string {
 	}
 }
 
-// raw is a system call whose effect would be seen by its success alone.
+// raw is an attempt to make a system call whose success alone would be a hole. Its
+// arguments need not be useful: a filter refuses the call before the kernel reads them.
 func raw(number uintptr, args ...uintptr) func() error {
 	var a [6]uintptr
 	copy(a[:], args)
@@ -88,6 +89,8 @@ func raw(number uintptr, args ...uintptr) func() error {
 	}
 }
 
+// attempts are the operations that a confined child must be refused, and a few that it may
+// do: nothing, mmap, and a signal to itself.
 func attempts() map[string]func() error {
 	path, err := syscall.BytePtrFromString("/etc/passwd")
 	must(err)
