@@ -1,7 +1,7 @@
 # make run    start the platform with an embedded store on http://127.0.0.1:8080
 # make test   all tests, with the race detector where code is concurrent
 # make bench  the figures of docs/benchmarks.md, as a table
-#             both take STORE_SERVER=/path/to/kvrocks, to run on that store server
+#             test and bench accept STORE_SERVER=/path/to/kvrocks, to run on that server
 # make lint   golangci-lint
 # make build  bin/sous
 
@@ -33,11 +33,10 @@ test-redis:
 
 # -race needs cgo for the test binaries; the sandbox children that they start are
 # built without it (see docs/sandbox.md).
-# The Lua interpreter of the embedded store runs without the race detector: the
-# store runs one script at a time, and instrumented it takes most of a test's time.
+# The Lua interpreter of the embedded store is built without the race detector: the
+# store runs one script at a time, and with it scripts would take most of the time.
 # -vet=off: make lint runs all analyzers of go vet.
-# platformtest has the machine to itself: it holds answers beside hostile
-# functions to a time.
+# platformtest runs alone: it requires answers within a time, beside hostile functions.
 RACE := -race -vet=off '-gcflags=github.com/yuin/gopher-lua/...=-race=false'
 
 test: test-packages

@@ -66,10 +66,10 @@ func readYAML(t *testing.T, name string, into any) {
 	t.Helper()
 	k := koanf.New("\x00") // a separator that no key of these files contains
 	if err := k.Load(configfile.Provider(name), yaml.Parser()); err != nil {
-		t.Fatalf("Provider: got name %s, error %v; want no error", name, err)
+		t.Fatalf("read %s: %v", name, err)
 	}
 	if err := k.Unmarshal("", into); err != nil {
-		t.Fatalf("Unmarshal: got name %s, error %v; want no error", name, err)
+		t.Fatalf("decode %s: %v", name, err)
 	}
 }
 
@@ -288,7 +288,7 @@ func TestServices(t *testing.T) {
 			from, _, _ := strings.Cut(volume, ":")
 			if _, named := c.Volumes[from]; !named {
 				if _, err := os.Stat(from); err != nil {
-					t.Errorf("os.Stat: got name %s, error %v; want no error", name, err)
+					t.Errorf("%s mounts %s: got error %v, want a file that exists", name, from, err)
 				}
 			}
 		}

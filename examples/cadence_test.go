@@ -41,7 +41,7 @@ func TestCadence(t *testing.T) {
 		cmd.Stderr = &said
 		out, err := cmd.Output()
 		if got := strings.TrimSpace(string(out)); got != tc.want || (err != nil) != (tc.problem != "") || !strings.Contains(said.String(), tc.problem) {
-			t.Errorf("%s: %v\n%s\n%s\nwant %s %s", tc.order, err, got, said.String(), tc.want, tc.problem)
+			t.Errorf("order %s: got error %v\nstdout: %s\nstderr: %s\nwant stdout %q, and %q in stderr", tc.order, err, got, said.String(), tc.want, tc.problem)
 		}
 	}
 }

@@ -156,10 +156,10 @@ func (p *post) delivers(w *workerProcess) {
 	}
 	p.await("the letter without an address is dead", ids[98], in(api.JobDead))
 	if job := p.job(ids[98]); job.DeadReason != api.DeadFatal || len(job.Errors) != 1 || job.Errors[0].Error != "nowhere is no address" {
-		t.Errorf("job: job = %+v; failed check: job.DeadReason != api.DeadFatal || len(job.Errors) != 1 || job.Errors[0].Error != \"nowhere is no address\"", job)
+		t.Errorf("job to nowhere: got dead reason %q and errors %+v, want %q and the error \"nowhere is no address\"", job.DeadReason, job.Errors, api.DeadFatal)
 	}
 	if job := p.job(long); job.State != api.JobCancelled || job.Attempt != 1 {
-		t.Errorf("job: job = %+v; failed check: job.State != api.JobCancelled || job.Attempt != 1", job)
+		t.Errorf("cancelled job: got state %s at attempt %d, want %s at attempt 1", job.State, job.Attempt, api.JobCancelled)
 	}
 }
 

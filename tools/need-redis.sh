@@ -1,5 +1,5 @@
 #!/bin/sh
-# Puts redis-server on a Debian machine, for the tests. Does nothing where it is.
+# Installs redis-server on a Debian machine, for the tests, unless it is installed already.
 set -eu
 if command -v redis-server >/dev/null 2>&1; then
 	exit 0
@@ -14,5 +14,5 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 export DEBIAN_FRONTEND=noninteractive
 $as_root apt-get update -q
-# The service that the package brings is not wanted: tests start servers of their own.
+# The package also installs a service, which is not used: tests start servers of their own.
 $as_root apt-get install -y -q --no-install-recommends redis-server

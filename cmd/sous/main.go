@@ -1,5 +1,8 @@
 // Command sous is the platform: its server, its command line and, re-executed,
 // the sandbox that runs functions.
+//
+// Package cli has the commands. A process that is started as a sandbox child, or as the
+// nursery that forks them, does not reach main: package childproc takes it over.
 package main
 
 import (

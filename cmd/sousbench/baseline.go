@@ -17,7 +17,8 @@ import (
 // durable HTTP service can do, a chi handler that writes one key a request.
 const baselineArg = "baseline"
 
-// serveBaseline serves on a free port, which it prints, over the store at address.
+// serveBaseline serves on a free port, which it prints, over the store at the URL store. A
+// request writes as much as an activation at least does: one key with an expiry of 7 days.
 func serveBaseline(store string) error {
 	at, err := url.Parse(store)
 	if err != nil {

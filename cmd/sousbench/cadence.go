@@ -21,12 +21,13 @@ import (
 	"github.com/codesous/sous/cadenceworker/cadencetest"
 )
 
-// The load of the Cadence benchmark: workflows at once, each of which has activities
-// done at once, several times. One at a time it is that many activities.
+// The load of the Cadence benchmark: cadenceFlows concurrent workflows, each of which runs
+// cadenceAtOnce concurrent activities, cadenceTimes times. The second part is one workflow
+// that runs cadenceInTurn activities one after the other.
 const (
 	cadenceDomain    = "bench"
-	cadenceDecisions = "decisions"
-	cadenceActivity  = "hello"
+	cadenceDecisions = "decisions" // tasklist of the workflows, whose worker is this process
+	cadenceActivity  = "hello"     // activity type of both sides
 	cadencePollers   = 8
 	cadenceFlows     = 8
 	cadenceAtOnce    = 20
@@ -40,10 +41,11 @@ const (
 	sousTasklist = "sous"
 )
 
-// cadenceBench has functions and Go activities, both of which return at once, run the
-// same workflow's activities in turn. Cadence's server shares the processors with them.
+// cadenceBench compares functions with Go activities. Both do nothing; rounds of the same
+// workflow run on one side and then on the other. Cadence's server shares the processors with
+// them.
 func cadenceBench(ctx context.Context, o options) ([]row, error) {
-	b, err := newCadenceBed(ctx, o)
+	b, err := newCadenceTestbed(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -76,17 +78,20 @@ func cadenceBench(ctx context.Context, o options) ([]row, error) {
 	}, nil
 }
 
-// activityFigures are the rounds of one side.
+// activityFigures are the rounds of one side, the one that warms up included.
 type activityFigures struct {
 	rates []float64       // activities a second, of each round
 	waits []time.Duration // from schedule to start, of all activities, by the server's clock
 }
 
+// perSecond returns the median rate without the first round, which warms up.
 func (f *activityFigures) perSecond() float64 {
 	sorted := slices.Sorted(slices.Values(f.rates[1:]))
 	return sorted[len(sorted)/2]
 }
 
+// String returns the cell of the table. Each round has as many waits as the others, so the
+// share of the first round is the first part of them.
 func (f *activityFigures) String() string {
 	waits := f.waits[len(f.waits)/len(f.rates):]
 	slices.Sort(waits)
@@ -101,6 +106,7 @@ type fanPlan struct {
 	Times, AtOnce int
 }
 
+// fan is the workflow. It starts the next AtOnce activities when all before have ended.
 func fan(ctx workflow.Context, p fanPlan) error {
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskList: p.Tasklist, ScheduleToStartTimeout: time.Minute, StartToCloseTimeout: time.Minute,
@@ -119,9 +125,11 @@ func fan(ctx workflow.Context, p fanPlan) error {
 	return nil
 }
 
-// cadenceBed is a Cadence server with a domain, whose workflows and Go activities run
-// in this process, and a sous that is bound to it.
-type cadenceBed struct {
+// cadenceTestbed is a Cadence server with a domain, whose workflows and Go activities run
+// in this process, and a sous with a worker binding for the other tasklist. The Cadence server
+// is the one of tools/cadenceserver, with SQLite in one process: it, and not the workers,
+// limits the rates.
+type cadenceTestbed struct {
 	dir         string
 	server      *cadencetest.Server
 	conn        *cadenceworker.Conn
@@ -130,8 +138,9 @@ type cadenceBed struct {
 	store, sous *process
 }
 
-func newCadenceBed(ctx context.Context, o options) (*cadenceBed, error) {
-	b := &cadenceBed{}
+// newCadenceTestbed starts all processes and workers. If it fails, it has closed it.
+func newCadenceTestbed(ctx context.Context, o options) (*cadenceTestbed, error) {
+	b := &cadenceTestbed{}
 	var err error
 	b.dir, err = os.MkdirTemp("", "sousbench")
 	if err != nil {
@@ -159,14 +168,14 @@ func newCadenceBed(ctx context.Context, o options) (*cadenceBed, error) {
 	return b, err
 }
 
-func (b *cadenceBed) close() {
+func (b *cadenceTestbed) close() {
 	b.sous.stop()
 	b.store.stop()
 	for _, w := range b.workers {
 		w.Stop()
 	}
 	if b.server != nil {
-		b.server.Close() // calls under way fail, so that the connection is not waited for
+		b.server.Close() // calls in progress fail, so that the connection is not waited for
 	}
 	if b.conn != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -176,8 +185,9 @@ func (b *cadenceBed) close() {
 	_ = os.RemoveAll(b.dir) // the system clears its temporary files
 }
 
-// openDomain registers the domain and starts the workers of this process.
-func (b *cadenceBed) openDomain(ctx context.Context) error {
+// openDomain registers the domain and starts the workers of this process: one for the
+// workflows of both sides, and one for the Go activities.
+func (b *cadenceTestbed) openDomain(ctx context.Context) error {
 	name, days := cadenceDomain, int32(1)
 	err := cadence.NewDomainClient(b.conn.Service, nil).Register(ctx, &shared.RegisterDomainRequest{
 		Name: &name, WorkflowExecutionRetentionPeriodInDays: &days,
@@ -187,7 +197,8 @@ func (b *cadenceBed) openDomain(ctx context.Context) error {
 	}
 	b.client = cadence.NewClient(b.conn.Service, cadenceDomain, nil)
 	decisions, err := worker.NewV2(b.conn.Service, cadenceDomain, cadenceDecisions, worker.Options{
-		Logger: zap.NewNop(), DisableActivityWorker: true, DisableStickyExecution: true, // or bursts may stall
+		// With sticky execution, bursts of decisions may stall.
+		Logger: zap.NewNop(), DisableActivityWorker: true, DisableStickyExecution: true,
 	})
 	if err != nil {
 		return err
@@ -212,8 +223,8 @@ func (b *cadenceBed) openDomain(ctx context.Context) error {
 	return nil
 }
 
-// bind makes a function and a binding that runs it.
-func (b *cadenceBed) bind(ctx context.Context) error {
+// bind publishes a function and creates a binding that runs it.
+func (b *cadenceTestbed) bind(ctx context.Context) error {
 	if err := publish(ctx, b.sous, "hello", helloSource, "{}"); err != nil {
 		return err
 	}
@@ -228,9 +239,9 @@ func (b *cadenceBed) bind(ctx context.Context) error {
 	return err
 }
 
-// measure runs workflows at once to their end and adds a round to the tasklist's
-// figures.
-func (b *cadenceBed) measure(ctx context.Context, into map[string]*activityFigures, tasklist string, flows int, p fanPlan) error {
+// measure runs flows concurrent workflows to their end and adds a round to the tasklist's
+// figures. The rate includes the decisions of the workflows, which both sides need.
+func (b *cadenceTestbed) measure(ctx context.Context, into map[string]*activityFigures, tasklist string, flows int, p fanPlan) error {
 	f := into[tasklist]
 	if f == nil {
 		f = &activityFigures{}
@@ -263,8 +274,8 @@ func (b *cadenceBed) measure(ctx context.Context, into map[string]*activityFigur
 	return nil
 }
 
-// waits are the times from schedule to start of a workflow's activities, by its history.
-func (b *cadenceBed) waits(ctx context.Context, run cadence.WorkflowRun) ([]time.Duration, error) {
+// waits returns the times from schedule to start of a workflow's activities, by its history.
+func (b *cadenceTestbed) waits(ctx context.Context, run cadence.WorkflowRun) ([]time.Duration, error) {
 	var out []time.Duration
 	scheduled := map[int64]int64{}
 	history := b.client.GetWorkflowHistory(ctx, run.GetID(), run.GetRunID(), false, shared.HistoryEventFilterTypeAllEvent)

@@ -16,10 +16,10 @@ import (
 	"github.com/codesous/sous/storage/storeserver"
 )
 
-// diskActivations is how many records the disk benchmark stores.
+// diskActivations is the number of records that the disk benchmark stores, times options.scale.
 const diskActivations = 200_000
 
-// disk: the bytes on KVRocks' disk for an activation of hello, after compaction. A
+// disk measures the bytes on KVRocks' disk for an activation of hello, after compaction. A
 // redis-server keeps its data in memory and has no such figure.
 func disk(ctx context.Context, o options) ([]row, error) {
 	if o.store.Kind != storeserver.KVRocks {
@@ -58,7 +58,9 @@ func disk(ctx context.Context, o options) ([]row, error) {
 	return []row{{name: fmt.Sprintf("bytes for an activation of hello, of %d", n), value: fmt.Sprintf("%.0f", float64(bytes)/float64(n))}}, nil
 }
 
-// compact has KVRocks rewrite all its tables, and waits for the end of that.
+// compact has KVRocks rewrite all its tables, and waits up to five minutes for the end. Before
+// that, tables hold overwritten records, whose number depends on when the last ones were
+// rewritten.
 func compact(ctx context.Context, server *process) error {
 	client := storeserver.Client(server.addr)
 	defer func() { _ = client.Close() }() // it only asked
@@ -82,7 +84,7 @@ func compact(ctx context.Context, server *process) error {
 	return errors.New("KVRocks does not end its compaction")
 }
 
-// tableBytes is the size of the tables and blobs below dir. The write-ahead log is not
+// tableBytes returns the size of the tables and blobs below dir. The write-ahead log is not
 // counted: its size depends on the last writes only.
 func tableBytes(dir string) (sum int64, err error) {
 	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {

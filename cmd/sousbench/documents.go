@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	documentInstall   = "bench"
+	documentInstall   = "bench" // of the REST part; a function uses its own install
 	documentNamespace = "docs"
 	smallNamespace    = 1000
 	largeNamespace    = 1_000_000
@@ -30,12 +30,11 @@ const (
 // documentValue is the value of every document: about 200 bytes.
 var documentValue = fmt.Sprintf(`{"name":"a document","tags":["one","two"],"text":%q}`, strings.Repeat("x", 140))
 
-// documentOp is an operation that is measured: its request over REST, and what a
-// function does.
+// documentOp is an operation that is measured over REST and from within a function.
 type documentOp struct {
-	name, path string
-	body       func(records int) string // of a request, whose key is another each time
-	script     string                   // an expression of n, a number that changes
+	name, path string                   // path follows …/storage
+	body       func(records int) string // of a POST, with a random key; nil: a GET
+	script     string                   // JavaScript: an expression of n, a random number
 }
 
 var documentOps = []documentOp{
@@ -51,6 +50,7 @@ var documentOps = []documentOp{
 	}, `cs.storage.bulkPut({namespace: "docs", items: Array.from({length: 20}, (_, i) => ({key: key((n + i * 37) % 1000), value}))})`},
 }
 
+// bulkItems returns 20 items as JSON, with keys that are 37 apart, so that they differ.
 func bulkItems(from int) []string {
 	items := make([]string, api.MaxDocumentBulkItems)
 	for i := range items {
@@ -59,11 +59,12 @@ func bulkItems(from int) []string {
 	return items
 }
 
-// documentKey is the nth key; its beginning of seven characters is that of a twentieth.
+// documentKey returns the nth key: 27 is k00007-0000027. A twentieth of the keys has the same
+// first seven characters, which the list operation uses as a prefix.
 func documentKey(n int) string { return fmt.Sprintf("k%05d-%07d", n%20, n) }
 
-// documentScript measures one operation from within a function, some times in a row, and
-// answers how long each took, in milliseconds.
+// documentScript is a function that performs one operation 50 times in a row and answers the
+// time of each in milliseconds. withinFunction replaces VALUE, OPERATION and %%.
 const documentScript = `
 const value = VALUE;
 const key = (n) => "k" + String(n %% 20).padStart(5, "0") + "-" + String(n).padStart(7, "0");
@@ -77,9 +78,11 @@ export default async () => {
   return took;
 }`
 
-// documentOperations measures the operations of the document storage over REST and from within functions.
+// documentOperations measures the operations of the document storage over REST, on one and on
+// documentConnections connections, and from within functions. The difference between the two
+// on one connection is that between an HTTP request and a host call.
 func documentOperations(ctx context.Context, o options) ([]row, error) {
-	b, err := newBed(ctx, o, append(profileArgs(o), "--storage-rate", "0")...)
+	b, err := newTestbed(ctx, o, append(profileArgs(o), "--storage-rate", "0")...)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +114,7 @@ func documentOperations(ctx context.Context, o options) ([]row, error) {
 	return rows, nil
 }
 
-// request makes the op's request over REST, with another key each time.
+// request returns the requests of a load of op, as they are sent: each has a random key.
 func (op documentOp) request(addr string, records int) func() []byte {
 	base := "/v1/tenants/" + tenant + "/installs/" + documentInstall + "/storage"
 	if op.body == nil {
@@ -126,8 +129,10 @@ func (op documentOp) request(addr string, records int) func() []byte {
 	}
 }
 
-// withinFunction runs op from within a function, one call after the other.
-func (b *bed) withinFunction(ctx context.Context, o options, op documentOp) (r result, err error) {
+// withinFunction runs op from within a function, one call after the other, for
+// options.seconds. The function works on its own install, which gets as many documents as the
+// install of the REST part.
+func (b *testbed) withinFunction(ctx context.Context, o options, op documentOp) (r result, err error) {
 	name := strings.Fields(strings.ToLower(op.name))[0] + "-documents"
 	source := strings.NewReplacer("VALUE", documentValue, "OPERATION", op.script, "%%", "%").Replace(documentScript)
 	config := fmt.Sprintf(`{"timeout_ms":20000,"capabilities":{"storage":{"namespaces":[%q],"ops":["*"]}}}`, documentNamespace)
@@ -152,7 +157,8 @@ func (b *bed) withinFunction(ctx context.Context, o options, op documentOp) (r r
 	return r, nil
 }
 
-func (b *bed) durations(ctx context.Context, name string) (took []float64, err error) {
+// durations calls the function called name once and returns the times that it answers.
+func (b *testbed) durations(ctx context.Context, name string) (took []float64, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+b.sous.addr+webPath(name), nil)
 	if err != nil {
 		return nil, err
@@ -171,13 +177,13 @@ func (b *bed) durations(ctx context.Context, name string) (took []float64, err e
 	return took, json.Unmarshal(body, &took)
 }
 
-// documentsGrowth: get and list of a namespace with very many documents, against one with
-// few.
+// documentsGrowth compares get and list in a namespace of a million documents, times
+// options.scale, with those in a namespace of a thousand.
 func documentsGrowth(ctx context.Context, o options) ([]row, error) {
 	large := int(largeNamespace * o.scale)
-	sides := map[int]*bed{}
+	sides := map[int]*testbed{}
 	for _, records := range []int{smallNamespace, large} {
-		b, err := newBed(ctx, o, "--storage-rate", "0")
+		b, err := newTestbed(ctx, o, "--storage-rate", "0")
 		if err != nil {
 			return nil, err
 		}
@@ -209,7 +215,7 @@ func documentsGrowth(ctx context.Context, o options) ([]row, error) {
 	return rows, nil
 }
 
-// fillDocuments writes so many documents into a namespace.
+// fillDocuments writes documents into a namespace through the repository, without a quota.
 func fillDocuments(ctx context.Context, store *process, install string, records int) error {
 	s, err := storage.Open(ctx, storage.Config{URL: "redis://" + store.addr})
 	if err != nil {
@@ -218,7 +224,7 @@ func fillDocuments(ctx context.Context, store *process, install string, records 
 	defer func() { _ = s.Close() }() // all has been written
 	path := storage.DocumentPath{Tenant: tenant, Install: install, Namespace: documentNamespace}
 	repo := documents.NewRepository(s)
-	const each = 100
+	const each = 100 // steps of one write: the largest number that its script takes
 	return inParallel(ctx, 8, (records+each-1)/each, func(ctx context.Context, n int) error {
 		var steps []documents.Step
 		for i := n * each; i < min((n+1)*each, records); i++ {

@@ -13,28 +13,29 @@ import (
 	"github.com/codesous/sous/storage/activations"
 )
 
-// What the large side of the growth comparison stores; the small one stores ten
-// of each.
+// Records on the large side of the growth comparison, times options.scale; the small side has
+// ten of each.
 const (
 	storedFunctions   = 100_000
 	storedActivations = 1_000_000
 )
 
-// growth: throughput over a full store against that over a nearly empty one.
+// growth compares the throughput over a full store with that over a nearly empty one. The
+// requirement holds if no operation of a call depends on the number of records.
 func growth(ctx context.Context, o options) ([]row, error) {
-	small, err := newBed(ctx, o)
+	small, err := newTestbed(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	defer small.close()
-	large, err := newBed(ctx, o)
+	large, err := newTestbed(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	defer large.close()
 	functions, activations := int(storedFunctions*o.scale), int(storedActivations*o.scale)
 	for _, side := range []struct {
-		bed                    *bed
+		bed                    *testbed
 		functions, activations int
 	}{{small, 10, 10}, {large, functions, activations}} {
 		if err := publish(ctx, side.bed.sous, "hello", helloSource, "{}"); err != nil {
@@ -44,7 +45,7 @@ func growth(ctx context.Context, o options) ([]row, error) {
 			return nil, err
 		}
 	}
-	target := func(b *bed) load {
+	target := func(b *testbed) load {
 		return load{b.sous.addr, httpGet(b.sous.addr, webPath("hello")), 64, o.seconds}
 	}
 	rl, rs, err := compare(ctx, o, target(large), target(small))
@@ -78,6 +79,7 @@ func fill(ctx context.Context, store *process, functions, runs int) error {
 	if err != nil {
 		return err
 	}
+	// Start times are a millisecond apart and end now, like those of a busy function.
 	records := activations.New(s)
 	now := s.NowMS()
 	return inParallel(ctx, 512, runs, func(ctx context.Context, n int) error {
@@ -86,7 +88,7 @@ func fill(ctx context.Context, store *process, functions, runs int) error {
 	})
 }
 
-// storedHello is the record that a call of hello leaves.
+// storedHello returns the record that a call of hello leaves, started at startMS.
 func storedHello(startMS int64) *activations.Record {
 	return &activations.Record{Activation: api.Activation{
 		ActivationID: uuid.Must(uuid.NewV7()).String(), Tenant: tenant, Namespace: namespace, Function: "hello",
@@ -96,7 +98,7 @@ func storedHello(startMS int64) *activations.Record {
 	}}
 }
 
-// inParallel does n pieces of work by some workers.
+// inParallel calls do for 0 to n-1 in some goroutines, and returns the first error.
 func inParallel(ctx context.Context, workers, n int, do func(ctx context.Context, n int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	var next atomic.Int64

@@ -13,16 +13,20 @@ import (
 	"github.com/codesous/sous/storage/storeserver"
 )
 
+// helloSource is the function of most benchmarks. It does nothing, so that a figure is the cost
+// of the platform.
 const helloSource = `export default () => ({ hello: "world" });`
 
-// bed is a store with a server over it, and the comparison over the same store.
-type bed struct {
+// testbed is a store with a server over it, and the comparison over the same store.
+type testbed struct {
 	dir                   string
 	store, sous, baseline *process
 }
 
-func newBed(ctx context.Context, o options, args ...string) (*bed, error) {
-	b := &bed{}
+// newTestbed starts the three processes, the server with args. The caller closes it; if
+// newTestbed fails, it has closed it.
+func newTestbed(ctx context.Context, o options, args ...string) (*testbed, error) {
+	b := &testbed{}
 	var err error
 	b.dir, err = os.MkdirTemp("", "sousbench")
 	if err != nil {
@@ -41,7 +45,7 @@ func newBed(ctx context.Context, o options, args ...string) (*bed, error) {
 	return b, err
 }
 
-func (b *bed) close() {
+func (b *testbed) close() {
 	b.baseline.stop()
 	b.sous.stop()
 	b.store.stop()
@@ -73,15 +77,17 @@ func compare(ctx context.Context, o options, a, b load) (ra, rb result, err erro
 	return median(as), median(bs), nil
 }
 
+// median returns the result with the median throughput; its latencies are of the same round.
 func median(rs []result) result {
 	slices.SortFunc(rs, func(a, b result) int { return int(a.perSecond - b.perSecond) })
 	return rs[len(rs)/2]
 }
 
-// throughput: sync HTTP invoke of hello, a durable activation a request, against
-// the bare handler, at 64 connections.
+// throughput compares calls of hello over HTTP, each with a durable activation, with the
+// bare handler, at 64 connections. The share of the bare handler's throughput is the cost of
+// everything that the platform does beyond one HTTP request and one write.
 func throughput(ctx context.Context, o options) ([]row, error) {
-	b, err := newBed(ctx, o, profileArgs(o)...)
+	b, err := newTestbed(ctx, o, profileArgs(o)...)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +119,7 @@ func throughput(ctx context.Context, o options) ([]row, error) {
 	}, nil
 }
 
-// callCommands are the store's commands for each call of a function.
+// callCommands are the store's commands for each call of a function; scripts are among writes.
 type callCommands struct{ writes, scripts float64 }
 
 func (c callCommands) String() string {
@@ -121,8 +127,8 @@ func (c callCommands) String() string {
 }
 
 // commandsOfACall counts the commands that write records, over a second of one
-// connection: under load calls share some. What the server reads now and then,
-// whether it is called or not, is not counted.
+// connection: under load calls share some. The reads that the server makes periodically,
+// with or without calls, are not counted.
 func commandsOfACall(ctx context.Context, store *process, calls load) (c callCommands, err error) {
 	calls.connections, calls.length = 1, time.Second
 	if _, err := calls.run(ctx); err != nil { // resolves the function, starts its sandbox
@@ -151,6 +157,7 @@ func commandsOfACall(ctx context.Context, store *process, calls load) (c callCom
 	return c, nil
 }
 
+// loadText returns the cell of a load in the table, with its first error.
 func loadText(r result) string {
 	text := fmt.Sprintf("%.0f/s, p50 %s, p99 %s", r.perSecond, ms(r.quantile(0.5)), ms(r.quantile(0.99)))
 	if r.errors > 0 {
@@ -161,9 +168,10 @@ func loadText(r result) string {
 
 func ms(d time.Duration) string { return fmt.Sprintf("%.2f ms", float64(d.Microseconds())/1000) }
 
-// latency: one connection.
+// latency compares the latency of calls of hello with that of the bare handler, on one
+// connection: nothing waits for a processor or shares a write.
 func latency(ctx context.Context, o options) ([]row, error) {
-	b, err := newBed(ctx, o)
+	b, err := newTestbed(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +193,8 @@ func latency(ctx context.Context, o options) ([]row, error) {
 	}, nil
 }
 
-// profileArgs make the server under load answer for its CPU time.
+// profileArgs returns the arguments with which a server serves profiles, nil unless -profile
+// is set: the admin listener would be part of the measurement.
 func profileArgs(o options) []string {
 	if o.profile == "" {
 		return nil
@@ -193,10 +202,13 @@ func profileArgs(o options) []string {
 	return []string{"--admin-listen", adminAddr}
 }
 
+// adminAddr is the admin address of the one server that is profiled or scraped. It is fixed,
+// so two runs of sousbench with -profile exclude each other.
 const adminAddr = "127.0.0.1:6161"
 
-// startProfile takes a CPU profile of the server's next ten seconds; the returned
-// function waits for it.
+// startProfile takes a CPU profile of the server's next ten seconds and writes it to
+// name.pprof in the directory of -profile. wait waits for it. A profile that fails is logged
+// and does not fail the benchmark.
 func startProfile(ctx context.Context, o options, name string) (wait func()) {
 	if o.profile == "" {
 		return func() {}
@@ -210,6 +222,8 @@ func startProfile(ctx context.Context, o options, name string) (wait func()) {
 	}
 }
 
+// fetchProfile reads a profile of ten seconds. The load must last that long: -for 8s with
+// three rounds of two sides does.
 func fetchProfile(ctx context.Context, o options, name string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+adminAddr+"/debug/pprof/profile?seconds=10", nil)
 	if err != nil {

@@ -15,22 +15,24 @@ import (
 )
 
 // load is a closed loop: each connection sends its next request when it has read
-// the answer to the one before.
+// the answer to the one before. A slow server therefore gets fewer requests, and its
+// latencies do not include time in a queue of the client.
 type load struct {
-	addr        string
-	request     func() []byte // the next one; called by all connections
+	addr        string        // host:port
+	request     func() []byte // the next one, as it is sent; all connections call it concurrently
 	connections int
 	length      time.Duration
 }
 
 // result is the measurement of a load.
 type result struct {
-	perSecond float64
+	perSecond float64 // successful requests
 	errors    int
 	firstErr  error
-	sorted    []time.Duration
+	sorted    []time.Duration // of each successful request, from its first byte to the end of its answer
 }
 
+// quantile returns the latency that the share q of requests did not exceed, 0 without requests.
 func (r result) quantile(q float64) time.Duration {
 	if len(r.sorted) == 0 {
 		return 0
@@ -38,14 +40,15 @@ func (r result) quantile(q float64) time.Duration {
 	return r.sorted[min(int(q*float64(len(r.sorted))), len(r.sorted)-1)]
 }
 
-// httpGet is a keep-alive GET of a path, the same again and again.
+// httpGet returns the request function of a load: a keep-alive GET of a path, the same each time.
 func httpGet(addr, path string) func() []byte {
 	request := fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", path, addr)
 	return func() []byte { return request }
 }
 
-// run puts the load on and measures. The generator writes prepared bytes and
-// reads no more of an answer than its end, so that the server has the machine.
+// run puts the load on and measures. It fails only if no request succeeded; errors besides
+// are in the result. The generator writes prepared bytes and parses no more of an answer than
+// its status and length, because it shares the processors with the server.
 func (l load) run(ctx context.Context) (result, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.length)
 	defer cancel()
@@ -73,6 +76,8 @@ func (l load) run(ctx context.Context) (result, error) {
 	return all, nil
 }
 
+// connection sends requests on one connection until ctx ends, and dials again after a
+// transport error. The request in progress at the end is finished and counted.
 func (l load) connection(ctx context.Context) (r result) {
 	fail := func(err error) {
 		r.errors++
@@ -121,13 +126,13 @@ var (
 )
 
 // exchange sends one request and reads the answer, which must carry a
-// Content-Length.
+// Content-Length. After an error the connection cannot be used.
 func exchange(conn net.Conn, in *bufio.Reader, request []byte) (status int, err error) {
 	_, err = conn.Write(request)
 	if err != nil {
 		return 0, err
 	}
-	line, err := in.ReadSlice('\n')
+	line, err := in.ReadSlice('\n') // "HTTP/1.1 200 OK"
 	if err != nil {
 		return 0, err
 	}

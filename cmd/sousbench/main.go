@@ -1,6 +1,21 @@
 // Command sousbench compares sous with minimal alternatives on the same machine and prints a
 // table. The rounds of both sides of a comparison alternate in one run, because machines are
 // noisy: the ratio is the result, and the absolute numbers are context.
+//
+//	main.go       the list of benchmarks, the flags, the table
+//	servers.go    processes: a store, a sous over it, a comparison
+//	load.go       a closed loop of HTTP requests on some connections
+//	invoke.go     throughput and latency against baseline.go, a bare handler
+//	many.go       cold starts, a thousand functions, concurrent fetches
+//	growth.go     throughput with many stored records; disk.go: their bytes
+//	queue.go      the job queue against asynq; queue_http.go: over HTTP
+//	schedules.go  the cost and the lag of the ticker
+//	cadence.go    activities against those of a Go worker
+//	documents.go  the document storage
+//
+// Each benchmark starts the processes that it needs, on free ports and in temporary folders,
+// and stops them. The exit code is 1 if a benchmark fails or a figure misses its requirement.
+// docs/benchmarks.md has the results and says how they were measured.
 package main
 
 import (
@@ -24,21 +39,23 @@ import (
 
 // options are the options of every benchmark.
 type options struct {
-	sous    string // the binary under test
-	store   storeserver.Binary
-	seconds time.Duration // of load for each measured round
-	rounds  int           // of each side of a comparison
-	profile string        // directory for CPU profiles of the server, or ""
-	scale   float64       // of stored records in the growth benchmark
+	sous    string             // path of the binary under test
+	store   storeserver.Binary // the store server under test
+	seconds time.Duration      // of load for each measured round; some benchmarks take a part
+	rounds  int                // of each side of a comparison; the median counts
+	profile string             // directory for CPU profiles of the server, or ""
+	scale   float64            // of stored records in the growth benchmark
 }
 
-// row is one line of the table. Want is the requirement, "" for context.
+// row is one line of the table. want is the requirement as text, "" for context; ok reports
+// whether value meets it, and is ignored without a requirement.
 type row struct {
 	name, value, want string
 	ok                bool
 }
 
-// benchmark is one subject; it starts and stops all that it needs.
+// benchmark is one subject; it starts and stops all that it needs. A benchmark that does not
+// apply to the store under test returns no rows.
 type benchmark struct {
 	name string
 	run  func(ctx context.Context, o options) ([]row, error)
@@ -61,7 +78,7 @@ var benchmarks = []benchmark{
 }
 
 func main() {
-	if len(os.Args) == 3 && os.Args[1] == baselineArg {
+	if len(os.Args) == 3 && os.Args[1] == baselineArg { // started by startBaseline
 		exit(serveBaseline(os.Args[2]))
 	}
 	var o options
@@ -73,13 +90,15 @@ func main() {
 	store := flag.String("store-server", "", "the store server to measure on, a redis-server or a kvrocks; empty for the redis-server of the PATH")
 	only := flag.String("run", ".", "regular expression of the benchmarks to run: "+names())
 	flag.Parse()
-	// The queues of both sides run in this process: it collects as sous serve does.
+	// The queues of both sides run in this process, which collects garbage as sous serve
+	// does: see serverGCPercent in cmd/sous/internal/server.
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
 	}
 	exit(run(o, *store, *only))
 }
 
+// names returns the names of all benchmarks, for the help.
 func names() string {
 	var all []string
 	for _, b := range benchmarks {
@@ -88,6 +107,7 @@ func names() string {
 	return strings.Join(all, ", ")
 }
 
+// exit ends the process: a benchmark has stopped its own processes by then.
 func exit(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "sousbench:", err)
@@ -96,6 +116,9 @@ func exit(err error) {
 	os.Exit(0)
 }
 
+// run runs the benchmarks whose names match the regular expression only, one after the other,
+// and prints the rows of each when it ends. It stops at the first benchmark that fails; a
+// figure that misses its requirement does not stop it.
 func run(o options, store, only string) error {
 	pattern, err := regexp.Compile(only)
 	if err != nil {
@@ -126,7 +149,8 @@ func run(o options, store, only string) error {
 	return nil
 }
 
-// printRows prints a benchmark's part of the table and counts what it missed.
+// printRows prints a benchmark's part of the table and returns the number of rows that miss
+// their requirement.
 func printRows(name string, rows []row) (missed int) {
 	w := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
 	for _, r := range rows {
@@ -148,7 +172,8 @@ func printRows(name string, rows []row) (missed int) {
 	return missed
 }
 
-// machine is the table's head: where, with what, and how to do it again.
+// machine returns the head of the table: the machine, the versions of the store and of sous,
+// and the command that repeats the run.
 func machine(ctx context.Context, o options) string {
 	version := func(name string, args ...string) string {
 		out, err := exec.CommandContext(ctx, name, args...).Output()
@@ -174,4 +199,5 @@ func cpuModel() string {
 	return runtime.GOARCH
 }
 
+// errNoAnswer is the error of a request that was answered with another status than 200.
 var errNoAnswer = errors.New("the server answered with an error")

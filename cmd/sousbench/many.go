@@ -12,13 +12,15 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// nthSource is a function like no other: its bundle's digest is its own.
+// nthSource returns the source of a function that is unlike the others: versions of equal
+// source would share the compiled script in the pool's cache.
 func nthSource(n int) string {
 	return fmt.Sprintf("const n = %d;\nexport default () => ({ hello: \"world\", n });\n", n)
 }
 
 func nthName(n int) string { return fmt.Sprintf("fn-%06d", n) }
 
+// publishMany publishes functions 0 to count-1, each of another source, four at a time.
 func publishMany(ctx context.Context, p *process, count int) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(4)
@@ -28,7 +30,8 @@ func publishMany(ctx context.Context, p *process, count int) error {
 	return group.Wait()
 }
 
-// callEach calls functions 0 to count-1 once, one after the other.
+// callEach calls functions 0 to count-1 once, one after the other on one connection, with
+// think between the end of a call and the next.
 func callEach(ctx context.Context, p *process, count int, think time.Duration) (result, error) {
 	var r result
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", p.addr)
@@ -59,10 +62,11 @@ func callEach(ctx context.Context, p *process, count int, think time.Duration) (
 	return r, nil
 }
 
-// coldStart: the first call of versions that the replica has never seen. They
-// are published through another replica, so nothing of them is cached.
+// coldStart measures the first call of versions that the replica has never seen. They
+// are published through another replica, so nothing of them is cached. Back to back, a call
+// may find no spare sandbox and wait for one to start; with pauses it finds one.
 func coldStart(ctx context.Context, o options) ([]row, error) {
-	b, err := newBed(ctx, o)
+	b, err := newTestbed(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -94,11 +98,13 @@ func coldStart(ctx context.Context, o options) ([]row, error) {
 	return rows, nil
 }
 
-// thousandFunctions: many versions in turn, with room for 100 sandboxes.
+// thousandFunctions calls many versions in turn, with room for 100 sandboxes: most calls have
+// to end the warm sandbox of another version.
 func thousandFunctions(ctx context.Context, o options) ([]row, error) {
-	// The budget is what 100 children may use in the worst case: 2.2 times their limit.
+	// The budget is the memory that 100 children may use in the worst case: 2.2 times the
+	// default limit of a version, 64 MiB.
 	const functions, room, budgetMiB = 1000, 100, 100 * 64 * 11 / 5
-	b, err := newBed(ctx, o, "--sandbox-max", fmt.Sprint(room), "--sandbox-memory-budget", fmt.Sprint(budgetMiB))
+	b, err := newTestbed(ctx, o, "--sandbox-max", fmt.Sprint(room), "--sandbox-memory-budget", fmt.Sprint(budgetMiB))
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +128,8 @@ func thousandFunctions(ctx context.Context, o options) ([]row, error) {
 	}, nil
 }
 
-// parallelFetch: ten fetches of 50 ms at once.
+// parallelFetch measures a function that starts ten fetches of 50 ms at the same time: one
+// after the other they would take 500 ms.
 func parallelFetch(ctx context.Context, o options) ([]row, error) {
 	slow := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
@@ -138,7 +145,7 @@ func parallelFetch(ctx context.Context, o options) ([]row, error) {
 	upstream := &http.Server{Handler: slow, ReadHeaderTimeout: time.Second}
 	go func() { _ = upstream.Serve(listener) }() // ends with Close
 	defer func() { _ = upstream.Close() }()      // the measurement is over
-	b, err := newBed(ctx, o, "--egress-allow", "127.0.0.1/32")
+	b, err := newTestbed(ctx, o, "--egress-allow", "127.0.0.1/32")
 	if err != nil {
 		return nil, err
 	}

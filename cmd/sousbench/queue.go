@@ -26,23 +26,24 @@ import (
 
 // The work that both sides of the queue benchmark do.
 const (
-	queueProducers   = 16
-	queueConcurrency = 32
-	queueBatch       = 64
+	queueProducers   = 16              // goroutines that enqueue
+	queueConcurrency = 32              // handlers of the one worker
+	queueBatch       = 64              // jobs of a call, for a broker that knows batches
 	queueAhead       = 12 * queueBatch // jobs that our worker fetches ahead
-	queueIdleProbes  = 300
-	benchQueue       = "bench"
+	queueIdleProbes  = 300             // single jobs on the idle queue
+	benchQueue       = "bench"         // the queue, and asynq's type of task
 )
 
 var queuePayload = json.RawMessage(`{"to":"somebody@example.com","subject":"hello","body":"` + strings.Repeat("x", 40) + `"}`)
 
-// broker is one side of the comparison.
+// broker is one side of the comparison. Both sides run in this process and share the store
+// server, and only one of them works at a time.
 type broker interface {
 	// enqueue adds n jobs in one call, or in n where the broker knows no batches.
 	enqueue(ctx context.Context, n int) error
-	// serve handles jobs until ctx ends, and calls handled with each payload.
+	// serve handles jobs until ctx ends, and calls handled with each payload, concurrently.
 	serve(ctx context.Context, handled func(payload []byte)) error
-	// enqueuePayload adds one job with a payload of its own.
+	// enqueuePayload adds one job with the given payload.
 	enqueuePayload(ctx context.Context, payload []byte) error
 	close()
 }
@@ -62,6 +63,8 @@ func queueBench(ctx context.Context, o options) ([]row, error) {
 	return append(rows, more...), err
 }
 
+// queueOn compares the sides on one mode of the store. The sides alternate in each round, and
+// the median round of each counts.
 func queueOn(ctx context.Context, o options, mode storeMode) ([]row, error) {
 	dir, err := os.MkdirTemp("", "sousbench")
 	if err != nil {
@@ -73,6 +76,8 @@ func queueOn(ctx context.Context, o options, mode storeMode) ([]row, error) {
 		return nil, err
 	}
 	defer server.stop()
+	// sous runs twice: asynq has no calls for several jobs, so the second side compares equal
+	// calls, and the third shows what batches save.
 	sides := []struct {
 		name string
 		open func(context.Context, string) (broker, error)
@@ -110,17 +115,17 @@ func queueOn(ctx context.Context, o options, mode storeMode) ([]row, error) {
 
 // queueFigure is the result of one round of one side.
 type queueFigure struct {
-	enqueue, lifecycle float64 // jobs a second
-	p50, p99           time.Duration
-	commands, bytes    float64 // of the store, for each job of the lifecycle
+	enqueue, lifecycle float64       // jobs a second: enqueued only; enqueued and handled
+	p50, p99           time.Duration // from enqueue to the handler, on an idle queue
+	commands, bytes    float64       // of the store, for each job of the lifecycle
 }
 
-// queueFigures are a side's rounds.
+// queueFigures are the rounds of one side.
 type queueFigures struct{ all []queueFigure }
 
 func (f *queueFigures) add(one queueFigure) { f.all = append(f.all, one) }
 
-// median is the round with the median lifecycle.
+// median returns the round with the median lifecycle: its figures belong together.
 func (f *queueFigures) median() queueFigure {
 	sorted := slices.Clone(f.all)
 	slices.SortFunc(sorted, func(a, b queueFigure) int { return int(a.lifecycle - b.lifecycle) })
@@ -133,8 +138,9 @@ func (f *queueFigures) String() string {
 		m.enqueue, m.lifecycle, ms(m.p50), ms(m.p99), m.commands, m.bytes)
 }
 
-// measureQueue takes one side through enqueue alone, the whole life with
-// producers and workers at once, and single jobs on an idle queue.
+// measureQueue measures three things of one side: enqueueing alone, the lifecycle with
+// producers and workers at the same time, and single jobs on an idle queue. It begins with an
+// empty store, and empties it before the lifecycle.
 func measureQueue(ctx context.Context, o options, addr string, open func(context.Context, string) (broker, error), size int) (f queueFigure, err error) {
 	client := redis.NewClient(&redis.Options{Addr: addr, DisableIdentity: true, Protocol: 2})
 	defer func() { err = errors.Join(err, client.Close()) }()
@@ -174,7 +180,8 @@ func measureQueue(ctx context.Context, o options, addr string, open func(context
 	return f, err
 }
 
-// produce enqueues from all producers until the time has come.
+// produce enqueues size jobs a call from all producers until the time until, and returns the
+// number of jobs. One producer's error does not end the others.
 func produce(ctx context.Context, b broker, size int, until time.Time) (int64, error) {
 	var made atomic.Int64
 	errs := make(chan error, queueProducers)
@@ -195,8 +202,8 @@ func produce(ctx context.Context, b broker, size int, until time.Time) (int64, e
 	return made.Load(), <-errs
 }
 
-// lifecycleOf runs producers and workers at once, and ends when all that was made
-// is handled.
+// lifecycleOf runs producers until the time until and workers beside them, and returns the
+// number of jobs when all of them are handled. It fails if that takes a minute longer.
 func lifecycleOf(ctx context.Context, b broker, size int, until time.Time) (int64, error) {
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
@@ -216,7 +223,8 @@ func lifecycleOf(ctx context.Context, b broker, size int, until time.Time) (int6
 	return made, <-served
 }
 
-// idleLatency enqueues single jobs with pauses, and measures until their handlers.
+// idleLatency enqueues single jobs and measures the time until the handler has each. The
+// pauses are random, so that they do not fall into step with a poll of the worker.
 func idleLatency(ctx context.Context, b broker) (p50, p99 time.Duration, err error) {
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
@@ -247,9 +255,11 @@ func idleLatency(ctx context.Context, b broker) (p50, p99 time.Duration, err err
 	return took[len(took)/2], took[len(took)*99/100], <-served
 }
 
-// storeStats are the counters of the store since its start.
+// storeStats are the counters of the store since its start: commands, and bytes in both
+// directions.
 type storeStats struct{ commands, bytes float64 }
 
+// readStats reads the counters from INFO stats. Commands that scripts call count too.
 func readStats(ctx context.Context, c *redis.Client) (storeStats, error) {
 	text, err := c.Info(ctx, "stats").Result()
 	var s storeStats
@@ -266,7 +276,8 @@ func readStats(ctx context.Context, c *redis.Client) (storeStats, error) {
 	return s, err
 }
 
-// asynqBroker is the other side.
+// asynqBroker is the other side: github.com/hibiken/asynq, a job queue on Redis. It has no call
+// that enqueues several jobs, so a batch is that many calls.
 type asynqBroker struct {
 	client *asynq.Client
 	addr   string
@@ -290,7 +301,7 @@ func (a *asynqBroker) enqueuePayload(ctx context.Context, payload []byte) error 
 	return err
 }
 
-// serve runs asynq's server as its documentation has it.
+// serve runs asynq's server until ctx ends. Its options favour it: see TaskCheckInterval.
 func (a *asynqBroker) serve(ctx context.Context, handled func([]byte)) error {
 	server := asynq.NewServer(asynq.RedisClientOpt{Addr: a.addr}, asynq.Config{
 		Concurrency: queueConcurrency, LogLevel: asynq.FatalLevel, ShutdownTimeout: time.Second,
@@ -314,7 +325,7 @@ func (a *asynqBroker) close() {
 	}
 }
 
-// sousQueue is ours, in this process, as asynq is.
+// sousQueue is the job queue of sous, used as a library in this process, as asynq is.
 type sousQueue struct {
 	store  *storage.Store
 	broker *queue.Broker
@@ -365,7 +376,8 @@ func (s *sousQueue) close() {
 	}
 }
 
-// FetchJobs and the following make the broker a worker's source.
+// FetchJobs implements worker.Source, with AckJobs, FailJobs and HeartbeatJobs: the worker
+// calls the broker itself, without HTTP.
 func (s *sousQueue) FetchJobs(ctx context.Context, r api.FetchRequest) ([]api.FetchedJob, error) {
 	return s.broker.Fetch(ctx, queue.Fetch{
 		Tenant: tenant, Namespace: namespace, Queues: r.Queues, WorkerID: r.WorkerID, Count: r.Count,
@@ -388,8 +400,9 @@ func (s *sousQueue) HeartbeatJobs(ctx context.Context, _ string, beats []api.Job
 	return s.broker.Heartbeat(ctx, tenant, beats)
 }
 
-// queueDepth compares fetching from a queue of a million jobs with one of a
-// thousand.
+// queueDepth compares the rate of fetching from a queue of a million jobs, times
+// options.scale, with that from a queue of a thousand. Each round takes a thousand jobs from
+// both, and adds as many, so that the depths stay.
 func queueDepth(ctx context.Context, o options) ([]row, error) {
 	dir, err := os.MkdirTemp("", "sousbench")
 	if err != nil {
@@ -438,6 +451,7 @@ func queueDepth(ctx context.Context, o options) ([]row, error) {
 	}, nil
 }
 
+// fill adds n jobs to the queue called name.
 func (s *sousQueue) fill(ctx context.Context, name string, n int) error {
 	for ; n > 0; n -= api.MaxEnqueueJobs {
 		jobs := make([]api.NewJob, min(n, api.MaxEnqueueJobs))
@@ -451,7 +465,8 @@ func (s *sousQueue) fill(ctx context.Context, name string, n int) error {
 	return nil
 }
 
-// drain fetches and acknowledges n jobs in batches, and returns the rate.
+// drain fetches and acknowledges n jobs in batches, one batch after the other, and returns
+// the jobs a second. The queue must have n pending jobs.
 func (s *sousQueue) drain(ctx context.Context, name string, n int) (float64, error) {
 	begin := time.Now()
 	for left := n; left > 0; {

@@ -13,9 +13,9 @@ import (
 	"github.com/codesous/sous/api/client"
 )
 
-// queueHTTP takes jobs through the HTTP API: one producer and eight workers that
-// fetch and acknowledge in batches, all of them processes' worth of goroutines
-// here, beside the server and its store on the same processors.
+// queueHTTP takes jobs through the HTTP API: two producers and eight workers that
+// fetch and acknowledge in batches. They are goroutines of this process, beside the server
+// and its store on the same processors.
 func queueHTTP(ctx context.Context, o options) ([]row, error) {
 	var rows []row
 	for _, mode := range o.storeModes() {
@@ -35,6 +35,8 @@ func queueHTTP(ctx context.Context, o options) ([]row, error) {
 
 const httpWorkers = 8
 
+// httpLifecycle returns the best rate of all rounds in jobs a second: the processes share the
+// processors, and a disturbed round says nothing about the server.
 func httpLifecycle(ctx context.Context, o options, mode storeMode) (float64, error) {
 	dir, err := os.MkdirTemp("", "sousbench")
 	if err != nil {
@@ -73,7 +75,7 @@ func httpLifecycle(ctx context.Context, o options, mode storeMode) (float64, err
 func httpRound(ctx context.Context, ns *client.Namespace, length time.Duration) (float64, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	const ahead = 4096
+	const ahead = 4096 // more jobs would measure the producers first and the workers then
 	var made, done atomic.Int64
 	var work sync.WaitGroup
 	errs := make(chan error, httpWorkers+2)
@@ -115,7 +117,8 @@ func httpRound(ctx context.Context, ns *client.Namespace, length time.Duration) 
 	return float64(done.Load()) / time.Since(begin).Seconds(), errors.Join(<-errs)
 }
 
-// httpBatch fetches and acknowledges one batch.
+// httpBatch fetches and acknowledges one batch, and returns the number of its jobs, 0 if none
+// was pending for 100 ms.
 func httpBatch(ctx context.Context, ns *client.Namespace, worker string) (int, error) {
 	jobs, err := ns.FetchJobs(ctx, api.FetchRequest{Queues: []string{benchQueue}, WorkerID: worker, Count: queueBatch, WaitMS: 100})
 	if err != nil || len(jobs) == 0 {

@@ -17,8 +17,8 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// What the schedules benchmark stores: their interval is the number of schedules that one
-// second's due ones stand for.
+// The schedules of the benchmark. Each ticks once in scheduleEvery seconds, at a phase that
+// follows from its name, so that 100 of them are due each second.
 const (
 	scheduleTenants = 1000
 	schedulesEach   = 100
@@ -26,11 +26,11 @@ const (
 	scheduleWatch   = 60 * time.Second
 )
 
-// schedules: what the ticker costs and how late it is, with 100,000 schedules of which 100
-// are due each second. The scheduler runs alone in its process: what its ticks make waits
-// in the queues.
+// schedules measures the processor time of the ticker and its lag over scheduleWatch, with
+// 100,000 schedules of which 100 are due each second. The scheduler runs alone in its process:
+// the jobs of its ticks wait in the queues, because no replica with the role invoker runs.
 func schedules(ctx context.Context, o options) ([]row, error) {
-	b, err := newBed(ctx, o, "--roles", "api")
+	b, err := newTestbed(ctx, o, "--roles", "api")
 	if err != nil {
 		return nil, err
 	}
@@ -49,9 +49,10 @@ func schedules(ctx context.Context, o options) ([]row, error) {
 		return nil, err
 	}
 	defer ticker.stop()
-	if err := sleep.For(ctx, 10*time.Second); err != nil { // what fell due while they were made is caught up
+	if err := sleep.For(ctx, 10*time.Second); err != nil { // ticks that became due meanwhile are caught up
 		return nil, err
 	}
+	// Counters are read twice, and the rows are differences.
 	before, err := lookAtTicker(ctx, ticker, b.store)
 	if err != nil {
 		return nil, err
@@ -79,13 +80,15 @@ func schedules(ctx context.Context, o options) ([]row, error) {
 
 func scheduleTenant(n int) string { return fmt.Sprintf("t_bench%05d", n) }
 
-// tickerFigures is how the scheduler's process stands.
+// tickerFigures are counters at one moment: of the scheduler's process, of the store's, and of
+// the metric sous_schedule_lag_seconds.
 type tickerFigures struct {
 	at               time.Time
 	cpu, storeCPU    time.Duration
 	fired, late, lag float64 // ticks; those later than 1.5 s; the sum of all, in seconds
 }
 
+// lookAtTicker reads the counters. Its figures are those since the start of the processes.
 func lookAtTicker(ctx context.Context, ticker, store *process) (f tickerFigures, err error) {
 	f.at = time.Now()
 	f.cpu, err = ticker.processorTime()
@@ -122,7 +125,8 @@ func lookAtTicker(ctx context.Context, ticker, store *process) (f tickerFigures,
 	return f, errors.Join(in.Err(), resp.Body.Close())
 }
 
-// processorTime returns the processor time that the process has used.
+// processorTime returns the processor time that the process has used, from /proc/PID/stat, in
+// steps of 10 ms.
 func (p *process) processorTime() (time.Duration, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
 	if err != nil {
@@ -145,7 +149,9 @@ func (p *process) processorTime() (time.Duration, error) {
 	return time.Duration(sum) * time.Second / ticksPerSecond, nil
 }
 
-// fillSchedules makes the schedules: half of them run a function, half make a job for a queue.
+// fillSchedules stores the schedules through the repository: half of them run a function, half
+// add a job to a queue. It is faster than the API, which would check a hundred thousand times
+// that the caller may use the target.
 func fillSchedules(ctx context.Context, store *process) error {
 	s, err := storage.Open(ctx, storage.Config{URL: "redis://" + store.addr})
 	if err != nil {

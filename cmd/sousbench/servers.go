@@ -27,13 +27,14 @@ const (
 	namespace = "bench"
 )
 
-// process is a server that a benchmark started.
+// process is a server that a benchmark started. Its stop must be called, once.
 type process struct {
 	cmd  *exec.Cmd
 	addr string // host:port
 }
 
-// stop ends the process as its operator would, or kills it after ten seconds.
+// stop ends the process as its operator would, or kills it after ten seconds. It does nothing
+// for a nil process, so that a testbed that was started in part can be closed.
 func (p *process) stop() {
 	if p == nil || p.cmd.Process == nil {
 		return
@@ -52,7 +53,8 @@ func (p *process) stop() {
 	}
 }
 
-// freeAddr is a loopback address that was free a moment ago.
+// freeAddr returns a loopback address that was free a moment ago. Another process may take it
+// before it is used; the benchmark then fails.
 func freeAddr(ctx context.Context) (string, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -61,19 +63,19 @@ func freeAddr(ctx context.Context) (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-// appendEverySecond are the arguments with which redis-server keeps an
-// append-only file.
+// appendEverySecond are the arguments with which redis-server keeps an append-only file that
+// it flushes every second: a power failure loses about a second.
 var appendEverySecond = []string{"--appendonly", "yes", "--appendfsync", "everysec"}
 
 // storeMode is one way to run the store: redis-server without persistence or with
-// its append-only file, KVRocks with its data on disk as always.
+// its append-only file, KVRocks with its data on disk, which is its only way.
 type storeMode struct {
 	name  string
 	args  []string
-	bound bool // the requirements apply to it
+	bound bool // the requirements apply to it; otherwise its figures are context
 }
 
-// want is the requirement of a figure that depends on the store under test.
+// want returns the requirement of a figure that depends on the store under test.
 func (o options) want(redisServer, kvrocks float64) float64 {
 	if o.store.Kind == storeserver.KVRocks {
 		return kvrocks
@@ -89,7 +91,7 @@ func (o options) storeModes() []storeMode {
 	return []storeMode{{name: "AOF off", bound: true}, {name: "AOF on", args: appendEverySecond}}
 }
 
-// startStore runs the store under test in a directory of its own. A redis-server
+// startStore runs the store under test in dir and waits until it answers. A redis-server
 // keeps no data unless redisArgs say otherwise.
 func startStore(ctx context.Context, o options, dir string, redisArgs ...string) (*process, error) {
 	port, err := storeserver.FreePort(ctx)
@@ -108,7 +110,8 @@ func startStore(ctx context.Context, o options, dir string, redisArgs ...string)
 	return p, p.await(ctx, func() error { return storeserver.Ready(ctx, port, cmd.Process.Pid) })
 }
 
-// startSous runs `sous serve` over a store and waits until it is ready.
+// startSous runs `sous serve` over a store, without API keys, and waits until it is ready.
+// Flags in args override the ones that it sets.
 func startSous(ctx context.Context, o options, store *process, args ...string) (*process, error) {
 	addr, err := freeAddr(ctx)
 	if err != nil {
@@ -137,7 +140,8 @@ func startSous(ctx context.Context, o options, store *process, args ...string) (
 	})
 }
 
-// startBaseline runs the comparison over a store.
+// startBaseline runs the comparison over a store: this program with the argument
+// baselineArg. Its first line of output is its address, and it serves from then on.
 func startBaseline(ctx context.Context, store *process) (*process, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -156,7 +160,8 @@ func startBaseline(ctx context.Context, store *process) (*process, error) {
 	return &process{cmd: cmd, addr: strings.TrimSpace(line)}, err
 }
 
-// serveOn serves on a free port, which it prints, until it is signalled.
+// serveOn serves on a free port, which it prints, until it is signalled. startBaseline reads
+// the line in the parent process.
 func serveOn(handler http.Handler) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
@@ -176,7 +181,8 @@ func serveOn(handler http.Handler) error {
 	return nil
 }
 
-// await calls ready until it returns nil, for at most fifteen seconds.
+// await calls ready until it returns nil, for at most fifteen seconds. If it fails, it has
+// stopped the process.
 func (p *process) await(ctx context.Context, ready func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
@@ -194,8 +200,9 @@ func (p *process) await(ctx context.Context, ready func() error) error {
 	}
 }
 
-// childrenMemory is the resident size of the process's children, in bytes, with shared
-// pages counted in proportion.
+// childrenMemory returns the resident size of the process's children, in bytes, with shared
+// pages counted in proportion (PSS): sandboxes share the pages of their program. Sandboxes are
+// direct children of the server, although the nursery forks them.
 func (p *process) childrenMemory() (bytes int64, children int, err error) {
 	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", p.cmd.Process.Pid))
 	if err != nil {
@@ -223,6 +230,7 @@ func (p *process) childrenMemory() (bytes int64, children int, err error) {
 	return bytes, children, nil
 }
 
+// proportionalSize returns the PSS of a process in bytes, from /proc/PID/smaps_rollup.
 func proportionalSize(pid string) (int64, error) {
 	rollup, err := os.ReadFile("/proc/" + pid + "/smaps_rollup")
 	if err != nil {
@@ -237,11 +245,13 @@ func proportionalSize(pid string) (int64, error) {
 	return 0, errors.New("no Pss line")
 }
 
-// publish creates a function of one file on p and points prod at its version.
+// publish creates a function of one file in tenant and namespace on p, publishes it, and points
+// prod at its version.
 func publish(ctx context.Context, p *process, name, source, config string) error {
 	return publishFor(ctx, p, tenant, name, source, config)
 }
 
+// publishFor is publish for another tenant. config is JSON; "{}" leaves the defaults.
 func publishFor(ctx context.Context, p *process, tenant, name, source, config string) error {
 	c, err := client.New("http://"+p.addr, client.Config{})
 	if err != nil {
@@ -259,7 +269,7 @@ func publishFor(ctx context.Context, p *process, tenant, name, source, config st
 	return err
 }
 
-// webPath is a published function's endpoint.
+// webPath returns the path of the endpoint of a function of tenant.
 func webPath(name string) string {
 	return "/v1/web/" + tenant + "/" + namespace + "/" + name + "/prod"
 }

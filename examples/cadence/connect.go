@@ -23,6 +23,8 @@ type connection struct {
 	dispatcher *yarpc.Dispatcher
 }
 
+// connect returns a connection to the frontend at addr, HOST:PORT of its gRPC port. It does not
+// wait for the server: calls fail until it answers.
 func connect(addr string) (*connection, error) {
 	d := yarpc.NewDispatcher(yarpc.Config{
 		Name:      "orders",

@@ -1,6 +1,9 @@
 // Cadence is an example that places orders: a workflow of Cadence's Go client whose
 // activities are functions. The program only names the tasklist that a worker binding
 // serves.
+//
+// This process decides what happens next in the workflow; the functions in charge/ and pack/
+// do the work, on a server of sous. Both sides meet in Cadence: neither calls the other.
 package main
 
 import (
@@ -28,6 +31,8 @@ const (
 	activities = "order-activities"
 )
 
+// order is the input of the workflow and of both activities, which functions get as
+// event.input.json.
 type order struct {
 	ID    string   `json:"id"`
 	Card  string   `json:"card"`
@@ -35,6 +40,7 @@ type order struct {
 	Items []string `json:"items"`
 }
 
+// charged is the result of the function charge, packed that of the function pack.
 type charged struct {
 	Receipt  string `json:"receipt"`
 	Attempts int    `json:"attempts"`
@@ -76,7 +82,8 @@ func place(ctx workflow.Context, o order) (*placed, error) {
 }
 
 // describe returns an error with the cause of a failed order: the reason of the
-// activity and the details that the platform adds.
+// activity and the details that the platform adds. The activation id leads to the log of the
+// function: sous activation logs ID.
 func describe(err error) error {
 	var failed *cadence.CustomError
 	if !errors.As(err, &failed) {
@@ -93,6 +100,8 @@ func describe(err error) error {
 	return errors.New(failed.Reason())
 }
 
+// run starts one workflow and waits for its result. The workflow continues without this
+// process, except for its decisions, which wait until a worker of the tasklist runs again.
 func run() error {
 	addr := flag.String("cadence", "127.0.0.1:7833", "HOST:PORT of the server's frontend, its gRPC port")
 	domain := flag.String("domain", "orders", "Cadence domain; registered if it does not exist")

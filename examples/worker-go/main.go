@@ -18,11 +18,18 @@ import (
 	"github.com/codesous/sous/api/worker"
 )
 
+// letter is the payload of a job: {"to": "ada@example.com", "pages": 3}.
 type letter struct {
 	To    string `json:"to"`
 	Pages int64  `json:"pages"`
 }
 
+// send is the handler of a job. A job is executed at least once, so a handler must allow for
+// being called again after its work was done: here, a page that was sent before the process
+// was killed is sent twice if its checkpoint was not stored.
+//
+// Its error decides what follows: Fatal ends the job as dead, RetryAfter retries it after the
+// given time, and any other error after the backoff of the job.
 func send(ctx context.Context, j *worker.Job) error {
 	l := letter{Pages: 1}
 	if err := j.Decode(&l); err != nil {
@@ -53,7 +60,8 @@ func send(ctx context.Context, j *worker.Job) error {
 	return j.Return(map[string]string{"sent": l.To})
 }
 
-// begin returns the page at which to start or continue.
+// begin returns the page at which to start or continue: 0, or the value that an earlier attempt
+// passed to Keep last.
 func begin(j *worker.Job) (page int64, err error) {
 	if len(j.Checkpoint) == 0 {
 		return 0, nil
@@ -64,6 +72,8 @@ func begin(j *worker.Job) (page int64, err error) {
 	return page, nil
 }
 
+// run works until SIGTERM or SIGINT. Run then fetches no more jobs, finishes those that have
+// started, and releases the others without counting their attempt.
 func run() error {
 	url := flag.String("url", "http://127.0.0.1:8080", "URL of the server")
 	tenant := flag.String("tenant", "t_default", "tenant of the queue")

@@ -26,8 +26,8 @@ func (s *source) isTest() bool { return strings.HasSuffix(s.path, "_test.go") }
 func (s *source) folder() string { return filepath.ToSlash(filepath.Dir(s.path)) }
 
 var (
-	positions = token.NewFileSet()
-	readAll   = sync.OnceValues(readSources)
+	positions = token.NewFileSet()           // of all sources
+	readAll   = sync.OnceValues(readSources) // read once for all tests
 )
 
 // sources returns the Go, Lua and Markdown files of the repository.

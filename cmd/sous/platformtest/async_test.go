@@ -83,7 +83,7 @@ func TestKilledReplicaLosesNoAsyncInvocation(t *testing.T) {
 			t.Fatalf("Activation: %v", err)
 		}
 		if want := fmt.Sprintf(`{"n":%d,"attempt":%d}`, k, a.Attempt); string(a.Result) != want || a.JobID != id {
-			t.Errorf("Activation: got a %+v, a.Result %s; want string(a.Result) == want && a.JobID == id", a, a.Result)
+			t.Errorf("activation %s: got result %s of job %s, want result %s of the job with the same id", id, a.Result, a.JobID, want)
 		}
 		if a.Attempt > 1 {
 			again++
@@ -119,7 +119,7 @@ func TestStoppedReplicaRepeatsNoAsyncInvocation(t *testing.T) {
 	})
 	for _, id := range ids {
 		if a, err := tenant.Activation(t.Context(), id); err != nil || a.Attempt != 1 || string(a.Result) != "1" {
-			t.Errorf(`Activation: got a %+v, error %v; want a.Attempt == 1 && string(a.Result) == "1"`, a, err)
+			t.Errorf("activation %s: got attempt %d, result %s and error %v; want attempt 1 and result 1", id, a.Attempt, a.Result, err)
 		}
 	}
 }

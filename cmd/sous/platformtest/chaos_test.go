@@ -319,7 +319,7 @@ func (c *chaos) deeds() map[string]*deed {
 			}
 			epoch, err := strconv.ParseInt(words[2], 10, 64)
 			if err != nil {
-				c.t.Fatalf("strconv.ParseInt: got line %v; want no error", line)
+				c.t.Fatalf("record of a worker: line %q: %v, want an epoch as its third word", line, err)
 			}
 			d := out[words[1]]
 			if d == nil {
@@ -368,7 +368,7 @@ func (c *chaos) verify(ids []string) {
 				c.again++
 			}
 			if err := c.consistent(n, &job, d); err != nil {
-				t.Errorf("job %d (%s): %v; record %+v", n, job.ID, err, d)
+				t.Errorf("job %d (%s) contradicts the workers' record %+v: %v", n, job.ID, d, err)
 			}
 		}
 	}

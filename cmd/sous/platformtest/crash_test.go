@@ -69,7 +69,7 @@ func TestKilledServerLosesNothing(t *testing.T) {
 	for _, id := range ids {
 		a, err := tenant.Activation(t.Context(), id)
 		if err != nil || a.Error == nil || a.Error.Type != api.ErrLost {
-			t.Fatalf("activation %s: %+v %v, want error type %s", id, a, err, api.ErrLost)
+			t.Fatalf("activation %s: got %+v and error %v, want error type %s", id, a, err, api.ErrLost)
 		}
 	}
 }

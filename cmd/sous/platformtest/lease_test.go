@@ -37,14 +37,14 @@ func TestLateWorkerIsRefused(t *testing.T) {
 		t.Helper()
 		out, err := namespace.AckJobs(t.Context(), []api.JobAck{{ID: j.ID, LeaseEpoch: j.LeaseEpoch, Result: json.RawMessage(result)}})
 		if err != nil || len(out) != 1 {
-			t.Fatalf("AckJobs: got out %v, error %v; want len(out) == 1", out, err)
+			t.Fatalf("AckJobs of job %s: got %d outcomes (%v) and error %v, want 1 outcome", j.ID, len(out), out, err)
 		}
 		return out[0]
 	}
 	lost := func(said string, out api.JobOutcome, state api.JobState) {
 		t.Helper()
 		if out.OK || out.Code != api.CodeJobLeaseLost || out.State != state {
-			t.Errorf("%s: %+v, want %s and %s", said, out, api.CodeJobLeaseLost, state)
+			t.Errorf("%s: got %+v, want code %s and state %s", said, out, api.CodeJobLeaseLost, state)
 		}
 	}
 	lost("ack beside the other", ack(slow, `"slow"`), api.JobActive)
@@ -55,7 +55,7 @@ func TestLateWorkerIsRefused(t *testing.T) {
 	lost("heartbeat", beats[0], api.JobActive)
 	for range 2 { // a repeated ack has the same result
 		if out := ack(fast, `"fast"`); !out.OK || out.State != api.JobCompleted {
-			t.Errorf("ack: got out %+v; want out.OK && out.State == api.JobCompleted", out)
+			t.Errorf("ack of the present lease: got %+v, want success and state %s", out, api.JobCompleted)
 		}
 	}
 	lost("ack after the other", ack(slow, `"slow"`), api.JobCompleted)
@@ -66,7 +66,7 @@ func TestLateWorkerIsRefused(t *testing.T) {
 	lost("fail", fails[0], api.JobCompleted)
 	job, err := server.API(t).Job(t.Context(), slow.ID)
 	if err != nil || job.State != api.JobCompleted || string(job.Result) != `"fast"` {
-		t.Errorf("Job: got job %+v, error %v; want job.State == api.JobCompleted && string(job.Result) == `\"fast\"`", job, err)
+		t.Errorf("job %s: got state %s, result %s and error %v; want state %s and result %q", slow.ID, job.State, job.Result, err, api.JobCompleted, `"fast"`)
 	}
 	if len(job.Errors) != 1 || job.Errors[0].Error != "the lease of worker slow ran out" {
 		t.Errorf("job.Errors = %+v, want the one of the expired lease", job.Errors)

@@ -380,7 +380,7 @@ func (w *work) jobs() {
 	got, err := ns.FetchJobs(ctx, api.FetchRequest{Queues: []string{"mails"}, WorkerID: "w1", Count: 3, LeaseMS: api.MinLeaseMS})
 	must(err)
 	if len(got) != 3 {
-		w.t.Fatalf("fetched %d", len(got))
+		w.t.Fatalf("fetch from queue mails: got %d jobs, want 3", len(got))
 	}
 	_, err = ns.AckJobs(ctx, []api.JobAck{{ID: got[0].ID, LeaseEpoch: got[0].LeaseEpoch}})
 	must(err)
@@ -512,7 +512,7 @@ func (w *work) redis(command string) {
 		w.t.Fatalf("Fprintf: %v", err)
 	}
 	if answer, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.HasPrefix(answer, ":") {
-		w.t.Fatalf(`ReadString: got command %s, answer %q, error %v; want strings.HasPrefix(answer, ":")`, command, answer, err)
+		w.t.Fatalf("command %s: got answer %q and error %v, want an answer that starts with a colon (an integer)", command, answer, err)
 	}
 }
 

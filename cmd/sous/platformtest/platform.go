@@ -28,7 +28,7 @@ type Server struct {
 	key string // of the administrator, under --auth keys
 }
 
-// Config is how a Server runs.
+// Config configures a Server.
 type Config struct {
 	Store  string   // its URL
 	Key    string   // of an administrator, see Bootstrap; "" is a server without API keys

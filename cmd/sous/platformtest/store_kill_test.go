@@ -250,7 +250,7 @@ func (s *storeStorm) activations() {
 			for id := range ids {
 				a, err := s.clients[0].Tenant(platformtest.Tenant).Activation(t.Context(), id)
 				if err != nil || a.Status != api.StatusSuccess || a.EndMS == 0 {
-					t.Errorf("activation %s, whose call was answered with success: got %+v, %v", id, a, err)
+					t.Errorf("activation %s, whose call was answered with success: got %+v and error %v, want an ended record with status %s", id, a, err, api.StatusSuccess)
 				}
 			}
 		})
@@ -345,7 +345,7 @@ func (w *documentWriter) write(ctx context.Context) {
 		return
 	}
 	if out.Revision != d.revision+1 {
-		w.t.Errorf("document %q: got revision %d after %d", w.key(n), out.Revision, d.revision)
+		w.t.Errorf("put of document %q: got revision %d, want %d", w.key(n), out.Revision, d.revision+1)
 	}
 	d.revision, d.value = out.Revision, value
 }

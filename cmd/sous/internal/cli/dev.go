@@ -9,16 +9,17 @@ import (
 	"github.com/codesous/sous/cmd/sous/internal/server"
 )
 
+// devCommand returns sous dev, which runs server.Dev until an interrupt.
 func (a commands) devCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dev",
 		Short: "Run the whole platform in this process, with a store of its own",
 		Long: `Run the whole platform in this process, with a store of its own.
 
-The store keeps its data in --data-dir, in a snapshot that is written every
-second when something changed and when the process ends: it is for one process
-on one machine. Settings come from flags, SOUS_* variables and a YAML file as for
-sous serve.`,
+The store keeps its data in memory, with a snapshot and a journal in --data-dir: a
+killed process loses no answered write, a power failure loses about a second. It is
+for one process on one machine. Settings come from flags, SOUS_* variables and a YAML
+file, as for sous serve.`,
 		Example: `  sous dev
   sous dev --listen 127.0.0.1:9000 --data-dir /tmp/play`,
 		Args: cobra.NoArgs,
@@ -32,7 +33,8 @@ sous serve.`,
 	return cmd
 }
 
-// banner returns the text that dev prints once it accepts connections on url.
+// banner returns the text that dev prints once it accepts connections on url. Its commands
+// can be pasted: for another address than the default one they set SOUS_URL first.
 func banner(url, store string) string {
 	where := ""
 	if url != command.DefaultURL {

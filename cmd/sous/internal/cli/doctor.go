@@ -34,9 +34,12 @@ type checkup struct {
 	Detail  string `json:"detail"`
 }
 
-// doctorTimeout bounds each check.
+// doctorTimeout bounds each check that waits for another process.
 const doctorTimeout = 10 * time.Second
 
+// doctorCommand returns sous doctor. All checks run and are printed, also after one failed.
+// The error of the sandbox comes first: without sandboxes nothing else matters, and its exit
+// code is 1, while the server and the store are 2.
 func (a commands) doctorCommand() *cobra.Command {
 	var store string
 	cmd := &cobra.Command{
@@ -102,7 +105,7 @@ func checkSandbox(ctx context.Context) ([]checkup, error) {
 }
 
 // checkServer asks the target for its readiness. A missing server at the default address
-// is no failure unless the user named that address.
+// is no failure unless the user named that address: doctor is also run before there is one.
 func (a commands) checkServer(ctx context.Context) (checkup, error) {
 	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
 	defer cancel()
@@ -120,7 +123,8 @@ func (a commands) checkServer(ctx context.Context) (checkup, error) {
 	return checkup{"server", verdictFail, err.Error()}, err
 }
 
-// checkStore connects to the store and examines it.
+// checkStore connects to the store and examines it. It writes nothing. It returns the checks
+// so far beside an error; findings of examine.LevelFailure together are one error.
 func checkStore(ctx context.Context, url string) (checks []checkup, err error) {
 	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
 	defer cancel()
@@ -165,7 +169,8 @@ func storeCheckup(f examine.Finding) checkup {
 	return checkup{"store: " + f.Name, verdict, detail}
 }
 
-// checkConfig reports the configuration file that a server would read in this folder.
+// checkConfig reports the configuration file that a server would read in this folder. It does
+// not read the file: sous serve refuses a bad one when it starts.
 func checkConfig() checkup {
 	path, named := server.ConfigFile("")
 	if _, err := os.Stat(path); err != nil && !named {

@@ -17,12 +17,15 @@ import (
 // healthTimeout bounds the request. The server bounds its own check of the store by less.
 const healthTimeout = 5 * time.Second
 
-// healthAnswer is the JSON form of the output of sous health.
+// healthAnswer is the JSON form of the output of sous health. Ready is always true: a server
+// that is not ready is an error.
 type healthAnswer struct {
 	URL   string `json:"url"`
 	Ready bool   `json:"ready"`
 }
 
+// healthCommand returns sous health. It does not use App.Target: a probe must not depend on
+// the profile file of a user, and needs neither key nor tenant.
 func (a commands) healthCommand() *cobra.Command {
 	var url string
 	cmd := &cobra.Command{
@@ -30,8 +33,8 @@ func (a commands) healthCommand() *cobra.Command {
 		Short: "Ask a server whether it is ready",
 		Long: `Ask a server whether it is ready, once, for health checks of containers.
 
-The exit code is 0 where /readyz answers 200, and 2 where it answers anything
-else or nothing within 5 seconds. Saved profiles are not used.`,
+The exit code is 0 if /readyz answers 200, and 2 if it answers anything else or
+does not answer within 5 seconds. Saved profiles are not used.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), healthTimeout)

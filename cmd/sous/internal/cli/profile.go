@@ -13,12 +13,15 @@ import (
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 )
 
+// profileCommand returns sous profile and its commands, which edit the profile file of this
+// user and call no server.
 func (a commands) profileCommand() *cobra.Command {
 	return command.Group("profile", "Servers and keys, saved under names",
 		a.profileSetCommand(), a.profileListCommand(), a.profileUseCommand(), a.profileDeleteCommand())
 }
 
-// editProfiles loads the saved profiles, calls edit, and saves the result.
+// editProfiles loads the saved profiles, calls edit, and saves the result. If edit fails, the
+// file stays as it is.
 func editProfiles(edit func(*command.Profiles) error) error {
 	path, err := command.ProfilesPath()
 	if err != nil {
@@ -34,11 +37,13 @@ func editProfiles(edit func(*command.Profiles) error) error {
 	return all.Save(path)
 }
 
+// profileSetCommand returns sous profile set. It changes the fields whose flags are set, so a
+// key can be replaced without repeating the URL; --url "" resets a field to its default.
 func (a commands) profileSetCommand() *cobra.Command {
 	var given command.Profile
 	cmd := &cobra.Command{
 		Use:   "set NAME",
-		Short: "Save a profile, or change the given fields of one; the first becomes the current one",
+		Short: "Save a profile, or change fields of an existing one; the first profile becomes the current one",
 		Example: `  sous profile set staging --url https://sous.example.com --tenant t_acme01
   SOUS_KEY=… sous profile set staging --key-from-env`,
 		Args: cobra.ExactArgs(1),
@@ -78,7 +83,8 @@ func (a commands) profileSetCommand() *cobra.Command {
 	return cmd
 }
 
-// changed returns p with the fields of given whose flags were set.
+// changed returns p with the fields of given whose flags were set. --key and --key-from-env,
+// which exclude each other, set the same field.
 func changed(p, given command.Profile, flags *pflag.FlagSet) command.Profile {
 	for name, field := range map[string]struct {
 		to   *string
@@ -132,6 +138,7 @@ func (a commands) profileListCommand() *cobra.Command {
 	}
 }
 
+// profileUseCommand returns sous profile use. Pick refuses a name without a profile.
 func (a commands) profileUseCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "use NAME", Short: "Make a profile the current one", Args: cobra.ExactArgs(1),
@@ -150,6 +157,8 @@ func (a commands) profileUseCommand() *cobra.Command {
 	}
 }
 
+// profileDeleteCommand returns sous profile delete. After the current profile is deleted no
+// profile is in use: another one could name a production server.
 func (a commands) profileDeleteCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{

@@ -2,8 +2,18 @@
 // machine and about the server as a whole. The packages below it hold the other commands,
 // one package for each thing that a user works with.
 //
+//	root.go     Run, sous
+//	serve.go    sous serve       dev.go      sous dev
+//	doctor.go   sous doctor      health.go   sous health
+//	profile.go  sous profile     version.go  sous version
+//
 // Package command stands below all of them: it holds what commands share, such as output,
-// targets, profiles and exit codes. Imports point from cli to the commands to command.
+// targets, profiles and exit codes. Imports point from cli to the commands to command. Only
+// serve, dev, doctor, fn test, schedule next and the commands that open a store use packages
+// of the server; all other commands use api/client, as programs of users do.
+//
+// docs/cli.md lists every command. Scripts in cmd/sous/testdata/script test each of them on
+// the built program.
 package cli
 
 import (
@@ -23,7 +33,8 @@ import (
 )
 
 // Run executes the command line args (without the program's name) and returns the
-// exit code of the process. ctx ends when the process is interrupted.
+// exit code of the process. ctx ends when the process is interrupted. Run prints the error
+// of a command, once, in the format that --output names.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &command.App{Stdin: stdin, Stdout: stdout, Stderr: stderr}
 	root := rootCommand(a)
@@ -32,7 +43,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		if asksForJSON(args) { // --output may stand behind the flag that was not understood
+		if asksForJSON(args) { // --output may stand after the flag that cannot be parsed
 			a.Output = command.FormatJSON
 		}
 		return err
@@ -45,7 +56,8 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return command.ExitCode(err)
 }
 
-// rootCommand returns the command sous with all commands below it.
+// rootCommand returns the command sous with all commands below it. cobra prints neither
+// errors nor usage: Run reports errors, and the usage of a command would hide its error.
 func rootCommand(a *command.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "sous",
@@ -79,10 +91,12 @@ or cannot be reached, 3 the function failed.`,
 	return root
 }
 
-// commands builds the commands about this machine and about the server as a whole.
+// commands builds the commands about this machine and about the server as a whole. The
+// packages below have a type of the same name for theirs.
 type commands struct{ *command.App }
 
-// asksForJSON reports whether args, which could not be parsed, ask for --output json.
+// asksForJSON reports whether args, which could not be parsed, ask for --output json. It knows
+// the forms -o json, -ojson, -o=json, --output json and --output=json.
 func asksForJSON(args []string) bool {
 	for i, arg := range args {
 		switch arg {

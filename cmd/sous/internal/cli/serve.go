@@ -6,6 +6,8 @@ import (
 	"github.com/codesous/sous/cmd/sous/internal/server"
 )
 
+// serveCommand returns sous serve, which runs server.Serve until an interrupt. The log goes to
+// stderr; stdout stays empty.
 func (a commands) serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -16,7 +18,7 @@ Any number of replicas may run on one store, each with any roles. Settings come
 from flags, else from variables (SOUS_ and the flag's name in upper case with _
 for -, such as SOUS_DRAIN_TIMEOUT), else from a YAML file whose keys are the
 flags' names. The file is the one of --config, else of SOUS_CONFIG, else
-./sous.yaml where it exists. A key that is no flag is refused.
+./sous.yaml if it exists. A key that is no flag is refused.
 
 Roles: api serves the REST API and the endpoints of functions, and runs their
 sandboxes; invoker runs asynchronous invocations, in sandboxes of its own;
@@ -29,8 +31,8 @@ creates the first one. With --auth off every caller is an administrator, and the
 server listens on loopback addresses only.
 
 The first SIGINT or SIGTERM drains: /readyz answers 503, after --drain-delay the
-server accepts no more connections, requests in flight finish and are recorded,
-sandboxes end. The second one ends the process immediately.`,
+server accepts no more connections, requests in progress finish and are recorded,
+and sandboxes end. The second one ends the process immediately.`,
 		Example: `  sous keys bootstrap --store redis://127.0.0.1:6666
   sous serve --store redis://127.0.0.1:6666 --listen :8080
   SOUS_STORE=redis-cluster://10.0.0.1:6379,10.0.0.2:6379 sous serve --roles api`,

@@ -20,16 +20,18 @@ const (
 	adminReadTimeout = 10 * time.Second
 	adminIdleTimeout = 2 * time.Minute
 	adminHeaderBytes = 16 << 10
-	// adminScrapes bounds concurrent scrapes; each walks over all label sets.
+	// adminScrapes bounds concurrent scrapes; each walks over all label sets. Further ones
+	// are answered with 503.
 	adminScrapes       = 4
-	adminScrapeTimeout = 30 * time.Second
+	adminScrapeTimeout = 30 * time.Second // to read the answer
 	// adminConnections bounds the connections of this server. max-connections does not
 	// count them, and they must not use up the process's file descriptors.
 	adminConnections = 64
 )
 
 // openAdmin serves metrics and profiles on s.AdminListen until ctx ends. It does nothing
-// if the setting is empty. The address is apart from the one that tenants use.
+// if the setting is empty. The address is apart from the one that tenants use, and needs no
+// API key. It still answers while the server drains: ctx is that of the loops.
 func (p *platform) openAdmin(ctx context.Context, s settings) error {
 	if s.AdminListen == "" {
 		return nil

@@ -21,12 +21,14 @@ const (
 	authKeys = "keys" // API keys
 )
 
+// registerAuth adds --auth with the default mode.
 func registerAuth(flags *pflag.FlagSet, mode string) {
 	flags.String("auth", mode, "who may call: keys (callers with an API key), or off (every caller, as an administrator; loopback addresses only)")
 }
 
 // validateAuth refuses an unknown mode. With auth off it refuses an address that other
-// machines can reach.
+// machines can reach. The server then also refuses requests whose Host header is not a
+// loopback name, so that web pages cannot call it through the user's browser.
 func (s *settings) validateAuth() error {
 	switch s.Auth {
 	case authOff:
@@ -66,6 +68,7 @@ func checkLoopback(setting, listen string) error {
 var errKeysEmbedded = errors.New("auth keys: sous dev needs a store server for that (--store redis://…): " +
 	"the first key is made by sous keys bootstrap, which cannot open the embedded store while dev has it")
 
+// authMode returns the mode of --auth as the control plane knows it.
 func (s *settings) authMode() access.Mode {
 	if s.Auth == authOff {
 		return access.Off
@@ -73,7 +76,8 @@ func (s *settings) authMode() access.Mode {
 	return access.Keys
 }
 
-// noteKeys logs how to create the first API key if there is none.
+// noteKeys logs how to create the first API key if there is none. A replica that serves no
+// API does not ask.
 func (p *platform) noteKeys(ctx context.Context, store *storage.Store, s settings) error {
 	if s.Auth == authOff || !s.has(roleAPI) {
 		return nil

@@ -11,11 +11,17 @@ import (
 	"go.uber.org/zap"
 )
 
-// certificateInterval is the shortest time between two looks for changed files.
+// certificateInterval is the shortest time between two checks for changed files.
 const certificateInterval = time.Second
 
 // certificate is the TLS certificate of a server. It is read again when its files change,
-// so that a renewal needs no restart.
+// so that a renewal needs no restart. Handshakes check the files, at most once in
+// certificateInterval, so an idle server reads nothing. Connections that are open keep the
+// certificate of their handshake.
+//
+// A program that renews the two files one after the other is safe: between the two writes
+// they do not match, the old pair stays in use, and a handshake after the second write reads
+// both.
 type certificate struct {
 	certFile, keyFile string
 	clock             func() time.Time
@@ -24,12 +30,12 @@ type certificate struct {
 	mu      sync.Mutex
 	current *tls.Certificate
 	state   [2]fileState // of the files that current was read from
-	looked  time.Time
-	refused string // the error of newer files, logged already; "" if there is none
+	checked time.Time    // when the files were last compared with state
+	refused string       // the error of newer files, logged already; "" if there is none
 }
 
-// fileState identifies the content of a file. Times of file systems are coarse, so the
-// inode is part of it: a file that is renamed into place changes the inode.
+// fileState identifies the content of a file without reading it. Times of file systems are
+// coarse, so the inode is part of it: a file that is renamed into place changes the inode.
 type fileState struct {
 	inode    uint64
 	modified time.Time
@@ -48,7 +54,7 @@ func loadCertificate(certFile, keyFile string, logger *zap.Logger) (*certificate
 	if err != nil {
 		return nil, fmt.Errorf("tls: %w", err)
 	}
-	c.current, c.state, c.looked = &pair, state, c.clock()
+	c.current, c.state, c.checked = &pair, state, c.clock()
 	return c, nil
 }
 
@@ -58,16 +64,17 @@ func (c *certificate) config() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get}
 }
 
-// get is the tls.Config's GetCertificate. If changed files cannot be used (half written,
-// or the key of another certificate), it keeps the certificate and logs the error once.
+// get is the tls.Config's GetCertificate, which concurrent handshakes call. If changed files
+// cannot be used (half written, or the key of another certificate), it keeps the certificate,
+// logs the error once, and tries again after certificateInterval. It never returns an error.
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.clock()
-	if now.Sub(c.looked) < certificateInterval {
+	if now.Sub(c.checked) < certificateInterval {
 		return c.current, nil
 	}
-	c.looked = now
+	c.checked = now
 	state, err := c.stat()
 	if err == nil && state == c.state {
 		return c.current, nil
@@ -88,6 +95,8 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return c.current, nil
 }
 
+// stat returns the states of the certificate's file and of the key's, in that order. It
+// follows symbolic links, which Kubernetes exchanges when it renews a mounted secret.
 func (c *certificate) stat() (state [2]fileState, err error) {
 	for i, path := range []string{c.certFile, c.keyFile} {
 		info, err := os.Stat(path)

@@ -62,7 +62,7 @@ func TestCertificateIsReadAgain(t *testing.T) {
 		t.Fatalf("loadCertificate: %v", err)
 	}
 	now := time.Now()
-	c.clock, c.looked = func() time.Time { return now }, now
+	c.clock, c.checked = func() time.Time { return now }, now
 	serves := func(want string) {
 		t.Helper()
 		cert, err := c.get(nil)

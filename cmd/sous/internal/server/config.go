@@ -26,12 +26,16 @@ const envPrefix = "SOUS_"
 // from its SOUS_* variable, else from the YAML file, else from the flag's default. A key of
 // the file that is no flag is refused. Unknown variables are ignored, because other
 // programs set some: Kubernetes does for a service named sous.
+//
+// For example, with "drain-timeout: 60s" in the file, SOUS_DRAIN_TIMEOUT=20s and the flag
+// --drain-timeout 10s, the value is 10 s. Without the flag it is 20 s, without both 60 s.
 func loadSettings(flags *pflag.FlagSet) (settings, error) {
 	k := koanf.New(".")
 	if err := loadFile(k, flags); err != nil {
 		return settings{}, err
 	}
 	if err := k.Load(env.Provider(".", env.Opt{Prefix: envPrefix, TransformFunc: func(name, value string) (string, any) {
+		// SOUS_DRAIN_TIMEOUT is drain-timeout.
 		key := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name, envPrefix)), "_", "-")
 		if value == "" || flags.Lookup(key) == nil {
 			return "", nil // koanf ignores an empty key
@@ -78,10 +82,12 @@ func ConfigFile(flag string) (path string, named bool) {
 	return cmp.Or(path, defaultConfigFile), path != ""
 }
 
-// StoreURL returns the store's URL: that of the flag, else that of SOUS_STORE.
+// StoreURL returns the store's URL: that of the flag, else that of SOUS_STORE, else "". It
+// is for commands that open the store themselves; they do not read the configuration file.
 func StoreURL(flag string) string { return cmp.Or(flag, os.Getenv(envPrefix+"STORE")) }
 
-// loadFile reads the configuration file into k, if there is one.
+// loadFile reads the configuration file into k. Only the default file may be missing: a file
+// that the user named must exist. A file cannot name another one: the key config is refused.
 func loadFile(k *koanf.Koanf, flags *pflag.FlagSet) error {
 	flag, err := flags.GetString("config")
 	if err != nil {

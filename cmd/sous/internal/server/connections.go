@@ -18,9 +18,10 @@ import (
 // How the file descriptors of the process are divided. Connections must not use up those
 // that the store, the sandboxes and the fetch of functions need.
 const (
-	// mostConnections bounds the derived number: each connection takes memory
-	// (docs/configuration.md says how much).
-	mostConnections  = 32_768
+	// mostConnections bounds the derived number: an idle connection takes about 21 KB of
+	// memory, so these take about 700 MB.
+	mostConnections = 32_768
+	// leastConnections is the room for connections without which a server does not start.
 	leastConnections = 64
 	// reservedDescriptors are for the store's pool, the log and files.
 	reservedDescriptors = 256
@@ -44,7 +45,7 @@ func maxConnections(s settings) (int, error) {
 func maxWaits(s settings) int {
 	most, err := maxConnections(s)
 	if err != nil {
-		return rest.DefaultWaits // newDoor has refused these settings
+		return rest.DefaultWaits // newListenConfig has refused these settings
 	}
 	return min(rest.DefaultWaits, most/2)
 }
@@ -52,6 +53,10 @@ func maxWaits(s settings) int {
 // deriveConnections returns the configured number of connections, or for 0 the number that
 // limit leaves after the reserve, which is a quarter of limit at least. It fails if the
 // configured number, or the least that a server needs, does not fit.
+//
+// A limit of 20,000 files leaves 15,000 connections: the reserve is the quarter. With 1,024
+// files and 100 sandboxes the reserve is 256 + 4 × 100, which leaves 368. With 700 files 44
+// would be left, and the server refuses to start.
 func deriveConnections(limit uint64, sandboxes, configured int) (int, error) {
 	if sandboxes == 0 {
 		sandboxes = defaultSandboxes
@@ -72,30 +77,38 @@ func deriveConnections(limit uint64, sandboxes, configured int) (int, error) {
 // replaces the one that has waited longest for a request: a connection that is idle between
 // two requests, has sent nothing, or is still sending a header. If every connection has a
 // request, the new one is closed, so that its client can go elsewhere immediately.
+//
+// Clients that open connections and send nothing (a Slowloris attack) therefore displace each
+// other and idle connections, and not those that are answered. An HTTP/2 connection counts
+// once, however many requests it has.
+//
+// Invariants under mu: len(open) is at most limit; waiting has one element for each open
+// connection without a request, and open refers to it.
 type connections struct {
-	most   int
+	limit  int // of open connections, above 0
 	logger *zap.Logger
 	hungUp prometheus.Counter
 
 	mu      sync.Mutex
 	open    map[net.Conn]*linked.Element // of waiting; nil while a request is answered
 	waiting linked.List                  // of net.Conn, the longest waiting first
-	full    bool                         // the limit was reached and logged
+	full    bool                         // the limit was reached and logged; reset below 90% of it
 }
 
-func newConnections(most int, logger *zap.Logger) *connections {
-	return &connections{most: most, logger: logger, hungUp: newHungUp(), open: make(map[net.Conn]*linked.Element)}
+func newConnections(limit int, logger *zap.Logger) *connections {
+	return &connections{limit: limit, logger: logger, hungUp: newHungUp(), open: make(map[net.Conn]*linked.Element)}
 }
 
 // track is the http.Server's ConnState. net/http reports StateActive once the header of a
-// request has arrived; until then a connection is StateNew or StateIdle.
+// request has arrived; until then a connection is StateNew or StateIdle. It is called
+// concurrently, for each connection in the order of its states.
 func (c *connections) track(conn net.Conn, state http.ConnState) {
 	var victim net.Conn
 	c.mu.Lock()
 	switch state {
 	case http.StateNew:
 		victim = c.makeRoom()
-		if victim == nil && len(c.open) >= c.most {
+		if victim == nil && len(c.open) >= c.limit {
 			victim = conn
 			break
 		}
@@ -110,26 +123,26 @@ func (c *connections) track(conn net.Conn, state http.ConnState) {
 		}
 	case http.StateHijacked, http.StateClosed:
 		c.remove(conn)
-		if c.full && len(c.open) < c.most-c.most/10 {
+		if c.full && len(c.open) < c.limit-c.limit/10 {
 			c.full = false
 		}
 	}
 	c.mu.Unlock()
-	if victim != nil {
+	if victim != nil { // outside of the lock: closing a socket may take a moment
 		c.hungUp.Inc()
 		hangUp(victim)
 	}
 }
 
 // makeRoom returns the connection to close for a new one and removes it. It returns nil if
-// there is room, or if every connection has a request.
+// there is room, or if every connection has a request. The caller holds mu.
 func (c *connections) makeRoom() net.Conn {
-	if len(c.open) < c.most {
+	if len(c.open) < c.limit {
 		return nil
 	}
 	if !c.full {
 		c.full = true
-		c.logger.Warn("connection limit reached; idle connections are closed for new ones", zap.Int("connections", c.most))
+		c.logger.Warn("connection limit reached; idle connections are closed for new ones", zap.Int("connections", c.limit))
 	}
 	oldest := c.waiting.Front()
 	if oldest == nil {
@@ -141,7 +154,7 @@ func (c *connections) makeRoom() net.Conn {
 }
 
 // remove removes conn and reports whether it was there. A connection that makeRoom returned
-// is not, although its goroutine still reports states.
+// is not, although its goroutine still reports states. The caller holds mu.
 func (c *connections) remove(conn net.Conn) bool {
 	element, known := c.open[conn]
 	if element != nil {

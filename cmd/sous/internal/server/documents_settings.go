@@ -24,23 +24,25 @@ const documentTokenVariable = "RUNNER_STORAGE_API_TOKEN"
 // maxTokenFile is the largest token file, in bytes.
 const maxTokenFile = 4 << 10
 
-// documentSettings are the settings of the document store: quotas, rate and token.
+// documentSettings are the settings of the document store: quotas, rate and token. A quota or
+// rate of 0 is no limit. Quotas should be the same on all replicas, because the replica that
+// writes a document applies its own.
 type documentSettings struct {
 	NamespaceRecords int64   `koanf:"storage-namespace-records"`
 	NamespaceBytes   int64   `koanf:"storage-namespace-bytes"`
 	TenantRecords    int64   `koanf:"storage-tenant-records"`
 	TenantBytes      int64   `koanf:"storage-tenant-bytes"`
-	Rate             float64 `koanf:"storage-rate"`
+	Rate             float64 `koanf:"storage-rate"` // operations of a tenant a second, on this replica
 	TokenFile        string  `koanf:"storage-token-file"`
 }
 
 // registerDocuments adds the settings of the document store to flags.
 func registerDocuments(flags *pflag.FlagSet) {
-	flags.Int64("storage-namespace-records", api.DefaultNamespaceRecords, "most documents of a namespace of the document storage (0: any number)")
-	flags.Int64("storage-namespace-bytes", api.DefaultNamespaceBytes, "most bytes of their keys, values and metadata (0: any)")
-	flags.Int64("storage-tenant-records", api.DefaultTenantRecords, "most documents of a tenant (0: any number)")
-	flags.Int64("storage-tenant-bytes", api.DefaultTenantBytes, "most bytes of their keys, values and metadata (0: any)")
-	flags.Float64("storage-rate", 0, "operations of the document storage that a tenant may do each second on this replica (0: any)")
+	flags.Int64("storage-namespace-records", api.DefaultNamespaceRecords, "largest number of documents in a namespace of the document storage (0: no limit)")
+	flags.Int64("storage-namespace-bytes", api.DefaultNamespaceBytes, "largest size in bytes of the keys, values and metadata in a namespace of the document storage (0: no limit)")
+	flags.Int64("storage-tenant-records", api.DefaultTenantRecords, "largest number of documents of a tenant (0: no limit)")
+	flags.Int64("storage-tenant-bytes", api.DefaultTenantBytes, "largest size in bytes of the keys, values and metadata of a tenant's documents (0: no limit)")
+	flags.Float64("storage-rate", 0, "operations of the document storage that a tenant may perform each second on this replica (0: no limit)")
 	flags.String("storage-token-file", "", "file with the token that runners send to the internal storage endpoint ("+documentTokenVariable+"); without a token there is no such endpoint")
 }
 
@@ -56,7 +58,9 @@ func (s *documentSettings) validate() error {
 	return err
 }
 
-// token returns the token that runners send, "" if there is none.
+// token returns the token that runners send, "" if there is none: that of the file, else that
+// of the variable. It fails if the file cannot be read or the token is too short, so that a
+// mistake does not silently remove the endpoint.
 func (s *documentSettings) token() (string, error) {
 	token, from := os.Getenv(documentTokenVariable), documentTokenVariable
 	if s.TokenFile != "" {
@@ -73,7 +77,8 @@ func (s *documentSettings) token() (string, error) {
 	return token, nil
 }
 
-// readToken returns the only line of the file at path.
+// readToken returns the only word of the file at path. White space around it is removed; a
+// file that is empty, larger than maxTokenFile or holds several words is refused.
 func readToken(path string) (string, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {

@@ -111,6 +111,6 @@ func TestSecondSignalEndsTheDelay(t *testing.T) {
 		t.Errorf("the end took %s, want at most 5s", took)
 	}
 	if err := <-d.answer; err == nil {
-		t.Errorf("the call was answered: %+v", d.got)
+		t.Errorf("call in flight: got the answer %+v, want it interrupted", d.got)
 	}
 }

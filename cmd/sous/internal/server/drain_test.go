@@ -113,7 +113,7 @@ func TestDrainTimeout(t *testing.T) {
 		t.Errorf("got %v, want an end that says that requests were interrupted\n%s", err, d.server.Output())
 	}
 	if err := <-d.answer; err == nil {
-		t.Errorf("the call was answered: %+v", d.got)
+		t.Errorf("call in flight: got the answer %+v, want it interrupted", d.got)
 	}
 	d.start()
 	d.await(api.StatusCancelled)
@@ -149,7 +149,7 @@ func TestSecondInterruptEndsAtOnce(t *testing.T) {
 		t.Errorf("Gone: %v", err)
 	}
 	if err := <-d.answer; err == nil {
-		t.Errorf("the call was answered: %+v", d.got)
+		t.Errorf("call in flight: got the answer %+v, want it interrupted", d.got)
 	}
 }
 

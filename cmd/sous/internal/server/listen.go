@@ -16,20 +16,27 @@ import (
 
 // serverGCPercent is the garbage collector's target of a server, in percent of the live
 // heap. The heap is small beside the caches, so four times Go's default costs little memory
-// and saves processor time. GOGC overrides it.
+// and saves processor time. GOGC overrides it. cmd/sousbench uses the same value, so that
+// its in-process queues collect garbage as a server does.
 const serverGCPercent = 400
 
 // closeTimeout bounds the end of a server after the drain: writing records, ending
-// sandboxes, writing the snapshot.
+// sandboxes, writing the snapshot. A supervisor that kills the process has to wait for
+// drain-delay, drain-timeout and closeTimeout together (see deploy/sous.service).
 const closeTimeout = 10 * time.Second
 
 // runServer opens the platform, serves on s.Listen until ctx ends, and drains. It calls
 // ready with the server's URL once it accepts connections.
+//
+// The order matters. Settings that this machine cannot satisfy (too few files, an unreadable
+// certificate) are refused before anything is opened. The port is taken before the store, so
+// that a second server on the same port ends without touching the store. Connections that
+// arrive while the platform opens wait in the listener's queue.
 func runServer(ctx context.Context, s settings, logger *zap.Logger, ready func(url string)) (err error) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(serverGCPercent)
 	}
-	d, err := newDoor(s, logger)
+	listening, err := newListenConfig(s, logger)
 	if err != nil {
 		return err
 	}
@@ -47,15 +54,16 @@ func runServer(ctx context.Context, s settings, logger *zap.Logger, ready func(u
 		err = errors.Join(err, p.close(bounded))
 		logger.Info("stopped")
 	}()
-	return p.serve(ctx, listener, d, s, ready)
+	return p.serve(ctx, listener, listening, s, ready)
 }
 
-// serve serves on listener until ctx ends; then it drains.
-func (p *platform) serve(ctx context.Context, listener net.Listener, d *door, s settings, ready func(url string)) error {
+// serve serves on listener until ctx ends; then it drains. It fails if the listener fails
+// before that. The caller closes the platform in both cases.
+func (p *platform) serve(ctx context.Context, listener net.Listener, listening *listenConfig, s settings, ready func(url string)) error {
 	server := p.server.HTTPServer(s.Listen)
-	leaving := &leaver{next: p.handler(s)}
-	server.Handler = leaving
-	start, err := d.hang(server, listener, p)
+	handler := &drainingHandler{next: p.handler(s)}
+	server.Handler = handler
+	start, err := listening.prepare(server, listener, p)
 	if err != nil {
 		return err
 	}
@@ -67,51 +75,62 @@ func (p *platform) serve(ctx context.Context, listener net.Listener, d *door, s 
 		return fmt.Errorf("serve: %w", err)
 	case <-ctx.Done():
 	}
-	return p.drain(ctx, server, leaving, s, failed)
+	return p.drain(ctx, server, handler, s, failed)
 }
 
-// door is the configuration of the listener: the limit of connections, and the certificate
-// of a TLS server.
-type door struct {
-	most        int
-	certificate *certificate
+// listenConfig is the configuration of the listener that the settings and this machine
+// determine.
+type listenConfig struct {
+	limit       int          // of open connections
+	certificate *certificate // nil: plain HTTP
 }
 
-func newDoor(s settings, logger *zap.Logger) (*door, error) {
-	most, err := maxConnections(s)
+// newListenConfig fails if the limit of open files is too small for s, or if the
+// certificate cannot be read.
+func newListenConfig(s settings, logger *zap.Logger) (*listenConfig, error) {
+	limit, err := maxConnections(s)
 	if err != nil {
 		return nil, err
 	}
-	d := &door{most: most}
+	c := &listenConfig{limit: limit}
 	if s.Network.TLSCert != "" {
-		d.certificate, err = loadCertificate(s.Network.TLSCert, s.Network.TLSKey, logger)
+		c.certificate, err = loadCertificate(s.Network.TLSCert, s.Network.TLSKey, logger)
 	}
-	return d, err
+	return c, err
 }
 
-// hang configures server, and returns the function that serves on listener until server is
-// shut down.
-func (d *door) hang(server *http.Server, listener net.Listener, p *platform) (start func() error, err error) {
-	open := newConnections(d.most, p.logger)
+// prepare applies the limit of connections and the certificate to server, and registers
+// the metrics of connections. start serves on listener until server is shut down; its error
+// is then http.ErrServerClosed.
+func (c *listenConfig) prepare(server *http.Server, listener net.Listener, p *platform) (start func() error, err error) {
+	open := newConnections(c.limit, p.logger)
 	if err := open.register(p.metrics); err != nil {
 		return nil, err
 	}
 	server.ConnState = open.track
-	if d.certificate == nil {
+	if c.certificate == nil {
 		return func() error { return server.Serve(listener) }, nil
 	}
-	server.TLSConfig = d.certificate.config()
-	return func() error { return server.ServeTLS(listener, "", "") }, nil
+	server.TLSConfig = c.certificate.config()
+	return func() error { return server.ServeTLS(listener, "", "") }, nil // the files are in TLSConfig
 }
 
 // drain shuts server down in two steps. For s.Network.DrainDelay the server still accepts
 // connections, but /readyz answers 503 and each connection closes after its next answer, so
 // that load balancers choose other replicas before a connection is refused. Then the
-// listener closes, and requests in flight have s.DrainTimeout to finish.
-func (p *platform) drain(ctx context.Context, server *http.Server, leaving *leaver, s settings, failed <-chan error) error {
-	p.stopWork() // asynchronous invocations end as well
+// listener closes, and requests in flight have s.DrainTimeout to finish. It fails if some
+// did not: their connections are then closed, and the activations are cancelled.
+//
+// With drain-delay 5s and drain-timeout 30s, a signal at 0 s has these effects:
+//
+//	 0 s  /readyz answers 503; no more jobs and activities are taken
+//	 5 s  new connections are refused; event streams and waiting fetches end
+//	35 s  the requests that still run are cut off
+//	45 s  the latest end of the process, after closeTimeout
+func (p *platform) drain(ctx context.Context, server *http.Server, handler *drainingHandler, s settings, failed <-chan error) error {
+	p.stopWork() // first: from now on other replicas take the jobs and the activities
 	p.logger.Info("draining", zap.Duration("delay", s.Network.DrainDelay), zap.Duration("timeout", s.DrainTimeout))
-	leaving.draining.Store(true)
+	handler.draining.Store(true)
 	p.server.Unready()
 	if s.Network.DrainDelay > 0 {
 		select {
@@ -129,18 +148,18 @@ func (p *platform) drain(ctx context.Context, server *http.Server, leaving *leav
 	return nil
 }
 
-// leaver closes each connection after its next answer once draining is set.
+// drainingHandler closes each connection after its next answer once draining is set.
 // (SetKeepAlivesEnabled would also close idle connections, where the next request may be on
-// its way.)
-type leaver struct {
+// its way.) Connections that send no further request are closed by Shutdown.
+type drainingHandler struct {
 	next     http.Handler
 	draining atomic.Bool
 }
 
 // ServeHTTP implements http.Handler.
-func (l *leaver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if l.draining.Load() {
+func (h *drainingHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if h.draining.Load() {
 		w.Header()["Connection"] = []string{"close"}
 	}
-	l.next.ServeHTTP(w, r)
+	h.next.ServeHTTP(w, r)
 }

@@ -13,12 +13,13 @@ import (
 )
 
 // logDelay is the longest time that log lines about activations are buffered: a write for
-// each line costs more than its encoding.
+// each line costs more than its encoding. A process that is killed loses the lines of that
+// time; their activations are in the store.
 const logDelay = 250 * time.Millisecond
 
 // newLogger returns a logger that writes to w: lines about activations within logDelay, all
-// others immediately, in order. stop writes the buffered lines. newLogger does not fail for
-// validated settings.
+// others immediately, in order. stop writes the buffered lines; lines that are logged after
+// it may be lost. newLogger does not fail for validated settings.
 func newLogger(w io.Writer, s settings) (logger *zap.Logger, stop func(), err error) {
 	level, err := zapcore.ParseLevel(s.LogLevel)
 	if err != nil {
@@ -41,7 +42,8 @@ func newLogger(w io.Writer, s settings) (logger *zap.Logger, stop func(), err er
 	return zap.New(promptCore{zapcore.NewCore(encoder, buffered, level)}), stop, nil
 }
 
-// promptCore flushes its buffer after each line that is not about an activation.
+// promptCore flushes its buffer after each line that is not about an activation. The buffer
+// is shared by all loggers that derive from one, so the order of the lines stays.
 type promptCore struct{ zapcore.Core }
 
 // With implements zapcore.Core.
@@ -49,7 +51,8 @@ func (c promptCore) With(fields []zapcore.Field) zapcore.Core {
 	return promptCore{c.Core.With(fields)}
 }
 
-// Check implements zapcore.Core.
+// Check implements zapcore.Core. The embedded Check would add the embedded core, and Write
+// would not be called.
 func (c promptCore) Check(entry zapcore.Entry, to *zapcore.CheckedEntry) *zapcore.CheckedEntry {
 	if !c.Enabled(entry.Level) {
 		return to

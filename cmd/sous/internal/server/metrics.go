@@ -23,7 +23,8 @@ func newRegistry() (*prometheus.Registry, error) {
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 }
 
-// register registers the metrics of c.
+// register registers the metrics of c. They are read when a scrape asks for them, under the
+// lock of c. The admin server has connections of its own, which are not counted.
 func (c *connections) register(reg prometheus.Registerer) error {
 	gauge := func(name, state, help string, value func(open, waiting int) int) prometheus.Collector {
 		opts := prometheus.GaugeOpts{Namespace: metrics.Namespace, Name: name, Help: help}
@@ -40,9 +41,11 @@ func (c *connections) register(reg prometheus.Registerer) error {
 	return metrics.Register(reg, c.hungUp,
 		gauge("http_connections", "active", help, func(open, waiting int) int { return open - waiting }),
 		gauge("http_connections", "waiting", help, func(_, waiting int) int { return waiting }),
-		gauge("http_connections_max", "", "Limit of open connections.", func(int, int) int { return c.most }))
+		gauge("http_connections_max", "", "Limit of open connections.", func(int, int) int { return c.limit }))
 }
 
+// newHungUp returns the counter of connections that the limit closed, either for a new one or
+// because there was no room for them.
 func newHungUp() prometheus.Counter {
 	return prometheus.NewCounter(prometheus.CounterOpts{
 		Namespace: metrics.Namespace, Name: "http_connections_hung_up_total",

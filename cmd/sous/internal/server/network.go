@@ -10,17 +10,17 @@ import (
 // networkSettings are the settings of the listener: TLS, the limit of connections, and the
 // delay before a drain.
 type networkSettings struct {
-	TLSCert        string        `koanf:"tls-cert"`
+	TLSCert        string        `koanf:"tls-cert"` // "": plain HTTP; see certificate
 	TLSKey         string        `koanf:"tls-key"`
 	MaxConnections int           `koanf:"max-connections"` // 0: see maxConnections
-	DrainDelay     time.Duration `koanf:"drain-delay"`
+	DrainDelay     time.Duration `koanf:"drain-delay"`     // 0: none
 }
 
 // registerNetwork adds the settings of the listener to flags.
 func registerNetwork(flags *pflag.FlagSet) {
 	flags.String("tls-cert", "", "PEM file of the certificate chain to answer HTTPS with; read again when it changes")
 	flags.String("tls-key", "", "PEM file of the certificate's private key")
-	flags.Int("max-connections", 0, "most connections at the same time (0: derived from the limit of open files, less those of store and sandboxes)")
+	flags.Int("max-connections", 0, "largest number of open connections (0: derived from the limit of open files, less those of the store and of sandboxes)")
 	flags.Duration("drain-delay", 0, "how long to accept connections after a signal while /readyz answers 503, so that load balancers choose other replicas")
 }
 

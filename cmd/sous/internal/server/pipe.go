@@ -8,7 +8,8 @@ import (
 	"sync"
 )
 
-// pipeListener is a net.Listener whose connections are made in memory by its dial.
+// pipeListener is a net.Listener whose connections are made in memory by its dial. It has no
+// backlog: dial waits until Accept takes the connection.
 type pipeListener struct {
 	conns     chan net.Conn
 	closed    chan struct{}
@@ -19,6 +20,8 @@ func newPipeListener() *pipeListener {
 	return &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
 }
 
+// dial is a DialContext for an http.Transport; it ignores network and address. It fails with
+// net.ErrClosed after Close.
 func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	near, far := net.Pipe()
 	select {

@@ -3,7 +3,20 @@
 // drains.
 //
 // Serve and Dev are the two ways to run one; WithTryout runs one for a single function
-// inside the calling process.
+// inside the calling process. A run passes through the files in this order:
+//
+//	run.go       Serve or Dev: the settings, the logger
+//	config.go    loadSettings: flags, variables and the YAML file; settings.go validates
+//	listen.go    runServer: takes the port, opens the platform, serves, drains
+//	platform.go  open: creates every part and passes it to those that use it; close
+//
+// Each other file has the settings of one subject, such as tracing.go, or one part of the
+// listener, such as connections.go.
+//
+// This is the only package that connects the parts: they receive each other and their
+// configuration as arguments. The part that is opened first is closed last. Work that must
+// outlive the signal (requests in flight, records, loops) does not run under the context of
+// Serve, which ends with the signal: see open.
 package server
 
 import (
@@ -34,7 +47,7 @@ import (
 	"github.com/codesous/sous/storage/secrets"
 )
 
-// platform holds the parts of a running server.
+// platform holds the parts of a running server. One goroutine opens, serves and closes it.
 type platform struct {
 	server    *controlplane.Server
 	metrics   *prometheus.Registry
@@ -45,16 +58,22 @@ type platform struct {
 	// closers close the parts, the last opened first.
 	closers []func(context.Context) error
 	tracer  trace.TracerProvider // nil if tracing is off
-	stop    context.CancelFunc   // of the loops
-	// stopWork stops the fetching of asynchronous invocations and activities.
+	stop    context.CancelFunc   // of the loops, and of the work if it still runs
+	// stopWork stops the fetching of asynchronous invocations and activities. Those that
+	// run continue until the engine and the workers of Cadence are closed.
 	stopWork context.CancelFunc
-	loops    sync.WaitGroup
-	workEnds time.Time // deadline of running work; zero until the platform closes
+	loops    sync.WaitGroup // they use the parts, so they end before any part is closed
+	workEnds time.Time      // deadline of running work; zero until the platform closes
 	logger   *zap.Logger
 }
 
 // open opens the parts that s asks for and wires them. The caller must close the platform,
 // also after ctx ended; if open fails, it has closed it.
+//
+// Three contexts have different ends. ctx applies to the opening. life is the context of
+// the loops and ends with close: a scheduler still fires schedules while requests drain.
+// working is the context of the fetching of jobs and activities, and ends when the drain
+// begins.
 func open(ctx context.Context, s settings, logger *zap.Logger) (*platform, error) {
 	registry, err := newRegistry()
 	if err != nil {
@@ -70,7 +89,8 @@ func open(ctx context.Context, s settings, logger *zap.Logger) (*platform, error
 }
 
 // openParts opens each part after those that it uses. Loops run until life ends, and work on
-// jobs and activities until working ends.
+// jobs and activities until working ends. A part that it opens registers how it is closed
+// before the next one is opened, so that a failure half-way leaves nothing open.
 func (p *platform) openParts(ctx, life, working context.Context, s settings) error {
 	var err error
 	p.tracer, err = p.openTracing(ctx, s)
@@ -122,7 +142,8 @@ func (p *platform) openParts(ctx, life, working context.Context, s settings) err
 	return nil
 }
 
-// openServer opens the control plane.
+// openServer opens the control plane. A replica without the api role has one too: its
+// health checks answer the probes (see handler).
 func (p *platform) openServer(ctx context.Context, s settings, store *storage.Store, engine *invoker.Invoker, broker *queue.Broker, schedules *scheduler.Schedules) error {
 	runners, err := s.Documents.token()
 	if err != nil {
@@ -139,8 +160,9 @@ func (p *platform) openServer(ctx context.Context, s settings, store *storage.St
 	return nil
 }
 
-// openSchedules returns the repository of schedules. Under the scheduler role the broker's
-// maintenance loop fires them.
+// openSchedules returns the repository of schedules, for the control plane. Under the
+// scheduler role it also prepares the loop that fires them and maintains the queues;
+// maintain starts it.
 func (p *platform) openSchedules(s settings, store *storage.Store, broker *queue.Broker) (*scheduler.Schedules, error) {
 	ticker, err := scheduler.NewTicker(store, broker, p.metrics, p.logger.Named("ticker"))
 	if err != nil {
@@ -153,7 +175,8 @@ func (p *platform) openSchedules(s settings, store *storage.Store, broker *queue
 	return scheduler.NewSchedules(store, broker, ticker)
 }
 
-// maintain starts the loops of the scheduler role, which run until life ends.
+// maintain starts the loops of the scheduler role, which run until life ends. Any number of
+// replicas may run them on one store: each of them claims what it works on.
 func (p *platform) maintain(life context.Context, store *storage.Store, broker *queue.Broker) error {
 	sweeps, err := sweeper.New(store, broker, sweeper.Config{Metrics: p.metrics}, p.logger.Named("sweeper"))
 	if err != nil {
@@ -183,7 +206,8 @@ func (p *platform) sweepTasks(life context.Context, store *storage.Store, broker
 }
 
 // openEngine opens the engine, with sandboxes if a role of s runs functions. Under the
-// invoker role the engine works on asynchronous invocations until working ends.
+// invoker role the engine works on asynchronous invocations until working ends. A replica
+// with the scheduler role only has an engine without sandboxes, which runs no function.
 func (p *platform) openEngine(ctx, working context.Context, s settings, store *storage.Store, broker *queue.Broker, cadence *cadenceworker.Conn) (*invoker.Invoker, error) {
 	var pool *sandbox.Pool
 	if s.has(roleAPI) || s.has(roleInvoker) || s.has(roleCadence) {
@@ -199,7 +223,7 @@ func (p *platform) openEngine(ctx, working context.Context, s settings, store *s
 	}
 	cfg.Logger, cfg.Metrics, cfg.Secrets, cfg.Tracer = p.logger.Named("invoker"), p.metrics, p.secrets, p.tracer
 	cfg.Documents = p.documents
-	if cadence != nil {
+	if cadence != nil { // a nil *Conn in the interface would not be nil
 		cfg.Workflows = cadence
 	}
 	engine, err := invoker.New(ctx, store, pool, broker, cfg)
@@ -222,7 +246,8 @@ func (p *platform) openEngine(ctx, working context.Context, s settings, store *s
 	return engine, nil
 }
 
-// openCadence connects to the Cadence server. It returns nil if the settings name none.
+// openCadence connects to the Cadence server. It returns nil if the settings name none. It
+// does not wait for the server: an unavailable Cadence does not prevent the start.
 func (p *platform) openCadence(s settings) (*cadenceworker.Conn, error) {
 	if s.CadenceAddr == "" {
 		return nil, nil //nolint:nilnil // documented: there is no server
@@ -249,14 +274,15 @@ func (p *platform) openActivities(ctx, working context.Context, store *storage.S
 	p.onClose(func(ctx context.Context) error {
 		ctx, cancel := p.untilWorkEnds(ctx)
 		defer cancel()
-		run.Wait()
+		run.Wait() // no more tasks arrive then, so Close sees all of them
 		return activities.Close(ctx)
 	})
 	return nil
 }
 
-// untilWorkEnds returns ctx with the deadline of running work. Activities and asynchronous
-// invocations share it.
+// untilWorkEnds returns ctx with the deadline of running work, which the first call sets.
+// Activities and asynchronous invocations share it: they are closed one after the other, and
+// the second does not get another workTimeout.
 func (p *platform) untilWorkEnds(ctx context.Context) (context.Context, context.CancelFunc) {
 	if p.workEnds.IsZero() {
 		p.workEnds = time.Now().Add(workTimeout)
@@ -264,11 +290,12 @@ func (p *platform) untilWorkEnds(ctx context.Context) (context.Context, context.
 	return context.WithDeadline(ctx, p.workEnds)
 }
 
-// workTimeout bounds the end of running work when the server closes. The other parts have
-// the rest of closeTimeout.
+// workTimeout bounds the end of running work when the server closes, from the last request
+// on. The other parts have the rest of closeTimeout.
 const workTimeout = closeTimeout / 2
 
-// openPool opens the pool of sandboxes.
+// openPool opens the pool of sandboxes. The executable is closed after the pool, which may
+// start a child from it until then.
 func (p *platform) openPool(s settings) (*sandbox.Pool, error) {
 	executable, closeExecutable, err := SandboxExecutable()
 	if err != nil {
@@ -289,7 +316,9 @@ func (p *platform) openPool(s settings) (*sandbox.Pool, error) {
 func (p *platform) onClose(f func(context.Context) error) { p.closers = append(p.closers, f) }
 
 // openStore connects to the store server, or opens the embedded store if the settings name
-// no server. It compares the clock of a server with its own until life ends.
+// no server. It fails if the server does not answer, so a replica starts only with its store;
+// an outage after the start is survived. It compares the clock of a server with its own
+// until life ends.
 func (p *platform) openStore(ctx, life context.Context, s settings) (*storage.Store, error) {
 	cfg := storage.Config{URL: s.Store, Metrics: p.metrics}
 	if s.Store == "" {
@@ -319,7 +348,8 @@ const examineTimeout = 5 * time.Second
 
 // examineStore logs the kind and version of the store server and the problems of its
 // settings, and compares the clocks until life ends. Problems do not prevent the start:
-// some installations accept the loss of data.
+// some installations accept the loss of data. sous doctor reports the same findings, and its
+// exit code is not 0 if one of them can lose data.
 func (p *platform) examineStore(ctx, life context.Context, store *storage.Store) error {
 	logger := p.logger.Named("store")
 	bounded, cancel := context.WithTimeout(ctx, examineTimeout)
@@ -348,6 +378,7 @@ func (p *platform) handler(s settings) http.Handler {
 }
 
 // close stops the loops and closes the parts, the last opened first. ctx bounds the time.
+// It closes all parts even if some fail, and returns all errors.
 func (p *platform) close(ctx context.Context) error {
 	p.stop()
 	p.loops.Wait()

@@ -11,8 +11,10 @@ import (
 	"github.com/codesous/sous/cmd/sous/internal/build"
 )
 
-// Serve runs the server that flags describe until ctx ends. It needs a store server, and
-// logs to log. The flags are those of RegisterServe.
+// Serve runs the server that flags describe until ctx ends, and returns when it has drained.
+// It needs a store server, and logs to log. The flags are those of RegisterServe, parsed.
+// It fails if a setting is invalid, if the store does not answer or the address is taken,
+// and if requests were still running at the end of the drain.
 func Serve(ctx context.Context, flags *pflag.FlagSet, log io.Writer) error {
 	s, err := loadSettings(flags)
 	if err != nil {
@@ -34,7 +36,11 @@ func Serve(ctx context.Context, flags *pflag.FlagSet, log io.Writer) error {
 // Dev runs the server that flags describe, with all roles, until ctx ends. It uses the
 // embedded store unless the flags name a store server, and logs to log. Once the server
 // accepts connections, Dev calls ready with its URL and a description of its store. The
-// flags are those of RegisterDev.
+// flags are those of RegisterDev, parsed.
+//
+// Besides the defaults of its flags, Dev differs from Serve in three things: the embedded
+// store, all roles whatever the settings say, and a key file for secrets, which it creates
+// in the data folder.
 func Dev(ctx context.Context, flags *pflag.FlagSet, log io.Writer, ready func(url, store string)) error {
 	s, err := loadSettings(flags)
 	if err != nil {

@@ -23,13 +23,14 @@ func SandboxExecutable() (path string, closeFile func() error, err error) {
 	return fmt.Sprintf("/proc/self/fd/%d", file.Fd()), file.Close, nil
 }
 
-// firstFree is the lowest descriptor that no child inherits under the same number. A child
-// gets its descriptors before exec, so /proc/self/fd/N with a lower N would name another
-// file by then.
+// firstFree is the lowest descriptor of the file. The process that is started from the path
+// gets descriptors 0 to 3 (stderr and a socket among them) before it executes the path, so
+// /proc/self/fd/3 would name its socket by then. 16 leaves room for more of them.
 const firstFree = 16
 
 // memoryFile returns an anonymous file in memory that holds content and is sealed against
-// every change.
+// every change: no process, not even this one, can replace the program that the next sandbox
+// runs. name is shown in /proc only. The file is closed on exec.
 func memoryFile(name string, content []byte) (*os.File, error) {
 	low, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {

@@ -20,7 +20,7 @@ const devSecretsKey = "secrets.key"
 
 // registerSecrets adds the settings of secrets to flags.
 func registerSecrets(flags *pflag.FlagSet) {
-	flags.String("secrets-key-file", "", "file of the keys that seal secrets (sous secret keygen), mode 0600; read again when it changes. without it no secret can be written or read")
+	flags.String("secrets-key-file", "", "file of the keys that seal secrets (sous secret keygen), mode 0600; read again when it changes; without it, secrets can be neither written nor read")
 }
 
 // openSecrets opens the secrets in store, with the key file if the settings name one.
@@ -35,7 +35,8 @@ func (s *settings) openSecrets(store *storage.Store, logger *zap.Logger) (*secre
 	return secrets.New(store, keys), nil
 }
 
-// makeSecretsKey creates a key file in the data folder unless one is named or exists.
+// makeSecretsKey creates a key file in the data folder unless one is named or exists, and
+// sets SecretsKey to it. It never replaces a file: the secrets in the store need their key.
 func (s *settings) makeSecretsKey() error {
 	if s.SecretsKey != "" {
 		return nil

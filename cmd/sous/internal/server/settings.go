@@ -16,37 +16,40 @@ import (
 )
 
 // settings are the settings of a server. The koanf name of a field is its flag, its key in
-// the configuration file and, in upper case with the prefix SOUS_, its variable.
+// the configuration file and, in upper case with the prefix SOUS_, its variable. The defaults
+// are those of the flags; docs/configuration.md describes every setting.
 type settings struct {
 	Listen       string        `koanf:"listen"`
-	AdminListen  string        `koanf:"admin-listen"`
-	Auth         string        `koanf:"auth"`
-	DataDir      string        `koanf:"data-dir"`
-	Store        string        `koanf:"store"`
-	Roles        []string      `koanf:"roles"`
+	AdminListen  string        `koanf:"admin-listen"` // "": no admin server
+	Auth         string        `koanf:"auth"`         // authOff or authKeys
+	DataDir      string        `koanf:"data-dir"`     // dev only
+	Store        string        `koanf:"store"`        // "": the embedded store, for dev only
+	Roles        []string      `koanf:"roles"`        // at least one of allRoles
 	DrainTimeout time.Duration `koanf:"drain-timeout"`
 	LogLevel     string        `koanf:"log-level"`
 	LogFormat    string        `koanf:"log-format"`
-	EgressAllow  []string      `koanf:"egress-allow"`
-	CadenceAddr  string        `koanf:"cadence-addr"`
-	SecretsKey   string        `koanf:"secrets-key-file"`
+	EgressAllow  []string      `koanf:"egress-allow"`     // CIDR; nil: public addresses only
+	CadenceAddr  string        `koanf:"cadence-addr"`     // "": no Cadence
+	SecretsKey   string        `koanf:"secrets-key-file"` // "": secrets can be neither written nor read
 
 	Network   networkSettings  `koanf:",squash"`
 	Trace     traceSettings    `koanf:",squash"`
 	Documents documentSettings `koanf:",squash"`
 
+	// 0 selects the default, which sandbox.Config documents.
 	SandboxMax          int           `koanf:"sandbox-max"`
 	SandboxMemoryBudget int64         `koanf:"sandbox-memory-budget"` // MiB
-	SandboxSpares       int           `koanf:"sandbox-spares"`
+	SandboxSpares       int           `koanf:"sandbox-spares"`        // -1: none
 	SandboxIdleTimeout  time.Duration `koanf:"sandbox-idle-timeout"`
 }
 
-// The roles of a replica.
+// The roles of a replica. Together the replicas of an installation need all roles but
+// roleCadence; each role may be on any number of them.
 const (
-	roleAPI       = "api"
-	roleInvoker   = "invoker"
-	roleScheduler = "scheduler"
-	roleCadence   = "cadence"
+	roleAPI       = "api"       // the REST API, the functions' endpoints, and sandboxes for them
+	roleInvoker   = "invoker"   // asynchronous invocations, in sandboxes
+	roleScheduler = "scheduler" // schedules, maintenance of queues, repairs after crashes; no sandboxes
+	roleCadence   = "cadence"   // activities for the worker bindings, in sandboxes
 )
 
 var allRoles = []string{roleAPI, roleInvoker, roleScheduler, roleCadence}
@@ -68,14 +71,16 @@ const StoreHelp = `a Redis-protocol server (KVRocks, Redis 7, Valkey):
 redis://[user:password@]host:port[/db], rediss://… with TLS, unix:///path,
 redis-cluster://host:port,host:port,… or redis-sentinel://host:port,…/master`
 
-// RegisterServe adds the settings of sous serve to flags.
+// RegisterServe adds the settings of sous serve to flags. The names and defaults of the flags
+// are those of the settings: see loadSettings.
 func RegisterServe(flags *pflag.FlagSet) {
 	registerShared(flags, logJSON, authKeys)
 	flags.String("store", "", StoreHelp)
-	flags.StringSlice("roles", allRoles, "the work of this replica, of "+strings.Join(allRoles, ","))
+	flags.StringSlice("roles", allRoles, "roles of this replica, any of "+strings.Join(allRoles, ","))
 }
 
-// RegisterDev adds the settings of sous dev to flags.
+// RegisterDev adds the settings of sous dev to flags. It accepts roles, hidden, so that dev
+// can read the configuration file of a serve; Dev ignores them.
 func RegisterDev(flags *pflag.FlagSet) {
 	registerShared(flags, logConsole, authOff)
 	flags.String("data-dir", defaultDataDir, "folder of the embedded store")
@@ -90,7 +95,7 @@ func registerShared(flags *pflag.FlagSet, logFormat, auth string) {
 	flags.String("listen", defaultListen, "address to answer on; port 0 takes a free one")
 	registerAuth(flags, auth)
 	flags.String("admin-listen", "", "address of /metrics and /debug/pprof, for operators; off by default")
-	flags.Duration("drain-timeout", defaultDrainTimeout, "how long requests in flight may take to finish after a signal")
+	flags.Duration("drain-timeout", defaultDrainTimeout, "how long requests in progress may take to finish after a signal")
 	registerNetwork(flags)
 	registerTracing(flags)
 	flags.String("log-level", zapcore.InfoLevel.String(), "lowest level that is logged: debug, info, warn or error")
@@ -99,13 +104,14 @@ func registerShared(flags *pflag.FlagSet, logFormat, auth string) {
 	flags.String("cadence-addr", "", "HOST:PORT of a Cadence server's frontend (its gRPC port, 7833 by default), for worker bindings and cs.cadence; by default none")
 	registerSecrets(flags)
 	registerDocuments(flags)
-	flags.Int("sandbox-max", 0, "most sandbox processes that serve a version, warm or busy (0: 100)")
-	flags.Int64("sandbox-memory-budget", 0, "MiB that those may use together, each counted as 2.2 times its version's limit (0: half of this machine's memory)")
+	flags.Int("sandbox-max", 0, "largest number of sandbox processes that serve a version, warm or busy (0: 100)")
+	flags.Int64("sandbox-memory-budget", 0, "MiB that the sandbox processes which serve a version may use together, each counted as 2.2 times its version's limit (0: half of this machine's memory)")
 	flags.Int("sandbox-spares", 0, "unassigned sandbox processes kept ready for cold starts (0: 2, -1: none)")
 	flags.Duration("sandbox-idle-timeout", 0, "how long a warm sandbox waits for its next call (0: 10m)")
 }
 
-// validate refuses settings that no server can run with.
+// validate refuses settings that no server can run with. It reads the token file of the
+// document store; other files and addresses are examined when they are opened.
 func (s *settings) validate() error {
 	if err := s.validateAuth(); err != nil {
 		return err
@@ -164,7 +170,8 @@ const maxBudgetMiB = 64 << 20
 // has reports whether the replica has role.
 func (s *settings) has(role string) bool { return slices.Contains(s.Roles, role) }
 
-// egress returns the private address ranges that functions may reach.
+// egress returns the private address ranges that functions may reach. 10.1.2.3/8 is accepted
+// and means 10.0.0.0/8.
 func (s *settings) egress() ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	for _, cidr := range s.EgressAllow {

@@ -122,7 +122,7 @@ func TestListenAnywhereWithKeys(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, listen := range []string{":8080", "0.0.0.0:1", "[::]:80", "192.168.1.1:1", "sous.example.com:80"} {
 		if _, err := loadSettings(serverFlags(t, "--listen", listen, "--admin-listen", listen)); err != nil {
-			t.Errorf("loadSettings: got listen %s, error %v; want no error", listen, err)
+			t.Errorf("loadSettings with --auth keys --listen %s: got error %v, want none", listen, err)
 		}
 	}
 }

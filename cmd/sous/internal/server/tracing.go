@@ -25,8 +25,8 @@ import (
 // traceSettings are the settings of tracing: the collector, and the share of traces that are
 // sent.
 type traceSettings struct {
-	Endpoint string  `koanf:"trace-endpoint"`
-	Sample   float64 `koanf:"trace-sample"`
+	Endpoint string  `koanf:"trace-endpoint"` // "": tracing is off, and no span is created
+	Sample   float64 `koanf:"trace-sample"`   // from 0 to 1
 }
 
 const (
@@ -44,7 +44,7 @@ const (
 // registerTracing adds the settings of tracing to flags.
 func registerTracing(flags *pflag.FlagSet) {
 	flags.String("trace-endpoint", "", "URL of an OpenTelemetry collector that takes OTLP over HTTP, such as http://127.0.0.1:4318; off by default")
-	flags.Float64("trace-sample", 1, "share of traces that begin here and are kept, from 0 to 1; those that callers begin are kept as they say")
+	flags.Float64("trace-sample", 1, "share of the traces started here that are kept, from 0 to 1; the caller decides on those that it started")
 }
 
 // validate refuses a share that is not from 0 to 1, and an endpoint that is no plain URL.
@@ -59,7 +59,9 @@ func (s *traceSettings) validate() error {
 	return err
 }
 
-// url returns the URL that spans are sent to.
+// url returns the URL that spans are sent to: http://127.0.0.1:4318 becomes
+// http://127.0.0.1:4318/v1/traces, and a URL with a path of its own stays. Its errors do not
+// repeat the setting, which may hold a password that does not belong into a log.
 func (s *traceSettings) url() (string, error) {
 	u, err := url.Parse(s.Endpoint)
 	switch {
@@ -79,7 +81,8 @@ func (s *traceSettings) url() (string, error) {
 }
 
 // openTracing returns the provider of tracers, nil if tracing is off. It is closed last,
-// because the other parts end spans while they close.
+// because the other parts end spans while they close. It does not contact the collector: an
+// unavailable collector costs spans and nothing else.
 func (p *platform) openTracing(ctx context.Context, s settings) (trace.TracerProvider, error) {
 	if s.Trace.Endpoint == "" {
 		return nil, nil //nolint:nilnil // documented: nothing is traced
@@ -131,7 +134,8 @@ func traceResource(ctx context.Context) (*resource.Resource, error) {
 }
 
 // spanSender exports spans. It logs once when exports begin to fail, and once when they
-// succeed again.
+// succeed again. The embedded exporter retries by itself, for up to exportTimeout, so a batch
+// that fails here is not sent later.
 type spanSender struct {
 	sdktrace.SpanExporter
 	logger  *zap.Logger

@@ -144,11 +144,11 @@ func TestSpansReachACollector(t *testing.T) {
 		got := r.in(strings.Repeat(string(rune(trace)), 16))
 		parent := "\xb7\xad\x6b\x71\x69\x20\x33\x31"
 		if len(got) != len(want) {
-			t.Errorf("trace %x: %v", trace, got)
+			t.Errorf("trace %x: got spans %v, want one for each of %v", trace, got, want)
 		}
 		for _, name := range want { // each below the one before
 			if len(got[name]) != 1 || string(got[name][0].GetParentSpanId()) != parent {
-				t.Fatalf("trace %x: %s is %v", trace, name, got[name])
+				t.Fatalf("trace %x: got spans %v called %s, want one below the span %x", trace, got[name], name, parent)
 			}
 			parent = string(got[name][0].GetSpanId())
 		}

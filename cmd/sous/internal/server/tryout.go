@@ -10,6 +10,9 @@ import (
 )
 
 // tryoutSettings returns the settings of a server for one function and one call at a time.
+// It has only the api role: no job, schedule or repair runs beside the function. Auth is off,
+// because only the calling process can reach the server, and there is no key file: secrets
+// cannot be read. Listen satisfies validate; the server never listens on it.
 func tryoutSettings(egressAllow []string) settings {
 	return settings{
 		Listen: defaultListen, Auth: authOff, Roles: []string{roleAPI}, EgressAllow: egressAllow, DrainTimeout: defaultDrainTimeout,
@@ -20,6 +23,9 @@ func tryoutSettings(egressAllow []string) settings {
 // WithTryout opens a server for the time of use and calls use with the transport to it. No
 // other process can reach the server: its connections are made in memory, and its store is
 // a temporary folder. egressAllow lists the private address ranges that functions may reach.
+//
+// The server and its folder are gone when WithTryout returns. It returns the error of use,
+// joined with those of closing.
 func WithTryout(ctx context.Context, egressAllow []string, use func(http.RoundTripper) error) (err error) {
 	s := tryoutSettings(egressAllow)
 	if err := s.validate(); err != nil {

@@ -1,11 +1,17 @@
-// Chaosworker is the worker that TestChaos kills and stops: it does the jobs of
-// one queue, and writes down what it began and what it was answered.
+// Chaosworker is the worker that TestChaos kills and stops: it executes the jobs of
+// one queue, and records which jobs it began and how the server answered.
 //
 //	chaosworker RECORD TENANT NAMESPACE QUEUE URL…
 //
-// Its record has a line for each: "begin ID EPOCH", "ack ID EPOCH ok" or "ack ID
-// EPOCH CODE", and "error STATUS CODE" for each call that failed, "error 0 none"
-// where no answer came. It ends with its standard input, at the latest.
+// RECORD is a file with one line for each event, of which the test reads
+//
+//	begin ID EPOCH     the handler was called for the job, under the lease with this epoch
+//	ack ID EPOCH ok    the server accepted the result
+//	ack ID EPOCH CODE  it refused the result, such as CS_JOB_LEASE_LOST
+//	error STATUS CODE  a call failed; "error 0 none" if there was no answer
+//
+// The process ends with SIGTERM in order, and when its standard input ends, which is when the
+// test process has ended.
 package main
 
 import (
@@ -69,8 +75,9 @@ func run(args []string) error {
 	return w.Run(ctx)
 }
 
-// work does a job as its number says. What it returns tells the epoch, so that the
-// test sees whose result a job has.
+// work executes a job as its number says: most succeed within 20 ms; of each 200, one is dead,
+// one fails and one panics at its first attempt, and one outlasts its lease, which the worker
+// renews. The result has the epoch, so that the test sees which lease it is from.
 func work(ctx context.Context, j *worker.Job) error {
 	var n int
 	if err := j.Decode(&n); err != nil {
@@ -99,7 +106,8 @@ func work(ctx context.Context, j *worker.Job) error {
 	return j.Return(map[string]int64{"epoch": j.LeaseEpoch})
 }
 
-// replicas is a source over several servers: after an error it uses the next one.
+// replicas is a worker.Source over several servers: after an error it uses the next one. Its
+// methods may be called concurrently.
 type replicas struct {
 	each   []worker.Source
 	turn   atomic.Int64
@@ -132,6 +140,8 @@ func (r *replicas) HeartbeatJobs(ctx context.Context, workerID string, beats []a
 	return ask(r, func(s worker.Source) ([]api.JobOutcome, error) { return s.HeartbeatJobs(ctx, workerID, beats) })
 }
 
+// ask calls the current server. Of several calls that fail on it at the same time, one moves
+// on to the next server.
 func ask[T any](r *replicas, call func(worker.Source) (T, error)) (T, error) {
 	turn := r.turn.Load()
 	out, err := call(r.each[int(turn)%len(r.each)])
@@ -142,8 +152,8 @@ func ask[T any](r *replicas, call func(worker.Source) (T, error)) (T, error) {
 	return out, err
 }
 
-// failed records the answer that err stands for. A call that the worker gave up is
-// none.
+// failed records the answer that err stands for. It records nothing for a call that the worker
+// cancelled.
 func (r *replicas) failed(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return nil

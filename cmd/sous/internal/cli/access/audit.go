@@ -12,11 +12,13 @@ import (
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 )
 
+// auditCommand returns sous audit. MADE names what the request created, such as the id of a
+// key, or the secret and version that a function read.
 func (a commands) auditCommand() *cobra.Command {
 	var filter client.AuditFilter
 	cmd := &cobra.Command{
 		Use:   "audit",
-		Short: "List the changes of the tenant and the refused attempts, newest first",
+		Short: "List the tenant's changes, refused changes and reads of secrets, newest first",
 		Example: `  sous audit --action cs:function:publish
   sous audit --sub key_01M7Z2CRKP8HHD15CCTVQJTHWY`,
 		Args: cobra.NoArgs,

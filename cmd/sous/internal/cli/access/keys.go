@@ -23,6 +23,8 @@ func (a commands) keysCommand() *cobra.Command {
 		append(commands, a.keysBootstrapCommand())...)
 }
 
+// keysCreateCommand returns sous keys create. The key is valid in --tenant, and in all of its
+// namespaces unless --for-namespace names one.
 func (a commands) keysCreateCommand() *cobra.Command {
 	var k client.NewKey
 	var expires time.Duration
@@ -78,6 +80,8 @@ func keyScope(k api.Key) string {
 	return scope
 }
 
+// keysListCommand returns sous keys list, which shows ids and names: the server has no text
+// of a key to show.
 func (a commands) keysListCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List the tenant's API keys, oldest first", Args: cobra.NoArgs}
 	limit := command.RegisterLimit(cmd)
@@ -93,6 +97,9 @@ func (a commands) keysListCommand() *cobra.Command {
 	return cmd
 }
 
+// keysRevokeCommand returns sous keys revoke. Its argument is the id of the key, which lists
+// show, and not the key. Replicas are notified immediately; one that misses the notice finds
+// out within the 5 seconds that the help promises.
 func (a commands) keysRevokeCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{

@@ -19,6 +19,8 @@ import (
 // bootstrapAction is the action of the audit event of bootstrap, which is no request.
 const bootstrapAction = "cs:key:bootstrap"
 
+// keysBootstrapCommand returns sous keys bootstrap, the only command that creates a key
+// without having one. Its authorization is the access to the store.
 func (a commands) keysBootstrapCommand() *cobra.Command {
 	var store string
 	var replace bool
@@ -30,8 +32,8 @@ func (a commands) keysBootstrapCommand() *cobra.Command {
 
 It writes to the store and calls no server: write access to the store is all that it
 needs. The key is for the whole platform, or with --tenant for that tenant. If such
-an administrator's key exists, the command fails, unless --replace asks for a new key
-in its place, which restores access after a key was lost.`,
+an administrator's key exists, the command fails. With --replace it creates a new key
+and revokes the existing one, which restores access after a key was lost.`,
 		Example: `  sous keys bootstrap --store redis://127.0.0.1:6666
   SOUS_STORE=redis://127.0.0.1:6666 sous keys bootstrap --tenant t_acme01 --name "Ada of Acme"`,
 		Args: cobra.NoArgs,
@@ -68,7 +70,12 @@ func validateBootstrap(k api.Key) error {
 	return api.ValidateTenant(k.Tenant)
 }
 
-// bootstrap creates the key k in s and prints its secret text.
+// bootstrap creates the key k in s and prints its secret text. It fails with
+// CodePreconditionFailed if an administrator's key of k.Tenant exists and replace is not set.
+// With replace the existing ones are revoked after the new one is stored.
+//
+// A process that ends after the key was stored and before it was printed leaves a key whose
+// text is lost: --replace then creates another.
 func (a commands) bootstrap(ctx context.Context, s *storage.Store, k api.Key, replace bool) error {
 	text, id, err := api.NewKeySecret(s.NowMS(), rand.Reader)
 	if err != nil {
@@ -97,6 +104,7 @@ func (a commands) bootstrap(ctx context.Context, s *storage.Store, k api.Key, re
 	})
 }
 
+// tenantText returns the tenant of a key as text: "*" is all tenants.
 func tenantText(tenant string) string {
 	return strings.Replace(tenant, api.AllTenants, "all tenants", 1)
 }

@@ -35,6 +35,8 @@ func (a commands) secretTarget(name string) (*client.Secret, error) {
 	return t.Namespace.Secret(name), nil
 }
 
+// secretSetCommand returns sous secret set. It prints the new version; --if-version and
+// --if-new make the write fail with CodePreconditionFailed if another write came before.
 func (a commands) secretSetCommand() *cobra.Command {
 	var from valueSource
 	var on client.SecretCondition
@@ -45,9 +47,8 @@ func (a commands) secretSetCommand() *cobra.Command {
 (capabilities.secrets) read it with cs.secrets.get; no command shows it again.
 
 On a terminal the command asks for the value and does not show it. Otherwise the value
-comes from a file or from stdin (-), without the line break at its end. The command line
-does not take it: there it would stay in the shell's history and show in the list of
-processes.`,
+comes from a file or from stdin (-), without the line break at its end. It cannot be an
+argument, because it would stay in the shell's history and show in the list of processes.`,
 		Example: `  sous secret set STRIPE_KEY
   sous secret set TLS_KEY --value-file key.pem
   pass show stripe | sous secret set STRIPE_KEY -`,
@@ -79,7 +80,8 @@ processes.`,
 	return cmd
 }
 
-// secretSetArgs refuses a value on the command line.
+// secretSetArgs refuses a value on the command line. Its errors do not repeat the arguments,
+// because one of them may be a value.
 func secretSetArgs(_ *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 0:
@@ -134,6 +136,8 @@ func secretText(s *api.Secret) string {
 	})
 }
 
+// secretDeleteCommand returns sous secret delete. Running functions cannot read the secret any
+// more either.
 func (a commands) secretDeleteCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{

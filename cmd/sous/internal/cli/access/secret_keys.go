@@ -19,6 +19,8 @@ import (
 	"github.com/codesous/sous/storage/secrets"
 )
 
+// secretKeygenCommand returns sous secret keygen. It prints the fingerprint of the new key,
+// by which the records of secrets name the key that sealed them, and never the key.
 func (a commands) secretKeygenCommand() *cobra.Command {
 	var rotate bool
 	cmd := &cobra.Command{
@@ -30,7 +32,7 @@ store together are enough to read every secret, and without the file no secret c
 read: keep a copy of it apart from the store's backups.
 
 With --rotate a new key becomes the first one. Servers read it within a second; then
-sous secret rewrap seals all secrets again, and the old line can be removed.`,
+sous secret rewrap reseals all secrets, and the old line can be removed.`,
 		Example: `  sous secret keygen /etc/sous/secrets.key
   sous secret keygen --rotate /etc/sous/secrets.key`,
 		Args: cobra.ExactArgs(1),
@@ -51,16 +53,19 @@ sous secret rewrap seals all secrets again, and the old line can be removed.`,
 	return cmd
 }
 
+// secretRewrapCommand returns sous secret rewrap. Each request seals a bounded number of
+// secrets and returns a cursor, so that a tenant with many secrets needs no long request.
+// An interrupted command leaves every secret readable and can be repeated.
 func (a commands) secretRewrapCommand() *cobra.Command {
 	var store, file string
 	cmd := &cobra.Command{
 		Use:   "rewrap",
-		Short: "Seal the secrets of older keys again with the first key",
-		Long: `Seal the secrets of older keys again with the first key. The command may be repeated, and
-prints how many secrets it sealed. Once no secret is unreadable, the old keys can be
-removed from the file.
+		Short: "Reseal with the first key the secrets that older keys sealed",
+		Long: `Reseal with the first key the secrets that older keys sealed. The command prints how many
+secrets it resealed and how many it could not open, and may be repeated. Once it reports
+0 resealed and 0 unreadable, the old keys can be removed from the file.
 
-The server seals the secrets of the tenant. With --store this process does it, in the
+The server reseals the secrets of the tenant. With --store this process does it, in the
 store itself and for all tenants, with the key file of --secrets-key-file.`,
 		Example: `  sous secret rewrap --tenant t_acme01
   sous secret rewrap --store redis://127.0.0.1:6666 --secrets-key-file /etc/sous/secrets.key`,
@@ -90,7 +95,7 @@ store itself and for all tenants, with the key file of --secrets-key-file.`,
 			}
 		},
 	}
-	cmd.Flags().StringVar(&store, "store", "", "seal in this store itself, for all tenants: "+server.StoreHelp)
+	cmd.Flags().StringVar(&store, "store", "", "reseal in this store itself, for all tenants: "+server.StoreHelp)
 	cmd.Flags().StringVar(&file, "secrets-key-file", "", "with --store: the servers' key file (SOUS_SECRETS_KEY_FILE)")
 	return cmd
 }
@@ -103,9 +108,10 @@ func add(sum *api.RewrapReport, report api.RewrapReport) {
 	sum.NextCursor = report.NextCursor
 }
 
-// rewrapped prints the counts. It fails if no key opens some of the secrets.
+// rewrapped prints the counts. It fails with CodeSecretUnreadable if no key opens some of the
+// secrets: removing a key from the file could then lose them.
 func (a commands) rewrapped(sum *api.RewrapReport) error {
-	text := fmt.Sprintf("%d secrets, %d sealed anew, %d unreadable\n", sum.Examined, sum.Rewrapped, sum.Unreadable)
+	text := fmt.Sprintf("%d secrets, %d resealed, %d unreadable\n", sum.Examined, sum.Rewrapped, sum.Unreadable)
 	if err := a.Print(sum, text); err != nil {
 		return err
 	}
@@ -115,7 +121,8 @@ func (a commands) rewrapped(sum *api.RewrapReport) error {
 	return nil
 }
 
-// rewrapStore seals the secrets of all tenants of the store at url with the keys of file.
+// rewrapStore seals the secrets of all tenants of the store at url with the first key of
+// file. Servers may run on the store meanwhile. It stops at the first tenant that fails.
 func (a commands) rewrapStore(ctx context.Context, url, file string) (err error) {
 	if file == "" {
 		return errors.New("--secrets-key-file: name the key file of the servers")
@@ -162,7 +169,7 @@ func (a commands) rewrapTenant(ctx context.Context, s *storage.Store, kept *secr
 	if sum.Rewrapped == before {
 		return nil
 	}
-	a.Note("%s: %d sealed anew", tenant, sum.Rewrapped-before)
+	a.Note("%s: %d resealed", tenant, sum.Rewrapped-before)
 	return access.NewAudit(s).Append(ctx, tenant, api.AuditEvent{
 		AtMS: s.NowMS(), Sub: "local", Action: "cs:secret:rewrap", Method: http.MethodPost,
 		Path: "/v1/tenants/" + tenant + "/secrets:rewrap", Status: http.StatusOK, RequestID: api.NewRequestID(s.NowMS()),

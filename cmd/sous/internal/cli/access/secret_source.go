@@ -14,7 +14,8 @@ import (
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 )
 
-// valueSource is the source of a secret's value: a file, stdin or the terminal.
+// valueSource is the source of a secret's value: a file, stdin or the terminal. A value is
+// never an argument, which other users of the machine could read.
 type valueSource struct {
 	file    string // "-" is stdin
 	newline bool   // keep the line break at the end
@@ -41,8 +42,9 @@ func (s *valueSource) read(a commands, name string) (string, error) {
 	return s.trimmed(f, s.file)
 }
 
-// trimmed returns the content of from without the line break at its end. It refuses a value
-// that the server would refuse.
+// trimmed returns the content of from without the line break at its end: one "\n" or "\r\n".
+// It refuses a value that the server would refuse. It reads no more than the largest value
+// and a line break.
 func (s *valueSource) trimmed(from io.Reader, where string) (string, error) {
 	raw, err := command.ReadBounded(from, api.MaxSecretBytes+int64(len("\r\n")))
 	if err != nil {

@@ -1,4 +1,10 @@
-// Package cadence holds the commands about Cadence worker bindings.
+// Package cadence holds the commands about Cadence worker bindings: binding.go those that
+// show and switch them, write.go those that create and change them.
+//
+// A binding belongs to a namespace. The commands write its record; the replicas with the role
+// cadence notice the change, start and stop their workers, and report their state, which get,
+// list and status show. So the state that a command prints right after a change may be the
+// one before it. docs/cadence.md explains bindings.
 package cadence
 
 import (
@@ -45,6 +51,8 @@ func (a commands) bindingTarget(name string) (*client.Binding, error) {
 	return t.Namespace.Binding(name), nil
 }
 
+// bindingListCommand returns sous cadence worker list. The counts are the sums of all
+// replicas.
 func (a commands) bindingListCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List the namespace's worker bindings with their state", Args: cobra.NoArgs}
 	limit := command.RegisterLimit(cmd)
@@ -60,6 +68,7 @@ func (a commands) bindingListCommand() *cobra.Command {
 	return cmd
 }
 
+// countsHeader has the titles of the cells of countsRow.
 var countsHeader = []string{"STATE", "LAST POLL", "TAKEN", "COMPLETED", "FAILED", "CANCELLED", "IN FLIGHT"}
 
 func countsRow(c *api.BindingCounts) []string {
@@ -70,7 +79,8 @@ func countsRow(c *api.BindingCounts) []string {
 	return row
 }
 
-// bindingStateCommand returns a command that prints the binding that do returns.
+// bindingStateCommand returns a command that calls do on the binding that its argument names
+// and prints the binding that do returns, as text makes of it.
 func (a commands) bindingStateCommand(name, short string, do func(*client.Binding, context.Context) (api.BindingStatus, error), text func(*api.BindingStatus) string) *cobra.Command {
 	return &cobra.Command{
 		Use: name + " NAME", Short: short, Args: cobra.ExactArgs(1),
@@ -121,6 +131,8 @@ func stateText(c *api.BindingCounts) string {
 	return string(c.State) + ": " + c.Reason
 }
 
+// bindingStatusText returns the counts in total and for each replica, then the reason of each
+// replica that has one, such as an unreachable Cadence.
 func bindingStatusText(b *api.BindingStatus) string {
 	rows := [][]string{append([]string{"all"}, countsRow(&b.Status)...)}
 	for i := range b.Shares {
@@ -138,6 +150,8 @@ func bindingStatusText(b *api.BindingStatus) string {
 	return text
 }
 
+// bindingDeleteCommand returns sous cadence worker delete. Cadence keeps the tasks that no
+// worker has taken; they wait for another worker of the tasklist or time out.
 func (a commands) bindingDeleteCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{

@@ -11,7 +11,8 @@ import (
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 )
 
-// bindingFlags are the flags that describe a worker binding.
+// bindingFlags are the flags that describe a worker binding. create sends all of them, and the
+// server sets the defaults of those that are zero; update sends those that are set.
 type bindingFlags struct {
 	domain, tasklist, workerID string
 	activities                 []string
@@ -29,7 +30,13 @@ func (f *bindingFlags) register(cmd *cobra.Command) {
 	flags.IntVar(&f.limits.MaxInflightTasks, "max-inflight", 0, fmt.Sprintf("most tasks in progress, on each replica (default %d)", api.DefaultInflightTasks))
 }
 
-// activityMap returns the functions that --activity names, by activity type.
+// activityMap returns the functions that --activity names, by activity type. A type may
+// contain "=" and "/", as Go's names of activities do; the last "=" separates it from the
+// function:
+//
+//	Charge=charge            the function charge, alias prod
+//	Charge=charge@canary     its alias canary
+//	example.com/a.Pay=pay@7  its version 7
 func (f *bindingFlags) activityMap() (map[string]api.JobTarget, error) {
 	out := map[string]api.JobTarget{}
 	for _, text := range f.activities {
@@ -91,6 +98,8 @@ func (a commands) bindingCreateCommand() *cobra.Command {
 	return cmd
 }
 
+// bindingUpdateCommand returns sous cadence worker update. Without --activity the map is
+// empty and is not sent.
 func (a commands) bindingUpdateCommand() *cobra.Command {
 	var f bindingFlags
 	var c client.BindingChange

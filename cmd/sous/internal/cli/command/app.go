@@ -1,6 +1,18 @@
-// Package command holds what the commands of sous share: the streams and the forms of
-// output, the server that a command works on (target and profile), arguments that are
+// Package command holds the parts that the commands of sous share: the streams and the forms
+// of output, the server that a command works on (target and profile), arguments that are
 // JSON, questions, and the exit codes.
+//
+// A command of a package above is a method that returns a *cobra.Command. Its RunE
+//
+//  1. validates names and reads arguments (arguments.go),
+//  2. asks App.Target for the server, tenant and namespace (target.go, profile.go),
+//  3. asks App.Confirm, if it deletes a resource (confirm.go),
+//  4. calls a method of api/client, within App.Working if that may take seconds (progress.go),
+//  5. and prints the result through Print, PrintLine or PrintList (output.go).
+//
+// It returns errors and prints none of them: cli.Run passes them to App.Report and ExitCode
+// (exit.go). Stdout has the result only, so that it can be piped; notes, progress and errors
+// go to stderr. Under --output json a result is one JSON value and there are no notes.
 package command
 
 import (
@@ -12,13 +24,13 @@ import (
 )
 
 // App is the state that every command shares: the streams, and the flags of all commands
-// that print or call a server.
+// that print or call a server. One process runs one command, so App has no locks.
 type App struct {
-	Stdin  io.Reader
+	Stdin  io.Reader // an *os.File on a terminal enables questions
 	Stdout io.Writer
 	Stderr io.Writer
-	Output string // FormatText or FormatJSON
-	remote remoteFlags
+	Output string      // FormatText or FormatJSON; set when the flags are parsed
+	remote remoteFlags // set when the flags of a command that calls a server are parsed
 }
 
 // Group returns a command that only holds children: alone it prints its help.
@@ -38,7 +50,7 @@ func ShowHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 const suggestWithin = 2
 
 // NoSuchCommand is a cobra.PositionalArgs that refuses any argument. Its error suggests
-// the subcommands whose names are similar.
+// the subcommands whose names are similar: "sous fn invok" suggests invoke.
 func NoSuchCommand(cmd *cobra.Command, args []string) error {
 	err := cobra.NoArgs(cmd, args)
 	if err == nil {

@@ -21,7 +21,8 @@ func RegisterLimit(cmd *cobra.Command) *uint {
 	return cmd.Flags().Uint("limit", defaultListLimit, "how many to show (0: all)")
 }
 
-// NoteMore notes that a list has more items than were printed, if more is set.
+// NoteMore notes that a list has more items than were printed, if more is set. Under
+// --output json there is no note: a program that needs all items sets --limit 0.
 func (a *App) NoteMore(more bool) {
 	if more {
 		a.Note("there are more; see --limit")
@@ -31,6 +32,10 @@ func (a *App) NoteMore(more bool) {
 // ReadJSONArg returns the JSON that the value of a flag stands for: JSON itself, @FILE, or
 // - for stdin. It returns nil for "". It fails with CodeValidationJSON for text that is no
 // JSON, and with CodeBodyLimit for a file or stdin of more than limit bytes.
+//
+//	--event '{"name": "Ada"}'   the JSON itself
+//	--event @event.json         the content of event.json
+//	--event -                   stdin; at most one flag of a command can read it
 func ReadJSONArg(flag, value string, stdin io.Reader, limit int64) (json.RawMessage, error) {
 	return readJSONText("--"+flag, value, stdin, limit)
 }
@@ -76,7 +81,7 @@ func readJSONText(name, value string, stdin io.Reader, limit int64) (json.RawMes
 }
 
 // ReadBounded reads r to its end. It fails with CodeBodyLimit if r holds more than limit
-// bytes.
+// bytes, of which it reads limit+1 at most: a wrong file name cannot fill the memory.
 func ReadBounded(r io.Reader, limit int64) ([]byte, error) {
 	raw, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err == nil && int64(len(raw)) > limit {

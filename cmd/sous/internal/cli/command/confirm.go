@@ -16,7 +16,8 @@ import (
 var errDeclined = errors.New("nothing was done")
 
 // Confirm asks the user before a command deletes something. It returns nil for the answer
-// yes and if yes is set by --yes. Without a terminal it refuses: scripts use --yes.
+// yes and if yes is set by --yes. Without a terminal it refuses: scripts use --yes. Commands
+// call it after they validated their arguments and before they call the server.
 func (a *App) Confirm(yes bool, question string) error {
 	if yes {
 		return nil
@@ -27,7 +28,8 @@ func (a *App) Confirm(yes bool, question string) error {
 	return ask(a.Stdin, a.Stderr, question)
 }
 
-// ask prints question and returns nil for an answer that begins with y, else errDeclined.
+// ask prints question and returns nil for an answer that begins with y or Y, else
+// errDeclined. An empty answer and the end of the input are no.
 func ask(in io.Reader, out io.Writer, question string) error {
 	if _, err := fmt.Fprintf(out, "%s [y/N] ", question); err != nil {
 		return err

@@ -12,12 +12,13 @@ import (
 	"github.com/codesous/sous/api/client"
 )
 
-// The exit codes; the root command's help and docs/cli.md explain them.
+// The exit codes; the root command's help and docs/cli.md explain them. Scripts can distinguish
+// a mistake of their own, an outage, which may pass, and a function that failed.
 const (
 	ExitOK       = 0
-	exitClient   = 1
-	exitServer   = 2
-	exitFunction = 3
+	exitClient   = 1 // the command line or the request is wrong: repeating it does not help
+	exitServer   = 2 // no answer, a status of 5xx, or a store that does not answer
+	exitFunction = 3 // every call worked, and the run ended without success
 )
 
 // FunctionFailure is the error of a run that ended without success, while every call to
@@ -42,10 +43,13 @@ type serverError struct{ error }
 func (e *serverError) Unwrap() error { return e.error }
 
 // ServerFailure marks err as the failure of the server or its store, whatever status or
-// code it has: the process then exits with code 2.
+// code it has: the process then exits with code 2. sous health uses it, for which each
+// answer but 200 is a failure of the server.
 func ServerFailure(err error) error { return &serverError{err} }
 
-// ExitCode returns the exit code of a process that ends with err.
+// ExitCode returns the exit code of a process that ends with err. The cause may be anywhere
+// in the chain of err. An error that is none of those known here, such as one of the flags
+// or of a file, is the user's: 1. So is an interrupt.
 func ExitCode(err error) int {
 	var (
 		failed   *FunctionFailure
@@ -90,7 +94,11 @@ type failure struct {
 }
 
 // describe returns err as a failure. The fields come from the first error in the chain
-// that has them.
+// that has them. For example
+//
+//	fmt.Errorf("--ref: %w", &api.Error{Code: "CS_VALIDATION_NAME", Message: "empty"})
+//
+// becomes the code CS_VALIDATION_NAME and the message "--ref: empty".
 func describe(err error) failure {
 	var (
 		answered *client.ResponseError
@@ -138,7 +146,10 @@ func FunctionErrorText(e *api.ActivationError) string {
 }
 
 // text returns f as lines: the message, then one line for each field or place in the
-// source that is wrong.
+// source that is wrong, then the stack of the function:
+//
+//	error: CS_VALIDATION_SOURCE: function.js:3:1: Unexpected "}" (request req_01M7…)
+//	  function.js:3:1: Unexpected "}"
 func (f failure) text(interrupted bool) string {
 	if interrupted {
 		return "interrupted\n"

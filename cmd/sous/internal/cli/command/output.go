@@ -59,7 +59,8 @@ func jsonTo(w io.Writer) *json.Encoder {
 	return out
 }
 
-// Note prints a remark on stderr. Under --output json it prints nothing.
+// Note prints a remark on stderr. Under --output json it prints nothing, so results must not
+// depend on it.
 func (a *App) Note(format string, args ...any) {
 	if a.Output == FormatText {
 		_, _ = fmt.Fprintf(a.Stderr, format+"\n", args...) // only a remark
@@ -71,7 +72,8 @@ type List[T any] struct {
 	Items []T `json:"items"`
 }
 
-// PrintList prints items as a List, or as a table with one row for each item.
+// PrintList prints items as a List, or as a table with one row for each item. row returns as
+// many cells as header has.
 func PrintList[T any](a *App, items []T, header []string, row func(T) []string) error {
 	rows := make([][]string, 0, len(items))
 	for _, item := range items {
@@ -146,7 +148,7 @@ func trimLineEnds(s string) string {
 }
 
 // Collect returns the first limit items (0: all of them) and reports whether there are
-// more.
+// more. It asks for one item more than it returns, and stops at the first error.
 func Collect[T any](items iter.Seq2[T, error], limit uint) (out []T, more bool, err error) {
 	for item, err := range items {
 		if err != nil {
@@ -168,7 +170,8 @@ func Mark(on bool, text string) string {
 	return "-"
 }
 
-// TimeText returns the local time of a Unix time in milliseconds, "-" for 0.
+// TimeText returns the local time of a Unix time in milliseconds, to the second, "-" for 0.
+// --output json has the milliseconds.
 func TimeText(ms int64) string {
 	if ms == 0 {
 		return "-"

@@ -13,10 +13,10 @@ import (
 )
 
 // Profile is a server and a tenant and namespace on it, saved under a name. An empty field
-// means the default.
+// means the default of target.go.
 type Profile struct {
 	URL       string `json:"url,omitempty"`
-	Key       string `json:"key,omitempty"`
+	Key       string `json:"key,omitempty"` // an API key in plain text; see Save
 	Tenant    string `json:"tenant,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
 }
@@ -39,14 +39,18 @@ func (p Profile) Validate() error {
 	return nil
 }
 
-// Profiles is the content of the profile file. Current is the name of the profile that
-// commands use when none is named.
+// Profiles is the content of the profile file, which sous profile writes:
+//
+//	{"current": "staging", "profiles": {"staging": {"url": "https://sous.example.com"}}}
+//
+// Current is the name of the profile that commands use when none is named.
 type Profiles struct {
 	Current  string             `json:"current,omitempty"`
 	Profiles map[string]Profile `json:"profiles"`
 }
 
-// ProfilesPath returns the path of the user's profile file.
+// ProfilesPath returns the path of the user's profile file, sous/profiles.json in
+// $XDG_CONFIG_HOME or ~/.config. It fails if neither XDG_CONFIG_HOME nor HOME is set.
 func ProfilesPath() (string, error) {
 	dir, err := os.UserConfigDir()
 	if err != nil {
@@ -72,7 +76,9 @@ func LoadProfiles(path string) (Profiles, error) {
 	return out, nil
 }
 
-// Save replaces the file at path in one step, with mode 0600: it holds API keys.
+// Save replaces the file at path in one step, with mode 0600: it holds API keys. A process
+// that reads or dies meanwhile finds the old file or the new one. Of two processes that save
+// at the same time, the later one wins, and the change of the other is lost.
 func (p Profiles) Save(path string) (err error) {
 	raw, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {

@@ -12,9 +12,10 @@ import (
 // progressAfter is the time after which Working shows that a call is still running.
 const progressAfter = time.Second
 
-// Working runs f. If f takes longer than progressAfter, Working prints what on stderr: with
-// a counter of seconds on a terminal, else once. Under --output json it prints nothing.
-func (a *App) Working(what string, f func() error) error {
+// Working runs f and returns its error. If f takes longer than progressAfter, Working prints
+// doing, such as "deploying hello", on stderr: with a counter of seconds on a terminal, else
+// once. Under --output json it prints nothing. f must not write to stderr.
+func (a *App) Working(doing string, f func() error) error {
 	if a.Output == FormatJSON {
 		return f()
 	}
@@ -22,7 +23,7 @@ func (a *App) Working(what string, f func() error) error {
 	shown := make(chan struct{})
 	go func() {
 		defer close(shown)
-		showProgress(a.Stderr, what, done)
+		showProgress(a.Stderr, doing, done)
 	}()
 	err := f()
 	close(done)
@@ -30,7 +31,8 @@ func (a *App) Working(what string, f func() error) error {
 	return err
 }
 
-func showProgress(w io.Writer, what string, done <-chan struct{}) {
+// showProgress prints doing on w from progressAfter until done is closed.
+func showProgress(w io.Writer, doing string, done <-chan struct{}) {
 	start := time.Now()
 	select {
 	case <-done:
@@ -39,13 +41,13 @@ func showProgress(w io.Writer, what string, done <-chan struct{}) {
 	}
 	out, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(out.Fd())) {
-		_, _ = fmt.Fprintf(w, "%s…\n", what) // only a remark
+		_, _ = fmt.Fprintf(w, "%s…\n", doing) // only a remark
 		return
 	}
 	tick := time.NewTicker(progressAfter / 4)
 	defer tick.Stop()
 	for {
-		_, _ = fmt.Fprintf(w, "\r%s… %.0f s", what, time.Since(start).Seconds())
+		_, _ = fmt.Fprintf(w, "\r%s… %.0f s", doing, time.Since(start).Seconds())
 		select {
 		case <-done:
 			_, _ = fmt.Fprint(w, "\r\x1b[K") // erase the line

@@ -12,7 +12,8 @@ import (
 	"github.com/codesous/sous/cmd/sous/internal/build"
 )
 
-// The defaults of flags, environment and profile.
+// The defaults where neither a flag, nor a variable, nor the profile has a value. They are
+// those of a new sous dev.
 const (
 	DefaultURL       = "http://127.0.0.1:8080"
 	DefaultTenant    = "t_default"
@@ -44,7 +45,7 @@ func (a *App) RemoteGroup(use, short string, children ...*cobra.Command) *cobra.
 // RegisterRemote adds the flags that name a server, a tenant and a namespace.
 func (a *App) RegisterRemote(flags *pflag.FlagSet) { a.remote.register(flags) }
 
-// NamesServer reports whether a flag or SOUS_URL names the server.
+// NamesServer reports whether a flag or SOUS_URL names the server. A profile does not count.
 func (a *App) NamesServer() bool { return a.remote.url != "" || os.Getenv("SOUS_URL") != "" }
 
 // Target is the server, tenant and namespace that a command works on.
@@ -57,7 +58,9 @@ type Target struct {
 	HasKey                    bool // requests carry an API key
 }
 
-// Target returns the target that flags, environment and profile name.
+// Target returns the target that flags, environment and profile name. It calls no server, so
+// a wrong key or an unknown tenant shows at the first request. It fails if the profile file
+// cannot be read, if there is no profile of the name, or if a value is malformed.
 func (a *App) Target() (*Target, error) {
 	path, err := ProfilesPath()
 	if err != nil {
@@ -75,7 +78,9 @@ func (a *App) Target() (*Target, error) {
 }
 
 // over returns p with flags, environment and defaults applied. A profile's key is sent to
-// the profile's server only: a command for another server needs that server's key.
+// the profile's server only: a command for another server needs that server's key. With the
+// profile {url: https://a, key: k}, "--url https://b" is called without a key, and so is
+// "--url https://a/", because URLs are compared as text.
 func (r remoteFlags) over(p Profile, getenv func(string) string) Profile {
 	out := Profile{
 		URL:       cmp.Or(r.url, getenv("SOUS_URL"), p.URL, DefaultURL),

@@ -1,5 +1,18 @@
 // Package documents holds the commands about documents (sous storage) and about the
 // installs that own them (sous install).
+//
+//	sous storage  documents.go   put, get, list, delete, bulk, transact
+//	              namespaces.go  namespaces, drop, changes, schema
+//	sous install  install.go     list, get, put, delete
+//
+// An install owns namespaces, and a namespace has documents. These namespaces are not those
+// of functions and queues, which --namespace names. So every command of sous storage takes the
+// namespace as an argument, and needs --install or --function for the owner:
+//
+//	sous storage get settings theme --install crm
+//	sous storage get settings theme --namespace shop --function cart   # install fn.shop.cart
+//
+// docs/documents.md explains revisions, quotas and the change feed.
 package documents
 
 import (
@@ -29,9 +42,11 @@ func Commands(a *command.App) []*cobra.Command {
 	return []*cobra.Command{c.documentCommand(), c.installCommand()}
 }
 
-// ownerFlags name the install whose documents a command works on.
+// ownerFlags name the install whose documents a command works on. Exactly one of them is set.
 type ownerFlags struct{ install, function string }
 
+// documentCommand returns sous storage. All its commands share f, which the flags of the group
+// set before any of them runs.
 func (a commands) documentCommand() *cobra.Command {
 	var f ownerFlags
 	group := a.RemoteGroup("storage", "Documents of installs: JSON under keys, with revisions, metadata and times to live",
@@ -47,7 +62,8 @@ func (f *ownerFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.function, "function", "", "in place of --install: this function of --namespace owns the documents")
 }
 
-// ownerTarget returns the install that f names.
+// ownerTarget returns the install that f names. It fails unless exactly one of the two flags
+// is set, and for an id that no install can have. It sends no request.
 func (a commands) ownerTarget(f *ownerFlags) (*client.Install, error) {
 	if (f.install == "") == (f.function == "") {
 		return nil, errors.New("name the owner of the documents: --install ID or --function NAME")
@@ -63,6 +79,8 @@ func (a commands) ownerTarget(f *ownerFlags) (*client.Install, error) {
 	return t.Tenant.Install(install), api.ValidateInstall(install)
 }
 
+// putCommand returns sous storage put. Without --if-revision and --if-new it replaces any
+// document of the key. Without --ttl the document has no end, also if the one before had one.
 func (a commands) putCommand(f *ownerFlags) *cobra.Command {
 	var metadata string
 	var ttl time.Duration
@@ -101,10 +119,11 @@ func (a commands) putCommand(f *ownerFlags) *cobra.Command {
 	return cmd
 }
 
-// revisionFlags are the condition of a read or a write on the revision.
+// revisionFlags are the condition of a read or a write on the revision. The server answers
+// REVISION_MISMATCH if it does not hold.
 type revisionFlags struct {
-	number int64
-	absent bool
+	number int64 // of --if-revision
+	absent bool  // --if-new is set; only put has it
 }
 
 func (r *revisionFlags) register(cmd *cobra.Command) {
@@ -112,7 +131,7 @@ func (r *revisionFlags) register(cmd *cobra.Command) {
 }
 
 // revision returns the revision that the document must have, nil for any, 0 for a document
-// that must not exist.
+// that must not exist. --if-new leaves number at 0, because it excludes --if-revision.
 func (r *revisionFlags) revision(cmd *cobra.Command) *int64 {
 	if !cmd.Flags().Changed("if-revision") && !r.absent {
 		return nil
@@ -120,6 +139,8 @@ func (r *revisionFlags) revision(cmd *cobra.Command) *int64 {
 	return &r.number
 }
 
+// printDocument prints the result of a call of the client, whose error it returns. An answer to
+// a write has no value and no metadata.
 func (a commands) printDocument(d api.Document, err error) error {
 	if err != nil {
 		return err
@@ -147,6 +168,7 @@ func expiryText(d *api.Document) string {
 	return command.TimeText(d.TTLExpiresAt.UnixMilli())
 }
 
+// getCommand returns sous storage get. --value prints the value as it is stored, for a pipe.
 func (a commands) getCommand(f *ownerFlags) *cobra.Command {
 	var value bool
 	var guard revisionFlags
@@ -169,6 +191,8 @@ func (a commands) getCommand(f *ownerFlags) *cobra.Command {
 	return cmd
 }
 
+// listCommand returns sous storage list. It asks for pages of the largest size, and for values
+// only with --values: they may be 64 KiB each.
 func (a commands) listCommand(f *ownerFlags) *cobra.Command {
 	var list api.DocumentList
 	var metadata map[string]string
@@ -204,7 +228,8 @@ func (a commands) listCommand(f *ownerFlags) *cobra.Command {
 	return cmd
 }
 
-// metadataFilter returns the values as JSON. A value that is no JSON becomes a JSON string.
+// metadataFilter returns the values as JSON. A value that is no JSON becomes a JSON string:
+// --metadata kind=draft is the string "draft", and --metadata pages=3 is the number 3.
 func metadataFilter(given map[string]string) (map[string]json.RawMessage, error) {
 	if len(given) == 0 {
 		return nil, nil //nolint:nilnil // nil is no filter
@@ -224,7 +249,8 @@ func metadataFilter(given map[string]string) (map[string]json.RawMessage, error)
 	return out, nil
 }
 
-// allDocuments returns all documents of a listing, page by page.
+// allDocuments returns all documents of a listing, page by page. It ends at the first error.
+// client.All is for lists by GET; this one is a POST with the cursor in its body.
 func allDocuments(cmd *cobra.Command, install *client.Install, list api.DocumentList) iter.Seq2[api.Document, error] {
 	return func(yield func(api.Document, error) bool) {
 		for {
@@ -246,6 +272,8 @@ func allDocuments(cmd *cobra.Command, install *client.Install, list api.Document
 	}
 }
 
+// deleteCommand returns sous storage delete. It does not ask, as Confirm would: it removes a
+// single document. Without --if-revision it succeeds if there is no document.
 func (a commands) deleteCommand(f *ownerFlags) *cobra.Command {
 	var guard revisionFlags
 	cmd := &cobra.Command{
@@ -299,7 +327,8 @@ func (a commands) transactCommand(f *ownerFlags) *cobra.Command {
 }
 
 // documentItems decodes the JSON list in arg into items, and returns the install that f
-// names.
+// names. It refuses a member that no item has: a misspelt ifRevision would otherwise write
+// without a condition.
 func (a commands) documentItems(f *ownerFlags, arg string, items any) (*client.Install, error) {
 	install, err := a.ownerTarget(f)
 	if err != nil {
@@ -317,6 +346,8 @@ func (a commands) documentItems(f *ownerFlags, arg string, items any) (*client.I
 	return install, nil
 }
 
+// printResults prints the result of each item in the order of the list. A revision of 0 is
+// that of a key without a document.
 func (a commands) printResults(results api.DocumentResults, err error) error {
 	if err != nil {
 		return withItems(err)
@@ -327,7 +358,8 @@ func (a commands) printResults(results api.DocumentResults, err error) error {
 	})
 }
 
-// withItems adds the failed items to the message of a refusal.
+// withItems adds the failed items to the message of a refusal, by their positions in the
+// list, from 0: "…; items 2: REVISION_MISMATCH".
 func withItems(err error) error {
 	var refused *api.Error
 	if !errors.As(err, &refused) || len(refused.Items) == 0 {

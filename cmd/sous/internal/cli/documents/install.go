@@ -29,6 +29,8 @@ func (a commands) installTarget(id string) (*client.Install, error) {
 	return t.Tenant.Install(id), nil
 }
 
+// installListCommand returns sous install list. A function's own install, such as
+// fn.shop.cart, is never registered; it is in the list once it has documents.
 func (a commands) installListCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List the tenant's installs, unregistered ones included", Args: cobra.NoArgs}
 	limit := command.RegisterLimit(cmd)
@@ -44,6 +46,7 @@ func (a commands) installListCommand() *cobra.Command {
 	return cmd
 }
 
+// registeredText returns the time of the registration, "-" for an install without a record.
 func registeredText(i *api.Install) string {
 	if i.CreatedAt.IsZero() {
 		return "-"
@@ -75,10 +78,12 @@ func (a commands) printInstall(i api.Install, err error) error {
 	}))
 }
 
+// installPutCommand returns sous install put. It replaces the whole record: --function and
+// --description that are not set are removed from an install that has them.
 func (a commands) installPutCommand() *cobra.Command {
 	var install api.Install
 	cmd := &cobra.Command{
-		Use: "put ID", Short: "Register an install, or change its functions and description",
+		Use: "put ID", Short: "Register an install, or replace its functions and description",
 		Example: `  sous install put crm --function sales/sync --function 'billing/*' --description "what the CRM keeps"`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -94,6 +99,8 @@ func (a commands) installPutCommand() *cobra.Command {
 	return cmd
 }
 
+// installDeleteCommand returns sous install delete. It deletes unregistered installs too, such
+// as that of a function that was deleted.
 func (a commands) installDeleteCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{

@@ -11,6 +11,8 @@ import (
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 )
 
+// namespacesCommand returns sous storage namespaces. It has no --limit: the server returns
+// all namespaces of an install in one answer.
 func (a commands) namespacesCommand(f *ownerFlags) *cobra.Command {
 	return &cobra.Command{
 		Use: "namespaces", Short: "List an install's namespaces with their use and quotas", Args: cobra.NoArgs,
@@ -45,6 +47,7 @@ func partText(used, most int64) string {
 	return fmt.Sprintf("%d of %d", used, most)
 }
 
+// dropCommand returns sous storage drop, which cannot be undone.
 func (a commands) dropCommand(f *ownerFlags) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
@@ -68,6 +71,9 @@ func (a commands) dropCommand(f *ownerFlags) *cobra.Command {
 	return cmd
 }
 
+// changesCommand returns sous storage changes. A namespace keeps its last 10,000 changes; if
+// those after --since are gone, it notes that and prints what there is. With --follow it
+// prints one line for each change, until an interrupt, which is no error.
 func (a commands) changesCommand(f *ownerFlags) *cobra.Command {
 	var since int64
 	var follow bool
@@ -101,6 +107,7 @@ func (a commands) changesCommand(f *ownerFlags) *cobra.Command {
 	return cmd
 }
 
+// changeRow returns the cells of a change. OP is put, delete or expire.
 func changeRow(c api.DocumentChange) []string {
 	return []string{strconv.FormatInt(c.ID, 10), command.TimeText(c.At.UnixMilli()), c.Op, c.Key, strconv.FormatInt(c.Revision, 10)}
 }
@@ -110,6 +117,8 @@ func (a commands) printChange(c api.DocumentChange) error {
 	return a.PrintLine(c, command.Printable(strings.Join(changeRow(c), "  ")))
 }
 
+// schemaCommand returns sous storage schema and its commands. A schema applies to writes from
+// then on; documents that are stored already are not examined.
 func (a commands) schemaCommand(f *ownerFlags) *cobra.Command {
 	return command.Group("schema", "The JSON Schema of a namespace's values",
 		&cobra.Command{

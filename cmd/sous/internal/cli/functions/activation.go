@@ -19,15 +19,17 @@ func (a commands) activationCommand() *cobra.Command {
 		a.activationListCommand(), a.activationGetCommand(), a.activationCancelCommand(), a.activationLogsCommand())
 }
 
+// activationListCommand returns sous activation list. Activations are indexed by function, so
+// it needs the name of one; the filters apply to that index.
 func (a commands) activationListCommand() *cobra.Command {
 	var filter client.ActivationFilter
 	var since time.Duration
 	cmd := &cobra.Command{Use: "list FUNCTION", Short: "List a function's activations, newest first", Args: cobra.ExactArgs(1)}
 	limit := command.RegisterLimit(cmd)
 	flags := cmd.Flags()
-	flags.StringVar((*string)(&filter.Status), "status", "", "only queued, running, success, error, timeout or cancelled ones")
-	flags.StringVar(&filter.Trigger, "trigger", "", "only those by http, api, schedule, queue or cadence")
-	flags.DurationVar(&since, "since", 0, "only those that started within this time, such as 15m")
+	flags.StringVar((*string)(&filter.Status), "status", "", "only those with this status: queued, running, success, error, timeout or cancelled")
+	flags.StringVar(&filter.Trigger, "trigger", "", "only those with this trigger: http, api, schedule, queue or cadence")
+	flags.DurationVar(&since, "since", 0, "only those that started within this time before now, such as 15m")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		t, fn, err := a.functionTarget(args[0])
 		if err != nil {
@@ -60,6 +62,8 @@ func activationsOf(t *command.Target, f client.ActivationFilter) func(context.Co
 	}
 }
 
+// activationRow returns the cells of an activation in a list. ERROR has the type of the error
+// only: messages may be long.
 func activationRow(act api.Activation) []string {
 	reason := ""
 	if act.Error != nil {
@@ -94,6 +98,7 @@ func (a commands) activationTarget(id string) (*command.Target, error) {
 	return a.Target()
 }
 
+// activationText returns an activation as a table, then its error or its result.
 func activationText(act api.Activation) string {
 	var b strings.Builder
 	b.WriteString(command.Table([]string{"ACTIVATION", act.ActivationID}, [][]string{
@@ -127,6 +132,8 @@ func versionText(r api.Ref) string {
 	return fmt.Sprintf("%d (%s)", r.Version, r)
 }
 
+// activationCancelCommand returns sous activation cancel. A running function is interrupted on
+// the replica that runs it. CodeActivationTerminal if it has ended already.
 func (a commands) activationCancelCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "cancel ID", Short: "End a queued or running activation", Args: cobra.ExactArgs(1),
@@ -144,6 +151,8 @@ func (a commands) activationCancelCommand() *cobra.Command {
 	}
 }
 
+// activationLogsCommand returns sous activation logs. With --follow it ends with the
+// activation, so an interrupt before that is an error.
 func (a commands) activationLogsCommand() *cobra.Command {
 	var follow bool
 	cmd := &cobra.Command{

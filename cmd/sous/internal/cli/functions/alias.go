@@ -16,6 +16,8 @@ func (a commands) fnAliasCommand() *cobra.Command {
 		a.aliasSetCommand(), a.aliasListCommand(), a.aliasDeleteCommand())
 }
 
+// aliasSetCommand returns sous fn alias set, which deploys or rolls back: requests use the new
+// version within a second. Without --if-version it overwrites a change of another user.
 func (a commands) aliasSetCommand() *cobra.Command {
 	var guard client.AliasGuard
 	cmd := &cobra.Command{
@@ -42,7 +44,8 @@ func (a commands) aliasSetCommand() *cobra.Command {
 	return cmd
 }
 
-// registerGuard adds --if-version to a command that changes an alias.
+// registerGuard adds --if-version to a command that changes an alias. The write fails with
+// CodePreconditionFailed if the alias points elsewhere.
 func registerGuard(cmd *cobra.Command, guard *client.AliasGuard) {
 	cmd.Flags().Var(command.VersionFlag(&guard.Version), "if-version", "only if the alias points at this version now")
 }

@@ -16,7 +16,8 @@ import (
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 )
 
-// deployment is a folder to publish, and the function and alias to publish it as.
+// deployment is a folder to publish, and the function and alias to publish it as. The names
+// are valid; the folder is read when run is called, so one deployment can be run repeatedly.
 type deployment struct {
 	source *sourceDir
 	name   string
@@ -91,6 +92,8 @@ equal to the latest version publishes no new version.`,
 	return cmd
 }
 
+// newDeployment opens the folder dir. For name "" the function has the name of the folder, in
+// lower case. It fails if dir is no folder, or if a name is not valid.
 func newDeployment(dir, name, alias string) (deployment, error) {
 	source, err := openSource(dir)
 	if err != nil {
@@ -106,7 +109,8 @@ func newDeployment(dir, name, alias string) (deployment, error) {
 	return deployment{source: source, name: name, alias: alias}, err
 }
 
-// deploy publishes the folder once and prints the URL of the function.
+// deploy publishes the folder once and prints the URL of the function. It succeeds for a
+// folder that is unchanged: the alias then points at the version that exists.
 func (a commands) deploy(ctx context.Context, t *command.Target, d deployment) error {
 	var out deployed
 	err := a.Working("deploying "+d.name, func() (err error) {
@@ -119,7 +123,10 @@ func (a commands) deploy(ctx context.Context, t *command.Target, d deployment) e
 	return a.Print(out, out.text())
 }
 
-// run uploads the folder and publishes it under the alias.
+// run uploads the folder and publishes it under the alias. A run that is interrupted leaves
+// at most a function without versions and a draft, which expires after a day; the alias moves
+// with the publication, in the last request. CodeValidationSource, CodeValidationManifest,
+// CodeValidationBundle and CodeBodyLimit are about the files.
 func (d deployment) run(ctx context.Context, t *command.Target) (deployed, error) {
 	files, err := d.source.files()
 	if err != nil {
@@ -161,7 +168,7 @@ func opensEndpoint(config json.RawMessage) bool {
 }
 
 // ensureFunction creates the function if it does not exist. Another deployment may create
-// it at the same time.
+// it at the same time. A deleted function is created again and has its earlier versions.
 func ensureFunction(ctx context.Context, t *command.Target, fn *client.Function, name string) error {
 	_, err := fn.Get(ctx)
 	if api.ErrorCode(err) != api.CodeFunctionNotFound {

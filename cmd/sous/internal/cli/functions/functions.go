@@ -1,5 +1,18 @@
 // Package functions holds the commands about functions and their activations (sous fn and
 // sous activation).
+//
+//	sous fn          init.go                    init, from the files in template/
+//	                 source.go                  the folder of a function: which files belong to it
+//	                 deploy.go, watch.go        deploy
+//	                 try.go                     test
+//	                 invoke.go, invoke_async.go invoke
+//	                 records.go, alias.go       list, get, versions, rollback, delete, alias
+//	                 logs.go                    logs
+//	sous activation  activation.go
+//
+// A deployment packs the folder into a canonical tar, uploads it as a draft, and publishes the
+// draft under an alias. test does the same on a server inside this process, which no other
+// process can reach, and so refuses the sources that deploy would refuse.
 package functions
 
 import (
@@ -25,8 +38,8 @@ func (a commands) fnCommand() *cobra.Command {
 		a.fnRollbackCommand(), a.fnDeleteCommand(), a.fnLogsCommand())
 }
 
-// functionTarget returns the target of a command about the function name, which it
-// refuses here already if no function can have it.
+// functionTarget returns the target of a command about the function name, and the function.
+// It refuses a name that no function can have, and sends no request.
 func (a commands) functionTarget(name string) (*command.Target, *client.Function, error) {
 	t, err := a.Target()
 	if err != nil {

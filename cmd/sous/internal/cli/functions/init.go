@@ -14,6 +14,9 @@ import (
 	"github.com/codesous/sous/api/bundle"
 )
 
+// templates holds the files that init writes. types.d.ts declares everything that a function
+// can use; a test compares it with the globals of the sandbox child.
+//
 //go:embed template
 var templates embed.FS
 
@@ -48,7 +51,9 @@ func (a commands) fnInitCommand() *cobra.Command {
 	return cmd
 }
 
-// initialFiles returns the files of a new function, by name.
+// initialFiles returns the files of a new function, by name. entry is bundle.EntryJS or
+// bundle.EntryTS; its extension selects the language. .sousignore excludes the files that are
+// for editors only, so that they are not part of the bundle.
 func initialFiles(name, entry string) (map[string]string, error) {
 	language := strings.TrimPrefix(filepath.Ext(entry), ".")
 	config := language + "config.json" // what editors read
@@ -79,7 +84,8 @@ func initialFiles(name, entry string) (map[string]string, error) {
 	return out, nil
 }
 
-// writeNew writes files to dir, or none of them if one exists.
+// writeNew writes files to dir, or none of them if one exists. It creates dir if necessary.
+// It does not remove the files that it wrote before an error such as a full disk.
 func writeNew(dir string, files map[string]string) error {
 	for name := range files {
 		path := filepath.Join(dir, name)

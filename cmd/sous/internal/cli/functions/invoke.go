@@ -69,12 +69,13 @@ The exit code is 3 if the function failed; its error is printed on stderr.`,
 // invoked is the JSON form of the output of invoke and test.
 type invoked struct {
 	api.InvokeResponse
-	Replayed bool          `json:"replayed"`
-	Logs     []api.LogLine `json:"logs,omitempty"`
+	Replayed bool          `json:"replayed"`       // an earlier run under the same idempotency key
+	Logs     []api.LogLine `json:"logs,omitempty"` // with --logs; test always has them
 }
 
 // invoke runs fn and prints the outcome. The failure of the function is a
-// command.FunctionFailure.
+// command.FunctionFailure. Any other error is that of a call to the server, and does not tell
+// whether the function ran: an idempotency key makes it safe to repeat.
 func (a commands) invoke(ctx context.Context, t *command.Target, fn *client.Function, name string, o client.InvokeOptions, logs bool) error {
 	var out invoked
 	err := a.Working("running "+name, func() error {
@@ -94,6 +95,9 @@ func (a commands) invoke(ctx context.Context, t *command.Target, fn *client.Func
 	return a.printInvoked(out)
 }
 
+// printInvoked prints the log and the summary on stderr and the result on stdout. A function
+// that failed has no result; under --output json its outcome is printed all the same, before
+// the error.
 func (a commands) printInvoked(out invoked) error {
 	for _, line := range out.Logs {
 		a.Note("%s", logText(line))

@@ -24,7 +24,7 @@ type queued struct {
 }
 
 // invokeAsync enqueues an invocation of fn and prints the activation, or with wait its
-// outcome.
+// outcome. An interrupt while it waits ends the command and not the invocation.
 func (a commands) invokeAsync(ctx context.Context, t *command.Target, fn *client.Function, name string, o client.InvokeOptions, wait, logs bool) error {
 	var out queued
 	var end invoked
@@ -61,7 +61,8 @@ func (q queued) summary() string {
 	return s
 }
 
-// awaitEnd polls an activation until it has ended.
+// awaitEnd polls an activation until it has ended. An asynchronous activation ends after its
+// last attempt, so a failed attempt that is followed by another does not end the wait.
 func awaitEnd(ctx context.Context, tenant *client.Tenant, id string) (invoked, error) {
 	for pause := waitPauseMin; ; pause = min(2*pause, waitPauseMax) {
 		act, err := tenant.Activation(ctx, id)

@@ -18,7 +18,7 @@ import (
 const (
 	// logRuns is the default number of activations whose lines fn logs prints first.
 	logRuns = 10
-	// logPoll is the time between two looks for new activations under --follow.
+	// logPoll is the time between two polls for new activations under --follow.
 	logPoll = 500 * time.Millisecond
 	// logLookBack is the age up to which an activation may appear in the index for the
 	// first time: replicas' clocks differ, and the index is written after the start.
@@ -52,7 +52,9 @@ func (a commands) fnLogsCommand() *cobra.Command {
 	return cmd
 }
 
-// logTail prints the logs of one function's activations as they come.
+// logTail prints the logs of one function's activations as they come. There is no event stream
+// of a function, so it lists the latest activations every logPoll, and follows the stream of
+// each new one. Lines of different activations are mixed; those of one are in order.
 type logTail struct {
 	app    *command.App
 	target *command.Target
@@ -62,6 +64,8 @@ type logTail struct {
 	printing sync.Mutex
 }
 
+// run prints the lines of the runs latest activations, oldest first, and with follow those of
+// later ones. With follow an activation that still runs is followed, not printed in its place.
 func (l *logTail) run(ctx context.Context, runs uint, follow bool) error {
 	latest, err := l.latest(ctx, runs)
 	if err != nil {

@@ -46,6 +46,7 @@ func (a commands) fnGetCommand() *cobra.Command {
 	}
 }
 
+// functionText returns a function as a table, then each alias with its URL.
 func functionText(fn *client.Function, d api.FunctionDetail) string {
 	latest := "-"
 	if d.LatestVersion != nil {
@@ -80,6 +81,8 @@ func (a commands) fnVersionsCommand() *cobra.Command {
 	return cmd
 }
 
+// fnRollbackCommand returns sous fn rollback. Without --to it goes back by one version, also
+// if the alias never pointed at that version: no history of aliases is kept.
 func (a commands) fnRollbackCommand() *cobra.Command {
 	var to int64
 	var alias string
@@ -125,6 +128,8 @@ func rollback(ctx context.Context, fn *client.Function, alias string, to int64) 
 	return now.Version, set, err
 }
 
+// fnDeleteCommand returns sous fn delete. Its endpoint and its schedules fail from then on;
+// creating a function of the name again restores versions and aliases.
 func (a commands) fnDeleteCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{

@@ -22,10 +22,11 @@ const ignoreFile = ".sousignore"
 // include them.
 var alwaysIgnored = []string{".git", "node_modules", ".sous", ignoreFile}
 
-// sourceDir is a function's folder on this machine.
+// sourceDir is a function's folder on this machine. It reads the folder at each call; only
+// the ignore file is read once, by openSource.
 type sourceDir struct {
 	root    string
-	ignored *ignore.GitIgnore
+	ignored *ignore.GitIgnore // the patterns of ignoreFile
 }
 
 // openSource opens the folder root and reads its ignore file, if there is one.
@@ -92,8 +93,9 @@ func (s *sourceDir) walk(visit func(rel string, d fs.DirEntry) error) error {
 }
 
 // files returns the files of the bundle by slash-separated path. It stops with
-// CodeBodyLimit at the limits of a bundle. It refuses symbolic links, which may lead out of
-// the folder.
+// CodeBodyLimit at the limits of a bundle, before it reads the file that exceeds them: the
+// folder may be a home directory. It refuses symbolic links, which may lead out of the
+// folder. CodeValidationBundle for a path or a file that a bundle cannot have.
 func (s *sourceDir) files() (map[string][]byte, error) {
 	out := map[string][]byte{}
 	size := int64(0)

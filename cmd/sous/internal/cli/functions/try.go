@@ -12,6 +12,8 @@ import (
 	"github.com/codesous/sous/cmd/sous/internal/server"
 )
 
+// fnTestCommand returns sous fn test. It uses no App.Target: the function can reach neither the
+// user's server nor its data.
 func (a commands) fnTestCommand() *cobra.Command {
 	var event, config string
 	var egressAllow []string
@@ -63,7 +65,7 @@ The exit code is 3 if the function failed.`,
 // URL needs it.
 const tryoutName = "function"
 
-// tryOut publishes d and runs it once.
+// tryOut publishes d on the server of t and runs it once, with its log.
 func (a commands) tryOut(ctx context.Context, t *command.Target, d deployment, event []byte) error {
 	err := a.Working("preparing "+d.name, func() error {
 		_, err := d.run(ctx, t)

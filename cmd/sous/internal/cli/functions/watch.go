@@ -14,11 +14,14 @@ import (
 )
 
 // settle is the time without changes before a deployment: editors and version control
-// write several files, each in several steps.
+// write several files, each in several steps. Each change starts it again, so a build that
+// writes for seconds is deployed once, at its end.
 const settle = 150 * time.Millisecond
 
 // watchAndDeploy deploys immediately and after each change, until ctx ends. It reports
-// errors of the source and waits for the next change.
+// errors of a deployment, of the source as well as of the server, and waits for the next
+// change. It fails only if the folder cannot be watched or is gone. Changes during a
+// deployment are deployed after it.
 func (a commands) watchAndDeploy(ctx context.Context, t *command.Target, d deployment) error {
 	changes, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -63,7 +66,8 @@ func (a commands) watchAndDeploy(ctx context.Context, t *command.Target, d deplo
 	}
 }
 
-// deployWatched deploys, and reports an error rather than returning it.
+// deployWatched deploys, and reports an error rather than returning it. Its error is always
+// nil.
 func (a commands) deployWatched(ctx context.Context, t *command.Target, d deployment) error {
 	err := a.deploy(ctx, t, d)
 	if err != nil && ctx.Err() == nil {
@@ -87,7 +91,8 @@ func watchFolders(w *fsnotify.Watcher, s *sourceDir) error {
 	return err
 }
 
-// concerns reports whether e may have changed the bundle.
+// concerns reports whether e may have changed the bundle. A change of the ignore file may,
+// although the file is not part of the bundle.
 func (s *sourceDir) concerns(e fsnotify.Event) bool {
 	if e.Op == fsnotify.Chmod {
 		return false

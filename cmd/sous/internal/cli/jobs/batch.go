@@ -21,6 +21,8 @@ func (a commands) batchCommand() *cobra.Command {
 		a.batchStateCommand("seal", "Close a batch to further jobs: its callback is enqueued when all of them have ended", (*client.Namespace).SealBatch))
 }
 
+// batchCreateCommand returns sous batch create. The batch is open: sous job enqueue --batch
+// adds jobs to it until it is sealed, and only then can it end.
 func (a commands) batchCreateCommand() *cobra.Command {
 	var queue, payload, options string
 	cmd := &cobra.Command{
@@ -47,12 +49,13 @@ func (a commands) batchCreateCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&queue, "callback-queue", "", "the queue of the callback job, enqueued when the batch is done (default: no callback)")
-	flags.StringVar(&payload, "callback-payload", "", "its payload: JSON, @FILE, or - for stdin (default null)")
-	flags.StringVar(&options, "callback-options", "", "its further options, as JSON or @FILE")
+	flags.StringVar(&payload, "callback-payload", "", "payload of the callback job: JSON, @FILE, or - for stdin (default null)")
+	flags.StringVar(&options, "callback-options", "", "further options of the callback job, as JSON or @FILE")
 	return cmd
 }
 
-// callback returns the callback job that the flags describe, nil if they name no queue.
+// callback returns the callback job that the flags describe, nil if they name no queue. It
+// fails for a payload or options without a queue, and for an option that does not exist.
 func (a commands) callback(queue, payload, options string) (*api.BatchCallback, error) {
 	if queue == "" {
 		if payload != "" || options != "" {
@@ -79,7 +82,8 @@ func (a commands) callback(queue, payload, options string) (*api.BatchCallback, 
 	return callback, err
 }
 
-// batchStateCommand returns a command that prints the batch that do returns.
+// batchStateCommand returns a command that calls do with the id that its argument names and
+// prints the batch that do returns.
 func (a commands) batchStateCommand(name, short string, do func(*client.Namespace, context.Context, string) (api.Batch, error)) *cobra.Command {
 	return &cobra.Command{
 		Use: name + " ID", Short: short, Args: cobra.ExactArgs(1),
@@ -100,6 +104,8 @@ func (a commands) batchStateCommand(name, short string, do func(*client.Namespac
 	}
 }
 
+// batchText returns a batch as a table. PENDING counts the jobs that have not ended, of any
+// state.
 func batchText(b api.Batch) string {
 	rows := [][]string{
 		{"NAMESPACE", b.Namespace},

@@ -22,7 +22,8 @@ func (a commands) jobCommand() *cobra.Command {
 	return a.RemoteGroup("job", "Enqueue, show and control jobs", append(commands, a.transitionCommands()...)...)
 }
 
-// queueTarget returns the target of a command about the queue called name.
+// queueTarget returns the target of a command about the queue called name. It refuses a name
+// that no queue can have, without a request; whether the queue exists shows at the request.
 func (a commands) queueTarget(name string) (*client.Queue, error) {
 	if err := api.ValidateQueue(name); err != nil {
 		return nil, err
@@ -34,7 +35,8 @@ func (a commands) queueTarget(name string) (*client.Queue, error) {
 	return t.Namespace.Queue(name), nil
 }
 
-// jobTarget returns the tenant of a command about the jobs ids.
+// jobTarget returns the tenant of a command about the jobs ids. It validates all of them
+// first, so that a command about several jobs does not stop half-way at a misspelt id.
 func (a commands) jobTarget(ids ...string) (*client.Tenant, error) {
 	for _, id := range ids {
 		if err := api.ValidateJobID(id); err != nil {
@@ -48,13 +50,18 @@ func (a commands) jobTarget(ids ...string) (*client.Tenant, error) {
 	return t.Tenant, nil
 }
 
-// enqueueFlags are the flags of enqueue that are not fields of api.JobOptions.
+// enqueueFlags are the flags of enqueue that are not fields of api.JobOptions. Their zero
+// values leave the server's defaults.
 type enqueueFlags struct {
 	payload, options, idempotencyKey string
-	in, expires, uniqueFor           time.Duration
+	in, expires                      time.Duration // from now on; sent as points in time
+	uniqueFor                        time.Duration
 	tags                             map[string]string
 }
 
+// jobEnqueueCommand returns sous job enqueue, which prints the id and the state of the job.
+// If another job holds the unique key, it prints that job and succeeds: the caller wanted the
+// work to be queued, and it is.
 func (a commands) jobEnqueueCommand() *cobra.Command {
 	var f enqueueFlags
 	var o api.JobOptions
@@ -72,11 +79,11 @@ func (a commands) jobEnqueueCommand() *cobra.Command {
 	flags.DurationVar(&f.in, "in", 0, "run it after this time, such as 15m")
 	flags.DurationVar(&f.expires, "expires", 0, "expire it after this time")
 	flags.StringVar(&o.UniqueKey, "unique-key", "", "add it only if no other job of the queue has this key")
-	flags.DurationVar(&f.uniqueFor, "unique-for", 0, "how long the job keeps the key (default 24h)")
-	flags.IntVar(&o.MaxAttempts, "max-attempts", 0, "most attempts (default 4)")
+	flags.DurationVar(&f.uniqueFor, "unique-for", 0, "how long the job keeps its unique key (default 24h)")
+	flags.IntVar(&o.MaxAttempts, "max-attempts", 0, "largest number of attempts (default 4)")
 	flags.StringToStringVar(&f.tags, "tag", nil, "NAME=VALUE to find it by; may be repeated")
 	flags.StringSliceVar(&o.DependsOn, "depends-on", nil, "ids of jobs that must complete first")
-	flags.StringVar(&o.BatchID, "batch", "", "the id of its batch")
+	flags.StringVar(&o.BatchID, "batch", "", "id of the batch that the job joins")
 	flags.BoolVar(&o.Hold, "hold", false, "hold it until it is approved")
 	flags.StringVar(&f.options, "options", "", "further options as JSON or @FILE: backoff, chain, result_schema and so on")
 	flags.StringVar(&f.idempotencyKey, "idempotency-key", "", "makes the call safe to repeat for a day")
@@ -102,7 +109,12 @@ func (a commands) jobEnqueueCommand() *cobra.Command {
 }
 
 // newJob returns the job that --options and the other flags describe. The other flags
-// override --options.
+// override --options. With
+//
+//	--options '{"max_attempts": 3, "backoff": "fixed"}' --max-attempts 5
+//
+// the job has 5 attempts and a fixed backoff. It fails with CodeInvalid for an option that
+// does not exist. --in and --expires count from the clock of this machine.
 func (a commands) newJob(f enqueueFlags, o api.JobOptions) (job api.NewJob, err error) {
 	options, err := command.ReadJSONArg("options", f.options, a.Stdin, api.MaxRequestBytes)
 	if err != nil {
@@ -120,11 +132,12 @@ func (a commands) newJob(f enqueueFlags, o api.JobOptions) (job api.NewJob, err 
 		o.ExpireAtMS = now.Add(f.expires).UnixMilli()
 	}
 	o.UniqueTTLMS, o.Tags = f.uniqueFor.Milliseconds(), f.tags
-	said, err := json.Marshal(o) // fields without a flag are left out
+	fromFlags, err := json.Marshal(o) // fields without a flag are left out
 	if err != nil {
 		return job, err
 	}
-	for _, raw := range []json.RawMessage{options, said} {
+	// The second value is decoded over the first, and changes only the fields that it has.
+	for _, raw := range []json.RawMessage{options, fromFlags} {
 		if len(raw) == 0 {
 			continue
 		}
@@ -137,6 +150,8 @@ func (a commands) newJob(f enqueueFlags, o api.JobOptions) (job api.NewJob, err 
 	return job, nil
 }
 
+// jobGetCommand returns sous job get, which is the only command that shows the errors of a
+// job's attempts: lists omit them.
 func (a commands) jobGetCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "get ID", Short: "Show a job with its errors", Args: cobra.ExactArgs(1),
@@ -154,6 +169,8 @@ func (a commands) jobGetCommand() *cobra.Command {
 	}
 }
 
+// jobText returns a job as a table of the fields that it has, then its payload, progress,
+// checkpoint and result, then its errors with their stacks.
 func jobText(j api.Job) string {
 	rows := [][]string{
 		{"QUEUE", j.Namespace + "/" + j.Queue},
@@ -196,6 +213,7 @@ func jobText(j api.Job) string {
 	return b.String()
 }
 
+// tagsText returns tags as NAME=VALUE,… in the order of their names.
 func tagsText(tags map[string]string) string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(tags)) {
@@ -204,12 +222,14 @@ func tagsText(tags map[string]string) string {
 	return strings.Join(out, ",")
 }
 
-// splitTag splits the --tag of a filter: NAME or NAME=VALUE.
+// splitTag splits the --tag of a filter: NAME or NAME=VALUE. NAME alone selects every value.
 func splitTag(s string) (name, value string) {
 	name, value, _ = strings.Cut(s, "=")
 	return name, value
 }
 
+// jobListCommand returns sous job list. A list has jobs of one state, because the store has a
+// set for each state. Ended jobs come newest first, others in the order in which they are due.
 func (a commands) jobListCommand() *cobra.Command {
 	var filter client.JobFilter
 	var tag string
@@ -232,6 +252,7 @@ func (a commands) jobListCommand() *cobra.Command {
 	return cmd
 }
 
+// jobRow returns the cells of a job in a list. A job has at most one of the two reasons.
 func jobRow(j api.Job) []string {
 	return []string{j.ID, string(j.State), command.TimeText(j.CreatedAtMS), command.TimeText(j.StateSinceMS), strconv.Itoa(j.Attempt), string(j.Priority),
 		tagsText(j.Tags), j.DeadReason + j.HoldReason}

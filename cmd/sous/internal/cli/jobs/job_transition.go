@@ -11,9 +11,11 @@ import (
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 )
 
-// transition moves one job to another state.
+// transition moves one job to another state and returns the job in that state. It fails with
+// CodeJobNotFound or CodeJobState (CS_JOB_STATE_CONFLICT), which names the present state.
 type transition func(ctx context.Context, t *client.Tenant, id string) (api.Job, error)
 
+// transitionCommands returns the commands that change the state of jobs by their ids.
 func (a commands) transitionCommands() []*cobra.Command {
 	commands := []*cobra.Command{
 		a.transitionCommand("retry", "Give dead or cancelled jobs one more attempt", (*client.Tenant).RetryJob),
@@ -24,6 +26,8 @@ func (a commands) transitionCommands() []*cobra.Command {
 	return append(commands, a.jobHoldCommand(), a.jobMoveCommand(), a.jobDeleteCommand())
 }
 
+// transitionCommand returns a command that does the same to each of the jobs that its
+// arguments name.
 func (a commands) transitionCommand(name, short string, do func(*client.Tenant, context.Context, string) (api.Job, error)) *cobra.Command {
 	return &cobra.Command{
 		Use: name + " ID …", Short: short, Args: cobra.MinimumNArgs(1),
@@ -35,7 +39,8 @@ func (a commands) transitionCommand(name, short string, do func(*client.Tenant, 
 	}
 }
 
-// changeJobs calls do for each job and prints the jobs. It stops at the first error.
+// changeJobs calls do for each job and prints the jobs. It stops at the first error and then
+// prints none: the jobs before that one are changed. Their order is that of the arguments.
 func (a commands) changeJobs(ctx context.Context, ids []string, do transition) error {
 	tenant, err := a.jobTarget(ids...)
 	if err != nil {
@@ -68,6 +73,8 @@ func (a commands) jobHoldCommand() *cobra.Command {
 	return cmd
 }
 
+// jobMoveCommand returns sous job move, which takes one job only: its last argument is the
+// queue.
 func (a commands) jobMoveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "move ID QUEUE", Short: "Move a waiting job to another queue of its namespace", Args: cobra.ExactArgs(2),
@@ -82,10 +89,12 @@ func (a commands) jobMoveCommand() *cobra.Command {
 	}
 }
 
+// jobDeleteCommand returns sous job delete. It asks once for all jobs, and stops at the first
+// error, after it noted each job that is deleted.
 func (a commands) jobDeleteCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "delete ID …", Short: "Delete jobs and their records; jobs that have not ended are cancelled first", Args: cobra.MinimumNArgs(1),
+		Use: "delete ID …", Short: "Delete jobs and their records; jobs that wait are cancelled first, active ones are refused", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			tenant, err := a.jobTarget(args...)
 			if err != nil {

@@ -1,4 +1,16 @@
 // Package jobs holds the commands about jobs, queues, batches, tasks and workers.
+//
+//	sous job     job.go             enqueue, get, list
+//	             job_transition.go  retry, cancel, approve, reject, hold, move, delete
+//	sous queue   queue.go           list, get, set, pause, resume, drain, redrive, clear, delete
+//	             queue_tail.go      tail
+//	sous batch   batch.go
+//	sous task    task.go
+//	sous worker  worker.go
+//
+// Queues and batches belong to a namespace; jobs and tasks have ids that are unique in the
+// tenant. So a command about a job by its id ignores --namespace, and one about a queue does
+// not. docs/queue.md and docs/tasks.md explain the states.
 package jobs
 
 import (
@@ -7,7 +19,8 @@ import (
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 )
 
-// commands builds the commands of this package.
+// commands builds the commands of this package. Each method builds one command, except for
+// the few that run one.
 type commands struct{ *command.App }
 
 // Commands returns the commands about jobs, queues, batches, tasks and workers.

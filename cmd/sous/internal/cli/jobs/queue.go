@@ -22,6 +22,8 @@ func (a commands) queueCommand() *cobra.Command {
 		a.queueTailCommand(), a.queueRedriveCommand(), a.queueClearCommand(), a.queueDeleteCommand())
 }
 
+// queueListCommand returns sous queue list. Its table omits the states of ended jobs that
+// need no attention, completed and cancelled; sous queue get shows all.
 func (a commands) queueListCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List the namespace's queues with their numbers of jobs", Args: cobra.NoArgs}
 	limit := command.RegisterLimit(cmd)
@@ -43,7 +45,8 @@ func queueRow(q api.Queue) []string {
 	return append(row, (time.Duration(q.OldestPendingMS) * time.Millisecond).Round(time.Second).String())
 }
 
-// servesText reports in a word whether a queue serves jobs.
+// servesText reports in a word whether a queue serves jobs. A queue that is paused and
+// draining is paused: it hands out no jobs.
 func servesText(c api.QueueConfig) string {
 	switch {
 	case c.Paused:
@@ -58,7 +61,8 @@ func (a commands) queueGetCommand() *cobra.Command {
 	return a.queueStateCommand("get", "Show a queue's configuration and its numbers of jobs", (*client.Queue).Get)
 }
 
-// queueStateCommand returns a command that prints the queue that do returns.
+// queueStateCommand returns a command that calls do on the queue that its argument names and
+// prints the queue that do returns, after the change.
 func (a commands) queueStateCommand(name, short string, do func(*client.Queue, context.Context) (client.QueueState, error)) *cobra.Command {
 	return &cobra.Command{
 		Use: name + " QUEUE", Short: short, Args: cobra.ExactArgs(1),
@@ -79,6 +83,7 @@ func (a commands) printQueue(q client.QueueState, err error) error {
 	return a.Print(q.Queue, queueText(q.Queue))
 }
 
+// queueText returns a queue as a table. A limit of 0 is none.
 func queueText(q api.Queue) string {
 	most := func(n int64) string {
 		if n == 0 {
@@ -101,6 +106,7 @@ func queueText(q api.Queue) string {
 	return command.Table([]string{"QUEUE", q.Namespace + "/" + q.Queue}, rows)
 }
 
+// queuePauseCommand returns sous queue pause. Leases that workers hold stay valid.
 func (a commands) queuePauseCommand() *cobra.Command {
 	return a.queueStateCommand("pause", "Hand out no jobs until the queue is resumed", func(q *client.Queue, ctx context.Context) (client.QueueState, error) {
 		if _, err := q.Get(ctx); err != nil { // Configure would create a misspelt queue
@@ -111,19 +117,22 @@ func (a commands) queuePauseCommand() *cobra.Command {
 	})
 }
 
+// queueSetCommand returns sous queue set. It sends only the flags that are set: --rate-limit 0
+// removes the limit, and without the flag the limit stays. It creates a queue that does not
+// exist.
 func (a commands) queueSetCommand() *cobra.Command {
 	var concurrency, rate int64
 	var window time.Duration
 	cmd := &cobra.Command{
-		Use: "set QUEUE", Short: "Limit the active jobs of a queue, and the jobs that start in a time",
+		Use: "set QUEUE", Short: "Limit the active jobs of a queue, and the jobs that start in a time window",
 		Example: `  sous queue set emails --max-concurrency 20
   sous queue set emails --rate-limit 100 --rate-window 1m`,
 		Args: cobra.ExactArgs(1),
 	}
 	flags := cmd.Flags()
-	flags.Int64Var(&concurrency, "max-concurrency", 0, "most active jobs (0: no limit)")
-	flags.Int64Var(&rate, "rate-limit", 0, "most jobs that start in a window (0: no limit)")
-	flags.DurationVar(&window, "rate-window", 0, "the window (default 1s)")
+	flags.Int64Var(&concurrency, "max-concurrency", 0, "largest number of active jobs (0: no limit)")
+	flags.Int64Var(&rate, "rate-limit", 0, "largest number of jobs that start in a window (0: no limit)")
+	flags.DurationVar(&window, "rate-window", 0, "length of the window of --rate-limit (default 1s)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		queue, err := a.queueTarget(args[0])
 		if err != nil {
@@ -148,10 +157,13 @@ func (a commands) queueSetCommand() *cobra.Command {
 	return cmd
 }
 
+// queueClearCommand returns sous queue clear. It removes the jobs in the states pending,
+// scheduled, retrying, held and waiting. For jobs that depend on one of them, that one counts
+// as cancelled.
 func (a commands) queueClearCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "clear QUEUE", Short: "Remove the waiting jobs; active and ended ones stay", Args: cobra.ExactArgs(1),
+		Use: "clear QUEUE", Short: "Remove the jobs that wait to run; active and ended ones stay", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			queue, err := a.queueTarget(args[0])
 			if err != nil {
@@ -194,6 +206,9 @@ func (a commands) queueDeleteCommand() *cobra.Command {
 	return cmd
 }
 
+// queueRedriveCommand returns sous queue redrive. Its flags restrict each other: a job must
+// match all of them. Without flags it redrives every dead job of the queue, and does not ask:
+// no job is lost.
 func (a commands) queueRedriveCommand() *cobra.Command {
 	var f client.Redrive
 	var tag string
@@ -221,9 +236,9 @@ func (a commands) queueRedriveCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.IDs, "id", nil, "only these jobs")
-	flags.StringVar(&f.Reason, "reason", "", "only those that died of attempts, fatal, crashed, expired, rejected or dependency")
-	flags.StringVar(&tag, "tag", "", "only those with this tag: NAME or NAME=VALUE")
-	flags.DurationVar(&since, "since", 0, "only those that died within this time, such as 1h")
-	flags.IntVar(&f.Limit, "limit", 0, "most jobs (0: all)")
+	flags.StringVar(&f.Reason, "reason", "", "only jobs that are dead for this reason: attempts, fatal, crashed, expired, rejected or dependency")
+	flags.StringVar(&tag, "tag", "", "only jobs with this tag: NAME or NAME=VALUE")
+	flags.DurationVar(&since, "since", 0, "only jobs that died within this time before now, such as 1h")
+	flags.IntVar(&f.Limit, "limit", 0, "largest number of jobs (0: all)")
 	return cmd
 }

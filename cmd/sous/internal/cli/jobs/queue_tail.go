@@ -14,6 +14,8 @@ import (
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 )
 
+// queueTailCommand returns sous queue tail. There is no event stream of a queue, so it lists
+// the ended jobs again and again. A job that ends and is deleted between two polls is missed.
 func (a commands) queueTailCommand() *cobra.Command {
 	var every time.Duration
 	cmd := &cobra.Command{
@@ -34,7 +36,7 @@ func (a commands) queueTailCommand() *cobra.Command {
 			return command.Interrupted(cmd.Context(), tail.follow(cmd.Context(), every, a.printEnded))
 		},
 	}
-	cmd.Flags().DurationVar(&every, "interval", time.Second, "time between two looks")
+	cmd.Flags().DurationVar(&every, "interval", time.Second, "time between two polls")
 	return cmd
 }
 
@@ -45,7 +47,10 @@ const minTailInterval = 100 * time.Millisecond
 // new: replicas' clocks differ, and an end is written a moment after its time.
 const tailSlack = 10_000 // ms
 
-// queueTail finds the jobs of a queue that ended since it looked last.
+// queueTail finds the jobs of a queue that ended since the poll before. Lists of ended jobs
+// have the newest first, so a poll reads each list until it meets a job that ended tailSlack
+// before the newest end that it knows. The jobs within tailSlack are read again each time;
+// seen keeps them from being printed twice.
 type queueTail struct {
 	queue  *client.Queue
 	began  bool             // the first poll is done
@@ -81,7 +86,8 @@ func (q *queueTail) follow(ctx context.Context, every time.Duration, show func(a
 	}
 }
 
-// poll returns the jobs whose ends were not seen, oldest first.
+// poll returns the jobs whose ends were not seen, oldest first. The first poll marks what it
+// finds; its jobs ended before the command began and are not printed.
 func (q *queueTail) poll(ctx context.Context) ([]api.Job, error) {
 	var found []api.Job
 	from := q.newest - tailSlack
@@ -109,7 +115,7 @@ func (q *queueTail) poll(ctx context.Context) ([]api.Job, error) {
 		q.newest = max(q.newest, job.EndedAtMS)
 	}
 	q.began = true
-	for key := range q.seen {
+	for key := range q.seen { // later polls do not read further back than this
 		if key.endedMS < q.newest-tailSlack {
 			delete(q.seen, key)
 		}
@@ -117,6 +123,7 @@ func (q *queueTail) poll(ctx context.Context) ([]api.Job, error) {
 	return found, nil
 }
 
+// printEnded prints a job as one line, or as one JSON value in a line.
 func (a commands) printEnded(j api.Job) error {
 	line := fmt.Sprintf("%s  %-9s  %s  attempt %d", command.TimeText(j.EndedAtMS), j.State, j.ID, j.Attempt)
 	if j.DeadReason != "" {

@@ -44,6 +44,8 @@ func (a commands) taskCommandOf(use, short string, do func(ctx context.Context, 
 	}
 }
 
+// taskCreateCommand returns sous task create. It may be repeated: an equal task is not
+// created twice, and a task with other values is CodeTaskExists.
 func (a commands) taskCreateCommand() *cobra.Command {
 	var n api.NewTask
 	var payload string
@@ -64,11 +66,11 @@ func (a commands) taskCreateCommand() *cobra.Command {
 	cmd.Example = `  sous task create email-send campaign-7 --params-ref s3://mails/7.json --steps 3 --timeout 1m
   sous job list email-send`
 	flags := cmd.Flags()
-	flags.StringVar(&n.Queue, "queue", "", "the queue that announces it (default: the type)")
-	flags.StringVar(&n.ParamsRef, "params-ref", "", "where its input is, if that is large")
-	flags.StringVar(&payload, "payload", "", "the payload of its job: JSON, @FILE, or - for stdin")
-	flags.Int64Var(&n.StepCount, "steps", 0, "number of its steps (0: unknown)")
-	flags.DurationVar(&timeout, "timeout", 0, "how long its worker may be silent before it is stuck (default 5m)")
+	flags.StringVar(&n.Queue, "queue", "", "the queue that announces the task (default: the type)")
+	flags.StringVar(&n.ParamsRef, "params-ref", "", "where the task's input is stored, if it is large")
+	flags.StringVar(&payload, "payload", "", "payload of the job that announces the task: JSON, @FILE, or - for stdin")
+	flags.Int64Var(&n.StepCount, "steps", 0, "number of the task's steps (0: unknown)")
+	flags.DurationVar(&timeout, "timeout", 0, "how long the worker may be silent before the task is stuck (default 5m)")
 	return cmd
 }
 
@@ -78,14 +80,17 @@ func (a commands) taskGetCommand() *cobra.Command {
 	})
 }
 
-// registerTaskWorker adds the flag that names the reporting worker.
+// registerTaskWorker adds the required flag that names the reporting worker. The server
+// refuses reports of a worker that does not hold the task.
 func registerTaskWorker(cmd *cobra.Command, worker *string) {
 	cmd.Flags().StringVar(worker, "worker", "", "the worker that reports")
 	_ = cmd.MarkFlagRequired("worker") // the flag exists: the line above adds it
 }
 
+// registerTaskTimeout adds the flag that renews the time until the task is stuck. 0 leaves
+// the timeout of the task.
 func registerTaskTimeout(cmd *cobra.Command, timeout *time.Duration) {
-	cmd.Flags().DurationVar(timeout, "timeout", 0, "how long its worker may be silent from now on (default: the task's)")
+	cmd.Flags().DurationVar(timeout, "timeout", 0, "how long the worker may be silent from now on (default: the task's timeout)")
 }
 
 func (a commands) taskClaimCommand() *cobra.Command {
@@ -109,8 +114,8 @@ func (a commands) taskStepCommand() *cobra.Command {
 	})
 	registerTaskWorker(cmd, &s.Worker)
 	registerTaskTimeout(cmd, &timeout)
-	cmd.Flags().Int64Var(&s.Step, "step", 0, "the step; the current one renews the timeout")
-	cmd.Flags().Int64Var(&s.StepCount, "steps", 0, "number of its steps (0: unchanged)")
+	cmd.Flags().Int64Var(&s.Step, "step", 0, "number of the step; to repeat the current one only renews the timeout")
+	cmd.Flags().Int64Var(&s.StepCount, "steps", 0, "number of the task's steps (0: unchanged)")
 	_ = cmd.MarkFlagRequired("step") // the flag exists: see above
 	return cmd
 }
@@ -121,7 +126,7 @@ func (a commands) taskCompleteCommand() *cobra.Command {
 		return t.Tenant.CompleteTask(ctx, taskType, id, c)
 	})
 	registerTaskWorker(cmd, &c.Worker)
-	cmd.Flags().StringVar(&c.ResultRef, "result-ref", "", "where its result is")
+	cmd.Flags().StringVar(&c.ResultRef, "result-ref", "", "where the task's result is stored")
 	return cmd
 }
 
@@ -142,6 +147,9 @@ func (a commands) taskCancelCommand() *cobra.Command {
 	})
 }
 
+// taskListCommand returns sous task list, which lists the tasks of all namespaces of the
+// tenant. AGAIN is the number of times that the task was announced again because its worker
+// stopped reporting.
 func (a commands) taskListCommand() *cobra.Command {
 	var filter client.TaskFilter
 	cmd := &cobra.Command{
@@ -168,6 +176,7 @@ func (a commands) taskListCommand() *cobra.Command {
 	return cmd
 }
 
+// taskRow returns the cells of a task in a list; taskText uses them by their positions.
 func taskRow(t api.Task) []string {
 	state := string(t.State)
 	if t.Stuck {
@@ -177,6 +186,7 @@ func taskRow(t api.Task) []string {
 		command.TimeText(t.TimeoutAtMS), strconv.FormatInt(t.Republished, 10)}
 }
 
+// stepText returns the progress of a task. A StepCount of 0 is unknown.
 func stepText(t api.Task) string {
 	if t.StepCount > 0 {
 		return fmt.Sprintf("%d of %d", t.CurrentStep, t.StepCount)
@@ -184,6 +194,7 @@ func stepText(t api.Task) string {
 	return strconv.FormatInt(t.CurrentStep, 10)
 }
 
+// taskText returns a task as a table without the fields that it does not have.
 func taskText(t api.Task) string {
 	cells := taskRow(t)
 	rows := [][]string{

@@ -13,6 +13,8 @@ func (a commands) workerCommand() *cobra.Command {
 	return a.RemoteGroup("worker", "Show the worker processes of queues", a.workerListCommand())
 }
 
+// workerListCommand returns sous worker list. The server keeps a worker for five minutes
+// after it was last seen, so one that has ended stays in the list for that time.
 func (a commands) workerListCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List the tenant's workers that fetched or sent a heartbeat in the last five minutes", Args: cobra.NoArgs}
 	limit := command.RegisterLimit(cmd)

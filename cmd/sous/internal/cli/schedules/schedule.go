@@ -1,4 +1,11 @@
-// Package schedules holds the commands about schedules.
+// Package schedules holds the commands about schedules: write.go has create and update,
+// schedule.go all others.
+//
+// A schedule belongs to a namespace. It has a timing (--every or --cron), a target (a function
+// or a queue), a payload, and the policies for overlapping and missed ticks, which
+// docs/schedules.md explains. Commands write its record; replicas with the role scheduler
+// fire it. schedule next computes ticks on this machine, with the code of the scheduler, so
+// it needs a time zone database and no server.
 package schedules
 
 import (
@@ -48,6 +55,8 @@ func (a commands) scheduleTarget(name string) (*client.Schedule, error) {
 	return t.Namespace.Schedule(name), nil
 }
 
+// scheduleListCommand returns sous schedule list, which lists the schedules of a namespace by
+// their names.
 func (a commands) scheduleListCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List the namespace's schedules with their state", Args: cobra.NoArgs}
 	limit := command.RegisterLimit(cmd)
@@ -61,6 +70,8 @@ func (a commands) scheduleListCommand() *cobra.Command {
 	return cmd
 }
 
+// scheduleRow returns the cells of a schedule in a list. FIRED, SKIPPED and MISSED count its
+// ticks since it was created.
 func scheduleRow(s api.ScheduleStatus) []string {
 	last := "-"
 	if s.LastRun != nil {
@@ -88,6 +99,7 @@ func targetText(s *api.Schedule) string {
 	return s.Ref.Function + "@" + s.Ref.Ref().String()
 }
 
+// nextText returns the time of the next tick, in the time zone of this machine.
 func nextText(s *api.ScheduleStatus) string {
 	if !s.Enabled {
 		return "disabled"
@@ -95,7 +107,8 @@ func nextText(s *api.ScheduleStatus) string {
 	return command.TimeText(s.NextRunMS)
 }
 
-// scheduleStateCommand returns a command that prints the schedule that do returns.
+// scheduleStateCommand returns a command that calls do on the schedule that its argument names
+// and prints the schedule that do returns.
 func (a commands) scheduleStateCommand(name, short string, do func(*client.Schedule, context.Context) (api.ScheduleStatus, error)) *cobra.Command {
 	return &cobra.Command{
 		Use: name + " NAME", Short: short, Args: cobra.ExactArgs(1),
@@ -109,12 +122,15 @@ func (a commands) scheduleStateCommand(name, short string, do func(*client.Sched
 	}
 }
 
+// scheduleEnableCommand returns enable (on) or disable. Ticks that passed while a schedule was
+// disabled are not caught up: an enabled schedule starts from that moment.
 func (a commands) scheduleEnableCommand(name, short string, on bool) *cobra.Command {
 	return a.scheduleStateCommand(name, short, func(s *client.Schedule, ctx context.Context) (api.ScheduleStatus, error) {
 		return s.Update(ctx, client.ScheduleChange{Enabled: &on})
 	})
 }
 
+// printSchedule prints the result of a call of the client, whose error it returns.
 func (a commands) printSchedule(s api.ScheduleStatus, err error) error {
 	if err != nil {
 		return err
@@ -122,6 +138,9 @@ func (a commands) printSchedule(s api.ScheduleStatus, err error) error {
 	return a.Print(s, scheduleText(&s))
 }
 
+// scheduleText returns a schedule as a table. IN FLIGHT has the ids of the jobs of its ticks
+// that have not ended; LAST SKIP the last tick that the overlap policy skipped, with the
+// reason.
 func scheduleText(s *api.ScheduleStatus) string {
 	overlap := s.OverlapPolicy
 	if s.OverlapPolicy == api.OverlapQueue {
@@ -153,6 +172,8 @@ func scheduleText(s *api.ScheduleStatus) string {
 	return command.Table([]string{"SCHEDULE", s.Name}, rows)
 }
 
+// scheduleRunCommand returns sous schedule run. It prints the activation if the target is a
+// function, else the job. CodeScheduleBusy if the overlap policy allows no run now.
 func (a commands) scheduleRunCommand() *cobra.Command {
 	var key string
 	cmd := &cobra.Command{
@@ -177,6 +198,8 @@ func (a commands) scheduleRunCommand() *cobra.Command {
 	return cmd
 }
 
+// scheduleDeleteCommand returns sous schedule delete. It has no --if-revision: the user
+// confirms the name, not a state.
 func (a commands) scheduleDeleteCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
@@ -203,9 +226,11 @@ func (a commands) scheduleDeleteCommand() *cobra.Command {
 // tick is one line of the output of next.
 type tick struct {
 	TickMS int64  `json:"tick_ms"`
-	Time   string `json:"time"`
+	Time   string `json:"time"` // RFC 3339, in the zone of the cron expression
 }
 
+// scheduleNextCommand returns sous schedule next. It prints the ticks after now by the clock
+// of this machine. Ticks that an overlap policy will skip are among them.
 func (a commands) scheduleNextCommand() *cobra.Command {
 	var f scheduleFlags
 	var count int
@@ -257,11 +282,13 @@ The phase of a schedule with an interval follows from its tenant, namespace and 
 	return cmd
 }
 
-// maxNextTicks is the largest --count.
+// maxNextTicks is the largest --count, so that a slip of the hand ends.
 const maxNextTicks = 10_000
 
 // timed returns the schedule whose ticks next prints: the one that the flags describe, or
-// the existing one that args name.
+// the existing one that args name. Only the second asks the server. With --every, args must
+// name the schedule although it need not exist: schedules of equal intervals tick at
+// different moments, which follow from tenant, namespace and name.
 func (f *scheduleFlags) timed(cmd *cobra.Command, t *command.Target, args []string) (*api.Schedule, error) {
 	flags := cmd.Flags()
 	switch {

@@ -12,7 +12,8 @@ import (
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 )
 
-// scheduleFlags are the flags that describe a schedule.
+// scheduleFlags are the flags that describe a schedule. create sends all of them, and the
+// server sets the defaults of those that are zero; update sends those that are set.
 type scheduleFlags struct {
 	every          time.Duration
 	cron, timezone string
@@ -26,6 +27,7 @@ type scheduleFlags struct {
 	maxCatchupTicks int
 }
 
+// registerTiming adds the flags of the timing, which next has too.
 func (f *scheduleFlags) registerTiming(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.DurationVar(&f.every, "every", 0, "tick at this interval, such as 5m, in whole seconds")
@@ -39,17 +41,17 @@ func (f *scheduleFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.function, "function", "", "invoke this function")
 	flags.StringVar(&f.ref, "ref", api.DefaultAlias, "with --function, the alias or version")
 	flags.StringVar(&f.queue.Name, "queue", "", "add a job to this queue")
-	flags.StringVar(&f.queue.UniqueKey, "unique-key", "", "with --queue, only if no other job holds this key")
-	flags.IntVar(&f.queue.MaxAttempts, "max-attempts", 0, "with --queue, most attempts of the job")
-	flags.StringVar((*string)(&f.queue.Priority), "priority", "", "with --queue: critical, high, normal or low")
+	flags.StringVar(&f.queue.UniqueKey, "unique-key", "", "with --queue, add the job only if no other job holds this key")
+	flags.IntVar(&f.queue.MaxAttempts, "max-attempts", 0, "with --queue, largest number of attempts of the job")
+	flags.StringVar((*string)(&f.queue.Priority), "priority", "", "with --queue, priority of the job: critical, high, normal or low")
 	flags.StringVar(&f.payload, "payload", "", "event or payload as JSON, @FILE, or - for stdin (default {})")
 	flags.StringVar(&f.overlap, "overlap", "", "while a run is active: skip the tick, queue it, or run it in parallel (default "+api.OverlapSkip+")")
-	flags.IntVar(&f.queueLimit, "queue-limit", 0, fmt.Sprintf("with --overlap queue, most runs that are active or wait (default %d)", api.DefaultQueueLimit))
-	flags.StringVar(&f.catchup, "catchup", "", "missed ticks to fire later: all, latest or none (default "+api.CatchupAll+")")
-	flags.IntVar(&f.maxCatchupTicks, "max-catchup-ticks", 0, fmt.Sprintf("with --catchup all, most missed ticks to fire (default %d)", api.DefaultMaxCatchupTicks))
+	flags.IntVar(&f.queueLimit, "queue-limit", 0, fmt.Sprintf("with --overlap queue, largest number of runs that are active or wait (default %d)", api.DefaultQueueLimit))
+	flags.StringVar(&f.catchup, "catchup", "", "which missed ticks to fire later: all, latest or none (default "+api.CatchupAll+")")
+	flags.IntVar(&f.maxCatchupTicks, "max-catchup-ticks", 0, fmt.Sprintf("with --catchup all, largest number of missed ticks to fire (default %d)", api.DefaultMaxCatchupTicks))
 }
 
-// seconds returns --every in seconds.
+// seconds returns --every in seconds, 0 if it is not set. It refuses parts of a second.
 func (f *scheduleFlags) seconds() (int64, error) {
 	if f.every < 0 || f.every%time.Second != 0 {
 		return 0, errors.New("--every: must be whole seconds")
@@ -80,6 +82,8 @@ func (f *scheduleFlags) target(cmd *cobra.Command) (*api.JobTarget, *api.Schedul
 	return nil, nil, nil
 }
 
+// scheduleCreateCommand returns sous schedule create. Whether the timing and the target fit
+// together is for the server to decide: it answers CodeInvalid with the field.
 func (a commands) scheduleCreateCommand() *cobra.Command {
 	var f scheduleFlags
 	var disabled bool
@@ -123,6 +127,8 @@ func (a commands) scheduleCreateCommand() *cobra.Command {
 	return cmd
 }
 
+// scheduleUpdateCommand returns sous schedule update. With --if-revision the write fails with
+// CodePreconditionFailed if another write came before.
 func (a commands) scheduleUpdateCommand() *cobra.Command {
 	var f scheduleFlags
 	var revision int64
@@ -155,7 +161,9 @@ func (a commands) scheduleUpdateCommand() *cobra.Command {
 }
 
 // change returns the change that the given flags describe. A new timing or target of one
-// kind removes the one of the other kind.
+// kind removes the one of the other kind: a schedule with --every 5m that is updated with
+// --cron '0 7 * * *' has the cron expression only. The payload is not part of the change
+// that it returns.
 func (f *scheduleFlags) change(cmd *cobra.Command) (c client.ScheduleChange, err error) {
 	flags := cmd.Flags()
 	if flags.Changed("every") && flags.Changed("cron") {
