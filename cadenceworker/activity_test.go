@@ -16,7 +16,7 @@ func TestActivityIsAFunction(t *testing.T) {
 	run := b.begin(plan{Activity: "echo", Input: `{"amount":12}`, ActivityID: "pay", Timeout: 7 * time.Second})
 	out := b.wait(run)
 	if out.Kind != "" {
-		t.Fatalf("wait: out = %+v; failed check: out.Kind != \"\"", out)
+		t.Fatalf("workflow: got %+v, want success", out)
 	}
 	var got struct {
 		Event struct {
@@ -50,7 +50,7 @@ func TestActivityIsAFunction(t *testing.T) {
 	}
 	stored := b.activations("echo")
 	if len(stored) != 1 || stored[0].ActivationID != got.ID || stored[0].Status != api.StatusSuccess || stored[0].Trigger.Type != api.TriggerCadence {
-		t.Errorf("activations: stored = %+v", stored)
+		t.Errorf("got activations %+v, want one, %s, with status success and trigger cadence", stored, got.ID)
 	}
 	b.awaitStatus("one completed", func(c api.BindingCounts) bool {
 		return c.State == api.BindingRunning && c.Taken == 1 && c.Completed == 1 && c.InFlight == 0 && c.LastPollMS > 0
@@ -131,14 +131,14 @@ func TestFailuresHaveReasons(t *testing.T) {
 		}
 		_ = json.Unmarshal(out.Details, &d)
 		if out.Kind != "custom" || out.Reason != c.reason || !strings.Contains(d.Message, c.message) {
-			t.Errorf(`do: got c.activity %s, c.input %s, out %+v, out.Details %s; want out.Kind == "custom" && out.Reason == c.reason && strings.Contains(d.Message, c.message)`, c.activity, c.input, out, out.Details)
+			t.Errorf(`activity %s with input %s: got %+v with details %s, want a custom error with reason %q and message %q`, c.activity, c.input, out, out.Details, c.reason, c.message)
 		}
 		if ran := c.activity == "fun" || c.activity == "slow"; ran == (d.ActivationID == "") {
-			t.Errorf("%s %s: activation %q", c.activity, c.input, d.ActivationID)
+			t.Errorf("activity %s with input %s: got activation id %q in the details, want one: %t", c.activity, c.input, d.ActivationID, ran)
 		}
 	}
 	if n := len(b.activations("fun")); n != 6 {
-		t.Errorf("%d activations of six calls", n)
+		t.Errorf("got %d activations, want 6", n)
 	}
 	b.awaitStatus("the missing function is shown", func(c api.BindingCounts) bool {
 		return c.State == api.BindingRunning && strings.Contains(c.Reason, `function "absent" cannot be run: CS_FUNCTION_NOT_FOUND`) && c.Failed == 9
@@ -153,10 +153,10 @@ func TestThirdAttemptSucceeds(t *testing.T) {
 	};`)
 	b.bind(b.binding("flaky"))
 	if out := b.do(plan{Activity: "flaky", Attempts: 5}); len(out.Results) != 1 || out.Results[0] != "[2,3]" {
-		t.Errorf("do: out = %+v; failed check: len(out.Results) != 1 || out.Results[0] != \"[2,3]\"", out)
+		t.Errorf("flaky activity: got %+v, want the one result [2,3] of its third attempt", out)
 	}
 	if n := len(b.activations("flaky")); n != 3 {
-		t.Errorf("%d activations of three attempts", n)
+		t.Errorf("got %d activations, want 3, one for each attempt", n)
 	}
 }
 
@@ -168,11 +168,11 @@ func TestActivityTimesOut(t *testing.T) {
 	out := b.do(plan{Activity: "slow", Timeout: time.Second})
 	// Either Cadence or the function's own, clamped deadline ends the activity first.
 	if out.Reason != "START_TO_CLOSE" && out.Reason != string(api.CodeRuntimeTimeout) {
-		t.Errorf("out = %+v; failed check: out.Reason != \"START_TO_CLOSE\" && out.Reason != string(api.CodeRuntimeTimeout)", out)
+		t.Errorf("slow activity: got %+v, want a timeout by Cadence or by the function's deadline", out)
 	}
 	eventually(t, "the sandbox is stopped", func() error { return ended(b.activations("slow"), api.StatusTimeout) })
 	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("it took %s", took)
+		t.Errorf("the end of the sandbox took %s, want at most 10s", took)
 	}
 }
 
@@ -182,7 +182,7 @@ func TestActivityIDUsedTwice(t *testing.T) {
 	b.bind(b.binding("fun"))
 	out := b.do(plan{Activity: "fun", ActivityID: "same", Times: 2})
 	if len(out.Results) != 2 || out.Results[0] == out.Results[1] || len(b.activations("fun")) != 2 {
-		t.Errorf("do: out = %+v; failed check: len(out.Results) != 2 || out.Results[0] == out.Results[1] || len(b.activations(\"fun\")) != 2", out)
+		t.Errorf("two activities of one id: got %+v and %d activations, want 2 different results and 2 activations", out, len(b.activations("fun")))
 	}
 }
 
@@ -197,7 +197,7 @@ func TestResultSizes(t *testing.T) {
 	}{{size: "1048574"}, {size: "1048575", reason: string(api.CodeRuntimeResultTooLarge)}, {size: "7000000", reason: string(api.CodeRuntimeResultTooLarge)}} {
 		out := b.do(plan{Activity: "fun", Input: c.size})
 		if out.Reason != c.reason || c.reason == "" && (len(out.Results) != 1 || len(out.Results[0]) != most+2) {
-			t.Errorf("%s: reason %q, %.300s", c.size, out.Reason, out.Details)
+			t.Errorf("result of %s: got reason %q with details %.300s, want reason %q", c.size, out.Reason, out.Details, c.reason)
 		}
 	}
 }
@@ -207,14 +207,14 @@ func TestFunctionDeletedWhileBound(t *testing.T) {
 	b.publish("fun", `export default () => 1;`)
 	b.bind(b.binding("fun"))
 	if out := b.do(plan{Activity: "fun"}); out.Kind != "" {
-		t.Fatalf("do: out = %+v; failed check: out.Kind != \"\"", out)
+		t.Fatalf("activity before the function was deleted: got %+v, want success", out)
 	}
 	if err := deleteFunction(b, "fun"); err != nil {
 		t.Fatalf("deleteFunction: %v", err)
 	}
 	out := b.do(plan{Activity: "fun"})
 	if out.Reason != string(api.CodeFunctionNotFound) || !strings.Contains(string(out.Details), "does not exist") {
-		t.Errorf(`do: got out %+v, out.Details %s; want out.Reason == string(api.CodeFunctionNotFound) && strings.Contains(string(out.Details), "does not exist")`, out, out.Details)
+		t.Errorf(`activity of a missing function: got %+v with details %s, want reason %s and a message with "does not exist"`, out, out.Details, api.CodeFunctionNotFound)
 	}
 	b.awaitStatus("the status says so", func(c api.BindingCounts) bool {
 		return c.State == api.BindingRunning && strings.Contains(c.Reason, "CS_FUNCTION_NOT_FOUND")

@@ -31,7 +31,8 @@ const reserved = "cadenceInternal:"
 // maxReason bounds the reason of a failure, in bytes.
 const maxReason = 128
 
-// details are the details of a failure beside its reason.
+// details are the details of a failure beside its reason, in JSON. ActivationID leads to the
+// logs of the function.
 type details struct {
 	Message      string        `json:"message"`
 	Type         api.ErrorType `json:"type,omitempty"`
@@ -39,7 +40,19 @@ type details struct {
 	ActivationID string        `json:"activation_id,omitempty"`
 }
 
-// answer returns the response for the result of an invocation.
+// answer returns the response for the result of an invocation. The first of these that applies
+// decides:
+//
+//	another delivery runs the task           none
+//	the function succeeded                   completed, even if the task was stopped meanwhile
+//	the workflow cancelled the activity      cancelled
+//	Cadence does not wait any more           none
+//	this replica shuts down                  failed, CodeShuttingDown, so that it is retried
+//	the deadline passed before it could run  failed, CodeRuntimeTimeout
+//	it could not run                         failed, with the code of the error
+//	the function failed                      failed, see reasonOf
+//
+// A failure's reason is a string on which the workflow's retry policy can decide.
 func (t *task) answer(out *api.Outcome, err error) answer {
 	cause := context.Cause(t.ctx)
 	switch {
@@ -73,11 +86,13 @@ func (t *task) failed(a *api.Activation) answer {
 	return t.failure(reasonOf(a.Error), details{Message: a.Error.Message, Type: a.Error.Type, Stack: a.Error.Stack})
 }
 
+// failure returns a failure that names the task's activation.
 func (t *task) failure(reason string, d details) answer {
 	d.ActivationID = t.key.activationID
 	return newFailure(reason, d)
 }
 
+// newFailure returns a failure. reason must not begin with reserved.
 func newFailure(reason string, d details) answer {
 	raw, err := api.EncodeJSON(d)
 	if err != nil { // strings always encode
@@ -155,6 +170,12 @@ func (t *task) success(a *api.Activation) answer {
 
 // resultBytes returns the result of the activity: the body of an HTTP response, which is
 // an object with a statusCode, else the function's result as JSON.
+//
+//	{"n":1}                                                         {"n":1}
+//	{"statusCode":200,"body":"text"}                                text
+//	{"statusCode":200,"body":{"n":1}}                               {"n":1}
+//	{"statusCode":200,"body":"AAE=","isBase64Encoded":true}         the bytes 00 01
+//	{"statusCode":204}                                              none
 func resultBytes(result json.RawMessage) ([]byte, error) {
 	if len(result) == 0 || result[0] != '{' {
 		return result, nil
@@ -190,7 +211,8 @@ func resultBytes(result json.RawMessage) ([]byte, error) {
 // answerTry bounds one call that responds to a task.
 const answerTry = 10 * time.Second
 
-// respond sends the response to Cadence, and retries until the task times out.
+// respond sends the response to Cadence, and retries until the task times out. A repeat is safe:
+// once a response was recorded, Cadence does not know the token any more, which counts as gone.
 func (t *task) respond(a answer) {
 	s := t.w.b.s
 	if a.status == taskRepeated || a.status == taskGone {

@@ -25,7 +25,7 @@ func TestReasonsAreCleaned(t *testing.T) {
 		}
 	}
 	if long := cleanReason(strings.Repeat("x", maxReason-1) + "é"); long != strings.Repeat("x", maxReason-1) {
-		t.Errorf("%d bytes: %q", len(long), long)
+		t.Errorf("got reason %q of %d bytes, want its first %d bytes", long, len(long), maxReason-1)
 	}
 }
 
@@ -35,6 +35,6 @@ func TestRefusalIsLogged(t *testing.T) {
 	core, logs := observer.New(zap.ErrorLevel)
 	a := (&task{logger: zap.New(core)}).refusal(errors.New("the disk is gone"))
 	if logs.Len() != 1 || logs.All()[0].ContextMap()["error"] != "the disk is gone" || a.status != taskFailed {
-		t.Errorf("%+v, logged %+v", a, logs.All())
+		t.Errorf("refusal: got %+v and log %+v, want status failed and one line with the error", a, logs.All())
 	}
 }

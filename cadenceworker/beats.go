@@ -26,7 +26,27 @@ const (
 // beats sends the heartbeats of a task. The function's reports are sent at most every
 // beatEvery. The last one is always sent: if the function fails, the next attempt reads
 // it. While the task waits for a slot, the details of the previous attempt are sent
-// again, so that the task does not time out.
+// again, so that the task does not time out. For an activity with a heartbeat timeout of 30 s:
+//
+//	t       event                           call to Cadence          alive
+//	0 s     the task waits for a slot                                0 s
+//	10 s    a third of the timeout passed   previous details         10 s
+//	20 s    another third                   previous details         20 s
+//	26 s    the function starts             previous details         26 s
+//	30 s    it reports A                    A                        30 s
+//	30.2 s  it reports B                    (500 ms not passed)
+//	30.3 s  it reports C, in place of B
+//	30.5 s                                  C                        30.5 s
+//	61.5 s  no report for 30 s + 1 s        none: the task is stopped with errSilent
+//
+// Cadence gave the attempt up at 60.5 s, and silenceSlack later the task is stopped, so that the
+// next attempt does not run beside it. The heartbeat at 26 s is sent because more than an eighth
+// of the timeout had passed since the last one.
+//
+// A call that fails keeps its report dirty, and is repeated after beatEvery. A call that succeeds
+// may return the request to cancel the activity: that is the only way in which the cancellation
+// of a workflow reaches the function. Without a heartbeat timeout no heartbeat is sent for a
+// waiting task, and no task counts as silent.
 type beats struct {
 	t       *task
 	timeout time.Duration // of the activity's heartbeats; 0: none
@@ -143,7 +163,8 @@ func (b *beats) send() {
 }
 
 // idle returns the time until the next action without any report: the next heartbeat for
-// a waiting task, or the stop of a silent one.
+// a waiting task, or the stop of a silent one. 0 or less means that it is due. alive is the time
+// of the last recorded heartbeat, or the start of the sender.
 func (b *beats) idle(alive time.Time, waiting bool, now time.Time) time.Duration {
 	switch {
 	case b.timeout == 0:
@@ -154,6 +175,7 @@ func (b *beats) idle(alive time.Time, waiting bool, now time.Time) time.Duration
 	return b.timeout + silenceSlack - now.Sub(alive)
 }
 
+// wait returns after d, or when the sender is woken.
 func (b *beats) wait(d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -164,7 +186,7 @@ func (b *beats) wait(d time.Duration) {
 }
 
 // record sends the last report within limit and stops the task if the response requires
-// it. It reports whether the server recorded it.
+// it: with errCancelRequested or errGone. It reports whether the server recorded it.
 func (b *beats) record(ctx context.Context, limit time.Duration) bool {
 	b.mu.Lock()
 	details := b.details

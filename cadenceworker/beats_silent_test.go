@@ -81,7 +81,7 @@ func TestUnheardTaskIsSilent(t *testing.T) {
 				case <-time.After(time.Minute):
 				}
 				if took, cause := time.Since(began), context.Cause(task.ctx); took > 3100*time.Millisecond || !errors.Is(cause, errSilent) {
-					t.Errorf("%v after %s", cause, took)
+					t.Errorf("got cause %v after %s, want errSilent within 3.1s", cause, took)
 				}
 				task.beats.end()
 			})
@@ -100,7 +100,7 @@ func TestHangingHeartbeatEndsWithItsTask(t *testing.T) {
 		began := time.Now()
 		task.beats.end()
 		if took := time.Since(began); took > endTimeout {
-			t.Errorf("the end took %s", took)
+			t.Errorf("the end took %s, want at most %s", took, endTimeout)
 		}
 	})
 }

@@ -120,12 +120,12 @@ func TestHangingSandboxMissesItsHeartbeat(t *testing.T) {
 	began := time.Now()
 	out := b.do(plan{Activity: "hang", Heartbeat: time.Second})
 	if out.Kind != "timeout" || out.Reason != "HEARTBEAT" {
-		t.Errorf("do: out = %+v; failed check: out.Kind != \"timeout\" || out.Reason != \"HEARTBEAT\"", out)
+		t.Errorf("activity without heartbeats: got %+v, want timeout HEARTBEAT", out)
 	}
 	// No caller waits for the sandbox any more: it is stopped long before its own timeout.
 	eventually(t, "the sandbox is stopped", func() error { return ended(b.activations("hang"), api.StatusCancelled) })
 	if took := time.Since(began); took > 12*time.Second {
-		t.Errorf("it took %s", took)
+		t.Errorf("the end of the sandbox took %s, want at most 12s", took)
 	}
 }
 
@@ -140,7 +140,7 @@ func TestNextAttemptResumes(t *testing.T) {
 	b.bind(b.binding("fun"))
 	// The last one counts although it came within the half second of those before it.
 	if out := b.do(plan{Activity: "fun", Attempts: 5, Heartbeat: 5 * time.Second}); len(out.Results) != 1 || out.Results[0] != "10" {
-		t.Errorf("do: out = %+v; failed check: len(out.Results) != 1 || out.Results[0] != \"10\"", out)
+		t.Errorf("activity after five attempts: got %+v, want the one result 10", out)
 	}
 }
 
@@ -156,12 +156,12 @@ func TestHeartbeatsAreFew(t *testing.T) {
 	b.do(plan{Activity: "fun", Heartbeat: 5 * time.Second})
 	beats := watching.seen()
 	if len(beats) < 4 || len(beats) > 7 || beats[0].details != "1" || beats[len(beats)-1].details != `"last"` {
-		t.Errorf("%d heartbeats: %+v", len(beats), beats)
+		t.Errorf("got %d heartbeats, want from 4 to 7, the first 1 and the last \"last\": %+v", len(beats), beats)
 	}
 	// The last is sent when the function has failed, and waits for nothing.
 	for i := 1; i < len(beats)-1; i++ {
 		if gap := beats[i].at.Sub(beats[i-1].at); gap < 450*time.Millisecond {
-			t.Errorf("only %s between two heartbeats", gap)
+			t.Errorf("got %s between two heartbeats, want at least 450ms", gap)
 		}
 	}
 }
@@ -185,12 +185,12 @@ func TestCancellationStopsTheSandbox(t *testing.T) {
 		t.Fatalf("SignalWorkflow: %v", err)
 	}
 	if out := b.wait(run); out.Kind != "cancelled" {
-		t.Errorf("wait: out = %+v; failed check: out.Kind != \"cancelled\"", out)
+		t.Errorf("workflow that cancelled its activity: got %+v, want it cancelled", out)
 	}
 	eventually(t, "the sandbox is stopped", func() error { return ended(b.activations("fun"), api.StatusCancelled) })
 	beats := watching.seen()
 	if last := beats[len(beats)-1].at; time.Since(last) > 2*time.Second || time.Since(began) > 6*time.Second {
-		t.Errorf("stopped %s after the heartbeat, %s after the signal", time.Since(last), time.Since(began))
+		t.Errorf("stopped %s after the heartbeat and %s after the signal, want at most 2s and 6s", time.Since(last), time.Since(began))
 	}
 	b.awaitStatus("it counts as cancelled", func(c api.BindingCounts) bool { return c.Cancelled == 1 && c.Failed == 0 })
 }
@@ -207,7 +207,7 @@ func TestActivationCancelledByAPerson(t *testing.T) {
 		t.Fatalf("Cancel: %v", err)
 	}
 	if out := b.wait(run); out.Kind != "custom" || out.Reason != string(api.CodeRuntimeCancelled) {
-		t.Errorf("wait: out = %+v; failed check: out.Kind != \"custom\" || out.Reason != string(api.CodeRuntimeCancelled)", out)
+		t.Errorf("workflow whose activation was cancelled: got %+v, want a custom error with reason CS_RUNTIME_CANCELLED", out)
 	}
 }
 
@@ -228,7 +228,7 @@ func TestTaskDeliveredTwiceRunsOnce(t *testing.T) {
 			b.bind(b.binding("fun"))
 			out := b.do(plan{Activity: "fun"})
 			if len(out.Results) != 1 {
-				t.Fatalf("do: out = %+v; failed check: len(out.Results) != 1", out)
+				t.Fatalf("first activity: got %+v, want one result", out)
 			}
 			if after {
 				// The next call for a task brings the old one first.
@@ -237,7 +237,7 @@ func TestTaskDeliveredTwiceRunsOnce(t *testing.T) {
 				watching.extra = append(watching.extra, &copied)
 				watching.mu.Unlock()
 				if out := b.do(plan{Activity: "fun"}); len(out.Results) != 1 {
-					t.Fatalf("do: out = %+v; failed check: len(out.Results) != 1", out)
+					t.Fatalf("second activity: got %+v, want one result", out)
 				}
 			}
 			want := int64(2)
@@ -246,7 +246,7 @@ func TestTaskDeliveredTwiceRunsOnce(t *testing.T) {
 			}
 			b.awaitStatus("both deliveries are seen", func(c api.BindingCounts) bool { return c.Taken == want && c.InFlight == 0 })
 			if n := int64(len(b.activations("fun"))); n != want-1 {
-				t.Errorf("%d activations", n)
+				t.Errorf("got %d activations, want %d", n, want-1)
 			}
 		})
 	}

@@ -18,7 +18,13 @@ import (
 const checkEvery = 30 * time.Second
 
 // binding is one worker binding on this replica: its current worker, and earlier workers
-// until they have drained.
+// until they have drained. They share slots and counts, so that the limit holds for all of them
+// together. After a change from revision 4 to 5:
+//
+//	revision 5 is read          the worker of 4 is retired, the worker of 5 starts
+//	polls of 4 in progress      return within lastPolls or are cancelled
+//	a task that 4 polled        runs with the functions of revision 5, see target
+//	the last task of 4 started  the worker of 4 stops; its tasks run on and are answered
 type binding struct {
 	s      *Supervisor
 	path   storage.BindingPath
@@ -27,7 +33,7 @@ type binding struct {
 	logger *zap.Logger
 
 	// latest is the record as it was last read.
-	latest atomic.Pointer[bindings.Record]
+	latest atomic.Pointer[bindings.Record] // nil only until the first apply
 
 	mu      sync.Mutex // guards the fields below; it may be locked while Supervisor.mu is
 	worker  *activityWorker
@@ -37,7 +43,9 @@ type binding struct {
 	lastReport api.BindingReplica // used by the report loop only
 }
 
-// counts are the counts of a binding's workers on this replica.
+// counts are the counts of a binding's workers on this replica, since this process has had the
+// binding. lastPollMS is a Unix time in milliseconds; taken counts delivered tasks, inFlight those
+// of them that execute has not finished.
 type counts struct {
 	lastPollMS, taken, completed, failed, cancelled, inFlight atomic.Int64
 }
@@ -141,6 +149,7 @@ func missing(err error) bool {
 	return false
 }
 
+// functionMissing returns the problem of a binding whose activity kind names a missing function.
 func functionMissing(kind, function string, err error) string {
 	return fmt.Sprintf("activity %q: function %q cannot be run: %s", kind, function, api.ErrorCode(err))
 }

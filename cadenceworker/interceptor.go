@@ -18,6 +18,12 @@ const anyActivity = "sous"
 // interceptor wraps the service client of a worker and sees every task: it polls only
 // with a free slot, hands over tasks of all types as anyActivity, and ends polling without
 // losing a task.
+//
+// Its calls, in the order of a task: PollForActivityTask (a goroutine of the client) takes a
+// slot, counts the poll as under way, and stores the delivery of the task; the client's worker
+// decodes the task and calls execute in another goroutine, which takes the delivery, runs the
+// task, and releases the slot. Between the two the task is in deliveries only, and shut waits
+// for it: the client's worker drops tasks that it has not started when it is stopped.
 type interceptor struct {
 	workflowserviceclient.Interface
 	w *activityWorker
@@ -43,6 +49,7 @@ type delivery struct {
 	times  int               // deliveries of the same token
 }
 
+// newInterceptor returns an interceptor for w that calls service. cancelCalls must follow.
 func newInterceptor(service workflowserviceclient.Interface, w *activityWorker) *interceptor {
 	g := &interceptor{Interface: service, w: w, deliveries: map[string]*delivery{}, settled: make(chan struct{})}
 	g.calls, g.cancelCalls = context.WithCancel(w.b.s.life)
@@ -72,26 +79,28 @@ func (g *interceptor) DescribeDomain(context.Context, *shared.DescribeDomainRequ
 }
 
 // PollForActivityTask polls for a task once there is a free slot for it. The task keeps
-// the slot until execute returns.
+// the slot until execute returns. A poll without a task returns after about a minute, with an
+// empty token. Waiting for a slot ends when the worker is retired; a poll that was sent ends with
+// an answer of the server, or when the client or shut cancels it.
 func (g *interceptor) PollForActivityTask(ctx context.Context, request *shared.PollForActivityTaskRequest, options ...yarpc.CallOption) (*shared.PollForActivityTaskResponse, error) {
-	places := g.w.b.slots
+	taskSlots := g.w.b.slots
 	waiting, stopWaiting := either(ctx, g.w.ctx)
 	defer stopWaiting()
-	if err := places.acquire(waiting); err != nil {
+	if err := taskSlots.acquire(waiting); err != nil {
 		return nil, g.hold(ctx, err)
 	}
 	if !g.enter() {
-		places.release()
+		taskSlots.release()
 		return nil, g.hold(ctx, context.Canceled)
 	}
 	calling, stopCalling := either(ctx, g.calls)
 	defer stopCalling()
-	waits := time.AfterFunc(settledPoll, g.w.markRunning)
+	settling := time.AfterFunc(settledPoll, g.w.markRunning)
 	task, err := g.Interface.PollForActivityTask(calling, request, options...)
-	waits.Stop()
+	settling.Stop()
 	got := err == nil && len(task.GetTaskToken()) > 0
 	if !got {
-		places.release()
+		taskSlots.release()
 	}
 	g.answered(calling, task, got, err)
 	return task, g.hold(ctx, err)
@@ -211,6 +220,11 @@ func (g *interceptor) settle() {
 
 // shut stops polling and returns when the client's worker has started all delivered
 // tasks.
+//
+//	shutting is set      enter refuses new polls
+//	up to lastPolls      polls in progress may return a task by themselves
+//	cancelCalls          the others are cancelled
+//	up to domainTimeout  execute takes the delivered tasks
 func (g *interceptor) shut() {
 	g.mu.Lock()
 	g.shutting = true

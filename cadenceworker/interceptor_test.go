@@ -20,16 +20,16 @@ func TestGateForgetsTypes(t *testing.T) {
 			task := &shared.PollForActivityTaskResponse{TaskToken: []byte{byte(i)}, ActivityType: &shared.ActivityType{Name: &kind}}
 			g.pass(task)
 			if got := task.GetActivityType().GetName(); got != anyActivity {
-				t.Errorf("the client gets %q", got)
+				t.Errorf("got activity type %q for the client, want %q", got, anyActivity)
 			}
 		}
 		for range 2 {
 			if got := g.begun([]byte{byte(i)}).kind; got != kind {
-				t.Errorf("%q is begun as %q", kind, got)
+				t.Errorf("begun: got activity type %q, want %q", got, kind)
 			}
 		}
 	}
 	if n := len(g.deliveries); n != 0 {
-		t.Errorf("%d tasks are kept", n)
+		t.Errorf("got %d deliveries at the end, want none", n)
 	}
 }

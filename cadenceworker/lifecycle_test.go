@@ -49,16 +49,16 @@ func TestGracefulStopLosesAndRepeatsNothing(t *testing.T) {
 	}
 	for _, a := range b.activations("fun") {
 		if a.Status != api.StatusSuccess {
-			t.Errorf("%s is %s", a.ActivationID, a.Status)
+			t.Errorf("activation %s: got status %s, want success", a.ActivationID, a.Status)
 		}
 	}
 	b.start(nil)
 	out := b.wait(run)
 	if len(out.Results) != tasks || out.Kind != "" {
-		t.Errorf("%d results, last failure %s %s", len(out.Results), out.Kind, out.Reason)
+		t.Errorf("got %d results and last failure %q %q, want %d results", len(out.Results), out.Kind, out.Reason, tasks)
 	}
 	if n := len(b.activations("fun")); n != tasks {
-		t.Errorf("%d activations of %d tasks", n, tasks)
+		t.Errorf("got %d activations, want %d, one for each task", n, tasks)
 	}
 }
 
@@ -80,11 +80,11 @@ func TestStopCutsLongActivities(t *testing.T) {
 		t.Fatalf("end: %v", err)
 	}
 	if took := time.Since(began); took > 8*time.Second {
-		t.Errorf("the stop took %s", took)
+		t.Errorf("the stop took %s, want at most 8s", took)
 	}
 	b.start(nil)
 	if out := b.wait(run); len(out.Results) != 1 || out.Results[0] != `"resumed"` {
-		t.Errorf("wait: out = %+v; failed check: len(out.Results) != 1 || out.Results[0] != `\"resumed\"`", out)
+		t.Errorf("workflow after the restart: got %+v, want the one result \"resumed\"", out)
 	}
 	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("the retry came after %s, want at most 30s: the worker did not report the failure to Cadence", took)
@@ -122,15 +122,15 @@ func TestBindingChangesWhileTasksFlow(t *testing.T) {
 	b.bind(bound)
 	out := b.wait(run)
 	if len(out.Results) != tasks || out.Kind != "" {
-		t.Errorf("%d results, last failure %s %s", len(out.Results), out.Kind, out.Reason)
+		t.Errorf("got %d results and last failure %q %q, want %d results", len(out.Results), out.Kind, out.Reason, tasks)
 	}
 	if n := len(b.activations("one")) + len(b.activations("two")); n != tasks {
-		t.Errorf("%d activations of %d tasks", n, tasks)
+		t.Errorf("got %d activations, want %d, one for each task", n, tasks)
 	}
 	// A type of which the replica learned with the change.
 	b.change2("other", func(s *bindings.Record) { s.ActivityMap["late"] = api.JobTarget{Function: "two", Alias: "prod"} })
 	if out := b.do(plan{Activity: "late"}); len(out.Results) != 1 || out.Results[0] != `"two"` {
-		t.Errorf("do: out = %+v; failed check: len(out.Results) != 1 || out.Results[0] != `\"two\"`", out)
+		t.Errorf("activity of the new type: got %+v, want the one result \"two\"", out)
 	}
 }
 
@@ -153,7 +153,7 @@ func TestDomainAppearsLater(t *testing.T) {
 	b.server.Register(t, b.domain)
 	b.workflows()
 	if out := b.do(plan{Activity: "fun"}); len(out.Results) != 1 {
-		t.Errorf("do: out = %+v; failed check: len(out.Results) != 1", out)
+		t.Errorf("activity after the domain was registered: got %+v, want one result", out)
 	}
 	b.awaitStatus("it runs", func(c api.BindingCounts) bool { return c.State == api.BindingRunning && c.Reason == "" })
 }
@@ -165,7 +165,7 @@ func TestServerRestarts(t *testing.T) {
 	b.publish("fun", `export default () => new Promise(r => setTimeout(() => r("done"), 1500));`)
 	b.bind(b.binding("fun"))
 	if out := b.do(plan{Activity: "fun"}); len(out.Results) != 1 {
-		t.Fatalf("do: out = %+v; failed check: len(out.Results) != 1", out)
+		t.Fatalf("activity before the outage: got %+v, want one result", out)
 	}
 	run := b.begin(plan{Activity: "fun", Timeout: time.Minute})
 	eventually(t, "it runs", func() error { return b.counted("fun", 1, api.StatusRunning) })
@@ -179,10 +179,10 @@ func TestServerRestarts(t *testing.T) {
 	var out report
 	eventually(t, "the workflow ends", func() error { return b.tryWait(run, &out) })
 	if len(out.Results) != 1 || out.Results[0] != `"done"` || len(b.activations("fun")) != 2 {
-		t.Errorf("%+v, %d activations", out, len(b.activations("fun")))
+		t.Errorf("got %+v and %d activations, want the one result \"done\" and 2 activations", out, len(b.activations("fun")))
 	}
 	if out := b.do(plan{Activity: "fun"}); len(out.Results) != 1 {
-		t.Errorf("do: out = %+v; failed check: len(out.Results) != 1", out)
+		t.Errorf("activity after the outage: got %+v, want one result", out)
 	}
 	b.awaitStatus("it runs again", func(c api.BindingCounts) bool { return c.State == api.BindingRunning && c.Reason == "" })
 }
@@ -218,10 +218,10 @@ func TestUnknownActivityType(t *testing.T) {
 	b.bind(b.binding("fun"))
 	out := b.do(plan{Activity: "strange", Timeout: 2 * time.Second})
 	if out.Kind != "timeout" || out.Reason != "START_TO_CLOSE" {
-		t.Errorf("do: out = %+v; failed check: out.Kind != \"timeout\" || out.Reason != \"START_TO_CLOSE\"", out)
+		t.Errorf("activity of an unknown type: got %+v, want timeout START_TO_CLOSE", out)
 	}
 	if n := metricstest.Value(t, b.replica.reg, "sous_cadence_tasks_total", "status=unknown"); n != 1 {
-		t.Errorf("%v unknown tasks", n)
+		t.Errorf("got %v tasks of unknown type in the metrics, want 1", n)
 	}
 	b.awaitStatus("it is shown", func(c api.BindingCounts) bool { return strings.Contains(c.Reason, `activity "strange"`) })
 }
@@ -280,11 +280,11 @@ func TestFunctionsStartAndSignalWorkflows(t *testing.T) {
 	const want = `[36,"CS_RUNTIME_WORKFLOW_EXISTS","CS_RUNTIME_CAPABILITY_DENIED","CS_RUNTIME_WORKFLOW_NOT_FOUND",` +
 		`"CS_RUNTIME_CAPABILITY_DENIED","CS_RUNTIME_WORKFLOW_NOT_FOUND","CS_RUNTIME_WORKFLOW_NOT_FOUND",null]`
 	if err != nil || string(out.Activation.Result) != want {
-		t.Fatalf("Invoke: got error %v, out.Activation.Result %s, out.Activation.Error %+v; want no error && string(out.Activation.Result) == want", err, out.Activation.Result, out.Activation.Error)
+		t.Fatalf("Invoke: got error %v, result %s and activation error %+v, want result %s", err, out.Activation.Result, out.Activation.Error, want)
 	}
 	var result string
 	eventually(t, "the workflow ends", func() error { return b.client.GetWorkflow(t.Context(), id, "").Get(t.Context(), &result) })
 	if result != `{"a":1}[2]` {
-		t.Errorf("result = %s; failed check: result != `{\"a\":1}[2]`", result)
+		t.Errorf("workflow: got result %s, want {\"a\":1}[2]", result)
 	}
 }

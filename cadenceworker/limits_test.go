@@ -45,12 +45,12 @@ func (b *bench) sayGo(say bool) {
 func atOnce(t *testing.T, out report, want int) (most int) {
 	t.Helper()
 	if len(out.Results) != want {
-		t.Fatalf("out = %+v; failed check: len(out.Results) != want", out)
+		t.Fatalf("got results %+v, want %d", out, want)
 	}
 	ran := make([][2]int64, want)
 	for i, result := range out.Results {
 		if err := json.Unmarshal([]byte(result), &ran[i]); err != nil {
-			t.Fatalf("json.Unmarshal: got result %s, error %v; want no error", result, err)
+			t.Fatalf("decode result %s: %v", result, err)
 		}
 	}
 	for _, a := range ran {
@@ -82,7 +82,7 @@ func TestLimitsAreHonoured(t *testing.T) {
 	eventually(t, "the limit is used", func() error { return b.counted("fun", 3, api.StatusRunning) })
 	b.sayGo(true)
 	if most := atOnce(t, b.wait(run), 9); most > 3 {
-		t.Errorf("%d at once under a limit of 3", most)
+		t.Errorf("got %d runs at a time, want at most 3", most)
 	}
 	b.sayGo(false)
 	b.change(func(s *bindings.Record) { s.Limits.MaxInflightTasks, s.Pollers.Activity = 1, 4 })
@@ -92,12 +92,12 @@ func TestLimitsAreHonoured(t *testing.T) {
 	eventually(t, "the higher limit is used", func() error { return b.counted("fun", 5, api.StatusRunning) })
 	b.sayGo(true)
 	if out := b.wait(run); len(out.Results) != 5 {
-		t.Fatalf("wait: out = %+v; failed check: len(out.Results) != 5", out)
+		t.Fatalf("workflow: got %+v, want 5 results", out)
 	}
 	// Heartbeat timeouts do not end what waits for its function's only place. (Cadence
 	// counts in whole seconds: a timeout may come one early.)
 	if most := atOnce(t, b.do(plan{Activity: "narrow", Times: 5, AtOnce: true, Heartbeat: 3 * time.Second}), 5); most != 1 {
-		t.Errorf("%d at once of a function that may run once", most)
+		t.Errorf("got %d runs at a time of a function with max_concurrency 1, want 1", most)
 	}
 }
 
@@ -136,7 +136,7 @@ func TestLowerLimitHoldsForTasksOnTheirWay(t *testing.T) {
 	both := b.wait(first)
 	both.Results = append(both.Results, b.wait(second).Results...)
 	if most := atOnce(t, both, 2); most != 1 {
-		t.Errorf("%d at once after the limit became 1", most)
+		t.Errorf("got %d runs at a time after the limit was lowered, want 1", most)
 	}
 }
 
@@ -156,22 +156,22 @@ func TestTasksThatWaitForTheirPlaceAreStopped(t *testing.T) {
 				t.Fatalf("SignalWorkflow: %v", err)
 			}
 			if out := b.wait(second); out.Kind != "cancelled" {
-				t.Errorf("wait: out = %+v; failed check: out.Kind != \"cancelled\"", out)
+				t.Errorf("second workflow: got %+v, want it cancelled", out)
 			}
 			b.sayGo(true)
 			if out := b.wait(first); len(out.Results) != 1 || len(b.activations("fun")) != 1 {
-				t.Errorf("%+v, %d activations", out, len(b.activations("fun")))
+				t.Errorf("first workflow: got %+v and %d activations, want one result and 1 activation", out, len(b.activations("fun")))
 			}
 		}},
 		"out of time": {plan{}, plan{Timeout: 2 * time.Second}, func(t *testing.T, b *bench, first, second client.WorkflowRun) {
 			// Either Cadence or the worker ends the workflow first.
 			if out := b.wait(second); out.Reason != "START_TO_CLOSE" && out.Reason != string(api.CodeRuntimeTimeout) {
-				t.Errorf("wait: out = %+v; failed check: out.Reason != \"START_TO_CLOSE\" && out.Reason != string(api.CodeRuntimeTimeout)", out)
+				t.Errorf("second workflow: got %+v, want a timeout by Cadence or by the worker", out)
 			}
 			eventually(t, "it waits no more", func() error { return b.runningTasks(1) })
 			b.sayGo(true)
 			if out := b.wait(first); len(out.Results) != 1 || len(b.activations("fun")) != 1 {
-				t.Errorf("%+v, %d activations", out, len(b.activations("fun")))
+				t.Errorf("first workflow: got %+v and %d activations, want one result and 1 activation", out, len(b.activations("fun")))
 			}
 		}},
 		"put back": {plan{Attempts: 3}, plan{Attempts: 3}, func(t *testing.T, b *bench, first, second client.WorkflowRun) {
@@ -181,11 +181,11 @@ func TestTasksThatWaitForTheirPlaceAreStopped(t *testing.T) {
 			b.start(nil)
 			for _, run := range []client.WorkflowRun{first, second} {
 				if out := b.wait(run); len(out.Results) != 1 || out.Results[0] != "1" {
-					t.Errorf("wait: out = %+v; failed check: len(out.Results) != 1 || out.Results[0] != \"1\"", out)
+					t.Errorf("workflow after the restart: got %+v, want the one result 1", out)
 				}
 			}
 			if n := len(b.activations("fun")); n != 3 {
-				t.Errorf("%d activations of three runs", n)
+				t.Errorf("got %d activations, want 3", n)
 			}
 		}},
 	} {

@@ -8,7 +8,17 @@ import (
 // slots bounds the tasks of a binding on this replica. The limit may change at any
 // time; a slot that is taken stays taken. A poll takes a slot too and may still return a
 // task after the limit was lowered. So a task also has to begin, which it can only while
-// fewer tasks than the limit have begun.
+// fewer tasks than the limit have begun. With a limit of 2 that is lowered to 1:
+//
+//	event                       limit  used  begun
+//	two polls are open          2      2     0
+//	the limit is lowered        1      2     0
+//	both polls return a task    1      2     1      the second task waits, with heartbeats
+//	the first task ends         1      1     1      the second begins
+//	a poller wants a slot       1      1     1      it waits
+//
+// The zero limit admits none. Waiting calls are woken together and try again; which of them
+// succeeds is not defined.
 type slots struct {
 	mu          sync.Mutex
 	limit, used int
@@ -44,8 +54,10 @@ func (p *slots) increment(ctx context.Context, count *int) error {
 	}
 }
 
+// release ends what acquire began.
 func (p *slots) release() { p.decrement(&p.used) }
 
+// end ends what begin began. It comes before the task's release.
 func (p *slots) end() { p.decrement(&p.begun) }
 
 func (p *slots) decrement(count *int) {

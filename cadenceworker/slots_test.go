@@ -33,7 +33,7 @@ func TestPlaces(t *testing.T) {
 	}
 	wg.Wait()
 	if most.Load() > 3 {
-		t.Errorf("%d had places of 3", most.Load())
+		t.Errorf("got %d holders of a slot at a time, want at most 3", most.Load())
 	}
 }
 

@@ -11,7 +11,8 @@ import (
 	"github.com/codesous/sous/storage/bindings"
 )
 
-// share returns this replica's part of the binding's status.
+// share returns this replica's part of the binding's status. The API adds up the counts of all
+// replicas; one replica that is running makes the binding running.
 func (b *binding) share(nowMS int64) api.BindingReplica {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -50,7 +51,8 @@ func (s *Supervisor) report(ctx context.Context) {
 	}
 }
 
-// reportOnce stores the shares that changed, and those whose report would expire.
+// reportOnce stores the shares that changed, and those whose report would expire. Shares are not
+// exact: those of a replica that dies stay until they expire.
 func (s *Supervisor) reportOnce(ctx context.Context) error {
 	nowMS := s.store.NowMS()
 	s.mu.Lock()

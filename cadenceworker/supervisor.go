@@ -1,6 +1,32 @@
 // Package cadenceworker runs functions as the activities of Cadence workflows. A
 // Supervisor follows the worker bindings and runs a worker for each enabled one. A Conn
 // starts and signals workflows for functions.
+//
+// # The path of a task
+//
+//	supervisor.go   reads the bindings, at notices and each readEvery
+//	binding.go      one binding on this replica: a worker for each revision, shared slots
+//	worker.go       one worker of Cadence's client, from the wait for the domain to the drain
+//	interceptor.go  polls when there is a slot (slots.go), passes the task to execute
+//	task.go         makes the invocation, waits until the limit allows it, runs the function
+//	beats.go        sends heartbeats meanwhile
+//	answer.go       responds to Cadence by the task's token
+//
+// status.go stores the state of the bindings for the API; workflows.go and transport.go are the
+// connection and the calls of functions.
+//
+// # Invariants
+//
+// Cadence's client library is used for what it does well, polling and encoding, and is kept from
+// the rest: it would drop tasks of unknown types, lose results after a stop, and retry without
+// end. So the worker knows one activity, the task's context is not the client's, and the response
+// goes by the token, which any client can present.
+//
+// A task that was polled has a slot until it was answered. Polling ends without losing a task: the
+// polls in progress return, and only those that have no task by then are cancelled (lastPolls).
+//
+// The activation id is derived from the token of the task. If Cadence delivers a task twice, the
+// record of the activation decides which delivery runs it.
 package cadenceworker
 
 import (
@@ -35,7 +61,8 @@ const (
 	answerTimeout = 2 * time.Second
 )
 
-// Engine runs functions; *invoker.Invoker is one.
+// Engine runs functions; *invoker.Invoker is one. Invoke must be safe for concurrent use and
+// return soon after ctx has ended.
 type Engine interface {
 	Invoke(ctx context.Context, inv api.Invocation) (*api.Outcome, error)
 }
@@ -53,7 +80,8 @@ type Config struct {
 	Tracer trace.TracerProvider
 }
 
-// Supervisor runs a worker for each enabled binding.
+// Supervisor runs a worker for each enabled binding. It is shut down in this order: the context of
+// Run ends, polling stops, Run returns, Close waits for the tasks, the caller closes the Conn.
 type Supervisor struct {
 	store    *storage.Store
 	bindings *bindings.Repository
@@ -77,10 +105,11 @@ type Supervisor struct {
 	mu       sync.Mutex
 	bound    map[storage.BindingPath]*binding
 	running  map[taskKey]*task
-	stopping bool // new tasks are stopped at once
+	stopping bool // new tasks are stopped as soon as they are registered
 }
 
-// taskKey identifies a running task.
+// taskKey identifies a running task. The activation id follows from the token, so both
+// deliveries of a task have the same key.
 type taskKey struct{ tenant, activationID string }
 
 // New returns a supervisor that runs functions by engine. The caller closes store and
@@ -173,6 +202,7 @@ func (s *Supervisor) onChange(c storage.Change) {
 	}
 }
 
+// readSoon makes the loop read all bindings.
 func (s *Supervisor) readSoon() {
 	select {
 	case s.missed <- struct{}{}:
@@ -180,21 +210,23 @@ func (s *Supervisor) readSoon() {
 	}
 }
 
-// RunOnce reads all bindings and starts, replaces or stops their workers.
+// RunOnce reads all bindings and starts, replaces or stops their workers. It does not wait for
+// the workers: one whose domain does not exist keeps trying. Errors: CodeStoreUnavailable, after
+// which all workers stay as they are.
 func (s *Supervisor) RunOnce(ctx context.Context) error {
 	all, err := s.bindings.All(ctx)
 	if err != nil {
 		return err
 	}
-	there := make(map[storage.BindingPath]bool, len(all))
+	stored := make(map[storage.BindingPath]bool, len(all))
 	for i := range all {
-		there[all[i].Path] = true
+		stored[all[i].Path] = true
 		s.apply(all[i].Path, &all[i].Record)
 	}
 	s.mu.Lock()
 	var gone []storage.BindingPath
 	for path := range s.bound {
-		if !there[path] {
+		if !stored[path] {
 			gone = append(gone, path)
 		}
 	}
@@ -221,6 +253,7 @@ func (s *Supervisor) refresh(ctx context.Context, path storage.BindingPath) erro
 	return nil
 }
 
+// apply passes a record that was read to its binding, which is created if it is new.
 func (s *Supervisor) apply(path storage.BindingPath, stored *bindings.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -255,7 +288,8 @@ func (s *Supervisor) check(ctx context.Context) {
 	}
 }
 
-// register adds a running task. It returns false if the task runs already.
+// register adds a running task. It returns false if the task runs already on this replica,
+// because Cadence has delivered it twice.
 func (s *Supervisor) register(t *task) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -284,7 +318,12 @@ func (s *Supervisor) runningTasks() int {
 
 // Close waits for the running tasks until ctx ends, stops the others so that Cadence
 // retries them, and removes this replica's reports. Run must have returned, or its
-// context must have ended. The error names tasks that will time out.
+// context must have ended. An error means that tasks were left, which will time out, or that the
+// reports could not be removed, which will expire.
+//
+//	ctx running  tasks end by themselves and are answered
+//	ctx ends     the others are stopped; each responds with a failure, CodeShuttingDown
+//	+ 2 s        life ends, and with it the responses that have not reached Cadence
 func (s *Supervisor) Close(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {

@@ -17,7 +17,8 @@ import (
 	"github.com/codesous/sous/storage/bindings"
 )
 
-// The causes for which a task is stopped before its function has ended.
+// The causes for which a task is stopped before its function has ended. The answer to Cadence
+// depends on the cause, see task.answer.
 var (
 	errCancelRequested = errors.New("the workflow cancelled the activity")
 	errGone            = errors.New("Cadence does not wait for the task any more")
@@ -31,7 +32,8 @@ const (
 	retryPauseMax = 2 * time.Second
 )
 
-// task is one attempt of an activity.
+// task is one attempt of an activity. execute runs it once. stop may be called at any time, by
+// any goroutine, and more than once; the first cause counts.
 type task struct {
 	w     *activityWorker
 	key   taskKey
@@ -49,6 +51,7 @@ type task struct {
 	logger *zap.Logger
 }
 
+// newTask returns the task that info describes. run must follow, which ends its context.
 func newTask(ctx context.Context, info activity.Info, w *activityWorker, input []byte) *task {
 	t := &task{w: w, info: info, input: input, key: taskKey{w.b.path.Tenant, api.TaskActivationID(info.TaskToken)}}
 	if activity.HasHeartbeatDetails(ctx) {
@@ -65,7 +68,9 @@ func newTask(ctx context.Context, info activity.Info, w *activityWorker, input [
 	return t
 }
 
-// run runs the function and answers Cadence.
+// run runs the function and answers Cadence. A task is left without an answer if another delivery
+// answers it, if Cadence does not wait for it any more, or if its activity type is not in the
+// binding.
 func (t *task) run() {
 	defer t.expire()
 	defer t.stop(nil)
@@ -114,7 +119,14 @@ func (t *task) begin(inv api.Invocation) (*api.Outcome, error) {
 	return t.invoke(inv)
 }
 
-// event is the event of the function.
+// event is the event of the function:
+//
+//	{"type":"cadence.activity",
+//	 "cadence":{"domain":"shop","tasklist":"mail","workflowId":"w-1","runId":"…",
+//	            "activityId":"5","activityType":"Send","attempt":0},
+//	 "input":{"json":{"to":"a"},"raw_base64":"eyJ0byI6ImEifQ=="}}
+//
+// Cadence counts attempts from 0; the attempt of the activation is one more.
 type event struct {
 	Type    string            `json:"type"`
 	Cadence api.CadenceSource `json:"cadence"`
@@ -129,6 +141,9 @@ type eventInput struct {
 
 const eventType = "cadence.activity"
 
+// invocation returns the invocation of the task's function. It runs on behalf of the author of
+// the binding, waits for a slot of the version, and ends at the deadline of the attempt. Errors:
+// CodeBodyLimit for an input that is too large for an event.
 func (t *task) invocation(stored *bindings.Record, target api.JobTarget) (api.Invocation, error) {
 	source := api.CadenceSource{
 		Domain: t.w.stored.Domain, Tasklist: t.w.stored.Tasklist,
@@ -178,6 +193,12 @@ var errPending = errors.New("another delivery of the task is running")
 
 // invoke runs the function. It retries while the store is unavailable, and waits for the
 // result of an earlier try whose record was delayed: nothing runs twice.
+//
+//	try  the engine returns        meaning                            then
+//	1    CodeIdempotencyRunning    another delivery runs it           errPending, no answer
+//	1    CodeStoreUnavailable      the record may have been written   try again
+//	2    CodeIdempotencyRunning    it was: perhaps by try 1           try again, for its end
+//	3    the activation            it has ended                       answer
 func (t *task) invoke(inv api.Invocation) (*api.Outcome, error) {
 	tried := false // by this delivery: the running activation may be its own
 	for wait := retryPauseMin; ; wait = min(2*wait, retryPauseMax) {

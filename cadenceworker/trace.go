@@ -24,7 +24,8 @@ const (
 	attrBeat         = attribute.Key("cadence.heartbeat") // one of the outcomes of heartbeats of the metrics
 )
 
-// The fields of a workflow's header that contain its trace context.
+// The fields of a workflow's header that contain its trace context, in the format of W3C Trace
+// Context.
 const (
 	fieldParent = "traceparent"
 	fieldState  = "tracestate"

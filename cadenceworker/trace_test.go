@@ -125,7 +125,7 @@ func TestTasksAreTraced(t *testing.T) {
 	b.wait(run)
 	span := spans(t, recorder, 1, "cadence.activity", "cadence.activity.type", "pay")[0]
 	if got := span.Parent(); got.TraceID() != parent.TraceID() || got.SpanID() != parent.SpanID() || !got.IsRemote() {
-		t.Errorf("the parent is %v, not that of the workflow's header", got)
+		t.Errorf("got parent %v, want the remote %v of the workflow's header", got, parent)
 	}
 	for key, want := range map[attribute.Key]string{
 		"cadence.domain": b.domain, "cadence.tasklist": tasklist, "cadence.workflow.id": run.GetID(), "cadence.workflow.run_id": run.GetRunID(),
@@ -136,26 +136,26 @@ func TestTasksAreTraced(t *testing.T) {
 		}
 	}
 	if waited := attr(span, "cadence.schedule_to_start_seconds"); waited.Type() != attribute.FLOAT64 || waited.AsFloat64() < 0 || waited.AsFloat64() > 60 {
-		t.Errorf("it waited %v", waited.String())
+		t.Errorf("got schedule-to-start time %v, want from 0 to 60 seconds", waited.String())
 	}
 	if span.SpanKind() != trace.SpanKindConsumer || span.Status().Code != codes.Unset {
-		t.Errorf("SpanKind: got span.SpanKind() %v, span.Status() %v; want span.SpanKind() == trace.SpanKindConsumer && span.Status().Code == codes.Unset", span.SpanKind(), span.Status())
+		t.Errorf("span of the task: got kind %v and status %v, want a consumer without a status", span.SpanKind(), span.Status())
 	}
 	invoke := wantChild(t, recorder, span, "invoke")
 	if id := attr(invoke, "faas.invocation_id").AsString(); id != b.activations("pay")[0].ActivationID || attr(invoke, "sous.trigger").AsString() != "cadence" {
-		t.Errorf("AsString: invoke.Attributes() = %v; failed check: id != b.activations(\"pay\")[0].ActivationID || attr(invoke, \"sous.trigger\").AsString() != \"cadence\"", invoke.Attributes())
+		t.Errorf("span of the invocation: got attributes %v, want activation %s and trigger cadence", invoke.Attributes(), b.activations("pay")[0].ActivationID)
 	}
 
 	b.do(plan{Activity: "fail"})
 	span = spans(t, recorder, 1, "cadence.activity", "cadence.activity.type", "fail")[0]
 	if span.Status().Code != codes.Error || attr(span, "error.type").AsString() != "NoMoney" || attr(span, "cadence.outcome").AsString() != "failed" || span.Status().Description != "" {
-		t.Errorf("Status: got span.Status() %v, span.Attributes() %v", span.Status(), span.Attributes())
+		t.Errorf(`span of the failed task: got status %v and attributes %v, want an error without a text, error.type "NoMoney" and outcome "failed"`, span.Status(), span.Attributes())
 	}
 	if span.Parent().IsValid() {
 		t.Errorf("it has a parent: %v", span.Parent())
 	}
 	if invoke := wantChild(t, recorder, span, "invoke"); invoke.Status().Code != codes.Error || attr(invoke, "sous.status").AsString() != "error" {
-		t.Errorf(`wantChild: got invoke.Status() %v, invoke.Attributes() %v; want invoke.Status().Code == codes.Error && attr(invoke, "sous.status").AsString() == "error"`, invoke.Status(), invoke.Attributes())
+		t.Errorf(`span of the invocation: got status %v and attributes %v, want an error and sous.status "error"`, invoke.Status(), invoke.Attributes())
 	}
 
 	b.do(plan{Activity: "flaky", Attempts: 3, Heartbeat: 10 * time.Second})
@@ -187,7 +187,7 @@ func TestCancelledTaskIsTraced(t *testing.T) {
 	span := spans(t, recorder, 1, "cadence.activity", "cadence.activity.type", "fun")[0]
 	beats := heartbeats(span)
 	if len(beats) == 0 || beats[len(beats)-1] != "cancel" || attr(span, "cadence.outcome").AsString() != "cancelled" || span.Status().Code != codes.Unset {
-		t.Errorf(`AsString: got beats %v, span.Attributes() %v, span.Status() %v; want len(beats) != 0 && beats[len(beats)-1] == "cancel" && attr(span, "cadence.outcome").AsString() == "cancelled" && span.Status().Code == codes.Unset`, beats, span.Attributes(), span.Status())
+		t.Errorf(`span of the task: got heartbeats %v, attributes %v and status %v, want the last heartbeat "cancel", outcome "cancelled" and no status`, beats, span.Attributes(), span.Status())
 	}
 }
 
@@ -198,7 +198,7 @@ func TestUnknownTaskIsTraced(t *testing.T) {
 	b.bind(b.binding("fun"))
 	b.do(plan{Activity: "strange", Timeout: time.Second})
 	if span := spans(t, recorder, 1, "cadence.activity", "cadence.activity.type", "strange")[0]; attr(span, "error.type").AsString() != "unknown" {
-		t.Errorf("spans: span.Attributes() = %v; failed check: attr(span, \"error.type\").AsString() != \"unknown\"", span.Attributes())
+		t.Errorf("span of an unknown activity: got attributes %v, want error.type \"unknown\"", span.Attributes())
 	}
 }
 
@@ -218,11 +218,11 @@ func TestStartedWorkflowsGoOnWithTheTrace(t *testing.T) {
 		Trigger: api.Trigger{Type: api.TriggerAPI}, Access: api.AccessUnrestricted, Event: fmt.Appendf(nil, `{"domain":%q}`, b.domain),
 	})
 	if err != nil || out.Activation.Status != api.StatusSuccess {
-		t.Fatalf("Invoke: got error %v, out %+v; want no error && out.Activation.Status == api.StatusSuccess", err, out)
+		t.Fatalf("Invoke: got error %v and outcome %+v, want success", err, out)
 	}
 	activity := spans(t, recorder, 1, "cadence.activity", "cadence.activity.type", "pay")[0]
 	start := spans(t, recorder, 1, "cadence.start", "", "")[0]
 	if activity.Parent().SpanID() != start.SpanContext().SpanID() || activity.SpanContext().TraceID() != start.SpanContext().TraceID() {
-		t.Errorf("the activity's span is below %v, not below %v", activity.Parent(), start.SpanContext())
+		t.Errorf("span of the activity: got parent %v, want %v", activity.Parent(), start.SpanContext())
 	}
 }

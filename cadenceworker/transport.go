@@ -19,7 +19,8 @@ const (
 	frontendName = "cadence-frontend"
 )
 
-// Conn is a connection to a Cadence frontend over gRPC.
+// Conn is a connection to a Cadence frontend over gRPC. It is safe for concurrent use; all
+// workers and all functions of a process share one.
 type Conn struct {
 	// Service is the client for client.NewClient and worker.New.
 	Service workflowserviceclient.Interface

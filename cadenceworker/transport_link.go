@@ -17,7 +17,14 @@ import (
 const renewAfter = 5 * time.Second
 
 // link is an outbound over one gRPC connection. It replaces the connection when the server
-// is unreachable for renewAfter, and can wait until all calls have returned.
+// is unreachable for renewAfter, and can wait until all calls have returned. After an outage:
+//
+//	0 s  a call is refused as unavailable     downSince = 0 s
+//	2 s  another one                          unchanged
+//	6 s  another one, more than renewAfter    a new connection, downSince = 6 s
+//	8 s  the server is back, a call succeeds  downSince is zero
+//
+// Calls on the old connection fail; their callers repeat them.
 type link struct {
 	addr string
 

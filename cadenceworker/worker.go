@@ -33,7 +33,14 @@ const (
 	settledPoll = 2 * time.Second
 )
 
-// activityWorker is a worker of Cadence's client for one revision of a binding.
+// activityWorker is a worker of Cadence's client for one revision of a binding. Its states:
+//
+//	failing  until the domain was read, and after a poll that failed
+//	waiting  while the domain does not exist
+//	running  after a poll that succeeded, or has been open for settledPoll
+//
+// It ends with retire: no new polls, then an orderly end of those in progress (shut), and only
+// then the stop of the client's worker. Tasks that it has started continue without it.
 type activityWorker struct {
 	b           *binding
 	stored      *bindings.Record
@@ -48,6 +55,7 @@ type activityWorker struct {
 	reason string
 }
 
+// newActivityWorker returns a worker for stored, the record of b. It does nothing until run.
 func newActivityWorker(b *binding, stored *bindings.Record) *activityWorker {
 	w := &activityWorker{b: b, stored: stored, state: api.BindingFailing, reason: "connecting to the Cadence server"}
 	w.ctx, w.retired = context.WithCancel(b.s.life)
@@ -56,6 +64,7 @@ func newActivityWorker(b *binding, stored *bindings.Record) *activityWorker {
 	return w
 }
 
+// retire makes run stop polling. It does not wait.
 func (w *activityWorker) retire() { w.retired() }
 
 // run polls until the worker is retired and returns when no more tasks can arrive.
@@ -92,7 +101,8 @@ func (w *activityWorker) run() {
 }
 
 // awaitDomain waits until the domain exists. It returns false if the worker is retired
-// first.
+// first. It tries again after pauses from domainPauseMin to domainPauseMax, half of each random,
+// so that the workers of many bindings do not call at the same moment after an outage.
 func (w *activityWorker) awaitDomain() bool {
 	for pause := domainPauseMin; ; pause = min(2*pause, domainPauseMax) {
 		err := w.interceptor.describe(w.ctx)
@@ -123,7 +133,7 @@ func (w *activityWorker) markFailing(err error) {
 	}
 }
 
-// set sets the state and its reason. It reports and logs whether they changed.
+// set sets the state and its reason. It logs them if they changed, and reports whether they did.
 func (w *activityWorker) set(state api.BindingState, reason string) (changed bool) {
 	w.mu.Lock()
 	same := w.state == state && w.reason == reason

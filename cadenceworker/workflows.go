@@ -20,9 +20,10 @@ var idReuse = map[string]shared.WorkflowIdReusePolicy{
 	hostcall.IDReuseReject:     shared.WorkflowIdReusePolicyRejectDuplicate,
 }
 
-// StartWorkflow starts a workflow for a function. Its errors have codes for host calls:
-// CodeHostWorkflowExists, CodeHostWorkflowNotFound, CodeHostCadenceRefused,
-// CodeHostCadenceUnavailable.
+// StartWorkflow starts a workflow for a function. RequestID makes it safe to repeat: Cadence
+// answers a repeat with the run of the first call. Timeouts are rounded down to seconds. Its
+// errors have codes for host calls: CodeHostWorkflowExists, CodeHostWorkflowNotFound (the domain),
+// CodeHostCadenceRefused, CodeHostCadenceUnavailable, after which the workflow may have started.
 func (c *Conn) StartWorkflow(ctx context.Context, w hostcall.WorkflowStart) (hostcall.WorkflowRun, error) {
 	ctx, cancel := context.WithTimeout(ctx, workflowTimeout)
 	defer cancel()
@@ -46,8 +47,9 @@ func (c *Conn) StartWorkflow(ctx context.Context, w hostcall.WorkflowStart) (hos
 }
 
 // SignalWorkflow signals a workflow for a function. Capabilities are granted by workflow
-// type, so it reads the type first and signals the run that had it. Its errors are those
-// of StartWorkflow.
+// type, so it reads the type first and signals the run that had it. Between the two calls the
+// run may end, but no other workflow can take its run id. Its errors are those of StartWorkflow;
+// a workflow of another type is CodeHostWorkflowNotFound, so that its existence is not revealed.
 func (c *Conn) SignalWorkflow(ctx context.Context, w hostcall.WorkflowSignal) error {
 	ctx, cancel := context.WithTimeout(ctx, workflowTimeout)
 	defer cancel()

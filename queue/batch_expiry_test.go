@@ -32,7 +32,7 @@ func TestBatchesThatAreDoneExpire(t *testing.T) {
 			t.Errorf("time to live of an unfinished batch = %s, want none", d)
 		}
 		if out := f.ack(t, f.fetch(t, 1)[0], ""); !out.OK {
-			t.Fatalf("ack: got out %+v; want out.OK", out)
+			t.Fatalf("ack: got %+v, want success", out)
 		}
 		for _, part := range []string{":meta", ":jobs", ":succeeded"} {
 			if d := lives(part); d <= 0 || d > api.JobRetentionMS*time.Millisecond {

@@ -3,7 +3,39 @@
 // change of a job, so every step is atomic and safe to repeat, and any replica may take it.
 //
 // Jobs are delivered at least once: a worker has a job under a lease, and a job whose lease
-// expires is handed out again. queue/internal/claim explains leases by an example.
+// expires is handed out again. queue/internal/claim explains leases by an example, and
+// queue/internal/jobstore the records and sets of a job.
+//
+// # The path of a job
+//
+//	Enqueue          enqueue_check.go checks, enqueue.go makes the entries; concurrent calls are
+//	                 merged (internal/coalesce); jobstore runs job_add.lua or job_enqueue.lua
+//	Fetch            fetch.go waits (internal/notify), internal/claim runs job_claim.lua
+//	Take             ready.go: the same for fn queues, whose dispatchers follow the ready sets
+//	Heartbeat        lease.go, job_heartbeat.lua
+//	Ack              settle.go, merged; job_complete.lua or job_ack.lua
+//	Fail             settle.go decides, move.go makes the move by job_move.lua
+//	end of the job   follow.go: chain, outcome.go, batch.go, dependents
+//	MaintainDue      due.go claims a due queue, maintain.go promotes, reclaims, expires, purges
+//	Cancel, Hold, …  control.go for one job, queues.go for whole queues, configure.go
+//	Tick             tick.go: the job of a schedule's tick, for package scheduler
+//	NewRepairer      repairs.go and package queue/repair, for the sweeper
+//
+// # Invariants
+//
+// Each change of a job is one script that compares the stored run, or the lease epoch in it, with
+// that of the caller. A call that loses such a race is refused, or reads the job again and decides
+// on its present state.
+//
+// Work is stored before the mark that makes it found: a job before the queue's time in the due
+// set, the end of a job together with the marker of its consequences. A crash in between leaves
+// work without a mark, which maintenance or the sweeper finds.
+//
+// A job that is made because of another record has an id derived from the cause, so that any
+// step can be repeated.
+//
+// Moments are Unix times in milliseconds by the clock of storage.Store. Scripts and decisions
+// receive them as arguments.
 package queue
 
 import (
@@ -35,9 +67,11 @@ import (
 type Config struct {
 	// Logger receives failures that cannot be returned to a caller (default: none).
 	Logger *zap.Logger
-	// Random returns numbers in [0, 1), for jitter (default: math/rand/v2).
+	// Random returns numbers in [0, 1), for jitter (default: math/rand/v2). It is called
+	// concurrently.
 	Random func() float64
-	// Retention is how long ended jobs are kept (default: api.JobRetentionMS).
+	// Retention is how long ended jobs are kept (default: api.JobRetentionMS). All brokers
+	// of a store should have the same: each purges by its own.
 	Retention time.Duration
 	// PollInterval is how often a waiting fetch polls the store without having been
 	// notified (default 1 s).
@@ -127,14 +161,15 @@ func New(ctx context.Context, store *storage.Store, cfg Config) (*Broker, error)
 }
 
 // Close stops the broker's goroutines and waits for them. Concurrent calls may fail with
-// CodeStoreUnavailable or CodeShuttingDown.
+// CodeStoreUnavailable or CodeShuttingDown; waiting fetches return. Leases stay as they are. A
+// second Close does nothing.
 func (b *Broker) Close() {
 	b.end()
 	b.work.Wait()
 }
 
 // register adds tenant and namespace to the store's registry, once in the life of this
-// process.
+// process. It precedes their first record, so that the sweeper finds all records.
 func (b *Broker) register(ctx context.Context, tenant, namespace string) error {
 	key := jobstore.NamespaceKey{Tenant: tenant, Namespace: namespace}
 	if _, ok := b.known.GetIfPresent(key); ok {

@@ -44,11 +44,11 @@ func TestClearAndDeleteAQueue(t *testing.T) {
 			running := f.fetch(t, 3)
 			f.ack(t, running[0], "")
 			if n, err := f.Clear(t.Context(), f.tenant, namespace, emails); err != nil || n != all+1-3 {
-				t.Fatalf("Clear: got n %v, error %v; want no error && n == all+1-3", n, err)
+				t.Fatalf("Clear: deleted %d jobs, error %v, want %d", n, err, all+1-3)
 			}
 			q, err := f.GetQueue(t.Context(), f.tenant, namespace, emails)
 			if err != nil || q.Depths[api.JobActive] != 2 || q.Depths[api.JobCompleted] != 1 || len(f.sound(t)) != 3 {
-				t.Errorf("sound: got q %+v, error %v; want no error && q.Depths[api.JobActive] == 2 && q.Depths[api.JobCompleted] == 1 && len(f.sound(t)) == 3", q, err)
+				t.Errorf("GetQueue after Clear: got %+v, error %v, want 3 jobs: 2 active and 1 completed", q, err)
 			}
 			if err := f.DeleteQueue(t.Context(), f.tenant, namespace, emails); api.ErrorCode(err) != api.CodeQueueBusy {
 				t.Errorf("DeleteQueue with active jobs = %v, want CodeQueueBusy", err)
@@ -59,7 +59,7 @@ func TestClearAndDeleteAQueue(t *testing.T) {
 				t.Fatalf("DeleteQueue: %v", err)
 			}
 			if _, err := f.GetQueue(t.Context(), f.tenant, namespace, emails); api.ErrorCode(err) != api.CodeQueueNotFound {
-				t.Errorf("GetQueue: got error %v; want api.ErrorCode(err) == api.CodeQueueNotFound", err)
+				t.Errorf("GetQueue after DeleteQueue: got error %v, want CodeQueueNotFound", err)
 			}
 			prefix := string(f.store.JobKeys(f.tenant).Queue(namespace, emails))
 			for _, key := range f.scan(t, prefix+":*") {
@@ -206,7 +206,7 @@ func TestListsPageUnderInserts(t *testing.T) {
 				}
 			}
 			if _, _, err := f.List(t.Context(), queue.List{Tenant: f.tenant, Namespace: namespace, Queue: emails, State: api.JobDead, Cursor: "x"}); api.ErrorCode(err) != api.CodeValidationCursor {
-				t.Errorf("List: got error %v; want api.ErrorCode(err) == api.CodeValidationCursor", err)
+				t.Errorf("List with a malformed cursor: got error %v, want CodeValidationCursor", err)
 			}
 		})
 	}

@@ -54,7 +54,7 @@ func (f *fixture) warm(t *testing.T) {
 	f.add(t, job(`0`))
 	for _, j := range f.fetch(t, 1) {
 		if out := f.ack(t, j, ""); !out.OK {
-			t.Fatalf("ack: got out %+v; want out.OK", out)
+			t.Fatalf("ack: got %+v, want success", out)
 		}
 	}
 }
@@ -133,13 +133,13 @@ func TestAnAddThatIsRepeatedLeavesBegunJobsAlone(t *testing.T) {
 			}
 			got := f.fetch(t, 1)
 			if len(got) != 1 {
-				t.Errorf("fetched %+v", got)
+				t.Errorf("fetch: got %+v, want one job", got)
 				return
 			}
 			if ended {
 				want = api.JobCompleted
 				if out := f.ack(t, got[0], ""); !out.OK {
-					t.Errorf("ack: got out %+v; want out.OK", out)
+					t.Errorf("ack: got %+v, want success", out)
 				}
 			}
 			if err := again(); err != nil {
@@ -169,7 +169,7 @@ func TestAnAddThatIsRefusedLeavesNothing(t *testing.T) {
 		}
 		_, err := f.Enqueue(t.Context(), queue.Enqueue{Tenant: f.tenant, Namespace: namespace, Queue: emails, Jobs: []api.NewJob{job(`1`), job(`2`)}})
 		if api.ErrorCode(err) != api.CodeQueueDraining {
-			t.Fatalf("Enqueue: got error %v; want api.ErrorCode(err) == api.CodeQueueDraining", err)
+			t.Fatalf("Enqueue in a draining queue: got error %v, want CodeQueueDraining", err)
 		}
 		k := f.store.JobKeys(f.tenant)
 		if left := storagetest.Keys(t, f.store.Client(), strings.TrimSuffix(k.Run("x"), "x:run")+"*"); len(left) != 0 {
@@ -201,10 +201,10 @@ func TestAnAddThatIsRefusedWhenItIsRepeated(t *testing.T) {
 		}
 	}})
 	if _, err := f.Enqueue(t.Context(), queue.Enqueue{Tenant: f.tenant, Namespace: namespace, Queue: emails, Jobs: []api.NewJob{job(`1`)}}); api.ErrorCode(err) != api.CodeQueueDraining {
-		t.Errorf("Enqueue: got error %v; want api.ErrorCode(err) == api.CodeQueueDraining", err)
+		t.Errorf("Enqueue in a draining queue: got error %v, want CodeQueueDraining", err)
 	}
 	if out := f.ack(t, begun, ""); !out.OK {
-		t.Errorf("ack: got out %+v; want out.OK", out)
+		t.Errorf("ack: got %+v, want success", out)
 	}
 }
 
@@ -216,14 +216,14 @@ func TestAPlainAckIsRepeated(t *testing.T) {
 		got := f.fetch(t, 1)[0]
 		for range 2 {
 			if out := f.ack(t, got, ""); !out.OK || out.State != api.JobCompleted {
-				t.Errorf("ack: got out %+v; want out.OK && out.State == api.JobCompleted", out)
+				t.Errorf("ack: got %+v, want success and state completed", out)
 			}
 		}
 		if _, err := f.Heartbeat(t.Context(), f.tenant, []api.JobHeartbeat{{ID: id, LeaseEpoch: got.LeaseEpoch}}); err != nil {
 			t.Errorf("Heartbeat: %v", err)
 		}
 		if j := f.get(t, id); j.State != api.JobCompleted {
-			t.Errorf("get: got j %+v; want j.State == api.JobCompleted", j)
+			t.Errorf("got job %+v, want state completed", j)
 		}
 		f.sound(t, id)
 	})
@@ -240,7 +240,7 @@ func TestAPlainAckAfterAHeartbeat(t *testing.T) {
 			t.Fatalf("Heartbeat: %v", err)
 		}
 		if out := f.ack(t, got, ""); !out.OK {
-			t.Errorf("ack: got out %+v; want out.OK", out)
+			t.Errorf("ack: got %+v, want success", out)
 		}
 		f.sound(t, id)
 	})
@@ -259,18 +259,18 @@ func TestAPlainAckOfALostLease(t *testing.T) {
 		f.tend(t)
 		second := f.fetch(t, 1)
 		if len(second) != 1 || second[0].ID != again {
-			t.Fatalf("fetch: got second %+v; want len(second) == 1 && second[0].ID == again", second)
+			t.Fatalf("second fetch: got %+v, want job %s alone", second, again)
 		}
 		for _, j := range got {
 			if out := f.ack(t, j, ""); out.OK || out.Code != api.CodeJobLeaseLost {
-				t.Errorf("ack: got out %+v; want !(out.OK) && out.Code == api.CodeJobLeaseLost", out)
+				t.Errorf("ack: got %+v, want CodeJobLeaseLost", out)
 			}
 		}
 		if j := f.get(t, cancelled); j.State != api.JobCancelled {
-			t.Errorf("get: got j %+v; want j.State == api.JobCancelled", j)
+			t.Errorf("got job %+v, want state cancelled", j)
 		}
 		if out := f.ack(t, second[0], ""); !out.OK {
-			t.Errorf("ack: got out %+v; want out.OK", out)
+			t.Errorf("ack: got %+v, want success", out)
 		}
 		f.sound(t, cancelled, again)
 	})
@@ -385,7 +385,7 @@ func TestAFullQueueIsNotRead(t *testing.T) {
 	}
 	for _, j := range held {
 		if out := f.ack(t, j, ""); !out.OK {
-			t.Fatalf("ack: got out %+v; want out.OK", out)
+			t.Fatalf("ack: got %+v, want success", out)
 		}
 	}
 	if got := f.fetch(t, 3); len(got) != 1 || read.keys.Load() != 1 {

@@ -40,7 +40,7 @@ func TestRepairsFindJobsOnACluster(t *testing.T) {
 	id := f.add(t, job(`1`))[0].ID
 	pending := f.store.JobKeys(f.tenant).Queue(namespace, emails).Set("pending")
 	if n, err := f.store.Client().ZRem(t.Context(), pending, id).Result(); err != nil || n != 1 {
-		t.Fatalf("Result: got n %v, error %v; want no error && n == 1", n, err)
+		t.Fatalf("ZRem of job %s: removed %d entries, error %v, want 1", id, n, err)
 	}
 	repairer := f.NewRepairer()
 	for range 2 { // found in the first pass, repaired in the second, a minute later

@@ -77,7 +77,7 @@ func TestNoLiveMemberLiesBelowACursor(t *testing.T) {
 			fetchers.Wait()
 			brokers[0].sound(t)
 			if taken.Load() != all {
-				t.Errorf("%d of %d jobs were handed out", taken.Load(), all)
+				t.Errorf("got %d jobs handed out, want %d", taken.Load(), all)
 			}
 		})
 	}
@@ -107,7 +107,7 @@ func TestConcurrentClientsLoseNothing(t *testing.T) {
 			}
 			for _, id := range c.accepted {
 				if j := brokers[0].get(t, id); j.State != api.JobCompleted || c.completed[id] != 1 {
-					t.Errorf("%s is %s, completed %d times", id, j.State, c.completed[id])
+					t.Errorf("job %s: got state %s, completed %d times, want it completed once", id, j.State, c.completed[id])
 				}
 			}
 		})
@@ -186,7 +186,7 @@ func (c *crowd) step(t *testing.T, f *fixture, client int) {
 		}
 	}
 	if code := api.ErrorCode(err); code != "" && code != api.CodeJobState && code != api.CodeStoreConflict {
-		t.Errorf(`got error %v; want code == "" || code == api.CodeJobState || code == api.CodeStoreConflict`, err)
+		t.Errorf(`got error %v, want none, CodeJobState or CodeStoreConflict`, err)
 	}
 }
 
@@ -277,10 +277,10 @@ func TestMaxConcurrencyIsExact(t *testing.T) {
 			work.Wait()
 			watch.Wait()
 			if peak.Load() != most || done.Load() != all {
-				t.Errorf("at most %d jobs were active at a time, and %d ran in total", peak.Load(), done.Load())
+				t.Errorf("got at most %d jobs active at a time and %d in total, want %d and %d", peak.Load(), done.Load(), most, all)
 			}
 			if got := brokers[0].fetch(t, 10); len(got) != 0 {
-				t.Errorf("fetched %+v", got)
+				t.Errorf("fetch at the end: got %+v, want no job", got)
 			}
 		})
 	}

@@ -40,8 +40,10 @@ func (c *Change) validate() error {
 }
 
 // Configure changes a queue's configuration and returns the queue, which is created if it
-// does not exist. Errors: CodeInvalid…, CodePreconditionFailed if the configuration is not
-// c.Now, CodeStoreConflict if others keep changing it, CodeStoreUnavailable.
+// does not exist. It applies from the next claim or enqueue on, in all replicas, because
+// their scripts read it; jobs that are active finish. Errors: CodeInvalid…,
+// CodePreconditionFailed if the configuration is not c.Now, CodeStoreConflict if others keep
+// changing it, CodeStoreUnavailable.
 func (b *Broker) Configure(ctx context.Context, tenant, namespace, queue string, c Change) (*api.Queue, error) {
 	if err := api.ValidateQueue(queue); err != nil {
 		return nil, err
@@ -78,14 +80,14 @@ func (b *Broker) configure(ctx context.Context, q jobstore.Queue, c *Change, aga
 		return false, jobstore.Failure(ctx, "read a queue", err)
 	}
 	held := jobstore.ParseConfig(values)
-	if c.Now != nil && held != *c.Now && (!again || held != c.on(*c.Now)) {
+	if c.Now != nil && held != *c.Now && (!again || held != c.applied(*c.Now)) {
 		return false, configChanged(q.Name)
 	}
 	args := []any{len(jobstore.ConfigFields)}
 	for i, value := range jobstore.Words(values) {
 		args = append(args, jobstore.ConfigFields[i], value)
 	}
-	reply, err := b.store.ScriptThen(ctx, storage.ScriptQueueConfig, []string{b.jobs.Keys(q).Config()}, append(args, jobstore.ConfigValues(c.on(held))...), func(pipe redis.Pipeliner) {
+	reply, err := b.store.ScriptThen(ctx, storage.ScriptQueueConfig, []string{b.jobs.Keys(q).Config()}, append(args, jobstore.ConfigValues(c.applied(held))...), func(pipe redis.Pipeliner) {
 		if jobstore.IsFunctionQueue(q.Name) { // the change may let jobs start
 			b.jobs.MarkReady(ctx, pipe, q, b.store.NowMS())
 		}
@@ -97,8 +99,9 @@ func configChanged(queue string) error {
 	return api.Errorf(api.CodePreconditionFailed, "the configuration of queue %q has changed since it was read", queue)
 }
 
-// on returns the configuration held with the change applied.
-func (c *Change) on(held api.QueueConfig) api.QueueConfig {
+// applied returns the configuration held with the change applied. A rate limit without a window
+// gets the default one, which is then stored.
+func (c *Change) applied(held api.QueueConfig) api.QueueConfig {
 	for to, value := range map[*bool]*bool{&held.Paused: c.Paused, &held.Draining: c.Draining} {
 		if value != nil {
 			*to = *value

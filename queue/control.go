@@ -8,6 +8,17 @@ import (
 	"github.com/codesous/sous/queue/internal/jobstore"
 )
 
+// The operations of this file change one job on behalf of a client. The states in which each
+// is allowed; in the others it fails with CodeJobState:
+//
+//	Cancel   waiting, scheduled, held, pending, active, retrying   → cancelled
+//	Retry    dead, cancelled                                       → pending
+//	Hold     waiting, scheduled, pending, retrying                 → held
+//	Approve  held                                                  → pending or scheduled
+//	Reject   held                                                  → dead
+//	Move     all but active and the ended ones                     → the same, in another queue
+//	Delete   all but active                                        → none
+
 // Cancel ends a job that has not ended and returns it. The worker of an active job is
 // informed by the outcome of its next heartbeat. A repeat succeeds. Errors: CodeInvalid,
 // CodeJobNotFound, CodeJobState, CodeStoreConflict, CodeStoreUnavailable.
@@ -24,8 +35,10 @@ func (b *Broker) Cancel(ctx context.Context, tenant, id string) (*api.Job, error
 	})
 }
 
-// Retry makes a dead or cancelled job pending for one more attempt and returns it. Errors:
-// as of Cancel.
+// Retry makes a dead or cancelled job pending for one more attempt and returns it. The job
+// keeps its id and errors. It loses its expiry, does not take its unique key again, and runs a
+// new activation if it runs a function. What followed its first end stays: its chain, its batch
+// and its dependents have gone on. Errors: as of Cancel.
 func (b *Broker) Retry(ctx context.Context, tenant, id string) (*api.Job, error) {
 	return b.steer(ctx, tenant, id, func(r *jobstore.Record) (*jobstore.Move, error) {
 		if r.Run.State != api.JobDead && r.Run.State != api.JobCancelled {
@@ -39,7 +52,7 @@ func (b *Broker) Retry(ctx context.Context, tenant, id string) (*api.Job, error)
 }
 
 // revive returns the move that makes an ended job pending for one more attempt. The job does
-// not expire any more.
+// not expire any more. Its epoch is not reset, so calls of earlier workers remain refused.
 func (b *Broker) revive(r *jobstore.Record) *jobstore.Move {
 	m := &jobstore.Move{Record: r, To: r.Run.To(api.JobPending, b.store.NowMS())}
 	m.To.Attempt = min(m.To.Attempt, r.Spec.WithDefaults().MaxAttempts-1)
@@ -79,7 +92,8 @@ func (b *Broker) Approve(ctx context.Context, tenant, id string) (*api.Job, erro
 	})
 }
 
-// ready returns the run of r when only its scheduled time may keep it from running.
+// ready returns the run that r gets when nothing but its scheduled time keeps it from running:
+// scheduled until then, or pending.
 func (b *Broker) ready(r *jobstore.Record) jobstore.Run {
 	now := b.store.NowMS()
 	if r.Spec.RunAtMS > now {
@@ -98,7 +112,8 @@ func (b *Broker) Reject(ctx context.Context, tenant, id string) (*api.Job, error
 	})
 }
 
-// steer makes the move that decide returns, and returns the job as the API shows it.
+// steer makes the move that decide returns, and returns the job as the API shows it. decide may
+// be called several times, see change.
 func (b *Broker) steer(ctx context.Context, tenant, id string, decide func(r *jobstore.Record) (*jobstore.Move, error)) (*api.Job, error) {
 	if err := api.ValidateJobID(id); err != nil {
 		return nil, err
@@ -133,8 +148,8 @@ func (b *Broker) show(ctx context.Context, tenant string, r *jobstore.Record) (*
 }
 
 // Move moves a job that is neither active nor ended to another queue of its namespace, and
-// returns it. It keeps its priority and age. Errors: as of Cancel, and CodeQueueReserved
-// for fn queues.
+// returns it. It keeps its priority and age. A job with a unique key cannot be moved, because
+// the key belongs to the queue. Errors: as of Cancel, and CodeQueueReserved for fn queues.
 func (b *Broker) Move(ctx context.Context, tenant, id, queue string) (*api.Job, error) {
 	if err := api.ValidateQueue(queue); err != nil {
 		return nil, err
@@ -169,8 +184,9 @@ func (b *Broker) Move(ctx context.Context, tenant, id, queue string) (*api.Job, 
 }
 
 // Delete deletes a job with its record. A job that has not ended is cancelled first, so that
-// the consequences of its end are handled. Errors: as of Cancel, where CodeJobState means
-// that the job is active.
+// the consequences of its end are handled. They are handled before the record is deleted: it
+// holds the chain and the batch. Errors: as of Cancel, where CodeJobState means that the job
+// is active.
 func (b *Broker) Delete(ctx context.Context, tenant, id string) error {
 	if err := api.ValidateJobID(id); err != nil {
 		return err

@@ -78,7 +78,7 @@ func cutEnqueueInBatch(t *testing.T, f *fixture) (cutCall, cutDone) {
 			}
 			b, err := f.GetBatch(t.Context(), f.tenant, namespace, batch.ID)
 			if err != nil || b.Pending != 0 || b.Total != b.Succeeded || b.Total < 2 {
-				t.Errorf("GetBatch: got b %+v, error %v; want no error && b.Pending == 0 && b.Total == b.Succeeded && b.Total >= 2", b, err)
+				t.Errorf("GetBatch: got %+v, error %v, want at least 2 jobs, all succeeded", b, err)
 			}
 		}
 }
@@ -97,7 +97,7 @@ func cutEnqueueAgain(t *testing.T, f *fixture) (cutCall, cutDone) {
 			return idsOf(out), err
 		}, func(t *testing.T, f *fixture, jobs map[string]*stored) {
 			if got := f.fetch(t, 10); len(got) != 2 || len(jobs) != 2 {
-				t.Errorf("of %d jobs, Fetch returned %+v", len(jobs), got)
+				t.Errorf("got %d jobs, of which fetch returned %+v, want 2 and both", len(jobs), got)
 			}
 			f.tend(t)
 			if _, err := f.SealBatch(t.Context(), f.tenant, namespace, batch.ID); err != nil {
@@ -134,7 +134,7 @@ func cutClaim(t *testing.T, f *fixture) (cutCall, cutDone) {
 			f.clock.advance(time.Minute) // jobs whose claim was interrupted are reclaimed
 			f.settle(t)
 			if got := f.fetch(t, 10); len(got) != 3 {
-				t.Errorf("fetched %+v", got)
+				t.Errorf("fetch: got %+v, want 3 jobs", got)
 			}
 		}
 }
@@ -167,14 +167,14 @@ func (f *fixture) followed(t testing.TB, change ...func(*api.NewJob)) string {
 func checkFollowed(t *testing.T, id string, state api.JobState, jobs map[string]*stored) {
 	t.Helper()
 	if jobs[id].state != state {
-		t.Errorf("the job is %s", jobs[id].run)
+		t.Errorf("got job with run %s, want state %s", jobs[id].run, state)
 	}
 	if len(jobs) != 4 {
 		t.Errorf("got %d jobs: %+v", len(jobs), jobs)
 	}
 	for other, j := range jobs {
 		if other != id && j.state != api.JobPending {
-			t.Errorf("the run of a job made by the end = %s", j.run)
+			t.Errorf("job made by the end: got run %s, want state pending", j.run)
 		}
 	}
 }
@@ -195,7 +195,7 @@ func cutAck(t *testing.T, f *fixture) (cutCall, cutDone) {
 		}, func(t *testing.T, f *fixture, jobs map[string]*stored) {
 			checkFollowed(t, id, api.JobCompleted, jobs)
 			if got := f.get(t, id); string(got.Result) != "7" {
-				t.Errorf(`get: got %+v; want string(got.Result) == "7"`, got)
+				t.Errorf(`got job %+v, want result 7`, got)
 			}
 		}
 }
@@ -208,7 +208,7 @@ func cutAckPlain(t *testing.T, f *fixture) (cutCall, cutDone) {
 			return nil, first(f.Ack(context.Background(), f.tenant, []api.JobAck{{ID: id, LeaseEpoch: j.LeaseEpoch}}))
 		}, func(t *testing.T, _ *fixture, jobs map[string]*stored) {
 			if state := jobs[id].state; state != api.JobCompleted {
-				t.Errorf("the job is %s", state)
+				t.Errorf("got state %s, want completed", state)
 			}
 		}
 }
@@ -222,7 +222,7 @@ func cutPutBack(change func(*api.JobAck)) cutOperation {
 				return nil, first(f.Ack(context.Background(), f.tenant, []api.JobAck{ack}))
 			}, func(t *testing.T, _ *fixture, jobs map[string]*stored) {
 				if state := jobs[id].state; state != api.JobPending && state != api.JobHeld {
-					t.Errorf("the job is %s", state)
+					t.Errorf("got state %s, want pending or held", state)
 				}
 			}
 	}
@@ -236,7 +236,7 @@ func cutFail(attempts int, state api.JobState) cutOperation {
 				return nil, first(f.Fail(context.Background(), f.tenant, []api.JobFail{{ID: id, LeaseEpoch: j.LeaseEpoch, Error: "broke"}}))
 			}, func(t *testing.T, f *fixture, jobs map[string]*stored) {
 				if got := f.get(t, id); len(got.Errors) != 1 || got.State != state {
-					t.Errorf("get: got %+v; want len(got.Errors) == 1 && got.State == state", got)
+					t.Errorf("got job %+v, want state %s with 1 error", got, state)
 				}
 				if state == api.JobDead {
 					checkFollowed(t, id, state, jobs)
@@ -265,7 +265,7 @@ func cutSteer(state api.JobState, steer func(f *fixture, id string) error) cutOp
 		return func(f *fixture) ([]string, error) { return nil, steer(f, id) },
 			func(t *testing.T, _ *fixture, jobs map[string]*stored) {
 				if jobs[id].state != state {
-					t.Errorf("the job is %s", jobs[id].run)
+					t.Errorf("got job with run %s, want state %s", jobs[id].run, state)
 				}
 			}
 	}
@@ -283,7 +283,7 @@ func cutRetry(t *testing.T, f *fixture) (cutCall, cutDone) {
 			return nil, err
 		}, func(t *testing.T, f *fixture, _ map[string]*stored) {
 			if got := f.fetch(t, 10); len(got) != 1 || got[0].ID != id {
-				t.Errorf("fetched %+v", got)
+				t.Errorf("fetch: got %+v, want job %s alone", got, id)
 			}
 		}
 }
@@ -312,7 +312,7 @@ func cutMaintain(reclaim bool) cutOperation {
 				return nil, err
 			}, func(t *testing.T, f *fixture, _ map[string]*stored) {
 				if got := f.get(t, id); got.State != api.JobPending || len(got.Errors) != 1 {
-					t.Errorf("get: got %+v; want got.State == api.JobPending && len(got.Errors) == 1", got)
+					t.Errorf("got job %+v, want state pending with 1 error", got)
 				}
 			}
 	}
@@ -327,7 +327,7 @@ func cutSeal(t *testing.T, f *fixture) (cutCall, cutDone) {
 			return nil, err
 		}, func(t *testing.T, _ *fixture, jobs map[string]*stored) {
 			if len(jobs) != 2 || jobs[batch.CallbackID].state != api.JobPending {
-				t.Errorf("got jobs %+v; want len(jobs) == 2 && jobs[batch.CallbackID].state == api.JobPending", jobs)
+				t.Errorf("got jobs %+v, want 2, of which %s is pending: the callback", jobs, batch.CallbackID)
 			}
 		}
 }
@@ -345,7 +345,7 @@ func cutChain(t *testing.T, f *fixture) (cutCall, cutDone) {
 			return nil, err
 		}, func(t *testing.T, _ *fixture, jobs map[string]*stored) {
 			if len(jobs) != 3 || jobs[id].state != api.JobDead {
-				t.Errorf("got jobs %+v; want len(jobs) == 3 && jobs[id].state == api.JobDead", jobs)
+				t.Errorf("got jobs %+v, want 3, of which %s is dead", jobs, id)
 			}
 		}
 }

@@ -105,7 +105,7 @@ func (f *fixture) leavesNothing(t *testing.T) {
 			}
 			for _, j := range jobs {
 				if out := f.ack(t, j, ""); !out.OK {
-					t.Errorf("ack: got out %+v; want out.OK", out)
+					t.Errorf("ack: got %+v, want success", out)
 				}
 			}
 		}

@@ -13,15 +13,17 @@ import (
 
 const (
 	// claimMS is how long a replica may take to maintain a queue that it claimed. When the
-	// replica dies, another one takes the queue over after this time.
+	// replica dies, another one takes the queue over after this time. It is well above
+	// visitTime; two replicas in one queue would do no harm, but double the work.
 	claimMS = 10_000
 	// visitTime bounds the maintenance of one queue, so that a large backlog does not delay
 	// the other queues. The rest is done when the claim has expired.
 	visitTime = 2 * time.Second
 )
 
-// Counts is the result of maintenance: the number of queues visited, and of jobs by what was
-// done with them. Crashed jobs are counted as reclaimed, too. Repaired counts index entries.
+// Counts is the result of maintenance by this process: the number of queues visited, and of jobs
+// by what was done with them. Crashed jobs are counted as reclaimed, too. Repaired counts index
+// entries.
 type Counts struct {
 	Queues, Promoted, Reclaimed, Crashed, Expired, Followed, Purged, Repaired int
 }
@@ -41,7 +43,8 @@ func (c *Counts) Add(o Counts) {
 // MaintainDue does the work due at now, a Unix time in milliseconds, in those queues of due,
 // members of the due sets, that no other replica has claimed. It returns what it did, and
 // the moment at which something is due next in one of them, 0 if none is known. An error in
-// one queue does not stop it, unless the store is unavailable.
+// one queue does not stop it, unless the store is unavailable. Members that are no queues are
+// ignored.
 func (b *Broker) MaintainDue(ctx context.Context, due []storage.DueMember, now int64) (total Counts, next int64, err error) {
 	var errs []error
 	for _, m := range due {
@@ -64,7 +67,16 @@ func (b *Broker) MaintainDue(ctx context.Context, due []storage.DueMember, now i
 }
 
 // visit claims a due queue, maintains it, and settles when it is due next. On an error the
-// queue is due again when the claim expires.
+// queue is due again when the claim expires. The score of the queue in the due set during a
+// visit at 100000 (milliseconds):
+//
+//	99900   a delayed job is due                    read by all replicas
+//	110000  Claim, by the replica that succeeds     others find another score and leave it
+//	103000  an enqueue marks a nearer moment        MarkDue only brings moments nearer
+//	103000  Settle: the score is not the claim's    so it stays
+//
+// Without that enqueue, Settle sets the moment of the next work, or removes the queue. Recheck
+// then covers work that came between NextDue and Settle, see package duework.
 func (b *Broker) visit(ctx context.Context, m storage.DueMember, q jobstore.Queue, now int64) (done Counts, next int64, err error) {
 	claims, err := duework.Claim(ctx, b.store, []storage.DueMember{m}, now+claimMS)
 	if err != nil || len(claims.Members) == 0 {

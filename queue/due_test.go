@@ -168,7 +168,7 @@ func TestADueEntryIsSettledOnce(t *testing.T) {
 			t.Helper()
 			n, err := f.store.Script(t.Context(), storage.ScriptDueSettle, []string{key}, "q", score, next)
 			if err != nil {
-				t.Fatalf("Script: got storage.ScriptDueSettle %s, score %d, next %q, error %v; want no error", storage.ScriptDueSettle, score, next, err)
+				t.Fatalf("%s with score %d and next %q: %v", storage.ScriptDueSettle, score, next, err)
 			}
 			return n
 		}

@@ -16,7 +16,9 @@ import (
 // Fetch is a worker's call for jobs.
 type Fetch struct {
 	Tenant, Namespace string
-	Queues            []string // in the order in which they are served
+	// Queues are served in this order: a later one supplies the jobs of Count that the earlier
+	// ones do not have. At most api.MaxFetchQueues.
+	Queues            []string
 	WorkerID          string
 	Count             int           // maximum number of jobs (default 1, at most api.MaxFetchJobs)
 	Lease             time.Duration // from api.MinLeaseMS to api.MaxLeaseMS (default api.DefaultLeaseMS)
@@ -29,6 +31,8 @@ type Fetch struct {
 	Internal bool
 }
 
+// validate checks the call and sets the defaults of Count and Lease: CodeInvalid…,
+// CodeQueueReserved.
 func (f *Fetch) validate() error {
 	if err := api.ValidateWorkerID(f.WorkerID); err != nil {
 		return err
@@ -64,6 +68,9 @@ func (f *Fetch) validate() error {
 // Fetch claims pending jobs under leases and returns them. It returns none if there was none
 // until Wait had passed or Until was closed. A queue that does not exist is empty. Errors:
 // CodeInvalid…, CodeQueueReserved, CodeShuttingDown, CodeStoreUnavailable, ctx's.
+//
+// Fetch returns as soon as it has one job; it does not wait for Count of them. While it waits
+// it looks again when it is notified, when a rate limit may allow more, and each PollInterval.
 func (b *Broker) Fetch(ctx context.Context, f Fetch) ([]api.FetchedJob, error) {
 	if err := f.validate(); err != nil {
 		return nil, err
@@ -84,6 +91,7 @@ func (b *Broker) Fetch(ctx context.Context, f Fetch) ([]api.FetchedJob, error) {
 		jobs, _, err := b.fetchNow(ctx, &f, queues)
 		return jobs, err
 	}
+	// Before the first claim: a job that is enqueued after it wakes this fetch.
 	woken, done := b.notifier.Wait(queues)
 	defer done()
 	// The timer is not part of ctx, because an interrupted claim could leave jobs under
@@ -118,7 +126,8 @@ func (b *Broker) Fetch(ctx context.Context, f Fetch) ([]api.FetchedJob, error) {
 
 // fetchNow claims the jobs that are pending now. again is as in claimPending. A claim that
 // has started is completed even if ctx ends: jobs that were claimed for a caller that has
-// gone are put back, without counting an attempt.
+// gone are put back, without counting an attempt. They are snoozed for 0 ms, so maintenance
+// makes them pending. If the process dies before, they are reclaimed when their leases expire.
 func (b *Broker) fetchNow(ctx context.Context, f *Fetch, queues []jobstore.Queue) (jobs []api.FetchedJob, again time.Duration, err error) {
 	if ctx.Err() != nil {
 		return nil, 0, ctx.Err()
@@ -140,7 +149,8 @@ func (b *Broker) fetchNow(ctx context.Context, f *Fetch, queues []jobstore.Queue
 }
 
 // claimPending claims jobs of queues, in their order. again is how long to wait before a
-// rate limit may allow more; see claim.Claimer.Take.
+// rate limit may allow more; see claim.Claimer.Take. Each queue is a claim of its own, so an
+// error in a later queue must not lose the jobs of the earlier ones.
 func (b *Broker) claimPending(ctx context.Context, f *Fetch, queues []jobstore.Queue) (jobs []api.FetchedJob, again time.Duration, err error) {
 	again = claim.LongPause
 	if len(queues) > 1 {

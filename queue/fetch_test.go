@@ -42,7 +42,7 @@ func TestAFetchWhoseCallerHasGonePutsItsJobsBack(t *testing.T) {
 	f.store.Client().AddHook(afterClaim{then: leave})
 	jobs, err := f.Fetch(ctx, queue.Fetch{Tenant: f.tenant, Namespace: namespace, Queues: []string{emails}, WorkerID: "w1", Count: 5})
 	if !errors.Is(err, context.Canceled) || len(jobs) != 0 {
-		t.Fatalf("Fetch: got jobs %+v, error %v; want errors.Is(err, context.Canceled) && len(jobs) == 0", jobs, err)
+		t.Fatalf("Fetch whose caller has gone: got jobs %+v, error %v, want none and context.Canceled", jobs, err)
 	}
 	if j := f.get(t, id); j.State != api.JobPending && j.State != api.JobRetrying || j.Attempt != 0 {
 		t.Errorf("the job is %s after attempt %d, want it put back without an attempt", j.State, j.Attempt)

@@ -15,7 +15,17 @@ import (
 // release of jobs that depend on it, and its outcome for a destination. Each of these steps
 // is safe to repeat, because the id of each job that it makes is derived from the cause. The
 // script that ends the job also writes a marker to the queue's after set, which is removed
-// after the last step. Maintenance handles the markers that a crash left.
+// after the last step. Maintenance handles the markers that a crash left. For the first job of
+// a chain of two:
+//
+//	job_ack.lua  j1 enters completed and after, its run becomes completed
+//	crash        the worker has its answer or repeats the ack
+//	followOne    makes j2 under DerivedJobID("chain", tenant, "j1", "step")
+//	crash        j2 may run and end meanwhile
+//	followOne    finds j2 by its id and changes nothing; j1 leaves after
+//
+// Once the marker is removed, the end of j1 must not be followed again: j2 may have been purged
+// meanwhile, and would be made a second time.
 
 // followUp handles the consequences of the ends of jobs. Those that fail are left to
 // maintenance.
@@ -59,7 +69,8 @@ func (b *Broker) followMarker(ctx context.Context, q jobstore.Queue, id string) 
 	return b.followOne(ctx, q, id)
 }
 
-// followEnd handles the consequences of r's end.
+// followEnd handles the consequences of r's end. A step that fails does not stop the others.
+// All of them are repeated until one call has succeeded in all.
 func (b *Broker) followEnd(ctx context.Context, tenant string, r *jobstore.Record) error {
 	return errors.Join(
 		b.followChain(ctx, tenant, r),
@@ -70,7 +81,9 @@ func (b *Broker) followEnd(ctx context.Context, tenant string, r *jobstore.Recor
 	)
 }
 
-// followChain makes the next jobs of r's chain.
+// followChain makes the next jobs of r's chain: the next step if r completed, which takes the
+// rest of the chain along; OnExit after the last step; OnFailure and OnExit if r did not
+// complete. The jobs of OnFailure and OnExit have no chain.
 func (b *Broker) followChain(ctx context.Context, tenant string, r *jobstore.Record) error {
 	c := r.Spec.Chain
 	if c == nil {
@@ -114,7 +127,9 @@ func (b *Broker) chainOn(ctx context.Context, tenant string, r *jobstore.Record,
 // releasePage is how many dependents one step reads.
 const releasePage = 200
 
-// releaseDependents releases the jobs that waited for id, if id was the last.
+// releaseDependents releases the jobs that waited for id, if id was the last. It removes a
+// dependent from the set after it was looked at, so that a crash leads to a second look. Each
+// step reads the beginning of the set, which shrinks.
 func (b *Broker) releaseDependents(ctx context.Context, tenant, id string) error {
 	key := b.store.JobKeys(tenant).Dependents(id)
 	for {
@@ -172,7 +187,8 @@ func (b *Broker) release(ctx context.Context, tenant string, r *jobstore.Record)
 }
 
 // released returns the move of a job whose wait is over. failed is a job that did not
-// complete, "" if all did.
+// complete, "" if all did. OnDependencyFailure decides if there is one: the job is held,
+// becomes pending or scheduled, or, by default, is dead with the reason api.DeadDependency.
 func (b *Broker) released(r *jobstore.Record, failed string) *jobstore.Move {
 	now := b.store.NowMS()
 	switch {

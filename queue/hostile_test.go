@@ -29,7 +29,7 @@ func TestARateWindowThatGrowsStillEnds(t *testing.T) {
 		configure(1000)
 		f.add(t, job(`1`), job(`2`), job(`3`))
 		if got := f.fetch(t, 3); len(got) != 2 {
-			t.Fatalf("fetch: got %+v; want len(got) == 2", got)
+			t.Fatalf("fetch under a rate limit of 2: got %+v, want 2 jobs", got)
 		}
 		configure(60_000)
 		f.clock.advance(2 * time.Minute)
@@ -45,11 +45,11 @@ func TestAWorkersIdIsNoKeyOfOthers(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		for _, id := range []string{"index", "w1", "w2"} {
 			if _, err := f.Fetch(t.Context(), queue.Fetch{Tenant: f.tenant, Namespace: namespace, Queues: []string{emails}, WorkerID: id}); err != nil {
-				t.Errorf("Fetch: got id %s, error %v; want no error", id, err)
+				t.Errorf("Fetch by worker %s: %v", id, err)
 			}
 		}
 		if workers, _, err := f.Workers(t.Context(), f.tenant, "", 10); err != nil || len(workers) != 3 {
-			t.Errorf("Workers: got workers %+v, error %v; want no error && len(workers) == 3", workers, err)
+			t.Errorf("Workers: got %+v, error %v, want 3 workers", workers, err)
 		}
 	})
 }
@@ -93,11 +93,11 @@ func TestAnIdempotencyKeyServesAgainAfterItsDay(t *testing.T) {
 			payload := fmt.Sprint(day)
 			first := enqueue(payload)
 			if again := enqueue(payload); again != first {
-				t.Errorf("day %d: first call made %s, repeat made %s", day, first, again)
+				t.Errorf("day %d: the repeat made job %s, want %s of the first call", day, again, first)
 			}
 			got := f.fetch(t, 5)
 			if len(got) != 1 || got[0].ID != first || string(got[0].Payload) != payload {
-				t.Fatalf("day %d: Fetch = %+v", day, got)
+				t.Fatalf("day %d: fetched %+v, want job %s with payload %s", day, got, first, payload)
 			}
 			f.ack(t, got[0], "")
 			ids[first] = true
@@ -105,7 +105,7 @@ func TestAnIdempotencyKeyServesAgainAfterItsDay(t *testing.T) {
 			f.forgetIdempotency(t)
 		}
 		if len(ids) != 3 {
-			t.Errorf("got ids %v; want len(ids) == 3", ids)
+			t.Errorf("got jobs %v, want a new one on each of 3 days", ids)
 		}
 	})
 }
@@ -116,7 +116,7 @@ func (f *fixture) forgetIdempotency(t *testing.T) {
 	keys := f.store.JobKeys(f.tenant)
 	n, err := f.store.Client().Del(t.Context(), keys.Idempotency(namespace+":"+emails+":daily")).Result()
 	if err != nil || n != 1 {
-		t.Fatalf("Result: got n %v, error %v; want no error && n == 1", n, err)
+		t.Fatalf("Del of the idempotency key: deleted %d, error %v, want 1", n, err)
 	}
 }
 
@@ -135,7 +135,7 @@ func TestOneQueueDoesNotBlockMaintenance(t *testing.T) {
 		t.Errorf("RunOnce = %+v, %v, want a NextMS behind %d and no error", got, err, f.clock.ms.Load())
 	}
 	if took := time.Since(began); took > 20*time.Second {
-		t.Errorf("RunOnce took %s", took)
+		t.Errorf("RunOnce took %s, want at most 20s", took)
 	}
 	if got := f.fetch(t, 1); len(got) != 1 {
 		t.Error("the other queue was not maintained")

@@ -33,7 +33,8 @@ func (b *Broker) EnqueueInvocation(ctx context.Context, tenant, id string, spec 
 
 // completeTargets completes the specs of jobs that run functions and that the invoker did not
 // make: options that a spec leaves out are those that the function's version has for its
-// asynchronous invocations. A target that cannot be resolved now is left to the worker.
+// asynchronous invocations. Such jobs are those of clients, of schedules and of destinations. A
+// target that cannot be resolved now is left to the worker.
 func (b *Broker) completeTargets(ctx context.Context, q jobstore.Queue, specs []*api.JobSpec) {
 	versions := storage.NewVersions(b.store)
 	known := map[api.JobTarget]*api.VersionConfig{}
@@ -71,7 +72,9 @@ func (b *Broker) completeTargets(ctx context.Context, q jobstore.Queue, specs []
 }
 
 // retried returns the spec of an ended job that an operator retries, and whether it differs
-// from the present one: the job does not expire any more, and runs a new activation.
+// from the present one: the job does not expire any more, and runs a new activation, because
+// the end of the previous one never changes. Its id is derived from the epoch and the previous
+// activation, so that concurrent retries name the same one.
 func (b *Broker) retried(r *jobstore.Record) (*api.JobSpec, bool) {
 	before := r.Spec.ActivationID(r.ID)
 	if r.Spec.ExpireAtMS == 0 && before == "" {
@@ -92,7 +95,8 @@ func (b *Broker) retried(r *jobstore.Record) (*api.JobSpec, bool) {
 }
 
 // recordRetries writes the records of the activations that retried jobs will run, so that
-// they can be read before they run. A worker that is faster writes its own.
+// they can be read before they run. A worker that is faster writes its own. A failure is logged:
+// the jobs have been moved, and the caller must not repeat the retry.
 func (b *Broker) recordRetries(ctx context.Context, tenant string, moves []*jobstore.Move) {
 	for _, m := range moves {
 		if m.Outcome != jobstore.Moved || m.Spec == "" {

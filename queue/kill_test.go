@@ -85,7 +85,7 @@ func (f *fixture) repair(t *testing.T) map[string]int {
 					mended[m.Kind]++
 				}
 				for _, id := range found.Unreadable {
-					t.Errorf("%s cannot be read", id)
+					t.Errorf("record %s cannot be read, want all readable", id)
 				}
 				end = found.End
 			}

@@ -15,7 +15,19 @@ import (
 // api.MaxSettleJobs jobs, CodeStoreUnavailable.
 //
 // An extended lease expires LeaseMS after the heartbeat, or api.DefaultLeaseMS if LeaseMS is
-// 0. The outcome has the moment; see queue/internal/claim for an example of a lease.
+// 0. The outcome has the moment; see queue/internal/claim for an example of a lease. These are
+// the outcomes of a heartbeat of w1 with epoch 3 and a lease of 30 s, sent at 40000:
+//
+//	run before           meaning                         outcome                run after
+//	active 1 3 50000 …   w1 holds the job                OK, until 70000        active 1 3 70000 …
+//	active 1 3 39000 …   expired, not yet reclaimed      OK, until 70000        active 1 3 70000 …
+//	pending 1 3 39500 …  it was reclaimed                lease lost, pending    the same
+//	active 2 4 69000 …   another worker has it           lease lost, active     the same
+//	cancelled 1 3 …      an operator cancelled it        lease lost, cancelled  the same
+//	none                 the job was deleted             CodeJobNotFound        none
+//
+// The heartbeats of one queue take one round trip, also for 1000 jobs. If an error is returned,
+// some leases may have been extended; a repeat is safe.
 func (b *Broker) Heartbeat(ctx context.Context, tenant string, beats []api.JobHeartbeat) ([]api.JobOutcome, error) {
 	if err := checkCount(len(beats)); err != nil {
 		return nil, err

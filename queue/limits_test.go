@@ -39,7 +39,7 @@ func TestRateLimitSlides(t *testing.T) {
 			}
 		}
 		if spent := began[99] - began[0]; spent > 9*1000+2*120 {
-			t.Errorf("100 jobs took %d ms", spent)
+			t.Errorf("100 jobs took %d ms, want at most %d", spent, 9*1000+2*120)
 		}
 	})
 }
@@ -63,12 +63,12 @@ func TestAWaitingFetch(t *testing.T) {
 			return got
 		}
 		if got := <-wait(50 * time.Millisecond); len(got) != 0 {
-			t.Errorf("wait: got %+v; want len(got) == 0", got)
+			t.Errorf("fetch that waits for 50 ms: got %+v, want no job", got)
 		}
 		waits := wait(30 * time.Second)
 		f.add(t, job(`1`))
 		if got := <-waits; len(got) != 1 {
-			t.Errorf("got %+v; want len(got) == 1", got)
+			t.Errorf("fetch that waits while a job is enqueued: got %+v, want one job", got)
 		}
 		paused := true
 		if _, err := f.Configure(t.Context(), f.tenant, namespace, emails, queue.Change{Paused: &paused}); err != nil {
@@ -81,7 +81,7 @@ func TestAWaitingFetch(t *testing.T) {
 			t.Fatalf("Configure: %v", err)
 		}
 		if got := <-waits; len(got) != 1 || string(got[0].Payload) != "2" {
-			t.Errorf(`got %+v; want len(got) == 1 && string(got[0].Payload) == "2"`, got)
+			t.Errorf(`fetch: got %+v, want one job with payload 2`, got)
 		}
 	})
 }
@@ -102,11 +102,11 @@ func TestExpiry(t *testing.T) {
 		f.settle(t)
 		for _, w := range waits {
 			if j := f.get(t, w.ID); j.State != api.JobDead || j.DeadReason != api.DeadExpired || j.Attempt != 0 {
-				t.Errorf("get: got j %+v; want j.State == api.JobDead && j.DeadReason == api.DeadExpired && j.Attempt == 0", j)
+				t.Errorf("got job %+v, want state dead for reason %s without an attempt", j, api.DeadExpired)
 			}
 		}
 		if out := f.ack(t, running, ""); !out.OK {
-			t.Errorf("ack: got out %+v; want out.OK", out)
+			t.Errorf("ack: got %+v, want success", out)
 		}
 		if _, err := f.Retry(t.Context(), f.tenant, waits[0].ID); err != nil {
 			t.Fatalf("Retry: %v", err)
@@ -114,7 +114,7 @@ func TestExpiry(t *testing.T) {
 		f.clock.advance(time.Hour)
 		f.settle(t)
 		if got := f.fetch(t, 10); len(got) != 1 || got[0].ID != waits[0].ID {
-			t.Errorf("fetch: got %+v; want len(got) == 1 && got[0].ID == waits[0].ID", got)
+			t.Errorf("fetch: got %+v, want job %s alone", got, waits[0].ID)
 		}
 		f.sound(t, runs)
 	})
@@ -148,11 +148,11 @@ func TestBadEnqueues(t *testing.T) {
 			_, err := f.Enqueue(t.Context(), queue.Enqueue{Tenant: f.tenant, Namespace: namespace, Queue: emails, Jobs: []api.NewJob{job(`1`), job(`2`), tt.job}})
 			var coded *api.Error
 			if !asError(err, &coded) || coded.Code != tt.code {
-				t.Errorf("asError: got name %s, error %v; want asError(err, &coded) && coded.Code == tt.code", name, err)
+				t.Errorf("%s: got error %v, want code %s", name, err, tt.code)
 				continue
 			}
 			if want := strings.TrimSuffix("jobs[2]."+tt.path, "."); len(coded.Fields) != 1 || coded.Fields[0].Path != want {
-				t.Errorf("TrimSuffix: got name %s, coded.Fields %+v; want len(coded.Fields) == 1 && coded.Fields[0].Path == want", name, coded.Fields)
+				t.Errorf("%s: got fields %+v, want one with path %q", name, coded.Fields, want)
 			}
 		}
 		if left := f.jobs(t); len(left) != 0 {
@@ -226,11 +226,11 @@ func boundsOf(t *testing.T, f *fixture) {
 	}
 	out, err := f.Ack(t.Context(), f.tenant, acks)
 	if err != nil || len(out) != 1000 {
-		t.Fatalf("Ack: got len(out) %v, error %v; want no error && len(out) == 1000", len(out), err)
+		t.Fatalf("Ack of 1000 jobs: got %d outcomes, error %v, want 1000", len(out), err)
 	}
 	for _, o := range out {
 		if !o.OK {
-			t.Fatalf("got o %+v; want o.OK", o)
+			t.Fatalf("Ack: got outcome %+v, want success", o)
 		}
 	}
 }

@@ -32,7 +32,8 @@ func pageOf(names []string, after string, limit int) (page []string, next string
 	return names, ""
 }
 
-// List is a call that reads a page of a queue's jobs.
+// List is a call that reads a page of a queue's jobs. A tag filter is applied after the read:
+// there is no index of tags.
 type List struct {
 	Tenant, Namespace, Queue string
 	State                    api.JobState
@@ -42,13 +43,16 @@ type List struct {
 }
 
 // listBudget is how many jobs the store reads for one page if a filter excludes some. A page
-// may therefore be short, or empty, although more follow.
+// may therefore be short, or empty, although more follow: only an empty next is the end.
 const listBudget = 2000
 
 // List returns jobs of one state without their errors: ended jobs newest first, others in the
 // order in which they are served. next is the cursor of the next page, "" at the end. A queue
 // that does not exist is empty. Errors: CodeInvalid, CodeValidationCursor,
 // CodeStoreUnavailable.
+//
+// The pages are no snapshot. A job that changes its state between two pages may be missing in
+// both lists or be in both, but a job whose entry stays the same is listed exactly once.
 func (b *Broker) List(ctx context.Context, l List) (items []api.Job, next string, err error) {
 	if !slices.Contains(api.JobStates(), l.State) {
 		return nil, "", api.InvalidField("state", "must be the name of a job state")

@@ -308,7 +308,7 @@ func (x *machine) raw(t *rapid.T, ids []string) [][3]any {
 		reasons[i] = pipe.HMGet(t.Context(), keys.Meta(id), "dead_reason")
 	}
 	if _, err := pipe.Exec(t.Context()); err != nil && len(ids) > 0 {
-		t.Fatalf("Exec: got error %v; want no error || len(ids) <= 0", err)
+		t.Fatalf("read %d jobs: %v", len(ids), err)
 	}
 	out := make([][3]any, len(ids))
 	for i := range ids {

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// workPage bounds the jobs of one set that one visit moves.
+	// workPage bounds the jobs of one set that one visit moves, and thus the length of a script.
 	workPage = 500
 	// loadPage bounds the jobs whose payloads are in memory at the same time.
 	loadPage = 50
@@ -23,6 +23,17 @@ const (
 // the consequences of jobs that have ended, promotes and reclaims jobs, ends those that have
 // expired, and purges old ones. It returns what it did. An error in one of these steps does
 // not stop the others.
+//
+//	step          reads the set         members with a score of at most
+//	followMarked  after                 any
+//	promote       scheduled, retrying   now
+//	reclaim       active                now
+//	expire        expiry                now
+//	purgeEnded    ended states          now - retention
+//
+// Each step handles at most workPage members of each set; the rest remains due. Consequences
+// come before the purge, which deletes the records that they need. Concurrent calls, also of
+// other replicas, are safe: each change compares the run of its job.
 func (b *Broker) Tend(ctx context.Context, tenant, namespace, queue string, now int64) (Counts, error) {
 	return b.tend(ctx, jobstore.Queue{Tenant: tenant, Namespace: namespace, Name: queue}, now)
 }
@@ -41,7 +52,10 @@ func (b *Broker) tend(ctx context.Context, q jobstore.Queue, now int64) (Counts,
 }
 
 // dueJobs reads the jobs of a set whose score is at most upTo. It drops the entries of jobs
-// that are not in one of the given states of this queue, and counts them in c as repaired.
+// that are not in one of the given states of this queue, and counts them in c as repaired. It
+// remembers that the set has nothing left below upTo, if this page was the last: the caller
+// must handle all jobs that it returns. Those that remain are found when the set is read
+// from its start again, see storage.Floors.
 func (b *Broker) dueJobs(ctx context.Context, q jobstore.Queue, key string, upTo, now int64, c *Counts, states ...api.JobState) ([]*jobstore.Record, error) {
 	ids, err := b.rdb.ZRangeByScore(ctx, key, &redis.ZRangeBy{
 		Min: strconv.FormatInt(b.jobs.Floors.From(key, now), 10), Max: strconv.FormatInt(upTo, 10), Count: workPage,
@@ -96,7 +110,10 @@ func (b *Broker) promote(ctx context.Context, q jobstore.Queue, now int64, c *Co
 }
 
 // reclaim returns jobs to the queue whose leases have expired, because their workers died or
-// hang. A job without another attempt is dead.
+// hang. A job without another attempt is dead. The attempt counts, and the epoch stays until
+// the next claim, which fences the old worker off:
+//
+//	active 1 3 39000 - w1    becomes at 39500   pending 1 3 39500 - w1
 func (b *Broker) reclaim(ctx context.Context, q jobstore.Queue, now int64, c *Counts) error {
 	key := b.jobs.Keys(q).Set(string(api.JobActive))
 	found, err := b.dueJobs(ctx, q, key, now, now, c, api.JobActive)
@@ -106,7 +123,7 @@ func (b *Broker) reclaim(ctx context.Context, q jobstore.Queue, now int64, c *Co
 	var moves []*jobstore.Move
 	crashed := 0
 	for _, r := range found {
-		if r.Run.At > now { // a heartbeat was interrupted before its second write
+		if r.Run.At > now { // a heartbeat that shortens the lease was interrupted before its second write
 			if err := b.rdb.ZAddXX(ctx, key, redis.Z{Score: float64(r.Run.At), Member: r.ID}).Err(); err != nil {
 				return jobstore.Failure(ctx, "mend a lease", err)
 			}
@@ -134,7 +151,8 @@ func (b *Broker) reclaim(ctx context.Context, q jobstore.Queue, now int64, c *Co
 	return nil
 }
 
-// expire ends jobs whose expiry has passed. A running job may finish.
+// expire ends jobs whose expiry has passed. A running job may finish: its entry moves to the end
+// of its lease, where it is looked at again. If it fails before, Fail ends it.
 func (b *Broker) expire(ctx context.Context, q jobstore.Queue, now int64, c *Counts) error {
 	key := b.jobs.Keys(q).Expiry()
 	found, err := b.dueJobs(ctx, q, key, now, now, c,
@@ -184,7 +202,8 @@ func without(list []any, v any) []any {
 	return out
 }
 
-// expireClaimed ends a job that a fetch claimed after its expiry.
+// expireClaimed ends a job that a fetch claimed after its expiry: claims do not read the set of
+// expiries, and maintenance may not have reached the job yet. The worker does not see it.
 func (b *Broker) expireClaimed(ctx context.Context, tenant, id string) error {
 	_, err := b.change(ctx, tenant, id, func(r *jobstore.Record) (*jobstore.Move, error) {
 		if r.Run.State != api.JobActive {

@@ -16,7 +16,8 @@ import (
 	"github.com/codesous/sous/queue/internal/jobstore"
 )
 
-// brokerMetrics holds the metrics of a Broker. docs/metrics.md explains each.
+// brokerMetrics holds the metrics of a Broker. docs/metrics.md explains each. They count what this
+// process did; only the depths are read from the store, and are the same in all processes.
 type brokerMetrics struct {
 	loop       *metrics.Loop
 	enqueued   *prometheus.CounterVec
@@ -83,7 +84,8 @@ func (m *brokerMetrics) added(q jobstore.Queue, items []*jobstore.Entry) {
 	m.depths.touch(q)
 }
 
-// claimed counts a claim that returned status and jobs at now, a Unix time in milliseconds.
+// claimed counts a claim that returned status and jobs at now, a Unix time in milliseconds. The
+// wait is observed for first attempts only, and not for jobs that another job made.
 func (m *brokerMetrics) claimed(q jobstore.Queue, status string, jobs []api.FetchedJob, now int64) {
 	m.depths.touch(q)
 	switch {
@@ -151,6 +153,7 @@ type depths struct {
 	last       map[jobstore.Queue]api.Queue
 }
 
+// Each of depthQueues queues is one time series for each state, plus one.
 const (
 	depthQueues  = 500
 	depthEvery   = 5 * time.Second

@@ -8,7 +8,8 @@ import (
 )
 
 // moveAll makes moves of jobs of q, each if the job is still as it was read, and sets their
-// outcomes. It then handles the consequences of the moves and notifies waiting fetches.
+// outcomes. It then handles the consequences of the moves and notifies waiting fetches. A failure
+// to handle consequences is logged, not returned: maintenance tries again.
 func (b *Broker) moveAll(ctx context.Context, q jobstore.Queue, moves []*jobstore.Move) error {
 	if len(moves) == 0 {
 		return nil
@@ -32,7 +33,8 @@ func (b *Broker) moveAll(ctx context.Context, q jobstore.Queue, moves []*jobstor
 	return nil
 }
 
-// changeTries is how often a change is tried if the record keeps changing concurrently.
+// changeTries is how often a change is tried if the record keeps changing concurrently. Each
+// conflict means that another change succeeded, so that few calls need a second try.
 const changeTries = 20
 
 // change makes the move that decide returns for a job. If the job changes concurrently it

@@ -8,7 +8,8 @@ import (
 )
 
 // EnqueueOnce adds a job under an id derived from its cause to the queue that spec names. If a
-// job with this id exists, it changes nothing. Errors: as of Enqueue.
+// job with this id exists, it changes nothing, even if the job has another spec or has ended.
+// A job that has been purged is made again. Errors: as of Enqueue.
 func (b *Broker) EnqueueOnce(ctx context.Context, tenant, id string, spec *api.JobSpec) error {
 	job := api.NewJob{Payload: spec.Payload, JobOptions: spec.JobOptions}
 	if err := job.Validate(b.store.NowMS()); err != nil {

@@ -34,7 +34,9 @@ func (b *Broker) followOutcome(ctx context.Context, tenant string, r *jobstore.R
 }
 
 // endActivation ends an activation as its job r ended, unless it has ended, and returns it.
-// ended reports whether this call ended it.
+// ended reports whether this call ended it. A worker ends the activation before it acks the
+// job, so this call finds work only if the job ended without one, or if the worker died in
+// between.
 func (b *Broker) endActivation(ctx context.Context, tenant, id string, r *jobstore.Record) (ended bool, a *activations.Record, err error) {
 	end := func() (bool, *activations.Record, error) {
 		return b.activations.End(ctx, tenant, id, func(a *activations.Record) { outcome.End(a, r, b.store.NowMS()) })
@@ -57,7 +59,10 @@ func (b *Broker) endActivation(ctx context.Context, tenant, id string, r *jobsto
 }
 
 // sendOutcome makes the job that sends an outcome to a destination, nil for none. Its id is
-// derived from the activation, so that a repeat makes no other job.
+// derived from the activation and the epoch, so that a repeat makes no other job, and a retried
+// job that ends again sends another outcome. Destinations that are functions count hops: after
+// api.MaxDestinationHops the outcome is dropped, so that two functions that name each other do
+// not run for ever.
 func (b *Broker) sendOutcome(ctx context.Context, tenant string, r *jobstore.Record, a *activations.Record, to *api.Destination) error {
 	if to == nil {
 		return nil

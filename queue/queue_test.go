@@ -151,18 +151,18 @@ func TestJobLifecycle(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		added := f.add(t, job(`{"to":"a"}`), job(`{"to":"b"}`))
 		if added[0].State != api.JobPending || added[0].Duplicate {
-			t.Fatalf("add: got added %+v; want added[0].State == api.JobPending && !(added[0].Duplicate)", added)
+			t.Fatalf("add: got %+v, want a pending job and no duplicate", added)
 		}
 		got := f.fetch(t, 10)
 		if len(got) != 2 || got[0].ID != added[0].ID || string(got[0].Payload) != `{"to":"a"}` || got[0].Attempt != 1 || got[0].LeaseEpoch != 1 {
-			t.Fatalf("fetch: got %+v; want len(got) == 2 && got[0].ID == added[0].ID && string(got[0].Payload) == `{\"to\":\"a\"}` && got[0].Attempt == 1 && got[0].LeaseEpoch == 1", got)
+			t.Fatalf("fetch: got %+v, want two jobs, first %s with its payload, attempt 1 and epoch 1", got, added[0].ID)
 		}
 		if more := f.fetch(t, 10); len(more) != 0 {
 			t.Fatalf("second Fetch = %+v, want no job", more)
 		}
 		for range 2 { // a repeat succeeds
 			if out := f.ack(t, got[0], `{"sent":true}`); !out.OK || out.State != api.JobCompleted {
-				t.Errorf("ack: got out %+v; want out.OK && out.State == api.JobCompleted", out)
+				t.Errorf("ack: got %+v, want success and state completed", out)
 			}
 		}
 		if out := f.fail(t, got[0]); out.Code != api.CodeJobLeaseLost || out.State != api.JobCompleted {
@@ -170,18 +170,18 @@ func TestJobLifecycle(t *testing.T) {
 		}
 		j := f.get(t, got[0].ID)
 		if j.State != api.JobCompleted || string(j.Result) != `{"sent":true}` || j.EndedAtMS == 0 || j.MaxAttempts != 4 {
-			t.Errorf("get: got j %+v; want j.State == api.JobCompleted && string(j.Result) == `{\"sent\":true}` && j.EndedAtMS != 0 && j.MaxAttempts == 4", j)
+			t.Errorf("got job %+v, want state completed with result {\"sent\":true}, its end, and 4 attempts", j)
 		}
 		// The other job fails until it is dead.
 		for attempt := 1; attempt <= 4; attempt++ {
 			for range 2 {
 				if out := f.fail(t, got[1]); !out.OK {
-					t.Fatalf("attempt %d: %+v", attempt, out)
+					t.Fatalf("fail in attempt %d: got %+v, want success", attempt, out)
 				}
 			}
 			j = f.get(t, got[1].ID)
 			if len(j.Errors) != attempt || j.Errors[attempt-1].Attempt != attempt || j.Errors[0].Stack != "at line 1" {
-				t.Fatalf("attempt %d: %+v", attempt, j.Errors)
+				t.Fatalf("attempt %d: got errors %+v, want one for each attempt, with the stack \"at line 1\"", attempt, j.Errors)
 			}
 			if attempt == 4 {
 				break
@@ -192,30 +192,30 @@ func TestJobLifecycle(t *testing.T) {
 			}
 			f.tend(t)
 			if early := f.fetch(t, 1); len(early) != 0 {
-				t.Fatalf("attempt %d: not retried in time", attempt)
+				t.Fatalf("attempt %d: got %+v before the backoff ended, want no job", attempt, early)
 			}
 			f.clock.advance(wait)
 			if c := f.tend(t); c.Promoted != 1 {
-				t.Fatalf("attempt %d: %+v", attempt, c)
+				t.Fatalf("tend after attempt %d: got %+v, want 1 promoted", attempt, c)
 			}
 			next := f.fetch(t, 1)
 			if len(next) != 1 || next[0].Attempt != attempt+1 {
-				t.Fatalf("attempt %d: %+v", attempt, next)
+				t.Fatalf("fetch after attempt %d: got %+v, want one job in attempt %d", attempt, next, attempt+1)
 			}
 			got[1] = next[0]
 		}
 		if j.State != api.JobDead || j.DeadReason != api.DeadAttempts {
-			t.Errorf("get: got j %+v; want j.State == api.JobDead && j.DeadReason == api.DeadAttempts", j)
+			t.Errorf("got job %+v, want state dead for reason %s", j, api.DeadAttempts)
 		}
 		if _, err := f.Retry(t.Context(), f.tenant, j.ID); err != nil {
 			t.Fatalf("Retry: %v", err)
 		}
 		again := f.fetch(t, 1)
 		if len(again) != 1 || again[0].Attempt != 4 {
-			t.Fatalf("fetch: got again %+v; want len(again) == 1 && again[0].Attempt == 4", again)
+			t.Fatalf("fetch after the retry: got %+v, want one job in attempt 4", again)
 		}
 		if out := f.ack(t, again[0], ""); !out.OK {
-			t.Errorf("ack: got out %+v; want out.OK", out)
+			t.Errorf("ack: got %+v, want success", out)
 		}
 	})
 }
@@ -228,7 +228,7 @@ func TestLeasesExpire(t *testing.T) {
 		f.clock.advance(20 * time.Second)
 		out, err := f.Heartbeat(t.Context(), f.tenant, []api.JobHeartbeat{{ID: first.ID, LeaseEpoch: 1, Progress: &api.JobProgress{Current: 1, Total: 2}, Checkpoint: json.RawMessage(`{"at":7}`)}})
 		if err != nil || !out[0].OK {
-			t.Fatalf("Heartbeat: got out %v, error %v; want no error && out[0].OK", out, err)
+			t.Fatalf("Heartbeat: got %v, error %v, want success", out, err)
 		}
 		f.clock.advance(20 * time.Second)
 		if c := f.tend(t); c.Reclaimed != 0 {
@@ -236,21 +236,21 @@ func TestLeasesExpire(t *testing.T) {
 		}
 		f.clock.advance(11 * time.Second)
 		if c := f.tend(t); c.Reclaimed != 1 {
-			t.Fatalf("tend: got c %+v; want c.Reclaimed == 1", c)
+			t.Fatalf("tend after the end of the lease: got %+v, want 1 reclaimed", c)
 		}
 		second := f.fetch(t, 1)[0]
 		if second.Attempt != 2 || second.LeaseEpoch != 2 || string(second.Checkpoint) != `{"at":7}` {
-			t.Fatalf("fetch: got second %+v; want second.Attempt == 2 && second.LeaseEpoch == 2 && string(second.Checkpoint) == `{\"at\":7}`", second)
+			t.Fatalf("second fetch: got %+v, want attempt 2, epoch 2 and checkpoint {\"at\":7}", second)
 		}
 		if out := f.ack(t, first, `"late"`); out.Code != api.CodeJobLeaseLost || out.State != api.JobActive {
-			t.Fatalf("ack: got out %+v; want out.Code == api.CodeJobLeaseLost && out.State == api.JobActive", out)
+			t.Fatalf("ack by the first worker: got %+v, want CodeJobLeaseLost and state active", out)
 		}
 		f.clock.advance(31 * time.Second)
 		if c := f.tend(t); c.Crashed != 1 {
-			t.Fatalf("tend: got c %+v; want c.Crashed == 1", c)
+			t.Fatalf("tend after the last attempt: got %+v, want 1 crashed", c)
 		}
 		if j := f.get(t, first.ID); j.State != api.JobDead || j.DeadReason != api.DeadCrashed || len(j.Errors) != 2 {
-			t.Fatalf("get: got j %+v; want j.State == api.JobDead && j.DeadReason == api.DeadCrashed && len(j.Errors) == 2", j)
+			t.Fatalf("got job %+v, want state dead for reason %s with 2 errors", j, api.DeadCrashed)
 		}
 	})
 }

@@ -37,7 +37,9 @@ func queueNotFound(queue string) error {
 	return api.Errorf(api.CodeQueueNotFound, "queue %q does not exist", queue)
 }
 
-// readQueues returns the configurations and depths of queues, in their order.
+// readQueues returns the configurations and depths of queues, in their order, by one round trip.
+// The age of the oldest pending job follows from the least score of each priority. The read
+// begins at the cursors that this process knows, because entries below them were deleted.
 func (b *Broker) readQueues(ctx context.Context, queues []jobstore.Queue) ([]api.Queue, error) {
 	type replies struct {
 		config *redis.SliceCmd
@@ -111,7 +113,8 @@ func (b *Broker) Queues(ctx context.Context, tenant, namespace, after string, li
 const clearPage = 200
 
 // Clear deletes the jobs of a queue that have not started, page by page, and returns how many
-// it deleted. Active and ended jobs remain. For jobs that depend on a deleted one it counts
+// it deleted, also with an error. Jobs that are enqueued meanwhile may remain. Active and ended
+// jobs remain. For jobs that depend on a deleted one it counts
 // as cancelled. Errors: CodeStoreUnavailable.
 func (b *Broker) Clear(ctx context.Context, tenant, namespace, queue string) (int, error) {
 	q := jobstore.Queue{Tenant: tenant, Namespace: namespace, Name: queue}
@@ -126,7 +129,8 @@ func (b *Broker) Clear(ctx context.Context, tenant, namespace, queue string) (in
 	return cleared, nil
 }
 
-// empty cancels and deletes all jobs of one state.
+// empty cancels and deletes all jobs of one state. It walks behind the jobs that it deleted, so
+// that jobs that it has to leave do not stop it.
 func (b *Broker) empty(ctx context.Context, q jobstore.Queue, state api.JobState) (int, error) {
 	cleared := 0
 	var from *jobstore.Position
@@ -144,7 +148,9 @@ func (b *Broker) empty(ctx context.Context, q jobstore.Queue, state api.JobState
 	}
 }
 
-// discard cancels and deletes the jobs of one page, and returns how many it deleted.
+// discard cancels and deletes the jobs of one page, and returns how many it deleted. Cancelling
+// first makes the consequences of their ends happen. Jobs that change meanwhile, for example
+// because a worker claims them, are left.
 func (b *Broker) discard(ctx context.Context, q jobstore.Queue, state api.JobState, step []jobstore.Position) (int, error) {
 	ids := make([]string, len(step))
 	for i, p := range step {
@@ -176,7 +182,8 @@ func (b *Broker) discard(ctx context.Context, q jobstore.Queue, state api.JobSta
 	return b.jobs.Purge(ctx, q, api.JobCancelled, ended)
 }
 
-// Redrive is a call that retries dead jobs of a queue. A job must match all filters.
+// Redrive is a call that retries dead jobs of a queue. A job must match all filters. The zero
+// filters match all.
 type Redrive struct {
 	Tenant, Namespace, Queue string
 	IDs                      []string // only these; empty for all
@@ -187,7 +194,8 @@ type Redrive struct {
 }
 
 // Redrive makes the dead jobs of a queue that match f pending for one more attempt, page by
-// page, and returns how many. Errors: CodeStoreUnavailable.
+// page, and returns how many, also with an error. An outcome that the first end still has to
+// send is sent before. Errors: CodeStoreUnavailable.
 func (b *Broker) Redrive(ctx context.Context, f Redrive) (int, error) {
 	q := jobstore.Queue{Tenant: f.Tenant, Namespace: f.Namespace, Name: f.Queue}
 	match := List{Tag: f.Tag, TagValue: f.TagValue}
@@ -244,6 +252,9 @@ func (f *Redrive) names(id string) bool {
 // DeleteQueue deletes a queue with all its jobs, page by page. Errors: CodeInvalid,
 // CodeQueueNotFound, CodeQueueBusy while jobs are active or keep changing,
 // CodeStoreUnavailable.
+//
+// It is not atomic: after an error some jobs are deleted, and a repeat continues. A queue that
+// gets jobs meanwhile exists again afterwards, without its configuration.
 func (b *Broker) DeleteQueue(ctx context.Context, tenant, namespace, queue string) error {
 	found, err := b.GetQueue(ctx, tenant, namespace, queue)
 	if err != nil {
@@ -278,7 +289,8 @@ func (b *Broker) DeleteQueue(ctx context.Context, tenant, namespace, queue strin
 	return b.relist(ctx, q)
 }
 
-// relist adds a queue to the lists again that got jobs while it was deleted.
+// relist adds a queue to the list of queues and to the due and ready sets again if it got jobs
+// while it was deleted. An enqueue that follows the look writes these entries itself.
 func (b *Broker) relist(ctx context.Context, q jobstore.Queue) error {
 	var sets []string
 	for _, state := range api.JobStates() {
@@ -309,7 +321,8 @@ func (b *Broker) relist(ctx context.Context, q jobstore.Queue) error {
 	return jobstore.Failure(ctx, "mark a queue", err)
 }
 
-// purgeAll deletes all ended jobs of one state.
+// purgeAll deletes all ended jobs of one state. It reads the first page again and again, since
+// the members of each are removed, and fails with CodeQueueBusy if a page stays.
 func (b *Broker) purgeAll(ctx context.Context, q jobstore.Queue, state api.JobState) error {
 	for {
 		step, _, err := b.jobs.Page(ctx, q, state, nil, clearPage)

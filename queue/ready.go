@@ -23,6 +23,11 @@ func functionQueue(q jobstore.Queue) FunctionQueue {
 	return FunctionQueue{q.Tenant, q.Namespace, q.Name}
 }
 
+// The ready sets hold the fn queues that may have work, each with the time from which on, over 16
+// shards for all tenants. An enqueue adds a queue, an end of a job adds it because a slot may be
+// free, and Take removes it. A queue that is not in the sets has no job that may start, unless a
+// crash came between an enqueue and its mark, which the sweeper finds (repair.KindReady).
+
 // OnReady calls notified for every fn queue that gets work, in this process or another, until
 // stop is called. Notices of other processes may be lost, so callers must also poll Ready.
 // notified must not block.
@@ -39,7 +44,8 @@ const (
 )
 
 // Ready returns the fn queues that may have work at now, and the moment at which the next one
-// may, 0 if none is known. Both are Unix times in milliseconds. Errors: CodeStoreUnavailable.
+// may, 0 if none is known. Both are Unix times in milliseconds. It reads the heads of all
+// shards in one round trip, and is a hint: Take decides. Errors: CodeStoreUnavailable.
 func (b *Broker) Ready(ctx context.Context, now int64) (queues []FunctionQueue, soonest int64, err error) {
 	pipe := b.rdb.Pipeline()
 	heads := make([]*redis.ZSliceCmd, storage.DueShards)
@@ -60,7 +66,7 @@ func (b *Broker) Ready(ctx context.Context, now int64) (queues []FunctionQueue, 
 				}
 				break
 			}
-			if k == readyPage-1 {
+			if k == readyPage-1 { // the shard may hold more: read it again soon, from here on
 				upTo, soonest = at, now
 			}
 			m, _ := z.Member.(string)
@@ -80,7 +86,8 @@ func (b *Broker) Ready(ctx context.Context, now int64) (queues []FunctionQueue, 
 	return queues, soonest, nil
 }
 
-// Taken is the result of Take.
+// Taken is the result of Take. Without jobs, the other fields tell the dispatcher when to look
+// again: soon, after a while, or when it is notified.
 type Taken struct {
 	Jobs []api.FetchedJob
 	// More reports whether the queue may have more jobs now.
@@ -95,6 +102,14 @@ type Taken struct {
 // Take claims up to count jobs of an fn queue under leases. A queue without jobs that may
 // start leaves the ready set and is then read once more, because a job that was enqueued in
 // between would otherwise not be noticed. Errors: CodeStoreUnavailable, ctx's.
+//
+//	Take      finds no job
+//	enqueue   adds job j1, and the mark to the ready set, which has one already
+//	Take      removes the mark
+//	Take      reads again, claims j1, and marks the queue again
+//
+// A queue at its rate limit keeps the mark, with the moment at which it may serve again. One
+// that is paused or at its concurrency limit loses it; Configure and the end of a job add it.
 func (b *Broker) Take(ctx context.Context, f FunctionQueue, workerID string, count int, lease time.Duration) (Taken, error) {
 	q, m := f.key(), f.key().Member()
 	request := claim.Request{WorkerID: workerID, Lease: lease}
@@ -128,7 +143,9 @@ func (b *Broker) Take(ctx context.Context, f FunctionQueue, workerID string, cou
 	return got, jobstore.Failure(ctx, "mark a queue", err)
 }
 
-// take is Take without the update of the ready set.
+// take is Take without the update of the ready set. The pause that the claim asks for decides
+// between three answers: none, that there may be more now; one of a rate limit, After; and
+// claim.LongPause, that the queue is empty or does not serve, of which Held is the latter.
 func (b *Broker) take(ctx context.Context, r claim.Request, q jobstore.Queue, count int) (got Taken, err error) {
 	jobs, after, err := b.claimer.Take(ctx, q, r, count)
 	if err != nil && len(jobs) == 0 {

@@ -68,7 +68,7 @@ func TestAStaleUniqueKeyIsFree(t *testing.T) {
 		}
 		first := add("")
 		if again := add("one"); !again.Duplicate || again.ID != first.ID || again.State != api.JobPending {
-			t.Errorf("add: got again %+v; want again.Duplicate && again.ID == first.ID && again.State == api.JobPending", again)
+			t.Errorf("add under a held unique key: got %+v, want a duplicate of %s, which is pending", again, first.ID)
 		}
 		f.ack(t, f.fetch(t, 1)[0], "")
 		for n, ended := range []string{first.ID, api.NewJobID()} {
@@ -76,7 +76,7 @@ func TestAStaleUniqueKeyIsFree(t *testing.T) {
 				hold(ended)
 				fresh := add(key)
 				if fresh.Duplicate {
-					t.Errorf("add: got key %q, fresh %+v; want !(fresh.Duplicate)", key, fresh)
+					t.Errorf("add with idempotency key %q after the holder has ended: got %+v, want no duplicate", key, fresh)
 				}
 				if key != "" {
 					if again := add(key); again.ID != fresh.ID || again.Duplicate || !again.Replayed {
@@ -91,7 +91,7 @@ func TestAStaleUniqueKeyIsFree(t *testing.T) {
 			t.Fatalf("ZRem: %v", err)
 		}
 		if again := add(""); !again.Duplicate || again.ID != interrupted.ID {
-			t.Errorf("add: got again %+v; want again.Duplicate && again.ID == interrupted.ID", again)
+			t.Errorf("add after an interrupted enqueue: got %+v, want a duplicate of %s", again, interrupted.ID)
 		}
 		if got := f.fetch(t, 10); len(got) != 1 || got[0].ID != interrupted.ID {
 			t.Errorf("Fetch = %+v, want the holder of the key", got)
@@ -135,7 +135,7 @@ func TestDependenciesThatEndTooSoon(t *testing.T) {
 			f.settle(t)
 			for _, id := range []string{during[0].ID, after[0].ID} {
 				if j := f.get(t, id); j.State != tt.want || (j.State == api.JobDead) != (j.DeadReason == api.DeadDependency) {
-					t.Errorf("%s: the dependent job is %s, dead reason %q", name, j.State, j.DeadReason)
+					t.Errorf("%s: got dependent job %s with dead reason %q, want %s", name, j.State, j.DeadReason, tt.want)
 				}
 			}
 			if _, err := f.Clear(t.Context(), f.tenant, namespace, emails); err != nil {
@@ -146,7 +146,7 @@ func TestDependenciesThatEndTooSoon(t *testing.T) {
 		if _, err := f.Enqueue(t.Context(), queue.Enqueue{Tenant: f.tenant, Namespace: namespace, Queue: emails, Jobs: []api.NewJob{
 			job(`1`), job(`2`, func(j *api.NewJob) { j.DependsOn = []string{api.NewJobID()} }),
 		}}); api.ErrorCode(err) != api.CodeJobNotFound {
-			t.Errorf("Enqueue: got error %v; want api.ErrorCode(err) == api.CodeJobNotFound", err)
+			t.Errorf("Enqueue with an unknown dependency: got error %v, want CodeJobNotFound", err)
 		}
 	})
 }
@@ -167,7 +167,7 @@ func TestABatchCallsBackOnce(t *testing.T) {
 			if early {
 				seal()
 				if _, err := f.Enqueue(t.Context(), queue.Enqueue{Tenant: f.tenant, Namespace: namespace, Queue: emails, Jobs: []api.NewJob{job(`3`, inBatch(b.ID))}}); api.ErrorCode(err) != api.CodeBatchSealed {
-					t.Errorf("Enqueue: got error %v; want api.ErrorCode(err) == api.CodeBatchSealed", err)
+					t.Errorf("Enqueue in a sealed batch: got error %v, want CodeBatchSealed", err)
 				}
 			}
 			jobs := f.fetch(t, 2)
@@ -180,11 +180,11 @@ func TestABatchCallsBackOnce(t *testing.T) {
 			seal()
 			called, err := f.Get(t.Context(), f.tenant, b.CallbackID)
 			if err != nil || called.State != api.JobPending || string(called.Payload) != `"done"` || called.ParentID != b.ID {
-				t.Fatalf("Get: got called %+v, error %v; want no error && called.State == api.JobPending && string(called.Payload) == `\"done\"` && called.ParentID == b.ID", called, err)
+				t.Fatalf("Get of the callback: got %+v, error %v, want it pending with payload \"done\" and parent %s", called, err, b.ID)
 			}
 			got, err := f.Fetch(t.Context(), queue.Fetch{Tenant: f.tenant, Namespace: namespace, Queues: []string{"callbacks"}, WorkerID: "w1", Count: 5})
 			if err != nil || len(got) != 1 {
-				t.Fatalf("Fetch: got %v, error %v; want no error && len(got) == 1", got, err)
+				t.Fatalf("Fetch: got %v, error %v, want one job", got, err)
 			}
 			f.ack(t, got[0], "")
 			if _, err := f.Retry(t.Context(), f.tenant, jobs[1].ID); err != nil { // it ends a second time
@@ -196,7 +196,7 @@ func TestABatchCallsBackOnce(t *testing.T) {
 				t.Errorf("Fetch = %+v, want no second callback", got)
 			}
 			if got, err := f.GetBatch(t.Context(), f.tenant, namespace, b.ID); err != nil || got.Succeeded != 2 || got.Failed != 0 {
-				t.Errorf("GetBatch: got %+v, error %v; want no error && got.Succeeded == 2 && got.Failed == 0", got, err)
+				t.Errorf("GetBatch: got %+v, error %v, want 2 succeeded and none failed", got, err)
 			}
 		}
 	})
@@ -229,7 +229,7 @@ func TestAChainRunsItsSteps(t *testing.T) {
 				ran = append(ran, string(got[0].Payload))
 				if n > 0 {
 					if j := f.get(t, got[0].ID); j.ChainID != first || j.ChainStep == 0 {
-						t.Errorf("get: got j %+v; want j.ChainID == first && j.ChainStep != 0", j)
+						t.Errorf("got job %+v, want a later step of chain %s", j, first)
 					}
 				}
 				if n == fails {

@@ -64,7 +64,7 @@ func TestJobsOfTheOlderLayoutAreMoved(t *testing.T) {
 			t.Fatalf("Fetch after the repair = %+v, want job %s", got, first)
 		}
 		if out := f.ack(t, got[0], ""); !out.OK {
-			t.Fatalf("ack: got out %+v; want out.OK", out)
+			t.Fatalf("ack: got %+v, want success", out)
 		}
 		if got := f.fetch(t, 3); len(got) != 1 || got[0].ID != second {
 			t.Errorf("Fetch of the dependent job = %+v, want job %s", got, second)
@@ -98,7 +98,7 @@ func TestAMoveToTheNewLayoutMayBeCut(t *testing.T) {
 			t.Errorf("the relayout script replied %v, %v, want 0", reply, err)
 		}
 		if j := f.get(t, id); j.State != api.JobActive {
-			t.Errorf("the job is %s", j.State)
+			t.Errorf("got state %s, want active", j.State)
 		}
 		f.sound(t, id)
 	})

@@ -27,11 +27,11 @@ func TestRepeatedAcksAreCountedOnce(t *testing.T) {
 	got := f.fetch(t, 1)
 	for range 3 {
 		if out := f.ack(t, got[0], ""); !out.OK || out.State != api.JobCompleted {
-			t.Errorf("ack: got out %+v; want out.OK && out.State == api.JobCompleted", out)
+			t.Errorf("ack: got %+v, want success and state completed", out)
 		}
 	}
 	if n := metricstest.Value(t, reg, "sous_queue_settled_jobs_total", "state=completed"); n != 1 {
-		t.Errorf("settled jobs = %g", n)
+		t.Errorf("got %g settled jobs in the metrics, want 1", n)
 	}
 }
 
@@ -61,7 +61,7 @@ func TestDeletedQueueThatGetsJobs(t *testing.T) {
 		}()
 		for range 10 {
 			if err := f.DeleteQueue(t.Context(), f.tenant, namespace, emails); err != nil && api.ErrorCode(err) != api.CodeQueueNotFound {
-				t.Errorf("DeleteQueue: got error %v; want no error || api.ErrorCode(err) == api.CodeQueueNotFound", err)
+				t.Errorf("DeleteQueue: got error %v, want none or CodeQueueNotFound", err)
 			}
 		}
 		close(stop)
@@ -73,7 +73,7 @@ func TestDeletedQueueThatGetsJobs(t *testing.T) {
 				continue // deleted with the queue
 			}
 			if names := f.queues(t); len(names) != 1 {
-				t.Fatalf("job %s exists, but its queue is not among %v", id, names)
+				t.Fatalf("got queues %[2]v, want the one queue of job %[1]s", id, names)
 			}
 		}
 	})

@@ -11,7 +11,7 @@ import (
 // NewRepairer returns a Repairer of the jobs in b's store.
 func (b *Broker) NewRepairer() *repair.Repairer { return repair.New(b.store, b.jobs, repairs{b}) }
 
-// repairs implements repair.Owner.
+// repairs implements repair.Owner. Package repair cannot import this package, which uses it.
 type repairs struct{ b *Broker }
 
 func (o repairs) EndActivation(ctx context.Context, tenant, id string, r *jobstore.Record) (bool, *activations.Record, error) {

@@ -11,7 +11,8 @@ import (
 // pathResultSchema is the field of a job that holds the JSON Schema of its result.
 const pathResultSchema = "result_schema"
 
-// checkSchema checks that raw is a valid JSON Schema: CodeInvalid.
+// checkSchema checks that raw is a valid JSON Schema: CodeInvalid. Compiled schemas are cached
+// by their text, so that the ack of a job with the same schema need not compile it again.
 func (b *Broker) checkSchema(raw json.RawMessage) error {
 	_, err := b.schemas.Get(string(raw), raw)
 	var refused *api.Error

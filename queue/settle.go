@@ -23,6 +23,10 @@ const maxHoldReason = 1024
 // CodeBodyLimit or CodeInvalid. Repeating what the same epoch did before succeeds. After an
 // error (CodeInvalid for more than api.MaxSettleJobs jobs, CodeShuttingDown,
 // CodeStoreUnavailable, ctx's) some jobs may have been settled: repeat the call.
+//
+// An ack completes the job, unless it has Continue or Hold. Those put the job back, as pending
+// or held, with the checkpoint of the ack and with its attempts counted from 0 again: a job in
+// several steps acks each of them, and only failures in a row use up its attempts.
 func (b *Broker) Ack(ctx context.Context, tenant string, acks []api.JobAck) ([]api.JobOutcome, error) {
 	if err := checkCount(len(acks)); err != nil {
 		return nil, err
@@ -36,6 +40,7 @@ func (b *Broker) Ack(ctx context.Context, tenant string, acks []api.JobAck) ([]a
 	if err != nil {
 		return nil, err
 	}
+	// Completions of one queue share a script; putBack needs one for each job.
 	items, positions := map[jobstore.Queue][]*jobstore.Completion{}, map[jobstore.Queue][]int{}
 	for i := range acks {
 		a := &acks[i]
@@ -128,7 +133,8 @@ func (b *Broker) putBack(ctx context.Context, tenant string, a *api.JobAck) (api
 	})
 }
 
-// settleBy changes one job by decide and returns its outcome.
+// settleBy changes one job by decide and returns its outcome. Errors that concern only this
+// job become part of the outcome; others are returned and end the call.
 func (b *Broker) settleBy(ctx context.Context, tenant, id string, decide func(r *jobstore.Record) (*jobstore.Move, error)) (api.JobOutcome, error) {
 	r, err := b.change(ctx, tenant, id, decide)
 	if lost, ok := err.(leaseLost); ok { //nolint:errorlint // change returns decide's error unwrapped
@@ -143,7 +149,8 @@ func (b *Broker) settleBy(ctx context.Context, tenant, id string, decide func(r 
 	return api.JobOutcome{ID: id, OK: true, State: r.Run.State}, nil
 }
 
-// leaseLost is the error of a decision whose lease epoch does not hold the job.
+// leaseLost is the error of a decision whose lease epoch does not hold the job. run is the run
+// that was found, whose state the outcome reports. It does not leave this file.
 type leaseLost struct{ run jobstore.Run }
 
 func (leaseLost) Error() string { return messageLeaseLost }
@@ -156,7 +163,9 @@ func lostUnless(done bool, r *jobstore.Record) error {
 	return leaseLost{r.Run}
 }
 
-// keepCheckpoint stores a checkpoint if epoch holds the job, and returns the job after it.
+// keepCheckpoint stores a checkpoint if epoch holds the job, and returns the job after it. It
+// does so by a heartbeat, which also extends the lease. The move that follows compares the
+// run, so that a checkpoint is never combined with the settlement of another lease.
 func (b *Broker) keepCheckpoint(ctx context.Context, tenant string, r *jobstore.Record, epoch int64, checkpoint json.RawMessage) (*jobstore.Record, error) {
 	beat := api.JobHeartbeat{ID: r.ID, LeaseEpoch: epoch, Checkpoint: checkpoint}
 	if _, err := b.beat(ctx, r.Queue(tenant), []*api.JobHeartbeat{&beat}); err != nil {
@@ -172,7 +181,8 @@ func (b *Broker) keepCheckpoint(ctx context.Context, tenant string, r *jobstore.
 	return fresh, nil
 }
 
-// flushAcks completes the jobs of concurrent calls and stores an error in each item.
+// flushAcks completes the jobs of concurrent calls and stores an error in each item. It tries
+// the short script first, which completes most jobs; the rest need the general one.
 func (b *Broker) flushAcks(ctx context.Context, q jobstore.Queue, items []*jobstore.Completion) {
 	rest, err := b.jobs.CompleteKnown(ctx, q, items)
 	if err == nil {
@@ -223,7 +233,14 @@ func refused(id string, err error) api.JobOutcome {
 }
 
 // Fail settles jobs whose attempts failed: they are retried after their backoff, or dead if no
-// attempt is left. Outcomes and errors are as of Ack.
+// attempt is left. Outcomes and errors are as of Ack. The first of these that applies decides:
+//
+//	SnoozeMS is set           retrying, due after SnoozeMS; no attempt and no error is counted
+//	Fatal                     dead, api.DeadFatal
+//	the job has expired       dead, api.DeadExpired
+//	Attempt >= MaxAttempts    dead, api.DeadAttempts
+//	RetryAfterMS is set       retrying, due after RetryAfterMS
+//	otherwise                 retrying, due after the backoff of the attempt, with jitter
 func (b *Broker) Fail(ctx context.Context, tenant string, fails []api.JobFail) ([]api.JobOutcome, error) {
 	if err := checkCount(len(fails)); err != nil {
 		return nil, err
@@ -300,7 +317,8 @@ func (b *Broker) failed(r *jobstore.Record, f *api.JobFail) (*jobstore.Move, err
 	return m, nil
 }
 
-// truncate shortens s to at most limit bytes of whole characters, and replaces invalid ones.
+// truncate shortens s to at most limit bytes of whole characters, and replaces invalid ones,
+// each run of them by U+FFFD. Text of a worker may be binary, which JSON cannot hold.
 func truncate(s string, limit int) string {
 	if len(s) > limit {
 		s = s[:limit]

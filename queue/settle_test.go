@@ -26,11 +26,11 @@ func TestRepeatsAreAnsweredWithSuccess(t *testing.T) {
 		one := f.fetch(t, 1)[0]
 		for range 3 {
 			if out := f.fail(t, one, func(j *api.JobFail) { j.RetryAfterMS = new(int64) }); !out.OK || out.State != api.JobRetrying {
-				t.Fatalf("fail: got out %+v; want out.OK && out.State == api.JobRetrying", out)
+				t.Fatalf("fail: got %+v, want success and state retrying", out)
 			}
 			out, err := f.Heartbeat(t.Context(), f.tenant, []api.JobHeartbeat{{ID: one.ID, LeaseEpoch: 1}})
 			if err != nil || out[0].Code != api.CodeJobLeaseLost {
-				t.Fatalf("Heartbeat: got out %v, error %v; want no error && out[0].Code == api.CodeJobLeaseLost", out, err)
+				t.Fatalf("Heartbeat after the fail: got %v, error %v, want CodeJobLeaseLost", out, err)
 			}
 		}
 		f.tend(t)
@@ -41,16 +41,16 @@ func TestRepeatsAreAnsweredWithSuccess(t *testing.T) {
 		for range 3 {
 			out, err := f.Heartbeat(t.Context(), f.tenant, []api.JobHeartbeat{{ID: two.ID, LeaseEpoch: 2}})
 			if err != nil || !out[0].OK || out[0].LeaseExpiresMS == 0 {
-				t.Fatalf("Heartbeat: got out %v, error %v; want no error && out[0].OK && out[0].LeaseExpiresMS != 0", out, err)
+				t.Fatalf("Heartbeat: got %v, error %v, want success and the end of the lease", out, err)
 			}
 		}
 		for range 3 {
 			if out := f.ack(t, two, `2`); !out.OK {
-				t.Fatalf("ack: got out %+v; want out.OK", out)
+				t.Fatalf("ack: got %+v, want success", out)
 			}
 		}
 		if j := f.get(t, two.ID); len(j.Errors) != 1 || string(j.Result) != "2" {
-			t.Errorf(`get: got j %+v; want len(j.Errors) == 1 && string(j.Result) == "2"`, j)
+			t.Errorf(`got job %+v, want 1 error and result 2`, j)
 		}
 	})
 }
@@ -78,7 +78,7 @@ func TestALateWorkerChangesNothing(t *testing.T) {
 		}
 		for name, settle := range settles {
 			if out := settle(); out.Code != api.CodeJobLeaseLost || out.State != api.JobActive {
-				t.Errorf("settle: got name %s, out %+v; want out.Code == api.CodeJobLeaseLost && out.State == api.JobActive", name, out)
+				t.Errorf("%s by the late worker: got %+v, want CodeJobLeaseLost and state active", name, out)
 			}
 		}
 		f.ack(t, other, `"mine"`)
@@ -88,7 +88,7 @@ func TestALateWorkerChangesNothing(t *testing.T) {
 			}
 		}
 		if j := f.get(t, other.ID); string(j.Result) != `"mine"` || len(j.Errors) != 1 || j.Checkpoint != nil {
-			t.Errorf("get: got j %+v; want string(j.Result) == `\"mine\"` && len(j.Errors) == 1 && j.Checkpoint == nil", j)
+			t.Errorf("got job %+v, want result \"mine\", 1 error and no checkpoint", j)
 		}
 	})
 }
@@ -111,13 +111,13 @@ func TestSummariesDoNotOutliveAMove(t *testing.T) {
 			}
 			got, err := other.Fetch(t.Context(), queue.Fetch{Tenant: f.tenant, Namespace: namespace, Queues: []string{"others"}, WorkerID: "w1"})
 			if err != nil || len(got) != 1 {
-				t.Fatalf("Fetch: got %v, error %v; want no error && len(got) == 1", got, err)
+				t.Fatalf("Fetch: got %v, error %v, want one job", got, err)
 			}
 			if _, err := f.Heartbeat(t.Context(), f.tenant, []api.JobHeartbeat{{ID: id, LeaseEpoch: got[0].LeaseEpoch}}); err != nil {
 				t.Fatalf("Heartbeat: %v", err)
 			}
 			if out := f.ack(t, got[0], ""); !out.OK {
-				t.Fatalf("ack: got out %+v; want out.OK", out)
+				t.Fatalf("ack: got %+v, want success", out)
 			}
 			f.sound(t, id)
 		})
@@ -139,7 +139,7 @@ func TestAMovedJobIsNotServedInItsOldQueue(t *testing.T) {
 			t.Fatalf("ZAdd: %v", err)
 		}
 		if got := f.fetch(t, 1); len(got) != 0 {
-			t.Errorf("fetched %+v", got)
+			t.Errorf("fetch: got %+v, want no job", got)
 		}
 		f.sound(t, id)
 	})
@@ -178,10 +178,10 @@ func TestResultsKeepToTheirSchema(t *testing.T) {
 		}))
 		j := f.fetch(t, 1)[0]
 		if out := f.ack(t, j, `{"other":1}`); out.Code != api.CodeJobResult {
-			t.Errorf("ack: got out %+v; want out.Code == api.CodeJobResult", out)
+			t.Errorf("ack with a result that violates the schema: got %+v, want CodeJobResult", out)
 		}
 		if out := f.ack(t, j, `{"sent":1}`); !out.OK {
-			t.Errorf("ack: got out %+v; want out.OK", out)
+			t.Errorf("ack: got %+v, want success", out)
 		}
 	})
 }
@@ -202,7 +202,7 @@ func TestHostileResultSchemasEndSoon(t *testing.T) {
 			Jobs: []api.NewJob{job(`1`, func(j *api.NewJob) { j.ResultSchema = json.RawMessage(schema) })},
 		})
 		if api.ErrorCode(err) != api.CodeInvalid || !strings.Contains(err.Error(), "result_schema") {
-			t.Errorf(`Enqueue: got name %s, error %v; want api.ErrorCode(err) == api.CodeInvalid && strings.Contains(err.Error(), "result_schema")`, name, err)
+			t.Errorf(`Enqueue with %s: got error %v, want CodeInvalid for result_schema`, name, err)
 		}
 	}
 	// Each level is validated in two ways, so that the innermost is validated in 2^60 ways.
@@ -211,7 +211,7 @@ func TestHostileResultSchemasEndSoon(t *testing.T) {
 	}))
 	result := strings.Repeat("[", 60) + "1" + strings.Repeat("]", 60)
 	if out := f.ack(t, f.fetch(t, 1)[0], result); out.Code != api.CodeJobResult {
-		t.Errorf("ack: got out %+v; want out.Code == api.CodeJobResult", out)
+		t.Errorf("ack with a result that violates the schema: got %+v, want CodeJobResult", out)
 	}
 }
 
@@ -225,16 +225,16 @@ func TestErrorsAreTruncated(t *testing.T) {
 		})
 		for _, j := range f.jobs(t) {
 			if j.state != api.JobDead {
-				t.Errorf("got j %+v; want j.state == api.JobDead", j)
+				t.Errorf("got job %+v, want state dead", j)
 			}
 		}
 		items, _, err := f.List(t.Context(), queue.List{Tenant: f.tenant, Namespace: namespace, Queue: emails, State: api.JobDead})
 		if err != nil || len(items) != 1 {
-			t.Fatalf("List: got items %v, error %v; want no error && len(items) == 1", items, err)
+			t.Fatalf("List of dead jobs: got %v, error %v, want one", items, err)
 		}
 		e := f.get(t, items[0].ID).Errors[0]
 		if len(e.Error) != api.MaxJobErrorBytes || strings.Contains(e.Error, "\uFFFD") || e.Stack != "a\uFFFD" {
-			t.Errorf("stored error has %d bytes, stack %q", len(e.Error), e.Stack)
+			t.Errorf("got stored error of %d bytes and stack %q, want %d whole bytes and %q", len(e.Error), e.Stack, api.MaxJobErrorBytes, "a\uFFFD")
 		}
 	})
 }
@@ -251,7 +251,7 @@ func TestALeaseThatLastsIsNotReclaimed(t *testing.T) {
 			t.Fatalf("ZAdd: %v", err)
 		}
 		if c := f.tend(t); c.Reclaimed != 0 || c.Repaired != 1 {
-			t.Errorf("tend: got c %+v; want c.Reclaimed == 0 && c.Repaired == 1", c)
+			t.Errorf("tend: got %+v, want none reclaimed and 1 repaired", c)
 		}
 		f.sound(t, id)
 	})
@@ -304,14 +304,14 @@ func TestALeaseThatIsLostWhileItIsSettled(t *testing.T) {
 		f.clock.advance(time.Minute)
 		other.tend(t)
 		if got := other.fetch(t, 1); len(got) != 1 {
-			t.Errorf("fetch: got %+v; want len(got) == 1", got)
+			t.Errorf("fetch: got %+v, want one job", got)
 		}
 	}})
 	out, err := f.Ack(t.Context(), f.tenant, []api.JobAck{{ID: id, LeaseEpoch: late.LeaseEpoch, Continue: true, Checkpoint: json.RawMessage(`9`)}})
 	if err != nil || out[0].Code != api.CodeJobLeaseLost {
-		t.Errorf("Ack: got out %+v, error %v; want no error && out[0].Code == api.CodeJobLeaseLost", out, err)
+		t.Errorf("Ack: got %+v, error %v, want CodeJobLeaseLost", out, err)
 	}
 	if j := other.get(t, id); j.State != api.JobActive || j.Lease.Epoch != 2 || j.Checkpoint != nil {
-		t.Errorf("get: got j %+v; want j.State == api.JobActive && j.Lease.Epoch == 2 && j.Checkpoint == nil", j)
+		t.Errorf("got job %+v, want state active with epoch 2 and no checkpoint", j)
 	}
 }

@@ -127,7 +127,7 @@ func (f *fixture) sound(t checker, accepted ...string) map[string]*stored {
 	jobs := f.soundIndexes(t, func(id string) bool { return !slices.Contains(accepted, id) })
 	for _, id := range accepted {
 		if jobs[id] == nil {
-			t.Errorf("job %s is lost", id)
+			t.Errorf("job %s was accepted and does not exist", id)
 		}
 	}
 	if !f.crashed && !f.repaired {
@@ -199,11 +199,11 @@ func (f *fixture) soundQueue(t checker, jobs map[string]*stored, indexes map[str
 				rank := j.Priority.Rank()
 				cursor, _ := strconv.ParseFloat(cursors[strconv.Itoa(rank)], 64)
 				if z.Score < cursor || int(z.Score)>>51 != rank {
-					t.Errorf("pending job %s of priority %q has the score %.0f, the cursor is at %.0f", id, j.Priority, z.Score, cursor)
+					t.Errorf("pending job %s of priority %q: got score %.0f, want one of its rank %d, at least the cursor %.0f", id, j.Priority, z.Score, rank, cursor)
 				}
 			case api.JobActive, api.JobScheduled, api.JobRetrying, api.JobCompleted, api.JobDead, api.JobCancelled:
 				if int64(z.Score) != j.at {
-					t.Errorf("%s job %s has the score %.0f, and is %s", state, id, z.Score, j.run)
+					t.Errorf("%s job %s with run %s: got score %.0f, want %d", state, id, j.run, z.Score, j.at)
 				}
 			}
 		}
@@ -251,7 +251,7 @@ func (f *fixture) soundUniques(t checker, jobs map[string]*stored) {
 			t.Fatalf("Result: %v", err)
 		}
 		if j := jobs[id]; j == nil || j.state.Terminal() {
-			t.Errorf("%s is held by %s: %+v", key, id, j)
+			t.Errorf("unique key %s: got holder %s, which is %+v, want one that has not ended", key, id, j)
 		}
 	}
 }
@@ -281,7 +281,7 @@ func (f *fixture) soundBatches(t checker, jobs map[string]*stored) {
 			}
 		}
 		if b.Total != int64(len(members)) || b.Succeeded != completed || b.Failed != failed || b.Pending != b.Total-completed-failed {
-			t.Errorf("batch %+v: recounted %d jobs, %d completed, %d failed", b, len(members), completed, failed)
+			t.Errorf("got batch %+v, want the recounted %d jobs, %d completed, %d failed", b, len(members), completed, failed)
 		}
 		done := b.Sealed && b.Pending == 0 && b.CallbackID != ""
 		if made := jobs[b.CallbackID] != nil; made != done {

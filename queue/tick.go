@@ -17,11 +17,13 @@ import (
 // Tick is one step of a schedule: its next moment, its new state, and the job that it makes.
 type Tick struct {
 	Path storage.SchedulePath
-	// Turn is the turn of the schedule's state that was read, "" if it had none.
+	// Turn is the turn of the schedule's state that was read, "" if it had none. The state
+	// must still have it: of two replicas that compute the same tick, one makes it.
 	Turn string
 	// NextMS is the Unix time in milliseconds of the schedule's next tick, 0 for none.
 	NextMS int64
-	// State holds the changed fields of the state, each followed by its value.
+	// State holds the changed fields of the state, each followed by its value. It contains
+	// the next turn, and is empty for a repair of NextMS alone.
 	State []string
 	// Ended holds the ids of the jobs in flight that have ended.
 	Ended []string
@@ -59,6 +61,10 @@ const tickConcurrency = 8
 // One script handles the ticks of each tenant, and one round trip those of all tenants; the
 // ticks of one tenant must be consecutive. The outcomes are in the order of ticks. err joins
 // the errors of those with TickFailed.
+//
+// schedule_tick.lua writes the job before the state. A script that is interrupted in between
+// leaves a job whose id the repeated tick derives again. The marks of the jobs follow the
+// script; if they fail, err is set although the outcomes are TickDone.
 func (b *Broker) Tick(ctx context.Context, ticks []*Tick) (out []TickOutcome, err error) {
 	out = make([]TickOutcome, len(ticks))
 	left, errs := b.tickItems(ctx, ticks, out)
@@ -70,8 +76,8 @@ func (b *Broker) Tick(ctx context.Context, ticks []*Tick) (out []TickOutcome, er
 	return out, errors.Join(append(errs, b.announceTicks(ctx, ticks, out))...)
 }
 
-// tickItems prepares the jobs of ticks. It returns the indexes of the ticks whose jobs could
-// be prepared, or that have none, and sets the outcomes of the others.
+// tickItems prepares the jobs of ticks, as an enqueue does. It returns the indexes of the ticks
+// whose jobs could be prepared, or that have none, and sets the outcomes of the others.
 func (b *Broker) tickItems(ctx context.Context, ticks []*Tick, out []TickOutcome) (left []int, errs []error) {
 	var group errgroup.Group
 	group.SetLimit(tickConcurrency)
@@ -145,7 +151,7 @@ func (b *Broker) tick(ctx context.Context, ticks []*Tick, left []int, out []Tick
 }
 
 // tickOutcome returns the outcome for the script's reply word, "" if the tick is to be tried
-// again.
+// again: the holder of the job's unique key has ended, and the next call names it as such.
 func (b *Broker) tickOutcome(ctx context.Context, t *Tick, word string) (TickOutcome, error) {
 	holder, held := strings.CutPrefix(word, "held ")
 	if !held {
@@ -199,7 +205,9 @@ func appendList(args []any, list []string) []any {
 	return args
 }
 
-// tickJob appends the keys and arguments of the job of a tick.
+// tickJob appends the keys and arguments of the job of a tick, in the order of
+// lua/include/schedule_job.lua. A job without a unique key passes the queue's configuration in
+// its place, so that each job has nine keys.
 func (b *Broker) tickJob(c *storage.ScriptCall, jobs storage.JobKeys, t *Tick) {
 	item, key := t.Job.item, t.queue()
 	spec, q, options := item.Spec, b.jobs.Keys(key), item.Spec.WithDefaults()
@@ -217,7 +225,8 @@ func (b *Broker) tickJob(c *storage.ScriptCall, jobs storage.JobKeys, t *Tick) {
 }
 
 // announceTicks marks and notifies the jobs that ticks made, and writes the records of those
-// that run functions, so that they can be read before they run.
+// that run functions, so that they can be read before they run. A crash before it leaves jobs
+// that are indexed but not marked; the schedule's next tick, or the sweeper, marks their queue.
 func (b *Broker) announceTicks(ctx context.Context, ticks []*Tick, out []TickOutcome) error {
 	pipe := b.rdb.Pipeline()
 	var group errgroup.Group
@@ -253,7 +262,8 @@ func (b *Broker) announceTicks(ctx context.Context, ticks []*Tick, out []TickOut
 
 // Standing returns the states of a tenant's jobs, in the order of ids, "" for those that do
 // not exist. It adds pending and waiting jobs to their index if the call that made them was
-// interrupted. Errors: CodeStoreUnavailable.
+// interrupted: a schedule would otherwise wait for a job that no worker can find. Errors:
+// CodeStoreUnavailable.
 func (b *Broker) Standing(ctx context.Context, tenant string, ids []string) ([]api.JobState, error) {
 	found, err := b.jobs.Load(ctx, tenant, ids)
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 )
 
 // Within reports, by id, which of a tenant's jobs exist in a namespace. A job never leaves its
-// namespace, so a cached answer is valid. Errors: CodeStoreUnavailable.
+// namespace, so a cached answer is valid. An enqueue that is confined to a namespace uses it to
+// refuse dependencies of other namespaces as if they did not exist. Errors: CodeStoreUnavailable.
 func (b *Broker) Within(ctx context.Context, tenant, namespace string, ids []string) (map[string]bool, error) {
 	return b.jobs.Which(ctx, tenant, ids, func(known *jobstore.Summary) bool { return known.Namespace == namespace })
 }

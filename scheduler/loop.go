@@ -1,6 +1,34 @@
 // Package scheduler keeps schedules and fires their ticks, and runs the loop that does the
 // due work of queues and schedules. It has no leader: any number of replicas may run it over
 // one store. Package sweeper repairs the records that crashes leave behind.
+//
+// # The path of a tick
+//
+//	Schedules.Create  schedules.go: stores the schedule with its first tick (timing.go), marks
+//	                  the tenant in the due sets, and wakes the loop
+//	Loop.Run          loop.go: reads the due sets when something is due
+//	Ticker.Tend       ticker.go: claims the tenants that are due, reads their due schedules
+//	Ticker.decide     tick_move.go: what to do with each, by catchup.go and the overlap policy
+//	Broker.Tick       package queue: schedule_tick.lua writes the job and the new state
+//	Claims.Settle     package duework: the tenant's next moment
+//
+// # Records
+//
+// For schedule nightly of namespace shop of tenant t_acme01:
+//
+//	cs:schedule:t_acme01:shop:nightly:meta      the schedule as its author stored it
+//	cs:schedule:t_acme01:shop:nightly:state     hash: turn, next tick, counts, last job
+//	cs:schedule:t_acme01:shop:nightly:inflight  its jobs that have not ended, by their tick
+//	cs:schedule:t_acme01:due                    all schedules of the tenant, by their next tick
+//	cs:due:N                                    the tenant, by the next tick of any of them
+//
+// # Invariants
+//
+// Each write of a state increments its turn and requires the turn that was read, so that of two
+// replicas that decide on the same tick one succeeds. The id of a tick's job is derived from the
+// schedule, its time of creation, and the tick: an interrupted write that is repeated makes the
+// same job. Ticks are moments of the timing, not of the process: a late tick does not shift
+// those behind it.
 package scheduler
 
 import (
@@ -30,7 +58,8 @@ type Loop struct {
 	working           sync.WaitGroup
 }
 
-// dueWork is one kind of due work. At most one call of tend is under way at a time.
+// dueWork is one kind of due work. At most one call of tend is under way at a time. busy and
+// again belong to the goroutine of Run or RunOnce.
 type dueWork struct {
 	tend  func(ctx context.Context, due []storage.DueMember, now int64) (Counts, int64, error)
 	count func(began time.Time, err error) // counts a round in the kind's metrics
@@ -72,7 +101,12 @@ func NewLoop(store *storage.Store, broker *queue.Broker, ticker *Ticker, logger 
 }
 
 // Run works until ctx ends. Unlike RunOnce it does not wait for one kind of work before it
-// looks for the other: a slow queue delays no schedule.
+// looks for the other: a slow queue delays no schedule. It returns when the work in progress
+// has ended. Call it once at a time.
+//
+// A round reads all shards of the due sets in one round trip. An idle replica makes one every
+// duework.IdleMS, which bounds how late it finds work whose mark was made by a process that died
+// before it could notify.
 func (l *Loop) Run(ctx context.Context) {
 	rung, stop := l.alarm.Listen()
 	defer stop()
@@ -120,6 +154,8 @@ func (l *Loop) start(ctx context.Context, now int64) (next int64, err error) {
 	return due.NextMS, nil
 }
 
+// startKind starts one kind of work, or remembers that more was due while it is busy. A round
+// without due work is counted, too, so that the metric of the loop shows that it is alive.
 func (l *Loop) startKind(ctx context.Context, k *dueWork, due []storage.DueMember, now int64) {
 	switch {
 	case k.busy:

@@ -22,7 +22,7 @@ type Runner interface {
 type May func(ctx context.Context, s *api.Schedule) error
 
 // Author is the caller that creates or changes a schedule. Its ticks run on the author's
-// behalf.
+// behalf: Principal and Access are stored with the schedule, and May is asked before that.
 type Author struct {
 	Principal api.Principal
 	Access    api.Access
@@ -77,7 +77,8 @@ func check(ctx context.Context, path storage.SchedulePath, s *api.Schedule, by A
 	return by.May(ctx, s)
 }
 
-// put computes the next tick of a changed schedule, and stores both.
+// put computes the next tick of a changed schedule, and stores both. It wakes the loop if the
+// tick is near; see storage.Schedules.Put for what a crash in between leaves.
 func (r *Schedules) put(ctx context.Context, p storage.SchedulePut) error {
 	next, err := firstTick(p.Path, &p.After.Schedule, r.store.NowMS())
 	if err != nil {
@@ -121,7 +122,8 @@ func (r *Schedules) load(ctx context.Context, path storage.SchedulePath) (*stora
 	return loaded, err
 }
 
-// status returns the status of a schedule, without the state of its last job.
+// status returns the status of a schedule, without the state of its last job. If a change of the
+// schedule was interrupted, it shows the next tick that the ticker will compute.
 func (r *Schedules) status(s *storage.LoadedSchedule) *api.ScheduleStatus {
 	state := &s.State
 	status := &api.ScheduleStatus{

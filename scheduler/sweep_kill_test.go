@@ -54,7 +54,7 @@ func TestSweepersMendSchedulesOfAKilledStore(t *testing.T) {
 		}
 		f.catchUp(t, queues)
 		if got := f.sweepAll(t, f.sweeper(t)); len(got) != 0 {
-			t.Errorf("a second sweep mended %v", got)
+			t.Errorf("second sweep: got repairs %v, want none", got)
 		}
 		f.catchUp(t, queues)
 		for q, path := range queues {

@@ -17,7 +17,20 @@ const (
 	moveMend = "mended"  // a repair of what a crash left
 )
 
-// tickMove moves a schedule on from one tick to the next.
+// tickMove moves a schedule on from one tick to the next. For a schedule that ticks each minute
+// with the overlap policy skip, whose run of 12:00 takes until 12:01:30:
+//
+//	at        kind     turn  next tick  seq  in flight   job
+//	                   7     12:00      41   —
+//	12:00:00  fired    8     12:01      42   J(12:00)    J(12:00) is enqueued
+//	12:01:00  skipped  9     12:02      43   J(12:00)    none, reason overlap
+//	12:01:30                                 —           J(12:00) ends and leaves the marks
+//	12:02:00  fired    10    12:03      44   J(12:02)    J(12:02) is enqueued
+//
+// J(t) is the id derived from the tick t. Two replicas that decide at 12:00:00 both write with
+// turn 7: the second write finds turn 8, and queue.TickMoved is its outcome. If a crash
+// interrupts the first after it wrote the job, the schedule has turn 7 still, and the next
+// replica writes the same job J(12:00), which exists.
 type tickMove struct {
 	path   storage.SchedulePath
 	kind   string
@@ -30,7 +43,16 @@ type tickMove struct {
 	tick   *queue.Tick // the write that makes the move
 }
 
-// decide returns the move of a schedule that the due set names.
+// decide returns the move of a schedule that the due set names. It writes nothing. The first of
+// these that applies decides:
+//
+//	there is no such schedule         mend: remove its entry
+//	the state is of another revision  mend: compute the next tick, see tickAfterInterrupt
+//	the state's next tick is not due  mend: set the entry to it
+//	the timing is invalid             mend: no more ticks
+//	catchUp leaves ticks out          miss: go to the first that it keeps
+//	the overlap policy refuses        skip
+//	otherwise                         fire
 func (t *Ticker) decide(ctx context.Context, s *storage.LoadedSchedule, now int64) (*tickMove, error) {
 	m := &tickMove{path: s.Path, state: s.State, meta: s.Meta}
 	switch {
@@ -102,7 +124,8 @@ func tickAfterInterrupt(s *storage.LoadedSchedule, now int64) int64 {
 	return next
 }
 
-// next returns the state after the given number of ticks.
+// next returns the state after the given number of ticks, whose next tick is nextMS. TickSeq
+// counts all ticks of the schedule, those that are skipped or missed included.
 func (m *tickMove) next(nextMS, ticks int64) storage.ScheduleState {
 	state := m.state
 	state.Turn++
@@ -189,6 +212,13 @@ func (m *tickMove) spec(seq int64, o overlap) *api.JobSpec {
 }
 
 // overlap describes what the overlap policy decides about a tick.
+//
+//	policy    jobs in flight          decision
+//	skip      none                    fire, marked
+//	skip      some                    skip
+//	queue     fewer than QueueLimit   fire, marked; the job depends on all of them
+//	queue     QueueLimit              skip
+//	parallel  any                     fire, not marked
 type overlap struct {
 	refused string   // the reason for which the tick is skipped, "" if it is not
 	behind  []string // the jobs that the tick's job waits for

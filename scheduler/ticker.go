@@ -20,7 +20,8 @@ import (
 )
 
 // ClaimMS is how long a replica may take to fire the schedules of a tenant that it
-// claimed. When the replica dies, another one takes the tenant over after this time.
+// claimed. When the replica dies, another one takes the tenant over after this time. It is below
+// api.CatchupGraceMS, so that no tick is missed because of a takeover.
 const ClaimMS = 5_000
 
 const (
@@ -40,7 +41,8 @@ const (
 	movePage = 500
 )
 
-// Ticker fires schedules. Any number of them may work on one store: a tick is fired once.
+// Ticker fires schedules. Any number of them may work on one store: a tick is fired once. It is
+// safe for concurrent use, except for Trace.
 type Ticker struct {
 	store     *storage.Store
 	schedules *storage.Schedules
@@ -68,7 +70,7 @@ func (t *Ticker) Trace(provider trace.TracerProvider) { t.tracer = tracing.New(p
 
 // Tend fires the ticks that are due at now in those tenants of due, members of the due sets,
 // that no other replica has claimed. It returns the moment of their next tick, 0 if none is
-// known.
+// known. An error in one tenant does not stop the others; it is joined to the result.
 func (t *Ticker) Tend(ctx context.Context, due []storage.DueMember, now int64) (next int64, err error) {
 	var errs []error
 	for chunk := range slices.Chunk(due, tickTenants) {
@@ -110,8 +112,9 @@ type tickVisit struct {
 	failed []error // of the tenants whose claims were abandoned
 }
 
-// heads reads the first schedules of each tenant, up to page of each. It returns those that
-// are due, and for each claimed tenant the moment of its next tick, 0 for never.
+// heads reads the first schedules of each tenant, up to page of each, in one round trip. It
+// returns those that are due, and for each claimed tenant the moment of its next tick, 0 for
+// never. That moment is in the past while a tenant has due schedules left.
 func (v *tickVisit) heads(ctx context.Context, page int) (due []storage.SchedulePath, next []int64, err error) {
 	tenants := make([]string, len(v.claims.Members))
 	for i, m := range v.claims.Members {
@@ -138,6 +141,9 @@ func (v *tickVisit) heads(ctx context.Context, page int) (due []storage.Schedule
 
 // fire moves due schedules on until none is due, or the visit's time is over. It returns the
 // moment of each claimed tenant's next tick. Tenants in which something fails leave the visit.
+//
+// Each round moves a schedule by one tick, so that a schedule with many late ticks does not
+// delay the others of its tenant. Late ticks of one schedule are fired in their order.
 func (v *tickVisit) fire(ctx context.Context) (next []int64, err error) {
 	until := time.Now().Add(tickTime)
 	for page := firstPage; ; page = min(4*page, tickPage) {
@@ -159,7 +165,8 @@ func (v *tickVisit) fire(ctx context.Context) (next []int64, err error) {
 }
 
 // move moves each schedule on by one tick, or repairs it. A schedule that cannot be read is put
-// off. failed are the tenants in which another error occurred; err joins all errors.
+// off. failed are the tenants in which another error occurred; err joins all errors. A tick that
+// the queue refuses is tried once more as a skip: with the same turn, and without a job.
 func (t *Ticker) move(ctx context.Context, paths []storage.SchedulePath, now int64) (failed map[string]bool, err error) {
 	loaded, err := t.schedules.LoadMany(ctx, paths)
 	if err != nil {
@@ -212,7 +219,8 @@ func (t *Ticker) move(ctx context.Context, paths []storage.SchedulePath, now int
 }
 
 // Mend moves one schedule on whose records do not agree after a crash, and marks its tenant
-// as due at the schedule's next tick. The tenant's other schedules are not touched.
+// as due at the schedule's next tick. The tenant's other schedules are not touched. The sweeper
+// calls it; it decides again by the stored records, so a needless call does no harm.
 func (t *Ticker) Mend(ctx context.Context, path storage.SchedulePath, now int64) error {
 	if _, err := t.move(ctx, []storage.SchedulePath{path}, now); err != nil {
 		return err
@@ -243,8 +251,9 @@ func (t *Ticker) did(m *tickMove) {
 
 // Run fires a schedule on demand, as job id, independently of its timing and whether or not it
 // is enabled. A repeat with the same id changes nothing. The overlap policy applies, and may
-// judges the schedule that is fired. Errors: that of may, CodeScheduleNotFound,
-// CodeScheduleBusy, CodeQueueDraining, CodeStoreConflict, CodeStoreUnavailable.
+// judges the schedule that is fired. The next tick stays as it is. Errors: that of may,
+// CodeScheduleNotFound, CodeScheduleBusy, CodeQueueDraining, CodeStoreConflict,
+// CodeStoreUnavailable.
 func (t *Ticker) Run(ctx context.Context, path storage.SchedulePath, id string, may May) (*api.ScheduleRun, error) {
 	for range runTries {
 		loaded, err := t.schedules.LoadMany(ctx, []storage.SchedulePath{path})

@@ -56,7 +56,7 @@ func TestTickerKeepsToTheGrid(t *testing.T) {
 			t.Errorf("after 5 ticks: got state %+v, want 5 fired, the last at %d with job %s", s, first+4*60_000, jobs[4].ID)
 		}
 		if got := metricstest.Value(t, f.metrics, "sous_schedule_ticks_total", "outcome=fired"); got != 5 {
-			t.Errorf("%g ticks were counted", got)
+			t.Errorf("got %g fired ticks in the metrics, want 5", got)
 		}
 	})
 }
@@ -144,10 +144,10 @@ func TestTickerMendsWhatACrashLeft(t *testing.T) {
 		}
 		f.round(t)
 		if got := score("early"); int64(got) != next {
-			t.Errorf("it is due at %f, its next tick is %d", got, next)
+			t.Errorf("schedule early: got due at %.0f, want its next tick %d", got, next)
 		}
 		if got := score("gone"); got != 0 {
-			t.Errorf("a schedule that is not there is due at %f", got)
+			t.Errorf("missing schedule: got due at %.0f, want no entry", got)
 		}
 		// The record was changed, the state was not: the tick that it waited for stands.
 		state, _ := f.store.ScheduleKeys(path)
@@ -158,7 +158,7 @@ func TestTickerMendsWhatACrashLeft(t *testing.T) {
 			t.Errorf("after an interrupted change: got state %+v, want revision 1, one tick fired, the next at %d", s, next+3_600_000)
 		}
 		if got := metricstest.Value(t, f.metrics, "sous_schedule_ticks_total", "outcome=mended"); got != 3 {
-			t.Errorf("%g were mended", got)
+			t.Errorf("got %g mended schedules in the metrics, want 3", got)
 		}
 	})
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// timing is the series of a schedule's ticks.
+// timing is the series of a schedule's ticks. It depends on the schedule alone: every replica
+// computes the same ticks, in Unix milliseconds, whenever it asks.
 type timing interface {
 	// next returns the first tick strictly after afterMS, 0 if there is none.
 	next(afterMS int64) int64
@@ -52,11 +53,12 @@ func NextTicks(tenant, namespace string, s *api.Schedule, afterMS int64, n int) 
 }
 
 // interval ticks at the moments that are phaseMS after a multiple of periodMS since 1970. A late
-// tick does not shift the ticks behind it.
+// tick does not shift the ticks behind it. With a period of 60,000 and a phase of 7,000 it ticks
+// 7 s after each full minute.
 type interval struct{ periodMS, phaseMS int64 }
 
 // newInterval derives the phase from name, so that schedules of the same period do not all tick
-// at the same moment.
+// at the same moment. Another hash would shift the ticks of all schedules.
 func newInterval(periodMS int64, name string) interval {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name)) // a hash never fails to write
@@ -72,7 +74,8 @@ func (t interval) next(afterMS int64) int64 {
 }
 
 // cronTiming ticks at the whole minutes whose date and time in zone match the
-// expression.
+// expression. Where the clock of the zone is set back, a minute that it shows twice ticks twice;
+// where it is set forward, the minutes that it leaves out do not tick.
 type cronTiming struct {
 	spec *cron.SpecSchedule
 	zone *time.Location
@@ -81,6 +84,8 @@ type cronTiming struct {
 // cronFields are minute, hour, day of the month, month and day of the week.
 const cronFields = 5
 
+// newCronTiming parses a cron expression; zone is an IANA name, "" for the default. Error:
+// CodeInvalid with the field's path, also for a date that never comes, such as 30 February.
 func newCronTiming(expression, zone string) (timing, error) {
 	location, err := loadZone(zone)
 	if err != nil {

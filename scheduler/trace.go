@@ -10,8 +10,9 @@ import (
 	"github.com/codesous/sous/tracing"
 )
 
-// trace starts a span for each of moves that creates a job, and puts its context into the job.
-// end ends the spans with the outcomes of the ticks.
+// trace starts a span for each of moves that creates a job, and puts its context into the job,
+// if that runs a function: jobs of other queues carry none. end ends the spans with the outcomes
+// of the ticks.
 func (t *Ticker) trace(ctx context.Context, moves []*tickMove) (end func([]queue.TickOutcome)) {
 	if t.tracer == nil {
 		return func([]queue.TickOutcome) {}

@@ -15,6 +15,8 @@ import (
 	"time"
 )
 
+// The cache folder code-sous holds cadenceserver-DIGEST, a binary for each version of the sources,
+// cadenceserver.lock, and the folder building-… of a build in progress.
 const (
 	// programFolder holds the server's module, from this repository's root.
 	programFolder = "tools/cadenceserver"
@@ -22,7 +24,8 @@ const (
 	unusedFor = 7 * 24 * time.Hour
 )
 
-// program is the path of the server's binary, and of the folder of its sources.
+// program returns the path of the server's binary, which it builds if necessary, and the folder of
+// its sources.
 func program() (binary, folder string, err error) {
 	folder, err = sources()
 	if err != nil {
@@ -56,8 +59,9 @@ func sources() (string, error) {
 	}
 }
 
-// build builds the server of folder into cache, unless it is there. Only one
-// process builds at a time, the others wait for its binary.
+// build builds the server of folder into cache, unless it is there, and returns its path. The
+// name contains the digest of its sources. Only one process builds at a time, the others wait for
+// its binary, which they find when they have the lock.
 func build(cache, folder string) (string, error) {
 	sum, err := digest(folder)
 	if err != nil {
@@ -84,13 +88,15 @@ func build(cache, folder string) (string, error) {
 	return binary, compile(cache, folder, binary)
 }
 
-// use reports whether binary is there, and notes that it is in use.
+// use reports whether binary exists, and sets its time of modification, by which sweep finds
+// binaries that are not used any more.
 func use(binary string) bool {
 	now := time.Now()
 	return os.Chtimes(binary, now, now) == nil
 }
 
-// digest is a hash of all that decides what the binary is.
+// digest returns a hash of everything that the binary depends on: the Go version, the platform,
+// and the module's sources and dependencies.
 func digest(folder string) (string, error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
 	if err != nil {
@@ -109,7 +115,7 @@ func digest(folder string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)[:8]), nil
 }
 
-// lock waits for the lock of path, which ends with this process at the latest.
+// lock waits for the exclusive lock of the file path, which ends with this process at the latest.
 func lock(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -129,7 +135,8 @@ func lock(path string) (unlock func(), err error) {
 }
 
 // sweep removes the files of builds that were killed, and binaries that have not been
-// used for a long time. The caller must hold the lock.
+// used for unusedFor. The caller must hold the lock: the files of a build in progress look like
+// those of a killed one.
 func sweep(cache string, now time.Time) error {
 	entries, err := os.ReadDir(cache)
 	if err != nil {
@@ -150,8 +157,9 @@ func sweep(cache string, now time.Time) error {
 	return nil
 }
 
-// compile returns way to the tests that run meanwhile, and renames, so that a
-// process that does not wait never sees half a file.
+// compile builds the binary of the module in folder, without cgo, at a low priority, so that
+// tests that run meanwhile are not slowed down. It builds into a folder of its own and renames
+// the result, so that other processes never see half a file.
 func compile(cache, folder, binary string) error {
 	dir, err := os.MkdirTemp(cache, "building-")
 	if err != nil {

@@ -1,6 +1,17 @@
 // Package cadencetest runs tests against a real Cadence server: all its services
-// in one process, with SQLite below, on ports of 127.0.0.1. The first test builds
+// in one process, with SQLite as their store, on ports of 127.0.0.1. The first test builds
 // it, which takes minutes; later ones find it in the user's cache folder.
+//
+// build.go finds or builds the program, which is tools/cadenceserver. process.go starts it: a
+// guard, a small shell, owns the server's process and its folder, and removes both when the
+// test process has ended, however it ended. A start takes seconds, so the tests of a process share
+// one server (Start) and use domains of their own (Domain). Tests that stop the server have
+// their own (StartOwn).
+//
+//	s := cadencetest.Start(t)
+//	domain := s.Domain(t)
+//	s.Work(t, domain, "tasks", func(w worker.Worker) { w.RegisterWorkflow(flow) })
+//	run, err := s.Client(t, domain).ExecuteWorkflow(ctx, options, flow)
 package cadencetest
 
 import (
@@ -28,24 +39,26 @@ import (
 	"github.com/codesous/sous/cadenceworker"
 )
 
-// Server is a Cadence server process of the tests' own.
+// Server is a running Cadence server. Stop and Restart must not be called concurrently with other
+// methods.
 type Server struct {
-	GRPCAddr string // HOST:PORT, what cadenceworker.Dial takes
+	GRPCAddr string // HOST:PORT of the frontend, the argument of cadenceworker.Dial
 
-	dir   string
+	dir   string // of its database and log; the guard removes it
 	guard *guard
 	pid   int
-	own   bool // one test has it for itself
+	own   bool // only one test uses it
 }
 
-// services are what tools/cadenceserver/config reads the ports of, in the order
-// of the ports.
+// services are the names of the ports in tools/cadenceserver/config, which reads them from
+// environment variables such as CADENCE_FRONTEND_GRPC. The ports are consecutive, in this order.
 var services = []string{"FRONTEND", "FRONTEND_GRPC", "HISTORY", "HISTORY_GRPC", "MATCHING", "MATCHING_GRPC", "WORKER"}
 
-// readyWithin bounds a server's start, on a machine that does other work too.
+// readyWithin bounds a server's start. It takes a few seconds on an idle machine, and much longer
+// beside other tests.
 const readyWithin = 90 * time.Second
 
-// Skip skips the test under -short: it needs a Cadence server.
+// Skip skips the test under -short: it needs a Cadence server. Start and StartOwn call it.
 func Skip(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
@@ -53,8 +66,9 @@ func Skip(t testing.TB) {
 	}
 }
 
-// Start is a server that the tests of this process share. It ends with the
-// process, however that ends. Tests keep apart by domains.
+// Start returns the server that the tests of this process share, and starts it if necessary. It
+// ends with the process, however that ends. Tests use domains of their own. If the start failed,
+// all tests that need the server fail with the same error.
 func Start(t testing.TB) *Server {
 	t.Helper()
 	Skip(t)
@@ -67,7 +81,8 @@ func Start(t testing.TB) *Server {
 
 var sharedServer = sync.OnceValues(newServer)
 
-// StartOwn is a server for this test alone, which may stop it.
+// StartOwn starts a server for this test alone, which may stop it. The server and its data are
+// removed when the test ends.
 func StartOwn(t testing.TB) *Server {
 	t.Helper()
 	Skip(t)
@@ -80,13 +95,15 @@ func StartOwn(t testing.TB) *Server {
 	return s
 }
 
-// New is a server for a program that is no test: a benchmark. It runs until Close,
+// New starts a server for a program that is no test: a benchmark. It runs until Close,
 // or the program's end.
 func New() (*Server, error) { return newServer() }
 
 // Close kills the server of New and removes its data.
 func (s *Server) Close() { s.guard.end() }
 
+// newServer starts a server with empty tables. The reservation of its ports passes to the guard,
+// and so ends with it. If a later step fails, the guard removes the server's folder.
 func newServer() (*Server, error) {
 	binary, folder, err := program()
 	if err != nil {
@@ -123,7 +140,7 @@ func newServer() (*Server, error) {
 	return s, nil
 }
 
-// setUp makes the tables.
+// setUp creates the tables in the server's folder.
 func (s *Server) setUp(env []string, binary, config string) error {
 	cmd := exec.CommandContext(context.Background(), binary, "--config", config, "schema")
 	cmd.Env = append(os.Environ(), env...)
@@ -133,7 +150,8 @@ func (s *Server) setUp(env []string, binary, config string) error {
 	return nil
 }
 
-// start starts the process and waits until workflows can run.
+// start starts the process and waits until workflows can run. It fails with the end of the
+// server's log if the process ends first, or after readyWithin.
 func (s *Server) start() error {
 	var err error
 	s.pid, err = s.guard.start()
@@ -158,7 +176,7 @@ func (s *Server) start() error {
 	}
 }
 
-// probe asks something of each service that a workflow needs. Its connection is
+// probe calls each service that a workflow needs. Its connection is
 // new each time: one that failed would wait before it tries again.
 func (s *Server) probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -177,6 +195,8 @@ func (s *Server) probe(ctx context.Context) error {
 	return errors.Join(answers(ctx, conn.Service), conn.Close(ctx))
 }
 
+// answers returns nil if the services matching and history answer calls about a tasklist and a
+// workflow that do not exist. The frontend passes the calls on to them.
 func answers(ctx context.Context, service workflowserviceclient.Interface) error {
 	system, nothing, kind := "cadence-system", "none", shared.TaskListTypeActivity
 	_, err := service.DescribeTaskList(ctx, &shared.DescribeTaskListRequest{
@@ -194,7 +214,7 @@ func answers(ctx context.Context, service workflowserviceclient.Interface) error
 	return nil
 }
 
-// Stop kills the server. Its data stay.
+// Stop kills the server, without an orderly end. Its data stay, and so do its ports.
 func (s *Server) Stop(t testing.TB) {
 	t.Helper()
 	s.mustOwn(t)
@@ -203,8 +223,8 @@ func (s *Server) Stop(t testing.TB) {
 	}
 }
 
-// Restart starts the server again, on the same ports and with its data; one that
-// runs is killed first.
+// Restart starts the server again, on the same ports and with its data. A server that
+// runs is killed first. It returns when workflows can run.
 func (s *Server) Restart(t testing.TB) {
 	t.Helper()
 	s.mustOwn(t)
@@ -220,7 +240,7 @@ func (s *Server) mustOwn(t testing.TB) {
 	}
 }
 
-// Dial is a connection to the server, which is closed when the test ends.
+// Dial returns a new connection to the server, which is closed when the test ends.
 func (s *Server) Dial(t testing.TB) *cadenceworker.Conn {
 	t.Helper()
 	conn, err := cadenceworker.Dial(s.GRPCAddr)
@@ -237,14 +257,16 @@ func (s *Server) Dial(t testing.TB) *cadenceworker.Conn {
 	return conn
 }
 
-// Client starts and signals workflows in domain.
+// Client returns a client that starts and signals workflows in domain. Its connection is closed
+// when the test ends.
 func (s *Server) Client(t testing.TB, domain string, propagators ...workflow.ContextPropagator) client.Client {
 	t.Helper()
 	return client.NewClient(s.Dial(t).Service, domain, &client.Options{ContextPropagators: propagators})
 }
 
-// Work runs what register registers, workflows and activities in this process, on
-// a tasklist of domain until the test ends.
+// Work runs the workflows and activities that register registers, in this process, on
+// a tasklist of domain until the test ends. A workflow that a test starts needs a worker of its
+// type; the activities under test run in a cadenceworker.Supervisor instead.
 func (s *Server) Work(t testing.TB, domain, tasklist string, register func(worker.Worker), propagators ...workflow.ContextPropagator) {
 	t.Helper()
 	w, err := worker.NewV2(s.Dial(t).Service, domain, tasklist, worker.Options{
@@ -262,7 +284,7 @@ func (s *Server) Work(t testing.TB, domain, tasklist string, register func(worke
 	t.Cleanup(w.Stop)
 }
 
-// Domain registers a domain that no other test has.
+// Domain registers a domain with a random name, and returns the name.
 func (s *Server) Domain(t testing.TB) string {
 	t.Helper()
 	random := make([]byte, 8)
@@ -274,7 +296,7 @@ func (s *Server) Domain(t testing.TB) string {
 	return name
 }
 
-// Register registers a domain of the given name.
+// Register registers a domain of the given name, which keeps ended workflows for a day.
 func (s *Server) Register(t testing.TB, name string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -288,7 +310,7 @@ func (s *Server) Register(t testing.TB, name string) {
 	}
 }
 
-// tail is the end of a log.
+// tail returns the end of a log.
 func tail(text []byte) []byte {
 	const most = 4_000
 	return bytes.TrimSpace(text[max(0, len(text)-most):])

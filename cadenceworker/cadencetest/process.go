@@ -17,8 +17,11 @@ import (
 
 // guardScript starts and kills the server as it is told, and outlives this
 // process by a moment: when its standard input ends, however the test process
-// ended, it kills the server and removes its folder. A server asked to end by
-// SIGTERM would take half a minute.
+// ended, it kills the server and removes its folder. SIGKILL saves half a minute, which the
+// server takes to end after SIGTERM. Its protocol has one line for each order and answer:
+//
+//	start  kills the server if it runs, starts it, answers with its process id
+//	stop   kills the server if it runs, answers with 0
 const guardScript = `dir=$1; shift; pid=
 while read -r order; do
 	[ -z "$pid" ] || { kill -9 $pid; wait $pid; pid=; } 2>/dev/null
@@ -27,15 +30,17 @@ done
 [ -z "$pid" ] || { kill -9 $pid; wait $pid; } 2>/dev/null
 rm -rf "$dir"`
 
-// guard is the process that owns a server's process and its folder.
+// guard is the process that owns a server's process and its folder. It is not safe for
+// concurrent use. The test process holds the writing end of its standard input, which the kernel
+// closes when the test process ends in any way.
 type guard struct {
 	cmd    *exec.Cmd
 	orders io.WriteCloser
 	pids   *bufio.Reader
 }
 
-// newGuard makes a guard for the command. The guard holds on to the reservation
-// of its ports as long as it or the server runs.
+// newGuard starts a guard for the command, which the guard runs when it is told to start. The
+// guard inherits the reservation of the ports and holds it as long as it or the server runs.
 func newGuard(dir string, env []string, reservation *os.File, command ...string) (*guard, error) {
 	g := &guard{cmd: exec.CommandContext(context.Background(), "/bin/sh", append([]string{"-c", guardScript, "cadence-guard", dir}, command...)...)}
 	g.cmd.Env = append(os.Environ(), env...)
@@ -64,6 +69,7 @@ func (g *guard) stop() error {
 	return err
 }
 
+// order sends an order to the guard and returns the number that it answers.
 func (g *guard) order(order string) (int, error) {
 	if _, err := fmt.Fprintln(g.orders, order); err != nil {
 		return 0, fmt.Errorf("%s the Cadence server: %w", order, err)
@@ -75,14 +81,14 @@ func (g *guard) order(order string) (int, error) {
 	return strconv.Atoi(strings.TrimSpace(line))
 }
 
-// end kills the server and removes its data.
+// end kills the server, removes its data, and waits for the guard's end.
 func (g *guard) end() {
 	_ = g.orders.Close() // the guard may have ended by itself
 	_ = g.cmd.Wait()
 }
 
-// runs reports whether the process is there and not only its exit status, which the
-// guard does not collect before the next order.
+// runs reports whether the process runs. A process that has ended is a zombie until the guard's
+// next order, because the guard collects its exit status only then.
 func runs(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -92,15 +98,17 @@ func runs(pid int) bool {
 	return !strings.HasPrefix(state, "Z")
 }
 
-// These ports lie below the system's ephemeral ports, so a port stays free while its
-// server is stopped.
+// These ports lie below the system's ephemeral ports, from which outgoing connections take theirs,
+// so a port stays free while its server is stopped.
 const (
 	lowestPort  = 12_000
 	highestPort = 32_000
 )
 
-// reserve finds count consecutive free ports. They are its caller's until the
-// last copy of the reservation is closed: it is a listener on the port before.
+// reserve finds count consecutive free ports. They belong to its caller until the
+// last copy of the reservation is closed: it is a listener on the port before. Other calls, also
+// of other processes, try the same port first and go elsewhere. Programs that do not use reserve
+// may take the ports nevertheless.
 func reserve(count int) (first int, reservation *os.File, err error) {
 	var config net.ListenConfig
 	for range 100 {
@@ -120,7 +128,8 @@ func reserve(count int) (first int, reservation *os.File, err error) {
 	return 0, nil, fmt.Errorf("find free ports: %w", err)
 }
 
-// file is the listener's socket, open on its own.
+// file returns the listener's socket as a file, which a child process can inherit, and closes the
+// listener.
 func file(l net.Listener) (*os.File, error) {
 	tcp, ok := l.(*net.TCPListener)
 	if !ok {
@@ -130,6 +139,7 @@ func file(l net.Listener) (*os.File, error) {
 	return f, errors.Join(err, l.Close())
 }
 
+// free returns nil if it could listen on each of count ports from first on.
 func free(config net.ListenConfig, first, count int) error {
 	for port := first; port < first+count; port++ {
 		l, err := config.Listen(context.Background(), "tcp", address(port))

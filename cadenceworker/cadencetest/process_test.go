@@ -33,7 +33,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !holds(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("it never came about that %s", what)
+			t.Fatalf("waited 20s in vain until %s", what)
 		}
 	}
 }
@@ -70,7 +70,7 @@ func TestAKilledProcessLeavesNoServer(t *testing.T) {
 		_, _ = fmt.Sscanf(lines.Text(), "server %d %d %s %s", &server, &guard, &dir, &addr) // other lines do not match
 	}
 	if server == 0 || gone(dir) || !runs(server) {
-		t.Errorf("the child says that process %d serves from %q", server, dir)
+		t.Errorf("got server process %d in folder %q, want both to exist", server, dir)
 	}
 	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); err != nil {
 		t.Fatalf("Kill: %v", err)
@@ -103,7 +103,7 @@ func TestPortsAreOneServersOnly(t *testing.T) {
 	}
 	if l, err := net.Listen("tcp", address(first-1)); err == nil {
 		l.Close()
-		t.Errorf("port %d is free beside the reservation of %d", first-1, first)
+		t.Errorf("port %d is free, want it taken by the reservation of port %d", first-1, first)
 	}
 	if err := free(net.ListenConfig{}, first, len(services)); err != nil {
 		t.Errorf("the ports from %d on are reserved, not taken: %v", first, err)
@@ -152,7 +152,7 @@ func TestOneOfManyProcessesBuilds(t *testing.T) {
 		}
 		text, err := exec.Command(binary).CombinedOutput()
 		if err != nil || string(text) != "tiny" {
-			t.Errorf("the binary says %q and %v", text, err)
+			t.Errorf("binary: got output %q and error %v, want tiny", text, err)
 		}
 		return
 	}
@@ -163,7 +163,7 @@ func TestOneOfManyProcessesBuilds(t *testing.T) {
 		all.Go(func() {
 			cmd := child(t, t.Name(), cache+"\n"+module, "PATH="+bin+":"+os.Getenv("PATH"))
 			if text, err := cmd.CombinedOutput(); err != nil {
-				t.Errorf("a building process: %v\n%s", err, text)
+				t.Errorf("process that builds: %v\n%s", err, text)
 			}
 		})
 	}

@@ -14,8 +14,15 @@ import (
 
 // Activations checks asynchronous activations that have not ended, at now, a Unix time in
 // milliseconds. An activation whose job does not exist is ended as lost, one whose job has ended
-// is ended accordingly, and its outcome is sent. Activations with live jobs are not changed. An
-// error with one record does not stop the check of the others, unless the store is unavailable.
+// is ended accordingly, and its outcome is sent. Activations with live jobs are not changed.
+//
+//	the job               since          the activation
+//	does not exist        its start      ended as ErrLost after the grace
+//	is live               —              left: a worker will run or end it
+//	has ended             the job's end  ended as the job ended, after the grace
+//	cannot be decoded     —              left, reported in Look.Unreadable
+//
+// An error with one record does not stop the check of the others, unless the store is unavailable.
 func (r *Repairer) Activations(ctx context.Context, found []*activations.Record, now int64) (look Look, err error) {
 	jobs := make([]jobstore.Key, len(found))
 	for i, a := range found {

@@ -10,11 +10,13 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// batchRepaired is the field of a batch that is set when a repair made its callback.
+// batchRepaired is the field of a batch that is set, to the time in milliseconds, when a repair
+// made its callback. HSETNX decides which of several processes reports the repair.
 const batchRepaired = "repaired"
 
 // batchPage checks the batches of a page. A sealed batch without live jobs that does not expire
-// was not finished.
+// was not finished: the process that counted its last job died before it had made the callback
+// and set the expiry. Most batches of a page are open or expire, and cost one command or two.
 func (r *Repairer) batchPage(ctx context.Context, page []jobstore.Key, now int64, look *Look) error {
 	if len(page) == 0 {
 		return nil

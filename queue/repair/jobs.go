@@ -22,7 +22,9 @@ const (
 // Jobs checks the next jobs and batches of the whole store: whether each job is in the index of
 // its state and its queue in the tenant's list, whether waiting jobs still have something to
 // wait for, and whether complete batches were finished. One call takes about reads commands and
-// continues where the last one stopped, until End. now is a Unix time in milliseconds.
+// continues where the last one stopped, until End. now is a Unix time in milliseconds. An error
+// with one record does not stop the check of the others, unless the store is unavailable: the
+// next call then repeats the page.
 func (r *Repairer) Jobs(ctx context.Context, now int64, reads int) (look Look, err error) {
 	err = r.batchesAgain(ctx, now, &look)
 	if storage.Fatal(ctx, err) {
@@ -57,8 +59,10 @@ func (r *Repairer) Jobs(ctx context.Context, now int64, reads int) (look Look, e
 type indexedJob struct {
 	jobstore.Header
 	queue jobstore.Queue
-	in    []*redis.FloatCmd // its score in each set of its state, one of which should have it
-	of    *redis.BoolCmd    // whether its queue is in the tenant's list; nil for ended jobs
+	// scores has its score in each set of its state, one of which should have it.
+	scores []*redis.FloatCmd
+	// listed is whether its queue is in the tenant's list; nil for ended jobs.
+	listed *redis.BoolCmd
 }
 
 // jobPage checks the jobs of a page.
@@ -80,11 +84,11 @@ func (r *Repairer) jobPage(ctx context.Context, page []jobstore.Key, now int64, 
 		}
 		p := &indexedJob{Header: g, queue: q}
 		for _, set := range r.jobs.Sets(q, g.Run.State) {
-			p.in = append(p.in, pipe.ZScore(ctx, set, g.ID))
+			p.scores = append(p.scores, pipe.ZScore(ctx, set, g.ID))
 		}
-		look.Reads += len(p.in)
+		look.Reads += len(p.scores)
 		if !g.Run.State.Terminal() { // ended jobs are purged without it
-			p.of = pipe.SIsMember(ctx, r.store.JobKeys(q.Tenant).Queues(), q.Path())
+			p.listed = pipe.SIsMember(ctx, r.store.JobKeys(q.Tenant).Queues(), q.Path())
 			look.Reads++
 		}
 		indexed = append(indexed, p)
@@ -106,8 +110,8 @@ func (r *Repairer) jobPage(ctx context.Context, page []jobstore.Key, now int64, 
 	return errors.Join(errs...)
 }
 
-// headers reads the headers of a page of jobs. It first converts jobs of the previous storage
-// layout to the present one.
+// headers reads the headers of a page of jobs. It converts jobs of the previous storage layout,
+// which kept run and spec in the hash, to the present one, and then reads the page again.
 func (r *Repairer) headers(ctx context.Context, page []jobstore.Key, look *Look) ([]jobstore.Header, error) {
 	found, err := r.jobs.HeadersOf(ctx, page)
 	look.Reads += len(page)
@@ -137,13 +141,15 @@ func (r *Repairer) headers(ctx context.Context, page []jobstore.Key, look *Look)
 
 // lost reports whether the job is in none of the sets of its state.
 func (p *indexedJob) lost() bool {
-	return !slices.ContainsFunc(p.in, func(score *redis.FloatCmd) bool { return !errors.Is(score.Err(), redis.Nil) })
+	return !slices.ContainsFunc(p.scores, func(score *redis.FloatCmd) bool { return !errors.Is(score.Err(), redis.Nil) })
 }
 
-// job checks one job closely if something seems to be missing.
+// job checks one job closely if something seems to be missing. The sets were read after the run,
+// so a job that moved in between seems to be in none; reading it again and comparing its run
+// (jobstore.Store.Reindex) shows that. A job younger than the grace is left to its enqueue.
 func (r *Repairer) job(ctx context.Context, p *indexedJob, now int64, look *Look) error {
 	look.Busy = look.Busy || p.Run.State == api.JobActive
-	lost, unlisted := p.lost(), p.of != nil && !p.of.Val()
+	lost, unlisted := p.lost(), p.listed != nil && !p.listed.Val()
 	waits := p.Run.State == api.JobWaiting && p.Run.At <= now-repairGraceMS
 	if !lost && !unlisted && !waits {
 		return nil
@@ -180,7 +186,8 @@ func (r *Repairer) job(ctx context.Context, p *indexedJob, now int64, look *Look
 }
 
 // waiting marks a waiting job for release if all jobs that it depends on have ended at least
-// repairGraceMS ago.
+// repairGraceMS ago, or do not exist. The marker and the due mark of the queue make maintenance
+// release it, which decides by OnDependencyFailure.
 func (r *Repairer) waiting(ctx context.Context, tenant string, job *jobstore.Record, now int64, look *Look) error {
 	if job.Run.State != api.JobWaiting {
 		return nil

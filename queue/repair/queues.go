@@ -96,7 +96,8 @@ func (r *Repairer) listOn(ctx context.Context, look *Look) error {
 	return nil
 }
 
-// queuesAgain checks the queues again that have been suspicious for repairGraceMS.
+// queuesAgain checks the queues again that have been suspicious for repairGraceMS, of any
+// tenant, so that a repair does not wait for the next pass.
 func (r *Repairer) queuesAgain(ctx context.Context, now int64, look *Look) error {
 	var errs []error
 	for _, s := range r.queues.overdue(now, repairGraceMS) {
@@ -122,12 +123,14 @@ type queueMark struct {
 }
 
 // sound reports whether the queue needs no close check: it has no jobs, or only ended ones that
-// are due to be purged in time.
+// are due to be purged in time. keepMS is the retention, the longest time until a purge.
 func (m *queueMark) sound(now, keepMS int64) bool {
 	return !m.any || !m.live && m.due > 0 && m.due <= now+keepMS
 }
 
-// marks reads the marks of a tenant's queues. Names that are no queue's are left out.
+// marks reads the marks of a tenant's queues in two round trips: their scores in the due set,
+// and whether any of their sets exists. An empty set does not exist, so one EXISTS for a queue
+// suffices. Names that are no queue's are left out.
 func (r *Repairer) marks(ctx context.Context, tenant string, names []string, look *Look) (out []*queueMark, err error) {
 	pipe := r.rdb.Pipeline()
 	due := make([]*redis.FloatCmd, 0, len(names))
@@ -169,7 +172,8 @@ func (r *Repairer) marks(ctx context.Context, tenant string, names []string, loo
 	return out, nil
 }
 
-// queue checks one queue closely. due is its score in the due set, 0 for none.
+// queue checks one queue closely: its mark in the due set, in the ready set if it is an fn
+// queue, and its sets. due is its score in the due set, 0 for none.
 func (r *Repairer) queue(ctx context.Context, q jobstore.Queue, due, now int64, look *Look) error {
 	next, err := r.jobs.NextDue(ctx, q, now)
 	look.Reads += 5 + len(jobstore.EndedStates)
@@ -189,7 +193,8 @@ func (r *Repairer) queue(ctx context.Context, q jobstore.Queue, due, now int64, 
 
 // dueMark makes a queue due at next, if it is not in the due set or more than repairGraceMS too
 // late. A replica that maintains the queue at present marks it itself when it finishes, which
-// is within the grace.
+// is within the grace. The correction compares the score with the one that was read, so that a
+// mark that was set meanwhile stays.
 func (r *Repairer) dueMark(ctx context.Context, q jobstore.Queue, due, next, now int64, look *Look) error {
 	s := queueSuspect{q, KindDue}
 	if next == 0 || due > 0 && due <= next+repairGraceMS {

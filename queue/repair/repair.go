@@ -1,7 +1,23 @@
 // Package repair finds records and index entries that a crash left inconsistent, and that
-// neither a call nor maintenance would find, and corrects them. Each store has three ways to
-// look: Jobs scans all jobs and batches, Queues reads the queues of one tenant, and Activations
-// checks activations that have not ended.
+// neither a call nor maintenance would find, and corrects them. There are three ways to look,
+// which package sweeper calls again and again:
+//
+//	Jobs         scans the keys of all jobs and batches (scan.go), and goes from the record to
+//	             the index: jobs.go, batches.go
+//	Queues       reads the list of a tenant's queues, and goes from the index to the record:
+//	             queues.go, strays.go
+//	Activations  checks activations that the caller found not to have ended: activations.go
+//
+// Calls are under way while a look reads the store, so a state may look wrong that is merely
+// between two steps. Three rules keep repairs safe:
+//
+//   - A state is repaired only if it has lasted for repairGraceMS: by the time in the record, or
+//     by what this process remembers of an earlier look (Suspects).
+//   - A correction has an effect only if the state still is as it was read: NX and XX options,
+//     compare-and-set on the score, or a script that compares the job's run.
+//   - An entry is added where it belongs before one is removed elsewhere.
+//
+// Of several processes that repair the same state, the one whose write had an effect reports it.
 package repair
 
 import (
@@ -15,7 +31,8 @@ import (
 )
 
 // repairGraceMS is how long a call may be under way, in milliseconds. A state that a crash or
-// an unfinished call can explain is repaired only after it has lasted this long.
+// an unfinished call can explain is repaired only after it has lasted this long. It is much
+// longer than any call takes, because the clocks of replicas differ.
 const repairGraceMS = 60_000
 
 // The kinds of repairs, which are also the labels of their metric.
@@ -40,9 +57,11 @@ type Repair struct {
 	Reason                   string
 }
 
-// Look is the result of looking at a part of the store.
+// Look is the result of looking at a part of the store. It is valid together with an error: it
+// then covers what was looked at before.
 type Look struct {
-	// Reads is the approximate number of commands that the look took.
+	// Reads is the approximate number of commands that the look took, writes included. The
+	// sweeper uses it to stay within its budget.
 	Reads int
 	// Busy reports whether jobs are active in the part, or a suspicious state in it has to
 	// be checked again soon.
@@ -61,9 +80,8 @@ func (l *Look) mended(kind string, q jobstore.Queue, id, reason string) {
 }
 
 // Repairer corrects leftovers of crashes in the store of a Broker. It is not safe for concurrent
-// use, but any number of Repairers may work on one store. Calls may be under way at any time,
-// so every correction is a command that has an effect only if the state still is as it was
-// read.
+// use, but any number of Repairers may work on one store. It keeps its positions and suspects in
+// memory: a new process begins its passes at the start, and waits for the grace once more.
 type Repairer struct {
 	jobs        *jobstore.Store
 	store       *storage.Store
@@ -77,7 +95,8 @@ type Repairer struct {
 	scan        scan
 }
 
-// Owner handles the effects of a repair outside the records of jobs.
+// Owner handles the effects of a repair outside the records of jobs. queue.Broker provides it;
+// an interface avoids a cycle of imports. All methods may be repeated.
 type Owner interface {
 	// EndActivation ends an activation as its job r ended, unless it has ended. ended
 	// reports whether this call ended it.

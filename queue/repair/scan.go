@@ -18,7 +18,10 @@ const scanCount = 500
 var scanPrefixes = []string{storage.PrefixJobs, storage.PrefixBatches}
 
 // scan is the position of a scan of the keys of all jobs and batches, on every master of a
-// cluster. It finds every key that exists from its beginning to its end.
+// cluster. It finds every key that exists from its beginning to its end, as SCAN guarantees; a
+// key may be found twice, and keys that are made or deleted meanwhile may be missing.
+//
+// Of the keys of a job, :run and :meta are used. A job of the previous layout has only :meta.
 type scan struct {
 	prefix int // index in scanPrefixes
 	begun  bool
@@ -32,7 +35,8 @@ func (s *scan) end() bool {
 	return s.begun && len(s.keys) == 0 && len(s.nodes) == 0 && s.prefix == len(scanPrefixes)-1
 }
 
-// scanOn scans until it has found keys or reached the limit of reads.
+// scanOn scans until it has found keys or reached the limit of reads. It takes at least one step
+// if none has been read yet, so that a pass ends with any limit.
 func (r *Repairer) scanOn(ctx context.Context, look *Look, reads int) error {
 	s := &r.scan
 	for len(s.keys) == 0 && !s.end() && (look.Reads == 0 || look.Reads < reads) {

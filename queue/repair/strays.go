@@ -8,6 +8,20 @@ import (
 	"github.com/codesous/sous/queue/internal/jobstore"
 )
 
+// A script that moves a job writes the new entry before the run, and removes the old entry after
+// it. A crash in between leaves the job in two sets; its run decides where it belongs. For a
+// claim that was interrupted after the write of the run:
+//
+//	                   run                    pending             active
+//	enqueued           pending 0 0 1000 - -   4503599628394496    —
+//	interrupted claim  active 1 1 31000 - w1  4503599628394496    31000
+//	strays             active 1 1 31000 - w1  removed             31000
+//
+// job_drop.lua removes the entry only if the run still is the one that was read. If w1 fails the
+// job and it becomes pending again meanwhile, its run is another one, and the entry stays, now
+// rightly. Had the claim been interrupted before the write of the run, the job would be pending,
+// and the entry in active the stray.
+
 const (
 	// strayPage is how many members of one set a look checks. The next look at a longer
 	// set continues behind them.
@@ -20,7 +34,8 @@ const (
 const expirySet api.JobState = "expiry"
 
 // strays removes entries that do not belong in the sets of q's live jobs. The sets of ended jobs
-// are cleaned when these are purged.
+// are cleaned when these are purged. A stray that is overdue is also found by maintenance, which
+// drops it (queue.Counts.Repaired); this look finds the others.
 func (r *Repairer) strays(ctx context.Context, q jobstore.Queue, look *Look) error {
 	sets := append(slices.Clone(jobstore.LiveStates), expirySet)
 	pipe := r.rdb.Pipeline()
@@ -44,7 +59,9 @@ func (r *Repairer) strays(ctx context.Context, q jobstore.Queue, look *Look) err
 	return nil
 }
 
-// straysIn checks the next members of one set.
+// straysIn checks the next members of one set. It reads headers, not payloads. A pending job in
+// the set of another priority than its score's is entered where it belongs first, and then
+// treated as a stray.
 func (r *Repairer) straysIn(ctx context.Context, q jobstore.Queue, set api.JobState, look *Look) error {
 	key := r.jobs.Keys(q).Set(string(set))
 	var from *jobstore.Position

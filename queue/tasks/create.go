@@ -11,8 +11,9 @@ import (
 // Create creates a pending task and announces it on its queue. created is false if the task
 // existed already with the same content: the call can be repeated. The record is written first
 // and the job second; a crash in between, or a queue that begins to drain, leaves a pending task
-// that the sweeper announces. Errors: CodeTaskExists (with other content), CodeQueueDraining,
-// CodeQueueReserved, CodeBodyLimit, CodeInvalid….
+// that the sweeper announces. A repeat announces the task again if it still is pending: the id
+// of the job is stored in the record, so the job is made once. Errors: CodeTaskExists (with other
+// content), CodeQueueDraining, CodeQueueReserved, CodeBodyLimit, CodeInvalid….
 func (t *Tasks) Create(ctx context.Context, tenant, taskType, id string, made api.NewTask) (task *api.Task, created bool, err error) {
 	if err := validate(tenant, taskType, id); err != nil {
 		return nil, false, err
@@ -37,6 +38,8 @@ func (t *Tasks) Create(ctx context.Context, tenant, taskType, id string, made ap
 	return t.show(r), created, nil
 }
 
+// newRecord returns the record of a new task: pending, and naming the job of its first
+// announcement.
 func (t *Tasks) newRecord(tenant, taskType, id string, made api.NewTask) (*record, error) {
 	digest, err := made.Digest()
 	if err != nil {

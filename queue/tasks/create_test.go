@@ -40,7 +40,7 @@ func TestCreationsAreRepeated(t *testing.T) {
 			refused(t, err, api.CodeTaskExists)
 		}
 		if got := f.announced(t); len(got) != 1 {
-			t.Errorf("announced %+v", got)
+			t.Errorf("got announcements %+v, want one", got)
 		}
 		// What it has become meanwhile is no difference.
 		must[*api.Task](t)(f.Claim(t.Context(), f.tenant, kind, id, api.TaskClaim{Worker: "w1"}))
@@ -49,7 +49,7 @@ func TestCreationsAreRepeated(t *testing.T) {
 			t.Errorf("Create again = %+v, want state %s", task, api.TaskRunning)
 		}
 		if got := f.announced(t); len(got) != 0 {
-			t.Errorf("announced %+v", got)
+			t.Errorf("got announcements %+v, want none", got)
 		}
 	})
 }
@@ -84,7 +84,7 @@ func TestACreationThatWasCutIsAnnounced(t *testing.T) {
 			}
 		}
 		if got := f.announced(t); len(got) != 1 || got[0].Reason != api.TaskCreated {
-			t.Errorf("repeat %v: %+v", repeat, got)
+			t.Errorf("repeat %v: got announcements %+v, want one with reason created", repeat, got)
 		}
 		if task := f.get(t); task.Republished != 0 || task.Stuck {
 			t.Errorf("Get = %+v, want it neither republished nor stuck", task)
@@ -129,7 +129,7 @@ func TestDrainingQueues(t *testing.T) {
 			t.Errorf("Sweep = %+v, want one announced", swept)
 		}
 		if got := f.announced(t); len(got) != 1 || got[0].Reason != api.TaskRepublished {
-			t.Errorf("announced: got %+v; want len(got) == 1 && got[0].Reason == api.TaskRepublished", got)
+			t.Errorf("got announcements %+v, want one with reason republished", got)
 		}
 	})
 }

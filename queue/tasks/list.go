@@ -60,7 +60,8 @@ func (t *Tasks) List(ctx context.Context, l List) (items []api.Task, next string
 	return items, "", nil
 }
 
-// youngest returns a moment after which no task has changed that is stuck at now.
+// youngest returns a moment after which no task has changed that is stuck at now: the shortest
+// timeout is api.MinTaskTimeoutMS. Reads of stuck tasks end there.
 func youngest(now int64) int64 { return now - api.MinTaskTimeoutMS + 1 }
 
 // scan iterates over a tenant's tasks that have not ended, in the order of their last changes:

@@ -98,7 +98,7 @@ func TestOneOfManyCreates(t *testing.T) {
 			t.Errorf("Create: got the task created %d times, want 1", made.Load())
 		}
 		if got := f.announced(t); len(got) != 1 {
-			t.Errorf("announced %+v", got)
+			t.Errorf("got announcements %+v, want one", got)
 		}
 	})
 }

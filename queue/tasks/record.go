@@ -10,7 +10,13 @@ import (
 	"github.com/codesous/sous/storage/statestore"
 )
 
-// The fields of a task's record. Those of the first group are part of the API of the seed.
+// The fields of a task's record. The names of the first group are fixed: they are older than
+// this package, as are the keys, which begin with gbe:. Times are Unix milliseconds as text:
+//
+//	state       running          current_step  1
+//	task_type   reindex          created_at    1700000000000
+//	task_id     42               updated_at    1700000002000
+//	worker      w1               timeout_at    1700000302000
 const (
 	fieldState       = "state"
 	fieldTaskType    = "task_type"
@@ -69,7 +75,9 @@ func (r *record) numbers() map[string]*int64 {
 	}
 }
 
-// version returns the fields that a compare-and-set compares: they differ after every change.
+// version returns the fields that a compare-and-set compares: they differ after every change,
+// because each raises updated_at. A postponement by a sweep leaves both: a change that was
+// decided before it is still written, and replaces the timeout that it set.
 func (r *record) version() statestore.Fields {
 	all := r.fields()
 	return statestore.Fields{fieldState: all[fieldState], fieldUpdatedAt: all[fieldUpdatedAt]}
@@ -92,7 +100,8 @@ func (r *record) changes(after *record) statestore.Fields {
 	return out
 }
 
-// parse parses a stored record. Error: CodeInternal if the record is damaged.
+// parse parses a stored record. Error: CodeInternal if the record is damaged. It is returned
+// for an unknown state or a number that is none, and not for missing fields.
 func parse(tenant string, stored statestore.Record) (*record, error) {
 	text := func(name string) string { return string(stored.Fields[name]) }
 	r := &record{

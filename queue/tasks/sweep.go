@@ -46,8 +46,9 @@ type sweep struct {
 // sweepPage bounds the stuck records that a sweep holds in memory.
 const sweepPage = 500
 
-// Sweep repairs the tasks of a tenant whose workers have not reported in time at now. It returns
-// them to pending and announces them again; after api.MaxTaskRepublishes times it fails them.
+// Sweep repairs the tasks of a tenant whose workers have not reported in time at now, a Unix
+// time in milliseconds. It returns them to pending and announces them again; after
+// api.MaxTaskRepublishes times it fails them.
 // It ends after limit repairs. Any number of sweeps may run at once: each repair is made by one
 // of them. An error in one task does not keep Sweep from the others, unless the store does not
 // answer.
@@ -97,6 +98,12 @@ func (s *sweep) page(ctx context.Context, tenant string, from position) (stuck [
 }
 
 // repair returns one stuck task to where a worker can find it.
+//
+//	state             its announcement  repair
+//	claimed, running  —                 republish: its worker is silent
+//	pending           does not exist    announceNow: it was never made
+//	pending           has ended         republish: no worker claimed the task
+//	pending           has not ended     postpone: it waits in the queue
 func (s *sweep) repair(ctx context.Context, r *record) error {
 	if r.State != api.TaskPending {
 		return s.republish(ctx, r, fmt.Sprintf("worker %s has not reported for %s at step %d", r.Worker, s.silence(r), r.CurrentStep))
@@ -114,6 +121,7 @@ func (s *sweep) repair(ctx context.Context, r *record) error {
 	return s.postpone(ctx, r)
 }
 
+// silence returns the time since the last change of r, in whole seconds.
 func (s *sweep) silence(r *record) time.Duration {
 	return (time.Duration(s.now-r.UpdatedAtMS) * time.Millisecond).Round(time.Second)
 }

@@ -77,7 +77,7 @@ func TestTasksThatHelpNobodyFail(t *testing.T) {
 		f.create(t, api.NewTask{})
 		for n := range api.MaxTaskRepublishes + 1 {
 			if got := f.announced(t); len(got) != 1 {
-				t.Fatalf("round %d: announced %+v", n, got)
+				t.Fatalf("round %d: got announcements %+v, want one", n, got)
 			}
 			must[*api.Task](t)(f.claim(t, "w1"))
 			f.clock.advance(stuckTime)
@@ -92,7 +92,7 @@ func TestTasksThatHelpNobodyFail(t *testing.T) {
 		}
 		f.isRetired(t)
 		if got := f.announced(t); len(got) != 0 {
-			t.Errorf("announced %+v", got)
+			t.Errorf("got announcements %+v, want none", got)
 		}
 		f.clock.advance(stuckTime)
 		if swept := f.sweep(t); swept != (tasks.Swept{}) {
@@ -121,14 +121,14 @@ func TestWaitingInAQueueIsNoFault(t *testing.T) {
 		on = false
 		must[*api.Queue](t)(f.broker.Configure(t.Context(), f.tenant, api.DefaultTaskNamespace, kind, queue.Change{Paused: &on}))
 		if got := f.announced(t); len(got) != 1 { // and no worker claims
-			t.Errorf("announced %+v", got)
+			t.Errorf("got announcements %+v, want one", got)
 		}
 		f.clock.advance(stuckTime)
 		if swept := f.sweep(t); swept.Republished != 1 {
 			t.Errorf("Sweep = %+v, want one republished", swept)
 		}
 		if got := f.announced(t); len(got) != 1 {
-			t.Errorf("announced again %+v", got)
+			t.Errorf("got announcements %+v after the sweep, want one", got)
 		}
 	})
 }
@@ -147,14 +147,14 @@ func TestARepairThatWasCutIsMadeGood(t *testing.T) {
 		t.Fatalf("Sweep with a broken queue = %+v, %v, want one republished and an error", swept, err)
 	}
 	if got := f.announced(t); len(got) != 0 {
-		t.Fatalf("it was not cut: %+v", got)
+		t.Fatalf("got announcements %+v after the interrupted call, want none", got)
 	}
 	f.clock.advance(stuckTime)
 	if swept := f.sweep(t); swept.Announced != 1 || swept.Republished != 0 {
 		t.Errorf("Sweep = %+v, want one announced", swept)
 	}
 	if got := f.announced(t); len(got) != 1 || got[0].Reason != api.TaskRepublished {
-		t.Errorf("announced: got %+v; want len(got) == 1 && got[0].Reason == api.TaskRepublished", got)
+		t.Errorf("got announcements %+v, want one with reason republished", got)
 	}
 }
 
@@ -283,7 +283,7 @@ func TestAnIdleSweepIsOneCommand(t *testing.T) {
 	f.store.Client().AddHook(seen)
 	swept, err := f.Sweep(seen.context(t.Context()), f.tenant, f.clock.ms.Load(), 1000)
 	if err != nil || swept != (tasks.Swept{}) {
-		t.Errorf("sweep: got %+v, %v; want nothing swept", swept, err)
+		t.Errorf("Sweep: got %+v, error %v, want nothing swept", swept, err)
 	}
 	if diff := cmp.Diff([]string{"zrangebyscore"}, seen.names); diff != "" {
 		t.Errorf("commands of the sweep (-want +got):\n%s", diff)
@@ -355,7 +355,7 @@ func TestLists(t *testing.T) {
 		// Another tenant has none of these tasks.
 		f.tenant = storagetest.Tenant(t)
 		if got := names(tasks.List{Limit: 5}); len(got) != 0 {
-			t.Errorf("names: got %v; want len(got) == 0", got)
+			t.Errorf("List of another tenant: got tasks %v, want none", got)
 		}
 	})
 }

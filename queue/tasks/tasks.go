@@ -2,6 +2,24 @@
 // worker has a task, which step it has reached, and when it last reported. Every change is one
 // compare-and-set of the task's record: of many callers exactly one succeeds, and a repeat by
 // the same caller is safe.
+//
+// The record (record.go) is in the state store. The job only announces the task: a worker that
+// fetches it claims the task, and may settle the job as soon as it has. A task of which a worker
+// dies, with the default timeout of api.TaskStuckMS, 300 s:
+//
+//	 t     call                state    worker  step  republished  timeout_at
+//	 0 s   Create              pending                0            —            job A0 is enqueued
+//	 1 s   Claim by w1         claimed  w1            0            301 s
+//	 2 s   Step 1 by w1        running  w1      1     0            302 s
+//	 3 s   w1 dies
+//	310 s  Sweep               pending          1     1            —            job A1 is enqueued
+//	311 s  Claim by w2         claimed  w2      1     1            611 s
+//	312 s  w1 is back, Step 2  claimed  w2      1     1            611 s        CodeTaskState
+//	320 s  Complete by w2      completed        1     1            —            kept for 7 days
+//
+// create.go makes tasks, announce.go their jobs, work.go has the workers' calls, list.go reads
+// pages, and sweep.go repairs tasks whose workers do not report. All writes go through
+// Tasks.write, except for the first one and for the postponement of a sweep.
 package tasks
 
 import (
@@ -75,7 +93,8 @@ func validate(tenant, taskType, id string) error {
 	return api.ValidateTaskID(id)
 }
 
-// find reads a task's record. Errors: CodeTaskNotFound, CodeValidationName.
+// find reads a task's record. Errors: CodeTaskNotFound, CodeValidationName, CodeInternal for a
+// damaged record.
 func (t *Tasks) find(ctx context.Context, tenant, taskType, id string) (*record, error) {
 	if err := validate(tenant, taskType, id); err != nil {
 		return nil, err
@@ -104,14 +123,15 @@ func NotFound(taskType, id string) error {
 	return api.Errorf(api.CodeTaskNotFound, "task %s/%s does not exist", taskType, id)
 }
 
-// retire lets the record of an ended task expire after api.TaskRetentionMS.
+// retire lets the record of an ended task expire after api.TaskRetentionMS. It cannot be part of
+// the write that ends the task: a compare-and-set keeps the time-to-live.
 func (t *Tasks) retire(ctx context.Context, r *record) error {
 	return t.states.Expire(ctx, t.key(r), api.TaskRetentionMS*time.Millisecond)
 }
 
 func (t *Tasks) key(r *record) string { return t.store.TaskKey(r.tenant, r.TaskType, r.TaskID) }
 
-// show returns the task as callers see it.
+// show returns the task as callers see it, a copy. Stuck is computed by the present time.
 func (t *Tasks) show(r *record) *api.Task {
 	task := r.Task
 	task.Stuck = task.StuckAt(t.store.NowMS())
@@ -124,7 +144,8 @@ const maxTries = 100
 
 // change writes the task that decide returns, nil for no change, if the task has not changed
 // since decide saw it; otherwise decide is called again with the new record. If the answer to
-// the write is lost, a repeat of the call finds its own result.
+// the write is lost, a repeat of the call finds its own result: each decide recognizes the state
+// that it would write, and returns nil then.
 func (t *Tasks) change(ctx context.Context, tenant, taskType, id string, decide func(r *record, now int64) (*api.Task, error)) (*api.Task, error) {
 	for range maxTries {
 		r, err := t.find(ctx, tenant, taskType, id)

@@ -141,7 +141,7 @@ func (f *fixture) announced(t *testing.T) (out []api.TaskAnnouncement) {
 		}
 		out = append(out, a)
 		if got := must[[]api.JobOutcome](t)(f.broker.Ack(t.Context(), f.tenant, []api.JobAck{{ID: job.ID, LeaseEpoch: job.LeaseEpoch}})); !got[0].OK {
-			t.Fatalf("must: got %v; want got[0].OK", got)
+			t.Fatalf("ack of the announcement: got %v, want success", got)
 		}
 	}
 	return out

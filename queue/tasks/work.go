@@ -8,8 +8,10 @@ import (
 )
 
 // Claim assigns a pending task to a worker, in one write: a claimed task always has a worker and
-// a timeout. For the worker that holds the task already it returns the task unchanged. Errors:
-// CodeTaskState, CodeTaskNotFound, CodeInvalid….
+// a timeout. For the worker that holds the task already it returns the task unchanged, so worker
+// names must be unique: two workers of one name would both believe that they hold it. A worker
+// that gets CodeTaskState leaves the task to its holder. Errors: CodeTaskState, CodeTaskNotFound,
+// CodeInvalid….
 func (t *Tasks) Claim(ctx context.Context, tenant, taskType, id string, c api.TaskClaim) (*api.Task, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -29,7 +31,8 @@ func (t *Tasks) Claim(ctx context.Context, tenant, taskType, id string, c api.Ta
 }
 
 // Step reports the step that the worker of a task has reached, and extends the task's timeout.
-// Steps must not decrease. Errors: CodeTaskState, CodeTaskNotFound, CodeInvalid….
+// Steps must not decrease; the same step again is the heartbeat of a long one. Errors:
+// CodeTaskState, CodeTaskNotFound, CodeInvalid….
 func (t *Tasks) Step(ctx context.Context, tenant, taskType, id string, s api.TaskStep) (*api.Task, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -107,7 +110,8 @@ func (r *record) heldBy(worker string) bool {
 	return (r.State == api.TaskClaimed || r.State == api.TaskRunning) && r.Worker == worker
 }
 
-// heard records that the task's worker reported at now, and when it must report next.
+// heard records that the task's worker reported at now, and when it must report next: after
+// timeoutMS, the task's own timeout if that is 0, or api.TaskStuckMS.
 func heard(next *api.Task, now, timeoutMS int64) {
 	next.UpdatedAtMS, next.TimeoutAtMS = now, now+cmp.Or(timeoutMS, next.TimeoutMS, api.TaskStuckMS)
 }

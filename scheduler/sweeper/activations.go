@@ -10,11 +10,15 @@ import (
 	"github.com/codesous/sous/storage/activations"
 )
 
-// functionReads is the cost of a function in which nothing is found.
+// functionReads is the cost of a function in which nothing is found: the commands that read its
+// cursor and its index.
 const functionReads = 3
 
 // activationVisitor looks for activations of a function that no process will end any more:
-// their replica died, or their job is gone or has ended.
+// their replica died, or their job is gone or has ended. Synchronous ones are ended by
+// storage/activations, by their deadline; asynchronous ones by queue/repair, by their job. Its
+// chunk is always the end: the position in a function's index is in the store, shared by all
+// replicas.
 type activationVisitor struct {
 	s           *Sweeper
 	activations *activations.Repository

@@ -29,7 +29,13 @@ const (
 )
 
 // documentWalker goes over all tenants that have documents. It removes documents that have
-// expired, and counts what each namespace and each tenant holds.
+// expired, and counts what each namespace and each tenant holds. For each tenant:
+//
+//	walk → expire, until none is due → list an install → recount its namespaces, a page each
+//	     → list the next install → … → recountTenant → walk
+//
+// Counts can be too high after a crash, never too low. A recount is spread over passes: the
+// store remembers the key that it has reached, so any replica continues it.
 type documentWalker struct {
 	s         *Sweeper
 	documents *documents.Repository
@@ -88,6 +94,7 @@ func (w *documentWalker) walk(ctx context.Context) (chunk, error) {
 	return c, nil
 }
 
+// expire removes documents of the tenant that have expired at now, a bounded number in a chunk.
 func (w *documentWalker) expire(ctx context.Context, now time.Time, total *Counts) (chunk, error) {
 	n, more, err := w.documents.ExpireDue(ctx, w.tenant, now.UnixMilli(), documents.MaxSteps)
 	total.Expired += n
@@ -95,7 +102,7 @@ func (w *documentWalker) expire(ctx context.Context, now time.Time, total *Count
 	return chunk{reads: expireReads + n, busy: n > 0}, err
 }
 
-// list reads the namespaces of the tenant's next install.
+// list reads the namespaces of the tenant's next install, all of them.
 func (w *documentWalker) list(ctx context.Context) (chunk, error) {
 	c := chunk{reads: listReads}
 	installs, next, err := w.documents.Installs(ctx, w.tenant, w.after, 1)
@@ -115,7 +122,8 @@ func (w *documentWalker) list(ctx context.Context) (chunk, error) {
 	return c, nil
 }
 
-// recount counts a page of the first namespace in paths.
+// recount counts a page of the first namespace in paths. It leaves the namespace when all of its
+// documents were counted, or after recountPages.
 func (w *documentWalker) recount(ctx context.Context, now time.Time, total *Counts) (chunk, error) {
 	path := w.paths[0]
 	out, err := w.documents.Recount(ctx, path, now.UnixMilli())
@@ -131,7 +139,8 @@ func (w *documentWalker) recount(ctx context.Context, now time.Time, total *Coun
 	return chunk{reads: recountReads, busy: found}, err
 }
 
-// recountTenant sums up the counts of the tenant's namespaces.
+// recountTenant sums up the counts of the tenant's namespaces, one install in each chunk, and
+// corrects those of the tenant in the last.
 func (w *documentWalker) recountTenant(ctx context.Context, total *Counts) (chunk, error) {
 	out, err := w.documents.RecountTenant(ctx, w.tenant)
 	path := storage.DocumentPath{Tenant: w.tenant}
@@ -151,6 +160,8 @@ func (w *documentWalker) drifted(total *Counts, kind string, path storage.Docume
 	return true
 }
 
+// repaired counts and logs a repair. Repair names an install as namespace, and a namespace of
+// documents as queue.
 func (w *documentWalker) repaired(total *Counts, kind string, path storage.DocumentPath, what, reason string) {
 	w.s.repaired(repair.Repair{Kind: kind, Tenant: path.Tenant, Namespace: path.Install, Queue: path.Namespace, ID: what, Reason: reason}, total)
 }

@@ -166,7 +166,7 @@ func TestSweeperMendsCountsOfDocuments(t *testing.T) {
 					}
 				}
 				if got := f.logs.FilterMessage("repaired what a crash left behind").Len(); got != len(tt.want) {
-					t.Errorf("logged %d times: %+v", got, f.logs.All())
+					t.Errorf("got %d log lines, want %d: %+v", got, len(tt.want), f.logs.All())
 				}
 			})
 		})

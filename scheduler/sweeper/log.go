@@ -43,7 +43,8 @@ func (s *Sweeper) logUnreadable(record string) {
 // maxLogged bounds the records that a sweeper remembers to have logged.
 const maxLogged = 10_000
 
-// logged is the set of records that were logged. When it is full it is emptied.
+// logged is the set of records that were logged. When it is full it is emptied, so that a damaged
+// record may be logged again. The zero value is ready to use.
 type logged map[string]struct{}
 
 // add adds a record, and reports whether it is new.

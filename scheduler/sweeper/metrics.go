@@ -6,7 +6,8 @@ import (
 	"github.com/codesous/sous/metrics"
 )
 
-// sweepMetrics are the metrics of a Sweeper. docs/metrics.md explains them.
+// sweepMetrics are the metrics of a Sweeper. docs/metrics.md explains them. The gauge of a route
+// is set at the end of each of its passes, idle ones included.
 type sweepMetrics struct {
 	loop      *metrics.Loop
 	functions prometheus.Counter

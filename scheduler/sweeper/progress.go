@@ -6,7 +6,7 @@ import (
 )
 
 // walker goes over part of the store again and again. One time over all of it is a pass; a
-// pass is done in chunks.
+// pass is done in chunks. The sweeper calls it from one goroutine.
 type walker interface {
 	// chunk continues the pass, for about the given number of reads, and adds what it did to
 	// total. With the first chunk after the end of a pass another pass begins.
@@ -23,6 +23,13 @@ type chunk struct {
 }
 
 // progress is how far a walker's pass has come, and how fast it goes.
+//
+//	state    from                              until
+//	running  the first chunk of a pass         its last chunk
+//	resting  the end of a pass that was busy   PassInterval after the start of that pass
+//	idle     the end of a pass without finds   a chunk that is busy, or a failure of the store
+//
+// An idle walker goes on with passes, one chunk after each pause.
 type progress struct {
 	name   string
 	walker walker

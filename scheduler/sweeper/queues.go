@@ -9,7 +9,8 @@ import (
 )
 
 // queueVisitor looks at a tenant's queues: for work that is due in a queue and not marked in
-// the due sets, and for entries of jobs that belong elsewhere.
+// the due sets, and for entries of jobs that belong elsewhere. The repairer remembers the
+// position in the tenant's list.
 type queueVisitor struct {
 	s        *Sweeper
 	repairer *repair.Repairer

@@ -180,7 +180,7 @@ func (b *repairBench) ended(a *activations.Record, status api.Status, kind api.E
 		got, err := activations.New(b.store).Get(b.t.Context(), b.tenant, a.ActivationID)
 		b.must(err)
 		if got.Status != status || got.EndMS == 0 || kind != "" && (got.Error == nil || got.Error.Type != kind) {
-			b.t.Errorf("the activation is %+v", got)
+			b.t.Errorf("got activation %+v, want status %s and error type %q", got, status, kind)
 		}
 	}
 }
@@ -260,7 +260,7 @@ func TestSweepersLeaveWhatIsSound(t *testing.T) {
 			b.must(b.client().ZRem(t.Context(), key, member).Err())
 		}
 		if got := b.sweep(b.sweepers(2)); len(got) > 0 {
-			t.Errorf("%v were repaired", got)
+			t.Errorf("got repairs %v, want none", got)
 		}
 		a, err := activations.New(b.store).Get(t.Context(), b.tenant, waiting.ActivationID)
 		if err != nil || a.Status != api.StatusQueued {
@@ -300,7 +300,7 @@ func TestSweepersLeaveWhatIsUnderWay(t *testing.T) {
 		for range 2 {
 			b.advance(20 * time.Second)
 			if got := b.pass(sweepers); len(got) > 0 {
-				t.Errorf("%v were repaired", got)
+				t.Errorf("got repairs %v, want none", got)
 			}
 		}
 		b.advance(time.Minute)

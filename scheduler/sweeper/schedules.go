@@ -38,7 +38,15 @@ type scheduleSuspect struct {
 }
 
 // scheduleVisitor looks for schedules whose records, due entries and marks of jobs in flight do
-// not agree.
+// not agree. A suspect is repaired when it has looked the same for scheduleGraceMS:
+//
+//	a schedule of the index has no record      its remains are deleted
+//	state.rev is not the record's revision,    the ticker computes the next tick again
+//	  or the due entry is not the next tick
+//	a job in flight has ended or is missing    its mark is removed
+//	the tenant is due later than its schedule  the tenant is marked
+//
+// It visits a tenant once, for the last of these, and each of its namespaces for the others.
 type scheduleVisitor struct {
 	s         *Sweeper
 	ticker    *scheduler.Ticker
@@ -129,7 +137,8 @@ func (v *scheduleVisitor) overdue(what scheduleSuspect, how string, now int64) b
 	return true
 }
 
-// look compares schedules with their states, their due entries and their jobs.
+// look compares schedules with their states, their due entries and their jobs. It reads them one
+// after the other, so a tick in between looks like a fault; the grace sorts that out.
 func (v *scheduleVisitor) look(ctx context.Context, paths []storage.SchedulePath, now int64, total *Counts) error {
 	loaded, err := v.schedules.LoadMany(ctx, paths)
 	if err != nil {
@@ -160,7 +169,8 @@ func (v *scheduleVisitor) look(ctx context.Context, paths []storage.SchedulePath
 	return errors.Join(errs...)
 }
 
-// dangling removes the remaining keys of a schedule that does not exist.
+// dangling removes the remaining keys of a schedule that does not exist: its creation or its
+// deletion was interrupted.
 func (v *scheduleVisitor) dangling(ctx context.Context, s *storage.LoadedSchedule, now int64, total *Counts) error {
 	suspect := scheduleSuspect{path: s.Path, kind: repairScheduleIndex}
 	if !v.overdue(suspect, "", now) {
@@ -196,7 +206,9 @@ func (v *scheduleVisitor) due(ctx context.Context, s *storage.LoadedSchedule, en
 	return nil
 }
 
-// marks removes the first of the jobs in flight that has ended, or does not exist, from them.
+// marks removes the first of the jobs in flight that has ended, or does not exist, from them. Such
+// a mark delays no tick, because the overlap policies read the states of the jobs: one for each
+// schedule and pass is enough.
 func (v *scheduleVisitor) marks(ctx context.Context, s *storage.LoadedSchedule, now int64, total *Counts) error {
 	suspect := scheduleSuspect{path: s.Path, kind: repairScheduleMark}
 	states, err := v.broker.Standing(ctx, s.Path.Tenant, s.InFlight)
@@ -219,7 +231,7 @@ func (v *scheduleVisitor) marks(ctx context.Context, s *storage.LoadedSchedule, 
 	return err
 }
 
-// repaired counts and logs a repair.
+// repaired counts and logs a repair. Repair names a schedule as queue.
 func (v *scheduleVisitor) repaired(total *Counts, what scheduleSuspect, id, reason string) {
 	v.s.repaired(repair.Repair{
 		Kind: what.kind, Tenant: what.path.Tenant, Namespace: what.path.Namespace, Queue: what.path.Name, ID: id, Reason: reason,

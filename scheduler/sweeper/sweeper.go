@@ -1,6 +1,24 @@
 // Package sweeper finds and repairs what crashes leave behind where no call and no regular
 // maintenance would find it. It has no leader: any number of replicas may run sweepers over
 // one store, and each repair is made by one of them.
+//
+// A Sweeper follows three routes, each with a walker that remembers how far it has come:
+//
+//	places     tenants.go      tenants, namespaces, functions, with a visitor for each kind of
+//	                           record: queues.go, schedules.go, activations.go
+//	documents  documents.go    documents that have expired, and counts of usage
+//	jobs       jobs.go         the keys of all jobs and batches
+//
+// A step (RunOnce, once a second) spends about Config.Reads store commands: each route has its
+// share, and routes with more to do get the rest. A pass is one time over a whole route. After a
+// pass without findings a route is idle, until something is found. All idle routes together cost
+// about one command each Config.IdleInterval, no matter how large the store is. The effects of a
+// crash are found within two passes.
+//
+// The sweeper decides what to look at, how fast, and what to log and count. The packages that own
+// the records find the faults: queue/repair, scheduler.Ticker.Mend, storage/activations,
+// storage/documents. TaskSweeper (tasks.go) is separate: it has a loop of its own, because stuck
+// tasks are regular work and must be found in seconds.
 package sweeper
 
 import (
@@ -60,7 +78,8 @@ type Counts struct {
 
 // Sweeper goes over the whole store again and again, a bounded number of reads a step, on
 // three routes: all tenants with their namespaces and functions, all documents, and all jobs.
-// A route on which a whole pass found nothing is followed slowly.
+// A route on which a whole pass found nothing is followed slowly. It is not safe for concurrent
+// use. Its positions are in memory only, so a new process begins its passes at the start.
 type Sweeper struct {
 	store      *storage.Store
 	cfg        Config
@@ -108,7 +127,7 @@ func (s *Sweeper) tenantWalker(tenants *storage.Tenants, broker *queue.Broker, r
 }
 
 // Run calls RunOnce at each interval until ctx ends. It logs the first of several failures in
-// a row.
+// a row. Call it once.
 func (s *Sweeper) Run(ctx context.Context) {
 	tick := time.NewTicker(s.cfg.Interval)
 	defer tick.Stop()
@@ -139,6 +158,10 @@ func (s *Sweeper) Run(ctx context.Context) {
 // routes that have more to do. An error in one record does not keep the step from the
 // others. When the store fails, no route is idle any more: the store may have lost its last
 // writes. RunOnce returns what it did and the first error, and is not safe for concurrent use.
+//
+// With the default of 500 reads and three busy routes, places may spend 301 reads, documents
+// and jobs 101 each. If documents end their pass after 20 reads, places and
+// then jobs continue with the rest of the 500.
 func (s *Sweeper) RunOnce(ctx context.Context, now time.Time) (total Counts, err error) {
 	shares := 0
 	for _, r := range s.routes {
@@ -168,7 +191,9 @@ type step struct {
 	failed bool  // the store failed, which ends the step
 }
 
-// advance continues a route for about budget reads.
+// advance continues a route for about budget reads. An idle route does one chunk, and then
+// pauses in proportion to its cost and to the inverse of its share, so that all idle routes
+// together cost one read each IdleInterval.
 func (t *step) advance(ctx context.Context, r *progress, budget int) {
 	if t.failed || !r.ready(t.now, t.s.cfg.PassInterval) {
 		return

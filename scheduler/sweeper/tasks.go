@@ -20,7 +20,8 @@ import (
 type TaskConfig struct {
 	// Interval is the time between two rounds. Default: api.TaskSweepIntervalMS.
 	Interval time.Duration
-	// Repairs bounds the repairs of one tenant in one round. Default: 1,000.
+	// Repairs bounds the repairs of one tenant in one round, so that a tenant with many stuck
+	// tasks does not delay the others. The rest are repaired in the next. Default: 1,000.
 	Repairs int
 	// Metrics exports the sweeper's metrics. Default: they are not exported.
 	Metrics prometheus.Registerer
@@ -46,7 +47,8 @@ type TaskRepairer interface {
 
 // TaskSweeper finds tasks whose workers have not reported in time, and returns them to where a
 // worker can find them. A round that finds none costs one command for each tenant that has
-// ever had a task, and one for the set of those tenants.
+// ever had a task, and one for the set of those tenants. Any number of replicas may run one:
+// each repair takes effect once. See queue/tasks for what a repair does.
 type TaskSweeper struct {
 	tenants *storage.Tenants
 	tasks   TaskRepairer
@@ -124,6 +126,7 @@ func (s *TaskSweeper) RunOnce(ctx context.Context, now time.Time) (total tasks.S
 	return total, failed
 }
 
+// count adds the repairs of one tenant to the metrics. Those of other replicas are counted there.
 func (s *TaskSweeper) count(swept tasks.Swept) {
 	s.repairs.WithLabelValues("announced").Add(float64(swept.Announced))
 	s.repairs.WithLabelValues("republished").Add(float64(swept.Republished))

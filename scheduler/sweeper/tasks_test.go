@@ -69,7 +69,7 @@ func TestTaskSweeperRepairsTasksOfAllTenants(t *testing.T) {
 			}
 		}
 		if got := metricstest.Value(t, reg, "sous_sweeper_task_repairs_total", "kind=republished"); got != 6 {
-			t.Errorf("%g were counted", got)
+			t.Errorf("got %g republished tasks in the metrics, want 6", got)
 		}
 		for _, tenant := range tenants {
 			for _, id := range []string{"t1", "t2"} {
@@ -114,7 +114,7 @@ func TestTaskSweeperPassesTenants(t *testing.T) {
 			t.Errorf("%+v %v, want the end at the first", swept, err)
 		}
 		if got := metricstest.Value(t, reg, "sous_sweeper_task_repairs_total", "kind=failed"); got != 4 {
-			t.Errorf("%g were counted", got)
+			t.Errorf("got %g failed tasks in the metrics, want 4", got)
 		}
 	})
 }

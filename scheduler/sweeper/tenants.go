@@ -10,7 +10,8 @@ import (
 )
 
 // visitor looks for what crashes left in one kind of record of a tenant, a namespace or a
-// function. It is called again for the same one until its chunk is the end.
+// function. It is called again for the same one until its chunk is the end; where it has got to,
+// it remembers itself. reads is how many commands it may spend, about.
 type visitor interface {
 	visit(ctx context.Context, at storage.FunctionPath, now time.Time, reads int, total *Counts) (chunk, error)
 }
@@ -19,7 +20,8 @@ type visitor interface {
 const walkReads = 1
 
 // tenantWalker goes over all tenants, namespaces and functions, and calls the visitors of
-// each.
+// each, one after the other. An error does not end the walk, unless the store fails or the
+// tenants cannot be read: it then begins again at the first tenant.
 type tenantWalker struct {
 	tenants                           *storage.Tenants
 	ofTenant, ofNamespace, ofFunction []visitor
@@ -48,7 +50,8 @@ func (w *tenantWalker) chunk(ctx context.Context, now time.Time, reads int, tota
 	return c, err
 }
 
-// walk moves to the next tenant, namespace or function.
+// walk moves to the next tenant, namespace or function. The iterator returns a tenant before its
+// namespaces, and a namespace before its functions.
 func (w *tenantWalker) walk(ctx context.Context, total *Counts) (chunk, error) {
 	if w.next == nil {
 		// The iterator outlives the step that creates it.
@@ -83,7 +86,8 @@ func (w *tenantWalker) stop() {
 	w.next, w.end, w.left = nil, nil, nil
 }
 
-// pathName names a tenant, a namespace or a function in an error.
+// pathName names a tenant, a namespace or a function in an error, for example
+// "tenant t_acme01/shop/mail".
 func pathName(at storage.FunctionPath) string {
 	name := "tenant " + at.Tenant
 	if at.Namespace != "" {

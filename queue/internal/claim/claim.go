@@ -2,6 +2,11 @@
 // reserve picks candidates at the head of a queue that no other fetch of this process is
 // after, lease asks the store for them, and deliver turns those that the store granted into
 // fetched jobs. Only the second step changes the store, by one script.
+//
+// reserve.go, lease.go and deliver.go have one step each. Reservations exist in this process
+// only; they save conflicts between its own fetches. Between processes the script decides: it
+// leases a candidate only if its run is the one that was read. lease.go explains leases by an
+// example, reserve.go the cursors.
 package claim
 
 import (

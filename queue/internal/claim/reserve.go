@@ -15,6 +15,22 @@ import (
 
 // queueState is the state of a queue that this process fetches from: the scores from which
 // to read each priority, and the candidates that its own fetches have reserved.
+//
+// A read of a sorted set from its start walks over every entry that was deleted there, on
+// KVRocks until a compaction. Each queue therefore has a stored cursor for each priority, the
+// score below which no pending job is, and reads begin there. Only the claim script raises it;
+// scripts that add a job raise the job's score to the cursor. For one priority:
+//
+//	step                            pending                 cursor
+//	five jobs are enqueued          101 102 103 104 105     0
+//	a claim takes 101 and 102       103 104 105             103
+//	101 fails and is promoted       103 104 105, 101 → 103  103
+//
+// The third line is the score 101 raised to 103. The job is served next, among those of score
+// 103 in the order of ids.
+//
+// from runs ahead of the cursor: with 101 and 102 reserved by one fetch, another one reads
+// from 102 on and need not read the reserved ones again.
 type queueState struct {
 	mu       sync.Mutex
 	cursors  [4]int64 // never above the stored cursors, which only increase

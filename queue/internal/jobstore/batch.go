@@ -13,8 +13,15 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// The fields of a batch's hash. Its counts are the sizes of sets, because a crash between
-// two steps would make a counter wrong, and adding to a set is safe to repeat.
+// The fields of a batch's hash, cs:batch:t:id:meta. Its counts are the sizes of sets, because a
+// crash between two steps would make a counter wrong, and adding to a set is safe to repeat:
+//
+//	cs:batch:t:id:jobs       all jobs, written by job_enqueue.lua and, if it was interrupted,
+//	                         by batch_count.lua when they end
+//	cs:batch:t:id:succeeded  those that completed
+//	cs:batch:t:id:failed     those that are dead or cancelled; a retry that completes moves one
+//
+// sealed is "0" or "1"; callback is an api.BatchCallback in JSON, "" for none.
 const (
 	BatchNamespace = "namespace"
 	BatchCallback  = "callback"
@@ -27,7 +34,8 @@ func BatchNotFound(id string) error {
 	return api.Errorf(api.CodeBatchNotFound, "batch %s does not exist", id)
 }
 
-// ReadBatch returns a batch with its counts, and its callback, nil for none. Errors:
+// ReadBatch returns a batch with its counts, and its callback, nil for none. The commands that
+// read it are not atomic: a job that ends meanwhile may be missing in the counts. Errors:
 // CodeBatchNotFound, CodeStoreUnavailable.
 func (s *Store) ReadBatch(ctx context.Context, tenant, id string) (*api.Batch, *api.BatchCallback, error) {
 	if api.ValidateJobID(id) != nil {
@@ -68,7 +76,8 @@ func (s *Store) ReadBatch(ctx context.Context, tenant, id string) (*api.Batch, *
 func CallbackID(tenant, batch string) string { return api.DerivedJobID("callback", tenant, batch) }
 
 // ExpireBatch makes the records of a finished batch expire after the retention of jobs. The
-// callback's job ends later and is therefore kept longer, so that it is not made twice.
+// callback's job ends later and is therefore kept longer, so that it is not made twice. The
+// hash comes last: repairs take a sealed batch whose hash does not expire for unfinished.
 // Errors: CodeStoreUnavailable.
 func (s *Store) ExpireBatch(ctx context.Context, tenant, id string) error {
 	key := s.store.JobKeys(tenant).Batch(id)

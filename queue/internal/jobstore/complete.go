@@ -17,7 +17,9 @@ const (
 	RepeatedAfter = "again after" // and its consequences are still to be handled
 )
 
-// Completion is one job to be completed, and the result.
+// Completion is one job to be completed, and the result. Two ways lead to the same state:
+// CompleteKnown compares the whole run, as the summary cache of this process has it, and
+// Complete only compares the epoch.
 type Completion struct {
 	ID, Result, Unique string // Result and Unique are "" for none
 	Epoch              int64  // of the lease that the worker holds
@@ -29,7 +31,9 @@ type Completion struct {
 // CompleteKnown completes those of items whose run this process knows and that need no
 // other write: no result, no unique key, no consequences. It passes fewer arguments to a
 // shorter script than Complete. It returns the items that it did not complete; their runs
-// have changed, or they need Complete. Errors: CodeStoreUnavailable.
+// have changed, for example by a heartbeat, or they need Complete. A repeat after a lost
+// reply returns the jobs that the first try completed, and Complete reports them as Repeated.
+// Errors: CodeStoreUnavailable.
 func (s *Store) CompleteKnown(ctx context.Context, q Queue, items []*Completion) (rest []*Completion, err error) {
 	now := s.store.NowMS()
 	var plain []*Completion
@@ -76,8 +80,9 @@ func (s *Store) CompleteKnown(ctx context.Context, q Queue, items []*Completion)
 }
 
 // Complete completes items of q, each if its epoch holds the job, and sets their outcomes.
-// It returns how many it completed, and the ids of those whose end has consequences.
-// Errors: CodeStoreUnavailable.
+// It returns how many it completed, and the ids of those whose end has consequences, also if
+// an earlier try completed them and their markers are still there. Errors:
+// CodeStoreUnavailable.
 func (s *Store) Complete(ctx context.Context, q Queue, items []*Completion) (completed int, follow []string, err error) {
 	k, tenant := s.Keys(q), s.store.JobKeys(q.Tenant)
 	keys := append(make([]string, 0, 3+len(items)), k.Set(string(api.JobActive)), k.Set(string(api.JobCompleted)), k.After())

@@ -9,7 +9,9 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// The fields of a queue's configuration.
+// The fields of a queue's configuration, the hash cs:queue:t:ns:q:config. Only Configure of
+// queue.Broker writes them. claim_limits.lua reads all but draining before each claim; the
+// scripts that add jobs read draining. A missing field, or 0, is no limit.
 const (
 	configPaused      = "paused"
 	configDraining    = "draining"
@@ -51,7 +53,8 @@ func ParseConfig(values []any) api.QueueConfig {
 }
 
 // Depth queues commands on pipe that count the jobs of q in one state. The returned
-// function returns the count after pipe was executed.
+// function returns the count after pipe was executed, 0 if it failed. Strays of an
+// interrupted script are counted, too.
 func (s *Store) Depth(ctx context.Context, pipe redis.Pipeliner, q Queue, state api.JobState) func() int64 {
 	var sizes []*redis.IntCmd
 	for _, set := range s.Sets(q, state) {
@@ -65,8 +68,9 @@ func (s *Store) Depth(ctx context.Context, pipe redis.Pipeliner, q Queue, state 
 	}
 }
 
-// AddQueue adds q to the list of its tenant's queues. A repeat succeeds. Errors:
-// CodeStoreUnavailable.
+// AddQueue adds q to the list of its tenant's queues. It comes before the first entry in the
+// queue's sets: a listed queue without jobs does no harm, but one that has jobs and is not
+// listed is found only by the sweeper. A repeat succeeds. Errors: CodeStoreUnavailable.
 func (s *Store) AddQueue(ctx context.Context, q Queue) error {
 	return Failure(ctx, "enter a queue", s.rdb.SAdd(ctx, s.store.JobKeys(q.Tenant).Queues(), q.Path()).Err())
 }

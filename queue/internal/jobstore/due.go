@@ -12,14 +12,16 @@ import (
 )
 
 // MarkDue queues a command on pipe that makes maintenance of q due at the given Unix time in
-// milliseconds, unless it is due earlier. It also reports the moment to Notify.DueAt.
+// milliseconds, unless it is due earlier. It also reports the moment to Notify.DueAt. The work
+// must be stored before the mark; package duework explains why.
 func (s *Store) MarkDue(ctx context.Context, pipe redis.Pipeliner, q Queue, at int64) {
 	storage.MarkDue(ctx, pipe, q.Member(), at)
 	s.notify.DueAt(at)
 }
 
 // MarkReady queues a command on pipe that makes q ready at the given Unix time in
-// milliseconds: a fetch from then on may find work.
+// milliseconds, unless it is ready earlier: a fetch from then on may find work. Only fn queues
+// are marked; queue.Broker's Take removes the mark when it finds nothing.
 func (s *Store) MarkReady(ctx context.Context, pipe redis.Pipeliner, q Queue, at int64) {
 	m := q.Member()
 	pipe.ZAddLT(ctx, storage.KeyReady(storage.DueShard(m)), redis.Z{Score: float64(at), Member: m})
@@ -32,7 +34,10 @@ func (s *Store) DueIn(ctx context.Context, pipe redis.Pipeliner, key string, flo
 }
 
 // NextDue returns the Unix time in milliseconds at which maintenance of q is due next, 0 if
-// nothing is left to become due. Errors: CodeStoreUnavailable.
+// nothing is left to become due. It is the least score in the sets of scheduled, retrying and
+// active jobs, of expiries and of markers, or, for ended jobs, the score plus the retention.
+// The moment is at least duework.RestMS after now, so that work that could not be done does
+// not keep the loop busy. Errors: CodeStoreUnavailable.
 func (s *Store) NextDue(ctx context.Context, q Queue, now int64) (int64, error) {
 	k := s.Keys(q)
 	type head struct {

@@ -14,6 +14,13 @@ import (
 )
 
 // Entry is one job to be added to a queue, and the result.
+//
+// Ended, Living and Holder belong to unique keys. A script cannot read the run of a job whose
+// id it finds in a key, because every key that a script reads is declared by its caller. It
+// therefore replies with the Holder, and the caller reads that job. If it has ended, the next
+// call names it in Ended, and the script takes the key from it. If it lives, the next call
+// names it in Living, and the script records the duplicate under the idempotency key. See
+// lookAtHolders in queue/unique.go for an example.
 type Entry struct {
 	ID       string
 	Spec     *api.JobSpec
@@ -41,10 +48,14 @@ type Call struct {
 	Digest         string // of the call's jobs, to detect another call with the same key
 }
 
-// Insert adds items to their queue, all of them or none, and sets their results. again
-// reports whether the same call, by its idempotency key, was made before. Errors:
-// CodeBatchNotFound, CodeBatchSealed, CodeQueueDraining, CodeIdempotencyMismatch,
-// CodeStoreUnavailable.
+// Insert adds items, at least one, to their queue, all of them or none, and sets their
+// results. again reports whether the same call, by its idempotency key, was made before;
+// nothing is written then. Errors: CodeBatchNotFound, CodeBatchSealed, CodeQueueDraining,
+// CodeIdempotencyMismatch, CodeStoreUnavailable.
+//
+// A repeated Insert is harmless if the ids are the same: a job that exists keeps its record
+// and only gets the entries that an interrupted first try did not write. The idempotency key
+// is written last. A crash before it leaves the jobs, and the repeat finds them by their ids.
 func (s *Store) Insert(ctx context.Context, call Call, items []*Entry) (again bool, err error) {
 	keys, args := s.enqueueArguments(call, items)
 	reply, err := s.store.ScriptThen(ctx, storage.ScriptJobEnqueue, keys, args, func(pipe redis.Pipeliner) {
@@ -61,7 +72,9 @@ func (s *Store) Insert(ctx context.Context, call Call, items []*Entry) (again bo
 	return again, nil
 }
 
-// enqueueArguments returns the keys and arguments of job_enqueue.lua.
+// enqueueArguments returns the keys and arguments of job_enqueue.lua. Keys that few calls
+// need follow the others, and the arguments name them by their position, from 1; 0 is none.
+// Without an idempotency key, the cursor takes its place, so that later positions are fixed.
 func (s *Store) enqueueArguments(call Call, items []*Entry) (keys []string, args []any) {
 	q, tenant := s.Keys(call.Queue), s.store.JobKeys(call.Queue.Tenant)
 	idempotency := q.Cursor()
@@ -102,7 +115,9 @@ func (s *Store) enqueueArguments(call Call, items []*Entry) (keys []string, args
 }
 
 // conditions returns the argument for the options that few jobs have: when the job expires,
-// and its unique key, which is the script's key with the number unique.
+// and its unique key, which is the script's key with the number unique. For example,
+// "0 17 86400000 - j9" is a job that does not expire, and whose unique key is KEYS[17], lives
+// for a day, and is held by j9, which has not ended.
 func (e *Entry) conditions(unique int) string {
 	if unique == 0 && e.Spec.ExpireAtMS == 0 {
 		return ""
@@ -112,7 +127,10 @@ func (e *Entry) conditions(unique int) string {
 }
 
 // Announce queues commands on pipe that mark when added jobs become due, and that an fn
-// queue has work. They run after the enqueue.
+// queue has work. They run after the enqueue: a mark without work costs one visit, but a
+// visit between mark and work would remove the mark. The marks belong to other slots of a
+// cluster than the tenant's keys, so the script cannot write them; repairs find work whose
+// mark a crash prevented.
 func (s *Store) Announce(ctx context.Context, pipe redis.Pipeliner, q Queue, items []*Entry) {
 	due, ready := int64(0), false
 	for _, item := range items {
@@ -140,8 +158,12 @@ func (e *Entry) dueAt() int64 {
 	return 0
 }
 
-// DependOn registers a job as a dependent of the jobs on. Errors: CodeJobNotFound if one of
-// them does not exist, CodeStoreUnavailable.
+// DependOn registers a job as a dependent of the jobs on, in each of their sets of dependents,
+// and marks their runs so that their ends are followed up. It precedes the enqueue of the job:
+// a dependent that does not exist is ignored, but one that is missing would wait until the
+// sweeper finds it. Jobs that have ended accept dependents, too, and a waiting job is checked
+// once after its enqueue. Errors: CodeJobNotFound if one of them does not exist,
+// CodeStoreUnavailable.
 func (s *Store) DependOn(ctx context.Context, tenant, id string, on []string) error {
 	tk := s.store.JobKeys(tenant)
 	keys := make([]string, 0, 2*len(on))
@@ -165,14 +187,17 @@ func (s *Store) DependOn(ctx context.Context, tenant, id string, on []string) er
 }
 
 // Plain reports whether the job is new, can be fetched immediately, and can be refused only
-// because its queue is draining. InsertPlain accepts such entries.
+// because its queue is draining. InsertPlain accepts such entries, if they belong to no batch
+// and have no idempotency key.
 func (e *Entry) Plain() bool {
 	return e.Fresh && e.Run.State == api.JobPending && e.Spec.UniqueKey == "" && e.Spec.ExpireAtMS == 0
 }
 
 // InsertPlain adds plain entries to q in one round trip: it writes their records by one
-// command, so that payloads pass through no script, and then indexes them by a script.
-// Errors: CodeQueueDraining, CodeStoreUnavailable.
+// command, so that payloads pass through no script, and then indexes them by a script. A
+// crash in between leaves jobs without an entry, which the sweeper adds (see Reindex); the
+// caller has got no answer. All entries must be Plain. Errors: CodeQueueDraining,
+// CodeStoreUnavailable.
 func (s *Store) InsertPlain(ctx context.Context, q Queue, items []*Entry) error {
 	k, tenant := s.Keys(q), s.store.JobKeys(q.Tenant)
 	records := make([]any, 0, 4*len(items))

@@ -8,11 +8,12 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// headersAtOnce is the maximum number of headers that one script reads.
+// headersAtOnce is the maximum number of headers that one script reads. A script blocks the
+// store's other clients while it runs.
 const headersAtOnce = 50
 
-// Header is the part of a job that locates it. It is read without the job's payload, which
-// may be large.
+// Header is the part of a job that locates it. job_summary.lua reads it without the job's
+// payload, which may be large. Repairs compare it with the sets that list the job.
 type Header struct {
 	ID         string
 	Stored     string // the stored run, "" if the job does not exist
@@ -71,7 +72,7 @@ func (s *Store) HeadersOf(ctx context.Context, jobs []Key) ([]Header, error) {
 }
 
 // Queue returns the queue that the job's spec names. ok is false if the spec does not begin
-// as one does.
+// as EncodeSpec writes it. tenant is the tenant of the job, which the spec does not name.
 func (g *Header) Queue(tenant string) (q Queue, ok bool) {
 	words := strings.Split(g.Prefix, `"`)
 	if len(words) != 9 { // {"namespace":"ns","queue":"q",

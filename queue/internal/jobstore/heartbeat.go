@@ -11,8 +11,13 @@ import (
 
 // Extend extends the leases of jobs of q and stores their progress and checkpoints, each if
 // its epoch holds the job. It returns, in the order of beats, the script's reply on each
-// job (see Completion.Outcome) and the Unix time in milliseconds at which an extended lease
-// ends. Errors: CodeStoreUnavailable.
+// job (Moved, Missing, or the job's run) and the Unix time in milliseconds at which an
+// extended lease ends. Errors: CodeStoreUnavailable.
+//
+// The new end counts from now, not from the old end: a heartbeat with a short LeaseMS brings
+// the end of the lease nearer. The script writes the entry in active before the run. A crash
+// in between leaves a score that differs from Run.At: one that is too early is corrected by
+// maintenance, one that is too late delays the reclaim of the job until then.
 func (s *Store) Extend(ctx context.Context, q Queue, beats []*api.JobHeartbeat) (words []string, ends []int64, err error) {
 	now := s.store.NowMS()
 	tenant := s.store.JobKeys(q.Tenant)

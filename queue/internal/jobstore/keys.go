@@ -15,7 +15,12 @@ type (
 	NamespaceKey struct{ Tenant, Namespace string }
 )
 
-// Queue identifies a queue in the whole store.
+// Queue identifies a queue in the whole store. For Queue{"t_acme01", "shop", "mail"},
+//
+//	Path    shop/mail                 in cs:queue:t_acme01:index, the list of the tenant's queues
+//	Member  queue/t_acme01/shop/mail  in cs:due:N and cs:ready:N, which all tenants share
+//
+// Names have no slashes, so both can be parsed again.
 type Queue struct{ Tenant, Namespace, Name string }
 
 // Path returns namespace/queue, the name of q in the sets of its tenant.
@@ -58,11 +63,13 @@ func (k Key) Compare(o Key) int {
 func IsFunctionQueue(q string) bool { return strings.HasPrefix(q, api.FunctionQueuePrefix) }
 
 // Sets returns the keys of the sets that hold q's jobs of one state, in the order in which
-// they are served: one set, or one for each priority if state is pending.
+// they are served: one set, or four if state is pending, whose index is the rank of their
+// priority (0 is critical).
 func (s *Store) Sets(q Queue, state api.JobState) []string { return s.Keys(q).Sets(state) }
 
-// SetOf returns the key among Sets that holds a job with the given score. Only the rank in
-// the score matters.
+// SetOf returns the key among Sets that holds a job with the given score, which is that of
+// its spec for jobs of every state. Only the rank in the score matters, and only for pending
+// jobs.
 func (s *Store) SetOf(q Queue, state api.JobState, score int64) string {
 	sets := s.Sets(q, state)
 	if state != api.JobPending {

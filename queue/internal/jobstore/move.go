@@ -11,7 +11,9 @@ import (
 	"github.com/codesous/sous/storage/duework"
 )
 
-// Move is a change of one job from the run that was read to another, and the result.
+// Move is a change of one job from the run that was read to another, and the result. Apply
+// computes the sets that the job leaves and enters from the two states and the score of the
+// spec.
 type Move struct {
 	Record  *Record
 	To      Run
@@ -25,7 +27,8 @@ type Move struct {
 	Outcome string // set by the call: Moved, Missing, or the job's present run
 }
 
-// The replies of the move script for a job, unless it replies with the job's run.
+// The replies of the move script for a job, unless it replies with the job's run. They cannot
+// be mistaken for one, because a run has several words.
 const (
 	Moved      = "ok"
 	MovedAfter = "after" // moved, and its end has consequences
@@ -40,9 +43,11 @@ func (m Move) End() Move {
 }
 
 // Apply makes moves of jobs of q, each if the job's run is still the one that was read, and
-// sets their outcomes. follow holds the ids of jobs that have ended and whose end has
-// consequences. Errors: CodeInternal for a transition that the state machine does not have,
-// CodeStoreUnavailable.
+// sets their outcomes. Moves are independent: one that is refused does not stop the others. A
+// job whose run is already Move.To counts as moved, so that the client may send the script
+// again after a lost reply. follow holds the ids of jobs that have ended and whose end has
+// consequences; they are marked in the after set until the caller has handled them. Errors:
+// CodeInternal for a transition that the state machine does not have, CodeStoreUnavailable.
 func (s *Store) Apply(ctx context.Context, q Queue, moves []*Move) (follow []string, err error) {
 	for _, m := range moves {
 		if m.Record.Run.State != m.To.State && !allowed(m.Record.Run.State, m.To.State) {
@@ -67,7 +72,8 @@ func (s *Store) Apply(ctx context.Context, q Queue, moves []*Move) (follow []str
 	return follow, nil
 }
 
-// moveArguments returns the keys and arguments of job_move.lua.
+// moveArguments returns the keys and arguments of job_move.lua. Sets that several moves share
+// are passed once. As in enqueueArguments, keys that few moves need are named by position.
 func (s *Store) moveArguments(q Queue, moves []*Move) (keys []string, args []any) {
 	k, tenant := s.Keys(q), s.store.JobKeys(q.Tenant)
 	keys = []string{k.Cursor(), k.After()}
@@ -147,7 +153,9 @@ func (s *Store) announceMoves(ctx context.Context, pipe redis.Pipeliner, q Queue
 }
 
 // FailureRecord returns the error e as it is stored. It begins with the lease epoch, by
-// which the script detects that a repeated call has already stored it.
+// which the script detects that a repeated call has already stored it:
+//
+//	{"epoch":3,"attempt":2,"error":"connection refused","at_ms":1700000000000}
 func FailureRecord(epoch int64, e api.JobError) (string, error) {
 	raw, err := api.EncodeJSON(e)
 	if err != nil {
@@ -180,6 +188,9 @@ func CountMoved(moves []*Move) (n int) {
 // crash comes between, a later reader of the old queue drops the entry. It reports whether
 // it moved the job, which it does only if the job is still as it was read. Errors:
 // CodeJobNotFound, CodeStoreUnavailable.
+//
+// The new queue is listed first, and the old entries are removed last, so that the job is
+// always in a set of a listed queue. Between the two it is in both, and its spec decides.
 func (s *Store) Requeue(ctx context.Context, r *Record, from, to Queue) (bool, error) {
 	spec := *r.Spec
 	spec.Queue = to.Name

@@ -9,7 +9,10 @@ import (
 )
 
 // Purge deletes jobs of q in one state, those whose run is still that of the record, with
-// all their data. It returns how many it deleted. Errors: CodeStoreUnavailable.
+// all their data. It returns how many it deleted; a job whose run is missing counts as
+// deleted, because an interrupted purge may have left the rest. Of pending jobs it removes
+// only entries of normal priority; readers drop the others as strays. The consequences of the
+// jobs' ends should have been handled before. Errors: CodeStoreUnavailable.
 func (s *Store) Purge(ctx context.Context, q Queue, state api.JobState, records []*Record) (int, error) {
 	if len(records) == 0 {
 		return 0, nil
@@ -50,7 +53,8 @@ func Partition(q Queue, ids []string, found []*Record, states ...api.JobState) (
 }
 
 // Drop removes the entries of strays from a set of q, unless their jobs have changed since
-// they were read. It returns how many it removed. Errors: CodeStoreUnavailable.
+// they were read: a job may have come back into the set meanwhile, and every change of a job
+// changes its run. It returns how many it removed. Errors: CodeStoreUnavailable.
 func (s *Store) Drop(ctx context.Context, q Queue, key string, strays []*Record) (int, error) {
 	dropped, err := s.dropEach(ctx, q, key, strays)
 	return len(dropped), err

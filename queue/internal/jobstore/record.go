@@ -10,8 +10,16 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// The fields of a job's hash, called its details. An empty field is not stored, and most
+// The fields of a job's hash, called its details. An empty value counts as absent. Most
 // jobs have no hash at all: a job's spec and its run have keys of their own.
+//
+//	progress, checkpoint  written by heartbeats, as JSON, after the run; kept until the purge
+//	result                written by an ack, as JSON, before the run that completes the job
+//	hold_reason           written before a run with the state held; "" replaces an older one
+//	dead_reason           written before a run with the state dead, one of api.DeadAttempts …
+//
+// A later state does not remove them, so View shows each only in the state to which it
+// belongs.
 const (
 	fieldProgress   = "progress"
 	FieldCheckpoint = "checkpoint"
@@ -20,7 +28,8 @@ const (
 	FieldDeadReason = "dead_reason"
 )
 
-// Record is a job as it is stored.
+// Record is a job as it was read. It is a snapshot: a Move of it is made only if the stored
+// run still equals Stored.
 type Record struct {
 	ID      string
 	Stored  string // the stored run, for compare-and-set
@@ -37,8 +46,10 @@ func (r *Record) Queue(tenant string) Queue {
 // DetailFields are the details that a complete view of a job needs.
 var DetailFields = []string{fieldProgress, FieldCheckpoint, fieldResult, FieldHoldReason, FieldDeadReason}
 
-// Load returns jobs of a tenant with the given details, in the order of ids. The record of
-// a job that does not exist is nil. Errors: CodeStoreUnavailable.
+// Load returns jobs of a tenant with the given details, in the order of ids, by one round
+// trip. The record of a job that does not exist is nil. It reads payloads, so that callers
+// with many ids should pass them in pages. It fails as a whole if one of the jobs cannot be
+// decoded. Errors: CodeStoreUnavailable.
 func (s *Store) Load(ctx context.Context, tenant string, ids []string, fields ...string) ([]*Record, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -94,8 +105,8 @@ func newRecord(id, text, spec string) (r *Record, err error) {
 	return r, err
 }
 
-// States returns the states of jobs, "" for those that do not exist. It reads no specs,
-// whose payloads may be large. Errors: CodeStoreUnavailable.
+// States returns the states of jobs, in the order of ids, "" for those that do not exist. It
+// reads no specs, whose payloads may be large. Errors: CodeStoreUnavailable.
 func (s *Store) States(ctx context.Context, tenant string, ids []string) ([]api.JobState, error) {
 	out := make([]api.JobState, len(ids))
 	if len(ids) == 0 {
@@ -138,7 +149,8 @@ func NotFound(id string) error {
 	return api.Errorf(api.CodeJobNotFound, "job %s does not exist", id)
 }
 
-// View returns r as the API shows it, with errs, its stored errors, oldest first.
+// View returns r as the API shows it, with errs, its stored errors, oldest first. Options
+// that the job was made without have their defaults.
 func (r *Record) View(errs []string) (*api.Job, error) {
 	j := &api.Job{ID: r.ID, JobSpec: *r.Spec, State: r.Run.State, Attempt: r.Run.Attempt}
 	j.JobOptions = r.Spec.WithDefaults()
@@ -183,7 +195,8 @@ func RawOf(s string) json.RawMessage {
 }
 
 // Holds reports whether epoch holds r's lease, and whether epoch has settled it in the
-// given way before: done then marks a repeated call.
+// given way before: done then marks a repeated call. An expired lease is held until
+// maintenance reclaims the job, because only the epoch is compared.
 func (r *Record) Holds(epoch int64, kind string) (holds, done bool) {
 	return r.Run.State == api.JobActive && r.Run.Epoch == epoch, r.Run.settledBy(epoch, kind)
 }

@@ -32,7 +32,7 @@ func TestSpecsAreReadAsTheyWereWritten(t *testing.T) {
 		header, _, _ := strings.Cut(text, "\n")
 		var long api.JobSpec
 		if err := json.Unmarshal([]byte(header), &long); err != nil {
-			t.Fatalf("json.Unmarshal: got header %s, error %v; want no error", header, err)
+			t.Fatalf("decode header %s: %v", header, err)
 		}
 		long.Payload = spec.Payload
 		got, err := DecodeSpec(text)
@@ -40,7 +40,7 @@ func TestSpecsAreReadAsTheyWereWritten(t *testing.T) {
 			t.Fatalf("DecodeSpec: %v", err)
 		}
 		if diff := cmp.Diff(&long, got); diff != "" {
-			t.Errorf(`got header %s, diff %s; want diff == ""`, header, diff)
+			t.Errorf("DecodeSpec of header %s, -want +got:\n%s", header, diff)
 		}
 		without := *spec
 		without.Payload = nil

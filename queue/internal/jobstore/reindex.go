@@ -9,8 +9,13 @@ import (
 )
 
 // Reindex adds a job to the index of its state if it is missing there: its enqueue was
-// interrupted after it had written the record. It reports whether it added the job. Errors:
-// CodeStoreUnavailable.
+// interrupted after it had written the record. It reports whether it added the job. It does
+// nothing if the job has changed since r was read. Errors: CodeStoreUnavailable.
+//
+// The script writes what the enqueue would have written, the entry of the state last, so that
+// a Reindex that is interrupted is found and repeated. The marks in the due and ready sets
+// follow. A crash before them leaves an indexed job in a queue without a mark, which
+// repair.Repairer's Queues finds.
 func (s *Store) Reindex(ctx context.Context, tenant string, r *Record) (bool, error) {
 	q := r.Queue(tenant)
 	k, rank, at, expire, waits := s.Keys(q), -1, r.Run.At, int64(0), ""

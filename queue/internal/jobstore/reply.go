@@ -12,7 +12,8 @@ import (
 )
 
 // Words returns a reply that is a list as strings. Integers are formatted in base 10; nil
-// and other elements become "".
+// and other elements become "". A reply that is no list is an empty one. MGET and HMGET reply
+// with nil for a missing key or field, which therefore reads as "".
 func Words(reply any) []string {
 	list, _ := reply.([]any)
 	out := make([]string, len(list))

@@ -12,17 +12,30 @@ import (
 // Run is the part of a job that changes with every step. It is stored under a key of its
 // own, so that a script reads or writes the runs of all its jobs by one command, as one
 // string of six words: state, attempt, epoch, at, settled, worker; and a seventh, follows,
-// if the end of the job has consequences.
+// if the end of the job has consequences. For example,
+//
+//	active 1 3 1700000030000 2c w7 1
+//
+// is a job that w7 holds under epoch 3 until 1700000030000. Epoch 2 was settled by an ack with
+// continue, after which attempts are counted from 1 again. The end of the job has consequences.
+// lua/include/run.lua is the same format in Lua.
+//
+// Scripts compare the whole string. A decision that was made on an older run is therefore
+// refused, no matter which word has changed since: the state, the epoch, or the end of a
+// lease that a heartbeat extended.
 type Run struct {
-	State   api.JobState
-	Attempt int   // how many attempts have started
+	State api.JobState
+	// Attempt is how many attempts have started. An ack with continue or hold resets it to
+	// 0, a snooze takes its attempt back, and a retry by an operator leaves at least one.
+	Attempt int
 	Epoch   int64 // of the last lease; it increases with every lease and is the fencing token
 	// At is a Unix time in milliseconds: when the lease ends (active), when the job is
 	// due (scheduled, retrying), when it ended (terminal states), or when it entered
 	// its state (all others).
 	At int64
-	// settled is the last epoch that was settled, followed by how (a, f, c, h). It
-	// identifies repeated calls. "-" for none.
+	// settled is the last epoch that was settled, followed by how (a, f, c, h), for example
+	// "3f". It identifies repeated calls: a worker whose reply was lost sends its call again,
+	// and the job may by then be pending or have a new lease. "-" for none.
 	settled string
 	Worker  string // the last worker, "-" for none
 	follows string // when the job's end has consequences: followsEnd, followsFailure, or "" for never
@@ -54,7 +67,7 @@ func (r Run) String() string {
 	return string(b)
 }
 
-// ParseRun parses a stored run.
+// ParseRun parses a stored run. It does not check that the state exists.
 func ParseRun(s string) (Run, error) {
 	var words [7]string
 	n, rest, more := 0, s, true
@@ -90,7 +103,8 @@ func (r Run) To(state api.JobState, at int64) Run {
 	return r
 }
 
-// When the end of a job has consequences.
+// When the end of a job has consequences. The word is computed from the spec when the job is
+// made. job_depend.lua changes it to followsEnd when another job begins to wait for this one.
 const (
 	followsEnd     = "1" // always
 	followsFailure = "2" // unless it completed

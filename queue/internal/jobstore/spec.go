@@ -12,7 +12,14 @@ import (
 )
 
 // EncodeSpec encodes a spec as its header in JSON, a line break, and the payload as it was
-// sent. Most readers need only one of the two.
+// sent. Most readers need only one of the two. JSON has no bare line break within a header,
+// so the first one ends it:
+//
+//	{"namespace":"shop","queue":"mail","payload":null,"created_at_ms":1000,"score":4503599628394496}
+//	{"to":"a@example.org"}
+//
+// Scripts and SpecPrefix rely on namespace and queue being the first two fields; see
+// lua/include/spec.lua.
 func EncodeSpec(s *api.JobSpec) (string, error) {
 	if header, ok := encodePlain(s); ok {
 		return header + "\n" + string(s.Payload), nil
@@ -26,7 +33,8 @@ func EncodeSpec(s *api.JobSpec) (string, error) {
 	return string(raw) + "\n" + string(s.Payload), nil
 }
 
-// The text between the values of a header without options.
+// The text between the values of a header without options. The JSON tags of api.JobSpec and
+// their order determine it; a test compares both encodings.
 const (
 	headerQueue   = `","queue":"`
 	headerCreated = `","payload":null,"created_at_ms":`

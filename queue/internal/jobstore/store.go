@@ -1,7 +1,3 @@
-// Package jobstore reads and writes the records of jobs: their specs, their runs, the sets
-// that index them by state, and the configuration and batches of their queues. Each change
-// of a job is one script, which compares the job's stored run with the one that the caller
-// read, so that of two concurrent changes only one is made.
 package jobstore
 
 import (
@@ -20,13 +16,15 @@ type Store struct {
 	rdb   redis.UniversalClient
 	// RetentionMS is how long the records of ended jobs are kept, in milliseconds.
 	RetentionMS int64
-	// Floors are the scores from which the sets with a time as score are read.
+	// Floors are the scores from which the sets with a time as score are read. They belong
+	// to this process: a new one reads each set once from its start.
 	Floors    storage.Floors
 	summaries *otter.Cache[Key, *Summary]
 	notify    Notify
 }
 
-// Notify holds the functions by which a Store reports what it changed.
+// Notify holds the functions by which a Store reports what it changed. Both only shorten the
+// wait of readers that poll the store anyway. Neither may be nil.
 type Notify struct {
 	// DueAt is called with the Unix time in milliseconds at which maintenance of a queue
 	// becomes due.
@@ -39,7 +37,8 @@ type Notify struct {
 const maxSummaries = 200_000
 
 // New returns a Store over store, which keeps ended jobs for retention. It calls the
-// functions of notify after each change that concerns them; they must not block.
+// functions of notify for each change that concerns them; they must not block. DueAt is
+// called when the mark is queued on a pipeline, before it is stored.
 func New(store *storage.Store, retention time.Duration, notify Notify) (*Store, error) {
 	summaries, err := otter.New(&otter.Options[Key, *Summary]{MaximumSize: maxSummaries})
 	if err != nil {

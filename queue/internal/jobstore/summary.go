@@ -10,7 +10,13 @@ import (
 
 // Summary is the part of a job that is needed to settle it. A cached summary is valid for
 // leases up to the one after epoch: moving the job to another queue increments its epoch
-// and precedes any later lease.
+// and precedes any later lease. For a summary that was cached under the lease with epoch 3,
+//
+//	the job fails and is claimed again     a call presents 4: the queue is the same
+//	it fails, is moved, and claimed again  the move makes 4, the claim 5: read the job again
+//
+// so a call with an epoch of at most 4 needs no read. Run may be older than the job; only
+// CompleteKnown uses it, which compares it with the stored one.
 type Summary struct {
 	epoch            int64
 	Namespace, Queue string          // of the job
@@ -59,14 +65,16 @@ func (s *Store) Summaries(ctx context.Context, tenant string, ids []string, epoc
 	return out, nil
 }
 
-// Which reports, by id, which of a tenant's jobs satisfy such. Jobs that do not exist are
-// left out. Errors: CodeStoreUnavailable.
-func (s *Store) Which(ctx context.Context, tenant string, ids []string, such func(*Summary) bool) (map[string]bool, error) {
+// Which reports, by id, which of a tenant's jobs match. Jobs that do not exist are left out.
+// match may use only parts that never change while a summary is cached, because epochs are
+// not checked: the namespace, and whether the queue is an fn queue. Errors:
+// CodeStoreUnavailable.
+func (s *Store) Which(ctx context.Context, tenant string, ids []string, match func(*Summary) bool) (map[string]bool, error) {
 	in := make(map[string]bool, len(ids))
 	var missing []string
 	for _, id := range ids {
 		if known, ok := s.summaries.GetIfPresent(Key{tenant, id}); ok {
-			in[id] = such(known)
+			in[id] = match(known)
 		} else {
 			missing = append(missing, id)
 		}
@@ -78,12 +86,13 @@ func (s *Store) Which(ctx context.Context, tenant string, ids []string, such fun
 	for _, r := range found {
 		if r != nil {
 			known := NewSummary(r.Spec, r.Run, r.Stored)
-			in[r.ID] = such(known)
+			in[r.ID] = match(known)
 			s.Remember(Key{tenant, r.ID}, known)
 		}
 	}
 	return in, nil
 }
 
-// ForgetSummary removes the cached summary of a job whose spec has changed.
+// ForgetSummary removes the cached summary of a job whose spec has changed. Caches of other
+// processes keep theirs, which the epoch invalidates.
 func (s *Store) ForgetSummary(tenant, id string) { s.summaries.Invalidate(Key{tenant, id}) }

@@ -13,13 +13,14 @@ import (
 )
 
 // Position is a position in the sets of one state: after the member with this score and id.
+// It stays valid when the member is removed, and when others are added.
 type Position struct {
 	Score int64
 	ID    string
 	Set   string // the key of the set; "" in a position parsed from a cursor
 }
 
-// String returns p as a cursor for clients.
+// String returns p as a cursor for clients: the score, a blank, and the id.
 func (p *Position) String() string { return strconv.FormatInt(p.Score, 10) + " " + p.ID }
 
 // ParsePosition parses a cursor that String returned. The empty cursor is nil, the
@@ -60,7 +61,9 @@ func (s *Store) Page(ctx context.Context, q Queue, state api.JobState, from *Pos
 	return out, true, nil
 }
 
-// pageOf is Page for one set.
+// pageOf is Page for one set. The store can skip members by score, not by score and id, so
+// the page is read from the score of from on, and the members up to from are left out here. If
+// many share that score, the window grows until the page is full.
 func (s *Store) pageOf(ctx context.Context, key string, newest bool, from *Position, limit int) (out []Position, end bool, err error) {
 	first := int64(limit) + 1
 	if from != nil {
@@ -89,7 +92,8 @@ func (s *Store) pageOf(ctx context.Context, key string, newest bool, from *Posit
 	}
 }
 
-// behind reports whether p comes after from.
+// behind reports whether p comes after from in the direction of the walk: newest is the
+// descending one.
 func (p Position) behind(from *Position, newest bool) bool {
 	if p.Score != from.Score {
 		return (p.Score > from.Score) != newest
@@ -97,6 +101,8 @@ func (p Position) behind(from *Position, newest bool) bool {
 	return p.ID != from.ID && (p.ID > from.ID) != newest
 }
 
+// window reads count members of a set from the score of from on, or from the beginning if it is
+// nil.
 func (s *Store) window(ctx context.Context, key string, newest bool, from *Position, count int64) ([]redis.Z, error) {
 	if newest {
 		most := "+inf"

@@ -1,6 +1,18 @@
 // Package notify wakes fetches that wait for work. Inside the process it does so directly;
 // between processes it publishes a notice on a channel of the store. Notices may be lost:
 // they only shorten the wait until the next poll, which reads the stored state.
+//
+// A notice is a message on storage.ChannelWake: "t_acme01/shop/mail", the queue that has work,
+// or "due". Every process receives every notice, its own included. In this process a wait
+// cannot miss work that is enqueued after it began:
+//
+//	fetch   Wait(queues)                 registers a channel
+//	fetch   claims, finds nothing
+//	enqueue stores the job, calls Wake   puts a token into the channel
+//	fetch   receives the token, claims again
+//
+// Wait comes before the claim. In the other order, a job that is enqueued between the two would
+// be noticed by the next poll only.
 package notify
 
 import (
@@ -14,14 +26,15 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// wakeEvery is the minimum interval between two publications of a process.
+// wakeEvery is the minimum interval between two publications of a process. Notices of one
+// queue that fall into one interval are published once.
 const wakeEvery = 5 * time.Millisecond
 
 // publishTimeout limits one publication.
 const publishTimeout = 5 * time.Second
 
 // dueSoonNotice is the notice, in place of a queue's name, that something becomes due before
-// the next regular read of the due sets.
+// the next regular read of the due sets. It has no slash and so is no queue.
 const dueSoonNotice = "due"
 
 // Notifier notifies waiting fetches, here and in other processes, that a queue has new work.
@@ -30,7 +43,7 @@ type Notifier struct {
 	cfg     Config
 	mu      sync.Mutex
 	waiting map[jobstore.Queue]map[chan struct{}]struct{}
-	fresh   map[jobstore.Queue]struct{} // queues to be published
+	fresh   map[jobstore.Queue]struct{} // queues to be published; publish takes the whole map
 	dueSoon bool                        // dueSoonNotice is to be published
 	watches map[int]func(jobstore.Queue)
 	watched int           // number of calls of Watch, the last key of watches
@@ -56,8 +69,10 @@ func New(life context.Context, work *sync.WaitGroup, cfg Config) *Notifier {
 	return n
 }
 
-// Wait returns a channel that receives a token when one of queues gets work. The caller must
-// call done when it stops waiting.
+// Wait returns a channel that receives a token when one of queues gets work. The channel holds
+// one token, so several notices between two receives are one. A token is a hint: other fetches
+// are notified of the same job and may claim it first. The caller must call done when it stops
+// waiting.
 func (n *Notifier) Wait(queues []jobstore.Queue) (woken <-chan struct{}, done func()) {
 	ch := make(chan struct{}, 1)
 	n.mu.Lock()
@@ -95,7 +110,8 @@ func (n *Notifier) Watch(notified func(jobstore.Queue)) (stop func()) {
 	}
 }
 
-// Wake notifies waiting fetches, here and in other processes, of work in q.
+// Wake notifies waiting fetches, here and in other processes, of work in q, which must be in
+// the store already. It does not block.
 func (n *Notifier) Wake(q jobstore.Queue) {
 	n.mu.Lock()
 	n.notify(q)
@@ -107,7 +123,8 @@ func (n *Notifier) Wake(q jobstore.Queue) {
 	}
 }
 
-// DueSoon notifies other processes that something becomes due soon.
+// DueSoon notifies other processes that something becomes due soon. It does not block. Callers
+// need it only if no loop in their own process reads the due sets.
 func (n *Notifier) DueSoon() {
 	n.mu.Lock()
 	n.dueSoon = true

@@ -1,5 +1,6 @@
 // Package outcome computes how an asynchronous activation ended from how its job ended, and
-// the record of it that the activation's destination receives.
+// the record of it that the activation's destination receives. It reads and writes no store:
+// package queue stores the activation and makes the destination's job.
 package outcome
 
 import (
@@ -18,6 +19,14 @@ import (
 
 // End sets status, end and error of a, an activation that its job r ended. now is a Unix time
 // in milliseconds. Of two concurrent callers one prevails, by a.Claim.
+//
+//	the job r is                        status            error
+//	completed                           success           none
+//	cancelled, or dead as rejected      cancelled         none
+//	dead as expired                     error             ErrExpired, with a's last error
+//	dead for a failed dependency        error             ErrRefused
+//	dead, a has its last attempt's error  error, timeout  that of the attempt
+//	dead otherwise                      error             ErrLost: its workers died
 func End(a *activations.Record, r *jobstore.Record, now int64) {
 	a.EndMS = max(now, a.StartMS)
 	a.Claim = uuid.NewString() // distinguishes callers that end it in the same millisecond
@@ -55,7 +64,16 @@ const (
 )
 
 // outcome is the payload that a destination receives. Its format is that of AWS Lambda's
-// invocation records.
+// invocation records:
+//
+//	{"version":"1.0","timestamp":"2026-01-02T03:04:05.678Z",
+//	 "requestContext":{"requestId":"…","function":"shop/mail","ref":"prod","version":7,
+//	   "condition":"RetriesExhausted","approximateInvokeCount":3},
+//	 "requestPayload":{"to":"a"},
+//	 "responseContext":{"statusCode":200,"functionError":"…"},
+//	 "responsePayload":{"type":"…","message":"…"}}
+//
+// responsePayload is the function's result, or its error if functionError is set.
 type outcome struct {
 	Version         string          `json:"version"`
 	Timestamp       string          `json:"timestamp"`
@@ -103,6 +121,7 @@ func outcomeOf(a *activations.Record, r *jobstore.Record) outcome {
 }
 
 // JSON returns the payload for a destination of a: the outcome of its job r, which has ended.
+// It depends on the records only, not on the time of the call.
 func JSON(a *activations.Record, r *jobstore.Record) (json.RawMessage, error) {
 	o := outcomeOf(a, r)
 	if a.Error != nil {

@@ -1,4 +1,11 @@
-// Package workers keeps a registry of the workers that fetch jobs, for operators.
+// Package workers keeps a registry of the workers that fetch jobs, for operators. Leases do not
+// depend on it: a worker that is not registered can fetch and settle.
+//
+//	cs:worker:t:ID  string  an api.Worker in JSON, expires after ttlMS
+//	cs:workers:t    zset    the ids, by the time of the last write of their records
+//
+// Plain commands write both, without a transaction: an id without a record has expired, and
+// Read leaves it out. The ids that have expired are removed by the next write of any worker.
 package workers
 
 import (
@@ -17,14 +24,17 @@ import (
 )
 
 // A worker is registered from its first fetch until it has neither fetched nor sent a
-// heartbeat for ttlMS. A process writes its record at most once every writeEveryMS.
+// heartbeat for ttlMS. A process writes its record at most once every writeEveryMS, so that a
+// worker that polls in a loop does not write at each fetch. The stored time of the last
+// heartbeat may therefore be too early by writeEveryMS.
 const (
 	ttlMS        = 5 * 60_000
 	writeEveryMS = 10_000
 	maxHostname  = 255 // bytes; also of the version
 )
 
-// maxSeen is the maximum number of workers that a process caches.
+// maxSeen is the maximum number of workers that a process caches. The record of a worker
+// beyond that is read and written at each call.
 const maxSeen = 20_000
 
 // Registry is the registry of the workers of all tenants. It is safe for concurrent use.
@@ -34,7 +44,8 @@ type Registry struct {
 	seen  *otter.Cache[jobstore.Key, written]
 }
 
-// written is the record of a worker that this process wrote last, in Unix milliseconds.
+// written is the record of a worker that this process wrote last, in Unix milliseconds. Other
+// replicas may have written since; the next write of this one replaces theirs.
 type written struct{ startedMS, atMS int64 }
 
 // New returns the registry in store.
@@ -46,9 +57,10 @@ func New(store *storage.Store) (*Registry, error) {
 	return &Registry{store: store, rdb: store.Client(), seen: seen}, nil
 }
 
-// Note registers w, a worker that fetches, or refreshes its record. Note sets the times of w.
-// Errors: CodeInvalid for a host name or version of more than 255 bytes,
-// CodeStoreUnavailable.
+// Note registers w, a worker that fetches, or refreshes its record. Note sets the times of w;
+// StartedAtMS is kept from the stored record, so that it is the time of the first fetch. The
+// last fetch decides on the other fields, such as the queues. Errors: CodeInvalid for a host
+// name or version of more than 255 bytes, CodeStoreUnavailable.
 func (r *Registry) Note(ctx context.Context, tenant string, w api.Worker) error {
 	if len(w.Hostname) > maxHostname || len(w.Version) > maxHostname {
 		return api.InvalidField("hostname", "and version must be at most 255 bytes")
@@ -91,9 +103,9 @@ func (r *Registry) write(ctx context.Context, tenant string, w api.Worker) error
 	return nil
 }
 
-// NoteAlive refreshes the record of a worker that sends heartbeats but does not fetch. It
-// ignores workers that are not registered and, if namespace is not empty, workers of other
-// namespaces. Errors: CodeInvalid, CodeStoreUnavailable.
+// NoteAlive refreshes the record of a worker that sends heartbeats but does not fetch, because
+// it is busy with long jobs. It ignores workers that are not registered and, if namespace is not
+// empty, workers of other namespaces. Errors: CodeInvalid, CodeStoreUnavailable.
 func (r *Registry) NoteAlive(ctx context.Context, tenant, namespace, id string) error {
 	if err := api.ValidateWorkerID(id); err != nil {
 		return err
@@ -120,7 +132,8 @@ func (r *Registry) NoteAlive(ctx context.Context, tenant, namespace, id string) 
 	return r.write(ctx, tenant, w)
 }
 
-// IDs returns the ids of a tenant's registered workers. Errors: CodeStoreUnavailable.
+// IDs returns the ids of a tenant's registered workers, those seen last at the end. Errors:
+// CodeStoreUnavailable.
 func (r *Registry) IDs(ctx context.Context, tenant string) ([]string, error) {
 	ids, err := r.rdb.ZRangeByScore(ctx, r.store.JobKeys(tenant).Workers(),
 		&redis.ZRangeBy{Min: strconv.FormatInt(r.store.NowMS()-ttlMS, 10), Max: "+inf"}).Result()
