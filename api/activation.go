@@ -2,7 +2,6 @@ package api
 
 import (
 	"encoding/json"
-	"strconv"
 )
 
 // Status is the status of an activation. An activation is queued and running in turns
@@ -24,36 +23,6 @@ const (
 
 // Terminal reports whether the status is final.
 func (s Status) Terminal() bool { return s != StatusQueued && s != StatusRunning }
-
-// Ref names a version of a function, by number or by alias. A request sets one of
-// them. A record sets both: the requested alias and the version that it pointed at.
-type Ref struct {
-	Alias   string `json:"alias,omitempty"`
-	Version int64  `json:"version,omitempty"`
-}
-
-// String returns the alias if there is one, else the version number.
-func (r Ref) String() string {
-	if r.Alias != "" {
-		return r.Alias
-	}
-	return strconv.FormatInt(r.Version, 10)
-}
-
-// Validate returns CodeInvalid unless the ref has either an alias or a version, and
-// CodeValidationName if that one is malformed.
-func (r Ref) Validate() error {
-	switch {
-	case (r.Alias == "") == (r.Version == 0):
-		return Errorf(CodeInvalid, "ref must have either an alias or a version").
-			WithFields(FieldError{Path: "ref", Message: "must have either an alias or a version"})
-	case r.Alias != "":
-		return ValidateAlias(r.Alias)
-	case r.Version < 1 || r.Version > MaxVersion:
-		return nameError("version", strconv.FormatInt(r.Version, 10), versionRule)
-	}
-	return nil
-}
 
 // Trigger describes the cause of an invocation. The shape of Source depends on Type:
 // CallSource, ScheduleSource and CadenceSource are three of them.

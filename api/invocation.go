@@ -2,6 +2,8 @@ package api
 
 import (
 	"encoding/json"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -137,3 +139,42 @@ const (
 	DefaultPageLimit = 50
 	MaxPageLimit     = 500
 )
+
+// CallChain returns the names of the functions that led to inv, and its own: default/a → default/b.
+func (inv *Invocation) CallChain() string {
+	var b strings.Builder
+	for _, c := range inv.Callers {
+		b.WriteString(c.Namespace + "/" + c.Function + " → ")
+	}
+	return b.String() + inv.Namespace + "/" + inv.Function
+}
+
+// Ref names a version of a function, by number or by alias. A request sets one of
+// them. A record sets both: the requested alias and the version that it pointed at.
+type Ref struct {
+	Alias   string `json:"alias,omitempty"`
+	Version int64  `json:"version,omitempty"`
+}
+
+// String returns the alias if there is one, else the version number.
+func (r Ref) String() string {
+	if r.Alias != "" {
+		return r.Alias
+	}
+	return strconv.FormatInt(r.Version, 10)
+}
+
+// Validate returns CodeInvalid unless the ref has either an alias or a version, and
+// CodeValidationName if that one is malformed.
+func (r Ref) Validate() error {
+	switch {
+	case (r.Alias == "") == (r.Version == 0):
+		return Errorf(CodeInvalid, "ref must have either an alias or a version").
+			WithFields(FieldError{Path: "ref", Message: "must have either an alias or a version"})
+	case r.Alias != "":
+		return ValidateAlias(r.Alias)
+	case r.Version < 1 || r.Version > MaxVersion:
+		return nameError("version", strconv.FormatInt(r.Version, 10), versionRule)
+	}
+	return nil
+}

@@ -8,14 +8,6 @@ import (
 	"github.com/google/uuid"
 )
 
-// ValidateJobID returns CodeValidationName unless s is a UUID in canonical lower case.
-func ValidateJobID(s string) error {
-	if id, err := uuid.Parse(s); err != nil || id.String() != s {
-		return nameError("job_id", s, "must be a UUID in lower case")
-	}
-	return nil
-}
-
 // ValidateBatchID returns CodeValidationName unless s is a UUID in canonical lower case.
 func ValidateBatchID(s string) error {
 	if id, err := uuid.Parse(s); err != nil || id.String() != s {

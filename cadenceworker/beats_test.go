@@ -18,7 +18,7 @@ import (
 
 func deleteFunction(b *bench, name string) error {
 	err := storage.NewFunctions(b.store).Delete(b.t.Context(), b.tenant, namespace, name, b.store.NowMS())
-	b.replica.engine.Invalidate(b.t.Context(), b.tenant, namespace, name)
+	b.replica.engine.FunctionChanged(b.t.Context(), b.tenant, namespace, name)
 	return err
 }
 

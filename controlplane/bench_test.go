@@ -95,6 +95,6 @@ func (immediate) Cancel(context.Context, string, string) (*api.Activation, error
 
 func (immediate) Check(context.Context, string, string, string, []byte) error { return nil }
 
-func (immediate) Invalidate(context.Context, string, string, string) {}
+func (immediate) FunctionChanged(context.Context, string, string, string) {}
 
 func (immediate) Enqueue(context.Context, api.Invocation) (*api.Queued, error) { return nil, nil }

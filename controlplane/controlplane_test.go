@@ -77,7 +77,7 @@ func (e *engine) Check(_ context.Context, tenant, entry, handler string, bundle 
 	return e.check(entry, handler, bundle)
 }
 
-func (e *engine) Invalidate(context.Context, string, string, string) {
+func (e *engine) FunctionChanged(context.Context, string, string, string) {
 	e.mu.Lock()
 	e.invalidated++
 	e.mu.Unlock()

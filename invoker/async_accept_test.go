@@ -115,7 +115,7 @@ func TestAsyncRefusals(t *testing.T) {
 		if err := storage.NewAliases(b.store).Delete(b.t.Context(), b.tenant, namespace, "gone", "prod", nil); err != nil {
 			b.t.Fatalf("Delete: %v", err)
 		}
-		b.engine.Invalidate(b.t.Context(), b.tenant, namespace, "gone")
+		b.engine.FunctionChanged(b.t.Context(), b.tenant, namespace, "gone")
 		b.pause("fn.gone", false)
 		if a := b.ends(id); a.Status != api.StatusError || a.Error.Type != api.ErrRefused || a.Error.Code != string(api.CodeAliasNotFound) || a.Attempt != 1 {
 			b.t.Errorf("got status %s, error %+v, attempt %d, want error %s with code %s at attempt 1", a.Status, a.Error, a.Attempt, api.ErrRefused, api.CodeAliasNotFound)

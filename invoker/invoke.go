@@ -288,3 +288,28 @@ func (i *Invoker) newProgram(tenant, namespace, function string, v *api.Version)
 		},
 	}
 }
+
+// begin counts inv among the running work. A call by cs.invoke begins also while the
+// engine shuts down: its caller is counted as long as it waits for the call.
+func (i *Invoker) begin(inv *api.Invocation) error {
+	if len(inv.Callers) == 0 {
+		return i.enter()
+	}
+	i.active.Add(1)
+	return nil
+}
+
+// enter counts a piece of work that Close waits for; the caller ends it with i.active.Done.
+// It fails with CodeShuttingDown once Close has begun. Errors carry a RetryAfter of a
+// second: another replica can serve the call.
+func (i *Invoker) enter() error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.closed {
+		err := api.Errorf(api.CodeShuttingDown, "this replica is shutting down")
+		err.RetryAfter = time.Second
+		return err
+	}
+	i.active.Add(1)
+	return nil
+}

@@ -118,7 +118,7 @@ func (b *bench) publishIn(namespace, name string, tar []byte, digest string, con
 	if err != nil {
 		b.t.Fatalf("Publish: %v", err)
 	}
-	b.engine.Invalidate(ctx, b.tenant, namespace, name)
+	b.engine.FunctionChanged(ctx, b.tenant, namespace, name)
 	return v.Version
 }
 

@@ -219,17 +219,6 @@ func (i *Invoker) Check(ctx context.Context, tenant, entry, handler string, tar 
 	})
 }
 
-// Invalidate drops the cached resolutions of a function, on this replica at once and on
-// the others by a notice, which may be lost.
-func (i *Invoker) Invalidate(ctx context.Context, tenant, namespace, function string) {
-	i.resolver.invalidate(tenant, namespace, function)
-	change := storage.Change{Kind: storage.ChangeFunction, Tenant: tenant, Namespace: namespace, Function: function}
-	if err := i.store.PublishChange(ctx, change); err != nil {
-		i.logger.Warn("a change notice was not sent", zap.String("tenant", tenant), zap.String("namespace", namespace),
-			zap.String("function", function), zap.Error(err))
-	}
-}
-
 // onChange handles a notice of another replica, or of this one. It is called for one notice
 // at a time and must not block.
 func (i *Invoker) onChange(c storage.Change) {
@@ -244,31 +233,6 @@ func (i *Invoker) onChange(c storage.Change) {
 		i.resolver.invalidateAll()
 		i.vault.Changed(c)
 	}
-}
-
-// begin counts inv among the running work. A call by cs.invoke begins also while the
-// engine shuts down: its caller is counted as long as it waits for the call.
-func (i *Invoker) begin(inv *api.Invocation) error {
-	if len(inv.Callers) == 0 {
-		return i.enter()
-	}
-	i.active.Add(1)
-	return nil
-}
-
-// enter counts a piece of work that Close waits for; the caller ends it with i.active.Done.
-// It fails with CodeShuttingDown once Close has begun. Errors carry a RetryAfter of a
-// second: another replica can serve the call.
-func (i *Invoker) enter() error {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.closed {
-		err := api.Errorf(api.CodeShuttingDown, "this replica is shutting down")
-		err.RetryAfter = time.Second
-		return err
-	}
-	i.active.Add(1)
-	return nil
 }
 
 // Close refuses new work and waits for the running work until ctx ends. Then it cancels

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/codesous/sous/api"
-	"github.com/codesous/sous/invoker/hostcall"
 )
 
 // nestedEngine runs the functions that cs.invoke calls: it is the Engine of hostcall. It
@@ -40,9 +39,9 @@ func (i *Invoker) checkHeld(inv *api.Invocation, res *resolution) error {
 	}
 	switch {
 	case held >= limit:
-		return api.Errorf(api.CodeHostInvokeCycle, "the call would wait for itself: its callers hold all slots of the version (max_concurrency %d): %s", limit, hostcall.CallChain(inv))
+		return api.Errorf(api.CodeHostInvokeCycle, "the call would wait for itself: its callers hold all slots of the version (max_concurrency %d): %s", limit, inv.CallChain())
 	case len(inv.Callers) >= i.pool.MaxProcesses():
-		return api.Errorf(api.CodeCapacityLimit, "the call would wait for itself: its callers hold all sandboxes of this server (%d): %s", i.pool.MaxProcesses(), hostcall.CallChain(inv))
+		return api.Errorf(api.CodeCapacityLimit, "the call would wait for itself: its callers hold all sandboxes of this server (%d): %s", i.pool.MaxProcesses(), inv.CallChain())
 	}
 	return nil
 }

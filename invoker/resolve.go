@@ -8,6 +8,7 @@ import (
 
 	"github.com/maypok86/otter/v2"
 	"github.com/maypok86/otter/v2/stats"
+	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/invoker/sandbox"
@@ -125,3 +126,14 @@ func (r *resolver) invalidateAll() {
 
 // close ends the goroutines of the cache; resolve must not be called any more.
 func (r *resolver) close() { r.cache.StopAllGoroutines() }
+
+// FunctionChanged drops the cached resolutions of a function, on this replica at once and on
+// the others by a notice, which may be lost.
+func (i *Invoker) FunctionChanged(ctx context.Context, tenant, namespace, function string) {
+	i.resolver.invalidate(tenant, namespace, function)
+	change := storage.Change{Kind: storage.ChangeFunction, Tenant: tenant, Namespace: namespace, Function: function}
+	if err := i.store.PublishChange(ctx, change); err != nil {
+		i.logger.Warn("a change notice was not sent", zap.String("tenant", tenant), zap.String("namespace", namespace),
+			zap.String("function", function), zap.Error(err))
+	}
+}

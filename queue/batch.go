@@ -47,14 +47,7 @@ func (b *Broker) CreateBatch(ctx context.Context, tenant, namespace string, call
 
 // GetBatch returns a batch with its counts. Errors: CodeBatchNotFound, CodeStoreUnavailable.
 func (b *Broker) GetBatch(ctx context.Context, tenant, namespace, id string) (*api.Batch, error) {
-	batch, _, err := b.jobs.ReadBatch(ctx, tenant, id)
-	if err == nil && batch.Namespace != namespace {
-		err = jobstore.BatchNotFound(id)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return batch, nil
+	return b.jobs.BatchIn(ctx, tenant, namespace, id)
 }
 
 // SealBatch closes a batch to further jobs. When all of its jobs have ended, the callback is
@@ -107,11 +100,11 @@ func (b *Broker) noteInBatch(ctx context.Context, tenant, id, seal string, succe
 	if err != nil || !done {
 		return err
 	}
-	batch, callback, err := b.jobs.ReadBatch(ctx, tenant, id)
+	batch, err := b.jobs.ReadBatch(ctx, tenant, id)
 	if err != nil {
 		return err
 	}
-	if callback != nil {
+	if callback := batch.Callback; callback != nil {
 		spec := &api.JobSpec{Payload: callback.Payload, JobOptions: callback.JobOptions, ParentID: id}
 		if err := b.enqueueInternal(ctx, jobstore.Queue{Tenant: tenant, Namespace: batch.Namespace, Name: callback.Queue}, jobstore.CallbackID(tenant, id), spec); err != nil {
 			return err

@@ -167,17 +167,3 @@ func (b *Broker) Close() {
 	b.end()
 	b.work.Wait()
 }
-
-// register adds tenant and namespace to the store's registry, once in the life of this
-// process. It precedes their first record, so that the sweeper finds all records.
-func (b *Broker) register(ctx context.Context, tenant, namespace string) error {
-	key := jobstore.NamespaceKey{Tenant: tenant, Namespace: namespace}
-	if _, ok := b.known.GetIfPresent(key); ok {
-		return nil
-	}
-	if err := b.tenants.Register(ctx, tenant, namespace); err != nil {
-		return err
-	}
-	b.known.Set(key, struct{}{})
-	return nil
-}

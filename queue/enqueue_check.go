@@ -41,7 +41,7 @@ func (e *Enqueue) validate(nowMS int64) error {
 // CodeBatchNotFound, CodeJobNotFound.
 func (b *Broker) confine(ctx context.Context, e *Enqueue) error {
 	if id := e.Jobs[0].BatchID; id != "" { // all jobs name the same batch
-		if _, err := b.GetBatch(ctx, e.Tenant, e.Namespace, id); err != nil {
+		if _, err := b.jobs.BatchIn(ctx, e.Tenant, e.Namespace, id); err != nil {
 			return err
 		}
 	}
@@ -52,7 +52,7 @@ func (b *Broker) confine(ctx context.Context, e *Enqueue) error {
 	if len(needed) == 0 {
 		return nil
 	}
-	in, err := b.Within(ctx, e.Tenant, e.Namespace, needed)
+	in, err := b.jobs.Which(ctx, e.Tenant, needed, func(known *jobstore.Summary) bool { return known.Namespace == e.Namespace })
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func NewFunctions(s *Store) *Functions { return &Functions{s} }
 // CodeFunctionExists.
 func (r *Functions) Create(ctx context.Context, f api.Function) (api.Function, error) {
 	f.DeletedAtMS = nil
-	if err := NewTenants(r.s).Register(ctx, f.Tenant, f.Namespace); err != nil {
+	if err := NewTenants(r.s).RegisterNamespace(ctx, f.Tenant, f.Namespace); err != nil {
 		return api.Function{}, err
 	}
 	raw, err := Encode(f)

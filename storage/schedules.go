@@ -71,7 +71,7 @@ func (r *Schedules) Put(ctx context.Context, p SchedulePut) error {
 		if p.Keep {
 			keep = strconv.FormatInt(p.Before.Meta.Revision, 10)
 		}
-	} else if err := NewTenants(r.s).Register(ctx, p.Path.Tenant, p.Path.Namespace); err != nil {
+	} else if err := NewTenants(r.s).RegisterNamespace(ctx, p.Path.Tenant, p.Path.Namespace); err != nil {
 		return err
 	}
 	raw, err := Encode(p.After)

@@ -17,10 +17,10 @@ type Tenants struct{ s *Store }
 // NewTenants returns the registry in s.
 func NewTenants(s *Store) *Tenants { return &Tenants{s} }
 
-// Register adds a tenant and its namespace to the registry, before the first record of the
+// RegisterNamespace adds a tenant and its namespace to the registry, before the first record of the
 // namespace is written. It may be repeated. The tenant comes first, so that every
 // namespace in the registry can be reached from its root.
-func (r *Tenants) Register(ctx context.Context, tenant, namespace string) error {
+func (r *Tenants) RegisterNamespace(ctx context.Context, tenant, namespace string) error {
 	if err := r.s.rdb.SAdd(ctx, keyTenants, tenant).Err(); err != nil {
 		return Failure(ctx, "register tenant", err)
 	}

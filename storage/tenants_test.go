@@ -123,7 +123,7 @@ func TestHasNamespace(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
 		tenants, tenant := storage.NewTenants(s), storagetest.Tenant(t)
-		if err := tenants.Register(t.Context(), tenant, "payments"); err != nil {
+		if err := tenants.RegisterNamespace(t.Context(), tenant, "payments"); err != nil {
 			t.Fatalf("tenants.Register: %v", err)
 		}
 		for namespace, want := range map[string]bool{"payments": true, "others": false} {

@@ -121,7 +121,7 @@ func (a *API) setAlias(ctx context.Context, in *setAliasInput) (*aliasOutput, er
 	if err != nil {
 		return nil, err
 	}
-	a.engine.Invalidate(ctx, tenant, namespace, function)
+	a.engine.FunctionChanged(ctx, tenant, namespace, function)
 	return answerAlias(set), nil
 }
 
@@ -147,7 +147,7 @@ func (a *API) deleteAlias(ctx context.Context, in *deleteAliasInput) (*struct{},
 	if err := a.aliases.Delete(ctx, tenant, namespace, function, string(in.Alias), match); err != nil {
 		return nil, err
 	}
-	a.engine.Invalidate(ctx, tenant, namespace, function)
+	a.engine.FunctionChanged(ctx, tenant, namespace, function)
 	return nil, nil
 }
 

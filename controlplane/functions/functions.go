@@ -123,7 +123,7 @@ func (a *API) createFunction(ctx context.Context, in *createFunctionInput) (*fun
 	}
 	rest.NoteMade(ctx, f.Name)
 	// It may be a deleted function that was created again.
-	a.engine.Invalidate(ctx, f.Tenant, f.Namespace, f.Name)
+	a.engine.FunctionChanged(ctx, f.Tenant, f.Namespace, f.Name)
 	return &functionOutput{Body: f}, nil
 }
 
@@ -194,6 +194,6 @@ func (a *API) deleteFunction(ctx context.Context, in *functionInput) (*struct{},
 	if err := a.functions.Delete(ctx, tenant, namespace, function, a.clock().UnixMilli()); err != nil {
 		return nil, err
 	}
-	a.engine.Invalidate(ctx, tenant, namespace, function)
+	a.engine.FunctionChanged(ctx, tenant, namespace, function)
 	return nil, nil
 }

@@ -16,10 +16,10 @@ type Compiler interface {
 	// Check compiles a tenant's bundle in a sandbox of its own. Errors:
 	// CodeValidationSource with file, line and column.
 	Check(ctx context.Context, tenant, entry, handler string, bundle []byte) error
-	// Invalidate drops what every replica has cached of a function: here immediately,
+	// FunctionChanged drops what every replica has cached of a function: here immediately,
 	// elsewhere by a notice. If the notice is lost, the cached resolution ends after a
 	// second.
-	Invalidate(ctx context.Context, tenant, namespace, function string)
+	FunctionChanged(ctx context.Context, tenant, namespace, function string)
 }
 
 // Publisher publishes drafts as versions. All fields are required.
@@ -90,7 +90,7 @@ func (p *Publisher) Publish(ctx context.Context, r PublishRequest) (version api.
 		return api.Version{}, false, err
 	}
 	if r.Alias != "" {
-		p.Engine.Invalidate(ctx, r.Tenant, r.Namespace, r.Function)
+		p.Engine.FunctionChanged(ctx, r.Tenant, r.Namespace, r.Function)
 	}
 	return version, created, nil
 }

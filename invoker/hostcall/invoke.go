@@ -156,7 +156,7 @@ func (s *Scope) nested(a wire.InvokeTarget, event []byte) (api.Invocation, error
 	}
 	switch {
 	case len(inv.Callers) > api.MaxInvokeDepth:
-		return inv, api.Errorf(api.CodeHostInvokeDepth, "calls of cs.invoke nest at most %d deep: %s", api.MaxInvokeDepth, CallChain(&inv))
+		return inv, api.Errorf(api.CodeHostInvokeDepth, "calls of cs.invoke nest at most %d deep: %s", api.MaxInvokeDepth, inv.CallChain())
 	case inv.Namespace != s.Namespace && !inv.AllNamespaces:
 		return inv, api.Errorf(api.CodeAuthzDenied,
 			"%s/%s is in another namespace, and the first caller may not invoke there", inv.Namespace, inv.Function)
@@ -189,15 +189,6 @@ func checkNested(inv *api.Invocation, a wire.InvokeTarget) error {
 		return invalid("cs.invoke: the event is JSON")
 	}
 	return nil
-}
-
-// CallChain names the functions that led to inv, and its own: default/a → default/b.
-func CallChain(inv *api.Invocation) string {
-	var b strings.Builder
-	for _, c := range inv.Callers {
-		b.WriteString(c.Namespace + "/" + c.Function + " → ")
-	}
-	return b.String() + inv.Namespace + "/" + inv.Function
 }
 
 // calleeFailed returns the error of a call whose function failed, with the callee's

@@ -68,7 +68,7 @@ func (r *Repairer) batch(ctx context.Context, k jobstore.Key, now int64, look *L
 		r.batches.Clear(k)
 		return jobstore.Failure(ctx, "look at a batch", err)
 	}
-	batch, _, err := r.jobs.ReadBatch(ctx, k.Tenant, k.ID)
+	batch, err := r.jobs.ReadBatch(ctx, k.Tenant, k.ID)
 	look.Reads += 4
 	if err != nil || !batch.Sealed || batch.Pending > 0 {
 		r.batches.Clear(k)

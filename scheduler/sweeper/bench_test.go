@@ -96,7 +96,7 @@ func (b *repairBench) add(q string, change ...func(*api.NewJob)) string {
 // invoke enqueues a job that runs a function, with its activation.
 func (b *repairBench) invoke(function string) (job string, a *activations.Record) {
 	b.t.Helper()
-	b.must(storage.NewTenants(b.store).Register(b.t.Context(), b.tenant, home))
+	b.must(storage.NewTenants(b.store).RegisterNamespace(b.t.Context(), b.tenant, home))
 	_, err := storage.NewFunctions(b.store).Create(b.t.Context(), api.Function{
 		Tenant: b.tenant, Namespace: home, Name: function, Runtime: api.RuntimeJS, CreatedAtMS: b.now(),
 	})

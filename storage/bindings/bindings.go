@@ -44,7 +44,7 @@ func New(s *storage.Store) *Repository { return &Repository{s} }
 // 1970. A repeat of the same record succeeds. The namespace is registered before, so that All
 // finds the binding. CodeBindingExists, CodeBindingLimit.
 func (r *Repository) Create(ctx context.Context, tenant, namespace string, b Record, nowMS int64) (api.WorkerBinding, error) {
-	if err := storage.NewTenants(r.s).Register(ctx, tenant, namespace); err != nil {
+	if err := storage.NewTenants(r.s).RegisterNamespace(ctx, tenant, namespace); err != nil {
 		return api.WorkerBinding{}, err
 	}
 	if err := r.s.Client().SAdd(ctx, r.s.Keys().BindingNamespaces(), tenant+"/"+namespace).Err(); err != nil {

@@ -83,7 +83,7 @@ func (s *Secrets) Put(ctx context.Context, p Place, name, value, by string, on C
 	if err != nil {
 		return api.Secret{}, false, err
 	}
-	if err := storage.NewTenants(s.store).Register(ctx, p.Tenant, p.Namespace); err != nil {
+	if err := storage.NewTenants(s.store).RegisterNamespace(ctx, p.Tenant, p.Namespace); err != nil {
 		return api.Secret{}, false, err
 	}
 	err = storage.RetryConflicts(ctx, func() error {

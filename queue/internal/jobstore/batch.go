@@ -34,27 +34,27 @@ func BatchNotFound(id string) error {
 	return api.Errorf(api.CodeBatchNotFound, "batch %s does not exist", id)
 }
 
-// ReadBatch returns a batch with its counts, and its callback, nil for none. The commands that
+// ReadBatch returns a batch with its counts and its callback. The commands that
 // read it are not atomic: a job that ends meanwhile may be missing in the counts. Errors:
 // CodeBatchNotFound, CodeStoreUnavailable.
-func (s *Store) ReadBatch(ctx context.Context, tenant, id string) (*api.Batch, *api.BatchCallback, error) {
+func (s *Store) ReadBatch(ctx context.Context, tenant, id string) (*api.Batch, error) {
 	if api.ValidateJobID(id) != nil {
-		return nil, nil, BatchNotFound(id)
+		return nil, BatchNotFound(id)
 	}
 	key := s.store.JobKeys(tenant).Batch(id)
 	pipe := s.rdb.Pipeline()
 	meta := pipe.HMGet(ctx, key+":meta", BatchNamespace, BatchCallback, BatchSealed, BatchCreated)
 	counts := []*redis.IntCmd{pipe.SCard(ctx, key+":jobs"), pipe.SCard(ctx, key+":succeeded"), pipe.SCard(ctx, key+":failed")}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, nil, Failure(ctx, "read a batch", err)
+		return nil, Failure(ctx, "read a batch", err)
 	}
 	fields := Words(meta.Val())
 	if fields[0] == "" {
-		return nil, nil, BatchNotFound(id)
+		return nil, BatchNotFound(id)
 	}
 	created, err := strconv.ParseInt(fields[3], 10, 64)
 	if err != nil {
-		return nil, nil, fmt.Errorf("queue: created_ms of batch %s is %q: %w", id, fields[3], err)
+		return nil, fmt.Errorf("queue: created_ms of batch %s is %q: %w", id, fields[3], err)
 	}
 	out := &api.Batch{
 		ID: id, Namespace: fields[0], Sealed: fields[2] == "1", CreatedAtMS: created,
@@ -64,11 +64,24 @@ func (s *Store) ReadBatch(ctx context.Context, tenant, id string) (*api.Batch, *
 	if fields[1] != "" {
 		out.Callback = &api.BatchCallback{}
 		if err := json.Unmarshal([]byte(fields[1]), out.Callback); err != nil {
-			return nil, nil, fmt.Errorf("queue: decode the callback of batch %s: %w", id, err)
+			return nil, fmt.Errorf("queue: decode the callback of batch %s: %w", id, err)
 		}
 		out.CallbackID = CallbackID(tenant, id)
 	}
-	return out, out.Callback, nil
+	return out, nil
+}
+
+// BatchIn is ReadBatch for callers confined to a namespace: a batch of another one does not
+// exist for them. Errors: CodeBatchNotFound, CodeStoreUnavailable.
+func (s *Store) BatchIn(ctx context.Context, tenant, namespace, id string) (*api.Batch, error) {
+	batch, err := s.ReadBatch(ctx, tenant, id)
+	if err != nil {
+		return nil, err
+	}
+	if batch.Namespace != namespace {
+		return nil, BatchNotFound(id)
+	}
+	return batch, nil
 }
 
 // CallbackID returns the id of the job that a batch's callback makes. It is derived from
