@@ -2,7 +2,6 @@ package child
 
 import (
 	"bytes"
-	"strings"
 
 	"github.com/dop251/goja"
 )
@@ -83,8 +82,7 @@ func bodyMembers[T bodied]() []member[T] {
 }
 
 // decodedText decodes UTF-8 as text() does: without its byte order mark, and with U+FFFD in
-// place of invalid bytes.
+// place of each maximal invalid part.
 func decodedText(data []byte) string {
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	return strings.ToValidUTF8(string(data), "\ufffd")
+	return decodeUTF8(bytes.TrimPrefix(data, []byte("\ufeff")))
 }

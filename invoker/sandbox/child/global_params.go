@@ -151,26 +151,26 @@ func decodeForm(text string) [][2]string {
 }
 
 // decodePercent decodes + and escapes, and leaves malformed escapes as they are: "100%"
-// stays "100%". Bytes that are not UTF-8 become U+FFFD.
+// stays "100%". Bytes that are not UTF-8 become U+FFFD (decodeUTF8).
 func decodePercent(s string) string {
 	s = strings.ReplaceAll(s, "+", " ")
 	if !strings.Contains(s, "%") {
 		return s
 	}
-	var b strings.Builder
+	text := make([]byte, 0, len(s))
 	for i := 0; i < len(s); i++ {
 		if s[i] == '%' && i+2 < len(s) {
 			high, ok1 := hexValue(s[i+1])
 			low, ok2 := hexValue(s[i+2])
 			if ok1 && ok2 {
-				b.WriteByte(high<<4 | low)
+				text = append(text, high<<4|low)
 				i += 2
 				continue
 			}
 		}
-		b.WriteByte(s[i])
+		text = append(text, s[i])
 	}
-	return strings.ToValidUTF8(b.String(), "\ufffd")
+	return decodeUTF8(text)
 }
 
 // hexValue returns the value of a hexadecimal digit; ok is false for other bytes.

@@ -128,13 +128,10 @@ func decodeText(r *realm, d *textDecoder, call goja.FunctionCall) goja.Value {
 	if !d.ignoreBOM {
 		text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	}
-	if !utf8.Valid(text) {
-		if d.fatal {
-			panic(r.vm.NewTypeError("The encoded data was not valid for encoding utf-8"))
-		}
-		return r.vm.ToValue(lossyUTF8(text))
+	if d.fatal && !utf8.Valid(text) {
+		panic(r.vm.NewTypeError("The encoded data was not valid for encoding utf-8"))
 	}
-	return r.vm.ToValue(string(text))
+	return r.vm.ToValue(decodeUTF8(text))
 }
 
 // whole returns the number of bytes of text that are complete characters, or wrong ones
@@ -174,30 +171,36 @@ func (d *textDecoder) utf16(r *realm, text []byte) goja.Value {
 	return r.vm.ToValue(string(utf16.Decode(units)))
 }
 
-// lossyUTF8 puts U+FFFD in place of each maximal wrong part, as the standard says: "a",
-// 0xe2 0x82, "b" is "a\ufffdb", with one U+FFFD for the two bytes.
-func lossyUTF8(text []byte) string {
+// decodeUTF8 decodes text and replaces each maximal invalid part by U+FFFD
+// (https://encoding.spec.whatwg.org/#utf-8-decoder). In "a", 0xe2 0x82, 0xff, "b" there are
+// two, a character that is cut short and a byte that begins none: "a\ufffd\ufffdb".
+func decodeUTF8(text []byte) string {
+	if utf8.Valid(text) {
+		return string(text)
+	}
 	var b strings.Builder
 	for len(text) > 0 {
-		char, size := utf8.DecodeRune(text)
-		if char == utf8.RuneError && size == 1 {
-			size = wrongPart(text)
-		}
+		char, size := decodeRune(text)
 		b.WriteRune(char)
 		text = text[size:]
 	}
 	return b.String()
 }
 
-// wrongPart returns the number of bytes at the beginning of text that begin a character
-// which is then cut short, at least 1.
-func wrongPart(text []byte) int {
-	for n := min(len(text), 3); n > 1; n-- {
+// decodeRune is utf8.DecodeRune for text that is not empty, except that the size of invalid
+// text is that of its maximal invalid part, not 1: the bytes that begin a character which
+// the next byte does not continue.
+func decodeRune(text []byte) (char rune, size int) {
+	char, size = utf8.DecodeRune(text)
+	if char != utf8.RuneError || size != 1 {
+		return char, size
+	}
+	for n := min(len(text), utf8.UTFMax-1); n > 1; n-- {
 		if !utf8.FullRune(text[:n]) {
-			return n
+			return char, n
 		}
 	}
-	return 1
+	return char, 1
 }
 
 // bufferType is the type that goja exports an ArrayBuffer as.

@@ -235,7 +235,8 @@ func (p *jsonParser) string() (goja.Value, error) {
 	return goja.StringFromUTF16(units), nil
 }
 
-// units decodes a string with escapes; bytes that are not UTF-8 become U+FFFD.
+// units decodes a string, at its opening quote, as UTF-16 code units. Each maximal invalid
+// part of its UTF-8 becomes U+FFFD.
 func (p *jsonParser) units() ([]uint16, error) {
 	var units []uint16
 	for p.at++; p.at < len(p.text); {
@@ -256,7 +257,7 @@ func (p *jsonParser) units() ([]uint16, error) {
 			units = append(units, uint16(c))
 			p.at++
 		default:
-			char, size := utf8.DecodeRune(p.text[p.at:])
+			char, size := decodeRune(p.text[p.at:])
 			units = utf16.AppendRune(units, char)
 			p.at += size
 		}

@@ -9,6 +9,8 @@ export default async function () {
   const j = Response.json({ a: 1 }, { status: 201 });
   check("json", [j.status, j.headers.get("content-type"), await j.json()], [201, "application/json", { a: 1 }]);
   throws("json of undefined", () => Response.json(undefined), "TypeError");
+  const invalid = new Uint8Array([34, 97, 0xe2, 0x82, 0xff, 0xff, 98, 34]);
+  check("invalid UTF-8", [await new Response(invalid).text(), await new Response(invalid).json()], ['"a\ufffd\ufffd\ufffdb"', "a\ufffd\ufffd\ufffdb"]);
   await rejects("bad json", new Response("{").json(), "SyntaxError");
   check("arrayBuffer", [...new Uint8Array(await new Response("ab").arrayBuffer())], [97, 98]);
   check("bytes", [...await new Response(new Uint8Array([1, 2]).buffer).bytes()], [1, 2]);

@@ -6,6 +6,7 @@ export default function () {
   const d = new TextDecoder();
   check("decode", [d.decode(new Uint8Array([0xef, 0xbb, 0xbf, 97, 0xff, 98])), d.encoding, d.decode()], ["a\ufffdb", "utf-8", ""]);
   check("cut character", d.decode(new Uint8Array([0xe2, 0x82])), "\ufffd");
+  check("invalid parts", d.decode(new Uint8Array([97, 0xe2, 0x82, 0xff, 0xff, 98])), "a\ufffd\ufffd\ufffdb");
   check("keeps the mark", new TextDecoder("utf-8", { ignoreBOM: true }).decode(new Uint8Array([0xef, 0xbb, 0xbf])), "\ufeff");
   throws("fatal", () => new TextDecoder("utf8", { fatal: true }).decode(new Uint8Array([255])), "TypeError");
   check("stream", [d.decode(new Uint8Array([0xe2, 0x82]), { stream: true }), d.decode(new Uint8Array([0xac]))], ["", "€"]);

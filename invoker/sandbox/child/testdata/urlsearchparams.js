@@ -2,6 +2,7 @@ import { check, throws } from "./check.js";
 export default function () {
   const p = new URLSearchParams("?a=1&b=2&a=3&c&=x&d=%zz%41+%e4%bd%a0");
   check("get", [p.get("a"), p.get("c"), p.get(""), p.get("none"), p.get("d")], ["1", "", "x", null, "%zzA 你"]);
+  check("invalid UTF-8", new URLSearchParams("a=%e2%82%ff%ffb").get("a"), "\ufffd\ufffd\ufffdb");
   check("getAll", p.getAll("a"), ["1", "3"]);
   p.set("a", "9"); p.delete("c"); p.append("é", "ü~*-._");
   check("toString", String(p), "a=9&b=2&=x&d=%25zzA+%E4%BD%A0&%C3%A9=%C3%BC%7E*-._");
