@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -17,8 +19,8 @@ import (
 )
 
 // Decoder decodes the JSON bodies of Handle routes strictly: one value, in UTF-8,
-// without unknown fields. It refuses with the same codes and paths as huma does for
-// Operations. The zero Decoder cannot be used. It is safe for concurrent use.
+// without unknown fields. Its errors have the codes and paths of those that Operations
+// answer with. The zero Decoder cannot be used. It is safe for concurrent use.
 type Decoder[T any] struct {
 	registry huma.Registry
 	schema   *huma.Schema
@@ -32,9 +34,13 @@ func NewDecoder[T any]() Decoder[T] {
 }
 
 // Decode decodes body. Errors: CodeValidationJSON if it is not one JSON value in UTF-8,
-// CodeInvalid with the paths of the fields that break the schema of T, and the coded
-// errors of a field's own UnmarshalJSON. The schema is consulted only to explain a
-// refusal: encoding/json alone decides, so a valid body is parsed once.
+// CodeInvalid with the paths of the fields that are unknown or of another type than in T,
+// and the coded errors of a field's own UnmarshalJSON.
+//
+// Decode does not validate body against the schema of T: encoding/json alone decides, so a
+// valid body is parsed once. A required field may be missing, and a value may be out of its
+// range; the method that the handler calls checks them. The schema only explains why
+// encoding/json refused a body.
 func (d Decoder[T]) Decode(body []byte) (T, error) {
 	var v T
 	if !utf8.Valid(body) {
@@ -45,20 +51,20 @@ func (d Decoder[T]) Decode(body []byte) (T, error) {
 	err := decoder.Decode(&v)
 	if err == nil {
 		if _, end := decoder.Token(); !errors.Is(end, io.EOF) {
-			return v, api.Errorf(api.CodeValidationJSON, "the body holds more than one JSON value")
+			return v, api.Errorf(api.CodeValidationJSON, "the body has data after its JSON value")
 		}
 		return v, nil
 	}
 	return v, d.explain(body, err)
 }
 
-// explain returns the coded error for a body that encoding/json refused with err, in this
-// order: a field's own error, a syntax error, unknown fields, a broken schema, and at last
-// the error of encoding/json itself.
+// explain returns the coded error for a body that encoding/json refused with err: the first
+// of a field's own error, a syntax error, unknown fields, the violations of the schema, and
+// the error of encoding/json.
 func (d Decoder[T]) explain(body []byte, err error) error {
 	var coded *api.Error
 	if errors.As(err, &coded) {
-		return coded // a field's own UnmarshalJSON has said it
+		return coded // of a field's own UnmarshalJSON
 	}
 	var document any
 	if jsonErr := json.Unmarshal(body, &document); jsonErr != nil {
@@ -78,14 +84,33 @@ func (d Decoder[T]) explain(body []byte, err error) error {
 	// The schema admits the body: report the error of encoding/json.
 	var mismatch *json.UnmarshalTypeError
 	if errors.As(err, &mismatch) {
-		return api.Errorf(api.CodeInvalid, "%s: must be of another type", mismatch.Field).
-			WithFields(api.FieldError{Path: mismatch.Field, Message: "must be of another type"})
+		field := api.FieldError{Path: mismatch.Field, Message: "must be " + typeInWords(mismatch.Type)}
+		return api.Errorf(api.CodeInvalid, "%s", strings.TrimPrefix(field.Path+": "+field.Message, ": ")).WithFields(field)
 	}
 	return api.Errorf(api.CodeInvalid, "%s", strings.TrimPrefix(err.Error(), "json: "))
 }
 
-// unknown returns the unknown fields of the document itself. huma would find them, too,
-// but reports wrong paths below keys with a dot, such as file names.
+// typeInWords returns the JSON type that encoding/json decodes to t, with its article.
+func typeInWords(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Bool:
+		return "a boolean"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return fmt.Sprintf("an integer of %d bits", t.Bits())
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return fmt.Sprintf("an integer of %d bits, not negative", t.Bits())
+	case reflect.Float32, reflect.Float64:
+		return fmt.Sprintf("a number of %d bits", t.Bits())
+	case reflect.String:
+		return "a string"
+	case reflect.Slice, reflect.Array:
+		return "an array"
+	}
+	return "an object"
+}
+
+// unknown returns the unknown fields at the top level of document. huma finds them, too, but
+// reports wrong paths below names with a dot, such as those of files.
 func (d Decoder[T]) unknown(document any) []api.FieldError {
 	schema := d.schema
 	if schema.Ref != "" {

@@ -27,7 +27,7 @@ func Decode(body []byte, v any) error {
 		return decodeError(err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return api.Errorf(api.CodeDocumentInvalid, "the body holds more than one JSON value")
+		return api.Errorf(api.CodeDocumentInvalid, "the body has data after its JSON value")
 	}
 	return nil
 }
