@@ -22,7 +22,7 @@ const checkEvery = 30 * time.Second
 // together. After a change from revision 4 to 5:
 //
 //	revision 5 is read          the worker of 4 is retired, the worker of 5 starts
-//	polls of 4 in progress      return within lastPolls or are cancelled
+//	polls of 4 in progress      return within pollGrace or are cancelled
 //	a task that 4 polled        runs with the functions of revision 5, see target
 //	the last task of 4 started  the worker of 4 stops; its tasks run on and are answered
 type binding struct {

@@ -37,7 +37,7 @@ type interceptor struct {
 	shutting   bool
 	under      int                  // polls that have not returned
 	deliveries map[string]*delivery // tasks that the client's worker has not started, by token
-	settled    chan struct{}        // closed when, while shutting, both of them are empty
+	drained    chan struct{}        // closed when shutting is set, under is 0, and deliveries is empty
 }
 
 // delivery is a task that the server has delivered and execute has not received yet.
@@ -51,7 +51,7 @@ type delivery struct {
 
 // newInterceptor returns an interceptor for w that calls service. cancelCalls must follow.
 func newInterceptor(service workflowserviceclient.Interface, w *activityWorker) *interceptor {
-	g := &interceptor{Interface: service, w: w, deliveries: map[string]*delivery{}, settled: make(chan struct{})}
+	g := &interceptor{Interface: service, w: w, deliveries: map[string]*delivery{}, drained: make(chan struct{})}
 	g.calls, g.cancelCalls = context.WithCancel(w.b.s.life)
 	return g
 }
@@ -95,9 +95,9 @@ func (g *interceptor) PollForActivityTask(ctx context.Context, request *shared.P
 	}
 	calling, stopCalling := either(ctx, g.calls)
 	defer stopCalling()
-	settling := time.AfterFunc(settledPoll, g.w.markRunning)
+	healthy := time.AfterFunc(healthyPoll, g.w.markRunning)
 	task, err := g.Interface.PollForActivityTask(calling, request, options...)
-	settling.Stop()
+	healthy.Stop()
 	got := err == nil && len(task.GetTaskToken()) > 0
 	if !got {
 		taskSlots.release()
@@ -144,7 +144,7 @@ func (g *interceptor) answered(ctx context.Context, task *shared.PollForActivity
 		s.metrics.polls.WithLabelValues(pollEmpty).Inc()
 	case ctx.Err() == nil:
 		s.metrics.polls.WithLabelValues(pollError).Inc()
-		g.w.markFailing(err)
+		g.w.setError(err)
 	}
 	if err == nil {
 		g.w.b.counts.lastPollMS.Store(s.store.NowMS())
@@ -153,7 +153,7 @@ func (g *interceptor) answered(ctx context.Context, task *shared.PollForActivity
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.under--
-	g.settle()
+	g.noteDrained()
 }
 
 // pass records a task that the client's worker will start, and hides its type.
@@ -203,17 +203,17 @@ func (g *interceptor) begun(token []byte) *delivery {
 	if p.times == 0 {
 		delete(g.deliveries, string(token))
 	}
-	g.settle()
+	g.noteDrained()
 	return p
 }
 
-// settle closes settled when shut has nothing left to wait for; mu must be held.
-func (g *interceptor) settle() {
+// noteDrained closes drained when shut has nothing left to wait for; mu must be held.
+func (g *interceptor) noteDrained() {
 	if g.shutting && g.under == 0 && len(g.deliveries) == 0 {
 		select {
-		case <-g.settled:
+		case <-g.drained:
 		default:
-			close(g.settled)
+			close(g.drained)
 		}
 	}
 }
@@ -222,23 +222,23 @@ func (g *interceptor) settle() {
 // tasks.
 //
 //	shutting is set      enter refuses new polls
-//	up to lastPolls      polls in progress may return a task by themselves
+//	up to pollGrace      polls in progress may return a task by themselves
 //	cancelCalls          the others are cancelled
 //	up to domainTimeout  execute takes the delivered tasks
 func (g *interceptor) shut() {
 	g.mu.Lock()
 	g.shutting = true
-	g.settle()
+	g.noteDrained()
 	g.mu.Unlock()
 	select {
-	case <-g.settled:
+	case <-g.drained:
 		g.cancelCalls()
 		return
-	case <-time.After(lastPolls):
+	case <-time.After(pollGrace):
 	}
 	g.cancelCalls()
 	select {
-	case <-g.settled:
+	case <-g.drained:
 	case <-time.After(domainTimeout):
 		g.w.b.logger.Error("delivered tasks did not start and will time out")
 	}

@@ -13,7 +13,7 @@ func TestGateForgetsTypes(t *testing.T) {
 	t.Parallel()
 	s := &Supervisor{}
 	s.metrics = newSupervisorMetrics(s)
-	g := &interceptor{w: &activityWorker{b: &binding{s: s}}, deliveries: map[string]*delivery{}, settled: make(chan struct{})}
+	g := &interceptor{w: &activityWorker{b: &binding{s: s}}, deliveries: map[string]*delivery{}, drained: make(chan struct{})}
 	for i := range 3 {
 		kind := fmt.Sprint("type ", i)
 		for range 2 { // delivered twice

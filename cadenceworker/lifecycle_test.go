@@ -171,7 +171,7 @@ func TestServerRestarts(t *testing.T) {
 	eventually(t, "it runs", func() error { return b.counted("fun", 1, api.StatusRunning) })
 	b.server.Stop(t)
 	b.awaitStatus("it says that the server is away", func(c api.BindingCounts) bool {
-		return c.State == api.BindingFailing && c.Reason == "the Cadence server does not answer"
+		return c.State == api.BindingFailing && c.Reason == "the call to the Cadence server failed"
 	})
 	eventually(t, "the function ends meanwhile", func() error { return b.counted("fun", 2, api.StatusSuccess) })
 	b.server.Restart(t)

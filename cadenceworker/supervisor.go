@@ -23,7 +23,7 @@
 // goes by the token, which any client can present.
 //
 // A task that was polled has a slot until it was answered. Polling ends without losing a task: the
-// polls in progress return, and only those that have no task by then are cancelled (lastPolls).
+// polls in progress return, and only those that have no task by then are cancelled (pollGrace).
 //
 // The activation id is derived from the token of the task. If Cadence delivers a task twice, the
 // record of the activation decides which delivery runs it.

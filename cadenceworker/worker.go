@@ -20,35 +20,39 @@ import (
 )
 
 const (
-	// The pauses between two reads of the domain.
+	// domainPauseMin and domainPauseMax bound the pause between two reads of the domain.
 	domainPauseMin = 500 * time.Millisecond
 	domainPauseMax = 15 * time.Second
-	domainTimeout  = 10 * time.Second
-	// lastPolls is how long unfinished polls of a retired worker are awaited. Cancelling
+	// domainTimeout bounds one read of the domain, and the wait for the start of the tasks
+	// that a retired worker was delivered.
+	domainTimeout = 10 * time.Second
+	// pollGrace is how long unfinished polls of a retired worker are awaited. Cancelling
 	// a poll while the server answers it loses a task; if there are tasks, the
 	// answers arrive within this time.
-	lastPolls = 500 * time.Millisecond
-	// settledPoll is the time after which a poll that has not failed is considered
+	pollGrace = 500 * time.Millisecond
+	// healthyPoll is the time after which a poll that has not failed is considered
 	// healthy. Without tasks the server answers it after a minute.
-	settledPoll = 2 * time.Second
+	healthyPoll = 2 * time.Second
 )
 
 // activityWorker is a worker of Cadence's client for one revision of a binding. Its states:
 //
-//	failing  until the domain was read, and after a poll that failed
+//	failing  until the domain has been read, after a poll that failed, and for good if the
+//	         client's worker cannot be created or started
 //	waiting  while the domain does not exist
-//	running  after a poll that succeeded, or has been open for settledPoll
+//	running  after the start of the client's worker, and after a poll that succeeded or has
+//	         been open for healthyPoll
 //
-// It ends with retire: no new polls, then an orderly end of those in progress (shut), and only
-// then the stop of the client's worker. Tasks that it has started continue without it.
+// After retire, run starts no new polls, waits for those in progress (shut), and then stops
+// the client's worker. Tasks that have started continue without it.
 type activityWorker struct {
 	b           *binding
 	stored      *bindings.Record
 	client      client.Client
 	interceptor *interceptor
 
-	ctx     context.Context // ends when the worker has to stop polling
-	retired context.CancelFunc
+	ctx    context.Context    // ends when the worker has to stop polling
+	cancel context.CancelFunc // of ctx
 
 	mu     sync.Mutex
 	state  api.BindingState
@@ -58,14 +62,14 @@ type activityWorker struct {
 // newActivityWorker returns a worker for stored, the record of b. It does nothing until run.
 func newActivityWorker(b *binding, stored *bindings.Record) *activityWorker {
 	w := &activityWorker{b: b, stored: stored, state: api.BindingFailing, reason: "connecting to the Cadence server"}
-	w.ctx, w.retired = context.WithCancel(b.s.life)
+	w.ctx, w.cancel = context.WithCancel(b.s.life)
 	w.interceptor = newInterceptor(b.s.conn.Service, w)
 	w.client = client.NewClient(b.s.conn.Service, stored.Domain, &client.Options{Identity: stored.WorkerID})
 	return w
 }
 
 // retire makes run stop polling. It does not wait.
-func (w *activityWorker) retire() { w.retired() }
+func (w *activityWorker) retire() { w.cancel() }
 
 // run polls until the worker is retired and returns when no more tasks can arrive.
 func (w *activityWorker) run() {
@@ -82,27 +86,26 @@ func (w *activityWorker) run() {
 		MetricsScope:                       tally.NoopScope,
 	})
 	if err != nil {
-		w.set(api.BindingFailing, "creating the worker failed: "+err.Error())
-		w.b.logger.Error("creating a worker failed", zap.Error(err))
+		w.set(zapcore.ErrorLevel, api.BindingFailing, "creating the worker failed: "+err.Error(), err)
 		<-w.ctx.Done()
 		return
 	}
 	polling.RegisterActivityWithOptions(w.interceptor.execute, activity.RegisterOptions{Name: anyActivity})
-	if err := polling.Start(); err != nil { // it does not fail for the domain: see interceptor.DescribeDomain
-		w.set(api.BindingFailing, "starting the worker failed: "+err.Error())
-		w.b.logger.Error("starting a worker failed", zap.Error(err))
+	if err := polling.Start(); err != nil { // not because of the domain, see interceptor.DescribeDomain
+		w.set(zapcore.ErrorLevel, api.BindingFailing, "starting the worker failed: "+err.Error(), err)
 		<-w.ctx.Done()
 		return
 	}
-	w.set(api.BindingRunning, "")
+	w.markRunning() // a poll that fails changes the state to failing
 	<-w.ctx.Done()
 	w.interceptor.shut()
 	polling.Stop() // once: a second call would panic
 }
 
 // awaitDomain waits until the domain exists. It returns false if the worker is retired
-// first. It tries again after pauses from domainPauseMin to domainPauseMax, half of each random,
-// so that the workers of many bindings do not call at the same moment after an outage.
+// first. The pause between two tries doubles from domainPauseMin up to domainPauseMax and is
+// shortened by a random part of at most half, so that the workers of many bindings do not call
+// at the same moment after an outage.
 func (w *activityWorker) awaitDomain() bool {
 	for pause := domainPauseMin; ; pause = min(2*pause, domainPauseMax) {
 		err := w.interceptor.describe(w.ctx)
@@ -112,7 +115,7 @@ func (w *activityWorker) awaitDomain() bool {
 		if w.ctx.Err() != nil {
 			return false
 		}
-		w.markFailing(err)
+		w.setError(err)
 		select {
 		case <-w.ctx.Done():
 			return false
@@ -121,38 +124,30 @@ func (w *activityWorker) awaitDomain() bool {
 	}
 }
 
-// markFailing sets the state for an error of the server, or of the connection to it.
-func (w *activityWorker) markFailing(err error) {
+// setError sets the state for an error of the server, or of the connection to it.
+func (w *activityWorker) setError(err error) {
 	var absent *shared.EntityNotExistsError
 	if errors.As(err, &absent) {
-		w.set(api.BindingWaiting, "the domain does not exist")
+		w.set(zapcore.InfoLevel, api.BindingWaiting, "the domain does not exist", nil)
 		return
 	}
-	if w.set(api.BindingFailing, publicError(err)) {
-		w.b.logger.Warn("the Cadence server rejects the call or does not answer", zap.Error(err))
-	}
+	w.set(zapcore.WarnLevel, api.BindingFailing, publicError(err), err)
 }
 
-// set sets the state and its reason. It logs them if they changed, and reports whether they did.
-func (w *activityWorker) set(state api.BindingState, reason string) (changed bool) {
+// markRunning sets the state after the start of the client's worker, or after a poll that
+// succeeded or is healthy.
+func (w *activityWorker) markRunning() { w.set(zapcore.InfoLevel, api.BindingRunning, "", nil) }
+
+// set sets the state and its reason. If they changed, it logs them once, at the given level
+// and with cause, the error that led to the state, which may be nil.
+func (w *activityWorker) set(level zapcore.Level, state api.BindingState, reason string, cause error) {
 	w.mu.Lock()
 	same := w.state == state && w.reason == reason
 	w.state, w.reason = state, reason
 	w.mu.Unlock()
 	if !same {
-		w.b.logger.Info("worker", zap.String("state", string(state)), zap.String("reason", reason),
-			zap.String("domain", w.stored.Domain), zap.String("tasklist", w.stored.Tasklist))
-	}
-	return !same
-}
-
-// markRunning sets the state after a poll that succeeded, or is healthy.
-func (w *activityWorker) markRunning() {
-	w.mu.Lock()
-	well := w.state == api.BindingRunning
-	w.mu.Unlock()
-	if !well {
-		w.set(api.BindingRunning, "")
+		w.b.logger.Log(level, "the state of a worker changed", zap.String("state", string(state)), zap.String("reason", reason),
+			zap.String("domain", w.stored.Domain), zap.String("tasklist", w.stored.Tasklist), zap.Error(cause))
 	}
 }
 
@@ -185,5 +180,5 @@ func publicError(err error) string {
 	case errors.As(err, &inactive):
 		return "the Cadence server rejects the call: " + inactive.Message
 	}
-	return "the Cadence server does not answer"
+	return "the call to the Cadence server failed"
 }
