@@ -17,18 +17,19 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// answer is the response to Cadence for a task.
-type answer struct {
+// response is the response to Cadence for a task.
+type response struct {
 	status string // one of the task statuses of the metrics
 	reason string // of a failure
 	result []byte
 	err    error // from which the client builds a failure or a cancellation
 }
 
-// reserved is the prefix of the client's own reasons, on which it panics.
-const reserved = "cadenceInternal:"
+// reservedPrefix is the prefix of the reasons that Cadence's client uses itself. It panics for a
+// custom error whose reason begins with it.
+const reservedPrefix = "cadenceInternal:"
 
-// maxReason bounds the reason of a failure, in bytes.
+// maxReason is the maximum length of the reason of a failure, in bytes.
 const maxReason = 128
 
 // details are the details of a failure beside its reason, in JSON. ActivationID leads to the
@@ -44,26 +45,28 @@ type details struct {
 // decides:
 //
 //	another delivery runs the task           none
-//	the function succeeded                   completed, even if the task was stopped meanwhile
+//	the function succeeded                   completed, also if the task was stopped meanwhile;
+//	                                         failed if the result is too large or malformed
 //	the workflow cancelled the activity      cancelled
 //	Cadence does not wait any more           none
 //	this replica shuts down                  failed, CodeShuttingDown, so that it is retried
 //	the deadline passed before it could run  failed, CodeRuntimeTimeout
 //	it could not run                         failed, with the code of the error
+//	the activation was cancelled             failed, CodeRuntimeCancelled
 //	the function failed                      failed, see reasonOf
 //
 // A failure's reason is a string on which the workflow's retry policy can decide.
-func (t *task) answer(out *api.Outcome, err error) answer {
+func (t *task) answer(out *api.Outcome, err error) response {
 	cause := context.Cause(t.ctx)
 	switch {
 	case errors.Is(err, errPending):
-		return answer{status: taskRepeated}
+		return response{status: taskRepeated}
 	case err == nil && out.Activation.Status == api.StatusSuccess:
-		return t.success(&out.Activation) // also if it was stopped too late
+		return t.success(&out.Activation)
 	case errors.Is(cause, errCancelRequested):
-		return answer{status: taskCancelled, err: cadence.NewCanceledError()}
+		return response{status: taskCancelled, err: cadence.NewCanceledError()}
 	case errors.Is(cause, errGone), errors.Is(cause, errSilent):
-		return answer{status: taskGone}
+		return response{status: taskGone}
 	case errors.Is(cause, errShutdown):
 		return t.failure(string(api.CodeShuttingDown), details{Message: errShutdown.Error()})
 	case errors.Is(cause, context.DeadlineExceeded) && err != nil:
@@ -71,11 +74,11 @@ func (t *task) answer(out *api.Outcome, err error) answer {
 	case err != nil:
 		return t.refusal(err)
 	}
-	return t.failed(&out.Activation)
+	return t.answerFailed(&out.Activation)
 }
 
-// failed returns the response for an activation that did not succeed.
-func (t *task) failed(a *api.Activation) answer {
+// answerFailed returns the response for an activation that did not succeed.
+func (t *task) answerFailed(a *api.Activation) response {
 	switch {
 	case a.Status == api.StatusCancelled:
 		// The workflow did not cancel it: Cadence would reject a cancellation.
@@ -87,22 +90,22 @@ func (t *task) failed(a *api.Activation) answer {
 }
 
 // failure returns a failure that names the task's activation.
-func (t *task) failure(reason string, d details) answer {
+func (t *task) failure(reason string, d details) response {
 	d.ActivationID = t.key.activationID
 	return newFailure(reason, d)
 }
 
-// newFailure returns a failure. reason must not begin with reserved.
-func newFailure(reason string, d details) answer {
+// newFailure returns a failure. reason must not begin with reservedPrefix.
+func newFailure(reason string, d details) response {
 	raw, err := api.EncodeJSON(d)
 	if err != nil { // strings always encode
 		raw = []byte(`{}`)
 	}
-	return answer{status: taskFailed, reason: reason, err: cadence.NewCustomError(reason, raw)}
+	return response{status: taskFailed, reason: reason, err: cadence.NewCustomError(reason, raw)}
 }
 
 // refusal returns the response for a task whose function could not run.
-func (t *task) refusal(err error) answer {
+func (t *task) refusal(err error) response {
 	if api.ErrorCode(err) == api.CodeInternal {
 		t.logger.Error("function of a task could not run", zap.Error(err))
 	}
@@ -136,8 +139,8 @@ func cleanReason(code string) string {
 		}
 		return r
 	}, code))
-	for strings.HasPrefix(code, reserved) {
-		code = strings.TrimSpace(strings.TrimPrefix(code, reserved))
+	for strings.HasPrefix(code, reservedPrefix) {
+		code = strings.TrimSpace(strings.TrimPrefix(code, reservedPrefix))
 	}
 	if len(code) > maxReason {
 		code = strings.ToValidUTF8(code[:maxReason], "")
@@ -149,7 +152,7 @@ func cleanReason(code string) string {
 }
 
 // success returns the response with the function's result.
-func (t *task) success(a *api.Activation) answer {
+func (t *task) success(a *api.Activation) response {
 	if a.ResultTruncated {
 		return t.failure(string(api.CodeRuntimeResultTooLarge), details{
 			Message: fmt.Sprintf("this repeats a result of which only the first %d bytes were kept", api.MaxStoredResultBytes),
@@ -165,7 +168,7 @@ func (t *task) success(a *api.Activation) answer {
 			Type:    api.ErrResultTooLarge,
 		})
 	}
-	return answer{status: taskCompleted, result: result}
+	return response{status: taskCompleted, result: result}
 }
 
 // resultBytes returns the result of the activity: the body of an HTTP response, which is
@@ -208,56 +211,56 @@ func resultBytes(result json.RawMessage) ([]byte, error) {
 	return body, nil
 }
 
-// answerTry bounds one call that responds to a task.
-const answerTry = 10 * time.Second
+// respondTimeout bounds one call that responds to a task.
+const respondTimeout = 10 * time.Second
 
 // respond sends the response to Cadence, and retries until the task times out. A repeat is safe:
 // once a response was recorded, Cadence does not know the token any more, which counts as gone.
-func (t *task) respond(a answer) {
+func (t *task) respond(r response) {
 	s := t.w.b.s
-	if a.status == taskRepeated || a.status == taskGone {
-		t.counted(a.status, a.reason)
+	if r.status == taskRepeated || r.status == taskGone {
+		t.count(r.status, r.reason)
 		return
 	}
-	if a.status != taskCompleted {
+	if r.status != taskCompleted {
 		t.beats.flush() // for the next attempt
 	}
 	var result any
-	if a.result != nil {
-		result = a.result
+	if r.result != nil {
+		result = r.result
 	}
 	// The deadline is Cadence's, whose clock may differ a little.
 	until, cancel := context.WithDeadline(s.life, t.info.Deadline.Add(silenceSlack))
 	defer cancel()
 	for wait := retryPauseMin; ; wait = min(2*wait, retryPauseMax) {
-		ctx, done := context.WithTimeout(until, answerTry)
-		err := t.w.client.CompleteActivity(ctx, t.info.TaskToken, result, a.err)
+		ctx, done := context.WithTimeout(until, respondTimeout)
+		err := t.w.client.CompleteActivity(ctx, t.info.TaskToken, result, r.err)
 		done()
 		switch {
 		case err == nil:
-			t.counted(a.status, a.reason)
+			t.count(r.status, r.reason)
 			return
 		case gone(err):
-			t.counted(taskGone, "")
+			t.count(taskGone, "")
 			return
-		case refused(err):
-			t.logger.Error("Cadence rejects a response", zap.String("status", a.status), zap.Error(err))
-			t.counted(taskUnanswered, "")
+		case callRefused(err):
+			t.logger.Error("Cadence rejects a response", zap.String("status", r.status), zap.Error(err))
+			t.count(taskUnanswered, "")
 			return
 		}
 		t.logger.Warn("a response did not reach Cadence", zap.Error(err))
 		select {
 		case <-until.Done():
-			t.counted(taskUnanswered, "")
+			t.count(taskUnanswered, "")
 			return
 		case <-time.After(wait):
 		}
 	}
 }
 
-// counted records how the task ended in the metrics and in its span; reason is that of a
+// count records how the task ended in the metrics and in its span; reason is that of a
 // failure.
-func (t *task) counted(status, reason string) {
+func (t *task) count(status, reason string) {
 	t.traceEnd(status, reason)
 	b := t.w.b
 	b.s.metrics.tasks.WithLabelValues(status).Inc()
@@ -271,8 +274,8 @@ func (t *task) counted(status, reason string) {
 	}
 }
 
-// refused reports whether err is a response of the server that a retry would not change.
-func refused(err error) bool {
+// callRefused reports whether err is a response of the server that a retry would not change.
+func callRefused(err error) bool {
 	var bad *shared.BadRequestError
 	var denied *shared.AccessDeniedError
 	var limit *shared.LimitExceededError

@@ -51,59 +51,59 @@ type delivery struct {
 
 // newInterceptor returns an interceptor for w that calls service. cancelCalls must follow.
 func newInterceptor(service workflowserviceclient.Interface, w *activityWorker) *interceptor {
-	g := &interceptor{Interface: service, w: w, deliveries: map[string]*delivery{}, drained: make(chan struct{})}
-	g.calls, g.cancelCalls = context.WithCancel(w.b.s.life)
-	return g
+	i := &interceptor{Interface: service, w: w, deliveries: map[string]*delivery{}, drained: make(chan struct{})}
+	i.calls, i.cancelCalls = context.WithCancel(w.b.s.life)
+	return i
 }
 
 // describe reads the domain from the server and keeps it for DescribeDomain.
-func (g *interceptor) describe(ctx context.Context) error {
+func (i *interceptor) describe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, domainTimeout)
 	defer cancel()
-	found, err := g.Interface.DescribeDomain(ctx, &shared.DescribeDomainRequest{Name: &g.w.stored.Domain})
+	found, err := i.Interface.DescribeDomain(ctx, &shared.DescribeDomainRequest{Name: &i.w.stored.Domain})
 	if err != nil {
 		return err
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.domain = found
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.domain = found
 	return nil
 }
 
 // DescribeDomain returns the stored domain to the client's worker. The worker asks for it
 // at its start, retries without end, and could not be stopped meanwhile.
-func (g *interceptor) DescribeDomain(context.Context, *shared.DescribeDomainRequest, ...yarpc.CallOption) (*shared.DescribeDomainResponse, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.domain, nil
+func (i *interceptor) DescribeDomain(context.Context, *shared.DescribeDomainRequest, ...yarpc.CallOption) (*shared.DescribeDomainResponse, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.domain, nil
 }
 
 // PollForActivityTask polls for a task once there is a free slot for it. The task keeps
 // the slot until execute returns. A poll without a task returns after about a minute, with an
 // empty token. Waiting for a slot ends when the worker is retired; a poll that was sent ends with
 // an answer of the server, or when the client or shut cancels it.
-func (g *interceptor) PollForActivityTask(ctx context.Context, request *shared.PollForActivityTaskRequest, options ...yarpc.CallOption) (*shared.PollForActivityTaskResponse, error) {
-	taskSlots := g.w.b.slots
-	waiting, stopWaiting := either(ctx, g.w.ctx)
+func (i *interceptor) PollForActivityTask(ctx context.Context, request *shared.PollForActivityTaskRequest, options ...yarpc.CallOption) (*shared.PollForActivityTaskResponse, error) {
+	taskSlots := i.w.b.slots
+	waiting, stopWaiting := either(ctx, i.w.ctx)
 	defer stopWaiting()
 	if err := taskSlots.acquire(waiting); err != nil {
-		return nil, g.hold(ctx, err)
+		return nil, i.hold(ctx, err)
 	}
-	if !g.enter() {
+	if !i.enter() {
 		taskSlots.release()
-		return nil, g.hold(ctx, context.Canceled)
+		return nil, i.hold(ctx, context.Canceled)
 	}
-	calling, stopCalling := either(ctx, g.calls)
+	calling, stopCalling := either(ctx, i.calls)
 	defer stopCalling()
-	healthy := time.AfterFunc(healthyPoll, g.w.markRunning)
-	task, err := g.Interface.PollForActivityTask(calling, request, options...)
+	healthy := time.AfterFunc(healthyPoll, i.w.markRunning)
+	task, err := i.Interface.PollForActivityTask(calling, request, options...)
 	healthy.Stop()
 	got := err == nil && len(task.GetTaskToken()) > 0
 	if !got {
 		taskSlots.release()
 	}
-	g.answered(calling, task, got, err)
-	return task, g.hold(ctx, err)
+	i.answered(calling, task, got, err)
+	return task, i.hold(ctx, err)
 }
 
 // either returns a context that ends with the first of a and b.
@@ -115,105 +115,105 @@ func either(a, b context.Context) (context.Context, context.CancelFunc) {
 
 // hold delays the error of a poll of a retired worker until the client ends the poll: the
 // client would otherwise back off before it checks whether it has to stop.
-func (g *interceptor) hold(ctx context.Context, err error) error {
-	if err != nil && g.w.ctx.Err() != nil {
+func (i *interceptor) hold(ctx context.Context, err error) error {
+	if err != nil && i.w.ctx.Err() != nil {
 		<-ctx.Done()
 	}
 	return err
 }
 
 // enter counts a poll. It returns false if no more polls are allowed.
-func (g *interceptor) enter() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.shutting {
+func (i *interceptor) enter() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.shutting {
 		return false
 	}
-	g.under++
+	i.under++
 	return true
 }
 
 // answered records the result of a poll.
-func (g *interceptor) answered(ctx context.Context, task *shared.PollForActivityTaskResponse, got bool, err error) {
-	s := g.w.b.s
+func (i *interceptor) answered(ctx context.Context, task *shared.PollForActivityTaskResponse, got bool, err error) {
+	s := i.w.b.s
 	switch {
 	case got:
 		s.metrics.polls.WithLabelValues(pollTask).Inc()
-		g.pass(task)
+		i.pass(task)
 	case err == nil:
 		s.metrics.polls.WithLabelValues(pollEmpty).Inc()
 	case ctx.Err() == nil:
 		s.metrics.polls.WithLabelValues(pollError).Inc()
-		g.w.setError(err)
+		i.w.setError(err)
 	}
 	if err == nil {
-		g.w.b.counts.lastPollMS.Store(s.store.NowMS())
-		g.w.markRunning()
+		i.w.b.counts.lastPollMS.Store(s.store.NowMS())
+		i.w.markRunning()
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.under--
-	g.noteDrained()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.under--
+	i.noteDrained()
 }
 
 // pass records a task that the client's worker will start, and hides its type.
-func (g *interceptor) pass(task *shared.PollForActivityTaskResponse) {
-	s, counts := g.w.b.s, &g.w.b.counts
+func (i *interceptor) pass(task *shared.PollForActivityTaskResponse) {
+	s, counts := i.w.b.s, &i.w.b.counts
 	counts.taken.Add(1)
 	counts.inFlight.Add(1)
 	waited := max(0, time.Duration(task.GetStartedTimestamp()-task.GetScheduledTimestampOfThisAttempt()))
 	s.metrics.waits.Observe(waited.Seconds())
 	token, name := string(task.GetTaskToken()), anyActivity
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.deliveries[token] == nil {
-		g.deliveries[token] = &delivery{
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.deliveries[token] == nil {
+		i.deliveries[token] = &delivery{
 			kind: task.GetActivityType().GetName(), header: task.GetHeader().GetFields(), came: time.Now(), waited: waited,
 		}
 	}
-	g.deliveries[token].times++
+	i.deliveries[token].times++
 	task.ActivityType = &shared.ActivityType{Name: &name}
 }
 
 // execute is the activity that the client's worker runs for every task. It runs the task
 // and responds to the server itself. To the worker it returns ErrResultPending: the
 // worker drops results that arrive after it was stopped.
-func (g *interceptor) execute(ctx context.Context, input []byte) ([]byte, error) {
-	b := g.w.b
+func (i *interceptor) execute(ctx context.Context, input []byte) ([]byte, error) {
+	b := i.w.b
 	defer b.slots.release()
 	defer b.counts.inFlight.Add(-1)
 	// Add comes before begun, so that a drain that has seen the task begin waits for it.
 	b.s.tasks.Add(1)
 	defer b.s.tasks.Done()
 	info := activity.GetInfo(ctx)
-	p := g.begun(info.TaskToken)
+	p := i.begun(info.TaskToken)
 	info.ActivityType.Name = p.kind
-	t := newTask(ctx, info, g.w, input)
+	t := newTask(ctx, info, i.w, input)
 	t.trace(p)
 	t.run()
 	return nil, activity.ErrResultPending
 }
 
 // begun removes a task from the deliveries and returns its delivery.
-func (g *interceptor) begun(token []byte) *delivery {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	p := g.deliveries[string(token)]
+func (i *interceptor) begun(token []byte) *delivery {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	p := i.deliveries[string(token)]
 	p.times--
 	if p.times == 0 {
-		delete(g.deliveries, string(token))
+		delete(i.deliveries, string(token))
 	}
-	g.noteDrained()
+	i.noteDrained()
 	return p
 }
 
 // noteDrained closes drained when shut has nothing left to wait for; mu must be held.
-func (g *interceptor) noteDrained() {
-	if g.shutting && g.under == 0 && len(g.deliveries) == 0 {
+func (i *interceptor) noteDrained() {
+	if i.shutting && i.under == 0 && len(i.deliveries) == 0 {
 		select {
-		case <-g.drained:
+		case <-i.drained:
 		default:
-			close(g.drained)
+			close(i.drained)
 		}
 	}
 }
@@ -225,21 +225,21 @@ func (g *interceptor) noteDrained() {
 //	up to pollGrace      polls in progress may return a task by themselves
 //	cancelCalls          the others are cancelled
 //	up to domainTimeout  execute takes the delivered tasks
-func (g *interceptor) shut() {
-	g.mu.Lock()
-	g.shutting = true
-	g.noteDrained()
-	g.mu.Unlock()
+func (i *interceptor) shut() {
+	i.mu.Lock()
+	i.shutting = true
+	i.noteDrained()
+	i.mu.Unlock()
 	select {
-	case <-g.drained:
-		g.cancelCalls()
+	case <-i.drained:
+		i.cancelCalls()
 		return
 	case <-time.After(pollGrace):
 	}
-	g.cancelCalls()
+	i.cancelCalls()
 	select {
-	case <-g.drained:
+	case <-i.drained:
 	case <-time.After(domainTimeout):
-		g.w.b.logger.Error("delivered tasks did not start and will time out")
+		i.w.b.logger.Error("delivered tasks did not start and will time out")
 	}
 }

@@ -5,10 +5,11 @@ import (
 	"sync"
 )
 
-// slots bounds the tasks of a binding on this replica. The limit may change at any
-// time; a slot that is taken stays taken. A poll takes a slot too and may still return a
-// task after the limit was lowered. So a task also has to begin, which it can only while
-// fewer tasks than the limit have begun. With a limit of 2 that is lowered to 1:
+// slots limits the tasks of a binding that run at the same time on this replica. A poll takes
+// a slot for the task that it may return. The limit may be lowered while polls are open, and
+// they may then return more tasks than the new limit. A task therefore also has to begin,
+// which waits until fewer tasks than the limit have begun. With a limit of 2 that is lowered
+// to 1:
 //
 //	event                       limit  used  begun
 //	two polls are open          2      2     0
@@ -17,8 +18,8 @@ import (
 //	the first task ends         1      1     1      the second begins
 //	a poller wants a slot       1      1     1      it waits
 //
-// The zero limit admits none. Waiting calls are woken together and try again; which of them
-// succeeds is not defined.
+// The initial limit is 0, and all calls wait. A change wakes all waiting calls; the order in
+// which they succeed is not defined.
 type slots struct {
 	mu          sync.Mutex
 	limit, used int
@@ -29,23 +30,23 @@ type slots struct {
 func newSlots() *slots { return &slots{changed: make(chan struct{})} }
 
 // acquire waits for a slot and takes it. It returns the error of ctx if that ends first.
-func (p *slots) acquire(ctx context.Context) error { return p.increment(ctx, &p.used) }
+func (s *slots) acquire(ctx context.Context) error { return s.increment(ctx, &s.used) }
 
 // begin lets a task that has a slot begin; end must follow. It waits only after the limit
 // was lowered, and returns the error of ctx if that ends first.
-func (p *slots) begin(ctx context.Context) error { return p.increment(ctx, &p.begun) }
+func (s *slots) begin(ctx context.Context) error { return s.increment(ctx, &s.begun) }
 
 // increment waits until count is below the limit and increments it.
-func (p *slots) increment(ctx context.Context, count *int) error {
+func (s *slots) increment(ctx context.Context, count *int) error {
 	for {
-		p.mu.Lock()
-		if *count < p.limit {
+		s.mu.Lock()
+		if *count < s.limit {
 			*count++
-			p.mu.Unlock()
+			s.mu.Unlock()
 			return nil
 		}
-		changed := p.changed
-		p.mu.Unlock()
+		changed := s.changed
+		s.mu.Unlock()
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -55,28 +56,28 @@ func (p *slots) increment(ctx context.Context, count *int) error {
 }
 
 // release ends what acquire began.
-func (p *slots) release() { p.decrement(&p.used) }
+func (s *slots) release() { s.decrement(&s.used) }
 
 // end ends what begin began. It comes before the task's release.
-func (p *slots) end() { p.decrement(&p.begun) }
+func (s *slots) end() { s.decrement(&s.begun) }
 
-func (p *slots) decrement(count *int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (s *slots) decrement(count *int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	*count--
-	p.notify()
+	s.notify()
 }
 
 // resize sets the limit.
-func (p *slots) resize(limit int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.limit = limit
-	p.notify()
+func (s *slots) resize(limit int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.limit = limit
+	s.notify()
 }
 
 // notify wakes all waiting calls of increment; mu must be held.
-func (p *slots) notify() {
-	close(p.changed)
-	p.changed = make(chan struct{})
+func (s *slots) notify() {
+	close(s.changed)
+	s.changed = make(chan struct{})
 }

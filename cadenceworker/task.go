@@ -79,7 +79,7 @@ func (t *task) run() {
 	}
 	s := t.w.b.s
 	if !s.register(t) {
-		t.counted(taskRepeated, "") // the first delivery responds
+		t.count(taskRepeated, "") // the first delivery responds
 		return
 	}
 	defer s.unregister(t)
@@ -87,7 +87,7 @@ func (t *task) run() {
 	if !ok {
 		// A response would end the activity; the next attempt may reach a replica that
 		// knows the type.
-		t.counted(taskUnknown, "")
+		t.count(taskUnknown, "")
 		t.logger.Warn("activity type is not in the binding: the task will time out")
 		t.w.b.setProblem(fmt.Sprintf("received a task for activity %q, which the binding does not have", t.info.ActivityType.Name))
 		return

@@ -11,17 +11,17 @@ import (
 	"go.uber.org/yarpc/yarpcerrors"
 )
 
-// renewAfter is the time without a successful call after which a link reconnects.
-// gRPC itself waits longer after each attempt, up to two minutes; a new connection tries
-// every few seconds.
+// renewAfter is how long calls must fail because the server is unavailable before a link
+// replaces its connection. gRPC waits longer after each failed attempt to connect, up to two
+// minutes; a new connection starts with short waits.
 const renewAfter = 5 * time.Second
 
 // link is an outbound over one gRPC connection. It replaces the connection when the server
-// is unreachable for renewAfter, and can wait until all calls have returned. After an outage:
+// has been unavailable for renewAfter, and can wait until all calls have returned. After an outage:
 //
 //	0 s  a call is refused as unavailable     downSince = 0 s
 //	2 s  another one                          unchanged
-//	6 s  another one, more than renewAfter    a new connection, downSince = 6 s
+//	6 s  another one, renewAfter has passed   a new connection, downSince = 6 s
 //	8 s  the server is back, a call succeeds  downSince is zero
 //
 // Calls on the old connection fail; their callers repeat them.
@@ -30,7 +30,7 @@ type link struct {
 
 	mu        sync.Mutex
 	current   *connection // nil before Start and after Stop
-	downSince time.Time   // zero: the last call reached the server
+	downSince time.Time   // of the first call that failed, or of the last replacement; zero: the server answers
 	calls     int         // not returned yet
 	idle      chan struct{}
 }
@@ -57,8 +57,8 @@ func (l *link) Call(ctx context.Context, request *transport.Request) (*transport
 	}
 	defer l.end()
 	response, err := c.outbound.Call(ctx, request)
-	if renewed := l.note(c, err, time.Now()); renewed != nil {
-		err = errors.Join(err, renewed)
+	if renewErr := l.note(c, err, time.Now()); renewErr != nil {
+		err = errors.Join(err, renewErr)
 	}
 	return response, err
 }
@@ -85,8 +85,10 @@ func (l *link) end() {
 	}
 }
 
-// note records the outcome of a call on c at the time now, and replaces c when no call has
-// succeeded for renewAfter. A call that timed out does not count either way.
+// note records the outcome err of a call on c at the time now. If the server was unavailable,
+// and has been since a call at least renewAfter ago, note replaces c and returns the errors of
+// the replacement. Any other answer of the server, also an error, ends the outage. Ignored are
+// calls that timed out or were cancelled, and those on a connection that was replaced.
 func (l *link) note(c *connection, err error, now time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

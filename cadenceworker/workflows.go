@@ -98,7 +98,7 @@ func retry(ctx context.Context, call func() error) error {
 // final reports whether err is a response of the server and not a temporary failure.
 func final(err error) bool {
 	var started *shared.WorkflowExecutionAlreadyStartedError
-	return refused(err) || gone(err) || errors.As(err, &started)
+	return callRefused(err) || gone(err) || errors.As(err, &started)
 }
 
 // workflowError returns the error that the function gets.
