@@ -78,9 +78,9 @@ func (w *worker) dueLeases() map[string][]*leasedJob {
 	return due
 }
 
-// renewTenant renews leases of one tenant, and stops the jobs whose lease is lost. An
-// error, CodeStoreUnavailable for example, leaves all leases as they are: the next tick
-// tries again.
+// renewTenant renews leases of one tenant, and stops the jobs whose lease is lost. After an
+// error, such as CodeStoreUnavailable, some of the leases may have been extended: the next
+// tick renews all of them again.
 func (w *worker) renewTenant(ctx context.Context, tenant string, due []*leasedJob) error {
 	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
 	defer cancel()

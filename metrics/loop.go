@@ -8,9 +8,9 @@ import (
 )
 
 // Loop collects the metrics of a background loop: the time since its last successful round,
-// and the number and the durations of its rounds. It is safe for concurrent use. An alert on
-// lag_seconds notices a loop that fails, one that hangs in a round, and one that has ended: it
-// grows until a round succeeds.
+// and the number and the durations of its rounds. It is safe for concurrent use. lag_seconds
+// grows until a round succeeds, so an alert on it finds a loop whose rounds fail, a loop that
+// hangs in a round, and a loop that has ended.
 type Loop struct {
 	lag, rounds, busy *prometheus.Desc
 
@@ -26,15 +26,15 @@ func NewLoop(name string) *Loop {
 		return prometheus.NewDesc(prometheus.BuildFQName(Namespace, "loop", metric), help, labels, prometheus.Labels{"loop": name})
 	}
 	return &Loop{
-		lag:    desc("lag_seconds", "Time since the last good round of a background loop, or since its start."),
+		lag:    desc("lag_seconds", "Time since the last successful round of a background loop, or since its start."),
 		rounds: desc("rounds_total", "Rounds of a background loop.", "outcome"),
 		busy:   desc("busy_seconds_total", "Time spent in rounds of a background loop."),
 		good:   time.Now(),
 	}
 }
 
-// Round records a round that started at the given time and ends now with err. A loop that ends
-// with its context does not record the round that the context interrupted.
+// Round records a round that began at the given time and ends now with err. The caller must not
+// record a round that failed because the context of its loop ended.
 func (l *Loop) Round(began time.Time, err error) {
 	now := time.Now()
 	l.mu.Lock()

@@ -26,8 +26,9 @@ import (
 //	cancelled 1 3 …      an operator cancelled it        lease lost, cancelled  the same
 //	none                 the job was deleted             CodeJobNotFound        none
 //
-// The heartbeats of one queue take one round trip, also for 1000 jobs. If an error is returned,
-// some leases may have been extended; a repeat is safe.
+// The heartbeats of one queue take one round trip, also for 1000 jobs, and one more if the
+// summary of a job is not cached, as on a replica that did not fetch it. If an error is
+// returned, some leases may have been extended; a repeat is safe.
 func (b *Broker) Heartbeat(ctx context.Context, tenant string, beats []api.JobHeartbeat) ([]api.JobOutcome, error) {
 	if err := checkCount(len(beats)); err != nil {
 		return nil, err

@@ -13,7 +13,7 @@ import (
 // added. A pending job is added at the cursor if its score is below it.
 func TestReindexEntersWhatWasRead(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		const read, since = "pending 0 0 5 - -", "active 1 1 9 - w1"
 		for name, c := range map[string]struct {
 			run, cursor string

@@ -20,7 +20,7 @@ func at(a *activations.Record, status api.Status, attempt int) *activations.Reco
 
 func TestAttemptsOfAnActivation(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		f := newFixture(t, s)
 		a := f.queued()
 		f.start(t, a)
@@ -59,7 +59,7 @@ func TestAttemptsOfAnActivation(t *testing.T) {
 // Of two workers that take one attempt for theirs, one has it.
 func TestOneWorkerBeginsAnAttempt(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		f := newFixture(t, s)
 		a := f.queued()
 		var won atomic.Int32

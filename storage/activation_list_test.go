@@ -43,7 +43,7 @@ func (f *fixture) pages(t *testing.T, filter activations.Filter) (ids []string) 
 // than one window holds.
 func TestListPages(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		f := newFixture(t, s)
 		base := s.NowMS() - 5000
 		const n = 500
@@ -112,7 +112,7 @@ func TestListPages(t *testing.T) {
 
 func TestSweep(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		f := newFixture(t, s)
 		now := s.NowMS()
 		sweep := func(name string, nowMS int64, limit int, want activations.SweepCounts) {
@@ -162,7 +162,7 @@ func TestSweep(t *testing.T) {
 // ones, and loses none of the rest.
 func TestSweepWaitsForManyRunning(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		f := newFixture(t, s)
 		now := s.NowMS()
 		const n = 150

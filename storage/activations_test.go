@@ -36,7 +36,7 @@ func succeeded(a *activations.Record, nowMS int64, result string) *activations.R
 
 func TestActivationLifecycle(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		f, ctx := newFixture(t, s), t.Context()
 		a := f.running()
 		for range 2 {
@@ -80,7 +80,7 @@ func (f *fixture) start(t *testing.T, activations ...*activations.Record) {
 
 func TestStartOfATakenIDGivesWhatIsThere(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		f := newFixture(t, s)
 		a := f.running()
 		a.EventSHA256 = "aa"
@@ -103,7 +103,7 @@ func TestStartOfATakenIDGivesWhatIsThere(t *testing.T) {
 // A start can be withdrawn by the replica that made it, and only while nothing has changed it.
 func TestWithdraw(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		f := newFixture(t, s)
 		a := f.running()
 		a.Claim = "mine"
@@ -146,7 +146,7 @@ func TestWithdraw(t *testing.T) {
 func TestResultsAreStoredBySize(t *testing.T) {
 	t.Parallel()
 	quoted := func(n int) string { return `"` + strings.Repeat("é", (n-2)/2) + `"` }
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		f := newFixture(t, s)
 		for name, result := range map[string]string{
 			"undefined": "", "null": "null", "inline": quoted(api.MaxInlineResultBytes), "own key": quoted(api.MaxInlineResultBytes + 2),
@@ -224,7 +224,7 @@ func TestCutResult(t *testing.T) {
 
 func TestLostActivationsAreRepairedByReaders(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		f, ctx := newFixture(t, s), t.Context()
 		a, b, alive, job := f.lost(), f.lost(), f.running(), f.lost()
 		job.JobID = "job"
@@ -260,7 +260,7 @@ func TestLostActivationsAreRepairedByReaders(t *testing.T) {
 
 func TestFinishCancelAndRepairRace(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		f, ctx := newFixture(t, s), t.Context()
 		for round := range 10 {
 			a := f.lost()
@@ -311,7 +311,7 @@ func TestFinishCancelAndRepairRace(t *testing.T) {
 
 func TestFinishNeedsItsAttempt(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		f := newFixture(t, s)
 		a := f.running()
 		a.Attempt = 2
@@ -333,7 +333,7 @@ func TestFinishNeedsItsAttempt(t *testing.T) {
 
 func TestCancelEndsARunningOne(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		f := newFixture(t, s)
 		a := f.running()
 		f.start(t, a)

@@ -14,7 +14,7 @@ import (
 
 func TestAliases(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		f, ctx := newFixture(t, s), t.Context()
 		tn, ns, name := f.fn.Tenant, f.fn.Namespace, f.fn.Name
 		for _, sha := range []string{"aa", "bb"} {
@@ -82,7 +82,7 @@ func TestAliases(t *testing.T) {
 
 func TestAliasPages(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		f, ctx := newFixture(t, s), t.Context()
 		tn, ns, name := f.fn.Tenant, f.fn.Namespace, f.fn.Name
 		if _, _, err := f.publish(f.draft(t, "aa"), "aa", ""); err != nil {
@@ -117,7 +117,7 @@ func TestAliasPages(t *testing.T) {
 
 func TestConcurrentAliasUpdatesLeaveOneOfThem(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		f, ctx := newFixture(t, s), t.Context()
 		tn, ns, name := f.fn.Tenant, f.fn.Namespace, f.fn.Name
 		for i := range 4 {

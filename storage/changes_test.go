@@ -10,7 +10,7 @@ import (
 
 func TestChangesReachEverySubscriber(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		want := storage.Change{Kind: storage.ChangeFunction, Tenant: storagetest.Tenant(t), Namespace: "n", Function: "f"}

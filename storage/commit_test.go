@@ -48,7 +48,7 @@ func TestHelloCostsFourCommands(t *testing.T) {
 // error, and neither their write nor any other in the batch is lost.
 func TestACancelledCallerLeavesTheOthers(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		f := newFixture(t, s)
 		const n = 64
 		errs := storagetest.Concurrently(n, func(i int) error {

@@ -63,7 +63,7 @@ func (f *fixture) publish(draftID, sha, alias string) (api.Version, bool, error)
 
 func TestFunctionLifecycle(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		f, ctx := newFixture(t, s), t.Context()
 		tn, ns, name := f.fn.Tenant, f.fn.Namespace, f.fn.Name
 		got, err := f.functions.Get(ctx, tn, ns, name)

@@ -11,7 +11,7 @@ import (
 
 func TestKV(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		kv, tenant, ctx := storage.NewKV(s), storagetest.Tenant(t), t.Context()
 		key := "a:{b}\x00\xff " // any bytes
 		get := func(ns string) string {

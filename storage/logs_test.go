@@ -30,7 +30,7 @@ func ndjson(t *testing.T, from, to int) []byte {
 
 func TestLogsArePagedAndFollowed(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		logs, tenant, id, ctx := activations.NewLogs(s), storagetest.Tenant(t), uuid.NewString(), t.Context()
 		var cursor activations.LogCursor
 		var got []int64

@@ -49,7 +49,7 @@ type machine struct {
 // random histories.
 func TestRepositoriesMatchTheModel(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		rapid.Check(t, func(rt *rapid.T) {
 			f := &fixture{
 				Store: s, functions: storage.NewFunctions(s), drafts: storage.NewDrafts(s), versions: storage.NewVersions(s),

@@ -15,7 +15,7 @@ import (
 
 func TestPublishStoresTheVersion(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		f, ctx := newFixture(t, s), t.Context()
 		tn, ns, name := f.fn.Tenant, f.fn.Namespace, f.fn.Name
 		id := f.draft(t, "aa")
@@ -54,7 +54,7 @@ func TestPublishStoresTheVersion(t *testing.T) {
 
 func TestPublishOfTheSameAnswersTheLatest(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		f, ctx := newFixture(t, s), t.Context()
 		tn, ns, name := f.fn.Tenant, f.fn.Namespace, f.fn.Name
 		if _, _, err := f.publish(f.draft(t, "aa"), "aa", ""); err != nil {
@@ -85,7 +85,7 @@ func TestPublishOfTheSameAnswersTheLatest(t *testing.T) {
 
 func TestPublishRefuses(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		f, ctx := newFixture(t, s), t.Context()
 		now := s.NowMS()
 		dayOld := api.NewDraftID(now - api.DraftTTLMS)

@@ -24,7 +24,7 @@ import (
 // its index, with its log and its result, as often as the call is repeated.
 func TestRecordEnded(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		f, ctx := newFixture(t, s), t.Context()
 		for name, result := range map[string]string{
 			"small": `{"ok":true}`,
@@ -64,7 +64,7 @@ func TestRecordEnded(t *testing.T) {
 // The record is written from absent to terminal: one that exists stays.
 func TestRecordEndedLeavesWhatExists(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		f, ctx := newFixture(t, s), t.Context()
 		first := succeeded(f.running(), s.NowMS(), `"first"`)
 		if won, _, err := f.activations.RecordEnded(ctx, first, nil); err != nil || !won {

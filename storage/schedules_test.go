@@ -65,7 +65,7 @@ func scheduleKeyed(t *testing.T, s *storage.Store, path storage.SchedulePath) ma
 
 func TestScheduleLifecycle(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		ctx, schedules, tenant := t.Context(), storage.NewSchedules(s), storagetest.Tenant(t)
 		put := newSchedule(tenant, "nightly", 1_000, 61_000)
 		if err := schedules.Put(ctx, put); err != nil {
@@ -211,7 +211,7 @@ func TestScheduleStateRoundTrip(t *testing.T) {
 
 func TestSchedulesOfManyTenants(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		schedules := storage.NewSchedules(s)
 		var paths []storage.SchedulePath
 		for i := range 20 {

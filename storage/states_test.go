@@ -15,7 +15,7 @@ import (
 // each tenant's by itself, and serves scans of one type as of all.
 func TestTaskStates(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		tenant, other := storagetest.Tenant(t), storagetest.Tenant(t)
 		states := s.TaskStates()
 		put := func(tenant, taskType, id, state string, updatedAt int64) {

@@ -14,7 +14,7 @@ import (
 
 func TestRegistryAndWalk(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		f, ctx := newFixture(t, s), t.Context()
 		tenants, tenant := storage.NewTenants(s), f.fn.Tenant
 		for _, want := range []struct {
@@ -76,7 +76,7 @@ func TestRegistryAndWalk(t *testing.T) {
 
 func TestFunctionPages(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		f, ctx := newFixture(t, s), t.Context()
 		var want []string
 		for i := range 10 {

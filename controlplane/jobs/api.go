@@ -2,14 +2,14 @@
 // authorizes and encodes; queue.Broker and tasks.Tasks do the work, and their methods
 // document the states and the errors.
 //
-// A job passes through the files: producers add it (enqueue.go), workers take it under a
-// lease (fetch.go) and settle it (settle.go), people look at it and steer it (jobs.go) or its
+// The files follow the life of a job: producers add it (enqueue.go), workers take it under a
+// lease (fetch.go) and settle it (settle.go), operators read and change it (jobs.go) or its
 // queue (queues.go). batches.go, workers.go and tasks.go have the other resources.
 //
-// Two rules concern keys that are limited to one namespace. The path of a queue contains
-// its namespace, and the kernel judges it. The path of a job, of a task, and of the calls of
-// workers does not: the handlers look it up, and what lies in another namespace does not
-// exist for the caller.
+// Keys that are limited to one namespace are checked in two ways. The path of a queue
+// contains its namespace, which package rest checks. The paths of jobs, tasks and the calls
+// of workers do not: their handlers read the record first, and answer that a record of another
+// namespace does not exist.
 //
 // A job that runs a function is authorized when it is enqueued, not when it runs: mayRun
 // examines its target, the steps of its chain and the callback of its batch.
@@ -28,11 +28,11 @@ import (
 
 // Engine authorizes invocations.
 type Engine interface {
-	// Authorize returns the error with which an invocation of inv would be refused.
+	// Authorize returns the error with which Invoke would refuse inv, or nil.
 	Authorize(ctx context.Context, inv *api.Invocation) error
 }
 
-// API serves jobs and what belongs to them. It is safe for concurrent use.
+// API serves jobs, queues, batches, workers and tasks. It is safe for concurrent use.
 type API struct {
 	queue  *queue.Broker
 	tasks  *tasks.Tasks
@@ -44,8 +44,8 @@ type API struct {
 	fetchBodies   rest.Decoder[api.FetchRequest]
 }
 
-// New returns the API of the jobs of a broker and of tasks. Fetches that wait are
-// counted against waits.
+// New returns the API of broker and tasks. engine authorizes the functions that jobs run, and
+// waits limits the fetches that wait.
 func New(broker *queue.Broker, tasks *tasks.Tasks, engine Engine, waits *rest.Waits, log *zap.Logger) *API {
 	return &API{
 		queue:         broker,
@@ -58,7 +58,7 @@ func New(broker *queue.Broker, tasks *tasks.Tasks, engine Engine, waits *rest.Wa
 	}
 }
 
-// Endpoints declares what the API serves.
+// Endpoints returns the declarations of all routes of the API.
 func (a *API) Endpoints() []rest.Endpoint {
 	var all []rest.Endpoint
 	for _, some := range [][]rest.Endpoint{

@@ -16,7 +16,8 @@ const (
 	pathBatch   = pathBatches + "/{batch_id}"
 )
 
-// createBatchInput has an optional body: a batch without a callback only counts.
+// createBatchInput is the input of createBatch. The body is optional: a batch without a
+// callback only counts its jobs.
 type createBatchInput struct {
 	rest.NamespacePath
 	Body *createBatchBody
@@ -31,7 +32,7 @@ type batchInput struct {
 	BatchID string `path:"batch_id" doc:"a UUID"`
 }
 
-// Resolve refuses an id that cannot be a batch's.
+// Resolve refuses a malformed tenant, namespace or batch id.
 func (p *batchInput) Resolve(huma.Context) []error {
 	return rest.Problems(api.ValidateTenant(string(p.Tenant)), api.ValidateName("namespace", string(p.Namespace)), api.ValidateBatchID(p.BatchID))
 }
@@ -43,7 +44,7 @@ func (a *API) batchEndpoints() []rest.Endpoint {
 		rest.Operation(rest.Route{
 			Method: http.MethodPost, Path: pathBatches, Action: access.BatchCreate, Extent: rest.PathNamespaceOnly,
 			ID: "create-batch", Tag: "batches", Summary: "Begin a batch of jobs", Status: http.StatusCreated,
-			Description: "Jobs are added by their batch_id until it is sealed.",
+			Description: "A job is added to the batch by its batch_id when it is enqueued, until the batch is sealed.",
 		}, a.createBatch),
 		rest.Operation(rest.Route{
 			Method: http.MethodGet, Path: pathBatch, Action: access.BatchRead, Extent: rest.PathNamespaceOnly,
@@ -73,8 +74,9 @@ func answerBatch(b *api.Batch, err error) (*batchOutput, error) {
 // again when it runs, so the caller must be allowed to run its target. Errors: CodeInvalid,
 // CodeQueueReserved, those of mayRun.
 //
-// A batch is used in three steps. The order of the last two does not matter: the callback
-// is enqueued once, by the later of the seal and the end of the last job.
+// A batch is used in three steps, in this order: a sealed batch takes no more jobs
+// (CodeBatchSealed). The jobs run meanwhile. The callback is enqueued once, by the later of
+// the seal and the end of the last job.
 //
 //	POST N/batches {"callback": {"queue": "reports"}}            201, {"id": B, …}
 //	POST N/queues/pages/jobs {"batch_id": B, …}                  any number of times

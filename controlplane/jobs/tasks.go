@@ -25,7 +25,7 @@ type TaskPath struct {
 	TaskID   string            `path:"task_id" doc:"1 to 128 letters, digits, dots, underscores and dashes"`
 }
 
-// Resolve refuses a type or an id that cannot be a task's.
+// Resolve refuses a malformed tenant, task type or task id.
 func (p *TaskPath) Resolve(huma.Context) []error {
 	return rest.Problems(api.ValidateTenant(string(p.Tenant)), api.ValidateTaskType(string(p.TaskType)), api.ValidateTaskID(p.TaskID))
 }
@@ -37,8 +37,8 @@ func (p *TaskPath) names() (tenant, taskType, id string) {
 
 type taskInput struct{ TaskPath }
 
-// taskOf is the path of a task, and a body. taskReport fills it with the different reports
-// of workers.
+// taskOf is the input of a request about a task that has a body of type B: an api.NewTask,
+// which creates it, or one of the reports of workers (taskReport).
 type taskOf[B any] struct {
 	TaskPath
 	Body B
@@ -56,7 +56,7 @@ type listTasksInput struct {
 	rest.TenantPath
 	rest.PageQuery
 	Type  rest.ResourceName `query:"type" doc:"only tasks of this type"`
-	Stuck bool              `query:"stuck" doc:"only tasks whose worker has not made progress within their timeout"`
+	Stuck bool              `query:"stuck" doc:"only stuck tasks: those on which no worker has reported within their timeout"`
 }
 
 // taskEndpoints declares the routes of tasks. A task of five steps, which one worker begins
@@ -89,7 +89,7 @@ func (a *API) taskEndpoints() []rest.Endpoint {
 			Description: "Filters are applied while scanning: a page may be short, even empty, and still have a next_cursor.",
 		}, a.listTasks),
 		taskReport(a, "claim", "Take up a pending task", a.tasks.Claim),
-		taskReport(a, "step", "Say how far the task has come; the step does not go back", a.tasks.Step),
+		taskReport(a, "step", "Report the step that the task has reached; it never decreases", a.tasks.Step),
 		taskReport(a, "complete", "End a task that is done", a.tasks.Complete),
 		taskReport(a, "fail", "End a task that cannot be done", a.tasks.Fail),
 		rest.Operation(rest.Route{
@@ -97,7 +97,7 @@ func (a *API) taskEndpoints() []rest.Endpoint {
 			ID: "cancel-task", Tag: "tasks", Summary: "Cancel a task that has not ended",
 			Description: "The worker is notified by the answer to its next report. A repeated call succeeds.",
 		}, func(ctx context.Context, in *taskInput) (*taskOutput, error) {
-			if err := a.entersTask(ctx, &in.TaskPath); err != nil {
+			if err := a.requireTask(ctx, &in.TaskPath); err != nil {
 				return nil, err
 			}
 			tenant, taskType, id := in.names()
@@ -113,7 +113,7 @@ func taskReport[B any](a *API, verb, summary string, do func(ctx context.Context
 		Method: http.MethodPost, Path: pathTask + ":" + verb, Action: access.TaskWork, Extent: rest.HandlerNamespace,
 		ID: verb + "-task", Tag: "tasks", Summary: summary, Description: "A repeat by the same worker succeeds.",
 	}, func(ctx context.Context, in *taskOf[B]) (*taskOutput, error) {
-		if err := a.entersTask(ctx, &in.TaskPath); err != nil {
+		if err := a.requireTask(ctx, &in.TaskPath); err != nil {
 			return nil, err
 		}
 		tenant, taskType, id := in.names()
@@ -129,16 +129,16 @@ func answerTask(task *api.Task, err error) (*taskOutput, error) {
 	return &taskOutput{Body: *task}, nil
 }
 
-// createTask creates a task and the job that announces it. The caller must therefore
-// be allowed to enqueue, and to enter the namespace of that job, which is api's default if
-// the body has none. It answers 200 for a repeat. Errors: CodeAuthzDenied, CodeTaskExists
-// if the task was created with other values, those of tasks.Tasks.Create.
+// createTask creates a task and the job that announces it. The caller therefore also needs
+// the action access.JobEnqueue, and a key that may enter the namespace of that job: the one in
+// the body, or api.DefaultTaskNamespace. It answers 200 for a repeat. Errors: CodeAuthzDenied,
+// CodeTaskExists if the task was created with other values, those of tasks.Tasks.Create.
 func (a *API) createTask(ctx context.Context, in *taskOf[api.NewTask]) (*madeTaskOutput, error) {
 	tenant, taskType, id := in.names()
 	caller := rest.CallerOf(ctx)
 	if namespace := in.Body.WithDefaults(taskType).Namespace; !caller.EntersNamespace(namespace) {
 		return nil, api.Errorf(api.CodeAuthzDenied, "the API key is for the namespace %s only", caller.Namespace).
-			WithFields(api.FieldError{Path: "namespace", Message: "must be " + caller.Namespace + ", and the task would be announced in " + namespace})
+			WithFields(api.FieldError{Path: "namespace", Message: "must be " + caller.Namespace + ", not " + namespace})
 	}
 	if err := caller.Need(access.JobEnqueue); err != nil { // the task is announced by a job
 		return nil, err
@@ -165,9 +165,9 @@ func (a *API) task(ctx context.Context, p *TaskPath) (*api.Task, error) {
 	return task, err
 }
 
-// entersTask returns CodeTaskNotFound for a task in a namespace that the caller may not
-// enter.
-func (a *API) entersTask(ctx context.Context, p *TaskPath) error {
+// requireTask returns CodeTaskNotFound for a task in a namespace that the caller may not
+// enter. For a caller without a namespace it reads nothing.
+func (a *API) requireTask(ctx context.Context, p *TaskPath) error {
 	if rest.CallerOf(ctx).Namespace == "" {
 		return nil
 	}

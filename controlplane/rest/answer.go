@@ -6,8 +6,8 @@ import (
 )
 
 // Limits on clients that read slowly. Without them, clients that read nothing could
-// hold every connection. A client has answerTimeout for the first bytes, and a second
-// more for each 64 KiB: 6 MiB may take 126 s.
+// hold every connection. Each Write allows answerTimeout from now, plus a second for each
+// 64 KiB that it writes: a client may take 126 s to read 6 MiB.
 const (
 	answerTimeout = 30 * time.Second
 	answerRate    = 64 << 10 // bytes per additional second

@@ -22,9 +22,9 @@ const (
 	discardTimeout = 5 * time.Second
 )
 
-// boundBody sets the deadline of bodyTimeout for the body of r. net/http reads the rest
-// of a body before it sends an answer, for as long as the client takes: the deadline
-// must stand even where the handler reads nothing.
+// boundBody sets the deadline of bodyTimeout for the body of r. Handlers that read no body
+// need it, too: net/http reads up to 256 KiB of an unread body before it answers, and
+// waits for the client.
 func boundBody(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength != 0 {
 		setReadDeadline(http.NewResponseController(w), time.Now().Add(bodyTimeout))
@@ -52,11 +52,11 @@ func ReadBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	}
 	control := http.NewResponseController(w)
 	if r.ContentLength > limit {
-		return nil, discard(control, r, limit)
+		return nil, refuseLarge(control, r, limit)
 	}
 	body, err := readUpTo(r.Body, r.ContentLength, limit+1)
 	if int64(len(body)) > limit {
-		return nil, discard(control, r, limit)
+		return nil, refuseLarge(control, r, limit)
 	}
 	if err != nil {
 		return nil, bodyError(err)
@@ -77,10 +77,11 @@ func readUpTo(body io.Reader, size, limit int64) ([]byte, error) {
 	return buf.Bytes(), err
 }
 
-// discard reads the rest of a body so that the client can finish writing, and returns
-// the CodeBodyLimit error. A client that waits for permission to write (Expect:
-// 100-continue) gets its answer without that.
-func discard(control *http.ResponseController, r *http.Request, limit int64) error {
+// refuseLarge returns the CodeBodyLimit error of a body that exceeds limit. It first reads
+// and discards the rest of the body, up to discardBytes and discardTimeout, so that the client
+// finishes writing and reads the answer. It reads nothing from a client with Expect:
+// 100-continue, which waits for permission to write.
+func refuseLarge(control *http.ResponseController, r *http.Request, limit int64) error {
 	if !strings.EqualFold(r.Header.Get("Expect"), "100-continue") {
 		setReadDeadline(control, time.Now().Add(discardTimeout))
 		// Best effort, within bounds: an error only means that the client stopped.

@@ -30,8 +30,8 @@ type listNamespacesInput struct {
 
 type namespacePageOutput struct{ Body api.Page[namespaceRecord] }
 
-// tenantEndpoints declares the routes that read tenants and namespaces. Neither can be
-// created or deleted: they exist from their first record on.
+// tenantEndpoints declares the routes that read tenants and namespaces. No route creates or
+// deletes them: the first record of a tenant or namespace creates it, and it exists from then on.
 func (a *API) tenantEndpoints() []rest.Endpoint {
 	return []rest.Endpoint{
 		rest.Operation(rest.Route{
@@ -49,15 +49,15 @@ func (a *API) tenantEndpoints() []rest.Endpoint {
 // gets for tenants that it may not enter.
 func (a *API) getTenant(ctx context.Context, in *tenantInput) (*tenantOutput, error) {
 	tenant := string(in.Tenant)
-	if err := a.tenantExists(ctx, tenant); err != nil {
+	if err := a.requireTenant(ctx, tenant); err != nil {
 		return nil, err
 	}
 	return &tenantOutput{Body: tenantRecord{tenant}}, nil
 }
 
-// tenantExists returns CodeTenantNotFound for a tenant without any record. A record counts
+// requireTenant returns CodeTenantNotFound for a tenant without any record. A record counts
 // for ever: deleting all of a tenant's functions does not remove the tenant.
-func (a *API) tenantExists(ctx context.Context, tenant string) error {
+func (a *API) requireTenant(ctx context.Context, tenant string) error {
 	exists, err := a.tenants.Exists(ctx, tenant)
 	if err == nil && !exists {
 		err = rest.TenantNotFound(tenant)
@@ -74,7 +74,7 @@ func (a *API) listNamespaces(ctx context.Context, in *listNamespacesInput) (*nam
 	if err != nil {
 		return nil, err
 	}
-	if err := a.tenantExists(ctx, tenant); err != nil {
+	if err := a.requireTenant(ctx, tenant); err != nil {
 		return nil, err
 	}
 	names, next, err := a.namespaces(ctx, tenant, after, in.Limit)

@@ -25,7 +25,7 @@ func bootstrap(t *testing.T, s *storage.Store, tenant string, replace bool) (k a
 
 func TestBootstrap(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		keys, tenant, ctx := access.NewAPIKeys(s), storagetest.Tenant(t), t.Context()
 		// Those who may do less, or elsewhere, are no reason to refuse.
 		developer, _ := createKey(t, s, tenant, func(k *api.Key) { k.Roles = []string{api.RoleDeveloper} })
@@ -59,7 +59,7 @@ func TestBootstrap(t *testing.T) {
 
 func TestBootstrapsRace(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		keys, tenant := access.NewAPIKeys(s), storagetest.Tenant(t)
 		made := 0
 		for made == 0 { // other tests of this store may hold the lock

@@ -57,7 +57,7 @@ func wantNoKey(t *testing.T, s *storage.Store, k api.Key, digest string) {
 
 func TestKeyLifecycle(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		keys, tenant, ctx := access.NewAPIKeys(s), storagetest.Tenant(t), t.Context()
 		k, digest := createKey(t, s, tenant, func(k *api.Key) {
 			k.Roles, k.Namespace, k.CreatedBy = []string{api.RoleViewer, "role:x"}, "payments", "key_x"
@@ -114,7 +114,7 @@ func TestKeyLifecycle(t *testing.T) {
 
 func TestKeyPages(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		tenant := storagetest.Tenant(t)
 		var want []string
 		for range 11 {
@@ -147,7 +147,7 @@ func TestKeyPages(t *testing.T) {
 
 func TestKeyExpires(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		k, digest := createKey(t, s, storagetest.Tenant(t), func(k *api.Key) { k.ExpiresAtMS = s.NowMS() + 200 })
 		storagetest.Eventually(t, func() bool { return s.NowMS() >= k.ExpiresAtMS })
 		wantNoKey(t, s, k, digest)
@@ -287,7 +287,7 @@ func TestKeyOfAnotherDigest(t *testing.T) {
 
 func TestKeyLimit(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		keys, tenant, ctx := access.NewAPIKeys(s), storagetest.Tenant(t), t.Context()
 		const free, racers = 3, 8
 		var last api.Key

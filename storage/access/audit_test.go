@@ -40,7 +40,7 @@ func auditPages(t *testing.T, s *storage.Store, f access.AuditFilter) (all []api
 
 func TestAudit(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		audit, tenant, ctx := access.NewAudit(s), storagetest.Tenant(t), t.Context()
 		var want []api.AuditEvent
 		for i := range 10 {

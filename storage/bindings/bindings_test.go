@@ -29,7 +29,7 @@ func storedBinding(name string) bindings.Record {
 
 func TestBindings(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		ctx, r, tenant := t.Context(), bindings.New(s), storagetest.Tenant(t)
 		heard := make(chan storage.Change, 1000)
 		if err := s.Subscribe(ctx, func(c storage.Change) { heard <- c }); err != nil {
@@ -84,7 +84,7 @@ func TestBindings(t *testing.T) {
 
 func TestBindingsAreListed(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		ctx, r := t.Context(), bindings.New(s)
 		tenants := []string{storagetest.Tenant(t), storagetest.Tenant(t)}
 		for _, tenant := range tenants {
@@ -149,7 +149,7 @@ func TestBindingsAreBounded(t *testing.T) {
 // Changes that race all count: none is lost.
 func TestBindingChangesRace(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		ctx, r, tenant := t.Context(), bindings.New(s), storagetest.Tenant(t)
 		if _, err := r.Create(ctx, tenant, "default", storedBinding("pay"), 1); err != nil {
 			t.Fatalf("Create: %v", err)

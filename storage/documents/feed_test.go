@@ -30,7 +30,7 @@ func (d *harness) changes(since int64, limit int) documents.Feed {
 // changes are reported.
 func TestTheFeedOfDocuments(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		d := newHarness(t, s)
 		if feed := d.changes(0, 10); len(feed.Changes) != 0 || feed.Latest != 0 || feed.Lost {
 			t.Errorf("changes of a namespace that never existed: got %+v, want none and latest 0", feed)
@@ -201,7 +201,7 @@ func TestNoChangeIsMissing(t *testing.T) {
 // changes can be read for a while.
 func TestChangesOutliveTheirNamespace(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		d := newHarness(t, s)
 		stream := d.key(d.path.Install, d.path.Namespace, "changes")
 		d.mustWrite(put("a", "1"), put("b", "1"))

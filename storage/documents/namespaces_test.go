@@ -93,7 +93,7 @@ func TestATenantHasSoManyInstalls(t *testing.T) {
 // goes in steps, with all that it had.
 func TestNamespacesOfDocuments(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		d := newHarness(t, s)
 		d.fill(250)
 		digest, err := d.SetSchema(t.Context(), storage.DocumentPath{Tenant: d.path.Tenant, Install: d.path.Install, Namespace: "bare"}, []byte(`{"type":"object"}`))
@@ -134,7 +134,7 @@ func TestNamespacesOfDocuments(t *testing.T) {
 // refused, for every change of the schema.
 func TestSchemasOfDocuments(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		d, ctx := newHarness(t, s), t.Context()
 		write := func(schema string, steps ...documents.Step) api.Code {
 			_, err := d.Write(ctx, d.path, steps, d.q, schema, d.now)
@@ -182,7 +182,7 @@ func TestSchemasOfDocuments(t *testing.T) {
 // TestInstalls: registered, in use, listed, and gone.
 func TestInstalls(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		d, ctx := newHarness(t, s), t.Context()
 		tenant := d.path.Tenant
 		if _, err := d.GetInstall(ctx, tenant, "shop"); api.ErrorCode(err) != api.CodeDocumentNotFound {
@@ -238,7 +238,7 @@ func TestInstalls(t *testing.T) {
 // TestTheCursorKeyIsOne for all processes, however they start.
 func TestTheCursorKeyIsOne(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		keys := make([][]byte, 8)
 		for _, err := range storagetest.Concurrently(len(keys), func(i int) (err error) {
 			keys[i], err = documents.NewRepository(s).CursorKey(t.Context())

@@ -147,7 +147,7 @@ func TestWritesOfDocuments(t *testing.T) {
 		"transaction, none there":  {[]documents.Step{having(0, check("old")), put("c", "3")}, "0 1", "a@2=2 b@1=1 c@1=3", "put c 1"},
 		"nothing":                  {nil, "", "a@2=2 b@1=1", ""},
 	}
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		for name, tt := range tests {
 			d := newHarness(t, s)
 			d.mustWrite(put("a", "1"), put("b", "1"), until(d.now+1, put("old", "1")))
@@ -211,7 +211,7 @@ func TestAnExpiredDocumentIsGone(t *testing.T) {
 // cursor only where more may follow.
 func TestPagesOfDocuments(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		d := newHarness(t, s)
 		all := []string{"!", "B", "a", "a b", "ab", "b", "b:1", "b:2", "c{d}", "z", "é", "ü", "中文", "日本", "😀"}
 		for i, key := range slices.Backward(all) {
@@ -259,7 +259,7 @@ func TestPagesOfDocuments(t *testing.T) {
 // and is put right.
 func TestOnlyWhatHasExpiredExpires(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		d := newHarness(t, s)
 		d.mustWrite(put("stays", "1"), until(d.now+500, put("later", "1")), until(d.now+100, put("goes", "1")))
 		expiry := d.key(d.path.Install, d.path.Namespace, "expiry")

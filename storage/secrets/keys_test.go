@@ -57,7 +57,7 @@ func rewrapAll(t *testing.T, s *secrets.Secrets, tenant string) (sum api.RewrapR
 // the old key gone. Nothing is restarted, and no value, version or date changes.
 func TestRotation(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, store *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, store *storage.Store) {
 		keys, path := newKeys(t)
 		s, tenant := secrets.New(store, keys), storagetest.Tenant(t)
 		before := map[string]api.Secret{}

@@ -6,8 +6,9 @@ import (
 	"syscall"
 )
 
-// keepOwner sets the owner of file to that of info, if it differs: an administrator may
-// rotate the key of a server that runs as another user.
+// keepOwner sets the owner of file, which this process created, to that of info, unless that
+// is this process's user and group. An administrator may rotate the key of a server that
+// runs as another user.
 func keepOwner(file *os.File, info fs.FileInfo) error {
 	raw, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || int(raw.Uid) == os.Geteuid() && int(raw.Gid) == os.Getegid() {

@@ -58,7 +58,7 @@ func reveal(t *testing.T, s *secrets.Secrets, p secrets.Place, name string) secr
 
 func TestSecrets(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, store *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, store *storage.Store) {
 		keys, _ := newKeys(t)
 		ctx, s, p := t.Context(), secrets.New(store, keys), secrets.Place{Tenant: storagetest.Tenant(t), Namespace: "payments"}
 		other := secrets.Place{Tenant: p.Tenant, Namespace: "refunds"}

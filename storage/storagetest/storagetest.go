@@ -55,8 +55,8 @@ func Each(t *testing.T, test func(t *testing.T, s *storage.Store)) {
 	each(t, Backends(), test)
 }
 
-// All runs test on every one of AllBackends, in parallel.
-func All(t *testing.T, test func(t *testing.T, s *storage.Store)) {
+// EachWithCluster runs test on every one of AllBackends, in parallel.
+func EachWithCluster(t *testing.T, test func(t *testing.T, s *storage.Store)) {
 	t.Helper()
 	each(t, AllBackends(), test)
 }
@@ -100,7 +100,7 @@ func Open(t testing.TB, cfg storage.Config) *storage.Store {
 // a restart can still fail.
 func AwaitReachable(t testing.TB, s *storage.Store) {
 	t.Helper()
-	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) { // between two questions
+	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) { // between two pings
 		err := s.Client().Ping(t.Context()).Err()
 		if err == nil {
 			return
@@ -128,8 +128,8 @@ func Embedded(t testing.TB, dir string) *embedded.Server {
 }
 
 // CopyEmbedded copies the files of an embedded store from one directory to another, as a
-// kill at this moment would leave them. It reports whether the copy is whole: it is not
-// where the store replaced its snapshot meanwhile.
+// kill at this moment would leave them. whole is false if the store replaced its snapshot
+// or deleted a journal during the copy.
 func CopyEmbedded(t testing.TB, from, to string) (whole bool) {
 	t.Helper()
 	snapshot := filepath.Join(from, "store.snapshot")
@@ -154,7 +154,7 @@ func CopyEmbedded(t testing.TB, from, to string) (whole bool) {
 	return err == nil && os.SameFile(before, after)
 }
 
-// Tenant returns a random tenant name, which no other test has, such as t_0123456789abcdef.
+// Tenant returns a random tenant name that no other test uses, such as t_0123456789abcdef.
 // Tests share servers, so a test must not depend on keys without a tenant.
 func Tenant(t testing.TB) string {
 	t.Helper()
@@ -177,7 +177,7 @@ func Concurrently(n int, call func(i int) error) []error {
 	return errs
 }
 
-// Eventually calls ok every 5 ms and fails t where it does not return true within 10 s.
+// Eventually calls ok every 5 ms until it returns true, and ends the test after 10 s.
 func Eventually(t testing.TB, ok func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(10 * time.Second)
@@ -189,8 +189,8 @@ func Eventually(t testing.TB, ok func() bool) {
 	}
 }
 
-// AwaitChange receives from heard until want comes, for 20 s at most. It drops the notices
-// before it.
+// AwaitChange receives notices from heard until it receives want, and ends the test after
+// 20 s. It drops the notices before want.
 func AwaitChange(t testing.TB, heard <-chan storage.Change, want storage.Change) {
 	t.Helper()
 	limit := time.After(20 * time.Second)
@@ -203,7 +203,7 @@ func AwaitChange(t testing.TB, heard <-chan storage.Change, want storage.Change)
 			}
 			got = append(got, change)
 		case <-limit:
-			t.Fatalf("got the notices %+v, want also %+v", got, want)
+			t.Fatalf("AwaitChange: got the notices %+v within 20 s, want also %+v", got, want)
 		}
 	}
 }

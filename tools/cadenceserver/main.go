@@ -5,7 +5,8 @@
 //	cadenceserver --config DIR schema
 //	cadenceserver --config DIR start --services frontend,history,matching,worker
 //
-// The configuration's ports and folder come from the environment.
+// DIR is the folder of the configuration, such as config of this module. It takes the ports and
+// the folder of the databases from environment variables.
 package main
 
 import (
@@ -65,17 +66,18 @@ func setUpStore(cfg *config.SQL, versions fs.FS) error {
 		return err
 	}
 	defer conn.Close()
-	db := wholeTimes{conn}
+	db := plainDatetime{conn}
 	if err := schema.SetupFromConfig(&schema.SetupConfig{InitialVersion: "0.0"}, db); err != nil {
 		return err
 	}
 	return schema.UpdateFromConfig(&schema.UpdateConfig{SchemaFS: versions}, db)
 }
 
-// wholeTimes declares times so that the driver recognizes them: it treats a column of type
-// DATETIME(6) as text, and timers are lost when texts of different lengths are compared.
-type wholeTimes struct{ *sql.Connection }
+// plainDatetime is a connection that creates columns of type DATETIME instead of DATETIME(6).
+// The driver treats DATETIME(6) as text, and timers are lost when texts of different lengths
+// are compared.
+type plainDatetime struct{ *sql.Connection }
 
-func (w wholeTimes) ExecDDLQuery(stmt string, args ...any) error {
-	return w.Connection.ExecDDLQuery(strings.ReplaceAll(stmt, "DATETIME(6)", "DATETIME"), args...)
+func (p plainDatetime) ExecDDLQuery(stmt string, args ...any) error {
+	return p.Connection.ExecDDLQuery(strings.ReplaceAll(stmt, "DATETIME(6)", "DATETIME"), args...)
 }

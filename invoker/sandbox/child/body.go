@@ -21,9 +21,10 @@ type bodied interface {
 	headerList() *headers
 }
 
-// bodyOf takes a BodyInit (https://fetch.spec.whatwg.org/#bodyinit-unions), and returns the
-// content type that it implies, "" for none: URLSearchParams, an ArrayBuffer or a view of
-// one, which is copied, and anything else as text. undefined and null are no body.
+// bodyOf returns the body for v, a BodyInit (https://fetch.spec.whatwg.org/#bodyinit-unions),
+// and the content type that it implies, "" for none. It accepts URLSearchParams, an
+// ArrayBuffer or a view of one, which it copies, and takes any other value as text. The body
+// for undefined and null is null.
 func (r *realm) bodyOf(v goja.Value) (b *body, contentType string) {
 	if v == nil || goja.IsUndefined(v) || goja.IsNull(v) {
 		return &body{null: true}, ""
@@ -37,8 +38,9 @@ func (r *realm) bodyOf(v goja.Value) (b *body, contentType string) {
 	return &body{data: []byte(v.String())}, "text/plain;charset=UTF-8"
 }
 
-// take returns the data, once: a second call throws a TypeError, as the standard has it for
-// a body that is unusable. A body that is null can be read any number of times.
+// take returns the data and marks the body as used. A second call throws a TypeError, because
+// the body is unusable (https://fetch.spec.whatwg.org/#body-unusable). A null body can be
+// read any number of times.
 func (b *body) take(r *realm) []byte {
 	if b.used {
 		panic(r.vm.NewTypeError("Body is unusable: it has already been read"))

@@ -115,8 +115,9 @@ func (u *urlState) reread() {
 	}
 }
 
-// origin returns the origin of a URL with a special scheme; that of any other is opaque,
-// "null".
+// origin returns the origin of an http, https, ws, wss or ftp URL. It is "null" for every other
+// scheme. The standard leaves the origin of file open, and takes that of blob from its path,
+// which is not implemented.
 func origin(u *whatwg.Url) string {
 	switch u.Scheme() {
 	case "http", "https", "ws", "wss", "ftp":

@@ -43,8 +43,7 @@ func (r *realm) parsed(text []byte) goja.Value {
 	return v
 }
 
-// jsonParser is a parser of recursive descent: at is the offset of the byte to be read
-// next.
+// jsonParser is a recursive descent parser. at is the offset of the next byte to read.
 type jsonParser struct {
 	vm    *goja.Runtime
 	words *words
@@ -87,20 +86,20 @@ func (p *jsonParser) value(depth int) (goja.Value, error) {
 	case '"':
 		return p.string()
 	case 't':
-		return p.word("true", p.vm.ToValue(true))
+		return p.literal("true", p.vm.ToValue(true))
 	case 'f':
-		return p.word("false", p.vm.ToValue(false))
+		return p.literal("false", p.vm.ToValue(false))
 	case 'n':
-		return p.word("null", goja.Null())
+		return p.literal("null", goja.Null())
 	default:
 		return p.number()
 	}
 }
 
-// word reads true, false or null.
-func (p *jsonParser) word(word string, v goja.Value) (goja.Value, error) {
-	for i := range len(word) {
-		if p.at >= len(p.text) || p.text[p.at] != word[i] {
+// literal reads text, which is true, false or null, and returns v.
+func (p *jsonParser) literal(text string, v goja.Value) (goja.Value, error) {
+	for i := range len(text) {
+		if p.at >= len(p.text) || p.text[p.at] != text[i] {
 			return nil, p.unexpected()
 		}
 		p.at++
@@ -108,7 +107,8 @@ func (p *jsonParser) word(word string, v goja.Value) (goja.Value, error) {
 	return v, nil
 }
 
-// object reads an object. Of equal names the last counts.
+// object reads an object, at its opening brace. A later member replaces an earlier one of the
+// same name.
 func (p *jsonParser) object(depth int) (goja.Value, error) {
 	if depth > maxJSONDepth {
 		return nil, fmt.Errorf("JSON nested deeper than %d", maxJSONDepth)
@@ -192,11 +192,10 @@ func (p *jsonParser) take(c byte) bool {
 	return false
 }
 
-// plain advances over a string's text and returns it if it needs no
-// decoding.
+// plain reads a string that needs no decoding, at its opening quote, and returns its text.
 //
-// ok is false for text with escapes, control characters or invalid UTF-8; p.at is unchanged
-// then, and units reads it.
+// ok is false for a string with escapes, control characters or invalid UTF-8, or without a
+// closing quote; p.at is unchanged then, and units reads the string.
 func (p *jsonParser) plain() ([]byte, bool) {
 	for i := p.at + 1; i < len(p.text); i++ {
 		switch c := p.text[i]; {
@@ -357,8 +356,8 @@ func (p *jsonParser) number() (goja.Value, error) {
 	return p.vm.ToValue(f), nil
 }
 
-// maxExactDigits is the number of digits up to which every integer is a double exactly:
-// 10^15 is less than 2^53.
+// maxExactDigits is the number of digits up to which a double represents every integer
+// exactly: 10^15 is less than 2^53.
 const maxExactDigits = 15
 
 // digit reports whether the next byte is a digit.

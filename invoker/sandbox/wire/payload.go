@@ -22,7 +22,7 @@ func AppendMessage(dst []byte, kind Kind, head any, blob []byte) ([]byte, error)
 	return end(dst, at)
 }
 
-// ParseMessage reads the payload of a frame that AppendMessage made, in place.
+// ParseMessage reads the payload of a frame that AppendMessage made. blob aliases payload.
 func ParseMessage(payload []byte, head any) (blob []byte, err error) {
 	j, blob, err := cutHead(payload)
 	if err != nil {
@@ -34,8 +34,8 @@ func ParseMessage(payload []byte, head any) (blob []byte, err error) {
 	return blob, nil
 }
 
-// AppendInvoke appends an Invoke frame. Its head is binary: there is one for every
-// activation, and most handlers look at none of it. The layout of its payload:
+// AppendInvoke appends an Invoke frame. Its head is binary, not JSON, because each activation
+// has one and most functions read none of its fields. The layout of its payload:
 //
 //	u64 DeadlineMS | u32 Attempt
 //	u32 length | ActivationID, and likewise RequestID, Ref, Trigger, Principal,
@@ -59,7 +59,7 @@ func AppendInvoke(dst []byte, h *InvokeHead, event []byte) ([]byte, error) {
 
 const invokeHeader = 8 + 4
 
-// ParseInvoke reads an Invoke payload, in place.
+// ParseInvoke reads an Invoke payload. The results alias payload.
 func ParseInvoke(payload []byte) (h InvokeHead, event []byte, err error) {
 	if len(payload) < invokeHeader {
 		return h, nil, ErrFrame
@@ -94,7 +94,7 @@ func AppendDone(dst []byte, d Done) ([]byte, error) {
 	return end(dst, at)
 }
 
-// ParseDone reads a Done payload, in place. It does not check Body, which the parent does
+// ParseDone reads a Done payload. Body aliases payload. ParseDone does not check Body, which the parent does
 // (outcome.go).
 func ParseDone(payload []byte) (Done, error) {
 	if len(payload) < doneHeader || payload[0] > byte(OutcomeTimeout) {
@@ -126,7 +126,7 @@ func AppendHostCall(dst []byte, c HostCall) ([]byte, error) {
 	return end(dst, at)
 }
 
-// ParseHostCall reads a HostCall payload, in place.
+// ParseHostCall reads a HostCall payload. Head and Blob alias payload.
 func ParseHostCall(payload []byte) (HostCall, error) {
 	if len(payload) < 5 || len(payload) < 5+int(payload[4]) {
 		return HostCall{}, ErrFrame
@@ -139,8 +139,8 @@ func ParseHostCall(payload []byte) (HostCall, error) {
 	return c, err
 }
 
-// AppendHostReply appends a HostReply frame. Its head has no bound but the frame's: it
-// comes from the parent.
+// AppendHostReply appends a HostReply frame. Its head may exceed MaxHead, because it comes
+// from the parent.
 func AppendHostReply(dst []byte, r HostReply) ([]byte, error) {
 	dst, at := begin(dst, KindHostReply)
 	dst = binary.BigEndian.AppendUint32(dst, r.ID)
@@ -154,7 +154,7 @@ func AppendHostReply(dst []byte, r HostReply) ([]byte, error) {
 	return end(dst, at)
 }
 
-// ParseHostReply reads a HostReply payload, in place.
+// ParseHostReply reads a HostReply payload. Head and Blob alias payload.
 func ParseHostReply(payload []byte) (HostReply, error) {
 	if len(payload) < 5 || payload[4] > 1 {
 		return HostReply{}, ErrFrame
@@ -167,8 +167,8 @@ func ParseHostReply(payload []byte) (HostReply, error) {
 
 const logHeader = 8 + 1 + 1 + 4
 
-// LogRecordOverhead is charged for each record beside its text, so that empty
-// lines are bounded too.
+// LogRecordOverhead is the number of bytes that a record counts in addition to its text, so
+// that the limit on the bytes of a log also limits its empty lines.
 const LogRecordOverhead = 32
 
 // BeginLog starts a Log frame in dst; AppendLogRecord adds to it and EndLog
@@ -190,7 +190,7 @@ func AppendLogRecord(dst []byte, l LogRecord) []byte {
 // EndLog closes the Log frame that BeginLog started at the given offset.
 func EndLog(dst []byte, at int) ([]byte, error) { return end(dst, at) }
 
-// ParseLog calls each for every record of a Log payload, in order and in place.
+// ParseLog calls each for every record of a Log payload, in order. Text aliases payload.
 func ParseLog(payload []byte, each func(LogRecord)) error {
 	for len(payload) > 0 {
 		if len(payload) < logHeader || int(payload[8]) >= len(Levels) || payload[9] > 1 {
@@ -218,7 +218,8 @@ func appendSized[T string | []byte](dst []byte, b T) []byte {
 	return append(dst, b...)
 }
 
-// cutSized splits a sized head from what follows it.
+// cutSized splits b after a head that appendSized appended. Both results alias b. Errors:
+// ErrFrame if b is shorter.
 func cutSized(b []byte) (head, rest []byte, err error) {
 	if len(b) < 4 {
 		return nil, nil, ErrFrame
@@ -228,7 +229,8 @@ func cutSized(b []byte) (head, rest []byte, err error) {
 
 var errHead = fmt.Errorf("%w: a head of more than %d bytes", ErrFrame, MaxHead)
 
-// cutHead is cutSized for a head that will be decoded.
+// cutHead is cutSized for the head of a message or of a HostCall, which has at most MaxHead
+// bytes. Errors: also errHead for a longer one.
 func cutHead(b []byte) (head, rest []byte, err error) {
 	head, rest, err = cutSized(b)
 	if err == nil && len(head) > MaxHead {

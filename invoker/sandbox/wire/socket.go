@@ -10,25 +10,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Socket reads and writes a socket without telling the Go scheduler of each system
-// call. Its calls never block (the poller waits for readiness), so there is nothing
-// that the scheduler would have to do meanwhile. Told of a call after a pause, it wakes
-// its monitor thread, which in a process of one small request after another costs more
-// than the call; in a busy process the monitor takes the processor from a caller that
-// the kernel suspended within one.
+// Socket reads and writes a socket by raw system calls, which the Go scheduler does not see.
+// The descriptor is non-blocking, so there is nothing for the scheduler to do. An ordinary
+// system call after an idle time wakes sysmon, which costs more than the call itself; in a
+// busy process sysmon takes the P of a thread that the kernel preempted during a call.
 //
-// Deadlines are those of the connection. Reads are made one at a time; writes may be
-// concurrent, and do not mix.
+// The deadlines of the connection apply. Read must not be called concurrently. Write may be;
+// the bytes of two calls do not mix.
 type Socket struct {
 	raw  syscall.RawConn
 	in   transfer
-	mu   sync.Mutex // of out
+	mu   sync.Mutex // guards out
 	out  transfer
-	fill func(fd uintptr) bool // in.read, made once
-	send func(fd uintptr) bool // out.write, made once
+	fill func(fd uintptr) bool // in.read; a new method value would be allocated for each call
+	send func(fd uintptr) bool // out.write
 }
 
-// NewSocket returns a Socket over conn, which stays the caller's to close.
+// NewSocket returns a Socket over conn. The caller closes conn.
 func NewSocket(conn syscall.Conn) (*Socket, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -80,13 +78,15 @@ type transfer struct {
 	err error
 }
 
-// read reports whether the socket need not become readable first.
+// read reads once. It returns false, which makes RawConn.Read wait and call it again, if the
+// socket is not readable.
 func (t *transfer) read(fd uintptr) bool {
 	t.n, t.err = call(unix.SYS_READ, fd, t.p)
 	return !errors.Is(t.err, unix.EAGAIN)
 }
 
-// write reports whether the socket need not become writable first.
+// write writes the rest of p. It returns false, which makes RawConn.Write wait and call it
+// again, if the socket accepts no more.
 func (t *transfer) write(fd uintptr) bool {
 	for t.err = nil; t.n < len(t.p) && t.err == nil; {
 		var n int
@@ -96,7 +96,8 @@ func (t *transfer) write(fd uintptr) bool {
 	return !errors.Is(t.err, unix.EAGAIN)
 }
 
-// call is read or write of a descriptor that does not block.
+// call makes the system call trap, read or write, on the non-blocking descriptor fd. It repeats
+// a call that a signal interrupted. p must not be empty.
 func call(trap, fd uintptr, p []byte) (int, error) {
 	for {
 		n, _, errno := syscall.RawSyscall(trap, fd, uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)))

@@ -112,7 +112,7 @@ func claimExpiring(x *indexed, k int, expiring *kvrocks.Store) {
 // time-to-live, is none.
 func TestExpireOfWhatIsGone(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		x := newIndexed(t, s)
 		for name, change := range map[string]func(key string) error{
 			"persist": func(key string) error { return x.with.Expire(t.Context(), key, 0) },

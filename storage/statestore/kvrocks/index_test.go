@@ -98,7 +98,7 @@ func (x *indexed) members() map[string]float64 {
 // should have it, and no other, without a repair.
 func TestIndexFollowsAnyHistory(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		x, seed := newIndexed(t, s), rand.Uint64()
 		t.Logf("seed %d", seed)
 		statestoretest.Histories(t, x.with, x.root, seed, func(model map[string]statestore.Fields) {
@@ -127,7 +127,7 @@ func TestIndexFollowsAnyHistory(t *testing.T) {
 // TestIndexServes only scans to which it has the whole answer: an emptied index shows.
 func TestIndexServes(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		x := newIndexed(t, s)
 		x.put("a:1", "n", "1", "state", "pending")
 		x.put("a:2", "n", "2", "state", "pending")
@@ -174,7 +174,7 @@ func TestIndexServes(t *testing.T) {
 // that are to be left out, of other types and of other places go, or move.
 func TestScanRepairsTheIndex(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		x := newIndexed(t, s)
 		x.put("right", "n", "10", "state", "pending")
 		x.put("low", "n", "20", "state", "pending")
@@ -207,7 +207,7 @@ func TestScanRepairsTheIndex(t *testing.T) {
 // TestExpiredRecordsLeaveTheIndex with the scan that meets them.
 func TestExpiredRecordsLeaveTheIndex(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		x := newIndexed(t, s)
 		if err := x.with.Put(t.Context(), x.key("a"), statestore.Record{Fields: fields("n", "1"), TTL: 20 * time.Millisecond}); err != nil {
 			t.Fatalf("Put: %v", err)
@@ -227,7 +227,7 @@ func TestExpiredRecordsLeaveTheIndex(t *testing.T) {
 // TestOtherTypesArePassedOver by scans, and refused by what names them.
 func TestOtherTypesArePassedOver(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		x, rdb := newIndexed(t, s), s.Client()
 		x.put("a", "n", "1")
 		err := errors.Join(

@@ -39,7 +39,7 @@ func TestConformance(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			storagetest.All(t, func(t *testing.T, s *storage.Store) {
+			storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 				statestoretest.Run(t, statestoretest.Config{
 					Open:     func(*testing.T) statestore.Store { return s.States(indexes...) },
 					TooLarge: kvrocks.MaxBytes,
