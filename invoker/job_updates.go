@@ -16,65 +16,65 @@ const maxUpdateBytes = 4 << 20
 // join makes an activation the job's attempt: its function sees the job (cs.job), and can
 // send progress and checkpoints of it.
 //
-// Updates wait in h.update for the next tick of renew, usually less than half a second. A
+// Updates wait in j.update for the next tick of renew, usually less than half a second. A
 // later update replaces an earlier one that is not sent yet, so a function that reports
 // progress in a loop costs the store one write for each renewal. order decides which is
 // later, because the host calls of a function are served concurrently:
 //
 //	cs.job.progress(10)   order 1, served second: dropped, 2 > 1
 //	cs.job.progress(20)   order 2, served first: kept
-func (w *worker) join(h *leasedJob, call *sandbox.Call, s *hostcall.Scope) {
-	call.Head.Job = mustJSON(api.RunningJob{ID: h.job.ID, Queue: h.queue.Queue, Attempt: h.job.Attempt, MaxAttempts: h.job.MaxAttempts})
-	call.Head.Checkpoint = h.job.Checkpoint
+func (w *worker) join(j *leasedJob, call *sandbox.Call, s *hostcall.Scope) {
+	call.Head.Job = mustJSON(api.RunningJob{ID: j.job.ID, Queue: j.queue.Queue, Attempt: j.job.Attempt, MaxAttempts: j.job.MaxAttempts})
+	call.Head.Checkpoint = j.job.Checkpoint
 	var progress, checkpoint int64 // the order of the last update of each
 	s.UpdateJob = func(order int64, u hostcall.JobUpdate) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if u.Progress != nil && order > progress {
-			progress, h.update.Progress = order, u.Progress
+			progress, j.update.Progress = order, u.Progress
 		}
 		if u.Checkpoint != nil && order > checkpoint {
-			checkpoint, h.update.Checkpoint = order, u.Checkpoint
+			checkpoint, j.update.Checkpoint = order, u.Checkpoint
 		}
 	}
 }
 
-// takeRenewal returns the renewal of h, with the update of h if its checkpoint fits into
-// room bytes; a negative room takes no update. The caller holds h.updating until it has
+// takeRenewal returns the renewal of j, with the update of j if its checkpoint fits into
+// room bytes; a negative room takes no update. The caller holds j.updating until it has
 // called sent with the result, unless room is negative.
-func (w *worker) takeRenewal(h *leasedJob, room int) (renewal api.JobHeartbeat, taken hostcall.JobUpdate) {
-	renewal = api.JobHeartbeat{ID: h.job.ID, LeaseEpoch: h.job.LeaseEpoch, LeaseMS: leaseTime.Milliseconds()}
+func (w *worker) takeRenewal(j *leasedJob, room int) (renewal api.JobHeartbeat, taken hostcall.JobUpdate) {
+	renewal = api.JobHeartbeat{ID: j.job.ID, LeaseEpoch: j.job.LeaseEpoch, LeaseMS: leaseTime.Milliseconds()}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(h.update.Checkpoint) > room {
+	if len(j.update.Checkpoint) > room {
 		return renewal, hostcall.JobUpdate{}
 	}
-	taken, h.update = h.update, hostcall.JobUpdate{}
+	taken, j.update = j.update, hostcall.JobUpdate{}
 	renewal.Progress, renewal.Checkpoint = taken.Progress, taken.Checkpoint
 	return renewal, taken
 }
 
 // sent keeps an update that did not arrive for the next renewal. Parts that the function
 // has updated again meanwhile are not brought back.
-func (w *worker) sent(h *leasedJob, taken hostcall.JobUpdate, arrived bool) {
+func (w *worker) sent(j *leasedJob, taken hostcall.JobUpdate, arrived bool) {
 	if arrived || taken.Empty() {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	h.update = h.update.Over(taken)
+	j.update = j.update.Over(taken)
 }
 
 // answered handles the answer to a renewal: a new deadline, or the loss of the lease, which
 // ends the run with errLeaseLost.
-func (w *worker) answered(h *leasedJob, answer *api.JobOutcome) {
+func (w *worker) answered(j *leasedJob, answer *api.JobOutcome) {
 	if !answer.OK {
-		h.lose(errLeaseLost)
+		j.lose(errLeaseLost)
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	h.expiresMS = answer.LeaseExpiresMS
+	j.expiresMS = answer.LeaseExpiresMS
 }
 
 // flushUpdate sends the update that no renewal has carried yet: the next attempt begins
@@ -82,17 +82,17 @@ func (w *worker) answered(h *leasedJob, answer *api.JobOutcome) {
 //
 // It is called after the run and before the settlement, which ends the lease that an update
 // needs.
-func (w *worker) flushUpdate(h *leasedJob) {
-	h.updating.Lock()
-	defer h.updating.Unlock()
-	renewal, taken := w.takeRenewal(h, maxUpdateBytes)
+func (w *worker) flushUpdate(j *leasedJob) {
+	j.updating.Lock()
+	defer j.updating.Unlock()
+	renewal, taken := w.takeRenewal(j, maxUpdateBytes)
 	if taken.Empty() {
 		return
 	}
-	w.settleJob(h, func(ctx context.Context) error {
-		answers, err := w.i.broker.Heartbeat(ctx, h.queue.Tenant, []api.JobHeartbeat{renewal})
+	w.settleJob(j, func(ctx context.Context) error {
+		answers, err := w.i.broker.Heartbeat(ctx, j.queue.Tenant, []api.JobHeartbeat{renewal})
 		if err == nil {
-			w.answered(h, &answers[0])
+			w.answered(j, &answers[0])
 		}
 		return err
 	})

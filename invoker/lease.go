@@ -38,7 +38,7 @@ var errLeaseLost = errors.New("the job's lease is lost")
 // lost reports whether another worker may have the job: nothing must be written for it any
 // more. A write that is on its way is refused by the job's lease epoch or by the attempt of
 // its activation.
-func (h *leasedJob) lost() bool { return errors.Is(context.Cause(h.ctx), errLeaseLost) }
+func (j *leasedJob) lost() bool { return errors.Is(context.Cause(j.ctx), errLeaseLost) }
 
 // renewTimeout bounds one renewal, which must end before the leases expire: a lease has at
 // least leaseTime - renewAfter = 3.5 s left when its renewal begins on time.
@@ -70,9 +70,9 @@ func (w *worker) dueLeases() map[string][]*leasedJob {
 	defer w.mu.Unlock()
 	due := map[string][]*leasedJob{}
 	upTo := w.i.store.NowMS() + (leaseTime - renewAfter + renewTick).Milliseconds()
-	for h := range w.jobs {
-		if (h.expiresMS <= upTo || !h.update.Empty()) && len(due[h.queue.Tenant]) < api.MaxSettleJobs {
-			due[h.queue.Tenant] = append(due[h.queue.Tenant], h)
+	for j := range w.jobs {
+		if (j.expiresMS <= upTo || !j.update.Empty()) && len(due[j.queue.Tenant]) < api.MaxSettleJobs {
+			due[j.queue.Tenant] = append(due[j.queue.Tenant], j)
 		}
 	}
 	return due
@@ -85,20 +85,20 @@ func (w *worker) renewTenant(ctx context.Context, tenant string, due []*leasedJo
 	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
 	defer cancel()
 	renewals, taken, room := make([]api.JobHeartbeat, len(due)), make([]hostcall.JobUpdate, len(due)), maxUpdateBytes
-	for k, h := range due {
-		if !h.updating.TryLock() { // its last update is being sent
-			renewals[k], _ = w.takeRenewal(h, -1)
+	for k, j := range due {
+		if !j.updating.TryLock() { // its last update is being sent
+			renewals[k], _ = w.takeRenewal(j, -1)
 			continue
 		}
-		defer h.updating.Unlock()
-		renewals[k], taken[k] = w.takeRenewal(h, room)
+		defer j.updating.Unlock()
+		renewals[k], taken[k] = w.takeRenewal(j, room)
 		room -= len(taken[k].Checkpoint)
 	}
 	answers, err := w.i.broker.Heartbeat(ctx, tenant, renewals)
-	for k, h := range due {
-		w.sent(h, taken[k], err == nil)
+	for k, j := range due {
+		w.sent(j, taken[k], err == nil)
 		if err == nil {
-			w.answered(h, &answers[k])
+			w.answered(j, &answers[k])
 		}
 	}
 	return err

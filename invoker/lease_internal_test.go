@@ -14,12 +14,12 @@ import (
 func TestUpdatesKeepTheLast(t *testing.T) {
 	t.Parallel()
 	var s hostcall.Scope
-	h := &leasedJob{}
-	(&worker{}).join(h, &sandbox.Call{}, &s)
+	j := &leasedJob{}
+	(&worker{}).join(j, &sandbox.Call{}, &s)
 	s.UpdateJob(2, hostcall.JobUpdate{Progress: &api.JobProgress{Current: 2}})
 	s.UpdateJob(3, hostcall.JobUpdate{Checkpoint: json.RawMessage("3")})
 	s.UpdateJob(1, hostcall.JobUpdate{Progress: &api.JobProgress{Current: 1}, Checkpoint: json.RawMessage("1")})
-	if h.update.Progress.Current != 2 || string(h.update.Checkpoint) != "3" {
-		t.Errorf("update = %+v %s, want progress 2 and checkpoint 3", h.update.Progress, h.update.Checkpoint)
+	if j.update.Progress.Current != 2 || string(j.update.Checkpoint) != "3" {
+		t.Errorf("update = %+v %s, want progress 2 and checkpoint 3", j.update.Progress, j.update.Checkpoint)
 	}
 }

@@ -21,54 +21,54 @@ const snoozeTime = time.Second
 //	ctx has ended             interrupted: put back, unless the lease is lost
 //	a temporary refusal       put back for snoozeTime; no attempt is counted
 //	any other refusal         run with an attempt that fails, so that the activation ends
-func (w *worker) serve(h *leasedJob) {
-	defer w.done(h)
+func (w *worker) serve(j *leasedJob) {
+	defer w.done(j)
 	if err := w.i.enter(); err != nil {
-		w.putBack(h, 0)
+		w.putBack(j, 0)
 		return
 	}
 	defer w.i.active.Done()
 	w.i.metrics.inFlight.Inc()
 	defer w.i.metrics.inFlight.Dec()
-	inv := h.invocation()
+	inv := j.invocation()
 	// Cancel and Close stop the run by its activation's id.
-	ctx, stop := context.WithCancel(h.ctx)
+	ctx, stop := context.WithCancel(j.ctx)
 	defer stop()
-	defer w.i.running.add(inv.Tenant, h.activationID(), stop)()
+	defer w.i.running.add(inv.Tenant, j.activationID(), stop)()
 	if w.i.tracer != nil {
-		traced, span := w.traceJob(ctx, h, inv)
+		traced, span := w.traceJob(ctx, j, inv)
 		defer span.End()
 		ctx = traced
 	}
-	res, a, err := w.acquire(ctx, h, inv)
+	res, a, err := w.acquire(ctx, j, inv)
 	switch {
 	case err == nil:
-		w.run(ctx, h, inv, res, a)
+		w.run(ctx, j, inv, res, a)
 	case ctx.Err() != nil:
-		w.interrupted(h)
+		w.interrupted(j)
 	case postpones(err):
 		w.metrics.attempts.WithLabelValues(attemptPostponed).Inc()
-		w.putBack(h, snoozeTime)
+		w.putBack(j, snoozeTime)
 	default:
 		if api.ErrorCode(err) == api.CodeInternal {
 			w.i.logger.Error("an asynchronous invocation could not be run", zap.String("tenant", inv.Tenant),
-				zap.String("namespace", inv.Namespace), zap.String("function", inv.Function), zap.String("job_id", h.job.ID), zap.Error(err))
+				zap.String("namespace", inv.Namespace), zap.String("function", inv.Function), zap.String("job_id", j.job.ID), zap.Error(err))
 		}
-		w.run(ctx, h, inv, res, refused(err))
+		w.run(ctx, j, inv, res, refused(err))
 	}
 }
 
 // activationID returns the id of the activation that the job runs: the job's own, or
 // another one if an operator retried the job.
-func (h *leasedJob) activationID() string { return h.job.Spec.ActivationID(h.job.ID) }
+func (j *leasedJob) activationID() string { return j.job.Spec.ActivationID(j.job.ID) }
 
 // invocation returns the invocation that the job describes. A job without Spec.Activation
 // was enqueued to an fn queue by an operation that had checked the access then.
-func (h *leasedJob) invocation() *api.Invocation {
-	spec := h.job.Spec
+func (j *leasedJob) invocation() *api.Invocation {
+	spec := j.job.Spec
 	inv := &api.Invocation{
-		Tenant: h.queue.Tenant, Namespace: h.queue.Namespace, Function: spec.Target.Function, Ref: spec.Target.Ref(),
-		Trigger: api.Trigger{Type: api.TriggerQueue}, Access: api.AccessGranted, Event: h.job.Payload,
+		Tenant: j.queue.Tenant, Namespace: j.queue.Namespace, Function: spec.Target.Function, Ref: spec.Target.Ref(),
+		Trigger: api.Trigger{Type: api.TriggerQueue}, Access: api.AccessGranted, Event: j.job.Payload,
 	}
 	if of := spec.Activation; of != nil {
 		inv.Trigger.Type, inv.Principal, inv.Access, inv.RequestID = of.Trigger.Type, of.Principal, of.Access, of.RequestID
@@ -80,7 +80,7 @@ func (h *leasedJob) invocation() *api.Invocation {
 // acquire resolves the job's function again at each attempt, checks its caller's roles
 // again, and takes a slot and a sandbox for it. res is nil if the function was not
 // resolved. After an error the caller holds neither slot nor sandbox.
-func (w *worker) acquire(ctx context.Context, h *leasedJob, inv *api.Invocation) (res *resolution, a attempt, err error) {
+func (w *worker) acquire(ctx context.Context, j *leasedJob, inv *api.Invocation) (res *resolution, a attempt, err error) {
 	i := w.i
 	res, err = i.resolver.resolve(ctx, target{inv.Tenant, inv.Namespace, inv.Function, inv.Ref})
 	if err != nil {
@@ -90,12 +90,12 @@ func (w *worker) acquire(ctx context.Context, h *leasedJob, inv *api.Invocation)
 		return res, a, err
 	}
 	program := i.program(inv, res)
-	w.learn(h.queue, program, res.Version.Config.MaxConcurrency)
+	w.learn(j.queue, program, res.Version.Config.MaxConcurrency)
 	release, err := i.limits.acquire(ctx, program.Key, res.Version.Config.MaxConcurrency)
 	if err != nil {
 		return res, a, err
 	}
-	w.slotTaken(h)
+	w.slotTaken(j)
 	began := time.Now()
 	box, err := i.pool.Acquire(ctx, program)
 	switch {
@@ -145,27 +145,27 @@ func refused(err error) attempt {
 // The beginning is a compare-and-set: a worker that finds a record that has ended, or that is
 // at this attempt already, runs nothing, and settles the job as that record says. So an activation
 // that ended, whose worker died before it settled the job, is not run again.
-func (w *worker) run(ctx context.Context, h *leasedJob, inv *api.Invocation, res *resolution, a attempt) {
+func (w *worker) run(ctx context.Context, j *leasedJob, inv *api.Invocation, res *resolution, a attempt) {
 	i := w.i
 	begin := i.store.NowMS()
-	rec, deadline := h.attempt(res, i.store.Now(), a.cold)
+	rec, deadline := j.attempt(res, i.store.Now(), a.cold)
 	var current *activations.Record
 	mine := false
-	err := w.retryWrite(h, func(ctx context.Context) (err error) {
+	err := w.retryWrite(j, func(ctx context.Context) (err error) {
 		mine, current, err = i.activations.Attempt(ctx, rec, rec.Attempt-1)
 		return err
 	})
 	if err != nil || !mine {
 		a.release()
 		if err == nil {
-			w.settleAs(h, current)
+			w.settleAs(j, current)
 		}
 		return
 	}
 	if rec.Attempt == 1 {
-		w.metrics.wait.Observe(float64(max(0, begin-h.job.CreatedAtMS)) / 1000)
+		w.metrics.wait.Observe(float64(max(0, begin-j.job.CreatedAtMS)) / 1000)
 	}
-	logs := newLogSink(i.life, i.logs, rec.Tenant, rec.ActivationID, rec.Attempt).from(h.job.LeaseEpoch)
+	logs := newLogSink(i.life, i.logs, rec.Tenant, rec.ActivationID, rec.Attempt).from(j.job.LeaseEpoch)
 	result := sandbox.Result{Status: api.StatusCancelled}
 	running, end := i.traceRun(ctx, inv)
 	if ctx.Err() == nil {
@@ -173,24 +173,24 @@ func (w *worker) run(ctx context.Context, h *leasedJob, inv *api.Invocation, res
 		sc := &scope{}
 		if res != nil { // else a runs nothing
 			call, sc = i.call(inv, res, rec, deadline, logs)
-			w.join(h, &call, &sc.Scope)
+			w.join(j, &call, &sc.Scope)
 		}
 		result = a.run(running, call)
 		result.Error = sc.secrets.Failure(result.Error)
 		sc.Nested.End()
 	}
 	a.release()
-	w.releaseSlot(h)
+	w.releaseSlot(j)
 	final, took := i.terminal(rec, begin, result), time.Since(a.began)
 	end(final)
-	w.flushUpdate(h)
-	if h.lost() {
+	w.flushUpdate(j)
+	if j.lost() {
 		logs.discard()
 		w.metrics.attempts.WithLabelValues(attemptLost).Inc()
 		return
 	}
-	w.settle(h, &ending{
-		rec: rec, final: final, logs: logs, last: a.final || h.last(i.store.NowMS()),
+	w.settle(j, &ending{
+		rec: rec, final: final, logs: logs, last: a.final || j.last(i.store.NowMS()),
 		took: took, at: a.began.Add(took), traceID: i.traceID(ctx),
 	})
 }
@@ -198,10 +198,10 @@ func (w *worker) run(ctx context.Context, h *leasedJob, inv *api.Invocation, res
 // attempt returns the activation's record as the job's attempt begins, and the attempt's
 // deadline. res is nil if the function was not resolved; the deadline is now in that case.
 // Each attempt has the whole timeout of its version.
-func (h *leasedJob) attempt(res *resolution, now time.Time, cold bool) (*activations.Record, time.Time) {
-	rec := activations.Queued(h.queue.Tenant, h.job.ID, h.job.Spec)
-	rec.Status, rec.Attempt, rec.ColdStart = api.StatusRunning, h.job.Attempt, cold
-	rec.InQueue(h.queue.Queue, h.job.Attempt)
+func (j *leasedJob) attempt(res *resolution, now time.Time, cold bool) (*activations.Record, time.Time) {
+	rec := activations.Queued(j.queue.Tenant, j.job.ID, j.job.Spec)
+	rec.Status, rec.Attempt, rec.ColdStart = api.StatusRunning, j.job.Attempt, cold
+	rec.InQueue(j.queue.Queue, j.job.Attempt)
 	deadline := now
 	if res != nil {
 		rec.Ref.Version = res.Version.Version
@@ -213,7 +213,7 @@ func (h *leasedJob) attempt(res *resolution, now time.Time, cold bool) (*activat
 
 // last reports whether no attempt follows a failure at nowMS: all attempts are used, or the
 // job has expired.
-func (h *leasedJob) last(nowMS int64) bool {
-	expires := h.job.Spec.ExpireAtMS
-	return h.job.Attempt >= h.job.MaxAttempts || expires > 0 && expires <= nowMS
+func (j *leasedJob) last(nowMS int64) bool {
+	expires := j.job.Spec.ExpireAtMS
+	return j.job.Attempt >= j.job.MaxAttempts || expires > 0 && expires <= nowMS
 }

@@ -92,14 +92,14 @@ func (i *Invoker) traceEnqueue(ctx context.Context, inv *api.Invocation) (*api.Q
 }
 
 // traceJob begins the span of a job's attempt, in the trace that enqueued it.
-func (w *worker) traceJob(ctx context.Context, h *leasedJob, inv *api.Invocation) (context.Context, trace.Span) {
-	if of := h.job.Spec.Activation; of != nil {
+func (w *worker) traceJob(ctx context.Context, j *leasedJob, inv *api.Invocation) (context.Context, trace.Span) {
+	if of := j.job.Spec.Activation; of != nil {
 		ctx = tracing.Resume(ctx, of.Traceparent, of.Tracestate)
 	}
 	return w.i.tracer.Start(ctx, "job", trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(
-		tracing.Tenant.String(inv.Tenant), tracing.Namespace.String(inv.Namespace), tracing.Attempt.Int(h.job.Attempt),
+		tracing.Tenant.String(inv.Tenant), tracing.Namespace.String(inv.Namespace), tracing.Attempt.Int(j.job.Attempt),
 		semconv.MessagingSystemKey.String(messagingSystem), semconv.MessagingOperationName("job"), semconv.MessagingOperationTypeProcess,
-		semconv.MessagingDestinationName(h.queue.Queue), semconv.MessagingMessageID(h.job.ID)))
+		semconv.MessagingDestinationName(j.queue.Queue), semconv.MessagingMessageID(j.job.ID)))
 }
 
 // traceRun begins the span of the run of a job's attempt; end sets how it ended.

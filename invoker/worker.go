@@ -199,8 +199,8 @@ func (w *worker) visit(ctx context.Context, running *sync.WaitGroup, q queue.Fun
 	}
 	w.noteTaken(q, &got)
 	for k := range got.Jobs {
-		h := w.take(ctx, q, got.Jobs[k])
-		running.Go(func() { w.serve(h) })
+		j := w.take(ctx, q, got.Jobs[k])
+		running.Go(func() { w.serve(j) })
 	}
 	after = readyPoll
 	if got.After > 0 {
@@ -324,55 +324,55 @@ func (w *worker) noteTaken(q queue.FunctionQueue, got *queue.Taken) {
 // take adds a job to those of the worker, before its goroutine begins: from here on its
 // lease is renewed.
 func (w *worker) take(ctx context.Context, q queue.FunctionQueue, job api.FetchedJob) *leasedJob {
-	h := &leasedJob{job: job, queue: q, expiresMS: job.LeaseExpiresMS}
+	j := &leasedJob{job: job, queue: q, expiresMS: job.LeaseExpiresMS}
 	// The run outlives ctx, and ends when its lease is lost.
-	h.ctx, h.lose = context.WithCancelCause(context.WithoutCancel(ctx))
+	j.ctx, j.lose = context.WithCancelCause(context.WithoutCancel(ctx))
 	w.mu.Lock()
-	w.jobs[h] = struct{}{}
+	w.jobs[j] = struct{}{}
 	w.busy++
 	w.state(q).active++
 	w.mu.Unlock()
-	return h
+	return j
 }
 
 // slotTaken notes that a job has its slot: limits.used counts it from now on, so room must
 // not count it twice.
-func (w *worker) slotTaken(h *leasedJob) {
+func (w *worker) slotTaken(j *leasedJob) {
 	w.mu.Lock()
-	h.hasSlot = true
-	w.state(h.queue).withSlot++
+	j.hasSlot = true
+	w.state(j.queue).withSlot++
 	w.mu.Unlock()
 }
 
 // releaseSlot notes that a job needs its slot no more, so that the next may be taken. It
 // may be called more than once.
-func (w *worker) releaseSlot(h *leasedJob) {
+func (w *worker) releaseSlot(j *leasedJob) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if h.released {
+	if j.released {
 		return
 	}
-	h.released = true
+	j.released = true
 	w.busy--
-	s := w.state(h.queue)
+	s := w.state(j.queue)
 	s.active--
-	if h.hasSlot {
+	if j.hasSlot {
 		s.withSlot--
 	}
 	if s.more || len(w.ready) > 0 {
 		if s.more {
-			w.ready[h.queue] = struct{}{}
+			w.ready[j.queue] = struct{}{}
 		}
 		w.poke()
 	}
 }
 
 // done removes a job from those of the worker, and ends its ctx.
-func (w *worker) done(h *leasedJob) {
-	w.releaseSlot(h)
-	h.lose(nil)
+func (w *worker) done(j *leasedJob) {
+	w.releaseSlot(j)
+	j.lose(nil)
 	w.mu.Lock()
-	delete(w.jobs, h)
+	delete(w.jobs, j)
 	w.mu.Unlock()
 }
 

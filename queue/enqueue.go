@@ -198,7 +198,7 @@ func (b *Broker) flushEnqueues(ctx context.Context, q jobstore.Queue, items []*j
 		err = b.jobs.InsertPlain(ctx, q, items)
 		if err == nil {
 			b.metrics.added(q, items)
-			b.woken(q, items)
+			b.wake(q, items)
 		}
 	}
 	if err != nil {
@@ -212,28 +212,28 @@ func (b *Broker) flushEnqueues(ctx context.Context, q jobstore.Queue, items []*j
 // the holder of one has to be recorded with the idempotency key.
 func (b *Broker) enqueue(ctx context.Context, call jobstore.Call, items []*jobstore.Entry) error {
 	for {
-		again, err := b.jobs.Insert(ctx, call, items)
+		replayed, err := b.jobs.Insert(ctx, call, items)
 		if err != nil {
 			return err
 		}
-		if again {
+		if replayed {
 			b.metrics.added(call.Queue, items)
 			return nil
 		}
-		freed, seen, err := b.lookAtHolders(ctx, call.Queue.Tenant, items)
+		freed, seen, err := b.readHolders(ctx, call.Queue.Tenant, items)
 		if err != nil {
 			return err
 		}
 		if !freed && (!seen || call.Digest == "") {
 			b.metrics.added(call.Queue, items)
-			b.woken(call.Queue, items)
+			b.wake(call.Queue, items)
 			return nil
 		}
 	}
 }
 
-// woken notifies fetches that wait for work in q if one of items can be fetched.
-func (b *Broker) woken(q jobstore.Queue, items []*jobstore.Entry) {
+// wake notifies fetches that wait for work in q if one of items can be fetched.
+func (b *Broker) wake(q jobstore.Queue, items []*jobstore.Entry) {
 	for _, item := range items {
 		if item.Run.State == api.JobPending && item.Holder == "" {
 			b.notifier.Wake(q)
@@ -293,12 +293,13 @@ func (b *Broker) answers(ctx context.Context, q jobstore.Queue, items []*jobstor
 // The script deletes the key of an ended job only while it names that job. A key that expires
 // frees itself although its holder lives, as UniqueTTLMS asks for.
 
-// lookAtHolders reads the jobs that hold unique keys, and sets Ended or Living of each entry
+// readHolders reads the jobs that hold unique keys, and sets Ended or Living of each entry
 // whose holder it read. freed reports whether one has ended, or was never stored because of a
-// crash, so that its key is free. seen reports whether one lives that was not known to. A
+// crash, so that its key is free. seen reports whether one lives
+// that the last call did not name in Living. A
 // holder that lives is indexed if its enqueue was interrupted: a producer that is answered with
 // a duplicate relies on that job to run.
-func (b *Broker) lookAtHolders(ctx context.Context, tenant string, items []*jobstore.Entry) (freed, seen bool, err error) {
+func (b *Broker) readHolders(ctx context.Context, tenant string, items []*jobstore.Entry) (freed, seen bool, err error) {
 	var holders []string
 	var held []*jobstore.Entry
 	for _, item := range items {

@@ -159,7 +159,7 @@ func (b *Broker) tickOutcome(ctx context.Context, t *Tick, word string) (TickOut
 	}
 	item := t.Job.item
 	item.Holder = holder
-	freed, _, err := b.lookAtHolders(ctx, t.Path.Tenant, []*jobstore.Entry{item})
+	freed, _, err := b.readHolders(ctx, t.Path.Tenant, []*jobstore.Entry{item})
 	item.Holder = ""
 	if err != nil || freed {
 		return "", err
@@ -255,7 +255,7 @@ func (b *Broker) announceTicks(ctx context.Context, ticks []*Tick, out []TickOut
 		}
 	}
 	for _, t := range made {
-		b.woken(t.queue(), []*jobstore.Entry{t.Job.item})
+		b.wake(t.queue(), []*jobstore.Entry{t.Job.item})
 	}
 	return group.Wait()
 }

@@ -20,7 +20,7 @@ import (
 // therefore replies with the Holder, and the caller reads that job. If it has ended, the next
 // call names it in Ended, and the script takes the key from it. If it lives, the next call
 // names it in Living, and the script records the duplicate under the idempotency key. See
-// lookAtHolders in queue/unique.go for an example.
+// readHolders in queue/enqueue.go for an example.
 type Entry struct {
 	ID       string
 	Spec     *api.JobSpec
@@ -49,14 +49,14 @@ type Call struct {
 }
 
 // Insert adds items, at least one, to their queue, all of them or none, and sets their
-// results. again reports whether the same call, by its idempotency key, was made before;
+// results. replayed reports whether the same call, by its idempotency key, was made before;
 // nothing is written then. Errors: CodeBatchNotFound, CodeBatchSealed, CodeQueueDraining,
 // CodeIdempotencyMismatch, CodeStoreUnavailable.
 //
 // A repeated Insert is harmless if the ids are the same: a job that exists keeps its record
 // and only gets the entries that an interrupted first try did not write. The idempotency key
 // is written last. A crash before it leaves the jobs, and the repeat finds them by their ids.
-func (s *Store) Insert(ctx context.Context, call Call, items []*Entry) (again bool, err error) {
+func (s *Store) Insert(ctx context.Context, call Call, items []*Entry) (replayed bool, err error) {
 	keys, args := s.enqueueArguments(call, items)
 	reply, err := s.store.ScriptThen(ctx, storage.ScriptJobEnqueue, keys, args, func(pipe redis.Pipeliner) {
 		s.Announce(ctx, pipe, call.Queue, items)
@@ -65,11 +65,11 @@ func (s *Store) Insert(ctx context.Context, call Call, items []*Entry) (again bo
 		return false, err
 	}
 	answer := Words(reply)
-	again = answer[0] == "again"
+	replayed = answer[0] == "again"
 	for i, item := range items {
-		item.Holder, item.Replayed = answer[i+1], again
+		item.Holder, item.Replayed = answer[i+1], replayed
 	}
-	return again, nil
+	return replayed, nil
 }
 
 // enqueueArguments returns the keys and arguments of job_enqueue.lua. Keys that few calls
