@@ -1,7 +1,7 @@
 // Package controlplane is the platform's HTTP server: the REST API and the endpoints of
 // functions. It wires the packages below it:
 //
-//	rest       the kernel that every request passes; read its package comment first
+//	rest       the steps that every request passes; read its package comment first
 //	access     authentication by API key, actions and roles
 //	functions  functions, drafts, versions, aliases, invocations, activations, logs
 //	jobs       queues, jobs, batches, workers, tasks

@@ -14,8 +14,8 @@ import (
 const (
 	maxSeries  = 10_000
 	seriesIdle = time.Hour
-	// seriesLook is the least time between two searches for idle ones.
-	seriesLook = time.Minute
+	// searchInterval is the least time between two searches for idle ones.
+	searchInterval = time.Minute
 )
 
 // series keeps a value for each of a bounded number of keys. Without a bound, tenants
@@ -28,7 +28,7 @@ type series[K comparable, V any] struct {
 
 	mu    sync.RWMutex
 	kept  map[K]*seriesEntry[V]
-	look  int64 // when idle entries may be searched for again; Unix seconds
+	next  int64 // when idle entries may be searched for again; Unix seconds
 	spare metrics.Memo[K, V]
 }
 
@@ -48,7 +48,7 @@ func (s *series[K, V]) get(key K, now time.Time) V {
 	second := now.Unix()
 	s.mu.RLock()
 	entry := s.kept[key]
-	full := len(s.kept) >= s.most && second < s.look
+	full := len(s.kept) >= s.most && second < s.next
 	s.mu.RUnlock()
 	switch {
 	case entry != nil:
@@ -64,15 +64,15 @@ func (s *series[K, V]) get(key K, now time.Time) V {
 
 // admit makes an entry for key where there is room, or in place of an idle entry. The
 // search for idle entries walks over all of them under the lock, so it runs at most once in
-// seriesLook; in between, new keys count for other(key).
+// searchInterval; in between, new keys count for other(key).
 func (s *series[K, V]) admit(key K, second int64) V {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if entry := s.kept[key]; entry != nil {
 		return entry.value
 	}
-	if len(s.kept) >= s.most && second >= s.look {
-		s.look = second + int64(seriesLook/time.Second)
+	if len(s.kept) >= s.most && second >= s.next {
+		s.next = second + int64(searchInterval/time.Second)
 		for k, entry := range s.kept {
 			if second-entry.touched.Load() >= int64(seriesIdle/time.Second) {
 				delete(s.kept, k)

@@ -45,11 +45,11 @@ func TestRepairsFindJobsOnACluster(t *testing.T) {
 	repairer := f.NewRepairer()
 	for range 2 { // found in the first pass, repaired in the second, a minute later
 		for end := false; !end; {
-			look, err := repairer.Jobs(t.Context(), f.clock.ms.Load(), 10_000)
+			findings, err := repairer.Jobs(t.Context(), f.clock.ms.Load(), 10_000)
 			if err != nil {
 				t.Fatalf("Jobs: %v", err)
 			}
-			end = look.End
+			end = findings.End
 		}
 		f.clock.advance(2 * time.Minute)
 	}

@@ -23,7 +23,7 @@ import (
 // informed by the outcome of its next heartbeat. A repeat succeeds. Errors: CodeInvalid,
 // CodeJobNotFound, CodeJobState, CodeStoreConflict, CodeStoreUnavailable.
 func (b *Broker) Cancel(ctx context.Context, tenant, id string) (*api.Job, error) {
-	return b.steer(ctx, tenant, id, func(r *jobstore.Record) (*jobstore.Move, error) {
+	return b.transition(ctx, tenant, id, func(r *jobstore.Record) (*jobstore.Move, error) {
 		switch {
 		case r.Run.State == api.JobCancelled:
 			return nil, nil //nolint:nilnil // documented by change: there is nothing to write
@@ -40,7 +40,7 @@ func (b *Broker) Cancel(ctx context.Context, tenant, id string) (*api.Job, error
 // new activation if it runs a function. What followed its first end stays: its chain, its batch
 // and its dependents have gone on. Errors: as of Cancel.
 func (b *Broker) Retry(ctx context.Context, tenant, id string) (*api.Job, error) {
-	return b.steer(ctx, tenant, id, func(r *jobstore.Record) (*jobstore.Move, error) {
+	return b.transition(ctx, tenant, id, func(r *jobstore.Record) (*jobstore.Move, error) {
 		if r.Run.State != api.JobDead && r.Run.State != api.JobCancelled {
 			return nil, stateConflict(r, "retried")
 		}
@@ -70,7 +70,7 @@ func (b *Broker) Hold(ctx context.Context, tenant, id, reason string) (*api.Job,
 	if len(reason) > maxHoldReason {
 		return nil, api.InvalidField("reason", "must have at most "+strconv.Itoa(maxHoldReason)+" bytes")
 	}
-	return b.steer(ctx, tenant, id, func(r *jobstore.Record) (*jobstore.Move, error) {
+	return b.transition(ctx, tenant, id, func(r *jobstore.Record) (*jobstore.Move, error) {
 		switch r.Run.State {
 		case api.JobHeld:
 			return nil, nil //nolint:nilnil // documented by change: there is nothing to write
@@ -84,7 +84,7 @@ func (b *Broker) Hold(ctx context.Context, tenant, id, reason string) (*api.Job,
 // Approve releases a held job and returns it. The job is pending, or scheduled if its time
 // has not come. Errors: as of Cancel.
 func (b *Broker) Approve(ctx context.Context, tenant, id string) (*api.Job, error) {
-	return b.steer(ctx, tenant, id, func(r *jobstore.Record) (*jobstore.Move, error) {
+	return b.transition(ctx, tenant, id, func(r *jobstore.Record) (*jobstore.Move, error) {
 		if r.Run.State != api.JobHeld {
 			return nil, stateConflict(r, "approved")
 		}
@@ -104,7 +104,7 @@ func (b *Broker) ready(r *jobstore.Record) jobstore.Run {
 
 // Reject ends a held job as dead and returns it. Errors: as of Cancel.
 func (b *Broker) Reject(ctx context.Context, tenant, id string) (*api.Job, error) {
-	return b.steer(ctx, tenant, id, func(r *jobstore.Record) (*jobstore.Move, error) {
+	return b.transition(ctx, tenant, id, func(r *jobstore.Record) (*jobstore.Move, error) {
 		if r.Run.State != api.JobHeld {
 			return nil, stateConflict(r, "rejected")
 		}
@@ -112,9 +112,9 @@ func (b *Broker) Reject(ctx context.Context, tenant, id string) (*api.Job, error
 	})
 }
 
-// steer makes the move that decide returns, and returns the job as the API shows it. decide may
+// transition makes the move that decide returns, and returns the job as the API shows it. decide may
 // be called several times, see change.
-func (b *Broker) steer(ctx context.Context, tenant, id string, decide func(r *jobstore.Record) (*jobstore.Move, error)) (*api.Job, error) {
+func (b *Broker) transition(ctx context.Context, tenant, id string, decide func(r *jobstore.Record) (*jobstore.Move, error)) (*api.Job, error) {
 	if err := api.ValidateJobID(id); err != nil {
 		return nil, err
 	}

@@ -128,7 +128,7 @@ func (b *Broker) chainOn(ctx context.Context, tenant string, r *jobstore.Record,
 const releasePage = 200
 
 // releaseDependents releases the jobs that waited for id, if id was the last. It removes a
-// dependent from the set after it was looked at, so that a crash leads to a second look. Each
+// dependent from the set after it was checked, so that a crash leads to a second check. Each
 // step reads the beginning of the set, which shrinks.
 func (b *Broker) releaseDependents(ctx context.Context, tenant, id string) error {
 	key := b.store.JobKeys(tenant).Dependents(id)

@@ -25,7 +25,7 @@ func TestRepairersMendWhatAKilledStoreLeaves(t *testing.T) {
 	cfg := storage.Config{URL: server.URL}
 	whole := newFixture(t, cfg)
 	brokers := []*fixture{whole, whole.beside(t, cfg, -5*time.Second), whole.beside(t, cfg, 0)}
-	mended, failed, all := map[string]int{}, 0, 0
+	repaired, failed, all := map[string]int{}, 0, 0
 	for range kills {
 		m := newMob(t)
 		for i, f := range brokers {
@@ -47,7 +47,7 @@ func TestRepairersMendWhatAKilledStoreLeaves(t *testing.T) {
 		f.sound(t, m.accepted...)
 		f.crashed, f.repaired = false, true
 		for kind, n := range f.repair(t) {
-			mended[kind] += n
+			repaired[kind] += n
 		}
 		f.sound(t, m.accepted...)
 		m.soundCallbacks(&f)
@@ -57,7 +57,7 @@ func TestRepairersMendWhatAKilledStoreLeaves(t *testing.T) {
 			break
 		}
 	}
-	t.Logf("%d jobs were accepted, %d calls failed, repairs: %v", all, failed, mended)
+	t.Logf("%d jobs were accepted, %d calls failed, repairs: %v", all, failed, repaired)
 	if failed < kills {
 		t.Errorf("only %d calls failed by a kill, too few for the test", failed)
 	}
@@ -67,22 +67,22 @@ func TestRepairersMendWhatAKilledStoreLeaves(t *testing.T) {
 // repaired, and returns the number of repairs by kind.
 func (f *fixture) repair(t *testing.T) map[string]int {
 	t.Helper()
-	mended := map[string]int{}
+	repaired := map[string]int{}
 	r := f.NewRepairer()
 	for range 4 {
-		for _, look := range []func() (repair.Look, error){
-			func() (repair.Look, error) {
+		for _, scan := range []func() (repair.Findings, error){
+			func() (repair.Findings, error) {
 				return r.Queues(t.Context(), f.tenant, f.clock.ms.Load(), 100_000)
 			},
-			func() (repair.Look, error) { return r.Jobs(t.Context(), f.clock.ms.Load(), 100_000) },
+			func() (repair.Findings, error) { return r.Jobs(t.Context(), f.clock.ms.Load(), 100_000) },
 		} {
 			for end := false; !end; {
-				found, err := look()
+				found, err := scan()
 				if err != nil {
-					t.Fatalf("look: %v", err)
+					t.Fatalf("scan: %v", err)
 				}
 				for _, m := range found.Repairs {
-					mended[m.Kind]++
+					repaired[m.Kind]++
 				}
 				for _, id := range found.Unreadable {
 					t.Errorf("record %s cannot be read, want all readable", id)
@@ -93,7 +93,7 @@ func (f *fixture) repair(t *testing.T) map[string]int {
 		f.settle(t)
 		f.clock.advance(61 * time.Second)
 	}
-	return mended
+	return repaired
 }
 
 // mob is a group of clients that make random calls to a store that is killed.

@@ -86,9 +86,9 @@ func TestEntriesOfOtherPrioritiesAreMoved(t *testing.T) {
 			t.Errorf("before the repair: got %+v, want job %s alone", got, normal)
 		}
 		f.clock.advance(2 * time.Minute)
-		look, err := f.NewRepairer().Queues(t.Context(), f.tenant, f.clock.ms.Load(), 1000)
-		if err != nil || len(look.Repairs) != len(ids) {
-			t.Errorf("repairs: got %+v, %v; want %d", look.Repairs, err, len(ids))
+		findings, err := f.NewRepairer().Queues(t.Context(), f.tenant, f.clock.ms.Load(), 1000)
+		if err != nil || len(findings.Repairs) != len(ids) {
+			t.Errorf("repairs: got %+v, %v; want %d", findings.Repairs, err, len(ids))
 		}
 		var fetched []string
 		for _, j := range f.fetch(t, 3) {

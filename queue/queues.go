@@ -290,7 +290,7 @@ func (b *Broker) DeleteQueue(ctx context.Context, tenant, namespace, queue strin
 }
 
 // relist adds a queue to the list of queues and to the due and ready sets again if it got jobs
-// while it was deleted. An enqueue that follows the look writes these entries itself.
+// while it was deleted. An enqueue after the check writes these entries itself.
 func (b *Broker) relist(ctx context.Context, q jobstore.Queue) error {
 	var sets []string
 	for _, state := range api.JobStates() {

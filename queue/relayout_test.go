@@ -37,11 +37,11 @@ func (f *fixture) pass(t *testing.T) {
 	t.Helper()
 	r := f.NewRepairer()
 	for end := false; !end; {
-		look, err := r.Jobs(t.Context(), f.clock.ms.Load(), 1000)
+		findings, err := r.Jobs(t.Context(), f.clock.ms.Load(), 1000)
 		if err != nil {
 			t.Fatalf("Jobs: %v", err)
 		}
-		end = look.End
+		end = findings.End
 	}
 }
 

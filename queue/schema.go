@@ -38,14 +38,14 @@ func inResultSchema(text string) string {
 
 // checkResult checks a result against its job's schema raw: CodeJobResult.
 func (b *Broker) checkResult(raw, result json.RawMessage) error {
-	judge, err := b.schemas.Get(string(raw), raw)
+	rules, err := b.schemas.Get(string(raw), raw)
 	if err != nil {
 		return err
 	}
 	if len(result) == 0 {
 		result = json.RawMessage("null")
 	}
-	err = judge.Check(result)
+	err = rules.Check(result)
 	var refused *api.Error
 	if errors.As(err, &refused) {
 		return api.Errorf(api.CodeJobResult, "the result does not match the job's result_schema: %s", refused.Message).WithFields(refused.Fields...)

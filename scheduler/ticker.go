@@ -251,7 +251,7 @@ func (t *Ticker) did(m *tickMove) {
 
 // Run fires a schedule on demand, as job id, independently of its timing and whether or not it
 // is enabled. A repeat with the same id changes nothing. The overlap policy applies, and may
-// judges the schedule that is fired. The next tick stays as it is. Errors: that of may,
+// decides on the schedule that is fired. The next tick stays as it is. Errors: that of may,
 // CodeScheduleNotFound, CodeScheduleBusy, CodeQueueDraining, CodeStoreConflict,
 // CodeStoreUnavailable.
 func (t *Ticker) Run(ctx context.Context, path storage.SchedulePath, id string, may May) (*api.ScheduleRun, error) {

@@ -97,8 +97,8 @@ func TestTicksAreFiredOnce(t *testing.T) {
 }
 
 // TestATickMayBeCutAfterAnyWrite ends the ticker's script after each of its writes, as
-// a crash of KVRocks does. The next look makes it whole: one job a tick, in its queue,
-// and none beside it where the policy forbids it.
+// a crash of KVRocks does. The next read of the schedule makes it whole: one job a tick, in its
+// queue, and none beside it where the policy forbids it.
 func TestATickMayBeCutAfterAnyWrite(t *testing.T) {
 	t.Parallel()
 	server := storagetest.Redis(t)

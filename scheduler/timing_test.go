@@ -178,7 +178,7 @@ func TestIntervalsStayOnTheirGrid(t *testing.T) {
 		}
 		late := first + rapid.Int64Range(0, s.EverySeconds*1000-1).Draw(t, "late")
 		if second := timing.next(late); second != first+s.EverySeconds*1000 {
-			t.Fatalf("next(%d) = %d, want %d: a late look does not shift ticks", late, second, first+s.EverySeconds*1000)
+			t.Fatalf("next(%d) = %d, want %d: a late read does not shift ticks", late, second, first+s.EverySeconds*1000)
 		}
 	})
 }

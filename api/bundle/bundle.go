@@ -42,7 +42,7 @@ func Digest(tar []byte) string {
 // api.MaxBundleFiles, a path that is not relative, clean, printable UTF-8 of at
 // most api.MaxBundlePath bytes, or contents that are not UTF-8
 // (CodeValidationBundle, one field a path); and contents that together exceed
-// api.MaxBundleBytes (CodeBodyLimit). The size is judged first. A path that lies below
+// api.MaxBundleBytes (CodeBodyLimit). The size is checked first. A path that lies below
 // another file (a.js and a.js/b.js) is refused too.
 func Validate(files map[string][]byte) error {
 	if len(files) == 0 {

@@ -88,37 +88,37 @@ func (t *Tenant) DeleteJob(ctx context.Context, id string) error {
 // RetryJob runs a dead or cancelled job for one more attempt. CodeJobNotFound,
 // CodeJobState.
 func (t *Tenant) RetryJob(ctx context.Context, id string) (api.Job, error) {
-	return t.steerJob(ctx, id, "retry", nil)
+	return t.transitionJob(ctx, id, "retry", nil)
 }
 
 // CancelJob ends a job that has not ended. CodeJobNotFound, CodeJobState.
 func (t *Tenant) CancelJob(ctx context.Context, id string) (api.Job, error) {
-	return t.steerJob(ctx, id, "cancel", nil)
+	return t.transitionJob(ctx, id, "cancel", nil)
 }
 
 // HoldJob holds a job that waits to run until it is approved. CodeJobNotFound,
 // CodeJobState.
 func (t *Tenant) HoldJob(ctx context.Context, id, reason string) (api.Job, error) {
-	return t.steerJob(ctx, id, "hold", map[string]string{"reason": reason})
+	return t.transitionJob(ctx, id, "hold", map[string]string{"reason": reason})
 }
 
 // ApproveJob makes a held job pending. CodeJobNotFound, CodeJobState.
 func (t *Tenant) ApproveJob(ctx context.Context, id string) (api.Job, error) {
-	return t.steerJob(ctx, id, "approve", nil)
+	return t.transitionJob(ctx, id, "approve", nil)
 }
 
 // RejectJob ends a held job as dead. CodeJobNotFound, CodeJobState.
 func (t *Tenant) RejectJob(ctx context.Context, id string) (api.Job, error) {
-	return t.steerJob(ctx, id, "reject", nil)
+	return t.transitionJob(ctx, id, "reject", nil)
 }
 
 // MoveJob moves a job that waits to run to another queue of its namespace.
 // CodeJobNotFound, CodeJobState, CodeQueueReserved.
 func (t *Tenant) MoveJob(ctx context.Context, id, queue string) (api.Job, error) {
-	return t.steerJob(ctx, id, "move", map[string]string{"queue": queue})
+	return t.transitionJob(ctx, id, "move", map[string]string{"queue": queue})
 }
 
-func (t *Tenant) steerJob(ctx context.Context, id, verb string, in any) (api.Job, error) {
+func (t *Tenant) transitionJob(ctx context.Context, id, verb string, in any) (api.Job, error) {
 	var out api.Job
 	_, err := t.c.call(ctx, &request{method: http.MethodPost, path: t.path("jobs", id) + ":" + verb}, in, &out)
 	return out, err
@@ -190,7 +190,7 @@ func (n *Namespace) HeartbeatJobs(ctx context.Context, workerID string, beats []
 const settleOverhead = 300
 
 // settle sends jobs in requests of bounded size, one after the other. A job that exceeds the
-// bound by itself has a request of its own, which the server judges.
+// bound by itself has a request of its own, which the server may refuse.
 func settle[T any](ctx context.Context, t *Tenant, verb string, jobs []T, most int, size func(*T) int, body func([]T) any) ([]api.JobOutcome, error) {
 	out := make([]api.JobOutcome, 0, len(jobs))
 	for len(jobs) > 0 {

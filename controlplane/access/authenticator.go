@@ -146,7 +146,7 @@ const HeaderAuthorization = "Authorization"
 
 // Bearer returns the bearer token of h, which may be "", and false if h has no
 // Authorization header of this scheme. Two headers are one malformed token: a proxy
-// may have judged either of them.
+// may have checked either of them.
 //
 //	(none)                        "", false     CodeAuthnRequired
 //	Authorization: Basic …        "", false     CodeAuthnRequired

@@ -22,7 +22,7 @@
 // their own, with a token instead of an API key.
 //
 // A namespace of documents lies within an install and is not a namespace of the tenant.
-// needInstall judges keys that are limited to one: only installs of functions in it
+// needInstall checks keys that are limited to one: only installs of functions in it
 // (fn.<namespace>.<function>) are open to them.
 package documents
 

@@ -127,7 +127,7 @@ type internalBody struct {
 	TenantID  string `json:"tenantId"`
 }
 
-// runnerEndpoints declares the endpoint of runners, which act for any tenant. The kernel
+// runnerEndpoints declares the endpoint of runners, which act for any tenant. Package rest
 // checks their token (access.Runner); there is no caller, no role and no audit event.
 func (a *API) runnerEndpoints() []rest.Endpoint {
 	return []rest.Endpoint{

@@ -9,8 +9,8 @@
 // what the alias names. GET T/activations/{id} (activations.go) and its logs (logs.go) show
 // the result.
 //
-// Functions, drafts, versions and aliases have their namespace in the path, and the kernel
-// judges it. The path of an activation has none: its handlers read the record first, and
+// Functions, drafts, versions and aliases have their namespace in the path, and package rest
+// checks it. The path of an activation has none: its handlers read the record first, and
 // an activation of another namespace does not exist for the caller.
 package functions
 

@@ -86,8 +86,8 @@ func (a *API) enqueue(w http.ResponseWriter, r *http.Request, inv api.Invocation
 	return rest.WriteJSON(w, r, http.StatusAccepted, queued)
 }
 
-// invocation decodes the request. The caller's right to invoke has been judged by the
-// route, the version's own roles are judged by the engine.
+// invocation decodes the request. The route has checked the caller's right to invoke;
+// the engine checks the version's own roles.
 func (a *API) invocation(w http.ResponseWriter, r *http.Request) (inv api.Invocation, async bool, err error) {
 	tenant, namespace, function := rest.PathParam(r, "tenant"), rest.PathParam(r, "namespace"), rest.PathParam(r, "function")
 	if err := rest.ValidateFunctionPath(tenant, namespace, function); err != nil {

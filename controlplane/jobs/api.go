@@ -62,7 +62,7 @@ func New(broker *queue.Broker, tasks *tasks.Tasks, engine Engine, waits *rest.Wa
 func (a *API) Endpoints() []rest.Endpoint {
 	var all []rest.Endpoint
 	for _, some := range [][]rest.Endpoint{
-		a.jobEndpoints(), a.steeringEndpoints(), a.enqueueEndpoints(), a.fetchEndpoints(), a.settleEndpoints(),
+		a.jobEndpoints(), a.transitionEndpoints(), a.enqueueEndpoints(), a.fetchEndpoints(), a.settleEndpoints(),
 		a.queueEndpoints(), a.batchEndpoints(), a.workerEndpoints(), a.taskEndpoints(),
 	} {
 		all = append(all, some...)

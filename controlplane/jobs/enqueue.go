@@ -113,7 +113,7 @@ func (a *API) enqueueJobs(w http.ResponseWriter, r *http.Request) ([]api.Enqueue
 }
 
 // list returns the jobs of the request; body is the text that b was decoded from.
-// An empty list is returned as it is; the broker judges it. Errors: CodeInvalid if the body
+// An empty list is returned as it is; the broker refuses it. Errors: CodeInvalid if the body
 // has both one job and a list, or if jobs is null.
 func (b *enqueueBody) list(body []byte) ([]api.NewJob, error) {
 	if b.Jobs == nil {
@@ -165,12 +165,12 @@ func (a *API) mayRun(ctx context.Context, tenant, namespace string, o *api.JobOp
 		}
 	}
 	c := rest.CallerOf(ctx)
-	judged := map[api.JobTarget]bool{}
+	checked := map[api.JobTarget]bool{}
 	for _, target := range targets {
-		if target == nil || judged[*target] {
+		if target == nil || checked[*target] {
 			continue
 		}
-		judged[*target] = true
+		checked[*target] = true
 		if err := c.Need(access.FunctionInvoke); err != nil {
 			return err
 		}

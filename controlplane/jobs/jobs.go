@@ -81,7 +81,7 @@ func (a *API) jobEndpoints() []rest.Endpoint {
 	}
 }
 
-// steeringEndpoints declares the routes by which people move a job to another state. The
+// transitionEndpoints declares the routes by which operators move a job to another state. The
 // broker decides which states a verb accepts; others are refused with CodeJobState:
 //
 //	retry     dead, cancelled            to pending
@@ -90,24 +90,24 @@ func (a *API) jobEndpoints() []rest.Endpoint {
 //	approve   held                       to pending, or scheduled until its time
 //	reject    held                       to dead
 //	move      any that is not active and has not ended, to the other queue
-func (a *API) steeringEndpoints() []rest.Endpoint {
-	steer := func(verb, summary string, do func(ctx context.Context, tenant, id string) (*api.Job, error)) rest.Endpoint {
-		return rest.Operation(steering(verb, summary), func(ctx context.Context, in *jobInput) (*jobOutput, error) {
-			return a.steerJob(ctx, &in.JobPath, do)
+func (a *API) transitionEndpoints() []rest.Endpoint {
+	transition := func(verb, summary string, do func(ctx context.Context, tenant, id string) (*api.Job, error)) rest.Endpoint {
+		return rest.Operation(transitionRoute(verb, summary), func(ctx context.Context, in *jobInput) (*jobOutput, error) {
+			return a.transitionJob(ctx, &in.JobPath, do)
 		})
 	}
 	return []rest.Endpoint{
-		steer("retry", "Give a dead or cancelled job one more attempt, at once", a.queue.Retry),
-		steer("cancel", "Cancel a job that has not ended; its worker learns of it by its heartbeat", a.queue.Cancel),
-		steer("approve", "Let a held job run, at its time", a.queue.Approve),
-		steer("reject", "End a held job as dead", a.queue.Reject),
-		rest.Operation(steering("hold", "Keep a job that waits from running until it is approved"), a.holdJob),
-		rest.Operation(steering("move", "Take a job that waits to another queue of its namespace"), a.moveJob),
+		transition("retry", "Give a dead or cancelled job one more attempt, at once", a.queue.Retry),
+		transition("cancel", "Cancel a job that has not ended; its worker learns of it by its heartbeat", a.queue.Cancel),
+		transition("approve", "Let a held job run, at its time", a.queue.Approve),
+		transition("reject", "End a held job as dead", a.queue.Reject),
+		rest.Operation(transitionRoute("hold", "Keep a job that waits from running until it is approved"), a.holdJob),
+		rest.Operation(transitionRoute("move", "Take a job that waits to another queue of its namespace"), a.moveJob),
 	}
 }
 
-// steering returns the route of one of steeringEndpoints.
-func steering(verb, summary string) rest.Route {
+// transitionRoute returns the route of one of transitionEndpoints.
+func transitionRoute(verb, summary string) rest.Route {
 	return rest.Route{
 		Method: http.MethodPost, Path: pathJob + ":" + verb, Action: access.JobSteer, Extent: rest.HandlerNamespace,
 		ID: verb + "-job", Tag: "jobs", Summary: summary,
@@ -121,25 +121,25 @@ func (a *API) holdJob(ctx context.Context, in *holdJobInput) (*jobOutput, error)
 	if in.Body != nil {
 		reason = in.Body.Reason
 	}
-	return a.steerJob(ctx, &in.JobPath, func(ctx context.Context, tenant, id string) (*api.Job, error) {
+	return a.transitionJob(ctx, &in.JobPath, func(ctx context.Context, tenant, id string) (*api.Job, error) {
 		return a.queue.Hold(ctx, tenant, id, reason)
 	})
 }
 
-// moveJob moves a job to another queue of its namespace. Errors: those of steerJob,
+// moveJob moves a job to another queue of its namespace. Errors: those of transitionJob,
 // CodeQueueReserved for fn queues.
 func (a *API) moveJob(ctx context.Context, in *moveJobInput) (*jobOutput, error) {
-	return a.steerJob(ctx, &in.JobPath, func(ctx context.Context, tenant, id string) (*api.Job, error) {
+	return a.transitionJob(ctx, &in.JobPath, func(ctx context.Context, tenant, id string) (*api.Job, error) {
 		return a.queue.Move(ctx, tenant, id, string(in.Body.Queue))
 	})
 }
 
-// steerJob changes the state of a job by do, and answers with the job after the
+// transitionJob changes the state of a job by do, and answers with the job after the
 // change. The check of the namespace and the change are two steps, but a job never leaves
 // its namespace. Errors: CodeJobNotFound, also for a job in a namespace that the caller may
 // not enter; those of do.
-func (a *API) steerJob(ctx context.Context, p *JobPath, do func(ctx context.Context, tenant, id string) (*api.Job, error)) (*jobOutput, error) {
-	if err := a.entersJob(ctx, p); err != nil {
+func (a *API) transitionJob(ctx context.Context, p *JobPath, do func(ctx context.Context, tenant, id string) (*api.Job, error)) (*jobOutput, error) {
+	if err := a.requireJob(ctx, p); err != nil {
 		return nil, err
 	}
 	job, err := do(ctx, string(p.Tenant), p.JobID)
@@ -149,10 +149,10 @@ func (a *API) steerJob(ctx context.Context, p *JobPath, do func(ctx context.Cont
 	return &jobOutput{Body: *job}, nil
 }
 
-// entersJob returns CodeJobNotFound for a job in a namespace that the caller may not
+// requireJob returns CodeJobNotFound for a job in a namespace that the caller may not
 // enter; the path of a job does not contain its namespace. For callers of the whole tenant
 // it reads nothing.
-func (a *API) entersJob(ctx context.Context, p *JobPath) error {
+func (a *API) requireJob(ctx context.Context, p *JobPath) error {
 	if rest.CallerOf(ctx).Namespace == "" {
 		return nil
 	}
@@ -187,7 +187,7 @@ func (a *API) getJob(ctx context.Context, in *jobInput) (*jobOutput, error) {
 // deleteJob deletes a job and its record. One that has not ended is cancelled first; an
 // active one is a CodeJobState.
 func (a *API) deleteJob(ctx context.Context, in *jobInput) (*struct{}, error) {
-	if err := a.entersJob(ctx, &in.JobPath); err != nil {
+	if err := a.requireJob(ctx, &in.JobPath); err != nil {
 		return nil, err
 	}
 	return nil, a.queue.Delete(ctx, string(in.Tenant), in.JobID)

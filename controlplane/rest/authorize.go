@@ -21,7 +21,7 @@ func (s *Server) authorize(next http.Handler) http.Handler {
 	})
 }
 
-// admit judges a request by its route's declaration, and notes its caller. The order
+// admit authorizes a request by its route's declaration, and records its caller. The order
 // matters: another tenant's resources do not exist for the caller, so that a 403
 // cannot tell what a 404 hides. For GET /v1/tenants/t_other1/keys with a key of t_acme01:
 //

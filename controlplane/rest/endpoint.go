@@ -28,9 +28,9 @@ const (
 	WholeTenant Extent = iota
 	// PathNamespaceOnly is open to keys of the path's {namespace}.
 	PathNamespaceOnly
-	// HandlerNamespace is judged by the handler: the namespace stands in the query or
+	// HandlerNamespace is checked by the handler: the namespace stands in the query or
 	// in a record, or the answer leaves out other namespaces. The handler must call
-	// NeedNamespace or EntersNamespace of its CallerOf: the kernel checks nothing here.
+	// NeedNamespace or EntersNamespace of its CallerOf: this package checks nothing here.
 	HandlerNamespace
 	// NoNamespace is open to them.
 	NoNamespace

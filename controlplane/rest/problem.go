@@ -133,7 +133,7 @@ func itemsWithoutKeys(items []api.ItemError) []api.ItemError {
 }
 
 // fail answers a request with the problem that err is, and logs err if the server is
-// its cause. It applies the route's Failure first, so that errors of the kernel (a missing
+// its cause. It applies the route's Failure first, so that errors of this package (a missing
 // role, a body that is too large) have the route's codes, too. It must be called before
 // anything of the answer is written.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, requestID string, err error) {

@@ -1,5 +1,5 @@
-// Package rest is the kernel of the control plane's HTTP API: what every request
-// passes before and after its handler (request ids, limits, authentication,
+// Package rest is the framework of the control plane's HTTP API: the steps that every
+// request passes before and after its handler (request ids, limits, authentication,
 // authorization, the audit log, metrics, traces, problems), and the OpenAPI document.
 //
 // The packages beside it declare what the API serves: each returns a list of

@@ -176,7 +176,7 @@ func secretValue(contentType string, body []byte) (string, error) {
 	return *value, api.ValidateSecretValue(*value)
 }
 
-// secretCondition returns the precondition of a write, which the store judges again in
+// secretCondition returns the precondition of a write, which the store checks again in
 // the step that writes. Errors: CodePreconditionFailed, CodeInvalid.
 func (a *API) secretCondition(ctx context.Context, p *SecretPath, c *SecretCondition) (secrets.Condition, error) {
 	switch {

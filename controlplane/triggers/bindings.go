@@ -226,20 +226,20 @@ func (a *API) ownBinding(ctx context.Context, path storage.BindingPath, b *bindi
 
 // mayBind refuses a binding whose functions do not exist, or that the caller may not
 // invoke: activities are not authorized again when they run. A function that several
-// activity types name is judged once. Errors: those of Engine.Authorize, where a missing
+// activity types name is checked once. Errors: those of Engine.Authorize, where a missing
 // function names the activity type; CodeAuthzDenied.
 func (a *API) mayBind(ctx context.Context, path storage.BindingPath, b *api.WorkerBinding) error {
 	c := rest.CallerOf(ctx)
 	if err := c.Need(access.FunctionInvoke); err != nil {
 		return err
 	}
-	judged := map[api.JobTarget]bool{}
+	checked := map[api.JobTarget]bool{}
 	for _, kind := range b.ActivityTypes() {
 		target := b.ActivityMap[kind]
-		if judged[target] {
+		if checked[target] {
 			continue
 		}
-		judged[target] = true
+		checked[target] = true
 		err := a.engine.Authorize(ctx, &api.Invocation{
 			Tenant: path.Tenant, Namespace: path.Namespace, Function: target.Function, Ref: target.Ref(),
 			Trigger: api.Trigger{Type: api.TriggerCadence}, Principal: c.Principal(), Access: c.Access(),

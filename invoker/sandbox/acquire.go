@@ -6,10 +6,11 @@ import (
 	"errors"
 	"time"
 
-	"github.com/codesous/sous/api"
-	"github.com/codesous/sous/invoker/sandbox/wire"
 	"github.com/maypok86/otter/v2"
 	"go.uber.org/zap"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
 // Sandbox is a child that has its program: acquired from a Pool, returned by Release. It
@@ -31,7 +32,7 @@ type Sandbox struct {
 	// While idle:
 	idleAt    *list.Element // in Pool.idleOrder; nil while it is not idle
 	idleSince time.Time
-	seen      time.Time     // idleSince at the keeper's last look
+	seen      time.Time     // idleSince at the keeper's last check
 	seenCPU   time.Duration // the child's processor time then
 }
 

@@ -223,8 +223,8 @@ func (p *Pool) crashed() {
 func (p *Pool) keep() {
 	tick := time.NewTicker(max(p.cfg.IdleTimeout/8, time.Millisecond))
 	defer tick.Stop()
-	look := time.NewTicker(restlessLook)
-	defer look.Stop()
+	check := time.NewTicker(restlessInterval)
+	defer check.Stop()
 	for {
 		began := time.Now()
 		err := p.fillSpares()
@@ -239,7 +239,7 @@ func (p *Pool) keep() {
 		case <-p.refill:
 		case now := <-tick.C:
 			p.retireIdle(now)
-		case <-look.C:
+		case <-check.C:
 			p.endRestless()
 		case <-retry:
 		}
@@ -303,14 +303,14 @@ func (p *Pool) retireIdle(now time.Time) (retired int) {
 	return retired
 }
 
-// restlessLook is how often idle children are looked at. One that worked for more than half
-// of the time since the last look has no business to: it evaluates modules ahead that do
-// not end, in code that no interrupt reaches, or it is not the program that we started.
-// Nothing else bounds, or bills, that work.
-const restlessLook = time.Second
+// restlessInterval is how often the processor time of idle children is checked. A child that
+// worked for more than half of the time since the last check is ended: it evaluates modules
+// ahead that do not end, in code that no interrupt reaches, or it is not the program that was
+// started. Nothing else limits, or bills, that work.
+const restlessInterval = time.Second
 
-// endRestless ends idle children that work. A child is judged at its second look in one
-// idle time: the first one only notes its processor time.
+// endRestless ends idle children that work, at their second check in one idle time: the first
+// one only records their processor time.
 func (p *Pool) endRestless() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -319,7 +319,7 @@ func (p *Pool) endRestless() {
 		next = e.Next()
 		s := e.Value.(*Sandbox)
 		cpu := s.child.cpuTime()
-		if s.seen.Equal(s.idleSince) && cpu-s.seenCPU > restlessLook/2 {
+		if s.seen.Equal(s.idleSince) && cpu-s.seenCPU > restlessInterval/2 {
 			p.log.Warn("an idle sandbox was at work", s.ids()...)
 			p.evict(s, endRestless)
 			continue

@@ -17,7 +17,7 @@ const batchRepaired = "repaired"
 // batchPage checks the batches of a page. A sealed batch without live jobs that does not expire
 // was not finished: the process that counted its last job died before it had made the callback
 // and set the expiry. Most batches of a page are open or expire, and cost one command or two.
-func (r *Repairer) batchPage(ctx context.Context, page []jobstore.Key, now int64, look *Look) error {
+func (r *Repairer) batchPage(ctx context.Context, page []jobstore.Key, now int64, findings *Findings) error {
 	if len(page) == 0 {
 		return nil
 	}
@@ -26,7 +26,7 @@ func (r *Repairer) batchPage(ctx context.Context, page []jobstore.Key, now int64
 	for i, k := range page {
 		sealed[i] = pipe.HGet(ctx, r.store.JobKeys(k.Tenant).Batch(k.ID)+":meta", jobstore.BatchSealed)
 	}
-	look.Reads += len(page)
+	findings.Reads += len(page)
 	if _, err := pipe.Exec(ctx); jobstore.Failure(ctx, "look at batches", err) != nil {
 		return jobstore.Failure(ctx, "look at batches", err)
 	}
@@ -35,7 +35,7 @@ func (r *Repairer) batchPage(ctx context.Context, page []jobstore.Key, now int64
 		if sealed[i].Val() != "1" {
 			continue
 		}
-		err := r.batch(ctx, k, now, look)
+		err := r.batch(ctx, k, now, findings)
 		if storage.Fatal(ctx, err) {
 			return err
 		}
@@ -45,10 +45,10 @@ func (r *Repairer) batchPage(ctx context.Context, page []jobstore.Key, now int64
 }
 
 // batchesAgain checks the batches again that have been suspicious for repairGraceMS.
-func (r *Repairer) batchesAgain(ctx context.Context, now int64, look *Look) error {
+func (r *Repairer) batchesAgain(ctx context.Context, now int64, findings *Findings) error {
 	var errs []error
 	for _, k := range r.batches.overdue(now, repairGraceMS) {
-		err := r.batch(ctx, k, now, look)
+		err := r.batch(ctx, k, now, findings)
 		if storage.Fatal(ctx, err) {
 			return err
 		}
@@ -60,32 +60,32 @@ func (r *Repairer) batchesAgain(ctx context.Context, now int64, look *Look) erro
 
 // batch checks one sealed batch, and finishes it if it has been complete and unfinished for
 // repairGraceMS.
-func (r *Repairer) batch(ctx context.Context, k jobstore.Key, now int64, look *Look) error {
+func (r *Repairer) batch(ctx context.Context, k jobstore.Key, now int64, findings *Findings) error {
 	key := r.store.JobKeys(k.Tenant).Batch(k.ID) + ":meta"
 	ttl, err := r.rdb.PTTL(ctx, key).Result()
-	look.Reads++
+	findings.Reads++
 	if err != nil || ttl != -1 { // -1: it has no expiry
 		r.batches.Clear(k)
 		return jobstore.Failure(ctx, "look at a batch", err)
 	}
 	batch, err := r.jobs.ReadBatch(ctx, k.Tenant, k.ID)
-	look.Reads += 4
+	findings.Reads += 4
 	if err != nil || !batch.Sealed || batch.Pending > 0 {
 		r.batches.Clear(k)
 		return err
 	}
 	if !r.batches.Confirmed(k, "", now, repairGraceMS) { // its last job may have ended a moment ago
-		look.Busy = true
+		findings.Busy = true
 		return nil
 	}
 	r.batches.Clear(k)
-	look.Reads += 10
+	findings.Reads += 10
 	if err := r.owner.FinishBatch(ctx, k.Tenant, k.ID); err != nil {
 		return err
 	}
 	first, err := r.rdb.HSetNX(ctx, key, batchRepaired, now).Result()
 	if err == nil && first {
-		look.mended(KindBatch, jobstore.Queue{Tenant: k.Tenant, Namespace: batch.Namespace}, k.ID, "it was complete, but its callback was not made")
+		findings.addRepair(KindBatch, jobstore.Queue{Tenant: k.Tenant, Namespace: batch.Namespace}, k.ID, "it was complete, but its callback was not made")
 	}
 	return jobstore.Failure(ctx, "note a repair", err)
 }

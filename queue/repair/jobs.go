@@ -25,32 +25,32 @@ const (
 // continues where the last one stopped, until End. now is a Unix time in milliseconds. An error
 // with one record does not stop the check of the others, unless the store is unavailable: the
 // next call then repeats the page.
-func (r *Repairer) Jobs(ctx context.Context, now int64, reads int) (look Look, err error) {
-	err = r.batchesAgain(ctx, now, &look)
+func (r *Repairer) Jobs(ctx context.Context, now int64, reads int) (findings Findings, err error) {
+	err = r.batchesAgain(ctx, now, &findings)
 	if storage.Fatal(ctx, err) {
-		return look, err
+		return findings, err
 	}
 	errs := []error{err}
 	for {
-		if err := r.scanOn(ctx, &look, reads); err != nil {
-			return look, err
+		if err := r.scanOn(ctx, &findings, reads); err != nil {
+			return findings, err
 		}
-		page := r.scan.keys[:min(len(r.scan.keys), max(1, min(jobsAtOnce, (reads-look.Reads)/jobReads)))]
+		page := r.scan.keys[:min(len(r.scan.keys), max(1, min(jobsAtOnce, (reads-findings.Reads)/jobReads)))]
 		if r.scan.prefix == 0 {
-			err = r.jobPage(ctx, page, now, &look)
+			err = r.jobPage(ctx, page, now, &findings)
 		} else {
-			err = r.batchPage(ctx, page, now, &look)
+			err = r.batchPage(ctx, page, now, &findings)
 		}
 		if storage.Fatal(ctx, err) {
-			return look, err
+			return findings, err
 		}
 		errs = append(errs, err)
 		r.scan.keys = r.scan.keys[len(page):]
 		if r.scan.end() {
-			r.scan, look.End = scan{}, true
+			r.scan, findings.End = scan{}, true
 		}
-		if look.End || look.Reads >= reads {
-			return look, errors.Join(errs...)
+		if findings.End || findings.Reads >= reads {
+			return findings, errors.Join(errs...)
 		}
 	}
 }
@@ -66,8 +66,8 @@ type indexedJob struct {
 }
 
 // jobPage checks the jobs of a page.
-func (r *Repairer) jobPage(ctx context.Context, page []jobstore.Key, now int64, look *Look) error {
-	found, err := r.headers(ctx, page, look)
+func (r *Repairer) jobPage(ctx context.Context, page []jobstore.Key, now int64, findings *Findings) error {
+	found, err := r.headers(ctx, page, findings)
 	if err != nil {
 		return err
 	}
@@ -79,17 +79,17 @@ func (r *Repairer) jobPage(ctx context.Context, page []jobstore.Key, now int64, 
 		}
 		q, ok := g.Queue(page[i].Tenant)
 		if g.Unreadable || !ok || g.Stored == "" {
-			look.Unreadable = append(look.Unreadable, page[i].Tenant+"/"+g.ID)
+			findings.Unreadable = append(findings.Unreadable, page[i].Tenant+"/"+g.ID)
 			continue
 		}
 		p := &indexedJob{Header: g, queue: q}
 		for _, set := range r.jobs.Sets(q, g.Run.State) {
 			p.scores = append(p.scores, pipe.ZScore(ctx, set, g.ID))
 		}
-		look.Reads += len(p.scores)
+		findings.Reads += len(p.scores)
 		if !g.Run.State.Terminal() { // ended jobs are purged without it
 			p.listed = pipe.SIsMember(ctx, r.store.JobKeys(q.Tenant).Queues(), q.Path())
-			look.Reads++
+			findings.Reads++
 		}
 		indexed = append(indexed, p)
 	}
@@ -101,7 +101,7 @@ func (r *Repairer) jobPage(ctx context.Context, page []jobstore.Key, now int64, 
 	}
 	var errs []error
 	for _, p := range indexed {
-		err := r.job(ctx, p, now, look)
+		err := r.job(ctx, p, now, findings)
 		if storage.Fatal(ctx, err) {
 			return err
 		}
@@ -112,9 +112,9 @@ func (r *Repairer) jobPage(ctx context.Context, page []jobstore.Key, now int64, 
 
 // headers reads the headers of a page of jobs. It converts jobs of the previous storage layout,
 // which kept run and spec in the hash, to the present one, and then reads the page again.
-func (r *Repairer) headers(ctx context.Context, page []jobstore.Key, look *Look) ([]jobstore.Header, error) {
+func (r *Repairer) headers(ctx context.Context, page []jobstore.Key, findings *Findings) ([]jobstore.Header, error) {
 	found, err := r.jobs.HeadersOf(ctx, page)
-	look.Reads += len(page)
+	findings.Reads += len(page)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (r *Repairer) headers(ctx context.Context, page []jobstore.Key, look *Look)
 		}
 		// The job was deleted after the scan, or has the previous layout.
 		keys := r.store.JobKeys(page[i].Tenant)
-		look.Reads++
+		findings.Reads++
 		reply, err := r.store.Script(ctx, storage.ScriptJobRelayout, []string{keys.Meta(g.ID), keys.Run(g.ID), keys.Spec(g.ID)}, 1)
 		if err != nil {
 			return nil, err
@@ -135,7 +135,7 @@ func (r *Repairer) headers(ctx context.Context, page []jobstore.Key, look *Look)
 	if !moved {
 		return found, nil
 	}
-	look.Reads += len(page)
+	findings.Reads += len(page)
 	return r.jobs.HeadersOf(ctx, page)
 }
 
@@ -147,40 +147,40 @@ func (p *indexedJob) lost() bool {
 // job checks one job closely if something seems to be missing. The sets were read after the run,
 // so a job that moved in between seems to be in none; reading it again and comparing its run
 // (jobstore.Store.Reindex) shows that. A job younger than the grace is left to its enqueue.
-func (r *Repairer) job(ctx context.Context, p *indexedJob, now int64, look *Look) error {
-	look.Busy = look.Busy || p.Run.State == api.JobActive
+func (r *Repairer) job(ctx context.Context, p *indexedJob, now int64, findings *Findings) error {
+	findings.Busy = findings.Busy || p.Run.State == api.JobActive
 	lost, unlisted := p.lost(), p.listed != nil && !p.listed.Val()
 	waits := p.Run.State == api.JobWaiting && p.Run.At <= now-repairGraceMS
 	if !lost && !unlisted && !waits {
 		return nil
 	}
 	found, err := r.jobs.Load(ctx, p.queue.Tenant, []string{p.ID})
-	look.Reads++
+	findings.Reads++
 	if err != nil || found[0] == nil || found[0].Spec.CreatedAtMS > now-repairGraceMS {
 		return err // the call that makes it may be under way
 	}
 	job := found[0]
 	if unlisted && !job.Run.State.Terminal() {
 		q := job.Queue(p.queue.Tenant)
-		look.Reads++
+		findings.Reads++
 		made, err := added(ctx, r.rdb.SAdd(ctx, r.store.JobKeys(q.Tenant).Queues(), q.Path()))
 		if err != nil {
 			return err
 		}
 		if made {
-			look.mended(KindUnlisted, q, p.ID, "its queue was not in the tenant's list")
+			findings.addRepair(KindUnlisted, q, p.ID, "its queue was not in the tenant's list")
 		}
 	}
 	if lost {
-		look.Reads += 2
+		findings.Reads += 2
 		entered, err := r.jobs.Reindex(ctx, p.queue.Tenant, job)
 		if entered {
-			look.mended(KindOrphan, job.Queue(p.queue.Tenant), p.ID, "it was "+string(job.Run.State)+", but in no index")
+			findings.addRepair(KindOrphan, job.Queue(p.queue.Tenant), p.ID, "it was "+string(job.Run.State)+", but in no index")
 		}
 		return err
 	}
 	if waits {
-		return r.waiting(ctx, p.queue.Tenant, job, now, look)
+		return r.waiting(ctx, p.queue.Tenant, job, now, findings)
 	}
 	return nil
 }
@@ -188,12 +188,12 @@ func (r *Repairer) job(ctx context.Context, p *indexedJob, now int64, look *Look
 // waiting marks a waiting job for release if all jobs that it depends on have ended at least
 // repairGraceMS ago, or do not exist. The marker and the due mark of the queue make maintenance
 // release it, which decides by OnDependencyFailure.
-func (r *Repairer) waiting(ctx context.Context, tenant string, job *jobstore.Record, now int64, look *Look) error {
+func (r *Repairer) waiting(ctx context.Context, tenant string, job *jobstore.Record, now int64, findings *Findings) error {
 	if job.Run.State != api.JobWaiting {
 		return nil
 	}
 	others, err := r.jobs.Headers(ctx, tenant, job.Spec.DependsOn)
-	look.Reads += len(job.Spec.DependsOn)
+	findings.Reads += len(job.Spec.DependsOn)
 	if err != nil {
 		return err
 	}
@@ -203,12 +203,12 @@ func (r *Repairer) waiting(ctx context.Context, tenant string, job *jobstore.Rec
 		}
 	}
 	q := job.Queue(tenant)
-	look.Reads += 2
+	findings.Reads += 2
 	made, err := added(ctx, r.rdb.ZAddNX(ctx, r.jobs.Keys(q).After(), redis.Z{Score: float64(now), Member: job.ID}))
 	if err != nil || !made {
 		return err // it is marked already; Queues checks whether its queue is due
 	}
-	look.mended(KindWaiting, q, job.ID, "all that it depends on has ended")
+	findings.addRepair(KindWaiting, q, job.ID, "all that it depends on has ended")
 	pipe := r.rdb.Pipeline()
 	r.jobs.MarkDue(ctx, pipe, q, now)
 	_, err = pipe.Exec(ctx)

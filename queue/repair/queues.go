@@ -37,52 +37,52 @@ type queueSuspect struct {
 // to be, and whether its sets hold only jobs of their state. One call takes about reads commands
 // and continues where the last call for the tenant stopped, until End. The pass also ends if
 // the tenant's queues cannot be read. now is a Unix time in milliseconds.
-func (r *Repairer) Queues(ctx context.Context, tenant string, now int64, reads int) (look Look, err error) {
+func (r *Repairer) Queues(ctx context.Context, tenant string, now int64, reads int) (findings Findings, err error) {
 	if r.list.tenant != tenant {
 		r.list = queueList{tenant: tenant}
 	}
-	errs := []error{r.queuesAgain(ctx, now, &look)}
+	errs := []error{r.queuesAgain(ctx, now, &findings)}
 	if storage.Fatal(ctx, errs[0]) {
-		return look, errs[0]
+		return findings, errs[0]
 	}
 	if len(r.list.names) == 0 && (!r.list.begun || r.list.cursor > 0) {
-		if err := r.listOn(ctx, &look); err != nil {
-			look.End = true
-			return look, err
+		if err := r.listOn(ctx, &findings); err != nil {
+			findings.End = true
+			return findings, err
 		}
 	}
-	page := r.list.names[:min(len(r.list.names), max(1, min(queuePage, (reads-look.Reads)/queueReads)))]
-	marks, err := r.marks(ctx, tenant, page, &look)
+	page := r.list.names[:min(len(r.list.names), max(1, min(queuePage, (reads-findings.Reads)/queueReads)))]
+	marks, err := r.marks(ctx, tenant, page, &findings)
 	if err != nil {
-		r.list, look.End = queueList{}, true
-		return look, err
+		r.list, findings.End = queueList{}, true
+		return findings, err
 	}
 	for _, m := range marks {
 		r.list.names = r.list.names[1:]
 		if m.sound(now, r.jobs.RetentionMS) {
 			continue
 		}
-		err := r.queue(ctx, m.queue, m.due, now, &look)
+		err := r.queue(ctx, m.queue, m.due, now, &findings)
 		if storage.Fatal(ctx, err) {
-			return look, err
+			return findings, err
 		}
 		errs = append(errs, err)
-		if look.Reads >= reads {
+		if findings.Reads >= reads {
 			break
 		}
 	}
-	look.End = len(r.list.names) == 0 && r.list.cursor == 0
-	if look.End {
+	findings.End = len(r.list.names) == 0 && r.list.cursor == 0
+	if findings.End {
 		r.list = queueList{}
 	}
-	return look, errors.Join(errs...)
+	return findings, errors.Join(errs...)
 }
 
 // listOn reads the next names of the tenant's list of queues.
-func (r *Repairer) listOn(ctx context.Context, look *Look) error {
+func (r *Repairer) listOn(ctx context.Context, findings *Findings) error {
 	l := &r.list
 	names, cursor, err := r.rdb.SScan(ctx, r.store.JobKeys(l.tenant).Queues(), l.cursor, "", queuePage).Result()
-	look.Reads++
+	findings.Reads++
 	if err != nil {
 		r.list = queueList{}
 		return jobstore.Failure(ctx, "list queues", err)
@@ -98,12 +98,12 @@ func (r *Repairer) listOn(ctx context.Context, look *Look) error {
 
 // queuesAgain checks the queues again that have been suspicious for repairGraceMS, of any
 // tenant, so that a repair does not wait for the next pass.
-func (r *Repairer) queuesAgain(ctx context.Context, now int64, look *Look) error {
+func (r *Repairer) queuesAgain(ctx context.Context, now int64, findings *Findings) error {
 	var errs []error
 	for _, s := range r.queues.overdue(now, repairGraceMS) {
-		marks, err := r.marks(ctx, s.queue.Tenant, []string{s.queue.Path()}, look)
+		marks, err := r.marks(ctx, s.queue.Tenant, []string{s.queue.Path()}, findings)
 		if err == nil && len(marks) == 1 {
-			err = r.queue(ctx, s.queue, marks[0].due, now, look)
+			err = r.queue(ctx, s.queue, marks[0].due, now, findings)
 		}
 		if storage.Fatal(ctx, err) {
 			return err
@@ -131,7 +131,7 @@ func (m *queueMark) sound(now, keepMS int64) bool {
 // marks reads the marks of a tenant's queues in two round trips: their scores in the due set,
 // and whether any of their sets exists. An empty set does not exist, so one EXISTS for a queue
 // suffices. Names that are no queue's are left out.
-func (r *Repairer) marks(ctx context.Context, tenant string, names []string, look *Look) (out []*queueMark, err error) {
+func (r *Repairer) marks(ctx context.Context, tenant string, names []string, findings *Findings) (out []*queueMark, err error) {
 	pipe := r.rdb.Pipeline()
 	due := make([]*redis.FloatCmd, 0, len(names))
 	for _, name := range names {
@@ -168,46 +168,46 @@ func (r *Repairer) marks(ctx context.Context, tenant string, names []string, loo
 		m.live = exist[i].Val() > 0
 		m.any = m.live || m.due > 0
 	}
-	look.Reads += queueReads * len(out)
+	findings.Reads += queueReads * len(out)
 	return out, nil
 }
 
 // queue checks one queue closely: its mark in the due set, in the ready set if it is an fn
 // queue, and its sets. due is its score in the due set, 0 for none.
-func (r *Repairer) queue(ctx context.Context, q jobstore.Queue, due, now int64, look *Look) error {
+func (r *Repairer) queue(ctx context.Context, q jobstore.Queue, due, now int64, findings *Findings) error {
 	next, err := r.jobs.NextDue(ctx, q, now)
-	look.Reads += 5 + len(jobstore.EndedStates)
+	findings.Reads += 5 + len(jobstore.EndedStates)
 	if err != nil {
 		return err
 	}
-	if err := r.dueMark(ctx, q, due, next, now, look); err != nil {
+	if err := r.dueMark(ctx, q, due, next, now, findings); err != nil {
 		return err
 	}
 	if jobstore.IsFunctionQueue(q.Name) {
-		if err := r.readyMark(ctx, q, now, look); err != nil {
+		if err := r.readyMark(ctx, q, now, findings); err != nil {
 			return err
 		}
 	}
-	return r.strays(ctx, q, look)
+	return r.strays(ctx, q, findings)
 }
 
 // dueMark makes a queue due at next, if it is not in the due set or more than repairGraceMS too
 // late. A replica that maintains the queue at present marks it itself when it finishes, which
 // is within the grace. The correction compares the score with the one that was read, so that a
 // mark that was set meanwhile stays.
-func (r *Repairer) dueMark(ctx context.Context, q jobstore.Queue, due, next, now int64, look *Look) error {
+func (r *Repairer) dueMark(ctx context.Context, q jobstore.Queue, due, next, now int64, findings *Findings) error {
 	s := queueSuspect{q, KindDue}
 	if next == 0 || due > 0 && due <= next+repairGraceMS {
 		r.queues.Clear(s)
 		return nil
 	}
 	if !r.queues.Confirmed(s, "", now, repairGraceMS) {
-		look.Busy = true
+		findings.Busy = true
 		return nil
 	}
 	r.queues.Clear(s)
 	key, member := storage.KeyDue(storage.DueShard(q.Member())), q.Member()
-	look.Reads++
+	findings.Reads++
 	var made bool
 	var err error
 	if due > 0 {
@@ -216,20 +216,20 @@ func (r *Repairer) dueMark(ctx context.Context, q jobstore.Queue, due, next, now
 		made, err = added(ctx, r.rdb.ZAddNX(ctx, key, redis.Z{Score: float64(next), Member: member}))
 	}
 	if made {
-		look.mended(KindDue, q, "", fmt.Sprintf("work was due at %d, but the queue was marked as due at %d", next, due))
+		findings.addRepair(KindDue, q, "", fmt.Sprintf("work was due at %d, but the queue was marked as due at %d", next, due))
 		r.owner.DueAt(next)
 	}
 	return err
 }
 
 // readyMark adds an fn queue to the ready set that has jobs, may start them, and is not in it.
-func (r *Repairer) readyMark(ctx context.Context, q jobstore.Queue, now int64, look *Look) error {
+func (r *Repairer) readyMark(ctx context.Context, q jobstore.Queue, now int64, findings *Findings) error {
 	k, s := r.jobs.Keys(q), queueSuspect{q, KindReady}
 	key := storage.KeyReady(storage.DueShard(q.Member()))
 	pipe := r.rdb.Pipeline()
 	ready, config := pipe.ZScore(ctx, key, q.Member()), pipe.HMGet(ctx, k.Config(), jobstore.ConfigFields...)
 	pending, active := r.jobs.Depth(ctx, pipe, q, api.JobPending), pipe.ZCard(ctx, k.Set(string(api.JobActive)))
-	look.Reads += pipe.Len()
+	findings.Reads += pipe.Len()
 	if _, err := pipe.Exec(ctx); jobstore.Failure(ctx, "look at a queue", err) != nil {
 		return jobstore.Failure(ctx, "look at a queue", err)
 	}
@@ -240,15 +240,15 @@ func (r *Repairer) readyMark(ctx context.Context, q jobstore.Queue, now int64, l
 		return nil
 	}
 	if !r.queues.Confirmed(s, "", now, repairGraceMS) {
-		look.Busy = true
+		findings.Busy = true
 		return nil
 	}
 	r.queues.Clear(s)
 	cmd := r.rdb.ZAddNX(ctx, key, redis.Z{Score: float64(now), Member: q.Member()})
-	look.Reads++
+	findings.Reads++
 	made, err := added(ctx, cmd)
 	if made {
-		look.mended(KindReady, q, "", fmt.Sprintf("%d jobs were pending, but the queue was not marked as ready", pending()))
+		findings.addRepair(KindReady, q, "", fmt.Sprintf("%d jobs were pending, but the queue was not marked as ready", pending()))
 		r.owner.Wake(q)
 	}
 	return err

@@ -1,18 +1,21 @@
 // Package repair finds records and index entries that a crash left inconsistent, and that
-// neither a call nor maintenance would find, and corrects them. There are three ways to look,
-// which package sweeper calls again and again:
+// neither a call nor maintenance would find, and corrects them. It has three scans, which
+// package sweeper repeats:
 //
-//	Jobs         scans the keys of all jobs and batches (scan.go), and goes from the record to
-//	             the index: jobs.go, batches.go
-//	Queues       reads the list of a tenant's queues, and goes from the index to the record:
-//	             queues.go, strays.go
-//	Activations  checks activations that the caller found not to have ended: activations.go
+//	Jobs         reads the records of all jobs and batches (scan.go), and from each its index
+//	             entries. It finds a job in no index, and a batch that was not finished: jobs.go,
+//	             batches.go
+//	Queues       reads the indexes of a tenant's queues, and from each entry its record. It finds
+//	             an entry where the job does not belong (a stray), as of a job in two sets, and
+//	             a queue that is not marked as due or ready: strays.go, queues.go
+//	Activations  checks activations that the caller found not to have ended. It finds one whose
+//	             job has ended or does not exist: activations.go
 //
-// Calls are under way while a look reads the store, so a state may look wrong that is merely
+// Calls are in progress while a scan reads the store, so a state may seem wrong that is merely
 // between two steps. Three rules keep repairs safe:
 //
 //   - A state is repaired only if it has lasted for repairGraceMS: by the time in the record, or
-//     by what this process remembers of an earlier look (Suspects).
+//     by what this process remembers of an earlier scan (Suspects).
 //   - A correction has an effect only if the state still is as it was read: NX and XX options,
 //     compare-and-set on the score, or a script that compares the job's run.
 //   - An entry is added where it belongs before one is removed elsewhere.
@@ -57,10 +60,10 @@ type Repair struct {
 	Reason                   string
 }
 
-// Look is the result of looking at a part of the store. It is valid together with an error: it
-// then covers what was looked at before.
-type Look struct {
-	// Reads is the approximate number of commands that the look took, writes included. The
+// Findings is the result of one call of a scan. It is valid together with an error: it then
+// covers the part that was read before.
+type Findings struct {
+	// Reads is the approximate number of commands that the call took, writes included. The
 	// sweeper uses it to stay within its budget.
 	Reads int
 	// Busy reports whether jobs are active in the part, or a suspicious state in it has to
@@ -74,9 +77,9 @@ type Look struct {
 	Unreadable []string
 }
 
-// mended adds a repair to l.
-func (l *Look) mended(kind string, q jobstore.Queue, id, reason string) {
-	l.Repairs = append(l.Repairs, Repair{kind, q.Tenant, q.Namespace, q.Name, id, reason})
+// addRepair adds a repair to f.
+func (f *Findings) addRepair(kind string, q jobstore.Queue, id, reason string) {
+	f.Repairs = append(f.Repairs, Repair{kind, q.Tenant, q.Namespace, q.Name, id, reason})
 }
 
 // Repairer corrects leftovers of crashes in the store of a Broker. It is not safe for concurrent

@@ -37,9 +37,9 @@ func (s *scan) end() bool {
 
 // scanOn scans until it has found keys or reached the limit of reads. It takes at least one step
 // if none has been read yet, so that a pass ends with any limit.
-func (r *Repairer) scanOn(ctx context.Context, look *Look, reads int) error {
+func (r *Repairer) scanOn(ctx context.Context, findings *Findings, reads int) error {
 	s := &r.scan
-	for len(s.keys) == 0 && !s.end() && (look.Reads == 0 || look.Reads < reads) {
+	for len(s.keys) == 0 && !s.end() && (findings.Reads == 0 || findings.Reads < reads) {
 		if len(s.nodes) == 0 {
 			if s.begun {
 				s.prefix++
@@ -52,7 +52,7 @@ func (r *Repairer) scanOn(ctx context.Context, look *Look, reads int) error {
 		}
 		prefix := scanPrefixes[s.prefix]
 		found, cursor, err := r.scanNode(ctx, s.nodes[0], s.cursor, prefix)
-		look.Reads++
+		findings.Reads++
 		if err != nil {
 			return err
 		}

@@ -23,8 +23,8 @@ import (
 // and the entry in active the stray.
 
 const (
-	// strayPage is how many members of one set a look checks. The next look at a longer
-	// set continues behind them.
+	// strayPage is how many members of one set a scan of its queue checks. The next scan
+	// continues behind them.
 	strayPage = 100
 	// farMax is the maximum number of sets whose positions are kept.
 	farMax = 10_000
@@ -35,15 +35,15 @@ const expirySet api.JobState = "expiry"
 
 // strays removes entries that do not belong in the sets of q's live jobs. The sets of ended jobs
 // are cleaned when these are purged. A stray that is overdue is also found by maintenance, which
-// drops it (queue.Counts.Repaired); this look finds the others.
-func (r *Repairer) strays(ctx context.Context, q jobstore.Queue, look *Look) error {
+// drops it (queue.Counts.Repaired); strays finds the others.
+func (r *Repairer) strays(ctx context.Context, q jobstore.Queue, findings *Findings) error {
 	sets := append(slices.Clone(jobstore.LiveStates), expirySet)
 	pipe := r.rdb.Pipeline()
 	sizes := make([]func() int64, len(sets))
 	for i, set := range sets {
 		sizes[i] = r.jobs.Depth(ctx, pipe, q, set)
 	}
-	look.Reads += pipe.Len()
+	findings.Reads += pipe.Len()
 	if _, err := pipe.Exec(ctx); err != nil {
 		return jobstore.Failure(ctx, "look at a queue", err)
 	}
@@ -51,8 +51,8 @@ func (r *Repairer) strays(ctx context.Context, q jobstore.Queue, look *Look) err
 		if sizes[i]() == 0 {
 			continue
 		}
-		look.Busy = look.Busy || set == api.JobActive
-		if err := r.straysIn(ctx, q, set, look); err != nil {
+		findings.Busy = findings.Busy || set == api.JobActive
+		if err := r.straysIn(ctx, q, set, findings); err != nil {
 			return err
 		}
 	}
@@ -62,7 +62,7 @@ func (r *Repairer) strays(ctx context.Context, q jobstore.Queue, look *Look) err
 // straysIn checks the next members of one set. It reads headers, not payloads. A pending job in
 // the set of another priority than its score's is entered where it belongs first, and then
 // treated as a stray.
-func (r *Repairer) straysIn(ctx context.Context, q jobstore.Queue, set api.JobState, look *Look) error {
+func (r *Repairer) straysIn(ctx context.Context, q jobstore.Queue, set api.JobState, findings *Findings) error {
 	key := r.jobs.Keys(q).Set(string(set))
 	var from *jobstore.Position
 	if p, known := r.far[key]; known {
@@ -81,7 +81,7 @@ func (r *Repairer) straysIn(ctx context.Context, q jobstore.Queue, set api.JobSt
 		ids[i] = p.ID
 	}
 	found, err := r.jobs.Headers(ctx, q.Tenant, ids)
-	look.Reads += 1 + len(ids)
+	findings.Reads += 1 + len(ids)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (r *Repairer) straysIn(ctx context.Context, q jobstore.Queue, set api.JobSt
 	reasons := map[string]string{}
 	for i, g := range found {
 		if set == api.JobPending && members[i].Set != r.jobs.SetOf(q, set, members[i].Score) && !g.Unreadable && misplaced(&g, q, set) == "" {
-			if err := r.enter(ctx, q, g.ID, look); err != nil {
+			if err := r.enter(ctx, q, g.ID, findings); err != nil {
 				return err
 			}
 			strays = append(strays, &jobstore.Record{ID: g.ID, Stored: g.Stored})
@@ -97,7 +97,7 @@ func (r *Repairer) straysIn(ctx context.Context, q jobstore.Queue, set api.JobSt
 			continue
 		}
 		if g.Unreadable {
-			look.Unreadable = append(look.Unreadable, g.ID)
+			findings.Unreadable = append(findings.Unreadable, g.ID)
 		} else if reason := misplaced(&g, q, set); reason != "" {
 			strays = append(strays, &jobstore.Record{ID: g.ID, Stored: g.Stored})
 			reasons[g.ID] = reason
@@ -111,17 +111,17 @@ func (r *Repairer) straysIn(ctx context.Context, q jobstore.Queue, set api.JobSt
 		kind = KindExpiry
 	}
 	dropped, err := r.jobs.DropFrom(ctx, q, members, strays)
-	look.Reads += len(strays)
+	findings.Reads += len(strays)
 	for _, id := range dropped {
-		look.mended(kind, q, id, "it was in the set "+string(set)+", but the job "+reasons[id])
+		findings.addRepair(kind, q, id, "it was in the set "+string(set)+", but the job "+reasons[id])
 	}
 	return err
 }
 
 // enter adds a job to the index where it belongs, before its entry elsewhere is removed.
-func (r *Repairer) enter(ctx context.Context, q jobstore.Queue, id string, look *Look) error {
+func (r *Repairer) enter(ctx context.Context, q jobstore.Queue, id string, findings *Findings) error {
 	found, err := r.jobs.Load(ctx, q.Tenant, []string{id})
-	look.Reads += 2
+	findings.Reads += 2
 	if err != nil || found[0] == nil {
 		return err
 	}

@@ -2,10 +2,10 @@ package repair
 
 const (
 	// suspectsMax is the maximum number of suspects. Others are found again by a later
-	// look.
+	// scan.
 	suspectsMax = 1000
 	// suspectsForgetMS is the age, in milliseconds, after which a suspect is forgotten if
-	// room is needed. It no longer exists, or looks would have confirmed or cleared it.
+	// room is needed. It no longer exists, or a scan would have confirmed or cleared it.
 	suspectsForgetMS = 6 * 60 * 60_000
 )
 
@@ -13,7 +13,7 @@ const (
 // can explain. Only a state that lasts is the result of a crash. The zero value is ready to use.
 // It is not safe for concurrent use. With a grace of 60 s:
 //
-//	look at  state found    Confirmed
+//	scan at  state found    Confirmed
 //	0 s      wrong, "a"     false; remembered since 0 s
 //	30 s     wrong, "a"     false
 //	40 s     wrong, "b"     false; another state, remembered since 40 s

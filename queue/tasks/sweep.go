@@ -152,7 +152,7 @@ func (s *sweep) offer(ctx context.Context, r *record) (bool, error) {
 	return false, nil
 }
 
-// postpone puts off the next look at a pending task whose announcement waits in its queue. Such
+// postpone puts off the next check of a pending task whose announcement waits in its queue. Such
 // a task is not at fault, however long the queue is paused or its backlog is.
 func (s *sweep) postpone(ctx context.Context, r *record) error {
 	after := *r

@@ -40,9 +40,9 @@ func (v *activationVisitor) visit(ctx context.Context, at storage.FunctionPath, 
 	if storage.Fatal(ctx, err) || len(swept.Asynchronous) == 0 {
 		return c, err
 	}
-	look, failed := v.repairer.Activations(ctx, swept.Asynchronous, now.UnixMilli())
-	v.s.record(look, total)
-	c.reads += look.Reads
-	c.busy = c.busy || len(look.Repairs) > 0
+	findings, failed := v.repairer.Activations(ctx, swept.Asynchronous, now.UnixMilli())
+	v.s.record(findings, total)
+	c.reads += findings.Reads
+	c.busy = c.busy || len(findings.Repairs) > 0
 	return c, cmp.Or(err, failed)
 }

@@ -16,11 +16,11 @@ type jobWalker struct {
 }
 
 func (w *jobWalker) chunk(ctx context.Context, now time.Time, reads int, total *Counts) (chunk, error) {
-	look, err := w.repairer.Jobs(ctx, now.UnixMilli(), reads)
+	findings, err := w.repairer.Jobs(ctx, now.UnixMilli(), reads)
 	if err != nil {
 		err = fmt.Errorf("sweep jobs: %w", err)
 	}
-	return w.s.record(look, total), err
+	return w.s.record(findings, total), err
 }
 
 func (w *jobWalker) stop() {}

@@ -7,15 +7,15 @@ import (
 )
 
 // record adds what a repairer found to total, and logs it.
-func (s *Sweeper) record(look repair.Look, total *Counts) chunk {
-	total.Repairs = append(total.Repairs, look.Repairs...)
-	for _, r := range look.Repairs {
+func (s *Sweeper) record(findings repair.Findings, total *Counts) chunk {
+	total.Repairs = append(total.Repairs, findings.Repairs...)
+	for _, r := range findings.Repairs {
 		s.logRepair(r)
 	}
-	for _, what := range look.Unreadable {
+	for _, what := range findings.Unreadable {
 		s.logUnreadable("job " + what)
 	}
-	return chunk{reads: look.Reads, busy: look.Busy || len(look.Repairs) > 0, end: look.End}
+	return chunk{reads: findings.Reads, busy: findings.Busy || len(findings.Repairs) > 0, end: findings.End}
 }
 
 // repaired counts a repair in total, and logs it.

@@ -17,6 +17,6 @@ type queueVisitor struct {
 }
 
 func (v *queueVisitor) visit(ctx context.Context, at storage.FunctionPath, now time.Time, reads int, total *Counts) (chunk, error) {
-	look, err := v.repairer.Queues(ctx, at.Tenant, now.UnixMilli(), reads)
-	return v.s.record(look, total), err
+	findings, err := v.repairer.Queues(ctx, at.Tenant, now.UnixMilli(), reads)
+	return v.s.record(findings, total), err
 }

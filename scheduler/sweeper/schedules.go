@@ -80,7 +80,7 @@ func (v *scheduleVisitor) visit(ctx context.Context, at storage.FunctionPath, no
 	}
 	v.names = v.names[n:]
 	v.suspected = false
-	err = v.look(ctx, paths, now.UnixMilli(), total)
+	err = v.compare(ctx, paths, now.UnixMilli(), total)
 	return v.ended(chunk{reads: scheduleReads * n, busy: v.suspected}), err
 }
 
@@ -137,9 +137,9 @@ func (v *scheduleVisitor) overdue(what scheduleSuspect, how string, now int64) b
 	return true
 }
 
-// look compares schedules with their states, their due entries and their jobs. It reads them one
+// compare compares schedules with their states, their due entries and their jobs. It reads them one
 // after the other, so a tick in between looks like a fault; the grace sorts that out.
-func (v *scheduleVisitor) look(ctx context.Context, paths []storage.SchedulePath, now int64, total *Counts) error {
+func (v *scheduleVisitor) compare(ctx context.Context, paths []storage.SchedulePath, now int64, total *Counts) error {
 	loaded, err := v.schedules.LoadMany(ctx, paths)
 	if err != nil {
 		return err

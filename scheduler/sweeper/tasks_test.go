@@ -105,7 +105,7 @@ func TestTaskSweeperPassesTenants(t *testing.T) {
 			t.Fatalf("NewTaskSweeper: %v", err)
 		}
 		if swept, err := sw.RunOnce(t.Context(), time.Now()); err == nil || swept.Read != 3 {
-			t.Errorf("%+v %v, want an error and a look at all three", swept, err)
+			t.Errorf("%+v %v, want an error and a check of all three", swept, err)
 		}
 		for tenant := range failing {
 			failing[tenant] = api.Errorf(api.CodeStoreUnavailable, "away")

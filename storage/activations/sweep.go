@@ -130,7 +130,7 @@ func (sw *sweep) run(ctx context.Context) error {
 		if len(places) == 0 {
 			return sw.saveState(ctx)
 		}
-		open, jobs, err := sw.judge(ctx, places)
+		open, jobs, err := sw.examine(ctx, places)
 		if err != nil {
 			return err
 		}
@@ -225,12 +225,12 @@ func (sw *sweep) remove(ctx context.Context, ids []string) error {
 // reopen reads the activations again that ran, or belonged to jobs, when the cursor passed
 // them.
 func (sw *sweep) reopen(ctx context.Context) (err error) {
-	sw.state.Open, _, err = sw.judge(ctx, placesOf(sw.state.Open))
+	sw.state.Open, _, err = sw.examine(ctx, placesOf(sw.state.Open))
 	if err != nil {
 		return err
 	}
 	asked := min(len(sw.state.Jobs), max(1, sw.limit-sw.swept.Read))
-	_, jobs, err := sw.judge(ctx, placesOf(sw.state.Jobs[:asked]))
+	_, jobs, err := sw.examine(ctx, placesOf(sw.state.Jobs[:asked]))
 	sw.swept.Waiting = len(jobs)
 	sw.state.Jobs = append(sw.state.Jobs[asked:], jobs...) // the next sweep continues after these
 	return err
@@ -277,10 +277,10 @@ func (sw *sweep) nextPlaces(ctx context.Context) ([]indexPlace, error) {
 	}
 }
 
-// judge ends lost activations and removes entries without a record. It returns the
+// examine ends lost activations and removes entries without a record. It returns the
 // positions of the activations that still run, and of those that belong to jobs and have
 // not ended.
-func (sw *sweep) judge(ctx context.Context, places []indexPlace) (open, jobs []string, err error) {
+func (sw *sweep) examine(ctx context.Context, places []indexPlace) (open, jobs []string, err error) {
 	keys := make([]string, len(places))
 	for i, p := range places {
 		keys[i] = sw.r.s.Keys().ActivationMeta(sw.tenant, p.id)

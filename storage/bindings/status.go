@@ -136,7 +136,7 @@ func (r *Repository) shares(ctx context.Context, paths []storage.BindingPath) ([
 }
 
 // freshShares separates valid reports, sorted by replica, from those of dead replicas and those
-// that cannot be decoded. A report is judged by the clock of the reader: if that is more than
+// that cannot be decoded. The age of a report is computed by the clock of the reader: if that is more than
 // ReportTTL less ReportInterval ahead, live replicas can count as dead.
 func freshShares(fields map[string]string, nowMS int64) (shares []api.BindingReplica, stale []string) {
 	shares = make([]api.BindingReplica, 0, len(fields))

@@ -264,7 +264,7 @@ func TestServicesThatCannotBe(t *testing.T) {
 	}
 }
 
-// A request with far too many items is refused before a look at each of them.
+// A request with far too many items is refused before each of them is read.
 //
 //nolint:paralleltest // allocations are those of the whole process
 func TestTooManyItemsAreNotLookedAt(t *testing.T) {

@@ -204,12 +204,12 @@ func results(written []Record) *api.DocumentResults {
 // digest of the schema that was used with the stored one, and CodeStoreConflict starts again
 // with the stored schema. A violation is only final if the schema is the stored one.
 func (s *Service) write(ctx context.Context, p storage.DocumentPath, steps []Step) ([]Record, []failure, error) {
-	digest, judge, err := s.schemaKnown(ctx, p)
+	digest, rules, err := s.schemaKnown(ctx, p)
 	for tries := 0; err == nil; tries++ {
-		if failures := checkAll(judge, steps); len(failures) > 0 {
+		if failures := checkAll(rules, steps); len(failures) > 0 {
 			// The cached schema may be outdated: compare it with the stored one.
 			var current string
-			current, judge, err = s.loadSchema(ctx, p)
+			current, rules, err = s.loadSchema(ctx, p)
 			if err == nil && current == digest {
 				return nil, failures, nil
 			}
@@ -224,7 +224,7 @@ func (s *Service) write(ctx context.Context, p storage.DocumentPath, steps []Ste
 				return nil, failures, nil
 			}
 			if api.ErrorCode(err) == api.CodeStoreConflict {
-				digest, judge, err = s.loadSchema(ctx, p)
+				digest, rules, err = s.loadSchema(ctx, p)
 			}
 		}
 		if err == nil && tries == schemaTries {
@@ -236,13 +236,13 @@ func (s *Service) write(ctx context.Context, p storage.DocumentPath, steps []Ste
 
 // checkAll returns a failure for each step whose value violates the schema. A nil schema
 // accepts all.
-func checkAll(judge *schema.Schema, steps []Step) []failure {
+func checkAll(rules *schema.Schema, steps []Step) []failure {
 	var failures []failure
 	for i := range steps {
-		if judge == nil || steps[i].Op != api.DocumentStepPut {
+		if rules == nil || steps[i].Op != api.DocumentStepPut {
 			continue
 		}
-		if err := judge.Check(steps[i].Value); err != nil {
+		if err := rules.Check(steps[i].Value); err != nil {
 			failures = append(failures, failure{i, err})
 		}
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // Limits of the difference between a replica's clock and the store's. Replicas write
-// times by their own clocks and judge those of others, so what counts is the
+// times by their own clocks and compare them with those of others, so what counts is the
 // difference between two replicas, which is at most twice the difference of either
 // from the store.
 const (
@@ -65,7 +65,7 @@ func (k Skew) String() string {
 		k.Ahead.Abs().Round(10*time.Microsecond), k.Bound.Round(10*time.Microsecond), direction)
 }
 
-// finding judges the difference.
+// finding checks the difference.
 func (k Skew) finding() Finding {
 	f := Finding{Name: CheckClock, Level: k.Level(), Text: k.String(), Server: k.Server}
 	limit, consequence := SkewWarning, "two such replicas may take each other's asynchronous runs, and schedules tick at the wrong time"

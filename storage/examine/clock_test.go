@@ -19,7 +19,7 @@ import (
 )
 
 // wrongClock differs from the machine's clock, which is the store's, too, by offset;
-// each look at it also moves it by step.
+// each reading also moves it by step.
 type wrongClock struct{ offset, step atomic.Int64 }
 
 func (c *wrongClock) now() time.Time {

@@ -10,7 +10,7 @@ import (
 )
 
 // Servers examines every server that holds data of s: each master of a cluster, or the
-// master of sentinels. It reads the kind, version, settings and clock of each, and judges
+// master of sentinels. It reads the kind, version, settings and clock of each, and checks
 // them. A server that refuses a question is a warning in the report; a server that does
 // not answer is an error, api.CodeStoreUnavailable. The report of an embedded store has no
 // findings: its journal and its clock belong to this process.
@@ -46,7 +46,7 @@ func Servers(ctx context.Context, s *storage.Store) (Report, error) {
 	return r, nil
 }
 
-// examineServer judges one server, except for its clock. A question that the server refuses
+// examineServer checks one server, except for its clock. A question that the server refuses
 // becomes a warning, and the questions that follow from its answer are not asked.
 func examineServer(ctx context.Context, n storage.Node) (serverReport, error) {
 	report := serverReport{addr: n.Addr}
@@ -64,7 +64,7 @@ func examineServer(ctx context.Context, n storage.Node) (serverReport, error) {
 		return report, storage.Failure(ctx, "examine the store", err)
 	}
 	report.kind, report.version = identify(info)
-	report.findings = []Finding{judgeVersion(report.kind, report.version)}
+	report.findings = []Finding{checkVersion(report.kind, report.version)}
 	settings, err := readSettings(ctx, n.Client, requiredSettings[report.kind])
 	if storage.Refused(err) {
 		report.findings = append(report.findings, Finding{
@@ -77,7 +77,7 @@ func examineServer(ctx context.Context, n storage.Node) (serverReport, error) {
 	if err != nil {
 		return report, storage.Failure(ctx, "examine the store", err)
 	}
-	report.findings = append(report.findings, judgeSettings(report.kind, report.version, settings)...)
+	report.findings = append(report.findings, checkSettings(report.kind, report.version, settings)...)
 	return report, nil
 }
 

@@ -68,9 +68,9 @@ func tooOld(kind Kind, version string) bool {
 	return ok && r.before(minimum[kind])
 }
 
-// judgeVersion judges the release of a server. An old KVRocks works, only slowly; an old Redis
+// checkVersion checks the release of a server. An old KVRocks works, only slowly; an old Redis
 // or Valkey may lack commands.
-func judgeVersion(kind Kind, version string) Finding {
+func checkVersion(kind Kind, version string) Finding {
 	name := strings.TrimSpace(string(kind) + " " + version)
 	f := Finding{Name: CheckVersion, Level: LevelOK, Text: name}
 	_, released := parseRelease(version)
@@ -96,34 +96,34 @@ func judgeVersion(kind Kind, version string) Finding {
 	return f
 }
 
-// judgeSettings judges the settings that readSettings has read of a server.
-func judgeSettings(kind Kind, version string, settings map[string]string) []Finding {
+// checkSettings checks the settings that readSettings has read of a server.
+func checkSettings(kind Kind, version string, settings map[string]string) []Finding {
 	switch kind {
 	case KindKVRocks:
-		findings := []Finding{judgeWAL(settings), judgeCursors(settings), judgeProtocol(settings)}
+		findings := []Finding{checkWAL(settings), checkCursors(settings), checkProtocol(settings)}
 		if settings[settingDisableWAL] != "yes" {
-			findings = append(findings, judgeSync(settings))
+			findings = append(findings, checkSync(settings))
 		}
 		if tooOld(kind, version) {
 			return findings // it has no strict keys, as the finding of its version says
 		}
-		return append(findings, judgeStrictKeys(settings))
+		return append(findings, checkStrictKeys(settings))
 	case KindRedis, KindValkey:
-		findings := []Finding{judgeAppendOnly(settings), judgeEviction(settings)}
+		findings := []Finding{checkAppendOnly(settings), checkEviction(settings)}
 		if settings[settingAppendOnly] == "yes" {
-			findings = append(findings, judgeAppendFsync(settings))
+			findings = append(findings, checkAppendFsync(settings))
 		}
 		return findings
 	}
 	return nil
 }
 
-// judged returns the finding called name about the value of a setting: the level, text and
+// settingFinding returns the finding called name about the value of a setting: the level, text and
 // remedy that verdicts has for the value, or a warning where it has none. The text of a
 // verdict follows the setting and its value, as in
 //
 //	appendfsync is "no": a power loss takes what the kernel has not written by itself, commonly 30 s
-func judged(name, setting string, settings map[string]string, verdicts map[string]Finding) Finding {
+func settingFinding(name, setting string, settings map[string]string, verdicts map[string]Finding) Finding {
 	value, ok := settings[setting]
 	f, known := verdicts[value]
 	switch {
@@ -144,10 +144,10 @@ func judged(name, setting string, settings map[string]string, verdicts map[strin
 	return f
 }
 
-// judgeAppendOnly distinguishes a server that loses everything at its end from one that loses
+// checkAppendOnly distinguishes a server that loses everything at its end from one that loses
 // the writes since its last snapshot.
-func judgeAppendOnly(settings map[string]string) Finding {
-	f := judged(CheckPersistence, settingAppendOnly, settings, map[string]Finding{
+func checkAppendOnly(settings map[string]string) Finding {
+	f := settingFinding(CheckPersistence, settingAppendOnly, settings, map[string]Finding{
 		"yes": {Level: LevelOK, Text: "writes survive a killed server"},
 		"no":  {Level: LevelFailure, Remedy: "set appendonly yes"},
 	})
@@ -162,8 +162,8 @@ func judgeAppendOnly(settings map[string]string) Finding {
 	return f
 }
 
-func judgeAppendFsync(settings map[string]string) Finding {
-	return judged(CheckPowerLoss, settingAppendFsync, settings, map[string]Finding{
+func checkAppendFsync(settings map[string]string) Finding {
+	return settingFinding(CheckPowerLoss, settingAppendFsync, settings, map[string]Finding{
 		"always":   {Level: LevelOK, Text: "writes survive a power loss"},
 		"everysec": {Level: LevelOK, Text: `a power loss takes the writes of the last second or two ("always" keeps them)`},
 		"no": {
@@ -173,15 +173,15 @@ func judgeAppendFsync(settings map[string]string) Finding {
 	})
 }
 
-// judgeEviction demands noeviction even where maxmemory is 0: CONFIG SET maxmemory,
+// checkEviction demands noeviction even where maxmemory is 0: CONFIG SET maxmemory,
 // or a managed service's own limit, would otherwise begin to remove records.
-func judgeEviction(settings map[string]string) Finding {
+func checkEviction(settings map[string]string) Finding {
 	policy, ok := settings[settingEviction]
 	limit, limited := settings[settingMaxMemory]
 	f := Finding{Name: CheckEviction, Level: LevelFailure, Remedy: "set maxmemory-policy noeviction"}
 	switch {
 	case !ok:
-		return judged(CheckEviction, settingEviction, settings, nil)
+		return settingFinding(CheckEviction, settingEviction, settings, nil)
 	case policy == "noeviction":
 		f.Level, f.Remedy = LevelOK, ""
 		f.Text = `maxmemory-policy is "noeviction": a full server refuses writes and keeps its records`
@@ -193,8 +193,8 @@ func judgeEviction(settings map[string]string) Finding {
 	return f
 }
 
-func judgeWAL(settings map[string]string) Finding {
-	return judged(CheckPersistence, settingDisableWAL, settings, map[string]Finding{
+func checkWAL(settings map[string]string) Finding {
+	return settingFinding(CheckPersistence, settingDisableWAL, settings, map[string]Finding{
 		"no": {Level: LevelOK, Text: "writes survive a killed server"},
 		"yes": {
 			Level: LevelFailure, Text: "a killed server loses the writes that are still in its memory, accepted jobs included",
@@ -203,16 +203,16 @@ func judgeWAL(settings map[string]string) Finding {
 	})
 }
 
-func judgeSync(settings map[string]string) Finding {
-	return judged(CheckPowerLoss, settingSync, settings, map[string]Finding{
+func checkSync(settings map[string]string) Finding {
+	return settingFinding(CheckPowerLoss, settingSync, settings, map[string]Finding{
 		"yes": {Level: LevelOK, Text: "writes survive a power loss"},
 		"no":  {Level: LevelOK, Text: `a power loss takes the last writes ("yes" keeps them); a killed server loses none`},
 	})
 }
 
-// judgeStrictKeys judges the setting by which KVRocks runs scripts in parallel. It requires
+// checkStrictKeys checks the setting by which KVRocks runs scripts in parallel. It requires
 // that every script declares its keys.
-func judgeStrictKeys(settings map[string]string) Finding {
+func checkStrictKeys(settings map[string]string) Finding {
 	if _, ok := settings[settingStrictKeys]; !ok {
 		return Finding{
 			Name: CheckScripts, Level: LevelWarning,
@@ -220,7 +220,7 @@ func judgeStrictKeys(settings map[string]string) Finding {
 			Remedy: fmt.Sprintf("upgrade to %s or later and set %s yes", minimum[KindKVRocks], settingStrictKeys),
 		}
 	}
-	return judged(CheckScripts, settingStrictKeys, settings, map[string]Finding{
+	return settingFinding(CheckScripts, settingStrictKeys, settings, map[string]Finding{
 		"yes": {Level: LevelOK, Text: "scripts run in parallel, under locks on their keys"},
 		"no": {
 			Level: LevelWarning, Text: "every script stops the whole server while it runs",
@@ -229,8 +229,8 @@ func judgeStrictKeys(settings map[string]string) Finding {
 	})
 }
 
-func judgeCursors(settings map[string]string) Finding {
-	return judged(CheckCursors, settingCursors, settings, map[string]Finding{
+func checkCursors(settings map[string]string) Finding {
+	return settingFinding(CheckCursors, settingCursors, settings, map[string]Finding{
 		"yes": {Level: LevelOK, Text: "SCAN returns cursors that sous can read"},
 		"no": {
 			Level: LevelFailure, Text: "SCAN returns cursors that are not numbers, which fails the sweeper and every scan of records",
@@ -239,11 +239,11 @@ func judgeCursors(settings map[string]string) Finding {
 	})
 }
 
-// judgeProtocol accepts both values. The server answers in RESP3 only on a connection
+// checkProtocol accepts both values. The server answers in RESP3 only on a connection
 // that asked for it by HELLO 3, and runs every script under RESP2; sous asks for RESP2.
-func judgeProtocol(settings map[string]string) Finding {
+func checkProtocol(settings map[string]string) Finding {
 	const text = "sous speaks RESP2, which the server answers in either case"
-	return judged(CheckProtocol, settingRESP3, settings, map[string]Finding{
+	return settingFinding(CheckProtocol, settingRESP3, settings, map[string]Finding{
 		"yes": {Level: LevelOK, Text: text},
 		"no":  {Level: LevelOK, Text: text},
 	})

@@ -106,7 +106,7 @@ func Kills() int {
 }
 
 // newServer starts s, of which the caller has set the directory and the kind. It tries a few
-// ports: another process may take one between the look and the start.
+// ports: another process may take one between the check and the start.
 func newServer(s *Server) (*Server, error) {
 	var err error
 	s.binary, err = binary()

@@ -14,9 +14,9 @@ const idleBeforeRelease = 50 * time.Millisecond
 // heavyShare of the limit in use makes an activation heavy.
 const heavyShare = 4
 
-// lookInterval is how often the watch looks at the heap of an activation while
+// checkInterval is how often the watch looks at the heap of an activation while
 // there is no collection.
-const lookInterval = 100 * time.Millisecond
+const checkInterval = 100 * time.Millisecond
 
 // memoryWatch enforces the memory limit of an activation within the child. After each
 // collection it reads the live bytes of the heap: above the limit at two consecutive
@@ -45,11 +45,11 @@ type memoryWatch struct {
 	collections atomic.Int64 // that were seen
 	twice       atomic.Bool  // the last collection was over the limit
 	peak        atomic.Int64 // highest live since reset, base included
-	look        *time.Timer
-	armed       atomic.Bool // look will fire
-	looking     atomic.Bool // an activation runs
-	// highAt is one more than collections at a look that found the heap above the limit,
-	// 0 after any other look.
+	timer       *time.Timer
+	armed       atomic.Bool // timer will fire
+	active      atomic.Bool // an activation runs
+	// highAt is one more than collections at a check that found the heap above the limit,
+	// 0 after any other check.
 	highAt atomic.Int64
 }
 
@@ -63,8 +63,8 @@ func newMemoryWatch(base int64, limitMB int, over func()) *memoryWatch {
 	mapped := gauge(metricTotal) - gauge(metricReleased)
 	debug.SetMemoryLimit(mapped + limit + limit/4)
 	w := &memoryWatch{base: base, limit: limit, over: over}
-	w.look = time.AfterFunc(lookInterval, w.looked)
-	w.look.Stop()
+	w.timer = time.AfterFunc(checkInterval, w.checkHeap)
+	w.timer.Stop()
 	return w
 }
 
@@ -103,12 +103,12 @@ func (w *memoryWatch) check(live int64) (again bool) {
 	return over
 }
 
-// looked collects a heap that has stood above the limit since the last look,
+// checkHeap collects a heap that has stood above the limit since the last check,
 // garbage included, without a collection of its own. The timer runs on from one
 // activation to the next, so that a short one need not touch it.
-func (w *memoryWatch) looked() {
+func (w *memoryWatch) checkHeap() {
 	w.armed.Store(false)
-	if !w.looking.Load() {
+	if !w.active.Load() {
 		return // reset arms it
 	}
 	at := int64(0)
@@ -124,7 +124,7 @@ func (w *memoryWatch) looked() {
 // arm starts the timer unless it runs.
 func (w *memoryWatch) arm() {
 	if w.armed.CompareAndSwap(false, true) {
-		w.look.Reset(lookInterval)
+		w.timer.Reset(checkInterval)
 	}
 }
 
@@ -134,7 +134,7 @@ func (w *memoryWatch) reset() {
 		w.peak.Store(0)
 		w.twice.Store(false)
 		w.highAt.Store(0)
-		w.looking.Store(true)
+		w.active.Store(true)
 		w.arm()
 	}
 }
@@ -146,7 +146,7 @@ func (w *memoryWatch) measured() int64 {
 	if w == nil {
 		return 0
 	}
-	w.looking.Store(false)
+	w.active.Store(false)
 	if now := gauge(metricObjects); now > w.peak.Load() {
 		w.peak.Store(now)
 	}

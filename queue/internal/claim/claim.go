@@ -68,7 +68,7 @@ func (c *Claimer) Cursors(q jobstore.Queue) [4]int64 {
 	return s.cursors
 }
 
-// LongPause is the pause before the next look at a queue if no nearer moment is known. A
+// LongPause is the pause before the next read of a queue if no nearer moment is known. A
 // notice of new work ends it early.
 const LongPause = time.Hour
 

@@ -10,7 +10,7 @@ import (
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 )
 
-// The pause between two looks at an asynchronous invocation grows from waitPauseMin to
+// The pause between two reads of an asynchronous invocation grows from waitPauseMin to
 // waitPauseMax.
 const (
 	waitPauseMin = 50 * time.Millisecond
