@@ -21,13 +21,7 @@
 //	child/loop.go        turn receives the frame
 //	child/hostcall.go    replied settles the promise; its reactions run
 //
-// To add a call cs.foo.bar:
-//
-//  1. declare its name, arguments, reply and limits in invoker/sandbox/wire/calls.go;
-//  2. write its permit and run functions in foo.go, with an entry in calls;
-//  3. for a new namespace, list its calls in New;
-//  4. write the function that scripts call in invoker/sandbox/child (see send there);
-//  5. declare its type in cmd/sous/internal/cli/functions/template/types.d.ts.
+// "Add a host call" in CONTRIBUTING.md lists the files of a new call, on both sides.
 //
 // A function that a version did not declare a capability for must never reach run: permit
 // decides by the scope, which the parent sets, and by the arguments, which the sandbox may

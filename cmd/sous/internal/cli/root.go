@@ -1,11 +1,18 @@
 // Package cli is the command line of sous: its root command, and the commands about this
 // machine and about the server as a whole. The packages below it hold the other commands,
-// one package for each thing that a user works with.
+// one package for each group.
 //
 //	root.go     Run, sous
 //	serve.go    sous serve       dev.go      sous dev
 //	doctor.go   sous doctor      health.go   sous health
 //	profile.go  sous profile     version.go  sous version
+//
+//	access      sous keys, secret, audit
+//	cadence     sous cadence
+//	documents   sous storage, install
+//	functions   sous fn, activation
+//	jobs        sous job, queue, batch, task, worker
+//	schedules   sous schedule
 //
 // Package command stands below all of them: it holds what commands share, such as output,
 // targets, profiles and exit codes. Imports point from cli to the commands to command. Only
