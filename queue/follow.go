@@ -188,20 +188,23 @@ func (b *Broker) release(ctx context.Context, tenant string, r *jobstore.Record)
 
 // released returns the move of a job whose wait is over. failed is a job that did not
 // complete, "" if all did. OnDependencyFailure decides if there is one: the job is held,
-// becomes pending or scheduled, or, by default, is dead with the reason api.DeadDependency.
+// continues as if failed had completed, or, by default, is dead with the reason
+// api.DeadDependency. A job that continues is held if its options ask for that; otherwise it
+// is pending or scheduled.
 func (b *Broker) released(r *jobstore.Record, failed string) *jobstore.Move {
 	now := b.store.NowMS()
+	policy, reason := r.Spec.OnDependencyFailure, ""
 	switch {
-	case failed == "" && r.Spec.Hold, failed != "" && r.Spec.OnDependencyFailure == api.DependencyHold:
-		reason := ""
-		if failed != "" {
-			reason = "job " + failed + " did not complete"
+	case failed == "" || policy == api.DependencyContinue:
+		if !r.Spec.Hold {
+			return &jobstore.Move{Record: r, To: b.ready(r)}
 		}
-		return &jobstore.Move{Record: r, To: r.Run.To(api.JobHeld, now), Field: jobstore.FieldHoldReason, Value: reason}
-	case failed == "" || r.Spec.OnDependencyFailure == api.DependencyContinue:
-		return &jobstore.Move{Record: r, To: b.ready(r)}
+	case policy == api.DependencyHold:
+		reason = "job " + failed + " did not complete"
+	default:
+		return (&jobstore.Move{Record: r, To: r.Run}).Dead(api.DeadDependency, now)
 	}
-	return (&jobstore.Move{Record: r, To: r.Run}).Dead(api.DeadDependency, now)
+	return &jobstore.Move{Record: r, To: r.Run.To(api.JobHeld, now), Field: jobstore.FieldHoldReason, Value: reason}
 }
 
 // pendingMarkers returns the ids of up to limit jobs whose end, or wait, has to be handled.

@@ -206,10 +206,14 @@ func (m *model) release(w *modelJob) {
 		}
 	}
 	switch policy := w.opts.OnDependencyFailure; {
-	case !failed && w.opts.Hold, failed && policy == api.DependencyHold:
+	case failed && policy == api.DependencyHold:
 		m.to(w, api.JobHeld, m.now)
 	case !failed || policy == api.DependencyContinue:
-		m.ready(w)
+		if w.opts.Hold {
+			m.to(w, api.JobHeld, m.now)
+		} else {
+			m.ready(w)
+		}
 	default:
 		m.finish(w, api.JobDead, api.DeadDependency)
 	}

@@ -107,16 +107,26 @@ func TestDependenciesThatEndTooSoon(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		tests := map[string]struct {
 			policy string
+			hold   bool
 			dead   bool
 			want   api.JobState
 		}{
-			"completed": {"", false, api.JobPending}, "dead, fail": {"", true, api.JobDead},
-			"dead, continue": {api.DependencyContinue, true, api.JobPending}, "dead, hold": {api.DependencyHold, true, api.JobHeld},
+			"completed":      {"", false, false, api.JobPending},
+			"dead, fail":     {"", false, true, api.JobDead},
+			"dead, continue": {api.DependencyContinue, false, true, api.JobPending},
+			"dead, hold":     {api.DependencyHold, false, true, api.JobHeld},
+
+			"completed, to be held":      {"", true, false, api.JobHeld},
+			"dead, fail, to be held":     {"", true, true, api.JobDead},
+			"dead, continue, to be held": {api.DependencyContinue, true, true, api.JobHeld},
+			"dead, hold, to be held":     {api.DependencyHold, true, true, api.JobHeld},
 		}
 		for name, tt := range tests {
 			f.add(t, job(`1`))
 			on := f.fetch(t, 1)[0]
-			waiting := func(j *api.NewJob) { j.DependsOn, j.OnDependencyFailure = []string{on.ID}, tt.policy }
+			waiting := func(j *api.NewJob) {
+				j.DependsOn, j.OnDependencyFailure, j.Hold = []string{on.ID}, tt.policy, tt.hold
+			}
 			done := make(chan []api.EnqueuedJob)
 			go func() {
 				out, err := f.Enqueue(t.Context(), queue.Enqueue{Tenant: f.tenant, Namespace: namespace, Queue: emails, Jobs: []api.NewJob{job(`3`, waiting)}})
