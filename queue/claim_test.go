@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -155,6 +156,35 @@ func TestAnAddThatIsRepeatedLeavesBegunJobsAlone(t *testing.T) {
 			t.Errorf("second Fetch = %+v, want no job", got)
 		}
 		f.sound(t, id)
+	}
+}
+
+// TestALostRaceCountsNoCrash: another replica reclaims the jobs of a dead worker between the read
+// and the move of this one. Only the replica that moved a job counts it.
+func TestALostRaceCountsNoCrash(t *testing.T) {
+	t.Parallel()
+	cfg := storage.Config{URL: storagetest.Redis(t).URL}
+	f := newFixture(t, cfg)
+	other := f.beside(t, cfg, 0)
+	f.add(t, job(`1`, func(j *api.NewJob) { j.MaxAttempts = 1 }), job(`2`, func(j *api.NewJob) { j.MaxAttempts = 1 }), job(`3`))
+	if got := f.fetch(t, 3); len(got) != 3 {
+		t.Fatalf("Fetch = %+v, want 3 jobs", got)
+	}
+	f.clock.advance(time.Minute)
+	var first queue.Counts
+	hook := &aroundScripts{before: func(n int64) {
+		if n == 0 {
+			f.clock.advance(time.Second) // an equal move would count as a repeat of the same call
+			first = other.tend(t)
+		}
+	}}
+	f.store.Client().AddHook(hook)
+	second := f.tend(t)
+	if first.Reclaimed != 3 || first.Crashed != 2 {
+		t.Errorf("Tend of the first replica = %+v, want 3 reclaimed, 2 of them crashed", first)
+	}
+	if hook.seen.Load() == 0 || second.Reclaimed != 0 || second.Crashed != 0 {
+		t.Errorf("Tend of the second replica = %+v, want none reclaimed or crashed", second)
 	}
 }
 

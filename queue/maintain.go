@@ -121,7 +121,6 @@ func (b *Broker) reclaim(ctx context.Context, q jobstore.Queue, now int64, c *Co
 		return err
 	}
 	var moves []*jobstore.Move
-	crashed := 0
 	for _, r := range found {
 		if r.Run.At > now { // a heartbeat that shortens the lease was interrupted before its second write
 			if err := b.rdb.ZAddXX(ctx, key, redis.Z{Score: float64(r.Run.At), Member: r.ID}).Err(); err != nil {
@@ -139,7 +138,6 @@ func (b *Broker) reclaim(ctx context.Context, q jobstore.Queue, now int64, c *Co
 		}
 		if r.Run.Attempt >= r.Spec.WithDefaults().MaxAttempts {
 			m = m.Dead(api.DeadCrashed, now)
-			crashed++
 		}
 		moves = append(moves, m)
 	}
@@ -147,7 +145,11 @@ func (b *Broker) reclaim(ctx context.Context, q jobstore.Queue, now int64, c *Co
 		return err
 	}
 	c.Reclaimed += jobstore.CountMoved(moves)
-	c.Crashed += crashed
+	for _, m := range moves {
+		if m.Outcome == jobstore.Moved && m.To.State == api.JobDead {
+			c.Crashed++
+		}
+	}
 	return nil
 }
 
