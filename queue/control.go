@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 
@@ -47,21 +48,19 @@ func (b *Broker) Retry(ctx context.Context, tenant, id string) (*api.Job, error)
 		if err := b.followOutcome(ctx, tenant, r); err != nil { // the outcome of the end that Retry undoes
 			return nil, err
 		}
-		return b.revive(r), nil
+		return b.revive(r)
 	})
 }
 
 // revive returns the move that makes an ended job pending for one more attempt. The job does
 // not expire any more. Its epoch is not reset, so calls of earlier workers remain refused.
-func (b *Broker) revive(r *jobstore.Record) *jobstore.Move {
-	m := &jobstore.Move{Record: r, To: r.Run.To(api.JobPending, b.store.NowMS())}
+func (b *Broker) revive(r *jobstore.Record) (m *jobstore.Move, err error) {
+	m = &jobstore.Move{Record: r, To: r.Run.To(api.JobPending, b.store.NowMS())}
 	m.To.Attempt = min(m.To.Attempt, r.Spec.WithDefaults().MaxAttempts-1)
 	if spec, changed := b.retried(r); changed {
-		if text, err := jobstore.EncodeSpec(spec); err == nil {
-			m.Spec = text
-		}
+		m.Spec, err = jobstore.EncodeSpec(spec)
 	}
-	return m
+	return m, err
 }
 
 // Hold keeps a job that is not active from running until Approve, and returns it. reason has
@@ -151,7 +150,7 @@ func (b *Broker) show(ctx context.Context, tenant string, r *jobstore.Record) (*
 // returns it. It keeps its priority and age. A job with a unique key cannot be moved, because
 // the key belongs to the queue. Errors: as of Cancel, and CodeQueueReserved for fn queues.
 func (b *Broker) Move(ctx context.Context, tenant, id, queue string) (*api.Job, error) {
-	if err := api.ValidateQueue(queue); err != nil {
+	if err := cmp.Or(api.ValidateJobID(id), api.ValidateQueue(queue)); err != nil {
 		return nil, err
 	}
 	for range changeTries {

@@ -211,6 +211,7 @@ func boundsOf(t *testing.T, f *fixture) {
 		"1001 beats":      {second(f.Heartbeat(t.Context(), f.tenant, make([]api.JobHeartbeat, 1001))), api.CodeInvalid},
 		"no such job":     {second(f.Get(t.Context(), f.tenant, api.NewJobID())), api.CodeJobNotFound},
 		"no job's id":     {second(f.Cancel(t.Context(), f.tenant, "x")), api.CodeValidationName},
+		"moved, no id":    {second(f.Move(t.Context(), f.tenant, "x", emails)), api.CodeValidationName},
 		"no such queue":   {second(f.GetQueue(t.Context(), f.tenant, namespace, "nobodys")), api.CodeQueueNotFound},
 		"callback's jobs": {second(f.CreateBatch(t.Context(), f.tenant, namespace, &api.BatchCallback{Queue: emails, NewJob: job(`1`, func(j *api.NewJob) { j.DependsOn = []string{api.NewJobID()} })})), api.CodeInvalid},
 	}

@@ -227,7 +227,11 @@ func (b *Broker) Redrive(ctx context.Context, f Redrive) (int, error) {
 			if err := b.followOutcome(ctx, q.Tenant, r); err != nil {
 				return revived, err
 			}
-			moves = append(moves, b.revive(r))
+			m, err := b.revive(r)
+			if err != nil {
+				return revived, err
+			}
+			moves = append(moves, m)
 		}
 		if err := b.moveAll(ctx, q, moves); err != nil {
 			return revived, err
