@@ -238,6 +238,39 @@ func TestAnAddThatIsRefusedWhenItIsRepeated(t *testing.T) {
 	}
 }
 
+// TestARefusedRepeatLeavesNoEntries: the first try of an enqueue added jobs of all priorities, its
+// reply was lost, and the repeat is refused. No set keeps the id of a job that was deleted.
+func TestARefusedRepeatLeavesNoEntries(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, storage.Config{URL: storagetest.Redis(t).URL})
+	f.warm(t)
+	hook := &aroundScripts{after: func(n int64, again func() error) {
+		if n > 0 {
+			return
+		}
+		draining := true
+		if _, err := f.Configure(t.Context(), f.tenant, namespace, emails, queue.Change{Draining: &draining}); err != nil {
+			t.Errorf("Configure: %v", err)
+		}
+		if err := again(); err == nil {
+			t.Error("the repeat succeeded, want CodeQueueDraining")
+		}
+	}}
+	f.store.Client().AddHook(hook)
+	var jobs []api.NewJob
+	for _, priority := range api.Priorities() {
+		jobs = append(jobs, job(`1`, func(j *api.NewJob) { j.Priority = priority }))
+	}
+	_, err := f.Enqueue(t.Context(), queue.Enqueue{Tenant: f.tenant, Namespace: namespace, Queue: emails, Jobs: jobs})
+	if api.ErrorCode(err) != api.CodeQueueDraining || hook.seen.Load() == 0 {
+		t.Fatalf("Enqueue = %v after %d scripts, want CodeQueueDraining", err, hook.seen.Load())
+	}
+	pending := f.store.JobKeys(f.tenant).Queue(namespace, emails).Set(string(api.JobPending))
+	if left := storagetest.Keys(t, f.store.Client(), pending+"*"); len(left) != 0 {
+		t.Errorf("sets of pending jobs after a refused Enqueue = %v, want none", left)
+	}
+}
+
 // TestAPlainAckIsRepeated: the second ack finds the run that the first one wrote.
 func TestAPlainAckIsRepeated(t *testing.T) {
 	t.Parallel()

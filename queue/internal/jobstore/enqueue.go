@@ -242,10 +242,15 @@ func (s *Store) InsertPlain(ctx context.Context, q Queue, items []*Entry) error 
 // withdraw deletes the records of refused jobs that no worker has started: an earlier try,
 // whose reply was lost, may have added them.
 func (s *Store) withdraw(ctx context.Context, q Queue, items []*Entry) error {
-	records := make([]*Record, len(items))
-	for i, item := range items {
-		records[i] = &Record{ID: item.ID, Stored: item.Run.String()}
+	sets := map[string][]*Record{}
+	for _, item := range items {
+		set := s.SetOf(q, api.JobPending, item.Spec.Score)
+		sets[set] = append(sets[set], &Record{ID: item.ID, Stored: item.Run.String()})
 	}
-	_, err := s.Purge(ctx, q, api.JobPending, records)
-	return err
+	var errs []error
+	for set, records := range sets {
+		_, err := s.purge(ctx, q, set, records)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }

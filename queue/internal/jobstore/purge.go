@@ -10,15 +10,20 @@ import (
 
 // Purge deletes jobs of q in one state, those whose run is still that of the record, with
 // all their data. It returns how many it deleted; a job whose run is missing counts as
-// deleted, because an interrupted purge may have left the rest. Of pending jobs it removes
-// only entries of normal priority; readers drop the others as strays. The consequences of the
-// jobs' ends should have been handled before. Errors: CodeStoreUnavailable.
+// deleted, because an interrupted purge may have left the rest. The state must not be pending,
+// which has a set for each priority. The consequences of the jobs' ends should have been
+// handled before. Errors: CodeStoreUnavailable.
 func (s *Store) Purge(ctx context.Context, q Queue, state api.JobState, records []*Record) (int, error) {
+	return s.purge(ctx, q, s.Keys(q).Set(string(state)), records)
+}
+
+// purge is Purge for jobs in one set of q.
+func (s *Store) purge(ctx context.Context, q Queue, set string, records []*Record) (int, error) {
 	if len(records) == 0 {
 		return 0, nil
 	}
 	tenant := s.store.JobKeys(q.Tenant)
-	keys := []string{s.Keys(q).Set(string(state))}
+	keys := []string{set}
 	args := []any{len(records)}
 	for _, r := range records {
 		keys = append(keys, tenant.Run(r.ID), tenant.Spec(r.ID), tenant.Meta(r.ID), tenant.Errors(r.ID), tenant.Dependents(r.ID))
