@@ -1,6 +1,7 @@
 package storage_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -150,10 +151,81 @@ func TestSweep(t *testing.T) {
 		sweep("the long one is lost too, the young one ran out", now+80_000, 10, activations.SweepCounts{Read: 2, Lost: 2})
 		sweep("nothing left", now+80_000, 10, activations.SweepCounts{})
 		sweep("a day later, from the start", now+25*3600_000, 10, activations.SweepCounts{Read: 5})
-		sweep("after their time, as far as the limit", now+9*24*3600_000, 3, activations.SweepCounts{Trimmed: 3, Read: 2, More: true})
-		sweep("after their time", now+9*24*3600_000, 3, activations.SweepCounts{Trimmed: 2})
+		for _, a := range all {
+			f.expire(t, a)
+		}
+		sweep("after their time, as far as the limit", now+9*24*3600_000, 3, activations.SweepCounts{Trimmed: 5, Read: 2, More: true})
+		sweep("after their time", now+9*24*3600_000, 3, activations.SweepCounts{})
 		if got := f.pages(t, activations.Filter{Limit: 10}); len(got) != 0 {
 			t.Errorf("got %v listed after the records expired, want none", got)
+		}
+	})
+}
+
+// expire removes a record, as the store does at the end of its time-to-live.
+func (f *fixture) expire(t *testing.T, a *activations.Record) {
+	t.Helper()
+	if n, err := f.Client().Del(t.Context(), f.Keys().ActivationMeta(a.Tenant, a.ActivationID)).Result(); n != 1 || err != nil {
+		t.Fatalf("Del of a record: got %d and error %v, want 1", n, err)
+	}
+}
+
+// TestSweepKeepsEntriesOfJobsThatRunLate: an entry is as old as its activation was accepted. It
+// stays as long as the record, which each attempt renews, however many entries are that old.
+func TestSweepKeepsEntriesOfJobsThatRunLate(t *testing.T) {
+	t.Parallel()
+	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+		f := newFixture(t, s)
+		const day = 24 * 3600_000
+		now := s.NowMS()
+		var all, ran []*activations.Record
+		for i := range 8 { // the last six share a millisecond
+			a := f.queued()
+			a.StartMS = now - 10*day + int64(min(i, 2))
+			all = append(all, a)
+		}
+		f.start(t, all...)
+		for i, a := range all {
+			f.expire(t, a) // its job waited for longer than records live
+			if i != 1 && i != 7 {
+				if won, _, err := f.activations.Attempt(t.Context(), at(a, api.StatusRunning, 1), 0); err != nil || !won {
+					t.Fatalf("Attempt: got won %v and error %v, want true", won, err)
+				}
+				ran = append(ran, a)
+			}
+		}
+		sweep := func(nowMS int64, limit int) (sum activations.SweepCounts, found map[string]bool) {
+			t.Helper()
+			found = map[string]bool{}
+			for range 20 {
+				c, err := f.activations.SweepFunction(t.Context(), f.fn.Tenant, f.fn.Namespace, f.fn.Name, nowMS, limit)
+				if err != nil {
+					t.Fatalf("activations.SweepFunction: %v", err)
+				}
+				for _, a := range c.Asynchronous {
+					found[a.ActivationID] = true
+				}
+				sum.Add(c.SweepCounts)
+			}
+			return sum, found
+		}
+		if c, _ := sweep(now, 2); c.Trimmed == 0 || c.Dangling != 0 { // a page is smaller than the entries of a millisecond
+			t.Errorf("sweeps with small pages: got %+v, want at least 1 trimmed", c)
+		}
+		for i, nowMS := range []int64{now + 2*day, now + 4*day} {
+			_, found := sweep(nowMS, 10)
+			listed := f.pages(t, activations.Filter{Limit: 10})
+			for _, a := range ran {
+				if !found[a.ActivationID] || !slices.Contains(listed, a.ActivationID) {
+					t.Errorf("sweep %d, accepted at %d: swept %v, listed %v, want both", i, a.StartMS, found[a.ActivationID], slices.Contains(listed, a.ActivationID))
+				}
+			}
+		}
+		for _, a := range ran {
+			f.expire(t, a)
+		}
+		if c, found := sweep(now+6*day, 10); c.Trimmed != len(ran) || c.Dangling != 0 || len(found) != 0 {
+			t.Errorf("sweeps after the records: got %+v, want %d trimmed", c, len(ran))
 		}
 	})
 }

@@ -18,7 +18,7 @@ type SweepCounts struct {
 	Read     int // records read
 	Lost     int // of these, ended as lost
 	Trimmed  int // index entries removed because they outlived their records
-	Dangling int // index entries removed because there is no record
+	Dangling int // younger index entries removed because there is no record
 	// Waiting counts the records that an earlier sweep has read, and that their jobs have
 	// not ended since.
 	Waiting int
@@ -57,10 +57,10 @@ const (
 	// sweepRescanMS is the interval at which a function's index is swept from its start:
 	// an entry from a slow clock may lie before the cursor.
 	sweepRescanMS = 24 * 60 * 60 * 1000
-	// indexTTLMS is the age, by start_ms, at which an entry is removed. A synchronous call ends
-	// within its timeout and the grace period, and its record lives a week from then, so it is
-	// gone by this age. The record of an asynchronous activation, whose start_ms is the time at
-	// which it was accepted, can outlive its entry if its job runs days later.
+	// indexTTLMS is the age, by start_ms, from which an entry is expected to have outlived its
+	// record. A synchronous call ends within its timeout and the grace period, and its record
+	// lives a week from then. The record of an asynchronous activation can be younger: its
+	// start_ms is the time at which it was accepted, and its job may run days later.
 	indexTTLMS = api.ActivationTTLMS + api.MaxTimeoutMS + api.LostGraceMS
 )
 
@@ -79,7 +79,7 @@ type sweepState struct {
 	Open     []string `json:"open,omitempty"`    // places passed whose activations still ran
 	Jobs     []string `json:"jobs,omitempty"`    // places passed whose activations belong to jobs, and had not ended
 	RescanMS int64    `json:"rescan_ms"`         // when a sweep last began at the start of the index
-	TrimMS   int64    `json:"trim_ms,omitempty"` // nothing lies before this start_ms
+	TrimMS   int64    `json:"trim_ms,omitempty"` // entries before this start_ms were trimmed, or had records
 }
 
 // SweepFunction reads up to limit (at most api.MaxPageLimit) activations of a function
@@ -181,31 +181,59 @@ func (sw *sweep) saveState(ctx context.Context) error {
 	return storage.Failure(ctx, "save sweep cursor", sw.r.s.Client().HSet(ctx, sw.r.s.Keys().ActivationSweeps(), sw.field, raw).Err())
 }
 
-// trim removes entries that are older than any record, from a cursor of its own: on
-// KVRocks a read from the start would walk over the entries removed before.
+// trim removes old entries whose records are gone, from a cursor of its own: on KVRocks a read
+// from the start would walk over the entries removed before. An old entry whose record lives
+// belongs to a job that ran late. It stays, and a rescan removes it after its record.
 func (sw *sweep) trim(ctx context.Context) error {
 	horizon := sw.nowMS - indexTTLMS
 	if horizon <= sw.state.TrimMS {
 		return nil
 	}
-	old, err := sw.r.s.Client().ZRangeByScore(ctx, sw.index, &redis.ZRangeBy{
+	old, err := sw.r.s.Client().ZRangeByScoreWithScores(ctx, sw.index, &redis.ZRangeBy{
 		Min: strconv.FormatInt(sw.state.TrimMS, 10), Max: "(" + strconv.FormatInt(horizon, 10), Count: int64(sw.limit),
 	}).Result()
-	if err != nil {
+	if err != nil || len(old) == 0 {
 		return storage.Failure(ctx, "trim index", err)
 	}
-	if err := sw.remove(ctx, old); err != nil {
+	ids := make([]string, len(old))
+	for i, z := range old {
+		ids[i], _ = z.Member.(string) // members are always strings
+	}
+	raws, err := sw.records(ctx, ids)
+	if err != nil {
 		return err
 	}
-	sw.swept.Trimmed = len(old)
-	if len(old) == sw.limit {
-		sw.swept.More = true
+	var gone []string
+	for i, raw := range raws {
+		if raw == "" {
+			gone = append(gone, ids[i])
+		}
+	}
+	if err := sw.remove(ctx, gone); err != nil {
+		return err
+	}
+	sw.swept.Trimmed = len(gone)
+	if len(old) < sw.limit {
+		sw.state.TrimMS = horizon
 		return nil
 	}
-	if len(old) > 0 {
-		sw.state.TrimMS = horizon
+	sw.swept.More = true
+	last := int64(old[len(old)-1].Score)
+	if last == sw.state.TrimMS && len(gone) == 0 {
+		last++ // one millisecond fills a page with entries that stay; the rescan examines the rest
 	}
+	sw.state.TrimMS = last
 	return nil
+}
+
+// records reads the records of activations. A missing record is "".
+func (sw *sweep) records(ctx context.Context, ids []string) ([]string, error) {
+	keys := make([]string, len(ids))
+	for i, id := range ids {
+		keys[i] = sw.r.s.Keys().ActivationMeta(sw.tenant, id)
+	}
+	raws, err := sw.r.s.GetMany(ctx, keys)
+	return raws, storage.Failure(ctx, "sweep activations", err)
 }
 
 // remove removes entries from the index, whose records do not exist. A record that is being
@@ -281,25 +309,30 @@ func (sw *sweep) nextPlaces(ctx context.Context) ([]indexPlace, error) {
 // positions of the activations that still run, and of those that belong to jobs and have
 // not ended.
 func (sw *sweep) examine(ctx context.Context, places []indexPlace) (open, jobs []string, err error) {
-	keys := make([]string, len(places))
+	ids := make([]string, len(places))
 	for i, p := range places {
-		keys[i] = sw.r.s.Keys().ActivationMeta(sw.tenant, p.id)
+		ids[i] = p.id
 	}
-	raws, err := sw.r.s.GetMany(ctx, keys)
+	raws, err := sw.records(ctx, ids)
 	if err != nil {
-		return nil, nil, storage.Failure(ctx, "sweep activations", err)
+		return nil, nil, err
 	}
 	sw.swept.Read += len(places)
-	var dangling []string
+	var gone []string
 	for i, raw := range raws {
 		if raw == "" {
-			dangling = append(dangling, places[i].id)
+			gone = append(gone, ids[i])
+			if places[i].startMS < sw.nowMS-indexTTLMS {
+				sw.swept.Trimmed++
+			} else {
+				sw.swept.Dangling++
+			}
 			continue
 		}
 		a, err := storage.Decode[Record](raw)
 		switch {
 		case err != nil:
-			sw.swept.Unreadable = append(sw.swept.Unreadable, places[i].id)
+			sw.swept.Unreadable = append(sw.swept.Unreadable, ids[i])
 		case a.Status.Terminal():
 		case a.JobID != "":
 			sw.swept.Asynchronous = append(sw.swept.Asynchronous, &a)
@@ -313,8 +346,7 @@ func (sw *sweep) examine(ctx context.Context, places []indexPlace) (open, jobs [
 			open = append(open, places[i].String())
 		}
 	}
-	sw.swept.Dangling += len(dangling)
-	return open, jobs, sw.remove(ctx, dangling)
+	return open, jobs, sw.remove(ctx, gone)
 }
 
 // end ends a lost activation, unless another caller has ended it.
