@@ -174,7 +174,7 @@ func (f *fixture) expire(t *testing.T, a *activations.Record) {
 // stays as long as the record, which each attempt renews, however many entries are that old.
 func TestSweepKeepsEntriesOfJobsThatRunLate(t *testing.T) {
 	t.Parallel()
-	storagetest.All(t, func(t *testing.T, s *storage.Store) {
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		f := newFixture(t, s)
 		const day = 24 * 3600_000
 		now := s.NowMS()
