@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
-	"sync/atomic"
 	"time"
 
 	"github.com/maypok86/otter/v2"
@@ -37,9 +36,6 @@ type KeySource interface {
 type knownKey struct {
 	caller *Caller
 	readAt time.Time // when the read began
-	// raced means that a key was revoked during the read; it may be this one. The
-	// notice found no entry to drop, so the entry must not be used.
-	raced bool
 }
 
 // keyCache caches the keys that are in use, and the texts that are no keys. A key that is
@@ -59,9 +55,11 @@ type keyCache struct {
 	known  *otter.Cache[keyDigest, *knownKey]
 	wrong  *otter.Cache[keyDigest, struct{}]
 	loader otter.Loader[keyDigest, *knownKey]
-	// changes counts revocations, so that load detects one that happens during its
-	// read.
-	changes atomic.Uint64
+	// revoked has the ids of keys that were revoked in the last keyTTL. A load that read
+	// such a key before its revocation may cache it after forget looked for entries.
+	// Its entry is refused for keyTTL from the revocation; from then on it is stale, since
+	// its read began earlier. The store's rate of revocations bounds the set.
+	revoked *otter.Cache[string, struct{}]
 }
 
 func newKeyCache(source KeySource, clock func() time.Time) (*keyCache, error) {
@@ -87,15 +85,22 @@ func newKeyCache(source KeySource, clock func() time.Time) (*keyCache, error) {
 		StatsRecorder:    stats.NewCounter(),
 		Logger:           &otter.NoopLogger{},
 	})
+	if err != nil {
+		return nil, err
+	}
+	c.revoked, err = otter.New(&otter.Options[string, struct{}]{
+		ExpiryCalculator: otter.ExpiryWriting[string, struct{}](keyTTL),
+		Clock:            since,
+		Logger:           &otter.NoopLogger{},
+	})
 	return c, err
 }
 
 // find returns the caller whose key has the digest. Errors: CodeAuthnInvalid; those of
 // the store if the key is not cached and cannot be read.
 //
-// An entry that is stale by the server's clock, or raced, is read once more. That read
-// began after the notice that raced the first, so its result is used for this request,
-// but is not cached.
+// An entry that is stale by the server's clock is read once more. The result is used for
+// this request, but is not cached.
 func (c *keyCache) find(ctx context.Context, digest keyDigest) (*Caller, error) {
 	if _, wrong := c.wrong.GetIfPresent(digest); wrong {
 		return nil, invalidKey()
@@ -104,7 +109,7 @@ func (c *keyCache) find(ctx context.Context, digest keyDigest) (*Caller, error) 
 	// it.
 	detached := context.WithoutCancel(ctx)
 	found, err := c.known.Get(detached, digest, c.loader)
-	if err == nil && !c.usable(found) {
+	if err == nil && c.age(found) >= keyTTL {
 		c.known.Invalidate(digest)
 		found, err = c.load(detached, digest)
 		if err == nil && c.age(found) >= keyTTL {
@@ -119,12 +124,13 @@ func (c *keyCache) find(ctx context.Context, digest keyDigest) (*Caller, error) 
 	case found.caller.expiresMS != 0 && c.clock().UnixMilli() >= found.caller.expiresMS:
 		return nil, invalidKey()
 	}
+	if _, revoked := c.revoked.GetIfPresent(found.caller.Sub); revoked {
+		return nil, invalidKey()
+	}
 	return found.caller, nil
 }
 
 func (c *keyCache) age(k *knownKey) time.Duration { return c.clock().Sub(k.readAt) }
-
-func (c *keyCache) usable(k *knownKey) bool { return !k.raced && c.age(k) < keyTTL }
 
 // load reads a key. otter.ErrNotFound makes the cache drop the entry.
 func (c *keyCache) load(ctx context.Context, digest keyDigest) (*knownKey, error) {
@@ -132,7 +138,7 @@ func (c *keyCache) load(ctx context.Context, digest keyDigest) (*knownKey, error
 	if _, wrong := c.wrong.GetIfPresent(digest); wrong {
 		return nil, otter.ErrNotFound
 	}
-	before, begin := c.changes.Load(), c.clock()
+	begin := c.clock()
 	k, err := c.source.Find(ctx, hex.EncodeToString(digest[:]))
 	if api.ErrorCode(err) == api.CodeKeyNotFound {
 		c.wrong.Set(digest, struct{}{})
@@ -146,15 +152,13 @@ func (c *keyCache) load(ctx context.Context, digest keyDigest) (*knownKey, error
 			Sub: k.ID, Tenant: k.Tenant, Namespace: k.Namespace, roles: k.Roles, expiresMS: k.ExpiresAtMS, digest: digest,
 		},
 		readAt: begin,
-		raced:  c.changes.Load() != before,
 	}, nil
 }
 
-// forget drops a key from the cache. It counts the change first, so that a load that is
-// reading the key now detects it. A load between its comparison and the cache is missed:
-// keyTTL limits how long its entry is used.
+// forget refuses a revoked key from now on, also if a load is reading it now, and drops it
+// from the cache.
 func (c *keyCache) forget(id string) {
-	c.changes.Add(1)
+	c.revoked.Set(id, struct{}{})
 	for digest, k := range c.known.All() {
 		if k.caller.Sub == id {
 			c.known.Invalidate(digest)
@@ -168,7 +172,6 @@ func (c *keyCache) onChange(change storage.Change) {
 	case storage.ChangeKey:
 		c.forget(change.KeyID)
 	case storage.ChangeResubscribed: // notices may have been missed
-		c.changes.Add(1)
 		c.known.InvalidateAll()
 		c.wrong.InvalidateAll()
 	}
@@ -177,6 +180,7 @@ func (c *keyCache) onChange(change storage.Change) {
 func (c *keyCache) close() {
 	c.known.StopAllGoroutines()
 	c.wrong.StopAllGoroutines()
+	c.revoked.StopAllGoroutines()
 }
 
 // cacheClock makes the caches follow the server's clock by elapsed time: setting the

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/maypok86/otter/v2"
+
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
 )
@@ -152,18 +154,34 @@ func TestNoticesDropWhatIsKnown(t *testing.T) {
 	}
 }
 
-// A read that a revocation overtakes may return the old state: it admits no caller, now
-// or from the cache.
-func TestReadingsThatARevocationPassedAreNotKept(t *testing.T) {
+// A load that read the key before its revocation admits no caller with it, now or from the
+// cache, wherever the revocation overtakes it.
+func TestAKeyRevokedDuringItsLoadIsRefused(t *testing.T) {
 	t.Parallel()
-	c := newCacheTest(t)
-	c.store.during = func() { // after the record was read, and before it is here
-		c.store.set(func() { c.store.during = nil })
-		c.revoke()
-		c.onChange(storage.Change{Kind: storage.ChangeKey, KeyID: "key_1"})
+	for name, arrange := range map[string]func(c *cacheTest, revoke func()){
+		"during the read": func(c *cacheTest, revoke func()) { c.store.during = revoke },
+		"before the entry is cached": func(c *cacheTest, revoke func()) {
+			load, once := c.loader, sync.OnceFunc(revoke)
+			c.loader = otter.LoaderFunc[keyDigest, *knownKey](func(ctx context.Context, digest keyDigest) (*knownKey, error) {
+				defer once()
+				return load.Load(ctx, digest)
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCacheTest(t)
+			arrange(c, func() { // the record was read, but is not yet cached
+				c.store.set(func() { c.store.during = nil })
+				c.revoke()
+				c.forget("key_1")
+			})
+			c.wants(t, api.CodeAuthnInvalid, 1)
+			c.wants(t, api.CodeAuthnInvalid, 0)
+			c.advance(keyTTL)
+			c.wants(t, api.CodeAuthnInvalid, 1)
+		})
 	}
-	c.wants(t, api.CodeAuthnInvalid, 2)
-	c.wants(t, api.CodeAuthnInvalid, 0)
 }
 
 func TestFirstTriesOfOneKeyCoalesce(t *testing.T) {
