@@ -8,9 +8,10 @@ import "strings"
 type Action string
 
 // The actions. The first three are not granted by roles: they say that a route is
-// open to every request, to every valid API key, or to the runners' token.
+// open to every request, to every valid API key, or to the runners' token. The zero Action
+// is none of them: a route without an Action is closed.
 const (
-	Public = Action("")
+	Public = Action("public")
 	AnyKey = Action("any key")
 	Runner = Action("runner")
 

@@ -36,7 +36,7 @@ func (s *Server) authorize(next http.Handler) http.Handler {
 func (s *Server) admit(r *http.Request) error {
 	ctx := r.Context()
 	route := s.routeOf(r)
-	if route == nil {
+	if route == nil || route.Action == "" {
 		return api.Errorf(api.CodeAuthzDenied, "this route is not open to any caller")
 	}
 	switch route.Action {

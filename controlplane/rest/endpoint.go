@@ -41,7 +41,7 @@ const (
 type Route struct {
 	Method, Path string
 	// Action is what a caller's roles must grant, or one of access.Public, AnyKey and
-	// Runner. The zero value is Public, so every route must set it.
+	// Runner. A route with the zero value refuses every request.
 	Action access.Action
 	Extent Extent
 
