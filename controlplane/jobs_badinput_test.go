@@ -58,6 +58,7 @@ func TestBadJobsAreRefusedAndChangeNothing(t *testing.T) {
 		{"unknown field of a job", "POST", add, `{"jobs":[{},{"prio":1}]}`, 422, api.CodeInvalid, "jobs[1].prio"},
 		{"one and many", "POST", add, `{"payload":1,"jobs":[{}]}`, 422, api.CodeInvalid, "jobs"},
 		{"jobs forgotten", "POST", add, `{"jobs":null}`, 422, api.CodeInvalid, "jobs"},
+		{"jobs forgotten behind the payload", "POST", add, `{"payload":"` + strings.Repeat("x", 100) + `","JOBS":null}`, 422, api.CodeInvalid, "jobs"},
 		{"no jobs", "POST", add, `{"jobs":[]}`, 422, api.CodeInvalid, "jobs"},
 		{"too many jobs", "POST", add, `{"jobs":[{}` + strings.Repeat(",{}", api.MaxEnqueueJobs) + `]}`, 422, api.CodeInvalid, "jobs"},
 		{"one of them invalid", "POST", add, `{"jobs":[{},{"priority":"urgent"},{}]}`, 422, api.CodeInvalid, "jobs[1].priority"},

@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"reflect"
 	"strings"
@@ -22,7 +21,9 @@ import (
 //	{"jobs": [{"payload": {"n": 1}}, {"payload": {"n": 2}}]}
 type enqueueBody struct {
 	api.NewJob
-	Jobs []api.NewJob `json:"jobs,omitempty" doc:"several jobs instead of one; all of them are added, or none"`
+	// Jobs points to a nil list before the decoding: it still does if the body has no jobs,
+	// and is nil if they are null.
+	Jobs *[]api.NewJob `json:"jobs,omitempty" doc:"several jobs instead of one; all of them are added, or none"`
 }
 
 // enqueuedBody is the answer to an enqueue.
@@ -92,11 +93,11 @@ func (a *API) enqueueJobs(w http.ResponseWriter, r *http.Request) ([]api.Enqueue
 	if err != nil {
 		return nil, err
 	}
-	request, err := a.enqueueBodies.Decode(body)
-	if err != nil {
+	request := enqueueBody{Jobs: new([]api.NewJob)}
+	if err := a.enqueueBodies.DecodeInto(body, &request); err != nil {
 		return nil, err
 	}
-	jobs, err := request.list(body)
+	jobs, err := request.list()
 	if err != nil {
 		return nil, err
 	}
@@ -112,40 +113,19 @@ func (a *API) enqueueJobs(w http.ResponseWriter, r *http.Request) ([]api.Enqueue
 	})
 }
 
-// list returns the jobs of the request; body is the text that b was decoded from.
-// An empty list is returned as it is; the broker refuses it. Errors: CodeInvalid if the body
-// has both one job and a list, or if jobs is null.
-func (b *enqueueBody) list(body []byte) ([]api.NewJob, error) {
-	if b.Jobs == nil {
-		if namesJobs(body) {
-			return nil, api.InvalidField("jobs", "must be a list")
-		}
+// list returns the jobs of the request. An empty list is returned as it is; the broker
+// refuses it. Errors: CodeInvalid if the body has both one job and a list, or if jobs is null:
+// such a body must not count as one job without a payload.
+func (b *enqueueBody) list() ([]api.NewJob, error) {
+	switch {
+	case b.Jobs == nil:
+		return nil, api.InvalidField("jobs", "must be a list")
+	case *b.Jobs == nil:
 		return []api.NewJob{b.NewJob}, nil
-	}
-	if !reflect.ValueOf(b.NewJob).IsZero() {
+	case !reflect.ValueOf(b.NewJob).IsZero():
 		return nil, api.InvalidField("jobs", "stands alone: the options of each job stand in it")
 	}
-	return b.Jobs, nil
-}
-
-// namesJobs reports whether a body without a list of jobs has the field "jobs" all the
-// same, as null. Such a body must not count as one job without a payload. Only a body that
-// has the name in its first 64 bytes is parsed again: a null that stands further behind is
-// not found.
-func namesJobs(body []byte) bool {
-	if !strings.Contains(strings.ToLower(string(body[:min(len(body), 64)])), `"jobs"`) {
-		return false
-	}
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(body, &fields) != nil {
-		return false
-	}
-	for name := range fields {
-		if strings.EqualFold(name, "jobs") {
-			return true
-		}
-	}
-	return false
+	return *b.Jobs, nil
 }
 
 // mayRun refuses options that run a function which the caller may not invoke: their

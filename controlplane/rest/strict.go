@@ -43,19 +43,25 @@ func NewDecoder[T any]() Decoder[T] {
 // encoding/json refused a body.
 func (d Decoder[T]) Decode(body []byte) (T, error) {
 	var v T
+	err := d.DecodeInto(body, &v)
+	return v, err
+}
+
+// DecodeInto is Decode into a value that has defaults. Fields that body does not have keep
+// them; a null clears pointers, slices and maps.
+func (d Decoder[T]) DecodeInto(body []byte, v *T) error {
 	if !utf8.Valid(body) {
-		return v, api.Errorf(api.CodeValidationJSON, "the body is not UTF-8")
+		return api.Errorf(api.CodeValidationJSON, "the body is not UTF-8")
 	}
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()
-	err := decoder.Decode(&v)
-	if err == nil {
-		if _, end := decoder.Token(); !errors.Is(end, io.EOF) {
-			return v, api.Errorf(api.CodeValidationJSON, "the body has data after its JSON value")
-		}
-		return v, nil
+	if err := decoder.Decode(v); err != nil {
+		return d.explain(body, err)
 	}
-	return v, d.explain(body, err)
+	if _, end := decoder.Token(); !errors.Is(end, io.EOF) {
+		return api.Errorf(api.CodeValidationJSON, "the body has data after its JSON value")
+	}
+	return nil
 }
 
 // explain returns the coded error for a body that encoding/json refused with err: the first
