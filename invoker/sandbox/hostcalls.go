@@ -5,14 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"sync"
 	"time"
 
-	"github.com/codesous/sous/api"
-	"github.com/codesous/sous/invoker/sandbox/wire"
 	"go.uber.org/zap"
 	"golang.org/x/sync/semaphore"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
 // HostFunc performs the host call name with the arguments head (JSON) and blob. It is
@@ -120,8 +122,8 @@ func newHostCalls(ctx context.Context, child *process, call *Call, log *zap.Logg
 
 // start performs c concurrently, once there is room for it. size is its memory in bytes.
 // Only the goroutine that reads the child's frames calls it. Errors, which end the
-// activation: os.ErrDeadlineExceeded if ctx ends while it waits, wire.ErrFrame if the child
-// dies.
+// activation: os.ErrDeadlineExceeded if ctx ends while it waits, io.ErrUnexpectedEOF if the
+// child dies.
 func (h *hostCalls) start(c wire.HostCall, size int) error {
 	for !h.admit(size) {
 		select {
@@ -129,7 +131,7 @@ func (h *hostCalls) start(c wire.HostCall, size int) error {
 		case <-h.ctx.Done():
 			return fmt.Errorf("%w: waiting for host calls", os.ErrDeadlineExceeded)
 		case <-h.child.gone:
-			return wire.ErrFrame
+			return fmt.Errorf("%w: waiting for host calls", io.ErrUnexpectedEOF)
 		}
 	}
 	h.slots.Go(func() {

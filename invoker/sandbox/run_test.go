@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"runtime"
 	"strings"
 	"sync"
@@ -219,6 +220,21 @@ func TestHostCallsRunTogether(t *testing.T) {
 	if most.Load() > maxHostCalls || most.Load() < maxHostCalls/2 {
 		t.Errorf("%d calls at once", most.Load())
 	}
+}
+
+// A child that dies while its next host call waits for room ends as it died.
+func TestTheDeathOfAWaitingChildIsExplained(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t))
+	s := acquire(t, p, fakeProgram("callsoom", ""))
+	defer p.Release(s)
+	c := do(fmt.Sprint("callsoom ", maxHostCalls+1))
+	c.Host = func(ctx context.Context, _ string, _, _ []byte) ([]byte, []byte, error) {
+		<-ctx.Done()
+		return nil, nil, ctx.Err()
+	}
+	r := s.Run(t.Context(), c)
+	checkEnd(t, r, api.StatusError, api.ErrMemoryLimit, "the function used more memory than its limit")
 }
 
 // TestHostCallsAreBoundedInBytes: two large calls follow each other.

@@ -148,6 +148,11 @@ func (c *child) handle(event []byte) {
 		}
 	case "calls":
 		c.calls(n)
+	case "callsoom":
+		for i := range n {
+			c.call(uint32(i), "x", nil)
+		}
+		die(2, "runtime: out of memory: cannot allocate 1073741824-byte block")
 	case "bytes":
 		c.call(1, "x", bytes.Repeat([]byte("b"), n))
 		c.call(2, "x", bytes.Repeat([]byte("b"), n))
