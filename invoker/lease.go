@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/invoker/hostcall"
@@ -44,8 +45,12 @@ func (j *leasedJob) lost() bool { return errors.Is(context.Cause(j.ctx), errLeas
 // least leaseTime - renewAfter = 3.5 s left when its renewal begins on time.
 const renewTimeout = 2 * time.Second
 
+// renewTenants bounds the tenants whose leases are renewed at the same time.
+const renewTenants = 64
+
 // renew renews the leases of all jobs until settled is closed. The leases of one tenant
-// that are due are renewed by one call; the tenants follow one another.
+// that are due are renewed by one call. Up to renewTenants calls run at the same time, so
+// that a slow one does not let the leases of other tenants expire.
 func (w *worker) renew(ctx context.Context, settled <-chan struct{}) {
 	tick := time.NewTicker(renewTick)
 	defer tick.Stop()
@@ -55,12 +60,24 @@ func (w *worker) renew(ctx context.Context, settled <-chan struct{}) {
 			return
 		case <-tick.C:
 		}
-		for tenant, due := range w.dueLeases() {
-			if err := w.renewTenant(ctx, tenant, due); err != nil {
+		w.renewDue(ctx, w.dueLeases(), w.renewTenant)
+	}
+}
+
+// renewDue calls renew for each tenant with leases that are due, and returns when all calls
+// have ended.
+func (w *worker) renewDue(ctx context.Context, byTenant map[string][]*leasedJob, renew func(context.Context, string, []*leasedJob) error) {
+	var calls errgroup.Group
+	calls.SetLimit(renewTenants)
+	for tenant, due := range byTenant {
+		calls.Go(func() error {
+			if err := renew(ctx, tenant, due); err != nil {
 				w.i.logger.Warn("leases were not renewed", zap.String("tenant", tenant), zap.Int("jobs", len(due)), zap.Error(err))
 			}
-		}
+			return nil
+		})
 	}
+	_ = calls.Wait() // the calls return no error
 }
 
 // dueLeases returns, by tenant, the jobs whose lease is due or that have an update to send,

@@ -1,13 +1,38 @@
 package invoker
 
 import (
+	"context"
 	"encoding/json"
 	"testing"
+	"time"
+
+	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/invoker/hostcall"
 	"github.com/codesous/sous/invoker/sandbox"
 )
+
+// A tenant whose renewal is slow does not delay the renewals of the others: each of these two
+// ends when the other has begun.
+func TestTenantsAreRenewedTogether(t *testing.T) {
+	t.Parallel()
+	begun := map[string]chan struct{}{"t_slow01": make(chan struct{}), "t_slow02": make(chan struct{})}
+	other := map[string]string{"t_slow01": "t_slow02", "t_slow02": "t_slow01"}
+	w := &worker{i: &Invoker{logger: zap.NewNop()}}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	w.renewDue(ctx, map[string][]*leasedJob{"t_slow01": nil, "t_slow02": nil}, func(ctx context.Context, tenant string, _ []*leasedJob) error {
+		close(begun[tenant])
+		select {
+		case <-begun[other[tenant]]:
+		case <-ctx.Done():
+			t.Errorf("tenant %s: the renewal of tenant %s has not begun", tenant, other[tenant])
+			cancel()
+		}
+		return nil
+	})
+}
 
 // Host calls are served concurrently: the update that the function made last wins, in
 // whatever order they arrive.
