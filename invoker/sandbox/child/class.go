@@ -184,7 +184,7 @@ func (r *realm) pairs(v goja.Value, what string) [][2]string {
 	var out [][2]string
 	if it := obj.GetSymbol(goja.SymIterator); it == nil || goja.IsUndefined(it) {
 		for _, key := range obj.Keys() {
-			out = append(out, [2]string{key, obj.Get(key).String()})
+			out = append(out, [2]string{key, orUndefined(obj.Get(key)).String()})
 		}
 		return out
 	}

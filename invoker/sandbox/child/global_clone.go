@@ -88,7 +88,7 @@ func (c *cloner) object(from *goja.Object) goja.Value {
 	case "Date":
 		return c.keep(from, c.create("Date", from.ToNumber()))
 	case "Boolean", "Number", "String":
-		return c.keep(from, c.create(class, primitive(from)))
+		return c.keep(from, c.create(class, c.primitive(from)))
 	case "RegExp":
 		return c.keep(from, c.create("RegExp", from.Get("source"), from.Get("flags")))
 	case "Array":
@@ -115,15 +115,12 @@ func (c *cloner) object(from *goja.Object) goja.Value {
 }
 
 // primitive returns the value of a boxed Boolean, Number or String.
-func primitive(obj *goja.Object) goja.Value {
+func (r *realm) primitive(obj *goja.Object) goja.Value {
 	if obj.ClassName() == "String" {
 		return obj.ToString()
 	}
 	if obj.ClassName() == "Boolean" {
-		value, _ := goja.AssertFunction(obj.Get("valueOf"))
-		v, err := value(obj)
-		must(err)
-		return v
+		return r.vm.ToValue(obj.Export())
 	}
 	return obj.ToNumber()
 }
@@ -149,8 +146,11 @@ func (c *cloner) entries(from, to *goja.Object, method string) goja.Value {
 	c.vm.ForOf(from, func(item goja.Value) bool {
 		args := []goja.Value{item}
 		if method == "set" {
-			pair := item.(*goja.Object)
-			args = []goja.Value{pair.Get("0"), pair.Get("1")}
+			pair, ok := item.(*goja.Object)
+			if !ok { // the script replaced the iterator of Map
+				panic(c.vm.NewTypeError("structuredClone: an entry of a Map is not a pair"))
+			}
+			args = []goja.Value{orUndefined(pair.Get("0")), orUndefined(pair.Get("1"))}
 		}
 		for i := range args {
 			args[i] = c.clone(args[i])

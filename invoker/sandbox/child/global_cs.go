@@ -93,11 +93,12 @@ func csEnv(r *realm) goja.Value {
 		must(env.DefineDataProperty(key, r.vm.ToValue(r.program.assign.Env[key]),
 			goja.FLAG_FALSE, goja.FLAG_FALSE, goja.FLAG_TRUE))
 	}
-	freeze, _ := goja.AssertFunction(r.vm.Get("Object").(*goja.Object).Get("freeze"))
-	if freeze != nil {
-		_, err := freeze(goja.Undefined(), env)
-		must(err)
+	freeze, ok := goja.AssertFunction(orUndefined(r.vm.Get("Object")).ToObject(r.vm).Get("freeze"))
+	if !ok {
+		panic(r.vm.NewTypeError("cs.env: Object.freeze is not a function"))
 	}
+	_, err := freeze(goja.Undefined(), env)
+	must(err)
 	return env
 }
 

@@ -96,7 +96,10 @@ func queueMicrotask(r *realm, call goja.FunctionCall) goja.Value {
 		panic(r.vm.NewTypeError("queueMicrotask: the argument must be a function"))
 	}
 	d := r.newDeferred()
-	then, _ := goja.AssertFunction(d.value(r).(*goja.Object).Get("then"))
+	then, ok := goja.AssertFunction(d.value(r).(*goja.Object).Get("then"))
+	if !ok {
+		panic(r.vm.NewTypeError("queueMicrotask: Promise.prototype.then is not a function"))
+	}
 	_, err := then(d.value(r), r.vm.ToValue(func(goja.FunctionCall) goja.Value {
 		_, err := callback(goja.Undefined())
 		must(err)

@@ -140,7 +140,7 @@ func (a *activation) replied(f frame) error {
 }
 
 // hostError makes a script's Error of the host's: message, code, and the further members
-// that it has.
+// that it has. A member that is named message or code is not among them.
 func (r *realm) hostError(e *wire.HostError) *goja.Object {
 	made := r.newError(api.Code(e.Code), e.Message)
 	if len(e.Members) == 0 {
@@ -151,6 +151,9 @@ func (r *realm) hostError(e *wire.HostError) *goja.Object {
 		return made
 	}
 	for _, name := range members.Keys() {
+		if name == "message" || name == "code" {
+			continue
+		}
 		must(made.DefineDataProperty(name, members.Get(name), goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_TRUE))
 	}
 	return made
