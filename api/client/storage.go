@@ -49,13 +49,15 @@ func (i *Install) Register(ctx context.Context, install api.Install) (api.Instal
 		Functions   []string `json:"functions,omitempty"`
 	}{install.Description, install.Functions}
 	var out api.Install
-	return out, i.send(ctx, http.MethodPut, i.path(), in, &out)
+	err := i.send(ctx, http.MethodPut, i.path(), in, &out)
+	return out, err
 }
 
 // Get returns the registration of the install. CodeDocumentNotFound.
 func (i *Install) Get(ctx context.Context) (api.Install, error) {
 	var out api.Install
-	return out, i.send(ctx, http.MethodGet, i.path(), nil, &out)
+	err := i.send(ctx, http.MethodGet, i.path(), nil, &out)
+	return out, err
 }
 
 // Delete removes the install with all its documents. CodeDocumentNotFound.
@@ -67,7 +69,8 @@ func (i *Install) Delete(ctx context.Context) error {
 // CodeDocumentInvalid.
 func (i *Install) PutDocument(ctx context.Context, put api.DocumentPut) (api.Document, error) {
 	var out api.Document
-	return out, i.send(ctx, http.MethodPost, i.storage("put"), put, &out)
+	err := i.send(ctx, http.MethodPost, i.storage("put"), put, &out)
+	return out, err
 }
 
 // Document reads a document. CodeDocumentNotFound, CodeRevisionMismatch.
@@ -100,14 +103,16 @@ func (i *Install) DeleteDocument(ctx context.Context, del api.DocumentDelete) er
 // BulkPut writes documents, all or none. CodeBulkPartialFailure, with Items.
 func (i *Install) BulkPut(ctx context.Context, bulk api.DocumentBulkPut) (api.DocumentResults, error) {
 	var out api.DocumentResults
-	return out, i.send(ctx, http.MethodPost, i.storage("bulkPut"), bulk, &out)
+	err := i.send(ctx, http.MethodPost, i.storage("bulkPut"), bulk, &out)
+	return out, err
 }
 
 // Transact checks and writes documents, all or none. The code is that of the first step
 // that failed, with Items.
 func (i *Install) Transact(ctx context.Context, t api.DocumentTransact) (api.DocumentResults, error) {
 	var out api.DocumentResults
-	return out, i.send(ctx, http.MethodPost, i.storage("transact"), t, &out)
+	err := i.send(ctx, http.MethodPost, i.storage("transact"), t, &out)
+	return out, err
 }
 
 // DocumentNamespaces are the namespaces of an install, and the usage of its tenant.
@@ -119,7 +124,8 @@ type DocumentNamespaces struct {
 // Namespaces returns the install's namespaces.
 func (i *Install) Namespaces(ctx context.Context) (DocumentNamespaces, error) {
 	var out DocumentNamespaces
-	return out, i.send(ctx, http.MethodGet, i.storage("namespaces"), nil, &out)
+	err := i.send(ctx, http.MethodGet, i.storage("namespaces"), nil, &out)
+	return out, err
 }
 
 // DeleteNamespace removes a namespace with its documents and its schema.
@@ -131,7 +137,8 @@ func (i *Install) DeleteNamespace(ctx context.Context, namespace string) error {
 // Schema returns a namespace's JSON Schema. CodeDocumentNotFound.
 func (i *Install) Schema(ctx context.Context, namespace string) (json.RawMessage, error) {
 	var out json.RawMessage
-	return out, i.send(ctx, http.MethodGet, i.storage("namespaces", namespace, "schema"), nil, &out)
+	err := i.send(ctx, http.MethodGet, i.storage("namespaces", namespace, "schema"), nil, &out)
+	return out, err
 }
 
 // SetSchema sets a namespace's JSON Schema. CodeDocumentInvalid.
