@@ -16,8 +16,10 @@ import (
 )
 
 // A fetch claims jobs in rounds of at most fetchRound, and stops once it holds
-// fetchBytes: the size of jobs is known only after they are claimed. An answer has at most
-// fetchBytes and the jobs of one more round, whose size is not known in advance.
+// fetchBytes: the size of jobs is known only after they are claimed. A later round claims as
+// many jobs as fit if they are as large as the earlier ones. An answer exceeds fetchBytes by
+// the jobs of its last round at most: fetchRound jobs of 1.25 MiB, a payload and a
+// checkpoint, are 80 MiB.
 const (
 	fetchRound = 64
 	fetchBytes = 16 << 20
@@ -47,7 +49,7 @@ func (a *API) fetchEndpoints() []rest.Endpoint {
 		rest.Handle(rest.Route{
 			Method: http.MethodPost, Path: pathJobs + ":fetch", Action: access.JobFetch, Extent: rest.HandlerNamespace,
 			ID: "fetch-jobs", Tag: "jobs", Summary: "Take pending jobs under a lease",
-			Description: "From the queues in the order given, up to count (default 1, at most 1,000); fewer where they are large, since an answer stops at about 16 MiB. " +
+			Description: "From the queues in the order given, up to count (default 1, at most 1,000); fewer where they are large, since a fetch claims no more jobs once it holds 16 MiB. " +
 				"Where there is none, waits up to wait_ms for the first. Queues that do not exist are empty.",
 			Parameters: []*huma.Param{rest.PathParameter("tenant", rest.TenantName("").Schema(nil))},
 			Request:    rest.JSON(api.FetchRequest{}),
@@ -172,7 +174,7 @@ func validateFetch(f *api.FetchRequest) error {
 // jobs, it returns those jobs without an error: they are leased to the caller.
 func (a *API) fetchRounds(ctx context.Context, f queue.Fetch, count int) (jobs []api.FetchedJob, err error) {
 	for size := 0; len(jobs) < count && size < fetchBytes; {
-		f.Count = min(fetchRound, count-len(jobs))
+		f.Count = roundOf(count-len(jobs), len(jobs), size)
 		more, err := a.queue.Fetch(ctx, f)
 		jobs = append(jobs, more...)
 		if err != nil && len(jobs) > 0 {
@@ -188,6 +190,16 @@ func (a *API) fetchRounds(ctx context.Context, f queue.Fetch, count int) (jobs [
 		f.Wait, f.Until = 0, nil
 	}
 	return jobs, nil
+}
+
+// roundOf returns the number of jobs to claim next, of the wanted ones, after so many that
+// have size bytes together, less than fetchBytes.
+func roundOf(wanted, claimed, size int) int {
+	round := min(fetchRound, wanted)
+	if size > 0 {
+		round = min(round, (fetchBytes-size)*claimed/size+1)
+	}
+	return round
 }
 
 // release returns jobs to their queues whose fetcher did not receive them. It fails them
