@@ -246,6 +246,21 @@ func TestSilentStreamsSayThatTheyAreAlive(t *testing.T) {
 	}
 }
 
+// Followers cannot take all places: a tenant has half of them.
+func TestFollowedLogsAreBounded(t *testing.T) {
+	t.Parallel()
+	h := start(t, func(c *controlplane.Config) { c.MaxWaits = 2 })
+	a := h.run(t, 1) // it runs until the end of the test
+	events(t, h, h.logs(a, "?follow=true"), func(event) {
+		refused := h.call(t, "GET", h.logs(a, "?follow=true"), "")
+		refused.refused(t, 429, api.CodeCapacityLimit)
+		if refused.header.Get("Retry-After") == "" {
+			t.Error("got no Retry-After, want one")
+		}
+		h.control.Drain()
+	})
+}
+
 func TestHeadDoesNotFollow(t *testing.T) {
 	t.Parallel()
 	h := start(t)

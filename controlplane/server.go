@@ -81,9 +81,9 @@ type Config struct {
 	// AnswerTimeout is how long a client may take to read the first bytes of an answer
 	// (default 30 s); large answers have more time.
 	AnswerTimeout time.Duration
-	// MaxWaits limits the fetches of jobs and the followed feeds of documents that wait at
-	// once, on this replica. One tenant may have at most half of them (default
-	// rest.DefaultWaits). Followed logs are not counted.
+	// MaxWaits limits the fetches of jobs, the followed logs and the followed feeds of
+	// documents that wait at the same time on this replica. One tenant may have at most half
+	// of them (default rest.DefaultWaits).
 	MaxWaits int
 	// Schedules keeps the schedules (default: a service over the server's store and
 	// queue, whose manual runs are not counted in metrics).
@@ -183,7 +183,7 @@ func (s *Server) endpoints(ctx context.Context, engine Engine, broker *queue.Bro
 	waits := rest.NewWaits(cfg.MaxWaits)
 	all := s.serviceEndpoints()
 	for _, resource := range []interface{ Endpoints() []rest.Endpoint }{
-		functions.New(s.store, engine, cfg.Clock, cfg.FollowInterval),
+		functions.New(s.store, engine, cfg.Clock, cfg.FollowInterval, waits),
 		jobs.New(broker, taskService, engine, waits, cfg.Logger),
 		documentsapi.New(documentService, waits),
 		tenancy.New(s.store, cfg.Secrets, s.auth, cfg.Clock),

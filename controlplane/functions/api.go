@@ -52,14 +52,15 @@ type API struct {
 
 	clock          func() time.Time
 	followInterval time.Duration
+	waits          *rest.Waits
 
 	invokeBodies rest.Decoder[api.InvokeRequest]
 	draftBodies  rest.Decoder[draftBody]
 }
 
 // New returns the API of the functions in a store. A followed log is read again every
-// followInterval.
-func New(store *storage.Store, engine Engine, clock func() time.Time, followInterval time.Duration) *API {
+// followInterval. Followed logs are counted against waits.
+func New(store *storage.Store, engine Engine, clock func() time.Time, followInterval time.Duration, waits *rest.Waits) *API {
 	a := &API{
 		functions:      storage.NewFunctions(store),
 		drafts:         storage.NewDrafts(store),
@@ -70,6 +71,7 @@ func New(store *storage.Store, engine Engine, clock func() time.Time, followInte
 		engine:         engine,
 		clock:          clock,
 		followInterval: followInterval,
+		waits:          waits,
 		invokeBodies:   rest.NewDecoder[api.InvokeRequest](),
 		draftBodies:    rest.NewDecoder[draftBody](),
 	}

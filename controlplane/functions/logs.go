@@ -66,6 +66,11 @@ func (a *API) getLogs(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if q.follow {
+		release, ok := a.waits.Enter(q.tenant)
+		defer release()
+		if !ok {
+			return api.Errorf(api.CodeCapacityLimit, "too many requests follow logs or changes, or wait for jobs")
+		}
 		a.followLogs(w, r, q)
 		return nil
 	}

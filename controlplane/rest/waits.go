@@ -5,7 +5,7 @@ import "sync"
 // DefaultWaits is the default limit of requests that wait at once.
 const DefaultWaits = 1024
 
-// Waits limits the requests that wait: fetches of jobs and followed feeds. Each holds a
+// Waits limits the requests that wait: fetches of jobs, followed logs and feeds. Each holds a
 // connection, polls the store, and wakes at every notice. One tenant may have at most
 // half of them (at least one), so that it cannot keep the others from waiting. It is safe
 // for concurrent use.

@@ -40,8 +40,8 @@ func maxConnections(s settings) (int, error) {
 	return deriveConnections(limit.Cur, s.SandboxMax, s.Network.MaxConnections)
 }
 
-// maxWaits returns the number of fetches of jobs that may wait at the same time. Half of the
-// connections are kept for other requests.
+// maxWaits returns the number of fetches of jobs and of followed logs and feeds that may wait
+// at the same time. Half of the connections are kept for other requests.
 func maxWaits(s settings) int {
 	most, err := maxConnections(s)
 	if err != nil {
