@@ -34,6 +34,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"net/netip"
@@ -128,12 +129,17 @@ func handle[A, R any](
 // free is the permit of a call that needs no capability.
 func free[A any](*Scope, A) string { return "" }
 
-// decodeStrict decodes one JSON object all of whose members are known. It ignores text
-// behind the object.
+// decodeStrict decodes one JSON object all of whose members are known.
 func decodeStrict(raw []byte, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
-	return dec.Decode(into)
+	if err := dec.Decode(into); err != nil {
+		return err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("text behind the object")
+	}
+	return nil
 }
 
 // Knows reports whether there is a call of that name.

@@ -76,14 +76,16 @@ func TestHostDeniesByDefault(t *testing.T) {
 func TestHostRefusesWhatItDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	h := New(Services{})
-	for name, head := range map[string]string{
-		"kv.list": `{}`,
-		"kv.get":  `{"key":"a","tenant":"t_other0"}`,
-		"kv.del":  `not json`,
-		"":        `{}`,
+	for _, call := range []struct{ name, head string }{
+		{"kv.list", `{}`},
+		{"kv.get", `{"key":"a","tenant":"t_other0"}`},
+		{"kv.get", `{"key":"a"} {"key":"b"}`},
+		{"kv.get", `{"key":"a"}}`},
+		{"kv.del", `not json`},
+		{"", `{}`},
 	} {
-		if _, _, err := h.Call(t.Context(), &Scope{}, name, []byte(head), nil); api.ErrorCode(err) != api.CodeHostInvalidArgument {
-			t.Errorf("h.Call: %q: %v, want code %s", name, err, api.CodeHostInvalidArgument)
+		if _, _, err := h.Call(t.Context(), &Scope{}, call.name, []byte(call.head), nil); api.ErrorCode(err) != api.CodeHostInvalidArgument {
+			t.Errorf("Call(%q, %s) = %v, want code %s", call.name, call.head, err, api.CodeHostInvalidArgument)
 		}
 	}
 }
