@@ -37,3 +37,24 @@ func TestServeWithoutKeysLogsBootstrapCommand(t *testing.T) {
 		t.Error("serve with a key logs the bootstrap command, want no such line")
 	}
 }
+
+// The key that replaces another is printed although the other cannot be revoked: it is stored,
+// and its text would be lost.
+func TestBootstrapPrintsTheKeyIfARevocationFails(t *testing.T) {
+	t.Parallel()
+	executable, store := soustest.Executable(t), storagetest.Redis(t, "--rename-command", "SREM", "").URL
+	bootstrap := func(args ...string) (stdout, stderr string, err error) {
+		cmd := exec.CommandContext(t.Context(), executable, append([]string{"keys", "bootstrap", "--store", store}, args...)...)
+		var out, errs strings.Builder
+		cmd.Stdout, cmd.Stderr = &out, &errs
+		err = cmd.Run()
+		return out.String(), errs.String(), err
+	}
+	if _, stderr, err := bootstrap(); err != nil {
+		t.Fatalf("keys bootstrap: %v\n%s", err, stderr)
+	}
+	stdout, stderr, err := bootstrap("--replace")
+	if err == nil || !strings.HasPrefix(stdout, "sous_") || !strings.Contains(stderr, "warning: the new key is valid") {
+		t.Errorf("keys bootstrap --replace: got error %v, stdout %q and stderr %q, want an error, a key and a warning", err, stdout, stderr)
+	}
+}

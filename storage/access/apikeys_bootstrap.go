@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -22,38 +23,38 @@ const (
 // Bootstrap stores the key of an administrator of k.Tenant, if the tenant has none;
 // k.Namespace must be "". With replace it does so in any case, and then revokes the
 // earlier keys of administrators, whose ids it returns. The new key is stored before the old
-// ones are revoked, so a crash in between leaves both. CodePreconditionFailed where the
-// tenant has such a key, CodeStoreConflict while another Bootstrap runs, and the errors of
-// Create.
-func (r *APIKeys) Bootstrap(ctx context.Context, k api.Key, digest string, replace bool) (replaced []string, err error) {
+// ones are revoked, so a crash in between leaves both. If an earlier key cannot be revoked,
+// stored is true although there is an error. CodePreconditionFailed where the tenant has such
+// a key, CodeStoreConflict while another Bootstrap runs, and the errors of Create.
+func (r *APIKeys) Bootstrap(ctx context.Context, k api.Key, digest string, replace bool) (stored bool, replaced []string, err error) {
 	unlocking, cancel := context.WithTimeout(context.WithoutCancel(ctx), bootstrapTime+bootstrapUnlock)
 	defer cancel()
 	ctx, cancelWork := context.WithTimeout(ctx, bootstrapTime)
 	defer cancelWork()
 	if err := r.lockBootstrap(ctx, k.ID); err != nil {
-		return nil, err
+		return false, nil, err
 	}
 	// A lock that cannot be released expires.
 	defer func() { _ = r.unlockBootstrap(unlocking, k.ID) }()
 
 	before, err := r.administrators(ctx, k.Tenant)
 	if err != nil {
-		return nil, err
+		return false, nil, err
 	}
 	if len(before) > 0 && !replace {
-		return nil, api.Errorf(api.CodePreconditionFailed, "an administrator's key exists: %s", before[0].ID)
+		return false, nil, api.Errorf(api.CodePreconditionFailed, "an administrator's key exists: %s", before[0].ID)
 	}
 	if err := r.Create(ctx, k, digest); err != nil {
-		return nil, err
+		return false, nil, err
 	}
 	for _, old := range before {
 		// Another caller may have revoked it meanwhile.
 		if err := r.Revoke(ctx, old.Tenant, old.ID); err != nil && api.ErrorCode(err) != api.CodeKeyNotFound {
-			return replaced, err
+			return true, replaced, fmt.Errorf("revoke %s: %w", old.ID, err)
 		}
 		replaced = append(replaced, old.ID)
 	}
-	return replaced, nil
+	return true, replaced, nil
 }
 
 // administrators returns a tenant's live keys that have the role admin in all its

@@ -17,7 +17,7 @@ func bootstrap(t *testing.T, s *storage.Store, tenant string, replace bool) (k a
 	t.Helper()
 	k, digest = newKey(t, tenant, s.NowMS())
 	storagetest.Eventually(t, func() bool {
-		replaced, err = access.NewAPIKeys(s).Bootstrap(t.Context(), k, digest, replace)
+		_, replaced, err = access.NewAPIKeys(s).Bootstrap(t.Context(), k, digest, replace)
 		return api.ErrorCode(err) != api.CodeStoreConflict
 	})
 	return k, digest, replaced, err
@@ -65,7 +65,7 @@ func TestBootstrapsRace(t *testing.T) {
 		for made == 0 { // other tests of this store may hold the lock
 			for _, err := range storagetest.Concurrently(16, func(int) error {
 				k, digest := newKey(t, tenant, s.NowMS())
-				_, err := keys.Bootstrap(t.Context(), k, digest, false)
+				_, _, err := keys.Bootstrap(t.Context(), k, digest, false)
 				return err
 			}) {
 				switch api.ErrorCode(err) {
@@ -95,7 +95,7 @@ func TestBootstrapLock(t *testing.T) {
 		t.Fatalf("client.Set: %v", err)
 	}
 	k, digest := newKey(t, api.AllTenants, s.NowMS())
-	if _, err := keys.Bootstrap(ctx, k, digest, true); api.ErrorCode(err) != api.CodeStoreConflict {
+	if _, _, err := keys.Bootstrap(ctx, k, digest, true); api.ErrorCode(err) != api.CodeStoreConflict {
 		t.Errorf("while another is under way: %v; want CodeStoreConflict", err)
 	}
 	if holder, err := client.Get(ctx, "cs:keys:bootstrap").Result(); err != nil || holder != "key_x" {
@@ -108,7 +108,7 @@ func TestBootstrapLock(t *testing.T) {
 	if err := client.Set(ctx, "cs:keys:bootstrap", k.ID, time.Minute).Err(); err != nil {
 		t.Fatalf("client.Set: %v", err)
 	}
-	if _, err := keys.Bootstrap(ctx, k, digest, false); err != nil {
+	if _, _, err := keys.Bootstrap(ctx, k, digest, false); err != nil {
 		t.Errorf("keys.Bootstrap: %v", err)
 	}
 	if n, err := client.Exists(ctx, "cs:keys:bootstrap").Result(); err != nil || n != 0 {

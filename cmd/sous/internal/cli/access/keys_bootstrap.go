@@ -74,6 +74,8 @@ func validateBootstrap(k api.Key) error {
 // CodePreconditionFailed if an administrator's key of k.Tenant exists and replace is not set.
 // With replace the existing ones are revoked after the new one is stored.
 //
+// If an existing one cannot be revoked, the new key is printed and the error is returned.
+//
 // A process that ends after the key was stored and before it was printed leaves a key whose
 // text is lost: --replace then creates another.
 func (a commands) bootstrap(ctx context.Context, s *storage.Store, k api.Key, replace bool) error {
@@ -82,26 +84,29 @@ func (a commands) bootstrap(ctx context.Context, s *storage.Store, k api.Key, re
 		return err
 	}
 	k.ID, k.CreatedAtMS = id, s.NowMS()
-	replaced, err := access.NewAPIKeys(s).Bootstrap(ctx, k, api.KeyDigest(text), replace)
+	stored, replaced, err := access.NewAPIKeys(s).Bootstrap(ctx, k, api.KeyDigest(text), replace)
 	var refused *api.Error
 	if errors.As(err, &refused) && refused.Code == api.CodePreconditionFailed {
 		return api.Errorf(refused.Code, "%s: create further keys with it (sous keys create), or give --replace to revoke it and create another", refused.Message)
 	}
-	if err != nil {
+	if !stored {
 		return err
 	}
 	for _, old := range replaced {
 		a.Note("%s revoked", old)
 	}
+	if err != nil {
+		a.Note("warning: the new key is valid, but not every earlier key is revoked: %v", err)
+	}
 	a.Note("%s is the administrator's of %s. Keep the key, it is shown only now:", k.ID, tenantText(k.Tenant))
-	if err := a.Print(api.NewKey{Key: k, Secret: text}, text+"\n"); err != nil {
-		return err
+	if printErr := a.Print(api.NewKey{Key: k, Secret: text}, text+"\n"); printErr != nil {
+		return errors.Join(err, printErr)
 	}
 	// The event comes after the key is printed: an error of the audit must not lose the key.
-	return access.NewAudit(s).Append(ctx, k.Tenant, api.AuditEvent{
+	return errors.Join(err, access.NewAudit(s).Append(ctx, k.Tenant, api.AuditEvent{
 		AtMS: k.CreatedAtMS, Sub: "local", Action: bootstrapAction, Method: http.MethodPost,
 		Path: "/v1/tenants/" + k.Tenant + "/keys/" + k.ID, Status: http.StatusCreated, RequestID: api.NewRequestID(k.CreatedAtMS),
-	})
+	}))
 }
 
 // tenantText returns the tenant of a key as text: "*" is all tenants.
