@@ -31,9 +31,7 @@ func (a commands) watchAndDeploy(ctx context.Context, t *command.Target, d deplo
 	if err := watchFolders(changes, d.source); err != nil {
 		return err
 	}
-	if err := a.deployWatched(ctx, t, d); err != nil {
-		return err
-	}
+	a.deployWatched(ctx, t, d)
 	a.Note("watching %s; Ctrl-C ends it", d.source.root)
 	quiet := time.NewTimer(0)
 	if !quiet.Stop() {
@@ -59,21 +57,16 @@ func (a commands) watchAndDeploy(ctx context.Context, t *command.Target, d deplo
 			if err := watchFolders(changes, source); err != nil {
 				return err
 			}
-			if err := a.deployWatched(ctx, t, d); err != nil {
-				return err
-			}
+			a.deployWatched(ctx, t, d)
 		}
 	}
 }
 
-// deployWatched deploys, and reports an error rather than returning it. Its error is always
-// nil.
-func (a commands) deployWatched(ctx context.Context, t *command.Target, d deployment) error {
-	err := a.deploy(ctx, t, d)
-	if err != nil && ctx.Err() == nil {
+// deployWatched deploys, and reports an error: the next change may correct it.
+func (a commands) deployWatched(ctx context.Context, t *command.Target, d deployment) {
+	if err := a.deploy(ctx, t, d); err != nil && ctx.Err() == nil {
 		a.Report(err)
 	}
-	return nil
 }
 
 // watchFolders adds each folder that may hold a file of the bundle to w. Adding a folder
