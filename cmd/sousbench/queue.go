@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -211,16 +212,13 @@ func lifecycleOf(ctx context.Context, b broker, size int, until time.Time) (int6
 	served := make(chan error, 1)
 	go func() { served <- b.serve(serving, func([]byte) { done.Add(1) }) }()
 	made, err := produce(ctx, b, size, until)
-	if err != nil {
-		return 0, err
-	}
-	for deadline := time.Now().Add(time.Minute); done.Load() < made; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); err == nil && done.Load() < made; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			return 0, fmt.Errorf("%d of %d jobs were handled", done.Load(), made)
+			err = fmt.Errorf("%d of %d jobs were handled", done.Load(), made)
 		}
 	}
 	stop()
-	return made, <-served
+	return made, cmp.Or(err, <-served)
 }
 
 // idleLatency enqueues single jobs and measures the time until the handler has each. The
@@ -473,8 +471,11 @@ func (s *sousQueue) drain(ctx context.Context, name string, n int) (float64, err
 		jobs, err := s.broker.Fetch(ctx, queue.Fetch{
 			Tenant: tenant, Namespace: namespace, Queues: []string{name}, WorkerID: "bench", Count: min(left, queueBatch),
 		})
-		if err != nil || len(jobs) == 0 {
-			return 0, errors.Join(err, errors.New("the queue gave nothing"))
+		if err != nil {
+			return 0, err
+		}
+		if len(jobs) == 0 {
+			return 0, fmt.Errorf("queue %s is empty, want %d more jobs", name, left)
 		}
 		acks := make([]api.JobAck, len(jobs))
 		for i, j := range jobs {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -114,7 +113,7 @@ func httpRound(ctx context.Context, ns *client.Namespace, length time.Duration) 
 	}
 	work.Wait()
 	close(errs)
-	return float64(done.Load()) / time.Since(begin).Seconds(), errors.Join(<-errs)
+	return float64(done.Load()) / time.Since(begin).Seconds(), <-errs
 }
 
 // httpBatch fetches and acknowledges one batch, and returns the number of its jobs, 0 if none
