@@ -21,6 +21,10 @@ const (
 	ReportInterval = 10 * time.Second
 )
 
+// PruneAfter is the time from the expiry of a report to its removal. It is long, so that a
+// replica whose clock is ahead does not remove the reports of live ones.
+const PruneAfter = time.Hour
+
 // Report is a replica's report of one binding.
 type Report struct {
 	Path  storage.BindingPath
@@ -28,8 +32,8 @@ type Report struct {
 }
 
 // Report stores a replica's share of each binding's status, all in one round trip. The
-// hash of a binding expires when no replica reports on it; Status and Prune remove the
-// fields of dead replicas. Each Share must have Replica and ReportedAtMS, by the clock of the
+// hash of a binding expires when no replica reports on it; Prune removes the fields
+// of dead replicas. Each Share must have Replica and ReportedAtMS, by the clock of the
 // replica. CodeStoreUnavailable.
 func (r *Repository) Report(ctx context.Context, reports []Report) error {
 	if len(reports) == 0 {
@@ -103,15 +107,42 @@ func (r *Repository) statuses(ctx context.Context, tenant, namespace string, bin
 	return out, nil
 }
 
-// Prune removes the expired reports of dead replicas. Without it the fields of replicas whose
-// names never return would stay as long as any replica reports on the binding.
+// Prune removes reports that expired more than PruneAfter ago, by the clock of the caller.
+// Without it the fields of replicas whose names never return would stay as long as any replica
+// reports on the binding.
 func (r *Repository) Prune(ctx context.Context, paths []storage.BindingPath) error {
-	_, err := r.shares(ctx, paths)
-	return err
+	reports, err := r.reports(ctx, paths)
+	if err != nil {
+		return err
+	}
+	pipe := r.s.Client().Pipeline()
+	for i, path := range paths {
+		if _, dead := freshShares(reports[i], r.s.NowMS()-PruneAfter.Milliseconds()); len(dead) > 0 {
+			pipe.HDel(ctx, r.s.Keys().Binding(path).Status(), dead...)
+		}
+	}
+	if pipe.Len() == 0 {
+		return nil
+	}
+	_, err = pipe.Exec(ctx)
+	return storage.Failure(ctx, "prune status of worker bindings", err)
 }
 
-// shares reads the reports of each binding, and removes expired ones.
+// shares returns the valid reports of each binding.
 func (r *Repository) shares(ctx context.Context, paths []storage.BindingPath) ([][]api.BindingReplica, error) {
+	reports, err := r.reports(ctx, paths)
+	if err != nil {
+		return nil, err
+	}
+	out := make([][]api.BindingReplica, len(paths))
+	for i := range reports {
+		out[i], _ = freshShares(reports[i], r.s.NowMS())
+	}
+	return out, nil
+}
+
+// reports reads the reports of each binding, by replica.
+func (r *Repository) reports(ctx context.Context, paths []storage.BindingPath) ([]map[string]string, error) {
 	if len(paths) == 0 {
 		return nil, nil
 	}
@@ -123,21 +154,17 @@ func (r *Repository) shares(ctx context.Context, paths []storage.BindingPath) ([
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, storage.Failure(ctx, "read status of worker bindings", err)
 	}
-	out := make([][]api.BindingReplica, len(paths))
-	for i, path := range paths {
-		fresh, stale := freshShares(sent[i].Val(), r.s.NowMS())
-		if len(stale) > 0 {
-			// Best effort: the next reader finds them again.
-			r.s.Client().HDel(ctx, r.s.Keys().Binding(path).Status(), stale...)
-		}
-		out[i] = fresh
+	out := make([]map[string]string, len(paths))
+	for i := range sent {
+		out[i] = sent[i].Val()
 	}
 	return out, nil
 }
 
 // freshShares separates valid reports, sorted by replica, from those of dead replicas and those
-// that cannot be decoded. The age of a report is computed by the clock of the reader: if that is more than
-// ReportTTL less ReportInterval ahead, live replicas can count as dead.
+// that cannot be decoded. The age of a report is computed by the clock of the reader: if that
+// is more than ReportTTL less ReportInterval ahead, live replicas can count as dead for this
+// reader.
 func freshShares(fields map[string]string, nowMS int64) (shares []api.BindingReplica, stale []string) {
 	shares = make([]api.BindingReplica, 0, len(fields))
 	for replica, raw := range fields {
