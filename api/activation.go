@@ -82,6 +82,7 @@ const (
 	MaxInlineResultBytes = 4 << 10
 	MaxErrorMessageBytes = 64 << 10
 	MaxErrorStackBytes   = 8 << 10
+	MaxErrorCodeBytes    = 128
 	MaxLogBytes          = 1 << 20
 	LogChunkBytes        = 64 << 10
 	ActivationTTLMS      = 7 * 24 * 60 * 60 * 1000

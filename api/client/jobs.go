@@ -169,7 +169,7 @@ func (n *Namespace) AckJobs(ctx context.Context, acks []api.JobAck) ([]api.JobOu
 func (n *Namespace) FailJobs(ctx context.Context, fails []api.JobFail) ([]api.JobOutcome, error) {
 	cut := make([]api.JobFail, len(fails))
 	for i, f := range fails { // the server truncates a longer text; see MaxJobErrorBytes
-		f.Error, f.Stack = f.Error[:min(len(f.Error), api.MaxJobErrorBytes)], f.Stack[:min(len(f.Stack), api.MaxJobStackBytes)]
+		f.Error, f.Stack = api.TruncateText(f.Error, api.MaxJobErrorBytes), api.TruncateText(f.Stack, api.MaxJobStackBytes)
 		cut[i] = f
 	}
 	size := func(f *api.JobFail) int { return 6 * (len(f.Error) + len(f.Stack)) } // if every byte is escaped

@@ -5,18 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"time"
-	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/invoker/sandbox/wire"
-	"golang.org/x/sys/unix"
 )
-
-// maxErrorCodeBytes bounds the code that a function's error carries. The child cuts it at
-// half of that; a longer one comes from a child that is not ours any more.
-const maxErrorCodeBytes = 256
 
 // done turns the child's Done into a Result, and checks everything in it. A Done that is
 // malformed ends the activation as SandboxCrash.
@@ -100,9 +95,9 @@ func thrown(body []byte) (Result, error) {
 	default:
 		return Result{}, fmt.Errorf("%w: error type %.40q", wire.ErrFrame, string(e.Type))
 	}
-	e.Message = cutText(e.Message, api.MaxErrorMessageBytes)
-	e.Stack = cutText(e.Stack, api.MaxErrorStackBytes)
-	e.Code = cutText(e.Code, maxErrorCodeBytes)
+	e.Message = api.TruncateText(e.Message, api.MaxErrorMessageBytes)
+	e.Stack = api.TruncateText(e.Stack, api.MaxErrorStackBytes)
+	e.Code = api.TruncateText(e.Code, api.MaxErrorCodeBytes)
 	return Result{Status: api.StatusError, Error: &e}, nil
 }
 
@@ -117,18 +112,6 @@ func timedOut() Result {
 // failure is the result of an activation that failed with an error of the platform.
 func failure(t api.ErrorType, message string) Result {
 	return Result{Status: api.StatusError, Error: &api.ActivationError{Type: t, Message: message}}
-}
-
-// cutText cuts s to at most n bytes, between characters. The result is a copy, so that a
-// small part does not keep a large frame alive.
-func cutText(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return strings.Clone(s[:n])
 }
 
 // isDisconnect reports whether err means that the other end of a socket has gone.

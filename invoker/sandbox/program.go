@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/codesous/sous/api"
-	"github.com/codesous/sous/invoker/sandbox/wire"
 	"github.com/maypok86/otter/v2"
 	"github.com/maypok86/otter/v2/stats"
 	"golang.org/x/sys/unix"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
 // Program is one version of one function, which a child serves. It must not be changed once
@@ -153,10 +154,10 @@ func sourceError(r wire.Refused) error {
 			break
 		}
 		fields = append(fields, api.FieldError{
-			Path:    cutText(p.File, api.MaxBundlePath),
+			Path:    api.TruncateText(p.File, api.MaxBundlePath),
 			Line:    p.Line,
 			Column:  p.Column,
-			Message: cutText(p.Message, maxProblemBytes),
+			Message: api.TruncateText(p.Message, maxProblemBytes),
 		})
 	}
 	if len(fields) > 0 {

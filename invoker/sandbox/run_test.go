@@ -56,7 +56,7 @@ func TestRunEnds(t *testing.T) {
 			if r.Error != nil {
 				gotError = r.Error.Type
 				if !strings.HasPrefix(r.Error.Message, tc.message) || len(r.Error.Message) > api.MaxErrorMessageBytes ||
-					len(r.Error.Stack) > api.MaxErrorStackBytes || len(r.Error.Code) > maxErrorCodeBytes {
+					len(r.Error.Stack) > api.MaxErrorStackBytes || len(r.Error.Code) > api.MaxErrorCodeBytes {
 					t.Errorf("error %.200q, %d, %d", r.Error.Message, len(r.Error.Stack), len(r.Error.Code))
 				}
 			}

@@ -250,9 +250,6 @@ func (r *redactor) failure(e *api.ActivationError) *api.ActivationError {
 	clean := *e
 	clean.Message = r.cut(e.Message, api.MaxErrorMessageBytes)
 	clean.Stack = r.cut(e.Stack, api.MaxErrorStackBytes)
-	clean.Code = r.cut(e.Code, maxErrorCode)
+	clean.Code = r.cut(e.Code, api.MaxErrorCodeBytes)
 	return &clean
 }
-
-// maxErrorCode is about where sandboxes cut an error's code, in bytes.
-const maxErrorCode = 128

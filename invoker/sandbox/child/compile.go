@@ -15,6 +15,7 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 	"github.com/go-sourcemap/sourcemap"
 
+	sousapi "github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/bundle"
 	"github.com/codesous/sous/invoker/sandbox/wire"
 )
@@ -178,7 +179,7 @@ func refusals(result api.BuildResult, entry, handler string) []wire.Problem {
 	problems := make([]wire.Problem, 0, len(result.Errors))
 	for _, m := range result.Errors {
 		p := refusal(m, entry, handler)
-		p.File, p.Message = cut(p.File, maxProblemText), cut(p.Message, maxProblemText)
+		p.File, p.Message = sousapi.TruncateText(p.File, maxProblemText), sousapi.TruncateText(p.Message, maxProblemText)
 		problems = append(problems, p)
 	}
 	return problems
@@ -266,7 +267,7 @@ func parse(script []byte) (*goja.Program, []wire.Problem) {
 // unparsed returns the problem of a script that goja refuses, with its texts cut.
 func unparsed(err error, script []byte) wire.Problem {
 	p := syntaxProblem(err, script)
-	p.File, p.Message = cut(p.File, maxProblemText), cut(p.Message, maxProblemText)
+	p.File, p.Message = sousapi.TruncateText(p.File, maxProblemText), sousapi.TruncateText(p.Message, maxProblemText)
 	return p
 }
 

@@ -3,7 +3,6 @@ package child
 import (
 	"encoding/json"
 	"errors"
-	"unicode/utf8"
 
 	"github.com/dop251/goja"
 
@@ -40,19 +39,19 @@ func (a *activation) describe(err error) api.ActivationError {
 	case errors.Is(err, errUnsettled):
 		return api.ActivationError{Type: api.ErrUnsettled, Message: err.Error()}
 	case errors.As(err, &refused):
-		return api.ActivationError{Type: refused.kind, Message: cut(refused.message, api.MaxErrorMessageBytes)}
+		return api.ActivationError{Type: refused.kind, Message: api.TruncateText(refused.message, api.MaxErrorMessageBytes)}
 	case errors.As(err, &overflow):
 		return api.ActivationError{
 			Type:    api.ErrException,
 			Message: "RangeError: Maximum call stack size exceeded",
-			Stack:   cut(cleanStack(frames(overflow.Stack())), api.MaxErrorStackBytes),
+			Stack:   api.TruncateText(cleanStack(frames(overflow.Stack())), api.MaxErrorStackBytes),
 		}
 	case errors.As(err, &value):
 		return a.exception(value.value, nil, value.unhandled)
 	case errors.As(err, &ex):
 		return a.exception(ex.Value(), ex.Stack(), false)
 	}
-	return api.ActivationError{Type: api.ErrException, Message: cut(err.Error(), api.MaxErrorMessageBytes)}
+	return api.ActivationError{Type: api.ErrException, Message: api.TruncateText(err.Error(), api.MaxErrorMessageBytes)}
 }
 
 // exception describes a value that was thrown, which may be anything; reading
@@ -84,15 +83,11 @@ func (a *activation) exception(v goja.Value, stack []goja.StackFrame, unhandled 
 	if unhandled {
 		e.Message = "Unhandled promise rejection: " + e.Message
 	}
-	e.Message = cut(e.Message, api.MaxErrorMessageBytes)
-	e.Stack = cut(e.Stack, api.MaxErrorStackBytes)
-	e.Code = cut(e.Code, maxErrorCode)
+	e.Message = api.TruncateText(e.Message, api.MaxErrorMessageBytes)
+	e.Stack = api.TruncateText(e.Stack, api.MaxErrorStackBytes)
+	e.Code = api.TruncateText(e.Code, api.MaxErrorCodeBytes)
 	return e
 }
-
-// maxErrorCode bounds the code of an error, in bytes. The parent's own bound is twice that
-// (sandbox/outcome.go).
-const maxErrorCode = 128
 
 // thrownMessage returns the text of a thrown value: an error's name and message, the name
 // left out if it is only "Error". A string is its own text; another object is shown as
@@ -142,17 +137,6 @@ func stringProperty(obj *goja.Object, name string) (string, bool) {
 		return "", false
 	}
 	return s.String(), true
-}
-
-// cut shortens s to at most n bytes of whole characters.
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }
 
 // errorJSON encodes the body of a Done frame with OutcomeError.

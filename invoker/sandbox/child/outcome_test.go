@@ -111,7 +111,7 @@ func TestErrorIsCut(t *testing.T) {
 	p := inProcess(t).source(`export default () => {
 		const e = new Error("é".repeat(1e5)); e.stack = "s".repeat(1e5); e.code = "c".repeat(1e5); throw e }`)
 	got := p.invoke("null").failure(t)
-	if len(got.Message) != api.MaxErrorMessageBytes || len(got.Stack) != api.MaxErrorStackBytes || len(got.Code) != maxErrorCode {
+	if len(got.Message) != api.MaxErrorMessageBytes || len(got.Stack) != api.MaxErrorStackBytes || len(got.Code) != api.MaxErrorCodeBytes {
 		t.Errorf("message %d, stack %d, code %d bytes", len(got.Message), len(got.Stack), len(got.Code))
 	}
 	if strings.Trim(got.Message, "é") != "" {
