@@ -124,12 +124,5 @@ func Of(code api.Code) int {
 	return http.StatusInternalServerError
 }
 
-// Lookup returns the HTTP status of a code, and whether it is in the table. Use Of to
-// answer a request.
-func Lookup(code api.Code) (status int, ok bool) {
-	status, ok = statuses[code]
-	return status, ok
-}
-
 // All returns the table, in no order.
 func All() iter.Seq2[api.Code, int] { return maps.All(statuses) }

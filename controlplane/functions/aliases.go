@@ -3,7 +3,6 @@ package functions
 import (
 	"context"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -69,8 +68,6 @@ type listAliasesInput struct {
 	rest.PageQuery
 }
 
-type aliasPageOutput struct{ Body api.Page[api.Alias] }
-
 // aliasEndpoints declares the routes of aliases. Setting and deleting one is an action of its
 // own, cs:function:alias:set, so that operators can roll back without the right to publish.
 func (a *API) aliasEndpoints() []rest.Endpoint {
@@ -97,7 +94,7 @@ func (a *API) aliasEndpoints() []rest.Endpoint {
 
 // answerAlias answers with an alias. Its ETag is the version that it points at.
 func answerAlias(a api.Alias) *aliasOutput {
-	return &aliasOutput{ETag: `"` + strconv.FormatInt(a.Version, 10) + `"`, Body: a}
+	return &aliasOutput{ETag: rest.RevisionTag(a.Version), Body: a}
 }
 
 // setAlias points an alias at a version, and drops the function from the caches of all
@@ -153,23 +150,15 @@ func (a *API) deleteAlias(ctx context.Context, in *deleteAliasInput) (*struct{},
 
 // listAliases answers with a page of a function's aliases. An empty first page costs
 // one more read, to tell a function without aliases from one that does not exist.
-func (a *API) listAliases(ctx context.Context, in *listAliasesInput) (*aliasPageOutput, error) {
+func (a *API) listAliases(ctx context.Context, in *listAliasesInput) (*rest.PageOutput[api.Alias], error) {
 	tenant, namespace, function := in.names()
-	list := rest.ListScope("aliases", tenant, namespace, function)
-	after, err := list.Open(in.Cursor)
-	if err != nil {
-		return nil, err
-	}
-	items, next, err := a.aliases.List(ctx, tenant, namespace, function, after, in.Limit)
-	if err != nil {
-		return nil, err
-	}
-	if len(items) == 0 && after == "" {
-		if _, err := a.functions.Get(ctx, tenant, namespace, function); err != nil {
-			return nil, err
+	return rest.ReadPage(rest.ListScope("aliases", tenant, namespace, function), in.Cursor, func(after string) ([]api.Alias, string, error) {
+		items, next, err := a.aliases.List(ctx, tenant, namespace, function, after, in.Limit)
+		if err == nil && len(items) == 0 && after == "" {
+			_, err = a.functions.Get(ctx, tenant, namespace, function)
 		}
-	}
-	return &aliasPageOutput{Body: rest.NewPage(items, list.Seal(next))}, nil
+		return items, next, err
+	})
 }
 
 // matchAlias returns the version that the alias must point at when it is written: nil

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/controlplane/access"
@@ -55,8 +54,6 @@ type bundleInput struct {
 }
 
 type versionOutput struct{ Body api.Version }
-
-type versionPageOutput struct{ Body api.Page[api.Version] }
 
 type listVersionsInput struct {
 	FunctionPath
@@ -127,35 +124,27 @@ func (a *API) publishVersion(ctx context.Context, in *publishInput) (*publishOut
 // a cursor is the lowest version number of its page; below it the next page begins. An
 // empty first page costs one more read, to tell a function without versions from one that
 // does not exist.
-func (a *API) listVersions(ctx context.Context, in *listVersionsInput) (*versionPageOutput, error) {
+func (a *API) listVersions(ctx context.Context, in *listVersionsInput) (*rest.PageOutput[api.Version], error) {
 	tenant, namespace, function := in.names()
-	list := rest.ListScope("versions", tenant, namespace, function)
-	position, err := list.Open(in.Cursor)
-	if err != nil {
-		return nil, err
-	}
-	var before int64
-	if position != "" {
-		before, err = api.ParseVersion(position)
-		if err != nil {
-			return nil, rest.CursorError()
+	return rest.ReadPage(rest.ListScope("versions", tenant, namespace, function), in.Cursor, func(position string) ([]api.Version, string, error) {
+		var before int64
+		if position != "" {
+			var err error
+			before, err = api.ParseVersion(position)
+			if err != nil {
+				return nil, "", rest.CursorError()
+			}
 		}
-	}
-	items, next, err := a.versions.List(ctx, tenant, namespace, function, before, in.Limit)
-	if err != nil {
-		return nil, err
-	}
-	if len(items) == 0 && before == 0 {
-		// The function has no versions, or does not exist.
-		if _, err := a.functions.Get(ctx, tenant, namespace, function); err != nil {
-			return nil, err
+		items, next, err := a.versions.List(ctx, tenant, namespace, function, before, in.Limit)
+		if err == nil && len(items) == 0 && before == 0 {
+			// The function has no versions, or does not exist.
+			_, err = a.functions.Get(ctx, tenant, namespace, function)
 		}
-	}
-	position = ""
-	if next > 0 {
-		position = strconv.FormatInt(next, 10)
-	}
-	return &versionPageOutput{Body: rest.NewPage(items, list.Seal(position))}, nil
+		if next == 0 {
+			return items, "", err
+		}
+		return items, strconv.FormatInt(next, 10), err
+	})
 }
 
 // getVersion answers with a version and its configuration. Errors: CodeVersionNotFound,
@@ -199,11 +188,5 @@ func (a *API) getBundle(ctx context.Context, in *bundleInput) (*bundleOutput, er
 // matchesTag reports whether an If-None-Match names tag. Weak tags match, too: equal
 // bytes have equal meaning. rest.NamesTag, for If-Match, refuses them.
 func matchesTag(header, tag string) bool {
-	for candidate := range strings.SplitSeq(header, ",") {
-		candidate = strings.TrimPrefix(strings.TrimSpace(candidate), "W/")
-		if candidate == tag || candidate == "*" {
-			return true
-		}
-	}
-	return false
+	return rest.NamesTag(header, tag) || rest.NamesTag(header, "W/"+tag)
 }

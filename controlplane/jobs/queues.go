@@ -45,10 +45,7 @@ func (p *QueuePath) names() (tenant, namespace, queue string) {
 
 // validateQueuePath returns CodeValidationName for the path of a queue that cannot exist.
 func validateQueuePath(tenant, namespace, queue string) error {
-	if err := api.ValidateTenant(tenant); err != nil {
-		return err
-	}
-	if err := api.ValidateName("namespace", namespace); err != nil {
+	if err := rest.ValidateNamespacePath(tenant, namespace); err != nil {
 		return err
 	}
 	return api.ValidateQueue(queue)

@@ -17,8 +17,6 @@ type listWorkersInput struct {
 	rest.PageQuery
 }
 
-type workerPageOutput struct{ Body api.Page[api.Worker] }
-
 // workerEndpoints declares the list of workers. A worker is not registered: fetching makes
 // it appear, and five minutes of silence remove it.
 func (a *API) workerEndpoints() []rest.Endpoint {
@@ -34,17 +32,11 @@ func (a *API) workerEndpoints() []rest.Endpoint {
 // listWorkers answers with a page of the workers that were alive in the last five minutes,
 // by id. Workers of namespaces that the caller may not enter are removed from the page, so
 // it may be short, even empty, and still have a next_cursor.
-func (a *API) listWorkers(ctx context.Context, in *listWorkersInput) (*workerPageOutput, error) {
+func (a *API) listWorkers(ctx context.Context, in *listWorkersInput) (*rest.PageOutput[api.Worker], error) {
 	tenant := string(in.Tenant)
-	list := rest.ListScope("workers", tenant)
-	after, err := list.Open(in.Cursor)
-	if err != nil {
-		return nil, err
-	}
-	items, next, err := a.queue.Workers(ctx, tenant, after, in.Limit)
-	if err != nil {
-		return nil, err
-	}
-	items = slices.DeleteFunc(items, func(w api.Worker) bool { return !rest.CallerOf(ctx).EntersNamespace(w.Namespace) })
-	return &workerPageOutput{Body: rest.NewPage(items, list.Seal(next))}, nil
+	return rest.ReadPage(rest.ListScope("workers", tenant), in.Cursor, func(after string) ([]api.Worker, string, error) {
+		items, next, err := a.queue.Workers(ctx, tenant, after, in.Limit)
+		items = slices.DeleteFunc(items, func(w api.Worker) bool { return !rest.CallerOf(ctx).EntersNamespace(w.Namespace) })
+		return items, next, err
+	})
 }
