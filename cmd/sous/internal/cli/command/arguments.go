@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -47,6 +48,18 @@ func ReadJSONOperand(name, value string, stdin io.Reader, limit int64) (json.Raw
 		return nil, api.Errorf(api.CodeValidationJSON, "%s is empty: give JSON, @FILE, or - for stdin", name)
 	}
 	return readJSONText(name, value, stdin, limit)
+}
+
+// DecodeStrict decodes raw, JSON that was given for what errors call name, into a value. Fields
+// that raw does not have keep their values. It fails with CodeInvalid for an unknown field or a
+// value of another type.
+func DecodeStrict(name string, raw json.RawMessage, into any) error {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return api.Errorf(api.CodeInvalid, "%s: %s", name, strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return nil
 }
 
 // readJSONText is ReadJSONArg for the flag or argument that errors call name.

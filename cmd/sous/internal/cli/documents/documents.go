@@ -338,12 +338,7 @@ func (a commands) documentItems(f *ownerFlags, arg string, items any) (*client.I
 	if err != nil {
 		return nil, err
 	}
-	d := json.NewDecoder(strings.NewReader(string(raw)))
-	d.DisallowUnknownFields()
-	if err := d.Decode(items); err != nil {
-		return nil, fmt.Errorf("the list: %w", err)
-	}
-	return install, nil
+	return install, command.DecodeStrict("the list", raw, items)
 }
 
 // printResults prints the result of each item in the order of the list. A revision of 0 is

@@ -2,10 +2,8 @@ package jobs
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -72,10 +70,8 @@ func (a commands) callback(queue, payload, options string) (*api.BatchCallback, 
 		return nil, err
 	}
 	if raw != nil {
-		decoder := json.NewDecoder(strings.NewReader(string(raw)))
-		decoder.DisallowUnknownFields()
-		if err := decoder.Decode(&callback.JobOptions); err != nil {
-			return nil, api.Errorf(api.CodeInvalid, "--callback-options: %s", strings.TrimPrefix(err.Error(), "json: "))
+		if err := command.DecodeStrict("--callback-options", raw, &callback.JobOptions); err != nil {
+			return nil, err
 		}
 	}
 	callback.Payload, err = command.ReadJSONArg("callback-payload", payload, a.Stdin, api.MaxJobPayloadBytes)

@@ -141,10 +141,8 @@ func (a commands) newJob(f enqueueFlags, o api.JobOptions) (job api.NewJob, err 
 		if len(raw) == 0 {
 			continue
 		}
-		decoder := json.NewDecoder(strings.NewReader(string(raw)))
-		decoder.DisallowUnknownFields()
-		if err := decoder.Decode(&job.JobOptions); err != nil {
-			return job, api.Errorf(api.CodeInvalid, "--options: %s", strings.TrimPrefix(err.Error(), "json: "))
+		if err := command.DecodeStrict("--options", raw, &job.JobOptions); err != nil {
+			return job, err
 		}
 	}
 	return job, nil
