@@ -55,7 +55,7 @@ func TestDerivedActivationRunsOnce(t *testing.T) {
 
 // Where a patient caller finds no place it waits for longer than others may, and
 // its own end, or the engine's, ends that.
-func TestPatientWaitsForAPlace(t *testing.T) {
+func TestWaitForSlotWaitsForASlot(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL}))
 	config := defaults()

@@ -92,7 +92,7 @@ func (i *Invoker) acquireSlot(ctx context.Context, inv *api.Invocation, program 
 	return i.limits.acquire(ctx, program.Key, limit)
 }
 
-// acquireSandbox takes a sandbox for program. An invocation that waits (Patient) asks
+// acquireSandbox takes a sandbox for program. An invocation with WaitForSlot asks
 // again while the pool is full.
 func (i *Invoker) acquireSandbox(ctx context.Context, inv *api.Invocation, program *sandbox.Program) (*sandbox.Sandbox, error) {
 	for {

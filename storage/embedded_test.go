@@ -293,7 +293,7 @@ func TestEmbeddedJournalKnowsItsScripts(t *testing.T) {
 	})
 	a := finish()
 	// What a kill at this moment would leave. A snapshot may be under way: then the
-	// files are copied anew.
+	// files are copied again.
 	storagetest.Eventually(t, func() bool { return storagetest.CopyEmbedded(t, dir, killed) })
 	again, closeAgain := openIn(t, killed)
 	defer closeAgain()

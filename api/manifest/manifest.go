@@ -125,7 +125,7 @@ func validateAuthz(lists *api.Authz) error {
 	} {
 		for i, role := range list.roles {
 			if role != "*" && api.ValidateRole(role) != nil {
-				return configError(fmt.Sprintf("config.authz.%s.%d", list.name, i), fmt.Sprintf("%q is neither *, nor admin, developer, operator, invoker, viewer, nor role: and a name of your own", role))
+				return configError(fmt.Sprintf("config.authz.%s.%d", list.name, i), fmt.Sprintf("%q is neither *, nor admin, developer, operator, invoker, worker, viewer, nor role: and a name of your own", role))
 			}
 		}
 	}

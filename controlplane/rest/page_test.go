@@ -18,11 +18,11 @@ func TestCursorsBelongToTheirList(t *testing.T) {
 		t.Error("the end has a cursor")
 	}
 	for name, other := range map[string]Scope{
-		"another route":     ListScope("versions", "t_abcdef", "payments"),
-		"another tenant":    ListScope("functions", "t_abcdeg", "payments"),
-		"parts cut anew":    ListScope("functions", "t_abcdefp", "ayments"),
-		"one part less":     ListScope("functions", "t_abcdefpayments"),
-		"an empty part too": ListScope("functions", "t_abcdef", "payments", ""),
+		"another route":         ListScope("versions", "t_abcdef", "payments"),
+		"another tenant":        ListScope("functions", "t_abcdeg", "payments"),
+		"parts split elsewhere": ListScope("functions", "t_abcdefp", "ayments"),
+		"one part less":         ListScope("functions", "t_abcdefpayments"),
+		"an empty part too":     ListScope("functions", "t_abcdef", "payments", ""),
 	} {
 		if _, err := other.Open(*cursor); api.ErrorCode(err) != api.CodeValidationCursor {
 			t.Errorf("%s: Open: got %v, want code CodeValidationCursor", name, err)

@@ -23,7 +23,7 @@ const (
 // milliseconds; 0 is never.
 type createKeyBody struct {
 	Name        string   `json:"name" doc:"who has the key or what it is for; at most 64 characters"`
-	Roles       []string `json:"roles" nullable:"false" doc:"admin, developer, operator, invoker, viewer, or role: and a name of your own"`
+	Roles       []string `json:"roles" nullable:"false" doc:"admin, developer, operator, invoker, worker, viewer, or role: and a name of your own"`
 	Namespace   string   `json:"namespace,omitempty" doc:"the only namespace that the key may access; all of them if left out"`
 	ExpiresAtMS int64    `json:"expires_at_ms,omitempty" doc:"when the key expires; never if left out"`
 }

@@ -125,7 +125,7 @@ func (a *API) scheduleEndpoints() []rest.Endpoint {
 			Method: http.MethodPatch, Path: pathSchedule, Action: access.ScheduleUpdate, Extent: rest.PathNamespaceOnly,
 			ID: "change-schedule", Tag: "schedules", Summary: "Change a schedule, or enable or disable it",
 			Description: "Fields that are left out keep their values; null removes a field or restores its default: {\"every_seconds\": null, \"cron\": \"0 6 * * *\"}. " +
-				"A schedule whose timing is changed, or that is enabled, starts anew from now. If-Match guards the change.",
+				"A schedule whose timing is changed, or that is enabled, starts again from now. If-Match guards the change.",
 		}, a.changeSchedule),
 		rest.Operation(rest.Route{
 			Method: http.MethodDelete, Path: pathSchedule, Action: access.ScheduleDelete, Extent: rest.PathNamespaceOnly,

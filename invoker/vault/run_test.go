@@ -32,7 +32,7 @@ func TestRunHoldsNoMoreWhereNothingChanges(t *testing.T) {
 	first := same()
 	first.redactor = newRedactor([]string{"hunter2"})
 	if got := redactorOf(same().values, first); got != first.redactor {
-		t.Error("the same values are looked for anew")
+		t.Error("got a new redactor for the same values, want the earlier one")
 	}
 	other := same()
 	other.values[0].Text = []byte("hunter3")

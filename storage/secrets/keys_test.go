@@ -33,7 +33,7 @@ func readFile(t *testing.T, path string) string {
 	return string(text)
 }
 
-// rewrapAll seals all of a tenant's secrets anew, page by page.
+// rewrapAll seals all of a tenant's secrets again, page by page.
 func rewrapAll(t *testing.T, s *secrets.Secrets, tenant string) (sum api.RewrapReport, calls int) {
 	t.Helper()
 	for after, more := "", true; more; more = after != "" {
@@ -53,7 +53,7 @@ func rewrapAll(t *testing.T, s *secrets.Secrets, tenant string) (sum api.RewrapR
 	return sum, calls
 }
 
-// TestRotation walks the way of docs/secrets.md: a new key in front, all sealed anew,
+// TestRotation walks the way of docs/secrets.md: a new key in front, all sealed again,
 // the old key gone. Nothing is restarted, and no value, version or date changes.
 func TestRotation(t *testing.T) {
 	t.Parallel()

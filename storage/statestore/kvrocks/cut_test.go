@@ -38,22 +38,22 @@ func cutOperations() map[string]cutOperation {
 	claim := fields("n", "20", "state", "claimed", "worker", "w1")
 	claim["old"] = nil
 	return map[string]cutOperation{
-		"put anew":        {before: nil, call: put(open, time.Hour), after: open},
-		"put higher":      {before: open, call: put(moved, 0), after: moved},
-		"put lower":       {before: moved, call: put(open, time.Hour), after: open},
-		"put as ended":    {before: open, call: put(ended, time.Hour), after: ended},
-		"put as open":     {before: ended, call: put(open, 0), after: open},
-		"set anew":        {before: nil, call: set(open), after: open},
-		"set higher":      {before: open, call: set(fields("n", "99999")), after: fields("n", "99999", "state", "pending", "old", "x")},
-		"set lower":       {before: open, call: set(fields("n", "-1")), after: fields("n", "-1", "state", "pending", "old", "x")},
-		"set as text":     {before: open, call: set(fields("n", "text")), after: fields("n", "text", "state", "pending", "old", "x")},
-		"end":             {before: open, call: set(ended), after: fields("n", "30", "state", "completed", "old", "x")},
-		"remove fields":   {before: open, call: set(statestore.Fields{"old": nil, "state": nil, "m": []byte("1")}), after: fields("n", "10", "m", "1")},
-		"remove its n":    {before: open, call: set(statestore.Fields{"n": nil}), after: fields("state", "pending", "old", "x")},
-		"remove all":      {before: open, call: set(statestore.Fields{"n": nil, "state": nil, "old": nil}), after: nil},
-		"delete":          {before: open, call: func(x *indexed, s *kvrocks.Store, key string) error { return s.Delete(x.Context(), key) }, after: nil},
-		"compare and set": {before: open, call: cutClaim(claim), after: fields("n", "20", "state", "claimed", "worker", "w1")},
-		"repair":          {before: open, call: cutRepair, after: open},
+		"put of a new key": {before: nil, call: put(open, time.Hour), after: open},
+		"put higher":       {before: open, call: put(moved, 0), after: moved},
+		"put lower":        {before: moved, call: put(open, time.Hour), after: open},
+		"put as ended":     {before: open, call: put(ended, time.Hour), after: ended},
+		"put as open":      {before: ended, call: put(open, 0), after: open},
+		"set of a new key": {before: nil, call: set(open), after: open},
+		"set higher":       {before: open, call: set(fields("n", "99999")), after: fields("n", "99999", "state", "pending", "old", "x")},
+		"set lower":        {before: open, call: set(fields("n", "-1")), after: fields("n", "-1", "state", "pending", "old", "x")},
+		"set as text":      {before: open, call: set(fields("n", "text")), after: fields("n", "text", "state", "pending", "old", "x")},
+		"end":              {before: open, call: set(ended), after: fields("n", "30", "state", "completed", "old", "x")},
+		"remove fields":    {before: open, call: set(statestore.Fields{"old": nil, "state": nil, "m": []byte("1")}), after: fields("n", "10", "m", "1")},
+		"remove its n":     {before: open, call: set(statestore.Fields{"n": nil}), after: fields("state", "pending", "old", "x")},
+		"remove all":       {before: open, call: set(statestore.Fields{"n": nil, "state": nil, "old": nil}), after: nil},
+		"delete":           {before: open, call: func(x *indexed, s *kvrocks.Store, key string) error { return s.Delete(x.Context(), key) }, after: nil},
+		"compare and set":  {before: open, call: cutClaim(claim), after: fields("n", "20", "state", "claimed", "worker", "w1")},
+		"repair":           {before: open, call: cutRepair, after: open},
 	}
 }
 
