@@ -93,8 +93,8 @@ const (
 //
 // An activation with a JobID is asynchronous. Its StartMS is the time at which it was
 // accepted, Attempt the current or last attempt (0: none yet), and DurationMS the
-// duration of that attempt. While it is queued for a retry, Error describes why the
-// last attempt failed.
+// duration of that attempt (0: it has not ended, or did not end by itself). While it is
+// queued for a retry, Error describes why the last attempt failed.
 //
 // Result is absent while the function runs, if the handler returned undefined, and in
 // lists. If ResultTruncated is set, Result is a JSON string with the first

@@ -348,6 +348,30 @@ func TestCancelEndsARunningOne(t *testing.T) {
 	})
 }
 
+// TestCancelKeepsTheDurationOfAnAttempt: StartMS of an asynchronous activation is the time at
+// which it was accepted, so the time since then is not the duration of an attempt.
+func TestCancelKeepsTheDurationOfAnAttempt(t *testing.T) {
+	t.Parallel()
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
+		f := newFixture(t, s)
+		for attempt, want := range []int64{0, 12} {
+			a := f.queued()
+			f.start(t, a)
+			if attempt > 0 {
+				failed := at(a, api.StatusQueued, attempt)
+				failed.DurationMS = want
+				if won, _, err := f.activations.Attempt(t.Context(), failed, attempt); err != nil || !won {
+					t.Fatalf("Attempt: got won %v and error %v, want true", won, err)
+				}
+			}
+			got, err := f.activations.Cancel(t.Context(), a.Tenant, a.ActivationID, a.StartMS+3600_000)
+			if err != nil || got.EndMS != a.StartMS+3600_000 || got.DurationMS != want {
+				t.Errorf("Cancel after %d attempts: got %+v and error %v, want duration %d", attempt, got, err, want)
+			}
+		}
+	})
+}
+
 // queued is an asynchronous activation that waits for its first attempt.
 func (f *fixture) queued() *activations.Record {
 	return activations.Queued(f.fn.Tenant, uuid.NewString(), &api.JobSpec{

@@ -76,7 +76,7 @@ func (r *Repairer) activation(ctx context.Context, a *activations.Record, job *j
 // jobless ends an activation whose job does not exist.
 func (r *Repairer) jobless(ctx context.Context, a *activations.Record, now int64, findings *Findings) error {
 	ended, _, err := r.activations.End(ctx, a.Tenant, a.ActivationID, func(a *activations.Record) {
-		a.Status, a.EndMS, a.DurationMS = api.StatusError, max(now, a.StartMS), max(0, now-a.StartMS)
+		a.Status, a.EndMS = api.StatusError, max(now, a.StartMS)
 		a.Error = &api.ActivationError{Type: api.ErrLost, Message: "the job of this activation does not exist any more"}
 		a.Claim = uuid.NewString() // distinguishes callers that end it in the same millisecond
 	})

@@ -173,14 +173,14 @@ var leftovers = map[string]leftover{
 	}},
 }
 
-// ended says how an activation ended.
+// ended checks how an activation ended that made no attempt.
 func (b *repairBench) ended(a *activations.Record, status api.Status, kind api.ErrorType) func() {
 	return func() {
 		b.t.Helper()
 		got, err := activations.New(b.store).Get(b.t.Context(), b.tenant, a.ActivationID)
 		b.must(err)
-		if got.Status != status || got.EndMS == 0 || kind != "" && (got.Error == nil || got.Error.Type != kind) {
-			b.t.Errorf("got activation %+v, want status %s and error type %q", got, status, kind)
+		if got.Status != status || got.EndMS == 0 || got.DurationMS != 0 || kind != "" && (got.Error == nil || got.Error.Type != kind) {
+			b.t.Errorf("got activation %+v, want status %s, duration 0 and error type %q", got, status, kind)
 		}
 	}
 }

@@ -308,10 +308,14 @@ func (r *Repository) repair(ctx context.Context, lost *Record, nowMS int64) (*Re
 	return current, won, err
 }
 
-// end sets the time of the end. Clocks differ: a duration is never negative.
+// end sets the time of the end. Clocks differ: a duration is never negative. An asynchronous
+// activation keeps the duration of its last attempt: StartMS is the time at which it was
+// accepted.
 func (a *Record) end(nowMS int64) {
 	a.EndMS = nowMS
-	a.DurationMS = max(0, nowMS-a.StartMS)
+	if a.JobID == "" {
+		a.DurationMS = max(0, nowMS-a.StartMS)
+	}
 }
 
 // Cancel ends a queued or running activation as cancelled and returns the record. It does not

@@ -18,7 +18,8 @@ import (
 )
 
 // End sets status, end and error of a, an activation that its job r ended. now is a Unix time
-// in milliseconds. Of two concurrent callers one prevails, by a.Claim.
+// in milliseconds. DurationMS remains that of the last attempt. Of two concurrent callers one
+// prevails, by a.Claim.
 //
 //	the job r is                        status            error
 //	completed                           success           none
