@@ -13,21 +13,36 @@ type Version struct {
 
 // VersionConfig configures how a version runs. It is stored with all defaults set.
 type VersionConfig struct {
-	Entry          string            `json:"entry"`
-	Handler        string            `json:"handler"`
-	TimeoutMS      int64             `json:"timeout_ms"`
-	MemoryMB       int               `json:"memory_mb"`
-	MaxConcurrency int               `json:"max_concurrency"`
-	Env            map[string]string `json:"env,omitempty"`
-	Capabilities   Capabilities      `json:"capabilities"`
-	Authz          *Authz            `json:"authz,omitempty"`
-	CORS           *CORS             `json:"cors,omitempty"`
+	Entry          string `json:"entry"`
+	Handler        string `json:"handler"`
+	TimeoutMS      int64  `json:"timeout_ms"`
+	MemoryMB       int    `json:"memory_mb"`
+	MaxConcurrency int    `json:"max_concurrency"`
+	// Isolation is IsolationActivation or IsolationInstance. Versions published before
+	// the field existed have "", which means IsolationActivation.
+	Isolation    Isolation         `json:"isolation,omitempty"`
+	Env          map[string]string `json:"env,omitempty"`
+	Capabilities Capabilities      `json:"capabilities"`
+	Authz        *Authz            `json:"authz,omitempty"`
+	CORS         *CORS             `json:"cors,omitempty"`
 	// For asynchronous invocations; nil and zero mean the defaults of jobs.
 	Retry         *Retry       `json:"retry,omitempty"`
 	MaxEventAgeMS int64        `json:"max_event_age_ms,omitempty"`
 	OnSuccess     *Destination `json:"on_success,omitempty"`
 	OnFailure     *Destination `json:"on_failure,omitempty"`
 }
+
+// Isolation is the extent to which activations of a version share a global scope.
+type Isolation string
+
+const (
+	// IsolationInstance evaluates the version's modules once in each sandbox and serves
+	// many activations with them, one at a time: the state of the modules persists from
+	// one activation to the next, also of different callers. It is the default.
+	IsolationInstance Isolation = "instance"
+	// IsolationActivation evaluates the modules in a fresh global scope for each activation.
+	IsolationActivation Isolation = "activation"
+)
 
 // Retry configures how often and after which delays a failed asynchronous invocation
 // runs again.
@@ -71,7 +86,7 @@ const (
 	DefaultTimeoutMS      = 3000
 	MaxTimeoutMS          = 900_000
 	MaxWebTimeoutMS       = 30_000
-	DefaultMemoryMB       = 64
+	DefaultMemoryMB       = 128
 	MinMemoryMB           = 16
 	MaxMemoryMB           = 4096
 	DefaultMaxConcurrency = 10

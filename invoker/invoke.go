@@ -118,6 +118,7 @@ func errNoPool() error { return api.Errorf(api.CodeInternal, "this replica runs 
 // attempt is one run of an activation, with the resources that it holds.
 type attempt struct {
 	began   time.Time
+	box     *sandbox.Sandbox // nil where the function cannot run
 	run     func(context.Context, sandbox.Call) sandbox.Result
 	cold    bool
 	release func() // frees the slot and the sandbox
@@ -128,7 +129,7 @@ type attempt struct {
 // caller with the slot then finds the sandbox warm.
 func (i *Invoker) attemptIn(box *sandbox.Sandbox, began time.Time, release func()) attempt {
 	return attempt{
-		began: began, run: box.Run, cold: box.Cold(),
+		began: began, box: box, run: box.Run, cold: box.Cold(),
 		release: func() { i.pool.Release(box); release() },
 	}
 }
@@ -189,10 +190,11 @@ func (i *Invoker) execute(ctx context.Context, inv *api.Invocation, res *resolut
 	if inv.Started != nil {
 		inv.Started()
 	}
-	call, sc := i.call(inv, res, rec, deadline, logs)
+	call, sc := i.call(inv, res, rec, deadline, logs, a.box)
 	sc.Record = visible
 	result := a.run(runCtx, call)
 	result.Error = sc.secrets.Failure(result.Error)
+	sc.keepSecrets(a.box)
 	sc.Nested.End()
 	a.release()
 
@@ -213,8 +215,26 @@ type scope struct {
 	secrets *vault.Run
 }
 
+// keepSecrets lets the next activation in box find the secrets that this one may have
+// read. It ends an instance that may keep a value which has changed: its modules would go
+// on using it.
+func (sc *scope) keepSecrets(box *sandbox.Sandbox) {
+	seen, changed := sc.secrets.End()
+	if seen == nil || box == nil || !box.Instance() {
+		return
+	}
+	box.Kept = seen
+	if changed {
+		box.Retire()
+	}
+}
+
 // call returns the sandbox's view of the activation, and the scope of its host calls.
-func (i *Invoker) call(inv *api.Invocation, res *resolution, rec *activations.Record, deadline time.Time, logs *logSink) (sandbox.Call, *scope) {
+func (i *Invoker) call(inv *api.Invocation, res *resolution, rec *activations.Record, deadline time.Time, logs *logSink, box *sandbox.Sandbox) (sandbox.Call, *scope) {
+	var seen *vault.Seen
+	if box != nil {
+		seen, _ = box.Kept.(*vault.Seen)
+	}
 	self := api.Caller{Namespace: inv.Namespace, Function: inv.Function, Version: rec.Ref.Version, ActivationID: rec.ActivationID}
 	config := &res.Version.Config
 	sc := &scope{
@@ -223,7 +243,7 @@ func (i *Invoker) call(inv *api.Invocation, res *resolution, rec *activations.Re
 			Heartbeat: inv.Heartbeat, Nested: hostcall.NewNestedCalls(inv, self, deadline),
 		},
 		secrets: i.vault.Begin(vault.Version{Tenant: inv.Tenant, Namespace: inv.Namespace, Function: inv.Function, Version: res.Version.Version},
-			config.Capabilities.Secrets, rec.ActivationID, rec.RequestID),
+			config.Capabilities.Secrets, rec.ActivationID, rec.RequestID, seen),
 	}
 	if sc.secrets != nil {
 		sc.Secrets = sc.secrets
@@ -274,6 +294,7 @@ func (i *Invoker) newProgram(tenant, namespace, function string, v *api.Version)
 		Digest: v.SHA256,
 		Entry:  v.Config.Entry, Handler: v.Config.Handler,
 		MemoryMB: v.Config.MemoryMB,
+		Instance: v.Config.Isolation == api.IsolationInstance,
 		Env:      v.Config.Env,
 		Tenant:   tenant, Namespace: namespace, Function: function, Version: v.Version,
 		Bundle: func(ctx context.Context) ([]byte, error) {

@@ -342,6 +342,47 @@ func TestSecretsThatChangeWhileARunHasThem(t *testing.T) {
 	})
 }
 
+// The modules of an instance may keep a secret. Logs never show it, also not after it has
+// changed, and the instance ends after the activation that finds the change.
+func TestSecretsThatAnInstanceKeeps(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
+		kept := safe(t, s)
+		b := newBench(t, s, withSafe(kept), func(c *invoker.Config) { c.SecretsTTL = 50 * time.Millisecond })
+		b.secret(kept, "a", "first hunter2")
+		config := naming("a")
+		config.Isolation = api.IsolationInstance
+		b.publish("f", `let n = 0, value;
+export default async (read) => {
+  value ??= await cs.secrets.get("a");
+  console.log("kept " + value);
+  return [++n, read ? await cs.secrets.get("a") : null];
+};`, config)
+		want := func(out *api.Outcome, n int) {
+			t.Helper()
+			a := out.Activation
+			if got := string(a.Result); !strings.HasPrefix(got, fmt.Sprintf("[%d,", n)) {
+				t.Errorf("got result %s, want activation %d of its instance", got, n)
+			}
+			if got := b.lines(a.ActivationID); !strings.Contains(got, "kept ***") {
+				t.Errorf("got log %q, want the value redacted", got)
+			}
+		}
+		want(b.invoke("f", "false"), 1)
+		want(b.invoke("f", "false"), 2)
+		b.secret(kept, "a", "second hunter2")
+		n := 2
+		b.eventually("an instance that begins with the new value", func() bool {
+			out := b.invoke("f", "true")
+			if n++; strings.HasPrefix(string(out.Activation.Result), "[1,") {
+				n = 1
+			}
+			want(out, n)
+			return n == 1
+		})
+	})
+}
+
 // reads are the events of a tenant's audit about secrets, oldest first.
 func (b *bench) reads() []api.AuditEvent {
 	b.t.Helper()

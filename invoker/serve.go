@@ -172,11 +172,12 @@ func (w *worker) run(ctx context.Context, j *leasedJob, inv *api.Invocation, res
 		var call sandbox.Call
 		sc := &scope{}
 		if res != nil { // else a runs nothing
-			call, sc = i.call(inv, res, rec, deadline, logs)
+			call, sc = i.call(inv, res, rec, deadline, logs, a.box)
 			w.join(j, &call, &sc.Scope)
 		}
 		result = a.run(running, call)
 		result.Error = sc.secrets.Failure(result.Error)
+		sc.keepSecrets(a.box)
 		sc.Nested.End()
 	}
 	a.release()

@@ -33,6 +33,7 @@ type Manifest struct {
 	Runtime      string           `json:"runtime,omitempty"`
 	Entry        string           `json:"entry,omitempty"`
 	Handler      string           `json:"handler,omitempty"`
+	Isolation    api.Isolation    `json:"isolation,omitempty"`
 	Limits       Limits           `json:"limits,omitzero"`
 	Capabilities api.Capabilities `json:"capabilities,omitzero"`
 }
@@ -50,6 +51,7 @@ type Config struct {
 	TimeoutMS      int64             `json:"timeout_ms,omitempty"`
 	MemoryMB       int               `json:"memory_mb,omitempty"`
 	MaxConcurrency int               `json:"max_concurrency,omitempty"`
+	Isolation      api.Isolation     `json:"isolation,omitempty"`
 	Env            map[string]string `json:"env,omitempty"`
 	Capabilities   *api.Capabilities `json:"capabilities,omitempty"`
 	Authz          *api.Authz        `json:"authz,omitempty"`
@@ -169,6 +171,7 @@ func Resolve(fn api.Function, files map[string][]byte, config json.RawMessage) (
 		TimeoutMS:      first(c.TimeoutMS, m.Limits.TimeoutMS, api.DefaultTimeoutMS),
 		MemoryMB:       first(c.MemoryMB, m.Limits.MemoryMB, api.DefaultMemoryMB),
 		MaxConcurrency: first(c.MaxConcurrency, m.Limits.MaxConcurrency, api.DefaultMaxConcurrency),
+		Isolation:      first(c.Isolation, m.Isolation, api.IsolationInstance),
 		Env:            c.Env,
 		Capabilities:   capabilities,
 		Authz:          c.Authz,

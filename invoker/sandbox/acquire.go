@@ -23,8 +23,11 @@ type Sandbox struct {
 	key    string
 	memory int64 // its share of the pool's budget, in bytes
 	cold   bool
-	spent  bool   // must not be used again
-	frame  []byte // reused for Invoke frames
+	spent  bool // must not be used again
+	// Kept is what the caller knows of the activations that the child has served. It has
+	// the life of the child.
+	Kept  any
+	frame []byte // reused for Invoke frames
 	// billed is the child's processor time that belongs to no activation to come:
 	// its start, and what it has reported.
 	billed time.Duration
@@ -43,6 +46,12 @@ func (s *Sandbox) ids() []zap.Field {
 		zap.String("function", s.prog.Function), zap.Int64("version", s.prog.Version),
 	}
 }
+
+// Instance reports whether the state of the child's modules persists between activations.
+func (s *Sandbox) Instance() bool { return s.prog.Instance }
+
+// Retire lets Release end the child. The caller holds the sandbox.
+func (s *Sandbox) Retire() { s.spent = true }
 
 // Cold reports whether this acquisition had to assign a child.
 func (s *Sandbox) Cold() bool { return s.cold }
@@ -304,10 +313,22 @@ func (p *Pool) assign(ctx context.Context, s *Sandbox, prog *Program, source []b
 	return child.assign(ctx, prog.assignment(compiled), source)
 }
 
+// Bounds of an instance's life. They limit what a slow leak, or a state that has gone wrong
+// without an error, can do; evaluating the modules again is cheap beside them.
+const (
+	instanceActivations = 10_000
+	instanceAge         = 30 * time.Minute
+)
+
 // assignment returns the head of the Assign frame for p.
 func (p *Program) assignment(compiled bool) wire.Assign {
+	var instance *wire.Instance
+	if p.Instance {
+		instance = &wire.Instance{Activations: instanceActivations, AgeMS: instanceAge.Milliseconds()}
+	}
 	return wire.Assign{
-		Entry: p.Entry, Handler: p.Handler, MemoryMB: p.MemoryMB, Env: p.Env,
+		Instance: instance,
+		Entry:    p.Entry, Handler: p.Handler, MemoryMB: p.MemoryMB, Env: p.Env,
 		Tenant: p.Tenant, Namespace: p.Namespace, Function: p.Function, Version: p.Version,
 		Compiled: compiled,
 	}

@@ -24,11 +24,13 @@ type Program struct {
 	Digest         string
 	Entry, Handler string
 	MemoryMB       int
-	Env            map[string]string
-	Tenant         string
-	Namespace      string
-	Function       string
-	Version        int64
+	// Instance lets one global scope of the child serve many activations.
+	Instance  bool
+	Env       map[string]string
+	Tenant    string
+	Namespace string
+	Function  string
+	Version   int64
 	// Bundle returns the canonical tar. It is called only when the script is not cached.
 	Bundle func(ctx context.Context) ([]byte, error)
 }

@@ -30,12 +30,30 @@ type Run struct {
 	last *redactor // the one that was added to find last
 }
 
+// Seen holds the secrets that the activations of one sandbox may have read, so that logs
+// and errors of later ones are searched for values that the state of the modules keeps.
+type Seen struct{ find, last *redactor }
+
+// End returns the secrets that the run may have read, for the next run in the same sandbox.
+// changed reports that a secret changed since the first of these runs began: a sandbox
+// whose modules may keep the old value should serve no other activation.
+func (r *Run) End() (seen *Seen, changed bool) {
+	if r == nil {
+		return nil, false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return &Seen{r.find, r.last}, r.find != r.last
+}
+
 // Begin resolves the secrets that a version names, for one activation and the request that
 // it serves. It returns nil if names is empty. It waits for the store for secretsTimeout at
 // most, and only if the held secrets are out of date. A secret that cannot be read is tried
 // again when the function asks for it, and only then an error: a function that does not ask
-// for it runs. Its earlier values are found in text all the same.
-func (v *Vault) Begin(name Version, names []string, activation, request string) *Run {
+// for it runs. Its earlier values are found in text all the same. seen is the result of End
+// of the last run in the same sandbox, nil for its first run and where nothing persists
+// between activations.
+func (v *Vault) Begin(name Version, names []string, activation, request string, seen *Seen) *Run {
 	if len(names) == 0 {
 		return nil
 	}
@@ -46,6 +64,9 @@ func (v *Vault) Begin(name Version, names []string, activation, request string) 
 			sub: "fn:" + name.Namespace + "/" + name.Function + "@" + strconv.FormatInt(name.Version, 10),
 		},
 	}
+	if seen != nil {
+		r.find, r.last = seen.find, seen.last
+	}
 	ctx, cancel := context.WithTimeout(v.life, secretsTimeout)
 	defer cancel()
 	now, err := v.hold(ctx, name, names, &r.reader)
@@ -53,7 +74,8 @@ func (v *Vault) Begin(name Version, names []string, activation, request string) 
 		now = v.last(name)
 	}
 	if now != nil {
-		_ = r.keep(now) // the first always fits
+		// The first always fits. Where one after others does not, Get refuses its values.
+		_ = r.keep(now)
 	}
 	return r
 }

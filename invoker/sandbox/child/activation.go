@@ -23,6 +23,7 @@ type activation struct {
 	logs      logBudget
 	began     time.Time
 	order     int64 // of its last update of its job
+	earlier   int   // activations that its realm served before
 }
 
 // invoke runs one activation and answers it. An error is the link's, or the parent's end:
@@ -45,13 +46,15 @@ func (s *server) invoke(f frame) error {
 		failure = a.describe(err) // which may run script code, so the clock still ticks
 	}
 	deadline.Stop()
+	why := a.ctl.end()
 	switch {
-	case a.ctl.cause() == causeHangup:
+	case why == causeHangup:
 		return s.hangup
 	case s.link.err != nil:
 		return s.link.err
 	}
-	done := a.done(body, failure)
+	s.keep(a, why, err)
+	done := a.done(body, failure, why)
 	done.MemoryPeak = uint64(s.memory.measured())
 	// From the end of the activation before: what was built ahead was for this one.
 	now := cpuTime()
@@ -69,6 +72,7 @@ func (a *activation) run(event []byte) ([]byte, error) {
 		return nil, err
 	}
 	r := a.realm
+	r.enter()
 	var input goja.Value
 	if err := r.try(func() { input = r.parsed(event) }); err != nil {
 		return nil, err
@@ -93,7 +97,28 @@ func (a *activation) enter() error {
 		return nil
 	}
 	a.realm = newRealm(s.program, a.ctl, a)
-	return a.realm.evaluate()
+	if err := a.realm.evaluate(); err != nil {
+		return err
+	}
+	if s.program.assign.Instance == nil {
+		return nil
+	}
+	return a.settleModules()
+}
+
+// settleModules waits for the host calls that modules made when they were evaluated: an
+// instance keeps their promises, and nothing would settle them after this activation.
+func (a *activation) settleModules() error {
+	last := a.server.calls
+	for a.loop.waiting(last) {
+		if a.ctl.cause() != causeNone {
+			return errStopped
+		}
+		if err := a.turn(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // errUnsettled ends an activation whose promise cannot settle. errStopped ends the waiting
@@ -126,6 +151,7 @@ func (a *activation) await(value goja.Value) (goja.Value, error) {
 		}
 	}
 	if p.State() == goja.PromiseStateRejected {
+		a.realm.rejection(p, goja.PromiseRejectionHandle)
 		return nil, &thrown{value: p.Result()}
 	}
 	return p.Result(), nil
@@ -159,12 +185,12 @@ func (a *activation) promiseOf(value goja.Value) (*goja.Promise, error) {
 // Of several reasons the first in this order counts: the deadline, the memory limit, an
 // error, the value. A child whose activation was stopped asks to be replaced (FlagRetire):
 // the script may have been interrupted anywhere, and its memory may be far above the limit.
-func (a *activation) done(body []byte, failure api.ActivationError) wire.Done {
+func (a *activation) done(body []byte, failure api.ActivationError, why cause) wire.Done {
 	d := wire.Done{Outcome: wire.OutcomeValue, Body: body}
 	if a.logs.truncated {
 		d.Flags |= wire.FlagLogsTruncated
 	}
-	switch why := a.ctl.cause(); {
+	switch {
 	case why == causeDeadline:
 		d.Outcome, d.Body = wire.OutcomeTimeout, nil
 		d.Flags |= wire.FlagRetire

@@ -40,7 +40,7 @@ type program struct {
 	// time only.
 	asynchronous bool
 	globals      []row
-	context      []row
+	context      []liveRow
 	additions    *goja.Program // nil where the script needs none
 	words        words
 }

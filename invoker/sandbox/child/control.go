@@ -17,6 +17,7 @@ const (
 	causeMemory         // the memory watch found too much live memory
 	causeImpure         // evaluated ahead, a module did what belongs to an activation
 	causeSlow           // evaluated ahead, a module took too long
+	causeEnded          // the activation ended by itself: nothing stops it any more
 )
 
 // control stops an activation from any goroutine: the deadline's timer, the memory watch,
@@ -55,6 +56,15 @@ func (c *control) stop(why cause) {
 	case c.wake <- struct{}{}:
 	default:
 	}
+}
+
+// end lets no later stop reach the runtime, which the next activation may use, and returns
+// why the activation was stopped before, causeNone where it was not.
+func (c *control) end() cause {
+	if c.reason.CompareAndSwap(int32(causeNone), int32(causeEnded)) {
+		return causeNone
+	}
+	return c.cause()
 }
 
 // cause returns why the activation was stopped, causeNone while it was not.

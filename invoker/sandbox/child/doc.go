@@ -1,7 +1,8 @@
 // Package child is the JavaScript runtime of a sandbox process: it turns one function
-// version into a script and runs its activations, one at a time, each in a fresh global
-// scope. Nothing that a script does in one activation is visible in the next, and a script
-// reaches the world only by asking the parent over the one socket (package wire).
+// version into a script and runs its activations, one at a time: each in a fresh global
+// scope or, where the version asks for instances, many in one scope (instance.go). Beyond
+// the state of modules nothing outlives an activation, and a script reaches the world only
+// by asking the parent over the one socket (package wire).
 //
 // Main is the life of the process; Serve is the same without the process, for tests.
 //

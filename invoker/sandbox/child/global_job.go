@@ -13,25 +13,26 @@ import (
 // members are undefined and its calls reject.
 func csJob(r *realm) goja.Value {
 	return r.newNamespace([]row{
-		{"id", jobMember(func(j *api.RunningJob) any { return j.ID })},
-		{"queue", jobMember(func(j *api.RunningJob) any { return j.Queue })},
-		{"attempt", jobMember(func(j *api.RunningJob) any { return j.Attempt })},
-		{"maxAttempts", jobMember(func(j *api.RunningJob) any { return j.MaxAttempts })},
 		{"progress", function("progress", 1, jobProgress)},
 		{"checkpoint", function("checkpoint", 1, jobCheckpoint)},
 		{"lastCheckpoint", function("lastCheckpoint", 0, jobLastCheckpoint)},
-	})
+	},
+		liveRow{"id", jobMember(func(j *api.RunningJob) any { return j.ID })},
+		liveRow{"queue", jobMember(func(j *api.RunningJob) any { return j.Queue })},
+		liveRow{"attempt", jobMember(func(j *api.RunningJob) any { return j.Attempt })},
+		liveRow{"maxAttempts", jobMember(func(j *api.RunningJob) any { return j.MaxAttempts })},
+	)
 }
 
 // jobMember makes a member of the job, undefined if there is none. Reading one at the top
 // level of a module is an effect: the job is not known ahead.
-func jobMember(of func(*api.RunningJob) any) func(*realm) goja.Value {
-	return func(r *realm) goja.Value {
-		if !r.effect() || len(r.act.head.Job) == 0 {
+func jobMember(of func(*api.RunningJob) any) func(*realm, *activation) goja.Value {
+	return func(r *realm, a *activation) goja.Value {
+		if len(a.head.Job) == 0 {
 			return goja.Undefined()
 		}
 		var job api.RunningJob
-		r.decode(r.act.head.Job, &job)
+		r.decode(a.head.Job, &job)
 		return r.vm.ToValue(of(&job))
 	}
 }

@@ -17,11 +17,7 @@ func performance(r *realm) goja.Value {
 			}
 			return r.vm.ToValue(float64(time.Since(r.act.began).Microseconds()) / 1000)
 		})},
-		{"timeOrigin", func(r *realm) goja.Value {
-			if !r.effect() {
-				return r.vm.ToValue(0)
-			}
-			return r.vm.ToValue(float64(r.act.began.UnixMicro()) / 1000)
-		}},
-	})
+	}, liveRow{"timeOrigin", func(r *realm, a *activation) goja.Value {
+		return r.vm.ToValue(float64(a.began.UnixMicro()) / 1000)
+	}})
 }

@@ -62,11 +62,11 @@ func (r *realm) after(name string, delay, every time.Duration, call func() error
 	if !r.effect() {
 		return 0
 	}
-	id := r.act.loop.start(delay, every, call)
-	if id == 0 {
+	r.timers++
+	if !r.act.loop.start(r.timers, delay, every, call) {
 		panic(r.vm.NewTypeError("%s: more than %d timers are waiting", name, maxTimers))
 	}
-	return id
+	return r.timers
 }
 
 // delayOf returns a delay in milliseconds as a duration, 0 for one that is no number or out

@@ -38,6 +38,7 @@ type parent struct {
 	handler   string
 	memory    int
 	checkOnly bool
+	instance  *wire.Instance
 }
 
 // outcome is a Done with the logs that came before it.
@@ -137,7 +138,7 @@ func (p *parent) offer(files map[string]string) (wire.Kind, []byte) {
 		handler = "default"
 	}
 	p.write(wire.AppendMessage(nil, wire.KindAssign, wire.Assign{
-		Handler: handler, MemoryMB: p.memory, Env: p.env, CheckOnly: p.checkOnly,
+		Handler: handler, MemoryMB: p.memory, Env: p.env, CheckOnly: p.checkOnly, Instance: p.instance,
 		Tenant: "t_abcdef", Namespace: "shop", Function: "hello", Version: 7,
 	}, tar))
 	return p.next()

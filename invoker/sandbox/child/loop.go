@@ -62,24 +62,22 @@ func (t *timers) Pop() any {
 type loop struct {
 	timers timers
 	byID   map[int64]*timer
-	nextID int64
 	calls  map[uint32]*pendingCall
 	flying int // calls that were sent and not answered, also abandoned ones
 }
 
-// start adds a timer and returns its id, 0 where there are too many.
-func (l *loop) start(after, every time.Duration, call func() error) int64 {
+// start adds a timer with an id of its own, unless there are too many.
+func (l *loop) start(id int64, after, every time.Duration, call func() error) bool {
 	if len(l.timers) >= maxTimers {
-		return 0
+		return false
 	}
 	if l.byID == nil {
 		l.byID = make(map[int64]*timer)
 	}
-	l.nextID++
-	t := &timer{id: l.nextID, at: time.Now().Add(after), every: every, call: call}
+	t := &timer{id: id, at: time.Now().Add(after), every: every, call: call}
 	l.byID[t.id] = t
 	heap.Push(&l.timers, t)
-	return t.id
+	return true
 }
 
 // clear removes a timer; an unknown id is ignored. An interval may clear itself while it
@@ -96,6 +94,16 @@ func (l *loop) clear(id int64) {
 // empty reports whether nothing can happen any more. Abandoned calls do not count: no
 // promise waits for them.
 func (l *loop) empty() bool { return len(l.timers) == 0 && len(l.calls) == 0 }
+
+// waiting reports whether a call with an id of at most last is in flight.
+func (l *loop) waiting(last uint32) bool {
+	for id := range l.calls {
+		if id <= last {
+			return true
+		}
+	}
+	return false
+}
 
 // fire runs the next timer that is due.
 //

@@ -43,6 +43,7 @@ type memoryWatch struct {
 	limit       int64
 	over        func()
 	collections atomic.Int64 // that were seen
+	last        atomic.Int64 // live at the last collection
 	twice       atomic.Bool  // the last collection was over the limit
 	peak        atomic.Int64 // highest live since reset, base included
 	timer       *time.Timer
@@ -90,6 +91,7 @@ func (s *sentinel) collected() {
 // It runs once for each collection.
 func (w *memoryWatch) check(live int64) (again bool) {
 	w.collections.Add(1)
+	w.last.Store(live)
 	if live > w.peak.Load() {
 		w.peak.Store(live)
 	}
@@ -151,6 +153,16 @@ func (w *memoryWatch) measured() int64 {
 		w.peak.Store(now)
 	}
 	return max(0, w.peak.Load()-w.base)
+}
+
+// grownShare of the limit, held by the heap at its last collection, is too much for an
+// instance to go on with: the next activation needs room.
+const grownShare = 2
+
+// grown reports whether the heap held more than its share of the limit when it was last
+// collected. Garbage of later activations does not count.
+func (w *memoryWatch) grown() bool {
+	return w != nil && w.last.Load()-w.base > w.limit/grownShare
 }
 
 // heavy reports whether the last activation used so much, a quarter of its limit, that

@@ -13,6 +13,12 @@ type row struct {
 	make func(*realm) goja.Value
 }
 
+// liveRow is a name whose value belongs to one activation.
+type liveRow struct {
+	name string
+	of   func(*realm, *activation) goja.Value
+}
+
 // function makes a row's value of a Go function; length is its JavaScript length. The Go
 // function throws by panic with a script value, and may use r.act only behind r.effect.
 func function(name string, length int, call func(*realm, goja.FunctionCall) goja.Value) func(*realm) goja.Value {
@@ -37,13 +43,18 @@ func (r *realm) newFunction(name string, length int, call func(goja.FunctionCall
 type space struct {
 	realm *realm
 	rows  []row
+	live  []liveRow
+	// act is the activation that the object belongs to. Where it is nil, the object
+	// belongs to the realm, and each read of a live row makes the value of the
+	// activation that runs.
+	act   *activation
 	order []string              // names that scripts added
 	made  map[string]goja.Value // values by name; nil for a member that was deleted
 }
 
-// newNamespace makes an object of rows.
-func (r *realm) newNamespace(rows []row) goja.Value {
-	return r.vm.NewDynamicObject(&space{realm: r, rows: rows})
+// newNamespace makes an object of rows, which belongs to the realm.
+func (r *realm) newNamespace(rows []row, live ...liveRow) goja.Value {
+	return r.vm.NewDynamicObject(&space{realm: r, rows: rows, live: live})
 }
 
 // Get returns a member, and makes it if it is a row that was not read before.
@@ -58,7 +69,25 @@ func (s *space) Get(key string) goja.Value {
 			return v
 		}
 	}
+	for i := range s.live {
+		if s.live[i].name == key {
+			return s.ofActivation(&s.live[i])
+		}
+	}
 	return nil
+}
+
+// ofActivation makes the value of a live row.
+func (s *space) ofActivation(row *liveRow) goja.Value {
+	if s.act != nil {
+		v := row.of(s.realm, s.act)
+		s.keep(row.name, v)
+		return v
+	}
+	if !s.realm.effect() {
+		return goja.Undefined()
+	}
+	return row.of(s.realm, s.realm.act)
 }
 
 // keep sets a member's value; nil deletes a row.
@@ -71,7 +100,8 @@ func (s *space) keep(key string, v goja.Value) {
 
 // find reports whether key is a row, also a deleted one.
 func (s *space) find(key string) bool {
-	return slices.ContainsFunc(s.rows, func(r row) bool { return r.name == key })
+	return slices.ContainsFunc(s.rows, func(r row) bool { return r.name == key }) ||
+		slices.ContainsFunc(s.live, func(r liveRow) bool { return r.name == key })
 }
 
 // Set replaces a member or adds one, as on an ordinary object.
@@ -104,7 +134,12 @@ func (s *space) Delete(key string) bool {
 
 // Keys returns the members in the order of the table, then those that scripts added.
 func (s *space) Keys() []string {
-	keys := make([]string, 0, len(s.rows)+len(s.order))
+	keys := make([]string, 0, len(s.rows)+len(s.live)+len(s.order))
+	for _, r := range s.live {
+		if s.Has(r.name) {
+			keys = append(keys, r.name)
+		}
+	}
 	for _, r := range s.rows {
 		if s.Has(r.name) {
 			keys = append(keys, r.name)

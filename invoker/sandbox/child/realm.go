@@ -18,23 +18,32 @@ const maxCallStack = 2000
 // is idle and no activation is charged for it.
 const aheadBudget = 250 * time.Millisecond
 
-// realm is one fresh global scope with its program's modules evaluated in it. It serves one
+// realm is one global scope with its program's modules evaluated in it. It serves one
 // activation, after which it is garbage: nothing that a script changes in it, not even a
-// builtin's prototype, is seen by the next activation.
+// builtin's prototype, is seen by the next activation. Where the program asks for
+// instances it serves many, one at a time (instance.go).
 type realm struct {
 	vm      *goja.Runtime
 	program *program
 	ctl     *control
-	act     *activation // nil while built ahead
+	act     *activation   // nil while built ahead, and between activations
+	own     *asyncContext // of act; nil without act, and where contexts are not followed
+	async   *asyncContext // of the code that runs
 	handler goja.Callable
 	built   uint64           // rows of the global table that were made, as bits
 	classes map[string]built // by name, those that were defined
+	timers  int64            // the last id of a timer: an id is used once in a realm
+
+	instance instance
 }
 
 // newRealm makes a scope without evaluating anything; act is nil for one that is built
 // ahead. The clock of Date is r.now, and every rejection is reported to r.rejection.
 func newRealm(p *program, ctl *control, act *activation) *realm {
-	r := &realm{vm: goja.New(), program: p, ctl: ctl, act: act}
+	r := &realm{vm: goja.New(), program: p, ctl: ctl, act: act, instance: instance{began: time.Now()}}
+	if p.assign.Instance != nil {
+		r.vm.SetAsyncContextTracker(contextTracker{r})
+	}
 	r.vm.SetMaxCallStackSize(maxCallStack)
 	r.vm.SetParserOptions(parser.WithDisableSourceMaps)
 	r.vm.SetPromiseRejectionTracker(r.rejection)
@@ -101,21 +110,34 @@ func (s *server) buildAhead() {
 	s.next = r
 }
 
-// adopt binds a realm that was built ahead to its activation.
+// adopt binds a realm that was built ahead, or has served before, to an activation.
 func (r *realm) adopt(ctl *control, act *activation) {
 	r.ctl, r.act = ctl, act
 	ctl.attach(r.vm)
 }
 
+// enter begins the handler's part of the activation: from here on, code belongs to it.
+func (r *realm) enter() {
+	if r.program.assign.Instance != nil {
+		r.own = &asyncContext{r.act}
+		r.async = r.own
+	}
+	r.act.earlier = r.instance.served
+	r.instance.served++
+}
+
+// leave unbinds the realm from its activation, which has ended and of which nothing stays.
+func (r *realm) leave() { r.act, r.own, r.async = nil, nil, nil }
+
 // effect reports whether the script may act on the world, which it may only in an
-// activation. In a realm that is built ahead it stops the evaluation with causeImpure, so
+// activation, and only code of that activation may. In a realm that is built ahead it stops the evaluation with causeImpure, so
 // the caller must return without an effect; its result does not matter.
 func (r *realm) effect() bool {
 	if r.act == nil {
 		r.ctl.stop(causeImpure)
 		return false
 	}
-	return true
+	return !r.ended()
 }
 
 // now is the clock of Date. Reading it counts as an effect.

@@ -107,6 +107,16 @@ type Assign struct {
 	Compiled  bool              `json:"compiled,omitempty"`
 	// CheckOnly compiles and answers Ready or Refused; the child then ends.
 	CheckOnly bool `json:"check_only,omitempty"`
+	// Instance lets one global scope serve many activations, within its bounds; nil makes
+	// a fresh scope for each activation.
+	Instance *Instance `json:"instance,omitempty"`
+}
+
+// Instance bounds the life of a global scope that serves many activations. After the
+// first bound that is reached the child makes a new one.
+type Instance struct {
+	Activations int   `json:"activations"`
+	AgeMS       int64 `json:"age_ms"`
 }
 
 // Ready reports that the child's limits are set and its program is compiled.

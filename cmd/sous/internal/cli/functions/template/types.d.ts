@@ -307,6 +307,16 @@ interface Context {
   readonly request_id: string;
   /** Returns the remaining time in milliseconds. */
   remainingMs(): number;
+  /**
+   * The global scope that serves the activation. With isolation "instance" it serves many:
+   * module variables persist between them.
+   */
+  readonly instance: {
+    readonly id: string;
+    readonly ageMs: number;
+    /** Activations that the scope served before this one. */
+    readonly activations: number;
+  };
 }
 
 /** A function. Its result is JSON of at most 6 MiB. */
