@@ -19,42 +19,47 @@ func benchPool(b *testing.B) *Pool {
 }
 
 // BenchmarkWarmCall is an acquisition, one activation and the release, with a
-// small event, over one warm child and over several.
+// small event, over one warm child and over several, each with a fresh global scope and
+// with one that stays.
 func BenchmarkWarmCall(b *testing.B) {
 	for _, children := range []int{1, 2, 4} {
-		b.Run(fmt.Sprintf("children=%d", children), func(b *testing.B) {
-			p := benchPool(b)
-			prog := program(b, "bench", benchSource)
-			warm := make([]*Sandbox, children)
-			for i := range warm {
-				warm[i] = acquire(b, p, prog)
-			}
-			for _, s := range warm {
-				p.Release(s)
-			}
-			var next atomic.Int64
-			b.ResetTimer()
-			b.ReportAllocs()
-			done := make(chan error, children)
-			for range children {
-				go func() {
-					for next.Add(1) <= int64(b.N) {
-						if err := once(b, p, prog); err != nil {
-							done <- err
-							return
-						}
-					}
-					done <- nil
-				}()
-			}
-			for range children {
-				if err := <-done; err != nil {
-					b.Fatalf("<-done: %v", err)
+		b.Run(fmt.Sprintf("children=%d", children), func(b *testing.B) { benchWarmCall(b, children, false) })
+		b.Run(fmt.Sprintf("instance/children=%d", children), func(b *testing.B) { benchWarmCall(b, children, true) })
+	}
+}
+
+func benchWarmCall(b *testing.B, children int, instance bool) {
+	p := benchPool(b)
+	prog := program(b, "bench", benchSource)
+	prog.Instance = instance
+	warm := make([]*Sandbox, children)
+	for i := range warm {
+		warm[i] = acquire(b, p, prog)
+	}
+	for _, s := range warm {
+		p.Release(s)
+	}
+	var next atomic.Int64
+	b.ResetTimer()
+	b.ReportAllocs()
+	done := make(chan error, children)
+	for range children {
+		go func() {
+			for next.Add(1) <= int64(b.N) {
+				if err := once(b, p, prog); err != nil {
+					done <- err
+					return
 				}
 			}
-			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "calls/s")
-		})
+			done <- nil
+		}()
 	}
+	for range children {
+		if err := <-done; err != nil {
+			b.Fatalf("<-done: %v", err)
+		}
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "calls/s")
 }
 
 func once(b *testing.B, p *Pool, prog *Program) error {

@@ -129,8 +129,8 @@ func (r *realm) enter() {
 // leave unbinds the realm from its activation, which has ended and of which nothing stays.
 func (r *realm) leave() { r.act, r.own, r.async = nil, nil, nil }
 
-// effect reports whether the script may act on the world, which it may only in an
-// activation, and only code of that activation may. In a realm that is built ahead it stops the evaluation with causeImpure, so
+// effect reports whether the script may act on the world, which only code of the activation
+// that runs may. In a realm that is built ahead it stops the evaluation with causeImpure, so
 // the caller must return without an effect; its result does not matter.
 func (r *realm) effect() bool {
 	if r.act == nil {
