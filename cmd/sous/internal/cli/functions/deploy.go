@@ -13,6 +13,7 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/bundle"
 	"github.com/codesous/sous/api/client"
+	"github.com/codesous/sous/cmd/sous/internal/cli/bundler"
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 )
 
@@ -23,6 +24,7 @@ type deployment struct {
 	name   string
 	alias  string
 	config json.RawMessage // nil: the manifest's
+	bundle bool            // where the function needs it
 }
 
 // deployed is the JSON form of the output of deploy.
@@ -33,6 +35,8 @@ type deployed struct {
 	SHA256   string `json:"sha256"`
 	Created  bool   `json:"created"` // false: the latest version was the same
 	URL      string `json:"url"`
+	// Bundle is nil if the folder was uploaded as it is.
+	Bundle   *bundleJSON `json:"bundle,omitempty"`
 	needsKey bool
 }
 
@@ -53,7 +57,7 @@ func (d deployed) text() string {
 
 func (a commands) fnDeployCommand() *cobra.Command {
 	var name, alias, config string
-	var watch bool
+	var watch, noBundle bool
 	cmd := &cobra.Command{
 		Use:   "deploy DIR",
 		Short: "Publish a folder as a function's next version and set an alias to it",
@@ -61,7 +65,10 @@ func (a commands) fnDeployCommand() *cobra.Command {
 
 The function is created if it does not exist. Files that .sousignore names (in
 .gitignore's syntax) are left out, and always .git, node_modules and .sous. A folder
-equal to the latest version publishes no new version.`,
+equal to the latest version publishes no new version.
+
+A function that imports packages is bundled with them, from node_modules, into one
+module; the packages and their sizes are printed.`,
 		Example: `  sous fn deploy ./hello
   sous fn deploy . --name hello --alias staging --watch`,
 		Args: cobra.ExactArgs(1),
@@ -70,6 +77,7 @@ equal to the latest version publishes no new version.`,
 			if err != nil {
 				return err
 			}
+			d.bundle = !noBundle
 			d.config, err = command.ReadJSONArg("config", config, a.Stdin, api.MaxRequestBytes)
 			if err != nil {
 				return err
@@ -88,6 +96,7 @@ equal to the latest version publishes no new version.`,
 	flags.StringVar(&name, "name", "", "the function's name (default: the folder's)")
 	flags.StringVar(&alias, "alias", api.DefaultAlias, "alias to set to the version")
 	flags.StringVar(&config, "config", "", "JSON, @FILE or -: settings of the version that override the manifest, such as {\"timeout_ms\": 500}")
+	flags.BoolVar(&noBundle, "no-bundle", false, "upload the files of the folder as they are, without packages")
 	flags.BoolVar(&watch, "watch", false, "deploy again whenever a file changes, until interrupted")
 	return cmd
 }
@@ -112,30 +121,52 @@ func newDeployment(dir, name, alias string) (deployment, error) {
 // deploy publishes the folder once and prints the URL of the function. It succeeds for a
 // folder that is unchanged: the alias then points at the version that exists.
 func (a commands) deploy(ctx context.Context, t *command.Target, d deployment) error {
-	var out deployed
-	err := a.Working("deploying "+d.name, func() (err error) {
-		out, err = d.run(ctx, t)
-		return err
-	})
+	out, err := a.publish(ctx, t, d, "deploying")
 	if err != nil {
 		return err
 	}
 	return a.Print(out, out.text())
 }
 
-// run uploads the folder and publishes it under the alias. A run that is interrupted leaves
-// at most a function without versions and a draft, which expires after a day; the alias moves
-// with the publication, in the last request. CodeValidationSource, CodeValidationManifest,
+// publish bundles the folder if necessary, uploads it and publishes it under the alias. The
+// progress calls that step by the verb. A run that is interrupted leaves at most a function
+// without versions and a draft, which expires after a day; the alias moves with the
+// publication, in the last request. CodeValidationSource, CodeValidationManifest,
 // CodeValidationBundle and CodeBodyLimit are about the files.
-func (d deployment) run(ctx context.Context, t *command.Target) (deployed, error) {
-	files, err := d.source.files()
+func (a commands) publish(ctx context.Context, t *command.Target, d deployment, verb string) (deployed, error) {
+	var files map[string][]byte
+	var bundled *bundler.Bundle
+	err := a.Working("bundling "+d.name, func() (err error) {
+		files, bundled, err = d.source.upload(d.bundle)
+		return err
+	})
 	if err != nil {
 		return deployed{}, err
+	}
+	if bundled != nil {
+		for _, warning := range bundled.Warnings {
+			a.Note("warning: %s", warning)
+		}
+		a.Note("%s", bundleText(d.source.root, bundled))
 	}
 	tar, err := bundle.Pack(files)
 	if err != nil {
-		return deployed{}, err
+		return deployed{}, tooLarge(bundled, err)
 	}
+	var out deployed
+	err = a.Working(verb+" "+d.name, func() (err error) {
+		out, err = d.run(ctx, t, tar)
+		return err
+	})
+	if err != nil {
+		return deployed{}, original(bundled, err)
+	}
+	out.Bundle = newBundleJSON(bundled)
+	return out, nil
+}
+
+// run uploads a tar and publishes it under the alias.
+func (d deployment) run(ctx context.Context, t *command.Target, tar []byte) (deployed, error) {
 	fn, err := t.Function(d.name)
 	if err != nil {
 		return deployed{}, err

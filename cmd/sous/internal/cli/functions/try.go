@@ -17,13 +17,15 @@ import (
 func (a commands) fnTestCommand() *cobra.Command {
 	var event, config string
 	var egressAllow []string
+	var noBundle bool
 	cmd := &cobra.Command{
 		Use:   "test DIR",
 		Short: "Run a folder's function in the sandbox on this machine, without a server",
 		Long: `Run a folder's function in the sandbox on this machine, without a server.
 
-It runs with the limits and capabilities of its manifest, as a deployed function does,
-on an empty store of its own that is deleted afterwards. Its log is printed on stderr.
+It is bundled with the packages that it imports, as by sous fn deploy, and runs with the
+limits and capabilities of its manifest, as a deployed function does, on an empty store of
+its own that is deleted afterwards. Its log is printed on stderr.
 The exit code is 3 if the function failed.`,
 		Example: `  sous fn test ./hello --event '{"name": "Ada"}'
   sous fn test ./hello --event @event.json --egress-allow 127.0.0.0/8`,
@@ -41,6 +43,7 @@ The exit code is 3 if the function failed.`,
 			if err != nil {
 				return err
 			}
+			d.bundle = !noBundle
 			d.config, err = command.ReadJSONArg("config", config, a.Stdin, api.MaxRequestBytes)
 			if err != nil {
 				return err
@@ -57,6 +60,7 @@ The exit code is 3 if the function failed.`,
 	flags := cmd.Flags()
 	flags.StringVar(&event, "event", "", "JSON, @FILE or - for stdin (default null)")
 	flags.StringVar(&config, "config", "", "JSON, @FILE or -: settings of the version that override the manifest")
+	flags.BoolVar(&noBundle, "no-bundle", false, "run the files of the folder as they are, without packages")
 	flags.StringSliceVar(&egressAllow, "egress-allow", nil, "private address ranges (CIDR) that fetch may reach")
 	return cmd
 }
@@ -67,11 +71,7 @@ const tryoutName = "function"
 
 // tryOut publishes d on the server of t and runs it once, with its log.
 func (a commands) tryOut(ctx context.Context, t *command.Target, d deployment, event []byte) error {
-	err := a.Working("preparing "+d.name, func() error {
-		_, err := d.run(ctx, t)
-		return err
-	})
-	if err != nil {
+	if _, err := a.publish(ctx, t, d, "preparing"); err != nil {
 		return err
 	}
 	o := client.InvokeOptions{Ref: api.Ref{Alias: d.alias}, Event: event}

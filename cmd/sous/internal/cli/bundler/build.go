@@ -1,0 +1,198 @@
+package bundler
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	esbuild "github.com/evanw/esbuild/pkg/api"
+)
+
+// The namespaces of the modules that stand for a Node.js built-in module where an import
+// statement cannot.
+const (
+	requiredBuiltin = "require" // of a call of require
+	importedBuiltin = "import"  // of a call of import
+)
+
+// A build is one run of esbuild, or two, and the observations of its plugin.
+type build struct {
+	folder Folder
+	root   string
+
+	mu        sync.Mutex // esbuild calls the plugin concurrently
+	manifests manifests
+	needed    bool // the folder cannot be uploaded as it is
+	// required has the packages that were imported through require although their "module"
+	// is an ES module: the path of that module to the path of their CommonJS main.
+	required map[string]string
+	useMain  map[string]string // required of the run before
+}
+
+func (b *build) run() esbuild.BuildResult { return esbuild.Build(b.options()) }
+
+// A probe marks a resolution that the plugin asked for, which it leaves to esbuild.
+type probe struct{}
+
+func (b *build) setup(p esbuild.PluginBuild) {
+	p.OnResolve(esbuild.OnResolveOptions{Filter: ".*"}, func(args esbuild.OnResolveArgs) (esbuild.OnResolveResult, error) {
+		if _, ours := args.PluginData.(probe); ours || args.Kind == esbuild.ResolveEntryPoint {
+			return esbuild.OnResolveResult{}, nil
+		}
+		return b.resolve(p, args)
+	})
+	p.OnLoad(esbuild.OnLoadOptions{Filter: ".*", Namespace: "file"}, b.load)
+	p.OnLoad(esbuild.OnLoadOptions{Filter: ".*", Namespace: requiredBuiltin}, func(args esbuild.OnLoadArgs) (esbuild.OnLoadResult, error) {
+		return module("import * as m from %q;\nmodule.exports = \"default\" in m ? m.default : m;\n", args.Path)
+	})
+	p.OnLoad(esbuild.OnLoadOptions{Filter: ".*", Namespace: importedBuiltin}, func(args esbuild.OnLoadArgs) (esbuild.OnLoadResult, error) {
+		return module("export * from %[1]q;\nexport { default } from %[1]q;\n", args.Path)
+	})
+}
+
+func module(format, path string) (esbuild.OnLoadResult, error) {
+	contents := fmt.Sprintf(format, path)
+	return esbuild.OnLoadResult{Contents: &contents, Loader: esbuild.LoaderJS}, nil
+}
+
+// resolve notes whether an import needs bundling, and answers those that esbuild would
+// resolve otherwise. It leaves the others to esbuild.
+func (b *build) resolve(p esbuild.PluginBuild, args esbuild.OnResolveArgs) (esbuild.OnResolveResult, error) {
+	path := args.Path
+	switch {
+	case strings.HasPrefix(path, "./"), strings.HasPrefix(path, "../"), path == ".", path == "..":
+		return esbuild.OnResolveResult{}, nil
+	case strings.HasPrefix(path, "http://"), strings.HasPrefix(path, "https://"), strings.HasPrefix(path, "//"):
+		b.need()
+		return esbuild.OnResolveResult{Errors: []esbuild.Message{{
+			Text: fmt.Sprintf("%q is a URL; install the package with npm and import it by its name", path),
+		}}}, nil
+	}
+	if name, ok := builtin(path); ok && !b.remapped(args) {
+		if path != name && args.Namespace == "file" {
+			b.need() // the sandbox knows the module by its name with the prefix
+		}
+		return resolveBuiltin(name, args.Kind), nil
+	}
+	b.need()
+	return b.preferMain(p, args), nil
+}
+
+// resolveBuiltin keeps the import of a built-in module. esbuild turns other forms than the
+// import statement into calls that fail in the sandbox, so a module stands between.
+func resolveBuiltin(name string, kind esbuild.ResolveKind) esbuild.OnResolveResult {
+	switch kind {
+	case esbuild.ResolveJSRequireCall:
+		return esbuild.OnResolveResult{Path: name, Namespace: requiredBuiltin}
+	case esbuild.ResolveJSDynamicImport:
+		return esbuild.OnResolveResult{Path: name, Namespace: importedBuiltin}
+	}
+	return esbuild.OnResolveResult{Path: name, External: true, SideEffects: esbuild.SideEffectsFalse}
+}
+
+// remapped reports whether the package of the importer replaces the built-in module in the
+// "browser" map of its package.json. esbuild follows the map.
+func (b *build) remapped(args esbuild.OnResolveArgs) bool {
+	if args.Namespace != "file" {
+		return false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	m := b.manifests.around(args.ResolveDir)
+	return m != nil && m.replaces(args.Path)
+}
+
+// preferMain resolves the import of a package whose package.json has a "module", an ES
+// module, and a "main", a CommonJS module, but no "exports". The ES module is used unless a
+// require demands the package anywhere: a CommonJS caller expects what main exports, and
+// with both in one bundle the package would have its state twice.
+func (b *build) preferMain(p esbuild.PluginBuild, args esbuild.OnResolveArgs) esbuild.OnResolveResult {
+	if len(b.useMain) == 0 && args.Kind != esbuild.ResolveJSRequireCall {
+		return esbuild.OnResolveResult{}
+	}
+	o := esbuild.ResolveOptions{
+		Importer: args.Importer, Namespace: args.Namespace, ResolveDir: args.ResolveDir, Kind: args.Kind, PluginData: probe{}, With: args.With,
+	}
+	found := p.Resolve(args.Path, o)
+	if len(found.Errors) > 0 || found.Namespace != "file" || !inPackages(found.Path) {
+		return esbuild.OnResolveResult{}
+	}
+	if main, ok := b.useMain[found.Path]; ok {
+		return esbuild.OnResolveResult{Path: main}
+	}
+	if args.Kind != esbuild.ResolveJSRequireCall {
+		return esbuild.OnResolveResult{}
+	}
+	b.mu.Lock()
+	m := b.manifests.around(filepath.Dir(found.Path))
+	b.mu.Unlock()
+	if m == nil || !m.isModule(found.Path) {
+		return esbuild.OnResolveResult{}
+	}
+	main := p.Resolve(m.mainPath(), o)
+	if len(main.Errors) > 0 || main.Namespace != "file" {
+		return esbuild.OnResolveResult{}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.required == nil {
+		b.required = map[string]string{}
+	}
+	b.required[found.Path] = main.Path
+	return esbuild.OnResolveResult{Path: main.Path}
+}
+
+func (b *build) need() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.needed = true
+}
+
+// load notes whether a file needs bundling, refuses one that is not part of the function,
+// and drops the comments by which files of packages refer to source maps: their maps often
+// name files that are not installed. esbuild loads the others.
+func (b *build) load(args esbuild.OnLoadArgs) (esbuild.OnLoadResult, error) {
+	if inPackages(args.Path) {
+		return loadPackaged(args.Path)
+	}
+	rel, inside := b.inRoot(args.Path)
+	if !inside || !uploads(filepath.Ext(args.Path)) {
+		b.need()
+	}
+	if inside && b.folder.Ignored != nil && b.folder.Ignored(rel) {
+		return esbuild.OnLoadResult{Errors: []esbuild.Message{{
+			Text: fmt.Sprintf("%s is imported, but not part of the function: .sousignore names it", rel),
+		}}}, nil
+	}
+	return esbuild.OnLoadResult{}, nil
+}
+
+// loadPackaged loads a module of a package without its reference to a source map.
+func loadPackaged(path string) (esbuild.OnLoadResult, error) {
+	if !slices.Contains([]string{".js", ".mjs", ".cjs"}, filepath.Ext(path)) {
+		return esbuild.OnLoadResult{}, nil
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return esbuild.OnLoadResult{}, err
+	}
+	text := strings.ReplaceAll(string(raw), "//# sourceMappingURL=", "// source map: ")
+	return esbuild.OnLoadResult{Contents: &text, Loader: esbuild.LoaderDefault}, nil
+}
+
+// inRoot returns the slash-separated path of a file below the root of the folder.
+func (b *build) inRoot(path string) (string, bool) {
+	rel, err := filepath.Rel(b.root, path)
+	if err != nil || !filepath.IsLocal(rel) {
+		return "", false
+	}
+	return filepath.ToSlash(rel), true
+}
+
+// inPackages reports whether the file at path belongs to an installed package.
+func inPackages(path string) bool {
+	return strings.Contains(filepath.ToSlash(path), "/"+packagesFolder+"/")
+}
