@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -20,68 +21,121 @@ import (
 //go:embed template
 var templates embed.FS
 
+// The templates with files of their own in the folder template. The files beside these
+// folders belong to every function.
+const (
+	templateJS = "js" // the default
+	templateTS = "ts"
+)
+
+func templateNames() []string {
+	return []string{templateJS, templateTS, "hono", "api", "cron", "queue-worker", "mcp", "agent"}
+}
+
 func (a commands) fnInitCommand() *cobra.Command {
 	var typescript bool
+	var kind string
 	cmd := &cobra.Command{
 		Use:   "init DIR",
 		Short: "Write the files of a new function",
-		Long:  "Write the files of a new function: its source, its manifest, .sousignore and README.md, and for editors types.d.ts with its tsconfig.json or jsconfig.json. Existing files are not overwritten.",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			entry := bundle.EntryJS
+		Long: `Write the files of a new function: its source, its manifest, .sousignore and README.md,
+and for editors types.d.ts with its tsconfig.json or jsconfig.json. Existing files are not
+overwritten. Templates:
+
+  js, ts         a function that answers requests, in JavaScript or TypeScript
+  hono           a web application with Hono
+  api            a JSON API with validated input
+  cron           a function for a schedule
+  queue-worker   a function for jobs, with progress and checkpoints
+  mcp            a server for the Model Context Protocol
+  agent          a model that calls tools
+
+All but js have a package.json with pinned versions.`,
+		Example: `  sous fn init hello
+  sous fn init shop --template hono`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if typescript {
-				entry = bundle.EntryTS
+				if cmd.Flags().Changed("template") && kind != templateTS {
+					return fmt.Errorf("--ts and --template %s exclude each other", kind)
+				}
+				kind = templateTS
+			}
+			if !slices.Contains(templateNames(), kind) {
+				return fmt.Errorf("--template %q: want one of %s", kind, strings.Join(templateNames(), ", "))
 			}
 			name, err := (&sourceDir{root: args[0]}).name()
 			if err != nil {
 				return fmt.Errorf("name the folder as the function: %w", err)
 			}
-			files, err := initialFiles(name, entry)
+			files, err := initialFiles(name, kind)
 			if err != nil {
 				return err
 			}
 			if err := writeNew(args[0], files); err != nil {
 				return err
 			}
-			a.Note("wrote %s; next: sous fn deploy %s", args[0], args[0])
+			next := "sous fn deploy " + args[0]
+			if strings.Contains(files["package.json"], `"dependencies"`) {
+				next = "npm install --prefix " + args[0] + ", then " + next
+			}
+			a.Note("wrote %s; next: %s", args[0], next)
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&typescript, "ts", false, "TypeScript instead of JavaScript")
+	cmd.Flags().BoolVar(&typescript, "ts", false, "the same as --template ts")
+	cmd.Flags().StringVar(&kind, "template", templateJS, "what to begin with: "+strings.Join(templateNames(), ", "))
 	return cmd
 }
 
-// initialFiles returns the files of a new function, by name. entry is bundle.EntryJS or
-// bundle.EntryTS; its extension selects the language. .sousignore excludes the files that are
-// for editors only, so that they are not part of the bundle.
-func initialFiles(name, entry string) (map[string]string, error) {
-	language := strings.TrimPrefix(filepath.Ext(entry), ".")
-	config := language + "config.json" // what editors read
+// initialFiles returns the files of a new function, by name: those of the template, and the
+// common ones that it does not replace.
+func initialFiles(name, kind string) (map[string]string, error) {
 	from := map[string]string{
-		entry:               "template/" + language + "/" + entry,
-		config:              "template/" + language + "/" + config,
 		"types.d.ts":        "template/types.d.ts",
 		bundle.ManifestFile: "template/" + bundle.ManifestFile,
 		ignoreFile:          "template/sousignore",
+		"README.md":         "template/README.md",
 	}
-	out := map[string]string{}
-	for to, path := range from {
-		raw, err := templates.ReadFile(path)
-		if err != nil {
-			return nil, err
-		}
-		out[to] = string(raw)
+	if kind != templateJS {
+		from["tsconfig.json"] = "template/" + templateTS + "/tsconfig.json"
 	}
-	readme, err := template.ParseFS(templates, "template/README.md")
+	own, err := templates.ReadDir("template/" + kind)
 	if err != nil {
 		return nil, err
 	}
-	var b strings.Builder
-	if err := readme.Execute(&b, struct{ Name, Entry string }{name, entry}); err != nil {
-		return nil, err
+	for _, f := range own {
+		from[f.Name()] = "template/" + kind + "/" + f.Name()
 	}
-	out["README.md"] = b.String()
+	values := struct{ Name, Entry string }{name, bundle.EntryTS}
+	if kind == templateJS {
+		values.Entry = bundle.EntryJS
+	}
+	out := map[string]string{}
+	for to, path := range from {
+		if to == "README.md" || to == "package.json" {
+			out[to], err = filled(path, values)
+		} else {
+			var raw []byte
+			raw, err = templates.ReadFile(path)
+			out[to] = string(raw)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	return out, nil
+}
+
+// filled returns the file at path with values in place of its actions.
+func filled(path string, values any) (string, error) {
+	t, err := template.ParseFS(templates, path)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	err = t.Execute(&b, values)
+	return b.String(), err
 }
 
 // writeNew writes files to dir, or none of them if one exists. It creates dir if necessary.

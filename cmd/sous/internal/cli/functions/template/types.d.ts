@@ -556,3 +556,13 @@ declare const crypto: {
     verify(algorithm: "HMAC" | { name: "HMAC" }, key: CryptoKey, signature: BufferSource, data: BufferSource): Promise<boolean>;
   };
 };
+
+// Files that a function imports and that are no modules: text, and bytes. sous fn deploy
+// bundles them.
+
+declare module "*.txt" { const text: string; export default text; }
+declare module "*.html" { const text: string; export default text; }
+declare module "*.md" { const text: string; export default text; }
+declare module "*.css" { const text: string; export default text; }
+declare module "*.sql" { const text: string; export default text; }
+declare module "*.wasm" { const bytes: Uint8Array; export default bytes; }
