@@ -177,7 +177,8 @@ func loadPackaged(path string) (esbuild.OnLoadResult, error) {
 	}
 	raw, err := os.ReadFile(path)
 	if err != nil {
-		return esbuild.OnLoadResult{}, err
+		// esbuild reports it, or can read it: it also reads archives.
+		return esbuild.OnLoadResult{}, nil //nolint:nilerr // see above
 	}
 	text := strings.ReplaceAll(string(raw), "//# sourceMappingURL=", "// source map: ")
 	return esbuild.OnLoadResult{Contents: &text, Loader: esbuild.LoaderDefault}, nil
