@@ -2,6 +2,7 @@
 # make test   all tests, with the race detector where code is concurrent
 # make bench  the figures of docs/benchmarks.md, as a table
 #             test and bench accept STORE_SERVER=/path/to/kvrocks, to run on that server
+# make test262 TEST262=/path  runs ECMAScript's conformance suite from a checkout
 # make lint   golangci-lint
 # make build  bin/sous
 
@@ -16,7 +17,7 @@ STORE_SERVER ?=
 export CGO_ENABLED ?= 0
 export SOUS_TEST_STORE_SERVER := $(STORE_SERVER)
 
-.PHONY: all run build test test-packages test-platform test-redis bench lint fmt clean
+.PHONY: all run build test test-packages test-platform test-redis bench test262 lint fmt clean
 
 all: build
 
@@ -50,6 +51,15 @@ test-platform: test-redis
 
 bench: test-redis build
 	$(GO) run ./cmd/sousbench -sous bin/sous -store-server "$(STORE_SERVER)"
+
+# TEST262_ONLY takes a part of the paths; the failures go to TEST262_FAILURES.
+TEST262_FAILURES ?= bin/test262-failures.txt
+
+test262:
+	@test -n "$(TEST262)" || { echo "usage: make test262 TEST262=/path/to/a/checkout/of/test262"; exit 2; }
+	mkdir -p bin
+	TEST262="$(abspath $(TEST262))" TEST262_FAILURES="$(abspath $(TEST262_FAILURES))" \
+	$(GO) test ./tools/test262 -run TestConformance -count 1 -timeout 2h -v
 
 # The linter's govet has all analyzers of go vet. -trimpath as in make build, so that
 # both share go's build cache.
