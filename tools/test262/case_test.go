@@ -116,11 +116,11 @@ func (c *testCase) bundle(root string) (map[string][]byte, error) {
 		harness.Write(text)
 		harness.WriteString("\n")
 	}
-	harness.WriteString("Object.assign(globalThis, {")
 	for _, m := range declared.FindAllStringSubmatch(harness.String(), -1) {
-		harness.WriteString(m[1] + ", ")
+		// Some of these are in functions.
+		fmt.Fprintf(&harness, "if (typeof %[1]s !== 'undefined') globalThis.%[1]s = %[1]s;\n", m[1])
 	}
-	harness.WriteString("});\nexport {};\n")
+	harness.WriteString("export {};\n")
 
 	asynchronous := c.has("async")
 	handler := "export default () => { globalThis.$run?.();"

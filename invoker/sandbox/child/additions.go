@@ -2,26 +2,97 @@ package child
 
 import (
 	"bytes"
-	_ "embed"
+	"embed"
 
 	"github.com/dop251/goja"
 )
 
-// additionsSource defines the methods in JavaScript: Object.groupBy, Map.groupBy,
-// Promise.withResolvers, Promise.try and Array.fromAsync.
-//
-//go:embed additions.js
-var additionsSource string
+//go:embed additions/*.js
+var additionSources embed.FS
 
-// additionsFor returns a program of the methods that a script names and goja lacks, nil for
-// most: a fresh realm should not pay for additions that its script does not use. It looks
-// for the names as text: a script that only mentions one, in a string for example, gets the
-// additions too, and a script that composes a name at run time gets none.
-func additionsFor(script []byte) (*goja.Program, error) {
-	for _, name := range []string{"groupBy", "withResolvers", "Promise.try", "fromAsync"} {
+// addition is a part of the language that goja lacks. It is installed in the realms of the
+// scripts that name it: a fresh realm should not pay for what its script does not use.
+// Its file is a function, which is called with the natives.
+type addition struct {
+	file  string
+	names []string // any of them in a script's text installs it
+}
+
+func additionTable() []addition {
+	return []addition{
+		{"regexp.js", []string{"RegExp", regexpHelper}},
+		{"symbols.js", []string{"asyncIterator", "asyncDispose", "Symbol.dispose", `"dispose"`}},
+		{"collections.js", []string{"groupBy", "withResolvers", "Promise.try", "fromAsync"}},
+	}
+}
+
+// additionsFor returns the programs of what a script names and goja lacks, none for most.
+// It looks for the names as text: a script that only mentions one, in a string for example,
+// gets the additions too, and a script that composes a name at run time gets none.
+func additionsFor(script []byte) ([]*goja.Program, error) {
+	var programs []*goja.Program
+	for _, a := range additionTable() {
+		if !namesAny(script, a.names) {
+			continue
+		}
+		source, err := additionSources.ReadFile("additions/" + a.file)
+		if err != nil {
+			return nil, err
+		}
+		code, err := goja.Compile(a.file, string(source), true)
+		if err != nil {
+			return nil, err
+		}
+		programs = append(programs, code)
+	}
+	return programs, nil
+}
+
+func namesAny(script []byte, names []string) bool {
+	for _, name := range names {
 		if bytes.Contains(script, []byte(name)) {
-			return goja.Compile("additions.js", additionsSource, true)
+			return true
 		}
 	}
-	return nil, nil
+	return false
+}
+
+// add installs what the program's script needs.
+func (r *realm) add() error {
+	if len(r.program.additions) == 0 {
+		return nil
+	}
+	natives := r.natives()
+	for _, code := range r.program.additions {
+		value, err := r.vm.RunProgram(code)
+		if err != nil {
+			return err
+		}
+		install, _ := goja.AssertFunction(value)
+		if _, err := install(goja.Undefined(), natives); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// natives are the functions in Go that additions are made with.
+func (r *realm) natives() *goja.Object {
+	o := r.vm.NewObject()
+	for _, row := range []row{
+		{"regexpCompile", function("compile", 3, regexpCompile)},
+		{"regexpExec", (*realm).regexpExecFunction},
+		{"regexpSource", function("source", 1, regexpSource)},
+		{"regexpFallback", function("fallback", 1, regexpFallback)},
+		{"regexpPristine", function("pristine", 1, regexpPristine)},
+		{"regexpReplace", function("replace", 3, regexpReplace)},
+		{"regexpMatch", function("match", 2, regexpMatch)},
+		{"regexpSplit", function("split", 3, regexpSplit)},
+		{"regexpTest", function("test", 1, regexpTest)},
+		{"regexpEscape", function("escape", 1, regexpEscape)},
+		{"regexpFlags", function("flags", 1, regexpFlags)},
+	} {
+		r.hidden(o, row.name, row.make(r))
+	}
+	return o
 }

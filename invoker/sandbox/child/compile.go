@@ -41,7 +41,7 @@ type program struct {
 	asynchronous bool
 	globals      []row
 	context      []liveRow
-	additions    *goja.Program // nil where the script needs none
+	additions    []*goja.Program // none for most scripts
 	words        words
 }
 
@@ -99,15 +99,12 @@ func chooseEntry(files map[string][]byte, entry string) (string, *wire.Problem) 
 // can and refuses it where it cannot.
 func unsupported() map[string]bool {
 	return map[string]bool{
-		"async-generator":                 false,
-		"decorators":                      false,
-		"for-await":                       false,
-		"import-meta":                     false,
-		"regexp-match-indices":            false,
-		"regexp-set-notation":             false,
-		"regexp-unicode-property-escapes": false,
-		"top-level-await":                 false,
-		"using":                           false,
+		"async-generator": false,
+		"decorators":      false,
+		"for-await":       false,
+		"import-meta":     false,
+		"top-level-await": false,
+		"using":           false,
 	}
 }
 
@@ -115,8 +112,7 @@ func unsupported() map[string]bool {
 // the refusal to the engine; goja would refuse at run time, or answer wrongly.
 func fatal() map[string]api.LogLevel {
 	return map[string]api.LogLevel{
-		"unsupported-regexp": api.LogLevelError,
-		"empty-import-meta":  api.LogLevelError,
+		"empty-import-meta": api.LogLevelError,
 	}
 }
 
@@ -247,7 +243,7 @@ func withSourceMap(outputs []api.OutputFile) ([]byte, []wire.Problem) {
 		return nil, []wire.Problem{{Message: "source map: " + err.Error()}}
 	}
 	script = append(script, "\n"+mapPrefix...)
-	return base64.StdEncoding.AppendEncode(script, mapping), nil
+	return lowerExpressions(base64.StdEncoding.AppendEncode(script, mapping))
 }
 
 // parse compiles a script for goja. Syntax that esbuild lets pass and goja refuses is

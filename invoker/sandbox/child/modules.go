@@ -99,7 +99,7 @@ func (m modules) load(args api.OnLoadArgs) (api.OnLoadResult, error) {
 			Text: fmt.Sprintf("%s cannot be imported: modules end in .js, .mjs, .ts, .mts or .json", args.Path),
 		}}}, nil
 	}
-	return api.OnLoadResult{Contents: &contents, Loader: loader}, nil
+	return api.OnLoadResult{Contents: &contents, Loader: loader, Errors: checkExpressions(args.Path, contents, loader)}, nil
 }
 
 // loaderOf returns the language of an extension; ok is false for one that cannot be

@@ -7,6 +7,8 @@ import (
 
 	"github.com/dop251/goja"
 	"github.com/dop251/goja/parser"
+
+	"github.com/codesous/sous/invoker/sandbox/child/regex"
 )
 
 // maxCallStack is the depth of calls at which the script fails with goja's uncatchable
@@ -35,6 +37,11 @@ type realm struct {
 	timers  int64            // the last id of a timer: an id is used once in a realm
 
 	instance instance
+
+	expressions map[string]*regex.Program // compiled, by flags and text
+	searched    textCache
+	nativeExec  goja.Callable // of RegExp objects that goja made
+	regexpExec  goja.Value    // RegExp.prototype.exec
 }
 
 // newRealm makes a scope without evaluating anything; act is nil for one that is built
@@ -56,10 +63,8 @@ func newRealm(p *program, ctl *control, act *activation) *realm {
 // evaluate runs the modules and keeps the handler that they export. Errors: those that the
 // modules throw, or that the export is not a function.
 func (r *realm) evaluate() error {
-	if r.program.additions != nil {
-		if _, err := r.vm.RunProgram(r.program.additions); err != nil {
-			return err
-		}
+	if err := r.add(); err != nil {
+		return err
 	}
 	value, err := r.vm.RunProgram(r.program.code)
 	if err != nil {
