@@ -22,6 +22,13 @@ func additionTable() []addition {
 	return []addition{
 		{"regexp.js", []string{"RegExp", regexpHelper}},
 		{"symbols.js", []string{"asyncIterator", "asyncDispose", "Symbol.dispose", `"dispose"`}},
+		{"iterators.js", []string{"Iterator", "function*", "yield", ".values()", ".keys()", ".entries()", "matchAll", "Symbol.iterator"}},
+		{"strings.js", []string{"WellFormed"}},
+		{"weak.js", []string{"WeakRef", "FinalizationRegistry"}},
+		{"weakkeys.js", []string{"WeakMap", "WeakSet"}},
+		{"accessors.js", []string{"etter__"}},
+		{"typedarrays.js", []string{"8Array.from", "16Array.from", "32Array.from", "64Array.from", "ClampedArray.from", "TypedArray"}},
+		{"buffers.js", []string{"transfer", "detached"}},
 		{"collections.js", []string{"groupBy", "withResolvers", "Promise.try", "fromAsync"}},
 	}
 }
@@ -90,6 +97,10 @@ func (r *realm) natives() *goja.Object {
 		{"regexpSplit", function("split", 3, regexpSplit)},
 		{"regexpTest", function("test", 1, regexpTest)},
 		{"regexpEscape", function("escape", 1, regexpEscape)},
+		{"bufferDetached", function("detached", 1, bufferDetached)},
+		{"bufferTransfer", function("transfer", 2, bufferTransfer)},
+		{"weakMake", function("make", 1, weakMake)},
+		{"weakGet", function("get", 1, weakGet)},
 		{"regexpFlags", function("flags", 1, regexpFlags)},
 	} {
 		r.hidden(o, row.name, row.make(r))

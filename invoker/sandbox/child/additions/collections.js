@@ -1,50 +1,117 @@
-// What the language has and goja lacks, for programs that name it. Each keeps to
-// its text in ECMA-262 as far as scripts can tell.
+// Static methods that goja lacks. Each keeps to its text in ECMA-262 as far as scripts can
+// tell.
 (function () {
   "use strict";
   const { defineProperty, create } = Object;
-  const add = (to, name, f) => {
-    if (!(name in to)) defineProperty(to, name, { value: f, writable: true, configurable: true });
+  const { apply, construct } = Reflect;
+  const isObject = (v) => Object(v) === v;
+  const add = (to, methods) => {
+    for (const name of Object.keys(methods)) {
+      if (!(name in to)) defineProperty(to, name, { value: methods[name], writable: true, configurable: true });
+    }
   };
-  add(Object, "groupBy", function groupBy(items, key) {
-    const groups = create(null);
+  const put = (to, key, value) => defineProperty(to, key, { value, writable: true, enumerable: true, configurable: true });
+  const groups = (items, key, add) => {
+    if (items === undefined || items === null) throw new TypeError("the items are not iterable");
+    if (typeof key !== "function") throw new TypeError("the callback is not a function");
     let i = 0;
-    for (const item of items) {
-      const k = key(item, i++);
-      (groups[k] ??= []).push(item);
-    }
-    return groups;
+    for (const item of items) add(key(item, i++), item);
+  };
+  add(Object, {
+    groupBy(items, key) {
+      const out = create(null);
+      groups(items, key, (k, item) => { (out[k] ??= []).push(item); });
+      return out;
+    },
   });
-  add(Map, "groupBy", function groupBy(items, key) {
-    const groups = new Map();
-    let i = 0;
-    for (const item of items) {
-      const k = key(item, i++);
-      if (groups.has(k)) groups.get(k).push(item);
-      else groups.set(k, [item]);
-    }
-    return groups;
+  add(Map, {
+    groupBy(items, key) {
+      const out = new Map();
+      groups(items, key, (k, item) => { out.has(k) ? out.get(k).push(item) : out.set(k, [item]); });
+      return out;
+    },
   });
-  add(Promise, "withResolvers", function withResolvers() {
+  // capability is NewPromiseCapability.
+  const capability = (C) => {
     let resolve, reject;
-    const promise = new this((yes, no) => { resolve = yes; reject = no; });
+    const promise = new C((yes, no) => {
+      if (resolve !== undefined || reject !== undefined) throw new TypeError("the executor was called before");
+      resolve = yes;
+      reject = no;
+    });
+    if (typeof resolve !== "function" || typeof reject !== "function") throw new TypeError("the promise has no functions");
     return { promise, resolve, reject };
+  };
+  add(Promise, {
+    withResolvers() { return capability(this); },
+    try(f, ...args) {
+      if (!isObject(this)) throw new TypeError("Promise.try: the receiver is not an object");
+      const c = capability(this);
+      let value;
+      try { value = f(...args); } catch (e) {
+        c.reject(e);
+        return c.promise;
+      }
+      c.resolve(value);
+      return c.promise;
+    },
   });
-  add(Promise, "try", function (f, ...args) {
-    return new this((resolve) => resolve(f(...args)));
-  });
-  add(Array, "fromAsync", async function fromAsync(items, map, thisArg) {
-    const out = [];
-    const method = items[Symbol.asyncIterator || Symbol.for("Symbol.asyncIterator")];
-    const put = async (v) => { out.push(map ? await map.call(thisArg, await v, out.length) : await v); };
-    if (method) {
-      const it = method.call(items);
-      for (let step; !(step = await it.next()).done;) await put(step.value);
-    } else if (items[Symbol.iterator]) {
-      for (const v of items) await put(v);
-    } else {
-      for (let i = 0; i < items.length; i++) await put(items[i]);
+  defineProperty(Promise.try, "length", { value: 1, configurable: true });
+
+  const isConstructor = (C) => {
+    if (typeof C !== "function") return false;
+    try { construct(Object, [], C); return true; } catch { return false; }
+  };
+  const method = (o, key) => {
+    const f = o[key];
+    if (f === undefined || f === null) return undefined;
+    if (typeof f !== "function") throw new TypeError("the method is not a function");
+    return f;
+  };
+  const object = (v) => { if (!isObject(v)) throw new TypeError("the result is not an object"); return v; };
+  const toLength = (v) => { v = Math.trunc(+v) || 0; return v < 0 ? 0 : Math.min(v, 2 ** 53 - 1); };
+  const fromAsync = async (C, items, map, thisArg) => {
+    if (map !== undefined && typeof map !== "function") throw new TypeError("Array.fromAsync: the callback is not a function");
+    const open = method(items, Symbol.asyncIterator);
+    const openSync = open === undefined ? method(items, Symbol.iterator) : undefined;
+    if (open === undefined && openSync === undefined) {
+      const from = Object(items);
+      const length = toLength(from.length);
+      const out = isConstructor(C) ? new C(length) : length > 2 ** 32 - 1 ? Array(-1) : Array(length);
+      for (let k = 0; k < length; k++) {
+        let v = await from[k];
+        if (map !== undefined) v = await apply(map, thisArg, [v, k]);
+        put(out, k, v);
+      }
+      out.length = length;
+      return out;
     }
-    return out;
-  });
+    const out = isConstructor(C) ? new C() : [];
+    const iterator = object(apply(open ?? openSync, items, []));
+    const { next } = iterator;
+    const close = async (error) => {
+      try {
+        const f = iterator.return;
+        if (f !== undefined && f !== null) await apply(f, iterator, []);
+      } catch { /* the first error counts */ }
+      throw error;
+    };
+    for (let k = 0; ; k++) {
+      const result = object(open !== undefined ? await apply(next, iterator, []) : apply(next, iterator, []));
+      if (result.done) {
+        out.length = k;
+        return out;
+      }
+      let v = result.value;
+      try {
+        if (open === undefined) v = await v;
+        if (map !== undefined) v = await apply(map, thisArg, [v, k]);
+        put(out, k, v);
+      } catch (e) {
+        await close(e);
+      }
+    }
+  };
+  add(Array, { fromAsync(items, map, thisArg) { return fromAsync(this, items, map, thisArg); } });
+  defineProperty(Array.fromAsync, "length", { value: 1, configurable: true });
 })
