@@ -21,7 +21,7 @@ type addition struct {
 func additionTable() []addition {
 	return []addition{
 		{"regexp.js", []string{"RegExp", regexpHelper}},
-		{"symbols.js", []string{"asyncIterator", "asyncDispose", "Symbol.dispose", `"dispose"`}},
+		{"symbols.js", []string{"asyncIterator", "asyncDispose", "Symbol.dispose", `"dispose"`, "fromAsync"}},
 		{"iterators.js", []string{"Iterator", "function*", "yield", ".values()", ".keys()", ".entries()", "matchAll", "Symbol.iterator"}},
 		{"strings.js", []string{"WellFormed"}},
 		{"weak.js", []string{"WeakRef", "FinalizationRegistry"}},

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -108,14 +109,6 @@ func unsupported() map[string]bool {
 	}
 }
 
-// fatal are the remarks that esbuild only makes in passing, because it leaves
-// the refusal to the engine; goja would refuse at run time, or answer wrongly.
-func fatal() map[string]api.LogLevel {
-	return map[string]api.LogLevel{
-		"empty-import-meta": api.LogLevelError,
-	}
-}
-
 // compile turns the modules of a bundle into one script: the text of a function that
 // returns the handler. The module function.js, with export default (n) => n + 1, becomes
 // about
@@ -126,8 +119,7 @@ func fatal() map[string]api.LogLevel {
 //	return __cs_handler})
 //	//# sourceMappingURL=data:application/json;base64,eyJ2ZXJzaW9uIjozLC…
 //
-// realm.evaluate calls that function once for each activation, so the modules' top level
-// runs in each fresh scope. The bundler resolves imports from the bundle alone
+// realm.evaluate calls that function once in each realm. The bundler resolves imports from the bundle alone
 // (modules.go).
 func compile(files map[string][]byte, entry, handler string) ([]byte, []wire.Problem) {
 	entry, problem := chooseEntry(files, entry)
@@ -141,33 +133,45 @@ func compile(files map[string][]byte, entry, handler string) ([]byte, []wire.Pro
 	if err != nil {
 		return nil, []wire.Problem{{File: entry, Message: err.Error()}}
 	}
-	result := api.Build(api.BuildOptions{
-		Stdin: &api.StdinOptions{
-			Contents: fmt.Sprintf("import { %s as handler } from %q; %s = handler;", name, "./"+entry, bindName),
-		},
+	contents := fmt.Sprintf("import { %s as handler } from %q; %s = handler;", name, "./"+entry, bindName)
+	result := build(files, contents, false)
+	if slices.ContainsFunc(result.Errors, func(m api.Message) bool { return strings.HasPrefix(m.Text, "Top-level await") }) {
+		result = build(files, contents, true)
+	}
+	if problems := refusals(result, entry, handler); len(problems) > 0 {
+		return nil, problems
+	}
+	return withSourceMap(result.OutputFiles)
+}
+
+// build bundles the modules that contents imports into the text of a function. Where they
+// await at their top level, the function is asynchronous.
+func build(files map[string][]byte, contents string, asynchronous bool) api.BuildResult {
+	function, supported := "function", unsupported()
+	if asynchronous {
+		function = "async function"
+		supported["top-level-await"] = true
+	}
+	return api.Build(api.BuildOptions{
+		Stdin:          &api.StdinOptions{Contents: contents},
 		Bundle:         true,
 		Write:          false,
 		Outfile:        "/" + scriptName,
 		AbsWorkingDir:  "/",
 		LogLevel:       api.LogLevelSilent,
 		LogLimit:       20,
-		LogOverride:    fatal(),
 		Format:         api.FormatESModule, // flat: the wrapper below is its scope
 		Target:         api.ESNext,
-		Supported:      unsupported(),
+		Supported:      supported,
 		Platform:       api.PlatformNeutral,
 		Charset:        api.CharsetUTF8,
 		Sourcemap:      api.SourceMapExternal,
 		SourcesContent: api.SourcesContentExclude,
 		TsconfigRaw:    "{}",
-		Banner:         map[string]string{"js": `(function(` + bindName + `){"use strict";`},
+		Banner:         map[string]string{"js": `(` + function + `(` + bindName + `){"use strict";`},
 		Footer:         map[string]string{"js": "return " + bindName + "})"},
 		Plugins:        []api.Plugin{modules{files}.plugin()},
 	})
-	if problems := refusals(result, entry, handler); len(problems) > 0 {
-		return nil, problems
-	}
-	return withSourceMap(result.OutputFiles)
 }
 
 // refusals are the problems that keep source from being used.
@@ -243,7 +247,7 @@ func withSourceMap(outputs []api.OutputFile) ([]byte, []wire.Problem) {
 		return nil, []wire.Problem{{Message: "source map: " + err.Error()}}
 	}
 	script = append(script, "\n"+mapPrefix...)
-	return lowerExpressions(base64.StdEncoding.AppendEncode(script, mapping))
+	return lowerExpressions(lowerImports(base64.StdEncoding.AppendEncode(script, mapping)))
 }
 
 // parse compiles a script for goja. Syntax that esbuild lets pass and goja refuses is
@@ -288,11 +292,6 @@ func syntaxProblem(err error, script []byte) wire.Problem {
 // Without a usable map the position is that in the script.
 func original(p file.Position, message string, script []byte) wire.Problem {
 	lines := bytes.Split(script, []byte("\n"))
-	if p.Line >= 1 && p.Line <= len(lines) && p.Column >= 1 && p.Column <= len(lines[p.Line-1]) {
-		if bytes.HasPrefix(lines[p.Line-1][p.Column-1:], []byte("import")) {
-			message = "dynamic import() is not supported; import statically"
-		}
-	}
 	problem := wire.Problem{File: p.Filename, Line: p.Line, Column: p.Column, Message: message}
 	_, encoded, _ := bytes.Cut(lines[len(lines)-1], []byte(mapPrefix))
 	mapping, err := base64.StdEncoding.DecodeString(string(encoded))

@@ -62,22 +62,6 @@ func TestCompileRefuses(t *testing.T) {
 			files: map[string]string{"function.js": "import './a.css'\n" + ok, "a.css": "a{}"},
 			want:  wire.Problem{File: "function.js", Line: 1, Column: 8, Message: `a.css cannot be imported`},
 		},
-		"dynamic import": {
-			files: map[string]string{"function.js": "export default async () => import('./a.js')", "a.js": ""},
-			want:  wire.Problem{File: "function.js", Line: 1, Column: 35, Message: "dynamic import() is not supported"},
-		},
-		"computed dynamic import": {
-			files: map[string]string{"function.js": "export default async (e) =>\n  import(e.name)"},
-			want:  wire.Problem{File: "function.js", Line: 2, Column: 3, Message: "dynamic import() is not supported"},
-		},
-		"top-level await": {
-			files: map[string]string{"function.js": "const a = 1;\nawait a;\n" + ok},
-			want:  wire.Problem{File: "function.js", Line: 2, Column: 1, Message: "op-level await"},
-		},
-		"top-level await elsewhere": {
-			files: map[string]string{"function.js": "import './a.js'\n" + ok, "a.js": "await 1"},
-			want:  wire.Problem{File: "a.js", Line: 1, Column: 1, Message: "op-level await"},
-		},
 		"invalid property": {
 			files: map[string]string{"function.js": ok + `/\p{Nope}/u.test('a')`},
 			want:  wire.Problem{File: "function.js", Line: 2, Column: 1, Message: "Invalid property name"},
@@ -85,10 +69,6 @@ func TestCompileRefuses(t *testing.T) {
 		"invalid flags": {
 			files: map[string]string{"function.js": ok + "/a/uv.test('a')"},
 			want:  wire.Problem{File: "function.js", Line: 2, Column: 1, Message: "flag"},
-		},
-		"import.meta": {
-			files: map[string]string{"function.js": "export default () => import.meta.url"},
-			want:  wire.Problem{File: "function.js", Line: 1, Column: 22, Message: "import.meta"},
 		},
 		"invalid regular expression": {
 			files: map[string]string{"function.js": "export default (e) =>\n  /(/.test(e)"},

@@ -1,8 +1,11 @@
 package child
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/url"
 	"path"
+	"strconv"
 	"strings"
 
 	"github.com/evanw/esbuild/pkg/api"
@@ -22,21 +25,37 @@ func (m modules) plugin() api.Plugin {
 	return api.Plugin{Name: namespace, Setup: func(build api.PluginBuild) {
 		build.OnResolve(api.OnResolveOptions{Filter: `.*`}, m.resolve)
 		build.OnLoad(api.OnLoadOptions{Filter: `.*`, Namespace: namespace}, m.load)
+		build.OnLoad(api.OnLoadOptions{Filter: `.*`, Namespace: missing}, loadMissing)
 	}}
 }
 
 // extensions are tried in turn for an import without one, as bundlers do.
 func extensions() []string { return []string{".ts", ".mts", ".js", ".mjs", ".json"} }
 
-// resolve finds the file of an import, relative to the module that has it. Dynamic imports,
-// modules of Node and packages are refused, each with the reason as a problem at the
-// position of the import.
+// resolve finds the file of an import, relative to the module that has it. Modules of Node
+// and packages are refused, each with the reason as a problem at the position of the import.
+// A dynamic import of what the bundle lacks rejects when it runs.
 func (m modules) resolve(args api.OnResolveArgs) (api.OnResolveResult, error) {
+	result, err := m.resolveStatic(args)
+	if args.Kind == api.ResolveJSDynamicImport && len(result.Errors) > 0 {
+		return api.OnResolveResult{Path: args.Path, Namespace: missing, PluginData: result.Errors[0].Text}, nil
+	}
+	return result, err
+}
+
+// missing is the namespace of modules that only dynamic imports name.
+const missing = "missing"
+
+// loadMissing makes a module that throws.
+func loadMissing(args api.OnLoadArgs) (api.OnLoadResult, error) {
+	text, err := json.Marshal(args.PluginData)
+	contents := fmt.Sprintf("throw new TypeError(%s);\nexport {};", text)
+	return api.OnLoadResult{Contents: &contents, Loader: api.LoaderJS}, err
+}
+
+func (m modules) resolveStatic(args api.OnResolveArgs) (api.OnResolveResult, error) {
 	if args.Kind == api.ResolveEntryPoint {
 		return api.OnResolveResult{}, nil
-	}
-	if args.Kind == api.ResolveJSDynamicImport {
-		return refuse("dynamic import() is not supported; import %q statically", args.Path)
 	}
 	if strings.HasPrefix(args.Path, "node:") {
 		return refuse("%q is a Node.js module; functions run without Node.js", args.Path)
@@ -99,7 +118,25 @@ func (m modules) load(args api.OnLoadArgs) (api.OnLoadResult, error) {
 			Text: fmt.Sprintf("%s cannot be imported: modules end in .js, .mjs, .ts, .mts or .json", args.Path),
 		}}}, nil
 	}
+	if strings.Contains(contents, "import.meta") {
+		contents, loader = withMeta(args.Path, contents, loader)
+	}
 	return api.OnLoadResult{Contents: &contents, Loader: loader, Errors: checkExpressions(args.Path, contents, loader)}, nil
+}
+
+// withMeta replaces import.meta.url by the URL of the file, and keeps all else: esbuild
+// makes an empty object of the remaining import.meta.
+func withMeta(file, source string, loader api.Loader) (string, api.Loader) {
+	location := url.URL{Scheme: "file", Path: "/" + file}
+	result := api.Transform(source, api.TransformOptions{
+		Loader: loader, LogLevel: api.LogLevelSilent, Target: api.ESNext, TsconfigRaw: "{}",
+		Define:    map[string]string{"import.meta.url": strconv.Quote(location.String())},
+		Sourcemap: api.SourceMapInline, SourcesContent: api.SourcesContentExclude, Sourcefile: file, Charset: api.CharsetUTF8,
+	})
+	if len(result.Errors) > 0 {
+		return source, loader // the build reports them
+	}
+	return string(result.Code), api.LoaderJS
 }
 
 // loaderOf returns the language of an extension; ok is false for one that cannot be

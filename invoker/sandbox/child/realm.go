@@ -78,6 +78,9 @@ func (r *realm) evaluate() error {
 	if err != nil {
 		return err
 	}
+	if exported, err = r.settledModules(exported); err != nil {
+		return err
+	}
 	r.handler, ok = goja.AssertFunction(exported)
 	if !ok {
 		return fmt.Errorf("the handler %q is not a function", r.program.assign.Handler)

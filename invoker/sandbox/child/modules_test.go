@@ -1,0 +1,87 @@
+package child
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestModules(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		files map[string]string
+		want  string
+	}{
+		"dynamic import": {
+			files: map[string]string{
+				"function.js": "export default async () => { const m = await import('./a.js'); return [m.default, m.b, Object.keys(m)] }",
+				"a.js":        "export default 1; export const b = 2",
+			},
+			want: `[1,2,["b","default"]]`,
+		},
+		"dynamic import runs a module once": {
+			files: map[string]string{
+				"function.js": "export default async () => { await import('./a.js'); await import('./a.js'); return globalThis.n }",
+				"a.js":        "globalThis.n = (globalThis.n ?? 0) + 1",
+			},
+			want: `1`,
+		},
+		"dynamic import of what is missing": {
+			files: map[string]string{"function.js": "export default async (e) => [await import('./no.js').catch((e) => e instanceof Error), await import(String(e)).catch((e) => e instanceof Error)]"},
+			want:  `[true,true]`,
+		},
+		"import.meta": {
+			files: map[string]string{
+				"function.js": "import { url } from './lib/ä.js'; export default () => [import.meta.url, url, typeof import.meta, import.meta.main === undefined, import.meta.dirname === undefined]",
+				"lib/ä.js":    "export const url = import.meta.url",
+			},
+			want: `["file:///function.js","file:///lib/%C3%A4.js","object",true,true]`,
+		},
+		"top-level await": {
+			files: map[string]string{
+				"function.js": "import { b } from './a.js'; const a = await 1; export default () => [a, b]",
+				"a.js":        "export const b = await new Promise((yes) => setTimeout(yes, 1, 2))",
+			},
+			want: `[1,2]`,
+		},
+		"top-level await of what is resolved": {
+			files: map[string]string{"function.js": "const a = await Promise.resolve(1); export default () => a"},
+			want:  `1`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := inProcess(t).load(tt.files)
+			for range 2 {
+				if diff := cmp.Diff(tt.want, p.value("null")); diff != "" {
+					t.Errorf("result (-want +got):\n%s", diff)
+				}
+			}
+		})
+	}
+}
+
+func TestTopLevelAwaitRejects(t *testing.T) {
+	t.Parallel()
+	p := inProcess(t).source("await Promise.reject(new TypeError('no'));\nexport default () => 1")
+	if got := p.invoke("null").failure(t); !strings.Contains(got.Message, "TypeError: no") {
+		t.Errorf("message %q, want the reason of the rejection", got.Message)
+	}
+	p = inProcess(t).source("await new Promise(() => {});\nexport default () => 1")
+	if got := p.invoke("null").failure(t); got.Type != "Unsettled" {
+		t.Errorf("type %q, want Unsettled", got.Type)
+	}
+}
+
+// TestImportMetaKeepsPlaces: the module is compiled twice, and a stack names its own text.
+func TestImportMetaKeepsPlaces(t *testing.T) {
+	t.Parallel()
+	p := inProcess(t).load(map[string]string{
+		"function.js": "import './lib/a.ts'; export default () => 1",
+		"lib/a.ts":    "const u: string = import.meta.url;\nif (u as string) throw new Error('x');",
+	})
+	if got := p.invoke("null").failure(t); !strings.Contains(got.Stack, "lib/a.ts:2:") {
+		t.Errorf("stack %q, want the place lib/a.ts:2", got.Stack)
+	}
+}
