@@ -98,13 +98,13 @@ const $262 = {
 };
 `
 
-// bundle returns the files of the function that is the test. The harness is a module that
-// leaves its names in the global scope. A script becomes the body of a function that the
+// bundle returns the files of the function that is the test. The harness is modules that
+// leave their names in the global scope. A script becomes the body of a function that the
 // handler calls, with the global object as its receiver, as scripts have it; a module is a
 // module of the function.
 func (c *testCase) bundle(root string) (map[string][]byte, error) {
-	var harness strings.Builder
-	harness.WriteString(prelude)
+	files := map[string][]byte{"harness/prelude.js": exposed(prelude)}
+	imports := `import "./harness/prelude.js";`
 	for _, name := range append([]string{"assert.js", "sta.js"}, c.includes...) {
 		if name == "doneprintHandle.js" {
 			continue
@@ -113,25 +113,16 @@ func (c *testCase) bundle(root string) (map[string][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		harness.Write(text)
-		harness.WriteString("\n")
+		files["harness/"+name] = exposed(string(text))
+		imports += fmt.Sprintf(" import %q;", "./harness/"+name)
 	}
-	for _, m := range declared.FindAllStringSubmatch(harness.String(), -1) {
-		// Some of these are in functions.
-		fmt.Fprintf(&harness, "if (typeof %[1]s !== 'undefined') globalThis.%[1]s = %[1]s;\n", m[1])
-	}
-	harness.WriteString("export {};\n")
-
 	asynchronous := c.has("async")
 	handler := "export default () => { globalThis.$run?.();"
 	if asynchronous {
 		handler += " return $done.promise.then(() => 0);"
 	}
 	handler += " return 0 };\n"
-	files := map[string][]byte{
-		"harness.js":  []byte(harness.String()),
-		"function.js": []byte(fmt.Sprintf("import \"./harness.js\";\nimport %q;\n%s", "./"+c.path, handler)),
-	}
+	files["function.js"] = []byte(fmt.Sprintf("%s\nimport %q;\n%s", imports, "./"+c.path, handler))
 	switch {
 	case c.has("module"):
 		files[c.path] = []byte(c.source)
@@ -141,6 +132,19 @@ func (c *testCase) bundle(root string) (map[string][]byte, error) {
 		files[c.path] = []byte("globalThis.$run = (function () { \"use strict\";\n" + c.source + "\n}).bind(globalThis);")
 	}
 	return files, c.addFixtures(root, files)
+}
+
+// exposed returns a module that leaves what a file of the harness declares in the global
+// scope.
+func exposed(text string) []byte {
+	var b strings.Builder
+	b.WriteString(text)
+	for _, m := range declared.FindAllStringSubmatch(text, -1) {
+		// Some of these are in functions.
+		fmt.Fprintf(&b, "\nif (typeof %[1]s !== 'undefined') globalThis.%[1]s = %[1]s;", m[1])
+	}
+	b.WriteString("\nexport {};\n")
+	return []byte(b.String())
 }
 
 // addFixtures adds the files beside a test that it may import.

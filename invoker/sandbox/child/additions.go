@@ -29,6 +29,8 @@ func additionTable() []addition {
 		{"accessors.js", []string{"etter__"}},
 		{"typedarrays.js", []string{"8Array.from", "16Array.from", "32Array.from", "64Array.from", "ClampedArray.from", "TypedArray"}},
 		{"buffers.js", []string{"transfer", "detached"}},
+		{"resizable.js", []string{"maxByteLength", "resizable", "prototype.resize"}},
+		{"float16.js", []string{"loat16", "f16round"}},
 		{"collections.js", []string{"groupBy", "withResolvers", "Promise.try", "fromAsync"}},
 	}
 }
@@ -99,6 +101,10 @@ func (r *realm) natives() *goja.Object {
 		{"regexpEscape", function("escape", 1, regexpEscape)},
 		{"bufferDetached", function("detached", 1, bufferDetached)},
 		{"bufferTransfer", function("transfer", 2, bufferTransfer)},
+		{"bufferMake", function("make", 3, bufferMake)},
+		{"bufferMost", function("most", 1, bufferMost)},
+		{"bufferResize", function("resize", 2, bufferResize)},
+		{"bufferView", function("view", 3, bufferView)},
 		{"weakMake", function("make", 1, weakMake)},
 		{"weakGet", function("get", 1, weakGet)},
 		{"regexpFlags", function("flags", 1, regexpFlags)},

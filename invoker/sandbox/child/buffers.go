@@ -1,6 +1,7 @@
 package child
 
 import (
+	"bytes"
 	"weak"
 
 	"github.com/dop251/goja"
@@ -9,7 +10,7 @@ import (
 // bufferOf returns the ArrayBuffer that is the first argument.
 func (r *realm) bufferOf(call goja.FunctionCall) goja.ArrayBuffer {
 	if obj, ok := call.Argument(0).(*goja.Object); ok {
-		if b, ok := obj.Export().(goja.ArrayBuffer); ok && obj.ClassName() == "ArrayBuffer" {
+		if b, ok := obj.Export().(goja.ArrayBuffer); ok {
 			return b
 		}
 	}
@@ -31,6 +32,9 @@ func bufferTransfer(r *realm, call goja.FunctionCall) goja.Value {
 		panic(r.errorOf("RangeError", "Array buffer allocation failed"))
 	}
 	data := b.Bytes()
+	if _, ok := stateOf[*resizable](call.Argument(0)); ok {
+		data = bytes.Clone(data) // the views may still write beyond the length
+	}
 	if int64(len(data)) != size {
 		resized := make([]byte, size)
 		copy(resized, data)

@@ -43,6 +43,12 @@ func TestConsole(t *testing.T) {
 		{`cs.log.info(5)`, line{"info", isJSON, `5`}},
 		{`cs.log.info(1n)`, line{"info", text, `1n`}},
 		{`cs.log.info(undefined)`, line{"info", text, `undefined`}},
+		{`console.table([{ a: 1, b: "x" }, { a: 2 }, 3])`, line{"info", text, "┌─────────┬───┬─────┬────────┐\n│ (index) │ a │ b   │ Values │\n├─────────┼───┼─────┼────────┤\n│ 0       │ 1 │ 'x' │        │\n│ 1       │ 2 │     │        │\n│ 2       │   │     │ 3      │\n└─────────┴───┴─────┴────────┘"}},
+		{`console.table([{ a: 1, b: 2 }], ["b"])`, line{"info", text, "┌─────────┬───┐\n│ (index) │ b │\n├─────────┼───┤\n│ 0       │ 2 │\n└─────────┴───┘"}},
+		{`console.table(5)`, line{"info", text, "5"}},
+		{`console.assert(true, "no"); console.assert(1 > 2, "a %s", "b")`, line{"warn", text, "Assertion failed: a b"}},
+		{`console.group(); console.log("a\nb"); console.groupEnd(); console.groupEnd()`, line{"info", text, "  a\n  b"}},
+		{`const e = new Error("m", { cause: "c" }); e.stack = "S"; console.error("failed:", e)`, line{"error", text, "failed: S\nCaused by: c"}},
 		{`console.log("\ud800")`, line{"info", text, "\ufffd"}},
 	} {
 		t.Run(tt.source, func(t *testing.T) {

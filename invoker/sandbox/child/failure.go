@@ -69,7 +69,7 @@ func (a *activation) exception(v goja.Value, stack []goja.StackFrame, unhandled 
 		e.Message = thrownMessage(a.realm, v)
 		if obj, ok := v.(*goja.Object); ok {
 			if s, ok := stringProperty(obj, "stack"); ok {
-				e.Stack = cleanStack(s)
+				e.Stack = a.realm.withCauses(obj, cleanStack(s))
 			}
 			e.Code, _ = stringProperty(obj, "code")
 		}
@@ -87,6 +87,31 @@ func (a *activation) exception(v goja.Value, stack []goja.StackFrame, unhandled 
 	e.Stack = api.TruncateText(e.Stack, api.MaxErrorStackBytes)
 	e.Code = api.TruncateText(e.Code, api.MaxErrorCodeBytes)
 	return e
+}
+
+// maxCauses bounds the causes that a stack shows.
+const maxCauses = 5
+
+// withCauses adds the stacks of an error's causes to its own.
+func (r *realm) withCauses(obj *goja.Object, stack string) string {
+	for range maxCauses {
+		cause := obj.Get("cause")
+		if cause == nil || goja.IsUndefined(cause) || goja.IsNull(cause) {
+			break
+		}
+		stack += "\nCaused by: "
+		next, ok := cause.(*goja.Object)
+		if !ok {
+			return stack + thrownMessage(r, cause)
+		}
+		if s, ok := stringProperty(next, "stack"); ok {
+			stack += cleanStack(s)
+		} else {
+			stack += thrownMessage(r, next)
+		}
+		obj = next
+	}
+	return stack
 }
 
 // thrownMessage returns the text of a thrown value: an error's name and message, the name

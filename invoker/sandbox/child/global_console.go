@@ -17,6 +17,7 @@ type logBudget struct {
 	left      int
 	truncated bool
 	flushed   time.Time
+	console   consoleState
 }
 
 // logInterval is how long a line may wait while the script runs without returning to the
@@ -62,14 +63,14 @@ func (r *realm) log(level uint8, isJSON bool, text []byte) {
 //	console.log({b: 2})                        the JSON {"b":2}
 //	console.log({b: 2}, 3)                     a text, "{ b: 2 } 3"
 func console(r *realm) goja.Value {
-	return r.newNamespace([]row{
+	return r.newNamespace(append([]row{
 		{"log", consoleMethod("log", levelInfo)},
 		{"info", consoleMethod("info", levelInfo)},
 		{"debug", consoleMethod("debug", levelDebug)},
 		{"warn", consoleMethod("warn", levelWarn)},
 		{"error", consoleMethod("error", levelError)},
 		{"trace", function("trace", 0, consoleTrace)},
-	})
+	}, consoleRows()...))
 }
 
 // consoleMethod makes the method of a level.
@@ -99,7 +100,12 @@ func (r *realm) logArguments(level uint8, args []goja.Value) {
 			return
 		}
 	}
-	r.log(level, false, []byte(r.format(args)))
+	text := r.format(args)
+	if r.act != nil && r.act.logs.console.indent != "" {
+		indent := r.act.logs.console.indent
+		text = indent + strings.ReplaceAll(text, "\n", "\n"+indent)
+	}
+	r.log(level, false, []byte(text))
 }
 
 // plainJSON returns the JSON of a plain object or array. ok is false for other values, and

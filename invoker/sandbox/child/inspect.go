@@ -294,7 +294,7 @@ func (i *inspector) members(obj *goja.Object, depth int) {
 // failure writes an Error: its stack, which begins with its name and message.
 func (i *inspector) failure(obj *goja.Object) {
 	if stack, ok := stringProperty(obj, "stack"); ok {
-		i.b.WriteString(cleanStack(stack))
+		i.b.WriteString(i.withCauses(obj, cleanStack(stack)))
 		return
 	}
 	i.b.WriteString("[" + obj.String() + "]")

@@ -243,3 +243,13 @@ func TestLogBudget(t *testing.T) {
 		t.Errorf("the next one: %d lines, flags %b", len(o.Logs), o.Flags)
 	}
 }
+
+func TestCausesAreInTheStack(t *testing.T) {
+	t.Parallel()
+	o := inProcess(t).source("function inner() { throw new TypeError('inner') }\nexport default function handle() {\n  try { inner() } catch (cause) { throw new Error('outer', { cause }) }\n}").invoke("null")
+	want := "Error: outer\n    at handle (function.js:3:"
+	cause := "\nCaused by: TypeError: inner\n    at inner (function.js:1:"
+	if got := o.failure(t).Stack; !strings.HasPrefix(got, want) || !strings.Contains(got, cause) {
+		t.Errorf("got %q, want %q and %q", got, want, cause)
+	}
+}

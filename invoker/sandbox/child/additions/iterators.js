@@ -65,7 +65,7 @@
     const n = attempt(iterator, () => +limit);
     if (n !== n) fail(iterator, new RangeError("the limit is not a number"));
     const whole = Math.trunc(n);
-    if (whole < 0) fail(iterator, new RangeError("the limit is negative"));
+    if (whole < 0 || (whole > 2 ** 53 - 1 && whole !== Infinity)) fail(iterator, new RangeError("the limit is out of range"));
     return whole;
   };
   const flattenable = (v, strings) => {
@@ -243,6 +243,10 @@
     },
   });
   defineProperty(prototype.reduce, "length", { value: 1, configurable: true });
+
+  if (Symbol.dispose !== undefined) {
+    define(prototype, { [Symbol.dispose]() { this.return?.(); } });
+  }
 
   const wrapped = new WeakMap();
   const wrapPrototype = create(prototype);
