@@ -77,7 +77,7 @@ func (a *activation) run(event []byte) ([]byte, error) {
 	if err := r.try(func() { input = r.parsed(event) }); err != nil {
 		return nil, err
 	}
-	value, err := r.handler(goja.Undefined(), input, r.newContext())
+	value, err := r.callLoop(r.handler, input, r.newContext())
 	if err == nil {
 		value, err = a.await(value)
 	}

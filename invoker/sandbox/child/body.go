@@ -4,6 +4,8 @@ import (
 	"bytes"
 
 	"github.com/dop251/goja"
+
+	"github.com/codesous/sous/invoker/sandbox/child/encoding"
 )
 
 // body is the body of a Request or a Response (https://fetch.spec.whatwg.org/#body-mixin).
@@ -86,5 +88,5 @@ func bodyMembers[T bodied]() []member[T] {
 // decodedText decodes UTF-8 as text() does: without its byte order mark, and with U+FFFD in
 // place of each maximal invalid part.
 func decodedText(data []byte) string {
-	return decodeUTF8(bytes.TrimPrefix(data, []byte("\ufeff")))
+	return encoding.DecodeUTF8(bytes.TrimPrefix(data, []byte("\ufeff")))
 }

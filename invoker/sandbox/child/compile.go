@@ -18,6 +18,7 @@ import (
 
 	sousapi "github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/bundle"
+	"github.com/codesous/sous/invoker/sandbox/child/node"
 	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
@@ -44,6 +45,9 @@ type program struct {
 	context      []liveRow
 	additions    []*goja.Program // none for most scripts
 	words        words
+	// requires reports that the script may require modules of Node.
+	requires bool
+	modules  map[string]*goja.Program // of Node, compiled
 }
 
 // load makes the program of an assignment, and its script if it was compiled here, or the
@@ -71,8 +75,9 @@ func load(assign wire.Assign, blob []byte) (*program, []byte, []wire.Problem) {
 		return nil, nil, []wire.Problem{{Message: err.Error()}}
 	}
 	p := &program{
-		assign: assign, code: code, globals: globalTable(), context: contextTable(), additions: additions,
+		assign: assign, code: code, globals: globalsFor(script), context: contextTable(), additions: additions,
 		asynchronous: bytes.Contains(script, []byte("async")) || bytes.Contains(script, []byte("Promise")),
+		requires:     bytes.Contains(script, []byte("require")) || bytes.Contains(script, []byte(node.Require)),
 	}
 	if assign.Compiled {
 		script = nil
@@ -168,7 +173,7 @@ func build(files map[string][]byte, contents string, asynchronous bool) api.Buil
 		Sourcemap:      api.SourceMapExternal,
 		SourcesContent: api.SourcesContentExclude,
 		TsconfigRaw:    "{}",
-		Banner:         map[string]string{"js": `(` + function + `(` + bindName + `){"use strict";`},
+		Banner:         map[string]string{"js": `(` + function + `(` + bindName + `,` + node.Require + `,require){"use strict";`},
 		Footer:         map[string]string{"js": "return " + bindName + "})"},
 		Plugins:        []api.Plugin{modules{files}.plugin()},
 	})

@@ -42,9 +42,13 @@ func TestCompileRefuses(t *testing.T) {
 			files: map[string]string{"function.js": ok + "import x from 'lodash'; x()"},
 			want:  wire.Problem{File: "function.js", Line: 2, Column: 15, Message: `the package "lodash" is not in the bundle`},
 		},
-		"node module": {
-			files: map[string]string{"function.js": "import fs from 'node:fs'; fs.x();" + ok},
-			want:  wire.Problem{File: "function.js", Line: 1, Column: 16, Message: `"node:fs" is a Node.js module`},
+		"unknown node module": {
+			files: map[string]string{"function.js": "import fs from 'node:nothing'; fs.x();" + ok},
+			want:  wire.Problem{File: "function.js", Line: 1, Column: 16, Message: `"node:nothing" is not a module of Node.js`},
+		},
+		"export that a node module has not": {
+			files: map[string]string{"function.js": "import { readFail } from 'node:fs'; readFail();" + ok},
+			want:  wire.Problem{File: "function.js", Line: 1, Column: 10, Message: `No matching export in "node:fs" for import "readFail"`},
 		},
 		"absolute path": {
 			files: map[string]string{"function.js": "import fs from '/etc/passwd'; fs.x();" + ok},

@@ -7,6 +7,8 @@ import (
 	"unicode/utf16"
 
 	"github.com/dop251/goja"
+
+	"github.com/codesous/sous/invoker/sandbox/child/encoding"
 )
 
 // params is a URLSearchParams (https://url.spec.whatwg.org/#urlsearchparams). Names and
@@ -170,7 +172,7 @@ func decodePercent(s string) string {
 		}
 		text = append(text, s[i])
 	}
-	return decodeUTF8(text)
+	return encoding.DecodeUTF8(text)
 }
 
 // hexValue returns the value of a hexadecimal digit; ok is false for other bytes.

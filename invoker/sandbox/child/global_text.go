@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/dop251/goja"
+
+	"github.com/codesous/sous/invoker/sandbox/child/encoding"
 )
 
 // textEncoder is a TextEncoder (https://encoding.spec.whatwg.org/#interface-textencoder).
@@ -131,7 +133,7 @@ func decodeText(r *realm, d *textDecoder, call goja.FunctionCall) goja.Value {
 	if d.fatal && !utf8.Valid(text) {
 		panic(r.vm.NewTypeError("The encoded data was not valid for encoding utf-8"))
 	}
-	return r.vm.ToValue(decodeUTF8(text))
+	return r.vm.ToValue(encoding.DecodeUTF8(text))
 }
 
 // whole returns the number of bytes of text that are complete characters, or wrong ones
@@ -169,38 +171,6 @@ func (d *textDecoder) utf16(r *realm, text []byte) goja.Value {
 		units = units[1:]
 	}
 	return r.vm.ToValue(string(utf16.Decode(units)))
-}
-
-// decodeUTF8 decodes text and replaces each maximal invalid part by U+FFFD
-// (https://encoding.spec.whatwg.org/#utf-8-decoder). In "a", 0xe2 0x82, 0xff, "b" there are
-// two, a character that is cut short and a byte that begins none: "a\ufffd\ufffdb".
-func decodeUTF8(text []byte) string {
-	if utf8.Valid(text) {
-		return string(text)
-	}
-	var b strings.Builder
-	for len(text) > 0 {
-		char, size := decodeRune(text)
-		b.WriteRune(char)
-		text = text[size:]
-	}
-	return b.String()
-}
-
-// decodeRune is utf8.DecodeRune for text that is not empty, except that the size of invalid
-// text is that of its maximal invalid part, not 1: the bytes that begin a character which
-// the next byte does not continue.
-func decodeRune(text []byte) (char rune, size int) {
-	char, size = utf8.DecodeRune(text)
-	if char != utf8.RuneError || size != 1 {
-		return char, size
-	}
-	for n := min(len(text), utf8.UTFMax-1); n > 1; n-- {
-		if !utf8.FullRune(text[:n]) {
-			return char, n
-		}
-	}
-	return char, 1
 }
 
 // bufferType is the type that goja exports an ArrayBuffer as.

@@ -48,8 +48,11 @@ func (r *realm) startTimer(name string, call goja.FunctionCall, repeat bool) goj
 		delay = max(delay, time.Millisecond)
 		every = delay
 	}
+	context := r.async
 	return r.vm.ToValue(r.after(name, delay, every, func() error {
-		_, err := callback(goja.Undefined(), args...)
+		r.async = context
+		_, err := r.callLoop(callback, args...)
+		r.async = r.own
 		return err
 	}))
 }

@@ -46,7 +46,10 @@ func (s *server) keep(a *activation, why cause, failure error) {
 // asyncContext is the activation to which asynchronous code belongs. The context of code
 // at the top level of modules has none: its reactions belong to the activation that
 // settles their promise.
-type asyncContext struct{ act *activation }
+type asyncContext struct {
+	act    *activation
+	stores []store // of AsyncLocalStorage; never changed
+}
 
 // ended reports whether the code that runs belongs to an activation that has ended.
 func (r *realm) ended() bool { return r.async != nil && r.async.act != nil && r.async.act != r.act }

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/dop251/goja"
+
+	"github.com/codesous/sous/invoker/sandbox/child/encoding"
 )
 
 // maxJSONDepth bounds nesting: a parser and an encoder that recurse must not run
@@ -256,7 +258,7 @@ func (p *jsonParser) units() ([]uint16, error) {
 			units = append(units, uint16(c))
 			p.at++
 		default:
-			char, size := decodeRune(p.text[p.at:])
+			char, size := encoding.DecodeRune(p.text[p.at:])
 			units = utf16.AppendRune(units, char)
 			p.at += size
 		}

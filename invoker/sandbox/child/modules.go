@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/evanw/esbuild/pkg/api"
+
+	"github.com/codesous/sous/invoker/sandbox/child/node"
 )
 
 // namespace is how esbuild knows the modules of a bundle from files, which it
@@ -26,6 +28,7 @@ func (m modules) plugin() api.Plugin {
 		build.OnResolve(api.OnResolveOptions{Filter: `.*`}, m.resolve)
 		build.OnLoad(api.OnLoadOptions{Filter: `.*`, Namespace: namespace}, m.load)
 		build.OnLoad(api.OnLoadOptions{Filter: `.*`, Namespace: missing}, loadMissing)
+		build.OnLoad(api.OnLoadOptions{Filter: `.*`, Namespace: builtinNamespace}, loadBuiltin)
 	}}
 }
 
@@ -57,8 +60,11 @@ func (m modules) resolveStatic(args api.OnResolveArgs) (api.OnResolveResult, err
 	if args.Kind == api.ResolveEntryPoint {
 		return api.OnResolveResult{}, nil
 	}
+	if name, ok := node.Resolve(args.Path); ok {
+		return resolveBuiltin(name, args.Kind), nil
+	}
 	if strings.HasPrefix(args.Path, "node:") {
-		return refuse("%q is a Node.js module; functions run without Node.js", args.Path)
+		return refuse("%q is not a module of Node.js that functions know", args.Path)
 	}
 	relative := strings.HasPrefix(args.Path, "./") || strings.HasPrefix(args.Path, "../") ||
 		args.Path == "." || args.Path == ".."

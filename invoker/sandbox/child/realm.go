@@ -32,9 +32,11 @@ type realm struct {
 	own     *asyncContext // of act; nil without act, and where contexts are not followed
 	async   *asyncContext // of the code that runs
 	handler goja.Callable
-	built   uint64           // rows of the global table that were made, as bits
-	classes map[string]built // by name, those that were defined
-	timers  int64            // the last id of a timer: an id is used once in a realm
+	built   uint64                  // rows of the global table that were made, as bits
+	classes map[string]built        // by name, those that were defined
+	timers  int64                   // the last id of a timer: an id is used once in a realm
+	node    map[string]*goja.Object // modules of Node that were required, by name
+	ticks   goja.Callable           // runs what process.nextTick was given; nil without node:process
 
 	instance instance
 
@@ -74,7 +76,7 @@ func (r *realm) evaluate() error {
 	if !ok {
 		return errors.New("the script is not of this compiler")
 	}
-	exported, err := script(goja.Undefined())
+	exported, err := script(goja.Undefined(), r.scriptArguments()...)
 	if err != nil {
 		return err
 	}
@@ -127,7 +129,7 @@ func (r *realm) adopt(ctl *control, act *activation) {
 // enter begins the handler's part of the activation: from here on, code belongs to it.
 func (r *realm) enter() {
 	if r.program.assign.Instance != nil {
-		r.own = &asyncContext{r.act}
+		r.own = &asyncContext{act: r.act}
 		r.async = r.own
 	}
 	r.act.earlier = r.instance.served

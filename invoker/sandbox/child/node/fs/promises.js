@@ -1,0 +1,1 @@
+module.exports = require("internal/rejecting")("fs/promises", { constants: require("fs").constants });

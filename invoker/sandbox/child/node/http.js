@@ -1,0 +1,1 @@
+module.exports = require("internal/http").client("http", "http:");

@@ -1,0 +1,49 @@
+// What kind of object a value is, also of objects that pretend to be another.
+const tag = (v) => Object.prototype.toString.call(v);
+const getter = (of, name) => Object.getOwnPropertyDescriptor(of, name).get;
+const typedTag = getter(Object.getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag);
+const mapSize = getter(Map.prototype, "size"), setSize = getter(Set.prototype, "size");
+const bufferSize = getter(ArrayBuffer.prototype, "byteLength"), viewSize = getter(DataView.prototype, "byteLength");
+const object = (v) => typeof v === "object" && v !== null;
+
+// branded makes a test that calls a method which only works on that kind of object.
+const branded = (f, ...args) => (v) => {
+  if (!object(v)) return false;
+  try {
+    f.apply(v, args);
+    return true;
+  } catch {
+    return false;
+  }
+};
+const none = {};
+const types = {
+  isMap: branded(mapSize), isSet: branded(setSize),
+  isWeakMap: branded(WeakMap.prototype.has, none), isWeakSet: branded(WeakSet.prototype.has, none),
+  isDate: branded(Date.prototype.getTime),
+  isArrayBuffer: branded(bufferSize), isAnyArrayBuffer: branded(bufferSize), isDataView: branded(viewSize),
+  isNumberObject: branded(Number.prototype.valueOf), isStringObject: branded(String.prototype.valueOf),
+  isBooleanObject: branded(Boolean.prototype.valueOf), isSymbolObject: branded(Symbol.prototype.valueOf),
+  isBigIntObject: branded(BigInt.prototype.valueOf),
+  isRegExp: (v) => object(v) && natives.class(v) === "RegExp",
+  isNativeError: (v) => object(v) && natives.class(v) === "Error",
+  isPromise: (v) => natives.promise(v) !== undefined,
+  isProxy: (v) => natives.proxy(v),
+  isTypedArray: (v) => ArrayBuffer.isView(v) && typedTag.call(v) !== undefined,
+  isArrayBufferView: (v) => ArrayBuffer.isView(v),
+  isArgumentsObject: (v) => object(v) && tag(v) === "[object Arguments]",
+  isGeneratorObject: (v) => object(v) && tag(v) === "[object Generator]",
+  isGeneratorFunction: (v) => typeof v === "function" && /^\[object (Async)?GeneratorFunction\]$/.test(tag(v)),
+  isAsyncFunction: (v) => typeof v === "function" && /^\[object Async(Generator)?Function\]$/.test(tag(v)),
+  isMapIterator: (v) => object(v) && tag(v) === "[object Map Iterator]",
+  isSetIterator: (v) => object(v) && tag(v) === "[object Set Iterator]",
+  isModuleNamespaceObject: (v) => object(v) && tag(v) === "[object Module]",
+  isSharedArrayBuffer: () => false, isExternal: () => false, isEventTarget: (v) => object(v) && typeof v.dispatchEvent === "function",
+  isCryptoKey: (v) => object(v) && tag(v) === "[object CryptoKey]",
+  isKeyObject: (v) => object(v) && v instanceof require("crypto").KeyObject,
+};
+types.isBoxedPrimitive = (v) => types.isNumberObject(v) || types.isStringObject(v) || types.isBooleanObject(v) || types.isSymbolObject(v) || types.isBigIntObject(v);
+for (const name of ["Uint8Array", "Uint8ClampedArray", "Uint16Array", "Uint32Array", "Int8Array", "Int16Array", "Int32Array", "Float16Array", "Float32Array", "Float64Array", "BigInt64Array", "BigUint64Array"]) {
+  types["is" + name] = (v) => ArrayBuffer.isView(v) && typedTag.call(v) === name;
+}
+module.exports = { types, promiseState: natives.promise };

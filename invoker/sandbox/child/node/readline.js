@@ -1,0 +1,1 @@
+module.exports = { get promises() { return require("readline/promises"); } };

@@ -1,0 +1,1 @@
+module.exports = { rootCertificates: Object.freeze([]), DEFAULT_MIN_VERSION: "TLSv1.2", DEFAULT_MAX_VERSION: "TLSv1.3", DEFAULT_ECDH_CURVE: "auto", DEFAULT_CIPHERS: "", CLIENT_RENEG_LIMIT: 3, CLIENT_RENEG_WINDOW: 600 };

@@ -1,0 +1,1 @@
+module.exports = { isMainThread: true, isInternalThread: false, parentPort: null, workerData: null, threadId: 0, resourceLimits: {}, SHARE_ENV: Symbol.for("nodejs.worker_threads.SHARE_ENV"), getEnvironmentData: () => undefined, setEnvironmentData() {}, markAsUntransferable() {}, markAsUncloneable() {}, isMarkedAsUntransferable: () => false };

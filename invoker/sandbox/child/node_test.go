@@ -1,0 +1,102 @@
+package child
+
+import (
+	"embed"
+	"encoding/json"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/codesous/sous/invoker/sandbox/child/node"
+	"github.com/codesous/sous/invoker/sandbox/wire"
+)
+
+//go:embed testdata/node/*.js
+var nodeScripts embed.FS
+
+// isolations are both ways in which a version is served.
+func isolations() map[string]*wire.Instance {
+	return map[string]*wire.Instance{"instance": longLived(), "activation": nil}
+}
+
+// TestNodeModules runs the script of each module of Node, testdata/node/NAME.js, twice in
+// both isolations.
+func TestNodeModules(t *testing.T) {
+	t.Parallel()
+	names, err := fs.Glob(nodeScripts, "testdata/node/*.js")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("scripts of modules = %v, %v, want some", names, err)
+	}
+	for _, name := range names {
+		source, err := nodeScripts.ReadFile(name)
+		if err != nil {
+			t.Fatalf("nodeScripts.ReadFile: %v", err)
+		}
+		for isolation, instance := range isolations() {
+			t.Run(strings.TrimSuffix(strings.TrimPrefix(name, "testdata/node/"), ".js")+"/"+isolation, func(t *testing.T) {
+				t.Parallel()
+				p := inProcess(t)
+				p.env = map[string]string{"REGION": "eu"}
+				p.host, p.instance = answer, instance
+				p.load(map[string]string{
+					"function.js": `import run from "./case.js"; import { failures } from "./check.js";
+						export default async () => { await run(); return failures.splice(0) }`,
+					"case.js": string(source), "check.js": prelude,
+				})
+				for range 2 {
+					var failures []string
+					if err := json.Unmarshal([]byte(p.value("null")), &failures); err != nil {
+						t.Fatalf("json.Unmarshal: %v", err)
+					}
+					for _, f := range failures {
+						t.Errorf("script: %s", f)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestNodeModulesExportWhatNodeExports: each name that Node's module exports is there. Where
+// it is not supported, it is a function that says so when it is called.
+func TestNodeModulesExportWhatNodeExports(t *testing.T) {
+	t.Parallel()
+	if len(node.Modules()) < 55 {
+		t.Errorf("got %d modules, want at least 55", len(node.Modules()))
+	}
+	for _, module := range node.Modules() {
+		t.Run(module, func(t *testing.T) {
+			t.Parallel()
+			p := inProcess(t)
+			p.source(`
+				import * as all from "node:` + module + `";
+				import whole from "node:` + module + `";
+				const required = require("node:` + module + `");
+				export default async (names) => {
+					const wrong = [];
+					if (required !== whole) wrong.push("require and import differ");
+					for (const name of names) {
+						if (!(name in whole)) { wrong.push(name + " is missing"); continue }
+						const v = whole[name];
+						if (all[name] !== v && v === v) wrong.push(name + " differs between the namespace and the default export");
+						if (typeof v !== "function" || !/throw unsupportedError\((module, name|name, key)\)/.test(v.toString())) continue;
+						for (const use of [() => v(), () => new v()]) {
+							try { await use(); wrong.push(name + " does not throw") }
+							catch (e) {
+								if (e instanceof TypeError && /constructor/.test(e.message)) continue; // an async function
+								if (e.code !== "ERR_CS_UNSUPPORTED" || !/^node:\S+: \S+ is not available in functions$/.test(e.message)) wrong.push(name + ": " + e.code + " " + e.message);
+							}
+						}
+					}
+					return wrong;
+				}`)
+			names, err := json.Marshal(node.Names(module))
+			if err != nil {
+				t.Fatalf("json.Marshal: %v", err)
+			}
+			if got := p.value(string(names)); got != "[]" {
+				t.Errorf("got %s, want []", got)
+			}
+		})
+	}
+}
