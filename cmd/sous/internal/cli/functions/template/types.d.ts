@@ -386,10 +386,22 @@ declare function btoa(text: string): string;
 declare function structuredClone<T>(value: T): T;
 
 declare const console: {
+  assert(condition?: boolean, ...values: unknown[]): void;
+  count(label?: string): void;
+  countReset(label?: string): void;
   debug(...values: unknown[]): void;
+  dir(value?: unknown, options?: unknown): void;
+  dirxml(...values: unknown[]): void;
   error(...values: unknown[]): void;
+  group(...values: unknown[]): void;
+  groupCollapsed(...values: unknown[]): void;
+  groupEnd(): void;
   info(...values: unknown[]): void;
   log(...values: unknown[]): void;
+  table(rows?: unknown, columns?: readonly string[]): void;
+  time(label?: string): void;
+  timeEnd(label?: string): void;
+  timeLog(label?: string, ...values: unknown[]): void;
   trace(...values: unknown[]): void;
   warn(...values: unknown[]): void;
 };
