@@ -42,43 +42,44 @@ func (b *build) setup(p esbuild.PluginBuild) {
 		if _, ours := args.PluginData.(probe); ours || args.Kind == esbuild.ResolveEntryPoint {
 			return esbuild.OnResolveResult{}, nil
 		}
-		return b.resolve(p, args)
+		return b.resolve(p, args), nil
 	})
 	p.OnLoad(esbuild.OnLoadOptions{Filter: ".*", Namespace: "file"}, b.load)
 	p.OnLoad(esbuild.OnLoadOptions{Filter: ".*", Namespace: requiredBuiltin}, func(args esbuild.OnLoadArgs) (esbuild.OnLoadResult, error) {
-		return module("import * as m from %q;\nmodule.exports = \"default\" in m ? m.default : m;\n", args.Path)
+		return module("import * as m from %q;\nmodule.exports = \"default\" in m ? m.default : m;\n", args.Path), nil
 	})
 	p.OnLoad(esbuild.OnLoadOptions{Filter: ".*", Namespace: importedBuiltin}, func(args esbuild.OnLoadArgs) (esbuild.OnLoadResult, error) {
-		return module("export * from %[1]q;\nexport { default } from %[1]q;\n", args.Path)
+		return module("export * from %[1]q;\nexport { default } from %[1]q;\n", args.Path), nil
 	})
 }
 
-func module(format, path string) (esbuild.OnLoadResult, error) {
-	contents := fmt.Sprintf(format, path)
-	return esbuild.OnLoadResult{Contents: &contents, Loader: esbuild.LoaderJS}, nil
+// module returns a module whose text has the name of a built-in module.
+func module(format, name string) esbuild.OnLoadResult {
+	contents := fmt.Sprintf(format, name)
+	return esbuild.OnLoadResult{Contents: &contents, Loader: esbuild.LoaderJS}
 }
 
 // resolve notes whether an import needs bundling, and answers those that esbuild would
 // resolve otherwise. It leaves the others to esbuild.
-func (b *build) resolve(p esbuild.PluginBuild, args esbuild.OnResolveArgs) (esbuild.OnResolveResult, error) {
+func (b *build) resolve(p esbuild.PluginBuild, args esbuild.OnResolveArgs) esbuild.OnResolveResult {
 	path := args.Path
 	switch {
 	case strings.HasPrefix(path, "./"), strings.HasPrefix(path, "../"), path == ".", path == "..":
-		return esbuild.OnResolveResult{}, nil
+		return esbuild.OnResolveResult{}
 	case strings.HasPrefix(path, "http://"), strings.HasPrefix(path, "https://"), strings.HasPrefix(path, "//"):
 		b.need()
 		return esbuild.OnResolveResult{Errors: []esbuild.Message{{
 			Text: fmt.Sprintf("%q is a URL; install the package with npm and import it by its name", path),
-		}}}, nil
+		}}}
 	}
 	if name, ok := builtin(path); ok && !b.remapped(args) {
 		if path != name && args.Namespace == "file" {
 			b.need() // the sandbox knows the module by its name with the prefix
 		}
-		return resolveBuiltin(name, args.Kind), nil
+		return resolveBuiltin(name, args.Kind)
 	}
 	b.need()
-	return b.preferMain(p, args), nil
+	return b.preferMain(p, args)
 }
 
 // resolveBuiltin keeps the import of a built-in module. esbuild turns other forms than the
@@ -156,7 +157,7 @@ func (b *build) need() {
 // name files that are not installed. esbuild loads the others.
 func (b *build) load(args esbuild.OnLoadArgs) (esbuild.OnLoadResult, error) {
 	if inPackages(args.Path) {
-		return loadPackaged(args.Path)
+		return loadPackaged(args.Path), nil
 	}
 	rel, inside := b.inRoot(args.Path)
 	if !inside || !uploads(filepath.Ext(args.Path)) {
@@ -171,17 +172,17 @@ func (b *build) load(args esbuild.OnLoadArgs) (esbuild.OnLoadResult, error) {
 }
 
 // loadPackaged loads a module of a package without its reference to a source map.
-func loadPackaged(path string) (esbuild.OnLoadResult, error) {
+func loadPackaged(path string) esbuild.OnLoadResult {
 	if !slices.Contains([]string{".js", ".mjs", ".cjs"}, filepath.Ext(path)) {
-		return esbuild.OnLoadResult{}, nil
+		return esbuild.OnLoadResult{}
 	}
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		// esbuild reports it, or can read it: it also reads archives.
-		return esbuild.OnLoadResult{}, nil //nolint:nilerr // see above
+		return esbuild.OnLoadResult{}
 	}
 	text := strings.ReplaceAll(string(raw), "//# sourceMappingURL=", "// source map: ")
-	return esbuild.OnLoadResult{Contents: &text, Loader: esbuild.LoaderDefault}, nil
+	return esbuild.OnLoadResult{Contents: &text, Loader: esbuild.LoaderDefault}
 }
 
 // inRoot returns the slash-separated path of a file below the root of the folder.
