@@ -374,7 +374,8 @@ export default async (read) => {
 		n := 2
 		b.eventually("an instance that begins with the new value", func() bool {
 			out := b.invoke("f", "true")
-			if n++; strings.HasPrefix(string(out.Activation.Result), "[1,") {
+			n++
+			if strings.HasPrefix(string(out.Activation.Result), "[1,") {
 				n = 1
 			}
 			want(out, n)

@@ -66,7 +66,8 @@ func list(front, key string) []string {
 	}
 	var out []string
 	for _, item := range items {
-		if item = strings.TrimSpace(item); item != "" {
+		item = strings.TrimSpace(item)
+		if item != "" {
 			out = append(out, item)
 		}
 	}

@@ -94,7 +94,7 @@ func runAll(t *testing.T, root string, cases []*testCase) []string {
 	workers := runtime.GOMAXPROCS(0)
 	if n := os.Getenv(envWorkers); n != "" {
 		if _, err := fmt.Sscan(n, &workers); err != nil {
-			t.Fatalf("%s: %v", envWorkers, err)
+			t.Fatalf("%s: got %q, want a number: %v", envWorkers, n, err)
 		}
 	}
 	verdicts := make([]string, len(cases))
@@ -161,7 +161,8 @@ func (w *worker) start() error {
 	}
 	w.process = exec.Command(self, workerArg, w.root)
 	w.process.Env = append(os.Environ(), "GOMAXPROCS=2", "GOGC=300", "GOTRACEBACK=none")
-	if w.in, err = w.process.StdinPipe(); err != nil {
+	w.in, err = w.process.StdinPipe()
+	if err != nil {
 		return err
 	}
 	out, err := w.process.StdoutPipe()

@@ -50,7 +50,8 @@ func offsetOf(script []byte, line, column int) int {
 		}
 		at += n + 1
 	}
-	if at += column - 1; at < 0 || at >= len(script) {
+	at += column - 1
+	if at < 0 || at >= len(script) {
 		return -1
 	}
 	return at

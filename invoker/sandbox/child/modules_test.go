@@ -27,7 +27,7 @@ func TestModules(t *testing.T) {
 			},
 			want: `1`,
 		},
-		"dynamic import of what is missing": {
+		"dynamic import of a missing module": {
 			files: map[string]string{"function.js": "export default async (e) => [await import('./no.js').catch((e) => e instanceof Error), await import(String(e)).catch((e) => e instanceof Error)]"},
 			want:  `[true,true]`,
 		},
@@ -45,7 +45,7 @@ func TestModules(t *testing.T) {
 			},
 			want: `[1,2]`,
 		},
-		"top-level await of what is resolved": {
+		"top-level await of a resolved promise": {
 			files: map[string]string{"function.js": "const a = await Promise.resolve(1); export default () => a"},
 			want:  `1`,
 		},

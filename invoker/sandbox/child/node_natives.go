@@ -140,7 +140,7 @@ type store struct {
 }
 
 // contextRows are the natives of node:async_hooks. A context is immutable: what runs with a
-// store runs in a context of its own. Its stores follow promises, timers and what is bound
+// store runs in a context of its own. Its stores follow promises, timers and functions bound
 // to it; the activation of code that runs is always its own.
 func contextRows() []row {
 	return []row{

@@ -80,7 +80,8 @@ func (r *realm) evaluate() error {
 	if err != nil {
 		return err
 	}
-	if exported, err = r.settledModules(exported); err != nil {
+	exported, err = r.settledModules(exported)
+	if err != nil {
 		return err
 	}
 	r.handler, ok = goja.AssertFunction(exported)

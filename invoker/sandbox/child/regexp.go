@@ -289,8 +289,8 @@ func regexpSource(r *realm, call goja.FunctionCall) goja.Value {
 	return goja.StringFromUTF16(out)
 }
 
-// plainExpression reports whether goja runs a pattern as the language demands. What is not
-// known to be plain is ours.
+// plainExpression reports whether goja runs a pattern as the language demands. All other
+// patterns run on package regex.
 func plainExpression(pattern, flags string) bool {
 	if strings.Trim(flags, "gimsy") != "" {
 		return false

@@ -76,7 +76,7 @@ func lowerExpressions(script []byte) ([]byte, []wire.Problem) {
 	return slices.Insert(out, at, []byte(helper)...), nil
 }
 
-// expressionsOf returns the literals of a script in their order, or what is wrong with one.
+// expressionsOf returns the literals of a script in their order, or the problem of one.
 func expressionsOf(tree *ast.Program, script []byte) ([]*ast.RegExpLiteral, *wire.Problem) {
 	var literals []*ast.RegExpLiteral
 	collectExpressions(reflect.ValueOf(tree.Body), &literals)

@@ -99,7 +99,7 @@ func bufferResize(r *realm, call goja.FunctionCall) goja.Value {
 }
 
 // bufferView records that the object that is its second argument views a resizable buffer;
-// the third argument tells whether it tracks the buffer's length.
+// the third argument is true if it tracks the buffer's length.
 func bufferView(r *realm, call goja.FunctionCall) goja.Value {
 	b := r.bufferOf(call)
 	state, ok := stateOf[*resizable](call.Argument(0))

@@ -204,7 +204,7 @@ func indexOf(vm *goja.Runtime, call goja.FunctionCall) goja.Value {
 	return vm.ToValue(-1)
 }
 
-// fill is (view, what, start, end); what is a view that is not empty.
+// fill is (view, pattern, start, end). The pattern is a view that is not empty.
 func fill(vm *goja.Runtime, call goja.FunctionCall) goja.Value {
 	b, what := bytesOf(vm, call.Argument(0))[integer(call, 2):integer(call, 3)], bytesOf(vm, call.Argument(1))
 	if len(what) > 0 {

@@ -86,7 +86,7 @@ func decompress(vm *goja.Runtime, call goja.FunctionCall) goja.Value {
 	panic(zlibFailure(vm, err))
 }
 
-// trailing reports whether what is wrong comes after a whole gzip member: Node ignores it.
+// trailing reports whether the invalid part follows a whole gzip member: Node ignores it.
 func trailing(err error, out []byte) bool { return errors.Is(err, gzip.ErrHeader) && len(out) > 0 }
 
 // zlibFailure makes the error that zlib has for err.

@@ -130,10 +130,12 @@ func (p *parser) property(negate bool) classSet {
 // lookup finds a property's code points, and the strings of a property of strings.
 func lookup(name, value string, hasValue bool) (set ucd.Set, strings []string, ok bool) {
 	if !hasValue {
-		if set, ok = ucd.Category(name); ok {
+		set, ok = ucd.Category(name)
+		if ok {
 			return set, nil, true
 		}
-		if set, ok = ucd.Binary(name); ok {
+		set, ok = ucd.Binary(name)
+		if ok {
 			return set, nil, true
 		}
 		strings, ok = ucd.Strings(name)
@@ -283,7 +285,8 @@ func (p *parser) bracedEscape() rune {
 		}
 		p.pos++
 		count++
-		if v = v<<4 | d; v > ucd.MaxRune {
+		v = v<<4 | d
+		if v > ucd.MaxRune {
 			p.fail("Invalid Unicode escape")
 		}
 	}

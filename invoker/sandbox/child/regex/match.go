@@ -47,7 +47,8 @@ func (p *Program) Match(in []uint16, from int, sticky bool, stop func() bool) ([
 	}
 	for {
 		if p.first != nil && !sticky {
-			if pos = m.skip(pos); int(pos) >= len(in) {
+			pos = m.skip(pos)
+			if int(pos) >= len(in) {
 				return nil, nil
 			}
 		}
@@ -119,7 +120,7 @@ func (m *machine) clear(lo, hi int32) {
 }
 
 // run executes instructions from pc until opMatch (true) or until nothing is left to try.
-// What is on the stack before it stays.
+// Entries that are on the stack before it stay.
 func (m *machine) run(pc, pos int32) bool {
 	base := len(m.stack)
 	for {
@@ -136,10 +137,12 @@ func (m *machine) run(pc, pos int32) bool {
 			return true
 		}
 		var ok bool
-		if pc, pos, ok = m.step(i, pc, pos); ok {
+		pc, pos, ok = m.step(i, pc, pos)
+		if ok {
 			continue
 		}
-		if pc, pos, ok = m.backtrack(base); !ok {
+		pc, pos, ok = m.backtrack(base)
+		if !ok {
 			return false
 		}
 	}

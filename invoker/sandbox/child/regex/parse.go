@@ -200,7 +200,8 @@ func (p *parser) quantified(n node, lo int) node {
 		q.max = 1
 	case c == '{':
 		var ok bool
-		if q.min, q.max, ok = p.braces(); !ok {
+		q.min, q.max, ok = p.braces()
+		if !ok {
 			if p.full {
 				p.fail("Incomplete quantifier")
 			}
@@ -225,7 +226,8 @@ func (p *parser) braces() (low, high int, ok bool) {
 	low, ok = p.decimal()
 	high = low
 	if ok && p.take(',') {
-		if high, ok = p.decimal(); !ok {
+		high, ok = p.decimal()
+		if !ok {
 			high, ok = -1, true
 		}
 	}
@@ -437,7 +439,8 @@ func (p *parser) groupName() string {
 				p.fail("Invalid capture group name")
 			}
 			var ok bool
-			if c, ok = p.unicodeEscape(true); !ok {
+			c, ok = p.unicodeEscape(true)
+			if !ok {
 				p.fail("Invalid Unicode escape")
 			}
 		case isHigh(c) && isLow(p.peek()):
