@@ -53,7 +53,6 @@ func (s *server) invoke(f frame) error {
 	case s.link.err != nil:
 		return s.link.err
 	}
-	s.keep(a, why, err)
 	done := a.done(body, failure, why)
 	done.MemoryPeak = uint64(s.memory.measured())
 	// From the end of the activation before: what was built ahead was for this one.
@@ -62,7 +61,11 @@ func (s *server) invoke(f frame) error {
 	// From here on a stop finds no activation. The reader may have set the next one's control
 	// already only if the parent sent an Invoke before this Done, which it does not.
 	s.current.CompareAndSwap(a.ctl, nil)
-	return s.link.send(func(dst []byte) ([]byte, error) { return wire.AppendDone(dst, done) })
+	if err := s.link.send(func(dst []byte) ([]byte, error) { return wire.AppendDone(dst, done) }); err != nil {
+		return err
+	}
+	s.keep(a, why, err) // after the answer: measuring an instance takes time
+	return nil
 }
 
 // run calls the handler with the event and waits for its result. It returns the result's

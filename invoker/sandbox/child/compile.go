@@ -61,9 +61,17 @@ func load(assign wire.Assign, blob []byte) (*program, []byte, []wire.Problem) {
 			return nil, nil, []wire.Problem{{Message: err.Error()}}
 		}
 		var problems []wire.Problem
-		script, problems = compile(files, assign.Entry, assign.Handler)
+		script, problems = compile(files, assign.Entry, assign.Handler, syntax{})
 		if len(problems) > 0 {
 			return nil, nil, problems
+		}
+		if _, problems := parse(script); len(problems) > 0 {
+			// goja takes a field named get, set, static or async for a method. Other fields
+			// are faster as they are.
+			script, problems = compile(files, assign.Entry, assign.Handler, syntax{lowerFields: true})
+			if len(problems) > 0 {
+				return nil, nil, problems
+			}
 		}
 	}
 	code, problems := parse(script)
@@ -126,7 +134,7 @@ func unsupported() map[string]bool {
 //
 // realm.evaluate calls that function once in each realm. The bundler resolves imports from the bundle alone
 // (modules.go).
-func compile(files map[string][]byte, entry, handler string) ([]byte, []wire.Problem) {
+func compile(files map[string][]byte, entry, handler string, s syntax) ([]byte, []wire.Problem) {
 	entry, problem := chooseEntry(files, entry)
 	if problem != nil {
 		return nil, []wire.Problem{*problem}
@@ -139,9 +147,10 @@ func compile(files map[string][]byte, entry, handler string) ([]byte, []wire.Pro
 		return nil, []wire.Problem{{File: entry, Message: err.Error()}}
 	}
 	contents := fmt.Sprintf("import { %s as handler } from %q; %s = handler;", name, "./"+entry, bindName)
-	result := build(files, contents, false)
+	result := build(files, contents, s)
 	if slices.ContainsFunc(result.Errors, func(m api.Message) bool { return strings.HasPrefix(m.Text, "Top-level await") }) {
-		result = build(files, contents, true)
+		s.asynchronous = true
+		result = build(files, contents, s)
 	}
 	if problems := refusals(result, entry, handler); len(problems) > 0 {
 		return nil, problems
@@ -149,13 +158,22 @@ func compile(files map[string][]byte, entry, handler string) ([]byte, []wire.Pro
 	return withSourceMap(result.OutputFiles)
 }
 
+// syntax is what a build does with syntax beyond unsupported.
+type syntax struct {
+	asynchronous bool // the modules await at their top level
+	lowerFields  bool // fields of classes become calls of Object.defineProperty
+}
+
 // build bundles the modules that contents imports into the text of a function. Where they
 // await at their top level, the function is asynchronous.
-func build(files map[string][]byte, contents string, asynchronous bool) api.BuildResult {
+func build(files map[string][]byte, contents string, s syntax) api.BuildResult {
 	function, supported := "function", unsupported()
-	if asynchronous {
+	if s.asynchronous {
 		function = "async function"
 		supported["top-level-await"] = true
+	}
+	if s.lowerFields {
+		supported["class-field"], supported["class-static-field"] = false, false
 	}
 	return api.Build(api.BuildOptions{
 		Stdin:          &api.StdinOptions{Contents: contents},

@@ -25,6 +25,9 @@ type instance struct {
 	began  time.Time
 	served int  // activations that have begun
 	stray  bool // code of an ended activation ran
+	// held is how many bytes the modules keep, as measured after the first activation if
+	// they are many, else 0.
+	held int64
 }
 
 // keep lets the realm of an ended activation serve the next one, where its state can be
@@ -33,10 +36,13 @@ type instance struct {
 // activations, or if it holds much of the memory limit.
 func (s *server) keep(a *activation, why cause, failure error) {
 	r, bounds := a.realm, s.program.assign.Instance
+	if bounds != nil && r != nil && r.instance.served == 1 {
+		r.instance.held = s.memory.measureHeld()
+	}
 	switch {
 	case bounds == nil || r == nil || r.handler == nil:
 	case why != causeNone || r.instance.stray || len(a.unhandled) > 0 || failure != nil && uncatchable(failure):
-	case r.instance.served >= bounds.Activations || time.Since(r.instance.began).Milliseconds() >= bounds.AgeMS || s.memory.grown():
+	case r.instance.served >= bounds.Activations || time.Since(r.instance.began).Milliseconds() >= bounds.AgeMS || s.memory.grown(r.instance.held):
 	default:
 		r.leave()
 		s.next = r

@@ -294,3 +294,18 @@ func TestInstanceMemory(t *testing.T) {
 		t.Errorf("lengths of the kept list: got %s, want them to begin again at 2", strings.Join(lengths, " "))
 	}
 }
+
+// TestInstanceWithHeavyModules: an instance whose modules hold more than half of the limit
+// serves many activations; only what they add to that counts.
+func TestInstanceWithHeavyModules(t *testing.T) {
+	t.Parallel()
+	child := spawn(t)
+	child.instance, child.memory = longLived(), 64
+	child.source(`const big = Array.from({ length: 40 }, () => new Uint8Array(1 << 20)); let n = 0;
+		export default () => { const garbage = []; for (let i = 0; i < 8; i++) garbage.push(new Uint8Array(1 << 20)); return ++n + big.length + garbage.length }`)
+	for want := 49; want < 59; want++ {
+		if got := child.value("null"); got != fmt.Sprint(want) {
+			t.Fatalf("got %s, want %d: the instance was given up", got, want)
+		}
+	}
+}

@@ -155,14 +155,24 @@ func (w *memoryWatch) measured() int64 {
 	return max(0, w.peak.Load()-w.base)
 }
 
-// grownShare of the limit, held by the heap at its last collection, is too much for an
-// instance to go on with: the next activation needs room.
-const grownShare = 2
+// heldShare of the limit on the heap, garbage included, is enough to measure an instance.
+const heldShare = 4
 
-// grown reports whether the heap held more than its share of the limit when it was last
-// collected. Garbage of later activations does not count.
-func (w *memoryWatch) grown() bool {
-	return w != nil && w.last.Load()-w.base > w.limit/grownShare
+// measureHeld returns how many bytes the heap holds beyond those of the engine, 0 if they
+// are few beside the limit. It collects garbage to find out.
+func (w *memoryWatch) measureHeld() int64 {
+	if w == nil || gauge(metricObjects)-w.base < w.limit/heldShare {
+		return 0
+	}
+	runtime.GC()
+	return max(0, gauge(metricLive)-w.base)
+}
+
+// grown reports whether the heap held, when it was last collected, more than half of the
+// room that an instance had above its modules, which hold held bytes: the next activation
+// needs room. Garbage of later activations does not count.
+func (w *memoryWatch) grown(held int64) bool {
+	return w != nil && w.last.Load()-w.base > (w.limit+held)/2
 }
 
 // heavy reports whether the last activation used so much, a quarter of its limit, that

@@ -45,6 +45,12 @@ func TestModules(t *testing.T) {
 			},
 			want: `[1,2]`,
 		},
+		"fields with the names of modifiers": {
+			files: map[string]string{"function.js": `class A { get; set = (v) => v + 1; static = 2; async = 3; "x y" = 4; #p = 5; static get = 6; static #q = 7
+				get sum() { return this.#p + A.#q } set sum(v) { this.#p = v } static async run() { return A.get } }
+				export default async () => { const a = new A(); a.sum = 8; return [a.set(1), a.static, a.async, a["x y"], a.sum, await A.run(), Object.keys(a)] }`},
+			want: `[2,2,3,4,15,6,["get","set","static","async","x y"]]`,
+		},
 		"top-level await of a resolved promise": {
 			files: map[string]string{"function.js": "const a = await Promise.resolve(1); export default () => a"},
 			want:  `1`,
