@@ -117,6 +117,7 @@ type row struct {
 	size          int64 // of the bundle without its source map
 	compile       time.Duration
 	first, warm   time.Duration // calls
+	cpu           time.Duration // of the first call
 	memory        int64
 	err           error
 }
@@ -140,10 +141,11 @@ func (r *row) try(ctx context.Context, pool *sandbox.Pool, want json.RawMessage)
 	r.compile = time.Since(start)
 	for i := range calls {
 		start := time.Now()
-		value, err := r.call(ctx, pool, prog)
+		value, cpu, err := r.call(ctx, pool, prog)
 		elapsed := time.Since(start)
 		if i == 0 {
 			r.first = elapsed
+			r.cpu = cpu
 		} else {
 			r.warm = elapsed
 		}
@@ -157,11 +159,11 @@ func (r *row) try(ctx context.Context, pool *sandbox.Pool, want json.RawMessage)
 	return nil
 }
 
-// call is one activation in a sandbox of prog, by its acquisition.
-func (r *row) call(ctx context.Context, pool *sandbox.Pool, prog *sandbox.Program) (json.RawMessage, error) {
+// call is one activation in a sandbox of prog. It returns its value and processor time.
+func (r *row) call(ctx context.Context, pool *sandbox.Pool, prog *sandbox.Program) (json.RawMessage, time.Duration, error) {
 	s, err := pool.Acquire(ctx, prog)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer pool.Release(s)
 	var logs []string
@@ -179,9 +181,9 @@ func (r *row) call(ctx context.Context, pool *sandbox.Pool, prog *sandbox.Progra
 	})
 	r.memory = max(r.memory, result.MemoryPeakBytes)
 	if result.Status != api.StatusSuccess {
-		return nil, fmt.Errorf("%s: %s: %s\n%s\nlog: %s", result.Status, result.Error.Type, result.Error.Message, result.Error.Stack, strings.Join(logs, "\n"))
+		return nil, result.CPU, fmt.Errorf("%s: %s: %s\n%s\nlog: %s", result.Status, result.Error.Type, result.Error.Message, result.Error.Stack, strings.Join(logs, "\n"))
 	}
-	return result.Value, nil
+	return result.Value, result.CPU, nil
 }
 
 // bundled returns the upload of a module as `sous fn deploy` makes it, and the size of the
@@ -275,7 +277,7 @@ func table(rows []row) string {
 	var out strings.Builder
 	failed := 0
 	w := tabwriter.NewWriter(&out, 0, 4, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "package\tversion\tbundle KB\tcompile ms\tfirst ms\twarm ms\tmemory MB\tresult\t")
+	fmt.Fprintln(w, "package\tversion\tbundle KB\tcompile ms\tfirst ms\tfirst cpu\twarm ms\tmemory MB\tresult\t")
 	for _, r := range rows {
 		result := "ok"
 		if r.err != nil {
@@ -283,8 +285,8 @@ func table(rows []row) string {
 			result, _, _ = strings.Cut(r.err.Error(), "\n")
 			result = fmt.Sprintf("%.80s", result)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%.1f\t%.1f\t%d\t%s\t\n", r.name, r.version, r.size>>10,
-			r.compile.Milliseconds(), milliseconds(r.first), milliseconds(r.warm), r.memory>>20, result)
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%.1f\t%.1f\t%.1f\t%d\t%s\t\n", r.name, r.version, r.size>>10,
+			r.compile.Milliseconds(), milliseconds(r.first), milliseconds(r.cpu), milliseconds(r.warm), r.memory>>20, result)
 	}
 	w.Flush()
 	return fmt.Sprintf("%d of %d packages run\n%s", len(rows)-failed, len(rows), out.String())

@@ -7,8 +7,7 @@ export default async function () {
 		prefix: hash.slice(0, 7),
 		length: hash.length,
 		same: await bcrypt.compare("secret", hash),
-		other: await bcrypt.compare("Secret", hash),
-		fixed: bcrypt.hashSync("secret", "$2b$04$abcdefghijklmnopqrstuu"),
+		other: bcrypt.compareSync("Secret", "$2b$04$abcdefghijklmnopqrstuu2r9OfJnfCsdneAXAGHnS4UpFFP8WIrW"),
 		known: bcrypt.getRounds(known),
 	};
 }
