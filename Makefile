@@ -3,6 +3,7 @@
 # make bench  the figures of docs/benchmarks.md, as a table
 #             test and bench accept STORE_SERVER=/path/to/kvrocks, to run on that server
 # make test262 TEST262=/path  runs ECMAScript's conformance suite from a checkout
+# make compat  packages of npm in the sandbox, compared with Node.js; needs node, npm and a network
 # make lint   golangci-lint
 # make build  bin/sous
 
@@ -17,7 +18,7 @@ STORE_SERVER ?=
 export CGO_ENABLED ?= 0
 export SOUS_TEST_STORE_SERVER := $(STORE_SERVER)
 
-.PHONY: all run build test test-packages test-platform test-redis bench test262 lint fmt clean
+.PHONY: all run build test test-packages test-platform test-redis bench test262 compat lint fmt clean
 
 all: build
 
@@ -54,6 +55,10 @@ bench: test-redis build
 
 # TEST262_ONLY takes a part of the paths; the failures go to TEST262_FAILURES.
 TEST262_FAILURES ?= bin/test262-failures.txt
+
+compat:
+	cd tools/compat && npm ci --ignore-scripts --no-audit --no-fund
+	$(GO) test -count=1 -v -timeout 60m ./cmd/sous/compattest
 
 test262:
 	@test -n "$(TEST262)" || { echo "usage: make test262 TEST262=/path/to/a/checkout/of/test262"; exit 2; }

@@ -15,6 +15,8 @@ type body struct {
 	data []byte
 	null bool // there is none, not even an empty one
 	used bool
+	// stream is the body as scripts see it, nil until one asks.
+	stream *goja.Object
 }
 
 // bodied is a Request or a Response, which share the members of bodyMembers.
@@ -25,11 +27,18 @@ type bodied interface {
 
 // bodyOf returns the body for v, a BodyInit (https://fetch.spec.whatwg.org/#bodyinit-unions),
 // and the content type that it implies, "" for none. It accepts URLSearchParams, an
-// ArrayBuffer or a view of one, which it copies, and takes any other value as text. The body
+// ArrayBuffer or a view of one, which it copies, and the body of another Request or Response,
+// which it uses up, and takes any other value as text. The body
 // for undefined and null is null.
 func (r *realm) bodyOf(v goja.Value) (b *body, contentType string) {
 	if v == nil || goja.IsUndefined(v) || goja.IsNull(v) {
 		return &body{null: true}, ""
+	}
+	if s, ok := stateOf[*bodyStream](v); ok {
+		if s.locked {
+			panic(r.vm.NewTypeError("the body's stream has a reader"))
+		}
+		return &body{data: s.body.take(r)}, ""
 	}
 	if p, ok := stateOf[*params](v); ok {
 		return &body{data: []byte(encodeForm(p.list))}, "application/x-www-form-urlencoded;charset=UTF-8"
@@ -73,6 +82,7 @@ func bodyMembers[T bodied]() []member[T] {
 			}
 			return h.object
 		}},
+		{name: "body", get: func(r *realm, this T) goja.Value { return this.content().streamOf(r) }},
 		{name: "bodyUsed", get: func(r *realm, this T) goja.Value { return r.vm.ToValue(this.content().used) }},
 		read("text", func(r *realm, data []byte) goja.Value { return r.vm.ToValue(decodedText(data)) }),
 		read("json", func(r *realm, data []byte) goja.Value {

@@ -20,4 +20,13 @@ export default async function () {
   check("same headers", r.headers === r.headers, true);
   const q = new Request("http://h/a", { method: "POST", body: "x", headers: { b: "c" } });
   check("Request", [q.url, q.method, q.headers.get("b"), q.redirect, await q.clone().text(), await q.text(), q.signal.aborted], ["http://h/a", "POST", "c", "follow", "x", "x", false]);
+  const inner = new Response("kept", { headers: { a: "1" } }), outer = new Response(inner.body, { status: 201, headers: inner.headers });
+  check("body of another", [await outer.text(), outer.status, outer.headers.get("a"), inner.bodyUsed, new Response(null).body], ["kept", 201, "1", true, null]);
+  throws("body used twice", () => new Response(inner.body), "TypeError");
+  const streamed = new Response("ab"), reader = streamed.body.getReader();
+  throws("locked body", () => new Response(streamed.body), "TypeError");
+  check("reader", [streamed.body === streamed.body, streamed.body.locked, await reader.read(), (await reader.read()).done, streamed.bodyUsed], [true, true, { value: new Uint8Array([97, 98]), done: false }, true, true]);
+  await rejects("text after the reader", streamed.text(), "TypeError");
+  reader.releaseLock();
+  check("released", streamed.body.locked, false);
 }

@@ -408,8 +408,19 @@ declare const console: {
 
 declare const performance: { now(): number; readonly timeOrigin: number };
 
+/** The body of a Request or a Response. There is no global ReadableStream. */
+interface BodyStream {
+  readonly locked: boolean;
+  cancel(): Promise<void>;
+  getReader(): {
+    cancel(): Promise<void>;
+    read(): Promise<{ done: boolean; value?: Uint8Array }>;
+    releaseLock(): void;
+  };
+}
+
 type BufferSource = ArrayBuffer | ArrayBufferView;
-type BodyInit = string | BufferSource | URLSearchParams;
+type BodyInit = string | BufferSource | URLSearchParams | BodyStream;
 type HeadersInit = Headers | [string, string][] | Record<string, string>;
 
 interface RequestInit {
@@ -421,6 +432,8 @@ interface RequestInit {
 }
 
 interface Body {
+  /** The body as a stream of one chunk; null where there is none. */
+  readonly body: BodyStream | null;
   readonly bodyUsed: boolean;
   text(): Promise<string>;
   json(): Promise<any>;
