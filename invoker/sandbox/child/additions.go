@@ -23,6 +23,7 @@ func additionTable() []addition {
 		{"regexp.js", []string{"RegExp", regexpHelper}},
 		{"symbols.js", []string{"asyncIterator", "asyncDispose", "Symbol.dispose", `"dispose"`, "fromAsync"}},
 		{"iterators.js", []string{"Iterator", "function*", "yield", ".values()", ".keys()", ".entries()", "matchAll", "Symbol.iterator"}},
+		{"proxy.js", []string{"Proxy"}},
 		{"strings.js", []string{"WellFormed"}},
 		{"weak.js", []string{"WeakRef", "FinalizationRegistry"}},
 		{"weakkeys.js", []string{"WeakMap", "WeakSet"}},

@@ -9,6 +9,7 @@ import "github.com/dop251/goja"
 func globalTable() []row {
 	return []row{
 		{"console", console},
+		{"self", func(r *realm) goja.Value { return r.vm.GlobalObject() }},
 		{"cs", platform},
 		{"fetch", function("fetch", 1, fetch)},
 		{"setTimeout", function("setTimeout", 2, setTimeout)},

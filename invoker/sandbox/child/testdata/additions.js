@@ -7,4 +7,22 @@ export default async function () {
   check("Promise.try", [await Promise.try((a) => a, 1), await Promise.try(() => { throw 2 }).catch((x) => x)], [1, 2]);
   async function* gen() { yield 1; yield 2 }
   check("Array.fromAsync", [await Array.fromAsync(gen()), await Array.fromAsync([Promise.resolve(3)], (x) => x + 1), await Array.fromAsync({ length: 1, 0: 5 })], [[1, 2], [4], [5]]);
+  const kept = new Proxy(function () {}, { apply: (t, self, args) => () => [self, args] }), add = (a, b) => a + b;
+  const later = kept.call(7, { n: 1 }, 2);
+  add(add(1, 2), add(3, 4));
+  check("arguments that outlive their trap", later(), [7, [{ n: 1 }, 2]]);
+  const frozen = new Proxy(function () {}, { apply(t, self, args) { Object.freeze(args); args = [...args, this.mark]; return async () => { await null; return args } }, mark: 5 });
+  check("frozen arguments", await frozen(3, 4)(), [3, 4, 5]);
+  class Base { constructor(v) { this.v = v } }
+  const made = new Proxy(Base, { construct: (t, args, newTarget) => ({ made: new t(...args), same: newTarget === made, args: () => args }) });
+  const one = new made(1, 2);
+  add(add(1, 2), add(3, 4));
+  check("construct", [one.made.v, one.same, one.args()], [1, true, [1, 2]]);
+  const handler = {}, live = new Proxy(() => 1, handler), before = live();
+  handler.apply = () => 2;
+  const { proxy, revoke } = Proxy.revocable(() => 3, {}), three = proxy();
+  revoke();
+  let revoked; try { proxy() } catch (e) { revoked = e instanceof TypeError }
+  check("handlers", [before, live(), three, revoked, typeof Proxy, Proxy.length, "prototype" in Proxy, new Proxy({ a: 1 }, { get: (t, k) => k }).b], [1, 2, 3, true, "function", 2, false, "b"]);
+  check("self", [self === globalThis, self.self === self], [true, true]);
 }

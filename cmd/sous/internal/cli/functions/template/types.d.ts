@@ -380,6 +380,7 @@ declare function setInterval(f: (...args: any[]) => void, ms?: number, ...args: 
 declare function clearInterval(id?: number): void;
 declare function setImmediate(f: (...args: any[]) => void, ...args: any[]): number;
 declare function clearImmediate(id?: number): void;
+declare const self: typeof globalThis;
 declare function queueMicrotask(f: () => void): void;
 declare function atob(text: string): string;
 declare function btoa(text: string): string;
