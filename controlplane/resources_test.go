@@ -90,7 +90,7 @@ func TestPublishMergesTheConfig(t *testing.T) {
 	h.deploy(t, "x", `{"timeout_ms":7,"env":{"A":"b"}}`)
 	v := ok[api.Version](t, h.call(t, "GET", h.fn("/versions/1"), ""), 200)
 	want := api.VersionConfig{
-		Entry: "function.js", Handler: "default", TimeoutMS: 7, MemoryMB: 64, MaxConcurrency: 10, Env: map[string]string{"A": "b"},
+		Entry: "function.js", Handler: "default", TimeoutMS: 7, MemoryMB: api.DefaultMemoryMB, MaxConcurrency: 10, Isolation: api.IsolationInstance, Env: map[string]string{"A": "b"},
 	}
 	if diff := cmp.Diff(want, v.Config); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

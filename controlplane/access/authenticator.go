@@ -120,12 +120,12 @@ func (a *Authenticator) Recheck(ctx context.Context, c *Caller) error {
 // CountPublic counts a request to a public endpoint, whose key is not looked at.
 func (a *Authenticator) CountPublic() { a.results.WithLabelValues(resultPublic).Inc() }
 
-// ForgetKey drops a key from this process's cache, so that the next request with it
+// ForgetKey drops a key of a tenant from this process's cache, so that the next request with it
 // reads the store. The handler that revokes a key calls it after the store's write, since
 // the notice of the change arrives later.
-func (a *Authenticator) ForgetKey(id string) {
+func (a *Authenticator) ForgetKey(tenant, id string) {
 	if a.keys != nil {
-		a.keys.forget(id)
+		a.keys.forget(keyID{tenant, id})
 	}
 }
 

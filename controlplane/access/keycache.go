@@ -59,7 +59,7 @@ type keyCache struct {
 	// such a key before its revocation may cache it after forget looked for entries.
 	// Its entry is refused for keyTTL from the revocation; from then on it is stale, since
 	// its read began earlier. The store's rate of revocations bounds the set.
-	revoked *otter.Cache[string, struct{}]
+	revoked *otter.Cache[keyID, struct{}]
 }
 
 func newKeyCache(source KeySource, clock func() time.Time) (*keyCache, error) {
@@ -88,8 +88,8 @@ func newKeyCache(source KeySource, clock func() time.Time) (*keyCache, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.revoked, err = otter.New(&otter.Options[string, struct{}]{
-		ExpiryCalculator: otter.ExpiryWriting[string, struct{}](keyTTL),
+	c.revoked, err = otter.New(&otter.Options[keyID, struct{}]{
+		ExpiryCalculator: otter.ExpiryWriting[keyID, struct{}](keyTTL),
 		Clock:            since,
 		Logger:           &otter.NoopLogger{},
 	})
@@ -124,7 +124,7 @@ func (c *keyCache) find(ctx context.Context, digest keyDigest) (*Caller, error) 
 	case found.caller.expiresMS != 0 && c.clock().UnixMilli() >= found.caller.expiresMS:
 		return nil, invalidKey()
 	}
-	if _, revoked := c.revoked.GetIfPresent(found.caller.Sub); revoked {
+	if _, revoked := c.revoked.GetIfPresent(keyID{found.caller.Tenant, found.caller.Sub}); revoked {
 		return nil, invalidKey()
 	}
 	return found.caller, nil
@@ -155,12 +155,16 @@ func (c *keyCache) load(ctx context.Context, digest keyDigest) (*knownKey, error
 	}, nil
 }
 
+// keyID names a key within its tenant: an id alone, which a caller chooses, must not let one
+// tenant end the keys of another.
+type keyID struct{ tenant, id string }
+
 // forget refuses a revoked key from now on, also if a load is reading it now, and drops it
 // from the cache.
-func (c *keyCache) forget(id string) {
-	c.revoked.Set(id, struct{}{})
+func (c *keyCache) forget(revoked keyID) {
+	c.revoked.Set(revoked, struct{}{})
 	for digest, k := range c.known.All() {
-		if k.caller.Sub == id {
+		if k.caller.Tenant == revoked.tenant && k.caller.Sub == revoked.id {
 			c.known.Invalidate(digest)
 		}
 	}
@@ -170,7 +174,7 @@ func (c *keyCache) forget(id string) {
 func (c *keyCache) onChange(change storage.Change) {
 	switch change.Kind {
 	case storage.ChangeKey:
-		c.forget(change.KeyID)
+		c.forget(keyID{change.Tenant, change.KeyID})
 	case storage.ChangeResubscribed: // notices may have been missed
 		c.known.InvalidateAll()
 		c.wrong.InvalidateAll()

@@ -138,10 +138,11 @@ func TestNoticesDropWhatIsKnown(t *testing.T) {
 		code   api.Code
 		reads  int64
 	}{
-		"of the key":     {storage.Change{Kind: storage.ChangeKey, KeyID: "key_1"}, api.CodeAuthnInvalid, 1},
-		"resubscribed":   {storage.Change{Kind: storage.ChangeResubscribed}, api.CodeAuthnInvalid, 1},
-		"of another key": {storage.Change{Kind: storage.ChangeKey, KeyID: "key_2"}, "", 0},
-		"of a function":  {storage.Change{Kind: storage.ChangeFunction}, "", 0},
+		"of the key":        {storage.Change{Kind: storage.ChangeKey, Tenant: "t_test00", KeyID: "key_1"}, api.CodeAuthnInvalid, 1},
+		"resubscribed":      {storage.Change{Kind: storage.ChangeResubscribed}, api.CodeAuthnInvalid, 1},
+		"of another key":    {storage.Change{Kind: storage.ChangeKey, Tenant: "t_test00", KeyID: "key_2"}, "", 0},
+		"of another tenant": {storage.Change{Kind: storage.ChangeKey, Tenant: "t_other0", KeyID: "key_1"}, "", 0},
+		"of a function":     {storage.Change{Kind: storage.ChangeFunction}, "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -174,7 +175,7 @@ func TestAKeyRevokedDuringItsLoadIsRefused(t *testing.T) {
 			arrange(c, func() { // the record was read, but is not yet cached
 				c.store.set(func() { c.store.during = nil })
 				c.revoke()
-				c.forget("key_1")
+				c.forget(keyID{"t_test00", "key_1"})
 			})
 			c.wants(t, api.CodeAuthnInvalid, 1)
 			c.wants(t, api.CodeAuthnInvalid, 0)

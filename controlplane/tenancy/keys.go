@@ -157,6 +157,6 @@ func (a *API) getKey(ctx context.Context, in *keyInput) (*keyOutput, error) {
 // key may be gone. An interrupted call can be repeated. Errors: CodeKeyNotFound.
 func (a *API) revokeKey(ctx context.Context, in *keyInput) (*struct{}, error) {
 	err := a.keys.Revoke(ctx, string(in.Tenant), in.KeyID)
-	a.auth.ForgetKey(in.KeyID)
+	a.auth.ForgetKey(string(in.Tenant), in.KeyID)
 	return nil, err
 }

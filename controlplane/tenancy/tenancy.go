@@ -19,7 +19,7 @@ import (
 // KeyCache caches API keys.
 type KeyCache interface {
 	// ForgetKey drops a key from the cache, so that this replica refuses it immediately.
-	ForgetKey(id string)
+	ForgetKey(tenant, id string)
 }
 
 // API serves a tenant's own resources. It is safe for concurrent use.
