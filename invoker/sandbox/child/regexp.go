@@ -312,7 +312,7 @@ func plainExpression(pattern, flags string) bool {
 }
 
 // regexpEscape is RegExp.escape of a string.
-func regexpEscape(r *realm, call goja.FunctionCall) goja.Value {
+func regexpEscape(_ *realm, call goja.FunctionCall) goja.Value {
 	text, ok := call.Argument(0).(goja.String)
 	if !ok {
 		return goja.Undefined()

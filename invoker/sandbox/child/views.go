@@ -122,17 +122,17 @@ func bufferView(r *realm, call goja.FunctionCall) goja.Value {
 // follow sets the length of a view for a buffer of the given length.
 func (v view) follow(object, buffer *goja.Object, length int) {
 	impl := implementation(object)
-	real := implementation(buffer)
+	target := implementation(buffer)
 	if v.offset > length || !v.tracking && v.offset+v.length > length {
-		twin := reflect.New(real.Type())
-		twin.Elem().Set(reflect.NewAt(real.Type(), unsafe.Pointer(real.UnsafeAddr())).Elem()) //nolint:gosec // see above
+		twin := reflect.New(target.Type())
+		twin.Elem().Set(reflect.NewAt(target.Type(), unsafe.Pointer(target.UnsafeAddr())).Elem()) //nolint:gosec // see above
 		field(twin.Elem(), "detached").SetBool(true)
 		field(twin.Elem(), "data").SetBytes(nil)
 		field(impl, "viewedArrayBuf").Set(twin)
 		v.setLength(impl, 0)
 		return
 	}
-	field(impl, "viewedArrayBuf").Set(real.Addr())
+	field(impl, "viewedArrayBuf").Set(target.Addr())
 	if v.tracking {
 		v.setLength(impl, length-v.offset)
 	} else {

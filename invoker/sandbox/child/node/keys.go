@@ -34,7 +34,7 @@ func unreadable(vm *goja.Runtime, what string) *goja.Object {
 // readKey is (bytes, format "pem" or "der", type of a DER key, whether it is private).
 func readKey(vm *goja.Runtime, call goja.FunctionCall) goja.Value {
 	raw, private := bytesOf(vm, call.Argument(0)), call.Argument(3).ToBoolean()
-	kind := ""
+	var kind string
 	if text(call, 1) == "pem" {
 		block, _ := pem.Decode(raw)
 		if block == nil {

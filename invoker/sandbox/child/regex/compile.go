@@ -86,7 +86,7 @@ func Compile(pattern []uint16, f Flags) (prog *Program, err error) {
 	c.node(tree)
 	c.emit(inst{op: opSave, a: 1})
 	c.emit(inst{op: opMatch})
-	if s, ok := first(tree, f.Full()); ok {
+	if s, ok := first(tree); ok {
 		c.prog.first = newSet(s)
 	}
 	return c.prog, nil
@@ -258,28 +258,28 @@ func (c *compiler) backref(n backrefNode) {
 
 // first returns the set of what a match begins with. It reports false where a match may be
 // empty or that is unknown.
-func first(n node, full bool) (ucd.Set, bool) {
+func first(n node) (ucd.Set, bool) {
 	switch n := n.(type) {
 	case charNode:
 		return ucd.Set{{Lo: n.c, Hi: n.c}}, true
 	case setNode:
 		return n.set, true
 	case groupNode:
-		return first(n.body, full)
+		return first(n.body)
 	case seqNode:
 		for _, part := range n {
 			if _, ok := part.(assertNode); !ok {
-				return first(part, full)
+				return first(part)
 			}
 		}
 	case quantNode:
 		if n.min > 0 {
-			return first(n.body, full)
+			return first(n.body)
 		}
 	case altNode:
 		var all ucd.Builder
 		for _, arm := range n {
-			s, ok := first(arm, full)
+			s, ok := first(arm)
 			if !ok {
 				return nil, false
 			}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/go-sourcemap/sourcemap"
@@ -60,7 +61,7 @@ func plainSource(name string) string {
 const mapPrefix = "//# sourceMappingURL=data:application/json;base64,"
 
 func withMap(code, mapping []byte) []byte {
-	out := append(code, mapPrefix...)
+	out := slices.Concat(code, []byte(mapPrefix))
 	out = base64.StdEncoding.AppendEncode(out, mapping)
 	return append(out, '\n')
 }

@@ -72,7 +72,7 @@ func (s *sourceDir) manifest() (map[string]json.RawMessage, error) {
 		return nil, err
 	}
 	if json.Unmarshal(raw, &fields) != nil {
-		return nil, nil
+		fields = nil // the server explains what a manifest must be
 	}
 	return fields, nil
 }
