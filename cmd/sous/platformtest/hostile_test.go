@@ -2,6 +2,7 @@ package platformtest_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -222,16 +223,53 @@ func TestHostileSourceIsRefusedAtPublish(t *testing.T) {
 	t.Parallel()
 	server := platformtest.Serve(t, redis(t))
 	for name, source := range map[string]string{
-		"node-module":     `import fs from "node:fs"; export default () => fs.readFileSync("/etc/passwd", "utf8");`,
-		"outside":         `import passwd from "../../../../etc/passwd"; export default () => passwd;`,
-		"absolute":        `import passwd from "/etc/passwd"; export default () => passwd;`,
-		"top-level-await": `await 1; export default () => 1;`,
-		"nested":          "export default () => " + strings.Repeat("(", 1_000_000) + ";",
-		"syntax":          "export default () => {",
+		"node-module": `import passwd from "node:/etc/passwd"; export default () => passwd;`,
+		"outside":     `import passwd from "../../../../etc/passwd"; export default () => passwd;`,
+		"absolute":    `import passwd from "/etc/passwd"; export default () => passwd;`,
+		"nested":      "export default () => " + strings.Repeat("(", 1_000_000) + ";",
+		"syntax":      "export default () => {",
 	} {
 		err := server.TryPublish(t, name, map[string]string{"function.js": source})
 		if api.ErrorCode(err) != api.CodeValidationSource {
 			t.Errorf("%s: %v, want %s", name, err, api.CodeValidationSource)
+		}
+	}
+}
+
+// The modules of Node.js for files and processes load, since libraries import them, and
+// refuse each use.
+func TestNodeModulesReachNothing(t *testing.T) {
+	t.Parallel()
+	server := platformtest.Serve(t, redis(t))
+	server.Publish(t, "reacher", `{"authz":{"invoke_http_roles":["*"]}}`, map[string]string{"function.js": `
+		import fs from "node:fs";
+		import { readFile } from "node:fs/promises";
+		import { execSync } from "node:child_process";
+		import net from "node:net";
+		const tries = {
+			file: () => fs.readFileSync("/etc/passwd", "utf8"),
+			promise: () => readFile("/etc/passwd", "utf8"),
+			process: () => String(execSync("cat /etc/passwd")),
+			socket: () => new Promise((yes, no) => net.connect(6379, "127.0.0.1").on("connect", yes).on("error", no)),
+		};
+		export default async () => {
+			const out = {};
+			for (const [name, reach] of Object.entries(tries)) {
+				try { out[name] = [await reach()] } catch (e) { out[name] = e.message }
+			}
+			return out;
+		};`})
+	answer, err := server.Web(t.Context(), "reacher", nil)
+	if err != nil {
+		t.Fatalf("Web: %v", err)
+	}
+	var got map[string]any
+	if err := json.Unmarshal([]byte(answer.Body), &got); err != nil {
+		t.Fatalf("Unmarshal of %.300s: %v", answer.Body, err)
+	}
+	for _, name := range []string{"file", "promise", "process", "socket"} {
+		if message, ok := got[name].(string); !ok || !strings.Contains(message, "not available in functions") {
+			t.Errorf("%s: got %v, want the error that it is not available in functions", name, got[name])
 		}
 	}
 }
