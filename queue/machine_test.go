@@ -154,6 +154,8 @@ func (x *machine) enqueue(t *rapid.T) {
 		}
 		if holder == "" {
 			x.m.add(added.ID, q, o)
+		} else {
+			x.m.depend(o.DependsOn)
 		}
 		if j := x.m.jobs[added.ID]; added.State != j.state {
 			t.Fatalf("job %d: got %+v, the model says %s", i, added, j.state)

@@ -36,6 +36,7 @@ type modelJob struct {
 	errors     int
 	dead       string
 	dependents []string
+	first      string // its run and mark when it was created, "" if it was not pending then
 	after      bool   // its end has consequences
 	marked     string // the queue where it waited, whose maintenance has to handle it
 }
@@ -65,6 +66,9 @@ func (j *modelJob) run() string {
 	return fmt.Sprintf("%s %d %d %d %s %s", j.state, j.attempt, j.epoch, j.at, j.settled, j.worker)
 }
 
+// whole returns the run with the mark of a job whose end has consequences.
+func (j *modelJob) whole() string { return fmt.Sprint(j.run(), " ", j.after) }
+
 // add makes a job whose unique key, if it has one, is free.
 func (m *model) add(id, queue string, opts api.JobOptions) *modelJob {
 	j := &modelJob{id: id, queue: queue, opts: opts.WithDefaults(), at: m.now, settled: "-", worker: "-"}
@@ -85,15 +89,29 @@ func (m *model) add(id, queue string, opts api.JobOptions) *modelJob {
 	if opts.BatchID != "" {
 		m.batches[opts.BatchID].jobs[id] = true
 	}
+	m.depend(opts.DependsOn)
 	for _, d := range opts.DependsOn {
 		if on := m.jobs[d]; on != nil {
-			on.dependents, on.after = append(on.dependents, id), true
+			on.dependents = append(on.dependents, id)
 		}
+	}
+	if j.state == api.JobPending {
+		j.first = j.whole()
 	}
 	m.jobs[id] = j
 	j.score = m.scoreOf(id)
 	m.to(j, j.state, j.at)
 	return j
+}
+
+// depend marks jobs that a new job waits for. They are marked before the new job is stored,
+// and so even if its unique key turns out to be taken.
+func (m *model) depend(on []string) {
+	for _, id := range on {
+		if j := m.jobs[id]; j != nil {
+			j.after = true
+		}
+	}
 }
 
 // to moves a job to a state that is not terminal.
@@ -247,7 +265,7 @@ func (m *model) fetch(queues []string, worker string, n int, lease int64) (got [
 			if len(pending) == 0 || room == 0 {
 				break
 			}
-			from = append(from, m.claim(q, pending[:min(len(pending), room)], worker, lease)...)
+			from = append(from, m.take(q, pending[:min(len(pending), room)], worker, lease)...)
 		}
 		got = append(got, from...)
 		if len(got) == n {
@@ -278,6 +296,22 @@ func (m *model) room(q string, want int) int {
 		want = min(want, int(c.limit-used))
 	}
 	return max(0, want)
+}
+
+// take claims jobs as a broker does. It first claims those in front whose runs it knows
+// from their specs, and then, with their runs read, the others. It leaves the others to the
+// next try if it has ended an expired job: the end may have created a job that is served
+// before them.
+func (m *model) take(q string, jobs []*modelJob, worker string, lease int64) []string {
+	known := slices.IndexFunc(jobs, func(j *modelJob) bool { return j.whole() != j.first })
+	if known < 0 {
+		return m.claim(q, jobs, worker, lease)
+	}
+	got := m.claim(q, jobs[:known], worker, lease)
+	if len(got) == known {
+		got = append(got, m.claim(q, jobs[known:], worker, lease)...)
+	}
+	return got
 }
 
 func (m *model) claim(q string, taken []*modelJob, worker string, lease int64) (got []string) {
