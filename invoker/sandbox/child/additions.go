@@ -32,6 +32,7 @@ func additionTable() []addition {
 		{"buffers.js", []string{"transfer", "detached"}},
 		{"resizable.js", []string{"maxByteLength", "resizable", "prototype.resize"}},
 		{"float16.js", []string{"loat16", "f16round"}},
+		{"depth.js", []string{"__cs_deep"}},
 		{"collections.js", []string{"groupBy", "withResolvers", "Promise.try", "fromAsync"}},
 	}
 }
@@ -94,6 +95,7 @@ func (r *realm) natives() *goja.Object {
 		{"regexpExec", (*realm).regexpExecFunction},
 		{"regexpSource", function("source", 1, regexpSource)},
 		{"regexpFallback", function("fallback", 1, regexpFallback)},
+		{"depth", (*realm).depthFunction},
 		{"regexpPristine", function("pristine", 1, regexpPristine)},
 		{"regexpReplace", function("replace", 3, regexpReplace)},
 		{"regexpMatch", function("match", 2, regexpMatch)},

@@ -155,7 +155,13 @@ func compile(files map[string][]byte, entry, handler string, s syntax) ([]byte, 
 	if problems := refusals(result, entry, handler); len(problems) > 0 {
 		return nil, problems
 	}
-	return withSourceMap(result.OutputFiles)
+	script, problems := withSourceMap(result.OutputFiles)
+	if table := withModules(files, entry); table != "" && bytes.Contains(script, []byte(importHelper+"(")) {
+		if all := build(files, contents+table, s); len(all.Errors) == 0 {
+			return withSourceMap(all.OutputFiles)
+		}
+	}
+	return script, problems
 }
 
 // syntax is what a build does with syntax beyond unsupported.
@@ -191,7 +197,7 @@ func build(files map[string][]byte, contents string, s syntax) api.BuildResult {
 		Sourcemap:      api.SourceMapExternal,
 		SourcesContent: api.SourcesContentExclude,
 		TsconfigRaw:    "{}",
-		Banner:         map[string]string{"js": `(` + function + `(` + bindName + `,` + node.Require + `,require){"use strict";`},
+		Banner:         map[string]string{"js": `(` + function + `(` + bindName + `,` + node.Require + `,require,` + modulesName + `){"use strict";`},
 		Footer:         map[string]string{"js": "return " + bindName + "})"},
 		Plugins:        []api.Plugin{modules{files}.plugin()},
 	})
@@ -253,12 +259,7 @@ func withSourceMap(outputs []api.OutputFile) ([]byte, []wire.Problem) {
 			script = out.Contents
 		}
 	}
-	var m struct {
-		Version  int      `json:"version"`
-		Sources  []string `json:"sources"`
-		Names    []string `json:"names"`
-		Mappings string   `json:"mappings"`
-	}
+	var m sourceMap
 	if err := json.Unmarshal(mapping, &m); err != nil {
 		return nil, []wire.Problem{{Message: "source map: " + err.Error()}}
 	}
@@ -270,7 +271,7 @@ func withSourceMap(outputs []api.OutputFile) ([]byte, []wire.Problem) {
 		return nil, []wire.Problem{{Message: "source map: " + err.Error()}}
 	}
 	script = append(script, "\n"+mapPrefix...)
-	return lowerExpressions(lowerImports(base64.StdEncoding.AppendEncode(script, mapping)))
+	return lower(base64.StdEncoding.AppendEncode(script, mapping))
 }
 
 // parse compiles a script for goja. Syntax that esbuild lets pass and goja refuses is

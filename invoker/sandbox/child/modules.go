@@ -29,6 +29,8 @@ func (m modules) plugin() api.Plugin {
 		build.OnLoad(api.OnLoadOptions{Filter: `.*`, Namespace: namespace}, m.load)
 		build.OnLoad(api.OnLoadOptions{Filter: `.*`, Namespace: missing}, loadMissing)
 		build.OnLoad(api.OnLoadOptions{Filter: `.*`, Namespace: builtinNamespace}, loadBuiltin)
+		// esbuild looks for a pattern such as import("./" + name) on the disk.
+		build.OnLoad(api.OnLoadOptions{Filter: `.*`, Namespace: "file"}, loadMissing)
 	}}
 }
 
@@ -51,7 +53,11 @@ const missing = "missing"
 
 // loadMissing makes a module that throws.
 func loadMissing(args api.OnLoadArgs) (api.OnLoadResult, error) {
-	text, err := json.Marshal(args.PluginData)
+	why, ok := args.PluginData.(string)
+	if !ok {
+		why = "the bundle has no such file"
+	}
+	text, err := json.Marshal(why)
 	contents := fmt.Sprintf("throw new TypeError(%s);\nexport {};", text)
 	return api.OnLoadResult{Contents: &contents, Loader: api.LoaderJS}, err
 }

@@ -31,6 +31,19 @@ func TestModules(t *testing.T) {
 			files: map[string]string{"function.js": "export default async (e) => [await import('./no.js').catch((e) => e instanceof Error), await import(String(e)).catch((e) => e instanceof Error)]"},
 			want:  `[true,true]`,
 		},
+		"dynamic import of a pattern stays off the disk": {
+			files: map[string]string{"function.js": "export default async () => (await import('./testdata/' + String('url') + '.js').catch((e) => 'no')) === 'no'"},
+			want:  `true`,
+		},
+		"dynamic import of a computed name": {
+			files: map[string]string{
+				"function.js": "import load from './lib/load.js'; export default async () => [(await load('./a.js')).default, (await load('../b.js')).default, await load('./c.js').catch((e) => e.message)]",
+				"lib/load.js": "export default (name) => import(name)",
+				"lib/a.js":    "export default 'a'",
+				"b.js":        "export default 'b'",
+			},
+			want: `["a","b","the bundle has no file for the import \"./c.js\""]`,
+		},
 		"import.meta": {
 			files: map[string]string{
 				"function.js": "import { url } from './lib/ä.js'; export default () => [import.meta.url, url, typeof import.meta, import.meta.main === undefined, import.meta.dirname === undefined]",

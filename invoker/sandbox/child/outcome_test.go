@@ -44,7 +44,7 @@ func TestFailures(t *testing.T) {
 			want:   api.ActivationError{Type: "Exception", Message: "the thrown value cannot be shown: reading it throws"},
 		},
 		"overflow": {
-			source: "const f = (n) => f(n + 1) + 1;\nexport default () => { try { return f(0) } catch { return 'caught' } }",
+			source: "const g = (n) => f(n), f = (n) => g(n + 1) + 1;\nexport default () => { try { return f(0) } catch { return 'caught' } }",
 			want:   api.ActivationError{Type: "Exception", Message: "RangeError: Maximum call stack size exceeded", Stack: "at f (function.js:1:"},
 		},
 		"overflow in a reaction": {
@@ -251,5 +251,31 @@ func TestCausesAreInTheStack(t *testing.T) {
 	cause := "\nCaused by: TypeError: inner\n    at inner (function.js:1:"
 	if got := o.failure(t).Stack; !strings.HasPrefix(got, want) || !strings.Contains(got, cause) {
 		t.Errorf("got %q, want %q and %q", got, want, cause)
+	}
+}
+
+func TestRecursion(t *testing.T) {
+	t.Parallel()
+	for name, source := range map[string]string{
+		"arrow":     "const f = (n) => n ? 1 + f(n - 1) : 0; const end = () => end() + 1;",
+		"function":  "function f(n) { return n ? 1 + f(n - 1) : 0 } function end() { return end() + 1 }",
+		"method":    "const o = { f(n) { return n ? 1 + o.f(n - 1) : 0 }, end() { return o.end() + 1 } }; const f = (n) => o.f(n), end = () => o.end();",
+		"class":     "class C { f(n) { return n ? 1 + this.f(n - 1) : 0 } static end() { return C.end() + 1 } }; const f = (n) => new C().f(n), end = () => C.end();",
+		"private":   "class C { #f(n) { return n ? 1 + this.#f(n - 1) : 0 } f(n) { return this.#f(n) } }; const f = (n) => new C().f(n); const end = () => end() + 1;",
+		"generator": "const f = (n) => n ? 1 + f(n - 1) : 0; function* g() { yield* g() } const end = () => [...g()];",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := inProcess(t).source(source + `
+export default () => {
+  const out = [f(10000)];
+  for (let i = 0; i < 2; i++) try { end() } catch (e) { out.push(e instanceof RangeError && e.message) }
+  return out
+}`)
+			want := `[10000,"Maximum call stack size exceeded","Maximum call stack size exceeded"]`
+			if got := p.value("null"); got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		})
 	}
 }

@@ -11,10 +11,13 @@ import (
 	"github.com/codesous/sous/invoker/sandbox/child/regex"
 )
 
-// maxCallStack is the depth of calls at which the script fails with goja's uncatchable
-// overflow. Recursion of native functions, which goja does not count, is bounded by
-// maxStackBytes.
-const maxCallStack = 2000
+// How deep calls nest. A function that calls itself throws at maxDepth, see guardRecursion;
+// at maxCallStack the script fails with goja's uncatchable overflow. Recursion of
+// native functions, which goja does not count, is bounded by maxStackBytes.
+const (
+	maxDepth     = 10_500
+	maxCallStack = 11_000
+)
 
 // aheadBudget is how long modules may take when they are evaluated ahead, while the child
 // is idle and no activation is charged for it.

@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"unicode/utf16"
 
 	"github.com/dop251/goja"
 	"github.com/dop251/goja/ast"
-	"github.com/dop251/goja/file"
 	"github.com/dop251/goja/parser"
 	"github.com/evanw/esbuild/pkg/api"
 
@@ -22,79 +20,49 @@ import (
 // by number.
 const regexpHelper = "__cs_regexps"
 
-// lowerExpressions refuses literals that are no regular expressions. Where goja cannot run
-// one of them, or the script makes others as it runs, it replaces all of them by calls that
-// make expressions of ours. It is called once, when a bundle is compiled:
-//
-//	const word = /^\p{L}+$/u;      // const word = __cs_regexps(0);
-//	…
-//	function __cs_regexps(n){switch(n){case 0:return __cs_regexp("^\\p{L}+$","u")}}
-//
-// A call is as long as its literal where that can be, so that the source map holds.
-func lowerExpressions(script []byte) ([]byte, []wire.Problem) {
-	if bytes.IndexByte(script, '/') < 0 {
-		return script, nil
-	}
-	tree, err := parser.ParseFile(nil, scriptName, script, 0, parser.WithDisableSourceMaps)
-	if err != nil {
-		return script, nil // parse reports it
-	}
-	literals, problem := expressionsOf(tree, script)
-	if problem != nil {
-		return nil, []wire.Problem{*problem}
-	}
+// lowerExpressions returns the edits that replace all literals of a script by calls that
+// make expressions of ours, and the function that they call. There are none where goja can
+// run all literals and the script makes no other expressions as it runs.
+func lowerExpressions(literals []*ast.RegExpLiteral, base int, script []byte) (edits []edit, helper string) {
 	ours := bytes.Contains(script, []byte("RegExp"))
 	for _, l := range literals {
-		ours = ours || !plainExpression(l.Pattern, l.Flags) || !runsNatively("/"+l.Pattern+"/"+l.Flags)
+		ours = ours || !plainExpression(l.Pattern, l.Flags) || !runsNatively(textOfLiteral(l))
 	}
-	var out []byte
+	if !ours || len(literals) == 0 {
+		return nil, ""
+	}
 	var cases strings.Builder
-	done, count := 0, 0
-	for _, l := range literals {
-		start := int(l.Idx) - tree.File.Base()
-		text := "/" + l.Pattern + "/" + l.Flags // goja's own Literal reaches too far
-		if !ours || start < done {
-			continue
-		}
-		if !bytes.HasPrefix(script[start:], []byte(text)) {
-			return nil, []wire.Problem{original(tree.File.Position(start), "the regular expression cannot be read", script)}
-		}
-		out = append(out, script[done:start]...)
-		call := fmt.Sprintf("%s(%d)", regexpHelper, count)
-		out = append(out, call...)
-		out = append(out, bytes.Repeat([]byte(" "), max(0, len(text)-len(call)))...)
-		done = start + len(text)
-		fmt.Fprintf(&cases, "case %d:return __cs_regexp(%s,%q);", count, quoteJS(l.Pattern), l.Flags)
-		count++
+	for i, l := range literals {
+		start := int(l.Idx) - base
+		edits = append(edits, edit{start, start + len(textOfLiteral(l)), fmt.Sprintf("%s(%d)", regexpHelper, i)})
+		fmt.Fprintf(&cases, "case %d:return __cs_regexp(%s,%q);", i, quoteJS(l.Pattern), l.Flags)
 	}
-	if count == 0 {
-		return script, nil
-	}
-	out = append(out, script[done:]...)
-	at := bytes.LastIndex(out, []byte("return "+bindName+"})"))
-	helper := fmt.Sprintf("function %s(n){switch(n){%s}}\n", regexpHelper, cases.String())
-	return slices.Insert(out, at, []byte(helper)...), nil
+	return edits, fmt.Sprintf("function %s(n){switch(n){%s}}\n", regexpHelper, cases.String())
 }
 
-// expressionsOf returns the literals of a script in their order, or the problem of one.
-func expressionsOf(tree *ast.Program, script []byte) ([]*ast.RegExpLiteral, *wire.Problem) {
-	var literals []*ast.RegExpLiteral
-	collectExpressions(reflect.ValueOf(tree.Body), &literals)
-	slices.SortFunc(literals, func(a, b *ast.RegExpLiteral) int { return int(a.Idx - b.Idx) })
+// textOfLiteral returns the text of a literal; goja's own reaches too far.
+func textOfLiteral(l *ast.RegExpLiteral) string { return "/" + l.Pattern + "/" + l.Flags }
+
+// checkLiterals returns the problem of a literal that is no regular expression.
+func checkLiterals(literals []*ast.RegExpLiteral, tree *ast.Program, script []byte) *wire.Problem {
 	for _, l := range literals {
+		start := int(l.Idx) - tree.File.Base()
 		problem := "Invalid regular expression flags"
 		flags, ok := regex.ParseFlags(l.Flags)
 		if ok {
 			_, err := regex.Compile(utf16.Encode([]rune(l.Pattern)), flags)
-			if err == nil {
+			if err == nil && bytes.HasPrefix(script[start:], []byte(textOfLiteral(l))) {
 				continue
 			}
-			problem = err.Error()
+			problem = "the regular expression cannot be read"
+			if err != nil {
+				problem = err.Error()
+			}
 		}
-		p := original(tree.File.Position(int(l.Idx)-tree.File.Base()), problem, script)
-		return nil, &p
+		p := original(tree.File.Position(start), problem, script)
+		return &p
 	}
-	return literals, nil
+	return nil
 }
 
 // checkExpressions refuses a module whose literals are no regular expressions. esbuild
@@ -115,7 +83,9 @@ func checkExpressions(file, source string, loader api.Loader) []api.Message {
 	if err != nil {
 		return nil
 	}
-	_, problem := expressionsOf(tree, script)
+	var found finder
+	found.walk(reflect.ValueOf(tree.Body), "")
+	problem := checkLiterals(found.expressions, tree, script)
 	if problem == nil {
 		return nil
 	}
@@ -146,34 +116,4 @@ func quoteJS(s string) string {
 	}
 	b.WriteByte('"')
 	return b.String()
-}
-
-// collectExpressions walks a syntax tree of goja, which has no walker of its own.
-func collectExpressions(v reflect.Value, to *[]*ast.RegExpLiteral) {
-	switch v.Kind() {
-	case reflect.Interface, reflect.Pointer:
-		if v.IsNil() {
-			return
-		}
-		if l, ok := v.Interface().(*ast.RegExpLiteral); ok {
-			if !slices.Contains((*to)[max(0, len(*to)-2):], l) {
-				*to = append(*to, l)
-			}
-			return
-		}
-		if v.Type() == reflect.TypeFor[*file.File]() {
-			return
-		}
-		collectExpressions(v.Elem(), to)
-	case reflect.Slice:
-		for i := range v.Len() {
-			collectExpressions(v.Index(i), to)
-		}
-	case reflect.Struct:
-		for i := range v.NumField() {
-			if v.Type().Field(i).Name != "DeclarationList" && v.Type().Field(i).IsExported() {
-				collectExpressions(v.Field(i), to)
-			}
-		}
-	}
 }

@@ -1,0 +1,226 @@
+package child
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/dop251/goja/ast"
+	"github.com/dop251/goja/file"
+	"github.com/dop251/goja/parser"
+
+	"github.com/codesous/sous/invoker/sandbox/wire"
+)
+
+// lower rewrites what goja lacks and esbuild does not know about, in a script that esbuild
+// made: computed dynamic imports, regular expressions, and functions that call themselves.
+// It is called once, when a bundle is compiled. The functions that the new text calls stand
+// at the end of the script:
+//
+//	const word = /^\p{L}+$/u;           // const word = __cs_regexps(0);
+//	const load = (name) => import(name) // const load = (name) => __cs_import(name)
+func lower(script []byte) ([]byte, []wire.Problem) {
+	script, helpers := lowerImports(script)
+	tree, err := parser.ParseFile(nil, scriptName, script, 0, parser.WithDisableSourceMaps)
+	if err != nil {
+		return script, nil // parse reports it
+	}
+	var found finder
+	found.walk(reflect.ValueOf(tree.Body), "")
+	slices.SortFunc(found.expressions, func(a, b *ast.RegExpLiteral) int { return int(a.Idx - b.Idx) })
+	if problem := checkLiterals(found.expressions, tree, script); problem != nil {
+		return nil, []wire.Problem{*problem}
+	}
+	edits, helper := lowerExpressions(found.expressions, tree.File.Base(), script)
+	helpers += helper
+	deep, helper := guardRecursion(found.functions, tree.File.Base(), script)
+	helpers += helper
+	edits = append(edits, deep...)
+	if len(edits) > 0 {
+		script = applyEdits(script, edits)
+	}
+	if helpers == "" {
+		return script, nil
+	}
+	at := bytes.LastIndex(script, []byte("return "+bindName+"})"))
+	return slices.Insert(script, at, []byte(helpers)...), nil
+}
+
+// finder collects what lower rewrites in a syntax tree.
+type finder struct {
+	expressions []*ast.RegExpLiteral
+	functions   []namedFunction
+}
+
+// namedFunction is a function and the name under which its body may call it.
+type namedFunction struct {
+	name string
+	node any // *ast.FunctionLiteral or *ast.ArrowFunctionLiteral
+}
+
+// walk visits a node of goja's syntax tree, which has no walker of its own. name is what
+// the node is assigned to.
+func (s *finder) walk(v reflect.Value, name string) {
+	switch v.Kind() {
+	case reflect.Interface, reflect.Pointer:
+		if v.IsNil() || v.Type() == reflect.TypeFor[*file.File]() {
+			return
+		}
+		if v.Kind() == reflect.Pointer && !s.visit(v.Interface(), name) {
+			return
+		}
+		s.walk(v.Elem(), name)
+	case reflect.Slice:
+		for i := range v.Len() {
+			s.walk(v.Index(i), "")
+		}
+	case reflect.Struct:
+		if p, ok := v.Interface().(ast.PropertyKeyed); ok {
+			name = nameOf(p.Key)
+		}
+		for i := range v.NumField() {
+			// DeclarationList repeats nodes of the body.
+			if f := v.Type().Field(i); f.IsExported() && f.Name != "DeclarationList" {
+				s.walk(v.Field(i), name)
+			}
+		}
+	}
+}
+
+// visit records a node, and visits its children itself where these have a name.
+func (s *finder) visit(node any, name string) (descend bool) {
+	switch n := node.(type) {
+	case *ast.RegExpLiteral:
+		s.expressions = append(s.expressions, n)
+		return false
+	case *ast.FunctionLiteral:
+		if n.Name != nil {
+			name = n.Name.Name.String()
+		}
+		s.functions = append(s.functions, namedFunction{name, n})
+		s.walk(reflect.ValueOf(n.ParameterList), "")
+		s.walk(reflect.ValueOf(n.Body), "")
+		return false
+	case *ast.ArrowFunctionLiteral:
+		s.functions = append(s.functions, namedFunction{name, n})
+		s.walk(reflect.ValueOf(n.ParameterList), "")
+		s.walk(reflect.ValueOf(n.Body), "")
+		return false
+	case *ast.Binding:
+		s.walk(reflect.ValueOf(n.Target), "")
+		s.walk(reflect.ValueOf(n.Initializer), nameOf(n.Target))
+		return false
+	case *ast.AssignExpression:
+		s.walk(reflect.ValueOf(n.Left), "")
+		s.walk(reflect.ValueOf(n.Right), nameOf(n.Left))
+		return false
+	case *ast.PropertyKeyed:
+		s.walk(reflect.ValueOf(n.Key), "")
+		s.walk(reflect.ValueOf(n.Value), nameOf(n.Key))
+		return false
+	case *ast.FieldDefinition:
+		s.walk(reflect.ValueOf(n.Key), "")
+		s.walk(reflect.ValueOf(n.Initializer), nameOf(n.Key))
+		return false
+	case *ast.MethodDefinition:
+		s.walk(reflect.ValueOf(n.Key), "")
+		s.walk(reflect.ValueOf(n.Body), nameOf(n.Key))
+		return false
+	}
+	return true
+}
+
+// nameOf returns the name that an assignment's target or a property's key is.
+func nameOf(node any) string {
+	switch n := node.(type) {
+	case *ast.Identifier:
+		return n.Name.String()
+	case *ast.StringLiteral:
+		return n.Value.String()
+	case *ast.PrivateIdentifier:
+		return "#" + n.Name.String()
+	case *ast.DotExpression:
+		return n.Identifier.Name.String()
+	}
+	return ""
+}
+
+// The guard of functions that call themselves. It looks at the depth of calls at every
+// 64th call of any of them.
+const (
+	guardText   = "__cs_d++&63||__cs_deep()"
+	guardHelper = "var __cs_d=0;function __cs_deep(){if(__cs_depth()>%d)throw new RangeError(\"Maximum call stack size exceeded\")}\n"
+)
+
+// guardRecursion makes functions that call themselves throw a RangeError before goja ends
+// the script, which no script can catch. Functions that call themselves through others are
+// not recognized.
+func guardRecursion(functions []namedFunction, base int, script []byte) (edits []edit, helper string) {
+	for _, f := range functions {
+		switch n := f.node.(type) {
+		case *ast.FunctionLiteral:
+			edits = append(edits, guardBlock(f.name, n.Body, base, script)...)
+		case *ast.ArrowFunctionLiteral:
+			switch body := n.Body.(type) {
+			case *ast.BlockStatement:
+				edits = append(edits, guardBlock(f.name, body, base, script)...)
+			case *ast.ExpressionBody:
+				edits = append(edits, guardExpression(f.name, body.Expression, base, script)...)
+			}
+		}
+	}
+	if len(edits) > 0 {
+		helper = fmt.Sprintf(guardHelper, maxDepth)
+	}
+	return edits, helper
+}
+
+func guardBlock(name string, body *ast.BlockStatement, base int, script []byte) []edit {
+	start, end := int(body.LeftBrace)-base, int(body.RightBrace)-base
+	if start < 0 || end > len(script) || start >= end || script[start] != '{' || !mentions(script[start:end], name) {
+		return nil
+	}
+	return []edit{{start + 1, start + 1, guardText + ";"}}
+}
+
+// guardExpression guards the expression that an arrow function returns. Where its end is
+// not plain to see it stays.
+func guardExpression(name string, body ast.Expression, base int, script []byte) []edit {
+	start, end := int(body.Idx0())-base, int(body.Idx1())-base
+	if start < 2 || end > len(script) || start >= end || !mentions(script[start:end], name) {
+		return nil
+	}
+	for start > 2 && (script[start-1] == ' ' || script[start-1] == '(') {
+		start--
+	}
+	next := bytes.TrimLeft(script[end:], " )\n")
+	if string(script[start-2:start]) != "=>" || len(next) == 0 || strings.IndexByte(",;]}", next[0]) < 0 {
+		return nil
+	}
+	return []edit{{start, start, "(" + guardText + ","}, {end, end, ")"}}
+}
+
+// mentions reports whether text has name as a word.
+func mentions(text []byte, name string) bool {
+	if name == "" || name == "constructor" {
+		return false
+	}
+	for at := 0; ; {
+		i := bytes.Index(text[at:], []byte(name))
+		if i < 0 {
+			return false
+		}
+		at += i
+		end := at + len(name)
+		if (at == 0 || !wordByte(text[at-1])) && (end == len(text) || !wordByte(text[end])) {
+			return true
+		}
+		at = end
+	}
+}
+
+func wordByte(c byte) bool {
+	return c == '_' || c == '$' || c >= 0x80 || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
