@@ -15,10 +15,12 @@ import (
 	"time"
 )
 
-// The environment of a run: the checkout, the part of the paths to run, the file of failures.
+// The environment of a run: the checkout, the part of the paths to run and not to
+// run, the file of failures, the number of workers.
 const (
 	envRoot     = "TEST262"
 	envOnly     = "TEST262_ONLY"
+	envWithout  = "TEST262_WITHOUT"
 	envFailures = "TEST262_FAILURES"
 	envWorkers  = "TEST262_WORKERS"
 )
@@ -72,7 +74,8 @@ func selectCases(t *testing.T, root, only string, skips *skips) []*testCase {
 				return err
 			}
 			path, err := filepath.Rel(root, name)
-			if err != nil || !strings.Contains(path, only) {
+			without := os.Getenv(envWithout)
+			if err != nil || !strings.Contains(path, only) || without != "" && strings.Contains(path, without) {
 				return err
 			}
 			c, err := readCase(root, path)
