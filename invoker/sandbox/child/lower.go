@@ -52,6 +52,7 @@ func lower(script []byte) ([]byte, []wire.Problem) {
 type finder struct {
 	expressions []*ast.RegExpLiteral
 	functions   []namedFunction
+	class       string // whose element is visited
 }
 
 // namedFunction is a function and the name under which its body may call it.
@@ -108,6 +109,16 @@ func (s *finder) visit(node any, name string) (descend bool) {
 		s.walk(reflect.ValueOf(n.ParameterList), "")
 		s.walk(reflect.ValueOf(n.Body), "")
 		return false
+	case *ast.ClassLiteral:
+		if n.Name != nil {
+			name = n.Name.Name.String()
+		}
+		s.walk(reflect.ValueOf(n.SuperClass), "")
+		for _, element := range n.Body {
+			s.class = name
+			s.walk(reflect.ValueOf(element), "")
+		}
+		return false
 	case *ast.Binding:
 		s.walk(reflect.ValueOf(n.Target), "")
 		s.walk(reflect.ValueOf(n.Initializer), nameOf(n.Target))
@@ -125,8 +136,13 @@ func (s *finder) visit(node any, name string) (descend bool) {
 		s.walk(reflect.ValueOf(n.Initializer), nameOf(n.Key))
 		return false
 	case *ast.MethodDefinition:
+		class := s.class
 		s.walk(reflect.ValueOf(n.Key), "")
-		s.walk(reflect.ValueOf(n.Body), nameOf(n.Key))
+		name = nameOf(n.Key)
+		if name == "constructor" {
+			name = class // new calls it by that name
+		}
+		s.walk(reflect.ValueOf(n.Body), name)
 		return false
 	}
 	return true
@@ -148,11 +164,21 @@ func nameOf(node any) string {
 }
 
 // The guard of functions that call themselves. It looks at the depth of calls at every
-// 64th call of any of them.
+// 64th call of any of them, and at each one that is too deep.
 const (
-	guardText   = "__cs_d++&63||__cs_deep()"
-	guardHelper = "var __cs_d=0;function __cs_deep(){if(__cs_depth()>%d)throw new RangeError(\"Maximum call stack size exceeded\")}\n"
+	guardText   = "--__cs_d||__cs_deep()"
+	guardHelper = "var __cs_d=1;function __cs_deep(){__cs_d=1;if(__cs_depth()>%d)throw new RangeError(\"Maximum call stack size exceeded\");__cs_d=64}\n"
 )
+
+// implicit reports whether the language calls functions of that name where the name is not
+// written.
+func implicit(name string) bool {
+	switch name {
+	case "toString", "valueOf", "toJSON", "then", "get", "set", "has", "apply", "construct", "ownKeys", "next":
+		return true
+	}
+	return false
+}
 
 // guardRecursion makes functions that call themselves throw a RangeError before goja ends
 // the script, which no script can catch. Functions that call themselves through others are
@@ -202,10 +228,11 @@ func guardExpression(name string, body ast.Expression, base int, script []byte) 
 	return []edit{{start, start, "(" + guardText + ","}, {end, end, ")"}}
 }
 
-// mentions reports whether text has name as a word.
+// mentions reports whether a function with that name may call itself: its text has the name
+// as a word, or the language calls it where no name is written.
 func mentions(text []byte, name string) bool {
-	if name == "" || name == "constructor" {
-		return false
+	if name == "" || implicit(name) {
+		return name != ""
 	}
 	for at := 0; ; {
 		i := bytes.Index(text[at:], []byte(name))

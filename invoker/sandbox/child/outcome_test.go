@@ -257,12 +257,16 @@ func TestCausesAreInTheStack(t *testing.T) {
 func TestRecursion(t *testing.T) {
 	t.Parallel()
 	for name, source := range map[string]string{
-		"arrow":     "const f = (n) => n ? 1 + f(n - 1) : 0; const end = () => end() + 1;",
-		"function":  "function f(n) { return n ? 1 + f(n - 1) : 0 } function end() { return end() + 1 }",
-		"method":    "const o = { f(n) { return n ? 1 + o.f(n - 1) : 0 }, end() { return o.end() + 1 } }; const f = (n) => o.f(n), end = () => o.end();",
-		"class":     "class C { f(n) { return n ? 1 + this.f(n - 1) : 0 } static end() { return C.end() + 1 } }; const f = (n) => new C().f(n), end = () => C.end();",
-		"private":   "class C { #f(n) { return n ? 1 + this.#f(n - 1) : 0 } f(n) { return this.#f(n) } }; const f = (n) => new C().f(n); const end = () => end() + 1;",
-		"generator": "const f = (n) => n ? 1 + f(n - 1) : 0; function* g() { yield* g() } const end = () => [...g()];",
+		"arrow":       "const f = (n) => n ? 1 + f(n - 1) : 0; const end = () => end() + 1;",
+		"function":    "function f(n) { return n ? 1 + f(n - 1) : 0 } function end() { return end() + 1 }",
+		"method":      "const o = { f(n) { return n ? 1 + o.f(n - 1) : 0 }, end() { return o.end() + 1 } }; const f = (n) => o.f(n), end = () => o.end();",
+		"class":       "class C { f(n) { return n ? 1 + this.f(n - 1) : 0 } static end() { return C.end() + 1 } }; const f = (n) => new C().f(n), end = () => C.end();",
+		"private":     "class C { #f(n) { return n ? 1 + this.#f(n - 1) : 0 } f(n) { return this.#f(n) } }; const f = (n) => new C().f(n); const end = () => end() + 1;",
+		"toString":    "const f = (n) => n ? 1 + f(n - 1) : 0; const o = { toString() { return '' + o } }; const end = () => o + '';",
+		"constructor": "const f = (n) => n ? 1 + f(n - 1) : 0; class A { constructor() { new A() } }; const end = () => new A();",
+		"getter":      "const f = (n) => n ? 1 + f(n - 1) : 0; const o = { get x() { return o.x } }; const end = () => o.x;",
+		"native":      "const f = (n) => n ? 1 + f(n - 1) : 0; const end = () => [1].map(end);",
+		"generator":   "const f = (n) => n ? 1 + f(n - 1) : 0; function* g() { yield* g() } const end = () => [...g()];",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
