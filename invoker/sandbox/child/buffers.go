@@ -2,6 +2,7 @@ package child
 
 import (
 	"bytes"
+	"reflect"
 	"weak"
 
 	"github.com/dop251/goja"
@@ -40,8 +41,34 @@ func bufferTransfer(r *realm, call goja.FunctionCall) goja.Value {
 		copy(resized, data)
 		data = resized
 	}
-	b.Detach()
+	detach(call.Argument(0).(*goja.Object))
 	return r.vm.ToValue(r.vm.NewArrayBuffer(data))
+}
+
+// detach detaches a buffer, but leaves its memory where it is. goja's own Detach sets the
+// bytes to nil; but goja's methods go on to read and write at an index, without a check,
+// after a callback of the script that detaches. With nil that is an address of the script's
+// choice. The memory lives as long as the views, whose lengths goja takes for 0 only where
+// the bytes are nil: additions/buffers.js replaces the getters.
+func detach(buffer *goja.Object) {
+	impl := implementation(buffer)
+	data := field(impl, "data")
+	data.SetBytes(data.Bytes()[:0])
+	field(impl, "detached").SetBool(true)
+}
+
+// viewDetached reports whether an object views a detached buffer, or a resizable one that
+// is too small.
+func viewDetached(r *realm, call goja.FunctionCall) goja.Value {
+	object, ok := call.Argument(0).(*goja.Object)
+	if !ok {
+		return r.vm.ToValue(false)
+	}
+	impl := implementation(object)
+	if impl.Kind() != reflect.Struct || !impl.FieldByName("viewedArrayBuf").IsValid() {
+		return r.vm.ToValue(false)
+	}
+	return r.vm.ToValue(impl.FieldByName("viewedArrayBuf").Elem().FieldByName("detached").Bool())
 }
 
 // weakMake returns a handle that does not keep its object alive.

@@ -29,8 +29,22 @@
     transfer(length) { return transfer(this, length, false); },
     transferToFixedLength(length) { return transfer(this, length, true); },
   });
+  // The views of a detached buffer have no length.
+  const TypedArray = Object.getPrototypeOf(Uint8Array).prototype;
+  for (const name of ["length", "byteLength", "byteOffset"]) {
+    const { get } = Object.getOwnPropertyDescriptor(TypedArray, name);
+    const ours = Object.getOwnPropertyDescriptor({ get [name]() {
+      const value = Reflect.apply(get, this, []);
+      return native.viewDetached(this) ? 0 : value;
+    } }, name);
+    Object.defineProperty(TypedArray, name, { get: ours.get, enumerable: false, configurable: true });
+  }
   const { slice } = prototype;
+  const toInteger = (v) => Math.trunc(+v) || 0;
   Object.defineProperty(prototype, "slice", { value: { slice(start, end) {
+    const { byteLength } = this;
+    start = toInteger(start);
+    end = end === undefined ? byteLength : toInteger(end);
     if (native.bufferDetached(this)) throw new TypeError("the ArrayBuffer is detached");
     return Reflect.apply(slice, this, [start, end]);
   } }.slice, writable: true, configurable: true });

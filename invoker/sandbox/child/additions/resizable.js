@@ -77,4 +77,49 @@
     if (most(args[0]) !== undefined) bufferView(args[0], view, args[2] === undefined);
     return view;
   });
+
+  // goja's map and with take the length of their receiver again after they have made the
+  // array that they fill, and would write beyond it.
+  const TypedArray = Object.getPrototypeOf(Int8Array.prototype);
+  const { keys } = TypedArray;
+  const tag = Object.getOwnPropertyDescriptor(TypedArray, Symbol.toStringTag).get;
+  const length = Object.getOwnPropertyDescriptor(TypedArray, "length").get;
+  const lengthOf = (v) => {
+    Reflect.apply(keys, v, []); // TypeError for other values, and for what is out of bounds
+    return Reflect.apply(length, v, []);
+  };
+  const kindOf = (v) => Reflect.apply(tag, v, []);
+  const own = Object.fromEntries(views.map((C) => [C.name, globalThis[C.name]]));
+  const isBig = (v) => kindOf(v).startsWith("Big");
+  const speciesOf = (v) => {
+    const { constructor } = v;
+    if (constructor === undefined) return own[kindOf(v)];
+    if (!isObject(constructor)) throw new TypeError("the constructor is not an object");
+    return constructor[Symbol.species] ?? own[kindOf(v)];
+  };
+  const methods = {
+    map(f, thisArg) {
+      const size = lengthOf(this);
+      if (typeof f !== "function") throw new TypeError("the callback is not a function");
+      const out = new (speciesOf(this))(size);
+      if (lengthOf(out) < size) throw new TypeError("the new array is too small");
+      if (isBig(out) !== isBig(this)) throw new TypeError("the new array has other elements");
+      for (let k = 0; k < size; k++) out[k] = Reflect.apply(f, thisArg, [this[k], k, this]);
+      return out;
+    },
+    with(index, value) {
+      const size = lengthOf(this);
+      const relative = Math.trunc(+index) || 0;
+      const at = relative < 0 ? size + relative : relative;
+      const v = isBig(this) ? BigInt.asIntN(64, value) : +value;
+      if (at < 0 || at >= Reflect.apply(length, this, [])) throw new RangeError("Invalid typed array index");
+      const out = new own[kindOf(this)](size);
+      for (let k = 0; k < size; k++) out[k] = k === at ? v : this[k];
+      return out;
+    },
+  };
+  for (const name of Object.keys(methods)) {
+    defineProperty(TypedArray, name, { value: methods[name], writable: true, enumerable: false, configurable: true });
+  }
+  defineProperty(TypedArray.map, "length", { value: 1, configurable: true });
 })

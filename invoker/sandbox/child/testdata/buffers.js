@@ -31,10 +31,30 @@ export default function () {
     () => bytes.copyWithin({ valueOf() { hostile.resize(2); return 0 } }, 3), () => bytes.slice({ valueOf() { hostile.resize(2); return 0 } }),
     () => bytes.subarray({ valueOf() { hostile.resize(2); return 0 } }), () => bytes.with({ valueOf() { hostile.resize(1); return 3 } }, 1),
     () => bytes.toSorted(() => { hostile.resize(0); return 1 }), () => bytes.join({ toString() { hostile.resize(0); return "," } }),
+    () => { hostile.resize(1); bytes.map(() => { hostile.resize(8); return 255 }) }, () => { hostile.resize(1); bytes.with({ valueOf() { hostile.resize(8); return 5 } }, 255) },
     () => new Uint8Array(4).set(bytes, { valueOf() { hostile.resize(0); return 0 } }),
   ]) {
     hostile.resize(8);
     try { run() } catch (e) { check("an error of the language", e instanceof TypeError || e instanceof RangeError, true) }
+  }
+  // Or detach one that a method of goja writes to.
+  const loot = new Uint8Array(1 << 12);
+  for (const run of [
+    (v, detach) => Uint8Array.from.call(function () { return v }, [{ valueOf() { detach(); return 1 } }, 2, 3]),
+    (v, detach) => Uint8Array.from.call(function () { return v }, { length: 3000, get 2000() { detach(); return 1 } }),
+    (v, detach) => Uint8Array.of.call(function () { return v }, { valueOf() { detach(); return 1 } }, 2, 3),
+    (v, detach) => { loot.constructor = { [Symbol.species]: function () { return v } }; loot.map((x, i) => { if (i === 9) detach(); return i }) },
+    (v, detach) => v.set([{ valueOf() { detach(); return 1 } }, 2, 3]), (v, detach) => v.fill({ valueOf() { detach(); return 1 } }),
+    (v, detach) => v.sort(() => { detach(); return 1 }), (v, detach) => v.with({ valueOf() { detach(); return 1 } }, 1),
+    (v, detach) => v.slice({ valueOf() { detach(); return 1 } }), (v, detach) => v.reduce(() => detach()), (v, detach) => v.filter(() => detach()),
+    (v, detach) => v.indexOf(0, { valueOf() { detach(); return 1 } }), (v, detach) => v.copyWithin({ valueOf() { detach(); return 1 } }, 9),
+    (v, detach) => new DataView(v.buffer).setFloat64({ valueOf() { detach(); return 1 } }, 1), (v, detach) => { detach(); return new TextDecoder().decode(v) },
+    (v, detach) => { detach(); crypto.getRandomValues(v) }, (v, detach) => { detach(); return new Uint16Array(v) }, (v, detach) => { detach(); return [...v] },
+    (v, detach) => { detach(); return structuredClone(v) }, (v, detach) => { detach(); return btoa(v) }, (v, detach) => { detach(); return new Response(v) },
+  ]) {
+    const v = new Uint8Array(new ArrayBuffer(1 << 13), 1 << 12);
+    try { run(v, () => { if (!v.buffer.detached) v.buffer.transfer() }) } catch (e) { check("an error of the language: " + e, e instanceof TypeError || e instanceof RangeError || e instanceof DOMException, true) }
+    check("a detached view", [v.buffer.detached, v.length, v.byteLength, v.byteOffset, v[0] === undefined], [true, 0, 0, 0, true]);
   }
   check("f16round", [Math.f16round(1.337), Math.f16round(65520), Math.f16round(5e-8)], [1.3369140625, Infinity, 5.960464477539063e-8]);
   const d = new DataView(new ArrayBuffer(2)); d.setFloat16(0, 1.5); check("getFloat16", [d.getFloat16(0), d.getUint16(0)], [1.5, 0x3e00]);
