@@ -48,6 +48,8 @@ type program struct {
 	// requires reports that the script may require modules of Node.
 	requires bool
 	modules  map[string]*goja.Program // of Node, compiled
+	// captures reports that the script names Error.captureStackTrace.
+	captures bool
 }
 
 // load makes the program of an assignment, and its script if it was compiled here, or the
@@ -85,6 +87,7 @@ func load(assign wire.Assign, blob []byte) (*program, []byte, []wire.Problem) {
 	p := &program{
 		assign: assign, code: code, globals: globalsFor(script), context: contextTable(), additions: additions,
 		asynchronous: bytes.Contains(script, []byte("async")) || bytes.Contains(script, []byte("Promise")),
+		captures:     bytes.Contains(script, []byte("captureStackTrace")),
 		requires:     bytes.Contains(script, []byte("require")) || bytes.Contains(script, []byte(node.Require)),
 	}
 	if assign.Compiled {

@@ -1,6 +1,8 @@
 package child
 
 import (
+	"strings"
+
 	"github.com/dop251/goja"
 	"github.com/evanw/esbuild/pkg/api"
 
@@ -38,7 +40,11 @@ func (r *realm) scriptArguments() []goja.Value {
 		return nil
 	}
 	get := r.newFunction("require", 1, func(call goja.FunctionCall) goja.Value {
-		return r.builtin(call.Argument(0).String())
+		name := call.Argument(0).String()
+		if strings.HasPrefix(name, "internal/") {
+			return goja.Undefined() // no stub asks for one
+		}
+		return r.builtin(name)
 	})
 	require := r.newFunction("require", 1, func(call goja.FunctionCall) goja.Value {
 		return r.requireByName(call.Argument(0).String())
@@ -84,6 +90,19 @@ func (r *realm) builtin(name string) goja.Value {
 		must(err)
 	}
 	return module.Get("exports")
+}
+
+// callBuiltin calls a function of a module.
+func (r *realm) callBuiltin(module, name string, args ...goja.Value) goja.Value {
+	f, _ := goja.AssertFunction(r.builtin(module).(*goja.Object).Get(name))
+	v, err := f(goja.Undefined(), args...)
+	must(err)
+	return v
+}
+
+// installCapture adds Error.captureStackTrace.
+func (r *realm) installCapture() error {
+	return r.try(func() { r.callBuiltin("internal/callsites", "install") })
 }
 
 // module returns a compiled module of Node.

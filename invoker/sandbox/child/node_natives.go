@@ -49,6 +49,7 @@ func globalsFor(script []byte) []row {
 	}
 	rows := append(globalTable(),
 		row{"global", func(r *realm) goja.Value { return r.vm.GlobalObject() }},
+		row{"self", func(r *realm) goja.Value { return r.vm.GlobalObject() }},
 		row{"process", func(r *realm) goja.Value { return r.builtin("process") }},
 		of("buffer", "Buffer"),
 		of("internal/web", "Event"),
@@ -57,6 +58,15 @@ func globalsFor(script []byte) []row {
 		of("internal/web", "Blob"),
 		of("internal/web", "File"),
 		of("internal/web", "FormData"),
+		of("internal/web", "WebSocket"),
+		of("worker_threads", "MessagePort"),
+		of("internal/webstreams", "ReadableStream"),
+		of("internal/webstreams", "WritableStream"),
+		of("internal/webstreams", "TransformStream"),
+		of("internal/webstreams", "TextEncoderStream"),
+		of("internal/webstreams", "TextDecoderStream"),
+		of("internal/webstreams", "ByteLengthQueuingStrategy"),
+		of("internal/webstreams", "CountQueuingStrategy"),
 	)
 	if bytes.Contains(script, []byte("unref")) {
 		// Timers of Node are objects, those of the web are numbers: a script that names a
@@ -99,7 +109,13 @@ func processRows() []row {
 		}},
 		{"memoryLimit", func(r *realm) goja.Value { return r.vm.ToValue(r.program.assign.MemoryMB << 20) }},
 		{"onTick", function("onTick", 1, func(r *realm, call goja.FunctionCall) goja.Value {
-			r.ticks, _ = goja.AssertFunction(call.Argument(0))
+			// The name of the script keeps its frame out of stacks.
+			made, err := r.vm.RunScript(scriptName, "(function (run) { return function (f) { var v = f(); run(); return v } })")
+			must(err)
+			make, _ := goja.AssertFunction(made)
+			ticks, err := make(goja.Undefined(), call.Argument(0))
+			must(err)
+			r.ticks, _ = goja.AssertFunction(ticks)
 			return goja.Undefined()
 		})},
 		{"loaded", function("loaded", 1, func(r *realm, call goja.FunctionCall) goja.Value {
@@ -126,7 +142,7 @@ func (r *realm) callLoop(f goja.Callable, args ...goja.Value) (goja.Value, error
 	if r.ticks == nil {
 		return f(goja.Undefined(), args...)
 	}
-	return r.ticks(goja.Undefined(), r.vm.ToValue(func(goja.FunctionCall) goja.Value {
+	return r.ticks(goja.Undefined(), r.newFunction("", 0, func(goja.FunctionCall) goja.Value {
 		v, err := f(goja.Undefined(), args...)
 		must(err)
 		return v
@@ -189,4 +205,19 @@ func (r *realm) snapshot() *asyncContext {
 		return &asyncContext{}
 	}
 	return r.async
+}
+
+// webBody returns the bytes and the content type of a Blob, FormData or body of a message,
+// which it uses up. There can be one only where its class was loaded.
+func (r *realm) webBody(v goja.Value) (data []byte, contentType string, ok bool) {
+	obj, isObject := v.(*goja.Object)
+	if !isObject || r.node["internal/web"] == nil && r.node["internal/webstreams"] == nil {
+		return nil, "", false
+	}
+	pair, ok := r.callBuiltin("internal/web", "bodyOf", obj).(*goja.Object)
+	if !ok {
+		return nil, "", false
+	}
+	raw, _ := bufferSource(pair.Get("0"))
+	return bytes.Clone(raw), pair.Get("1").String(), true
 }

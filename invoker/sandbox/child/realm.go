@@ -71,6 +71,11 @@ func (r *realm) evaluate() error {
 	if err := r.add(); err != nil {
 		return err
 	}
+	if r.program.captures {
+		if err := r.installCapture(); err != nil {
+			return err
+		}
+	}
 	value, err := r.vm.RunProgram(r.program.code)
 	if err != nil {
 		return err

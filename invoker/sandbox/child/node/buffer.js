@@ -1,5 +1,4 @@
 const { Buffer, natives: codec, encodingOf, viewOf, kMaxLength } = require("internal/bytes");
-const web = require("internal/web");
 
 function SlowBuffer(size) { return Buffer.allocUnsafeSlow(size); }
 
@@ -16,6 +15,6 @@ module.exports = {
   isUtf8: (b) => codec.isUtf8(viewOf(b, "input")),
   isAscii: (b) => codec.isAscii(viewOf(b, "input")),
   atob: (text) => atob(text), btoa: (text) => btoa(text),
-  get Blob() { return web.Blob; },
-  get File() { return web.File; },
+  get Blob() { return require("internal/web").Blob; },
+  get File() { return require("internal/web").File; },
 };

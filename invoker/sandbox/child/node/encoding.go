@@ -271,36 +271,3 @@ func writeBig(vm *goja.Runtime, call goja.FunctionCall) goja.Value {
 	order(call, 2).PutUint64(bytesOf(vm, call.Argument(0))[integer(call, 1):], low.Uint64())
 	return goja.Undefined()
 }
-
-// utilNatives tell what the language does not.
-func utilNatives() map[string]native {
-	return map[string]native{
-		// promise is (promise): [state, result], undefined for other values.
-		"promise": func(vm *goja.Runtime, call goja.FunctionCall) goja.Value {
-			obj, ok := call.Argument(0).(*goja.Object)
-			if !ok {
-				return goja.Undefined()
-			}
-			p, ok := obj.Export().(*goja.Promise)
-			if !ok {
-				return goja.Undefined()
-			}
-			return vm.NewArray([]string{"pending", "fulfilled", "rejected"}[p.State()], p.Result())
-		},
-		"proxy": func(vm *goja.Runtime, call goja.FunctionCall) goja.Value {
-			obj, ok := call.Argument(0).(*goja.Object)
-			if !ok {
-				return vm.ToValue(false)
-			}
-			_, proxy := obj.Export().(goja.Proxy)
-			return vm.ToValue(proxy)
-		},
-		"class": func(vm *goja.Runtime, call goja.FunctionCall) goja.Value {
-			obj, ok := call.Argument(0).(*goja.Object)
-			if !ok {
-				return goja.Undefined()
-			}
-			return vm.ToValue(obj.ClassName())
-		},
-	}
-}

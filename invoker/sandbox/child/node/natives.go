@@ -21,7 +21,9 @@ func Natives(vm *goja.Runtime, module string) *goja.Object {
 	case "zlib":
 		functions = zlibNatives()
 	case "internal/types":
-		functions = utilNatives()
+		functions = kindNatives()
+	case "internal/callsites":
+		functions = map[string]native{"frames": stackFrames}
 	default:
 		return nil
 	}
@@ -109,4 +111,21 @@ func text(call goja.FunctionCall, i int) string { return call.Argument(i).String
 func given(call goja.FunctionCall, i int) bool {
 	v := call.Argument(i)
 	return !goja.IsUndefined(v) && !goja.IsNull(v)
+}
+
+// stackFrames returns the script's frames of the stack: [function, file, line, column].
+func stackFrames(vm *goja.Runtime, _ goja.FunctionCall) goja.Value {
+	var out []any
+	for _, f := range vm.CaptureCallStack(0, nil) {
+		place := f.Position()
+		if f.SrcName() == "<native>" || place.Filename == "" || place.Filename == "bundle.js" {
+			continue
+		}
+		name := f.FuncName()
+		if name == "<anonymous>" {
+			name = ""
+		}
+		out = append(out, vm.NewArray(name, place.Filename, place.Line, place.Column))
+	}
+	return vm.NewArray(out...)
 }

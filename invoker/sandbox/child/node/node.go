@@ -122,7 +122,7 @@ func ImportStub(module string) string {
 
 // reserved reports whether a name cannot be that of a variable, or hides a global.
 func reserved(name string) bool {
-	return slices.Contains([]string{"debugger", "delete", "enum", "import", "new", "static", "typeof", "void", "with", "m"}, name)
+	return slices.Contains([]string{"await", "debugger", "delete", "enum", "import", "new", "static", "typeof", "void", "with", "yield", "m"}, name)
 }
 
 // RequireStub is the source of the module that a call of require resolves to.

@@ -21,11 +21,7 @@ function drain() {
     else f(...args);
   }
 }
-natives.onTick((f) => {
-  const value = f();
-  drain();
-  return value;
-});
+natives.onTick(drain);
 
 // contexts returns AsyncLocalStorage if the script uses it.
 function contexts() { return natives.loaded("async_hooks") ? require("async_hooks").AsyncLocalStorage : undefined; }

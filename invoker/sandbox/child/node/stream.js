@@ -189,8 +189,7 @@ function put(stream, chunk, encoding, front) {
   if (!s.objectMode) {
     if (typeof chunk === "string") {
       encoding = encoding || s.defaultEncoding;
-      if (!(s.encoding && s.encoding === encoding)) chunk = Buffer.from(chunk, encoding);
-      else if (front === false && s.decoder) encoding = "";
+      if (s.encoding !== encoding) chunk = Buffer.from(chunk, encoding);
     } else if (chunk instanceof Uint8Array) {
       if (!(chunk instanceof Buffer)) chunk = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
     } else if (chunk !== undefined) {

@@ -152,15 +152,19 @@ function aborted(signal, resource) {
   });
 }
 
-const { errno } = require("os").constants;
-const errorNames = () => Object.keys(errno);
+const errnoOf = () => require("os").constants.errno;
+
+function getCallSites(count) {
+  const sites = require("internal/callsites").frames().filter((f) => f[1] !== "node:util").slice(0, typeof count === "number" ? count : 10);
+  return sites.map(([functionName, scriptName, lineNumber, columnNumber]) => ({ functionName, scriptName, scriptId: "0", lineNumber, columnNumber, column: columnNumber }));
+}
 
 module.exports = {
-  inspect, format, formatWithOptions, promisify, callbackify, inherits, deprecate, debuglog, debug: debuglog, types, styleText, stripVTControlCharacters, parseArgs, aborted,
+  inspect, getCallSites, getCallSite: getCallSites, format, formatWithOptions, promisify, callbackify, inherits, deprecate, debuglog, debug: debuglog, types, styleText, stripVTControlCharacters, parseArgs, aborted,
   isDeepStrictEqual: (a, b, options) => require("internal/compare").deepEqual(a, b, true),
   toUSVString: (text) => `${text}`.replace(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "\ufffd"),
-  getSystemErrorName: (n) => errorNames().find((k) => errno[k] === -n),
-  getSystemErrorMap: () => new Map(errorNames().map((k) => [-errno[k], [k, k]])),
+  getSystemErrorName: (n) => Object.keys(errnoOf()).find((k) => errnoOf()[k] === -n),
+  getSystemErrorMap: () => new Map(Object.entries(errnoOf()).map(([k, n]) => [-n, [k, k]])),
   _extend: (target, source) => (source !== null && typeof source === "object" ? Object.assign(target, source) : target),
   isArray: Array.isArray,
   isBoolean: (v) => typeof v === "boolean", isNull: (v) => v === null, isNullOrUndefined: (v) => v == null, isNumber: (v) => typeof v === "number",

@@ -1,5 +1,5 @@
 // util.inspect: a value as a reader of logs likes it.
-const { types, promiseState } = require("internal/types");
+const { types, promiseState, kindOf } = require("internal/types");
 const { coded, invalidType } = require("internal/errors");
 const custom = Symbol.for("nodejs.util.inspect.custom");
 
@@ -77,9 +77,6 @@ function primitive(ctx, value, typed) {
 function show(ctx, value, depth, typed) {
   if (value === null) return ctx.stylize("null", "null");
   if (typeof value !== "object" && typeof value !== "function") return primitive(ctx, value);
-  if (types.isProxy(value)) {
-    if (ctx.showProxy) return "Proxy [ … ]";
-  }
   if (ctx.customInspect) {
     const f = value[custom];
     if (typeof f === "function" && f !== inspect && !(value.constructor && value.constructor.prototype === value)) {
@@ -99,6 +96,8 @@ function show(ctx, value, depth, typed) {
   }
   return complex(ctx, value, depth);
 }
+
+const boxes = ["Number", "String", "Boolean", "Symbol", "BigInt"];
 
 // className returns the name of the constructor, null without one.
 function className(value) {
@@ -122,7 +121,7 @@ function ownKeys(ctx, value) {
 }
 
 function complex(ctx, value, depth) {
-  const name = className(value);
+  const name = className(value), kind = kindOf(value);
   let tag = "";
   try {
     const t = value[Symbol.toStringTag];
@@ -137,24 +136,24 @@ function complex(ctx, value, depth) {
     list = true;
     if (value.length === 0 && keys.length === 0) return `${open}]`;
     items = () => elements(ctx, value, depth);
-  } else if (types.isSet(value)) {
+  } else if (kind === "Set") {
     keys = ownKeys(ctx, value);
     open = `${prefix(name, tag, "Set", `(${sizeOf(Set, value)})`)}{`;
     items = () => limited(ctx, [...Set.prototype.values.call(value)], (v) => show(ctx, v, depth + 1));
     if (sizeOf(Set, value) === 0 && keys.length === 0) return `${open}}`;
-  } else if (types.isMap(value)) {
+  } else if (kind === "Map") {
     keys = ownKeys(ctx, value);
     open = `${prefix(name, tag, "Map", `(${sizeOf(Map, value)})`)}{`;
     items = () => limited(ctx, [...Map.prototype.entries.call(value)], ([k, v]) => `${show(ctx, k, depth + 1)} => ${show(ctx, v, depth + 1)}`);
     if (sizeOf(Map, value) === 0 && keys.length === 0) return `${open}}`;
-  } else if (types.isTypedArray(value)) {
+  } else if (ArrayBuffer.isView(value) && types.isTypedArray(value)) {
     keys = ownKeys(ctx, value).filter(notIndex);
     open = `${prefix(name, tag === name || tag === "Uint8Array" ? "" : tag, tag, `(${value.length})`)}[`;
     close = "]";
     list = true;
     if (value.length === 0 && keys.length === 0) return `${open}]`;
     items = () => limited(ctx, Array.from(value), (v) => primitive(ctx, v));
-  } else if (types.isMapIterator(value) || types.isSetIterator(value)) {
+  } else if (tag === "Map Iterator" || tag === "Set Iterator") {
     keys = ownKeys(ctx, value);
     open = `[${tag}] {`;
   } else {
@@ -163,19 +162,18 @@ function complex(ctx, value, depth) {
     plain = true;
     if (typeof value === "function") {
       base = functionBase(value, name, tag);
-    } else if (types.isRegExp(value)) {
+    } else if (kind === "RegExp") {
       base = ctx.stylize(RegExp.prototype.toString.call(value), "regexp");
-    } else if (types.isDate(value)) {
+    } else if (kind === "Date") {
       base = ctx.stylize(isNaN(value.getTime()) ? "Invalid Date" : value.toISOString(), "date");
-    } else if (types.isNativeError(value) || value instanceof Error) {
+    } else if (kind === "Error" || value instanceof Error) {
       base = errorBase(ctx, value, keys);
       if (value.cause !== undefined && Object.prototype.hasOwnProperty.call(value, "cause") && !keys.includes("cause")) keys.push("cause");
       if (Array.isArray(value.errors) && !keys.includes("errors")) keys.push("errors");
-    } else if (types.isBoxedPrimitive(value)) {
-      const kind = types.isNumberObject(value) ? "Number" : types.isStringObject(value) ? "String" : types.isBooleanObject(value) ? "Boolean" : types.isBigIntObject(value) ? "BigInt" : "Symbol";
+    } else if (boxes.includes(kind)) {
       if (kind === "String") keys = keys.filter(notIndex);
       base = `[${kind}${name !== kind && name !== null ? ` (${name})` : ""}: ${primitive({ ...ctx, stylize: (s) => s }, value.valueOf())}]`;
-    } else if (types.isPromise(value)) {
+    } else if (kind === "Promise") {
       open = `${prefix(name, tag, "Promise")}{`;
       plain = false;
       const [state, result] = promiseState(value);
@@ -184,7 +182,7 @@ function complex(ctx, value, depth) {
       open = `${prefix(name, tag, "WeakMap")}{`;
       plain = false;
       items = () => [ctx.stylize("<items unknown>", "special")];
-    } else if (types.isAnyArrayBuffer(value)) {
+    } else if (kind === "ArrayBuffer") {
       open = `${prefix(name, tag, "ArrayBuffer")}{`;
       plain = false;
       items = () => [

@@ -2,8 +2,6 @@
 const tag = (v) => Object.prototype.toString.call(v);
 const getter = (of, name) => Object.getOwnPropertyDescriptor(of, name).get;
 const typedTag = getter(Object.getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag);
-const mapSize = getter(Map.prototype, "size"), setSize = getter(Set.prototype, "size");
-const bufferSize = getter(ArrayBuffer.prototype, "byteLength"), viewSize = getter(DataView.prototype, "byteLength");
 const object = (v) => typeof v === "object" && v !== null;
 
 // branded makes a test that calls a method which only works on that kind of object.
@@ -18,17 +16,10 @@ const branded = (f, ...args) => (v) => {
 };
 const none = {};
 const types = {
-  isMap: branded(mapSize), isSet: branded(setSize),
-  isWeakMap: branded(WeakMap.prototype.has, none), isWeakSet: branded(WeakSet.prototype.has, none),
-  isDate: branded(Date.prototype.getTime),
-  isArrayBuffer: branded(bufferSize), isAnyArrayBuffer: branded(bufferSize), isDataView: branded(viewSize),
-  isNumberObject: branded(Number.prototype.valueOf), isStringObject: branded(String.prototype.valueOf),
-  isBooleanObject: branded(Boolean.prototype.valueOf), isSymbolObject: branded(Symbol.prototype.valueOf),
-  isBigIntObject: branded(BigInt.prototype.valueOf),
-  isRegExp: (v) => object(v) && natives.class(v) === "RegExp",
-  isNativeError: (v) => object(v) && natives.class(v) === "Error",
+  isDataView: (v) => ArrayBuffer.isView(v) && typedTag.call(v) === undefined,
+  isWeakMap: (v) => object(v) && v instanceof WeakMap && branded(WeakMap.prototype.has, none)(v),
+  isWeakSet: (v) => object(v) && v instanceof WeakSet && branded(WeakSet.prototype.has, none)(v),
   isPromise: (v) => natives.promise(v) !== undefined,
-  isProxy: (v) => natives.proxy(v),
   isTypedArray: (v) => ArrayBuffer.isView(v) && typedTag.call(v) !== undefined,
   isArrayBufferView: (v) => ArrayBuffer.isView(v),
   isArgumentsObject: (v) => object(v) && tag(v) === "[object Arguments]",
@@ -42,8 +33,13 @@ const types = {
   isCryptoKey: (v) => object(v) && tag(v) === "[object CryptoKey]",
   isKeyObject: (v) => object(v) && v instanceof require("crypto").KeyObject,
 };
-types.isBoxedPrimitive = (v) => types.isNumberObject(v) || types.isStringObject(v) || types.isBooleanObject(v) || types.isSymbolObject(v) || types.isBigIntObject(v);
+for (const [name, kind] of [
+  ["isMap", "Map"], ["isSet", "Set"], ["isDate", "Date"], ["isRegExp", "RegExp"], ["isNativeError", "Error"], ["isProxy", "Proxy"], ["isArrayBuffer", "ArrayBuffer"], ["isAnyArrayBuffer", "ArrayBuffer"],
+  ["isNumberObject", "Number"], ["isStringObject", "String"], ["isBooleanObject", "Boolean"], ["isSymbolObject", "Symbol"], ["isBigIntObject", "BigInt"],
+]) types[name] = (v) => natives.kind(v) === kind;
+const boxes = ["Number", "String", "Boolean", "Symbol", "BigInt"];
+types.isBoxedPrimitive = (v) => boxes.includes(natives.kind(v));
 for (const name of ["Uint8Array", "Uint8ClampedArray", "Uint16Array", "Uint32Array", "Int8Array", "Int16Array", "Int32Array", "Float16Array", "Float32Array", "Float64Array", "BigInt64Array", "BigUint64Array"]) {
   types["is" + name] = (v) => ArrayBuffer.isView(v) && typedTag.call(v) === name;
 }
-module.exports = { types, promiseState: natives.promise };
+module.exports = { types, promiseState: natives.promise, kindOf: natives.kind };

@@ -1,6 +1,6 @@
 // Classes of the web that libraries expect when they load, in the parts that they use.
 const { Buffer, viewOf, isArrayBuffer } = require("internal/bytes");
-const { invalidType } = require("internal/errors");
+const { coded, invalidType } = require("internal/errors");
 const asyncIterator = Symbol.asyncIterator || Symbol.for("Symbol.asyncIterator");
 
 class Event {
@@ -98,7 +98,7 @@ class Blob {
   async text() { return new TextDecoder().decode(this.#bytes); }
   async arrayBuffer() { return new Uint8Array(this.#bytes).buffer; }
   async bytes() { return new Uint8Array(this.#bytes); }
-  stream() { return require("stream/web").ReadableStream.from([new Uint8Array(this.#bytes)]); }
+  stream() { return require("internal/webstreams").ReadableStream.from([new Uint8Array(this.#bytes)]); }
   get [Symbol.toStringTag]() { return "Blob"; }
   static bytesOf(blob) { return blob.#bytes; }
 }
@@ -150,10 +150,11 @@ class FormData {
   get [Symbol.toStringTag]() { return "FormData"; }
 }
 
-// bodyOf returns the bytes and the content type of a Blob or FormData as the body of a
-// message, undefined for other values.
+// bodyOf returns the bytes and the content type of a Blob, FormData or body of a message, as
+// the body of another message, undefined for other values.
 function bodyOf(value) {
   if (value instanceof Blob) return [bytesOf(value), value.type];
+  if (Object.prototype.toString.call(value) === "[object ReadableStream]") return [require("internal/webstreams").takeBody(value), ""];
   if (!(value instanceof FormData)) return undefined;
   const boundary = "----sous" + crypto.randomUUID().replace(/-/g, "");
   const quoted = (s) => s.replace(/\r\n|\r|\n/g, "%0D%0A").replace(/"/g, "%22");
@@ -167,4 +168,13 @@ function bodyOf(value) {
   return [Buffer.concat(parts), `multipart/form-data; boundary=${boundary}`];
 }
 
-module.exports = { Event, CustomEvent, EventTarget, Blob, File, FormData, bodyOf };
+// A WebSocket cannot be opened. Libraries that only keep the class load.
+class WebSocket extends EventTarget {
+  constructor() {
+    super();
+    throw coded(Error, "ERR_CS_UNSUPPORTED", "WebSocket is not available in functions");
+  }
+}
+for (const [name, value] of [["CONNECTING", 0], ["OPEN", 1], ["CLOSING", 2], ["CLOSED", 3]]) WebSocket[name] = WebSocket.prototype[name] = value;
+
+module.exports = { WebSocket, blobOf: (bytes, type) => new Blob([bytes], { type }), Event, CustomEvent, EventTarget, Blob, File, FormData, bodyOf };

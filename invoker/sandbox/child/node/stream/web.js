@@ -1,4 +1,3 @@
-// The streams of the web, where the platform has them.
-for (const name of ["ReadableStream", "ReadableStreamDefaultReader", "ReadableStreamBYOBReader", "ReadableStreamBYOBRequest", "ReadableByteStreamController", "ReadableStreamDefaultController", "TransformStream", "TransformStreamDefaultController", "WritableStream", "WritableStreamDefaultController", "WritableStreamDefaultWriter", "ByteLengthQueuingStrategy", "CountQueuingStrategy", "TextEncoderStream", "TextDecoderStream", "CompressionStream", "DecompressionStream"]) {
-  if (typeof globalThis[name] === "function") exports[name] = globalThis[name];
-}
+// The streams of the web: those of the platform, which are its globals.
+const own = require("internal/webstreams");
+for (const name of Object.keys(own)) if (name !== "bodyStream") exports[name] = name in globalThis ? globalThis[name] : own[name];

@@ -409,8 +409,8 @@ declare const console: {
 
 declare const performance: { now(): number; readonly timeOrigin: number };
 
-/** The body of a Request or a Response. There is no global ReadableStream. */
-interface BodyStream {
+/** The body of a Request or a Response. */
+interface BodyStream extends AsyncIterable<Uint8Array> {
   readonly locked: boolean;
   cancel(): Promise<void>;
   getReader(): {
@@ -440,6 +440,7 @@ interface Body {
   json(): Promise<any>;
   arrayBuffer(): Promise<ArrayBuffer>;
   bytes(): Promise<Uint8Array>;
+  blob(): Promise<unknown>;
 }
 
 declare class Headers {
