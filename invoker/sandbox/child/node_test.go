@@ -3,10 +3,15 @@ package child
 import (
 	"embed"
 	"encoding/json"
+	"fmt"
 	"io/fs"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/dop251/goja"
+
+	"github.com/codesous/sous/api/bundle"
 	"github.com/codesous/sous/invoker/sandbox/child/node"
 	"github.com/codesous/sous/invoker/sandbox/wire"
 )
@@ -98,5 +103,81 @@ func TestNodeModulesExportWhatNodeExports(t *testing.T) {
 				t.Errorf("got %s, want []", got)
 			}
 		})
+	}
+}
+
+// TestAsyncLocalStorageEndsWithItsActivation: a store that an activation leaves is not there
+// in the next one, and what an activation bound runs in the one that calls it.
+func TestAsyncLocalStorageEndsWithItsActivation(t *testing.T) {
+	t.Parallel()
+	p := inInstance(t, `import { AsyncLocalStorage } from "node:async_hooks";
+		const als = new AsyncLocalStorage(); let bound, go; const gate = new Promise((r) => { go = r });
+		export default async (step) => {
+			if (step === 1) { als.enterWith("one"); bound = AsyncLocalStorage.snapshot(); return als.getStore() }
+			const before = als.getStore();
+			const kept = await bound(async () => { console.log("in it"); await cs.kv.get("there"); return als.getStore() });
+			return [before, kept, als.getStore()];
+		}`)
+	for step, want := range []string{`"one"`, `[null,"one",null]`, `[null,"one",null]`} {
+		o := p.invoke(fmt.Sprint(step + 1))
+		if string(o.Body) != want {
+			t.Errorf("activation %d: got %s, want %s", step+1, o.Body, want)
+		}
+		if got := len(o.Logs); got != min(step, 1) {
+			t.Errorf("activation %d: got %d log lines, want %d", step+1, got, min(step, 1))
+		}
+	}
+}
+
+// TestNodeModulesArePure: modules that are imported have no effect when they are evaluated,
+// so that a realm can be built ahead.
+func TestNodeModulesArePure(t *testing.T) {
+	t.Parallel()
+	for _, module := range node.Modules() {
+		t.Run(module, func(t *testing.T) {
+			t.Parallel()
+			source := "const m = require(" + strconv.Quote(node.Prefix+module) + "); export default () => typeof m"
+			ctl := newControl()
+			r := newRealm(loaded(t, source), ctl, nil)
+			if err := r.evaluate(); err != nil || ctl.cause() != causeNone {
+				t.Errorf("evaluate: got %v, stopped for %d; want no error and no stop", err, ctl.cause())
+			}
+		})
+	}
+}
+
+// loaded compiles a module.
+func loaded(t *testing.T, source string) *program {
+	t.Helper()
+	tar, err := bundle.Pack(map[string][]byte{"function.js": []byte(source)})
+	if err != nil {
+		t.Fatalf("bundle.Pack: %v", err)
+	}
+	p, _, problems := load(wire.Assign{Handler: "default"}, tar)
+	if len(problems) > 0 {
+		t.Fatalf("load = %v, want no problems", problems)
+	}
+	return p
+}
+
+// TestNodeIsNotFree: a script that names no module of Node evaluates none.
+func TestNodeIsNotFree(t *testing.T) {
+	t.Parallel()
+	for source, want := range map[string]bool{
+		"export default async (event, ctx) => ({ hello: event.name, n: await 1 })": false,
+		"export default () => typeof Buffer":                                      true,
+		"import 'node:fs'; export default () => 1":                                false,
+		"import os from 'node:os'; export default () => os.EOL":                   true,
+	} {
+		r := newRealm(loaded(t, source), newControl(), nil)
+		if err := r.evaluate(); err != nil {
+			t.Fatalf("evaluate: %v", err)
+		}
+		if _, err := r.handler(goja.Undefined(), r.vm.NewObject()); err != nil {
+			t.Fatalf("handler: %v", err)
+		}
+		if got := len(r.node) > 0; got != want {
+			t.Errorf("%s: got modules of Node %v, want %v", source, got, want)
+		}
 	}
 }
