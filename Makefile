@@ -50,6 +50,11 @@ test-packages: test-redis
 test-platform: test-redis
 	CGO_ENABLED=1 $(GO) test $(RACE) -timeout 14m ./cmd/sous/platformtest
 
+# The packages stay in tools/compat/node_modules, where bench finds them too.
+compat:
+	npm ci --prefix tools/compat --ignore-scripts --no-audit --no-fund
+	$(GO) test ./cmd/sous/compattest -count=1 -v -timeout 30m
+
 bench: test-redis build
 	$(GO) run ./cmd/sousbench -sous bin/sous -store-server "$(STORE_SERVER)"
 

@@ -7,6 +7,7 @@
 //	load.go       a closed loop of HTTP requests on some connections
 //	invoke.go     throughput and latency against baseline.go, a bare handler
 //	many.go       cold starts, a thousand functions, concurrent fetches
+//	packages.go   a function of packages from npm against hello
 //	growth.go     throughput with many stored records; disk.go: their bytes
 //	queue.go      the job queue against asynq; queue_http.go: over HTTP
 //	schedules.go  the cost and the lag of the ticker
@@ -67,6 +68,7 @@ var benchmarks = []benchmark{
 	{"coldstart", coldStart},
 	{"thousand", thousandFunctions},
 	{"fetch", parallelFetch},
+	{"packages", packages},
 	{"growth", growth},
 	{"disk", disk},
 	{"queue", queueBench},
