@@ -21,7 +21,7 @@ type List struct {
 	Namespace string // "" for all
 	Stuck     bool   // only tasks whose workers have not reported in time
 	Cursor    string // the next cursor of the page before, "" for the first page
-	Limit     int
+	Limit     int    // at most api.MaxPageLimit, 0 for api.DefaultPageLimit
 }
 
 // listReads bounds the records that one page reads.
@@ -36,7 +36,7 @@ func (t *Tasks) List(ctx context.Context, l List) (items []api.Task, next string
 	if err != nil {
 		return nil, "", err
 	}
-	before := int64(math.MaxInt64)
+	limit, before := storage.PageLimit(l.Limit), int64(math.MaxInt64)
 	if l.Stuck {
 		before = youngest(t.store.NowMS())
 	}
@@ -45,7 +45,7 @@ func (t *Tasks) List(ctx context.Context, l List) (items []api.Task, next string
 		if err != nil {
 			return nil, "", err
 		}
-		if len(items) == l.Limit || read == listReads {
+		if len(items) == limit || read == listReads {
 			return items, from.String(), nil
 		}
 		read++
