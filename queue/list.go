@@ -6,16 +6,8 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue/internal/jobstore"
+	"github.com/codesous/sous/storage"
 )
-
-// pageLimit returns the number of items of a page: limit, at most api.MaxPageLimit, or
-// api.DefaultPageLimit if limit is not positive.
-func pageLimit(limit int) int {
-	if limit <= 0 {
-		return api.DefaultPageLimit
-	}
-	return min(limit, api.MaxPageLimit)
-}
 
 // pageOf sorts names and returns the first limit names after after. next is the value of
 // after for the next page, "" at the end.
@@ -25,11 +17,7 @@ func pageOf(names []string, after string, limit int) (page []string, next string
 	if found {
 		from++
 	}
-	names = names[from:]
-	if len(names) > limit {
-		return names[:limit], names[limit-1]
-	}
-	return names, ""
+	return storage.FirstPage(names[from:], limit)
 }
 
 // List is a call that reads a page of a queue's jobs. A tag filter is applied after the read:
@@ -58,7 +46,7 @@ func (b *Broker) List(ctx context.Context, l List) (items []api.Job, next string
 		return nil, "", api.InvalidField("state", "must be the name of a job state")
 	}
 	q := jobstore.Queue{Tenant: l.Tenant, Namespace: l.Namespace, Name: l.Queue}
-	limit := pageLimit(l.Limit)
+	limit := storage.PageLimit(l.Limit)
 	position, err := jobstore.ParsePosition(l.Cursor)
 	if err != nil {
 		return nil, "", err

@@ -183,7 +183,8 @@ func (b *Broker) expire(ctx context.Context, q jobstore.Queue, now int64, c *Cou
 	}
 	for _, m := range moves {
 		if m.Outcome != jobstore.Moved && m.Outcome != jobstore.Missing {
-			gone = without(gone, m.Record.ID) // it changed meanwhile; the next round looks again
+			// It changed meanwhile; the next round looks again.
+			gone = slices.DeleteFunc(gone, func(id any) bool { return id == m.Record.ID })
 		}
 	}
 	c.Expired += jobstore.CountMoved(moves)
@@ -191,17 +192,6 @@ func (b *Broker) expire(ctx context.Context, q jobstore.Queue, now int64, c *Cou
 		return nil
 	}
 	return jobstore.Failure(ctx, "drop expiries", b.rdb.ZRem(ctx, key, gone...).Err())
-}
-
-// without returns list without v.
-func without(list []any, v any) []any {
-	var out []any
-	for _, x := range list {
-		if x != v {
-			out = append(out, x)
-		}
-	}
-	return out
 }
 
 // expireClaimed ends a job that a fetch claimed after its expiry: claims do not read the set of

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -100,7 +101,7 @@ func (b *Broker) Queues(ctx context.Context, tenant, namespace, after string, li
 			break
 		}
 	}
-	names, next = pageOf(names, after, pageLimit(limit))
+	names, next = pageOf(names, after, storage.PageLimit(limit))
 	queues := make([]jobstore.Queue, len(names))
 	for i, name := range names {
 		queues[i] = jobstore.Queue{Tenant: tenant, Namespace: namespace, Name: name}
@@ -209,7 +210,8 @@ func (b *Broker) Redrive(ctx context.Context, f Redrive) (int, error) {
 		from = &step[len(step)-1]
 		ids := make([]string, 0, len(step))
 		for _, p := range step {
-			if (f.FromMS == 0 || p.Score >= f.FromMS) && (f.ToMS == 0 || p.Score < f.ToMS) && f.names(p.ID) {
+			if (f.FromMS == 0 || p.Score >= f.FromMS) && (f.ToMS == 0 || p.Score < f.ToMS) &&
+				(len(f.IDs) == 0 || slices.Contains(f.IDs, p.ID)) {
 				ids = append(ids, p.ID)
 			}
 		}
@@ -241,16 +243,6 @@ func (b *Broker) Redrive(ctx context.Context, f Redrive) (int, error) {
 			return revived, nil
 		}
 	}
-}
-
-// names reports whether IDs contains id or is empty.
-func (f *Redrive) names(id string) bool {
-	for _, known := range f.IDs {
-		if known == id {
-			return true
-		}
-	}
-	return len(f.IDs) == 0
 }
 
 // DeleteQueue deletes a queue with all its jobs, page by page. Errors: CodeInvalid,

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
 )
 
 // NoteAlive refreshes the record of a worker that sends heartbeats but does not fetch. It
@@ -21,7 +22,7 @@ func (b *Broker) Workers(ctx context.Context, tenant, after string, limit int) (
 	if err != nil {
 		return nil, "", err
 	}
-	ids, next = pageOf(ids, after, pageLimit(limit))
+	ids, next = pageOf(ids, after, storage.PageLimit(limit))
 	items, err = b.workers.Read(ctx, tenant, ids)
 	if err != nil {
 		return nil, "", err

@@ -3,6 +3,7 @@ package jobstore
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
@@ -48,7 +49,7 @@ func Partition(q Queue, ids []string, found []*Record, states ...api.JobState) (
 		switch {
 		case r == nil:
 			strays = append(strays, &Record{ID: ids[i]})
-		case r.Queue(q.Tenant) != q || !oneOf(r.Run.State, states):
+		case r.Queue(q.Tenant) != q || len(states) > 0 && !slices.Contains(states, r.Run.State):
 			strays = append(strays, r)
 		default:
 			members = append(members, r)
@@ -98,13 +99,4 @@ func (s *Store) DropFrom(ctx context.Context, q Queue, step []Position, strays [
 		}
 	}
 	return dropped, nil
-}
-
-func oneOf(s api.JobState, states []api.JobState) bool {
-	for _, state := range states {
-		if s == state {
-			return true
-		}
-	}
-	return len(states) == 0
 }
