@@ -60,6 +60,11 @@ func scoreText(score float64) string { return strconv.FormatFloat(score, 'f', -1
 // scoreRange returns the range of scores of values that can pass. It is inclusive for Less and
 // Greater, too: beyond exactScore several values share a score. The filter decides on each
 // record.
+//
+// An interrupted write can leave an entry below the value of its record, but never above it. A
+// scan for Less therefore finds every entry that it needs. A scan for Greater or Equal misses a
+// record whose raise was interrupted, if its entry is below the range, until the write is
+// repeated or another scan finds and repairs the entry. See docs/storage.md.
 func scoreRange(f *statestore.Filter) (from, to string) {
 	at := scoreText(valueScore(f.Value))
 	switch f.Op {
