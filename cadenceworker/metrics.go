@@ -91,14 +91,8 @@ func (c *workersCollector) Describe(ch chan<- *prometheus.Desc) { ch <- c.desc }
 
 // Collect implements prometheus.Collector.
 func (c *workersCollector) Collect(ch chan<- prometheus.Metric) {
-	c.s.mu.Lock()
-	bound := make([]*binding, 0, len(c.s.bound))
-	for _, b := range c.s.bound {
-		bound = append(bound, b)
-	}
-	c.s.mu.Unlock()
 	counts := map[string]int{}
-	for _, b := range bound {
+	for _, b := range c.s.currentBindings() {
 		counts[stateLabels[b.share(0).State]]++
 	}
 	for _, label := range stateLabels {

@@ -55,16 +55,10 @@ func (s *Supervisor) report(ctx context.Context) {
 // exact: those of a replica that dies stay until they expire.
 func (s *Supervisor) reportOnce(ctx context.Context) error {
 	nowMS := s.store.NowMS()
-	s.mu.Lock()
-	bound := make([]*binding, 0, len(s.bound))
-	for _, b := range s.bound {
-		bound = append(bound, b)
-	}
-	s.mu.Unlock()
 	var due []*binding
 	var reports []bindings.Report
 	var first []storage.BindingPath
-	for _, b := range bound {
+	for _, b := range s.currentBindings() {
 		share := b.share(nowMS)
 		if b.lastReport.BindingCounts == share.BindingCounts && nowMS-b.lastReport.ReportedAtMS < bindings.ReportInterval.Milliseconds() {
 			continue

@@ -33,7 +33,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -275,15 +277,17 @@ func (s *Supervisor) drop(path storage.BindingPath) {
 	}
 }
 
+// currentBindings returns the bindings of this moment, in no order. Their methods are called
+// without the lock.
+func (s *Supervisor) currentBindings() []*binding {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Values(s.bound))
+}
+
 // check checks whether the functions of each binding exist.
 func (s *Supervisor) check(ctx context.Context) {
-	s.mu.Lock()
-	bound := make([]*binding, 0, len(s.bound))
-	for _, b := range s.bound {
-		bound = append(bound, b)
-	}
-	s.mu.Unlock()
-	for _, b := range bound {
+	for _, b := range s.currentBindings() {
 		b.check(ctx)
 	}
 }

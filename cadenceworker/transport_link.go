@@ -105,6 +105,7 @@ func (l *link) note(c *connection, err error, now time.Time) error {
 		return nil
 	}
 	l.downSince = now
+	// Under the lock: neither connect nor stop waits for the network.
 	fresh, err := connect(l.addr)
 	if err != nil {
 		return err
