@@ -3,7 +3,6 @@ package sweeper
 import (
 	"context"
 	"fmt"
-	"iter"
 	"time"
 
 	"github.com/codesous/sous/queue/repair"
@@ -41,8 +40,7 @@ type documentWalker struct {
 	documents *documents.Repository
 	tenants   *storage.Tenants
 
-	next   func() (string, error, bool) // nil between passes
-	end    func()
+	cursor cursor[string]
 	tenant string // whose documents are looked at, "" between two tenants
 
 	expired bool                   // the tenant's expired documents are removed
@@ -77,16 +75,8 @@ func (w *documentWalker) chunk(ctx context.Context, now time.Time, _ int, total 
 
 // walk moves to the next tenant.
 func (w *documentWalker) walk(ctx context.Context) (chunk, error) {
-	if w.next == nil {
-		// The iterator outlives the step that creates it.
-		w.next, w.end = iter.Pull2(w.tenants.WithDocuments(context.WithoutCancel(ctx)))
-	}
-	c := chunk{reads: walkReads}
-	tenant, err, more := w.next()
-	if err != nil || !more {
-		w.stop()
-		c.end = true
-	}
+	tenant, more, err := w.cursor.next(ctx, w.tenants.WithDocuments)
+	c := chunk{reads: walkReads, end: err != nil || !more}
 	if err != nil {
 		return c, fmt.Errorf("walk tenants with documents: %w", err)
 	}
@@ -167,8 +157,6 @@ func (w *documentWalker) repaired(total *Counts, kind string, path storage.Docum
 }
 
 func (w *documentWalker) stop() {
-	if w.end != nil {
-		w.end()
-	}
-	w.next, w.end, w.tenant = nil, nil, ""
+	w.cursor.stop()
+	w.tenant = ""
 }

@@ -3,7 +3,6 @@ package sweeper
 import (
 	"context"
 	"fmt"
-	"iter"
 	"time"
 
 	"github.com/codesous/sous/storage"
@@ -26,10 +25,9 @@ type tenantWalker struct {
 	tenants                           *storage.Tenants
 	ofTenant, ofNamespace, ofFunction []visitor
 
-	next func() (storage.FunctionPath, error, bool) // nil between passes
-	end  func()
-	at   storage.FunctionPath // the function that is visited; a namespace or a tenant where the rest is ""
-	left []visitor            // that have not finished at
+	cursor cursor[storage.FunctionPath]
+	at     storage.FunctionPath // the function that is visited; a namespace or a tenant where the rest is ""
+	left   []visitor            // that have not finished at
 }
 
 func (w *tenantWalker) chunk(ctx context.Context, now time.Time, reads int, total *Counts) (chunk, error) {
@@ -53,14 +51,7 @@ func (w *tenantWalker) chunk(ctx context.Context, now time.Time, reads int, tota
 // walk moves to the next tenant, namespace or function. The iterator returns a tenant before its
 // namespaces, and a namespace before its functions.
 func (w *tenantWalker) walk(ctx context.Context, total *Counts) (chunk, error) {
-	if w.next == nil {
-		// The iterator outlives the step that creates it.
-		w.next, w.end = iter.Pull2(w.tenants.Walk(context.WithoutCancel(ctx)))
-	}
-	at, err, more := w.next()
-	if err != nil || !more {
-		w.stop()
-	}
+	at, more, err := w.cursor.next(ctx, w.tenants.Walk)
 	switch {
 	case err != nil:
 		return chunk{reads: walkReads, end: true}, fmt.Errorf("walk tenants: %w", err)
@@ -80,10 +71,8 @@ func (w *tenantWalker) walk(ctx context.Context, total *Counts) (chunk, error) {
 }
 
 func (w *tenantWalker) stop() {
-	if w.end != nil {
-		w.end()
-	}
-	w.next, w.end, w.left = nil, nil, nil
+	w.cursor.stop()
+	w.left = nil
 }
 
 // pathName names a tenant, a namespace or a function in an error, for example
