@@ -53,17 +53,13 @@ test-platform: test-redis
 # The packages stay in tools/compat/node_modules, where bench finds them too.
 compat:
 	npm ci --prefix tools/compat --ignore-scripts --no-audit --no-fund
-	$(GO) test ./cmd/sous/compattest -count=1 -v -timeout 30m
+	$(GO) test -count=1 -v -timeout 60m ./cmd/sous/compattest
 
 bench: test-redis build
 	$(GO) run ./cmd/sousbench -sous bin/sous -store-server "$(STORE_SERVER)"
 
 # TEST262_ONLY takes a part of the paths; the failures go to TEST262_FAILURES.
 TEST262_FAILURES ?= bin/test262-failures.txt
-
-compat:
-	cd tools/compat && npm ci --ignore-scripts --no-audit --no-fund
-	$(GO) test -count=1 -v -timeout 60m ./cmd/sous/compattest
 
 test262:
 	@test -n "$(TEST262)" || { echo "usage: make test262 TEST262=/path/to/a/checkout/of/test262"; exit 2; }
