@@ -43,6 +43,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -52,9 +53,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/coalesce"
 	"github.com/codesous/sous/api/schema"
 	"github.com/codesous/sous/queue/internal/claim"
-	"github.com/codesous/sous/queue/internal/coalesce"
 	"github.com/codesous/sous/queue/internal/jobstore"
 	"github.com/codesous/sous/queue/internal/notify"
 	"github.com/codesous/sous/queue/internal/workers"
@@ -99,12 +100,12 @@ type Broker struct {
 	schemas     *schema.Cache
 	notifier    *notify.Notifier
 	metrics     *brokerMetrics
-	enqueues    *coalesce.Coalescer[jobstore.Queue, jobstore.Entry]
-	acks        *coalesce.Coalescer[jobstore.Queue, jobstore.Completion]
+	enqueues    *coalesce.Coalescer[jobstore.Queue, []*jobstore.Entry]
+	acks        *coalesce.Coalescer[jobstore.Queue, []*jobstore.Completion]
 	alarm       *duework.Alarm
 
 	life context.Context // the Broker's own lifetime, not a caller's
-	end  context.CancelFunc
+	end  context.CancelCauseFunc
 	work sync.WaitGroup
 }
 
@@ -153,17 +154,43 @@ func New(ctx context.Context, store *storage.Store, cfg Config) (*Broker, error)
 	if err := b.metrics.register(cfg.Metrics); err != nil {
 		return nil, fmt.Errorf("queue: %w", err)
 	}
-	b.life, b.end = context.WithCancel(context.WithoutCancel(ctx))
+	b.life, b.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	b.notifier = notify.New(b.life, &b.work, notify.Config{Store: store, Log: cfg.Logger, DueSoon: func() { b.alarm.Ring() }})
-	b.enqueues = coalesce.New(b.life, &b.work, api.MaxEnqueueJobs, func(e *jobstore.Entry) int { return len(e.Text) }, b.flushEnqueues)
-	b.acks = coalesce.New(b.life, &b.work, api.MaxSettleJobs, func(a *jobstore.Completion) int { return len(a.Result) }, b.flushAcks)
+	b.enqueues = coalesced(b.life, api.MaxEnqueueJobs, func(e *jobstore.Entry) int { return len(e.Text) }, b.flushEnqueues)
+	b.acks = coalesced(b.life, api.MaxSettleJobs, func(a *jobstore.Completion) int { return len(a.Result) }, b.flushAcks)
 	return b, nil
+}
+
+const (
+	flushBytes   = api.MaxEnqueueBytes // the maximum size of the items of one flush
+	flushTimeout = 5 * time.Second     // of one flush, including retries by the store's client
+	flushSecond  = 128                 // how many items must wait before a second flush starts
+)
+
+// coalesced returns a Coalescer of calls with one or more items each, by queue. It passes at
+// most most items to flush, unless one call has more. weigh returns the size of an item in
+// bytes.
+func coalesced[T any](life context.Context, most int, weigh func(T) int, flush func(context.Context, jobstore.Queue, []T)) *coalesce.Coalescer[jobstore.Queue, []T] {
+	weighAll := func(items []T) (count, bytes int) {
+		for _, item := range items {
+			bytes += weigh(item)
+		}
+		return len(items), bytes
+	}
+	cfg := coalesce.Config[[]T]{Count: most, Bytes: flushBytes, Second: flushSecond, Weigh: weighAll}
+	return coalesce.New(life, cfg, func(ctx context.Context, q jobstore.Queue, calls [][]T) {
+		ctx, cancel := context.WithTimeout(ctx, flushTimeout)
+		defer cancel()
+		flush(ctx, q, slices.Concat(calls...))
+	})
 }
 
 // Close stops the broker's goroutines and waits for them. Concurrent calls may fail with
 // CodeStoreUnavailable or CodeShuttingDown; waiting fetches return. Leases stay as they are. A
 // second Close does nothing.
 func (b *Broker) Close() {
-	b.end()
+	b.end(api.Errorf(api.CodeShuttingDown, "the queue is closed"))
+	b.enqueues.Wait()
+	b.acks.Wait()
 	b.work.Wait()
 }

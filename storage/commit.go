@@ -3,10 +3,8 @@ package storage
 import (
 	"context"
 	"hash/maphash"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -81,7 +79,7 @@ func (s *Store) transacts(ctx context.Context) (bool, error) {
 // keep their order. It fails with the error of ctx when ctx ends before the replies are
 // there; w is sent all the same. It fails when the Store is closed.
 func (s *Store) Commit(ctx context.Context, key string, w Write) error {
-	return s.commits.do(ctx, key, w)
+	return s.commits.Do(ctx, s.stripe(key), w)
 }
 
 // CommitAlone sends w in a pipeline of its own: no other caller waits behind a large
@@ -96,7 +94,7 @@ func (s *Store) CommitAlone(ctx context.Context, w Write) {
 // scripts and the writes of several callers.
 func (s *Store) CommitScript(ctx context.Context, key, name string, keys []string, args ...any) (any, error) {
 	w := &scriptWrite{script: s.scripts[name], keys: keys, args: args}
-	if err := s.commits.do(ctx, key, w); err != nil {
+	if err := s.commits.Do(ctx, s.stripe(key), w); err != nil {
 		return nil, Failure(ctx, name, err)
 	}
 	reply, err := w.reply.Result()
@@ -123,124 +121,19 @@ func (w *scriptWrite) Queue(ctx context.Context, pipe redis.Pipeliner, _ *redis.
 	w.reply = w.script.EvalSha(ctx, pipe, w.keys, w.args...)
 }
 
-// commits batches the writes of concurrent callers: each stripe sends the writes that
-// have gathered, in one pipeline, as soon as its previous pipeline has returned. There is
-// no timer: an idle stripe sends without delay, and a busy one makes fewer round trips.
-// Writes with one key keep their order.
-type commits struct {
-	seed    maphash.Seed
-	stripes [commitStripes]*stripe
+// stripe returns the stripe of key. A stripe has at most one group commit under way, so that
+// writes with one key keep their order.
+func (s *Store) stripe(key string) uint64 {
+	return maphash.String(s.stripes, key) % commitStripes
 }
 
-type stripe struct {
-	store *Store
-	wake  chan struct{} // holds a token when queue is not empty
-	mu    sync.Mutex
-	queue []*pending
-}
-
-type pending struct {
-	write Write
-	since time.Time
-	done  chan struct{} // closed when the write's replies are there
-}
-
-func newCommits(s *Store) *commits {
-	c := &commits{seed: maphash.MakeSeed()}
-	for i := range c.stripes {
-		st := &stripe{store: s, wake: make(chan struct{}, 1)}
-		c.stripes[i] = st
-		s.actors.Go(st.run)
-	}
-	return c
-}
-
-// do sends w with the next batch of key's stripe and waits for its replies. A
-// caller that stops waiting gets its context's error, and its write is still sent: one
-// caller's context never ends the others' batch.
-func (c *commits) do(ctx context.Context, key string, w Write) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	st := c.stripes[maphash.String(c.seed, key)%commitStripes]
-	p := &pending{write: w, since: time.Now(), done: make(chan struct{})}
-	st.mu.Lock()
-	st.queue = append(st.queue, p)
-	st.mu.Unlock()
-	select {
-	case st.wake <- struct{}{}:
-	default: // the channel holds a token already
-	}
-	select {
-	case <-p.done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-st.store.life.Done():
-		return redis.ErrClosed
-	}
-}
-
-// waiting returns the number of writes that are in no batch yet at now, and how long the
-// oldest of them has waited.
-func (c *commits) waiting(now time.Time) (queued int, oldest time.Duration) {
-	for _, st := range c.stripes {
-		st.mu.Lock()
-		queued += len(st.queue)
-		if len(st.queue) > 0 {
-			oldest = max(oldest, now.Sub(st.queue[0].since))
-		}
-		st.mu.Unlock()
-	}
-	return queued, oldest
-}
-
-func (st *stripe) run() {
-	for {
-		select {
-		case <-st.wake:
-		case <-st.store.life.Done():
-			return
-		}
-		for batch := st.gather(); len(batch) > 0; batch = st.gather() {
-			st.send(batch)
-		}
-	}
-}
-
-// gather takes a batch after it has let other goroutines run: on a busy process some of
-// them add writes of their own, and on an idle one the call returns immediately.
-func (st *stripe) gather() []*pending {
-	runtime.Gosched()
-	return st.take()
-}
-
-func (st *stripe) take() []*pending {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	n := min(len(st.queue), commitBatch)
-	batch := st.queue[:n:n]
-	st.queue = st.queue[n:]
-	if len(st.queue) == 0 {
-		st.queue = nil // the batch keeps the array
-	}
-	return batch
-}
-
-// send executes a batch. Each write reads its outcome from its own replies: Exec's error
-// is the first of those only.
-func (st *stripe) send(batch []*pending) {
-	ctx, cancel := context.WithTimeout(st.store.life, commitTimeout)
+// flushCommits executes a group commit of a stripe. Each write reads its outcome from its
+// own replies: Exec's error is the first of those only.
+func (s *Store) flushCommits(ctx context.Context, _ uint64, batch []Write) {
+	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
 	defer cancel()
-	writes := make([]Write, len(batch))
-	for i, p := range batch {
-		writes[i] = p.write
-	}
-	pipe := st.store.commitPipeline(writes)
-	queueBatch(ctx, pipe, writes)
+	pipe := s.commitPipeline(batch)
+	queueBatch(ctx, pipe, batch)
 	_, _ = pipe.Exec(ctx)
-	st.store.metrics.batches.Observe(float64(len(batch)))
-	for _, p := range batch {
-		close(p.done)
-	}
+	s.metrics.batches.Observe(float64(len(batch)))
 }

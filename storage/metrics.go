@@ -73,7 +73,7 @@ func newStoreMetrics(scripts map[string]*redis.Script, texts map[string]string) 
 
 // register exports the metrics of s, and those of the embedded store under it.
 func (m *storeMetrics) register(reg prometheus.Registerer, s *Store, embedded EmbeddedServer) error {
-	queued, lag := queueMetrics(s.commits)
+	queued, lag := queueMetrics(s.commits.Waiting)
 	collectors := []prometheus.Collector{m.calls, m.durations, m.batches, m.changes, queued, lag, newConnectionMetrics(s)}
 	if embedded != nil {
 		collectors = append(collectors, embedded.Collectors()...)
@@ -203,18 +203,18 @@ func (c *connectionMetrics) Collect(ch chan<- prometheus.Metric) {
 }
 
 // queueMetrics returns the gauges of the writes that wait for a group commit.
-func queueMetrics(c *commits) (queued, lag prometheus.Collector) {
+func queueMetrics(waiting func(now time.Time) (count int, oldest time.Duration)) (queued, lag prometheus.Collector) {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Namespace: metrics.Namespace, Name: "store_commit_queued",
 			Help: "Writes waiting for the next group commit.",
 		}, func() float64 {
-			queued, _ := c.waiting(time.Now())
+			queued, _ := waiting(time.Now())
 			return float64(queued)
 		}), prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Namespace: metrics.Namespace, Name: "store_commit_lag_seconds",
 			Help: "Age of the oldest write that waits for a group commit; 0 if none waits.",
 		}, func() float64 {
-			_, oldest := c.waiting(time.Now())
+			_, oldest := waiting(time.Now())
 			return oldest.Seconds()
 		})
 }

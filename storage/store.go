@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"net"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/coalesce"
 )
 
 // Config selects the store. One of URL and Embedded is required; every other field has a
@@ -65,14 +67,16 @@ type Store struct {
 	keys    Keys
 	scripts map[string]*redis.Script
 	clock   func() time.Time
-	commits *commits
+	// commits has the writes of the next group commits, by stripe.
+	commits *coalesce.Coalescer[uint64, Write]
+	stripes maphash.Seed // of the hash from a write's key to its stripe
 	metrics *storeMetrics
 	// publishing makes publishes of one function queue up in this process: a
 	// conflict between them would send up to 16 MiB again.
 	publishing *keyedMutex
 	// life ends with Close; work that outlives its caller runs under it.
 	life    context.Context // the Store's own lifetime, not a caller's
-	end     context.CancelFunc
+	end     context.CancelCauseFunc
 	actors  sync.WaitGroup
 	closing sync.Once
 }
@@ -107,6 +111,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	}
 	s := &Store{
 		rdb: rdb, embedded: cfg.Embedded != nil, keys: Keys{hashTags: hashTags}, scripts: scripts, clock: cfg.Clock,
+		stripes:    maphash.MakeSeed(),
 		publishing: newKeyedMutex(),
 		metrics:    newStoreMetrics(scripts, texts),
 	}
@@ -114,8 +119,8 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if cfg.Hook != nil {
 		cfg.Hook(rdb)
 	}
-	s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
-	s.commits = newCommits(s)
+	s.life, s.end = context.WithCancelCause(context.WithoutCancel(ctx))
+	s.commits = coalesce.New(s.life, coalesce.Config[Write]{Count: commitBatch, Yield: true}, s.flushCommits)
 	err = errors.Join(s.metrics.register(cfg.Metrics, s, cfg.Embedded), s.Ping(ctx))
 	if err == nil {
 		s.transactions, err = s.transacts(ctx)
@@ -155,7 +160,8 @@ func (s *Store) Ping(ctx context.Context) error {
 func (s *Store) Close() error {
 	var err error
 	s.closing.Do(func() {
-		s.end()
+		s.end(redis.ErrClosed)
+		s.commits.Wait()
 		s.actors.Wait()
 		err = s.rdb.Close()
 		if err != nil {

@@ -203,7 +203,7 @@ func (j *Job) outcome(err error, lease time.Duration) settlement {
 	if j.goOn || j.hold != "" {
 		ack.Result, ack.Hold, ack.Continue, ack.Checkpoint = nil, j.hold, j.hold == "", j.latest
 	}
-	return settlement{ack: ack}
+	return settlement{job: j, ack: ack}
 }
 
 // failed returns the settlement for an attempt that failed with err.
@@ -217,7 +217,7 @@ func (j *Job) failed(err error, lease time.Duration) settlement {
 	if errors.As(err, &how) {
 		fail.Fatal, fail.RetryAfterMS, fail.SnoozeMS = how.fatal, how.retryAfterMS, how.snoozeMS
 	}
-	return settlement{fail: fail, beat: j.unsaved(lease)}
+	return settlement{job: j, fail: fail, beat: j.unsaved(lease)}
 }
 
 // failure is an error with the way in which the job continues. At most one of its fields is

@@ -4,14 +4,16 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/coalesce"
+	"github.com/codesous/sous/api/sleep"
 )
 
 // settlement is how one job is settled: by exactly one of ack and fail.
 type settlement struct {
+	job  *Job
 	ack  *api.JobAck
 	fail *api.JobFail
 	beat *api.JobHeartbeat // to be sent before fail, nil for none
@@ -20,105 +22,52 @@ type settlement struct {
 // settler settles jobs in groups. Jobs that arrive during a call are settled by the next
 // one. There is no timer: a single job is settled at once.
 type settler struct {
-	w       *Worker
-	mu      sync.Mutex
-	acks    []*Job
-	ackList []api.JobAck
-	fails   []*Job
-	failing []api.JobFail
-	beats   map[*Job]api.JobHeartbeat // by failed job, if it has one
-	busy    bool
-	wake    chan struct{} // has a token if jobs wait
-	idle    *sync.Cond    // notified when no jobs wait and no call runs
+	w      *Worker
+	groups *coalesce.Coalescer[struct{}, settlement]
 }
 
-func newSettler(w *Worker) *settler {
-	s := &settler{w: w, wake: make(chan struct{}, 1), beats: map[*Job]api.JobHeartbeat{}}
-	s.idle = sync.NewCond(&s.mu)
+func newSettler(life context.Context, w *Worker) *settler {
+	s := &settler{w: w}
+	s.groups = coalesce.New(life, coalesce.Config[settlement]{Count: api.MaxSettleJobs}, s.settleGroup)
 	return s
 }
 
-func (s *settler) add(j *Job, how settlement) {
-	s.mu.Lock()
-	if how.ack != nil {
-		s.acks, s.ackList = append(s.acks, j), append(s.ackList, *how.ack)
-	} else {
-		s.fails, s.failing = append(s.fails, j), append(s.failing, *how.fail)
-		if how.beat != nil {
-			s.beats[j] = *how.beat
-		}
-	}
-	s.mu.Unlock()
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
-}
+func (s *settler) add(how settlement) { s.groups.Add(struct{}{}, how) }
 
 // flush waits until all jobs are settled.
-func (s *settler) flush() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for s.busy || len(s.acks) > 0 || len(s.fails) > 0 {
-		s.idle.Wait()
-	}
-}
+func (s *settler) flush() { s.groups.Wait() }
 
-func (s *settler) run(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-s.wake:
-		}
-		for s.step(ctx) {
-		}
-	}
-}
-
-// step settles one group of each kind; false if there was none.
-func (s *settler) step(ctx context.Context) bool {
-	s.mu.Lock()
-	acks, ackList := head(&s.acks), head(&s.ackList)
-	fails, failing := head(&s.fails), head(&s.failing)
+// settleGroup settles a group in at most one call for each kind.
+func (s *settler) settleGroup(ctx context.Context, _ struct{}, group []settlement) {
+	var acked, failed []*Job
+	var acks []api.JobAck
+	var fails []api.JobFail
 	var beats []api.JobHeartbeat
-	for _, j := range fails {
-		if beat, ok := s.beats[j]; ok {
-			beats = append(beats, beat)
-			delete(s.beats, j)
+	for _, how := range group {
+		if how.ack != nil {
+			acked, acks = append(acked, how.job), append(acks, *how.ack)
+			continue
+		}
+		failed, fails = append(failed, how.job), append(fails, *how.fail)
+		if how.beat != nil {
+			beats = append(beats, *how.beat)
 		}
 	}
-	s.busy = len(acks)+len(fails) > 0
-	if !s.busy {
-		s.idle.Broadcast()
-		s.mu.Unlock()
-		return false
-	}
-	s.mu.Unlock()
 	if len(acks) > 0 {
-		s.settle(ctx, acks, s.ackRefused, func(ctx context.Context) ([]api.JobOutcome, error) {
-			return s.w.source.AckJobs(ctx, ackList)
+		s.settle(ctx, acked, s.ackRefused, func(ctx context.Context) ([]api.JobOutcome, error) {
+			return s.w.source.AckJobs(ctx, acks)
 		})
 	}
 	if len(fails) > 0 {
-		s.settle(ctx, fails, s.refused, func(ctx context.Context) ([]api.JobOutcome, error) {
+		s.settle(ctx, failed, s.refused, func(ctx context.Context) ([]api.JobOutcome, error) {
 			if len(beats) > 0 {
 				if _, err := s.w.source.HeartbeatJobs(ctx, s.w.cfg.ID, beats); err != nil {
 					return nil, err
 				}
 			}
-			return s.w.source.FailJobs(ctx, failing)
+			return s.w.source.FailJobs(ctx, fails)
 		})
 	}
-	return true
-}
-
-// head takes the first group of a list.
-func head[T any](list *[]T) []T {
-	n := min(len(*list), api.MaxSettleJobs)
-	group := (*list)[:n:n]
-	*list = (*list)[n:]
-	return group
 }
 
 // settle repeats the call until it is answered, or until all leases must have expired. A
@@ -168,7 +117,7 @@ func (s *settler) ackRefused(j *Job, o api.JobOutcome) {
 		s.refused(j, o)
 		return
 	}
-	s.add(j, j.failed(fmt.Errorf("the ack was refused: %s: %s", o.Code, o.Message), s.w.cfg.Lease))
+	s.add(j.failed(fmt.Errorf("the ack was refused: %s: %s", o.Code, o.Message), s.w.cfg.Lease))
 }
 
 // backoff returns a growing pause with jitter.
@@ -184,11 +133,7 @@ func newBackoff() *backoff { return &backoff{backoffMin} }
 func (b *backoff) reset() { b.next = backoffMin }
 
 func (b *backoff) wait(ctx context.Context) {
-	timer := time.NewTimer(b.next/2 + rand.N(b.next/2))
-	defer timer.Stop()
+	d := b.next/2 + rand.N(b.next/2)
 	b.next = min(2*b.next, backoffMax)
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	_ = sleep.For(ctx, d) // the caller checks ctx
 }

@@ -110,7 +110,7 @@ type Worker struct {
 
 	work    chan *Job        // fetched, for the handlers
 	room    [2]chan struct{} // for each fetch, has a token if there may be room for more jobs
-	settler *settler
+	settler *settler         // of Run
 }
 
 // New returns a worker that fetches from source. It fails for an invalid Config. It starts
@@ -138,13 +138,11 @@ func New(source Source, cfg Config) (*Worker, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	w := &Worker{
+	return &Worker{
 		source: source, cfg: cfg, hostname: hostname, handlers: map[string]Handler{},
 		inHand: map[string]*Job{}, work: make(chan *Job, cfg.Concurrency+cfg.Ahead),
 		room: [2]chan struct{}{make(chan struct{}, 1), make(chan struct{}, 1)},
-	}
-	w.settler = newSettler(w)
-	return w, nil
+	}, nil
 }
 
 // validate checks a Config whose defaults are set.
@@ -200,9 +198,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	defer end()
 	handling, halt := context.WithCancelCause(life)
 	defer halt(nil)
-	var handlers, keepers sync.WaitGroup
-	keepers.Go(func() { w.settler.run(life) })
-	keepers.Go(func() { w.beat(life) })
+	w.settler = newSettler(life, w)
+	var handlers, renewal sync.WaitGroup
+	renewal.Go(func() { w.beat(life) })
 	for range w.cfg.Concurrency {
 		handlers.Go(func() {
 			for j := range w.work {
@@ -221,7 +219,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	stopping.Stop()
 	w.settler.flush()
 	end()
-	keepers.Wait()
+	renewal.Wait()
 	return nil
 }
 
@@ -379,7 +377,8 @@ func (w *Worker) settled(j *Job) {
 // snooze of 0 ms, so that it is due immediately. The attempt does not count.
 func (w *Worker) giveBack(j *Job) {
 	now := int64(0)
-	w.settler.add(j, settlement{
+	w.settler.add(settlement{
+		job:  j,
 		fail: &api.JobFail{ID: j.ID, LeaseEpoch: j.LeaseEpoch, SnoozeMS: &now},
 		beat: j.unsaved(w.cfg.Lease),
 	})
@@ -405,7 +404,7 @@ func (w *Worker) handle(handling context.Context, j *Job) {
 		w.giveBack(j)
 		return
 	}
-	w.settler.add(j, j.outcome(err, w.cfg.Lease))
+	w.settler.add(j.outcome(err, w.cfg.Lease))
 }
 
 // call calls the handler and turns a panic into an error with a stack.
