@@ -68,8 +68,8 @@ func load(assign wire.Assign, blob []byte) (*program, []byte, []wire.Problem) {
 			return nil, nil, problems
 		}
 		if _, problems := parse(script); len(problems) > 0 {
-			// goja takes a field named get, set, static or async for a method. Other fields
-			// are faster as they are.
+			// goja may accept what it refuses as a field as a call of Object.defineProperty.
+			// Fields are faster as they are: private ones become entries of a WeakMap.
 			script, problems = compile(files, assign.Entry, assign.Handler, syntax{lowerFields: true})
 			if len(problems) > 0 {
 				return nil, nil, problems
@@ -274,7 +274,7 @@ func withSourceMap(outputs []api.OutputFile) ([]byte, []wire.Problem) {
 		return nil, []wire.Problem{{Message: "source map: " + err.Error()}}
 	}
 	script = append(script, "\n"+mapPrefix...)
-	return lower(base64.StdEncoding.AppendEncode(script, mapping))
+	return lower(quoteFields(base64.StdEncoding.AppendEncode(script, mapping)))
 }
 
 // parse compiles a script for goja. Syntax that esbuild lets pass and goja refuses is
