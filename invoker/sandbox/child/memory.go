@@ -54,6 +54,28 @@ type memoryWatch struct {
 	highAt atomic.Int64
 }
 
+// How much the heap may grow between two collections, in percent of what the last one found
+// to live. What a load allocates lives until its end, so that collections during it are in
+// vain: without most of them, it takes two thirds of the processor time. A warm instance with
+// modules of 10 MB spends a tenth less on a call at 200% than at Go's 100%.
+const (
+	loadGrowth = 800
+	runGrowth  = 200
+)
+
+// loadRoom is where a load begins to collect more often, in bytes above the memory that is
+// mapped before it. It is half of the room that the parent leaves for it.
+const loadRoom = 256 << 20
+
+// collectForLoad sets the collector for the load of a program, and collectForRuns for its
+// activations. newMemoryWatch lowers the limit thereafter.
+func collectForLoad() {
+	debug.SetGCPercent(loadGrowth)
+	debug.SetMemoryLimit(gauge(metricTotal) - gauge(metricReleased) + loadRoom)
+}
+
+func collectForRuns() { debug.SetGCPercent(runGrowth) }
+
 // newMemoryWatch makes the watch of a child with a limit of limitMB; base is the live
 // memory before the first activation. over is called, on any goroutine, when an activation
 // must be stopped. It also sets Go's memory limit, 1.25 times the limit above the memory

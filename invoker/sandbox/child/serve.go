@@ -188,6 +188,9 @@ func (s *server) assign() (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	if s.opts.WatchMemory {
+		collectForLoad()
+	}
 	program, script, problems := load(head, blob)
 	if len(problems) > 0 {
 		return false, s.link.message(wire.KindRefused, wire.Refused{Problems: problems}, nil)
@@ -205,6 +208,7 @@ func (s *server) assign() (more bool, err error) {
 	if s.opts.WatchMemory {
 		s.memory = newMemoryWatch(ready.LiveBytes, head.MemoryMB, func() { s.stop(causeMemory) })
 		s.memory.start()
+		collectForRuns()
 	}
 	return true, s.link.message(wire.KindReady, ready, script)
 }
