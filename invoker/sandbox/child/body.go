@@ -11,9 +11,9 @@ import (
 // body is the body of a Request or a Response (https://fetch.spec.whatwg.org/#body-mixin).
 // It is whole when a script gets it, so reading settles without waiting.
 type body struct {
-	data []byte
-	null bool // there is none, not even an empty one
-	used bool
+	data   []byte
+	null   bool // there is none, not even an empty one
+	used   bool
 	stream goja.Value // what the member body shows; nil until it was read
 }
 

@@ -165,9 +165,9 @@ func TestNodeIsNotFree(t *testing.T) {
 	t.Parallel()
 	for source, want := range map[string]bool{
 		"export default async (event, ctx) => ({ hello: event.name, n: await 1 })": false,
-		"export default () => typeof Buffer":                                      true,
-		"import 'node:fs'; export default () => 1":                                false,
-		"import os from 'node:os'; export default () => os.EOL":                   true,
+		"export default () => typeof Buffer":                                       true,
+		"import 'node:fs'; export default () => 1":                                 false,
+		"import os from 'node:os'; export default () => os.EOL":                    true,
 	} {
 		r := newRealm(loaded(t, source), newControl(), nil)
 		if err := r.evaluate(); err != nil {
