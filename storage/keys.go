@@ -91,6 +91,11 @@ func (f functionKeys) versionBundle(n int64) string {
 	return string(f) + ":ver:" + strconv.FormatInt(n, 10) + ":bundle"
 }
 
+// compiledScript holds the script that was compiled from a bundle; see CompiledScripts.
+func (k Keys) compiledScript(t, digest string) string {
+	return "cs:script:" + k.tenant(t) + ":" + digest
+}
+
 // ActivationMeta holds the record of an activation.
 func (k Keys) ActivationMeta(t, id string) string {
 	return "cs:act:" + k.tenant(t) + ":" + id + ":meta"

@@ -267,19 +267,26 @@ func (p *Pool) fill(ctx context.Context, s *Sandbox, prog *Program) (*Sandbox, e
 	return s, nil
 }
 
-// load finds or makes the script and assigns it. Of concurrent loads of one
-// bundle, the first compiles it in the child that then serves, and the others
-// wait for its script.
+// load finds or makes the script and assigns it. The script is in this process's cache, in
+// the store, or made from the bundle. Of concurrent loads of one bundle, the first compiles
+// it in the child that then serves, and the others wait for its script.
 //
 // The script is bound to tenant, digest, entry and handler, so the next version with the
 // same bundle, or the same version after all of its children have ended, compiles nothing.
 func (p *Pool) load(ctx context.Context, s *Sandbox, prog *Program) error {
 	compile := func(ctx context.Context, _ scriptKey) ([]byte, error) {
+		if script := p.storedScript(ctx, prog); script != nil {
+			return script, nil
+		}
 		source, err := prog.Bundle(ctx)
 		if err != nil {
 			return nil, err
 		}
-		return p.assign(ctx, s, prog, source, false)
+		script, err := p.assign(ctx, s, prog, source, false)
+		if err == nil {
+			p.saveScript(ctx, prog, script)
+		}
+		return script, err
 	}
 	if prog.Digest == "" {
 		_, err := compile(ctx, scriptKey{})

@@ -6,11 +6,11 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// Check compiles prog's bundle in a child that ends thereafter, and keeps the script for
-// the version's first activation. Nothing of the source runs: its modules are not
-// evaluated. A source that cannot be used is CodeValidationSource, with file, line, column
-// and message in Fields. Other errors: CodeShuttingDown, ctx's, those of prog.Bundle, a
-// child that cannot be started.
+// Check compiles prog's bundle in a child that ends thereafter, and keeps the script for the
+// version's first activation, in this process and in the script store. Nothing of the source
+// runs: its modules are not evaluated. A source that cannot be used is CodeValidationSource,
+// with file, line, column and message in Fields. Other errors: CodeShuttingDown, ctx's, those
+// of prog.Bundle, a child that cannot be started.
 //
 // The child is bound by compileRoom and LoadTimeout only, not by the pool's budget:
 // publishing works on a busy server.
@@ -43,6 +43,7 @@ func (p *Pool) Check(ctx context.Context, prog *Program) error {
 	}
 	if prog.Digest != "" {
 		p.scripts.Set(prog.scriptKey(), script)
+		p.saveScript(ctx, prog, script)
 	}
 	return nil
 }

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/maypok86/otter/v2"
 	"github.com/maypok86/otter/v2/stats"
+	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 
 	"github.com/codesous/sous/api"
@@ -54,6 +56,43 @@ func newScripts(maxBytes int64) (*scripts, error) {
 		StatsRecorder: stats.NewCounter(),
 		Weigher:       func(_ scriptKey, script []byte) uint32 { return uint32(len(script)) + 256 },
 	})
+}
+
+// ScriptStore keeps compiled scripts for the processes that use one store. It belongs to one
+// build of the sandbox child: another build may compile the same bundle to another script.
+type ScriptStore interface {
+	// Load returns a script, nil if there is none.
+	Load(ctx context.Context, tenant, digest, entry, handler string) ([]byte, error)
+	Save(ctx context.Context, tenant, digest, entry, handler string, script []byte) error
+}
+
+// saveTimeout bounds the time that a compiled script's saving delays its first activation.
+const saveTimeout = 2 * time.Second
+
+// storedScript returns the script of prog from the store, nil if it has to be compiled.
+func (p *Pool) storedScript(ctx context.Context, prog *Program) []byte {
+	if p.cfg.Scripts == nil || prog.Digest == "" {
+		return nil
+	}
+	script, err := p.cfg.Scripts.Load(ctx, prog.Tenant, prog.Digest, prog.Entry, prog.Handler)
+	if err != nil && ctx.Err() == nil {
+		p.log.Warn("a compiled script could not be read; the bundle is compiled again", zap.String("tenant", prog.Tenant), zap.Error(err))
+	}
+	return script
+}
+
+// saveScript saves the script that was compiled for prog. A script that is not saved is
+// compiled again by the next process.
+func (p *Pool) saveScript(ctx context.Context, prog *Program, script []byte) {
+	if p.cfg.Scripts == nil || prog.Digest == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
+	defer cancel()
+	err := p.cfg.Scripts.Save(ctx, prog.Tenant, prog.Digest, prog.Entry, prog.Handler, script)
+	if err != nil {
+		p.log.Warn("a compiled script was not saved", zap.String("tenant", prog.Tenant), zap.Error(err))
+	}
 }
 
 // assign sends the child its program: source is a bundle tar or, with head.Compiled, a

@@ -212,7 +212,7 @@ func (p *platform) openEngine(ctx, working context.Context, s settings, store *s
 	var pool *sandbox.Pool
 	if s.has(roleAPI) || s.has(roleInvoker) || s.has(roleCadence) {
 		var err error
-		pool, err = p.openPool(s)
+		pool, err = p.openPool(s, store)
 		if err != nil {
 			return nil, err
 		}
@@ -294,9 +294,9 @@ func (p *platform) untilWorkEnds(ctx context.Context) (context.Context, context.
 // on. The other parts have the rest of closeTimeout.
 const workTimeout = closeTimeout / 2
 
-// openPool opens the pool of sandboxes. The executable is closed after the pool, which may
+// openPool opens the pool of sandboxes, which keeps compiled scripts in store. The executable is closed after the pool, which may
 // start a child from it until then.
-func (p *platform) openPool(s settings) (*sandbox.Pool, error) {
+func (p *platform) openPool(s settings, store *storage.Store) (*sandbox.Pool, error) {
 	executable, closeExecutable, err := SandboxExecutable()
 	if err != nil {
 		return nil, err
@@ -304,6 +304,9 @@ func (p *platform) openPool(s settings) (*sandbox.Pool, error) {
 	p.onClose(func(context.Context) error { return closeExecutable() })
 	cfg := s.sandboxConfig()
 	cfg.Logger, cfg.Metrics, cfg.Executable = p.logger.Named("sandbox"), p.metrics, executable
+	if build := sandboxBuild(executable); build != "" {
+		cfg.Scripts = storage.NewCompiledScripts(store, build)
+	}
 	pool, err := sandbox.New(cfg)
 	if err != nil {
 		return nil, err
