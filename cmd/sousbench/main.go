@@ -7,6 +7,7 @@
 //	load.go       a closed loop of HTTP requests on some connections
 //	invoke.go     throughput and latency against baseline.go, a bare handler
 //	many.go       cold starts, a thousand functions, concurrent fetches
+//	instances.go  hello in an instance against a fresh scope for each activation
 //	packages.go   a function of packages from npm against hello
 //	growth.go     throughput with many stored records; disk.go: their bytes
 //	queue.go      the job queue against asynq; queue_http.go: over HTTP
@@ -68,6 +69,7 @@ var benchmarks = []benchmark{
 	{"coldstart", coldStart},
 	{"thousand", thousandFunctions},
 	{"fetch", parallelFetch},
+	{"instances", instances},
 	{"packages", packages},
 	{"growth", growth},
 	{"disk", disk},

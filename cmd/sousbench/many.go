@@ -102,8 +102,8 @@ func coldStart(ctx context.Context, o options) ([]row, error) {
 // to end the warm sandbox of another version.
 func thousandFunctions(ctx context.Context, o options) ([]row, error) {
 	// The budget is the memory that 100 children may use in the worst case: 2.2 times the
-	// default limit of a version, 64 MiB.
-	const functions, room, budgetMiB = 1000, 100, 100 * 64 * 11 / 5
+	// default limit of a version, 128 MiB.
+	const functions, room, budgetMiB = 1000, 100, 100 * 128 * 11 / 5
 	b, err := newTestbed(ctx, o, "--sandbox-max", fmt.Sprint(room), "--sandbox-memory-budget", fmt.Sprint(budgetMiB))
 	if err != nil {
 		return nil, err
