@@ -9,12 +9,15 @@ import (
 )
 
 // body is the body of a Request or a Response (https://fetch.spec.whatwg.org/#body-mixin).
-// It is whole when a script gets it, so reading settles without waiting.
+// Most are whole when a script gets them, so reading settles without waiting. The body that a
+// script makes of a stream is not: it is read to its end when the script asks for its
+// content, or when it leaves the sandbox.
 type body struct {
-	data   []byte
-	null   bool // there is none, not even an empty one
-	used   bool
-	stream goja.Value // what the member body shows; nil until it was read
+	data    []byte
+	null    bool // there is none, not even an empty one
+	used    bool
+	flowing bool         // the content is that of stream, and data is empty
+	stream  *goja.Object // what the member body shows; nil until it was read
 }
 
 // bodied is a Request or a Response, which share the members of bodyMembers.
@@ -22,6 +25,9 @@ type bodied interface {
 	content() *body
 	headerList() *headers
 }
+
+// unlimited is the limit of a body that stays in the sandbox: the memory limit holds.
+const unlimited = -1
 
 // bodyOf returns the body for v, a BodyInit (https://fetch.spec.whatwg.org/#bodyinit-unions),
 // and the content type that it implies, "" for none. It accepts URLSearchParams, an
@@ -37,36 +43,96 @@ func (r *realm) bodyOf(v goja.Value) (b *body, contentType string) {
 	if data, ok := bufferSource(v); ok {
 		return &body{data: bytes.Clone(data)}, ""
 	}
-	if data, contentType, ok := r.webBody(v); ok {
-		return &body{data: data}, contentType
+	if b, contentType, ok := r.webBody(v); ok {
+		return b, contentType
 	}
 	return &body{data: []byte(v.String())}, "text/plain;charset=UTF-8"
 }
 
-// take returns the data and marks the body as used. A second call throws a TypeError, because
-// the body is unusable (https://fetch.spec.whatwg.org/#body-unusable). A null body can be
-// read any number of times.
-func (b *body) take(r *realm) []byte {
-	if b.used {
+// usable throws a TypeError if the body was read, or its stream has a reader
+// (https://fetch.spec.whatwg.org/#body-unusable). A null body can be read any number of
+// times.
+func (b *body) usable(r *realm) {
+	if b.used || b.flowing && r.callBuiltin("internal/webstreams", "isDisturbed", b.stream).ToBoolean() {
 		panic(r.vm.NewTypeError("Body is unusable: it has already been read"))
 	}
-	b.used = !b.null
-	return b.data
+	if b.stream != nil && r.callBuiltin("internal/webstreams", "isLocked", b.stream).ToBoolean() {
+		panic(r.vm.NewTypeError("Body is unusable: its stream has a reader"))
+	}
 }
 
-// bodyMembers are the members that Request and Response share: headers, bodyUsed, text,
-// json, arrayBuffer and bytes. The four methods return promises, which reject if the body
-// was read before, and json also if it is not JSON.
+// isUsed is the member bodyUsed.
+func (b *body) isUsed(r *realm) bool {
+	return b.used || b.flowing && r.callBuiltin("internal/webstreams", "isDisturbed", b.stream).ToBoolean()
+}
+
+// take moves the content to another body: b counts as read.
+func (b *body) take(r *realm) *body {
+	b.usable(r)
+	b.used = !b.null
+	if b.flowing {
+		return &body{flowing: true, stream: b.stream}
+	}
+	return &body{data: b.data, null: b.null}
+}
+
+// copy returns a body with the same content, which can be read as well as b. The bytes of a
+// whole body are shared, and never changed.
+func (b *body) copy(r *realm) *body {
+	b.usable(r)
+	if !b.flowing {
+		return &body{data: b.data, null: b.null}
+	}
+	branches := r.callBuiltin("internal/webstreams", "tee", b.stream).(*goja.Object)
+	b.stream = branches.Get("0").(*goja.Object)
+	return &body{flowing: true, stream: branches.Get("1").(*goja.Object)}
+}
+
+// read uses the body up and resolves with what convert makes of its content. A stream is
+// read to its end, or cancelled once it has more than limit bytes: the promise is then
+// rejected with what tooLong makes. A body that is not usable throws.
+func (b *body) read(r *realm, limit int, tooLong func() goja.Value, convert func(data []byte) goja.Value) *deferred {
+	b.usable(r)
+	d := r.newDeferred()
+	if !b.flowing {
+		b.used = !b.null
+		must(d.settle(r, func() goja.Value { return convert(b.data) }))
+		return d
+	}
+	then := r.newFunction("", 1, func(call goja.FunctionCall) goja.Value {
+		must(d.settle(r, func() goja.Value {
+			if goja.IsUndefined(call.Argument(0)) {
+				panic(tooLong())
+			}
+			data, _ := bufferSource(call.Argument(0))
+			return convert(data)
+		}))
+		return goja.Undefined()
+	})
+	failed := r.newFunction("", 1, func(call goja.FunctionCall) goja.Value {
+		must(d.reject(call.Argument(0)))
+		return goja.Undefined()
+	})
+	r.callBuiltin("internal/webstreams", "readWhole", b.stream, r.vm.ToValue(limit), then, failed)
+	return d
+}
+
+// bodyMembers are the members that Request and Response share: headers, body, bodyUsed,
+// text, json, arrayBuffer, bytes, blob and formData. The methods return promises, which
+// reject if the body was read before, and json and formData also if it is not of that form.
 func bodyMembers[T bodied]() []member[T] {
-	read := func(name string, convert func(r *realm, data []byte) goja.Value) member[T] {
+	read := func(name string, convert func(r *realm, this T, data []byte) goja.Value) member[T] {
 		return member[T]{name: name, call: func(r *realm, this T, _ goja.FunctionCall) goja.Value {
 			return r.promised(func() *deferred {
-				data := this.content().take(r)
-				d := r.newDeferred()
-				must(d.settle(r, func() goja.Value { return convert(r, data) }))
-				return d
+				return this.content().read(r, unlimited, nil, func(data []byte) goja.Value { return convert(r, this, data) })
 			})
 		}}
+	}
+	web := func(name, maker string) member[T] {
+		return read(name, func(r *realm, this T, data []byte) goja.Value {
+			contentType, _ := this.headerList().get("content-type")
+			return r.callBuiltin("internal/web", maker, r.newBytes(bytes.Clone(data)), r.vm.ToValue(contentType))
+		})
 	}
 	return []member[T]{
 		{name: "headers", get: func(r *realm, this T) goja.Value {
@@ -76,38 +142,35 @@ func bodyMembers[T bodied]() []member[T] {
 			}
 			return h.object
 		}},
-		{name: "bodyUsed", get: func(r *realm, this T) goja.Value { return r.vm.ToValue(this.content().used) }},
-		read("text", func(r *realm, data []byte) goja.Value { return r.vm.ToValue(decodedText(data)) }),
-		read("json", func(r *realm, data []byte) goja.Value {
+		{name: "bodyUsed", get: func(r *realm, this T) goja.Value { return r.vm.ToValue(this.content().isUsed(r)) }},
+		read("text", func(r *realm, _ T, data []byte) goja.Value { return r.vm.ToValue(decodedText(data)) }),
+		read("json", func(r *realm, _ T, data []byte) goja.Value {
 			return r.parsed(bytes.TrimPrefix(data, []byte("\ufeff")))
 		}),
-		read("arrayBuffer", func(r *realm, data []byte) goja.Value {
+		read("arrayBuffer", func(r *realm, _ T, data []byte) goja.Value {
 			return r.vm.ToValue(r.vm.NewArrayBuffer(bytes.Clone(data)))
 		}),
-		read("bytes", func(r *realm, data []byte) goja.Value { return r.newBytes(bytes.Clone(data)) }),
-		{name: "blob", call: func(r *realm, this T, _ goja.FunctionCall) goja.Value {
-			return r.promised(func() *deferred {
-				data := r.newBytes(bytes.Clone(this.content().take(r)))
-				contentType, _ := this.headerList().get("content-type")
-				d := r.newDeferred()
-				must(d.resolve(r.callBuiltin("internal/web", "blobOf", data, r.vm.ToValue(contentType))))
-				return d
-			})
-		}},
+		read("bytes", func(r *realm, _ T, data []byte) goja.Value { return r.newBytes(bytes.Clone(data)) }),
+		web("blob", "blobOf"),
+		web("formData", "formOf"),
 		{name: "body", get: func(r *realm, this T) goja.Value { return this.content().streamed(r) }},
 	}
 }
 
-// streamed returns the body as a stream, null if there is none. The stream has the data as
-// one chunk, and uses the body when that is read.
+// streamed returns the body as a stream, null if there is none. The stream of a whole body
+// has the data as one chunk, and uses the body when that is read.
 func (b *body) streamed(r *realm) goja.Value {
 	if b.null {
 		return goja.Null()
 	}
 	if b.stream == nil {
 		b.stream = r.callBuiltin("internal/webstreams", "bodyStream", r.newFunction("take", 0, func(goja.FunctionCall) goja.Value {
-			return r.newBytes(bytes.Clone(b.take(r)))
-		}))
+			if b.used {
+				panic(r.vm.NewTypeError("Body is unusable: it has already been read"))
+			}
+			b.used = true
+			return r.newBytes(bytes.Clone(b.data))
+		})).(*goja.Object)
 	}
 	return b.stream
 }

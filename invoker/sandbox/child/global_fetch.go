@@ -3,6 +3,7 @@ package child
 import (
 	"github.com/dop251/goja"
 
+	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
@@ -15,7 +16,7 @@ import (
 //	if (!r.ok) throw new Error("status " + r.status);
 //	return r.json();
 //
-// A signal that aborts rejects the promise with its reason. The request may have been sent
+// A stream is read to its end before the request is sent. A signal that aborts rejects the promise with its reason. The request may have been sent
 // by then.
 func fetch(r *realm, call goja.FunctionCall) goja.Value {
 	return r.promised(func() *deferred {
@@ -28,15 +29,33 @@ func fetch(r *realm, call goja.FunctionCall) goja.Value {
 		if head.Headers == nil {
 			head.Headers = [][2]string{}
 		}
-		d, id := r.call(wire.Fetch.Name, head, q.body.data, r.fetched)
-		if signal != nil {
-			// The exchange continues in the parent; its reply is dropped.
-			signal.then = append(signal.then, func(reason goja.Value) {
-				if r.abandon(id) {
-					must(d.reject(reason))
-				}
-			})
+		if !q.body.flowing {
+			return r.exchange(head, q.body.data, signal)
 		}
-		return d
+		return q.body.read(r, wire.MaxCallBlob, r.bodyTooLong, func(data []byte) goja.Value {
+			if signal != nil && signal.aborted {
+				panic(signal.reason)
+			}
+			return r.exchange(head, data, signal).value(r)
+		})
 	})
+}
+
+// bodyTooLong is the error of a stream that has more than the host takes.
+func (r *realm) bodyTooLong() goja.Value {
+	return r.newError(api.CodeHostInvalidArgument, "a body or value of more than 6 MiB cannot leave the sandbox")
+}
+
+// exchange sends a request whose body is whole.
+func (r *realm) exchange(head wire.FetchRequest, body []byte, signal *abortSignal) *deferred {
+	d, id := r.call(wire.Fetch.Name, head, body, r.fetched)
+	if signal != nil {
+		// The exchange continues in the parent; its reply is dropped.
+		signal.then = append(signal.then, func(reason goja.Value) {
+			if r.abandon(id) {
+				must(d.reject(reason))
+			}
+		})
+	}
+	return d
 }

@@ -1,7 +1,6 @@
 package child
 
 import (
-	"bytes"
 	"strings"
 
 	"github.com/dop251/goja"
@@ -44,20 +43,17 @@ func requestClass() *class[*request] {
 				return q.signal
 			}},
 			member[*request]{name: "clone", call: func(r *realm, q *request, _ goja.FunctionCall) goja.Value {
-				if q.body.used {
-					panic(r.vm.NewTypeError("Request.clone: the body has already been read"))
-				}
-				return requestClass().instance(r, q.copy())
+				c := q.copy()
+				c.body = q.body.copy(r)
+				return requestClass().instance(r, c)
 			}},
 		),
 	}
 }
 
-// copy returns a request with headers and a body of its own; the bytes of the body are
-// shared, and never changed.
+// copy returns a request with headers of its own and the same body.
 func (q *request) copy() *request {
 	c := *q
-	c.body = &body{data: q.body.data, null: q.body.null}
 	c.headers = &headers{list: append([][2]string(nil), q.headers.list...)}
 	return &c
 }
@@ -71,7 +67,7 @@ func (r *realm) newRequest(input, init goja.Value) *request {
 	q := &request{body: &body{null: true}, headers: &headers{}, method: "GET", redirect: "follow"}
 	if other, ok := stateOf[*request](input); ok {
 		q = other.copy()
-		q.body.data = bytes.Clone(other.body.take(r))
+		q.body = other.body.take(r)
 	} else {
 		q.url = r.requestURL(input)
 	}
@@ -103,6 +99,9 @@ func (r *realm) newRequest(input, init goja.Value) *request {
 	if v := given(options, "body"); v != nil && !goja.IsNull(v) {
 		var contentType string
 		q.body, contentType = r.bodyOf(v)
+		if q.body.flowing && given(options, "duplex") == nil {
+			panic(r.vm.NewTypeError("fetch: the option duplex must be \"half\" for a body that is a stream"))
+		}
 		if contentType != "" {
 			if _, ok := q.headers.get("content-type"); !ok {
 				q.headers.set(r, "content-type", contentType)

@@ -43,11 +43,8 @@ func responseClass() *class[*response] {
 			member[*response]{name: "redirected", get: func(r *realm, p *response) goja.Value { return r.vm.ToValue(p.redirected) }},
 			member[*response]{name: "type", get: func(r *realm, p *response) goja.Value { return r.vm.ToValue(p.kind) }},
 			member[*response]{name: "clone", call: func(r *realm, p *response, _ goja.FunctionCall) goja.Value {
-				if p.body.used {
-					panic(r.vm.NewTypeError("Response.clone: the body has already been read"))
-				}
 				c := *p
-				c.body = &body{data: p.body.data, null: p.body.null}
+				c.body = p.body.copy(r)
 				c.headers = &headers{list: append([][2]string(nil), p.headers.list...)}
 				return responseClass().instance(r, &c)
 			}},

@@ -207,17 +207,21 @@ func (r *realm) snapshot() *asyncContext {
 	return r.async
 }
 
-// webBody returns the bytes and the content type of a Blob, FormData or body of a message,
-// which it uses up. There can be one only where its class was loaded.
-func (r *realm) webBody(v goja.Value) (data []byte, contentType string, ok bool) {
-	obj, isObject := v.(*goja.Object)
-	if !isObject || r.node["internal/web"] == nil && r.node["internal/webstreams"] == nil {
-		return nil, "", false
-	}
-	pair, ok := r.callBuiltin("internal/web", "bodyOf", obj).(*goja.Object)
+// webBody returns the body and the content type of a Blob, a FormData, a stream, which may be
+// the body of another message, or an asynchronous iterable. Other values are text.
+func (r *realm) webBody(v goja.Value) (b *body, contentType string, ok bool) {
+	obj, ok := v.(*goja.Object)
 	if !ok {
 		return nil, "", false
 	}
-	raw, _ := bufferSource(pair.Get("0"))
-	return bytes.Clone(raw), pair.Get("1").String(), true
+	made, ok := r.callBuiltin("internal/web", "bodyOf", obj).(*goja.Object)
+	if !ok {
+		return nil, "", false
+	}
+	contentType = made.Get("type").String()
+	if stream, ok := made.Get("stream").(*goja.Object); ok {
+		return &body{flowing: true, stream: stream}, contentType, true
+	}
+	raw, _ := bufferSource(made.Get("bytes"))
+	return &body{data: bytes.Clone(raw)}, contentType, true
 }

@@ -150,12 +150,16 @@ class FormData {
   get [Symbol.toStringTag]() { return "FormData"; }
 }
 
-// bodyOf returns the bytes and the content type of a Blob, FormData or body of a message, as
-// the body of another message, undefined for other values.
+// bodyOf returns what is the body of a message for an object: its bytes or a stream of them,
+// and its content type. It is undefined for objects that are text.
 function bodyOf(value) {
-  if (value instanceof Blob) return [bytesOf(value), value.type];
-  if (Object.prototype.toString.call(value) === "[object ReadableStream]") return [require("internal/webstreams").takeBody(value), ""];
-  if (!(value instanceof FormData)) return undefined;
+  if (value instanceof Blob) return { bytes: bytesOf(value), type: value.type };
+  if (!(value instanceof FormData)) {
+    const streams = require("internal/webstreams");
+    if (value instanceof streams.ReadableStream) return streams.bodyOfStream(value);
+    if (typeof value[asyncIterator] === "function") return { stream: streams.streamOfBytes(value), type: "" };
+    return undefined;
+  }
   const boundary = "----sous" + crypto.randomUUID().replace(/-/g, "");
   const quoted = (s) => s.replace(/\r\n|\r|\n/g, "%0D%0A").replace(/"/g, "%22");
   const parts = [];
@@ -165,7 +169,38 @@ function bodyOf(value) {
     parts.push(Buffer.from(head + "\r\n\r\n"), v instanceof Blob ? bytesOf(v) : Buffer.from(v.replace(/\r\n|\r|\n/g, "\r\n")), Buffer.from("\r\n"));
   }
   parts.push(Buffer.from(`--${boundary}--\r\n`));
-  return [Buffer.concat(parts), `multipart/form-data; boundary=${boundary}`];
+  return { bytes: Buffer.concat(parts), type: `multipart/form-data; boundary=${boundary}` };
+}
+
+// formOf reads a body as a form of its content type.
+function formOf(bytes, contentType) {
+  const form = new FormData(), essence = contentType.split(";")[0].trim().toLowerCase();
+  if (essence === "application/x-www-form-urlencoded") {
+    for (const [name, value] of new URLSearchParams(new TextDecoder().decode(bytes))) form.append(name, value);
+    return form;
+  }
+  const boundary = /;\s*boundary=(?:"([^"]*)"|([^;\s]*))/i.exec(contentType);
+  if (essence !== "multipart/form-data" || !boundary) throw new TypeError(`formData: the content type ${JSON.stringify(contentType)} is not that of a form`);
+  const malformed = () => new TypeError("formData: the body is not a form of its content type");
+  const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), mark = Buffer.from("--" + (boundary[1] || boundary[2] || ""));
+  let at = body.indexOf(mark);
+  if (at < 0) throw malformed();
+  for (;;) {
+    at += mark.length;
+    if (body[at] === 0x2d && body[at + 1] === 0x2d) return form; // "--"
+    if (body[at] !== 13 || body[at + 1] !== 10) throw malformed();
+    const start = body.indexOf("\r\n\r\n", at), end = body.indexOf(Buffer.concat([Buffer.from("\r\n"), mark]), at + 2);
+    if (start < 0 || end < 0 || start > end) throw malformed();
+    const head = {};
+    for (const line of body.toString("utf8", at + 2, start).split("\r\n")) head[line.slice(0, line.indexOf(":")).toLowerCase()] = line.slice(line.indexOf(":") + 1).trim();
+    const disposition = head["content-disposition"] || "", named = /;\s*name="([^"]*)"/i.exec(disposition), file = /;\s*filename="([^"]*)"/i.exec(disposition);
+    if (!named || !disposition.startsWith("form-data")) throw malformed();
+    const plain = (s) => s.replace(/%0D/gi, "\r").replace(/%0A/gi, "\n").replace(/%22/g, '"');
+    const content = body.subarray(Math.min(start + 4, end), end);
+    if (!file) form.append(plain(named[1]), content.toString());
+    else form.append(plain(named[1]), new File([content], plain(file[1]), { type: head["content-type"] || "text/plain" }));
+    at = end + 2;
+  }
 }
 
 // A WebSocket cannot be opened. Libraries that only keep the class load.
@@ -177,4 +212,4 @@ class WebSocket extends EventTarget {
 }
 for (const [name, value] of [["CONNECTING", 0], ["OPEN", 1], ["CLOSING", 2], ["CLOSED", 3]]) WebSocket[name] = WebSocket.prototype[name] = value;
 
-module.exports = { WebSocket, blobOf: (bytes, type) => new Blob([bytes], { type }), Event, CustomEvent, EventTarget, Blob, File, FormData, bodyOf };
+module.exports = { WebSocket, blobOf: (bytes, type) => new Blob([bytes], { type }), formOf, Event, CustomEvent, EventTarget, Blob, File, FormData, bodyOf };

@@ -522,14 +522,71 @@ function bodyStream(take) {
   return stream;
 }
 
-// takeBody returns the bytes of a stream that bodyStream made, for another message.
-function takeBody(stream) {
-  if (!wholeBodies.has(stream)) throw new TypeError("A stream cannot be the body of a message; read it first");
-  if (stream.locked) throw new TypeError("The body's stream has a reader");
-  return wholeBodies.get(stream)();
+// bodyOfStream returns what is the body of another message: the bytes of a stream that
+// bodyStream made, which it takes, or the stream.
+function bodyOfStream(stream) {
+  const s = of(stream, ReadableStream);
+  if (s.reader) throw new TypeError("The body's stream has a reader");
+  const take = wholeBodies.get(stream);
+  if (take) return { bytes: take(), type: "" };
+  if (s.disturbed) throw new TypeError("The body's stream has already been read");
+  return { stream, type: "" };
+}
+
+// streamOfBytes makes a stream of the items of an asynchronous iterable, texts or bytes.
+function streamOfBytes(items) {
+  const { Buffer } = require("internal/bytes");
+  const it = items[asyncIterator]();
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await it.next();
+      if (done) {
+        controller.close();
+        return;
+      }
+      const chunk = Buffer.from(value);
+      controller.enqueue(new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength));
+    },
+    async cancel(reason) { if (it.return) await it.return(reason); },
+  }, { highWaterMark: 0 });
+}
+
+// readWhole reads a stream to its end and calls then with its bytes, or failed with the
+// error. A stream of more than limit bytes is cancelled, and has none; -1 is no limit.
+function readWhole(stream, limit, then, failed) {
+  const reader = new ReadableStreamDefaultReader(stream), s = of(stream, ReadableStream), chunks = [];
+  let total = 0;
+  const whole = async () => {
+    for (;;) {
+      const { value, done } = await readFrom(s);
+      if (done) break;
+      if (!(value instanceof Uint8Array)) {
+        const e = new TypeError("The chunks of a body must be of the class Uint8Array");
+        cancelReading(s, e).catch(() => {});
+        throw e;
+      }
+      total += value.byteLength;
+      if (limit >= 0 && total > limit) {
+        cancelReading(s, new RangeError(`The body has more than ${limit} bytes`)).catch(() => {});
+        return undefined;
+      }
+      chunks.push(value);
+    }
+    reader.releaseLock();
+    if (chunks.length === 1) return chunks[0];
+    const out = new Uint8Array(total);
+    let at = 0;
+    for (const c of chunks) {
+      out.set(c, at);
+      at += c.byteLength;
+    }
+    return out;
+  };
+  whole().then(then, failed);
 }
 
 module.exports = {
-  bodyStream, takeBody, ReadableStream, ReadableStreamDefaultReader, ReadableStreamDefaultController, ReadableByteStreamController, WritableStream, WritableStreamDefaultWriter, WritableStreamDefaultController,
+  bodyStream, bodyOfStream, streamOfBytes, readWhole, tee: (stream) => stream.tee(),
+  isDisturbed: (stream) => of(stream, ReadableStream).disturbed, isLocked: (stream) => of(stream, ReadableStream).reader !== null, ReadableStream, ReadableStreamDefaultReader, ReadableStreamDefaultController, ReadableByteStreamController, WritableStream, WritableStreamDefaultWriter, WritableStreamDefaultController,
   TransformStream, TransformStreamDefaultController, ByteLengthQueuingStrategy, CountQueuingStrategy, TextEncoderStream, TextDecoderStream,
 };
