@@ -84,6 +84,9 @@ func (a *activation) run(event []byte) ([]byte, error) {
 	if err == nil {
 		value, err = a.await(value)
 	}
+	if err == nil {
+		value, err = a.answered(value)
+	}
 	if err != nil {
 		return nil, err
 	}
