@@ -1,6 +1,7 @@
 package bundler
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -181,8 +182,25 @@ func loadPackaged(path string) esbuild.OnLoadResult {
 		// esbuild reports it, or can read it: it also reads archives.
 		return esbuild.OnLoadResult{}
 	}
+	if twin, ok := withoutDocument(path, raw); ok {
+		raw = twin
+	}
 	text := strings.ReplaceAll(string(raw), "//# sourceMappingURL=", "// source map: ")
 	return esbuild.OnLoadResult{Contents: &text, Loader: esbuild.LoaderDefault}
+}
+
+// withoutDocument returns the module x.js beside the module x.browser.js at path, if that
+// one needs a browser's DOMParser, which the sandbox lacks: its twin is for runtimes without
+// one. The map "browser" of a package leads to such modules, for example in the packages of
+// AWS that read XML.
+func withoutDocument(path string, raw []byte) (twin []byte, ok bool) {
+	ext := filepath.Ext(path)
+	stem, ok := strings.CutSuffix(strings.TrimSuffix(path, ext), ".browser")
+	if !ok || !bytes.Contains(raw, []byte("new DOMParser")) {
+		return nil, false
+	}
+	twin, err := os.ReadFile(stem + ext)
+	return twin, err == nil
 }
 
 // inRoot returns the slash-separated path of a file below the root of the folder.

@@ -160,6 +160,13 @@ func TestBundled(t *testing.T) {
 			"node_modules/a/e.js":         `export default "module";`,
 			"node_modules/b/index.js":     `module.exports = require("a");`,
 		}, `"index"`},
+		"the browser map leads to a document": {map[string]string{
+			"function.js":                   `import f from "a"; export default f;`,
+			"node_modules/a/package.json":   `{"module": "index.js", "browser": {"./xml": "./xml.browser"}}`,
+			"node_modules/a/index.js":       `export { default } from "./xml";`,
+			"node_modules/a/xml.js":         `export default "text";`,
+			"node_modules/a/xml.browser.js": `export default new DOMParser();`,
+		}, `"text"`},
 		"the browser map": {map[string]string{
 			"function.js":                 `import a from "a"; export default a;`,
 			"node_modules/a/package.json": `{"main": "index.js", "browser": {"crypto": false, "fs": "./fs.js", "./node.js": "./web.js"}}`,
