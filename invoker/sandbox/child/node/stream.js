@@ -1085,7 +1085,8 @@ function finished(stream, options, done) {
   if (typeof options === "function") [options, done] = [{}, options];
   options = options || {};
   if (!isStream(stream)) {
-    if (stream && typeof stream.getReader === "function") throw require("internal/errors").unsupportedError("stream", "finished of a web stream");
+    const web = webState(stream);
+    if (web) return finishedWeb(stream, web, options, done);
     throw invalidType("stream", ["ReadableStream", "WritableStream", "Stream"], stream);
   }
   callback(done);
@@ -1138,6 +1139,28 @@ function finished(stream, options, done) {
     else options.signal.addEventListener("abort", onSignal, { once: true });
   }
   return cleanup;
+}
+
+const isWeb = (s, state) => { const web = webState(s); return !!web && web.state === state; };
+// webState returns the state of a stream of the web, undefined for other values.
+const webState = (s) => require("internal/webstreams").stateOf(s);
+
+function finishedWeb(stream, state, options, done) {
+  callback(done);
+  let over = false;
+  done = require("async_hooks").AsyncResource.bind(done);
+  const once = (error) => {
+    if (over) return;
+    over = true;
+    nextTick(() => done.call(stream, error));
+  };
+  const { signal } = options, aborted = () => once(new AbortError(undefined, { cause: signal.reason }));
+  if (signal) {
+    if (signal.aborted) aborted();
+    else signal.addEventListener("abort", aborted, { once: true });
+  }
+  state.closed.promise.then(() => once(), once);
+  return () => {};
 }
 
 // pipeline joins streams, iterables and functions that make iterables of iterables.
@@ -1253,8 +1276,8 @@ module.exports = Object.assign(Stream, {
     }));
     return pair;
   },
-  isReadable: (s) => !!s && s.readable === true, isWritable: (s) => !!s && s.writable === true, isErrored: (s) => !!s && statesOf(s).some((x) => x.errored !== null), isDestroyed: (s) => !!s && !!s.destroyed,
-  isDisturbed: (s) => !!s && !!(s.readableDidRead || s.readableAborted),
+  isReadable: (s) => !!s && (s.readable === true || isWeb(s, "readable")), isWritable: (s) => !!s && (s.writable === true || isWeb(s, "writable")), isErrored: (s) => !!s && (isWeb(s, "errored") || statesOf(s).some((x) => x.errored !== null)), isDestroyed: (s) => !!s && !!s.destroyed,
+  isDisturbed: (s) => !!s && !!(s.readableDidRead || s.readableAborted || (webState(s) && webState(s).disturbed)),
   getDefaultHighWaterMark: (objects) => (objects ? marks.objects : marks.bytes),
   setDefaultHighWaterMark(objects, n) { marks[objects ? "objects" : "bytes"] = n; },
   _isUint8Array: (v) => v instanceof Uint8Array, _isArrayBufferView: (v) => ArrayBuffer.isView(v), _uint8ArrayToBuffer: (v) => Buffer.from(v.buffer, v.byteOffset, v.byteLength),

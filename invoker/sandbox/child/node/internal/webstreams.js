@@ -587,6 +587,8 @@ function readWhole(stream, limit, then, failed) {
 
 module.exports = {
   bodyStream, bodyOfStream, streamOfBytes, readWhole, tee: (stream) => stream.tee(),
+  // stateOf is undefined for what is no stream of this module.
+  stateOf(stream) { const s = stream !== null && typeof stream === "object" && internals.get(stream); return s && s.closed && s.state ? s : undefined; },
   isDisturbed: (stream) => of(stream, ReadableStream).disturbed, isLocked: (stream) => of(stream, ReadableStream).reader !== null, ReadableStream, ReadableStreamDefaultReader, ReadableStreamDefaultController, ReadableByteStreamController, WritableStream, WritableStreamDefaultWriter, WritableStreamDefaultController,
   TransformStream, TransformStreamDefaultController, ByteLengthQueuingStrategy, CountQueuingStrategy, TextEncoderStream, TextDecoderStream,
 };
