@@ -89,7 +89,8 @@ func isText(contentType string) bool {
 	if _, charset, ok := strings.Cut(parameters, "charset="); ok && strings.Trim(charset, `" `) != "utf-8" {
 		return false
 	}
-	switch essence = strings.TrimSpace(essence); essence {
+	essence = strings.TrimSpace(essence)
+	switch essence {
 	case "application/json", "application/xml", "application/javascript", "application/x-www-form-urlencoded", "application/graphql", "image/svg+xml":
 		return true
 	}
