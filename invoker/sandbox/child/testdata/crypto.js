@@ -22,5 +22,5 @@ export default async function () {
   const only = await crypto.subtle.importKey("raw", abc, { name: "HMAC", hash: { name: "SHA-512" } }, true, ["verify"]);
   await rejects("usage", crypto.subtle.sign("HMAC", only, data), "InvalidAccessError");
   check("export", hex(await crypto.subtle.exportKey("raw", only)), "616263");
-  await rejects("format", crypto.subtle.importKey("jwk", {}, { name: "HMAC", hash: "SHA-256" }, true, []), "NotSupportedError");
+  await rejects("format", crypto.subtle.importKey("spki", abc, { name: "HMAC", hash: "SHA-256" }, true, ["sign"]), "NotSupportedError");
 }
