@@ -309,3 +309,21 @@ func TestInstanceWithHeavyModules(t *testing.T) {
 		}
 	}
 }
+
+// TestInstanceWithHeavyActivations: memory that only the activations of an instance hold does
+// not count against it.
+func TestInstanceWithHeavyActivations(t *testing.T) {
+	t.Parallel()
+	child := spawn(t)
+	child.instance, child.memory = longLived(), 64
+	child.source(`let n = 0;
+		export default () => {
+			const big = Array.from({ length: 40 }, () => new Uint8Array(1 << 20)); let sum = 0;
+			for (let i = 0; i < 100; i++) sum += new Uint8Array(1 << 20).length; // is collected while big is there
+			return sum && big.length && ++n }`)
+	for want := 1; want < 6; want++ {
+		if got := child.value("null"); got != fmt.Sprint(want) {
+			t.Fatalf("got %s, want %d: the instance was given up", got, want)
+		}
+	}
+}

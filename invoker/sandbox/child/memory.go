@@ -190,12 +190,22 @@ func (w *memoryWatch) measureHeld() int64 {
 	return max(0, gauge(metricLive)-w.base)
 }
 
-// grown reports whether the heap held, when it was last collected, more than half of the
-// room that an instance had above its modules, which hold held bytes: the next activation
-// needs room. Garbage of later activations does not count.
+// grown reports whether an instance holds more than half of the room that it had above its
+// modules, which hold held bytes: the next activation needs room. The last collection may
+// have found what an activation held only while it ran, so one that found too much is
+// repeated: that is cheaper than to evaluate the modules again.
 func (w *memoryWatch) grown(held int64) bool {
-	return w != nil && w.last.Load()-w.base > (w.limit+held)/2
+	if w == nil || !w.beyond(held) {
+		return false
+	}
+	runtime.GC()
+	w.last.Store(gauge(metricLive))
+	return w.beyond(held)
 }
+
+// beyond reports whether the last collection found more than half of the room that an
+// instance has above held bytes.
+func (w *memoryWatch) beyond(held int64) bool { return w.last.Load()-w.base > (w.limit+held)/2 }
 
 // heavy reports whether the last activation used so much, a quarter of its limit, that
 // memory is worth returning.
