@@ -421,19 +421,22 @@ interface BodyStream extends AsyncIterable<Uint8Array> {
 }
 
 type BufferSource = ArrayBuffer | ArrayBufferView;
-type BodyInit = string | BufferSource | URLSearchParams | BodyStream;
+/** An AsyncIterable is a stream, or has chunks of bytes or text: a fetch of one needs duplex. */
+type BodyInit = string | BufferSource | URLSearchParams | BodyStream | AsyncIterable<Uint8Array | string>;
 type HeadersInit = Headers | [string, string][] | Record<string, string>;
 
 interface RequestInit {
   method?: string;
   headers?: HeadersInit;
   body?: BodyInit | null;
+  /** For a body that is a stream. It is read to its end before the request is sent. */
+  duplex?: "half";
   redirect?: "follow" | "manual" | "error";
   signal?: AbortSignal | null;
 }
 
 interface Body {
-  /** The body as a stream of one chunk; null where there is none. */
+  /** The body as a stream, of one chunk unless the function made it of another; null where there is none. */
   readonly body: BodyStream | null;
   readonly bodyUsed: boolean;
   text(): Promise<string>;
@@ -441,6 +444,8 @@ interface Body {
   arrayBuffer(): Promise<ArrayBuffer>;
   bytes(): Promise<Uint8Array>;
   blob(): Promise<unknown>;
+  /** A FormData, of a form in multipart or URL encoding. */
+  formData(): Promise<any>;
 }
 
 declare class Headers {
@@ -570,17 +575,33 @@ declare class CryptoKey {
   readonly usages: string[];
 }
 
+type CryptoAlgorithm = string | { name: string; [parameter: string]: any };
+type CryptoUsage = "encrypt" | "decrypt" | "sign" | "verify" | "deriveKey" | "deriveBits" | "wrapKey" | "unwrapKey";
+type CryptoFormat = "raw" | "spki" | "pkcs8" | "jwk";
+
 declare const crypto: {
   randomUUID(): string;
   getRandomValues<T extends ArrayBufferView>(into: T): T;
+  /**
+   * SHA-1 to SHA-512, HMAC, AES-GCM, AES-CBC, AES-CTR, AES-KW, ECDSA, ECDH, Ed25519, X25519,
+   * RSASSA-PKCS1-v1_5, RSA-PSS, RSA-OAEP, PBKDF2, HKDF.
+   */
   readonly subtle: {
-    /** SHA-1, SHA-256, SHA-384, SHA-512. */
-    digest(algorithm: string | { name: string }, data: BufferSource): Promise<ArrayBuffer>;
-    /** HMAC keys, raw. */
-    importKey(format: "raw", key: BufferSource, algorithm: { name: "HMAC"; hash: string | { name: string } }, extractable: boolean, usages: ("sign" | "verify")[]): Promise<CryptoKey>;
-    exportKey(format: "raw", key: CryptoKey): Promise<ArrayBuffer>;
-    sign(algorithm: "HMAC" | { name: "HMAC" }, key: CryptoKey, data: BufferSource): Promise<ArrayBuffer>;
-    verify(algorithm: "HMAC" | { name: "HMAC" }, key: CryptoKey, signature: BufferSource, data: BufferSource): Promise<boolean>;
+    digest(algorithm: CryptoAlgorithm, data: BufferSource): Promise<ArrayBuffer>;
+    /** A CryptoKey, or {publicKey, privateKey}. */
+    generateKey(algorithm: CryptoAlgorithm, extractable: boolean, usages: CryptoUsage[]): Promise<any>;
+    importKey(format: CryptoFormat, key: BufferSource | object, algorithm: CryptoAlgorithm, extractable: boolean, usages: CryptoUsage[]): Promise<CryptoKey>;
+    /** An ArrayBuffer, or a JSON Web Key for the format jwk. */
+    exportKey(format: "jwk", key: CryptoKey): Promise<any>;
+    exportKey(format: CryptoFormat, key: CryptoKey): Promise<ArrayBuffer>;
+    sign(algorithm: CryptoAlgorithm, key: CryptoKey, data: BufferSource): Promise<ArrayBuffer>;
+    verify(algorithm: CryptoAlgorithm, key: CryptoKey, signature: BufferSource, data: BufferSource): Promise<boolean>;
+    encrypt(algorithm: CryptoAlgorithm, key: CryptoKey, data: BufferSource): Promise<ArrayBuffer>;
+    decrypt(algorithm: CryptoAlgorithm, key: CryptoKey, data: BufferSource): Promise<ArrayBuffer>;
+    deriveBits(algorithm: CryptoAlgorithm, key: CryptoKey, length?: number | null): Promise<ArrayBuffer>;
+    deriveKey(algorithm: CryptoAlgorithm, key: CryptoKey, derived: CryptoAlgorithm, extractable: boolean, usages: CryptoUsage[]): Promise<CryptoKey>;
+    wrapKey(format: CryptoFormat, key: CryptoKey, wrapping: CryptoKey, algorithm: CryptoAlgorithm): Promise<ArrayBuffer>;
+    unwrapKey(format: CryptoFormat, wrapped: BufferSource, unwrapping: CryptoKey, algorithm: CryptoAlgorithm, key: CryptoAlgorithm, extractable: boolean, usages: CryptoUsage[]): Promise<CryptoKey>;
   };
 };
 
