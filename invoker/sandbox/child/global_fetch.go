@@ -32,12 +32,19 @@ func fetch(r *realm, call goja.FunctionCall) goja.Value {
 		if !q.body.flowing {
 			return r.exchange(head, q.body.data, signal)
 		}
-		return q.body.read(r, wire.MaxCallBlob, r.bodyTooLong, func(data []byte) goja.Value {
+		d := q.body.read(r, wire.MaxCallBlob, r.bodyTooLong, func(data []byte) goja.Value {
 			if signal != nil && signal.aborted {
 				panic(signal.reason)
 			}
 			return r.exchange(head, data, signal).value(r)
 		})
+		if signal != nil {
+			signal.then = append(signal.then, func(reason goja.Value) {
+				r.callBuiltin("internal/webstreams", "cancelWhole", q.body.stream, reason)
+				must(d.reject(reason)) // without effect once the request was sent
+			})
+		}
+		return d
 	})
 }
 

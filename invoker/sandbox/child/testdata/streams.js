@@ -49,6 +49,10 @@ export default async function () {
   const stop = new AbortController(), waits = fetch("https://a.example/", { method: "POST", body: chunks("a"), duplex: "half", signal: stop.signal });
   stop.abort();
   await rejects("aborted", waits, "AbortError");
+  const later = new AbortController(), never = new ReadableStream({ cancel(e) { cancelled = e } }), hangs = fetch("https://a.example/", { method: "POST", body: never, duplex: "half", signal: later.signal });
+  setTimeout(() => later.abort("enough"), 1);
+  await rejects("aborted while it waits", hangs, "enough");
+  check("cancelled by the signal", cancelled, "enough");
   async function* words() { yield "a"; yield bytes("b"); }
   check("generator", await new Response(words()).text(), "ab");
   const form = new FormData(); form.append("a", "1\r\n2"); form.append('q"', new File(["body"], "n.txt", { type: "text/plain" }));

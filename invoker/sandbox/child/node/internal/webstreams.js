@@ -585,8 +585,11 @@ function readWhole(stream, limit, then, failed) {
   whole().then(then, failed);
 }
 
+// cancelWhole ends the reading of readWhole.
+function cancelWhole(stream, reason) { cancelReading(of(stream, ReadableStream), reason).catch(() => {}); }
+
 module.exports = {
-  bodyStream, bodyOfStream, streamOfBytes, readWhole, tee: (stream) => stream.tee(),
+  bodyStream, bodyOfStream, streamOfBytes, readWhole, cancelWhole, tee: (stream) => stream.tee(),
   // stateOf is undefined for what is no stream of this module.
   stateOf(stream) { const s = stream !== null && typeof stream === "object" && internals.get(stream); return s && s.closed && s.state ? s : undefined; },
   isDisturbed: (stream) => of(stream, ReadableStream).disturbed, isLocked: (stream) => of(stream, ReadableStream).reader !== null, ReadableStream, ReadableStreamDefaultReader, ReadableStreamDefaultController, ReadableByteStreamController, WritableStream, WritableStreamDefaultWriter, WritableStreamDefaultController,
