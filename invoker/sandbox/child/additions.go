@@ -33,6 +33,7 @@ func additionTable() []addition {
 		{"resizable.js", []string{"maxByteLength", "resizable", "prototype.resize"}},
 		{"float16.js", []string{"loat16", "f16round"}},
 		{"depth.js", []string{"__cs_deep"}},
+		{"locale.js", []string{"toLocale", "localeCompare"}},
 		{"collections.js", []string{"groupBy", "withResolvers", "Promise.try", "fromAsync"}},
 	}
 }
@@ -111,6 +112,7 @@ func (r *realm) natives() *goja.Object {
 		{"bufferView", function("view", 3, bufferView)},
 		{"weakMake", function("make", 1, weakMake)},
 		{"weakGet", function("get", 1, weakGet)},
+		{"localeMethods", function("localeMethods", 0, localeMethods)},
 		{"regexpFlags", function("flags", 1, regexpFlags)},
 	} {
 		r.hidden(o, row.name, row.make(r))

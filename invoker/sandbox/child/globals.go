@@ -25,6 +25,7 @@ func globalTable() []row {
 		{"crypto", crypto},
 		{"performance", performance},
 		{"DOMException", domException},
+		{"Intl", intlObject},
 		urlClass().global(),
 		paramsClass().global(),
 		headersClass().global(),

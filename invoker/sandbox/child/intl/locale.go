@@ -152,8 +152,6 @@ func (t *Tag) keywords(values []string) {
 // CanonicalCalendar returns the name of a calendar for one of its names.
 func CanonicalCalendar(name string) string {
 	switch name {
-	case "gregorian":
-		return "gregory"
 	case "islamicc":
 		return "islamic-civil"
 	case "ethiopic-amete-alem":

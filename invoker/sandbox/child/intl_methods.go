@@ -1,0 +1,50 @@
+package child
+
+import (
+	"math"
+
+	"github.com/dop251/goja"
+)
+
+// localeMethods installs the toLocale… methods, whose results the language leaves to
+// engines without Intl, and to ECMA-402 with it.
+func localeMethods(r *realm, _ goja.FunctionCall) goja.Value {
+	r.dateMethods()
+	return goja.Undefined()
+}
+
+// prototypeOf returns the prototype of one of the language's classes, nil if the script has
+// replaced the class by something else.
+func (r *realm) prototypeOf(class string) *goja.Object {
+	ctor, ok := r.vm.GlobalObject().Get(class).(*goja.Object)
+	if !ok {
+		return nil
+	}
+	proto, _ := ctor.Get("prototype").(*goja.Object)
+	return proto
+}
+
+// dateMethods installs those of Date.
+func (r *realm) dateMethods() {
+	proto := r.prototypeOf("Date")
+	getTime, ok := goja.AssertFunction(proto.Get("getTime"))
+	if !ok {
+		return
+	}
+	for _, m := range []struct{ name, required, defaults string }{
+		{"toLocaleString", "any", "all"}, {"toLocaleDateString", "date", "date"}, {"toLocaleTimeString", "time", "time"},
+	} {
+		r.hidden(proto, m.name, r.newFunction(m.name, 0, func(call goja.FunctionCall) goja.Value {
+			v, err := getTime(call.This)
+			if err != nil {
+				panic(err)
+			}
+			ms := v.ToFloat()
+			if math.IsNaN(ms) {
+				return r.vm.ToValue("Invalid Date")
+			}
+			f := r.newDateFormat(call.Argument(0), call.Argument(1), m.required, m.defaults)
+			return r.vm.ToValue(f.Format(ms))
+		}))
+	}
+}

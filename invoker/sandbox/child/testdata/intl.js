@@ -1,0 +1,33 @@
+import { check, throws } from "./check.js";
+
+export default function () {
+  const noon = new Date(Date.UTC(2024, 6, 11, 12, 30, 45, 678));
+  const berlin = new Intl.DateTimeFormat("de-DE", { dateStyle: "full", timeStyle: "long", timeZone: "Europe/Berlin" });
+  check("format", berlin.format(noon), "Donnerstag, 11. Juli 2024 um 14:30:45 MESZ");
+  check("bound", [noon].map(berlin.format), ["Donnerstag, 11. Juli 2024 um 14:30:45 MESZ"]);
+  check("one function", berlin.format === berlin.format, true);
+  check("without new", Intl.DateTimeFormat().resolvedOptions(), { locale: "en-US", calendar: "gregory", numberingSystem: "latn", timeZone: "UTC", year: "numeric", month: "numeric", day: "numeric" });
+  check("toLocaleString", noon.toLocaleString(), "7/11/2024, 12:30:45 PM");
+  check("toLocaleDateString", noon.toLocaleDateString("en-GB", { weekday: "short", day: "numeric", month: "long" }), "Thu 11 July");
+  check("toLocaleTimeString", noon.toLocaleTimeString("ja-JP", { timeZone: "Asia/Tokyo" }), "21:30:45");
+  check("invalid date", new Date(NaN).toLocaleString(), "Invalid Date");
+  check("parts", new Intl.DateTimeFormat("en", { hour: "numeric", timeZone: "America/New_York" }).formatToParts(noon),
+    [{ type: "hour", value: "8" }, { type: "literal", value: "\u202f" }, { type: "dayPeriod", value: "AM" }]);
+  check("offset", new Intl.DateTimeFormat("en-GB", { timeStyle: "long", timeZone: "+05:30" }).format(noon), "18:00:45 GMT+5:30");
+  check("range", new Intl.DateTimeFormat("en", { dateStyle: "medium" }).formatRange(noon, +noon + 864e5 * 3), "Jul 11\u2009–\u200914, 2024");
+  check("supported", Intl.DateTimeFormat.supportedLocalesOf(["tlh", "de-AT", "zh-TW"]), ["de-AT", "zh-TW"]);
+  check("tag", [Object.prototype.toString.call(Intl), Object.prototype.toString.call(berlin)], ["[object Intl]", "[object Intl.DateTimeFormat]"]);
+  check("canonical", Intl.getCanonicalLocales(["EN-us", "iw", "de-u-nu-latn-ca-islamicc"]), ["en-US", "he", "de-u-ca-islamic-civil-nu-latn"]);
+  check("fall back", new Intl.DateTimeFormat("tlh").resolvedOptions().locale, "en-US");
+  check("subclass", new (class extends Intl.DateTimeFormat {})("de").format(noon), "11.7.2024");
+  throws("zone", () => new Intl.DateTimeFormat("en", { timeZone: "Mars/Base" }), "RangeError: Invalid time zone specified: Mars/Base");
+  throws("option", () => new Intl.DateTimeFormat("en", { year: "long" }), "RangeError: Value long out of range for Intl.DateTimeFormat options property year");
+  throws("locale", () => new Intl.DateTimeFormat("not a tag"), "RangeError: Incorrect locale information provided");
+  throws("style and field", () => new Intl.DateTimeFormat("en", { dateStyle: "full", year: "numeric" }), "TypeError");
+  throws("time", () => berlin.format(NaN), "RangeError: Invalid time value");
+  throws("receiver", () => Intl.DateTimeFormat.prototype.formatToParts.call({}), "TypeError");
+
+  const reads = [];
+  new Intl.DateTimeFormat("en", new Proxy({}, { get(_, name) { reads.push(name); } }));
+  check("order of options", reads.join(" "), "localeMatcher calendar numberingSystem hour12 hourCycle timeZone weekday era year month day dayPeriod hour minute second fractionalSecondDigits timeZoneName formatMatcher dateStyle timeStyle");
+}
