@@ -133,7 +133,6 @@ func sourced(parts []Part, source string) []Part {
 func merged(parts []Part) []Part {
 	var out []Part
 	for _, p := range parts {
-		p.Value = strings.ReplaceAll(p.Value, "\u202f", " ")
 		if n := len(out); n > 0 && p.Type == "literal" && out[n-1].Type == "literal" && out[n-1].Source == p.Source {
 			out[n-1].Value += p.Value
 			continue

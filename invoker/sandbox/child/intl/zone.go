@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	_ "time/tzdata" // a sandbox has no file system
 
 	"github.com/codesous/sous/invoker/sandbox/child/intl/cldr"
 )
