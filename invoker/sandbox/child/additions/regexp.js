@@ -32,7 +32,8 @@
 
   function RegExpOfOurs(pattern, flags) {
     const matches = isRegExp(pattern);
-    let target = new.target;
+    // A call without new from within a constructor sees that constructor's new.target in goja.
+    let target = this === undefined || this === globalThis ? undefined : new.target;
     if (target === undefined) {
       target = RegExpOfOurs;
       if (matches && flags === undefined && pattern.constructor === target) return pattern;
