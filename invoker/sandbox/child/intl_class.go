@@ -57,7 +57,7 @@ func (r *realm) defineIntl(c *intlClass) built {
 	var b built
 	b.ctor = r.vm.ToValue(func(call goja.ConstructorCall) *goja.Object {
 		this := call.This
-		if call.NewTarget == nil {
+		if call.NewTarget == nil && !fresh(this, b.proto) {
 			if !c.plain {
 				panic(r.vm.NewTypeError("Constructor Intl.%s requires 'new'", c.name))
 			}
@@ -86,6 +86,12 @@ func (r *realm) defineIntl(c *intlClass) built {
 	}
 	r.classes[key] = b
 	return b
+}
+
+// fresh reports whether new made an object just now: goja names no new.target where it is
+// the class itself.
+func fresh(obj, proto *goja.Object) bool {
+	return obj.Prototype() == proto && obj.GetSymbol(slot) == nil
 }
 
 // intlObject makes Intl (https://tc39.es/ecma402/#intl-object).

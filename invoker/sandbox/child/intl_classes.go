@@ -3,6 +3,6 @@ package child
 // intlClasses are the classes of Intl, in the order of the specification.
 func intlClasses() []*intlClass {
 	return []*intlClass{
-		dateTimeClass(),
+		dateTimeClass(), namesClass(), listClass(), numberClass(), pluralClass(), relativeClass(),
 	}
 }

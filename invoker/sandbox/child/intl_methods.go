@@ -10,6 +10,7 @@ import (
 // engines without Intl, and to ECMA-402 with it.
 func localeMethods(r *realm, _ goja.FunctionCall) goja.Value {
 	r.dateMethods()
+	r.numberMethods()
 	return goja.Undefined()
 }
 
@@ -45,6 +46,27 @@ func (r *realm) dateMethods() {
 			}
 			f := r.newDateFormat(call.Argument(0), call.Argument(1), m.required, m.defaults)
 			return r.vm.ToValue(f.Format(ms))
+		}))
+	}
+}
+
+// numberMethods installs toLocaleString of Number and BigInt.
+func (r *realm) numberMethods() {
+	for _, class := range []string{"Number", "BigInt"} {
+		proto := r.prototypeOf(class)
+		if proto == nil {
+			continue
+		}
+		valueOf, ok := goja.AssertFunction(proto.Get("valueOf"))
+		if !ok {
+			continue
+		}
+		r.hidden(proto, "toLocaleString", r.newFunction("toLocaleString", 0, func(call goja.FunctionCall) goja.Value {
+			v, err := valueOf(call.This)
+			if err != nil {
+				panic(err)
+			}
+			return r.vm.ToValue(r.newNumberFormat(call.Argument(0), call.Argument(1)).Format(r.decimal(v)))
 		}))
 	}
 }

@@ -210,3 +210,6 @@ func (d *Decimal) plain(integers, fractions int) string {
 	}
 	return whole + "." + fraction
 }
+
+// IsNaN reports whether the number is NaN.
+func (d *Decimal) IsNaN() bool { return d.nan }

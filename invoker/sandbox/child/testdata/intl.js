@@ -30,4 +30,24 @@ export default function () {
   const reads = [];
   new Intl.DateTimeFormat("en", new Proxy({}, { get(_, name) { reads.push(name); } }));
   check("order of options", reads.join(" "), "localeMatcher calendar numberingSystem hour12 hourCycle timeZone weekday era year month day dayPeriod hour minute second fractionalSecondDigits timeZoneName formatMatcher dateStyle timeStyle");
+
+  check("number", new Intl.NumberFormat("de-DE", { style: "currency", currency: "EUR" }).format(1234.5), "1.234,50\u00a0€");
+  check("big", new Intl.NumberFormat("en").format(12345678901234567890n), "12,345,678,901,234,567,890");
+  check("text", new Intl.NumberFormat("en", { maximumFractionDigits: 20 }).format("0.12345678901234567890"), "0.1234567890123456789");
+  check("toLocaleString of numbers", [(1e6).toLocaleString(), 5n.toLocaleString("ar-EG"), [1.5, new Date(0)].toLocaleString("de")], ["1,000,000", "٥", "1,5,1.1.1970, 00:00:00"]);
+  check("number parts", new Intl.NumberFormat("en", { style: "percent" }).formatToParts(0.5), [{ type: "integer", value: "50" }, { type: "percentSign", value: "%" }]);
+  check("number options", new Intl.NumberFormat("en", { notation: "compact" }).resolvedOptions(), { locale: "en", numberingSystem: "latn", style: "decimal", minimumIntegerDigits: 1,
+    minimumFractionDigits: 0, maximumFractionDigits: 0, minimumSignificantDigits: 1, maximumSignificantDigits: 2, useGrouping: "min2", notation: "compact", compactDisplay: "short",
+    signDisplay: "auto", roundingIncrement: 1, roundingMode: "halfExpand", roundingPriority: "morePrecision", trailingZeroDisplay: "auto" });
+  check("number range", new Intl.NumberFormat("en", { style: "currency", currency: "USD" }).formatRange(3, 5), "$3.00 – $5.00");
+  check("plural", [new Intl.PluralRules("en", { type: "ordinal" }).select(22), new Intl.PluralRules("ru").select(22)], ["two", "few"]);
+  check("list", new Intl.ListFormat("en", { type: "disjunction" }).format(new Set(["a", "b", "c"])), "a, b, or c");
+  check("relative", new Intl.RelativeTimeFormat("en", { numeric: "auto" }).format(-1, "days"), "yesterday");
+  check("relative parts", new Intl.RelativeTimeFormat("de").formatToParts(3, "hour"), [{ type: "literal", value: "in " }, { type: "integer", value: "3", unit: "hour" }, { type: "literal", value: " Stunden" }]);
+  check("names", [new Intl.DisplayNames("de", { type: "region" }).of("us"), new Intl.DisplayNames("en", { type: "language", fallback: "none" }).of("qaa")], ["Vereinigte Staaten", undefined]);
+  throws("currency", () => new Intl.NumberFormat("en", { style: "currency" }), "TypeError: Currency code is required");
+  throws("unit", () => new Intl.NumberFormat("en", { style: "unit", unit: "parsec" }), "RangeError");
+  throws("digits", () => (1).toLocaleString("en", { maximumFractionDigits: 101 }), "RangeError: maximumFractionDigits value is out of range.");
+  throws("without new", () => Intl.PluralRules("en"), "TypeError: Constructor Intl.PluralRules requires 'new'");
+  throws("names without a type", () => new Intl.DisplayNames("en", {}), "TypeError");
 }
