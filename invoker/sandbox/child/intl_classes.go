@@ -3,6 +3,7 @@ package child
 // intlClasses are the classes of Intl, in the order of the specification.
 func intlClasses() []*intlClass {
 	return []*intlClass{
-		dateTimeClass(), namesClass(), listClass(), numberClass(), pluralClass(), relativeClass(),
+		collatorClass(), dateTimeClass(), namesClass(), listClass(), localeClass(), numberClass(), pluralClass(), relativeClass(),
+		segmenterClass(),
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"github.com/dop251/goja"
+
+	"github.com/codesous/sous/invoker/sandbox/child/intl"
 )
 
 // localeMethods installs the toLocale… methods, whose results the language leaves to
@@ -11,6 +13,7 @@ import (
 func localeMethods(r *realm, _ goja.FunctionCall) goja.Value {
 	r.dateMethods()
 	r.numberMethods()
+	r.stringMethods()
 	return goja.Undefined()
 }
 
@@ -67,6 +70,36 @@ func (r *realm) numberMethods() {
 				panic(err)
 			}
 			return r.vm.ToValue(r.newNumberFormat(call.Argument(0), call.Argument(1)).Format(r.decimal(v)))
+		}))
+	}
+}
+
+// stringMethods installs those of String. A comparison without options uses one collator
+// for the realm.
+func (r *realm) stringMethods() {
+	proto := r.prototypeOf("String")
+	var usual *intl.Collator
+	receiver := func(v goja.Value) string {
+		if goja.IsUndefined(v) || goja.IsNull(v) {
+			panic(r.vm.NewTypeError("String.prototype method called on null or undefined"))
+		}
+		return r.toText(v)
+	}
+	r.hidden(proto, "localeCompare", r.newFunction("localeCompare", 1, func(call goja.FunctionCall) goja.Value {
+		a, b := receiver(call.This), r.toText(call.Argument(0))
+		c := usual
+		if c == nil || !goja.IsUndefined(call.Argument(1)) || !goja.IsUndefined(call.Argument(2)) {
+			c = r.newCollator(call.Argument(1), call.Argument(2))
+			if goja.IsUndefined(call.Argument(1)) && goja.IsUndefined(call.Argument(2)) {
+				usual = c
+			}
+		}
+		return r.vm.ToValue(c.Compare(a, b))
+	}))
+	for name, upper := range map[string]bool{"toLocaleUpperCase": true, "toLocaleLowerCase": false} {
+		r.hidden(proto, name, r.newFunction(name, 0, func(call goja.FunctionCall) goja.Value {
+			s := receiver(call.This)
+			return r.vm.ToValue(intl.Case(r.localeList(call.Argument(0)), s, upper))
 		}))
 	}
 }

@@ -151,10 +151,11 @@ func (r *realm) newNumberFormat(locales, options goja.Value) *intl.NumberFormat 
 	o.SignDisplay = b.text("signDisplay", "auto", "never", "always", "exceptZero", "negative")
 	o.Defaults()
 	least, most := o.UsualDigits()
-	var err error
-	if o.Digits, err = raw.Resolve(notation, least, most); err != nil {
+	digits, err := raw.Resolve(notation, least, most)
+	if err != nil {
 		r.throwIntl(err)
 	}
+	o.Digits = digits
 	return intl.NewNumberFormat(tags, o)
 }
 

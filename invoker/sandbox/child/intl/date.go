@@ -63,7 +63,8 @@ func NewDateFormat(tags []Tag, o DateOptions) (*DateFormat, error) {
 		zone = "UTC"
 	}
 	var ok bool
-	if f.zone, ok = LoadZone(zone); !ok {
+	f.zone, ok = LoadZone(zone)
+	if !ok {
 		return nil, RangeError("Invalid time zone specified: " + zone)
 	}
 	f.digits, f.dates = numbering(f.Numbering), cldr.Of("date", data)
@@ -169,7 +170,7 @@ func (f *DateFormat) styled(p *patterns, cycle string) string {
 	return replaceHours(p.best(skeleton), cycle)
 }
 
-// replaceHours gives the hours of a pattern the letter of a cycle.
+// replaceHours writes the hours of a pattern with the letter of a cycle.
 func replaceHours(pattern, cycle string) string {
 	list := tokens(pattern)
 	for i, t := range list {

@@ -30,7 +30,8 @@ func NewDecimal(n float64) Decimal {
 // ParseDecimal reads a decimal number, such as that of a BigInt.
 func ParseDecimal(s string) (Decimal, bool) {
 	d := Decimal{}
-	if s = strings.TrimPrefix(s, "+"); strings.HasPrefix(s, "-") {
+	s = strings.TrimPrefix(s, "+")
+	if strings.HasPrefix(s, "-") {
 		d.negative, s = true, s[1:]
 	}
 	mantissa, e, scientific := strings.Cut(strings.ToLower(s), "e")

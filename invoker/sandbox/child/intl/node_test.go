@@ -17,12 +17,12 @@ func recorded(t *testing.T, name string, yield func(f []string)) {
 	t.Helper()
 	file, err := os.Open("testdata/" + name)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("os.Open: got %v, want the file", err)
 	}
 	defer file.Close()
 	raw, err := gzip.NewReader(file)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("gzip.NewReader: got %v, want a reader", err)
 	}
 	lines := bufio.NewScanner(raw)
 	lines.Buffer(nil, 1<<20)
@@ -32,14 +32,14 @@ func recorded(t *testing.T, name string, yield func(f []string)) {
 		}
 	}
 	if err := lines.Err(); err != nil {
-		t.Fatal(err)
+		t.Fatalf("%s: got %v, want all lines", name, err)
 	}
 }
 
 func decode(t *testing.T, text string, into any) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(text), into); err != nil {
-		t.Fatalf("%s: %v", text, err)
+		t.Fatalf("json.Unmarshal(%s): got %v, want a value", text, err)
 	}
 }
 
@@ -93,7 +93,7 @@ func TestDatesAgreeWithNode(t *testing.T) {
 		decode(t, f[3], &at)
 		format, err := intl.NewDateFormat(tags(t, f[1]), o)
 		if err != nil {
-			t.Fatalf("%v: %v", f, err)
+			t.Fatalf("NewDateFormat of %v: got %v, want a format", f, err)
 		}
 		switch f[0] {
 		case "date":

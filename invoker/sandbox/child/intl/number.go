@@ -687,7 +687,7 @@ func (f *NumberFormat) Range(a, b Decimal) []Part {
 		sign := strings.Replace(misc("approximately"), "{0}", "", 1)
 		return append([]Part{{Type: "approximatelySign", Value: sign, Source: "shared"}}, sourced(from, "shared")...)
 	}
-	// What is one character long is written twice.
+	// An affix of one character is written twice.
 	i := 0
 	for i < len(from)-1 && i < len(to)-1 && shareable(from[i], to[i]) {
 		i++

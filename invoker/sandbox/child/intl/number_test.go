@@ -27,7 +27,7 @@ func numberFormat(t *testing.T, locale, options string) *intl.NumberFormat {
 	least, most := n.UsualDigits()
 	digits, err := o.RawDigits.Resolve(n.Notation, least, most)
 	if err != nil {
-		t.Fatalf("%s: %v", options, err)
+		t.Fatalf("Resolve of %s: got %v, want digits", options, err)
 	}
 	n.Digits = digits
 	return intl.NewNumberFormat(tags(t, locale), n)
@@ -76,7 +76,7 @@ func TestNumbersAgreeWithNode(t *testing.T) {
 			decode(t, f[2], &o)
 			name, err := intl.NewDisplayNames(tags(t, f[1]), o).Of(f[3])
 			if err != nil {
-				t.Fatalf("%v: %v", f, err)
+				t.Fatalf("Of of %v: got %v, want a name", f, err)
 			}
 			count.compare(f, name)
 		}

@@ -84,7 +84,7 @@ var letters = []letter{
 	{'V', fieldZone, kindShort - kindDelta, 1}, {'V', fieldZone, kindLong - kindDelta, 2},
 }
 
-// findLetter returns the row of a field of a pattern, nil for what is none.
+// findLetter returns the row of a field of a pattern, nil for text that is none.
 func findLetter(field string) *letter {
 	var best *letter
 	for i := range letters {
@@ -406,7 +406,7 @@ func fill(pattern string, values ...string) string {
 	return strings.NewReplacer(list...).Replace(pattern)
 }
 
-// adjust gives the fields of a pattern the widths that s asks for. With fraction, it appends
+// adjust sets the fields of a pattern to the widths that s asks for. With fraction, it appends
 // the fraction to the seconds.
 func (p *patterns) adjust(pattern string, s *skeleton, e *patternEntry, fraction bool) string {
 	list := tokens(pattern)

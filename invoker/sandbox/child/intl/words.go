@@ -303,10 +303,14 @@ func (d *DisplayNames) language(names *cldr.Section, t *Tag, name func(string) s
 	if d.LanguageDisplay == "dialect" {
 		found = name("language/" + base)
 		if found == "" && t.Script != "" && t.Region != "" {
-			if found = name("language/" + t.Language + "-" + t.Script); found != "" {
-				rest = append(rest, d.or(name("region/"+t.Region), t.Region))
-			} else if found = name("language/" + t.Language + "-" + t.Region); found != "" {
-				rest = append(rest, d.or(name("script/"+t.Script), t.Script))
+			found = name("language/" + t.Language + "-" + t.Script)
+			kind, code := "region/", t.Region
+			if found == "" {
+				found = name("language/" + t.Language + "-" + t.Region)
+				kind, code = "script/", t.Script
+			}
+			if found != "" {
+				rest = append(rest, d.or(name(kind+code), code))
 			}
 		}
 	}

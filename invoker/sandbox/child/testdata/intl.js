@@ -50,4 +50,21 @@ export default function () {
   throws("digits", () => (1).toLocaleString("en", { maximumFractionDigits: 101 }), "RangeError: maximumFractionDigits value is out of range.");
   throws("without new", () => Intl.PluralRules("en"), "TypeError: Constructor Intl.PluralRules requires 'new'");
   throws("names without a type", () => new Intl.DisplayNames("en", {}), "TypeError");
+
+  check("compare", ["z", "a", "ä", "B", "b10", "b9"].sort(new Intl.Collator("de", { numeric: true }).compare), ["a", "ä", "B", "b9", "b10", "z"]);
+  check("sensitivity", ["base", "accent", "case", "variant"].map((sensitivity) => [["a", "á"], ["a", "A"], ["a", "b"]].map(([x, y]) => x.localeCompare(y, "en", { sensitivity }))),
+    [[0, 0, -1], [-1, 0, -1], [0, -1, -1], [-1, -1, -1]]);
+  check("localeCompare", ["ä".localeCompare("z", "sv"), "ä".localeCompare("z", "de"), "a".localeCompare("a")], [1, -1, 0]);
+  check("case", ["i".toLocaleUpperCase("tr"), "I".toLocaleLowerCase("tr"), "ß".toLocaleUpperCase()], ["İ", "ı", "SS"]);
+  const l = new Intl.Locale("en-latn-us-u-ca-buddhist", { hourCycle: "h23", numeric: true });
+  check("locale", [String(l), l.baseName, l.language, l.script, l.region, l.calendar, l.hourCycle, l.numeric, l.collation], ["en-Latn-US-u-ca-buddhist-hc-h23-kn", "en-Latn-US", "en", "Latn", "US", "buddhist", "h23", true, undefined]);
+  check("maximize", [String(new Intl.Locale("zh-TW").maximize()), String(new Intl.Locale("en-Latn-US").minimize())], ["zh-Hant-TW", "en"]);
+  check("week", [new Intl.Locale("en-US").getWeekInfo(), new Intl.Locale("ar-EG").getTextInfo()], [{ firstDay: 7, weekend: [6, 7], minimalDays: 1 }, { direction: "rtl" }]);
+  check("locale as an argument", new Intl.NumberFormat(new Intl.Locale("de")).format(1.5), "1,5");
+  check("graphemes", [...new Intl.Segmenter().segment("a👨‍👩‍👧é")].map((s) => [s.segment, s.index]), [["a", 0], ["👨‍👩‍👧", 1], ["é", 9]]);
+  check("words", [...new Intl.Segmenter("en", { granularity: "word" }).segment("Hi, you")].map((s) => [s.segment, s.isWordLike]), [["Hi", true], [",", false], [" ", false], ["you", true]]);
+  check("containing", new Intl.Segmenter("en", { granularity: "sentence" }).segment("One. Two.").containing(6), { segment: "Two.", index: 5, input: "One. Two." });
+  check("values", [Intl.supportedValuesOf("timeZone").length > 400, Intl.supportedValuesOf("currency").includes("EUR")], [true, true]);
+  throws("values", () => Intl.supportedValuesOf("x"), "RangeError: Invalid key : x");
+  throws("locale", () => new Intl.Locale(), "TypeError");
 }
