@@ -40,6 +40,9 @@ const units = ("acre bit byte celsius centimeter day degree fahrenheit fluid-oun
   "kilobit kilobyte kilogram kilometer liter megabit megabyte meter microsecond mile mile-scandinavian milliliter millimeter " +
   "millisecond minute month nanosecond ounce percent petabyte pound second stone terabit terabyte week yard year").split(" ");
 
+const tender = new Set(Object.values((supplemental("currencyData").currencyData ?? supplemental("currencyData")).region)
+  .flatMap((list) => list.flatMap((c) => Object.entries(c))).filter(([, use]) => use._to === undefined && use._tender !== "false").map(([code]) => code));
+
 const sections = {
   date(l, to) {
     const g = json("cldr-dates-full/main", l, "ca-gregorian.json").main[l].dates.calendars.gregorian;
@@ -71,6 +74,8 @@ const sections = {
   currency(l, to) {
     const c = json("cldr-numbers-full/main", l, "currencies.json").main[l].numbers.currencies;
     flatten(to, "", c);
+    // Currencies of the past have no plural forms here.
+    for (const k in to) if (k.includes("-count-") && !tender.has(k.slice(0, 3))) delete to[k];
   },
   unit(l, to) {
     const u = json("cldr-units-full/main", l, "units.json").main[l].units;
