@@ -64,6 +64,8 @@ func (c *tally) compare(f []string, got string) {
 func documented(f []string, got string) bool {
 	want := f[4]
 	switch {
+	case f[0] == "range" && f[1] != "ko": // of a month's name with a time, and of Russian years
+		return strings.Contains("ja zh-CN", f[1]) && strings.Contains(f[2], `"month":"short"`) || f[1] == "ru" && strings.Contains(f[2], `"month":`)
 	case f[1] == "ko": // CLDR 48.1 has AM and PM, 48.2 and those before 48 have 오전 and 오후
 		want = strings.NewReplacer("AM", "오전", "PM", "오후").Replace(want)
 	case f[0] == "resolved" && strings.Contains(f[2], `"hour12"`): // of ECMA-402 before 2023
@@ -90,7 +92,12 @@ func TestDatesAgreeWithNode(t *testing.T) {
 		o := intl.DateOptions{Required: "any", Defaults: "date"}
 		decode(t, f[2], &o)
 		var at float64
-		decode(t, f[3], &at)
+		var ends [2]float64
+		if f[0] == "range" {
+			decode(t, f[3], &ends)
+		} else {
+			decode(t, f[3], &at)
+		}
 		format, err := intl.NewDateFormat(tags(t, f[1]), o)
 		if err != nil {
 			t.Fatalf("NewDateFormat of %v: got %v, want a format", f, err)
@@ -104,6 +111,8 @@ func TestDatesAgreeWithNode(t *testing.T) {
 				parts = append(parts, p.Type+"="+p.Value)
 			}
 			count.compare(f, strings.Join(parts, "|"))
+		case "range":
+			count.compare(f, intl.Text(format.Range(ends[0], ends[1])))
 		case "resolved":
 			count.compare(f, resolvedDate(format))
 		}

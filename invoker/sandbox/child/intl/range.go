@@ -54,7 +54,17 @@ func (f *DateFormat) Range(from, to float64) []Part {
 	a, b := f.zone.at(from), f.zone.at(to)
 	field, shown := f.difference(a, b)
 	if !shown {
-		return sourced(f.write(f.list, a), "shared")
+		parts := f.write(f.list, a)
+		for i := range parts {
+			parts[i].Value = strings.ReplaceAll(parts[i].Value, "\u202f", " ")
+		}
+		return sourced(parts, "shared")
+	}
+	if list := f.extended(field); list != nil {
+		if pattern, ok := f.interval(field, list); ok && f.shows("yMLdEc") {
+			return f.span(pattern, a, b)
+		}
+		return f.both(list, a, b)
 	}
 	date, clock := f.halves()
 	if pattern, ok := f.interval(field, f.list); ok {
@@ -63,8 +73,6 @@ func (f *DateFormat) Range(from, to float64) []Part {
 	if date != nil && clock != nil && strings.Contains("ahmsS", field) {
 		// The date is the same: it is written once.
 		var out []Part
-		base, _, _ := strings.Cut(f.Locale, "-u-")
-		p := patternsOf(base, f.data)
 		times, ok := f.interval(field, clock)
 		var inner []Part
 		if ok {
@@ -72,7 +80,7 @@ func (f *DateFormat) Range(from, to float64) []Part {
 		} else {
 			inner = f.both(clock, a, b)
 		}
-		for _, t := range placeholders(p.glue[2]) {
+		for _, t := range placeholders(f.dates.Get("dateTimeFormats/medium")) {
 			switch t {
 			case "{0}":
 				out = append(out, inner...)
@@ -85,6 +93,32 @@ func (f *DateFormat) Range(from, to float64) []Part {
 		return merged(out)
 	}
 	return f.both(f.list, a, b)
+}
+
+// extended returns the format's fields with those that tell two times apart which the format
+// lacks: the date for times of different days, or the year or month. It returns nil if it
+// lacks none.
+func (f *DateFormat) extended(field string) []token {
+	letters := map[string]string{"y": "yYur", "M": "ML", "d": "dEc"}[field]
+	if letters == "" || f.shows(letters) {
+		return nil
+	}
+	more := field
+	if !f.shows("yYurMLdEc") {
+		more = "yMd"
+	}
+	skeleton := more
+	for _, t := range f.list {
+		if t.field {
+			skeleton += t.text
+		}
+	}
+	base, _, _ := strings.Cut(f.Locale, "-u-")
+	pattern := patternsOf(base, f.data).best(skeleton)
+	if f.HourCycle != "" {
+		pattern = replaceHours(pattern, f.HourCycle)
+	}
+	return tokens(pattern)
 }
 
 // both writes two times whole, with the locale's sign of a range between.
@@ -244,7 +278,7 @@ func (f *DateFormat) widened(pattern []token, has, wants *skeleton, list []token
 			}
 			continue
 		}
-		if own, want := has.length[l.field], wants.length[l.field]; want > 0 && own != want && l.field <= fieldDay && own == len(t.text) || want > 2 && own > 2 && own != want {
+		if own, want := has.length[l.field], wants.length[l.field]; want > 0 && own != want && l.field <= fieldDay && own == len(t.text) || want > 2 && own > 2 && len(t.text) > 2 && own != want {
 			pattern[i].text = strings.Repeat(t.text[:1], want)
 		}
 	}

@@ -53,5 +53,12 @@ for (const l of ["en-US", "de", "ja", "ru"]) for (const o of options) {
   const { locale, calendar, numberingSystem, timeZone, ...rest } = f.resolvedOptions();
   put("resolved", l, o, instants[0], rest);
 }
+const ranges = [{}, ...styles.map((dateStyle) => ({ dateStyle })), { timeStyle: "short" }, { dateStyle: "short", timeStyle: "short" }, { month: "long", day: "numeric" },
+  { year: "numeric", month: "short", day: "numeric" }, { weekday: "short", month: "short", day: "numeric" }, { hour: "numeric" }, { hour: "numeric", minute: "2-digit" },
+  { year: "numeric", month: "long" }, { month: "short", day: "numeric", hour: "numeric", minute: "2-digit" }];
+for (const l of locales) for (const o of ranges) for (const d of [1000, 300e3, 10800e3, 2 * 864e5, 40 * 864e5, 400 * 864e5]) {
+  const [a, b] = [instants[0], instants[0] + d];
+  put("range", l, o, [a, b], new Intl.DateTimeFormat(l, o).formatRange(a, b));
+}
 fs.writeFileSync(new URL("dates.tsv.gz", import.meta.url), zlib.gzipSync(lines.join("\n") + "\n", { level: 9 }));
 console.log(lines.length, "lines");
