@@ -2,6 +2,8 @@ package child
 
 import (
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/dop251/goja"
 
@@ -79,14 +81,14 @@ func (r *realm) numberMethods() {
 func (r *realm) stringMethods() {
 	proto := r.prototypeOf("String")
 	var usual *intl.Collator
-	receiver := func(v goja.Value) string {
+	receiver := func(v goja.Value) goja.String {
 		if goja.IsUndefined(v) || goja.IsNull(v) {
 			panic(r.vm.NewTypeError("String.prototype method called on null or undefined"))
 		}
-		return r.toText(v)
+		return r.text(v)
 	}
 	r.hidden(proto, "localeCompare", r.newFunction("localeCompare", 1, func(call goja.FunctionCall) goja.Value {
-		a, b := receiver(call.This), r.toText(call.Argument(0))
+		a, b := receiver(call.This).String(), r.toText(call.Argument(0))
 		c := usual
 		if c == nil || !goja.IsUndefined(call.Argument(1)) || !goja.IsUndefined(call.Argument(2)) {
 			c = r.newCollator(call.Argument(1), call.Argument(2))
@@ -97,9 +99,18 @@ func (r *realm) stringMethods() {
 		return r.vm.ToValue(c.Compare(a, b))
 	}))
 	for name, upper := range map[string]bool{"toLocaleUpperCase": true, "toLocaleLowerCase": false} {
+		usual, _ := goja.AssertFunction(proto.Get(strings.Replace(name, "Locale", "", 1)))
 		r.hidden(proto, name, r.newFunction(name, 0, func(call goja.FunctionCall) goja.Value {
 			s := receiver(call.This)
-			return r.vm.ToValue(intl.Case(r.localeList(call.Argument(0)), s, upper))
+			tags := r.localeList(call.Argument(0))
+			if len(tags) == 0 || !slices.Contains([]string{"az", "el", "lt", "tr"}, tags[0].Language) {
+				v, err := usual(s)
+				if err != nil {
+					panic(err)
+				}
+				return v
+			}
+			return r.vm.ToValue(intl.Case(tags, s.String(), upper))
 		}))
 	}
 }
