@@ -1,5 +1,5 @@
-// Numbers of 16 bits: Math.f16round and the methods of DataView.
-(function () {
+// Numbers of 16 bits: Math.f16round, the methods of DataView, and Float16Array.
+(function (native) {
   "use strict";
   const { defineProperty } = Object;
   const { apply } = Reflect;
@@ -9,27 +9,7 @@
     }
   };
   const { getUint16, setUint16 } = DataView.prototype;
-  const bytes = new DataView(new ArrayBuffer(8));
-  // encode rounds a number to the nearest of 16 bits, ties to even, and returns its bits.
-  const encode = (v) => {
-    if (v !== v) return 0x7e00;
-    const sign = v < 0 || Object.is(v, -0) ? 0x8000 : 0;
-    const a = Math.abs(v);
-    if (a >= 65520) return sign | 0x7c00;
-    const even = (x) => {
-      const low = Math.floor(x), rest = x - low;
-      return rest > 0.5 || (rest === 0.5 && low % 2 === 1) ? low + 1 : low;
-    };
-    if (a < 2 ** -14) return sign | even(a * 2 ** 24);
-    bytes.setFloat64(0, a);
-    const exponent = ((bytes.getUint16(0) >> 4) & 0x7ff) - 1023;
-    return sign + ((exponent + 15) << 10) + even(a * 2 ** (10 - exponent)) - 1024;
-  };
-  const decode = (bits) => {
-    const sign = bits & 0x8000 ? -1 : 1, exponent = (bits >> 10) & 31, fraction = bits & 1023;
-    if (exponent === 31) return fraction ? NaN : sign * Infinity;
-    return exponent === 0 ? sign * fraction * 2 ** -24 : sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
-  };
+  const { float16Encode: encode, float16Decode: decode, float16View } = native;
   define(Math, { f16round(x) { return decode(encode(+x)); } });
   define(DataView.prototype, {
     getFloat16(offset, ...little) { return decode(apply(getUint16, this, [offset, !!little[0]])); },
@@ -47,4 +27,55 @@
     apply(byteLength.get, this, []); // TypeError for a detached buffer
     apply(setUint16, this, [at, bits, !!little[0]]);
   } }.setFloat16, writable: true, configurable: true });
+
+  // A Float16Array is a Uint16Array whose elements are read and written otherwise.
+  const { construct } = Reflect;
+  const { getPrototypeOf, setPrototypeOf, getOwnPropertyDescriptor } = Object;
+  const Ints = Uint16Array;
+  const TypedArray = getPrototypeOf(Ints);
+  const { keys } = TypedArray.prototype;
+  const tag = getOwnPropertyDescriptor(TypedArray.prototype, Symbol.toStringTag).get;
+  const isObject = (v) => Object(v) === v;
+  const isBuffer = (v) => {
+    try { native.bufferDetached(v); return true; } catch { return false; }
+  };
+  const listOf = (source) => {
+    const kind = apply(tag, source, []);
+    if (kind !== undefined) {
+      apply(keys, source, []); // TypeError for what is detached or out of bounds
+      if (kind[0] === "B") throw new TypeError("Cannot mix BigInt and other types, use explicit conversions");
+      return source;
+    }
+    const open = source[Symbol.iterator];
+    if (open === undefined || open === null) return source;
+    if (typeof open !== "function") throw new TypeError("the iterator is not a function");
+    const list = [];
+    let size = 0;
+    for (const item of { [Symbol.iterator]: () => apply(open, source, []) }) {
+      defineProperty(list, size++, { value: item, writable: true, enumerable: true, configurable: true });
+    }
+    return list;
+  };
+  const holder = { Float16Array: function (...args) {
+    if (new.target === undefined) throw new TypeError("Constructor Float16Array requires 'new'");
+    const [first] = args;
+    const from = isObject(first) && !isBuffer(first) ? listOf(first) : undefined;
+    const view = construct(Ints, from === undefined ? args : [toLength(from.length)], new.target);
+    if (getPrototypeOf(view) === Ints.prototype) setPrototypeOf(view, Float16Array.prototype);
+    float16View(view, Float16Array);
+    if (from !== undefined) {
+      const size = view.length;
+      for (let i = 0; i < size; i++) view[i] = from[i];
+    }
+    return view;
+  } };
+  const { Float16Array } = holder;
+  const toLength = (v) => { v = Math.trunc(+v) || 0; return v < 0 ? 0 : v > 2 ** 53 - 1 ? 2 ** 53 - 1 : v; };
+  setPrototypeOf(Float16Array, TypedArray);
+  setPrototypeOf(Float16Array.prototype, TypedArray.prototype);
+  defineProperty(Float16Array, "length", { value: 3, configurable: true });
+  defineProperty(Float16Array, "prototype", { writable: false });
+  for (const to of [Float16Array, Float16Array.prototype]) defineProperty(to, "BYTES_PER_ELEMENT", { value: 2 });
+  if (native.constructors !== undefined) native.constructors.Float16Array = Float16Array;
+  defineProperty(globalThis, "Float16Array", { value: Float16Array, writable: true, configurable: true });
 })

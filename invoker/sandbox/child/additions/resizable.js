@@ -90,6 +90,7 @@
   };
   const kindOf = (v) => Reflect.apply(tag, v, []);
   const own = Object.fromEntries(views.map((C) => [C.name, globalThis[C.name]]));
+  native.constructors = own; // float16.js adds its own
   const isBig = (v) => kindOf(v).startsWith("Big");
   const speciesOf = (v) => {
     const { constructor } = v;
