@@ -150,17 +150,17 @@ func compile(files map[string][]byte, entry, handler string, s syntax) ([]byte, 
 		return nil, []wire.Problem{{File: entry, Message: err.Error()}}
 	}
 	contents := fmt.Sprintf("import { %s as handler } from %q; %s = handler;", name, "./"+entry, bindName)
-	result := build(files, contents, s)
+	files, result := repaired(files, entry, contents, s)
 	if slices.ContainsFunc(result.Errors, func(m api.Message) bool { return strings.HasPrefix(m.Text, "Top-level await") }) {
 		s.asynchronous = true
-		result = build(files, contents, s)
+		files, result = repaired(files, entry, contents, s)
 	}
 	if problems := refusals(result, entry, handler); len(problems) > 0 {
 		return nil, problems
 	}
 	script, problems := withSourceMap(result.OutputFiles)
 	if table := withModules(files, entry); table != "" && bytes.Contains(script, []byte(importHelper+"(")) {
-		if all := build(files, contents+table, s); len(all.Errors) == 0 {
+		if all := build(files, contents+table, s, &imports{}); len(all.Errors) == 0 {
 			return withSourceMap(all.OutputFiles)
 		}
 	}
@@ -175,7 +175,7 @@ type syntax struct {
 
 // build bundles the modules that contents imports into the text of a function. Where they
 // await at their top level, the function is asynchronous.
-func build(files map[string][]byte, contents string, s syntax) api.BuildResult {
+func build(files map[string][]byte, contents string, s syntax, graph *imports) api.BuildResult {
 	function, supported := "function", unsupported()
 	if s.asynchronous {
 		function = "async function"
@@ -202,7 +202,7 @@ func build(files map[string][]byte, contents string, s syntax) api.BuildResult {
 		TsconfigRaw:    "{}",
 		Banner:         map[string]string{"js": `(` + function + `(` + bindName + `,` + node.Require + `,require,` + modulesName + `){"use strict";`},
 		Footer:         map[string]string{"js": "return " + bindName + "})"},
-		Plugins:        []api.Plugin{modules{files}.plugin()},
+		Plugins:        []api.Plugin{modules{files, graph}.plugin()},
 	})
 }
 

@@ -66,6 +66,22 @@ func TestCompileRefuses(t *testing.T) {
 			files: map[string]string{"function.js": "import './a.css'\n" + ok, "a.css": "a{}"},
 			want:  wire.Problem{File: "function.js", Line: 1, Column: 8, Message: `a.css cannot be imported`},
 		},
+		"no export in a file without any": {
+			files: map[string]string{"function.js": "import { a } from './a.js'; import { b } from './b.js'\n" + ok + "a(b)", "a.js": "var a = 1", "b.js": "exports.b = 1"},
+			want:  wire.Problem{File: "function.js", Line: 1, Column: 10, Message: `No matching export`},
+		},
+		"return at the top level": {
+			files: map[string]string{"function.js": "import './a.js'\n" + ok, "a.js": "return"},
+			want:  wire.Problem{File: "a.js", Line: 1, Column: 1, Message: `Top-level return`},
+		},
+		"import attribute": {
+			files: map[string]string{"function.js": "import a from './a.js' with { kind: 'x' }; a();\n" + ok, "a.js": "export default 1"},
+			want:  wire.Problem{File: "function.js", Line: 1, Column: 15, Message: `the import attribute "kind"`},
+		},
+		"linking": {
+			files: map[string]string{"function.js": "import { a } from './a.js'; a();\n" + ok, "a.js": "export { b as a } from './b.js'", "b.js": "export const c = 1"},
+			want:  wire.Problem{File: "a.js", Line: 1, Column: 10, Message: `No matching export`},
+		},
 		"invalid property": {
 			files: map[string]string{"function.js": ok + `/\p{Nope}/u.test('a')`},
 			want:  wire.Problem{File: "function.js", Line: 2, Column: 1, Message: "Invalid property name"},
@@ -161,6 +177,29 @@ func TestCompileRuns(t *testing.T) {
 					{ using r = { [Symbol.dispose ?? Symbol.for("Symbol.dispose")]() { out.push("disposed") } } }
 					return out }`},
 			want: `[1,2,"disposed"]`,
+		},
+		"assignments to constants": {
+			files: map[string]string{
+				"function.js": `
+				import { n, set } from "./n.js"; import * as ns from "./n.js"
+				const a = 1, failed = (f) => { try { f() } catch (e) { return e.name } }
+				class C { static assign() { C = 1 } }
+				export default () => [failed(() => { a = 2 }), failed(() => a++), failed(() => { ({ a } = { a: 3 }) }), failed(() => { [a] = [4] }),
+					failed(() => { for (a of [5]); }), failed(() => { a ??= 6 }), failed(() => { n = 7 }), failed(() => { ns.n = 8 }), failed(() => delete ns.n), failed(C.assign),
+					a, n, set(9), n, ns.n]`,
+				"n.js": "export let n = 1; export const set = (v) => { n = v }",
+			},
+			want: `["TypeError","TypeError","TypeError","TypeError","TypeError",null,"TypeError","TypeError","TypeError","TypeError",1,1,null,9,9]`,
+		},
+		"dynamic imports that cannot be linked": {
+			files: map[string]string{
+				"function.js": `const failed = (p) => p.then(() => "ran", (e) => e.name)
+					export default async () => [await failed(import("./a.js")), await failed(import("./a.js")), await failed(import("./twice.js")), await failed(import("")), await failed(import("./c.js"))]`,
+				"a.js":     "import './c.js'; import { gone } from './b.js'; globalThis.ran = true; export const a = gone",
+				"twice.js": "export { x } from './both.js'", "both.js": "export * from './b.js'; export * from './c.js'",
+				"b.js": "export const x = 1", "c.js": "export const x = 2",
+			},
+			want: `["SyntaxError","SyntaxError","SyntaxError","TypeError","ran"]`,
 		},
 		"its own words": {
 			files: map[string]string{"function.js": "const __cs_handler = 6, handler = 1; export default () => __cs_handler + handler"},

@@ -23,6 +23,9 @@ import (
 //	const load = (name) => import(name) // const load = (name) => __cs_import(name)
 func lower(script []byte) ([]byte, []wire.Problem) {
 	script, helpers := lowerImports(script)
+	if bytes.Contains(script, []byte(constantHelper+"(")) {
+		helpers += constantText
+	}
 	tree, err := parser.ParseFile(nil, scriptName, script, 0, parser.WithDisableSourceMaps)
 	if err != nil {
 		return script, nil // parse reports it

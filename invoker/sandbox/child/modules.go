@@ -21,7 +21,10 @@ const namespace = "bundle"
 
 // modules resolves and loads imports from a bundle's files alone: it is a plugin of esbuild
 // that answers for every path, so esbuild never reads a file.
-type modules struct{ files map[string][]byte }
+type modules struct {
+	files map[string][]byte
+	graph *imports // records the static imports
+}
 
 func (m modules) plugin() api.Plugin {
 	return api.Plugin{Name: namespace, Setup: func(build api.PluginBuild) {
@@ -42,6 +45,9 @@ func extensions() []string { return []string{".ts", ".mts", ".js", ".mjs", ".jso
 // A dynamic import of what the bundle lacks rejects when it runs.
 func (m modules) resolve(args api.OnResolveArgs) (api.OnResolveResult, error) {
 	result, err := m.resolveStatic(args)
+	if args.Kind != api.ResolveJSDynamicImport && len(result.Errors) == 0 {
+		m.graph.add(args.Importer, result.Path)
+	}
 	if args.Kind == api.ResolveJSDynamicImport && len(result.Errors) > 0 {
 		return api.OnResolveResult{Path: args.Path, Namespace: missing, PluginData: result.Errors[0].Text}, nil
 	}
@@ -65,6 +71,11 @@ func loadMissing(args api.OnLoadArgs) (api.OnLoadResult, error) {
 func (m modules) resolveStatic(args api.OnResolveArgs) (api.OnResolveResult, error) {
 	if args.Kind == api.ResolveEntryPoint {
 		return api.OnResolveResult{}, nil
+	}
+	for key, value := range args.With {
+		if key != "type" || value != "json" {
+			return refuse("the import attribute %q with the value %q is not supported", key, value)
+		}
 	}
 	if name, ok := node.Resolve(args.Path); ok {
 		return resolveBuiltin(name, args.Kind), nil
@@ -130,10 +141,24 @@ func (m modules) load(args api.OnLoadArgs) (api.OnLoadResult, error) {
 			Text: fmt.Sprintf("%s cannot be imported: modules end in .js, .mjs, .ts, .mts or .json", args.Path),
 		}}}, nil
 	}
+	if loader != api.LoaderJSON && !marked(contents) {
+		contents += "\nexport {};"
+	}
 	if strings.Contains(contents, "import.meta") {
 		contents, loader = withMeta(args.Path, contents, loader)
 	}
 	return api.OnLoadResult{Contents: &contents, Loader: loader, Errors: checkExpressions(args.Path, contents, loader)}, nil
+}
+
+// marked reports whether a file may be told to be a module, or a module of CommonJS, by its
+// text. esbuild takes other files for CommonJS: their top level would be that of a function.
+func marked(source string) bool {
+	for _, word := range []string{"import", "export", "require", "module", "this"} { // exports, too
+		if strings.Contains(source, word) {
+			return true
+		}
+	}
+	return false
 }
 
 // withMeta replaces import.meta.url by the URL of the file, and keeps all else: esbuild
