@@ -158,10 +158,10 @@ func compile(files map[string][]byte, entry, handler string, s syntax) ([]byte, 
 	if problems := refusals(result, entry, handler); len(problems) > 0 {
 		return nil, problems
 	}
-	script, problems := withSourceMap(result.OutputFiles)
+	script, problems := withSourceMap(result.OutputFiles, files)
 	if table := withModules(files, entry); table != "" && bytes.Contains(script, []byte(importHelper+"(")) {
 		if all := build(files, contents+table, s, &imports{}); len(all.Errors) == 0 {
-			return withSourceMap(all.OutputFiles)
+			return withSourceMap(all.OutputFiles, files)
 		}
 	}
 	return script, problems
@@ -253,7 +253,7 @@ func exportForm(handler string) string {
 // withSourceMap joins a script and its source map, whose files are named as the bundle
 // names them. The map is the last line of the script, so a script travels and is cached as
 // one text. The contents of the sources are left out.
-func withSourceMap(outputs []api.OutputFile) ([]byte, []wire.Problem) {
+func withSourceMap(outputs []api.OutputFile, files map[string][]byte) ([]byte, []wire.Problem) {
 	var script, mapping []byte
 	for _, out := range outputs {
 		if strings.HasSuffix(out.Path, ".map") {
@@ -274,7 +274,7 @@ func withSourceMap(outputs []api.OutputFile) ([]byte, []wire.Problem) {
 		return nil, []wire.Problem{{Message: "source map: " + err.Error()}}
 	}
 	script = append(script, "\n"+mapPrefix...)
-	return lower(quoteFields(base64.StdEncoding.AppendEncode(script, mapping)))
+	return lower(quoteFields(base64.StdEncoding.AppendEncode(script, mapping)), files)
 }
 
 // parse compiles a script for goja. Syntax that esbuild lets pass and goja refuses is

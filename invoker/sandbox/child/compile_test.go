@@ -201,6 +201,41 @@ func TestCompileRuns(t *testing.T) {
 			},
 			want: `["SyntaxError","SyntaxError","SyntaxError","TypeError","ran"]`,
 		},
+		"the time before a variable is initialized": {
+			files: map[string]string{
+				"function.js": `
+				import { early, Late, ns } from "./a.js"
+				const failed = (f) => { try { return f() } catch (e) { return e.name } }
+				const before = [failed(() => a), failed(() => b), failed(() => new C()), failed(() => d), failed(() => v ?? 1), failed(() => f()), early]
+				export const a = 1; let b = 2; class C { static self = C }; const { d } = { d: 4 }; var v = 5; function f() { return 6 }
+				b += a
+				export default () => [before, a, b, C.self.name, d, v, f(), Late.name, typeof ns]`,
+				"a.js": `import { a } from "./function.js"; import * as me from "./function.js"; export const ns = me
+				export let early = ["a", "default"].map((k) => { try { return me[k] } catch (e) { return e.name } }); export class Late {}`,
+			},
+			want: `[["ReferenceError","ReferenceError","ReferenceError","ReferenceError",1,6,["ReferenceError","ReferenceError"]],1,3,"C",4,5,6,"Late","object"]`,
+		},
+		"names of functions": {
+			files: map[string]string{
+				"function.js": `import { named } from "./a.js"
+				const f = () => 1, g = function () {}, h = async (x) => (x, 2), C = class { static self = 1 }; let i; i = async function () {}; const { j = (y) => ({ y }), k = y => [y] } = {}
+				class E extends C { static is(e) { return e instanceof E } }
+				export default () => [[f, g, h, C, i, j, k, E].map((x) => x.name), named(), f(), j(3), k(4), E.is(new E())]`,
+				"a.js": `const f = () => 1, g = function () {}, h = async (x) => (x, 2), C = class {}; let i; i = async function () {}; const { j = (y) => ({ y }), k = y => [y] } = {}
+				class E { static is(e) { return e instanceof E } }
+				export const named = () => [f, g, h, C, i, j, k, E].map((x) => x.name)`,
+			},
+			want: `[["f","g","h","C","i","j","k","E"],["f","g","h","C","i","j","k","E"],1,{"y":3},[4],true]`,
+		},
+		"namespaces": {
+			files: map[string]string{
+				"function.js": `import * as ns from "./a.js"
+				const failed = (f) => { try { return f() } catch (e) { return e.name } }
+				export default async () => [Object.keys(ns), String(Object.prototype.toString.call(ns)), Object.getPrototypeOf(ns), Object.isExtensible(ns), failed(() => { Object(ns).x = 1 }), "toString" in ns, await import("./a.js") === ns]`,
+				"a.js": "export const b = 1; export default 2; export { b as a }; export const B = 3",
+			},
+			want: `[["B","a","b","default"],"[object Module]",null,false,"TypeError",false,true]`,
+		},
 		"its own words": {
 			files: map[string]string{"function.js": "const __cs_handler = 6, handler = 1; export default () => __cs_handler + handler"},
 			want:  "7",

@@ -21,7 +21,7 @@ import (
 //
 //	const word = /^\p{L}+$/u;           // const word = __cs_regexps(0);
 //	const load = (name) => import(name) // const load = (name) => __cs_import(name)
-func lower(script []byte) ([]byte, []wire.Problem) {
+func lower(script []byte, files map[string][]byte) ([]byte, []wire.Problem) {
 	script, helpers := lowerImports(script)
 	if bytes.Contains(script, []byte(constantHelper+"(")) {
 		helpers += constantText
@@ -41,6 +41,12 @@ func lower(script []byte) ([]byte, []wire.Problem) {
 	deep, helper := guardRecursion(found.functions, tree.File.Base(), script)
 	helpers += helper
 	edits = append(edits, deep...)
+	places := placesOf(script)
+	edits = append(edits, restoreNames(found.nameless, tree.File.Base(), places)...)
+	edits = append(edits, restoreLexical(wrapped(tree), tree.File.Base(), places, files)...)
+	namespaces, helper := sealNamespaces(script)
+	helpers += helper
+	edits = append(edits, namespaces...)
 	if len(edits) > 0 {
 		script = applyEdits(script, edits)
 	}
@@ -55,6 +61,7 @@ func lower(script []byte) ([]byte, []wire.Problem) {
 type finder struct {
 	expressions []*ast.RegExpLiteral
 	functions   []namedFunction
+	nameless    []nameless
 	class       string // whose element is visited
 }
 
@@ -125,10 +132,12 @@ func (s *finder) visit(node any, name string) (descend bool) {
 	case *ast.Binding:
 		s.walk(reflect.ValueOf(n.Target), "")
 		s.walk(reflect.ValueOf(n.Initializer), nameOf(n.Target))
+		s.assigned(n.Target, n.Initializer)
 		return false
 	case *ast.AssignExpression:
 		s.walk(reflect.ValueOf(n.Left), "")
 		s.walk(reflect.ValueOf(n.Right), nameOf(n.Left))
+		s.assigned(n.Left, n.Right)
 		return false
 	case *ast.PropertyKeyed:
 		s.walk(reflect.ValueOf(n.Key), "")
@@ -196,6 +205,9 @@ func guardRecursion(functions []namedFunction, base int, script []byte) (edits [
 			case *ast.BlockStatement:
 				edits = append(edits, guardBlock(f.name, body, base, script)...)
 			case *ast.ExpressionBody:
+				if _, ok := body.Expression.(*ast.Identifier); ok {
+					continue // calls nothing
+				}
 				edits = append(edits, guardExpression(f.name, body.Expression, base, script)...)
 			}
 		}

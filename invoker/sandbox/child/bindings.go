@@ -1,0 +1,250 @@
+package child
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/dop251/goja/ast"
+)
+
+// esbuild joins the modules of a bundle to one function. In it, the variables that let, const
+// and class declare at the top level of a module become variables of var, and some variables
+// get other names, which are also the names of their functions. The source map has the
+// positions and the names of before.
+
+// place is where text of the script comes from. Lines and columns count from 0, columns in
+// UTF-16 code units.
+type place struct {
+	column                     int // in the script
+	source, line, sourceColumn int
+	name                       int // -1 for none
+}
+
+// places are those of a script, by line.
+type places struct {
+	sourceMap
+
+	lines  [][]place
+	starts []int // of the lines of the script
+	script []byte
+}
+
+func placesOf(script []byte) *places {
+	p := &places{script: script, starts: []int{0}}
+	at := bytes.LastIndex(script, []byte(mapPrefix))
+	if at < 0 {
+		return p
+	}
+	text, err := base64.StdEncoding.DecodeString(string(script[at+len(mapPrefix):]))
+	if err != nil || json.Unmarshal(text, &p.sourceMap) != nil {
+		return p
+	}
+	for i, c := range script[:at] {
+		if c == '\n' {
+			p.starts = append(p.starts, i+1)
+		}
+	}
+	var now place
+	name := 0
+	for line := range strings.SplitSeq(p.Mappings, ";") {
+		var list []place
+		now.column = 0
+		for segment := range strings.SplitSeq(line, ",") {
+			var by int
+			for i, part := range []*int{&now.column, &now.source, &now.line, &now.sourceColumn, &name} {
+				now.name = -1
+				if segment == "" {
+					break
+				}
+				by, segment = decodeVLQ(segment)
+				*part += by
+				if i == 4 {
+					now.name = name
+				}
+			}
+			list = append(list, now)
+		}
+		p.lines = append(p.lines, list)
+	}
+	return p
+}
+
+// at returns where the text at an offset of the script begins in its source, if the source
+// map has exactly that offset.
+func (p *places) at(offset int) (place, bool) {
+	line, found := slices.BinarySearch(p.starts, offset)
+	if !found {
+		line--
+	}
+	if line < 0 || line >= len(p.lines) {
+		return place{}, false
+	}
+	column := utf16Length(string(p.script[p.starts[line]:offset]))
+	list := p.lines[line]
+	i, found := slices.BinarySearchFunc(list, column, func(a place, column int) int { return a.column - column })
+	if !found || list[i].source < 0 || list[i].source >= len(p.Sources) {
+		return place{}, false
+	}
+	return list[i], true
+}
+
+// nameAt returns the name of a variable at an offset before it was renamed, "" if it was not.
+func (p *places) nameAt(offset int) string {
+	if from, ok := p.at(offset); ok && from.name >= 0 && from.name < len(p.Names) {
+		return p.Names[from.name]
+	}
+	return ""
+}
+
+var lexical = regexp.MustCompile(`^(?:export\s+)?(?:default\s+)?(?:let|const|(?:abstract\s+)?class)\b|^export\s+default\b`)
+
+// restoreLexical makes variables lexical again that were: reading them before they are
+// initialized throws. A source that was itself made from others has their positions, not its
+// own.
+func restoreLexical(body []ast.Statement, base int, p *places, files map[string][]byte) (edits []edit) {
+	for _, statement := range body {
+		n, ok := statement.(*ast.VariableStatement)
+		if !ok {
+			continue
+		}
+		at := int(n.Var) - base
+		from, ok := p.at(at)
+		if !ok || !bytes.HasPrefix(p.script[at:], []byte("var ")) {
+			continue
+		}
+		source := files[p.Sources[from.source]]
+		begin := offsetOf(source, from.line+1, 1)
+		if begin < 0 || bytes.Contains(source, []byte("sourceMappingURL=")) {
+			continue
+		}
+		text := afterUnits(source[begin:], from.sourceColumn)
+		all := lexical.Match(text)
+		for _, binding := range n.List { // what the bundler declares itself has no position
+			named, ok := p.at(int(binding.Idx0()) - base)
+			all = all && ok && (named.source != from.source || named.line != from.line || named.sourceColumn != from.sourceColumn)
+		}
+		if !all {
+			continue
+		}
+		edits = append(edits, edit{at, at + len("var"), "let"})
+		if m := declaredClass.FindSubmatch(text); m != nil {
+			if class, ok := n.List[0].Initializer.(*ast.ClassLiteral); ok {
+				edits = append(edits, nameClass(class, string(m[1]), base, p.script)...)
+			}
+		}
+	}
+	return edits
+}
+
+var declaredClass = regexp.MustCompile(`^(?:export\s+)?(?:default\s+)?(?:abstract\s+)?class\s+([\p{L}\p{N}_$]+)`)
+
+// nameClass names a class that the bundler renamed because its body refers to it.
+func nameClass(class *ast.ClassLiteral, name string, base int, script []byte) []edit {
+	if class.Name == nil || class.Name.Name.String() == name {
+		return nil
+	}
+	at := int(class.Name.Idx1()) - base
+	if class.SuperClass != nil {
+		at = int(class.SuperClass.Idx1()) - base
+	}
+	end := int(class.RightBrace) - base
+	if at < 0 || end > len(script) || at > end || bytes.Contains(script[at:end], []byte("static name")) {
+		return nil
+	}
+	brace := bytes.IndexByte(script[at:end+1], '{')
+	if brace < 0 || script[at+brace+1] != '\n' {
+		return nil
+	}
+	at += brace + 1
+	return []edit{{at, at, `static{Object.defineProperty(this,"name",{value:` + quoteJS(name) + `,configurable:true})}`}}
+}
+
+// afterUnits returns the text behind a number of UTF-16 code units.
+func afterUnits(text []byte, units int) []byte {
+	for i, c := range string(text) {
+		if units <= 0 {
+			return text[i:]
+		}
+		units -= utf16Length(string(c))
+	}
+	return nil
+}
+
+// nameless is a function or class without a name that is assigned to a variable.
+type nameless struct {
+	variable *ast.Identifier
+	value    ast.Expression
+}
+
+// assigned records the value that a variable is declared or assigned with, if it is a
+// function or class without a name.
+func (s *finder) assigned(target, value any) {
+	variable, ok := target.(*ast.Identifier)
+	if !ok {
+		return
+	}
+	switch n := value.(type) {
+	case *ast.FunctionLiteral:
+		if n.Name == nil {
+			s.nameless = append(s.nameless, nameless{variable, n})
+		}
+	case *ast.ClassLiteral:
+		if n.Name == nil {
+			s.nameless = append(s.nameless, nameless{variable, n})
+		}
+	case *ast.ArrowFunctionLiteral:
+		s.nameless = append(s.nameless, nameless{variable, n})
+	}
+}
+
+// restoreNames names functions after the variables that they were assigned to, where these
+// were renamed:
+//
+//	var f2 = () => 1;   // var f2 = ({f:() => 1}).f;
+//
+// Members of classes and methods keep their names in any case.
+func restoreNames(list []nameless, base int, p *places) (edits []edit) {
+	for _, f := range list {
+		start, end := int(f.value.Idx0())-base, int(f.value.Idx1())-base
+		name := p.nameAt(int(f.variable.Idx0()) - base)
+		if name == "" || name == f.variable.Name.String() || name == "__proto__" || start < 0 || end > len(p.script) || start >= end {
+			continue
+		}
+		if n, ok := f.value.(*ast.ArrowFunctionLiteral); ok {
+			end = arrowEnd(n, end, p.script)
+		}
+		if end < 0 {
+			continue
+		}
+		if before := bytes.TrimRight(p.script[:start], " "); bytes.HasSuffix(before, []byte("async")) {
+			start = len(before) - len("async")
+		}
+		key := quoteJS(name)
+		edits = append(edits, edit{start, start, "({" + key + ":"}, edit{end, end, "})[" + key + "]"})
+	}
+	return edits
+}
+
+// arrowEnd returns where an arrow function ends, given the end of its body; -1 where that
+// is not plain to see, since the tree has no parentheses.
+func arrowEnd(n *ast.ArrowFunctionLiteral, end int, script []byte) int {
+	body, ok := n.Body.(*ast.ExpressionBody)
+	if !ok {
+		return end
+	}
+	switch body.Expression.(type) {
+	case *ast.ObjectLiteral, *ast.SequenceExpression: // esbuild writes them in parentheses
+		if end >= len(script) || script[end] != ')' {
+			return -1
+		}
+		end++
+	}
+	if next := bytes.TrimLeft(script[end:], " \n"); len(next) == 0 || strings.IndexByte(",;]}", next[0]) < 0 {
+		return -1
+	}
+	return end
+}
