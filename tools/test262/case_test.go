@@ -114,6 +114,9 @@ func (c *testCase) bundle(root string) (map[string][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
+		if name == "sta.js" { // the name of an activation's error is that of the thrown object
+			text = append(text, "\nTest262Error.prototype.name = \"Test262Error\";\n"...)
+		}
 		files["harness/"+name] = exposed(string(text))
 		imports += fmt.Sprintf(" import %q;", "./harness/"+name)
 	}

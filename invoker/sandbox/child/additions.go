@@ -22,6 +22,7 @@ func additionTable() []addition {
 	return []addition{
 		{"regexp.js", []string{"RegExp", regexpHelper}},
 		{"symbols.js", []string{"asyncIterator", "asyncDispose", "Symbol.dispose", `"dispose"`, "fromAsync"}},
+		{"asyncfrom.js", []string{asyncHelpers}},
 		{"iterators.js", []string{"Iterator", "function*", "yield", ".values()", ".keys()", ".entries()", "matchAll", "Symbol.iterator"}},
 		{"proxy.js", []string{"Proxy"}},
 		{"strings.js", []string{"WellFormed"}},

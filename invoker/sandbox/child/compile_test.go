@@ -236,6 +236,13 @@ func TestCompileRuns(t *testing.T) {
 			},
 			want: `[["B","a","b","default"],"[object Module]",null,false,"TypeError",false,true]`,
 		},
+		"a namespace without names": {
+			files: map[string]string{
+				"function.js": "import * as ns from './a.js'; var my_exports = {}; export default async () => [ns, await import('./b.js'), my_exports].map((o) => Object.isExtensible(o))",
+				"a.js":        "globalThis.x = 1; export {}", "b.js": "globalThis.y = 1",
+			},
+			want: `[false,false,true]`,
+		},
 		"its own words": {
 			files: map[string]string{"function.js": "const __cs_handler = 6, handler = 1; export default () => __cs_handler + handler"},
 			want:  "7",

@@ -44,9 +44,10 @@ func lower(script []byte, files map[string][]byte) ([]byte, []wire.Problem) {
 	places := placesOf(script)
 	edits = append(edits, restoreNames(found.nameless, tree.File.Base(), places)...)
 	edits = append(edits, restoreLexical(wrapped(tree), tree.File.Base(), places, files)...)
-	namespaces, helper := sealNamespaces(script)
+	namespaces, helper := sealNamespaces(script, places)
 	helpers += helper
 	edits = append(edits, namespaces...)
+	edits = append(edits, replaceAsyncHelpers(script)...)
 	if len(edits) > 0 {
 		script = applyEdits(script, edits)
 	}
