@@ -47,7 +47,7 @@ func lower(script []byte, files map[string][]byte) ([]byte, []wire.Problem) {
 	namespaces, helper := sealNamespaces(script, places)
 	helpers += helper
 	edits = append(edits, namespaces...)
-	edits = append(edits, replaceAsyncHelpers(script)...)
+	edits = append(edits, replaceAsyncHelpers(script, &found.delegations, tree.File.Base())...)
 	if len(edits) > 0 {
 		script = applyEdits(script, edits)
 	}
@@ -62,6 +62,8 @@ func lower(script []byte, files map[string][]byte) ([]byte, []wire.Problem) {
 type finder struct {
 	expressions []*ast.RegExpLiteral
 	functions   []namedFunction
+	open        []int // of functions, those that are visited
+	delegations delegations
 	nameless    []nameless
 	class       string // whose element is visited
 }
@@ -70,6 +72,9 @@ type finder struct {
 type namedFunction struct {
 	name string
 	node any // *ast.FunctionLiteral or *ast.ArrowFunctionLiteral
+
+	calls      []string // names that it may call
+	dispatches bool     // it calls what an expression in brackets names
 }
 
 // walk visits a node of goja's syntax tree, which has no walker of its own. name is what
@@ -111,15 +116,20 @@ func (s *finder) visit(node any, name string) (descend bool) {
 		if n.Name != nil {
 			name = n.Name.Name.String()
 		}
-		s.functions = append(s.functions, namedFunction{name, n})
-		s.walk(reflect.ValueOf(n.ParameterList), "")
-		s.walk(reflect.ValueOf(n.Body), "")
+		s.function(name, n, n.ParameterList, n.Body)
 		return false
 	case *ast.ArrowFunctionLiteral:
-		s.functions = append(s.functions, namedFunction{name, n})
-		s.walk(reflect.ValueOf(n.ParameterList), "")
-		s.walk(reflect.ValueOf(n.Body), "")
+		s.function(name, n, n.ParameterList, n.Body)
 		return false
+	case *ast.CallExpression:
+		s.calls(n.Callee, n.ArgumentList)
+		if len(s.open) > 0 {
+			s.delegations.visit(n, s.functions[s.open[len(s.open)-1]].node)
+		}
+	case *ast.NewExpression:
+		s.calls(n.Callee, n.ArgumentList)
+	case *ast.TemplateLiteral:
+		s.calls(n.Tag, nil)
 	case *ast.ClassLiteral:
 		if n.Name != nil {
 			name = n.Name.Name.String()
@@ -161,6 +171,15 @@ func (s *finder) visit(node any, name string) (descend bool) {
 	return true
 }
 
+// function records a function and visits its parts.
+func (s *finder) function(name string, node any, parameters *ast.ParameterList, body ast.Node) {
+	s.open = append(s.open, len(s.functions))
+	s.functions = append(s.functions, namedFunction{name: name, node: node})
+	s.walk(reflect.ValueOf(parameters), "")
+	s.walk(reflect.ValueOf(body), "")
+	s.open = s.open[:len(s.open)-1]
+}
+
 // nameOf returns the name that an assignment's target or a property's key is.
 func nameOf(node any) string {
 	switch n := node.(type) {
@@ -193,23 +212,24 @@ func implicit(name string) bool {
 	return false
 }
 
-// guardRecursion makes functions that call themselves throw a RangeError before goja ends
-// the script, which no script can catch. Functions that call themselves through others are
-// not recognized.
+// guardRecursion makes functions that call themselves, also through others, throw a
+// RangeError before goja ends the script, which no script can catch.
 func guardRecursion(functions []namedFunction, base int, script []byte) (edits []edit, helper string) {
-	for _, f := range functions {
+	heads := cyclic(functions)
+	for i, f := range functions {
+		always := heads[i] || f.dispatches
 		switch n := f.node.(type) {
 		case *ast.FunctionLiteral:
-			edits = append(edits, guardBlock(f.name, n.Body, base, script)...)
+			edits = append(edits, guardBlock(f.name, always, n.Body, base, script)...)
 		case *ast.ArrowFunctionLiteral:
 			switch body := n.Body.(type) {
 			case *ast.BlockStatement:
-				edits = append(edits, guardBlock(f.name, body, base, script)...)
+				edits = append(edits, guardBlock(f.name, always, body, base, script)...)
 			case *ast.ExpressionBody:
 				if _, ok := body.Expression.(*ast.Identifier); ok {
 					continue // calls nothing
 				}
-				edits = append(edits, guardExpression(f.name, body.Expression, base, script)...)
+				edits = append(edits, guardExpression(f.name, always, body.Expression, base, script)...)
 			}
 		}
 	}
@@ -219,9 +239,9 @@ func guardRecursion(functions []namedFunction, base int, script []byte) (edits [
 	return edits, helper
 }
 
-func guardBlock(name string, body *ast.BlockStatement, base int, script []byte) []edit {
+func guardBlock(name string, always bool, body *ast.BlockStatement, base int, script []byte) []edit {
 	start, end := int(body.LeftBrace)-base, int(body.RightBrace)-base
-	if start < 0 || end > len(script) || start >= end || script[start] != '{' || !mentions(script[start:end], name) {
+	if start < 0 || end > len(script) || start >= end || script[start] != '{' || !always && !mentions(script[start:end], name) {
 		return nil
 	}
 	return []edit{{start + 1, start + 1, guardText + ";"}}
@@ -229,9 +249,9 @@ func guardBlock(name string, body *ast.BlockStatement, base int, script []byte) 
 
 // guardExpression guards the expression that an arrow function returns. Where its end is
 // not plain to see it stays.
-func guardExpression(name string, body ast.Expression, base int, script []byte) []edit {
+func guardExpression(name string, always bool, body ast.Expression, base int, script []byte) []edit {
 	start, end := int(body.Idx0())-base, int(body.Idx1())-base
-	if start < 2 || end > len(script) || start >= end || !mentions(script[start:end], name) {
+	if start < 2 || end > len(script) || start >= end || !always && !mentions(script[start:end], name) {
 		return nil
 	}
 	for start > 2 && (script[start-1] == ' ' || script[start-1] == '(') {

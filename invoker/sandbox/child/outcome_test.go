@@ -44,7 +44,7 @@ func TestFailures(t *testing.T) {
 			want:   api.ActivationError{Type: "Exception", Message: "the thrown value cannot be shown: reading it throws"},
 		},
 		"overflow": {
-			source: "const g = (n) => f(n), f = (n) => g(n + 1) + 1;\nexport default () => { try { return f(0) } catch { return 'caught' } }",
+			source: "const f = (g, n) => g(g, n + 1) + 1;\nexport default () => { try { return f(f, 0) } catch { return 'caught' } }",
 			want:   api.ActivationError{Type: "Exception", Message: "RangeError: Maximum call stack size exceeded", Stack: "at f (function.js:1:"},
 		},
 		"overflow in a reaction": {
@@ -266,6 +266,12 @@ func TestRecursion(t *testing.T) {
 		"constructor": "const f = (n) => n ? 1 + f(n - 1) : 0; class A { constructor() { new A() } }; const end = () => new A();",
 		"getter":      "const f = (n) => n ? 1 + f(n - 1) : 0; const o = { get x() { return o.x } }; const end = () => o.x;",
 		"native":      "const f = (n) => n ? 1 + f(n - 1) : 0; const end = () => [1].map(end);",
+		"each other":  "const even = (n) => n === 0 || odd(n - 1), odd = (n) => n !== 0 && even(n - 1); const f = (n) => even(n) ? n : 0; function a() { return b() + 1 } function b() { return c() } function c() { return a() } const end = () => a();",
+		"visitor":     "class Num { accept(v) { return v.num(this) } } class Neg { accept(v) { return v.neg(this) } } const v = { num: (x) => x.n, neg: (x) => x.of.accept(v) }; const f = (n) => n; const end = () => { const x = new Neg(); x.of = x; return x.accept(v) };",
+		"dispatch":    "const visitors = { list(x) { return visit(x) }, leaf: () => 1 }; function visit(x) { return visitors[x.type](x) } const f = (n) => n, end = () => visit({ type: 'list' });",
+		"callbacks":   "const walk = (n) => n.list.map((x) => enter(x)), enter = (n) => { let out = 0; n.list.forEach((x) => { out += walk(x) }); return out }; const f = (n) => n, loop = {}; loop.list = [loop]; const end = () => walk(loop);",
+		"classes":     "class A { go(b) { return b?.back(this) } } class B { back(a) { return a?.['go'](this) } }; const f = (n) => n, end = () => new A().go(new B());",
+		"new":         "class A { constructor() { this.b = new B() } } class B { constructor() { this.a = new A() } }; const f = (n) => n, end = () => new A();",
 		"generator":   "const f = (n) => n ? 1 + f(n - 1) : 0; function* g() { yield* g() } const end = () => [...g()];",
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -25,6 +25,13 @@ export default async function () {
   check("nested", [values, r.value], [[1, 2, 3, 1, 2, 3], [4, 4]]);
   const seen = []; for await (const x of nested()) { seen.push(x); if (x === 2) break; }
   check("break", [seen, log.at(-1)], [[1, 2], "finally"]);
+  function* plain() { const got = yield* inner({}); log.push("got " + got); return yield* [1, 2]; }
+  const m = plain();
+  check("in a plain generator", [m.next("x"), m.next("y"), m.next("end"), m.next(), m.next(), log.at(-1)], [{ done: false }, { value: "y", done: false }, { value: 1, done: false }, { value: 2, done: false }, { done: true }, "got end"]);
+  async function* mixed() { const both = function* () { yield* [1]; yield* plainer(); }; yield* both(); }
+  function* plainer() { yield* "ab"; }
+  const all2 = []; for await (const x of mixed()) all2.push(x);
+  check("both", all2, [1, "a", "b"]);
   const k = outer({ [Symbol.asyncIterator]: () => ({ next: () => ({ value: 1, done: false }), throw: (e) => ({ value: e, done: true }) }) }); await k.next();
   check("throw", await k.throw(5), { value: 5, done: true });
 }
