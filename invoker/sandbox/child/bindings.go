@@ -100,12 +100,19 @@ func (p *places) nameAt(offset int) string {
 	return ""
 }
 
+// maxDeclaration bounds the text in which the beginning of a declaration is looked for.
+const maxDeclaration = 256
+
 var lexical = regexp.MustCompile(`^(?:export\s+)?(?:default\s+)?(?:let|const|(?:abstract\s+)?class)\b|^export\s+default\b`)
 
 // restoreLexical makes variables lexical again that were: reading them before they are
 // initialized throws. A source that was itself made from others has their positions, not its
 // own.
 func restoreLexical(body []ast.Statement, base int, p *places, files map[string][]byte) (edits []edit) {
+	compiled := map[int]bool{} // sources that were made from others
+	for i, name := range p.Sources {
+		compiled[i] = bytes.Contains(files[name], []byte("sourceMappingURL="))
+	}
 	for _, statement := range body {
 		n, ok := statement.(*ast.VariableStatement)
 		if !ok {
@@ -113,15 +120,16 @@ func restoreLexical(body []ast.Statement, base int, p *places, files map[string]
 		}
 		at := int(n.Var) - base
 		from, ok := p.at(at)
-		if !ok || !bytes.HasPrefix(p.script[at:], []byte("var ")) {
+		if !ok || compiled[from.source] || !bytes.HasPrefix(p.script[at:], []byte("var ")) {
 			continue
 		}
 		source := files[p.Sources[from.source]]
 		begin := offsetOf(source, from.line+1, 1)
-		if begin < 0 || bytes.Contains(source, []byte("sourceMappingURL=")) {
+		if begin < 0 {
 			continue
 		}
 		text := afterUnits(source[begin:], from.sourceColumn)
+		text = text[:min(len(text), maxDeclaration)]
 		all := lexical.Match(text)
 		for _, binding := range n.List { // what the bundler declares itself has no position
 			named, ok := p.at(int(binding.Idx0()) - base)
