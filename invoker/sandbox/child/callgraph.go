@@ -9,7 +9,7 @@ import (
 // A function that calls itself through others is found in the graph of calls: an edge leads
 // from a function to all functions of the script with a name that it calls, or passes to a
 // call. Names stand for functions here, so the graph has edges that no call takes, which
-// costs a little time. What is missing are calls of values without a name, such as the
+// costs a little time. It lacks calls of values without a name, such as the
 // parameter of a function.
 
 // calls records what the functions around a call may call.
