@@ -192,12 +192,7 @@ func start(i Isolation, files []*os.File, flags uintptr) (*os.Process, error) {
 // Environment is all that the nursery and a child get. Without
 // containermaxprocs=0 Go's runtime reads cgroup files again and again, which a
 // child's filter refuses.
-//
-// gcstoptheworld=1 makes the collector of a child run while its script stands still. A
-// child has one processor for both, so a collection beside the script only takes longer,
-// and counts as live what the script allocates meanwhile: 40 MB of 130 for a script that
-// allocates much, which then seems to be over its memory limit.
-func Environment() []string { return []string{"GODEBUG=containermaxprocs=0,gcstoptheworld=1"} }
+func Environment() []string { return []string{"GODEBUG=containermaxprocs=0"} }
 
 func send(message any) error {
 	text, err := json.Marshal(message)
