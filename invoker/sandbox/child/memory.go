@@ -46,6 +46,7 @@ type memoryWatch struct {
 	last        atomic.Int64 // live at the last collection
 	twice       atomic.Bool  // the last collection was over the limit
 	peak        atomic.Int64 // highest live since reset, base included
+	large       bool         // the heap grows by largeGrowth
 	timer       *time.Timer
 	armed       atomic.Bool // timer will fire
 	active      atomic.Bool // an activation runs
@@ -57,10 +58,13 @@ type memoryWatch struct {
 // How much the heap may grow between two collections, in percent of what the last one found
 // to live. What a load allocates lives until its end, so that collections during it are in
 // vain: without most of them, it takes two thirds of the processor time. A warm instance with
-// modules of 10 MB spends a tenth less on a call at 200% than at Go's 100%.
+// modules of 10 MB spends a tenth less on a call at 200% than at Go's 100%. A heap of more
+// than a quarter of the limit grows by 100%, so that the watch sees it near the limit.
 const (
-	loadGrowth = 800
-	runGrowth  = 200
+	loadGrowth  = 800
+	runGrowth   = 200
+	largeGrowth = 100
+	largeShare  = 4
 )
 
 // loadRoom is where a load begins to collect more often, in bytes above the memory that is
@@ -75,6 +79,19 @@ func collectForLoad() {
 }
 
 func collectForRuns() { debug.SetGCPercent(runGrowth) }
+
+// follow sets the growth of the heap for what the last collection found beyond the base. It
+// is called from check only.
+func (w *memoryWatch) follow(used int64) {
+	if large := used > w.limit/largeShare; large != w.large {
+		w.large = large
+		growth := runGrowth
+		if large {
+			growth = largeGrowth
+		}
+		debug.SetGCPercent(growth)
+	}
+}
 
 // newMemoryWatch makes the watch of a child with a limit of limitMB; base is the live
 // memory before the first activation. over is called, on any goroutine, when an activation
@@ -118,6 +135,7 @@ func (w *memoryWatch) check(live int64) (again bool) {
 		w.peak.Store(live)
 	}
 	used := live - w.base
+	w.follow(used)
 	over := used > w.limit
 	wasOver := w.twice.Swap(over)
 	if used > w.limit+w.limit/4 || over && wasOver {
