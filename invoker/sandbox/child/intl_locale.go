@@ -64,16 +64,19 @@ func localeClass() *intlClass {
 		c.methods,
 		method(class, "toString", 0, func(r *realm, l state, _ goja.FunctionCall) goja.Value { return r.vm.ToValue(l.Tag.String()) }),
 		method(class, "getTextInfo", 0, func(r *realm, l state, _ goja.FunctionCall) goja.Value { return r.record("direction", l.Direction()) }),
-		method(class, "getWeekInfo", 0, func(r *realm, l state, _ goja.FunctionCall) goja.Value {
-			first, weekend, least := l.Week()
-			days := make([]any, len(weekend))
-			for i, d := range weekend {
-				days[i] = d
-			}
-			return r.record("firstDay", first, "weekend", r.vm.NewArray(days...), "minimalDays", least)
-		}),
+		method(class, "getWeekInfo", 0, weekInfo),
 	)
 	return c
+}
+
+// weekInfo is Intl.Locale.prototype.getWeekInfo.
+func weekInfo(r *realm, l *intl.Locale, _ goja.FunctionCall) goja.Value {
+	first, weekend, least := l.Week()
+	days := make([]any, len(weekend))
+	for i, d := range weekend {
+		days[i] = d
+	}
+	return r.record("firstDay", first, "weekend", r.vm.NewArray(days...), "minimalDays", least)
 }
 
 func keywordOf(l *intl.Locale, key string) string {

@@ -140,24 +140,6 @@ func (s *finder) visit(node any, name string) (descend bool) {
 			s.walk(reflect.ValueOf(element), "")
 		}
 		return false
-	case *ast.Binding:
-		s.walk(reflect.ValueOf(n.Target), "")
-		s.walk(reflect.ValueOf(n.Initializer), nameOf(n.Target))
-		s.assigned(n.Target, n.Initializer)
-		return false
-	case *ast.AssignExpression:
-		s.walk(reflect.ValueOf(n.Left), "")
-		s.walk(reflect.ValueOf(n.Right), nameOf(n.Left))
-		s.assigned(n.Left, n.Right)
-		return false
-	case *ast.PropertyKeyed:
-		s.walk(reflect.ValueOf(n.Key), "")
-		s.walk(reflect.ValueOf(n.Value), nameOf(n.Key))
-		return false
-	case *ast.FieldDefinition:
-		s.walk(reflect.ValueOf(n.Key), "")
-		s.walk(reflect.ValueOf(n.Initializer), nameOf(n.Key))
-		return false
 	case *ast.MethodDefinition:
 		class := s.class
 		s.walk(reflect.ValueOf(n.Key), "")
@@ -167,8 +149,33 @@ func (s *finder) visit(node any, name string) (descend bool) {
 		}
 		s.walk(reflect.ValueOf(n.Body), name)
 		return false
+	default:
+		return s.visitNamed(node)
 	}
 	return true
+}
+
+// visitNamed visits the children of a node that names a value.
+func (s *finder) visitNamed(node any) (descend bool) {
+	switch n := node.(type) {
+	case *ast.Binding:
+		s.walk(reflect.ValueOf(n.Target), "")
+		s.walk(reflect.ValueOf(n.Initializer), nameOf(n.Target))
+		s.assigned(n.Target, n.Initializer)
+	case *ast.AssignExpression:
+		s.walk(reflect.ValueOf(n.Left), "")
+		s.walk(reflect.ValueOf(n.Right), nameOf(n.Left))
+		s.assigned(n.Left, n.Right)
+	case *ast.PropertyKeyed:
+		s.walk(reflect.ValueOf(n.Key), "")
+		s.walk(reflect.ValueOf(n.Value), nameOf(n.Key))
+	case *ast.FieldDefinition:
+		s.walk(reflect.ValueOf(n.Key), "")
+		s.walk(reflect.ValueOf(n.Initializer), nameOf(n.Key))
+	default:
+		return true
+	}
+	return false
 }
 
 // function records a function and visits its parts.

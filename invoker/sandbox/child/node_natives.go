@@ -112,8 +112,8 @@ func processRows() []row {
 			// The name of the script keeps its frame out of stacks.
 			made, err := r.vm.RunScript(scriptName, "(function (run) { return function (f) { var v = f(); run(); return v } })")
 			must(err)
-			make, _ := goja.AssertFunction(made)
-			ticks, err := make(goja.Undefined(), call.Argument(0))
+			wrap, _ := goja.AssertFunction(made)
+			ticks, err := wrap(goja.Undefined(), call.Argument(0))
 			must(err)
 			r.ticks, _ = goja.AssertFunction(ticks)
 			return goja.Undefined()

@@ -48,20 +48,8 @@ func (r *RawDigits) Resolve(notation string, least, most int) (DigitOptions, err
 		}
 	}
 	if fraction {
-		switch {
-		case r.MinimumFractionDigits != nil && r.MaximumFractionDigits != nil:
-			o.MinimumFraction, o.MaximumFraction = *r.MinimumFractionDigits, *r.MaximumFractionDigits
-			if o.MinimumFraction > o.MaximumFraction {
-				return o, RangeError("maximumFractionDigits value is out of range.")
-			}
-		case r.MinimumFractionDigits != nil:
-			o.MinimumFraction = *r.MinimumFractionDigits
-			o.MaximumFraction = max(most, o.MinimumFraction)
-		case r.MaximumFractionDigits != nil:
-			o.MaximumFraction = *r.MaximumFractionDigits
-			o.MinimumFraction = min(least, o.MaximumFraction)
-		default:
-			o.MinimumFraction, o.MaximumFraction = least, most
+		if err := r.resolveFraction(&o, least, most); err != nil {
+			return o, err
 		}
 	}
 	switch {
@@ -79,4 +67,24 @@ func (r *RawDigits) Resolve(notation string, least, most int) (DigitOptions, err
 		return o, RangeError("roundingIncrement value is out of range.")
 	}
 	return o, nil
+}
+
+// resolveFraction sets the bounds of the digits after the decimal point.
+func (r *RawDigits) resolveFraction(o *DigitOptions, least, most int) error {
+	switch {
+	case r.MinimumFractionDigits != nil && r.MaximumFractionDigits != nil:
+		o.MinimumFraction, o.MaximumFraction = *r.MinimumFractionDigits, *r.MaximumFractionDigits
+		if o.MinimumFraction > o.MaximumFraction {
+			return RangeError("maximumFractionDigits value is out of range.")
+		}
+	case r.MinimumFractionDigits != nil:
+		o.MinimumFraction = *r.MinimumFractionDigits
+		o.MaximumFraction = max(most, o.MinimumFraction)
+	case r.MaximumFractionDigits != nil:
+		o.MaximumFraction = *r.MaximumFractionDigits
+		o.MinimumFraction = min(least, o.MaximumFraction)
+	default:
+		o.MinimumFraction, o.MaximumFraction = least, most
+	}
+	return nil
 }

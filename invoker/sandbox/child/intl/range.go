@@ -70,7 +70,7 @@ func (f *DateFormat) Range(from, to float64) []Part {
 	if pattern, ok := f.interval(field, f.list); ok {
 		return f.span(pattern, a, b)
 	}
-	if date != nil && clock != nil && strings.Contains("ahmsS", field) {
+	if date != nil && clock != nil && clockField(field) {
 		// The date is the same: it is written once.
 		var out []Part
 		times, ok := f.interval(field, clock)
@@ -119,6 +119,15 @@ func (f *DateFormat) extended(field string) []token {
 		pattern = replaceHours(pattern, f.HourCycle)
 	}
 	return tokens(pattern)
+}
+
+// clockField reports whether a field of a pattern is one of the time of day.
+func clockField(field string) bool {
+	switch field {
+	case "a", "h", "m", "s", "S":
+		return true
+	}
+	return false
 }
 
 // both writes two times whole, with the locale's sign of a range between.

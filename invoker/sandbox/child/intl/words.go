@@ -258,19 +258,7 @@ func (d *DisplayNames) Of(code string) (string, error) {
 		if !alphanumeric(lower, 'a', 3, 3) {
 			return "", bad
 		}
-		code = strings.ToUpper(code)
-		key := "/displayName"
-		switch d.Style {
-		case "short":
-			key = "/symbol"
-		case "narrow":
-			key = "/symbol-alt-narrow"
-		}
-		name := cldr.Of("currency", d.data).Get(code + key)
-		if name == "" && d.Style == "narrow" {
-			name = cldr.Of("currency", d.data).Get(code + "/symbol")
-		}
-		return d.or(name, code), nil
+		return d.currency(strings.ToUpper(code)), nil
 	case "calendar":
 		key := map[string]string{"gregory": "gregorian", "ethioaa": "ethiopic-amete-alem"}[lower]
 		return d.or(names.Get("calendar/"+orElse(key, lower)), lower), nil
@@ -286,6 +274,22 @@ func (d *DisplayNames) Of(code string) (string, error) {
 		key += "-" + d.Style
 	}
 	return d.or(cldr.Of("date", d.data).Get(key), code), nil
+}
+
+// currency returns the name or the symbol of a currency.
+func (d *DisplayNames) currency(code string) string {
+	key := "/displayName"
+	switch d.Style {
+	case "short":
+		key = "/symbol"
+	case "narrow":
+		key = "/symbol-alt-narrow"
+	}
+	name := cldr.Of("currency", d.data).Get(code + key)
+	if name == "" && d.Style == "narrow" {
+		name = cldr.Of("currency", d.data).Get(code + "/symbol")
+	}
+	return d.or(name, code)
 }
 
 func (d *DisplayNames) or(name, code string) string {
