@@ -168,16 +168,16 @@ const (
 )
 
 // coalesced returns a Coalescer of calls with one or more items each, by queue. It passes at
-// most most items to flush, unless one call has more. weigh returns the size of an item in
+// most limit items to flush, unless one call has more. weigh returns the size of an item in
 // bytes.
-func coalesced[T any](life context.Context, most int, weigh func(T) int, flush func(context.Context, jobstore.Queue, []T)) *coalesce.Coalescer[jobstore.Queue, []T] {
+func coalesced[T any](life context.Context, limit int, weigh func(T) int, flush func(context.Context, jobstore.Queue, []T)) *coalesce.Coalescer[jobstore.Queue, []T] {
 	weighAll := func(items []T) (count, bytes int) {
 		for _, item := range items {
 			bytes += weigh(item)
 		}
 		return len(items), bytes
 	}
-	cfg := coalesce.Config[[]T]{Count: most, Bytes: flushBytes, Second: flushSecond, Weigh: weighAll}
+	cfg := coalesce.Config[[]T]{Count: limit, Bytes: flushBytes, Second: flushSecond, Weigh: weighAll}
 	return coalesce.New(life, cfg, func(ctx context.Context, q jobstore.Queue, calls [][]T) {
 		ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 		defer cancel()

@@ -47,7 +47,7 @@ func (c *CompiledScripts) Load(ctx context.Context, tenant, digest, entry, handl
 	return script, nil
 }
 
-// Save keeps a script for 30 days. Errors: CodeStoreUnavailable.
+// Save stores a script for compiledScriptTTL. Errors: CodeStoreUnavailable.
 func (c *CompiledScripts) Save(ctx context.Context, tenant, digest, entry, handler string, script []byte) error {
 	sum := sha256.Sum256(script)
 	value := append(sum[:], script...)

@@ -35,7 +35,7 @@ type Config struct {
 	// ScriptCacheBytes bounds the cache of compiled scripts, which are the output of
 	// the bundler as text. Default 64 MiB.
 	ScriptCacheBytes int64
-	// Scripts keeps compiled scripts beyond the life of the process. Default: none does.
+	// Scripts keeps compiled scripts beyond the life of the process. Default: scripts are kept in memory only.
 	Scripts ScriptStore
 	// Metrics exports the pool's metrics. Default: none are exported.
 	Metrics prometheus.Registerer

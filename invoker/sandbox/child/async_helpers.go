@@ -37,7 +37,7 @@ func (d *delegations) visit(call *ast.CallExpression, function any) {
 	}
 }
 
-// replaceAsyncHelpers puts functions of ours in the place of esbuild's for yield* in
+// replaceAsyncHelpers replaces esbuild's functions by ours for yield* in
 // asynchronous generators and for await. A script with helpers of another bundler's run
 // keeps these, which belong together. Other generators keep esbuild's function: goja needs
 // minutes to unwind 10,000 of them that delegate to each other without it.

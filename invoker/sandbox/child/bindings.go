@@ -14,7 +14,7 @@ import (
 // esbuild joins the modules of a bundle to one function. In it, the variables that let, const
 // and class declare at the top level of a module become variables of var, and some variables
 // get other names, which are also the names of their functions. The source map has the
-// positions and the names of before.
+// original positions and names.
 
 // place is where text of the script comes from. Lines and columns count from 0, columns in
 // UTF-16 code units.
@@ -105,8 +105,8 @@ const maxDeclaration = 256
 
 var lexical = regexp.MustCompile(`^(?:export\s+)?(?:default\s+)?(?:let|const|(?:abstract\s+)?class)\b|^export\s+default\b`)
 
-// restoreLexical makes variables lexical again that were: reading them before they are
-// initialized throws. A source that was itself made from others has their positions, not its
+// restoreLexical restores let for variables that the source declares with let, const or class:
+// reading them before they are initialized throws. A source that was itself made from others has their positions, not its
 // own.
 func restoreLexical(body []ast.Statement, base int, p *places, files map[string][]byte) (edits []edit) {
 	compiled := map[int]bool{} // sources that were made from others

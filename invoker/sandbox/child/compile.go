@@ -135,8 +135,8 @@ func unsupported() map[string]bool {
 //	return __cs_handler})
 //	//# sourceMappingURL=data:application/json;base64,eyJ2ZXJzaW9uIjozLC…
 //
-// realm.evaluate calls that function once in each realm. The bundler resolves imports from the bundle alone
-// (modules.go).
+// realm.evaluate calls that function once in each realm. The bundler resolves imports from
+// the bundle alone (modules.go).
 func compile(files map[string][]byte, entry, handler string, s syntax) ([]byte, []wire.Problem) {
 	entry, problem := chooseEntry(files, entry)
 	if problem != nil {

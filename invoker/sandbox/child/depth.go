@@ -7,7 +7,7 @@ import (
 )
 
 // depthFunction makes a function that returns how deep the calls of scripts nest. It reads
-// a field of goja's machine: goja tells the depth only by listing all calls.
+// a field of goja's machine: goja's API reports the depth only by listing all calls.
 func (r *realm) depthFunction() goja.Value {
 	machine := field(reflect.ValueOf(r.vm).Elem(), "vm").Elem()
 	calls := field(machine, "callStack")

@@ -8,7 +8,7 @@ import (
 )
 
 // maxQuotedFields bounds the fields of a script that quoteFields quotes, since each of them
-// costs a look at the script up to it.
+// costs one parse of the script up to it.
 const maxQuotedFields = 64
 
 // quoteFields quotes the names of fields that goja takes for the beginning of a method:
@@ -16,7 +16,7 @@ const maxQuotedFields = 64
 //
 //	class Context { get; set = (name) => … }    // class Context { get; "set" = (name) => … }
 //
-// Each look at the script finds one of them, by goja's error behind it. The script is
+// Each parse finds one of them, by goja's error behind it. The script is
 // returned as it is where goja has another error.
 func quoteFields(script []byte) []byte {
 	for range maxQuotedFields {

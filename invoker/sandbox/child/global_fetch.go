@@ -16,8 +16,8 @@ import (
 //	if (!r.ok) throw new Error("status " + r.status);
 //	return r.json();
 //
-// A stream is read to its end before the request is sent. A signal that aborts rejects the promise with its reason. The request may have been sent
-// by then.
+// A stream is read to its end before the request is sent. If the signal aborts, the promise
+// rejects with its reason; the request may already have been sent.
 func fetch(r *realm, call goja.FunctionCall) goja.Value {
 	return r.promised(func() *deferred {
 		q := r.newRequest(call.Argument(0), call.Argument(1))

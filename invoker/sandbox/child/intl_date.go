@@ -14,7 +14,7 @@ func (r *realm) rangeError(format string, args ...any) {
 	panic(r.newNamedError("RangeError", fmt.Sprintf(format, args...)))
 }
 
-// throw panics with the error of package intl as an exception of the script.
+// throwIntl panics with the error of package intl as an exception of the script.
 func (r *realm) throwIntl(err error) {
 	var bad intl.RangeError
 	if errors.As(err, &bad) {

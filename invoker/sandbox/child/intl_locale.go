@@ -1,6 +1,7 @@
 package child
 
 import (
+	"cmp"
 	"github.com/dop251/goja"
 
 	"github.com/codesous/sous/invoker/sandbox/child/intl"
@@ -41,8 +42,8 @@ func localeClass() *intlClass {
 			return r.strings(values)
 		}))
 	}
-	list("getCalendars", func(l state) []string { return []string{orText(keywordOf(l, "ca"), "gregory")} })
-	list("getCollations", func(l state) []string { return []string{orText(keywordOf(l, "co"), "default")} })
+	list("getCalendars", func(l state) []string { return []string{cmp.Or(keywordOf(l, "ca"), "gregory")} })
+	list("getCollations", func(l state) []string { return []string{cmp.Or(keywordOf(l, "co"), "default")} })
 	list("getHourCycles", (*intl.Locale).HourCycles)
 	list("getNumberingSystems", func(l state) []string { return []string{l.NumberingSystem()} })
 	list("getTimeZones", func(l state) []string {
@@ -153,12 +154,12 @@ func collatorClass() *intlClass {
 func (r *realm) newCollator(locales, options goja.Value) *intl.Collator {
 	tags := r.localeList(locales)
 	b := r.intlOptions(options, true, "Collator")
-	c := intl.Collator{Usage: orText(b.text("usage", "sort", "search"), "sort")}
+	c := intl.Collator{Usage: cmp.Or(b.text("usage", "sort", "search"), "sort")}
 	b.text("localeMatcher", "lookup", "best fit")
 	b.name("collation")
 	numeric := b.boolean("numeric")
 	c.CaseFirst = b.text("caseFirst", "upper", "lower", "false")
-	c.Sensitivity = orText(b.text("sensitivity", "base", "accent", "case", "variant"), "variant")
+	c.Sensitivity = cmp.Or(b.text("sensitivity", "base", "accent", "case", "variant"), "variant")
 	if ignore := b.boolean("ignorePunctuation"); ignore != nil {
 		c.IgnorePunctuation = *ignore
 	}
@@ -181,7 +182,7 @@ func segmenterClass() *intlClass {
 			tags := r.localeList(call.Argument(0))
 			b := r.intlOptions(call.Argument(1), false, class)
 			b.text("localeMatcher", "lookup", "best fit")
-			return intl.NewSegmenter(tags, orText(b.text("granularity", "grapheme", "word", "sentence"), "grapheme"))
+			return intl.NewSegmenter(tags, cmp.Or(b.text("granularity", "grapheme", "word", "sentence"), "grapheme"))
 		},
 		methods: []intlMember{
 			method(class, "segment", 1, func(r *realm, s state, call goja.FunctionCall) goja.Value {

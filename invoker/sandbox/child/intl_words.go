@@ -1,19 +1,13 @@
 package child
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/dop251/goja"
 
 	"github.com/codesous/sous/invoker/sandbox/child/intl"
 )
-
-func orText(s, fallback string) string {
-	if s == "" {
-		return fallback
-	}
-	return s
-}
 
 func pluralClass() *intlClass {
 	const class = "PluralRules"
@@ -24,7 +18,7 @@ func pluralClass() *intlClass {
 			tags := r.localeList(call.Argument(0))
 			b := r.intlOptions(call.Argument(1), true, class)
 			b.text("localeMatcher", "lookup", "best fit")
-			kind := orText(b.text("type", "cardinal", "ordinal"), "cardinal")
+			kind := cmp.Or(b.text("type", "cardinal", "ordinal"), "cardinal")
 			digits, err := r.rawDigits(b).Resolve("standard", 0, 3)
 			if err != nil {
 				r.throwIntl(err)
@@ -65,8 +59,8 @@ func listClass() *intlClass {
 			tags := r.localeList(call.Argument(0))
 			b := r.intlOptions(call.Argument(1), false, class)
 			b.text("localeMatcher", "lookup", "best fit")
-			kind := orText(b.text("type", "conjunction", "disjunction", "unit"), "conjunction")
-			return intl.NewListFormat(tags, kind, orText(b.text("style", "long", "short", "narrow"), "long"))
+			kind := cmp.Or(b.text("type", "conjunction", "disjunction", "unit"), "conjunction")
+			return intl.NewListFormat(tags, kind, cmp.Or(b.text("style", "long", "short", "narrow"), "long"))
 		},
 		methods: []intlMember{
 			method(class, "format", 1, func(r *realm, f state, call goja.FunctionCall) goja.Value {
@@ -120,8 +114,8 @@ func relativeClass() *intlClass {
 			b := r.intlOptions(call.Argument(1), true, class)
 			b.text("localeMatcher", "lookup", "best fit")
 			numbering := b.name("numberingSystem")
-			style := orText(b.text("style", "long", "short", "narrow"), "long")
-			return intl.NewRelativeTimeFormat(tags, style, orText(b.text("numeric", "always", "auto"), "always"), numbering)
+			style := cmp.Or(b.text("style", "long", "short", "narrow"), "long")
+			return intl.NewRelativeTimeFormat(tags, style, cmp.Or(b.text("numeric", "always", "auto"), "always"), numbering)
 		},
 		methods: []intlMember{
 			method(class, "format", 2, func(r *realm, f state, call goja.FunctionCall) goja.Value {
@@ -149,13 +143,13 @@ func namesClass() *intlClass {
 			}
 			b := r.intlOptions(call.Argument(1), false, class)
 			b.text("localeMatcher", "lookup", "best fit")
-			d := intl.DisplayNames{Style: orText(b.text("style", "narrow", "short", "long"), "long")}
+			d := intl.DisplayNames{Style: cmp.Or(b.text("style", "narrow", "short", "long"), "long")}
 			d.Type = b.text("type", "language", "region", "script", "currency", "calendar", "dateTimeField")
 			if d.Type == "" {
 				panic(r.vm.NewTypeError("Required option \"type\" must not be undefined"))
 			}
-			d.Fallback = orText(b.text("fallback", "code", "none"), "code")
-			d.LanguageDisplay = orText(b.text("languageDisplay", "dialect", "standard"), "dialect")
+			d.Fallback = cmp.Or(b.text("fallback", "code", "none"), "code")
+			d.LanguageDisplay = cmp.Or(b.text("languageDisplay", "dialect", "standard"), "dialect")
 			return intl.NewDisplayNames(tags, d)
 		},
 		methods: []intlMember{

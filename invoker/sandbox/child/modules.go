@@ -40,9 +40,9 @@ func (m modules) plugin() api.Plugin {
 // extensions are tried in turn for an import without one, as bundlers do.
 func extensions() []string { return []string{".ts", ".mts", ".js", ".mjs", ".json"} }
 
-// resolve finds the file of an import, relative to the module that has it. Modules of Node
-// and packages are refused, each with the reason as a problem at the position of the import.
-// A dynamic import of what the bundle lacks rejects when it runs.
+// resolve finds what an import names: a module of Node.js, or a file of the bundle relative to
+// the importing module. Packages and unknown names are refused at the position of the import.
+// A dynamic import that would be refused rejects when it runs.
 func (m modules) resolve(args api.OnResolveArgs) (api.OnResolveResult, error) {
 	result, err := m.resolveStatic(args)
 	if args.Kind != api.ResolveJSDynamicImport && len(result.Errors) == 0 {
@@ -150,8 +150,8 @@ func (m modules) load(args api.OnLoadArgs) (api.OnLoadResult, error) {
 	return api.OnLoadResult{Contents: &contents, Loader: loader, Errors: checkExpressions(args.Path, contents, loader)}, nil
 }
 
-// marked reports whether a file may be told to be a module, or a module of CommonJS, by its
-// text. esbuild takes other files for CommonJS: their top level would be that of a function.
+// marked reports whether a file's text may identify it as an ES or CommonJS module. esbuild
+// treats other files as CommonJS: their top level would be that of a function.
 func marked(source string) bool {
 	for _, word := range []string{"import", "export", "require", "module", "this"} { // exports, too
 		if strings.Contains(source, word) {

@@ -16,12 +16,13 @@ import (
 // import() reaches. Such a program is built again with text that throws in these places.
 
 // constantHelper stands for a constant that is assigned to. It is read through a function,
-// so that a temporal dead zone and the operators that assign only sometimes keep their sense.
+// so that the temporal dead zone and conditional assignments such as ??= behave as before.
 const constantHelper = "__cs_constant"
 
 const constantText = "function " + constantHelper + `(read){return{get value(){return read()},set value(v){throw new TypeError("Assignment to constant variable.")}}}` + "\n"
 
-// maxRepairs bounds the builds of one program: a build reports a part of its errors only.
+// maxRepairs bounds the builds of one attempt to repair a program. A build reports only a part
+// of its errors.
 const maxRepairs = 8
 
 // imports are the modules that each module imports statically, by name.

@@ -10,8 +10,8 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// answered replaces a Response that the handler returned by the object that a web endpoint
-// takes as one:
+// answered converts a Response that the handler returned to the equivalent result of a web
+// endpoint:
 //
 //	new Response("<p>", {status: 201, headers: {"content-type": "text/html"}})
 //	{"statusCode": 201, "headers": {"content-type": "text/html"}, "body": "<p>"}
@@ -49,7 +49,7 @@ func (a *activation) answered(value goja.Value) (goja.Value, error) {
 	return value, err
 }
 
-// object makes what a web endpoint takes of a response with a body of data.
+// object returns the result of a web endpoint for p, whose body has been read as data.
 func (p *response) object(r *realm, data []byte) goja.Value {
 	out, headers, cookies := r.vm.NewObject(), r.vm.NewObject(), []any{}
 	set := func(obj *goja.Object, name string, v any) {

@@ -294,8 +294,8 @@ func (p *platform) untilWorkEnds(ctx context.Context) (context.Context, context.
 // on. The other parts have the rest of closeTimeout.
 const workTimeout = closeTimeout / 2
 
-// openPool opens the pool of sandboxes, which keeps compiled scripts in store. The executable is closed after the pool, which may
-// start a child from it until then.
+// openPool opens the pool of sandboxes, which keeps compiled scripts in store. The executable
+// is closed after the pool, which may start a child from it until then.
 func (p *platform) openPool(s settings, store *storage.Store) (*sandbox.Pool, error) {
 	executable, closeExecutable, err := SandboxExecutable()
 	if err != nil {

@@ -1,6 +1,7 @@
 package intl
 
 import (
+	"cmp"
 	"strings"
 	"unicode"
 
@@ -30,7 +31,7 @@ func NewCollator(tags []Tag, c Collator, numeric *bool) *Collator {
 		}
 		return value == "upper" || value == "lower" || value == "false"
 	}, options)
-	c.Locale, c.Numeric, c.CaseFirst = locale, keywords["kn"] == "true", orElse(keywords["kf"], "false")
+	c.Locale, c.Numeric, c.CaseFirst = locale, keywords["kn"] == "true", cmp.Or(keywords["kf"], "false")
 	tag := language.Make(data)
 	if t, ok := ParseTag(data); ok && t.Language == "nb" {
 		tag = language.Norwegian

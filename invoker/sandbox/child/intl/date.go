@@ -39,8 +39,8 @@ type DateFormat struct {
 // TimeZone returns the name of the format's time zone.
 func (f *DateFormat) TimeZone() string { return f.zone.Name }
 
-// NewDateFormat makes a format. An unknown time zone, or a style together with a field, is a
-// RangeError or a TypeError of the caller; here the zone is a RangeError.
+// NewDateFormat returns a format. The caller has checked that o has no style together with a
+// field. Error: RangeError for an unknown time zone.
 func NewDateFormat(tags []Tag, o DateOptions) (*DateFormat, error) {
 	locale, data, keywords := Resolve(tags, []string{"ca", "hc", "nu"}, supportsDate, map[string]string{
 		"ca": CanonicalCalendar(o.Calendar), "hc": hourKeyword(o), "nu": o.NumberingSystem,

@@ -1,5 +1,7 @@
 package intl
 
+import "cmp"
+
 // RawDigits are the options for digits as they were given: nil is none.
 type RawDigits struct {
 	MinimumIntegerDigits, MinimumFractionDigits, MaximumFractionDigits *int
@@ -8,19 +10,12 @@ type RawDigits struct {
 	RoundingMode, RoundingPriority, TrailingZeroDisplay                string
 }
 
-func orElse(s, fallback string) string {
-	if s == "" {
-		return fallback
-	}
-	return s
-}
-
 // Resolve is SetNumberFormatDigitOptions of ECMA-402, for options that are valid each by
 // itself. least and most are the usual digits after the decimal point.
 func (r *RawDigits) Resolve(notation string, least, most int) (DigitOptions, error) {
 	o := DigitOptions{
 		MinimumInteger: 1, MinimumFraction: -1, MaximumFraction: -1, Increment: max(r.RoundingIncrement, 1),
-		Mode: orElse(r.RoundingMode, "halfExpand"), Priority: orElse(r.RoundingPriority, "auto"), TrailingZeros: orElse(r.TrailingZeroDisplay, "auto"),
+		Mode: cmp.Or(r.RoundingMode, "halfExpand"), Priority: cmp.Or(r.RoundingPriority, "auto"), TrailingZeros: cmp.Or(r.TrailingZeroDisplay, "auto"),
 	}
 	if r.MinimumIntegerDigits != nil {
 		o.MinimumInteger = *r.MinimumIntegerDigits

@@ -1,6 +1,7 @@
 package intl
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,7 +27,7 @@ type NumberOptions struct {
 	Digits          DigitOptions
 }
 
-// DigitOptions say how a number is rounded.
+// DigitOptions are the rounding options of a number.
 type DigitOptions struct {
 	MinimumInteger                         int
 	MinimumFraction, MaximumFraction       int // -1 for none
@@ -137,7 +138,7 @@ func (f *NumberFormat) write(d Decimal) (parts []Part, category string) {
 	return f.affixes(w, f.sign(&d, &rounded), category), category
 }
 
-// sign returns "-", "+" or "" as signDisplay says.
+// sign returns "-", "+" or "" for signDisplay.
 func (f *NumberFormat) sign(d, rounded *Decimal) string {
 	isZero := rounded.zero() || rounded.nan
 	negative := d.negative && !d.nan
@@ -400,7 +401,7 @@ func (f *NumberFormat) groupSizes() (first, rest int) {
 	return first, rest
 }
 
-// affixes writes what stands around the number.
+// affixes adds the prefix and the suffix of the number.
 func (f *NumberFormat) affixes(w written, sign, category string) []Part {
 	o := &f.Options
 	pattern := ""
@@ -449,7 +450,7 @@ func (f *NumberFormat) affixes(w written, sign, category string) []Part {
 		if form == "" {
 			form = f.pattern("currencyFormats", "unitPattern-count-other")
 		}
-		return surround(form, parts, "{0}", Part{Type: "currency", Value: f.currencyName(category)})
+		return surround(form, parts, Part{Type: "currency", Value: f.currencyName(category)})
 	case o.Style == "unit" && !o.percentUnit():
 		return f.unit(parts, category)
 	}
@@ -584,9 +585,8 @@ func (f *NumberFormat) currencyName(category string) string {
 	return f.Options.Currency
 }
 
-// surround fills a pattern of a number and a word: {0} is the number, and word stands for
-// {1}, or for the text besides {0} if there is no {1}.
-func surround(pattern string, number []Part, _ string, word Part) []Part {
+// surround fills a pattern: {0} is the number and {1} the word; other text becomes literals.
+func surround(pattern string, number []Part, word Part) []Part {
 	var out []Part
 	for _, t := range placeholders(pattern) {
 		switch {
@@ -646,13 +646,13 @@ func (f *NumberFormat) unit(number []Part, category string) []Part {
 
 // Defaults sets the options that are not set.
 func (o *NumberOptions) Defaults() {
-	o.Style = orElse(o.Style, "decimal")
-	o.CurrencyDisplay = orElse(o.CurrencyDisplay, "symbol")
-	o.CurrencySign = orElse(o.CurrencySign, "standard")
-	o.UnitDisplay = orElse(o.UnitDisplay, "short")
-	o.Notation = orElse(o.Notation, "standard")
-	o.CompactDisplay = orElse(o.CompactDisplay, "short")
-	o.SignDisplay = orElse(o.SignDisplay, "auto")
+	o.Style = cmp.Or(o.Style, "decimal")
+	o.CurrencyDisplay = cmp.Or(o.CurrencyDisplay, "symbol")
+	o.CurrencySign = cmp.Or(o.CurrencySign, "standard")
+	o.UnitDisplay = cmp.Or(o.UnitDisplay, "short")
+	o.Notation = cmp.Or(o.Notation, "standard")
+	o.CompactDisplay = cmp.Or(o.CompactDisplay, "short")
+	o.SignDisplay = cmp.Or(o.SignDisplay, "auto")
 	if o.UseGrouping == "" {
 		o.UseGrouping = "auto"
 		if o.Notation == "compact" {
@@ -682,7 +682,7 @@ func ValidUnit(unit string) bool {
 // Range writes a range of numbers. Affixes that both have are written once.
 func (f *NumberFormat) Range(a, b Decimal) []Part {
 	from, to := f.Parts(a), f.Parts(b)
-	misc := func(key string) string { return orElse(f.pattern("miscPatterns", key), "{0}–{1}") }
+	misc := func(key string) string { return cmp.Or(f.pattern("miscPatterns", key), "{0}–{1}") }
 	if Text(from) == Text(to) {
 		sign := strings.Replace(misc("approximately"), "{0}", "", 1)
 		return append([]Part{{Type: "approximatelySign", Value: sign, Source: "shared"}}, sourced(from, "shared")...)

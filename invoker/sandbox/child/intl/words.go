@@ -1,6 +1,7 @@
 package intl
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/codesous/sous/invoker/sandbox/child/intl/cldr"
@@ -261,7 +262,7 @@ func (d *DisplayNames) Of(code string) (string, error) {
 		return d.currency(strings.ToUpper(code)), nil
 	case "calendar":
 		key := map[string]string{"gregory": "gregorian", "ethioaa": "ethiopic-amete-alem"}[lower]
-		return d.or(names.Get("calendar/"+orElse(key, lower)), lower), nil
+		return d.or(names.Get("calendar/"+cmp.Or(key, lower)), lower), nil
 	}
 	key := map[string]string{"weekOfYear": "week", "dayPeriod": "dayperiod", "timeZoneName": "zone"}[code]
 	switch code {
@@ -269,7 +270,7 @@ func (d *DisplayNames) Of(code string) (string, error) {
 	default:
 		return "", bad
 	}
-	key = "name/" + orElse(key, code)
+	key = "name/" + cmp.Or(key, code)
 	if d.Style != "long" {
 		key += "-" + d.Style
 	}
@@ -340,8 +341,8 @@ func (d *DisplayNames) language(names *cldr.Section, t *Tag, name func(string) s
 	}
 	inner := rest[0]
 	for _, r := range rest[1:] {
-		inner = fill(orElse(names.Get("pattern/localeSeparator"), "{0}, {1}"), inner, r)
+		inner = fill(cmp.Or(names.Get("pattern/localeSeparator"), "{0}, {1}"), inner, r)
 	}
 	inner = strings.NewReplacer("(", "[", ")", "]").Replace(inner)
-	return fill(orElse(names.Get("pattern/localePattern"), "{0} ({1})"), found, inner)
+	return fill(cmp.Or(names.Get("pattern/localePattern"), "{0} ({1})"), found, inner)
 }

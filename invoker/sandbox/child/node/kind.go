@@ -7,7 +7,8 @@ import (
 	"github.com/dop251/goja"
 )
 
-// kindNatives tell what the language does not: what an object is, whatever it pretends to be.
+// kindNatives are the functions that report the internal kind of an object, whatever its
+// prototype.
 func kindNatives() map[string]native {
 	return map[string]native{
 		"kind": func(vm *goja.Runtime, call goja.FunctionCall) goja.Value {

@@ -102,6 +102,8 @@ async function derived() {
   await rejects("no iterations", s.deriveBits({ ...pbkdf2, iterations: 0 }, password, 160), "OperationError");
   await rejects("odd length", s.deriveBits(pbkdf2, password, 7), "OperationError");
   await rejects("no length", s.deriveBits(pbkdf2, password, null), "OperationError");
+  check("type of a password", [password.type, password.extractable, password.usages], ["secret", false, ["deriveKey", "deriveBits"]]);
+  await rejects("a usage of other keys", s.importKey("raw", data, "PBKDF2", false, ["encrypt"]), "SyntaxError");
   await rejects("extractable", s.importKey("raw", data, "PBKDF2", true, ["deriveBits"]), "SyntaxError");
   await rejects("not exported", s.exportKey("raw", password), "Error");
   const material = await key("HKDF", bytes("0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b")), hkdf = { name: "HKDF", hash: "SHA-256", salt: bytes("000102030405060708090a0b0c"), info: bytes("f0f1f2f3f4f5f6f7f8f9") }; // RFC 5869, A.1

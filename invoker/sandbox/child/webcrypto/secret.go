@@ -253,7 +253,7 @@ func open(block cipher.Block, p *Params, data []byte) ([]byte, error) {
 		return nil, err
 	}
 	if !same(again[len(data):len(data)+size], tag) {
-		return nil, operation("the data is not genuine")
+		return nil, operation("the authentication tag does not match the data")
 	}
 	return text, nil
 }
@@ -331,14 +331,17 @@ func unwrapped(block cipher.Block, data []byte) ([]byte, error) {
 		}
 	}
 	if binary.BigEndian.Uint64(b[:8]) != wrapIV {
-		return nil, operation("the wrapped key is not genuine")
+		return nil, operation("the integrity check of the wrapped key failed")
 	}
 	return out, nil
 }
 
 // Keys that others are derived from.
 
-func (k *Key) importPassword(format string, m Material) error {
+func (k *Key) importPassword(format string, m Material, usages []string) error {
+	if err := k.setType(Secret, usages); err != nil {
+		return err
+	}
 	if format != Raw {
 		return notSupported("a key of %s cannot be imported as %s", k.Algorithm.Name, format)
 	}
@@ -372,7 +375,7 @@ func DeriveBits(p *Params, k *Key, usage string, length *int) ([]byte, error) {
 	hash := hashOf(p.Hash).New
 	if p.Name == "PBKDF2" {
 		if p.Iterations < 1 {
-			return nil, operation("there must be an iteration at least")
+			return nil, operation("the number of iterations must be at least 1")
 		}
 		if *length == 0 {
 			return []byte{}, nil

@@ -17,7 +17,7 @@ import (
 
 // Error is a failure as the specification names it.
 type Error struct {
-	Name    string // of a DOMException, or TypeError
+	Name    string // of a DOMException
 	Message string
 }
 
@@ -115,7 +115,7 @@ func names() []string {
 
 // Members returns the name of an algorithm as the specification writes it, whatever its case,
 // and the members of its parameters for an operation. Error: NotSupportedError where the
-// algorithm does not exist or has not the operation.
+// algorithm is unknown or does not support the operation.
 func Members(op, name string) (canonical string, members []Member, err error) {
 	for _, n := range names() {
 		if strings.EqualFold(n, name) {
@@ -316,7 +316,7 @@ func Import(format string, m Material, p *Params, extractable bool, usages []str
 	case "HMAC", "AES-CBC", "AES-CTR", "AES-GCM", "AES-KW":
 		err = k.importSecret(format, m, p, usages)
 	case "PBKDF2", "HKDF":
-		err = k.importPassword(format, m)
+		err = k.importPassword(format, m, usages)
 	case "RSASSA-PKCS1-v1_5", "RSA-PSS", "RSA-OAEP":
 		err = k.importRSA(format, m, p, usages)
 	default:
@@ -392,7 +392,7 @@ func Encrypt(p *Params, k *Key, data []byte) ([]byte, error) {
 	return k.encrypt(p, data)
 }
 
-// Decrypt decrypts data. That data which is not genuine is an OperationError.
+// Decrypt decrypts data. Error: OperationError if authentication or padding fails.
 func Decrypt(p *Params, k *Key, data []byte) ([]byte, error) {
 	if err := usable(p, k, "decrypt"); err != nil {
 		return nil, err

@@ -102,7 +102,7 @@ var lookups = cache[map[string]string]{make: func(name string) map[string]string
 const none = "\x01"
 
 // Of returns the data of a kind (date, zone, number, currency, unit, list or name) for a
-// locale of Locales, or of one whose parent it is.
+// supported locale or one of its parents, including the values that it inherits.
 func Of(kind, locale string) *Section {
 	key := kind + " " + locale
 	if s, ok := resolved.made.Load(key); ok {

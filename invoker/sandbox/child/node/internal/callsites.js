@@ -48,7 +48,7 @@ function captureStackTrace(target, above) {
   Object.defineProperty(target, "stack", { value: stack, writable: true, configurable: true });
 }
 
-// install adds to Error what V8 has; a script that names it gets it.
+// install adds V8's captureStackTrace and stackTraceLimit to Error.
 function install() {
   if (!("captureStackTrace" in Error)) Object.defineProperty(Error, "captureStackTrace", { value: captureStackTrace, writable: true, configurable: true });
   if (!("stackTraceLimit" in Error)) Error.stackTraceLimit = 10;

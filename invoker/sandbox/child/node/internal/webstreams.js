@@ -6,7 +6,7 @@ const asyncIterator = Symbol.asyncIterator || Symbol.for("Symbol.asyncIterator")
 function deferred() {
   const d = {};
   d.promise = new Promise((resolve, reject) => { d.resolve = resolve; d.reject = reject; });
-  d.promise.catch(() => {}); // the script hears of it where it asks
+  d.promise.catch(() => {}); // handled here: a script sees the rejection when it reads the promise
   return d;
 }
 
@@ -590,7 +590,7 @@ function cancelWhole(stream, reason) { cancelReading(of(stream, ReadableStream),
 
 module.exports = {
   bodyStream, bodyOfStream, streamOfBytes, readWhole, cancelWhole, tee: (stream) => stream.tee(),
-  // stateOf is undefined for what is no stream of this module.
+  // stateOf returns undefined for a value that is not a stream of this module.
   stateOf(stream) { const s = stream !== null && typeof stream === "object" && internals.get(stream); return s && s.closed && s.state ? s : undefined; },
   isDisturbed: (stream) => of(stream, ReadableStream).disturbed, isLocked: (stream) => of(stream, ReadableStream).reader !== null, ReadableStream, ReadableStreamDefaultReader, ReadableStreamDefaultController, ReadableByteStreamController, WritableStream, WritableStreamDefaultWriter, WritableStreamDefaultController,
   TransformStream, TransformStreamDefaultController, ByteLengthQueuingStrategy, CountQueuingStrategy, TextEncoderStream, TextDecoderStream,

@@ -421,7 +421,7 @@ interface BodyStream extends AsyncIterable<Uint8Array> {
 }
 
 type BufferSource = ArrayBuffer | ArrayBufferView;
-/** An AsyncIterable is a stream, or has chunks of bytes or text: a fetch of one needs duplex. */
+/** An AsyncIterable is a stream, or yields bytes or text. A Request with one requires duplex: "half". */
 type BodyInit = string | BufferSource | URLSearchParams | BodyStream | AsyncIterable<Uint8Array | string>;
 type HeadersInit = Headers | [string, string][] | Record<string, string>;
 
@@ -444,7 +444,7 @@ interface Body {
   arrayBuffer(): Promise<ArrayBuffer>;
   bytes(): Promise<Uint8Array>;
   blob(): Promise<unknown>;
-  /** A FormData, of a form in multipart or URL encoding. */
+  /** Parses a multipart or URL-encoded body as FormData. */
   formData(): Promise<any>;
 }
 
