@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
+	"fmt"
 	"time"
 )
 
@@ -60,8 +61,7 @@ func (c *CompiledScripts) Save(ctx context.Context, tenant, digest, entry, handl
 func (c *CompiledScripts) key(tenant, digest, entry, handler string) string {
 	h := sha256.New()
 	for _, part := range []string{c.compiler, digest, entry, handler} {
-		h.Write([]byte(part))
-		h.Write([]byte{0})
+		fmt.Fprintf(h, "%d:%s", len(part), part)
 	}
 	return c.s.keys.compiledScript(tenant, hex.EncodeToString(h.Sum(nil)))
 }

@@ -297,6 +297,20 @@ func (p *Pool) load(ctx context.Context, s *Sandbox, prog *Program) error {
 		return err
 	}
 	_, err = p.assign(ctx, s, prog, script, true)
+	if api.ErrorCode(err) != api.CodeValidationSource {
+		return err
+	}
+	// The publish accepted the source, so the kept script is at fault.
+	p.scripts.Invalidate(prog.scriptKey())
+	source, err := prog.Bundle(ctx)
+	if err != nil {
+		return err
+	}
+	script, err = p.assign(ctx, s, prog, source, false)
+	if err == nil {
+		p.scripts.Set(prog.scriptKey(), script)
+		p.saveScript(ctx, prog, script)
+	}
 	return err
 }
 

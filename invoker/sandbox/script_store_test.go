@@ -69,6 +69,15 @@ func TestScriptStore(t *testing.T) {
 			prog.Bundle = compiled
 			third := newPool(t, with)
 			third.Release(acquire(t, third, prog))
+			// A script that the child refuses is compiled again.
+			store.err = nil
+			good := store.scripts[keys[0]]
+			store.scripts[keys[0]] = []byte("no script (")
+			fourth := newPool(t, with)
+			fourth.Release(acquire(t, fourth, prog))
+			if got := store.scripts[keys[0]]; string(got) != string(good) {
+				t.Errorf("got the stored script %q after a refusal, want %q", got, good)
+			}
 		})
 	}
 }
