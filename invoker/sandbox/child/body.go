@@ -83,9 +83,16 @@ func (b *body) copy(r *realm) *body {
 	if !b.flowing {
 		return &body{data: b.data, null: b.null}
 	}
-	branches := r.callBuiltin("internal/webstreams", "tee", b.stream).(*goja.Object)
-	b.stream = branches.Get("0").(*goja.Object)
-	return &body{flowing: true, stream: branches.Get("1").(*goja.Object)}
+	var mine, theirs *goja.Object
+	if branches, ok := r.callBuiltin("internal/webstreams", "tee", b.stream).(*goja.Object); ok {
+		mine, _ = branches.Get("0").(*goja.Object)
+		theirs, _ = branches.Get("1").(*goja.Object)
+	}
+	if mine == nil || theirs == nil { // the script replaced what a stream is made of
+		panic(r.vm.NewTypeError("the body's stream cannot be copied"))
+	}
+	b.stream = mine
+	return &body{flowing: true, stream: theirs}
 }
 
 // read uses the body up and resolves with what convert makes of its content. A stream is
@@ -105,6 +112,9 @@ func (b *body) read(r *realm, limit int, tooLong func() goja.Value, convert func
 				panic(tooLong())
 			}
 			data, _ := bufferSource(call.Argument(0))
+			if limit >= 0 && len(data) > limit {
+				panic(tooLong())
+			}
 			return convert(data)
 		}))
 		return goja.Undefined()

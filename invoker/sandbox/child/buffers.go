@@ -10,10 +10,9 @@ import (
 
 // bufferOf returns the ArrayBuffer that is the first argument.
 func (r *realm) bufferOf(call goja.FunctionCall) goja.ArrayBuffer {
-	if obj, ok := call.Argument(0).(*goja.Object); ok {
-		if b, ok := obj.Export().(goja.ArrayBuffer); ok {
-			return b
-		}
+	// Export of another object would copy all that it holds, without a bound on the depth.
+	if obj, ok := call.Argument(0).(*goja.Object); ok && obj.ExportType() == bufferType {
+		return obj.Export().(goja.ArrayBuffer)
 	}
 	panic(r.vm.NewTypeError("the receiver is not an ArrayBuffer"))
 }

@@ -101,12 +101,11 @@ func (a *float16Array) swap(i, j int) {
 // typeMatch reports whether indexOf and includes may compare the bits of v with those of
 // elements, which they may not for numbers that have none.
 func (a *float16Array) typeMatch(v goja.Value) bool {
-	switch v.ExportType().Kind() {
-	case reflect.Int64, reflect.Float64:
-		f := v.ToFloat()
-		return math.IsNaN(f) || float16Decode(float16Encode(f)) == f
+	if !goja.IsNumber(v) {
+		return false
 	}
-	return false
+	f := v.ToFloat()
+	return math.IsNaN(f) || float16Decode(float16Encode(f)) == f
 }
 
 func (a *float16Array) export(offset, length int) any {

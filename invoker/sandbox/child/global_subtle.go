@@ -320,11 +320,14 @@ func (r *realm) readJWK(obj *goja.Object) *webcrypto.JWK {
 // newJWK makes the object of a JSON Web Key.
 func (r *realm) newJWK(j *webcrypto.JWK) *goja.Object {
 	out := r.vm.NewObject()
-	must(out.Set("key_ops", r.texts(j.KeyOps)))
-	must(out.Set("ext", *j.Ext))
+	define := func(name string, v goja.Value) {
+		must(out.DefineDataProperty(name, v, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_TRUE))
+	}
+	define("key_ops", r.vm.ToValue(r.texts(j.KeyOps)))
+	define("ext", r.vm.ToValue(*j.Ext))
 	for _, name := range webcrypto.TextMembers() {
 		if text, ok := j.Text[name]; ok {
-			must(out.Set(name, text))
+			define(name, r.vm.ToValue(text))
 		}
 	}
 	return out
@@ -394,6 +397,9 @@ func subtleUnwrap(r *realm, call goja.FunctionCall) goja.Value {
 		if err != nil || !ok {
 			panic(r.newDOMException("DataError", "the wrapped key is not a JSON Web Key"))
 		}
+		// The members must not be read through what a script put into Object.prototype: it
+		// would see a key that it may not extract.
+		must(obj.SetPrototype(nil))
 		m.JWK = r.readJWK(obj)
 	}
 	k, err := webcrypto.Import(format, m, made, call.Argument(5).ToBoolean(), usages)

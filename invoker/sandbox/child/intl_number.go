@@ -1,6 +1,7 @@
 package child
 
 import (
+	"math"
 	"math/big"
 	"slices"
 	"strings"
@@ -59,7 +60,8 @@ func (r *realm) numberRange(f *numberFormat, call goja.FunctionCall) []intl.Part
 	return f.Range(from, to)
 }
 
-// decimal reads a number: a Number, a BigInt, or a string, whose digits are kept.
+// decimal reads a number: a Number, a BigInt, or a string, whose digits are kept unless it
+// is beyond the range of Number: that is infinite or 0, and has no digits to write out.
 func (r *realm) decimal(v goja.Value) intl.Decimal {
 	if obj, ok := v.(*goja.Object); ok {
 		v = r.toPrimitive(obj)
@@ -70,7 +72,9 @@ func (r *realm) decimal(v goja.Value) intl.Decimal {
 	}
 	if goja.IsString(v) {
 		if d, ok := intl.ParseDecimal(strings.TrimSpace(v.String())); ok {
-			return d
+			if f := v.ToFloat(); f != 0 && !math.IsInf(f, 0) {
+				return d
+			}
 		}
 	}
 	return intl.NewDecimal(v.ToFloat())

@@ -136,6 +136,10 @@ func (w *memoryWatch) check(live int64) (again bool) {
 	}
 	used := live - w.base
 	w.follow(used)
+	if !w.active.Load() { // an activation that began meanwhile must not be stopped for the last
+		w.twice.Store(false)
+		return false
+	}
 	over := used > w.limit
 	wasOver := w.twice.Swap(over)
 	if used > w.limit+w.limit/4 || over && wasOver {

@@ -59,6 +59,12 @@ export default async function () {
   const again = await new Response(form).formData();
   check("form", [again.get("a"), again.get('q"').name, again.get('q"').type, await again.get('q"').text()], ["1\r\n2", "n.txt", "text/plain", "body"]);
   check("urlencoded", [...await new Response(new URLSearchParams("a=1&b=2&a=3")).formData()], [["a", "1"], ["b", "2"], ["a", "3"]]);
+  const odd = new ReadableStream(); odd.tee = () => 5;
+  check("a replaced tee", new Response(odd).clone() instanceof Response, true);
+  let asked = 0;
+  class Small extends Uint8Array { get byteLength() { return asked++ ? super.byteLength : 0; } }
+  const hidden = new ReadableStream({ start(c) { c.enqueue(new Small(7 << 20)); c.close(); } });
+  await rejects("a chunk that hides its size", fetch("https://a.example/", { method: "POST", body: hidden, duplex: "half" }), "6 MiB");
   await rejects("no form", new Response("x").formData(), "TypeError");
   await rejects("malformed form", new Response("x", { headers: { "content-type": "multipart/form-data; boundary=b" } }).formData(), "TypeError");
 }

@@ -95,6 +95,25 @@ async function ciphers() {
   await rejects("may not be wrapped", s.wrapKey("raw", hidden, made, p), "InvalidAccessError");
 }
 
+async function attacked() {
+  const pair = await s.generateKey({ name: "RSA-PSS", modulusLength: 2048, publicExponent: new Uint8Array([1, 0, 1]), hash: "SHA-256" }, true, ["sign", "verify"]);
+  await rejects("a salt of 4 GB", s.sign({ name: "RSA-PSS", saltLength: 4294967295 }, pair.privateKey, data), "OperationError");
+  const huge = { ...await s.exportKey("jwk", pair.publicKey) };
+  huge.n = "_".repeat(4000);
+  await rejects("a huge modulus", s.importKey("jwk", huge, { name: "RSA-PSS", hash: "SHA-256" }, true, ["verify"]), "DataError");
+  const gcm = await s.generateKey({ name: "AES-GCM", length: 128 }, true, ["wrapKey", "unwrapKey"]), p = { name: "AES-GCM", iv: new Uint8Array(12) };
+  const inner = await s.generateKey({ name: "AES-CBC", length: 128 }, true, ["encrypt"]), wrapped = await s.wrapKey("jwk", inner, gcm, p);
+  let leak;
+  for (const name of ["oth", "d", "p"]) Object.defineProperty(Object.prototype, name, { get() { leak = this.k; }, configurable: true });
+  const made = await s.unwrapKey("jwk", wrapped, gcm, p, "AES-CBC", false, ["encrypt"]);
+  for (const name of ["oth", "d", "p"]) delete Object.prototype[name];
+  check("not read through a prototype", [leak, made.extractable], [undefined, false]);
+  Object.defineProperty(Object.prototype, "k", { set() { leak = "set"; }, configurable: true });
+  const jwk = await s.exportKey("jwk", inner);
+  delete Object.prototype.k;
+  check("not written through a prototype", [leak, Object.hasOwn(jwk, "k")], [undefined, true]);
+}
+
 async function derived() {
   const key = (name, secret) => s.importKey("raw", secret, name, false, ["deriveBits", "deriveKey"]);
   const password = await key("PBKDF2", utf8("password")), pbkdf2 = { name: "PBKDF2", hash: "SHA-1", salt: utf8("salt"), iterations: 2 }; // RFC 6070
@@ -200,6 +219,7 @@ async function signatures() {
 export default async function () {
   await secrets();
   await ciphers();
+  await attacked();
   await derived();
   await signatures();
   throws("no constructor", () => new CryptoKey(), "Illegal constructor");

@@ -25,16 +25,20 @@ func (k *Key) generateRSA(p *Params) error {
 	if err != nil {
 		return operation("%v", err)
 	}
-	k.setRSA(made, &made.PublicKey, p.Hash)
-	return nil
+	return k.setRSA(made, &made.PublicKey, p.Hash)
 }
 
-// setRSA keeps a key and describes it.
-func (k *Key) setRSA(pair any, public *rsa.PublicKey, hash string) {
+// setRSA keeps a key and describes it. A larger modulus than those that are generated would
+// take time that no deadline of a script interrupts.
+func (k *Key) setRSA(pair any, public *rsa.PublicKey, hash string) error {
+	if public.N.BitLen() > maxModulus {
+		return badData("the modulus has more than %d bits", maxModulus)
+	}
 	k.pair = pair
 	k.Algorithm.Hash = hash
 	k.Algorithm.Modulus = public.N.BitLen()
 	k.Algorithm.Exponent = big.NewInt(int64(public.E)).Bytes()
+	return nil
 }
 
 func (k *Key) importRSA(format string, m Material, p *Params, usages []string) error {
@@ -48,8 +52,7 @@ func (k *Key) importRSA(format string, m Material, p *Params, usages []string) e
 		if err != nil || !ok {
 			return badData("the data is not the public key of an RSA pair")
 		}
-		k.setRSA(public, public, p.Hash)
-		return nil
+		return k.setRSA(public, public, p.Hash)
 	case PKCS8:
 		if err := k.setType(Private, usages); err != nil {
 			return err
@@ -59,8 +62,10 @@ func (k *Key) importRSA(format string, m Material, p *Params, usages []string) e
 		if err != nil || !ok {
 			return badData("the data is not the private key of an RSA pair")
 		}
-		k.setRSA(private, &private.PublicKey, p.Hash)
-		return nil
+		if len(private.Primes) != 2 {
+			return notSupported("a key of %d primes is not supported", len(private.Primes))
+		}
+		return k.setRSA(private, &private.PublicKey, p.Hash)
 	case Web:
 		return k.importWebRSA(m.JWK, p, usages)
 	}
@@ -98,8 +103,7 @@ func (k *Key) importWebRSA(j *JWK, p *Params, usages []string) error {
 		return badData("the members n and e of the key are not those of an RSA key")
 	}
 	if !hasPrivate {
-		k.setRSA(&public, &public, p.Hash)
-		return nil
+		return k.setRSA(&public, &public, p.Hash)
 	}
 	if j.Others {
 		return notSupported("an RSA key with more than two primes is not supported")
@@ -115,8 +119,7 @@ func (k *Key) importWebRSA(j *JWK, p *Params, usages []string) error {
 		return badData("the members of the key do not belong together: %v", err)
 	}
 	private.Precompute()
-	k.setRSA(private, &private.PublicKey, p.Hash)
-	return nil
+	return k.setRSA(private, &private.PublicKey, p.Hash)
 }
 
 // webRSA makes a JSON Web Key.
@@ -158,6 +161,10 @@ func (k *Key) signRSA(p *Params, data []byte) ([]byte, error) {
 		options, bad := k.pss(p)
 		if bad != nil {
 			return nil, bad
+		}
+		// crypto/rsa allocates the salt before it looks at the size.
+		if most := (private.N.BitLen()-1+7)/8 - hash.Size() - 2; p.SaltLength > most {
+			return nil, operation("the salt must have at most %d bytes", most)
 		}
 		out, err = rsa.SignPSS(rand.Reader, private, hash, digest, options)
 	} else {

@@ -565,7 +565,7 @@ function readWhole(stream, limit, then, failed) {
         cancelReading(s, e).catch(() => {});
         throw e;
       }
-      total += value.byteLength;
+      total += Reflect.apply(sizeOfBytes, value, []);
       if (limit >= 0 && total > limit) {
         cancelReading(s, new RangeError(`The body has more than ${limit} bytes`)).catch(() => {});
         return undefined;
@@ -578,7 +578,7 @@ function readWhole(stream, limit, then, failed) {
     let at = 0;
     for (const c of chunks) {
       out.set(c, at);
-      at += c.byteLength;
+      at += Reflect.apply(sizeOfBytes, c, []);
     }
     return out;
   };
@@ -588,8 +588,12 @@ function readWhole(stream, limit, then, failed) {
 // cancelWhole ends the reading of readWhole.
 function cancelWhole(stream, reason) { cancelReading(of(stream, ReadableStream), reason).catch(() => {}); }
 
+// A script may replace a method of its stream, or hide the size of its chunks.
+const { tee } = ReadableStream.prototype;
+const sizeOfBytes = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), "byteLength").get;
+
 module.exports = {
-  bodyStream, bodyOfStream, streamOfBytes, readWhole, cancelWhole, tee: (stream) => stream.tee(),
+  bodyStream, bodyOfStream, streamOfBytes, readWhole, cancelWhole, tee: (stream) => Reflect.apply(tee, stream, []),
   // stateOf returns undefined for a value that is not a stream of this module.
   stateOf(stream) { const s = stream !== null && typeof stream === "object" && internals.get(stream); return s && s.closed && s.state ? s : undefined; },
   isDisturbed: (stream) => of(stream, ReadableStream).disturbed, isLocked: (stream) => of(stream, ReadableStream).reader !== null, ReadableStream, ReadableStreamDefaultReader, ReadableStreamDefaultController, ReadableByteStreamController, WritableStream, WritableStreamDefaultWriter, WritableStreamDefaultController,
