@@ -61,7 +61,7 @@ func (c *CompiledScripts) Save(ctx context.Context, tenant, digest, entry, handl
 func (c *CompiledScripts) key(tenant, digest, entry, handler string) string {
 	h := sha256.New()
 	for _, part := range []string{c.compiler, digest, entry, handler} {
-		fmt.Fprintf(h, "%d:%s", len(part), part)
+		h.Write(fmt.Appendf(nil, "%d:%s", len(part), part))
 	}
 	return c.s.keys.compiledScript(tenant, hex.EncodeToString(h.Sum(nil)))
 }
