@@ -34,6 +34,19 @@ func TestCompiledScripts(t *testing.T) {
 				t.Errorf("Load of %s: got %q and error %v, want %q", tt.name, got, err, tt.wanted)
 			}
 		}
+		// No entry and handler are taken for others whose texts join to the same.
+		if err := scripts.Save(ctx, tenant, digest, "a\x00b", "c", []byte("one")); err != nil {
+			t.Fatalf("Save: %v", err)
+		}
+		if got, err := scripts.Load(ctx, tenant, digest, "a", "b\x00c"); err != nil || got != nil {
+			t.Errorf("Load of other names: got %q and error %v, want none", got, err)
+		}
+		if err := s.Client().Del(ctx, storagetest.Keys(t, s.Client(), "cs:script:*"+tenant+"*")...).Err(); err != nil {
+			t.Fatalf("DEL: %v", err)
+		}
+		if err := scripts.Save(ctx, tenant, digest, "", "default", []byte(text)); err != nil {
+			t.Fatalf("Save: %v", err)
+		}
 		keys := storagetest.Keys(t, s.Client(), "cs:script:*"+tenant+"*")
 		if len(keys) != 1 {
 			t.Fatalf("got keys %v, want one", keys)

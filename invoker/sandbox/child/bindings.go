@@ -2,8 +2,6 @@ package child
 
 import (
 	"bytes"
-	"encoding/base64"
-	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
@@ -35,14 +33,11 @@ type places struct {
 
 func placesOf(script []byte) *places {
 	p := &places{script: script, starts: []int{0}}
-	at := bytes.LastIndex(script, []byte(mapPrefix))
-	if at < 0 {
+	m, at, ok := mapOf(script)
+	if !ok {
 		return p
 	}
-	text, err := base64.StdEncoding.DecodeString(string(script[at+len(mapPrefix):]))
-	if err != nil || json.Unmarshal(text, &p.sourceMap) != nil {
-		return p
-	}
+	p.sourceMap = m
 	for i, c := range script[:at] {
 		if c == '\n' {
 			p.starts = append(p.starts, i+1)
@@ -251,8 +246,15 @@ func arrowEnd(n *ast.ArrowFunctionLiteral, end int, script []byte) int {
 		}
 		end++
 	}
-	if next := bytes.TrimLeft(script[end:], " \n"); len(next) == 0 || strings.IndexByte(",;]}", next[0]) < 0 {
+	if !endsExpression(script[end:], " \n") {
 		return -1
 	}
 	return end
+}
+
+// endsExpression reports whether text, behind the bytes of skip, begins with what can only
+// follow a whole expression.
+func endsExpression(text []byte, skip string) bool {
+	next := bytes.TrimLeft(text, skip)
+	return len(next) > 0 && strings.IndexByte(",;]}", next[0]) >= 0
 }

@@ -53,7 +53,7 @@ func (r *realm) bodyOf(v goja.Value) (b *body, contentType string) {
 // (https://fetch.spec.whatwg.org/#body-unusable). A null body can be read any number of
 // times.
 func (b *body) usable(r *realm) {
-	if b.used || b.flowing && r.callBuiltin("internal/webstreams", "isDisturbed", b.stream).ToBoolean() {
+	if b.isUsed(r) {
 		panic(r.vm.NewTypeError("Body is unusable: it has already been read"))
 	}
 	if b.stream != nil && r.callBuiltin("internal/webstreams", "isLocked", b.stream).ToBoolean() {

@@ -34,22 +34,26 @@ func applyEdits(script []byte, edits []edit) []byte {
 		done = e.end
 	}
 	out = append(out, script[done:]...)
-	at := bytes.LastIndex(out, []byte(mapPrefix))
-	if at < 0 {
-		return out
-	}
-	encoded := out[at+len(mapPrefix):]
-	text, err := base64.StdEncoding.DecodeString(string(encoded))
-	var m sourceMap
-	if err != nil || json.Unmarshal(text, &m) != nil {
+	m, at, ok := mapOf(out)
+	if !ok {
 		return out
 	}
 	m.Mappings = shiftMappings(m.Mappings, shifts)
-	text, err = json.Marshal(m)
-	if err != nil {
-		return out
-	}
+	text, err := json.Marshal(m)
+	must(err) // a map that was decoded can be encoded
 	return base64.StdEncoding.AppendEncode(out[:at+len(mapPrefix)], text)
+}
+
+// mapOf decodes the source map in the last line of a script, which begins at. A script
+// without a readable one has the positions of its own text: withSourceMap writes one into
+// each script of this compiler.
+func mapOf(script []byte) (m sourceMap, at int, ok bool) {
+	at = bytes.LastIndex(script, []byte(mapPrefix))
+	if at < 0 {
+		return m, 0, false
+	}
+	text, err := base64.StdEncoding.DecodeString(string(script[at+len(mapPrefix):]))
+	return m, at, err == nil && json.Unmarshal(text, &m) == nil
 }
 
 // shift is how much the columns from one on move to the right. Columns count UTF-16 code

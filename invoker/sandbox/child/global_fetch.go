@@ -48,7 +48,7 @@ func fetch(r *realm, call goja.FunctionCall) goja.Value {
 	})
 }
 
-// bodyTooLong is the error of a stream that has more than the host takes.
+// bodyTooLong is the error of a body or value of more than wire.MaxCallBlob.
 func (r *realm) bodyTooLong() goja.Value {
 	return r.newError(api.CodeHostInvalidArgument, "a body or value of more than 6 MiB cannot leave the sandbox")
 }

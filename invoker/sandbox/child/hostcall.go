@@ -73,7 +73,7 @@ func (r *realm) call(name string, head any, blob []byte, answer func(head, blob 
 		panic(r.newError(api.CodeHostInvalidArgument, "more than 1000 calls are waiting; await some of them first"))
 	}
 	if len(blob) > wire.MaxCallBlob {
-		panic(r.newError(api.CodeHostInvalidArgument, "a body or value of more than 6 MiB cannot leave the sandbox"))
+		panic(r.bodyTooLong())
 	}
 	headJSON, err := json.Marshal(head)
 	if err != nil {

@@ -221,7 +221,10 @@ func (r *realm) segmentsProto() *goja.Object {
 			values[i] = s.data(r, i)
 		}
 		list := r.vm.NewArray(values...)
-		iterate, _ := goja.AssertFunction(list.GetSymbol(goja.SymIterator))
+		iterate, ok := goja.AssertFunction(list.GetSymbol(goja.SymIterator))
+		if !ok { // the script replaced the iterator of arrays
+			panic(r.vm.NewTypeError("arrays have no iterator"))
+		}
 		v, err := iterate(list)
 		if err != nil {
 			panic(err)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/dop251/goja/ast"
 	"github.com/dop251/goja/file"
@@ -264,8 +263,7 @@ func guardExpression(name string, always bool, body ast.Expression, base int, sc
 	for start > 2 && (script[start-1] == ' ' || script[start-1] == '(') {
 		start--
 	}
-	next := bytes.TrimLeft(script[end:], " )\n")
-	if string(script[start-2:start]) != "=>" || len(next) == 0 || strings.IndexByte(",;]}", next[0]) < 0 {
+	if string(script[start-2:start]) != "=>" || !endsExpression(script[end:], " )\n") {
 		return nil
 	}
 	return []edit{{start, start, "(" + guardText + ","}, {end, end, ")"}}

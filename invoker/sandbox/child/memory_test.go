@@ -16,4 +16,7 @@ func TestMemoryWatchBetweenActivations(t *testing.T) {
 	if stopped != 1 {
 		t.Errorf("within an activation: got %d stops, want 1", stopped)
 	}
+	if !w.large {
+		t.Error("a heap above the limit grows as a small one, want by no more than it holds")
+	}
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"debug/elf"
+	"encoding/binary"
 	"strings"
 )
 
@@ -26,6 +27,11 @@ func sandboxBuild(path string) string {
 	if err != nil {
 		return ""
 	}
+	return buildOf(note, file.ByteOrder)
+}
+
+// buildOf returns the build ID in a note of the linker.
+func buildOf(note []byte, order binary.ByteOrder) string {
 	// A note is the sizes of its name and its text, its type, the name and the text.
 	const header = 12
 	name := []byte("Go\x00\x00")
@@ -33,7 +39,7 @@ func sandboxBuild(path string) string {
 		return ""
 	}
 	text := note[header+len(name):]
-	size := file.ByteOrder.Uint32(note[4:])
+	size := order.Uint32(note[4:])
 	if uint64(size) > uint64(len(text)) {
 		return ""
 	}

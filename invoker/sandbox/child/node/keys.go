@@ -16,6 +16,8 @@ import (
 	"math/big"
 
 	"github.com/dop251/goja"
+
+	"github.com/codesous/sous/invoker/sandbox/child/webcrypto"
 )
 
 func keyNatives() map[string]native {
@@ -62,7 +64,7 @@ func readKey(vm *goja.Runtime, call goja.FunctionCall) goja.Value {
 	if private {
 		panic(unreadable(vm, "the key is not a private key"))
 	}
-	return keep(vm, publicKey(key))
+	return keep(vm, webcrypto.PublicPart(key))
 }
 
 // parseKey reads the DER of a PEM type.
@@ -96,23 +98,8 @@ func isPrivate(key any) bool {
 	return false
 }
 
-// publicKey returns the public key of any key.
-func publicKey(key any) any {
-	switch k := key.(type) {
-	case *rsa.PrivateKey:
-		return &k.PublicKey
-	case *ecdsa.PrivateKey:
-		return &k.PublicKey
-	case ed25519.PrivateKey:
-		return k.Public().(ed25519.PublicKey)
-	case *ecdh.PrivateKey:
-		return k.PublicKey()
-	}
-	return key
-}
-
 func publicOf(vm *goja.Runtime, call goja.FunctionCall) goja.Value {
-	return keep(vm, publicKey(kept[any](vm, call.Argument(0))))
+	return keep(vm, webcrypto.PublicPart(kept[any](vm, call.Argument(0))))
 }
 
 func sameKey(vm *goja.Runtime, call goja.FunctionCall) goja.Value {
@@ -189,7 +176,7 @@ func curveNamed(name string) elliptic.Curve {
 
 // keyInfo is (key): [type, size or curve, exponent].
 func keyInfo(vm *goja.Runtime, call goja.FunctionCall) goja.Value {
-	switch k := publicKey(kept[any](vm, call.Argument(0))).(type) {
+	switch k := webcrypto.PublicPart(kept[any](vm, call.Argument(0))).(type) {
 	case *rsa.PublicKey:
 		return vm.NewArray("rsa", k.N.BitLen(), k.E)
 	case *ecdsa.PublicKey:
@@ -356,7 +343,7 @@ func toJWK(vm *goja.Runtime, call goja.FunctionCall) goja.Value {
 			must(out.Set("crv", crv))
 		}
 	}
-	switch k := publicKey(key).(type) {
+	switch k := webcrypto.PublicPart(key).(type) {
 	case *rsa.PublicKey:
 		kind("RSA", "")
 		set("n", k.N.Bytes())

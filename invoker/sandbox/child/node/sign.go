@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/dop251/goja"
+
+	"github.com/codesous/sous/invoker/sandbox/child/webcrypto"
 )
 
 // RSA paddings, by their numbers in OpenSSL.
@@ -44,7 +46,7 @@ type signature struct {
 
 func newSignature(vm *goja.Runtime, call goja.FunctionCall) signature {
 	s := signature{key: kept[any](vm, call.Argument(0)), data: bytesOf(vm, call.Argument(2)), plain: call.Argument(5).ToBoolean()}
-	switch publicKey(s.key).(type) {
+	switch webcrypto.PublicPart(s.key).(type) {
 	case ed25519.PublicKey:
 		return s
 	case *ecdh.PublicKey:
@@ -118,7 +120,7 @@ func plainSignature(der []byte, size int) ([]byte, error) {
 func verify(vm *goja.Runtime, call goja.FunctionCall) goja.Value {
 	s, sig := newSignature(vm, call), bytesOf(vm, call.Argument(6))
 	ok := false
-	switch k := publicKey(s.key).(type) {
+	switch k := webcrypto.PublicPart(s.key).(type) {
 	case *rsa.PublicKey:
 		if s.pss != nil {
 			ok = rsa.VerifyPSS(k, s.hash, s.digest, sig, s.pss) == nil
@@ -146,7 +148,7 @@ func verify(vm *goja.Runtime, call goja.FunctionCall) goja.Value {
 
 // rsaEncrypt is (key, view, padding, digest, label).
 func rsaEncrypt(vm *goja.Runtime, call goja.FunctionCall) goja.Value {
-	k, ok := publicKey(kept[any](vm, call.Argument(0))).(*rsa.PublicKey)
+	k, ok := webcrypto.PublicPart(kept[any](vm, call.Argument(0))).(*rsa.PublicKey)
 	if !ok {
 		panic(failure(vm, "Error", "ERR_CRYPTO_INCOMPATIBLE_KEY", "the key is not an RSA key"))
 	}

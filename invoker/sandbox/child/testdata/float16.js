@@ -27,6 +27,8 @@ export default function () {
   check("errors", [threw(() => Float16Array(1)), threw(() => new Float16Array(-1)), threw(() => new Float16Array(new BigInt64Array(1))), threw(() => new Float16Array([1n])), threw(() => { a[0] = 1n; }), threw(() => new Float16Array(new ArrayBuffer(3)))],
     ["TypeError", "RangeError", "TypeError", "TypeError", "TypeError", "RangeError"]);
   check("search for other types", [a.includes(undefined), a.includes(), a.indexOf(null), a.lastIndexOf(undefined), a.includes("1"), new Float16Array([1]).includes(new Number(1)), new Float16Array([1]).includes(1)], [false, false, -1, -1, false, false, true]);
+  let reads = 0;
+  check("a length that is read once", [new Float16Array({ get length() { reads++; return 2; } }).length, reads], [2, 1]);
   const moved = new Float16Array([1]), buffer = moved.buffer.transfer();
   check("detached", [moved.length, moved[0], threw(() => moved.fill(1)), new Float16Array(buffer)[0]], [0, null, "TypeError", 1]);
   const big = new ArrayBuffer(4, { maxByteLength: 8 }), tracking = new Float16Array(big);

@@ -60,6 +60,12 @@ export default function () {
   check("locale", [String(l), l.baseName, l.language, l.script, l.region, l.calendar, l.hourCycle, l.numeric, l.collation], ["en-Latn-US-u-ca-buddhist-hc-h23-kn", "en-Latn-US", "en", "Latn", "US", "buddhist", "h23", true, undefined]);
   check("maximize", [String(new Intl.Locale("zh-TW").maximize()), String(new Intl.Locale("en-Latn-US").minimize())], ["zh-Hant-TW", "en"]);
   check("week", [new Intl.Locale("en-US").getWeekInfo(), new Intl.Locale("ar-EG").getTextInfo()], [{ firstDay: 7, weekend: [6, 7], minimalDays: 1 }, { direction: "rtl" }]);
+  const iterator = Array.prototype[Symbol.iterator], split = new Intl.Segmenter().segment("ab");
+  delete Array.prototype[Symbol.iterator];
+  let failed;
+  try { split[Symbol.iterator](); } catch (e) { failed = e.name; }
+  Object.defineProperty(Array.prototype, Symbol.iterator, { value: iterator, writable: true, configurable: true });
+  check("segments without iterators of arrays", failed, "TypeError");
   check("strings beyond the range", ["1e9000000000000000000", "-1e2000000000", "1e-2000000000", "1e400"].map((s) => new Intl.NumberFormat("en").format(s)), ["∞", "-∞", "0", "∞"]);
   check("locale as an argument", new Intl.NumberFormat(new Intl.Locale("de")).format(1.5), "1,5");
   check("graphemes", [...new Intl.Segmenter().segment("a👨‍👩‍👧é")].map((s) => [s.segment, s.index]), [["a", 0], ["👨‍👩‍👧", 1], ["é", 9]]);

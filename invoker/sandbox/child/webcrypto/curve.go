@@ -26,8 +26,8 @@ func curveOf(name string) (elliptic.Curve, error) {
 	return nil, notSupported("the curve %q is not supported", name)
 }
 
-// publicPart returns the public key of any key of a pair.
-func publicPart(pair any) any {
+// PublicPart returns the public key of any key of a pair.
+func PublicPart(pair any) any {
 	switch k := pair.(type) {
 	case *rsa.PrivateKey:
 		return &k.PublicKey
@@ -242,7 +242,7 @@ func (k *Key) exportPair(format string) (Material, error) {
 		der, err := x509.MarshalPKCS8PrivateKey(k.pair)
 		return material(der, err)
 	case Web:
-		if _, ok := publicPart(k.pair).(*rsa.PublicKey); ok {
+		if _, ok := PublicPart(k.pair).(*rsa.PublicKey); ok {
 			return Material{JWK: k.webRSA()}, nil
 		}
 		return k.webCurve()
@@ -274,7 +274,7 @@ func material(b []byte, err error) (Material, error) {
 func (k *Key) webCurve() (Material, error) {
 	j := k.newJWK("OKP")
 	j.Text["crv"] = k.Algorithm.Name
-	switch public := publicPart(k.pair).(type) {
+	switch public := PublicPart(k.pair).(type) {
 	case ed25519.PublicKey:
 		j.Text["alg"] = "Ed25519"
 		j.setBytes("x", public)

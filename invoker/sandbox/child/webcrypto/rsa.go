@@ -125,7 +125,7 @@ func (k *Key) importWebRSA(j *JWK, p *Params, usages []string) error {
 // webRSA makes a JSON Web Key.
 func (k *Key) webRSA() *JWK {
 	j := k.newJWK("RSA")
-	public := publicPart(k.pair).(*rsa.PublicKey)
+	public := PublicPart(k.pair).(*rsa.PublicKey)
 	j.setBytes("n", public.N.Bytes())
 	j.setBytes("e", big.NewInt(int64(public.E)).Bytes())
 	if p, ok := k.pair.(*rsa.PrivateKey); ok && len(p.Primes) == 2 {

@@ -290,7 +290,7 @@ func Generate(p *Params, extractable bool, usages []string) (key, private *Key, 
 	if made.Type == Secret {
 		return made, nil, nil
 	}
-	public := &Key{Type: Public, Algorithm: made.Algorithm, Extractable: true, Usages: only(usages, usagesOf(p.Name, Public)), pair: publicPart(made.pair)}
+	public := &Key{Type: Public, Algorithm: made.Algorithm, Extractable: true, Usages: only(usages, usagesOf(p.Name, Public)), pair: PublicPart(made.pair)}
 	return public, made, nil
 }
 
