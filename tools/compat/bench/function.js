@@ -9,8 +9,13 @@ const Order = z.object({
 	note: z.string().max(200).optional(),
 });
 
+const Greeting = z.object({ name: z.string().min(1).max(50), times: z.coerce.number().int().optional() });
+
 const app = new Hono();
-app.get("/", (c) => c.json({ hello: c.req.query("name") ?? "world" }));
+app.get("/hello/:name", (c) => {
+	const { name, times } = Greeting.parse({ name: c.req.param("name"), times: c.req.query("times") });
+	return c.json({ hello: name, times });
+});
 app.get("/orders/:id", (c) => c.json({ id: c.req.param("id") }));
 app.post("/orders", async (c) => {
 	const order = Order.safeParse(await c.req.json());
@@ -18,10 +23,8 @@ app.post("/orders", async (c) => {
 	return c.json({ id: order.data.id, count: order.data.lines.reduce((sum, line) => sum + line.count, 0) }, 201);
 });
 
-const body = JSON.stringify({ id: "o1", email: "ada@example.com", lines: [{ sku: "AB-1", count: 2 }, { sku: "CD-22", count: 1 }] });
-
-// Each call is a request that is routed, parsed and validated.
-export default async function () {
-	const res = await app.request("/orders", { method: "POST", body, headers: { "content-type": "application/json" } });
-	return { status: res.status, body: await res.json() };
+// Each call is a request that is routed and validated, and its answer.
+export default async function (event) {
+	const res = await app.request("/hello/ada?times=2");
+	return { statusCode: res.status, body: await res.text() };
 }
