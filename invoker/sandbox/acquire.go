@@ -31,6 +31,7 @@ type Sandbox struct {
 	// billed is the child's processor time that belongs to no activation to come:
 	// its start, and what it has reported.
 	billed time.Duration
+	used   time.Duration // processor time of the last activation
 
 	// While idle:
 	idleAt    *list.Element // in Pool.idleOrder; nil while it is not idle
@@ -56,17 +57,20 @@ func (s *Sandbox) Retire() { s.spent = true }
 // Cold reports whether this acquisition had to assign a child.
 func (s *Sandbox) Cold() bool { return s.cold }
 
-// waiter is an Acquire that found no room. granted receives one sandbox, which may still
-// need a child, or is closed by Close. The sender removes the waiter from the list in the
-// same step, under the pool's mutex.
+// waiter is an Acquire that found no room, or that waits for a warm child because enough of
+// them serve its version. granted receives one sandbox, which may still need a child, or is
+// closed by Close. The sender removes the waiter from the list in the same step, under the
+// pool's mutex.
 type waiter struct {
-	prog    *Program
-	granted chan *Sandbox // holds one; closed by Close
+	prog      *Program
+	granted   chan *Sandbox // holds one; closed by Close
+	impatient bool          // takes any room, however many children its version has
 }
 
 // Acquire returns a sandbox that serves prog: a warm one, else a spare that is
-// assigned, else a new one. Where there is no room it waits, for no longer than
-// Config.AcquireTimeout. Errors: CodeCapacityLimit; CodeShuttingDown;
+// assigned, else a new one. Where enough children serve the version already, it first waits a
+// moment for one of them (see family). Where there is no room it waits, for no longer than
+// Config.AcquireTimeout in all. Errors: CodeCapacityLimit; CodeShuttingDown;
 // CodeValidationSource where a child could not use the source; ctx's; those of
 // prog.Bundle; anything else is a failure to start a child.
 //
@@ -119,6 +123,8 @@ func (p *Pool) Release(s *Sandbox) {
 		p.drop(s, s.child.retirement())
 		return
 	}
+	f := p.families[s.key]
+	f.cpu = average(f.cpu, s.used)
 	s.idleSince = time.Now()
 	s.idleAt = p.idleOrder.PushBack(s)
 	p.idle[s.key] = append(p.idle[s.key], s)
@@ -143,7 +149,8 @@ func (p *Pool) reserve(ctx context.Context, prog *Program) (*Sandbox, error) {
 		return nil, api.Errorf(api.CodeCapacityLimit,
 			"a memory limit of %d MB is more than this server's sandboxes may use together", prog.MemoryMB)
 	}
-	if p.waiters.Len() == 0 || len(p.idle[prog.Key]) > 0 {
+	start := p.mayStart(prog.Key)
+	if start && p.waiters.Len() == 0 || len(p.idle[prog.Key]) > 0 {
 		if s := p.take(prog); s != nil {
 			p.mu.Unlock()
 			return s, nil
@@ -151,33 +158,49 @@ func (p *Pool) reserve(ctx context.Context, prog *Program) (*Sandbox, error) {
 	}
 	w := &waiter{prog: prog, granted: make(chan *Sandbox, 1)}
 	e := p.waiters.PushBack(w)
+	patience := p.patience(prog.Key)
+	if start {
+		p.grant("") // those before it may all wait for warm children
+	}
 	p.mu.Unlock()
-	return p.wait(ctx, e, w)
+	return p.wait(ctx, e, w, patience)
 }
 
 // wait returns the sandbox that w is granted. After the timeout or the end of ctx it looks
 // once more, under the mutex: a sandbox that was granted meanwhile would be lost otherwise.
-func (p *Pool) wait(ctx context.Context, e *list.Element, w *waiter) (*Sandbox, error) {
+func (p *Pool) wait(ctx context.Context, e *list.Element, w *waiter, patience time.Duration) (*Sandbox, error) {
 	timeout := time.NewTimer(p.cfg.AcquireTimeout)
 	defer timeout.Stop()
-	var err error
-	select {
-	case s, ok := <-w.granted:
-		if !ok {
-			return nil, errClosed()
+	patient := time.NewTimer(patience)
+	defer patient.Stop()
+	for {
+		select {
+		case s, ok := <-w.granted:
+			if !ok {
+				return nil, errClosed()
+			}
+			return s, nil
+		case <-patient.C:
+			p.mu.Lock()
+			w.impatient = true
+			p.grant("")
+			p.mu.Unlock()
+		case <-ctx.Done():
+			return p.giveUp(e, w, ctx.Err())
+		case <-timeout.C:
+			busy := api.Errorf(api.CodeCapacityLimit, "all sandboxes of this server are busy")
+			busy.RetryAfter = time.Second
+			return p.giveUp(e, w, busy)
 		}
-		return s, nil
-	case <-ctx.Done():
-		err = ctx.Err()
-	case <-timeout.C:
-		busy := api.Errorf(api.CodeCapacityLimit, "all sandboxes of this server are busy")
-		busy.RetryAfter = time.Second
-		err = busy
 	}
+}
+
+// giveUp ends a wait with err, unless w was granted a sandbox in the last moment.
+func (p *Pool) giveUp(e *list.Element, w *waiter, err error) (*Sandbox, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	select {
-	case s, ok := <-w.granted: // it came in the last moment
+	case s, ok := <-w.granted:
 		if ok {
 			return s, nil
 		}
@@ -211,16 +234,16 @@ func (p *Pool) take(prog *Program) *Sandbox {
 		p.evict(p.idleOrder.Front().Value.(*Sandbox), endEvicted)
 		p.counts.Evicted++
 	}
-	p.assigned++
-	p.reserved += need
-	p.filling++
 	p.counts.Cold++
-	return &Sandbox{pool: p, prog: prog, key: prog.Key, memory: need, cold: true}
+	s := &Sandbox{pool: p, prog: prog, key: prog.Key, memory: need, cold: true}
+	p.join(s)
+	return s
 }
 
 // grant serves waiters after a change; the caller holds p.mu. If key is not "", a sandbox of
 // key has become idle, and the first waiter for key gets it, even if others wait longer.
-// Otherwise the waiters are served in their order as far as there is room.
+// Otherwise the waiters are served in their order as far as there is room, but for those that
+// still wait for a warm child.
 //
 // The order is strict, so that a version with a large memory limit is not overtaken for
 // ever by small ones.
@@ -232,8 +255,13 @@ func (p *Pool) grant(key string) {
 			return
 		}
 	}
-	for e := p.waiters.Front(); e != nil; e = p.waiters.Front() {
+	var next *list.Element
+	for e := p.waiters.Front(); e != nil; e = next {
+		next = e.Next()
 		w := e.Value.(*waiter)
+		if !w.impatient && !p.mayStart(w.prog.Key) {
+			continue
+		}
 		s := p.take(w.prog)
 		if s == nil {
 			return
@@ -252,18 +280,21 @@ func (p *Pool) fill(ctx context.Context, s *Sandbox, prog *Program) (*Sandbox, e
 	err := p.load(ctx, s, prog)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.filling--
 	if err != nil {
+		p.filled(s, 0)
 		p.drop(s, endUnusable)
 		return nil, err
 	}
+	took := time.Since(began)
+	p.filled(s, took)
 	if _, alive := p.children[s.child]; !alive {
 		p.drop(s, endCrash)
 		return nil, errors.New("sandbox: the child died before its first activation")
 	}
 	p.children[s.child] = s
 	s.billed = s.child.cpuTime()
-	p.metrics.coldStarts.Observe(time.Since(began).Seconds())
+	p.metrics.coldStarts.Observe(took.Seconds())
+	p.grant("") // another may start now
 	return s, nil
 }
 
@@ -337,7 +368,7 @@ func (p *Pool) assign(ctx context.Context, s *Sandbox, prog *Program, source []b
 // Bounds of an instance's life. They limit what a slow leak, or a state that has gone wrong
 // without an error, can do; evaluating the modules again is cheap beside them.
 const (
-	instanceActivations = 10_000
+	instanceActivations = 100_000
 	instanceAge         = 30 * time.Minute
 )
 
@@ -377,14 +408,12 @@ func (p *Pool) drop(s *Sandbox, why endReason) {
 func (p *Pool) evict(s *Sandbox, why endReason) {
 	p.removeIdle(s)
 	s.child.end(why)
-	p.assigned--
-	p.reserved -= s.memory
+	p.leave(s)
 }
 
 // freeRoom frees the room that s reserved and serves waiters. The caller holds p.mu.
 func (p *Pool) freeRoom(s *Sandbox) {
-	p.assigned--
-	p.reserved -= s.memory
+	p.leave(s)
 	p.grant("")
 }
 

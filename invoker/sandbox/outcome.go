@@ -26,6 +26,7 @@ func (r *run) done(d wire.Done) Result {
 	}
 	result.CPU = r.processorTime(d.CPUNanos)
 	r.billed += result.CPU
+	r.used = result.CPU
 	result.MemoryPeakBytes = int64(min(d.MemoryPeak, r.child.limit, math.MaxInt64))
 	result.LogsTruncated = d.Flags&wire.FlagLogsTruncated != 0
 	return result

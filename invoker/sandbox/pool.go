@@ -42,6 +42,7 @@ type Pool struct {
 	mu        sync.Mutex
 	closed    bool
 	children  map[*process]*Sandbox // every child that lives; nil for one without a program
+	families  map[string]*family    // by Program.Key, of the versions that have children
 	spares    []*process
 	assigned  int                   // processes counted: busy, idle or filling
 	filling   int                   // of these, filling
@@ -90,6 +91,7 @@ func New(cfg Config) (*Pool, error) {
 		checks:    make(chan struct{}, checksAtOnce),
 		refill:    make(chan struct{}, 1),
 		children:  make(map[*process]*Sandbox),
+		families:  make(map[string]*family),
 		idle:      make(map[string][]*Sandbox),
 		idleOrder: list.New(),
 		waiters:   list.New(),

@@ -1,0 +1,128 @@
+package sandbox
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestFewChildrenServeManyCalls: of calls that arrive while a version's first children load,
+// most wait for these instead of starting children of their own.
+func TestFewChildrenServeManyCalls(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t), func(c *Config) { c.Spares, c.AcquireTimeout = -1, time.Hour })
+	loaded := make(chan struct{})
+	prog := fakeProgram("busy", "")
+	prog.Digest = "" // each child reads the bundle
+	prog.Bundle = func(context.Context) ([]byte, error) {
+		<-loaded
+		return []byte("a bundle"), nil
+	}
+	const calls = 40
+	processors := runtime.GOMAXPROCS(0)
+	most := childrenPerProcessor * processors
+	if calls <= most {
+		t.Skipf("%d processors serve %d calls at once", processors, calls)
+	}
+	var wait sync.WaitGroup
+	for range calls {
+		wait.Go(func() {
+			s, err := p.Acquire(t.Context(), prog)
+			if err != nil {
+				t.Errorf("Acquire: %v", err)
+				return
+			}
+			p.Release(s)
+		})
+	}
+	eventually(t, func() bool { s := p.Stats(); return s.Busy+s.Waiting == calls })
+	if s := p.Stats(); s.Starting != processors {
+		t.Errorf("got %d children that load, want one for each of %d processors", s.Starting, processors)
+	}
+	close(loaded)
+	wait.Wait()
+	if s := p.Stats(); int(s.Cold) > most {
+		t.Errorf("got %d children for %d calls, want at most %d", s.Cold, calls, most)
+	}
+}
+
+// TestImpatientCallStarts: where all useful children of a version are busy for long, a call
+// starts another one after a moment. It is not refused.
+func TestImpatientCallStarts(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t))
+	prog := fakeProgram("waits", "")
+	for range childrenPerProcessor*runtime.GOMAXPROCS(0) + 3 {
+		defer p.Release(acquire(t, p, prog))
+	}
+	if s := p.Stats(); s.Refused != 0 || s.Waiting != 0 {
+		t.Errorf("got %d refused and %d waiting, want none", s.Refused, s.Waiting)
+	}
+}
+
+// TestWaitingForAChildIsNotInTheWay: a call that waits for a child of its version does not
+// hold up calls of other versions, for which there is room.
+func TestWaitingForAChildIsNotInTheWay(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t), func(c *Config) { c.AcquireTimeout = time.Hour })
+	prog := fakeProgram("loads", "")
+	prog.Digest = ""
+	loaded := make(chan struct{})
+	prog.Bundle = func(context.Context) ([]byte, error) {
+		<-loaded
+		return []byte("a bundle"), nil
+	}
+	calls := runtime.GOMAXPROCS(0) + 1
+	var wait sync.WaitGroup
+	for range calls {
+		wait.Go(func() {
+			s, err := p.Acquire(t.Context(), prog)
+			if err != nil {
+				t.Errorf("Acquire: %v", err)
+				return
+			}
+			p.Release(s)
+		})
+	}
+	eventually(t, func() bool { return p.Stats().Waiting == 1 })
+	other := acquire(t, p, fakeProgram("other", "")) // would wait for an hour behind it
+	p.Release(other)
+	close(loaded)
+	wait.Wait()
+}
+
+func TestUsefulChildren(t *testing.T) {
+	t.Parallel()
+	processors := runtime.GOMAXPROCS(0)
+	for _, c := range []struct {
+		cpu  time.Duration
+		want int
+	}{
+		{0, 3 * processors},
+		{time.Second, 3 * processors},
+		{200 * time.Microsecond, 6 * processors},
+		{100 * time.Microsecond, 8 * processors},
+		{time.Nanosecond, 8 * processors},
+	} {
+		if got := (&family{cpu: c.cpu}).useful(); got != c.want {
+			t.Errorf("useful with %s of processor time: got %d, want %d", c.cpu, got, c.want)
+		}
+	}
+}
+
+func TestPatience(t *testing.T) {
+	t.Parallel()
+	p := &Pool{cfg: Config{AcquireTimeout: time.Second}, families: map[string]*family{
+		"loading": {}, "small": {load: 10 * time.Millisecond}, "large": {load: time.Minute},
+	}}
+	for key, want := range map[string]time.Duration{
+		"unknown": 750 * time.Millisecond, "loading": 750 * time.Millisecond,
+		"small": 20 * time.Millisecond, "large": 750 * time.Millisecond,
+	} {
+		if got := p.patience(key); got != want {
+			t.Errorf("patience for a %s version: got %s, want %s", key, got, want)
+		}
+	}
+}
