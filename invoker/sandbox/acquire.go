@@ -94,6 +94,29 @@ func (p *Pool) Acquire(ctx context.Context, prog *Program) (*Sandbox, error) {
 	}
 }
 
+// Warm starts a child for prog and leaves it idle, where prog has no child and there is room
+// without ending one. Errors: those of Acquire but CodeCapacityLimit.
+func (p *Pool) Warm(ctx context.Context, prog *Program) error {
+	p.mu.Lock()
+	if p.closed || p.families[prog.Key] != nil || p.waiters.Len() > 0 || !p.fits(budgetBytes(prog.MemoryMB)) {
+		p.mu.Unlock()
+		return nil
+	}
+	s := p.take(prog)
+	p.mu.Unlock()
+	s, err := p.fill(ctx, s, prog)
+	if err == nil {
+		p.Release(s)
+	}
+	return err
+}
+
+// fits reports whether there is room for another child of that budget besides all that live.
+// The caller holds p.mu.
+func (p *Pool) fits(memory int64) bool {
+	return p.assigned+1 <= p.cfg.MaxProcesses && p.reserved+memory <= p.cfg.MemoryBudgetBytes
+}
+
 // Room returns how many calls of Acquire would be served without waiting now, for a version
 // of that key and memory limit. The answer may be out of date when it arrives.
 func (p *Pool) Room(key string, memoryMB int) int {
@@ -230,7 +253,7 @@ func (p *Pool) take(prog *Program) *Sandbox {
 	if busy+1 > p.cfg.MaxProcesses || p.reserved-p.idleBytes+need > p.cfg.MemoryBudgetBytes {
 		return nil
 	}
-	for p.assigned+1 > p.cfg.MaxProcesses || p.reserved+need > p.cfg.MemoryBudgetBytes {
+	for !p.fits(need) {
 		p.evict(p.idleOrder.Front().Value.(*Sandbox), endEvicted)
 		p.counts.Evicted++
 	}

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/codesous/sous/api"
 )
 
 // TestFewChildrenServeManyCalls: of calls that arrive while a version's first children load,
@@ -124,5 +126,43 @@ func TestPatience(t *testing.T) {
 		if got := p.patience(key); got != want {
 			t.Errorf("patience for a %s version: got %s, want %s", key, got, want)
 		}
+	}
+}
+
+// TestWarm: a version's first call finds a child that was started ahead, where there was room
+// for it.
+func TestWarm(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t), places(2))
+	for _, key := range []string{"a", "b", "full"} {
+		if err := p.Warm(t.Context(), fakeProgram(key, "")); err != nil {
+			t.Fatalf("Warm of %s: %v", key, err)
+		}
+	}
+	if s := p.Stats(); s.Idle != 2 || s.Cold != 2 || s.Evicted != 0 {
+		t.Errorf("got %d idle, %d started, %d ended for room, want 2, 2 and none", s.Idle, s.Cold, s.Evicted)
+	}
+	if err := p.Warm(t.Context(), fakeProgram("a", "")); err != nil || p.Stats().Cold != 2 {
+		t.Errorf("Warm of a version that is warm: got %v and %d started, want 2", err, p.Stats().Cold)
+	}
+	s := acquire(t, p, fakeProgram("a", ""))
+	if s.Cold() {
+		t.Error("the first call started a child")
+	}
+	p.Release(s)
+	if err := p.Warm(t.Context(), fakeProgram("bad", "refuse")); err != nil {
+		t.Errorf("Warm without room: %v", err)
+	}
+}
+
+// TestWarmReportsBadSource and leaves no child.
+func TestWarmReportsBadSource(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t))
+	if err := p.Warm(t.Context(), fakeProgram("bad", "refuse")); api.ErrorCode(err) != api.CodeValidationSource {
+		t.Errorf("Warm: got %v, want %s", err, api.CodeValidationSource)
+	}
+	if s := p.Stats(); s.Idle != 0 || s.Busy != 0 {
+		t.Errorf("got %d idle and %d busy, want none", s.Idle, s.Busy)
 	}
 }
