@@ -210,7 +210,7 @@ func (s *finder) assigned(target, value any) {
 //	var f2 = () => 1;   // var f2 = ({f:() => 1}).f;
 //
 // Members of classes and methods keep their names in any case.
-func restoreNames(list []nameless, base int, p *places) (edits []edit) {
+func restoreNames(list []nameless, generators *asyncGenerators, base int, p *places) (edits []edit) {
 	for _, f := range list {
 		start, end := int(f.value.Idx0())-base, int(f.value.Idx1())-base
 		name := p.nameAt(int(f.variable.Idx0()) - base)
@@ -227,7 +227,8 @@ func restoreNames(list []nameless, base int, p *places) (edits []edit) {
 			start = len(before) - len("async")
 		}
 		key := quoteJS(name)
-		edits = append(edits, edit{start, start, "({" + key + ":"}, edit{end, end, "})[" + key + "]"})
+		before, after := generators.take(f.value, name)
+		edits = append(edits, edit{start, start, "({" + key + ":" + before}, edit{end, end, after + "})[" + key + "]"})
 	}
 	return edits
 }

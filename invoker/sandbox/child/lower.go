@@ -41,7 +41,8 @@ func lower(script []byte, files map[string][]byte) ([]byte, []wire.Problem) {
 	helpers += helper
 	edits = append(edits, deep...)
 	places := placesOf(script)
-	edits = append(edits, restoreNames(found.nameless, tree.File.Base(), places)...)
+	edits = append(edits, restoreNames(found.nameless, &found.generators, tree.File.Base(), places)...)
+	edits = append(edits, found.generators.edits(tree.File.Base(), script)...)
 	edits = append(edits, restoreLexical(wrapped(tree), tree.File.Base(), places, files)...)
 	namespaces, helper := sealNamespaces(script, places)
 	helpers += helper
@@ -63,6 +64,7 @@ type finder struct {
 	functions   []namedFunction
 	open        []int // of functions, those that are visited
 	delegations delegations
+	generators  asyncGenerators
 	nameless    []nameless
 	class       string // whose element is visited
 }
@@ -115,8 +117,11 @@ func (s *finder) visit(node any, name string) (descend bool) {
 		if n.Name != nil {
 			name = n.Name.Name.String()
 		}
+		s.generators.visit(n, name)
 		s.function(name, n, n.ParameterList, n.Body)
 		return false
+	case *ast.FunctionDeclaration:
+		s.generators.note(n.Function, placeDeclaration)
 	case *ast.ArrowFunctionLiteral:
 		s.function(name, n, n.ParameterList, n.Body)
 		return false
@@ -141,6 +146,7 @@ func (s *finder) visit(node any, name string) (descend bool) {
 		return false
 	case *ast.MethodDefinition:
 		class := s.class
+		s.generators.note(n.Body, placeMethod)
 		s.walk(reflect.ValueOf(n.Key), "")
 		name = nameOf(n.Key)
 		if name == "constructor" {
@@ -166,6 +172,9 @@ func (s *finder) visitNamed(node any) (descend bool) {
 		s.walk(reflect.ValueOf(n.Right), nameOf(n.Left))
 		s.assigned(n.Left, n.Right)
 	case *ast.PropertyKeyed:
+		if f, ok := n.Value.(*ast.FunctionLiteral); ok && n.Kind != ast.PropertyKindValue {
+			s.generators.note(f, placeMethod)
+		}
 		s.walk(reflect.ValueOf(n.Key), "")
 		s.walk(reflect.ValueOf(n.Value), nameOf(n.Key))
 	case *ast.FieldDefinition:

@@ -27,6 +27,13 @@ func TestModules(t *testing.T) {
 			},
 			want: `1`,
 		},
+		"asynchronous generators that are renamed": {
+			files: map[string]string{
+				"function.js": "import { g } from './a.js'; const f = async function* () {}; export default async () => [f.name, g.name, (await g().next()).value, Object.getPrototypeOf(f) === Object.getPrototypeOf(g), f.prototype[Symbol.toStringTag]]",
+				"a.js":        "const f = async function* () { yield 4 }; export const g = f",
+			},
+			want: `["f","f",4,true,"AsyncGenerator"]`,
+		},
 		"dynamic import of a missing module": {
 			files: map[string]string{"function.js": "export default async (e) => [await import('./no.js').catch((e) => e instanceof Error), await import(String(e)).catch((e) => e instanceof Error)]"},
 			want:  `[true,true]`,

@@ -95,5 +95,30 @@
     };
     return it;
   };
-  Object.defineProperty(globalThis, "__cs_async", { value: { yieldStar, forAwait: iteratorOf } });
+
+  // generator gives a function, which esbuild made of an asynchronous generator, the prototypes
+  // of one. What it returns has methods of its own.
+  const constant = (o, key, value) => Object.defineProperty(o, key, { value, configurable: true });
+  const AsyncGeneratorFunction = function AsyncGeneratorFunction() {
+    throw new TypeError("asynchronous generators cannot be made of text");
+  };
+  const asyncIterator = Object.create(Object.prototype);
+  constant(asyncIterator, Symbol.asyncIterator, { [Symbol.asyncIterator]() { return this; } }[Symbol.asyncIterator]);
+  const prototype = Object.create(asyncIterator);
+  for (const name of ["next", "return", "throw"]) {
+    constant(prototype, name, { [name]() { return Promise.reject(new TypeError("this is not an asynchronous generator")); } }[name]);
+  }
+  const functions = Object.create(Function.prototype);
+  constant(prototype, Symbol.toStringTag, "AsyncGenerator");
+  constant(prototype, "constructor", functions);
+  constant(functions, Symbol.toStringTag, "AsyncGeneratorFunction");
+  constant(functions, "prototype", prototype);
+  constant(functions, "constructor", AsyncGeneratorFunction);
+  Object.defineProperty(AsyncGeneratorFunction, "prototype", { value: functions, writable: false });
+  const generator = (f, name) => {
+    Object.setPrototypeOf(f, functions);
+    Object.defineProperty(f, "prototype", { value: Object.create(prototype), writable: true });
+    return name === undefined ? f : constant(f, "name", name);
+  };
+  Object.defineProperty(globalThis, "__cs_async", { value: { yieldStar, forAwait: iteratorOf, generator } });
 })
