@@ -87,7 +87,8 @@ func (p *Pool) filled(s *Sandbox, took time.Duration) {
 // leave forgets s. The caller holds p.mu.
 func (p *Pool) leave(s *Sandbox) {
 	f := p.families[s.key]
-	if f.children--; f.children == 0 {
+	f.children--
+	if f.children == 0 {
 		delete(p.families, s.key)
 	}
 	p.assigned--

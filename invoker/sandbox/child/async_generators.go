@@ -3,7 +3,7 @@ package child
 import "github.com/dop251/goja/ast"
 
 // asyncGenerators are the functions that esbuild made of asynchronous generators: functions
-// that only return a call of its helper. They get the prototypes of asynchronous generators:
+// that only return a call of its helper. They receive the prototypes of asynchronous generators:
 //
 //	f = function () {…}        // f = __cs_async.generator(function () {…}, "f")
 //	async function* g() {…}    // function g() {…}__cs_async.generator(g);
@@ -85,7 +85,7 @@ func (g asyncGenerator) enclosing() (before, after string) {
 	return asyncHelpers + ".generator(", after
 }
 
-// edits gives the functions their prototypes.
+// edits returns the edits that set the prototypes of the functions.
 func (g *asyncGenerators) edits(base int, script []byte) (edits []edit) {
 	for _, f := range g.found {
 		start, end := int(f.node.Idx0())-base, int(f.node.Idx1())-base
